@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "base/err.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct err_class_info classes[] = {
+	[ERR_NONE] = {"none", 0, "done"},
+	[ERR_FAILED] = {"failed", 1, "failed"},
+	[ERR_USAGE] = {"usage", 2, "wrong usage"},
+	[ERR_UNFREEZABLE] = {"unfreezable", 3,
+		"something in the session can't be frozen; it runs on"},
+	[ERR_HOST] = {"host", 4, "the host lacks a feature"},
+	[ERR_NOT_FOUND] = {"not-found", 5, "not found"},
+	[ERR_STATE] = {"state", 6, "wrong state"},
+	[ERR_IMAGE] = {"image", 7, "the image is corrupt or not trusted"},
+	[ERR_PEER] = {"peer", 8, "the other side failed; the session here runs on"},
+	[ERR_IN_DOUBT] = {"in-doubt", 9, "in doubt: both sides are frozen"},
+	[ERR_MOVED] = {"moved", 10, "the session was suspended and goes on elsewhere"},
+};
+static_assert(sizeof(classes) / sizeof(classes[0]) == ERR_CLASS_MAX, "a class without a row");
+
+const struct err_class_info *err_class_info(enum err_class class)
+{
+	if ((unsigned)class >= ERR_CLASS_MAX)
+		class = ERR_FAILED;
+	return &classes[class];
+}
+
+int err_set(struct err *e, enum err_class class, int error, const char *fmt, ...)
+{
+	va_list ap;
+
+	assert(error < 0);
+	if (!e)
+		return error;
+	e->class = class;
+	e->error = error;
+	e->hint[0] = '\0';
+	va_start(ap, fmt);
+	vsnprintf(e->msg, sizeof(e->msg), fmt, ap);
+	va_end(ap);
+	return error;
+}
+
+int err_errno(struct err *e, int error, const char *fmt, ...)
+{
+	size_t n;
+	va_list ap;
+
+	assert(error < 0);
+	if (!e)
+		return error;
+	e->class = ERR_FAILED;
+	e->error = error;
+	e->hint[0] = '\0';
+	va_start(ap, fmt);
+	vsnprintf(e->msg, sizeof(e->msg), fmt, ap);
+	va_end(ap);
+	n = strlen(e->msg);
+	snprintf(e->msg + n, sizeof(e->msg) - n, ": %s", strerror(-error));
+	return error;
+}
+
+int err_wrap(struct err *e, const char *fmt, ...)
+{
+	char context[sizeof(e->msg)];
+	size_t n, keep;
+	va_list ap;
+
+	if (!e)
+		return -EIO;
+	assert(e->error < 0);
+	va_start(ap, fmt);
+	vsnprintf(context, sizeof(context) - 2, fmt, ap);
+	va_end(ap);
+	strcat(context, ": ");
+
+	/* The cause is worth more than the last words of a long context. */
+	n = strlen(context);
+	if (n > sizeof(e->msg) / 2) {
+		n = sizeof(e->msg) / 2;
+		memcpy(context + n - 2, ": ", 2);
+	}
+	keep = strlen(e->msg);
+	if (keep > sizeof(e->msg) - 1 - n)
+		keep = sizeof(e->msg) - 1 - n;
+	memmove(e->msg + n, e->msg, keep);
+	memcpy(e->msg, context, n);
+	e->msg[n + keep] = '\0';
+	return e->error;
+}
+
+int err_hint(struct err *e, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!e)
+		return -EIO;
+	va_start(ap, fmt);
+	vsnprintf(e->hint, sizeof(e->hint), fmt, ap);
+	va_end(ap);
+	return e->error;
+}
+
+int err_reclass(struct err *e, enum err_class class)
+{
+	if (!e)
+		return -EIO;
+	e->class = class;
+	return e->error;
+}

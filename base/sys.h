@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * sys - kernel interfaces newer than the headers of Debian 12, and raw calls libc does not wrap.
+ *
+ * Values are from the kernel's uapi headers named beside them.
+ */
+#ifndef BASE_SYS_H
+#define BASE_SYS_H
+
+#include <linux/types.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#define PAGE_SIZE 4096UL
+
+/* linux/seccomp.h, 5.19 and 6.6 */
+#ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+#define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1UL << 5)
+#endif
+#ifndef SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP
+#define SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP (1UL << 0)
+#endif
+
+/* linux/fs.h, 6.7: PAGEMAP_SCAN */
+#ifndef PAGEMAP_SCAN
+#define PAGE_IS_WPALLOWED	 (1 << 0)
+#define PAGE_IS_WRITTEN		 (1 << 1)
+#define PAGE_IS_FILE		 (1 << 2)
+#define PAGE_IS_PRESENT		 (1 << 3)
+#define PAGE_IS_SWAPPED		 (1 << 4)
+#define PAGE_IS_PFNZERO		 (1 << 5)
+#define PAGE_IS_HUGE		 (1 << 6)
+#define PAGE_IS_SOFT_DIRTY	 (1 << 7)
+struct page_region {
+	__u64 start;
+	__u64 end;
+	__u64 categories;
+};
+#define PM_SCAN_WP_MATCHING	 (1 << 0)
+#define PM_SCAN_CHECK_WPASYNC	 (1 << 1)
+struct pm_scan_arg {
+	__u64 size;
+	__u64 flags;
+	__u64 start;
+	__u64 end;
+	__u64 walk_end;
+	__u64 vec;
+	__u64 vec_len;
+	__u64 max_pages;
+	__u64 category_inverted;
+	__u64 category_mask;
+	__u64 category_anyof_mask;
+	__u64 return_mask;
+};
+#define PAGEMAP_SCAN		 _IOWR('f', 16, struct pm_scan_arg)
+#endif
+
+/* linux/prctl.h, 6.16 */
+#ifndef PR_TIMER_CREATE_RESTORE_IDS
+#define PR_TIMER_CREATE_RESTORE_IDS	77
+#define PR_TIMER_CREATE_RESTORE_IDS_OFF 0
+#define PR_TIMER_CREATE_RESTORE_IDS_ON	1
+#endif
+
+/* linux/kcmp.h */
+enum sys_kcmp_type {
+	SYS_KCMP_FILE,
+	SYS_KCMP_VM,
+	SYS_KCMP_FILES,
+	SYS_KCMP_FS,
+	SYS_KCMP_SIGHAND,
+	SYS_KCMP_IO,
+	SYS_KCMP_SYSVSEM,
+	SYS_KCMP_EPOLL_TFD,
+};
+
+/*
+ * The number of podrun's sentinel call.  No kernel has it; podrun's seccomp filter answers it
+ * with RET_TRACE, so a tracer gets exactly one PTRACE_EVENT_SECCOMP stop, and without a tracer
+ * it is ENOSYS and harmless.  ckpt/remote ends every batch with it.
+ */
+#define SYS_PODRUN_SENTINEL 28528
+
+static inline int sys_pidfd_open(pid_t pid, unsigned flags)
+{
+	return (int)syscall(SYS_pidfd_open, pid, flags);
+}
+
+static inline int sys_pidfd_getfd(int pidfd, int fd)
+{
+	return (int)syscall(SYS_pidfd_getfd, pidfd, fd, 0);
+}
+
+static inline int sys_pidfd_send_signal(int pidfd, int sig)
+{
+	return (int)syscall(SYS_pidfd_send_signal, pidfd, sig, NULL, 0);
+}
+
+/* <0 error with errno, 0 same, 1/2 an order, 3 not comparable. */
+static inline int sys_kcmp(pid_t a, pid_t b, enum sys_kcmp_type type, unsigned long i,
+	unsigned long j)
+{
+	return (int)syscall(SYS_kcmp, a, b, type, i, j);
+}
+
+static inline pid_t sys_gettid(void)
+{
+	return (pid_t)syscall(SYS_gettid);
+}
+
+#endif

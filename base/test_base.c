@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "base/base.h"
+
+static void err_gathers_context(void **state)
+{
+	struct err e = {0};
+
+	assert_int_equal(err_set(&e, ERR_UNFREEZABLE, -EOPNOTSUPP, "io_uring is not supported"),
+		-EOPNOTSUPP);
+	err_wrap(&e, "task %d (%s) fd %d", 12, "mysqld", 7);
+	assert_string_equal(e.msg, "task 12 (mysqld) fd 7: io_uring is not supported");
+	assert_int_equal(err_class_info(e.class)->exit_code, 3);
+}
+
+static void err_long_context_keeps_cause(void **state)
+{
+	struct err e = {0};
+	char ctx[600];
+
+	memset(ctx, 'x', sizeof(ctx) - 1);
+	ctx[sizeof(ctx) - 1] = '\0';
+	err_set(&e, ERR_FAILED, -EIO, "the cause");
+	err_wrap(&e, "%s", ctx);
+	assert_non_null(strstr(e.msg, ": the cause"));
+	assert_true(strlen(e.msg) < sizeof(e.msg));
+}
+
+static void cursor_stops_at_its_end(void **state)
+{
+	uint8_t bytes[5] = {1, 0, 0, 0, 9};
+	struct cursor c = cursor_of(bytes, sizeof(bytes));
+
+	assert_int_equal(cursor_u32(&c), 1);
+	assert_false(c.bad);
+	assert_int_equal(cursor_u32(&c), 0);
+	assert_true(c.bad);
+	assert_int_equal(cursor_u8(&c), 0);
+}
+
+static void buf_grows_and_consumes(void **state)
+{
+	_cleanup_buf_ struct buf b = BUF_INIT;
+
+	for (int i = 0; i < 1000; i++)
+		buf_printf(&b, "%d,", i);
+	assert_int_equal(buf_error(&b), 0);
+	buf_consume(&b, 2);
+	assert_int_equal(strncmp(buf_cstr(&b), "1,2,", 4), 0);
+}
+
+static void rm_rf_leaves_nothing(void **state)
+{
+	char dir[] = "/tmp/podrun-test-XXXXXX";
+	char path[64];
+
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/a/b/c", dir);
+	assert_int_equal(io_mkdir_p(AT_FDCWD, path, 0700), 0);
+	chmod(path, 0);
+	assert_int_equal(io_rm_rf(AT_FDCWD, dir), 0);
+	assert_int_equal(access(dir, F_OK), -1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(err_gathers_context),
+		cmocka_unit_test(err_long_context_keeps_cause),
+		cmocka_unit_test(cursor_stops_at_its_end),
+		cmocka_unit_test(buf_grows_and_consumes),
+		cmocka_unit_test(rm_rf_leaves_nothing),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

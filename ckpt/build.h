@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * build - a session being rebuilt, as the kinds see it during restore.
+ *
+ * The builder is one process that has joined the session's namespaces; it creates objects with
+ * plain system calls and holds them as its own descriptors.  Tasks are born blank (no memory but
+ * the executor's pages), stopped and traced by the builder; what must happen inside one goes
+ * through its remote.
+ *
+ *      read all records of the image's front part (sessions, procs, threads, files)
+ *      tasks    process tree with sessions, groups, threads, zombies      ckpt/kinds/tree.c
+ *      create   every kind's objects, in table order
+ *      data     memory pages and bulk data, as they come in the stream
+ *      link     descriptors moved into the tasks (fdtable is first), then every kind
+ *      verify   the end of the image, its digests and its signature
+ *      finish   every kind; registers last
+ */
+#ifndef CKPT_BUILD_H
+#define CKPT_BUILD_H
+
+#include "base/base.h"
+#include "ckpt/ckpt.h"
+#include "ckpt/kind.h"
+#include "ckpt/remote/remote.h"
+
+struct ckpt_build_thread {
+	struct ckpt_build_proc *proc;
+	pid_t vtid, tid;
+	struct remote *remote; /* NULL for zombies */
+};
+
+struct ckpt_build_proc {
+	pid_t vpid, pid;
+	bool zombie;
+	pid_t mm, files, fs, sighand; /* as in struct ckpt_proc */
+	struct ckpt_build_thread *threads; /* [0] is the leader */
+	size_t n_threads;
+};
+
+/* An open file: made by its kind's create. */
+struct ckpt_build_file {
+	uint32_t id;
+	int fd; /* the builder's, -1 before create */
+	struct ckpt_record *record;
+	/* One place where a task has it after link: for calls that need a descriptor number. */
+	pid_t holder; /* vpid, 0 if none */
+	int holder_fd;
+};
+
+struct ckpt_build {
+	const struct ckpt_world *world;
+	struct ckpt_restore_options options;
+	struct ckpt_report report;
+	struct proto_reader *in;
+
+	struct ckpt_record *records;
+	size_t n_records;
+	struct ckpt_build_proc *procs; /* by vpid */
+	size_t n_procs;
+	struct ckpt_build_file *files; /* by id: files[i].id == i + 1 */
+	size_t n_files;
+	uint64_t area; /* address of the executor's pages: free in every process of the image */
+	void *kind_state[PROTO_KIND_MAX]; /* the kinds' own; freed with free() */
+};
+
+struct ckpt_build_proc *ckpt_build_proc(struct ckpt_build *b, pid_t vpid);
+struct ckpt_build_thread *ckpt_build_thread(struct ckpt_build *b, pid_t vtid);
+/* The file with @id, or NULL (a hostile image may name any). */
+struct ckpt_build_file *ckpt_build_file(struct ckpt_build *b, uint32_t id);
+/* The record of (@kind number, @subject), or NULL. */
+struct ckpt_record *ckpt_build_record(struct ckpt_build *b, uint32_t kind, uint64_t subject);
+
+/*
+ * Lends the builder's descriptor @fd to the task for one batch: the call that receives it is
+ * added to @r's batch and its index returned (use REMOTE_RESULT).  The task must close it, or
+ * keep it.  Implemented with pidfd_getfd on the builder.
+ */
+int ckpt_build_lend(struct ckpt_build *b, struct remote *r, int fd, struct err *e);
+
+#endif

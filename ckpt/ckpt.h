@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ckpt - freeze, survey, write, read, rebuild.  The room's public header.
+ *
+ * The supervisor forks a *worker* for each operation and calls these functions in it: a worker
+ * may wait, trace and use as much memory as it likes, while the supervisor goes on answering.
+ * A worker that dies takes nothing with it (ckpt/remote heals the tasks it was holding).
+ *
+ *      suspend, snapshot:  worker: ckpt_freeze -> ckpt_write -> "written" -> supervisor decides
+ *                          commit (renames the image, ends the session) or abort -> ckpt_thaw
+ *      resume:             supervisor makes an empty world with a pid 1 in it;
+ *                          worker joins it, ckpt_restore fills it, nothing runs before the
+ *                          whole image is verified; ckpt_restore_release lets go
+ */
+#ifndef CKPT_CKPT_H
+#define CKPT_CKPT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+struct buf;
+struct err;
+struct proto_reader;
+struct proto_writer;
+
+/*
+ * An edge: a descriptor of the session whose other end the supervisor holds (stdin, stdout, stderr as
+ * pipes, or a terminal as the master of a pty of the session's devpts).
+ */
+struct ckpt_edge {
+	char name[16]; /* "stdin", "stdout", "stderr", "tty", "exec3.stdin", ... */
+	int fd;	       /* the supervisor's end, borrowed */
+};
+
+/* The ways into a session, all owned by the supervisor and borrowed for the operation. */
+struct ckpt_world {
+	const char *name; /* of the session */
+	pid_t init_pid;	  /* host pid of the session's pid 1 */
+	int init_pidfd;
+	int root_fd;   /* O_PATH descriptor of the session's / */
+	int proc_fd;   /* the session's own /proc */
+	int ns_user, ns_pid, ns_mnt, ns_net, ns_ipc, ns_uts, ns_time; /* -1: none of its own */
+	uid_t uid; /* the caller's uid inside (0 for --user root) */
+	gid_t gid;
+	const struct ckpt_edge *edges;
+	size_t n_edges;
+
+	/* Restore only.  Asks pid 1 for a blank child with number @vpid (under our filter, all
+	 * descriptors closed, waiting in pause()); returns its host pid. */
+	int (*seed)(void *ctx, pid_t vpid, pid_t *ret_pid, struct err *e);
+	/* Restore only.  Gives the supervisor its end of edge @name; @fd is borrowed. */
+	int (*edge)(void *ctx, const char *name, int fd, struct err *e);
+	void *ctx;
+};
+
+/* What --json reports.  Times in nanoseconds. */
+#define CKPT_MAX_STAGES 16
+struct ckpt_report {
+	uint64_t frozen_ns; /* from the first task stopped to the last one running again or ended */
+	uint64_t total_ns;
+	uint64_t bytes; /* of the image */
+	uint32_t tasks; /* processes and threads */
+	uint32_t processes;
+	uint64_t pages; /* written or restored */
+	struct {
+		const char *name; /* static */
+		uint64_t ns;
+	} stages[CKPT_MAX_STAGES];
+	size_t n_stages;
+};
+
+struct ckpt_dump_options {
+	bool snapshot;	  /* the session runs on: private memory may be written after the thaw */
+	uint32_t deadline_ms; /* for tasks that can't be stopped at once (vfork, D state) */
+};
+
+struct ckpt_dump; /* a frozen session */
+
+/* quiesce + survey + plan: stops every task and finds out everything.  On failure the session
+ * runs as before.  ERR_UNFREEZABLE names task, descriptor and object. */
+int ckpt_freeze(struct ckpt_dump **ret, const struct ckpt_world *w,
+	const struct ckpt_dump_options *o, struct err *e);
+/* Writes all records and pages (the caller has opened the writer, written its own records, and
+ * finishes it). */
+int ckpt_write(struct ckpt_dump *d, struct proto_writer *out, struct err *e);
+/* Lets the session run on exactly as before and frees @d.  NULL is fine. */
+int ckpt_thaw(struct ckpt_dump *d, struct err *e);
+const struct ckpt_report *ckpt_dump_report(const struct ckpt_dump *d);
+
+struct ckpt_restore_options {
+	bool paused; /* leave the tasks stopped by SIGSTOP-free freeze; see ckpt_restore_release */
+};
+struct ckpt_build; /* a session being rebuilt */
+
+/*
+ * Reads the records that follow the caller's own from @in and rebuilds the session inside @w.
+ * The calling process joins the session's namespaces and stays there: call it in a forked,
+ * single-threaded worker.  When it returns 0 every task exists, is stopped, and has everything;
+ * the image has been verified to its end.  On failure everything made is undone.
+ */
+int ckpt_restore(struct ckpt_build **ret, const struct ckpt_world *w, struct proto_reader *in,
+	const struct ckpt_restore_options *o, struct err *e);
+/* Lets all tasks run and frees @b. */
+int ckpt_restore_release(struct ckpt_build *b, struct err *e);
+/* Kills everything made and frees @b.  NULL is fine. */
+void ckpt_restore_undo(struct ckpt_build *b);
+const struct ckpt_report *ckpt_build_report(const struct ckpt_build *b);
+
+/*
+ * The session's own files.  The supervisor keeps them in one directory (`files`: the overlays'
+ * upper layers, /tmp, /run) outside every namespace; they are written in front of everything else
+ * and unpacked before the session's mounts are made.
+ */
+int ckpt_tree_write(int dirfd, struct proto_writer *out, struct err *e);
+int ckpt_tree_read(int dirfd, struct proto_reader *in, struct err *e);
+
+/* One line per record, for `podrun image show`; with @json one object per record. */
+int ckpt_image_show(struct proto_reader *in, FILE *out, bool json, struct err *e);
+
+#endif

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The table of kinds.  Order matters only within a stage: what others need comes first. */
+#include "ckpt/kind.h"
+
+const struct ckpt_kind *const ckpt_kinds[] = {
+	/* one line a kind: &ckpt_kind_pipe, */
+	NULL,
+};
+const size_t ckpt_n_kinds = ARRAY_SIZE(ckpt_kinds) - 1;
+
+const struct ckpt_kind *ckpt_kind_by_number(uint32_t number)
+{
+	for (size_t i = 0; i < ckpt_n_kinds; i++)
+		if ((uint32_t)ckpt_kinds[i]->number == number)
+			return ckpt_kinds[i];
+	return NULL;
+}

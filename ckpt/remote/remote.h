@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ckpt/remote - runs system calls inside a stopped task.
+ *
+ * Theory of operation
+ *
+ * No code of ours lives in a session.  When something must happen *inside* a task (asking for a
+ * signal action, creating a child with a chosen number, mapping memory) the tracer lends it two
+ * pages for a moment: one with an executor loop, one or more with a table of calls and room for
+ * their arguments and results.
+ *
+ *      table page                         code page
+ *      +-----------------------------+    next:  load nr, a0..a5 of entry i
+ *      | n, stop_on_error            |           (an argument may be "result of entry k")
+ *      | entry 0: nr args refs ret   |           syscall; store result
+ *      | entry 1: ...                |           until i == n
+ *      | ...                         |           SYS_PODRUN_SENTINEL   <- the one stop
+ *      | data area (paths, structs)  |           jmp next
+ *      +-----------------------------+    heal:  rt_sigreturn
+ *
+ * The whole batch costs one stop: our seccomp filter answers the sentinel's number with
+ * RET_TRACE, which a tracer sees as PTRACE_EVENT_SECCOMP.  If the tracer is killed in the middle,
+ * the batch runs to its end, the sentinel fails with ENOSYS, and the task falls into an
+ * rt_sigreturn whose frame (prepared before the first call) holds its original registers: it goes
+ * on as if nothing had happened, with the pages left mapped as the only trace.
+ *
+ * The pages are mapped by single-stepping one `syscall` instruction of the task's vDSO, shared by
+ * all threads of a memory space and unmapped the same way.
+ *
+ * Calls run under the session's seccomp filters; a call they would kill must not be added
+ * (ckpt/filters says which).
+ *
+ * A remote is used by the thread that traces the task, and only while the task is stopped.
+ */
+#ifndef CKPT_REMOTE_REMOTE_H
+#define CKPT_REMOTE_REMOTE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/user.h>
+
+struct err;
+struct remote;	    /* one task */
+struct remote_area; /* the lent pages of one memory space; reference counted */
+
+/*
+ * Maps the pages into the memory of @tid, a task stopped by PTRACE_EVENT_STOP.  @hint: where they
+ * should be (page aligned, room of REMOTE_AREA_SIZE), 0 for anywhere free.  The area belongs to
+ * the memory space: open a remote for each further thread of it with the same area.
+ */
+#define REMOTE_AREA_SIZE (256 * 1024UL)
+#define REMOTE_MAX_CALLS 512
+#define REMOTE_DATA_SIZE (128 * 1024UL) /* arguments and results of one batch */
+
+int remote_open(struct remote **ret, pid_t tid, uint64_t hint, struct err *e);
+int remote_open_thread(struct remote **ret, pid_t tid, struct remote *sibling, struct err *e);
+/*
+ * A child created by a clone call of @parent's batch without CLONE_VM has a copy of the pages at
+ * the same address and stops inside the executor: makes a remote of it.
+ */
+int remote_open_child(struct remote **ret, pid_t tid, struct remote *parent, struct err *e);
+
+/* Where the pages are. */
+uint64_t remote_address(const struct remote *r);
+pid_t remote_tid(const struct remote *r);
+
+/* An argument that stands for the result of an earlier entry of the same batch. */
+#define REMOTE_RESULT(i) ((struct remote_arg){.value = (uint64_t)(i), .ref = true})
+#define REMOTE_ARG(v)	 ((struct remote_arg){.value = (uint64_t)(v), .ref = false})
+struct remote_arg {
+	uint64_t value;
+	bool ref;
+};
+
+/*
+ * Adds one call to the batch being prepared; returns its index (>= 0), or -ENOSPC when the table
+ * is full (run it first).  Unused arguments are 0.
+ */
+int remote_add(struct remote *r, long nr, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3,
+	uint64_t a4, uint64_t a5);
+int remote_add_args(struct remote *r, long nr, const struct remote_arg args[6]);
+
+/*
+ * Room for @len bytes (8-aligned) in the task, valid for the batch being prepared.  *ret_local is our copy:
+ * what is in it when the batch starts is what the calls see, and after remote_run it holds what
+ * they left there.  NULL when the data area is full.
+ */
+void *remote_data(struct remote *r, size_t len, uint64_t *ret_addr);
+/* The same, filled with a copy of @data; returns the address in the task, 0 when full. */
+uint64_t remote_put(struct remote *r, const void *data, size_t len);
+uint64_t remote_put_str(struct remote *r, const char *s);
+
+/*
+ * Runs the batch; all results are available until the next remote_add.  @stop_on_error ends the
+ * batch at the first call that fails (later results read as -ECANCELED).  Returns 0 when the
+ * batch ran (calls in it may have failed), negative when the task could not run it (it died).
+ */
+int remote_run(struct remote *r, bool stop_on_error, struct err *e);
+/* The raw result of call @i of the last batch: >= 0, an address, or -errno. */
+long remote_result(const struct remote *r, int i);
+
+/* One call, now: result or -errno in *ret_value.  Fails only when the task could not run it. */
+int remote_call(struct remote *r, long *ret_value, struct err *e, long nr, uint64_t a0, uint64_t a1,
+	uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5);
+/* One call that must succeed; the error says which call failed in which task. */
+int remote_must(struct remote *r, long *ret_value, struct err *e, long nr, uint64_t a0, uint64_t a1,
+	uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5);
+
+/*
+ * Reads and writes the task's memory at any address its owner could (FOLL_FORCE semantics of
+ * /proc/PID/mem are not used here: plain process_vm_readv/writev).
+ */
+int remote_peek(struct remote *r, uint64_t addr, void *data, size_t len, struct err *e);
+int remote_poke(struct remote *r, uint64_t addr, const void *data, size_t len, struct err *e);
+
+/* The registers the task will have when the remote is closed; those it had when it was opened
+ * unless changed.  Restarting of an interrupted call follows orig_rax as ptrace(2) says. */
+struct user_regs_struct *remote_regs(struct remote *r);
+
+/*
+ * Puts the original (or changed) registers back and, for the last remote of a memory space,
+ * unmaps the pages.  The task stays stopped by PTRACE_EVENT_STOP.  Frees @r also on failure.
+ */
+int remote_close(struct remote *r, struct err *e);
+/* Frees our side of a task that is gone. */
+void remote_forget(struct remote *r);
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * survey - a frozen session as it was found: processes, threads, open files.
+ *
+ * Filled by ckpt/survey.c after ckpt/freeze.c has stopped everything; read by the kinds.  Virtual
+ * numbers (vpid, vtid, pgid, sid) are those of the session; `pid` and `tid` are the host's, for
+ * ptrace and /proc.
+ */
+#ifndef CKPT_SURVEY_H
+#define CKPT_SURVEY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <sys/user.h>
+
+#include "base/base.h"
+#include "ckpt/ckpt.h"
+#include "ckpt/kind.h"
+#include "ckpt/remote/remote.h"
+
+struct ckpt_thread {
+	struct ckpt_proc *proc;
+	pid_t tid, vtid;
+	struct proc_status status;
+	struct user_regs_struct regs; /* as stopped, before any remote call */
+	struct remote *remote;	      /* opened on demand: ckpt_thread_remote */
+};
+
+/* How a process stood when it was stopped; group-stopped and zombie are states to keep. */
+enum ckpt_state { CKPT_RUNNING, CKPT_STOPPED, CKPT_ZOMBIE };
+
+struct ckpt_proc {
+	pid_t pid, vpid;
+	pid_t vppid; /* 1 for children of pid 1 */
+	pid_t vpgid, vsid; /* 0: of a group or session whose number this session can't see */
+	enum ckpt_state state;
+	int stop_signal; /* of CKPT_STOPPED */
+	struct proc_status status;
+	struct ckpt_thread **threads; /* threads[0] is the leader */
+	size_t n_threads;
+	struct proc_maps maps; /* with detail; empty for zombies */
+	int pidfd;
+
+	/* The virtual pid of the first process (in order of vpid) sharing this thing with it;
+	 * its own vpid when it is the first. */
+	pid_t mm, files, fs, sighand;
+
+	struct ckpt_fd *fds; /* empty unless files == vpid */
+	size_t n_fds;
+};
+
+/* One slot of a descriptor table. */
+struct ckpt_fd {
+	int fd;
+	bool cloexec;
+	struct ckpt_file *file;
+};
+
+/* One open file description. */
+struct ckpt_file {
+	uint32_t id;  /* from 1, in images */
+	int fd;	      /* our duplicate, owned by the dump.  Shares offset and flags: put back
+		       * whatever you change */
+	char *link;   /* readlink of /proc/PID/fd/N: "/tmp/x (deleted)", "pipe:[123]" */
+	char *fdinfo; /* text of /proc/PID/fdinfo/N */
+	struct stat st;
+	int flags;  /* F_GETFL */
+	off_t pos;  /* from fdinfo */
+	int mnt_id; /* from fdinfo */
+	const struct ckpt_kind *kind;
+	struct ckpt_proc *holder; /* one that has it in its table at holder_fd; NULL for a file
+				   * found in flight in a socket only */
+	int holder_fd;
+};
+
+struct ckpt_dump {
+	const struct ckpt_world *world;
+	struct ckpt_dump_options options;
+	struct ckpt_report report;
+	int host_proc; /* the host's /proc */
+
+	struct ckpt_proc **procs; /* by vpid, without pid 1 */
+	size_t n_procs;
+	struct ckpt_file **files; /* by id: files[i]->id == i + 1 */
+	size_t n_files;
+
+	struct proto_writer *out; /* while writing */
+	void *kind_state[PROTO_KIND_MAX]; /* the kinds' own; freed with free() */
+};
+
+struct ckpt_proc *ckpt_proc_by_vpid(const struct ckpt_dump *d, pid_t vpid);
+struct ckpt_proc *ckpt_proc_by_pid(const struct ckpt_dump *d, pid_t pid);
+
+/* The remote of a thread, opened on first use, closed by the thaw. */
+int ckpt_thread_remote(struct ckpt_thread *t, struct remote **ret, struct err *e);
+static inline int ckpt_proc_remote(struct ckpt_proc *p, struct remote **ret, struct err *e)
+{
+	return ckpt_thread_remote(p->threads[0], ret, e);
+}
+
+/*
+ * Takes up a file that no table holds (in flight in a socket): @fd becomes the dump's.  Finds it
+ * again if it is the same open file as one already known.  New files are claimed and checked like
+ * all others.  Returns the file.
+ */
+int ckpt_file_add(struct ckpt_dump *d, int fd, struct ckpt_file **ret, struct err *e);
+
+/* The value of "key:\t" in a file's fdinfo, or NULL. */
+const char *ckpt_fdinfo_get(const struct ckpt_file *f, const char *key);
+
+/* Writes one DATA frame belonging to the record of (@kind, @subject). */
+int ckpt_dump_data(struct ckpt_dump *d, const struct ckpt_kind *kind, uint64_t subject,
+	uint64_t offset, const void *data, size_t len, struct err *e);
+
+/* The edge whose supervisor's end is the same pipe or pty as @f's other end, or NULL. */
+const struct ckpt_edge *ckpt_edge_of_pipe(const struct ckpt_dump *d, const struct stat *st);
+const struct ckpt_edge *ckpt_edge_of_pty(const struct ckpt_dump *d, unsigned index);
+
+#endif

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * proto - everything that turns records into bytes and back.  The room's public header.
+ *
+ * proto/SPEC.md is the format; this is its interface:
+ *
+ *   image stream      writer, reader: frames of records and data, each with a digest, the whole
+ *                     signed; written and read strictly in sequence
+ *   keys              Ed25519, made on first use; whose images are accepted
+ *   control messages  length-prefixed protobuf over a unix socket, with descriptors
+ *
+ * Generated protobuf-c headers (proto/NAME.pb-c.h) may be included by .c files of other rooms that fill
+ * or read a message, never by headers.
+ */
+#ifndef PROTO_PROTO_H
+#define PROTO_PROTO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "proto/kinds.h"
+
+struct buf;
+struct err;
+
+/* ---- keys ------------------------------------------------------------------------------- */
+
+#define PROTO_KEY_LEN 32 /* Ed25519 public key */
+#define PROTO_SIG_LEN 64
+
+struct proto_key; /* a private key */
+
+/* The user's key in @config_dir/key (0600), made on first use. */
+int proto_key_open(struct proto_key **ret, const char *config_dir, struct err *e);
+void proto_key_close(struct proto_key *k);
+void proto_key_public(const struct proto_key *k, uint8_t ret[PROTO_KEY_LEN]);
+/* "ed25519:BASE64" of a public key; parse accepts the same. */
+#define PROTO_KEY_TEXT_LEN 64
+void proto_key_format(const uint8_t key[PROTO_KEY_LEN], char ret[PROTO_KEY_TEXT_LEN]);
+int proto_key_parse(const char *text, uint8_t ret[PROTO_KEY_LEN], struct err *e);
+
+/* Trusted keys: one per line in @config_dir/trusted, "ed25519:... comment". One's own is always trusted. */
+int proto_trust_add(const char *config_dir, const uint8_t key[PROTO_KEY_LEN], const char *comment,
+	struct err *e);
+int proto_trust_remove(const char *config_dir, const uint8_t key[PROTO_KEY_LEN], struct err *e);
+/* 1 trusted, 0 not. */
+int proto_trust_has(const char *config_dir, const uint8_t key[PROTO_KEY_LEN], struct err *e);
+/* Calls @each for every line; stops when it returns nonzero. */
+int proto_trust_list(const char *config_dir,
+	int (*each)(void *ctx, const uint8_t key[PROTO_KEY_LEN], const char *comment), void *ctx,
+	struct err *e);
+
+/* ---- image stream: writing ---------------------------------------------------------------- */
+
+struct proto_writer;
+
+struct proto_write_options {
+	const struct proto_key *key; /* signs; borrowed */
+	int zstd_level;		     /* 0: data is written as it is, page aligned */
+	unsigned threads;	     /* for digests (and compression); 0: one per CPU, at most 4 */
+	uint8_t image_id[16];	     /* random; made when all zero */
+	bool copy;		     /* a snapshot or clone (may be resumed again) rather than a move */
+};
+
+/* Frames above this are split by the writer and refused by the reader. */
+#define PROTO_MAX_RECORD (16u << 20)
+#define PROTO_MAX_DATA	 (4u << 20)
+
+/* Writes the signed header to @fd (borrowed; a file, a pipe, a socket). */
+int proto_writer_open(struct proto_writer **ret, int fd, const struct proto_write_options *o,
+	struct err *e);
+int proto_write_record(struct proto_writer *w, enum proto_kind kind, uint64_t subject,
+	const void *body, size_t len, struct err *e);
+/* Bulk data of (@kind, @subject); any length, split as needed. */
+int proto_write_data(struct proto_writer *w, enum proto_kind kind, uint64_t subject,
+	uint64_t offset, const void *data, size_t len, struct err *e);
+/*
+ * The same without a copy: returns room for exactly @len (<= PROTO_MAX_DATA) bytes, which the
+ * caller fills and then commits; hashing, compressing and writing go on in the background,
+ * in order.  One may be open at a time.
+ */
+int proto_write_data_begin(struct proto_writer *w, size_t len, void **ret_room, struct err *e);
+int proto_write_data_commit(struct proto_writer *w, enum proto_kind kind, uint64_t subject,
+	uint64_t offset, size_t len, struct err *e);
+/* Digest list, signature, end mark; everything has been handed to the kernel when it returns. */
+int proto_writer_finish(struct proto_writer *w, uint64_t *ret_bytes, struct err *e);
+/* Frees; before finish this leaves a truncated image.  NULL is fine. */
+void proto_writer_close(struct proto_writer *w);
+void proto_writer_id(const struct proto_writer *w, uint8_t ret[16]);
+
+/* ---- image stream: reading ---------------------------------------------------------------- */
+
+struct proto_reader;
+
+struct proto_image_info {
+	uint32_t version;
+	uint8_t signer[PROTO_KEY_LEN];
+	uint8_t image_id[16];
+	bool copy;
+	uint64_t created; /* unix seconds */
+};
+
+struct proto_read_options {
+	const char *config_dir; /* whose trusted keys; NULL: any signer (image show) */
+	const uint8_t *also_trust; /* a further key, PROTO_KEY_LEN, or NULL (receive over ssh) */
+	bool skip_digests; /* this host wrote or verified this very file before */
+};
+
+enum proto_frame_type { PROTO_RECORD, PROTO_DATA, PROTO_END };
+
+struct proto_frame {
+	enum proto_frame_type type;
+	uint32_t kind; /* as found: may be one this version does not know */
+	uint64_t subject;
+	uint64_t offset; /* of DATA */
+	const void *data; /* valid until the next proto_read */
+	size_t len;
+	int64_t file_offset; /* where uncompressed data begins in a seekable image, or -1 */
+};
+
+/*
+ * Reads and verifies the header: version, signer (ERR_IMAGE when unknown, with the key in the
+ * message and a hint how to trust it).  @fd is borrowed.
+ */
+int proto_reader_open(struct proto_reader **ret, int fd, const struct proto_read_options *o,
+	struct err *e);
+void proto_reader_info(const struct proto_reader *r, struct proto_image_info *ret);
+/*
+ * The next frame, its digest checked.  PROTO_END is returned only after the list of digests and
+ * its signature proved the whole: until then nothing that was read may run.  After an error or
+ * PROTO_END every call fails.
+ */
+int proto_read(struct proto_reader *r, struct proto_frame *ret, struct err *e);
+/* Gives the last frame back: the next proto_read returns it again. */
+void proto_unread(struct proto_reader *r);
+void proto_reader_close(struct proto_reader *r);
+
+/* ---- control messages ---------------------------------------------------------------------- */
+
+/*
+ * Messages are `Control` of control.proto, packed, behind a 32-bit little-endian length, at most
+ * PROTO_MAX_CONTROL; descriptors ride on the first byte.  The socket is a stream.
+ */
+#define PROTO_MAX_CONTROL (1u << 20)
+
+struct proto_conn; /* one end, with its partial input and output */
+
+/* @sock becomes the connection's. */
+int proto_conn_new(struct proto_conn **ret, int sock, struct err *e);
+void proto_conn_free(struct proto_conn *c);
+int proto_conn_fd(const struct proto_conn *c);
+/* Queues one message (descriptors are duplicated) and writes what the socket takes.  Returns 1
+ * when something is left to write (wait for writability, call proto_conn_flush). */
+int proto_conn_send(struct proto_conn *c, const void *body, size_t len, const int *fds,
+	size_t n_fds, struct err *e);
+int proto_conn_flush(struct proto_conn *c, struct err *e);
+/*
+ * The next whole message: 1 and *ret_body (valid until the next call) and descriptors (the
+ * caller owns them); 0 when more must be read from a non-blocking socket; -ECONNRESET at the
+ * end; -EBADMSG for nonsense.
+ */
+int proto_conn_recv(struct proto_conn *c, const void **ret_body, size_t *ret_len, int *ret_fds,
+	size_t max_fds, size_t *ret_n_fds, struct err *e);
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * world - what a session stands in: namespaces, its view of files, its pid 1.
+ *
+ * world_create makes user, pid, ipc, uts, mount, net and time namespaces without privilege, puts the
+ * file view together, and starts pid 1 (supervisor/init.c), which installs the seccomp filter and
+ * hands over the listener.  Everything the session runs is a child of pid 1, spawned on request.
+ */
+#ifndef SUPERVISOR_WORLD_H
+#define SUPERVISOR_WORLD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct err;
+
+enum world_net { WORLD_NET_NONE, WORLD_NET_HOST };
+
+struct world_bind {
+	char *source; /* on the host, absolute */
+	char *target; /* in the session, absolute */
+	bool read_only;
+};
+
+struct world_config {
+	const char *name;
+	const char *hostname;
+	const char *files_dir; /* the session's own files on the host: upper/ work/ tmp/ run/ */
+	const char *root;      /* --root DIR, or NULL for the host's own / */
+	bool as_root;	       /* --user root: uid 0 inside, with the skeleton layer */
+	enum world_net net;
+	const struct world_bind *binds;
+	size_t n_binds;
+	int64_t monotonic_offset_ns; /* time namespace, 0 for a new session */
+	int64_t boottime_offset_ns;
+	uint64_t max_pids; /* 0: no limit */
+	int parent_userns; /* descriptor, -1 for none */
+};
+
+struct world {
+	pid_t init_pid;
+	int init_pidfd;
+	int init_sock; /* SOCK_SEQPACKET to pid 1: supervisor/init.h */
+	int listener;  /* seccomp user notification */
+	int root_fd, proc_fd;
+	int ns_user, ns_pid, ns_mnt, ns_net, ns_ipc, ns_uts, ns_time;
+};
+
+int world_create(struct world *ret, const struct world_config *c, struct err *e);
+/* SIGKILLs pid 1, and with it everything inside, waits for its end, closes all. */
+void world_destroy(struct world *w);
+
+/* What pid 1 is asked to start.  Strings are borrowed. */
+struct world_spawn {
+	char *const *argv;
+	char *const *envp;
+	const char *cwd;
+	int stdio[3]; /* descriptors for 0, 1, 2 (borrowed), -1 for /dev/null; unused with tty */
+	bool tty;     /* a new pty of the session's devpts is its terminal; see ret_master */
+	uint16_t rows, cols;
+};
+
+/*
+ * Starts a child of pid 1 as leader of its own session.  Returns its pid in the session and, with @s->tty, the pty's master.  An exec
+ * that fails gives -ENOENT / -EACCES here (so that `run` can answer 127 / 126).
+ */
+int world_spawn(struct world *w, const struct world_spawn *s, pid_t *ret_vpid, int *ret_master,
+	struct err *e);
+/* A blank child with number @vpid for ckpt_restore; returns its host pid. */
+int world_seed(struct world *w, pid_t vpid, pid_t *ret_pid, struct err *e);
+
+/* What pid 1 tells when init_sock is readable: a child of its has ended. */
+struct world_exit {
+	pid_t vpid;
+	int status; /* as wait(2) */
+	int left;   /* processes still alive in the session, without pid 1 */
+};
+/* 1 and an exit, 0 nothing now, negative when pid 1 is gone. */
+int world_next_exit(struct world *w, struct world_exit *ret, struct err *e);
+
+#endif
