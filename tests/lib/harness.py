@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the tests that need a whole podrun share.
+
+A test is a function that takes an `Env` and fails by raising.  Each gets directories of its own
+(runtime, state, configuration, a scratch directory), so tests neither see each other nor the
+user's sessions, and whatever a test leaves running is ended by name of its session and reported
+as a failure.  Nothing here sleeps for a fixed time: `until` polls a condition.
+
+    @test
+    def suspend_names_what_it_cannot_freeze(env): ...
+
+    if __name__ == "__main__":
+        main()
+
+Prints one line per test and closes with `N passed, N failed` (`, N skipped`).  A skip is a
+failure when PODRUN_TEST_STRICT is set, as it is in CI.
+"""
+import argparse
+import concurrent.futures
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("PODRUN_BUILD", ROOT / "build"))
+PODRUN = os.environ.get("PODRUN", str(BUILD / "podrun"))
+PATIENCE = float(os.environ.get("PODRUN_TEST_PATIENCE", "60"))
+
+
+class Skip(Exception):
+    """This host can't run the test; says why."""
+
+
+class Failed(Exception):
+    """A command did not do what the test needs."""
+
+
+class Result:
+    """What a finished command left behind."""
+
+    def __init__(self, argv, code, out, err):
+        self.argv, self.code, self.out, self.err = argv, code, out, err
+
+    @property
+    def text(self):
+        return self.out.decode(errors="replace")
+
+    @property
+    def errors(self):
+        return self.err.decode(errors="replace")
+
+    def json(self):
+        return json.loads(self.out)
+
+    def __str__(self):
+        return "%s\n-> %s\n--- stdout\n%s\n--- stderr\n%s" % (
+            " ".join(map(str, self.argv)), self.code, self.text[-2000:], self.errors[-2000:])
+
+
+def until(what, condition, patience=None):
+    """Polls until `condition()` is true and returns its value; fails after a while."""
+    deadline = time.monotonic() + (patience or PATIENCE)
+    pause = 0.005
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            raise Failed("waited in vain: " + what)
+        time.sleep(pause)
+        pause = min(pause * 1.5, 0.1)
+
+
+class Env:
+    """Directories and commands of one test."""
+
+    def __init__(self, name):
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="podrun-%s-" % name[:24]))
+        self.environ = dict(os.environ)
+        for key, sub in (("XDG_RUNTIME_DIR", "run"), ("XDG_STATE_HOME", "state"),
+                         ("XDG_CONFIG_HOME", "config"), ("XDG_CACHE_HOME", "cache")):
+            (self.dir / sub).mkdir(mode=0o700)
+            self.environ[key] = str(self.dir / sub)
+        self.background = []
+
+    def path(self, name):
+        return self.dir / name
+
+    def host(self, name):
+        """A second host: everything of its own but the temporary directory."""
+        return _Host(self, name)
+
+    def start(self, *argv, **kw):
+        """Starts a command without waiting for it."""
+        p = subprocess.Popen([str(a) for a in argv], env=self.environ, **kw)
+        self.background.append(p)
+        return p
+
+    def call(self, *argv, stdin=None, check=True, code=0, timeout=None, cwd=None):
+        """Runs a command to its end; fails unless it exits with `code` (when `check`)."""
+        argv = [str(a) for a in argv]
+        if isinstance(stdin, str):
+            stdin = stdin.encode()
+        try:
+            p = subprocess.run(argv, env=self.environ, capture_output=True, cwd=cwd,
+                               timeout=timeout or PATIENCE,
+                               **({"stdin": subprocess.DEVNULL} if stdin is None
+                                  else {"input": stdin}))
+        except subprocess.TimeoutExpired as e:
+            raise Failed("no end after %gs: %s\n%s\n%s" % (
+                e.timeout, " ".join(argv), e.stdout, e.stderr)) from None
+        r = Result(argv, p.returncode, p.stdout, p.stderr)
+        if check and r.code != code:
+            raise Failed(str(r))
+        return r
+
+    def podrun(self, *args, **kw):
+        return self.call(PODRUN, *args, **kw)
+
+    def sessions(self):
+        r = self.podrun("ps", "--json", check=False)
+        return r.json() if r.code == 0 else []
+
+    def logs(self, name):
+        return self.podrun("logs", name).text
+
+    def run_detached(self, name, *argv, options=(), ready="ready"):
+        """Starts a session and waits until it has said `ready`."""
+        self.podrun("run", "-d", "--name", name, *options, "--", *argv)
+        if ready:
+            until("%s says %r" % (name, ready), lambda: ready in self.logs(name))
+
+    def wait(self, name, code=0):
+        """Waits for the end of a session's command; returns its log."""
+        r = self.podrun("wait", name, check=False)
+        log = self.logs(name)
+        if r.text.strip() not in (str(code),) and r.code != code:
+            raise Failed("session %s ended with %r/%d, not %d\n%s" % (
+                name, r.text.strip(), r.code, code, log[-2000:]))
+        return log
+
+    def close(self):
+        """Ends what is left; returns what that was."""
+        left = []
+        for p in self.background:
+            if p.poll() is None:
+                p.send_signal(signal.SIGKILL)
+                p.wait()
+        for s in self.sessions():
+            left.append(s.get("name", "?"))
+            self.podrun("kill", s.get("name", "?"), check=False)
+        for attempt in range(50):
+            shutil.rmtree(self.dir, ignore_errors=True, onerror=None)
+            if not self.dir.exists():
+                break
+            for path, dirs, _ in os.walk(self.dir):
+                for d in dirs:
+                    with contextlib.suppress(OSError):
+                        os.chmod(os.path.join(path, d), 0o700)
+            time.sleep(0.02)
+        return left
+
+
+class _Host(Env):
+    def __init__(self, env, name):
+        self.dir = env.dir / name
+        self.dir.mkdir()
+        self.environ = dict(env.environ)
+        for key, sub in (("XDG_RUNTIME_DIR", "run"), ("XDG_STATE_HOME", "state"),
+                         ("XDG_CONFIG_HOME", "config"), ("XDG_CACHE_HOME", "cache")):
+            (self.dir / sub).mkdir(mode=0o700)
+            self.environ[key] = str(self.dir / sub)
+        self.background = env.background
+
+
+_tests = []
+
+
+def test(fn):
+    """Registers a test under its function's name."""
+    _tests.append((fn.__name__, fn))
+    return fn
+
+
+def add(name, fn):
+    """Registers a test made in a loop."""
+    _tests.append((name, fn))
+
+
+def needs(*programs):
+    """Skips unless all programs are installed."""
+    for p in programs:
+        if not shutil.which(p):
+            raise Skip("%s is not installed" % p)
+
+
+def _run_one(name, fn):
+    env = Env(name.replace("/", "-"))
+    began = time.monotonic()
+    verdict, why = "ok", ""
+    try:
+        fn(env)
+    except Skip as e:
+        verdict, why = "skip", str(e)
+    except Exception as e:  # a test may fail in any way
+        verdict = "FAIL"
+        why = str(e) if isinstance(e, (Failed, AssertionError)) and str(e) \
+            else traceback.format_exc()
+        for log in sorted(env.dir.glob("**/supervisor.log")):
+            with contextlib.suppress(OSError):
+                tail = log.read_text(errors="replace")[-1500:]
+                if tail:
+                    why += "\n--- %s\n%s" % (log, tail)
+    left = env.close()
+    if left and verdict == "ok":
+        verdict, why = "FAIL", "left running: " + ", ".join(left)
+    return name, verdict, why, time.monotonic() - began
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("-j", type=int, default=2)
+    p.add_argument("-l", "--list", action="store_true")
+    p.add_argument("--repeat", type=int, default=1)
+    p.add_argument("only", nargs="*", help="names or parts of names")
+    args = p.parse_args()
+    chosen = [(n, f) for n, f in _tests if not args.only or any(o in n for o in args.only)]
+    if args.list:
+        print("\n".join(n for n, _ in chosen))
+        return
+    count = {"ok": 0, "FAIL": 0, "skip": 0}
+    with concurrent.futures.ThreadPoolExecutor(args.j) as pool:
+        todo = [pool.submit(_run_one, n, f) for n, f in chosen for _ in range(args.repeat)]
+        for done in concurrent.futures.as_completed(todo):
+            name, verdict, why, seconds = done.result()
+            if verdict == "skip" and os.environ.get("PODRUN_TEST_STRICT"):
+                verdict, why = "FAIL", "skipped: " + why
+            count[verdict] += 1
+            print("%-4s %-48s %6.2fs%s" % (verdict, name, seconds,
+                  "  " + why.replace("\n", "\n       ") if why else ""), flush=True)
+    line = "%d passed, %d failed" % (count["ok"], count["FAIL"])
+    print(line + (", %d skipped" % count["skip"] if count["skip"] else ""))
+    sys.exit(1 if count["FAIL"] or not count["ok"] else 0)

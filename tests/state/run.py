@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""State tests: a program sets a kernel state up, says "ready", is moved, and checks the state.
+
+Every program of tests/state is run in each of these ways:
+
+    plain      not in a session at all: the test itself is right
+    session    in a session, not moved
+    suspend    suspended to a file, resumed from it
+    twice      the same two times over
+    pipe       suspended into a pipe that is resumed from at once
+    snapshot   a snapshot is taken; both the session that ran on and the resumed copy are right
+"""
+import os
+import pathlib
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+from harness import BUILD, PODRUN, Failed, add, main  # noqa: E402
+
+PROGRAMS = BUILD / "tests" / "state"
+GO = "/tmp/go"
+
+
+def _finish(env, name):
+    env.podrun("exec", name, "touch", GO)
+    log = env.wait(name)
+    if "ok" not in log.split():
+        raise Failed("no verdict from %s:\n%s" % (name, log))
+    env.podrun("rm", name, check=False)
+
+
+def plain(env, program):
+    go = env.path("go")
+    p = env.start(program, go, stdout=subprocess.PIPE)
+    line = p.stdout.readline()
+    if line != b"ready\n":
+        raise Failed("not ready but %r" % line)
+    go.touch()
+    out = p.stdout.read().decode()
+    if p.wait() != 0 or "ok" not in out.split():
+        raise Failed("exit %d, %s" % (p.returncode, out))
+
+
+def session(env, program):
+    env.run_detached("s", program, GO)
+    _finish(env, "s")
+
+
+def suspend(env, program, times=1):
+    env.run_detached("s", program, GO)
+    for i in range(times):
+        image = env.path("image%d" % i)
+        env.podrun("suspend", "s", "-o", image)
+        env.podrun("resume", "-d", image)
+        image.unlink()
+    _finish(env, "s")
+
+
+def twice(env, program):
+    suspend(env, program, 2)
+
+
+def pipe(env, program):
+    env.run_detached("s", program, GO)
+    a = env.start(PODRUN, "suspend", "s", "-o", "-", stdout=subprocess.PIPE,
+                  stderr=subprocess.PIPE)
+    b = env.start(PODRUN, "resume", "-d", "--name", "t", "-", stdin=a.stdout,
+                  stderr=subprocess.PIPE)
+    a.stdout.close()
+    _, b_err = b.communicate(timeout=60)
+    _, a_err = a.communicate(timeout=60)
+    if a.returncode != 0 or b.returncode != 0:
+        raise Failed("suspend %d %s\nresume %d %s" % (
+            a.returncode, a_err.decode(), b.returncode, b_err.decode()))
+    _finish(env, "t")
+
+
+def snapshot(env, program):
+    env.run_detached("s", program, GO)
+    env.podrun("snapshot", "s", "-o", env.path("image"))
+    _finish(env, "s")
+    env.podrun("resume", "-d", "--name", "copy", env.path("image"))
+    _finish(env, "copy")
+
+
+for path in sorted(PROGRAMS.iterdir()) if PROGRAMS.is_dir() else []:
+    if not path.is_file() or not os.access(path, os.X_OK):
+        continue
+    for way in (plain, session, suspend, twice, pipe, snapshot):
+        add("%s/%s" % (path.name, way.__name__), lambda env, w=way, p=path: w(env, p))
+
+if __name__ == "__main__":
+    main()
