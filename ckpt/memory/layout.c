@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * layout - where an image leaves room.
+ *
+ * The executor's pages must lie at one address that is free in every memory space of the image,
+ * from before the first mapping is made until after the last.  All mappings of all records are
+ * put in one list, sorted, and the highest gap that is large enough is taken: above the
+ * libraries there is nearly always one, and the area where the heap grows is left alone.
+ */
+#include "ckpt/memory/memory.h"
+
+#include <stdlib.h>
+
+#include "ckpt/build.h"
+#include "proto/memory.pb-c.h"
+
+#define LOWEST	0x10000000UL
+#define HIGHEST 0x7fff00000000UL
+#define MARGIN	(1UL << 20) /* to each side: stacks grow, and guard gaps are a megabyte */
+
+struct range {
+	uint64_t start, end;
+};
+
+static int compare(const void *a, const void *b)
+{
+	const struct range *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+static int collect(const struct ckpt_record *r, struct buf *ranges, struct err *e)
+{
+	Pb__Mm *m = pb__mm__unpack(NULL, r->len, r->body);
+
+	if (!m)
+		return err_set(e, ERR_IMAGE, -EBADMSG, "memory record %llu is damaged",
+			(unsigned long long)r->subject);
+	for (size_t i = 0; i < m->n_mappings; i++) {
+		struct range range = {m->mappings[i]->start, m->mappings[i]->end};
+
+		buf_put(ranges, &range, sizeof(range));
+	}
+	/* the heap may grow from here to the next mapping; a little way is kept free */
+	struct range heap = {m->start_brk, m->brk};
+
+	if (heap.end > heap.start)
+		buf_put(ranges, &heap, sizeof(heap));
+	pb__mm__free_unpacked(m, NULL);
+	return 0;
+}
+
+int ckpt_layout_free(struct ckpt_build *b, uint64_t size, uint64_t *ret, struct err *e)
+{
+	_cleanup_buf_ struct buf ranges = BUF_INIT;
+	uint64_t need = ALIGN_UP(size, PAGE_SIZE) + 2 * MARGIN, top = HIGHEST;
+	int r;
+
+	for (size_t i = 0; i < b->n_records; i++) {
+		if (!b->records[i].kind || b->records[i].kind->number != PROTO_KIND_MM)
+			continue;
+		r = collect(&b->records[i], &ranges, e);
+		if (r < 0)
+			return r;
+	}
+	if (buf_error(&ranges))
+		return err_errno(e, -ENOMEM, "looking for free addresses");
+	struct range *v = (struct range *)ranges.data;
+	size_t n = ranges.len / sizeof(*v);
+
+	if (n)
+		qsort(v, n, sizeof(*v), compare);
+	/* mappings of different spaces overlap: let every end be the highest so far */
+	for (size_t i = 1; i < n; i++)
+		v[i].end = MAX(v[i].end, v[i - 1].end);
+	/* from the top down; `top` is the lowest start seen so far */
+	for (size_t i = n; i > 0; i--) {
+		if (top > v[i - 1].end && top - v[i - 1].end >= need)
+			break;
+		top = MIN(top, v[i - 1].start);
+	}
+	if (top < LOWEST + need)
+		return err_set(e, ERR_FAILED, -ENOMEM, "no free addresses for %llu bytes",
+			(unsigned long long)size);
+	*ret = ALIGN_DOWN(top - MARGIN - ALIGN_UP(size, PAGE_SIZE), PAGE_SIZE);
+	return 0;
+}
