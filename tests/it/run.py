@@ -1,0 +1,455 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Integration tests: the command line as a user types it."""
+import json
+import os
+import pathlib
+import pty
+import select
+import signal
+import stat
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+from harness import PODRUN, Failed, main, needs, test, until  # noqa: E402
+
+
+def one_line(result, *words):
+    """An error is one line that names things, perhaps with a hint line behind it."""
+    lines = result.errors.strip().split("\n")
+    assert lines[0].startswith("podrun: "), result
+    assert len(lines) == 1 or (len(lines) == 2 and lines[1].startswith("hint: ")), result
+    for w in words:
+        assert w in result.errors, "%r not in: %s" % (w, result.errors)
+
+
+# ---- run ------------------------------------------------------------------------------------
+
+@test
+def run_relays_output_and_exit_code(env):
+    r = env.podrun("run", "--", "sh", "-c", "echo out; echo err >&2; exit 42", code=42)
+    assert r.text == "out\n" and r.errors == "err\n", r
+
+
+@test
+def run_without_the_word_run(env):
+    assert env.podrun("echo", "hello").text == "hello\n"
+
+
+@test
+def run_relays_input(env):
+    data = os.urandom(300000).hex()
+    assert env.podrun("run", "-i", "--", "cat", stdin=data).text == data
+
+
+@test
+def run_codes_of_missing_and_unrunnable_commands(env):
+    one_line(env.podrun("run", "--", "/no/such/program", code=127), "/no/such/program")
+    one_line(env.podrun("run", "--", "/etc/passwd", code=126), "/etc/passwd")
+    assert env.podrun("run", "--", "sh", "-c", "kill -9 $$", code=137)
+
+
+@test
+def run_forwards_signals(env):
+    p = env.start(PODRUN, "run", "--name", "s", "--", "sh", "-c",
+                  "trap 'echo got; exit 5' TERM; echo up; while :; do sleep 0.05; done",
+                  stdout=subprocess.PIPE)
+    assert p.stdout.readline() == b"up\n"
+    p.send_signal(signal.SIGTERM)
+    assert p.stdout.readline() == b"got\n"
+    assert p.wait(timeout=30) == 5
+
+
+@test
+def session_has_its_own_names(env):
+    r = env.podrun("run", "--name", "names", "--", "sh", "-c",
+                   "echo $$; ls -d /proc/[0-9]* | wc -l; hostname; id -u; ls /tmp | wc -l")
+    pid, procs, host, uid, tmp = r.text.split()
+    assert int(pid) < 10 and int(procs) <= 5 and int(tmp) == 0, r
+    assert host == "names" and int(uid) == os.getuid(), r
+
+
+@test
+def files_written_inside_stay_inside(env):
+    outside = env.path("outside")
+    outside.write_text("old")
+    env.podrun("run", "--", "sh", "-c", "echo new > %s; grep -q new %s" % (outside, outside),
+               check=False)
+    assert outside.read_text() == "old"
+
+
+@test
+def volumes_reach_the_host(env):
+    d = env.path("vol")
+    d.mkdir()
+    env.podrun("run", "-v", "%s:/mnt" % d, "--", "sh", "-c", "echo hi > /mnt/f")
+    assert (d / "f").read_text() == "hi\n"
+    env.podrun("run", "-v", "%s:/mnt:ro" % d, "--", "sh", "-c", "! echo no > /mnt/g")
+    assert not (d / "g").exists()
+
+
+@test
+def environment_and_directory(env):
+    f = env.path("vars")
+    f.write_text("A=1\n# not this\nB=two words\n")
+    r = env.podrun("run", "-e", "C=3", "--env-file", f, "-w", "/usr", "--", "sh", "-c",
+                   'echo "$A/$B/$C/$PWD"')
+    assert r.text == "1/two words/3//usr\n", r
+
+
+@test
+def root_inside(env):
+    r = env.podrun("run", "--user", "root", "--", "sh", "-c", "id -u; touch /etc/mine && echo ok")
+    assert r.text == "0\nok\n", r
+    assert not os.path.exists("/etc/mine")
+
+
+@test
+def loopback_works_inside(env):
+    r = env.podrun("run", "--", "python3", "-c",
+                   "import socket as s; l=s.create_server(('127.0.0.1',80 and 8080));"
+                   "c=s.create_connection(('127.0.0.1',8080)); a,_=l.accept();"
+                   "a.sendall(b'hi'); print(c.recv(9).decode())")
+    assert r.text == "hi\n"
+
+
+@test
+def usage_errors_are_one_line(env):
+    for argv in (("run", "--no-such-option"), ("suspend", "--wrong"), ("run",),
+                 ("run", "--name", "-bad-", "--", "true")):
+        one_line(env.podrun(*argv, code=2))
+
+
+@test
+def unknown_sessions_are_not_found(env):
+    for argv in (("suspend", "nobody"), ("inspect", "nobody"), ("exec", "nobody", "true"),
+                 ("logs", "nobody"), ("kill", "nobody"), ("attach", "nobody")):
+        r = env.podrun(*argv, check=False)
+        assert r.code in (5, 125), r
+        one_line(r, "nobody")
+
+
+# ---- looking and ending ---------------------------------------------------------------------
+
+@test
+def ps_inspect_logs_exec_kill(env):
+    env.run_detached("s", "sh", "-c", "echo ready; while :; do sleep 0.05; done")
+    (s,) = [x for x in env.sessions() if x["name"] == "s"]
+    assert s["state"] == "running", s
+    assert "s" in env.podrun("ps").text
+    assert env.podrun("inspect", "s").json()
+    assert env.podrun("exec", "s", "sh", "-c", "echo in; exit 9", code=9).text == "in\n"
+    assert env.podrun("exec", "cat", "/proc/1/comm", check=False).code != 0
+    env.podrun("kill", "s")
+    until("s is gone", lambda: not [x for x in env.sessions() if x["state"] == "running"])
+
+
+@test
+def a_name_is_used_once(env):
+    env.run_detached("s", "sh", "-c", "echo ready; sleep 1000")
+    one_line(env.podrun("run", "--name", "s", "--", "true", check=False), "s")
+    env.podrun("kill", "s")
+
+
+@test
+def stop_asks_before_it_kills(env):
+    env.run_detached("s", "sh", "-c",
+                     "trap 'echo bye; exit 3' TERM; echo ready; while :; do sleep 0.05; done")
+    env.podrun("stop", "s")
+    assert "bye" in env.logs("s")
+
+
+@test
+def pause_and_unpause(env):
+    env.run_detached("s", "sh", "-c", "echo ready; i=0; while :; do i=$((i+1)); echo $i; "
+                                      "sleep 0.01; done")
+    env.podrun("pause", "s")
+    (s,) = env.sessions()
+    assert s["state"] == "paused", s
+    a = env.logs("s")
+    time.sleep(0.2)
+    assert env.logs("s") == a
+    env.podrun("unpause", "s")
+    until("it goes on", lambda: env.logs("s") != a)
+    env.podrun("kill", "s")
+
+
+@test
+def rename_and_rm(env):
+    env.run_detached("s", "sh", "-c", "echo ready; sleep 1000")
+    env.podrun("rename", "s", "t")
+    assert [x["name"] for x in env.sessions()] == ["t"]
+    env.podrun("kill", "t")
+    env.podrun("rm", "t", check=False)
+    assert env.podrun("inspect", "t", check=False).code == 5
+
+
+@test
+def daemon_keeps_the_session(env):
+    r = env.podrun("run", "--name", "s", "--", "sh", "-c",
+                   "setsid sh -c 'while :; do sleep 0.05; done' >/dev/null 2>&1 </dev/null & exit 4",
+                   code=4)
+    assert "s" in r.errors, r
+    assert [x["state"] for x in env.sessions()] == ["running"]
+    env.podrun("kill", "s")
+
+
+# ---- terminals ------------------------------------------------------------------------------
+
+def terminal(env, *argv):
+    pid, master = pty.fork()
+    if pid == 0:
+        os.execve(str(PODRUN), [str(PODRUN)] + list(argv), env.environ)
+    return pid, master
+
+
+def read_until(master, word, seconds=30):
+    out = b""
+    end = time.monotonic() + seconds
+    while word not in out:
+        if time.monotonic() > end:
+            raise Failed("%r not in %r" % (word, out))
+        if select.select([master], [], [], 0.2)[0]:
+            try:
+                piece = os.read(master, 4096)
+            except OSError:
+                piece = b""
+            if not piece:
+                raise Failed("end, and %r not in %r" % (word, out))
+            out += piece
+    return out
+
+
+@test
+def interactive_shell_detach_and_attach(env):
+    pid, m = terminal(env, "run", "-it", "--name", "s", "--", "sh", "-i")
+    os.write(m, b"tty; stty size; X=kept\n")
+    read_until(m, b"/dev/pts/")
+    os.write(m, b"\x10\x11")
+    _, status = os.waitpid(pid, 0)
+    os.close(m)
+    assert [x["state"] for x in env.sessions()] == ["running"]
+    pid, m = terminal(env, "attach", "s")
+    os.write(m, b"echo [$X]\n")
+    read_until(m, b"[kept]")
+    os.write(m, b"exit 6\n")
+    _, status = os.waitpid(pid, 0)
+    os.close(m)
+    assert os.waitstatus_to_exitcode(status) == 6, status
+
+
+@test
+def terminal_survives_a_move(env):
+    pid, m = terminal(env, "run", "-it", "--name", "s", "--", "sh", "-i")
+    os.write(m, b"X=kept; echo $((40+2)) $$\n")
+    read_until(m, b"42 ")
+    env.podrun("suspend", "s", "-o", env.path("i"))
+    _, status = os.waitpid(pid, 0)
+    os.close(m)
+    assert os.waitstatus_to_exitcode(status) == 10, status
+    env.podrun("resume", "-d", env.path("i"))
+    pid, m = terminal(env, "attach", "s")
+    os.write(m, b"echo [$X]; tty\n")
+    read_until(m, b"[kept]")
+    os.write(m, b"exit\n")
+    os.waitpid(pid, 0)
+    os.close(m)
+
+
+# ---- suspend, snapshot, resume ---------------------------------------------------------------
+
+COUNT = ("sh", "-c", "echo ready; i=0; while [ ! -e /tmp/go ]; do i=$((i+1)); sleep 0.01; done; "
+                     "echo ok $$")
+
+
+def finish(env, name):
+    env.podrun("exec", name, "touch", "/tmp/go")
+    return env.wait(name)
+
+
+@test
+def suspend_reports_and_leaves_nothing(env):
+    env.run_detached("s", *COUNT)
+    r = env.podrun("suspend", "s", "-o", env.path("i"), "--json").json()
+    for key in ("frozen_ms", "total_ms", "bytes", "tasks"):
+        assert r[key] > 0, r
+    assert os.stat(env.path("i")).st_size == r["bytes"], r
+    assert not env.sessions(), env.sessions()
+    r = env.podrun("resume", "-d", "--json", env.path("i")).json()
+    assert r["tasks"] > 0 and r["total_ms"] > 0, r
+    assert "ok" in finish(env, "s")
+
+
+@test
+def default_place_is_the_store(env):
+    env.run_detached("s", *COUNT)
+    env.podrun("suspend", "s")
+    assert "s" in env.podrun("ps", "-a").text
+    env.podrun("resume", "-d", "s")
+    assert "ok" in finish(env, "s")
+
+
+@test
+def the_waiting_client_is_told(env):
+    p = env.start(PODRUN, "run", "--name", "s", "--", *COUNT, stdout=subprocess.PIPE,
+                  stderr=subprocess.PIPE)
+    p.stdout.readline()
+    env.podrun("suspend", "s", "-o", env.path("i"))
+    _, err = p.communicate(timeout=30)
+    assert p.returncode == 10 and err.count(b"\n") == 1, (p.returncode, err)
+
+
+@test
+def a_move_is_resumed_once(env):
+    env.run_detached("s", *COUNT)
+    env.podrun("suspend", "s", "-o", env.path("i"))
+    env.podrun("resume", "-d", env.path("i"))
+    one_line(env.podrun("resume", "-d", "--name", "t", env.path("i"), code=6))
+    assert "ok" in finish(env, "s")
+    one_line(env.podrun("resume", "-d", env.path("i"), code=6))
+
+
+@test
+def a_snapshot_is_a_copy(env):
+    env.run_detached("s", *COUNT)
+    r = env.podrun("snapshot", "s", "-o", env.path("i"), "--json").json()
+    assert r["frozen_ms"] > 0, r
+    one_line(env.podrun("resume", "-d", env.path("i"), code=6), "s")
+    for name in ("a", "b"):
+        env.podrun("resume", "-d", "--name", name, env.path("i"))
+    for name in ("s", "a", "b"):
+        assert "ok" in finish(env, name)
+
+
+@test
+def clone_makes_running_copies(env):
+    env.run_detached("s", *COUNT)
+    env.podrun("clone", "s", "3")
+    names = sorted(x["name"] for x in env.sessions())
+    assert len(names) == 4 and "s" in names, names
+    for name in names:
+        assert "ok" in finish(env, name)
+
+
+@test
+def files_of_the_session_travel(env):
+    env.run_detached("s", "sh", "-c",
+                     "mkdir -p ~/d /tmp/t; echo home > ~/d/f; echo tmp > /tmp/t/f; "
+                     "echo shm > /dev/shm/f; rm -f /tmp/gone; echo run > /run/f; echo ready; "
+                     "while [ ! -e /tmp/go ]; do sleep 0.01; done; "
+                     "cat ~/d/f /tmp/t/f /dev/shm/f /run/f")
+    env.podrun("suspend", "s", "-o", env.path("i"))
+    other = env.host("other")
+    other.podrun("key", "trust", env.podrun("key", "show").text.split()[0])
+    other.podrun("resume", "-d", env.path("i"))
+    try:
+        assert "home\ntmp\nshm\nrun\n" in finish(other, "s")
+    finally:
+        other.podrun("kill", "s", check=False)
+
+
+@test
+def images_of_strangers_are_refused(env):
+    env.run_detached("s", *COUNT)
+    env.podrun("suspend", "s", "-o", env.path("i"))
+    one_line(env.host("other").podrun("resume", "-d", env.path("i"), code=7), "trust")
+
+
+@test
+def damaged_images_are_refused(env):
+    env.run_detached("s", *COUNT)
+    env.podrun("suspend", "s", "-o", env.path("i"))
+    good = env.path("i").read_bytes()
+    bad = env.path("bad")
+    for what, data in (("truncated", good[:-1]), ("half", good[:len(good) // 2]), ("empty", b""),
+                       ("flipped", good[:len(good) // 3] + bytes([good[len(good) // 3] ^ 1])
+                        + good[len(good) // 3 + 1:]),
+                       ("header", b"\0" + good[1:]), ("garbage", os.urandom(5000))):
+        bad.write_bytes(data)
+        one_line(env.podrun("resume", "-d", bad, code=7))
+        assert env.podrun("image", "verify", bad, check=False).code == 7, what
+        assert not env.sessions(), what
+    env.podrun("image", "verify", env.path("i"))
+    env.podrun("image", "show", env.path("i"))
+    env.podrun("resume", "-d", env.path("i"))
+    assert "ok" in finish(env, "s")
+
+
+@test
+def a_full_target_leaves_the_session_running(env):
+    env.run_detached("s", *COUNT)
+    one_line(env.podrun("suspend", "s", "-o", "/dev/full", check=False))
+    one_line(env.podrun("suspend", "s", "-o", "/no/such/dir/i", check=False))
+    p = env.start(PODRUN, "suspend", "s", "-o", "-", stdout=subprocess.PIPE,
+                  stderr=subprocess.PIPE)
+    p.stdout.close()
+    assert p.wait(timeout=30) != 0
+    assert "ok" in finish(env, "s")
+
+
+@test
+def two_suspends_at_once(env):
+    env.run_detached("s", *COUNT)
+    ps = [env.start(PODRUN, "suspend", "s", "-o", env.path("i%d" % i), stderr=subprocess.PIPE)
+          for i in range(3)]
+    codes = sorted(p.wait(timeout=60) for p in ps)
+    assert codes.count(0) == 1 and set(codes) <= {0, 5, 6}, codes
+    (image,) = [i for i in range(3) if env.path("i%d" % i).exists()]
+    env.podrun("resume", "-d", env.path("i%d" % image))
+    assert "ok" in finish(env, "s")
+
+
+@test
+def a_killed_client_loses_nothing(env):
+    for delay in (0, 0.003, 0.01, 0.02, 0.05):
+        env.run_detached("s", *COUNT)
+        p = env.start(PODRUN, "suspend", "s", "-o", env.path("i"), stderr=subprocess.DEVNULL)
+        time.sleep(delay)
+        p.kill()
+        p.wait()
+        state = until("decided", lambda: "image" if env.path("i").exists() and not env.sessions()
+                      else "running" if [x for x in env.sessions() if x["state"] == "running"]
+                      and not list(env.dir.glob("i*")) else None)
+        if state == "image":
+            env.podrun("resume", "-d", env.path("i"))
+            env.path("i").unlink()
+        assert "ok" in finish(env, "s")
+        env.podrun("rm", "s", check=False)
+
+
+@test
+def io_uring_is_not_there(env):
+    r = env.podrun("run", "--", "python3", "-c",
+                   "import ctypes; l=ctypes.CDLL(None,use_errno=True); "
+                   "print(l.syscall(425,1,0), ctypes.get_errno())")
+    assert r.text == "-1 38\n", r
+
+
+@test
+def stacks_of_a_session(env):
+    env.run_detached("s", *COUNT)
+    text = env.podrun("stacks", "s").text
+    assert "sh" in text and "#" in text, text
+    assert "ok" in finish(env, "s")
+
+
+@test
+def image_core_is_an_elf_core(env):
+    env.run_detached("s", *COUNT)
+    env.podrun("suspend", "s", "-o", env.path("i"))
+    env.podrun("image", "stacks", env.path("i"))
+    env.podrun("image", "core", env.path("i"), "-o", env.path("core"))
+    assert list(env.dir.glob("core*"))[0].read_bytes()[:4] == b"\x7fELF"
+
+
+@test
+def check_tells_about_the_host(env):
+    facts = env.podrun("check", "--json", check=False).json()
+    assert facts
+    assert env.podrun("check", check=False).text
+
+
+if __name__ == "__main__":
+    main()
