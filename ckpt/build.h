@@ -52,6 +52,7 @@ struct ckpt_build {
 	struct ckpt_restore_options options;
 	struct ckpt_report report;
 	struct proto_reader *in;
+	int host_proc; /* the host's /proc, opened before joining: "self/fd/N" is the builder's */
 
 	struct ckpt_record *records;
 	size_t n_records;

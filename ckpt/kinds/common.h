@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * common - what every kind of open file has: flags, position, owner, locks; and objects that
+ * several open files share.
+ *
+ * A FILE kind's message has a `FileCommon common = 1` (proto/files.proto).  It is filled by
+ * ckpt_common_dump from our duplicate of the descriptor, which is the session's own open file:
+ * nothing is changed in it.  ckpt_common_restore does the reverse with the builder's descriptor,
+ * which is the one the tasks will get.
+ */
+#ifndef CKPT_KINDS_COMMON_H
+#define CKPT_KINDS_COMMON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "ckpt/build.h"
+#include "ckpt/survey.h"
+
+typedef struct Pb__FileCommon Pb__FileCommon;
+
+/* ---- dump ----------------------------------------------------------------------------------- */
+
+/* Makes *ret (freed by ckpt_common_free, NULL is fine) of @f.  ERR_UNFREEZABLE for owners outside
+ * the session. */
+int ckpt_common_dump(struct ckpt_dump *d, const struct ckpt_file *f, Pb__FileCommon **ret,
+	struct err *e);
+void ckpt_common_free(Pb__FileCommon *c);
+DEFINE_CLEANUP(common, Pb__FileCommon *, ckpt_common_free);
+
+/* The text of our duplicate's fdinfo as it is now (the survey's may be older than a change we
+ * made), appended to @b. */
+int ckpt_common_fdinfo(const struct ckpt_dump *d, const struct ckpt_file *f, struct buf *b,
+	struct err *e);
+/* The number behind "key:\t" of @text in @base; false if there is none. */
+bool ckpt_fdinfo_number(const char *text, const char *key, int base, uint64_t *ret);
+
+/* Virtual numbers of host numbers: 0 for one that is not of the session. */
+pid_t ckpt_common_vpid(const struct ckpt_dump *d, pid_t pid);
+pid_t ckpt_common_vtid(const struct ckpt_dump *d, pid_t tid);
+pid_t ckpt_common_vpgid(const struct ckpt_dump *d, pid_t pgid);
+
+/* The first open file (by id) of the same kind and inode as @f; @f itself if it is the first. */
+const struct ckpt_file *ckpt_common_first(const struct ckpt_dump *d, const struct ckpt_file *f);
+
+/*
+ * The open file which carries the contents of the nameless inode @dev:@ino in its own record and
+ * DATA (kinds GHOST and MEMFD), or NULL: then whoever maps it has to write them.  @dev and @ino as
+ * stat(2) and /proc/PID/maps give them.
+ */
+const struct ckpt_file *ckpt_common_carrier(const struct ckpt_dump *d, dev_t dev, ino_t ino);
+
+/* ---- restore -------------------------------------------------------------------------------- */
+
+/*
+ * Gives @fd the recorded status flags, position, owner and signal.  Flags which only open(2) sets
+ * must have been given there.  @c may be NULL (a hostile image).
+ */
+int ckpt_common_restore(struct ckpt_build *b, int fd, const Pb__FileCommon *c, struct err *e);
+/* Takes the recorded locks again; for link, when every open file exists. */
+int ckpt_common_lock(int fd, const Pb__FileCommon *c, struct err *e);
+
+/* Flags for open(2) of a recorded F_GETFL: without what creates or truncates, with O_CLOEXEC,
+ * O_NOCTTY and O_NONBLOCK (ckpt_common_restore takes the last one back). */
+int ckpt_common_open_flags(const Pb__FileCommon *c);
+
+/* A new open file of what @fd refers to, with flags of its own. */
+int ckpt_common_reopen(struct ckpt_build *b, int fd, int flags, struct err *e);
+
+/* "ERR_IMAGE: a NAME record makes no sense". */
+int ckpt_common_bad(const struct ckpt_record *r, struct err *e);
+
+/*
+ * Something that several open files are views of: a pipe, a nameless inode, a pair of terminals.
+ * Descriptors in it are the builder's own, beside those of the files; closed by
+ * ckpt_objects_close once everything has been written.
+ */
+struct ckpt_object {
+	uint64_t key;
+	int fd;	 /* -1 at first */
+	int fd2; /* -1 at first */
+	bool done;
+};
+
+/* The object of @kind with @key, made if there is none.  Valid until the next call for @kind; NULL when
+ * memory is out. */
+struct ckpt_object *ckpt_object_get(struct ckpt_build *b, enum proto_kind kind, uint64_t key);
+/* Closes the descriptors of all objects of @kind. */
+void ckpt_objects_close(struct ckpt_build *b, enum proto_kind kind);
+
+/*
+ * A descriptor, open for reading and writing unless seals forbid, of the contents that the record
+ * of open file @file carries (kinds GHOST and MEMFD).  Borrowed from the build; there from create on,
+ * filled once DATA has been read.  -ENOENT with ERR_IMAGE when @file is none of those kinds.
+ */
+int ckpt_common_contents(struct ckpt_build *b, uint32_t file, struct err *e);
+
+#endif
