@@ -52,6 +52,14 @@ int proto_trust_list(const char *config_dir,
 	int (*each)(void *ctx, const uint8_t key[PROTO_KEY_LEN], const char *comment), void *ctx,
 	struct err *e);
 
+/*
+ * Writers and readers start threads once there is long data (>= 32 KiB) to hash; they block all
+ * signals and never outlive close.  PROTO_NO_THREADS keeps all work in the caller.  Before a fork
+ * whose child goes on with the stream, and before setns or unshare, call proto_*_settle: it ends
+ * the threads and they start again when needed.  A child that was forked without it gets an error.
+ */
+#define PROTO_NO_THREADS (~0u)
+
 /* ---- image stream: writing ---------------------------------------------------------------- */
 
 struct proto_writer;
@@ -62,6 +70,7 @@ struct proto_write_options {
 	unsigned threads;	     /* for digests (and compression); 0: one per CPU, at most 4 */
 	uint8_t image_id[16];	     /* random; made when all zero */
 	bool copy;		     /* a snapshot or clone (may be resumed again) rather than a move */
+	uint64_t created;	     /* unix seconds; 0: now */
 };
 
 /* Frames above this are split by the writer and refused by the reader. */
@@ -86,6 +95,8 @@ int proto_write_data_commit(struct proto_writer *w, enum proto_kind kind, uint64
 	uint64_t offset, size_t len, struct err *e);
 /* Digest list, signature, end mark; everything has been handed to the kernel when it returns. */
 int proto_writer_finish(struct proto_writer *w, uint64_t *ret_bytes, struct err *e);
+/* Writes everything so far and ends the threads (see above). */
+int proto_writer_settle(struct proto_writer *w, struct err *e);
 /* Frees; before finish this leaves a truncated image.  NULL is fine. */
 void proto_writer_close(struct proto_writer *w);
 void proto_writer_id(const struct proto_writer *w, uint8_t ret[16]);
@@ -106,6 +117,7 @@ struct proto_read_options {
 	const char *config_dir; /* whose trusted keys; NULL: any signer (image show) */
 	const uint8_t *also_trust; /* a further key, PROTO_KEY_LEN, or NULL (receive over ssh) */
 	bool skip_digests; /* this host wrote or verified this very file before */
+	unsigned threads; /* for reading ahead and digests; 0: one per CPU, at most 4 */
 };
 
 enum proto_frame_type { PROTO_RECORD, PROTO_DATA, PROTO_END };
@@ -135,6 +147,8 @@ void proto_reader_info(const struct proto_reader *r, struct proto_image_info *re
 int proto_read(struct proto_reader *r, struct proto_frame *ret, struct err *e);
 /* Gives the last frame back: the next proto_read returns it again. */
 void proto_unread(struct proto_reader *r);
+/* Ends the threads (see above), after what they are reading now. */
+void proto_reader_settle(struct proto_reader *r);
 void proto_reader_close(struct proto_reader *r);
 
 /* ---- control messages ---------------------------------------------------------------------- */

@@ -1,0 +1,685 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Images through writer and reader: what goes in comes out, by file and by pipe, and nothing that
+ * was changed on the way is accepted.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "proto/frame.h"
+#include "proto/proto.h"
+
+#define MIB (1u << 20)
+
+struct fixture {
+	char dir[40];
+	struct proto_key *key;
+};
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+	struct err e = {0};
+
+	strcpy(f->dir, "/tmp/podrun-image-XXXXXX");
+	assert_non_null(mkdtemp(f->dir));
+	assert_int_equal(proto_key_open(&f->key, f->dir, &e), 0);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	proto_key_close(f->key);
+	io_rm_rf(AT_FDCWD, f->dir);
+	free(f);
+	return 0;
+}
+
+/* ---- what is written, and that it is what is read ------------------------------------------- */
+
+/* One call of the writer; a whole image is a list of them. */
+struct item {
+	bool data;
+	enum proto_kind kind;
+	uint64_t subject;
+	uint64_t offset;
+	size_t len;
+	bool random; /* else compressible */
+};
+
+static const struct item everything[] = {
+	{false, PROTO_KIND_CONFIG, 0, 0, 100},
+	{false, PROTO_KIND_WORLD, 0, 0, 0},
+	{true, PROTO_KIND_TREE, 1, 0, 1},
+	{true, PROTO_KIND_TREE, 1, 1, 4096},
+	{true, PROTO_KIND_TREE, 2, 0, 32768},
+	{true, PROTO_KIND_TREE, 3, 12345, 40001, true},
+	{false, PROTO_KIND_TASK, 1, 0, 3000},
+	{true, PROTO_KIND_MM, 1, 0x7f0000000000, 9 * MIB + 5},
+	{false, PROTO_KIND_TASK, 2, 0, 17 * 4096},
+	{true, PROTO_KIND_MM, 2, 0x10000, 4 * MIB, true},
+	{true, PROTO_KIND_MM, 2, 0x500000, 300000},
+	{false, PROTO_KIND_TASK, 3, 0, 5 * MIB},
+	{true, PROTO_KIND_MM, 3, 0x500000, 31 * MIB, true},
+	{false, 100, UINT64_MAX, 0, 7},
+};
+
+static const struct item little[] = {
+	{false, PROTO_KIND_CONFIG, 0, 0, 20},
+	{true, PROTO_KIND_PIPE, 7, 3, 33},
+	{false, PROTO_KIND_TASK, 1, 0, 0},
+};
+
+static void content(const struct item *i, uint8_t *p)
+{
+	uint32_t x = (uint32_t)(i->len * 2654435761u + i->kind);
+
+	for (size_t k = 0; k < i->len; k++) {
+		x = x * 1664525u + 1013904223u;
+		p[k] = i->random ? (uint8_t)(x >> 24) : (uint8_t)(k / 1000 + i->kind);
+	}
+}
+
+static void write_items(int fd, const struct proto_write_options *o, const struct item *items,
+	size_t n)
+{
+	struct proto_writer *w;
+	struct err e = {0};
+	uint64_t bytes;
+
+	assert_int_equal(proto_writer_open(&w, fd, o, &e), 0);
+	for (size_t i = 0; i < n; i++) {
+		_cleanup_free_ uint8_t *p = malloc(items[i].len + 1);
+		int r;
+
+		content(&items[i], p);
+		if (items[i].data)
+			r = proto_write_data(w, items[i].kind, items[i].subject, items[i].offset,
+				p, items[i].len, &e);
+		else
+			r = proto_write_record(w, items[i].kind, items[i].subject, p, items[i].len,
+				&e);
+		if (r < 0)
+			fail_msg("%s", e.msg);
+	}
+	if (proto_writer_finish(w, &bytes, &e) < 0)
+		fail_msg("%s", e.msg);
+	proto_writer_close(w);
+}
+
+static void next(struct proto_reader *r, struct proto_frame *f)
+{
+	struct err e = {0};
+
+	if (proto_read(r, f, &e) < 0)
+		fail_msg("%s", e.msg);
+}
+
+static void read_items(struct proto_reader *r, const struct item *items, size_t n, bool aligned)
+{
+	struct proto_frame f;
+	struct err e = {0};
+
+	for (size_t i = 0; i < n; i++) {
+		_cleanup_free_ uint8_t *p = malloc(items[i].len + 1);
+		size_t done = 0;
+
+		content(&items[i], p);
+		do {
+			next(r, &f);
+			if (i % 2) {
+				proto_unread(r);
+				next(r, &f);
+			}
+			assert_int_equal(f.type, items[i].data ? PROTO_DATA : PROTO_RECORD);
+			assert_int_equal(f.kind, items[i].kind);
+			assert_int_equal(f.subject, items[i].subject);
+			assert_int_equal(f.offset, items[i].offset + done);
+			assert_true(f.len <= items[i].len - done);
+			assert_memory_equal(f.data, p + done, f.len);
+			if (f.type == PROTO_DATA && aligned && f.len >= PROTO_ALIGN_MIN)
+				assert_int_equal(f.file_offset % 4096, 0);
+			done += f.len;
+		} while (done < items[i].len);
+	}
+	next(r, &f);
+	assert_int_equal(f.type, PROTO_END);
+	assert_int_equal(proto_read(r, &f, &e), -EINVAL);
+}
+
+static void by_file(struct fixture *fx, struct proto_write_options o, struct proto_read_options ro)
+{
+	_cleanup_close_ int fd = memfd_create("image", MFD_CLOEXEC);
+	struct proto_reader *r;
+	struct err e = {0};
+
+	o.key = fx->key;
+	ro.config_dir = fx->dir;
+	write_items(fd, &o, everything, ARRAY_SIZE(everything));
+	lseek(fd, 0, SEEK_SET);
+	assert_int_equal(proto_reader_open(&r, fd, &ro, &e), 0);
+	read_items(r, everything, ARRAY_SIZE(everything), o.zstd_level == 0);
+	proto_reader_close(r);
+}
+
+static void file_keeps_everything(void **state)
+{
+	by_file(*state, (struct proto_write_options){0}, (struct proto_read_options){0});
+}
+
+static void file_without_threads(void **state)
+{
+	by_file(*state, (struct proto_write_options){.threads = PROTO_NO_THREADS},
+		(struct proto_read_options){.threads = PROTO_NO_THREADS});
+}
+
+static void file_with_four_threads(void **state)
+{
+	by_file(*state, (struct proto_write_options){.threads = 4},
+		(struct proto_read_options){.threads = 4});
+}
+
+static void file_without_digests(void **state)
+{
+	by_file(*state, (struct proto_write_options){0},
+		(struct proto_read_options){.skip_digests = true});
+}
+
+static void file_compressed(void **state)
+{
+	by_file(*state, (struct proto_write_options){.zstd_level = 1},
+		(struct proto_read_options){0});
+	by_file(*state, (struct proto_write_options){.zstd_level = 3, .threads = PROTO_NO_THREADS},
+		(struct proto_read_options){.threads = PROTO_NO_THREADS});
+}
+
+struct pipe_writer {
+	struct proto_write_options o;
+	int fd;
+};
+
+static void *write_pipe(void *arg)
+{
+	struct pipe_writer *w = arg;
+
+	write_items(w->fd, &w->o, everything, ARRAY_SIZE(everything));
+	close(w->fd);
+	return NULL;
+}
+
+static void by_pipe(struct fixture *fx, int zstd_level, int flags)
+{
+	struct proto_read_options ro = {.config_dir = fx->dir};
+	struct pipe_writer w = {.o = {.key = fx->key, .zstd_level = zstd_level}};
+	struct proto_reader *r;
+	struct err e = {0};
+	pthread_t t;
+	int fds[2];
+
+	assert_int_equal(pipe2(fds, O_CLOEXEC | flags), 0);
+	w.fd = fds[1];
+	pthread_create(&t, NULL, write_pipe, &w);
+	assert_int_equal(proto_reader_open(&r, fds[0], &ro, &e), 0);
+	read_items(r, everything, ARRAY_SIZE(everything), false);
+	proto_reader_close(r);
+	pthread_join(t, NULL);
+	close(fds[0]);
+}
+
+static void pipe_keeps_everything(void **state)
+{
+	by_pipe(*state, 0, 0);
+	by_pipe(*state, 1, 0);
+}
+
+static void pipe_without_blocking(void **state)
+{
+	by_pipe(*state, 0, O_NONBLOCK);
+}
+
+static void header_says_what_was_asked(void **state)
+{
+	struct fixture *fx = *state;
+	_cleanup_close_ int fd = memfd_create("image", MFD_CLOEXEC);
+	struct proto_write_options o = {.key = fx->key, .copy = true, .created = 1234567890,
+		.image_id = "an image's name"};
+	struct proto_read_options ro = {0};
+	struct proto_image_info info;
+	struct proto_reader *r;
+	uint8_t own[PROTO_KEY_LEN];
+	struct err e = {0};
+
+	write_items(fd, &o, little, ARRAY_SIZE(little));
+	lseek(fd, 0, SEEK_SET);
+	assert_int_equal(proto_reader_open(&r, fd, &ro, &e), 0);
+	proto_reader_info(r, &info);
+	proto_key_public(fx->key, own);
+	assert_int_equal(info.version, PROTO_VERSION);
+	assert_true(info.copy);
+	assert_int_equal(info.created, 1234567890);
+	assert_memory_equal(info.image_id, "an image's name", 16);
+	assert_memory_equal(info.signer, own, sizeof(own));
+	proto_reader_close(r);
+}
+
+static void forked_reader_goes_on(void **state)
+{
+	struct fixture *fx = *state;
+	_cleanup_close_ int fd = memfd_create("image", MFD_CLOEXEC);
+	struct proto_write_options o = {.key = fx->key};
+	struct proto_read_options ro = {.config_dir = fx->dir, .threads = 2};
+	struct proto_reader *r;
+	struct proto_frame f;
+	struct err e = {0};
+	int status, n = 0;
+	pid_t pid;
+
+	write_items(fd, &o, everything, ARRAY_SIZE(everything));
+	lseek(fd, 0, SEEK_SET);
+	assert_int_equal(proto_reader_open(&r, fd, &ro, &e), 0);
+	do
+		next(r, &f);
+	while (f.kind != PROTO_KIND_MM);
+	pid = fork();
+	if (pid == 0)
+		_exit(proto_read(r, &f, &e) == -EINVAL ? 0 : 1);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+
+	proto_reader_settle(r);
+	pid = fork();
+	if (pid == 0) {
+		while (proto_read(r, &f, &e) == 0 && f.type != PROTO_END)
+			n++;
+		_exit(f.type == PROTO_END && n > 10 ? 0 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	proto_reader_close(r);
+}
+
+static void writer_settles_and_goes_on(void **state)
+{
+	struct fixture *fx = *state;
+	_cleanup_close_ int fd = memfd_create("image", MFD_CLOEXEC);
+	struct proto_write_options o = {.key = fx->key};
+	struct proto_writer *w;
+	struct proto_reader *r;
+	struct err e = {0};
+	_cleanup_free_ uint8_t *p = malloc(everything[7].len);
+	int status;
+	pid_t pid;
+
+	content(&everything[7], p);
+	assert_int_equal(proto_writer_open(&w, fd, &o, &e), 0);
+	assert_int_equal(proto_write_data(w, everything[7].kind, everything[7].subject,
+				 everything[7].offset, p, everything[7].len, &e), 0);
+	assert_int_equal(proto_writer_settle(w, &e), 0);
+	pid = fork();
+	if (pid == 0) {
+		int r1 = proto_write_data(w, everything[7].kind, everything[7].subject,
+			everything[7].offset, p, everything[7].len, &e);
+
+		_exit(r1 < 0 || proto_writer_finish(w, NULL, &e) < 0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	proto_writer_close(w);
+	lseek(fd, 0, SEEK_SET);
+	assert_int_equal(proto_reader_open(&r, fd, &(struct proto_read_options){0}, &e), 0);
+	read_items(r, (struct item[]){everything[7], everything[7]}, 2, true);
+	proto_reader_close(r);
+}
+
+/* ---- who gives up early ---------------------------------------------------------------------- */
+
+static void closed_pipe_is_told(void **state)
+{
+	struct fixture *fx = *state;
+	struct proto_write_options o = {.key = fx->key};
+	_cleanup_free_ void *p = calloc(1, 4 * MIB);
+	struct proto_writer *w;
+	struct err e = {0};
+	int fds[2], r = 0;
+
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	assert_int_equal(proto_writer_open(&w, fds[1], &o, &e), 0);
+	close(fds[0]);
+	for (int i = 0; i < 20 && r == 0; i++)
+		r = proto_write_data(w, PROTO_KIND_MM, 1, 0, p, 4 * MIB, &e);
+	assert_int_equal(r, -EPIPE);
+	assert_int_equal(proto_writer_finish(w, NULL, &e), -EPIPE);
+	proto_writer_close(w);
+	close(fds[1]);
+}
+
+static void stalled_pipe_does_not_hold_close(void **state)
+{
+	struct fixture *fx = *state;
+	struct proto_write_options o = {.key = fx->key};
+	_cleanup_free_ void *p = calloc(1, 4 * MIB);
+	struct proto_writer *w;
+	struct proto_reader *r;
+	struct proto_frame f;
+	struct err e = {0};
+	int fds[2];
+
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	assert_int_equal(proto_writer_open(&w, fds[1], &o, &e), 0);
+	assert_int_equal(proto_write_data(w, PROTO_KIND_MM, 1, 0, p, 4 * MIB, &e), 0);
+	assert_int_equal(proto_write_data(w, PROTO_KIND_MM, 1, 0, p, 4 * MIB, &e), 0);
+	assert_int_equal(proto_write_data(w, PROTO_KIND_MM, 1, 0, p, 4 * MIB, &e), 0);
+	assert_int_equal(proto_reader_open(&r, fds[0], &(struct proto_read_options){0}, &e), 0);
+	next(r, &f); /* starts the reader's threads, which will soon wait for more */
+	proto_writer_close(w);
+	proto_reader_close(r);
+	close(fds[0]);
+	close(fds[1]);
+}
+
+/* ---- what was changed is refused ------------------------------------------------------------- */
+
+/* Reads all of an image: 0, or the error. */
+static int read_all(int fd, const struct proto_read_options *o, struct err *e)
+{
+	struct proto_reader *r;
+	struct proto_frame f;
+	int res = proto_reader_open(&r, fd, o, e);
+
+	if (res < 0)
+		return res;
+	do
+		res = proto_read(r, &f, e);
+	while (res == 0 && f.type != PROTO_END);
+	proto_reader_close(r);
+	return res;
+}
+
+static int read_bytes(const void *data, size_t n, const struct proto_read_options *o, struct err *e)
+{
+	_cleanup_close_ int fd = memfd_create("image", MFD_CLOEXEC);
+
+	assert_int_equal(io_write_full(fd, data, n), 0);
+	lseek(fd, 0, SEEK_SET);
+	return read_all(fd, o, e);
+}
+
+static void make(struct fixture *fx, const struct item *items, size_t n, int zstd, struct buf *b)
+{
+	_cleanup_close_ int fd = memfd_create("image", MFD_CLOEXEC);
+	struct proto_write_options o = {.key = fx->key, .zstd_level = zstd};
+	off_t len;
+
+	write_items(fd, &o, items, n);
+	len = lseek(fd, 0, SEEK_END);
+	assert_non_null(buf_grow(b, (size_t)len));
+	assert_int_equal(io_pread_full(fd, b->data, b->len, 0), len);
+}
+
+static void every_bit_counts(void **state)
+{
+	struct fixture *fx = *state;
+	struct proto_read_options o = {.config_dir = fx->dir};
+	_cleanup_buf_ struct buf b = BUF_INIT;
+
+	make(fx, little, ARRAY_SIZE(little), 0, &b);
+	for (size_t i = 0; i < b.len * 8; i++) {
+		struct err e = {0};
+
+		b.data[i / 8] ^= (uint8_t)(1 << i % 8);
+		assert_true(read_bytes(b.data, b.len, &o, &e) < 0);
+		if (e.class != ERR_IMAGE)
+			fail_msg("bit %zu: %s", i, e.msg);
+		b.data[i / 8] ^= (uint8_t)(1 << i % 8);
+	}
+	assert_int_equal(read_bytes(b.data, b.len, &o, NULL), 0);
+}
+
+static void every_truncation_is_told(void **state)
+{
+	struct fixture *fx = *state;
+	struct proto_read_options o = {.config_dir = fx->dir};
+	_cleanup_buf_ struct buf b = BUF_INIT;
+
+	make(fx, little, ARRAY_SIZE(little), 0, &b);
+	for (size_t n = 0; n < b.len; n++) {
+		struct err e = {0};
+		int fds[2];
+
+		assert_true(read_bytes(b.data, n, &o, &e) < 0);
+		assert_int_equal(e.class, ERR_IMAGE);
+		assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+		assert_int_equal(io_write_full(fds[1], b.data, n), 0);
+		close(fds[1]);
+		e = (struct err){0};
+		assert_true(read_all(fds[0], &o, &e) < 0);
+		assert_int_equal(e.class, ERR_IMAGE);
+		close(fds[0]);
+	}
+	buf_put_u8(&b, 0);
+	assert_true(read_bytes(b.data, b.len, &o, NULL) < 0);
+}
+
+/* The same for a long image, where threads are at work: at random places. */
+static void long_images_are_checked(void **state)
+{
+	static const struct item items[] = {
+		{false, PROTO_KIND_CONFIG, 0, 0, 100},
+		{true, PROTO_KIND_MM, 1, 0, 40000, true},
+		{true, PROTO_KIND_MM, 1, 0, 3 * 40000},
+		{false, PROTO_KIND_TASK, 1, 0, 1000},
+	};
+	struct fixture *fx = *state;
+	struct proto_read_options o = {.config_dir = fx->dir, .threads = 2};
+	uint32_t x = 1;
+
+	for (int zstd = 0; zstd < 2; zstd++) {
+		_cleanup_buf_ struct buf b = BUF_INIT;
+
+		make(fx, items, ARRAY_SIZE(items), zstd, &b);
+		for (int i = 0; i < 300; i++) {
+			struct err e = {0};
+			size_t at;
+
+			x = x * 1664525u + 1013904223u;
+			at = (x >> 4) % b.len;
+			b.data[at] ^= 0x10;
+			assert_true(read_bytes(b.data, b.len, &o, &e) < 0);
+			assert_int_equal(e.class, ERR_IMAGE);
+			b.data[at] ^= 0x10;
+			assert_true(read_bytes(b.data, at, &o, &e) < 0);
+			assert_int_equal(e.class, ERR_IMAGE);
+		}
+		assert_int_equal(read_bytes(b.data, b.len, &o, NULL), 0);
+	}
+}
+
+static void shrinking_file_is_an_error(void **state)
+{
+	struct fixture *fx = *state;
+	_cleanup_close_ int fd = memfd_create("image", MFD_CLOEXEC);
+	struct proto_write_options o = {.key = fx->key};
+	struct proto_reader *r;
+	struct proto_frame f;
+	struct err e = {0};
+	int res;
+
+	write_items(fd, &o, everything, ARRAY_SIZE(everything));
+	lseek(fd, 0, SEEK_SET);
+	assert_int_equal(proto_reader_open(&r, fd, &(struct proto_read_options){0}, &e), 0);
+	next(r, &f);
+	assert_int_equal(ftruncate(fd, 100000), 0);
+	do
+		res = proto_read(r, &f, &e);
+	while (res == 0);
+	assert_int_equal(e.class, ERR_IMAGE);
+	assert_int_equal(proto_read(r, &f, &e), res);
+	proto_reader_close(r);
+}
+
+static void strangers_are_refused(void **state)
+{
+	struct fixture *fx = *state, *other = NULL;
+	struct proto_read_options o = {.config_dir = fx->dir};
+	_cleanup_buf_ struct buf b = BUF_INIT;
+	char text[PROTO_KEY_TEXT_LEN];
+	uint8_t key[PROTO_KEY_LEN];
+	struct err e = {0};
+
+	setup((void **)&other);
+	make(other, little, ARRAY_SIZE(little), 0, &b);
+	proto_key_public(other->key, key);
+	proto_key_format(key, text);
+	teardown((void **)&other);
+
+	assert_int_equal(read_bytes(b.data, b.len, &o, &e), -EKEYREJECTED);
+	assert_int_equal(e.class, ERR_IMAGE);
+	assert_non_null(strstr(e.msg, text));
+	assert_non_null(strstr(e.hint, "podrun key trust ed25519:"));
+	o.also_trust = key;
+	assert_int_equal(read_bytes(b.data, b.len, &o, &e), 0);
+	o.also_trust = NULL;
+	assert_int_equal(proto_trust_add(fx->dir, key, "a friend", &e), 0);
+	assert_int_equal(read_bytes(b.data, b.len, &o, &e), 0);
+	assert_int_equal(proto_trust_remove(fx->dir, key, &e), 0);
+	assert_int_equal(read_bytes(b.data, b.len, &o, &e), -EKEYREJECTED);
+}
+
+static void other_versions_are_named(void **state)
+{
+	struct fixture *fx = *state;
+	struct proto_read_options o = {0};
+	_cleanup_buf_ struct buf b = BUF_INIT;
+	struct err e = {0};
+
+	make(fx, little, ARRAY_SIZE(little), 0, &b);
+	b.data[PROTO_MAGIC_LEN] = 99;
+	assert_true(read_bytes(b.data, b.len, &o, &e) < 0);
+	assert_string_equal(e.msg, "images of version 99 can't be read");
+	assert_true(read_bytes("\x7f" "ELF and so on", 14, &o, &e) < 0);
+	assert_string_equal(e.msg, "this is not a podrun image");
+	assert_true(read_bytes("", 0, &o, &e) < 0);
+	assert_string_equal(e.msg, "this is not a podrun image");
+}
+
+/* ---- frames whose author knows how to sign ---------------------------------------------------- */
+
+/* A well signed image head, then one frame whose head @change spoils, with a right digest. */
+static int read_hostile(struct fixture *fx, void (*change)(struct proto_frame_head *h),
+	const void *payload, struct err *e)
+{
+	struct proto_frame_head h = {.type = PROTO_WIRE_DATA, .stored = 8, .length = 8};
+	struct proto_read_options o = {.config_dir = fx->dir};
+	_cleanup_buf_ struct buf b = BUF_INIT;
+	struct proto_sha *sha = proto_sha_new();
+
+	change(&h);
+	proto_head_encode(&(struct proto_image_info){0}, fx->key, buf_grow(&b, PROTO_HEAD_LEN), e);
+	if (h.stored <= 4096)
+		proto_frame_digest(sha, &h, payload, h.digest);
+	proto_frame_encode(&h, buf_grow(&b, PROTO_FRAME_HEAD_LEN));
+	buf_put(&b, payload, MIN(h.stored, 4096u));
+	proto_sha_free(sha);
+	return read_bytes(b.data, b.len, &o, e);
+}
+
+static void h_type0(struct proto_frame_head *h) { h->type = 0; }
+static void h_type4(struct proto_frame_head *h) { h->type = 4; }
+static void h_type_huge(struct proto_frame_head *h) { h->type = UINT32_MAX; }
+static void h_flags(struct proto_frame_head *h) { h->flags = 2; }
+static void h_pad(struct proto_frame_head *h) { h->pad = 4096; }
+static void h_sequence(struct proto_frame_head *h) { h->sequence = 1; }
+static void h_huge(struct proto_frame_head *h) { h->stored = h->length = UINT32_MAX; }
+static void h_above(struct proto_frame_head *h) { h->stored = h->length = PROTO_MAX_DATA + 1; }
+static void h_most(struct proto_frame_head *h) { h->stored = h->length = PROTO_MAX_DATA; }
+static void h_empty(struct proto_frame_head *h) { h->stored = h->length = 0; }
+static void h_differ(struct proto_frame_head *h) { h->length = 9; }
+static void h_zstd_grows(struct proto_frame_head *h) { h->flags = 1; h->length = 7; }
+static void h_zstd_bad(struct proto_frame_head *h) { h->flags = 1; h->length = 9; }
+static void h_zstd_bomb(struct proto_frame_head *h) { h->flags = 1; h->length = UINT32_MAX; }
+static void h_wraps(struct proto_frame_head *h) { h->offset = UINT64_MAX - 3; }
+static void h_record_zstd(struct proto_frame_head *h)
+{
+	h->type = PROTO_WIRE_RECORD;
+	h->flags = 1;
+}
+static void h_record_above(struct proto_frame_head *h)
+{
+	h->type = PROTO_WIRE_RECORD;
+	h->stored = h->length = PROTO_MAX_RECORD + 1;
+}
+static void h_record_most(struct proto_frame_head *h)
+{
+	h->type = PROTO_WIRE_RECORD;
+	h->stored = h->length = PROTO_MAX_RECORD;
+}
+static void h_record_offset(struct proto_frame_head *h)
+{
+	h->type = PROTO_WIRE_RECORD;
+	h->offset = 1;
+}
+static void h_end_short(struct proto_frame_head *h) { h->type = PROTO_WIRE_END; }
+static void h_end_unsigned(struct proto_frame_head *h)
+{
+	h->type = PROTO_WIRE_END;
+	h->stored = h->length = PROTO_END_LEN;
+}
+
+static void hostile_heads_are_refused(void **state)
+{
+	static void (*const changes[])(struct proto_frame_head *h) = {h_type0, h_type4, h_type_huge,
+		h_flags, h_pad, h_sequence, h_huge, h_above, h_most, h_empty, h_differ,
+		h_zstd_grows, h_zstd_bad, h_zstd_bomb, h_wraps, h_record_zstd, h_record_above,
+		h_record_most, h_record_offset, h_end_short, h_end_unsigned};
+	static const uint8_t payload[4096] = {1, 2, 3};
+
+	for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
+		struct err e = {0};
+
+		assert_true(read_hostile(*state, changes[i], payload, &e) < 0);
+		if (e.class != ERR_IMAGE || strncmp(e.msg, "frame 0 at byte 144: ", 21))
+			fail_msg("change %zu: %s", i, e.msg);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(file_keeps_everything),
+		cmocka_unit_test(file_without_threads),
+		cmocka_unit_test(file_with_four_threads),
+		cmocka_unit_test(file_without_digests),
+		cmocka_unit_test(file_compressed),
+		cmocka_unit_test(pipe_keeps_everything),
+		cmocka_unit_test(pipe_without_blocking),
+		cmocka_unit_test(header_says_what_was_asked),
+		cmocka_unit_test(forked_reader_goes_on),
+		cmocka_unit_test(writer_settles_and_goes_on),
+		cmocka_unit_test(closed_pipe_is_told),
+		cmocka_unit_test(stalled_pipe_does_not_hold_close),
+		cmocka_unit_test(every_bit_counts),
+		cmocka_unit_test(every_truncation_is_told),
+		cmocka_unit_test(long_images_are_checked),
+		cmocka_unit_test(shrinking_file_is_an_error),
+		cmocka_unit_test(strangers_are_refused),
+		cmocka_unit_test(other_versions_are_named),
+		cmocka_unit_test(hostile_heads_are_refused),
+	};
+	return cmocka_run_group_tests(tests, setup, teardown);
+}

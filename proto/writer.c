@@ -1,0 +1,501 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * writer - turns records and data into a signed stream of frames.
+ *
+ * Theory of operation
+ *
+ * Hashing a gigabyte takes longer than copying it, so the caller only fills buffers while threads
+ * hash (and compress) and write them out.  Between them is a ring of slots:
+ *
+ *      FREE -> FILLING -> READY -> BUSY -> DONE -> WRITING -> FREE
+ *              caller     |  any thread |        one thread at a time, in order
+ *
+ * A slot holds `small`, whole frames which the caller has hashed itself because handing them over
+ * would cost more (records, short data), and behind them at most one long data frame in `room`.
+ * Only the slots' payload is in flight: SLOTS * PROTO_MAX_DATA.
+ *
+ * A long payload begins at a multiple of PROTO_ALIGN in the stream.  The padding is part of what
+ * is hashed, so the place of a frame must be known before it is hashed: with compression it isn't,
+ * and nothing is aligned.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <time.h>
+
+#include "base/base.h"
+#include "proto/frame.h"
+#include "proto/key.h"
+#include "proto/pool.h"
+#include "proto/proto.h"
+
+#define SLOTS	   4u
+#define SMALL_DATA PROTO_ALIGN_MIN /* shorter data is hashed by the caller */
+#define SMALL_FULL (256u << 10)	   /* so many bytes of small frames fill a slot */
+
+enum slot_state { FREE, FILLING, READY, BUSY, DONE, WRITING };
+
+struct slot {
+	enum slot_state state;
+	struct buf small;   /* whole frames */
+	struct buf digests; /* of those frames, in order */
+	bool has_data;
+	struct proto_frame_head head; /* of the long frame */
+	uint8_t *room;		      /* its payload: PROTO_MAX_DATA bytes, or NULL */
+};
+
+struct proto_writer {
+	int fd;
+	int zstd_level;
+	const struct proto_key *key;
+	struct proto_image_info info;
+	struct proto_pool pool;
+
+	/* the caller's */
+	struct slot *filling; /* or NULL */
+	size_t begun;	      /* bytes promised by proto_write_data_begin */
+	uint64_t sequence;    /* of the next frame */
+	uint64_t planned;     /* where it will begin, unless compressing */
+	bool finished;
+
+	/* under the pool's lock */
+	struct slot slots[SLOTS];
+	uint64_t first, next; /* oldest slot not yet written, next one to fill; modulo SLOTS */
+	bool writing;
+	struct err error; /* of a thread; then nothing more is written */
+
+	/* whoever holds `writing` */
+	uint64_t written;
+	uint64_t frames;
+	struct proto_sha *list;
+};
+
+/* ---- output -------------------------------------------------------------------------------- */
+
+static int write_vector(struct proto_writer *w, struct proto_worker *by, struct iovec *iov, int n,
+	struct err *e)
+{
+	while (n > 0) {
+		struct pollfd p = {.fd = w->fd, .events = POLLOUT};
+		ssize_t r;
+
+		if (iov->iov_len == 0) {
+			iov++;
+			n--;
+			continue;
+		}
+		proto_worker_may_block(by);
+		r = writev(w->fd, iov, n);
+		if (r < 0 && errno == EAGAIN)
+			r = poll(&p, 1, -1) < 0 ? -1 : 0;
+		proto_worker_blocked(by);
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r < 0)
+			return err_errno(e, -errno, "cannot write the image");
+		w->written += (uint64_t)r;
+		for (; n > 0 && (size_t)r >= iov->iov_len; iov++, n--)
+			r -= (ssize_t)iov->iov_len;
+		if (n > 0) {
+			iov->iov_base = (uint8_t *)iov->iov_base + r;
+			iov->iov_len -= (size_t)r;
+		}
+	}
+	return 0;
+}
+
+static int write_slot(struct proto_writer *w, struct proto_worker *by, struct slot *s,
+	struct err *e)
+{
+	static const uint8_t zeros[PROTO_ALIGN];
+	uint8_t head[PROTO_FRAME_HEAD_LEN];
+	struct iovec iov[4] = {{.iov_base = s->small.data, .iov_len = s->small.len}};
+	int n = 1;
+
+	proto_sha_add(w->list, s->digests.data, s->digests.len);
+	w->frames += s->digests.len / PROTO_DIGEST_LEN;
+	if (s->has_data) {
+		proto_frame_encode(&s->head, head);
+		proto_sha_add(w->list, s->head.digest, PROTO_DIGEST_LEN);
+		w->frames++;
+		iov[n++] = (struct iovec){head, sizeof(head)};
+		iov[n++] = (struct iovec){(void *)zeros, s->head.pad};
+		iov[n++] = (struct iovec){s->room, s->head.stored};
+	}
+	return write_vector(w, by, iov, n, e);
+}
+
+/* ---- what threads do ----------------------------------------------------------------------- */
+
+/* Compresses the payload in place if that makes it smaller. */
+static void compress_slot(const struct proto_writer *w, struct proto_worker *by, struct slot *s)
+{
+	uint8_t *scratch = proto_worker_scratch(by);
+	size_t n = 0;
+
+	if (scratch)
+		n = proto_zstd_pack(by->zstd, w->zstd_level, s->room, s->head.length, scratch,
+			s->head.length - 1);
+	if (n == 0)
+		return;
+	memcpy(s->room, scratch, n);
+	s->head.stored = (uint32_t)n;
+	s->head.flags |= PROTO_FRAME_ZSTD;
+}
+
+static int prepare_slot(const struct proto_writer *w, struct proto_worker *by, struct slot *s,
+	struct err *e)
+{
+	if (!s->has_data)
+		return 0;
+	if (w->zstd_level)
+		compress_slot(w, by, s);
+	if (proto_frame_digest(by->sha, &s->head, s->room, s->head.digest) < 0)
+		return err_set(e, ERR_FAILED, -EIO, "libcrypto cannot hash");
+	return 0;
+}
+
+/* Memory of a very long record is not kept. */
+static void empty_slot(struct slot *s)
+{
+	if (s->small.cap > 4 * SMALL_FULL)
+		buf_fini(&s->small);
+	buf_clear(&s->small);
+	buf_clear(&s->digests);
+	s->has_data = false;
+}
+
+static void step_done(struct proto_writer *w, struct slot *s, enum slot_state state,
+	const struct err *e)
+{
+	if (err_is(e) && !err_is(&w->error))
+		w->error = *e;
+	s->state = state;
+}
+
+static bool step(void *ctx, struct proto_worker *by)
+{
+	struct proto_writer *w = ctx;
+	struct slot *s = &w->slots[w->first % SLOTS];
+	struct err e = {0};
+
+	if (s->state == DONE && !w->writing) {
+		bool broken = err_is(&w->error);
+
+		s->state = WRITING;
+		w->writing = true;
+		pthread_mutex_unlock(&w->pool.lock);
+		if (!broken)
+			write_slot(w, by, s, &e);
+		empty_slot(s);
+		pthread_mutex_lock(&w->pool.lock);
+		w->writing = false;
+		w->first++;
+		step_done(w, s, FREE, &e);
+		return true;
+	}
+	for (uint64_t i = w->first; i < w->next; i++) {
+		s = &w->slots[i % SLOTS];
+		if (s->state != READY)
+			continue;
+		s->state = BUSY;
+		pthread_mutex_unlock(&w->pool.lock);
+		prepare_slot(w, by, s, &e);
+		pthread_mutex_lock(&w->pool.lock);
+		step_done(w, s, DONE, &e);
+		return true;
+	}
+	return false;
+}
+
+/* ---- the caller's side --------------------------------------------------------------------- */
+
+static int usable(const struct proto_writer *w, struct err *e)
+{
+	assert(!w->finished);
+	if (!proto_pool_usable(&w->pool))
+		return err_set(e, ERR_FAILED, -EINVAL,
+			"the image stream was not settled before a fork");
+	return 0;
+}
+
+/* Copies the error of a thread, with the lock held. */
+static int thread_error(const struct proto_writer *w, struct err *e)
+{
+	if (err_is(&w->error) && e)
+		*e = w->error;
+	return w->error.error;
+}
+
+/* The slot being filled. */
+static int fill(struct proto_writer *w, struct slot **ret, struct err *e)
+{
+	int r = usable(w, e);
+
+	if (r < 0)
+		return r;
+	pthread_mutex_lock(&w->pool.lock);
+	if (!w->filling) {
+		struct slot *s = &w->slots[w->next % SLOTS];
+
+		while (s->state != FREE)
+			proto_pool_wait(&w->pool);
+		s->state = FILLING;
+		w->filling = s;
+		w->next++;
+	}
+	r = thread_error(w, e);
+	pthread_mutex_unlock(&w->pool.lock);
+	*ret = w->filling;
+	return r;
+}
+
+static void hand_over(struct proto_writer *w)
+{
+	if (w->filling->has_data)
+		proto_pool_start(&w->pool);
+	pthread_mutex_lock(&w->pool.lock);
+	w->filling->state = READY;
+	w->filling = NULL;
+	proto_pool_kick(&w->pool);
+	pthread_mutex_unlock(&w->pool.lock);
+}
+
+/* Waits until all that was handed over is written. */
+static int drain(struct proto_writer *w, struct err *e)
+{
+	int r = usable(w, e);
+
+	if (r < 0)
+		return r;
+	if (w->filling)
+		hand_over(w);
+	pthread_mutex_lock(&w->pool.lock);
+	while (w->first < w->next)
+		proto_pool_wait(&w->pool);
+	r = thread_error(w, e);
+	pthread_mutex_unlock(&w->pool.lock);
+	return r;
+}
+
+/* A frame the caller hashes itself. */
+static int put_small(struct proto_writer *w, struct proto_frame_head *h, const void *payload,
+	struct err *e)
+{
+	uint8_t head[PROTO_FRAME_HEAD_LEN];
+	struct slot *s;
+	int r = fill(w, &s, e);
+
+	if (r < 0)
+		return r;
+	h->sequence = w->sequence++;
+	if (proto_frame_digest(w->pool.own.sha, h, payload, h->digest) < 0)
+		return err_set(e, ERR_FAILED, -EIO, "libcrypto cannot hash");
+	proto_frame_encode(h, head);
+	buf_put(&s->digests, h->digest, PROTO_DIGEST_LEN);
+	buf_put(&s->small, head, sizeof(head));
+	buf_put(&s->small, payload, h->stored);
+	if (s->small.failed || s->digests.failed)
+		return err_errno(e, -ENOMEM, "cannot write the image");
+	w->planned += sizeof(head) + h->stored;
+	if (s->small.len >= SMALL_FULL)
+		hand_over(w);
+	return 0;
+}
+
+int proto_write_record(struct proto_writer *w, enum proto_kind kind, uint64_t subject,
+	const void *body, size_t len, struct err *e)
+{
+	struct proto_frame_head h = {.type = PROTO_WIRE_RECORD,
+		.kind = kind,
+		.subject = subject,
+		.stored = (uint32_t)len,
+		.length = (uint32_t)len};
+
+	assert(!w->begun);
+	if (len > PROTO_MAX_RECORD)
+		return err_set(e, ERR_FAILED, -E2BIG, "a record of %zu bytes is above the limit",
+			len);
+	return put_small(w, &h, body, e);
+}
+
+int proto_write_data_begin(struct proto_writer *w, size_t len, void **ret_room, struct err *e)
+{
+	struct slot *s;
+	int r;
+
+	assert(!w->begun && len > 0 && len <= PROTO_MAX_DATA);
+	r = fill(w, &s, e);
+	if (r < 0)
+		return r;
+	if (!s->room)
+		s->room = proto_pages_alloc(PROTO_MAX_DATA);
+	if (!s->room)
+		return err_errno(e, -ENOMEM, "cannot write the image");
+	w->begun = len;
+	*ret_room = s->room;
+	return 0;
+}
+
+int proto_write_data_commit(struct proto_writer *w, enum proto_kind kind, uint64_t subject,
+	uint64_t offset, size_t len, struct err *e)
+{
+	struct proto_frame_head h = {.type = PROTO_WIRE_DATA,
+		.kind = kind,
+		.subject = subject,
+		.offset = offset,
+		.stored = (uint32_t)len,
+		.length = (uint32_t)len};
+	struct slot *s = w->filling;
+
+	assert(w->begun && len <= w->begun && s);
+	w->begun = 0;
+	if (len == 0)
+		return 0;
+	if (len < SMALL_DATA)
+		return put_small(w, &h, s->room, e);
+	h.sequence = w->sequence++;
+	w->planned += PROTO_FRAME_HEAD_LEN;
+	if (!w->zstd_level)
+		h.pad = (uint32_t)(ALIGN_UP(w->planned, PROTO_ALIGN) - w->planned);
+	w->planned += h.pad + len;
+	s->head = h;
+	s->has_data = true;
+	hand_over(w);
+	return 0;
+}
+
+int proto_write_data(struct proto_writer *w, enum proto_kind kind, uint64_t subject,
+	uint64_t offset, const void *data, size_t len, struct err *e)
+{
+	const uint8_t *p = data;
+
+	while (len > 0) {
+		size_t n = MIN(len, (size_t)PROTO_MAX_DATA);
+		void *room;
+		int r = proto_write_data_begin(w, n, &room, e);
+
+		if (r < 0)
+			return r;
+		memcpy(room, p, n);
+		r = proto_write_data_commit(w, kind, subject, offset, n, e);
+		if (r < 0)
+			return r;
+		p += n;
+		offset += n;
+		len -= n;
+	}
+	return 0;
+}
+
+/* ---- beginning and end --------------------------------------------------------------------- */
+
+static int write_head(struct proto_writer *w, struct err *e)
+{
+	uint8_t head[PROTO_HEAD_LEN];
+	struct iovec iov = {head, sizeof(head)};
+	int r = proto_head_encode(&w->info, w->key, head, e);
+
+	if (r < 0)
+		return r;
+	proto_sha_begin(w->list);
+	proto_sha_add(w->list, head, sizeof(head));
+	w->planned = sizeof(head);
+	return write_vector(w, &w->pool.own, &iov, 1, e);
+}
+
+int proto_writer_open(struct proto_writer **ret, int fd, const struct proto_write_options *o,
+	struct err *e)
+{
+	static const uint8_t no_id[sizeof(o->image_id)];
+	struct proto_writer *w = calloc(1, sizeof(*w));
+	int r;
+
+	if (!w)
+		return err_errno(e, -ENOMEM, "image stream");
+	w->fd = fd;
+	w->key = o->key;
+	w->zstd_level = o->zstd_level;
+	w->info.copy = o->copy;
+	w->info.created = o->created ? o->created : (uint64_t)time(NULL);
+	memcpy(w->info.image_id, o->image_id, sizeof(o->image_id));
+	r = proto_pool_init(&w->pool, o->threads, step, w, e);
+	if (r == 0 && !memcmp(o->image_id, no_id, sizeof(no_id)))
+		r = proto_random(w->info.image_id, sizeof(w->info.image_id), e);
+	if (r == 0) {
+		w->list = proto_sha_new();
+		r = w->list ? write_head(w, e) : err_errno(e, -ENOMEM, "image stream");
+	}
+	if (r < 0) {
+		proto_writer_close(w);
+		return r;
+	}
+	*ret = w;
+	return 0;
+}
+
+int proto_writer_finish(struct proto_writer *w, uint64_t *ret_bytes, struct err *e)
+{
+	struct proto_frame_head h = {
+		.type = PROTO_WIRE_END, .stored = PROTO_END_LEN, .length = PROTO_END_LEN};
+	uint8_t head[PROTO_FRAME_HEAD_LEN], payload[PROTO_END_LEN];
+	struct iovec iov[2] = {{head, sizeof(head)}, {payload, sizeof(payload)}};
+	struct proto_end end = {0};
+	int r;
+
+	assert(!w->begun);
+	r = drain(w, e);
+	if (r < 0)
+		return r;
+	assert(w->zstd_level || w->written == w->planned);
+	end.frames = w->frames;
+	end.bytes = w->written;
+	r = proto_sha_end(w->list, end.list);
+	if (r < 0)
+		return err_set(e, ERR_FAILED, r, "libcrypto cannot hash");
+	r = proto_end_encode(&end, w->key, payload, e);
+	if (r < 0)
+		return r;
+	h.sequence = w->sequence++;
+	r = proto_frame_digest(w->pool.own.sha, &h, payload, h.digest);
+	if (r < 0)
+		return err_set(e, ERR_FAILED, r, "libcrypto cannot hash");
+	proto_frame_encode(&h, head);
+	r = write_vector(w, &w->pool.own, iov, 2, e);
+	if (r < 0)
+		return r;
+	w->finished = true;
+	if (ret_bytes)
+		*ret_bytes = w->written;
+	return 0;
+}
+
+int proto_writer_settle(struct proto_writer *w, struct err *e)
+{
+	int r = drain(w, e);
+
+	proto_pool_settle(&w->pool);
+	return r;
+}
+
+void proto_writer_close(struct proto_writer *w)
+{
+	if (!w)
+		return;
+	proto_pool_fini(&w->pool);
+	for (unsigned i = 0; i < SLOTS; i++) {
+		buf_fini(&w->slots[i].small);
+		buf_fini(&w->slots[i].digests);
+		proto_pages_free(w->slots[i].room, PROTO_MAX_DATA);
+	}
+	proto_sha_free(w->list);
+	free(w);
+}
+
+void proto_writer_id(const struct proto_writer *w, uint8_t ret[16])
+{
+	memcpy(ret, w->info.image_id, sizeof(w->info.image_id));
+}
