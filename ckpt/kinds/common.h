@@ -11,6 +11,7 @@
 #ifndef CKPT_KINDS_COMMON_H
 #define CKPT_KINDS_COMMON_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -23,8 +24,8 @@ typedef struct Pb__FileCommon Pb__FileCommon;
 
 /* ---- dump ----------------------------------------------------------------------------------- */
 
-/* Makes *ret (freed by ckpt_common_free, NULL is fine) of @f.  ERR_UNFREEZABLE for owners outside
- * the session. */
+/* Makes *ret (freed by ckpt_common_free, NULL is fine) of @f.  An owner which is not of the session
+ * (it may have ended) is left out. */
 int ckpt_common_dump(struct ckpt_dump *d, const struct ckpt_file *f, Pb__FileCommon **ret,
 	struct err *e);
 void ckpt_common_free(Pb__FileCommon *c);
@@ -36,6 +37,9 @@ int ckpt_common_fdinfo(const struct ckpt_dump *d, const struct ckpt_file *f, str
 	struct err *e);
 /* The number behind "key:\t" of @text in @base; false if there is none. */
 bool ckpt_fdinfo_number(const char *text, const char *key, int base, uint64_t *ret);
+
+/* The path of @f without the kernel's " (deleted)" behind the name of a file without one; caller frees. */
+char *ckpt_common_path(const struct ckpt_file *f);
 
 /* Virtual numbers of host numbers: 0 for one that is not of the session. */
 pid_t ckpt_common_vpid(const struct ckpt_dump *d, pid_t pid);
@@ -68,6 +72,9 @@ int ckpt_common_open_flags(const Pb__FileCommon *c);
 
 /* A new open file of what @fd refers to, with flags of its own. */
 int ckpt_common_reopen(struct ckpt_build *b, int fd, int flags, struct err *e);
+
+/* Copies a recorded path (not terminated) as a string: true if it is absolute and can be one. */
+bool ckpt_common_check_path(const void *data, size_t len, char ret[PATH_MAX]);
 
 /* "ERR_IMAGE: a NAME record makes no sense". */
 int ckpt_common_bad(const struct ckpt_record *r, struct err *e);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The table of kinds.  Order matters only within a stage: what others need comes first. */
-#include "ckpt/kind.h"
+#include "ckpt/kinds/kinds.h"
 
 const struct ckpt_kind *const ckpt_kinds[] = {
-	/* one line a kind: &ckpt_kind_pipe, */
+	&ckpt_kind_pipe,
+	&ckpt_kind_fifo,
 	NULL,
 };
 const size_t ckpt_n_kinds = ARRAY_SIZE(ckpt_kinds) - 1;

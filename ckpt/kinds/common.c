@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "ckpt/kinds/common.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+
+#include "proto/files.pb-c.h"
+
+/* What fcntl(F_SETFL) can change. */
+#define SETTABLE (O_APPEND | O_NONBLOCK | O_DIRECT | O_NOATIME | O_ASYNC)
+/* What open(2) wants again; O_TMPFILE without its O_DIRECTORY would be an error. */
+#define OPENABLE                                                                                   \
+	(O_ACCMODE | O_APPEND | O_DIRECT | O_NOATIME | O_SYNC | O_DSYNC | O_PATH | O_NOFOLLOW |    \
+		O_LARGEFILE)
+#define MAX_LOCKS 1024
+
+/* ---- numbers of processes --------------------------------------------------------------------- */
+
+pid_t ckpt_common_vpid(const struct ckpt_dump *d, pid_t pid)
+{
+	const struct ckpt_proc *p;
+
+	if (pid == d->world->init_pid)
+		return 1;
+	p = ckpt_proc_by_pid(d, pid);
+	return p ? p->vpid : 0;
+}
+
+pid_t ckpt_common_vtid(const struct ckpt_dump *d, pid_t tid)
+{
+	if (tid == d->world->init_pid)
+		return 1;
+	for (size_t i = 0; i < d->n_procs; i++)
+		for (size_t k = 0; k < d->procs[i]->n_threads; k++)
+			if (d->procs[i]->threads[k]->tid == tid)
+				return d->procs[i]->threads[k]->vtid;
+	return ckpt_common_vpid(d, tid);
+}
+
+pid_t ckpt_common_vpgid(const struct ckpt_dump *d, pid_t pgid)
+{
+	for (size_t i = 0; i < d->n_procs; i++)
+		if (d->procs[i]->status.pgid == pgid)
+			return d->procs[i]->vpgid;
+	return 0;
+}
+
+/* The number of virtual process group @vpgid as the builder must say it; 0 when nobody is in it. */
+static pid_t builders_pgid(struct ckpt_build *b, pid_t vpgid)
+{
+	const struct ckpt_build_proc *leader = ckpt_build_proc(b, vpgid);
+
+	if (leader)
+		return leader->pid;
+	for (size_t i = 0; i < b->n_procs; i++) {
+		struct proc_status st;
+
+		if (proc_read_status(b->host_proc, b->procs[i].pid, &st, NULL) == 0 &&
+			st.ns_depth && st.ns_pgid[st.ns_depth - 1] == vpgid)
+			return st.pgid;
+	}
+	return 0;
+}
+
+/* ---- fdinfo ----------------------------------------------------------------------------------- */
+
+int ckpt_common_fdinfo(const struct ckpt_dump *d, const struct ckpt_file *f, struct buf *b,
+	struct err *e)
+{
+	char path[64];
+	int r;
+
+	snprintf(path, sizeof(path), "self/fdinfo/%d", f->fd);
+	r = io_read_file(d->host_proc, path, 64 << 20, b);
+	if (r < 0)
+		return err_errno(e, r, "cannot read fdinfo of %s", f->link);
+	return buf_cstr(b) ? 0 : err_errno(e, -ENOMEM, "fdinfo of %s", f->link);
+}
+
+bool ckpt_fdinfo_number(const char *text, const char *key, int base, uint64_t *ret)
+{
+	size_t n = strlen(key);
+
+	for (const char *line = text; line; line = strchr(line, '\n')) {
+		char *end;
+
+		line += *line == '\n';
+		if (strncmp(line, key, n) != 0 || line[n] != ':')
+			continue;
+		*ret = strtoull(line + n + 1, &end, base);
+		return end != line + n + 1;
+	}
+	return false;
+}
+
+/* ---- paths ------------------------------------------------------------------------------------ */
+
+char *ckpt_common_path(const struct ckpt_file *f)
+{
+	static const char mark[] = " (deleted)";
+	size_t len = strlen(f->link), tail = sizeof(mark) - 1;
+
+	if (f->st.st_nlink == 0 && len > tail && !strcmp(f->link + len - tail, mark))
+		len -= tail;
+	return strndup(f->link, len);
+}
+
+bool ckpt_common_check_path(const void *data, size_t len, char ret[PATH_MAX])
+{
+	if (len == 0 || len >= PATH_MAX || *(const char *)data != '/' || memchr(data, 0, len))
+		return false;
+	memcpy(ret, data, len);
+	ret[len] = '\0';
+	return true;
+}
+
+/* ---- dump ------------------------------------------------------------------------------------- */
+
+static void dump_owner(struct ckpt_dump *d, const struct ckpt_file *f, Pb__FileCommon *c)
+{
+	struct f_owner_ex owner = {0};
+	int sig;
+
+	/* O_PATH knows neither. */
+	if (fcntl(f->fd, F_GETOWN_EX, &owner) < 0)
+		return;
+	sig = fcntl(f->fd, F_GETSIG);
+	c->signal = sig > 0 ? sig : 0;
+	if (owner.pid == 0)
+		return;
+	switch (owner.type) {
+	case F_OWNER_TID:
+		c->owner_type = PB__FILE_COMMON__OWNER_TYPE__THREAD;
+		c->owner = ckpt_common_vtid(d, owner.pid);
+		break;
+	case F_OWNER_PID:
+		c->owner_type = PB__FILE_COMMON__OWNER_TYPE__PROCESS;
+		c->owner = ckpt_common_vpid(d, owner.pid);
+		break;
+	case F_OWNER_PGRP:
+		c->owner_type = PB__FILE_COMMON__OWNER_TYPE__GROUP;
+		c->owner = ckpt_common_vpgid(d, owner.pid);
+		break;
+	}
+	if (c->owner == 0)
+		c->owner_type = PB__FILE_COMMON__OWNER_TYPE__NONE;
+}
+
+/* One "lock:" line of fdinfo: "1: FLOCK  ADVISORY  WRITE 12 08:01:77 0 EOF".  Returns 1 if it is
+ * one that belongs to the open file. */
+static int parse_lock(const char *line, Pb__FileLock *lock)
+{
+	char type[16], mode[16], end[32];
+	unsigned long long start;
+
+	if (sscanf(line, "lock: %*d: %15s %*s %15s %*d %*s %llu %31s", type, mode, &start, end) != 4)
+		return 0;
+	if (!strcmp(type, "FLOCK"))
+		lock->type = PB__FILE_LOCK__TYPE__FLOCK;
+	else if (!strcmp(type, "OFDLCK"))
+		lock->type = PB__FILE_LOCK__TYPE__OFD;
+	else if (!strcmp(type, "LEASE"))
+		lock->type = PB__FILE_LOCK__TYPE__LEASE;
+	else
+		return 0;
+	lock->write = !strcmp(mode, "WRITE");
+	lock->start = start;
+	lock->end = strcmp(end, "EOF") ? strtoull(end, NULL, 10) : UINT64_MAX;
+	return 1;
+}
+
+static int dump_locks(const struct ckpt_file *f, Pb__FileCommon *c, struct err *e)
+{
+	for (const char *line = f->fdinfo; line && *line;) {
+		const char *next = strchr(line, '\n');
+		Pb__FileLock lock = PB__FILE_LOCK__INIT;
+
+		if (parse_lock(line, &lock)) {
+			if (c->n_locks == MAX_LOCKS)
+				return err_set(e, ERR_UNFREEZABLE, -E2BIG, "too many locks on %s",
+					f->link);
+			if (!c->locks)
+				c->locks = calloc(MAX_LOCKS, sizeof(*c->locks));
+			if (c->locks)
+				c->locks[c->n_locks] = malloc(sizeof(lock));
+			if (!c->locks || !c->locks[c->n_locks])
+				return err_errno(e, -ENOMEM, "locks of %s", f->link);
+			*c->locks[c->n_locks++] = lock;
+		}
+		line = next ? next + 1 : NULL;
+	}
+	return 0;
+}
+
+int ckpt_common_dump(struct ckpt_dump *d, const struct ckpt_file *f, Pb__FileCommon **ret,
+	struct err *e)
+{
+	_cleanup_(cleanup_common) Pb__FileCommon *c = malloc(sizeof(*c));
+	int r;
+
+	if (!c)
+		return err_errno(e, -ENOMEM, "%s", f->link);
+	pb__file_common__init(c);
+	c->flags = (uint32_t)f->flags;
+	c->pos = f->pos;
+	dump_owner(d, f, c);
+	r = dump_locks(f, c, e);
+	if (r < 0)
+		return r;
+	*ret = take_ptr(c);
+	return 0;
+}
+
+void ckpt_common_free(Pb__FileCommon *c)
+{
+	if (!c)
+		return;
+	for (size_t i = 0; i < c->n_locks; i++)
+		free(c->locks[i]);
+	free(c->locks);
+	free(c);
+}
+
+const struct ckpt_file *ckpt_common_first(const struct ckpt_dump *d, const struct ckpt_file *f)
+{
+	for (size_t i = 0; i < d->n_files; i++) {
+		const struct ckpt_file *o = d->files[i];
+
+		if (o->kind == f->kind && o->st.st_ino == f->st.st_ino &&
+			o->st.st_dev == f->st.st_dev)
+			return o;
+	}
+	return f;
+}
+
+const struct ckpt_file *ckpt_common_carrier(const struct ckpt_dump *d, dev_t dev, ino_t ino)
+{
+	for (size_t i = 0; i < d->n_files; i++) {
+		const struct ckpt_file *f = d->files[i];
+
+		if (f->st.st_ino == ino && f->st.st_dev == dev && f->kind &&
+			(f->kind->number == PROTO_KIND_GHOST ||
+				f->kind->number == PROTO_KIND_MEMFD))
+			return f;
+	}
+	return NULL;
+}
+
+/* ---- restore ---------------------------------------------------------------------------------- */
+
+static int restore_owner(struct ckpt_build *b, int fd, const Pb__FileCommon *c, struct err *e)
+{
+	struct f_owner_ex owner = {0};
+	struct ckpt_build_thread *t;
+	struct ckpt_build_proc *p;
+
+	switch (c->owner_type) {
+	case PB__FILE_COMMON__OWNER_TYPE__THREAD:
+		owner.type = F_OWNER_TID;
+		t = ckpt_build_thread(b, c->owner);
+		owner.pid = t ? t->tid : 0;
+		break;
+	case PB__FILE_COMMON__OWNER_TYPE__PROCESS:
+		owner.type = F_OWNER_PID;
+		p = ckpt_build_proc(b, c->owner);
+		owner.pid = p ? p->pid : 0;
+		break;
+	case PB__FILE_COMMON__OWNER_TYPE__GROUP:
+		owner.type = F_OWNER_PGRP;
+		owner.pid = builders_pgid(b, c->owner);
+		break;
+	default:
+		break;
+	}
+	if (owner.pid && fcntl(fd, F_SETOWN_EX, &owner) < 0)
+		return err_errno(e, -errno, "cannot set the owner of a descriptor");
+	if (c->signal && fcntl(fd, F_SETSIG, c->signal) < 0)
+		return err_errno(e, -errno, "cannot set the signal of a descriptor");
+	return 0;
+}
+
+int ckpt_common_restore(struct ckpt_build *b, int fd, const Pb__FileCommon *c, struct err *e)
+{
+	int flags, r;
+
+	if (!c)
+		return err_set(e, ERR_IMAGE, -EBADMSG, "a file without flags");
+	if (c->flags & O_PATH)
+		return 0;
+	r = restore_owner(b, fd, c, e);
+	if (r < 0)
+		return r;
+	flags = fcntl(fd, F_GETFL);
+	if (flags < 0)
+		return err_errno(e, -errno, "F_GETFL");
+	if ((flags ^ (int)c->flags) & SETTABLE) {
+		int want = (flags & ~SETTABLE) | ((int)c->flags & SETTABLE);
+
+		/* O_NOATIME is for owners; nobody's result depends on it. */
+		if (fcntl(fd, F_SETFL, want) < 0 && fcntl(fd, F_SETFL, want & ~O_NOATIME) < 0)
+			return err_errno(e, -errno, "cannot set flags %#o", want);
+	}
+	if (c->pos > 0 && lseek(fd, c->pos, SEEK_SET) < 0 && errno != ESPIPE)
+		return err_errno(e, -errno, "cannot seek to %lld", (long long)c->pos);
+	return 0;
+}
+
+static int restore_lock(int fd, const Pb__FileLock *l)
+{
+	struct flock ofd = {.l_type = l->write ? F_WRLCK : F_RDLCK, .l_whence = SEEK_SET};
+
+	switch (l->type) {
+	case PB__FILE_LOCK__TYPE__FLOCK:
+		return flock(fd, (l->write ? LOCK_EX : LOCK_SH) | LOCK_NB);
+	case PB__FILE_LOCK__TYPE__OFD:
+		ofd.l_start = (off_t)l->start;
+		ofd.l_len = l->end == UINT64_MAX ? 0 : (off_t)(l->end - l->start + 1);
+		return fcntl(fd, F_OFD_SETLK, &ofd);
+	case PB__FILE_LOCK__TYPE__LEASE:
+		/* A lease depends on who else has the file open: a hint, not a promise. */
+		if (fcntl(fd, F_SETLEASE, l->write ? F_WRLCK : F_RDLCK) < 0)
+			log_warn("a file lease was lost: %s", strerror(errno));
+		return 0;
+	default:
+		errno = EINVAL;
+		return -1;
+	}
+}
+
+int ckpt_common_lock(int fd, const Pb__FileCommon *c, struct err *e)
+{
+	for (size_t i = 0; c && i < c->n_locks; i++)
+		if (restore_lock(fd, c->locks[i]) < 0)
+			return err_errno(e, -errno, "cannot take its lock again");
+	return 0;
+}
+
+int ckpt_common_open_flags(const Pb__FileCommon *c)
+{
+	int flags = (int)c->flags & OPENABLE;
+
+	if (flags & O_PATH)
+		return (flags & (O_PATH | O_NOFOLLOW)) | O_CLOEXEC;
+	return flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+}
+
+int ckpt_common_reopen(struct ckpt_build *b, int fd, int flags, struct err *e)
+{
+	char path[64];
+	int n;
+
+	snprintf(path, sizeof(path), "self/fd/%d", fd);
+	n = openat(b->host_proc, path, (flags & ~O_NOFOLLOW) | O_CLOEXEC | O_NOCTTY);
+	if (n < 0)
+		return err_errno(e, -errno, "cannot open a descriptor anew");
+	return n;
+}
+
+int ckpt_common_bad(const struct ckpt_record *r, struct err *e)
+{
+	return err_set(e, ERR_IMAGE, -EBADMSG, "a %s record makes no sense", r->kind->name);
+}
+
+/* ---- objects ---------------------------------------------------------------------------------- */
+
+struct objects {
+	size_t n, cap;
+	struct ckpt_object o[];
+};
+
+struct ckpt_object *ckpt_object_get(struct ckpt_build *b, enum proto_kind kind, uint64_t key)
+{
+	struct objects *s = b->kind_state[kind];
+
+	for (size_t i = 0; s && i < s->n; i++)
+		if (s->o[i].key == key)
+			return &s->o[i];
+	if (!s || s->n == s->cap) {
+		size_t cap = s ? s->cap * 2 : 16, n = s ? s->n : 0;
+		struct objects *more = realloc(s, sizeof(*s) + cap * sizeof(s->o[0]));
+
+		if (!more)
+			return NULL;
+		s = b->kind_state[kind] = more;
+		s->n = n;
+		s->cap = cap;
+	}
+	s->o[s->n] = (struct ckpt_object){.key = key, .fd = -1, .fd2 = -1};
+	return &s->o[s->n++];
+}
+
+void ckpt_objects_close(struct ckpt_build *b, enum proto_kind kind)
+{
+	struct objects *s = b->kind_state[kind];
+
+	for (size_t i = 0; s && i < s->n; i++) {
+		s->o[i].fd = close_fd(s->o[i].fd);
+		s->o[i].fd2 = close_fd(s->o[i].fd2);
+	}
+}
+
+int ckpt_common_contents(struct ckpt_build *b, uint32_t file, struct err *e)
+{
+	const struct ckpt_build_file *f = ckpt_build_file(b, file);
+	enum proto_kind kind;
+	struct ckpt_object *o;
+
+	kind = f && f->record && f->record->kind ? f->record->kind->number : PROTO_KIND_NONE;
+	if (kind != PROTO_KIND_GHOST && kind != PROTO_KIND_MEMFD)
+		return err_set(e, ERR_IMAGE, -ENOENT, "open file %u carries no contents", file);
+	o = ckpt_object_get(b, kind, file);
+	if (!o || o->fd < 0)
+		return err_set(e, ERR_IMAGE, -ENOENT, "open file %u carries no contents", file);
+	return o->fd;
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* kinds - the ops table at the bottom of every file of ckpt/kinds/, by name.  See ckpt/kind.h. */
+#ifndef CKPT_KINDS_KINDS_H
+#define CKPT_KINDS_KINDS_H
+
+#include "ckpt/kind.h"
+
+extern const struct ckpt_kind ckpt_kind_fifo;
+extern const struct ckpt_kind ckpt_kind_pipe;
+
+#endif
