@@ -13,9 +13,10 @@
 #include <stdint.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
+#include <sys/user.h>
 #include <unistd.h>
 
-#define PAGE_SIZE 4096UL
+/* PAGE_SIZE comes with <sys/user.h>, which would collide with one of ours. */
 
 /* linux/seccomp.h, 5.19 and 6.6 */
 #ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV

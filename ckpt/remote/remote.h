@@ -19,16 +19,32 @@
  *      +-----------------------------+    heal:  rt_sigreturn
  *
  * The whole batch costs one stop: our seccomp filter answers the sentinel's number with
- * RET_TRACE, which a tracer sees as PTRACE_EVENT_SECCOMP.  If the tracer is killed in the middle,
- * the batch runs to its end, the sentinel fails with ENOSYS, and the task falls into an
- * rt_sigreturn whose frame (prepared before the first call) holds its original registers: it goes
- * on as if nothing had happened, with the pages left mapped as the only trace.
+ * RET_TRACE, which a tracer sees as PTRACE_EVENT_SECCOMP.
  *
- * The pages are mapped by single-stepping one `syscall` instruction of the task's vDSO, shared by
- * all threads of a memory space and unmapped the same way.
+ * The tracer may be killed at any moment, and the task must go on as if nothing had happened:
  *
- * Calls run under the session's seccomp filters; a call they would kill must not be added
- * (ckpt/filters says which).
+ *   between batches   the task stands in the entry of the sentinel call with its own registers;
+ *                     where a call of its own had been interrupted, that call's number has taken
+ *                     the sentinel's place, so without a tracer it simply goes on there
+ *   during a batch    the batch runs to its end, the sentinel fails with ENOSYS, and the executor
+ *                     itself loads mask and registers back from a block written in front of
+ *                     each batch.  (Not rt_sigreturn: that forgets the restart block, so a
+ *                     sleep would end early, and wants a copy of the extended state, which
+ *                     no call here touches.)
+ *
+ * The pages stay mapped then, as the only trace.  Unprotected are the some 50 us in which the
+ * pages are mapped, and the one system call that unmaps them.
+ *
+ * The pages are mapped by tracing one `syscall` instruction which the task already has (where it
+ * stands, in its vDSO, or anywhere executable), shared by all tasks of a memory space.
+ * They are unmapped by making munmap of the last sentinel call.
+ *
+ * Signals are blocked while a batch runs (but for SIGSTOP, which is kept for the end, and
+ * SIGKILL).  A call that one of the session's own filters answers with SIGSYS reads as -ENOSYS;
+ * a call which a filter kills the task for must not be added (ckpt/filters says which).
+ *
+ * What the tracer must have done: PTRACE_SEIZE with TRACE_OPTIONS (trace.h), the task is under a
+ * filter that answers the sentinel with RET_TRACE, and stands in a PTRACE_EVENT_STOP.
  *
  * A remote is used by the thread that traces the task, and only while the task is stopped.
  */
@@ -49,18 +65,36 @@ struct remote_area; /* the lent pages of one memory space; reference counted */
  * Maps the pages into the memory of @tid, a task stopped by PTRACE_EVENT_STOP.  @hint: where they
  * should be (page aligned, room of REMOTE_AREA_SIZE), 0 for anywhere free.  The area belongs to
  * the memory space: open a remote for each further thread of it with the same area.
+ * @proc_fd: a /proc that numbers tasks as @tid does; borrowed, outlives the remote.
  */
 #define REMOTE_AREA_SIZE (256 * 1024UL)
 #define REMOTE_MAX_CALLS 512
 #define REMOTE_DATA_SIZE (128 * 1024UL) /* arguments and results of one batch */
 
-int remote_open(struct remote **ret, pid_t tid, uint64_t hint, struct err *e);
+int remote_open(struct remote **ret, int proc_fd, pid_t tid, uint64_t hint, struct err *e);
+/*
+ * Another task of @sibling's memory: a thread that was seized like it, or one just created
+ * by a clone or clone3 call of a batch with CLONE_VM (see below).  Costs no stop.
+ */
 int remote_open_thread(struct remote **ret, pid_t tid, struct remote *sibling, struct err *e);
 /*
- * A child created by a clone call of @parent's batch without CLONE_VM has a copy of the pages at
- * the same address and stops inside the executor: makes a remote of it.
+ * A child created by a clone call of @parent's batch without CLONE_VM, which has a copy of the
+ * pages at the same address.
+ *
+ * Creating tasks: SYS_clone, SYS_fork and SYS_clone3 are entries like any other (not vfork, not
+ * CLONE_VFORK, not CLONE_UNTRACED).  The result is the number in the task's own pid namespace;
+ * remote_born tells the host's.  No stack needs to be given, also not with CLONE_VM: the executor
+ * uses none.  The new task is traced from birth and stands still until it is opened here; its
+ * registers are the executor's, its signal mask is full, so whoever made it sets both
+ * (remote_regs, remote_sigmask) before the close.  If the tracer dies it exits.
  */
 int remote_open_child(struct remote **ret, pid_t tid, struct remote *parent, struct err *e);
+/*
+ * The tracer's number of the @i-th task (from 0) created by the last batch, in the order of the
+ * calls which created them; 0 when there is none.  At most REMOTE_MAX_BORN per batch are told.
+ */
+#define REMOTE_MAX_BORN 64
+pid_t remote_born(const struct remote *r, int i);
 
 /* Where the pages are. */
 uint64_t remote_address(const struct remote *r);
@@ -93,7 +127,7 @@ uint64_t remote_put(struct remote *r, const void *data, size_t len);
 uint64_t remote_put_str(struct remote *r, const char *s);
 
 /*
- * Runs the batch; all results are available until the next remote_add.  @stop_on_error ends the
+ * Runs the batch; all results are available until the next remote_add, remote_data or remote_put.  @stop_on_error ends the
  * batch at the first call that fails (later results read as -ECANCELED).  Returns 0 when the
  * batch ran (calls in it may have failed), negative when the task could not run it (it died).
  */
@@ -101,7 +135,8 @@ int remote_run(struct remote *r, bool stop_on_error, struct err *e);
 /* The raw result of call @i of the last batch: >= 0, an address, or -errno. */
 long remote_result(const struct remote *r, int i);
 
-/* One call, now: result or -errno in *ret_value.  Fails only when the task could not run it. */
+/* One call, now: result or -errno in *ret_value.  Fails only when the task could not run it.
+ * No other call may be in preparation (data may). */
 int remote_call(struct remote *r, long *ret_value, struct err *e, long nr, uint64_t a0, uint64_t a1,
 	uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5);
 /* One call that must succeed; the error says which call failed in which task. */
@@ -118,6 +153,8 @@ int remote_poke(struct remote *r, uint64_t addr, const void *data, size_t len, s
 /* The registers the task will have when the remote is closed; those it had when it was opened
  * unless changed.  Restarting of an interrupted call follows orig_rax as ptrace(2) says. */
 struct user_regs_struct *remote_regs(struct remote *r);
+/* The same for the blocked signals (bit n-1 is signal n). */
+uint64_t *remote_sigmask(struct remote *r);
 
 /*
  * Puts the original (or changed) registers back and, for the last remote of a memory space,

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The executor: copied into a task, never run here.  Position independent; uses no stack, no
+ * vector register and no memory but the area, so that whatever is not a general register stays as
+ * it was.
+ *
+ *      rbx   the next entry               r12   entry 0
+ *      rbp   behind the last entry        r13   stop at the first failing call
+ *      r14   a task of the tracer's own making: ends when the tracer is gone
+ */
+#include "ckpt/remote/layout.h"
+
+	.section .rodata
+	.balign	16
+	.globl	remote_exec_begin, remote_exec_end, remote_exec_run
+	.hidden	remote_exec_begin, remote_exec_end, remote_exec_run
+
+#define HEAL(field) (remote_exec_begin + AREA_HEAL + field)(%rip)
+
+	/* One argument: the value, or the result of the entry it names. */
+	.macro	argument index, register
+	mov	ENTRY_ARG0 + 8 * \index(%rbx), \register
+	test	$(1 << \index), %r11b
+	jz	.Lvalue\@
+	shl	$ENTRY_SHIFT, \register
+	mov	ENTRY_RET(%r12, \register), \register
+.Lvalue\@:
+	.endm
+
+remote_exec_begin:
+remote_exec_run:
+	cmp	%rbp, %rbx
+	jae	.Ldone
+	movzbl	ENTRY_REFS(%rbx), %r11d
+	argument 0, %rdi
+	argument 1, %rsi
+	argument 2, %rdx
+	argument 3, %r10
+	argument 4, %r8
+	argument 5, %r9
+	movslq	ENTRY_NR(%rbx), %rax
+	syscall
+	cmpb	$0, ENTRY_TWICE(%rbx)
+	je	.Lstore
+	test	%rax, %rax
+	jz	.Lorphan
+.Lstore:
+	mov	%rax, ENTRY_RET(%rbx)
+	add	$(1 << ENTRY_SHIFT), %rbx
+	test	%r13, %r13
+	jz	remote_exec_run
+	cmp	$-4095, %rax
+	jb	remote_exec_run
+.Ldone:
+	mov	$EXEC_SENTINEL, %eax
+	syscall
+
+	/* Only reached when there is no tracer any more. */
+	test	%r14, %r14
+	jnz	.Lorphan
+
+	/* On the task's own stack, because unblocked signals arrive at once. */
+	mov	HEAL(HEAL_RSP), %rsp
+	mov	$EXEC_RT_SIGPROCMASK, %eax
+	mov	$EXEC_SIG_SETMASK, %edi
+	lea	HEAL(HEAL_MASK), %rsi
+	xor	%edx, %edx
+	mov	$8, %r10d
+	syscall
+	lea	HEAL(HEAL_FLAGS), %rsp
+	popfq
+	mov	HEAL(HEAL_RAX), %rax
+	mov	HEAL(HEAL_RBX), %rbx
+	mov	HEAL(HEAL_RCX), %rcx
+	mov	HEAL(HEAL_RDX), %rdx
+	mov	HEAL(HEAL_RSI), %rsi
+	mov	HEAL(HEAL_RDI), %rdi
+	mov	HEAL(HEAL_RBP), %rbp
+	mov	HEAL(HEAL_R8), %r8
+	mov	HEAL(HEAL_R9), %r9
+	mov	HEAL(HEAL_R10), %r10
+	mov	HEAL(HEAL_R11), %r11
+	mov	HEAL(HEAL_R12), %r12
+	mov	HEAL(HEAL_R13), %r13
+	mov	HEAL(HEAL_R14), %r14
+	mov	HEAL(HEAL_R15), %r15
+	mov	HEAL(HEAL_RSP), %rsp
+	jmp	*HEAL(HEAL_RIP)
+
+	/* A new task is held at birth by its tracer; if it runs, there is none. */
+.Lorphan:
+	mov	$EXEC_EXIT, %eax
+	mov	$127, %edi
+	syscall
+	ud2
+remote_exec_end:
+
+	.section .note.GNU-stack, "", @progbits
