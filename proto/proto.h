@@ -161,19 +161,23 @@ void proto_reader_close(struct proto_reader *r);
 
 struct proto_conn; /* one end, with its partial input and output */
 
-/* @sock becomes the connection's. */
+/* @sock becomes the connection's, also on failure. */
 int proto_conn_new(struct proto_conn **ret, int sock, struct err *e);
 void proto_conn_free(struct proto_conn *c);
 int proto_conn_fd(const struct proto_conn *c);
-/* Queues one message (descriptors are duplicated) and writes what the socket takes.  Returns 1
- * when something is left to write (wait for writability, call proto_conn_flush). */
+/*
+ * Queues one message (descriptors are duplicated) and writes what the socket takes.  Returns 1
+ * when something is left to write (wait for writability, call proto_conn_flush).  -EMSGSIZE above
+ * the limits and -ENOBUFS when eight MiB wait already leave the connection as it was.
+ */
 int proto_conn_send(struct proto_conn *c, const void *body, size_t len, const int *fds,
 	size_t n_fds, struct err *e);
 int proto_conn_flush(struct proto_conn *c, struct err *e);
 /*
  * The next whole message: 1 and *ret_body (valid until the next call) and descriptors (the
  * caller owns them); 0 when more must be read from a non-blocking socket; -ECONNRESET at the
- * end; -EBADMSG for nonsense.
+ * end; -EBADMSG for nonsense, more than @max_fds descriptors among it.  After an error every call
+ * gives the same one.
  */
 int proto_conn_recv(struct proto_conn *c, const void **ret_body, size_t *ret_len, int *ret_fds,
 	size_t max_fds, size_t *ret_n_fds, struct err *e);
