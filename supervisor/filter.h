@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * filter - the session's seccomp filter: which calls it may make, and which the supervisor answers.
+ */
+#ifndef SUPERVISOR_FILTER_H
+#define SUPERVISOR_FILTER_H
+
+struct err;
+struct world_config;
+
+/* Installs the filter for the caller and all its children to come.  Returns the listener. */
+int filter_install(const struct world_config *c, struct err *e);
+
+#endif

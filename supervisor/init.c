@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Theory of operation
+ *
+ * Pid 1 is a fork of the supervisor that never execs.  It makes the session's world from inside,
+ * installs the filter that everything it forks inherits, and from then on does three things: starts
+ * what it is asked to, reaps every orphan, and says who ended.
+ *
+ * It shares its user with the session, so it must not be open to it: it is not dumpable, and since
+ * its memory was born in the host's user namespace, no capability inside reaches it (no ptrace,
+ * /proc/1/mem, process_vm_*, pidfd_getfd).  As init of a pid namespace it takes no signal it has
+ * no handler for, and it has none; SIGCHLD comes by a signalfd.
+ *
+ * Exits are reported only when the supervisor's socket has room.  Until then children stay zombies:
+ * that is all the queue there is.
+ */
+#include "supervisor/init.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "supervisor/filter.h"
+#include "supervisor/mounts.h"
+#include "supervisor/start.h"
+
+struct init {
+	int sock, signals;
+	sigset_t mask; /* of the session's processes */
+	bool as_root;
+};
+
+/* How many processes live in the session besides pid 1. */
+static int count_left(void)
+{
+	_cleanup_closedir_ DIR *dir = opendir("/proc");
+	struct dirent *d;
+	int n = 0;
+
+	while (dir && (d = readdir(dir)))
+		n += d->d_name[0] >= '1' && d->d_name[0] <= '9';
+	return n > 0 ? n - 1 : 0;
+}
+
+/* Waits for one child; false if none has ended. */
+static bool reap_one(struct init *in)
+{
+	struct world_exit x = {0};
+	siginfo_t info = {0};
+
+	if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid == 0)
+		return false;
+	x.vpid = waitpid(info.si_pid, &x.status, 0);
+	if (x.vpid < 0)
+		return false;
+	/* Orphans come to pid 1, so no child at all means nobody. */
+	if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0)
+		x.left = count_left();
+	if (io_send_fds(in->sock, &x, sizeof(x), NULL, 0) < 0)
+		_exit(0);
+	return true;
+}
+
+static void answer(int sock, const struct init_reply *reply, int fd)
+{
+	union {
+		struct cmsghdr align;
+		char space[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(sizeof(int))];
+	} control = {0};
+	struct ucred cred = {reply->vpid > 0 ? reply->vpid : getpid(), getuid(), getgid()};
+	struct iovec iov = {(void *)reply, sizeof(*reply)};
+	struct msghdr msg = {.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control.space,
+		.msg_controllen = CMSG_SPACE(sizeof(cred))};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+
+	/* The kernel translates the pid for the receiver: unix(7). */
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_CREDENTIALS;
+	c->cmsg_len = CMSG_LEN(sizeof(cred));
+	memcpy(CMSG_DATA(c), &cred, sizeof(cred));
+	if (fd >= 0) {
+		c = (struct cmsghdr *)(control.space + CMSG_SPACE(sizeof(cred)));
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(fd));
+		memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+		msg.msg_controllen += CMSG_SPACE(sizeof(fd));
+	}
+	sendmsg(sock, &msg, MSG_NOSIGNAL);
+}
+
+/* One request of the supervisor. */
+static void serve(struct init *in)
+{
+	struct init_request request;
+	struct init_reply reply = {0};
+	int fds[5], master = -1;
+	size_t n = 0;
+	ssize_t got = io_recv_fds(in->sock, &request, sizeof(request), fds, ARRAY_SIZE(fds), &n);
+
+	if (got <= 0)
+		_exit(0);
+	if (got == sizeof(request) && request.op == INIT_SEED && n == 1)
+		start_seed(&request, &in->mask, &reply);
+	else if (got == sizeof(request) && request.op == INIT_SPAWN && n >= 2)
+		start_process(&request, fds + 1, n - 1, &in->mask, &reply, &master);
+	else
+		reply = (struct init_reply){.stage = INIT_FORK, .error = EPROTO};
+	if (n)
+		answer(fds[0], &reply, master);
+	close_fd(master);
+	while (n)
+		close(fds[--n]);
+}
+
+static _Noreturn void run(struct init *in)
+{
+	bool ended = false; /* there may be a child to reap */
+
+	for (;;) {
+		struct pollfd polls[] = {
+			{in->sock, (short)(POLLIN | (ended ? POLLOUT : 0)), 0},
+			{in->signals, POLLIN, 0},
+		};
+		struct signalfd_siginfo info;
+
+		if (poll(polls, ARRAY_SIZE(polls), -1) < 0)
+			continue;
+		if (polls[0].revents & POLLIN)
+			serve(in);
+		else if (polls[0].revents & (POLLHUP | POLLERR))
+			_exit(0);
+		if (polls[1].revents) {
+			(void)!read(in->signals, &info, sizeof(info));
+			ended = true;
+		}
+		if (ended && polls[0].revents & POLLOUT)
+			ended = reap_one(in);
+	}
+}
+
+/* Nothing of the supervisor's state may show in the session's processes. */
+static void reset_signals(struct init *in)
+{
+	struct sigaction dfl = {.sa_handler = SIG_DFL};
+	sigset_t chld;
+
+	for (int sig = 1; sig < _NSIG; sig++)
+		sigaction(sig, &dfl, NULL);
+	sigemptyset(&in->mask);
+	sigemptyset(&chld);
+	sigaddset(&chld, SIGCHLD);
+	sigprocmask(SIG_SETMASK, &chld, NULL);
+	in->signals = signalfd(-1, &chld, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+/* Keeps nothing open but @sock, which becomes 3; 0 1 2 become /dev/null. */
+static int close_others(int *sock, struct err *e)
+{
+	int null;
+
+	if (*sock != 3 && dup3(*sock, 3, O_CLOEXEC) < 0)
+		return err_errno(e, -errno, "dup");
+	*sock = 3;
+	syscall(SYS_close_range, 4, ~0U, 0);
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (null < 0)
+		return err_errno(e, -errno, "/dev/null");
+	for (int fd = 0; fd < 3; fd++)
+		dup2(null, fd);
+	close(null);
+	return 0;
+}
+
+static int become(const struct world_config *c, const struct ns_ids *ids, struct init *in,
+	int fds[INIT_FD_NS + NS_KIND_MAX], struct err *e)
+{
+	int r;
+
+	prctl(PR_SET_NAME, "podrun-init");
+	/* After a setuid(2) of the supervisor even its own /proc files would be closed to it. */
+	prctl(PR_SET_DUMPABLE, 1);
+	setsid();
+	reset_signals(in);
+	r = ns_enter(c, ids, e);
+	if (r == 0)
+		r = ns_open(fds + INIT_FD_NS, e);
+	if (r == 0)
+		r = mounts_setup(c, e);
+	if (r < 0)
+		return r;
+	fds[INIT_FD_ROOT] = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	fds[INIT_FD_PROC] = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fds[INIT_FD_ROOT] < 0 || fds[INIT_FD_PROC] < 0)
+		return err_errno(e, -errno, "cannot open the session's root");
+	if (prctl(PR_SET_DUMPABLE, 0) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return err_errno(e, -errno, "prctl");
+	fds[INIT_FD_LISTENER] = filter_install(c, e);
+	return fds[INIT_FD_LISTENER] < 0 ? fds[INIT_FD_LISTENER] : 0;
+}
+
+_Noreturn void init_main(const struct world_config *c, const struct ns_ids *ids, int sock)
+{
+	struct init_ready ready = {0};
+	struct init in = {.as_root = c->as_root};
+	int fds[INIT_FD_NS + NS_KIND_MAX];
+	size_t n = ARRAY_SIZE(fds);
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	log_init(-1, "init");
+	if (close_others(&sock, &ready.err) < 0 || become(c, ids, &in, fds, &ready.err) < 0)
+		n = 0;
+	else if (fds[INIT_FD_NS + NS_TIME] < 0)
+		n--;
+	in.sock = sock;
+	if (io_send_fds(sock, &ready, sizeof(ready), fds, n) < 0 || !n)
+		_exit(1);
+	while (n)
+		close(fds[--n]);
+	run(&in);
+}

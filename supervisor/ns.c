@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Theory of operation
+ *
+ * One clone(2) makes everything but the time namespace: a user namespace comes first, whatever
+ * the order of the flags, and gives the child the capabilities that the others need.  The child maps
+ * exactly one uid and one gid, its own (user_namespaces(7): that needs no privilege once setgroups
+ * is denied).
+ *
+ * A time namespace is entered by the next child and its offsets are fixed from then on, so the
+ * child unshares it and writes the offsets before it forks anything (time_namespaces(7)).  It
+ * remains in the host's time itself; nothing of the session can tell.
+ *
+ * With a parent user namespace an intermediate process joins that first - joining can't be undone -
+ * and clones with CLONE_PARENT, so that the child is the supervisor's all the same.
+ */
+#include "supervisor/ns.h"
+
+#include <fcntl.h>
+#include <net/if.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include "base/base.h"
+#include "supervisor/world.h"
+
+#ifndef CLONE_NEWTIME
+#define CLONE_NEWTIME 0x00000080 /* linux/sched.h, 5.6 */
+#endif
+
+#define NSEC_PER_SEC 1000000000LL
+
+/* Once cloned, the child reads its ids as the overflow ids until it has mapped them. */
+static void ids_outside(struct ns_ids *ids)
+{
+	ids->outer_uid = geteuid();
+	ids->outer_gid = getegid();
+}
+
+static unsigned long clone_flags(const struct world_config *c)
+{
+	unsigned long flags =
+		CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS;
+
+	return c->net == WORLD_NET_HOST ? flags : flags | CLONE_NEWNET;
+}
+
+static int clone_failed(int error, struct err *e)
+{
+	err_errno(e, error, "cannot make namespaces");
+	err_reclass(e, ERR_HOST);
+	if (error == -ENOSPC)
+		return err_hint(e, "user.max_user_namespaces or another limit in /proc/sys/user is "
+				   "reached");
+	return err_hint(e, "this host does not let ordinary users make user namespaces; "
+			   "`podrun check` says what is missing");
+}
+
+/* The intermediate process: joins @c->parent_userns and clones the real child. */
+static pid_t clone_below(const struct world_config *c, struct ns_ids *ids, struct err *e)
+{
+	int status[2];
+	pid_t helper, child = -EPROTO;
+
+	if (pipe2(status, O_CLOEXEC) < 0)
+		return err_errno(e, -errno, "pipe");
+	helper = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+	if (helper < 0) {
+		close(status[0]);
+		close(status[1]);
+		return err_errno(e, -errno, "fork");
+	}
+	if (helper == 0) {
+		child = setns(c->parent_userns, CLONE_NEWUSER);
+		ids_outside(ids);
+		if (child == 0)
+			child = (pid_t)syscall(
+				SYS_clone, clone_flags(c) | CLONE_PARENT | SIGCHLD, 0, 0, 0, 0);
+		if (child == 0) {
+			close(status[0]);
+			close(status[1]);
+			return 0;
+		}
+		child = child < 0 ? -errno : child;
+		(void)!write(status[1], &child, sizeof(child));
+		_exit(0);
+	}
+	close(status[1]);
+	io_read_full(status[0], &child, sizeof(child));
+	close(status[0]);
+	waitpid(helper, NULL, 0);
+	return child < 0 ? clone_failed(child, e) : child;
+}
+
+pid_t ns_clone(const struct world_config *c, struct ns_ids *ret_ids, int *ret_pidfd,
+	struct err *e)
+{
+	int pidfd = -1;
+	pid_t pid;
+
+	ids_outside(ret_ids);
+	ret_ids->uid = c->as_root ? 0 : ret_ids->outer_uid;
+	ret_ids->gid = c->as_root ? 0 : ret_ids->outer_gid;
+	if (c->parent_userns >= 0) {
+		pid = clone_below(c, ret_ids, e);
+		if (pid > 0)
+			*ret_pidfd = sys_pidfd_open(pid, 0);
+		return pid;
+	}
+	pid = (pid_t)syscall(SYS_clone, clone_flags(c) | CLONE_PIDFD | SIGCHLD, 0, &pidfd, 0, 0);
+	if (pid < 0)
+		return clone_failed(-errno, e);
+	if (pid > 0)
+		*ret_pidfd = pidfd;
+	return pid;
+}
+
+static int map_ids(const struct ns_ids *ids, struct err *e)
+{
+	char line[64];
+	int r;
+
+	r = io_write_str(AT_FDCWD, "/proc/self/setgroups", "deny");
+	if (r < 0 && r != -ENOENT)
+		return err_errno(e, r, "cannot write /proc/self/setgroups");
+	snprintf(line, sizeof(line), "%u %u 1\n", ids->gid, ids->outer_gid);
+	r = io_write_str(AT_FDCWD, "/proc/self/gid_map", line);
+	if (r == 0) {
+		snprintf(line, sizeof(line), "%u %u 1\n", ids->uid, ids->outer_uid);
+		r = io_write_str(AT_FDCWD, "/proc/self/uid_map", line);
+	}
+	if (r < 0) {
+		err_errno(e, r, "cannot map the user's id");
+		err_reclass(e, ERR_HOST);
+		return err_hint(e, "a security module seems to restrict user namespaces; "
+				   "see `podrun check`");
+	}
+	return 0;
+}
+
+static void split_offset(int64_t ns, long long *sec, long long *rest)
+{
+	*sec = ns / NSEC_PER_SEC;
+	*rest = ns % NSEC_PER_SEC;
+	if (*rest < 0) {
+		*rest += NSEC_PER_SEC;
+		--*sec;
+	}
+}
+
+static int make_timens(const struct world_config *c, struct err *e)
+{
+	long long msec, mrest, bsec, brest;
+	char text[128];
+	int r;
+
+	if (unshare(CLONE_NEWTIME) < 0) {
+		/* Older than 5.6 or not configured: the vDSO's offsets have to do (ckpt). */
+		log_info("no time namespace: %s", strerror(errno));
+		return 0;
+	}
+	if (c->monotonic_offset_ns == 0 && c->boottime_offset_ns == 0)
+		return 0;
+	split_offset(c->monotonic_offset_ns, &msec, &mrest);
+	split_offset(c->boottime_offset_ns, &bsec, &brest);
+	snprintf(text, sizeof(text), "monotonic %lld %lld\nboottime %lld %lld\n", msec, mrest,
+		bsec, brest);
+	r = io_write_str(AT_FDCWD, "/proc/self/timens_offsets", text);
+	return r < 0 ? err_errno(e, r, "cannot set the session's clocks") : 0;
+}
+
+static int loopback_up(struct err *e)
+{
+	_cleanup_close_ int sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct ifreq ifr = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};
+
+	if (sock < 0 || ioctl(sock, SIOCSIFFLAGS, &ifr) < 0)
+		return err_errno(e, -errno, "cannot bring the loopback up");
+	return 0;
+}
+
+/* Counts inside this user namespace only (5.14); pid 1 is one of them. */
+static int limit_pids(const struct world_config *c, struct err *e)
+{
+	struct rlimit limit = {c->max_pids + 1, c->max_pids + 1};
+
+	if (!c->max_pids)
+		return 0;
+	if (setrlimit(RLIMIT_NPROC, &limit) < 0)
+		return err_errno(e, -errno, "cannot limit processes to %llu",
+			(unsigned long long)c->max_pids);
+	return 0;
+}
+
+int ns_enter(const struct world_config *c, const struct ns_ids *ids, struct err *e)
+{
+	const char *hostname = c->hostname ? c->hostname : c->name;
+	int r;
+
+	r = map_ids(ids, e);
+	if (r == 0)
+		r = make_timens(c, e);
+	if (r == 0 && hostname && sethostname(hostname, strlen(hostname)) < 0)
+		r = err_errno(e, -errno, "cannot set host name '%s'", hostname);
+	if (r == 0 && c->net != WORLD_NET_HOST)
+		r = loopback_up(e);
+	return r < 0 ? r : limit_pids(c, e);
+}
+
+int ns_open(int ret[NS_KIND_MAX], struct err *e)
+{
+	static const char *const names[NS_KIND_MAX] = {
+		[NS_USER] = "user",
+		[NS_PID] = "pid",
+		[NS_MNT] = "mnt",
+		[NS_NET] = "net",
+		[NS_IPC] = "ipc",
+		[NS_UTS] = "uts",
+		[NS_TIME] = "time_for_children",
+	};
+	char path[48];
+
+	for (int i = 0; i < NS_KIND_MAX; i++) {
+		snprintf(path, sizeof(path), "/proc/self/ns/%s", names[i]);
+		ret[i] = open(path, O_RDONLY | O_CLOEXEC);
+		if (ret[i] < 0 && !(i == NS_TIME && errno == ENOENT)) {
+			int r = err_errno(e, -errno, "%s", path);
+
+			while (i-- > 0)
+				close_fd(ret[i]);
+			return r;
+		}
+	}
+	return 0;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ns - the namespaces of a session, made by an ordinary user.
+ */
+#ifndef SUPERVISOR_NS_H
+#define SUPERVISOR_NS_H
+
+#include <sys/types.h>
+
+struct err;
+struct world_config;
+
+/* The one user and group of a session, inside and as the parent user namespace numbers them. */
+struct ns_ids {
+	uid_t uid, outer_uid;
+	gid_t gid, outer_gid;
+};
+
+/*
+ * Clones the calling (single-threaded) process into new user, pid, mount, ipc, uts and network
+ * namespaces.  Returns the child's pid in the parent, with a pidfd, and 0 in the child, with the
+ * ids it has yet to map.  The child's parent is the caller, also below a parent user namespace.
+ */
+pid_t ns_clone(const struct world_config *c, struct ns_ids *ret_ids, int *ret_pidfd,
+	struct err *e);
+
+/*
+ * In the child, first thing: maps its ids, makes the time namespace that its children will be in,
+ * sets the host name and brings the loopback up.  The host's /proc must still be mounted.
+ */
+int ns_enter(const struct world_config *c, const struct ns_ids *ids, struct err *e);
+
+/* Descriptors of the caller's namespaces, in this order; -1 for one the kernel does not have. */
+enum ns_kind { NS_USER, NS_PID, NS_MNT, NS_NET, NS_IPC, NS_UTS, NS_TIME, NS_KIND_MAX };
+/* ret[NS_TIME] is the one of the caller's children. */
+int ns_open(int ret[NS_KIND_MAX], struct err *e);
+
+#endif

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* A whole world: made, run in, looked at from inside, destroyed.  Skipped where hosts forbid it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <grp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "base/base.h"
+#include "supervisor/world.h"
+
+struct fixture {
+	char dir[64];
+	struct world world;
+	struct world_config config;
+	bool made;
+};
+
+static void fail_err(const struct err *e)
+{
+	if (e->error)
+		fail_msg("%s (%s)", e->msg, e->hint);
+}
+
+static int setup(void **state, bool as_root)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+	struct err e = {0};
+	char files[80];
+
+	strcpy(f->dir, "/tmp/podrun-test-XXXXXX");
+	if (!mkdtemp(f->dir))
+		return -1;
+	snprintf(files, sizeof(files), "%s/files", f->dir);
+	mkdir(files, 0700);
+	f->config = (struct world_config){
+		.name = "testworld",
+		.files_dir = strdup(files),
+		.as_root = as_root,
+		.parent_userns = -1,
+	};
+	if (world_create(&f->world, &f->config, &e) < 0)
+		fprintf(stderr, "world_create: %s (%s)\n", e.msg, e.hint);
+	else
+		f->made = true;
+	*state = f;
+	return 0;
+}
+
+static int setup_me(void **state)
+{
+	return setup(state, false);
+}
+
+static int setup_root(void **state)
+{
+	return setup(state, true);
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	if (f->made)
+		world_destroy(&f->world);
+	io_rm_rf(AT_FDCWD, f->dir);
+	free((char *)f->config.files_dir);
+	free(f);
+	return 0;
+}
+
+/* Runs a shell command, returns its wait status and what it wrote. */
+static int shell(struct fixture *f, const char *command, char *out, size_t size)
+{
+	char *argv[] = {(char *)"sh", (char *)"-c", (char *)command, NULL};
+	char *envp[] = {(char *)"PATH=/usr/bin:/bin", NULL};
+	struct world_spawn s = {.argv = argv, .envp = envp, .cwd = "/", .stdio = {-1, -1, -1}};
+	struct world_exit x;
+	struct err e = {0};
+	int pipes[2], r;
+	ssize_t n;
+	pid_t vpid;
+
+	assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
+	s.stdio[1] = s.stdio[2] = pipes[1];
+	world_spawn(&f->world, &s, &vpid, NULL, &e);
+	fail_err(&e);
+	close(pipes[1]);
+	n = io_read_full(pipes[0], out, size - 1);
+	close(pipes[0]);
+	out[n > 0 ? n : 0] = '\0';
+	for (;;) {
+		struct pollfd p = {f->world.init_sock, POLLIN, 0};
+
+		poll(&p, 1, 10000);
+		r = world_next_exit(&f->world, &x, &e);
+		fail_err(&e);
+		assert_int_equal(r, 1);
+		if (x.vpid == vpid)
+			return x.status;
+	}
+}
+
+static struct fixture *get(void **state)
+{
+	struct fixture *f = *state;
+
+	if (!f->made)
+		skip();
+	return f;
+}
+
+static void runs_and_reports(void **state)
+{
+	struct fixture *f = get(state);
+	char out[4096];
+
+	assert_int_equal(shell(f, "echo hello; exit 7", out, sizeof(out)), 7 << 8);
+	assert_string_equal(out, "hello\n");
+	assert_int_equal(shell(f, "kill -9 $$", out, sizeof(out)), SIGKILL);
+}
+
+static void exec_errors(void **state)
+{
+	struct fixture *f = get(state);
+	char *argv[] = {(char *)"/no/such", NULL}, *etc[] = {(char *)"/etc", NULL};
+	struct world_spawn s = {.argv = argv, .stdio = {-1, -1, -1}};
+	struct err e = {0};
+	pid_t vpid;
+
+	assert_int_equal(world_spawn(&f->world, &s, &vpid, NULL, &e), -ENOENT);
+	s.argv = etc;
+	assert_int_equal(world_spawn(&f->world, &s, &vpid, NULL, &e), -EACCES);
+	s.cwd = "/no/such";
+	assert_int_equal(world_spawn(&f->world, &s, &vpid, NULL, &e), -ENOTDIR);
+}
+
+/* Each prints nothing when all is as it should be. */
+static void is_isolated(void **state)
+{
+	static const char *const checks[] = {
+		"test $(hostname) = testworld || hostname",
+		"test -d /usr/bin && ls / | grep -qx etc || ls /",
+		"ls /tmp; ls /run",
+		"for p in /proc/[0-9]*; do case $(cat $p/comm) in podrun-init|sh|cat) ;; *) cat $p/comm;; esac; done",
+		"test $(cat /proc/1/comm) = podrun-init || cat /proc/1/comm",
+		"kill -9 1 2>/dev/null; kill -STOP 1 2>/dev/null; sleep 0.05; grep State: /proc/1/status | grep -v sleeping",
+		"ls -l /proc/1/fd /proc/1/root/ >/dev/null 2>&1 && echo open",
+		"head -c1 /proc/1/mem >/dev/null 2>&1 && echo readable",
+		"test $(echo /proc/self/fd/*  | wc -w) -le 4 || ls -l /proc/self/fd",
+		"test -c /dev/null && test -c /dev/tty && test -e /dev/ptmx && echo x >/dev/null || ls /dev",
+		"echo x >/dev/shm/x && test -f /dev/shm/x || echo shm",
+		"ls /dev | grep -E '^(vda|sda|mem|kmsg|fuse|net)'",
+		"test \"$(ls /sys/class/net)\" = lo || ls /sys/class/net",
+		"cut -d' ' -f5 /proc/self/mountinfo | grep -E '^/(tmp|run)/.'",
+		"grep -q 'NoNewPrivs:.1' /proc/self/status || echo privs",
+	};
+	struct fixture *f = get(state);
+	char out[4096];
+
+	for (size_t i = 0; i < ARRAY_SIZE(checks); i++) {
+		shell(f, checks[i], out, sizeof(out));
+		if (out[0])
+			fail_msg("%s: %s", checks[i], out);
+	}
+}
+
+static void writes_stay_inside(void **state)
+{
+	struct fixture *f = get(state);
+	char out[4096], path[160];
+
+	shell(f, "echo mine >/tmp/mine && echo v >/var/tmp/podrun-world-test", out, sizeof(out));
+	assert_string_equal(out, "");
+	snprintf(path, sizeof(path), "%s/tmp/mine", f->config.files_dir);
+	assert_int_equal(access(path, F_OK), 0);
+	snprintf(path, sizeof(path), "%s/upper/var/tmp/podrun-world-test", f->config.files_dir);
+	assert_int_equal(access(path, F_OK), 0);
+	assert_int_not_equal(access("/var/tmp/podrun-world-test", F_OK), 0);
+}
+
+static void has_terminal(void **state)
+{
+	char *argv[] = {(char *)"tty", NULL}, buf[64] = "";
+	struct fixture *f = get(state);
+	struct world_spawn s = {.argv = argv, .tty = true, .rows = 20, .cols = 70};
+	struct err e = {0};
+	int master = -1;
+	pid_t vpid;
+	ssize_t n;
+
+	world_spawn(&f->world, &s, &vpid, &master, &e);
+	fail_err(&e);
+	n = read(master, buf, sizeof(buf) - 1);
+	assert_true(n > 0);
+	assert_string_equal(buf, "/dev/pts/0\r\n");
+	close(master);
+}
+
+static void seeds(void **state)
+{
+	struct fixture *f = get(state);
+	struct err e = {0};
+	char path[64], text[256] = "";
+	_cleanup_buf_ struct buf b = BUF_INIT;
+	pid_t pid;
+
+	world_seed(&f->world, 4321, &pid, &e);
+	fail_err(&e);
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	assert_int_equal(io_read_file(AT_FDCWD, path, 1 << 16, &b) < 0, 0);
+	assert_non_null(strstr(buf_cstr(&b), "\t4321\n"));
+	/* The supervisor may look into it. */
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	for (int i = 0; i < 100 && !strstr(text, "podrun-seed"); i++) {
+		(void)!readlink(path, text, sizeof(text) - 1);
+		usleep(1000);
+	}
+	assert_non_null(strstr(text, "podrun-seed"));
+}
+
+static void root_inside(void **state)
+{
+	struct fixture *f = get(state);
+	char out[4096];
+
+	shell(f, "id -u; touch /newfile && rm /newfile && echo ok", out, sizeof(out));
+	assert_string_equal(out, "0\nok\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest me[] = {
+		cmocka_unit_test(runs_and_reports),
+		cmocka_unit_test(exec_errors),
+		cmocka_unit_test(is_isolated),
+		cmocka_unit_test(writes_stay_inside),
+		cmocka_unit_test(has_terminal),
+		cmocka_unit_test(seeds),
+	};
+	const struct CMUnitTest root[] = {
+		cmocka_unit_test(runs_and_reports),
+		cmocka_unit_test(is_isolated),
+		cmocka_unit_test(root_inside),
+	};
+
+	/* As an ordinary user, also where a build runs as root. */
+	if (geteuid() == 0 && (setgroups(0, NULL) < 0 || setgid(65500) < 0 || setuid(65500) < 0))
+		return 77;
+	return cmocka_run_group_tests_name("me", me, setup_me, teardown) |
+	       cmocka_run_group_tests_name("root", root, setup_root, teardown);
+}

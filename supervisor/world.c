@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Theory of operation
+ *
+ * The supervisor's side of a world: it clones pid 1 (supervisor/ns.c), waits for it to say that all
+ * is ready, and asks it to start processes (supervisor/init.h has the conversation).  Waiting here
+ * is bounded: pid 1 does nothing between request and answer but fork and exec, and if it dies the
+ * reply socket is closed.  None of the calls it makes is one the supervisor has to answer.
+ */
+#include "supervisor/world.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "base/base.h"
+#include "supervisor/init.h"
+#include "supervisor/ns.h"
+
+static int receive_ready(struct world *w, struct err *e)
+{
+	int fds[INIT_FD_NS + NS_KIND_MAX];
+	struct init_ready ready;
+	size_t n = 0;
+	ssize_t r = io_recv_fds(w->init_sock, &ready, sizeof(ready), fds, ARRAY_SIZE(fds), &n);
+
+	if (r != sizeof(ready))
+		return err_set(e, ERR_FAILED, r < 0 ? (int)r : -EPROTO,
+			"the session's pid 1 ended while it was starting");
+	if (ready.err.error) {
+		*e = ready.err;
+		return e->error;
+	}
+	if (n == ARRAY_SIZE(fds) - 1)
+		fds[n++] = -1; /* no time namespace */
+	if (n != ARRAY_SIZE(fds))
+		return err_set(e, ERR_FAILED, -EPROTO, "pid 1 sent %zu descriptors", n);
+	w->listener = fds[INIT_FD_LISTENER];
+	w->root_fd = fds[INIT_FD_ROOT];
+	w->proc_fd = fds[INIT_FD_PROC];
+	w->ns_user = fds[INIT_FD_NS + NS_USER];
+	w->ns_pid = fds[INIT_FD_NS + NS_PID];
+	w->ns_mnt = fds[INIT_FD_NS + NS_MNT];
+	w->ns_net = fds[INIT_FD_NS + NS_NET];
+	w->ns_ipc = fds[INIT_FD_NS + NS_IPC];
+	w->ns_uts = fds[INIT_FD_NS + NS_UTS];
+	w->ns_time = fds[INIT_FD_NS + NS_TIME];
+	return 0;
+}
+
+int world_create(struct world *ret, const struct world_config *c, struct err *e)
+{
+	struct world w = {
+		.init_pidfd = -1,
+		.init_sock = -1,
+		.listener = -1,
+		.root_fd = -1,
+		.proc_fd = -1,
+		.ns_user = -1,
+		.ns_pid = -1,
+		.ns_mnt = -1,
+		.ns_net = -1,
+		.ns_ipc = -1,
+		.ns_uts = -1,
+		.ns_time = -1,
+	};
+	struct ns_ids ids;
+	int pair[2], r;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_errno(e, -errno, "socketpair");
+	w.init_pid = ns_clone(c, &ids, &w.init_pidfd, e);
+	if (w.init_pid == 0)
+		init_main(c, &ids, pair[1]);
+	close(pair[1]);
+	w.init_sock = pair[0];
+	if (w.init_pid < 0) {
+		close(pair[0]);
+		return w.init_pid;
+	}
+	r = receive_ready(&w, e);
+	if (r < 0) {
+		world_destroy(&w);
+		return r;
+	}
+	*ret = w;
+	return 0;
+}
+
+void world_destroy(struct world *w)
+{
+	int *fds[] = {&w->init_pidfd, &w->init_sock, &w->listener, &w->root_fd, &w->proc_fd,
+		&w->ns_user, &w->ns_pid, &w->ns_mnt, &w->ns_net, &w->ns_ipc, &w->ns_uts,
+		&w->ns_time};
+
+	/* First the listener: a task in a notified call is answered ENOSYS and can be killed. */
+	w->listener = close_fd(w->listener);
+	if (w->init_pid > 0) {
+		kill(w->init_pid, SIGKILL);
+		while (waitpid(w->init_pid, NULL, 0) < 0 && errno == EINTR)
+			;
+		w->init_pid = 0;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		*fds[i] = close_fd(*fds[i]);
+}
+
+/* Receives the answer: its struct, the host pid of the process it is about, and a descriptor. */
+static int receive_reply(int sock, struct init_reply *ret, pid_t *ret_pid, int *ret_fd)
+{
+	union {
+		struct cmsghdr align;
+		char space[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec iov = {ret, sizeof(*ret)};
+	struct msghdr msg = {.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control.space,
+		.msg_controllen = sizeof(control.space)};
+	ssize_t r;
+
+	do
+		r = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC);
+	while (r < 0 && errno == EINTR);
+	if (r < 0)
+		return -errno;
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(&msg); c; c = CMSG_NXTHDR(&msg, c)) {
+		struct ucred cred;
+
+		if (c->cmsg_type == SCM_RIGHTS) {
+			memcpy(ret_fd, CMSG_DATA(c), sizeof(*ret_fd));
+		} else if (c->cmsg_type == SCM_CREDENTIALS) {
+			memcpy(&cred, CMSG_DATA(c), sizeof(cred));
+			*ret_pid = cred.pid;
+		}
+	}
+	return r == sizeof(*ret) ? 0 : -EPIPE;
+}
+
+/* @fds[0] is filled in with the reply socket. */
+static int ask(struct world *w, const struct init_request *request, int *fds, size_t n_fds,
+	struct init_reply *ret, pid_t *ret_pid, int *ret_fd, struct err *e)
+{
+	int pair[2], r, on = 1;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_errno(e, -errno, "socketpair");
+	setsockopt(pair[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof(on));
+	fds[0] = pair[1];
+	r = io_send_fds(w->init_sock, request, sizeof(*request), fds, n_fds);
+	close(pair[1]);
+	if (r == 0)
+		r = receive_reply(pair[0], ret, ret_pid, ret_fd);
+	close(pair[0]);
+	return r < 0 ? err_set(e, ERR_STATE, -ESRCH, "the session has ended") : 0;
+}
+
+static int put_strings(const struct world_spawn *s, struct init_request *request, struct err *e)
+{
+	_cleanup_buf_ struct buf strings = BUF_INIT;
+	int fd, r;
+
+	for (char *const *p = s->argv; *p; p++, request->n_args++)
+		buf_put(&strings, *p, strlen(*p) + 1);
+	for (char *const *p = s->envp; p && *p; p++, request->n_env++)
+		buf_put(&strings, *p, strlen(*p) + 1);
+	buf_put_str(&strings, s->cwd ? s->cwd : "");
+	buf_put_u8(&strings, 0);
+	request->cwd = s->cwd != NULL;
+	r = buf_error(&strings);
+	if (r < 0)
+		return err_errno(e, r, "arguments");
+	fd = memfd_create("podrun-spawn", MFD_CLOEXEC);
+	if (fd < 0)
+		return err_errno(e, -errno, "memfd");
+	r = io_write_full(fd, strings.data, strings.len);
+	if (r < 0) {
+		close(fd);
+		return err_errno(e, r, "arguments");
+	}
+	return fd;
+}
+
+static int spawn_failed(const struct world_spawn *s, const struct init_reply *reply, struct err *e)
+{
+	switch (reply->stage) {
+	case INIT_TTY:
+		return err_errno(e, -reply->error, "cannot make a terminal");
+	case INIT_CWD:
+		/* Not ENOENT: that is for a program that is not there. */
+		err_errno(e, -ENOTDIR, "no working directory '%s' in the session", s->cwd);
+		return err_reclass(e, ERR_NOT_FOUND);
+	case INIT_EXEC:
+		err_errno(e, -reply->error, "cannot run '%s'", s->argv[0]);
+		return reply->error == ENOENT ? err_reclass(e, ERR_NOT_FOUND) : e->error;
+	default:
+		return err_errno(e, -reply->error, "cannot start a process");
+	}
+}
+
+int world_spawn(struct world *w, const struct world_spawn *s, pid_t *ret_vpid, int *ret_master,
+	struct err *e)
+{
+	struct init_request request = {
+		.op = INIT_SPAWN, .tty = s->tty, .rows = s->rows, .cols = s->cols};
+	_cleanup_close_ int strings = -1, null = -1;
+	struct init_reply reply;
+	int fds[5], master = -1, r;
+	pid_t pid;
+
+	if (!s->argv || !s->argv[0])
+		return err_set(e, ERR_USAGE, -EINVAL, "nothing to run");
+	strings = put_strings(s, &request, e);
+	if (strings < 0)
+		return strings;
+	request.umask = umask(0);
+	umask(request.umask);
+	fds[1] = strings;
+	for (int i = 0; i < 3 && !s->tty; i++) {
+		if (s->stdio[i] < 0 && null < 0)
+			null = open("/dev/null", O_RDWR | O_CLOEXEC);
+		fds[2 + i] = s->stdio[i] < 0 ? null : s->stdio[i];
+	}
+	r = ask(w, &request, fds, s->tty ? 2 : 5, &reply, &pid, &master, e);
+	if (r < 0)
+		return r;
+	if (reply.stage != INIT_DONE) {
+		close_fd(master);
+		return spawn_failed(s, &reply, e);
+	}
+	*ret_vpid = reply.vpid;
+	if (s->tty)
+		*ret_master = master;
+	return 0;
+}
+
+int world_seed(struct world *w, pid_t vpid, pid_t *ret_pid, struct err *e)
+{
+	struct init_request request = {.op = INIT_SEED, .vpid = vpid};
+	struct init_reply reply;
+	int fds[1], none = -1, r;
+	pid_t pid = -1;
+
+	r = ask(w, &request, fds, 1, &reply, &pid, &none, e);
+	if (r < 0)
+		return r;
+	if (reply.stage != INIT_DONE)
+		return err_errno(e, -reply.error, "cannot make a task with number %d", vpid);
+	*ret_pid = pid;
+	return 0;
+}
+
+int world_next_exit(struct world *w, struct world_exit *ret, struct err *e)
+{
+	struct world_exit x;
+	ssize_t r;
+
+	do
+		r = recv(w->init_sock, &x, sizeof(x), MSG_DONTWAIT);
+	while (r < 0 && errno == EINTR);
+	if (r < 0 && errno == EAGAIN)
+		return 0;
+	if (r != sizeof(x))
+		return err_set(e, ERR_STATE, -ESRCH, "the session's pid 1 has ended");
+	*ret = x;
+	return 1;
+}
