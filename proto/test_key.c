@@ -177,7 +177,7 @@ static void trusted_keys_come_and_go(void **state)
 {
 	struct place *p = *state;
 	static const uint8_t a[PROTO_KEY_LEN] = {1}, b[PROTO_KEY_LEN] = {2}, c[PROTO_KEY_LEN] = {3};
-	_cleanup_buf_ struct buf seen = BUF_INIT, file = BUF_INIT;
+	_cleanup_buf_ struct buf seen = BUF_INIT;
 	struct err e = {0};
 
 	assert_int_equal(proto_trust_has(p->config, a, &e), 0);
