@@ -56,6 +56,9 @@ const struct ckpt_file *ckpt_common_first(const struct ckpt_dump *d, const struc
  */
 const struct ckpt_file *ckpt_common_carrier(const struct ckpt_dump *d, dev_t dev, ino_t ino);
 
+/* Writes the contents of @f's inode, without its holes, as DATA of @f. */
+int ckpt_contents_dump(struct ckpt_dump *d, const struct ckpt_file *f, struct err *e);
+
 /* ---- restore -------------------------------------------------------------------------------- */
 
 /*
@@ -103,5 +106,10 @@ void ckpt_objects_close(struct ckpt_build *b, enum proto_kind kind);
  * filled once DATA has been read.  -ENOENT with ERR_IMAGE when @file is none of those kinds.
  */
 int ckpt_common_contents(struct ckpt_build *b, uint32_t file, struct err *e);
+
+/* The `data` op of a kind whose objects (key: file id) have the contents behind `fd`; the size must have
+ * been set. */
+int ckpt_contents_fill(struct ckpt_build *b, struct ckpt_record *r, uint64_t offset,
+	const void *data, size_t len, struct err *e);
 
 #endif

@@ -3,8 +3,17 @@
 #include "ckpt/kinds/kinds.h"
 
 const struct ckpt_kind *const ckpt_kinds[] = {
+	&ckpt_kind_memfd,
+	&ckpt_kind_ghost,
+	&ckpt_kind_regular,
 	&ckpt_kind_pipe,
 	&ckpt_kind_fifo,
+	&ckpt_kind_eventfd,
+	&ckpt_kind_timerfd,
+	&ckpt_kind_signalfd,
+	&ckpt_kind_pidfd,
+	/* last of the files: the others are its targets */
+	&ckpt_kind_epoll,
 	NULL,
 };
 const size_t ckpt_n_kinds = ARRAY_SIZE(ckpt_kinds) - 1;

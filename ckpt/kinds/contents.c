@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Contents of files which travel inside an image: kinds GHOST and MEMFD. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "ckpt/kinds/common.h"
+
+#define PIECE (1u << 20)
+
+/* Our own open file of what @f is; a mode which forbids its owner to read is changed for a moment. */
+static int open_to_read(const struct ckpt_dump *d, const struct ckpt_file *f, struct err *e)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "self/fd/%d", f->fd);
+	fd = openat(d->host_proc, path, O_RDONLY | O_NOATIME | O_CLOEXEC);
+	if (fd < 0 && errno == EPERM)
+		fd = openat(d->host_proc, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 && errno == EACCES &&
+		fchmodat(d->host_proc, path, (f->st.st_mode & 07777) | S_IRUSR, 0) == 0) {
+		fd = openat(d->host_proc, path, O_RDONLY | O_CLOEXEC);
+		fchmodat(d->host_proc, path, f->st.st_mode & 07777, 0);
+	}
+	return fd < 0 ? err_errno(e, -errno, "cannot read %s", f->link) : fd;
+}
+
+/* Writes [@from, @to) of @fd. */
+static int dump_range(struct ckpt_dump *d, const struct ckpt_file *f, int fd, off_t from, off_t to,
+	void *room, struct err *e)
+{
+	while (from < to) {
+		ssize_t n = io_pread_full(fd, room, (size_t)MIN(to - from, (off_t)PIECE), from);
+		int r;
+
+		if (n < 0)
+			return err_errno(e, (int)n, "cannot read %s", f->link);
+		if (n == 0)
+			return 0;
+		r = ckpt_dump_data(d, f->kind, f->id, (uint64_t)from, room, (size_t)n, e);
+		if (r < 0)
+			return r;
+		from += n;
+	}
+	return 0;
+}
+
+int ckpt_contents_dump(struct ckpt_dump *d, const struct ckpt_file *f, struct err *e)
+{
+	_cleanup_close_ int fd = open_to_read(d, f, e);
+	_cleanup_free_ void *room = malloc(PIECE);
+	off_t from, to = 0;
+
+	if (fd < 0)
+		return fd;
+	if (!room)
+		return err_errno(e, -ENOMEM, "%s", f->link);
+	while ((from = lseek(fd, to, SEEK_DATA)) >= 0) {
+		int r;
+
+		to = lseek(fd, from, SEEK_HOLE);
+		if (to < 0)
+			break;
+		r = dump_range(d, f, fd, from, to, room, e);
+		if (r < 0)
+			return r;
+	}
+	/* ENXIO: nothing but a hole is left.  A file system without holes takes EINVAL. */
+	if (errno == EINVAL)
+		return dump_range(d, f, fd, 0, f->st.st_size, room, e);
+	return errno == ENXIO ? 0 : err_errno(e, -errno, "cannot read %s", f->link);
+}
+
+int ckpt_contents_fill(struct ckpt_build *b, struct ckpt_record *r, uint64_t offset,
+	const void *data, size_t len, struct err *e)
+{
+	struct ckpt_object *o = ckpt_object_get(b, r->kind->number, r->subject);
+	struct stat st;
+	int x;
+
+	if (!o || o->fd < 0 || fstat(o->fd, &st) < 0 || !S_ISREG(st.st_mode) ||
+		offset > (uint64_t)st.st_size || len > (uint64_t)st.st_size - offset)
+		return ckpt_common_bad(r, e);
+	x = io_pwrite_full(o->fd, data, len, (off_t)offset);
+	return x < 0 ? err_errno(e, x, "cannot write the contents of a %s", r->kind->name) : 0;
+}

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * epoll - kind EPOLL.  epoll(7); fdinfo has a "tfd:" line for every entry.
+ *
+ * Theory of operation
+ *
+ * The kernel knows an entry by its open file *and* the number under which it was added.  Neither
+ * the number nor the inode in fdinfo says for certain which open file it is: the number may have
+ * been closed or used again since, while a duplicate keeps the entry alive.  kcmp(KCMP_EPOLL_TFD)
+ * does, and it can compare our own duplicates: we hold every open file of the session.
+ *
+ * At resume the builder does the same: it puts each target at the recorded number in its own table
+ * for a moment, adds it, and puts back what was there.
+ *
+ * An entry of EPOLLONESHOT that has fired waits for nothing, not even EPOLLHUP, which epoll_ctl
+ * always adds.  Such entries are added first, with every event, and made to fire.
+ *
+ * An edge which the session has seen already is seen once more after a resume; that is allowed by
+ * epoll(7) at any time.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+
+#include "ckpt/kinds/common.h"
+#include "ckpt/kinds/kinds.h"
+#include "proto/files.pb-c.h"
+
+#define MAX_NUMBER (1 << 30) /* fs/file.c: sysctl_nr_open_max */
+#define MODES (EPOLLWAKEUP | EPOLLONESHOT | EPOLLET | EPOLLEXCLUSIVE) /* not events */
+
+struct epoll_slot { /* linux/kcmp.h: kcmp_epoll_slot */
+	uint32_t efd, tfd, toff;
+};
+
+static bool claim(const struct ckpt_file *f)
+{
+	return !strcmp(f->link, "anon_inode:[eventpoll]");
+}
+
+/* ---- dump ------------------------------------------------------------------------------------- */
+
+/* The open file behind an entry: @slot, and the inode number fdinfo gives. */
+static const struct ckpt_file *find_target(const struct ckpt_dump *d, struct epoll_slot slot,
+	unsigned long ino)
+{
+	const struct ckpt_file *only = NULL;
+	bool several = false, compared = true;
+
+	for (size_t i = 0; i < d->n_files; i++) {
+		const struct ckpt_file *f = d->files[i];
+		int c;
+
+		if (f->st.st_ino != ino)
+			continue;
+		c = sys_kcmp(getpid(), getpid(), SYS_KCMP_EPOLL_TFD, (unsigned long)f->fd,
+			(unsigned long)&slot);
+		if (c == 0)
+			return f;
+		compared &= c > 0;
+		several |= only != NULL;
+		only = f;
+	}
+	/* Without kcmp an inode that only one open file has is as good. */
+	return !compared && !several ? only : NULL;
+}
+
+static int dump_target(struct ckpt_dump *d, const struct ckpt_file *f, const char *line,
+	Pb__Epoll *m, struct err *e)
+{
+	struct epoll_slot slot = {.efd = (uint32_t)f->fd};
+	Pb__EpollTarget t = PB__EPOLL_TARGET__INIT;
+	const struct ckpt_file *target;
+	unsigned long ino;
+	unsigned long long data;
+
+	if (sscanf(line, "tfd: %d events: %x data: %llx pos:%*d ino:%lx", &t.fd, &t.events, &data,
+		    &ino) != 4)
+		return err_set(e, ERR_HOST, -ENOTSUP, "fdinfo of epoll is not understood");
+	slot.tfd = (uint32_t)t.fd;
+	for (size_t i = 0; i < m->n_targets; i++)
+		slot.toff += m->targets[i]->fd == t.fd;
+	target = find_target(d, slot, ino);
+	if (!target)
+		return err_set(e, ERR_UNFREEZABLE, -ENOENT,
+			"epoll waits for descriptor %d, whose open file cannot be found", t.fd);
+	t.file = target->id;
+	t.data = data;
+	m->targets[m->n_targets] = malloc(sizeof(t));
+	if (!m->targets[m->n_targets])
+		return err_errno(e, -ENOMEM, "epoll");
+	*m->targets[m->n_targets++] = t;
+	return 0;
+}
+
+static int dump_targets(struct ckpt_dump *d, const struct ckpt_file *f, const char *text,
+	Pb__Epoll *m, struct err *e)
+{
+	size_t n = 0;
+
+	for (const char *line = text; line; line = strchr(line + 1, '\n'))
+		n++;
+	m->targets = calloc(n + 1, sizeof(*m->targets));
+	if (!m->targets)
+		return err_errno(e, -ENOMEM, "epoll");
+	for (const char *line = text; line && *line; line = strchr(line, '\n')) {
+		int r;
+
+		line += *line == '\n';
+		if (strncmp(line, "tfd:", 4) != 0)
+			continue;
+		r = dump_target(d, f, line, m, e);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e)
+{
+	_cleanup_(cleanup_common) Pb__FileCommon *common = NULL;
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	Pb__Epoll m = PB__EPOLL__INIT;
+	int r = ckpt_common_dump(d, s.file, &common, e);
+
+	if (r == 0)
+		r = ckpt_common_fdinfo(d, s.file, &text, e);
+	if (r < 0)
+		return r;
+	m.common = common;
+	r = dump_targets(d, s.file, buf_cstr(&text), &m, e);
+	if (r == 0)
+		r = ckpt_pack(&m.base, body, e);
+	for (size_t i = 0; i < m.n_targets; i++)
+		free(m.targets[i]);
+	free(m.targets);
+	return r;
+}
+
+/* ---- restore ---------------------------------------------------------------------------------- */
+
+static int create(struct ckpt_build *b, struct ckpt_record *r, int *ret_fd, struct err *e)
+{
+	Pb__Epoll *m = pb__epoll__unpack(NULL, r->len, r->body);
+	_cleanup_close_ int fd = epoll_create1(EPOLL_CLOEXEC);
+	int x;
+
+	if (fd < 0)
+		x = err_errno(e, -errno, "epoll_create1");
+	else
+		x = m ? ckpt_common_restore(b, fd, m->common, e) : ckpt_common_bad(r, e);
+	if (m)
+		pb__epoll__free_unpacked(m, NULL);
+	if (x == 0)
+		*ret_fd = take_fd(&fd);
+	return x;
+}
+
+static bool has_fired(const Pb__EpollTarget *t)
+{
+	return (t->events & EPOLLONESHOT) && !(t->events & ~MODES);
+}
+
+/* Adds an entry that is to wait for nothing. */
+static int add_fired(int epoll, const Pb__EpollTarget *t)
+{
+	struct epoll_event ev = {.data.u64 = t->data,
+		.events = t->events | EPOLLIN | EPOLLOUT | EPOLLPRI | EPOLLRDHUP};
+	struct epoll_event got;
+
+	if (epoll_ctl(epoll, EPOLL_CTL_ADD, t->fd, &ev) < 0)
+		return -errno;
+	if (epoll_wait(epoll, &got, 1, 0) == 1)
+		return 0;
+	ev.events = t->events;
+	return epoll_ctl(epoll, EPOLL_CTL_MOD, t->fd, &ev) < 0 ? -errno : 0;
+}
+
+static int add(int epoll, const Pb__EpollTarget *t)
+{
+	struct epoll_event ev = {.data.u64 = t->data, .events = t->events};
+
+	if (has_fired(t))
+		return add_fired(epoll, t);
+	return epoll_ctl(epoll, EPOLL_CTL_ADD, t->fd, &ev) < 0 ? -errno : 0;
+}
+
+/* Adds @target as if its number were @t->fd. */
+static int add_at(int epoll, int target, const Pb__EpollTarget *t)
+{
+	/* Both out of the way of that number. */
+	_cleanup_close_ int ep = fcntl(epoll, F_DUPFD_CLOEXEC, t->fd + 1);
+	_cleanup_close_ int saved = -1;
+	int r;
+
+	if (ep < 0)
+		return -errno;
+	if (target == t->fd)
+		return add(ep, t);
+	saved = fcntl(t->fd, F_DUPFD_CLOEXEC, t->fd + 1);
+	if (saved < 0 && errno != EBADF)
+		return -errno;
+	if (dup3(target, t->fd, O_CLOEXEC) < 0)
+		return -errno;
+	r = add(ep, t);
+	if (saved >= 0)
+		dup3(saved, t->fd, O_CLOEXEC);
+	else
+		close(t->fd);
+	return r;
+}
+
+static int add_all(struct ckpt_build *b, int epoll, const Pb__Epoll *m, bool fired, struct err *e)
+{
+	for (size_t i = 0; i < m->n_targets; i++) {
+		const Pb__EpollTarget *t = m->targets[i];
+		const struct ckpt_build_file *f = ckpt_build_file(b, t->file);
+		int r;
+
+		if (!f || f->fd < 0 || t->fd < 0 || t->fd > MAX_NUMBER)
+			return err_set(e, ERR_IMAGE, -EBADMSG, "an epoll entry makes no sense");
+		if (has_fired(t) != fired)
+			continue;
+		r = add_at(epoll, f->fd, t);
+		if (r < 0)
+			return err_errno(e, r, "cannot add descriptor %d to epoll", t->fd);
+	}
+	return 0;
+}
+
+/* Numbers up to the hard limit may have been in use. */
+static void raise_limit(void)
+{
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur < l.rlim_max) {
+		l.rlim_cur = l.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &l);
+	}
+}
+
+static int link_targets(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
+{
+	Pb__Epoll *m = pb__epoll__unpack(NULL, r->len, r->body);
+	struct ckpt_build_file *f = ckpt_build_file(b, (uint32_t)r->subject);
+	int x;
+
+	if (!m || !f || f->fd < 0) {
+		x = ckpt_common_bad(r, e);
+	} else {
+		raise_limit();
+		x = add_all(b, f->fd, m, true, e);
+		if (x == 0)
+			x = add_all(b, f->fd, m, false, e);
+	}
+	if (m)
+		pb__epoll__free_unpacked(m, NULL);
+	return x;
+}
+
+static void show(const void *body, size_t len, FILE *out)
+{
+	Pb__Epoll *m = pb__epoll__unpack(NULL, len, body);
+
+	if (!m) {
+		fputs("unreadable", out);
+		return;
+	}
+	fprintf(out, "%zu entries", m->n_targets);
+	for (size_t i = 0; i < m->n_targets; i++)
+		fprintf(out, "%s fd %d file %u events %#x", i ? "," : ":", m->targets[i]->fd,
+			m->targets[i]->file, m->targets[i]->events);
+	pb__epoll__free_unpacked(m, NULL);
+}
+
+const struct ckpt_kind ckpt_kind_epoll = {
+	.number = PROTO_KIND_EPOLL,
+	.name = "epoll",
+	.scope = CKPT_FILE,
+	.claim = claim,
+	.dump = dump,
+	.create = create,
+	.link = link_targets,
+	.show = show,
+};
