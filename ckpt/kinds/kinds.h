@@ -5,14 +5,17 @@
 
 #include "ckpt/kind.h"
 
+extern const struct ckpt_kind ckpt_kind_devshm;
 extern const struct ckpt_kind ckpt_kind_epoll;
 extern const struct ckpt_kind ckpt_kind_eventfd;
 extern const struct ckpt_kind ckpt_kind_fifo;
 extern const struct ckpt_kind ckpt_kind_ghost;
 extern const struct ckpt_kind ckpt_kind_memfd;
+extern const struct ckpt_kind ckpt_kind_mm;
 extern const struct ckpt_kind ckpt_kind_pidfd;
 extern const struct ckpt_kind ckpt_kind_pipe;
 extern const struct ckpt_kind ckpt_kind_regular;
+extern const struct ckpt_kind ckpt_kind_shared_mem;
 extern const struct ckpt_kind ckpt_kind_signalfd;
 extern const struct ckpt_kind ckpt_kind_timerfd;
 

@@ -3,6 +3,7 @@
 #include "ckpt/kinds/kinds.h"
 
 const struct ckpt_kind *const ckpt_kinds[] = {
+	&ckpt_kind_devshm, /* before open files in it */
 	&ckpt_kind_memfd,
 	&ckpt_kind_ghost,
 	&ckpt_kind_regular,
@@ -14,6 +15,8 @@ const struct ckpt_kind *const ckpt_kinds[] = {
 	&ckpt_kind_pidfd,
 	/* last of the files: the others are its targets */
 	&ckpt_kind_epoll,
+	&ckpt_kind_shared_mem, /* after the open files that carry such memory */
+	&ckpt_kind_mm,
 	NULL,
 };
 const size_t ckpt_n_kinds = ARRAY_SIZE(ckpt_kinds) - 1;

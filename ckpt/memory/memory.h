@@ -4,11 +4,16 @@
  *
  * Private to ckpt.  One header for the small units of ckpt/memory:
  *
- *      pages.c     which pages of a mapping must be written, and writing them
- *      fill.c      pages of an image into a task
+ *      mapping.c   dump: what a mapping is, as a record
+ *      pages.c     dump: which pages of a mapping must be written, and writing them
+ *      map.c       restore: the mappings of a record in a blank task
+ *      place.c     restore: the vDSO in it
+ *      fill.c      restore: pages of an image into a task
  *      file.c      mapped files: described at dump, recognised at restore
  *      vdso.c      the vDSO of the image against the one of this host
  *      layout.c    where an image leaves room
+ *
+ * and for the two kinds that MM leans on (kinds/sharedmem.c).
  */
 #ifndef CKPT_MEMORY_MEMORY_H
 #define CKPT_MEMORY_MEMORY_H
@@ -18,14 +23,142 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "proto/kinds.h"
+
+struct buf;
 struct ckpt_build;
+struct ckpt_dump;
+struct ckpt_proc;
 struct err;
+struct proc_vma;
+struct proto_writer;
+struct remote;
+
+/* Addresses from here on are the kernel's, or [vsyscall]. */
+#define CKPT_TASK_SIZE 0x7ffffffff000UL
+
+/* ---- layout.c ------------------------------------------------------------------------------ */
 
 /*
  * Finds @size bytes, page aligned, which no memory space among the image's MM records uses and
  * which lie apart from all of them: room for the executor's pages (struct ckpt_build's area).
- * Only b->records has to be there.
+ * CKPT_LAYOUT_BELOW bytes below it are free as well: this host's vDSO goes there if the image's
+ * differs.  Only b->records has to be there.
  */
+#define CKPT_LAYOUT_BELOW (128 * 1024UL)
 int ckpt_layout_free(struct ckpt_build *b, uint64_t size, uint64_t *ret, struct err *e);
+
+/* ---- mapping.c ----------------------------------------------------------------------------- */
+
+struct Pb__Mapping; /* proto/memory.pb-c.h */
+struct Pb__Mm;
+
+/*
+ * Says what mapping @v of @p is; strings are borrowed from @v, and `object` of MAPPING_PATH is left
+ * to the caller.  1: nothing to record.  ERR_UNFREEZABLE for what is not supported.
+ */
+int ckpt_mapping_describe(struct ckpt_dump *d, struct ckpt_proc *p, const struct proc_vma *v,
+	struct Pb__Mapping *ret, struct err *e);
+/* The name given by PR_SET_VMA_ANON_NAME in @path ("[anon:NAME]"): its length, 0 for none. */
+size_t ckpt_mapping_name(const char *path, const char **ret);
+
+/* ---- map.c, place.c ------------------------------------------------------------------------- */
+
+struct ckpt_build_proc;
+
+/* Makes the mappings of @m in the blank @p. */
+int ckpt_map(struct ckpt_build *b, struct ckpt_build_proc *p, const struct Pb__Mm *m,
+	struct err *e);
+/* What must come last: locked and sealed mappings. */
+int ckpt_map_finish(struct ckpt_build_proc *p, const struct Pb__Mm *m, struct err *e);
+/* The vDSO; before any other mapping is made. */
+int ckpt_place_vdso(struct ckpt_build *b, struct ckpt_build_proc *p, const struct Pb__Mm *m,
+	struct err *e);
+
+/* ---- pages.c ------------------------------------------------------------------------------- */
+
+struct ckpt_run {
+	uint64_t start, end;
+};
+
+/* The pages of one memory space. */
+struct ckpt_pages {
+	pid_t pid;
+	int pagemap; /* /proc/PID/pagemap */
+	int mem;     /* /proc/PID/mem */
+	int method;  /* what the kernel offers; found out at the first question */
+	uint8_t *scratch;
+	uint64_t written; /* pages */
+};
+
+#define CKPT_PAGES_INIT ((struct ckpt_pages){.pagemap = -1, .mem = -1})
+
+int ckpt_pages_open(struct ckpt_pages *ret, int proc_fd, pid_t pid, struct err *e);
+void ckpt_pages_close(struct ckpt_pages *p);
+#define _cleanup_pages_ __attribute__((cleanup(ckpt_pages_close)))
+
+/*
+ * Appends to @runs the pages (struct ckpt_run) of a private mapping which are not as its source
+ * has them: touched anonymous pages, copies of file pages; in memory or swapped out.  Pages
+ * known to be zero are left out.  Guard pages are appended to @guards.  Either may be NULL.
+ */
+int ckpt_pages_find(struct ckpt_pages *p, uint64_t start, uint64_t end, struct buf *runs,
+	struct buf *guards, struct err *e);
+
+/*
+ * Writes the pages of [start, end) which are not zero as DATA of (@kind, @subject), at offset
+ * address + @shift.  Unreadable pages count as zero.
+ */
+int ckpt_pages_write(struct ckpt_pages *p, struct proto_writer *out, enum proto_kind kind,
+	uint64_t subject, struct ckpt_run run, uint64_t shift, struct err *e);
+
+/* ---- fill.c -------------------------------------------------------------------------------- */
+
+/* Puts @len bytes into private memory of a task; @writable: its mapping has PROT_WRITE.
+ * *mem caches /proc/PID/mem (-1 at first) below @proc_fd, where the task is @vpid. */
+int ckpt_fill(pid_t pid, int proc_fd, pid_t vpid, int *mem, uint64_t addr, const void *data,
+	size_t len, bool writable, struct err *e);
+
+/* ---- file.c -------------------------------------------------------------------------------- */
+
+/* What a mapped file is recognised by. */
+struct ckpt_file_mark {
+	uint64_t size;
+	int64_t mtime_sec;
+	uint32_t mtime_nsec;
+	uint32_t build_id_len;
+	uint8_t build_id[32];
+	uint64_t sample;
+};
+
+/*
+ * Describes the file @path of the session.  Refuses what is no regular file (ERR_UNFREEZABLE).
+ * Asks each file once per dump.
+ */
+int ckpt_file_describe(struct ckpt_dump *d, const char *path, struct ckpt_file_mark *ret,
+	struct err *e);
+/*
+ * 0 when the file at @path is the one described; @grown_is_fine: one that the session itself may
+ * write, of which only the size is compared (at least so large).  ERR_HOST otherwise.
+ */
+int ckpt_file_recognise(struct ckpt_build *b, const char *path, const struct ckpt_file_mark *mark,
+	bool grown_is_fine, struct err *e);
+
+/* ---- vdso.c -------------------------------------------------------------------------------- */
+
+/*
+ * Makes the code in @old (contents of an image's [vdso]) jump to the new one: each symbol to its
+ * namesake in @host, which will be at @host_addr, or to a stub that makes the system call.
+ */
+int ckpt_vdso_redirect(uint8_t *old, size_t old_len, const uint8_t *host, size_t host_len,
+	uint64_t host_addr, struct err *e);
+
+/* ---- kinds/sharedmem.c ---------------------------------------------------------------------- */
+
+/* The object which @v is a window of (0: none, it is private and nobody else has it). */
+int ckpt_shared_find(struct ckpt_dump *d, const struct proc_vma *v, uint64_t *ret_id,
+	struct err *e);
+/* The builder's descriptor of object @id, open for writing unless seals forbid.  Borrowed. */
+int ckpt_shared_fd(struct ckpt_build *b, uint64_t id, int *ret_fd, struct err *e);
 
 #endif

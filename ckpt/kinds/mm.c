@@ -1,0 +1,485 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * mm - a memory space: mappings, pages, program break, auxiliary vector, program.
+ *
+ * Theory of operation
+ *
+ *      dump        each mapping becomes a Mapping (memory/mapping.c); what a file is recognised by
+ *                  is noted, the file itself stays where it is
+ *      dump_data   private mappings: touched pages that are not zero (memory/pages.c).  Shared
+ *                  ones belong to their files, to kind SHARED_MEM or to a System V segment
+ *      create      all mappings in the blank task (memory/map.c)
+ *      data        pages as they come in the stream (memory/fill.c)
+ *      finish      what must not come before the pages: locks, seals
+ *
+ * One record per memory space, carried by the first process (by vpid) that has it.
+ */
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include "base/base.h"
+#include "ckpt/build.h"
+#include "ckpt/kinds/kinds.h"
+#include "ckpt/memory/memory.h"
+#include "ckpt/survey.h"
+#include "proto/memory.pb-c.h"
+
+/* ---- dump ----------------------------------------------------------------------------------- */
+
+static bool has_own_memory(const struct ckpt_proc *p)
+{
+	return p->state != CKPT_ZOMBIE && p->mm == p->vpid;
+}
+
+static int mm_check(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
+{
+	struct ckpt_proc *p = s.proc;
+
+	if (!has_own_memory(p))
+		return 0;
+	for (size_t i = 0; i < p->maps.n; i++) {
+		Pb__Mapping m;
+		int r = ckpt_mapping_describe(d, p, &p->maps.vmas[i], &m, e);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* A record being filled: the message and what it points to. */
+struct draft {
+	Pb__Mm mm;
+	Pb__Mapping *mappings, **mapping_list;
+	Pb__MappedFile *files, **file_list;
+	struct ckpt_file_mark *marks;
+	Pb__Range *guards, **guard_list;
+	Pb__MappedFile exe;
+	struct ckpt_file_mark exe_mark;
+	char *exe_path;
+	struct buf auxv, vdso;
+};
+
+static void draft_fini(struct draft *f)
+{
+	for (size_t i = 0; i < f->mm.n_mappings; i++)
+		if (*f->mappings[i].name)
+			free(f->mappings[i].name);
+	free(f->mappings);
+	free(f->mapping_list);
+	free(f->files);
+	free(f->file_list);
+	free(f->marks);
+	free(f->guards);
+	free(f->guard_list);
+	free(f->exe_path);
+	buf_fini(&f->auxv);
+	buf_fini(&f->vdso);
+}
+
+static void put_mark(Pb__MappedFile *f, char *path, struct ckpt_file_mark *mark)
+{
+	pb__mapped_file__init(f);
+	f->path = path;
+	f->size = mark->size;
+	f->mtime_sec = mark->mtime_sec;
+	f->mtime_nsec = mark->mtime_nsec;
+	f->sample = mark->sample;
+	f->build_id.data = mark->build_id;
+	f->build_id.len = mark->build_id_len;
+}
+
+/* The index of @path among the files of the record; the mappings of one file follow each other. */
+static int draft_file(struct draft *f, struct ckpt_dump *d, char *path, uint64_t *ret,
+	struct err *e)
+{
+	size_t n = f->mm.n_files;
+	int r;
+
+	for (size_t i = n; i > 0; i--)
+		if (!strcmp(f->files[i - 1].path, path)) {
+			*ret = i - 1;
+			return 0;
+		}
+	r = ckpt_file_describe(d, path, &f->marks[n], e);
+	if (r < 0)
+		return r;
+	put_mark(&f->files[n], path, &f->marks[n]);
+	f->file_list[n] = &f->files[n];
+	f->mm.n_files++;
+	*ret = n;
+	return 0;
+}
+
+static int draft_mappings(struct draft *f, struct ckpt_dump *d, struct ckpt_proc *p, struct err *e)
+{
+	size_t n = p->maps.n ? p->maps.n : 1;
+
+	f->mappings = calloc(n, sizeof(*f->mappings));
+	f->mapping_list = calloc(n, sizeof(*f->mapping_list));
+	f->files = calloc(n, sizeof(*f->files));
+	f->file_list = calloc(n, sizeof(*f->file_list));
+	f->marks = calloc(n, sizeof(*f->marks));
+	if (!f->mappings || !f->mapping_list || !f->files || !f->file_list || !f->marks)
+		return err_errno(e, -ENOMEM, "memory record");
+	f->mm.mappings = f->mapping_list;
+	f->mm.files = f->file_list;
+	for (size_t i = 0; i < p->maps.n; i++) {
+		const struct proc_vma *v = &p->maps.vmas[i];
+		Pb__Mapping *m = &f->mappings[f->mm.n_mappings];
+		const char *name;
+		int r = ckpt_mapping_describe(d, p, v, m, e);
+
+		if (r < 0)
+			return r;
+		if (r > 0)
+			continue;
+		if (m->source == PB__MAPPING_SOURCE__MAPPING_PATH)
+			r = draft_file(f, d, v->path, &m->object, e);
+		if (r < 0)
+			return r;
+		size_t len = ckpt_mapping_name(v->path, &name);
+
+		if (len) {
+			m->name = strndup(name, len);
+			if (!m->name)
+				return err_errno(e, -ENOMEM, "memory record");
+		}
+		f->mapping_list[f->mm.n_mappings++] = m;
+	}
+	return 0;
+}
+
+static int draft_guards(struct draft *f, struct ckpt_dump *d, struct ckpt_proc *p, struct err *e)
+{
+	_cleanup_pages_ struct ckpt_pages pages = CKPT_PAGES_INIT;
+	_cleanup_buf_ struct buf guards = BUF_INIT;
+	int r = ckpt_pages_open(&pages, d->host_proc, p->pid, e);
+	size_t n;
+
+	for (size_t i = 0; i < f->mm.n_mappings && r >= 0; i++) {
+		const Pb__Mapping *m = &f->mappings[i];
+
+		if (m->source <= PB__MAPPING_SOURCE__MAPPING_SHARED)
+			r = ckpt_pages_find(&pages, m->start, m->end, NULL, &guards, e);
+	}
+	if (r < 0)
+		return r;
+	n = guards.len / sizeof(struct ckpt_run);
+	f->guards = calloc(n + 1, sizeof(*f->guards));
+	f->guard_list = calloc(n + 1, sizeof(*f->guard_list));
+	if (!f->guards || !f->guard_list)
+		return err_errno(e, -ENOMEM, "memory record");
+	for (size_t i = 0; i < n; i++) {
+		const struct ckpt_run *run = (struct ckpt_run *)guards.data + i;
+
+		pb__range__init(&f->guards[i]);
+		f->guards[i].start = run->start;
+		f->guards[i].end = run->end;
+		f->guard_list[i] = &f->guards[i];
+	}
+	f->mm.guards = f->guard_list;
+	f->mm.n_guards = n;
+	return 0;
+}
+
+static int draft_layout(struct draft *f, struct ckpt_proc *p, struct err *e)
+{
+	const struct proc_status *s = &p->status;
+	struct rlimit stack;
+	struct remote *rem;
+	long brk;
+	int r = ckpt_proc_remote(p, &rem, e);
+
+	if (r >= 0)
+		r = remote_must(rem, &brk, e, SYS_brk, 0, 0, 0, 0, 0, 0);
+	if (r < 0)
+		return r;
+	f->mm.start_code = s->start_code;
+	f->mm.end_code = s->end_code;
+	f->mm.start_data = s->start_data;
+	f->mm.end_data = s->end_data;
+	f->mm.start_brk = s->start_brk;
+	f->mm.brk = (uint64_t)brk;
+	f->mm.start_stack = s->start_stack;
+	f->mm.arg_start = s->arg_start;
+	f->mm.arg_end = s->arg_end;
+	f->mm.env_start = s->env_start;
+	f->mm.env_end = s->env_end;
+	if (prlimit(p->pid, RLIMIT_STACK, NULL, &stack) == 0)
+		f->mm.stack_limit = stack.rlim_cur;
+	return 0;
+}
+
+static int draft_program(struct draft *f, struct ckpt_dump *d, struct ckpt_proc *p, struct err *e)
+{
+	static const char deleted[] = " (deleted)";
+	char name[32];
+	size_t len;
+
+	_cleanup_close_ int fd = proc_open_file(d->host_proc, p->pid, "auxv", O_RDONLY, e);
+	if (fd < 0)
+		return fd;
+	ssize_t n = io_read_full(fd, buf_grow(&f->auxv, PAGE_SIZE), PAGE_SIZE);
+
+	if (n < 0)
+		return err_errno(e, (int)n, "auxv");
+	f->auxv.len = (size_t)n;
+	f->mm.auxv.data = f->auxv.data;
+	f->mm.auxv.len = f->auxv.len;
+
+	snprintf(name, sizeof(name), "%d/exe", p->pid);
+	f->exe_path = io_readlink(d->host_proc, name);
+	if (!f->exe_path)
+		return 0;
+	len = strlen(f->exe_path);
+	if (len >= sizeof(deleted) && !strcmp(f->exe_path + len - sizeof(deleted) + 1, deleted))
+		return 0;
+	if (f->exe_path[0] != '/' || ckpt_file_describe(d, f->exe_path, &f->exe_mark, NULL) < 0)
+		return 0; /* such as a memfd: then /proc/PID/exe of the resumed task is lost */
+	put_mark(&f->exe, f->exe_path, &f->exe_mark);
+	f->mm.exe = &f->exe;
+	return 0;
+}
+
+static int draft_vdso(struct draft *f, struct ckpt_proc *p, struct err *e)
+{
+	struct remote *rem;
+
+	for (size_t i = 0; i < f->mm.n_mappings; i++) {
+		const Pb__Mapping *m = &f->mappings[i];
+		size_t len = m->end - m->start;
+		void *room;
+		int r;
+
+		if (m->source != PB__MAPPING_SOURCE__MAPPING_VDSO)
+			continue;
+		room = buf_grow(&f->vdso, len);
+		if (!room)
+			return err_errno(e, -ENOMEM, "memory record");
+		r = ckpt_proc_remote(p, &rem, e);
+		if (r >= 0)
+			r = remote_peek(rem, m->start, room, len, e);
+		if (r < 0)
+			return r;
+		f->mm.vdso.data = f->vdso.data;
+		f->mm.vdso.len = f->vdso.len;
+	}
+	return 0;
+}
+
+static int mm_dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e)
+{
+	struct draft f = {0};
+	int r;
+
+	if (!has_own_memory(s.proc))
+		return 1;
+	pb__mm__init(&f.mm);
+	r = draft_mappings(&f, d, s.proc, e);
+	if (r >= 0)
+		r = draft_guards(&f, d, s.proc, e);
+	if (r >= 0)
+		r = draft_layout(&f, s.proc, e);
+	if (r >= 0)
+		r = draft_program(&f, d, s.proc, e);
+	if (r >= 0)
+		r = draft_vdso(&f, s.proc, e);
+	if (r >= 0)
+		r = ckpt_pack(&f.mm.base, body, e);
+	draft_fini(&f);
+	return r;
+}
+
+/* What of a mapping must be written: see the top of memory/pages.c. */
+static int find_pages(struct ckpt_pages *pages, const struct proc_vma *v, const Pb__Mapping *m,
+	struct buf *runs, struct err *e)
+{
+	struct ckpt_run all = {m->start, m->end};
+
+	if (m->source > PB__MAPPING_SOURCE__MAPPING_SHARED || v->shared ||
+		(m->flags & PB__MAPPING_FLAG__MAPPING_DROPPABLE))
+		return 0;
+	if (m->source != PB__MAPPING_SOURCE__MAPPING_ANON || !v->deleted)
+		return ckpt_pages_find(pages, m->start, m->end, runs, NULL, e);
+	/* a deleted file that nobody else has: all of it */
+	buf_put(runs, &all, sizeof(all));
+	return buf_error(runs) < 0 ? err_errno(e, -ENOMEM, "pages") : 0;
+}
+
+static int mm_dump_data(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
+{
+	_cleanup_pages_ struct ckpt_pages pages = CKPT_PAGES_INIT;
+	_cleanup_buf_ struct buf runs = BUF_INIT;
+	struct ckpt_proc *p = s.proc;
+	int r;
+
+	if (!has_own_memory(p))
+		return 0;
+	r = ckpt_pages_open(&pages, d->host_proc, p->pid, e);
+	for (size_t i = 0; i < p->maps.n && r >= 0; i++) {
+		Pb__Mapping m;
+
+		buf_clear(&runs);
+		r = ckpt_mapping_describe(d, p, &p->maps.vmas[i], &m, e);
+		if (r == 0)
+			r = find_pages(&pages, &p->maps.vmas[i], &m, &runs, e);
+		for (size_t k = 0; k < runs.len / sizeof(struct ckpt_run) && r >= 0; k++)
+			r = ckpt_pages_write(&pages, d->out, PROTO_KIND_MM, (uint64_t)p->vpid,
+				((struct ckpt_run *)runs.data)[k], 0, e);
+	}
+	d->report.pages += pages.written;
+	return r < 0 ? r : 0;
+}
+
+/* ---- restore -------------------------------------------------------------------------------- */
+
+/* The private mappings of a record, to check and sort its pages. */
+struct mm_state {
+	struct ckpt_build_proc *proc;
+	int mem;
+	size_t n, last;
+	struct {
+		uint64_t start, end;
+		bool writable;
+	} at[];
+};
+
+static int mm_unpack(const struct ckpt_record *r, Pb__Mm **ret, struct err *e)
+{
+	Pb__Mm *m = pb__mm__unpack(NULL, r->len, r->body);
+	uint64_t at = 0;
+
+	if (!m)
+		return err_set(e, ERR_IMAGE, -EBADMSG, "memory record is damaged");
+	for (size_t i = 0; i < m->n_mappings; i++) {
+		const Pb__Mapping *v = m->mappings[i];
+
+		if (v->start < at || v->end <= v->start || v->end > CKPT_TASK_SIZE ||
+			(v->start | v->end | v->offset) % PAGE_SIZE) {
+			pb__mm__free_unpacked(m, NULL);
+			return err_set(e, ERR_IMAGE, -EBADMSG, "mapping %zu is nonsense", i);
+		}
+		at = v->end;
+	}
+	*ret = m;
+	return 0;
+}
+
+static int remember(struct ckpt_record *r, struct ckpt_build_proc *p, const Pb__Mm *m,
+	struct err *e)
+{
+	struct mm_state *s = calloc(1, sizeof(*s) + m->n_mappings * sizeof(s->at[0]));
+
+	if (!s)
+		return err_errno(e, -ENOMEM, "memory");
+	s->proc = p;
+	s->mem = -1;
+	for (size_t i = 0; i < m->n_mappings; i++) {
+		const Pb__Mapping *v = m->mappings[i];
+
+		if (v->source > PB__MAPPING_SOURCE__MAPPING_SHARED ||
+			(v->flags & PB__MAPPING_FLAG__MAPPING_IS_SHARED))
+			continue;
+		s->at[s->n].start = v->start;
+		s->at[s->n].end = v->end;
+		s->at[s->n++].writable = v->prot & PROT_WRITE;
+	}
+	r->state = s;
+	return 0;
+}
+
+static int mm_create(struct ckpt_build *b, struct ckpt_record *r, int *ret_fd, struct err *e)
+{
+	struct ckpt_build_proc *p = ckpt_build_proc(b, (pid_t)r->subject);
+	Pb__Mm *m;
+	int ret;
+
+	if (!p || !p->n_threads || !p->threads[0].remote)
+		return err_set(e, ERR_IMAGE, -EBADMSG, "memory of a process that does not exist");
+	ret = mm_unpack(r, &m, e);
+	if (ret < 0)
+		return ret;
+	ret = ckpt_place_vdso(b, p, m, e);
+	if (ret >= 0)
+		ret = ckpt_map(b, p, m, e);
+	if (ret >= 0)
+		ret = remember(r, p, m, e);
+	pb__mm__free_unpacked(m, NULL);
+	return ret;
+}
+
+/* The private mapping that holds @addr, or NULL.  Pages come in order of their mappings. */
+static bool find_mapping(struct mm_state *s, uint64_t addr, uint64_t end)
+{
+	size_t low = 0, high = s->n;
+
+	if (s->last < s->n && addr >= s->at[s->last].start && end <= s->at[s->last].end)
+		return true;
+	while (low < high) {
+		size_t mid = (low + high) / 2;
+
+		if (s->at[mid].end <= addr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	s->last = low;
+	return low < s->n && addr >= s->at[low].start && end <= s->at[low].end;
+}
+
+static int mm_data(struct ckpt_build *b, struct ckpt_record *r, uint64_t offset, const void *data,
+	size_t len, struct err *e)
+{
+	struct mm_state *s = r->state;
+
+	if (!s || offset + len < offset || !find_mapping(s, offset, offset + len))
+		return err_set(e, ERR_IMAGE, -EBADMSG, "pages at %llx belong to no mapping",
+			(unsigned long long)offset);
+	b->report.pages += len / PAGE_SIZE;
+	return ckpt_fill(s->proc->pid, b->world->proc_fd, s->proc->vpid, &s->mem, offset, data, len,
+		s->at[s->last].writable, e);
+}
+
+static int mm_finish(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
+{
+	struct mm_state *s = r->state;
+	Pb__Mm *m;
+	int ret = mm_unpack(r, &m, e);
+
+	if (ret < 0)
+		return ret;
+	s->mem = close_fd(s->mem);
+	ret = ckpt_map_finish(s->proc, m, e);
+	pb__mm__free_unpacked(m, NULL);
+	return ret;
+}
+
+static void mm_show(const void *body, size_t len, FILE *out)
+{
+	Pb__Mm *m = pb__mm__unpack(NULL, len, body);
+	uint64_t size = 0;
+
+	if (!m)
+		return;
+	for (size_t i = 0; i < m->n_mappings; i++)
+		size += m->mappings[i]->end - m->mappings[i]->start;
+	fprintf(out, "%zu mappings, %llu MiB, %zu files, %s", m->n_mappings,
+		(unsigned long long)size >> 20, m->n_files, m->exe ? m->exe->path : "no program");
+	pb__mm__free_unpacked(m, NULL);
+}
+
+const struct ckpt_kind ckpt_kind_mm = {
+	.number = PROTO_KIND_MM,
+	.name = "memory",
+	.scope = CKPT_PROC,
+	.check = mm_check,
+	.dump = mm_dump,
+	.dump_data = mm_dump_data,
+	.create = mm_create,
+	.data = mm_data,
+	.finish = mm_finish,
+	.show = mm_show,
+};

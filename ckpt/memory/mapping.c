@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * mapping - what a mapping of a frozen session is.
+ *
+ * The kernel shows a mapping as a line of /proc/PID/smaps: a path that may be a name of its own
+ * ("[heap]", "/SYSV00001234", "anon_inode:[io_uring]"), device and inode, and two-letter flags.
+ * This file turns the line into one of the few sources a record knows, or refuses it by name.
+ */
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/base.h"
+#include "ckpt/memory/memory.h"
+#include "ckpt/survey.h"
+#include "proto/memory.pb-c.h"
+
+/* Documentation/filesystems/proc.rst, VmFlags. */
+static const struct {
+	const char *code;
+	uint32_t flag;
+} flag_codes[] = {
+	{"gd", PB__MAPPING_FLAG__MAPPING_GROWSDOWN},
+	{"nr", PB__MAPPING_FLAG__MAPPING_NORESERVE},
+	{"lo", PB__MAPPING_FLAG__MAPPING_LOCKED},
+	{"lf", PB__MAPPING_FLAG__MAPPING_LOCKONFAULT},
+	{"dc", PB__MAPPING_FLAG__MAPPING_DONTFORK},
+	{"wf", PB__MAPPING_FLAG__MAPPING_WIPEONFORK},
+	{"dd", PB__MAPPING_FLAG__MAPPING_DONTDUMP},
+	{"hg", PB__MAPPING_FLAG__MAPPING_HUGEPAGE},
+	{"nh", PB__MAPPING_FLAG__MAPPING_NOHUGEPAGE},
+	{"mg", PB__MAPPING_FLAG__MAPPING_MERGEABLE},
+	{"sr", PB__MAPPING_FLAG__MAPPING_SEQUENTIAL},
+	{"rr", PB__MAPPING_FLAG__MAPPING_RANDOM},
+	{"dp", PB__MAPPING_FLAG__MAPPING_DROPPABLE},
+	{"sl", PB__MAPPING_FLAG__MAPPING_SEALED},
+};
+
+/* What can't be carried, by a flag or by the start of the path. */
+static const struct {
+	const char *code, *path, *what;
+} refused[] = {
+	{"ht", NULL, "huge pages (MAP_HUGETLB) are not supported"},
+	{"ss", NULL, "a shadow stack is not supported"},
+	{"um", NULL, "memory watched by userfaultfd is not supported"},
+	{"uw", NULL, "memory watched by userfaultfd is not supported"},
+	{"ui", NULL, "memory watched by userfaultfd is not supported"},
+	{NULL, "/[aio]", "asynchronous I/O (io_setup) is not supported"},
+	{NULL, "/secretmem", "secret memory (memfd_secret) is not supported"},
+	{NULL, "[uprobes]", "a task with uprobes is not supported"},
+	{NULL, "anon_inode:[io_uring]", "io_uring is not supported"},
+	{NULL, "anon_inode:[perf_event]", "performance counters (perf_event_open) are not supported"},
+	{NULL, "anon_inode:", "this kind of mapping is not supported"},
+	{NULL, "socket:", "a packet socket's ring is not supported"},
+	{NULL, "/anon_hugepage", "huge pages (MAP_HUGETLB) are not supported"},
+	{"pf", NULL, "device memory is not supported"},
+	{"io", NULL, "device memory is not supported"},
+};
+
+static bool starts(const char *s, const char *with)
+{
+	return !strncmp(s, with, strlen(with));
+}
+
+static int check_refused(const struct proc_vma *v, struct err *e)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(refused); i++) {
+		if (refused[i].code && !proc_vma_has(v, refused[i].code))
+			continue;
+		if (refused[i].path && !starts(v->path, refused[i].path))
+			continue;
+		return err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP, "mapping %llx-%llx (%s): %s",
+			(unsigned long long)v->start, (unsigned long long)v->end,
+			*v->path ? v->path : "anonymous", refused[i].what);
+	}
+	return 0;
+}
+
+size_t ckpt_mapping_name(const char *path, const char **ret)
+{
+	size_t len = strlen(path);
+
+	if (!starts(path, "[anon:") || len < 8 || path[len - 1] != ']')
+		return 0;
+	*ret = path + 6;
+	return len - 7;
+}
+
+/* The pages which the executor has borrowed are none of the task's. */
+static bool is_ours(const struct ckpt_proc *p, const struct proc_vma *v)
+{
+	for (size_t i = 0; i < p->n_threads; i++) {
+		const struct remote *r = p->threads[i]->remote;
+
+		if (r && v->start >= remote_address(r) &&
+			v->end <= remote_address(r) + REMOTE_AREA_SIZE)
+			return true;
+	}
+	return false;
+}
+
+static uint32_t flags_of(const struct proc_vma *v)
+{
+	uint32_t flags = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(flag_codes); i++)
+		if (proc_vma_has(v, flag_codes[i].code))
+			flags |= flag_codes[i].flag;
+	if (v->shared)
+		flags |= PB__MAPPING_FLAG__MAPPING_IS_SHARED;
+	if (v->shared && proc_vma_has(v, "mw"))
+		flags |= PB__MAPPING_FLAG__MAPPING_MAYWRITE;
+	return flags;
+}
+
+static int describe_source(struct ckpt_dump *d, const struct proc_vma *v, Pb__Mapping *ret,
+	struct err *e)
+{
+	bool own_name = *v->path == '\0' || *v->path == '[' ||
+			(!v->shared && !v->deleted && !strcmp(v->path, "/dev/zero"));
+	int r;
+
+	if (!v->shared && own_name) {
+		ret->source = PB__MAPPING_SOURCE__MAPPING_ANON;
+		ret->offset = 0;
+		return 0;
+	}
+	if (v->shared && v->deleted && starts(v->path, "/SYSV")) {
+		ret->source = PB__MAPPING_SOURCE__MAPPING_SYSV;
+		ret->object = v->ino; /* ipc/shm.c: newseg makes the inode's number the id */
+		return 0;
+	}
+	if (!own_name && !v->deleted && !starts(v->path, "/memfd:")) {
+		struct ckpt_file_mark mark;
+
+		ret->source = PB__MAPPING_SOURCE__MAPPING_PATH;
+		return ckpt_file_describe(d, v->path, &mark, e);
+	}
+	r = ckpt_shared_find(d, v, &ret->object, e);
+	if (r < 0)
+		return r;
+	ret->source = PB__MAPPING_SOURCE__MAPPING_SHARED;
+	if (!ret->object) {
+		/* nobody else can see the file: its contents become the mapping's own */
+		ret->source = PB__MAPPING_SOURCE__MAPPING_ANON;
+		ret->offset = 0;
+	}
+	return 0;
+}
+
+int ckpt_mapping_describe(struct ckpt_dump *d, struct ckpt_proc *p, const struct proc_vma *v,
+	Pb__Mapping *ret, struct err *e)
+{
+	int r;
+
+	pb__mapping__init(ret);
+	if (v->start >= CKPT_TASK_SIZE || !strcmp(v->path, "[vsyscall]") || is_ours(p, v))
+		return 1;
+	ret->start = v->start;
+	ret->end = v->end;
+	ret->prot = v->prot;
+	ret->offset = v->offset;
+	if (!strcmp(v->path, "[vdso]")) {
+		ret->source = PB__MAPPING_SOURCE__MAPPING_VDSO;
+		return 0;
+	}
+	if (starts(v->path, "[vvar")) {
+		ret->source = PB__MAPPING_SOURCE__MAPPING_VVAR;
+		return 0;
+	}
+	r = check_refused(v, e);
+	if (r < 0)
+		return r;
+	ret->flags = flags_of(v);
+	r = describe_source(d, v, ret, e);
+	if (r < 0)
+		return err_wrap(e, "mapping %llx-%llx", (unsigned long long)v->start,
+			(unsigned long long)v->end);
+	return 0;
+}
