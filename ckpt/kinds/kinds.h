@@ -18,5 +18,6 @@ extern const struct ckpt_kind ckpt_kind_regular;
 extern const struct ckpt_kind ckpt_kind_shared_mem;
 extern const struct ckpt_kind ckpt_kind_signalfd;
 extern const struct ckpt_kind ckpt_kind_timerfd;
+extern const struct ckpt_kind ckpt_kind_unix;
 
 #endif

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * sock - what the socket kinds have in common: options, addresses, queues, diagnostics.
+ *
+ * Restoring an option has two moments.  Some must be there before a name is given or a connection
+ * made (SO_REUSEADDR, IPV6_V6ONLY ...): ckpt_sock_options_early.  All are put right when nothing
+ * else is going to happen to the socket: ckpt_sock_options_late.
+ */
+#ifndef CKPT_KINDS_SOCK_H
+#define CKPT_KINDS_SOCK_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "base/base.h"
+#include "ckpt/ckpt.h"
+
+struct ckpt_build;
+struct ckpt_dump;
+struct ckpt_file;
+struct Pb__InetAddr;
+struct Pb__SockCommon;
+struct Pb__SockMessage;
+
+/* SO_DOMAIN, SO_TYPE, SO_PROTOCOL of @fd; -1 where it is not a socket. */
+int ckpt_sock_get_int(int fd, int level, int name);
+
+/* ---- options (sock_options.c) --------------------------------------------------------------- */
+
+/* Fills @m (initialised) from @f; what it allocates ckpt_sock_common_fini frees. */
+int ckpt_sock_common_dump(struct ckpt_dump *d, const struct ckpt_file *f, struct Pb__SockCommon *m,
+	struct err *e);
+/* Frees what ckpt_sock_common_dump put into @m, not @m itself. */
+void ckpt_sock_common_fini(struct Pb__SockCommon *m);
+/* A new socket of the builder as @m says, close-on-exec. */
+int ckpt_sock_create(int domain, const struct Pb__SockCommon *m, struct err *e);
+int ckpt_sock_options_early(int fd, const struct Pb__SockCommon *m, struct err *e);
+/* Also the file's status flags, owner and mode. */
+int ckpt_sock_options_late(struct ckpt_build *b, int fd, const struct Pb__SockCommon *m,
+	struct err *e);
+/* Room for what is put into a queue before the late options set the socket's own sizes. */
+void ckpt_sock_widen(int fd);
+
+/* ---- addresses (sock_addr.c) ---------------------------------------------------------------- */
+
+union ckpt_sockaddr {
+	struct sockaddr any;
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+	struct sockaddr_storage space;
+};
+
+/* A new message (ckpt_sock_addr_free frees it), or NULL when memory is gone or @a is no address. */
+struct Pb__InetAddr *ckpt_sock_addr_pack(const union ckpt_sockaddr *a);
+void ckpt_sock_addr_free(struct Pb__InetAddr *m);
+/* The address for a socket of @domain; returns its length, or -EINVAL. */
+int ckpt_sock_addr_unpack(const struct Pb__InetAddr *m, int domain, union ckpt_sockaddr *ret,
+	struct err *e);
+/* The same address and port; an IPv4 address and its form in IPv6 are the same. */
+bool ckpt_sock_addr_equal(const union ckpt_sockaddr *a, const union ckpt_sockaddr *b);
+/* "127.0.0.1:80" or "[::1]:80" */
+const char *ckpt_sock_addr_text(const union ckpt_sockaddr *a, char *buf, size_t size);
+
+/* ---- queues (sock_queue.c) ------------------------------------------------------------------ */
+
+/* One message, or in a stream a run of bytes; valid during the call that gets it. */
+struct ckpt_sock_message {
+	const uint8_t *data;
+	size_t len;
+	int *fds; /* closed afterwards, unless replaced by -1 */
+	size_t n_fds;
+	bool has_cred; /* with cred: as the calling process sees the numbers */
+	struct ucred cred;
+	const struct sockaddr *from;
+	socklen_t from_len;
+};
+typedef int (*ckpt_sock_each)(void *ctx, struct ckpt_sock_message *m, struct err *e);
+
+/*
+ * Shows everything that waits in the queue of @fd (not TCP), oldest first, and leaves it there.
+ * Nobody may use the socket meanwhile; its options are put back.  In a stream, the bytes that
+ * descriptors came with are a message of their own.
+ */
+int ckpt_sock_peek(int fd, ckpt_sock_each each, void *ctx, struct err *e);
+
+/* ---- queues as records (sock_record.c) ------------------------------------------------------ */
+
+/*
+ * The queue of @fd as messages: descriptors in flight taken up as files of the dump, numbers of
+ * processes and users the session's own.  Freed with ckpt_sock_queue_free.
+ */
+int ckpt_sock_queue_dump(struct ckpt_dump *d, int fd, struct Pb__SockMessage ***ret,
+	size_t *ret_n, struct err *e);
+void ckpt_sock_queue_free(struct Pb__SockMessage **messages, size_t n);
+/* Users and groups of the host as the session sees them. */
+uint32_t ckpt_sock_uid(const struct ckpt_dump *d, uid_t uid);
+uint32_t ckpt_sock_gid(const struct ckpt_dump *d, gid_t gid);
+/* Bytes in all of them. */
+size_t ckpt_sock_queue_bytes(struct Pb__SockMessage *const *messages, size_t n);
+
+/* ---- diagnostics (sock_diag.c) -------------------------------------------------------------- */
+
+/* One socket of the session's network, as sock_diag(7) tells. */
+struct ckpt_inet_diag {
+	uint32_t ino; /* 0: no process has it (yet, or any more) */
+	uint8_t state; /* TCP_* */
+	int domain;
+	union ckpt_sockaddr local, remote;
+	uint32_t rqueue, wqueue;
+	uint8_t shutdown;
+};
+
+#define CKPT_MAX_UNIX_PENDING 4096
+struct ckpt_unix_diag {
+	uint32_t ino;
+	uint8_t type, state;
+	bool has_peer;
+	uint32_t peer; /* inode number; 0 with has_peer: no process has it (yet, or any more) */
+	uint8_t shutdown;
+	bool has_node;
+	uint32_t node_ino, node_dev; /* of a path's node */
+	uint32_t backlog, queued; /* of a listening one */
+	uint32_t pending_at, n_pending; /* of a listening one: in the list's pending */
+};
+
+/* Arrays in one block each, freed with free(). */
+struct ckpt_inet_diag_list {
+	size_t n;
+	struct ckpt_inet_diag entries[];
+};
+struct ckpt_unix_diag_list {
+	size_t n, n_pending;
+	struct ckpt_unix_diag *entries;
+	uint32_t *pending; /* inode numbers of connecting sockets, 0: gone */
+};
+
+/* All sockets of @protocol (IPPROTO_TCP, ...), both domains. */
+int ckpt_sock_diag_inet(const struct ckpt_world *w, int protocol, struct ckpt_inet_diag_list **ret,
+	struct err *e);
+/* All unix sockets. */
+int ckpt_sock_diag_unix(const struct ckpt_world *w, struct ckpt_unix_diag_list **ret,
+	struct err *e);
+/* A routing socket in the session's network, for other questions.  Returns the descriptor. */
+int ckpt_sock_netlink(const struct ckpt_world *w, int protocol, struct err *e);
+
+#endif

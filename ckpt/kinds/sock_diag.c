@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Who is connected to whom: asked by sock_diag(7) through a netlink socket that a helper makes
+ * inside the session's network namespace.  A netlink socket belongs to the namespace it was made
+ * in, whoever uses it, so one descriptor is all that has to come out.
+ */
+#include <errno.h>
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
+#include <linux/unix_diag.h>
+#include <string.h>
+
+#include "ckpt/enter.h"
+#include "ckpt/kinds/sock.h"
+
+#define MAX_SOCKETS 1000000
+
+static int open_inside(int sock, void *ctx, struct err *e)
+{
+	int protocol = *(const int *)ctx;
+	_cleanup_close_ int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, protocol);
+
+	if (fd < 0)
+		return err_errno(e, -errno, "netlink socket");
+	return io_send_fds(sock, "", 1, &fd, 1);
+}
+
+int ckpt_sock_netlink(const struct ckpt_world *w, int protocol, struct err *e)
+{
+	int fd;
+
+	if (w->ns_net < 0) {
+		fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, protocol);
+		return fd < 0 ? err_errno(e, -errno, "netlink socket") : fd;
+	}
+	return ckpt_enter_fd(w, CLONE_NEWNET, open_inside, &protocol, e);
+}
+
+/* Called for each answer to a dump request. */
+typedef int (*each_fn)(void *ctx, const struct nlmsghdr *h);
+
+static int walk(const struct nlmsghdr *h, size_t n, each_fn each, void *ctx)
+{
+	for (; NLMSG_OK(h, n); h = NLMSG_NEXT(h, n)) {
+		const struct nlmsgerr *fault = NLMSG_DATA(h);
+		int r;
+
+		if (h->nlmsg_type == NLMSG_DONE)
+			return 1;
+		if (h->nlmsg_type == NLMSG_ERROR)
+			return fault->error ? fault->error : 1;
+		r = each(ctx, h);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int ask(int fd, const void *request, size_t len, each_fn each, void *ctx)
+{
+	struct nlmsghdr h = {
+		.nlmsg_len = (uint32_t)(sizeof(h) + len),
+		.nlmsg_type = SOCK_DIAG_BY_FAMILY,
+		.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP,
+	};
+	struct iovec iov[] = {{&h, sizeof(h)}, {(void *)request, len}};
+	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = 2};
+	_cleanup_free_ char *answer = malloc(1 << 16);
+
+	if (!answer)
+		return -ENOMEM;
+	if (sendmsg(fd, &msg, 0) < 0)
+		return -errno;
+	for (;;) {
+		ssize_t n = recv(fd, answer, 1 << 16, 0);
+		int r;
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EPROTO;
+		r = walk((const void *)answer, (size_t)n, each, ctx);
+		if (r)
+			return r < 0 ? r : 0;
+	}
+}
+
+/* ---- TCP and UDP ---------------------------------------------------------------------------- */
+
+struct inet_list {
+	struct buf entries; /* struct ckpt_inet_diag */
+};
+
+static void take_address(union ckpt_sockaddr *a, int domain, const __be32 ip[4], __be16 port,
+	uint32_t scope)
+{
+	memset(a, 0, sizeof(*a));
+	if (domain == AF_INET) {
+		a->in.sin_family = AF_INET;
+		a->in.sin_port = port;
+		memcpy(&a->in.sin_addr, ip, 4);
+	} else {
+		a->in6.sin6_family = AF_INET6;
+		a->in6.sin6_port = port;
+		a->in6.sin6_scope_id = scope;
+		memcpy(&a->in6.sin6_addr, ip, 16);
+	}
+}
+
+static int each_inet(void *ctx, const struct nlmsghdr *h)
+{
+	struct inet_list *list = ctx;
+	const struct inet_diag_msg *m = NLMSG_DATA(h);
+	struct ckpt_inet_diag d = {0};
+	size_t left;
+
+	if (h->nlmsg_len < NLMSG_LENGTH(sizeof(*m)))
+		return -EPROTO;
+	d.ino = m->idiag_inode;
+	d.state = m->idiag_state;
+	d.domain = m->idiag_family;
+	d.rqueue = m->idiag_rqueue;
+	d.wqueue = m->idiag_wqueue;
+	take_address(&d.local, d.domain, m->id.idiag_src, m->id.idiag_sport, 0);
+	take_address(&d.remote, d.domain, m->id.idiag_dst, m->id.idiag_dport, 0);
+	left = h->nlmsg_len - NLMSG_LENGTH(sizeof(*m));
+	for (const struct nlattr *a = (const void *)(m + 1);
+		left >= sizeof(*a) && a->nla_len >= sizeof(*a) && a->nla_len <= left;) {
+		size_t step = NLA_ALIGN(a->nla_len);
+
+		if (a->nla_type == INET_DIAG_SHUTDOWN)
+			d.shutdown = *(const uint8_t *)(a + 1);
+		if (step > left)
+			break;
+		left -= step;
+		a = (const void *)((const char *)a + step);
+	}
+	buf_put(&list->entries, &d, sizeof(d));
+	return list->entries.len / sizeof(d) > MAX_SOCKETS ? -E2BIG : buf_error(&list->entries);
+}
+
+int ckpt_sock_diag_inet(const struct ckpt_world *w, int protocol, struct ckpt_inet_diag_list **ret,
+	struct err *e)
+{
+	struct inet_diag_req_v2 q = {
+		.sdiag_protocol = (uint8_t)protocol,
+		.idiag_ext = 1 << (INET_DIAG_SHUTDOWN - 1),
+		.idiag_states = ~0u,
+	};
+	struct inet_list list = {0};
+	struct ckpt_inet_diag_list *block;
+	int r = 0;
+	_cleanup_close_ int fd = ckpt_sock_netlink(w, NETLINK_SOCK_DIAG, e);
+
+	if (fd < 0)
+		return fd;
+	/* The list's own head comes first: the block is one. */
+	buf_put(&list.entries, &(struct ckpt_inet_diag_list){0}, sizeof(*block));
+	for (size_t i = 0; i < 2 && r >= 0; i++) {
+		q.sdiag_family = i ? AF_INET6 : AF_INET;
+		r = ask(fd, &q, sizeof(q), each_inet, &list);
+		if (r == -ENOENT) /* no such protocol here */
+			r = 0;
+	}
+	if (r < 0) {
+		buf_fini(&list.entries);
+		return err_errno(e, r, "cannot list the session's sockets");
+	}
+	block = (void *)list.entries.data;
+	block->n = (list.entries.len - sizeof(*block)) / sizeof(block->entries[0]);
+	*ret = block;
+	return 0;
+}
+
+/* ---- unix ----------------------------------------------------------------------------------- */
+
+struct unix_list {
+	struct buf entries; /* struct ckpt_unix_diag */
+	struct buf pending; /* uint32_t */
+};
+
+static void take_unix(struct unix_list *list, struct ckpt_unix_diag *d, const struct nlattr *a)
+{
+	const void *data = a + 1;
+	size_t len = a->nla_len - sizeof(*a);
+
+	if (a->nla_type == UNIX_DIAG_PEER && len >= sizeof(uint32_t)) {
+		d->has_peer = true;
+		memcpy(&d->peer, data, sizeof(d->peer));
+	} else if (a->nla_type == UNIX_DIAG_SHUTDOWN && len >= 1) {
+		d->shutdown = *(const uint8_t *)data;
+	} else if (a->nla_type == UNIX_DIAG_VFS && len >= sizeof(struct unix_diag_vfs)) {
+		const struct unix_diag_vfs *v = data;
+
+		d->has_node = true;
+		d->node_ino = v->udiag_vfs_ino;
+		d->node_dev = v->udiag_vfs_dev;
+	} else if (a->nla_type == UNIX_DIAG_RQLEN && len >= sizeof(struct unix_diag_rqlen)) {
+		const struct unix_diag_rqlen *q = data;
+
+		d->queued = q->udiag_rqueue;
+		d->backlog = q->udiag_wqueue;
+	} else if (a->nla_type == UNIX_DIAG_ICONS) {
+		d->pending_at = (uint32_t)(list->pending.len / sizeof(uint32_t));
+		d->n_pending = (uint32_t)(len / sizeof(uint32_t));
+		buf_put(&list->pending, data, d->n_pending * sizeof(uint32_t));
+	}
+}
+
+static int each_unix(void *ctx, const struct nlmsghdr *h)
+{
+	struct unix_list *list = ctx;
+	const struct unix_diag_msg *m = NLMSG_DATA(h);
+	struct ckpt_unix_diag d = {0};
+	size_t left;
+
+	if (h->nlmsg_len < NLMSG_LENGTH(sizeof(*m)))
+		return -EPROTO;
+	d.ino = m->udiag_ino;
+	d.type = m->udiag_type;
+	d.state = m->udiag_state;
+	left = h->nlmsg_len - NLMSG_LENGTH(sizeof(*m));
+	for (const struct nlattr *a = (const void *)(m + 1);
+		left >= sizeof(*a) && a->nla_len >= sizeof(*a) && a->nla_len <= left;) {
+		size_t step = NLA_ALIGN(a->nla_len);
+
+		take_unix(list, &d, a);
+		if (step > left)
+			break;
+		left -= step;
+		a = (const void *)((const char *)a + step);
+	}
+	buf_put(&list->entries, &d, sizeof(d));
+	if (list->entries.len / sizeof(d) > MAX_SOCKETS)
+		return -E2BIG;
+	return buf_error(&list->entries) < 0 ? -ENOMEM : buf_error(&list->pending);
+}
+
+int ckpt_sock_diag_unix(const struct ckpt_world *w, struct ckpt_unix_diag_list **ret,
+	struct err *e)
+{
+	const struct unix_diag_req q = {
+		.sdiag_family = AF_UNIX,
+		.udiag_states = ~0u,
+		.udiag_show = UDIAG_SHOW_PEER | UDIAG_SHOW_VFS | UDIAG_SHOW_ICONS |
+			UDIAG_SHOW_RQLEN,
+	};
+	struct unix_list list = {0};
+	struct ckpt_unix_diag_list *block = NULL;
+	int r;
+	_cleanup_close_ int fd = ckpt_sock_netlink(w, NETLINK_SOCK_DIAG, e);
+
+	if (fd < 0)
+		return fd;
+	r = ask(fd, &q, sizeof(q), each_unix, &list);
+	if (r < 0) {
+		err_errno(e, r, "cannot list the session's unix sockets");
+		if (r == -ENOENT)
+			err_set(e, ERR_HOST, r, "this kernel has no UNIX_DIAG");
+		goto out;
+	}
+	block = malloc(sizeof(*block) + list.entries.len + list.pending.len);
+	if (!block) {
+		r = err_errno(e, -ENOMEM, "list of unix sockets");
+		goto out;
+	}
+	block->entries = (void *)(block + 1);
+	block->pending = (void *)((char *)(block + 1) + list.entries.len);
+	block->n = list.entries.len / sizeof(struct ckpt_unix_diag);
+	block->n_pending = list.pending.len / sizeof(uint32_t);
+	if (list.entries.len)
+		memcpy(block->entries, list.entries.data, list.entries.len);
+	if (list.pending.len)
+		memcpy(block->pending, list.pending.data, list.pending.len);
+	*ret = block;
+out:
+	buf_fini(&list.entries);
+	buf_fini(&list.pending);
+	return r;
+}

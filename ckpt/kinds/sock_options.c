@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Options of sockets, as a table: which there are, for whom, and when they are set again.
+ *
+ * Every option is asked for; one that the socket or the kernel does not know is left out.  When
+ * restoring, a value is set only where the new socket has another one: what was never touched
+ * need not be possible to set.  socket(7), ip(7), ipv6(7), tcp(7), udp(7), netlink(7), and the
+ * uapi headers for the numbers younger than libc's.
+ */
+#include "ckpt/kinds/sock.h"
+
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/netlink.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "ckpt/kinds/common.h"
+#include "proto/sockets.pb-c.h"
+
+#define MAX_VALUE 64
+
+enum {
+	EARLY = 1, /* before a name, a connection or a backlog */
+	SIZE = 2,  /* a buffer: told doubled, limited by the host, set by size() */
+	SOFT = 4,  /* the host may refuse it */
+	ASKED = 8, /* set by the kind itself: dumped only */
+};
+
+struct option_row {
+	int domain, type, protocol; /* 0: any */
+	int level, name;
+	unsigned how;
+	uint8_t size;
+};
+
+/* Not in the headers of Debian 12; include/uapi/asm-generic/socket.h, linux/in.h, linux/in6.h. */
+enum {
+	PASS_RIGHTS = 83,
+	PASS_PIDFD = 76,
+	BUF_LOCK = 72,
+	RCV_MARK = 75,
+	IP_LOCAL_PORTS = 51,
+	UDP_GRO_ = 104,
+	UDP_SEGMENT_ = 103,
+	TCP_TX_DELAY_ = 37,
+};
+
+#define ANY 0, 0, 0
+static const struct option_row rows[] = {
+	{ANY, SOL_SOCKET, SO_REUSEADDR, EARLY, 4},
+	{ANY, SOL_SOCKET, SO_REUSEPORT, EARLY, 4},
+	{ANY, SOL_SOCKET, SO_BINDTODEVICE, EARLY, 16},
+	{ANY, SOL_SOCKET, SO_MARK, EARLY, 4},
+	{ANY, SOL_SOCKET, SO_BROADCAST, EARLY, 4},
+	{ANY, SOL_SOCKET, SO_DONTROUTE, 0, 4},
+	{ANY, SOL_SOCKET, SO_KEEPALIVE, 0, 4},
+	{ANY, SOL_SOCKET, SO_OOBINLINE, 0, 4},
+	{ANY, SOL_SOCKET, SO_LINGER, 0, 8},
+	{ANY, SOL_SOCKET, SO_PRIORITY, SOFT, 4},
+	{ANY, SOL_SOCKET, SO_RCVLOWAT, 0, 4},
+	{ANY, SOL_SOCKET, SO_RCVTIMEO_NEW, 0, 16},
+	{ANY, SOL_SOCKET, SO_SNDTIMEO_NEW, 0, 16},
+	{ANY, SOL_SOCKET, SO_TIMESTAMP_OLD, 0, 4},
+	{ANY, SOL_SOCKET, SO_TIMESTAMPNS_OLD, 0, 4},
+	{ANY, SOL_SOCKET, SO_TIMESTAMP_NEW, 0, 4},
+	{ANY, SOL_SOCKET, SO_TIMESTAMPNS_NEW, 0, 4},
+	{ANY, SOL_SOCKET, SO_TIMESTAMPING_OLD, SOFT, 4},
+	{ANY, SOL_SOCKET, SO_RXQ_OVFL, 0, 4},
+	{ANY, SOL_SOCKET, SO_PEEK_OFF, 0, 4},
+	{ANY, SOL_SOCKET, SO_MAX_PACING_RATE, SOFT, 8},
+	{ANY, SOL_SOCKET, SO_ZEROCOPY, 0, 4},
+	{ANY, SOL_SOCKET, RCV_MARK, SOFT, 4},
+	{AF_UNIX, 0, 0, SOL_SOCKET, SO_PASSCRED, 0, 4},
+	{AF_UNIX, 0, 0, SOL_SOCKET, SO_PASSSEC, 0, 4},
+	{AF_UNIX, 0, 0, SOL_SOCKET, PASS_PIDFD, 0, 4},
+	{AF_UNIX, 0, 0, SOL_SOCKET, PASS_RIGHTS, 0, 4},
+	{AF_NETLINK, 0, 0, SOL_SOCKET, SO_PASSCRED, 0, 4},
+	/* The sizes, and after them which of them the user had chosen. */
+	{ANY, SOL_SOCKET, SO_SNDBUF, SIZE | SOFT, 4},
+	{ANY, SOL_SOCKET, SO_RCVBUF, SIZE | SOFT, 4},
+	{ANY, SOL_SOCKET, BUF_LOCK, SOFT, 4},
+
+	{AF_INET, 0, 0, IPPROTO_IP, IP_FREEBIND, EARLY, 4},
+	{AF_INET, 0, 0, IPPROTO_IP, IP_TRANSPARENT, EARLY, 4},
+	{AF_INET, 0, 0, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 0, 4},
+	{AF_INET, 0, 0, IPPROTO_IP, IP_LOCAL_PORTS, 0, 4},
+	{AF_INET, 0, 0, IPPROTO_IP, IP_TOS, 0, 4},
+	{AF_INET, 0, 0, IPPROTO_IP, IP_TTL, 0, 4},
+	{AF_INET, 0, 0, IPPROTO_IP, IP_MINTTL, 0, 4},
+	{AF_INET, 0, 0, IPPROTO_IP, IP_MTU_DISCOVER, 0, 4},
+	{AF_INET, 0, 0, IPPROTO_IP, IP_PKTINFO, 0, 4},
+	{AF_INET, 0, 0, IPPROTO_IP, IP_RECVERR, 0, 4},
+	{AF_INET, 0, 0, IPPROTO_IP, IP_RECVTTL, 0, 4},
+	{AF_INET, 0, 0, IPPROTO_IP, IP_RECVTOS, 0, 4},
+	{AF_INET, 0, 0, IPPROTO_IP, IP_RECVOPTS, 0, 4},
+	{AF_INET, 0, 0, IPPROTO_IP, IP_RETOPTS, 0, 4},
+	{AF_INET, 0, 0, IPPROTO_IP, IP_RECVORIGDSTADDR, 0, 4},
+	{AF_INET, 0, 0, IPPROTO_IP, IP_MULTICAST_TTL, 0, 4},
+	{AF_INET, 0, 0, IPPROTO_IP, IP_MULTICAST_LOOP, 0, 4},
+	{AF_INET, 0, 0, IPPROTO_IP, IP_MULTICAST_ALL, 0, 4},
+	{AF_INET, 0, 0, IPPROTO_IP, IP_MULTICAST_IF, 0, 4},
+	{AF_INET, 0, 0, IPPROTO_IP, IP_UNICAST_IF, 0, 4},
+
+	{AF_INET6, 0, 0, IPPROTO_IPV6, IPV6_V6ONLY, EARLY, 4},
+	{AF_INET6, 0, 0, IPPROTO_IPV6, IPV6_FREEBIND, EARLY, 4},
+	{AF_INET6, 0, 0, IPPROTO_IPV6, IPV6_TRANSPARENT, EARLY, 4},
+	{AF_INET6, 0, 0, IPPROTO_IPV6, IPV6_UNICAST_HOPS, 0, 4},
+	{AF_INET6, 0, 0, IPPROTO_IPV6, IPV6_MULTICAST_HOPS, 0, 4},
+	{AF_INET6, 0, 0, IPPROTO_IPV6, IPV6_MULTICAST_LOOP, 0, 4},
+	{AF_INET6, 0, 0, IPPROTO_IPV6, IPV6_MULTICAST_IF, 0, 4},
+	{AF_INET6, 0, 0, IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0, 4},
+	{AF_INET6, 0, 0, IPPROTO_IPV6, IPV6_MTU_DISCOVER, 0, 4},
+	{AF_INET6, 0, 0, IPPROTO_IPV6, IPV6_RECVERR, 0, 4},
+	{AF_INET6, 0, 0, IPPROTO_IPV6, IPV6_RECVPKTINFO, 0, 4},
+	{AF_INET6, 0, 0, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 0, 4},
+	{AF_INET6, 0, 0, IPPROTO_IPV6, IPV6_RECVTCLASS, 0, 4},
+	{AF_INET6, 0, 0, IPPROTO_IPV6, IPV6_RECVORIGDSTADDR, 0, 4},
+	{AF_INET6, 0, 0, IPPROTO_IPV6, IPV6_TCLASS, 0, 4},
+	{AF_INET6, 0, 0, IPPROTO_IPV6, IPV6_DONTFRAG, 0, 4},
+	{AF_INET6, 0, 0, IPPROTO_IPV6, IPV6_UNICAST_IF, 0, 4},
+	{AF_INET6, 0, 0, IPPROTO_IPV6, IPV6_ADDR_PREFERENCES, SOFT, 4},
+	{AF_INET6, 0, 0, IPPROTO_IPV6, IPV6_AUTOFLOWLABEL, SOFT, 4},
+
+	{0, SOCK_STREAM, IPPROTO_TCP, IPPROTO_TCP, TCP_MAXSEG, ASKED, 4},
+	{0, SOCK_STREAM, IPPROTO_TCP, IPPROTO_TCP, TCP_CONGESTION, EARLY | SOFT, 16},
+	{0, SOCK_STREAM, IPPROTO_TCP, IPPROTO_TCP, TCP_DEFER_ACCEPT, EARLY, 4},
+	{0, SOCK_STREAM, IPPROTO_TCP, IPPROTO_TCP, TCP_SAVE_SYN, EARLY, 4},
+	{0, SOCK_STREAM, IPPROTO_TCP, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, ASKED, 4},
+	{0, SOCK_STREAM, IPPROTO_TCP, IPPROTO_TCP, TCP_NODELAY, 0, 4},
+	{0, SOCK_STREAM, IPPROTO_TCP, IPPROTO_TCP, TCP_CORK, 0, 4},
+	{0, SOCK_STREAM, IPPROTO_TCP, IPPROTO_TCP, TCP_KEEPIDLE, 0, 4},
+	{0, SOCK_STREAM, IPPROTO_TCP, IPPROTO_TCP, TCP_KEEPINTVL, 0, 4},
+	{0, SOCK_STREAM, IPPROTO_TCP, IPPROTO_TCP, TCP_KEEPCNT, 0, 4},
+	{0, SOCK_STREAM, IPPROTO_TCP, IPPROTO_TCP, TCP_SYNCNT, 0, 4},
+	{0, SOCK_STREAM, IPPROTO_TCP, IPPROTO_TCP, TCP_LINGER2, SOFT, 4},
+	{0, SOCK_STREAM, IPPROTO_TCP, IPPROTO_TCP, TCP_USER_TIMEOUT, 0, 4},
+	{0, SOCK_STREAM, IPPROTO_TCP, IPPROTO_TCP, TCP_NOTSENT_LOWAT, 0, 4},
+	{0, SOCK_STREAM, IPPROTO_TCP, IPPROTO_TCP, TCP_THIN_LINEAR_TIMEOUTS, 0, 4},
+	{0, SOCK_STREAM, IPPROTO_TCP, IPPROTO_TCP, TCP_INQ, 0, 4},
+	{0, SOCK_STREAM, IPPROTO_TCP, IPPROTO_TCP, TCP_TX_DELAY_, SOFT, 4},
+
+	{0, SOCK_DGRAM, IPPROTO_UDP, IPPROTO_UDP, 1 /* UDP_CORK */, 0, 4},
+	{0, SOCK_DGRAM, IPPROTO_UDP, IPPROTO_UDP, 101 /* UDP_NO_CHECK6_TX */, 0, 4},
+	{0, SOCK_DGRAM, IPPROTO_UDP, IPPROTO_UDP, 102 /* UDP_NO_CHECK6_RX */, 0, 4},
+	{0, SOCK_DGRAM, IPPROTO_UDP, IPPROTO_UDP, UDP_SEGMENT_, 0, 4},
+	{0, SOCK_DGRAM, IPPROTO_UDP, IPPROTO_UDP, UDP_GRO_, 0, 4},
+	{0, SOCK_DGRAM, IPPROTO_UDPLITE, IPPROTO_UDPLITE, 10 /* UDPLITE_SEND_CSCOV */, 0, 4},
+	{0, SOCK_DGRAM, IPPROTO_UDPLITE, IPPROTO_UDPLITE, 11 /* UDPLITE_RECV_CSCOV */, 0, 4},
+
+	{AF_NETLINK, 0, 0, SOL_NETLINK, NETLINK_PKTINFO, 0, 4},
+	{AF_NETLINK, 0, 0, SOL_NETLINK, NETLINK_BROADCAST_ERROR, 0, 4},
+	{AF_NETLINK, 0, 0, SOL_NETLINK, NETLINK_NO_ENOBUFS, 0, 4},
+	{AF_NETLINK, 0, 0, SOL_NETLINK, NETLINK_LISTEN_ALL_NSID, SOFT, 4},
+	{AF_NETLINK, 0, 0, SOL_NETLINK, NETLINK_CAP_ACK, 0, 4},
+	{AF_NETLINK, 0, 0, SOL_NETLINK, NETLINK_EXT_ACK, 0, 4},
+	{AF_NETLINK, 0, 0, SOL_NETLINK, NETLINK_GET_STRICT_CHK, 0, 4},
+};
+
+static bool concerns(const struct option_row *row, int domain, int type, int protocol)
+{
+	/* IPv6 sockets have those of IPv4 too, for mapped addresses. */
+	if (row->domain && row->domain != domain &&
+		!(row->domain == AF_INET && domain == AF_INET6))
+		return false;
+	return (!row->type || row->type == type) && (!row->protocol || row->protocol == protocol);
+}
+
+/* The length of the value, or a negative errno where there is no such option. */
+static int get(int fd, const struct option_row *row, uint8_t value[MAX_VALUE])
+{
+	socklen_t len = row->size;
+
+	memset(value, 0, MAX_VALUE);
+	if (getsockopt(fd, row->level, row->name, value, &len) < 0)
+		return -errno;
+	return len <= row->size ? (int)len : -EPROTO;
+}
+
+static int add(Pb__SockCommon *m, const struct option_row *row, const uint8_t *value, size_t len)
+{
+	Pb__SockOption *o = malloc(sizeof(*o) + len);
+
+	if (!o)
+		return -ENOMEM;
+	pb__sock_option__init(o);
+	o->level = row->level;
+	o->name = row->name;
+	o->value.data = memcpy(o + 1, value, len);
+	o->value.len = len;
+	m->options[m->n_options++] = o;
+	return 0;
+}
+
+/* A classic filter's program; a count of instructions is what the kernel calls its length. */
+static int dump_filter(int fd, Pb__SockCommon *m, struct err *e)
+{
+	socklen_t n = 0;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_GET_FILTER, NULL, &n) < 0)
+		return errno == EACCES
+			? err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP,
+				  "a socket with an eBPF filter is not supported")
+			: 0;
+	if (!n)
+		return 0;
+	m->filter.data = calloc(n, sizeof(struct sock_filter));
+	if (!m->filter.data)
+		return err_errno(e, -ENOMEM, "socket filter");
+	if (getsockopt(fd, SOL_SOCKET, SO_GET_FILTER, m->filter.data, &n) < 0)
+		return err_errno(e, -errno, "cannot read the filter of a socket");
+	m->filter.len = n * sizeof(struct sock_filter);
+	return 0;
+}
+
+int ckpt_sock_common_dump(struct ckpt_dump *d, const struct ckpt_file *f, Pb__SockCommon *m,
+	struct err *e)
+{
+	int fd = f->fd;
+	int domain = ckpt_sock_get_int(fd, SOL_SOCKET, SO_DOMAIN);
+	uint8_t value[MAX_VALUE];
+	int r;
+
+	if (domain < 0)
+		return err_errno(e, -errno, "cannot look at a socket");
+	r = ckpt_common_dump(d, f, &m->file, e);
+	if (r < 0)
+		return r;
+	m->type = ckpt_sock_get_int(fd, SOL_SOCKET, SO_TYPE);
+	m->protocol = ckpt_sock_get_int(fd, SOL_SOCKET, SO_PROTOCOL);
+	m->mode = f->st.st_mode & 07777;
+	m->options = calloc(ARRAY_SIZE(rows), sizeof(*m->options));
+	if (!m->options)
+		return err_errno(e, -ENOMEM, "socket options");
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		int len;
+
+		if (!concerns(&rows[i], domain, m->type, m->protocol))
+			continue;
+		len = get(fd, &rows[i], value);
+		if (len > 0 && add(m, &rows[i], value, (size_t)len) < 0)
+			return err_errno(e, -ENOMEM, "socket options");
+	}
+	return dump_filter(fd, m, e);
+}
+
+void ckpt_sock_common_fini(Pb__SockCommon *m)
+{
+	for (size_t i = 0; i < m->n_options; i++)
+		free(m->options[i]);
+	free(m->options);
+	free(m->filter.data);
+	ckpt_common_free(m->file);
+}
+
+int ckpt_sock_create(int domain, const Pb__SockCommon *m, struct err *e)
+{
+	int fd = socket(domain, m->type | SOCK_CLOEXEC, m->protocol);
+
+	if (fd < 0)
+		return err_errno(e, -errno, "socket(%d, %d, %d)", domain, m->type, m->protocol);
+	return fd;
+}
+
+/* Sizes are told doubled; what the host's limit cuts off is not worth failing for. */
+static int set(int fd, const struct option_row *row, const Pb__SockOption *o, struct err *e)
+{
+	const void *value = o->value.data;
+	int half;
+
+	if (row->how & SIZE) {
+		memcpy(&half, value, sizeof(half));
+		half /= 2;
+		value = &half;
+	}
+	if (setsockopt(fd, row->level, row->name, value, (socklen_t)o->value.len) < 0 &&
+		!(row->how & SOFT))
+		return err_errno(e, -errno, "cannot set socket option %d of level %d", row->name,
+			row->level);
+	return 0;
+}
+
+static const Pb__SockOption *wanted(const Pb__SockCommon *m, const struct option_row *row)
+{
+	for (size_t i = 0; i < m->n_options; i++) {
+		const Pb__SockOption *o = m->options[i];
+
+		if (o->level == row->level && o->name == row->name)
+			return o;
+	}
+	return NULL;
+}
+
+static int set_all(int fd, const Pb__SockCommon *m, unsigned mask, unsigned how, struct err *e)
+{
+	int domain = ckpt_sock_get_int(fd, SOL_SOCKET, SO_DOMAIN);
+	uint8_t now[MAX_VALUE];
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const struct option_row *row = &rows[i];
+		const Pb__SockOption *o = wanted(m, row);
+		int len, r;
+
+		if (!o || (row->how & mask) != how ||
+			!concerns(row, domain, m->type, m->protocol))
+			continue;
+		len = get(fd, row, now);
+		if ((size_t)len == o->value.len && !memcmp(now, o->value.data, o->value.len))
+			continue;
+		if (o->value.len > row->size || ((row->how & SIZE) && o->value.len != sizeof(int)))
+			return err_set(e, ERR_IMAGE, -EBADMSG, "bad value of a socket option");
+		r = set(fd, row, o, e);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int ckpt_sock_options_early(int fd, const Pb__SockCommon *m, struct err *e)
+{
+	return set_all(fd, m, EARLY | ASKED, EARLY, e);
+}
+
+int ckpt_sock_options_late(struct ckpt_build *b, int fd, const Pb__SockCommon *m, struct err *e)
+{
+	int r = set_all(fd, m, ASKED, 0, e);
+
+	if (r < 0)
+		return r;
+	if (m->filter.len) {
+		struct sock_fprog p = {
+			.len = (unsigned short)(m->filter.len / sizeof(struct sock_filter)),
+			.filter = (void *)m->filter.data,
+		};
+
+		if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &p, sizeof(p)) < 0)
+			return err_errno(e, -errno, "cannot set the filter of a socket");
+	}
+	if (fchmod(fd, m->mode & 07777) < 0)
+		return err_errno(e, -errno, "cannot set the mode of a socket");
+	return ckpt_common_restore(b, fd, m->file, e);
+}
+
+void ckpt_sock_widen(int fd)
+{
+	int size = 1 << 30;
+
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Looking at queues, and asking who is connected to whom. */
+#include <arpa/inet.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "ckpt/enter.h"
+#include "ckpt/kinds/sock.h"
+
+#define MAX_SEEN 8
+
+struct seen {
+	size_t n, fds[MAX_SEEN], len[MAX_SEEN];
+	char data[MAX_SEEN][16];
+	pid_t pid[MAX_SEEN];
+};
+
+static int see(void *ctx, struct ckpt_sock_message *m, struct err *e)
+{
+	struct seen *s = ctx;
+
+	assert_true(s->n < MAX_SEEN);
+	s->fds[s->n] = m->n_fds;
+	s->len[s->n] = m->len;
+	s->pid[s->n] = m->has_cred ? m->cred.pid : 0;
+	memcpy(s->data[s->n++], m->data, MIN(m->len, (size_t)15));
+	return 0;
+}
+
+static void test_stream(void **state)
+{
+	struct seen s = {0};
+	struct err err = {0};
+	char back[32];
+	int sv[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sv), 0);
+	assert_int_equal(io_write_full(sv[0], "abc", 3), 0);
+	assert_int_equal(io_send_fds(sv[0], "def", 3, sv, 2), 0);
+	assert_int_equal(io_write_full(sv[0], "ghi", 3), 0);
+	for (int round = 0; round < 2; round++) {
+		memset(&s, 0, sizeof(s));
+		assert_int_equal(ckpt_sock_peek(sv[1], see, &s, &err), 0);
+		assert_int_equal(s.n, 3);
+		assert_string_equal(s.data[0], "abc");
+		assert_string_equal(s.data[1], "def");
+		assert_string_equal(s.data[2], "ghi");
+		assert_int_equal(s.fds[0], 0);
+		assert_int_equal(s.fds[1], 2);
+		assert_int_equal(s.fds[2], 0);
+	}
+	assert_int_equal(ckpt_sock_get_int(sv[1], SOL_SOCKET, SO_PEEK_OFF), -1);
+	assert_int_equal(ckpt_sock_get_int(sv[1], SOL_SOCKET, SO_PASSCRED), 0);
+	assert_int_equal(read(sv[1], back, sizeof(back)), 6);
+	close(sv[0]);
+	close(sv[1]);
+}
+
+static void test_datagrams(void **state)
+{
+	struct seen s = {0};
+	struct err err = {0};
+	int sv[2], one = 1;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv), 0);
+	assert_int_equal(setsockopt(sv[1], SOL_SOCKET, SO_PASSCRED, &one, sizeof(one)), 0);
+	assert_int_equal(send(sv[0], "one", 3, 0), 3);
+	assert_int_equal(send(sv[0], "", 0, 0), 0);
+	assert_int_equal(send(sv[0], "three", 5, 0), 5);
+	close(sv[0]);
+	assert_int_equal(ckpt_sock_peek(sv[1], see, &s, &err), 0);
+	assert_int_equal(s.n, 3);
+	assert_int_equal(s.len[1], 0);
+	assert_string_equal(s.data[2], "three");
+	assert_int_equal(s.pid[0], getpid());
+	close(sv[1]);
+}
+
+static const struct ckpt_world here = {
+	.ns_user = -1, .ns_pid = -1, .ns_mnt = -1, .ns_net = -1, .ns_ipc = -1, .ns_uts = -1,
+	.ns_time = -1,
+};
+
+static void test_diag(void **state)
+{
+	struct ckpt_unix_diag_list *list;
+	struct err err = {0};
+	struct stat a, b;
+	bool found = false;
+	int sv[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sv), 0);
+	fstat(sv[0], &a);
+	fstat(sv[1], &b);
+	if (ckpt_sock_diag_unix(&here, &list, &err) < 0)
+		skip();
+	for (size_t i = 0; i < list->n; i++)
+		found |= list->entries[i].ino == a.st_ino && list->entries[i].peer == b.st_ino;
+	assert_true(found);
+	free(list);
+	close(sv[0]);
+	close(sv[1]);
+}
+
+static int answer(int sock, void *ctx, struct err *e)
+{
+	if (*(int *)ctx)
+		return err_set(e, ERR_HOST, -ENOSYS, "not today");
+	return io_write_full(sock, "hello", 5);
+}
+
+static void test_enter(void **state)
+{
+	_cleanup_buf_ struct buf b = BUF_INIT;
+	struct err err = {0};
+	int fail = 0;
+
+	assert_int_equal(ckpt_enter_read(&here, 0, answer, &fail, 100, &b, &err), 0);
+	assert_string_equal(buf_cstr(&b), "hello");
+	fail = 1;
+	assert_int_equal(ckpt_enter_read(&here, 0, answer, &fail, 100, &b, &err), -ENOSYS);
+	assert_int_equal(err.class, ERR_HOST);
+	assert_string_equal(err.msg, "not today");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_stream),
+		cmocka_unit_test(test_datagrams),
+		cmocka_unit_test(test_diag),
+		cmocka_unit_test(test_enter),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Unix sockets, from the kernel into records; unix_build.c is the way back.
+ *
+ * A descriptor tells its own name and options, but neither its peer nor its backlog: those come
+ * from UNIX_DIAG, asked once for the whole session (sock_diag.c), and are tied together by inode
+ * numbers, since a socket is exactly one open file.  Where the node of a bound path is now - it
+ * may have been renamed or deleted, and the name may be relative to a directory nobody remembers -
+ * tells SIOCUNIXFILE, which the owner of the network namespace may ask.
+ *
+ * Unread bytes and the descriptors among them are peeked at.  A descriptor in flight may be one
+ * that no table holds: it is taken up with ckpt_file_add, by the check, so that it gets a record
+ * like every other.
+ *
+ * What the kernel shows nobody makes the session unfreezable, by name: data sent over a
+ * connection that has not been accepted yet, and an urgent byte.
+ */
+#include "ckpt/kinds/unix.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/sockios.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/un.h>
+
+#include "ckpt/enter.h"
+#include "ckpt/kinds/kinds.h"
+#include "ckpt/kinds/sock.h"
+#include "ckpt/survey.h"
+#include "proto/sockets.pb-c.h"
+
+#define IOCTL_UNIXFILE (SIOCPROTOPRIVATE + 0) /* SIOCUNIXFILE of linux/un.h */
+
+static bool claim(const struct ckpt_file *f)
+{
+	return S_ISSOCK(f->st.st_mode) && f->fd >= 0 &&
+		ckpt_sock_get_int(f->fd, SOL_SOCKET, SO_DOMAIN) == AF_UNIX;
+}
+
+/* The session's unix sockets, listed on first use. */
+static int list_of(struct ckpt_dump *d, struct ckpt_unix_diag_list **ret, struct err *e)
+{
+	void **slot = &d->kind_state[PROTO_KIND_UNIX];
+
+	if (!*slot) {
+		struct ckpt_unix_diag_list *list;
+		int r = ckpt_sock_diag_unix(d->world, &list, e);
+
+		if (r < 0)
+			return r;
+		*slot = list;
+	}
+	*ret = *slot;
+	return 0;
+}
+
+static const struct ckpt_unix_diag *entry_of(const struct ckpt_unix_diag_list *list, uint32_t ino)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (list->entries[i].ino == ino)
+			return &list->entries[i];
+	return NULL;
+}
+
+static struct ckpt_file *file_of(const struct ckpt_dump *d, uint32_t ino)
+{
+	for (size_t i = 0; i < d->n_files; i++)
+		if (d->files[i]->kind == &ckpt_kind_unix && (uint32_t)d->files[i]->st.st_ino == ino)
+			return d->files[i];
+	return NULL;
+}
+
+/* What UNIX_DIAG knows of @f. */
+static int diag_of(struct ckpt_dump *d, const struct ckpt_file *f,
+	const struct ckpt_unix_diag **ret, struct ckpt_unix_diag_list **ret_list, struct err *e)
+{
+	int r = list_of(d, ret_list, e);
+
+	if (r < 0)
+		return r;
+	*ret = entry_of(*ret_list, (uint32_t)f->st.st_ino);
+	if (!*ret)
+		return err_set(e, ERR_UNFREEZABLE, -EXDEV,
+			"this unix socket belongs to another network than the session's");
+	return 0;
+}
+
+/* The name as bind(2) had it; @which is getsockname or getpeername. */
+static int name_of(int fd, int (*which)(int, struct sockaddr *, socklen_t *), ProtobufCBinaryData *ret)
+{
+	struct sockaddr_un a;
+	socklen_t len = sizeof(a);
+	size_t n;
+
+	if (which(fd, (struct sockaddr *)&a, &len) < 0)
+		return -errno;
+	if (len <= offsetof(struct sockaddr_un, sun_path))
+		return 0;
+	n = MIN((size_t)len, sizeof(a)) - offsetof(struct sockaddr_un, sun_path);
+	if (a.sun_path[0])
+		n = strnlen(a.sun_path, n);
+	ret->data = malloc(n);
+	if (!ret->data)
+		return -ENOMEM;
+	memcpy(ret->data, a.sun_path, n);
+	ret->len = n;
+	return 0;
+}
+
+/* The listening socket in whose backlog the connection of @ino waits. */
+static const struct ckpt_unix_diag *backlog_with(const struct ckpt_unix_diag_list *list,
+	uint32_t ino)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		const struct ckpt_unix_diag *l = &list->entries[i];
+
+		for (size_t k = 0; k < l->n_pending; k++)
+			if (list->pending[l->pending_at + k] == ino)
+				return l;
+	}
+	return NULL;
+}
+
+static int outside(const struct ckpt_file *f, uint32_t ino, struct err *e)
+{
+	ProtobufCBinaryData name = {0};
+	char text[sizeof(struct sockaddr_un)] = "an unnamed socket";
+
+	if (name_of(f->fd, getpeername, &name) >= 0 && name.len)
+		snprintf(text, sizeof(text), "%s%.*s", name.data[0] ? "" : "@",
+			(int)name.len - !name.data[0], (char *)name.data + !name.data[0]);
+	free(name.data);
+	err_set(e, ERR_UNFREEZABLE, -EXDEV,
+		"unix socket is connected to %s (inode %u), which is outside the session", text, ino);
+	return err_hint(e, "run the other program inside the session as well, or close it first");
+}
+
+/*
+ * Who is at the other end.  TODO of the network layer: what --outside allows to be severed would
+ * get SEVERED here instead of a refusal.
+ */
+static int find_peer(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Unix *m, struct err *e)
+{
+	struct ckpt_unix_diag_list *list;
+	const struct ckpt_unix_diag *diag, *listener;
+	struct ckpt_file *peer;
+	int r = diag_of(d, f, &diag, &list, e);
+
+	if (r < 0)
+		return r;
+	m->shutdown = diag->shutdown;
+	if (!diag->has_peer || m->state == PB__UNIX__STATE__LISTENING)
+		return 0;
+	if (diag->peer) {
+		peer = file_of(d, diag->peer);
+		if (!peer)
+			return outside(f, diag->peer, e);
+		m->peer_kind = PB__UNIX__PEER__FILE;
+		m->peer = peer->id;
+		return 0;
+	}
+	listener = backlog_with(list, diag->ino);
+	if (!listener) {
+		m->peer_kind = PB__UNIX__PEER__GONE;
+		return 0;
+	}
+	peer = file_of(d, listener->ino);
+	if (!peer)
+		return outside(f, listener->ino, e);
+	m->peer_kind = PB__UNIX__PEER__PENDING;
+	m->peer = peer->id;
+	return 0;
+}
+
+/* The backlog of a listening socket; what has been sent over such a connection nobody can see. */
+static int find_pending(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Unix *m,
+	struct err *e)
+{
+	struct ckpt_unix_diag_list *list;
+	const struct ckpt_unix_diag *diag;
+	int r = diag_of(d, f, &diag, &list, e);
+
+	if (r < 0)
+		return r;
+	m->backlog = (int32_t)diag->backlog;
+	m->pending = calloc(diag->n_pending + 1, sizeof(*m->pending));
+	if (!m->pending)
+		return err_errno(e, -ENOMEM, "backlog");
+	for (size_t i = 0; i < diag->n_pending; i++) {
+		uint32_t ino = list->pending[diag->pending_at + i];
+		struct ckpt_file *client = ino ? file_of(d, ino) : NULL;
+		int unread = 0;
+
+		if (ino && !client)
+			return outside(f, ino, e);
+		if (!client || ioctl(client->fd, SIOCOUTQ, &unread) < 0 || unread) {
+			err_set(e, ERR_UNFREEZABLE, -EAGAIN,
+				"a connection that has not been accepted yet holds data");
+			return err_hint(e, "try again when the server has accepted it");
+		}
+		m->pending[m->n_pending++] = client->id;
+	}
+	return 0;
+}
+
+static int tell_cred(int sock, void *ctx, struct err *e)
+{
+	struct ucred cred = {0};
+	socklen_t len = sizeof(cred);
+
+	if (getsockopt(*(const int *)ctx, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0)
+		return err_errno(e, -errno, "SO_PEERCRED");
+	return io_write_full(sock, &cred, sizeof(cred));
+}
+
+/* SO_PEERCRED in the session's numbers; of an ended process only the session knows its. */
+static int dump_cred(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Unix *m, struct err *e)
+{
+	_cleanup_buf_ struct buf answer = BUF_INIT;
+	struct ucred cred = {0};
+	socklen_t len = sizeof(cred);
+	const struct ckpt_proc *p;
+
+	if (getsockopt(f->fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0 || !cred.pid)
+		return 0;
+	m->peer_cred = malloc(sizeof(*m->peer_cred));
+	if (!m->peer_cred)
+		return err_errno(e, -ENOMEM, "credentials");
+	pb__sock_cred__init(m->peer_cred);
+	m->peer_cred->uid = ckpt_sock_uid(d, cred.uid);
+	m->peer_cred->gid = ckpt_sock_gid(d, cred.gid);
+	p = ckpt_proc_by_pid(d, cred.pid);
+	if (p) {
+		m->peer_cred->pid = p->vpid;
+	} else {
+		int fd = f->fd;
+		int r = ckpt_enter_read(d->world, CLONE_NEWPID, tell_cred, &fd, sizeof(cred),
+			&answer, e);
+
+		if (r < 0)
+			return r;
+		if (answer.len == sizeof(cred)) {
+			memcpy(&cred, answer.data, sizeof(cred));
+			m->peer_cred->pid = cred.pid;
+		}
+	}
+	return 0;
+}
+
+/* Where the node of a bound path is now. */
+static int dump_node(const struct ckpt_dump *d, const struct ckpt_file *f, Pb__Unix *m,
+	struct err *e)
+{
+	_cleanup_close_ int node = ioctl(f->fd, IOCTL_UNIXFILE);
+	char link[64];
+	struct stat st;
+
+	if (node < 0) {
+		/* The host's own network: no right to ask.  The name is the best guess. */
+		_cleanup_free_ char *guess = strndup((char *)m->name.data, m->name.len);
+
+		if (!guess)
+			return err_errno(e, -ENOMEM, "name of a socket");
+		if (guess[0] == '/' && !fstatat(d->world->root_fd, guess + 1, &st, 0) &&
+			S_ISSOCK(st.st_mode)) {
+			m->node = take_ptr(guess);
+			m->node_mode = st.st_mode & 07777;
+		}
+		return 0;
+	}
+	if (fstat(node, &st) < 0)
+		return err_errno(e, -errno, "node of a socket");
+	m->node_mode = st.st_mode & 07777;
+	if (!st.st_nlink)
+		return 0;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", node);
+	m->node = io_readlink(AT_FDCWD, link);
+	return m->node ? 0 : err_errno(e, -errno, "node of a socket");
+}
+
+static int look(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Unix *m, struct err *e)
+{
+	int type = ckpt_sock_get_int(f->fd, SOL_SOCKET, SO_TYPE);
+	struct ckpt_unix_diag_list *list;
+	const struct ckpt_unix_diag *diag;
+	int r = diag_of(d, f, &diag, &list, e);
+
+	if (r < 0)
+		return r;
+	if (type != SOCK_DGRAM && diag->state == TCP_LISTEN)
+		m->state = PB__UNIX__STATE__LISTENING;
+	else if (type != SOCK_DGRAM && diag->state == TCP_ESTABLISHED)
+		m->state = PB__UNIX__STATE__CONNECTED;
+	return find_peer(d, f, m, e);
+}
+
+static bool has_queue(const struct ckpt_file *f, const Pb__Unix *m)
+{
+	return m->state == PB__UNIX__STATE__CONNECTED ||
+		ckpt_sock_get_int(f->fd, SOL_SOCKET, SO_TYPE) == SOCK_DGRAM;
+}
+
+static void fini(Pb__Unix *m)
+{
+	if (m->common)
+		ckpt_sock_common_fini(m->common);
+	free(m->name.data);
+	if (m->node != protobuf_c_empty_string)
+		free(m->node);
+	free(m->peer_name.data);
+	free(m->peer_cred);
+	free(m->pending);
+	ckpt_sock_queue_free(m->queue, m->n_queue);
+}
+
+/* Before anything is written: its peer is known, and what it carries has been taken up. */
+static int check(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
+{
+	const struct ckpt_file *f = s.file;
+	Pb__Unix m = PB__UNIX__INIT;
+	char byte;
+	int r = look(d, f, &m, e);
+
+	if (r >= 0 && m.state == PB__UNIX__STATE__LISTENING)
+		r = find_pending(d, f, &m, e);
+	if (r >= 0 && m.state == PB__UNIX__STATE__CONNECTED &&
+		recv(f->fd, &byte, 1, MSG_OOB | MSG_PEEK | MSG_DONTWAIT) == 1)
+		r = err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP,
+			"an urgent byte (MSG_OOB) in flight is not supported");
+	if (r >= 0 && has_queue(f, &m))
+		r = ckpt_sock_queue_dump(d, f->fd, &m.queue, &m.n_queue, e);
+	fini(&m);
+	return r;
+}
+
+static int fill(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Unix *m, struct err *e)
+{
+	struct pollfd p = {.fd = f->fd};
+	int r = ckpt_sock_common_dump(d, f, m->common, e);
+
+	if (r >= 0)
+		r = look(d, f, m, e);
+	if (r < 0)
+		return r;
+	r = name_of(f->fd, getsockname, &m->name);
+	if (r < 0)
+		return err_errno(e, r, "name of a socket");
+	if (m->name.len && m->name.data[0])
+		r = dump_node(d, f, m, e);
+	if (r >= 0 && m->state == PB__UNIX__STATE__LISTENING)
+		r = find_pending(d, f, m, e);
+	if (r >= 0)
+		r = dump_cred(d, f, m, e);
+	if (r < 0)
+		return r;
+	if (m->peer_kind == PB__UNIX__PEER__GONE) {
+		name_of(f->fd, getpeername, &m->peer_name);
+		m->peer_reset = poll(&p, 1, 0) == 1 && (p.revents & POLLERR);
+	}
+	/* Peeking would tell a waiting error: only where there is something besides. */
+	if (!has_queue(f, m) || (m->peer_reset && !(p.revents & POLLIN)))
+		return 0;
+	return ckpt_sock_queue_dump(d, f->fd, &m->queue, &m->n_queue, e);
+}
+
+static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e)
+{
+	Pb__SockCommon common = PB__SOCK_COMMON__INIT;
+	Pb__Unix m = PB__UNIX__INIT;
+	int r;
+
+	m.common = &common;
+	r = fill(d, s.file, &m, e);
+	if (r >= 0)
+		r = ckpt_pack(&m.base, body, e);
+	fini(&m);
+	return r;
+}
+
+static void show(const void *body, size_t len, FILE *out)
+{
+	static const char *const states[] = {"", " listening", " connected"};
+	static const char *const peers[] = {"", " to file", " peer gone", " pending at file",
+		" severed"};
+	Pb__Unix *m = pb__unix__unpack(NULL, len, body);
+
+	if (!m)
+		return;
+	fprintf(out, "%s%s", m->common && m->common->type == SOCK_DGRAM ? "datagram" : "stream",
+		(unsigned)m->state < ARRAY_SIZE(states) ? states[m->state] : "?");
+	if (m->name.len)
+		fprintf(out, " %s%.*s", m->name.data[0] ? "" : "@",
+			(int)m->name.len - !m->name.data[0], (char *)m->name.data + !m->name.data[0]);
+	fputs((unsigned)m->peer_kind < ARRAY_SIZE(peers) ? peers[m->peer_kind] : "?", out);
+	if (m->peer)
+		fprintf(out, " %u", m->peer);
+	if (m->n_queue)
+		fprintf(out, ", %zu bytes unread", ckpt_sock_queue_bytes(m->queue, m->n_queue));
+	pb__unix__free_unpacked(m, NULL);
+}
+
+const struct ckpt_kind ckpt_kind_unix = {
+	.number = PROTO_KIND_UNIX,
+	.name = "unix",
+	.scope = CKPT_FILE,
+	.claim = claim,
+	.check = check,
+	.dump = dump,
+	.create = unix_create,
+	.link = unix_link,
+	.finish = unix_finish,
+	.show = show,
+};
