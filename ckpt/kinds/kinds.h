@@ -14,10 +14,12 @@ extern const struct ckpt_kind ckpt_kind_memfd;
 extern const struct ckpt_kind ckpt_kind_mm;
 extern const struct ckpt_kind ckpt_kind_pidfd;
 extern const struct ckpt_kind ckpt_kind_pipe;
+extern const struct ckpt_kind ckpt_kind_pty;
 extern const struct ckpt_kind ckpt_kind_regular;
 extern const struct ckpt_kind ckpt_kind_shared_mem;
 extern const struct ckpt_kind ckpt_kind_signalfd;
 extern const struct ckpt_kind ckpt_kind_timerfd;
 extern const struct ckpt_kind ckpt_kind_unix;
+extern const struct ckpt_kind ckpt_kind_tty;
 
 #endif
