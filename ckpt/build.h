@@ -7,13 +7,17 @@
  * the executor's pages), stopped and traced by the builder; what must happen inside one goes
  * through its remote.
  *
- *      read all records of the image's front part (sessions, procs, threads, files)
- *      tasks    process tree with sessions, groups, threads, zombies      ckpt/kinds/tree.c
+ *      read     all records of the image, which stand in front of its bulk data   ckpt/records.c
+ *      world    the builder joins the session's namespaces                        ckpt/join.c
+ *      tasks    process tree with sessions, groups, threads, zombies              ckpt/grow.c
  *      create   every kind's objects, in table order
- *      data     memory pages and bulk data, as they come in the stream
+ *      data     memory pages and bulk data, as they come in the stream, to its end: digests and
+ *               signature of the image are proved
  *      link     descriptors moved into the tasks (fdtable is first), then every kind
- *      verify   the end of the image, its digests and its signature
- *      finish   every kind; registers last
+ *      finish   every kind: those of files and of the whole session first, then those of stopped
+ *               processes, then the others; registers are the last kind
+ *
+ * One builder rebuilds one session and then ends: it stays in the session's namespaces.
  */
 #ifndef CKPT_BUILD_H
 #define CKPT_BUILD_H
@@ -31,10 +35,13 @@ struct ckpt_build_thread {
 
 struct ckpt_build_proc {
 	pid_t vpid, pid;
-	bool zombie;
+	bool zombie, stopped; /* what it will be; until then it is as alive as the others */
+	bool stop_pending;    /* a SIGSTOP was on its way to it */
 	pid_t mm, files, fs, sighand; /* as in struct ckpt_proc */
 	struct ckpt_build_thread *threads; /* [0] is the leader */
 	size_t n_threads;
+	struct ckpt_record *record; /* of kind TASK */
+	int lend_fd;		    /* the builder's pidfd in its table; ckpt/lend.h */
 };
 
 /* An open file: made by its kind's create. */
@@ -52,7 +59,8 @@ struct ckpt_build {
 	struct ckpt_restore_options options;
 	struct ckpt_report report;
 	struct proto_reader *in;
-	int host_proc; /* the host's /proc, opened before joining: "self/fd/N" is the builder's */
+	/* The host's /proc, opened before joining: it numbers tasks as pid and tid above do. */
+	int host_proc;
 
 	struct ckpt_record *records;
 	size_t n_records;
@@ -61,6 +69,9 @@ struct ckpt_build {
 	struct ckpt_build_file *files; /* by id: files[i].id == i + 1 */
 	size_t n_files;
 	uint64_t area; /* address of the executor's pages: free in every process of the image */
+	int self_pidfd;	/* of the builder */
+	pid_t *made;	/* every process made, dead or alive, for the undo */
+	size_t n_made;
 	void *kind_state[PROTO_KIND_MAX]; /* the kinds' own; freed with free() */
 };
 
@@ -72,9 +83,9 @@ struct ckpt_build_file *ckpt_build_file(struct ckpt_build *b, uint32_t id);
 struct ckpt_record *ckpt_build_record(struct ckpt_build *b, uint32_t kind, uint64_t subject);
 
 /*
- * Lends the builder's descriptor @fd to the task for one batch: the call that receives it is
- * added to @r's batch and its index returned (use REMOTE_RESULT).  The task must close it, or
- * keep it.  Implemented with pidfd_getfd on the builder.
+ * Lends the builder's descriptor @fd to the task for one batch: the call that receives it (with
+ * close-on-exec) is added to @r's batch and its index returned (use REMOTE_RESULT).  The task must
+ * close it, or keep it.  Possible until its credentials are restored (ckpt/lend.h).
  */
 int ckpt_build_lend(struct ckpt_build *b, struct remote *r, int fd, struct err *e);
 

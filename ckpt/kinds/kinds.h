@@ -5,21 +5,32 @@
 
 #include "ckpt/kind.h"
 
+extern const struct ckpt_kind ckpt_kind_creds;
 extern const struct ckpt_kind ckpt_kind_devshm;
 extern const struct ckpt_kind ckpt_kind_epoll;
 extern const struct ckpt_kind ckpt_kind_eventfd;
+extern const struct ckpt_kind ckpt_kind_fdtable;
 extern const struct ckpt_kind ckpt_kind_fifo;
+extern const struct ckpt_kind ckpt_kind_fs;
 extern const struct ckpt_kind ckpt_kind_ghost;
+extern const struct ckpt_kind ckpt_kind_itimers;
 extern const struct ckpt_kind ckpt_kind_memfd;
 extern const struct ckpt_kind ckpt_kind_mm;
+extern const struct ckpt_kind ckpt_kind_pending;
 extern const struct ckpt_kind ckpt_kind_pidfd;
 extern const struct ckpt_kind ckpt_kind_pipe;
-extern const struct ckpt_kind ckpt_kind_pty;
+extern const struct ckpt_kind ckpt_kind_posix_timers;
+extern const struct ckpt_kind ckpt_kind_prctl;
 extern const struct ckpt_kind ckpt_kind_regular;
+extern const struct ckpt_kind ckpt_kind_rlimits;
+extern const struct ckpt_kind ckpt_kind_sched;
 extern const struct ckpt_kind ckpt_kind_shared_mem;
+extern const struct ckpt_kind ckpt_kind_sigactions;
 extern const struct ckpt_kind ckpt_kind_signalfd;
+extern const struct ckpt_kind ckpt_kind_task;
+extern const struct ckpt_kind ckpt_kind_thread;
 extern const struct ckpt_kind ckpt_kind_timerfd;
+extern const struct ckpt_kind ckpt_kind_tpending;
 extern const struct ckpt_kind ckpt_kind_unix;
-extern const struct ckpt_kind ckpt_kind_tty;
 
 #endif

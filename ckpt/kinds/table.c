@@ -3,12 +3,14 @@
 #include "ckpt/kinds/kinds.h"
 
 const struct ckpt_kind *const ckpt_kinds[] = {
+	&ckpt_kind_task,
+	/* descriptors are in the tasks before anything else is linked */
+	&ckpt_kind_fdtable,
+	&ckpt_kind_fs,
 	&ckpt_kind_devshm, /* before open files in it */
 	&ckpt_kind_memfd,
 	&ckpt_kind_ghost,
 	&ckpt_kind_regular,
-	&ckpt_kind_pty,
-	&ckpt_kind_tty,
 	&ckpt_kind_pipe,
 	&ckpt_kind_fifo,
 	&ckpt_kind_unix,
@@ -20,6 +22,19 @@ const struct ckpt_kind *const ckpt_kinds[] = {
 	&ckpt_kind_epoll,
 	&ckpt_kind_shared_mem, /* after the open files that carry such memory */
 	&ckpt_kind_mm,
+	&ckpt_kind_sigactions,
+	&ckpt_kind_sched,
+	&ckpt_kind_rlimits,
+	/* from here on a task has no rights beyond its own */
+	&ckpt_kind_creds,
+	&ckpt_kind_prctl,
+	/* clocks run from here on */
+	&ckpt_kind_posix_timers,
+	&ckpt_kind_itimers,
+	&ckpt_kind_pending,
+	&ckpt_kind_tpending,
+	/* the very last: registers */
+	&ckpt_kind_thread,
 	NULL,
 };
 const size_t ckpt_n_kinds = ARRAY_SIZE(ckpt_kinds) - 1;

@@ -1,0 +1,473 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Theory of operation
+ *
+ * Pid 1 makes one process, the seed.  It is seized and blanked: its memory is unmapped but for the
+ * executor's pages, its descriptors are closed.  All others descend from it by clone3 calls which the
+ * executor makes, with the number each must have, in the order of a plan (ckpt/tree.h); they are
+ * traced from birth and as blank as the seed.  Children of pid 1 are made with CLONE_PARENT.
+ *
+ * When all are there, threads are made the same way, stand-ins for dead leaders end, and those
+ * that were zombies end as they had ended before.
+ */
+#include "ckpt/grow.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "base/base.h"
+#include "ckpt/kinds/tasks.h"
+#include "ckpt/lend.h"
+#include "ckpt/remote/trace.h"
+#include "ckpt/tree.h"
+#include "proto/tasks.pb-c.h"
+
+#define SEIZE_OPTIONS (TRACE_OPTIONS | PTRACE_O_EXITKILL)
+#define WAIT_NS	      (10 * 1000000000ULL)
+#define USER_END      0x7ffffffff000ULL
+#define LAST_SIGNAL   64
+
+/* linux/sched.h */
+struct clone3_args {
+	uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls, set_tid,
+		set_tid_size, cgroup;
+};
+
+struct task {
+	pid_t vpid, pid;
+	struct remote *remote;
+};
+
+struct growth {
+	struct ckpt_build *b;
+	struct task *procs;    /* parallel to b->procs */
+	struct task *stand_ins; /* as many as there are operations, at most */
+	size_t n_stand_ins;
+	int lend_fd;
+};
+
+static int note_made(struct ckpt_build *b, pid_t pid, struct err *e)
+{
+	if ((b->n_made & (b->n_made + 1)) == 0) {
+		pid_t *p = reallocarray(b->made, 2 * (b->n_made + 1), sizeof(*p));
+
+		if (!p)
+			return err_errno(e, -ENOMEM, "process tree");
+		b->made = p;
+	}
+	b->made[b->n_made++] = pid;
+	return 0;
+}
+
+static struct task *find(struct growth *g, pid_t vpid)
+{
+	struct ckpt_build_proc *p = ckpt_build_proc(g->b, vpid);
+
+	if (p)
+		return &g->procs[p - g->b->procs];
+	for (size_t i = 0; i < g->n_stand_ins; i++)
+		if (g->stand_ins[i].vpid == vpid)
+			return &g->stand_ins[i];
+	return NULL;
+}
+
+/* Where a new task of the plan is kept. */
+static struct task *slot(struct growth *g, pid_t vpid)
+{
+	struct task *t = find(g, vpid);
+
+	if (!t)
+		t = &g->stand_ins[g->n_stand_ins++];
+	t->vpid = vpid;
+	return t;
+}
+
+/* ---- the seed ------------------------------------------------------------------------------- */
+
+/* Until it has left the memory of pid 1 behind it can't be traced. */
+static int seize(pid_t pid, struct err *e)
+{
+	uint64_t deadline = io_now_ns() + WAIT_NS;
+
+	while (ptrace(PTRACE_SEIZE, pid, 0, SEIZE_OPTIONS) < 0) {
+		if (errno != EPERM || io_now_ns() > deadline)
+			return err_errno(e, -errno, "cannot trace the first process");
+		usleep(200);
+	}
+	if (ptrace(PTRACE_INTERRUPT, pid, 0, 0) < 0)
+		return err_errno(e, -errno, "cannot stop the first process");
+	return 0;
+}
+
+static int await_stop(struct ckpt_build *b, pid_t pid, struct err *e)
+{
+	int status, r;
+
+	do {
+		r = trace_wait(b->host_proc, pid, io_now_ns() + WAIT_NS, &status);
+		if (r < 0)
+			return err_errno(e, r, "the first process does not stop");
+		if (trace_event(status) == PTRACE_EVENT_STOP)
+			return 0;
+	} while (ptrace(PTRACE_CONT, pid, 0, 0) == 0);
+	return err_errno(e, -errno, "the first process does not stop");
+}
+
+static void raise_limits(pid_t pid)
+{
+	const struct rlimit no_core = {0, RLIM_INFINITY};
+	struct rlimit lim;
+
+	if (prlimit(pid, RLIMIT_NOFILE, NULL, &lim) == 0) {
+		lim.rlim_cur = lim.rlim_max;
+		prlimit(pid, RLIMIT_NOFILE, &lim, NULL);
+	}
+	if (prlimit(pid, RLIMIT_CORE, NULL, &lim) == 0) {
+		lim.rlim_cur = no_core.rlim_cur;
+		prlimit(pid, RLIMIT_CORE, &lim, NULL);
+	}
+}
+
+static int make_blank(struct ckpt_build *b, struct remote *r, struct err *e)
+{
+	const uint64_t action[4] = {0};
+	uint64_t at = remote_put(r, action, sizeof(action));
+	uint64_t end = b->area + REMOTE_AREA_SIZE;
+
+	remote_add(r, SYS_close_range, 0, ~0U, 0, 0, 0, 0);
+	for (uint64_t sig = 1; sig <= LAST_SIGNAL; sig++)
+		if (sig != SIGKILL && sig != SIGSTOP)
+			remote_add(r, SYS_rt_sigaction, sig, at, 0, 8, 0, 0);
+	remote_add(r, SYS_munmap, 0, b->area, 0, 0, 0, 0);
+	remote_add(r, SYS_munmap, end, USER_END - end, 0, 0, 0, 0);
+	return ckpt_run_all(r, "cannot blank the first process", e);
+}
+
+static int make_seed(struct growth *g, pid_t vpid, struct err *e)
+{
+	struct ckpt_build *b = g->b;
+	struct task *t = slot(g, vpid);
+	int r = b->world->seed(b->world->ctx, vpid, &t->pid, e);
+
+	if (r == 0)
+		r = note_made(b, t->pid, e);
+	if (r == 0)
+		r = seize(t->pid, e);
+	if (r == 0)
+		r = await_stop(b, t->pid, e);
+	if (r < 0)
+		return r;
+	raise_limits(t->pid);
+	r = trace_set_mask(t->pid, ~0ULL);
+	if (r < 0)
+		return err_errno(e, r, "signal mask of the first process");
+	r = remote_open(&t->remote, b->host_proc, t->pid, b->area, e);
+	if (r == 0)
+		r = make_blank(b, t->remote, e);
+	if (r == 0)
+		r = ckpt_lend_bootstrap(b, t->remote, &g->lend_fd, e);
+	return r;
+}
+
+/* ---- descendants ---------------------------------------------------------------------------- */
+
+/* @vpid 0: any number.  *ret_vpid may be NULL. */
+static int clone_child(struct growth *g, struct remote *maker, pid_t vpid, uint64_t flags,
+	int exit_signal, struct task *t, struct err *e)
+{
+	struct clone3_args args = {.flags = flags, .exit_signal = (uint64_t)exit_signal};
+	int r;
+
+	if (vpid) {
+		args.set_tid = remote_put(maker, &vpid, sizeof(vpid));
+		args.set_tid_size = 1;
+	}
+	remote_add(maker, SYS_clone3, remote_put(maker, &args, sizeof(args)), sizeof(args), 0, 0, 0,
+		0);
+	r = ckpt_run_all(maker, "clone3", e);
+	if (r < 0)
+		return err_wrap(e, "cannot make process %d", vpid);
+	t->vpid = (pid_t)remote_result(maker, 0);
+	t->pid = remote_born(maker, 0);
+	r = note_made(g->b, t->pid, e);
+	return r < 0 ? r : remote_open_child(&t->remote, t->pid, maker, e);
+}
+
+/* Ends @t by exit_group; its tracer has seen it when this returns. */
+static int end_task(struct task *t, int code, struct err *e)
+{
+	int r;
+
+	remote_add(t->remote, SYS_exit_group, (uint64_t)code, 0, 0, 0, 0, 0);
+	r = remote_run(t->remote, false, e);
+	if (r != -ESRCH)
+		return r < 0 ? r : err_set(e, ERR_FAILED, -EBUSY, "process %d does not end",
+					   t->vpid);
+	remote_forget(take_ptr(t->remote));
+	return 0;
+}
+
+static int reap(struct task *parent, pid_t vpid, struct err *e)
+{
+	return remote_must(parent->remote, NULL, e, SYS_wait4, (uint64_t)vpid, 0, __WALL, 0, 0, 0);
+}
+
+static int make_orphan(struct growth *g, const struct ckpt_tree_op *o, uint64_t flags,
+	struct err *e)
+{
+	struct task *maker = find(g, o->who), *adopter = find(g, o->adopter);
+	struct task helper = {0};
+	int r = 0;
+
+	if (o->adopter != 1)
+		r = remote_must(adopter->remote, NULL, e, SYS_prctl, PR_SET_CHILD_SUBREAPER, 1, 0, 0,
+			0, 0);
+	if (r == 0)
+		r = clone_child(g, maker->remote, 0, flags, 0, &helper, e);
+	if (r == 0)
+		r = clone_child(g, helper.remote, o->target, flags, SIGCHLD, slot(g, o->target), e);
+	if (r == 0)
+		r = end_task(&helper, 0, e);
+	if (r == 0)
+		r = reap(maker, helper.vpid, e);
+	if (r == 0 && o->adopter != 1)
+		r = remote_must(adopter->remote, NULL, e, SYS_prctl, PR_SET_CHILD_SUBREAPER, 0, 0, 0,
+			0, 0);
+	remote_forget(helper.remote);
+	return r;
+}
+
+static int carry_out(struct growth *g, const struct ckpt_tree_op *o, struct err *e)
+{
+	struct task *who = o->type == CKPT_TREE_SEED ? NULL : find(g, o->who);
+	uint64_t flags = (o->share_files ? CLONE_FILES : 0) | (o->share_fs ? CLONE_FS : 0);
+	int r;
+
+	switch (o->type) {
+	case CKPT_TREE_SEED:
+		return make_seed(g, o->target, e);
+	case CKPT_TREE_CHILD:
+		return clone_child(g, who->remote, o->target, flags, o->exit_signal,
+			slot(g, o->target), e);
+	case CKPT_TREE_SIBLING:
+		return clone_child(g, who->remote, o->target, flags | CLONE_PARENT, 0,
+			slot(g, o->target), e);
+	case CKPT_TREE_ORPHAN:
+		return make_orphan(g, o, flags, e);
+	case CKPT_TREE_SETSID:
+		return remote_must(who->remote, NULL, e, SYS_setsid, 0, 0, 0, 0, 0, 0);
+	case CKPT_TREE_SETPGID:
+		return remote_must(who->remote, NULL, e, SYS_setpgid, 0, (uint64_t)o->target, 0, 0,
+			0, 0);
+	case CKPT_TREE_END:
+		r = end_task(who, 0, e);
+		return r < 0 || o->target == 1 ? r : reap(find(g, o->target), o->who, e);
+	}
+	return -EINVAL;
+}
+
+/* ---- threads -------------------------------------------------------------------------------- */
+
+#define THREAD_FLAGS                                                                               \
+	(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM)
+
+/* The threads from number @from on, as many as one batch can tell about. */
+static int make_threads(struct ckpt_build_proc *p, size_t from, size_t n, struct err *e)
+{
+	struct remote *leader = p->threads[0].remote;
+	int r;
+
+	for (size_t i = from; i < from + n; i++) {
+		struct clone3_args args = {.flags = THREAD_FLAGS, .set_tid_size = 1};
+
+		args.set_tid = remote_put(leader, &p->threads[i].vtid, sizeof(pid_t));
+		remote_add(leader, SYS_clone3, remote_put(leader, &args, sizeof(args)),
+			sizeof(args), 0, 0, 0, 0);
+	}
+	r = ckpt_run_all(leader, "cannot make threads", e);
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		struct ckpt_build_thread *t = &p->threads[from + i];
+
+		t->tid = remote_born(leader, (int)i);
+		r = remote_open_thread(&t->remote, t->tid, leader, e);
+	}
+	return r;
+}
+
+static int grow_threads(struct ckpt_build *b, struct err *e)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < b->n_procs; i++) {
+		struct ckpt_build_proc *p = &b->procs[i];
+
+		for (size_t k = 1; r == 0 && k < p->n_threads; k += REMOTE_MAX_BORN)
+			r = make_threads(p, k, MIN(p->n_threads - k, (size_t)REMOTE_MAX_BORN), e);
+		if (r < 0)
+			return err_wrap(e, "task %d", p->vpid);
+	}
+	return 0;
+}
+
+/* ---- zombies -------------------------------------------------------------------------------- */
+
+static int wait_status(const struct ckpt_build_proc *p)
+{
+	Pb__Task *m = pb__task__unpack(NULL, p->record->len, p->record->body);
+	int status = m ? m->wait_status : 0;
+
+	pb__task__free_unpacked(m, NULL);
+	return status;
+}
+
+/* Ends @t by a signal: it is sent while blocked, unblocked with the last registers, and kills the
+ * task before its first instruction. */
+static int end_by_signal(struct task *t, int sig, struct err *e)
+{
+	_cleanup_close_ int pidfd = sys_pidfd_open(t->pid, 0);
+	struct pollfd p = {pidfd, POLLIN, 0};
+	struct remote *remote = take_ptr(t->remote);
+	int r;
+
+	if (pidfd < 0 || kill(t->pid, sig) < 0)
+		return err_errno(e, -errno, "process %d", t->vpid);
+	*remote_sigmask(remote) = 0;
+	r = remote_close(remote, e);
+	if (r < 0 && sig != SIGKILL)
+		return r;
+	ptrace(PTRACE_DETACH, t->pid, 0, 0);
+	if (poll(&p, 1, WAIT_NS / 1000000) != 1)
+		return err_set(e, ERR_FAILED, -EBUSY, "process %d does not end", t->vpid);
+	waitpid(t->pid, NULL, __WALL | WNOHANG);
+	return 0;
+}
+
+static int make_zombies(struct growth *g, struct err *e)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < g->b->n_procs; i++) {
+		const struct ckpt_build_proc *p = &g->b->procs[i];
+		int status;
+
+		if (!p->zombie)
+			continue;
+		status = wait_status(p);
+		if (WIFSIGNALED(status))
+			r = end_by_signal(&g->procs[i], WTERMSIG(status), e);
+		else
+			r = end_task(&g->procs[i], WEXITSTATUS(status), e);
+	}
+	return r;
+}
+
+/* ---- all together ---------------------------------------------------------------------------- */
+
+static int make_plan(struct ckpt_build *b, struct ckpt_tree_op **ret, size_t *ret_n, struct err *e)
+{
+	_cleanup_free_ struct ckpt_tree_node *nodes = calloc(b->n_procs + 1, sizeof(*nodes));
+
+	if (!nodes)
+		return err_errno(e, -ENOMEM, "process tree");
+	for (size_t i = 0; i < b->n_procs; i++) {
+		const struct ckpt_build_proc *p = &b->procs[i];
+		Pb__Task *m = pb__task__unpack(NULL, p->record->len, p->record->body);
+
+		if (!m)
+			return ckpt_record_bad(p->record, e);
+		nodes[i] = (struct ckpt_tree_node){
+			.vpid = p->vpid,
+			.ppid = m->ppid,
+			.pgid = m->pgid,
+			.sid = m->sid,
+			.exit_signal = m->exit_signal,
+			.files = p->files,
+			.fs = p->fs,
+		};
+		pb__task__free_unpacked(m, NULL);
+	}
+	return ckpt_tree_plan(nodes, b->n_procs, ret, ret_n, e);
+}
+
+/* Numbers of processes to come go on behind the highest there is, as they would have. */
+static void continue_numbers(struct ckpt_build *b)
+{
+	struct remote *r = NULL;
+	struct remote_arg args[6] = {{0}};
+	char text[16];
+	pid_t last = 0;
+	int at;
+
+	for (size_t i = 0; i < b->n_procs; i++) {
+		const struct ckpt_build_proc *p = &b->procs[i];
+
+		last = MAX(last, p->vpid);
+		for (size_t k = 0; k < p->n_threads; k++)
+			last = MAX(last, p->threads[k].vtid);
+		if (!p->zombie && !r)
+			r = p->threads[0].remote;
+	}
+	if (!r)
+		return;
+	at = remote_add(r, SYS_open, remote_put_str(r, "/proc/sys/kernel/ns_last_pid"),
+		O_WRONLY | O_CLOEXEC, 0, 0, 0, 0);
+	args[0] = REMOTE_RESULT(at);
+	snprintf(text, sizeof(text), "%d", last);
+	args[1] = REMOTE_ARG(remote_put_str(r, text));
+	args[2] = REMOTE_ARG(strlen(text));
+	remote_add_args(r, SYS_write, args);
+	remote_add_args(r, SYS_close, args);
+	remote_run(r, true, NULL);
+}
+
+/* From here on the processes' remotes belong to the build. */
+static void hand_over(struct growth *g)
+{
+	for (size_t i = 0; i < g->b->n_procs; i++) {
+		struct ckpt_build_proc *p = &g->b->procs[i];
+
+		p->pid = g->procs[i].pid;
+		if (p->zombie)
+			continue;
+		p->lend_fd = g->lend_fd;
+		p->threads[0].tid = p->pid;
+		p->threads[0].remote = take_ptr(g->procs[i].remote);
+	}
+}
+
+int ckpt_grow(struct ckpt_build *b, struct err *e)
+{
+	struct growth g = {.b = b};
+	_cleanup_free_ struct task *procs = NULL, *stand_ins = NULL;
+	_cleanup_free_ struct ckpt_tree_op *ops = NULL;
+	size_t n_ops = 0;
+	int r = make_plan(b, &ops, &n_ops, e);
+
+	if (r < 0)
+		return r;
+	procs = g.procs = calloc(b->n_procs + 1, sizeof(*procs));
+	stand_ins = g.stand_ins = calloc(n_ops + 1, sizeof(*stand_ins));
+	if (!procs || !stand_ins)
+		return err_errno(e, -ENOMEM, "process tree");
+	for (size_t i = 0; r == 0 && i < n_ops; i++)
+		r = carry_out(&g, &ops[i], e);
+	if (r == 0)
+		r = make_zombies(&g, e);
+	hand_over(&g);
+	for (size_t i = 0; i < b->n_procs; i++)
+		remote_forget(procs[i].remote);
+	for (size_t i = 0; i < g.n_stand_ins; i++)
+		remote_forget(stand_ins[i].remote);
+	if (r == 0)
+		r = grow_threads(b, e);
+	if (r == 0)
+		continue_numbers(b);
+	return r;
+}

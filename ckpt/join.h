@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* join - the builder enters the session it rebuilds, and stays.  Private to ckpt. */
+#ifndef CKPT_JOIN_H
+#define CKPT_JOIN_H
+
+struct ckpt_world;
+struct err;
+
+/* Joins all namespaces of @w, with / of pid 1 as root.  The process must have one thread. */
+int ckpt_join(const struct ckpt_world *w, struct err *e);
+
+#endif

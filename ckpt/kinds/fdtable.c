@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Descriptor tables: which number is which open file.
+ *
+ * The builder has every open file as a descriptor of its own; a task takes them with pidfd_getfd
+ * (ckpt/lend.c), so two descriptors of one open file share its position and flags as they did.
+ * The kernel gives the lowest free number.  Entries come in ascending order, so that is mostly the
+ * one that is wanted: one call for a close-on-exec descriptor, two for another, and three
+ * where there is a gap below.
+ */
+#include <errno.h>
+#include <fcntl.h>
+
+#include "base/base.h"
+#include "ckpt/build.h"
+#include "ckpt/kinds/tasks.h"
+#include "ckpt/lend.h"
+#include "ckpt/survey.h"
+#include "proto/tasks.pb-c.h"
+
+#define MAX_FDS	      (1 << 20)
+#define CALLS_PER_FD  3
+
+static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e)
+{
+	Pb__Fdtable m = PB__FDTABLE__INIT;
+	_cleanup_free_ Pb__FdEntry *entries = NULL;
+	_cleanup_free_ Pb__FdEntry **list = NULL;
+
+	if (s.proc->state == CKPT_ZOMBIE || s.proc->files != s.proc->vpid || !s.proc->n_fds)
+		return 1;
+	entries = calloc(s.proc->n_fds, sizeof(*entries));
+	list = calloc(s.proc->n_fds, sizeof(*list));
+	if (!entries || !list)
+		return err_errno(e, -ENOMEM, "descriptor table");
+	for (size_t i = 0; i < s.proc->n_fds; i++) {
+		const struct ckpt_fd *f = &s.proc->fds[i];
+
+		pb__fd_entry__init(&entries[i]);
+		entries[i].fd = f->fd;
+		entries[i].file = f->file->id;
+		entries[i].cloexec = f->cloexec;
+		list[i] = &entries[i];
+	}
+	m.n_entries = s.proc->n_fds;
+	m.entries = list;
+	return ckpt_pack(&m.base, body, e);
+}
+
+static int check_entries(struct ckpt_build *b, const struct ckpt_record *rec, const Pb__Fdtable *m,
+	struct err *e)
+{
+	if (m->n_entries > MAX_FDS)
+		return ckpt_record_bad(rec, e);
+	for (size_t i = 0; i < m->n_entries; i++) {
+		const Pb__FdEntry *f = m->entries[i];
+
+		if (f->fd < 0 || f->fd >= MAX_FDS || (i && f->fd <= m->entries[i - 1]->fd) ||
+			!ckpt_build_file(b, f->file) || ckpt_build_file(b, f->file)->fd < 0)
+			return ckpt_record_bad(rec, e);
+	}
+	return 0;
+}
+
+/* The lowest number no entry has. */
+static int first_gap(const Pb__Fdtable *m)
+{
+	size_t i = 0;
+
+	while (i < m->n_entries && m->entries[i]->fd == (int)i)
+		i++;
+	return (int)i;
+}
+
+/* Adds the calls for one entry.  @at: the number pidfd_getfd will give. */
+static int add_entry(struct ckpt_build *b, struct remote *r, const Pb__FdEntry *f, int at,
+	struct err *e)
+{
+	int got = ckpt_build_lend(b, r, ckpt_build_file(b, f->file)->fd, e);
+	const struct remote_arg from[6] = {REMOTE_RESULT(got)};
+	const struct remote_arg to[6] = {REMOTE_RESULT(got), REMOTE_ARG(f->fd),
+		REMOTE_ARG(f->cloexec ? O_CLOEXEC : 0)};
+
+	if (got < 0)
+		return got;
+	if (at != f->fd) {
+		remote_add_args(r, SYS_dup3, to);
+		remote_add_args(r, SYS_close, from);
+	} else if (!f->cloexec) {
+		remote_add(r, SYS_fcntl, (uint64_t)f->fd, F_SETFD, 0, 0, 0, 0);
+	}
+	return 0;
+}
+
+static int link_table(struct ckpt_build *b, struct ckpt_record *rec, struct err *e)
+{
+	Pb__Fdtable *m = pb__fdtable__unpack(NULL, rec->len, rec->body);
+	struct ckpt_build_thread *t = ckpt_record_thread(b, rec);
+	int r, gap, calls = 0;
+
+	r = m && t ? check_entries(b, rec, m, e) : ckpt_record_bad(rec, e);
+	if (r < 0)
+		goto out;
+	/* What lends lies in the first gap, so the next gap is where the kernel puts things. */
+	gap = first_gap(m);
+	r = ckpt_lend_move(b, t->proc, gap, e);
+	for (size_t i = 0, next = 0; r == 0 && i < m->n_entries; i++) {
+		const Pb__FdEntry *f = m->entries[i];
+		struct ckpt_build_file *file = ckpt_build_file(b, f->file);
+
+		if (!file->holder) {
+			file->holder = t->proc->vpid;
+			file->holder_fd = f->fd;
+		}
+		if ((int)next == gap)
+			next++;
+		r = add_entry(b, t->remote, f, (int)next, e);
+		if ((int)next == f->fd)
+			next++;
+		calls += CALLS_PER_FD;
+		if (r == 0 && (calls > REMOTE_MAX_CALLS - CALLS_PER_FD || i + 1 == m->n_entries)) {
+			r = ckpt_run_all(t->remote, "descriptors", e);
+			calls = 0;
+		}
+	}
+out:
+	pb__fdtable__free_unpacked(m, NULL);
+	return r;
+}
+
+static void show(const void *body, size_t len, FILE *out)
+{
+	Pb__Fdtable *m = pb__fdtable__unpack(NULL, len, body);
+
+	for (size_t i = 0; m && i < m->n_entries; i++)
+		fprintf(out, "%s%d=file %u", i ? " " : "", m->entries[i]->fd, m->entries[i]->file);
+	pb__fdtable__free_unpacked(m, NULL);
+}
+
+const struct ckpt_kind ckpt_kind_fdtable = {
+	.number = PROTO_KIND_FDTABLE,
+	.name = "fdtable",
+	.scope = CKPT_PROC,
+	.dump = dump,
+	.link = link_table,
+	.show = show,
+};

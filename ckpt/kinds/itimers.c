@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Interval timers: the three of setitimer(2), with what is left of them. */
+#include <string.h>
+#include <sys/time.h>
+
+#include "base/base.h"
+#include "ckpt/build.h"
+#include "ckpt/kinds/tasks.h"
+#include "ckpt/survey.h"
+#include "proto/tasks.pb-c.h"
+
+#define N_TIMERS 3
+
+static int64_t to_us(struct timeval tv)
+{
+	return tv.tv_sec * 1000000L + tv.tv_usec;
+}
+
+static struct timeval of_us(int64_t us)
+{
+	return (struct timeval){us / 1000000, us % 1000000};
+}
+
+static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e)
+{
+	Pb__Itimers m = PB__ITIMERS__INIT;
+	Pb__Itimer timers[N_TIMERS], *list[N_TIMERS];
+	struct itimerval *room[N_TIMERS];
+	struct remote *remote;
+	int r;
+
+	if (s.proc->state == CKPT_ZOMBIE)
+		return 1;
+	r = ckpt_proc_remote(s.proc, &remote, e);
+	if (r < 0)
+		return r;
+	for (int i = 0; i < N_TIMERS; i++) {
+		uint64_t addr;
+
+		room[i] = remote_data(remote, sizeof(*room[i]), &addr);
+		remote_add(remote, SYS_getitimer, (uint64_t)i, addr, 0, 0, 0, 0);
+	}
+	r = ckpt_run_all(remote, "getitimer", e);
+	if (r < 0)
+		return r;
+	for (int i = 0; i < N_TIMERS; i++) {
+		Pb__Itimer *t = &timers[m.n_timers];
+
+		if (!to_us(room[i]->it_value))
+			continue;
+		pb__itimer__init(t);
+		t->which = i;
+		t->value_us = to_us(room[i]->it_value);
+		t->interval_us = to_us(room[i]->it_interval);
+		list[m.n_timers++] = t;
+	}
+	if (!m.n_timers)
+		return 1;
+	m.timers = list;
+	return ckpt_pack(&m.base, body, e);
+}
+
+static int finish(struct ckpt_build *b, struct ckpt_record *rec, struct err *e)
+{
+	Pb__Itimers *m = pb__itimers__unpack(NULL, rec->len, rec->body);
+	struct remote *remote = ckpt_record_remote(b, rec);
+	int r = 0;
+
+	if (!m || !remote || m->n_timers > N_TIMERS)
+		r = ckpt_record_bad(rec, e);
+	for (size_t i = 0; r >= 0 && i < m->n_timers; i++) {
+		const Pb__Itimer *t = m->timers[i];
+		struct itimerval v = {of_us(t->interval_us), of_us(t->value_us)};
+
+		r = remote_add(remote, SYS_setitimer, (uint64_t)t->which,
+			remote_put(remote, &v, sizeof(v)), 0, 0, 0, 0);
+	}
+	if (r >= 0 && m->n_timers)
+		r = ckpt_run_all(remote, "setitimer", e);
+	pb__itimers__free_unpacked(m, NULL);
+	return MIN(r, 0);
+}
+
+static void show(const void *body, size_t len, FILE *out)
+{
+	Pb__Itimers *m = pb__itimers__unpack(NULL, len, body);
+
+	for (size_t i = 0; m && i < m->n_timers; i++)
+		fprintf(out, "%s%d: %lld us left", i ? ", " : "", m->timers[i]->which,
+			(long long)m->timers[i]->value_us);
+	pb__itimers__free_unpacked(m, NULL);
+}
+
+const struct ckpt_kind ckpt_kind_itimers = {
+	.number = PROTO_KIND_ITIMERS,
+	.name = "itimers",
+	.scope = CKPT_PROC,
+	.dump = dump,
+	.finish = finish,
+	.show = show,
+};

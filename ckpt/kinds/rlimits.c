@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Resource limits, read and set from outside.  A hard limit can't be raised without privilege, so
+ * what this host grants less of is clipped to that.
+ */
+#include <errno.h>
+#include <sys/resource.h>
+
+#include "base/base.h"
+#include "ckpt/build.h"
+#include "ckpt/kinds/tasks.h"
+#include "ckpt/survey.h"
+#include "proto/tasks.pb-c.h"
+
+static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e)
+{
+	Pb__Rlimits m = PB__RLIMITS__INIT;
+	Pb__Rlimit limits[RLIM_NLIMITS], *list[RLIM_NLIMITS];
+
+	if (s.proc->state == CKPT_ZOMBIE)
+		return 1;
+	for (unsigned i = 0; i < RLIM_NLIMITS; i++) {
+		Pb__Rlimit *l = &limits[m.n_limits];
+		struct rlimit lim;
+
+		if (prlimit(s.proc->pid, i, NULL, &lim) < 0)
+			return err_errno(e, -errno, "prlimit");
+		pb__rlimit__init(l);
+		l->resource = i;
+		l->soft = lim.rlim_cur;
+		l->hard = lim.rlim_max;
+		list[m.n_limits++] = l;
+	}
+	m.limits = list;
+	return ckpt_pack(&m.base, body, e);
+}
+
+static int finish(struct ckpt_build *b, struct ckpt_record *rec, struct err *e)
+{
+	Pb__Rlimits *m = pb__rlimits__unpack(NULL, rec->len, rec->body);
+	struct ckpt_build_thread *t = ckpt_record_thread(b, rec);
+	int r = 0;
+
+	if (!m || !t || m->n_limits > 64)
+		r = ckpt_record_bad(rec, e);
+	for (size_t i = 0; r >= 0 && i < m->n_limits; i++) {
+		const Pb__Rlimit *l = m->limits[i];
+		struct rlimit now, want = {l->soft, l->hard};
+
+		if (prlimit(t->proc->pid, l->resource, NULL, &now) < 0) {
+			if (errno != EINVAL) /* EINVAL: one this kernel does not have */
+				r = err_errno(e, -errno, "prlimit");
+			continue;
+		}
+		want.rlim_max = MIN(want.rlim_max, now.rlim_max);
+		want.rlim_cur = MIN(want.rlim_cur, want.rlim_max);
+		if (prlimit(t->proc->pid, l->resource, &want, NULL) < 0)
+			r = err_errno(e, -errno, "prlimit %u", l->resource);
+	}
+	pb__rlimits__free_unpacked(m, NULL);
+	return r;
+}
+
+static void show(const void *body, size_t len, FILE *out)
+{
+	Pb__Rlimits *m = pb__rlimits__unpack(NULL, len, body);
+	const char *sep = "";
+
+	for (size_t i = 0; m && i < m->n_limits; i++) {
+		if (m->limits[i]->soft == RLIM_INFINITY)
+			continue;
+		fprintf(out, "%s%u=%llu", sep, m->limits[i]->resource,
+			(unsigned long long)m->limits[i]->soft);
+		sep = " ";
+	}
+	pb__rlimits__free_unpacked(m, NULL);
+}
+
+const struct ckpt_kind ckpt_kind_rlimits = {
+	.number = PROTO_KIND_RLIMITS,
+	.name = "rlimits",
+	.scope = CKPT_PROC,
+	.dump = dump,
+	.finish = finish,
+	.show = show,
+};

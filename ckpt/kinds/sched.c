@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Scheduling of a thread: nice, policy, CPUs, io priority; and its personality.
+ *
+ * What this host does not grant (a lower nice value, a real-time policy, CPUs it does not have) is
+ * left as it is: a session goes on slower rather than not at all.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "base/base.h"
+#include "ckpt/build.h"
+#include "ckpt/kinds/tasks.h"
+#include "ckpt/survey.h"
+#include "proto/tasks.pb-c.h"
+
+#define MASK_BYTES	   1024 /* 8192 CPUs */
+#define IOPRIO_WHO_PROCESS 1
+
+/* linux/sched/types.h, first version */
+struct attr {
+	uint32_t size, policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime, deadline, period;
+};
+#define ATTR_RESET_ON_FORK 1
+
+static int read_personality(int host_proc, pid_t tid, uint32_t *ret)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	char path[32];
+	int r;
+
+	snprintf(path, sizeof(path), "%d/personality", tid);
+	r = io_read_file(host_proc, path, 64, &text);
+	if (r < 0 || !buf_cstr(&text))
+		return r < 0 ? r : -ENOMEM;
+	*ret = (uint32_t)strtoul(buf_cstr(&text), NULL, 16);
+	return 0;
+}
+
+/* The CPUs of @tid, unless they are all that pid 1 has: then nobody asked for them. */
+static long read_affinity(const struct ckpt_dump *d, pid_t tid, uint8_t mask[MASK_BYTES])
+{
+	uint8_t all[MASK_BYTES] = {0};
+	long n = syscall(SYS_sched_getaffinity, tid, MASK_BYTES, mask);
+	long k = syscall(SYS_sched_getaffinity, d->world->init_pid, sizeof(all), all);
+
+	if (n < 0 || (n == k && !memcmp(mask, all, (size_t)n)))
+		return 0;
+	while (n && !mask[n - 1])
+		n--;
+	return n;
+}
+
+static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e)
+{
+	Pb__Sched m = PB__SCHED__INIT;
+	uint8_t mask[MASK_BYTES] = {0};
+	struct attr a = {.size = sizeof(a)};
+	pid_t tid = s.thread->tid;
+	long n;
+	int r;
+
+	if (s.thread->proc->state == CKPT_ZOMBIE)
+		return 1;
+	if (syscall(SYS_sched_getattr, tid, &a, sizeof(a), 0) < 0)
+		return err_errno(e, -errno, "sched_getattr");
+	m.policy = (int)a.policy;
+	m.nice = a.nice;
+	m.priority = a.priority;
+	m.reset_on_fork = a.flags & ATTR_RESET_ON_FORK;
+	if (a.policy != SCHED_OTHER && a.policy != SCHED_BATCH)
+		m.nice = (int)s.thread->status.nice;
+	n = read_affinity(d, tid, mask);
+	m.affinity.len = (size_t)n;
+	m.affinity.data = mask;
+	n = syscall(SYS_ioprio_get, IOPRIO_WHO_PROCESS, tid);
+	m.ioprio = n > 0 ? (int)n : 0;
+	r = read_personality(d->host_proc, tid, &m.personality);
+	if (r < 0)
+		return err_errno(e, r, "personality");
+	return ckpt_pack(&m.base, body, e);
+}
+
+static void set_affinity(const Pb__Sched *m, pid_t tid)
+{
+	uint8_t have[MASK_BYTES] = {0};
+	bool any = false;
+
+	if (!m->affinity.len || syscall(SYS_sched_getaffinity, tid, sizeof(have), have) < 0)
+		return;
+	for (size_t i = 0; i < sizeof(have); i++) {
+		have[i] &= i < m->affinity.len ? m->affinity.data[i] : 0;
+		any |= have[i] != 0;
+	}
+	if (!any || syscall(SYS_sched_setaffinity, tid, sizeof(have), have) < 0)
+		log_info("thread %d may use other CPUs than before", tid);
+}
+
+static int finish(struct ckpt_build *b, struct ckpt_record *rec, struct err *e)
+{
+	Pb__Sched *m = pb__sched__unpack(NULL, rec->len, rec->body);
+	struct ckpt_build_thread *t = ckpt_record_thread(b, rec);
+	struct attr a = {.size = sizeof(a)};
+	int r = 0;
+
+	if (!m || !t) {
+		r = ckpt_record_bad(rec, e);
+		goto out;
+	}
+	set_affinity(m, t->tid);
+	a.policy = (uint32_t)m->policy;
+	a.flags = m->reset_on_fork ? ATTR_RESET_ON_FORK : 0;
+	a.nice = m->nice;
+	a.priority = m->priority;
+	if ((m->policy != SCHED_OTHER || m->nice || m->reset_on_fork) &&
+		syscall(SYS_sched_setattr, t->tid, &a, 0) < 0)
+		log_info("thread %d keeps this host's priority: %s", t->vtid, strerror(errno));
+	if (m->ioprio && syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, t->tid, m->ioprio) < 0)
+		log_info("thread %d keeps this host's io priority: %s", t->vtid, strerror(errno));
+	r = remote_must(t->remote, NULL, e, SYS_personality, m->personality, 0, 0, 0, 0, 0);
+out:
+	pb__sched__free_unpacked(m, NULL);
+	return r;
+}
+
+static void show(const void *body, size_t len, FILE *out)
+{
+	Pb__Sched *m = pb__sched__unpack(NULL, len, body);
+
+	if (m)
+		fprintf(out, "policy %d nice %d%s", m->policy, m->nice,
+			m->affinity.len ? " on some CPUs" : "");
+	pb__sched__free_unpacked(m, NULL);
+}
+
+const struct ckpt_kind ckpt_kind_sched = {
+	.number = PROTO_KIND_SCHED,
+	.name = "sched",
+	.scope = CKPT_THREAD,
+	.dump = dump,
+	.finish = finish,
+	.show = show,
+};

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A process: its place in the tree, its threads, how it stood.
+ *
+ * Dump asks ckpt/tree.c whether the tree as it is can be rebuilt at all, before anything is
+ * written.  Restore is not done here: the driver reads these records first (ckpt_task_read) and
+ * makes all processes at once (ckpt/grow.c).
+ */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include "base/base.h"
+#include "ckpt/build.h"
+#include "ckpt/kinds/tasks.h"
+#include "ckpt/records.h"
+#include "ckpt/survey.h"
+#include "ckpt/tree.h"
+#include "proto/tasks.pb-c.h"
+
+#define MAX_THREADS (1 << 20)
+
+static int check_sharing(const struct ckpt_proc *p, struct err *e)
+{
+	if (p->mm != p->vpid)
+		return err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP,
+			"its memory is shared with task %d by clone(CLONE_VM)", p->mm);
+	if (p->sighand != p->vpid)
+		return err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP,
+			"its signal handlers are shared with task %d", p->sighand);
+	if (p->state != CKPT_ZOMBIE && p->threads[0]->status.state == 'Z')
+		return err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP,
+			"its first thread has ended while others go on");
+	return 0;
+}
+
+/* The whole tree, once: on behalf of the first process. */
+static int check_tree(struct ckpt_dump *d, struct err *e)
+{
+	_cleanup_free_ struct ckpt_tree_node *nodes = calloc(d->n_procs, sizeof(*nodes));
+	struct ckpt_tree_op *ops = NULL;
+	size_t n;
+	int r;
+
+	if (!nodes)
+		return err_errno(e, -ENOMEM, "process tree");
+	for (size_t i = 0; i < d->n_procs; i++) {
+		const struct ckpt_proc *p = d->procs[i];
+
+		nodes[i] = (struct ckpt_tree_node){
+			.vpid = p->vpid,
+			.ppid = p->vppid,
+			.pgid = p->vpgid,
+			.sid = p->vsid,
+			.exit_signal = p->status.exit_signal,
+			.files = p->files,
+			.fs = p->fs,
+		};
+	}
+	r = ckpt_tree_plan(nodes, d->n_procs, &ops, &n, e);
+	free(ops);
+	return r < 0 ? err_reclass(e, ERR_UNFREEZABLE) : 0;
+}
+
+static int check(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
+{
+	int r = check_sharing(s.proc, e);
+
+	return r < 0 || s.proc != d->procs[0] ? r : check_tree(d, e);
+}
+
+/* Has the parent not been told of this stop yet?  Only the parent can ask. */
+static bool stop_unseen(struct ckpt_dump *d, struct ckpt_proc *p)
+{
+	struct ckpt_proc *parent = ckpt_proc_by_vpid(d, p->vppid);
+	struct remote *remote;
+	siginfo_t *si;
+	uint64_t at;
+	long v;
+
+	if (!parent || parent->state == CKPT_ZOMBIE ||
+		ckpt_proc_remote(parent, &remote, NULL) < 0)
+		return false;
+	si = remote_data(remote, sizeof(*si), &at);
+	if (!si || remote_call(remote, &v, NULL, SYS_waitid, P_PID, (uint64_t)p->vpid, at,
+			   WSTOPPED | WNOHANG | WNOWAIT | __WALL, 0, 0) < 0)
+		return false;
+	return v == 0 && si->si_pid == p->vpid;
+}
+
+static int ask_subreaper(struct ckpt_proc *p, bool *ret, struct err *e)
+{
+	struct remote *remote;
+	uint64_t at;
+	int *value, r = ckpt_proc_remote(p, &remote, e);
+
+	if (r < 0)
+		return r;
+	value = remote_data(remote, 8, &at);
+	r = remote_must(remote, NULL, e, SYS_prctl, PR_GET_CHILD_SUBREAPER, at, 0, 0, 0, 0);
+	if (r == 0)
+		*ret = *value;
+	return r;
+}
+
+static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e)
+{
+	static const Pb__TaskState states[] = {
+		[CKPT_RUNNING] = PB__TASK_STATE__TASK_RUNNING,
+		[CKPT_STOPPED] = PB__TASK_STATE__TASK_STOPPED,
+		[CKPT_ZOMBIE] = PB__TASK_STATE__TASK_ZOMBIE,
+	};
+	struct ckpt_proc *p = s.proc;
+	_cleanup_free_ int32_t *threads = calloc(p->n_threads + 1, sizeof(*threads));
+	Pb__Task m = PB__TASK__INIT;
+	bool subreaper = false;
+	int r = 0;
+
+	if (!threads)
+		return err_errno(e, -ENOMEM, "task");
+	m.ppid = p->vppid;
+	m.pgid = p->vpgid;
+	m.sid = p->vsid;
+	m.state = states[p->state];
+	m.exit_signal = p->status.exit_signal;
+	m.name = p->status.comm;
+	m.mm = p->mm;
+	m.files = p->files;
+	m.fs = p->fs;
+	m.sighand = p->sighand;
+	if (p->state == CKPT_ZOMBIE) {
+		m.wait_status = p->status.exit_code;
+	} else {
+		for (size_t i = 1; i < p->n_threads; i++)
+			threads[m.n_threads++] = p->threads[i]->vtid;
+		m.threads = threads;
+		r = ask_subreaper(p, &subreaper, e);
+		m.subreaper = subreaper;
+	}
+	if (p->state == CKPT_STOPPED) {
+		m.stop_signal = p->stop_signal;
+		m.stop_unseen = stop_unseen(d, p);
+	}
+	return r < 0 ? r : ckpt_pack(&m.base, body, e);
+}
+
+static int fill_threads(const Pb__Task *m, struct ckpt_build_proc *p, struct err *e)
+{
+	p->threads = calloc(m->n_threads + 1, sizeof(*p->threads));
+	if (!p->threads)
+		return err_errno(e, -ENOMEM, "threads");
+	p->n_threads = m->n_threads + 1;
+	p->threads[0].vtid = p->vpid;
+	for (size_t i = 1; i < p->n_threads; i++)
+		p->threads[i].vtid = m->threads[i - 1];
+	for (size_t i = 0; i < p->n_threads; i++) {
+		p->threads[i].proc = p;
+		if (p->threads[i].vtid < 2)
+			return err_set(e, ERR_IMAGE, -EINVAL, "thread %d", p->threads[i].vtid);
+	}
+	return 0;
+}
+
+int ckpt_task_read(struct ckpt_record *rec, struct ckpt_build_proc *p, struct err *e)
+{
+	Pb__Task *m = pb__task__unpack(NULL, rec->len, rec->body);
+	int r = 0;
+
+	if (!m || rec->subject < 2 || rec->subject > INT32_MAX || m->n_threads > MAX_THREADS ||
+		m->exit_signal < 0 || m->exit_signal > 64 || m->stop_signal < 0 ||
+		m->stop_signal > 64 ||
+		(m->state == PB__TASK_STATE__TASK_ZOMBIE && m->n_threads)) {
+		r = ckpt_record_bad(rec, e);
+		goto out;
+	}
+	*p = (struct ckpt_build_proc){
+		.vpid = (pid_t)rec->subject,
+		.zombie = m->state == PB__TASK_STATE__TASK_ZOMBIE,
+		.stopped = m->state == PB__TASK_STATE__TASK_STOPPED,
+		.mm = m->mm,
+		.files = m->files,
+		.fs = m->fs,
+		.sighand = m->sighand,
+		.lend_fd = -1,
+	};
+	if (m->mm != p->vpid || m->sighand != p->vpid)
+		r = err_set(e, ERR_IMAGE, -EOPNOTSUPP,
+			"task %d shares memory or signal handlers with another", p->vpid);
+	else if (!p->zombie)
+		r = fill_threads(m, p, e);
+out:
+	pb__task__free_unpacked(m, NULL);
+	return r;
+}
+
+static void show(const void *body, size_t len, FILE *out)
+{
+	static const char *const states[] = {"running", "stopped", "zombie"};
+	Pb__Task *m = pb__task__unpack(NULL, len, body);
+
+	if (m)
+		fprintf(out, "%s, parent %d group %d session %d, %s, %zu threads", m->name, m->ppid,
+			m->pgid, m->sid,
+			(unsigned)m->state < ARRAY_SIZE(states) ? states[m->state] : "?",
+			m->state == PB__TASK_STATE__TASK_ZOMBIE ? 0 : m->n_threads + 1);
+	pb__task__free_unpacked(m, NULL);
+}
+
+const struct ckpt_kind ckpt_kind_task = {
+	.number = PROTO_KIND_TASK,
+	.name = "task",
+	.scope = CKPT_PROC,
+	.check = check,
+	.dump = dump,
+	.show = show,
+};

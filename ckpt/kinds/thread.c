@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A thread: its registers, and what the kernel keeps for it at addresses of its memory.
+ *
+ * Dump reads registers as they were when the thread was stopped; what only the thread itself can
+ * ask for comes in one batch.  A thread inside a restartable sequence is recorded at the abort
+ * handler of that: it may go on on another CPU.  Restore is the last kind of all: the addresses
+ * mean something only when memory is there, and the registers are loaded when the executor leaves.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+
+#include "base/base.h"
+#include "ckpt/build.h"
+#include "ckpt/kinds/tasks.h"
+#include "ckpt/restart.h"
+#include "ckpt/survey.h"
+#include "ckpt/xstate.h"
+#include "proto/tasks.pb-c.h"
+
+#define NAME_LEN     16
+#define N_REGS	     27
+#define USER_CS	     0x33
+#define USER_END     0x800000000000ULL
+#define ALTSTACK_KEPT (SS_DISABLE | (int)(1U << 31)) /* SS_AUTODISARM */
+
+static_assert(sizeof(struct user_regs_struct) == N_REGS * 8, "registers");
+
+/* linux/rseq.h */
+struct rseq_cs {
+	uint32_t version, flags;
+	uint64_t start, length, abort;
+};
+#define RSEQ_AT_CS 8
+
+static void leave_rseq(struct remote *r, uint64_t rseq, struct user_regs_struct *regs)
+{
+	struct rseq_cs cs;
+	uint64_t at;
+
+	if (remote_peek(r, rseq + RSEQ_AT_CS, &at, sizeof(at), NULL) < 0 || !at ||
+		remote_peek(r, at, &cs, sizeof(cs), NULL) < 0)
+		return;
+	if (regs->rip - cs.start >= cs.length)
+		return;
+	regs->rip = cs.abort;
+	regs->orig_rax = (unsigned long long)-1;
+}
+
+/* What the kernel tells only to the thread itself. */
+struct asked {
+	stack_t altstack;
+	uint64_t robust, robust_length, tid_address;
+	int pdeathsig, pad;
+	char name[NAME_LEN];
+};
+
+static int ask(struct remote *r, struct asked *ret, uint64_t *ret_slack, struct err *e)
+{
+	uint64_t at;
+	struct asked *room = remote_data(r, sizeof(*room), &at);
+	int slack, rc;
+
+	remote_add(r, SYS_sigaltstack, 0, at + offsetof(struct asked, altstack), 0, 0, 0, 0);
+	remote_add(r, SYS_get_robust_list, 0, at + offsetof(struct asked, robust),
+		at + offsetof(struct asked, robust_length), 0, 0, 0);
+	remote_add(r, SYS_prctl, PR_GET_TID_ADDRESS, at + offsetof(struct asked, tid_address), 0, 0,
+		0, 0);
+	remote_add(r, SYS_prctl, PR_GET_PDEATHSIG, at + offsetof(struct asked, pdeathsig), 0, 0, 0,
+		0);
+	remote_add(r, SYS_prctl, PR_GET_NAME, at + offsetof(struct asked, name), 0, 0, 0, 0);
+	slack = remote_add(r, SYS_prctl, PR_GET_TIMERSLACK, 0, 0, 0, 0, 0);
+	rc = ckpt_run_all(r, "state of a thread", e);
+	if (rc < 0)
+		return rc;
+	*ret = *room;
+	*ret_slack = (uint64_t)remote_result(r, slack);
+	return 0;
+}
+
+static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e)
+{
+	struct ckpt_thread *t = s.thread;
+	struct user_regs_struct regs = t->regs;
+	struct __ptrace_rseq_configuration rseq = {0};
+	_cleanup_free_ void *xstate = NULL;
+	Pb__Thread m = PB__THREAD__INIT;
+	Pb__Rseq mr = PB__RSEQ__INIT;
+	struct remote *r;
+	struct asked a = {0};
+	char name[NAME_LEN + 1] = "";
+	int rc;
+
+	if (t->proc->state == CKPT_ZOMBIE)
+		return 1;
+	rc = ckpt_thread_remote(t, &r, e);
+	if (rc == 0)
+		rc = ask(r, &a, &m.timer_slack_ns, e);
+	if (rc == 0)
+		rc = ckpt_xstate_dump(t->tid, &m, &xstate, e);
+	if (rc < 0)
+		return rc;
+	if (ptrace(PTRACE_GET_RSEQ_CONFIGURATION, t->tid, sizeof(rseq), &rseq) > 0 &&
+		rseq.rseq_abi_pointer) {
+		mr.address = rseq.rseq_abi_pointer;
+		mr.length = rseq.rseq_abi_size;
+		mr.signature = rseq.signature;
+		m.rseq = &mr;
+		leave_rseq(r, mr.address, &regs);
+	}
+	/* The thread itself, should it run on, must not see its call fail either. */
+	ckpt_restart_note(&regs);
+	ckpt_restart_note(remote_regs(r));
+	m.regs = (ProtobufCBinaryData){sizeof(regs), (uint8_t *)&regs};
+	m.sigmask = *remote_sigmask(r);
+	m.altstack_address = (uint64_t)a.altstack.ss_sp;
+	m.altstack_size = a.altstack.ss_size;
+	m.altstack_flags = (uint32_t)(a.altstack.ss_flags & ALTSTACK_KEPT);
+	m.robust_list = a.robust;
+	m.robust_list_length = a.robust_length;
+	m.clear_child_tid = a.tid_address;
+	m.pdeathsig = a.pdeathsig;
+	memcpy(name, a.name, NAME_LEN);
+	m.name = name;
+	m.asleep_ns = t->asleep_ns;
+	return ckpt_pack(&m.base, body, e);
+}
+
+/* Registers that the kernel would refuse, or that lead out of user space. */
+static bool sane(const struct user_regs_struct *g)
+{
+	return g->cs == USER_CS && g->rip < USER_END && g->fs_base < USER_END &&
+	       g->gs_base < USER_END;
+}
+
+static int tell(struct remote *r, const Pb__Thread *m, struct err *e)
+{
+	stack_t ss = {
+		.ss_sp = (void *)m->altstack_address,
+		.ss_flags = (int)m->altstack_flags & ALTSTACK_KEPT,
+		.ss_size = m->altstack_size,
+	};
+	char name[NAME_LEN] = "";
+
+	strncpy(name, m->name, NAME_LEN - 1);
+	remote_add(r, SYS_prctl, PR_SET_NAME, remote_put(r, name, sizeof(name)), 0, 0, 0, 0);
+	remote_add(r, SYS_prctl, PR_SET_TIMERSLACK, m->timer_slack_ns, 0, 0, 0, 0);
+	remote_add(r, SYS_sigaltstack, remote_put(r, &ss, sizeof(ss)), 0, 0, 0, 0, 0);
+	if (m->robust_list)
+		remote_add(r, SYS_set_robust_list, m->robust_list, m->robust_list_length, 0, 0, 0,
+			0);
+	remote_add(r, SYS_set_tid_address, m->clear_child_tid, 0, 0, 0, 0, 0);
+	if (m->rseq)
+		remote_add(r, SYS_rseq, m->rseq->address, m->rseq->length, 0, m->rseq->signature,
+			0, 0);
+	if (m->pdeathsig)
+		remote_add(r, SYS_prctl, PR_SET_PDEATHSIG, (uint64_t)m->pdeathsig, 0, 0, 0, 0);
+	return ckpt_run_all(r, "state of a thread", e);
+}
+
+static int finish(struct ckpt_build *b, struct ckpt_record *rec, struct err *e)
+{
+	Pb__Thread *m = pb__thread__unpack(NULL, rec->len, rec->body);
+	struct ckpt_build_thread *t = ckpt_record_thread(b, rec);
+	struct user_regs_struct regs;
+	int r = 0;
+
+	if (!m || !t || m->regs.len != sizeof(regs))
+		r = ckpt_record_bad(rec, e);
+	if (r == 0) {
+		memcpy(&regs, m->regs.data, sizeof(regs));
+		if (!sane(&regs))
+			r = ckpt_record_bad(rec, e);
+	}
+	if (r == 0)
+		r = tell(t->remote, m, e);
+	if (r == 0)
+		r = ckpt_xstate_restore(t->tid, m, e);
+	if (r == 0) {
+		ckpt_restart_resume(t->remote, &regs, m->asleep_ns);
+		*remote_regs(t->remote) = regs;
+		*remote_sigmask(t->remote) = m->sigmask;
+	}
+	pb__thread__free_unpacked(m, NULL);
+	return r;
+}
+
+static void show(const void *body, size_t len, FILE *out)
+{
+	Pb__Thread *m = pb__thread__unpack(NULL, len, body);
+	struct user_regs_struct g = {0};
+
+	if (m && m->regs.len == sizeof(g)) {
+		memcpy(&g, m->regs.data, sizeof(g));
+		fprintf(out, "%s rip %llx", m->name, g.rip);
+		if ((long)g.orig_rax >= 0)
+			fprintf(out, " in system call %lld", (long long)g.orig_rax);
+	}
+	pb__thread__free_unpacked(m, NULL);
+}
+
+const struct ckpt_kind ckpt_kind_thread = {
+	.number = PROTO_KIND_THREAD,
+	.name = "thread",
+	.scope = CKPT_THREAD,
+	.dump = dump,
+	.finish = finish,
+	.show = show,
+};

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * lend - how descriptors of the builder come into tasks.  Private to ckpt.
+ *
+ * Every descriptor table of a task that is being built holds one descriptor of ours: a pidfd of
+ * the builder.  pidfd_getfd on it is one call that takes any of the builder's descriptors; it
+ * needs the right to trace the builder, which a task has until its credentials are restored.
+ * The builder is not in the session's pid namespace, so tasks can't open that pidfd themselves:
+ * the first task is given it over a socket, the others inherit it.
+ */
+#ifndef CKPT_LEND_H
+#define CKPT_LEND_H
+
+#include "ckpt/build.h"
+
+/* Gives the pidfd to a task without any descriptor; it gets number *ret_fd. */
+int ckpt_lend_bootstrap(struct ckpt_build *b, struct remote *r, int *ret_fd, struct err *e);
+/* Moves it to number @fd in the table of @p (and of those who share it). */
+int ckpt_lend_move(struct ckpt_build *b, struct ckpt_build_proc *p, int fd, struct err *e);
+/* Closes it in the tables of all processes that were stopped, or of all the others. */
+int ckpt_lend_end(struct ckpt_build *b, bool stopped, struct err *e);
+
+#endif

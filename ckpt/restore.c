@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * restore - rebuilds a session from its image: one table of stages, walked once (ckpt/build.h).
+ *
+ * Whatever fails, everything made is killed and forgotten.  Should the builder itself die, the
+ * kernel does the same: all tasks are traced with PTRACE_O_EXITKILL until the release.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+
+#include "base/base.h"
+#include "ckpt/build.h"
+#include "ckpt/grow.h"
+#include "ckpt/join.h"
+#include "ckpt/kinds/tasks.h"
+#include "ckpt/lend.h"
+#include "ckpt/memory/memory.h"
+#include "ckpt/records.h"
+#include "ckpt/remote/trace.h"
+#include "proto/tasks.pb-c.h"
+
+#define WAIT_NS	    (10 * 1000000000ULL)
+#define UNDO_WAIT_NS (5 * 1000000000ULL)
+
+/* ---- stages ---------------------------------------------------------------------------------- */
+
+static int stage_world(struct ckpt_build *b, struct err *e)
+{
+	b->self_pidfd = sys_pidfd_open(getpid(), 0);
+	if (b->self_pidfd < 0)
+		return err_errno(e, -errno, "pidfd_open");
+	return ckpt_join(b->world, e);
+}
+
+static int stage_tasks(struct ckpt_build *b, struct err *e)
+{
+	int r;
+
+	if (!b->n_procs)
+		return 0;
+	r = ckpt_layout_free(b, REMOTE_AREA_SIZE, &b->area, e);
+	if (r == 0)
+		r = ckpt_grow(b, e);
+	for (size_t i = 0; i < b->n_procs; i++)
+		b->report.tasks += (uint32_t)b->procs[i].n_threads;
+	b->report.processes = (uint32_t)b->n_procs;
+	return r;
+}
+
+static int create_one(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
+{
+	struct ckpt_build_file *f;
+	int fd = -1, rc;
+
+	if (!r->kind->create)
+		return 0;
+	if (r->kind->scope != CKPT_FILE)
+		return r->kind->create(b, r, NULL, e);
+	rc = r->kind->create(b, r, &fd, e);
+	f = ckpt_build_file(b, (uint32_t)r->subject);
+	if (rc >= 0 && f->fd < 0)
+		f->fd = fd;
+	return rc;
+}
+
+static int stage_create(struct ckpt_build *b, struct err *e)
+{
+	for (size_t i = 0; i < b->n_records; i++)
+		if (create_one(b, &b->records[i], e) < 0)
+			return ckpt_records_wrap(b, &b->records[i], e);
+	return 0;
+}
+
+/* The bulk data, up to the end of the image, which proves that all was genuine. */
+static int stage_data(struct ckpt_build *b, struct err *e)
+{
+	struct proto_frame f;
+
+	for (;;) {
+		struct ckpt_record *rec;
+		int r = proto_read(b->in, &f, e);
+
+		if (r < 0 || f.type == PROTO_END)
+			return r;
+		rec = f.type == PROTO_DATA ? ckpt_build_record(b, f.kind, f.subject) : NULL;
+		if (!rec || !rec->kind->data)
+			return err_set(e, ERR_IMAGE, -EINVAL,
+				"the image has something of kind %u where it should not be",
+				f.kind);
+		r = rec->kind->data(b, rec, f.offset, f.data, f.len, e);
+		if (r < 0)
+			return ckpt_records_wrap(b, rec, e);
+	}
+}
+
+static int stage_link(struct ckpt_build *b, struct err *e)
+{
+	for (size_t i = 0; i < b->n_records; i++) {
+		struct ckpt_record *r = &b->records[i];
+
+		if (r->kind->link && r->kind->link(b, r, e) < 0)
+			return ckpt_records_wrap(b, r, e);
+	}
+	return 0;
+}
+
+/* ---- finish ---------------------------------------------------------------------------------- */
+
+enum pass { PASS_OBJECTS, PASS_STOPPED, PASS_RUNNING };
+
+static enum pass pass_of(struct ckpt_build *b, const struct ckpt_record *r)
+{
+	const struct ckpt_build_thread *t = ckpt_record_thread(b, r);
+
+	if (r->kind->scope != CKPT_PROC && r->kind->scope != CKPT_THREAD)
+		return PASS_OBJECTS;
+	return t && t->proc->stopped ? PASS_STOPPED : PASS_RUNNING;
+}
+
+static int finish_pass(struct ckpt_build *b, enum pass pass, struct err *e)
+{
+	for (size_t i = 0; i < b->n_records; i++) {
+		struct ckpt_record *r = &b->records[i];
+
+		if (r->kind->finish && pass_of(b, r) == pass && r->kind->finish(b, r, e) < 0)
+			return ckpt_records_wrap(b, r, e);
+	}
+	return 0;
+}
+
+/* What the rebuilding itself has left pending: the ends of zombies, the stops of children. */
+static int drain_pass(struct ckpt_build *b, bool stopped, struct err *e)
+{
+	for (size_t i = 0; i < b->n_procs; i++) {
+		const struct ckpt_build_proc *p = &b->procs[i];
+		int r;
+
+		if (p->zombie || p->stopped != stopped)
+			continue;
+		r = ckpt_pending_drain(p->threads[0].remote, e);
+		if (r < 0)
+			return err_wrap(e, "task %d", p->vpid);
+	}
+	return 0;
+}
+
+/* Loads the registers: from here on the tasks are their own. */
+static int close_pass(struct ckpt_build *b, bool stopped, struct err *e)
+{
+	for (size_t i = 0; i < b->n_procs; i++) {
+		struct ckpt_build_proc *p = &b->procs[i];
+
+		if (p->zombie || p->stopped != stopped)
+			continue;
+		for (size_t k = 0; k < p->n_threads; k++) {
+			int r = remote_close(take_ptr(p->threads[k].remote), e);
+
+			if (r < 0)
+				return err_wrap(e, "task %d", p->vpid);
+		}
+	}
+	return 0;
+}
+
+/* One thread of a process with a stop signal goes on until it has stopped again. */
+static int into_stop(struct ckpt_build *b, pid_t tid, struct err *e)
+{
+	uint64_t deadline = io_now_ns() + WAIT_NS;
+	int status, r, deliver = 0;
+
+	for (;;) {
+		if (ptrace(PTRACE_CONT, tid, 0, deliver) < 0)
+			return err_errno(e, -errno, "stop");
+		r = trace_wait(b->host_proc, tid, deadline, &status);
+		if (r < 0)
+			return err_errno(e, r, "stop");
+		if (trace_event(status) == PTRACE_EVENT_STOP && WSTOPSIG(status) == SIGSTOP)
+			return 0;
+		deliver = trace_event(status) == 0 ? WSTOPSIG(status) : 0;
+	}
+}
+
+/*
+ * Puts a process into the state of being stopped by a signal, with all its threads, none of which
+ * executes an instruction.  It is always SIGSTOP, which can't be blocked or handled.  If the parent
+ * had been told, it is told again now and forgets it.
+ */
+static int stop_process(struct ckpt_build *b, struct ckpt_build_proc *p, struct err *e)
+{
+	Pb__Task *m = pb__task__unpack(NULL, p->record->len, p->record->body);
+	struct ckpt_build_proc *parent = m ? ckpt_build_proc(b, m->ppid) : NULL;
+	bool seen = m && !m->stop_unseen;
+	int r = 0;
+
+	pb__task__free_unpacked(m, NULL);
+	if (kill(p->pid, SIGSTOP) < 0)
+		r = err_errno(e, -errno, "stop");
+	for (size_t i = 0; r == 0 && i < p->n_threads; i++)
+		r = into_stop(b, p->threads[i].tid, e);
+	if (r == 0 && seen && parent && !parent->zombie && parent->threads[0].remote) {
+		long v;
+
+		r = remote_call(parent->threads[0].remote, &v, e, SYS_wait4, (uint64_t)p->vpid, 0,
+			WUNTRACED | WNOHANG | __WALL, 0, 0, 0);
+	}
+	return r < 0 ? err_wrap(e, "task %d", p->vpid) : 0;
+}
+
+static int finish_stopped(struct ckpt_build *b, struct err *e)
+{
+	int r = drain_pass(b, true, e);
+
+	if (r == 0)
+		r = finish_pass(b, PASS_STOPPED, e);
+	if (r == 0)
+		r = ckpt_lend_end(b, true, e);
+	if (r == 0)
+		r = close_pass(b, true, e);
+	for (size_t i = 0; r == 0 && i < b->n_procs; i++)
+		if (b->procs[i].stopped)
+			r = stop_process(b, &b->procs[i], e);
+	return r;
+}
+
+static int stage_finish(struct ckpt_build *b, struct err *e)
+{
+	int r = finish_pass(b, PASS_OBJECTS, e);
+
+	if (r == 0)
+		r = finish_stopped(b, e);
+	if (r == 0)
+		r = drain_pass(b, false, e);
+	if (r == 0)
+		r = finish_pass(b, PASS_RUNNING, e);
+	if (r == 0)
+		r = ckpt_lend_end(b, false, e);
+	if (r == 0)
+		r = close_pass(b, false, e);
+	return r;
+}
+
+static const struct stage {
+	const char *name;
+	int (*run)(struct ckpt_build *b, struct err *e);
+} stages[] = {
+	{"read", ckpt_records_read},
+	{"world", stage_world},
+	{"tasks", stage_tasks},
+	{"create", stage_create},
+	{"data", stage_data},
+	{"link", stage_link},
+	{"finish", stage_finish},
+};
+
+static_assert(ARRAY_SIZE(stages) <= CKPT_MAX_STAGES, "report");
+
+/* ---- the room's interface -------------------------------------------------------------------- */
+
+static void build_free(struct ckpt_build *b)
+{
+	if (!b)
+		return;
+	for (size_t i = 0; i < b->n_procs; i++) {
+		for (size_t k = 0; k < b->procs[i].n_threads; k++)
+			remote_forget(b->procs[i].threads[k].remote);
+		free(b->procs[i].threads);
+	}
+	for (size_t i = 0; i < b->n_files; i++)
+		close_fd(b->files[i].fd);
+	for (size_t i = 0; i < b->n_records; i++) {
+		free((void *)b->records[i].body);
+		free(b->records[i].state);
+	}
+	for (size_t i = 0; i < PROTO_KIND_MAX; i++)
+		free(b->kind_state[i]);
+	close_fd(b->host_proc);
+	close_fd(b->self_pidfd);
+	free(b->procs);
+	free(b->files);
+	free(b->records);
+	free(b->made);
+	free(b);
+}
+
+int ckpt_restore(struct ckpt_build **ret, const struct ckpt_world *w, struct proto_reader *in,
+	const struct ckpt_restore_options *o, struct err *e)
+{
+	struct ckpt_build *b = calloc(1, sizeof(*b));
+	uint64_t begin = io_now_ns();
+
+	if (!b)
+		return err_errno(e, -ENOMEM, "restore");
+	b->world = w;
+	b->options = *o;
+	b->in = in;
+	b->self_pidfd = -1;
+	b->host_proc = proc_open(e);
+	if (b->host_proc < 0) {
+		build_free(b);
+		return e->error;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(stages); i++) {
+		uint64_t then = io_now_ns();
+		int r = stages[i].run(b, e);
+
+		b->report.stages[i].name = stages[i].name;
+		b->report.stages[i].ns = io_now_ns() - then;
+		b->report.n_stages = i + 1;
+		if (r < 0) {
+			log_info("restore failed in stage %s", stages[i].name);
+			ckpt_restore_undo(b);
+			return r;
+		}
+	}
+	b->report.total_ns = io_now_ns() - begin;
+	*ret = b;
+	return 0;
+}
+
+int ckpt_restore_release(struct ckpt_build *b, struct err *e)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < b->n_procs; i++) {
+		const struct ckpt_build_proc *p = &b->procs[i];
+
+		if (p->stop_pending && !p->stopped)
+			kill(p->pid, SIGSTOP);
+		for (size_t k = 0; k < p->n_threads; k++)
+			if (ptrace(PTRACE_DETACH, p->threads[k].tid, 0, 0) < 0 && r == 0)
+				r = err_errno(e, -errno, "cannot let task %d go", p->vpid);
+	}
+	build_free(b);
+	return r;
+}
+
+void ckpt_restore_undo(struct ckpt_build *b)
+{
+	uint64_t deadline = io_now_ns() + UNDO_WAIT_NS;
+
+	if (!b)
+		return;
+	for (size_t i = 0; i < b->n_made; i++)
+		kill(b->made[i], SIGKILL);
+	/* Traced tasks are ours to reap before their parents can. */
+	while (b->n_made && io_now_ns() < deadline) {
+		pid_t pid = waitpid(-1, NULL, __WALL | WNOHANG);
+
+		if (pid < 0 && errno != EINTR)
+			break;
+		if (pid == 0)
+			usleep(500);
+	}
+	build_free(b);
+}
+
+const struct ckpt_report *ckpt_build_report(const struct ckpt_build *b)
+{
+	return &b->report;
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "ckpt/xstate.h"
+
+#include <cpuid.h>
+#include <elf.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+
+#include "base/base.h"
+#include "proto/tasks.pb-c.h"
+
+#define LEGACY	     512
+#define HEADER	     64
+#define AT_BV	     512 /* which components are in use */
+#define AT_MXCSR     24
+#define AT_MASK	     28	 /* of the bits mxcsr has */
+#define AT_SOFTWARE  464 /* the kernel's own words of the legacy area */
+#define FIRST	     2	 /* the first extended component */
+#define COMPONENTS   63
+#define CPUID_XSAVE  0xd
+
+static uint64_t get_u64(const uint8_t *p)
+{
+	uint64_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+/* Where this CPU has component @i in a block; false if nowhere. */
+static bool place(unsigned i, uint32_t *ret_offset, uint32_t *ret_size)
+{
+	uint32_t a, b, c, d;
+
+	if (!__get_cpuid_count(CPUID_XSAVE, i, &a, &b, &c, &d) || !a || !b || (c & 1))
+		return false;
+	*ret_offset = b;
+	*ret_size = a;
+	return a <= XSTATE_MAX && b <= XSTATE_MAX - a;
+}
+
+static int get(pid_t tid, uint8_t *block, size_t *ret_len, struct err *e)
+{
+	struct iovec iov = {block, XSTATE_MAX};
+
+	if (ptrace(PTRACE_GETREGSET, tid, NT_X86_XSTATE, &iov) < 0)
+		return err_errno(e, -errno, "extended registers of task %d", tid);
+	if (iov.iov_len < LEGACY + HEADER)
+		return err_set(e, ERR_HOST, -EOPNOTSUPP, "this CPU has no XSAVE");
+	*ret_len = iov.iov_len;
+	return 0;
+}
+
+struct parts {
+	uint8_t block[XSTATE_MAX];
+	Pb__XstateComponent comp[COMPONENTS];
+	Pb__XstateComponent *list[COMPONENTS];
+};
+
+int ckpt_xstate_dump(pid_t tid, Pb__Thread *m, void **ret_mem, struct err *e)
+{
+	_cleanup_free_ struct parts *p = calloc(1, sizeof(*p));
+	size_t len;
+	int r;
+
+	if (!p)
+		return err_errno(e, -ENOMEM, "extended registers");
+	r = get(tid, p->block, &len, e);
+	if (r < 0)
+		return r;
+	m->fxsave = (ProtobufCBinaryData){LEGACY, p->block};
+	m->xstate_bv = get_u64(p->block + AT_BV);
+	for (unsigned i = FIRST; i < COMPONENTS; i++) {
+		Pb__XstateComponent *c = &p->comp[m->n_xstate];
+		uint32_t offset, size;
+
+		if (!(m->xstate_bv & (1ULL << i)))
+			continue;
+		if (!place(i, &offset, &size) || offset + size > len)
+			return err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP,
+				"register component %u is unknown", i);
+		pb__xstate_component__init(c);
+		c->number = i;
+		c->data = (ProtobufCBinaryData){size, p->block + offset};
+		p->list[m->n_xstate++] = c;
+	}
+	m->xstate = p->list;
+	*ret_mem = take_ptr(p);
+	return 0;
+}
+
+static int fill(uint8_t *block, size_t len, const Pb__XstateComponent *c, struct err *e)
+{
+	uint32_t offset, size;
+
+	if (c->number < FIRST || c->number >= COMPONENTS)
+		return err_set(e, ERR_IMAGE, -EINVAL, "register component %u", c->number);
+	if (!place(c->number, &offset, &size) || offset + size > len || c->data.len > size) {
+		err_set(e, ERR_HOST, -EOPNOTSUPP,
+			"this CPU lacks registers which the session uses (component %u)",
+			c->number);
+		return err_hint(e, "podrun run --portable keeps programs from using them");
+	}
+	memcpy(block + offset, c->data.data, c->data.len);
+	return 0;
+}
+
+int ckpt_xstate_restore(pid_t tid, const Pb__Thread *m, struct err *e)
+{
+	_cleanup_free_ uint8_t *block = calloc(1, XSTATE_MAX);
+	uint64_t bv = m->xstate_bv & 3;
+	uint32_t mxcsr, mask;
+	struct iovec iov;
+	size_t len;
+	int r;
+
+	if (!block)
+		return err_errno(e, -ENOMEM, "extended registers");
+	if (m->fxsave.len != LEGACY)
+		return err_set(e, ERR_IMAGE, -EINVAL, "extended registers");
+	r = get(tid, block, &len, e);
+	if (r < 0)
+		return r;
+	memcpy(&mask, block + AT_MASK, sizeof(mask));
+	memcpy(block, m->fxsave.data, AT_SOFTWARE);
+	memcpy(&mxcsr, block + AT_MXCSR, sizeof(mxcsr));
+	mxcsr &= mask ? mask : 0xffbf;
+	memcpy(block + AT_MXCSR, &mxcsr, sizeof(mxcsr));
+	memcpy(block + AT_MASK, &mask, sizeof(mask));
+	memset(block + AT_BV, 0, HEADER);
+	for (size_t i = 0; r == 0 && i < m->n_xstate; i++) {
+		r = fill(block, len, m->xstate[i], e);
+		if (r == 0)
+			bv |= 1ULL << m->xstate[i]->number;
+	}
+	if (r < 0)
+		return r;
+	memcpy(block + AT_BV, &bv, sizeof(bv));
+	iov = (struct iovec){block, len};
+	if (ptrace(PTRACE_SETREGSET, tid, NT_X86_XSTATE, &iov) < 0)
+		return err_errno(e, -errno, "extended registers of task %d", tid);
+	return 0;
+}

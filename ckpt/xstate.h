@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * xstate - extended registers, component by component.  Private to ckpt.
+ *
+ * ptrace(2) gives them as one block whose layout the CPU chooses; an image has the components by
+ * themselves, those only which are in use, so that it can be moved to a CPU that places them
+ * elsewhere or has more.  Intel SDM volume 1, chapter 13.
+ */
+#ifndef CKPT_XSTATE_H
+#define CKPT_XSTATE_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+struct err;
+typedef struct Pb__Thread Pb__Thread;
+
+#define XSTATE_MAX 16384
+
+/* Fills fxsave, xstate, xstate_bv of @m from the stopped task.  They point into what *ret_mem
+ * holds, which the caller frees. */
+int ckpt_xstate_dump(pid_t tid, Pb__Thread *m, void **ret_mem, struct err *e);
+/* ERR_HOST when this CPU lacks a component that is in use. */
+int ckpt_xstate_restore(pid_t tid, const Pb__Thread *m, struct err *e);
+
+#endif
