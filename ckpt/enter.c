@@ -41,8 +41,8 @@ static int join(const struct ckpt_world *w, int namespaces, struct err *e)
 		if (!(namespaces & order[i].flag) || order[i].fd < 0)
 			continue;
 		if (setns(order[i].fd, order[i].flag) < 0)
-			return err_errno(e, -errno, "cannot join the session's %s namespace",
-				order[i].name);
+			return err_errno(
+				e, -errno, "cannot join the session's %s namespace", order[i].name);
 	}
 	return 0;
 }
@@ -172,8 +172,8 @@ int ckpt_enter_read(const struct ckpt_world *w, int namespaces, ckpt_enter_fn ru
 	return r < 0 ? r : end;
 }
 
-int ckpt_enter_fd(const struct ckpt_world *w, int namespaces, ckpt_enter_fn run, void *ctx,
-	struct err *e)
+int ckpt_enter_fd(
+	const struct ckpt_world *w, int namespaces, ckpt_enter_fn run, void *ctx, struct err *e)
 {
 	struct ckpt_enter en;
 	int r, fd = -1;
@@ -190,6 +190,7 @@ int ckpt_enter_fd(const struct ckpt_world *w, int namespaces, ckpt_enter_fn run,
 		return r;
 	}
 	if (!n)
-		return err_set(e, ERR_FAILED, -EPROTO, "no descriptor came from inside the session");
+		return err_set(
+			e, ERR_FAILED, -EPROTO, "no descriptor came from inside the session");
 	return fd;
 }

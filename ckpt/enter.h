@@ -46,7 +46,7 @@ int ckpt_enter_end(struct ckpt_enter *en, struct err *e);
 int ckpt_enter_read(const struct ckpt_world *w, int namespaces, ckpt_enter_fn run, void *ctx,
 	size_t max, struct buf *ret, struct err *e);
 /* Both at once for an answer of one descriptor, which @run sends with one byte.  Returns it. */
-int ckpt_enter_fd(const struct ckpt_world *w, int namespaces, ckpt_enter_fn run, void *ctx,
-	struct err *e);
+int ckpt_enter_fd(
+	const struct ckpt_world *w, int namespaces, ckpt_enter_fn run, void *ctx, struct err *e);
 
 #endif

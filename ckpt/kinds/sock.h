@@ -31,16 +31,16 @@ int ckpt_sock_get_int(int fd, int level, int name);
 /* ---- options (sock_options.c) --------------------------------------------------------------- */
 
 /* Fills @m (initialised) from @f; what it allocates ckpt_sock_common_fini frees. */
-int ckpt_sock_common_dump(struct ckpt_dump *d, const struct ckpt_file *f, struct Pb__SockCommon *m,
-	struct err *e);
+int ckpt_sock_common_dump(
+	struct ckpt_dump *d, const struct ckpt_file *f, struct Pb__SockCommon *m, struct err *e);
 /* Frees what ckpt_sock_common_dump put into @m, not @m itself. */
 void ckpt_sock_common_fini(struct Pb__SockCommon *m);
 /* A new socket of the builder as @m says, close-on-exec. */
 int ckpt_sock_create(int domain, const struct Pb__SockCommon *m, struct err *e);
 int ckpt_sock_options_early(int fd, const struct Pb__SockCommon *m, struct err *e);
 /* Also the file's status flags, owner and mode. */
-int ckpt_sock_options_late(struct ckpt_build *b, int fd, const struct Pb__SockCommon *m,
-	struct err *e);
+int ckpt_sock_options_late(
+	struct ckpt_build *b, int fd, const struct Pb__SockCommon *m, struct err *e);
 /* Room for what is put into a queue before the late options set the socket's own sizes. */
 void ckpt_sock_widen(int fd);
 
@@ -57,8 +57,8 @@ union ckpt_sockaddr {
 struct Pb__InetAddr *ckpt_sock_addr_pack(const union ckpt_sockaddr *a);
 void ckpt_sock_addr_free(struct Pb__InetAddr *m);
 /* The address for a socket of @domain; returns its length, or -EINVAL. */
-int ckpt_sock_addr_unpack(const struct Pb__InetAddr *m, int domain, union ckpt_sockaddr *ret,
-	struct err *e);
+int ckpt_sock_addr_unpack(
+	const struct Pb__InetAddr *m, int domain, union ckpt_sockaddr *ret, struct err *e);
 /* The same address and port; an IPv4 address and its form in IPv6 are the same. */
 bool ckpt_sock_addr_equal(const union ckpt_sockaddr *a, const union ckpt_sockaddr *b);
 /* "127.0.0.1:80" or "[::1]:80" */
@@ -92,8 +92,8 @@ int ckpt_sock_peek(int fd, ckpt_sock_each each, void *ctx, struct err *e);
  * The queue of @fd as messages: descriptors in flight taken up as files of the dump, numbers of
  * processes and users the session's own.  Freed with ckpt_sock_queue_free.
  */
-int ckpt_sock_queue_dump(struct ckpt_dump *d, int fd, struct Pb__SockMessage ***ret,
-	size_t *ret_n, struct err *e);
+int ckpt_sock_queue_dump(
+	struct ckpt_dump *d, int fd, struct Pb__SockMessage ***ret, size_t *ret_n, struct err *e);
 void ckpt_sock_queue_free(struct Pb__SockMessage **messages, size_t n);
 /* Users and groups of the host as the session sees them. */
 uint32_t ckpt_sock_uid(const struct ckpt_dump *d, uid_t uid);
@@ -105,7 +105,7 @@ size_t ckpt_sock_queue_bytes(struct Pb__SockMessage *const *messages, size_t n);
 
 /* One socket of the session's network, as sock_diag(7) tells. */
 struct ckpt_inet_diag {
-	uint32_t ino; /* 0: no process has it (yet, or any more) */
+	uint32_t ino;  /* 0: no process has it (yet, or any more) */
 	uint8_t state; /* TCP_* */
 	int domain;
 	union ckpt_sockaddr local, remote;
@@ -121,8 +121,8 @@ struct ckpt_unix_diag {
 	uint32_t peer; /* inode number; 0 with has_peer: no process has it (yet, or any more) */
 	uint8_t shutdown;
 	bool has_node;
-	uint32_t node_ino, node_dev; /* of a path's node */
-	uint32_t backlog, queued; /* of a listening one */
+	uint32_t node_ino, node_dev;	/* of a path's node */
+	uint32_t backlog, queued;	/* of a listening one */
 	uint32_t pending_at, n_pending; /* of a listening one: in the list's pending */
 };
 
@@ -138,11 +138,11 @@ struct ckpt_unix_diag_list {
 };
 
 /* All sockets of @protocol (IPPROTO_TCP, ...), both domains. */
-int ckpt_sock_diag_inet(const struct ckpt_world *w, int protocol, struct ckpt_inet_diag_list **ret,
-	struct err *e);
+int ckpt_sock_diag_inet(
+	const struct ckpt_world *w, int protocol, struct ckpt_inet_diag_list **ret, struct err *e);
 /* All unix sockets. */
-int ckpt_sock_diag_unix(const struct ckpt_world *w, struct ckpt_unix_diag_list **ret,
-	struct err *e);
+int ckpt_sock_diag_unix(
+	const struct ckpt_world *w, struct ckpt_unix_diag_list **ret, struct err *e);
 /* A routing socket in the session's network, for other questions.  Returns the descriptor. */
 int ckpt_sock_netlink(const struct ckpt_world *w, int protocol, struct err *e);
 

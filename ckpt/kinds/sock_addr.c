@@ -34,8 +34,8 @@ void ckpt_sock_addr_free(Pb__InetAddr *m)
 	free(m);
 }
 
-int ckpt_sock_addr_unpack(const Pb__InetAddr *m, int domain, union ckpt_sockaddr *ret,
-	struct err *e)
+int ckpt_sock_addr_unpack(
+	const Pb__InetAddr *m, int domain, union ckpt_sockaddr *ret, struct err *e)
 {
 	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 

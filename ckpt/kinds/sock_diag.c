@@ -92,8 +92,8 @@ struct inet_list {
 	struct buf entries; /* struct ckpt_inet_diag */
 };
 
-static void take_address(union ckpt_sockaddr *a, int domain, const __be32 ip[4], __be16 port,
-	uint32_t scope)
+static void take_address(
+	union ckpt_sockaddr *a, int domain, const __be32 ip[4], __be16 port, uint32_t scope)
 {
 	memset(a, 0, sizeof(*a));
 	if (domain == AF_INET) {
@@ -140,8 +140,8 @@ static int each_inet(void *ctx, const struct nlmsghdr *h)
 	return list->entries.len / sizeof(d) > MAX_SOCKETS ? -E2BIG : buf_error(&list->entries);
 }
 
-int ckpt_sock_diag_inet(const struct ckpt_world *w, int protocol, struct ckpt_inet_diag_list **ret,
-	struct err *e)
+int ckpt_sock_diag_inet(
+	const struct ckpt_world *w, int protocol, struct ckpt_inet_diag_list **ret, struct err *e)
 {
 	struct inet_diag_req_v2 q = {
 		.sdiag_protocol = (uint8_t)protocol,
@@ -237,14 +237,13 @@ static int each_unix(void *ctx, const struct nlmsghdr *h)
 	return buf_error(&list->entries) < 0 ? -ENOMEM : buf_error(&list->pending);
 }
 
-int ckpt_sock_diag_unix(const struct ckpt_world *w, struct ckpt_unix_diag_list **ret,
-	struct err *e)
+int ckpt_sock_diag_unix(const struct ckpt_world *w, struct ckpt_unix_diag_list **ret, struct err *e)
 {
 	const struct unix_diag_req q = {
 		.sdiag_family = AF_UNIX,
 		.udiag_states = ~0u,
-		.udiag_show = UDIAG_SHOW_PEER | UDIAG_SHOW_VFS | UDIAG_SHOW_ICONS |
-			UDIAG_SHOW_RQLEN,
+		.udiag_show =
+			UDIAG_SHOW_PEER | UDIAG_SHOW_VFS | UDIAG_SHOW_ICONS | UDIAG_SHOW_RQLEN,
 	};
 	struct unix_list list = {0};
 	struct ckpt_unix_diag_list *block = NULL;

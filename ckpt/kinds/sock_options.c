@@ -161,8 +161,7 @@ static const struct option_row rows[] = {
 static bool concerns(const struct option_row *row, int domain, int type, int protocol)
 {
 	/* IPv6 sockets have those of IPv4 too, for mapped addresses. */
-	if (row->domain && row->domain != domain &&
-		!(row->domain == AF_INET && domain == AF_INET6))
+	if (row->domain && row->domain != domain && !(row->domain == AF_INET && domain == AF_INET6))
 		return false;
 	return (!row->type || row->type == type) && (!row->protocol || row->protocol == protocol);
 }
@@ -199,10 +198,9 @@ static int dump_filter(int fd, Pb__SockCommon *m, struct err *e)
 	socklen_t n = 0;
 
 	if (getsockopt(fd, SOL_SOCKET, SO_GET_FILTER, NULL, &n) < 0)
-		return errno == EACCES
-			? err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP,
-				  "a socket with an eBPF filter is not supported")
-			: 0;
+		return errno == EACCES ? err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP,
+						 "a socket with an eBPF filter is not supported")
+				       : 0;
 	if (!n)
 		return 0;
 	m->filter.data = calloc(n, sizeof(struct sock_filter));
@@ -214,8 +212,8 @@ static int dump_filter(int fd, Pb__SockCommon *m, struct err *e)
 	return 0;
 }
 
-int ckpt_sock_common_dump(struct ckpt_dump *d, const struct ckpt_file *f, Pb__SockCommon *m,
-	struct err *e)
+int ckpt_sock_common_dump(
+	struct ckpt_dump *d, const struct ckpt_file *f, Pb__SockCommon *m, struct err *e)
 {
 	int fd = f->fd;
 	int domain = ckpt_sock_get_int(fd, SOL_SOCKET, SO_DOMAIN);
@@ -302,8 +300,7 @@ static int set_all(int fd, const Pb__SockCommon *m, unsigned mask, unsigned how,
 		const Pb__SockOption *o = wanted(m, row);
 		int len, r;
 
-		if (!o || (row->how & mask) != how ||
-			!concerns(row, domain, m->type, m->protocol))
+		if (!o || (row->how & mask) != how || !concerns(row, domain, m->type, m->protocol))
 			continue;
 		len = get(fd, row, now);
 		if ((size_t)len == o->value.len && !memcmp(now, o->value.data, o->value.len))

@@ -47,8 +47,8 @@ static void free_message(Pb__SockMessage *m)
 	free(m);
 }
 
-static int take_files(struct collector *c, Pb__SockMessage *m, struct ckpt_sock_message *from,
-	struct err *e)
+static int take_files(
+	struct collector *c, Pb__SockMessage *m, struct ckpt_sock_message *from, struct err *e)
 {
 	m->files = calloc(from->n_fds, sizeof(*m->files));
 	if (!m->files)
@@ -165,8 +165,8 @@ static int name_strangers(struct collector *c, int fd, struct err *e)
 	return 0;
 }
 
-int ckpt_sock_queue_dump(struct ckpt_dump *d, int fd, Pb__SockMessage ***ret, size_t *ret_n,
-	struct err *e)
+int ckpt_sock_queue_dump(
+	struct ckpt_dump *d, int fd, Pb__SockMessage ***ret, size_t *ret_n, struct err *e)
 {
 	struct collector c = {.d = d};
 	int r = ckpt_sock_peek(fd, collect, &c, e);

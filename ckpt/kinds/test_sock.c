@@ -81,7 +81,12 @@ static void test_datagrams(void **state)
 }
 
 static const struct ckpt_world here = {
-	.ns_user = -1, .ns_pid = -1, .ns_mnt = -1, .ns_net = -1, .ns_ipc = -1, .ns_uts = -1,
+	.ns_user = -1,
+	.ns_pid = -1,
+	.ns_mnt = -1,
+	.ns_net = -1,
+	.ns_ipc = -1,
+	.ns_uts = -1,
 	.ns_time = -1,
 };
 

@@ -37,7 +37,7 @@
 static bool claim(const struct ckpt_file *f)
 {
 	return S_ISSOCK(f->st.st_mode) && f->fd >= 0 &&
-		ckpt_sock_get_int(f->fd, SOL_SOCKET, SO_DOMAIN) == AF_UNIX;
+	       ckpt_sock_get_int(f->fd, SOL_SOCKET, SO_DOMAIN) == AF_UNIX;
 }
 
 /* The session's unix sockets, listed on first use. */
@@ -89,7 +89,8 @@ static int diag_of(struct ckpt_dump *d, const struct ckpt_file *f,
 }
 
 /* The name as bind(2) had it; @which is getsockname or getpeername. */
-static int name_of(int fd, int (*which)(int, struct sockaddr *, socklen_t *), ProtobufCBinaryData *ret)
+static int name_of(
+	int fd, int (*which)(int, struct sockaddr *, socklen_t *), ProtobufCBinaryData *ret)
 {
 	struct sockaddr_un a;
 	socklen_t len = sizeof(a);
@@ -111,8 +112,8 @@ static int name_of(int fd, int (*which)(int, struct sockaddr *, socklen_t *), Pr
 }
 
 /* The listening socket in whose backlog the connection of @ino waits. */
-static const struct ckpt_unix_diag *backlog_with(const struct ckpt_unix_diag_list *list,
-	uint32_t ino)
+static const struct ckpt_unix_diag *backlog_with(
+	const struct ckpt_unix_diag_list *list, uint32_t ino)
 {
 	for (size_t i = 0; i < list->n; i++) {
 		const struct ckpt_unix_diag *l = &list->entries[i];
@@ -134,7 +135,8 @@ static int outside(const struct ckpt_file *f, uint32_t ino, struct err *e)
 			(int)name.len - !name.data[0], (char *)name.data + !name.data[0]);
 	free(name.data);
 	err_set(e, ERR_UNFREEZABLE, -EXDEV,
-		"unix socket is connected to %s (inode %u), which is outside the session", text, ino);
+		"unix socket is connected to %s (inode %u), which is outside the session", text,
+		ino);
 	return err_hint(e, "run the other program inside the session as well, or close it first");
 }
 
@@ -176,8 +178,7 @@ static int find_peer(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Unix *m
 }
 
 /* The backlog of a listening socket; what has been sent over such a connection nobody can see. */
-static int find_pending(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Unix *m,
-	struct err *e)
+static int find_pending(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Unix *m, struct err *e)
 {
 	struct ckpt_unix_diag_list *list;
 	const struct ckpt_unix_diag *diag;
@@ -237,8 +238,8 @@ static int dump_cred(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Unix *m
 		m->peer_cred->pid = p->vpid;
 	} else {
 		int fd = f->fd;
-		int r = ckpt_enter_read(d->world, CLONE_NEWPID, tell_cred, &fd, sizeof(cred),
-			&answer, e);
+		int r = ckpt_enter_read(
+			d->world, CLONE_NEWPID, tell_cred, &fd, sizeof(cred), &answer, e);
 
 		if (r < 0)
 			return r;
@@ -251,8 +252,8 @@ static int dump_cred(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Unix *m
 }
 
 /* Where the node of a bound path is now. */
-static int dump_node(const struct ckpt_dump *d, const struct ckpt_file *f, Pb__Unix *m,
-	struct err *e)
+static int dump_node(
+	const struct ckpt_dump *d, const struct ckpt_file *f, Pb__Unix *m, struct err *e)
 {
 	_cleanup_close_ int node = ioctl(f->fd, IOCTL_UNIXFILE);
 	char link[64];
@@ -300,7 +301,7 @@ static int look(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Unix *m, str
 static bool has_queue(const struct ckpt_file *f, const Pb__Unix *m)
 {
 	return m->state == PB__UNIX__STATE__CONNECTED ||
-		ckpt_sock_get_int(f->fd, SOL_SOCKET, SO_TYPE) == SOCK_DGRAM;
+	       ckpt_sock_get_int(f->fd, SOL_SOCKET, SO_TYPE) == SOCK_DGRAM;
 }
 
 static void fini(Pb__Unix *m)
@@ -383,8 +384,8 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 static void show(const void *body, size_t len, FILE *out)
 {
 	static const char *const states[] = {"", " listening", " connected"};
-	static const char *const peers[] = {"", " to file", " peer gone", " pending at file",
-		" severed"};
+	static const char *const peers[] = {
+		"", " to file", " peer gone", " pending at file", " severed"};
 	Pb__Unix *m = pb__unix__unpack(NULL, len, body);
 
 	if (!m)
@@ -393,7 +394,8 @@ static void show(const void *body, size_t len, FILE *out)
 		(unsigned)m->state < ARRAY_SIZE(states) ? states[m->state] : "?");
 	if (m->name.len)
 		fprintf(out, " %s%.*s", m->name.data[0] ? "" : "@",
-			(int)m->name.len - !m->name.data[0], (char *)m->name.data + !m->name.data[0]);
+			(int)m->name.len - !m->name.data[0],
+			(char *)m->name.data + !m->name.data[0]);
 	fputs((unsigned)m->peer_kind < ARRAY_SIZE(peers) ? peers[m->peer_kind] : "?", out);
 	if (m->peer)
 		fprintf(out, " %u", m->peer);

@@ -58,13 +58,13 @@ void unix_names_end(struct ckpt_build *b);
  * neither can be (@vpid is 0, or not free), the builder does it itself.
  */
 int unix_listen_as(struct ckpt_build *b, pid_t vpid, int fd, int backlog, struct err *e);
-int unix_connect_as(struct ckpt_build *b, pid_t vpid, int fd, const struct unix_address *to,
-	struct err *e);
+int unix_connect_as(
+	struct ckpt_build *b, pid_t vpid, int fd, const struct unix_address *to, struct err *e);
 int unix_pair_as(struct ckpt_build *b, pid_t vpid, int type, int ret[2], struct err *e);
 
 /* One message as it is to be sent. */
 struct unix_send {
-	int fd; /* by this socket */
+	int fd;			       /* by this socket */
 	const struct unix_address *to; /* NULL: to its peer */
 	const struct Pb__SockMessage *message;
 };

@@ -171,8 +171,8 @@ static int connect_pair(struct ckpt_build *b, const struct connection *c, int *r
 }
 
 /* Two connected ends; @peer_name and @peer_cred where there is no record of the second. */
-static int make_pair(struct ckpt_build *b, const struct end *u, const struct end *p, int ret[2],
-	struct err *e)
+static int make_pair(
+	struct ckpt_build *b, const struct end *u, const struct end *p, int ret[2], struct err *e)
 {
 	struct unix_name mine = name_of(u), theirs = {u->m->peer_name.data, u->m->peer_name.len};
 	struct connection c = {.type = u->m->common->type};
@@ -200,7 +200,7 @@ static bool is_stream(const struct end *u)
 static bool is_dgram_pair(const struct end *u, const struct end *p)
 {
 	return !is_stream(u) && (!u->m->name.len || !p->m->name.len) &&
-		p->m->peer_kind == PB__UNIX__PEER__FILE && p->m->peer == u->id;
+	       p->m->peer_kind == PB__UNIX__PEER__FILE && p->m->peer == u->id;
 }
 
 static int bind_pair_end(struct ckpt_build *b, struct end *u, struct err *e)
@@ -310,8 +310,8 @@ static int make_sender(struct ckpt_build *b, const ProtobufCBinaryData *name, st
 }
 
 /* One datagram to a socket that everybody can reach by its name. */
-static int send_datagram(struct ckpt_build *b, const struct end *u, const Pb__SockMessage *m,
-	struct err *e)
+static int send_datagram(
+	struct ckpt_build *b, const struct end *u, const Pb__SockMessage *m, struct err *e)
 {
 	_cleanup_close_ int made = -1;
 	struct unix_send s = {.to = &u->address, .message = m};
@@ -420,8 +420,8 @@ int unix_finish(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
 	fd = fd_of(b, u);
 	if (u->m->shutdown & 3)
 		shutdown(fd, (u->m->shutdown & 3) == 3 ? SHUT_RDWR
-				: (u->m->shutdown & 1)	? SHUT_RD
-							: SHUT_WR);
+			     : (u->m->shutdown & 1)    ? SHUT_RD
+						       : SHUT_WR);
 	rc = ckpt_sock_options_late(b, fd, u->m->common, e);
 	unix_names_end(b);
 	pb__unix__free_unpacked(u->m, NULL);

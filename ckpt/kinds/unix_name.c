@@ -158,8 +158,8 @@ static int bind_nowhere(struct ckpt_build *b, int fd, const struct unix_address 
 }
 
 /* The node at @node, though the name does not lead there. */
-static int bind_elsewhere(struct ckpt_build *b, int fd, const struct unix_address *a,
-	const char *node, struct err *e)
+static int bind_elsewhere(
+	struct ckpt_build *b, int fd, const struct unix_address *a, const char *node, struct err *e)
 {
 	_cleanup_free_ char *base = NULL, *made = NULL;
 	int r;

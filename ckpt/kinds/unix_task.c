@@ -76,8 +76,8 @@ static int pair_inside(struct ckpt_build_proc *p, struct remote *r, struct call 
 
 	if (!theirs)
 		return err_errno(e, -ENOSPC, "socketpair");
-	call = remote_add(r, SYS_socketpair, AF_UNIX, (uint64_t)(c->number | SOCK_CLOEXEC), 0, at,
-		0, 0);
+	call = remote_add(
+		r, SYS_socketpair, AF_UNIX, (uint64_t)(c->number | SOCK_CLOEXEC), 0, at, 0, 0);
 	rc = remote_run(r, true, e);
 	if (rc < 0)
 		return rc;
@@ -196,8 +196,8 @@ int unix_listen_as(struct ckpt_build *b, pid_t vpid, int fd, int backlog, struct
 	return call_as(b, vpid, &(struct call){.what = LISTEN, .fd = fd, .number = backlog}, e);
 }
 
-int unix_connect_as(struct ckpt_build *b, pid_t vpid, int fd, const struct unix_address *to,
-	struct err *e)
+int unix_connect_as(
+	struct ckpt_build *b, pid_t vpid, int fd, const struct unix_address *to, struct err *e)
 {
 	return call_as(b, vpid, &(struct call){.what = CONNECT, .fd = fd, .to = to}, e);
 }
@@ -233,8 +233,8 @@ static int send_rest(const struct unix_send *s, size_t at)
 	const Pb__SockMessage *m = s->message;
 
 	while (at < m->data.len) {
-		ssize_t n = send(s->fd, m->data.data + at, m->data.len - at,
-			MSG_DONTWAIT | MSG_NOSIGNAL);
+		ssize_t n = send(
+			s->fd, m->data.data + at, m->data.len - at, MSG_DONTWAIT | MSG_NOSIGNAL);
 
 		if (n < 0)
 			return -errno;
@@ -344,7 +344,8 @@ int unix_send_all(struct ckpt_build *b, const struct unix_send *sends, size_t n,
 		named |= sends[i].message->cred && sends[i].message->cred->pid > 0;
 	r = named ? send_from_session(b, sends, n) : send_list(b, sends, n);
 	if (r == -EAGAIN)
-		return err_set(e, ERR_HOST, r, "this host's socket buffers are too small for what "
+		return err_set(e, ERR_HOST, r,
+			"this host's socket buffers are too small for what "
 			"was in flight (net.core.wmem_max)");
 	return r < 0 ? err_errno(e, r, "cannot fill the queue of a unix socket") : 0;
 }
