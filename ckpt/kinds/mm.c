@@ -328,7 +328,8 @@ static int mm_dump_data(struct ckpt_dump *d, union ckpt_subject s, struct err *e
 			r = find_pages(&pages, &p->maps.vmas[i], &m, &runs, e);
 		for (size_t k = 0; k < runs.len / sizeof(struct ckpt_run) && r >= 0; k++)
 			r = ckpt_pages_write(&pages, d->out, PROTO_KIND_MM, (uint64_t)p->vpid,
-				((struct ckpt_run *)runs.data)[k], 0, e);
+				((struct ckpt_run *)runs.data)[k], 0,
+				m.source != PB__MAPPING_SOURCE__MAPPING_ANON, e);
 	}
 	d->report.pages += pages.written;
 	return r < 0 ? r : 0;

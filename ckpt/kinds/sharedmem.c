@@ -264,7 +264,7 @@ static int write_window(struct ckpt_dump *d, struct ckpt_proc *p, const struct p
 			}
 			if (at > from)
 				r = ckpt_pages_write(&pages, d->out, PROTO_KIND_SHARED_MEM, 0,
-					(struct ckpt_run){from, at}, shift, e);
+					(struct ckpt_run){from, at}, shift, false, e);
 			else
 				at += PAGE_SIZE;
 		}

@@ -106,11 +106,13 @@ int ckpt_pages_find(struct ckpt_pages *p, uint64_t start, uint64_t end, struct b
 	struct buf *guards, struct err *e);
 
 /*
- * Writes the pages of [start, end) which are not zero as DATA of (@kind, @subject), at offset
- * address + @shift.  Unreadable pages count as zero.
+ * Writes the pages of [start, end) as DATA of (@kind, @subject), at offset address + @shift; those
+ * that are zero only with @zeros (a zero page in the copy of a file is not nothing).  Unreadable
+ * pages count as zero.
  */
 int ckpt_pages_write(struct ckpt_pages *p, struct proto_writer *out, enum proto_kind kind,
-	uint64_t subject, struct ckpt_run run, uint64_t shift, struct err *e);
+	uint64_t subject, struct ckpt_run run, uint64_t shift, bool zeros,
+	struct err *e);
 
 /* ---- fill.c -------------------------------------------------------------------------------- */
 

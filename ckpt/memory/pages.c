@@ -14,8 +14,8 @@
  *
  * Contents go from the task into the writer's buffer in one copy (process_vm_readv).  Where that is
  * refused, because the mapping is PROT_NONE, /proc/PID/mem reads with the tracer's rights.  A
- * page that turns out to be all zero is not written, unless it lies between others and leaving
- * it out would cost more (a frame) than it saves.
+ * page of an anonymous mapping that turns out to be all zero is not written, unless it lies
+ * between others and leaving it out would cost more (a frame) than it saves.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -217,9 +217,9 @@ static size_t next_stretch(const uint8_t *data, size_t len, size_t *pos)
 
 /* One frame's room was filled with @len bytes of @addr: writes what is not zero in it. */
 static int commit_piece(struct ckpt_pages *p, struct proto_writer *out, enum proto_kind kind,
-	uint64_t subject, uint64_t offset, uint8_t *room, size_t len, struct err *e)
+	uint64_t subject, uint64_t offset, uint8_t *room, size_t len, bool zeros, struct err *e)
 {
-	size_t pos = 0, n = next_stretch(room, len, &pos), rest = len - pos - n;
+	size_t pos = 0, n = zeros ? len : next_stretch(room, len, &pos), rest = len - pos - n;
 	int r;
 
 	p->written += n / PAGE_SIZE;
@@ -250,7 +250,7 @@ static int commit_piece(struct ckpt_pages *p, struct proto_writer *out, enum pro
 }
 
 int ckpt_pages_write(struct ckpt_pages *p, struct proto_writer *out, enum proto_kind kind,
-	uint64_t subject, struct ckpt_run run, uint64_t shift, struct err *e)
+	uint64_t subject, struct ckpt_run run, uint64_t shift, bool zeros, struct err *e)
 {
 	for (uint64_t at = run.start; at < run.end;) {
 		size_t len = MIN(run.end - at, PROTO_MAX_DATA);
@@ -260,7 +260,7 @@ int ckpt_pages_write(struct ckpt_pages *p, struct proto_writer *out, enum proto_
 		if (r < 0)
 			return r;
 		read_memory(p, at, room, len);
-		r = commit_piece(p, out, kind, subject, at + shift, room, len, e);
+		r = commit_piece(p, out, kind, subject, at + shift, room, len, zeros, e);
 		if (r < 0)
 			return r;
 		at += len;

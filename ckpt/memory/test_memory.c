@@ -110,7 +110,7 @@ static void test_pages(void **state)
 	assert_memory_equal(runs.data, again.data, runs.len);
 	for (size_t i = 0; i < runs.len / sizeof(struct ckpt_run); i++)
 		assert_int_equal(ckpt_pages_write(&pages, w, PROTO_KIND_MM, 7,
-					 ((struct ckpt_run *)runs.data)[i], 0, &e),
+					 ((struct ckpt_run *)runs.data)[i], 0, false, &e),
 			0);
 	ckpt_pages_close(&pages);
 	kill(pid, SIGKILL);
