@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Locked memory, and other advice that shows in /proc/self/smaps. */
+#include <fcntl.h>
+
+#include "tests/state/maps.h"
+
+int main(int argc, char **argv)
+{
+	uint8_t *locked = state_map(4), *dump = state_map(4), *huge = state_map(1024);
+	uint8_t *nohuge = state_map(1024), *lazy = state_map(4);
+	uint8_t *big = mmap(NULL, 1UL << 42, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+		-1, 0);
+	int can_huge;
+
+	memset(locked, 1, 4 * PAGE);
+	STATE_CHECK(mlock(locked, 4 * PAGE) == 0);
+	STATE_CHECK(mlock2(lazy, 4 * PAGE, 1) == 0);
+	STATE_CHECK(madvise(dump, 4 * PAGE, MADV_DONTDUMP) == 0);
+	can_huge = madvise(huge, 1024 * PAGE, MADV_HUGEPAGE) == 0;
+	madvise(nohuge, 1024 * PAGE, MADV_NOHUGEPAGE);
+	memset(huge, 5, 1024 * PAGE);
+	STATE_CHECK(big != MAP_FAILED && mprotect(big + (1UL << 41), PAGE, 3) == 0);
+	big[1UL << 41] = 6;
+	state_ready(argc, argv);
+	STATE_CHECK(state_all(locked, 1, 4) && state_has_flag(locked, "lo"));
+	STATE_CHECK(state_has_flag(lazy, "lo"));
+	STATE_CHECK(state_has_flag(dump, "dd"));
+	STATE_CHECK(!can_huge || state_has_flag(huge, "hg"));
+	STATE_CHECK(!can_huge || state_has_flag(nohuge, "nh"));
+	STATE_CHECK(state_all(huge, 5, 1024));
+	STATE_CHECK(big[1UL << 41] == 6 && state_has_flag(big, "nr"));
+	STATE_CHECK(strstr(state_mapping(big), "---p"));
+	return state_ok();
+}
