@@ -24,8 +24,8 @@ void proto_zstd_free(struct proto_zstd *z)
 	free(z);
 }
 
-size_t proto_zstd_pack(struct proto_zstd *z, int level, const void *data, size_t len, void *ret,
-	size_t room)
+size_t proto_zstd_pack(
+	struct proto_zstd *z, int level, const void *data, size_t len, void *ret, size_t room)
 {
 	size_t n;
 

@@ -13,8 +13,8 @@ struct proto_zstd; /* the tables of one thread, both directions, made as needed 
 struct proto_zstd *proto_zstd_new(void);
 void proto_zstd_free(struct proto_zstd *z);
 /* Returns the compressed length, or 0 when @room is too small for it or memory is gone. */
-size_t proto_zstd_pack(struct proto_zstd *z, int level, const void *data, size_t len, void *ret,
-	size_t room);
+size_t proto_zstd_pack(
+	struct proto_zstd *z, int level, const void *data, size_t len, void *ret, size_t room);
 /* -EBADMSG unless @data is one frame which gives exactly @len bytes. */
 int proto_zstd_unpack(struct proto_zstd *z, const void *data, size_t stored, void *ret, size_t len);
 

@@ -77,8 +77,7 @@ int proto_random(void *ret, size_t len, struct err *e)
 
 int proto_ed25519_public(const uint8_t seed[PROTO_SEED_LEN], uint8_t ret_key[32], struct err *e)
 {
-	EVP_PKEY *key =
-		EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, NULL, seed, PROTO_SEED_LEN);
+	EVP_PKEY *key = EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, NULL, seed, PROTO_SEED_LEN);
 	size_t len = 32;
 	int ok = key && EVP_PKEY_get_raw_public_key(key, ret_key, &len) == 1 && len == 32;
 
@@ -89,25 +88,24 @@ int proto_ed25519_public(const uint8_t seed[PROTO_SEED_LEN], uint8_t ret_key[32]
 int proto_ed25519_sign(const uint8_t seed[PROTO_SEED_LEN], const void *data, size_t len,
 	uint8_t ret_sig[64], struct err *e)
 {
-	EVP_PKEY *key =
-		EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, NULL, seed, PROTO_SEED_LEN);
+	EVP_PKEY *key = EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, NULL, seed, PROTO_SEED_LEN);
 	EVP_MD_CTX *ctx = EVP_MD_CTX_new();
 	size_t sig_len = 64;
 	int ok = key && ctx && EVP_DigestSignInit(ctx, NULL, NULL, NULL, key) == 1 &&
-		EVP_DigestSign(ctx, ret_sig, &sig_len, data, len) == 1 && sig_len == 64;
+		 EVP_DigestSign(ctx, ret_sig, &sig_len, data, len) == 1 && sig_len == 64;
 
 	EVP_MD_CTX_free(ctx);
 	EVP_PKEY_free(key);
 	return ok ? 0 : err_set(e, ERR_FAILED, -EIO, "libcrypto cannot sign");
 }
 
-bool proto_ed25519_verify(const uint8_t key[32], const void *data, size_t len,
-	const uint8_t sig[64])
+bool proto_ed25519_verify(
+	const uint8_t key[32], const void *data, size_t len, const uint8_t sig[64])
 {
 	EVP_PKEY *pub = EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, NULL, key, 32);
 	EVP_MD_CTX *ctx = EVP_MD_CTX_new();
 	bool ok = pub && ctx && EVP_DigestVerifyInit(ctx, NULL, NULL, NULL, pub) == 1 &&
-		EVP_DigestVerify(ctx, sig, 64, data, len) == 1;
+		  EVP_DigestVerify(ctx, sig, 64, data, len) == 1;
 
 	EVP_MD_CTX_free(ctx);
 	EVP_PKEY_free(pub);

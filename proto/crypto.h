@@ -33,8 +33,8 @@ int proto_ed25519_public(const uint8_t seed[PROTO_SEED_LEN], uint8_t ret_key[32]
 int proto_ed25519_sign(const uint8_t seed[PROTO_SEED_LEN], const void *data, size_t len,
 	uint8_t ret_sig[64], struct err *e);
 /* True if @sig of @data was made with the private half of @key. */
-bool proto_ed25519_verify(const uint8_t key[32], const void *data, size_t len,
-	const uint8_t sig[64]);
+bool proto_ed25519_verify(
+	const uint8_t key[32], const void *data, size_t len, const uint8_t sig[64]);
 
 /* Base64 (RFC 4648) of exactly 32 bytes: 44 characters and a NUL.  Decoding accepts nothing but
  * what encoding makes: returns false otherwise. */

@@ -61,8 +61,8 @@ void proto_frame_encode(const struct proto_frame_head *h, uint8_t ret[PROTO_FRAM
 	put(p, h->digest, PROTO_DIGEST_LEN);
 }
 
-int proto_frame_digest(struct proto_sha *sha, const struct proto_frame_head *h,
-	const void *payload, uint8_t ret[PROTO_DIGEST_LEN])
+int proto_frame_digest(struct proto_sha *sha, const struct proto_frame_head *h, const void *payload,
+	uint8_t ret[PROTO_DIGEST_LEN])
 {
 	uint8_t head[PROTO_FRAME_HASHED];
 
@@ -121,8 +121,8 @@ static int (*const checks[])(const struct proto_frame_head *, struct err *) = {
 	[PROTO_WIRE_END] = check_end,
 };
 
-int proto_frame_decode(const uint8_t bytes[PROTO_FRAME_HEAD_LEN], struct proto_frame_head *ret,
-	struct err *e)
+int proto_frame_decode(
+	const uint8_t bytes[PROTO_FRAME_HEAD_LEN], struct proto_frame_head *ret, struct err *e)
 {
 	struct cursor c = cursor_of(bytes, PROTO_FRAME_HEAD_LEN);
 	struct proto_frame_head h;
@@ -163,8 +163,8 @@ int proto_head_encode(const struct proto_image_info *i, const struct proto_key *
 	return proto_key_sign(key, text, sizeof(text), p, e);
 }
 
-int proto_head_decode(const uint8_t bytes[PROTO_HEAD_LEN], struct proto_image_info *ret,
-	struct err *e)
+int proto_head_decode(
+	const uint8_t bytes[PROTO_HEAD_LEN], struct proto_image_info *ret, struct err *e)
 {
 	uint8_t text[sizeof(head_purpose) + PROTO_HEAD_SIGNED];
 	struct cursor c = cursor_of(bytes + PROTO_MAGIC_LEN, PROTO_HEAD_LEN - PROTO_MAGIC_LEN);
@@ -190,8 +190,8 @@ int proto_head_decode(const uint8_t bytes[PROTO_HEAD_LEN], struct proto_image_in
 
 #define END_SIGNED (PROTO_END_LEN - PROTO_SIG_LEN)
 
-int proto_end_encode(struct proto_end *end, const struct proto_key *key,
-	uint8_t ret[PROTO_END_LEN], struct err *e)
+int proto_end_encode(struct proto_end *end, const struct proto_key *key, uint8_t ret[PROTO_END_LEN],
+	struct err *e)
 {
 	uint8_t text[sizeof(end_purpose) + END_SIGNED];
 	uint8_t *p = ret;

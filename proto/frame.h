@@ -51,30 +51,30 @@ struct proto_frame_head {
 
 /* What the end frame says about everything before it. */
 struct proto_end {
-	uint64_t frames; /* in front of it */
-	uint64_t bytes;	 /* in front of it, image head included */
+	uint64_t frames;		/* in front of it */
+	uint64_t bytes;			/* in front of it, image head included */
 	uint8_t list[PROTO_DIGEST_LEN]; /* SHA-256 of the image head and of all digests in order */
 	uint8_t signature[PROTO_SIG_LEN];
 };
 
 void proto_frame_encode(const struct proto_frame_head *h, uint8_t ret[PROTO_FRAME_HEAD_LEN]);
 /* Checks every field that can be checked without what follows; ERR_IMAGE says which was wrong. */
-int proto_frame_decode(const uint8_t bytes[PROTO_FRAME_HEAD_LEN], struct proto_frame_head *ret,
-	struct err *e);
+int proto_frame_decode(
+	const uint8_t bytes[PROTO_FRAME_HEAD_LEN], struct proto_frame_head *ret, struct err *e);
 /* The digest of a frame, as it should be; @payload has h->stored bytes. */
-int proto_frame_digest(struct proto_sha *sha, const struct proto_frame_head *h,
-	const void *payload, uint8_t ret[PROTO_DIGEST_LEN]);
+int proto_frame_digest(struct proto_sha *sha, const struct proto_frame_head *h, const void *payload,
+	uint8_t ret[PROTO_DIGEST_LEN]);
 
 /* Encodes and signs; i->signer and i->version are ignored. */
 int proto_head_encode(const struct proto_image_info *i, const struct proto_key *key,
 	uint8_t ret[PROTO_HEAD_LEN], struct err *e);
 /* Checks the signature, not whether the signer is trusted. */
-int proto_head_decode(const uint8_t bytes[PROTO_HEAD_LEN], struct proto_image_info *ret,
-	struct err *e);
+int proto_head_decode(
+	const uint8_t bytes[PROTO_HEAD_LEN], struct proto_image_info *ret, struct err *e);
 
 /* Fills end->signature and encodes. */
-int proto_end_encode(struct proto_end *end, const struct proto_key *key,
-	uint8_t ret[PROTO_END_LEN], struct err *e);
+int proto_end_encode(struct proto_end *end, const struct proto_key *key, uint8_t ret[PROTO_END_LEN],
+	struct err *e);
 /* Checks the signature; what is signed is the caller's to compare. */
 int proto_end_decode(const uint8_t bytes[PROTO_END_LEN], const uint8_t signer[PROTO_KEY_LEN],
 	struct proto_end *ret, struct err *e);

@@ -63,7 +63,7 @@ static int load(const char *path, struct proto_key *k, struct err *e)
 	if (n < 0)
 		return err_errno(e, (int)n, "cannot read key file %s", path);
 	ok = n == KEY_FILE_LEN && text[n - 1] == '\n' && memcmp(text, SECRET, SECRET_LEN) == 0 &&
-		proto_base64_decode(text + SECRET_LEN, PROTO_BASE64_LEN - 1, k->seed);
+	     proto_base64_decode(text + SECRET_LEN, PROTO_BASE64_LEN - 1, k->seed);
 	proto_wipe(text, sizeof(text));
 	if (!ok) {
 		err_set(e, ERR_STATE, -EINVAL, "key file %s is damaged", path);
@@ -182,9 +182,11 @@ int proto_key_parse(const char *text, uint8_t ret[PROTO_KEY_LEN], struct err *e)
 {
 	size_t n = sizeof(PREFIX) - 1;
 
-	if (strncmp(text, PREFIX, n) != 0 || !proto_base64_decode(text + n, strlen(text + n), ret)) {
+	if (strncmp(text, PREFIX, n) != 0 ||
+		!proto_base64_decode(text + n, strlen(text + n), ret)) {
 		err_set(e, ERR_USAGE, -EINVAL, "'%.80s' is not a key", text);
-		return err_hint(e, "a key looks like ed25519: and 44 characters; see podrun key show");
+		return err_hint(
+			e, "a key looks like ed25519: and 44 characters; see podrun key show");
 	}
 	return 0;
 }

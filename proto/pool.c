@@ -169,8 +169,8 @@ uint8_t *proto_worker_scratch(struct proto_worker *w)
 void *proto_pages_alloc(size_t len)
 {
 	const size_t huge = 2u << 20;
-	uint8_t *p = mmap(NULL, len + huge, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-		-1, 0);
+	uint8_t *p =
+		mmap(NULL, len + huge, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	size_t before;
 
 	if (p == MAP_FAILED)

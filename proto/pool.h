@@ -33,8 +33,8 @@ struct proto_worker {
 
 struct proto_pool {
 	pthread_mutex_t lock;
-	pthread_cond_t work; /* there may be something to do */
-	pthread_cond_t done; /* something was done */
+	pthread_cond_t work;				 /* there may be something to do */
+	pthread_cond_t done;				 /* something was done */
 	bool (*step)(void *ctx, struct proto_worker *w); /* called with the lock held */
 	void *ctx;
 	unsigned wanted; /* threads to start; 0: none ever */

@@ -69,8 +69,8 @@ struct proto_write_options {
 	int zstd_level;		     /* 0: data is written as it is, page aligned */
 	unsigned threads;	     /* for digests (and compression); 0: one per CPU, at most 4 */
 	uint8_t image_id[16];	     /* random; made when all zero */
-	bool copy;		     /* a snapshot or clone (may be resumed again) rather than a move */
-	uint64_t created;	     /* unix seconds; 0: now */
+	bool copy;	  /* a snapshot or clone (may be resumed again) rather than a move */
+	uint64_t created; /* unix seconds; 0: now */
 };
 
 /* Frames above this are split by the writer and refused by the reader. */
@@ -78,8 +78,8 @@ struct proto_write_options {
 #define PROTO_MAX_DATA	 (4u << 20)
 
 /* Writes the signed header to @fd (borrowed; a file, a pipe, a socket). */
-int proto_writer_open(struct proto_writer **ret, int fd, const struct proto_write_options *o,
-	struct err *e);
+int proto_writer_open(
+	struct proto_writer **ret, int fd, const struct proto_write_options *o, struct err *e);
 int proto_write_record(struct proto_writer *w, enum proto_kind kind, uint64_t subject,
 	const void *body, size_t len, struct err *e);
 /* Bulk data of (@kind, @subject); any length, split as needed. */
@@ -114,10 +114,10 @@ struct proto_image_info {
 };
 
 struct proto_read_options {
-	const char *config_dir; /* whose trusted keys; NULL: any signer (image show) */
+	const char *config_dir;	   /* whose trusted keys; NULL: any signer (image show) */
 	const uint8_t *also_trust; /* a further key, PROTO_KEY_LEN, or NULL (receive over ssh) */
-	bool skip_digests; /* this host wrote or verified this very file before */
-	unsigned threads; /* for reading ahead and digests; 0: one per CPU, at most 4 */
+	bool skip_digests;	   /* this host wrote or verified this very file before */
+	unsigned threads;	   /* for reading ahead and digests; 0: one per CPU, at most 4 */
 };
 
 enum proto_frame_type { PROTO_RECORD, PROTO_DATA, PROTO_END };
@@ -126,7 +126,7 @@ struct proto_frame {
 	enum proto_frame_type type;
 	uint32_t kind; /* as found: may be one this version does not know */
 	uint64_t subject;
-	uint64_t offset; /* of DATA */
+	uint64_t offset;  /* of DATA */
 	const void *data; /* valid until the next proto_read */
 	size_t len;
 	int64_t file_offset; /* where uncompressed data begins in a seekable image, or -1 */
@@ -136,8 +136,8 @@ struct proto_frame {
  * Reads and verifies the header: version, signer (ERR_IMAGE when unknown, with the key in the
  * message and a hint how to trust it).  @fd is borrowed.
  */
-int proto_reader_open(struct proto_reader **ret, int fd, const struct proto_read_options *o,
-	struct err *e);
+int proto_reader_open(
+	struct proto_reader **ret, int fd, const struct proto_read_options *o, struct err *e);
 void proto_reader_info(const struct proto_reader *r, struct proto_image_info *ret);
 /*
  * The next frame, its digest checked.  PROTO_END is returned only after the list of digests and

@@ -41,21 +41,21 @@ enum slot_state { FREE, READING, READY, BUSY, DONE };
 
 struct entry {
 	struct proto_frame_head head;
-	size_t at;     /* of the payload in `bytes` */
-	size_t raw_at; /* of what decompressing gives in `raw` */
+	size_t at;	/* of the payload in `bytes` */
+	size_t raw_at;	/* of what decompressing gives in `raw` */
 	uint64_t place; /* of the frame in the stream */
 	int64_t file_offset;
 };
 
 struct slot {
 	enum slot_state state;
-	uint8_t *bytes;	   /* payloads as stored: SLOT_SIZE */
-	uint8_t *big;	   /* a record longer than that, instead */
-	uint8_t *raw;	   /* decompressed payloads: SLOT_SIZE once needed */
+	uint8_t *bytes; /* payloads as stored: SLOT_SIZE */
+	uint8_t *big;	/* a record longer than that, instead */
+	uint8_t *raw;	/* decompressed payloads: SLOT_SIZE once needed */
 	size_t len, raw_len;
 	struct entry entries[BATCH_MAX];
-	size_t n, given;   /* frames in it, and already handed out */
-	struct err error;  /* behind the last frame */
+	size_t n, given;  /* frames in it, and already handed out */
+	struct err error; /* behind the last frame */
 };
 
 struct proto_reader {
@@ -118,8 +118,8 @@ static int place(struct err *e, uint64_t sequence, uint64_t at)
 {
 	if (e->class != ERR_IMAGE)
 		return e->error;
-	return err_wrap(e, "frame %llu at byte %llu", (unsigned long long)sequence,
-		(unsigned long long)at);
+	return err_wrap(
+		e, "frame %llu at byte %llu", (unsigned long long)sequence, (unsigned long long)at);
 }
 
 static int read_frame_head(struct proto_reader *r, struct proto_worker *by, struct err *e)
@@ -173,8 +173,8 @@ static int read_big(struct proto_reader *r, struct proto_worker *by, struct slot
 	return 0;
 }
 
-static int read_payload(struct proto_reader *r, struct proto_worker *by, struct slot *s,
-	struct err *e)
+static int read_payload(
+	struct proto_reader *r, struct proto_worker *by, struct slot *s, struct err *e)
 {
 	struct entry *f = &s->entries[s->n];
 	int res = proto_source_skip_zeros(&r->source, by, r->ahead.pad, e);
@@ -217,7 +217,7 @@ static bool read_slot(struct proto_reader *r, struct proto_worker *by, struct sl
 		if (s->entries[s->n - 1].head.type == PROTO_WIRE_END)
 			return true;
 	} while (s->len < BATCH_FULL && s->n < BATCH_MAX &&
-		proto_source_has(&r->source, r->version->frame_head_len));
+		 proto_source_has(&r->source, r->version->frame_head_len));
 	return false;
 }
 
@@ -246,8 +246,8 @@ static int check_entry(const struct proto_reader *r, struct proto_worker *by, st
 		s->raw = proto_pages_alloc(SLOT_SIZE);
 	if (!s->raw)
 		return err_errno(e, -ENOMEM, "image stream");
-	if (proto_zstd_unpack(by->zstd, payload, f->head.stored, s->raw + f->raw_at,
-		    f->head.length) < 0)
+	if (proto_zstd_unpack(
+		    by->zstd, payload, f->head.stored, s->raw + f->raw_at, f->head.length) < 0)
 		return err_set(e, ERR_IMAGE, -EBADMSG, "its data can't be decompressed");
 	return 0;
 }
@@ -334,8 +334,8 @@ static struct slot *next_slot(struct proto_reader *r)
 	return s;
 }
 
-static int verify_end(struct proto_reader *r, const struct slot *s, const struct entry *f,
-	struct err *e)
+static int verify_end(
+	struct proto_reader *r, const struct slot *s, const struct entry *f, struct err *e)
 {
 	struct proto_end end;
 	uint8_t list[PROTO_DIGEST_LEN];
@@ -351,8 +351,8 @@ static int verify_end(struct proto_reader *r, const struct slot *s, const struct
 			(unsigned long long)end.frames, (unsigned long long)end.bytes,
 			(unsigned long long)r->given, (unsigned long long)f->place);
 	if (memcmp(end.list, list, sizeof(list)))
-		return err_set(e, ERR_IMAGE, -EBADMSG,
-			"the signed digests are not those of these frames");
+		return err_set(
+			e, ERR_IMAGE, -EBADMSG, "the signed digests are not those of these frames");
 	if (proto_source_trailing(&r->source))
 		return err_set(e, ERR_IMAGE, -EBADMSG, "something follows its end");
 	return 0;
@@ -464,8 +464,8 @@ static int read_head(struct proto_reader *r, struct err *e)
 	return 0;
 }
 
-static int check_signer(const struct proto_reader *r, const struct proto_read_options *o,
-	struct err *e)
+static int check_signer(
+	const struct proto_reader *r, const struct proto_read_options *o, struct err *e)
 {
 	char text[PROTO_KEY_TEXT_LEN];
 	int res;
@@ -482,11 +482,12 @@ static int check_signer(const struct proto_reader *r, const struct proto_read_op
 	return err_hint(e, "if you know whose key this is: podrun key trust %s", text);
 }
 
-int proto_reader_open(struct proto_reader **ret, int fd, const struct proto_read_options *o,
-	struct err *e)
+int proto_reader_open(
+	struct proto_reader **ret, int fd, const struct proto_read_options *o, struct err *e)
 {
 	struct proto_reader *r = calloc(1, sizeof(*r));
-	unsigned threads = o->skip_digests ? PROTO_NO_THREADS : o->threads;
+	/* Without digests there is only copying left, and that goes no faster by two. */
+	unsigned threads = o->skip_digests && o->threads == 0 ? 1 : o->threads;
 	int res;
 
 	if (!r)

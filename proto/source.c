@@ -73,8 +73,8 @@ static int truncated(const struct proto_source *s, struct err *e)
 		(unsigned long long)(s->position + (s->filled - s->at)));
 }
 
-int proto_source_read(struct proto_source *s, struct proto_worker *by, void *data, size_t n,
-	struct err *e)
+int proto_source_read(
+	struct proto_source *s, struct proto_worker *by, void *data, size_t n, struct err *e)
 {
 	uint8_t *p = data;
 
@@ -113,8 +113,8 @@ int proto_source_read(struct proto_source *s, struct proto_worker *by, void *dat
 	return 0;
 }
 
-int proto_source_skip_zeros(struct proto_source *s, struct proto_worker *by, size_t n,
-	struct err *e)
+int proto_source_skip_zeros(
+	struct proto_source *s, struct proto_worker *by, size_t n, struct err *e)
 {
 	static const uint8_t zeros[PROTO_ALIGN];
 	uint8_t pad[PROTO_ALIGN];

@@ -31,11 +31,11 @@ struct proto_source {
 int proto_source_init(struct proto_source *s, int fd, struct err *e);
 void proto_source_fini(struct proto_source *s);
 /* Exactly @n bytes; ERR_IMAGE (-EBADMSG) when the stream ends before. */
-int proto_source_read(struct proto_source *s, struct proto_worker *by, void *data, size_t n,
-	struct err *e);
+int proto_source_read(
+	struct proto_source *s, struct proto_worker *by, void *data, size_t n, struct err *e);
 /* @n (< PROTO_ALIGN) bytes which must be zero. */
-int proto_source_skip_zeros(struct proto_source *s, struct proto_worker *by, size_t n,
-	struct err *e);
+int proto_source_skip_zeros(
+	struct proto_source *s, struct proto_worker *by, size_t n, struct err *e);
 /* True if @n bytes can be had without waiting for whoever writes. */
 bool proto_source_has(const struct proto_source *s, size_t n);
 /* Where the next byte is in a file, or -1. */

@@ -110,7 +110,7 @@ static bool same_file(int a, int b)
 	struct stat x, y;
 
 	return fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_ino == y.st_ino &&
-		x.st_dev == y.st_dev;
+	       x.st_dev == y.st_dev;
 }
 
 static void descriptors_belong_to_their_message(void **state)
@@ -204,8 +204,8 @@ static void queue_is_bounded(void **state)
 	while (r == 1 && n++ < 100);
 	assert_int_equal(r, -ENOBUFS);
 	assert_int_equal(proto_conn_flush(p->a, &e), 1);
-	assert_int_equal(proto_conn_send(p->a, body, PROTO_MAX_CONTROL + 1, NULL, 0, &e),
-		-EMSGSIZE);
+	assert_int_equal(
+		proto_conn_send(p->a, body, PROTO_MAX_CONTROL + 1, NULL, 0, &e), -EMSGSIZE);
 }
 
 static void blocking_sockets_wait(void **state)

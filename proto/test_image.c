@@ -76,7 +76,7 @@ static const struct item everything[] = {
 	{true, PROTO_KIND_MM, 2, 0x10000, 4 * MIB, true},
 	{true, PROTO_KIND_MM, 2, 0x500000, 300000},
 	{false, PROTO_KIND_TASK, 3, 0, 5 * MIB},
-	{true, PROTO_KIND_MM, 3, 0x500000, 31 * MIB, true},
+	{true, PROTO_KIND_MM, 3, 0x500000, 18 * MIB, true},
 	{false, 100, UINT64_MAX, 0, 7},
 };
 
@@ -96,8 +96,8 @@ static void content(const struct item *i, uint8_t *p)
 	}
 }
 
-static void write_items(int fd, const struct proto_write_options *o, const struct item *items,
-	size_t n)
+static void write_items(
+	int fd, const struct proto_write_options *o, const struct item *items, size_t n)
 {
 	struct proto_writer *w;
 	struct err e = {0};
@@ -110,11 +110,11 @@ static void write_items(int fd, const struct proto_write_options *o, const struc
 
 		content(&items[i], p);
 		if (items[i].data)
-			r = proto_write_data(w, items[i].kind, items[i].subject, items[i].offset,
-				p, items[i].len, &e);
+			r = proto_write_data(w, items[i].kind, items[i].subject, items[i].offset, p,
+				items[i].len, &e);
 		else
-			r = proto_write_record(w, items[i].kind, items[i].subject, p, items[i].len,
-				&e);
+			r = proto_write_record(
+				w, items[i].kind, items[i].subject, p, items[i].len, &e);
 		if (r < 0)
 			fail_msg("%s", e.msg);
 	}
@@ -257,8 +257,8 @@ static void header_says_what_was_asked(void **state)
 {
 	struct fixture *fx = *state;
 	_cleanup_close_ int fd = memfd_create("image", MFD_CLOEXEC);
-	struct proto_write_options o = {.key = fx->key, .copy = true, .created = 1234567890,
-		.image_id = "an image's name"};
+	struct proto_write_options o = {
+		.key = fx->key, .copy = true, .created = 1234567890, .image_id = "an image's name"};
 	struct proto_read_options ro = {0};
 	struct proto_image_info info;
 	struct proto_reader *r;
@@ -329,7 +329,8 @@ static void writer_settles_and_goes_on(void **state)
 	content(&everything[7], p);
 	assert_int_equal(proto_writer_open(&w, fd, &o, &e), 0);
 	assert_int_equal(proto_write_data(w, everything[7].kind, everything[7].subject,
-				 everything[7].offset, p, everything[7].len, &e), 0);
+				 everything[7].offset, p, everything[7].len, &e),
+		0);
 	assert_int_equal(proto_writer_settle(w, &e), 0);
 	pid = fork();
 	if (pid == 0) {
@@ -432,10 +433,11 @@ static void make(struct fixture *fx, const struct item *items, size_t n, int zst
 	assert_int_equal(io_pread_full(fd, b->data, b->len, 0), len);
 }
 
+/* Accepting any signer: what is refused here is refused by signatures and digests alone. */
 static void every_bit_counts(void **state)
 {
 	struct fixture *fx = *state;
-	struct proto_read_options o = {.config_dir = fx->dir};
+	struct proto_read_options o = {0};
 	_cleanup_buf_ struct buf b = BUF_INIT;
 
 	make(fx, little, ARRAY_SIZE(little), 0, &b);
@@ -454,7 +456,7 @@ static void every_bit_counts(void **state)
 static void every_truncation_is_told(void **state)
 {
 	struct fixture *fx = *state;
-	struct proto_read_options o = {.config_dir = fx->dir};
+	struct proto_read_options o = {0};
 	_cleanup_buf_ struct buf b = BUF_INIT;
 
 	make(fx, little, ARRAY_SIZE(little), 0, &b);
@@ -572,7 +574,9 @@ static void other_versions_are_named(void **state)
 	b.data[PROTO_MAGIC_LEN] = 99;
 	assert_true(read_bytes(b.data, b.len, &o, &e) < 0);
 	assert_string_equal(e.msg, "images of version 99 can't be read");
-	assert_true(read_bytes("\x7f" "ELF and so on", 14, &o, &e) < 0);
+	assert_true(read_bytes("\x7f"
+			       "ELF and so on",
+			    14, &o, &e) < 0);
 	assert_string_equal(e.msg, "this is not a podrun image");
 	assert_true(read_bytes("", 0, &o, &e) < 0);
 	assert_string_equal(e.msg, "this is not a podrun image");
@@ -580,81 +584,57 @@ static void other_versions_are_named(void **state)
 
 /* ---- frames whose author knows how to sign ---------------------------------------------------- */
 
-/* A well signed image head, then one frame whose head @change spoils, with a right digest. */
-static int read_hostile(struct fixture *fx, void (*change)(struct proto_frame_head *h),
-	const void *payload, struct err *e)
+static const struct proto_frame_head hostile[] = {
+	{.type = 0, .stored = 8, .length = 8},
+	{.type = 4, .stored = 8, .length = 8},
+	{.type = UINT32_MAX, .stored = 8, .length = 8},
+	{.type = PROTO_WIRE_DATA, .stored = 8, .length = 8, .flags = 2},
+	{.type = PROTO_WIRE_DATA, .stored = 8, .length = 8, .pad = 4096},
+	{.type = PROTO_WIRE_DATA, .stored = 8, .length = 8, .sequence = 1},
+	{.type = PROTO_WIRE_DATA, .stored = 8, .length = 8, .offset = UINT64_MAX - 3},
+	{.type = PROTO_WIRE_DATA, .stored = 8, .length = 9},
+	{.type = PROTO_WIRE_DATA, .stored = 0, .length = 0},
+	{.type = PROTO_WIRE_DATA, .stored = PROTO_MAX_DATA, .length = PROTO_MAX_DATA},
+	{.type = PROTO_WIRE_DATA, .stored = PROTO_MAX_DATA + 1, .length = PROTO_MAX_DATA + 1},
+	{.type = PROTO_WIRE_DATA, .stored = UINT32_MAX, .length = UINT32_MAX},
+	{.type = PROTO_WIRE_DATA, .stored = 8, .length = 7, .flags = PROTO_FRAME_ZSTD},
+	{.type = PROTO_WIRE_DATA, .stored = 8, .length = 9, .flags = PROTO_FRAME_ZSTD},
+	{.type = PROTO_WIRE_DATA, .stored = 8, .length = UINT32_MAX, .flags = PROTO_FRAME_ZSTD},
+	{.type = PROTO_WIRE_RECORD, .stored = 8, .length = 9, .flags = PROTO_FRAME_ZSTD},
+	{.type = PROTO_WIRE_RECORD, .stored = 8, .length = 8, .offset = 1},
+	{.type = PROTO_WIRE_RECORD, .stored = 8, .length = 8, .pad = 1},
+	{.type = PROTO_WIRE_RECORD, .stored = PROTO_MAX_RECORD, .length = PROTO_MAX_RECORD},
+	{.type = PROTO_WIRE_RECORD, .stored = PROTO_MAX_RECORD + 1, .length = PROTO_MAX_RECORD + 1},
+	{.type = PROTO_WIRE_END, .stored = 8, .length = 8},
+	{.type = PROTO_WIRE_END, .stored = PROTO_END_LEN, .length = PROTO_END_LEN},
+	{.type = PROTO_WIRE_END, .stored = PROTO_END_LEN, .length = PROTO_END_LEN, .kind = 1},
+};
+
+/* A well signed image head, then one frame with a right digest and not all it promises. */
+static int read_hostile(struct fixture *fx, struct proto_frame_head h, struct err *e)
 {
-	struct proto_frame_head h = {.type = PROTO_WIRE_DATA, .stored = 8, .length = 8};
+	static const uint8_t payload[4096] = {1, 2, 3};
 	struct proto_read_options o = {.config_dir = fx->dir};
 	_cleanup_buf_ struct buf b = BUF_INIT;
 	struct proto_sha *sha = proto_sha_new();
 
-	change(&h);
 	proto_head_encode(&(struct proto_image_info){0}, fx->key, buf_grow(&b, PROTO_HEAD_LEN), e);
-	if (h.stored <= 4096)
+	if (h.stored <= sizeof(payload))
 		proto_frame_digest(sha, &h, payload, h.digest);
 	proto_frame_encode(&h, buf_grow(&b, PROTO_FRAME_HEAD_LEN));
-	buf_put(&b, payload, MIN(h.stored, 4096u));
+	buf_put(&b, payload, MIN((size_t)h.stored, sizeof(payload)));
 	proto_sha_free(sha);
 	return read_bytes(b.data, b.len, &o, e);
 }
 
-static void h_type0(struct proto_frame_head *h) { h->type = 0; }
-static void h_type4(struct proto_frame_head *h) { h->type = 4; }
-static void h_type_huge(struct proto_frame_head *h) { h->type = UINT32_MAX; }
-static void h_flags(struct proto_frame_head *h) { h->flags = 2; }
-static void h_pad(struct proto_frame_head *h) { h->pad = 4096; }
-static void h_sequence(struct proto_frame_head *h) { h->sequence = 1; }
-static void h_huge(struct proto_frame_head *h) { h->stored = h->length = UINT32_MAX; }
-static void h_above(struct proto_frame_head *h) { h->stored = h->length = PROTO_MAX_DATA + 1; }
-static void h_most(struct proto_frame_head *h) { h->stored = h->length = PROTO_MAX_DATA; }
-static void h_empty(struct proto_frame_head *h) { h->stored = h->length = 0; }
-static void h_differ(struct proto_frame_head *h) { h->length = 9; }
-static void h_zstd_grows(struct proto_frame_head *h) { h->flags = 1; h->length = 7; }
-static void h_zstd_bad(struct proto_frame_head *h) { h->flags = 1; h->length = 9; }
-static void h_zstd_bomb(struct proto_frame_head *h) { h->flags = 1; h->length = UINT32_MAX; }
-static void h_wraps(struct proto_frame_head *h) { h->offset = UINT64_MAX - 3; }
-static void h_record_zstd(struct proto_frame_head *h)
-{
-	h->type = PROTO_WIRE_RECORD;
-	h->flags = 1;
-}
-static void h_record_above(struct proto_frame_head *h)
-{
-	h->type = PROTO_WIRE_RECORD;
-	h->stored = h->length = PROTO_MAX_RECORD + 1;
-}
-static void h_record_most(struct proto_frame_head *h)
-{
-	h->type = PROTO_WIRE_RECORD;
-	h->stored = h->length = PROTO_MAX_RECORD;
-}
-static void h_record_offset(struct proto_frame_head *h)
-{
-	h->type = PROTO_WIRE_RECORD;
-	h->offset = 1;
-}
-static void h_end_short(struct proto_frame_head *h) { h->type = PROTO_WIRE_END; }
-static void h_end_unsigned(struct proto_frame_head *h)
-{
-	h->type = PROTO_WIRE_END;
-	h->stored = h->length = PROTO_END_LEN;
-}
-
 static void hostile_heads_are_refused(void **state)
 {
-	static void (*const changes[])(struct proto_frame_head *h) = {h_type0, h_type4, h_type_huge,
-		h_flags, h_pad, h_sequence, h_huge, h_above, h_most, h_empty, h_differ,
-		h_zstd_grows, h_zstd_bad, h_zstd_bomb, h_wraps, h_record_zstd, h_record_above,
-		h_record_most, h_record_offset, h_end_short, h_end_unsigned};
-	static const uint8_t payload[4096] = {1, 2, 3};
-
-	for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(hostile); i++) {
 		struct err e = {0};
 
-		assert_true(read_hostile(*state, changes[i], payload, &e) < 0);
+		assert_true(read_hostile(*state, hostile[i], &e) < 0);
 		if (e.class != ERR_IMAGE || strncmp(e.msg, "frame 0 at byte 144: ", 21))
-			fail_msg("change %zu: %s", i, e.msg);
+			fail_msg("head %zu: %s", i, e.msg);
 	}
 }
 

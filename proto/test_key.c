@@ -61,7 +61,8 @@ static void ed25519_is_the_standard_one(void **state)
 	unhex("c5aa8df43f9f837bedb7442f31dcb7b166d38535076f094b85ce3a2e0b4458f7", seed);
 	unhex("fc51cd8e6218a1a38da47ed00230f0580816ed13ba3303ac5deb911548908025", key);
 	unhex("6291d657deec24024827e69c3abe01a30ce548a284743a445e3680d7db5ac3ac"
-	      "18ff9b538d16f290ae67f760984dc6594a7c15e9716ed28dc027beceea1ec40a", sig);
+	      "18ff9b538d16f290ae67f760984dc6594a7c15e9716ed28dc027beceea1ec40a",
+		sig);
 	assert_int_equal(proto_ed25519_public(seed, made_key, &e), 0);
 	assert_memory_equal(made_key, key, 32);
 	assert_int_equal(proto_ed25519_sign(seed, text, sizeof(text), made_sig, &e), 0);

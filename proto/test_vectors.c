@@ -33,8 +33,7 @@ struct fixture {
 };
 
 /* The key whose seed is 00 01 02 ... 1f. */
-static const char key_file[] =
-	"ed25519-private:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n";
+static const char key_file[] = "ed25519-private:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n";
 
 static void check(int r, const struct err *e)
 {
@@ -266,11 +265,11 @@ int main(int argc, char **argv)
 		cmocka_unit_test_prestate_setup_teardown(make_all, setup, teardown, &f),
 	};
 	const struct CMUnitTest checking[] = {
-		cmocka_unit_test_prestate_setup_teardown(images_are_written_so, setup, teardown,
-			&f),
+		cmocka_unit_test_prestate_setup_teardown(
+			images_are_written_so, setup, teardown, &f),
 		cmocka_unit_test_prestate_setup_teardown(images_are_read_so, setup, teardown, &f),
-		cmocka_unit_test_prestate_setup_teardown(control_messages_are_so, setup, teardown,
-			&f),
+		cmocka_unit_test_prestate_setup_teardown(
+			control_messages_are_so, setup, teardown, &f),
 	};
 
 	if (argc == 3 && !strcmp(argv[1], "--make"))

@@ -75,8 +75,8 @@ struct proto_writer {
 
 /* ---- output -------------------------------------------------------------------------------- */
 
-static int write_vector(struct proto_writer *w, struct proto_worker *by, struct iovec *iov, int n,
-	struct err *e)
+static int write_vector(
+	struct proto_writer *w, struct proto_worker *by, struct iovec *iov, int n, struct err *e)
 {
 	while (n > 0) {
 		struct pollfd p = {.fd = w->fd, .events = POLLOUT};
@@ -107,8 +107,8 @@ static int write_vector(struct proto_writer *w, struct proto_worker *by, struct 
 	return 0;
 }
 
-static int write_slot(struct proto_writer *w, struct proto_worker *by, struct slot *s,
-	struct err *e)
+static int write_slot(
+	struct proto_writer *w, struct proto_worker *by, struct slot *s, struct err *e)
 {
 	static const uint8_t zeros[PROTO_ALIGN];
 	uint8_t head[PROTO_FRAME_HEAD_LEN];
@@ -146,8 +146,8 @@ static void compress_slot(const struct proto_writer *w, struct proto_worker *by,
 	s->head.flags |= PROTO_FRAME_ZSTD;
 }
 
-static int prepare_slot(const struct proto_writer *w, struct proto_worker *by, struct slot *s,
-	struct err *e)
+static int prepare_slot(
+	const struct proto_writer *w, struct proto_worker *by, struct slot *s, struct err *e)
 {
 	if (!s->has_data)
 		return 0;
@@ -168,8 +168,8 @@ static void empty_slot(struct slot *s)
 	s->has_data = false;
 }
 
-static void step_done(struct proto_writer *w, struct slot *s, enum slot_state state,
-	const struct err *e)
+static void step_done(
+	struct proto_writer *w, struct slot *s, enum slot_state state, const struct err *e)
 {
 	if (err_is(e) && !err_is(&w->error))
 		w->error = *e;
@@ -217,8 +217,8 @@ static int usable(const struct proto_writer *w, struct err *e)
 {
 	assert(!w->finished);
 	if (!proto_pool_usable(&w->pool))
-		return err_set(e, ERR_FAILED, -EINVAL,
-			"the image stream was not settled before a fork");
+		return err_set(
+			e, ERR_FAILED, -EINVAL, "the image stream was not settled before a fork");
 	return 0;
 }
 
@@ -282,8 +282,8 @@ static int drain(struct proto_writer *w, struct err *e)
 }
 
 /* A frame the caller hashes itself. */
-static int put_small(struct proto_writer *w, struct proto_frame_head *h, const void *payload,
-	struct err *e)
+static int put_small(
+	struct proto_writer *w, struct proto_frame_head *h, const void *payload, struct err *e)
 {
 	uint8_t head[PROTO_FRAME_HEAD_LEN];
 	struct slot *s;
@@ -317,8 +317,8 @@ int proto_write_record(struct proto_writer *w, enum proto_kind kind, uint64_t su
 
 	assert(!w->begun);
 	if (len > PROTO_MAX_RECORD)
-		return err_set(e, ERR_FAILED, -E2BIG, "a record of %zu bytes is above the limit",
-			len);
+		return err_set(
+			e, ERR_FAILED, -E2BIG, "a record of %zu bytes is above the limit", len);
 	return put_small(w, &h, body, e);
 }
 
@@ -407,8 +407,8 @@ static int write_head(struct proto_writer *w, struct err *e)
 	return write_vector(w, &w->pool.own, &iov, 1, e);
 }
 
-int proto_writer_open(struct proto_writer **ret, int fd, const struct proto_write_options *o,
-	struct err *e)
+int proto_writer_open(
+	struct proto_writer **ret, int fd, const struct proto_write_options *o, struct err *e)
 {
 	static const uint8_t no_id[sizeof(o->image_id)];
 	struct proto_writer *w = calloc(1, sizeof(*w));
