@@ -113,11 +113,18 @@ enum pass { PASS_OBJECTS, PASS_STOPPED, PASS_RUNNING };
 
 static enum pass pass_of(struct ckpt_build *b, const struct ckpt_record *r)
 {
-	const struct ckpt_build_thread *t = ckpt_record_thread(b, r);
+	const struct ckpt_build_proc *p = NULL;
+	const struct ckpt_build_thread *t;
 
-	if (r->kind->scope != CKPT_PROC && r->kind->scope != CKPT_THREAD)
+	if (r->kind->scope == CKPT_PROC) {
+		p = ckpt_build_proc(b, (pid_t)r->subject);
+	} else if (r->kind->scope == CKPT_THREAD) {
+		t = ckpt_build_thread(b, (pid_t)r->subject);
+		p = t ? t->proc : NULL;
+	} else {
 		return PASS_OBJECTS;
-	return t && t->proc->stopped ? PASS_STOPPED : PASS_RUNNING;
+	}
+	return p && p->stopped ? PASS_STOPPED : PASS_RUNNING;
 }
 
 static int finish_pass(struct ckpt_build *b, enum pass pass, struct err *e)
