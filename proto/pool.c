@@ -96,6 +96,8 @@ void proto_pool_start(struct proto_pool *p)
 		p->running++;
 	}
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (!p->running)
+		p->wanted = 0;
 }
 
 static void stop(struct proto_pool *p, bool at_once)

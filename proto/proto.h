@@ -147,6 +147,11 @@ void proto_reader_info(const struct proto_reader *r, struct proto_image_info *re
 int proto_read(struct proto_reader *r, struct proto_frame *ret, struct err *e);
 /* Gives the last frame back: the next proto_read returns it again. */
 void proto_unread(struct proto_reader *r);
+/*
+ * Starts the threads now if the image is worth it, rather than with the first long data: for who
+ * is about to join a pid namespace, after which the kernel lets a process start no more.
+ */
+void proto_reader_start(struct proto_reader *r);
 /* Ends the threads (see above), after what they are reading now. */
 void proto_reader_settle(struct proto_reader *r);
 void proto_reader_close(struct proto_reader *r);

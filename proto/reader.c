@@ -32,10 +32,11 @@
 #include "proto/source.h"
 #include "proto/proto.h"
 
-#define SLOTS	   4u
-#define SLOT_SIZE  ((size_t)PROTO_MAX_DATA)
-#define BATCH_FULL (256u << 10) /* enough small frames for one slot */
-#define BATCH_MAX  128u		/* frames of a slot */
+#define SLOTS	     4u
+#define SLOT_SIZE    ((size_t)PROTO_MAX_DATA)
+#define BATCH_FULL   (256u << 10) /* enough small frames for one slot */
+#define BATCH_MAX    128u	  /* frames of a slot */
+#define THREADS_FROM (1u << 20)	  /* so much is worth starting threads early */
 
 enum slot_state { FREE, READING, READY, BUSY, DONE };
 
@@ -426,6 +427,12 @@ void proto_unread(struct proto_reader *r)
 {
 	assert(!r->unread && !err_is(&r->failed));
 	r->unread = true;
+}
+
+void proto_reader_start(struct proto_reader *r)
+{
+	if (proto_source_left(&r->source) >= THREADS_FROM)
+		proto_pool_start(&r->pool);
 }
 
 void proto_reader_settle(struct proto_reader *r)

@@ -132,6 +132,13 @@ bool proto_source_has(const struct proto_source *s, size_t n)
 	return s->file || s->filled - s->at >= n;
 }
 
+uint64_t proto_source_left(const struct proto_source *s)
+{
+	if (!s->file)
+		return UINT64_MAX;
+	return s->position < s->size ? s->size - s->position : 0;
+}
+
 int64_t proto_source_file_offset(const struct proto_source *s)
 {
 	return s->file ? (int64_t)(s->start + s->position) : -1;

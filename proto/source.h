@@ -38,6 +38,8 @@ int proto_source_skip_zeros(
 	struct proto_source *s, struct proto_worker *by, size_t n, struct err *e);
 /* True if @n bytes can be had without waiting for whoever writes. */
 bool proto_source_has(const struct proto_source *s, size_t n);
+/* How much is still to come: of a file; of anything else nobody knows, and it is UINT64_MAX. */
+uint64_t proto_source_left(const struct proto_source *s);
 /* Where the next byte is in a file, or -1. */
 int64_t proto_source_file_offset(const struct proto_source *s);
 /* True if something is left in a file.  A pipe may go on with something else. */

@@ -20,6 +20,7 @@
  */
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,7 +114,8 @@ static int write_slot(
 	static const uint8_t zeros[PROTO_ALIGN];
 	uint8_t head[PROTO_FRAME_HEAD_LEN];
 	struct iovec iov[4] = {{.iov_base = s->small.data, .iov_len = s->small.len}};
-	int n = 1;
+	uint64_t start = w->written;
+	int r, n = 1;
 
 	proto_sha_add(w->list, s->digests.data, s->digests.len);
 	w->frames += s->digests.len / PROTO_DIGEST_LEN;
@@ -125,7 +127,12 @@ static int write_slot(
 		iov[n++] = (struct iovec){(void *)zeros, s->head.pad};
 		iov[n++] = (struct iovec){s->room, s->head.stored};
 	}
-	return write_vector(w, by, iov, n, e);
+	r = write_vector(w, by, iov, n, e);
+	/* The disk may begin now; otherwise all of it is left to the fsync at the end. */
+	if (r == 0 && s->has_data)
+		sync_file_range(
+			w->fd, (off_t)start, (off_t)(w->written - start), SYNC_FILE_RANGE_WRITE);
+	return r;
 }
 
 /* ---- what threads do ----------------------------------------------------------------------- */
