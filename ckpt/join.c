@@ -3,6 +3,10 @@
  * The user namespace comes first: its owner has all capabilities in it, which the others ask for.
  * Joining the pid namespace holds for children only; the builder keeps its place among the
  * host's processes and so can trace the session's.
+ *
+ * Threads that read the image stand in the way twice: the kernel lets only a process without any
+ * join a user, mount or time namespace, and one that has joined a pid namespace can't start any
+ * (copy_process in kernel/fork.c).  So the pid namespace comes last, and they start just before.
  */
 #include "ckpt/join.h"
 
@@ -13,29 +17,45 @@
 
 #include "base/base.h"
 #include "ckpt/ckpt.h"
+#include "proto/proto.h"
 
-int ckpt_join(const struct ckpt_world *w, struct err *e)
+struct member {
+	int fd, flag;
+	const char *name;
+};
+
+static int join_one(const struct member *m, struct err *e)
 {
-	const struct {
-		int fd, flag;
-		const char *name;
-	} order[] = {
+	if (m->fd >= 0 && setns(m->fd, m->flag) < 0)
+		return err_errno(e, -errno, "cannot join the session's %s namespace", m->name);
+	return 0;
+}
+
+int ckpt_join(const struct ckpt_world *w, struct proto_reader *in, struct err *e)
+{
+	const struct member order[] = {
 		{w->ns_user, CLONE_NEWUSER, "user"},
 		{w->ns_ipc, CLONE_NEWIPC, "ipc"},
 		{w->ns_uts, CLONE_NEWUTS, "uts"},
 		{w->ns_net, CLONE_NEWNET, "network"},
 		{w->ns_time, 0x80 /* CLONE_NEWTIME */, "time"},
-		{w->ns_pid, CLONE_NEWPID, "pid"},
 		{w->ns_mnt, CLONE_NEWNS, "mount"},
 	};
+	const struct member pid = {w->ns_pid, CLONE_NEWPID, "pid"};
 	struct rlimit files;
+	int r = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(order); i++)
-		if (order[i].fd >= 0 && setns(order[i].fd, order[i].flag) < 0)
-			return err_errno(e, -errno, "cannot join the session's %s namespace",
-				order[i].name);
+	proto_reader_settle(in);
+	for (size_t i = 0; i < ARRAY_SIZE(order) && r == 0; i++)
+		r = join_one(&order[i], e);
+	if (r < 0)
+		return r;
 	if (w->ns_mnt >= 0 && (fchdir(w->root_fd) < 0 || chroot(".") < 0))
 		return err_errno(e, -errno, "cannot enter the session's root");
+	proto_reader_start(in);
+	r = join_one(&pid, e);
+	if (r < 0)
+		return r;
 	/* Tasks take descriptors from the builder: they must be allowed to look at it. */
 	if (prctl(PR_SET_DUMPABLE, 1) < 0)
 		return err_errno(e, -errno, "prctl");

@@ -5,8 +5,12 @@
 
 struct ckpt_world;
 struct err;
+struct proto_reader;
 
-/* Joins all namespaces of @w, with / of pid 1 as root.  The process must have one thread. */
-int ckpt_join(const struct ckpt_world *w, struct err *e);
+/*
+ * Joins all namespaces of @w, with / of pid 1 as root.  The process must have one thread, those of
+ * @in aside: they are ended and started again.
+ */
+int ckpt_join(const struct ckpt_world *w, struct proto_reader *in, struct err *e);
 
 #endif

@@ -32,7 +32,7 @@ static int stage_world(struct ckpt_build *b, struct err *e)
 	b->self_pidfd = sys_pidfd_open(getpid(), 0);
 	if (b->self_pidfd < 0)
 		return err_errno(e, -errno, "pidfd_open");
-	return ckpt_join(b->world, e);
+	return ckpt_join(b->world, b->in, e);
 }
 
 static int stage_tasks(struct ckpt_build *b, struct err *e)
