@@ -21,6 +21,8 @@ extern const struct ckpt_kind ckpt_kind_pidfd;
 extern const struct ckpt_kind ckpt_kind_pipe;
 extern const struct ckpt_kind ckpt_kind_posix_timers;
 extern const struct ckpt_kind ckpt_kind_prctl;
+extern const struct ckpt_kind ckpt_kind_pty;
+extern const struct ckpt_kind ckpt_kind_tty;
 extern const struct ckpt_kind ckpt_kind_regular;
 extern const struct ckpt_kind ckpt_kind_rlimits;
 extern const struct ckpt_kind ckpt_kind_sched;

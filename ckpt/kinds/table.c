@@ -11,6 +11,8 @@ const struct ckpt_kind *const ckpt_kinds[] = {
 	&ckpt_kind_memfd,
 	&ckpt_kind_ghost,
 	&ckpt_kind_regular,
+	&ckpt_kind_pty,
+	&ckpt_kind_tty,
 	&ckpt_kind_pipe,
 	&ckpt_kind_fifo,
 	&ckpt_kind_unix,

@@ -1,0 +1,463 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * filetree_write - the session's own files into an image: kind TREE.
+ *
+ * Theory of operation
+ *
+ * The directory is walked depth first, each directory's names in alphabetic order, so that the
+ * same files give the same bytes.  Entries gather in a batch, which becomes one record; a small
+ * file's contents are in its entry, a large one's follow the record as DATA, without its holes.
+ *
+ *      record {entries}  DATA id 1 ... DATA id 1  DATA id 2 ...   record {entries} ...
+ *
+ * Nothing is followed: names are taken one at a time below descriptors (O_NOFOLLOW).  A file or
+ * directory whose mode forbids its owner to read is changed for a moment; overlayfs leaves such a
+ * directory in its work directory.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <search.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/xattr.h>
+
+#include "ckpt/ckpt.h"
+#include "ckpt/filetree.h"
+#include "ckpt/kind.h"
+#include "proto/files.pb-c.h"
+
+#define PIECE (1u << 20)
+
+/* An inode with several names, as it was met first. */
+struct link {
+	dev_t dev;
+	ino_t ino;
+	char *path;
+};
+
+/* Contents to be written behind the batch. */
+struct later {
+	char *path;
+	uint64_t id;
+	uint64_t size;
+};
+
+struct walk {
+	int top; /* borrowed */
+	struct proto_writer *out;
+	Pb__Tree batch;
+	size_t batch_bytes;
+	struct later later[FILETREE_BATCH];
+	size_t n_later;
+	uint64_t next_id;
+	void *links; /* tsearch(3) tree of struct link */
+	void *room; /* PIECE bytes */
+};
+
+/* ---- contents ----------------------------------------------------------------------------------- */
+
+static int write_range(struct walk *w, int fd, const struct later *f, off_t from, off_t to,
+	struct err *e)
+{
+	while (from < to) {
+		ssize_t n = io_pread_full(fd, w->room, (size_t)MIN(to - from, (off_t)PIECE), from);
+		int r;
+
+		if (n < 0)
+			return err_errno(e, (int)n, "cannot read %s", f->path);
+		if (n == 0)
+			return 0;
+		r = proto_write_data(w->out, PROTO_KIND_TREE, f->id, (uint64_t)from, w->room,
+			(size_t)n, e);
+		if (r < 0)
+			return r;
+		from += n;
+	}
+	return 0;
+}
+
+/* Opens a file for reading, whatever its mode says. */
+static int open_readable(int dirfd, const char *name, const struct stat *st)
+{
+	int fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+
+	if (fd < 0 && errno == EACCES) {
+		fchmodat(dirfd, name, (st->st_mode & 07777) | 0400, 0);
+		fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+		fchmodat(dirfd, name, st->st_mode & 07777, 0);
+	}
+	return fd < 0 ? -errno : fd;
+}
+
+static int write_contents(struct walk *w, const struct later *f, struct err *e)
+{
+	_cleanup_close_ int fd = -1;
+	struct stat st;
+	off_t from, to = 0;
+
+	if (fstatat(w->top, f->path, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return err_errno(e, -errno, "%s", f->path);
+	fd = open_readable(w->top, f->path, &st);
+	if (fd < 0)
+		return err_errno(e, fd, "cannot open %s", f->path);
+	while ((from = lseek(fd, to, SEEK_DATA)) >= 0 && (uint64_t)from < f->size) {
+		int r;
+
+		to = lseek(fd, from, SEEK_HOLE);
+		if (to < 0)
+			break;
+		to = MIN(to, (off_t)f->size);
+		r = write_range(w, fd, f, from, to, e);
+		if (r < 0)
+			return r;
+	}
+	if (from < 0 && errno == EINVAL)
+		return write_range(w, fd, f, 0, (off_t)f->size, e);
+	return 0;
+}
+
+/* ---- batches ------------------------------------------------------------------------------------ */
+
+static void free_entry(Pb__TreeEntry *t)
+{
+	for (size_t i = 0; t && i < t->n_xattrs; i++) {
+		free(t->xattrs[i]->name);
+		free(t->xattrs[i]->value.data);
+		free(t->xattrs[i]);
+	}
+	if (t) {
+		free(t->xattrs);
+		free(t->path.data);
+		free(t->target.data);
+		free(t->content.data);
+	}
+	free(t);
+}
+
+DEFINE_CLEANUP(entry, Pb__TreeEntry *, free_entry);
+
+static void clear_batch(struct walk *w)
+{
+	for (size_t i = 0; i < w->batch.n_entries; i++)
+		free_entry(w->batch.entries[i]);
+	for (size_t i = 0; i < w->n_later; i++)
+		free(w->later[i].path);
+	w->batch.n_entries = w->n_later = w->batch_bytes = 0;
+}
+
+static int flush(struct walk *w, struct err *e)
+{
+	_cleanup_free_ uint8_t *body = NULL;
+	size_t len;
+	int r;
+
+	if (w->batch.n_entries == 0)
+		return 0;
+	len = pb__tree__get_packed_size(&w->batch);
+	body = malloc(len);
+	if (!body)
+		return err_errno(e, -ENOMEM, "session's files");
+	pb__tree__pack(&w->batch, body);
+	r = proto_write_record(w->out, PROTO_KIND_TREE, 0, body, len, e);
+	for (size_t i = 0; r == 0 && i < w->n_later; i++)
+		r = write_contents(w, &w->later[i], e);
+	clear_batch(w);
+	return r;
+}
+
+/* Takes @t over. */
+static int add_entry(struct walk *w, Pb__TreeEntry *t, struct err *e)
+{
+	w->batch.entries[w->batch.n_entries++] = t;
+	w->batch_bytes += t->path.len + t->content.len + t->target.len + 64;
+	for (size_t i = 0; i < t->n_xattrs; i++)
+		w->batch_bytes += t->xattrs[i]->value.len;
+	if (w->batch.n_entries == FILETREE_BATCH || w->batch_bytes > FILETREE_BATCH_BYTES)
+		return flush(w, e);
+	return 0;
+}
+
+/* ---- entries ------------------------------------------------------------------------------------ */
+
+static int set_bytes(ProtobufCBinaryData *b, const void *data, size_t len)
+{
+	b->data = malloc(len + 1);
+	if (!b->data)
+		return -ENOMEM;
+	memcpy(b->data, data, len);
+	b->len = len;
+	return 0;
+}
+
+static int add_xattr(Pb__TreeEntry *t, int fd, const char *name)
+{
+	Pb__TreeXattr *x = malloc(sizeof(*x));
+	ssize_t n;
+
+	if (!x)
+		return -ENOMEM;
+	pb__tree_xattr__init(x);
+	x->name = strdup(name);
+	x->value.data = malloc(XATTR_SIZE_MAX);
+	t->xattrs[t->n_xattrs++] = x;
+	if (!x->name || !x->value.data)
+		return -ENOMEM;
+	n = fgetxattr(fd, name, x->value.data, XATTR_SIZE_MAX);
+	x->value.len = n < 0 ? 0 : (size_t)n;
+	x->value.data = realloc(x->value.data, x->value.len + 1) ?: x->value.data;
+	return n < 0 && errno != ENODATA ? -errno : 0;
+}
+
+/* The attributes of the "user." namespace: others are not a user's to set. */
+static int add_xattrs(Pb__TreeEntry *t, int fd)
+{
+	char names[XATTR_LIST_MAX];
+	ssize_t len = flistxattr(fd, names, sizeof(names));
+	size_t n = 0;
+
+	if (len <= 0)
+		return len < 0 && errno != ENOTSUP ? -errno : 0;
+	for (const char *p = names; p < names + len; p += strlen(p) + 1)
+		n += !strncmp(p, "user.", 5);
+	if (n == 0)
+		return 0;
+	t->xattrs = calloc(n, sizeof(*t->xattrs));
+	if (!t->xattrs)
+		return -ENOMEM;
+	for (const char *p = names; p < names + len; p += strlen(p) + 1) {
+		int r = strncmp(p, "user.", 5) ? 0 : add_xattr(t, fd, p);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int describe_regular(struct walk *w, int dirfd, const char *name, const struct stat *st,
+	Pb__TreeEntry *t)
+{
+	_cleanup_close_ int fd = open_readable(dirfd, name, st);
+	int r;
+
+	if (fd < 0)
+		return fd;
+	r = add_xattrs(t, fd);
+	if (r < 0)
+		return r;
+	t->size = (uint64_t)st->st_size;
+	if (t->size == 0)
+		return 0;
+	if (t->size <= FILETREE_INLINE) {
+		ssize_t n;
+
+		t->content.data = calloc(1, t->size);
+		if (!t->content.data)
+			return -ENOMEM;
+		n = io_pread_full(fd, t->content.data, t->size, 0);
+		t->content.len = t->size;
+		return n < 0 ? (int)n : 0;
+	}
+	t->id = ++w->next_id;
+	w->later[w->n_later] =
+		(struct later){.path = strdup((char *)t->path.data), .id = t->id, .size = t->size};
+	return w->later[w->n_later].path ? (w->n_later++, 0) : -ENOMEM;
+}
+
+static int describe_link(int dirfd, const char *name, Pb__TreeEntry *t)
+{
+	_cleanup_free_ char *target = io_readlink(dirfd, name);
+
+	if (!target)
+		return -errno;
+	t->type = PB__TREE_ENTRY__TYPE__SYMLINK;
+	return set_bytes(&t->target, target, strlen(target));
+}
+
+static int compare_links(const void *a, const void *b)
+{
+	const struct link *x = a, *y = b;
+
+	if (x->dev != y->dev)
+		return x->dev < y->dev ? -1 : 1;
+	return x->ino < y->ino ? -1 : x->ino > y->ino;
+}
+
+static void free_link(void *p)
+{
+	struct link *l = p;
+
+	free(l->path);
+	free(l);
+}
+
+/* 1 (and the entry is complete) if another name of the inode has been met. */
+static int find_hard_link(struct walk *w, const struct stat *st, Pb__TreeEntry *t)
+{
+	struct link key = {.dev = st->st_dev, .ino = st->st_ino}, **found, *l;
+	int r;
+
+	found = tfind(&key, &w->links, compare_links);
+	if (found) {
+		t->type = PB__TREE_ENTRY__TYPE__HARDLINK;
+		r = set_bytes(&t->target, (*found)->path, strlen((*found)->path));
+		return r < 0 ? r : 1;
+	}
+	l = malloc(sizeof(*l));
+	if (!l)
+		return -ENOMEM;
+	*l = key;
+	l->path = strdup((char *)t->path.data);
+	if (!l->path || !tsearch(l, &w->links, compare_links)) {
+		free_link(l);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Fills @t; returns 1 for something that is not taken along. */
+static int describe(struct walk *w, int dirfd, const char *name, const struct stat *st,
+	Pb__TreeEntry *t)
+{
+	t->mode = st->st_mode & 07777;
+	t->mtime_ns = (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
+	if (!S_ISDIR(st->st_mode) && st->st_nlink > 1) {
+		int r = find_hard_link(w, st, t);
+
+		if (r != 0)
+			return r < 0 ? r : 0;
+	}
+	switch (st->st_mode & S_IFMT) {
+	case S_IFREG:
+		return describe_regular(w, dirfd, name, st, t);
+	case S_IFLNK:
+		return describe_link(dirfd, name, t);
+	case S_IFDIR:
+		t->type = PB__TREE_ENTRY__TYPE__DIRECTORY;
+		return 0;
+	case S_IFIFO:
+		t->type = PB__TREE_ENTRY__TYPE__FIFO;
+		return 0;
+	case S_IFSOCK:
+		t->type = PB__TREE_ENTRY__TYPE__SOCKET;
+		return 0;
+	case S_IFCHR:
+		t->type = PB__TREE_ENTRY__TYPE__WHITEOUT;
+		return st->st_rdev == makedev(0, 0) ? 0 : 1;
+	default:
+		return 1; /* an ordinary user can't have made it */
+	}
+}
+
+/* ---- the walk ----------------------------------------------------------------------------------- */
+
+static int walk_dir(struct walk *w, int fd, const char *path, struct err *e);
+
+/* A directory, described but for its attributes, and what is in it.  Takes @t over. */
+static int walk_into(struct walk *w, int dirfd, const char *name, Pb__TreeEntry *t, struct err *e)
+{
+	_cleanup_free_ char *path = strdup((char *)t->path.data);
+	_cleanup_close_ int fd = -1;
+	bool closed = (t->mode & 0500) != 0500;
+	mode_t mode = t->mode;
+	int r;
+
+	if (closed)
+		fchmodat(dirfd, name, mode | 0500, 0);
+	fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	r = fd < 0 ? -errno : add_xattrs(t, fd);
+	if (r < 0) {
+		free_entry(t);
+		err_errno(e, r, "cannot read directory %s", path);
+	} else {
+		r = add_entry(w, t, e);
+	}
+	if (r == 0)
+		r = path ? walk_dir(w, fd, path, e) : err_errno(e, -ENOMEM, "session's files");
+	/* Contents that are written later are reached through it. */
+	if (r == 0 && closed)
+		r = flush(w, e);
+	if (closed)
+		fchmodat(dirfd, name, mode, 0);
+	return r;
+}
+
+static int walk_entry(struct walk *w, int dirfd, const char *dir, const char *name, struct err *e)
+{
+	_cleanup_(cleanup_entry) Pb__TreeEntry *t = malloc(sizeof(*t));
+	_cleanup_free_ char *path = NULL;
+	struct stat st;
+	int r;
+
+	if (!t)
+		return err_errno(e, -ENOMEM, "session's files");
+	pb__tree_entry__init(t);
+	if (asprintf(&path, "%s%s%s", dir, *dir ? "/" : "", name) < 0) {
+		path = NULL;
+		return err_errno(e, -ENOMEM, "session's files");
+	}
+	if (strlen(path) >= PATH_MAX)
+		return err_set(e, ERR_UNFREEZABLE, -ENAMETOOLONG, "the path of %s is too long", name);
+	if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return err_errno(e, -errno, "%s", path);
+	r = set_bytes(&t->path, path, strlen(path) + 1);
+	if (r == 0) {
+		t->path.len--; /* it stays a string for us */
+		r = describe(w, dirfd, name, &st, t);
+	}
+	if (r != 0)
+		return r < 0 ? err_errno(e, r, "cannot read %s", path) : 0;
+	if (t->type == PB__TREE_ENTRY__TYPE__DIRECTORY)
+		return walk_into(w, dirfd, name, take_ptr(t), e);
+	return add_entry(w, take_ptr(t), e);
+}
+
+static int is_name(const struct dirent *d)
+{
+	return strcmp(d->d_name, ".") && strcmp(d->d_name, "..");
+}
+
+static int walk_dir(struct walk *w, int fd, const char *path, struct err *e)
+{
+	struct dirent **names;
+	int n = scandirat(fd, ".", &names, is_name, alphasort), r = 0;
+
+	if (n < 0)
+		return err_errno(e, -errno, "cannot read directory %s", path);
+	for (int i = 0; i < n; i++) {
+		if (r == 0)
+			r = walk_entry(w, fd, path, names[i]->d_name, e);
+		free(names[i]);
+	}
+	free(names);
+	return r;
+}
+
+int ckpt_tree_write(int dirfd, struct proto_writer *out, struct err *e)
+{
+	Pb__TreeEntry *entries[FILETREE_BATCH];
+	struct walk *w = calloc(1, sizeof(*w));
+	int r = -ENOMEM;
+
+	if (w)
+		w->room = malloc(PIECE);
+	if (!w || !w->room) {
+		free(w);
+		return err_errno(e, -ENOMEM, "session's files");
+	}
+	w->top = dirfd;
+	w->out = out;
+	pb__tree__init(&w->batch);
+	w->batch.entries = entries;
+	r = walk_dir(w, dirfd, "", e);
+	if (r == 0)
+		r = flush(w, e);
+	clear_batch(w);
+	tdestroy(w->links, free_link);
+	free(w->room);
+	free(w);
+	return r < 0 ? err_wrap(e, "the session's files") : 0;
+}
