@@ -23,6 +23,7 @@
 #include <sys/wait.h>
 
 #include "base/base.h"
+#include "ckpt/kinds/pty.h"
 #include "ckpt/kinds/tasks.h"
 #include "ckpt/lend.h"
 #include "ckpt/remote/trace.h"
@@ -262,7 +263,9 @@ static int carry_out(struct growth *g, const struct ckpt_tree_op *o, struct err 
 	case CKPT_TREE_ORPHAN:
 		return make_orphan(g, o, flags, e);
 	case CKPT_TREE_SETSID:
-		return remote_must(who->remote, NULL, e, SYS_setsid, 0, 0, 0, 0, 0, 0);
+		r = remote_must(who->remote, NULL, e, SYS_setsid, 0, 0, 0, 0, 0, 0);
+		return r < 0 ? r
+			     : ckpt_pty_controlling(g->b, o->who, who->remote, g->lend_fd, e);
 	case CKPT_TREE_SETPGID:
 		return remote_must(who->remote, NULL, e, SYS_setpgid, 0, (uint64_t)o->target, 0, 0,
 			0, 0);

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * pty - pseudo terminals, both ends (kind PTY), and /dev/tty (kind TTY): freezing.
+ *
+ * Theory of operation
+ *
+ * Each open end is a record, and one of them, the first of its pair, carries what the pair is:
+ * index, settings, size, who controls it, and the bytes which wait in it (pty_bytes.c).
+ *
+ *      supervisor or session                   session
+ *      master  /dev/ptmx     <-- the pair -->  slaves  /dev/pts/INDEX, /dev/tty
+ *
+ * The master is the session's own (tmux, script) or the supervisor's (`run -t`): then it is an
+ * edge, and what waits for the master stays with the supervisor, which reads it anyway.  A slave
+ * whose master is neither leads to a terminal outside and is refused; one whose master is gone
+ * (hung up) is made again that way.
+ *
+ * pty_make.c makes pairs at resume.
+ */
+#include <asm/termbits.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "ckpt/kinds/common.h"
+#include "ckpt/kinds/kinds.h"
+#include "ckpt/kinds/pty.h"
+#include "proto/files.pb-c.h"
+
+#define MAJOR_PTS   136
+#define MAX_WAITING 4096
+
+bool ckpt_pty_claim(const struct ckpt_file *f)
+{
+	return S_ISCHR(f->st.st_mode) && !(f->flags & O_PATH) &&
+		(major(f->st.st_rdev) == MAJOR_PTS || f->st.st_rdev == makedev(5, 2));
+}
+
+bool ckpt_pty_claim_tty(const struct ckpt_file *f)
+{
+	return S_ISCHR(f->st.st_mode) && !(f->flags & O_PATH) && f->st.st_rdev == makedev(5, 0);
+}
+
+static bool is_terminal(const struct ckpt_file *f)
+{
+	return f->kind && (f->kind->number == PROTO_KIND_PTY || f->kind->number == PROTO_KIND_TTY);
+}
+
+static bool is_master(const struct ckpt_file *f)
+{
+	return f->st.st_rdev == makedev(5, 2);
+}
+
+/* The N of /dev/pts/N, -1 if it is another sort of terminal or hung up and opened as /dev/tty. */
+static int index_of(const struct ckpt_file *f)
+{
+	unsigned n;
+
+	if (is_master(f))
+		return ioctl(f->fd, TIOCGPTN, &n) < 0 ? -1 : (int)n;
+	if (major(f->st.st_rdev) == MAJOR_PTS)
+		return (int)minor(f->st.st_rdev);
+	/* The kernel's own encoding of a device number. */
+	if (ioctl(f->fd, TIOCGDEV, &n) < 0 || (n & 0xfff00) >> 8 != MAJOR_PTS)
+		return -1;
+	return (int)((n & 0xff) | ((n >> 12) & 0xfff00));
+}
+
+/* What of a pair the session and the supervisor hold. */
+struct pair {
+	int index;
+	const struct ckpt_file *first, *master;
+	const struct ckpt_file *slave; /* one, for reading and writing if there is such a one */
+	const struct ckpt_edge *edge;
+	int master_fd; /* borrowed, -1 when the master is gone */
+};
+
+static struct pair find_pair(struct ckpt_dump *d, int index)
+{
+	struct pair p = {.index = index, .master_fd = -1};
+
+	for (size_t i = 0; i < d->n_files; i++) {
+		const struct ckpt_file *f = d->files[i];
+
+		if (!is_terminal(f) || index_of(f) != index)
+			continue;
+		/* Records of PTY are created before those of TTY. */
+		if (!p.first || (p.first->kind->number == PROTO_KIND_TTY &&
+					f->kind->number == PROTO_KIND_PTY))
+			p.first = f;
+		if (is_master(f))
+			p.master = f;
+		else if (!p.slave || (f->flags & O_ACCMODE) == O_RDWR)
+			p.slave = f;
+	}
+	p.edge = p.master ? NULL : ckpt_edge_of_pty(d, (unsigned)index);
+	if (p.master)
+		p.master_fd = p.master->fd;
+	else if (p.edge)
+		p.master_fd = p.edge->fd;
+	return p;
+}
+
+static bool hung_up(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	return poll(&p, 1, 0) >= 0 && (p.revents & POLLHUP);
+}
+
+/* A slave of another devpts than the session's is somebody else's, whatever its number. */
+static bool is_foreign(const struct ckpt_dump *d, const struct ckpt_file *f)
+{
+	struct stat st;
+
+	return major(f->st.st_rdev) == MAJOR_PTS &&
+		fstatat(d->world->root_fd, "dev/pts", &st, 0) == 0 && st.st_dev != f->st.st_dev;
+}
+
+int ckpt_pty_check(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
+{
+	const struct ckpt_file *f = s.file;
+	int index = index_of(f), discipline = 0;
+	struct pair p;
+
+	if (!is_master(f) && hung_up(f->fd))
+		return 0;
+	if (index < 0)
+		return err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP, "%s is not a pseudo terminal",
+			f->link);
+	p = find_pair(d, index);
+	if (is_foreign(d, f) || p.master_fd < 0) {
+		err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP,
+			"the other end of terminal %s is outside the session", f->link);
+		return err_hint(e, "start the session with -t, so that its terminal is its own");
+	}
+	if (ioctl(f->fd, TIOCGETD, &discipline) == 0 && discipline != 0)
+		return err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP,
+			"terminal %s has line discipline %d", f->link, discipline);
+	return 0;
+}
+
+/* ---- what the pair is ------------------------------------------------------------------------- */
+
+static void dump_control(struct ckpt_dump *d, const struct pair *p, Pb__PtyPair *m)
+{
+	int dev = (int)makedev(MAJOR_PTS, (unsigned)p->index);
+
+	for (size_t i = 0; i < d->n_procs; i++) {
+		const struct ckpt_proc *leader = d->procs[i];
+
+		if (leader->vpid != leader->vsid || leader->status.tty_nr != dev ||
+			leader->state == CKPT_ZOMBIE)
+			continue;
+		m->session = leader->vpid;
+		m->foreground = ckpt_common_vpgid(d, leader->status.tty_pgrp);
+		return;
+	}
+}
+
+static void dump_modes(const struct ckpt_dump *d, const struct pair *p, Pb__PtyPair *m)
+{
+	struct winsize size = {0};
+	char path[32];
+	struct stat st;
+	int on = 0;
+
+	if (ioctl(p->master_fd, TIOCGWINSZ, &size) == 0) {
+		m->rows = size.ws_row;
+		m->cols = size.ws_col;
+		m->xpixel = size.ws_xpixel;
+		m->ypixel = size.ws_ypixel;
+	}
+	m->locked = ioctl(p->master_fd, TIOCGPTLCK, &on) == 0 && on;
+	m->packet = ioctl(p->master_fd, TIOCGPKT, &on) == 0 && on;
+	m->exclusive_master = ioctl(p->master_fd, TIOCGEXCL, &on) == 0 && on;
+	m->exclusive_slave = p->slave && ioctl(p->slave->fd, TIOCGEXCL, &on) == 0 && on;
+	m->slave_closed = !p->slave && hung_up(p->master_fd);
+	m->unopened = !p->slave && !m->slave_closed;
+	snprintf(path, sizeof(path), "dev/pts/%d", p->index);
+	if (fstatat(d->world->root_fd, path, &st, 0) == 0)
+		m->mode = st.st_mode & 07777;
+}
+
+/* ---- what waits in it ------------------------------------------------------------------------- */
+
+/* A non-blocking slave of ours beside the session's: *ret_flags is what to give back to it, or -1
+ * when it is really ours and to be closed. */
+static int borrow_slave(const struct pair *p, int *ret_flags)
+{
+	int fd = ioctl(p->master_fd, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+
+	*ret_flags = -1;
+	if (fd >= 0)
+		return fd;
+	/* Locked or exclusive: the session's own, which must not keep our flag. */
+	if (!p->slave || (p->slave->flags & O_ACCMODE) != O_RDWR)
+		return -1;
+	*ret_flags = p->slave->flags;
+	fcntl(p->slave->fd, F_SETFL, *ret_flags | O_NONBLOCK);
+	return p->slave->fd;
+}
+
+static void give_back_slave(int fd, int flags)
+{
+	if (flags < 0)
+		close_fd(fd);
+	else
+		fcntl(fd, F_SETFL, flags);
+}
+
+/* Takes what waits into @b and puts it back at once. */
+static int look_at_bytes(const struct pair *p, bool packet, const struct termios2 *t,
+	struct pty_bytes *b, struct err *e)
+{
+	int slave_flags, off = 0, on = 1, r, x;
+	int slave = borrow_slave(p, &slave_flags);
+
+	if (slave < 0)
+		return 0;
+	if (p->master)
+		fcntl(p->master_fd, F_SETFL, p->master->flags | O_NONBLOCK);
+	/* In packet mode every read has a byte in front, and changes of settings are told. */
+	if (packet)
+		ioctl(p->master_fd, TIOCPKT, &off);
+	r = pty_bytes_take(p->master_fd, slave, p->master != NULL, t, b, e);
+	x = pty_bytes_put(p->master_fd, slave, t, b, r < 0 ? NULL : e);
+	if (packet)
+		ioctl(p->master_fd, TIOCPKT, &on);
+	if (p->master)
+		fcntl(p->master_fd, F_SETFL, p->master->flags);
+	give_back_slave(slave, slave_flags);
+	return r < 0 ? r : x;
+}
+
+/* Points @m's fields into @b; @lines has room for all. */
+static void describe_bytes(struct pty_bytes *b, ProtobufCBinaryData *lines, Pb__PtyPair *m)
+{
+	struct cursor c = cursor_of(b->lines.data, b->lines.len);
+
+	m->lines = lines;
+	while (cursor_left(&c) && m->n_lines < MAX_WAITING) {
+		uint32_t n = cursor_u32(&c);
+
+		lines[m->n_lines].data = (uint8_t *)cursor_take(&c, n);
+		lines[m->n_lines++].len = n;
+	}
+	m->input = (ProtobufCBinaryData){.data = b->input.data, .len = b->input.len};
+	m->output = (ProtobufCBinaryData){.data = b->output.data, .len = b->output.len};
+	m->stopped = b->flow;
+}
+
+/* ---- record ----------------------------------------------------------------------------------- */
+
+/* The pair as its first record carries it. */
+static int dump_first(struct ckpt_dump *d, const struct pair *p, Pb__Pty *m, struct buf *body,
+	struct err *e)
+{
+	_cleanup_(pty_bytes_fini) struct pty_bytes bytes = {0};
+	_cleanup_free_ ProtobufCBinaryData *lines = calloc(MAX_WAITING, sizeof(*lines));
+	struct termios2 t;
+	int r = 0;
+
+	if (!lines)
+		return err_errno(e, -ENOMEM, "terminal");
+	if (ioctl(p->master_fd, TCGETS2, &t) < 0)
+		return err_errno(e, -errno, "cannot ask for a terminal's settings");
+	m->first = true;
+	m->pair->termios.data = (uint8_t *)&t;
+	m->pair->termios.len = sizeof(t);
+	dump_modes(d, p, m->pair);
+	if (p->edge)
+		m->pair->edge = (char *)p->edge->name;
+	if (!m->pair->unopened)
+		r = look_at_bytes(p, m->pair->packet, &t, &bytes, e);
+	if (r < 0)
+		return r;
+	describe_bytes(&bytes, lines, m->pair);
+	return ckpt_pack(&m->base, body, e);
+}
+
+int ckpt_pty_dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e)
+{
+	const struct ckpt_file *f = s.file;
+	_cleanup_(cleanup_common) Pb__FileCommon *common = NULL;
+	Pb__PtyPair pair = PB__PTY_PAIR__INIT;
+	Pb__Pty m = PB__PTY__INIT;
+	int index = index_of(f);
+	struct pair p;
+	int r = ckpt_common_dump(d, f, &common, e);
+
+	if (r < 0)
+		return r;
+	m.common = common;
+	m.pair = &pair;
+	m.master = is_master(f);
+	m.devtty = f->kind->number == PROTO_KIND_TTY;
+	pair.index = index < 0 ? 0 : (uint32_t)index;
+	if (!m.master && hung_up(f->fd)) {
+		pair.hung_up = true;
+		return ckpt_pack(&m.base, body, e);
+	}
+	p = find_pair(d, index);
+	dump_control(d, &p, &pair);
+	return p.first == f ? dump_first(d, &p, &m, body, e) : ckpt_pack(&m.base, body, e);
+}
+
+void ckpt_pty_show(const void *body, size_t len, FILE *out)
+{
+	Pb__Pty *m = pb__pty__unpack(NULL, len, body);
+
+	if (!m || !m->pair) {
+		fputs("unreadable", out);
+	} else {
+		fprintf(out, "%s %u%s", m->master ? "master of" : "/dev/pts", m->pair->index,
+			m->pair->hung_up ? ", hung up" : "");
+		if (*m->pair->edge)
+			fprintf(out, ", edge %s", m->pair->edge);
+		if (m->pair->session)
+			fprintf(out, ", of session %d, foreground %d", m->pair->session,
+				m->pair->foreground);
+	}
+	if (m)
+		pb__pty__free_unpacked(m, NULL);
+}
