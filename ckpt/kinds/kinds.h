@@ -31,6 +31,7 @@ extern const struct ckpt_kind ckpt_kind_sigactions;
 extern const struct ckpt_kind ckpt_kind_signalfd;
 extern const struct ckpt_kind ckpt_kind_task;
 extern const struct ckpt_kind ckpt_kind_thread;
+extern const struct ckpt_kind ckpt_kind_tcp;
 extern const struct ckpt_kind ckpt_kind_timerfd;
 extern const struct ckpt_kind ckpt_kind_tpending;
 extern const struct ckpt_kind ckpt_kind_unix;

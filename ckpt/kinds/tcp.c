@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * TCP within the session, from the kernel into records; tcp_build.c is the way back.
+ *
+ * Theory of operation
+ *
+ * In a session's own network both ends of every connection are in the session.  So a record does
+ * not hold a protocol's state (sequence numbers, windows, timers: nobody inside can see them) but
+ * what the two ends agree on: who is connected to whom, which bytes are on their way and who has
+ * said that no more will come.  From that any kernel makes the connection again by connecting.
+ *
+ *      what is asked                            what it means
+ *      ESTABLISHED ... CLOSING, LAST_ACK        CONNECTED, with or without fin_sent
+ *      CLOSE, but something was received        CONNECTED, CLOSED or RESET by the peer
+ *      the counterpart in INET_DIAG             FILE; without inode: PENDING or CLOSED; none: VANISHED
+ *
+ * A counterpart without an inode is either not accepted yet or closed; its state tells.  What it
+ * still holds nobody can read, so data in one makes the session unfreezable for the moment.
+ *
+ * Connections that lead out (a session on the host's network) are refused by name.  Not kept:
+ * TIME_WAIT, urgent data, what TCP_INFO has counted.
+ */
+#include "ckpt/kinds/tcp.h"
+
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "ckpt/kinds/kinds.h"
+#include "ckpt/kinds/sock.h"
+#include "ckpt/survey.h"
+#include "proto/sockets.pb-c.h"
+
+#define DEFAULT_MSS 536	  /* TCP_MSS_DEFAULT of net/tcp.h */
+#define LIMITED_MSS 32768 /* on a loopback device nothing else makes it smaller */
+
+static bool claim(const struct ckpt_file *f)
+{
+	int domain;
+
+	if (!S_ISSOCK(f->st.st_mode) || f->fd < 0)
+		return false;
+	domain = ckpt_sock_get_int(f->fd, SOL_SOCKET, SO_DOMAIN);
+	return (domain == AF_INET || domain == AF_INET6) &&
+	       ckpt_sock_get_int(f->fd, SOL_SOCKET, SO_PROTOCOL) == IPPROTO_TCP;
+}
+
+static int list_of(struct ckpt_dump *d, const struct ckpt_inet_diag_list **ret, struct err *e)
+{
+	void **slot = &d->kind_state[PROTO_KIND_TCP];
+
+	if (!*slot) {
+		struct ckpt_inet_diag_list *list;
+		int r = ckpt_sock_diag_inet(d->world, IPPROTO_TCP, &list, e);
+
+		if (r < 0)
+			return r;
+		*slot = list;
+	}
+	*ret = *slot;
+	return 0;
+}
+
+static struct ckpt_file *file_of(const struct ckpt_dump *d, uint32_t ino)
+{
+	for (size_t i = 0; i < d->n_files; i++)
+		if (d->files[i]->kind == &ckpt_kind_tcp && (uint32_t)d->files[i]->st.st_ino == ino)
+			return d->files[i];
+	return NULL;
+}
+
+static const struct ckpt_inet_diag *by_ino(const struct ckpt_inet_diag_list *list, uint32_t ino)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (list->entries[i].ino == ino)
+			return &list->entries[i];
+	return NULL;
+}
+
+static const struct ckpt_inet_diag *counterpart(
+	const struct ckpt_inet_diag_list *list, const struct ckpt_inet_diag *of)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		const struct ckpt_inet_diag *o = &list->entries[i];
+
+		if (o != of && o->state != TCP_LISTEN &&
+			ckpt_sock_addr_equal(&o->local, &of->remote) &&
+			ckpt_sock_addr_equal(&o->remote, &of->local))
+			return o;
+	}
+	return NULL;
+}
+
+/* Whether connections to @a arrive at @listener. */
+static bool listens_at(const struct ckpt_inet_diag *listener, const union ckpt_sockaddr *a)
+{
+	static const struct in6_addr any;
+	bool wild = listener->domain == AF_INET
+			    ? listener->local.in.sin_addr.s_addr == 0
+			    : !memcmp(&listener->local.in6.sin6_addr, &any, sizeof(any));
+
+	if (listener->state != TCP_LISTEN)
+		return false;
+	/* The port lies at the same place in both. */
+	return wild ? listener->local.in.sin_port == a->in.sin_port
+		    : ckpt_sock_addr_equal(&listener->local, a);
+}
+
+static int outside(const struct ckpt_inet_diag *x, struct err *e)
+{
+	char text[INET6_ADDRSTRLEN + 10];
+
+	err_set(e, ERR_UNFREEZABLE, -EXDEV, "a connection to %s leads out of the session",
+		ckpt_sock_addr_text(&x->remote, text, sizeof(text)));
+	return err_hint(e, "close it, or run both programs inside the session");
+}
+
+static int unread(const char *what, struct err *e)
+{
+	err_set(e, ERR_UNFREEZABLE, -EAGAIN, "a TCP connection %s holds data", what);
+	return err_hint(e, "try again in a moment");
+}
+
+/* True if no process has it because none has accepted it yet. */
+static bool is_pending(const struct ckpt_inet_diag *o)
+{
+	return o->ino == 0 && (o->state == TCP_ESTABLISHED || o->state == TCP_CLOSE_WAIT ||
+				      o->state == TCP_SYN_RECV);
+}
+
+/* @o waits to be accepted: by whom. */
+static int find_listener(struct ckpt_dump *d, const struct ckpt_inet_diag_list *list,
+	const struct ckpt_inet_diag *o, Pb__Tcp *m, struct err *e)
+{
+	/* The end of the stream counts as a byte. */
+	if (o->state != TCP_SYN_RECV && o->rqueue > (o->state == TCP_CLOSE_WAIT))
+		return unread("which has not been accepted yet", e);
+	for (size_t i = 0; i < list->n; i++) {
+		const struct ckpt_file *f;
+
+		if (!listens_at(&list->entries[i], &o->local))
+			continue;
+		f = file_of(d, list->entries[i].ino);
+		if (!f)
+			return outside(counterpart(list, o), e);
+		m->peer_kind = PB__TCP__PEER__PENDING;
+		m->peer = f->id;
+		return 0;
+	}
+	m->peer_kind = PB__TCP__PEER__VANISHED;
+	return 0;
+}
+
+static int find_peer(struct ckpt_dump *d, const struct ckpt_inet_diag_list *list,
+	const struct ckpt_inet_diag *x, Pb__Tcp *m, struct err *e)
+{
+	const struct ckpt_inet_diag *o = counterpart(list, x);
+	const struct ckpt_file *f;
+
+	if (!o && d->world->ns_net < 0)
+		return outside(x, e);
+	if (!o) {
+		bool told = x->state != TCP_ESTABLISHED && x->state != TCP_FIN_WAIT1 &&
+			    x->state != TCP_FIN_WAIT2;
+
+		m->peer_kind = told ? PB__TCP__PEER__CLOSED : PB__TCP__PEER__VANISHED;
+		return 0;
+	}
+	if (is_pending(o))
+		return find_listener(d, list, o, m, e);
+	if (o->ino == 0) {
+		/* Its FIN, if not acknowledged, counts as a byte. */
+		if (o->wqueue > 1)
+			return unread("which one side has closed still", e);
+		m->peer_kind = PB__TCP__PEER__CLOSED;
+		return 0;
+	}
+	f = file_of(d, o->ino);
+	if (!f)
+		return outside(x, e);
+	m->peer_kind = PB__TCP__PEER__FILE;
+	m->peer = f->id;
+	return 0;
+}
+
+/* Connections in the backlog whose other side has been closed. */
+static int find_orphans(const struct ckpt_inet_diag_list *list, const struct ckpt_inet_diag *x,
+	Pb__Tcp *m, struct err *e)
+{
+	m->orphans = calloc(list->n + 1, sizeof(*m->orphans));
+	if (!m->orphans)
+		return err_errno(e, -ENOMEM, "backlog");
+	for (size_t i = 0; i < list->n; i++) {
+		const struct ckpt_inet_diag *o = &list->entries[i], *other;
+
+		if (o == x || !is_pending(o) || o->state == TCP_SYN_RECV ||
+			!listens_at(x, &o->local))
+			continue;
+		other = counterpart(list, o);
+		if (other && other->ino)
+			continue;
+		if (o->rqueue > (o->state == TCP_CLOSE_WAIT))
+			return unread("which has not been accepted yet", e);
+		m->orphans[m->n_orphans] = ckpt_sock_addr_pack(&o->remote);
+		if (!m->orphans[m->n_orphans++])
+			return err_errno(e, -ENOMEM, "backlog");
+	}
+	return 0;
+}
+
+/* A socket that is closed by now: was it ever connected, and how did that end? */
+static void judge_closed(int fd, Pb__Tcp *m)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN | POLLRDHUP};
+
+	if (poll(&p, 1, 0) < 1 || !(p.revents & POLLRDHUP))
+		return;
+	m->state = PB__TCP__STATE__CONNECTED;
+	m->peer_kind = p.revents & POLLERR ? PB__TCP__PEER__RESET : PB__TCP__PEER__CLOSED;
+	m->fin_sent = true;
+}
+
+static int take_address(const union ckpt_sockaddr *a, Pb__InetAddr **ret, struct err *e)
+{
+	*ret = ckpt_sock_addr_pack(a);
+	return *ret ? 0 : err_errno(e, -ENOMEM, "address of a socket");
+}
+
+static int dump_addresses(int fd, const struct ckpt_inet_diag *x, Pb__Tcp *m, struct err *e)
+{
+	static const union ckpt_sockaddr zero;
+	union ckpt_sockaddr a = zero;
+	socklen_t len = sizeof(a);
+	int r = 0;
+
+	if (getsockname(fd, &a.any, &len) < 0)
+		return err_errno(e, -errno, "getsockname");
+	if (a.in.sin_port || (a.any.sa_family == AF_INET && a.in.sin_addr.s_addr) ||
+		(a.any.sa_family == AF_INET6 &&
+			memcmp(&a.in6.sin6_addr, &in6addr_any, sizeof(in6addr_any))))
+		r = take_address(&a, &m->local, e);
+	if (r < 0)
+		return r;
+	len = sizeof(a);
+	if (getpeername(fd, &a.any, &len) >= 0)
+		return take_address(&a, &m->remote, e);
+	return m->state == PB__TCP__STATE__CONNECTING && x ? take_address(&x->remote, &m->remote, e)
+							   : 0;
+}
+
+static uint32_t chosen_mss(int fd, const Pb__Tcp *m)
+{
+	int mss = ckpt_sock_get_int(fd, IPPROTO_TCP, TCP_MAXSEG);
+
+	if (m->state == PB__TCP__STATE__CONNECTED || m->state == PB__TCP__STATE__CONNECTING)
+		return mss > 0 && mss < LIMITED_MSS ? (uint32_t)mss : 0;
+	return mss > 0 && mss != DEFAULT_MSS ? (uint32_t)mss : 0;
+}
+
+/* State and peer. */
+static int look(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Tcp *m, struct err *e)
+{
+	const struct ckpt_inet_diag_list *list;
+	const struct ckpt_inet_diag *x;
+	int state = tcp_state(f->fd);
+	int r = list_of(d, &list, e);
+
+	if (r < 0)
+		return r;
+	x = by_ino(list, (uint32_t)f->st.st_ino);
+	m->domain = ckpt_sock_get_int(f->fd, SOL_SOCKET, SO_DOMAIN);
+	if (state == TCP_CLOSE) {
+		judge_closed(f->fd, m);
+		return 0;
+	}
+	if (!x)
+		return err_set(e, ERR_UNFREEZABLE, -EXDEV,
+			"this TCP socket belongs to another network than the session's");
+	m->no_receive = (x->shutdown & 1) && state != TCP_CLOSE_WAIT && state != TCP_LAST_ACK &&
+			state != TCP_CLOSING;
+	if (state == TCP_LISTEN) {
+		m->state = PB__TCP__STATE__LISTENING;
+		m->backlog = (int32_t)x->wqueue;
+		return find_orphans(list, x, m, e);
+	}
+	if (state == TCP_SYN_SENT) {
+		m->state = PB__TCP__STATE__CONNECTING;
+		return d->world->ns_net < 0 ? outside(x, e) : 0;
+	}
+	m->state = PB__TCP__STATE__CONNECTED;
+	m->fin_sent = state != TCP_ESTABLISHED && state != TCP_CLOSE_WAIT;
+	return find_peer(d, list, x, m, e);
+}
+
+static void fini(Pb__Tcp *m)
+{
+	if (m->common)
+		ckpt_sock_common_fini(m->common);
+	ckpt_sock_addr_free(m->local);
+	ckpt_sock_addr_free(m->remote);
+	for (size_t i = 0; i < m->n_orphans; i++)
+		ckpt_sock_addr_free(m->orphans[i]);
+	free(m->orphans);
+}
+
+static int check(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
+{
+	Pb__Tcp m = PB__TCP__INIT;
+	char ulp[16] = "";
+	socklen_t len = sizeof(ulp);
+	int r = look(d, s.file, &m, e);
+
+	if (r >= 0 && getsockopt(s.file->fd, IPPROTO_TCP, TCP_ULP, ulp, &len) == 0 && len)
+		r = err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP,
+			"a TCP socket with kernel TLS or the like (%.*s) is not supported",
+			(int)sizeof(ulp) - 1, ulp);
+	fini(&m);
+	return r;
+}
+
+static int peer_fd(const struct ckpt_dump *d, const Pb__Tcp *m)
+{
+	return m->peer_kind == PB__TCP__PEER__FILE ? d->files[m->peer - 1]->fd : -1;
+}
+
+static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e)
+{
+	const struct ckpt_file *f = s.file;
+	Pb__SockCommon common = PB__SOCK_COMMON__INIT;
+	const struct ckpt_inet_diag_list *list;
+	Pb__Tcp m = PB__TCP__INIT;
+	int r;
+
+	m.common = &common;
+	r = look(d, f, &m, e);
+	if (r >= 0)
+		r = ckpt_sock_common_dump(d, f, &common, e);
+	if (r >= 0)
+		r = list_of(d, &list, e);
+	if (r >= 0)
+		r = dump_addresses(f->fd, by_ino(list, (uint32_t)f->st.st_ino), &m, e);
+	if (r >= 0) {
+		m.mss = chosen_mss(f->fd, &m);
+		if (m.state == PB__TCP__STATE__CONNECTED) {
+			m.received = tcp_queue_received(f->fd);
+			m.unsent = tcp_queue_unsent(peer_fd(d, &m));
+		}
+		r = ckpt_pack(&m.base, body, e);
+	}
+	fini(&m);
+	return r;
+}
+
+static int dump_data(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
+{
+	_cleanup_buf_ struct buf bytes = BUF_INIT;
+	const struct ckpt_file *f = s.file;
+	Pb__Tcp m = PB__TCP__INIT;
+	int r = look(d, f, &m, e);
+
+	if (r >= 0 && m.state == PB__TCP__STATE__CONNECTED)
+		r = tcp_queue_read(f->fd, peer_fd(d, &m), &bytes, e);
+	if (r >= 0 && bytes.len)
+		r = ckpt_dump_data(d, &ckpt_kind_tcp, f->id, 0, bytes.data, bytes.len, e);
+	fini(&m);
+	return r;
+}
+
+static void show_address(const Pb__InetAddr *m, int domain, FILE *out)
+{
+	union ckpt_sockaddr a;
+	char text[INET6_ADDRSTRLEN + 10];
+
+	if (m && ckpt_sock_addr_unpack(m, domain, &a, NULL) >= 0)
+		fputs(ckpt_sock_addr_text(&a, text, sizeof(text)), out);
+	else
+		fputc('-', out);
+}
+
+static void show(const void *body, size_t len, FILE *out)
+{
+	static const char *const states[] = {"idle", "listening", "connected", "connecting"};
+	static const char *const peers[] = {
+		"", " file", " closed", " pending at file", " vanished", " reset"};
+	Pb__Tcp *m = pb__tcp__unpack(NULL, len, body);
+
+	if (!m)
+		return;
+	fprintf(out, "%s ", (unsigned)m->state < ARRAY_SIZE(states) ? states[m->state] : "?");
+	show_address(m->local, m->domain, out);
+	if (m->remote) {
+		fputs(" to ", out);
+		show_address(m->remote, m->domain, out);
+	}
+	fputs((unsigned)m->peer_kind < ARRAY_SIZE(peers) ? peers[m->peer_kind] : "?", out);
+	if (m->peer)
+		fprintf(out, " %u", m->peer);
+	if (m->received || m->unsent)
+		fprintf(out, ", %llu bytes unread", (unsigned long long)(m->received + m->unsent));
+	pb__tcp__free_unpacked(m, NULL);
+}
+
+const struct ckpt_kind ckpt_kind_tcp = {
+	.number = PROTO_KIND_TCP,
+	.name = "tcp",
+	.scope = CKPT_FILE,
+	.claim = claim,
+	.check = check,
+	.dump = dump,
+	.dump_data = dump_data,
+	.create = tcp_create,
+	.data = tcp_data,
+	.link = tcp_link,
+	.finish = tcp_finish,
+	.show = show,
+};

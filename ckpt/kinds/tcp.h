@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * tcp - the parts of the kind, private to it.
+ *
+ *      tcp.c        kernel -> record
+ *      tcp_queue.c  reads what is on its way between two sockets
+ *      tcp_build.c  record -> kernel
+ */
+#ifndef CKPT_KINDS_TCP_H
+#define CKPT_KINDS_TCP_H
+
+#include <stdint.h>
+
+#include "ckpt/kind.h"
+
+/*
+ * Appends the bytes on their way to @fd: first those it can read, then those that its peer @from
+ * (-1: none) has taken and not delivered.  Both are as before afterwards.
+ */
+int tcp_queue_read(int fd, int from, struct buf *ret, struct err *e);
+/* How many bytes @fd could read now, and how many @from has not delivered (-1: 0). */
+uint64_t tcp_queue_received(int fd);
+uint64_t tcp_queue_unsent(int from);
+/* Its state, TCP_* of netinet/tcp.h; -1 if it is no TCP socket. */
+int tcp_state(int fd);
+
+int tcp_create(struct ckpt_build *b, struct ckpt_record *r, int *ret_fd, struct err *e);
+int tcp_data(struct ckpt_build *b, struct ckpt_record *r, uint64_t offset, const void *data,
+	size_t len, struct err *e);
+int tcp_link(struct ckpt_build *b, struct ckpt_record *r, struct err *e);
+int tcp_finish(struct ckpt_build *b, struct ckpt_record *r, struct err *e);
+
+#endif

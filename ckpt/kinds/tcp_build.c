@@ -1,0 +1,540 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * TCP within the session, from records into the kernel.
+ *
+ * Connections are made as they were made at first: by connecting.  The kernel then has every
+ * sequence number, window and timer right by itself, whatever kernel it is.
+ *
+ *      create   (the first one makes all) connections, each through a listening socket that
+ *               exists for the moment; then bound sockets; then the session's listening ones
+ *      data     bytes are sent by the peer: what the receiver takes is received, what it does
+ *               not stays unsent, as it was
+ *      link     shutdown, closing of stand-ins for peers nobody has any more, backlogs
+ *      finish   connects that had not been answered; options
+ *
+ * SO_REUSEADDR is on for all until the end: addresses are given in another order than they were.
+ * Where more is on its way than a fresh socket would take, the defaults for buffers are raised for
+ * the moment of creation (net.ipv4.tcp_rmem and tcp_wmem are the session network's own).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "ckpt/build.h"
+#include "ckpt/kinds/common.h"
+#include "ckpt/kinds/kinds.h"
+#include "ckpt/kinds/sock.h"
+#include "ckpt/kinds/tcp.h"
+#include "proto/sockets.pb-c.h"
+
+#define PATIENCE_MS 2000
+#define SMALL_QUEUE 16384
+#define MAX_QUEUE   (1ull << 30)
+#define TIMESTAMPS  12 /* bytes that the option takes from every segment */
+
+/* One socket while it is being made; ckpt_record.state. */
+struct end {
+	Pb__Tcp *m;
+	uint32_t id;
+	int fd;	      /* until its own create takes it */
+	int stand_in; /* the other end where nobody has it; -1 */
+	uint64_t filled;
+};
+
+static struct end *end_of_record(struct ckpt_record *r, struct err *e)
+{
+	struct end *u = r->state;
+	const Pb__Tcp *m;
+
+	if (u)
+		return u;
+	u = calloc(1, sizeof(*u));
+	if (!u) {
+		err_errno(e, -ENOMEM, "TCP socket");
+		return NULL;
+	}
+	m = u->m = pb__tcp__unpack(NULL, r->len, r->body);
+	if (!m || !m->common || (m->domain != AF_INET && m->domain != AF_INET6) ||
+		m->common->type != SOCK_STREAM || m->received > MAX_QUEUE ||
+		m->unsent > MAX_QUEUE) {
+		pb__tcp__free_unpacked(u->m, NULL);
+		free(u);
+		ckpt_common_bad(r, e);
+		return NULL;
+	}
+	u->id = (uint32_t)r->subject;
+	u->fd = u->stand_in = -1;
+	return r->state = u;
+}
+
+static struct end *peer_of(struct ckpt_build *b, const struct end *u, struct err *e)
+{
+	struct ckpt_record *r = ckpt_build_record(b, PROTO_KIND_TCP, u->m->peer);
+	struct end *p = r ? end_of_record(r, e) : NULL;
+
+	if (!p || p == u) {
+		err_set(e, ERR_IMAGE, -EBADMSG, "a TCP socket's peer is missing");
+		return NULL;
+	}
+	return p;
+}
+
+static int fd_of(struct ckpt_build *b, const struct end *u)
+{
+	const struct ckpt_build_file *f = ckpt_build_file(b, u->id);
+
+	return u->fd >= 0 || !f ? u->fd : f->fd;
+}
+
+/* Where bytes for @u are written; -1 if it has no peer yet. */
+static int source_of(struct ckpt_build *b, const struct end *u, struct err *e)
+{
+	const struct end *p;
+
+	if (u->stand_in >= 0)
+		return u->stand_in;
+	p = u->m->peer_kind == PB__TCP__PEER__FILE ? peer_of(b, u, e) : NULL;
+	return p ? fd_of(b, p) : -1;
+}
+
+/* ---- sockets -------------------------------------------------------------------------------- */
+
+static int set_int(int fd, int level, int name, int value)
+{
+	return setsockopt(fd, level, name, &value, sizeof(value));
+}
+
+/* A socket as @m says that can take an address others have had. */
+static int make_socket(const Pb__Tcp *m, struct err *e)
+{
+	_cleanup_close_ int fd = ckpt_sock_create(m->domain, m->common, e);
+	bool live = m->state == PB__TCP__STATE__CONNECTED;
+	int r;
+
+	if (fd < 0)
+		return fd;
+	r = ckpt_sock_options_early(fd, m->common, e);
+	if (r < 0)
+		return r;
+	set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+	if (m->mss && m->mss < UINT16_MAX)
+		set_int(fd, IPPROTO_TCP, TCP_MAXSEG, (int)m->mss + (live ? TIMESTAMPS : 0));
+	return take_fd(&fd);
+}
+
+static int bind_to(int fd, int domain, const Pb__InetAddr *m, struct err *e)
+{
+	union ckpt_sockaddr a;
+	char text[64];
+	int len = ckpt_sock_addr_unpack(m, domain, &a, e);
+
+	if (len < 0)
+		return len;
+	if (bind(fd, &a.any, (socklen_t)len) < 0)
+		return err_errno(e, -errno, "cannot bind a TCP socket to %s",
+			ckpt_sock_addr_text(&a, text, sizeof(text)));
+	return 0;
+}
+
+/* Connects, at once: what listens is in the same kernel. */
+static int connect_to(int fd, const union ckpt_sockaddr *to, socklen_t len, struct err *e)
+{
+	struct pollfd p = {.fd = fd, .events = POLLOUT};
+	char text[64];
+	int r;
+
+	io_set_nonblock(fd, true);
+	r = connect(fd, &to->any, len) < 0 ? -errno : 0;
+	if (r == -EINPROGRESS)
+		r = poll(&p, 1, PATIENCE_MS) != 1 ? -ETIMEDOUT
+						  : -ckpt_sock_get_int(fd, SOL_SOCKET, SO_ERROR);
+	return r < 0 ? err_errno(e, r, "cannot connect to %s",
+			       ckpt_sock_addr_text(to, text, sizeof(text)))
+		     : 0;
+}
+
+/* ---- connections ---------------------------------------------------------------------------- */
+
+/* Two records of one connection; that of the accepted end first. */
+struct sides {
+	const Pb__Tcp *server, *client;
+	const Pb__InetAddr *server_at, *client_at; /* NULL: any */
+};
+
+static int listen_for(
+	const struct sides *s, union ckpt_sockaddr *ret, socklen_t *ret_len, struct err *e)
+{
+	_cleanup_close_ int fd = make_socket(s->server, e);
+	int r = 0;
+
+	if (fd < 0)
+		return fd;
+	if (s->server_at) {
+		r = bind_to(fd, s->server->domain, s->server_at, e);
+	} else {
+		memset(ret, 0, sizeof(*ret));
+		ret->any.sa_family = (sa_family_t)s->server->domain;
+		if (s->server->domain == AF_INET)
+			ret->in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+		else
+			ret->in6.sin6_addr = in6addr_loopback;
+		if (bind(fd, &ret->any,
+			    s->server->domain == AF_INET ? sizeof(ret->in) : sizeof(ret->in6)) < 0)
+			r = err_errno(e, -errno, "bind");
+	}
+	if (r < 0)
+		return r;
+	*ret_len = sizeof(*ret);
+	if (listen(fd, 1) < 0 || getsockname(fd, &ret->any, ret_len) < 0)
+		return err_errno(e, -errno, "cannot listen for a connection of the image");
+	return take_fd(&fd);
+}
+
+/* Makes the connection; the two descriptors. */
+static int make_connection(const struct sides *s, int *ret_server, int *ret_client, struct err *e)
+{
+	union ckpt_sockaddr to;
+	socklen_t len;
+	_cleanup_close_ int listener = listen_for(s, &to, &len, e);
+	_cleanup_close_ int client = -1;
+	int r = 0;
+
+	if (listener < 0)
+		return listener;
+	/* The client may be of the other family, connected to a mapped address. */
+	if (s->server_at) {
+		r = ckpt_sock_addr_unpack(s->server_at, s->client->domain, &to, e);
+		len = (socklen_t)r;
+	}
+	if (r < 0)
+		return r;
+	client = make_socket(s->client, e);
+	if (client < 0)
+		return client;
+	if (s->client_at)
+		r = bind_to(client, s->client->domain, s->client_at, e);
+	if (r >= 0)
+		r = connect_to(client, &to, len, e);
+	if (r < 0)
+		return r;
+	*ret_server = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	if (*ret_server < 0)
+		return err_errno(e, -errno, "accept");
+	*ret_client = take_fd(&client);
+	return 0;
+}
+
+/* True if the session listens on the port of @a: then that end was accepted there. */
+static bool is_served(struct ckpt_build *b, const Pb__InetAddr *a)
+{
+	for (size_t i = 0; i < b->n_records && a; i++) {
+		const struct end *o;
+
+		if (!b->records[i].kind || b->records[i].kind->number != PROTO_KIND_TCP)
+			continue;
+		o = end_of_record(&b->records[i], NULL);
+		if (o && o->m->state == PB__TCP__STATE__LISTENING && o->m->local &&
+			o->m->local->port == a->port)
+			return true;
+	}
+	return false;
+}
+
+static int make_connected(struct ckpt_build *b, struct end *u, struct err *e)
+{
+	struct end *p = NULL;
+	struct sides s;
+	int r, *peer = &u->stand_in;
+	bool serving;
+
+	if (u->m->peer_kind == PB__TCP__PEER__FILE) {
+		p = peer_of(b, u, e);
+		if (!p)
+			return -EBADMSG;
+		if (p->m->peer_kind != PB__TCP__PEER__FILE || p->m->peer != u->id || p->fd >= 0)
+			return err_set(
+				e, ERR_IMAGE, -EBADMSG, "TCP sockets disagree about their peers");
+		peer = &p->fd;
+	}
+	serving = u->m->remote && is_served(b, u->m->local);
+	s.server = serving || !p ? u->m : p->m;
+	s.client = serving && p ? p->m : u->m;
+	s.server_at = serving ? u->m->local : u->m->remote;
+	s.client_at = serving ? u->m->remote : u->m->local;
+	/* An IPv6 socket can have a stand-in of its own family whatever the address. */
+	r = serving ? make_connection(&s, &u->fd, peer, e) : make_connection(&s, peer, &u->fd, e);
+	return r;
+}
+
+static int make_idle(const struct end *u, int fd, struct err *e)
+{
+	return u->m->local ? bind_to(fd, u->m->domain, u->m->local, e) : 0;
+}
+
+static int make_listening(const struct end *u, int fd, struct err *e)
+{
+	int r = make_idle(u, fd, e);
+
+	if (r >= 0 && listen(fd, u->m->backlog) < 0)
+		r = err_errno(e, -errno, "cannot listen again");
+	return r;
+}
+
+static bool is_connection(const struct end *u)
+{
+	return u->m->state == PB__TCP__STATE__CONNECTED &&
+	       u->m->peer_kind != PB__TCP__PEER__PENDING;
+}
+
+static int make_alone(struct end *u, struct err *e)
+{
+	u->fd = make_socket(u->m, e);
+	if (u->fd < 0)
+		return u->fd;
+	return u->m->state == PB__TCP__STATE__LISTENING ? make_listening(u, u->fd, e)
+							: make_idle(u, u->fd, e);
+}
+
+/* Connections first: while nothing else has their addresses. */
+static int make_all(struct ckpt_build *b, struct err *e)
+{
+	for (int round = 0; round < 3; round++) {
+		for (size_t i = 0; i < b->n_records; i++) {
+			struct ckpt_record *r = &b->records[i];
+			bool listening;
+			struct end *u;
+			int rc = 0;
+
+			if (!r->kind || r->kind->number != PROTO_KIND_TCP)
+				continue;
+			u = end_of_record(r, e);
+			if (!u)
+				return -EBADMSG;
+			listening = u->m->state == PB__TCP__STATE__LISTENING;
+			if (u->fd >= 0)
+				continue;
+			if (round == 0 && is_connection(u))
+				rc = make_connected(b, u, e);
+			else if (!is_connection(u) && round == (listening ? 2 : 1))
+				rc = make_alone(u, e);
+			if (rc < 0)
+				return rc;
+		}
+	}
+	return 0;
+}
+
+/* ---- sizes ---------------------------------------------------------------------------------- */
+
+/* The three numbers of net.ipv4.tcp_rmem or tcp_wmem. */
+struct sizes {
+	const char *name;
+	unsigned long v[3];
+};
+
+static bool read_sizes(struct ckpt_build *b, struct sizes *s)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+
+	return io_read_file(b->host_proc, s->name, 256, &text) >= 0 && buf_cstr(&text) &&
+	       sscanf(buf_cstr(&text), "%lu %lu %lu", &s->v[0], &s->v[1], &s->v[2]) == 3;
+}
+
+static void write_sizes(struct ckpt_build *b, const struct sizes *s)
+{
+	char text[96];
+
+	snprintf(text, sizeof(text), "%lu %lu %lu", s->v[0], s->v[1], s->v[2]);
+	if (io_write_str(b->host_proc, s->name, text) < 0)
+		log_info("cannot set /proc/%s", s->name);
+}
+
+/* The kernel counts overhead into a buffer's size: four times the bytes is plenty. */
+static void raise_sizes(struct ckpt_build *b, const struct sizes *now, uint64_t bytes)
+{
+	struct sizes more = *now;
+
+	more.v[1] = MAX(more.v[1], (unsigned long)(4 * bytes + 65536));
+	more.v[2] = MAX(more.v[2], more.v[1]);
+	write_sizes(b, &more);
+}
+
+static uint64_t largest_queue(struct ckpt_build *b)
+{
+	uint64_t largest = 0;
+
+	for (size_t i = 0; i < b->n_records; i++) {
+		const struct end *u;
+
+		if (!b->records[i].kind || b->records[i].kind->number != PROTO_KIND_TCP)
+			continue;
+		u = end_of_record(&b->records[i], NULL);
+		if (u)
+			largest = MAX(largest, u->m->received + u->m->unsent);
+	}
+	return MIN(largest, (uint64_t)(256 << 20));
+}
+
+static int make_all_sized(struct ckpt_build *b, struct err *e)
+{
+	struct sizes receive = {.name = "sys/net/ipv4/tcp_rmem"};
+	struct sizes send = {.name = "sys/net/ipv4/tcp_wmem"};
+	uint64_t largest = largest_queue(b);
+	int r;
+
+	if (largest <= SMALL_QUEUE || b->world->ns_net < 0 || !read_sizes(b, &receive) ||
+		!read_sizes(b, &send))
+		return make_all(b, e);
+	raise_sizes(b, &receive, largest);
+	raise_sizes(b, &send, largest);
+	r = make_all(b, e);
+	write_sizes(b, &receive);
+	write_sizes(b, &send);
+	return r;
+}
+
+/* ---- stages --------------------------------------------------------------------------------- */
+
+int tcp_create(struct ckpt_build *b, struct ckpt_record *r, int *ret_fd, struct err *e)
+{
+	struct end *u = end_of_record(r, e);
+	int rc;
+
+	if (!u)
+		return -EBADMSG;
+	if (u->fd < 0) {
+		rc = make_all_sized(b, e);
+		if (rc < 0)
+			return rc;
+	}
+	*ret_fd = take_fd(&u->fd);
+	return 0;
+}
+
+int tcp_data(struct ckpt_build *b, struct ckpt_record *r, uint64_t offset, const void *data,
+	size_t len, struct err *e)
+{
+	struct end *u = end_of_record(r, e);
+	int fd = u ? source_of(b, u, e) : -1;
+
+	if (fd < 0 || offset != u->filled)
+		return ckpt_common_bad(r, e);
+	for (size_t at = 0; at < len;) {
+		struct pollfd p = {.fd = fd, .events = POLLOUT};
+		ssize_t n =
+			send(fd, (const char *)data + at, len - at, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+		if (n > 0)
+			at += (size_t)n;
+		else if (errno != EAGAIN)
+			return err_errno(e, -errno, "cannot fill a TCP queue");
+		else if (poll(&p, 1, PATIENCE_MS) != 1)
+			return err_set(e, ERR_HOST, -ENOBUFS,
+				"this host's TCP buffers are too small for what was on its way");
+	}
+	u->filled += len;
+	return 0;
+}
+
+/* Lets what could be read already arrive; it is on the loopback device. */
+static void await(int fd, uint64_t bytes)
+{
+	for (int i = 0; i < PATIENCE_MS / 10 && tcp_queue_received(fd) < bytes; i++)
+		poll(NULL, 0, i < 10 ? 1 : 10);
+}
+
+static void end_stand_in(struct end *u)
+{
+	const struct linger reset = {.l_onoff = 1};
+
+	if (u->m->peer_kind == PB__TCP__PEER__VANISHED)
+		set_int(u->stand_in, IPPROTO_TCP, TCP_REPAIR, 1);
+	else if (u->m->peer_kind == PB__TCP__PEER__RESET)
+		setsockopt(u->stand_in, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+	u->stand_in = close_fd(u->stand_in);
+}
+
+/* A connection to wait in a backlog, whose other side nobody has any more. */
+static int leave_orphan(const struct end *u, const Pb__InetAddr *from, struct err *e)
+{
+	union ckpt_sockaddr to;
+	_cleanup_close_ int fd = socket(u->m->domain, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int len = ckpt_sock_addr_unpack(u->m->local, u->m->domain, &to, e), r;
+
+	if (len < 0)
+		return len;
+	if (fd < 0)
+		return err_errno(e, -errno, "socket");
+	set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+	r = bind_to(fd, u->m->domain, from, e);
+	return r < 0 ? r : connect_to(fd, &to, (socklen_t)len, e);
+}
+
+static int join_backlog(const struct end *u, int fd, struct err *e)
+{
+	union ckpt_sockaddr to;
+	int len = ckpt_sock_addr_unpack(u->m->remote, u->m->domain, &to, e);
+
+	return len < 0 ? len : connect_to(fd, &to, (socklen_t)len, e);
+}
+
+int tcp_link(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
+{
+	struct end *u = end_of_record(r, e);
+	int fd, rc = 0;
+
+	if (!u)
+		return -EBADMSG;
+	fd = fd_of(b, u);
+	if (u->m->peer_kind == PB__TCP__PEER__PENDING)
+		rc = join_backlog(u, fd, e);
+	for (size_t i = 0; i < u->m->n_orphans && rc >= 0; i++)
+		rc = leave_orphan(u, u->m->orphans[i], e);
+	if (rc < 0)
+		return rc;
+	if (is_connection(u))
+		await(fd, MIN(u->m->received, u->filled));
+	if (u->stand_in >= 0)
+		end_stand_in(u);
+	if (u->m->fin_sent)
+		shutdown(fd, SHUT_WR);
+	if (u->m->no_receive)
+		shutdown(fd, SHUT_RD);
+	return 0;
+}
+
+/* A connect that nobody has answered goes on as it began. */
+static int connect_on(const struct end *u, int fd, struct err *e)
+{
+	union ckpt_sockaddr to;
+	int len = ckpt_sock_addr_unpack(u->m->remote, u->m->domain, &to, e);
+
+	if (len < 0)
+		return len;
+	io_set_nonblock(fd, true);
+	if (connect(fd, &to.any, (socklen_t)len) < 0 && errno != EINPROGRESS)
+		log_info("a connect is not pending any more: %s", strerror(errno));
+	return 0;
+}
+
+int tcp_finish(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
+{
+	struct end *u = end_of_record(r, e);
+	int fd, rc = 0;
+
+	if (!u)
+		return -EBADMSG;
+	fd = fd_of(b, u);
+	if (u->m->state == PB__TCP__STATE__CONNECTING)
+		rc = connect_on(u, fd, e);
+	if (rc >= 0)
+		rc = ckpt_sock_options_late(b, fd, u->m->common, e);
+	pb__tcp__free_unpacked(u->m, NULL);
+	free(u);
+	r->state = NULL;
+	return rc;
+}
