@@ -1,0 +1,525 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * freeze - the operations on a running session that need a worker: pause, suspend, snapshot, and
+ * the source's side of a migration.
+ *
+ * Theory of operation
+ *
+ * All of them begin by holding the relays (what is in the pipes now belongs to the session) and
+ * forking a worker that freezes.  Then the two phases of a suspend: the worker writes and syncs
+ * under a temporary name; when it says "written", the supervisor renames, records "suspended" durably,
+ * and only then tells the worker to end what is frozen.  Whatever fails before that makes the
+ * worker thaw, and the session runs as if nothing had happened.
+ *
+ * A `hold` request (migrate) stops between the phases: the image has gone down a stream, and the
+ * client decides.  Until it says GIVE_AWAY its going away means "run on"; after that nobody but a
+ * person (`migrate --finish|--abort`) may decide.
+ */
+#include <event2/event.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "ckpt/ckpt.h"
+#include "proto/control.pb-c.h"
+#include "supervisor/control.h"
+#include "supervisor/job.h"
+#include "supervisor/ledger.h"
+#include "supervisor/message.h"
+#include "supervisor/session.h"
+#include "supervisor/worker.h"
+
+#define DEADLINE_MS 5000
+#define MAX_EDGES   1024
+
+/* ---- the operation ------------------------------------------------------------------------ */
+
+void session_end_operation(struct session *s)
+{
+	struct session_operation *op = &s->op;
+
+	if (op->tmp)
+		unlink(op->tmp);
+	free(op->tmp);
+	free(op->path);
+	close_fd(op->image);
+	if (op->report)
+		pb__report__free_unpacked(op->report, NULL);
+	if (op->resume)
+		pb__resume_request__free_unpacked(op->resume, NULL);
+	if (op->world)
+		pb__world__free_unpacked(op->world, NULL);
+	*op = (struct session_operation){.image = -1};
+}
+
+void session_answer(struct session *s, const struct err *failure)
+{
+	struct session_operation *op = &s->op;
+	Pb__Control m = PB__CONTROL__INIT;
+	struct client *c = op->client;
+
+	if (!c)
+		return;
+	if (failure) {
+		control_send_failure(c, failure);
+	} else if (op->report) {
+		m.body_case = PB__CONTROL__BODY_REPORT;
+		m.report = op->report;
+		control_send(c, &m);
+	} else {
+		control_send_done(c);
+	}
+}
+
+/* The session runs again. */
+static void back_to_running(struct session *s)
+{
+	worker_free(take_ptr(s->worker));
+	s->state = SESSION_RUNNING;
+	session_set_string(&s->record->peer, "");
+	session_save(s, RECORD_RUNNING, false, NULL);
+	job_hold_all(s, false);
+}
+
+static void tell_worker(struct session *s, Pb__Worker__BodyCase what)
+{
+	Pb__Worker m = PB__WORKER__INIT;
+	Pb__Empty empty = PB__EMPTY__INIT;
+	struct err e = {0};
+
+	m.body_case = what;
+	m.thaw = &empty;
+	if (s->worker && worker_send(s->worker, &m, NULL, 0, &e) < 0)
+		log_warn("%s", e.msg);
+}
+
+/*
+ * The operation has failed: it is answered when the session runs again, or at once if it was
+ * paused and stays so.
+ */
+static void fail(struct session *s, const struct err *e)
+{
+	log_warn("%s", e->msg);
+	s->op.failure = *e;
+	if (!s->op.was_paused) {
+		tell_worker(s, PB__WORKER__BODY_THAW);
+		return;
+	}
+	session_answer(s, e);
+	session_end_operation(s);
+	s->state = SESSION_PAUSED;
+}
+
+/* ---- writing ------------------------------------------------------------------------------ */
+
+/* The front of the image: how the session stands.  @jobs, @list: room for @max of them. */
+static void describe_world(struct session *s, Pb__World *w, Pb__Job *jobs, Pb__Job **list,
+	size_t max, struct utsname *uts)
+{
+	struct timespec now;
+
+	uname(uts);
+	clock_gettime(CLOCK_REALTIME, &now);
+	pb__world__init(w);
+	w->monotonic_ns = session_monotonic_ns(s);
+	w->boottime_ns = session_boottime_ns(s);
+	w->realtime_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+	w->host = uts->nodename;
+	w->kernel = uts->release;
+	w->jobs = list;
+	for (struct job *j = s->jobs; j && w->n_jobs < max; j = j->next) {
+		job_describe(j, &jobs[w->n_jobs]);
+		list[w->n_jobs] = &jobs[w->n_jobs];
+		w->n_jobs++;
+	}
+}
+
+static int start_writing(struct session *s, struct err *e)
+{
+	_cleanup_free_ Pb__Job *jobs = calloc(MAX_EDGES, sizeof(*jobs));
+	_cleanup_free_ Pb__Job **list = calloc(MAX_EDGES, sizeof(*list));
+	_cleanup_free_ char *files = NULL;
+	_cleanup_close_ int dir = -1;
+	Pb__WriteRequest req = PB__WRITE_REQUEST__INIT;
+	Pb__Worker m = PB__WORKER__INIT;
+	struct utsname uts;
+	Pb__World world;
+	int fds[2];
+
+	if (!jobs || !list || asprintf(&files, "%s/files", s->dir) < 0)
+		return err_errno(e, -ENOMEM, "image");
+	dir = open(files, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0)
+		return err_errno(e, -errno, "%s", files);
+	describe_world(s, &world, jobs, list, MAX_EDGES, &uts);
+	req.config = s->record->config;
+	req.world = &world;
+	req.snapshot = s->op.what == OP_SNAPSHOT;
+	req.stay = s->op.was_paused;
+	req.zstd_level = s->op.zstd_level;
+	m.body_case = PB__WORKER__BODY_WRITE;
+	m.write = &req;
+	fds[0] = s->op.image;
+	fds[1] = dir;
+	s->state = SESSION_WRITING;
+	return worker_send(s->worker, &m, fds, 2, e);
+}
+
+static int sync_parent(const char *path)
+{
+	_cleanup_free_ char *dir = strdup(path);
+	_cleanup_close_ int fd = -1;
+	char *slash = dir ? strrchr(dir, '/') : NULL;
+
+	if (!slash)
+		return -ENOMEM;
+	slash[slash == dir ? 1 : 0] = '\0';
+	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 || fsync(fd) < 0 ? -errno : 0;
+}
+
+/* The image gets its name. */
+static int place_image(struct session *s, struct err *e)
+{
+	struct session_operation *op = &s->op;
+
+	if (op->stream)
+		return 0;
+	if (rename(op->tmp, op->path) < 0)
+		return err_errno(e, -errno, "cannot write %s", op->path);
+	free(take_ptr(op->tmp));
+	sync_parent(op->path);
+	ledger_know_file(s->paths.state, op->image);
+	return 0;
+}
+
+/* The second phase of a suspend. */
+static void commit(struct session *s)
+{
+	s->state = SESSION_LEAVING;
+	event_del(s->init_readable); /* pid 1's end is not the session's */
+	tell_worker(s, PB__WORKER__BODY_END);
+}
+
+static int record_suspended(struct session *s, struct err *e)
+{
+	struct session_operation *op = &s->op;
+	Pb__Record *r = s->record;
+
+	session_set_string(&r->image, op->path ? op->path : "");
+	free(r->image_id.data);
+	r->image_id.data = malloc(16);
+	r->image_id.len = r->image_id.data ? 16 : 0;
+	if (r->image_id.data)
+		memcpy(r->image_id.data, op->image_id, 16);
+	return session_save(s, RECORD_SUSPENDED, true, e);
+}
+
+static void on_written(struct session *s, const Pb__Report *report)
+{
+	struct session_operation *op = &s->op;
+	struct err e = {0};
+	size_t len = pb__report__get_packed_size(report);
+	_cleanup_free_ uint8_t *copy = malloc(len + 1);
+	int r;
+
+	if (copy)
+		op->report = pb__report__unpack(NULL, pb__report__pack(report, copy), copy);
+	if (op->report) {
+		op->report->total_ns = io_now_ns() - op->began_ns;
+		session_set_string(&op->report->image, op->path ? op->path : "");
+		if (report->image_id.len == 16)
+			memcpy(op->image_id, report->image_id.data, 16);
+	}
+	if (op->hold) {
+		s->state = SESSION_HELD;
+		if (!op->client) {
+			session_abandoned(s);
+			return;
+		}
+		session_answer(s, NULL);
+		return;
+	}
+	r = op->report ? place_image(s, &e) : err_errno(&e, -ENOMEM, "report");
+	if (r == 0 && op->what == OP_SUSPEND)
+		r = record_suspended(s, &e);
+	if (r < 0) {
+		fail(s, &e);
+	} else if (op->what == OP_SUSPEND) {
+		commit(s);
+	} else if (op->was_paused) {
+		session_answer(s, NULL);
+		session_end_operation(s);
+		s->state = SESSION_PAUSED;
+	} /* else the worker has let the session go and ends: on_gone */
+}
+
+/* ---- the worker's messages ---------------------------------------------------------------- */
+
+static void on_frozen(struct session *s)
+{
+	struct err e = {0};
+
+	s->op.frozen = true;
+	if (s->op.what == OP_PAUSE) {
+		s->state = SESSION_PAUSED;
+		session_save(s, RECORD_PAUSED, false, NULL);
+		session_answer(s, NULL);
+		session_end_operation(s);
+		return;
+	}
+	if (start_writing(s, &e) < 0)
+		fail(s, &e);
+}
+
+static void on_failure(struct session *s, const Pb__Failure *f)
+{
+	struct err e = {0};
+
+	message_to_err(f, &e);
+	fail(s, &e);
+}
+
+static void on_ended(struct session *s)
+{
+	struct session_operation *op = &s->op;
+	bool moved = s->record->peer[0];
+
+	if (op->report) {
+		uint64_t all = io_now_ns() - op->began_ns;
+
+		op->report->total_ns = all;
+		if (!op->report->frozen_ns)
+			op->report->frozen_ns = all;
+	}
+	if (!moved)
+		session_answer(s, NULL);
+	else if (op->client)
+		control_send_done(op->client);
+	session_close(s, moved ? RECORD_MOVED : op->path ? RECORD_SUSPENDED : RECORD_STATE_MAX);
+	session_end_operation(s);
+}
+
+static void on_message(void *ctx, Pb__Worker *m, int *fds, size_t n_fds)
+{
+	struct session *s = ctx;
+
+	switch (m->body_case) {
+	case PB__WORKER__BODY_FROZEN:
+		on_frozen(s);
+		break;
+	case PB__WORKER__BODY_WRITTEN:
+		on_written(s, m->written);
+		break;
+	case PB__WORKER__BODY_FAILURE:
+		on_failure(s, m->failure);
+		break;
+	case PB__WORKER__BODY_ENDED:
+		on_ended(s);
+		break;
+	default: /* thawed: the end of the process follows */
+		break;
+	}
+}
+
+static void on_gone(void *ctx, int status)
+{
+	struct session *s = ctx;
+	struct session_operation *op = &s->op;
+	bool done = op->what == OP_NONE || op->what == OP_UNPAUSE ||
+		(op->what == OP_SNAPSHOT && op->report);
+
+	if (s->state == SESSION_CLOSING)
+		return;
+	if (s->state == SESSION_LEAVING) {
+		/* It was killed while ending the session, which was written and recorded. */
+		session_kill(s);
+		on_ended(s);
+		return;
+	}
+	if (!done && !err_is(&op->failure)) {
+		err_set(&op->failure, ERR_FAILED, -ECHILD, "the worker was killed (status %#x)", status);
+		err_hint(&op->failure, "the session runs on");
+	}
+	back_to_running(s);
+	session_answer(s, err_is(&op->failure) ? &op->failure : NULL);
+	session_end_operation(s);
+}
+
+static const struct worker_ops worker_ops = {on_message, on_gone};
+
+static void fill_world(struct session *s, struct ckpt_world *ret)
+{
+	const struct world *w = &s->world;
+	const Pb__Config *c = s->record->config;
+
+	*ret = (struct ckpt_world){.name = c->name,
+		.init_pid = w->init_pid,
+		.init_pidfd = w->init_pidfd,
+		.root_fd = w->root_fd,
+		.proc_fd = w->proc_fd,
+		.ns_user = w->ns_user,
+		.ns_pid = w->ns_pid,
+		.ns_mnt = w->ns_mnt,
+		.ns_net = w->ns_net,
+		.ns_ipc = w->ns_ipc,
+		.ns_uts = w->ns_uts,
+		.ns_time = w->ns_time,
+		.uid = c->as_root ? 0 : getuid(),
+		.gid = c->as_root ? 0 : getgid()};
+}
+
+static int freeze(struct session *s, uint32_t deadline_ms, struct err *e)
+{
+	_cleanup_free_ struct ckpt_edge *edges = calloc(MAX_EDGES, sizeof(*edges));
+	struct worker_dump what = {.config_dir = s->paths.config,
+		.options = {.snapshot = s->op.what == OP_SNAPSHOT,
+			.deadline_ms = deadline_ms ? deadline_ms : DEADLINE_MS}};
+	int r;
+
+	if (!edges)
+		return err_errno(e, -ENOMEM, "edges");
+	job_hold_all(s, true);
+	fill_world(s, &what.world);
+	what.world.edges = edges;
+	what.world.n_edges = job_edges(s, edges, MAX_EDGES);
+	r = worker_start_dump(&s->worker, s->loop, &what, &worker_ops, s, e);
+	if (r < 0) {
+		job_hold_all(s, false);
+		return r;
+	}
+	s->state = SESSION_FREEZING;
+	return 0;
+}
+
+/* ---- requests ----------------------------------------------------------------------------- */
+
+int session_pause(struct session *s, struct client *c, struct err *e)
+{
+	int r;
+
+	s->op.what = OP_PAUSE;
+	s->op.began_ns = io_now_ns();
+	r = freeze(s, 0, e);
+	if (r < 0)
+		session_end_operation(s);
+	else
+		s->op.client = c;
+	return r;
+}
+
+int session_unpause(struct session *s, struct client *c, struct err *e)
+{
+	s->op.what = OP_UNPAUSE;
+	s->op.client = c;
+	tell_worker(s, PB__WORKER__BODY_THAW);
+	return 0;
+}
+
+/* The first place for a snapshot of this name that is free. */
+static char *snapshot_place(struct session *s)
+{
+	for (unsigned i = 1;; i++) {
+		char *path = paths_image(&s->paths, s->record->config->name, i);
+
+		if (!path || access(path, F_OK) < 0)
+			return path;
+		free(path);
+	}
+}
+
+/* Opens what the image is written to: a stream, something that is no file, or a temporary name. */
+static int open_image(struct session *s, const Pb__SuspendRequest *req, int stream, struct err *e)
+{
+	struct session_operation *op = &s->op;
+	const char *name = s->record->config->name;
+	struct stat st;
+
+	op->stream = stream >= 0;
+	op->image = stream;
+	if (op->stream)
+		return 0;
+	if (req->path[0])
+		op->path = strdup(req->path);
+	else
+		op->path = req->snapshot ? snapshot_place(s) : paths_image(&s->paths, name, 0);
+	if (!op->path)
+		return err_errno(e, -ENOMEM, "image");
+	if (stat(op->path, &st) == 0 && !S_ISREG(st.st_mode)) {
+		op->stream = true;
+		op->image = open(op->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+	} else {
+		if (asprintf(&op->tmp, "%s.%d.part", op->path, getpid()) < 0)
+			return err_errno(e, -ENOMEM, "image");
+		op->image = open(op->tmp, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	}
+	if (op->image < 0)
+		return err_errno(e, -errno, "cannot write %s", op->path);
+	return 0;
+}
+
+int session_suspend(struct session *s, struct client *c, const Pb__SuspendRequest *req, int stream,
+	struct err *e)
+{
+	struct session_operation *op = &s->op;
+	int r;
+
+	op->what = req->snapshot ? OP_SNAPSHOT : OP_SUSPEND;
+	op->began_ns = io_now_ns();
+	op->hold = req->hold && !req->snapshot;
+	op->was_paused = s->state == SESSION_PAUSED;
+	op->zstd_level = req->zstd_level;
+	r = open_image(s, req, stream, e);
+	if (r == 0)
+		r = op->was_paused ? start_writing(s, e) : freeze(s, req->deadline_ms, e);
+	if (r < 0) {
+		s->state = op->was_paused ? SESSION_PAUSED : SESSION_RUNNING;
+		session_end_operation(s);
+		return r;
+	}
+	op->client = c;
+	return 0;
+}
+
+void session_abandoned(struct session *s)
+{
+	if (s->state == SESSION_HELD) {
+		session_end_operation(s);
+		tell_worker(s, PB__WORKER__BODY_THAW);
+	}
+}
+
+int session_decide(struct session *s, struct client *c, const Pb__Decision *d, struct err *e)
+{
+	if (s->op.client && s->op.client != c)
+		return err_set(e, ERR_STATE, -EBUSY, "a migration of it is under way");
+	switch (d->what) {
+	case PB__DECISION__WHAT__ABORT:
+		session_end_operation(s);
+		tell_worker(s, PB__WORKER__BODY_THAW);
+		s->op.what = OP_UNPAUSE;
+		s->op.client = c;
+		return 0;
+	case PB__DECISION__WHAT__GIVE_AWAY:
+		if (s->state != SESSION_HELD)
+			return err_set(e, ERR_STATE, -EALREADY, "it was given away before");
+		session_set_string(&s->record->peer, d->peer[0] ? d->peer : "?");
+		if (session_save(s, RECORD_IN_DOUBT, true, e) < 0)
+			return e->error;
+		s->state = SESSION_IN_DOUBT;
+		control_send_done(c);
+		return 0;
+	default:
+		s->op.client = c;
+		if (!s->record->peer[0])
+			session_set_string(&s->record->peer, "?");
+		if (session_save(s, RECORD_MOVED, true, e) < 0)
+			return e->error;
+		commit(s);
+		return 0;
+	}
+}

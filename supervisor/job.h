@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * job - a command podrun started in a session (by run or exec), with its stdio.
+ *
+ * Output goes to the log and to every client attached to the job.  The *primary* client (who
+ * started it) holds the job up when it doesn't read, as a pipe would; what others can't take in time
+ * they don't get.
+ */
+#ifndef SUPERVISOR_JOB_H
+#define SUPERVISOR_JOB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct ckpt_edge;
+struct client;
+struct err;
+struct relay;
+struct session;
+struct _Pb__Job;
+
+struct job {
+	struct job *next;
+	struct session *session;
+	unsigned number;
+	pid_t vpid;
+	bool exited, tty;
+	int status; /* as wait(2), once exited */
+	char **argv;
+	struct relay *relay;
+	struct client *primary; /* NULL: detached */
+};
+
+struct job_spec {
+	char *const *argv;
+	char *const *envp;
+	const char *cwd;
+	bool tty;
+	bool input; /* stdin is fed by clients; otherwise it is empty */
+	uint16_t rows, cols;
+};
+
+/* Starts a command and adds it to the session's list. */
+int job_start(struct job **ret, struct session *s, const struct job_spec *spec, struct err *e);
+/* A job as an image tells of it, without descriptors (job_adopt brings them). */
+int job_revive(struct job **ret, struct session *s, const struct _Pb__Job *j, struct err *e);
+/* Gives the job its edge named @name ("stdout", "exec3.tty"); @fd becomes the session's. */
+int job_adopt(struct session *s, const char *name, int fd, struct err *e);
+void job_free(struct job *j);
+struct job *job_find(struct session *s, unsigned number);
+struct job *job_find_vpid(struct session *s, pid_t vpid);
+
+/* All edges of the session, at most @max. */
+size_t job_edges(struct session *s, struct ckpt_edge *ret, size_t max);
+void job_hold_all(struct session *s, bool on);
+/* Its process has ended: what is left in the pipes goes out, then the clients are told. */
+void job_exited(struct job *j, int status, int left);
+void job_drain_all(struct session *s);
+/* Fills @ret with pointers borrowed from the job. */
+void job_describe(const struct job *j, struct _Pb__Job *ret);
+
+#endif

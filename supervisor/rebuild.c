@@ -1,0 +1,547 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * rebuild - resume: a session comes out of an image, and the target's side of a migration.
+ *
+ * Theory of operation
+ *
+ * A worker reads the image; the supervisor makes what the image asks for as it learns of it:
+ *
+ *      image      who is it, may it be resumed: name, ledger              a directory without a name
+ *      unpacked   its files are there: world with pid 1
+ *      seed, edge blank children, the supervisor's ends of stdio
+ *      restored   everything is rebuilt and verified, nothing has run yet
+ *                 -> the name is taken, the image consumed durably, then release
+ *
+ * The directory gets its name only at "restored": a failed resume leaves nothing behind, and a session
+ * may be resumed from a pipe under its own name while the suspend that feeds the pipe still has it;
+ * then the name is waited for.
+ *
+ * A `frozen` request stops at "restored" in state ARRIVED, durably recorded, and waits for a
+ * decision, whatever happens to the client.
+ */
+#include <event2/event.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "ckpt/ckpt.h"
+#include "proto/control.pb-c.h"
+#include "proto/proto.h"
+#include "supervisor/client.h"
+#include "supervisor/control.h"
+#include "supervisor/job.h"
+#include "supervisor/ledger.h"
+#include "supervisor/message.h"
+#include "supervisor/relay.h"
+#include "supervisor/session.h"
+#include "supervisor/worker.h"
+
+#define RETRY_MS      20
+#define NAME_PATIENCE 60 /* seconds to wait for a name that is about to be free */
+
+static const struct worker_ops worker_ops;
+
+/* Nothing has run: all that was made goes, and the client learns why. */
+static void fail(struct session *s, const struct err *e)
+{
+	bool named = s->runtime != NULL;
+	struct err own = *e; /* may be the operation's */
+
+	log_warn("%s", own.msg);
+	if (s->op.client)
+		control_send_failure(s->op.client, &own);
+	if (named) {
+		/* The name was taken, perhaps from the record of this very image. */
+		if (!s->op.copy)
+			ledger_give_back(s->paths.state, s->op.image_id, NULL);
+		if (s->op.path)
+			session_set_string(&s->record->image, s->op.path);
+		session_save(s, RECORD_SUSPENDED, true, NULL);
+	}
+	session_close(s, named && s->op.path ? RECORD_SUSPENDED : RECORD_STATE_MAX);
+	session_end_operation(s);
+}
+
+static void send_worker(struct session *s, const Pb__Worker *m, const int *fds, size_t n_fds)
+{
+	struct err e = {0};
+
+	if (worker_send(s->worker, m, fds, n_fds, &e) < 0)
+		fail(s, &e);
+}
+
+/* ---- image: who is it --------------------------------------------------------------------- */
+
+static int take_identity(struct session *s, const Pb__ImageInfo *info, struct err *e)
+{
+	struct session_operation *op = &s->op;
+	Pb__Config *c;
+
+	s->record = malloc(sizeof(*s->record));
+	if (!s->record)
+		return err_errno(e, -ENOMEM, "record");
+	pb__record__init(s->record);
+	s->record->config = pb__config__unpack(NULL, info->config.len, info->config.data);
+	op->world = pb__world__unpack(NULL, info->world.len, info->world.data);
+	if (!s->record->config || !op->world || info->image_id.len != 16)
+		return err_set(e, ERR_IMAGE, -EBADMSG, "the image does not begin like a session");
+	c = s->record->config;
+	memcpy(op->image_id, info->image_id.data, 16);
+	op->copy = info->copy || op->resume->copy;
+	if (op->resume->name[0])
+		session_set_string(&c->name, op->resume->name);
+	s->record->started = time(NULL);
+	if (c->uid != getuid())
+		c->n_allow = 0; /* numbers of users of another host */
+	if (op->copy && (c->session_id.len != 16 || getrandom(c->session_id.data, 16, 0) != 16))
+		return err_set(e, ERR_IMAGE, -EBADMSG, "the image has no identity");
+	return paths_check_name(c->name, e) < 0 ? err_reclass(e, ERR_IMAGE) : 0;
+}
+
+/* A copy must not share what only one session can have. */
+static int check_copy(const Pb__Config *c, struct err *e)
+{
+	if (strcmp(c->net, "host") == 0)
+		return err_set(e, ERR_STATE, -EBUSY, "a copy can't share the host's network");
+	for (size_t i = 0; i < c->n_binds; i++)
+		if (!c->binds[i]->read_only)
+			return err_set(e, ERR_STATE, -EBUSY, "a copy can't share the writable volume %s",
+				c->binds[i]->target);
+	return 0;
+}
+
+enum name_use { NAME_FREE, NAME_WAIT, NAME_TAKEN };
+
+/* Is the name of this session free, about to be, or in use by another? */
+static enum name_use name_use(struct session *s, bool *ret_live)
+{
+	const Pb__Config *c = s->record->config;
+	struct session_operation *op = &s->op;
+	Pb__Record *other = NULL;
+	struct err e = {0};
+	bool same;
+
+	*ret_live = false;
+	if (record_load(&other, &s->paths, c->name, &e) < 0)
+		return e.error == -ENOENT ? NAME_FREE : NAME_TAKEN;
+	same = other->config->session_id.len == c->session_id.len &&
+		memcmp(other->config->session_id.data, c->session_id.data, c->session_id.len) == 0;
+	*ret_live = client_is_live(&s->paths, c->name);
+	if (*ret_live) {
+		record_free(other);
+		return same && !op->copy ? NAME_WAIT : NAME_TAKEN;
+	}
+	if (strcmp(other->state, "suspended") != 0 && strcmp(other->state, "in-doubt") != 0 &&
+		strcmp(other->state, "arrived") != 0)
+		same = true; /* it ended, or its supervisor did */
+	record_free(other);
+	return same ? NAME_FREE : NAME_TAKEN;
+}
+
+static int name_taken(const char *name, struct err *e)
+{
+	err_set(e, ERR_STATE, -EEXIST, "the name '%s' is in use", name);
+	return err_hint(e, "resume it under another with --name, or --replace what has it");
+}
+
+static int make_directory(struct session *s, struct err *e)
+{
+	_cleanup_free_ char *files = NULL;
+	char name[32];
+
+	snprintf(name, sizeof(name), ".resume-%d", getpid());
+	s->dir = paths_session(&s->paths, name, NULL);
+	if (!s->dir || asprintf(&files, "%s/files", s->dir) < 0)
+		return err_errno(e, -ENOMEM, "session");
+	io_rm_rf(AT_FDCWD, s->dir);
+	if (mkdir(s->dir, 0700) < 0 || mkdir(files, 0700) < 0)
+		return err_errno(e, -errno, "cannot make %s", files);
+	return open(files, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+static void on_image(struct session *s, const Pb__ImageInfo *info)
+{
+	struct session_operation *op = &s->op;
+	Pb__Worker m = PB__WORKER__INIT;
+	Pb__Empty empty = PB__EMPTY__INIT;
+	_cleanup_close_ int dir = -1;
+	struct err e = {0};
+	bool live;
+	int r;
+
+	r = take_identity(s, info, &e);
+	if (r == 0)
+		r = op->copy ? check_copy(s->record->config, &e) :
+			       -(ledger_check(s->paths.state, op->image_id, &e) != 0);
+	if (r == 0 && !op->replace && name_use(s, &live) == NAME_TAKEN)
+		r = name_taken(s->record->config->name, &e);
+	if (r == 0)
+		r = dir = make_directory(s, &e);
+	if (r >= 0)
+		r = session_open_log(s, &e);
+	if (r < 0) {
+		fail(s, &e);
+		return;
+	}
+	m.body_case = PB__WORKER__BODY_UNPACK;
+	m.unpack = &empty;
+	send_worker(s, &m, &dir, 1);
+}
+
+/* ---- unpacked: the world ------------------------------------------------------------------ */
+
+static void send_world(struct session *s)
+{
+	struct world *w = &s->world;
+	const Pb__Config *c = s->record->config;
+	int ns[WORKER_N_NS] = {w->ns_user, w->ns_pid, w->ns_mnt, w->ns_net, w->ns_ipc, w->ns_uts,
+		w->ns_time};
+	int fds[3 + WORKER_N_NS] = {w->init_pidfd, w->root_fd, w->proc_fd};
+	Pb__RestoreWorld body = PB__RESTORE_WORLD__INIT;
+	Pb__Worker m = PB__WORKER__INIT;
+	size_t n = 3;
+
+	for (unsigned i = 0; i < WORKER_N_NS; i++) {
+		if (ns[i] < 0)
+			continue;
+		body.namespaces |= 1u << i;
+		fds[n++] = ns[i];
+	}
+	body.name = c->name;
+	body.init_pid = w->init_pid;
+	body.uid = c->as_root ? 0 : getuid();
+	body.gid = c->as_root ? 0 : getgid();
+	m.body_case = PB__WORKER__BODY_WORLD;
+	m.world = &body;
+	send_worker(s, &m, fds, n);
+}
+
+static void on_unpacked(struct session *s)
+{
+	const Pb__World *w = s->op.world;
+	struct err e = {0};
+	struct job *j;
+	int r;
+
+	s->monotonic_offset_ns = w->monotonic_ns - session_monotonic_ns(s);
+	s->boottime_offset_ns = w->boottime_ns - session_boottime_ns(s);
+	r = session_make_world(s, &e);
+	for (size_t i = 0; r == 0 && i < w->n_jobs; i++)
+		r = job_revive(&j, s, w->jobs[i], &e);
+	if (r < 0) {
+		fail(s, &e);
+		return;
+	}
+	job_hold_all(s, true);
+	send_world(s);
+}
+
+static void on_seed(struct session *s, const Pb__Seed *seed)
+{
+	Pb__Worker m = PB__WORKER__INIT;
+	Pb__Seed answer = PB__SEED__INIT;
+	Pb__Failure failure;
+	struct err e = {0};
+	pid_t pid = 0;
+
+	if (!s->has_world)
+		return;
+	if (world_seed(&s->world, seed->vpid, &pid, &e) < 0) {
+		message_of_err(&failure, &e);
+		answer.failure = &failure;
+	}
+	answer.vpid = seed->vpid;
+	answer.pid = pid;
+	m.body_case = PB__WORKER__BODY_SEEDED;
+	m.seeded = &answer;
+	send_worker(s, &m, NULL, 0);
+}
+
+static void on_edge(struct session *s, const Pb__Edge *edge, int *fds, size_t n_fds)
+{
+	struct err e = {0};
+
+	if (n_fds == 1 && job_adopt(s, edge->name, take_fd(&fds[0]), &e) < 0)
+		fail(s, &e);
+}
+
+/* ---- restored: name, ledger, release ------------------------------------------------------ */
+
+static int take_name(struct session *s, struct err *e)
+{
+	const char *name = s->record->config->name;
+	_cleanup_free_ char *dir = paths_session(&s->paths, name, NULL);
+	_cleanup_free_ char *log = paths_session(&s->paths, name, "log"), *our_log = NULL;
+	_cleanup_free_ char *runtime = paths_runtime(&s->paths, name, NULL);
+
+	if (!dir || !log || !runtime || asprintf(&our_log, "%s/log", s->dir) < 0)
+		return err_errno(e, -ENOMEM, "session");
+	/* The log of the same session goes on. */
+	if (!s->op.copy && rename(log, our_log) == 0)
+		session_open_log(s, e);
+	io_rm_rf(AT_FDCWD, dir);
+	if (rename(s->dir, dir) < 0)
+		return errno == EEXIST || errno == ENOTEMPTY ? name_taken(name, e) :
+							       err_errno(e, -errno, "%s", dir);
+	free(s->dir);
+	s->dir = take_ptr(dir);
+	io_rm_rf(AT_FDCWD, runtime);
+	if (mkdir(runtime, 0700) < 0)
+		return err_errno(e, -errno, "cannot make %s", runtime);
+	s->runtime = take_ptr(runtime);
+	return 0;
+}
+
+static void release(struct session *s)
+{
+	Pb__Worker m = PB__WORKER__INIT;
+	Pb__Empty empty = PB__EMPTY__INIT;
+	struct err e = {0};
+	int r = 0;
+
+	if (!s->op.copy)
+		r = ledger_consume(s->paths.state, s->op.image_id, s->record->config->name, &e);
+	if (r < 0) {
+		s->op.copy = true; /* it is not ours to give back */
+		fail(s, &e);
+		return;
+	}
+	m.body_case = PB__WORKER__BODY_RELEASE;
+	m.release = &empty;
+	send_worker(s, &m, NULL, 0);
+}
+
+static void send_started(struct session *s, struct client *c, bool frozen)
+{
+	Pb__Control m = PB__CONTROL__INIT;
+	Pb__Started started = PB__STARTED__INIT;
+	struct job *j = job_find(s, 0);
+
+	started.name = s->record->config->name;
+	started.frozen = frozen;
+	started.report = s->op.report;
+	if (j) {
+		started.vpid = j->vpid;
+		started.tty = j->tty;
+	}
+	m.body_case = PB__CONTROL__BODY_STARTED;
+	m.started = &started;
+	control_send(c, &m);
+}
+
+/* The name is free: it becomes ours. */
+static void settle(struct session *s)
+{
+	struct err e = {0};
+	int r = take_name(s, &e);
+
+	if (r == 0)
+		r = control_listen(s, &e);
+	if (r < 0) {
+		fail(s, &e);
+		return;
+	}
+	if (!s->op.resume->frozen) {
+		release(s);
+		return;
+	}
+	r = session_save(s, RECORD_ARRIVED, true, &e);
+	if (r < 0) {
+		fail(s, &e);
+		return;
+	}
+	s->state = SESSION_ARRIVED;
+	if (s->op.client)
+		send_started(s, s->op.client, true);
+	s->op.client = NULL; /* its going away decides nothing */
+}
+
+static void try_name(struct session *s);
+
+static void on_retry(evutil_socket_t fd, short what, void *ctx)
+{
+	try_name(ctx);
+}
+
+static void try_name(struct session *s)
+{
+	const struct timeval soon = {.tv_usec = RETRY_MS * 1000};
+	const char *name = s->record->config->name;
+	struct err e = {0};
+	bool live;
+	enum name_use use = name_use(s, &live);
+
+	if (use != NAME_FREE && s->op.replace) {
+		if (live)
+			client_ask_kill(&s->paths, name);
+		use = live ? NAME_WAIT : NAME_FREE;
+	}
+	if (use == NAME_FREE) {
+		settle(s);
+		return;
+	}
+	if (use == NAME_WAIT && !s->retry)
+		s->retry = event_new(s->loop, -1, 0, on_retry, s);
+	if (use == NAME_WAIT && s->retry && io_now_ns() < s->retry_until_ns) {
+		event_add(s->retry, &soon);
+		return;
+	}
+	name_taken(name, &e);
+	fail(s, &e);
+}
+
+static void on_restored(struct session *s, const Pb__Report *report)
+{
+	size_t len = pb__report__get_packed_size(report);
+	_cleanup_free_ uint8_t *copy = malloc(len + 1);
+
+	if (copy)
+		s->op.report = pb__report__unpack(NULL, pb__report__pack(report, copy), copy);
+	if (!s->op.stream)
+		ledger_know_file(s->paths.state, s->op.image);
+	s->retry_until_ns = io_now_ns() + NAME_PATIENCE * 1000000000ull;
+	try_name(s);
+}
+
+/* What the session's commands had not read yet is theirs; then stdin ends unless somebody feeds it. */
+static void revive_input(struct session *s)
+{
+	const Pb__World *w = s->op.world;
+
+	for (size_t i = 0; i < w->n_jobs; i++) {
+		struct job *j = job_find(s, w->jobs[i]->number);
+		bool fed = j && (j->primary || (j->number == 0 && s->record->config->keep_stdin));
+
+		if (!j)
+			continue;
+		relay_put(j->relay, w->jobs[i]->input.data, w->jobs[i]->input.len);
+		if (!j->tty && (w->jobs[i]->input_ended || !fed))
+			relay_end_input(j->relay);
+	}
+}
+
+static void on_released(struct session *s)
+{
+	struct session_operation *op = &s->op;
+	struct job *j = job_find(s, 0);
+	struct client *c = op->client;
+
+	s->state = SESSION_RUNNING;
+	session_save(s, RECORD_RUNNING, false, NULL);
+	if (op->report)
+		op->report->total_ns = io_now_ns() - op->began_ns;
+	if (c && op->resume->attach && j && !j->exited) {
+		c->job = j;
+		j->primary = c;
+		relay_resize(j->relay, (uint16_t)op->resume->rows, (uint16_t)op->resume->cols, NULL);
+	}
+	revive_input(s);
+	job_hold_all(s, false);
+	if (c)
+		send_started(s, c, false);
+	if (op->discard && op->path)
+		unlink(op->path);
+	session_end_operation(s);
+}
+
+/* ---- the worker --------------------------------------------------------------------------- */
+
+static void on_message(void *ctx, Pb__Worker *m, int *fds, size_t n_fds)
+{
+	struct session *s = ctx;
+	struct err e = {0};
+
+	if (s->state == SESSION_CLOSING)
+		return;
+	switch (m->body_case) {
+	case PB__WORKER__BODY_IMAGE:
+		on_image(s, m->image);
+		break;
+	case PB__WORKER__BODY_UNPACKED:
+		on_unpacked(s);
+		break;
+	case PB__WORKER__BODY_SEED:
+		on_seed(s, m->seed);
+		break;
+	case PB__WORKER__BODY_EDGE:
+		on_edge(s, m->edge, fds, n_fds);
+		break;
+	case PB__WORKER__BODY_RESTORED:
+		on_restored(s, m->restored);
+		break;
+	case PB__WORKER__BODY_RELEASED:
+		on_released(s);
+		break;
+	case PB__WORKER__BODY_FAILURE:
+		message_to_err(m->failure, &e);
+		fail(s, &e);
+		break;
+	default:
+		break;
+	}
+}
+
+static void on_gone(void *ctx, int status)
+{
+	struct session *s = ctx;
+	struct err e = {0};
+
+	if (s->state == SESSION_CLOSING)
+		return;
+	if (s->state == SESSION_RUNNING) {
+		worker_free(take_ptr(s->worker));
+		return;
+	}
+	err_set(&e, ERR_FAILED, -ECHILD, "the worker was killed (status %#x)", status);
+	fail(s, &e);
+}
+
+static const struct worker_ops worker_ops = {on_message, on_gone};
+
+int session_resume(struct session *s, struct client *c, const Pb__ResumeRequest *req, int image,
+	struct err *e)
+{
+	struct session_operation *op = &s->op;
+	size_t len = pb__resume_request__get_packed_size(req);
+	_cleanup_free_ uint8_t *copy = malloc(len + 1);
+	struct worker_restore what = {.image = image, .config_dir = s->paths.config};
+	int r;
+
+	op->what = OP_RESUME;
+	op->began_ns = io_now_ns();
+	op->image = image;
+	op->stream = lseek(image, 0, SEEK_CUR) < 0;
+	op->discard = req->discard;
+	op->replace = req->replace;
+	if (copy)
+		op->resume = pb__resume_request__unpack(NULL, pb__resume_request__pack(req, copy), copy);
+	if (!op->resume || (req->image[0] && !(op->path = strdup(req->image))))
+		return err_errno(e, -ENOMEM, "resume");
+	if (req->trust.len == PROTO_KEY_LEN)
+		what.also_trust = req->trust.data;
+	what.skip_digests = !op->stream && ledger_knows_file(s->paths.state, image);
+	s->state = SESSION_REBUILDING;
+	r = worker_start_restore(&s->worker, s->loop, &what, &worker_ops, s, e);
+	if (r == 0)
+		op->client = c;
+	return r;
+}
+
+int session_resume_decide(struct session *s, struct client *c, const Pb__Decision *d, struct err *e)
+{
+	if (d->what == PB__DECISION__WHAT__GIVE_AWAY)
+		return err_set(e, ERR_STATE, -EINVAL, "it arrived here, it is not to be given away");
+	if (d->what == PB__DECISION__WHAT__ABORT) {
+		control_send_done(c);
+		session_close(s, RECORD_STATE_MAX);
+		session_end_operation(s);
+		return 0;
+	}
+	s->op.client = c;
+	release(s);
+	return 0;
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "supervisor/record.h"
+
+#include <assert.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "proto/config.pb-c.h"
+
+#define MAX_RECORD (8u << 20)
+
+static const char *const names[] = {
+	[RECORD_STARTING] = "starting",
+	[RECORD_RUNNING] = "running",
+	[RECORD_PAUSED] = "paused",
+	[RECORD_SUSPENDED] = "suspended",
+	[RECORD_ARRIVED] = "arrived",
+	[RECORD_IN_DOUBT] = "in-doubt",
+	[RECORD_MOVED] = "moved",
+	[RECORD_ENDED] = "ended",
+};
+static_assert(ARRAY_SIZE(names) == RECORD_STATE_MAX, "a state without a name");
+
+const char *record_state_name(enum record_state state)
+{
+	return (unsigned)state < RECORD_STATE_MAX ? names[state] : "unknown";
+}
+
+enum record_state record_state_of(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (strcmp(names[i], name) == 0)
+			return (enum record_state)i;
+	return RECORD_ENDED;
+}
+
+int record_load(Pb__Record **ret, const struct paths *p, const char *name, struct err *e)
+{
+	_cleanup_free_ char *path = paths_session(p, name, "record");
+	_cleanup_buf_ struct buf b = BUF_INIT;
+	Pb__Record *r;
+	int error;
+
+	if (!path)
+		return err_errno(e, -ENOMEM, "record");
+	error = io_read_file(AT_FDCWD, path, MAX_RECORD, &b);
+	if (error == -ENOENT || error == -ENOTDIR) {
+		err_set(e, ERR_NOT_FOUND, -ENOENT, "no session '%s'", name);
+		return err_hint(e, "podrun ps -a lists all sessions");
+	}
+	if (error < 0)
+		return err_errno(e, error, "%s", path);
+	r = pb__record__unpack(NULL, b.len, b.data);
+	if (!r || !r->config || !r->state) {
+		record_free(r);
+		return err_set(e, ERR_FAILED, -EBADMSG, "%s is damaged", path);
+	}
+	*ret = r;
+	return 0;
+}
+
+void record_free(Pb__Record *r)
+{
+	if (r)
+		pb__record__free_unpacked(r, NULL);
+}
+
+int record_save(const Pb__Record *r, const char *dir, bool durable, struct err *e)
+{
+	size_t len = pb__record__get_packed_size(r);
+	_cleanup_free_ uint8_t *data = malloc(len ? len : 1);
+	_cleanup_free_ char *path = NULL, *fresh = NULL;
+	int error;
+
+	if (!data || asprintf(&path, "%s/record", dir) < 0 || asprintf(&fresh, "%s.new", path) < 0)
+		return err_errno(e, -ENOMEM, "record");
+	pb__record__pack(r, data);
+	if (durable) {
+		error = io_replace_file(AT_FDCWD, path, data, len, 0600);
+	} else {
+		error = io_write_file(AT_FDCWD, fresh, data, len, 0600);
+		if (error >= 0 && rename(fresh, path) < 0)
+			error = -errno;
+	}
+	return error < 0 ? err_errno(e, error, "cannot write %s", path) : 0;
+}
+
+int record_remove(const struct paths *p, const char *name, struct err *e)
+{
+	_cleanup_free_ char *dir = paths_session(p, name, NULL), *image = paths_image(p, name, 0);
+	int error;
+
+	if (!dir || !image)
+		return err_errno(e, -ENOMEM, "record");
+	unlink(image);
+	for (unsigned i = 1;; i++) {
+		_cleanup_free_ char *copy = paths_image(p, name, i);
+
+		if (!copy || unlink(copy) < 0)
+			break;
+	}
+	error = io_rm_rf(AT_FDCWD, dir);
+	return error < 0 ? err_errno(e, error, "cannot remove %s", dir) : 0;
+}

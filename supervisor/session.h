@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * session - one session as its supervisor sees it: the state machine.  Private to the
+ * supervisor's own files (session.c, freeze.c, rebuild.c, job.c, control.c, procs.c).
+ *
+ *                 run                              resume, receive
+ *                  |                                     |
+ *               STARTING                             REBUILDING --(frozen)--> ARRIVED
+ *                  |                                     |                      | finish
+ *                  +------------> RUNNING <--------------+----------------------+
+ *                                 |     ^
+ *                          freeze |     | thaw, any failure
+ *                                 v     |
+ *                              FREEZING-+--> PAUSED
+ *                                 |            |
+ *                               WRITING <------+
+ *                                 |    \
+ *                     (snapshot)  |     (hold) --> HELD --give away--> IN_DOUBT
+ *                      RUNNING <--+                  |                    |
+ *                                 |                  v finish             v finish
+ *                               LEAVING (the worker ends what is frozen)
+ *                                 |
+ *                               CLOSING (clients get their last bytes) --> the process exits
+ *
+ * One operation is under way at most (struct session_operation); a second one is refused.  Nothing
+ * here waits: every step is a callback of the event loop, from a client, the worker, or pid 1.
+ */
+#ifndef SUPERVISOR_SESSION_H
+#define SUPERVISOR_SESSION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/base.h"
+#include "supervisor/paths.h"
+#include "supervisor/record.h"
+#include "supervisor/world.h"
+
+struct client;
+struct event;
+struct event_base;
+struct job;
+struct notify;
+struct worker;
+struct _Pb__Job;
+struct _Pb__Record;
+struct _Pb__Report;
+struct _Pb__ResumeRequest;
+struct _Pb__RunRequest;
+struct _Pb__SuspendRequest;
+struct _Pb__Decision;
+struct _Pb__World;
+
+enum session_state {
+	SESSION_STARTING,
+	SESSION_REBUILDING,
+	SESSION_ARRIVED,
+	SESSION_RUNNING,
+	SESSION_FREEZING,
+	SESSION_PAUSED,
+	SESSION_WRITING,
+	SESSION_HELD,
+	SESSION_IN_DOUBT,
+	SESSION_LEAVING,
+	SESSION_CLOSING,
+	SESSION_STATE_MAX
+};
+/* As ps shows it. */
+const char *session_state_name(enum session_state state);
+
+/* What is being done for whom. */
+struct session_operation {
+	enum { OP_NONE, OP_PAUSE, OP_UNPAUSE, OP_SUSPEND, OP_SNAPSHOT, OP_RESUME } what;
+	struct client *client; /* who waits for the answer; NULL once it went away */
+	bool hold, was_paused, frozen;
+	bool stream;	     /* the image goes to `image` as it is, not to a file of ours */
+	bool discard;	     /* resume: remove the image file once the session runs */
+	bool replace;	     /* resume: end who has the name */
+	bool copy;	     /* resume: of a snapshot, or clone */
+	int zstd_level;
+	int image;	     /* descriptor, -1 */
+	char *path, *tmp;    /* where the image goes, and until it is whole */
+	uint64_t began_ns;
+	uint8_t image_id[16];
+	struct err failure;  /* to be told once the session runs again */
+	struct _Pb__Report *report;
+	struct _Pb__ResumeRequest *resume;
+	struct _Pb__World *world; /* resume: from the image */
+};
+
+struct session {
+	struct event_base *loop;
+	struct paths paths;
+	enum session_state state;
+	struct _Pb__Record *record; /* with the config */
+	char *dir;		    /* sessions/NAME, or a temporary name while rebuilding */
+	char *runtime;		    /* NAME/ of the control socket, once it is there */
+
+	struct world world;
+	bool has_world;
+	int64_t monotonic_offset_ns, boottime_offset_ns;
+	struct notify *notify;
+	struct event *init_readable;
+
+	struct job *jobs; /* list; the session's own command is number 0 */
+	unsigned next_job;
+	struct client *clients; /* list */
+	int listeners[2];	/* the control socket, and the one for --allow */
+	struct event *acceptors[2];
+	int log_fd;
+	uint64_t log_bytes;
+
+	struct worker *worker;
+	struct session_operation op;
+	struct event *retry; /* timer of rebuild.c: the name is not free yet */
+	uint64_t retry_until_ns;
+	int outcome; /* exit code of the process */
+};
+
+/* ---- session.c: beginning and end */
+
+int session_new(struct session **ret, struct event_base *loop, struct err *e);
+void session_free(struct session *s);
+/* Makes the session that @run asks for and starts its command. */
+int session_start(struct session *s, struct client *c, const struct _Pb__RunRequest *run,
+	struct err *e);
+/* The directory, log and control socket of a session named as the config says. */
+int session_reserve(struct session *s, bool generated, struct err *e);
+int session_open_log(struct session *s, struct err *e);
+/* Makes the world from the config. */
+int session_make_world(struct session *s, struct err *e);
+/* Writes the record; failing is logged unless @durable. */
+int session_save(struct session *s, enum record_state state, bool durable, struct err *e);
+/* From frozen, paused or running, without asking anybody. */
+void session_kill(struct session *s);
+/* Everything inside is gone (or never was): tells clients, cleans up, leaves the loop when done. */
+void session_close(struct session *s, enum record_state state);
+/* Leaves the event loop once nobody waits for bytes. */
+void session_maybe_exit(struct session *s);
+void session_log(struct session *s, const void *data, size_t n);
+/* Replaces a string of a protobuf message. */
+int session_set_string(char **field, const char *value);
+
+/* ---- freeze.c: pause, suspend, snapshot, decisions of the source */
+
+int session_pause(struct session *s, struct client *c, struct err *e);
+int session_unpause(struct session *s, struct client *c, struct err *e);
+/* @stream: where the image goes, or -1 (becomes the session's). */
+int session_suspend(struct session *s, struct client *c, const struct _Pb__SuspendRequest *req,
+	int stream, struct err *e);
+int session_decide(struct session *s, struct client *c, const struct _Pb__Decision *d,
+	struct err *e);
+/* The operation's client went away. */
+void session_abandoned(struct session *s);
+void session_end_operation(struct session *s);
+/* Answers the operation's client, if it is still there. */
+void session_answer(struct session *s, const struct err *failure);
+
+/* ---- rebuild.c: resume, decisions of the target */
+
+int session_resume(struct session *s, struct client *c, const struct _Pb__ResumeRequest *req,
+	int image, struct err *e);
+int session_resume_decide(struct session *s, struct client *c, const struct _Pb__Decision *d,
+	struct err *e);
+
+/* ---- names and clocks */
+
+/* The session's CLOCK_MONOTONIC and CLOCK_BOOTTIME now. */
+int64_t session_monotonic_ns(const struct session *s);
+int64_t session_boottime_ns(const struct session *s);
+
+#endif

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * This file is the supervisor's half: forking, messages, the end of the process.  What runs in
+ * the worker is in worker_main.c.
+ */
+#include "supervisor/worker.h"
+
+#include <event2/event.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include "base/base.h"
+#include "proto/control.pb-c.h"
+#include "proto/proto.h"
+#include "supervisor/message.h"
+#include "supervisor/worker_main.h"
+
+struct worker {
+	pid_t pid;
+	int pidfd;
+	struct proto_conn *conn;
+	struct event *readable, *writable, *ended;
+	const struct worker_ops *ops;
+	void *ctx;
+	bool freed, busy; /* freed from within its own callback */
+};
+
+static void destroy(struct worker *w)
+{
+	if (w->readable)
+		event_free(w->readable);
+	if (w->writable)
+		event_free(w->writable);
+	if (w->ended)
+		event_free(w->ended);
+	proto_conn_free(w->conn);
+	close_fd(w->pidfd);
+	free(w);
+}
+
+void worker_kill(struct worker *w)
+{
+	if (w->pid > 0)
+		sys_pidfd_send_signal(w->pidfd, SIGKILL);
+}
+
+void worker_free(struct worker *w)
+{
+	if (!w)
+		return;
+	if (w->pid > 0) {
+		worker_kill(w);
+		waitpid(w->pid, NULL, __WALL);
+		w->pid = 0;
+	}
+	if (w->busy)
+		w->freed = true;
+	else
+		destroy(w);
+}
+
+/* Hands over every message that is there.  False once @w is freed. */
+static bool take_messages(struct worker *w)
+{
+	struct err e = {0};
+	Pb__Worker *m;
+	int fds[MESSAGE_MAX_FDS];
+	size_t n_fds;
+	int r;
+
+	for (;;) {
+		r = message_recv_worker(w->conn, &m, fds, MESSAGE_MAX_FDS, &n_fds, &e);
+		if (r <= 0)
+			break;
+		w->busy = true;
+		w->ops->message(w->ctx, m, fds, n_fds);
+		w->busy = false;
+		message_free_worker(m);
+		while (n_fds)
+			close_fd(fds[--n_fds]);
+		if (w->freed) {
+			destroy(w);
+			return false;
+		}
+	}
+	if (r < 0)
+		event_del(w->readable); /* its end is told by the pidfd */
+	return true;
+}
+
+static void on_readable(evutil_socket_t fd, short what, void *ctx)
+{
+	take_messages(ctx);
+}
+
+static void on_writable(evutil_socket_t fd, short what, void *ctx)
+{
+	struct worker *w = ctx;
+	struct err e = {0};
+
+	if (proto_conn_flush(w->conn, &e) == 0)
+		event_del(w->writable);
+}
+
+static void on_ended(evutil_socket_t fd, short what, void *ctx)
+{
+	struct worker *w = ctx;
+	int status = 0;
+
+	if (!take_messages(w))
+		return;
+	if (waitpid(w->pid, &status, WNOHANG | __WALL) != w->pid)
+		return;
+	w->pid = 0;
+	event_del(w->ended);
+	w->busy = true;
+	w->ops->gone(w->ctx, status);
+	w->busy = false;
+	if (w->freed)
+		destroy(w);
+}
+
+int worker_send(struct worker *w, const Pb__Worker *m, const int *fds, size_t n_fds, struct err *e)
+{
+	int r = message_send_worker(w->conn, m, fds, n_fds, e);
+
+	if (r == 1)
+		event_add(w->writable, NULL);
+	return r < 0 ? err_wrap(e, "worker") : 0;
+}
+
+/* Forks; in the child runs @child(socket, @arg), which does not return. */
+static int start(struct worker **ret, struct event_base *loop, void (*child)(int, const void *),
+	const void *arg, const struct worker_ops *ops, void *ctx, struct err *e)
+{
+	struct worker *w = calloc(1, sizeof(*w));
+	int pair[2], r;
+
+	if (!w)
+		return err_errno(e, -ENOMEM, "worker");
+	w->pidfd = -1;
+	w->ops = ops;
+	w->ctx = ctx;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
+		free(w);
+		return err_errno(e, -errno, "worker");
+	}
+	w->pid = fork();
+	if (w->pid == 0) {
+		close(pair[0]);
+		child(pair[1], arg);
+		_exit(125);
+	}
+	r = w->pid < 0 ? -errno : 0;
+	close(pair[1]);
+	if (r < 0) {
+		close(pair[0]);
+		free(w);
+		return err_errno(e, r, "cannot fork a worker");
+	}
+	w->pidfd = sys_pidfd_open(w->pid, 0);
+	io_set_nonblock(pair[0], true);
+	if (proto_conn_new(&w->conn, pair[0], e) < 0) {
+		close(pair[0]);
+		worker_free(w);
+		return e->error;
+	}
+	w->readable = event_new(loop, pair[0], EV_READ | EV_PERSIST, on_readable, w);
+	w->writable = event_new(loop, pair[0], EV_WRITE | EV_PERSIST, on_writable, w);
+	w->ended = event_new(loop, w->pidfd, EV_READ | EV_PERSIST, on_ended, w);
+	if (w->pidfd < 0 || !w->readable || !w->writable || !w->ended) {
+		worker_free(w);
+		return err_errno(e, -ENOMEM, "worker");
+	}
+	event_add(w->readable, NULL);
+	event_add(w->ended, NULL);
+	*ret = w;
+	return 0;
+}
+
+int worker_start_dump(struct worker **ret, struct event_base *loop, const struct worker_dump *what,
+	const struct worker_ops *ops, void *ctx, struct err *e)
+{
+	return start(ret, loop, worker_main_dump, what, ops, ctx, e);
+}
+
+int worker_start_restore(struct worker **ret, struct event_base *loop,
+	const struct worker_restore *what, const struct worker_ops *ops, void *ctx, struct err *e)
+{
+	return start(ret, loop, worker_main_restore, what, ops, ctx, e);
+}
+
+void worker_ns_slots(struct ckpt_world *w, int *ret_slots[WORKER_N_NS])
+{
+	ret_slots[0] = &w->ns_user;
+	ret_slots[1] = &w->ns_pid;
+	ret_slots[2] = &w->ns_mnt;
+	ret_slots[3] = &w->ns_net;
+	ret_slots[4] = &w->ns_ipc;
+	ret_slots[5] = &w->ns_uts;
+	ret_slots[6] = &w->ns_time;
+}

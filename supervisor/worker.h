@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * worker - the forked process in which a session is frozen and written, or rebuilt.
+ *
+ * A worker is the tracer; it may wait and die without harm to the supervisor, which goes on
+ * answering the session's notifications and its clients.  Both talk `Worker` messages
+ * (control.proto) over a socket pair:
+ *
+ *      dump      frozen >                    session is frozen, supervisor may take its time
+ *                < write (image descriptor)  written > (or failure >, still frozen)
+ *                < thaw                      thawed >, exits
+ *                < end                       kills pid 1 while all is frozen, reaps, ended >
+ *      restore   image >                     the front of the image
+ *                < unpack (directory)        unpacked >
+ *                < world (descriptors)       seed > < seeded, edge > ..., restored >
+ *                < release                   released >, exits
+ *                < undo                      exits
+ *
+ * failure > may come instead of any answer.  When the supervisor's end closes, a dump worker thaws and
+ * a restore worker undoes.
+ */
+#ifndef SUPERVISOR_WORKER_H
+#define SUPERVISOR_WORKER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ckpt/ckpt.h"
+
+struct err;
+struct event_base;
+struct worker;
+struct _Pb__Worker;
+
+struct worker_ops {
+	/* One message; descriptors are closed afterwards unless replaced by -1. */
+	void (*message)(void *ctx, struct _Pb__Worker *m, int *fds, size_t n_fds);
+	/* The process has ended (status as wait(2)), after its last message.  The worker may be
+	 * freed in here, and must be before another is started. */
+	void (*gone)(void *ctx, int status);
+};
+
+/* Everything a dump worker needs that it does not inherit by being forked. */
+struct worker_dump {
+	struct ckpt_world world; /* with edges; descriptors stay open in the worker */
+	struct ckpt_dump_options options;
+	const char *config_dir; /* where the key is */
+};
+
+struct worker_restore {
+	int image; /* borrowed */
+	const char *config_dir;
+	const uint8_t *also_trust; /* a key, or NULL */
+	bool skip_digests;
+};
+
+int worker_start_dump(struct worker **ret, struct event_base *loop, const struct worker_dump *what,
+	const struct worker_ops *ops, void *ctx, struct err *e);
+int worker_start_restore(struct worker **ret, struct event_base *loop,
+	const struct worker_restore *what, const struct worker_ops *ops, void *ctx, struct err *e);
+int worker_send(struct worker *w, const struct _Pb__Worker *m, const int *fds, size_t n_fds,
+	struct err *e);
+/* SIGKILL; ops.gone follows. */
+void worker_kill(struct worker *w);
+/* NULL is fine.  A process still there is killed and reaped. */
+void worker_free(struct worker *w);
+
+/* The descriptors of a `world` message, in this order behind pidfd, root, proc. */
+#define WORKER_N_NS 7
+void worker_ns_slots(struct ckpt_world *w, int *ret_slots[WORKER_N_NS]);
+
+#endif

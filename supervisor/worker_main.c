@@ -1,0 +1,475 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Theory of operation
+ *
+ * A worker begins as a copy of the supervisor.  It first closes every descriptor that is not in
+ * its struct, or a client's connection would stay open as long as the worker lives.  Then it is an
+ * ordinary, blocking program: do one step, answer, wait for what to do next.  The supervisor's death
+ * is an end of file on the socket, and means "put everything back".
+ */
+#include "supervisor/worker_main.h"
+
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+
+#include "base/base.h"
+#include "proto/control.pb-c.h"
+#include "proto/proto.h"
+#include "supervisor/message.h"
+#include "supervisor/worker.h"
+
+#define MAX_KEEP 4096
+
+struct keep {
+	int fds[MAX_KEEP];
+	size_t n;
+};
+
+static void keep_fd(struct keep *k, int fd)
+{
+	if (fd >= 0 && k->n < MAX_KEEP)
+		k->fds[k->n++] = fd;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+/* Closes all descriptors above 2 that are not in @k. */
+static void close_others(struct keep *k)
+{
+	unsigned from = 3;
+
+	qsort(k->fds, k->n, sizeof(k->fds[0]), by_number);
+	for (size_t i = 0; i < k->n; i++) {
+		if (k->fds[i] < (int)from)
+			continue;
+		if (k->fds[i] > (int)from)
+			close_range(from, (unsigned)k->fds[i] - 1, 0);
+		from = (unsigned)k->fds[i] + 1;
+	}
+	close_range(from, ~0u, 0);
+}
+
+static void keep_world(struct keep *k, const struct ckpt_world *world)
+{
+	struct ckpt_world w = *world;
+	int *slots[WORKER_N_NS];
+
+	keep_fd(k, w.init_pidfd);
+	keep_fd(k, w.root_fd);
+	keep_fd(k, w.proc_fd);
+	worker_ns_slots(&w, slots);
+	for (int i = 0; i < WORKER_N_NS; i++)
+		keep_fd(k, *slots[i]);
+	for (size_t i = 0; i < w.n_edges; i++)
+		keep_fd(k, w.edges[i].fd);
+}
+
+static struct proto_conn *begin(int sock, struct keep *keep, const char *name)
+{
+	struct proto_conn *conn;
+	struct err e = {0};
+
+	keep_fd(keep, sock);
+	close_others(keep);
+	free(keep);
+	signal(SIGTERM, SIG_DFL);
+	prctl(PR_SET_NAME, name);
+	if (proto_conn_new(&conn, sock, &e) < 0)
+		_exit(1);
+	return conn;
+}
+
+static void reply(struct proto_conn *conn, Pb__Worker__BodyCase what, ProtobufCMessage *body)
+{
+	Pb__Worker m = PB__WORKER__INIT;
+	Pb__Empty empty = PB__EMPTY__INIT;
+	struct err e = {0};
+
+	m.body_case = what;
+	/* All members of the union are pointers to messages. */
+	m.frozen = body ? (Pb__Empty *)body : &empty;
+	if (message_send_worker(conn, &m, NULL, 0, &e) < 0)
+		log_warn("worker: %s", e.msg);
+}
+
+static void reply_failure(struct proto_conn *conn, const struct err *e)
+{
+	Pb__Failure f;
+
+	message_of_err(&f, e);
+	reply(conn, PB__WORKER__BODY_FAILURE, &f.base);
+}
+
+static void reply_report(struct proto_conn *conn, Pb__Worker__BodyCase what,
+	const struct ckpt_report *report, const uint8_t *image_id)
+{
+	struct message_report scratch;
+	Pb__Report r;
+
+	message_of_report(&r, report, &scratch);
+	if (image_id) {
+		r.image_id.data = (uint8_t *)image_id;
+		r.image_id.len = 16;
+	}
+	reply(conn, what, &r.base);
+}
+
+/* ---- dump --------------------------------------------------------------------------------- */
+
+struct dump {
+	struct proto_conn *conn;
+	const struct worker_dump *what;
+	struct ckpt_dump *frozen;
+	struct ckpt_report report;
+	uint64_t began;
+};
+
+static int write_front(struct proto_writer *out, const Pb__WriteRequest *req, int files,
+	struct err *e)
+{
+	const ProtobufCMessage *bodies[] = {&req->config->base, &req->world->base};
+	static const enum proto_kind kinds[] = {PROTO_KIND_CONFIG, PROTO_KIND_WORLD};
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(kinds); i++) {
+		size_t len = protobuf_c_message_get_packed_size(bodies[i]);
+		_cleanup_free_ uint8_t *data = malloc(len + 1);
+
+		if (!data)
+			return err_errno(e, -ENOMEM, "record");
+		protobuf_c_message_pack(bodies[i], data);
+		r = proto_write_record(out, kinds[i], 0, data, len, e);
+	}
+	return r < 0 ? r : ckpt_tree_write(files, out, e);
+}
+
+/* Everything between "frozen" and "written".  @fds: the image, the files directory. */
+static int write_image(struct dump *d, const Pb__WriteRequest *req, const int *fds,
+	struct proto_writer *out, struct err *e)
+{
+	int r = write_front(out, req, fds[1], e);
+
+	if (r < 0)
+		return r;
+	r = ckpt_write(d->frozen, out, e);
+	if (r < 0)
+		return r;
+	d->report = *ckpt_dump_report(d->frozen);
+	if (req->snapshot && !req->stay) {
+		r = ckpt_thaw(take_ptr(d->frozen), e);
+		if (r < 0)
+			return r;
+		if (!d->report.frozen_ns)
+			d->report.frozen_ns = io_now_ns() - d->began;
+	}
+	r = proto_writer_finish(out, &d->report.bytes, e);
+	if (r < 0)
+		return r;
+	/* A pipe or a socket can't be synced, and need not be. */
+	if (fsync(fds[0]) < 0 && errno != EINVAL && errno != EROFS)
+		return err_errno(e, -errno, "cannot sync the image");
+	return 0;
+}
+
+static void do_write(struct dump *d, const Pb__WriteRequest *req, const int *fds, size_t n_fds)
+{
+	struct proto_write_options o = {.zstd_level = req->zstd_level, .copy = req->snapshot};
+	struct proto_writer *out = NULL;
+	struct proto_key *key = NULL;
+	struct err e = {0};
+	uint8_t id[16] = {0};
+	int r;
+
+	if (n_fds != 2 || !req->config || !req->world) {
+		r = err_set(&e, ERR_FAILED, -EBADMSG, "nonsense from the supervisor");
+	} else {
+		r = proto_key_open(&key, d->what->config_dir, &e);
+		o.key = key;
+		if (r == 0)
+			r = proto_writer_open(&out, fds[0], &o, &e);
+		if (r == 0)
+			proto_writer_id(out, id);
+		if (r == 0)
+			r = write_image(d, req, fds, out, &e);
+	}
+	proto_writer_close(out);
+	proto_key_close(key);
+	if (r < 0)
+		reply_failure(d->conn, &e);
+	else
+		reply_report(d->conn, PB__WORKER__BODY_WRITTEN, &d->report, id);
+}
+
+static void do_thaw(struct dump *d)
+{
+	struct err e = {0};
+
+	if (ckpt_thaw(take_ptr(d->frozen), &e) < 0)
+		reply_failure(d->conn, &e);
+	else
+		reply(d->conn, PB__WORKER__BODY_THAWED, NULL);
+	_exit(0);
+}
+
+/*
+ * The end of a suspended session: pid 1 is killed while everything is frozen, and the kernel then
+ * kills the rest, which never runs again.  As their tracer we reap them first.
+ */
+static void do_end(struct dump *d)
+{
+	int status;
+	pid_t pid;
+
+	sys_pidfd_send_signal(d->what->world.init_pidfd, SIGKILL);
+	while ((pid = waitpid(-1, &status, __WALL)) > 0 || errno == EINTR)
+		if (pid > 0 && WIFSTOPPED(status) && status >> 16 == PTRACE_EVENT_EXIT)
+			ptrace(PTRACE_CONT, pid, 0, 0);
+	reply(d->conn, PB__WORKER__BODY_ENDED, NULL);
+	_exit(0);
+}
+
+static void dump_loop(struct dump *d)
+{
+	int fds[MESSAGE_MAX_FDS];
+	struct err e = {0};
+	Pb__Worker *m;
+	size_t n;
+
+	while (message_recv_worker(d->conn, &m, fds, MESSAGE_MAX_FDS, &n, &e) == 1) {
+		switch (m->body_case) {
+		case PB__WORKER__BODY_WRITE:
+			do_write(d, m->write, fds, n);
+			if (!d->frozen)
+				_exit(0);
+			break;
+		case PB__WORKER__BODY_END:
+			do_end(d);
+			break;
+		default:
+			do_thaw(d);
+			break;
+		}
+		message_free_worker(m);
+		while (n)
+			close_fd(fds[--n]);
+	}
+	do_thaw(d);
+}
+
+void worker_main_dump(int sock, const void *arg)
+{
+	const struct worker_dump *what = arg;
+	struct keep *keep = calloc(1, sizeof(*keep));
+	struct dump d = {.what = what, .began = io_now_ns()};
+	struct err e = {0};
+
+	if (!keep)
+		_exit(1);
+	keep_world(keep, &what->world);
+	d.conn = begin(sock, keep, "podrun-freeze");
+	if (ckpt_freeze(&d.frozen, &what->world, &what->options, &e) < 0) {
+		reply_failure(d.conn, &e);
+		_exit(1);
+	}
+	reply(d.conn, PB__WORKER__BODY_FROZEN, NULL);
+	dump_loop(&d);
+}
+
+/* ---- restore ------------------------------------------------------------------------------ */
+
+struct restore {
+	struct proto_conn *conn;
+	struct proto_reader *in;
+	struct ckpt_world world;
+};
+
+/* Receives the one message the supervisor is due to send; anything else ends the worker. */
+static Pb__Worker *expect(struct restore *r, Pb__Worker__BodyCase what, int *fds, size_t *ret_n)
+{
+	struct err e = {0};
+	Pb__Worker *m;
+
+	if (message_recv_worker(r->conn, &m, fds, MESSAGE_MAX_FDS, ret_n, &e) != 1)
+		return NULL;
+	if (m->body_case == what)
+		return m;
+	message_free_worker(m);
+	return NULL;
+}
+
+static int ask_seed(void *ctx, pid_t vpid, pid_t *ret_pid, struct err *e)
+{
+	struct restore *r = ctx;
+	Pb__Seed seed = PB__SEED__INIT;
+	int fds[MESSAGE_MAX_FDS], error = 0;
+	Pb__Worker *m;
+	size_t n;
+
+	seed.vpid = vpid;
+	reply(r->conn, PB__WORKER__BODY_SEED, &seed.base);
+	m = expect(r, PB__WORKER__BODY_SEEDED, fds, &n);
+	if (!m)
+		return err_set(e, ERR_FAILED, -EPIPE, "the supervisor is gone");
+	if (m->seeded->failure)
+		error = message_to_err(m->seeded->failure, e);
+	else
+		*ret_pid = m->seeded->pid;
+	message_free_worker(m);
+	return error;
+}
+
+static int give_edge(void *ctx, const char *name, int fd, struct err *e)
+{
+	struct restore *r = ctx;
+	Pb__Worker m = PB__WORKER__INIT;
+	Pb__Edge edge = PB__EDGE__INIT;
+	int error;
+
+	edge.name = (char *)name;
+	m.body_case = PB__WORKER__BODY_EDGE;
+	m.edge = &edge;
+	error = message_send_worker(r->conn, &m, &fd, 1, e);
+	return error < 0 ? error : 0;
+}
+
+/* The record that must come next, as a copy in @b. */
+static int read_front(struct proto_reader *in, enum proto_kind kind, struct buf *b, struct err *e)
+{
+	struct proto_frame f;
+	int r = proto_read(in, &f, e);
+
+	if (r < 0)
+		return r;
+	if (f.type != PROTO_RECORD || f.kind != kind)
+		return err_set(e, ERR_IMAGE, -EBADMSG, "the image does not begin like a session");
+	buf_put(b, f.data, f.len);
+	return buf_error(b) < 0 ? err_errno(e, -ENOMEM, "image") : 0;
+}
+
+static int send_front(struct restore *r, struct err *e)
+{
+	_cleanup_buf_ struct buf config = BUF_INIT, world = BUF_INIT;
+	Pb__ImageInfo m = PB__IMAGE_INFO__INIT;
+	struct proto_image_info info;
+	int error = read_front(r->in, PROTO_KIND_CONFIG, &config, e);
+
+	if (error == 0)
+		error = read_front(r->in, PROTO_KIND_WORLD, &world, e);
+	if (error < 0)
+		return error;
+	proto_reader_info(r->in, &info);
+	m.image_id.data = info.image_id;
+	m.image_id.len = sizeof(info.image_id);
+	m.copy = info.copy;
+	m.signer.data = info.signer;
+	m.signer.len = sizeof(info.signer);
+	m.config.data = config.data;
+	m.config.len = config.len;
+	m.world.data = world.data;
+	m.world.len = world.len;
+	reply(r->conn, PB__WORKER__BODY_IMAGE, &m.base);
+	return 0;
+}
+
+/* Takes the ways into the new world from the supervisor's message. */
+static int take_world(struct restore *r, struct err *e)
+{
+	int fds[MESSAGE_MAX_FDS], *slots[WORKER_N_NS];
+	struct ckpt_world *w = &r->world;
+	size_t n, next = 3;
+	Pb__Worker *m = expect(r, PB__WORKER__BODY_WORLD, fds, &n);
+
+	if (!m || n < next)
+		return err_set(e, ERR_FAILED, -EPIPE, "the supervisor gave up");
+	w->name = strdup(m->world->name);
+	w->init_pid = m->world->init_pid;
+	w->uid = m->world->uid;
+	w->gid = m->world->gid;
+	w->init_pidfd = fds[0];
+	w->root_fd = fds[1];
+	w->proc_fd = fds[2];
+	worker_ns_slots(w, slots);
+	for (int i = 0; i < WORKER_N_NS; i++)
+		*slots[i] = m->world->namespaces & 1u << i && next < n ? fds[next++] : -1;
+	w->seed = ask_seed;
+	w->edge = give_edge;
+	w->ctx = r;
+	message_free_worker(m);
+	return 0;
+}
+
+static int unpack(struct restore *r, struct err *e)
+{
+	int fds[MESSAGE_MAX_FDS];
+	size_t n;
+	Pb__Worker *m = expect(r, PB__WORKER__BODY_UNPACK, fds, &n);
+
+	if (!m || n != 1)
+		return err_set(e, ERR_FAILED, -EPIPE, "the supervisor gave up");
+	message_free_worker(m);
+	if (ckpt_tree_read(fds[0], r->in, e) < 0)
+		return err_wrap(e, "the session's own files");
+	close(fds[0]);
+	reply(r->conn, PB__WORKER__BODY_UNPACKED, NULL);
+	return 0;
+}
+
+static int rebuild(struct restore *r, const struct worker_restore *what, struct err *e)
+{
+	struct proto_read_options o = {.config_dir = what->config_dir,
+		.also_trust = what->also_trust,
+		.skip_digests = what->skip_digests};
+	struct ckpt_restore_options options = {.paused = true};
+	struct ckpt_build *build = NULL;
+	int fds[MESSAGE_MAX_FDS], error;
+	Pb__Worker *m;
+	size_t n;
+
+	error = proto_reader_open(&r->in, what->image, &o, e);
+	if (error == 0)
+		error = send_front(r, e);
+	if (error == 0)
+		error = unpack(r, e);
+	if (error == 0)
+		error = take_world(r, e);
+	if (error == 0)
+		error = ckpt_restore(&build, &r->world, r->in, &options, e);
+	if (error < 0)
+		return error;
+	reply_report(r->conn, PB__WORKER__BODY_RESTORED, ckpt_build_report(build), NULL);
+	m = expect(r, PB__WORKER__BODY_RELEASE, fds, &n);
+	if (!m) {
+		ckpt_restore_undo(build);
+		return err_set(e, ERR_FAILED, -ECANCELED, "undone");
+	}
+	error = ckpt_restore_release(build, e);
+	if (error == 0)
+		reply(r->conn, PB__WORKER__BODY_RELEASED, NULL);
+	return error;
+}
+
+void worker_main_restore(int sock, const void *arg)
+{
+	const struct worker_restore *what = arg;
+	struct keep *keep = calloc(1, sizeof(*keep));
+	struct restore r = {0};
+	struct err e = {0};
+
+	if (!keep)
+		_exit(1);
+	keep_fd(keep, what->image);
+	r.conn = begin(sock, keep, "podrun-rebuild");
+	if (rebuild(&r, what, &e) < 0) {
+		reply_failure(r.conn, &e);
+		_exit(1);
+	}
+	_exit(0);
+}
