@@ -15,9 +15,9 @@
 
 struct err;
 struct proto_conn;
-struct _Pb__Control;
-struct _Pb__Info;
-struct _Pb__Record;
+struct Pb__Control;
+struct Pb__Info;
+struct Pb__Record;
 
 /*
  * Connects to a live session.  ERR_NOT_FOUND without such a name, ERR_STATE when it is known but
@@ -31,11 +31,11 @@ int client_start(struct proto_conn **ret, struct err *e);
  * Sends @m and waits for the next message.  A `failure` is turned into an error; so is the end of
  * the connection.  *ret is freed with message_free.
  */
-int client_call(struct proto_conn *c, const struct _Pb__Control *m, const int *fds, size_t n_fds,
-	struct _Pb__Control **ret, struct err *e);
-int client_receive(struct proto_conn *c, struct _Pb__Control **ret, struct err *e);
+int client_call(struct proto_conn *c, const struct Pb__Control *m, const int *fds, size_t n_fds,
+	struct Pb__Control **ret, struct err *e);
+int client_receive(struct proto_conn *c, struct Pb__Control **ret, struct err *e);
 /* The same for a request whose answer holds nothing but success. */
-int client_simple(const struct paths *p, const char *name, const struct _Pb__Control *m,
+int client_simple(const struct paths *p, const char *name, const struct Pb__Control *m,
 	struct err *e);
 
 /* True while a supervisor answers for @name. */
@@ -48,8 +48,8 @@ struct client_session {
 	char *name;
 	bool live;
 	char state[16];
-	struct _Pb__Record *record;
-	struct _Pb__Control *info; /* the supervisor's reply, NULL unless live */
+	struct Pb__Record *record;
+	struct Pb__Control *info; /* the supervisor's reply, NULL unless live */
 };
 int client_look(struct client_session *ret, const struct paths *p, const char *name, struct err *e);
 void client_session_fini(struct client_session *s);

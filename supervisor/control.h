@@ -17,7 +17,7 @@ struct event;
 struct job;
 struct proto_conn;
 struct session;
-struct _Pb__Control;
+struct Pb__Control;
 
 struct client {
 	struct client *next;
@@ -42,7 +42,7 @@ void control_unlisten(struct session *s);
 void control_free(struct client *c);
 
 /* All of these may find that the client went away, and free it then or later. */
-void control_send(struct client *c, const struct _Pb__Control *m);
+void control_send(struct client *c, const struct Pb__Control *m);
 void control_send_done(struct client *c);
 void control_send_failure(struct client *c, const struct err *e);
 void control_send_output(struct client *c, unsigned stream, const void *data, size_t n);

@@ -19,7 +19,7 @@ struct client;
 struct err;
 struct relay;
 struct session;
-struct _Pb__Job;
+struct Pb__Job;
 
 struct job {
 	struct job *next;
@@ -45,7 +45,7 @@ struct job_spec {
 /* Starts a command and adds it to the session's list. */
 int job_start(struct job **ret, struct session *s, const struct job_spec *spec, struct err *e);
 /* A job as an image tells of it, without descriptors (job_adopt brings them). */
-int job_revive(struct job **ret, struct session *s, const struct _Pb__Job *j, struct err *e);
+int job_revive(struct job **ret, struct session *s, const struct Pb__Job *j, struct err *e);
 /* Gives the job its edge named @name ("stdout", "exec3.tty"); @fd becomes the session's. */
 int job_adopt(struct session *s, const char *name, int fd, struct err *e);
 void job_free(struct job *j);
@@ -59,6 +59,6 @@ void job_hold_all(struct session *s, bool on);
 void job_exited(struct job *j, int status, int left);
 void job_drain_all(struct session *s);
 /* Fills @ret with pointers borrowed from the job. */
-void job_describe(const struct job *j, struct _Pb__Job *ret);
+void job_describe(const struct job *j, struct Pb__Job *ret);
 
 #endif

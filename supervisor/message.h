@@ -11,15 +11,15 @@
 struct err;
 struct ckpt_report;
 struct proto_conn;
-struct _Pb__Control;
-struct _Pb__Worker;
-struct _Pb__Failure;
-struct _Pb__Report;
+struct Pb__Control;
+struct Pb__Worker;
+struct Pb__Failure;
+struct Pb__Report;
 
 /* As proto_conn_send: 1 when something is left to flush. */
-int message_send(struct proto_conn *c, const struct _Pb__Control *m, const int *fds, size_t n_fds,
+int message_send(struct proto_conn *c, const struct Pb__Control *m, const int *fds, size_t n_fds,
 	struct err *e);
-int message_send_worker(struct proto_conn *c, const struct _Pb__Worker *m, const int *fds,
+int message_send_worker(struct proto_conn *c, const struct Pb__Worker *m, const int *fds,
 	size_t n_fds, struct err *e);
 
 #define MESSAGE_MAX_FDS 16
@@ -27,16 +27,16 @@ int message_send_worker(struct proto_conn *c, const struct _Pb__Worker *m, const
  * As proto_conn_recv: 1 and a message the caller frees, 0 when there is none yet.  Descriptors
  * nobody asked for (more than @max) are an error.
  */
-int message_recv(struct proto_conn *c, struct _Pb__Control **ret, int *fds, size_t max, size_t *ret_n,
+int message_recv(struct proto_conn *c, struct Pb__Control **ret, int *fds, size_t max, size_t *ret_n,
 	struct err *e);
-int message_recv_worker(struct proto_conn *c, struct _Pb__Worker **ret, int *fds, size_t max,
+int message_recv_worker(struct proto_conn *c, struct Pb__Worker **ret, int *fds, size_t max,
 	size_t *ret_n, struct err *e);
-void message_free(struct _Pb__Control *m);
-void message_free_worker(struct _Pb__Worker *m);
+void message_free(struct Pb__Control *m);
+void message_free_worker(struct Pb__Worker *m);
 
 /* Strings of *ret are borrowed from @e, and the other way round they are copied. */
-void message_of_err(struct _Pb__Failure *ret, const struct err *e);
-int message_to_err(const struct _Pb__Failure *f, struct err *ret);
+void message_of_err(struct Pb__Failure *ret, const struct err *e);
+int message_to_err(const struct Pb__Failure *f, struct err *ret);
 
 /*
  * Fills *ret with pointers into @scratch, which has room for the stages of any report.
@@ -45,7 +45,7 @@ struct message_report {
 	void *stages[16];
 	char room[16 * 64] __attribute__((aligned(8)));
 };
-void message_of_report(struct _Pb__Report *ret, const struct ckpt_report *r,
+void message_of_report(struct Pb__Report *ret, const struct ckpt_report *r,
 	struct message_report *scratch);
 
 #endif

@@ -10,10 +10,10 @@
 #include <sys/types.h>
 
 struct err;
-struct _Pb__Process;
+struct Pb__Process;
 
 struct procs {
-	struct _Pb__Process **all; /* by vpid; strings and entries owned */
+	struct Pb__Process **all; /* by vpid; strings and entries owned */
 	size_t n;
 	pid_t *pgids; /* of all[i], as the session sees it */
 };

@@ -15,7 +15,7 @@
 #include "supervisor/paths.h"
 
 struct err;
-struct _Pb__Record;
+struct Pb__Record;
 
 enum record_state {
 	RECORD_STARTING,
@@ -35,10 +35,10 @@ enum record_state record_state_of(const char *name);
 /*
  * Reads the record of @name: ERR_NOT_FOUND if there is none.  Freed with record_free.
  */
-int record_load(struct _Pb__Record **ret, const struct paths *p, const char *name, struct err *e);
-void record_free(struct _Pb__Record *r);
+int record_load(struct Pb__Record **ret, const struct paths *p, const char *name, struct err *e);
+void record_free(struct Pb__Record *r);
 /* Replaces the record in directory @dir; @durable: it is on the disk when this returns. */
-int record_save(const struct _Pb__Record *r, const char *dir, bool durable, struct err *e);
+int record_save(const struct Pb__Record *r, const char *dir, bool durable, struct err *e);
 
 /* Removes everything kept of @name that is not running: directory and its default images. */
 int record_remove(const struct paths *p, const char *name, struct err *e);

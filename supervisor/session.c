@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <event2/event.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -251,6 +252,9 @@ int session_make_world(struct session *s, struct err *e)
 {
 	const Pb__Config *c = s->record->config;
 	struct world_bind *binds = calloc(c->n_binds + 1, sizeof(*binds));
+	const char *home = getenv("HOME");
+	const char *const places[] = {c->cwd, home ? home : "/"};
+	const char *const hidden[] = {s->paths.state, s->paths.runtime, s->paths.config};
 	_cleanup_free_ char *files = NULL;
 	struct world_config w = {.name = c->name,
 		.hostname = c->hostname,
@@ -262,6 +266,10 @@ int session_make_world(struct session *s, struct err *e)
 		.monotonic_offset_ns = s->monotonic_offset_ns,
 		.boottime_offset_ns = s->boottime_offset_ns,
 		.max_pids = c->pids,
+		.places = places,
+		.n_places = ARRAY_SIZE(places),
+		.hidden = hidden,
+		.n_hidden = ARRAY_SIZE(hidden),
 		.parent_userns = -1};
 	int r;
 

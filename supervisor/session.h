@@ -44,14 +44,14 @@ struct event_base;
 struct job;
 struct notify;
 struct worker;
-struct _Pb__Job;
-struct _Pb__Record;
-struct _Pb__Report;
-struct _Pb__ResumeRequest;
-struct _Pb__RunRequest;
-struct _Pb__SuspendRequest;
-struct _Pb__Decision;
-struct _Pb__World;
+struct Pb__Job;
+struct Pb__Record;
+struct Pb__Report;
+struct Pb__ResumeRequest;
+struct Pb__RunRequest;
+struct Pb__SuspendRequest;
+struct Pb__Decision;
+struct Pb__World;
 
 enum session_state {
 	SESSION_STARTING,
@@ -85,16 +85,16 @@ struct session_operation {
 	uint64_t began_ns;
 	uint8_t image_id[16];
 	struct err failure;  /* to be told once the session runs again */
-	struct _Pb__Report *report;
-	struct _Pb__ResumeRequest *resume;
-	struct _Pb__World *world; /* resume: from the image */
+	struct Pb__Report *report;
+	struct Pb__ResumeRequest *resume;
+	struct Pb__World *world; /* resume: from the image */
 };
 
 struct session {
 	struct event_base *loop;
 	struct paths paths;
 	enum session_state state;
-	struct _Pb__Record *record; /* with the config */
+	struct Pb__Record *record; /* with the config */
 	char *dir;		    /* sessions/NAME, or a temporary name while rebuilding */
 	char *runtime;		    /* NAME/ of the control socket, once it is there */
 
@@ -124,7 +124,7 @@ struct session {
 int session_new(struct session **ret, struct event_base *loop, struct err *e);
 void session_free(struct session *s);
 /* Makes the session that @run asks for and starts its command. */
-int session_start(struct session *s, struct client *c, const struct _Pb__RunRequest *run,
+int session_start(struct session *s, struct client *c, const struct Pb__RunRequest *run,
 	struct err *e);
 /* The directory, log and control socket of a session named as the config says. */
 int session_reserve(struct session *s, bool generated, struct err *e);
@@ -148,9 +148,9 @@ int session_set_string(char **field, const char *value);
 int session_pause(struct session *s, struct client *c, struct err *e);
 int session_unpause(struct session *s, struct client *c, struct err *e);
 /* @stream: where the image goes, or -1 (becomes the session's). */
-int session_suspend(struct session *s, struct client *c, const struct _Pb__SuspendRequest *req,
+int session_suspend(struct session *s, struct client *c, const struct Pb__SuspendRequest *req,
 	int stream, struct err *e);
-int session_decide(struct session *s, struct client *c, const struct _Pb__Decision *d,
+int session_decide(struct session *s, struct client *c, const struct Pb__Decision *d,
 	struct err *e);
 /* The operation's client went away. */
 void session_abandoned(struct session *s);
@@ -160,9 +160,9 @@ void session_answer(struct session *s, const struct err *failure);
 
 /* ---- rebuild.c: resume, decisions of the target */
 
-int session_resume(struct session *s, struct client *c, const struct _Pb__ResumeRequest *req,
+int session_resume(struct session *s, struct client *c, const struct Pb__ResumeRequest *req,
 	int image, struct err *e);
-int session_resume_decide(struct session *s, struct client *c, const struct _Pb__Decision *d,
+int session_resume_decide(struct session *s, struct client *c, const struct Pb__Decision *d,
 	struct err *e);
 
 /* ---- names and clocks */

@@ -31,11 +31,11 @@
 struct err;
 struct event_base;
 struct worker;
-struct _Pb__Worker;
+struct Pb__Worker;
 
 struct worker_ops {
 	/* One message; descriptors are closed afterwards unless replaced by -1. */
-	void (*message)(void *ctx, struct _Pb__Worker *m, int *fds, size_t n_fds);
+	void (*message)(void *ctx, struct Pb__Worker *m, int *fds, size_t n_fds);
 	/* The process has ended (status as wait(2)), after its last message.  The worker may be
 	 * freed in here, and must be before another is started. */
 	void (*gone)(void *ctx, int status);
@@ -59,7 +59,7 @@ int worker_start_dump(struct worker **ret, struct event_base *loop, const struct
 	const struct worker_ops *ops, void *ctx, struct err *e);
 int worker_start_restore(struct worker **ret, struct event_base *loop,
 	const struct worker_restore *what, const struct worker_ops *ops, void *ctx, struct err *e);
-int worker_send(struct worker *w, const struct _Pb__Worker *m, const int *fds, size_t n_fds,
+int worker_send(struct worker *w, const struct Pb__Worker *m, const int *fds, size_t n_fds,
 	struct err *e);
 /* SIGKILL; ops.gone follows. */
 void worker_kill(struct worker *w);

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * cli - what the subcommands of podrun have in common.
+ *
+ * The command line is two kinds of tables.  Each subcommand is one file with one
+ * `const struct cli_command`, listed in commands.c; its options are rows that say where in the
+ * command's own struct a value goes.  Parsing, help, manual pages and shell completion all read
+ * the same rows, so they can't disagree.
+ */
+#ifndef SUPERVISOR_CLI_CLI_H
+#define SUPERVISOR_CLI_CLI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/base.h"
+#include "supervisor/paths.h"
+
+enum cli_type {
+	CLI_FLAG,    /* bool; --x, --x=no */
+	CLI_STRING,  /* const char * */
+	CLI_LIST,    /* struct cli_list, given any number of times */
+	CLI_NUMBER,  /* uint64_t */
+	CLI_SIZE,    /* uint64_t in bytes, with K M G T */
+	CLI_REFUSED, /* known, but not to be had here: exit code 4.  `offset` is unused */
+};
+
+struct cli_list {
+	const char **items;
+	size_t n;
+};
+
+struct cli_option {
+	const char *name; /* without dashes */
+	char letter;	  /* 0: none */
+	const char *arg;  /* what stands for the value in help; NULL for flags */
+	const char *help; /* of CLI_REFUSED: why not */
+	enum cli_type type;
+	size_t offset; /* into the command's struct */
+};
+
+/* What completion offers for operands. */
+enum cli_operand { CLI_NOTHING, CLI_SESSION, CLI_FILE, CLI_PROGRAM, CLI_SESSION_OR_FILE };
+
+enum cli_group { CLI_BEGIN, CLI_LOOK, CLI_END, CLI_MOVE, CLI_MORE, CLI_HIDDEN, CLI_GROUP_MAX };
+
+struct cli {
+	struct paths paths;
+};
+
+struct cli_command {
+	const char *name;
+	const char *alias; /* NULL: none */
+	const char *usage; /* operands, as in "NAME [-o FILE|-]" */
+	const char *help;  /* one line */
+	const char *text;  /* for the manual page, scdoc; NULL: the line is all */
+	const struct cli_option *options;
+	size_t n_options;
+	size_t size; /* of the struct they fill */
+	enum cli_group group;
+	enum cli_operand operand;
+	bool stop_at_operand; /* what follows the first operand belongs to somebody else */
+	int min_operands, max_operands; /* -1: any number */
+	bool own_codes; /* exit codes are those of a command in a session; our failures are 125 */
+	bool session;	/* the first operand is a session; left out when there is exactly one */
+	/*
+	 * Returns an exit code, or negative errno with @e.  @o: the filled struct (zeroes where
+	 * nothing was said).
+	 */
+	int (*run)(struct cli *c, void *o, int argc, char **argv, struct err *e);
+};
+
+extern const struct cli_command *const cli_commands[];
+extern const size_t cli_n_commands;
+const struct cli_command *cli_find(const char *name);
+
+/* ---- parse.c */
+
+/* Fills @o from @argv; moves the operands to the front: *ret_argc of them. */
+int cli_parse(const struct cli_command *cmd, void *o, int argc, char **argv, int *ret_argc,
+	struct err *e);
+/* One option by its long name.  @value NULL: a flag.  `where` is for messages ("FILE:3"). */
+int cli_set(const struct cli_command *cmd, void *o, const char *name, const char *value,
+	const char *where, struct err *e);
+void cli_free_options(const struct cli_command *cmd, void *o);
+int cli_parse_number(const char *text, uint64_t *ret);
+int cli_parse_size(const char *text, uint64_t *ret);
+int cli_parse_signal(const char *text, struct err *e); /* "TERM", "SIGTERM", "15" */
+
+/* ---- settings.c: files of `name = value` lines */
+
+/*
+ * Calls @each for every line; it returns negative to stop.  A file that does not exist is empty
+ * if @optional.
+ */
+int cli_settings_read(const char *path, bool optional,
+	int (*each)(void *ctx, const char *name, const char *value, const char *where, struct err *e),
+	void *ctx, struct err *e);
+/* A setting of the user's config file that is no option of run (ssh), as a fresh string or NULL. */
+char *cli_setting(struct cli *c, const char *name);
+
+/* ---- help.c */
+
+void cli_help_screen(FILE *out);
+void cli_help_command(const struct cli_command *cmd, FILE *out);
+void cli_help_scdoc(const struct cli_command *cmd, FILE *out); /* NULL: podrun(1) itself */
+int cli_help_completion(const char *shell, FILE *out, struct err *e);
+
+/* ---- output */
+
+/* A table whose columns are as wide as they need to be. */
+struct cli_table {
+	char **cells;
+	size_t columns, n, cap;
+};
+void cli_table_add(struct cli_table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void cli_table_print(struct cli_table *t, FILE *out); /* and empties it */
+
+/* "podrun: ..." and "hint: ..." on stderr. */
+void cli_print_error(const struct err *e);
+/* "3 minutes ago". */
+void cli_ago(int64_t when, char *ret, size_t size);
+void cli_bytes(uint64_t bytes, char *ret, size_t size);
+
+/* ---- the session that is meant when none is named */
+
+/* The name of the only live session; ERR_USAGE when there are several or none. */
+int cli_only_session(struct cli *c, char **ret, struct err *e);
+
+#endif

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Help, manual pages (scdoc) and shell completion, all from the tables of the subcommands.
+ */
+#include <stddef.h>
+#include <string.h>
+
+#include "supervisor/cli/cli.h"
+
+static const char *const groups[CLI_GROUP_MAX] = {
+	[CLI_BEGIN] = "begin",
+	[CLI_LOOK] = "look",
+	[CLI_END] = "hold and end",
+	[CLI_MOVE] = "move and copy",
+	[CLI_MORE] = "more",
+};
+
+void cli_help_screen(FILE *out)
+{
+	fprintf(out, "podrun - run a session of processes, suspend it into a file, resume it anywhere\n"
+		     "usage: podrun [run] [options] [--] CMD...   or   podrun COMMAND [options] ...\n");
+	for (int g = 0; g < CLI_HIDDEN; g++) {
+		fprintf(out, "\n%s\n", groups[g]);
+		for (size_t i = 0; i < cli_n_commands; i++)
+			if (cli_commands[i]->group == (enum cli_group)g)
+				fprintf(out, "  %-10s %s\n", cli_commands[i]->name,
+					cli_commands[i]->help);
+	}
+	fprintf(out, "\nWith exactly one session its name may be left out.  podrun help COMMAND tells "
+		     "more.\n");
+}
+
+/* "-o, --output FILE|-" */
+static void spell(const struct cli_option *o, char *ret, size_t size)
+{
+	char letter[8] = "    ";
+
+	if (o->letter)
+		snprintf(letter, sizeof(letter), "-%c, ", o->letter);
+	snprintf(ret, size, "%s--%s%s%s", letter, o->name, o->arg ? " " : "", o->arg ? o->arg : "");
+}
+
+void cli_help_command(const struct cli_command *cmd, FILE *out)
+{
+	char spelled[96];
+
+	fprintf(out, "usage: podrun %s %s\n%s%s%s%s\n", cmd->name, cmd->usage ? cmd->usage : "",
+		cmd->help, cmd->alias ? " (also: " : "", cmd->alias ? cmd->alias : "",
+		cmd->alias ? ")" : "");
+	for (size_t i = 0; i < cmd->n_options; i++) {
+		if (cmd->options[i].type == CLI_REFUSED)
+			continue;
+		spell(&cmd->options[i], spelled, sizeof(spelled));
+		fprintf(out, "  %-30s %s\n", spelled, cmd->options[i].help);
+	}
+}
+
+/* ---- manual pages --------------------------------------------------------------------------- */
+
+/* Text in which scdoc's own characters mean themselves. */
+static void escaped(const char *s, FILE *out)
+{
+	for (; *s; s++) {
+		if (strchr("*_\\#<>~`", *s))
+			fputc('\\', out);
+		fputc(*s, out);
+	}
+}
+
+static void exit_codes(FILE *out)
+{
+	fprintf(out, "# EXIT STATUS\n\n");
+	for (int i = 0; i < ERR_CLASS_MAX; i++) {
+		fprintf(out, "*%d*\n\t", err_class_info((enum err_class)i)->exit_code);
+		escaped(err_class_info((enum err_class)i)->text, out);
+		fprintf(out, "\n\n");
+	}
+	fprintf(out, "*run*, *exec* and *attach* exit with the command's code: 126 when it can't be run, 127 "
+		     "when it is not found, 128 + N when signal N ended it, 125 when podrun itself "
+		     "failed.\n\n");
+}
+
+static void scdoc_main(FILE *out)
+{
+	fprintf(out, "podrun(1)\n\n# NAME\n\npodrun - run, suspend and resume sessions of processes\n\n"
+		     "# SYNOPSIS\n\n*podrun* [*run*] [options] [--] CMD...\n\n"
+		     "*podrun* COMMAND [options] ...\n\n# COMMANDS\n\n");
+	for (size_t i = 0; i < cli_n_commands; i++) {
+		if (cli_commands[i]->group == CLI_HIDDEN)
+			continue;
+		fprintf(out, "*podrun-%s*(1)\n\t", cli_commands[i]->name);
+		escaped(cli_commands[i]->help, out);
+		fprintf(out, "\n\n");
+	}
+	exit_codes(out);
+	fprintf(out,
+		"# FILES\n\n\\$XDG\\_RUNTIME\\_DIR/podrun/\n\tcontrol sockets\n\n"
+		"\\$XDG\\_STATE\\_HOME/podrun/\n\tsessions, logs, images\n\n"
+		"\\$XDG\\_CONFIG\\_HOME/podrun/config\n\tdefaults: lines of `name = value` with the long "
+		"options of *podrun-run*(1), and *ssh*, the command that *podrun-migrate*(1) uses\n\n"
+		"\\$XDG\\_CONFIG\\_HOME/podrun/key, trusted\n\tthe key that signs images, and those that are "
+		"accepted\n\n");
+}
+
+void cli_help_scdoc(const struct cli_command *cmd, FILE *out)
+{
+	char spelled[96];
+
+	if (!cmd) {
+		scdoc_main(out);
+		return;
+	}
+	fprintf(out, "podrun-%s(1)\n\n# NAME\n\npodrun-%s - ", cmd->name, cmd->name);
+	escaped(cmd->help, out);
+	fprintf(out, "\n\n# SYNOPSIS\n\n*podrun %s* ", cmd->name);
+	escaped(cmd->usage ? cmd->usage : "", out);
+	if (cmd->alias)
+		fprintf(out, "\n\n*podrun %s* is the same.", cmd->alias);
+	fprintf(out, "\n\n# DESCRIPTION\n\n%s%s\n\n", cmd->text ? cmd->text : cmd->help,
+		cmd->text ? "" : ".");
+	if (cmd->n_options)
+		fprintf(out, "# OPTIONS\n\n");
+	for (size_t i = 0; i < cmd->n_options; i++) {
+		const char *p;
+
+		if (cmd->options[i].type == CLI_REFUSED)
+			continue;
+		spell(&cmd->options[i], spelled, sizeof(spelled));
+		for (p = spelled; *p == ' '; p++)
+			;
+		fputc('*', out);
+		escaped(p, out);
+		fprintf(out, "*\n\t");
+		escaped(cmd->options[i].help, out);
+		fprintf(out, "\n\n");
+	}
+	fprintf(out, "# SEE ALSO\n\n*podrun*(1)\n");
+}
+
+/* ---- completion ----------------------------------------------------------------------------- */
+
+static const char *const operand_names[] = {
+	[CLI_NOTHING] = "nothing",
+	[CLI_SESSION] = "session",
+	[CLI_FILE] = "file",
+	[CLI_PROGRAM] = "program",
+	[CLI_SESSION_OR_FILE] = "either",
+};
+
+static void bash(FILE *out)
+{
+	fprintf(out, "_podrun() {\n\tlocal cur=${COMP_WORDS[COMP_CWORD]} cmd=${COMP_WORDS[1]} words= "
+		     "operand=program\n"
+		     "\tif [ \"$COMP_CWORD\" = 1 ]; then\n\t\tCOMPREPLY=($(compgen -c -W '");
+	for (size_t i = 0; i < cli_n_commands; i++)
+		if (cli_commands[i]->group != CLI_HIDDEN)
+			fprintf(out, "%s ", cli_commands[i]->name);
+	fprintf(out, "' -- \"$cur\"))\n\t\treturn\n\tfi\n\tcase $cmd in\n");
+	for (size_t i = 0; i < cli_n_commands; i++) {
+		const struct cli_command *cmd = cli_commands[i];
+
+		fprintf(out, "\t%s%s%s) operand=%s words='", cmd->name, cmd->alias ? "|" : "",
+			cmd->alias ? cmd->alias : "", operand_names[cmd->operand]);
+		for (size_t k = 0; k < cmd->n_options; k++)
+			if (cmd->options[k].type != CLI_REFUSED)
+				fprintf(out, "--%s ", cmd->options[k].name);
+		fprintf(out, "' ;;\n");
+	}
+	fprintf(out,
+		"\tesac\n\tcase $cur in -*) COMPREPLY=($(compgen -W \"$words\" -- \"$cur\")); return ;; esac\n"
+		"\tcase $operand in\n"
+		"\tsession) COMPREPLY=($(compgen -W \"$(podrun ps -aq 2>/dev/null)\" -- \"$cur\")) ;;\n"
+		"\tfile) COMPREPLY=($(compgen -f -- \"$cur\")) ;;\n"
+		"\tprogram) COMPREPLY=($(compgen -c -f -- \"$cur\")) ;;\n"
+		"\teither) COMPREPLY=($(compgen -f -W \"$(podrun ps -aq 2>/dev/null)\" -- \"$cur\")) ;;\n"
+		"\tesac\n}\ncomplete -F _podrun podrun\n");
+}
+
+/* A string between single quotes for zsh and fish. */
+static void quoted(const char *s, FILE *out)
+{
+	for (; *s; s++) {
+		if (*s == '\'')
+			fputs("'\\''", out);
+		else
+			fputc(*s, out);
+	}
+}
+
+static void zsh(FILE *out)
+{
+	fprintf(out, "#compdef podrun\n_podrun_sessions() { compadd -- ${(f)\"$(podrun ps -aq "
+		     "2>/dev/null)\"} }\n_podrun() {\n\tif (( CURRENT == 2 )); then\n\t\tlocal -a "
+		     "commands=(\n");
+	for (size_t i = 0; i < cli_n_commands; i++) {
+		if (cli_commands[i]->group == CLI_HIDDEN)
+			continue;
+		fprintf(out, "\t\t\t'%s:", cli_commands[i]->name);
+		quoted(cli_commands[i]->help, out);
+		fprintf(out, "'\n");
+	}
+	fprintf(out, "\t\t)\n\t\t_describe command commands\n\t\treturn\n\tfi\n\tlocal cmd=$words[2]\n"
+		     "\tshift words; (( CURRENT-- ))\n\tcase $cmd in\n");
+	for (size_t i = 0; i < cli_n_commands; i++) {
+		static const char *const actions[] = {[CLI_NOTHING] = "",
+			[CLI_SESSION] = "_podrun_sessions",
+			[CLI_FILE] = "_files",
+			[CLI_PROGRAM] = "_files",
+			[CLI_SESSION_OR_FILE] = "_files"};
+		const struct cli_command *cmd = cli_commands[i];
+
+		fprintf(out, "\t%s%s%s) _arguments", cmd->name, cmd->alias ? "|" : "",
+			cmd->alias ? cmd->alias : "");
+		for (size_t k = 0; k < cmd->n_options; k++) {
+			if (cmd->options[k].type == CLI_REFUSED)
+				continue;
+			fprintf(out, " '--%s[", cmd->options[k].name);
+			for (const char *p = cmd->options[k].help; *p; p++)
+				if (!strchr("[]':", *p))
+					fputc(*p, out);
+			fprintf(out, "]%s'", cmd->options[k].arg ? ":value:_files" : "");
+		}
+		fprintf(out, " '*:operand:%s' ;;\n", actions[cmd->operand]);
+	}
+	fprintf(out, "\tesac\n}\n_podrun \"$@\"\n");
+}
+
+static void fish(FILE *out)
+{
+	for (size_t i = 0; i < cli_n_commands; i++) {
+		const struct cli_command *cmd = cli_commands[i];
+
+		if (cmd->group == CLI_HIDDEN)
+			continue;
+		fprintf(out, "complete -c podrun -n __fish_use_subcommand -a %s -d '", cmd->name);
+		quoted(cmd->help, out);
+		fprintf(out, "'\n");
+		for (size_t k = 0; k < cmd->n_options; k++) {
+			const struct cli_option *o = &cmd->options[k];
+
+			if (o->type == CLI_REFUSED)
+				continue;
+			fprintf(out, "complete -c podrun -n '__fish_seen_subcommand_from %s' -l %s%s -d '",
+				cmd->name, o->name, o->arg ? " -r" : "");
+			quoted(o->help, out);
+			fprintf(out, "'\n");
+		}
+		if (cmd->operand == CLI_SESSION || cmd->operand == CLI_SESSION_OR_FILE)
+			fprintf(out, "complete -c podrun -n '__fish_seen_subcommand_from %s' -a '(podrun ps "
+				     "-aq 2>/dev/null)'\n",
+				cmd->name);
+	}
+}
+
+int cli_help_completion(const char *shell, FILE *out, struct err *e)
+{
+	static const struct {
+		const char *name;
+		void (*write)(FILE *out);
+	} shells[] = {{"bash", bash}, {"zsh", zsh}, {"fish", fish}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(shells); i++)
+		if (strcmp(shells[i].name, shell) == 0) {
+			shells[i].write(out);
+			return 0;
+		}
+	return err_set(e, ERR_USAGE, -EINVAL, "completion for bash, zsh or fish, not '%s'", shell);
+}
+
+/* ---- the command ---------------------------------------------------------------------------- */
+
+struct help_options {
+	bool scdoc, list;
+	const char *completion;
+};
+
+static const struct cli_option options[] = {
+	{"scdoc", 0, NULL, "the manual page's source", CLI_FLAG, offsetof(struct help_options, scdoc)},
+	{"list", 0, NULL, "names of all commands", CLI_FLAG, offsetof(struct help_options, list)},
+	{"completion", 0, "bash|zsh|fish", "completion for a shell", CLI_STRING,
+		offsetof(struct help_options, completion)},
+};
+
+static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
+{
+	const struct help_options *o = opts;
+	const struct cli_command *cmd = argc ? cli_find(argv[0]) : NULL;
+
+	if (argc && !cmd)
+		return err_set(e, ERR_USAGE, -EINVAL, "no command '%s'", argv[0]);
+	if (o->completion)
+		return cli_help_completion(o->completion, stdout, e);
+	if (o->scdoc)
+		cli_help_scdoc(cmd, stdout);
+	else if (o->list)
+		for (size_t i = 0; i < cli_n_commands; i++)
+			printf("%s\n", cli_commands[i]->name);
+	else if (cmd)
+		cli_help_command(cmd, stdout);
+	else
+		cli_help_screen(stdout);
+	return 0;
+}
+
+const struct cli_command cli_help = {
+	.name = "help",
+	.usage = "[COMMAND]",
+	.help = "what a command does and takes",
+	.options = options,
+	.n_options = ARRAY_SIZE(options),
+	.size = sizeof(struct help_options),
+	.group = CLI_MORE,
+	.max_operands = 1,
+	.run = run,
+};

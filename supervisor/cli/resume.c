@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "supervisor/cli/resume.h"
+
+#include <fcntl.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "proto/control.pb-c.h"
+#include "proto/proto.h"
+#include "supervisor/cli/cli.h"
+#include "supervisor/cli/json.h"
+#include "supervisor/cli/stream.h"
+#include "supervisor/client.h"
+#include "supervisor/message.h"
+#include "supervisor/record.h"
+
+struct resume_options {
+	const char *name;
+	bool detach, interactive, tty, replace, json;
+};
+
+#define AT(member) offsetof(struct resume_options, member)
+static const struct cli_option options[] = {
+	{"detach", 'd', NULL, "leave it running", CLI_FLAG, AT(detach)},
+	{"interactive", 'i', NULL, "our stdin is the command's", CLI_FLAG, AT(interactive)},
+	{"tty", 't', NULL, "connect our terminal to the command's", CLI_FLAG, AT(tty)},
+	{"name", 0, "NAME", "under another name", CLI_STRING, AT(name)},
+	{"replace", 0, NULL, "end and remove who has the name", CLI_FLAG, AT(replace)},
+	{"json", 0, NULL, "tell how long it took, as JSON (with -d)", CLI_FLAG, AT(json)},
+};
+
+/* The image of a session whose record says that it is suspended.  1: found, 0: no such session. */
+static int from_record(struct cli *c, const char *name, char **ret_path, char **ret_name,
+	bool *ret_own, struct err *e)
+{
+	_cleanup_free_ char *own = paths_image(&c->paths, name, 0);
+	struct err ignored = {0};
+	Pb__Record *r;
+
+	if (!own || !paths_valid_name(name) || record_load(&r, &c->paths, name, &ignored) < 0)
+		return 0;
+	if (record_state_of(r->state) == RECORD_SUSPENDED && r->image[0]) {
+		*ret_path = strdup(r->image);
+		*ret_name = strdup(name);
+		*ret_own = strcmp(r->image, own) == 0;
+	} else if (access(name, F_OK) < 0) {
+		bool live = client_is_live(&c->paths, name);
+
+		err_set(e, ERR_STATE, -EEXIST, "'%s' %s", name, live ? "is running" : "is not suspended");
+	}
+	record_free(r);
+	return err_is(e) ? e->error : *ret_path != NULL;
+}
+
+int resume_open(struct cli *c, const char *what, char **ret_path, char **ret_name, bool *ret_own,
+	struct err *e)
+{
+	_cleanup_free_ char *path = NULL, *name = NULL;
+	const char *at = strchr(what, '@');
+	int r, fd;
+
+	*ret_own = false;
+	if (strcmp(what, "-") == 0) {
+		*ret_path = *ret_name = NULL;
+		fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+		return fd < 0 ? err_errno(e, -errno, "stdin") : fd;
+	}
+	r = from_record(c, what, &path, &name, ret_own, e);
+	if (r < 0)
+		return r;
+	if (r == 0 && at && !strchr(what, '/') && access(what, F_OK) < 0) {
+		if (asprintf(&path, "%s/images/%.*s.img%s", c->paths.state, (int)(at - what), what, at) < 0)
+			path = NULL;
+	} else if (r == 0) {
+		path = realpath(what, NULL);
+	}
+	fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY) : -1;
+	if (fd < 0 && errno == ENOENT) {
+		err_set(e, ERR_NOT_FOUND, -ENOENT, "no suspended session and no image '%s'", what);
+		return err_hint(e, "podrun ps -a lists suspended sessions");
+	}
+	if (fd < 0)
+		return err_errno(e, -errno, "cannot open %s", what);
+	*ret_path = take_ptr(path);
+	*ret_name = take_ptr(name);
+	return fd;
+}
+
+static int send_request(struct proto_conn *conn, Pb__ResumeRequest *q, int image, struct err *e)
+{
+	Pb__Control m = PB__CONTROL__INIT;
+
+	m.body_case = PB__CONTROL__BODY_RESUME;
+	m.resume = q;
+	return message_send(conn, &m, &image, 1, e);
+}
+
+int resume_detached(Pb__ResumeRequest *q, int image, Pb__Control **ret, struct err *e)
+{
+	struct proto_conn *conn;
+	int r = client_start(&conn, e);
+
+	if (r < 0)
+		return r;
+	r = send_request(conn, q, image, e);
+	if (r >= 0)
+		r = client_receive(conn, ret, e);
+	proto_conn_free(conn);
+	return r;
+}
+
+static int attached(const struct resume_options *o, Pb__ResumeRequest *q, int image, bool stream,
+	struct err *e)
+{
+	struct stream_options s = {.input = o->interactive && !stream,
+		.forward = !o->tty,
+		.detachable = true};
+	struct proto_conn *conn;
+	int r = client_start(&conn, e);
+
+	if (r < 0)
+		return r;
+	q->attach = true;
+	q->tty = o->tty;
+	stream_size(&q->rows, &q->cols);
+	r = send_request(conn, q, image, e);
+	if (r >= 0)
+		r = stream_run(conn, &s, e);
+	proto_conn_free(conn);
+	return r;
+}
+
+/* The suspended session that is meant when none is named: the only one. */
+static int only_suspended(struct cli *c, char **ret, struct err *e)
+{
+	struct client_session *all;
+	size_t n, found = 0;
+
+	*ret = NULL;
+	if (client_list(&c->paths, &all, &n, e) < 0)
+		return e->error;
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(all[i].state, "suspended") == 0 && found++ == 0)
+			*ret = strdup(all[i].name);
+	client_list_free(all, n);
+	if (found == 1 && *ret)
+		return 0;
+	free(take_ptr(*ret));
+	return found ? err_set(e, ERR_USAGE, -EINVAL, "%zu sessions are suspended: say which", found) :
+		       err_set(e, ERR_NOT_FOUND, -ENOENT, "no session is suspended");
+}
+
+static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
+{
+	const struct resume_options *o = opts;
+	Pb__ResumeRequest q = PB__RESUME_REQUEST__INIT;
+	_cleanup_free_ char *path = NULL, *name = NULL, *only = NULL;
+	_cleanup_close_ int image = -1;
+	Pb__Control *reply;
+	bool own = false;
+	int r;
+
+	if (argc == 0 && only_suspended(c, &only, e) < 0)
+		return e->error;
+	if (o->name && paths_check_name(o->name, e) < 0)
+		return e->error;
+	image = resume_open(c, argc ? argv[0] : only, &path, &name, &own, e);
+	if (image < 0)
+		return err_wrap(e, "cannot resume");
+	q.name = (char *)(o->name ? o->name : name ? name : "");
+	q.image = path ? path : (char *)"";
+	q.replace = o->replace;
+	q.discard = own;
+	if (!o->detach) {
+		r = attached(o, &q, image, !path, e);
+		/* Codes of the command stay apart from ours only once there is a command. */
+		return r < 0 ? err_wrap(e, "cannot resume '%s'", argc ? argv[0] : only) : r;
+	}
+	r = resume_detached(&q, image, &reply, e);
+	if (r < 0)
+		return err_wrap(e, "cannot resume '%s'", argc ? argv[0] : only);
+	if (o->json && reply->started->report) {
+		json_t *j = json_of_report(reply->started->report);
+
+		json_object_set_new(j, "name", json_text(reply->started->name));
+		json_print(j);
+	} else {
+		printf("%s\n", reply->started->name);
+	}
+	message_free(reply);
+	return 0;
+}
+
+const struct cli_command cli_resume = {
+	.name = "resume",
+	.alias = "restore",
+	.usage = "[-d|-it] [NAME|NAME@N|FILE|-]",
+	.help = "let a suspended session go on",
+	.text = "Without *-d* podrun stays connected to the session's command and exits with its code. "
+		"The image of a suspended session is used up by its first resume; that of a snapshot is "
+		"not, but needs a name that is free (*--name*).",
+	.options = options,
+	.n_options = ARRAY_SIZE(options),
+	.size = sizeof(struct resume_options),
+	.group = CLI_MOVE,
+	.operand = CLI_SESSION_OR_FILE,
+	.max_operands = 1,
+	.run = run,
+};

@@ -1,0 +1,516 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * podrun run: a new session.  Options come from the user's config file, then a description
+ * (--file), then the command line; what is said last holds, lists add up.
+ */
+#include <fcntl.h>
+#include <pwd.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "proto/control.pb-c.h"
+#include "proto/proto.h"
+#include "supervisor/cli/cli.h"
+#include "supervisor/cli/run.h"
+#include "supervisor/cli/stream.h"
+#include "supervisor/client.h"
+#include "supervisor/message.h"
+
+struct run_options {
+	const char *name, *file, *workdir, *root, *user, *net, *names, *hostname, *command;
+	bool detach, interactive, tty, remove, portable, io_uring, end_with_command;
+	struct cli_list env, env_files, volumes, allow;
+	uint64_t memory, pids;
+};
+
+#define AT(member) offsetof(struct run_options, member)
+static const struct cli_option options[] = {
+	{"name", 0, "NAME", "name of the session; made up if not given", CLI_STRING, AT(name)},
+	{"detach", 'd', NULL, "print the name and leave it running", CLI_FLAG, AT(detach)},
+	{"interactive", 'i', NULL, "keep stdin open, also while nobody is attached", CLI_FLAG,
+		AT(interactive)},
+	{"tty", 't', NULL, "give the command a terminal", CLI_FLAG, AT(tty)},
+	{"rm", 0, NULL, "remove record and log when it has ended", CLI_FLAG, AT(remove)},
+	{"env", 'e', "NAME[=VALUE]", "set a variable, or pass ours on", CLI_LIST, AT(env)},
+	{"env-file", 0, "FILE", "read variables from a file", CLI_LIST, AT(env_files)},
+	{"workdir", 'w', "DIR", "working directory inside", CLI_STRING, AT(workdir)},
+	{"volume", 'v', "SRC:DST[:ro]", "show a directory of the host inside", CLI_LIST, AT(volumes)},
+	{"root", 0, "DIR", "the session's / (default: the host's, below a layer of its own)", CLI_STRING,
+		AT(root)},
+	{"user", 0, "root|me", "who the session runs as inside", CLI_STRING, AT(user)},
+	{"hostname", 0, "NAME", "host name inside (default: the session's name)", CLI_STRING,
+		AT(hostname)},
+	{"net", 0, "none|host", "network: a loopback of its own, or the host's", CLI_STRING, AT(net)},
+	{"names", 0, "auto|kernel", "how names are virtualised", CLI_STRING, AT(names)},
+	{"memory", 0, "SIZE", "limit of memory", CLI_SIZE, AT(memory)},
+	{"pids", 0, "N", "limit of processes and threads", CLI_NUMBER, AT(pids)},
+	{"portable", 0, NULL, "use no CPU feature that another host may lack", CLI_FLAG, AT(portable)},
+	{"io-uring", 0, NULL, "allow io_uring; such a session can't be suspended", CLI_FLAG,
+		AT(io_uring)},
+	{"end-with-command", 0, NULL, "end what the command leaves behind", CLI_FLAG,
+		AT(end_with_command)},
+	{"allow", 0, "USER", "let another user use the control socket", CLI_LIST, AT(allow)},
+	{"file", 0, "FILE", "options and command from a file of `name = value` lines", CLI_STRING,
+		AT(file)},
+	{"command", 0, "COMMAND", "the command, for use in files", CLI_STRING, AT(command)},
+	{"publish", 'p', "[IP:]HOST:SESSION", "published ports need a gateway, which is not built yet",
+		CLI_REFUSED, 0},
+	{"address", 0, "ADDRESS", "session addresses need --net vnat, which is not built yet", CLI_REFUSED,
+		0},
+	{"gateway", 0, "HOST", "gateways are not built yet", CLI_REFUSED, 0},
+	{"display", 0, "WxH", "session displays are not built yet", CLI_REFUSED, 0},
+	{"vnc", 0, "PORT", "session displays are not built yet", CLI_REFUSED, 0},
+};
+
+/* ---- environment --------------------------------------------------------------------------- */
+
+struct strings {
+	char **items;
+	size_t n;
+	bool failed;
+};
+
+static void add(struct strings *s, char *item)
+{
+	char **grown = realloc(s->items, (s->n + 2) * sizeof(*grown));
+
+	if (!grown || !item) {
+		s->failed = true;
+		free(item);
+		return;
+	}
+	s->items = grown;
+	s->items[s->n++] = item;
+	s->items[s->n] = NULL;
+}
+
+/* Sets VARIABLE=value, replacing an earlier one. */
+static void set_variable(struct strings *s, const char *text)
+{
+	size_t key = strcspn(text, "=") + 1;
+
+	for (size_t i = 0; i < s->n; i++)
+		if (strncmp(s->items[i], text, key) == 0) {
+			free(s->items[i]);
+			s->items[i] = s->items[--s->n];
+			break;
+		}
+	add(s, strdup(text));
+}
+
+static void unset_variable(struct strings *s, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (size_t i = 0; i < s->n; i++)
+		if (strncmp(s->items[i], name, n) == 0 && s->items[i][n] == '=') {
+			free(s->items[i]);
+			s->items[i] = s->items[--s->n];
+		}
+}
+
+/* A variable as -e takes it: with a value, or with ours. */
+static void pass_variable(struct strings *s, const char *text)
+{
+	_cleanup_free_ char *whole = NULL;
+	const char *ours = strchr(text, '=') ? NULL : getenv(text);
+
+	if (strchr(text, '='))
+		set_variable(s, text);
+	else if (ours && asprintf(&whole, "%s=%s", text, ours) > 0)
+		set_variable(s, whole);
+}
+
+static int read_env_file(struct strings *s, const char *path, struct err *e)
+{
+	_cleanup_buf_ struct buf b = BUF_INIT;
+	int r = io_read_file(AT_FDCWD, path, 1 << 20, &b);
+	char *save = NULL;
+
+	if (r < 0 || !buf_cstr(&b)) {
+		err_errno(e, r < 0 ? r : -ENOMEM, "%s", path);
+		return err_reclass(e, ERR_USAGE);
+	}
+	for (char *line = strtok_r(buf_cstr(&b), "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+		if (line[0] && line[0] != '#')
+			pass_variable(s, line);
+	return 0;
+}
+
+/* What libraries look at when they choose code for the CPU they find. */
+static const char *const portable_env[] = {
+	"GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX2_Usable,-AVX512F_Usable,-AVX_Usable,-ERMS,-FSRM",
+	"GODEBUG=cpu.all=off",
+	"OPENSSL_ia32cap=~0x1c000000:~0x0",
+	"JAVA_TOOL_OPTIONS=-XX:UseAVX=0 -XX:UseSSE=2",
+	"OPENBLAS_CORETYPE=Prescott",
+	"NPY_DISABLE_CPU_FEATURES=AVX2 AVX512F FMA3",
+};
+
+/* Ours, without what leads out of the session, and what the options say. */
+static int make_env(struct strings *env, const struct run_options *o, struct err *e)
+{
+	static const char *const outside[] = {"XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS",
+		"SSH_AUTH_SOCK", "WAYLAND_DISPLAY", "NOTIFY_SOCKET", "PODRUN_LOG"};
+
+	for (char **p = environ; *p; p++)
+		add(env, strdup(*p));
+	for (size_t i = 0; i < ARRAY_SIZE(outside); i++)
+		unset_variable(env, outside[i]);
+	set_variable(env, "container=podrun");
+	if (o->user && strcmp(o->user, "root") == 0) {
+		set_variable(env, "HOME=/root");
+		set_variable(env, "USER=root");
+		set_variable(env, "LOGNAME=root");
+		set_variable(env,
+			"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+	}
+	for (size_t i = 0; o->portable && i < ARRAY_SIZE(portable_env); i++)
+		set_variable(env, portable_env[i]);
+	for (size_t i = 0; i < o->env_files.n; i++)
+		if (read_env_file(env, o->env_files.items[i], e) < 0)
+			return e->error;
+	for (size_t i = 0; i < o->env.n; i++)
+		pass_variable(env, o->env.items[i]);
+	return env->failed ? err_errno(e, -ENOMEM, "environment") : 0;
+}
+
+int run_make_env(const struct cli_list *variables, const struct cli_list *files, char ***ret,
+	size_t *ret_n, struct err *e)
+{
+	struct strings s = {0};
+
+	for (size_t i = 0; i < files->n; i++)
+		if (read_env_file(&s, files->items[i], e) < 0)
+			return e->error;
+	for (size_t i = 0; i < variables->n; i++)
+		pass_variable(&s, variables->items[i]);
+	*ret = s.items;
+	*ret_n = s.n;
+	return s.failed ? err_errno(e, -ENOMEM, "environment") : 0;
+}
+
+/* ---- what the options mean ----------------------------------------------------------------- */
+
+static int one_of(const char *option, const char *value, const char *const *allowed, struct err *e)
+{
+	for (; *allowed; allowed++)
+		if (strcmp(value, *allowed) == 0)
+			return 0;
+	return err_set(e, ERR_USAGE, -EINVAL, "--%s: '%s' is not valid here", option, value);
+}
+
+static int check_options(const struct run_options *o, struct err *e)
+{
+	static const char *const users[] = {"root", "me", NULL};
+	static const char *const nets[] = {"none", "host", "vnat", NULL};
+	static const char *const ways[] = {"auto", "kernel", "rewrite", NULL};
+
+	if ((o->name && paths_check_name(o->name, e) < 0) ||
+		(o->user && one_of("user", o->user, users, e) < 0) ||
+		(o->net && one_of("net", o->net, nets, e) < 0) ||
+		(o->names && one_of("names", o->names, ways, e) < 0))
+		return e->error;
+	if (o->net && strcmp(o->net, "vnat") == 0)
+		return err_set(e, ERR_HOST, -EOPNOTSUPP, "--net vnat is not built yet");
+	if (o->names && strcmp(o->names, "rewrite") == 0)
+		return err_set(e, ERR_HOST, -EOPNOTSUPP, "--names rewrite is not built yet");
+	if (o->io_uring)
+		return err_set(e, ERR_HOST, -EOPNOTSUPP, "--io-uring is not built yet");
+	if (o->memory) {
+		err_set(e, ERR_HOST, -EOPNOTSUPP, "--memory needs a cgroup that is delegated to you");
+		return err_hint(e, "systemd-run --user --scope -p MemoryMax=... podrun run ...");
+	}
+	return 0;
+}
+
+/* SRC:DST[:ro|:rw], SRC relative to where we are. */
+static int parse_volume(const char *text, Pb__Bind *ret, struct err *e)
+{
+	_cleanup_free_ char *copy = strdup(text);
+	char *target = copy ? strchr(copy, ':') : NULL, *mode;
+
+	if (target)
+		*target++ = '\0';
+	mode = target ? strchr(target, ':') : NULL;
+	if (mode)
+		*mode++ = '\0';
+	if (!target || target[0] != '/' ||
+		(mode && strcmp(mode, "ro") != 0 && strcmp(mode, "rw") != 0)) {
+		err_set(e, ERR_USAGE, -EINVAL, "--volume: '%s' is not valid here", text);
+		return err_hint(e, "SRC:DST or SRC:DST:ro, with DST from /");
+	}
+	pb__bind__init(ret);
+	ret->source = realpath(copy, NULL);
+	ret->target = strdup(target);
+	ret->read_only = mode && strcmp(mode, "ro") == 0;
+	if (!ret->source) {
+		err_errno(e, -errno, "--volume: %s", copy);
+		return err_reclass(e, ERR_NOT_FOUND);
+	}
+	return ret->target ? 0 : err_errno(e, -ENOMEM, "volume");
+}
+
+static int fill_binds(const struct run_options *o, Pb__Config *c, struct err *e)
+{
+	c->binds = calloc(o->volumes.n + 1, sizeof(*c->binds));
+	for (size_t i = 0; i < o->volumes.n; i++) {
+		Pb__Bind *b = c->binds ? calloc(1, sizeof(*b)) : NULL;
+
+		if (!b)
+			return err_errno(e, -ENOMEM, "volumes");
+		if (parse_volume(o->volumes.items[i], b, e) < 0)
+			return e->error;
+		c->binds[c->n_binds++] = b;
+	}
+	return 0;
+}
+
+static int fill_allow(const struct run_options *o, Pb__Config *c, struct err *e)
+{
+	c->allow = calloc(o->allow.n + 1, sizeof(*c->allow));
+	for (size_t i = 0; c->allow && i < o->allow.n; i++) {
+		const struct passwd *pw = getpwnam(o->allow.items[i]);
+
+		if (!pw)
+			return err_set(e, ERR_NOT_FOUND, -ENOENT, "--allow: no user '%s'",
+				o->allow.items[i]);
+		c->allow[c->n_allow++] = pw->pw_uid;
+	}
+	return c->allow ? 0 : err_errno(e, -ENOMEM, "users");
+}
+
+static int fill_config(const struct run_options *o, Pb__Config *c, struct strings *env, char *cwd,
+	struct err *e)
+{
+	_cleanup_free_ char *root = NULL;
+	int r = check_options(o, e);
+
+	if (r == 0)
+		r = make_env(env, o, e);
+	if (r == 0)
+		r = fill_binds(o, c, e);
+	if (r == 0)
+		r = fill_allow(o, c, e);
+	if (r < 0)
+		return r;
+	if (o->root) {
+		root = realpath(o->root, NULL);
+		if (!root) {
+			err_errno(e, -errno, "--root: %s", o->root);
+			return err_reclass(e, ERR_NOT_FOUND);
+		}
+		c->root = take_ptr(root);
+	}
+	c->name = (char *)(o->name ? o->name : "");
+	c->hostname = (char *)(o->hostname ? o->hostname : "");
+	c->env = env->items;
+	c->n_env = env->n;
+	c->cwd = (char *)(o->workdir ? o->workdir : o->root ? "/" : cwd ? cwd : "/");
+	c->tty = o->tty;
+	c->keep_stdin = o->interactive;
+	c->remove = o->remove;
+	c->as_root = o->user && strcmp(o->user, "root") == 0;
+	c->net = (char *)(o->net ? o->net : "none");
+	c->pids = o->pids;
+	c->portable = o->portable;
+	c->end_with_command = o->end_with_command;
+	c->uid = getuid();
+	c->gid = getgid();
+	c->names = (char *)"kernel";
+	return 0;
+}
+
+/* ---- files that describe sessions ----------------------------------------------------------- */
+
+static const struct cli_command *self(void);
+
+struct apply {
+	struct run_options *o;
+	struct cli_list *keep; /* strings that live as long as the options */
+	bool defaults;	       /* the user's config file, which has other settings as well */
+};
+
+static int apply_line(void *ctx, const char *name, const char *value, const char *where, struct err *e)
+{
+	static const char *const others[] = {"ssh"};
+	struct apply *a = ctx;
+	const char *copy = value ? strdup(value) : NULL;
+	const char **grown;
+
+	for (size_t i = 0; a->defaults && i < ARRAY_SIZE(others); i++)
+		if (strcmp(name, others[i]) == 0)
+			return 0;
+	grown = realloc(a->keep->items, (a->keep->n + 1) * sizeof(*grown));
+	if (!grown)
+		return err_errno(e, -ENOMEM, "%s", where);
+	a->keep->items = grown;
+	a->keep->items[a->keep->n++] = copy;
+	return cli_set(self(), a->o, name, copy, where, e);
+}
+
+/* Words of a command line as a shell would split them, without expanding anything. */
+static int split_words(const char *text, struct strings *ret, struct err *e)
+{
+	while (*text) {
+		_cleanup_buf_ struct buf word = BUF_INIT;
+		char quote = 0;
+
+		text += strspn(text, " \t");
+		if (!*text)
+			break;
+		for (; *text && (quote || !strchr(" \t", *text)); text++) {
+			if (quote ? *text == quote : strchr("'\"", *text) != NULL)
+				quote = quote ? 0 : *text;
+			else if (*text == '\\' && quote != '\'' && text[1])
+				buf_put_u8(&word, (uint8_t) * ++text);
+			else
+				buf_put_u8(&word, (uint8_t)*text);
+		}
+		if (quote)
+			return err_set(e, ERR_USAGE, -EINVAL, "command: a quote is not closed");
+		add(ret, strdup(buf_cstr(&word) ? buf_cstr(&word) : ""));
+	}
+	return ret->failed ? err_errno(e, -ENOMEM, "command") : 0;
+}
+
+/* Defaults and description first, then what the command line said once more on top. */
+static int merge_files(struct cli *c, struct run_options *o, struct cli_list *keep, struct err *e)
+{
+	struct run_options line = *o, files = {0};
+	struct apply a = {.o = &files, .keep = keep, .defaults = true};
+	_cleanup_free_ char *config = NULL;
+	int r;
+
+	if (asprintf(&config, "%s/config", c->paths.config) < 0)
+		return err_errno(e, -ENOMEM, "config");
+	r = cli_settings_read(config, true, apply_line, &a, e);
+	a.defaults = false;
+	if (r == 0 && line.file)
+		r = cli_settings_read(line.file, false, apply_line, &a, e);
+	if (r < 0) {
+		cli_free_options(self(), &files);
+		return r;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
+		const char *from = (const char *)&line + options[i].offset;
+		char *to = (char *)&files + options[i].offset;
+
+		switch (options[i].type) {
+		case CLI_FLAG:
+			*(bool *)to |= *(const bool *)from;
+			break;
+		case CLI_STRING:
+			if (*(const char *const *)from)
+				*(const char **)to = *(const char *const *)from;
+			break;
+		case CLI_NUMBER:
+		case CLI_SIZE:
+			if (*(const uint64_t *)from)
+				*(uint64_t *)to = *(const uint64_t *)from;
+			break;
+		case CLI_LIST:
+			for (size_t k = 0; k < ((const struct cli_list *)from)->n; k++)
+				if (cli_set(self(), &files, options[i].name,
+					    ((const struct cli_list *)from)->items[k], "", e) < 0)
+					return e->error;
+			break;
+		default:
+			break;
+		}
+	}
+	cli_free_options(self(), o);
+	*o = files;
+	return 0;
+}
+
+/* ---- the command ---------------------------------------------------------------------------- */
+
+static int converse(struct cli *c, const struct run_options *o, Pb__Config *config, struct err *e)
+{
+	struct stream_options stream = {.input = true,
+		.forward = !o->tty,
+		.detachable = o->tty};
+	Pb__RunRequest run = PB__RUN_REQUEST__INIT;
+	Pb__Control m = PB__CONTROL__INIT, *reply;
+	struct proto_conn *conn;
+	int r;
+
+	run.config = config;
+	run.attach = !o->detach;
+	run.input = !o->detach;
+	run.generated = !o->name;
+	stream_size(&run.rows, &run.cols);
+	m.body_case = PB__CONTROL__BODY_RUN;
+	m.run = &run;
+	r = client_start(&conn, e);
+	if (r < 0)
+		return r;
+	r = message_send(conn, &m, NULL, 0, e);
+	if (r >= 0 && o->detach) {
+		r = client_receive(conn, &reply, e);
+		if (r == 0) {
+			printf("%s\n", reply->started->name);
+			message_free(reply);
+		}
+	} else if (r >= 0) {
+		r = stream_run(conn, &stream, e);
+	}
+	proto_conn_free(conn);
+	return r;
+}
+
+static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
+{
+	struct run_options *o = opts;
+	Pb__Config config = PB__CONFIG__INIT;
+	struct strings env = {0}, words = {0};
+	_cleanup_free_ char *cwd = getcwd(NULL, 0);
+	struct cli_list keep = {0};
+	int r = merge_files(c, o, &keep, e);
+
+	if (r == 0 && o->tty && !o->detach && !isatty(STDIN_FILENO))
+		r = err_set(e, ERR_USAGE, -ENOTTY, "-t needs a terminal as stdin");
+	if (r == 0 && argc == 0 && o->command)
+		r = split_words(o->command, &words, e);
+	if (r == 0 && argc == 0 && !words.n)
+		r = err_hint((err_set(e, ERR_USAGE, -EINVAL, "usage: podrun run [options] [--] CMD..."),
+				     e),
+			"podrun help run");
+	if (r < 0)
+		return r;
+	config.argv = argc ? argv : words.items;
+	config.n_argv = argc ? (size_t)argc : words.n;
+	/* Nobody knows a made-up name whose session was only ever in the foreground. */
+	if (!o->name && !o->detach && !o->tty)
+		o->remove = true;
+	r = fill_config(o, &config, &env, cwd, e);
+	return r < 0 ? r : converse(c, o, &config, e);
+}
+
+const struct cli_command cli_run = {
+	.name = "run",
+	.usage = "[options] [--] CMD...",
+	.help = "start a session",
+	.text = "Starts a session and runs CMD in it. Without *-d* the command's output and exit code "
+		"are those of podrun: 126 when it can't be run, 127 when it is not found, 128 + N when "
+		"signal N ended it, 125 when podrun itself failed, 10 when the session was suspended. "
+		"The word *run* may be left out.\n\n"
+		"The session sees the host's files below a layer of its own; /tmp, /run, /dev and /proc "
+		"are its own as well. It ends when CMD has ended and nothing else is left in it.",
+	.options = options,
+	.n_options = ARRAY_SIZE(options),
+	.size = sizeof(struct run_options),
+	.group = CLI_BEGIN,
+	.operand = CLI_PROGRAM,
+	.stop_at_operand = true,
+	.max_operands = -1,
+	.own_codes = true,
+	.run = run,
+};
+
+static const struct cli_command *self(void)
+{
+	return &cli_run;
+}

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Theory of operation
+ *
+ * A poll loop over the supervisor's connection, our stdin and a signalfd.  The connection is
+ * non-blocking and stdin is read only when everything before has gone out: both directions may be
+ * full at the same time, and each must drain without the other.  Writing to our own stdout may block;
+ * then the supervisor stops reading from the command, as with a pipe.
+ *
+ * A terminal is put into raw mode while the command's terminal is attached to it, and put back
+ * whatever happens but SIGKILL.
+ */
+#include "supervisor/cli/stream.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <termios.h>
+
+#include "base/base.h"
+#include "proto/control.pb-c.h"
+#include "proto/proto.h"
+#include "supervisor/message.h"
+#include "supervisor/relay.h"
+
+#define CHUNK (64u << 10)
+#define CTRL_P 0x10
+#define CTRL_Q 0x11
+
+struct stream {
+	struct proto_conn *conn;
+	struct stream_options o;
+	char name[72];
+	bool started, tty, raw, unsent, input_open, half_detach, output_lost;
+	struct termios before;
+	int code; /* -1 while it runs */
+};
+
+static const int forwarded[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGWINCH};
+
+int stream_exit_code(int status)
+{
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+void stream_size(uint32_t *ret_rows, uint32_t *ret_cols)
+{
+	struct winsize size;
+
+	*ret_rows = *ret_cols = 0;
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 || ioctl(STDIN_FILENO, TIOCGWINSZ, &size) == 0) {
+		*ret_rows = size.ws_row;
+		*ret_cols = size.ws_col;
+	}
+}
+
+/* ---- to the supervisor -------------------------------------------------------------------- */
+
+static int send(struct stream *s, const Pb__Control *m, struct err *e)
+{
+	int r = message_send(s->conn, m, NULL, 0, e);
+
+	s->unsent = r == 1;
+	return r < 0 ? r : 0;
+}
+
+static int send_input(struct stream *s, const uint8_t *data, size_t n, bool end, struct err *e)
+{
+	Pb__Control m = PB__CONTROL__INIT;
+	Pb__Data d = PB__DATA__INIT;
+
+	d.data.data = (uint8_t *)data;
+	d.data.len = n;
+	d.end = end;
+	m.body_case = PB__CONTROL__BODY_INPUT;
+	m.input = &d;
+	return send(s, &m, e);
+}
+
+static int send_size(struct stream *s, struct err *e)
+{
+	Pb__Control m = PB__CONTROL__INIT;
+	Pb__Resize size = PB__RESIZE__INIT;
+
+	stream_size(&size.rows, &size.cols);
+	m.body_case = PB__CONTROL__BODY_RESIZE;
+	m.resize = &size;
+	return send(s, &m, e);
+}
+
+static int send_signal(struct stream *s, int number, struct err *e)
+{
+	Pb__Control m = PB__CONTROL__INIT;
+	Pb__SignalRequest q = PB__SIGNAL_REQUEST__INIT;
+
+	q.signal = number;
+	q.job = true;
+	m.body_case = PB__CONTROL__BODY_SIGNAL;
+	m.signal = &q;
+	return send(s, &m, e);
+}
+
+/* Looks for ctrl-p ctrl-q in what was typed; a ctrl-p is kept back until the next key. */
+static bool detaches(struct stream *s, uint8_t *keys, size_t *n, uint8_t *out)
+{
+	size_t k = 0;
+
+	for (size_t i = 0; i < *n; i++) {
+		if (s->half_detach && keys[i] == CTRL_Q)
+			return true;
+		if (s->half_detach)
+			out[k++] = CTRL_P;
+		s->half_detach = keys[i] == CTRL_P;
+		if (!s->half_detach)
+			out[k++] = keys[i];
+	}
+	*n = k;
+	return false;
+}
+
+static int on_stdin(struct stream *s, struct err *e)
+{
+	uint8_t keys[CHUNK], out[2 * 4096 + 1];
+	bool watch_keys = s->tty && s->o.detachable;
+	ssize_t n = read(STDIN_FILENO, keys, watch_keys ? 4096 : sizeof(keys));
+	size_t len;
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	if (n <= 0) {
+		s->input_open = false;
+		/* In the background a terminal can't be read: that is no end of input. */
+		return n == 0 ? send_input(s, NULL, 0, true, e) : 0;
+	}
+	if (!watch_keys)
+		return send_input(s, keys, (size_t)n, false, e);
+	len = (size_t)n;
+	if (detaches(s, keys, &len, out)) {
+		s->code = 0;
+		return 0;
+	}
+	return len ? send_input(s, out, len, false, e) : 0;
+}
+
+static int on_signal(struct stream *s, int fd, struct err *e)
+{
+	struct signalfd_siginfo info;
+
+	if (read(fd, &info, sizeof(info)) != sizeof(info))
+		return 0;
+	if (info.ssi_signo == SIGWINCH)
+		return s->tty ? send_size(s, e) : 0;
+	return s->o.forward ? send_signal(s, (int)info.ssi_signo, e) : 0;
+}
+
+/* ---- from the supervisor ------------------------------------------------------------------ */
+
+static void enter_raw_mode(struct stream *s)
+{
+	struct termios raw;
+
+	if (!s->tty || !s->o.input || tcgetattr(STDIN_FILENO, &s->before) < 0)
+		return;
+	raw = s->before;
+	cfmakeraw(&raw);
+	s->raw = tcsetattr(STDIN_FILENO, TCSADRAIN, &raw) == 0;
+}
+
+static void leave_raw_mode(struct stream *s)
+{
+	if (s->raw)
+		tcsetattr(STDIN_FILENO, TCSADRAIN, &s->before);
+	s->raw = false;
+}
+
+static int on_output(struct stream *s, const Pb__Data *d, struct err *e)
+{
+	int fd = d->stream == RELAY_ERR ? STDERR_FILENO : STDOUT_FILENO;
+	Pb__Control m = PB__CONTROL__INIT;
+	Pb__Data closed = PB__DATA__INIT;
+
+	if (io_write_full(fd, d->data.data, d->data.len) == 0 || s->output_lost)
+		return 0;
+	/* Whoever read our output is gone: the command shall learn it as it would have. */
+	s->output_lost = true;
+	closed.stream = d->stream;
+	m.body_case = PB__CONTROL__BODY_CLOSE_OUTPUT;
+	m.close_output = &closed;
+	return send(s, &m, e);
+}
+
+static int on_failure(struct stream *s, const Pb__Failure *f, struct err *e)
+{
+	message_to_err(f, e);
+	if (f->exit_code != 126 && f->exit_code != 127)
+		return e->error;
+	fprintf(stderr, "podrun: %s\n", e->msg);
+	s->code = (int)f->exit_code;
+	*e = (struct err){0};
+	return 0;
+}
+
+static int on_message(struct stream *s, const Pb__Control *m, struct err *e)
+{
+	switch (m->body_case) {
+	case PB__CONTROL__BODY_STARTED:
+		snprintf(s->name, sizeof(s->name), "%.71s", m->started->name);
+		s->started = true;
+		s->tty = m->started->tty;
+		s->input_open = s->o.input;
+		enter_raw_mode(s);
+		return 0;
+	case PB__CONTROL__BODY_OUTPUT:
+		return on_output(s, m->output, e);
+	case PB__CONTROL__BODY_EXITED:
+		leave_raw_mode(s);
+		s->code = stream_exit_code(m->exited->status);
+		if (m->exited->left && !s->o.quiet)
+			fprintf(stderr, "podrun: the command has ended; '%s' goes on with %d process%s\n",
+				s->name, m->exited->left, m->exited->left == 1 ? "" : "es");
+		return 0;
+	case PB__CONTROL__BODY_FAILURE:
+		return on_failure(s, m->failure, e);
+	case PB__CONTROL__BODY_MOVED:
+		leave_raw_mode(s);
+		if (m->moved->peer[0])
+			err_set(e, ERR_MOVED, -ECONNRESET, "'%s' was moved to %s", s->name, m->moved->peer);
+		else
+			err_set(e, ERR_MOVED, -ECONNRESET, "'%s' was suspended%s%s", s->name,
+				m->moved->image[0] ? " to " : "", m->moved->image);
+		return e->error;
+	default:
+		return 0;
+	}
+}
+
+static int on_conn(struct stream *s, struct err *e)
+{
+	int fds[MESSAGE_MAX_FDS], r;
+	Pb__Control *m;
+	size_t n;
+
+	while (s->code < 0) {
+		r = message_recv(s->conn, &m, fds, MESSAGE_MAX_FDS, &n, e);
+		if (r == 0)
+			return 0;
+		if (r < 0)
+			return err_set(e, ERR_FAILED, -ECONNRESET, "the supervisor of '%s' has died",
+				s->name[0] ? s->name : "the session");
+		while (n)
+			close_fd(fds[--n]);
+		r = on_message(s, m, e);
+		message_free(m);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* ---- the loop ----------------------------------------------------------------------------- */
+
+static int loop(struct stream *s, int signals, struct err *e)
+{
+	while (s->code < 0) {
+		struct pollfd p[] = {
+			{.fd = proto_conn_fd(s->conn),
+				.events = (short)(POLLIN | (s->unsent ? POLLOUT : 0))},
+			{.fd = signals, .events = POLLIN},
+			{.fd = s->input_open && !s->unsent ? STDIN_FILENO : -1, .events = POLLIN},
+		};
+		int r = 0;
+
+		if (poll(p, ARRAY_SIZE(p), -1) < 0) {
+			if (errno == EINTR)
+				continue;
+			return err_errno(e, -errno, "poll");
+		}
+		if (p[0].revents & POLLOUT) {
+			r = proto_conn_flush(s->conn, e);
+			s->unsent = r == 1;
+			r = MIN(r, 0);
+		}
+		if (r == 0 && p[0].revents & (POLLIN | POLLHUP | POLLERR))
+			r = on_conn(s, e);
+		if (r == 0 && s->code < 0 && p[1].revents)
+			r = on_signal(s, signals, e);
+		if (r == 0 && s->code < 0 && p[2].revents)
+			r = on_stdin(s, e);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int stream_run(struct proto_conn *c, const struct stream_options *o, struct err *e)
+{
+	struct stream s = {.conn = c, .o = *o, .code = -1};
+	_cleanup_close_ int signals = -1;
+	sigset_t set, old;
+	int r;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < ARRAY_SIZE(forwarded); i++)
+		if (o->forward || forwarded[i] == SIGWINCH)
+			sigaddset(&set, forwarded[i]);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGTTIN, SIG_IGN);
+	sigprocmask(SIG_BLOCK, &set, &old);
+	signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	io_set_nonblock(proto_conn_fd(c), true);
+	r = signals < 0 ? err_errno(e, -errno, "signals") : loop(&s, signals, e);
+	leave_raw_mode(&s);
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	if (r == 0 && s.tty && s.half_detach && s.code == 0)
+		fprintf(stderr, "detached from '%s'\n", s.name);
+	return r < 0 ? r : s.code;
+}

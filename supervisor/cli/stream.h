@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * stream - a client at the stdio of a command in a session: run, exec, attach, resume.
+ */
+#ifndef SUPERVISOR_CLI_STREAM_H
+#define SUPERVISOR_CLI_STREAM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct err;
+struct proto_conn;
+struct Pb__Started;
+
+struct stream_options {
+	bool input;	 /* our stdin is the command's */
+	bool forward;	 /* signals we get go to the command */
+	bool detachable; /* ctrl-p ctrl-q leaves a terminal */
+	bool quiet;	 /* nothing about processes that live on */
+};
+
+/*
+ * Relays between our stdio and the command until it ends, after the request has been sent: first comes
+ * `started`.  Returns the command's exit code, 126 or 127
+ * where it could not be run, or negative errno with @e.  @c is made non-blocking.
+ */
+int stream_run(struct proto_conn *c, const struct stream_options *o, struct err *e);
+
+/* Our terminal's size, zeroes without one. */
+void stream_size(uint32_t *ret_rows, uint32_t *ret_cols);
+/* What a wait(2) status is as an exit code: 128 + n for signal n. */
+int stream_exit_code(int status);
+
+#endif
