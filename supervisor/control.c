@@ -68,12 +68,13 @@ void control_send_done(struct client *c)
 	control_send(c, &m);
 }
 
-void control_send_failure(struct client *c, const struct err *e)
+void control_send_failure(struct client *c, const struct err *e, int exit_code)
 {
 	Pb__Control m = PB__CONTROL__INIT;
 	Pb__Failure f;
 
 	message_of_err(&f, e);
+	f.exit_code = (uint32_t)exit_code;
 	m.body_case = PB__CONTROL__BODY_FAILURE;
 	m.failure = &f;
 	control_send(c, &m);
@@ -163,30 +164,30 @@ static int do_resize(struct session *s, struct client *c, const Pb__Control *m, 
 
 /* ---- requests ---------------------------------------------------------------------------- */
 
+/* There is no session: the supervisor ends when the client knows. */
+static void start_failed(struct session *s, struct client *c, struct err *e)
+{
+	session_close(s, RECORD_STATE_MAX);
+	control_send_failure(c, e, s->outcome);
+	*e = (struct err){0};
+	session_maybe_exit(s);
+}
+
 static int do_run(struct session *s, struct client *c, const Pb__Control *m, int *fds, size_t n_fds,
 	struct err *e)
 {
-	int r = session_start(s, c, m->run, e);
-
-	if (r < 0) {
-		control_send_failure(c, e);
-		session_close(s, RECORD_ENDED);
-	}
+	if (session_start(s, c, m->run, e) < 0)
+		start_failed(s, c, e);
 	return 0;
 }
 
 static int do_resume(struct session *s, struct client *c, const Pb__Control *m, int *fds,
 	size_t n_fds, struct err *e)
 {
-	int r;
-
 	if (n_fds != 1)
 		return err_set(e, ERR_USAGE, -EINVAL, "no image");
-	r = session_resume(s, c, m->resume, take_fd(&fds[0]), e);
-	if (r < 0) {
-		control_send_failure(c, e);
-		session_close(s, RECORD_ENDED);
-	}
+	if (session_resume(s, c, m->resume, take_fd(&fds[0]), e) < 0)
+		start_failed(s, c, e);
 	return 0;
 }
 
@@ -247,8 +248,11 @@ static int do_exec(struct session *s, struct client *c, const Pb__Control *m, in
 		return err_set(e, ERR_USAGE, -EINVAL, "no command");
 	memcpy(argv, x->argv, x->n_argv * sizeof(*argv));
 	r = job_start(&j, s, &spec, e);
-	if (r < 0)
-		return r;
+	if (r < 0) {
+		control_send_failure(c, e, job_exit_code(e));
+		*e = (struct err){0};
+		return 0;
+	}
 	if (!x->detach) {
 		c->job = j;
 		j->primary = c;
@@ -471,7 +475,7 @@ static void handle(struct session *s, struct client *c, const Pb__Control *m, in
 		q->handle(s, c, m, fds, n_fds, &e);
 	}
 	if (err_is(&e) && !c->leaving)
-		control_send_failure(c, &e);
+		control_send_failure(c, &e, 0);
 }
 
 /* ---- connections ------------------------------------------------------------------------- */
@@ -608,7 +612,7 @@ static void on_connection(evutil_socket_t fd, short what, void *ctx)
 	if (!may_connect(s, cred.uid)) {
 		err_set(&e, ERR_FAILED, -EACCES, "user %u is not allowed to use this session", cred.uid);
 		err_hint(&e, "podrun run --allow USER lets others in");
-		control_send_failure(c, &e);
+		control_send_failure(c, &e, 0);
 		give_up(c);
 	}
 }

@@ -44,7 +44,8 @@ void control_free(struct client *c);
 /* All of these may find that the client went away, and free it then or later. */
 void control_send(struct client *c, const struct Pb__Control *m);
 void control_send_done(struct client *c);
-void control_send_failure(struct client *c, const struct err *e);
+/* @exit_code: of run and exec, 0 for what the error's class says. */
+void control_send_failure(struct client *c, const struct err *e, int exit_code);
 void control_send_output(struct client *c, unsigned stream, const void *data, size_t n);
 /* The client's job takes input again. */
 void control_feed(struct client *c);

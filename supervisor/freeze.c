@@ -65,7 +65,7 @@ void session_answer(struct session *s, const struct err *failure)
 	if (!c)
 		return;
 	if (failure) {
-		control_send_failure(c, failure);
+		control_send_failure(c, failure, 0);
 	} else if (op->report) {
 		m.body_case = PB__CONTROL__BODY_REPORT;
 		m.report = op->report;

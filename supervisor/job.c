@@ -170,6 +170,11 @@ int job_start(struct job **ret, struct session *s, const struct job_spec *spec, 
 	return 0;
 }
 
+int job_exit_code(const struct err *e)
+{
+	return e->error == -ENOENT ? 127 : e->error == -EACCES || e->error == -ENOEXEC ? 126 : 125;
+}
+
 int job_revive(struct job **ret, struct session *s, const Pb__Job *p, struct err *e)
 {
 	struct job *j = new_job(s, p->argv, p->n_argv, e);
@@ -178,7 +183,7 @@ int job_revive(struct job **ret, struct session *s, const Pb__Job *p, struct err
 		return -ENOMEM;
 	j->number = p->number;
 	j->vpid = p->vpid;
-	j->exited = p->exited;
+	j->exited = j->told = p->exited;
 	j->status = p->status;
 	j->tty = p->tty;
 	s->next_job = MAX(s->next_job, p->number + 1);
@@ -268,23 +273,37 @@ static void tell_exit(struct client *c, int status, int left)
 	control_send(c, &m);
 }
 
-void job_exited(struct job *j, int status, int left)
+void job_ended(struct job *j, int status)
 {
-	struct session *s = j->session;
-
 	j->exited = true;
 	j->status = status;
 	relay_drain(j->relay);
+}
+
+static void tell(struct job *j, int left)
+{
+	struct session *s = j->session;
+
+	j->told = true;
 	for (struct client *c = s->clients, *next; c; c = next) {
 		next = c->next;
 		if (c->job == j || (c->waiting && j->number == 0))
-			tell_exit(c, status, left);
+			tell_exit(c, j->status, left);
 	}
 	j->primary = NULL;
 	relay_poke(j->relay);
 	/* Its descendants may go on writing to the pipes; without them nothing is left of it. */
 	if (j->number && relay_open_streams(j->relay) == 0)
 		remove_job(j);
+}
+
+void job_tell_all(struct session *s, int left)
+{
+	for (struct job *j = s->jobs, *next; j; j = next) {
+		next = j->next;
+		if (j->exited && !j->told)
+			tell(j, left);
+	}
 }
 
 void job_describe(const struct job *j, Pb__Job *ret)

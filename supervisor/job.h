@@ -26,7 +26,7 @@ struct job {
 	struct session *session;
 	unsigned number;
 	pid_t vpid;
-	bool exited, tty;
+	bool exited, told, tty;
 	int status; /* as wait(2), once exited */
 	char **argv;
 	struct relay *relay;
@@ -44,6 +44,8 @@ struct job_spec {
 
 /* Starts a command and adds it to the session's list. */
 int job_start(struct job **ret, struct session *s, const struct job_spec *spec, struct err *e);
+/* The exit code of run and exec for a failure of job_start: 127, 126 or 125. */
+int job_exit_code(const struct err *e);
 /* A job as an image tells of it, without descriptors (job_adopt brings them). */
 int job_revive(struct job **ret, struct session *s, const struct Pb__Job *j, struct err *e);
 /* Gives the job its edge named @name ("stdout", "exec3.tty"); @fd becomes the session's. */
@@ -55,8 +57,10 @@ struct job *job_find_vpid(struct session *s, pid_t vpid);
 /* All edges of the session, at most @max. */
 size_t job_edges(struct session *s, struct ckpt_edge *ret, size_t max);
 void job_hold_all(struct session *s, bool on);
-/* Its process has ended: what is left in the pipes goes out, then the clients are told. */
-void job_exited(struct job *j, int status, int left);
+/* Its process has ended: what is left in the pipes goes out. */
+void job_ended(struct job *j, int status);
+/* Tells the clients of all jobs that ended and were not told of; @left processes live on. */
+void job_tell_all(struct session *s, int left);
 void job_drain_all(struct session *s);
 /* Fills @ret with pointers borrowed from the job. */
 void job_describe(const struct job *j, struct Pb__Job *ret);

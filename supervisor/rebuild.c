@@ -54,7 +54,7 @@ static void fail(struct session *s, const struct err *e)
 
 	log_warn("%s", own.msg);
 	if (s->op.client)
-		control_send_failure(s->op.client, &own);
+		control_send_failure(s->op.client, &own, 0);
 	if (named) {
 		/* The name was taken, perhaps from the record of this very image. */
 		if (!s->op.copy)

@@ -206,13 +206,14 @@ int session_reserve(struct session *s, bool generated, struct err *e)
 		r = paths_check_name(config->name, e);
 		return r < 0 ? r : reserve_name(s, config->name, e);
 	}
-	for (int attempt = 0; attempt < 100; attempt++) {
+	for (int attempt = 0; attempt < 1000; attempt++) {
 		if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
 			seed = (unsigned)io_now_ns();
 		paths_make_name(seed, name);
 		r = reserve_name(s, name, e);
 		if (r != -EEXIST)
 			return r < 0 ? r : session_set_string(&config->name, name);
+		*e = (struct err){0};
 	}
 	return r;
 }
@@ -233,16 +234,16 @@ static void on_init_readable(evutil_socket_t fd, short what, void *ctx)
 			s->record->ended = time(NULL);
 		}
 		if (j)
-			job_exited(j, x.status, x.left);
+			job_ended(j, x.status);
 		j = job_find(s, 0);
-		if (!j || !j->exited)
-			continue;
-		if (x.left == 0) {
+		if (j && j->exited && x.left == 0) {
 			session_close(s, RECORD_ENDED);
 			return;
 		}
-		if (s->record->config->end_with_command)
+		if (j && j->exited && s->record->config->end_with_command)
 			session_kill(s);
+		else
+			job_tell_all(s, x.left);
 	}
 	if (r < 0)
 		session_close(s, RECORD_ENDED);
@@ -357,8 +358,10 @@ static int start_command(struct session *s, struct client *c, const Pb__RunReque
 	if (!argv || !env)
 		return err_errno(e, -ENOMEM, "command");
 	r = job_start(&j, s, &spec, e);
-	if (r < 0)
+	if (r < 0) {
+		s->outcome = job_exit_code(e);
 		return r;
+	}
 	s->state = SESSION_RUNNING;
 	session_save(s, RECORD_RUNNING, false, NULL);
 	if (run->attach) {
@@ -417,8 +420,22 @@ void session_kill(struct session *s)
 		worker_kill(s->worker);
 }
 
-/* Whoever waits for a command that will not end by itself any more is told that it was killed. */
-static void end_jobs(struct session *s, enum record_state state)
+/* Commands that will not end by themselves any more were killed. */
+static void end_jobs(struct session *s)
+{
+	for (struct job *j = s->jobs; j; j = j->next) {
+		if (j->exited)
+			continue;
+		if (j->number == 0) {
+			s->record->status = SIGKILL;
+			s->record->ended = time(NULL);
+		}
+		job_ended(j, SIGKILL);
+	}
+}
+
+/* Whoever waits for a command that goes on elsewhere is told. */
+static void tell_moved(struct session *s)
 {
 	Pb__Control m = PB__CONTROL__INIT;
 	Pb__Moved moved = PB__MOVED__INIT;
@@ -427,65 +444,75 @@ static void end_jobs(struct session *s, enum record_state state)
 	moved.peer = s->record->peer;
 	m.body_case = PB__CONTROL__BODY_MOVED;
 	m.moved = &moved;
-	for (struct client *c = s->clients, *next; c && state != RECORD_ENDED; c = next) {
+	for (struct client *c = s->clients, *next; c; c = next) {
 		next = c->next;
 		if ((c->waiting || c->job) && c != s->op.client)
 			control_send(c, &m);
 	}
-	for (struct job *j = s->jobs, *next; j && state == RECORD_ENDED; j = next) {
-		next = j->next;
-		if (j->exited)
-			continue;
-		if (j->number == 0) {
-			s->record->status = SIGKILL;
-			s->record->ended = time(NULL);
-		}
-		job_exited(j, SIGKILL, 0);
-	}
+}
+
+/* What is left on disk: nothing, or a record and a log. */
+static void clean_up(struct session *s, enum record_state state)
+{
+	_cleanup_free_ char *files = NULL;
+
+	if (asprintf(&files, "%s/files", s->dir) > 0)
+		io_rm_rf(AT_FDCWD, files);
+	if ((state == RECORD_ENDED && s->record->config->remove) || state == RECORD_STATE_MAX)
+		io_rm_rf(AT_FDCWD, s->dir);
+	else if (state != RECORD_SUSPENDED && state != RECORD_MOVED)
+		session_save(s, state, false, NULL);
+	if (s->runtime)
+		io_rm_rf(AT_FDCWD, s->runtime);
+}
+
+static void end_world(struct session *s)
+{
+	if (s->init_readable)
+		event_free(s->init_readable);
+	s->init_readable = NULL;
+	if (!s->has_world)
+		return;
+	if (s->worker)
+		session_kill(s);
+	worker_free(take_ptr(s->worker));
+	world_destroy(&s->world);
+	s->has_world = false;
+}
+
+/* An operation that the session's end overtook. */
+static void end_operation(struct session *s)
+{
+	struct err e = {0};
+
+	err_set(&e, ERR_STATE, -ESRCH, "the session has ended");
+	session_answer(s, &e);
+	session_end_operation(s);
 }
 
 void session_close(struct session *s, enum record_state state)
 {
-	_cleanup_free_ char *files = NULL;
-
 	if (s->state == SESSION_CLOSING)
 		return;
-	if (s->op.what != OP_NONE && state == RECORD_ENDED && s->state != SESSION_REBUILDING) {
-		struct err e = {0};
-
-		err_set(&e, ERR_STATE, -ESRCH, "the session has ended");
-		session_answer(s, &e);
-		session_end_operation(s);
-	}
+	if (s->op.what != OP_NONE && state == RECORD_ENDED && s->state != SESSION_REBUILDING)
+		end_operation(s);
 	s->state = SESSION_CLOSING;
 	control_unlisten(s);
 	if (s->retry)
 		event_free(s->retry);
 	s->retry = NULL;
-	if (s->init_readable)
-		event_free(s->init_readable);
-	s->init_readable = NULL;
-	if (s->has_world) {
-		if (s->worker)
-			session_kill(s);
-		worker_free(take_ptr(s->worker));
-		world_destroy(&s->world);
-		s->has_world = false;
-	}
-	if (state == RECORD_ENDED)
+	end_world(s);
+	if (state == RECORD_ENDED && s->record) {
 		job_drain_all(s);
-	if (s->record)
-		end_jobs(s, state);
-	if (s->dir && asprintf(&files, "%s/files", s->dir) > 0)
-		io_rm_rf(AT_FDCWD, files);
-	if (s->dir) {
-		if ((state == RECORD_ENDED && s->record->config->remove) || state == RECORD_STATE_MAX)
-			io_rm_rf(AT_FDCWD, s->dir);
-		else if (state != RECORD_SUSPENDED && state != RECORD_MOVED)
-			session_save(s, state, false, NULL);
+		end_jobs(s);
 	}
-	if (s->runtime)
-		io_rm_rf(AT_FDCWD, s->runtime);
+	/* Clients hear of it when everything is as they will find it. */
+	if (s->dir)
+		clean_up(s, state);
+	if (state == RECORD_ENDED)
+		job_tell_all(s, 0);
+	else if (s->record)
+		tell_moved(s);
 	session_maybe_exit(s);
 }
 
