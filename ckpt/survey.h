@@ -43,6 +43,8 @@ struct ckpt_proc {
 	struct ckpt_thread **threads; /* threads[0] is the leader */
 	size_t n_threads;
 	struct proc_maps maps; /* with detail; empty for zombies */
+	struct remote *memory_copy; /* a forked copy of its memory, or NULL (memory/fork.c) */
+	bool memory_written;	    /* ahead of its turn */
 	int pidfd;
 
 	/* The virtual pid of the first process (in order of vpid) sharing this thing with it;

@@ -293,46 +293,15 @@ static int mm_dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, 
 	return r;
 }
 
-/* What of a mapping must be written: see the top of memory/pages.c. */
-static int find_pages(struct ckpt_pages *pages, const struct proc_vma *v, const Pb__Mapping *m,
-	struct buf *runs, struct err *e)
-{
-	struct ckpt_run all = {m->start, m->end};
-
-	if (m->source > PB__MAPPING_SOURCE__MAPPING_SHARED || v->shared ||
-		(m->flags & PB__MAPPING_FLAG__MAPPING_DROPPABLE))
-		return 0;
-	if (m->source != PB__MAPPING_SOURCE__MAPPING_ANON || !v->deleted)
-		return ckpt_pages_find(pages, m->start, m->end, runs, NULL, e);
-	/* a deleted file that nobody else has: all of it */
-	buf_put(runs, &all, sizeof(all));
-	return buf_error(runs) < 0 ? err_errno(e, -ENOMEM, "pages") : 0;
-}
-
 static int mm_dump_data(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
 {
-	_cleanup_pages_ struct ckpt_pages pages = CKPT_PAGES_INIT;
-	_cleanup_buf_ struct buf runs = BUF_INIT;
 	struct ckpt_proc *p = s.proc;
-	int r;
 
-	if (!has_own_memory(p))
+	if (!has_own_memory(p) || p->memory_written)
 		return 0;
-	r = ckpt_pages_open(&pages, d->host_proc, p->pid, e);
-	for (size_t i = 0; i < p->maps.n && r >= 0; i++) {
-		Pb__Mapping m;
-
-		buf_clear(&runs);
-		r = ckpt_mapping_describe(d, p, &p->maps.vmas[i], &m, e);
-		if (r == 0)
-			r = find_pages(&pages, &p->maps.vmas[i], &m, &runs, e);
-		for (size_t k = 0; k < runs.len / sizeof(struct ckpt_run) && r >= 0; k++)
-			r = ckpt_pages_write(&pages, d->out, PROTO_KIND_MM, (uint64_t)p->vpid,
-				((struct ckpt_run *)runs.data)[k], 0,
-				m.source != PB__MAPPING_SOURCE__MAPPING_ANON, e);
-	}
-	d->report.pages += pages.written;
-	return r < 0 ? r : 0;
+	if (p->memory_copy)
+		return ckpt_space_write(d, p, remote_tid(p->memory_copy), CKPT_SPACE_FORKED, e);
+	return ckpt_space_write(d, p, p->pid, CKPT_SPACE_ALL, e);
 }
 
 /* ---- restore -------------------------------------------------------------------------------- */

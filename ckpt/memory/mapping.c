@@ -88,8 +88,9 @@ size_t ckpt_mapping_name(const char *path, const char **ret)
 /* The pages which the executor has borrowed are none of the task's. */
 static bool is_ours(const struct ckpt_proc *p, const struct proc_vma *v)
 {
-	for (size_t i = 0; i < p->n_threads; i++) {
-		const struct remote *r = p->threads[i]->remote;
+	for (size_t i = 0; i <= p->n_threads; i++) {
+		const struct remote *r =
+			i < p->n_threads ? p->threads[i]->remote : p->memory_copy;
 
 		if (r && v->start >= remote_address(r) &&
 			v->end <= remote_address(r) + REMOTE_AREA_SIZE)

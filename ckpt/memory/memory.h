@@ -6,6 +6,8 @@
  *
  *      mapping.c   dump: what a mapping is, as a record
  *      pages.c     dump: which pages of a mapping must be written, and writing them
+ *      space.c     dump: the pages of a whole memory space
+ *      fork.c      dump: copies of memory spaces, so that the session can run on
  *      map.c       restore: the mappings of a record in a blank task
  *      place.c     restore: the vDSO in it
  *      fill.c      restore: pages of an image into a task
@@ -113,6 +115,27 @@ int ckpt_pages_find(struct ckpt_pages *p, uint64_t start, uint64_t end, struct b
 int ckpt_pages_write(struct ckpt_pages *p, struct proto_writer *out, enum proto_kind kind,
 	uint64_t subject, struct ckpt_run run, uint64_t shift, bool zeros,
 	struct err *e);
+
+/* ---- space.c ------------------------------------------------------------------------------- */
+
+/* Areas that a fork takes along, and those that madvise has excepted (DONTFORK, WIPEONFORK). */
+enum ckpt_space_part { CKPT_SPACE_ALL, CKPT_SPACE_FORKED, CKPT_SPACE_UNFORKED };
+
+/* Writes the private pages of @p, as they are in the task @pid (itself or a copy), to d->out. */
+int ckpt_space_write(struct ckpt_dump *d, struct ckpt_proc *p, pid_t pid,
+	enum ckpt_space_part part, struct err *e);
+
+/* ---- fork.c --------------------------------------------------------------------------------- */
+
+/*
+ * For a snapshot, while all are stopped and all records written: makes a copy-on-write copy of
+ * every memory space that is worth it, and writes what a copy can't hold, and whole spaces that
+ * are small or can't be copied, to d->out.  The dump_data of kind MM may then be called when the session
+ * runs again.  On failure no copies are left.
+ */
+int ckpt_fork_all(struct ckpt_dump *d, struct err *e);
+/* Ends the copies; whatever happened.  Before the dump is freed. */
+void ckpt_fork_end(struct ckpt_dump *d);
 
 /* ---- fill.c -------------------------------------------------------------------------------- */
 
