@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "supervisor/filter.h"
 
-#include <errno.h>
-#include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <stddef.h>
 
 #include "base/base.h"
+#include "supervisor/filter_programs.h"
+#include "supervisor/names/names.h"
+#include "supervisor/world.h"
+
+static const struct filter_program *find(unsigned translated)
+{
+	for (size_t i = 0; i < filter_n_programs; i++)
+		if (filter_programs[i].translated == translated)
+			return &filter_programs[i];
+	return NULL;
+}
 
 static int install(const struct sock_fprog *program)
 {
@@ -27,19 +35,23 @@ static int install(const struct sock_fprog *program)
 
 int filter_install(const struct world_config *c, struct err *e)
 {
-	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_PODRUN_SENTINEL, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRACE),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog program = {ARRAY_SIZE(code), code};
-	int fd = install(&program);
+	struct names names = names_choose(c);
+	const struct filter_program *p = find(names_translated(&names));
+	struct sock_fprog program;
+	int fd, r;
 
-	if (fd == -EBUSY)
-		return err_hint((err_set(e, ERR_HOST, fd, "cannot listen to the session's calls"), e),
-			"podrun runs under another seccomp listener, of a container or sandbox");
+	r = names_check(&names, e);
+	if (r < 0)
+		return r;
+	if (!p)
+		return err_set(e, ERR_HOST, -EOPNOTSUPP, "no filter for these names");
+	program.len = (unsigned short)p->n;
+	program.filter = (struct sock_filter *)p->code;
+	fd = install(&program);
+	if (fd == -EBUSY) {
+		err_set(e, ERR_HOST, fd, "cannot listen to the session's calls");
+		return err_hint(e, "podrun runs under the seccomp listener of a container or "
+				   "sandbox; there can be only one");
+	}
 	return fd < 0 ? err_errno(e, fd, "cannot install the session's filter") : fd;
 }

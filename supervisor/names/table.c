@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "supervisor/names/names.h"
+
+#include <errno.h>
+
+#include "base/base.h"
+#include "supervisor/world.h"
+
+static const struct {
+	const char *name, *holder;
+	bool translatable; /* the supervisor knows how */
+} classes[NAMES_CLASS_MAX] = {
+	[NAMES_PID] = {"pid", "pid namespace", false},
+	[NAMES_IPC] = {"ipc", "ipc namespace", false},
+	[NAMES_USER] = {"user", "user namespace", true},
+	[NAMES_PTS] = {"pts", "its own devpts", false},
+	[NAMES_TIME] = {"time", "time namespace", false},
+	[NAMES_HOST] = {"host name", "uts namespace", false},
+	[NAMES_FILE] = {"file", "mount namespace", false},
+};
+
+const char *names_class_name(enum names_class class)
+{
+	return classes[class].name;
+}
+
+const char *names_class_holder(enum names_class class)
+{
+	return classes[class].holder;
+}
+
+struct names names_choose(const struct world_config *c)
+{
+	return (struct names){0};
+}
+
+int names_check(const struct names *n, struct err *e)
+{
+	for (int i = 0; i < NAMES_CLASS_MAX; i++) {
+		if (n->way[i] == NAMES_IDENTITY || classes[i].translatable)
+			continue;
+		err_set(e, ERR_HOST, -EOPNOTSUPP, "rewritten %s names are not supported",
+			classes[i].name);
+		return err_hint(e, "this host has to provide a %s: see `podrun check`",
+			classes[i].holder);
+	}
+	return 0;
+}
+
+unsigned names_translated(const struct names *n)
+{
+	unsigned bits = 0;
+
+	for (int i = 0; i < NAMES_CLASS_MAX; i++)
+		if (n->way[i] == NAMES_TRANSLATED)
+			bits |= NAMES_BIT(i);
+	return bits;
+}

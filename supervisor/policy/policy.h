@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * policy - what a session may ask the kernel for: one table, system call by system call.
+ *
+ * MobiDesk (section 4.1) sorts the calls of a confined root into three classes, besides those that
+ * concern nobody else:
+ *
+ *      plain      works on names and objects that are the session's own: allowed
+ *      host       concerns the whole machine: refused
+ *      limits     raises limits for those with privilege: acts as for an ordinary user
+ *      options    allowed or not depending on its arguments: checked, or answered by the supervisor
+ *
+ * A call that is not in the table is ENOSYS, as on a kernel that does not have it.  So is one whose
+ * effects no image can hold (io_uring, aio, landlock): programs know how to live without it.
+ *
+ * The namespaces already confine everything; the table narrows what is left.  Under kernel names
+ * "limits" need nothing from us: the kernel looks for privilege over the host, which nobody
+ * inside has.
+ */
+#ifndef SUPERVISOR_POLICY_POLICY_H
+#define SUPERVISOR_POLICY_POLICY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "supervisor/names/names.h"
+
+enum policy_class { POLICY_PLAIN, POLICY_HOST, POLICY_LIMITS, POLICY_OPTIONS };
+
+enum policy_action {
+	POLICY_ALLOW,
+	POLICY_EPERM,
+	POLICY_ENOSYS,
+	POLICY_NOTIFY, /* the supervisor answers: supervisor/notify.c */
+	POLICY_TRACE,  /* a tracer sees it, nobody else: SYS_PODRUN_SENTINEL */
+};
+
+struct policy_call {
+	const char *name;
+	uint16_t nr; /* x86-64 */
+	enum policy_class class;
+	enum policy_action action; /* when no rule of policy_rules matches */
+	unsigned names; /* bits of enum names_class: notified where one of them is translated */
+	const char *why;
+};
+
+/* By number, ascending. */
+extern const struct policy_call policy_calls[];
+extern const size_t policy_n_calls;
+const struct policy_call *policy_find(int nr);
+
+/*
+ * What depends on an argument: where (argument & mask) == value the action is this one.  Only the
+ * argument registers are looked at, never memory, which the session could change meanwhile.
+ */
+struct policy_rule {
+	uint16_t nr;
+	uint8_t arg;
+	uint32_t mask, value; /* of the low half: none of these calls looks at the other */
+	enum policy_action action;
+	const char *why;
+};
+extern const struct policy_rule policy_rules[];
+extern const size_t policy_n_rules;
+
+/*
+ * Calls that only i386 has, by name.  What both have follows the table above: a 32-bit program is as
+ * confined as a 64-bit one (int 0x80 works in every process).
+ */
+struct policy_call32 {
+	const char *name;
+	enum policy_action action;
+	unsigned names;
+};
+extern const struct policy_call32 policy_calls32[];
+extern const size_t policy_n_calls32;
+
+#endif

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <seccomp.h>
+
+#include "base/base.h"
+#include "supervisor/policy/policy.h"
+
+static void numbers_ascend(void **state)
+{
+	for (size_t i = 1; i < policy_n_calls; i++)
+		if (policy_calls[i].nr <= policy_calls[i - 1].nr)
+			fail_msg("%s is not above %s", policy_calls[i].name,
+				policy_calls[i - 1].name);
+}
+
+/* As far as this libseccomp knows them: names and numbers agree, and none is missing. */
+static void every_call_is_there(void **state)
+{
+	for (int nr = 0; nr < 1024; nr++) {
+		char *name = seccomp_syscall_resolve_num_arch(SCMP_ARCH_X86_64, nr);
+		const struct policy_call *c = policy_find(nr);
+
+		if (name && !c)
+			fail_msg("%s (%d) is not in the table", name, nr);
+		if (name && c)
+			assert_string_equal(name, c->name);
+		free(name);
+	}
+}
+
+static void every_call_has_a_reason(void **state)
+{
+	for (size_t i = 0; i < policy_n_calls; i++)
+		assert_true(strlen(policy_calls[i].why) > 4);
+	for (size_t i = 0; i < policy_n_rules; i++)
+		assert_non_null(policy_find(policy_rules[i].nr));
+}
+
+/* What ckpt/remote makes tasks call must never be an error of ours. */
+static void injected_calls_pass(void **state)
+{
+	static const int calls[] = {SYS_mmap, SYS_munmap, SYS_mprotect, SYS_mremap, SYS_madvise,
+		SYS_prctl, SYS_arch_prctl, SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn,
+		SYS_sigaltstack, SYS_set_robust_list, SYS_rseq, SYS_timer_create,
+		SYS_timer_settime, SYS_timer_gettime, SYS_timer_delete, SYS_setitimer,
+		SYS_getitimer, SYS_set_tid_address, SYS_pidfd_getfd, SYS_pidfd_open, SYS_fcntl,
+		SYS_dup3, SYS_close_range, SYS_epoll_ctl, SYS_setsid, SYS_setpgid, SYS_prlimit64,
+		SYS_chdir, SYS_fchdir, SYS_umask, SYS_shmat, SYS_shmdt, SYS_ioctl, SYS_personality,
+		SYS_sched_setattr, SYS_sched_setaffinity, SYS_exit, SYS_exit_group, SYS_kill,
+		SYS_tgkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo, SYS_futex, SYS_wait4,
+		SYS_clone3, SYS_clone, SYS_capset, SYS_sendmsg, SYS_recvmsg, SYS_socketpair,
+		SYS_userfaultfd, SYS_process_vm_readv, SYS_mlock2, SYS_chroot, SYS_open,
+		SYS_openat, SYS_semop, SYS_flock};
+
+	for (size_t i = 0; i < ARRAY_SIZE(calls); i++) {
+		const struct policy_call *c = policy_find(calls[i]);
+
+		assert_non_null(c);
+		if (c->action != POLICY_ALLOW && c->action != POLICY_NOTIFY)
+			fail_msg("%s is refused", c->name);
+	}
+	assert_int_equal(policy_find(SYS_PODRUN_SENTINEL)->action, POLICY_TRACE);
+	assert_null(policy_find(470));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(numbers_ascend),
+		cmocka_unit_test(every_call_is_there),
+		cmocka_unit_test(every_call_has_a_reason),
+		cmocka_unit_test(injected_calls_pass),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
