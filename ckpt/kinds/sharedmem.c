@@ -237,48 +237,91 @@ static int find_resident(struct ckpt_proc *p, uint64_t start, uint64_t end, stru
 	return r < 0 ? r : buf_error(runs) ? err_errno(e, -ENOMEM, "mincore") : 0;
 }
 
-/* Writes what @v of @p shows of @o and is not yet written: @done, pages, one bit each. */
-static int write_window(struct ckpt_dump *d, struct ckpt_proc *p, const struct proc_vma *v,
-	const struct object *o, uint8_t *done, struct err *e)
+static bool has_bit(const uint8_t *bits, uint64_t i)
+{
+	return bits[i / 8] & 1 << i % 8;
+}
+
+static void set_bit(uint8_t *bits, uint64_t i)
+{
+	bits[i / 8] |= (uint8_t)(1 << i % 8);
+}
+
+/* What a mapping of @o shows of it: @skip, pages which are not to be written, one bit each, and
+ * those that have been. */
+struct window {
+	struct ckpt_proc *p;
+	const struct proc_vma *v;
+	const struct object *o;
+	uint8_t *skip, *done;
+};
+
+static int write_run(struct ckpt_dump *d, struct ckpt_pages *pages, const struct window *w,
+	struct ckpt_run run, struct err *e)
+{
+	/* offset in the record = address + shift */
+	uint64_t shift = w->o->data_at + w->v->offset - w->v->start;
+	int r = 0;
+
+	for (uint64_t at = run.start; at < run.end && r >= 0;) {
+		uint64_t page = (at - w->v->start + w->v->offset) / PAGE_SIZE, from = at;
+
+		for (; at < run.end && !has_bit(w->skip, page); at += PAGE_SIZE, page++) {
+			set_bit(w->skip, page);
+			set_bit(w->done, page);
+		}
+		if (at > from)
+			r = ckpt_pages_write(pages, d->out, PROTO_KIND_SHARED_MEM, 0,
+				(struct ckpt_run){from, at}, shift, false, e);
+		else
+			at += PAGE_SIZE;
+	}
+	return r;
+}
+
+/* A private mapping's own copies of pages are not the object's. */
+static int skip_copies(struct ckpt_pages *pages, const struct window *w, struct err *e)
+{
+	_cleanup_buf_ struct buf own = BUF_INIT;
+	int r = ckpt_pages_find(pages, w->v->start, w->v->end, &own, NULL, e);
+
+	for (size_t i = 0; i < own.len / sizeof(struct ckpt_run) && r >= 0; i++) {
+		struct ckpt_run run = ((struct ckpt_run *)own.data)[i];
+
+		for (uint64_t at = run.start; at < run.end; at += PAGE_SIZE)
+			set_bit(w->skip, (at - w->v->start + w->v->offset) / PAGE_SIZE);
+	}
+	return r;
+}
+
+static int write_window(struct ckpt_dump *d, const struct window *w, struct err *e)
 {
 	_cleanup_pages_ struct ckpt_pages pages = CKPT_PAGES_INIT;
 	_cleanup_buf_ struct buf runs = BUF_INIT;
-	struct ckpt_run all = {v->start, v->end};
-	/* offset in the record = address + shift */
-	uint64_t shift = o->data_at + v->offset - v->start;
-	int r = ckpt_pages_open(&pages, d->host_proc, p->pid, e);
+	struct ckpt_run all = {w->v->start, w->v->end};
+	int r = ckpt_pages_open(&pages, d->host_proc, w->p->pid, e);
 
-	if (r >= 0 && v->swap_kb)
+	if (r >= 0 && w->v->swap_kb)
 		buf_put(&runs, &all, sizeof(all));
 	else if (r >= 0)
-		r = find_resident(p, v->start, v->end, &runs, e);
-	for (size_t i = 0; i < runs.len / sizeof(all) && r >= 0; i++) {
-		struct ckpt_run run = ((struct ckpt_run *)runs.data)[i];
-
-		for (uint64_t at = run.start; at < run.end && r >= 0;) {
-			uint64_t page = (at - v->start + v->offset) / PAGE_SIZE, from = at;
-
-			for (; at < run.end && !(done[page / 8] & 1 << page % 8); at += PAGE_SIZE) {
-				done[page / 8] |= (uint8_t)(1 << page % 8);
-				page++;
-			}
-			if (at > from)
-				r = ckpt_pages_write(&pages, d->out, PROTO_KIND_SHARED_MEM, 0,
-					(struct ckpt_run){from, at}, shift, false, e);
-			else
-				at += PAGE_SIZE;
-		}
-	}
+		r = find_resident(w->p, w->v->start, w->v->end, &runs, e);
+	if (r >= 0 && !w->v->shared)
+		r = skip_copies(&pages, w, e);
+	for (size_t i = 0; i < runs.len / sizeof(all) && r >= 0; i++)
+		r = write_run(d, &pages, w, ((struct ckpt_run *)runs.data)[i], e);
 	d->report.pages += pages.written;
 	return r;
 }
 
-static int write_object(struct ckpt_dump *d, const struct object *o, struct err *e)
+/* Through the windows which are shared, or private. */
+static int write_through(struct ckpt_dump *d, const struct object *o, bool shared, uint8_t *done,
+	struct err *e)
 {
-	_cleanup_free_ uint8_t *done = calloc(o->size / PAGE_SIZE / 8 + 1, 1);
+	size_t len = o->size / PAGE_SIZE / 8 + 1;
+	_cleanup_free_ uint8_t *skip = malloc(len);
 	int r = 0;
 
-	if (!done)
+	if (!skip)
 		return err_errno(e, -ENOMEM, "shared memory");
 	for (size_t i = 0; i < d->n_procs && r >= 0; i++) {
 		struct ckpt_proc *p = d->procs[i];
@@ -287,13 +330,27 @@ static int write_object(struct ckpt_dump *d, const struct object *o, struct err 
 			continue;
 		for (size_t k = 0; k < p->maps.n && r >= 0; k++) {
 			const struct proc_vma *v = &p->maps.vmas[k];
+			struct window w = {p, v, o, skip, done};
 
-			if (v->shared && v->ino == o->ino && v->dev_major == o->major &&
-				v->dev_minor == o->minor)
-				r = write_window(d, p, v, o, done, e);
+			if (v->shared != shared || !is_pathless(v) || v->ino != o->ino ||
+				v->dev_major != o->major || v->dev_minor != o->minor)
+				continue;
+			memcpy(skip, done, len);
+			r = write_window(d, &w, e);
 		}
 	}
 	return r;
+}
+
+static int write_object(struct ckpt_dump *d, const struct object *o, struct err *e)
+{
+	_cleanup_free_ uint8_t *done = calloc(o->size / PAGE_SIZE / 8 + 1, 1);
+	int r;
+
+	if (!done)
+		return err_errno(e, -ENOMEM, "shared memory");
+	r = write_through(d, o, true, done, e);
+	return r < 0 ? r : write_through(d, o, false, done, e);
 }
 
 static int shared_dump_data(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
