@@ -6,6 +6,7 @@
 #include "ckpt/kind.h"
 
 extern const struct ckpt_kind ckpt_kind_creds;
+extern const struct ckpt_kind ckpt_kind_device;
 extern const struct ckpt_kind ckpt_kind_devshm;
 extern const struct ckpt_kind ckpt_kind_epoll;
 extern const struct ckpt_kind ckpt_kind_eventfd;
@@ -13,16 +14,18 @@ extern const struct ckpt_kind ckpt_kind_fdtable;
 extern const struct ckpt_kind ckpt_kind_fifo;
 extern const struct ckpt_kind ckpt_kind_fs;
 extern const struct ckpt_kind ckpt_kind_ghost;
+extern const struct ckpt_kind ckpt_kind_inotify;
 extern const struct ckpt_kind ckpt_kind_itimers;
 extern const struct ckpt_kind ckpt_kind_memfd;
 extern const struct ckpt_kind ckpt_kind_mm;
+extern const struct ckpt_kind ckpt_kind_nsfile;
 extern const struct ckpt_kind ckpt_kind_pending;
 extern const struct ckpt_kind ckpt_kind_pidfd;
 extern const struct ckpt_kind ckpt_kind_pipe;
 extern const struct ckpt_kind ckpt_kind_posix_timers;
 extern const struct ckpt_kind ckpt_kind_prctl;
+extern const struct ckpt_kind ckpt_kind_procfile;
 extern const struct ckpt_kind ckpt_kind_pty;
-extern const struct ckpt_kind ckpt_kind_tty;
 extern const struct ckpt_kind ckpt_kind_regular;
 extern const struct ckpt_kind ckpt_kind_rlimits;
 extern const struct ckpt_kind ckpt_kind_sched;
@@ -34,6 +37,7 @@ extern const struct ckpt_kind ckpt_kind_thread;
 extern const struct ckpt_kind ckpt_kind_tcp;
 extern const struct ckpt_kind ckpt_kind_timerfd;
 extern const struct ckpt_kind ckpt_kind_tpending;
+extern const struct ckpt_kind ckpt_kind_tty;
 extern const struct ckpt_kind ckpt_kind_unix;
 
 #endif

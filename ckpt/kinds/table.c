@@ -10,6 +10,7 @@ const struct ckpt_kind *const ckpt_kinds[] = {
 	&ckpt_kind_devshm, /* before open files in it */
 	&ckpt_kind_memfd,
 	&ckpt_kind_ghost,
+	&ckpt_kind_procfile,
 	&ckpt_kind_regular,
 	&ckpt_kind_pty,
 	&ckpt_kind_tty,
@@ -21,8 +22,12 @@ const struct ckpt_kind *const ckpt_kinds[] = {
 	&ckpt_kind_timerfd,
 	&ckpt_kind_signalfd,
 	&ckpt_kind_pidfd,
+	&ckpt_kind_nsfile,
+	&ckpt_kind_device, /* what no other kind has claimed */
 	/* last of the files: the others are its targets */
 	&ckpt_kind_epoll,
+	/* no file is opened or closed behind its back any more */
+	&ckpt_kind_inotify,
 	&ckpt_kind_shared_mem, /* after the open files that carry such memory */
 	&ckpt_kind_mm,
 	&ckpt_kind_sigactions,

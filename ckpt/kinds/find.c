@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "ckpt/kinds/find.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "ckpt/survey.h"
+
+#define MAX_ENTRIES 400000 /* looked at by the walk: about a second */
+
+struct search {
+	const struct ckpt_dump *d;
+	struct find_inode *want;
+	size_t n, left;
+	size_t budget;
+	/* Directories yet to be walked, a queue. */
+	char **queue;
+	size_t head, tail, cap;
+};
+
+static int open_inside(const struct ckpt_dump *d, const char *path, int flags)
+{
+	struct open_how how = {.flags = (uint64_t)(flags | O_CLOEXEC),
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
+
+	while (*path == '/')
+		path++;
+	return (int)syscall(SYS_openat2, d->world->root_fd, *path ? path : ".", &how, sizeof(how));
+}
+
+/*
+ * @st is what @path is, in a directory of device @fs.  On an overlay a file tells the device of its
+ * layer, while its directory (and the kernel, to whom asked) tells the overlay's.
+ */
+static void consider(struct search *s, const char *path, const struct stat *st, dev_t fs)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		struct find_inode *w = &s->want[i];
+
+		if (w->path || w->ino != st->st_ino || (w->dev != st->st_dev && w->dev != fs))
+			continue;
+		w->path = strdup(path);
+		s->left -= w->path != NULL;
+	}
+}
+
+static bool is_wanted(const struct search *s, ino_t ino)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (!s->want[i].path && s->want[i].ino == ino)
+			return true;
+	return false;
+}
+
+/* @path and every directory on the way to it. */
+static void consider_path(struct search *s, const char *path)
+{
+	char part[PATH_MAX];
+	struct stat st, dir;
+	char *slash;
+
+	if (*path != '/' || snprintf(part, sizeof(part), "%s", path) >= (int)sizeof(part))
+		return;
+	while (s->left) {
+		_cleanup_close_ int fd = open_inside(s->d, part, O_PATH | O_NOFOLLOW);
+		_cleanup_close_ int up = -1;
+
+		slash = strrchr(part, '/');
+		if (fd >= 0 && fstat(fd, &st) == 0 && is_wanted(s, st.st_ino)) {
+			char keep = slash[1];
+
+			slash[1] = '\0';
+			up = open_inside(s->d, part, O_PATH | O_DIRECTORY);
+			slash[1] = keep;
+			consider(s, part, &st, up >= 0 && fstat(up, &dir) == 0 ? dir.st_dev : st.st_dev);
+		}
+		if (part[1] == '\0')
+			return;
+		slash[slash == part] = '\0';
+	}
+}
+
+static void consider_known(struct search *s)
+{
+	static const char *const links[] = {"cwd", "root", "exe"};
+
+	for (size_t i = 0; s->left && i < s->d->n_procs; i++) {
+		for (size_t k = 0; k < ARRAY_SIZE(links); k++) {
+			char name[64];
+			_cleanup_free_ char *path = NULL;
+
+			snprintf(name, sizeof(name), "%d/%s", s->d->procs[i]->pid, links[k]);
+			path = io_readlink(s->d->host_proc, name);
+			if (path)
+				consider_path(s, path);
+		}
+	}
+	for (size_t i = 0; s->left && i < s->d->n_files; i++)
+		consider_path(s, s->d->files[i]->link);
+}
+
+static void enqueue(struct search *s, const char *path)
+{
+	if (s->tail == s->cap) {
+		size_t cap = s->cap ? 2 * s->cap : 256;
+		char **more = reallocarray(s->queue, cap, sizeof(*more));
+
+		if (!more)
+			return;
+		s->queue = more;
+		s->cap = cap;
+	}
+	s->queue[s->tail] = strdup(path);
+	s->tail += s->queue[s->tail] != NULL;
+}
+
+static void walk_dir(struct search *s, const char *path)
+{
+	int fd = open_inside(s->d, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+	_cleanup_closedir_ DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct stat st, own;
+
+	if (!dir || fstat(fd, &own) < 0) {
+		if (!dir)
+			close_fd(fd);
+		return;
+	}
+	/* The root of a mount has another number than the entry which led to it. */
+	consider(s, path, &own, own.st_dev);
+	for (struct dirent *e; s->left && s->budget && (e = readdir(dir)); s->budget--) {
+		char name[PATH_MAX];
+
+		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
+			snprintf(name, sizeof(name), "%s/%s", path[1] ? path : "", e->d_name) >=
+				(int)sizeof(name))
+			continue;
+		if (e->d_type == DT_DIR)
+			enqueue(s, name);
+		else if (is_wanted(s, e->d_ino) &&
+			fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+			consider(s, name, &st, own.st_dev);
+	}
+}
+
+static bool is_kernels(const char *path)
+{
+	return !strcmp(path, "/proc") || !strcmp(path, "/sys");
+}
+
+static void walk(struct search *s)
+{
+	/* Breadth first, and first where programs keep what they watch. */
+	static const char *const first[] = {"/tmp", "/run", "/home", "/etc", "/dev", "/"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(first); i++)
+		enqueue(s, first[i]);
+	while (s->left && s->budget && s->head < s->tail) {
+		char *path = s->queue[s->head++];
+
+		if (!is_kernels(path))
+			walk_dir(s, path);
+		free(path);
+	}
+	while (s->head < s->tail)
+		free(s->queue[s->head++]);
+	free(s->queue);
+}
+
+size_t ckpt_find_inodes(const struct ckpt_dump *d, struct find_inode *want, size_t n)
+{
+	struct search s = {.d = d, .want = want, .n = n, .left = n, .budget = MAX_ENTRIES};
+
+	consider_known(&s);
+	if (s.left)
+		walk(&s);
+	return s.left;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * find - names of inodes of which only the number is known.  Private to ckpt.
+ *
+ * The kernel tells what an inotify watches by device and inode.  Names are tried in the order of
+ * how likely they are: open files and the directories they are in, working directories, then a walk
+ * over the session's files which gives up after a while.
+ */
+#ifndef CKPT_KINDS_FIND_H
+#define CKPT_KINDS_FIND_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+struct ckpt_dump;
+
+struct find_inode {
+	dev_t dev; /* of the file system */
+	ino_t ino;
+	char *path; /* found: absolute, in the session's view; free it */
+};
+
+/* Looks for all @n at once.  Returns how many were not found. */
+size_t ckpt_find_inodes(const struct ckpt_dump *d, struct find_inode *want, size_t n);
+
+#endif

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * inotify - kind INOTIFY.  inotify(7); fdinfo has a line for every watch.
+ *
+ * Theory of operation
+ *
+ * fdinfo tells watch descriptor, mask and inode; the name is searched (find.h), or the inode is that
+ * of an open file without one.  A watch whose name can't be found makes the freeze fail.
+ *
+ * At resume watches are added at finish, so that the making of all else makes no events.  The
+ * kernel counts watch descriptors up and never uses one again, so numbers in between are used up
+ * with a watch that is removed again; the events of that are thrown away.
+ *
+ * Events that nobody has read stay in the kernel: they can't be looked at without taking them
+ * away, nor put back.  A session that runs on (snapshot, failed suspend) still has them; one that
+ * is resumed does not, which the resume notes in its log.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "ckpt/kinds/common.h"
+#include "ckpt/kinds/find.h"
+#include "ckpt/kinds/kinds.h"
+#include "proto/files.pb-c.h"
+
+#define MAX_WATCHES 65536
+#define MAX_WD	    (1 << 20)
+#define MASKS	    (IN_ALL_EVENTS | IN_ONESHOT | IN_EXCL_UNLINK)
+
+static bool claim(const struct ckpt_file *f)
+{
+	return !strcmp(f->link, "anon_inode:inotify") || !strcmp(f->link, "anon_inode:[inotify]");
+}
+
+/* ---- dump ------------------------------------------------------------------------------------- */
+
+struct watches {
+	Pb__InotifyWatch *w;
+	Pb__InotifyWatch **p; /* for the message */
+	struct find_inode *inodes; /* parallel; paths are ours */
+	size_t n;
+};
+
+static void watches_fini(struct watches *l)
+{
+	for (size_t i = 0; i < l->n; i++)
+		free(l->inodes[i].path);
+	free(l->inodes);
+	free(l->w);
+	free(l->p);
+}
+
+static int compare_watches(const void *a, const void *b)
+{
+	const Pb__InotifyWatch *x = *(Pb__InotifyWatch *const *)a;
+	const Pb__InotifyWatch *y = *(Pb__InotifyWatch *const *)b;
+
+	return x->wd < y->wd ? -1 : x->wd > y->wd;
+}
+
+/* The lines "inotify wd:1 ino:1a3 sdev:800013 mask:800afce ignored_mask:0 ..." of @text. */
+static int parse(const char *text, struct watches *l, struct err *e)
+{
+	size_t lines = 0;
+
+	for (const char *p = text; (p = strstr(p, "inotify wd:")); p++)
+		lines++;
+	if (lines > MAX_WATCHES)
+		return err_set(e, ERR_UNFREEZABLE, -E2BIG, "inotify has %zu watches", lines);
+	l->w = calloc(lines + 1, sizeof(*l->w));
+	l->p = calloc(lines + 1, sizeof(*l->p));
+	l->inodes = calloc(lines + 1, sizeof(*l->inodes));
+	if (!l->w || !l->p || !l->inodes)
+		return err_errno(e, -ENOMEM, "inotify");
+	for (const char *p = text; (p = strstr(p, "inotify wd:")); p++) {
+		Pb__InotifyWatch *w = &l->w[l->n];
+		unsigned long ino;
+		unsigned dev, mask;
+
+		pb__inotify_watch__init(w);
+		if (sscanf(p, "inotify wd:%x ino:%lx sdev:%x mask:%x", (unsigned *)&w->wd, &ino, &dev,
+			    &mask) != 4)
+			return err_set(e, ERR_HOST, -ENOTSUP, "fdinfo of inotify is not understood");
+		w->mask = mask & MASKS;
+		/* The kernel's inner encoding: 12 bits of major, 20 of minor. */
+		l->inodes[l->n].dev = makedev(dev >> 20, dev & 0xfffff);
+		l->inodes[l->n].ino = ino;
+		l->p[l->n++] = w;
+	}
+	return 0;
+}
+
+/* The open file without a name which watch @i is on, 0 if there is none. */
+static uint32_t find_ghost(const struct ckpt_dump *d, const struct find_inode *inode)
+{
+	for (size_t i = 0; i < d->n_files; i++)
+		if (d->files[i]->st.st_ino == inode->ino && d->files[i]->st.st_nlink == 0 &&
+			d->files[i]->st.st_dev == inode->dev)
+			return d->files[i]->id;
+	return 0;
+}
+
+static int name_watches(struct ckpt_dump *d, struct watches *l, struct err *e)
+{
+	ckpt_find_inodes(d, l->inodes, l->n);
+	for (size_t i = 0; i < l->n; i++) {
+		const struct find_inode *inode = &l->inodes[i];
+
+		if (inode->path) {
+			l->w[i].path.data = (uint8_t *)inode->path;
+			l->w[i].path.len = strlen(inode->path);
+			continue;
+		}
+		l->w[i].file = find_ghost(d, inode);
+		if (l->w[i].file == 0)
+			return err_set(e, ERR_UNFREEZABLE, -ENOENT,
+				"inotify watches inode %lu of device %u:%u, whose name cannot be found",
+				(unsigned long)inode->ino, major(inode->dev), minor(inode->dev));
+	}
+	return 0;
+}
+
+static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e)
+{
+	_cleanup_(cleanup_common) Pb__FileCommon *common = NULL;
+	_cleanup_(watches_fini) struct watches list = {0};
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	Pb__Inotify m = PB__INOTIFY__INIT;
+	int pending = 0;
+	int r = ckpt_common_dump(d, s.file, &common, e);
+
+	if (r == 0)
+		r = ckpt_common_fdinfo(d, s.file, &text, e);
+	if (r == 0)
+		r = parse(buf_cstr(&text), &list, e);
+	/* Before the search, which may open what is watched. */
+	ioctl(s.file->fd, FIONREAD, &pending);
+	if (r == 0)
+		r = name_watches(d, &list, e);
+	if (r < 0)
+		return r;
+	qsort(list.p, list.n, sizeof(*list.p), compare_watches);
+	m.common = common;
+	m.watches = list.p;
+	m.n_watches = list.n;
+	m.pending = (uint32_t)pending;
+	return ckpt_pack(&m.base, body, e);
+}
+
+/* ---- restore ---------------------------------------------------------------------------------- */
+
+static int create(struct ckpt_build *b, struct ckpt_record *r, int *ret_fd, struct err *e)
+{
+	Pb__Inotify *m = pb__inotify__unpack(NULL, r->len, r->body);
+	_cleanup_close_ int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	int x;
+
+	if (fd < 0)
+		x = err_errno(e, -errno, "inotify_init1");
+	else
+		x = m ? ckpt_common_restore(b, fd, m->common, e) : ckpt_common_bad(r, e);
+	if (m)
+		pb__inotify__free_unpacked(m, NULL);
+	if (x == 0)
+		*ret_fd = take_fd(&fd);
+	return x;
+}
+
+/* Adds a watch; returns its descriptor. */
+static int add_watch(struct ckpt_build *b, int fd, const Pb__InotifyWatch *w, struct err *e)
+{
+	const struct ckpt_build_file *f;
+	char path[PATH_MAX];
+	int wd;
+
+	if (w->file == 0) {
+		if (!ckpt_common_check_path(w->path.data, w->path.len, path))
+			return err_set(e, ERR_IMAGE, -EBADMSG, "an inotify watch on nothing");
+		wd = inotify_add_watch(fd, path, (w->mask & MASKS) | IN_DONT_FOLLOW);
+		return wd < 0 ? err_errno(e, -errno, "cannot watch %s", path) : wd;
+	}
+	f = ckpt_build_file(b, w->file);
+	if (!f || f->fd < 0)
+		return err_set(e, ERR_IMAGE, -EBADMSG, "an inotify watch on nothing");
+	snprintf(path, sizeof(path), "self/fd/%d", f->fd);
+	wd = fchdir(b->host_proc) < 0 ? -1 : inotify_add_watch(fd, path, w->mask & MASKS);
+	if (wd < 0)
+		err_errno(e, -errno, "cannot watch a deleted file");
+	return chdir("/") < 0 || wd < 0 ? e->error : wd;
+}
+
+/* Uses up watch descriptors from @next to before @wd with watches on @spare. */
+static int skip_to(int fd, int next, int wd, const char *spare, struct err *e)
+{
+	while (next < wd) {
+		int got = inotify_add_watch(fd, spare, IN_MOVE_SELF);
+
+		if (got < 0)
+			return err_errno(e, -errno, "inotify_add_watch");
+		inotify_rm_watch(fd, got);
+		if (got != next)
+			return err_set(e, ERR_HOST, -ENOTSUP,
+				"inotify counts otherwise than expected here");
+		next++;
+	}
+	return 0;
+}
+
+static void throw_events_away(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+	char events[8192];
+
+	fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+	while (read(fd, events, sizeof(events)) > 0)
+		;
+	fcntl(fd, F_SETFL, flags);
+}
+
+static int add_watches(struct ckpt_build *b, int fd, const Pb__Inotify *m, const char *spare,
+	struct err *e)
+{
+	int next = 1;
+
+	for (size_t i = 0; i < m->n_watches; i++) {
+		const Pb__InotifyWatch *w = m->watches[i];
+		int r;
+
+		if (w->wd < next || w->wd > MAX_WD)
+			return err_set(e, ERR_IMAGE, -EBADMSG, "inotify watch %d", w->wd);
+		r = skip_to(fd, next, w->wd, spare, e);
+		if (r == 0)
+			r = add_watch(b, fd, w, e);
+		if (r < 0)
+			return r;
+		if (r != w->wd)
+			return err_set(e, ERR_HOST, -EEXIST,
+				"inotify watches %d and %d are the same file here", w->wd, r);
+		next = w->wd + 1;
+	}
+	throw_events_away(fd);
+	return 0;
+}
+
+static int finish(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
+{
+	Pb__Inotify *m = pb__inotify__unpack(NULL, r->len, r->body);
+	struct ckpt_build_file *f = ckpt_build_file(b, (uint32_t)r->subject);
+	struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_nsec = UTIME_OMIT}};
+	char spare[] = "/tmp/.podrun-XXXXXX";
+	struct stat st;
+	int x;
+
+	if (stat("/tmp", &st) == 0)
+		times[1] = st.st_mtim;
+	if (!m || !f || f->fd < 0) {
+		x = ckpt_common_bad(r, e);
+	} else if (!mkdtemp(spare)) {
+		x = err_errno(e, -errno, "a directory in /tmp");
+	} else {
+		x = add_watches(b, f->fd, m, spare, e);
+		rmdir(spare);
+		utimensat(AT_FDCWD, "/tmp", times, 0);
+		/* A watch on /tmp has seen that. */
+		throw_events_away(f->fd);
+		if (m->pending)
+			log_warn("an inotify has lost its unread events (%u bytes)", m->pending);
+	}
+	if (m)
+		pb__inotify__free_unpacked(m, NULL);
+	return x;
+}
+
+static void show(const void *body, size_t len, FILE *out)
+{
+	Pb__Inotify *m = pb__inotify__unpack(NULL, len, body);
+
+	if (!m) {
+		fputs("unreadable", out);
+		return;
+	}
+	fprintf(out, "%zu watches, %u bytes of events lost", m->n_watches, m->pending);
+	for (size_t i = 0; i < m->n_watches; i++)
+		fprintf(out, "%s %d %.*s mask %#x", i ? "," : ":", m->watches[i]->wd,
+			(int)m->watches[i]->path.len, (const char *)m->watches[i]->path.data,
+			m->watches[i]->mask);
+	pb__inotify__free_unpacked(m, NULL);
+}
+
+const struct ckpt_kind ckpt_kind_inotify = {
+	.number = PROTO_KIND_INOTIFY,
+	.name = "inotify",
+	.scope = CKPT_FILE,
+	.claim = claim,
+	.dump = dump,
+	.create = create,
+	.finish = finish,
+	.show = show,
+};

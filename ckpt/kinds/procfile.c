@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * procfile - open files of /proc, /sys and the cgroup tree: kind PROCFILE.
+ *
+ * They have no contents of their own and are opened again by their path: the numbers in it are
+ * the session's, and all processes exist when files are made.  A file of a process that has ended
+ * answers ESRCH or nothing; one is made of a child of the builder's which ends as well.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <sys/wait.h>
+
+#include "ckpt/kinds/common.h"
+#include "ckpt/kinds/kinds.h"
+#include "proto/files.pb-c.h"
+
+#define DELETED " (deleted)"
+
+static bool claim(const struct ckpt_file *f)
+{
+	struct statfs fs;
+
+	if (f->link[0] != '/' || fstatfs(f->fd, &fs) < 0)
+		return false;
+	return fs.f_type == PROC_SUPER_MAGIC || fs.f_type == SYSFS_MAGIC ||
+		fs.f_type == CGROUP2_SUPER_MAGIC || fs.f_type == CGROUP_SUPER_MAGIC;
+}
+
+/* Its path; *ret_gone if the process it belongs to has ended. */
+static char *path_of(const struct ckpt_dump *d, const struct ckpt_file *f, bool *ret_gone)
+{
+	size_t len = strlen(f->link), tail = strlen(DELETED);
+	char *path = strdup(f->link);
+
+	if (path && len > tail && !strcmp(path + len - tail, DELETED))
+		path[len - tail] = '\0';
+	*ret_gone = path && faccessat(d->world->root_fd, path + 1, F_OK, AT_SYMLINK_NOFOLLOW) < 0;
+	return path;
+}
+
+static int check(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
+{
+	bool gone;
+	_cleanup_free_ char *path = path_of(d, s.file, &gone);
+
+	/* A stand-in of the host's /proc must not be a way to go on from. */
+	if (gone && (S_ISDIR(s.file->st.st_mode) || (s.file->flags & O_PATH)))
+		return err_set(e, ERR_UNFREEZABLE, -ESRCH, "%s of a process that has ended is open",
+			path);
+	return 0;
+}
+
+static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e)
+{
+	_cleanup_(cleanup_common) Pb__FileCommon *common = NULL;
+	Pb__ProcFile m = PB__PROC_FILE__INIT;
+	bool gone;
+	_cleanup_free_ char *path = path_of(d, s.file, &gone);
+	int r = ckpt_common_dump(d, s.file, &common, e);
+
+	if (r < 0)
+		return r;
+	if (!path)
+		return err_errno(e, -ENOMEM, "%s", s.file->link);
+	m.common = common;
+	m.path.data = (uint8_t *)path;
+	m.path.len = strlen(path);
+	m.gone = gone;
+	return ckpt_pack(&m.base, body, e);
+}
+
+/* @path (/proc/N/rest) of a process that has ended. */
+static int open_gone(struct ckpt_build *b, const char *path, int flags, struct err *e)
+{
+	const char *rest = strncmp(path, "/proc/", 6) ? NULL : strchr(path + 6, '/');
+	char own[PATH_MAX];
+	int gate[2], fd, r = 0;
+	struct stat st;
+	pid_t child;
+
+	if (!rest || strstr(rest, "..") || (flags & O_PATH) || pipe2(gate, O_CLOEXEC) < 0)
+		return err_set(e, ERR_IMAGE, -EBADMSG, "%s cannot be opened again", path);
+	child = fork();
+	if (child == 0) {
+		char c;
+
+		close(gate[1]);
+		_exit(read(gate[0], &c, 1) < 0);
+	}
+	snprintf(own, sizeof(own), "%d%s", child, rest);
+	fd = child < 0 ? -1 : openat(b->host_proc, own, flags | O_NOFOLLOW);
+	if (fd < 0)
+		r = err_errno(e, -errno, "cannot open %s", path);
+	else if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		r = err_set(e, ERR_IMAGE, -EBADMSG, "%s is not a file", path);
+	close(gate[0]);
+	close(gate[1]);
+	if (child > 0)
+		waitpid(child, NULL, __WALL);
+	if (r < 0)
+		close_fd(fd);
+	return r < 0 ? r : fd;
+}
+
+static int open_again(struct ckpt_build *b, Pb__ProcFile *m, struct err *e)
+{
+	int flags = ckpt_common_open_flags(m->common), r;
+	int64_t pos = m->common->pos;
+	_cleanup_close_ int fd = -1;
+	char path[PATH_MAX];
+
+	if (!ckpt_common_check_path(m->path.data, m->path.len, path))
+		return err_set(e, ERR_IMAGE, -EBADMSG, "an open file's record makes no sense");
+	if (m->gone) {
+		fd = open_gone(b, path, flags, e);
+		if (fd < 0)
+			return fd;
+	} else {
+		fd = open(path, flags);
+		if (fd < 0)
+			return err_errno(e, -errno, "cannot open %s", path);
+	}
+	/* What it says may be shorter now; then it is at its end. */
+	m->common->pos = 0;
+	r = ckpt_common_restore(b, fd, m->common, e);
+	if (r < 0)
+		return r;
+	if (pos > 0 && !(flags & O_PATH))
+		lseek(fd, pos, SEEK_SET);
+	return take_fd(&fd);
+}
+
+static int create(struct ckpt_build *b, struct ckpt_record *r, int *ret_fd, struct err *e)
+{
+	Pb__ProcFile *m = pb__proc_file__unpack(NULL, r->len, r->body);
+	int fd = m && m->common ? open_again(b, m, e) : ckpt_common_bad(r, e);
+
+	if (m)
+		pb__proc_file__free_unpacked(m, NULL);
+	if (fd < 0)
+		return fd;
+	*ret_fd = fd;
+	return 0;
+}
+
+static void show(const void *body, size_t len, FILE *out)
+{
+	Pb__ProcFile *m = pb__proc_file__unpack(NULL, len, body);
+
+	if (!m)
+		fputs("unreadable", out);
+	else
+		fprintf(out, "%.*s%s", (int)m->path.len, (const char *)m->path.data,
+			m->gone ? " (ended)" : "");
+	if (m)
+		pb__proc_file__free_unpacked(m, NULL);
+}
+
+const struct ckpt_kind ckpt_kind_procfile = {
+	.number = PROTO_KIND_PROCFILE,
+	.name = "file of /proc",
+	.scope = CKPT_FILE,
+	.claim = claim,
+	.check = check,
+	.dump = dump,
+	.create = create,
+	.show = show,
+};
