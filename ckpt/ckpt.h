@@ -75,6 +75,10 @@ struct ckpt_report {
 struct ckpt_dump_options {
 	bool snapshot;	  /* the session runs on: private memory may be written after the thaw */
 	uint32_t deadline_ms; /* for tasks that can't be stopped at once (vfork, D state) */
+	/* System calls which the session's filter notifies, borrowed: one that is waiting for its
+	 * answer is done again whatever happens. */
+	const long *notified;
+	size_t n_notified;
 };
 
 struct ckpt_dump; /* a frozen session */

@@ -33,6 +33,7 @@
 
 #include "base/base.h"
 #include "ckpt/remote/trace.h"
+#include "ckpt/restart.h"
 
 #define DEFAULT_DEADLINE_MS 5000
 #define NAP_NS		    (1000 * 1000L)
@@ -112,12 +113,18 @@ static int unfreezable(struct ckpt_frozen *f, pid_t tid, int error, const char *
 static int seize(struct ckpt_frozen *f, pid_t pid, pid_t tid, struct err *e)
 {
 	const struct ckpt_task *t = find_task(f, tid);
+	uint64_t asleep_ns;
+	int r;
 
 	if (t && t->state != CKPT_TASK_ENDED)
 		return 0;
+	asleep_ns = ckpt_restart_asleep(f->o.host_proc, tid);
 	if (ptrace(PTRACE_SEIZE, tid, 0, TRACE_OPTIONS) == 0) {
 		ptrace(PTRACE_INTERRUPT, tid, 0, 0);
-		return put_task(f, pid, tid, CKPT_TASK_SEIZED, e);
+		r = put_task(f, pid, tid, CKPT_TASK_SEIZED, e);
+		if (r == 0)
+			find_task(f, tid)->asleep_ns = asleep_ns;
+		return r;
 	}
 	if (errno == ESRCH)
 		return 0;
@@ -505,15 +512,18 @@ static bool protect_notified(const struct ckpt_freeze_options *o, struct user_re
 
 static int settle(struct ckpt_frozen *f, struct ckpt_task *t, struct err *e)
 {
+	unsigned long rax;
 	bool changed;
 
 	if (ptrace(PTRACE_GETREGS, t->tid, 0, &t->regs) < 0)
 		return unfreezable(f, t->tid, -errno, "was killed", e);
+	rax = t->regs.rax;
+	ckpt_restart_note(&t->regs);
 	if ((long)t->regs.orig_rax < 0)
 		changed = leave_rseq(t->tid, &t->regs);
 	else
 		changed = protect_notified(&f->o, &t->regs);
-	if (changed && ptrace(PTRACE_SETREGS, t->tid, 0, &t->regs) < 0)
+	if ((changed || t->regs.rax != rax) && ptrace(PTRACE_SETREGS, t->tid, 0, &t->regs) < 0)
 		return unfreezable(f, t->tid, -errno, "was killed", e);
 	return 0;
 }

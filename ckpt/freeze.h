@@ -29,6 +29,7 @@ struct ckpt_task {
 	int stop_signal; /* of a group stop it is in, else 0 */
 	pid_t waits_for_us; /* of LET_GO: the vfork parent */
 	struct user_regs_struct regs; /* of STOPPED, as it will go on */
+	uint64_t asleep_ns; /* had not run for so long; 0: unknown */
 };
 
 struct ckpt_freeze_options {

@@ -34,6 +34,7 @@ struct ckpt_thread {
 enum ckpt_state { CKPT_RUNNING, CKPT_STOPPED, CKPT_ZOMBIE };
 
 struct ckpt_proc {
+	const struct ckpt_dump *dump;
 	pid_t pid, vpid;
 	pid_t vppid; /* 1 for children of pid 1 */
 	pid_t vpgid, vsid; /* 0: of a group or session whose number this session can't see */
@@ -74,6 +75,7 @@ struct ckpt_file {
 	off_t pos;  /* from fdinfo */
 	int mnt_id; /* from fdinfo */
 	const struct ckpt_kind *kind;
+	bool checked; /* its kind has been asked */
 	struct ckpt_proc *holder; /* one that has it in its table at holder_fd; NULL for a file
 				   * found in flight in a socket only */
 	int holder_fd;
@@ -84,6 +86,7 @@ struct ckpt_dump {
 	struct ckpt_dump_options options;
 	struct ckpt_report report;
 	int host_proc; /* the host's /proc */
+	struct ckpt_frozen *frozen; /* ckpt/freeze.h */
 
 	struct ckpt_proc **procs; /* by vpid, without pid 1 */
 	size_t n_procs;

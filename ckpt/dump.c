@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The dump side: freezing, finding out, writing, letting go.
+ *
+ * ckpt_freeze walks the table of stages; each has an undo, and whatever fails, the undos of the
+ * stages begun so far are walked backwards.  ckpt_thaw does the same from the end: a session that
+ * runs on after a dump and one whose dump failed are let go by the same code.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <protobuf-c/protobuf-c.h>
+
+#include "base/base.h"
+#include "ckpt/dump.h"
+#include "ckpt/freeze.h"
+
+/* ---- all subjects of a kind --------------------------------------------------------------- */
+
+typedef int subject_op(struct ckpt_dump *d, const struct ckpt_kind *k, union ckpt_subject s,
+	uint64_t id, void *ctx, struct err *e);
+
+static int each_proc(struct ckpt_dump *d, const struct ckpt_kind *k, subject_op *op, void *ctx,
+	struct err *e)
+{
+	for (size_t i = 0; i < d->n_procs; i++) {
+		struct ckpt_proc *p = d->procs[i];
+
+		if (op(d, k, (union ckpt_subject){.proc = p}, (uint64_t)p->vpid, ctx, e) < 0)
+			return err_wrap(e, "task %d (%s)", p->vpid, p->status.comm);
+	}
+	return 0;
+}
+
+static int each_thread(struct ckpt_dump *d, const struct ckpt_kind *k, subject_op *op, void *ctx,
+	struct err *e)
+{
+	for (size_t i = 0; i < d->n_procs; i++) {
+		for (size_t n = 0; n < d->procs[i]->n_threads; n++) {
+			struct ckpt_thread *t = d->procs[i]->threads[n];
+
+			if (op(d, k, (union ckpt_subject){.thread = t}, (uint64_t)t->vtid, ctx, e) <
+				0)
+				return err_wrap(e, "task %d (%s)", t->vtid, t->status.comm);
+		}
+	}
+	return 0;
+}
+
+static int each_file(struct ckpt_dump *d, const struct ckpt_kind *k, subject_op *op, void *ctx,
+	struct err *e)
+{
+	/* A check may take up further files. */
+	for (size_t i = 0; i < d->n_files; i++) {
+		struct ckpt_file *f = d->files[i];
+
+		if (f->kind == k &&
+			op(d, k, (union ckpt_subject){.file = f}, f->id, ctx, e) < 0)
+			return ckpt_file_wrap(f, e);
+	}
+	return 0;
+}
+
+static int each_session(struct ckpt_dump *d, const struct ckpt_kind *k, subject_op *op, void *ctx,
+	struct err *e)
+{
+	return op(d, k, (union ckpt_subject){0}, 0, ctx, e);
+}
+
+/* Every subject of every kind, in table order. */
+static int each_subject(struct ckpt_dump *d, subject_op *op, void *ctx, struct err *e)
+{
+	static int (*const walk[])(struct ckpt_dump *, const struct ckpt_kind *, subject_op *,
+		void *, struct err *) = {
+		[CKPT_SESSION] = each_session,
+		[CKPT_PROC] = each_proc,
+		[CKPT_THREAD] = each_thread,
+		[CKPT_FILE] = each_file,
+	};
+
+	for (size_t i = 0; i < ckpt_n_kinds; i++) {
+		int r = walk[ckpt_kinds[i]->scope](d, ckpt_kinds[i], op, ctx, e);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* ---- stages of the freeze ----------------------------------------------------------------- */
+
+static int quiesce(struct ckpt_dump *d, struct err *e)
+{
+	struct ckpt_freeze_options o = {
+		.host_proc = d->host_proc,
+		.session_proc = d->world->proc_fd,
+		.init_pid = d->world->init_pid,
+		.deadline_ms = d->options.deadline_ms,
+		.notified = d->options.notified,
+		.n_notified = d->options.n_notified,
+	};
+
+	return ckpt_frozen_make(&d->frozen, &o, e);
+}
+
+static void undo_quiesce(struct ckpt_dump *d)
+{
+	if (!d->frozen)
+		return;
+	d->report.frozen_ns = io_now_ns() - ckpt_frozen_since(d->frozen);
+	ckpt_frozen_release(d->frozen);
+	d->frozen = NULL;
+}
+
+static int survey(struct ckpt_dump *d, struct err *e)
+{
+	int r = ckpt_survey_tasks(d, d->frozen, e);
+
+	if (r == 0)
+		r = ckpt_survey_sharing(d, e);
+	return r;
+}
+
+static int check_one(struct ckpt_dump *d, const struct ckpt_kind *k, union ckpt_subject s,
+	uint64_t id, void *ctx, struct err *e)
+{
+	if (k->scope == CKPT_FILE)
+		return ckpt_openfiles_check(d, s.file, e);
+	return k->check ? k->check(d, s, e) : 0;
+}
+
+static int plan(struct ckpt_dump *d, struct err *e)
+{
+	int r = ckpt_openfiles_claim(d, e);
+
+	if (r == 0)
+		r = each_subject(d, check_one, NULL, e);
+	return r;
+}
+
+static void undo_plan(struct ckpt_dump *d)
+{
+	for (size_t i = 0; i < PROTO_KIND_MAX; i++) {
+		free(d->kind_state[i]);
+		d->kind_state[i] = NULL;
+	}
+}
+
+static const struct stage {
+	const char *name;
+	int (*run)(struct ckpt_dump *d, struct err *e);
+	void (*undo)(struct ckpt_dump *d);
+} stages[] = {
+	{"quiesce", quiesce, undo_quiesce},
+	{"survey", survey, ckpt_survey_free},
+	{"memory", ckpt_survey_memory, ckpt_survey_leave},
+	{"files", ckpt_openfiles_survey, ckpt_openfiles_free},
+	{"plan", plan, undo_plan},
+};
+
+static void undo(struct ckpt_dump *d, size_t n)
+{
+	while (n > 0)
+		stages[--n].undo(d);
+}
+
+static void note_stage(struct ckpt_dump *d, const char *name, uint64_t since)
+{
+	if (d->report.n_stages == CKPT_MAX_STAGES)
+		return;
+	d->report.stages[d->report.n_stages].name = name;
+	d->report.stages[d->report.n_stages++].ns = io_now_ns() - since;
+}
+
+static void free_dump(struct ckpt_dump *d)
+{
+	close_fd(d->host_proc);
+	free(d);
+}
+
+int ckpt_freeze(struct ckpt_dump **ret, const struct ckpt_world *w,
+	const struct ckpt_dump_options *o, struct err *e)
+{
+	struct ckpt_dump *d = calloc(1, sizeof(*d));
+	uint64_t begin = io_now_ns();
+
+	if (!d)
+		return err_errno(e, -ENOMEM, "freeze");
+	d->world = w;
+	d->options = *o;
+	d->host_proc = proc_open(e);
+	if (d->host_proc < 0) {
+		free_dump(d);
+		return e->error;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(stages); i++) {
+		uint64_t then = io_now_ns();
+		int r = stages[i].run(d, e);
+
+		note_stage(d, stages[i].name, then);
+		if (r < 0) {
+			undo(d, i + 1);
+			free_dump(d);
+			return r;
+		}
+	}
+	d->report.total_ns = io_now_ns() - begin;
+	*ret = d;
+	return 0;
+}
+
+int ckpt_thaw(struct ckpt_dump *d, struct err *e)
+{
+	if (!d)
+		return 0;
+	undo(d, ARRAY_SIZE(stages));
+	free_dump(d);
+	return 0;
+}
+
+const struct ckpt_report *ckpt_dump_report(const struct ckpt_dump *d)
+{
+	return &d->report;
+}
+
+/* ---- writing ------------------------------------------------------------------------------ */
+
+/* Records that bulk data follows for. */
+struct pending {
+	const struct ckpt_kind *kind;
+	union ckpt_subject s;
+};
+
+static int write_record(struct ckpt_dump *d, const struct ckpt_kind *k, union ckpt_subject s,
+	uint64_t id, void *ctx, struct err *e)
+{
+	_cleanup_buf_ struct buf body = BUF_INIT;
+	struct pending p = {k, s};
+	int r = k->dump ? k->dump(d, s, &body, e) : 1;
+
+	if (r != 0)
+		return MIN(r, 0);
+	if (buf_error(&body) < 0)
+		return err_errno(e, -ENOMEM, "%s", k->name);
+	r = proto_write_record(d->out, k->number, id, body.data, body.len, e);
+	if (r < 0)
+		return r;
+	if (k->dump_data)
+		buf_put(ctx, &p, sizeof(p));
+	return 0;
+}
+
+static int wrap_subject(const struct pending *p, struct err *e)
+{
+	const struct ckpt_proc *proc = p->s.proc;
+
+	switch (p->kind->scope) {
+	case CKPT_FILE:
+		return ckpt_file_wrap(p->s.file, e);
+	case CKPT_THREAD:
+		proc = p->s.thread->proc;
+		break;
+	case CKPT_SESSION:
+		return e->error;
+	case CKPT_PROC:
+		break;
+	}
+	return err_wrap(e, "task %d (%s)", proc->vpid, proc->status.comm);
+}
+
+static int write_all_data(struct ckpt_dump *d, const struct buf *list, struct err *e)
+{
+	const struct pending *p = (const struct pending *)list->data;
+	size_t n = list->len / sizeof(*p);
+
+	for (size_t i = 0; i < n; i++)
+		if (p[i].kind->dump_data(d, p[i].s, e) < 0)
+			return wrap_subject(&p[i], e);
+	return 0;
+}
+
+int ckpt_write(struct ckpt_dump *d, struct proto_writer *out, struct err *e)
+{
+	_cleanup_buf_ struct buf pending = BUF_INIT;
+	uint64_t begin = io_now_ns(), then = begin;
+	int r;
+
+	d->out = out;
+	r = each_subject(d, write_record, &pending, e);
+	note_stage(d, "records", then);
+	if (r == 0 && buf_error(&pending) < 0)
+		r = err_errno(e, -ENOMEM, "write");
+	then = io_now_ns();
+	if (r == 0)
+		r = write_all_data(d, &pending, e);
+	note_stage(d, "data", then);
+	d->out = NULL;
+	d->report.total_ns += io_now_ns() - begin;
+	d->report.frozen_ns = io_now_ns() - ckpt_frozen_since(d->frozen);
+	return r;
+}
+
+int ckpt_dump_data(struct ckpt_dump *d, const struct ckpt_kind *kind, uint64_t subject,
+	uint64_t offset, const void *data, size_t len, struct err *e)
+{
+	return proto_write_data(d->out, kind->number, subject, offset, data, len, e);
+}
+
+int ckpt_pack(const struct ProtobufCMessage *m, struct buf *body, struct err *e)
+{
+	size_t len = protobuf_c_message_get_packed_size(m);
+	uint8_t *p = buf_reserve(body, len + 1);
+
+	if (!p)
+		return err_errno(e, -ENOMEM, "pack a record");
+	body->len += protobuf_c_message_pack(m, p);
+	return 0;
+}

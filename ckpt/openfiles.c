@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Open files: which slots of which tables lead to the same one, and which kind it is.
+ *
+ * All slots are sorted by what is cheap to know (inode, flags, position), and where that is equal
+ * by kcmp(2), which orders open files as the kernel's pointers do: equals stand together, and
+ * only one of them is duplicated into this process.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+
+#include "base/base.h"
+#include "ckpt/dump.h"
+
+#define MAX_FDINFO (1 << 20)
+
+/* One slot of one table, on its way to become part of a ckpt_file. */
+struct slot {
+	struct ckpt_proc *proc;
+	struct ckpt_fd *in_table;
+	int fd;
+	dev_t dev;
+	ino_t ino;
+	int flags;
+	off_t pos;
+	int mnt_id;
+	char *fdinfo;
+};
+
+struct slots {
+	struct slot *v;
+	size_t n, cap;
+};
+
+int ckpt_file_wrap(const struct ckpt_file *f, struct err *e)
+{
+	if (f->holder)
+		return err_wrap(e, "task %d (%s) fd %d", f->holder->vpid, f->holder->status.comm,
+			f->holder_fd);
+	return err_wrap(e, "a file in flight");
+}
+
+/* ---- fdinfo ------------------------------------------------------------------------------- */
+
+static const char *fdinfo_value(const char *text, const char *key)
+{
+	size_t len = strlen(key);
+
+	for (const char *p = text; p; p = strchr(p, '\n'), p = p ? p + 1 : NULL) {
+		if (strncmp(p, key, len) || p[len] != ':')
+			continue;
+		p += len + 1;
+		return p + strspn(p, " \t");
+	}
+	return NULL;
+}
+
+const char *ckpt_fdinfo_get(const struct ckpt_file *f, const char *key)
+{
+	return fdinfo_value(f->fdinfo, key);
+}
+
+static long long fdinfo_number(const char *text, const char *key, int base)
+{
+	const char *p = fdinfo_value(text, key);
+
+	return p ? strtoll(p, NULL, base) : 0;
+}
+
+static char *read_fdinfo(int host_proc, const char *path, struct err *e)
+{
+	struct buf b = BUF_INIT;
+	int r = io_read_file(host_proc, path, MAX_FDINFO, &b);
+	char *text = r < 0 ? NULL : buf_cstr(&b);
+
+	if (!text) {
+		buf_fini(&b);
+		err_errno(e, r < 0 ? r : -ENOMEM, "read /proc/%s", path);
+	}
+	return text;
+}
+
+/* ---- slots -------------------------------------------------------------------------------- */
+
+static int add_slot(struct ckpt_dump *d, struct slots *s, struct ckpt_proc *p,
+	struct ckpt_fd *in_table, struct err *e)
+{
+	struct slot *slot;
+	struct stat st;
+	char path[64];
+
+	if (s->n == s->cap) {
+		size_t cap = s->cap ? s->cap * 2 : 64;
+		struct slot *v = realloc(s->v, cap * sizeof(*v));
+
+		if (!v)
+			return err_errno(e, -ENOMEM, "survey");
+		s->v = v;
+		s->cap = cap;
+	}
+	slot = &s->v[s->n];
+	*slot = (struct slot){.proc = p, .in_table = in_table, .fd = in_table->fd};
+	snprintf(path, sizeof(path), "%d/fd/%d", p->pid, slot->fd);
+	if (fstatat(d->host_proc, path, &st, 0) < 0)
+		return err_errno(e, -errno, "task %d (%s) fd %d", p->vpid, p->status.comm, slot->fd);
+	snprintf(path, sizeof(path), "%d/fdinfo/%d", p->pid, slot->fd);
+	slot->fdinfo = read_fdinfo(d->host_proc, path, e);
+	if (!slot->fdinfo)
+		return -EIO;
+	s->n++;
+	slot->dev = st.st_dev;
+	slot->ino = st.st_ino;
+	slot->pos = fdinfo_number(slot->fdinfo, "pos", 10);
+	slot->mnt_id = (int)fdinfo_number(slot->fdinfo, "mnt_id", 10);
+	slot->flags = (int)fdinfo_number(slot->fdinfo, "flags", 8);
+	in_table->cloexec = slot->flags & O_CLOEXEC;
+	slot->flags &= ~O_CLOEXEC; /* of the slot, not of the file */
+	return 0;
+}
+
+static int read_table(struct ckpt_dump *d, struct slots *s, struct ckpt_proc *p, struct err *e)
+{
+	_cleanup_free_ int *list = NULL;
+	char path[32];
+	size_t n;
+	int r;
+
+	snprintf(path, sizeof(path), "%d/fd", p->pid);
+	r = proc_list_numbers(d->host_proc, path, &list, &n, e);
+	if (r < 0)
+		return r;
+	p->fds = calloc(n + 1, sizeof(*p->fds));
+	if (!p->fds)
+		return err_errno(e, -ENOMEM, "survey");
+	p->n_fds = n;
+	for (size_t i = 0; i < n && r == 0; i++) {
+		p->fds[i].fd = list[i];
+		r = add_slot(d, s, p, &p->fds[i], e);
+	}
+	return r;
+}
+
+#define ORDER(a, b)                                                                                \
+	do {                                                                                       \
+		if ((a) != (b))                                                                    \
+			return (a) < (b) ? -1 : 1;                                                 \
+	} while (0)
+
+/* 0: the same open file. */
+static int compare_files(const struct slot *x, const struct slot *y)
+{
+	ORDER(x->dev, y->dev);
+	ORDER(x->ino, y->ino);
+	ORDER(x->flags, y->flags);
+	ORDER(x->pos, y->pos);
+	switch (sys_kcmp(x->proc->pid, y->proc->pid, SYS_KCMP_FILE, (unsigned long)x->fd,
+		(unsigned long)y->fd)) {
+	case 0:
+		return 0;
+	case 1:
+		return -1;
+	case 2:
+		return 1;
+	}
+	/* Can't be told: not the same. */
+	ORDER(x->proc->vpid, y->proc->vpid);
+	return (x->fd > y->fd) - (x->fd < y->fd);
+}
+
+static int compare_slots(const void *a, const void *b)
+{
+	return compare_files(a, b);
+}
+
+/* ---- open files --------------------------------------------------------------------------- */
+
+static void free_file(struct ckpt_file *f)
+{
+	if (!f)
+		return;
+	close_fd(f->fd);
+	free(f->link);
+	free(f->fdinfo);
+	free(f);
+}
+
+DEFINE_CLEANUP(file, struct ckpt_file *, free_file);
+
+static int append_file(struct ckpt_dump *d, struct ckpt_file *f, struct err *e)
+{
+	/* Grown at every power of two. */
+	if ((d->n_files & (d->n_files + 1)) == 0) {
+		struct ckpt_file **v =
+			realloc(d->files, (2 * d->n_files + 2) * sizeof(struct ckpt_file *));
+
+		if (!v)
+			return err_errno(e, -ENOMEM, "survey");
+		d->files = v;
+	}
+	d->files[d->n_files++] = f;
+	f->id = (uint32_t)d->n_files;
+	return 0;
+}
+
+static int take_descriptor(struct ckpt_proc *p, int fd, struct err *e)
+{
+	int got;
+
+	if (p->pidfd < 0)
+		p->pidfd = sys_pidfd_open(p->pid, 0);
+	if (p->pidfd < 0)
+		return err_errno(e, -errno, "pidfd_open");
+	got = sys_pidfd_getfd(p->pidfd, fd);
+	if (got < 0 && (errno == EPERM || errno == ENOSYS))
+		return err_set(e, ERR_HOST, -errno, "this host does not allow pidfd_getfd");
+	return got < 0 ? err_errno(e, -errno, "pidfd_getfd") : got;
+}
+
+/* The file of @n slots that lead to it; the one in the first table is its holder. */
+static int make_file(struct ckpt_dump *d, struct slot *slots, size_t n, struct err *e)
+{
+	_cleanup_(cleanup_file) struct ckpt_file *f = calloc(1, sizeof(*f));
+	struct slot *first = slots;
+	char path[64];
+	int r;
+
+	if (!f)
+		return err_errno(e, -ENOMEM, "survey");
+	f->fd = -1;
+	for (size_t i = 1; i < n; i++)
+		if (slots[i].proc->vpid < first->proc->vpid ||
+			(slots[i].proc == first->proc && slots[i].fd < first->fd))
+			first = &slots[i];
+	f->holder = first->proc;
+	f->holder_fd = first->fd;
+	f->flags = first->flags;
+	f->pos = first->pos;
+	f->mnt_id = first->mnt_id;
+	f->fdinfo = take_ptr(first->fdinfo);
+	snprintf(path, sizeof(path), "%d/fd/%d", first->proc->pid, first->fd);
+	f->link = io_readlink(d->host_proc, path);
+	if (!f->link)
+		return err_errno(e, -errno, "task %d (%s) fd %d", first->proc->vpid,
+			first->proc->status.comm, first->fd);
+	f->fd = take_descriptor(first->proc, first->fd, e);
+	if (f->fd < 0)
+		return ckpt_file_wrap(f, e);
+	if (fstat(f->fd, &f->st) < 0) {
+		err_errno(e, -errno, "stat");
+		return ckpt_file_wrap(f, e);
+	}
+	r = append_file(d, f, e);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < n; i++)
+		slots[i].in_table->file = f;
+	f = NULL;
+	return 0;
+}
+
+static int compare_holder(const void *a, const void *b)
+{
+	const struct ckpt_file *x = *(struct ckpt_file *const *)a;
+	const struct ckpt_file *y = *(struct ckpt_file *const *)b;
+
+	ORDER(x->holder->vpid, y->holder->vpid);
+	return (x->holder_fd > y->holder_fd) - (x->holder_fd < y->holder_fd);
+}
+
+/* A session's open files may be more than this process is allowed at first. */
+static void allow_many_descriptors(void)
+{
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur < l.rlim_max) {
+		l.rlim_cur = l.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &l);
+	}
+}
+
+static int make_files(struct ckpt_dump *d, struct slots *s, struct err *e)
+{
+	size_t count;
+
+	qsort(s->v, s->n, sizeof(*s->v), compare_slots);
+	for (size_t i = 0; i < s->n; i += count) {
+		int r;
+
+		for (count = 1; i + count < s->n;)
+			if (compare_files(&s->v[i], &s->v[i + count]) == 0)
+				count++;
+			else
+				break;
+		r = make_file(d, s->v + i, count, e);
+		if (r < 0)
+			return r;
+	}
+	/* Numbered as a reader expects: the first process's descriptors first. */
+	qsort(d->files, d->n_files, sizeof(struct ckpt_file *), compare_holder);
+	for (size_t i = 0; i < d->n_files; i++)
+		d->files[i]->id = (uint32_t)i + 1;
+	return 0;
+}
+
+int ckpt_openfiles_survey(struct ckpt_dump *d, struct err *e)
+{
+	struct slots s = {0};
+	int r = 0;
+
+	allow_many_descriptors();
+	for (size_t i = 0; i < d->n_procs && r == 0; i++) {
+		struct ckpt_proc *p = d->procs[i];
+
+		if (p->state != CKPT_ZOMBIE && p->files == p->vpid)
+			r = read_table(d, &s, p, e);
+	}
+	if (r == 0)
+		r = make_files(d, &s, e);
+	for (size_t i = 0; i < s.n; i++)
+		free(s.v[i].fdinfo);
+	free(s.v);
+	return r;
+}
+
+void ckpt_openfiles_free(struct ckpt_dump *d)
+{
+	for (size_t i = 0; i < d->n_files; i++)
+		free_file(d->files[i]);
+	free(d->files);
+	d->files = NULL;
+	d->n_files = 0;
+}
+
+/* ---- kinds -------------------------------------------------------------------------------- */
+
+static int claim(struct ckpt_file *f, struct err *e)
+{
+	for (size_t i = 0; i < ckpt_n_kinds; i++) {
+		const struct ckpt_kind *k = ckpt_kinds[i];
+
+		if (k->scope == CKPT_FILE && k->claim && k->claim(f)) {
+			f->kind = k;
+			return 0;
+		}
+	}
+	err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP, "%s is not supported", f->link);
+	return ckpt_file_wrap(f, e);
+}
+
+int ckpt_openfiles_claim(struct ckpt_dump *d, struct err *e)
+{
+	for (size_t i = 0; i < d->n_files; i++) {
+		int r = claim(d->files[i], e);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int ckpt_openfiles_check(struct ckpt_dump *d, struct ckpt_file *f, struct err *e)
+{
+	if (f->checked)
+		return 0;
+	f->checked = true;
+	return f->kind->check ? f->kind->check(d, (union ckpt_subject){.file = f}, e) : 0;
+}
+
+static struct ckpt_file *find_same(const struct ckpt_dump *d, int fd, const struct stat *st)
+{
+	pid_t self = getpid();
+
+	for (size_t i = 0; i < d->n_files; i++) {
+		struct ckpt_file *f = d->files[i];
+
+		if (f->st.st_dev == st->st_dev && f->st.st_ino == st->st_ino &&
+			sys_kcmp(self, self, SYS_KCMP_FILE, (unsigned long)fd,
+				(unsigned long)f->fd) == 0)
+			return f;
+	}
+	return NULL;
+}
+
+int ckpt_file_add(struct ckpt_dump *d, int fd, struct ckpt_file **ret, struct err *e)
+{
+	_cleanup_(cleanup_file) struct ckpt_file *f = calloc(1, sizeof(*f));
+	struct ckpt_file *known;
+	char path[64];
+	int r;
+
+	if (!f) {
+		close_fd(fd);
+		return err_errno(e, -ENOMEM, "survey");
+	}
+	f->fd = fd;
+	if (fstat(fd, &f->st) < 0)
+		return err_errno(e, -errno, "stat a file in flight");
+	known = find_same(d, fd, &f->st);
+	if (known) {
+		*ret = known;
+		return 0;
+	}
+	snprintf(path, sizeof(path), "%d/fdinfo/%d", getpid(), fd);
+	f->fdinfo = read_fdinfo(d->host_proc, path, e);
+	if (!f->fdinfo)
+		return -EIO;
+	snprintf(path, sizeof(path), "%d/fd/%d", getpid(), fd);
+	f->link = io_readlink(d->host_proc, path);
+	if (!f->link)
+		return err_errno(e, -errno, "name of a file in flight");
+	f->pos = fdinfo_number(f->fdinfo, "pos", 10);
+	f->mnt_id = (int)fdinfo_number(f->fdinfo, "mnt_id", 10);
+	f->flags = (int)fdinfo_number(f->fdinfo, "flags", 8) & ~O_CLOEXEC;
+	r = claim(f, e);
+	if (r == 0)
+		r = append_file(d, f, e);
+	if (r < 0)
+		return r;
+	known = take_ptr(f);
+	*ret = known;
+	if (ckpt_openfiles_check(d, known, e) < 0)
+		return ckpt_file_wrap(known, e);
+	return 0;
+}
+
+/* ---- edges -------------------------------------------------------------------------------- */
+
+const struct ckpt_edge *ckpt_edge_of_pipe(const struct ckpt_dump *d, const struct stat *st)
+{
+	for (size_t i = 0; i < d->world->n_edges; i++) {
+		const struct ckpt_edge *edge = &d->world->edges[i];
+		struct stat theirs;
+
+		if (fstat(edge->fd, &theirs) == 0 && S_ISFIFO(theirs.st_mode) &&
+			theirs.st_dev == st->st_dev && theirs.st_ino == st->st_ino)
+			return edge;
+	}
+	return NULL;
+}
+
+const struct ckpt_edge *ckpt_edge_of_pty(const struct ckpt_dump *d, unsigned index)
+{
+	for (size_t i = 0; i < d->world->n_edges; i++) {
+		const struct ckpt_edge *edge = &d->world->edges[i];
+		unsigned theirs;
+
+		if (ioctl(edge->fd, TIOCGPTN, &theirs) == 0 && theirs == index)
+			return edge;
+	}
+	return NULL;
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * An image as text.  Nothing here trusts it: kinds' show functions parse hostile bodies, and what
+ * they print is cleaned of control characters on its way out.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/base.h"
+#include "ckpt/ckpt.h"
+#include "ckpt/kind.h"
+
+/* Records which the supervisor writes have no kind in the table. */
+static const char *const outer_kinds[] = {
+	[PROTO_KIND_CONFIG] = "config",
+	[PROTO_KIND_TREE] = "tree",
+	[PROTO_KIND_WORLD] = "world",
+};
+
+static const char *kind_name(uint32_t number, char unknown[16])
+{
+	const struct ckpt_kind *k = ckpt_kind_by_number(number);
+
+	if (k)
+		return k->name;
+	if (number < ARRAY_SIZE(outer_kinds) && outer_kinds[number])
+		return outer_kinds[number];
+	snprintf(unknown, 16, "kind%u", number);
+	return unknown;
+}
+
+/* Bulk data of one record, summed up while its frames pass. */
+struct tally {
+	uint32_t kind;
+	uint64_t subject, frames, bytes;
+};
+
+static void put_json(FILE *out, const char *s)
+{
+	for (; *s; s++) {
+		if (*s == '"' || *s == '\\')
+			fprintf(out, "\\%c", *s);
+		else if ((unsigned char)*s < ' ' || *s == 0x7f)
+			fprintf(out, "\\u%04x", (unsigned char)*s);
+		else
+			putc(*s, out);
+	}
+}
+
+static void put_text(FILE *out, const char *s)
+{
+	for (; *s; s++)
+		putc((unsigned char)*s < ' ' || *s == 0x7f ? '?' : *s, out);
+}
+
+static void show_tally(struct tally *t, FILE *out, bool json)
+{
+	char unknown[16];
+	const char *name = kind_name(t->kind, unknown);
+
+	if (!t->frames)
+		return;
+	if (json)
+		fprintf(out, "{\"kind\":\"%s\",\"subject\":%llu,\"data\":%llu,\"frames\":%llu}\n",
+			name, (unsigned long long)t->subject, (unsigned long long)t->bytes,
+			(unsigned long long)t->frames);
+	else
+		fprintf(out, "%s %llu: %llu bytes of data in %llu frames\n", name,
+			(unsigned long long)t->subject, (unsigned long long)t->bytes,
+			(unsigned long long)t->frames);
+	t->frames = t->bytes = 0;
+}
+
+static int show_record(const struct proto_frame *f, FILE *out, bool json, struct err *e)
+{
+	const struct ckpt_kind *k = ckpt_kind_by_number(f->kind);
+	_cleanup_free_ char *text = NULL;
+	char unknown[16];
+	size_t len = 0;
+	FILE *room = open_memstream(&text, &len);
+
+	if (!room)
+		return err_errno(e, -errno, "show");
+	if (k && k->show)
+		k->show(f->data, f->len, room);
+	if (fclose(room) != 0)
+		return err_errno(e, -errno, "show");
+	if (json) {
+		fprintf(out, "{\"kind\":\"%s\",\"subject\":%llu,\"bytes\":%zu,\"text\":\"",
+			kind_name(f->kind, unknown), (unsigned long long)f->subject, f->len);
+		put_json(out, text);
+		fputs("\"}\n", out);
+		return 0;
+	}
+	fprintf(out, "%s %llu: ", kind_name(f->kind, unknown), (unsigned long long)f->subject);
+	if (len)
+		put_text(out, text);
+	else
+		fprintf(out, "%zu bytes", f->len);
+	putc('\n', out);
+	return 0;
+}
+
+int ckpt_image_show(struct proto_reader *in, FILE *out, bool json, struct err *e)
+{
+	struct tally t = {0};
+	struct proto_frame f;
+
+	for (;;) {
+		int r = proto_read(in, &f, e);
+
+		if (r < 0)
+			return r;
+		if (f.type != PROTO_DATA || f.kind != t.kind || f.subject != t.subject)
+			show_tally(&t, out, json);
+		if (f.type == PROTO_END)
+			return ferror(out) ? err_errno(e, -EIO, "write") : 0;
+		if (f.type == PROTO_DATA) {
+			t.kind = f.kind;
+			t.subject = f.subject;
+			t.frames++;
+			t.bytes += f.len;
+			continue;
+		}
+		r = show_record(&f, out, json, e);
+		if (r < 0)
+			return r;
+	}
+}

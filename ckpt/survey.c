@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Processes and threads of a frozen session.  Everything is asked from outside: /proc and kcmp;
+ * the one exception is a thread inside the vDSO, which is stepped out of it.
+ *
+ * Sharing is found by sorting: kcmp(2) orders kernel objects as well as telling them apart, so n
+ * processes need n log n calls rather than n * n.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+
+#include "base/base.h"
+#include "ckpt/dump.h"
+#include "ckpt/freeze.h"
+
+struct ckpt_proc *ckpt_proc_by_vpid(const struct ckpt_dump *d, pid_t vpid)
+{
+	size_t lo = 0, hi = d->n_procs;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+
+		if (d->procs[mid]->vpid == vpid)
+			return d->procs[mid];
+		if (d->procs[mid]->vpid < vpid)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return NULL;
+}
+
+struct ckpt_proc *ckpt_proc_by_pid(const struct ckpt_dump *d, pid_t pid)
+{
+	for (size_t i = 0; i < d->n_procs; i++)
+		if (d->procs[i]->pid == pid)
+			return d->procs[i];
+	return NULL;
+}
+
+/* ---- processes and threads ---------------------------------------------------------------- */
+
+/* A number as the task's own namespace has it. */
+static pid_t innermost(const pid_t *levels, const struct proc_status *s)
+{
+	return s->ns_depth ? levels[s->ns_depth - 1] : 0;
+}
+
+static int add_thread(struct ckpt_dump *d, struct ckpt_proc *p, const struct ckpt_task *t,
+	struct err *e)
+{
+	struct ckpt_thread *th = calloc(1, sizeof(*th));
+	int r;
+
+	if (!th)
+		return err_errno(e, -ENOMEM, "survey");
+	p->threads[p->n_threads++] = th;
+	th->proc = p;
+	th->tid = t->tid;
+	th->regs = t->regs;
+	th->asleep_ns = t->asleep_ns;
+	r = proc_read_task_status(d->host_proc, t->pid, t->tid, &th->status, e);
+	th->vtid = innermost(th->status.ns_pid, &th->status);
+	return r;
+}
+
+static void free_proc(struct ckpt_proc *p)
+{
+	for (size_t i = 0; i < p->n_threads; i++) {
+		remote_forget(p->threads[i]->remote);
+		free(p->threads[i]);
+	}
+	free(p->threads);
+	proc_maps_fini(&p->maps);
+	close_fd(p->pidfd);
+	free(p->fds);
+	free(p);
+}
+
+/* Of the @n tasks that are one process, the leader first. */
+static int make_proc(struct ckpt_dump *d, const struct ckpt_task *tasks, size_t n,
+	struct ckpt_proc **ret, struct err *e)
+{
+	struct ckpt_proc *p = calloc(1, sizeof(*p));
+	int r = 0;
+
+	if (!p)
+		return err_errno(e, -ENOMEM, "survey");
+	p->dump = d;
+	p->pidfd = -1;
+	p->pid = tasks[0].pid;
+	p->threads = calloc(n, sizeof(struct ckpt_thread *));
+	if (!p->threads)
+		r = err_errno(e, -ENOMEM, "survey");
+	for (size_t i = 0; i < n && r == 0; i++) {
+		r = add_thread(d, p, &tasks[i], e);
+		if (tasks[i].stop_signal) {
+			p->state = CKPT_STOPPED;
+			p->stop_signal = tasks[i].stop_signal;
+		}
+	}
+	if (r < 0) {
+		free_proc(p);
+		return r;
+	}
+	if (n == 1 && tasks[0].state == CKPT_TASK_ZOMBIE)
+		p->state = CKPT_ZOMBIE;
+	p->status = p->threads[0]->status;
+	p->vpid = p->threads[0]->vtid;
+	p->vpgid = innermost(p->status.ns_pgid, &p->status);
+	p->vsid = innermost(p->status.ns_sid, &p->status);
+	p->mm = p->files = p->fs = p->sighand = p->vpid;
+	*ret = p;
+	return 0;
+}
+
+static int compare_vpid(const void *a, const void *b)
+{
+	const struct ckpt_proc *x = *(struct ckpt_proc *const *)a;
+	const struct ckpt_proc *y = *(struct ckpt_proc *const *)b;
+
+	return (x->vpid > y->vpid) - (x->vpid < y->vpid);
+}
+
+static int find_parents(struct ckpt_dump *d, struct err *e)
+{
+	for (size_t i = 0; i < d->n_procs; i++) {
+		struct ckpt_proc *p = d->procs[i];
+		const struct ckpt_proc *parent = ckpt_proc_by_pid(d, p->status.ppid);
+
+		if (p->status.ppid == d->world->init_pid)
+			p->vppid = 1;
+		else if (parent)
+			p->vppid = parent->vpid;
+		else
+			return err_set(e, ERR_UNFREEZABLE, -ESRCH,
+				"task %d (%s) has a parent outside the session", p->vpid,
+				p->status.comm);
+	}
+	return 0;
+}
+
+int ckpt_survey_tasks(struct ckpt_dump *d, const struct ckpt_frozen *f, struct err *e)
+{
+	size_t n, count;
+	const struct ckpt_task *t = ckpt_frozen_tasks(f, &n);
+
+	d->procs = calloc(n + 1, sizeof(struct ckpt_proc *));
+	if (!d->procs)
+		return err_errno(e, -ENOMEM, "survey");
+	for (size_t i = 0; i < n; i += count) {
+		struct ckpt_proc *p = NULL;
+		int r;
+
+		for (count = 1; i + count < n && t[i + count].pid == t[i].pid;)
+			count++;
+		/* A dead child of pid 1 is as good as gone: pid 1 runs, and may reap it now. */
+		r = make_proc(d, t + i, count, &p, t[i].state == CKPT_TASK_ZOMBIE ? NULL : e);
+		if (r < 0 && t[i].state == CKPT_TASK_ZOMBIE)
+			continue;
+		if (r < 0)
+			return r;
+		if (p->state == CKPT_ZOMBIE && p->status.ppid == d->world->init_pid) {
+			free_proc(p);
+			continue;
+		}
+		d->procs[d->n_procs++] = p;
+		d->report.tasks += (uint32_t)p->n_threads;
+	}
+	d->report.processes = (uint32_t)d->n_procs;
+	qsort(d->procs, d->n_procs, sizeof(struct ckpt_proc *), compare_vpid);
+	return find_parents(d, e);
+}
+
+/* ---- memory maps, and out of the vDSO ----------------------------------------------------- */
+
+static bool inside(const struct proc_vma *v, const struct ckpt_thread *t)
+{
+	return v && (long)t->regs.orig_rax < 0 && t->regs.rip >= v->start && t->regs.rip < v->end;
+}
+
+/* Being stepped makes the kernel forget that SIGTRAP was ignored. */
+static int ignore_again(struct ckpt_thread *t, struct err *e)
+{
+	struct {
+		uint64_t handler, flags, restorer, mask;
+	} action = {.handler = (uint64_t)(uintptr_t)SIG_IGN};
+	struct remote *r;
+	int k = ckpt_thread_remote(t, &r, e);
+
+	return k < 0 ? k
+		     : remote_must(r, NULL, e, SYS_rt_sigaction, SIGTRAP,
+			       remote_put(r, &action, sizeof(action)), 0, sizeof(action.mask), 0,
+			       0);
+}
+
+static int leave_vdso(struct ckpt_dump *d, struct ckpt_proc *p, struct err *e)
+{
+	const struct proc_vma *vdso = NULL;
+	bool stepped = false;
+	int r = 0;
+
+	for (size_t i = 0; i < p->maps.n; i++)
+		if (!strcmp(p->maps.vmas[i].path, "[vdso]"))
+			vdso = &p->maps.vmas[i];
+	for (size_t i = 0; i < p->n_threads && r == 0; i++) {
+		struct ckpt_thread *t = p->threads[i];
+
+		if (!inside(vdso, t))
+			continue;
+		r = ckpt_step_out(d->host_proc, t->tid, vdso->start, vdso->end, &t->regs, e);
+		stepped = true;
+	}
+	if (r == 0 && stepped && (p->status.sig_ignored & 1ULL << (SIGTRAP - 1)))
+		r = ignore_again(p->threads[0], e);
+	return r;
+}
+
+int ckpt_survey_memory(struct ckpt_dump *d, struct err *e)
+{
+	for (size_t i = 0; i < d->n_procs; i++) {
+		struct ckpt_proc *p = d->procs[i];
+		int r;
+
+		if (p->state == CKPT_ZOMBIE)
+			continue;
+		r = proc_read_maps(d->host_proc, p->pid, true, &p->maps, e);
+		if (r == 0)
+			r = leave_vdso(d, p, e);
+		if (r < 0)
+			return err_wrap(e, "task %d (%s)", p->vpid, p->status.comm);
+	}
+	return 0;
+}
+
+/* ---- sharing ------------------------------------------------------------------------------ */
+
+static const struct {
+	enum sys_kcmp_type type;
+	size_t offset; /* in struct ckpt_proc */
+} shared[] = {
+	{SYS_KCMP_VM, offsetof(struct ckpt_proc, mm)},
+	{SYS_KCMP_FILES, offsetof(struct ckpt_proc, files)},
+	{SYS_KCMP_FS, offsetof(struct ckpt_proc, fs)},
+	{SYS_KCMP_SIGHAND, offsetof(struct ckpt_proc, sighand)},
+};
+
+static int order_by(const void *a, const void *b, void *type)
+{
+	const struct ckpt_proc *x = *(struct ckpt_proc *const *)a;
+	const struct ckpt_proc *y = *(struct ckpt_proc *const *)b;
+
+	switch (sys_kcmp(x->pid, y->pid, *(enum sys_kcmp_type *)type, 0, 0)) {
+	case 0:
+		return 0;
+	case 1:
+		return -1;
+	case 2:
+		return 1;
+	default: /* can't be told: not shared */
+		return compare_vpid(a, b);
+	}
+}
+
+/* Sorted, equals stand together: each gets the lowest virtual pid among them. */
+static void name_owners(struct ckpt_proc **list, size_t n, size_t k)
+{
+	for (size_t i = 0, end; i < n; i = end) {
+		pid_t first = list[i]->vpid;
+
+		for (end = i + 1;
+			end < n && order_by(&list[i], &list[end], (void *)&shared[k].type) == 0;
+			end++)
+			first = MIN(first, list[end]->vpid);
+		for (; i < end; i++)
+			*(pid_t *)((char *)list[i] + shared[k].offset) = first;
+	}
+}
+
+int ckpt_survey_sharing(struct ckpt_dump *d, struct err *e)
+{
+	_cleanup_free_ struct ckpt_proc **list = calloc(d->n_procs + 1, sizeof(*list));
+	size_t n = 0;
+
+	if (!list)
+		return err_errno(e, -ENOMEM, "survey");
+	for (size_t i = 0; i < d->n_procs; i++)
+		if (d->procs[i]->state != CKPT_ZOMBIE)
+			list[n++] = d->procs[i];
+	for (size_t k = 0; k < ARRAY_SIZE(shared); k++) {
+		qsort_r(list, n, sizeof(*list), order_by, (void *)&shared[k].type);
+		name_owners(list, n, k);
+	}
+	return 0;
+}
+
+/* ---- remotes ------------------------------------------------------------------------------ */
+
+static struct remote *remote_of_same_memory(const struct ckpt_dump *d, const struct ckpt_proc *p)
+{
+	for (size_t i = 0; i < d->n_procs; i++) {
+		const struct ckpt_proc *q = d->procs[i];
+
+		for (size_t k = 0; q->mm == p->mm && k < q->n_threads; k++)
+			if (q->threads[k]->remote)
+				return q->threads[k]->remote;
+	}
+	return NULL;
+}
+
+int ckpt_thread_remote(struct ckpt_thread *t, struct remote **ret, struct err *e)
+{
+	const struct ckpt_dump *d = t->proc->dump;
+	struct remote *sibling;
+	int r = 0;
+
+	if (!t->remote) {
+		sibling = remote_of_same_memory(d, t->proc);
+		if (sibling)
+			r = remote_open_thread(&t->remote, t->tid, sibling, e);
+		else
+			r = remote_open(&t->remote, d->host_proc, t->tid, 0, e);
+	}
+	if (r < 0)
+		return err_wrap(e, "task %d (%s)", t->vtid, t->status.comm);
+	*ret = t->remote;
+	return 0;
+}
+
+void ckpt_survey_leave(struct ckpt_dump *d)
+{
+	for (size_t i = 0; i < d->n_procs; i++) {
+		struct ckpt_proc *p = d->procs[i];
+
+		for (size_t k = 0; k < p->n_threads; k++) {
+			struct err e = {0};
+
+			if (remote_close(take_ptr(p->threads[k]->remote), &e) < 0)
+				log_info("thaw: %s", e.msg);
+		}
+	}
+}
+
+void ckpt_survey_free(struct ckpt_dump *d)
+{
+	for (size_t i = 0; i < d->n_procs; i++)
+		free_proc(d->procs[i]);
+	free(d->procs);
+	d->procs = NULL;
+	d->n_procs = 0;
+}
