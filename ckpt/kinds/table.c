@@ -7,6 +7,9 @@ const struct ckpt_kind *const ckpt_kinds[] = {
 	/* descriptors are in the tasks before anything else is linked */
 	&ckpt_kind_fdtable,
 	&ckpt_kind_fs,
+	&ckpt_kind_sysv_shm, /* before memory that is attached to it */
+	&ckpt_kind_sysv_sem,
+	&ckpt_kind_sysv_msg,
 	&ckpt_kind_devshm, /* before open files in it */
 	&ckpt_kind_memfd,
 	&ckpt_kind_ghost,

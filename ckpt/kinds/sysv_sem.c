@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * System V semaphore sets.
+ *
+ * Values are there to be read.  What a process has promised to undo at its end (SEM_UNDO) is not:
+ * no call shows it.  But a process without other threads can be made to undo it now:
+ *
+ *      values before                                      5 0
+ *      in the process: unshare(CLONE_SYSVSEM)             the kernel undoes
+ *      values after                                       6 0      so it was +1 0
+ *      in the process: semop(-1, SEM_UNDO)                5 0      and promised again
+ *
+ * KCMP_SYSVSEM tells which processes have promised anything at all.  One with several threads
+ * shares its promises among them, which nothing can bring about again: it is refused by name.
+ *
+ * Lost: who changed a semaphore last, and when (sem_otime is not 0 again where it was not 0).
+ */
+#include <errno.h>
+#include <linux/sched.h>
+#include <string.h>
+#include <sys/sem.h>
+
+#include "ckpt/build.h"
+#include "ckpt/enter.h"
+#include "ckpt/kinds/common.h"
+#include "ckpt/kinds/kinds.h"
+#include "ckpt/kinds/sysv.h"
+#include "ckpt/survey.h"
+#include "proto/ipc.pb-c.h"
+
+#define MAX_SEMAPHORES 32000 /* of one set: SEMMSL */
+#define MAX_VALUE      32767 /* SEMVMX */
+#define MAX_UNDOS      65536
+
+union semun {
+	int val;
+	struct semid_ds *buf;
+	unsigned short *array;
+	struct seminfo *__buf;
+};
+
+/* ---- dump: values --------------------------------------------------------------------------- */
+
+/* One set as the helper tells it; followed by its values. */
+struct told {
+	int64_t id;
+	struct semid_ds ds;
+};
+
+static int tell_set(int sock, int64_t id, const struct semid_ds *ds, struct err *e)
+{
+	struct told t = {.id = id, .ds = *ds};
+	unsigned short values[MAX_SEMAPHORES];
+	int r;
+
+	if (ds->sem_nsems > MAX_SEMAPHORES)
+		return err_set(
+			e, ERR_UNFREEZABLE, -E2BIG, "semaphore set %d is too large", (int)id);
+	if (semctl((int)id, 0, GETALL, (union semun){.array = values}) < 0)
+		return err_errno(e, -errno, "semaphore set %d", (int)id);
+	r = io_write_full(sock, &t, sizeof(t));
+	return r < 0 ? r : io_write_full(sock, values, ds->sem_nsems * sizeof(*values));
+}
+
+static int tell_sets(int sock, void *ctx, struct err *e)
+{
+	struct seminfo info;
+	struct semid_ds ds;
+	int max = semctl(0, 0, SEM_INFO, (union semun){.__buf = &info}), r = 0;
+
+	if (max < 0)
+		return err_errno(e, -errno, "cannot list the session's semaphores");
+	for (int i = 0; i <= max && r >= 0; i++) {
+		int id = semctl(i, 0, SEM_STAT, (union semun){.buf = &ds});
+
+		if (id >= 0)
+			r = tell_set(sock, id, &ds, e);
+	}
+	return r;
+}
+
+static int ask(struct ckpt_dump *d, struct buf *answer, struct err *e)
+{
+	if (d->world->ns_ipc < 0)
+		return 0;
+	return ckpt_enter_read(d->world, CLONE_NEWIPC, tell_sets, NULL, SYSV_MAX_LIST, answer, e);
+}
+
+static void free_set(Pb__SemSet *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->n_undos; i++)
+		free(s->undos[i]);
+	free(s->undos);
+	free(s->values);
+	free(s->perm);
+	free(s);
+}
+
+static void free_all(Pb__SysvSem *m)
+{
+	for (size_t i = 0; i < m->n_sets; i++)
+		free_set(m->sets[i]);
+	free(m->sets);
+}
+
+static Pb__SemSet *make_set(const struct told *t, const unsigned short *values)
+{
+	Pb__SemSet *s = malloc(sizeof(*s));
+
+	if (!s)
+		return NULL;
+	pb__sem_set__init(s);
+	s->perm = sysv_perm_dump((int)t->id, &t->ds.sem_perm);
+	s->used = t->ds.sem_otime != 0;
+	s->values = calloc(t->ds.sem_nsems, sizeof(*s->values));
+	if (!s->perm || !s->values) {
+		free_set(s);
+		return NULL;
+	}
+	for (size_t i = 0; i < t->ds.sem_nsems; i++)
+		s->values[s->n_values++] = values[i];
+	return s;
+}
+
+static int fill(Pb__SysvSem *m, const struct buf *answer, struct err *e)
+{
+	struct cursor c = cursor_of(answer->data, answer->len);
+
+	m->sets = calloc(answer->len / sizeof(struct told) + 1, sizeof(*m->sets));
+	while (m->sets && cursor_left(&c)) {
+		const void *head = cursor_take(&c, sizeof(struct told));
+		const void *values;
+		struct told t;
+
+		if (!head)
+			return err_set(e, ERR_FAILED, -EPROTO, "semaphores");
+		memcpy(&t, head, sizeof(t));
+		values = cursor_take(&c, t.ds.sem_nsems * sizeof(unsigned short));
+		if (!values)
+			return err_set(e, ERR_FAILED, -EPROTO, "semaphores");
+		m->sets[m->n_sets] = make_set(&t, values);
+		if (!m->sets[m->n_sets++])
+			return err_errno(e, -ENOMEM, "semaphores");
+	}
+	return m->sets ? 0 : err_errno(e, -ENOMEM, "semaphores");
+}
+
+/* ---- dump: promises ------------------------------------------------------------------------- */
+
+/* True if the process has promised to undo something, at some time. */
+static bool has_promised(const struct ckpt_proc *p)
+{
+	return p->state != CKPT_ZOMBIE && sys_kcmp(p->pid, getpid(), SYS_KCMP_SYSVSEM, 0, 0) > 0;
+}
+
+static int add_undo(Pb__SemSet *s, pid_t vpid, size_t number, int adjust)
+{
+	Pb__SemUndo **more = realloc(s->undos, (s->n_undos + 1) * sizeof(*more));
+
+	if (!more)
+		return -ENOMEM;
+	s->undos = more;
+	more[s->n_undos] = malloc(sizeof(**more));
+	if (!more[s->n_undos])
+		return -ENOMEM;
+	pb__sem_undo__init(more[s->n_undos]);
+	more[s->n_undos]->pid = vpid;
+	more[s->n_undos]->number = (uint32_t)number;
+	more[s->n_undos++]->adjust = adjust;
+	return 0;
+}
+
+/* Makes the process promise again to add @adjust at its end. */
+static int promise(struct remote *r, int id, size_t number, int adjust, struct err *e)
+{
+	struct sembuf op = {.sem_num = (unsigned short)number,
+		.sem_op = (short)-adjust,
+		.sem_flg = SEM_UNDO | IPC_NOWAIT};
+
+	return remote_must(
+		r, NULL, e, SYS_semop, (uint64_t)id, remote_put(r, &op, sizeof(op)), 1, 0, 0, 0);
+}
+
+static int renew(
+	struct remote *r, pid_t vpid, Pb__SemSet *before, const Pb__SemSet *after, struct err *e)
+{
+	for (size_t i = 0; i < before->n_values && i < after->n_values; i++) {
+		int adjust = (int)after->values[i] - (int)before->values[i];
+		int rc;
+
+		if (!adjust)
+			continue;
+		rc = promise(r, before->perm->id, i, adjust, e);
+		if (rc >= 0 && add_undo(before, vpid, i, adjust) < 0)
+			rc = err_errno(e, -ENOMEM, "semaphores");
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+/* Finds out by doing it what @p undoes at its end, and has it promised again. */
+static int probe(struct ckpt_dump *d, struct ckpt_proc *p, Pb__SysvSem *m, struct err *e)
+{
+	_cleanup_buf_ struct buf answer = BUF_INIT;
+	Pb__SysvSem after = PB__SYSV_SEM__INIT;
+	struct remote *remote;
+	int r;
+
+	if (p->n_threads > 1) {
+		err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP,
+			"task %d (%s): SEM_UNDO in a process with several threads is not supported",
+			p->vpid, p->status.comm);
+		return err_hint(e, "release the semaphores first");
+	}
+	r = ckpt_proc_remote(p, &remote, e);
+	if (r >= 0)
+		r = remote_must(remote, NULL, e, SYS_unshare, CLONE_SYSVSEM, 0, 0, 0, 0, 0);
+	if (r >= 0)
+		r = ask(d, &answer, e);
+	if (r >= 0)
+		r = fill(&after, &answer, e);
+	for (size_t i = 0; r >= 0 && i < m->n_sets && i < after.n_sets; i++)
+		r = renew(remote, p->vpid, m->sets[i], after.sets[i], e);
+	free_all(&after);
+	return r < 0 ? err_wrap(e, "task %d (%s)", p->vpid, p->status.comm) : 0;
+}
+
+static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e)
+{
+	_cleanup_buf_ struct buf answer = BUF_INIT;
+	Pb__SysvSem m = PB__SYSV_SEM__INIT;
+	int r = ask(d, &answer, e);
+
+	if (r < 0)
+		return r;
+	if (!answer.len)
+		return 1;
+	r = fill(&m, &answer, e);
+	for (size_t i = 0; r >= 0 && i < d->n_procs; i++)
+		if (has_promised(d->procs[i]))
+			r = probe(d, d->procs[i], &m, e);
+	if (r >= 0)
+		r = ckpt_pack(&m.base, body, e);
+	free_all(&m);
+	return r;
+}
+
+/* ---- restore -------------------------------------------------------------------------------- */
+
+/* The value now, before processes make their promises: as if all had been undone. */
+static int value_before(const Pb__SemSet *s, size_t number)
+{
+	int value = (int)s->values[number];
+
+	for (size_t i = 0; i < s->n_undos; i++)
+		if (s->undos[i]->number == number)
+			value += s->undos[i]->adjust;
+	return value;
+}
+
+static int set_values(int id, const Pb__SemSet *s, struct err *e)
+{
+	struct sembuf up = {.sem_op = 1}, down = {.sem_op = -1};
+	unsigned short values[MAX_SEMAPHORES];
+
+	for (size_t i = 0; i < s->n_values; i++) {
+		int v = s->values[i] > MAX_VALUE ? -1 : value_before(s, i);
+
+		if (v < 0 || v > MAX_VALUE)
+			return err_set(e, ERR_IMAGE, -EBADMSG, "bad semaphore value");
+		values[i] = (unsigned short)v;
+	}
+	/* A time of last use: many programs wait for the first one. */
+	if (s->used && (semop(id, &up, 1) < 0 || semop(id, &down, 1) < 0))
+		return err_errno(e, -errno, "semop");
+	if (semctl(id, 0, SETALL, (union semun){.array = values}) < 0)
+		return err_errno(e, -errno, "cannot set the values of semaphore set %d", id);
+	return 0;
+}
+
+static int make(struct ckpt_build *b, const Pb__SemSet *s, struct err *e)
+{
+	struct semid_ds ds;
+	int id, r;
+
+	if (!s->perm || !s->n_values || s->n_values > MAX_SEMAPHORES || s->n_undos > MAX_UNDOS)
+		return err_set(e, ERR_IMAGE, -EBADMSG, "bad semaphore set");
+	r = sysv_next_id(b, "sem", s->perm->id, e);
+	if (r < 0)
+		return r;
+	id = semget(
+		s->perm->key, (int)s->n_values, IPC_CREAT | IPC_EXCL | (int)(s->perm->mode & 0777));
+	r = sysv_check_id("sem", s->perm, id, e);
+	if (r >= 0)
+		r = set_values(id, s, e);
+	if (r < 0)
+		return r;
+	if (semctl(id, 0, IPC_STAT, (union semun){.buf = &ds}) < 0)
+		return err_errno(e, -errno, "semaphore set %d", id);
+	ds.sem_perm.uid = s->perm->uid;
+	ds.sem_perm.gid = s->perm->gid;
+	if (semctl(id, 0, IPC_SET, (union semun){.buf = &ds}) < 0)
+		return err_errno(e, -errno, "cannot set the owner of semaphore set %d", id);
+	return 0;
+}
+
+static int make_promises(struct ckpt_build *b, const Pb__SemSet *s, struct err *e)
+{
+	for (size_t i = 0; i < s->n_undos; i++) {
+		const Pb__SemUndo *u = s->undos[i];
+		struct ckpt_build_proc *p = ckpt_build_proc(b, u->pid);
+		int r;
+
+		if (!p || p->zombie || u->number >= s->n_values)
+			return err_set(e, ERR_IMAGE, -EBADMSG, "bad SEM_UNDO");
+		r = promise(p->threads[0].remote, s->perm->id, u->number, u->adjust, e);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int each_set(struct ckpt_build *b, struct ckpt_record *r,
+	int (*run)(struct ckpt_build *b, const Pb__SemSet *s, struct err *e), struct err *e)
+{
+	Pb__SysvSem *m = pb__sysv_sem__unpack(NULL, r->len, r->body);
+	int rc = 0;
+
+	if (!m || m->n_sets > SYSV_MAX_OBJECTS)
+		rc = ckpt_common_bad(r, e);
+	for (size_t i = 0; rc >= 0 && i < m->n_sets; i++)
+		rc = run(b, m->sets[i], e);
+	pb__sysv_sem__free_unpacked(m, NULL);
+	return rc;
+}
+
+static int create(struct ckpt_build *b, struct ckpt_record *r, int *ret_fd, struct err *e)
+{
+	return each_set(b, r, make, e);
+}
+
+static int link_promises(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
+{
+	return each_set(b, r, make_promises, e);
+}
+
+static void show(const void *body, size_t len, FILE *out)
+{
+	Pb__SysvSem *m = pb__sysv_sem__unpack(NULL, len, body);
+
+	for (size_t i = 0; m && i < m->n_sets; i++)
+		if (m->sets[i]->perm)
+			fprintf(out, "%sid %d key 0x%x %zu semaphores", i ? ", " : "",
+				m->sets[i]->perm->id, (unsigned)m->sets[i]->perm->key,
+				m->sets[i]->n_values);
+	pb__sysv_sem__free_unpacked(m, NULL);
+}
+
+const struct ckpt_kind ckpt_kind_sysv_sem = {
+	.number = PROTO_KIND_SYSV_SEM,
+	.name = "sysv sem",
+	.scope = CKPT_SESSION,
+	.dump = dump,
+	.create = create,
+	.link = link_promises,
+	.show = show,
+};

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * System V shared memory segments.
+ *
+ * A helper in the session's ipc namespace attaches each segment for reading and sends what is in
+ * it; pages never touched are left out (mincore(2) tells, as long as nothing is swapped).  Who is
+ * attached where is a matter of mappings, which show a segment's id as their inode: kind MM
+ * attaches again by id.  Restoring, the builder makes the segments before any process maps memory,
+ * stays attached itself to fill them, and calls IPC_RMID again at the end for those that were
+ * removed while attached.
+ *
+ * Lost: times, and the numbers of the creating and the last process.  Segments of huge pages come
+ * back with normal ones.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/shm.h>
+
+#include "ckpt/build.h"
+#include "ckpt/enter.h"
+#include "ckpt/kinds/common.h"
+#include "ckpt/kinds/kinds.h"
+#include "ckpt/kinds/sysv.h"
+#include "ckpt/survey.h"
+#include "proto/ipc.pb-c.h"
+
+#define CHUNK	    (1u << 20)
+#define MAX_SEGMENT (1ull << 46)
+
+struct listed {
+	int64_t id;
+	struct shmid_ds ds;
+};
+
+/* ---- dump ----------------------------------------------------------------------------------- */
+
+static int stat_at(int index, void *ds)
+{
+	return shmctl(index, SHM_STAT, ds);
+}
+
+static int tell_segments(int sock, void *ctx, struct err *e)
+{
+	struct shm_info info;
+	struct shmid_ds ds;
+
+	return sysv_tell_all(sock, shmctl(0, SHM_INFO, (void *)&info), stat_at, &ds, sizeof(ds), e);
+}
+
+static int list_segments(struct ckpt_dump *d, struct buf *list, struct err *e)
+{
+	if (d->world->ns_ipc < 0)
+		return 0;
+	return ckpt_enter_read(d->world, CLONE_NEWIPC, tell_segments, NULL, SYSV_MAX_LIST, list, e);
+}
+
+static void free_all(Pb__SysvShm *m)
+{
+	for (size_t i = 0; i < m->n_segments; i++) {
+		if (m->segments[i])
+			free(m->segments[i]->perm);
+		free(m->segments[i]);
+	}
+	free(m->segments);
+}
+
+static int add(Pb__SysvShm *m, const struct listed *l, uint64_t *base)
+{
+	Pb__ShmSegment *s = malloc(sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	pb__shm_segment__init(s);
+	m->segments[m->n_segments++] = s;
+	s->perm = sysv_perm_dump((int)l->id, &l->ds.shm_perm);
+	s->size = l->ds.shm_segsz;
+	s->start = *base;
+	s->removed = l->ds.shm_perm.mode & SHM_DEST;
+	s->locked = l->ds.shm_perm.mode & SHM_LOCKED;
+	*base += ALIGN_UP(s->size, PAGE_SIZE);
+	return s->perm ? 0 : -ENOMEM;
+}
+
+static int fill(Pb__SysvShm *m, const struct buf *list)
+{
+	const struct listed *l = (const void *)list->data;
+	size_t n = list->len / sizeof(*l);
+	uint64_t base = 0;
+	int r = 0;
+
+	m->segments = calloc(n + 1, sizeof(*m->segments));
+	if (!m->segments)
+		return -ENOMEM;
+	for (size_t i = 0; i < n && r >= 0; i++)
+		r = add(m, &l[i], &base);
+	return r;
+}
+
+static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e)
+{
+	_cleanup_buf_ struct buf list = BUF_INIT;
+	Pb__SysvShm m = PB__SYSV_SHM__INIT;
+	int r = list_segments(d, &list, e);
+
+	if (r < 0)
+		return r;
+	if (!list.len)
+		return 1;
+	r = fill(&m, &list);
+	r = r < 0 ? err_errno(e, r, "shared memory segments") : ckpt_pack(&m.base, body, e);
+	free_all(&m);
+	return r;
+}
+
+/* What goes before a run of bytes on the way out of the helper. */
+struct run {
+	uint64_t offset, len;
+};
+
+/* The pages of @map that are there, as runs; all of them where some may be swapped. */
+static int tell_pages(int sock, const uint8_t *map, size_t size, uint64_t base, bool all)
+{
+	size_t pages = ALIGN_UP(size, PAGE_SIZE) / PAGE_SIZE;
+	_cleanup_free_ unsigned char *there = malloc(pages);
+
+	if (!there)
+		return -ENOMEM;
+	memset(there, 1, pages);
+	if (!all && mincore((void *)map, size, there) < 0)
+		return -errno;
+	for (size_t i = 0; i < pages;) {
+		size_t n = 0;
+		struct run run;
+		int r;
+
+		while (i + n < pages && (there[i + n] & 1) && n < CHUNK / PAGE_SIZE)
+			n++;
+		run = (struct run){base + i * PAGE_SIZE, n * PAGE_SIZE};
+		if (n) {
+			r = io_write_full(sock, &run, sizeof(run));
+			if (r >= 0)
+				r = io_write_full(sock, map + i * PAGE_SIZE, run.len);
+			if (r < 0)
+				return r;
+		}
+		i += n ? n : 1;
+	}
+	return 0;
+}
+
+static int tell_contents(int sock, void *ctx, struct err *e)
+{
+	const struct buf *list = ctx;
+	const struct listed *l = (const void *)list->data;
+	struct shm_info info = {0};
+	uint64_t base = 0;
+
+	shmctl(0, SHM_INFO, (void *)&info);
+	for (size_t i = 0; i < list->len / sizeof(*l); i++) {
+		size_t size = l[i].ds.shm_segsz;
+		void *map = shmat((int)l[i].id, NULL, SHM_RDONLY);
+		int r;
+
+		if (map == (void *)-1)
+			return err_errno(e, -errno, "cannot attach shared memory %d", (int)l[i].id);
+		r = tell_pages(sock, map, size, base, info.shm_swp != 0);
+		shmdt(map);
+		if (r < 0)
+			return err_errno(e, r, "cannot read shared memory %d", (int)l[i].id);
+		base += ALIGN_UP(size, PAGE_SIZE);
+	}
+	return 0;
+}
+
+/* Passes runs on into the image. */
+static int take_contents(struct ckpt_dump *d, int sock, struct err *e)
+{
+	_cleanup_free_ void *chunk = malloc(CHUNK);
+	struct run run;
+	int r = 0;
+
+	if (!chunk)
+		return err_errno(e, -ENOMEM, "shared memory");
+	while (r >= 0) {
+		ssize_t n = io_read_full(sock, &run, sizeof(run));
+
+		if (n == 0)
+			return 0;
+		if (n != sizeof(run) || run.len > CHUNK ||
+			io_read_full(sock, chunk, run.len) != (ssize_t)run.len)
+			return err_set(e, ERR_FAILED, -EIO, "shared memory could not be read");
+		r = ckpt_dump_data(d, &ckpt_kind_sysv_shm, 0, run.offset, chunk, run.len, e);
+	}
+	return r;
+}
+
+static int dump_data(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
+{
+	_cleanup_buf_ struct buf list = BUF_INIT;
+	struct ckpt_enter en;
+	struct err story = {0};
+	int r = list_segments(d, &list, e), end;
+
+	if (r >= 0)
+		r = ckpt_enter_begin(&en, d->world, CLONE_NEWIPC, tell_contents, &list, e);
+	if (r < 0)
+		return r;
+	r = take_contents(d, en.sock, e);
+	/* The helper's story explains ours. */
+	end = ckpt_enter_end(&en, &story);
+	if (end < 0)
+		*e = story;
+	return end < 0 ? end : r;
+}
+
+/* ---- restore -------------------------------------------------------------------------------- */
+
+/* Where the builder is attached. */
+struct attached {
+	size_t n;
+	struct {
+		int id;
+		uint64_t base, size;
+		uint8_t *at;
+		bool removed, locked;
+	} of[];
+};
+
+static int make(struct ckpt_build *b, const Pb__ShmSegment *s, struct err *e)
+{
+	struct shmid_ds ds;
+	int id, r;
+
+	if (!s->perm || !s->size || s->size > MAX_SEGMENT)
+		return err_set(e, ERR_IMAGE, -EBADMSG, "bad shared memory segment");
+	r = sysv_next_id(b, "shm", s->perm->id, e);
+	if (r < 0)
+		return r;
+	id = shmget(s->perm->key, s->size, IPC_CREAT | IPC_EXCL | (int)(s->perm->mode & 0777));
+	r = sysv_check_id("shm", s->perm, id, e);
+	if (r < 0)
+		return r;
+	if (shmctl(id, IPC_STAT, &ds) < 0)
+		return err_errno(e, -errno, "shared memory %d", id);
+	ds.shm_perm.uid = s->perm->uid;
+	ds.shm_perm.gid = s->perm->gid;
+	if (shmctl(id, IPC_SET, &ds) < 0)
+		return err_errno(e, -errno, "cannot set the owner of shared memory %d", id);
+	return 0;
+}
+
+static int create(struct ckpt_build *b, struct ckpt_record *r, int *ret_fd, struct err *e)
+{
+	Pb__SysvShm *m = pb__sysv_shm__unpack(NULL, r->len, r->body);
+	struct attached *a;
+	int rc = 0;
+
+	if (!m || m->n_segments > SYSV_MAX_OBJECTS)
+		rc = ckpt_common_bad(r, e);
+	a = rc < 0 ? NULL : calloc(1, sizeof(*a) + m->n_segments * sizeof(a->of[0]));
+	if (rc >= 0 && !a)
+		rc = err_errno(e, -ENOMEM, "shared memory");
+	r->state = a;
+	for (size_t i = 0; rc >= 0 && i < m->n_segments; i++) {
+		const Pb__ShmSegment *s = m->segments[i];
+
+		rc = make(b, s, e);
+		if (rc < 0)
+			break;
+		a->of[i].at = shmat(s->perm->id, NULL, 0);
+		if (a->of[i].at == (void *)-1) {
+			rc = err_errno(e, -errno, "cannot attach shared memory %d", s->perm->id);
+			break;
+		}
+		a->of[i].id = s->perm->id;
+		a->of[i].base = s->start;
+		a->of[i].size = s->size;
+		a->of[i].removed = s->removed;
+		a->of[i].locked = s->locked;
+		a->n++;
+	}
+	pb__sysv_shm__free_unpacked(m, NULL);
+	return rc;
+}
+
+static int data(struct ckpt_build *b, struct ckpt_record *r, uint64_t offset, const void *bytes,
+	size_t len, struct err *e)
+{
+	struct attached *a = r->state;
+
+	for (size_t i = 0; a && i < a->n; i++) {
+		uint64_t room = ALIGN_UP(a->of[i].size, PAGE_SIZE);
+
+		if (offset < a->of[i].base || offset - a->of[i].base >= room)
+			continue;
+		if (len > room - (offset - a->of[i].base))
+			break;
+		memcpy(a->of[i].at + (offset - a->of[i].base), bytes, len);
+		return 0;
+	}
+	return ckpt_common_bad(r, e);
+}
+
+static int finish(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
+{
+	struct attached *a = r->state;
+
+	for (size_t i = 0; a && i < a->n; i++) {
+		/* Locking may exceed this host's limit: slower, not wrong. */
+		if (a->of[i].locked && shmctl(a->of[i].id, SHM_LOCK, NULL) < 0)
+			log_warn("cannot lock shared memory %d again", a->of[i].id);
+		if (a->of[i].removed && shmctl(a->of[i].id, IPC_RMID, NULL) < 0)
+			return err_errno(e, -errno, "shared memory %d", a->of[i].id);
+		shmdt(a->of[i].at);
+	}
+	if (a)
+		a->n = 0;
+	return 0;
+}
+
+static void show(const void *body, size_t len, FILE *out)
+{
+	Pb__SysvShm *m = pb__sysv_shm__unpack(NULL, len, body);
+
+	for (size_t i = 0; m && i < m->n_segments; i++)
+		if (m->segments[i]->perm)
+			fprintf(out, "%sid %d key 0x%x %llu bytes%s", i ? ", " : "",
+				m->segments[i]->perm->id, (unsigned)m->segments[i]->perm->key,
+				(unsigned long long)m->segments[i]->size,
+				m->segments[i]->removed ? " removed" : "");
+	pb__sysv_shm__free_unpacked(m, NULL);
+}
+
+const struct ckpt_kind ckpt_kind_sysv_shm = {
+	.number = PROTO_KIND_SYSV_SHM,
+	.name = "sysv shm",
+	.scope = CKPT_SESSION,
+	.dump = dump,
+	.dump_data = dump_data,
+	.create = create,
+	.data = data,
+	.finish = finish,
+	.show = show,
+};
