@@ -18,6 +18,10 @@
 #include "ckpt/remote/testtask.h"
 #include "ckpt/survey.h"
 
+#define NO_NAMESPACES                                                                        \
+	.ns_user = -1, .ns_pid = -1, .ns_mnt = -1, .ns_net = -1, .ns_ipc = -1, .ns_uts = -1, \
+	.ns_time = -1
+
 static int root_fd;
 
 /* A pid 1 of sorts with one child, which has nothing but @out as descriptor 1. */
@@ -106,7 +110,7 @@ static int body_files(void)
 
 static void open_files_are_merged(void **state)
 {
-	struct ckpt_world w = {.name = "t", .proc_fd = -1, .root_fd = root_fd};
+	struct ckpt_world w = {.name = "t", .proc_fd = -1, .root_fd = root_fd, NO_NAMESPACES};
 	struct ckpt_edge edge = {.name = "stdout"};
 	const struct ckpt_proc *a, *b;
 	struct ckpt_dump *d;
@@ -143,8 +147,8 @@ static void open_files_are_merged(void **state)
 		assert_int_equal(a->fds[0].file->id, 1);
 		assert_string_equal(a->fds[0].file->link, "/dev/null");
 		assert_ptr_equal(a->fds[4].file->holder, a);
-		assert_int_equal(strncmp(ckpt_fdinfo_get(a->fds[4].file, "eventfd-count"), "7", 1),
-			0);
+		assert_int_equal(
+			strncmp(ckpt_fdinfo_get(a->fds[4].file, "eventfd-count"), "7", 1), 0);
 		assert_ptr_equal(ckpt_edge_of_pipe(d, &a->fds[1].file->st), &edge);
 		assert_true(a->maps.n > 5);
 		ckpt_thaw(d, NULL);
@@ -170,7 +174,7 @@ static int body_unclaimed(void)
 
 static void what_nobody_claims_is_named(void **state)
 {
-	struct ckpt_world w = {.name = "t", .proc_fd = -1, .root_fd = root_fd};
+	struct ckpt_world w = {.name = "t", .proc_fd = -1, .root_fd = root_fd, NO_NAMESPACES};
 	struct ckpt_dump_options o = {0};
 	struct ckpt_edge edge = {.name = "stdout"};
 	struct ckpt_dump *d = NULL;
@@ -254,7 +258,7 @@ static void show_image(int fd)
 static void a_dump_disturbs_nothing(void **state)
 {
 	char dir[] = "/tmp/podrun-test-XXXXXX";
-	struct ckpt_world w = {.name = "t", .proc_fd = -1, .root_fd = root_fd};
+	struct ckpt_world w = {.name = "t", .proc_fd = -1, .root_fd = root_fd, NO_NAMESPACES};
 	struct ckpt_edge edge = {.name = "stdout"};
 	struct proto_key *key;
 	struct err e = {0};
