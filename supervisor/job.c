@@ -287,8 +287,10 @@ static void tell(struct job *j, int left)
 	j->told = true;
 	for (struct client *c = s->clients, *next; c; c = next) {
 		next = c->next;
-		if (c->job == j || (c->waiting && j->number == 0))
-			tell_exit(c, j->status, left);
+		if (c->job != j && !(c->waiting && j->number == 0))
+			continue;
+		c->waiting = false;
+		tell_exit(c, j->status, left);
 	}
 	j->primary = NULL;
 	relay_poke(j->relay);
@@ -303,6 +305,17 @@ void job_tell_all(struct session *s, int left)
 		next = j->next;
 		if (j->exited && !j->told)
 			tell(j, left);
+	}
+}
+
+void job_tell_waiting(struct session *s)
+{
+	for (struct client *c = s->clients, *next; c; c = next) {
+		next = c->next;
+		if (!c->waiting)
+			continue;
+		c->waiting = false;
+		tell_exit(c, s->record->status, 0);
 	}
 }
 

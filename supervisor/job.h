@@ -62,6 +62,8 @@ void job_ended(struct job *j, int status);
 /* Tells the clients of all jobs that ended and were not told of; @left processes live on. */
 void job_tell_all(struct session *s, int left);
 void job_drain_all(struct session *s);
+/* The session is over: its command's status for those who came after its end. */
+void job_tell_waiting(struct session *s);
 /* Fills @ret with pointers borrowed from the job. */
 void job_describe(const struct job *j, struct Pb__Job *ret);
 

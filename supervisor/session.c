@@ -497,7 +497,6 @@ void session_close(struct session *s, enum record_state state)
 	if (s->op.what != OP_NONE && state == RECORD_ENDED && s->state != SESSION_REBUILDING)
 		end_operation(s);
 	s->state = SESSION_CLOSING;
-	control_unlisten(s);
 	if (s->retry)
 		event_free(s->retry);
 	s->retry = NULL;
@@ -509,10 +508,13 @@ void session_close(struct session *s, enum record_state state)
 	/* Clients hear of it when everything is as they will find it. */
 	if (s->dir)
 		clean_up(s, state);
-	if (state == RECORD_ENDED)
+	control_unlisten(s);
+	if (state == RECORD_ENDED && s->record) {
 		job_tell_all(s, 0);
-	else if (s->record)
+		job_tell_waiting(s);
+	} else if (s->record) {
 		tell_moved(s);
+	}
 	session_maybe_exit(s);
 }
 

@@ -69,7 +69,9 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 	/* What the command left behind ends as well; usually there is nothing any more. */
 	kill.body_case = PB__CONTROL__BODY_KILL;
 	kill.kill = &empty;
-	client_simple(&c->paths, argv[0], &kill, e);
+	if (client_simple(&c->paths, argv[0], &kill, e) < 0 && e->class != ERR_STATE &&
+		e->class != ERR_NOT_FOUND)
+		return err_wrap(e, "cannot stop '%s'", argv[0]);
 	return 0;
 }
 
