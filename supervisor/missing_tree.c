@@ -12,3 +12,8 @@ int ckpt_tree_read(int dirfd, struct proto_reader *in, struct err *e)
 {
 	return 0;
 }
+
+int ckpt_image_show(struct proto_reader *in, FILE *out, bool json, struct err *e)
+{
+	return err_set(e, ERR_HOST, -ENOSYS, "this build can't show records yet");
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * podrun image: what is in an image.  `show` reads images of any signer, `verify` only those that
+ * would be accepted.
+ */
+#include <dirent.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "ckpt/ckpt.h"
+#include "proto/config.pb-c.h"
+#include "proto/proto.h"
+#include "supervisor/cli/cli.h"
+#include "supervisor/cli/json.h"
+#include "supervisor/cli/resume.h"
+
+struct image_options {
+	bool json;
+};
+
+static const struct cli_option options[] = {
+	{"json", 0, NULL, "as JSON", CLI_FLAG, offsetof(struct image_options, json)},
+};
+
+/* Opens the image that @what means, read by @o. */
+static int open_reader(struct cli *c, const char *what, const struct proto_read_options *o,
+	struct proto_reader **ret, int *ret_fd, struct err *e)
+{
+	_cleanup_free_ char *path = NULL, *name = NULL;
+	bool own;
+	int fd = resume_open(c, what, &path, &name, &own, e), r;
+
+	if (fd < 0)
+		return fd;
+	r = proto_reader_open(ret, fd, o, e);
+	if (r < 0)
+		close(fd);
+	else
+		*ret_fd = fd;
+	return r;
+}
+
+static void describe(const struct proto_reader *in, json_t *j)
+{
+	struct proto_image_info info;
+	char signer[PROTO_KEY_TEXT_LEN];
+
+	proto_reader_info(in, &info);
+	proto_key_format(info.signer, signer);
+	json_object_set_new(j, "id", json_hex(info.image_id, sizeof(info.image_id)));
+	json_object_set_new(j, "version", json_integer(info.version));
+	json_object_set_new(j, "signer", json_text(signer));
+	json_object_set_new(j, "kind", json_string(info.copy ? "snapshot" : "suspend"));
+	json_object_set_new(j, "created", json_integer((json_int_t)info.created));
+}
+
+static int show(struct cli *c, const struct image_options *o, const char *what, struct err *e)
+{
+	const struct proto_read_options any = {0};
+	struct proto_reader *in;
+	json_t *head = json_object();
+	const char *key;
+	json_t *value;
+	int fd, r = open_reader(c, what, &any, &in, &fd, e);
+
+	if (r < 0)
+		return r;
+	describe(in, head);
+	if (o->json) {
+		json_dumpf(head, stdout, JSON_COMPACT);
+		putchar('\n');
+	} else {
+		json_object_foreach(head, key, value) {
+			if (json_is_string(value))
+				printf("%-8s %s\n", key, json_string_value(value));
+			else
+				printf("%-8s %lld\n", key, (long long)json_integer_value(value));
+		}
+	}
+	json_decref(head);
+	r = ckpt_image_show(in, stdout, o->json, e);
+	proto_reader_close(in);
+	close(fd);
+	return r;
+}
+
+static int verify(struct cli *c, const struct image_options *o, const char *what, struct err *e)
+{
+	const struct proto_read_options trusted = {.config_dir = c->paths.config};
+	struct proto_frame f;
+	struct proto_reader *in;
+	uint64_t frames = 0;
+	int fd, r = open_reader(c, what, &trusted, &in, &fd, e);
+
+	if (r < 0)
+		return r;
+	do
+		r = proto_read(in, &f, e);
+	while (r == 0 && f.type != PROTO_END && ++frames);
+	if (r == 0 && o->json) {
+		json_t *j = json_pack("{s:b, s:I}", "ok", 1, "frames", (json_int_t)frames);
+
+		describe(in, j);
+		json_print(j);
+	} else if (r == 0) {
+		printf("%s: whole and trusted\n", what);
+	}
+	proto_reader_close(in);
+	close(fd);
+	return r;
+}
+
+/* One row of ls. */
+static void list_one(const char *dir, const char *file, json_t *list, struct cli_table *t)
+{
+	_cleanup_free_ char *path = NULL;
+	char size[32], ago[64];
+	struct stat st;
+
+	if (asprintf(&path, "%s/%s", dir, file) < 0 || stat(path, &st) < 0 || !S_ISREG(st.st_mode))
+		return;
+	if (list) {
+		json_array_append_new(list,
+			json_pack("{s:o, s:I, s:I}", "image", json_text(path), "bytes",
+				(json_int_t)st.st_size, "written", (json_int_t)st.st_mtime));
+		return;
+	}
+	cli_bytes((uint64_t)st.st_size, size, sizeof(size));
+	cli_ago(st.st_mtime, ago, sizeof(ago));
+	cli_table_add(t, "%s", size);
+	cli_table_add(t, "%s", ago);
+	cli_table_add(t, "%s", path);
+}
+
+static int list(struct cli *c, const struct image_options *o, const char *what, struct err *e)
+{
+	struct cli_table t = {.columns = 3};
+	_cleanup_free_ char *dir = NULL;
+	json_t *all = o->json ? json_array() : NULL;
+	struct dirent **entries;
+	int n;
+
+	if (asprintf(&dir, "%s/images", c->paths.state) < 0)
+		return err_errno(e, -ENOMEM, "images");
+	n = scandir(dir, &entries, NULL, alphasort);
+	if (n < 0)
+		return err_errno(e, -errno, "%s", dir);
+	cli_table_add(&t, "SIZE");
+	cli_table_add(&t, "WRITTEN");
+	cli_table_add(&t, "IMAGE");
+	for (int i = 0; i < n; i++) {
+		if (strstr(entries[i]->d_name, ".img") && !strstr(entries[i]->d_name, ".part"))
+			list_one(dir, entries[i]->d_name, all, &t);
+		free(entries[i]);
+	}
+	free(entries);
+	if (all)
+		json_print(all);
+	else
+		cli_table_print(&t, stdout);
+	return 0;
+}
+
+static const struct {
+	const char *name;
+	int operands;
+	int (*run)(struct cli *c, const struct image_options *o, const char *what, struct err *e);
+} verbs[] = {
+	{"ls", 0, list},
+	{"show", 1, show},
+	{"verify", 1, verify},
+};
+
+static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
+		if (strcmp(argv[0], verbs[i].name) != 0 || argc - 1 != verbs[i].operands)
+			continue;
+		if (verbs[i].run(c, opts, argv[1], e) < 0)
+			return argc > 1 ? err_wrap(e, "%s", argv[1]) : e->error;
+		return 0;
+	}
+	return err_set(e, ERR_USAGE, -EINVAL, "usage: podrun image ls | show IMAGE | verify IMAGE");
+}
+
+const struct cli_command cli_image = {
+	.name = "image",
+	.usage = "ls | show IMAGE | verify IMAGE",
+	.help = "what is in an image",
+	.text = "IMAGE is a file, the name of a suspended session, NAME@N for its Nth snapshot, or - for "
+		"stdin.",
+	.options = options,
+	.n_options = ARRAY_SIZE(options),
+	.size = sizeof(struct image_options),
+	.group = CLI_MORE,
+	.operand = CLI_SESSION_OR_FILE,
+	.min_operands = 1,
+	.max_operands = 2,
+	.run = run,
+};
