@@ -121,6 +121,12 @@ const struct ckpt_report *ckpt_build_report(const struct ckpt_build *b);
 int ckpt_tree_write(int dirfd, struct proto_writer *out, struct err *e);
 int ckpt_tree_read(int dirfd, struct proto_reader *in, struct err *e);
 
+/*
+ * Stops the session for a moment and writes the stack of every thread to @out, with symbols where
+ * their files can be read.  Call it in a worker.
+ */
+int ckpt_stacks(const struct ckpt_world *w, FILE *out, struct err *e);
+
 /* One line per record, for `podrun image show`; with @json one object per record. */
 int ckpt_image_show(struct proto_reader *in, FILE *out, bool json, struct err *e);
 

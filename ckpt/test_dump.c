@@ -296,12 +296,52 @@ static void a_dump_disturbs_nothing(void **state)
 	io_rm_rf(AT_FDCWD, dir);
 }
 
+/* ---- stacks --------------------------------------------------------------------------------- */
+
+static __attribute__((noinline)) int sleep_in_a_named_function(int depth)
+{
+	if (depth)
+		return sleep_in_a_named_function(depth - 1) + 1;
+	if (write(1, "ready\n", 6) != 6)
+		return 1;
+	return pause();
+}
+
+static int body_deep(void)
+{
+	return sleep_in_a_named_function(5);
+}
+
+static void every_thread_is_unwound(void **state)
+{
+	struct ckpt_world w = {.name = "t", .proc_fd = -1, .root_fd = root_fd};
+	_cleanup_free_ char *text = NULL;
+	struct err e = {0};
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+	int out[2];
+
+	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+	w.init_pid = start(out[1], body_deep);
+	close(out[1]);
+	await_line(out[0]);
+	if (ckpt_stacks(&w, f, &e) < 0)
+		fail_msg("%s", e.msg);
+	fclose(f);
+	assert_non_null(strstr(text, "sleep_in_a_named_function"));
+	assert_non_null(strstr(text, "main"));
+	kill(w.init_pid, SIGKILL);
+	testtask_end(w.init_pid);
+	close(out[0]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(open_files_are_merged),
 		cmocka_unit_test(what_nobody_claims_is_named),
 		cmocka_unit_test(a_dump_disturbs_nothing),
+		cmocka_unit_test(every_thread_is_unwound),
 	};
 	root_fd = open("/", O_PATH | O_CLOEXEC);
 	return cmocka_run_group_tests(tests, NULL, NULL);

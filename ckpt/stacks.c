@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Where every thread of a session is: frozen for a moment, unwound through ptrace, let go.
+ *
+ * libunwind reads unwind tables and symbols from the files the session has mapped, as far as it
+ * can open them; what it can't name is shown as file and offset.
+ */
+#include <errno.h>
+#include <libunwind-ptrace.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "ckpt/dump.h"
+#include "ckpt/freeze.h"
+
+#define MAX_FRAMES 256
+
+/* Names come from the session. */
+static void put_clean(FILE *out, const char *s)
+{
+	for (; *s; s++)
+		putc((unsigned char)*s < ' ' || *s == 0x7f ? '?' : *s, out);
+}
+
+static const struct proc_vma *find_vma(const struct proc_maps *m, uint64_t at)
+{
+	for (size_t i = 0; i < m->n; i++)
+		if (at >= m->vmas[i].start && at < m->vmas[i].end)
+			return &m->vmas[i];
+	return NULL;
+}
+
+static void show_frame(const struct proc_maps *maps, unw_cursor_t *c, int i, uint64_t ip, FILE *out)
+{
+	const struct proc_vma *v = find_vma(maps, ip);
+	unw_word_t offset = 0;
+	char name[256];
+
+	fprintf(out, "    #%-2d 0x%016llx ", i, (unsigned long long)ip);
+	if (unw_get_proc_name(c, name, sizeof(name), &offset) == 0) {
+		put_clean(out, name);
+		fprintf(out, "+0x%llx", (unsigned long long)offset);
+	} else {
+		putc('?', out);
+	}
+	if (v && *v->path) {
+		fputs(" (", out);
+		put_clean(out, v->path);
+		fprintf(out, "+0x%llx)", (unsigned long long)(ip - v->start + v->offset));
+	}
+	putc('\n', out);
+}
+
+static void show_thread(const struct proc_maps *maps, unw_addr_space_t space, pid_t tid, FILE *out)
+{
+	void *info = _UPT_create(tid);
+	unw_cursor_t c;
+	unw_word_t ip;
+
+	if (!info)
+		return;
+	if (unw_init_remote(&c, space, info) == 0) {
+		int i = 0;
+
+		do {
+			if (unw_get_reg(&c, UNW_REG_IP, &ip) < 0 || !ip)
+				break;
+			show_frame(maps, &c, i++, ip, out);
+		} while (i < MAX_FRAMES && unw_step(&c) > 0);
+	}
+	_UPT_destroy(info);
+}
+
+static int show_process(const struct ckpt_dump *d, const struct ckpt_proc *p, FILE *out,
+	struct err *e)
+{
+	struct proc_maps maps = {0};
+	unw_addr_space_t space;
+
+	fprintf(out, "task %d (", p->vpid);
+	put_clean(out, p->status.comm);
+	fputs(p->state == CKPT_ZOMBIE ? ") has ended\n" : ")\n", out);
+	if (p->state == CKPT_ZOMBIE)
+		return 0;
+	space = unw_create_addr_space(&_UPT_accessors, 0);
+	if (!space)
+		return err_errno(e, -ENOMEM, "stacks");
+	/* All threads of one process share what has been found out about it. */
+	unw_set_caching_policy(space, UNW_CACHE_GLOBAL);
+	proc_read_maps(d->host_proc, p->pid, false, &maps, NULL);
+	for (size_t i = 0; i < p->n_threads; i++) {
+		const struct ckpt_thread *t = p->threads[i];
+
+		fprintf(out, "  thread %d (", t->vtid);
+		put_clean(out, t->status.comm);
+		fputs(")\n", out);
+		show_thread(&maps, space, t->tid, out);
+	}
+	unw_destroy_addr_space(space);
+	proc_maps_fini(&maps);
+	return 0;
+}
+
+int ckpt_stacks(const struct ckpt_world *w, FILE *out, struct err *e)
+{
+	struct ckpt_dump d = {.world = w};
+	struct ckpt_freeze_options o = {.session_proc = w->proc_fd, .init_pid = w->init_pid};
+	int r;
+
+	d.host_proc = o.host_proc = proc_open(e);
+	if (d.host_proc < 0)
+		return d.host_proc;
+	r = ckpt_frozen_make(&d.frozen, &o, e);
+	if (r == 0)
+		r = ckpt_survey_tasks(&d, d.frozen, e);
+	for (size_t i = 0; i < d.n_procs && r == 0; i++)
+		r = show_process(&d, d.procs[i], out, e);
+	ckpt_survey_free(&d);
+	ckpt_frozen_release(d.frozen);
+	close_fd(d.host_proc);
+	return r;
+}
