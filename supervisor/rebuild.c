@@ -37,6 +37,7 @@
 #include "supervisor/job.h"
 #include "supervisor/ledger.h"
 #include "supervisor/message.h"
+#include "supervisor/notify.h"
 #include "supervisor/relay.h"
 #include "supervisor/session.h"
 #include "supervisor/worker.h"
@@ -311,6 +312,7 @@ static void release(struct session *s)
 		fail(s, &e);
 		return;
 	}
+	notify_set_trusting(s->notify, false);
 	m.body_case = PB__WORKER__BODY_RELEASE;
 	m.release = &empty;
 	send_worker(s, &m, NULL, 0);

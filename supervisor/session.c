@@ -14,6 +14,7 @@
 #include "proto/control.pb-c.h"
 #include "supervisor/control.h"
 #include "supervisor/job.h"
+#include "supervisor/notify.h"
 #include "supervisor/worker.h"
 
 #define MAX_LOG (64ull << 20) /* then the log begins anew, the old one is kept as log.1 */
@@ -249,6 +250,36 @@ static void on_init_readable(evutil_socket_t fd, short what, void *ctx)
 		session_close(s, RECORD_ENDED);
 }
 
+static void on_listener_readable(evutil_socket_t fd, short what, void *ctx)
+{
+	struct session *s = ctx;
+	struct err e = {0};
+
+	/* Nobody is left who could call: pid 1's end is what ends the session. */
+	if (notify_ready(s->notify, &e) < 0)
+		event_del(s->listener_readable);
+}
+
+/* The world is made: listens to pid 1, and to the calls that the session's filter hands over. */
+static int listen_to_world(struct session *s, const struct world_config *w, struct err *e)
+{
+	int r = notify_create(&s->notify, &s->world, w, e);
+
+	if (r < 0)
+		return r;
+	notify_set_trusting(s->notify, s->state == SESSION_REBUILDING);
+	io_set_nonblock(s->world.init_sock, true);
+	s->init_readable = event_new(s->loop, s->world.init_sock, EV_READ | EV_PERSIST,
+		on_init_readable, s);
+	s->listener_readable = event_new(s->loop, s->world.listener, EV_READ | EV_PERSIST,
+		on_listener_readable, s);
+	if (!s->init_readable || !s->listener_readable)
+		return err_errno(e, -ENOMEM, "world");
+	event_add(s->init_readable, NULL);
+	event_add(s->listener_readable, NULL);
+	return 0;
+}
+
 int session_make_world(struct session *s, struct err *e)
 {
 	const Pb__Config *c = s->record->config;
@@ -292,13 +323,7 @@ int session_make_world(struct session *s, struct err *e)
 	if (r < 0)
 		return r;
 	s->has_world = true;
-	io_set_nonblock(s->world.init_sock, true);
-	s->init_readable = event_new(s->loop, s->world.init_sock, EV_READ | EV_PERSIST,
-		on_init_readable, s);
-	if (!s->init_readable)
-		return err_errno(e, -ENOMEM, "world");
-	event_add(s->init_readable, NULL);
-	return 0;
+	return listen_to_world(s, &w, e);
 }
 
 static int take_config(struct session *s, const Pb__Config *config, struct err *e)
@@ -471,6 +496,10 @@ static void end_world(struct session *s)
 	if (s->init_readable)
 		event_free(s->init_readable);
 	s->init_readable = NULL;
+	if (s->listener_readable)
+		event_free(s->listener_readable);
+	s->listener_readable = NULL;
+	notify_destroy(take_ptr(s->notify));
 	if (!s->has_world)
 		return;
 	if (s->worker)

@@ -102,7 +102,7 @@ struct session {
 	bool has_world;
 	int64_t monotonic_offset_ns, boottime_offset_ns;
 	struct notify *notify;
-	struct event *init_readable;
+	struct event *init_readable, *listener_readable;
 
 	struct job *jobs; /* list; the session's own command is number 0 */
 	unsigned next_job;

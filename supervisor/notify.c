@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Theory of operation
+ *
+ * The listener is drained whenever it is readable.  RECV would wait if it came without poll saying
+ * so, and returns ENOENT once after a call was interrupted; both are met by polling before each.
+ *
+ * What is asked is rare under kernel names: clone3 (a library asks once per process and falls back to
+ * clone), filters of the session's own, and for a root inside everything about users and owners.
+ *
+ * A filter of the session's own may be changed between our reading and the kernel's, by a thread
+ * that races: what is recorded is a help for ckpt/remote, never a security decision.
+ */
+#include "supervisor/notify.h"
+
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/uio.h>
+
+#include "base/base.h"
+#include "supervisor/notify_call.h"
+#include "supervisor/world.h"
+
+#define MAX_FILTERS 1024 /* recorded; the kernel allows 32768 instructions per task */
+#define MAX_BATCH   64	 /* answered before the event loop gets its turn */
+
+struct notify {
+	const struct world *world;
+	int proc;
+	bool trusting;
+	struct notify_filter *filters;
+	size_t n_filters;
+	struct owners *owners;
+};
+
+int notify_proc(const struct notify *n)
+{
+	return n->proc;
+}
+
+int notify_root(const struct notify *n)
+{
+	return n->world->root_fd;
+}
+
+struct owners *notify_owners(const struct notify *n)
+{
+	return n->owners;
+}
+
+int notify_read(const struct notify_call *c, uint64_t addr, void *data, size_t len)
+{
+	struct iovec local = {data, len}, remote = {(void *)(uintptr_t)addr, len};
+
+	return process_vm_readv(c->tid, &local, 1, &remote, 1, 0) == (ssize_t)len ? 0 : -EFAULT;
+}
+
+static bool still_waiting(const struct notify_call *c)
+{
+	return ioctl(c->notify->world->listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &c->request->id) ==
+	       0;
+}
+
+int notify_write(const struct notify_call *c, uint64_t addr, const void *data, size_t len)
+{
+	struct iovec local = {(void *)data, len}, remote = {(void *)(uintptr_t)addr, len};
+
+	if (!still_waiting(c))
+		return -EFAULT;
+	return process_vm_writev(c->tid, &local, 1, &remote, 1, 0) == (ssize_t)len ? 0 : -EFAULT;
+}
+
+int notify_read_path(const struct notify_call *c, uint64_t addr, char *path, size_t size)
+{
+	size_t done = 0;
+
+	/* Page by page: the string may end just before one that is not mapped. */
+	while (done < size) {
+		size_t n = MIN(size - done, PAGE_SIZE - (addr + done) % PAGE_SIZE);
+
+		if (notify_read(c, addr + done, path + done, n) < 0)
+			return -EFAULT;
+		if (memchr(path + done, '\0', n))
+			return 0;
+		done += n;
+	}
+	return -ENAMETOOLONG;
+}
+
+/* clone3: its flags are in memory, so nobody but our own worker gets it. */
+static void on_injected_only(struct notify_call *c)
+{
+	if (c->notify->trusting)
+		notify_continue(c);
+	else
+		notify_fail(c, -ENOSYS);
+}
+
+static void record_filter(struct notify_call *c, uint64_t addr, uint32_t flags)
+{
+	struct notify *n = c->notify;
+	struct sock_fprog program;
+	struct notify_filter *more;
+	void *code;
+
+	if (notify_read(c, addr, &program, sizeof(program)) < 0 || !program.len ||
+		program.len > BPF_MAXINSNS || n->n_filters == MAX_FILTERS)
+		return;
+	code = calloc(program.len, sizeof(*program.filter));
+	more = reallocarray(n->filters, n->n_filters + 1, sizeof(*more));
+	if (more)
+		n->filters = more;
+	if (!code || !more ||
+		notify_read(c, (uintptr_t)program.filter, code,
+			program.len * sizeof(*program.filter)) < 0) {
+		free(code);
+		return;
+	}
+	more[n->n_filters++] = (struct notify_filter){c->tid, flags, code, program.len};
+}
+
+static void on_seccomp(struct notify_call *c)
+{
+	record_filter(c, notify_arg(c, 2), (uint32_t)notify_arg(c, 1));
+	notify_continue(c);
+}
+
+static void on_prctl(struct notify_call *c)
+{
+	if (notify_arg(c, 1) == SECCOMP_MODE_FILTER)
+		record_filter(c, notify_arg(c, 2), 0);
+	notify_continue(c);
+}
+
+static const struct {
+	int nr;
+	notify_handler *handle;
+} handlers[] = {
+	{SYS_clone3, on_injected_only},
+	{SYS_userfaultfd, on_injected_only},
+	{SYS_seccomp, on_seccomp},
+	{SYS_prctl, on_prctl},
+};
+
+static void dispatch(struct notify_call *c)
+{
+	/* 32-bit programs have other structures; they see what the kernel says. */
+	if (c->request->data.arch != AUDIT_ARCH_X86_64) {
+		if (c->notify->trusting || c->request->data.nr != 435 /* clone3 */)
+			notify_continue(c);
+		else
+			notify_fail(c, -ENOSYS);
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(handlers); i++) {
+		if (handlers[i].nr == c->request->data.nr) {
+			handlers[i].handle(c);
+			return;
+		}
+	}
+	notify_fail(c, -ENOSYS);
+}
+
+/* 1 if one was answered, 0 if none is pending, negative when the session is gone. */
+static int answer_one(struct notify *n)
+{
+	struct pollfd p = {n->world->listener, POLLIN, 0};
+	struct seccomp_notif request = {0};
+	struct notify_call c = {.notify = n, .request = &request};
+
+	if (poll(&p, 1, 0) <= 0)
+		return 0;
+	if (!(p.revents & POLLIN))
+		return p.revents & (POLLHUP | POLLERR | POLLNVAL) ? -ESRCH : 0;
+	if (ioctl(p.fd, SECCOMP_IOCTL_NOTIF_RECV, &request) < 0)
+		return errno == ENOENT || errno == EINTR ? 1 : -errno;
+	c.tid = (pid_t)request.pid;
+	c.answer.id = request.id;
+	dispatch(&c);
+	/* ENOENT: the task was killed meanwhile. */
+	ioctl(p.fd, SECCOMP_IOCTL_NOTIF_SEND, &c.answer);
+	return 1;
+}
+
+int notify_ready(struct notify *n, struct err *e)
+{
+	int r = 1;
+
+	for (int i = 0; r > 0 && i < MAX_BATCH; i++)
+		r = answer_one(n);
+	return r < 0 ? err_errno(e, r, "the session's calls can't be answered any more") : 0;
+}
+
+void notify_set_trusting(struct notify *n, bool on)
+{
+	n->trusting = on;
+}
+
+const struct notify_filter *notify_filters(const struct notify *n, size_t *ret_n)
+{
+	*ret_n = n->n_filters;
+	return n->filters;
+}
+
+int notify_create(struct notify **ret, const struct world *w, const struct world_config *c,
+	struct err *e)
+{
+	struct notify *n = calloc(1, sizeof(*n));
+
+	if (!n)
+		return err_errno(e, -ENOMEM, "notify");
+	n->world = w;
+	n->proc = proc_open(e);
+	if (n->proc < 0) {
+		free(n);
+		return e->error;
+	}
+	*ret = n;
+	return 0;
+}
+
+void notify_destroy(struct notify *n)
+{
+	if (!n)
+		return;
+	for (size_t i = 0; i < n->n_filters; i++)
+		free((void *)n->filters[i].code);
+	free(n->filters);
+	close_fd(n->proc);
+	free(n);
+}

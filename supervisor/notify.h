@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * notify - answers the system calls of a session that its filter hands to the supervisor.
+ *
+ * One table maps a call to its handler (notify.c); handlers live with what they are about, such as
+ * supervisor/names/users.c.  A handler never waits and decides nothing by CONTINUE that depends on
+ * memory which the session could change: it reads once, acts itself, and answers.
+ */
+#ifndef SUPERVISOR_NOTIFY_H
+#define SUPERVISOR_NOTIFY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct err;
+struct sock_filter;
+struct world;
+struct world_config;
+
+struct notify;
+
+/* @w is borrowed for the life of the object, @c for the call. */
+int notify_create(struct notify **ret, const struct world *w, const struct world_config *c,
+	struct err *e);
+void notify_destroy(struct notify *n);
+
+/*
+ * When world.listener is readable: answers all that is pending.  0, or negative when nobody is left
+ * whose calls could come.
+ */
+int notify_ready(struct notify *n, struct err *e);
+
+/*
+ * While a worker of ours makes tasks, calls it injects (clone3 with chosen numbers, userfaultfd) are
+ * let through; no task of the session runs then.
+ */
+void notify_set_trusting(struct notify *n, bool on);
+
+/* A seccomp filter that a task of the session has installed for itself and all its children to be. */
+struct notify_filter {
+	pid_t tid; /* on the host, when it was installed */
+	uint32_t flags;
+	const struct sock_filter *code;
+	size_t n;
+};
+/* In the order they were installed. */
+const struct notify_filter *notify_filters(const struct notify *n, size_t *ret_n);
+
+#endif
