@@ -253,7 +253,8 @@ static int take_path(const char *p, const char *end, struct proc_vma *v)
 	static const char deleted[] = " (deleted)";
 	size_t len = (size_t)(end - p), n = 0;
 
-	if (v->ino && len > strlen(deleted) &&
+	/* the first System V segment has inode 0, on a device */
+	if ((v->ino || v->dev_major || v->dev_minor) && len > strlen(deleted) &&
 		!memcmp(end - strlen(deleted), deleted, strlen(deleted))) {
 		v->deleted = true;
 		len -= strlen(deleted);
