@@ -396,7 +396,7 @@ static int make_plan(struct ckpt_build *b, struct ckpt_tree_op **ret, size_t *re
 		};
 		pb__task__free_unpacked(m, NULL);
 	}
-	return ckpt_tree_plan(nodes, b->n_procs, ret, ret_n, e);
+	return ckpt_tree_plan(nodes, b->n_procs, ret, ret_n, e) < 0 ? err_reclass(e, ERR_IMAGE) : 0;
 }
 
 /* Numbers of processes to come go on behind the highest there is, as they would have. */

@@ -30,13 +30,30 @@ static char *read_link(struct ckpt_dump *d, pid_t pid, const char *name, struct 
 	return s;
 }
 
+/* Cuts " (deleted)" off the name of a directory that is gone.  File systems in layers don't always
+ * count its links down to 0; then it is gone if the name with those letters does not exist. */
+static bool cut_deleted(struct ckpt_dump *d, pid_t pid, char *cwd)
+{
+	size_t len = strlen(cwd), tail = strlen(deleted);
+	char path[PATH_MAX + 32];
+	struct stat st;
+
+	if (len <= tail || strcmp(cwd + len - tail, deleted))
+		return false;
+	snprintf(path, sizeof(path), "%d/cwd", pid);
+	if (fstatat(d->host_proc, path, &st, 0) < 0 || st.st_nlink) {
+		snprintf(path, sizeof(path), "%d/root%s", pid, cwd);
+		if (fstatat(d->host_proc, path, &st, AT_SYMLINK_NOFOLLOW) == 0)
+			return false;
+	}
+	cwd[len - tail] = '\0';
+	return true;
+}
+
 static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e)
 {
 	Pb__Fs m = PB__FS__INIT;
 	_cleanup_free_ char *cwd = NULL, *root = NULL;
-	struct stat st;
-	char path[32];
-	size_t len;
 
 	if (s.proc->state == CKPT_ZOMBIE || s.proc->fs != s.proc->vpid)
 		return 1;
@@ -44,13 +61,7 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 	root = cwd ? read_link(d, s.proc->pid, "root", e) : NULL;
 	if (!root)
 		return e->error;
-	snprintf(path, sizeof(path), "%d/cwd", s.proc->pid);
-	len = strlen(cwd);
-	if (fstatat(d->host_proc, path, &st, 0) == 0 && st.st_nlink == 0) {
-		m.cwd_deleted = true;
-		if (len > strlen(deleted) && !strcmp(cwd + len - strlen(deleted), deleted))
-			cwd[len - strlen(deleted)] = '\0';
-	}
+	m.cwd_deleted = cut_deleted(d, s.proc->pid, cwd);
 	m.cwd = cwd;
 	m.root = root;
 	m.umask = s.proc->status.umask;

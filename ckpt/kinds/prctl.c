@@ -2,6 +2,8 @@
 /*
  * What prctl(2) sets on a process and nothing else records: one table of options.  Attributes of
  * threads (name, pdeathsig, timer slack) are of kind THREAD, those of rights of kind CREDS.
+ * With them go three that are set elsewhere: membarrier(2) registrations, and the files
+ * oom_score_adj and coredump_filter of /proc/PID.
  */
 #include <linux/prctl.h>
 #include <sys/prctl.h>
@@ -35,12 +37,37 @@ static const struct option {
 	{PR_SET_MDWE, PR_GET_MDWE, false, 0},
 };
 
+/* linux/membarrier.h, 6.3 */
+#define GET_REGISTRATIONS (1 << 9)
+
+static long read_number(int host_proc, pid_t pid, const char *name, int base)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	char path[48];
+
+	snprintf(path, sizeof(path), "%d/%s", pid, name);
+	if (io_read_file(host_proc, path, 64, &text) < 0 || !buf_cstr(&text))
+		return 0;
+	return strtol(buf_cstr(&text), NULL, base);
+}
+
+static void write_number(int host_proc, pid_t pid, const char *name, long value)
+{
+	char path[48], text[24];
+
+	snprintf(path, sizeof(path), "%d/%s", pid, name);
+	snprintf(text, sizeof(text), "%ld", value);
+	if (io_write_str(host_proc, path, text) < 0)
+		log_info("task %d keeps this host's %s", pid, name);
+}
+
 static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e)
 {
 	Pb__Prctl m = PB__PRCTL__INIT;
 	Pb__PrctlValue values[ARRAY_SIZE(options)], *list[ARRAY_SIZE(options)];
 	int *room[ARRAY_SIZE(options)];
 	struct remote *remote;
+	long bits;
 	int r;
 
 	if (s.proc->state == CKPT_ZOMBIE)
@@ -55,9 +82,14 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 		remote_add(remote, SYS_prctl, (uint64_t)options[i].get,
 			options[i].by_pointer ? addr : 0, 0, 0, 0, 0);
 	}
+	remote_add(remote, SYS_membarrier, GET_REGISTRATIONS, 0, 0, 0, 0, 0);
 	r = remote_run(remote, false, e);
 	if (r < 0)
 		return r;
+	bits = remote_result(remote, ARRAY_SIZE(options));
+	m.membarrier = bits > 0 ? (uint32_t)bits : 0;
+	m.oom_score_adj = (int)read_number(d->host_proc, s.proc->pid, "oom_score_adj", 10);
+	m.coredump_filter = (uint32_t)read_number(d->host_proc, s.proc->pid, "coredump_filter", 16);
 	for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
 		Pb__PrctlValue *v = &values[m.n_values];
 		long value = remote_result(remote, (int)i);
@@ -73,8 +105,6 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 		v->value = (uint64_t)value;
 		list[m.n_values++] = v;
 	}
-	if (!m.n_values)
-		return 1;
 	m.values = list;
 	return ckpt_pack(&m.base, body, e);
 }
@@ -108,6 +138,18 @@ static int finish(struct ckpt_build *b, struct ckpt_record *rec, struct err *e)
 			log_warn("task %llu: prctl %d is not to be had here",
 				(unsigned long long)rec->subject, v->option);
 	}
+	for (int i = 0; r == 0 && i < 32; i++) {
+		long result;
+
+		if (m->membarrier & (1U << i))
+			r = remote_call(remote, &result, e, SYS_membarrier, 1UL << i, 0, 0, 0, 0,
+				0);
+	}
+	if (r == 0 && m->oom_score_adj)
+		write_number(b->host_proc, remote_tid(remote), "oom_score_adj", m->oom_score_adj);
+	if (r == 0 && m->coredump_filter)
+		write_number(b->host_proc, remote_tid(remote), "coredump_filter",
+			m->coredump_filter);
 	pb__prctl__free_unpacked(m, NULL);
 	return r;
 }
