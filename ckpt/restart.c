@@ -2,8 +2,8 @@
 #include "ckpt/restart.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,6 +59,11 @@ static const struct wait *find(long nr)
 	return NULL;
 }
 
+static uint64_t less(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
 static unsigned long long *argument(struct user_regs_struct *g, unsigned i)
 {
 	unsigned long long *args[] = {&g->rdi, &g->rsi, &g->rdx, &g->r10, &g->r8, &g->r9};
@@ -74,66 +79,85 @@ void ckpt_restart_note(struct user_regs_struct *regs)
 		regs->rax = (unsigned long long)-ERESTARTNOHAND;
 }
 
-/* The number behind "name ... :" of /proc/PID/sched, in nanoseconds. */
-static uint64_t sched_value(int proc_fd, const char *pid, const char *name)
+/* When @pid was last put on or off a CPU, in nanoseconds of that CPU's clock; 0 if not told. */
+static uint64_t last_ran(int proc_fd, pid_t pid)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
 	char path[32];
 	const char *p;
 	unsigned long ms, ns;
 
-	snprintf(path, sizeof(path), "%s/sched", pid);
+	snprintf(path, sizeof(path), "%d/sched", pid);
 	if (io_read_file(proc_fd, path, 65536, &text) < 0 || !buf_cstr(&text))
 		return 0;
-	p = strstr(buf_cstr(&text), name);
+	p = strstr(buf_cstr(&text), "se.exec_start");
 	p = p ? strchr(p, ':') : NULL;
 	if (!p || sscanf(p + 1, "%lu.%lu", &ms, &ns) != 2)
 		return 0;
 	return ms * MSEC + ns;
 }
 
-/* Does it wait with a timeout?  A tenth of the price of the clocks, and most do not. */
-static bool waits_with_timeout(int proc_fd, pid_t tid)
+/* The CPU @pid last ran on: number 39 of its stat. */
+static int last_cpu(int proc_fd, pid_t pid)
 {
-	unsigned long long args[6];
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	char path[32];
+	const char *p;
+
+	snprintf(path, sizeof(path), "%d/stat", pid);
+	if (io_read_file(proc_fd, path, 4096, &text) < 0 || !buf_cstr(&text))
+		return -1;
+	p = strrchr(buf_cstr(&text), ')');
+	for (int field = 2; p && field < 39; field++)
+		p = strchr(p + 1, ' ');
+	return p ? atoi(p) : -1;
+}
+
+/* Is @tid in a call that has a relative timeout and does not say itself what is left? */
+static bool wants_measure(int proc_fd, pid_t tid)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	unsigned long long a[6];
+	char path[32];
 	const struct wait *w;
-	char path[32], text[256];
-	_cleanup_close_ int fd = -1;
-	ssize_t n;
 	long nr;
 
 	snprintf(path, sizeof(path), "%d/syscall", tid);
-	fd = openat(proc_fd, path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	if (n <= 0)
+	if (io_read_file(proc_fd, path, 512, &text) < 0 || !buf_cstr(&text) ||
+		sscanf(buf_cstr(&text), "%ld %llx %llx %llx %llx %llx %llx", &nr, &a[0], &a[1],
+			&a[2], &a[3], &a[4], &a[5]) != 7)
 		return false;
-	text[n] = '\0';
-	if (sscanf(text, "%ld %llx %llx %llx %llx %llx %llx", &nr, &args[0], &args[1], &args[2],
-		    &args[3], &args[4], &args[5]) != 7)
-		return false; /* "running" */
-	w = find(nr);
 	if (nr == SYS_restart_syscall)
 		return true;
-	if (!w || w->unit == NONE)
+	w = find(nr);
+	if (!w || w->unit == NONE || (w->left >= 0 && a[(unsigned)w->left]))
 		return false;
-	return w->unit == MILLISECONDS ? (int)args[w->arg] > 0 : args[w->arg] != 0;
+	return w->unit == MILLISECONDS ? (int)a[w->arg] > 0 : a[w->arg] != 0;
 }
 
+/*
+ * The clock is one CPU's: it leaves out what interrupts and the hypervisor took, so those of two CPUs
+ * drift apart.  We go to the CPU the task slept on, and so have just been put on it.
+ */
 uint64_t ckpt_restart_asleep(int proc_fd, pid_t tid)
 {
-	char pid[16];
 	uint64_t its, ours;
+	cpu_set_t all, one;
+	int cpu;
 
-	if (!waits_with_timeout(proc_fd, tid))
+	if (!wants_measure(proc_fd, tid))
 		return 0;
-	snprintf(pid, sizeof(pid), "%d", tid);
-	its = sched_value(proc_fd, pid, "se.exec_start");
-	if (!its)
+	its = last_ran(proc_fd, tid);
+	cpu = last_cpu(proc_fd, tid);
+	if (!its || cpu < 0 || cpu >= CPU_SETSIZE || sched_getaffinity(0, sizeof(all), &all) < 0)
 		return 0;
-	/* The same clock, read through the one task that surely runs. */
-	snprintf(pid, sizeof(pid), "%d", getpid());
-	ours = sched_value(proc_fd, pid, "se.exec_start");
-	return ours > its ? ours - its : 0;
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	if (sched_setaffinity(0, sizeof(one), &one) < 0)
+		return 0;
+	ours = last_ran(proc_fd, sys_gettid());
+	sched_setaffinity(0, sizeof(all), &all);
+	return less(ours, its);
 }
 
 /*
@@ -149,11 +173,6 @@ static long guess_call(struct remote *r, const struct user_regs_struct *g)
 		return -1;
 	memcpy(&nr, code + 1, sizeof(nr));
 	return nr;
-}
-
-static uint64_t less(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
 }
 
 /* Points the argument at a timespec of what is left, in memory nobody uses. */

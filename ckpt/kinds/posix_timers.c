@@ -72,6 +72,13 @@ static bool parse_line(Pb__PosixTimer *t, const char *line)
 	return false;
 }
 
+static int by_id(const void *x, const void *y)
+{
+	const Pb__PosixTimer *a = x, *b = y;
+
+	return a->id < b->id ? -1 : a->id > b->id;
+}
+
 static int parse(struct timers *t, char *text, struct err *e)
 {
 	char *save = NULL;
@@ -92,6 +99,7 @@ static int parse(struct timers *t, char *text, struct err *e)
 		if (++t->m.n_timers == max)
 			break;
 	}
+	qsort(t->timers, t->m.n_timers, sizeof(*t->timers), by_id);
 	t->m.timers = t->list;
 	return 0;
 }
