@@ -73,7 +73,7 @@ static int check_filters(struct ckpt_dump *d, const struct ckpt_proc *p, struct 
 	if (p->state == CKPT_ZOMBIE)
 		return 0;
 	r = proc_read_status(d->host_proc, d->world->init_pid, &init, e);
-	if (r == 0 && p->status.seccomp_filters > init.seccomp_filters)
+	if (r == 0 && init.seccomp_filters && p->status.seccomp_filters > init.seccomp_filters)
 		r = err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP,
 			"it has installed a seccomp filter of its own");
 	return r;
