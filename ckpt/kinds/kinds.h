@@ -18,6 +18,7 @@ extern const struct ckpt_kind ckpt_kind_inotify;
 extern const struct ckpt_kind ckpt_kind_itimers;
 extern const struct ckpt_kind ckpt_kind_memfd;
 extern const struct ckpt_kind ckpt_kind_mm;
+extern const struct ckpt_kind ckpt_kind_netlink;
 extern const struct ckpt_kind ckpt_kind_nsfile;
 extern const struct ckpt_kind ckpt_kind_pending;
 extern const struct ckpt_kind ckpt_kind_pidfd;
@@ -32,15 +33,16 @@ extern const struct ckpt_kind ckpt_kind_sched;
 extern const struct ckpt_kind ckpt_kind_shared_mem;
 extern const struct ckpt_kind ckpt_kind_sigactions;
 extern const struct ckpt_kind ckpt_kind_signalfd;
-extern const struct ckpt_kind ckpt_kind_task;
-extern const struct ckpt_kind ckpt_kind_thread;
 extern const struct ckpt_kind ckpt_kind_sysv_msg;
 extern const struct ckpt_kind ckpt_kind_sysv_sem;
 extern const struct ckpt_kind ckpt_kind_sysv_shm;
+extern const struct ckpt_kind ckpt_kind_task;
 extern const struct ckpt_kind ckpt_kind_tcp;
+extern const struct ckpt_kind ckpt_kind_thread;
 extern const struct ckpt_kind ckpt_kind_timerfd;
 extern const struct ckpt_kind ckpt_kind_tpending;
 extern const struct ckpt_kind ckpt_kind_tty;
+extern const struct ckpt_kind ckpt_kind_udp;
 extern const struct ckpt_kind ckpt_kind_unix;
 
 #endif

@@ -21,6 +21,8 @@ const struct ckpt_kind *const ckpt_kinds[] = {
 	&ckpt_kind_fifo,
 	&ckpt_kind_unix,
 	&ckpt_kind_tcp,
+	&ckpt_kind_udp,
+	&ckpt_kind_netlink,
 	&ckpt_kind_eventfd,
 	&ckpt_kind_timerfd,
 	&ckpt_kind_signalfd,
