@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Files by path: offsets shared and not, O_APPEND, O_PATH, directories read half, locks, owners. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "tests/state/state.h"
+
+static char dir[64];
+
+static int at(const char *name, int flags)
+{
+	char path[128];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	fd = open(path, flags, 0640);
+	STATE_CHECK(fd >= 0);
+	return fd;
+}
+
+static void make_many(void)
+{
+	char name[32];
+
+	for (int i = 0; i < 200; i++) {
+		snprintf(name, sizeof(name), "entry%d", i);
+		close(at(name, O_CREAT | O_WRONLY));
+	}
+}
+
+static int count(DIR *d, int most)
+{
+	int n = 0;
+
+	while (n < most && readdir(d))
+		n++;
+	return n;
+}
+
+int main(int argc, char **argv)
+{
+	struct f_owner_ex owner = {.type = F_OWNER_PID, .pid = getpid()}, got;
+	struct flock range = {.l_type = F_WRLCK, .l_start = 10, .l_len = 5}, probe = range;
+	int a, shared, append, path, own, null, zero, locked, second, cwd, closed;
+	char buf[64], link[128], want[128];
+	struct stat st;
+	int status;
+	pid_t child;
+	DIR *d;
+
+	snprintf(dir, sizeof(dir), "/tmp/state-files-%d", getpid());
+	STATE_CHECK(mkdir(dir, 0700) == 0 && chdir(dir) == 0);
+	a = at("a", O_CREAT | O_RDWR);
+	STATE_CHECK(write(a, "0123456789", 10) == 10 && lseek(a, 3, SEEK_SET) == 3);
+	shared = dup(a);
+	append = at("a", O_WRONLY | O_APPEND | O_NONBLOCK);
+	path = at("a", O_PATH);
+	own = at("a", O_RDONLY | O_CLOEXEC);
+	STATE_CHECK(lseek(own, 7, SEEK_SET) == 7);
+	closed = fcntl(a, F_DUPFD, 700);
+	STATE_CHECK(closed == 700);
+	null = open("/dev/null", O_RDWR);
+	zero = open("/dev/zero", O_RDONLY);
+	cwd = open(".", O_RDONLY | O_DIRECTORY);
+	STATE_CHECK(null >= 0 && zero >= 0 && cwd >= 0);
+	locked = at("lock", O_CREAT | O_RDWR);
+	second = at("lock", O_RDWR);
+	STATE_CHECK(flock(locked, LOCK_EX) == 0);
+	STATE_CHECK(fcntl(second, F_OFD_SETLK, &range) == 0);
+	STATE_CHECK(fcntl(own, F_SETOWN_EX, &owner) == 0 && fcntl(own, F_SETSIG, SIGUSR2) == 0);
+	make_many();
+	d = opendir(dir);
+	STATE_CHECK(d && count(d, 60) == 60);
+	/* The child's table is a copy, its offsets are ours. */
+	child = fork();
+	if (child == 0) {
+		while (access(argv[1], F_OK) != 0)
+			state_nap();
+		_exit(lseek(a, 0, SEEK_CUR) == 3 ? 0 : 1);
+	}
+
+	state_ready(argc, argv);
+
+	STATE_CHECK(waitpid(child, &status, 0) == child && status == 0);
+	STATE_CHECK(read(a, buf, 2) == 2 && !memcmp(buf, "34", 2));
+	STATE_CHECK(lseek(shared, 0, SEEK_CUR) == 5 && lseek(closed, 0, SEEK_CUR) == 5);
+	STATE_CHECK(lseek(own, 0, SEEK_CUR) == 7 && fcntl(own, F_GETFD) == FD_CLOEXEC);
+	STATE_CHECK(fcntl(a, F_GETFD) == 0);
+	STATE_CHECK((fcntl(append, F_GETFL) & (O_ACCMODE | O_APPEND | O_NONBLOCK)) ==
+		(O_WRONLY | O_APPEND | O_NONBLOCK));
+	STATE_CHECK(write(append, "end", 3) == 3 && fstat(a, &st) == 0 && st.st_size == 13);
+	STATE_CHECK(fcntl(path, F_GETFL) & O_PATH);
+	STATE_CHECK(read(path, buf, 1) == -1 && errno == EBADF);
+	STATE_CHECK(write(null, "x", 1) == 1 && read(null, buf, 1) == 0);
+	STATE_CHECK(read(zero, buf, 2) == 2 && buf[0] == 0);
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", own);
+	snprintf(want, sizeof(want), "%s/a", dir);
+	STATE_CHECK(readlink(link, buf, sizeof(buf)) == (ssize_t)strlen(want) &&
+		!memcmp(buf, want, strlen(want)));
+
+	STATE_CHECK(flock(second, LOCK_EX | LOCK_NB) == -1 && errno == EWOULDBLOCK);
+	probe.l_pid = 0;
+	STATE_CHECK(fcntl(locked, F_OFD_GETLK, &probe) == 0 && probe.l_type == F_WRLCK &&
+		probe.l_start == 10 && probe.l_len == 5);
+	STATE_CHECK(fcntl(own, F_GETOWN_EX, &got) == 0 && got.type == owner.type &&
+		got.pid == owner.pid && fcntl(own, F_GETSIG) == SIGUSR2);
+
+	STATE_CHECK(count(d, 1000) == 204 - 60); /* with a, lock, "." and ".." */
+	STATE_CHECK(openat(cwd, "a", O_RDONLY) >= 0);
+	return state_ok();
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* inotify: watches keep their descriptors, masks and files; one on a file without a name. */
+#include <fcntl.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+
+#include "tests/state/state.h"
+
+static void expect(int fd, int wd, uint32_t mask, const char *name)
+{
+	_Alignas(struct inotify_event) char buf[4096];
+	const struct inotify_event *ev = (void *)buf;
+	ssize_t n = read(fd, buf, sizeof(buf));
+
+	STATE_CHECK(n > 0 && ev->wd == wd && (ev->mask & IN_ALL_EVENTS) == mask);
+	STATE_CHECK(!name || (ev->len && !strcmp(ev->name, name)));
+}
+
+static void touch(const char *dir, const char *name)
+{
+	char path[192];
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	close(open(path, O_CREAT | O_WRONLY, 0600));
+}
+
+int main(int argc, char **argv)
+{
+	int in = inotify_init1(IN_NONBLOCK | IN_CLOEXEC), dir, sub, file, skipped, ghost, fd;
+	char path[64], below[128], name[128], c;
+
+	snprintf(path, sizeof(path), "/tmp/state-inotify-%d", getpid());
+	snprintf(below, sizeof(below), "%s/below", path);
+	snprintf(name, sizeof(name), "%s/file", path);
+	STATE_CHECK(mkdir(path, 0700) == 0 && mkdir(below, 0700) == 0);
+	touch(path, "file");
+	touch(path, "ghost");
+
+	dir = inotify_add_watch(in, path, IN_CREATE | IN_DELETE);
+	skipped = inotify_add_watch(in, "/", IN_MOVE_SELF);
+	STATE_CHECK(inotify_rm_watch(in, skipped) == 0);
+	sub = inotify_add_watch(in, below, IN_CREATE | IN_ONLYDIR);
+	file = inotify_add_watch(in, name, IN_MODIFY | IN_ONESHOT);
+	snprintf(name, sizeof(name), "%s/ghost", path);
+	fd = open(name, O_RDWR);
+	ghost = inotify_add_watch(in, name, IN_MODIFY);
+	STATE_CHECK(fd >= 0 && ghost > file && file > sub && sub > skipped && skipped > dir);
+	STATE_CHECK(unlink(name) == 0);
+	while (read(in, name, sizeof(name)) > 0)
+		;
+
+	state_ready(argc, argv);
+
+	STATE_CHECK(read(in, &c, 0) == -1);
+	touch(path, "new");
+	expect(in, dir, IN_CREATE, "new");
+	touch(below, "deep");
+	expect(in, sub, IN_CREATE, "deep");
+	STATE_CHECK(write(fd, "x", 1) == 1);
+	expect(in, ghost, IN_MODIFY, NULL);
+	snprintf(name, sizeof(name), "%s/file", path);
+	STATE_CHECK(truncate(name, 5) == 0);
+	expect(in, file, IN_MODIFY, NULL);
+	STATE_CHECK(inotify_rm_watch(in, dir) == 0);
+	STATE_CHECK(inotify_add_watch(in, "/", IN_MOVE_SELF) == ghost + 1);
+	return state_ok();
+}
