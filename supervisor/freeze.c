@@ -30,6 +30,7 @@
 #include "supervisor/job.h"
 #include "supervisor/ledger.h"
 #include "supervisor/message.h"
+#include "supervisor/notify.h"
 #include "supervisor/session.h"
 #include "supervisor/worker.h"
 
@@ -79,6 +80,7 @@ void session_answer(struct session *s, const struct err *failure)
 static void back_to_running(struct session *s)
 {
 	worker_free(take_ptr(s->worker));
+	notify_set_trusting(s->notify, false);
 	s->state = SESSION_RUNNING;
 	session_set_string(&s->record->peer, "");
 	session_save(s, RECORD_RUNNING, false, NULL);
@@ -91,6 +93,8 @@ static void tell_worker(struct session *s, Pb__Worker__BodyCase what)
 	Pb__Empty empty = PB__EMPTY__INIT;
 	struct err e = {0};
 
+	if (what == PB__WORKER__BODY_THAW && s->notify)
+		notify_set_trusting(s->notify, false);
 	m.body_case = what;
 	m.thaw = &empty;
 	if (s->worker && worker_send(s->worker, &m, NULL, 0, &e) < 0)
@@ -265,6 +269,8 @@ static void on_frozen(struct session *s)
 	struct err e = {0};
 
 	s->op.frozen = true;
+	/* Nothing of the session's runs until the worker lets it go. */
+	notify_set_trusting(s->notify, true);
 	if (s->op.what == OP_PAUSE) {
 		s->state = SESSION_PAUSED;
 		session_save(s, RECORD_PAUSED, false, NULL);
@@ -321,7 +327,11 @@ static void on_message(void *ctx, Pb__Worker *m, int *fds, size_t n_fds)
 	case PB__WORKER__BODY_ENDED:
 		on_ended(s);
 		break;
-	default: /* thawed: the end of the process follows */
+	case PB__WORKER__BODY_THAWED: /* a snapshot is written on, else the end of the process follows */
+		notify_set_trusting(s->notify, false);
+		job_hold_all(s, false);
+		break;
+	default:
 		break;
 	}
 }

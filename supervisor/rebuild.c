@@ -239,6 +239,8 @@ static void on_unpacked(struct session *s)
 		return;
 	}
 	job_hold_all(s, true);
+	/* Nothing of the session's runs before it is released. */
+	notify_set_trusting(s->notify, true);
 	send_world(s);
 }
 

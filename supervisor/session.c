@@ -105,6 +105,7 @@ void session_free(struct session *s)
 	record_free(s->record);
 	close_fd(s->log_fd);
 	free(s->dir);
+	free(s->files);
 	free(s->runtime);
 	paths_fini(&s->paths);
 	free(s);
@@ -260,14 +261,9 @@ static void on_listener_readable(evutil_socket_t fd, short what, void *ctx)
 		event_del(s->listener_readable);
 }
 
-/* The world is made: listens to pid 1, and to the calls that the session's filter hands over. */
-static int listen_to_world(struct session *s, const struct world_config *w, struct err *e)
+/* Watches what comes from the new world: its calls, and the ends of its processes. */
+static int watch_world(struct session *s, const struct world_config *w, struct err *e)
 {
-	int r = notify_create(&s->notify, &s->world, w, e);
-
-	if (r < 0)
-		return r;
-	notify_set_trusting(s->notify, s->state == SESSION_REBUILDING);
 	io_set_nonblock(s->world.init_sock, true);
 	s->init_readable = event_new(s->loop, s->world.init_sock, EV_READ | EV_PERSIST,
 		on_init_readable, s);
@@ -275,6 +271,8 @@ static int listen_to_world(struct session *s, const struct world_config *w, stru
 		on_listener_readable, s);
 	if (!s->init_readable || !s->listener_readable)
 		return err_errno(e, -ENOMEM, "world");
+	if (notify_create(&s->notify, &s->world, w, e) < 0)
+		return e->error;
 	event_add(s->init_readable, NULL);
 	event_add(s->listener_readable, NULL);
 	return 0;
@@ -287,7 +285,6 @@ int session_make_world(struct session *s, struct err *e)
 	const char *home = getenv("HOME");
 	const char *const places[] = {c->cwd, home ? home : "/"};
 	const char *const hidden[] = {s->paths.state, s->paths.runtime, s->paths.config};
-	_cleanup_free_ char *files = NULL;
 	struct world_config w = {.name = c->name,
 		.hostname = c->hostname,
 		.root = c->root[0] ? c->root : NULL,
@@ -305,7 +302,7 @@ int session_make_world(struct session *s, struct err *e)
 		.parent_userns = -1};
 	int r;
 
-	if (!binds || asprintf(&files, "%s/files", s->dir) < 0) {
+	if (!binds || asprintf(&s->files, "%s/files", s->dir) < 0) {
 		free(binds);
 		return err_errno(e, -ENOMEM, "world");
 	}
@@ -313,17 +310,18 @@ int session_make_world(struct session *s, struct err *e)
 		binds[i] = (struct world_bind){.source = c->binds[i]->source,
 			.target = c->binds[i]->target,
 			.read_only = c->binds[i]->read_only};
-	w.files_dir = files;
-	r = io_mkdir_p(AT_FDCWD, files, 0700);
+	w.files_dir = s->files;
+	r = io_mkdir_p(AT_FDCWD, s->files, 0700);
 	if (r < 0 && r != -EEXIST)
-		r = err_errno(e, r, "cannot make %s", files);
+		r = err_errno(e, r, "cannot make %s", s->files);
 	else
 		r = world_create(&s->world, &w, e);
+	if (r == 0) {
+		s->has_world = true;
+		r = watch_world(s, &w, e);
+	}
 	free(binds);
-	if (r < 0)
-		return r;
-	s->has_world = true;
-	return listen_to_world(s, &w, e);
+	return r;
 }
 
 static int take_config(struct session *s, const Pb__Config *config, struct err *e)
@@ -493,12 +491,13 @@ static void clean_up(struct session *s, enum record_state state)
 
 static void end_world(struct session *s)
 {
-	if (s->init_readable)
-		event_free(s->init_readable);
-	s->init_readable = NULL;
-	if (s->listener_readable)
-		event_free(s->listener_readable);
-	s->listener_readable = NULL;
+	struct event **watches[] = {&s->init_readable, &s->listener_readable};
+
+	for (size_t i = 0; i < ARRAY_SIZE(watches); i++) {
+		if (*watches[i])
+			event_free(*watches[i]);
+		*watches[i] = NULL;
+	}
 	notify_destroy(take_ptr(s->notify));
 	if (!s->has_world)
 		return;

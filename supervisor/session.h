@@ -96,6 +96,7 @@ struct session {
 	enum session_state state;
 	struct Pb__Record *record; /* with the config */
 	char *dir;		    /* sessions/NAME, or a temporary name while rebuilding */
+	char *files;		    /* what world_create was told; the directory may have moved */
 	char *runtime;		    /* NAME/ of the control socket, once it is there */
 
 	struct world world;

@@ -169,6 +169,7 @@ static int write_image(struct dump *d, const Pb__WriteRequest *req, const int *f
 			return r;
 		if (!d->report.frozen_ns)
 			d->report.frozen_ns = io_now_ns() - d->began;
+		reply(d->conn, PB__WORKER__BODY_THAWED, NULL);
 	}
 	r = proto_writer_finish(out, &d->report.bytes, e);
 	if (r < 0)
