@@ -88,7 +88,7 @@ struct ckpt_dump; /* a frozen session */
 int ckpt_freeze(struct ckpt_dump **ret, const struct ckpt_world *w,
 	const struct ckpt_dump_options *o, struct err *e);
 /* Writes all records and pages (the caller has opened the writer, written its own records, and
- * finishes it). */
+ * finishes it).  With options.snapshot the session runs again long before it returns. */
 int ckpt_write(struct ckpt_dump *d, struct proto_writer *out, struct err *e);
 /* Lets the session run on exactly as before and frees @d.  NULL is fine. */
 int ckpt_thaw(struct ckpt_dump *d, struct err *e);

@@ -16,6 +16,7 @@
 #include "base/base.h"
 #include "ckpt/dump.h"
 #include "ckpt/freeze.h"
+#include "ckpt/memory/memory.h"
 
 /* ---- all subjects of a kind --------------------------------------------------------------- */
 
@@ -270,15 +271,54 @@ static int wrap_subject(const struct pending *p, struct err *e)
 	return err_wrap(e, "task %d (%s)", proc->vpid, proc->status.comm);
 }
 
-static int write_all_data(struct ckpt_dump *d, const struct buf *list, struct err *e)
+enum part { REST = 1, MEMORY = 2 };
+
+static int write_data(struct ckpt_dump *d, const struct buf *list, unsigned parts, struct err *e)
 {
 	const struct pending *p = (const struct pending *)list->data;
 	size_t n = list->len / sizeof(*p);
 
-	for (size_t i = 0; i < n; i++)
-		if (p[i].kind->dump_data(d, p[i].s, e) < 0)
+	for (size_t i = 0; i < n; i++) {
+		enum part part = p[i].kind->number == PROTO_KIND_MM ? MEMORY : REST;
+
+		if ((parts & part) && p[i].kind->dump_data(d, p[i].s, e) < 0)
 			return wrap_subject(&p[i], e);
+	}
 	return 0;
+}
+
+/* The session runs on as soon as there is a copy of its memory to be written at leisure. */
+static int write_data_of_copies(struct ckpt_dump *d, const struct buf *list, struct err *e)
+{
+	uint64_t then = io_now_ns();
+	int r = write_data(d, list, REST, e);
+
+	if (r == 0)
+		r = ckpt_fork_all(d, e);
+	note_stage(d, "copy", then);
+	if (r < 0)
+		return r;
+	/* with our duplicates open, readers of pipes would not see their end */
+	ckpt_openfiles_free(d);
+	ckpt_survey_leave(d);
+	undo_quiesce(d);
+	then = io_now_ns();
+	r = write_data(d, list, MEMORY, e);
+	ckpt_fork_end(d);
+	note_stage(d, "data", then);
+	return r;
+}
+
+static int write_all_data(struct ckpt_dump *d, const struct buf *list, struct err *e)
+{
+	uint64_t then = io_now_ns();
+	int r;
+
+	if (d->options.snapshot)
+		return write_data_of_copies(d, list, e);
+	r = write_data(d, list, REST | MEMORY, e);
+	note_stage(d, "data", then);
+	return r;
 }
 
 int ckpt_write(struct ckpt_dump *d, struct proto_writer *out, struct err *e)
@@ -292,13 +332,12 @@ int ckpt_write(struct ckpt_dump *d, struct proto_writer *out, struct err *e)
 	note_stage(d, "records", then);
 	if (r == 0 && buf_error(&pending) < 0)
 		r = err_errno(e, -ENOMEM, "write");
-	then = io_now_ns();
 	if (r == 0)
 		r = write_all_data(d, &pending, e);
-	note_stage(d, "data", then);
 	d->out = NULL;
 	d->report.total_ns += io_now_ns() - begin;
-	d->report.frozen_ns = io_now_ns() - ckpt_frozen_since(d->frozen);
+	if (d->frozen)
+		d->report.frozen_ns = io_now_ns() - ckpt_frozen_since(d->frozen);
 	return r;
 }
 
