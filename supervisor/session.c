@@ -230,6 +230,8 @@ static void on_init_readable(evutil_socket_t fd, short what, void *ctx)
 
 	while ((r = world_next_exit(&s->world, &x, &e)) == 1) {
 		log_debug("task %d ended with status %#x, %d left", x.vpid, x.status, x.left);
+		if (s->state == SESSION_REBUILDING)
+			continue; /* undone by the worker, which says why */
 		j = job_find_vpid(s, x.vpid);
 		if (j && j->number == 0) {
 			s->record->status = x.status;
@@ -247,7 +249,9 @@ static void on_init_readable(evutil_socket_t fd, short what, void *ctx)
 		else
 			job_tell_all(s, x.left);
 	}
-	if (r < 0)
+	if (r < 0 && s->state == SESSION_REBUILDING)
+		event_del(s->init_readable);
+	else if (r < 0)
 		session_close(s, RECORD_ENDED);
 }
 
