@@ -44,7 +44,8 @@ int main(int argc, char **argv)
 	int deleted = argc > 2, value;
 	FILE *f;
 
-	STATE_CHECK(mkdir("/tmp/attributes", 0700) == 0 && chdir("/tmp/attributes") == 0);
+	rmdir("/tmp/attributes");
+	STATE_CHECK(mkdir("/tmp/attributes", 0777) == 0 && chdir("/tmp/attributes") == 0);
 	if (deleted)
 		rmdir("/tmp/attributes");
 	umask(037);
@@ -90,5 +91,6 @@ int main(int argc, char **argv)
 		head++;
 	}
 	STATE_CHECK(head > 20);
+	rmdir("/tmp/attributes");
 	return state_ok();
 }
