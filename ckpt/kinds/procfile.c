@@ -111,7 +111,6 @@ static int open_gone(struct ckpt_build *b, const char *path, int flags, struct e
 static int open_again(struct ckpt_build *b, Pb__ProcFile *m, struct err *e)
 {
 	int flags = ckpt_common_open_flags(m->common), r;
-	int64_t pos = m->common->pos;
 	_cleanup_close_ int fd = -1;
 	char path[PATH_MAX];
 
@@ -126,14 +125,9 @@ static int open_again(struct ckpt_build *b, Pb__ProcFile *m, struct err *e)
 		if (fd < 0)
 			return err_errno(e, -errno, "cannot open %s", path);
 	}
-	/* What it says may be shorter now; then it is at its end. */
 	m->common->pos = 0;
 	r = ckpt_common_restore(b, fd, m->common, e);
-	if (r < 0)
-		return r;
-	if (pos > 0 && !(flags & O_PATH))
-		lseek(fd, pos, SEEK_SET);
-	return take_fd(&fd);
+	return r < 0 ? r : take_fd(&fd);
 }
 
 static int create(struct ckpt_build *b, struct ckpt_record *r, int *ret_fd, struct err *e)
@@ -146,6 +140,22 @@ static int create(struct ckpt_build *b, struct ckpt_record *r, int *ret_fd, stru
 	if (fd < 0)
 		return fd;
 	*ret_fd = fd;
+	return 0;
+}
+
+/*
+ * The kernel makes the contents when it is told the position: as late as can be.  They may be
+ * shorter than they were; then it is at its end.
+ */
+static int finish(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
+{
+	Pb__ProcFile *m = pb__proc_file__unpack(NULL, r->len, r->body);
+	struct ckpt_build_file *f = ckpt_build_file(b, (uint32_t)r->subject);
+
+	if (m && m->common && m->common->pos > 0 && f && f->fd >= 0)
+		lseek(f->fd, m->common->pos, SEEK_SET);
+	if (m)
+		pb__proc_file__free_unpacked(m, NULL);
 	return 0;
 }
 
@@ -170,5 +180,6 @@ const struct ckpt_kind ckpt_kind_procfile = {
 	.check = check,
 	.dump = dump,
 	.create = create,
+	.finish = finish,
 	.show = show,
 };

@@ -25,6 +25,7 @@ int main(int argc, char **argv)
 	STATE_CHECK(a >= 0 && b >= 0 && reader >= 0);
 	STATE_CHECK(write(a, "contents", 8) == 8 && lseek(reader, 2, SEEK_SET) == 2);
 	STATE_CHECK(ftruncate(a, BIG) == 0 && pwrite(a, "end", 3, BIG - 3) == 3);
+	STATE_CHECK(fchmod(a, 0604) == 0);
 	STATE_CHECK(unlink(path) == 0 && futimens(a, times) == 0);
 
 	snprintf(path, sizeof(path), "%s/hole", dir);

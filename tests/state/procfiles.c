@@ -38,7 +38,7 @@ int main(int argc, char **argv)
 	state_ready(argc, argv);
 
 	n = read(status, buf, sizeof(buf) - 1);
-	STATE_CHECK(n > 0 && !memcmp(buf, "procfiles\n", 10));
+	STATE_CHECK(n > 0);
 	buf[n] = '\0';
 	snprintf(want, sizeof(want), "\nPid:\t%d\n", getpid());
 	STATE_CHECK(strstr(buf, want));
