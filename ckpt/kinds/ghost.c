@@ -41,6 +41,16 @@ static int check(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
 	return 0;
 }
 
+/* The kernel calls a file of O_TMPFILE by "#" and its inode number; opened again by a descriptor it
+ * has no other mark. */
+static bool is_tmpfile(const struct ckpt_file *f, const char *path)
+{
+	const char *name = strrchr(path, '/');
+
+	return (f->flags & (O_TMPFILE & ~O_DIRECTORY)) ||
+		(name && name[1] == '#' && name[2] && !name[2 + strspn(name + 2, "0123456789")]);
+}
+
 static int64_t ns_of(struct timespec t)
 {
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
@@ -64,6 +74,7 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 	m.mode = f->st.st_mode;
 	m.size = S_ISREG(f->st.st_mode) ? (uint64_t)f->st.st_size : 0;
 	m.object = ckpt_common_first(d, f)->id;
+	m.linkable = S_ISREG(f->st.st_mode) && is_tmpfile(f, path);
 	m.mtime_ns = ns_of(f->st.st_mtim);
 	m.atime_ns = ns_of(f->st.st_atim);
 	return ckpt_pack(&m.base, body, e);
@@ -122,7 +133,7 @@ static int make_object(const Pb__Ghost *m, struct ckpt_object *o, struct err *e)
 	if (S_ISDIR(m->mode)) {
 		o->fd = make_dir(path);
 	} else {
-		o->fd = make_file(path, dir, m->common->flags & (O_TMPFILE & ~O_DIRECTORY));
+		o->fd = make_file(path, dir, m->linkable);
 		/* The place may be gone or read-only here. */
 		if (o->fd < 0)
 			o->fd = open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
