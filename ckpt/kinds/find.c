@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include "ckpt/survey.h"
 
@@ -147,6 +148,29 @@ static void walk_dir(struct search *s, const char *path)
 	}
 }
 
+/* Where file systems are mounted on which something is wanted: the walk begins there. */
+static void enqueue_mounts(struct search *s)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	char name[64], point[PATH_MAX];
+	unsigned maj, min;
+
+	snprintf(name, sizeof(name), "%d/mountinfo", s->d->world->init_pid);
+	if (io_read_file(s->d->host_proc, name, 1 << 20, &text) < 0 || !buf_cstr(&text))
+		return;
+	for (const char *line = buf_cstr(&text); line && *line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (sscanf(line, "%*d %*d %u:%u %*s %4095s", &maj, &min, point) != 3)
+			continue;
+		for (size_t i = 0; i < s->n; i++) {
+			if (s->want[i].path || s->want[i].dev != makedev(maj, min))
+				continue;
+			enqueue(s, point);
+			break;
+		}
+	}
+}
+
 static bool is_kernels(const char *path)
 {
 	return !strcmp(path, "/proc") || !strcmp(path, "/sys");
@@ -155,8 +179,9 @@ static bool is_kernels(const char *path)
 static void walk(struct search *s)
 {
 	/* Breadth first, and first where programs keep what they watch. */
-	static const char *const first[] = {"/tmp", "/run", "/home", "/etc", "/dev", "/"};
+	static const char *const first[] = {"/tmp", "/run", "/home", "/etc", "/dev", "/var", "/"};
 
+	enqueue_mounts(s);
 	for (size_t i = 0; i < ARRAY_SIZE(first); i++)
 		enqueue(s, first[i]);
 	while (s->left && s->budget && s->head < s->tail) {
