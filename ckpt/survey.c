@@ -75,6 +75,7 @@ static void free_proc(struct ckpt_proc *p)
 	}
 	free(p->threads);
 	proc_maps_fini(&p->maps);
+	buf_fini(&p->memory_pages);
 	close_fd(p->pidfd);
 	free(p->fds);
 	free(p);

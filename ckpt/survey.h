@@ -44,6 +44,7 @@ struct ckpt_proc {
 	struct ckpt_thread **threads; /* threads[0] is the leader */
 	size_t n_threads;
 	struct proc_maps maps; /* with detail; empty for zombies */
+	struct buf memory_pages;    /* struct ckpt_run: its touched private pages (memory/space.c) */
 	struct remote *memory_copy; /* a forked copy of its memory, or NULL (memory/fork.c) */
 	bool memory_written;	    /* ahead of its turn */
 	int pidfd;

@@ -154,17 +154,10 @@ static int draft_mappings(struct draft *f, struct ckpt_dump *d, struct ckpt_proc
 
 static int draft_guards(struct draft *f, struct ckpt_dump *d, struct ckpt_proc *p, struct err *e)
 {
-	_cleanup_pages_ struct ckpt_pages pages = CKPT_PAGES_INIT;
 	_cleanup_buf_ struct buf guards = BUF_INIT;
-	int r = ckpt_pages_open(&pages, d->host_proc, p->pid, e);
+	int r = ckpt_space_scan(d, p, &guards, e);
 	size_t n;
 
-	for (size_t i = 0; i < f->mm.n_mappings && r >= 0; i++) {
-		const Pb__Mapping *m = &f->mappings[i];
-
-		if (m->source <= PB__MAPPING_SOURCE__MAPPING_SHARED)
-			r = ckpt_pages_find(&pages, m->start, m->end, NULL, &guards, e);
-	}
 	if (r < 0)
 		return r;
 	n = guards.len / sizeof(struct ckpt_run);

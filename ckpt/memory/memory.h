@@ -121,7 +121,9 @@ int ckpt_pages_write(struct ckpt_pages *p, struct proto_writer *out, enum proto_
 /* Areas that a fork takes along, and those that madvise has excepted (DONTFORK, WIPEONFORK). */
 enum ckpt_space_part { CKPT_SPACE_ALL, CKPT_SPACE_FORKED, CKPT_SPACE_UNFORKED };
 
-/* Writes the private pages of @p, as they are in the task @pid (itself or a copy), to d->out. */
+/* Finds what must be written of @p, as p->memory_pages, and its guard pages. */
+int ckpt_space_scan(struct ckpt_dump *d, struct ckpt_proc *p, struct buf *guards, struct err *e);
+/* Writes the private pages of @p found by the scan, as they are in the task @pid (itself or a copy), to d->out. */
 int ckpt_space_write(struct ckpt_dump *d, struct ckpt_proc *p, pid_t pid,
 	enum ckpt_space_part part, struct err *e);
 

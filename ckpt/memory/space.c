@@ -12,34 +12,60 @@
 
 #define UNFORKED (PB__MAPPING_FLAG__MAPPING_DONTFORK | PB__MAPPING_FLAG__MAPPING_WIPEONFORK)
 
+static bool is_private(const Pb__Mapping *m)
+{
+	return m->source <= PB__MAPPING_SOURCE__MAPPING_SHARED &&
+	       !(m->flags & (PB__MAPPING_FLAG__MAPPING_IS_SHARED |
+				    PB__MAPPING_FLAG__MAPPING_DROPPABLE));
+}
+
 static bool is_wanted(const Pb__Mapping *m, enum ckpt_space_part part)
 {
-	if (m->source > PB__MAPPING_SOURCE__MAPPING_SHARED ||
-		(m->flags & (PB__MAPPING_FLAG__MAPPING_IS_SHARED |
-				    PB__MAPPING_FLAG__MAPPING_DROPPABLE)))
+	if (!is_private(m))
 		return false;
 	return part == CKPT_SPACE_ALL || !(m->flags & UNFORKED) == (part == CKPT_SPACE_FORKED);
 }
 
-static int write_mapping(struct ckpt_dump *d, struct ckpt_pages *pages, const struct proc_vma *v,
-	const Pb__Mapping *m, uint64_t subject, struct buf *runs, struct err *e)
+int ckpt_space_scan(struct ckpt_dump *d, struct ckpt_proc *p, struct buf *guards, struct err *e)
+{
+	_cleanup_pages_ struct ckpt_pages pages = CKPT_PAGES_INIT;
+	int r = ckpt_pages_open(&pages, d->host_proc, p->pid, e);
+
+	buf_clear(&p->memory_pages);
+	for (size_t i = 0; i < p->maps.n && r >= 0; i++) {
+		const struct proc_vma *v = &p->maps.vmas[i];
+		Pb__Mapping m;
+
+		r = ckpt_mapping_describe(d, p, v, &m, e);
+		if (r == 0 && m.source <= PB__MAPPING_SOURCE__MAPPING_SHARED)
+			r = ckpt_pages_find(&pages, v->start, v->end,
+				is_private(&m) ? &p->memory_pages : NULL, guards, e);
+	}
+	return r < 0 ? r : 0;
+}
+
+/* The pages of one mapping; @next is the first run that may touch it.  A run may go on into the
+ * next mapping. */
+static int write_mapping(struct ckpt_dump *d, struct ckpt_pages *pages, struct ckpt_proc *p,
+	const struct proc_vma *v, const Pb__Mapping *m, size_t *next, struct err *e)
 {
 	bool anon = m->source == PB__MAPPING_SOURCE__MAPPING_ANON;
-	struct ckpt_run all = {m->start, m->end};
+	const struct ckpt_run *runs = (const struct ckpt_run *)p->memory_pages.data;
+	size_t n = p->memory_pages.len / sizeof(*runs);
 	int r = 0;
 
-	buf_clear(runs);
-	if (anon && v->deleted) {
-		/* a deleted file that nobody else has: all of it */
-		buf_put(runs, &all, sizeof(all));
-		if (buf_error(runs) < 0)
-			return err_errno(e, -ENOMEM, "pages");
-	} else {
-		r = ckpt_pages_find(pages, m->start, m->end, runs, NULL, e);
+	/* a deleted file that nobody else has: all of it */
+	if (anon && v->deleted)
+		return ckpt_pages_write(pages, d->out, PROTO_KIND_MM, (uint64_t)p->vpid,
+			(struct ckpt_run){v->start, v->end}, 0, false, e);
+	while (*next < n && runs[*next].end <= v->start)
+		++*next;
+	for (size_t k = *next; k < n && runs[k].start < v->end && r >= 0; k++) {
+		struct ckpt_run run = {MAX(runs[k].start, v->start), MIN(runs[k].end, v->end)};
+
+		r = ckpt_pages_write(pages, d->out, PROTO_KIND_MM, (uint64_t)p->vpid, run, 0, !anon,
+			e);
 	}
-	for (size_t k = 0; k < runs->len / sizeof(all) && r >= 0; k++)
-		r = ckpt_pages_write(pages, d->out, PROTO_KIND_MM, subject,
-			((struct ckpt_run *)runs->data)[k], 0, !anon, e);
 	return r;
 }
 
@@ -47,8 +73,8 @@ int ckpt_space_write(struct ckpt_dump *d, struct ckpt_proc *p, pid_t pid,
 	enum ckpt_space_part part, struct err *e)
 {
 	_cleanup_pages_ struct ckpt_pages pages = CKPT_PAGES_INIT;
-	_cleanup_buf_ struct buf runs = BUF_INIT;
 	int r = ckpt_pages_open(&pages, d->host_proc, pid, e);
+	size_t next = 0;
 
 	for (size_t i = 0; i < p->maps.n && r >= 0; i++) {
 		const struct proc_vma *v = &p->maps.vmas[i];
@@ -56,7 +82,7 @@ int ckpt_space_write(struct ckpt_dump *d, struct ckpt_proc *p, pid_t pid,
 
 		r = ckpt_mapping_describe(d, p, v, &m, e);
 		if (r == 0 && is_wanted(&m, part))
-			r = write_mapping(d, &pages, v, &m, (uint64_t)p->vpid, &runs, e);
+			r = write_mapping(d, &pages, p, v, &m, &next, e);
 	}
 	d->report.pages += pages.written;
 	return r < 0 ? r : 0;
