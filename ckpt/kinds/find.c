@@ -148,42 +148,14 @@ static void walk_dir(struct search *s, const char *path)
 	}
 }
 
-/* Where file systems are mounted on which something is wanted: the walk begins there. */
-static void enqueue_mounts(struct search *s)
-{
-	_cleanup_buf_ struct buf text = BUF_INIT;
-	char name[64], point[PATH_MAX];
-	unsigned maj, min;
-
-	snprintf(name, sizeof(name), "%d/mountinfo", s->d->world->init_pid);
-	if (io_read_file(s->d->host_proc, name, 1 << 20, &text) < 0 || !buf_cstr(&text))
-		return;
-	for (const char *line = buf_cstr(&text); line && *line; line = strchr(line, '\n')) {
-		line += *line == '\n';
-		if (sscanf(line, "%*d %*d %u:%u %*s %4095s", &maj, &min, point) != 3)
-			continue;
-		for (size_t i = 0; i < s->n; i++) {
-			if (s->want[i].path || s->want[i].dev != makedev(maj, min))
-				continue;
-			enqueue(s, point);
-			break;
-		}
-	}
-}
-
 static bool is_kernels(const char *path)
 {
 	return !strcmp(path, "/proc") || !strcmp(path, "/sys");
 }
 
+/* Breadth first from what is in the queue. */
 static void walk(struct search *s)
 {
-	/* Breadth first, and first where programs keep what they watch. */
-	static const char *const first[] = {"/tmp", "/run", "/home", "/etc", "/dev", "/var", "/"};
-
-	enqueue_mounts(s);
-	for (size_t i = 0; i < ARRAY_SIZE(first); i++)
-		enqueue(s, first[i]);
 	while (s->left && s->budget && s->head < s->tail) {
 		char *path = s->queue[s->head++];
 
@@ -193,6 +165,43 @@ static void walk(struct search *s)
 	}
 	while (s->head < s->tail)
 		free(s->queue[s->head++]);
+	s->head = s->tail = 0;
+}
+
+/* The places where a file system is mounted on which something is wanted. */
+static void walk_mounts(struct search *s, const char *text, const char *how)
+{
+	char point[PATH_MAX], options[8];
+	unsigned maj, min;
+
+	for (const char *line = text; line && *line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (sscanf(line, "%*d %*d %u:%u %*s %4095s %2s", &maj, &min, point, options) != 4 ||
+			strcmp(options, how) != 0)
+			continue;
+		for (size_t i = 0; i < s->n; i++) {
+			if (s->want[i].path || s->want[i].dev != makedev(maj, min))
+				continue;
+			enqueue(s, point);
+			break;
+		}
+	}
+	walk(s);
+}
+
+/* What is watched can most often be written. */
+static void walk_all(struct search *s)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	char name[64];
+
+	snprintf(name, sizeof(name), "%d/mountinfo", s->d->world->init_pid);
+	if (io_read_file(s->d->host_proc, name, 1 << 20, &text) == 0 && buf_cstr(&text)) {
+		walk_mounts(s, buf_cstr(&text), "rw");
+		walk_mounts(s, buf_cstr(&text), "ro");
+	}
+	enqueue(s, "/");
+	walk(s);
 	free(s->queue);
 }
 
@@ -202,6 +211,6 @@ size_t ckpt_find_inodes(const struct ckpt_dump *d, struct find_inode *want, size
 
 	consider_known(&s);
 	if (s.left)
-		walk(&s);
+		walk_all(&s);
 	return s.left;
 }
