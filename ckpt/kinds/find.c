@@ -17,7 +17,7 @@
 struct search {
 	const struct ckpt_dump *d;
 	struct find_inode *want;
-	size_t n, left;
+	size_t n, left; /* left: not found yet */
 	size_t budget;
 	/* Directories yet to be walked, a queue. */
 	char **queue;
@@ -43,17 +43,18 @@ static void consider(struct search *s, const char *path, const struct stat *st, 
 	for (size_t i = 0; i < s->n; i++) {
 		struct find_inode *w = &s->want[i];
 
-		if (w->path || w->ino != st->st_ino || (w->dev != st->st_dev && w->dev != fs))
+		if (w->found || w->ino != st->st_ino || (w->dev != st->st_dev && w->dev != fs))
 			continue;
 		w->path = strdup(path);
-		s->left -= w->path != NULL;
+		w->found = w->path != NULL;
+		s->left -= w->found;
 	}
 }
 
 static bool is_wanted(const struct search *s, ino_t ino)
 {
 	for (size_t i = 0; i < s->n; i++)
-		if (!s->want[i].path && s->want[i].ino == ino)
+		if (!s->want[i].found && s->want[i].ino == ino)
 			return true;
 	return false;
 }
@@ -180,7 +181,7 @@ static void walk_mounts(struct search *s, const char *text, const char *how)
 			strcmp(options, how) != 0)
 			continue;
 		for (size_t i = 0; i < s->n; i++) {
-			if (s->want[i].path || s->want[i].dev != makedev(maj, min))
+			if (s->want[i].found || s->want[i].dev != makedev(maj, min))
 				continue;
 			enqueue(s, point);
 			break;
@@ -207,8 +208,10 @@ static void walk_all(struct search *s)
 
 size_t ckpt_find_inodes(const struct ckpt_dump *d, struct find_inode *want, size_t n)
 {
-	struct search s = {.d = d, .want = want, .n = n, .left = n, .budget = MAX_ENTRIES};
+	struct search s = {.d = d, .want = want, .n = n, .budget = MAX_ENTRIES};
 
+	for (size_t i = 0; i < n; i++)
+		s.left += !want[i].found;
 	consider_known(&s);
 	if (s.left)
 		walk_all(&s);

@@ -9,6 +9,7 @@
 #ifndef CKPT_KINDS_FIND_H
 #define CKPT_KINDS_FIND_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -17,7 +18,8 @@ struct ckpt_dump;
 struct find_inode {
 	dev_t dev; /* of the file system */
 	ino_t ino;
-	char *path; /* found: absolute, in the session's view; free it */
+	bool found; /* set before the search: not wanted */
+	char *path; /* once found: absolute, in the session's view; free it */
 };
 
 /* Looks for all @n at once.  Returns how many were not found. */

@@ -109,6 +109,11 @@ static uint32_t find_ghost(const struct ckpt_dump *d, const struct find_inode *i
 
 static int name_watches(struct ckpt_dump *d, struct watches *l, struct err *e)
 {
+	for (size_t i = 0; i < l->n; i++) {
+		l->w[i].file = find_ghost(d, &l->inodes[i]);
+		/* Not to be searched for. */
+		l->inodes[i].found = l->w[i].file != 0;
+	}
 	ckpt_find_inodes(d, l->inodes, l->n);
 	for (size_t i = 0; i < l->n; i++) {
 		const struct find_inode *inode = &l->inodes[i];
@@ -116,10 +121,8 @@ static int name_watches(struct ckpt_dump *d, struct watches *l, struct err *e)
 		if (inode->path) {
 			l->w[i].path.data = (uint8_t *)inode->path;
 			l->w[i].path.len = strlen(inode->path);
-			continue;
 		}
-		l->w[i].file = find_ghost(d, inode);
-		if (l->w[i].file == 0)
+		if (!inode->found)
 			return err_set(e, ERR_UNFREEZABLE, -ENOENT,
 				"inotify watches inode %lu of device %u:%u, whose name cannot be found",
 				(unsigned long)inode->ino, major(inode->dev), minor(inode->dev));
