@@ -143,8 +143,12 @@ static int plan(struct ckpt_dump *d, struct err *e)
 
 static void undo_plan(struct ckpt_dump *d)
 {
-	for (size_t i = 0; i < PROTO_KIND_MAX; i++) {
-		free(d->kind_state[i]);
+	for (uint32_t i = 0; i < PROTO_KIND_MAX; i++) {
+		const struct ckpt_kind *k = ckpt_kind_by_number(i);
+		void (*forget)(void *) = k && k->forget ? k->forget : free;
+
+		if (d->kind_state[i])
+			forget(d->kind_state[i]);
 		d->kind_state[i] = NULL;
 	}
 }

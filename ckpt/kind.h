@@ -75,6 +75,8 @@ struct ckpt_kind {
 	int (*dump)(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e);
 	/* After the record has been written: bulk data by ckpt_dump_data.  May be NULL. */
 	int (*dump_data)(struct ckpt_dump *d, union ckpt_subject s, struct err *e);
+	/* Frees ckpt_dump.kind_state of this kind.  NULL: free() will do. */
+	void (*forget)(void *state);
 
 	/* FILE: *ret_fd receives a descriptor owned by the build.  Others: ret_fd is NULL. */
 	int (*create)(struct ckpt_build *b, struct ckpt_record *r, int *ret_fd, struct err *e);

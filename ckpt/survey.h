@@ -95,7 +95,7 @@ struct ckpt_dump {
 	size_t n_files;
 
 	struct proto_writer *out; /* while writing */
-	void *kind_state[PROTO_KIND_MAX]; /* the kinds' own; freed with free() */
+	void *kind_state[PROTO_KIND_MAX]; /* the kinds' own; freed with their forget, or free() */
 };
 
 struct ckpt_proc *ckpt_proc_by_vpid(const struct ckpt_dump *d, pid_t vpid);

@@ -156,6 +156,10 @@ static ssize_t look(struct looker *l, size_t at, struct err *e)
 	ssize_t n = recvmsg(l->fd, &msg, MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	ssize_t r;
 
+	/* Of packets an error is told first. */
+	if (n < 0 && errno == ECONNRESET && l->type != SOCK_STREAM)
+		n = recvmsg(l->fd, &msg, MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
 	if (n < 0)
 		return errno == EAGAIN ? -EAGAIN : err_errno(e, -errno, "MSG_PEEK");
 	/* The end of a connection looks like an empty message without ancillary data. */
@@ -189,7 +193,8 @@ int ckpt_sock_peek(int fd, ckpt_sock_each each, void *ctx, struct err *e)
 	size_t at = 0;
 	ssize_t n = prepare(&l, e);
 
-	while (n >= 0) {
+	/* Behind the end of a stream an error may wait, which is not for us. */
+	while (n >= 0 && !(l.type == SOCK_STREAM && at + 1 >= l.size)) {
 		n = look(&l, at, e);
 		if (n > 0)
 			at += (size_t)n;

@@ -11,6 +11,7 @@ const struct ckpt_kind *const ckpt_kinds[] = {
 	&ckpt_kind_sysv_sem,
 	&ckpt_kind_sysv_msg,
 	&ckpt_kind_devshm, /* before open files in it */
+	&ckpt_kind_unix, /* its check takes up what is in flight, for the checks of others */
 	&ckpt_kind_memfd,
 	&ckpt_kind_ghost,
 	&ckpt_kind_procfile,
@@ -19,7 +20,6 @@ const struct ckpt_kind *const ckpt_kinds[] = {
 	&ckpt_kind_tty,
 	&ckpt_kind_pipe,
 	&ckpt_kind_fifo,
-	&ckpt_kind_unix,
 	&ckpt_kind_tcp,
 	&ckpt_kind_udp,
 	&ckpt_kind_netlink,

@@ -40,22 +40,97 @@ static bool claim(const struct ckpt_file *f)
 	       ckpt_sock_get_int(f->fd, SOL_SOCKET, SO_DOMAIN) == AF_UNIX;
 }
 
-/* The session's unix sockets, listed on first use. */
-static int list_of(struct ckpt_dump *d, struct ckpt_unix_diag_list **ret, struct err *e)
+/* ---- what is kept during a dump ------------------------------------------------------------- */
+
+struct state {
+	struct ckpt_unix_diag_list *list;
+	struct buf
+		queues; /* struct kept, each followed by a packed Unix with nothing but a queue */
+};
+
+struct kept {
+	uint32_t file, len;
+};
+
+static void forget(void *p)
+{
+	struct state *s = p;
+
+	free(s->list);
+	buf_fini(&s->queues);
+	free(s);
+}
+
+static struct state *state_of(struct ckpt_dump *d)
 {
 	void **slot = &d->kind_state[PROTO_KIND_UNIX];
 
-	if (!*slot) {
-		struct ckpt_unix_diag_list *list;
-		int r = ckpt_sock_diag_unix(d->world, &list, e);
+	if (!*slot)
+		*slot = calloc(1, sizeof(struct state));
+	return *slot;
+}
 
+/* The session's unix sockets, listed on first use. */
+static int list_of(struct ckpt_dump *d, struct ckpt_unix_diag_list **ret, struct err *e)
+{
+	struct state *s = state_of(d);
+	int r;
+
+	if (!s)
+		return err_errno(e, -ENOMEM, "unix sockets");
+	if (!s->list) {
+		r = ckpt_sock_diag_unix(d->world, &s->list, e);
 		if (r < 0)
 			return r;
-		*slot = list;
 	}
-	*ret = *slot;
+	*ret = s->list;
 	return 0;
 }
+
+/*
+ * Keeps @f's queue from the check to the dump.  It can be looked at only once: the kernel hides an
+ * empty packet from whoever peeks a second time.
+ */
+static int keep_queue(
+	struct ckpt_dump *d, const struct ckpt_file *f, const Pb__Unix *m, struct err *e)
+{
+	struct state *s = state_of(d);
+	_cleanup_buf_ struct buf body = BUF_INIT;
+	Pb__Unix only = PB__UNIX__INIT;
+	int r;
+
+	only.queue = m->queue;
+	only.n_queue = m->n_queue;
+	r = ckpt_pack(&only.base, &body, e);
+	if (r < 0)
+		return r;
+	buf_put(&s->queues, &(struct kept){f->id, (uint32_t)body.len}, sizeof(struct kept));
+	buf_put(&s->queues, body.data, body.len);
+	return buf_error(&s->queues);
+}
+
+/* A message with @f's queue; NULL if it has none. */
+static Pb__Unix *kept_queue(struct ckpt_dump *d, const struct ckpt_file *f)
+{
+	const struct state *s = state_of(d);
+	struct cursor c = cursor_of(s->queues.data, s->queues.len);
+
+	while (cursor_left(&c)) {
+		const void *head = cursor_take(&c, sizeof(struct kept));
+		const void *body;
+		struct kept k;
+
+		if (!head)
+			break;
+		memcpy(&k, head, sizeof(k));
+		body = cursor_take(&c, k.len);
+		if (body && k.file == f->id)
+			return pb__unix__unpack(NULL, k.len, body);
+	}
+	return NULL;
+}
+
+/* ---- who is who ------------------------------------------------------------------------------ */
 
 static const struct ckpt_unix_diag *entry_of(const struct ckpt_unix_diag_list *list, uint32_t ino)
 {
@@ -298,10 +373,17 @@ static int look(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Unix *m, str
 	return find_peer(d, f, m, e);
 }
 
+/* True if something waits to be read.  Where nothing does, a peek would tell a waiting error. */
 static bool has_queue(const struct ckpt_file *f, const Pb__Unix *m)
 {
-	return m->state == PB__UNIX__STATE__CONNECTED ||
-	       ckpt_sock_get_int(f->fd, SOL_SOCKET, SO_TYPE) == SOCK_DGRAM;
+	struct pollfd p = {.fd = f->fd, .events = POLLIN};
+	int waiting = 0;
+
+	if (ckpt_sock_get_int(f->fd, SOL_SOCKET, SO_TYPE) != SOCK_STREAM)
+		return m->state != PB__UNIX__STATE__LISTENING && poll(&p, 1, 0) == 1 &&
+		       (p.revents & POLLIN);
+	return m->state == PB__UNIX__STATE__CONNECTED && ioctl(f->fd, SIOCINQ, &waiting) == 0 &&
+	       waiting > 0;
 }
 
 static void fini(Pb__Unix *m)
@@ -333,6 +415,8 @@ static int check(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
 			"an urgent byte (MSG_OOB) in flight is not supported");
 	if (r >= 0 && has_queue(f, &m))
 		r = ckpt_sock_queue_dump(d, f->fd, &m.queue, &m.n_queue, e);
+	if (r >= 0 && m.n_queue)
+		r = keep_queue(d, f, &m, e);
 	fini(&m);
 	return r;
 }
@@ -361,22 +445,26 @@ static int fill(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Unix *m, str
 		name_of(f->fd, getpeername, &m->peer_name);
 		m->peer_reset = poll(&p, 1, 0) == 1 && (p.revents & POLLERR);
 	}
-	/* Peeking would tell a waiting error: only where there is something besides. */
-	if (!has_queue(f, m) || (m->peer_reset && !(p.revents & POLLIN)))
-		return 0;
-	return ckpt_sock_queue_dump(d, f->fd, &m->queue, &m->n_queue, e);
+	return 0;
 }
 
 static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e)
 {
 	Pb__SockCommon common = PB__SOCK_COMMON__INIT;
-	Pb__Unix m = PB__UNIX__INIT;
+	Pb__Unix m = PB__UNIX__INIT, *queue = kept_queue(d, s.file);
 	int r;
 
 	m.common = &common;
 	r = fill(d, s.file, &m, e);
+	if (queue) {
+		m.queue = queue->queue;
+		m.n_queue = queue->n_queue;
+	}
 	if (r >= 0)
 		r = ckpt_pack(&m.base, body, e);
+	m.queue = NULL;
+	m.n_queue = 0;
+	pb__unix__free_unpacked(queue, NULL);
 	fini(&m);
 	return r;
 }
@@ -411,6 +499,7 @@ const struct ckpt_kind ckpt_kind_unix = {
 	.claim = claim,
 	.check = check,
 	.dump = dump,
+	.forget = forget,
 	.create = unix_create,
 	.link = unix_link,
 	.finish = unix_finish,

@@ -2,10 +2,10 @@
 /*
  * Unix sockets, from records into the kernel.
  *
- *      create   Sockets with their names.  Connected ones come in pairs: whichever record comes
- *               first makes both.  A pair without names is a socketpair; where one end has a name
- *               it is the accepted end of a connection to a listening socket made for the
- *               moment, since only accept(2) gives a name that another socket has as well.
+ *      create   (the first one makes all) Sockets with their names.  Connected ones come in pairs,
+ *               and before those that listen.  A pair without names is a socketpair; where one
+ *               end has a name it is the accepted end of a connection to a listening socket made
+ *               for the moment: only accept(2) gives a name that another socket has as well.
  *      link     Queues are filled by sending from the other end; the backlog by connecting again;
  *               ends whose peer is gone lose the stand-in they had until now.
  *      finish   What would have been in the way: shutdown, options, deleted nodes.
@@ -262,6 +262,29 @@ static int make(struct ckpt_build *b, struct end *u, struct err *e)
 	return make_single(b, u, e);
 }
 
+/* Connections first: while no listening socket has their names. */
+static int make_all(struct ckpt_build *b, struct err *e)
+{
+	for (int round = 0; round < 2; round++) {
+		for (size_t i = 0; i < b->n_records; i++) {
+			struct ckpt_record *r = &b->records[i];
+			struct end *u;
+			int rc = 0;
+
+			if (!r->kind || r->kind->number != PROTO_KIND_UNIX)
+				continue;
+			u = end_of_record(r, e);
+			if (!u)
+				return -EBADMSG;
+			if (!u->made && (round || u->m->state == PB__UNIX__STATE__CONNECTED))
+				rc = make(b, u, e);
+			if (rc < 0)
+				return rc;
+		}
+	}
+	return 0;
+}
+
 int unix_create(struct ckpt_build *b, struct ckpt_record *r, int *ret_fd, struct err *e)
 {
 	struct end *u = end_of_record(r, e);
@@ -270,7 +293,7 @@ int unix_create(struct ckpt_build *b, struct ckpt_record *r, int *ret_fd, struct
 	if (!u)
 		return -EBADMSG;
 	if (!u->made)
-		rc = make(b, u, e);
+		rc = make_all(b, e);
 	if (rc >= 0)
 		*ret_fd = take_fd(&u->fd);
 	return rc;

@@ -122,12 +122,13 @@ static int inside(struct ckpt_build *b, struct ckpt_build_proc *p, struct call *
 
 /* ---- in a process made for it --------------------------------------------------------------- */
 
-/* A child with number @vpid in the session; 0 in the child, -EEXIST when the number is taken. */
+/* A child with number @vpid (0: any) in the session; 0 in the child, -EEXIST when the number is
+ * taken. */
 static pid_t fork_as(pid_t vpid)
 {
 	struct clone_args args = {
 		.exit_signal = SIGCHLD,
-		.set_tid = (uint64_t)(uintptr_t)&vpid,
+		.set_tid = vpid ? (uint64_t)(uintptr_t)&vpid : 0,
 		.set_tid_size = vpid ? 1 : 0,
 	};
 	pid_t pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
