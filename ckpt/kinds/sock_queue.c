@@ -200,5 +200,5 @@ int ckpt_sock_peek(int fd, ckpt_sock_each each, void *ctx, struct err *e)
 			at += (size_t)n;
 	}
 	put_back(&l);
-	return n == -EAGAIN ? 0 : (int)n;
+	return n == -EAGAIN ? 0 : (int)MIN(n, (ssize_t)0);
 }
