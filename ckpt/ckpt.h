@@ -129,5 +129,14 @@ int ckpt_stacks(const struct ckpt_world *w, FILE *out, struct err *e);
 
 /* One line per record, for `podrun image show`; with @json one object per record. */
 int ckpt_image_show(struct proto_reader *in, FILE *out, bool json, struct err *e);
+/*
+ * ELF core files, one for each process that is not a zombie: @path.VPID.  @fd is what @in reads from
+ * and stays borrowed.  @told hears of each that is complete.  Pages of files that nobody had changed
+ * are not in them, as in the kernel's.
+ */
+int ckpt_image_core(struct proto_reader *in, int fd, const char *path,
+	void (*told)(void *ctx, const char *path), void *ctx, struct err *e);
+/* Where every thread of the image stands; with @json an array of threads with their frames. */
+int ckpt_image_stacks(struct proto_reader *in, int fd, FILE *out, bool json, struct err *e);
 
 #endif

@@ -9,6 +9,7 @@
 #include "base/base.h"
 #include "ckpt/ckpt.h"
 #include "ckpt/kind.h"
+#include "ckpt/text.h"
 
 /* Records which the supervisor writes have no kind in the table. */
 static const char *const outer_kinds[] = {
@@ -34,24 +35,6 @@ struct tally {
 	uint32_t kind;
 	uint64_t subject, frames, bytes;
 };
-
-static void put_json(FILE *out, const char *s)
-{
-	for (; *s; s++) {
-		if (*s == '"' || *s == '\\')
-			fprintf(out, "\\%c", *s);
-		else if ((unsigned char)*s < ' ' || *s == 0x7f)
-			fprintf(out, "\\u%04x", (unsigned char)*s);
-		else
-			putc(*s, out);
-	}
-}
-
-static void put_text(FILE *out, const char *s)
-{
-	for (; *s; s++)
-		putc((unsigned char)*s < ' ' || *s == 0x7f ? '?' : *s, out);
-}
 
 static void show_tally(struct tally *t, FILE *out, bool json)
 {
@@ -88,13 +71,13 @@ static int show_record(const struct proto_frame *f, FILE *out, bool json, struct
 	if (json) {
 		fprintf(out, "{\"kind\":\"%s\",\"subject\":%llu,\"bytes\":%zu,\"text\":\"",
 			kind_name(f->kind, unknown), (unsigned long long)f->subject, f->len);
-		put_json(out, text);
+		ckpt_text_put_json(out, text);
 		fputs("\"}\n", out);
 		return 0;
 	}
 	fprintf(out, "%s %llu: ", kind_name(f->kind, unknown), (unsigned long long)f->subject);
 	if (len)
-		put_text(out, text);
+		ckpt_text_put(out, text);
 	else
 		fprintf(out, "%zu bytes", f->len);
 	putc('\n', out);

@@ -13,15 +13,9 @@
 #include "base/base.h"
 #include "ckpt/dump.h"
 #include "ckpt/freeze.h"
+#include "ckpt/text.h"
 
 #define MAX_FRAMES 256
-
-/* Names come from the session. */
-static void put_clean(FILE *out, const char *s)
-{
-	for (; *s; s++)
-		putc((unsigned char)*s < ' ' || *s == 0x7f ? '?' : *s, out);
-}
 
 static const struct proc_vma *find_vma(const struct proc_maps *m, uint64_t at)
 {
@@ -39,14 +33,14 @@ static void show_frame(const struct proc_maps *maps, unw_cursor_t *c, int i, uin
 
 	fprintf(out, "    #%-2d 0x%016llx ", i, (unsigned long long)ip);
 	if (unw_get_proc_name(c, name, sizeof(name), &offset) == 0) {
-		put_clean(out, name);
+		ckpt_text_put(out, name);
 		fprintf(out, "+0x%llx", (unsigned long long)offset);
 	} else {
 		putc('?', out);
 	}
 	if (v && *v->path) {
 		fputs(" (", out);
-		put_clean(out, v->path);
+		ckpt_text_put(out, v->path);
 		fprintf(out, "+0x%llx)", (unsigned long long)(ip - v->start + v->offset));
 	}
 	putc('\n', out);
@@ -79,7 +73,7 @@ static int show_process(const struct ckpt_dump *d, const struct ckpt_proc *p, FI
 	unw_addr_space_t space;
 
 	fprintf(out, "task %d (", p->vpid);
-	put_clean(out, p->status.comm);
+	ckpt_text_put(out, p->status.comm);
 	fputs(p->state == CKPT_ZOMBIE ? ") has ended\n" : ")\n", out);
 	if (p->state == CKPT_ZOMBIE)
 		return 0;
@@ -93,7 +87,7 @@ static int show_process(const struct ckpt_dump *d, const struct ckpt_proc *p, FI
 		const struct ckpt_thread *t = p->threads[i];
 
 		fprintf(out, "  thread %d (", t->vtid);
-		put_clean(out, t->status.comm);
+		ckpt_text_put(out, t->status.comm);
 		fputs(")\n", out);
 		show_thread(&maps, space, t->tid, out);
 	}

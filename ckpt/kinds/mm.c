@@ -310,7 +310,7 @@ struct mm_state {
 	} at[];
 };
 
-static int mm_unpack(const struct ckpt_record *r, Pb__Mm **ret, struct err *e)
+int ckpt_mm_unpack(const struct ckpt_record *r, Pb__Mm **ret, struct err *e)
 {
 	Pb__Mm *m = pb__mm__unpack(NULL, r->len, r->body);
 	uint64_t at = 0;
@@ -362,7 +362,7 @@ static int mm_create(struct ckpt_build *b, struct ckpt_record *r, int *ret_fd, s
 
 	if (!p || !p->n_threads || !p->threads[0].remote)
 		return err_set(e, ERR_IMAGE, -EBADMSG, "memory of a process that does not exist");
-	ret = mm_unpack(r, &m, e);
+	ret = ckpt_mm_unpack(r, &m, e);
 	if (ret < 0)
 		return ret;
 	ret = ckpt_place_vdso(b, p, m, e);
@@ -410,7 +410,7 @@ static int mm_finish(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
 {
 	struct mm_state *s = r->state;
 	Pb__Mm *m;
-	int ret = mm_unpack(r, &m, e);
+	int ret = ckpt_mm_unpack(r, &m, e);
 
 	if (ret < 0)
 		return ret;

@@ -180,6 +180,12 @@ int ckpt_file_recognise(struct ckpt_build *b, const char *path, const struct ckp
 int ckpt_vdso_redirect(uint8_t *old, size_t old_len, const uint8_t *host, size_t host_len,
 	uint64_t host_addr, struct err *e);
 
+/* ---- kinds/mm.c ---------------------------------------------------------------------------- */
+
+struct ckpt_record;
+/* Unpacks an MM record, its mappings checked: sorted, page aligned, below CKPT_TASK_SIZE. */
+int ckpt_mm_unpack(const struct ckpt_record *r, struct Pb__Mm **ret, struct err *e);
+
 /* ---- kinds/sharedmem.c ---------------------------------------------------------------------- */
 
 /* The object which @v is a window of (0: none, it is private and nobody else has it). */

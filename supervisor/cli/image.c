@@ -17,10 +17,13 @@
 
 struct image_options {
 	bool json;
+	const char *output;
 };
 
 static const struct cli_option options[] = {
 	{"json", 0, NULL, "as JSON", CLI_FLAG, offsetof(struct image_options, json)},
+	{"output", 'o', "FILE", "where core writes: FILE.PID, one for each process (core)", CLI_STRING,
+		offsetof(struct image_options, output)},
 };
 
 /* Opens the image that @what means, read by @o. */
@@ -111,6 +114,39 @@ static int verify(struct cli *c, const struct image_options *o, const char *what
 	return r;
 }
 
+static void tell_core(void *ctx, const char *path)
+{
+	puts(path);
+}
+
+static int core(struct cli *c, const struct image_options *o, const char *what, struct err *e)
+{
+	const struct proto_read_options any = {0};
+	struct proto_reader *in;
+	int fd, r = open_reader(c, what, &any, &in, &fd, e);
+
+	if (r < 0)
+		return r;
+	r = ckpt_image_core(in, fd, o->output ? o->output : "core", tell_core, NULL, e);
+	proto_reader_close(in);
+	close(fd);
+	return r;
+}
+
+static int stacks(struct cli *c, const struct image_options *o, const char *what, struct err *e)
+{
+	const struct proto_read_options any = {0};
+	struct proto_reader *in;
+	int fd, r = open_reader(c, what, &any, &in, &fd, e);
+
+	if (r < 0)
+		return r;
+	r = ckpt_image_stacks(in, fd, stdout, o->json, e);
+	proto_reader_close(in);
+	close(fd);
+	return r;
+}
+
 /* One row of ls. */
 static void list_one(const char *dir, const char *file, json_t *list, struct cli_table *t)
 {
@@ -170,6 +206,8 @@ static const struct {
 	{"ls", 0, list},
 	{"show", 1, show},
 	{"verify", 1, verify},
+	{"stacks", 1, stacks},
+	{"core", 1, core},
 };
 
 static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
@@ -181,15 +219,16 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 			return argc > 1 ? err_wrap(e, "%s", argv[1]) : e->error;
 		return 0;
 	}
-	return err_set(e, ERR_USAGE, -EINVAL, "usage: podrun image ls | show IMAGE | verify IMAGE");
+	return err_set(e, ERR_USAGE, -EINVAL, "usage: podrun image ls | show|verify|stacks IMAGE | core IMAGE [-o FILE]");
 }
 
 const struct cli_command cli_image = {
 	.name = "image",
-	.usage = "ls | show IMAGE | verify IMAGE",
+	.usage = "ls | show|verify|stacks IMAGE | core IMAGE [-o FILE]",
 	.help = "what is in an image",
 	.text = "IMAGE is a file, the name of a suspended session, NAME@N for its Nth snapshot, or - for "
-		"stdin.",
+		"stdin. *stacks* tells where every thread stands, *core* writes an ELF core file of each process "
+		"for gdb; both read images of any signer.",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.size = sizeof(struct image_options),

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "ckpt/text.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The length of the UTF-8 sequence at @p (RFC 3629), 0 if it is none; *ret is what it says. */
+static unsigned utf8(const unsigned char *p, uint32_t *ret)
+{
+	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+	unsigned n = *p < 0x80 ? 1 : *p < 0xc2 ? 0 : *p < 0xe0 ? 2 : *p < 0xf0 ? 3 : *p < 0xf5 ? 4 : 0;
+	uint32_t c = n < 2 ? *p : *p & (0x7fu >> n);
+
+	for (unsigned i = 1; i < n; i++) {
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+		c = c << 6 | (p[i] & 0x3f);
+	}
+	if (n == 0 || c < least[n] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
+		return 0;
+	*ret = c;
+	return n;
+}
+
+static bool is_control(uint32_t c)
+{
+	/* also what turns the direction of a line around (Unicode bidirectional controls) */
+	return c < ' ' || (c >= 0x7f && c < 0xa0) || (c >= 0x202a && c <= 0x202e) ||
+	       (c >= 0x2066 && c <= 0x2069);
+}
+
+void ckpt_text_put(FILE *out, const char *s)
+{
+	const unsigned char *p = (const unsigned char *)s;
+
+	while (p && *p) {
+		uint32_t c = 0;
+		unsigned n = utf8(p, &c);
+
+		if (n == 0 || is_control(c))
+			putc('?', out);
+		else
+			fwrite(p, 1, n, out);
+		p += n ? n : 1;
+	}
+}
+
+void ckpt_text_put_json(FILE *out, const char *s)
+{
+	const unsigned char *p = (const unsigned char *)s;
+
+	while (p && *p) {
+		uint32_t c = 0xfffd;
+		unsigned n = utf8(p, &c);
+
+		if (c == '"' || c == '\\')
+			fprintf(out, "\\%c", (int)c);
+		else if (n == 0 || is_control(c))
+			fprintf(out, "\\u%04x", c);
+		else
+			fwrite(p, 1, n, out);
+		p += n ? n : 1;
+	}
+}
