@@ -47,6 +47,7 @@ struct ckpt_frozen {
 	struct ckpt_task *tasks; /* by tid while freezing, by (pid, tid) afterwards */
 	size_t n, cap;
 	bool fresh; /* something came or went: sweep once more */
+	bool shallow; /* only look for threads: the session's /proc tells about processes */
 };
 
 /* ---- the set of tasks --------------------------------------------------------------------- */
@@ -175,7 +176,7 @@ static int sweep_process(struct ckpt_frozen *f, pid_t pid, struct todo *todo, st
 		return 0;
 	for (size_t i = 0; i < n && r == 0 && pid != f->o.init_pid; i++)
 		r = seize(f, pid, tids[i], e);
-	for (size_t i = 0; i < n && r == 0; i++) {
+	for (size_t i = 0; i < n && r == 0 && !f->shallow; i++) {
 		_cleanup_free_ pid_t *children = NULL;
 		size_t n_children;
 
@@ -193,6 +194,9 @@ static int sweep(struct ckpt_frozen *f, struct err *e)
 	struct todo todo = {0};
 	int r = todo_push(&todo, f->o.init_pid, e);
 
+	for (size_t i = 0; i < f->n && r == 0 && f->shallow; i++)
+		if (f->tasks[i].pid == f->tasks[i].tid && f->tasks[i].state < CKPT_TASK_ZOMBIE)
+			r = todo_push(&todo, f->tasks[i].pid, e);
 	while (r == 0 && todo.n)
 		r = sweep_process(f, todo.pids[--todo.n], &todo, e);
 	free(todo.pids);
@@ -435,10 +439,13 @@ static int freeze_all(struct ckpt_frozen *f, struct err *e)
 
 		f->fresh = false;
 		r = sweep(f, e);
+		/* From the second sweep on only threads are looked for, until somebody is missing. */
+		f->shallow = f->o.session_proc >= 0;
 		if (r == 0 && !f->fresh) {
 			r = nobody_else(f, e);
 			if (r != 0)
 				return MIN(r, 0);
+			f->shallow = false;
 		}
 		if (r == 0)
 			r = collect(f, e);

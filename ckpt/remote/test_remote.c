@@ -251,6 +251,97 @@ static void threads_by_clone3(void **state)
 		;
 }
 
+static void remote_roundtrip(struct fixture *f, struct remote *r, int from, int to)
+{
+	uint64_t in, out;
+	uint8_t *a = remote_data(r, 60000, &out), *b = remote_data(r, 60000, &in);
+
+	for (int i = 0; i < 60000; i++)
+		a[i] = (uint8_t)(i * 7);
+	remote_add(r, SYS_sendto, (uint64_t)from, out, 60000, 0, 0, 0);
+	remote_add(r, SYS_recvfrom, (uint64_t)to, in, 60000, MSG_WAITALL, 0, 0);
+	ok(f, remote_run(r, true, &f->e));
+	assert_int_equal(remote_result(r, 1), 60000);
+	assert_memory_equal(a, b, 60000);
+}
+
+static void much_data(void **state)
+{
+	struct fixture *f = *state;
+	pid_t pid = testtask_start(body_pause, NULL);
+	uint64_t in, out, small, pair;
+	struct remote *r;
+	uint8_t *a, *b;
+	int *fds;
+
+	testtask_await_sleep(f->proc, pid);
+	assert_int_equal(testtask_freeze(f->proc, pid), 0);
+	ok(f, remote_open(&r, f->proc, pid, 0, &f->e));
+	/* Into a socket and out again. */
+	fds = remote_data(r, 2 * sizeof(int), &pair);
+	a = remote_data(r, 60000, &out);
+	b = remote_data(r, 60000, &in);
+	assert_non_null(a);
+	assert_non_null(b);
+	assert_null(remote_data(r, 60000, &small));
+	memset(a, 0xa5, 60000);
+	remote_add(r, SYS_socketpair, AF_UNIX, SOCK_STREAM, 0, pair, 0, 0);
+	ok(f, remote_run(r, true, &f->e));
+	assert_int_equal(a[59999], 0xa5);
+	assert_int_equal(remote_result(r, 0), 0);
+	remote_roundtrip(f, r, fds[0], fds[1]);
+	assert_non_null(remote_data(r, 2000, &small));
+	assert_non_null(remote_data(r, 120000, &out));
+	assert_null(remote_data(r, 10000, &in));
+	ok(f, remote_close(r, &f->e));
+	kill(pid, SIGKILL);
+	testtask_end(pid);
+}
+
+/* The session has a filter of its own that answers getppid with SIGSYS, getpgrp with RET_TRACE. */
+static int body_own_filter(void *arg)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0 /* nr */),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getppid, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getpgrp, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRACE),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog prog = {ARRAY_SIZE(code), code};
+
+	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog) < 0)
+		return 1;
+	pause();
+	return 0;
+}
+
+static void calls_under_a_filter_of_its_own(void **state)
+{
+	struct fixture *f = *state;
+	pid_t pid = testtask_start(body_own_filter, NULL);
+	struct remote *r;
+
+	testtask_await_sleep(f->proc, pid);
+	usleep(5000);
+	testtask_await_sleep(f->proc, pid);
+	assert_int_equal(testtask_freeze(f->proc, pid), 0);
+	ok(f, remote_open(&r, f->proc, pid, 0, &f->e));
+	remote_add(r, SYS_getpid, 0, 0, 0, 0, 0, 0);
+	remote_add(r, SYS_getppid, 0, 0, 0, 0, 0, 0);
+	remote_add(r, SYS_getpgrp, 0, 0, 0, 0, 0, 0);
+	remote_add(r, SYS_getpid, 0, 0, 0, 0, 0, 0);
+	ok(f, remote_run(r, false, &f->e));
+	assert_int_equal(remote_result(r, 0), pid);
+	assert_int_equal(remote_result(r, 1), -ENOSYS);
+	assert_int_equal(remote_result(r, 2), -ENOSYS);
+	assert_int_equal(remote_result(r, 3), pid);
+	ok(f, remote_close(r, &f->e));
+	kill(pid, SIGKILL);
+	testtask_end(pid);
+}
+
 /* ---- interrupted calls -------------------------------------------------------------------- */
 
 static int body_nanosleep(void *arg)
@@ -510,6 +601,8 @@ int main(void)
 		T(a_computing_task_notices_nothing),
 		T(children_by_clone3),
 		T(threads_by_clone3),
+		T(much_data),
+		T(calls_under_a_filter_of_its_own),
 		T(interrupted_calls_go_on),
 		T(a_signal_waits_for_the_end),
 		T(a_stopped_task_stays_stopped),

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* A batch: filled in here, copied into the task, run, and copied back. */
+#include "ckpt/remote/inside.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#define AT(type, member, offset) static_assert(offsetof(struct type, member) == offset, #member)
+AT(entry, nr, ENTRY_NR);
+AT(entry, refs, ENTRY_REFS);
+AT(entry, twice, ENTRY_TWICE);
+AT(entry, args, ENTRY_ARG0);
+AT(entry, ret, ENTRY_RET);
+AT(heal, mask, HEAL_MASK);
+AT(heal, rax, HEAL_RAX);
+AT(heal, r8, HEAL_R8);
+AT(heal, rsp, HEAL_RSP);
+AT(heal, flags, HEAL_FLAGS);
+static_assert(sizeof(struct entry) == 1 << ENTRY_SHIFT, "the executor shifts by it");
+static_assert(AREA_TABLE + REMOTE_MAX_CALLS * sizeof(struct entry) <= AREA_DATA, "table");
+static_assert(AREA_DATA + REMOTE_DATA_SIZE + 65536 <= AREA_HEAL, "room for a signal frame");
+static_assert(AREA_HEAL + sizeof(struct heal) <= REMOTE_AREA_SIZE, "area");
+static_assert(EXEC_SENTINEL == SYS_PODRUN_SENTINEL, "sentinel");
+
+
+void remote_clear_batch(struct remote *r)
+{
+	r->ran = false;
+	r->n = 0;
+	r->small.used = 0;
+	r->big.used = 0;
+	r->n_born = 0;
+}
+
+void remote_free_batch(struct remote *r)
+{
+	free(r->entries);
+	free(r->small.bytes);
+	free(r->big.bytes);
+}
+
+/* What has run is forgotten when the next is begun. */
+static void begin_batch(struct remote *r)
+{
+	if (r->ran)
+		remote_clear_batch(r);
+}
+
+static bool room_for_entry(struct remote *r)
+{
+	int cap = r->cap ? r->cap * 2 : 16;
+	struct entry *p;
+
+	if (r->n < r->cap)
+		return true;
+	if (cap > REMOTE_MAX_CALLS)
+		return false;
+	p = realloc(r->entries, (size_t)cap * sizeof(*p));
+	if (!p)
+		return false;
+	r->entries = p;
+	r->cap = cap;
+	return true;
+}
+
+int remote_add_args(struct remote *r, long nr, const struct remote_arg args[6])
+{
+	struct entry *t;
+
+	begin_batch(r);
+	if (!room_for_entry(r))
+		return -ENOSPC;
+	t = &r->entries[r->n];
+	*t = (struct entry){
+		.nr = (int32_t)nr,
+		.twice = nr == SYS_clone || nr == SYS_clone3 || nr == SYS_fork,
+		.ret = -ECANCELED,
+	};
+	for (int i = 0; i < 6; i++) {
+		assert(!args[i].ref || args[i].value < (uint64_t)r->n);
+		t->args[i] = args[i].value;
+		t->refs |= (uint8_t)(args[i].ref << i);
+	}
+	return r->n++;
+}
+
+int remote_add(struct remote *r, long nr, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3,
+	uint64_t a4, uint64_t a5)
+{
+	return remote_add_args(r, nr,
+		(const struct remote_arg[6]){{a0, 0}, {a1, 0}, {a2, 0}, {a3, 0}, {a4, 0}, {a5, 0}});
+}
+
+static uint8_t *take_room(struct room *room, size_t size, size_t len)
+{
+	uint8_t *p;
+
+	if (len > size - room->used)
+		return NULL;
+	if (!room->bytes)
+		room->bytes = malloc(size);
+	if (!room->bytes)
+		return NULL;
+	p = room->bytes + room->used;
+	room->used += len;
+	return memset(p, 0, len);
+}
+
+void *remote_data(struct remote *r, size_t len, uint64_t *ret_addr)
+{
+	uint64_t base = r->area->addr + AREA_DATA;
+	size_t aligned = ALIGN_UP(len, 8);
+	uint8_t *p;
+
+	begin_batch(r);
+	if (aligned < len)
+		return NULL;
+	p = take_room(&r->small, ROOM_SMALL, aligned);
+	if (p) {
+		*ret_addr = base + (uint64_t)(p - r->small.bytes);
+		return p;
+	}
+	p = take_room(&r->big, ROOM_BIG, aligned);
+	if (p)
+		*ret_addr = base + ROOM_SMALL + (uint64_t)(p - r->big.bytes);
+	return p;
+}
+
+uint64_t remote_put(struct remote *r, const void *data, size_t len)
+{
+	uint64_t addr;
+	void *p = remote_data(r, len, &addr);
+
+	if (!p)
+		return 0;
+	memcpy(p, data, len);
+	return addr;
+}
+
+uint64_t remote_put_str(struct remote *r, const char *s)
+{
+	return remote_put(r, s, strlen(s) + 1);
+}
+/* ---- running ------------------------------------------------------------------------------ */
+
+#define MAX_PARTS 4
+
+struct part {
+	void *local;
+	uint64_t offset;
+	size_t len;
+};
+
+/* Copies parts of the area to or from the task in one call. */
+static int copy_parts(struct remote *r, const struct part *parts, size_t n, bool out,
+	struct err *e)
+{
+	struct iovec local[MAX_PARTS], there[MAX_PARTS];
+	size_t total = 0;
+	ssize_t k;
+
+	for (size_t i = 0; i < n; i++) {
+		local[i] = (struct iovec){parts[i].local, parts[i].len};
+		there[i] = (struct iovec){(void *)(r->area->addr + parts[i].offset), parts[i].len};
+		total += parts[i].len;
+	}
+	k = out ? process_vm_writev(r->tid, local, n, there, n, 0)
+		: process_vm_readv(r->tid, local, n, there, n, 0);
+	if (k < 0 && errno == ESRCH)
+		return remote_died(r, e);
+	if (k < 0 || (size_t)k != total)
+		return err_errno(e, k < 0 ? -errno : -EFAULT, "copy a batch of task %d", r->tid);
+	return 0;
+}
+
+int remote_run(struct remote *r, bool stop_on_error, struct err *e)
+{
+	struct user_regs_struct g;
+	struct heal heal;
+	struct part parts[] = {
+		{r->entries, AREA_TABLE, (size_t)r->n * sizeof(struct entry)},
+		{r->small.bytes, AREA_DATA, r->small.used},
+		{r->big.bytes, AREA_DATA + ROOM_SMALL, r->big.used},
+		{&heal, AREA_HEAL, sizeof(heal)},
+	};
+	int k;
+
+	if (r->where == GONE)
+		return remote_died(r, e);
+	assert(!r->ran || r->n == 0);
+	r->ran = true;
+	r->n_born = 0;
+	remote_fill_heal(r, &heal);
+	k = copy_parts(r, parts, MAX_PARTS, true, e);
+	if (k < 0)
+		return k;
+	/* Registers first: whatever runs from now on heals, with any mask. */
+	g = remote_exec_regs(r, stop_on_error);
+	k = remote_set_regs(r, &g, e);
+	if (k == 0)
+		k = remote_set_mask(r, ALL_SIGNALS, e);
+	if (k == 0)
+		k = remote_go_until(r, WANT_SENTINEL, e);
+	if (k == 0)
+		k = copy_parts(r, parts, MAX_PARTS - 1, false, e);
+	if (k == 0)
+		return remote_stand(r, e);
+	if (r->where != GONE) {
+		remote_put_back(r);
+		r->where = r->where == GONE ? GONE : AT_STOP;
+	}
+	return k;
+}
+
+long remote_result(const struct remote *r, int i)
+{
+	return r->ran && i >= 0 && i < r->n ? r->entries[i].ret : -ECANCELED;
+}
+
+int remote_call(struct remote *r, long *ret_value, struct err *e, long nr, uint64_t a0, uint64_t a1,
+	uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5)
+{
+	int k;
+
+	begin_batch(r);
+	assert(r->n == 0);
+	k = remote_add(r, nr, a0, a1, a2, a3, a4, a5);
+	if (k < 0)
+		return err_errno(e, -ENOMEM, "call in task %d", r->tid);
+	k = remote_run(r, false, e);
+	if (k < 0)
+		return k;
+	*ret_value = remote_result(r, 0);
+	return 0;
+}
+
+int remote_must(struct remote *r, long *ret_value, struct err *e, long nr, uint64_t a0, uint64_t a1,
+	uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5)
+{
+	long value;
+	int k = remote_call(r, &value, e, nr, a0, a1, a2, a3, a4, a5);
+
+	if (k < 0)
+		return k;
+	if (value < 0 && value >= -4095)
+		return err_errno(e, (int)value, "system call %ld in task %d", nr, r->tid);
+	if (ret_value)
+		*ret_value = value;
+	return 0;
+}
+/* ---- memory ------------------------------------------------------------------------------- */
+
+int remote_peek(struct remote *r, uint64_t addr, void *data, size_t len, struct err *e)
+{
+	struct iovec local = {data, len}, there = {(void *)addr, len};
+	ssize_t n = process_vm_readv(r->tid, &local, 1, &there, 1, 0);
+
+	if (n < 0 || (size_t)n != len)
+		return err_errno(e, n < 0 ? -errno : -EFAULT, "read memory of task %d", r->tid);
+	return 0;
+}
+
+int remote_poke(struct remote *r, uint64_t addr, const void *data, size_t len, struct err *e)
+{
+	struct iovec local = {(void *)data, len}, there = {(void *)addr, len};
+	ssize_t n = process_vm_writev(r->tid, &local, 1, &there, 1, 0);
+
+	if (n < 0 || (size_t)n != len)
+		return err_errno(e, n < 0 ? -errno : -EFAULT, "write memory of task %d", r->tid);
+	return 0;
+}

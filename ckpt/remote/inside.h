@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * inside - what the units of ckpt/remote share.  Private to them.
+ *
+ *      remote.c   the area: mapping it, taking it away; remotes come and go
+ *      stops.c    letting a task run until it stands where it should, and with which registers
+ *      batch.c    preparing a batch, running it
+ */
+#ifndef CKPT_REMOTE_INSIDE_H
+#define CKPT_REMOTE_INSIDE_H
+
+#include "base/base.h"
+#include "ckpt/remote/layout.h"
+#include "ckpt/remote/remote.h"
+#include "ckpt/remote/trace.h"
+
+struct entry {
+	int32_t nr;
+	uint8_t refs;
+	uint8_t twice;
+	uint16_t pad;
+	uint64_t args[6];
+	int64_t ret;
+};
+
+struct heal {
+	uint64_t mask, rax, rbx, rcx, rdx, rsi, rdi, rbp, r8, r9, r10, r11, r12, r13, r14, r15,
+		rsp, rip, flags;
+};
+
+/* exec_x86_64.S */
+extern const uint8_t remote_exec_begin[], remote_exec_end[], remote_exec_run[];
+
+struct remote_area {
+	unsigned refs;
+	uint64_t addr;
+};
+
+/*
+ * Our copy of a part of the data area.  What has been handed out may not move; most batches
+ * need little, and a session has many threads.
+ */
+struct room {
+	uint8_t *bytes; /* made on first use */
+	size_t used;
+};
+#define ROOM_SMALL 2048UL
+#define ROOM_BIG   (REMOTE_DATA_SIZE - ROOM_SMALL)
+
+#define ALL_SIGNALS (~0ULL)
+
+enum where { AT_STOP, AT_SENTINEL, GONE };
+
+struct remote {
+	pid_t tid;
+	int proc_fd;
+	struct remote_area *area;
+	enum where where;
+	bool born;	/* made by a batch: has no registers of its own yet */
+	bool held_stop; /* a SIGSTOP came while a batch ran */
+	struct user_regs_struct regs;
+	uint64_t mask;
+
+	struct entry *entries; /* grows up to REMOTE_MAX_CALLS */
+	int n, cap;
+	struct room small, big;
+	bool ran;
+	pid_t born_tids[REMOTE_MAX_BORN];
+	int n_born;
+};
+
+/* ---- stops.c ------------------------------------------------------------------------------ */
+
+/* The task is gone: notes that, returns -ESRCH. */
+int remote_died(struct remote *r, struct err *e);
+int remote_set_regs(struct remote *r, const struct user_regs_struct *regs, struct err *e);
+int remote_set_mask(struct remote *r, uint64_t mask, struct err *e);
+
+enum want { WANT_SENTINEL, WANT_SYSCALL_STOP, WANT_EVENT_STOP };
+
+/* Lets the task run until it stands as wanted; all other stops on the way are passed. */
+int remote_go_until(struct remote *r, enum want want, struct err *e);
+/* From wherever it stands to a PTRACE_EVENT_STOP, by way of the call in orig_rax of @via. */
+int remote_to_event_stop(struct remote *r, const struct user_regs_struct *via, struct err *e);
+/* Leaves the task as it was, for failures after it has been moved. */
+void remote_put_back(struct remote *r);
+
+/* What healing loads in user space, where nobody restarts a call. */
+void remote_fill_heal(const struct remote *r, struct heal *h);
+struct user_regs_struct remote_exec_regs(const struct remote *r, bool stop_on_error);
+/* After a batch, at the sentinel: the task's own registers and mask (see "between batches"). */
+int remote_stand(struct remote *r, struct err *e);
+
+/* ---- batch.c ------------------------------------------------------------------------------ */
+
+/* Forgets the last batch. */
+void remote_clear_batch(struct remote *r);
+void remote_free_batch(struct remote *r);
+
+#endif

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Where a task stands, and what it does between two such places. */
+#include "ckpt/remote/inside.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <sys/wait.h>
+
+/* Longer than any call that is ever added takes: only a blocked one gets here. */
+#define RUN_TIMEOUT_NS (30 * 1000000000ULL)
+
+int remote_died(struct remote *r, struct err *e)
+{
+	r->where = GONE;
+	return err_set(e, ERR_FAILED, -ESRCH, "task %d has ended", r->tid);
+}
+
+int remote_set_regs(struct remote *r, const struct user_regs_struct *regs, struct err *e)
+{
+	if (ptrace(PTRACE_SETREGS, r->tid, 0, regs) < 0)
+		return errno == ESRCH ? remote_died(r, e)
+				      : err_errno(e, -errno, "set registers of task %d", r->tid);
+	return 0;
+}
+
+int remote_set_mask(struct remote *r, uint64_t mask, struct err *e)
+{
+	return trace_set_mask(r->tid, mask) < 0 ? remote_died(r, e) : 0;
+}
+
+/* ---- letting the task go until it stands where we want it --------------------------------- */
+
+/*
+ * A seccomp stop of a call other than the sentinel comes from a filter of the session's own with
+ * RET_TRACE.  Its tracer can't be there, and without one the kernel answers ENOSYS.
+ */
+static bool is_sentinel(struct remote *r)
+{
+	long nr = ptrace(PTRACE_PEEKUSER, r->tid, offsetof(struct user_regs_struct, orig_rax), 0);
+
+	if ((int)nr == EXEC_SENTINEL)
+		return true;
+	ptrace(PTRACE_POKEUSER, r->tid, offsetof(struct user_regs_struct, orig_rax), -1L);
+	ptrace(PTRACE_POKEUSER, r->tid, offsetof(struct user_regs_struct, rax), (long)-ENOSYS);
+	return false;
+}
+
+/* A signal was about to be delivered although all are blocked: what is it?  0 to go on. */
+static int judge_signal(struct remote *r, int sig, struct err *e)
+{
+	siginfo_t si = {0};
+
+	if (sig == SIGSTOP) {
+		r->held_stop = true;
+		return 0;
+	}
+	if (ptrace(PTRACE_GETSIGINFO, r->tid, 0, &si) < 0)
+		return remote_died(r, e);
+	if (sig == SIGSYS && si.si_code == 1 /* SYS_SECCOMP */) {
+		ptrace(PTRACE_POKEUSER, r->tid, offsetof(struct user_regs_struct, rax),
+			(long)-ENOSYS);
+		return 0;
+	}
+	if (si.si_code > 0)
+		return err_set(e, ERR_FAILED, -EFAULT, "a call in task %d raised signal %d",
+			r->tid, sig);
+	/* Taken from the queue before the mask was set: back to where it came from. */
+	syscall(SYS_tkill, r->tid, sig);
+	return 0;
+}
+
+static void note_born(struct remote *r)
+{
+	unsigned long tid = 0;
+
+	if (r->n_born < REMOTE_MAX_BORN && !ptrace(PTRACE_GETEVENTMSG, r->tid, 0, &tid))
+		r->born_tids[r->n_born++] = (pid_t)tid;
+}
+
+/* 1: it stands as wanted, 0: let it go on. */
+static int judge_stop(struct remote *r, int status, enum want want, struct err *e)
+{
+	switch (trace_event(status)) {
+	case 0:
+		if (WSTOPSIG(status) != (SIGTRAP | 0x80))
+			return judge_signal(r, WSTOPSIG(status), e);
+		return want == WANT_SYSCALL_STOP;
+	case PTRACE_EVENT_SECCOMP:
+		return is_sentinel(r) && want == WANT_SENTINEL;
+	case PTRACE_EVENT_STOP:
+		return want == WANT_EVENT_STOP;
+	case PTRACE_EVENT_FORK:
+	case PTRACE_EVENT_VFORK:
+	case PTRACE_EVENT_CLONE:
+		note_born(r);
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+int remote_go_until(struct remote *r, enum want want, struct err *e)
+{
+	int request = want == WANT_SYSCALL_STOP ? PTRACE_SYSCALL : PTRACE_CONT;
+	uint64_t deadline = io_now_ns() + RUN_TIMEOUT_NS;
+
+	for (;;) {
+		int status, k;
+
+		if (ptrace(request, r->tid, 0, 0) < 0)
+			return remote_died(r, e);
+		k = trace_wait(r->proc_fd, r->tid, deadline, &status);
+		if (k == -ESRCH)
+			return remote_died(r, e);
+		if (k < 0) {
+			r->where = GONE;
+			return err_set(e, ERR_FAILED, k, "task %d does not come back from a call",
+				r->tid);
+		}
+		k = judge_stop(r, status, want, e);
+		if (k)
+			return MIN(k, 0);
+	}
+}
+/* ---- registers for every occasion --------------------------------------------------------- */
+
+/* -512 to -514: the kernel would do the call again; -516: it would call restart_syscall. */
+static bool interrupted(const struct user_regs_struct *regs, long *ret_nr)
+{
+	if ((long)regs->orig_rax < 0)
+		return false;
+	switch ((long)regs->rax) {
+	case -512:
+	case -513:
+	case -514:
+		*ret_nr = (long)regs->orig_rax;
+		return true;
+	case -516:
+		*ret_nr = SYS_restart_syscall;
+		return true;
+	default:
+		return false;
+	}
+}
+
+void remote_fill_heal(const struct remote *r, struct heal *h)
+{
+	const struct user_regs_struct *g = &r->regs;
+	long nr;
+
+	*h = (struct heal){
+		.mask = r->mask,
+		.rax = g->rax,
+		.rbx = g->rbx,
+		.rcx = g->rcx,
+		.rdx = g->rdx,
+		.rsi = g->rsi,
+		.rdi = g->rdi,
+		.rbp = g->rbp,
+		.r8 = g->r8,
+		.r9 = g->r9,
+		.r10 = g->r10,
+		.r11 = g->r11,
+		.r12 = g->r12,
+		.r13 = g->r13,
+		.r14 = g->r14,
+		.r15 = g->r15,
+		.rsp = g->rsp,
+		.rip = g->rip,
+		.flags = g->eflags,
+	};
+	if (interrupted(g, &nr)) {
+		h->rax = (uint64_t)nr;
+		h->rip -= 2;
+	}
+}
+
+struct user_regs_struct remote_exec_regs(const struct remote *r, bool stop_on_error)
+{
+	struct user_regs_struct g = r->regs;
+	uint64_t table = r->area->addr + AREA_TABLE;
+
+	g.orig_rax = (unsigned long)-1;
+	g.rip = r->area->addr + AREA_CODE + (uint64_t)(remote_exec_run - remote_exec_begin);
+	g.rbx = table;
+	g.rbp = table + (uint64_t)r->n * sizeof(struct entry);
+	g.r12 = table;
+	g.r13 = stop_on_error;
+	g.r14 = r->born;
+	g.eflags &= ~0x500UL; /* trap flag, direction flag */
+	return g;
+}
+
+int remote_stand(struct remote *r, struct err *e)
+{
+	struct user_regs_struct g = r->regs;
+	long nr;
+	int k;
+
+	r->where = AT_SENTINEL;
+	if (r->born)
+		return 0;
+	g.orig_rax = interrupted(&r->regs, &nr) ? (unsigned long)nr : (unsigned long)-1;
+	k = remote_set_mask(r, r->mask, e);
+	return k < 0 ? k : remote_set_regs(r, &g, e);
+}
+
+int remote_to_event_stop(struct remote *r, const struct user_regs_struct *via, struct err *e)
+{
+	int k = remote_set_regs(r, via, e);
+
+	if (k < 0)
+		return k;
+	if (ptrace(PTRACE_INTERRUPT, r->tid, 0, 0) < 0)
+		return remote_died(r, e);
+	return remote_go_until(r, WANT_EVENT_STOP, e);
+}
+
+void remote_put_back(struct remote *r)
+{
+	struct user_regs_struct g = r->regs;
+	struct err ignored;
+
+	if (r->where == GONE)
+		return;
+	g.orig_rax = (unsigned long)-1;
+	if (remote_to_event_stop(r, &g, &ignored) == 0 && remote_set_regs(r, &r->regs, &ignored) == 0)
+		remote_set_mask(r, r->mask, &ignored);
+}
