@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -345,6 +346,18 @@ int ckpt_common_open_flags(const Pb__FileCommon *c)
 	if (flags & O_PATH)
 		return (flags & (O_PATH | O_NOFOLLOW)) | O_CLOEXEC;
 	return flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+}
+
+int ckpt_common_open(const char *path, int flags, struct err *e)
+{
+	struct open_how how = {.flags = (uint64_t)flags, .resolve = RESOLVE_NO_MAGICLINKS};
+	int fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+
+	if (fd < 0 && errno == EPERM && (flags & O_NOATIME)) {
+		how.flags &= ~(uint64_t)O_NOATIME;
+		fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+	}
+	return fd < 0 ? err_errno(e, -errno, "cannot open %s", path) : fd;
 }
 
 int ckpt_common_reopen(struct ckpt_build *b, int fd, int flags, struct err *e)

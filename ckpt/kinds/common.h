@@ -73,6 +73,12 @@ int ckpt_common_lock(int fd, const Pb__FileCommon *c, struct err *e);
  * O_NOCTTY and O_NONBLOCK (ckpt_common_restore takes the last one back). */
 int ckpt_common_open_flags(const Pb__FileCommon *c);
 
+/*
+ * Opens a recorded path in the session's view.  The path may lead over the session's symbolic links but
+ * not through /proc/PID/fd and its like, which could lead out of it.  The error names the path.
+ */
+int ckpt_common_open(const char *path, int flags, struct err *e);
+
 /* A new open file of what @fd refers to, with flags of its own. */
 int ckpt_common_reopen(struct ckpt_build *b, int fd, int flags, struct err *e);
 

@@ -118,13 +118,11 @@ static int open_again(struct ckpt_build *b, Pb__ProcFile *m, struct err *e)
 		return err_set(e, ERR_IMAGE, -EBADMSG, "an open file's record makes no sense");
 	if (m->gone) {
 		fd = open_gone(b, path, flags, e);
-		if (fd < 0)
-			return fd;
 	} else {
-		fd = open(path, flags);
-		if (fd < 0)
-			return err_errno(e, -errno, "cannot open %s", path);
+		fd = ckpt_common_open(path, flags, e);
 	}
+	if (fd < 0)
+		return fd;
 	m->common->pos = 0;
 	r = ckpt_common_restore(b, fd, m->common, e);
 	return r < 0 ? r : take_fd(&fd);

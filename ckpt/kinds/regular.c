@@ -26,12 +26,12 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
-#include <linux/magic.h>
 
 #include "ckpt/kinds/common.h"
 #include "ckpt/kinds/kinds.h"
 #include "proto/files.pb-c.h"
 
+#define MAGIC_MQUEUE 0x19800202
 #define MAX_ENTRIES (1u << 24) /* of a directory that is read half */
 
 /* Character devices which hold no state: null, zero, full, random, urandom. */
@@ -49,10 +49,15 @@ static bool is_plain_device(mode_t mode, dev_t dev)
 
 static bool claim(const struct ckpt_file *f)
 {
+	struct statfs fs;
+
 	if (f->link[0] != '/')
 		return false;
 	if (f->flags & O_PATH)
 		return true;
+	/* Queues have names and look like files (kind MQFILE). */
+	if (fstatfs(f->fd, &fs) == 0 && fs.f_type == MAGIC_MQUEUE)
+		return false;
 	return (S_ISREG(f->st.st_mode) && f->st.st_nlink > 0) ||
 		(S_ISDIR(f->st.st_mode) && f->st.st_nlink > 0) ||
 		is_plain_device(f->st.st_mode, f->st.st_rdev);
@@ -252,11 +257,9 @@ static int open_again(struct ckpt_build *b, const Pb__Regular *m, struct err *e)
 	if (!ckpt_common_check_path(m->path.data, m->path.len, path) ||
 		m->entries_read > MAX_ENTRIES + 1)
 		return err_set(e, ERR_IMAGE, -EBADMSG, "an open file's record makes no sense");
-	fd = open(path, flags);
-	if (fd < 0 && errno == EPERM && (flags & O_NOATIME))
-		fd = open(path, flags & ~O_NOATIME);
+	fd = ckpt_common_open(path, flags, e);
 	if (fd < 0)
-		return err_errno(e, -errno, "cannot open %s", path);
+		return fd;
 	r = compare(m, path, fd, e);
 	if (r == 0)
 		r = ckpt_common_restore(b, fd, m->common, e);

@@ -49,6 +49,7 @@ int main(int argc, char **argv)
 {
 	struct f_owner_ex owner = {.type = F_OWNER_PID, .pid = getpid()}, got;
 	struct flock range = {.l_type = F_WRLCK, .l_start = 10, .l_len = 5}, probe = range;
+	struct f_owner_ex group = {.type = F_OWNER_PGRP, .pid = getpgrp()};
 	int a, shared, append, path, own, null, zero, locked, second, cwd, closed;
 	char buf[64], link[128], want[128];
 	struct stat st;
@@ -76,6 +77,7 @@ int main(int argc, char **argv)
 	STATE_CHECK(flock(locked, LOCK_EX) == 0);
 	STATE_CHECK(fcntl(second, F_OFD_SETLK, &range) == 0);
 	STATE_CHECK(fcntl(own, F_SETOWN_EX, &owner) == 0 && fcntl(own, F_SETSIG, SIGUSR2) == 0);
+	STATE_CHECK(fcntl(append, F_SETOWN_EX, &group) == 0);
 	make_many();
 	d = opendir(dir);
 	STATE_CHECK(d && count(d, 60) == 60);
@@ -113,6 +115,8 @@ int main(int argc, char **argv)
 	STATE_CHECK(fcntl(own, F_GETOWN_EX, &got) == 0 && got.type == owner.type &&
 		got.pid == owner.pid && fcntl(own, F_GETSIG) == SIGUSR2);
 
+	STATE_CHECK(fcntl(append, F_GETOWN_EX, &got) == 0 && got.type == group.type &&
+		got.pid == group.pid);
 	STATE_CHECK(count(d, 1000) == 204 - 60); /* with a, lock, "." and ".." */
 	STATE_CHECK(openat(cwd, "a", O_RDONLY) >= 0);
 	return state_ok();
