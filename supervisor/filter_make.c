@@ -56,23 +56,39 @@ static void put_load(struct buf *b, size_t offset)
 	put(b, BPF_LD | BPF_W | BPF_ABS, 0, 0, (uint32_t)offset);
 }
 
-/* Rules [i, j) are about one call: load the argument, mask, compare, return. */
-static void put_rules_of_call(struct buf *b, uint32_t nr, size_t i, size_t j)
+static bool applies(const struct policy_rule *r, unsigned translated)
 {
-	put_load(b, offsetof(struct seccomp_data, nr));
-	put(b, BPF_JMP | BPF_JEQ | BPF_K, 0, (uint8_t)(4 * (j - i)), nr);
-	for (; i < j; i++) {
-		const struct policy_rule *r = &policy_rules[i];
+	return !r->names || r->names & translated;
+}
 
-		put_load(b, offsetof(struct seccomp_data, args) + r->arg * sizeof(__u64));
-		put(b, BPF_ALU | BPF_AND | BPF_K, 0, 0, r->mask);
-		put(b, BPF_JMP | BPF_JEQ | BPF_K, 0, 1, r->value);
-		put(b, BPF_RET | BPF_K, 0, 0, library_action(r->action));
-	}
+/* Load the argument, mask, compare, return: four instructions. */
+static void put_rule(struct buf *b, const struct policy_rule *r)
+{
+	put_load(b, offsetof(struct seccomp_data, args) + r->arg * sizeof(__u64));
+	put(b, BPF_ALU | BPF_AND | BPF_K, 0, 0, r->mask);
+	put(b, BPF_JMP | BPF_JEQ | BPF_K, 0, 1, r->value);
+	put(b, BPF_RET | BPF_K, 0, 0, library_action(r->action));
+}
+
+/* Rules [i, j) are about one call. */
+static void put_rules_of_call(struct buf *b, unsigned translated, uint32_t nr, size_t i, size_t j)
+{
+	size_t n = 0;
+
+	for (size_t k = i; k < j; k++)
+		n += applies(&policy_rules[k], translated);
+	if (!n)
+		return;
+	put_load(b, offsetof(struct seccomp_data, nr));
+	put(b, BPF_JMP | BPF_JEQ | BPF_K, 0, (uint8_t)(4 * n), nr);
+	for (; i < j; i++)
+		if (applies(&policy_rules[i], translated))
+			put_rule(b, &policy_rules[i]);
 }
 
 /* The rules of one architecture, behind a check that it is this one. */
-static void put_rules(struct buf *b, uint32_t audit_arch, uint32_t library_arch)
+static void put_rules(struct buf *b, unsigned translated, uint32_t audit_arch,
+	uint32_t library_arch)
 {
 	_cleanup_buf_ struct buf rules = BUF_INIT;
 
@@ -84,7 +100,7 @@ static void put_rules(struct buf *b, uint32_t audit_arch, uint32_t library_arch)
 		if (library_arch != SCMP_ARCH_X86_64)
 			nr = seccomp_syscall_resolve_name_arch(library_arch, policy_find(nr)->name);
 		if (nr >= 0)
-			put_rules_of_call(&rules, (uint32_t)nr, i, j);
+			put_rules_of_call(&rules, translated, (uint32_t)nr, i, j);
 	}
 	put_load(b, offsetof(struct seccomp_data, arch));
 	put(b, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, audit_arch);
@@ -121,8 +137,11 @@ static int add_64(scmp_filter_ctx ctx, unsigned translated, struct err *e)
 	return r;
 }
 
-/* Of the table above, what has a name that i386 and this libseccomp know; then what only i386 has. */
-static int add_32(scmp_filter_ctx ctx, unsigned translated, struct err *e)
+/*
+ * Of the table above, what has a name that i386 and this libseccomp know; then what only i386 has.
+ * Names are not translated for 32-bit programs.
+ */
+static int add_32(scmp_filter_ctx ctx, struct err *e)
 {
 	int r = 0, nr;
 
@@ -132,7 +151,7 @@ static int add_32(scmp_filter_ctx ctx, unsigned translated, struct err *e)
 		nr = seccomp_syscall_resolve_name_arch(SCMP_ARCH_X86, c->name);
 		if (nr >= 0 && c->action != POLICY_TRACE)
 			r = add_rule(ctx, c->name, seccomp_syscall_resolve_name(c->name),
-				effective(c->action, c->names, translated), e);
+				c->action, e);
 	}
 	for (size_t i = 0; r == 0 && i < policy_n_calls32; i++) {
 		const struct policy_call32 *c = &policy_calls32[i];
@@ -140,7 +159,7 @@ static int add_32(scmp_filter_ctx ctx, unsigned translated, struct err *e)
 		nr = seccomp_syscall_resolve_name_arch(SCMP_ARCH_X86, c->name);
 		if (nr >= 0)
 			r = add_rule(ctx, c->name, seccomp_syscall_resolve_name(c->name),
-				effective(c->action, c->names, translated), e);
+				c->action, e);
 	}
 	return r;
 }
@@ -165,7 +184,7 @@ static scmp_filter_ctx make_context(uint32_t arch, unsigned translated, struct e
 	else if (arch == SCMP_ARCH_X86_64)
 		r = add_64(ctx, translated, e);
 	else
-		r = add_32(ctx, translated, e);
+		r = add_32(ctx, e);
 	if (r < 0 && ctx) {
 		seccomp_release(ctx);
 		ctx = NULL;
@@ -212,8 +231,8 @@ static int generate(unsigned translated, struct buf *ret, struct err *e)
 	r = seccomp_merge(main, i386); /* releases i386 */
 	if (r < 0)
 		err_errno(e, r, "cannot join the filters of two architectures");
-	put_rules(ret, AUDIT_ARCH_X86_64, SCMP_ARCH_X86_64);
-	put_rules(ret, AUDIT_ARCH_I386, SCMP_ARCH_X86);
+	put_rules(ret, translated, AUDIT_ARCH_X86_64, SCMP_ARCH_X86_64);
+	put_rules(ret, 0, AUDIT_ARCH_I386, SCMP_ARCH_X86);
 	if (r == 0)
 		r = export(main, ret, e);
 	seccomp_release(main);

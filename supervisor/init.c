@@ -32,19 +32,28 @@
 struct init {
 	int sock, signals;
 	sigset_t mask; /* of the session's processes */
-	bool as_root;
+	struct ns_ids ids;
 };
 
-/* How many processes live in the session besides pid 1. */
+/* How many processes live in the session besides pid 1.  Not by opendir(3), which asks fstat. */
 static int count_left(void)
 {
-	_cleanup_closedir_ DIR *dir = opendir("/proc");
-	struct dirent *d;
+	_cleanup_close_ int fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char data[8192] __attribute__((aligned(8)));
 	int n = 0;
 
-	while (dir && (d = readdir(dir)))
-		n += d->d_name[0] >= '1' && d->d_name[0] <= '9';
-	return n > 0 ? n - 1 : 0;
+	for (;;) {
+		ssize_t got = getdents64(fd, data, sizeof(data));
+
+		if (got <= 0)
+			return n > 0 ? n - 1 : 0;
+		for (char *p = data; p < data + got;) {
+			const struct dirent64 *d = (const void *)p;
+
+			n += d->d_name[0] >= '1' && d->d_name[0] <= '9';
+			p += d->d_reclen;
+		}
+	}
 }
 
 /* Waits for one child; false if none has ended. */
@@ -66,13 +75,13 @@ static bool reap_one(struct init *in)
 	return true;
 }
 
-static void answer(int sock, const struct init_reply *reply, int fd)
+static void answer(const struct init *in, int sock, const struct init_reply *reply, int fd)
 {
 	union {
 		struct cmsghdr align;
 		char space[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(sizeof(int))];
 	} control = {0};
-	struct ucred cred = {reply->vpid > 0 ? reply->vpid : getpid(), getuid(), getgid()};
+	struct ucred cred = {reply->vpid > 0 ? reply->vpid : 1, in->ids.uid, in->ids.gid};
 	struct iovec iov = {(void *)reply, sizeof(*reply)};
 	struct msghdr msg = {.msg_iov = &iov,
 		.msg_iovlen = 1,
@@ -114,7 +123,7 @@ static void serve(struct init *in)
 	else
 		reply = (struct init_reply){.stage = INIT_FORK, .error = EPROTO};
 	if (n)
-		answer(fds[0], &reply, master);
+		answer(in, fds[0], &reply, master);
 	close_fd(master);
 	while (n)
 		close(fds[--n]);
@@ -209,7 +218,7 @@ static int become(const struct world_config *c, const struct ns_ids *ids, struct
 _Noreturn void init_main(const struct world_config *c, const struct ns_ids *ids, int sock)
 {
 	struct init_ready ready = {0};
-	struct init in = {.as_root = c->as_root};
+	struct init in = {.ids = *ids};
 	int fds[INIT_FD_NS + NS_KIND_MAX];
 	size_t n = ARRAY_SIZE(fds);
 

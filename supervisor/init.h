@@ -9,6 +9,9 @@
  *                   <-- init_reply -----  on the reply socket; + pty master; host pid by credentials
  *                   <-- world_exit -----  a child has ended
  *
+ * While the supervisor waits for a reply it answers no notified call, so pid 1 and what it forks
+ * must make none before the exec: no stat, no getuid.
+ *
  * Both sides are the same binary: messages are plain structs, one per SOCK_SEQPACKET datagram.  Each
  * request brings the socket its answer goes to, so that an exit that happens meanwhile can't come
  * between.  Pid 1 ends when the supervisor's end closes, and with it everything inside.
@@ -41,6 +44,7 @@ struct init_request {
 	enum init_op op;
 	pid_t vpid; /* INIT_SEED */
 	uint32_t n_args, n_env;
+	size_t size; /* of the memfd */
 	bool tty, cwd;
 	uint16_t rows, cols;
 	mode_t umask;

@@ -22,6 +22,8 @@
 #include <sys/uio.h>
 
 #include "base/base.h"
+#include "supervisor/names/owners.h"
+#include "supervisor/names/users.h"
 #include "supervisor/notify_call.h"
 #include "supervisor/world.h"
 
@@ -34,7 +36,8 @@ struct notify {
 	bool trusting;
 	struct notify_filter *filters;
 	size_t n_filters;
-	struct owners *owners;
+	struct owners *owners;	     /* of a root inside */
+	struct users_groups *groups; /* likewise */
 };
 
 int notify_proc(const struct notify *n)
@@ -50,6 +53,11 @@ int notify_root(const struct notify *n)
 struct owners *notify_owners(const struct notify *n)
 {
 	return n->owners;
+}
+
+struct users_groups *notify_groups(const struct notify *n)
+{
+	return n->groups;
 }
 
 int notify_read(const struct notify_call *c, uint64_t addr, void *data, size_t len)
@@ -131,6 +139,8 @@ static void on_seccomp(struct notify_call *c)
 
 static void on_prctl(struct notify_call *c)
 {
+	if (notify_arg(c, 0) == PR_SET_KEEPCAPS)
+		return users_keep_caps(c);
 	if (notify_arg(c, 1) == SECCOMP_MODE_FILTER)
 		record_filter(c, notify_arg(c, 2), 0);
 	notify_continue(c);
@@ -144,6 +154,32 @@ static const struct {
 	{SYS_userfaultfd, on_injected_only},
 	{SYS_seccomp, on_seccomp},
 	{SYS_prctl, on_prctl},
+	{SYS_getuid, users_get},
+	{SYS_geteuid, users_get},
+	{SYS_getgid, users_get},
+	{SYS_getegid, users_get},
+	{SYS_getresuid, users_get_three},
+	{SYS_getresgid, users_get_three},
+	{SYS_getgroups, users_get_groups},
+	{SYS_setuid, users_set},
+	{SYS_setgid, users_set},
+	{SYS_setreuid, users_set_two},
+	{SYS_setregid, users_set_two},
+	{SYS_setresuid, users_set_three},
+	{SYS_setresgid, users_set_three},
+	{SYS_setfsuid, users_set_fs},
+	{SYS_setfsgid, users_set_fs},
+	{SYS_setgroups, users_set_groups},
+	{SYS_getsockopt, users_peer},
+	{SYS_stat, owners_stat},
+	{SYS_lstat, owners_stat},
+	{SYS_fstat, owners_stat},
+	{SYS_newfstatat, owners_stat},
+	{SYS_statx, owners_statx},
+	{SYS_chown, owners_chown},
+	{SYS_lchown, owners_chown},
+	{SYS_fchown, owners_chown},
+	{SYS_fchownat, owners_chown},
 };
 
 static void dispatch(struct notify_call *c)
@@ -215,9 +251,10 @@ int notify_create(struct notify **ret, const struct world *w, const struct world
 		return err_errno(e, -ENOMEM, "notify");
 	n->world = w;
 	n->proc = proc_open(e);
-	if (n->proc < 0) {
-		free(n);
-		return e->error;
+	n->groups = users_groups_new();
+	if (n->proc < 0 || !n->groups || owners_create(&n->owners, c->files_dir, e) < 0) {
+		notify_destroy(n);
+		return err_is(e) ? e->error : err_errno(e, -ENOMEM, "notify");
 	}
 	*ret = n;
 	return 0;
@@ -230,6 +267,8 @@ void notify_destroy(struct notify *n)
 	for (size_t i = 0; i < n->n_filters; i++)
 		free((void *)n->filters[i].code);
 	free(n->filters);
+	users_groups_free(n->groups);
+	owners_free(n->owners);
 	close_fd(n->proc);
 	free(n);
 }

@@ -14,6 +14,7 @@
 
 struct notify;
 struct owners;
+struct users_groups;
 
 struct notify_call {
 	struct notify *notify;
@@ -54,12 +55,14 @@ int notify_read_path(const struct notify_call *c, uint64_t addr, char *path, siz
 int notify_proc(const struct notify *n);
 int notify_root(const struct notify *n);
 struct owners *notify_owners(const struct notify *n);
+struct users_groups *notify_groups(const struct notify *n);
 
 typedef void notify_handler(struct notify_call *c);
 
 /* supervisor/names/users.c */
 notify_handler users_get, users_get_three, users_get_groups, users_set_groups, users_set,
-	users_set_two, users_set_three, users_set_fs;
+	users_set_two, users_set_three, users_set_fs, users_peer,
+	users_keep_caps;
 /* supervisor/names/owners.c */
 notify_handler owners_stat, owners_statx, owners_chown;
 

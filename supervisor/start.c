@@ -29,7 +29,6 @@
 #include "supervisor/init.h"
 
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
-#define MAX_STRINGS  (8 << 20)
 
 /* The arguments of a request, unpacked in the child. */
 struct strings {
@@ -41,15 +40,14 @@ static int unpack(const struct init_request *request, int memfd, struct strings 
 {
 	size_t n = (size_t)request->n_args + request->n_env + 1;
 	char **v = calloc(n + 2, sizeof(*v));
-	struct stat st;
 	char *p, *end;
 
-	if (!v || fstat(memfd, &st) < 0 || st.st_size == 0 || st.st_size > MAX_STRINGS)
+	if (!v || !request->size)
 		return -EINVAL;
-	p = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE, memfd, 0);
+	p = mmap(NULL, request->size, PROT_READ | PROT_WRITE, MAP_PRIVATE, memfd, 0);
 	if (p == MAP_FAILED)
 		return -errno;
-	end = p + st.st_size;
+	end = p + request->size;
 	ret->argv = v;
 	ret->envp = v + request->n_args + 1;
 	for (size_t i = 0; i < n && p < end; i++) {

@@ -15,12 +15,14 @@
 #include <sys/wait.h>
 
 #include "base/base.h"
+#include "supervisor/notify.h"
 #include "supervisor/world.h"
 
 struct fixture {
 	char dir[64];
 	struct world world;
 	struct world_config config;
+	struct notify *notify;
 	bool made;
 };
 
@@ -50,7 +52,7 @@ static int setup(void **state, bool as_root)
 	if (world_create(&f->world, &f->config, &e) < 0)
 		fprintf(stderr, "world_create: %s (%s)\n", e.msg, e.hint);
 	else
-		f->made = true;
+		f->made = notify_create(&f->notify, &f->world, &f->config, &e) == 0;
 	*state = f;
 	return 0;
 }
@@ -69,6 +71,7 @@ static int teardown(void **state)
 {
 	struct fixture *f = *state;
 
+	notify_destroy(f->notify);
 	if (f->made)
 		world_destroy(&f->world);
 	io_rm_rf(AT_FDCWD, f->dir);
@@ -77,15 +80,32 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Runs a shell command, returns its wait status and what it wrote. */
+/* What a supervisor's loop does; true once @vpid has ended. */
+static bool serve(struct fixture *f, pid_t vpid, int *ret_status)
+{
+	struct pollfd p[] = {{f->world.init_sock, POLLIN, 0}, {f->world.listener, POLLIN, 0}};
+	struct world_exit x;
+	struct err e = {0};
+
+	assert_true(poll(p, ARRAY_SIZE(p), 10000) > 0);
+	if (p[1].revents)
+		notify_ready(f->notify, &e);
+	if (!p[0].revents)
+		return false;
+	world_next_exit(&f->world, &x, &e);
+	fail_err(&e);
+	*ret_status = x.status;
+	return x.vpid == vpid;
+}
+
+/* Runs a shell command, returns its wait status and what it wrote (as much as a pipe holds). */
 static int shell(struct fixture *f, const char *command, char *out, size_t size)
 {
 	char *argv[] = {(char *)"sh", (char *)"-c", (char *)command, NULL};
-	char *envp[] = {(char *)"PATH=/usr/bin:/bin", NULL};
+	char *envp[] = {(char *)"PATH=/usr/bin:/bin:/usr/sbin:/sbin", NULL};
 	struct world_spawn s = {.argv = argv, .envp = envp, .cwd = "/", .stdio = {-1, -1, -1}};
-	struct world_exit x;
 	struct err e = {0};
-	int pipes[2], r;
+	int pipes[2], status = -1;
 	ssize_t n;
 	pid_t vpid;
 
@@ -93,20 +113,13 @@ static int shell(struct fixture *f, const char *command, char *out, size_t size)
 	s.stdio[1] = s.stdio[2] = pipes[1];
 	world_spawn(&f->world, &s, &vpid, NULL, &e);
 	fail_err(&e);
+	while (!serve(f, vpid, &status))
+		;
 	close(pipes[1]);
 	n = io_read_full(pipes[0], out, size - 1);
 	close(pipes[0]);
 	out[n > 0 ? n : 0] = '\0';
-	for (;;) {
-		struct pollfd p = {f->world.init_sock, POLLIN, 0};
-
-		poll(&p, 1, 10000);
-		r = world_next_exit(&f->world, &x, &e);
-		fail_err(&e);
-		assert_int_equal(r, 1);
-		if (x.vpid == vpid)
-			return x.status;
-	}
+	return status;
 }
 
 static struct fixture *get(void **state)
@@ -236,6 +249,32 @@ static void root_inside(void **state)
 	assert_string_equal(out, "0\nok\n");
 }
 
+/* Each prints what it says. */
+static void users_inside(void **state)
+{
+	static const struct {
+		const char *command, *expected;
+	} checks[] = {
+		{"setpriv --reuid 33 --regid 33 --clear-groups id", "uid=33(www-data) gid=33(www-data) groups=33(www-data)\n"},
+		{"touch /tmp/f; chown 33:34 /tmp/f; stat -c %u:%g /tmp/f; cd /tmp; stat -c %u ../tmp/f",
+			"33:34\n33\n"},
+		{"chown 0:0 /tmp/f; stat -c %u:%g /tmp/f", "0:0\n"},
+		{"setpriv --reuid 33 --clear-groups sh -c 'sh -c \"id -u\"; mkdir /tmp/d; stat -c %u /tmp/d; chown 0 /tmp/d 2>&1'",
+			"33\n33\nchown: changing ownership of '/tmp/d': Operation not permitted\n"},
+		{"perl -e '$) = \"33 33\"; $< = $> = 33; print \"$< $> $)\\n\"; $> = 0; print \"$>\\n\"'; id -u",
+			"33 33 33 33\n33\n0\n"},
+		{"chown 33 /dev/null /proc/self/exe 2>/dev/null; ls -ld / /etc >/dev/null; echo $?", "0\n"},
+	};
+	struct fixture *f = get(state);
+	char out[4096];
+
+	for (size_t i = 0; i < ARRAY_SIZE(checks); i++) {
+		shell(f, checks[i].command, out, sizeof(out));
+		if (strcmp(out, checks[i].expected))
+			fail_msg("%s: %s", checks[i].command, out);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest me[] = {
@@ -250,6 +289,7 @@ int main(void)
 		cmocka_unit_test(runs_and_reports),
 		cmocka_unit_test(is_isolated),
 		cmocka_unit_test(root_inside),
+		cmocka_unit_test(users_inside),
 	};
 
 	/* As an ordinary user, also where a build runs as root. */

@@ -171,6 +171,7 @@ static int put_strings(const struct world_spawn *s, struct init_request *request
 	buf_put_str(&strings, s->cwd ? s->cwd : "");
 	buf_put_u8(&strings, 0);
 	request->cwd = s->cwd != NULL;
+	request->size = strings.len;
 	r = buf_error(&strings);
 	if (r < 0)
 		return err_errno(e, r, "arguments");

@@ -31,7 +31,10 @@ const char *names_class_holder(enum names_class class)
 
 struct names names_choose(const struct world_config *c)
 {
-	return (struct names){0};
+	struct names n = {0};
+
+	n.way[NAMES_USER] = c->as_root ? NAMES_TRANSLATED : NAMES_IDENTITY;
+	return n;
 }
 
 int names_check(const struct names *n, struct err *e)

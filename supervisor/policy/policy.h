@@ -59,6 +59,7 @@ struct policy_rule {
 	uint32_t mask, value; /* of the low half: none of these calls looks at the other */
 	enum policy_action action;
 	const char *why;
+	unsigned names; /* if set: only where one of these classes is translated */
 };
 extern const struct policy_rule policy_rules[];
 extern const size_t policy_n_rules;
@@ -70,7 +71,6 @@ extern const size_t policy_n_rules;
 struct policy_call32 {
 	const char *name;
 	enum policy_action action;
-	unsigned names;
 };
 extern const struct policy_call32 policy_calls32[];
 extern const size_t policy_n_calls32;

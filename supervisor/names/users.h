@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * users - the virtual users of a root inside.
+ */
+#ifndef SUPERVISOR_NAMES_USERS_H
+#define SUPERVISOR_NAMES_USERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Ids of a process as its calls are answered.  Larger ids than 65534 don't exist inside. */
+struct users_ids {
+	uint16_t real, effective, saved;
+};
+struct users {
+	struct users_ids uid, gid;
+	bool keeps_caps; /* prctl(PR_SET_KEEPCAPS): may set ids whatever its own are */
+	uint16_t groups; /* index of its supplementary groups, USERS_NO_GROUPS: as the kernel has */
+};
+#define USERS_NO_GROUPS 0xffff
+
+/* Those of the process that @tid (on the host) belongs to; root where none were ever set. */
+void users_load(pid_t tid, struct users *ret);
+
+/* Sets of supplementary groups. */
+struct users_groups;
+struct users_groups *users_groups_new(void);
+void users_groups_free(struct users_groups *g);
+
+#endif
