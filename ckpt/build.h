@@ -22,6 +22,8 @@
 #ifndef CKPT_BUILD_H
 #define CKPT_BUILD_H
 
+#include <sched.h>
+
 #include "base/base.h"
 #include "ckpt/ckpt.h"
 #include "ckpt/kind.h"
@@ -31,6 +33,7 @@ struct ckpt_build_thread {
 	struct ckpt_build_proc *proc;
 	pid_t vtid, tid;
 	struct remote *remote; /* NULL for zombies */
+	cpu_set_t *cpus; /* where it will run, NULL: wherever the builder may */
 };
 
 struct ckpt_build_proc {
@@ -70,6 +73,9 @@ struct ckpt_build {
 	size_t n_files;
 	uint64_t area; /* address of the executor's pages: free in every process of the image */
 	int self_pidfd;	/* of the builder */
+	cpu_set_t cpus; /* the builder's own */
+	int cpu;	/* the one where it and all tasks stay for now; -1: none */
+	bool one_cpu;	/* the builder is there */
 	pid_t *made;	/* every process made, dead or alive, for the undo */
 	size_t n_made;
 	void *kind_state[PROTO_KIND_MAX]; /* the kinds' own; freed with free() */

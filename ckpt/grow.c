@@ -166,6 +166,12 @@ static int make_seed(struct growth *g, pid_t vpid, struct err *e)
 	if (r < 0)
 		return r;
 	raise_limits(t->pid);
+	if (b->one_cpu) {
+		cpu_set_t one;
+
+		if (sched_getaffinity(0, sizeof(one), &one) == 0)
+			sched_setaffinity(t->pid, sizeof(one), &one);
+	}
 	r = trace_set_mask(t->pid, ~0ULL);
 	if (r < 0)
 		return err_errno(e, r, "signal mask of the first process");

@@ -157,19 +157,10 @@ int ckpt_lend_move(struct ckpt_build *b, struct ckpt_build_proc *p, int fd, stru
 	return rc;
 }
 
-int ckpt_lend_end(struct ckpt_build *b, bool stopped, struct err *e)
+void ckpt_lend_end(struct ckpt_build *b, struct ckpt_build_proc *p)
 {
-	for (size_t i = 0; i < b->n_procs; i++) {
-		struct ckpt_build_proc *p = &b->procs[i];
-		int rc;
-
-		if (p->zombie || p->stopped != stopped || p->lend_fd < 0)
-			continue;
-		rc = remote_must(p->threads[0].remote, NULL, e, SYS_close, (uint64_t)p->lend_fd, 0,
-			0, 0, 0, 0);
-		if (rc < 0)
-			return rc;
-		set_number(b, p, -1);
-	}
-	return 0;
+	if (p->lend_fd < 0)
+		return;
+	remote_add(p->threads[0].remote, SYS_close, (uint64_t)p->lend_fd, 0, 0, 0, 0, 0);
+	set_number(b, p, -1);
 }

@@ -17,7 +17,7 @@
 int ckpt_lend_bootstrap(struct ckpt_build *b, struct remote *r, int *ret_fd, struct err *e);
 /* Moves it to number @fd in the table of @p (and of those who share it). */
 int ckpt_lend_move(struct ckpt_build *b, struct ckpt_build_proc *p, int fd, struct err *e);
-/* Closes it in the tables of all processes that were stopped, or of all the others. */
-int ckpt_lend_end(struct ckpt_build *b, bool stopped, struct err *e);
+/* Adds its closing to a batch of @p's first thread, if the table still has it. */
+void ckpt_lend_end(struct ckpt_build *b, struct ckpt_build_proc *p);
 
 #endif

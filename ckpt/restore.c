@@ -6,6 +6,7 @@
  * kernel does the same: all tasks are traced with PTRACE_O_EXITKILL until the release.
  */
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/ptrace.h>
@@ -17,7 +18,6 @@
 #include "ckpt/grow.h"
 #include "ckpt/join.h"
 #include "ckpt/kinds/tasks.h"
-#include "ckpt/lend.h"
 #include "ckpt/memory/memory.h"
 #include "ckpt/records.h"
 #include "ckpt/remote/trace.h"
@@ -25,6 +25,45 @@
 
 #define WAIT_NS	    (10 * 1000000000ULL)
 #define UNDO_WAIT_NS (5 * 1000000000ULL)
+
+/*
+ * Where stops of tasks are most of the work, the builder and the tasks stay on one CPU: waking
+ * another costs several times what the calls inside take.  The first task takes this over from the
+ * builder when it is seized (ckpt/grow.c), all others inherit it.
+ */
+static void stay_on_one_cpu(struct ckpt_build *b)
+{
+	cpu_set_t one;
+
+	if (b->cpu < 0) {
+		b->cpu = sched_getcpu();
+		if (sched_getaffinity(0, sizeof(b->cpus), &b->cpus) < 0 || b->cpu >= CPU_SETSIZE)
+			b->cpu = -1;
+	}
+	if (b->cpu < 0)
+		return;
+	CPU_ZERO(&one);
+	CPU_SET(b->cpu, &one);
+	b->one_cpu = sched_setaffinity(0, sizeof(one), &one) == 0;
+}
+
+static void use_all_cpus(struct ckpt_build *b)
+{
+	if (b->one_cpu)
+		sched_setaffinity(0, sizeof(b->cpus), &b->cpus);
+	b->one_cpu = false;
+}
+
+static void give_cpus_back(struct ckpt_build *b)
+{
+	for (size_t i = 0; i < b->n_procs; i++)
+		for (size_t k = 0; k < b->procs[i].n_threads; k++) {
+			const struct ckpt_build_thread *t = &b->procs[i].threads[k];
+
+			if (sched_setaffinity(t->tid, sizeof(b->cpus), t->cpus ? t->cpus : &b->cpus) < 0)
+				log_info("thread %d may use other CPUs than before", t->vtid);
+		}
+}
 
 /* ---- stages ---------------------------------------------------------------------------------- */
 
@@ -224,8 +263,6 @@ static int finish_stopped(struct ckpt_build *b, struct err *e)
 	if (r == 0)
 		r = finish_pass(b, PASS_STOPPED, e);
 	if (r == 0)
-		r = ckpt_lend_end(b, true, e);
-	if (r == 0)
 		r = close_pass(b, true, e);
 	for (size_t i = 0; r == 0 && i < b->n_procs; i++)
 		if (b->procs[i].stopped)
@@ -244,23 +281,24 @@ static int stage_finish(struct ckpt_build *b, struct err *e)
 	if (r == 0)
 		r = finish_pass(b, PASS_RUNNING, e);
 	if (r == 0)
-		r = ckpt_lend_end(b, false, e);
-	if (r == 0)
 		r = close_pass(b, false, e);
+	if (r == 0)
+		give_cpus_back(b);
 	return r;
 }
 
 static const struct stage {
 	const char *name;
 	int (*run)(struct ckpt_build *b, struct err *e);
+	bool one_cpu;
 } stages[] = {
-	{"read", ckpt_records_read},
-	{"world", stage_world},
-	{"tasks", stage_tasks},
-	{"create", stage_create},
-	{"data", stage_data},
-	{"link", stage_link},
-	{"finish", stage_finish},
+	{"read", ckpt_records_read, false},
+	{"world", stage_world, false},
+	{"tasks", stage_tasks, true},
+	{"create", stage_create, true},
+	{"data", stage_data, false}, /* memory is filled by several threads */
+	{"link", stage_link, true},
+	{"finish", stage_finish, true},
 };
 
 static_assert(ARRAY_SIZE(stages) <= CKPT_MAX_STAGES, "report");
@@ -281,8 +319,10 @@ static void build_free(struct ckpt_build *b)
 	if (!b)
 		return;
 	for (size_t i = 0; i < b->n_procs; i++) {
-		for (size_t k = 0; k < b->procs[i].n_threads; k++)
+		for (size_t k = 0; k < b->procs[i].n_threads; k++) {
 			remote_forget(b->procs[i].threads[k].remote);
+			free(b->procs[i].threads[k].cpus);
+		}
 		free(b->procs[i].threads);
 	}
 	for (size_t i = 0; i < b->n_files; i++)
@@ -313,7 +353,7 @@ int ckpt_restore(struct ckpt_build **ret, const struct ckpt_world *w, struct pro
 	b->world = w;
 	b->options = *o;
 	b->in = in;
-	b->self_pidfd = -1;
+	b->self_pidfd = b->cpu = -1;
 	b->host_proc = proc_open(e);
 	if (b->host_proc < 0) {
 		build_free(b);
@@ -321,8 +361,12 @@ int ckpt_restore(struct ckpt_build **ret, const struct ckpt_world *w, struct pro
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(stages); i++) {
 		uint64_t then = now_ns();
-		int r = stages[i].run(b, e);
+		int r;
 
+		if (stages[i].one_cpu)
+			stay_on_one_cpu(b);
+		r = stages[i].run(b, e);
+		use_all_cpus(b);
 		b->report.stages[i].name = stages[i].name;
 		b->report.stages[i].ns = now_ns() - then;
 		b->report.n_stages = i + 1;

@@ -71,6 +71,7 @@ static void free_proc(struct ckpt_proc *p)
 {
 	for (size_t i = 0; i < p->n_threads; i++) {
 		remote_forget(p->threads[i]->remote);
+		free(p->threads[i]->asked);
 		free(p->threads[i]);
 	}
 	free(p->threads);

@@ -27,6 +27,7 @@ struct ckpt_thread {
 	struct proc_status status;
 	struct user_regs_struct regs; /* as stopped, before any remote call */
 	struct remote *remote;	      /* opened on demand: ckpt_thread_remote */
+	struct ckpt_asked *asked;     /* what it has told of itself, or NULL (ckpt/kinds/ask.h) */
 	uint64_t asleep_ns; /* not run for so long when it was stopped; 0: unknown (ckpt/restart.h) */
 };
 

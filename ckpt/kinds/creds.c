@@ -10,16 +10,16 @@
 #include <errno.h>
 #include <linux/capability.h>
 #include <linux/securebits.h>
-#include <string.h>
+#include <stddef.h>
 #include <sys/prctl.h>
 
 #include "base/base.h"
 #include "ckpt/build.h"
+#include "ckpt/kinds/ask.h"
 #include "ckpt/kinds/tasks.h"
 #include "ckpt/survey.h"
 #include "proto/tasks.pb-c.h"
 
-#define MAX_GROUPS 16384
 #define LAST_CAP   63
 
 struct cap_data {
@@ -29,106 +29,87 @@ struct cap_data {
 
 static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e)
 {
+	const struct proc_status *st = &s.proc->status;
 	Pb__Creds m = PB__CREDS__INIT;
-	struct remote *remote;
-	uint32_t *uid, *gid, *groups;
-	uint64_t uid_at, gid_at, groups_at;
-	int r, bits;
+	const struct ckpt_asked *asked;
+	int r;
 
 	if (s.proc->state == CKPT_ZOMBIE)
 		return 1;
-	r = ckpt_proc_remote(s.proc, &remote, e);
-	if (r < 0)
-		return r;
-	uid = remote_data(remote, 16, &uid_at);
-	gid = remote_data(remote, 16, &gid_at);
-	groups = remote_data(remote, MAX_GROUPS * sizeof(*groups), &groups_at);
-	remote_add(remote, SYS_getresuid, uid_at, uid_at + 4, uid_at + 8, 0, 0, 0);
-	remote_add(remote, SYS_getresgid, gid_at, gid_at + 4, gid_at + 8, 0, 0, 0);
-	bits = remote_add(remote, SYS_prctl, PR_GET_SECUREBITS, 0, 0, 0, 0, 0);
-	remote_add(remote, SYS_getgroups, MAX_GROUPS, groups_at, 0, 0, 0, 0);
-	r = ckpt_run_all(remote, "credentials", e);
+	r = ckpt_ask_proc(s.proc, &asked, e);
 	if (r < 0)
 		return r;
 	m.n_uid = m.n_gid = 3;
-	m.uid = uid;
-	m.gid = gid;
-	m.securebits = (uint32_t)remote_result(remote, bits);
-	m.n_groups = (size_t)remote_result(remote, bits + 1);
-	m.groups = groups;
-	m.cap_inheritable = s.proc->status.cap_inh;
-	m.cap_permitted = s.proc->status.cap_prm;
-	m.cap_effective = s.proc->status.cap_eff;
-	m.cap_bounding = s.proc->status.cap_bnd;
-	m.cap_ambient = s.proc->status.cap_amb;
-	m.no_new_privs = s.proc->status.no_new_privs;
+	m.uid = (uint32_t *)asked->uid;
+	m.gid = (uint32_t *)asked->gid;
+	m.securebits = asked->securebits;
+	m.n_groups = asked->n_groups;
+	m.groups = (uint32_t *)asked->groups;
+	m.cap_inheritable = st->cap_inh;
+	m.cap_permitted = st->cap_prm;
+	m.cap_effective = st->cap_eff;
+	m.cap_bounding = st->cap_bnd;
+	m.cap_ambient = st->cap_amb;
+	m.no_new_privs = st->no_new_privs;
 	return ckpt_pack(&m.base, body, e);
 }
 
-static int drop_bounding(struct remote *remote, uint64_t keep, struct err *e)
-{
-	long v;
-	int r;
-
-	for (int cap = 0; cap <= LAST_CAP; cap++) {
-		if (keep & (1UL << cap))
-			continue;
-		/* EINVAL: this kernel has fewer */
-		r = remote_call(remote, &v, e, SYS_prctl, PR_CAPBSET_DROP, (uint64_t)cap, 0, 0, 0,
-			0);
-		if (r < 0)
-			return r;
-		if (v < 0)
-			break;
-	}
-	return 0;
-}
-
-/* Groups can't be set where setgroups is denied; then they are what the world gave. */
-static int set_ids(struct remote *remote, const Pb__Creds *m, struct err *e)
-{
-	size_t size = m->n_groups * sizeof(uint32_t);
-	uint64_t groups = m->n_groups ? remote_put(remote, m->groups, size) : 0;
-	long v;
-	int r = remote_call(remote, &v, e, SYS_setgroups, m->n_groups, groups, 0, 0, 0, 0);
-
-	if (r < 0)
-		return r;
-	r = remote_call(remote, &v, e, SYS_prctl, PR_SET_SECUREBITS,
-		SECBIT_KEEP_CAPS | SECBIT_NO_SETUID_FIXUP, 0, 0, 0, 0);
-	if (r < 0)
-		return r;
-	remote_add(remote, SYS_setresgid, m->gid[0], m->gid[1], m->gid[2], 0, 0, 0);
-	remote_add(remote, SYS_setresuid, m->uid[0], m->uid[1], m->uid[2], 0, 0, 0);
-	return ckpt_run_all(remote, "user and group ids", e);
-}
-
-static int set_caps(struct remote *remote, const Pb__Creds *m, struct err *e)
+/*
+ * In one batch; `*ret_first` to `*ret_last` are the calls that must succeed.  Others may fail: a
+ * capability this kernel does not have, setgroups(2) where it is denied (then the groups are what
+ * the world gave).
+ */
+static int add_calls(struct remote *r, const Pb__Creds *m, uint64_t drop, int *ret_first,
+	int *ret_last)
 {
 	struct cap_data c = {.header = {.version = _LINUX_CAPABILITY_VERSION_3}};
-	uint64_t at;
+	uint64_t at, groups = m->n_groups ? remote_put(r, m->groups, 4 * m->n_groups) : 0;
+	int last;
 
 	for (int i = 0; i < 2; i++) {
 		c.data[i].effective = (uint32_t)(m->cap_effective >> (32 * i));
 		c.data[i].permitted = (uint32_t)(m->cap_permitted >> (32 * i));
 		c.data[i].inheritable = (uint32_t)(m->cap_inheritable >> (32 * i));
 	}
-	remote_add(remote, SYS_prctl, PR_SET_SECUREBITS, m->securebits, 0, 0, 0, 0);
-	at = remote_put(remote, &c, sizeof(c));
-	remote_add(remote, SYS_capset, at, at + offsetof(struct cap_data, data), 0, 0, 0, 0);
-	remote_add(remote, SYS_prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0, 0);
-	for (int cap = 0; cap <= LAST_CAP; cap++)
+	at = remote_put(r, &c, sizeof(c));
+	for (uint64_t cap = 0; cap <= LAST_CAP; cap++)
+		if (drop & (1UL << cap))
+			remote_add(r, SYS_prctl, PR_CAPBSET_DROP, cap, 0, 0, 0, 0);
+	remote_add(r, SYS_setgroups, m->n_groups, groups, 0, 0, 0, 0);
+	*ret_first = remote_add(r, SYS_prctl, PR_SET_SECUREBITS,
+		SECBIT_KEEP_CAPS | SECBIT_NO_SETUID_FIXUP, 0, 0, 0, 0);
+	remote_add(r, SYS_setresgid, m->gid[0], m->gid[1], m->gid[2], 0, 0, 0);
+	remote_add(r, SYS_setresuid, m->uid[0], m->uid[1], m->uid[2], 0, 0, 0);
+	remote_add(r, SYS_prctl, PR_SET_SECUREBITS, m->securebits, 0, 0, 0, 0);
+	remote_add(r, SYS_capset, at, at + offsetof(struct cap_data, data), 0, 0, 0, 0);
+	last = remote_add(r, SYS_prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0, 0);
+	for (uint64_t cap = 0; cap <= LAST_CAP; cap++)
 		if (m->cap_ambient & (1UL << cap))
-			remote_add(remote, SYS_prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE,
-				(uint64_t)cap, 0, 0, 0);
+			last = remote_add(r, SYS_prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, cap,
+				0, 0, 0);
 	if (m->no_new_privs)
-		remote_add(remote, SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0, 0);
-	return ckpt_run_all(remote, "capabilities", e);
+		last = remote_add(r, SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0, 0);
+	*ret_last = last;
+	return last;
 }
 
-/* What this task holds now bounds what it can be given. */
+static int tell(struct remote *remote, const Pb__Creds *m, uint64_t drop, struct err *e)
+{
+	int first, last, r = add_calls(remote, m, drop, &first, &last);
+
+	if (r < 0)
+		return err_errno(e, r, "credentials");
+	r = remote_run(remote, false, e);
+	for (int i = first; r == 0 && i <= last; i++)
+		if (remote_result(remote, i) < 0)
+			r = err_errno(e, (int)remote_result(remote, i), "credentials");
+	return r;
+}
+
+/* What this task holds now bounds what it can be given.  *ret_drop: what it must give away of its
+ * bounding set. */
 static int clip(struct ckpt_build *b, const struct ckpt_build_thread *t, Pb__Creds *m,
-	struct err *e)
+	uint64_t *ret_drop, struct err *e)
 {
 	struct proc_status now;
 	int r = proc_read_status(b->host_proc, t->proc->pid, &now, e);
@@ -139,6 +120,7 @@ static int clip(struct ckpt_build *b, const struct ckpt_build_thread *t, Pb__Cre
 	m->cap_effective &= m->cap_permitted;
 	m->cap_inheritable &= now.cap_inh | now.cap_bnd;
 	m->cap_ambient &= m->cap_permitted & m->cap_inheritable;
+	*ret_drop = now.cap_bnd & ~m->cap_bounding;
 	return 0;
 }
 
@@ -146,21 +128,15 @@ static int finish(struct ckpt_build *b, struct ckpt_record *rec, struct err *e)
 {
 	Pb__Creds *m = pb__creds__unpack(NULL, rec->len, rec->body);
 	struct ckpt_build_thread *t = ckpt_record_thread(b, rec);
+	uint64_t drop = 0;
 	int r = 0;
 
-	if (!m || !t || m->n_uid != 3 || m->n_gid != 3 || m->n_groups > MAX_GROUPS)
+	if (!m || !t || m->n_uid != 3 || m->n_gid != 3 || m->n_groups > CKPT_MAX_GROUPS)
 		r = ckpt_record_bad(rec, e);
 	if (r == 0)
-		r = clip(b, t, m, e);
-	for (size_t i = 0; r == 0 && i < t->proc->n_threads; i++) {
-		struct remote *remote = t->proc->threads[i].remote;
-
-		r = drop_bounding(remote, m->cap_bounding, e);
-		if (r == 0)
-			r = set_ids(remote, m, e);
-		if (r == 0)
-			r = set_caps(remote, m, e);
-	}
+		r = clip(b, t, m, &drop, e);
+	for (size_t i = 0; r == 0 && i < t->proc->n_threads; i++)
+		r = tell(t->proc->threads[i].remote, m, drop, e);
 	pb__creds__free_unpacked(m, NULL);
 	return r;
 }

@@ -5,6 +5,7 @@
 
 #include "base/base.h"
 #include "ckpt/build.h"
+#include "ckpt/kinds/ask.h"
 #include "ckpt/kinds/tasks.h"
 #include "ckpt/survey.h"
 #include "proto/tasks.pb-c.h"
@@ -25,33 +26,23 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 {
 	Pb__Itimers m = PB__ITIMERS__INIT;
 	Pb__Itimer timers[N_TIMERS], *list[N_TIMERS];
-	struct itimerval *room[N_TIMERS];
-	struct remote *remote;
+	const struct ckpt_asked *asked;
 	int r;
 
 	if (s.proc->state == CKPT_ZOMBIE)
 		return 1;
-	r = ckpt_proc_remote(s.proc, &remote, e);
-	if (r < 0)
-		return r;
-	for (int i = 0; i < N_TIMERS; i++) {
-		uint64_t addr;
-
-		room[i] = remote_data(remote, sizeof(*room[i]), &addr);
-		remote_add(remote, SYS_getitimer, (uint64_t)i, addr, 0, 0, 0, 0);
-	}
-	r = ckpt_run_all(remote, "getitimer", e);
+	r = ckpt_ask_proc(s.proc, &asked, e);
 	if (r < 0)
 		return r;
 	for (int i = 0; i < N_TIMERS; i++) {
 		Pb__Itimer *t = &timers[m.n_timers];
 
-		if (!to_us(room[i]->it_value))
+		if (!to_us(asked->itimers[i].it_value))
 			continue;
 		pb__itimer__init(t);
 		t->which = i;
-		t->value_us = to_us(room[i]->it_value);
-		t->interval_us = to_us(room[i]->it_interval);
+		t->value_us = to_us(asked->itimers[i].it_value);
+		t->interval_us = to_us(asked->itimers[i].it_interval);
 		list[m.n_timers++] = t;
 	}
 	if (!m.n_timers)

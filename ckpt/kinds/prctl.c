@@ -1,44 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What prctl(2) sets on a process and nothing else records: one table of options.  Attributes of
+ * What prctl(2) sets on a process and nothing else records: the table of options in ask.c.  Attributes of
  * threads (name, pdeathsig, timer slack) are of kind THREAD, those of rights of kind CREDS.
  * With them go three that are set elsewhere: membarrier(2) registrations, and the files
  * oom_score_adj and coredump_filter of /proc/PID.
  */
-#include <linux/prctl.h>
-#include <sys/prctl.h>
-
 #include "base/base.h"
 #include "ckpt/build.h"
+#include "ckpt/kinds/ask.h"
 #include "ckpt/kinds/tasks.h"
 #include "ckpt/survey.h"
 #include "proto/tasks.pb-c.h"
-
-/* linux/prctl.h, 6.3 and 6.4 */
-#ifndef PR_SET_MDWE
-#define PR_SET_MDWE 65
-#define PR_GET_MDWE 66
-#endif
-#ifndef PR_SET_MEMORY_MERGE
-#define PR_SET_MEMORY_MERGE 67
-#define PR_GET_MEMORY_MERGE 68
-#endif
-
-static const struct option {
-	int set, get;
-	bool by_pointer; /* the getter writes an int where its argument points */
-	int standard;	 /* value that needs no record */
-} options[] = {
-	{PR_SET_DUMPABLE, PR_GET_DUMPABLE, false, -1},
-	{PR_SET_CHILD_SUBREAPER, PR_GET_CHILD_SUBREAPER, true, 0},
-	{PR_SET_THP_DISABLE, PR_GET_THP_DISABLE, false, 0},
-	{PR_SET_TSC, PR_GET_TSC, true, PR_TSC_ENABLE},
-	{PR_SET_MEMORY_MERGE, PR_GET_MEMORY_MERGE, false, 0},
-	{PR_SET_MDWE, PR_GET_MDWE, false, 0},
-};
-
-/* linux/membarrier.h, 6.3 */
-#define GET_REGISTRATIONS (1 << 9)
 
 static long read_number(int host_proc, pid_t pid, const char *name, int base)
 {
@@ -64,57 +36,60 @@ static void write_number(int host_proc, pid_t pid, const char *name, long value)
 static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e)
 {
 	Pb__Prctl m = PB__PRCTL__INIT;
-	Pb__PrctlValue values[ARRAY_SIZE(options)], *list[ARRAY_SIZE(options)];
-	int *room[ARRAY_SIZE(options)];
-	struct remote *remote;
-	long bits;
+	Pb__PrctlValue values[CKPT_N_PRCTL], *list[CKPT_N_PRCTL];
+	const struct ckpt_asked *asked;
 	int r;
 
 	if (s.proc->state == CKPT_ZOMBIE)
 		return 1;
-	r = ckpt_proc_remote(s.proc, &remote, e);
+	r = ckpt_ask_proc(s.proc, &asked, e);
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
-		uint64_t addr;
-
-		room[i] = remote_data(remote, sizeof(uint64_t), &addr);
-		remote_add(remote, SYS_prctl, (uint64_t)options[i].get,
-			options[i].by_pointer ? addr : 0, 0, 0, 0, 0);
-	}
-	remote_add(remote, SYS_membarrier, GET_REGISTRATIONS, 0, 0, 0, 0, 0);
-	r = remote_run(remote, false, e);
-	if (r < 0)
-		return r;
-	bits = remote_result(remote, ARRAY_SIZE(options));
-	m.membarrier = bits > 0 ? (uint32_t)bits : 0;
-	m.oom_score_adj = (int)read_number(d->host_proc, s.proc->pid, "oom_score_adj", 10);
-	m.coredump_filter = (uint32_t)read_number(d->host_proc, s.proc->pid, "coredump_filter", 16);
-	for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
+	for (size_t i = 0; i < CKPT_N_PRCTL; i++) {
+		const struct ckpt_prctl_option *o = &ckpt_prctl_options[i];
 		Pb__PrctlValue *v = &values[m.n_values];
-		long value = remote_result(remote, (int)i);
 
-		if (value < 0) /* an option this kernel does not have */
-			continue;
-		if (options[i].by_pointer)
-			value = *room[i];
-		if (value == options[i].standard)
+		if (asked->prctl[i] < 0 || asked->prctl[i] == o->standard)
 			continue;
 		pb__prctl_value__init(v);
-		v->option = options[i].set;
-		v->value = (uint64_t)value;
+		v->option = o->set;
+		v->value = (uint64_t)asked->prctl[i];
 		list[m.n_values++] = v;
 	}
 	m.values = list;
+	m.membarrier = asked->membarrier;
+	m.oom_score_adj = (int)read_number(d->host_proc, s.proc->pid, "oom_score_adj", 10);
+	m.coredump_filter = (uint32_t)read_number(d->host_proc, s.proc->pid, "coredump_filter", 16);
 	return ckpt_pack(&m.base, body, e);
 }
 
-static const struct option *find(int set)
+static bool known(int set)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(options); i++)
-		if (options[i].set == set)
-			return &options[i];
-	return NULL;
+	for (size_t i = 0; i < CKPT_N_PRCTL; i++)
+		if (ckpt_prctl_options[i].set == set)
+			return true;
+	return false;
+}
+
+/* In one batch; what this kernel does not have is done without. */
+static int tell(struct remote *remote, const Pb__Prctl *m, struct err *e)
+{
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < m->n_values; i++)
+		r = remote_add(remote, SYS_prctl, (uint64_t)m->values[i]->option,
+			m->values[i]->value, 0, 0, 0, 0);
+	for (int i = 0; r >= 0 && i < 32; i++)
+		if (m->membarrier & (1U << i))
+			r = remote_add(remote, SYS_membarrier, 1UL << i, 0, 0, 0, 0, 0);
+	if (r < 0)
+		return err_errno(e, r, "prctl");
+	r = remote_run(remote, false, e);
+	for (size_t i = 0; r == 0 && i < m->n_values; i++)
+		if (remote_result(remote, (int)i) < 0)
+			log_info("task %d: prctl %d is not to be had here", remote_tid(remote),
+				m->values[i]->option);
+	return r;
 }
 
 static int finish(struct ckpt_build *b, struct ckpt_record *rec, struct err *e)
@@ -123,28 +98,13 @@ static int finish(struct ckpt_build *b, struct ckpt_record *rec, struct err *e)
 	struct remote *remote = ckpt_record_remote(b, rec);
 	int r = 0;
 
-	if (!m || !remote || m->n_values > 64)
+	if (!m || !remote || m->n_values > CKPT_N_PRCTL)
 		r = ckpt_record_bad(rec, e);
-	for (size_t i = 0; r == 0 && i < m->n_values; i++) {
-		const Pb__PrctlValue *v = m->values[i];
-		long result;
-
-		if (!find(v->option))
+	for (size_t i = 0; r == 0 && i < m->n_values; i++)
+		if (!known(m->values[i]->option))
 			r = ckpt_record_bad(rec, e);
-		else
-			r = remote_call(remote, &result, e, SYS_prctl, (uint64_t)v->option,
-				v->value, 0, 0, 0, 0);
-		if (r == 0 && result < 0)
-			log_warn("task %llu: prctl %d is not to be had here",
-				(unsigned long long)rec->subject, v->option);
-	}
-	for (int i = 0; r == 0 && i < 32; i++) {
-		long result;
-
-		if (m->membarrier & (1U << i))
-			r = remote_call(remote, &result, e, SYS_membarrier, 1UL << i, 0, 0, 0, 0,
-				0);
-	}
+	if (r == 0)
+		r = tell(remote, m, e);
 	if (r == 0 && m->oom_score_adj)
 		write_number(b->host_proc, remote_tid(remote), "oom_score_adj", m->oom_score_adj);
 	if (r == 0 && m->coredump_filter)

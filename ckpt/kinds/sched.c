@@ -9,7 +9,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <string.h>
-#include <sys/resource.h>
+#include <sys/personality.h>
 
 #include "base/base.h"
 #include "ckpt/build.h"
@@ -88,19 +88,29 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 	return ckpt_pack(&m.base, body, e);
 }
 
-static void set_affinity(const Pb__Sched *m, pid_t tid)
+/* Those of its CPUs which are here: they are set at the very end (ckpt/restore.c). */
+static int choose_cpus(const struct ckpt_build *b, const Pb__Sched *m, struct ckpt_build_thread *t,
+	struct err *e)
 {
-	uint8_t have[MASK_BYTES] = {0};
 	bool any = false;
 
-	if (!m->affinity.len || syscall(SYS_sched_getaffinity, tid, sizeof(have), have) < 0)
-		return;
-	for (size_t i = 0; i < sizeof(have); i++) {
-		have[i] &= i < m->affinity.len ? m->affinity.data[i] : 0;
-		any |= have[i] != 0;
+	if (!m->affinity.len)
+		return 0;
+	t->cpus = calloc(1, sizeof(*t->cpus));
+	if (!t->cpus)
+		return err_errno(e, -ENOMEM, "CPUs");
+	for (size_t i = 0; i < CPU_SETSIZE; i++) {
+		if (i / 8 >= m->affinity.len || !(m->affinity.data[i / 8] & (1 << i % 8)) ||
+			!CPU_ISSET(i, &b->cpus))
+			continue;
+		CPU_SET(i, t->cpus);
+		any = true;
 	}
-	if (!any || syscall(SYS_sched_setaffinity, tid, sizeof(have), have) < 0)
-		log_info("thread %d may use other CPUs than before", tid);
+	if (!any) {
+		log_info("thread %d may use other CPUs than before", t->vtid);
+		free(take_ptr(t->cpus));
+	}
+	return 0;
 }
 
 static int finish(struct ckpt_build *b, struct ckpt_record *rec, struct err *e)
@@ -114,7 +124,9 @@ static int finish(struct ckpt_build *b, struct ckpt_record *rec, struct err *e)
 		r = ckpt_record_bad(rec, e);
 		goto out;
 	}
-	set_affinity(m, t->tid);
+	r = choose_cpus(b, m, t, e);
+	if (r < 0)
+		goto out;
 	a.policy = (uint32_t)m->policy;
 	a.flags = m->reset_on_fork ? ATTR_RESET_ON_FORK : 0;
 	a.nice = m->nice;
@@ -124,7 +136,9 @@ static int finish(struct ckpt_build *b, struct ckpt_record *rec, struct err *e)
 		log_info("thread %d keeps this host's priority: %s", t->vtid, strerror(errno));
 	if (m->ioprio && syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, t->tid, m->ioprio) < 0)
 		log_info("thread %d keeps this host's io priority: %s", t->vtid, strerror(errno));
-	r = remote_must(t->remote, NULL, e, SYS_personality, m->personality, 0, 0, 0, 0, 0);
+	/* A blank task has pid 1's, and that has ours. */
+	if (m->personality != (uint32_t)personality(0xffffffff))
+		r = remote_must(t->remote, NULL, e, SYS_personality, m->personality, 0, 0, 0, 0, 0);
 out:
 	pb__sched__free_unpacked(m, NULL);
 	return r;

@@ -9,11 +9,11 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include "base/base.h"
 #include "ckpt/build.h"
+#include "ckpt/kinds/ask.h"
 #include "ckpt/kinds/tasks.h"
 #include "ckpt/records.h"
 #include "ckpt/survey.h"
@@ -107,21 +107,6 @@ static bool stop_unseen(struct ckpt_dump *d, struct ckpt_proc *p)
 	return v == 0 && si->si_pid == p->vpid;
 }
 
-static int ask_subreaper(struct ckpt_proc *p, bool *ret, struct err *e)
-{
-	struct remote *remote;
-	uint64_t at;
-	int *value, r = ckpt_proc_remote(p, &remote, e);
-
-	if (r < 0)
-		return r;
-	value = remote_data(remote, 8, &at);
-	r = remote_must(remote, NULL, e, SYS_prctl, PR_GET_CHILD_SUBREAPER, at, 0, 0, 0, 0);
-	if (r == 0)
-		*ret = *value;
-	return r;
-}
-
 static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e)
 {
 	static const Pb__TaskState states[] = {
@@ -132,7 +117,7 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 	struct ckpt_proc *p = s.proc;
 	_cleanup_free_ int32_t *threads = calloc(p->n_threads + 1, sizeof(*threads));
 	Pb__Task m = PB__TASK__INIT;
-	bool subreaper = false;
+	const struct ckpt_asked *asked;
 	int r = 0;
 
 	if (!threads)
@@ -153,8 +138,8 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 		for (size_t i = 1; i < p->n_threads; i++)
 			threads[m.n_threads++] = p->threads[i]->vtid;
 		m.threads = threads;
-		r = ask_subreaper(p, &subreaper, e);
-		m.subreaper = subreaper;
+		r = ckpt_ask_proc(p, &asked, e);
+		m.subreaper = r == 0 && asked->subreaper;
 	}
 	if (p->state == CKPT_STOPPED) {
 		m.stop_signal = p->stop_signal;

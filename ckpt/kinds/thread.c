@@ -16,7 +16,9 @@
 
 #include "base/base.h"
 #include "ckpt/build.h"
+#include "ckpt/kinds/ask.h"
 #include "ckpt/kinds/tasks.h"
+#include "ckpt/lend.h"
 #include "ckpt/restart.h"
 #include "ckpt/survey.h"
 #include "ckpt/xstate.h"
@@ -51,37 +53,6 @@ static void leave_rseq(struct remote *r, uint64_t rseq, struct user_regs_struct 
 	regs->orig_rax = (unsigned long long)-1;
 }
 
-/* What the kernel tells only to the thread itself. */
-struct asked {
-	stack_t altstack;
-	uint64_t robust, robust_length, tid_address;
-	int pdeathsig, pad;
-	char name[NAME_LEN];
-};
-
-static int ask(struct remote *r, struct asked *ret, uint64_t *ret_slack, struct err *e)
-{
-	uint64_t at;
-	struct asked *room = remote_data(r, sizeof(*room), &at);
-	int slack, rc;
-
-	remote_add(r, SYS_sigaltstack, 0, at + offsetof(struct asked, altstack), 0, 0, 0, 0);
-	remote_add(r, SYS_get_robust_list, 0, at + offsetof(struct asked, robust),
-		at + offsetof(struct asked, robust_length), 0, 0, 0);
-	remote_add(r, SYS_prctl, PR_GET_TID_ADDRESS, at + offsetof(struct asked, tid_address), 0, 0,
-		0, 0);
-	remote_add(r, SYS_prctl, PR_GET_PDEATHSIG, at + offsetof(struct asked, pdeathsig), 0, 0, 0,
-		0);
-	remote_add(r, SYS_prctl, PR_GET_NAME, at + offsetof(struct asked, name), 0, 0, 0, 0);
-	slack = remote_add(r, SYS_prctl, PR_GET_TIMERSLACK, 0, 0, 0, 0, 0);
-	rc = ckpt_run_all(r, "state of a thread", e);
-	if (rc < 0)
-		return rc;
-	*ret = *room;
-	*ret_slack = (uint64_t)remote_result(r, slack);
-	return 0;
-}
-
 static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e)
 {
 	struct ckpt_thread *t = s.thread;
@@ -91,7 +62,7 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 	Pb__Thread m = PB__THREAD__INIT;
 	Pb__Rseq mr = PB__RSEQ__INIT;
 	struct remote *r;
-	struct asked a = {0};
+	const struct ckpt_asked *a;
 	char name[NAME_LEN + 1] = "";
 	int rc;
 
@@ -99,7 +70,7 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 		return 1;
 	rc = ckpt_thread_remote(t, &r, e);
 	if (rc == 0)
-		rc = ask(r, &a, &m.timer_slack_ns, e);
+		rc = ckpt_ask(t, &a, e);
 	if (rc == 0)
 		rc = ckpt_xstate_dump(t->tid, &m, &xstate, e);
 	if (rc < 0)
@@ -117,14 +88,15 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 	ckpt_restart_note(remote_regs(r));
 	m.regs = (ProtobufCBinaryData){sizeof(regs), (uint8_t *)&regs};
 	m.sigmask = *remote_sigmask(r);
-	m.altstack_address = (uint64_t)a.altstack.ss_sp;
-	m.altstack_size = a.altstack.ss_size;
-	m.altstack_flags = (uint32_t)(a.altstack.ss_flags & ALTSTACK_KEPT);
-	m.robust_list = a.robust;
-	m.robust_list_length = a.robust_length;
-	m.clear_child_tid = a.tid_address;
-	m.pdeathsig = a.pdeathsig;
-	memcpy(name, a.name, NAME_LEN);
+	m.altstack_address = (uint64_t)a->altstack.ss_sp;
+	m.altstack_size = a->altstack.ss_size;
+	m.altstack_flags = (uint32_t)(a->altstack.ss_flags & ALTSTACK_KEPT);
+	m.robust_list = a->robust;
+	m.robust_list_length = a->robust_length;
+	m.clear_child_tid = a->tid_address;
+	m.timer_slack_ns = a->timer_slack;
+	m.pdeathsig = a->pdeathsig;
+	memcpy(name, a->name, NAME_LEN);
 	m.name = name;
 	m.asleep_ns = t->asleep_ns;
 	return ckpt_pack(&m.base, body, e);
@@ -137,8 +109,10 @@ static bool sane(const struct user_regs_struct *g)
 	       g->gs_base < USER_END;
 }
 
-static int tell(struct remote *r, const Pb__Thread *m, struct err *e)
+static int tell(struct ckpt_build *b, struct ckpt_build_thread *t, const Pb__Thread *m,
+	struct err *e)
 {
+	struct remote *r = t->remote;
 	stack_t ss = {
 		.ss_sp = (void *)m->altstack_address,
 		.ss_flags = (int)m->altstack_flags & ALTSTACK_KEPT,
@@ -159,6 +133,8 @@ static int tell(struct remote *r, const Pb__Thread *m, struct err *e)
 			0, 0);
 	if (m->pdeathsig)
 		remote_add(r, SYS_prctl, PR_SET_PDEATHSIG, (uint64_t)m->pdeathsig, 0, 0, 0, 0);
+	if (t == t->proc->threads)
+		ckpt_lend_end(b, t->proc);
 	return ckpt_run_all(r, "state of a thread", e);
 }
 
@@ -177,7 +153,7 @@ static int finish(struct ckpt_build *b, struct ckpt_record *rec, struct err *e)
 			r = ckpt_record_bad(rec, e);
 	}
 	if (r == 0)
-		r = tell(t->remote, m, e);
+		r = tell(b, t, m, e);
 	if (r == 0)
 		r = ckpt_xstate_restore(t->tid, m, e);
 	if (r == 0) {

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "ckpt/kinds/ask.h"
+
+#include <errno.h>
+#include <linux/prctl.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#include "base/base.h"
+#include "ckpt/kinds/tasks.h"
+
+/* linux/prctl.h, 6.3 and 6.4; linux/membarrier.h, 6.3 */
+#ifndef PR_SET_MDWE
+#define PR_SET_MDWE 65
+#define PR_GET_MDWE 66
+#endif
+#ifndef PR_SET_MEMORY_MERGE
+#define PR_SET_MEMORY_MERGE 67
+#define PR_GET_MEMORY_MERGE 68
+#endif
+#define GET_REGISTRATIONS (1 << 9)
+
+#define FEW_GROUPS 64
+
+const struct ckpt_prctl_option ckpt_prctl_options[CKPT_N_PRCTL] = {
+	{PR_SET_DUMPABLE, PR_GET_DUMPABLE, false, -1},
+	{PR_SET_CHILD_SUBREAPER, PR_GET_CHILD_SUBREAPER, true, 0},
+	{PR_SET_THP_DISABLE, PR_GET_THP_DISABLE, false, 0},
+	{PR_SET_TSC, PR_GET_TSC, true, PR_TSC_ENABLE},
+	{PR_SET_MEMORY_MERGE, PR_GET_MEMORY_MERGE, false, 0},
+	{PR_SET_MDWE, PR_GET_MDWE, false, 0},
+};
+
+/* A question being asked: where its answers are, and which calls gave them. */
+struct question {
+	struct remote *r;
+	struct ckpt_asked *room; /* remote_data, with FEW_GROUPS groups */
+	uint64_t at;
+	int *values; /* of prctl options by pointer */
+	int slack, securebits, groups, prctl, membarrier;
+	int wanted; /* calls from the first to this must succeed */
+};
+
+static uint64_t at(const struct question *q, size_t offset)
+{
+	return q->at + offset;
+}
+
+#define AT(q, field) at(q, offsetof(struct ckpt_asked, field))
+
+static int ask_thread(struct question *q)
+{
+	struct remote *r = q->r;
+
+	remote_add(r, SYS_sigaltstack, 0, AT(q, altstack), 0, 0, 0, 0);
+	remote_add(r, SYS_get_robust_list, 0, AT(q, robust), AT(q, robust_length), 0, 0, 0);
+	remote_add(r, SYS_prctl, PR_GET_TID_ADDRESS, AT(q, tid_address), 0, 0, 0, 0);
+	remote_add(r, SYS_prctl, PR_GET_PDEATHSIG, AT(q, pdeathsig), 0, 0, 0, 0);
+	remote_add(r, SYS_prctl, PR_GET_NAME, AT(q, name), 0, 0, 0, 0);
+	q->slack = remote_add(r, SYS_prctl, PR_GET_TIMERSLACK, 0, 0, 0, 0, 0);
+	return q->slack;
+}
+
+static bool can_have_action(int sig)
+{
+	return sig != SIGKILL && sig != SIGSTOP;
+}
+
+/* /proc/PID/status says which actions are worth asking for.  SIGCHLD's is: its flags matter even
+ * with the default action. */
+static void ask_actions(struct question *q, const struct proc_status *st)
+{
+	uint64_t some = st->sig_ignored | st->sig_caught | (1UL << (SIGCHLD - 1));
+
+	for (int sig = 1; sig <= CKPT_LAST_SIGNAL; sig++)
+		if (can_have_action(sig) && (some & (1UL << (sig - 1))))
+			remote_add(q->r, SYS_rt_sigaction, (uint64_t)sig, 0, AT(q, actions[sig]),
+				8, 0, 0);
+}
+
+static int ask_process(struct question *q, const struct proc_status *st)
+{
+	struct remote *r = q->r;
+	uint64_t values;
+
+	ask_actions(q, st);
+	for (int i = 0; i < 3; i++)
+		remote_add(r, SYS_getitimer, (uint64_t)i, AT(q, itimers[i]), 0, 0, 0, 0);
+	remote_add(r, SYS_getresuid, AT(q, uid[0]), AT(q, uid[1]), AT(q, uid[2]), 0, 0, 0);
+	remote_add(r, SYS_getresgid, AT(q, gid[0]), AT(q, gid[1]), AT(q, gid[2]), 0, 0, 0);
+	q->securebits = remote_add(r, SYS_prctl, PR_GET_SECUREBITS, 0, 0, 0, 0, 0);
+	q->wanted = q->securebits;
+	q->groups = remote_add(r, SYS_getgroups, FEW_GROUPS, AT(q, groups), 0, 0, 0, 0);
+	q->values = remote_data(r, CKPT_N_PRCTL * sizeof(*q->values), &values);
+	for (int i = 0; i < CKPT_N_PRCTL; i++) {
+		const struct ckpt_prctl_option *o = &ckpt_prctl_options[i];
+		uint64_t where = values + (uint64_t)i * sizeof(*q->values);
+		int k = remote_add(r, SYS_prctl, (uint64_t)o->get, o->by_pointer ? where : 0, 0, 0,
+			0, 0);
+
+		q->prctl = i ? q->prctl : k;
+	}
+	q->membarrier = remote_add(r, SYS_membarrier, GET_REGISTRATIONS, 0, 0, 0, 0, 0);
+	return q->membarrier;
+}
+
+static void take_process(const struct question *q, struct ckpt_asked *a)
+{
+	long bits = remote_result(q->r, q->membarrier);
+
+	a->securebits = (uint32_t)remote_result(q->r, q->securebits);
+	a->membarrier = bits > 0 ? (uint32_t)bits : 0;
+	for (int i = 0; i < CKPT_N_PRCTL; i++) {
+		a->prctl[i] = remote_result(q->r, q->prctl + i);
+		if (a->prctl[i] >= 0 && ckpt_prctl_options[i].by_pointer)
+			a->prctl[i] = q->values[i];
+		if (ckpt_prctl_options[i].set == PR_SET_CHILD_SUBREAPER)
+			a->subreaper = a->prctl[i] > 0;
+	}
+}
+
+/* More groups than fit beside the rest: asked for by themselves. */
+static int many_groups(struct remote *r, struct ckpt_asked **a, struct err *e)
+{
+	uint64_t where;
+	uint32_t *list = remote_data(r, CKPT_MAX_GROUPS * sizeof(*list), &where);
+	struct ckpt_asked *more;
+	long n;
+	int k;
+
+	if (!list)
+		return err_errno(e, -ENOMEM, "groups");
+	k = remote_must(r, &n, e, SYS_getgroups, CKPT_MAX_GROUPS, where, 0, 0, 0, 0);
+	if (k < 0)
+		return k;
+	more = realloc(*a, sizeof(**a) + (size_t)n * sizeof(*list));
+	if (!more)
+		return err_errno(e, -ENOMEM, "groups");
+	more->n_groups = (uint32_t)n;
+	memcpy(more->groups, list, (size_t)n * sizeof(*list));
+	*a = more;
+	return 0;
+}
+
+static int ask(struct ckpt_thread *t, struct ckpt_asked **ret, struct err *e)
+{
+	const size_t size = sizeof(**ret) + FEW_GROUPS * sizeof(uint32_t);
+	_cleanup_free_ struct ckpt_asked *a = malloc(size);
+	bool first = t == t->proc->threads[0];
+	struct question q = {0};
+	long n;
+	int k = ckpt_thread_remote(t, &q.r, e);
+
+	if (k < 0)
+		return k;
+	q.room = remote_data(q.r, size, &q.at);
+	if (!a || !q.room)
+		return err_errno(e, -ENOMEM, "state of a thread");
+	k = q.wanted = ask_thread(&q);
+	if (first && k >= 0)
+		k = ask_process(&q, &t->proc->status);
+	if (k < 0)
+		return err_errno(e, k, "state of a thread");
+	k = remote_run(q.r, false, e);
+	if (k < 0)
+		return k;
+	for (int i = 0; i <= q.wanted; i++)
+		if (remote_result(q.r, i) < 0)
+			return err_errno(e, (int)remote_result(q.r, i), "state of a thread");
+	memcpy(a, q.room, size);
+	a->timer_slack = (uint64_t)remote_result(q.r, q.slack);
+	if (first) {
+		take_process(&q, a);
+		n = remote_result(q.r, q.groups);
+		a->n_groups = n > 0 ? (uint32_t)n : 0;
+		k = n < 0 ? many_groups(q.r, &a, e) : 0;
+	}
+	if (k == 0)
+		*ret = take_ptr(a);
+	return k;
+}
+
+int ckpt_ask(struct ckpt_thread *t, const struct ckpt_asked **ret, struct err *e)
+{
+	int k = t->asked ? 0 : ask(t, &t->asked, e);
+
+	if (k == 0)
+		*ret = t->asked;
+	return k;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ask - what only a thread itself can tell, asked once for all kinds.  Private to ckpt.
+ *
+ * A batch costs a stop of the thread whatever is in it, so the kinds of processes and threads share
+ * one: the first kind that wants to know asks everything.
+ */
+#ifndef CKPT_KINDS_ASK_H
+#define CKPT_KINDS_ASK_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/time.h>
+
+#include "ckpt/survey.h"
+
+#define CKPT_LAST_SIGNAL 64
+#define CKPT_MAX_GROUPS	 16384
+#define CKPT_N_PRCTL	 6
+
+/* rt_sigaction(2) as the kernel takes it. */
+struct ckpt_sigaction {
+	uint64_t handler, flags, restorer, mask;
+};
+
+/* prctl(2) options that are of processes. */
+struct ckpt_prctl_option {
+	int set, get;
+	bool by_pointer; /* the getter writes an int where its argument points */
+	int standard;	 /* value that needs no record */
+};
+extern const struct ckpt_prctl_option ckpt_prctl_options[CKPT_N_PRCTL];
+
+struct ckpt_asked {
+	/* of the thread */
+	stack_t altstack;
+	uint64_t robust, robust_length, tid_address;
+	int pdeathsig, pad;
+	char name[16];
+	uint64_t timer_slack;
+
+	/* of the process; only asked of its first thread */
+	struct ckpt_sigaction actions[CKPT_LAST_SIGNAL + 1]; /* [SIGNAL]; zero if default */
+	struct itimerval itimers[3];
+	uint32_t uid[3], gid[3], securebits;
+	long prctl[CKPT_N_PRCTL]; /* -errno if the kernel does not have it */
+	uint32_t membarrier;
+	bool subreaper;
+	uint32_t n_groups, groups[]; /* at most CKPT_MAX_GROUPS */
+};
+
+/* The answers of @t, kept with it. */
+int ckpt_ask(struct ckpt_thread *t, const struct ckpt_asked **ret, struct err *e);
+
+static inline int ckpt_ask_proc(struct ckpt_proc *p, const struct ckpt_asked **ret, struct err *e)
+{
+	return ckpt_ask(p->threads[0], ret, e);
+}
+
+#endif
