@@ -19,15 +19,25 @@
 #include "ckpt/ckpt.h"
 #include "proto/proto.h"
 
+#define JOIN_WAIT_NS 1000000000ULL
+
 struct member {
 	int fd, flag;
 	const char *name;
 };
 
+/* A thread that was joined (pthread_join) is still there for a moment as far as the kernel is
+ * concerned: then it is tried again. */
 static int join_one(const struct member *m, struct err *e)
 {
-	if (m->fd >= 0 && setns(m->fd, m->flag) < 0)
-		return err_errno(e, -errno, "cannot join the session's %s namespace", m->name);
+	uint64_t deadline = io_now_ns() + JOIN_WAIT_NS;
+
+	while (m->fd >= 0 && setns(m->fd, m->flag) < 0) {
+		if (errno != EINVAL || io_now_ns() > deadline)
+			return err_errno(e, -errno, "cannot join the session's %s namespace",
+				m->name);
+		usleep(200);
+	}
 	return 0;
 }
 

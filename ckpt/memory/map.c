@@ -464,19 +464,32 @@ static int set_layout(struct batch *t, struct err *e)
 	return r;
 }
 
+/*
+ * Before Linux 6.13 there are no guard pages: pages that nobody may touch are what comes closest.
+ * A program that takes a guard back there finds that the kernel does not know how.
+ */
 static int add_guards(struct batch *t, struct err *e)
 {
-	for (size_t i = 0; i < t->mm->n_guards; i++) {
-		const Pb__Range *g = t->mm->guards[i];
-		int r = make_room(t, 0, e);
+	int advice = MADV_GUARD_INSTALL, r = 0;
 
-		if (r < 0)
-			return r;
-		if (call3(t, NULL, "guard pages (MADV_GUARD_INSTALL)", SYS_madvise, g->start,
-			    g->end - g->start, MADV_GUARD_INSTALL) < 0)
-			return err_errno(e, -ENOSPC, "too many calls in one batch");
+	for (size_t i = 0; i < t->mm->n_guards && r >= 0; i++) {
+		const Pb__Range *g = t->mm->guards[i];
+		uint64_t len = g->end - g->start;
+		long value = -EINVAL;
+
+		if (advice)
+			r = remote_call(t->r, &value, e, SYS_madvise, g->start, len,
+				(uint64_t)advice, 0, 0, 0);
+		if (r >= 0 && value == -EINVAL) {
+			advice = 0;
+			r = remote_call(t->r, &value, e, SYS_mprotect, g->start, len, PROT_NONE, 0,
+				0, 0);
+		}
+		if (r >= 0 && value < 0)
+			r = err_errno(e, (int)value, "guard pages at %llx",
+				(unsigned long long)g->start);
 	}
-	return run(t, e);
+	return r;
 }
 
 static void batch_init(struct batch *t, struct ckpt_build *b, struct ckpt_build_proc *p,

@@ -140,7 +140,10 @@ static int read_env_file(struct strings *s, const char *path, struct err *e)
 
 /* What libraries look at when they choose code for the CPU they find. */
 static const char *const portable_env[] = {
-	"GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX2_Usable,-AVX512F_Usable,-AVX_Usable,-ERMS,-FSRM",
+	/* names up to glibc 2.32, and since; XSAVEC is what the dynamic loader uses */
+	"GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX2_Usable,-AVX512F_Usable,-AVX_Usable,-ERMS,-FSRM,"
+	"-AVX,-AVX2,-AVX512F,-AVX512BW,-AVX512CD,-AVX512DQ,-AVX512VL,-AVX_Fast_Unaligned_Load,"
+	"-XSAVEC,-XSAVE",
 	"GODEBUG=cpu.all=off",
 	"OPENSSL_ia32cap=~0x1c000000:~0x0",
 	"JAVA_TOOL_OPTIONS=-XX:UseAVX=0 -XX:UseSSE=2",
