@@ -6,12 +6,15 @@ const struct ckpt_kind *const ckpt_kinds[] = {
 	&ckpt_kind_task,
 	/* descriptors are in the tasks before anything else is linked */
 	&ckpt_kind_fdtable,
+	&ckpt_kind_posix_locks,
 	&ckpt_kind_fs,
 	&ckpt_kind_sysv_shm, /* before memory that is attached to it */
 	&ckpt_kind_sysv_sem,
 	&ckpt_kind_sysv_msg,
+	&ckpt_kind_mqueue,
 	&ckpt_kind_devshm, /* before open files in it */
 	&ckpt_kind_unix, /* its check takes up what is in flight, for the checks of others */
+	&ckpt_kind_mqfile, /* before deleted files: it knows its own */
 	&ckpt_kind_memfd,
 	&ckpt_kind_ghost,
 	&ckpt_kind_procfile,

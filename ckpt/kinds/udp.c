@@ -91,9 +91,9 @@ static void parse4(const char *text, struct buf *out)
 		unsigned long address;
 
 		line += *line == '\n';
-		if (sscanf(line, "%u %*s :", &index) == 1 && line[0] != '\t')
-			continue;
-		if (line[0] == '\t' && sscanf(line, " %lx", &address) == 1)
+		if (line[0] != '\t')
+			sscanf(line, "%u", &index);
+		else if (sscanf(line, " %lx", &address) == 1)
 			put_group4(out, index, address);
 	}
 }
@@ -471,6 +471,8 @@ static void show(const void *body, size_t len, FILE *out)
 	}
 	if (m->n_queue)
 		fprintf(out, ", %zu datagrams unread", m->n_queue);
+	if (m->n_memberships)
+		fprintf(out, ", %zu multicast groups", m->n_memberships);
 	pb__udp__free_unpacked(m, NULL);
 }
 

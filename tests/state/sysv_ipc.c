@@ -10,7 +10,7 @@
 
 #include "tests/state/state.h"
 
-#define PAGE 4096
+#define PAGE  4096
 #define LARGE (64 << 20)
 
 struct message {

@@ -51,7 +51,8 @@ int main(int argc, char **argv)
 	struct sockaddr_in a = at4(0);
 	struct sockaddr_in6 a6 = any6(0);
 	int l = socket(AF_INET, SOCK_STREAM, 0), dual = socket(AF_INET6, SOCK_STREAM, 0);
-	int shared[2], bound, port, port6, shared_port = 0, w1, w2, w3, c4, s4, s, one = 1, mss = 1000;
+	int shared[2], bound, port, port6, shared_port = 0, w1, w2, w3, c4, s4, s, one = 1,
+					   mss = 1000;
 	int fresh = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0), v;
 	socklen_t len = sizeof(v);
 	char buf[8];
@@ -74,8 +75,10 @@ int main(int argc, char **argv)
 		struct sockaddr_in b = at4(i ? shared_port : 0);
 
 		shared[i] = socket(AF_INET, SOCK_STREAM, 0);
-		STATE_CHECK(setsockopt(shared[i], SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one)) == 0);
-		STATE_CHECK(bind(shared[i], (void *)&b, sizeof(b)) == 0 && listen(shared[i], 5) == 0);
+		STATE_CHECK(
+			setsockopt(shared[i], SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one)) == 0);
+		STATE_CHECK(
+			bind(shared[i], (void *)&b, sizeof(b)) == 0 && listen(shared[i], 5) == 0);
 		shared_port = port_of(shared[i]);
 	}
 	bound = socket(AF_INET, SOCK_STREAM, 0);
@@ -86,7 +89,8 @@ int main(int argc, char **argv)
 
 	state_ready(argc, argv);
 
-	STATE_CHECK(port_of(l) == port && port_of(dual) == port6 && port_of(shared[1]) == shared_port);
+	STATE_CHECK(
+		port_of(l) == port && port_of(dual) == port6 && port_of(shared[1]) == shared_port);
 	STATE_CHECK(port_of(bound) == ntohs(a.sin_port));
 	STATE_CHECK(getsockopt(l, IPPROTO_TCP, TCP_MAXSEG, &v, &len) == 0 && v == 1000);
 	for (int i = 0, seen = 0; i < 3; i++) {
@@ -110,7 +114,7 @@ int main(int argc, char **argv)
 	talk(c4, s4);
 	c4 = client(shared_port);
 	STATE_CHECK(fcntl(shared[0], F_SETFL, O_NONBLOCK) == 0 &&
-		fcntl(shared[1], F_SETFL, O_NONBLOCK) == 0);
+		    fcntl(shared[1], F_SETFL, O_NONBLOCK) == 0);
 	s4 = accept(shared[0], NULL, NULL);
 	if (s4 < 0)
 		s4 = accept(shared[1], NULL, NULL);

@@ -97,11 +97,11 @@ int main(int argc, char **argv)
 
 	STATE_CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, packets) == 0);
 	STATE_CHECK(send(packets[0], "one", 3, 0) == 3 && send(packets[0], "", 0, 0) == 0 &&
-		send(packets[0], "three", 5, 0) == 5);
+		    send(packets[0], "three", 5, 0) == 5);
 
 	STATE_CHECK(socketpair(AF_UNIX, SOCK_DGRAM, 0, datagrams) == 0);
 	STATE_CHECK(send(datagrams[1], "a", 1, 0) == 1 && send(datagrams[1], "bc", 2, 0) == 2 &&
-		send(datagrams[0], "xyz", 3, 0) == 3);
+		    send(datagrams[0], "xyz", 3, 0) == 3);
 
 	state_ready(argc, argv);
 

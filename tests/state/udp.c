@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* UDP: bound, connected, with datagrams waiting, in multicast groups; both families. */
+#include <arpa/inet.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include "tests/state/state.h"
+
+union address {
+	struct sockaddr any;
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+};
+
+static int bound(int domain, union address *a)
+{
+	socklen_t len = sizeof(*a);
+	int fd = socket(domain, SOCK_DGRAM, 0);
+
+	memset(a, 0, sizeof(*a));
+	a->any.sa_family = domain;
+	if (domain == AF_INET)
+		a->in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	else
+		a->in6.sin6_addr = in6addr_loopback;
+	STATE_CHECK(fd >= 0 &&
+		    bind(fd, &a->any, domain == AF_INET ? sizeof(a->in) : sizeof(a->in6)) == 0);
+	STATE_CHECK(getsockname(fd, &a->any, &len) == 0);
+	return fd;
+}
+
+static void expect(int fd, const char *text, const union address *from)
+{
+	char buf[64];
+	union address a;
+	socklen_t len = sizeof(a);
+	ssize_t n = recvfrom(fd, buf, sizeof(buf), MSG_DONTWAIT, &a.any, &len);
+
+	STATE_CHECK(n == (ssize_t)strlen(text) && !memcmp(buf, text, n));
+	STATE_CHECK(!from || a.in.sin_port == from->in.sin_port);
+}
+
+int main(int argc, char **argv)
+{
+	union address a, b, six, seven, dead;
+	int sa = bound(AF_INET, &a), sb = bound(AF_INET, &b), s6 = bound(AF_INET6, &six);
+	int s7 = bound(AF_INET6, &seven), sd = bound(AF_INET, &dead);
+	int many = socket(AF_INET, SOCK_DGRAM, 0), v = 0, one = 1, sender;
+	socklen_t len = sizeof(v);
+	struct sockaddr_in group = {.sin_family = AF_INET, .sin_port = htons(5555)};
+	struct ip_mreqn join = {.imr_ifindex = if_nametoindex("lo")};
+
+	STATE_CHECK(sendto(sa, "one", 3, 0, &b.any, sizeof(b.in)) == 3);
+	STATE_CHECK(sendto(sd, "two", 3, 0, &b.any, sizeof(b.in)) == 3 && close(sd) == 0);
+	STATE_CHECK(sendto(sa, "", 0, 0, &b.any, sizeof(b.in)) == 0);
+	STATE_CHECK(sendto(sa, "four", 4, 0, &b.any, sizeof(b.in)) == 4);
+	STATE_CHECK(connect(sa, &b.any, sizeof(b.in)) == 0);
+	STATE_CHECK(sendto(s6, "six", 3, 0, &seven.any, sizeof(six.in6)) == 3);
+	STATE_CHECK(setsockopt(sb, SOL_SOCKET, SO_BROADCAST, &one, sizeof(one)) == 0);
+	STATE_CHECK(setsockopt(sb, IPPROTO_IP, IP_RECVTTL, &one, sizeof(one)) == 0);
+
+	STATE_CHECK(bind(many, (void *)&group, sizeof(group)) == 0);
+	inet_pton(AF_INET, "239.1.2.3", &join.imr_multiaddr);
+	STATE_CHECK(setsockopt(many, IPPROTO_IP, IP_ADD_MEMBERSHIP, &join, sizeof(join)) == 0);
+
+	state_ready(argc, argv);
+
+	expect(sb, "one", &a);
+	expect(sb, "two", &dead);
+	expect(sb, "", &a);
+	expect(sb, "four", &a);
+	STATE_CHECK(send(sa, "five", 4, 0) == 4);
+	expect(sb, "five", &a);
+	expect(s7, "six", &six);
+	STATE_CHECK(getsockopt(sb, SOL_SOCKET, SO_BROADCAST, &v, &len) == 0 && v == 1);
+	STATE_CHECK(getsockopt(sa, SOL_SOCKET, SO_REUSEADDR, &v, &len) == 0 && v == 0);
+	STATE_CHECK(getsockopt(sb, IPPROTO_IP, IP_RECVTTL, &v, &len) == 0 && v == 1);
+
+	sender = socket(AF_INET, SOCK_DGRAM, 0);
+	group.sin_addr = join.imr_multiaddr;
+	join.imr_address.s_addr = htonl(INADDR_LOOPBACK);
+	STATE_CHECK(setsockopt(sender, IPPROTO_IP, IP_MULTICAST_IF, &join, sizeof(join)) == 0);
+	STATE_CHECK(sendto(sender, "all", 3, 0, (void *)&group, sizeof(group)) == 3);
+	expect(many, "all", NULL);
+	return state_ok();
+}
