@@ -6,7 +6,7 @@
 #ifndef CKPT_FILETREE_H
 #define CKPT_FILETREE_H
 
-#define FILETREE_INLINE	     4096	 /* bytes of a file which are in its entry rather than in DATA */
+#define FILETREE_INLINE	     4096 /* bytes of a file which are in its entry rather than in DATA */
 #define FILETREE_BATCH	     512	 /* entries of one record */
 #define FILETREE_BATCH_BYTES (512 << 10) /* about; one entry more may fit above it */
 

@@ -55,7 +55,7 @@ static int bad(const Pb__TreeEntry *t, const char *why, struct err *e)
 		(int)MIN(t->path.len, (size_t)128), (const char *)t->path.data, why);
 }
 
-/* ---- paths -------------------------------------------------------------------------------------- */
+/* ---- paths ----------------------------------------------------------------------------------- */
 
 /* Copies a path as a string; false if it is none that may be used. */
 static bool check_path(const ProtobufCBinaryData *p, char ret[PATH_MAX])
@@ -81,7 +81,8 @@ static bool check_path(const ProtobufCBinaryData *p, char ret[PATH_MAX])
 
 static int open_below(int top, const char *path, int flags)
 {
-	struct open_how how = {.flags = (uint64_t)(flags | O_NOFOLLOW | O_CLOEXEC), .resolve = RESOLVE};
+	struct open_how how = {
+		.flags = (uint64_t)(flags | O_NOFOLLOW | O_CLOEXEC), .resolve = RESOLVE};
 	int fd = (int)syscall(SYS_openat2, top, path, &how, sizeof(how));
 
 	return fd < 0 ? -errno : fd;
@@ -110,7 +111,7 @@ static int open_parent(struct unpack *u, char *path, const char **ret_name)
 	return fd;
 }
 
-/* ---- entries ------------------------------------------------------------------------------------ */
+/* ---- entries --------------------------------------------------------------------------------- */
 
 static struct timespec timespec_of(int64_t ns)
 {
@@ -156,7 +157,8 @@ static int make_regular(struct unpack *u, int dirfd, const char *name, const Pb_
 		return bad(t, "has an impossible size", e);
 	fd = openat(dirfd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
-		return errno == EEXIST ? bad(t, "comes twice", e) : err_errno(e, -errno, "%s", name);
+		return errno == EEXIST ? bad(t, "comes twice", e)
+				       : err_errno(e, -errno, "%s", name);
 	if (ftruncate(fd, (off_t)t->size) < 0)
 		return err_errno(e, -errno, "%s", name);
 	r = io_pwrite_full(fd, t->content.data, t->content.len, 0);
@@ -178,7 +180,8 @@ static int make_directory(struct unpack *u, int dirfd, const char *name, const P
 	struct dir *d;
 
 	if (mkdirat(dirfd, name, 0700) < 0)
-		return errno == EEXIST ? bad(t, "comes twice", e) : err_errno(e, -errno, "%s", name);
+		return errno == EEXIST ? bad(t, "comes twice", e)
+				       : err_errno(e, -errno, "%s", name);
 	if (u->n_dirs == u->cap_dirs) {
 		size_t cap = u->cap_dirs ? 2 * u->cap_dirs : 64;
 		struct dir *more = reallocarray(u->dirs, cap, sizeof(*more));
@@ -211,7 +214,8 @@ static int make_symlink(struct unpack *u, int dirfd, const char *name, const Pb_
 	memcpy(target, t->target.data, t->target.len);
 	target[t->target.len] = '\0';
 	if (symlinkat(target, dirfd, name) < 0)
-		return errno == EEXIST ? bad(t, "comes twice", e) : err_errno(e, -errno, "%s", name);
+		return errno == EEXIST ? bad(t, "comes twice", e)
+				       : err_errno(e, -errno, "%s", name);
 	set_mtime(dirfd, name, t->mtime_ns);
 	return 0;
 }
@@ -247,7 +251,8 @@ static int make_node(struct unpack *u, int dirfd, const char *name, const Pb__Tr
 							    : S_IFCHR;
 
 	if (mknodat(dirfd, name, type | 0600, makedev(0, 0)) < 0)
-		return errno == EEXIST ? bad(t, "comes twice", e) : err_errno(e, -errno, "%s", name);
+		return errno == EEXIST ? bad(t, "comes twice", e)
+				       : err_errno(e, -errno, "%s", name);
 	fchmodat(dirfd, name, t->mode & 07777, 0);
 	set_mtime(dirfd, name, t->mtime_ns);
 	return 0;
@@ -284,13 +289,14 @@ static int make_entry(struct unpack *u, const Pb__TreeEntry *t, struct err *e)
 	return makers[t->type](u, dirfd, name, t, e);
 }
 
-/* ---- frames ------------------------------------------------------------------------------------- */
+/* ---- frames ---------------------------------------------------------------------------------- */
 
 /* The file that was filled is complete: its mtime was changed by the filling. */
 static void end_file(struct unpack *u)
 {
 	if (u->file && u->file_fd >= 0) {
-		struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, timespec_of(u->file->mtime_ns)};
+		struct timespec times[2] = {
+			{.tv_nsec = UTIME_OMIT}, timespec_of(u->file->mtime_ns)};
 
 		futimens(u->file_fd, times);
 		fchmod(u->file_fd, u->file->mode & 07777);

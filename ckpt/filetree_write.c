@@ -58,7 +58,7 @@ struct walk {
 	void *room; /* PIECE bytes */
 };
 
-/* ---- contents ----------------------------------------------------------------------------------- */
+/* ---- contents -------------------------------------------------------------------------------- */
 
 static int write_range(struct walk *w, int fd, const struct later *f, off_t from, off_t to,
 	struct err *e)
@@ -120,7 +120,7 @@ static int write_contents(struct walk *w, const struct later *f, struct err *e)
 	return 0;
 }
 
-/* ---- batches ------------------------------------------------------------------------------------ */
+/* ---- batches --------------------------------------------------------------------------------- */
 
 static void free_entry(Pb__TreeEntry *t)
 {
@@ -181,7 +181,7 @@ static int add_entry(struct walk *w, Pb__TreeEntry *t, struct err *e)
 	return 0;
 }
 
-/* ---- entries ------------------------------------------------------------------------------------ */
+/* ---- entries --------------------------------------------------------------------------------- */
 
 static int set_bytes(ProtobufCBinaryData *b, const void *data, size_t len)
 {
@@ -352,7 +352,7 @@ static int describe(struct walk *w, int dirfd, const char *name, const struct st
 	}
 }
 
-/* ---- the walk ----------------------------------------------------------------------------------- */
+/* ---- the walk -------------------------------------------------------------------------------- */
 
 static int walk_dir(struct walk *w, int fd, const char *path, struct err *e);
 
@@ -400,7 +400,8 @@ static int walk_entry(struct walk *w, int dirfd, const char *dir, const char *na
 		return err_errno(e, -ENOMEM, "session's files");
 	}
 	if (strlen(path) >= PATH_MAX)
-		return err_set(e, ERR_UNFREEZABLE, -ENAMETOOLONG, "the path of %s is too long", name);
+		return err_set(
+			e, ERR_UNFREEZABLE, -ENAMETOOLONG, "the path of %s is too long", name);
 	if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return err_errno(e, -errno, "%s", path);
 	r = set_bytes(&t->path, path, strlen(path) + 1);

@@ -119,7 +119,8 @@ static void files_of_every_sort(void **state)
 	static const char *const names[] = {"d", "d/sub", "d/sub/small", "d/empty", "big", "secret",
 		"holes", "hard2", "link", "fifo", "gone", "closed", "closed/inside"};
 	struct fixture *f = *state;
-	struct timespec old[2] = {{.tv_sec = 1000, .tv_nsec = 1}, {.tv_sec = 2000, .tv_nsec = 123456789}};
+	struct timespec old[2] = {
+		{.tv_sec = 1000, .tv_nsec = 1}, {.tv_sec = 2000, .tv_nsec = 123456789}};
 	char value[16];
 	struct err e = {0};
 	struct stat st;
@@ -191,7 +192,7 @@ static void an_empty_tree(void **state)
 	assert_int_equal(read_back(f, &e), 0);
 }
 
-/* ---- hostile images ----------------------------------------------------------------------------- */
+/* ---- hostile images -------------------------------------------------------------------------- */
 
 struct hostile {
 	const char *path;

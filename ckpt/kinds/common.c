@@ -18,7 +18,7 @@
 		O_LARGEFILE)
 #define MAX_LOCKS 1024
 
-/* ---- numbers of processes --------------------------------------------------------------------- */
+/* ---- numbers of processes -------------------------------------------------------------------- */
 
 pid_t ckpt_common_vpid(const struct ckpt_dump *d, pid_t pid)
 {
@@ -66,7 +66,7 @@ static pid_t builders_pgid(struct ckpt_build *b, pid_t vpgid)
 	return 0;
 }
 
-/* ---- fdinfo ----------------------------------------------------------------------------------- */
+/* ---- fdinfo ---------------------------------------------------------------------------------- */
 
 int ckpt_common_fdinfo(const struct ckpt_dump *d, const struct ckpt_file *f, struct buf *b,
 	struct err *e)
@@ -97,7 +97,7 @@ bool ckpt_fdinfo_number(const char *text, const char *key, int base, uint64_t *r
 	return false;
 }
 
-/* ---- paths ------------------------------------------------------------------------------------ */
+/* ---- paths ----------------------------------------------------------------------------------- */
 
 char *ckpt_common_path(const struct ckpt_file *f)
 {
@@ -118,7 +118,7 @@ bool ckpt_common_check_path(const void *data, size_t len, char ret[PATH_MAX])
 	return true;
 }
 
-/* ---- dump ------------------------------------------------------------------------------------- */
+/* ---- dump ------------------------------------------------------------------------------------ */
 
 static void dump_owner(struct ckpt_dump *d, const struct ckpt_file *f, Pb__FileCommon *c)
 {
@@ -157,7 +157,8 @@ static int parse_lock(const char *line, Pb__FileLock *lock)
 	char type[16], mode[16], end[32];
 	unsigned long long start;
 
-	if (sscanf(line, "lock: %*d: %15s %*s %15s %*d %*s %llu %31s", type, mode, &start, end) != 4)
+	if (sscanf(line, "lock: %*d: %15s %*s %15s %*d %*s %llu %31s", type, mode, &start, end) !=
+		4)
 		return 0;
 	if (!strcmp(type, "FLOCK"))
 		lock->type = PB__FILE_LOCK__TYPE__FLOCK;
@@ -250,7 +251,7 @@ const struct ckpt_file *ckpt_common_carrier(const struct ckpt_dump *d, dev_t dev
 	return NULL;
 }
 
-/* ---- restore ---------------------------------------------------------------------------------- */
+/* ---- restore --------------------------------------------------------------------------------- */
 
 static int restore_owner(struct ckpt_build *b, int fd, const Pb__FileCommon *c, struct err *e)
 {
@@ -377,7 +378,7 @@ int ckpt_common_bad(const struct ckpt_record *r, struct err *e)
 	return err_set(e, ERR_IMAGE, -EBADMSG, "a %s record makes no sense", r->kind->name);
 }
 
-/* ---- objects ---------------------------------------------------------------------------------- */
+/* ---- objects --------------------------------------------------------------------------------- */
 
 struct objects {
 	size_t n, cap;

@@ -22,7 +22,7 @@
 
 typedef struct Pb__FileCommon Pb__FileCommon;
 
-/* ---- dump ----------------------------------------------------------------------------------- */
+/* ---- dump ------------------------------------------------------------------------------------ */
 
 /* Makes *ret (freed by ckpt_common_free, NULL is fine) of @f.  An owner which is not of the session
  * (it may have ended) is left out. */
@@ -38,7 +38,8 @@ int ckpt_common_fdinfo(const struct ckpt_dump *d, const struct ckpt_file *f, str
 /* The number behind "key:\t" of @text in @base; false if there is none. */
 bool ckpt_fdinfo_number(const char *text, const char *key, int base, uint64_t *ret);
 
-/* The path of @f without the kernel's " (deleted)" behind the name of a file without one; caller frees. */
+/* The path of @f without the kernel's " (deleted)" behind the name of a file without one; caller
+ * frees. */
 char *ckpt_common_path(const struct ckpt_file *f);
 
 /* Virtual numbers of host numbers: 0 for one that is not of the session. */
@@ -59,7 +60,7 @@ const struct ckpt_file *ckpt_common_carrier(const struct ckpt_dump *d, dev_t dev
 /* Writes the contents of @f's inode, without its holes, as DATA of @f. */
 int ckpt_contents_dump(struct ckpt_dump *d, const struct ckpt_file *f, struct err *e);
 
-/* ---- restore -------------------------------------------------------------------------------- */
+/* ---- restore --------------------------------------------------------------------------------- */
 
 /*
  * Gives @fd the recorded status flags, position, owner and signal.  Flags which only open(2) sets
@@ -74,8 +75,9 @@ int ckpt_common_lock(int fd, const Pb__FileCommon *c, struct err *e);
 int ckpt_common_open_flags(const Pb__FileCommon *c);
 
 /*
- * Opens a recorded path in the session's view.  The path may lead over the session's symbolic links but
- * not through /proc/PID/fd and its like, which could lead out of it.  The error names the path.
+ * Opens a recorded path in the session's view.  The path may lead over the session's symbolic
+ * links but not through /proc/PID/fd and its like, which could lead out of it.  The error names
+ * the path.
  */
 int ckpt_common_open(const char *path, int flags, struct err *e);
 
@@ -100,21 +102,21 @@ struct ckpt_object {
 	bool done;
 };
 
-/* The object of @kind with @key, made if there is none.  Valid until the next call for @kind; NULL when
- * memory is out. */
+/* The object of @kind with @key, made if there is none.  Valid until the next call for @kind; NULL
+ * when memory is out. */
 struct ckpt_object *ckpt_object_get(struct ckpt_build *b, enum proto_kind kind, uint64_t key);
 /* Closes the descriptors of all objects of @kind. */
 void ckpt_objects_close(struct ckpt_build *b, enum proto_kind kind);
 
 /*
  * A descriptor, open for reading and writing unless seals forbid, of the contents that the record
- * of open file @file carries (kinds GHOST and MEMFD).  Borrowed from the build; there from create on,
- * filled once DATA has been read.  -ENOENT with ERR_IMAGE when @file is none of those kinds.
+ * of open file @file carries (kinds GHOST and MEMFD).  Borrowed from the build; there from create
+ * on, filled once DATA has been read.  -ENOENT with ERR_IMAGE when @file is none of those kinds.
  */
 int ckpt_common_contents(struct ckpt_build *b, uint32_t file, struct err *e);
 
-/* The `data` op of a kind whose objects (key: file id) have the contents behind `fd`; the size must have
- * been set. */
+/* The `data` op of a kind whose objects (key: file id) have the contents behind `fd`; the size
+ * must have been set. */
 int ckpt_contents_fill(struct ckpt_build *b, struct ckpt_record *r, uint64_t offset,
 	const void *data, size_t len, struct err *e);
 

@@ -9,7 +9,8 @@
 
 #define PIECE (1u << 20)
 
-/* Our own open file of what @f is; a mode which forbids its owner to read is changed for a moment. */
+/* Our own open file of what @f is; a mode which forbids its owner to read is changed for a
+ * moment. */
 static int open_to_read(const struct ckpt_dump *d, const struct ckpt_file *f, struct err *e)
 {
 	char path[64];

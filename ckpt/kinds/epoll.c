@@ -41,7 +41,7 @@ static bool claim(const struct ckpt_file *f)
 	return !strcmp(f->link, "anon_inode:[eventpoll]");
 }
 
-/* ---- dump ------------------------------------------------------------------------------------- */
+/* ---- dump ------------------------------------------------------------------------------------ */
 
 /* The open file behind an entry: @slot, and the inode number fdinfo gives. */
 static const struct ckpt_file *find_target(const struct ckpt_dump *d, struct epoll_slot slot,
@@ -140,7 +140,7 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 	return r;
 }
 
-/* ---- restore ---------------------------------------------------------------------------------- */
+/* ---- restore --------------------------------------------------------------------------------- */
 
 static int create(struct ckpt_build *b, struct ckpt_record *r, int *ret_fd, struct err *e)
 {

@@ -79,7 +79,8 @@ static void consider_path(struct search *s, const char *path)
 			slash[1] = '\0';
 			up = open_inside(s->d, part, O_PATH | O_DIRECTORY);
 			slash[1] = keep;
-			consider(s, part, &st, up >= 0 && fstat(up, &dir) == 0 ? dir.st_dev : st.st_dev);
+			consider(s, part, &st,
+				up >= 0 && fstat(up, &dir) == 0 ? dir.st_dev : st.st_dev);
 		}
 		if (part[1] == '\0')
 			return;

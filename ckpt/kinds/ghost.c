@@ -87,7 +87,7 @@ static int dump_data(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
 	return ckpt_contents_dump(d, s.file, e);
 }
 
-/* ---- restore ---------------------------------------------------------------------------------- */
+/* ---- restore --------------------------------------------------------------------------------- */
 
 /* The name taken for a moment; what the directory looks like afterwards is as before. */
 static int make_file(const char *path, const char *dir, bool linkable)

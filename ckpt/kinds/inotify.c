@@ -4,8 +4,8 @@
  *
  * Theory of operation
  *
- * fdinfo tells watch descriptor, mask and inode; the name is searched (find.h), or the inode is that
- * of an open file without one.  A watch whose name can't be found makes the freeze fail.
+ * fdinfo tells watch descriptor, mask and inode; the name is searched (find.h), or the inode is
+ * that of an open file without one.  A watch whose name can't be found makes the freeze fail.
  *
  * At resume watches are added at finish, so that the making of all else makes no events.  The
  * kernel counts watch descriptors up and never uses one again, so numbers in between are used up
@@ -39,7 +39,7 @@ static bool claim(const struct ckpt_file *f)
 	return !strcmp(f->link, "anon_inode:inotify") || !strcmp(f->link, "anon_inode:[inotify]");
 }
 
-/* ---- dump ------------------------------------------------------------------------------------- */
+/* ---- dump ------------------------------------------------------------------------------------ */
 
 struct watches {
 	Pb__InotifyWatch *w;
@@ -85,9 +85,10 @@ static int parse(const char *text, struct watches *l, struct err *e)
 		unsigned dev, mask;
 
 		pb__inotify_watch__init(w);
-		if (sscanf(p, "inotify wd:%x ino:%lx sdev:%x mask:%x", (unsigned *)&w->wd, &ino, &dev,
-			    &mask) != 4)
-			return err_set(e, ERR_HOST, -ENOTSUP, "fdinfo of inotify is not understood");
+		if (sscanf(p, "inotify wd:%x ino:%lx sdev:%x mask:%x", (unsigned *)&w->wd, &ino,
+			    &dev, &mask) != 4)
+			return err_set(
+				e, ERR_HOST, -ENOTSUP, "fdinfo of inotify is not understood");
 		w->mask = mask & MASKS;
 		/* The kernel's inner encoding: 12 bits of major, 20 of minor. */
 		l->inodes[l->n].dev = makedev(dev >> 20, dev & 0xfffff);
@@ -157,7 +158,7 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 	return ckpt_pack(&m.base, body, e);
 }
 
-/* ---- restore ---------------------------------------------------------------------------------- */
+/* ---- restore --------------------------------------------------------------------------------- */
 
 static int create(struct ckpt_build *b, struct ckpt_record *r, int *ret_fd, struct err *e)
 {

@@ -28,7 +28,8 @@
 
 static bool claim(const struct ckpt_file *f)
 {
-	return S_ISREG(f->st.st_mode) && f->st.st_nlink == 0 && !strncmp(f->link, PREFIX, strlen(PREFIX));
+	return S_ISREG(f->st.st_mode) && f->st.st_nlink == 0 &&
+	       !strncmp(f->link, PREFIX, strlen(PREFIX));
 }
 
 static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e)
@@ -150,7 +151,8 @@ static void show(const void *body, size_t len, FILE *out)
 		fputs("unreadable", out);
 	else
 		fprintf(out, "memfd '%.*s', %llu bytes, seals %#x, object %u", (int)m->name.len,
-			(const char *)m->name.data, (unsigned long long)m->size, m->seals, m->object);
+			(const char *)m->name.data, (unsigned long long)m->size, m->seals,
+			m->object);
 	if (m)
 		pb__mem_fd__free_unpacked(m, NULL);
 }

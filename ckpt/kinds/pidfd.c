@@ -38,7 +38,8 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 	m.common = common;
 	m.thread = f->flags & FLAG_THREAD;
 	if ((int32_t)pid > 0) {
-		m.pid = m.thread ? ckpt_common_vtid(d, (pid_t)pid) : ckpt_common_vpid(d, (pid_t)pid);
+		m.pid = m.thread ? ckpt_common_vtid(d, (pid_t)pid)
+				 : ckpt_common_vpid(d, (pid_t)pid);
 		if (m.pid == 0)
 			return err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP,
 				"a pidfd of a process outside the session");

@@ -227,7 +227,7 @@ static int dump_data(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
 	return dump_bytes(d, f, copy_out, NULL, NULL, e);
 }
 
-/* ---- restore ---------------------------------------------------------------------------------- */
+/* ---- restore --------------------------------------------------------------------------------- */
 
 /* A FIFO by its name, or one without any. */
 static int open_fifo(const Pb__Pipe *m, const char *path, int flags, struct err *e)

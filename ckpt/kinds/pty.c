@@ -145,7 +145,7 @@ int ckpt_pty_check(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
 	return 0;
 }
 
-/* ---- what the pair is ------------------------------------------------------------------------- */
+/* ---- what the pair is ------------------------------------------------------------------------ */
 
 static void dump_control(struct ckpt_dump *d, const struct pair *p, Pb__PtyPair *m)
 {
@@ -187,7 +187,7 @@ static void dump_modes(const struct ckpt_dump *d, const struct pair *p, Pb__PtyP
 		m->mode = st.st_mode & 07777;
 }
 
-/* ---- what waits in it ------------------------------------------------------------------------- */
+/* ---- what waits in it ------------------------------------------------------------------------ */
 
 /* A non-blocking slave of ours beside the session's: *ret_flags is what to give back to it, or -1
  * when it is really ours and to be closed. */
@@ -255,7 +255,7 @@ static void describe_bytes(struct pty_bytes *b, ProtobufCBinaryData *lines, Pb__
 	m->stopped = b->flow;
 }
 
-/* ---- record ----------------------------------------------------------------------------------- */
+/* ---- record ---------------------------------------------------------------------------------- */
 
 /* The pair as its first record carries it. */
 static int dump_first(struct ckpt_dump *d, const struct pair *p, Pb__Pty *m, struct buf *body,

@@ -51,7 +51,7 @@ static int waiting(int fd)
 	return ioctl(fd, FIONREAD, &n) < 0 ? 0 : n;
 }
 
-/* ---- taking ----------------------------------------------------------------------------------- */
+/* ---- taking ---------------------------------------------------------------------------------- */
 
 /* One read; -EAGAIN when nothing is there. */
 static ssize_t read_some(int fd, uint8_t *p, size_t n)
@@ -134,9 +134,10 @@ int pty_bytes_take(int master, int slave, bool output, const struct termios2 *t,
 	return r;
 }
 
-/* ---- putting ---------------------------------------------------------------------------------- */
+/* ---- putting --------------------------------------------------------------------------------- */
 
-/* Settings which change no byte and answer none.  IXON stays: clearing it would start the output. */
+/* Settings which change no byte and answer none.  IXON stays: clearing it would start the
+ * output. */
 static struct termios2 quiet(const struct termios2 *t, uint8_t eof)
 {
 	struct termios2 q = *t;
@@ -239,7 +240,8 @@ static int put_input(int master, int slave, const struct termios2 *t, uint8_t eo
 		wait_for_bytes(slave, typed.len);
 	} else if (lines) {
 		wait_for_lines(slave, bytes);
-		/* Behind the last line nothing can be counted; more than one piece may come late. */
+		/* Behind the last line nothing can be counted; more than one piece may come
+		 * late. */
 		if (typed.len > 1024)
 			usleep(2000);
 	} else {

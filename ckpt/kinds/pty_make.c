@@ -26,7 +26,7 @@
 #define MAX_INDEX 4096 /* kernel.pty.max */
 #define MAX_BYTES (1u << 20)
 
-/* ---- making a pair ---------------------------------------------------------------------------- */
+/* ---- making a pair --------------------------------------------------------------------------- */
 
 /* A master with @index, or with any if @index < 0. */
 static int open_master(int index, struct err *e)
@@ -154,7 +154,7 @@ static struct ckpt_object *pair_of(struct ckpt_build *b, const Pb__Pty *m, struc
 	return make_pair(b, m->pair, o, e) < 0 ? NULL : o;
 }
 
-/* ---- open files ------------------------------------------------------------------------------- */
+/* ---- open files ------------------------------------------------------------------------------ */
 
 /* A slave whose master is gone. */
 static int open_hung_up(const Pb__Pty *m, struct err *e)
@@ -185,8 +185,8 @@ static int open_dev_tty(struct ckpt_build *b, const Pb__Pty *m, int flags)
 	if (!leader || !leader->remote)
 		return -ESRCH;
 	path = remote_put_str(leader->remote, "/dev/tty");
-	if (!path || remote_call(leader->remote, &theirs, NULL, SYS_openat, (uint64_t)AT_FDCWD, path,
-			    (uint64_t)flags | O_NONBLOCK | O_CLOEXEC, 0, 0, 0) < 0)
+	if (!path || remote_call(leader->remote, &theirs, NULL, SYS_openat, (uint64_t)AT_FDCWD,
+			     path, (uint64_t)flags | O_NONBLOCK | O_CLOEXEC, 0, 0, 0) < 0)
 		return -EIO;
 	if (theirs < 0)
 		return (int)theirs;
@@ -248,7 +248,7 @@ int ckpt_pty_create(struct ckpt_build *b, struct ckpt_record *r, int *ret_fd, st
 	return 0;
 }
 
-/* ---- whose terminal it is --------------------------------------------------------------------- */
+/* ---- whose terminal it is -------------------------------------------------------------------- */
 
 /* Calls @each for the first record of every pair, until it returns nonzero. */
 static int each_pair(struct ckpt_build *b, pid_t session,
@@ -289,8 +289,10 @@ static int control(struct ckpt_build *b, const Pb__Pty *m, void *ctx, struct err
 	if (!o)
 		return e->error;
 	if (o->fd2 < 0)
-		return err_set(e, ERR_IMAGE, -EBADMSG, "terminal %u controls nobody", m->pair->index);
-	fd = remote_add(leader, SYS_pidfd_getfd, (uint64_t)l->lend_fd, (uint64_t)o->fd2, 0, 0, 0, 0);
+		return err_set(
+			e, ERR_IMAGE, -EBADMSG, "terminal %u controls nobody", m->pair->index);
+	fd = remote_add(
+		leader, SYS_pidfd_getfd, (uint64_t)l->lend_fd, (uint64_t)o->fd2, 0, 0, 0, 0);
 	if (fd < 0)
 		return err_errno(e, fd, "controlling terminal");
 	args[0] = REMOTE_RESULT(fd);
@@ -328,7 +330,8 @@ static int set_foreground(struct ckpt_build *b, const Pb__Pty *m, struct err *e)
 	if (!o)
 		return e->error;
 	if (!t || !t->remote || o->fd2 < 0)
-		return err_set(e, ERR_IMAGE, -EBADMSG, "terminal %u has no session", m->pair->index);
+		return err_set(
+			e, ERR_IMAGE, -EBADMSG, "terminal %u has no session", m->pair->index);
 	at = remote_put(t->remote, &group, sizeof(group));
 	fd = at ? ckpt_build_lend(b, t->remote, o->fd2, e) : err_errno(e, -ENOSPC, "terminal");
 	if (fd < 0)
@@ -388,7 +391,7 @@ int ckpt_pty_finish(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
 	return 0;
 }
 
-/* ---- the kinds -------------------------------------------------------------------------------- */
+/* ---- the kinds ------------------------------------------------------------------------------- */
 
 const struct ckpt_kind ckpt_kind_pty = {
 	.number = PROTO_KIND_PTY,

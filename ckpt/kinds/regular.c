@@ -63,9 +63,10 @@ static bool claim(const struct ckpt_file *f)
 		is_plain_device(f->st.st_mode, f->st.st_rdev);
 }
 
-/* ---- where it is now -------------------------------------------------------------------------- */
+/* ---- where it is now ------------------------------------------------------------------------- */
 
-/* A path inside the session, looked at from outside.  Symbolic links in it count as the session's. */
+/* A path inside the session, looked at from outside.  Symbolic links in it count as the
+ * session's. */
 static int open_inside(const struct ckpt_dump *d, const char *path, int flags)
 {
 	struct open_how how = {.flags = (uint64_t)(flags | O_CLOEXEC),
@@ -145,7 +146,8 @@ static int check(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
 	_cleanup_free_ char *name = find_name(d, f);
 
 	if (name) {
-		/* From here on the path is what the kernel would say, had it been opened just now. */
+		/* From here on the path is what the kernel would say, had it been opened just
+		 * now. */
 		free(f->link);
 		f->link = take_ptr(name);
 		return 0;
@@ -161,7 +163,7 @@ static int check(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
 		f->link);
 }
 
-/* ---- dump ------------------------------------------------------------------------------------- */
+/* ---- dump ------------------------------------------------------------------------------------ */
 
 /* How many entries of directory @f lie before its position, plus one; 0 if that can't be told. */
 static uint64_t count_entries(const struct ckpt_file *f)
@@ -209,7 +211,7 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 	return ckpt_pack(&m.base, body, e);
 }
 
-/* ---- restore ---------------------------------------------------------------------------------- */
+/* ---- restore --------------------------------------------------------------------------------- */
 
 /* Goes behind the @n first entries of a directory.  Positions are the file system's own. */
 static int skip_entries(int fd, uint64_t n, struct err *e)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* signalfd - kind SIGNALFD.  signalfd(2): it has nothing but its mask; the signals are the reader's. */
+/* signalfd - kind SIGNALFD.  signalfd(2): it has nothing but its mask; the signals are the
+ * reader's. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -3,8 +3,9 @@
  * timerfd - kind TIMERFD.  timerfd_create(2); clock, flags and ticks are in fdinfo.
  *
  * The time that remains is recorded, because the session's monotonic clocks stand still while it is
- * frozen.  Only an absolute timer of the wall clock keeps its moment, as that clock jumps on.  Timers
- * are armed at finish, as late as can be; ticks that nobody had read come back by TFD_IOC_SET_TICKS.
+ * frozen.  Only an absolute timer of the wall clock keeps its moment, as that clock jumps on.
+ * Timers are armed at finish, as late as can be; ticks that nobody had read come back by
+ * TFD_IOC_SET_TICKS.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -61,7 +61,8 @@ static void *waiter(void *arg)
 
 int main(int argc, char **argv)
 {
-	int ep = epoll_create1(EPOLL_CLOEXEC), fired_ep = epoll_create1(0), moved_ep = epoll_create1(0);
+	int ep = epoll_create1(EPOLL_CLOEXEC), fired_ep = epoll_create1(0),
+	    moved_ep = epoll_create1(0);
 	int outer = epoll_create1(0), wait_ep = epoll_create1(0), shared_ep = epoll_create1(0);
 	int ready = eventfd(1, EFD_NONBLOCK), idle = eventfd(0, EFD_NONBLOCK);
 	int fired = eventfd(1, EFD_NONBLOCK), p[2], kept, moved, wakes, status;

@@ -39,7 +39,8 @@ static void empty(int fd, int n)
 
 int main(int argc, char **argv)
 {
-	int plain[2], full[2], small[2], packets[2], no_writer[2], no_reader[2], waits[2], n, status;
+	int plain[2], full[2], small[2], packets[2], no_writer[2], no_reader[2], waits[2], n,
+		status;
 	struct pollfd p;
 	char c;
 	pid_t child;
