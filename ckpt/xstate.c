@@ -91,6 +91,25 @@ int ckpt_xstate_dump(pid_t tid, Pb__Thread *m, void **ret_mem, struct err *e)
 	return 0;
 }
 
+#define PKRU	  9
+#define PKRU_INIT 0x55555554 /* what Linux gives every task (arch/x86/mm/pkeys.c) */
+
+/* Does @c hold what a task has that never used it?  Then a CPU without it has lost nothing. */
+static bool is_initial(const Pb__XstateComponent *c)
+{
+	uint32_t pkru;
+
+	if (c->number == PKRU && c->data.len >= sizeof(pkru)) {
+		memcpy(&pkru, c->data.data, sizeof(pkru));
+		return pkru == 0 || pkru == PKRU_INIT;
+	}
+	for (size_t i = 0; i < c->data.len; i++)
+		if (c->data.data[i])
+			return false;
+	return true;
+}
+
+/* 1: there is nothing to load. */
 static int fill(uint8_t *block, size_t len, const Pb__XstateComponent *c, struct err *e)
 {
 	uint32_t offset, size;
@@ -98,6 +117,8 @@ static int fill(uint8_t *block, size_t len, const Pb__XstateComponent *c, struct
 	if (c->number < FIRST || c->number >= COMPONENTS)
 		return err_set(e, ERR_IMAGE, -EINVAL, "register component %u", c->number);
 	if (!place(c->number, &offset, &size) || offset + size > len || c->data.len > size) {
+		if (is_initial(c))
+			return 1;
 		err_set(e, ERR_HOST, -EOPNOTSUPP,
 			"this CPU lacks registers which the session uses (component %u)",
 			c->number);
@@ -130,7 +151,7 @@ int ckpt_xstate_restore(pid_t tid, const Pb__Thread *m, struct err *e)
 	memcpy(block + AT_MXCSR, &mxcsr, sizeof(mxcsr));
 	memcpy(block + AT_MASK, &mask, sizeof(mask));
 	memset(block + AT_BV, 0, HEADER);
-	for (size_t i = 0; r == 0 && i < m->n_xstate; i++) {
+	for (size_t i = 0; r >= 0 && i < m->n_xstate; i++) {
 		r = fill(block, len, m->xstate[i], e);
 		if (r == 0)
 			bv |= 1ULL << m->xstate[i]->number;

@@ -388,6 +388,7 @@ static int freeze(struct session *s, uint32_t deadline_ms, struct err *e)
 	_cleanup_free_ struct ckpt_edge *edges = calloc(MAX_EDGES, sizeof(*edges));
 	struct worker_dump what = {.config_dir = s->paths.config,
 		.options = {.snapshot = s->op.what == OP_SNAPSHOT,
+			.portable = s->record->config->portable,
 			.deadline_ms = deadline_ms ? deadline_ms : DEADLINE_MS}};
 	int r;
 

@@ -5,6 +5,7 @@
 
 #include "ckpt/kind.h"
 
+extern const struct ckpt_kind ckpt_kind_cpu;
 extern const struct ckpt_kind ckpt_kind_creds;
 extern const struct ckpt_kind ckpt_kind_device;
 extern const struct ckpt_kind ckpt_kind_devshm;

@@ -3,6 +3,7 @@
 #include "ckpt/kinds/kinds.h"
 
 const struct ckpt_kind *const ckpt_kinds[] = {
+	&ckpt_kind_cpu, /* first: on the wrong host nothing else need be tried */
 	&ckpt_kind_task,
 	/* descriptors are in the tasks before anything else is linked */
 	&ckpt_kind_fdtable,

@@ -16,6 +16,7 @@
 #include "supervisor/cli/stream.h"
 #include "supervisor/client.h"
 #include "supervisor/message.h"
+#include "supervisor/portable.h"
 
 struct run_options {
 	const char *name, *file, *workdir, *root, *user, *net, *names, *hostname, *command;
@@ -138,18 +139,18 @@ static int read_env_file(struct strings *s, const char *path, struct err *e)
 	return 0;
 }
 
-/* What libraries look at when they choose code for the CPU they find. */
-static const char *const portable_env[] = {
-	/* names up to glibc 2.32, and since; XSAVEC is what the dynamic loader uses */
-	"GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX2_Usable,-AVX512F_Usable,-AVX_Usable,-ERMS,-FSRM,"
-	"-AVX,-AVX2,-AVX512F,-AVX512BW,-AVX512CD,-AVX512DQ,-AVX512VL,-AVX_Fast_Unaligned_Load,"
-	"-XSAVEC,-XSAVE",
-	"GODEBUG=cpu.all=off",
-	"OPENSSL_ia32cap=~0x1c000000:~0x0",
-	"JAVA_TOOL_OPTIONS=-XX:UseAVX=0 -XX:UseSSE=2",
-	"OPENBLAS_CORETYPE=Prescott",
-	"NPY_DISABLE_CPU_FEATURES=AVX2 AVX512F FMA3",
-};
+static void make_portable(struct strings *env)
+{
+	for (size_t i = 0; i < portable_n_variables; i++) {
+		const struct portable_variable *v = &portable_variables[i];
+		_cleanup_free_ char *text = portable_setting(v, getenv(v->name));
+
+		if (text)
+			set_variable(env, text);
+		else
+			env->failed = true;
+	}
+}
 
 /* Ours, without what leads out of the session, and what the options say. */
 static int make_env(struct strings *env, const struct run_options *o, struct err *e)
@@ -169,8 +170,8 @@ static int make_env(struct strings *env, const struct run_options *o, struct err
 		set_variable(env,
 			"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
 	}
-	for (size_t i = 0; o->portable && i < ARRAY_SIZE(portable_env); i++)
-		set_variable(env, portable_env[i]);
+	if (o->portable)
+		make_portable(env);
 	for (size_t i = 0; i < o->env_files.n; i++)
 		if (read_env_file(env, o->env_files.items[i], e) < 0)
 			return e->error;
