@@ -170,7 +170,12 @@ static int start_writing(struct session *s, struct err *e)
 	fds[0] = s->op.image;
 	fds[1] = dir;
 	s->state = SESSION_WRITING;
-	return worker_send(s->worker, &m, fds, 2, e);
+	if (worker_send(s->worker, &m, fds, 2, e) < 0)
+		return e->error;
+	/* Whoever reads the stream shall see its end when the worker is done. */
+	if (s->op.stream)
+		s->op.image = close_fd(s->op.image);
+	return 0;
 }
 
 static int sync_parent(const char *path)

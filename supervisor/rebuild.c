@@ -389,6 +389,9 @@ static void try_name(struct session *s)
 		settle(s);
 		return;
 	}
+	/* One that is being migrated would be waited for by the very migration that waits for us. */
+	if (use == NAME_WAIT && s->op.resume->frozen)
+		use = NAME_TAKEN;
 	if (use == NAME_WAIT && !s->retry)
 		s->retry = event_new(s->loop, -1, 0, on_retry, s);
 	if (use == NAME_WAIT && s->retry && io_now_ns() < s->retry_until_ns) {

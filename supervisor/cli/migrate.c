@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * podrun migrate: moves a session to another host through ssh, where `podrun receive` rebuilds it.
+ *
+ * The session is never lost and never runs twice: it is frozen here until the other side has it
+ * whole; then this host records durably that it gave it away, says GO, and ends its own when that
+ * is acknowledged.  transfer.h has the conversation.
+ */
+#include <fcntl.h>
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "proto/control.pb-c.h"
+#include "proto/proto.h"
+#include "supervisor/cli/cli.h"
+#include "supervisor/cli/json.h"
+#include "supervisor/cli/transfer.h"
+#include "supervisor/client.h"
+#include "supervisor/message.h"
+
+struct migrate_options {
+	bool finish, abort, json, compress;
+	const char *podrun;
+};
+
+#define AT(member) offsetof(struct migrate_options, member)
+static const struct cli_option options[] = {
+	{"finish", 0, NULL, "a move in doubt has happened: end it here, or let it run if it came here",
+		CLI_FLAG, AT(finish)},
+	{"abort", 0, NULL, "a move in doubt has not happened: let it run here, or remove what came here",
+		CLI_FLAG, AT(abort)},
+	{"json", 0, NULL, "tell how long it took, as JSON", CLI_FLAG, AT(json)},
+	{"compress", 'z', NULL, "compress with zstd", CLI_FLAG, AT(compress)},
+	{"podrun", 0, "PATH", "where podrun is on the other host", CLI_STRING, AT(podrun)},
+	{"live", 0, NULL, "copying ahead while the session runs is not built yet", CLI_REFUSED, 0},
+	{"lazy", 0, NULL, "fetching memory when it is needed is not built yet", CLI_REFUSED, 0},
+};
+
+/* The process that leads to the other host. */
+struct ssh {
+	pid_t pid;
+	int in, out; /* ours */
+	const char *host;
+};
+
+static int start_ssh(struct cli *c, const struct migrate_options *o, const char *host,
+	struct ssh *ret, struct err *e)
+{
+	_cleanup_free_ char *configured = cli_setting(c, "ssh"), *script = NULL, *remote = NULL;
+	const char *command = getenv("PODRUN_SSH");
+	int in[2], out[2];
+
+	if (!command)
+		command = configured ? configured : "ssh";
+	/* Words of the command are for the shell; the host and what runs there are arguments. */
+	if (asprintf(&script, "exec %s \"$@\"", command) < 0 ||
+		asprintf(&remote, "%s receive", o->podrun ? o->podrun : "podrun") < 0)
+		return err_errno(e, -ENOMEM, "ssh");
+	if (pipe2(in, O_CLOEXEC) < 0)
+		return err_errno(e, -errno, "pipe");
+	if (pipe2(out, O_CLOEXEC) < 0) {
+		close(in[0]);
+		close(in[1]);
+		return err_errno(e, -errno, "pipe");
+	}
+	ret->host = host;
+	ret->pid = fork();
+	if (ret->pid == 0) {
+		signal(SIGPIPE, SIG_DFL);
+		if (dup2(in[0], STDIN_FILENO) < 0 || dup2(out[1], STDOUT_FILENO) < 0)
+			_exit(127);
+		execl("/bin/sh", "sh", "-c", script, "sh", host, remote, (char *)NULL);
+		_exit(127);
+	}
+	close(in[0]);
+	close(out[1]);
+	ret->in = in[1];
+	ret->out = out[0];
+	return ret->pid < 0 ? err_errno(e, -errno, "fork") : 0;
+}
+
+static void end_ssh(struct ssh *s)
+{
+	s->in = close_fd(s->in);
+	s->out = close_fd(s->out);
+	if (s->pid > 0)
+		waitpid(s->pid, NULL, 0);
+	s->pid = 0;
+}
+
+/* The other side's next line must begin with @word. */
+static int expect(struct ssh *s, const char *word, struct err *e)
+{
+	char line[TRANSFER_MAX_LINE];
+
+	if (transfer_read_line(s->out, line) < 0) {
+		err_set(e, ERR_PEER, -ECONNRESET, "%s: the connection ended", s->host);
+		return err_hint(e, "is podrun there? try: ssh %s podrun check", s->host);
+	}
+	if (strncmp(line, word, strlen(word)) == 0)
+		return 0;
+	return err_set(e, ERR_PEER, -EREMOTEIO, "%s: %s", s->host,
+		strncmp(line, "FAIL ", 5) == 0 ? line + 5 : "the other side speaks another language");
+}
+
+static int decide(struct proto_conn *conn, Pb__Decision__What what, const char *peer, struct err *e)
+{
+	Pb__Control m = PB__CONTROL__INIT, *reply;
+	Pb__Decision d = PB__DECISION__INIT;
+	int r;
+
+	d.what = what;
+	d.peer = (char *)peer;
+	m.body_case = PB__CONTROL__BODY_DECISION;
+	m.decision = &d;
+	r = client_call(conn, &m, NULL, 0, &reply, e);
+	if (r == 0)
+		message_free(reply);
+	return r;
+}
+
+static int say_hello(struct cli *c, struct ssh *s, struct err *e)
+{
+	uint8_t key[PROTO_KEY_LEN];
+	char text[PROTO_KEY_TEXT_LEN];
+	struct proto_key *k;
+	int r = proto_key_open(&k, c->paths.config, e);
+
+	if (r < 0)
+		return r;
+	proto_key_public(k, key);
+	proto_key_close(k);
+	proto_key_format(key, text);
+	if (transfer_write_line(s->in, TRANSFER_HELLO "%s", text) < 0)
+		return err_set(e, ERR_PEER, -EPIPE, "%s: the connection ended", s->host);
+	return 0;
+}
+
+/* Freezes the session and sends it; *ret is the supervisor's report, or `e` says why not. */
+static int send_session(struct proto_conn *conn, const struct migrate_options *o, struct ssh *s,
+	Pb__Control **ret, struct err *e)
+{
+	Pb__Control m = PB__CONTROL__INIT;
+	Pb__SuspendRequest q = PB__SUSPEND_REQUEST__INIT;
+	int ends[2], sent, r;
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return err_errno(e, -errno, "pipe");
+	q.stream = true;
+	q.hold = true;
+	q.zstd_level = o->compress ? 3 : 0;
+	m.body_case = PB__CONTROL__BODY_SUSPEND;
+	m.suspend = &q;
+	r = message_send(conn, &m, &ends[1], 1, e);
+	close(ends[1]);
+	sent = r < 0 ? r : transfer_send_image(ends[0], s->in);
+	/* A worker that is still writing fails now, and the session runs on. */
+	close(ends[0]);
+	if (r < 0)
+		return r;
+	r = client_receive(conn, ret, e);
+	if (sent == 0)
+		return r;
+	if (r == 0)
+		message_free(take_ptr(*ret));
+	*e = (struct err){0};
+	return expect(s, "READY", e) < 0 ? e->error :
+					   err_set(e, ERR_PEER, -EPIPE, "%s: the connection ended", s->host);
+}
+
+/* From GO on nobody may decide alone any more. */
+static int hand_over(struct proto_conn *conn, const char *name, struct ssh *s, struct err *e)
+{
+	struct err why = {0};
+	int r = decide(conn, PB__DECISION__WHAT__GIVE_AWAY, s->host, e);
+
+	if (r < 0) {
+		transfer_write_line(s->in, "ABORT");
+		return r;
+	}
+	r = transfer_write_line(s->in, "GO");
+	if (r == 0)
+		r = expect(s, "ACK", &why);
+	if (r < 0) {
+		err_set(e, ERR_IN_DOUBT, -EREMOTEIO,
+			"'%s' was given to %s, which did not acknowledge it; it is frozen here", name, s->host);
+		return err_hint(e,
+			"if it runs there: podrun migrate --finish %s; if not, --abort lets it run here", name);
+	}
+	return decide(conn, PB__DECISION__WHAT__FINISH, s->host, e);
+}
+
+static int move(struct cli *c, const struct migrate_options *o, const char *name, const char *host,
+	struct err *e)
+{
+	struct ssh ssh = {.in = -1, .out = -1};
+	Pb__Control *report = NULL;
+	struct proto_conn *conn;
+	struct err ignored = {0};
+	int r = client_connect(&conn, &c->paths, name, e);
+
+	if (r < 0)
+		return r;
+	signal(SIGPIPE, SIG_IGN);
+	r = start_ssh(c, o, host, &ssh, e);
+	if (r == 0)
+		r = say_hello(c, &ssh, e);
+	if (r == 0)
+		r = send_session(conn, o, &ssh, &report, e);
+	if (r == 0)
+		r = expect(&ssh, "READY", e);
+	if (r == 0) {
+		r = hand_over(conn, name, &ssh, e);
+	} else if (report) {
+		transfer_write_line(ssh.in, "ABORT");
+		decide(conn, PB__DECISION__WHAT__ABORT, "", &ignored);
+	}
+	end_ssh(&ssh);
+	proto_conn_free(conn);
+	if (r == 0 && o->json && report && report->body_case == PB__CONTROL__BODY_REPORT)
+		json_print(json_of_report(report->report));
+	message_free(report);
+	return r;
+}
+
+static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
+{
+	const struct migrate_options *o = opts;
+	bool settle = o->finish || o->abort;
+	_cleanup_free_ char *only = NULL;
+	const char *name = argv[0];
+	struct proto_conn *conn;
+	int r;
+
+	if (o->finish && o->abort)
+		return err_set(e, ERR_USAGE, -EINVAL, "--finish or --abort, not both");
+	if (argc < (settle ? 1 : 2)) {
+		if (!settle && argc == 0)
+			return err_set(e, ERR_USAGE, -EINVAL, "usage: podrun migrate [NAME] [USER@]HOST");
+		if (cli_only_session(c, &only, e) < 0)
+			return e->error;
+		name = only;
+	}
+	if (!settle) {
+		r = move(c, o, name, argv[argc - 1], e);
+		return r < 0 ? err_wrap(e, "cannot migrate '%s'", name) : 0;
+	}
+	r = client_connect(&conn, &c->paths, name, e);
+	if (r < 0)
+		return r;
+	r = decide(conn, o->finish ? PB__DECISION__WHAT__FINISH : PB__DECISION__WHAT__ABORT, "", e);
+	proto_conn_free(conn);
+	return r < 0 ? err_wrap(e, "cannot decide about '%s'", name) : 0;
+}
+
+const struct cli_command cli_migrate = {
+	.name = "migrate",
+	.usage = "[NAME] [USER@]HOST | --finish NAME | --abort NAME",
+	.help = "move a session to another host",
+	.text = "Nothing needs to be set up but podrun on the other host; the way there is *ssh*, or the "
+		"command in the *ssh* setting or in *PODRUN\\_SSH*. If the other side fails before it has "
+		"the session whole, exit code 8, the session runs on here. If it does not acknowledge that "
+		"it may go on, exit code 9, both sides stay frozen until *--finish* or *--abort* is said on "
+		"each.",
+	.options = options,
+	.n_options = ARRAY_SIZE(options),
+	.size = sizeof(struct migrate_options),
+	.group = CLI_MOVE,
+	.operand = CLI_SESSION,
+	.max_operands = 2,
+	.run = run,
+};

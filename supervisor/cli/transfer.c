@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "supervisor/cli/transfer.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "base/base.h"
+
+/* One byte at a time: nothing behind the newline may be taken. */
+int transfer_read_line(int fd, char line[TRANSFER_MAX_LINE])
+{
+	for (size_t n = 0; n < TRANSFER_MAX_LINE - 1; n++) {
+		ssize_t r = io_read_full(fd, line + n, 1);
+
+		if (r != 1)
+			return -ECONNRESET;
+		if (line[n] == '\n') {
+			line[n] = '\0';
+			return 0;
+		}
+	}
+	return -EMSGSIZE;
+}
+
+int transfer_write_line(int fd, const char *fmt, ...)
+{
+	_cleanup_buf_ struct buf b = BUF_INIT;
+	char line[TRANSFER_MAX_LINE];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line) - 1, fmt, ap);
+	va_end(ap);
+	for (char *p = line; *p; p++)
+		if (*p == '\n')
+			*p = ' ';
+	buf_printf(&b, "%s\n", line);
+	return buf_error(&b) < 0 ? -ENOMEM : io_write_full(fd, b.data, b.len);
+}
+
+static int send_chunk(int to, uint8_t *room, size_t n)
+{
+	/* The length stands in front of the data, in one write. */
+	for (int i = 0; i < 4; i++)
+		room[i] = (uint8_t)(n >> 8 * i);
+	return io_write_full(to, room, n + 4);
+}
+
+int transfer_send_image(int from, int to)
+{
+	_cleanup_free_ uint8_t *room = malloc(TRANSFER_MAX_CHUNK + 4);
+	int r = 0;
+
+	if (!room)
+		return -ENOMEM;
+	for (;;) {
+		ssize_t n = read(from, room + 4, TRANSFER_MAX_CHUNK);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		r = send_chunk(to, room, (size_t)n);
+		if (r < 0 || n == 0)
+			return r;
+	}
+}
+
+int transfer_receive_image(int from, int to)
+{
+	_cleanup_free_ uint8_t *room = malloc(TRANSFER_MAX_CHUNK);
+	bool taken = true;
+
+	if (!room)
+		return -ENOMEM;
+	for (;;) {
+		uint8_t head[4];
+		struct cursor c = cursor_of(head, sizeof(head));
+		uint32_t n;
+
+		if (io_read_full(from, head, sizeof(head)) != sizeof(head))
+			return -ECONNRESET;
+		n = cursor_u32(&c);
+		if (n > TRANSFER_MAX_CHUNK)
+			return -EBADMSG;
+		if (n == 0)
+			return 0;
+		if (io_read_full(from, room, n) != (ssize_t)n)
+			return -ECONNRESET;
+		taken = taken && io_write_full(to, room, n) == 0;
+	}
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * transfer - what migrate and receive say to each other through ssh.
+ *
+ *      migrate                                  receive
+ *      "podrun-receive 1 KEY\n"            ->   trusts KEY for this one image
+ *      chunks of the image, then an empty one
+ *                                          <-   "READY NAME\n": rebuilt, verified, frozen
+ *      (records durably: given away)
+ *      "GO\n", or "ABORT\n"                ->   lets it run, or undoes it
+ *                                          <-   "ACK\n"
+ *      (ends its own)
+ *
+ * Instead of an answer there may be "FAIL MESSAGE\n".  Until GO is sent the source may run on; after
+ * that an unanswered GO is in doubt, and both sides stay frozen.
+ */
+#ifndef SUPERVISOR_CLI_TRANSFER_H
+#define SUPERVISOR_CLI_TRANSFER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct err;
+
+#define TRANSFER_HELLO	   "podrun-receive 1 "
+#define TRANSFER_MAX_LINE  512
+#define TRANSFER_MAX_CHUNK (1u << 20)
+
+/* A line without its newline: 0, or -ECONNRESET at the end. */
+int transfer_read_line(int fd, char line[TRANSFER_MAX_LINE]);
+int transfer_write_line(int fd, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Copies chunks from one side of ssh: @from until its end, as chunks to @to, with the empty one. */
+int transfer_send_image(int from, int to);
+/* The other way round; 0 once the empty chunk came.  What @to does not take is dropped. */
+int transfer_receive_image(int from, int to);
+
+#endif
