@@ -50,6 +50,7 @@
 
 #include "base/base.h"
 #include "supervisor/mounts.h"
+#include "supervisor/skeleton.h"
 #include "supervisor/world.h"
 
 #define MAX_MOUNTINFO (4 << 20)
@@ -301,7 +302,8 @@ static int skeleton_dir(struct layers *l, const char *path, const char *host, co
 	mode_t mode = shown_mode(l, host, st->st_mode);
 	bool closed = access(host, X_OK) < 0;
 
-	if (mkdir(target, closed ? 0 : mode | 0700) < 0 && errno != EEXIST)
+	/* Root inside may look into its own, empty /root. */
+	if (mkdir(target, closed && !l->c->as_root ? 0 : mode | 0700) < 0 && errno != EEXIST)
 		return err_errno(e, -errno, "cannot make %s", target);
 	if (closed || is_autofs(l, path))
 		return 0;
@@ -539,7 +541,7 @@ static int overlay_refused(int error, const char *path, struct err *e)
 static int overlay(const struct layers *l, const char *lower, const char *path, struct err *e)
 {
 	_cleanup_buf_ struct buf options = BUF_INIT, work = BUF_INIT;
-	char target[PATH_MAX];
+	char target[PATH_MAX], between[PATH_MAX];
 	int r;
 
 	r = join(target, MOUNTS_BASE, path, e);
@@ -550,6 +552,10 @@ static int overlay(const struct layers *l, const char *lower, const char *path, 
 	if (r < 0)
 		return r;
 	buf_put_str(&options, "lowerdir=");
+	if (l->c->skeleton && skeleton_find(l->c->skeleton, path, between) == 0) {
+		put_escaped(&options, between);
+		buf_put_str(&options, ":");
+	}
 	put_escaped(&options, lower);
 	buf_put_str(&options, ",upperdir=upper");
 	put_escaped(&options, path);

@@ -50,6 +50,11 @@ int notify_root(const struct notify *n)
 	return n->world->root_fd;
 }
 
+bool notify_trusting(const struct notify *n)
+{
+	return n->trusting;
+}
+
 struct owners *notify_owners(const struct notify *n)
 {
 	return n->owners;
@@ -171,6 +176,9 @@ static const struct {
 	{SYS_setfsgid, users_set_fs},
 	{SYS_setgroups, users_set_groups},
 	{SYS_getsockopt, users_peer},
+	{SYS_getrlimit, users_limit},
+	{SYS_setrlimit, users_limit},
+	{SYS_prlimit64, users_limit},
 	{SYS_stat, owners_stat},
 	{SYS_lstat, owners_stat},
 	{SYS_fstat, owners_stat},

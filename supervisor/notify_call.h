@@ -54,6 +54,8 @@ int notify_read_path(const struct notify_call *c, uint64_t addr, char *path, siz
 /* Descriptors of the host's /proc and of the session's /; what owners.c keeps. */
 int notify_proc(const struct notify *n);
 int notify_root(const struct notify *n);
+/* Calls are our own worker's: see notify_set_trusting. */
+bool notify_trusting(const struct notify *n);
 struct owners *notify_owners(const struct notify *n);
 struct users_groups *notify_groups(const struct notify *n);
 
@@ -62,7 +64,7 @@ typedef void notify_handler(struct notify_call *c);
 /* supervisor/names/users.c */
 notify_handler users_get, users_get_three, users_get_groups, users_set_groups, users_set,
 	users_set_two, users_set_three, users_set_fs, users_peer,
-	users_keep_caps;
+	users_keep_caps, users_limit;
 /* supervisor/names/owners.c */
 notify_handler owners_stat, owners_statx, owners_chown;
 

@@ -20,6 +20,7 @@
 #include "base/base.h"
 #include "supervisor/init.h"
 #include "supervisor/ns.h"
+#include "supervisor/skeleton.h"
 
 static int receive_ready(struct world *w, struct err *e)
 {
@@ -52,8 +53,23 @@ static int receive_ready(struct world *w, struct err *e)
 	return 0;
 }
 
+/* Root inside on the host's own files.  Without it less can be changed, that is all. */
+static void prepare_skeleton(struct world_config *c, struct skeleton *s)
+{
+	struct err e = {0};
+
+	if (!c->as_root || c->root || geteuid() == 0)
+		return;
+	if (skeleton_prepare(s, &e) < 0)
+		log_warn("%s: most of the host's files can't be changed inside", e.msg);
+	else
+		c->skeleton = s;
+}
+
 int world_create(struct world *ret, const struct world_config *c, struct err *e)
 {
+	struct skeleton skeleton = {.lock = {-1, -1}};
+	struct world_config config = *c;
 	struct world w = {
 		.init_pidfd = -1,
 		.init_sock = -1,
@@ -67,22 +83,23 @@ int world_create(struct world *ret, const struct world_config *c, struct err *e)
 		.ns_ipc = -1,
 		.ns_uts = -1,
 		.ns_time = -1,
+		.skeleton_locks = {-1, -1},
 	};
 	struct ns_ids ids;
 	int pair[2], r;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_errno(e, -errno, "socketpair");
+	prepare_skeleton(&config, &skeleton);
 	w.init_pid = ns_clone(c, &ids, &w.init_pidfd, e);
 	if (w.init_pid == 0)
-		init_main(c, &ids, pair[1]);
+		init_main(&config, &ids, pair[1]);
+	for (int i = 0; i < SKELETON_PART_MAX; i++)
+		w.skeleton_locks[i] = take_fd(&skeleton.lock[i]);
+	skeleton_fini(&skeleton);
 	close(pair[1]);
 	w.init_sock = pair[0];
-	if (w.init_pid < 0) {
-		close(pair[0]);
-		return w.init_pid;
-	}
-	r = receive_ready(&w, e);
+	r = w.init_pid < 0 ? (int)w.init_pid : receive_ready(&w, e);
 	if (r < 0) {
 		world_destroy(&w);
 		return r;
@@ -95,7 +112,7 @@ void world_destroy(struct world *w)
 {
 	int *fds[] = {&w->init_pidfd, &w->init_sock, &w->listener, &w->root_fd, &w->proc_fd,
 		&w->ns_user, &w->ns_pid, &w->ns_mnt, &w->ns_net, &w->ns_ipc, &w->ns_uts,
-		&w->ns_time};
+		&w->ns_time, &w->skeleton_locks[0], &w->skeleton_locks[1]};
 
 	/* First the listener: a task in a notified call is answered ENOSYS and can be killed. */
 	w->listener = close_fd(w->listener);

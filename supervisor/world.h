@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 struct err;
+struct skeleton;
 
 enum world_net { WORLD_NET_NONE, WORLD_NET_HOST };
 
@@ -47,6 +48,7 @@ struct world_config {
 	/* Directories of the host that look empty inside: podrun's own state. */
 	const char *const *hidden;
 	size_t n_hidden;
+	const struct skeleton *skeleton; /* NULL; world_create fills it in for a root inside */
 };
 
 struct world {
@@ -56,6 +58,7 @@ struct world {
 	int listener;  /* seccomp user notification */
 	int root_fd, proc_fd;
 	int ns_user, ns_pid, ns_mnt, ns_net, ns_ipc, ns_uts, ns_time;
+	int skeleton_locks[2]; /* supervisor/skeleton.h */
 };
 
 int world_create(struct world *ret, const struct world_config *c, struct err *e);

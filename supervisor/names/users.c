@@ -322,6 +322,25 @@ void users_keep_caps(struct notify_call *c)
 	notify_continue(c);
 }
 
+/*
+ * getrlimit, setrlimit, prlimit64 of the two limits that hold the words: they look unlimited, and
+ * setting them (pam_limits sets all) does nothing.  ckpt puts them back for what they are.
+ */
+void users_limit(struct notify_call *c)
+{
+	static const struct rlimit unlimited = {RLIM_INFINITY, RLIM_INFINITY};
+	int nr = c->request->data.nr;
+	uint64_t old = 0;
+
+	if (notify_trusting(c->notify))
+		return notify_continue(c);
+	if (nr != SYS_setrlimit)
+		old = notify_arg(c, nr == SYS_prlimit64 ? 3 : 1);
+	if (old && notify_write(c, old, &unlimited, sizeof(unlimited)) < 0)
+		return notify_fail(c, -EFAULT);
+	notify_return(c, 0);
+}
+
 /* A copy of the task's descriptor. */
 static int take_descriptor(const struct notify_call *c, int fd)
 {

@@ -11,6 +11,7 @@
 #include <linux/seccomp.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include "base/base.h"
@@ -456,6 +457,12 @@ const struct policy_rule policy_rules[] = {
 	{SYS_prctl, 0, LOW32, PR_SET_KEEPCAPS, POLICY_NOTIFY, "of a virtual user", USER},
 	{SYS_getsockopt, 2, LOW32, SO_PEERCRED, POLICY_NOTIFY, "tells the peer's user", USER},
 	NOT_PID_1(SYS_prlimit64, 0),
+	{SYS_prlimit64, 1, LOW32, RLIMIT_LOCKS, POLICY_NOTIFY, "holds virtual users", USER},
+	{SYS_prlimit64, 1, LOW32, RLIMIT_RSS, POLICY_NOTIFY, "holds virtual users", USER},
+	{SYS_setrlimit, 0, LOW32, RLIMIT_LOCKS, POLICY_NOTIFY, "holds virtual users", USER},
+	{SYS_setrlimit, 0, LOW32, RLIMIT_RSS, POLICY_NOTIFY, "holds virtual users", USER},
+	{SYS_getrlimit, 0, LOW32, RLIMIT_LOCKS, POLICY_NOTIFY, "holds virtual users", USER},
+	{SYS_getrlimit, 0, LOW32, RLIMIT_RSS, POLICY_NOTIFY, "holds virtual users", USER},
 	NOT_PID_1(SYS_sched_setparam, 0),
 	NOT_PID_1(SYS_sched_setscheduler, 0),
 	NOT_PID_1(SYS_sched_setaffinity, 0),

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * skeleton - user-owned copies of the host's directories, and of what in them root inside changes.
+ *
+ * They lie between the host's files and the session's own layer.  The cache is shared by all sessions of
+ * a user: $XDG_CACHE_HOME/podrun/skeleton/{tree,etc}-KEY.
+ */
+#ifndef SUPERVISOR_SKELETON_H
+#define SUPERVISOR_SKELETON_H
+
+#include <limits.h>
+
+struct err;
+
+enum skeleton_part { SKELETON_TREE, SKELETON_ETC, SKELETON_PART_MAX };
+
+struct skeleton {
+	char *path[SKELETON_PART_MAX];
+	int lock[SKELETON_PART_MAX]; /* held while a session stands on it */
+};
+
+/* Finds or builds (seconds, once) what fits the host as it is now. */
+int skeleton_prepare(struct skeleton *ret, struct err *e);
+void skeleton_fini(struct skeleton *s);
+
+/* The skeleton's directory for the host's @path, or 1 if it has none. */
+int skeleton_find(const struct skeleton *s, const char *path, char ret[PATH_MAX]);
+
+#endif
