@@ -13,6 +13,8 @@
  *
  *      -n TIMES   how often (1)
  *      -s         snapshot: thaw it instead of ending it, and let that one finish as well
+ *      -m SEED    change some bytes of the image's records and sign it again: the rebuilding may
+ *                 fail, but must end in good order; nothing of it runs (exit code 0: so it did)
  *      -k         keep the directory, and say where it is
  *      -v         say what happens and how long it takes
  *
@@ -38,7 +40,8 @@
 
 static struct {
 	int times;
-	bool snapshot, keep, verbose;
+	bool snapshot, keep, verbose, mutate;
+	unsigned seed;
 } options = {.times = 1};
 
 #define SAY(...)                                                                                   \
@@ -243,6 +246,44 @@ static _Noreturn void dump_worker(struct cycle *c)
 	exit(0);
 }
 
+/* Copies the image, with a few bytes of a few records changed. */
+static void mutate(struct cycle *c)
+{
+	const struct proto_read_options ro = {.config_dir = c->dir};
+	const struct proto_write_options wo = {.key = c->key, .threads = 1};
+	char path[96];
+	struct proto_reader *in;
+	struct proto_writer *out;
+	struct proto_frame f;
+	struct err e = {0};
+	int from = open(c->image, O_RDONLY | O_CLOEXEC), to;
+
+	snprintf(path, sizeof(path), "%s.bad", c->image);
+	to = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	srand(options.seed);
+	if (proto_reader_open(&in, from, &ro, &e) < 0 || proto_writer_open(&out, to, &wo, &e) < 0)
+		die(&e, "mutate");
+	while (proto_read(in, &f, &e) == 0 && f.type != PROTO_END) {
+		_cleanup_free_ uint8_t *body = malloc(f.len + 1);
+
+		if (f.type == PROTO_DATA) {
+			proto_write_data(out, f.kind, f.subject, f.offset, f.data, f.len, &e);
+			continue;
+		}
+		memcpy(body, f.data, f.len);
+		for (int n = rand() % 24 ? 0 : 1 + rand() % 2; n && f.len; n--)
+			body[(size_t)rand() % f.len] = (uint8_t)(rand() % 3 ? rand() : rand() % 4);
+		proto_write_record(out, f.kind, f.subject + (rand() % 400 ? 0 : 1), body, f.len, &e);
+	}
+	if (proto_writer_finish(out, NULL, &e) < 0)
+		die(&e, "mutate");
+	proto_writer_close(out);
+	proto_reader_close(in);
+	close(from);
+	close(to);
+	rename(path, c->image);
+}
+
 static _Noreturn void restore_worker(struct cycle *c, int sock)
 {
 	const struct ckpt_restore_options o = {0};
@@ -257,6 +298,15 @@ static _Noreturn void restore_worker(struct cycle *c, int sock)
 	w.ctx = &give;
 	w.seed = seed_for_worker;
 	w.edge = give_edge;
+	if (options.mutate) {
+		alarm(60);
+		if (proto_reader_open(&in, fd, &ro, &e) < 0 ||
+			ckpt_restore(&b, &w, in, &o, &e) < 0)
+			SAY("%s: %s\n", err_class_info(e.class)->name, e.msg);
+		else
+			ckpt_restore_undo(b);
+		exit(0);
+	}
 	if (proto_reader_open(&in, fd, &ro, &e) < 0 || ckpt_restore(&b, &w, in, &o, &e) < 0)
 		die(&e, "restore");
 	report("restore", ckpt_build_report(b));
@@ -396,7 +446,11 @@ static int run(struct cycle *c, char **argv)
 		}
 		end_world(c);
 		make_world(c);
+		if (options.mutate)
+			mutate(c);
 		restore(c);
+		if (options.mutate)
+			return 0;
 	}
 	go(c);
 	return await_exit(c);
@@ -408,10 +462,14 @@ int main(int argc, char **argv)
 	struct err e = {0};
 	int opt, r;
 
-	while ((opt = getopt(argc, argv, "+n:skv")) != -1) {
+	while ((opt = getopt(argc, argv, "+n:m:skv")) != -1) {
 		switch (opt) {
 		case 'n':
 			options.times = atoi(optarg);
+			break;
+		case 'm':
+			options.mutate = true;
+			options.seed = (unsigned)atoi(optarg);
 			break;
 		case 's':
 			options.snapshot = true;
