@@ -212,22 +212,27 @@ static int close_pass(struct ckpt_build *b, bool stopped, struct err *e)
 	return 0;
 }
 
-/* One thread of a process with a stop signal goes on until it has stopped again. */
+/* One thread of a process with a stop signal goes on until it has stopped again.  Whatever else is
+ * pending for it stays so: nothing but SIGSTOP comes through a full mask. */
 static int into_stop(struct ckpt_build *b, pid_t tid, struct err *e)
 {
-	uint64_t deadline = io_now_ns() + WAIT_NS;
-	int status, r, deliver = 0;
+	uint64_t mask, deadline = io_now_ns() + WAIT_NS;
+	int status, deliver = 0, r = trace_get_mask(tid, &mask);
 
-	for (;;) {
+	if (r == 0)
+		r = trace_set_mask(tid, ~0ULL);
+	while (r == 0) {
 		if (ptrace(PTRACE_CONT, tid, 0, deliver) < 0)
 			return err_errno(e, -errno, "stop");
 		r = trace_wait(b->host_proc, tid, deadline, &status);
-		if (r < 0)
-			return err_errno(e, r, "stop");
-		if (trace_event(status) == PTRACE_EVENT_STOP && WSTOPSIG(status) == SIGSTOP)
-			return 0;
-		deliver = trace_event(status) == 0 ? WSTOPSIG(status) : 0;
+		if (r == 0 && trace_event(status) == PTRACE_EVENT_STOP &&
+			WSTOPSIG(status) == SIGSTOP) {
+			r = trace_set_mask(tid, mask);
+			break;
+		}
+		deliver = r == 0 && trace_event(status) == 0 ? WSTOPSIG(status) : 0;
 	}
+	return r < 0 ? err_errno(e, r, "stop") : 0;
 }
 
 /*
