@@ -75,7 +75,8 @@ struct ckpt_report {
 struct ckpt_dump_options {
 	bool snapshot;	  /* the session runs on: private memory may be written after the thaw */
 	bool portable;	  /* its programs are held to what every CPU has (kind CPU) */
-	uint32_t deadline_ms; /* for tasks that can't be stopped at once (vfork, D state) */
+	uint32_t deadline_ms; /* for tasks that can't be stopped at once (vfork, D state), and for
+			       * what is in the way for the moment only (-EAGAIN) */
 	/* System calls which the session's filter notifies, borrowed: one that is waiting for its
 	 * answer is done again whatever happens. */
 	const long *notified;

@@ -18,13 +18,17 @@
 #include "ckpt/freeze.h"
 #include "ckpt/memory/memory.h"
 
+#define DEFAULT_PATIENCE_MS 2000
+#define FIRST_NAP_US	    2000
+#define LONGEST_NAP_US	    50000
+
 /* ---- all subjects of a kind --------------------------------------------------------------- */
 
 typedef int subject_op(struct ckpt_dump *d, const struct ckpt_kind *k, union ckpt_subject s,
 	uint64_t id, void *ctx, struct err *e);
 
-static int each_proc(struct ckpt_dump *d, const struct ckpt_kind *k, subject_op *op, void *ctx,
-	struct err *e)
+static int each_proc(
+	struct ckpt_dump *d, const struct ckpt_kind *k, subject_op *op, void *ctx, struct err *e)
 {
 	for (size_t i = 0; i < d->n_procs; i++) {
 		struct ckpt_proc *p = d->procs[i];
@@ -35,8 +39,8 @@ static int each_proc(struct ckpt_dump *d, const struct ckpt_kind *k, subject_op 
 	return 0;
 }
 
-static int each_thread(struct ckpt_dump *d, const struct ckpt_kind *k, subject_op *op, void *ctx,
-	struct err *e)
+static int each_thread(
+	struct ckpt_dump *d, const struct ckpt_kind *k, subject_op *op, void *ctx, struct err *e)
 {
 	for (size_t i = 0; i < d->n_procs; i++) {
 		for (size_t n = 0; n < d->procs[i]->n_threads; n++) {
@@ -50,22 +54,21 @@ static int each_thread(struct ckpt_dump *d, const struct ckpt_kind *k, subject_o
 	return 0;
 }
 
-static int each_file(struct ckpt_dump *d, const struct ckpt_kind *k, subject_op *op, void *ctx,
-	struct err *e)
+static int each_file(
+	struct ckpt_dump *d, const struct ckpt_kind *k, subject_op *op, void *ctx, struct err *e)
 {
 	/* A check may take up further files. */
 	for (size_t i = 0; i < d->n_files; i++) {
 		struct ckpt_file *f = d->files[i];
 
-		if (f->kind == k &&
-			op(d, k, (union ckpt_subject){.file = f}, f->id, ctx, e) < 0)
+		if (f->kind == k && op(d, k, (union ckpt_subject){.file = f}, f->id, ctx, e) < 0)
 			return ckpt_file_wrap(f, e);
 	}
 	return 0;
 }
 
-static int each_session(struct ckpt_dump *d, const struct ckpt_kind *k, subject_op *op, void *ctx,
-	struct err *e)
+static int each_session(
+	struct ckpt_dump *d, const struct ckpt_kind *k, subject_op *op, void *ctx, struct err *e)
 {
 	return op(d, k, (union ckpt_subject){0}, 0, ctx, e);
 }
@@ -185,7 +188,7 @@ static void free_dump(struct ckpt_dump *d)
 	free(d);
 }
 
-int ckpt_freeze(struct ckpt_dump **ret, const struct ckpt_world *w,
+static int freeze_once(struct ckpt_dump **ret, const struct ckpt_world *w,
 	const struct ckpt_dump_options *o, struct err *e)
 {
 	struct ckpt_dump *d = calloc(1, sizeof(*d));
@@ -214,6 +217,26 @@ int ckpt_freeze(struct ckpt_dump **ret, const struct ckpt_world *w,
 	d->report.total_ns = io_now_ns() - begin;
 	*ret = d;
 	return 0;
+}
+
+/*
+ * What is in the way may be a matter of moments: an answer not fetched yet, a connection not
+ * accepted yet.  The session runs a little, and it is tried again.
+ */
+int ckpt_freeze(struct ckpt_dump **ret, const struct ckpt_world *w,
+	const struct ckpt_dump_options *o, struct err *e)
+{
+	uint32_t patience = o->deadline_ms ? o->deadline_ms : DEFAULT_PATIENCE_MS;
+	uint64_t end = io_now_ns() + patience * 1000000ULL;
+
+	for (useconds_t nap = FIRST_NAP_US;; nap = MIN(2 * nap, (useconds_t)LONGEST_NAP_US)) {
+		int r = freeze_once(ret, w, o, e);
+
+		if (r != -EAGAIN || io_now_ns() + nap * 1000ULL > end)
+			return r;
+		log_info("%s: trying again", e->msg);
+		usleep(nap);
+	}
 }
 
 int ckpt_thaw(struct ckpt_dump *d, struct err *e)
