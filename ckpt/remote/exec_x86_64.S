@@ -12,8 +12,8 @@
 
 	.section .rodata
 	.balign	16
-	.globl	remote_exec_begin, remote_exec_end, remote_exec_run
-	.hidden	remote_exec_begin, remote_exec_end, remote_exec_run
+	.globl	remote_exec_begin, remote_exec_end, remote_exec_run, remote_exec_single
+	.hidden	remote_exec_begin, remote_exec_end, remote_exec_run, remote_exec_single
 
 #define HEAL(field) (remote_exec_begin + AREA_HEAL + field)(%rip)
 
@@ -30,7 +30,7 @@
 remote_exec_begin:
 remote_exec_run:
 	cmp	%rbp, %rbx
-	jae	.Ldone
+	jae	.Lsentinel
 	movzbl	ENTRY_REFS(%rbx), %r11d
 	argument 0, %rdi
 	argument 1, %rsi
@@ -51,7 +51,13 @@ remote_exec_run:
 	jz	remote_exec_run
 	cmp	$-4095, %rax
 	jb	remote_exec_run
-.Ldone:
+	jmp	.Lsentinel
+
+	/* One call whose registers are loaded already. */
+remote_exec_single:
+	syscall
+
+.Lsentinel:
 	mov	$EXEC_SENTINEL, %eax
 	syscall
 

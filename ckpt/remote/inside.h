@@ -29,7 +29,7 @@ struct heal {
 };
 
 /* exec_x86_64.S */
-extern const uint8_t remote_exec_begin[], remote_exec_end[], remote_exec_run[];
+extern const uint8_t remote_exec_begin[], remote_exec_end[], remote_exec_run[], remote_exec_single[];
 
 struct remote_area {
 	unsigned refs;
@@ -90,6 +90,8 @@ void remote_fill_heal(const struct remote *r, struct heal *h);
 struct user_regs_struct remote_exec_regs(const struct remote *r, bool stop_on_error);
 /* After a batch, at the sentinel: the task's own registers and mask (see "between batches"). */
 int remote_stand(struct remote *r, struct err *e);
+/* The same behind a call, on the way back to user space. */
+int remote_stand_in_user(struct remote *r, struct err *e);
 
 /* ---- batch.c ------------------------------------------------------------------------------ */
 

@@ -11,6 +11,7 @@
 #include "ckpt/remote/inside.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -72,81 +73,86 @@ static int find_syscall(struct remote *r, uint64_t *ret, struct err *e)
 			      "task %d has no instruction to make a system call with", r->tid);
 }
 
-/* Makes the task execute the `syscall` at @insn; stops in the entry of the call. */
-static int enter_call(struct remote *r, uint64_t insn, long nr, uint64_t a0, uint64_t a1,
-	uint64_t a2, uint64_t a3, struct user_regs_struct *ret_regs, struct err *e)
+/*
+ * Makes the task map the area by the `syscall` at @insn, stops behind that.  These two steps of the
+ * task (and the last one of the close) are the only ones it makes with registers that are not
+ * its own and no code of ours to put them back: nothing else happens in between.
+ */
+static int call_mmap(struct remote *r, uint64_t insn, uint64_t hint, struct err *e)
 {
 	struct user_regs_struct g = r->regs;
 	int k;
 
 	g.rip = insn;
-	g.rax = (unsigned long)nr;
+	g.rax = SYS_mmap;
 	g.orig_rax = (unsigned long)-1;
-	g.rdi = a0;
-	g.rsi = a1;
-	g.rdx = a2;
-	g.r10 = a3;
+	g.rdi = hint;
+	g.rsi = REMOTE_AREA_SIZE;
+	g.rdx = PROT_READ | PROT_EXEC;
+	g.r10 = MAP_PRIVATE | MAP_ANONYMOUS | (hint ? MAP_FIXED_NOREPLACE : 0);
 	g.r8 = (unsigned long)-1;
 	g.r9 = 0;
-	k = remote_set_regs(r, &g, e);
+	k = remote_set_mask(r, ALL_SIGNALS, e);
+	if (k == 0)
+		k = remote_set_regs(r, &g, e);
 	if (k == 0)
 		k = remote_go_until(r, WANT_SYSCALL_STOP, e);
-	g.orig_rax = (unsigned long)nr;
-	g.rip = insn + 2;
-	*ret_regs = g;
-	return k;
+	if (k == 0)
+		k = remote_go_until(r, WANT_SYSCALL_STOP, e);
+	if (k == 0 && ptrace(PTRACE_GETREGS, r->tid, 0, &g) < 0)
+		k = remote_died(r, e);
+	if (k == 0)
+		k = remote_stand_in_user(r, e);
+	if (k < 0)
+		return k;
+	if (g.rax > -4096UL)
+		return err_errno(e, (int)g.rax, "map a page in task %d", r->tid);
+	r->area->addr = g.rax;
+	return 0;
 }
 
+/* Through /proc/PID/mem, which lets a tracer write where the task itself may not. */
 static int write_code(struct remote *r, struct err *e)
 {
-	return remote_poke(r, r->area->addr + AREA_CODE, remote_exec_begin,
-		(size_t)(remote_exec_end - remote_exec_begin), e);
-}
-
-static int write_heal(struct remote *r, struct err *e)
-{
+	_cleanup_close_ int fd = proc_open_file(r->proc_fd, r->tid, "mem", O_RDWR, e);
 	struct heal h;
+	int k;
 
+	if (fd < 0)
+		return fd;
 	remote_fill_heal(r, &h);
-	return remote_poke(r, r->area->addr + AREA_HEAL, &h, sizeof(h), e);
+	k = io_pwrite_full(fd, remote_exec_begin, (size_t)(remote_exec_end - remote_exec_begin),
+		(off_t)(r->area->addr + AREA_CODE));
+	if (k == 0)
+		k = io_pwrite_full(fd, &h, sizeof(h), (off_t)(r->area->addr + AREA_HEAL));
+	return k < 0 ? err_errno(e, k, "write a page of task %d", r->tid) : 0;
 }
 
-/* mmap, then mprotect of the code page, which returns straight into the executor. */
+/*
+ * The area is mapped executable, and never both writable and executable: some hosts refuse
+ * that.  The executor makes all but its own page writable, and is ready.
+ */
 static int map_area(struct remote *r, uint64_t hint, struct err *e)
 {
-	unsigned long flags = MAP_PRIVATE | MAP_ANONYMOUS | (hint ? MAP_FIXED_NOREPLACE : 0);
 	struct user_regs_struct g;
 	uint64_t insn;
 	int k = find_syscall(r, &insn, e);
 
-	if (k < 0)
-		return k;
-	k = enter_call(r, insn, SYS_mmap, hint, REMOTE_AREA_SIZE, PROT_READ | PROT_WRITE, flags, &g,
-		e);
 	if (k == 0)
-		k = remote_go_until(r, WANT_SYSCALL_STOP, e);
-	if (k < 0)
-		return k;
-	if (ptrace(PTRACE_GETREGS, r->tid, 0, &g) < 0)
-		return remote_died(r, e);
-	if (g.rax > -4096UL)
-		return err_errno(e, (int)g.rax, "map a page in task %d", r->tid);
-	r->area->addr = g.rax;
-
-	k = write_code(r, e);
+		k = call_mmap(r, insn, hint, e);
 	if (k == 0)
-		k = write_heal(r, e);
-	if (k == 0)
-		k = enter_call(r, insn, SYS_mprotect, r->area->addr, PAGE_SIZE,
-			PROT_READ | PROT_EXEC, 0, &g, e);
+		k = write_code(r, e);
 	if (k < 0)
 		return k;
 	g = remote_exec_regs(r, false);
-	g.orig_rax = SYS_mprotect;
-	g.rdi = r->area->addr;
-	g.rsi = PAGE_SIZE;
-	g.rdx = PROT_READ | PROT_EXEC;
+	g.rip = r->area->addr + AREA_CODE + (uint64_t)(remote_exec_single - remote_exec_begin);
+	g.rax = SYS_mprotect;
+	g.rdi = r->area->addr + AREA_TABLE;
+	g.rsi = REMOTE_AREA_SIZE - AREA_TABLE;
+	g.rdx = PROT_READ | PROT_WRITE;
 	k = remote_set_regs(r, &g, e);
+	if (k == 0)
+		k = remote_set_mask(r, ALL_SIGNALS, e);
 	if (k == 0)
 		k = remote_go_until(r, WANT_SENTINEL, e);
 	return k < 0 ? k : remote_stand(r, e);
@@ -204,8 +210,6 @@ int remote_open(struct remote **ret, int proc_fd, pid_t tid, uint64_t hint, stru
 	if (!r)
 		return err_errno(e, -ENOMEM, "open task %d", tid);
 	k = read_state(r, e);
-	if (k == 0)
-		k = remote_set_mask(r, ALL_SIGNALS, e);
 	if (k == 0) {
 		k = map_area(r, hint, e);
 		if (k < 0)
@@ -300,11 +304,13 @@ pid_t remote_born(const struct remote *r, int i)
 
 /* ---- closing ------------------------------------------------------------------------------ */
 
-/* From the sentinel stop; its call becomes munmap for the last remote of the area. */
+/*
+ * From the sentinel stop to a PTRACE_EVENT_STOP.  For the last remote of the area the sentinel
+ * becomes munmap; should that fail the pages stay, and nobody is the worse for it.
+ */
 static int leave(struct remote *r, bool last, struct err *e)
 {
 	struct user_regs_struct g = r->regs;
-	int k;
 
 	g.orig_rax = (unsigned long)-1;
 	if (last) {
@@ -312,15 +318,7 @@ static int leave(struct remote *r, bool last, struct err *e)
 		g.rdi = r->area->addr;
 		g.rsi = REMOTE_AREA_SIZE;
 	}
-	k = remote_to_event_stop(r, &g, e);
-	if (k < 0 || !last)
-		return k;
-	if (ptrace(PTRACE_GETREGS, r->tid, 0, &g) < 0)
-		return remote_died(r, e);
-	if ((long)g.rax < 0)
-		log_warn("the executor's pages stay in task %d: %s", r->tid,
-			strerror((int)-(long)g.rax));
-	return 0;
+	return remote_to_event_stop(r, &g, e);
 }
 
 static int close_it(struct remote *r, struct err *e)

@@ -32,8 +32,8 @@
  *                     sleep would end early, and wants a copy of the extended state, which
  *                     no call here touches.)
  *
- * The pages stay mapped then, as the only trace.  Unprotected are the some 50 us in which the
- * pages are mapped, and the one system call that unmaps them.
+ * The pages stay mapped then, as the only trace.  Unprotected are the some 20 us of the call that
+ * maps the pages, and those of the one that unmaps them.
  *
  * The pages are mapped by tracing one `syscall` instruction which the task already has (where it
  * stands, in its vDSO, or anywhere executable), shared by all tasks of a memory space.

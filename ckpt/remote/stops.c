@@ -205,15 +205,29 @@ int remote_stand(struct remote *r, struct err *e)
 	return k < 0 ? k : remote_set_regs(r, &g, e);
 }
 
+int remote_stand_in_user(struct remote *r, struct err *e)
+{
+	struct user_regs_struct g = r->regs;
+	long nr;
+	int k;
+
+	if (interrupted(&r->regs, &nr)) {
+		g.rax = (unsigned long)nr;
+		g.rip -= 2;
+	}
+	g.orig_rax = (unsigned long)-1;
+	k = remote_set_regs(r, &g, e);
+	return k < 0 ? k : remote_set_mask(r, r->mask, e);
+}
+
 int remote_to_event_stop(struct remote *r, const struct user_regs_struct *via, struct err *e)
 {
-	int k = remote_set_regs(r, via, e);
+	int k;
 
-	if (k < 0)
-		return k;
 	if (ptrace(PTRACE_INTERRUPT, r->tid, 0, 0) < 0)
 		return remote_died(r, e);
-	return remote_go_until(r, WANT_EVENT_STOP, e);
+	k = remote_set_regs(r, via, e);
+	return k < 0 ? k : remote_go_until(r, WANT_EVENT_STOP, e);
 }
 
 void remote_put_back(struct remote *r)
