@@ -54,8 +54,6 @@ static void fail(struct session *s, const struct err *e)
 	struct err own = *e; /* may be the operation's */
 
 	log_warn("%s", own.msg);
-	if (s->op.client)
-		control_send_failure(s->op.client, &own, 0);
 	if (named) {
 		/* The name was taken, perhaps from the record of this very image. */
 		if (!s->op.copy)
@@ -65,6 +63,8 @@ static void fail(struct session *s, const struct err *e)
 		session_save(s, RECORD_SUSPENDED, true, NULL);
 	}
 	session_close(s, named && s->op.path ? RECORD_SUSPENDED : RECORD_STATE_MAX);
+	if (s->op.client)
+		control_send_failure(s->op.client, &own, 0);
 	session_end_operation(s);
 }
 

@@ -247,5 +247,6 @@ const struct cli_command cli_check = {
 	.n_options = ARRAY_SIZE(options),
 	.size = sizeof(struct check_options),
 	.group = CLI_MORE,
+	.standalone = true,
 	.run = run,
 };

@@ -64,6 +64,7 @@ struct cli_command {
 	bool stop_at_operand; /* what follows the first operand belongs to somebody else */
 	int min_operands, max_operands; /* -1: any number */
 	bool own_codes; /* exit codes are those of a command in a session; our failures are 125 */
+	bool standalone; /* needs none of podrun's directories */
 	bool session;	/* the first operand is a session; left out when there is exactly one */
 	/*
 	 * Returns an exit code, or negative errno with @e.  @o: the filled struct (zeroes where

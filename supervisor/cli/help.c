@@ -311,5 +311,6 @@ const struct cli_command cli_help = {
 	.size = sizeof(struct help_options),
 	.group = CLI_MORE,
 	.max_operands = 1,
+	.standalone = true,
 	.run = run,
 };

@@ -52,7 +52,7 @@ static int run(const struct cli_command *cmd, int argc, char **argv)
 	if (!options)
 		return 1;
 	r = cli_parse(cmd, options, argc, argv, &argc, &e);
-	if (r == 0)
+	if (r == 0 && !cmd->standalone)
 		r = paths_init(&c.paths, &e);
 	if (r == 0 && cmd->session && argc == 0) {
 		r = cli_only_session(&c, &with_name[0], &e);

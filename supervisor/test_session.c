@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* paths, record, ledger, relay: what a supervisor is made of, without a session. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <event2/event.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/base.h"
+#include "ckpt/ckpt.h"
+#include "proto/config.pb-c.h"
+#include "supervisor/ledger.h"
+#include "supervisor/paths.h"
+#include "supervisor/record.h"
+#include "supervisor/relay.h"
+
+static char dir[] = "/tmp/test_session.XXXXXX";
+
+static int set_up(void **state)
+{
+	static char run[64], st[64], config[64];
+
+	if (!mkdtemp(dir))
+		return -1;
+	snprintf(run, sizeof(run), "%s/run", dir);
+	snprintf(st, sizeof(st), "%s/state", dir);
+	snprintf(config, sizeof(config), "%s/config", dir);
+	mkdir(run, 0700);
+	setenv("XDG_RUNTIME_DIR", run, 1);
+	setenv("XDG_STATE_HOME", st, 1);
+	setenv("XDG_CONFIG_HOME", config, 1);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	return io_rm_rf(AT_FDCWD, dir);
+}
+
+static void names_are_checked(void **state)
+{
+	static const char *const good[] = {"a", "A9", "0.b_c-d"};
+	static const char *const bad[] = {"", ".", "..", "-a", "_a", "a/b", "a b", "\xc3\xa4"};
+	char name[PATHS_MAX_NAME], longest[PATHS_MAX_NAME + 1];
+
+	for (size_t i = 0; i < ARRAY_SIZE(good); i++)
+		assert_true(paths_valid_name(good[i]));
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		assert_false(paths_valid_name(bad[i]));
+	memset(longest, 'a', sizeof(longest));
+	longest[PATHS_MAX_NAME] = '\0';
+	assert_false(paths_valid_name(longest));
+	for (unsigned seed = 0; seed < 3000; seed += 7) {
+		paths_make_name(seed, name);
+		assert_true(paths_valid_name(name));
+	}
+}
+
+static void records_survive(void **state)
+{
+	struct paths p;
+	struct err e = {0};
+	Pb__Record r = PB__RECORD__INIT, *back;
+	Pb__Config c = PB__CONFIG__INIT;
+	_cleanup_free_ char *session = NULL;
+
+	assert_int_equal(paths_init(&p, &e), 0);
+	assert_int_equal(record_load(&back, &p, "x", &e), -ENOENT);
+	assert_int_equal(e.class, ERR_NOT_FOUND);
+	session = paths_session(&p, "x", NULL);
+	assert_int_equal(mkdir(session, 0700), 0);
+	c.name = (char *)"x";
+	r.config = &c;
+	r.state = (char *)record_state_name(RECORD_SUSPENDED);
+	r.status = 42;
+	assert_int_equal(record_save(&r, session, true, &e), 0);
+	assert_int_equal(record_load(&back, &p, "x", &e), 0);
+	assert_int_equal(record_state_of(back->state), RECORD_SUSPENDED);
+	assert_int_equal(back->status, 42);
+	record_free(back);
+	assert_int_equal(record_remove(&p, "x", &e), 0);
+	assert_int_equal(access(session, F_OK), -1);
+	paths_fini(&p);
+}
+
+static void images_are_consumed_once(void **state)
+{
+	const uint8_t a[16] = {1, 2, 3}, b[16] = {4};
+	struct err e = {0};
+
+	assert_int_equal(ledger_check(dir, a, &e), 0);
+	assert_int_equal(ledger_consume(dir, a, "one", &e), 0);
+	assert_int_equal(ledger_consume(dir, a, "two", &e), -EALREADY);
+	assert_int_equal(e.class, ERR_STATE);
+	assert_non_null(strstr(e.msg, "'one'"));
+	assert_int_equal(ledger_consume(dir, b, "two", &e), 0);
+	assert_int_equal(ledger_give_back(dir, a, &e), 0);
+	assert_int_equal(ledger_check(dir, a, &e), 0);
+	assert_int_equal(ledger_check(dir, b, &e), 1);
+	assert_int_equal(ledger_consume(dir, a, "three", &e), 0);
+}
+
+static void changed_files_are_not_known(void **state)
+{
+	_cleanup_free_ char *path = NULL;
+	_cleanup_close_ int fd = -1;
+
+	assert_true(asprintf(&path, "%s/image", dir) > 0);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	assert_int_equal(io_write_full(fd, "whole", 5), 0);
+	assert_false(ledger_knows_file(dir, fd));
+	ledger_know_file(dir, fd);
+	assert_true(ledger_knows_file(dir, fd));
+	assert_int_equal(io_write_full(fd, "more", 4), 0);
+	assert_false(ledger_knows_file(dir, fd));
+}
+
+struct sink {
+	struct buf out;
+	bool ready;
+	unsigned rooms;
+};
+
+static void on_output(void *ctx, enum relay_stream stream, const void *data, size_t n)
+{
+	struct sink *s = ctx;
+
+	assert_int_equal(stream, RELAY_OUT);
+	buf_put(&s->out, data, n);
+}
+
+static bool on_ready(void *ctx)
+{
+	return ((struct sink *)ctx)->ready;
+}
+
+static void on_room(void *ctx)
+{
+	((struct sink *)ctx)->rooms++;
+}
+
+static const struct relay_ops ops = {on_output, on_ready, on_room};
+
+/* Everything that comes, a slow sink, and nothing while it is held. */
+static void output_is_relayed(void **state)
+{
+	struct event_base *loop = event_base_new();
+	struct sink sink = {.ready = false};
+	struct err e = {0};
+	struct relay *r;
+	int p[2];
+
+	assert_int_equal(pipe2(p, O_CLOEXEC), 0);
+	assert_int_equal(relay_new(&r, loop, &ops, &sink, &e), 0);
+	assert_int_equal(relay_adopt(r, RELAY_OUT, p[0], &e), 0);
+	assert_int_equal(io_write_full(p[1], "hello", 5), 0);
+	event_base_loop(loop, EVLOOP_NONBLOCK);
+	assert_int_equal(sink.out.len, 0);
+	sink.ready = true;
+	relay_hold(r, true);
+	event_base_loop(loop, EVLOOP_NONBLOCK);
+	assert_int_equal(sink.out.len, 0);
+	relay_hold(r, false);
+	event_base_loop(loop, EVLOOP_NONBLOCK);
+	assert_memory_equal(sink.out.data, "hello", 5);
+	assert_int_equal(relay_open_streams(r), 1u << RELAY_OUT);
+	close(p[1]);
+	event_base_loop(loop, EVLOOP_NONBLOCK);
+	assert_int_equal(relay_open_streams(r), 0);
+	relay_free(r);
+	buf_fini(&sink.out);
+	event_base_free(loop);
+}
+
+/* Input stops at its bound, goes on when there is room, and ends behind what was taken. */
+static void input_is_bounded(void **state)
+{
+	static uint8_t much[RELAY_INPUT_MAX + 1000], chunk[65536];
+	struct event_base *loop = event_base_new();
+	struct sink sink = {.ready = true};
+	struct err e = {0};
+	size_t taken, read_back = 0;
+	const uint8_t *pending;
+	struct relay *r;
+	bool ended;
+	ssize_t n;
+	int p[2];
+
+	assert_int_equal(pipe2(p, O_CLOEXEC), 0);
+	io_set_nonblock(p[0], true);
+	assert_int_equal(relay_new(&r, loop, &ops, &sink, &e), 0);
+	assert_int_equal(relay_adopt(r, RELAY_IN, p[1], &e), 0);
+	taken = relay_put(r, much, sizeof(much));
+	assert_int_equal(taken, RELAY_INPUT_MAX);
+	relay_pending(r, &pending, &taken, &ended);
+	assert_int_equal(taken, RELAY_INPUT_MAX);
+	assert_false(ended);
+	relay_end_input(r);
+	for (int i = 0; i < 100; i++) {
+		event_base_loop(loop, EVLOOP_NONBLOCK);
+		n = read(p[0], chunk, sizeof(chunk));
+		if (n == 0)
+			break;
+		read_back += n > 0 ? (size_t)n : 0;
+	}
+	assert_int_equal(n, 0);
+	assert_int_equal(read_back, RELAY_INPUT_MAX);
+	assert_true(sink.rooms > 0);
+	relay_free(r);
+	close(p[0]);
+	event_base_free(loop);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names_are_checked),
+		cmocka_unit_test(records_survive),
+		cmocka_unit_test(images_are_consumed_once),
+		cmocka_unit_test(changed_files_are_not_known),
+		cmocka_unit_test(output_is_relayed),
+		cmocka_unit_test(input_is_bounded),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
