@@ -67,6 +67,7 @@ struct host_mount {
 struct plan {
 	char *path; /* in the session, absolute */
 	bool bind;  /* as it is, read-only; else an overlay */
+	bool own;   /* the upper layer alone: the host has nothing there */
 };
 
 struct layers {
@@ -184,7 +185,7 @@ static int plan(struct layers *l, const char *path, bool bind, struct err *e)
 	if (!more)
 		return err_errno(e, -ENOMEM, "mount plan");
 	l->plans = more;
-	more[l->n_plans] = (struct plan){strdup(path), bind};
+	more[l->n_plans] = (struct plan){.path = strdup(path), .bind = bind};
 	if (!more[l->n_plans].path)
 		return err_errno(e, -ENOMEM, "mount plan");
 	l->n_plans++;
@@ -401,6 +402,49 @@ static int make_private(struct err *e)
 	return 0;
 }
 
+/* A directory that only the upper layer has: an image of another host brought it. */
+static int own_entry(struct layers *l, const char *path, const char *upper, struct err *e)
+{
+	char host[PATH_MAX], target[PATH_MAX];
+	struct stat st;
+	int r;
+
+	r = join(host, l->source, path, e);
+	if (r == 0)
+		r = join(target, MOUNTS_BASE, path, e);
+	if (r < 0)
+		return r;
+	if (lstat(host, &st) == 0 || errno != ENOENT || lstat(upper, &st) < 0 || !S_ISDIR(st.st_mode))
+		return 0;
+	if (mkdir(target, 0755) < 0 && errno != EEXIST)
+		return err_errno(e, -errno, "cannot make %s", target);
+	r = plan(l, path, false, e);
+	if (r == 0)
+		l->plans[l->n_plans - 1].own = true;
+	return r;
+}
+
+static int own_children(struct layers *l, const char *path, struct err *e)
+{
+	char upper[PATH_MAX], child[PATH_MAX];
+	_cleanup_closedir_ DIR *dir = NULL;
+	struct dirent *d;
+	int r = join(upper, "upper", path, e);
+
+	if (r < 0)
+		return r;
+	dir = opendir(upper);
+	while (r == 0 && dir && (d = readdir(dir))) {
+		if (!strcmp(d->d_name, ".") || !strcmp(d->d_name, "..") ||
+			(!*path && is_private(d->d_name)) ||
+			snprintf(child, sizeof(child), "%s/%s", path, d->d_name) >= PATH_MAX ||
+			snprintf(upper, sizeof(upper), "upper%s", child) >= PATH_MAX)
+			continue;
+		r = own_entry(l, child, upper, e);
+	}
+	return r;
+}
+
 /* @path is "" for the top. */
 static int skeleton_children(struct layers *l, const char *path, struct err *e)
 {
@@ -424,7 +468,8 @@ static int skeleton_children(struct layers *l, const char *path, struct err *e)
 		if (r < 0)
 			return r;
 	}
-	return 0;
+	/* Where the skeleton is the upper layer itself, it is there already. */
+	return l->writable ? 0 : own_children(l, path, e);
 }
 
 /* Overlay options separate with ',' and ':'; both and the backslash are escaped by one. */
@@ -583,8 +628,12 @@ static int mount_plan(const struct layers *l, const struct plan *p, bool first, 
 	r = join(host, l->source, p->path, e);
 	if (r == 0)
 		r = join(target, MOUNTS_BASE, p->path, e);
+	if (r == 0 && p->own)
+		r = join(host, "upper", p->path, e);
 	if (r < 0)
 		return r;
+	if (p->own)
+		return mounts_bind(host, target, false, e);
 	if (!p->bind) {
 		r = overlay(l, host, p->path, first ? e : &ignored);
 		if (r == 0 || first)
@@ -643,7 +692,7 @@ static int skeleton(struct layers *l, struct err *e)
 		r = err_errno(e, -errno, "chmod /");
 	for (size_t i = 0; r == 0 && i < l->n_plans; i++) {
 		r = mount_plan(l, &l->plans[i], !overlays, e);
-		overlays += !l->plans[i].bind;
+		overlays += !l->plans[i].bind && !l->plans[i].own;
 	}
 	return r;
 }
