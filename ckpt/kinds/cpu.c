@@ -219,23 +219,24 @@ static int create(struct ckpt_build *b, struct ckpt_record *r, int *ret_fd, stru
 	struct cpu cpu;
 	char names[200];
 	size_t n;
+	int rc = 0;
 
 	if (!m)
 		return ckpt_common_bad(r, e);
 	look(&cpu);
 	n = lacking(&cpu, m, names, sizeof(names));
 	if (n)
-		err_set(e, ERR_HOST, -EOPNOTSUPP,
+		rc = err_set(e, ERR_HOST, -EOPNOTSUPP,
 			"this CPU lacks what the session may use: %s%s", names,
 			strlen(names) == sizeof(names) - 1 ? " ..." : "");
 	else if (!m->portable && m->xstate_size && cpu.xstate_size > m->xstate_size &&
 		 !lists(m, "xsavec"))
-		err_set(e, ERR_HOST, -EOPNOTSUPP,
+		rc = err_set(e, ERR_HOST, -EOPNOTSUPP,
 			"this CPU has more registers (%u bytes) than the session's programs leave room "
 			"for (%u)",
 			cpu.xstate_size, m->xstate_size);
 	pb__cpu__free_unpacked(m, NULL);
-	if (!err_is(e))
+	if (rc == 0)
 		return 0;
 	return err_hint(e, "sessions started by podrun run --portable can be moved between such CPUs");
 }
