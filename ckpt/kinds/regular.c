@@ -233,7 +233,43 @@ static int skip_entries(int fd, uint64_t n, struct err *e)
 	return lseek(fd, pos, SEEK_SET) < 0 ? err_errno(e, -errno, "lseek of a directory") : 0;
 }
 
-/* The file found must be of the recorded sort; that it has changed is worth a line. */
+/* Where only an installation changes files: hier(7). */
+static bool is_installed(const char *path)
+{
+	static const char *const tops[] = {"/usr/", "/opt/", "/lib", "/bin/", "/sbin/", "/nix/", "/gnu/"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(tops); i++)
+		if (!strncmp(path, tops[i], strlen(tops[i])))
+			return strncmp(path, "/usr/local/", 11) != 0;
+	return false;
+}
+
+/*
+ * A file read by position (an archive of classes, a database of fonts) which is another version on
+ * this host gives nonsense later.  Elsewhere others may write to a file at any time, as they might
+ * have while the session ran: that is worth a line.
+ */
+static int compare_contents(const Pb__Regular *m, const char *path, const struct stat *st,
+	struct err *e)
+{
+	int64_t mtime_ns = (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
+
+	if ((uint64_t)st->st_size == m->size) {
+		if (mtime_ns != m->mtime_ns && is_installed(path))
+			log_warn("%s has been written since the session was frozen", path);
+		return 0;
+	}
+	if (is_installed(path) && (m->common->flags & O_ACCMODE) == O_RDONLY) {
+		err_set(e, ERR_HOST, -ESTALE, "is not the file which the session had open");
+		return err_hint(e, "this host has another version of it; an image made with "
+				   "--with-files carries its own");
+	}
+	log_warn("%s had %llu bytes when the session was frozen and has %lld now", path,
+		(unsigned long long)m->size, (long long)st->st_size);
+	return 0;
+}
+
+/* The file found must be of the recorded sort. */
 static int compare(const Pb__Regular *m, const char *path, int fd, struct err *e)
 {
 	struct stat st;
@@ -244,10 +280,7 @@ static int compare(const Pb__Regular *m, const char *path, int fd, struct err *e
 		return err_set(e, ERR_HOST, -EINVAL, "%s is of another type than it was", path);
 	if (S_ISCHR(st.st_mode) && (major(st.st_rdev) != m->major || minor(st.st_rdev) != m->minor))
 		return err_set(e, ERR_HOST, -ENODEV, "%s is another device than it was", path);
-	if (S_ISREG(st.st_mode) && (uint64_t)st.st_size != m->size)
-		log_warn("%s had %llu bytes when the session was frozen and has %lld now", path,
-			(unsigned long long)m->size, (long long)st.st_size);
-	return 0;
+	return S_ISREG(st.st_mode) ? compare_contents(m, path, &st, e) : 0;
 }
 
 static int open_again(struct ckpt_build *b, const Pb__Regular *m, struct err *e)
