@@ -121,6 +121,10 @@ const struct ckpt_report *ckpt_build_report(const struct ckpt_build *b);
  * and unpacked before the session's mounts are made.
  */
 int ckpt_tree_write(int dirfd, struct proto_writer *out, struct err *e);
+/* The same with the files beneath that the frozen session has in use, but for those at or below
+ * @except (absolute paths: volumes). */
+int ckpt_tree_write_all(int dirfd, const struct ckpt_dump *d, char *const *except, size_t n_except,
+	struct proto_writer *out, struct err *e);
 int ckpt_tree_read(int dirfd, struct proto_reader *in, struct err *e);
 
 /*

@@ -13,6 +13,11 @@
  * Nothing is followed: names are taken one at a time below descriptors (O_NOFOLLOW).  A file or
  * directory whose mode forbids its owner to read is changed for a moment; overlayfs leaves such a
  * directory in its work directory.
+ *
+ * With the files beneath (ckpt_tree_write_all), those in use (ckpt/lower.c) follow as if they were in
+ * the upper layer, unless that has them already; at a resume they then cover whatever the new
+ * host has there.  They are the user's from then on, so what the session could not write to loses
+ * its write permission, and set-user-ID bits go.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -28,6 +33,8 @@
 #include "ckpt/ckpt.h"
 #include "ckpt/filetree.h"
 #include "ckpt/kind.h"
+#include "ckpt/lower.h"
+#include "ckpt/survey.h"
 #include "proto/files.pb-c.h"
 
 #define PIECE (1u << 20)
@@ -41,7 +48,8 @@ struct link {
 
 /* Contents to be written behind the batch. */
 struct later {
-	char *path;
+	int dirfd; /* borrowed */
+	char *path; /* below it */
 	uint64_t id;
 	uint64_t size;
 };
@@ -55,6 +63,7 @@ struct walk {
 	size_t n_later;
 	uint64_t next_id;
 	void *links; /* tsearch(3) tree of struct link */
+	void *below; /* tsearch(3) tree of paths of directories beneath that have been written */
 	void *room; /* PIECE bytes */
 };
 
@@ -99,9 +108,9 @@ static int write_contents(struct walk *w, const struct later *f, struct err *e)
 	struct stat st;
 	off_t from, to = 0;
 
-	if (fstatat(w->top, f->path, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	if (fstatat(f->dirfd, f->path, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return err_errno(e, -errno, "%s", f->path);
-	fd = open_readable(w->top, f->path, &st);
+	fd = open_readable(f->dirfd, f->path, &st);
 	if (fd < 0)
 		return err_errno(e, fd, "cannot open %s", f->path);
 	while ((from = lseek(fd, to, SEEK_DATA)) >= 0 && (uint64_t)from < f->size) {
@@ -263,7 +272,7 @@ static int describe_regular(struct walk *w, int dirfd, const char *name, const s
 	}
 	t->id = ++w->next_id;
 	w->later[w->n_later] =
-		(struct later){.path = strdup((char *)t->path.data), .id = t->id, .size = t->size};
+		(struct later){.dirfd = w->top, .path = strdup((char *)t->path.data), .id = t->id, .size = t->size};
 	return w->later[w->n_later].path ? (w->n_later++, 0) : -ENOMEM;
 }
 
@@ -437,7 +446,118 @@ static int walk_dir(struct walk *w, int fd, const char *path, struct err *e)
 	return r;
 }
 
-int ckpt_tree_write(int dirfd, struct proto_writer *out, struct err *e)
+/* ---- what is beneath ------------------------------------------------------------------------- */
+
+#define UPPER "upper" /* of the session's directory; see supervisor/layers.c */
+
+static int compare_paths(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+/* Without what only its owner may do, for it gets another one. */
+static uint32_t mode_for_user(int root, const char *name, mode_t mode)
+{
+	bool writable = faccessat(root, name, W_OK, 0) == 0;
+
+	return mode & (writable ? 01777 : 01555);
+}
+
+/* Writes the entry of @name ("usr/lib/x", below the session's root) as one of the upper layer. */
+static int write_below(struct walk *w, int root, const char *name, const struct stat *st,
+	struct err *e)
+{
+	_cleanup_(cleanup_entry) Pb__TreeEntry *t = malloc(sizeof(*t));
+	char path[PATH_MAX];
+	size_t n_later = w->n_later;
+	int r;
+
+	if (!t || snprintf(path, sizeof(path), "%s/%s", UPPER, name) >= (int)sizeof(path))
+		return err_errno(e, -ENOMEM, "%s", name);
+	pb__tree_entry__init(t);
+	r = set_bytes(&t->path, path, strlen(path) + 1);
+	if (r == 0) {
+		t->path.len--;
+		r = describe(w, root, name, st, t);
+	}
+	if (r != 0)
+		return r < 0 ? err_errno(e, r, "cannot take /%s along", name) : 0;
+	t->mode = mode_for_user(root, name, st->st_mode);
+	if (w->n_later > n_later) {
+		struct later *l = &w->later[n_later];
+
+		l->dirfd = root;
+		memmove(l->path, l->path + sizeof(UPPER), strlen(l->path + sizeof(UPPER)) + 1);
+	}
+	return add_entry(w, take_ptr(t), e);
+}
+
+/* @name, unless the upper layer has it or it has been written. */
+static int take_below(struct walk *w, int root, const char *name, struct err *e)
+{
+	char path[PATH_MAX];
+	struct stat st;
+	char *key;
+
+	if (snprintf(path, sizeof(path), "%s/%s", UPPER, name) >= (int)sizeof(path))
+		return err_errno(e, -ENAMETOOLONG, "%s", name);
+	if (tfind(name, &w->below, compare_paths) ||
+		faccessat(w->top, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		return 0;
+	if (fstatat(root, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? 0 : err_errno(e, -errno, "/%s", name);
+	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+		return 0;
+	key = strdup(name);
+	if (!key || !tsearch(key, &w->below, compare_paths)) {
+		free(key);
+		return err_errno(e, -ENOMEM, "%s", name);
+	}
+	return write_below(w, root, name, &st, e);
+}
+
+/* A file in use and the directories on the way to it. */
+static int take_with_parents(struct walk *w, int root, const char *path, struct err *e)
+{
+	char part[PATH_MAX];
+	int r = 0;
+
+	for (const char *end = strchr(path + 1, '/'); end && r == 0; end = strchr(end + 1, '/')) {
+		snprintf(part, sizeof(part), "%.*s", (int)(end - path - 1), path + 1);
+		r = take_below(w, root, part, e);
+	}
+	return r < 0 ? r : take_below(w, root, path + 1, e);
+}
+
+static bool is_under(const char *path, char *const *tops, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		size_t len = strlen(tops[i]);
+
+		if (!strncmp(path, tops[i], len) && (path[len] == '/' || !path[len]))
+			return true;
+	}
+	return false;
+}
+
+static int walk_below(struct walk *w, const struct ckpt_dump *d, char *const *except,
+	size_t n_except, struct err *e)
+{
+	char **list;
+	size_t n;
+	int r = ckpt_lower_list(d, &list, &n, e);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < n && r == 0; i++)
+		if (!is_under(list[i], except, n_except))
+			r = take_with_parents(w, d->world->root_fd, list[i], e);
+	ckpt_lower_free(list, n);
+	return r;
+}
+
+int ckpt_tree_write_all(int dirfd, const struct ckpt_dump *d, char *const *except, size_t n_except,
+	struct proto_writer *out, struct err *e)
 {
 	Pb__TreeEntry *entries[FILETREE_BATCH];
 	struct walk *w = calloc(1, sizeof(*w));
@@ -454,11 +574,19 @@ int ckpt_tree_write(int dirfd, struct proto_writer *out, struct err *e)
 	pb__tree__init(&w->batch);
 	w->batch.entries = entries;
 	r = walk_dir(w, dirfd, "", e);
+	if (r == 0 && d)
+		r = walk_below(w, d, except, n_except, e);
 	if (r == 0)
 		r = flush(w, e);
 	clear_batch(w);
 	tdestroy(w->links, free_link);
+	tdestroy(w->below, free);
 	free(w->room);
 	free(w);
 	return r < 0 ? err_wrap(e, "the session's files") : 0;
+}
+
+int ckpt_tree_write(int dirfd, struct proto_writer *out, struct err *e)
+{
+	return ckpt_tree_write_all(dirfd, NULL, NULL, 0, out, e);
 }

@@ -165,6 +165,7 @@ static int start_writing(struct session *s, struct err *e)
 	req.snapshot = s->op.what == OP_SNAPSHOT;
 	req.stay = s->op.was_paused;
 	req.zstd_level = s->op.zstd_level;
+	req.with_files = s->op.with_files;
 	m.body_case = PB__WORKER__BODY_WRITE;
 	m.write = &req;
 	fds[0] = s->op.image;
@@ -489,6 +490,7 @@ int session_suspend(struct session *s, struct client *c, const Pb__SuspendReques
 	op->hold = req->hold && !req->snapshot;
 	op->was_paused = s->state == SESSION_PAUSED;
 	op->zstd_level = req->zstd_level;
+	op->with_files = req->with_files;
 	r = open_image(s, req, stream, e);
 	if (r == 0)
 		r = op->was_paused ? start_writing(s, e) : freeze(s, req->deadline_ms, e);

@@ -80,6 +80,7 @@ struct session_operation {
 	bool replace;	     /* resume: end who has the name */
 	bool copy;	     /* resume: of a snapshot, or clone */
 	int zstd_level;
+	bool with_files;
 	int image;	     /* descriptor, -1 */
 	char *path, *tmp;    /* where the image goes, and until it is whole */
 	uint64_t began_ns;

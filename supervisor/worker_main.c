@@ -132,8 +132,21 @@ struct dump {
 	uint64_t began;
 };
 
-static int write_front(struct proto_writer *out, const Pb__WriteRequest *req, int files,
-	struct err *e)
+/* What is beneath a volume comes with the volume. */
+static int write_tree(const struct dump *d, const Pb__Config *c, int files,
+	struct proto_writer *out, struct err *e)
+{
+	_cleanup_free_ char **volumes = calloc(c->n_binds + 1, sizeof(*volumes));
+
+	if (!volumes)
+		return err_errno(e, -ENOMEM, "volumes");
+	for (size_t i = 0; i < c->n_binds; i++)
+		volumes[i] = c->binds[i]->target;
+	return ckpt_tree_write_all(files, d->frozen, volumes, c->n_binds, out, e);
+}
+
+static int write_front(const struct dump *d, struct proto_writer *out, const Pb__WriteRequest *req,
+	int files, struct err *e)
 {
 	const ProtobufCMessage *bodies[] = {&req->config->base, &req->world->base};
 	static const enum proto_kind kinds[] = {PROTO_KIND_CONFIG, PROTO_KIND_WORLD};
@@ -148,6 +161,8 @@ static int write_front(struct proto_writer *out, const Pb__WriteRequest *req, in
 		protobuf_c_message_pack(bodies[i], data);
 		r = proto_write_record(out, kinds[i], 0, data, len, e);
 	}
+	if (r == 0 && req->with_files)
+		return write_tree(d, req->config, files, out, e);
 	return r < 0 ? r : ckpt_tree_write(files, out, e);
 }
 
@@ -155,7 +170,7 @@ static int write_front(struct proto_writer *out, const Pb__WriteRequest *req, in
 static int write_image(struct dump *d, const Pb__WriteRequest *req, const int *fds,
 	struct proto_writer *out, struct err *e)
 {
-	int r = write_front(out, req, fds[1], e);
+	int r = write_front(d, out, req, fds[1], e);
 
 	if (r < 0)
 		return r;

@@ -14,7 +14,7 @@
 
 struct suspend_options {
 	const char *output;
-	bool json, compress;
+	bool json, compress, with_files;
 	uint64_t deadline;
 };
 
@@ -25,7 +25,8 @@ static const struct cli_option options[] = {
 	{"compress", 'z', NULL, "compress with zstd", CLI_FLAG, AT(compress)},
 	{"deadline", 0, "MS", "how long to wait for tasks that can't be stopped at once (5000)",
 		CLI_NUMBER, AT(deadline)},
-	{"with-files", 0, NULL, "images that hold the files beneath are not built yet", CLI_REFUSED, 0},
+	{"with-files", 0, NULL, "take along what it has in use of the host's files", CLI_FLAG,
+		AT(with_files)},
 };
 
 /* The image's path from the root: the supervisor stands elsewhere. */
@@ -73,6 +74,7 @@ static int ask(struct cli *c, const struct suspend_options *o, const char *name,
 
 	q.snapshot = snapshot;
 	q.zstd_level = o->compress ? 3 : 0;
+	q.with_files = o->with_files;
 	q.deadline_ms = (uint32_t)MIN(o->deadline, (uint64_t)UINT32_MAX);
 	q.stream = o->output && strcmp(o->output, "-") == 0;
 	if (q.stream && isatty(STDOUT_FILENO))

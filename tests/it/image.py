@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Integration tests of images: what is told of them, cores, stacks."""
+import contextlib
 import pathlib
+import shutil
 import sys
+import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from harness import BUILD, main, needs, test  # noqa: E402
@@ -72,6 +75,86 @@ def a_damaged_image_leaves_no_core(env):
     env.podrun("image", "core", image, "-o", env.path("core"), code=7)
     env.podrun("image", "stacks", image, code=7)
     assert not list(env.dir.glob("core*")), list(env.dir.iterdir())
+
+
+@contextlib.contextmanager
+def beneath():
+    """A directory which sessions see and don't own: not in /tmp, which is private to them."""
+    path = pathlib.Path(tempfile.mkdtemp(prefix="podrun-test-", dir="/var/tmp"))
+    path.chmod(0o755)
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def started_beneath(env, where, *options):
+    program = where / "program"
+    shutil.copy(STATE / "counter", program)
+    (where / "data").write_text("one\ntwo\n")
+    env.run_detached("s", "sh", "-c", "cd %s; exec 5<data; read x <&5; ./program /tmp/go && "
+                     "read y <&5 && echo $x $y" % where)
+    env.podrun("suspend", "s", *options, "-o", env.path("i"))
+    return program
+
+
+def finish(env, word):
+    env.podrun("resume", "-d", env.path("i"))
+    env.podrun("exec", "s", "touch", "/tmp/go")
+    log = env.wait("s")
+    assert "ok" in log.split() and word in log, log
+
+
+@test
+def with_files_needs_nothing_beneath(env):
+    with beneath() as where:
+        started_beneath(env, where, "--with-files")
+        shutil.rmtree(where)
+        finish(env, "one two")
+
+
+@test
+def snapshot_with_files(env):
+    with beneath() as where:
+        started_beneath(env, where)
+        env.podrun("resume", "-d", env.path("i"))
+        env.podrun("snapshot", "s", "--with-files", "-o", env.path("j"))
+        env.podrun("kill", "s")
+        shutil.rmtree(where)
+        env.path("i").unlink()
+        env.path("j").rename(env.path("i"))
+        env.podrun("rm", "-f", "s", check=False)
+        finish(env, "one two")
+
+
+@test
+def another_version_of_a_program_is_refused(env):
+    with beneath() as where:
+        program = started_beneath(env, where)
+        shutil.copy("/bin/true", where / "other")
+        program.rename(where / "kept")
+        (where / "other").rename(program)
+        r = env.podrun("resume", "-d", env.path("i"), code=4)
+        assert str(program) in r.errors and "--with-files" in r.errors, r
+        program.unlink()
+        r = env.podrun("resume", "-d", env.path("i"), code=4)
+        assert str(program) in r.errors and "hint:" in r.errors, r
+        (where / "kept").rename(program)
+        finish(env, "one two")
+
+
+@test
+def portable_sessions_say_so(env):
+    env.environ["GODEBUG"] = "gctrace=0"
+    env.run_detached("s", "sh", "-c", "env; echo ready; exec sleep 1000", options=["--portable"])
+    log = env.logs("s")
+    assert "GODEBUG=gctrace=0,cpu.all=off\n" in log and "-AVX2" in log, log
+    env.podrun("suspend", "s", "-o", env.path("i"))
+    cpu = [l for l in env.podrun("image", "show", env.path("i")).text.split("\n")
+           if l.startswith("cpu 0: ")]
+    assert len(cpu) == 1 and "(portable)" in cpu[0] and "sse4_2" in cpu[0], cpu
+    assert "avx" not in cpu[0], cpu
+    env.podrun("rm", "s")
 
 
 if __name__ == "__main__":
