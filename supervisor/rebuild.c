@@ -40,6 +40,7 @@
 #include "supervisor/notify.h"
 #include "supervisor/relay.h"
 #include "supervisor/session.h"
+#include "supervisor/tenure.h"
 #include "supervisor/worker.h"
 
 #define RETRY_MS      20
@@ -162,6 +163,9 @@ static int make_directory(struct session *s, struct err *e)
 	io_rm_rf(AT_FDCWD, s->dir);
 	if (mkdir(s->dir, 0700) < 0 || mkdir(files, 0700) < 0)
 		return err_errno(e, -errno, "cannot make %s", files);
+	s->dir_fd = tenure_open(s->dir, e);
+	if (s->dir_fd < 0)
+		return s->dir_fd;
 	return open(files, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
@@ -275,29 +279,50 @@ static void on_edge(struct session *s, const Pb__Edge *edge, int *fds, size_t n_
 
 /* ---- restored: name, ledger, release ------------------------------------------------------ */
 
-static int take_name(struct session *s, struct err *e)
+static int take_name_locked(
+	struct session *s, char *dir, char *runtime, char *ret_aside[2], struct err *e)
 {
-	const char *name = s->record->config->name;
-	_cleanup_free_ char *dir = paths_session(&s->paths, name, NULL);
-	_cleanup_free_ char *log = paths_session(&s->paths, name, "log"), *our_log = NULL;
-	_cleanup_free_ char *runtime = paths_runtime(&s->paths, name, NULL);
+	_cleanup_free_ char *log = NULL, *our_log = NULL;
 
-	if (!dir || !log || !runtime || asprintf(&our_log, "%s/log", s->dir) < 0)
+	if (asprintf(&log, "%s/log", dir) < 0 || asprintf(&our_log, "%s/log", s->dir) < 0)
 		return err_errno(e, -ENOMEM, "session");
 	/* The log of the same session goes on. */
 	if (!s->op.copy && rename(log, our_log) == 0)
 		session_open_log(s, e);
-	io_rm_rf(AT_FDCWD, dir);
+	ret_aside[0] = tenure_set_aside(dir);
+	ret_aside[1] = tenure_set_aside(runtime);
 	if (rename(s->dir, dir) < 0)
-		return errno == EEXIST || errno == ENOTEMPTY ? name_taken(name, e) :
-							       err_errno(e, -errno, "%s", dir);
+		return errno == EEXIST || errno == ENOTEMPTY ?
+			name_taken(s->record->config->name, e) :
+			err_errno(e, -errno, "%s", dir);
 	free(s->dir);
-	s->dir = take_ptr(dir);
-	io_rm_rf(AT_FDCWD, runtime);
+	s->dir = dir;
+	s->runtime = runtime;
 	if (mkdir(runtime, 0700) < 0)
 		return err_errno(e, -errno, "cannot make %s", runtime);
-	s->runtime = take_ptr(runtime);
-	return 0;
+	s->runtime_fd = tenure_open(runtime, e);
+	return s->runtime_fd < 0 ? s->runtime_fd : 0;
+}
+
+static int take_name(struct session *s, struct err *e)
+{
+	const char *name = s->record->config->name;
+	char *dir = paths_session(&s->paths, name, NULL);
+	char *runtime = paths_runtime(&s->paths, name, NULL), *aside[2] = {NULL, NULL};
+	_cleanup_close_ int lock = tenure_lock(&s->paths, e);
+	int r = lock < 0 ? lock : 0;
+
+	if (r == 0)
+		r = dir && runtime ? take_name_locked(s, dir, runtime, aside, e) :
+				     err_errno(e, -ENOMEM, "session");
+	lock = close_fd(lock);
+	tenure_remove(aside[0]);
+	tenure_remove(aside[1]);
+	if (s->dir != dir)
+		free(dir);
+	if (s->runtime != runtime)
+		free(runtime);
+	return r;
 }
 
 static void release(struct session *s)
@@ -438,6 +463,8 @@ static void on_released(struct session *s)
 	struct job *j = job_find(s, 0);
 	struct client *c = op->client;
 
+	/* It has nothing left to do, and the next operation may come with one of its own. */
+	worker_free(take_ptr(s->worker));
 	s->state = SESSION_RUNNING;
 	session_save(s, RECORD_RUNNING, false, NULL);
 	if (op->report)
@@ -500,10 +527,6 @@ static void on_gone(void *ctx, int status)
 
 	if (s->state == SESSION_CLOSING)
 		return;
-	if (s->state == SESSION_RUNNING) {
-		worker_free(take_ptr(s->worker));
-		return;
-	}
 	err_set(&e, ERR_FAILED, -ECHILD, "the worker was killed (status %#x)", status);
 	fail(s, &e);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "supervisor/session.h"
+#include "supervisor/tenure.h"
 
 #include <assert.h>
 #include <event2/event.h>
@@ -77,6 +78,7 @@ int session_new(struct session **ret, struct event_base *loop, struct err *e)
 		return err_errno(e, -ENOMEM, "session");
 	s->loop = loop;
 	s->log_fd = -1;
+	s->dir_fd = s->runtime_fd = -1;
 	s->op.image = -1;
 	s->listeners[0] = s->listeners[1] = -1;
 	if (paths_init(&s->paths, e) < 0) {
@@ -104,6 +106,8 @@ void session_free(struct session *s)
 	control_unlisten(s);
 	record_free(s->record);
 	close_fd(s->log_fd);
+	close_fd(s->dir_fd);
+	close_fd(s->runtime_fd);
 	free(s->dir);
 	free(s->files);
 	free(s->runtime);
@@ -192,9 +196,11 @@ static int reserve_name(struct session *s, const char *name, struct err *e)
 		rmdir(dir);
 		return r;
 	}
+	s->dir_fd = tenure_open(dir, e);
+	s->runtime_fd = tenure_open(runtime, e);
 	s->dir = take_ptr(dir);
 	s->runtime = take_ptr(runtime);
-	return 0;
+	return s->dir_fd < 0 || s->runtime_fd < 0 ? e->error : 0;
 }
 
 int session_reserve(struct session *s, bool generated, struct err *e)
@@ -481,16 +487,27 @@ static void tell_moved(struct session *s)
 /* What is left on disk: nothing, or a record and a log. */
 static void clean_up(struct session *s, enum record_state state)
 {
-	_cleanup_free_ char *files = NULL;
+	bool remove = (state == RECORD_ENDED && s->record->config->remove) ||
+		state == RECORD_STATE_MAX;
+	_cleanup_close_ int lock = tenure_lock(&s->paths, NULL);
+	char *dir = NULL, *files = NULL, *runtime = NULL;
 
-	if (asprintf(&files, "%s/files", s->dir) > 0)
-		io_rm_rf(AT_FDCWD, files);
-	if ((state == RECORD_ENDED && s->record->config->remove) || state == RECORD_STATE_MAX)
-		io_rm_rf(AT_FDCWD, s->dir);
-	else if (state != RECORD_SUSPENDED && state != RECORD_MOVED)
-		session_save(s, state, false, NULL);
-	if (s->runtime)
-		io_rm_rf(AT_FDCWD, s->runtime);
+	if (tenure_holds(s->dir, s->dir_fd)) {
+		_cleanup_free_ char *path = NULL;
+
+		if (remove)
+			dir = tenure_set_aside(s->dir);
+		else if (asprintf(&path, "%s/files", s->dir) > 0)
+			files = tenure_set_aside(path);
+		if (!remove && state != RECORD_SUSPENDED && state != RECORD_MOVED)
+			session_save(s, state, false, NULL);
+	}
+	if (s->runtime && tenure_holds(s->runtime, s->runtime_fd))
+		runtime = tenure_set_aside(s->runtime);
+	lock = close_fd(lock);
+	tenure_remove(runtime);
+	tenure_remove(files);
+	tenure_remove(dir);
 }
 
 static void end_world(struct session *s)
@@ -524,6 +541,7 @@ static void end_operation(struct session *s)
 
 void session_close(struct session *s, enum record_state state)
 {
+
 	if (s->state == SESSION_CLOSING)
 		return;
 	if (s->op.what != OP_NONE && state == RECORD_ENDED && s->state != SESSION_REBUILDING)

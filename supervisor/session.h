@@ -99,6 +99,7 @@ struct session {
 	char *dir;		    /* sessions/NAME, or a temporary name while rebuilding */
 	char *files;		    /* what world_create was told; the directory may have moved */
 	char *runtime;		    /* NAME/ of the control socket, once it is there */
+	int dir_fd, runtime_fd;	    /* both held open: supervisor/tenure.h; -1 */
 
 	struct world world;
 	bool has_world;
