@@ -35,25 +35,30 @@ static const struct {
 	{"sl", PB__MAPPING_FLAG__MAPPING_SEALED},
 };
 
-/* What can't be carried, by a flag or by the start of the path. */
+/* What can't be carried, by the start of the path or by a flag. */
 static const struct {
-	const char *code, *path, *what;
-} refused[] = {
-	{"ht", NULL, "huge pages (MAP_HUGETLB) are not supported"},
-	{"ss", NULL, "a shadow stack is not supported"},
-	{"um", NULL, "memory watched by userfaultfd is not supported"},
-	{"uw", NULL, "memory watched by userfaultfd is not supported"},
-	{"ui", NULL, "memory watched by userfaultfd is not supported"},
-	{NULL, "/[aio]", "asynchronous I/O (io_setup) is not supported"},
-	{NULL, "/secretmem", "secret memory (memfd_secret) is not supported"},
-	{NULL, "[uprobes]", "a task with uprobes is not supported"},
-	{NULL, "anon_inode:[io_uring]", "io_uring is not supported"},
-	{NULL, "anon_inode:[perf_event]", "performance counters (perf_event_open) are not supported"},
-	{NULL, "anon_inode:", "this kind of mapping is not supported"},
-	{NULL, "socket:", "a packet socket's ring is not supported"},
-	{NULL, "/anon_hugepage", "huge pages (MAP_HUGETLB) are not supported"},
-	{"pf", NULL, "device memory is not supported"},
-	{"io", NULL, "device memory is not supported"},
+	const char *path, *what;
+} refused_paths[] = {
+	{"/[aio]", "asynchronous I/O (io_setup) is not supported"},
+	{"/secretmem", "secret memory (memfd_secret) is not supported"},
+	{"[uprobes]", "a task with uprobes is not supported"},
+	{"anon_inode:[io_uring]", "io_uring is not supported"},
+	{"anon_inode:[perf_event]", "performance counters (perf_event_open) are not supported"},
+	{"anon_inode:", "this kind of mapping is not supported"},
+	{"socket:", "a packet socket's ring is not supported"},
+	{"/anon_hugepage", "huge pages (MAP_HUGETLB) are not supported"},
+};
+
+static const struct {
+	const char *code, *what;
+} refused_codes[] = {
+	{"ht", "huge pages (MAP_HUGETLB) are not supported"},
+	{"ss", "a shadow stack is not supported"},
+	{"um", "memory watched by userfaultfd is not supported"},
+	{"uw", "memory watched by userfaultfd is not supported"},
+	{"ui", "memory watched by userfaultfd is not supported"},
+	{"pf", "device memory is not supported"},
+	{"io", "device memory is not supported"},
 };
 
 static bool starts(const char *s, const char *with)
@@ -61,17 +66,46 @@ static bool starts(const char *s, const char *with)
 	return !strncmp(s, with, strlen(with));
 }
 
-static int check_refused(const struct proc_vma *v, struct err *e)
+static int refuse(const struct proc_vma *v, const char *what, struct err *e)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(refused); i++) {
-		if (refused[i].code && !proc_vma_has(v, refused[i].code))
-			continue;
-		if (refused[i].path && !starts(v->path, refused[i].path))
-			continue;
-		return err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP, "mapping %llx-%llx (%s): %s",
-			(unsigned long long)v->start, (unsigned long long)v->end,
-			*v->path ? v->path : "anonymous", refused[i].what);
+	return err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP, "mapping %llx-%llx (%s): %s",
+		(unsigned long long)v->start, (unsigned long long)v->end,
+		*v->path ? v->path : "anonymous", what);
+}
+
+static bool is_code(const char *word, const char *code)
+{
+	return word[0] == code[0] && word[1] == code[1];
+}
+
+/* One walk over the flags, since there are thousands of mappings: fills *ret_flags. */
+static int take_flags(const struct proc_vma *v, uint32_t *ret_flags, struct err *e)
+{
+	uint32_t flags = v->shared ? PB__MAPPING_FLAG__MAPPING_IS_SHARED : 0;
+
+	for (const char *w = v->vm_flags; w[0] && w[1]; w += 2) {
+		while (*w == ' ')
+			w++;
+		if (!w[0] || !w[1])
+			break;
+		for (size_t i = 0; i < ARRAY_SIZE(flag_codes); i++)
+			if (is_code(w, flag_codes[i].code))
+				flags |= flag_codes[i].flag;
+		for (size_t i = 0; i < ARRAY_SIZE(refused_codes); i++)
+			if (is_code(w, refused_codes[i].code))
+				return refuse(v, refused_codes[i].what, e);
+		if (v->shared && is_code(w, "mw"))
+			flags |= PB__MAPPING_FLAG__MAPPING_MAYWRITE;
 	}
+	*ret_flags = flags;
+	return 0;
+}
+
+static int check_path(const struct proc_vma *v, struct err *e)
+{
+	for (size_t i = 0; *v->path && i < ARRAY_SIZE(refused_paths); i++)
+		if (starts(v->path, refused_paths[i].path))
+			return refuse(v, refused_paths[i].what, e);
 	return 0;
 }
 
@@ -97,20 +131,6 @@ static bool is_ours(const struct ckpt_proc *p, const struct proc_vma *v)
 			return true;
 	}
 	return false;
-}
-
-static uint32_t flags_of(const struct proc_vma *v)
-{
-	uint32_t flags = 0;
-
-	for (size_t i = 0; i < ARRAY_SIZE(flag_codes); i++)
-		if (proc_vma_has(v, flag_codes[i].code))
-			flags |= flag_codes[i].flag;
-	if (v->shared)
-		flags |= PB__MAPPING_FLAG__MAPPING_IS_SHARED;
-	if (v->shared && proc_vma_has(v, "mw"))
-		flags |= PB__MAPPING_FLAG__MAPPING_MAYWRITE;
-	return flags;
 }
 
 static int describe_source(struct ckpt_dump *d, const struct proc_vma *v, Pb__Mapping *ret,
@@ -168,10 +188,11 @@ int ckpt_mapping_describe(struct ckpt_dump *d, struct ckpt_proc *p, const struct
 		ret->source = PB__MAPPING_SOURCE__MAPPING_VVAR;
 		return 0;
 	}
-	r = check_refused(v, e);
+	r = check_path(v, e);
+	if (r >= 0)
+		r = take_flags(v, &ret->flags, e);
 	if (r < 0)
 		return r;
-	ret->flags = flags_of(v);
 	r = describe_source(d, v, ret, e);
 	if (r < 0)
 		return err_wrap(e, "mapping %llx-%llx", (unsigned long long)v->start,

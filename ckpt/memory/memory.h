@@ -99,6 +99,9 @@ int ckpt_pages_open(struct ckpt_pages *ret, int proc_fd, pid_t pid, struct err *
 void ckpt_pages_close(struct ckpt_pages *p);
 #define _cleanup_pages_ __attribute__((cleanup(ckpt_pages_close)))
 
+/* True where holes cost nothing to ckpt_pages_find. */
+bool ckpt_pages_scans(struct ckpt_pages *p);
+
 /*
  * Appends to @runs the pages (struct ckpt_run) of a private mapping which are not as its source
  * has them: touched anonymous pages, copies of file pages; in memory or swapped out.  Pages
@@ -121,7 +124,7 @@ int ckpt_pages_write(struct ckpt_pages *p, struct proto_writer *out, enum proto_
 /* Areas that a fork takes along, and those that madvise has excepted (DONTFORK, WIPEONFORK). */
 enum ckpt_space_part { CKPT_SPACE_ALL, CKPT_SPACE_FORKED, CKPT_SPACE_UNFORKED };
 
-/* Finds what must be written of @p, as p->memory_pages, and its guard pages. */
+/* Finds the anonymous pages of @p, as p->memory_pages, and its guard pages. */
 int ckpt_space_scan(struct ckpt_dump *d, struct ckpt_proc *p, struct buf *guards, struct err *e);
 /* Writes the private pages of @p found by the scan, as they are in the task @pid (itself or a copy), to d->out. */
 int ckpt_space_write(struct ckpt_dump *d, struct ckpt_proc *p, pid_t pid,

@@ -134,6 +134,14 @@ static int find_by_pagemap(struct ckpt_pages *p, uint64_t start, uint64_t end, s
 	return 0;
 }
 
+bool ckpt_pages_scans(struct ckpt_pages *p)
+{
+	/* the first page, where nothing ever is, is asked about for the kernel's sake */
+	if (p->method == UNKNOWN && ckpt_pages_find(p, 0, PAGE_SIZE, NULL, NULL, NULL) < 0)
+		return false;
+	return p->method == SCAN_GUARD || p->method == SCAN;
+}
+
 int ckpt_pages_find(struct ckpt_pages *p, uint64_t start, uint64_t end, struct buf *runs,
 	struct buf *guards, struct err *e)
 {

@@ -31,17 +31,17 @@ int ckpt_space_scan(struct ckpt_dump *d, struct ckpt_proc *p, struct buf *guards
 	_cleanup_pages_ struct ckpt_pages pages = CKPT_PAGES_INIT;
 	int r = ckpt_pages_open(&pages, d->host_proc, p->pid, e);
 
+	if (r < 0)
+		return r;
 	buf_clear(&p->memory_pages);
-	for (size_t i = 0; i < p->maps.n && r >= 0; i++) {
-		const struct proc_vma *v = &p->maps.vmas[i];
-		Pb__Mapping m;
-
-		r = ckpt_mapping_describe(d, p, v, &m, e);
-		if (r == 0 && m.source <= PB__MAPPING_SOURCE__MAPPING_SHARED)
-			r = ckpt_pages_find(&pages, v->start, v->end,
-				is_private(&m) ? &p->memory_pages : NULL, guards, e);
-	}
-	return r < 0 ? r : 0;
+	/* the whole space in one call, where the kernel can */
+	if (ckpt_pages_scans(&pages))
+		return ckpt_pages_find(&pages, 0, CKPT_TASK_SIZE, &p->memory_pages, guards, e);
+	for (size_t i = 0; i < p->maps.n && r >= 0; i++)
+		if (p->maps.vmas[i].start < CKPT_TASK_SIZE)
+			r = ckpt_pages_find(&pages, p->maps.vmas[i].start, p->maps.vmas[i].end,
+				&p->memory_pages, guards, e);
+	return r;
 }
 
 /* The pages of one mapping; @next is the first run that may touch it.  A run may go on into the
