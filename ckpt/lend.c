@@ -142,19 +142,15 @@ static void set_number(struct ckpt_build *b, const struct ckpt_build_proc *p, in
 			b->procs[i].lend_fd = fd;
 }
 
-int ckpt_lend_move(struct ckpt_build *b, struct ckpt_build_proc *p, int fd, struct err *e)
+void ckpt_lend_move(struct ckpt_build *b, struct ckpt_build_proc *p, int fd)
 {
 	struct remote *r = p->threads[0].remote;
-	int rc;
 
 	if (p->lend_fd == fd)
-		return 0;
+		return;
 	remote_add(r, SYS_dup3, (uint64_t)p->lend_fd, (uint64_t)fd, O_CLOEXEC, 0, 0, 0);
 	remote_add(r, SYS_close, (uint64_t)p->lend_fd, 0, 0, 0, 0, 0);
-	rc = ckpt_run_all(r, "the builder's descriptor", e);
-	if (rc == 0)
-		set_number(b, p, fd);
-	return rc;
+	set_number(b, p, fd);
 }
 
 void ckpt_lend_end(struct ckpt_build *b, struct ckpt_build_proc *p)

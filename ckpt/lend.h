@@ -15,8 +15,9 @@
 
 /* Gives the pidfd to a task without any descriptor; it gets number *ret_fd. */
 int ckpt_lend_bootstrap(struct ckpt_build *b, struct remote *r, int *ret_fd, struct err *e);
-/* Moves it to number @fd in the table of @p (and of those who share it). */
-int ckpt_lend_move(struct ckpt_build *b, struct ckpt_build_proc *p, int fd, struct err *e);
+/* Adds its move to number @fd to a batch of @p's first thread.  What is lent from then on in that
+ * batch comes from there. */
+void ckpt_lend_move(struct ckpt_build *b, struct ckpt_build_proc *p, int fd);
 /* Adds its closing to a batch of @p's first thread, if the table still has it. */
 void ckpt_lend_end(struct ckpt_build *b, struct ckpt_build_proc *p);
 

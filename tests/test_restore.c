@@ -345,6 +345,23 @@ static void one_process_runs(void **state)
 	assert_int_equal(x.status, 42 << 8);
 }
 
+/* Until pid 1 has reaped what was killed. */
+static void await_empty(struct fixture *f)
+{
+	for (int i = 0; i < 1000; i++) {
+		_cleanup_free_ int *pids = NULL;
+		struct err e = {0};
+		size_t n = 0;
+
+		if (proc_list_numbers(f->world.proc_fd, ".", &pids, &n, &e) < 0)
+			fail_msg("%s", e.msg);
+		if (n == 1)
+			return;
+		usleep(5000);
+	}
+	fail_msg("something is left");
+}
+
 static void tree_is_the_same(void **state)
 {
 	struct fixture *f = *state;
@@ -353,6 +370,7 @@ static void tree_is_the_same(void **state)
 		skip();
 	write_image(f->image, f->dir, ARRAY_SIZE(procs));
 	build(f, ARRAY_SIZE(procs), false);
+	await_empty(f);
 	/* and nothing is left: it can be done again in the same world */
 	build(f, ARRAY_SIZE(procs), false);
 }

@@ -96,14 +96,14 @@ static int link_table(struct ckpt_build *b, struct ckpt_record *rec, struct err 
 {
 	Pb__Fdtable *m = pb__fdtable__unpack(NULL, rec->len, rec->body);
 	struct ckpt_build_thread *t = ckpt_record_thread(b, rec);
-	int r, gap, calls = 0;
+	int r, gap, calls = CALLS_PER_FD;
 
 	r = m && t ? check_entries(b, rec, m, e) : ckpt_record_bad(rec, e);
-	if (r < 0)
+	if (r < 0 || !m->n_entries)
 		goto out;
 	/* What lends lies in the first gap, so the next gap is where the kernel puts things. */
 	gap = first_gap(m);
-	r = ckpt_lend_move(b, t->proc, gap, e);
+	ckpt_lend_move(b, t->proc, gap);
 	for (size_t i = 0, next = 0; r == 0 && i < m->n_entries; i++) {
 		const Pb__FdEntry *f = m->entries[i];
 		struct ckpt_build_file *file = ckpt_build_file(b, f->file);

@@ -88,13 +88,28 @@ static int dump_thread(struct ckpt_dump *d, union ckpt_subject s, struct buf *bo
 	return r < 0 ? r : pack(&queue, body, e);
 }
 
+/* Costs no stop, unlike asking the task; and mostly there is nothing. */
+static bool is_empty(pid_t tid)
+{
+	char room[SIGINFO_SIZE];
+
+	for (unsigned shared = 0; shared < 2; shared++) {
+		struct __ptrace_peeksiginfo_args args = {
+			.flags = shared ? PTRACE_PEEKSIGINFO_SHARED : 0, .nr = 1};
+
+		if (ptrace(PTRACE_PEEKSIGINFO, tid, &args, room) != 0)
+			return false;
+	}
+	return true;
+}
+
 int ckpt_pending_drain(struct remote *remote, struct err *e)
 {
 	uint64_t all = ~0UL;
 	struct timespec none = {0};
 	long v;
 
-	for (int i = 0; i < MAX_DRAIN; i++) {
+	for (int i = 0; i < MAX_DRAIN && !is_empty(remote_tid(remote)); i++) {
 		uint64_t mask = remote_put(remote, &all, sizeof(all));
 		uint64_t zero = remote_put(remote, &none, sizeof(none));
 		int r = remote_call(remote, &v, e, SYS_rt_sigtimedwait, mask, 0, zero, 8, 0, 0);
@@ -102,9 +117,10 @@ int ckpt_pending_drain(struct remote *remote, struct err *e)
 		if (r < 0)
 			return r;
 		if (v == -EAGAIN)
-			return 0;
+			return err_set(e, ERR_FAILED, -EBUSY, "a signal can't be taken");
 	}
-	return err_set(e, ERR_FAILED, -EBUSY, "signals keep coming");
+	return is_empty(remote_tid(remote)) ? 0 :
+	       err_set(e, ERR_FAILED, -EBUSY, "signals keep coming");
 }
 
 static int queue_one(struct remote *remote, const struct ckpt_build_thread *t, bool shared,

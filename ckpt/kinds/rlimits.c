@@ -35,28 +35,65 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 	return ckpt_pack(&m.base, body, e);
 }
 
+/* All tasks have the limits of the first of them until here. */
+struct limits {
+	struct rlimit of[RLIM_NLIMITS];
+};
+
+static const struct limits *limits_now(struct ckpt_build *b, pid_t pid, struct err *e)
+{
+	struct limits *l = b->kind_state[PROTO_KIND_RLIMITS];
+
+	if (l)
+		return l;
+	l = calloc(1, sizeof(*l));
+	for (int i = 0; l && i < RLIM_NLIMITS; i++) {
+		if (prlimit(pid, i, NULL, &l->of[i]) < 0) {
+			err_errno(e, -errno, "prlimit");
+			free(l);
+			return NULL;
+		}
+	}
+	if (!l)
+		err_errno(e, -ENOMEM, "limits");
+	b->kind_state[PROTO_KIND_RLIMITS] = l;
+	return l;
+}
+
+static int set_limit(pid_t pid, const Pb__Rlimit *l, const struct limits *now, struct err *e)
+{
+	struct rlimit want = {l->soft, l->hard};
+	const struct rlimit *have;
+
+	if (l->resource >= RLIM_NLIMITS) /* one this kernel does not have */
+		return 0;
+	have = &now->of[l->resource];
+	want.rlim_max = MIN(want.rlim_max, have->rlim_max);
+	want.rlim_cur = MIN(want.rlim_cur, want.rlim_max);
+	if (want.rlim_cur == have->rlim_cur && want.rlim_max == have->rlim_max)
+		return 0;
+	return prlimit(pid, l->resource, &want, NULL) < 0 ?
+		       err_errno(e, -errno, "prlimit %u", l->resource) :
+		       0;
+}
+
 static int finish(struct ckpt_build *b, struct ckpt_record *rec, struct err *e)
 {
 	Pb__Rlimits *m = pb__rlimits__unpack(NULL, rec->len, rec->body);
 	struct ckpt_build_thread *t = ckpt_record_thread(b, rec);
+	const struct limits *now;
 	int r = 0;
 
-	if (!m || !t || m->n_limits > 64)
+	if (!m || !t || m->n_limits > 64) {
 		r = ckpt_record_bad(rec, e);
-	for (size_t i = 0; r >= 0 && i < m->n_limits; i++) {
-		const Pb__Rlimit *l = m->limits[i];
-		struct rlimit now, want = {l->soft, l->hard};
-
-		if (prlimit(t->proc->pid, l->resource, NULL, &now) < 0) {
-			if (errno != EINVAL) /* EINVAL: one this kernel does not have */
-				r = err_errno(e, -errno, "prlimit");
-			continue;
-		}
-		want.rlim_max = MIN(want.rlim_max, now.rlim_max);
-		want.rlim_cur = MIN(want.rlim_cur, want.rlim_max);
-		if (prlimit(t->proc->pid, l->resource, &want, NULL) < 0)
-			r = err_errno(e, -errno, "prlimit %u", l->resource);
+		goto out;
 	}
+	now = limits_now(b, t->proc->pid, e);
+	if (!now)
+		r = e->error;
+	for (size_t i = 0; r == 0 && i < m->n_limits; i++)
+		r = set_limit(t->proc->pid, m->limits[i], now, e);
+out:
 	pb__rlimits__free_unpacked(m, NULL);
 	return r;
 }
