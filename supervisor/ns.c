@@ -184,6 +184,21 @@ static int loopback_up(struct err *e)
 	return 0;
 }
 
+/*
+ * What the session's own network is told.  No kernel lets a connection of MPTCP be taken up; where
+ * there is none programs use TCP.  ping(1) of the session needs no privilege for its own network.
+ */
+static void tune_network(void)
+{
+	char range[32];
+
+	snprintf(range, sizeof(range), "%u %u", getgid(), getgid());
+	if (io_write_str(AT_FDCWD, "/proc/sys/net/mptcp/enabled", "0") < 0)
+		log_debug("no MPTCP to switch off");
+	if (io_write_str(AT_FDCWD, "/proc/sys/net/ipv4/ping_group_range", range) < 0)
+		log_debug("ping sockets stay closed");
+}
+
 /* Counts inside this user namespace only (5.14); pid 1 is one of them. */
 static int limit_pids(const struct world_config *c, struct err *e)
 {
@@ -207,8 +222,10 @@ int ns_enter(const struct world_config *c, const struct ns_ids *ids, struct err 
 		r = make_timens(c, e);
 	if (r == 0 && hostname && sethostname(hostname, strlen(hostname)) < 0)
 		r = err_errno(e, -errno, "cannot set host name '%s'", hostname);
-	if (r == 0 && c->net != WORLD_NET_HOST)
+	if (r == 0 && c->net != WORLD_NET_HOST) {
+		tune_network();
 		r = loopback_up(e);
+	}
 	return r < 0 ? r : limit_pids(c, e);
 }
 

@@ -15,7 +15,8 @@
  *      the counterpart in INET_DIAG             FILE; without inode: PENDING or CLOSED; none: VANISHED
  *
  * A counterpart without an inode is either not accepted yet or closed; its state tells.  What it
- * still holds nobody can read, so data in one makes the session unfreezable for the moment.
+ * still holds nobody can read, so data in one makes the session unfreezable for the moment; a
+ * closed one is helped to deliver it.
  *
  * Connections that lead out (a session on the host's network) are refused by name.  Not kept:
  * TIME_WAIT, urgent data, what TCP_INFO has counted.
@@ -123,6 +124,16 @@ static int unread(const char *what, struct err *e)
 	return err_hint(e, "try again in a moment");
 }
 
+/* The closed side of @x's connection has bytes left: helps it to get rid of them. */
+static int wait_for_rest(
+	struct ckpt_dump *d, const struct ckpt_inet_diag *x, uint64_t bytes, struct err *e)
+{
+	const struct ckpt_file *f = file_of(d, x->ino);
+	int r = f ? tcp_queue_make_room(d, f->fd, bytes, e) : 0;
+
+	return r < 0 ? r : unread("which one side has closed still", e);
+}
+
 /* True if no process has it because none has accepted it yet. */
 static bool is_pending(const struct ckpt_inet_diag *o)
 {
@@ -173,7 +184,7 @@ static int find_peer(struct ckpt_dump *d, const struct ckpt_inet_diag_list *list
 	if (o->ino == 0) {
 		/* Its FIN, if not acknowledged, counts as a byte. */
 		if (o->wqueue > 1)
-			return unread("which one side has closed still", e);
+			return wait_for_rest(d, x, o->wqueue, e);
 		m->peer_kind = PB__TCP__PEER__CLOSED;
 		return 0;
 	}

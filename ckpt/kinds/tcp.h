@@ -21,6 +21,11 @@ int tcp_queue_read(int fd, int from, struct buf *ret, struct err *e);
 /* How many bytes @fd could read now, and how many @from has not delivered (-1: 0). */
 uint64_t tcp_queue_received(int fd);
 uint64_t tcp_queue_unsent(int from);
+/*
+ * Makes room in @fd's receive queue for @bytes more, so that a peer nobody has any more can deliver
+ * what it still holds, and tells it so.  For a session with a network of its own; best effort.
+ */
+int tcp_queue_make_room(const struct ckpt_dump *d, int fd, uint64_t bytes, struct err *e);
 /* Its state, TCP_* of netinet/tcp.h; -1 if it is no TCP socket. */
 int tcp_state(int fd);
 

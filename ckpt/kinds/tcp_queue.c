@@ -13,16 +13,23 @@
  * is in our copy, and the receiver's number, read last, says from where the copy counts.
  *
  * Repair mode forgets SO_REUSEADDR when it is switched off; it is set again.
+ *
+ * A peer that was closed while it still had bytes to deliver can't be asked for them: no descriptor
+ * leads to it.  They come by themselves if there is room for them.  SO_RCVLOWAT makes the kernel
+ * enlarge a receive queue, up to what net.ipv4.tcp_rmem allows, and a peek makes it tell the peer.
  */
 #include <errno.h>
 #include <linux/sockios.h>
 #include <netinet/tcp.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
+#include "ckpt/enter.h"
 #include "ckpt/kinds/sock.h"
 #include "ckpt/kinds/tcp.h"
+#include "ckpt/survey.h"
 
 enum { NO_QUEUE, RECV_QUEUE, SEND_QUEUE }; /* linux/tcp.h: TCP_NO_QUEUE ... */
 #define REPAIR_OFF_NO_PROBE -1
@@ -192,4 +199,45 @@ int tcp_queue_read(int fd, int from, struct buf *ret, struct err *e)
 	if (missing > 0)
 		buf_put(ret, sent.data + sent.len - missing, (size_t)missing);
 	return buf_error(ret);
+}
+
+/* ---- room for what a closed peer still has ---------------------------------------------------- */
+
+struct room {
+	int proc, fd;
+	uint64_t bytes;
+};
+
+/* Inside: tcp_rmem is the session network's own. */
+static int make_room(int sock, void *ctx, struct err *e)
+{
+	static const char name[] = "sys/net/ipv4/tcp_rmem";
+	const struct room *room = ctx;
+	unsigned long low, normal, most, wanted = 4 * room->bytes;
+	int before = ckpt_sock_get_int(room->fd, SOL_SOCKET, SO_RCVLOWAT);
+	int mark = (int)(room->bytes + tcp_queue_received(room->fd));
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	char more[96], byte;
+	int r = io_read_file(room->proc, name, 256, &text);
+
+	if (r < 0 || !buf_cstr(&text) ||
+		sscanf(buf_cstr(&text), "%lu %lu %lu", &low, &normal, &most) != 3)
+		return err_errno(e, r < 0 ? r : -EINVAL, "/proc/%s", name);
+	snprintf(more, sizeof(more), "%lu %lu %lu", low, normal, MAX(most, wanted));
+	io_write_str(room->proc, name, more);
+	setsockopt(room->fd, SOL_SOCKET, SO_RCVLOWAT, &mark, sizeof(mark));
+	recv(room->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+	setsockopt(room->fd, SOL_SOCKET, SO_RCVLOWAT, &before, sizeof(before));
+	io_write_str(room->proc, name, buf_cstr(&text));
+	return 0;
+}
+
+int tcp_queue_make_room(const struct ckpt_dump *d, int fd, uint64_t bytes, struct err *e)
+{
+	struct room room = {.proc = d->host_proc, .fd = fd, .bytes = bytes};
+	struct buf none = BUF_INIT;
+
+	if (d->world->ns_net < 0 || bytes > MAX_QUEUE)
+		return 0;
+	return ckpt_enter_read(d->world, CLONE_NEWNET, make_room, &room, 0, &none, e);
 }
