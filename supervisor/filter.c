@@ -7,6 +7,7 @@
 #include "base/base.h"
 #include "supervisor/filter_programs.h"
 #include "supervisor/names/names.h"
+#include "supervisor/policy/policy.h"
 #include "supervisor/world.h"
 
 static const struct filter_program *find(unsigned translated)
@@ -54,4 +55,26 @@ int filter_install(const struct world_config *c, struct err *e)
 				   "sandbox; there can be only one");
 	}
 	return fd < 0 ? err_errno(e, fd, "cannot install the session's filter") : fd;
+}
+
+size_t filter_notified(const struct world_config *c, long ret[FILTER_MAX_NOTIFIED])
+{
+	struct names names = names_choose(c);
+	unsigned translated = names_translated(&names);
+	size_t n = 0;
+
+	for (size_t i = 0; i < policy_n_calls && n < FILTER_MAX_NOTIFIED; i++) {
+		const struct policy_call *call = &policy_calls[i];
+		bool notified = call->action == POLICY_NOTIFY || call->names & translated;
+
+		for (size_t k = 0; k < policy_n_rules && !notified; k++) {
+			const struct policy_rule *rule = &policy_rules[k];
+
+			notified = rule->nr == call->nr && rule->action == POLICY_NOTIFY &&
+				   (!rule->names || rule->names & translated);
+		}
+		if (notified)
+			ret[n++] = call->nr;
+	}
+	return n;
 }

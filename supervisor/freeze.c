@@ -27,6 +27,7 @@
 #include "ckpt/ckpt.h"
 #include "proto/control.pb-c.h"
 #include "supervisor/control.h"
+#include "supervisor/filter.h"
 #include "supervisor/job.h"
 #include "supervisor/ledger.h"
 #include "supervisor/message.h"
@@ -392,6 +393,8 @@ static void fill_world(struct session *s, struct ckpt_world *ret)
 static int freeze(struct session *s, uint32_t deadline_ms, struct err *e)
 {
 	_cleanup_free_ struct ckpt_edge *edges = calloc(MAX_EDGES, sizeof(*edges));
+	const struct world_config names_of = {.as_root = s->record->config->as_root};
+	long notified[FILTER_MAX_NOTIFIED];
 	struct worker_dump what = {.config_dir = s->paths.config,
 		.options = {.snapshot = s->op.what == OP_SNAPSHOT,
 			.portable = s->record->config->portable,
@@ -404,6 +407,8 @@ static int freeze(struct session *s, uint32_t deadline_ms, struct err *e)
 	fill_world(s, &what.world);
 	what.world.edges = edges;
 	what.world.n_edges = job_edges(s, edges, MAX_EDGES);
+	what.options.notified = notified;
+	what.options.n_notified = filter_notified(&names_of, notified);
 	r = worker_start_dump(&s->worker, s->loop, &what, &worker_ops, s, e);
 	if (r < 0) {
 		job_hold_all(s, false);
