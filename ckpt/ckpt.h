@@ -128,10 +128,11 @@ int ckpt_tree_write_all(int dirfd, const struct ckpt_dump *d, char *const *excep
 int ckpt_tree_read(int dirfd, struct proto_reader *in, struct err *e);
 
 /*
- * Stops the session for a moment and writes the stack of every thread to @out, with symbols where
- * their files can be read.  Call it in a worker.
+ * Stops the session for a moment and writes where every thread stands, with symbols where their files
+ * can be read; with @json an array of threads with their frames.  Of @w only init_pid and
+ * proc_fd (or -1) are looked at.
  */
-int ckpt_stacks(const struct ckpt_world *w, FILE *out, struct err *e);
+int ckpt_stacks(const struct ckpt_world *w, FILE *out, bool json, struct err *e);
 
 /* One line per record, for `podrun image show`; with @json one object per record. */
 int ckpt_image_show(struct proto_reader *in, FILE *out, bool json, struct err *e);

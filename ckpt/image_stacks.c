@@ -22,8 +22,8 @@
 #include "base/base.h"
 #include "ckpt/ckpt.h"
 #include "ckpt/inspect.h"
+#include "ckpt/stack_text.h"
 #include "ckpt/symbols.h"
-#include "ckpt/text.h"
 #include "proto/memory.pb-c.h"
 #include "proto/tasks.pb-c.h"
 
@@ -40,8 +40,7 @@ struct walk {
 	struct ckpt_symbols **symbols; /* beside the files of the record, then of the vDSO */
 	bool *tried;
 	struct user_regs_struct regs; /* of the thread */
-	FILE *out;
-	bool json, first;
+	struct ckpt_stack_text text;
 };
 
 /* ---- accessors -------------------------------------------------------------------------------- */
@@ -218,51 +217,9 @@ static const char *mapping_name(const Pb__Mm *mm, size_t i)
 
 /* ---- frames ----------------------------------------------------------------------------------- */
 
-struct frame {
-	int number;
-	uint64_t ip;
-	const char *function; /* NULL: unknown */
-	uint64_t into;
-	const char *file; /* NULL: none */
-	uint64_t offset;
-};
-
-static void print_text(const struct frame *f, FILE *out)
-{
-	fprintf(out, "    #%-2d 0x%016llx ", f->number, (unsigned long long)f->ip);
-	if (f->function) {
-		ckpt_text_put(out, f->function);
-		fprintf(out, "+0x%llx", (unsigned long long)f->into);
-	} else {
-		putc('?', out);
-	}
-	if (f->file) {
-		fputs(" (", out);
-		ckpt_text_put(out, f->file);
-		fprintf(out, "+0x%llx)", (unsigned long long)f->offset);
-	}
-	putc('\n', out);
-}
-
-static void print_json(const struct frame *f, FILE *out)
-{
-	fprintf(out, "%s{\"address\":\"0x%llx\"", f->number ? "," : "", (unsigned long long)f->ip);
-	if (f->function) {
-		fputs(",\"function\":\"", out);
-		ckpt_text_put_json(out, f->function);
-		fprintf(out, "\",\"offset\":%llu", (unsigned long long)f->into);
-	}
-	if (f->file) {
-		fputs(",\"file\":\"", out);
-		ckpt_text_put_json(out, f->file);
-		fprintf(out, "\",\"file_offset\":%llu", (unsigned long long)f->offset);
-	}
-	putc('}', out);
-}
-
 static void put_frame(struct walk *w, int number, uint64_t ip, bool exact)
 {
-	struct frame f = {.number = number, .ip = ip};
+	struct ckpt_stack_frame f = {.number = number, .ip = ip};
 	/* A return address may be behind the end of a function that calls one which never returns. */
 	uint64_t back = exact ? 0 : 1;
 	long i = ckpt_space_find(&w->space, ip - back);
@@ -275,10 +232,7 @@ static void put_frame(struct walk *w, int number, uint64_t ip, bool exact)
 		f.file = mapping_name(w->space.mm, (size_t)i);
 		f.offset = ip - m->start + m->offset;
 	}
-	if (w->json)
-		print_json(&f, w->out);
-	else
-		print_text(&f, w->out);
+	ckpt_stack_put(&w->text, &f);
 }
 
 static void put_frames(struct walk *w, unw_addr_space_t as)
@@ -299,21 +253,6 @@ static void put_frames(struct walk *w, unw_addr_space_t as)
 	}
 }
 
-static void head_text(struct walk *w, pid_t vtid, const char *name)
-{
-	fprintf(w->out, "  thread %d (", vtid);
-	ckpt_text_put(w->out, name);
-	fputs(")\n", w->out);
-}
-
-static void head_json(struct walk *w, pid_t vpid, pid_t vtid, const char *name)
-{
-	fprintf(w->out, "%s{\"pid\":%d,\"tid\":%d,\"comm\":\"", w->first ? "" : ",\n", vpid, vtid);
-	ckpt_text_put_json(w->out, name);
-	fputs("\",\"frames\":[", w->out);
-	w->first = false;
-}
-
 static int put_thread(struct walk *w, unw_addr_space_t as, pid_t vpid, pid_t vtid, struct err *e)
 {
 	struct ckpt_record *r =
@@ -325,13 +264,9 @@ static int put_thread(struct walk *w, unw_addr_space_t as, pid_t vpid, pid_t vti
 		return err_set(e, ERR_IMAGE, -EBADMSG, "thread %d has no registers", vtid);
 	}
 	memcpy(&w->regs, t->regs.data, sizeof(w->regs));
-	if (w->json)
-		head_json(w, vpid, vtid, t->name);
-	else
-		head_text(w, vtid, t->name);
+	ckpt_stack_thread(&w->text, vpid, vtid, t->name);
 	put_frames(w, as);
-	if (w->json)
-		fputs("]}", w->out);
+	ckpt_stack_thread_end(&w->text);
 	pb__thread__free_unpacked(t, NULL);
 	return 0;
 }
@@ -353,17 +288,12 @@ static int put_threads(struct walk *w, const struct ckpt_build_proc *p, struct e
 static int put_process(struct walk *w, struct ckpt_inspect *in, const struct ckpt_build_proc *p,
 	struct err *e)
 {
+	Pb__Task *t = pb__task__unpack(NULL, p->record->len, p->record->body);
 	size_t n;
 	int r;
 
-	if (!w->json) {
-		Pb__Task *t = pb__task__unpack(NULL, p->record->len, p->record->body);
-
-		fprintf(w->out, "task %d (", p->vpid);
-		ckpt_text_put(w->out, t ? t->name : "?");
-		fputs(p->zombie ? ") has ended\n" : ")\n", w->out);
-		pb__task__free_unpacked(t, NULL);
-	}
+	ckpt_stack_process(&w->text, p->vpid, t ? t->name : "?", p->zombie);
+	pb__task__free_unpacked(t, NULL);
 	if (p->zombie)
 		return 0;
 	r = ckpt_space_open(&w->space, in, p, e);
@@ -386,18 +316,16 @@ static int put_process(struct walk *w, struct ckpt_inspect *in, const struct ckp
 
 int ckpt_image_stacks(struct proto_reader *in, int fd, FILE *out, bool json, struct err *e)
 {
-	struct walk w = {.out = out, .json = json, .first = true};
+	struct walk w = {0};
 	struct ckpt_inspect *i;
 	int r = ckpt_inspect_open(&i, in, fd, e);
 
 	if (r < 0)
 		return r;
-	if (json)
-		putc('[', out);
+	ckpt_stack_begin(&w.text, out, json);
 	for (size_t n = 0; n < i->b.n_procs && r == 0; n++)
 		r = put_process(&w, i, &i->b.procs[n], e);
-	if (json)
-		fputs("]\n", out);
+	ckpt_stack_end(&w.text);
 	ckpt_inspect_close(i);
 	return r;
 }

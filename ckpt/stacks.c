@@ -7,13 +7,11 @@
  */
 #include <errno.h>
 #include <libunwind-ptrace.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "ckpt/dump.h"
 #include "ckpt/freeze.h"
-#include "ckpt/text.h"
+#include "ckpt/stack_text.h"
 
 #define MAX_FRAMES 256
 
@@ -25,28 +23,27 @@ static const struct proc_vma *find_vma(const struct proc_maps *m, uint64_t at)
 	return NULL;
 }
 
-static void show_frame(const struct proc_maps *maps, unw_cursor_t *c, int i, uint64_t ip, FILE *out)
+static void show_frame(const struct proc_maps *maps, unw_cursor_t *c, int i, uint64_t ip,
+	struct ckpt_stack_text *text)
 {
 	const struct proc_vma *v = find_vma(maps, ip);
-	unw_word_t offset = 0;
+	struct ckpt_stack_frame f = {.number = i, .ip = ip};
+	unw_word_t into = 0;
 	char name[256];
 
-	fprintf(out, "    #%-2d 0x%016llx ", i, (unsigned long long)ip);
-	if (unw_get_proc_name(c, name, sizeof(name), &offset) == 0) {
-		ckpt_text_put(out, name);
-		fprintf(out, "+0x%llx", (unsigned long long)offset);
-	} else {
-		putc('?', out);
+	if (unw_get_proc_name(c, name, sizeof(name), &into) == 0) {
+		f.function = name;
+		f.into = into;
 	}
 	if (v && *v->path) {
-		fputs(" (", out);
-		ckpt_text_put(out, v->path);
-		fprintf(out, "+0x%llx)", (unsigned long long)(ip - v->start + v->offset));
+		f.file = v->path;
+		f.offset = ip - v->start + v->offset;
 	}
-	putc('\n', out);
+	ckpt_stack_put(text, &f);
 }
 
-static void show_thread(const struct proc_maps *maps, unw_addr_space_t space, pid_t tid, FILE *out)
+static void show_frames(const struct proc_maps *maps, unw_addr_space_t space, pid_t tid,
+	struct ckpt_stack_text *text)
 {
 	void *info = _UPT_create(tid);
 	unw_cursor_t c;
@@ -60,21 +57,19 @@ static void show_thread(const struct proc_maps *maps, unw_addr_space_t space, pi
 		do {
 			if (unw_get_reg(&c, UNW_REG_IP, &ip) < 0 || !ip)
 				break;
-			show_frame(maps, &c, i++, ip, out);
+			show_frame(maps, &c, i++, ip, text);
 		} while (i < MAX_FRAMES && unw_step(&c) > 0);
 	}
 	_UPT_destroy(info);
 }
 
-static int show_process(const struct ckpt_dump *d, const struct ckpt_proc *p, FILE *out,
-	struct err *e)
+static int show_process(const struct ckpt_dump *d, const struct ckpt_proc *p,
+	struct ckpt_stack_text *text, struct err *e)
 {
 	struct proc_maps maps = {0};
 	unw_addr_space_t space;
 
-	fprintf(out, "task %d (", p->vpid);
-	ckpt_text_put(out, p->status.comm);
-	fputs(p->state == CKPT_ZOMBIE ? ") has ended\n" : ")\n", out);
+	ckpt_stack_process(text, p->vpid, p->status.comm, p->state == CKPT_ZOMBIE);
 	if (p->state == CKPT_ZOMBIE)
 		return 0;
 	space = unw_create_addr_space(&_UPT_accessors, 0);
@@ -86,20 +81,20 @@ static int show_process(const struct ckpt_dump *d, const struct ckpt_proc *p, FI
 	for (size_t i = 0; i < p->n_threads; i++) {
 		const struct ckpt_thread *t = p->threads[i];
 
-		fprintf(out, "  thread %d (", t->vtid);
-		ckpt_text_put(out, t->status.comm);
-		fputs(")\n", out);
-		show_thread(&maps, space, t->tid, out);
+		ckpt_stack_thread(text, p->vpid, t->vtid, t->status.comm);
+		show_frames(&maps, space, t->tid, text);
+		ckpt_stack_thread_end(text);
 	}
 	unw_destroy_addr_space(space);
 	proc_maps_fini(&maps);
 	return 0;
 }
 
-int ckpt_stacks(const struct ckpt_world *w, FILE *out, struct err *e)
+int ckpt_stacks(const struct ckpt_world *w, FILE *out, bool json, struct err *e)
 {
 	struct ckpt_dump d = {.world = w};
 	struct ckpt_freeze_options o = {.session_proc = w->proc_fd, .init_pid = w->init_pid};
+	struct ckpt_stack_text text;
 	int r;
 
 	d.host_proc = o.host_proc = proc_open(e);
@@ -108,8 +103,10 @@ int ckpt_stacks(const struct ckpt_world *w, FILE *out, struct err *e)
 	r = ckpt_frozen_make(&d.frozen, &o, e);
 	if (r == 0)
 		r = ckpt_survey_tasks(&d, d.frozen, e);
+	ckpt_stack_begin(&text, out, json);
 	for (size_t i = 0; i < d.n_procs && r == 0; i++)
-		r = show_process(&d, d.procs[i], out, e);
+		r = show_process(&d, d.procs[i], &text, e);
+	ckpt_stack_end(&text);
 	ckpt_survey_free(&d);
 	ckpt_frozen_release(d.frozen);
 	close_fd(d.host_proc);
