@@ -21,6 +21,7 @@
 #include <sys/stat.h>
 
 #include "base/base.h"
+#include "supervisor/devices.h"
 #include "supervisor/layers.h"
 #include "supervisor/world.h"
 
@@ -64,69 +65,11 @@ int mounts_bind(const char *source, const char *target, bool read_only, struct e
 	return 0;
 }
 
-static int make_nodes(struct err *e)
-{
-	static const char *const nodes[] = {"null", "zero", "full", "random", "urandom", "tty"};
-	char host[32], target[sizeof(MOUNTS_BASE) + 32];
-	int fd, r;
-
-	for (size_t i = 0; i < ARRAY_SIZE(nodes); i++) {
-		snprintf(host, sizeof(host), "/dev/%s", nodes[i]);
-		snprintf(target, sizeof(target), "%s%s", MOUNTS_BASE, host);
-		fd = open(target, O_CREAT | O_WRONLY | O_CLOEXEC, 0666);
-		if (fd < 0)
-			return err_errno(e, -errno, "cannot make %s", host);
-		close(fd);
-		r = mounts_mount(host, target, NULL, MS_BIND, NULL, e);
-		if (r < 0)
-			return r;
-	}
-	return 0;
-}
-
-static int make_links(struct err *e)
-{
-	static const char *const links[][2] = {
-		{"pts/ptmx", "ptmx"},
-		{"/proc/self/fd", "fd"},
-		{"/proc/self/fd/0", "stdin"},
-		{"/proc/self/fd/1", "stdout"},
-		{"/proc/self/fd/2", "stderr"},
-	};
-	char target[sizeof(MOUNTS_BASE) + 32];
-
-	for (size_t i = 0; i < ARRAY_SIZE(links); i++) {
-		snprintf(target, sizeof(target), "%s/dev/%s", MOUNTS_BASE, links[i][1]);
-		if (symlink(links[i][0], target) < 0)
-			return err_errno(e, -errno, "cannot make /dev/%s", links[i][1]);
-	}
-	return 0;
-}
-
 static int make_dev(struct err *e)
 {
-	static const struct {
-		const char *path, *type, *options;
-		unsigned long flags;
-	} mounts[] = {
-		{MOUNTS_BASE "/dev", "tmpfs", "mode=0755", MS_NOSUID},
-		{MOUNTS_BASE "/dev/pts", "devpts", "newinstance,ptmxmode=0666,mode=0620",
-			MS_NOSUID | MS_NOEXEC},
-		{MOUNTS_BASE "/dev/shm", "tmpfs", "mode=1777", MS_NOSUID | MS_NODEV},
-		{MOUNTS_BASE "/dev/mqueue", "mqueue", NULL, MS_NOSUID | MS_NODEV | MS_NOEXEC},
-	};
-	int r;
+	int r = mounts_mount("tmpfs", MOUNTS_BASE "/dev", "tmpfs", MS_NOSUID, "mode=0755", e);
 
-	for (size_t i = 0; i < ARRAY_SIZE(mounts); i++) {
-		if (i && mkdir(mounts[i].path, 0755) < 0)
-			return err_errno(e, -errno, "cannot make %s", mounts[i].path);
-		r = mounts_mount(mounts[i].type, mounts[i].path, mounts[i].type, mounts[i].flags,
-			mounts[i].options, e);
-		if (r < 0)
-			return r;
-	}
-	r = make_nodes(e);
-	return r < 0 ? r : make_links(e);
+	return r < 0 ? r : devices_make(MOUNTS_BASE "/dev", e);
 }
 
 static int make_proc(struct err *e)

@@ -25,6 +25,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 
 #include "base/base.h"
 
@@ -82,7 +83,7 @@ static uint64_t key_of(enum skeleton_part part)
 {
 	static const char *const databases[] = {"/var/lib/dpkg/status", "/var/lib/rpm",
 		"/usr/lib/sysimage/rpm", "/var/lib/pacman/local", "/lib/apk/db/installed"};
-	uint64_t key = 1; /* the version of what is built below */
+	uint64_t key = 2; /* the version of what is built below */
 	struct stat st;
 
 	if (part == SKELETON_ETC) {
@@ -109,9 +110,10 @@ struct build {
 /* Which files are copied: those that are changed in place rather than replaced. */
 static bool wants_files(const char *path)
 {
-	static const char *const yes[] = {"/etc", "/var/lib", "/var/log", "/var/cache/debconf",
-		"/var/cache/apt/archives", "/var/cache/ldconfig", "/var/spool"};
-	static const char *const no[] = {"/var/lib/dpkg/info", "/var/lib/apt/lists", "/var/lib/docker",
+	static const char *const yes[] = {"/etc", "/var/lib", "/var/log", "/var/cache",
+		"/var/spool"};
+	static const char *const no[] = {"/var/lib/dpkg/info", "/var/lib/apt/lists",
+		"/var/cache/apt/archives", "/var/lib/docker",
 		"/var/lib/containers", "/var/lib/flatpak", "/var/lib/snapd", "/var/log/journal"};
 	bool wanted = false;
 
@@ -159,6 +161,16 @@ static int copy_file(const struct build *b, int from, int to, const char *name,
 	return r < 0 ? err_errno(e, r, "cannot copy %s/%s", b->path, name) : 0;
 }
 
+/* The host's directory is not the user's to read: root inside gets an empty one of its own. */
+static int close_off(int dirfd, const char *name)
+{
+	_cleanup_close_ int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd >= 0)
+		fsetxattr(fd, "user.overlay.opaque", "y", 1, 0);
+	return 0;
+}
+
 static int build_dir(struct build *b, int from, int to, int depth, struct err *e);
 
 static int build_entry(struct build *b, DIR *dir, int to, const char *name, int depth,
@@ -182,7 +194,7 @@ static int build_entry(struct build *b, DIR *dir, int to, const char *name, int 
 	from = openat(dirfd(dir), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	sub = from < 0 ? -1 : openat(to, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	snprintf(b->path + len, sizeof(b->path) - len, "/%s", name);
-	r = sub < 0 ? (close_fd(from), 0) : build_dir(b, from, sub, depth + 1, e);
+	r = sub < 0 ? close_off(to, name) : build_dir(b, from, sub, depth + 1, e);
 	b->path[len] = '\0';
 	fchmodat(to, name, st.st_mode & 07777, 0);
 	return r;

@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Theory of operation
+ *
+ * Each row is tried rather than looked up: a sysctl that allows something is no promise that the next
+ * layer does.  A try runs in a child of its own, which it may change for good - enter namespaces,
+ * install filters - and which is killed if it hangs.
+ */
+#include "supervisor/check.h"
+
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/if_tun.h>
+#include <linux/sched.h>
+#include <linux/seccomp.h>
+#include <linux/userfaultfd.h>
+#include <limits.h>
+#include <net/if.h>
+#include <poll.h>
+#include <pwd.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <sys/wait.h>
+#include <linux/magic.h>
+
+#include "base/base.h"
+
+#define DEADLINE_MS 5000
+#ifndef UFFD_FEATURE_WP_ASYNC
+#define UFFD_FEATURE_WP_ASYNC (1 << 15) /* linux/userfaultfd.h, 6.7 */
+#endif
+#ifndef UFFD_USER_MODE_ONLY
+#define UFFD_USER_MODE_ONLY 1
+#endif
+
+/* ---- the tries: true if it works; each runs in a child of its own --------------------------- */
+
+static bool own_namespace(int flags)
+{
+	return unshare(CLONE_NEWUSER | flags) == 0;
+}
+
+static bool try_user(void)
+{
+	return own_namespace(0);
+}
+
+static bool try_pid(void)
+{
+	return own_namespace(CLONE_NEWPID);
+}
+
+static bool try_mount(void)
+{
+	return own_namespace(CLONE_NEWNS) && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
+}
+
+static bool try_net(void)
+{
+	return own_namespace(CLONE_NEWNET);
+}
+
+static bool try_ipc(void)
+{
+	return own_namespace(CLONE_NEWIPC | CLONE_NEWUTS);
+}
+
+static bool try_time(void)
+{
+	return own_namespace(CLONE_NEWTIME);
+}
+
+/* With ids mapped, and mounts of its own. */
+static bool mapped_namespace(int flags)
+{
+	uid_t uid = getuid();
+	gid_t gid = getgid();
+	char users[64], groups[64];
+
+	snprintf(users, sizeof(users), "0 %u 1", uid);
+	snprintf(groups, sizeof(groups), "0 %u 1", gid);
+	return own_namespace(CLONE_NEWNS | flags) &&
+	       io_write_str(AT_FDCWD, "/proc/self/setgroups", "deny") == 0 &&
+	       io_write_str(AT_FDCWD, "/proc/self/uid_map", users) == 0 &&
+	       io_write_str(AT_FDCWD, "/proc/self/gid_map", groups) == 0 &&
+	       mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
+}
+
+/* An overlay of two fresh directories, in a tmpfs of our own. */
+static bool try_overlay(void)
+{
+	if (!mapped_namespace(0) || mount("none", "/tmp", "tmpfs", 0, NULL) < 0)
+		return false;
+	return mkdir("/tmp/l", 0700) == 0 && mkdir("/tmp/u", 0700) == 0 && mkdir("/tmp/w", 0700) == 0 &&
+		mkdir("/tmp/m", 0700) == 0 &&
+		mount("overlay", "/tmp/m", "overlay", 0,
+			"lowerdir=/tmp/l,upperdir=/tmp/u,workdir=/tmp/w,userxattr") == 0;
+}
+
+static bool try_set_tid(void)
+{
+	pid_t wanted = 300;
+	struct clone_args args = {.exit_signal = SIGCHLD,
+		.set_tid = (uint64_t)(uintptr_t)&wanted,
+		.set_tid_size = 1};
+	pid_t init;
+	int status;
+
+	if (!own_namespace(CLONE_NEWPID))
+		return false;
+	init = fork();
+	if (init == 0) {
+		pid_t child = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+
+		_exit(child == 0 || child == wanted ? 0 : 1);
+	}
+	return init > 0 && waitpid(init, &status, 0) == init && status == 0;
+}
+
+static bool try_notify(void)
+{
+	struct sock_filter allow[] = {{.code = BPF_RET | BPF_K, .k = SECCOMP_RET_ALLOW}};
+	struct sock_fprog program = {.len = 1, .filter = allow};
+
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+		       SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV,
+		       &program) >= 0;
+}
+
+static bool try_ptrace(void)
+{
+	pid_t child = fork();
+	bool ok;
+
+	if (child == 0) {
+		pause();
+		_exit(0);
+	}
+	ok = child > 0 && ptrace(PTRACE_SEIZE, child, 0, 0) == 0;
+	if (child > 0) {
+		kill(child, SIGKILL);
+		waitpid(child, NULL, 0);
+	}
+	return ok;
+}
+
+static bool try_pidfd_getfd(void)
+{
+	int self = sys_pidfd_open(getpid(), 0);
+
+	return self >= 0 && sys_pidfd_getfd(self, 0) >= 0;
+}
+
+static bool try_kcmp(void)
+{
+	return sys_kcmp(getpid(), getpid(), SYS_KCMP_FILE, 0, 0) == 0;
+}
+
+static bool try_pagemap_scan(void)
+{
+	struct page_region region;
+	static char page[2 * PAGE_SIZE] __attribute__((aligned(PAGE_SIZE)));
+	struct pm_scan_arg arg = {.size = sizeof(arg),
+		.start = (uint64_t)(uintptr_t)page,
+		.end = (uint64_t)(uintptr_t)page + PAGE_SIZE,
+		.vec = (uint64_t)(uintptr_t)&region,
+		.vec_len = 1,
+		.category_anyof_mask = PAGE_IS_PRESENT | PAGE_IS_SWAPPED,
+		.return_mask = PAGE_IS_PRESENT};
+	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+
+	page[0] = 1;
+	return fd >= 0 && ioctl(fd, PAGEMAP_SCAN, &arg) >= 0;
+}
+
+static bool try_timer_ids(void)
+{
+	return prctl(PR_TIMER_CREATE_RESTORE_IDS, PR_TIMER_CREATE_RESTORE_IDS_ON, 0, 0, 0) == 0;
+}
+
+/* A fresh /proc is given only where the host's own is not covered in parts. */
+static bool try_proc(void)
+{
+	int status;
+	pid_t child;
+
+	if (!mapped_namespace(CLONE_NEWPID))
+		return false;
+	child = fork();
+	if (child == 0)
+		_exit(mount("proc", "/proc", "proc", 0, NULL) < 0);
+	return child > 0 && waitpid(child, &status, 0) == child && status == 0;
+}
+
+/* Where sessions' own files lie must be able to hold the upper layer of an overlay. */
+static bool try_state(void)
+{
+	const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+	char path[PATH_MAX];
+	struct statfs fs;
+	int n;
+
+	n = state && state[0] == '/' ? snprintf(path, sizeof(path), "%s", state) :
+				       snprintf(path, sizeof(path), "%s", home ? home : "/");
+	/* It may have yet to be made. */
+	while (n < (int)sizeof(path) && statfs(path, &fs) < 0 && strrchr(path, '/') > path)
+		*strrchr(path, '/') = '\0';
+	return statfs(path, &fs) == 0 && fs.f_type != OVERLAYFS_SUPER_MAGIC &&
+	       fs.f_type != NFS_SUPER_MAGIC && fs.f_type != FUSE_SUPER_MAGIC &&
+	       fs.f_type != V9FS_MAGIC;
+}
+
+static bool try_ns_last_pid(void)
+{
+	return access("/proc/sys/kernel/ns_last_pid", F_OK) == 0;
+}
+
+static bool try_tun(void)
+{
+	struct ifreq ifr = {.ifr_flags = IFF_TUN | IFF_NO_PI};
+	int fd;
+
+	if (!own_namespace(CLONE_NEWNET))
+		return false;
+	fd = open("/dev/net/tun", O_RDWR | O_CLOEXEC);
+	return fd >= 0 && ioctl(fd, TUNSETIFF, &ifr) == 0;
+}
+
+static bool try_fuse(void)
+{
+	return access("/dev/fuse", R_OK | W_OK) == 0;
+}
+
+static int open_userfaultfd(uint64_t features)
+{
+	struct uffdio_api api = {.api = UFFD_API, .features = features};
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY);
+
+	return fd >= 0 && ioctl(fd, UFFDIO_API, &api) == 0 ? fd : -1;
+}
+
+static bool try_write_tracking(void)
+{
+	return open_userfaultfd(UFFD_FEATURE_WP_ASYNC) >= 0;
+}
+
+/* Soft-dirty bits: bit 55 of a page just written to. */
+static bool try_soft_dirty(void)
+{
+	static char page[2 * PAGE_SIZE] __attribute__((aligned(PAGE_SIZE)));
+	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	uint64_t entry = 0;
+
+	page[0] = 1;
+	return fd >= 0 &&
+	       pread(fd, &entry, sizeof(entry),
+		       (off_t)((uintptr_t)page / PAGE_SIZE * sizeof(entry))) == sizeof(entry) &&
+	       entry >> 55 & 1;
+}
+
+static bool has_line_for_user(const char *file)
+{
+	_cleanup_fclose_ FILE *f = fopen(file, "re");
+	struct passwd *pw = getpwuid(getuid());
+	char line[256];
+
+	while (f && pw && fgets(line, sizeof(line), f))
+		if (!strncmp(line, pw->pw_name, strlen(pw->pw_name)) &&
+			line[strlen(pw->pw_name)] == ':')
+			return true;
+	return false;
+}
+
+static bool try_subids(void)
+{
+	return has_line_for_user("/etc/subuid") && has_line_for_user("/etc/subgid") &&
+	       (access("/usr/bin/newuidmap", X_OK) == 0 || access("/bin/newuidmap", X_OK) == 0);
+}
+
+/* Version 2's hierarchy: "0::/user.slice/..." */
+static bool try_memory_limit(void)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	char path[PATH_MAX], *own;
+
+	if (io_read_file(AT_FDCWD, "/proc/self/cgroup", 1 << 16, &text) < 0 || !buf_cstr(&text))
+		return false;
+	own = strstr(buf_cstr(&text), "0::");
+	if (!own)
+		return false;
+	own[strcspn(own, "\n")] = '\0';
+	return snprintf(path, sizeof(path), "/sys/fs/cgroup%s/cgroup.subtree_control", own + 3) <
+		       (int)sizeof(path) &&
+	       access(path, W_OK) == 0;
+}
+
+const struct check checks[] = {
+	{"user-namespaces", true, try_user, "sessions can't be started",
+		"sysctl kernel.unprivileged_userns_clone=1, or an AppArmor profile that allows userns; in "
+		"a container, a seccomp profile that allows unshare"},
+	{"pid-namespaces", true, try_pid, "PIDs can't be virtual", "sysctl user.max_pid_namespaces"},
+	{"mount-namespaces", true, try_mount, "no file view of its own", "sysctl user.max_mnt_namespaces"},
+	{"net-namespaces", true, try_net, "no loopback of its own", "sysctl user.max_net_namespaces"},
+	{"ipc-namespaces", true, try_ipc, "IPC keys can't be virtual", "sysctl user.max_ipc_namespaces"},
+	{"time-namespaces", false, try_time, "monotonic time jumps when a session is resumed",
+		"Linux 5.6 with CONFIG_TIME_NS"},
+	{"overlay", true, try_overlay, "sessions can't write to the host's files in layers of their own",
+		"Linux 5.11"},
+	{"state-directory", true, try_state, "sessions' own layers can't lie there",
+		"XDG_STATE_HOME on a local file system: ext4, xfs, btrfs, tmpfs (Linux 6.6)"},
+	{"proc", true, try_proc, "no /proc of its own",
+		"in a container: run it with its /proc unmasked (systempaths=unconfined)"},
+	{"seccomp-notify", true, try_notify, "the session's calls can't be checked", "Linux 5.19"},
+	{"ptrace", true, try_ptrace, "sessions can't be frozen", "sysctl kernel.yama.ptrace_scope=1 or 0"},
+	{"set-tid", true, try_set_tid, "resumed processes can't have their PIDs", "Linux 5.9"},
+	{"ns-last-pid", true, try_ns_last_pid, "resumed processes can't have their PIDs",
+		"CONFIG_CHECKPOINT_RESTORE"},
+	{"pidfd-getfd", true, try_pidfd_getfd, "descriptors can't be looked at", "Linux 5.6"},
+	{"kcmp", true, try_kcmp, "shared open files can't be told apart",
+		"CONFIG_KCMP; in a container, a seccomp profile that allows kcmp"},
+	{"pagemap-scan", false, try_pagemap_scan, "finding touched memory is slower", "Linux 6.7"},
+	{"timer-ids", false, try_timer_ids, "restoring POSIX timers with large ids is slower",
+		"Linux 6.16"},
+	{"write-tracking", false, try_write_tracking, "a live migration copies more than once",
+		"Linux 6.7; in a container, a seccomp profile that allows userfaultfd"},
+	{"soft-dirty", false, try_soft_dirty, "one way less to track writes",
+		"CONFIG_MEM_SOFT_DIRTY; not needed with write-tracking"},
+	{"tun", false, try_tun, "sessions have no network of their own but the loopback",
+		"/dev/net/tun, readable and writable"},
+	{"fuse", false, try_fuse, "memory can't be fetched lazily", "/dev/fuse, readable and writable"},
+	{"subordinate-ids", false, try_subids, "users of a root inside are all the same to the kernel",
+		"newuidmap (package uidmap), lines in /etc/subuid and /etc/subgid"},
+	{"memory-limit", false, try_memory_limit, "--memory is refused",
+		"a delegated cgroup: run under systemd-run --user --scope -p Delegate=yes"},
+};
+const size_t n_checks = ARRAY_SIZE(checks);
+
+bool check_works(const struct check *check)
+{
+	int status = -1, pidfd;
+	struct pollfd p;
+	pid_t child;
+
+	child = fork();
+	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		_exit(check->try() ? 0 : 1);
+	}
+	if (child < 0)
+		return false;
+	pidfd = sys_pidfd_open(child, 0);
+	p = (struct pollfd){pidfd, POLLIN, 0};
+	if (pidfd >= 0 && poll(&p, 1, DEADLINE_MS) <= 0)
+		kill(child, SIGKILL);
+	close_fd(pidfd);
+	return waitpid(child, &status, 0) == child && status == 0;
+}
