@@ -22,7 +22,7 @@ void *buf_reserve(struct buf *b, size_t n)
 
 	if (b->failed)
 		return NULL;
-	if (b->cap - b->len >= n)
+	if (b->cap && b->cap - b->len >= n)
 		return b->data + b->len;
 	if (n > SIZE_MAX / 4 || b->cap > SIZE_MAX / 4) {
 		b->failed = true;

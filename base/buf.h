@@ -51,7 +51,7 @@ struct cursor {
 
 static inline struct cursor cursor_of(const void *data, size_t len)
 {
-	return (struct cursor){data, (const uint8_t *)data + len, false};
+	return (struct cursor){data, len ? (const uint8_t *)data + len : data, false};
 }
 
 static inline size_t cursor_left(const struct cursor *c)
