@@ -134,10 +134,14 @@ static int bind_to(int fd, int domain, const Pb__InetAddr *m, struct err *e)
 
 	if (len < 0)
 		return len;
-	if (bind(fd, &a.any, (socklen_t)len) < 0)
-		return err_errno(e, -errno, "cannot bind a TCP socket to %s",
-			ckpt_sock_addr_text(&a, text, sizeof(text)));
-	return 0;
+	if (bind(fd, &a.any, (socklen_t)len) == 0)
+		return 0;
+	err_errno(e, -errno, "cannot bind a TCP socket to %s",
+		ckpt_sock_addr_text(&a, text, sizeof(text)));
+	if (e->error == -EADDRINUSE)
+		err_hint(e, "another program of this host has it, or its last connection was "
+			    "closed less than a minute ago");
+	return e->error;
 }
 
 /* Connects, at once: what listens is in the same kernel. */
