@@ -38,8 +38,12 @@ static int collect(const struct ckpt_record *r, struct buf *ranges, struct err *
 		return err_set(e, ERR_IMAGE, -EBADMSG, "memory record %llu is damaged",
 			(unsigned long long)r->subject);
 	for (size_t i = 0; i < m->n_mappings; i++) {
-		struct range range = {m->mappings[i]->start, m->mappings[i]->end};
+		const Pb__Mapping *v = m->mappings[i];
+		struct range range = {v->start, v->end};
 
+		/* restored with all the room it may take (map.c) */
+		if (v->flags & PB__MAPPING_FLAG__MAPPING_GROWSDOWN)
+			range.start -= MIN(range.start, CKPT_STACK_ROOM);
 		buf_put(ranges, &range, sizeof(range));
 	}
 	/* the heap may grow from here to the next mapping; a little way is kept free */

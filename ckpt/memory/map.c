@@ -49,7 +49,6 @@
 #define SYS_mseal 462
 #endif
 #define GROUP_ROOM	16 /* calls that one mapping may need */
-#define MAX_STACK_ROOM	(64UL << 20)
 #define MAX_AUXV	1024
 
 #define HAS(m, name) ((m)->flags & PB__MAPPING_FLAG__MAPPING_##name)
@@ -270,7 +269,7 @@ static void advise(struct batch *t, const Pb__Mapping *m, uint64_t start)
 static uint64_t stack_start(const Pb__Mm *mm, size_t i)
 {
 	const Pb__Mapping *m = mm->mappings[i];
-	uint64_t room = MIN(mm->stack_limit, MAX_STACK_ROOM), floor, start;
+	uint64_t room = MIN(mm->stack_limit, CKPT_STACK_ROOM), floor, start;
 
 	if (!HAS(m, GROWSDOWN) || mm->start_stack < m->start || mm->start_stack >= m->end)
 		return m->start;

@@ -48,6 +48,8 @@ struct remote;
  * differs.  Only b->records has to be there.
  */
 #define CKPT_LAYOUT_BELOW (128 * 1024UL)
+/* The most that a stack is made larger than it was, so that it may grow where it lies. */
+#define CKPT_STACK_ROOM (64UL << 20)
 int ckpt_layout_free(struct ckpt_build *b, uint64_t size, uint64_t *ret, struct err *e);
 
 /* ---- mapping.c ----------------------------------------------------------------------------- */

@@ -239,6 +239,13 @@ static void test_layout(void **state)
 	assert_int_equal(ckpt_layout_free(&b, 0x40000, &at, &e), 0);
 	assert_true(at - CKPT_LAYOUT_BELOW >= a.end && at + 0x40000 <= c.start);
 	assert_true(ckpt_layout_free(&b, 0x800000, &at, &e) < 0);
+
+	/* not where a stack may grow */
+	a.end = 0x6ff000000000;
+	c.flags = PB__MAPPING_FLAG__MAPPING_GROWSDOWN;
+	record.len = pb__mm__pack(&m, body);
+	assert_int_equal(ckpt_layout_free(&b, 0x40000, &at, &e), 0);
+	assert_true(at >= a.end && at + 0x40000 <= c.start - CKPT_STACK_ROOM);
 	record.len = 1;
 	assert_true(ckpt_layout_free(&b, 0x40000, &at, &e) < 0);
 }
