@@ -386,10 +386,19 @@ int ckpt_restore(struct ckpt_build **ret, const struct ckpt_world *w, struct pro
 	return 0;
 }
 
+/* From now on the builder's death lets the tasks run, too: a part of them may already. */
+static void no_more_exitkill(struct ckpt_build *b)
+{
+	for (size_t i = 0; i < b->n_procs; i++)
+		for (size_t k = 0; k < b->procs[i].n_threads; k++)
+			ptrace(PTRACE_SETOPTIONS, b->procs[i].threads[k].tid, 0, TRACE_OPTIONS);
+}
+
 int ckpt_restore_release(struct ckpt_build *b, struct err *e)
 {
 	int r = 0;
 
+	no_more_exitkill(b);
 	for (size_t i = 0; i < b->n_procs; i++) {
 		const struct ckpt_build_proc *p = &b->procs[i];
 
