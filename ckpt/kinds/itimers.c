@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Interval timers: the three of setitimer(2), with what is left of them. */
+/*
+ * Interval timers: the three of setitimer(2), with what is left of them.
+ *
+ * While the signal of ITIMER_REAL is pending nothing is left: the kernel starts the next round when
+ * it is taken.  Such a timer is set to a whole interval, which comes to the same.
+ */
 #include <string.h>
 #include <sys/time.h>
 
@@ -37,7 +42,7 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 	for (int i = 0; i < N_TIMERS; i++) {
 		Pb__Itimer *t = &timers[m.n_timers];
 
-		if (!to_us(asked->itimers[i].it_value))
+		if (!to_us(asked->itimers[i].it_value) && !to_us(asked->itimers[i].it_interval))
 			continue;
 		pb__itimer__init(t);
 		t->which = i;
@@ -61,7 +66,8 @@ static int finish(struct ckpt_build *b, struct ckpt_record *rec, struct err *e)
 		r = ckpt_record_bad(rec, e);
 	for (size_t i = 0; r >= 0 && i < m->n_timers; i++) {
 		const Pb__Itimer *t = m->timers[i];
-		struct itimerval v = {of_us(t->interval_us), of_us(t->value_us)};
+		int64_t left = t->value_us ? t->value_us : t->interval_us;
+		struct itimerval v = {of_us(t->interval_us), of_us(left)};
 
 		r = remote_add(remote, SYS_setitimer, (uint64_t)t->which,
 			remote_put(remote, &v, sizeof(v)), 0, 0, 0, 0);
