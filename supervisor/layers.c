@@ -279,11 +279,14 @@ static bool has_writable(const char *host)
 	return !dir;
 }
 
-/* Directories of programs and their settings, as hier(7) has them. */
+/*
+ * Directories of programs and their settings, as hier(7) has them.  Not those where daemons may have
+ * sockets (/opt, /nix): through a bind they could be connected to, through an overlay not.
+ */
 static bool shown_as_is(const struct layers *l, const char *path, const char *host)
 {
-	static const char *const names[] = {"/usr", "/etc", "/boot", "/opt", "/bin", "/sbin",
-		"/lib", "/lib32", "/lib64", "/libx32", "/nix", "/gnu"};
+	static const char *const names[] = {"/usr", "/etc", "/boot", "/bin", "/sbin", "/lib",
+		"/lib32", "/lib64", "/libx32"};
 	char upper[PATH_MAX];
 	bool listed = false;
 
@@ -527,6 +530,31 @@ static int make_place(const struct layers *l, const char *path, struct err *e)
 	return make_upper(l, path, e);
 }
 
+/*
+ * Where a -v is to be mounted at a path that the host does not have, the mount point is made in the
+ * session; where that would need a directory of somebody else's, the directory becomes the user's.
+ */
+static int make_mount_point(const struct layers *l, const char *target, struct err *e)
+{
+	char path[PATH_MAX], host[PATH_MAX];
+	char *slash;
+
+	if (target[0] != '/' || top_is_private(target) || strlen(target) >= sizeof(path))
+		return 0;
+	snprintf(host, sizeof(host), "%s%.*s", l->source, PATH_MAX / 2, target);
+	if (access(host, F_OK) == 0)
+		return 0;
+	strcpy(path, target);
+	while ((slash = strrchr(path, '/')) && slash != path) {
+		*slash = '\0';
+		if (join(host, l->source, path, e) < 0)
+			return e->error;
+		if (access(host, F_OK) == 0)
+			return access(host, W_OK) == 0 ? 0 : make_upper(l, path, e);
+	}
+	return 0;
+}
+
 /* A directory of the upper layer that nothing shines through. */
 static int hide(const struct layers *l, const char *path, struct err *e)
 {
@@ -549,6 +577,8 @@ static int make_places(const struct layers *l, struct err *e)
 
 	for (size_t i = 0; r == 0 && i < l->c->n_places; i++)
 		r = make_place(l, l->c->places[i], e);
+	for (size_t i = 0; r == 0 && i < l->c->n_binds; i++)
+		r = make_mount_point(l, l->c->binds[i].target, e);
 	for (size_t i = 0; r == 0 && i < l->c->n_hidden; i++)
 		r = hide(l, l->c->hidden[i], e);
 	return r;

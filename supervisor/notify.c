@@ -28,6 +28,7 @@
 #include "supervisor/world.h"
 
 #define MAX_FILTERS 1024 /* recorded; the kernel allows 32768 instructions per task */
+#define CLONE3_I386 435 /* asm/unistd_32.h */
 #define MAX_BATCH   64	 /* answered before the event loop gets its turn */
 
 struct notify {
@@ -48,11 +49,6 @@ int notify_proc(const struct notify *n)
 int notify_root(const struct notify *n)
 {
 	return n->world->root_fd;
-}
-
-bool notify_trusting(const struct notify *n)
-{
-	return n->trusting;
 }
 
 struct owners *notify_owners(const struct notify *n)
@@ -107,10 +103,7 @@ int notify_read_path(const struct notify_call *c, uint64_t addr, char *path, siz
 /* clone3: its flags are in memory, so nobody but our own worker gets it. */
 static void on_injected_only(struct notify_call *c)
 {
-	if (c->notify->trusting)
-		notify_continue(c);
-	else
-		notify_fail(c, -ENOSYS);
+	notify_fail(c, -ENOSYS);
 }
 
 static void record_filter(struct notify_call *c, uint64_t addr, uint32_t flags)
@@ -192,12 +185,15 @@ static const struct {
 
 static void dispatch(struct notify_call *c)
 {
+	/* Our own worker's: it means what it says. */
+	if (c->notify->trusting)
+		return notify_continue(c);
 	/* 32-bit programs have other structures; they see what the kernel says. */
 	if (c->request->data.arch != AUDIT_ARCH_X86_64) {
-		if (c->notify->trusting || c->request->data.nr != 435 /* clone3 */)
-			notify_continue(c);
-		else
+		if (c->request->data.nr == CLONE3_I386)
 			notify_fail(c, -ENOSYS);
+		else
+			notify_continue(c);
 		return;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(handlers); i++) {

@@ -54,8 +54,6 @@ int notify_read_path(const struct notify_call *c, uint64_t addr, char *path, siz
 /* Descriptors of the host's /proc and of the session's /; what owners.c keeps. */
 int notify_proc(const struct notify *n);
 int notify_root(const struct notify *n);
-/* Calls are our own worker's: see notify_set_trusting. */
-bool notify_trusting(const struct notify *n);
 struct owners *notify_owners(const struct notify *n);
 struct users_groups *notify_groups(const struct notify *n);
 

@@ -22,6 +22,7 @@ struct fixture {
 	char dir[64];
 	struct world world;
 	struct world_config config;
+	struct world_bind binds[3];
 	struct notify *notify;
 	bool made;
 };
@@ -36,7 +37,7 @@ static int setup(void **state, bool as_root)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
 	struct err e = {0};
-	char files[80];
+	char files[80], shared[80];
 
 	strcpy(f->dir, "/tmp/podrun-test-XXXXXX");
 	if (!mkdtemp(f->dir))
@@ -46,11 +47,18 @@ static int setup(void **state, bool as_root)
 	unsetenv("XDG_CACHE_HOME");
 	snprintf(files, sizeof(files), "%s/files", f->dir);
 	mkdir(files, 0700);
+	snprintf(shared, sizeof(shared), "%s/shared", f->dir);
+	mkdir(shared, 0755);
+	f->binds[0] = (struct world_bind){shared, (char *)"/usr/share/podrun-test", false};
+	f->binds[1] = (struct world_bind){shared, (char *)"/there/is/none", true};
+	f->binds[2] = (struct world_bind){(char *)"/etc/passwd", (char *)"/run/p", true};
 	f->config = (struct world_config){
 		.name = "testworld",
 		.files_dir = strdup(files),
 		.as_root = as_root,
 		.parent_userns = -1,
+		.binds = f->binds,
+		.n_binds = ARRAY_SIZE(f->binds),
 	};
 	if (world_create(&f->world, &f->config, &e) < 0)
 		fprintf(stderr, "world_create: %s (%s)\n", e.msg, e.hint);
@@ -165,7 +173,7 @@ static void is_isolated(void **state)
 	static const char *const checks[] = {
 		"test $(hostname) = testworld || hostname",
 		"test -d /usr/bin && ls / | grep -qx etc || ls /",
-		"ls /tmp; ls /run",
+		"ls /tmp; ls /run | grep -v ^p$",
 		"for p in /proc/[0-9]*; do case $(cat $p/comm) in podrun-init|sh|cat) ;; *) cat $p/comm;; esac; done",
 		"test $(cat /proc/1/comm) = podrun-init || cat /proc/1/comm",
 		"kill -9 1 2>/dev/null; kill -STOP 1 2>/dev/null; sleep 0.05; grep State: /proc/1/status | grep -v sleeping",
@@ -176,7 +184,10 @@ static void is_isolated(void **state)
 		"echo x >/dev/shm/x && test -f /dev/shm/x || echo shm",
 		"ls /dev | grep -E '^(vda|sda|mem|kmsg|fuse|net)'",
 		"test \"$(ls /sys/class/net)\" = lo || ls /sys/class/net",
-		"cut -d' ' -f5 /proc/self/mountinfo | grep -E '^/(tmp|run)/.'",
+		"cut -d' ' -f5 /proc/self/mountinfo | grep -E '^/(tmp|run)/.' | grep -v ^/run/p",
+		"echo x >/usr/share/podrun-test/x && cat /there/is/none/x | grep -v x",
+		"(echo x >/there/is/none/y) 2>/dev/null && echo writable",
+		"grep -q ^root: /run/p || echo no file bound",
 		"grep -q 'NoNewPrivs:.1' /proc/self/status || echo privs",
 	};
 	struct fixture *f = get(state);

@@ -324,7 +324,7 @@ void users_keep_caps(struct notify_call *c)
 
 /*
  * getrlimit, setrlimit, prlimit64 of the two limits that hold the words: they look unlimited, and
- * setting them (pam_limits sets all) does nothing.  ckpt puts them back for what they are.
+ * setting them (pam_limits sets all) does nothing.
  */
 void users_limit(struct notify_call *c)
 {
@@ -332,8 +332,6 @@ void users_limit(struct notify_call *c)
 	int nr = c->request->data.nr;
 	uint64_t old = 0;
 
-	if (notify_trusting(c->notify))
-		return notify_continue(c);
 	if (nr != SYS_setrlimit)
 		old = notify_arg(c, nr == SYS_prlimit64 ? 3 : 1);
 	if (old && notify_write(c, old, &unlimited, sizeof(unlimited)) < 0)
