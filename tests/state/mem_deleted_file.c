@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Files that are mapped, deleted, and open nowhere: shared by two processes, and private. */
-#include <fcntl.h>
 #include <sys/wait.h>
 
 #include "tests/state/maps.h"
 
-static uint8_t *map_deleted(const char *name, int flags, int byte)
+static uint8_t *map_deleted(int flags, int byte)
 {
+	char name[] = "/tmp/mem_deleted.XXXXXX";
 	uint8_t page[PAGE];
-	int fd = open(name, O_RDWR | O_CREAT | O_EXCL, 0600);
+	int fd = mkstemp(name);
 	uint8_t *p;
 
 	STATE_CHECK(fd >= 0);
@@ -23,8 +23,8 @@ static uint8_t *map_deleted(const char *name, int flags, int byte)
 
 int main(int argc, char **argv)
 {
-	uint8_t *shared = map_deleted("/tmp/mem_deleted.a", MAP_SHARED, 1);
-	uint8_t *priv = map_deleted("/tmp/mem_deleted.b", MAP_PRIVATE, 2);
+	uint8_t *shared = map_deleted(MAP_SHARED, 1);
+	uint8_t *priv = map_deleted(MAP_PRIVATE, 2);
 	pid_t child;
 	int status;
 

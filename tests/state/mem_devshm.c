@@ -5,10 +5,11 @@
 
 #include "tests/state/maps.h"
 
-#define DIR "/dev/shm/mem_devshm"
+static const char *const names[] = {"sub", "file", "link", "soft", "fifo", "secret"};
 
 int main(int argc, char **argv)
 {
+	char dir[] = "/dev/shm/mem_devshm.XXXXXX";
 	struct timespec times[2] = {{1000000001, 5}, {1000000002, 6}};
 	char target[16] = "";
 	struct stat st, other;
@@ -16,36 +17,40 @@ int main(int argc, char **argv)
 	int fd;
 
 	umask(0);
-	STATE_CHECK(mkdir(DIR, 0751) == 0 && mkdir(DIR "/sub", 0500) == 0);
-	fd = open(DIR "/file", O_RDWR | O_CREAT | O_EXCL, 0640);
+	STATE_CHECK(mkdtemp(dir) && chdir(dir) == 0);
+	STATE_CHECK(chmod(dir, 0751) == 0 && mkdir("sub", 0500) == 0);
+	fd = open("file", O_RDWR | O_CREAT | O_EXCL, 0640);
 	STATE_CHECK(fd >= 0 && ftruncate(fd, 1000 * PAGE + 17) == 0);
 	STATE_CHECK(pwrite(fd, "middle", 6, 500 * PAGE) == 6);
 	p = mmap(NULL, 1000 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	STATE_CHECK(p != MAP_FAILED);
 	p[3 * PAGE] = 33;
-	STATE_CHECK(link(DIR "/file", DIR "/link") == 0 && symlink("file", DIR "/soft") == 0);
-	STATE_CHECK(mkfifo(DIR "/fifo", 0604) == 0);
+	STATE_CHECK(link("file", "link") == 0 && symlink("file", "soft") == 0);
+	STATE_CHECK(mkfifo("fifo", 0604) == 0);
 	close(fd);
-	fd = open(DIR "/secret", O_WRONLY | O_CREAT, 0);
+	fd = open("secret", O_WRONLY | O_CREAT, 0);
 	STATE_CHECK(fd >= 0 && write(fd, "mode 0", 6) == 6);
 	close(fd);
-	STATE_CHECK(utimensat(AT_FDCWD, DIR "/secret", times, 0) == 0);
-	STATE_CHECK(utimensat(AT_FDCWD, DIR, times, 0) == 0);
+	STATE_CHECK(utimensat(AT_FDCWD, "secret", times, 0) == 0);
+	STATE_CHECK(utimensat(AT_FDCWD, dir, times, 0) == 0);
 	state_ready(argc, argv);
-	STATE_CHECK(stat(DIR, &st) == 0 && (st.st_mode & 07777) == 0751);
+	STATE_CHECK(stat(dir, &st) == 0 && (st.st_mode & 07777) == 0751);
 	STATE_CHECK(st.st_mtim.tv_sec == 1000000002 && st.st_mtim.tv_nsec == 6);
-	STATE_CHECK(stat(DIR "/sub", &st) == 0 && (st.st_mode & 07777) == 0500);
-	STATE_CHECK(stat(DIR "/file", &st) == 0 && st.st_size == 1000 * PAGE + 17);
+	STATE_CHECK(stat("sub", &st) == 0 && (st.st_mode & 07777) == 0500);
+	STATE_CHECK(stat("file", &st) == 0 && st.st_size == 1000 * PAGE + 17);
 	STATE_CHECK((st.st_mode & 07777) == 0640 && st.st_blocks < 8 * 32);
-	STATE_CHECK(stat(DIR "/link", &other) == 0 && other.st_ino == st.st_ino);
-	STATE_CHECK(readlink(DIR "/soft", target, sizeof(target)) == 4 && !strcmp(target, "file"));
-	STATE_CHECK(stat(DIR "/fifo", &st) == 0 && S_ISFIFO(st.st_mode));
-	STATE_CHECK(stat(DIR "/secret", &st) == 0 && (st.st_mode & 07777) == 0);
+	STATE_CHECK(stat("link", &other) == 0 && other.st_ino == st.st_ino);
+	STATE_CHECK(readlink("soft", target, sizeof(target)) == 4 && !strcmp(target, "file"));
+	STATE_CHECK(stat("fifo", &st) == 0 && S_ISFIFO(st.st_mode));
+	STATE_CHECK(stat("secret", &st) == 0 && (st.st_mode & 07777) == 0);
 	STATE_CHECK(st.st_size == 6 && st.st_mtim.tv_sec == 1000000002);
 	STATE_CHECK(p[3 * PAGE] == 33 && !memcmp(p + 500 * PAGE, "middle", 6));
 	/* the mapping and the file are one */
 	p[4 * PAGE] = 44;
-	fd = open(DIR "/link", O_RDONLY);
+	fd = open("link", O_RDONLY);
 	STATE_CHECK(fd >= 0 && pread(fd, page, PAGE, 4 * PAGE) == (ssize_t)PAGE && page[0] == 44);
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		STATE_CHECK(remove(names[i]) == 0);
+	STATE_CHECK(rmdir(dir) == 0);
 	return state_ok();
 }

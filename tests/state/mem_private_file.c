@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* A file mapped privately: pages that were written are the task's own, others are the file's. */
-#include <fcntl.h>
-
 #include "tests/state/maps.h"
-
-#define NAME "/tmp/mem_private_file"
 
 int main(int argc, char **argv)
 {
+	char name[] = "/tmp/mem_private_file.XXXXXX";
 	uint8_t page[PAGE], *p, *ro;
-	int fd = open(NAME, O_RDWR | O_CREAT | O_EXCL, 0600);
+	int fd = mkstemp(name);
 
 	STATE_CHECK(fd >= 0);
 	for (int i = 0; i < 32; i++) {
@@ -31,7 +28,7 @@ int main(int argc, char **argv)
 	STATE_CHECK(state_all(p + 4 * PAGE, 0, 1));
 	STATE_CHECK(ro[2 * PAGE] == 201 && ro[0] == 9 && ro[2 * PAGE + 1] == 11);
 	STATE_CHECK(madvise(p + 3 * PAGE, PAGE, MADV_DONTNEED) == 0 && p[3 * PAGE] == 4);
-	STATE_CHECK(strstr(state_mapping(p), NAME));
-	unlink(NAME);
+	STATE_CHECK(strstr(state_mapping(p), name));
+	unlink(name);
 	return state_ok();
 }
