@@ -226,15 +226,70 @@ void ckpt_common_free(Pb__FileCommon *c)
 	free(c);
 }
 
-const struct ckpt_file *ckpt_common_first(const struct ckpt_dump *d, const struct ckpt_file *f)
-{
-	for (size_t i = 0; i < d->n_files; i++) {
-		const struct ckpt_file *o = d->files[i];
+/* ---- files by inode --------------------------------------------------------------------------- */
 
-		if (o->kind == f->kind && o->st.st_ino == f->st.st_ino &&
-			o->st.st_dev == f->st.st_dev)
-			return o;
+/* Every open file, by inode and then by id; made again when files were taken up since. */
+struct index {
+	size_t n;
+	const struct ckpt_file *files[];
+};
+
+static int compare_inodes(const void *a, const void *b)
+{
+	const struct ckpt_file *x = *(const struct ckpt_file *const *)a;
+	const struct ckpt_file *y = *(const struct ckpt_file *const *)b;
+
+	if (x->st.st_ino != y->st.st_ino)
+		return x->st.st_ino < y->st.st_ino ? -1 : 1;
+	if (x->st.st_dev != y->st.st_dev)
+		return x->st.st_dev < y->st.st_dev ? -1 : 1;
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+static const struct index *get_index(struct ckpt_dump *d)
+{
+	struct index *x = d->kind_state[PROTO_KIND_REGULAR];
+
+	if (x && x->n == d->n_files)
+		return x;
+	free(x);
+	d->kind_state[PROTO_KIND_REGULAR] = x = malloc(sizeof(*x) + d->n_files * sizeof(x->files[0]));
+	if (!x)
+		return NULL;
+	x->n = d->n_files;
+	for (size_t i = 0; i < x->n; i++)
+		x->files[i] = d->files[i];
+	qsort(x->files, x->n, sizeof(x->files[0]), compare_inodes);
+	return x;
+}
+
+size_t ckpt_common_by_inode(struct ckpt_dump *d, ino_t ino, const struct ckpt_file *const **ret)
+{
+	const struct index *x = get_index(d);
+	size_t lo = 0, hi = x ? x->n : 0, end;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+
+		if (x->files[mid]->st.st_ino < ino)
+			lo = mid + 1;
+		else
+			hi = mid;
 	}
+	for (end = lo; x && end < x->n && x->files[end]->st.st_ino == ino;)
+		end++;
+	*ret = x ? &x->files[lo] : NULL;
+	return end - lo;
+}
+
+const struct ckpt_file *ckpt_common_first(struct ckpt_dump *d, const struct ckpt_file *f)
+{
+	const struct ckpt_file *const *same;
+	size_t n = ckpt_common_by_inode(d, f->st.st_ino, &same);
+
+	for (size_t i = 0; i < n; i++)
+		if (same[i]->kind == f->kind && same[i]->st.st_dev == f->st.st_dev)
+			return same[i];
 	return f;
 }
 

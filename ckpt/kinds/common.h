@@ -47,8 +47,11 @@ pid_t ckpt_common_vpid(const struct ckpt_dump *d, pid_t pid);
 pid_t ckpt_common_vtid(const struct ckpt_dump *d, pid_t tid);
 pid_t ckpt_common_vpgid(const struct ckpt_dump *d, pid_t pgid);
 
+/* All open files whose inode has number @ino, by device and id; returns how many.  *ret is valid
+ * until a file is taken up. */
+size_t ckpt_common_by_inode(struct ckpt_dump *d, ino_t ino, const struct ckpt_file *const **ret);
 /* The first open file (by id) of the same kind and inode as @f; @f itself if it is the first. */
-const struct ckpt_file *ckpt_common_first(const struct ckpt_dump *d, const struct ckpt_file *f);
+const struct ckpt_file *ckpt_common_first(struct ckpt_dump *d, const struct ckpt_file *f);
 
 /*
  * The open file which carries the contents of the nameless inode @dev:@ino in its own record and

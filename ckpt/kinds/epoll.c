@@ -44,18 +44,18 @@ static bool claim(const struct ckpt_file *f)
 /* ---- dump ------------------------------------------------------------------------------------ */
 
 /* The open file behind an entry: @slot, and the inode number fdinfo gives. */
-static const struct ckpt_file *find_target(const struct ckpt_dump *d, struct epoll_slot slot,
+static const struct ckpt_file *find_target(struct ckpt_dump *d, struct epoll_slot slot,
 	unsigned long ino)
 {
+	const struct ckpt_file *const *same;
+	size_t n = ckpt_common_by_inode(d, ino, &same);
 	const struct ckpt_file *only = NULL;
 	bool several = false, compared = true;
 
-	for (size_t i = 0; i < d->n_files; i++) {
-		const struct ckpt_file *f = d->files[i];
+	for (size_t i = 0; i < n; i++) {
+		const struct ckpt_file *f = same[i];
 		int c;
 
-		if (f->st.st_ino != ino)
-			continue;
 		c = sys_kcmp(getpid(), getpid(), SYS_KCMP_EPOLL_TFD, (unsigned long)f->fd,
 			(unsigned long)&slot);
 		if (c == 0)

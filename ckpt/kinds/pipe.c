@@ -58,15 +58,16 @@ struct ends {
 	bool packets;
 };
 
-static struct ends find_ends(const struct ckpt_dump *d, const struct ckpt_file *f)
+static struct ends find_ends(struct ckpt_dump *d, const struct ckpt_file *f)
 {
+	const struct ckpt_file *const *same;
+	size_t n = ckpt_common_by_inode(d, f->st.st_ino, &same);
 	struct ends ends = {0};
 
-	for (size_t i = 0; i < d->n_files; i++) {
-		const struct ckpt_file *o = d->files[i];
+	for (size_t i = 0; i < n; i++) {
+		const struct ckpt_file *o = same[i];
 
-		if (o->kind != f->kind || o->st.st_ino != f->st.st_ino ||
-			o->st.st_dev != f->st.st_dev)
+		if (o->kind != f->kind || o->st.st_dev != f->st.st_dev)
 			continue;
 		if (!ends.first)
 			ends.first = o;
@@ -207,7 +208,7 @@ static int dump_data(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
 	const struct ckpt_file *f = s.file;
 	struct ends ends = find_ends(d, f);
 	_cleanup_close_ int copy_in = -1, copy_out = -1;
-	int p[2], waiting = 0;
+	int p[2], waiting = 0, capacity;
 	ssize_t n;
 
 	if (ends.first != f || !ends.reader)
@@ -220,7 +221,9 @@ static int dump_data(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
 		return err_errno(e, -errno, "pipe");
 	copy_in = p[1];
 	copy_out = p[0];
-	fcntl(copy_in, F_SETPIPE_SZ, fcntl(f->fd, F_GETPIPE_SZ));
+	capacity = fcntl(f->fd, F_GETPIPE_SZ);
+	if (fcntl(copy_in, F_GETPIPE_SZ) < capacity)
+		fcntl(copy_in, F_SETPIPE_SZ, capacity);
 	n = tee(ends.reader->fd, copy_in, INT32_MAX, SPLICE_F_NONBLOCK);
 	if (n != waiting)
 		return dump_by_reading(d, f, ends.packets, ends.reader, e);
