@@ -41,15 +41,29 @@ static bool place(unsigned i, uint32_t *ret_offset, uint32_t *ret_size)
 	return a <= XSTATE_MAX && b <= XSTATE_MAX - a;
 }
 
+/* A CPU without XSAVE has the legacy area only: *ret_len is LEGACY then. */
 static int get(pid_t tid, uint8_t *block, size_t *ret_len, struct err *e)
 {
 	struct iovec iov = {block, XSTATE_MAX};
+	int r = (int)ptrace(PTRACE_GETREGSET, tid, NT_X86_XSTATE, &iov);
 
-	if (ptrace(PTRACE_GETREGSET, tid, NT_X86_XSTATE, &iov) < 0)
+	if (r == 0 && iov.iov_len >= LEGACY + HEADER) {
+		*ret_len = iov.iov_len;
+		return 0;
+	}
+	iov = (struct iovec){block, LEGACY};
+	if ((r < 0 && errno != ENODEV) || ptrace(PTRACE_GETREGSET, tid, NT_PRFPREG, &iov) < 0)
 		return err_errno(e, -errno, "extended registers of task %d", tid);
-	if (iov.iov_len < LEGACY + HEADER)
-		return err_set(e, ERR_HOST, -EOPNOTSUPP, "this CPU has no XSAVE");
-	*ret_len = iov.iov_len;
+	*ret_len = LEGACY;
+	return 0;
+}
+
+static int put(pid_t tid, uint8_t *block, size_t len, struct err *e)
+{
+	struct iovec iov = {block, len};
+
+	if (ptrace(PTRACE_SETREGSET, tid, len == LEGACY ? NT_PRFPREG : NT_X86_XSTATE, &iov) < 0)
+		return err_errno(e, -errno, "extended registers of task %d", tid);
 	return 0;
 }
 
@@ -71,7 +85,7 @@ int ckpt_xstate_dump(pid_t tid, Pb__Thread *m, void **ret_mem, struct err *e)
 	if (r < 0)
 		return r;
 	m->fxsave = (ProtobufCBinaryData){LEGACY, p->block};
-	m->xstate_bv = get_u64(p->block + AT_BV);
+	m->xstate_bv = len == LEGACY ? 3 : get_u64(p->block + AT_BV);
 	for (unsigned i = FIRST; i < COMPONENTS; i++) {
 		Pb__XstateComponent *c = &p->comp[m->n_xstate];
 		uint32_t offset, size;
@@ -133,7 +147,6 @@ int ckpt_xstate_restore(pid_t tid, const Pb__Thread *m, struct err *e)
 	_cleanup_free_ uint8_t *block = calloc(1, XSTATE_MAX);
 	uint64_t bv = m->xstate_bv & 3;
 	uint32_t mxcsr, mask;
-	struct iovec iov;
 	size_t len;
 	int r;
 
@@ -159,8 +172,5 @@ int ckpt_xstate_restore(pid_t tid, const Pb__Thread *m, struct err *e)
 	if (r < 0)
 		return r;
 	memcpy(block + AT_BV, &bv, sizeof(bv));
-	iov = (struct iovec){block, len};
-	if (ptrace(PTRACE_SETREGSET, tid, NT_X86_XSTATE, &iov) < 0)
-		return err_errno(e, -errno, "extended registers of task %d", tid);
-	return 0;
+	return put(tid, block, len, e);
 }

@@ -262,6 +262,22 @@ int ckpt_sock_create(int domain, const Pb__SockCommon *m, struct err *e)
 	return fd;
 }
 
+/* Does an option say what a socket says that was never told?  Then a kernel too old to know it for
+ * this family has lost nothing. */
+static bool is_initial(const Pb__SockOption *o)
+{
+	int value = 0;
+
+	if (o->level == SOL_SOCKET && o->name == SO_PEEK_OFF && o->value.len == sizeof(value)) {
+		memcpy(&value, o->value.data, sizeof(value));
+		return value == -1;
+	}
+	for (size_t i = 0; i < o->value.len; i++)
+		if (o->value.data[i])
+			return false;
+	return true;
+}
+
 /* Sizes are told doubled; what the host's limit cuts off is not worth failing for. */
 static int set(int fd, const struct option_row *row, const Pb__SockOption *o, struct err *e)
 {
@@ -274,7 +290,8 @@ static int set(int fd, const struct option_row *row, const Pb__SockOption *o, st
 		value = &half;
 	}
 	if (setsockopt(fd, row->level, row->name, value, (socklen_t)o->value.len) < 0 &&
-		!(row->how & SOFT))
+		!(row->how & SOFT) &&
+		!((errno == ENOPROTOOPT || errno == EOPNOTSUPP) && is_initial(o)))
 		return err_errno(e, -errno, "cannot set socket option %d of level %d", row->name,
 			row->level);
 	return 0;

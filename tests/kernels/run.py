@@ -28,8 +28,8 @@ ts = [threading.Thread(target=work) for i in range(3)]
 [t.start() for t in ts]; [t.join() for t in ts]
 print('ok' if len(set(done)) == 1 else 'FAIL')
 """]
-SHELL = ["sh", "-c", "sleep 10000 | cat & echo ready; "
-                     "while [ ! -e /tmp/go ]; do sleep 0.02; done; kill %1; echo ok"]
+SHELL = ["sh", "-c", "while sleep 0.05; do echo x || exit; done | cat > /dev/null & p=$!; echo ready; "
+                     "while [ ! -e /tmp/go ]; do sleep 0.02; done; kill $p; echo ok"]
 
 
 def finish(podrun, name):
@@ -72,12 +72,99 @@ def back(env, argv):
         raise Failed(env.logs("s"))
 
 
+def chosen_states():
+    """The state programs, all unless PODRUN_KERNEL_STATES names some."""
+    some = os.environ.get("PODRUN_KERNEL_STATES", "").split()
+    return [p for p in sorted(STATE.iterdir())
+            if p.is_file() and os.access(p, os.X_OK) and (not some or p.name in some)]
+
+
+def verdicts(said, states):
+    """Fails for every state without an `ok`."""
+    bad = ["%s: %s" % (p.name, said.get(p.name, "nothing")) for p in states
+           if "ok" not in said.get(p.name, "").split()]
+    if bad:
+        raise Failed("%d of %d\n%s" % (len(bad), len(states), "\n".join(bad)))
+
+
+def states_there(env):
+    """Every state program, made here; one boot resumes them all."""
+    share = env.path("share")
+    share.mkdir()
+    (share / "config").mkdir(mode=0o700)
+    env.environ["XDG_CONFIG_HOME"] = str(share / "config")
+    states = chosen_states()
+    said = {}
+    for p in states:
+        try:
+            env.run_detached(p.name, p, "/tmp/go", options=["--portable"])
+            env.podrun("suspend", p.name, "-o", share / (p.name + ".image"))
+        except Failed as e:
+            said[p.name] = "here: " + str(e)
+            env.podrun("rm", "-f", p.name, check=False)
+    out = vm(env, "set +e; for i in /mnt/*.image; do n=$(basename $i .image); (exec 2>&1; "
+                  "timeout 60 %s resume -d $i && timeout 60 %s exec $n touch /tmp/go && "
+                  "timeout 60 %s wait $n; %s logs $n; %s rm -f $n) > /mnt/$n.said; done; true"
+             % ((PODRUN,) * 5))
+    for p in states:
+        text = share / (p.name + ".said")
+        if p.name not in said:
+            said[p.name] = text.read_text(errors="replace") if text.exists() else "not run " + out
+    verdicts(said, states)
+
+
+def states_back(env):
+    """Every state program, made there in one boot; resumed here."""
+    share = env.path("share")
+    share.mkdir()
+    (share / "config").mkdir(mode=0o700)
+    env.environ["XDG_CONFIG_HOME"] = str(share / "config")
+    states = chosen_states()
+    vm(env, "set +e; for p in %s; do n=$(basename $p); (exec 2>&1; "
+            "%s run -d --portable --name $n -- $p /tmp/go; i=0; "
+            "until %s logs $n | grep -q ready || [ $i = 200 ]; do sleep 0.1; i=$((i+1)); done; "
+            "timeout 60 %s suspend $n -o /mnt/$n.image || %s logs $n) > /mnt/$n.said; done; true"
+       % ((" ".join(map(str, states)),) + (PODRUN,) * 4))
+    said = {}
+    for p in states:
+        image, text = share / (p.name + ".image"), share / (p.name + ".said")
+        if not image.exists():
+            said[p.name] = "there: " + (text.read_text(errors="replace") if text.exists() else "")
+            continue
+        r = env.podrun("resume", "-d", image, check=False)
+        if r.code == 0:
+            env.podrun("exec", p.name, "touch", "/tmp/go", check=False)
+            env.podrun("wait", p.name, check=False)
+        said[p.name] = r.errors + env.podrun("logs", p.name, check=False).text
+        env.podrun("rm", "-f", p.name, check=False)
+    verdicts(said, states)
+
+
+def a_lesser_cpu_is_refused(env):
+    """A session that is not portable, resumed on a CPU without AVX."""
+    share = env.path("share")
+    share.mkdir()
+    (share / "config").mkdir(mode=0o700)
+    env.environ["XDG_CONFIG_HOME"] = str(share / "config")
+    env.environ["PODRUN_VM_CPU"] = "Westmere"
+    if "avx2" not in pathlib.Path("/proc/cpuinfo").read_text():
+        raise Skip("this CPU has no AVX2 itself")
+    for name, options in (("plain", []), ("portable", ["--portable"])):
+        env.run_detached(name, *PYTHON, options=options)
+        env.podrun("suspend", name, "-o", share / name)
+    out = vm(env, "%s resume -d /mnt/plain 2>&1 || echo code $?; %s resume -d /mnt/portable; %s"
+             % (PODRUN, PODRUN, finish(PODRUN, "portable")))
+    if "avx2" not in out or "code 4" not in out or "ok" not in out.split():
+        raise Failed(out)
+
+
 WORK = {"python-threads": PYTHON, "shell-pipe": SHELL}
-for state in os.environ.get("PODRUN_KERNEL_STATES", "counter").split():
-    WORK[state] = [str(STATE / state), "/tmp/go"]
 for label, command in WORK.items():
     add("there/" + label, lambda env, a=command: there(env, a))
     add("back/" + label, lambda env, a=command: back(env, a))
+add("there/states", states_there)
+add("back/states", states_back)
+add("there/lesser-cpu", a_lesser_cpu_is_refused)
 
 if __name__ == "__main__":
     main()
