@@ -137,6 +137,7 @@ int job_start(struct job **ret, struct session *s, const struct job_spec *spec, 
 {
 	struct world_spawn spawn = {.argv = spec->argv,
 		.envp = spec->envp,
+		.umask = s->record->config->umask,
 		.cwd = spec->cwd,
 		.stdio = {-1, -1, -1},
 		.tty = spec->tty,

@@ -238,8 +238,9 @@ int world_spawn(struct world *w, const struct world_spawn *s, pid_t *ret_vpid, i
 	strings = put_strings(s, &request, e);
 	if (strings < 0)
 		return strings;
-	request.umask = umask(0);
-	umask(request.umask);
+	request.umask = s->umask ? s->umask & 0777 : umask(0);
+	if (!s->umask)
+		umask(request.umask);
 	fds[1] = strings;
 	for (int i = 0; i < 3 && !s->tty; i++) {
 		if (s->stdio[i] < 0 && null < 0)

@@ -73,7 +73,9 @@ struct world_spawn {
 	int stdio[3]; /* descriptors for 0, 1, 2 (borrowed), -1 for /dev/null; unused with tty */
 	bool tty;     /* a new pty of the session's devpts is its terminal; see ret_master */
 	uint16_t rows, cols;
+	mode_t umask; /* with WORLD_UMASK; 0: the caller's own */
 };
+#define WORLD_UMASK 01000 /* marks a mask that has been said, for 0 is one */
 
 /*
  * Starts a child of pid 1 as leader of its own session.  Returns its pid in the session and, with @s->tty, the pty's master.  An exec

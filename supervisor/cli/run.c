@@ -17,6 +17,7 @@
 #include "supervisor/client.h"
 #include "supervisor/message.h"
 #include "supervisor/portable.h"
+#include "supervisor/world.h"
 
 struct run_options {
 	const char *name, *file, *workdir, *root, *user, *net, *names, *hostname, *command;
@@ -321,6 +322,9 @@ static int fill_config(const struct run_options *o, Pb__Config *c, struct string
 	c->portable = o->portable;
 	c->end_with_command = o->end_with_command;
 	c->uid = getuid();
+	c->umask = umask(0);
+	umask(c->umask);
+	c->umask |= WORLD_UMASK;
 	c->gid = getgid();
 	c->names = (char *)"kernel";
 	return 0;

@@ -72,6 +72,13 @@ def session_has_its_own_names(env):
 
 
 @test
+def session_has_the_umask_of_who_started_it(env):
+    for mask in ("0027", "0000"):
+        r = env.call("sh", "-c", "umask %s; exec %s run -- sh -c umask" % (mask, PODRUN))
+        assert r.text == mask + "\n", r
+
+
+@test
 def files_written_inside_stay_inside(env):
     outside = env.path("outside")
     outside.write_text("old")
