@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Interrupted calls and extended registers, on children of our own. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "base/base.h"
+#include "ckpt/restart.h"
+#include "ckpt/xstate.h"
+#include "proto/tasks.pb-c.h"
+
+static long noted(long nr, long rax)
+{
+	struct user_regs_struct g = {.orig_rax = (unsigned long)nr, .rax = (unsigned long)rax};
+
+	ckpt_restart_note(&g);
+	return (long)g.rax;
+}
+
+static void calls_that_fail_are_restarted(void **state)
+{
+	assert_int_equal(noted(SYS_epoll_wait, -EINTR), -514);
+	assert_int_equal(noted(SYS_semtimedop, -EINTR), -514);
+	assert_int_equal(noted(SYS_epoll_wait, -EBADF), -EBADF);
+	assert_int_equal(noted(SYS_nanosleep, -EINTR), -EINTR);
+	assert_int_equal(noted(SYS_nanosleep, -516), -516);
+	assert_int_equal(noted(-1, -EINTR), -EINTR);
+}
+
+static pid_t start(void (*body)(void))
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		body();
+		_exit(0);
+	}
+	assert_true(pid > 0);
+	return pid;
+}
+
+static void end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+static void sleeps(void)
+{
+	const struct timespec ts = {100, 0};
+
+	nanosleep(&ts, NULL);
+}
+
+static void waits_for_ever(void)
+{
+	struct epoll_event ev;
+
+	epoll_wait(epoll_create1(0), &ev, 1, -1);
+}
+
+static void sleep_is_measured(void **state)
+{
+	const struct timespec some = {0, 300000000};
+	pid_t sleeper = start(sleeps), waiter = start(waits_for_ever);
+	struct err e = {0};
+	int proc = proc_open(&e);
+	uint64_t ns;
+
+	nanosleep(&some, NULL);
+	ns = ckpt_restart_asleep(proc, sleeper);
+	/* 0: this kernel does not tell */
+	assert_true(ns == 0 || (ns > 50000000 && ns < 5000000000));
+	assert_int_equal(ckpt_restart_asleep(proc, waiter), 0);
+	assert_int_equal(ckpt_restart_asleep(proc, getpid()), 0);
+	end(sleeper);
+	end(waiter);
+	close(proc);
+}
+
+static void stops(void)
+{
+	static const uint8_t pattern[32] = {1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233};
+
+	ptrace(PTRACE_TRACEME, 0, 0, 0);
+	if (__builtin_cpu_supports("avx"))
+		__asm__ volatile("vmovdqu %0, %%ymm7" : : "m"(pattern) : "xmm7");
+	syscall(SYS_kill, getpid(), SIGSTOP);
+}
+
+static void registers_go_round(void **state)
+{
+	Pb__Thread a = PB__THREAD__INIT, b = PB__THREAD__INIT, none = PB__THREAD__INIT;
+	_cleanup_free_ void *a_mem = NULL, *b_mem = NULL;
+	uint8_t fxsave[512] = {0};
+	pid_t one = start(stops);
+	struct err e = {0};
+	int status;
+
+	waitpid(one, &status, 0);
+	assert_true(WIFSTOPPED(status));
+	assert_int_equal(ckpt_xstate_dump(one, &a, &a_mem, &e), 0);
+	memcpy(fxsave, a.fxsave.data, 32);
+	none.fxsave = (ProtobufCBinaryData){sizeof(fxsave), fxsave};
+	assert_int_equal(ckpt_xstate_restore(one, &none, &e), 0);
+	assert_int_equal(ckpt_xstate_restore(one, &a, &e), 0);
+	assert_int_equal(ckpt_xstate_dump(one, &b, &b_mem, &e), 0);
+	assert_int_equal(a.xstate_bv, b.xstate_bv);
+	assert_int_equal(a.n_xstate, b.n_xstate);
+	assert_memory_equal(a.fxsave.data, b.fxsave.data, 464);
+	for (size_t i = 0; i < a.n_xstate; i++) {
+		assert_int_equal(a.xstate[i]->data.len, b.xstate[i]->data.len);
+		assert_memory_equal(a.xstate[i]->data.data, b.xstate[i]->data.data,
+			a.xstate[i]->data.len);
+	}
+	end(one);
+}
+
+static void missing_registers_are_refused(void **state)
+{
+	Pb__XstateComponent odd = PB__XSTATE_COMPONENT__INIT, *list[] = {&odd};
+	Pb__Thread m = PB__THREAD__INIT;
+	uint8_t fxsave[512] = {0}, byte = 1;
+	pid_t one = start(stops);
+	struct err e = {0};
+
+	waitpid(one, NULL, 0);
+	m.fxsave = (ProtobufCBinaryData){sizeof(fxsave), fxsave};
+	m.n_xstate = 1;
+	m.xstate = list;
+	odd.number = 40;
+	odd.data = (ProtobufCBinaryData){1, &byte};
+	assert_int_equal(ckpt_xstate_restore(one, &m, &e), -EOPNOTSUPP);
+	assert_int_equal(e.class, ERR_HOST);
+	odd.number = 1000;
+	assert_int_equal(ckpt_xstate_restore(one, &m, &e), -EINVAL);
+	assert_int_equal(e.class, ERR_IMAGE);
+	m.fxsave.len = 100;
+	assert_int_equal(ckpt_xstate_restore(one, &m, &e), -EINVAL);
+	end(one);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(calls_that_fail_are_restarted),
+		cmocka_unit_test(sleep_is_measured),
+		cmocka_unit_test(registers_go_round),
+		cmocka_unit_test(missing_registers_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
