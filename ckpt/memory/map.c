@@ -239,11 +239,8 @@ static const struct {
 
 static void advise(struct batch *t, const Pb__Mapping *m, uint64_t start)
 {
-	/* droppable memory has these by nature and takes no advice about them */
-	uint32_t flags = HAS(m, DROPPABLE) ? 0 : m->flags;
-
 	for (size_t i = 0; i < ARRAY_SIZE(advices); i++) {
-		if (!(flags & advices[i].flag))
+		if (!(m->flags & advices[i].flag))
 			continue;
 		int call = call3(t, m, "madvise", SYS_madvise, start, m->end - start,
 			(uint64_t)advices[i].advice);
@@ -280,6 +277,32 @@ static uint64_t stack_start(const Pb__Mm *mm, size_t i)
 	return MIN(start, m->start);
 }
 
+/*
+ * Droppable memory, unknown before Linux 6.11: there, plain memory that a child doesn't see.  It is
+ * made by itself, so that the one can be tried before the other.
+ */
+static int map_droppable(struct batch *t, const Pb__Mapping *m, struct err *e)
+{
+	uint64_t len = m->end - m->start, flags = MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
+	long value;
+	int r = run(t, e);
+
+	if (r >= 0)
+		r = remote_call(t->r, &value, e, SYS_mmap, m->start, len, m->prot,
+			flags | MAP_DROPPABLE, (uint64_t)-1, 0);
+	if (r >= 0 && value == -EINVAL) {
+		r = remote_call(t->r, &value, e, SYS_mmap, m->start, len, m->prot,
+			flags | MAP_PRIVATE | MAP_NORESERVE, (uint64_t)-1, 0);
+		if (r >= 0 && value >= 0)
+			r = remote_must(t->r, NULL, e, SYS_madvise, m->start, len,
+				MADV_WIPEONFORK, 0, 0, 0);
+	}
+	if (r >= 0 && value < 0 && value >= -4095)
+		r = err_errno(e, (int)value, "cannot restore mapping %llx-%llx (droppable)",
+			(unsigned long long)m->start, (unsigned long long)m->end);
+	return r;
+}
+
 /* Bytes of arguments that @m may need. */
 static size_t names_len(const struct batch *t, const Pb__Mapping *m)
 {
@@ -296,11 +319,14 @@ static int map_one(struct batch *t, size_t i, struct err *e)
 	uint64_t start = stack_start(t->mm, i), flags = MAP_FIXED_NOREPLACE;
 	struct remote_arg args[6] = {REMOTE_ARG(start), REMOTE_ARG(m->end - start),
 		REMOTE_ARG(m->prot), REMOTE_ARG(0), REMOTE_ARG(-1), REMOTE_ARG(m->offset)};
-	int r = make_room(t, names_len(t, m), e), file;
+	int r, file;
 
+	if (HAS(m, DROPPABLE) && m->source == PB__MAPPING_SOURCE__MAPPING_ANON)
+		return map_droppable(t, m, e);
+	r = make_room(t, names_len(t, m), e);
 	if (r < 0)
 		return r;
-	flags |= HAS(m, IS_SHARED) ? MAP_SHARED : HAS(m, DROPPABLE) ? MAP_DROPPABLE : MAP_PRIVATE;
+	flags |= HAS(m, IS_SHARED) ? MAP_SHARED : MAP_PRIVATE;
 	flags |= HAS(m, GROWSDOWN) ? MAP_GROWSDOWN : 0;
 	flags |= HAS(m, NORESERVE) ? MAP_NORESERVE : 0;
 	if (m->source == PB__MAPPING_SOURCE__MAPPING_ANON) {
