@@ -197,7 +197,7 @@ static int clone_child(struct growth *g, struct remote *maker, pid_t vpid, uint6
 		args.set_tid_size = 1;
 	}
 	remote_add(maker, SYS_clone3, remote_put(maker, &args, sizeof(args)), sizeof(args), 0, 0, 0,
-		0);
+		SYS_PODRUN_CLONE3_MARK);
 	r = ckpt_run_all(maker, "clone3", e);
 	if (r < 0)
 		return err_wrap(e, "cannot make process %d", vpid);
@@ -298,7 +298,7 @@ static int make_threads(struct ckpt_build_proc *p, size_t from, size_t n, struct
 
 		args.set_tid = remote_put(leader, &p->threads[i].vtid, sizeof(pid_t));
 		remote_add(leader, SYS_clone3, remote_put(leader, &args, sizeof(args)),
-			sizeof(args), 0, 0, 0, 0);
+			sizeof(args), 0, 0, 0, SYS_PODRUN_CLONE3_MARK);
 	}
 	r = ckpt_run_all(leader, "cannot make threads", e);
 	for (size_t i = 0; r == 0 && i < n; i++) {

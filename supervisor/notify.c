@@ -5,8 +5,8 @@
  * The listener is drained whenever it is readable.  RECV would wait if it came without poll saying
  * so, and returns ENOENT once after a call was interrupted; both are met by polling before each.
  *
- * What is asked is rare under kernel names: clone3 (a library asks once per process and falls back to
- * clone), filters of the session's own, and for a root inside everything about users and owners.
+ * What is asked is rare under kernel names: what our own worker injects, filters of the session's
+ * own, and for a root inside everything about users and owners.
  *
  * A filter of the session's own may be changed between our reading and the kernel's, by a thread
  * that races: what is recorded is a help for ckpt/remote, never a security decision.
@@ -28,7 +28,6 @@
 #include "supervisor/world.h"
 
 #define MAX_FILTERS 1024 /* recorded; the kernel allows 32768 instructions per task */
-#define CLONE3_I386 435 /* asm/unistd_32.h */
 #define MAX_BATCH   64	 /* answered before the event loop gets its turn */
 
 struct notify {
@@ -100,7 +99,7 @@ int notify_read_path(const struct notify_call *c, uint64_t addr, char *path, siz
 	return -ENAMETOOLONG;
 }
 
-/* clone3: its flags are in memory, so nobody but our own worker gets it. */
+/* clone3 with our mark, userfaultfd: nobody but our own worker gets them. */
 static void on_injected_only(struct notify_call *c)
 {
 	notify_fail(c, -ENOSYS);
@@ -183,19 +182,24 @@ static const struct {
 	{SYS_fchownat, owners_chown},
 };
 
+/* 32-bit programs have other numbers and structures: what may go on unseen does. */
+static void dispatch_i386(struct notify_call *c)
+{
+	enum { PRCTL = 172, SECCOMP = 354 }; /* asm/unistd_32.h */
+
+	if (c->request->data.nr == PRCTL || c->request->data.nr == SECCOMP)
+		notify_continue(c);
+	else
+		notify_fail(c, -ENOSYS);
+}
+
 static void dispatch(struct notify_call *c)
 {
 	/* Our own worker's: it means what it says. */
 	if (c->notify->trusting)
 		return notify_continue(c);
-	/* 32-bit programs have other structures; they see what the kernel says. */
-	if (c->request->data.arch != AUDIT_ARCH_X86_64) {
-		if (c->request->data.nr == CLONE3_I386)
-			notify_fail(c, -ENOSYS);
-		else
-			notify_continue(c);
-		return;
-	}
+	if (c->request->data.arch != AUDIT_ARCH_X86_64)
+		return dispatch_i386(c);
 	for (size_t i = 0; i < ARRAY_SIZE(handlers); i++) {
 		if (handlers[i].nr == c->request->data.nr) {
 			handlers[i].handle(c);

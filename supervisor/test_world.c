@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -37,7 +38,8 @@ static int setup(void **state, bool as_root)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
 	struct err e = {0};
-	char files[80], shared[80];
+	char files[80], shared[80], program[96];
+	_cleanup_buf_ struct buf self = BUF_INIT;
 
 	strcpy(f->dir, "/tmp/podrun-test-XXXXXX");
 	if (!mkdtemp(f->dir))
@@ -49,6 +51,10 @@ static int setup(void **state, bool as_root)
 	mkdir(files, 0700);
 	snprintf(shared, sizeof(shared), "%s/shared", f->dir);
 	mkdir(shared, 0755);
+	snprintf(program, sizeof(program), "%s/probe", shared);
+	if (io_read_file(AT_FDCWD, "/proc/self/exe", 64 << 20, &self) < 0)
+		return -1;
+	io_write_file(AT_FDCWD, program, self.data, self.len, 0755);
 	f->binds[0] = (struct world_bind){shared, (char *)"/usr/share/podrun-test", false};
 	f->binds[1] = (struct world_bind){shared, (char *)"/there/is/none", true};
 	f->binds[2] = (struct world_bind){(char *)"/etc/passwd", (char *)"/run/p", true};
@@ -289,11 +295,86 @@ static void users_inside(void **state)
 	}
 }
 
-int main(void)
+/* ---- the filter, from inside: this program again --------------------------------------------- */
+
+static long int80(long nr, long a, long b, long c)
+{
+	long r;
+
+	__asm__ volatile("int $0x80"
+			 : "=a"(r)
+			 : "a"(nr), "b"(a), "c"(b), "d"(c)
+			 : "memory", "r8", "r9", "r10", "r11");
+	return r;
+}
+
+static long call(long nr, long a, long b, long c)
+{
+	return syscall(nr, a, b, c, 0, 0, 0) < 0 ? -errno : 0;
+}
+
+/* Says what is not as the policy has it. */
+static int probe(void)
+{
+	static struct {
+		uint64_t flags, rest[10];
+	} clone_args = {.flags = CLONE_NEWUSER};
+	const struct {
+		const char *what;
+		long got, expected;
+	} rows[] = {
+		{"unshare(NEWUSER)", call(SYS_unshare, CLONE_NEWUSER, 0, 0), -EPERM},
+		{"unshare(NEWUSER|FS)", call(SYS_unshare, CLONE_NEWUSER | CLONE_FS, 0, 0), -EPERM},
+		{"unshare(FS)", call(SYS_unshare, CLONE_FS, 0, 0), 0},
+		{"clone(NEWPID)", call(SYS_clone, CLONE_NEWPID | SIGCHLD, 0, 0), -EPERM},
+		{"clone3", call(SYS_clone3, (long)&clone_args, sizeof(clone_args), 0), -ENOSYS},
+		{"clone3, marked", syscall(SYS_clone3, &clone_args, sizeof(clone_args), 0, 0, 0,
+			SYS_PODRUN_CLONE3_MARK) < 0 ? -errno : 0, -ENOSYS},
+		{"mount", call(SYS_mount, 0, (long)"/tmp", 0), -EPERM},
+		{"setns", call(SYS_setns, 0, 0, 0), -EPERM},
+		{"bpf", call(SYS_bpf, 0, 0, 0), -EPERM},
+		{"io_uring_setup", call(SYS_io_uring_setup, 1, 0, 0), -ENOSYS},
+		{"userfaultfd", call(SYS_userfaultfd, 1, 0, 0), -ENOSYS},
+		{"TIOCSTI", call(SYS_ioctl, 0, 0x5412, 0), -EPERM},
+		{"TIOCSTI, high bits", call(SYS_ioctl, 0, 0x100005412, 0), -EPERM},
+		{"prlimit of pid 1", call(SYS_prlimit64, 1, 0, 0), -EPERM},
+		{"sentinel", call(SYS_PODRUN_SENTINEL, 0, 0, 0), -ENOSYS},
+		{"number 9999", call(9999, 0, 0, 0), -ENOSYS},
+		{"x32 getpid", call(0x40000000 | SYS_getpid, 0, 0, 0), -ENOSYS},
+		{"i386 unshare(NEWUSER)", int80(310, CLONE_NEWUSER, 0, 0), -EPERM},
+		{"i386 mount", int80(21, 0, 0, 0), -EPERM},
+		{"i386 clone3", int80(435, 0, 0, 0), -ENOSYS},
+		{"i386 userfaultfd", int80(374, 1, 0, 0), -ENOSYS},
+		{"i386 getppid", int80(64, 0, 0, 0) > 0, 1},
+	};
+	int bad = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		if (rows[i].got == rows[i].expected)
+			continue;
+		bad++;
+		printf("%s: %ld instead of %ld\n", rows[i].what, rows[i].got, rows[i].expected);
+	}
+	printf("probed\n");
+	return bad;
+}
+
+static void policy_holds(void **state)
+{
+	struct fixture *f = get(state);
+	char out[4096], command[80];
+
+	snprintf(command, sizeof(command), "exec %s/probe --probe", "/there/is/none");
+	shell(f, command, out, sizeof(out));
+	assert_string_equal(out, "probed\n");
+}
+
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest me[] = {
 		cmocka_unit_test(runs_and_reports),
 		cmocka_unit_test(exec_errors),
+		cmocka_unit_test(policy_holds),
 		cmocka_unit_test(is_isolated),
 		cmocka_unit_test(writes_stay_inside),
 		cmocka_unit_test(has_terminal),
@@ -301,11 +382,14 @@ int main(void)
 	};
 	const struct CMUnitTest root[] = {
 		cmocka_unit_test(runs_and_reports),
+		cmocka_unit_test(policy_holds),
 		cmocka_unit_test(is_isolated),
 		cmocka_unit_test(root_inside),
 		cmocka_unit_test(users_inside),
 	};
 
+	if (argc > 1 && !strcmp(argv[1], "--probe"))
+		return probe();
 	/* As an ordinary user, also where a build runs as root. */
 	if (geteuid() == 0 && (setgroups(0, NULL) < 0 || setgid(65500) < 0 || setuid(65500) < 0))
 		return 77;

@@ -54,7 +54,7 @@ static void injected_calls_pass(void **state)
 		SYS_chdir, SYS_fchdir, SYS_umask, SYS_shmat, SYS_shmdt, SYS_ioctl, SYS_personality,
 		SYS_sched_setattr, SYS_sched_setaffinity, SYS_exit, SYS_exit_group, SYS_kill,
 		SYS_tgkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo, SYS_futex, SYS_wait4,
-		SYS_clone3, SYS_clone, SYS_capset, SYS_sendmsg, SYS_recvmsg, SYS_socketpair,
+		SYS_clone, SYS_capset, SYS_sendmsg, SYS_recvmsg, SYS_socketpair,
 		SYS_userfaultfd, SYS_process_vm_readv, SYS_mlock2, SYS_chroot, SYS_open,
 		SYS_openat, SYS_semop, SYS_flock};
 
