@@ -156,6 +156,42 @@ static void write_image(const char *path, const char *config, size_t n)
 	close(fd);
 }
 
+enum bad { BAD_KIND, BAD_TWICE, BAD_SHARED, BAD_REGISTERS, BAD_PARENT, BAD_N };
+
+static void write_bad(const char *path, const char *config, enum bad bad)
+{
+	struct proc p = procs[0], q = procs[0];
+	struct proto_write_options o = {.threads = 1};
+	struct proto_writer *w;
+	struct proto_key *key;
+	struct err e = {0};
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	proto_key_open(&key, config, &e);
+	o.key = key;
+	if (proto_writer_open(&w, fd, &o, &e) < 0)
+		fail_msg("%s", e.msg);
+	if (bad == BAD_PARENT)
+		p.ppid = 99;
+	q.vpid = bad == BAD_TWICE ? p.vpid : 50;
+	q.ppid = p.vpid;
+	q.threads[0] = bad == BAD_SHARED ? p.vpid : 51;
+	put_task(w, &p);
+	put_task(w, &q);
+	if (bad == BAD_KIND)
+		proto_write_record(w, PROTO_KIND_MAX - 1, 0, "x", 1, &e);
+	put_memory(w, p.vpid);
+	put_thread(w, p.vpid);
+	put_thread(w, q.vpid);
+	if (bad != BAD_REGISTERS)
+		put_thread(w, q.threads[0]);
+	if (proto_writer_finish(w, NULL, &e) < 0)
+		fail_msg("%s", e.msg);
+	proto_writer_close(w);
+	proto_key_close(key);
+	close(fd);
+}
+
 /* ---- a world --------------------------------------------------------------------------------- */
 
 struct fixture {
@@ -282,7 +318,7 @@ static void look_at(struct ckpt_build *b, const struct proc *want)
 	CHECK(!s.shared_pending && !s.sig_pending && !s.sig_blocked);
 }
 
-static void builder(struct fixture *f, size_t n, bool release)
+static void builder(struct fixture *f, size_t n, bool release, bool refuse)
 {
 	const struct world *w = &f->world;
 	const struct ckpt_restore_options o = {0};
@@ -300,9 +336,12 @@ static void builder(struct fixture *f, size_t n, bool release)
 	int fd = open(f->image, O_RDONLY | O_CLOEXEC);
 
 	if (proto_reader_open(&in, fd, &ro, &e) < 0 || ckpt_restore(&b, &view, in, &o, &e) < 0) {
+		if (refuse && e.class == ERR_IMAGE)
+			_exit(0);
 		fprintf(stderr, "%s\n", e.msg);
 		_exit(1);
 	}
+	CHECK(!refuse);
 	for (size_t i = 0; i < n; i++)
 		look_at(b, &procs[i]);
 	if (release)
@@ -312,13 +351,13 @@ static void builder(struct fixture *f, size_t n, bool release)
 	_exit(0);
 }
 
-static void build(struct fixture *f, size_t n, bool release)
+static void build(struct fixture *f, size_t n, bool release, bool refuse)
 {
 	pid_t pid = fork();
 	int status;
 
 	if (pid == 0)
-		builder(f, n, release);
+		builder(f, n, release, refuse);
 	waitpid(pid, &status, 0);
 	assert_int_equal(status, 0);
 }
@@ -339,7 +378,7 @@ static void one_process_runs(void **state)
 	if (!f->made)
 		skip();
 	write_image(f->image, f->dir, 1);
-	build(f, 1, true);
+	build(f, 1, true, false);
 	assert_int_equal(next_exit(f, &x), 1);
 	assert_int_equal(x.vpid, 10);
 	assert_int_equal(x.status, 42 << 8);
@@ -369,10 +408,23 @@ static void tree_is_the_same(void **state)
 	if (!f->made)
 		skip();
 	write_image(f->image, f->dir, ARRAY_SIZE(procs));
-	build(f, ARRAY_SIZE(procs), false);
+	build(f, ARRAY_SIZE(procs), false, false);
 	await_empty(f);
 	/* and nothing is left: it can be done again in the same world */
-	build(f, ARRAY_SIZE(procs), false);
+	build(f, ARRAY_SIZE(procs), false, false);
+}
+
+static void nonsense_is_refused(void **state)
+{
+	struct fixture *f = *state;
+
+	if (!f->made)
+		skip();
+	for (enum bad bad = 0; bad < BAD_N; bad++) {
+		write_bad(f->image, f->dir, bad);
+		build(f, 0, false, true);
+		await_empty(f);
+	}
 }
 
 int main(void)
@@ -380,6 +432,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(one_process_runs, setup, teardown),
 		cmocka_unit_test_setup_teardown(tree_is_the_same, setup, teardown),
+		cmocka_unit_test_setup_teardown(nonsense_is_refused, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
