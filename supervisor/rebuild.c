@@ -447,7 +447,8 @@ static void revive_input(struct session *s)
 
 	for (size_t i = 0; i < w->n_jobs; i++) {
 		struct job *j = job_find(s, w->jobs[i]->number);
-		bool fed = j && (j->primary || (j->number == 0 && s->record->config->keep_stdin));
+		bool fed = j && j->number == 0 &&
+			(s->record->config->keep_stdin || (j->primary && s->op.resume->input));
 
 		if (!j)
 			continue;

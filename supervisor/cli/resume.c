@@ -122,6 +122,7 @@ static int attached(const struct resume_options *o, Pb__ResumeRequest *q, int im
 		return r;
 	q->attach = true;
 	q->tty = o->tty;
+	q->input = s.input;
 	stream_size(&q->rows, &q->cols);
 	r = send_request(conn, q, image, e);
 	if (r >= 0)
