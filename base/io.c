@@ -302,7 +302,7 @@ int io_rm_rf(int dirfd, const char *path)
 		fd = openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	}
 	if (fd < 0)
-		return -errno;
+		return errno == ENOENT ? 0 : -errno; /* somebody else removes it as well */
 	fchmod(fd, 0700);
 	dir = fdopendir(fd);
 	if (!dir) {
@@ -319,7 +319,7 @@ int io_rm_rf(int dirfd, const char *path)
 		if (one < 0)
 			r = one;
 	}
-	if (r == 0 && unlinkat(dirfd, path, AT_REMOVEDIR) < 0)
+	if (r == 0 && unlinkat(dirfd, path, AT_REMOVEDIR) < 0 && errno != ENOENT)
 		r = -errno;
 	return r;
 }

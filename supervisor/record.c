@@ -7,6 +7,7 @@
 
 #include "base/base.h"
 #include "proto/config.pb-c.h"
+#include "supervisor/tenure.h"
 
 #define MAX_RECORD (8u << 20)
 
@@ -89,10 +90,14 @@ int record_save(const Pb__Record *r, const char *dir, bool durable, struct err *
 int record_remove(const struct paths *p, const char *name, struct err *e)
 {
 	_cleanup_free_ char *dir = paths_session(p, name, NULL), *image = paths_image(p, name, 0);
-	int error;
+	_cleanup_close_ int lock = -1;
+	char *aside;
 
 	if (!dir || !image)
 		return err_errno(e, -ENOMEM, "record");
+	lock = tenure_lock(p, e);
+	if (lock < 0)
+		return lock;
 	unlink(image);
 	for (unsigned i = 1;; i++) {
 		_cleanup_free_ char *copy = paths_image(p, name, i);
@@ -100,6 +105,11 @@ int record_remove(const struct paths *p, const char *name, struct err *e)
 		if (!copy || unlink(copy) < 0)
 			break;
 	}
-	error = io_rm_rf(AT_FDCWD, dir);
-	return error < 0 ? err_errno(e, error, "cannot remove %s", dir) : 0;
+	/* Its supervisor may be tidying up in there still. */
+	aside = tenure_set_aside(dir);
+	if (!aside && access(dir, F_OK) == 0)
+		return err_errno(e, -EBUSY, "cannot remove %s", dir);
+	lock = close_fd(lock);
+	tenure_remove(aside);
+	return 0;
 }

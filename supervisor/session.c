@@ -104,6 +104,11 @@ void session_free(struct session *s)
 		job_free(j);
 	}
 	control_unlisten(s);
+	/* Nobody waits any more: what takes long comes last. */
+	if (s->has_world)
+		world_destroy(&s->world);
+	for (size_t i = 0; i < ARRAY_SIZE(s->aside); i++)
+		tenure_remove(s->aside[i]);
 	record_free(s->record);
 	close_fd(s->log_fd);
 	close_fd(s->dir_fd);
@@ -490,24 +495,19 @@ static void clean_up(struct session *s, enum record_state state)
 	bool remove = (state == RECORD_ENDED && s->record->config->remove) ||
 		state == RECORD_STATE_MAX;
 	_cleanup_close_ int lock = tenure_lock(&s->paths, NULL);
-	char *dir = NULL, *files = NULL, *runtime = NULL;
 
 	if (tenure_holds(s->dir, s->dir_fd)) {
 		_cleanup_free_ char *path = NULL;
 
 		if (remove)
-			dir = tenure_set_aside(s->dir);
+			s->aside[0] = tenure_set_aside(s->dir);
 		else if (asprintf(&path, "%s/files", s->dir) > 0)
-			files = tenure_set_aside(path);
+			s->aside[0] = tenure_set_aside(path);
 		if (!remove && state != RECORD_SUSPENDED && state != RECORD_MOVED)
 			session_save(s, state, false, NULL);
 	}
 	if (s->runtime && tenure_holds(s->runtime, s->runtime_fd))
-		runtime = tenure_set_aside(s->runtime);
-	lock = close_fd(lock);
-	tenure_remove(runtime);
-	tenure_remove(files);
-	tenure_remove(dir);
+		s->aside[1] = tenure_set_aside(s->runtime);
 }
 
 static void end_world(struct session *s)
@@ -525,8 +525,7 @@ static void end_world(struct session *s)
 	if (s->worker)
 		session_kill(s);
 	worker_free(take_ptr(s->worker));
-	world_destroy(&s->world);
-	s->has_world = false;
+	world_end(&s->world);
 }
 
 /* An operation that the session's end overtook. */
@@ -541,7 +540,6 @@ static void end_operation(struct session *s)
 
 void session_close(struct session *s, enum record_state state)
 {
-
 	if (s->state == SESSION_CLOSING)
 		return;
 	if (s->op.what != OP_NONE && state == RECORD_ENDED && s->state != SESSION_REBUILDING)

@@ -119,6 +119,7 @@ struct session {
 	struct session_operation op;
 	struct event *retry; /* timer of rebuild.c: the name is not free yet */
 	uint64_t retry_until_ns;
+	char *aside[2];	/* set aside by the end, to be removed when nobody waits any more */
 	int outcome; /* exit code of the process */
 };
 

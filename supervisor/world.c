@@ -111,20 +111,25 @@ int world_create(struct world *ret, const struct world_config *c, struct err *e)
 	return 0;
 }
 
-void world_destroy(struct world *w)
+void world_end(struct world *w)
 {
-	int *fds[] = {&w->init_pidfd, &w->init_sock, &w->listener, &w->root_fd, &w->proc_fd,
-		&w->ns_user, &w->ns_pid, &w->ns_mnt, &w->ns_net, &w->ns_ipc, &w->ns_uts,
-		&w->ns_time, &w->skeleton_locks[0], &w->skeleton_locks[1]};
-
 	/* First the listener: a task in a notified call is answered ENOSYS and can be killed. */
 	w->listener = close_fd(w->listener);
-	if (w->init_pid > 0) {
-		kill(w->init_pid, SIGKILL);
-		while (waitpid(w->init_pid, NULL, 0) < 0 && errno == EINTR)
-			;
-		w->init_pid = 0;
-	}
+	if (w->init_pid <= 0)
+		return;
+	kill(w->init_pid, SIGKILL);
+	while (waitpid(w->init_pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	w->init_pid = 0;
+}
+
+void world_destroy(struct world *w)
+{
+	int *fds[] = {&w->init_pidfd, &w->init_sock, &w->root_fd, &w->proc_fd, &w->ns_user, &w->ns_pid,
+		&w->ns_mnt, &w->ns_net, &w->ns_ipc, &w->ns_uts, &w->ns_time, &w->skeleton_locks[0],
+		&w->skeleton_locks[1]};
+
+	world_end(w);
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
 		*fds[i] = close_fd(*fds[i]);
 }

@@ -62,7 +62,9 @@ struct world {
 };
 
 int world_create(struct world *ret, const struct world_config *c, struct err *e);
-/* SIGKILLs pid 1, and with it everything inside, waits for its end, closes all. */
+/* SIGKILLs pid 1, and with it everything inside, and waits for its end. */
+void world_end(struct world *w);
+/* The same, and closes all, which takes the namespaces apart: the kernel may take a while for it. */
 void world_destroy(struct world *w);
 
 /* What pid 1 is asked to start.  Strings are borrowed. */
