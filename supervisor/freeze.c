@@ -151,6 +151,7 @@ static int start_writing(struct session *s, struct err *e)
 	_cleanup_close_ int dir = -1;
 	Pb__WriteRequest req = PB__WRITE_REQUEST__INIT;
 	Pb__Worker m = PB__WORKER__INIT;
+	_cleanup_buf_ struct buf log = BUF_INIT;
 	struct utsname uts;
 	Pb__World world;
 	int fds[2];
@@ -161,6 +162,9 @@ static int start_writing(struct session *s, struct err *e)
 	if (dir < 0)
 		return err_errno(e, -errno, "%s", files);
 	describe_world(s, &world, jobs, list, MAX_EDGES, &uts);
+	session_log_tail(s, &log);
+	world.log.data = log.data;
+	world.log.len = log.len;
 	req.config = s->record->config;
 	req.world = &world;
 	req.snapshot = s->op.what == OP_SNAPSHOT;

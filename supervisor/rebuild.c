@@ -153,6 +153,7 @@ static int name_taken(const char *name, struct err *e)
 
 static int make_directory(struct session *s, struct err *e)
 {
+	const ProtobufCBinaryData *log = &s->op.world->log;
 	_cleanup_free_ char *files = NULL;
 	char name[32];
 
@@ -166,6 +167,8 @@ static int make_directory(struct session *s, struct err *e)
 	s->dir_fd = tenure_open(s->dir, e);
 	if (s->dir_fd < 0)
 		return s->dir_fd;
+	if (log->len && io_write_file(s->dir_fd, "log", log->data, log->len, 0600) < 0)
+		log_warn("what the session said before is lost");
 	return open(files, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
@@ -279,6 +282,22 @@ static void on_edge(struct session *s, const Pb__Edge *edge, int *fds, size_t n_
 
 /* ---- restored: name, ledger, release ------------------------------------------------------ */
 
+/* Does the name's record, if there is one, belong to the session that is being resumed? */
+static bool is_our_record(struct session *s)
+{
+	const Pb__Config *c = s->record->config;
+	Pb__Record *other = NULL;
+	struct err e = {0};
+	bool same;
+
+	if (record_load(&other, &s->paths, c->name, &e) < 0)
+		return false;
+	same = other->config->session_id.len == c->session_id.len &&
+		memcmp(other->config->session_id.data, c->session_id.data, c->session_id.len) == 0;
+	record_free(other);
+	return same;
+}
+
 static int take_name_locked(
 	struct session *s, char *dir, char *runtime, char *ret_aside[2], struct err *e)
 {
@@ -286,8 +305,8 @@ static int take_name_locked(
 
 	if (asprintf(&log, "%s/log", dir) < 0 || asprintf(&our_log, "%s/log", s->dir) < 0)
 		return err_errno(e, -ENOMEM, "session");
-	/* The log of the same session goes on. */
-	if (!s->op.copy && rename(log, our_log) == 0)
+	/* The log that stayed here is longer than the end of it that came with the image. */
+	if (!s->op.copy && is_our_record(s) && rename(log, our_log) == 0)
 		session_open_log(s, e);
 	ret_aside[0] = tenure_set_aside(dir);
 	ret_aside[1] = tenure_set_aside(runtime);

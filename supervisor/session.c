@@ -175,6 +175,27 @@ void session_log(struct session *s, const void *data, size_t n)
 	s->log_bytes += n;
 }
 
+void session_log_tail(struct session *s, struct buf *b)
+{
+	_cleanup_free_ char *path = NULL;
+	_cleanup_close_ int fd = -1;
+	struct stat st;
+	off_t from;
+	ssize_t n;
+	void *room;
+
+	if (asprintf(&path, "%s/log", s->dir) < 0)
+		return;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return;
+	from = MAX(st.st_size - (off_t)SESSION_LOG_TAIL, 0);
+	room = buf_reserve(b, SESSION_LOG_TAIL);
+	n = room ? io_pread_full(fd, room, SESSION_LOG_TAIL, from) : 0;
+	if (n > 0)
+		b->len += (size_t)n;
+}
+
 /* ---- beginning ---------------------------------------------------------------------------- */
 
 static int name_in_use(const char *name, struct err *e)

@@ -144,6 +144,9 @@ void session_close(struct session *s, enum record_state state);
 /* Leaves the event loop once nobody waits for bytes. */
 void session_maybe_exit(struct session *s);
 void session_log(struct session *s, const void *data, size_t n);
+/* Appends the end of the log, at most SESSION_LOG_TAIL bytes, to @b: it travels with an image. */
+#define SESSION_LOG_TAIL (512u << 10)
+void session_log_tail(struct session *s, struct buf *b);
 /* Replaces a string of a protobuf message. */
 int session_set_string(char **field, const char *value);
 

@@ -64,7 +64,7 @@ def move(env, name, through_pipe):
         a = env.start(PODRUN, "suspend", name, "-o", "-", stdout=subprocess.PIPE,
                       stderr=subprocess.PIPE)
         b = env.start(PODRUN, "resume", "-d", "--name", name, "-", stdin=a.stdout,
-                      stderr=subprocess.PIPE)
+                      stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         a.stdout.close()
         b_err = b.communicate(timeout=120)[1].decode()
         a_err = a.communicate(timeout=120)[1].decode()
@@ -89,7 +89,7 @@ def moved(env, script, user):
     options = ["-e", "WORK=/tmp/work", "-e", "PORT=7000"]
     if user == "root":
         options += ["--user", "root"]
-    env.podrun("run", "-d", "--name", "app", *options, "--", "sh", "-c",
+    env.podrun("run", "-d", "--end-with-command", "--name", "app", *options, "--", "sh", "-c",
                "mkdir -p /tmp/work && cd /tmp/work && exec " + str(script))
     rng = random.Random()
     moves = 0

@@ -358,6 +358,20 @@ def files_of_the_session_travel(env):
 
 
 @test
+def what_was_said_travels(env):
+    env.run_detached("s", *COUNT)
+    env.podrun("suspend", "s", "-o", env.path("i"))
+    other = env.host("other")
+    other.podrun("key", "trust", env.podrun("key", "show").text.split()[0])
+    other.podrun("resume", "-d", env.path("i"))
+    try:
+        log = finish(other, "s").split()
+        assert log[:2] == ["ready", "ok"], log
+    finally:
+        other.podrun("kill", "s", check=False)
+
+
+@test
 def images_of_strangers_are_refused(env):
     env.run_detached("s", *COUNT)
     env.podrun("suspend", "s", "-o", env.path("i"))

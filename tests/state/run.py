@@ -67,7 +67,7 @@ def pipe(env, program):
     a = env.start(PODRUN, "suspend", "s", "-o", "-", stdout=subprocess.PIPE,
                   stderr=subprocess.PIPE)
     b = env.start(PODRUN, "resume", "-d", "--name", "t", "-", stdin=a.stdout,
-                  stderr=subprocess.PIPE)
+                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     a.stdout.close()
     _, b_err = b.communicate(timeout=60)
     _, a_err = a.communicate(timeout=60)
