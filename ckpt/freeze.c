@@ -32,12 +32,14 @@
 #include <time.h>
 
 #include "base/base.h"
+#include "ckpt/reaper.h"
 #include "ckpt/remote/trace.h"
 #include "ckpt/restart.h"
 
 #define DEFAULT_DEADLINE_MS 5000
 #define NAP_NS		    (1000 * 1000L)
 #define MAX_STEPS	    20000
+#define SEIZE_TRIES	    3 /* the number may change hands between two looks */
 #define ERESTARTSYS	    512
 #define ERESTARTNOINTR	    513
 
@@ -47,6 +49,7 @@ struct ckpt_frozen {
 	struct ckpt_task *tasks; /* by tid while freezing, by (pid, tid) afterwards */
 	size_t n, cap;
 	bool fresh; /* something came or went: sweep once more */
+	struct ckpt_reaper *reaper; /* once a process with threads has been met */
 	bool shallow; /* only look for threads: the session's /proc tells about processes */
 };
 
@@ -111,33 +114,44 @@ static int unfreezable(struct ckpt_frozen *f, pid_t tid, int error, const char *
 
 /* ---- sweep -------------------------------------------------------------------------------- */
 
-static int seize(struct ckpt_frozen *f, pid_t pid, pid_t tid, struct err *e)
+/* A zombie may be the first thread of a process in exec: soon another goes by its number. */
+static bool known(const struct ckpt_frozen *f, pid_t tid)
 {
 	const struct ckpt_task *t = find_task(f, tid);
+
+	if (!t || t->state == CKPT_TASK_ENDED)
+		return false;
+	return t->state != CKPT_TASK_ZOMBIE || trace_gone(f->o.host_proc, tid);
+}
+
+static int seize(struct ckpt_frozen *f, pid_t pid, pid_t tid, struct err *e)
+{
 	uint64_t asleep_ns;
 	int r;
 
-	if (t && t->state != CKPT_TASK_ENDED)
+	if (known(f, tid))
 		return 0;
 	asleep_ns = ckpt_restart_asleep(f->o.host_proc, tid);
-	if (ptrace(PTRACE_SEIZE, tid, 0, TRACE_OPTIONS) == 0) {
-		ptrace(PTRACE_INTERRUPT, tid, 0, 0);
-		r = put_task(f, pid, tid, CKPT_TASK_SEIZED, e);
-		if (r == 0)
-			find_task(f, tid)->asleep_ns = asleep_ns;
-		return r;
+	for (int tries = 0; tries < SEIZE_TRIES; tries++) {
+		if (ptrace(PTRACE_SEIZE, tid, 0, TRACE_OPTIONS) == 0) {
+			ptrace(PTRACE_INTERRUPT, tid, 0, 0);
+			r = put_task(f, pid, tid, CKPT_TASK_SEIZED, e);
+			if (r == 0)
+				find_task(f, tid)->asleep_ns = asleep_ns;
+			return r;
+		}
+		if (errno == ESRCH)
+			return 0;
+		if (trace_gone(f->o.host_proc, tid)) {
+			/* Zombie threads are reaped by the kernel, zombie processes are somebody's. */
+			if (pid == tid)
+				return put_task(f, pid, tid, CKPT_TASK_ZOMBIE, e);
+			return 0;
+		}
+		/* Ours by the fork or the exec of one that is, and not noticed yet? */
+		if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) == 0)
+			return put_task(f, pid, tid, CKPT_TASK_SEIZED, e);
 	}
-	if (errno == ESRCH)
-		return 0;
-	if (trace_gone(f->o.host_proc, tid)) {
-		/* Zombie threads are reaped by the kernel, zombie processes are somebody's. */
-		if (pid == tid)
-			return put_task(f, pid, tid, CKPT_TASK_ZOMBIE, e);
-		return 0;
-	}
-	/* Auto-attached by a stop that has not been collected yet? */
-	if (errno == EPERM && ptrace(PTRACE_INTERRUPT, tid, 0, 0) == 0)
-		return put_task(f, pid, tid, CKPT_TASK_SEIZED, e);
 	return unfreezable(f, tid, -EPERM, "can't be stopped: another process traces it", e);
 }
 
@@ -174,8 +188,14 @@ static int sweep_process(struct ckpt_frozen *f, pid_t pid, struct todo *todo, st
 	snprintf(path, sizeof(path), "%d/task", pid);
 	if (proc_list_numbers(f->o.host_proc, path, &tids, &n, NULL) < 0)
 		return 0;
-	for (size_t i = 0; i < n && r == 0 && pid != f->o.init_pid; i++)
-		r = seize(f, pid, tids[i], e);
+	if (pid != f->o.init_pid) {
+		if (n > 1 && !f->reaper)
+			f->reaper = ckpt_reaper_start(f->o.host_proc);
+		ckpt_reaper_watch(f->reaper, n > 1 ? pid : 0);
+		for (size_t i = 0; i < n && r == 0; i++)
+			r = seize(f, pid, tids[i], e);
+		ckpt_reaper_watch(f->reaper, 0);
+	}
 	for (size_t i = 0; i < n && r == 0 && !f->shallow; i++) {
 		_cleanup_free_ pid_t *children = NULL;
 		size_t n_children;
@@ -331,6 +351,34 @@ static int too_late(struct ckpt_frozen *f, struct err *e)
 		e);
 }
 
+/*
+ * A thread that was ours is nowhere: it has called exec, and goes on as the first thread of its
+ * process.  Whatever we knew of that number was of another.
+ */
+static void lost_to_exec(struct ckpt_frozen *f, struct ckpt_task *t)
+{
+	struct ckpt_task *leader = find_task(f, t->pid);
+	struct user_regs_struct probe;
+
+	t->state = CKPT_TASK_ENDED;
+	f->fresh = true;
+	if (!leader || leader == t || !ptrace(PTRACE_GETREGS, leader->tid, 0, &probe))
+		return; /* it just ended, and the reaper took it */
+	leader->state = CKPT_TASK_SEIZED;
+	ptrace(PTRACE_INTERRUPT, leader->tid, 0, 0);
+}
+
+/* An exec waits for the other threads of its process to be reaped: ours, which stood still. */
+static void reap_killed(struct ckpt_frozen *f, struct ckpt_task *t)
+{
+	int status;
+
+	if (waitpid(t->tid, &status, __WALL | WNOHANG) != t->tid || WIFSTOPPED(status))
+		return;
+	t->state = CKPT_TASK_ENDED;
+	f->fresh = true;
+}
+
 /* One look at every task that has not stopped.  1: something happened. */
 static int collect_once(struct ckpt_frozen *f, size_t *ret_pending, struct err *e)
 {
@@ -349,9 +397,8 @@ static int collect_once(struct ckpt_frozen *f, size_t *ret_pending, struct err *
 			continue;
 		}
 		progress = 1;
-		if (w < 0) { /* an exec by another thread has taken its number away */
-			f->tasks[i].state = CKPT_TASK_ENDED;
-			f->fresh = true;
+		if (w < 0) {
+			lost_to_exec(f, &f->tasks[i]);
 			continue;
 		}
 		r = take_stop(f, tid, status, e);
@@ -388,6 +435,8 @@ static int collect(struct ckpt_frozen *f, struct err *e)
 				let_vfork_child_go(f, &f->tasks[i]);
 			else if (f->tasks[i].state == CKPT_TASK_LET_GO)
 				call_back(f, &f->tasks[i]);
+			else if (f->tasks[i].state == CKPT_TASK_STOPPED)
+				reap_killed(f, &f->tasks[i]);
 		}
 	}
 }
@@ -430,30 +479,6 @@ static int nobody_else(struct ckpt_frozen *f, struct err *e)
 		if (!bsearch(&seen[i], known, n_known, sizeof(*known), compare_pid))
 			return 0;
 	return 1;
-}
-
-static int freeze_all(struct ckpt_frozen *f, struct err *e)
-{
-	for (;;) {
-		int r;
-
-		f->fresh = false;
-		r = sweep(f, e);
-		/* From the second sweep on only threads are looked for, until somebody is missing. */
-		f->shallow = f->o.session_proc >= 0;
-		if (r == 0 && !f->fresh) {
-			r = nobody_else(f, e);
-			if (r != 0)
-				return MIN(r, 0);
-			f->shallow = false;
-		}
-		if (r == 0)
-			r = collect(f, e);
-		if (r == 0 && io_now_ns() > f->deadline)
-			r = too_late(f, e);
-		if (r < 0)
-			return r;
-	}
 }
 
 /* ---- what the tasks will go on with ------------------------------------------------------- */
@@ -517,22 +542,43 @@ static bool protect_notified(const struct ckpt_freeze_options *o, struct user_re
 	return true;
 }
 
-static int settle(struct ckpt_frozen *f, struct ckpt_task *t, struct err *e)
+/* 1: it stands still, with the registers it will go on with.  0: it does not after all. */
+static int settle(struct ckpt_frozen *f, struct ckpt_task *t)
 {
 	unsigned long rax;
 	bool changed;
 
 	if (ptrace(PTRACE_GETREGS, t->tid, 0, &t->regs) < 0)
-		return unfreezable(f, t->tid, -errno, "was killed", e);
+		return 0;
 	rax = t->regs.rax;
 	ckpt_restart_note(&t->regs);
 	if ((long)t->regs.orig_rax < 0)
 		changed = leave_rseq(t->tid, &t->regs);
 	else
 		changed = protect_notified(&f->o, &t->regs);
-	if ((changed || t->regs.rax != rax) && ptrace(PTRACE_SETREGS, t->tid, 0, &t->regs) < 0)
-		return unfreezable(f, t->tid, -errno, "was killed", e);
-	return 0;
+	if (!changed && t->regs.rax == rax)
+		return 1;
+	return ptrace(PTRACE_SETREGS, t->tid, 0, &t->regs) == 0;
+}
+
+/*
+ * The same for all.  Who was killed meanwhile, or has lost its number to an exec, is forgotten, so that
+ * the next sweep takes up what it finds there.
+ */
+static int settle_all(struct ckpt_frozen *f)
+{
+	int all = 1;
+
+	for (size_t i = 0; i < f->n; i++) {
+		struct ckpt_task *t = &f->tasks[i];
+
+		if (t->state != CKPT_TASK_STOPPED || settle(f, t))
+			continue;
+		waitpid(t->tid, NULL, __WALL | WNOHANG);
+		t->state = CKPT_TASK_ENDED;
+		all = 0;
+	}
+	return all;
 }
 
 static int compare_task(const void *a, const void *b)
@@ -546,21 +592,42 @@ static int compare_task(const void *a, const void *b)
 	return (x->tid > y->tid) - (x->tid < y->tid);
 }
 
-static int settle_all(struct ckpt_frozen *f, struct err *e)
+/* Drops those that ended, and sorts the others as the survey wants them. */
+static void put_in_order(struct ckpt_frozen *f)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < f->n; i++) {
-		int r = f->tasks[i].state == CKPT_TASK_STOPPED ? settle(f, &f->tasks[i], e) : 0;
-
-		if (r < 0)
-			return r;
+	for (size_t i = 0; i < f->n; i++)
 		if (f->tasks[i].state != CKPT_TASK_ENDED)
 			f->tasks[n++] = f->tasks[i];
-	}
 	f->n = n;
 	qsort(f->tasks, f->n, sizeof(*f->tasks), compare_task);
-	return 0;
+}
+
+static int freeze_all(struct ckpt_frozen *f, struct err *e)
+{
+	for (;;) {
+		int r;
+
+		f->fresh = false;
+		r = sweep(f, e);
+		/* From the second sweep on only threads are looked for, until somebody is missing. */
+		f->shallow = f->o.session_proc >= 0;
+		if (r == 0 && !f->fresh) {
+			r = nobody_else(f, e);
+			if (r > 0)
+				r = settle_all(f);
+			if (r != 0)
+				return MIN(r, 0);
+			f->shallow = false;
+		}
+		if (r == 0)
+			r = collect(f, e);
+		if (r == 0 && io_now_ns() > f->deadline)
+			r = too_late(f, e);
+		if (r < 0)
+			return r;
+	}
 }
 
 /* ---- single steps ------------------------------------------------------------------------- */
@@ -633,9 +700,10 @@ int ckpt_frozen_make(struct ckpt_frozen **ret, const struct ckpt_freeze_options 
 	sigaddset(&chld, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &chld, &old);
 	r = freeze_all(f, e);
+	ckpt_reaper_stop(take_ptr(f->reaper));
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	if (r == 0)
-		r = settle_all(f, e);
+		put_in_order(f);
 	if (r < 0) {
 		ckpt_frozen_release(f);
 		return r;

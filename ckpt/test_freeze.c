@@ -238,6 +238,45 @@ static void signals_arrive_once(void **state)
 	assert_int_equal(torment(init, &rounds, &ns, &tasks), 7);
 }
 
+static void *exec_true(void *arg)
+{
+	usleep(300);
+	execl("/bin/true", "true", NULL);
+	return NULL;
+}
+
+/* Not the first thread calls exec, and takes over the number of the first. */
+static int body_exec(void *arg)
+{
+	for (int i = 0; i < 150; i++) {
+		pid_t pid = fork();
+		pthread_t t;
+		int status;
+
+		if (pid == 0) {
+			for (int k = 0; k < 4; k++)
+				if (pthread_create(&t, NULL, k == 3 ? exec_true : take_turns, NULL))
+					return 2;
+			for (;;)
+				pause();
+		}
+		if (waitpid(pid, &status, 0) != pid || status)
+			return 1;
+	}
+	return 12;
+}
+
+static void threads_may_exec(void **state)
+{
+	int rounds;
+	uint64_t ns;
+	size_t tasks;
+	pid_t init = start_tree(1, body_exec, NULL);
+
+	assert_int_equal(torment(init, &rounds, &ns, &tasks), 12);
+	print_message("%d rounds, %lu us each\n", rounds, ns / 1000 / (unsigned)rounds);
+}
+
 static int body_vfork(void *arg)
 {
 	for (int i = 0; i < 100; i++) {
@@ -399,6 +438,7 @@ int main(void)
 		cmocka_unit_test(a_shell_at_work),
 		cmocka_unit_test(threads_taking_turns),
 		cmocka_unit_test(signals_arrive_once),
+		cmocka_unit_test(threads_may_exec),
 		cmocka_unit_test(vfork_parents_are_waited_for),
 		cmocka_unit_test(a_stuck_vfork_is_named),
 		cmocka_unit_test(stopped_stays_stopped),
