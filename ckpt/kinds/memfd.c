@@ -72,7 +72,8 @@ static int make_object(const Pb__MemFd *m, struct ckpt_object *o, struct err *e)
 	if (m->name.len > MAX_NAME || m->size > INT64_MAX ||
 		(m->huge_page & (m->huge_page - 1)) != 0)
 		return err_set(e, ERR_IMAGE, -EBADMSG, "a memfd's record makes no sense");
-	memcpy(name, m->name.data, m->name.len);
+	if (m->name.len)
+		memcpy(name, m->name.data, m->name.len);
 	if (m->huge_page)
 		flags |= MFD_HUGETLB | (unsigned)__builtin_ctzll(m->huge_page) << HUGE_SHIFT;
 	o->fd = memfd_create(name, flags);
