@@ -21,6 +21,7 @@
 struct ckpt_build;
 struct ckpt_dump;
 struct ckpt_file;
+struct ckpt_kind;
 struct Pb__InetAddr;
 struct Pb__SockCommon;
 struct Pb__SockMessage;
@@ -61,6 +62,12 @@ int ckpt_sock_addr_unpack(
 	const struct Pb__InetAddr *m, int domain, union ckpt_sockaddr *ret, struct err *e);
 /* The same address and port; an IPv4 address and its form in IPv6 are the same. */
 bool ckpt_sock_addr_equal(const union ckpt_sockaddr *a, const union ckpt_sockaddr *b);
+/* What tells one connection from another: the same for both of its ends. */
+struct ckpt_sock_key {
+	uint8_t low[18], high[18];
+};
+struct ckpt_inet_diag;
+void ckpt_sock_addr_key(const struct ckpt_inet_diag *d, struct ckpt_sock_key *ret);
 /* "127.0.0.1:80" or "[::1]:80" */
 const char *ckpt_sock_addr_text(const union ckpt_sockaddr *a, char *buf, size_t size);
 
@@ -111,7 +118,9 @@ struct ckpt_inet_diag {
 	union ckpt_sockaddr local, remote;
 	uint32_t rqueue, wqueue;
 	uint8_t shutdown;
+	uint32_t peer; /* index of the other end of the connection, or CKPT_SOCK_NONE */
 };
+#define CKPT_SOCK_NONE UINT32_MAX
 
 #define CKPT_MAX_UNIX_PENDING 4096
 struct ckpt_unix_diag {
@@ -126,7 +135,7 @@ struct ckpt_unix_diag {
 	uint32_t pending_at, n_pending; /* of a listening one: in the list's pending */
 };
 
-/* Arrays in one block each, freed with free(). */
+/* Arrays in one block each, by inode number; freed with free(). */
 struct ckpt_inet_diag_list {
 	size_t n;
 	struct ckpt_inet_diag entries[];
@@ -143,7 +152,13 @@ int ckpt_sock_diag_inet(
 /* All unix sockets. */
 int ckpt_sock_diag_unix(
 	const struct ckpt_world *w, struct ckpt_unix_diag_list **ret, struct err *e);
-/* A routing socket in the session's network, for other questions.  Returns the descriptor. */
-int ckpt_sock_netlink(const struct ckpt_world *w, int protocol, struct err *e);
+/* The entry with @ino, or NULL. */
+const struct ckpt_inet_diag *ckpt_sock_inet_by_ino(
+	const struct ckpt_inet_diag_list *list, uint32_t ino);
+const struct ckpt_unix_diag *ckpt_sock_unix_by_ino(
+	const struct ckpt_unix_diag_list *list, uint32_t ino);
+/* The open file of @kind with inode number @ino, looked for around @near first; or NULL. */
+struct ckpt_file *ckpt_sock_file(const struct ckpt_dump *d, const struct ckpt_kind *kind,
+	const struct ckpt_file *near, uint32_t ino);
 
 #endif

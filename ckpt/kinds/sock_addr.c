@@ -80,6 +80,28 @@ bool ckpt_sock_addr_equal(const union ckpt_sockaddr *a, const union ckpt_sockadd
 	return plain(a, &x) == plain(b, &y) && !memcmp(&x, &y, sizeof(x));
 }
 
+static void put_plain(const union ckpt_sockaddr *a, uint8_t ret[18])
+{
+	struct in6_addr ip;
+	uint16_t port = plain(a, &ip);
+
+	memcpy(ret, &ip, sizeof(ip));
+	memcpy(ret + sizeof(ip), &port, sizeof(port));
+}
+
+void ckpt_sock_addr_key(const struct ckpt_inet_diag *d, struct ckpt_sock_key *ret)
+{
+	uint8_t swap[18];
+
+	put_plain(&d->local, ret->low);
+	put_plain(&d->remote, ret->high);
+	if (memcmp(ret->low, ret->high, sizeof(swap)) <= 0)
+		return;
+	memcpy(swap, ret->low, sizeof(swap));
+	memcpy(ret->low, ret->high, sizeof(swap));
+	memcpy(ret->high, swap, sizeof(swap));
+}
+
 const char *ckpt_sock_addr_text(const union ckpt_sockaddr *a, char *buf, size_t size)
 {
 	char ip[INET6_ADDRSTRLEN] = "?";

@@ -9,10 +9,12 @@
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
 #include <linux/unix_diag.h>
+#include <netinet/tcp.h>
 #include <string.h>
 
 #include "ckpt/enter.h"
 #include "ckpt/kinds/sock.h"
+#include "ckpt/survey.h"
 
 #define MAX_SOCKETS 1000000
 
@@ -26,7 +28,7 @@ static int open_inside(int sock, void *ctx, struct err *e)
 	return io_send_fds(sock, "", 1, &fd, 1);
 }
 
-int ckpt_sock_netlink(const struct ckpt_world *w, int protocol, struct err *e)
+static int netlink_inside(const struct ckpt_world *w, int protocol, struct err *e)
 {
 	int fd;
 
@@ -140,6 +142,59 @@ static int each_inet(void *ctx, const struct nlmsghdr *h)
 	return list->entries.len / sizeof(d) > MAX_SOCKETS ? -E2BIG : buf_error(&list->entries);
 }
 
+static int by_ino(const void *a, const void *b)
+{
+	const struct ckpt_inet_diag *x = a, *y = b;
+
+	return x->ino < y->ino ? -1 : x->ino > y->ino;
+}
+
+/* By the two addresses of a connection, whichever of them is the local one. */
+static int by_connection(const void *a, const void *b, void *ctx)
+{
+	const struct ckpt_inet_diag_list *list = ctx;
+	struct ckpt_sock_key x, y;
+
+	ckpt_sock_addr_key(&list->entries[*(const uint32_t *)a], &x);
+	ckpt_sock_addr_key(&list->entries[*(const uint32_t *)b], &y);
+	return memcmp(&x, &y, sizeof(x));
+}
+
+/* Both ends of a connection lie beside one another in that order. */
+static int find_peers(struct ckpt_inet_diag_list *list)
+{
+	_cleanup_free_ uint32_t *order = calloc(list->n + 1, sizeof(*order));
+
+	if (!order)
+		return -ENOMEM;
+	qsort(list->entries, list->n, sizeof(list->entries[0]), by_ino);
+	for (uint32_t i = 0; i < list->n; i++) {
+		order[i] = i;
+		list->entries[i].peer = CKPT_SOCK_NONE;
+	}
+	qsort_r(order, list->n, sizeof(*order), by_connection, list);
+	for (size_t i = 0; i + 1 < list->n; i++) {
+		struct ckpt_inet_diag *x = &list->entries[order[i]];
+		struct ckpt_inet_diag *y = &list->entries[order[i + 1]];
+
+		if (x->state == TCP_LISTEN || y->state == TCP_LISTEN ||
+			!ckpt_sock_addr_equal(&x->local, &y->remote) ||
+			!ckpt_sock_addr_equal(&x->remote, &y->local))
+			continue;
+		x->peer = order[i + 1];
+		y->peer = order[i];
+	}
+	return 0;
+}
+
+const struct ckpt_inet_diag *ckpt_sock_inet_by_ino(
+	const struct ckpt_inet_diag_list *list, uint32_t ino)
+{
+	const struct ckpt_inet_diag key = {.ino = ino};
+
+	return ino ? bsearch(&key, list->entries, list->n, sizeof(key), by_ino) : NULL;
+}
+
 int ckpt_sock_diag_inet(
 	const struct ckpt_world *w, int protocol, struct ckpt_inet_diag_list **ret, struct err *e)
 {
@@ -151,7 +206,7 @@ int ckpt_sock_diag_inet(
 	struct inet_list list = {0};
 	struct ckpt_inet_diag_list *block;
 	int r = 0;
-	_cleanup_close_ int fd = ckpt_sock_netlink(w, NETLINK_SOCK_DIAG, e);
+	_cleanup_close_ int fd = netlink_inside(w, NETLINK_SOCK_DIAG, e);
 
 	if (fd < 0)
 		return fd;
@@ -169,6 +224,11 @@ int ckpt_sock_diag_inet(
 	}
 	block = (void *)list.entries.data;
 	block->n = (list.entries.len - sizeof(*block)) / sizeof(block->entries[0]);
+	r = find_peers(block);
+	if (r < 0) {
+		free(block);
+		return err_errno(e, r, "list of sockets");
+	}
 	*ret = block;
 	return 0;
 }
@@ -237,6 +297,21 @@ static int each_unix(void *ctx, const struct nlmsghdr *h)
 	return buf_error(&list->entries) < 0 ? -ENOMEM : buf_error(&list->pending);
 }
 
+static int unix_by_ino(const void *a, const void *b)
+{
+	const struct ckpt_unix_diag *x = a, *y = b;
+
+	return x->ino < y->ino ? -1 : x->ino > y->ino;
+}
+
+const struct ckpt_unix_diag *ckpt_sock_unix_by_ino(
+	const struct ckpt_unix_diag_list *list, uint32_t ino)
+{
+	const struct ckpt_unix_diag key = {.ino = ino};
+
+	return ino ? bsearch(&key, list->entries, list->n, sizeof(key), unix_by_ino) : NULL;
+}
+
 int ckpt_sock_diag_unix(const struct ckpt_world *w, struct ckpt_unix_diag_list **ret, struct err *e)
 {
 	const struct unix_diag_req q = {
@@ -248,7 +323,7 @@ int ckpt_sock_diag_unix(const struct ckpt_world *w, struct ckpt_unix_diag_list *
 	struct unix_list list = {0};
 	struct ckpt_unix_diag_list *block = NULL;
 	int r;
-	_cleanup_close_ int fd = ckpt_sock_netlink(w, NETLINK_SOCK_DIAG, e);
+	_cleanup_close_ int fd = netlink_inside(w, NETLINK_SOCK_DIAG, e);
 
 	if (fd < 0)
 		return fd;
@@ -270,6 +345,7 @@ int ckpt_sock_diag_unix(const struct ckpt_world *w, struct ckpt_unix_diag_list *
 	block->n_pending = list.pending.len / sizeof(uint32_t);
 	if (list.entries.len)
 		memcpy(block->entries, list.entries.data, list.entries.len);
+	qsort(block->entries, block->n, sizeof(block->entries[0]), unix_by_ino);
 	if (list.pending.len)
 		memcpy(block->pending, list.pending.data, list.pending.len);
 	*ret = block;
@@ -277,4 +353,23 @@ out:
 	buf_fini(&list.entries);
 	buf_fini(&list.pending);
 	return r;
+}
+
+/* ---- files ---------------------------------------------------------------------------------- */
+
+/* Who is connected to one another has mostly been opened together. */
+struct ckpt_file *ckpt_sock_file(const struct ckpt_dump *d, const struct ckpt_kind *kind,
+	const struct ckpt_file *near, uint32_t ino)
+{
+	size_t at = near ? near->id - 1 : 0;
+
+	for (size_t step = 0; step < d->n_files; step++) {
+		const size_t both[] = {at + step, at - step};
+
+		for (size_t i = 0; i < 2; i++)
+			if (both[i] < d->n_files && d->files[both[i]]->kind == kind &&
+				(uint32_t)d->files[both[i]]->st.st_ino == ino)
+				return d->files[both[i]];
+	}
+	return NULL;
 }

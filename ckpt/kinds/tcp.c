@@ -64,34 +64,10 @@ static int list_of(struct ckpt_dump *d, const struct ckpt_inet_diag_list **ret, 
 	return 0;
 }
 
-static struct ckpt_file *file_of(const struct ckpt_dump *d, uint32_t ino)
-{
-	for (size_t i = 0; i < d->n_files; i++)
-		if (d->files[i]->kind == &ckpt_kind_tcp && (uint32_t)d->files[i]->st.st_ino == ino)
-			return d->files[i];
-	return NULL;
-}
-
-static const struct ckpt_inet_diag *by_ino(const struct ckpt_inet_diag_list *list, uint32_t ino)
-{
-	for (size_t i = 0; i < list->n; i++)
-		if (list->entries[i].ino == ino)
-			return &list->entries[i];
-	return NULL;
-}
-
 static const struct ckpt_inet_diag *counterpart(
 	const struct ckpt_inet_diag_list *list, const struct ckpt_inet_diag *of)
 {
-	for (size_t i = 0; i < list->n; i++) {
-		const struct ckpt_inet_diag *o = &list->entries[i];
-
-		if (o != of && o->state != TCP_LISTEN &&
-			ckpt_sock_addr_equal(&o->local, &of->remote) &&
-			ckpt_sock_addr_equal(&o->remote, &of->local))
-			return o;
-	}
-	return NULL;
+	return of->peer == CKPT_SOCK_NONE ? NULL : &list->entries[of->peer];
 }
 
 /* Whether connections to @a arrive at @listener. */
@@ -124,12 +100,11 @@ static int unread(const char *what, struct err *e)
 	return err_hint(e, "try again in a moment");
 }
 
-/* The closed side of @x's connection has bytes left: helps it to get rid of them. */
+/* The closed side of @f's connection has bytes left: helps it to get rid of them. */
 static int wait_for_rest(
-	struct ckpt_dump *d, const struct ckpt_inet_diag *x, uint64_t bytes, struct err *e)
+	struct ckpt_dump *d, const struct ckpt_file *f, uint64_t bytes, struct err *e)
 {
-	const struct ckpt_file *f = file_of(d, x->ino);
-	int r = f ? tcp_queue_make_room(d, f->fd, bytes, e) : 0;
+	int r = tcp_queue_make_room(d, f->fd, bytes, e);
 
 	return r < 0 ? r : unread("which one side has closed still", e);
 }
@@ -153,7 +128,7 @@ static int find_listener(struct ckpt_dump *d, const struct ckpt_inet_diag_list *
 
 		if (!listens_at(&list->entries[i], &o->local))
 			continue;
-		f = file_of(d, list->entries[i].ino);
+		f = ckpt_sock_file(d, &ckpt_kind_tcp, NULL, list->entries[i].ino);
 		if (!f)
 			return outside(counterpart(list, o), e);
 		m->peer_kind = PB__TCP__PEER__PENDING;
@@ -164,11 +139,12 @@ static int find_listener(struct ckpt_dump *d, const struct ckpt_inet_diag_list *
 	return 0;
 }
 
-static int find_peer(struct ckpt_dump *d, const struct ckpt_inet_diag_list *list,
-	const struct ckpt_inet_diag *x, Pb__Tcp *m, struct err *e)
+static int find_peer(struct ckpt_dump *d, const struct ckpt_file *f,
+	const struct ckpt_inet_diag_list *list, const struct ckpt_inet_diag *x, Pb__Tcp *m,
+	struct err *e)
 {
 	const struct ckpt_inet_diag *o = counterpart(list, x);
-	const struct ckpt_file *f;
+	const struct ckpt_file *peer;
 
 	if (!o && d->world->ns_net < 0)
 		return outside(x, e);
@@ -184,15 +160,15 @@ static int find_peer(struct ckpt_dump *d, const struct ckpt_inet_diag_list *list
 	if (o->ino == 0) {
 		/* Its FIN, if not acknowledged, counts as a byte. */
 		if (o->wqueue > 1)
-			return wait_for_rest(d, x, o->wqueue, e);
+			return wait_for_rest(d, f, o->wqueue, e);
 		m->peer_kind = PB__TCP__PEER__CLOSED;
 		return 0;
 	}
-	f = file_of(d, o->ino);
-	if (!f)
+	peer = ckpt_sock_file(d, &ckpt_kind_tcp, f, o->ino);
+	if (!peer)
 		return outside(x, e);
 	m->peer_kind = PB__TCP__PEER__FILE;
-	m->peer = f->id;
+	m->peer = peer->id;
 	return 0;
 }
 
@@ -280,7 +256,7 @@ static int look(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Tcp *m, stru
 
 	if (r < 0)
 		return r;
-	x = by_ino(list, (uint32_t)f->st.st_ino);
+	x = ckpt_sock_inet_by_ino(list, (uint32_t)f->st.st_ino);
 	m->domain = ckpt_sock_get_int(f->fd, SOL_SOCKET, SO_DOMAIN);
 	if (state == TCP_CLOSE) {
 		judge_closed(f->fd, m);
@@ -302,7 +278,7 @@ static int look(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Tcp *m, stru
 	}
 	m->state = PB__TCP__STATE__CONNECTED;
 	m->fin_sent = state != TCP_ESTABLISHED && state != TCP_CLOSE_WAIT;
-	return find_peer(d, list, x, m, e);
+	return find_peer(d, f, list, x, m, e);
 }
 
 static void fini(Pb__Tcp *m)
@@ -351,7 +327,8 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 	if (r >= 0)
 		r = list_of(d, &list, e);
 	if (r >= 0)
-		r = dump_addresses(f->fd, by_ino(list, (uint32_t)f->st.st_ino), &m, e);
+		r = dump_addresses(
+			f->fd, ckpt_sock_inet_by_ino(list, (uint32_t)f->st.st_ino), &m, e);
 	if (r >= 0) {
 		m.mss = chosen_mss(f->fd, &m);
 		if (m.state == PB__TCP__STATE__CONNECTED) {

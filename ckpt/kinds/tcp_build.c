@@ -232,23 +232,33 @@ static int make_connection(const struct sides *s, int *ret_server, int *ret_clie
 	return 0;
 }
 
-/* True if the session listens on the port of @a: then that end was accepted there. */
-static bool is_served(struct ckpt_build *b, const Pb__InetAddr *a)
+/* The ports the session listens on, one bit each. */
+struct ports {
+	uint8_t bits[8192];
+};
+
+static void note_ports(struct ckpt_build *b, struct ports *p)
 {
-	for (size_t i = 0; i < b->n_records && a; i++) {
+	for (size_t i = 0; i < b->n_records; i++) {
 		const struct end *o;
 
 		if (!b->records[i].kind || b->records[i].kind->number != PROTO_KIND_TCP)
 			continue;
 		o = end_of_record(&b->records[i], NULL);
-		if (o && o->m->state == PB__TCP__STATE__LISTENING && o->m->local &&
-			o->m->local->port == a->port)
-			return true;
+		if (o && o->m->state == PB__TCP__STATE__LISTENING && o->m->local)
+			p->bits[(o->m->local->port & 0xffff) / 8] |=
+				(uint8_t)(1 << (o->m->local->port % 8));
 	}
-	return false;
 }
 
-static int make_connected(struct ckpt_build *b, struct end *u, struct err *e)
+/* True if the session listens on the port of @a: then that end was accepted there. */
+static bool is_served(const struct ports *p, const Pb__InetAddr *a)
+{
+	return a && (p->bits[(a->port & 0xffff) / 8] & (1 << (a->port % 8)));
+}
+
+static int make_connected(
+	struct ckpt_build *b, struct end *u, const struct ports *ports, struct err *e)
 {
 	struct end *p = NULL;
 	struct sides s;
@@ -264,7 +274,7 @@ static int make_connected(struct ckpt_build *b, struct end *u, struct err *e)
 				e, ERR_IMAGE, -EBADMSG, "TCP sockets disagree about their peers");
 		peer = &p->fd;
 	}
-	serving = u->m->remote && is_served(b, u->m->local);
+	serving = u->m->remote && is_served(ports, u->m->local);
 	s.server = serving || !p ? u->m : p->m;
 	s.client = serving && p ? p->m : u->m;
 	s.server_at = serving ? u->m->local : u->m->remote;
@@ -306,6 +316,9 @@ static int make_alone(struct end *u, struct err *e)
 /* Connections first: while nothing else has their addresses. */
 static int make_all(struct ckpt_build *b, struct err *e)
 {
+	struct ports ports = {0};
+
+	note_ports(b, &ports);
 	for (int round = 0; round < 3; round++) {
 		for (size_t i = 0; i < b->n_records; i++) {
 			struct ckpt_record *r = &b->records[i];
@@ -322,7 +335,7 @@ static int make_all(struct ckpt_build *b, struct err *e)
 			if (u->fd >= 0)
 				continue;
 			if (round == 0 && is_connection(u))
-				rc = make_connected(b, u, e);
+				rc = make_connected(b, u, &ports, e);
 			else if (!is_connection(u) && round == (listening ? 2 : 1))
 				rc = make_alone(u, e);
 			if (rc < 0)

@@ -44,8 +44,9 @@ static bool claim(const struct ckpt_file *f)
 
 struct state {
 	struct ckpt_unix_diag_list *list;
-	struct buf
-		queues; /* struct kept, each followed by a packed Unix with nothing but a queue */
+	/* struct kept, each followed by a packed Unix with nothing but a queue */
+	struct buf queues;
+	size_t next; /* where the one asked for last ended: files are asked for in order */
 };
 
 struct kept {
@@ -109,11 +110,10 @@ static int keep_queue(
 	return buf_error(&s->queues);
 }
 
-/* A message with @f's queue; NULL if it has none. */
-static Pb__Unix *kept_queue(struct ckpt_dump *d, const struct ckpt_file *f)
+/* Looks for @file between @from and @end of what is kept; moves s->next behind it. */
+static Pb__Unix *search(struct state *s, uint32_t file, size_t from, size_t end)
 {
-	const struct state *s = state_of(d);
-	struct cursor c = cursor_of(s->queues.data, s->queues.len);
+	struct cursor c = cursor_of(s->queues.data + from, end - from);
 
 	while (cursor_left(&c)) {
 		const void *head = cursor_take(&c, sizeof(struct kept));
@@ -124,29 +124,27 @@ static Pb__Unix *kept_queue(struct ckpt_dump *d, const struct ckpt_file *f)
 			break;
 		memcpy(&k, head, sizeof(k));
 		body = cursor_take(&c, k.len);
-		if (body && k.file == f->id)
-			return pb__unix__unpack(NULL, k.len, body);
+		if (!body || k.file != file)
+			continue;
+		s->next = end - cursor_left(&c);
+		return pb__unix__unpack(NULL, k.len, body);
 	}
 	return NULL;
 }
 
+/* A message with @f's queue; NULL if it has none. */
+static Pb__Unix *kept_queue(struct ckpt_dump *d, const struct ckpt_file *f)
+{
+	struct state *s = state_of(d);
+	Pb__Unix *m;
+
+	if (!s || !s->queues.len)
+		return NULL;
+	m = search(s, f->id, s->next, s->queues.len);
+	return m ? m : search(s, f->id, 0, s->next);
+}
+
 /* ---- who is who ------------------------------------------------------------------------------ */
-
-static const struct ckpt_unix_diag *entry_of(const struct ckpt_unix_diag_list *list, uint32_t ino)
-{
-	for (size_t i = 0; i < list->n; i++)
-		if (list->entries[i].ino == ino)
-			return &list->entries[i];
-	return NULL;
-}
-
-static struct ckpt_file *file_of(const struct ckpt_dump *d, uint32_t ino)
-{
-	for (size_t i = 0; i < d->n_files; i++)
-		if (d->files[i]->kind == &ckpt_kind_unix && (uint32_t)d->files[i]->st.st_ino == ino)
-			return d->files[i];
-	return NULL;
-}
 
 /* What UNIX_DIAG knows of @f. */
 static int diag_of(struct ckpt_dump *d, const struct ckpt_file *f,
@@ -156,7 +154,7 @@ static int diag_of(struct ckpt_dump *d, const struct ckpt_file *f,
 
 	if (r < 0)
 		return r;
-	*ret = entry_of(*ret_list, (uint32_t)f->st.st_ino);
+	*ret = ckpt_sock_unix_by_ino(*ret_list, (uint32_t)f->st.st_ino);
 	if (!*ret)
 		return err_set(e, ERR_UNFREEZABLE, -EXDEV,
 			"this unix socket belongs to another network than the session's");
@@ -232,7 +230,7 @@ static int find_peer(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Unix *m
 	if (!diag->has_peer || m->state == PB__UNIX__STATE__LISTENING)
 		return 0;
 	if (diag->peer) {
-		peer = file_of(d, diag->peer);
+		peer = ckpt_sock_file(d, &ckpt_kind_unix, f, diag->peer);
 		if (!peer)
 			return outside(f, diag->peer, e);
 		m->peer_kind = PB__UNIX__PEER__FILE;
@@ -244,7 +242,7 @@ static int find_peer(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Unix *m
 		m->peer_kind = PB__UNIX__PEER__GONE;
 		return 0;
 	}
-	peer = file_of(d, listener->ino);
+	peer = ckpt_sock_file(d, &ckpt_kind_unix, NULL, listener->ino);
 	if (!peer)
 		return outside(f, listener->ino, e);
 	m->peer_kind = PB__UNIX__PEER__PENDING;
@@ -267,7 +265,7 @@ static int find_pending(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Unix
 		return err_errno(e, -ENOMEM, "backlog");
 	for (size_t i = 0; i < diag->n_pending; i++) {
 		uint32_t ino = list->pending[diag->pending_at + i];
-		struct ckpt_file *client = ino ? file_of(d, ino) : NULL;
+		struct ckpt_file *client = ino ? ckpt_sock_file(d, &ckpt_kind_unix, f, ino) : NULL;
 		int unread = 0;
 
 		if (ino && !client)
