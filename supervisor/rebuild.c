@@ -359,6 +359,7 @@ static void release(struct session *s)
 		return;
 	}
 	notify_set_trusting(s->notify, false);
+	s->op.released = true;
 	m.body_case = PB__WORKER__BODY_RELEASE;
 	m.release = &empty;
 	send_worker(s, &m, NULL, 0);
@@ -477,7 +478,7 @@ static void revive_input(struct session *s)
 	}
 }
 
-static void on_released(struct session *s)
+void session_released(struct session *s)
 {
 	struct session_operation *op = &s->op;
 	struct job *j = job_find(s, 0);
@@ -529,7 +530,8 @@ static void on_message(void *ctx, Pb__Worker *m, int *fds, size_t n_fds)
 		on_restored(s, m->restored);
 		break;
 	case PB__WORKER__BODY_RELEASED:
-		on_released(s);
+		if (s->op.released)
+			session_released(s);
 		break;
 	case PB__WORKER__BODY_FAILURE:
 		message_to_err(m->failure, &e);

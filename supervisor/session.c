@@ -262,6 +262,8 @@ static void on_init_readable(evutil_socket_t fd, short what, void *ctx)
 
 	while ((r = world_next_exit(&s->world, &x, &e)) == 1) {
 		log_debug("task %d ended with status %#x, %d left", x.vpid, x.status, x.left);
+		if (s->op.released)
+			session_released(s);
 		if (s->state == SESSION_REBUILDING)
 			continue; /* undone by the worker, which says why */
 		j = job_find_vpid(s, x.vpid);

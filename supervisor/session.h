@@ -79,6 +79,7 @@ struct session_operation {
 	bool discard;	     /* resume: remove the image file once the session runs */
 	bool replace;	     /* resume: end who has the name */
 	bool copy;	     /* resume: of a snapshot, or clone */
+	bool released;	     /* resume: it may run, and end, before the worker says so */
 	int zstd_level;
 	bool with_files;
 	int image;	     /* descriptor, -1 */
@@ -171,6 +172,9 @@ int session_resume(struct session *s, struct client *c, const struct Pb__ResumeR
 	int image, struct err *e);
 int session_resume_decide(struct session *s, struct client *c, const struct Pb__Decision *d,
 	struct err *e);
+
+/* What was resumed runs. */
+void session_released(struct session *s);
 
 /* ---- names and clocks */
 
