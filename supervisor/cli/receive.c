@@ -67,6 +67,13 @@ static int rebuild(struct proto_conn *conn, uint8_t key[PROTO_KEY_LEN], Pb__Cont
 	return r;
 }
 
+/* The other side tells its user why; a second line here would only be in the way. */
+static int give_up(const struct err *e)
+{
+	transfer_write_line(STDOUT_FILENO, "FAIL %s", e->msg);
+	return err_class_info(e->class)->exit_code;
+}
+
 static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 {
 	uint8_t key[PROTO_KEY_LEN];
@@ -81,10 +88,8 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 	if (r < 0)
 		return r;
 	r = rebuild(conn, key, &reply, e);
-	if (r < 0) {
-		transfer_write_line(STDOUT_FILENO, "FAIL %s", e->msg);
-		return r;
-	}
+	if (r < 0)
+		return give_up(e);
 	snprintf(name, sizeof(name), "%.63s", reply->started->name);
 	message_free(reply);
 	r = transfer_write_line(STDOUT_FILENO, "READY %s", name);
@@ -98,10 +103,8 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 		r = decide(conn, PB__DECISION__WHAT__ABORT, &reply, e);
 	else
 		r = decide(conn, PB__DECISION__WHAT__FINISH, &reply, e);
-	if (r < 0) {
-		transfer_write_line(STDOUT_FILENO, "FAIL %s", e->msg);
-		return r;
-	}
+	if (r < 0)
+		return give_up(e);
 	message_free(reply);
 	if (strcmp(line, "GO") == 0)
 		transfer_write_line(STDOUT_FILENO, "ACK");

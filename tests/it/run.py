@@ -440,6 +440,66 @@ def a_killed_client_loses_nothing(env):
         env.podrun("rm", "s", check=False)
 
 
+def ssh_to(env, other, cut=""):
+    """Makes `ssh` lead to another "host" of this machine; `cut` is a filter on the way back."""
+    script = env.path("ssh")
+    script.write_text("#!/bin/sh\nshift\n%s\nexport PATH=%s:$PATH\n%s%s\n" % (
+        "\n".join("export %s=%s" % (k, v) for k, v in other.environ.items()
+                  if k.startswith("XDG_")),
+        os.path.dirname(PODRUN), "sh -c \"$*\"", cut))
+    script.chmod(0o755)
+    env.environ["PODRUN_SSH"] = str(script)
+
+
+@test
+def migrate_moves_to_another_host(env):
+    other = env.host("other")
+    ssh_to(env, other)
+    p = env.start(PODRUN, "run", "--name", "s", "--", *COUNT, stdout=subprocess.PIPE,
+                  stderr=subprocess.PIPE)
+    p.stdout.readline()
+    r = env.podrun("migrate", "s", "there", "--json").json()
+    assert r["frozen_ms"] > 0, r
+    _, err = p.communicate(timeout=30)
+    assert p.returncode == 10 and b"there" in err, (p.returncode, err)
+    assert not env.sessions()
+    assert "ok" in finish(other, "s")
+
+
+@test
+def migrate_fails_and_the_session_runs_on(env):
+    env.run_detached("s", *COUNT)
+    env.environ["PODRUN_SSH"] = "false"
+    one_line(env.podrun("migrate", "s", "there", code=8), "s", "there")
+    other = env.host("other")
+    other.run_detached("s", *COUNT)
+    ssh_to(env, other)
+    one_line(env.podrun("migrate", "s", "there", code=8), "in use")
+    assert "ok" in finish(env, "s")
+    assert "ok" in finish(other, "s")
+
+
+@test
+def migrate_in_doubt_is_decided_by_hand(env):
+    for verdict in ("--finish", "--abort"):
+        other = env.host("other" + verdict)
+        ssh_to(env, other, cut=" | head -n 1")  # READY comes back, ACK does not
+        env.run_detached("s", *COUNT)
+        r = env.podrun("migrate", "s", "there", code=9, check=False)
+        assert r.code == 9 and "--finish" in r.errors, r
+        (s,) = env.sessions()
+        assert s["state"] == "in-doubt", s
+        if verdict == "--finish":
+            env.podrun("migrate", "--finish", "s")
+            assert not env.sessions()
+            assert "ok" in finish(other, "s")
+        else:
+            other.podrun("kill", "s")
+            env.podrun("migrate", "--abort", "s")
+            assert "ok" in finish(env, "s")
+        env.podrun("rm", "s")
+
+
 @test
 def io_uring_is_not_there(env):
     r = env.podrun("run", "--", "python3", "-c",
