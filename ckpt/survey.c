@@ -104,6 +104,12 @@ static int make_proc(struct ckpt_dump *d, const struct ckpt_task *tasks, size_t 
 			p->stop_signal = tasks[i].stop_signal;
 		}
 	}
+	/* /proc shows nothing of a process whose leader is dead, and ptrace can't reach it */
+	if (r == 0 && n > 1 && tasks[0].state == CKPT_TASK_ZOMBIE) {
+		r = err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP,
+			"its first thread has ended while others go on: not supported");
+		err_wrap(e, "task %d (%s)", p->threads[0]->vtid, p->threads[0]->status.comm);
+	}
 	if (r < 0) {
 		free_proc(p);
 		return r;
@@ -155,13 +161,15 @@ int ckpt_survey_tasks(struct ckpt_dump *d, const struct ckpt_frozen *f, struct e
 		return err_errno(e, -ENOMEM, "survey");
 	for (size_t i = 0; i < n; i += count) {
 		struct ckpt_proc *p = NULL;
+		bool zombie;
 		int r;
 
 		for (count = 1; i + count < n && t[i + count].pid == t[i].pid;)
 			count++;
 		/* A dead child of pid 1 is as good as gone: pid 1 runs, and may reap it now. */
-		r = make_proc(d, t + i, count, &p, t[i].state == CKPT_TASK_ZOMBIE ? NULL : e);
-		if (r < 0 && t[i].state == CKPT_TASK_ZOMBIE)
+		zombie = count == 1 && t[i].state == CKPT_TASK_ZOMBIE;
+		r = make_proc(d, t + i, count, &p, zombie ? NULL : e);
+		if (r < 0 && zombie)
 			continue;
 		if (r < 0)
 			return r;
