@@ -268,9 +268,10 @@ static bool is_initial(const Pb__SockOption *o)
 {
 	int value = 0;
 
-	if (o->level == SOL_SOCKET && o->name == SO_PEEK_OFF && o->value.len == sizeof(value)) {
+	if (o->level == SOL_SOCKET && o->value.len == sizeof(value) &&
+		(o->name == SO_PEEK_OFF || o->name == PASS_RIGHTS)) {
 		memcpy(&value, o->value.data, sizeof(value));
-		return value == -1;
+		return value == (o->name == SO_PEEK_OFF ? -1 : 1);
 	}
 	for (size_t i = 0; i < o->value.len; i++)
 		if (o->value.data[i])
