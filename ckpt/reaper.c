@@ -20,7 +20,20 @@ struct ckpt_reaper {
 	_Atomic pid_t pid;
 };
 
-/* Only ends are taken, never stops: those are for the thread that freezes. */
+/*
+ * A wait for ends only would take the stops of traced tasks as well, and those are for the thread that
+ * freezes: so it looks first.
+ */
+static bool has_ended(pid_t tid)
+{
+	siginfo_t si = {0};
+
+	if (waitid(P_PID, (id_t)tid, &si, WEXITED | WNOHANG | WNOWAIT | __WALL) < 0)
+		return false;
+	return si.si_pid == tid && (si.si_code == CLD_EXITED || si.si_code == CLD_KILLED ||
+					   si.si_code == CLD_DUMPED);
+}
+
 static void reap_threads(int host_proc, pid_t pid)
 {
 	_cleanup_free_ int *tids = NULL;
@@ -30,12 +43,9 @@ static void reap_threads(int host_proc, pid_t pid)
 	snprintf(path, sizeof(path), "%d/task", pid);
 	if (proc_list_numbers(host_proc, path, &tids, &n, NULL) < 0)
 		return;
-	for (size_t i = 0; i < n; i++) {
-		siginfo_t si;
-
-		if (tids[i] != pid)
-			waitid(P_PID, (id_t)tids[i], &si, WEXITED | WNOHANG | __WALL);
-	}
+	for (size_t i = 0; i < n; i++)
+		if (tids[i] != pid && has_ended(tids[i]))
+			waitpid(tids[i], NULL, WNOHANG | __WALL);
 }
 
 static void *run(void *arg)
