@@ -108,7 +108,38 @@ static int make_own(const char *name, mode_t mode, struct err *e)
 	return 0;
 }
 
-static int make_private(struct err *e)
+/* What programs expect to find in a /run that nobody has booted into. */
+static int fill_run(uid_t uid, struct err *e)
+{
+	char user[32];
+
+	snprintf(user, sizeof(user), "run/user/%u", uid);
+	if ((mkdir("run/lock", 01777) < 0 || mkdir("run/user", 0755) < 0 ||
+		    mkdir(user, 0700) < 0) &&
+		errno != EEXIST)
+		return err_errno(e, -errno, "cannot fill the session's /run");
+	return 0;
+}
+
+/* With the host's network goes the host's resolver, whose file often lies in the host's /run. */
+static void copy_resolver(void)
+{
+	_cleanup_free_ char *path = realpath("/etc/resolv.conf", NULL);
+	_cleanup_buf_ struct buf data = BUF_INIT;
+	char *slash;
+
+	if (!path || strncmp(path, "/run/", 5) ||
+		io_read_file(AT_FDCWD, path, 64 * 1024, &data) < 0)
+		return;
+	slash = strrchr(path, '/');
+	*slash = '\0';
+	io_mkdir_p(AT_FDCWD, path + 1, 0755);
+	*slash = '/';
+	if (io_write_file(AT_FDCWD, path + 1, data.data, data.len, 0644) < 0)
+		log_info("the host's %s is not there", path);
+}
+
+static int make_private(const struct world_config *c, struct err *e)
 {
 	int r = make_dev(e);
 
@@ -118,6 +149,10 @@ static int make_private(struct err *e)
 		r = make_own("tmp", 01777, e);
 	if (r == 0)
 		r = make_own("run", 0755, e);
+	if (r == 0)
+		r = fill_run(getuid(), e);
+	if (r == 0 && c->net == WORLD_NET_HOST)
+		copy_resolver();
 	if (r == 0)
 		make_sys();
 	return r;
@@ -193,7 +228,7 @@ static int put_together(const struct world_config *c, struct err *e)
 		return err_errno(e, -errno, "cannot enter %s", c->files_dir);
 	if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return err_errno(e, -errno, "cannot make the mounts private");
-	if (layers_mount(c, source, e) < 0 || make_private(e) < 0)
+	if (layers_mount(c, source, e) < 0 || make_private(c, e) < 0)
 		return e->error;
 	return pivot(e);
 }
