@@ -519,6 +519,8 @@ static void clean_up(struct session *s, enum record_state state)
 		state == RECORD_STATE_MAX;
 	_cleanup_close_ int lock = tenure_lock(&s->paths, NULL);
 
+	if (lock < 0)
+		log_warn("cannot lock the names: tidying up all the same");
 	if (tenure_holds(s->dir, s->dir_fd)) {
 		_cleanup_free_ char *path = NULL;
 
