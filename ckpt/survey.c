@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 
 #include "base/base.h"
@@ -229,6 +230,39 @@ static int leave_vdso(struct ckpt_dump *d, struct ckpt_proc *p, struct err *e)
 	return r;
 }
 
+/*
+ * A program that has made itself not dumpable (ssh-agent does) keeps its files of /proc from everybody
+ * but root; that they belong to him gives it away.  While it is frozen it is dumpable: should we die
+ * it stays so, and is no worse off for it.
+ */
+static int open_up(struct ckpt_dump *d, struct ckpt_proc *p, struct err *e)
+{
+	struct remote *r;
+	struct stat st;
+	char path[24];
+	int k;
+
+	snprintf(path, sizeof(path), "%d/fd", p->pid);
+	if (geteuid() == 0 || fstatat(d->host_proc, path, &st, 0) < 0 || st.st_uid == geteuid())
+		return 0;
+	k = ckpt_proc_remote(p, &r, e);
+	if (k == 0)
+		k = remote_must(r, NULL, e, SYS_prctl, PR_SET_DUMPABLE, 1, 0, 0, 0, 0);
+	p->closed = k == 0;
+	return k;
+}
+
+static void close_again(struct ckpt_proc *p)
+{
+	struct remote *r = p->n_threads ? p->threads[0]->remote : NULL;
+	struct err e = {0};
+
+	if (p->closed && r &&
+		remote_must(r, NULL, &e, SYS_prctl, PR_SET_DUMPABLE, 0, 0, 0, 0, 0) < 0)
+		log_info("thaw: %s", e.msg);
+	p->closed = false;
+}
+
 int ckpt_survey_memory(struct ckpt_dump *d, struct err *e)
 {
 	for (size_t i = 0; i < d->n_procs; i++) {
@@ -237,7 +271,9 @@ int ckpt_survey_memory(struct ckpt_dump *d, struct err *e)
 
 		if (p->state == CKPT_ZOMBIE)
 			continue;
-		r = proc_read_maps(d->host_proc, p->pid, true, &p->maps, e);
+		r = open_up(d, p, e);
+		if (r == 0)
+			r = proc_read_maps(d->host_proc, p->pid, true, &p->maps, e);
 		if (r == 0)
 			r = leave_vdso(d, p, e);
 		if (r < 0)
@@ -345,6 +381,7 @@ void ckpt_survey_leave(struct ckpt_dump *d)
 	for (size_t i = 0; i < d->n_procs; i++) {
 		struct ckpt_proc *p = d->procs[i];
 
+		close_again(p);
 		for (size_t k = 0; k < p->n_threads; k++) {
 			struct err e = {0};
 

@@ -48,6 +48,7 @@ struct ckpt_proc {
 	struct buf memory_pages;    /* struct ckpt_run: its touched private pages (memory/space.c) */
 	struct remote *memory_copy; /* a forked copy of its memory, or NULL (memory/fork.c) */
 	bool memory_written;	    /* ahead of its turn */
+	bool closed; /* not dumpable; it is while it is frozen (survey.c) */
 	int pidfd;
 
 	/* The virtual pid of the first process (in order of vpid) sharing this thing with it;

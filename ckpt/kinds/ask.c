@@ -105,7 +105,7 @@ static int ask_process(struct question *q, const struct proc_status *st)
 	return q->membarrier;
 }
 
-static void take_process(const struct question *q, struct ckpt_asked *a)
+static void take_process(const struct question *q, const struct ckpt_proc *p, struct ckpt_asked *a)
 {
 	long bits = remote_result(q->r, q->membarrier);
 
@@ -115,6 +115,8 @@ static void take_process(const struct question *q, struct ckpt_asked *a)
 		a->prctl[i] = remote_result(q->r, q->prctl + i);
 		if (a->prctl[i] >= 0 && ckpt_prctl_options[i].by_pointer)
 			a->prctl[i] = q->values[i];
+		if (ckpt_prctl_options[i].set == PR_SET_DUMPABLE && p->closed)
+			a->prctl[i] = 0;
 		if (ckpt_prctl_options[i].set == PR_SET_CHILD_SUBREAPER)
 			a->subreaper = a->prctl[i] > 0;
 	}
@@ -171,7 +173,7 @@ static int ask(struct ckpt_thread *t, struct ckpt_asked **ret, struct err *e)
 	memcpy(a, q.room, size);
 	a->timer_slack = (uint64_t)remote_result(q.r, q.slack);
 	if (first) {
-		take_process(&q, a);
+		take_process(&q, t->proc, a);
 		n = remote_result(q.r, q.groups);
 		a->n_groups = n > 0 ? (uint32_t)n : 0;
 		k = n < 0 ? many_groups(q.r, &a, e) : 0;

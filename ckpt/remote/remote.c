@@ -111,20 +111,38 @@ static int call_mmap(struct remote *r, uint64_t insn, uint64_t hint, struct err 
 	return 0;
 }
 
-/* Through /proc/PID/mem, which lets a tracer write where the task itself may not. */
+/* The same without /proc/PID/mem, which a task that is not dumpable keeps from us. */
+static int poke_words(struct remote *r, uint64_t at, const void *data, size_t len)
+{
+	for (size_t i = 0; i < len; i += sizeof(long)) {
+		long word = 0;
+
+		memcpy(&word, (const uint8_t *)data + i, MIN(len - i, sizeof(word)));
+		if (ptrace(PTRACE_POKEDATA, r->tid, at + i, word) < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+/* Lets a tracer write where the task itself may not. */
+static int force(struct remote *r, int mem, uint64_t at, const void *data, size_t len)
+{
+	return mem < 0 ? poke_words(r, at, data, len) : io_pwrite_full(mem, data, len, (off_t)at);
+}
+
 static int write_code(struct remote *r, struct err *e)
 {
-	_cleanup_close_ int fd = proc_open_file(r->proc_fd, r->tid, "mem", O_RDWR, e);
+	_cleanup_close_ int mem = proc_open_file(r->proc_fd, r->tid, "mem", O_RDWR, NULL);
+	size_t len = (size_t)(remote_exec_end - remote_exec_begin);
 	struct heal h;
 	int k;
 
-	if (fd < 0)
-		return fd;
+	if (mem < 0 && mem != -EACCES)
+		return err_errno(e, mem, "open memory of task %d", r->tid);
 	remote_fill_heal(r, &h);
-	k = io_pwrite_full(fd, remote_exec_begin, (size_t)(remote_exec_end - remote_exec_begin),
-		(off_t)(r->area->addr + AREA_CODE));
+	k = force(r, mem, r->area->addr + AREA_CODE, remote_exec_begin, len);
 	if (k == 0)
-		k = io_pwrite_full(fd, &h, sizeof(h), (off_t)(r->area->addr + AREA_HEAL));
+		k = force(r, mem, r->area->addr + AREA_HEAL, &h, sizeof(h));
 	return k < 0 ? err_errno(e, k, "write a page of task %d", r->tid) : 0;
 }
 
