@@ -10,12 +10,53 @@
 #include "ckpt/ckpt.h"
 #include "ckpt/kind.h"
 #include "ckpt/text.h"
+#include "proto/config.pb-c.h"
+#include "proto/files.pb-c.h"
+
+static void show_config(const void *body, size_t len, FILE *out)
+{
+	Pb__Config *c = pb__config__unpack(NULL, len, body);
+
+	if (!c)
+		return;
+	fputs(c->name, out);
+	for (size_t i = 0; i < c->n_argv; i++)
+		fprintf(out, "%s%s", i ? " " : ": ", c->argv[i]);
+	pb__config__free_unpacked(c, NULL);
+}
+
+static void show_world(const void *body, size_t len, FILE *out)
+{
+	Pb__World *w = pb__world__unpack(NULL, len, body);
+
+	if (!w)
+		return;
+	fprintf(out, "frozen on %s under Linux %s, started commands: %zu", w->host, w->kernel, w->n_jobs);
+	pb__world__free_unpacked(w, NULL);
+}
+
+static void show_tree(const void *body, size_t len, FILE *out)
+{
+	Pb__Tree *t = pb__tree__unpack(NULL, len, body);
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; t && i < t->n_entries; i++)
+		bytes += t->entries[i]->size;
+	if (t && t->n_entries)
+		fprintf(out, "%zu files of %llu bytes, from %.*s", t->n_entries,
+			(unsigned long long)bytes, (int)t->entries[0]->path.len,
+			(const char *)t->entries[0]->path.data);
+	pb__tree__free_unpacked(t, NULL);
+}
 
 /* Records which the supervisor writes have no kind in the table. */
-static const char *const outer_kinds[] = {
-	[PROTO_KIND_CONFIG] = "config",
-	[PROTO_KIND_TREE] = "tree",
-	[PROTO_KIND_WORLD] = "world",
+static const struct {
+	const char *name;
+	void (*show)(const void *body, size_t len, FILE *out);
+} outer_kinds[] = {
+	[PROTO_KIND_CONFIG] = {"config", show_config},
+	[PROTO_KIND_TREE] = {"tree", show_tree},
+	[PROTO_KIND_WORLD] = {"world", show_world},
 };
 
 static const char *kind_name(uint32_t number, char unknown[16])
@@ -24,8 +65,8 @@ static const char *kind_name(uint32_t number, char unknown[16])
 
 	if (k)
 		return k->name;
-	if (number < ARRAY_SIZE(outer_kinds) && outer_kinds[number])
-		return outer_kinds[number];
+	if (number < ARRAY_SIZE(outer_kinds) && outer_kinds[number].name)
+		return outer_kinds[number].name;
 	snprintf(unknown, 16, "kind%u", number);
 	return unknown;
 }
@@ -66,6 +107,8 @@ static int show_record(const struct proto_frame *f, FILE *out, bool json, struct
 		return err_errno(e, -errno, "show");
 	if (k && k->show)
 		k->show(f->data, f->len, room);
+	else if (!k && f->kind < ARRAY_SIZE(outer_kinds) && outer_kinds[f->kind].show)
+		outer_kinds[f->kind].show(f->data, f->len, room);
 	if (fclose(room) != 0)
 		return err_errno(e, -errno, "show");
 	if (json) {

@@ -25,6 +25,8 @@ def show_lets_no_control_character_through(env):
     env.run_detached("s", "sh", "-c", "d=$(printf '/tmp/a\\033[31m\\302\\233b'); mkdir \"$d\"; cd \"$d\"; "
                      "echo ready; exec sleep 1000")
     env.podrun("suspend", "s", "-o", env.path("i"))
+    text = env.podrun("image", "show", env.path("i")).text
+    assert "config 0: s: sh -c" in text and "under Linux" in text, text
     for args in ((), ("--json",)):
         text = env.podrun("image", "show", *args, env.path("i")).text
         bad = [c for c in text if (c < " " and c != "\n") or "\x7f" <= c < "\xa0"]
