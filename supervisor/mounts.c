@@ -112,12 +112,15 @@ static int make_own(const char *name, mode_t mode, struct err *e)
 static int fill_run(uid_t uid, struct err *e)
 {
 	char user[32];
+	const struct {
+		const char *path;
+		mode_t mode;
+	} dirs[] = {{"run/lock", 01777}, {"run/user", 0755}, {user, 0700}};
 
 	snprintf(user, sizeof(user), "run/user/%u", uid);
-	if ((mkdir("run/lock", 01777) < 0 || mkdir("run/user", 0755) < 0 ||
-		    mkdir(user, 0700) < 0) &&
-		errno != EEXIST)
-		return err_errno(e, -errno, "cannot fill the session's /run");
+	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++)
+		if (mkdir(dirs[i].path, dirs[i].mode) < 0 && errno != EEXIST)
+			return err_errno(e, -errno, "cannot make the session's /%s", dirs[i].path);
 	return 0;
 }
 
