@@ -40,7 +40,7 @@ struct walk {
 	struct inode {
 		uint64_t ino;
 		nlink_t nlink;
-	} *inodes;
+	} * inodes;
 	size_t n, cap;
 	uint64_t data_at;
 	const struct ckpt_world *world;
@@ -136,8 +136,8 @@ static const char *find_link(const struct walk *w, const struct stat *st)
 
 static int walk_directory(struct walk *w, int fd, const char *path, int depth, struct err *e);
 
-static int walk_entry(struct walk *w, int dirfd, const char *name, const char *path, int depth,
-	struct err *e)
+static int walk_entry(
+	struct walk *w, int dirfd, const char *name, const char *path, int depth, struct err *e)
 {
 	const char *link;
 	struct stat st;
@@ -285,7 +285,7 @@ static int devshm_dump_data(struct ckpt_dump *d, union ckpt_subject s, struct er
 
 struct shm_state {
 	int dir;
-	int fd;	    /* of the file whose DATA came last */
+	int fd;	     /* of the file whose DATA came last */
 	size_t open; /* its index */
 	Pb__Devshm *m;
 };
@@ -451,8 +451,8 @@ static int devshm_finish(struct ckpt_build *b, struct ckpt_record *r, struct err
 	/* backwards: what is in a directory comes before the directory itself */
 	for (size_t i = s->m->n_entries; i > 0 && ret >= 0; i--) {
 		const Pb__ShmEntry *m = s->m->entries[i - 1];
-		struct timespec times[2] = {{m->atime_sec, m->atime_nsec},
-			{m->mtime_sec, m->mtime_nsec}};
+		struct timespec times[2] = {
+			{m->atime_sec, m->atime_nsec}, {m->mtime_sec, m->mtime_nsec}};
 
 		if (m->type == PB__SHM_ENTRY_TYPE__SHM_ENTRY_DIR &&
 			fchmodat(s->dir, m->path, m->mode & 07777, 0) < 0)

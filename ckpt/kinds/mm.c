@@ -92,8 +92,8 @@ static void put_mark(Pb__MappedFile *f, char *path, struct ckpt_file_mark *mark)
 }
 
 /* The index of @path among the files of the record; the mappings of one file follow each other. */
-static int draft_file(struct draft *f, struct ckpt_dump *d, char *path, uint64_t *ret,
-	struct err *e)
+static int draft_file(
+	struct draft *f, struct ckpt_dump *d, char *path, uint64_t *ret, struct err *e)
 {
 	size_t n = f->mm.n_files;
 	int r;
@@ -331,8 +331,8 @@ int ckpt_mm_unpack(const struct ckpt_record *r, Pb__Mm **ret, struct err *e)
 	return 0;
 }
 
-static int remember(struct ckpt_record *r, struct ckpt_build_proc *p, const Pb__Mm *m,
-	struct err *e)
+static int remember(
+	struct ckpt_record *r, struct ckpt_build_proc *p, const Pb__Mm *m, struct err *e)
 {
 	struct mm_state *s = calloc(1, sizeof(*s) + m->n_mappings * sizeof(s->at[0]));
 

@@ -90,8 +90,8 @@ static uint32_t find_file(const struct ckpt_dump *d, const struct proc_vma *v)
 	return f ? f->id : 0;
 }
 
-static int add_object(struct ckpt_dump *d, struct registry **g, const struct proc_vma *v,
-	struct err *e)
+static int add_object(
+	struct ckpt_dump *d, struct registry **g, const struct proc_vma *v, struct err *e)
 {
 	struct object *o = find_object(*g, v);
 	uint64_t end = v->offset + (v->end - v->start);
@@ -99,7 +99,8 @@ static int add_object(struct ckpt_dump *d, struct registry **g, const struct pro
 	if (!o) {
 		if ((*g)->n == (*g)->cap) {
 			size_t cap = 2 * (*g)->cap;
-			struct registry *more = realloc(*g, sizeof(**g) + cap * sizeof((*g)->at[0]));
+			struct registry *more =
+				realloc(*g, sizeof(**g) + cap * sizeof((*g)->at[0]));
 
 			if (!more)
 				return err_errno(e, -ENOMEM, "shared memory");
@@ -154,8 +155,7 @@ static bool is_object(const struct object *o)
 	return o->shared || o->file;
 }
 
-int ckpt_shared_find(struct ckpt_dump *d, const struct proc_vma *v, uint64_t *ret_id,
-	struct err *e)
+int ckpt_shared_find(struct ckpt_dump *d, const struct proc_vma *v, uint64_t *ret_id, struct err *e)
 {
 	struct registry *g;
 	int r = get_registry(d, &g, e);
@@ -202,8 +202,8 @@ static int shared_dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *bo
 }
 
 /* Appends the pages of [start, end) that exist, as mincore tells inside @p. */
-static int find_resident(struct ckpt_proc *p, uint64_t start, uint64_t end, struct buf *runs,
-	struct err *e)
+static int find_resident(
+	struct ckpt_proc *p, uint64_t start, uint64_t end, struct buf *runs, struct err *e)
 {
 	struct remote *rem;
 	int r = ckpt_proc_remote(p, &rem, e);
@@ -219,9 +219,8 @@ static int find_resident(struct ckpt_proc *p, uint64_t start, uint64_t end, stru
 		if (r >= 0 && remote_result(rem, 0) < 0)
 			r = err_errno(e, (int)remote_result(rem, 0), "mincore");
 		for (size_t i = 0; i < n && r >= 0; i++) {
-			struct ckpt_run *last = runs->len ? (void *)(runs->data + runs->len -
-								      sizeof(*last))
-							  : NULL;
+			struct ckpt_run *last =
+				runs->len ? (void *)(runs->data + runs->len - sizeof(*last)) : NULL;
 			uint64_t at = start + i * PAGE_SIZE;
 			struct ckpt_run run = {at, at + PAGE_SIZE};
 
@@ -314,8 +313,8 @@ static int write_window(struct ckpt_dump *d, const struct window *w, struct err 
 }
 
 /* Through the windows which are shared, or private. */
-static int write_through(struct ckpt_dump *d, const struct object *o, bool shared, uint8_t *done,
-	struct err *e)
+static int write_through(
+	struct ckpt_dump *d, const struct object *o, bool shared, uint8_t *done, struct err *e)
 {
 	size_t len = o->size / PAGE_SIZE / 8 + 1;
 	_cleanup_free_ uint8_t *skip = malloc(len);
@@ -383,8 +382,8 @@ static int make_memfd(struct made *o, struct err *e)
 	if (o->fd < 0)
 		return err_errno(e, -errno, "shared memory");
 	if (ftruncate(o->fd, (off_t)o->size) < 0)
-		return err_errno(e, -errno, "shared memory of %llu bytes",
-			(unsigned long long)o->size);
+		return err_errno(
+			e, -errno, "shared memory of %llu bytes", (unsigned long long)o->size);
 	return 0;
 }
 
@@ -439,8 +438,8 @@ int ckpt_shared_fd(struct ckpt_build *b, uint64_t id, int *ret_fd, struct err *e
 		*ret_fd = fd;
 		return 0;
 	}
-	return err_set(e, ERR_IMAGE, -EBADMSG, "shared object %llu is missing",
-		(unsigned long long)id);
+	return err_set(
+		e, ERR_IMAGE, -EBADMSG, "shared object %llu is missing", (unsigned long long)id);
 }
 
 static int shared_data(struct ckpt_build *b, struct ckpt_record *r, uint64_t offset,

@@ -131,7 +131,8 @@ static void read_build_id(int fd, struct ckpt_file_mark *ret)
 	ssize_t n = io_pread_full(fd, head, sizeof(head), 0);
 	Elf64_Ehdr eh;
 
-	if (n < (ssize_t)sizeof(eh) || memcmp(head, ELFMAG, SELFMAG) || head[EI_CLASS] != ELFCLASS64)
+	if (n < (ssize_t)sizeof(eh) || memcmp(head, ELFMAG, SELFMAG) ||
+		head[EI_CLASS] != ELFCLASS64)
 		return;
 	memcpy(&eh, head, sizeof(eh));
 	for (size_t i = 0; i < eh.e_phnum && i < MAX_PHDRS && !ret->build_id_len; i++) {
@@ -170,8 +171,8 @@ static int open_in(int root_fd, const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
-int ckpt_file_describe(struct ckpt_dump *d, const char *path, struct ckpt_file_mark *ret,
-	struct err *e)
+int ckpt_file_describe(
+	struct ckpt_dump *d, const char *path, struct ckpt_file_mark *ret, struct err *e)
 {
 	uint64_t key = mix(MIX_START, path, strlen(path));
 	const struct known *k = find_known(d->kind_state[PROTO_KIND_MM], key);
@@ -200,8 +201,8 @@ int ckpt_file_describe(struct ckpt_dump *d, const char *path, struct ckpt_file_m
 	return 0;
 }
 
-static bool same_file(int fd, const struct stat *st, const struct ckpt_file_mark *want,
-	bool grown_is_fine)
+static bool same_file(
+	int fd, const struct stat *st, const struct ckpt_file_mark *want, bool grown_is_fine)
 {
 	struct ckpt_file_mark have;
 

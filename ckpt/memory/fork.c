@@ -17,8 +17,8 @@
  *
  * What a fork does not take along is written while all are stopped: DONTFORK and WIPEONFORK areas
  * here, shared memory by its own kinds.  So are small spaces: copying a few pages is faster than
- * forking, and leaves the number of processes alone.  And spaces which can't be forked, because a limit is reached: the
- * session stops longer, that is all.
+ * forking, and leaves the number of processes alone.  And so are spaces which can't be forked
+ * because a limit is reached: the session stops longer, that is all.
  */
 #include <sched.h>
 #include <signal.h>
@@ -44,8 +44,8 @@ static uint64_t private_kb(const struct ckpt_proc *p)
 }
 
 /* One clone call of @maker: the new task's remote, and its number in the session. */
-static int clone_task(struct remote *maker, uint64_t flags, struct remote **ret, long *ret_vpid,
-	struct err *e)
+static int clone_task(
+	struct remote *maker, uint64_t flags, struct remote **ret, long *ret_vpid, struct err *e)
 {
 	pid_t born;
 	int r = remote_must(maker, ret_vpid, e, SYS_clone, flags, 0, 0, 0, 0, 0);

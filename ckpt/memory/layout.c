@@ -17,7 +17,7 @@
 #define LOWEST	0x10000000UL
 #define HIGHEST 0x7fff00000000UL
 /* to each side, more than CKPT_LAYOUT_BELOW: stacks grow, and guard gaps are a megabyte */
-#define MARGIN	(2UL << 20)
+#define MARGIN (2UL << 20)
 
 struct range {
 	uint64_t start, end;

@@ -48,8 +48,8 @@
 #ifndef SYS_mseal
 #define SYS_mseal 462
 #endif
-#define GROUP_ROOM	16 /* calls that one mapping may need */
-#define MAX_AUXV	1024
+#define GROUP_ROOM 16 /* calls that one mapping may need */
+#define MAX_AUXV   1024
 
 #define HAS(m, name) ((m)->flags & PB__MAPPING_FLAG__MAPPING_##name)
 
@@ -213,7 +213,7 @@ static int file_call(struct batch *t, const Pb__Mapping *m, struct err *e)
 	if (close_file(t) < 0)
 		return err_errno(e, -ENOSPC, "too many calls in one batch");
 	call = m->source == PB__MAPPING_SOURCE__MAPPING_PATH ? open_path(t, m, e)
-							      : lend_object(t, m, e);
+							     : lend_object(t, m, e);
 	if (call >= 0) {
 		t->open_call = call;
 		t->open_for = m;
@@ -294,8 +294,8 @@ static int map_droppable(struct batch *t, const Pb__Mapping *m, struct err *e)
 		r = remote_call(t->r, &value, e, SYS_mmap, m->start, len, m->prot,
 			flags | MAP_PRIVATE | MAP_NORESERVE, (uint64_t)-1, 0);
 		if (r >= 0 && value >= 0)
-			r = remote_must(t->r, NULL, e, SYS_madvise, m->start, len,
-				MADV_WIPEONFORK, 0, 0, 0);
+			r = remote_must(t->r, NULL, e, SYS_madvise, m->start, len, MADV_WIPEONFORK,
+				0, 0, 0);
 	}
 	if (r >= 0 && value < 0 && value >= -4095)
 		r = err_errno(e, (int)value, "cannot restore mapping %llx-%llx (droppable)",
@@ -477,8 +477,8 @@ static int set_layout(struct batch *t, struct err *e)
 	map.auxv = auxv_len ? (void *)(uintptr_t)remote_put(t->r, m->auxv.data, auxv_len) : NULL;
 	map.auxv_size = (uint32_t)auxv_len;
 	addr = remote_put(t->r, &map, sizeof(map));
-	r = remote_call(t->r, &value, e, SYS_prctl, PR_SET_MM, PR_SET_MM_MAP, addr, sizeof(map), 0,
-		0);
+	r = remote_call(
+		t->r, &value, e, SYS_prctl, PR_SET_MM, PR_SET_MM_MAP, addr, sizeof(map), 0, 0);
 	if (r >= 0 && exe >= 0) {
 		long closed;
 
@@ -507,18 +507,18 @@ static int add_guards(struct batch *t, struct err *e)
 				(uint64_t)advice, 0, 0, 0);
 		if (r >= 0 && value == -EINVAL) {
 			advice = 0;
-			r = remote_call(t->r, &value, e, SYS_mprotect, g->start, len, PROT_NONE, 0,
-				0, 0);
+			r = remote_call(
+				t->r, &value, e, SYS_mprotect, g->start, len, PROT_NONE, 0, 0, 0);
 		}
 		if (r >= 0 && value < 0)
-			r = err_errno(e, (int)value, "guard pages at %llx",
-				(unsigned long long)g->start);
+			r = err_errno(
+				e, (int)value, "guard pages at %llx", (unsigned long long)g->start);
 	}
 	return r;
 }
 
-static void batch_init(struct batch *t, struct ckpt_build *b, struct ckpt_build_proc *p,
-	const Pb__Mm *m)
+static void batch_init(
+	struct batch *t, struct ckpt_build *b, struct ckpt_build_proc *p, const Pb__Mm *m)
 {
 	memset(t, 0, sizeof(*t));
 	t->b = b;

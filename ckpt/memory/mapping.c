@@ -123,8 +123,7 @@ size_t ckpt_mapping_name(const char *path, const char **ret)
 static bool is_ours(const struct ckpt_proc *p, const struct proc_vma *v)
 {
 	for (size_t i = 0; i <= p->n_threads; i++) {
-		const struct remote *r =
-			i < p->n_threads ? p->threads[i]->remote : p->memory_copy;
+		const struct remote *r = i < p->n_threads ? p->threads[i]->remote : p->memory_copy;
 
 		if (r && v->start >= remote_address(r) &&
 			v->end <= remote_address(r) + REMOTE_AREA_SIZE)
@@ -133,8 +132,8 @@ static bool is_ours(const struct ckpt_proc *p, const struct proc_vma *v)
 	return false;
 }
 
-static int describe_source(struct ckpt_dump *d, const struct proc_vma *v, Pb__Mapping *ret,
-	struct err *e)
+static int describe_source(
+	struct ckpt_dump *d, const struct proc_vma *v, Pb__Mapping *ret, struct err *e)
 {
 	bool own_name = *v->path == '\0' || *v->path == '[' ||
 			(!v->shared && !v->deleted && !strcmp(v->path, "/dev/zero"));

@@ -71,13 +71,13 @@ size_t ckpt_mapping_name(const char *path, const char **ret);
 struct ckpt_build_proc;
 
 /* Makes the mappings of @m in the blank @p. */
-int ckpt_map(struct ckpt_build *b, struct ckpt_build_proc *p, const struct Pb__Mm *m,
-	struct err *e);
+int ckpt_map(
+	struct ckpt_build *b, struct ckpt_build_proc *p, const struct Pb__Mm *m, struct err *e);
 /* What must come last: locked and sealed mappings. */
 int ckpt_map_finish(struct ckpt_build_proc *p, const struct Pb__Mm *m, struct err *e);
 /* The vDSO; before any other mapping is made. */
-int ckpt_place_vdso(struct ckpt_build *b, struct ckpt_build_proc *p, const struct Pb__Mm *m,
-	struct err *e);
+int ckpt_place_vdso(
+	struct ckpt_build *b, struct ckpt_build_proc *p, const struct Pb__Mm *m, struct err *e);
 
 /* ---- pages.c ------------------------------------------------------------------------------- */
 
@@ -118,8 +118,7 @@ int ckpt_pages_find(struct ckpt_pages *p, uint64_t start, uint64_t end, struct b
  * pages count as zero.
  */
 int ckpt_pages_write(struct ckpt_pages *p, struct proto_writer *out, enum proto_kind kind,
-	uint64_t subject, struct ckpt_run run, uint64_t shift, bool zeros,
-	struct err *e);
+	uint64_t subject, struct ckpt_run run, uint64_t shift, bool zeros, struct err *e);
 
 /* ---- space.c ------------------------------------------------------------------------------- */
 
@@ -128,17 +127,18 @@ enum ckpt_space_part { CKPT_SPACE_ALL, CKPT_SPACE_FORKED, CKPT_SPACE_UNFORKED };
 
 /* Finds the anonymous pages of @p, as p->memory_pages, and its guard pages. */
 int ckpt_space_scan(struct ckpt_dump *d, struct ckpt_proc *p, struct buf *guards, struct err *e);
-/* Writes the private pages of @p found by the scan, as they are in the task @pid (itself or a copy), to d->out. */
-int ckpt_space_write(struct ckpt_dump *d, struct ckpt_proc *p, pid_t pid,
-	enum ckpt_space_part part, struct err *e);
+/* Writes the private pages of @p found by the scan, as they are in the task @pid (itself or a
+ * copy), to d->out. */
+int ckpt_space_write(struct ckpt_dump *d, struct ckpt_proc *p, pid_t pid, enum ckpt_space_part part,
+	struct err *e);
 
 /* ---- fork.c --------------------------------------------------------------------------------- */
 
 /*
  * For a snapshot, while all are stopped and all records written: makes a copy-on-write copy of
  * every memory space that is worth it, and writes what a copy can't hold, and whole spaces that
- * are small or can't be copied, to d->out.  The dump_data of kind MM may then be called when the session
- * runs again.  On failure no copies are left.
+ * are small or can't be copied, to d->out.  The dump_data of kind MM may then be called when the
+ * session runs again.  On failure no copies are left.
  */
 int ckpt_fork_all(struct ckpt_dump *d, struct err *e);
 /* Ends the copies; whatever happened.  Before the dump is freed. */
@@ -167,8 +167,8 @@ struct ckpt_file_mark {
  * Describes the file @path of the session.  Refuses what is no regular file (ERR_UNFREEZABLE).
  * Asks each file once per dump.
  */
-int ckpt_file_describe(struct ckpt_dump *d, const char *path, struct ckpt_file_mark *ret,
-	struct err *e);
+int ckpt_file_describe(
+	struct ckpt_dump *d, const char *path, struct ckpt_file_mark *ret, struct err *e);
 /*
  * 0 when the file at @path is the one described; @grown_is_fine: one that the session itself may
  * write, of which only the size is compared (at least so large).  ERR_HOST otherwise.
@@ -194,8 +194,8 @@ int ckpt_mm_unpack(const struct ckpt_record *r, struct Pb__Mm **ret, struct err 
 /* ---- kinds/sharedmem.c ---------------------------------------------------------------------- */
 
 /* The object which @v is a window of (0: none, it is private and nobody else has it). */
-int ckpt_shared_find(struct ckpt_dump *d, const struct proc_vma *v, uint64_t *ret_id,
-	struct err *e);
+int ckpt_shared_find(
+	struct ckpt_dump *d, const struct proc_vma *v, uint64_t *ret_id, struct err *e);
 /* The builder's descriptor of object @id, open for writing unless seals forbid.  Borrowed. */
 int ckpt_shared_fd(struct ckpt_build *b, uint64_t id, int *ret_fd, struct err *e);
 

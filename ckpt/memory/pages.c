@@ -82,8 +82,8 @@ static void put_run(struct buf *b, uint64_t start, uint64_t end)
 		buf_put(b, &run, sizeof(run));
 }
 
-static int find_by_scan(struct ckpt_pages *p, uint64_t start, uint64_t end, struct buf *runs,
-	struct buf *guards)
+static int find_by_scan(
+	struct ckpt_pages *p, uint64_t start, uint64_t end, struct buf *runs, struct buf *guards)
 {
 	struct page_region region[256];
 	struct pm_scan_arg arg = {
@@ -112,8 +112,8 @@ static int find_by_scan(struct ckpt_pages *p, uint64_t start, uint64_t end, stru
 	return 0;
 }
 
-static int find_by_pagemap(struct ckpt_pages *p, uint64_t start, uint64_t end, struct buf *runs,
-	struct buf *guards)
+static int find_by_pagemap(
+	struct ckpt_pages *p, uint64_t start, uint64_t end, struct buf *runs, struct buf *guards)
 {
 	uint64_t word[512];
 

@@ -53,8 +53,8 @@ static int add_piece(struct vdso *v, uint64_t start, uint64_t end, bool code, st
 	return 0;
 }
 
-static int find_host(struct ckpt_build *b, struct ckpt_build_proc *p, struct vdso *ret,
-	struct err *e)
+static int find_host(
+	struct ckpt_build *b, struct ckpt_build_proc *p, struct vdso *ret, struct err *e)
 {
 	struct proc_maps maps;
 	int r = proc_read_maps(b->world->proc_fd, p->vpid, false, &maps, e);
@@ -178,8 +178,8 @@ static int put_old(struct ckpt_build *b, struct ckpt_build_proc *p, const struct
 	if (!old)
 		return err_errno(e, -ENOMEM, "vDSO");
 	memcpy(old, m->vdso.data, m->vdso.len);
-	r = ckpt_vdso_redirect(old, m->vdso.len, host->bytes, host->end - host->code, host->code,
-		e);
+	r = ckpt_vdso_redirect(
+		old, m->vdso.len, host->bytes, host->end - host->code, host->code, e);
 	if (r >= 0)
 		r = remote_must(p->threads[0].remote, &value, e, SYS_mmap, image->code, m->vdso.len,
 			PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
@@ -191,8 +191,7 @@ static int put_old(struct ckpt_build *b, struct ckpt_build_proc *p, const struct
 	return r;
 }
 
-int ckpt_place_vdso(struct ckpt_build *b, struct ckpt_build_proc *p, const Pb__Mm *m,
-	struct err *e)
+int ckpt_place_vdso(struct ckpt_build *b, struct ckpt_build_proc *p, const Pb__Mm *m, struct err *e)
 {
 	struct remote *rem = p->threads[0].remote;
 	/* two places of MAX_VDSO beside the executor's pages */

@@ -15,8 +15,8 @@
 static bool is_private(const Pb__Mapping *m)
 {
 	return m->source <= PB__MAPPING_SOURCE__MAPPING_SHARED &&
-	       !(m->flags & (PB__MAPPING_FLAG__MAPPING_IS_SHARED |
-				    PB__MAPPING_FLAG__MAPPING_DROPPABLE));
+	       !(m->flags &
+		       (PB__MAPPING_FLAG__MAPPING_IS_SHARED | PB__MAPPING_FLAG__MAPPING_DROPPABLE));
 }
 
 static bool is_wanted(const Pb__Mapping *m, enum ckpt_space_part part)
@@ -63,14 +63,14 @@ static int write_mapping(struct ckpt_dump *d, struct ckpt_pages *pages, struct c
 	for (size_t k = *next; k < n && runs[k].start < v->end && r >= 0; k++) {
 		struct ckpt_run run = {MAX(runs[k].start, v->start), MIN(runs[k].end, v->end)};
 
-		r = ckpt_pages_write(pages, d->out, PROTO_KIND_MM, (uint64_t)p->vpid, run, 0, !anon,
-			e);
+		r = ckpt_pages_write(
+			pages, d->out, PROTO_KIND_MM, (uint64_t)p->vpid, run, 0, !anon, e);
 	}
 	return r;
 }
 
-int ckpt_space_write(struct ckpt_dump *d, struct ckpt_proc *p, pid_t pid,
-	enum ckpt_space_part part, struct err *e)
+int ckpt_space_write(struct ckpt_dump *d, struct ckpt_proc *p, pid_t pid, enum ckpt_space_part part,
+	struct err *e)
 {
 	_cleanup_pages_ struct ckpt_pages pages = CKPT_PAGES_INIT;
 	int r = ckpt_pages_open(&pages, d->host_proc, pid, e);

@@ -84,8 +84,8 @@ static void check_image(int fd, const char *dir, uint64_t base)
 static void test_pages(void **state)
 {
 	char dir[] = "/tmp/test_memory.XXXXXX";
-	uint8_t *map = mmap(NULL, NR(PAGES), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-		-1, 0);
+	uint8_t *map =
+		mmap(NULL, NR(PAGES), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	int image = memfd_create("image", MFD_CLOEXEC);
 	struct proto_write_options o = {0};
 	struct ckpt_pages pages;
@@ -191,8 +191,8 @@ static void test_vdso(void **state)
 
 	if (!len)
 		skip();
-	code = mmap(NULL, len, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-		0);
+	code = mmap(
+		NULL, len, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	memcpy(code, vdso, len);
 	assert_int_equal(
 		ckpt_vdso_redirect(code, len, vdso, len, (uint64_t)(uintptr_t)vdso, &e), 0);

@@ -55,7 +55,8 @@ static bool within(const struct elf *f, uint64_t offset, uint64_t size)
 
 static bool open_dynamic(struct elf *f, uint64_t offset, uint64_t size)
 {
-	for (uint64_t at = offset; at + sizeof(Elf64_Dyn) <= offset + size; at += sizeof(Elf64_Dyn)) {
+	for (uint64_t at = offset; at + sizeof(Elf64_Dyn) <= offset + size;
+		at += sizeof(Elf64_Dyn)) {
 		Elf64_Dyn dyn;
 
 		if (!within(f, at, sizeof(dyn)))

@@ -50,8 +50,8 @@ static inline bool state_has_flag(const void *p, const char *code)
 /* Anonymous private memory of @n pages, read-write. */
 static inline uint8_t *state_map(size_t n)
 {
-	uint8_t *p = (uint8_t *)mmap(NULL, n * PAGE, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *p = (uint8_t *)mmap(
+		NULL, n * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	STATE_CHECK(p != MAP_FAILED);
 	return p;

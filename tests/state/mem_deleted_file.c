@@ -42,7 +42,8 @@ int main(int argc, char **argv)
 	state_ready(argc, argv);
 	STATE_CHECK(priv[0] == 2 && priv[PAGE] == 77 && priv[PAGE + 1] == 2);
 	STATE_CHECK(state_all(priv + 2 * PAGE, 2, 14));
-	STATE_CHECK(shared[0] == 1 && shared[2 * PAGE] == 78 && state_all(shared + 5 * PAGE, 1, 11));
+	STATE_CHECK(
+		shared[0] == 1 && shared[2 * PAGE] == 78 && state_all(shared + 5 * PAGE, 1, 11));
 	shared[3 * PAGE] = 79;
 	STATE_CHECK(waitpid(child, &status, 0) == child && status == 0);
 	STATE_CHECK(shared[4 * PAGE] == 80);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Droppable memory (Linux 6.11, what vgetrandom keeps its state in) is there, and empty or whole. */
+/* Droppable memory (Linux 6.11; vgetrandom keeps its state there) is back, empty or whole. */
 #include "tests/state/maps.h"
 
 #ifndef MAP_DROPPABLE
@@ -8,8 +8,8 @@
 
 int main(int argc, char **argv)
 {
-	uint8_t *p = mmap(NULL, 8 * PAGE, PROT_READ | PROT_WRITE, MAP_DROPPABLE | MAP_ANONYMOUS, -1,
-		0);
+	uint8_t *p =
+		mmap(NULL, 8 * PAGE, PROT_READ | PROT_WRITE, MAP_DROPPABLE | MAP_ANONYMOUS, -1, 0);
 	uint8_t *after;
 
 	if (p != MAP_FAILED)

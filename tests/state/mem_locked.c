@@ -8,8 +8,8 @@ int main(int argc, char **argv)
 {
 	uint8_t *locked = state_map(4), *dump = state_map(4), *huge = state_map(1024);
 	uint8_t *nohuge = state_map(1024), *lazy = state_map(4);
-	uint8_t *big = mmap(NULL, 1UL << 42, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-		-1, 0);
+	uint8_t *big = mmap(
+		NULL, 1UL << 42, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	int can_huge;
 
 	memset(locked, 1, 4 * PAGE);

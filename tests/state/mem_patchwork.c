@@ -2,8 +2,8 @@
 /* One mapping cut into many by mprotect, with contents behind every protection. */
 #include "tests/state/maps.h"
 
-static const int prots[] = {PROT_READ | PROT_WRITE, PROT_READ, PROT_NONE,
-	PROT_READ | PROT_EXEC, PROT_READ | PROT_WRITE | PROT_EXEC, PROT_WRITE};
+static const int prots[] = {PROT_READ | PROT_WRITE, PROT_READ, PROT_NONE, PROT_READ | PROT_EXEC,
+	PROT_READ | PROT_WRITE | PROT_EXEC, PROT_WRITE};
 static const char *const shown[] = {"rw-p", "r--p", "---p", "r-xp", "rwxp", "-w-p"};
 
 int main(int argc, char **argv)

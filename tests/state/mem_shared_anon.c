@@ -7,8 +7,8 @@
 
 int main(int argc, char **argv)
 {
-	volatile uint32_t *p = mmap(NULL, 1024 * PAGE, PROT_READ | PROT_WRITE,
-		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	volatile uint32_t *p =
+		mmap(NULL, 1024 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	uint32_t seen;
 	pid_t child;
 
