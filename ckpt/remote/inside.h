@@ -90,7 +90,10 @@ void remote_fill_heal(const struct remote *r, struct heal *h);
 struct user_regs_struct remote_exec_regs(const struct remote *r, bool stop_on_error);
 /* After a batch, at the sentinel: the task's own registers and mask (see "between batches"). */
 int remote_stand(struct remote *r, struct err *e);
-/* The same behind a call, on the way back to user space. */
+/* The task's own registers such that in user space, where nobody restarts it, an interrupted call
+ * is made again. */
+struct user_regs_struct remote_user_regs(const struct remote *r);
+/* To stand behind a call, on the way back to user space. */
 int remote_stand_in_user(struct remote *r, struct err *e);
 
 /* ---- batch.c ------------------------------------------------------------------------------ */

@@ -328,11 +328,11 @@ pid_t remote_born(const struct remote *r, int i)
  */
 static int leave(struct remote *r, bool last, struct err *e)
 {
-	struct user_regs_struct g = r->regs;
+	struct user_regs_struct g = remote_user_regs(r);
 
-	g.orig_rax = (unsigned long)-1;
 	if (last) {
 		g.orig_rax = SYS_munmap;
+		g.rip = r->regs.rip; /* what munmap returns is no number of a call */
 		g.rdi = r->area->addr;
 		g.rsi = REMOTE_AREA_SIZE;
 	}

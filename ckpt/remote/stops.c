@@ -205,18 +205,24 @@ int remote_stand(struct remote *r, struct err *e)
 	return k < 0 ? k : remote_set_regs(r, &g, e);
 }
 
-int remote_stand_in_user(struct remote *r, struct err *e)
+struct user_regs_struct remote_user_regs(const struct remote *r)
 {
 	struct user_regs_struct g = r->regs;
 	long nr;
-	int k;
 
 	if (interrupted(&r->regs, &nr)) {
 		g.rax = (unsigned long)nr;
 		g.rip -= 2;
 	}
 	g.orig_rax = (unsigned long)-1;
-	k = remote_set_regs(r, &g, e);
+	return g;
+}
+
+int remote_stand_in_user(struct remote *r, struct err *e)
+{
+	struct user_regs_struct g = remote_user_regs(r);
+	int k = remote_set_regs(r, &g, e);
+
 	return k < 0 ? k : remote_set_mask(r, r->mask, e);
 }
 
@@ -232,12 +238,11 @@ int remote_to_event_stop(struct remote *r, const struct user_regs_struct *via, s
 
 void remote_put_back(struct remote *r)
 {
-	struct user_regs_struct g = r->regs;
+	struct user_regs_struct g = remote_user_regs(r);
 	struct err ignored;
 
 	if (r->where == GONE)
 		return;
-	g.orig_rax = (unsigned long)-1;
 	if (remote_to_event_stop(r, &g, &ignored) == 0 && remote_set_regs(r, &r->regs, &ignored) == 0)
 		remote_set_mask(r, r->mask, &ignored);
 }
