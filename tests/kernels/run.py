@@ -51,7 +51,7 @@ def there(env, argv):
     share.mkdir()
     (share / "config").mkdir(mode=0o700)
     env.environ["XDG_CONFIG_HOME"] = str(share / "config")
-    env.run_detached("s", *argv, options=["--portable"])
+    env.run_detached("s", *argv, options=["--portable", "--end-with-command"])
     env.podrun("suspend", "s", "-o", share / "image")
     out = vm(env, "uname -r; %s resume -d /mnt/image; %s" % (PODRUN, finish(PODRUN, "s")))
     if "ok" not in out.split():
@@ -64,7 +64,7 @@ def back(env, argv):
     share.mkdir()
     (share / "config").mkdir(mode=0o700)
     quoted = " ".join("'" + str(a).replace("'", "'\\''") + "'" for a in argv)
-    vm(env, "%s run -d --portable --name s -- %s; until %s logs s | grep -q ready; do sleep 0.1; "
+    vm(env, "%s run -d --portable --end-with-command --name s -- %s; until %s logs s | grep -q ready; do sleep 0.1; "
             "done; %s suspend s -o /mnt/image" % (PODRUN, quoted, PODRUN, PODRUN))
     env.podrun("resume", "-d", share / "image")
     env.podrun("exec", "s", "touch", "/tmp/go")
@@ -102,7 +102,7 @@ def states_there(env):
     said = {}
     for p in states:
         try:
-            env.run_detached(p.name, p, "/tmp/go", options=["--portable"])
+            env.run_detached(p.name, p, "/tmp/go", options=["--portable", "--end-with-command"])
             env.podrun("suspend", p.name, "-o", share / (p.name + ".image"))
         except Failed as e:
             said[p.name] = "here: " + str(e)
@@ -126,7 +126,7 @@ def states_back(env):
     env.environ["XDG_CONFIG_HOME"] = str(share / "config")
     states = chosen_states()
     vm(env, "set +e; for p in %s; do n=$(basename $p); (exec 2>&1; "
-            "%s run -d --portable --name $n -- $p /tmp/go; i=0; "
+            "%s run -d --portable --end-with-command --name $n -- $p /tmp/go; i=0; "
             "until %s logs $n | grep -q ready || [ $i = 200 ]; do sleep 0.1; i=$((i+1)); done; "
             "timeout 60 %s suspend $n -o /mnt/$n.image || %s logs $n) > /mnt/$n.said; done; true"
        % ((" ".join(map(str, states)),) + (PODRUN,) * 4))
