@@ -98,6 +98,7 @@ static int body_files(void)
 		return 2;
 	pid = fork();
 	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		fcntl(5, F_SETFD, FD_CLOEXEC);
 		if (write(1, "ready\n", 6) != 6)
 			return 3;
