@@ -7,8 +7,9 @@
 
 int main(int argc, char **argv)
 {
+	key_t key = 0x47110000 + getpid(); /* natively, hosts are shared */
 	int a = shmget(IPC_PRIVATE, 64 * PAGE, IPC_CREAT | 0600);
-	int b = shmget(0x4711, 5000, IPC_CREAT | 0600);
+	int b = shmget(key, 5000, IPC_CREAT | 0600);
 	uint8_t *p, *ro, *q;
 	struct shmid_ds ds;
 
@@ -29,7 +30,7 @@ int main(int argc, char **argv)
 	p[30 * PAGE] = 2;
 	STATE_CHECK(ro[30 * PAGE] == 2 && strstr(state_mapping(ro), "r--s"));
 	STATE_CHECK(!strcmp((char *)q, "segment"));
-	STATE_CHECK(shmget(0x4711, 0, 0) == b);
+	STATE_CHECK(shmget(key, 0, 0) == b);
 	STATE_CHECK(shmctl(a, IPC_STAT, &ds) == 0 && (ds.shm_perm.mode & SHM_DEST));
 	STATE_CHECK(ds.shm_nattch == 3 || ds.shm_nattch == 4 || ds.shm_nattch == 5);
 	STATE_CHECK(shmdt(q) == 0 && shmctl(b, IPC_RMID, NULL) == 0);

@@ -20,11 +20,12 @@ struct message {
 
 int main(int argc, char **argv)
 {
+	key_t key = 0x12340000 + getpid(); /* natively, hosts are shared */
 	int gap = shmget(IPC_PRIVATE, PAGE, IPC_CREAT | 0600);
-	int a = shmget(0x1234, 3 * PAGE + 5, IPC_CREAT | 0640);
+	int a = shmget(key, 3 * PAGE + 5, IPC_CREAT | 0640);
 	int sparse = shmget(IPC_PRIVATE, LARGE, IPC_CREAT | 0600);
-	int sems = semget(0x77, 3, IPC_CREAT | 0660), queue = msgget(0x99, IPC_CREAT | 0600);
-	int fresh = semget(IPC_PRIVATE, 1, 0600), p[2], status;
+	int sems = semget(key, 3, IPC_CREAT | 0660), queue = msgget(key, IPC_CREAT | 0600);
+	int fresh = semget(IPC_PRIVATE, 1, 0600), p[2], status, last;
 	struct sembuf take = {.sem_num = 1, .sem_op = -2, .sem_flg = SEM_UNDO}, op;
 	struct message m = {.type = 5, .text = "five"}, got;
 	struct semid_ds sd;
@@ -66,7 +67,7 @@ int main(int argc, char **argv)
 
 	state_ready(argc, argv);
 
-	STATE_CHECK(shmget(0x1234, 0, 0) == a && shmctl(a, IPC_STAT, &ds) == 0);
+	STATE_CHECK(shmget(key, 0, 0) == a && shmctl(a, IPC_STAT, &ds) == 0);
 	STATE_CHECK(ds.shm_segsz == 3 * PAGE + 5 && (ds.shm_perm.mode & 0777) == 0640);
 	STATE_CHECK(ds.shm_nattch == 0 && ds.shm_perm.uid == getuid());
 	at = shmat(a, NULL, 0);
@@ -74,7 +75,7 @@ int main(int argc, char **argv)
 	at = shmat(sparse, NULL, 0);
 	STATE_CHECK(!strcmp(at + LARGE / 2, "middle") && !at[LARGE - 1]);
 
-	STATE_CHECK(semget(0x77, 0, 0) == sems && semctl(sems, 0, IPC_STAT, &sd) == 0);
+	STATE_CHECK(semget(key, 0, 0) == sems && semctl(sems, 0, IPC_STAT, &sd) == 0);
 	STATE_CHECK(sd.sem_nsems == 3 && sd.sem_otime != 0 && (sd.sem_perm.mode & 0777) == 0660);
 	STATE_CHECK(semctl(sems, 0, GETVAL) == 4 && semctl(sems, 1, GETVAL) == 5);
 	STATE_CHECK(semctl(fresh, 0, IPC_STAT, &sd) == 0 && sd.sem_otime == 0);
@@ -84,11 +85,15 @@ int main(int argc, char **argv)
 	op = (struct sembuf){.sem_num = 1, .sem_op = 2, .sem_flg = SEM_UNDO};
 	STATE_CHECK(semop(sems, &op, 1) == 0 && semctl(sems, 1, GETVAL) == 7);
 
-	STATE_CHECK(msgget(0x99, 0) == queue && msgctl(queue, IPC_STAT, &md) == 0);
+	STATE_CHECK(msgget(key, 0) == queue && msgctl(queue, IPC_STAT, &md) == 0);
 	STATE_CHECK(md.msg_qnum == 3);
 	STATE_CHECK(msgrcv(queue, &got, 16, 2, IPC_NOWAIT) == 0);
 	STATE_CHECK(msgrcv(queue, &got, 16, 5, IPC_NOWAIT) == 4 && !memcmp(got.text, "five", 4));
 	STATE_CHECK(msgrcv(queue, &got, 16, 0, IPC_NOWAIT) == 16 && got.text[8] == 'x');
-	STATE_CHECK(shmget(0x4321, PAGE, IPC_CREAT | 0600) >= 0);
+	last = shmget(~key, PAGE, IPC_CREAT | 0600);
+	STATE_CHECK(last >= 0 && shmctl(last, IPC_RMID, NULL) == 0);
+	STATE_CHECK(shmctl(a, IPC_RMID, NULL) == 0 && shmctl(sparse, IPC_RMID, NULL) == 0);
+	STATE_CHECK(semctl(sems, 0, IPC_RMID) == 0 && semctl(fresh, 0, IPC_RMID) == 0);
+	STATE_CHECK(msgctl(queue, IPC_RMID, NULL) == 0);
 	return state_ok();
 }

@@ -13,13 +13,14 @@ static off_t at(int fd)
 
 int main(int argc, char **argv)
 {
-	int fd = open("/tmp/fds", O_RDWR | O_CREAT | O_CLOEXEC, 0600), again, go[2];
+	char path[] = "/tmp/fds-XXXXXX";
+	int fd = mkostemp(path, O_CLOEXEC), again, go[2];
 	pid_t pid;
 	int status, flags[1000];
 
 	STATE_CHECK(fd >= 3 && write(fd, "0123456789", 10) == 10 && pipe(go) == 0);
 	STATE_CHECK(dup2(fd, 20) == 20 && dup3(fd, 700, O_CLOEXEC) == 700);
-	again = open("/tmp/fds", O_RDONLY);
+	again = open(path, O_RDONLY);
 	lseek(fd, 3, SEEK_SET);
 	pid = fork();
 	if (pid == 0) {
@@ -47,5 +48,6 @@ int main(int argc, char **argv)
 	STATE_CHECK(write(go[1], "x", 1) == 1);
 	STATE_CHECK(waitpid(pid, &status, 0) == pid);
 	STATE_CHECK(status == 0);
+	unlink(path);
 	return state_ok();
 }
