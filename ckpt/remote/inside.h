@@ -48,6 +48,7 @@ struct room {
 #define ROOM_BIG   (REMOTE_DATA_SIZE - ROOM_SMALL)
 
 #define ALL_SIGNALS (~0ULL)
+#define VDSO_ROOM   (64 * 1024UL) /* to each side of an instruction in it */
 
 enum where { AT_STOP, AT_SENTINEL, GONE };
 

@@ -89,7 +89,12 @@ static int call_mmap(struct remote *r, uint64_t insn, uint64_t hint, struct err 
 	g.rdi = hint;
 	g.rsi = REMOTE_AREA_SIZE;
 	g.rdx = PROT_READ | PROT_EXEC;
-	g.r10 = MAP_PRIVATE | MAP_ANONYMOUS | (hint ? MAP_FIXED_NOREPLACE : 0);
+	/* Whoever asks for a place asks for a task that is about to lose all else: where the kernel
+	 * has put the stack of that by chance is no obstacle.  The instruction itself stays. */
+	g.r10 = MAP_PRIVATE | MAP_ANONYMOUS;
+	if (hint)
+		g.r10 |= insn + VDSO_ROOM > hint && insn < hint + REMOTE_AREA_SIZE + VDSO_ROOM ?
+			MAP_FIXED_NOREPLACE : MAP_FIXED;
 	g.r8 = (unsigned long)-1;
 	g.r9 = 0;
 	k = remote_set_mask(r, ALL_SIGNALS, e);

@@ -63,8 +63,9 @@ struct remote_area; /* the lent pages of one memory space; reference counted */
 
 /*
  * Maps the pages into the memory of @tid, a task stopped by PTRACE_EVENT_STOP.  @hint: where they
- * should be (page aligned, room of REMOTE_AREA_SIZE), 0 for anywhere free.  The area belongs to
- * the memory space: open a remote for each further thread of it with the same area.
+ * should be (page aligned, room of REMOTE_AREA_SIZE), 0 for anywhere free.  What lies at a hint is
+ * replaced, unless it is the vDSO: it is for tasks that are to be blank.  The area belongs to the
+ * memory space: open a remote for each further thread of it with the same area.
  * @proc_fd: a /proc that numbers tasks as @tid does; borrowed, outlives the remote.
  */
 #define REMOTE_AREA_SIZE (256 * 1024UL)
