@@ -14,9 +14,9 @@
 #include <protobuf-c/protobuf-c.h>
 
 #include "base/base.h"
-#include "ckpt/dump.h"
 #include "ckpt/freeze.h"
 #include "ckpt/memory/memory.h"
+#include "ckpt/openfiles.h"
 
 #define DEFAULT_PATIENCE_MS 2000
 #define FIRST_NAP_US	    2000

@@ -14,7 +14,7 @@
 #include <sys/resource.h>
 
 #include "base/base.h"
-#include "ckpt/dump.h"
+#include "ckpt/openfiles.h"
 
 #define MAX_FDINFO (1 << 20)
 

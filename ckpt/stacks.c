@@ -9,9 +9,9 @@
 #include <libunwind-ptrace.h>
 
 #include "base/base.h"
-#include "ckpt/dump.h"
 #include "ckpt/freeze.h"
 #include "ckpt/stack_text.h"
+#include "ckpt/survey.h"
 
 #define MAX_FRAMES 256
 

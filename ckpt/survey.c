@@ -14,8 +14,8 @@
 #include <sys/ptrace.h>
 
 #include "base/base.h"
-#include "ckpt/dump.h"
 #include "ckpt/freeze.h"
+#include "ckpt/survey.h"
 
 struct ckpt_proc *ckpt_proc_by_vpid(const struct ckpt_dump *d, pid_t vpid)
 {

@@ -21,6 +21,8 @@
 #include "ckpt/kind.h"
 #include "ckpt/remote/remote.h"
 
+struct ckpt_frozen;
+
 struct ckpt_thread {
 	struct ckpt_proc *proc;
 	pid_t tid, vtid;
@@ -100,6 +102,21 @@ struct ckpt_dump {
 	void *kind_state[PROTO_KIND_MAX]; /* the kinds' own; freed with their forget, or free() */
 };
 
+/* ---- the steps of the survey, for ckpt/dump.c, in this order ------------------------------ */
+
+/* Processes and threads of what was frozen. */
+int ckpt_survey_tasks(struct ckpt_dump *d, const struct ckpt_frozen *f, struct err *e);
+/* Which of them share memory, descriptor tables, directories and handlers. */
+int ckpt_survey_sharing(struct ckpt_dump *d, struct err *e);
+/* Their memory maps; takes threads out of the vDSO. */
+int ckpt_survey_memory(struct ckpt_dump *d, struct err *e);
+/* Closes all remotes: the tasks are as they were frozen. */
+void ckpt_survey_leave(struct ckpt_dump *d);
+void ckpt_survey_free(struct ckpt_dump *d);
+
+/* ---- for the kinds ------------------------------------------------------------------------ */
+
+/* NULL if there is none; pid 1 is not among them. */
 struct ckpt_proc *ckpt_proc_by_vpid(const struct ckpt_dump *d, pid_t vpid);
 struct ckpt_proc *ckpt_proc_by_pid(const struct ckpt_dump *d, pid_t pid);
 

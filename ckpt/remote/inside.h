@@ -2,7 +2,7 @@
 /*
  * inside - what the units of ckpt/remote share.  Private to them.
  *
- *      remote.c   the area: mapping it, taking it away; remotes come and go
+ *      area.c     the area: mapping it, taking it away; remotes come and go
  *      stops.c    letting a task run until it stands where it should, and with which registers
  *      batch.c    preparing a batch, running it
  */

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * openfiles - the part of the survey that is about descriptor tables, open files, and whose they are.
+ */
+#ifndef CKPT_OPENFILES_H
+#define CKPT_OPENFILES_H
+
+#include "ckpt/survey.h"
+
+/* Fills the descriptor tables of all processes, and the files of the dump, each once. */
+int ckpt_openfiles_survey(struct ckpt_dump *d, struct err *e);
+/* Finds a kind for every open file. */
+int ckpt_openfiles_claim(struct ckpt_dump *d, struct err *e);
+/* Asks its kind whether the file can be frozen, once. */
+int ckpt_openfiles_check(struct ckpt_dump *d, struct ckpt_file *f, struct err *e);
+void ckpt_openfiles_free(struct ckpt_dump *d);
+/* Puts "task 12 (mysqld) fd 7" in front of the story in @e; returns its error. */
+int ckpt_file_wrap(const struct ckpt_file *f, struct err *e);
+
+#endif
