@@ -8,7 +8,7 @@
 #include "supervisor/filter_programs.h"
 #include "supervisor/names/names.h"
 #include "supervisor/policy/policy.h"
-#include "supervisor/world.h"
+#include "supervisor/world_config.h"
 
 static const struct filter_program *find(unsigned translated)
 {

@@ -25,9 +25,12 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "base/base.h"
 #include "supervisor/filter.h"
-#include "supervisor/mounts.h"
+#include "supervisor/init_protocol.h"
+#include "supervisor/ns.h"
 #include "supervisor/start.h"
+#include "supervisor/view.h"
 
 struct init {
 	int sock, signals;
@@ -59,7 +62,7 @@ static int count_left(void)
 /* Waits for one child; false if none has ended. */
 static bool reap_one(struct init *in)
 {
-	struct world_exit x = {0};
+	struct init_exit x = {0};
 	siginfo_t info = {0};
 
 	if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid == 0)
@@ -202,7 +205,7 @@ static int become(const struct world_config *c, const struct ns_ids *ids, struct
 	if (r == 0)
 		r = ns_open(fds + INIT_FD_NS, e);
 	if (r == 0)
-		r = mounts_setup(c, e);
+		r = view_setup(c, e);
 	if (r < 0)
 		return r;
 	fds[INIT_FD_ROOT] = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);

@@ -1,65 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * init - pid 1 of a session, and what the supervisor and it say to each other.
- *
- *      supervisor                        pid 1
- *      clone(NEW*)  ------------------->  namespaces, mounts, filter
- *                   <-- init_ready -----  + listener, /, /proc, namespaces
- *      init_request + reply socket ---->  fork, exec
- *                   <-- init_reply -----  on the reply socket; + pty master; host pid by credentials
- *                   <-- world_exit -----  a child has ended
- *
- * While the supervisor waits for a reply it answers no notified call, so pid 1 and what it forks
- * must make none before the exec: no stat, no getuid.
- *
- * Both sides are the same binary: messages are plain structs, one per SOCK_SEQPACKET datagram.  Each
- * request brings the socket its answer goes to, so that an exit that happens meanwhile can't come
- * between.  Pid 1 ends when the supervisor's end closes, and with it everything inside.
+ * init - pid 1 of a session.  What the supervisor and it say to each other is in init_protocol.h.
  */
 #ifndef SUPERVISOR_INIT_H
 #define SUPERVISOR_INIT_H
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
-
-#include "base/base.h"
-#include "supervisor/ns.h"
-#include "supervisor/world.h"
-
-/* Descriptors that come with init_ready, in this order; the namespaces follow. */
-enum init_fd { INIT_FD_LISTENER, INIT_FD_ROOT, INIT_FD_PROC, INIT_FD_NS };
-
-struct init_ready {
-	struct err err; /* if err.error is set, nothing else came */
-};
-
-enum init_op { INIT_SPAWN, INIT_SEED };
+struct ns_ids;
+struct world_config;
 
 /*
- * Descriptors: the reply socket; for INIT_SPAWN the arguments (a memfd with n_args + n_env
- * NUL-terminated strings, then the working directory) and, without tty, 0 1 2.
+ * The child's side of ns_clone: becomes pid 1.  @sock: SOCK_SEQPACKET, to the supervisor; a failure is
+ * told over it as well (struct init_ready).  Never returns.
  */
-struct init_request {
-	enum init_op op;
-	pid_t vpid; /* INIT_SEED */
-	uint32_t n_args, n_env;
-	size_t size; /* of the memfd */
-	bool tty, cwd;
-	uint16_t rows, cols;
-	mode_t umask;
-};
-
-/* Where starting a process stopped. */
-enum init_stage { INIT_DONE, INIT_FORK, INIT_TTY, INIT_CWD, INIT_EXEC };
-
-struct init_reply {
-	enum init_stage stage;
-	int error; /* errno at that stage */
-	pid_t vpid;
-};
-
-/* The child's side of ns_clone: becomes pid 1.  Never returns. */
 _Noreturn void init_main(const struct world_config *c, const struct ns_ids *ids, int sock);
 
 #endif

@@ -51,7 +51,7 @@
 #include "base/base.h"
 #include "supervisor/mounts.h"
 #include "supervisor/skeleton.h"
-#include "supervisor/world.h"
+#include "supervisor/world_config.h"
 
 #define MAX_MOUNTINFO (4 << 20)
 #define MAX_COPY      (256 * 1024) /* larger files of a skeleton directory are bound instead */

@@ -27,7 +27,7 @@
 #include <sys/wait.h>
 
 #include "base/base.h"
-#include "supervisor/world.h"
+#include "supervisor/world_config.h"
 
 #ifndef CLONE_NEWTIME
 #define CLONE_NEWTIME 0x00000080 /* linux/sched.h, 5.6 */

@@ -26,7 +26,8 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "supervisor/init.h"
+#include "base/base.h"
+#include "supervisor/init_protocol.h"
 
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 

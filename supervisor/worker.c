@@ -15,7 +15,6 @@
 #include "proto/control.pb-c.h"
 #include "proto/proto.h"
 #include "supervisor/message.h"
-#include "supervisor/worker_main.h"
 
 struct worker {
 	pid_t pid;
@@ -190,15 +189,4 @@ int worker_start_restore(struct worker **ret, struct event_base *loop,
 	const struct worker_restore *what, const struct worker_ops *ops, void *ctx, struct err *e)
 {
 	return start(ret, loop, worker_main_restore, what, ops, ctx, e);
-}
-
-void worker_ns_slots(struct ckpt_world *w, int *ret_slots[WORKER_N_NS])
-{
-	ret_slots[0] = &w->ns_user;
-	ret_slots[1] = &w->ns_pid;
-	ret_slots[2] = &w->ns_mnt;
-	ret_slots[3] = &w->ns_net;
-	ret_slots[4] = &w->ns_ipc;
-	ret_slots[5] = &w->ns_uts;
-	ret_slots[6] = &w->ns_time;
 }

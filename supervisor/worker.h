@@ -22,11 +22,9 @@
 #ifndef SUPERVISOR_WORKER_H
 #define SUPERVISOR_WORKER_H
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
-#include "ckpt/ckpt.h"
+#include "supervisor/worker_main.h"
 
 struct err;
 struct event_base;
@@ -41,20 +39,6 @@ struct worker_ops {
 	void (*gone)(void *ctx, int status);
 };
 
-/* Everything a dump worker needs that it does not inherit by being forked. */
-struct worker_dump {
-	struct ckpt_world world; /* with edges; descriptors stay open in the worker */
-	struct ckpt_dump_options options;
-	const char *config_dir; /* where the key is */
-};
-
-struct worker_restore {
-	int image; /* borrowed */
-	const char *config_dir;
-	const uint8_t *also_trust; /* a key, or NULL */
-	bool skip_digests;
-};
-
 int worker_start_dump(struct worker **ret, struct event_base *loop, const struct worker_dump *what,
 	const struct worker_ops *ops, void *ctx, struct err *e);
 int worker_start_restore(struct worker **ret, struct event_base *loop,
@@ -65,9 +49,5 @@ int worker_send(struct worker *w, const struct Pb__Worker *m, const int *fds, si
 void worker_kill(struct worker *w);
 /* NULL is fine.  A process still there is killed and reaped. */
 void worker_free(struct worker *w);
-
-/* The descriptors of a `world` message, in this order behind pidfd, root, proc. */
-#define WORKER_N_NS 7
-void worker_ns_slots(struct ckpt_world *w, int *ret_slots[WORKER_N_NS]);
 
 #endif

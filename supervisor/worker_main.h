@@ -1,11 +1,37 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * worker_main - what runs inside a worker.  Both are called in a fresh fork with the worker's end
- * of the socket pair and a struct worker_dump or worker_restore, and never return.
+ * worker_main - what runs inside a worker, and what it is given to run with.  The supervisor's half
+ * and the conversation between the two are in worker.h.
  */
 #ifndef SUPERVISOR_WORKER_MAIN_H
 #define SUPERVISOR_WORKER_MAIN_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "ckpt/ckpt.h"
+
+/* Everything a dump worker needs that it does not inherit by being forked. */
+struct worker_dump {
+	struct ckpt_world world; /* with edges; descriptors stay open in the worker */
+	struct ckpt_dump_options options;
+	const char *config_dir; /* where the key is */
+};
+
+struct worker_restore {
+	int image; /* borrowed */
+	const char *config_dir;
+	const uint8_t *also_trust; /* a key, or NULL */
+	bool skip_digests;
+};
+
+/* The descriptors of a `world` message behind pidfd, root, proc: user pid mnt net ipc uts time. */
+#define WORKER_N_NS 7
+
+/*
+ * Called in a fresh fork with the worker's end of the socket pair and a struct worker_dump or
+ * worker_restore.  They exit, and return only by mistake.
+ */
 void worker_main_dump(int sock, const void *what);
 void worker_main_restore(int sock, const void *what);
 

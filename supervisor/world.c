@@ -3,7 +3,7 @@
  * Theory of operation
  *
  * The supervisor's side of a world: it clones pid 1 (supervisor/ns.c), waits for it to say that all
- * is ready, and asks it to start processes (supervisor/init.h has the conversation).  Waiting here
+ * is ready, and asks it to start processes (init_protocol.h has the conversation).  Waiting here
  * is bounded: pid 1 does nothing between request and answer but fork and exec, and if it dies the
  * reply socket is closed.  None of the calls it makes is one the supervisor has to answer.
  */
@@ -19,6 +19,7 @@
 
 #include "base/base.h"
 #include "supervisor/init.h"
+#include "supervisor/init_protocol.h"
 #include "supervisor/ns.h"
 #include "supervisor/skeleton.h"
 
@@ -283,7 +284,7 @@ int world_seed(struct world *w, pid_t vpid, pid_t *ret_pid, struct err *e)
 
 int world_next_exit(struct world *w, struct world_exit *ret, struct err *e)
 {
-	struct world_exit x;
+	struct init_exit x;
 	ssize_t r;
 
 	do
@@ -293,6 +294,6 @@ int world_next_exit(struct world *w, struct world_exit *ret, struct err *e)
 		return 0;
 	if (r != sizeof(x))
 		return err_set(e, ERR_STATE, -ESRCH, "the session's pid 1 has ended");
-	*ret = x;
+	*ret = (struct world_exit){.vpid = x.vpid, .status = x.status, .left = x.left};
 	return 1;
 }

@@ -14,47 +14,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "supervisor/world_config.h"
+
 struct err;
-struct skeleton;
-
-enum world_net { WORLD_NET_NONE, WORLD_NET_HOST };
-
-struct world_bind {
-	char *source; /* on the host, absolute */
-	char *target; /* in the session, absolute */
-	bool read_only;
-};
-
-struct world_config {
-	const char *name;
-	const char *hostname;
-	const char *files_dir; /* the session's own files on the host: upper/ work/ tmp/ run/ */
-	const char *root;      /* --root DIR, or NULL for the host's own / */
-	bool as_root;	       /* --user root: uid 0 inside, with the skeleton layer */
-	enum world_net net;
-	const struct world_bind *binds;
-	size_t n_binds;
-	int64_t monotonic_offset_ns; /* time namespace, 0 for a new session */
-	int64_t boottime_offset_ns;
-	uint64_t max_pids; /* 0: no limit */
-	int parent_userns; /* descriptor, -1 for none */
-	/*
-	 * Directories of the host that the session must be able to write to (in its own layer), such as the
-	 * user's home and working directory.  Needed where they lie below directories of other users,
-	 * which an overlay can't copy up.  Those that don't exist are ignored.
-	 */
-	const char *const *places;
-	size_t n_places;
-	/* Directories of the host that look empty inside: podrun's own state. */
-	const char *const *hidden;
-	size_t n_hidden;
-	const struct skeleton *skeleton; /* NULL; world_create fills it in for a root inside */
-};
 
 struct world {
 	pid_t init_pid;
 	int init_pidfd;
-	int init_sock; /* SOCK_SEQPACKET to pid 1: supervisor/init.h */
+	int init_sock; /* SOCK_SEQPACKET to pid 1: init_protocol.h */
 	int listener;  /* seccomp user notification */
 	int root_fd, proc_fd;
 	int ns_user, ns_pid, ns_mnt, ns_net, ns_ipc, ns_uts, ns_time;

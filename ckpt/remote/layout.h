@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * layout - what the tracer writes and the executor reads.  Included by C and by assembly, so only
- * numbers here; area.c checks its structs against them.
+ * numbers here; batch.c checks its structs against them.
  */
 #ifndef CKPT_REMOTE_LAYOUT_H
 #define CKPT_REMOTE_LAYOUT_H

@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "base/base.h"
-#include "supervisor/world.h"
+#include "supervisor/world_config.h"
 
 static const struct {
 	const char *name, *holder;

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * init_protocol - what the supervisor and pid 1 of its session say to each other.
+ *
+ *      supervisor                        pid 1
+ *      clone(NEW*)  ------------------->  namespaces, mounts, filter
+ *                   <-- init_ready -----  + listener, /, /proc, namespaces
+ *      init_request + reply socket ---->  fork, exec
+ *                   <-- init_reply -----  on the reply socket; + pty master; host pid by credentials
+ *                   <-- init_exit ------  a child has ended
+ *
+ * While the supervisor waits for a reply it answers no notified call, so pid 1 and what it forks
+ * must make none before the exec: no stat, no getuid.
+ *
+ * Both sides are the same binary: messages are plain structs, one per SOCK_SEQPACKET datagram.  Each
+ * request brings the socket its answer goes to, so that an exit that happens meanwhile can't come
+ * between.  Pid 1 ends when the supervisor's end closes, and with it everything inside.
+ */
+#ifndef SUPERVISOR_INIT_PROTOCOL_H
+#define SUPERVISOR_INIT_PROTOCOL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/base.h"
+
+/* Descriptors that come with init_ready, in this order; the namespaces follow. */
+enum init_fd { INIT_FD_LISTENER, INIT_FD_ROOT, INIT_FD_PROC, INIT_FD_NS };
+
+struct init_ready {
+	struct err err; /* if err.error is set, nothing else came */
+};
+
+enum init_op { INIT_SPAWN, INIT_SEED };
+
+/*
+ * Descriptors: the reply socket; for INIT_SPAWN the arguments (a memfd with n_args + n_env
+ * NUL-terminated strings, then the working directory) and, without tty, 0 1 2.
+ */
+struct init_request {
+	enum init_op op;
+	pid_t vpid; /* INIT_SEED */
+	uint32_t n_args, n_env;
+	size_t size; /* of the memfd */
+	bool tty, cwd;
+	uint16_t rows, cols;
+	mode_t umask;
+};
+
+/* Where starting a process stopped. */
+enum init_stage { INIT_DONE, INIT_FORK, INIT_TTY, INIT_CWD, INIT_EXEC };
+
+struct init_reply {
+	enum init_stage stage;
+	int error; /* errno at that stage */
+	pid_t vpid;
+};
+
+/* A child of pid 1 has ended. */
+struct init_exit {
+	pid_t vpid;
+	int status; /* as wait(2) */
+	int left;   /* processes still alive in the session, without pid 1 */
+};
+
+#endif
