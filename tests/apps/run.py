@@ -4,13 +4,18 @@
 
 Every script of tests/apps does a piece of work whose output is the same each time.  It is run
 natively once, then in a session which is suspended and resumed at random moments, alternately
-through a file and through a pipe; the output must be equal to the native run's.
+through a file and through a pipe; the output must be equal to the native run's.  When the work is
+over before all moves are made, it is begun again.
+
+A script gets its directory as $WORK (and as current directory), a free port as $PORT, and in $SCALE
+how many times its usual work it shall do, so that a run with many moves is a long one.
 
 Lines a script may carry:
     # needs: PROGRAM ...     programs that must be installed
-    # as: me root            whom it runs as inside; default: me
+    # as: me root            whom it runs as inside; default: me.  What only root can do is compared
+                             with a session that nobody moves; such a script checks itself as well
 
---moves N    moves per run; the long run uses 100
+PODRUN_TEST_MOVES is how many moves each makes; 3, and 100 in the long run.
 """
 import os
 import pathlib
@@ -22,10 +27,11 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from harness import PODRUN, Failed, add, main, needs, until  # noqa: E402
+from harness import PATIENCE, PODRUN, Failed, add, main, needs  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 MOVES = int(os.environ.get("PODRUN_TEST_MOVES", "3"))
+SCALE = max(1, MOVES // 10)
 
 
 def header(path, key, default=""):
@@ -43,18 +49,27 @@ def native(env, script):
     """What the script prints when nobody moves it, and how long it takes."""
     work = env.path("native")
     work.mkdir()
-    env.environ["WORK"] = str(work)
-    env.environ["PORT"] = free_port()
+    env.environ.update(WORK=str(work), PORT=free_port(), SCALE=str(SCALE))
     began = time.monotonic()
     out = env.call(script, timeout=300, cwd=work).text
     return out, time.monotonic() - began
 
 
-def session_state(env, name):
-    for s in env.sessions():
-        if s.get("name") == name:
-            return s.get("state")
-    return None
+def begin(env, script, user, name):
+    """Starts the script in a session."""
+    options = ["-e", "WORK=/tmp/work", "-e", "PORT=7000", "-e", "SCALE=%d" % SCALE]
+    if user == "root":
+        options += ["--user", "root"]
+    env.podrun("run", "-d", "--end-with-command", "--name", name, *options, "--", "sh", "-c",
+               "mkdir -p /tmp/work && cd /tmp/work && exec " + str(script))
+
+
+def unmoved(env, script, user):
+    """The same as native(), in a session."""
+    begin(env, script, user, "still")
+    began = time.monotonic()
+    out = env.wait("still", timeout=300)
+    return out, time.monotonic() - began
 
 
 def move(env, name, through_pipe):
@@ -83,27 +98,33 @@ def move(env, name, through_pipe):
     return True
 
 
+def move_through(env, script, user, name, seconds, moves):
+    """One run of the script with up to `moves` moves; returns how many, and its output."""
+    begin(env, script, user, name)
+    rng = random.Random()
+    done = 0
+    while done < moves:
+        time.sleep(rng.uniform(0.02, max(0.05, min(3, 1.5 * seconds / (moves + 1)))))
+        if not move(env, name, done % 2 == 1):
+            break
+        done += 1
+    return done, env.wait(name, timeout=PATIENCE + 10 * seconds)
+
+
 def moved(env, script, user):
     needs(*header(script, "needs"))
-    expected, seconds = native(env, script)
-    options = ["-e", "WORK=/tmp/work", "-e", "PORT=7000"]
-    if user == "root":
-        options += ["--user", "root"]
-    env.podrun("run", "-d", "--end-with-command", "--name", "app", *options, "--", "sh", "-c",
-               "mkdir -p /tmp/work && cd /tmp/work && exec " + str(script))
-    rng = random.Random()
-    moves = 0
+    only_root = header(script, "as", "me") == ["root"]
+    expected, seconds = unmoved(env, script, user) if only_root else native(env, script)
+    moves = runs = 0
     while moves < MOVES:
-        time.sleep(rng.uniform(0.02, max(0.05, min(3, 1.5 * seconds / (MOVES + 1)))))
-        if not move(env, "app", moves % 2 == 1):
-            break
-        moves += 1
-    out = env.wait("app")
-    if out != expected:
-        raise Failed("after %d moves the output differs\n--- native\n%s\n--- moved\n%s" % (
-            moves, expected[-1500:], out[-1500:]))
-    if moves == 0:
-        raise Failed("the work was over before it could be moved once")
+        runs += 1
+        done, out = move_through(env, script, user, "app%d" % runs, seconds, MOVES - moves)
+        moves += done
+        if out != expected:
+            raise Failed("after %d moves the output differs\n--- native\n%s\n--- moved\n%s" % (
+                done, expected[-1500:], out[-1500:]))
+        if done == 0:
+            raise Failed("the work was over before it could be moved once")
 
 
 for path in sorted(HERE.iterdir()):

@@ -138,9 +138,9 @@ class Env:
         if ready:
             until("%s says %r" % (name, ready), lambda: ready in self.logs(name))
 
-    def wait(self, name, code=0):
+    def wait(self, name, code=0, timeout=None):
         """Waits for the end of a session's command; returns its log."""
-        r = self.podrun("wait", name, check=False)
+        r = self.podrun("wait", name, check=False, timeout=timeout)
         log = self.logs(name)
         if r.text.strip() not in (str(code),) and r.code != code:
             raise Failed("session %s ended with %r/%d, not %d\n%s" % (
