@@ -11,9 +11,9 @@
 #include "base/base.h"
 #include "proto/control.pb-c.h"
 #include "proto/proto.h"
+#include "supervisor/background.h"
 #include "supervisor/message.h"
 #include "supervisor/record.h"
-#include "supervisor/supervise.h"
 
 /* Connects to the socket in the session's runtime directory: a descriptor or negative errno. */
 static int connect_own(const struct paths *p, const char *name)
@@ -110,7 +110,7 @@ int client_connect(struct proto_conn **ret, const struct paths *p, const char *n
 
 int client_start(struct proto_conn **ret, struct err *e)
 {
-	int sock = supervise_start(e);
+	int sock = background_start(e);
 
 	if (sock < 0)
 		return sock;

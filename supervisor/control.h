@@ -1,37 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * control - clients of a session's control socket, and the table of what they may ask.
+ * control - clients of a session's control socket: their connections, and what is sent to them.
  */
 #ifndef SUPERVISOR_CONTROL_H
 #define SUPERVISOR_CONTROL_H
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
 
-#include "base/base.h"
-
+struct client;
 struct err;
-struct event;
 struct job;
-struct proto_conn;
 struct session;
 struct Pb__Control;
 
-struct client {
-	struct client *next;
-	struct session *session;
-	struct proto_conn *conn;
-	struct event *readable, *writable;
-	uid_t uid;
-	bool stuffed;  /* its socket takes no more now */
-	bool waiting;  /* for the end of the session's command */
-	bool leaving;  /* is freed when its output has gone out */
-	uint64_t lost; /* bytes of output it could not take */
-	struct job *job; /* attached to */
-	struct buf input; /* read, and more than the job could take */
-	bool input_end;
+/* What is told to whoever knows what clients want: supervisor/requests.h. */
+struct control_ops {
+	/* One message of @c's, which may be freed meanwhile.  Descriptors that are left in @fds are
+	 * closed afterwards. */
+	void (*request)(struct session *s, struct client *c, const struct Pb__Control *m, int *fds,
+		size_t n_fds);
+	/* The client for whom an operation is under way went away. */
+	void (*abandoned)(struct session *s);
 };
 
 /* A connection that is there: the first client, or an accepted one (the socket is taken over). */

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * freeze - the operations on a running session that need a worker: pause, suspend, snapshot, and
- * the source's side of a migration.
- *
  * Theory of operation
  *
  * All of them begin by holding the relays (what is in the pipes now belongs to the session) and
@@ -15,6 +12,8 @@
  * client decides.  Until it says GIVE_AWAY its going away means "run on"; after that nobody but a
  * person (`migrate --finish|--abort`) may decide.
  */
+#include "supervisor/freeze.h"
+
 #include <event2/event.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -27,11 +26,13 @@
 #include "ckpt/ckpt.h"
 #include "proto/control.pb-c.h"
 #include "supervisor/control.h"
+#include "supervisor/end.h"
 #include "supervisor/filter.h"
 #include "supervisor/job.h"
 #include "supervisor/ledger.h"
 #include "supervisor/message.h"
 #include "supervisor/notify.h"
+#include "supervisor/operation.h"
 #include "supervisor/session.h"
 #include "supervisor/worker.h"
 
@@ -39,43 +40,6 @@
 #define MAX_EDGES   1024
 
 /* ---- the operation ------------------------------------------------------------------------ */
-
-void session_end_operation(struct session *s)
-{
-	struct session_operation *op = &s->op;
-
-	if (op->tmp)
-		unlink(op->tmp);
-	free(op->tmp);
-	free(op->path);
-	close_fd(op->image);
-	if (op->report)
-		pb__report__free_unpacked(op->report, NULL);
-	if (op->resume)
-		pb__resume_request__free_unpacked(op->resume, NULL);
-	if (op->world)
-		pb__world__free_unpacked(op->world, NULL);
-	*op = (struct session_operation){.image = -1};
-}
-
-void session_answer(struct session *s, const struct err *failure)
-{
-	struct session_operation *op = &s->op;
-	Pb__Control m = PB__CONTROL__INIT;
-	struct client *c = op->client;
-
-	if (!c)
-		return;
-	if (failure) {
-		control_send_failure(c, failure, 0);
-	} else if (op->report) {
-		m.body_case = PB__CONTROL__BODY_REPORT;
-		m.report = op->report;
-		control_send(c, &m);
-	} else {
-		control_send_done(c);
-	}
-}
 
 /* The session runs again. */
 static void back_to_running(struct session *s)

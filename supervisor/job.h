@@ -15,23 +15,10 @@
 #include <sys/types.h>
 
 struct ckpt_edge;
-struct client;
 struct err;
-struct relay;
+struct job;
 struct session;
 struct Pb__Job;
-
-struct job {
-	struct job *next;
-	struct session *session;
-	unsigned number;
-	pid_t vpid;
-	bool exited, told, tty;
-	int status; /* as wait(2), once exited */
-	char **argv;
-	struct relay *relay;
-	struct client *primary; /* NULL: detached */
-};
 
 struct job_spec {
 	char *const *argv;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * rebuild - resume: a session comes out of an image, and the target's side of a migration.
- *
  * Theory of operation
  *
  * A worker reads the image; the supervisor makes what the image asks for as it learns of it:
@@ -19,6 +17,8 @@
  * A `frozen` request stops at "restored" in state ARRIVED, durably recorded, and waits for a
  * decision, whatever happens to the client.
  */
+#include "supervisor/rebuild.h"
+
 #include <event2/event.h>
 #include <fcntl.h>
 #include <string.h>
@@ -34,10 +34,13 @@
 #include "proto/proto.h"
 #include "supervisor/client.h"
 #include "supervisor/control.h"
+#include "supervisor/end.h"
 #include "supervisor/job.h"
+#include "supervisor/launch.h"
 #include "supervisor/ledger.h"
 #include "supervisor/message.h"
 #include "supervisor/notify.h"
+#include "supervisor/operation.h"
 #include "supervisor/relay.h"
 #include "supervisor/session.h"
 #include "supervisor/tenure.h"
@@ -344,27 +347,6 @@ static int take_name(struct session *s, struct err *e)
 	return r;
 }
 
-static void release(struct session *s)
-{
-	Pb__Worker m = PB__WORKER__INIT;
-	Pb__Empty empty = PB__EMPTY__INIT;
-	struct err e = {0};
-	int r = 0;
-
-	if (!s->op.copy)
-		r = ledger_consume(s->paths.state, s->op.image_id, s->record->config->name, &e);
-	if (r < 0) {
-		s->op.copy = true; /* it is not ours to give back */
-		fail(s, &e);
-		return;
-	}
-	notify_set_trusting(s->notify, false);
-	s->op.released = true;
-	m.body_case = PB__WORKER__BODY_RELEASE;
-	m.release = &empty;
-	send_worker(s, &m, NULL, 0);
-}
-
 static void send_started(struct session *s, struct client *c, bool frozen)
 {
 	Pb__Control m = PB__CONTROL__INIT;
@@ -381,6 +363,71 @@ static void send_started(struct session *s, struct client *c, bool frozen)
 	m.body_case = PB__CONTROL__BODY_STARTED;
 	m.started = &started;
 	control_send(c, &m);
+}
+
+/* What the session's commands had not read yet is theirs; then stdin ends unless somebody feeds it. */
+static void revive_input(struct session *s)
+{
+	const Pb__World *w = s->op.world;
+
+	for (size_t i = 0; i < w->n_jobs; i++) {
+		struct job *j = job_find(s, w->jobs[i]->number);
+		bool fed = j && j->number == 0 &&
+			(s->record->config->keep_stdin || (j->primary && s->op.resume->input));
+
+		if (!j)
+			continue;
+		relay_put(j->relay, w->jobs[i]->input.data, w->jobs[i]->input.len);
+		if (!j->tty && (w->jobs[i]->input_ended || !fed))
+			relay_end_input(j->relay);
+	}
+}
+
+static void on_released(struct session *s)
+{
+	struct session_operation *op = &s->op;
+	struct job *j = job_find(s, 0);
+	struct client *c = op->client;
+
+	/* It has nothing left to do, and the next operation may come with one of its own. */
+	worker_free(take_ptr(s->worker));
+	s->state = SESSION_RUNNING;
+	session_save(s, RECORD_RUNNING, false, NULL);
+	if (op->report)
+		op->report->total_ns = io_now_ns() - op->began_ns;
+	if (c && op->resume->attach && j && !j->exited) {
+		c->job = j;
+		j->primary = c;
+		relay_resize(j->relay, (uint16_t)op->resume->rows, (uint16_t)op->resume->cols, NULL);
+	}
+	revive_input(s);
+	job_hold_all(s, false);
+	if (c)
+		send_started(s, c, false);
+	if (op->discard && op->path)
+		unlink(op->path);
+	session_end_operation(s);
+}
+
+static void release(struct session *s)
+{
+	Pb__Worker m = PB__WORKER__INIT;
+	Pb__Empty empty = PB__EMPTY__INIT;
+	struct err e = {0};
+	int r = 0;
+
+	if (!s->op.copy)
+		r = ledger_consume(s->paths.state, s->op.image_id, s->record->config->name, &e);
+	if (r < 0) {
+		s->op.copy = true; /* it is not ours to give back */
+		fail(s, &e);
+		return;
+	}
+	notify_set_trusting(s->notify, false);
+	s->op.released = on_released;
+	m.body_case = PB__WORKER__BODY_RELEASE;
+	m.release = &empty;
+	send_worker(s, &m, NULL, 0);
 }
 
 /* The name is free: it becomes ours. */
@@ -460,50 +507,6 @@ static void on_restored(struct session *s, const Pb__Report *report)
 	try_name(s);
 }
 
-/* What the session's commands had not read yet is theirs; then stdin ends unless somebody feeds it. */
-static void revive_input(struct session *s)
-{
-	const Pb__World *w = s->op.world;
-
-	for (size_t i = 0; i < w->n_jobs; i++) {
-		struct job *j = job_find(s, w->jobs[i]->number);
-		bool fed = j && j->number == 0 &&
-			(s->record->config->keep_stdin || (j->primary && s->op.resume->input));
-
-		if (!j)
-			continue;
-		relay_put(j->relay, w->jobs[i]->input.data, w->jobs[i]->input.len);
-		if (!j->tty && (w->jobs[i]->input_ended || !fed))
-			relay_end_input(j->relay);
-	}
-}
-
-void session_released(struct session *s)
-{
-	struct session_operation *op = &s->op;
-	struct job *j = job_find(s, 0);
-	struct client *c = op->client;
-
-	/* It has nothing left to do, and the next operation may come with one of its own. */
-	worker_free(take_ptr(s->worker));
-	s->state = SESSION_RUNNING;
-	session_save(s, RECORD_RUNNING, false, NULL);
-	if (op->report)
-		op->report->total_ns = io_now_ns() - op->began_ns;
-	if (c && op->resume->attach && j && !j->exited) {
-		c->job = j;
-		j->primary = c;
-		relay_resize(j->relay, (uint16_t)op->resume->rows, (uint16_t)op->resume->cols, NULL);
-	}
-	revive_input(s);
-	job_hold_all(s, false);
-	if (c)
-		send_started(s, c, false);
-	if (op->discard && op->path)
-		unlink(op->path);
-	session_end_operation(s);
-}
-
 /* ---- the worker --------------------------------------------------------------------------- */
 
 static void on_message(void *ctx, Pb__Worker *m, int *fds, size_t n_fds)
@@ -531,7 +534,7 @@ static void on_message(void *ctx, Pb__Worker *m, int *fds, size_t n_fds)
 		break;
 	case PB__WORKER__BODY_RELEASED:
 		if (s->op.released)
-			session_released(s);
+			on_released(s);
 		break;
 	case PB__WORKER__BODY_FAILURE:
 		message_to_err(m->failure, &e);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * session - one session as its supervisor sees it: the state machine.  Private to the
- * supervisor's own files (session.c, freeze.c, rebuild.c, job.c, control.c, procs.c).
+ * session - one session as its supervisor sees it: the state machine, the clients and the commands
+ * it has, and what is being done.  Which module stands upon which is in session.c.
  *
  *                 run                              resume, receive
  *                  |                                     |
@@ -39,18 +39,18 @@
 #include "supervisor/world.h"
 
 struct client;
+struct control_ops;
 struct event;
 struct event_base;
 struct job;
 struct notify;
+struct proto_conn;
+struct relay;
+struct session;
 struct worker;
-struct Pb__Job;
 struct Pb__Record;
 struct Pb__Report;
 struct Pb__ResumeRequest;
-struct Pb__RunRequest;
-struct Pb__SuspendRequest;
-struct Pb__Decision;
 struct Pb__World;
 
 enum session_state {
@@ -70,6 +70,35 @@ enum session_state {
 /* As ps shows it. */
 const char *session_state_name(enum session_state state);
 
+/* A connection of control.c. */
+struct client {
+	struct client *next;
+	struct session *session;
+	struct proto_conn *conn;
+	struct event *readable, *writable;
+	uid_t uid;
+	bool stuffed;  /* its socket takes no more now */
+	bool waiting;  /* for the end of the session's command */
+	bool leaving;  /* is freed when its output has gone out */
+	uint64_t lost; /* bytes of output it could not take */
+	struct job *job; /* attached to */
+	struct buf input; /* read, and more than the job could take */
+	bool input_end;
+};
+
+/* A command of job.c. */
+struct job {
+	struct job *next;
+	struct session *session;
+	unsigned number;
+	pid_t vpid;
+	bool exited, told, tty;
+	int status; /* as wait(2), once exited */
+	char **argv;
+	struct relay *relay;
+	struct client *primary; /* NULL: detached */
+};
+
 /* What is being done for whom. */
 struct session_operation {
 	enum { OP_NONE, OP_PAUSE, OP_UNPAUSE, OP_SUSPEND, OP_SNAPSHOT, OP_RESUME } what;
@@ -79,9 +108,11 @@ struct session_operation {
 	bool discard;	     /* resume: remove the image file once the session runs */
 	bool replace;	     /* resume: end who has the name */
 	bool copy;	     /* resume: of a snapshot, or clone */
-	bool released;	     /* resume: it may run, and end, before the worker says so */
 	int zstd_level;
 	bool with_files;
+	/* resume, once it may run: to be called when it does.  Before the worker says so one of its
+	 * processes may have ended. */
+	void (*released)(struct session *s);
 	int image;	     /* descriptor, -1 */
 	char *path, *tmp;    /* where the image goes, and until it is whole */
 	uint64_t began_ns;
@@ -94,6 +125,7 @@ struct session_operation {
 
 struct session {
 	struct event_base *loop;
+	const struct control_ops *control;
 	struct paths paths;
 	enum session_state state;
 	struct Pb__Record *record; /* with the config */
@@ -124,62 +156,25 @@ struct session {
 	int outcome; /* exit code of the process */
 };
 
-/* ---- session.c: beginning and end */
-
-int session_new(struct session **ret, struct event_base *loop, struct err *e);
-void session_free(struct session *s);
-/* Makes the session that @run asks for and starts its command. */
-int session_start(struct session *s, struct client *c, const struct Pb__RunRequest *run,
+/* @control: supervisor/requests.h.  Freed by session_free (supervisor/end.h). */
+int session_new(struct session **ret, struct event_base *loop, const struct control_ops *control,
 	struct err *e);
-/* The directory, log and control socket of a session named as the config says. */
-int session_reserve(struct session *s, bool generated, struct err *e);
-int session_open_log(struct session *s, struct err *e);
-/* Makes the world from the config. */
-int session_make_world(struct session *s, struct err *e);
-/* Writes the record; failing is logged unless @durable. */
-int session_save(struct session *s, enum record_state state, bool durable, struct err *e);
-/* From frozen, paused or running, without asking anybody. */
-void session_kill(struct session *s);
-/* Everything inside is gone (or never was): tells clients, cleans up, leaves the loop when done. */
-void session_close(struct session *s, enum record_state state);
-/* Leaves the event loop once nobody waits for bytes. */
+/* Leaves the event loop once the session is closed and no client waits for bytes. */
 void session_maybe_exit(struct session *s);
-void session_log(struct session *s, const void *data, size_t n);
-/* Appends the end of the log, at most SESSION_LOG_TAIL bytes, to @b: it travels with an image. */
-#define SESSION_LOG_TAIL (512u << 10)
-void session_log_tail(struct session *s, struct buf *b);
-/* Replaces a string of a protobuf message. */
+/* Replaces a string of a protobuf message; -ENOMEM leaves it as it was. */
 int session_set_string(char **field, const char *value);
-
-/* ---- freeze.c: pause, suspend, snapshot, decisions of the source */
-
-int session_pause(struct session *s, struct client *c, struct err *e);
-int session_unpause(struct session *s, struct client *c, struct err *e);
-/* @stream: where the image goes, or -1 (becomes the session's). */
-int session_suspend(struct session *s, struct client *c, const struct Pb__SuspendRequest *req,
-	int stream, struct err *e);
-int session_decide(struct session *s, struct client *c, const struct Pb__Decision *d,
-	struct err *e);
-/* The operation's client went away. */
-void session_abandoned(struct session *s);
-void session_end_operation(struct session *s);
-/* Answers the operation's client, if it is still there. */
-void session_answer(struct session *s, const struct err *failure);
-
-/* ---- rebuild.c: resume, decisions of the target */
-
-int session_resume(struct session *s, struct client *c, const struct Pb__ResumeRequest *req,
-	int image, struct err *e);
-int session_resume_decide(struct session *s, struct client *c, const struct Pb__Decision *d,
-	struct err *e);
-
-/* What was resumed runs. */
-void session_released(struct session *s);
-
-/* ---- names and clocks */
 
 /* The session's CLOCK_MONOTONIC and CLOCK_BOOTTIME now. */
 int64_t session_monotonic_ns(const struct session *s);
 int64_t session_boottime_ns(const struct session *s);
+
+/* Writes the record; failing is logged unless @durable. */
+int session_save(struct session *s, enum record_state state, bool durable, struct err *e);
+/* Opens the log in the session's directory, and the supervisor's own as stderr. */
+int session_open_log(struct session *s, struct err *e);
+void session_log(struct session *s, const void *data, size_t n);
+/* Appends the end of the log, at most SESSION_LOG_TAIL bytes, to @b: it travels with an image. */
+#define SESSION_LOG_TAIL (512u << 10)
+void session_log_tail(struct session *s, struct buf *b);
 
 #endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * end - the end of a session.
+ */
+#ifndef SUPERVISOR_END_H
+#define SUPERVISOR_END_H
+
+#include "supervisor/record.h"
+
+struct session;
+
+/* Kills everything inside, from frozen, paused or running, without asking anybody. */
+void session_kill(struct session *s);
+/* Everything inside is gone (or never was): tells clients, cleans up, leaves the loop when done.
+ * @state: what stays on disk says so; RECORD_STATE_MAX if nothing stays. */
+void session_close(struct session *s, enum record_state state);
+/* NULL is fine.  Waits for the world to come apart and for files to be removed. */
+void session_free(struct session *s);
+
+#endif

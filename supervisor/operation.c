@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What is under way for whom (struct session_operation): its answer, and its end. */
+#include "supervisor/operation.h"
+
+#include "proto/control.pb-c.h"
+#include "supervisor/control.h"
+#include "supervisor/session.h"
+
+void session_end_operation(struct session *s)
+{
+	struct session_operation *op = &s->op;
+
+	if (op->tmp)
+		unlink(op->tmp);
+	free(op->tmp);
+	free(op->path);
+	close_fd(op->image);
+	if (op->report)
+		pb__report__free_unpacked(op->report, NULL);
+	if (op->resume)
+		pb__resume_request__free_unpacked(op->resume, NULL);
+	if (op->world)
+		pb__world__free_unpacked(op->world, NULL);
+	*op = (struct session_operation){.image = -1};
+}
+
+void session_answer(struct session *s, const struct err *failure)
+{
+	struct session_operation *op = &s->op;
+	Pb__Control m = PB__CONTROL__INIT;
+	struct client *c = op->client;
+
+	if (!c)
+		return;
+	if (failure) {
+		control_send_failure(c, failure, 0);
+	} else if (op->report) {
+		m.body_case = PB__CONTROL__BODY_REPORT;
+		m.report = op->report;
+		control_send(c, &m);
+	} else {
+		control_send_done(c);
+	}
+}

@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Theory of operation
+ *
+ * Requests are rows of a table, with the states of the session in which they may be asked.  A
+ * handler that fails says why in @e, and that is the client's answer; one that succeeds has answered, or
+ * has begun what will.
+ */
+#include "supervisor/requests.h"
+
+#include <event2/event.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+
+#include "proto/control.pb-c.h"
+#include "supervisor/control.h"
+#include "supervisor/end.h"
+#include "supervisor/freeze.h"
+#include "supervisor/job.h"
+#include "supervisor/launch.h"
+#include "supervisor/procs.h"
+#include "supervisor/rebuild.h"
+#include "supervisor/relay.h"
+#include "supervisor/session.h"
+
+/* ---- input for jobs ----------------------------------------------------------------------- */
+
+static int do_input(struct session *s, struct client *c, const Pb__Control *m, int *fds,
+	size_t n_fds, struct err *e)
+{
+	if (!c->job)
+		return 0;
+	buf_put(&c->input, m->input->data.data, m->input->data.len);
+	c->input_end |= m->input->end;
+	if (c->input.failed)
+		return err_errno(e, -ENOMEM, "input");
+	event_del(c->readable); /* control_feed goes on once all of it is taken */
+	control_feed(c);
+	return 0;
+}
+
+static int do_close_output(struct session *s, struct client *c, const Pb__Control *m, int *fds,
+	size_t n_fds, struct err *e)
+{
+	if (c->job && c->job->primary == c)
+		relay_close_output(c->job->relay, (enum relay_stream)m->close_output->stream);
+	return 0;
+}
+
+static int do_resize(struct session *s, struct client *c, const Pb__Control *m, int *fds,
+	size_t n_fds, struct err *e)
+{
+	if (c->job)
+		relay_resize(c->job->relay, (uint16_t)m->resize->rows, (uint16_t)m->resize->cols, NULL);
+	return 0;
+}
+
+/* ---- requests ---------------------------------------------------------------------------- */
+
+/* There is no session: the supervisor ends when the client knows. */
+static void start_failed(struct session *s, struct client *c, struct err *e)
+{
+	session_close(s, RECORD_STATE_MAX);
+	control_send_failure(c, e, s->outcome);
+	*e = (struct err){0};
+	session_maybe_exit(s);
+}
+
+static int do_run(struct session *s, struct client *c, const Pb__Control *m, int *fds, size_t n_fds,
+	struct err *e)
+{
+	if (session_start(s, c, m->run, e) < 0)
+		start_failed(s, c, e);
+	return 0;
+}
+
+static int do_resume(struct session *s, struct client *c, const Pb__Control *m, int *fds,
+	size_t n_fds, struct err *e)
+{
+	if (n_fds != 1)
+		return err_set(e, ERR_USAGE, -EINVAL, "no image");
+	if (session_resume(s, c, m->resume, take_fd(&fds[0]), e) < 0)
+		start_failed(s, c, e);
+	return 0;
+}
+
+static void send_started(struct client *c, const struct job *j)
+{
+	Pb__Control m = PB__CONTROL__INIT;
+	Pb__Started started = PB__STARTED__INIT;
+
+	started.name = c->session->record->config->name;
+	started.job = j->number;
+	started.vpid = j->vpid;
+	started.tty = j->tty;
+	m.body_case = PB__CONTROL__BODY_STARTED;
+	m.started = &started;
+	control_send(c, &m);
+}
+
+/* The session's environment with @over on top: pointers into both; caller frees the array. */
+static char **merge_env(const Pb__Config *config, char *const *over, size_t n_over)
+{
+	char **env = calloc(config->n_env + n_over + 1, sizeof(*env));
+	size_t n = 0;
+
+	for (size_t i = 0; env && i < config->n_env; i++) {
+		size_t key = strcspn(config->env[i], "=") + 1;
+		bool hidden = false;
+
+		for (size_t k = 0; k < n_over; k++)
+			hidden |= strncmp(config->env[i], over[k], key) == 0;
+		if (!hidden)
+			env[n++] = config->env[i];
+	}
+	for (size_t k = 0; env && k < n_over; k++)
+		env[n++] = over[k];
+	return env;
+}
+
+static int do_exec(struct session *s, struct client *c, const Pb__Control *m, int *fds,
+	size_t n_fds, struct err *e)
+{
+	const Pb__ExecRequest *x = m->exec;
+	const Pb__Config *config = s->record->config;
+	_cleanup_free_ char **env = merge_env(config, x->env, x->n_env);
+	_cleanup_free_ char **argv = calloc(x->n_argv + 1, sizeof(*argv));
+	struct job_spec spec = {.argv = argv,
+		.envp = env,
+		.cwd = x->cwd[0] ? x->cwd : config->cwd,
+		.tty = x->tty,
+		.input = x->input,
+		.rows = (uint16_t)x->rows,
+		.cols = (uint16_t)x->cols};
+	struct job *j;
+	int r;
+
+	if (!env || !argv)
+		return err_errno(e, -ENOMEM, "exec");
+	if (!x->n_argv)
+		return err_set(e, ERR_USAGE, -EINVAL, "no command");
+	memcpy(argv, x->argv, x->n_argv * sizeof(*argv));
+	r = job_start(&j, s, &spec, e);
+	if (r < 0) {
+		control_send_failure(c, e, job_exit_code(e));
+		*e = (struct err){0};
+		return 0;
+	}
+	if (!x->detach) {
+		c->job = j;
+		j->primary = c;
+	}
+	send_started(c, j);
+	return 0;
+}
+
+static int do_attach(struct session *s, struct client *c, const Pb__Control *m, int *fds,
+	size_t n_fds, struct err *e)
+{
+	struct job *j = job_find(s, 0);
+
+	if (!j || j->exited)
+		return err_set(e, ERR_STATE, -ESRCH, "the command of '%s' has ended",
+			s->record->config->name);
+	c->job = j;
+	send_started(c, j);
+	if (j->tty && m->attach->rows && m->attach->cols) {
+		/* Twice, so that a full-screen program draws itself again even at the old size. */
+		relay_resize(j->relay, (uint16_t)(m->attach->rows + 1), (uint16_t)m->attach->cols, NULL);
+		relay_resize(j->relay, (uint16_t)m->attach->rows, (uint16_t)m->attach->cols, NULL);
+	}
+	return 0;
+}
+
+static int do_info(struct session *s, struct client *c, const Pb__Control *m, int *fds,
+	size_t n_fds, struct err *e)
+{
+	Pb__Control reply = PB__CONTROL__INIT;
+	Pb__Info info = PB__INFO__INIT;
+	Pb__Job jobs[64], *job_list[64];
+	struct procs procs = {0};
+
+	if (s->has_world && procs_list(s->world.init_pid, &procs, e) < 0)
+		return e->error;
+	info.record = s->record;
+	info.state = (char *)session_state_name(s->state);
+	info.processes = procs.all;
+	info.n_processes = procs.n;
+	info.init_pid = s->has_world ? s->world.init_pid : 0;
+	info.jobs = job_list;
+	for (struct job *j = s->jobs; j && info.n_jobs < ARRAY_SIZE(jobs); j = j->next) {
+		job_describe(j, &jobs[info.n_jobs]);
+		jobs[info.n_jobs].input.len = 0;
+		job_list[info.n_jobs] = &jobs[info.n_jobs];
+		info.n_jobs++;
+	}
+	for (struct client *other = s->clients; other; other = other->next)
+		info.clients += other->job != NULL;
+	reply.body_case = PB__CONTROL__BODY_INFORMATION;
+	reply.information = &info;
+	control_send(c, &reply);
+	procs_fini(&procs);
+	return 0;
+}
+
+static int do_signal(struct session *s, struct client *c, const Pb__Control *m, int *fds,
+	size_t n_fds, struct err *e)
+{
+	int number = m->signal->signal;
+	struct job *j = m->signal->job ? c->job : job_find(s, 0);
+	pid_t vpid = m->signal->vpid;
+	bool group = false;
+	int r;
+
+	if (number < 0 || number > SIGRTMAX)
+		return err_set(e, ERR_USAGE, -EINVAL, "no signal %d", number);
+	if (vpid == 1)
+		return err_set(e, ERR_STATE, -EPERM, "pid 1 is the session itself");
+	if (!vpid) {
+		if (!j || j->exited)
+			return err_set(e, ERR_STATE, -ESRCH, "the command of '%s' has ended",
+				s->record->config->name);
+		vpid = j->vpid;
+		/* What a terminal would send goes to all that a terminal would send it to. */
+		group = m->signal->job &&
+			(number == SIGINT || number == SIGQUIT || number == SIGHUP);
+	}
+	r = procs_signal(s->world.init_pid, vpid, group, number, e);
+	if (r == 0 && !m->signal->job)
+		control_send_done(c);
+	return m->signal->job ? 0 : r;
+}
+
+static int do_pause(struct session *s, struct client *c, const Pb__Control *m, int *fds,
+	size_t n_fds, struct err *e)
+{
+	return session_pause(s, c, e);
+}
+
+static int do_unpause(struct session *s, struct client *c, const Pb__Control *m, int *fds,
+	size_t n_fds, struct err *e)
+{
+	return session_unpause(s, c, e);
+}
+
+static int do_wait(struct session *s, struct client *c, const Pb__Control *m, int *fds,
+	size_t n_fds, struct err *e)
+{
+	struct job *j = job_find(s, 0);
+	Pb__Control reply = PB__CONTROL__INIT;
+	Pb__Exited x = PB__EXITED__INIT;
+
+	c->waiting = true;
+	if (!j || !j->exited)
+		return 0;
+	x.status = j->status;
+	reply.body_case = PB__CONTROL__BODY_EXITED;
+	reply.exited = &x;
+	control_send(c, &reply);
+	return 0;
+}
+
+static int do_suspend(struct session *s, struct client *c, const Pb__Control *m, int *fds,
+	size_t n_fds, struct err *e)
+{
+	const Pb__SuspendRequest *req = m->suspend;
+
+	if (req->stream != (n_fds == 1))
+		return err_set(e, ERR_USAGE, -EINVAL, "no place for the image");
+	if (req->path[0] && c->uid != geteuid())
+		return err_set(e, ERR_USAGE, -EPERM, "only the owner names a file; use -o -");
+	return session_suspend(s, c, req, req->stream ? take_fd(&fds[0]) : -1, e);
+}
+
+static int do_rename(struct session *s, struct client *c, const Pb__Control *m, int *fds,
+	size_t n_fds, struct err *e)
+{
+	_cleanup_free_ char *dir = NULL, *runtime = NULL;
+
+	if (paths_check_name(m->rename->name, e) < 0)
+		return e->error;
+	dir = paths_session(&s->paths, m->rename->name, NULL);
+	runtime = paths_runtime(&s->paths, m->rename->name, NULL);
+	if (!dir || !runtime)
+		return err_errno(e, -ENOMEM, "rename");
+	if (access(dir, F_OK) == 0 || rename(s->dir, dir) < 0) {
+		err_set(e, ERR_STATE, -EEXIST, "the name '%s' is in use", m->rename->name);
+		return err_hint(e, "podrun rm %s removes what ended", m->rename->name);
+	}
+	if (rename(s->runtime, runtime) < 0) {
+		int error = -errno;
+
+		if (rename(dir, s->dir) < 0)
+			log_error("cannot rename %s back", dir);
+		return err_errno(e, error, "%s", runtime);
+	}
+	free(s->dir);
+	free(s->runtime);
+	s->dir = take_ptr(dir);
+	s->runtime = take_ptr(runtime);
+	session_set_string(&s->record->config->name, m->rename->name);
+	session_save(s, record_state_of(s->record->state), false, NULL);
+	control_send_done(c);
+	return 0;
+}
+
+static int do_kill(struct session *s, struct client *c, const Pb__Control *m, int *fds,
+	size_t n_fds, struct err *e)
+{
+	c->waiting = true; /* the exit is the answer */
+	session_kill(s);
+	return 0;
+}
+
+static int do_decision(struct session *s, struct client *c, const Pb__Control *m, int *fds,
+	size_t n_fds, struct err *e)
+{
+	if (s->state == SESSION_ARRIVED)
+		return session_resume_decide(s, c, m->decision, e);
+	return session_decide(s, c, m->decision, e);
+}
+
+#define IN(state) (1u << SESSION_##state)
+#define ALIVE                                                                                      \
+	(IN(RUNNING) | IN(FREEZING) | IN(PAUSED) | IN(WRITING) | IN(HELD) | IN(IN_DOUBT) |         \
+		IN(ARRIVED))
+
+/* What may be asked, in which states. */
+static const struct request {
+	Pb__Control__BodyCase what;
+	unsigned states;
+	int (*handle)(struct session *s, struct client *c, const Pb__Control *m, int *fds,
+		size_t n_fds, struct err *e);
+} requests[] = {
+	{PB__CONTROL__BODY_RUN, IN(STARTING), do_run},
+	{PB__CONTROL__BODY_RESUME, IN(STARTING), do_resume},
+	{PB__CONTROL__BODY_EXEC, IN(RUNNING), do_exec},
+	{PB__CONTROL__BODY_ATTACH, ALIVE, do_attach},
+	{PB__CONTROL__BODY_INFO, ~0u, do_info},
+	{PB__CONTROL__BODY_SIGNAL, ALIVE, do_signal},
+	{PB__CONTROL__BODY_PAUSE, IN(RUNNING), do_pause},
+	{PB__CONTROL__BODY_UNPAUSE, IN(PAUSED), do_unpause},
+	{PB__CONTROL__BODY_WAIT, ALIVE | IN(REBUILDING), do_wait},
+	{PB__CONTROL__BODY_SUSPEND, IN(RUNNING) | IN(PAUSED), do_suspend},
+	{PB__CONTROL__BODY_RENAME, IN(RUNNING) | IN(PAUSED), do_rename},
+	{PB__CONTROL__BODY_KILL, ALIVE, do_kill},
+	{PB__CONTROL__BODY_DECISION, IN(HELD) | IN(IN_DOUBT) | IN(ARRIVED), do_decision},
+	{PB__CONTROL__BODY_INPUT, ~0u, do_input},
+	{PB__CONTROL__BODY_RESIZE, ~0u, do_resize},
+	{PB__CONTROL__BODY_CLOSE_OUTPUT, ~0u, do_close_output},
+};
+
+static void handle(struct session *s, struct client *c, const Pb__Control *m, int *fds,
+	size_t n_fds)
+{
+	const struct request *q = NULL;
+	struct err e = {0};
+
+	for (size_t i = 0; i < ARRAY_SIZE(requests); i++)
+		if (requests[i].what == m->body_case)
+			q = &requests[i];
+	if (!q) {
+		err_set(&e, ERR_FAILED, -EPROTO, "this supervisor does not know the request");
+		err_hint(&e, "it may be of another version of podrun");
+	} else if (!(q->states & 1u << s->state)) {
+		err_set(&e, ERR_STATE, -EBUSY, "the session is %s", session_state_name(s->state));
+	} else {
+		q->handle(s, c, m, fds, n_fds, &e);
+	}
+	if (err_is(&e) && !c->leaving)
+		control_send_failure(c, &e, 0);
+}
+
+const struct control_ops requests_ops = {handle, session_abandoned};
