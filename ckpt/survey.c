@@ -15,6 +15,7 @@
 
 #include "base/base.h"
 #include "ckpt/freeze.h"
+#include "ckpt/step.h"
 #include "ckpt/survey.h"
 
 struct ckpt_proc *ckpt_proc_by_vpid(const struct ckpt_dump *d, pid_t vpid)

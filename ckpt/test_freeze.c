@@ -15,6 +15,7 @@
 
 #include "ckpt/freeze.h"
 #include "ckpt/remote/testtask.h"
+#include "ckpt/step.h"
 
 static int host_proc;
 

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * task - one thread of a session while it is stopped, by its host numbers.
+ */
+#ifndef CKPT_TASK_H
+#define CKPT_TASK_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/user.h>
+
+enum ckpt_task_state {
+	CKPT_TASK_SEIZED,  /* ours, told to stop */
+	CKPT_TASK_LET_GO,  /* ours, running on because its vfork parent can't stop before it does */
+	CKPT_TASK_STOPPED, /* in a PTRACE_EVENT_STOP */
+	CKPT_TASK_ZOMBIE,
+	CKPT_TASK_ENDED,
+};
+
+struct ckpt_task {
+	pid_t pid, tid;
+	enum ckpt_task_state state;
+	int stop_signal; /* of a group stop it is in, else 0 */
+	pid_t waits_for_us; /* of LET_GO: the vfork parent */
+	struct user_regs_struct regs; /* of STOPPED, as it will go on */
+	uint64_t asleep_ns; /* had not run for so long; 0: unknown */
+};
+
+struct ckpt_freeze_options {
+	int host_proc; /* the host's /proc, borrowed */
+	int session_proc; /* one that shows the session and nothing else, or -1 */
+	pid_t init_pid; /* everything below it is stopped; it is not */
+	uint32_t deadline_ms; /* 0: a few seconds */
+	const long *notified; /* system calls which the session's filter notifies */
+	size_t n_notified;
+};
+
+#endif
