@@ -118,6 +118,7 @@ static int add_slot(struct ckpt_dump *d, struct slots *s, struct ckpt_proc *p,
 	slot->mnt_id = (int)fdinfo_number(slot->fdinfo, "mnt_id", 10);
 	slot->flags = (int)fdinfo_number(slot->fdinfo, "flags", 8);
 	in_table->cloexec = slot->flags & O_CLOEXEC;
+	in_table->locks = fdinfo_value(slot->fdinfo, "lock") != NULL;
 	slot->flags &= ~O_CLOEXEC; /* of the slot, not of the file */
 	return 0;
 }

@@ -65,6 +65,7 @@ struct ckpt_proc {
 struct ckpt_fd {
 	int fd;
 	bool cloexec;
+	bool locks; /* its fdinfo shows locks: the file's, or record locks of the table's process */
 	struct ckpt_file *file;
 };
 

@@ -2,9 +2,10 @@
 /*
  * Record locks of fcntl(F_SETLK): they belong to a process and a file.
  *
- * /proc/locks says which processes have any; the fdinfo of each descriptor that leads to the file
- * shows them.  They are taken again by the process itself, when it has its descriptors.  (Locks of
- * open files - flock, F_OFD_SETLK - travel with those: ckpt/kinds/common.h.)
+ * The fdinfo of each descriptor that leads to the file shows them (/proc/locks would name the
+ * processes that have any, but reading it makes all CPUs wait for each other: 5 to 15 ms).  They
+ * are taken again by the process itself, when it has its descriptors.  (Locks of open files - flock,
+ * F_OFD_SETLK - travel with those: ckpt/kinds/common.h.)
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,38 +22,6 @@
 #define MAX_LOCKS 16384
 
 /* ---- dump ----------------------------------------------------------------------------------- */
-
-/* The text of /proc/locks, read once. */
-static const char *all_locks(struct ckpt_dump *d, struct err *e)
-{
-	void **slot = &d->kind_state[PROTO_KIND_POSIX_LOCKS];
-	struct buf text = BUF_INIT;
-
-	if (*slot)
-		return *slot;
-	if (io_read_file(d->host_proc, "locks", 64 << 20, &text) < 0 || !buf_cstr(&text)) {
-		err_set(e, ERR_FAILED, -EIO, "cannot read /proc/locks");
-		buf_fini(&text);
-		return NULL;
-	}
-	return *slot = text.data;
-}
-
-/* "1: POSIX  ADVISORY  WRITE 5433 08:02:278867 0 EOF", of process @pid */
-static bool has_any(const char *locks, pid_t pid)
-{
-	for (const char *line = locks; line && *line;) {
-		char type[16];
-		int owner;
-
-		if (sscanf(line, "%*d: %15s %*s %*s %d", type, &owner) == 2 && owner == pid &&
-			!strcmp(type, "POSIX"))
-			return true;
-		line = strchr(line, '\n');
-		line += line != NULL;
-	}
-	return false;
-}
 
 struct found {
 	Pb__PosixLocks m;
@@ -145,18 +114,13 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 {
 	const struct ckpt_proc *p = s.proc;
 	struct found found = {.m = PB__POSIX_LOCKS__INIT};
-	const char *locks;
 	int r = 0;
 
 	if (p->state == CKPT_ZOMBIE || p->files != p->vpid)
 		return 1;
-	locks = all_locks(d, e);
-	if (!locks)
-		return -EIO;
-	if (!has_any(locks, p->pid))
-		return 1;
 	for (size_t i = 0; i < p->n_fds && r >= 0; i++)
-		if (S_ISREG(p->fds[i].file->st.st_mode) && !(p->fds[i].file->flags & O_PATH))
+		if (p->fds[i].locks && S_ISREG(p->fds[i].file->st.st_mode) &&
+			!(p->fds[i].file->flags & O_PATH))
 			r = look(d, p, &p->fds[i], &found, e);
 	if (r >= 0)
 		r = found.m.n_locks ? ckpt_pack(&found.m.base, body, e) : 1;
