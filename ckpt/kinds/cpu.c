@@ -119,6 +119,9 @@ struct cpu {
 	uint64_t xcr0;
 	uint32_t xstate_size;
 	char model[MODEL_MAX + 1];
+	/* The leaf asked for last; features are in order of leaves.  A virtual machine's monitor
+	 * answers CPUID, which takes some 5 us each. */
+	uint32_t leaf, subleaf, regs[4];
 };
 
 /* Registers of one leaf; all zero if there is none such. */
@@ -152,12 +155,14 @@ static void look(struct cpu *ret)
 	}
 }
 
-static bool has(const struct cpu *cpu, const struct feature *f)
+static bool has(struct cpu *cpu, const struct feature *f)
 {
-	uint32_t r[4];
-
-	ask(f->leaf, f->subleaf, r);
-	return (r[f->reg] >> f->bit & 1) && (cpu->xcr0 & f->xcr0) == f->xcr0;
+	if (cpu->leaf != f->leaf || cpu->subleaf != f->subleaf) {
+		ask(f->leaf, f->subleaf, cpu->regs);
+		cpu->leaf = f->leaf;
+		cpu->subleaf = f->subleaf;
+	}
+	return (cpu->regs[f->reg] >> f->bit & 1) && (cpu->xcr0 & f->xcr0) == f->xcr0;
 }
 
 static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e)
@@ -178,7 +183,7 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 	return ckpt_pack(&m.base, body, e);
 }
 
-static bool has_name(const struct cpu *cpu, const char *name)
+static bool has_name(struct cpu *cpu, const char *name)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(features); i++)
 		if (!strcmp(features[i].name, name))
@@ -195,7 +200,7 @@ static bool lists(const Pb__Cpu *m, const char *name)
 }
 
 /* The names that @cpu lacks, separated by commas; how many. */
-static size_t lacking(const struct cpu *cpu, const Pb__Cpu *m, char *ret, size_t size)
+static size_t lacking(struct cpu *cpu, const Pb__Cpu *m, char *ret, size_t size)
 {
 	size_t n = 0, at = 0;
 
