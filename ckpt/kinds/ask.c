@@ -38,7 +38,7 @@ struct question {
 	struct ckpt_asked *room; /* remote_data, with FEW_GROUPS groups */
 	uint64_t at;
 	int *values; /* of prctl options by pointer */
-	int slack, securebits, groups, prctl, membarrier;
+	int slack, securebits, groups, prctl, membarrier, brk;
 	int wanted; /* calls from the first to this must succeed */
 };
 
@@ -102,7 +102,8 @@ static int ask_process(struct question *q, const struct proc_status *st)
 		q->prctl = i ? q->prctl : k;
 	}
 	q->membarrier = remote_add(r, SYS_membarrier, GET_REGISTRATIONS, 0, 0, 0, 0, 0);
-	return q->membarrier;
+	q->brk = remote_add(r, SYS_brk, 0, 0, 0, 0, 0, 0);
+	return q->brk;
 }
 
 static void take_process(const struct question *q, const struct ckpt_proc *p, struct ckpt_asked *a)
@@ -111,6 +112,7 @@ static void take_process(const struct question *q, const struct ckpt_proc *p, st
 
 	a->securebits = (uint32_t)remote_result(q->r, q->securebits);
 	a->membarrier = bits > 0 ? (uint32_t)bits : 0;
+	a->brk = (uint64_t)remote_result(q->r, q->brk);
 	for (int i = 0; i < CKPT_N_PRCTL; i++) {
 		a->prctl[i] = remote_result(q->r, q->prctl + i);
 		if (a->prctl[i] >= 0 && ckpt_prctl_options[i].by_pointer)

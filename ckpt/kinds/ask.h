@@ -46,6 +46,7 @@ struct ckpt_asked {
 	uint32_t uid[3], gid[3], securebits;
 	long prctl[CKPT_N_PRCTL]; /* -errno if the kernel does not have it */
 	uint32_t membarrier;
+	uint64_t brk; /* program break */
 	bool subreaper;
 	uint32_t n_groups, groups[]; /* at most CKPT_MAX_GROUPS */
 };

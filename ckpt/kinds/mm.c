@@ -21,6 +21,7 @@
 
 #include "base/base.h"
 #include "ckpt/build.h"
+#include "ckpt/kinds/ask.h"
 #include "ckpt/kinds/kinds.h"
 #include "ckpt/memory/memory.h"
 #include "ckpt/survey.h"
@@ -181,13 +182,10 @@ static int draft_guards(struct draft *f, struct ckpt_dump *d, struct ckpt_proc *
 static int draft_layout(struct draft *f, struct ckpt_proc *p, struct err *e)
 {
 	const struct proc_status *s = &p->status;
+	const struct ckpt_asked *asked;
 	struct rlimit stack;
-	struct remote *rem;
-	long brk;
-	int r = ckpt_proc_remote(p, &rem, e);
+	int r = ckpt_ask_proc(p, &asked, e);
 
-	if (r >= 0)
-		r = remote_must(rem, &brk, e, SYS_brk, 0, 0, 0, 0, 0, 0);
 	if (r < 0)
 		return r;
 	f->mm.start_code = s->start_code;
@@ -195,7 +193,7 @@ static int draft_layout(struct draft *f, struct ckpt_proc *p, struct err *e)
 	f->mm.start_data = s->start_data;
 	f->mm.end_data = s->end_data;
 	f->mm.start_brk = s->start_brk;
-	f->mm.brk = (uint64_t)brk;
+	f->mm.brk = asked->brk;
 	f->mm.start_stack = s->start_stack;
 	f->mm.arg_start = s->arg_start;
 	f->mm.arg_end = s->arg_end;
