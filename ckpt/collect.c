@@ -139,8 +139,8 @@ int ckpt_collect_too_late(struct ckpt_frozen *f, struct err *e)
 			culprit = t;
 	}
 	if (!culprit)
-		return err_set(e, ERR_UNFREEZABLE, -ETIMEDOUT,
-			"tasks come and go too fast to be stopped");
+		return err_set(
+			e, ERR_UNFREEZABLE, -ETIMEDOUT, "tasks come and go too fast to be stopped");
 	proc_read_task_status(f->o.host_proc, culprit->pid, culprit->tid, &s, NULL);
 	return ckpt_taskset_blame(f, culprit->tid, -ETIMEDOUT,
 		s.state == 'D' ? "is in an uninterruptible sleep and can't be stopped"

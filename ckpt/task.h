@@ -21,16 +21,16 @@ enum ckpt_task_state {
 struct ckpt_task {
 	pid_t pid, tid;
 	enum ckpt_task_state state;
-	int stop_signal; /* of a group stop it is in, else 0 */
-	pid_t waits_for_us; /* of LET_GO: the vfork parent */
+	int stop_signal;	      /* of a group stop it is in, else 0 */
+	pid_t waits_for_us;	      /* of LET_GO: the vfork parent */
 	struct user_regs_struct regs; /* of STOPPED, as it will go on */
-	uint64_t asleep_ns; /* had not run for so long; 0: unknown */
+	uint64_t asleep_ns;	      /* had not run for so long; 0: unknown */
 };
 
 struct ckpt_freeze_options {
-	int host_proc; /* the host's /proc, borrowed */
-	int session_proc; /* one that shows the session and nothing else, or -1 */
-	pid_t init_pid; /* everything below it is stopped; it is not */
+	int host_proc;	      /* the host's /proc, borrowed */
+	int session_proc;     /* one that shows the session and nothing else, or -1 */
+	pid_t init_pid;	      /* everything below it is stopped; it is not */
 	uint32_t deadline_ms; /* 0: a few seconds */
 	const long *notified; /* system calls which the session's filter notifies */
 	size_t n_notified;

@@ -30,8 +30,8 @@ struct ckpt_task *ckpt_taskset_find(const struct ckpt_frozen *f, pid_t tid)
 	return i < f->n && f->tasks[i].tid == tid ? &f->tasks[i] : NULL;
 }
 
-int ckpt_taskset_put(struct ckpt_frozen *f, pid_t pid, pid_t tid, enum ckpt_task_state state,
-	struct err *e)
+int ckpt_taskset_put(
+	struct ckpt_frozen *f, pid_t pid, pid_t tid, enum ckpt_task_state state, struct err *e)
 {
 	struct ckpt_task t = {.pid = pid, .tid = tid, .state = state};
 	size_t i = ckpt_taskset_place(f, tid);
@@ -56,7 +56,8 @@ int ckpt_taskset_put(struct ckpt_frozen *f, pid_t pid, pid_t tid, enum ckpt_task
 	return 0;
 }
 
-int ckpt_taskset_blame(const struct ckpt_frozen *f, pid_t tid, int error, const char *why, struct err *e)
+int ckpt_taskset_blame(
+	const struct ckpt_frozen *f, pid_t tid, int error, const char *why, struct err *e)
 {
 	struct proc_status s = {.comm = "?"};
 

@@ -20,7 +20,7 @@ struct ckpt_frozen {
 	uint64_t since, deadline;
 	struct ckpt_task *tasks; /* by tid while freezing, by (pid, tid) afterwards */
 	size_t n, cap;
-	bool fresh; /* something came or went: sweep once more */
+	bool fresh;		    /* something came or went: sweep once more */
 	struct ckpt_reaper *reaper; /* once a process with threads has been met */
 	bool shallow; /* only look for threads: the session's /proc tells about processes */
 };
@@ -30,10 +30,10 @@ size_t ckpt_taskset_place(const struct ckpt_frozen *f, pid_t tid);
 /* NULL if it has not been met.  Valid until the next put. */
 struct ckpt_task *ckpt_taskset_find(const struct ckpt_frozen *f, pid_t tid);
 /* Adds @tid, or begins anew with one whose number came back.  -ENOMEM. */
-int ckpt_taskset_put(struct ckpt_frozen *f, pid_t pid, pid_t tid, enum ckpt_task_state state,
-	struct err *e);
+int ckpt_taskset_put(
+	struct ckpt_frozen *f, pid_t pid, pid_t tid, enum ckpt_task_state state, struct err *e);
 /* ERR_UNFREEZABLE: "task 12 (mysqld) @why", by the session's own number; returns @error. */
-int ckpt_taskset_blame(const struct ckpt_frozen *f, pid_t tid, int error, const char *why,
-	struct err *e);
+int ckpt_taskset_blame(
+	const struct ckpt_frozen *f, pid_t tid, int error, const char *why, struct err *e);
 
 #endif

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Theory of operation
+ *
+ * The top directory of an upper layer gives the merged directory its owner and mode.  It belongs to
+ * the user, so where the user could not write on the host it is made without write permission.
+ *
+ * A file can be copied up only if its owner has a number inside, and so must all directories above
+ * it.  /var/tmp, and home or working directories which lie deep in other users' directories, would be
+ * EOVERFLOW for the first file made in them; those (world_config.places) are made in the upper
+ * layer beforehand, where they belong to the user.
+ */
+#include "supervisor/upper.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+
+#include "base/base.h"
+#include "supervisor/tree.h"
+#include "supervisor/world_config.h"
+
+int upper_make(const struct tree *t, const char *path, struct err *e)
+{
+	char upper[PATH_MAX], host[PATH_MAX], part[PATH_MAX];
+	const char *p = path;
+	struct stat st;
+	int r;
+
+	do {
+		p = strchrnul(p + (*p == '/'), '/');
+		snprintf(part, sizeof(part), "%.*s", (int)(p - path), path);
+		r = tree_join(upper, "upper", part, e);
+		if (r == 0)
+			r = tree_join(host, t->source, *part ? part : "/", e);
+		if (r < 0)
+			return r;
+		if (access(upper, F_OK) == 0)
+			continue;
+		if (stat(host, &st) < 0)
+			st.st_mode = 0755;
+		if (mkdir(upper, tree_shown_mode(t, host, st.st_mode)) < 0 && errno != EEXIST)
+			return err_errno(e, -errno, "cannot make %s", upper);
+	} while (*p);
+	return 0;
+}
+
+/* Directories of others on the way to @path, and @path if it is another's, become the user's. */
+static int make_place(const struct tree *t, const char *path, struct err *e)
+{
+	char host[PATH_MAX];
+	struct stat st;
+	int r = tree_join(host, t->source, path, e);
+
+	if (r < 0)
+		return r;
+	if (path[0] != '/' || tree_top_is_private(path) || stat(host, &st) < 0 ||
+		!S_ISDIR(st.st_mode))
+		return 0;
+	if (st.st_uid == getuid()) {
+		/* It can be copied up by itself; what is above it, may be. */
+		snprintf(host, sizeof(host), "%.*s", (int)(strrchr(path, '/') - path), path);
+		return *host ? make_place(t, host, e) : 0;
+	}
+	return upper_make(t, path, e);
+}
+
+/*
+ * Where a -v is to be mounted at a path that the host does not have, the mount point is made in the
+ * session; where that would need a directory of somebody else's, the directory becomes the user's.
+ */
+static int make_mount_point(const struct tree *t, const char *target, struct err *e)
+{
+	char path[PATH_MAX], host[PATH_MAX];
+	char *slash;
+
+	if (target[0] != '/' || tree_top_is_private(target) || strlen(target) >= sizeof(path))
+		return 0;
+	snprintf(host, sizeof(host), "%s%.*s", t->source, PATH_MAX / 2, target);
+	if (access(host, F_OK) == 0)
+		return 0;
+	strcpy(path, target);
+	while ((slash = strrchr(path, '/')) && slash != path) {
+		*slash = '\0';
+		if (tree_join(host, t->source, path, e) < 0)
+			return e->error;
+		if (access(host, F_OK) == 0)
+			return access(host, W_OK) == 0 ? 0 : upper_make(t, path, e);
+	}
+	return 0;
+}
+
+/* A directory of the upper layer that nothing shines through. */
+static int hide(const struct tree *t, const char *path, struct err *e)
+{
+	char upper[PATH_MAX], host[PATH_MAX];
+	int r = tree_join(upper, "upper", path, e);
+
+	if (r == 0)
+		r = tree_join(host, t->source, path, e);
+	if (r < 0 || path[0] != '/' || tree_top_is_private(path) || access(host, F_OK) < 0)
+		return r;
+	r = upper_make(t, path, e);
+	if (r == 0 && setxattr(upper, "user.overlay.opaque", "y", 1, 0) < 0)
+		r = err_errno(e, -errno, "cannot hide %s", path);
+	return r;
+}
+
+int upper_prepare(const struct tree *t, struct err *e)
+{
+	int r = make_place(t, "/var/tmp", e);
+
+	for (size_t i = 0; r == 0 && i < t->c->n_places; i++)
+		r = make_place(t, t->c->places[i], e);
+	for (size_t i = 0; r == 0 && i < t->c->n_binds; i++)
+		r = make_mount_point(t, t->c->binds[i].target, e);
+	for (size_t i = 0; r == 0 && i < t->c->n_hidden; i++)
+		r = hide(t, t->c->hidden[i], e);
+	return r;
+}

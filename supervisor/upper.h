@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * upper - the session's own layer, files_dir/upper: directories in it before anybody writes.  The
+ * working directory is files_dir.
+ */
+#ifndef SUPERVISOR_UPPER_H
+#define SUPERVISOR_UPPER_H
+
+struct err;
+struct tree;
+
+/* Makes upper@path, and all on the way to it, with the modes the host's directories have. */
+int upper_make(const struct tree *t, const char *path, struct err *e);
+/* Makes those the session must be able to write to, the mount points of -v, and hides what is to be
+ * hidden (world_config). */
+int upper_prepare(const struct tree *t, struct err *e);
+
+#endif
