@@ -34,6 +34,7 @@ struct end {
 	int stand_in; /* the other end while its peer is gone; -1 */
 	bool made;
 	struct unix_address address;
+	struct unix_address stand_in_address; /* of a datagram socket to connect to */
 };
 
 static struct end *end_of_record(struct ckpt_record *r, struct err *e)
@@ -234,10 +235,41 @@ static int make_both(struct ckpt_build *b, struct end *u, struct end *p, struct 
 	return r < 0 ? r : bind_pair_end(b, p, e);
 }
 
+/* A datagram socket with a name, which anybody could send to before it was connected. */
+static int make_beside_stand_in(struct ckpt_build *b, struct end *u, struct err *e)
+{
+	struct unix_name theirs = {u->m->peer_name.data, u->m->peer_name.len};
+	int r = make_single(b, u, e);
+
+	if (r < 0)
+		return r;
+	u->stand_in = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (u->stand_in < 0)
+		return err_errno(e, -errno, "socket");
+	return unix_bind(b, u->stand_in, theirs, "", 0, &u->stand_in_address, e);
+}
+
+/* The two ends of a datagram socketpair, which may have got names later. */
+static int make_dgram_pair(struct ckpt_build *b, struct end *u, int ret[2], struct err *e)
+{
+	struct unix_name theirs = {u->m->peer_name.data, u->m->peer_name.len};
+	struct unix_address ignored;
+	int r = unix_pair_as(b, cred_pid(u->m), SOCK_DGRAM, ret, e);
+
+	if (r >= 0 && theirs.len)
+		r = unix_bind(b, ret[1], theirs, "", 0, &ignored, e);
+	if (r >= 0 && u->m->name.len)
+		r = unix_bind(b, ret[0], name_of(u), u->m->node, u->m->node_mode, &u->address, e);
+	return r;
+}
+
 static int make_with_stand_in(struct ckpt_build *b, struct end *u, struct err *e)
 {
-	int pair[2], r = make_pair(b, u, NULL, pair, e);
+	int pair[2], r;
 
+	if (!is_stream(u) && u->m->name.len && u->m->peer_name.len)
+		return make_beside_stand_in(b, u, e);
+	r = is_stream(u) ? make_pair(b, u, NULL, pair, e) : make_dgram_pair(b, u, pair, e);
 	if (r < 0)
 		return r;
 	u->fd = pair[0];
@@ -365,7 +397,7 @@ static int fill(struct ckpt_build *b, const struct end *u, const struct end *p, 
 
 	if (!u->m->n_queue)
 		return 0;
-	if (u->stand_in >= 0)
+	if (u->stand_in >= 0 && !u->stand_in_address.len)
 		return fill_from(b, u, u->stand_in, e);
 	if (p && (is_stream(u) || is_dgram_pair(u, p)))
 		return fill_from(b, u, fd_of(b, p), e);
@@ -400,6 +432,17 @@ static void lose_stand_in(struct end *u, int fd)
 	u->stand_in = close_fd(u->stand_in);
 }
 
+/* From now on it takes nothing but from its peer. */
+static int connect_datagrams(int fd, const struct unix_address *to, struct err *e)
+{
+	if (!to->len)
+		return err_set(e, ERR_IMAGE, -EBADMSG,
+			"a unix socket is connected to one that can't be reached");
+	if (connect(fd, (const void *)&to->un, to->len) < 0)
+		return err_errno(e, -errno, "cannot connect a datagram socket again");
+	return 0;
+}
+
 int unix_link(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
 {
 	struct end *u = end_of_record(r, e), *p = NULL;
@@ -416,16 +459,12 @@ int unix_link(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
 	rc = fill(b, u, p, e);
 	if (rc >= 0)
 		rc = fill_backlog(b, u, e);
+	if (rc >= 0 && p && !is_stream(u) && !is_dgram_pair(u, p))
+		rc = connect_datagrams(fd, &p->address, e);
+	if (rc >= 0 && u->stand_in_address.len)
+		rc = connect_datagrams(fd, &u->stand_in_address, e);
 	if (rc < 0)
 		return rc;
-	/* From now on it takes nothing but from its peer. */
-	if (p && !is_stream(u) && !is_dgram_pair(u, p)) {
-		if (!p->address.len)
-			return err_set(e, ERR_IMAGE, -EBADMSG,
-				"a unix socket is connected to one that can't be reached");
-		if (connect(fd, (const void *)&p->address.un, p->address.len) < 0)
-			return err_errno(e, -errno, "cannot connect a datagram socket again");
-	}
 	if (u->stand_in >= 0)
 		lose_stand_in(u, fd);
 	return 0;

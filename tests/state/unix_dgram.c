@@ -38,9 +38,9 @@ static void expect(int fd, const char *data, const char *from)
 
 int main(int argc, char **argv)
 {
-	char dir[] = "/tmp/state-dgram-XXXXXX", s[64], c[64], d[64];
+	char dir[] = "/tmp/state-dgram-XXXXXX", s[64], c[64], d[64], l[64];
 	struct sockaddr_un to;
-	int server, client, connected, nameless, dead;
+	int server, client, connected, nameless, dead, left, bare;
 
 	STATE_CHECK(mkdtemp(dir));
 	snprintf(s, sizeof(s), "%s/server", dir);
@@ -57,6 +57,15 @@ int main(int argc, char **argv)
 	STATE_CHECK(sendto(dead, "from dead", 9, 0, (void *)&to, sizeof(to)) == 9);
 	STATE_CHECK(sendto(nameless, "from nobody", 11, 0, (void *)&to, sizeof(to)) == 11);
 	STATE_CHECK(send(connected, "connected", 9, 0) == 9);
+	/* Connected to one that is gone, with and without a name of their own. */
+	snprintf(l, sizeof(l), "%s/left", dir);
+	left = bound(l);
+	bare = socket(AF_UNIX, SOCK_DGRAM, 0);
+	to = named(l);
+	STATE_CHECK(sendto(dead, "before", 6, 0, (void *)&to, sizeof(to)) == 6);
+	to = named(d);
+	STATE_CHECK(connect(left, (void *)&to, sizeof(to)) == 0);
+	STATE_CHECK(connect(bare, (void *)&to, sizeof(to)) == 0);
 	close(dead);
 	unlink(d);
 
@@ -72,5 +81,8 @@ int main(int argc, char **argv)
 	STATE_CHECK(sendto(server, "answer", 6, 0, (void *)&to, sizeof(to)) == 6);
 	expect(client, "answer", s);
 	STATE_CHECK(access(d, F_OK) == -1);
+	expect(left, "before", d);
+	STATE_CHECK(send(left, "x", 1, 0) == -1 && errno == ECONNREFUSED);
+	STATE_CHECK(send(bare, "x", 1, 0) == -1 && errno == ECONNREFUSED);
 	return state_ok();
 }
