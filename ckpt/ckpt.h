@@ -72,7 +72,13 @@ struct ckpt_report {
 	size_t n_stages;
 };
 
+/* What becomes of connections that lead out of the session (ckpt/kinds/outside.h). */
+enum ckpt_outside { CKPT_OUTSIDE_REFUSE, CKPT_OUTSIDE_CLOSE, CKPT_OUTSIDE_RESET };
+/* "refuse", "close" or "reset"; anything else is -EINVAL. */
+int ckpt_outside_parse(const char *text, enum ckpt_outside *ret);
+
 struct ckpt_dump_options {
+	enum ckpt_outside outside;
 	bool snapshot;	  /* the session runs on: private memory may be written after the thaw */
 	bool portable;	  /* its programs are held to what every CPU has (kind CPU) */
 	uint32_t deadline_ms; /* for tasks that can't be stopped at once (vfork, D state), and for
@@ -89,6 +95,8 @@ struct ckpt_dump; /* a frozen session */
  * runs as before.  ERR_UNFREEZABLE names task, descriptor and object. */
 int ckpt_freeze(struct ckpt_dump **ret, const struct ckpt_world *w,
 	const struct ckpt_dump_options *o, struct err *e);
+/* Says after the freeze what becomes of what leads out: ckpt_write refuses then. */
+void ckpt_dump_set_outside(struct ckpt_dump *d, enum ckpt_outside outside);
 /* Writes all records and pages (the caller has opened the writer, written its own records, and
  * finishes it).  With options.snapshot the session runs again long before it returns. */
 int ckpt_write(struct ckpt_dump *d, struct proto_writer *out, struct err *e);

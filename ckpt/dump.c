@@ -348,6 +348,11 @@ static int write_all_data(struct ckpt_dump *d, const struct buf *list, struct er
 	return r;
 }
 
+void ckpt_dump_set_outside(struct ckpt_dump *d, enum ckpt_outside outside)
+{
+	d->options.outside = outside;
+}
+
 int ckpt_write(struct ckpt_dump *d, struct proto_writer *out, struct err *e)
 {
 	_cleanup_buf_ struct buf pending = BUF_INIT;

@@ -135,6 +135,7 @@ static int start_writing(struct session *s, struct err *e)
 	req.stay = s->op.was_paused;
 	req.zstd_level = s->op.zstd_level;
 	req.with_files = s->op.with_files;
+	req.outside = (uint32_t)s->op.outside;
 	m.body_case = PB__WORKER__BODY_WRITE;
 	m.write = &req;
 	fds[0] = s->op.image;
@@ -366,6 +367,7 @@ static int freeze(struct session *s, uint32_t deadline_ms, struct err *e)
 	struct worker_dump what = {.config_dir = s->paths.config,
 		.options = {.snapshot = s->op.what == OP_SNAPSHOT,
 			.portable = s->record->config->portable,
+			.outside = (enum ckpt_outside)s->op.outside,
 			.deadline_ms = deadline_ms ? deadline_ms : DEADLINE_MS}};
 	int r;
 
@@ -393,6 +395,8 @@ int session_pause(struct session *s, struct client *c, struct err *e)
 	int r;
 
 	s->op.what = OP_PAUSE;
+	/* Nothing is lost by a pause: what is written afterwards decides. */
+	s->op.outside = CKPT_OUTSIDE_CLOSE;
 	s->op.began_ns = io_now_ns();
 	r = freeze(s, 0, e);
 	if (r < 0)
@@ -452,11 +456,29 @@ static int open_image(struct session *s, const Pb__SuspendRequest *req, int stre
 	return 0;
 }
 
+/* What is to become of connections that lead out: as asked for now, or when it was started. */
+static int choose_outside(
+	const struct session *s, const Pb__SuspendRequest *req, struct err *e)
+{
+	const char *wish = req->outside[0] ? req->outside : s->record->config->outside;
+	enum ckpt_outside outside = CKPT_OUTSIDE_REFUSE;
+
+	if (wish[0] && ckpt_outside_parse(wish, &outside) < 0)
+		return err_set(e, ERR_USAGE, -EINVAL, "--outside: '%s' is not valid here", wish);
+	return (int)outside;
+}
+
 int session_suspend(struct session *s, struct client *c, const Pb__SuspendRequest *req, int stream,
 	struct err *e)
 {
 	struct session_operation *op = &s->op;
-	int r;
+	int r = choose_outside(s, req, e);
+
+	if (r < 0) {
+		close_fd(stream);
+		return r;
+	}
+	op->outside = r;
 
 	op->what = req->snapshot ? OP_SNAPSHOT : OP_SUSPEND;
 	op->began_ns = io_now_ns();

@@ -113,6 +113,7 @@ struct session_operation {
 	/* resume, once it may run: to be called when it does.  Before the worker says so one of its
 	 * processes may have ended. */
 	void (*released)(struct session *s);
+	int outside; /* enum ckpt_outside */
 	int image;	     /* descriptor, -1 */
 	char *path, *tmp;    /* where the image goes, and until it is whole */
 	uint64_t began_ns;

@@ -185,6 +185,7 @@ static int write_image(struct dump *d, const Pb__WriteRequest *req, const int *f
 
 	if (r < 0)
 		return r;
+	ckpt_dump_set_outside(d->frozen, (enum ckpt_outside)req->outside);
 	r = ckpt_write(d->frozen, out, e);
 	if (r < 0)
 		return r;

@@ -13,7 +13,8 @@
  *      reads  <---------- "stdin"  <------ writes         bytes travel with the session
  *      writes ----------> "stdout" ------> reads          bytes stay: the supervisor reads them
  *
- * An end whose other end is neither in the session nor the supervisor's leads out, and is refused.
+ * An end whose other end is neither in the session nor the supervisor's leads out (outside.h): if it
+ * is not refused it comes back with nobody at the other end.
  * In packet mode (O_DIRECT) every DATA frame is one packet.
  */
 #include <errno.h>
@@ -27,6 +28,7 @@
 
 #include "ckpt/kinds/common.h"
 #include "ckpt/kinds/kinds.h"
+#include "ckpt/kinds/outside.h"
 #include "proto/files.pb-c.h"
 
 #define MAX_CAPACITY (1u << 31)
@@ -97,9 +99,7 @@ static int check(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
 
 	if ((ends.reader && ends.writer) || ckpt_edge_of_pipe(d, &f->st) || !has_peer(f))
 		return 0;
-	err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP, "the other end of %s is outside the session",
-		f->link);
-	return err_hint(e, "start the program inside the session, or close the pipe");
+	return ckpt_outside(d, e, "the other end of %s is outside the session", f->link);
 }
 
 static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e)
@@ -111,8 +111,10 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 	_cleanup_(cleanup_common) Pb__FileCommon *common = NULL;
 	int capacity = fcntl(f->fd, F_GETPIPE_SZ);
 	_cleanup_free_ char *path = NULL;
-	int r = ckpt_common_dump(d, f, &common, e);
+	int r = f->kind->check ? f->kind->check(d, s, e) : 0;
 
+	if (r >= 0)
+		r = ckpt_common_dump(d, f, &common, e);
 	if (r < 0)
 		return r;
 	if (capacity < 0)

@@ -12,8 +12,8 @@
  *
  * The master is the session's own (tmux, script) or the supervisor's (`run -t`): then it is an
  * edge, and what waits for the master stays with the supervisor, which reads it anyway.  A slave
- * whose master is neither leads to a terminal outside and is refused; one whose master is gone
- * (hung up) is made again that way.
+ * whose master is neither leads to a terminal outside and is refused or severed (outside.h): hung up.
+ * One whose master is gone (hung up) is made again that way.
  *
  * pty_make.c makes pairs at resume.
  */
@@ -29,6 +29,7 @@
 
 #include "ckpt/kinds/common.h"
 #include "ckpt/kinds/kinds.h"
+#include "ckpt/kinds/outside.h"
 #include "ckpt/kinds/pty.h"
 #include "proto/files.pb-c.h"
 
@@ -80,6 +81,15 @@ struct pair {
 	int master_fd; /* borrowed, -1 when the master is gone */
 };
 
+/* A slave of another devpts than the session's is somebody else's, whatever its number. */
+static bool is_foreign(const struct ckpt_dump *d, const struct ckpt_file *f)
+{
+	struct stat st;
+
+	return major(f->st.st_rdev) == MAJOR_PTS &&
+	       fstatat(d->world->root_fd, "dev/pts", &st, 0) == 0 && st.st_dev != f->st.st_dev;
+}
+
 static struct pair find_pair(struct ckpt_dump *d, int index)
 {
 	struct pair p = {.index = index, .master_fd = -1};
@@ -87,7 +97,7 @@ static struct pair find_pair(struct ckpt_dump *d, int index)
 	for (size_t i = 0; i < d->n_files; i++) {
 		const struct ckpt_file *f = d->files[i];
 
-		if (!is_terminal(f) || index_of(f) != index)
+		if (!is_terminal(f) || index_of(f) != index || is_foreign(d, f))
 			continue;
 		/* Records of PTY are created before those of TTY. */
 		if (!p.first || (p.first->kind->number == PROTO_KIND_TTY &&
@@ -113,32 +123,27 @@ static bool hung_up(int fd)
 	return poll(&p, 1, 0) >= 0 && (p.revents & POLLHUP);
 }
 
-/* A slave of another devpts than the session's is somebody else's, whatever its number. */
-static bool is_foreign(const struct ckpt_dump *d, const struct ckpt_file *f)
+/* True if nobody of the session or the supervisor holds its master, but somebody does. */
+static bool leads_out(struct ckpt_dump *d, const struct ckpt_file *f)
 {
-	struct stat st;
-
-	return major(f->st.st_rdev) == MAJOR_PTS &&
-		fstatat(d->world->root_fd, "dev/pts", &st, 0) == 0 && st.st_dev != f->st.st_dev;
+	if (is_master(f) || hung_up(f->fd))
+		return false;
+	return is_foreign(d, f) || find_pair(d, index_of(f)).master_fd < 0;
 }
 
 int ckpt_pty_check(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
 {
 	const struct ckpt_file *f = s.file;
 	int index = index_of(f), discipline = 0;
-	struct pair p;
 
 	if (!is_master(f) && hung_up(f->fd))
 		return 0;
 	if (index < 0)
 		return err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP, "%s is not a pseudo terminal",
 			f->link);
-	p = find_pair(d, index);
-	if (is_foreign(d, f) || p.master_fd < 0) {
-		err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP,
-			"the other end of terminal %s is outside the session", f->link);
-		return err_hint(e, "start the session with -t, so that its terminal is its own");
-	}
+	if (leads_out(d, f))
+		return ckpt_outside(
+			d, e, "the other end of terminal %s is outside the session", f->link);
 	if (ioctl(f->fd, TIOCGETD, &discipline) == 0 && discipline != 0)
 		return err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP,
 			"terminal %s has line discipline %d", f->link, discipline);
@@ -292,7 +297,10 @@ int ckpt_pty_dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, s
 	Pb__Pty m = PB__PTY__INIT;
 	int index = index_of(f);
 	struct pair p;
-	int r = ckpt_common_dump(d, f, &common, e);
+	int r = ckpt_pty_check(d, s, e);
+
+	if (r >= 0)
+		r = ckpt_common_dump(d, f, &common, e);
 
 	if (r < 0)
 		return r;
@@ -301,7 +309,7 @@ int ckpt_pty_dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, s
 	m.master = is_master(f);
 	m.devtty = f->kind->number == PROTO_KIND_TTY;
 	pair.index = index < 0 ? 0 : (uint32_t)index;
-	if (!m.master && hung_up(f->fd)) {
+	if (!m.master && (hung_up(f->fd) || leads_out(d, f))) {
 		pair.hung_up = true;
 		return ckpt_pack(&m.base, body, e);
 	}

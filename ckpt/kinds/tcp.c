@@ -18,8 +18,8 @@
  * still holds nobody can read, so data in one makes the session unfreezable for the moment; a
  * closed one is helped to deliver it.
  *
- * Connections that lead out (a session on the host's network) are refused by name.  Not kept:
- * TIME_WAIT, urgent data, what TCP_INFO has counted.
+ * Connections that lead out (a session on the host's network) are refused by name, or severed: CLOSED
+ * or RESET, with what had arrived.  Not kept: TIME_WAIT, urgent data, what TCP_INFO has counted.
  */
 #include "ckpt/kinds/tcp.h"
 
@@ -30,6 +30,7 @@
 #include <sys/stat.h>
 
 #include "ckpt/kinds/kinds.h"
+#include "ckpt/kinds/outside.h"
 #include "ckpt/kinds/sock.h"
 #include "ckpt/survey.h"
 #include "proto/sockets.pb-c.h"
@@ -85,13 +86,16 @@ static bool listens_at(const struct ckpt_inet_diag *listener, const union ckpt_s
 		    : ckpt_sock_addr_equal(&listener->local, a);
 }
 
-static int outside(const struct ckpt_inet_diag *x, struct err *e)
+static int sever(
+	const struct ckpt_dump *d, const union ckpt_sockaddr *remote, Pb__Tcp *m, struct err *e)
 {
 	char text[INET6_ADDRSTRLEN + 10];
 
-	err_set(e, ERR_UNFREEZABLE, -EXDEV, "a connection to %s leads out of the session",
-		ckpt_sock_addr_text(&x->remote, text, sizeof(text)));
-	return err_hint(e, "close it, or run both programs inside the session");
+	m->severed = true;
+	m->fin_sent = true;
+	m->peer_kind = ckpt_outside_resets(d) ? PB__TCP__PEER__RESET : PB__TCP__PEER__CLOSED;
+	return ckpt_outside(d, e, "a connection to %s leads out of the session",
+		ckpt_sock_addr_text(remote, text, sizeof(text)));
 }
 
 static int unread(const char *what, struct err *e)
@@ -130,7 +134,7 @@ static int find_listener(struct ckpt_dump *d, const struct ckpt_inet_diag_list *
 			continue;
 		f = ckpt_sock_file(d, &ckpt_kind_tcp, NULL, list->entries[i].ino);
 		if (!f)
-			return outside(counterpart(list, o), e);
+			return sever(d, &o->local, m, e);
 		m->peer_kind = PB__TCP__PEER__PENDING;
 		m->peer = f->id;
 		return 0;
@@ -147,7 +151,7 @@ static int find_peer(struct ckpt_dump *d, const struct ckpt_file *f,
 	const struct ckpt_file *peer;
 
 	if (!o && d->world->ns_net < 0)
-		return outside(x, e);
+		return sever(d, &x->remote, m, e);
 	if (!o) {
 		bool told = x->state != TCP_ESTABLISHED && x->state != TCP_FIN_WAIT1 &&
 			    x->state != TCP_FIN_WAIT2;
@@ -166,15 +170,35 @@ static int find_peer(struct ckpt_dump *d, const struct ckpt_file *f,
 	}
 	peer = ckpt_sock_file(d, &ckpt_kind_tcp, f, o->ino);
 	if (!peer)
-		return outside(x, e);
+		return sever(d, &x->remote, m, e);
 	m->peer_kind = PB__TCP__PEER__FILE;
 	m->peer = peer->id;
 	return 0;
 }
 
+/* True if the connection of @o, which waits in a backlog, comes from outside. */
+static bool comes_from_outside(
+	struct ckpt_dump *d, const struct ckpt_inet_diag_list *list, const struct ckpt_inet_diag *o)
+{
+	const struct ckpt_inet_diag *other = counterpart(list, o);
+
+	if (d->world->ns_net >= 0)
+		return false;
+	return !other || (other->ino && !ckpt_sock_file(d, &ckpt_kind_tcp, NULL, other->ino));
+}
+
+/* It does not come along. */
+static int drop_pending(const struct ckpt_dump *d, const struct ckpt_inet_diag *o, struct err *e)
+{
+	char text[INET6_ADDRSTRLEN + 10];
+
+	return ckpt_outside(d, e, "a connection from %s has not been accepted yet",
+		ckpt_sock_addr_text(&o->remote, text, sizeof(text)));
+}
+
 /* Connections in the backlog whose other side has been closed. */
-static int find_orphans(const struct ckpt_inet_diag_list *list, const struct ckpt_inet_diag *x,
-	Pb__Tcp *m, struct err *e)
+static int find_orphans(struct ckpt_dump *d, const struct ckpt_inet_diag_list *list,
+	const struct ckpt_inet_diag *x, Pb__Tcp *m, struct err *e)
 {
 	m->orphans = calloc(list->n + 1, sizeof(*m->orphans));
 	if (!m->orphans)
@@ -185,6 +209,13 @@ static int find_orphans(const struct ckpt_inet_diag_list *list, const struct ckp
 		if (o == x || !is_pending(o) || o->state == TCP_SYN_RECV ||
 			!listens_at(x, &o->local))
 			continue;
+		if (comes_from_outside(d, list, o)) {
+			int r = drop_pending(d, o, e);
+
+			if (r < 0)
+				return r;
+			continue;
+		}
 		other = counterpart(list, o);
 		if (other && other->ino)
 			continue;
@@ -246,6 +277,33 @@ static uint32_t chosen_mss(int fd, const Pb__Tcp *m)
 	return mss > 0 && mss != DEFAULT_MSS ? (uint32_t)mss : 0;
 }
 
+/* A socket made in another network and passed in. */
+static int look_at_foreign(
+	const struct ckpt_dump *d, const struct ckpt_file *f, Pb__Tcp *m, struct err *e)
+{
+	union ckpt_sockaddr remote;
+	socklen_t len = sizeof(remote);
+
+	if (getpeername(f->fd, &remote.any, &len) < 0)
+		return err_set(e, ERR_UNFREEZABLE, -EXDEV,
+			"this TCP socket belongs to another network than the session's");
+	m->state = PB__TCP__STATE__CONNECTED;
+	return sever(d, &remote, m, e);
+}
+
+/* A connect(2) that has not been answered is begun again. */
+static int look_at_connecting(
+	const struct ckpt_dump *d, const struct ckpt_inet_diag *x, Pb__Tcp *m, struct err *e)
+{
+	char text[INET6_ADDRSTRLEN + 10];
+
+	m->state = PB__TCP__STATE__CONNECTING;
+	if (d->world->ns_net >= 0)
+		return 0;
+	return ckpt_outside(d, e, "a connection to %s, not answered yet, leads out of the session",
+		ckpt_sock_addr_text(&x->remote, text, sizeof(text)));
+}
+
 /* State and peer. */
 static int look(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Tcp *m, struct err *e)
 {
@@ -263,19 +321,16 @@ static int look(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Tcp *m, stru
 		return 0;
 	}
 	if (!x)
-		return err_set(e, ERR_UNFREEZABLE, -EXDEV,
-			"this TCP socket belongs to another network than the session's");
+		return look_at_foreign(d, f, m, e);
 	m->no_receive = (x->shutdown & 1) && state != TCP_CLOSE_WAIT && state != TCP_LAST_ACK &&
 			state != TCP_CLOSING;
 	if (state == TCP_LISTEN) {
 		m->state = PB__TCP__STATE__LISTENING;
 		m->backlog = (int32_t)x->wqueue;
-		return find_orphans(list, x, m, e);
+		return find_orphans(d, list, x, m, e);
 	}
-	if (state == TCP_SYN_SENT) {
-		m->state = PB__TCP__STATE__CONNECTING;
-		return d->world->ns_net < 0 ? outside(x, e) : 0;
-	}
+	if (state == TCP_SYN_SENT)
+		return look_at_connecting(d, x, m, e);
 	m->state = PB__TCP__STATE__CONNECTED;
 	m->fin_sent = state != TCP_ESTABLISHED && state != TCP_CLOSE_WAIT;
 	return find_peer(d, f, list, x, m, e);
@@ -383,6 +438,8 @@ static void show(const void *body, size_t len, FILE *out)
 		show_address(m->remote, m->domain, out);
 	}
 	fputs((unsigned)m->peer_kind < ARRAY_SIZE(peers) ? peers[m->peer_kind] : "?", out);
+	if (m->severed)
+		fputs(", severed", out);
 	if (m->peer)
 		fprintf(out, " %u", m->peer);
 	if (m->received || m->unsent)

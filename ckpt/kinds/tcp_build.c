@@ -66,6 +66,11 @@ static struct end *end_of_record(struct ckpt_record *r, struct err *e)
 		ckpt_common_bad(r, e);
 		return NULL;
 	}
+	/* Its addresses were those of another place: it gets whatever is free. */
+	if (m->severed) {
+		pb__inet_addr__free_unpacked(take_ptr(u->m->local), NULL);
+		pb__inet_addr__free_unpacked(take_ptr(u->m->remote), NULL);
+	}
 	u->id = (uint32_t)r->subject;
 	u->fd = u->stand_in = -1;
 	return r->state = u;

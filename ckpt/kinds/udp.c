@@ -23,6 +23,7 @@
 #include "ckpt/enter.h"
 #include "ckpt/kinds/common.h"
 #include "ckpt/kinds/kinds.h"
+#include "ckpt/kinds/outside.h"
 #include "ckpt/kinds/sock.h"
 #include "ckpt/survey.h"
 #include "proto/sockets.pb-c.h"
@@ -244,18 +245,23 @@ static int dump_addresses(int fd, Pb__Udp *m, struct err *e)
 	return m->remote ? 0 : err_errno(e, -ENOMEM, "address of a socket");
 }
 
-/* A socket on the host's network with a peer elsewhere leads out of the session. */
+/* A socket on the host's network with a peer leads out of the session. */
+static bool leads_out(const struct ckpt_dump *d, int fd, union ckpt_sockaddr *ret)
+{
+	socklen_t len = sizeof(*ret);
+
+	return d->world->ns_net < 0 && getpeername(fd, &ret->any, &len) == 0;
+}
+
 static int check(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
 {
 	union ckpt_sockaddr a;
-	socklen_t len = sizeof(a);
 	char text[INET6_ADDRSTRLEN + 10];
 
-	if (d->world->ns_net >= 0 || getpeername(s.file->fd, &a.any, &len) < 0)
+	if (!leads_out(d, s.file->fd, &a))
 		return 0;
-	err_set(e, ERR_UNFREEZABLE, -EXDEV, "a UDP socket connected to %s leads out of the session",
+	return ckpt_outside(d, e, "a UDP socket connected to %s leads out of the session",
 		ckpt_sock_addr_text(&a, text, sizeof(text)));
-	return err_hint(e, "close it, or give the session a network of its own");
 }
 
 static int dump_queue(struct ckpt_dump *d, int fd, Pb__Udp *m, struct err *e)
@@ -274,9 +280,13 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 	const struct ckpt_file *f = s.file;
 	Pb__SockCommon common = PB__SOCK_COMMON__INIT;
 	Pb__Udp m = PB__UDP__INIT;
-	int r;
+	union ckpt_sockaddr peer;
+	int r = check(d, s, e);
 
+	if (r < 0)
+		return r;
 	m.common = &common;
+	m.outside = leads_out(d, f->fd, &peer);
 	m.domain = ckpt_sock_get_int(f->fd, SOL_SOCKET, SO_DOMAIN);
 	r = ckpt_sock_common_dump(d, f, &common, e);
 	if (r >= 0)
@@ -336,6 +346,12 @@ static int create(struct ckpt_build *b, struct ckpt_record *r, int *ret_fd, stru
 		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	if (rc >= 0 && m->local)
 		rc = bind_to(fd, m->domain, m->local, e);
+	/* Where it leads out, the address may be another host's. */
+	if (rc < 0 && fd >= 0 && m->outside) {
+		log_info("%s", e->msg);
+		*e = (struct err){0};
+		rc = 0;
+	}
 	for (size_t i = 0; rc >= 0 && i < m->n_memberships; i++)
 		rc = join(fd, m->memberships[i], e);
 	pb__udp__free_unpacked(m, NULL);
@@ -428,7 +444,7 @@ static int link_queue(struct ckpt_build *b, struct ckpt_record *r, struct err *e
 		rc = fill(fd, m, e);
 	if (rc >= 0 && m->remote) {
 		rc = len = ckpt_sock_addr_unpack(m->remote, m->domain, &a, e);
-		if (rc >= 0 && connect(fd, &a.any, (socklen_t)len) < 0)
+		if (rc >= 0 && connect(fd, &a.any, (socklen_t)len) < 0 && !m->outside)
 			rc = err_errno(e, -errno, "cannot connect a UDP socket again");
 	}
 	pb__udp__free_unpacked(m, NULL);

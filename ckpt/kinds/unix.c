@@ -12,6 +12,8 @@
  * that no table holds: it is taken up with ckpt_file_add, by the check, so that it gets a record
  * like every other.
  *
+ * A peer outside the session, or in another network, is refused or severed (outside.h).
+ *
  * What the kernel shows nobody makes the session unfreezable, by name: data sent over a
  * connection that has not been accepted yet, and an urgent byte.
  */
@@ -28,6 +30,7 @@
 
 #include "ckpt/enter.h"
 #include "ckpt/kinds/kinds.h"
+#include "ckpt/kinds/outside.h"
 #include "ckpt/kinds/sock.h"
 #include "ckpt/survey.h"
 #include "proto/sockets.pb-c.h"
@@ -146,7 +149,7 @@ static Pb__Unix *kept_queue(struct ckpt_dump *d, const struct ckpt_file *f)
 
 /* ---- who is who ------------------------------------------------------------------------------ */
 
-/* What UNIX_DIAG knows of @f. */
+/* What UNIX_DIAG knows of @f; NULL if it belongs to another network. */
 static int diag_of(struct ckpt_dump *d, const struct ckpt_file *f,
 	const struct ckpt_unix_diag **ret, struct ckpt_unix_diag_list **ret_list, struct err *e)
 {
@@ -155,9 +158,6 @@ static int diag_of(struct ckpt_dump *d, const struct ckpt_file *f,
 	if (r < 0)
 		return r;
 	*ret = ckpt_sock_unix_by_ino(*ret_list, (uint32_t)f->st.st_ino);
-	if (!*ret)
-		return err_set(e, ERR_UNFREEZABLE, -EXDEV,
-			"this unix socket belongs to another network than the session's");
 	return 0;
 }
 
@@ -198,7 +198,9 @@ static const struct ckpt_unix_diag *backlog_with(
 	return NULL;
 }
 
-static int outside(const struct ckpt_file *f, uint32_t ino, struct err *e)
+/* @f is connected to @ino, which is not the session's. */
+static int sever(const struct ckpt_dump *d, const struct ckpt_file *f, uint32_t ino, Pb__Unix *m,
+	struct err *e)
 {
 	ProtobufCBinaryData name = {0};
 	char text[sizeof(struct sockaddr_un)] = "an unnamed socket";
@@ -207,47 +209,77 @@ static int outside(const struct ckpt_file *f, uint32_t ino, struct err *e)
 		snprintf(text, sizeof(text), "%s%.*s", name.data[0] ? "" : "@",
 			(int)name.len - !name.data[0], (char *)name.data + !name.data[0]);
 	free(name.data);
-	err_set(e, ERR_UNFREEZABLE, -EXDEV,
+	m->peer_kind = PB__UNIX__PEER__SEVERED;
+	m->peer_reset = ckpt_outside_resets(d);
+	return ckpt_outside(d, e,
 		"unix socket is connected to %s (inode %u), which is outside the session", text,
 		ino);
-	return err_hint(e, "run the other program inside the session as well, or close it first");
+}
+
+/* A socket made outside and passed in: all that can be told of it is what it tells itself. */
+static int look_at_foreign(
+	const struct ckpt_dump *d, const struct ckpt_file *f, Pb__Unix *m, struct err *e)
+{
+	struct sockaddr_un a;
+	socklen_t len = sizeof(a);
+	bool listening = ckpt_sock_get_int(f->fd, SOL_SOCKET, SO_ACCEPTCONN) == 1;
+
+	if (listening || getpeername(f->fd, (struct sockaddr *)&a, &len) < 0)
+		return err_set(e, ERR_UNFREEZABLE, -EXDEV,
+			"this unix socket belongs to another network than the session's");
+	if (ckpt_sock_get_int(f->fd, SOL_SOCKET, SO_TYPE) != SOCK_DGRAM)
+		m->state = PB__UNIX__STATE__CONNECTED;
+	return sever(d, f, (uint32_t)f->st.st_ino, m, e);
 }
 
 /*
- * Who is at the other end.  TODO of the network layer: what --outside allows to be severed would
- * get SEVERED here instead of a refusal.
+ * True if @diag's connection waits to be accepted by somebody outside.  A peer that was closed has
+ * no inode, either, but has shut both directions down.
  */
-static int find_peer(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Unix *m, struct err *e)
+static bool waits_outside(const Pb__Unix *m, const struct ckpt_unix_diag *diag)
 {
-	struct ckpt_unix_diag_list *list;
-	const struct ckpt_unix_diag *diag, *listener;
-	struct ckpt_file *peer;
-	int r = diag_of(d, f, &diag, &list, e);
+	return m->state == PB__UNIX__STATE__CONNECTED && diag->shutdown != 3;
+}
 
-	if (r < 0)
-		return r;
+/* Who is at the other end. */
+static int find_peer(struct ckpt_dump *d, const struct ckpt_file *f,
+	const struct ckpt_unix_diag_list *list, const struct ckpt_unix_diag *diag, Pb__Unix *m,
+	struct err *e)
+{
+	const struct ckpt_unix_diag *listener;
+	struct ckpt_file *peer;
+
 	m->shutdown = diag->shutdown;
 	if (!diag->has_peer || m->state == PB__UNIX__STATE__LISTENING)
 		return 0;
 	if (diag->peer) {
 		peer = ckpt_sock_file(d, &ckpt_kind_unix, f, diag->peer);
 		if (!peer)
-			return outside(f, diag->peer, e);
+			return sever(d, f, diag->peer, m, e);
 		m->peer_kind = PB__UNIX__PEER__FILE;
 		m->peer = peer->id;
 		return 0;
 	}
 	listener = backlog_with(list, diag->ino);
+	if (!listener && waits_outside(m, diag))
+		return sever(d, f, diag->ino, m, e);
 	if (!listener) {
 		m->peer_kind = PB__UNIX__PEER__GONE;
 		return 0;
 	}
 	peer = ckpt_sock_file(d, &ckpt_kind_unix, NULL, listener->ino);
 	if (!peer)
-		return outside(f, listener->ino, e);
+		return sever(d, f, listener->ino, m, e);
 	m->peer_kind = PB__UNIX__PEER__PENDING;
 	m->peer = peer->id;
 	return 0;
+}
+
+/* A connection from outside that nobody has accepted yet does not come along. */
+static int drop_pending(const struct ckpt_dump *d, uint32_t ino, struct err *e)
+{
+	return ckpt_outside(d, e,
+		"a connection from outside the session (inode %u) has not been accepted yet", ino);
 }
 
 /* The backlog of a listening socket; what has been sent over such a connection nobody can see. */
@@ -268,8 +300,12 @@ static int find_pending(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Unix
 		struct ckpt_file *client = ino ? ckpt_sock_file(d, &ckpt_kind_unix, f, ino) : NULL;
 		int unread = 0;
 
-		if (ino && !client)
-			return outside(f, ino, e);
+		if (ino && !client) {
+			r = drop_pending(d, ino, e);
+			if (r < 0)
+				return r;
+			continue;
+		}
 		if (!client || ioctl(client->fd, SIOCOUTQ, &unread) < 0 || unread) {
 			err_set(e, ERR_UNFREEZABLE, -EAGAIN,
 				"a connection that has not been accepted yet holds data");
@@ -364,11 +400,13 @@ static int look(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Unix *m, str
 
 	if (r < 0)
 		return r;
+	if (!diag)
+		return look_at_foreign(d, f, m, e);
 	if (type != SOCK_DGRAM && diag->state == TCP_LISTEN)
 		m->state = PB__UNIX__STATE__LISTENING;
 	else if (type != SOCK_DGRAM && diag->state == TCP_ESTABLISHED)
 		m->state = PB__UNIX__STATE__CONNECTED;
-	return find_peer(d, f, m, e);
+	return find_peer(d, f, list, diag, m, e);
 }
 
 /* True if something waits to be read.  Where nothing does, a peek would tell a waiting error. */
@@ -442,6 +480,11 @@ static int fill(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Unix *m, str
 	if (m->peer_kind == PB__UNIX__PEER__GONE) {
 		name_of(f->fd, getpeername, &m->peer_name);
 		m->peer_reset = poll(&p, 1, 0) == 1 && (p.revents & POLLERR);
+	} else if (m->peer_kind == PB__UNIX__PEER__SEVERED) {
+		name_of(f->fd, getpeername, &m->peer_name);
+		/* An abstract name still belongs to the other program. */
+		if (m->peer_name.len && !m->peer_name.data[0])
+			m->peer_name.len = 0;
 	}
 	return 0;
 }

@@ -56,12 +56,13 @@ static json_t *config_of(const Pb__Config *c)
 		json_array_append_new(binds,
 			json_pack("{s:o, s:o, s:b}", "source", json_text(c->binds[i]->source), "target",
 				json_text(c->binds[i]->target), "read_only", c->binds[i]->read_only));
-	j = json_pack("{s:o, s:o, s:o, s:b, s:b, s:b, s:s, s:s, s:o, s:I, s:I, s:b, s:b, s:b}", "env",
+	j = json_pack("{s:o, s:o, s:o, s:b, s:b, s:b, s:s, s:s, s:o, s:I, s:I, s:b, s:b, s:b, s:s}", "env",
 		texts(c->env, c->n_env), "workdir", json_text(c->cwd), "hostname", json_text(c->hostname),
 		"tty", c->tty, "interactive", c->keep_stdin, "rm", c->remove, "user",
 		c->as_root ? "root" : "me", "net", c->net, "volumes", binds, "memory",
 		(json_int_t)c->memory, "pids", (json_int_t)c->pids, "portable", c->portable, "io_uring",
-		c->io_uring, "end_with_command", c->end_with_command);
+		c->io_uring, "end_with_command", c->end_with_command, "outside",
+		c->outside[0] ? c->outside : "refuse");
 	if (c->root[0])
 		json_object_set_new(j, "root", json_text(c->root));
 	json_object_set_new(j, "names", json_text(c->names));

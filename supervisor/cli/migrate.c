@@ -22,7 +22,7 @@
 
 struct migrate_options {
 	bool finish, abort, json, compress;
-	const char *podrun;
+	const char *podrun, *outside;
 };
 
 #define AT(member) offsetof(struct migrate_options, member)
@@ -33,6 +33,8 @@ static const struct cli_option options[] = {
 		CLI_FLAG, AT(abort)},
 	{"json", 0, NULL, "tell how long it took, as JSON", CLI_FLAG, AT(json)},
 	{"compress", 'z', NULL, "compress with zstd", CLI_FLAG, AT(compress)},
+	{"outside", 0, "refuse|close|reset", "what becomes of connections that lead out of the session",
+		CLI_STRING, AT(outside)},
 	{"podrun", 0, "PATH", "where podrun is on the other host", CLI_STRING, AT(podrun)},
 	{"live", 0, NULL, "copying ahead while the session runs is not built yet", CLI_REFUSED, 0},
 	{"lazy", 0, NULL, "fetching memory when it is needed is not built yet", CLI_REFUSED, 0},
@@ -151,6 +153,7 @@ static int send_session(struct proto_conn *conn, const struct migrate_options *o
 	q.stream = true;
 	q.hold = true;
 	q.zstd_level = o->compress ? 3 : 0;
+	q.outside = (char *)(o->outside ? o->outside : "");
 	m.body_case = PB__CONTROL__BODY_SUSPEND;
 	m.suspend = &q;
 	r = message_send(conn, &m, &ends[1], 1, e);

@@ -20,7 +20,8 @@
 #include "supervisor/world.h"
 
 struct run_options {
-	const char *name, *file, *workdir, *root, *user, *net, *names, *hostname, *command;
+	const char *name, *file, *workdir, *root, *user, *net, *names, *hostname, *command,
+		*outside;
 	bool detach, interactive, tty, remove, portable, io_uring, end_with_command;
 	struct cli_list env, env_files, volumes, allow;
 	uint64_t memory, pids;
@@ -44,6 +45,9 @@ static const struct cli_option options[] = {
 	{"hostname", 0, "NAME", "host name inside (default: the session's name)", CLI_STRING,
 		AT(hostname)},
 	{"net", 0, "none|host", "network: a loopback of its own, or the host's", CLI_STRING, AT(net)},
+	{"outside", 0, "refuse|close|reset",
+		"at a suspend, what becomes of connections that lead out of the session", CLI_STRING,
+		AT(outside)},
 	{"names", 0, "auto|kernel", "how names are virtualised", CLI_STRING, AT(names)},
 	{"memory", 0, "SIZE", "limit of memory", CLI_SIZE, AT(memory)},
 	{"pids", 0, "N", "limit of processes and threads", CLI_NUMBER, AT(pids)},
@@ -211,11 +215,13 @@ static int check_options(const struct run_options *o, struct err *e)
 	static const char *const users[] = {"root", "me", NULL};
 	static const char *const nets[] = {"none", "host", "vnat", NULL};
 	static const char *const ways[] = {"auto", "kernel", "rewrite", NULL};
+	static const char *const fates[] = {"refuse", "close", "reset", NULL};
 
 	if ((o->name && paths_check_name(o->name, e) < 0) ||
 		(o->user && one_of("user", o->user, users, e) < 0) ||
 		(o->net && one_of("net", o->net, nets, e) < 0) ||
-		(o->names && one_of("names", o->names, ways, e) < 0))
+		(o->names && one_of("names", o->names, ways, e) < 0) ||
+		(o->outside && one_of("outside", o->outside, fates, e) < 0))
 		return e->error;
 	if (o->net && strcmp(o->net, "vnat") == 0)
 		return err_set(e, ERR_HOST, -EOPNOTSUPP, "--net vnat is not built yet");
@@ -318,6 +324,7 @@ static int fill_config(const struct run_options *o, Pb__Config *c, struct string
 	c->remove = o->remove;
 	c->as_root = o->user && strcmp(o->user, "root") == 0;
 	c->net = (char *)(o->net ? o->net : "none");
+	c->outside = (char *)(o->outside ? o->outside : "");
 	c->pids = o->pids;
 	c->portable = o->portable;
 	c->end_with_command = o->end_with_command;

@@ -13,7 +13,7 @@
 #include "supervisor/message.h"
 
 struct suspend_options {
-	const char *output;
+	const char *output, *outside;
 	bool json, compress, with_files;
 	uint64_t deadline;
 };
@@ -27,6 +27,8 @@ static const struct cli_option options[] = {
 		CLI_NUMBER, AT(deadline)},
 	{"with-files", 0, NULL, "take along what it has in use of the host's files", CLI_FLAG,
 		AT(with_files)},
+	{"outside", 0, "refuse|close|reset", "what becomes of connections that lead out of the session",
+		CLI_STRING, AT(outside)},
 };
 
 /* The image's path from the root: the supervisor stands elsewhere. */
@@ -75,6 +77,7 @@ static int ask(struct cli *c, const struct suspend_options *o, const char *name,
 	q.snapshot = snapshot;
 	q.zstd_level = o->compress ? 3 : 0;
 	q.with_files = o->with_files;
+	q.outside = (char *)(o->outside ? o->outside : "");
 	q.deadline_ms = (uint32_t)MIN(o->deadline, (uint64_t)UINT32_MAX);
 	q.stream = o->output && strcmp(o->output, "-") == 0;
 	if (q.stream && isatty(STDOUT_FILENO))
@@ -116,7 +119,11 @@ const struct cli_command cli_suspend = {
 	.help = "freeze a session, write it to an image, end it",
 	.text = "The image is written under a temporary name, synced and renamed; only then does the "
 		"session end. If anything fails it runs on as before. Without *-o* the image is kept in "
-		"podrun's own place, and *podrun resume NAME* finds it.",
+		"podrun's own place, and *podrun resume NAME* finds it.\n\n"
+		"A connection whose other end is outside the session can't come along. It is refused by "
+		"name, exit code 3, unless *--outside* says what the session shall find after the resume: "
+		"what had arrived, and then with *close* the end of the file (writing gives EPIPE), with "
+		"*reset* ECONNRESET where that can be. UDP sockets are connected again to the same address.",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.size = sizeof(struct suspend_options),
@@ -131,7 +138,8 @@ const struct cli_command cli_snapshot = {
 	.name = "snapshot",
 	.usage = "[-o FILE|-] [NAME]",
 	.help = "write an image of a session that runs on",
-	.text = "The image is a copy: it can be resumed any number of times, under names that are free.",
+	.text = "The image is a copy: it can be resumed any number of times, under names that are free. "
+		"Of *--outside* see *podrun-suspend*(1); the session that runs on keeps its connections.",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.size = sizeof(struct suspend_options),

@@ -1,0 +1,337 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Connections that lead out of a session: refused, undisturbed by a snapshot, severed by a resume."""
+import contextlib
+import os
+import pathlib
+import pty
+import socket
+import sys
+import threading
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+from harness import add, main, test, until  # noqa: E402
+
+# Inside: connects, says "ready", and when /tmp/go is there tells how reading and writing end.
+CLIENT = r"""
+import errno, os, socket, sys, time
+kind, where = sys.argv[1], sys.argv[2]
+def name(e): return errno.errorcode[e.errno]
+def connect():
+    if kind == "tcp":
+        return socket.create_connection(("127.0.0.1", int(where)))
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM if kind == "dgram" else socket.SOCK_STREAM)
+    if kind == "dgram":
+        s.bind("/tmp/mine")
+    s.connect("\0" + where[1:] if where[0] == "@" else where)
+    return s
+s = connect()
+s.sendall(b"hello")
+if kind != "dgram":
+    while s.recv(64, socket.MSG_PEEK) != b"unread":
+        time.sleep(.01)
+print("ready", flush=True)
+while not os.path.exists("/tmp/go"):
+    time.sleep(.01)
+s.settimeout(.2)
+if os.path.exists("/tmp/alive"):
+    s.sendall(b"still here")
+def read():
+    try:
+        return repr(s.recv(64))
+    except TimeoutError:
+        return "nothing"
+    except OSError as e:
+        return name(e)
+def write():
+    try:
+        return str(s.send(b"x"))
+    except OSError as e:
+        return name(e)
+print("read", read(), read(), read(), "write", write(), write(), flush=True)
+"""
+
+
+@contextlib.contextmanager
+def server(env, kind, where=None):
+    """Outside: one connection; what it says is collected in `said`."""
+    said = []
+    if kind == "tcp":
+        listener = socket.create_server(("127.0.0.1", 0))
+        where = str(listener.getsockname()[1])
+    else:
+        listener = socket.socket(socket.AF_UNIX,
+                                 socket.SOCK_DGRAM if kind == "dgram" else socket.SOCK_STREAM)
+        listener.bind("\0" + where[1:] if where[0] == "@" else where)
+    if kind != "dgram":
+        listener.listen(5)
+
+    def serve():
+        with contextlib.suppress(OSError), contextlib.ExitStack() as stack:
+            stack.callback(said.append, "end")
+            c = listener if kind == "dgram" else listener.accept()[0]
+            if kind != "dgram":
+                said.append(c.recv(64))
+                c.sendall(b"unread")
+            while data := c.recv(64):
+                said.append(data)
+
+    t = threading.Thread(target=serve, daemon=True)
+    t.start()
+    try:
+        yield where, said
+    finally:
+        listener.close()
+
+
+def options_of(env, kind):
+    env.path("v").mkdir(exist_ok=True)
+    return ["--net", "host"] if kind in ("tcp", "abstract") else ["-v", "%s:/out%s" % (
+        env.path("v"), ":ro" if kind == "readable" else "")]
+
+
+@contextlib.contextmanager
+def connected(env, kind, name="s", options=()):
+    place = {"abstract": "@" + env.dir.name, "tcp": None}.get(
+        kind, str(env.path("v") / "sock"))
+    more = options_of(env, kind)
+    kind = "unix" if kind == "readable" else kind
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(place or "")
+    with server(env, kind, place) as (where, said):
+        inside = "/out/sock" if kind in ("unix", "dgram") else where
+        env.run_detached(name, "python3", "-c", CLIENT, kind, inside, options=[*more, *options])
+        yield said
+
+
+def verdict(env, name, alive=False):
+    if alive:
+        env.podrun("exec", name, "touch", "/tmp/alive")
+    env.podrun("exec", name, "touch", "/tmp/go")
+    log = env.wait(name)
+    env.podrun("rm", name, check=False)
+    return log[log.index("read "):].strip()
+
+
+GONE = {"close": "read b'unread' b'' b'' write EPIPE EPIPE",
+        "reset": "read b'unread' ECONNRESET b'' write EPIPE EPIPE"}
+
+
+@test
+def connections_to_the_outside_are_refused_by_name(env):
+    for kind, words in (("unix", ["/v/sock"]), ("dgram", ["/v/sock"]), ("abstract", ["@podrun-"]),
+                        ("tcp", ["a connection to 127.0.0.1:"])):
+        with connected(env, kind) as said:
+            for what in ("suspend", "snapshot"):
+                r = env.podrun(what, "s", "-o", env.path("i"), code=3)
+                assert "--outside=close" in r.errors and "(python3) fd 3" in r.errors, r
+                assert all(w in r.errors for w in words), r
+            verdict(env, "s", alive=True)
+            until("the server hears it", lambda: b"still here" in said)
+
+
+
+
+def move(env, *options, name="s"):
+    env.podrun("suspend", name, "-o", env.path("i"), *options)
+    text = env.podrun("image", "show", env.path("i")).text
+    env.podrun("resume", "-d", env.path("i"))
+    return text
+
+
+def severed(env, kind):
+    for how in ("close", "reset"):
+        with connected(env, kind) as said:
+            assert "severed" in move(env, "--outside", how)
+            until("the server sees the end", lambda: said[-1] == "end")
+            got = verdict(env, "s")
+            assert got == GONE[how], (how, got)
+
+
+for k in ("unix", "abstract", "tcp"):
+    add("severed_" + k, lambda env, k=k: severed(env, k))
+
+
+@test
+def severed_dgram(env):
+    with connected(env, "dgram"):
+        assert "severed" in move(env, "--outside=close")
+        got = verdict(env, "s")
+        assert got == "read nothing nothing nothing write ECONNREFUSED ENOTCONN", got
+
+
+@test
+def severed_twice_is_severed_once(env):
+    for kind in ("unix", "tcp"):
+        with connected(env, kind):
+            move(env, "--outside=reset")
+            env.podrun("suspend", "s", "-o", env.path("j"))
+            env.podrun("resume", "-d", env.path("j"))
+            assert verdict(env, "s") == GONE["reset"]
+
+
+@test
+def a_snapshot_leaves_connections_alone(env):
+    for kind in ("readable", "tcp"):
+        with connected(env, kind) as said:
+            env.podrun("snapshot", "s", "-o", env.path("i"), "--outside=close")
+            got = verdict(env, "s", alive=True)
+            until("the server hears it", lambda: b"still here" in said)
+            assert got == "read b'unread' nothing nothing write 1 1", got
+        if kind == "tcp":  # a copy can't share the host's network
+            continue
+        env.podrun("resume", "-d", "--name", "t", env.path("i"))
+        assert verdict(env, "t") == GONE["close"]
+
+
+@test
+def what_run_was_told_holds_until_something_else_is_said(env):
+    env.path("f").write_text("outside = close\n")
+    with connected(env, "unix", options=["--file", env.path("f")]):
+        assert env.podrun("inspect", "s").json()["config"]["outside"] == "close"
+        env.podrun("suspend", "s", "-o", env.path("i"), "--outside=refuse", code=3)
+        env.podrun("suspend", "s", "-o", env.path("i"), "--outside=nonsense", code=2)
+        move(env)
+        assert verdict(env, "s") == GONE["close"]
+    env.podrun("run", "--outside=nonsense", "--", "true", code=2)
+
+
+@test
+def a_pause_refuses_nothing(env):
+    with connected(env, "unix") as said:
+        env.podrun("pause", "s")
+        env.podrun("suspend", "s", "-o", env.path("i"), code=3)
+        env.podrun("unpause", "s")
+        env.podrun("pause", "s")
+        move(env, "--outside=close")
+        env.podrun("unpause", "s", check=False)
+        assert verdict(env, "s") == GONE["close"]
+        until("the server sees the end", lambda: said[-1] == "end")
+
+
+# Inside: a UDP socket connected to a port of the host.
+DATAGRAMS = r"""
+import os, socket, sys, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.connect(("127.0.0.1", int(sys.argv[1])))
+print("ready", flush=True)
+while not os.path.exists("/tmp/go"):
+    time.sleep(.01)
+s.send(b"ping")
+print(s.recv(9).decode())
+"""
+
+
+@test
+def udp_is_connected_again(env):
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.bind(("127.0.0.1", 0))
+    s.settimeout(30)
+    env.run_detached("s", "python3", "-c", DATAGRAMS, str(s.getsockname()[1]), options=["--net", "host"])
+    r = env.podrun("suspend", "s", "-o", env.path("i"), code=3)
+    assert "a UDP socket connected to 127.0.0.1" in r.errors, r
+    move(env, "--outside=close")
+    env.podrun("exec", "s", "touch", "/tmp/go")
+    data, sender = s.recvfrom(9)
+    s.sendto(b"pong", sender)
+    assert data == b"ping" and "pong" in env.wait("s")
+
+
+# Inside: listens at argv[1]; when /tmp/go is there it accepts what comes in a second.
+SERVER = r"""
+import os, socket, sys, time
+kind, where = sys.argv[1], sys.argv[2]
+if kind == "tcp":
+    l = socket.create_server(("127.0.0.1", int(where)))
+else:
+    l = socket.socket(socket.AF_UNIX)
+    l.bind(where)
+    l.listen(5)
+print("ready", flush=True)
+while not os.path.exists("/tmp/go"):
+    time.sleep(.01)
+l.settimeout(1)
+try:
+    l.accept()
+    print("somebody")
+except TimeoutError:
+    print("nobody")
+"""
+
+
+@test
+def those_who_wait_outside_do_not_come_along(env):
+    for kind in ("unix", "tcp"):
+        if kind == "tcp":
+            with socket.create_server(("127.0.0.1", 0)) as spare:
+                where = outside = spare.getsockname()
+        else:
+            where, outside = "/out/in", str(env.path("v") / "in")
+        env.run_detached("s", "python3", "-c", SERVER, kind, where[1] if kind == "tcp" else where,
+                         options=options_of(env, kind))
+        s = socket.socket(socket.AF_UNIX if kind == "unix" else socket.AF_INET)
+        s.connect(outside)
+        r = env.podrun("suspend", "s", "-o", env.path("i"), code=3)
+        assert "has not been accepted yet" in r.errors, r
+        move(env, "--outside=close")
+        env.podrun("exec", "s", "touch", "/tmp/go")
+        assert "nobody" in env.wait("s")
+        env.podrun("rm", "s")
+        s.close()
+
+
+# Inside: takes descriptors from outside, then looks at them when /tmp/go is there.
+TAKER = r"""
+import array, errno, os, socket, sys, time
+s = socket.socket(socket.AF_UNIX)
+s.connect("/out/sock")
+_, anc, _, _ = s.recvmsg(1, socket.CMSG_SPACE(32))
+s.close()
+reader, writer, slave, pair = array.array("i", anc[0][2])
+signal = __import__("signal").signal(13, 1)
+print("ready", flush=True)
+while not os.path.exists("/tmp/go"):
+    time.sleep(.01)
+def attempt(what, *args):
+    try:
+        return repr(what(*args))
+    except OSError as e:
+        return errno.errorcode[e.errno]
+print("reader", attempt(os.read, reader, 9), attempt(os.read, reader, 9), flush=True)
+print("writer", attempt(os.write, writer, b"x"), flush=True)
+print("slave", attempt(os.read, slave, 9), attempt(os.write, slave, b"x"), flush=True)
+print("pair", attempt(os.read, pair, 9), attempt(os.read, pair, 9), attempt(os.write, pair, b"x"))
+"""
+
+
+@test
+def pipes_terminals_and_sockets_passed_from_outside(env):
+    options = options_of(env, "unix")
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(env.path("v") / "sock"))
+    listener.listen()
+    to, out = os.pipe(), os.pipe()
+    master, slave = pty.openpty()
+    a, b = socket.socketpair()
+    os.write(to[1], b"waiting")
+    a.sendall(b"there")
+    env.run_detached("s", "python3", "-c", TAKER, options=options, ready=None)
+    conn, _ = listener.accept()
+    socket.send_fds(conn, [b"x"], [to[0], out[1], slave, b.fileno()])
+    for fd in (to[0], out[1], slave):
+        os.close(fd)
+    b.close()
+    conn.close()
+    until("it has them", lambda: "ready" in env.logs("s"))
+    r = env.podrun("suspend", "s", "-o", env.path("i"), code=3)
+    assert "outside" in r.errors, r
+    move(env, "--outside=close")
+    env.podrun("exec", "s", "touch", "/tmp/go")
+    log = env.wait("s").split("\n")
+    assert log[-5:-1] == ["reader b'waiting' b''", "writer EPIPE", "slave b'' EIO",
+                          "pair b'there' b'' EPIPE"], log
+    os.close(master)
+
+
+if __name__ == "__main__":
+    main()
