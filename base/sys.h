@@ -87,6 +87,12 @@ enum sys_kcmp_type {
 #define SYS_PODRUN_SENTINEL 28528
 
 /*
+ * Asks the newest of a task's own seccomp filters for its number (ckpt/filters.h).  No kernel has it
+ * either, and nobody but a tracer gets an answer.
+ */
+#define SYS_PODRUN_FILTER 28529
+
+/*
  * The sixth argument of a clone3 that ckpt injects; the kernel ignores it.  Its flags are in memory,
  * where a filter can't look, so clone3 is ENOSYS in a session, decided without asking anybody: every
  * process that makes a thread tries it once.  One with this mark goes to the supervisor.

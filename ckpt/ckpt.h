@@ -53,6 +53,8 @@ struct ckpt_world {
 	int (*seed)(void *ctx, pid_t vpid, pid_t *ret_pid, struct err *e);
 	/* Restore only.  Gives the supervisor its end of edge @name; @fd is borrowed. */
 	int (*edge)(void *ctx, const char *name, int fd, struct err *e);
+	/* Restore only.  What the supervisor needs for ckpt_filters_load.  May be NULL. */
+	int (*filters)(void *ctx, const void *record, size_t len, struct err *e);
 	void *ctx;
 };
 
@@ -77,6 +79,45 @@ enum ckpt_outside { CKPT_OUTSIDE_REFUSE, CKPT_OUTSIDE_CLOSE, CKPT_OUTSIDE_RESET 
 /* "refuse", "close" or "reset"; anything else is -EINVAL. */
 int ckpt_outside_parse(const char *text, enum ckpt_outside *ret);
 
+/*
+ * Seccomp filters which programs of the session have given themselves (ckpt/filters.h).  The
+ * supervisor keeps one table for each session; it goes with the image.
+ */
+struct ckpt_filters;
+struct sock_filter;
+struct ckpt_filters *ckpt_filters_new(void);
+void ckpt_filters_free(struct ckpt_filters *f);
+/*
+ * The number of the filter @code on top of filter @parent (0: none), the same for the same.
+ * 0: there is no room; then, or when something is installed that can't be known, say so:
+ */
+uint32_t ckpt_filters_add(struct ckpt_filters *f, uint32_t parent, uint32_t flags,
+	const struct sock_filter *code, size_t n);
+void ckpt_filters_set_foreign(struct ckpt_filters *f);
+/* 0 if @code can be recorded, -EINVAL if the kernel will refuse it, -E2BIG if it is too long. */
+int ckpt_filters_try(const struct sock_filter *code, size_t n);
+/* What takes the place of SECCOMP_SET_MODE_STRICT, which no task that has filters can have. */
+const struct sock_filter *ckpt_filters_strict(size_t *ret_n);
+/* Adds what a record of an image says. */
+int ckpt_filters_load(struct ckpt_filters *f, const void *record, size_t len, struct err *e);
+
+/*
+ * Has a task install a filter, in the place of its own call: for a worker.  @tid waits in a call
+ * which has been notified; @answer gives it any answer; when it stops behind the call,
+ * @number is asked for the number of the new filter on top of filter @parent, and the task
+ * goes on with the result of seccomp(2).  -EPERM: somebody else traces it.
+ */
+struct ckpt_install {
+	pid_t tid, init_pid;
+	uint32_t flags; /* as the task gave them */
+	const struct sock_filter *code;
+	size_t n;
+	void (*answer)(void *ctx);
+	uint32_t (*number)(void *ctx, uint32_t parent);
+	void *ctx;
+};
+int ckpt_install(const struct ckpt_install *i, struct err *e);
+
 struct ckpt_dump_options {
 	enum ckpt_outside outside;
 	bool snapshot;	  /* the session runs on: private memory may be written after the thaw */
@@ -87,6 +128,11 @@ struct ckpt_dump_options {
 	 * answer is done again whatever happens. */
 	const long *notified;
 	size_t n_notified;
+	const struct ckpt_filters *filters; /* borrowed; NULL: nothing is known */
+	/* A task was told to stop and does not: one whose call has been notified is to be answered
+	 * with -ERESTARTNOINTR now.  May be NULL. */
+	void (*unhold)(void *ctx, pid_t tid);
+	void *ctx;
 };
 
 struct ckpt_dump; /* a frozen session */

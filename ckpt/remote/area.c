@@ -225,13 +225,15 @@ static int read_state(struct remote *r, struct err *e)
 	return 0;
 }
 
-int remote_open(struct remote **ret, int proc_fd, pid_t tid, uint64_t hint, struct err *e)
+static int open_new(struct remote **ret, int proc_fd, pid_t tid, uint64_t hint, bool guarded,
+	struct err *e)
 {
 	struct remote *r = new_remote(proc_fd, tid, NULL);
 	int k;
 
 	if (!r)
 		return err_errno(e, -ENOMEM, "open task %d", tid);
+	r->guarded = guarded;
 	k = read_state(r, e);
 	if (k == 0) {
 		k = map_area(r, hint, e);
@@ -244,6 +246,21 @@ int remote_open(struct remote **ret, int proc_fd, pid_t tid, uint64_t hint, stru
 	}
 	*ret = r;
 	return 0;
+}
+
+int remote_open(struct remote **ret, int proc_fd, pid_t tid, uint64_t hint, struct err *e)
+{
+	return open_new(ret, proc_fd, tid, hint, false, e);
+}
+
+int remote_open_guarded(struct remote **ret, int proc_fd, pid_t tid, uint64_t hint, struct err *e)
+{
+	return open_new(ret, proc_fd, tid, hint, true, e);
+}
+
+void remote_set_guarded(struct remote *r)
+{
+	r->guarded = true;
 }
 
 /* A new task's first stop may still have to come, or to be taken note of. */
@@ -261,11 +278,13 @@ static int await_birth(struct remote *r, struct err *e)
 	return k < 0 ? err_errno(e, k, "wait for new task %d", r->tid) : 0;
 }
 
-/* In the executor's pages, behind a clone: nothing else puts a task there. */
+/* In the executor's pages or the door, behind a clone: nothing else puts a task there. */
 static bool just_born(const struct remote *r)
 {
 	uint64_t code = r->area->addr + AREA_CODE;
 
+	if (r->regs.rip == REMOTE_DOOR)
+		return true;
 	return r->regs.rip >= code && r->regs.rip < code + PAGE_SIZE;
 }
 
@@ -288,7 +307,10 @@ int remote_open_thread(struct remote **ret, pid_t tid, struct remote *sibling, s
 {
 	struct remote *r = new_remote(sibling->proc_fd, tid, sibling->area);
 
-	return r ? open_with(r, ret, e) : err_errno(e, -ENOMEM, "open task %d", tid);
+	if (!r)
+		return err_errno(e, -ENOMEM, "open task %d", tid);
+	r->guarded = sibling->guarded;
+	return open_with(r, ret, e);
 }
 
 int remote_open_child(struct remote **ret, pid_t tid, struct remote *parent, struct err *e)
@@ -298,6 +320,7 @@ int remote_open_child(struct remote **ret, pid_t tid, struct remote *parent, str
 	if (!r)
 		return err_errno(e, -ENOMEM, "open task %d", tid);
 	r->area->addr = parent->area->addr;
+	r->guarded = parent->guarded;
 	return open_with(r, ret, e);
 }
 uint64_t remote_address(const struct remote *r)
@@ -337,7 +360,8 @@ static int leave(struct remote *r, bool last, struct err *e)
 
 	if (last) {
 		g.orig_rax = SYS_munmap;
-		g.rip = r->regs.rip; /* what munmap returns is no number of a call */
+		/* What munmap returns is no number of a call. */
+		g.rip = r->guarded ? REMOTE_DOOR : r->regs.rip;
 		g.rdi = r->area->addr;
 		g.rsi = REMOTE_AREA_SIZE;
 	}

@@ -59,6 +59,8 @@ struct remote {
 	enum where where;
 	bool born;	/* made by a batch: has no registers of its own yet */
 	bool held_stop; /* a SIGSTOP came while a batch ran */
+	bool guarded;	/* has filters of its own: calls go through the door */
+	uint64_t behind; /* guarded, in a call: where it goes on behind it; else 0 */
 	struct user_regs_struct regs;
 	uint64_t mask;
 

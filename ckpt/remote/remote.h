@@ -40,8 +40,15 @@
  * They are unmapped by making munmap of the last sentinel call.
  *
  * Signals are blocked while a batch runs (but for SIGSTOP, which is kept for the end, and
- * SIGKILL).  A call that one of the session's own filters answers with SIGSYS reads as -ENOSYS;
- * a call which a filter kills the task for must not be added (ckpt/filters says which).
+ * SIGKILL).
+ *
+ * A task may have seccomp filters of its own, which may kill it for any call.  All filters of a
+ * session have a door in them (ckpt/filters.h): a call whose instruction pointer is REMOTE_DOOR
+ * passes.  No instruction is there, so only a tracer can make such a call.  The remote of a *guarded*
+ * task stops it at the entry of each call, where the kernel has not asked the filters yet, moves
+ * the instruction pointer to the door, and back at the exit of the call: two more stops for each
+ * call.  Between batches such a task heals like any other; if the tracer dies while a batch runs, its
+ * filters decide what becomes of the executor's next call.
  *
  * What the tracer must have done: PTRACE_SEIZE with TRACE_OPTIONS (trace.h), the task is under a
  * filter that answers the sentinel with RET_TRACE, and stands in a PTRACE_EVENT_STOP.
@@ -73,6 +80,12 @@ struct remote_area; /* the lent pages of one memory space; reference counted */
 #define REMOTE_DATA_SIZE (128 * 1024UL) /* arguments and results of one batch */
 
 int remote_open(struct remote **ret, int proc_fd, pid_t tid, uint64_t hint, struct err *e);
+/* The same for a task that has filters of its own. */
+int remote_open_guarded(struct remote **ret, int proc_fd, pid_t tid, uint64_t hint, struct err *e);
+/* From now on the task has filters of its own, or had them before; its children have them, too. */
+void remote_set_guarded(struct remote *r);
+/* In the kernel's half of all addresses, where even the emulated vsyscall page is not. */
+#define REMOTE_DOOR 0xffffffffffd00000ULL
 /*
  * Another task of @sibling's memory: a thread that was seized like it, or one just created
  * by a clone or clone3 call of a batch with CLONE_VM (see below).  Costs no stop.

@@ -77,14 +77,37 @@ static void note_born(struct remote *r)
 		r->born_tids[r->n_born++] = (pid_t)tid;
 }
 
+/* A guarded task enters a call, or leaves it: see "door" in remote.h. */
+static int pass_door(struct remote *r, struct err *e)
+{
+	const size_t rip = offsetof(struct user_regs_struct, rip);
+	struct __ptrace_syscall_info info = {0};
+	uint64_t to = r->behind;
+
+	if (ptrace(PTRACE_GET_SYSCALL_INFO, r->tid, sizeof(info), &info) < 0)
+		return remote_died(r, e);
+	if (info.op == PTRACE_SYSCALL_INFO_ENTRY) {
+		r->behind = info.instruction_pointer;
+		to = REMOTE_DOOR;
+	} else {
+		r->behind = 0;
+	}
+	if (to && ptrace(PTRACE_POKEUSER, r->tid, rip, to) < 0)
+		return remote_died(r, e);
+	return 0;
+}
+
 /* 1: it stands as wanted, 0: let it go on. */
 static int judge_stop(struct remote *r, int status, enum want want, struct err *e)
 {
+	int k;
+
 	switch (trace_event(status)) {
 	case 0:
 		if (WSTOPSIG(status) != (SIGTRAP | 0x80))
 			return judge_signal(r, WSTOPSIG(status), e);
-		return want == WANT_SYSCALL_STOP;
+		k = r->guarded ? pass_door(r, e) : 0;
+		return k < 0 ? k : want == WANT_SYSCALL_STOP;
 	case PTRACE_EVENT_SECCOMP:
 		return is_sentinel(r) && want == WANT_SENTINEL;
 	case PTRACE_EVENT_STOP:
@@ -101,7 +124,8 @@ static int judge_stop(struct remote *r, int status, enum want want, struct err *
 
 int remote_go_until(struct remote *r, enum want want, struct err *e)
 {
-	int request = want == WANT_SYSCALL_STOP ? PTRACE_SYSCALL : PTRACE_CONT;
+	bool calls = want == WANT_SYSCALL_STOP || (r->guarded && want == WANT_SENTINEL);
+	int request = calls ? PTRACE_SYSCALL : PTRACE_CONT;
 	uint64_t deadline = io_now_ns() + RUN_TIMEOUT_NS;
 
 	for (;;) {
@@ -198,6 +222,7 @@ int remote_stand(struct remote *r, struct err *e)
 	int k;
 
 	r->where = AT_SENTINEL;
+	r->behind = 0;
 	if (r->born)
 		return 0;
 	g.orig_rax = interrupted(&r->regs, &nr) ? (unsigned long)nr : (unsigned long)-1;
