@@ -11,16 +11,12 @@
 
 #define BIG (3 << 20)
 
-int main(int argc, char **argv)
-{
-	char dir[64], path[128], other[128], link[64], buf[256];
-	int a, b, reader, hole, tmp, gone, over, linked;
-	struct timespec times[2] = {{.tv_sec = 1000000000}, {.tv_sec = 1000000001, .tv_nsec = 5}};
-	struct stat x, y;
-	ssize_t n;
+static char dir[64], path[128], other[128], link_path[64], buf[256];
+static int a, b, reader, hole, tmp, gone, over, linked;
 
-	snprintf(dir, sizeof(dir), BASE "/state-ghost-%d", getpid());
-	STATE_CHECK(mkdir(dir, 0700) == 0);
+static void make_deleted(void)
+{
+	struct timespec times[2] = {{.tv_sec = 1000000000}, {.tv_sec = 1000000001, .tv_nsec = 5}};
 
 	snprintf(path, sizeof(path), "%s/deleted", dir);
 	a = open(path, O_CREAT | O_RDWR, 0604);
@@ -31,6 +27,11 @@ int main(int argc, char **argv)
 	STATE_CHECK(ftruncate(a, BIG) == 0 && pwrite(a, "end", 3, BIG - 3) == 3);
 	STATE_CHECK(fchmod(a, 0604) == 0);
 	STATE_CHECK(unlink(path) == 0 && futimens(a, times) == 0);
+}
+
+static void make_others(void)
+{
+	int fd;
 
 	snprintf(path, sizeof(path), "%s/hole", dir);
 	hole = open(path, O_CREAT | O_RDWR, 0600);
@@ -48,8 +49,8 @@ int main(int argc, char **argv)
 	snprintf(other, sizeof(other), "%s/new", dir);
 	over = open(path, O_CREAT | O_RDWR, 0600);
 	STATE_CHECK(over >= 0 && write(over, "old", 3) == 3);
-	n = open(other, O_CREAT | O_WRONLY, 0600);
-	STATE_CHECK(n >= 0 && write((int)n, "newer", 5) == 5 && close((int)n) == 0);
+	fd = open(other, O_CREAT | O_WRONLY, 0600);
+	STATE_CHECK(fd >= 0 && write(fd, "newer", 5) == 5 && close(fd) == 0);
 	STATE_CHECK(rename(other, path) == 0);
 
 	/* One of two names is gone: the file is still the other name's. */
@@ -58,8 +59,12 @@ int main(int argc, char **argv)
 	linked = open(path, O_CREAT | O_RDWR, 0600);
 	STATE_CHECK(linked >= 0 && write(linked, "linked", 6) == 6);
 	STATE_CHECK(linkat(AT_FDCWD, path, AT_FDCWD, other, 0) == 0 && unlink(path) == 0);
+}
 
-	state_ready(argc, argv);
+static void check_deleted(void)
+{
+	struct stat x, y;
+	ssize_t n;
 
 	STATE_CHECK(fstat(a, &x) == 0 && x.st_size == BIG && x.st_nlink == 0);
 	STATE_CHECK((x.st_mode & 07777) == 0604);
@@ -70,17 +75,22 @@ int main(int argc, char **argv)
 	STATE_CHECK(read(reader, buf, 6) == 6 && !memcmp(buf, "ntents", 6));
 	STATE_CHECK(write(b, "more", 4) == 4 && fstat(reader, &y) == 0 && y.st_size == BIG + 4);
 	STATE_CHECK(y.st_ino == x.st_ino && x.st_blocks < 100);
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", a);
+	snprintf(link_path, sizeof(link_path), "/proc/self/fd/%d", a);
 	snprintf(other, sizeof(other), "%s/deleted (deleted)", dir);
-	n = readlink(link, buf, sizeof(buf));
+	n = readlink(link_path, buf, sizeof(buf));
 	STATE_CHECK(n == (ssize_t)strlen(other) && !memcmp(buf, other, (size_t)n));
+}
+
+static void check_others(void)
+{
+	struct stat x, y;
 
 	STATE_CHECK(fstat(hole, &x) == 0 && x.st_size == 1LL << 33 && x.st_blocks < 100);
 
 	STATE_CHECK(pread(tmp, buf, 20, 0) == 9 && !memcmp(buf, "temporary", 9));
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", tmp);
+	snprintf(link_path, sizeof(link_path), "/proc/self/fd/%d", tmp);
 	snprintf(path, sizeof(path), "%s/named", dir);
-	STATE_CHECK(linkat(AT_FDCWD, link, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0);
+	STATE_CHECK(linkat(AT_FDCWD, link_path, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0);
 	STATE_CHECK(stat(path, &x) == 0 && x.st_size == 9);
 
 	STATE_CHECK(fstat(gone, &x) == 0 && S_ISDIR(x.st_mode));
@@ -93,5 +103,16 @@ int main(int argc, char **argv)
 	snprintf(path, sizeof(path), "%s/two", dir);
 	STATE_CHECK(write(linked, "!", 1) == 1 && stat(path, &x) == 0 && x.st_size == 7);
 	STATE_CHECK(fstat(linked, &y) == 0 && x.st_ino == y.st_ino);
+}
+
+int main(int argc, char **argv)
+{
+	snprintf(dir, sizeof(dir), BASE "/state-ghost-%d", getpid());
+	STATE_CHECK(mkdir(dir, 0700) == 0);
+	make_deleted();
+	make_others();
+	state_ready(argc, argv);
+	check_deleted();
+	check_others();
 	return state_ok();
 }

@@ -46,17 +46,18 @@ static int port_of(int fd)
 	return ntohs(a.sin6_port);
 }
 
-int main(int argc, char **argv)
+static int l, w1, w2, port;	     /* with connections that wait */
+static int dual, c4, s4, port6;	     /* both families */
+static int shared[2], shared_port;   /* one port */
+static int bound, bound_port, fresh; /* not listening yet; not even bound */
+
+/* One that talks, one that is half-closed, one that is closed. */
+static void make_waiting(void)
 {
 	struct sockaddr_in a = at4(0);
-	struct sockaddr_in6 a6 = any6(0);
-	int l = socket(AF_INET, SOCK_STREAM, 0), dual = socket(AF_INET6, SOCK_STREAM, 0);
-	int shared[2], bound, port, port6, shared_port = 0, w1, w2, w3, c4, s4, s, one = 1,
-					   mss = 1000;
-	int fresh = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0), v;
-	socklen_t len = sizeof(v);
-	char buf[8];
+	int w3, mss = 1000;
 
+	l = socket(AF_INET, SOCK_STREAM, 0);
 	STATE_CHECK(setsockopt(l, IPPROTO_TCP, TCP_MAXSEG, &mss, sizeof(mss)) == 0);
 	STATE_CHECK(bind(l, (void *)&a, sizeof(a)) == 0 && listen(l, 7) == 0);
 	port = port_of(l);
@@ -64,13 +65,26 @@ int main(int argc, char **argv)
 	w2 = client(port);
 	w3 = client(port);
 	STATE_CHECK(shutdown(w2, SHUT_WR) == 0 && close(w3) == 0);
+}
 
+static void make_dual(void)
+{
+	struct sockaddr_in6 a6 = any6(0);
+
+	dual = socket(AF_INET6, SOCK_STREAM, 0);
 	STATE_CHECK(bind(dual, (void *)&a6, sizeof(a6)) == 0 && listen(dual, 5) == 0);
 	port6 = port_of(dual);
 	c4 = client(port6);
 	s4 = accept(dual, NULL, NULL);
 	STATE_CHECK(s4 >= 0);
+}
 
+static void make_others(void)
+{
+	struct sockaddr_in a = at4(0);
+	int one = 1;
+
+	fresh = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
 	for (int i = 0; i < 2; i++) {
 		struct sockaddr_in b = at4(i ? shared_port : 0);
 
@@ -82,17 +96,15 @@ int main(int argc, char **argv)
 		shared_port = port_of(shared[i]);
 	}
 	bound = socket(AF_INET, SOCK_STREAM, 0);
-	a = at4(0);
 	STATE_CHECK(bound >= 0 && bind(bound, (void *)&a, sizeof(a)) == 0);
-	v = port_of(bound);
-	a = at4(v);
+	bound_port = port_of(bound);
+}
 
-	state_ready(argc, argv);
+static void check_waiting(void)
+{
+	char buf[8];
+	int s, v;
 
-	STATE_CHECK(
-		port_of(l) == port && port_of(dual) == port6 && port_of(shared[1]) == shared_port);
-	STATE_CHECK(port_of(bound) == ntohs(a.sin_port));
-	STATE_CHECK(getsockopt(l, IPPROTO_TCP, TCP_MAXSEG, &v, &len) == 0 && v == 1000);
 	for (int i = 0, seen = 0; i < 3; i++) {
 		s = accept(l, NULL, NULL);
 		STATE_CHECK(s >= 0);
@@ -107,23 +119,59 @@ int main(int argc, char **argv)
 		STATE_CHECK(i < 2 || seen == 2);
 		close(s);
 	}
+}
+
+static void check_dual(void)
+{
+	socklen_t len = sizeof(int);
+	int v;
+
 	talk(c4, s4);
 	STATE_CHECK(getsockopt(s4, IPPROTO_IPV6, IPV6_V6ONLY, &v, &len) == 0 && v == 0);
 	c4 = client(port6);
 	s4 = accept(dual, NULL, NULL);
 	talk(c4, s4);
-	c4 = client(shared_port);
+}
+
+static void check_shared(void)
+{
+	int c = client(shared_port), s;
+
 	STATE_CHECK(fcntl(shared[0], F_SETFL, O_NONBLOCK) == 0 &&
 		    fcntl(shared[1], F_SETFL, O_NONBLOCK) == 0);
-	s4 = accept(shared[0], NULL, NULL);
-	if (s4 < 0)
-		s4 = accept(shared[1], NULL, NULL);
-	talk(c4, s4);
+	s = accept(shared[0], NULL, NULL);
+	if (s < 0)
+		s = accept(shared[1], NULL, NULL);
+	talk(c, s);
+}
+
+static void check_others(void)
+{
+	struct sockaddr_in a = at4(port);
+	char buf[8];
+
 	STATE_CHECK(listen(bound, 1) == 0);
-	c4 = client(ntohs(a.sin_port));
-	talk(c4, accept(bound, NULL, NULL));
+	talk(client(bound_port), accept(bound, NULL, NULL));
 	STATE_CHECK(recv(fresh, buf, 1, 0) == -1 && errno == ENOTCONN);
-	a = at4(port);
 	STATE_CHECK(connect(fresh, (void *)&a, sizeof(a)) == 0 || errno == EINPROGRESS);
+}
+
+int main(int argc, char **argv)
+{
+	socklen_t len = sizeof(int);
+	int v;
+
+	make_waiting();
+	make_dual();
+	make_others();
+	state_ready(argc, argv);
+	STATE_CHECK(
+		port_of(l) == port && port_of(dual) == port6 && port_of(shared[1]) == shared_port);
+	STATE_CHECK(port_of(bound) == bound_port);
+	STATE_CHECK(getsockopt(l, IPPROTO_TCP, TCP_MAXSEG, &v, &len) == 0 && v == 1000);
+	check_waiting();
+	check_dual();
+	check_shared();
+	check_others();
 	return state_ok();
 }

@@ -139,18 +139,17 @@ static void drain(int fd, size_t expected)
 	STATE_CHECK(got == expected);
 }
 
-int main(int argc, char **argv)
-{
-	union address a4, a6;
-	int l4 = listener(AF_INET, &a4), l6 = listener(AF_INET6, &a6);
-	int plain[2], six[2], full[2], half[2], closed[2], reset[2], both[2], opts[2];
-	int port, port6;
-	struct linger abort_on_close = {.l_onoff = 1}, linger;
-	socklen_t len = sizeof(linger);
-	size_t sent;
-	struct pollfd p;
-	char c;
+static union address a4, a6;
+static int l4, l6, port, port6;
+static int plain[2], six[2], full[2], half[2], closed[2], reset[2], both[2], opts[2];
+static size_t sent;
 
+static void make_pairs(void)
+{
+	struct linger abort_on_close = {.l_onoff = 1};
+
+	l4 = listener(AF_INET, &a4);
+	l6 = listener(AF_INET6, &a6);
 	pair(l4, &a4, plain);
 	pair(l6, &a6, six);
 	pair(l4, &a4, full);
@@ -169,6 +168,11 @@ int main(int argc, char **argv)
 	STATE_CHECK(setsockopt(reset[1], SOL_SOCKET, SO_LINGER, &abort_on_close,
 			    sizeof(abort_on_close)) == 0);
 	STATE_CHECK(close(reset[1]) == 0);
+}
+
+static void set_options(void)
+{
+	struct linger linger = {.l_onoff = 1, .l_linger = 7};
 
 	set(opts[0], IPPROTO_TCP, TCP_NODELAY, 1);
 	set(opts[0], SOL_SOCKET, SO_KEEPALIVE, 1);
@@ -176,12 +180,11 @@ int main(int argc, char **argv)
 	set(opts[0], IPPROTO_TCP, TCP_USER_TIMEOUT, 12345);
 	set(opts[0], SOL_SOCKET, SO_RCVBUF, 20000);
 	set(opts[0], IPPROTO_IP, IP_TOS, 0x10);
-	linger = (struct linger){.l_onoff = 1, .l_linger = 7};
 	STATE_CHECK(setsockopt(opts[0], SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)) == 0);
-	state_nap();
+}
 
-	state_ready(argc, argv);
-
+static void check_plain(void)
+{
 	expect(plain[1], "there");
 	expect(plain[0], "back");
 	STATE_CHECK(port_of(plain[0], 0) == port && port_of(plain[1], 1) == port);
@@ -190,10 +193,19 @@ int main(int argc, char **argv)
 	talk(plain[0], plain[1]);
 	STATE_CHECK(port_of(six[0], 0) == port6 && port_of(six[1], 1) == port6);
 	talk(six[0], six[1]);
+}
 
+static void check_full(void)
+{
 	drain(full[1], sent);
 	STATE_CHECK(fcntl(full[0], F_GETFL) & O_NONBLOCK);
 	talk(full[1], full[0]);
+}
+
+static void check_closed(void)
+{
+	struct pollfd p = {.fd = reset[0], .events = POLLIN};
+	char c;
 
 	expect(half[1], "last words");
 	STATE_CHECK(recv(half[1], &c, 1, 0) == 0);
@@ -208,9 +220,14 @@ int main(int argc, char **argv)
 	STATE_CHECK(recv(both[0], &c, 1, 0) == 0 && recv(both[1], &c, 1, 0) == 0);
 	STATE_CHECK(send(both[0], "x", 1, MSG_NOSIGNAL) == -1 && errno == EPIPE);
 
-	p = (struct pollfd){.fd = reset[0], .events = POLLIN};
 	STATE_CHECK(poll(&p, 1, 0) == 1 && (p.revents & POLLERR));
 	STATE_CHECK(recv(reset[0], &c, 1, 0) == -1 && errno == ECONNRESET);
+}
+
+static void check_options(void)
+{
+	struct linger linger;
+	socklen_t len = sizeof(linger);
 
 	STATE_CHECK(get(opts[0], IPPROTO_TCP, TCP_NODELAY) == 1);
 	STATE_CHECK(get(opts[1], IPPROTO_TCP, TCP_NODELAY) == 0);
@@ -222,7 +239,19 @@ int main(int argc, char **argv)
 	STATE_CHECK(getsockopt(opts[0], SOL_SOCKET, SO_LINGER, &linger, &len) == 0);
 	STATE_CHECK(linger.l_onoff && linger.l_linger == 7);
 	talk(opts[0], opts[1]);
+}
 
+int main(int argc, char **argv)
+{
+	make_pairs();
+	set_options();
+	state_nap();
+	state_ready(argc, argv);
+	check_plain();
+	check_full();
+	check_closed();
+	check_options();
+	/* The listeners go on. */
 	pair(l4, &a4, plain);
 	talk(plain[0], plain[1]);
 	pair(l6, &a6, six);

@@ -93,17 +93,13 @@ static void talk_through(int l, const char *path)
 	close(s);
 }
 
-int main(int argc, char **argv)
-{
-	char dir[] = "/tmp/state-unix-XXXXXX", path[64], moved[64], gone[64], buf2[64], buf[8];
-	int plain, relative, abstract, deleted, renamed, c1, s1, c2, s2, c3, s3, w1, w2, s, status;
-	struct stat st;
-	pid_t child;
+static char dir[] = "/tmp/state-unix-XXXXXX", path[64], moved[64], gone[64], renamed_to[64];
+static int plain, relative, abstract, renamed, c1, s1, c2, s2, c3, s3, w1, w2, s;
+static pid_t child;
 
-	STATE_CHECK(mkdtemp(dir) && chdir(dir) == 0);
-	snprintf(path, sizeof(path), "%s/plain", dir);
-	snprintf(moved, sizeof(moved), "%s/moved", dir);
-	snprintf(gone, sizeof(gone), "%s/gone", dir);
+/* Accepted, from a child, and two that wait. */
+static void make_plain(void)
+{
 	plain = listener(path, strlen(path));
 	STATE_CHECK(chmod(path, 0640) == 0);
 	c1 = client(path, strlen(path));
@@ -114,6 +110,11 @@ int main(int argc, char **argv)
 	STATE_CHECK(s >= 0);
 	w1 = client(path, strlen(path));
 	w2 = client(path, strlen(path));
+}
+
+static void make_others(void)
+{
+	int deleted;
 
 	relative = listener("./rel", 5);
 	STATE_CHECK(chdir("/") == 0);
@@ -123,14 +124,19 @@ int main(int argc, char **argv)
 	STATE_CHECK(s2 >= 0);
 
 	renamed = listener(moved, strlen(moved));
-	snprintf(buf2, sizeof(buf2), "%s/new", dir);
-	STATE_CHECK(rename(moved, buf2) == 0);
+	snprintf(renamed_to, sizeof(renamed_to), "%s/new", dir);
+	STATE_CHECK(rename(moved, renamed_to) == 0);
 	deleted = listener(gone, strlen(gone));
 	c3 = client(gone, strlen(gone));
 	s3 = accept(deleted, NULL, NULL);
 	STATE_CHECK(s3 >= 0 && unlink(gone) == 0 && close(deleted) == 0);
+}
 
-	state_ready(argc, argv);
+static void check_plain(void)
+{
+	struct stat st;
+	char buf[8];
+	int status;
 
 	check_name(plain, 0, path, strlen(path));
 	check_name(c1, 1, path, strlen(path));
@@ -154,13 +160,16 @@ int main(int argc, char **argv)
 	close(s);
 	STATE_CHECK(fcntl(plain, F_SETFL, O_NONBLOCK) == 0);
 	STATE_CHECK(accept(plain, NULL, NULL) == -1 && errno == EAGAIN);
+}
 
+static void check_others(void)
+{
 	check_name(relative, 0, "./rel", 5);
 	snprintf(path, sizeof(path), "%s/rel", dir);
 	talk_through(relative, path);
 	check_name(renamed, 0, moved, strlen(moved));
 	STATE_CHECK(access(moved, F_OK) == -1);
-	talk_through(renamed, buf2);
+	talk_through(renamed, renamed_to);
 
 	check_name(c2, 1, "\0state\0abstract", 15);
 	check_name(s2, 0, "\0state\0abstract", 15);
@@ -173,5 +182,18 @@ int main(int argc, char **argv)
 	check_name(s3, 0, gone, strlen(gone));
 	talk(c3, s3);
 	STATE_CHECK(access(gone, F_OK) == -1);
+}
+
+int main(int argc, char **argv)
+{
+	STATE_CHECK(mkdtemp(dir) && chdir(dir) == 0);
+	snprintf(path, sizeof(path), "%s/plain", dir);
+	snprintf(moved, sizeof(moved), "%s/moved", dir);
+	snprintf(gone, sizeof(gone), "%s/gone", dir);
+	make_plain();
+	make_others();
+	state_ready(argc, argv);
+	check_plain();
+	check_others();
 	return state_ok();
 }
