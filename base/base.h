@@ -15,5 +15,6 @@
 #include "base/log.h"
 #include "base/proc.h"
 #include "base/sys.h"
+#include "base/text.h"
 
 #endif

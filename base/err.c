@@ -106,6 +106,29 @@ int err_hint(struct err *e, const char *fmt, ...)
 	return e->error;
 }
 
+int err_blame_image(struct err *e)
+{
+	static const int nonsense[] = {EINVAL, E2BIG, ERANGE, EDOM, EFAULT, EBADF, EBADMSG, EOVERFLOW,
+		EFBIG, ENAMETOOLONG, ENOENT, ENOTDIR, EISDIR, ELOOP, EEXIST, ENOTSOCK, ENOTTY,
+		ESPIPE, EPROTO, EPROTOTYPE, EDESTADDRREQ, EISCONN, ENOTCONN, EMSGSIZE, ENOPROTOOPT,
+		ENOTEMPTY, EXDEV, EMLINK, EIDRM, ENOMSG, ENXIO};
+	static const int not_here[] = {EPERM, EACCES, ENOSYS, EOPNOTSUPP, ENODEV, EROFS, EADDRINUSE,
+		EADDRNOTAVAIL, EPROTONOSUPPORT, ESOCKTNOSUPPORT, EAFNOSUPPORT, ENETUNREACH, EBUSY,
+		ETXTBSY};
+
+	if (!e)
+		return -EIO;
+	if (e->class != ERR_FAILED)
+		return e->error;
+	for (size_t i = 0; i < sizeof(nonsense) / sizeof(nonsense[0]); i++)
+		if (e->error == -nonsense[i])
+			e->class = ERR_IMAGE;
+	for (size_t i = 0; i < sizeof(not_here) / sizeof(not_here[0]); i++)
+		if (e->error == -not_here[i])
+			e->class = ERR_HOST;
+	return e->error;
+}
+
 int err_reclass(struct err *e, enum err_class class)
 {
 	if (!e)

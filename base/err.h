@@ -70,6 +70,13 @@ int err_hint(struct err *e, const char *fmt, ...) __attribute__((format(printf, 
 /* Changes the class of a failure on the way up, where the caller knows better.  Returns e->error. */
 int err_reclass(struct err *e, enum err_class class);
 
+/*
+ * Of a failure of class "failed" that met values from an image: by its errno, is it the image that
+ * asks for what cannot be (class image), or this host that does not let us (class host)?  What a
+ * host may run out of - memory, descriptors, space - stays as it is.  Returns e->error.
+ */
+int err_blame_image(struct err *e);
+
 /* True once *e holds a failure. */
 static inline int err_is(const struct err *e)
 {

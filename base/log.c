@@ -53,7 +53,10 @@ void log_line(enum log_level level, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(line + n, sizeof(line) - n - 1, fmt, ap);
 	va_end(ap);
-	n = strlen(line);
+	/* Names in it may come from a session or an image. */
+	for (n = 0; line[n]; n++)
+		if ((unsigned char)line[n] < ' ' || line[n] == 0x7f)
+			line[n] = '?';
 	line[n++] = '\n';
 	/* One write: lines of several processes do not mix. */
 	if (write(log_state.fd, line, n) < 0) {

@@ -35,6 +35,35 @@ static void err_long_context_keeps_cause(void **state)
 	assert_true(strlen(e.msg) < sizeof(e.msg));
 }
 
+static void err_of_an_image_is_blamed(void **state)
+{
+	struct err e = {0};
+
+	err_errno(&e, -EINVAL, "a timer of clock 77");
+	assert_int_equal(err_blame_image(&e), -EINVAL);
+	assert_int_equal(e.class, ERR_IMAGE);
+	err_errno(&e, -EPERM, "more than this host allows");
+	err_blame_image(&e);
+	assert_int_equal(e.class, ERR_HOST);
+	err_errno(&e, -ENOMEM, "nobody's fault");
+	err_blame_image(&e);
+	assert_int_equal(e.class, ERR_FAILED);
+	err_set(&e, ERR_STATE, -EINVAL, "has a class");
+	err_blame_image(&e);
+	assert_int_equal(e.class, ERR_STATE);
+}
+
+static void text_is_harmless(void **state)
+{
+	char buf[64] = "";
+	FILE *out = fmemopen(buf, sizeof(buf), "w");
+
+	assert_non_null(out);
+	text_put(out, "a\nb\033[31m\302\233\377\303\244");
+	fclose(out);
+	assert_string_equal(buf, "a?b?[31m??\303\244");
+}
+
 static void cursor_stops_at_its_end(void **state)
 {
 	uint8_t bytes[5] = {1, 0, 0, 0, 9};
@@ -76,6 +105,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(err_gathers_context),
 		cmocka_unit_test(err_long_context_keeps_cause),
+		cmocka_unit_test(err_of_an_image_is_blamed),
+		cmocka_unit_test(text_is_harmless),
 		cmocka_unit_test(cursor_stops_at_its_end),
 		cmocka_unit_test(buf_grows_and_consumes),
 		cmocka_unit_test(rm_rf_leaves_nothing),

@@ -140,9 +140,12 @@ static int set_xattrs(int fd, const Pb__TreeEntry *t, struct err *e)
 
 		if (strncmp(x->name, "user.", 5) != 0 || x->value.len > XATTR_SIZE_MAX)
 			return bad(t, "has an attribute that is not a user's", e);
-		if (fsetxattr(fd, x->name, x->value.data, x->value.len, 0) < 0)
-			return err_errno(e, -errno, "attribute %s of %.*s", x->name,
-				(int)t->path.len, (const char *)t->path.data);
+		if (fsetxattr(fd, x->name, x->value.data, x->value.len, 0) < 0) {
+			/* how many and how long they may be depends on the file system */
+			err_errno(e, -errno, "attribute %s of %.*s", x->name, (int)t->path.len,
+				(const char *)t->path.data);
+			return err_reclass(e, ERR_HOST);
+		}
 	}
 	return 0;
 }

@@ -11,7 +11,7 @@
  * in that (LSB core, .eh_frame_hdr).  Names come from the files' symbols.
  *
  * All of it is data from an image: libunwind reads through our accessors only, and what they
- * can't read is an error to it.
+ * can't read is an error to it.  So is everything once a thread has had its share of reads.
  */
 #include <elf.h>
 #include <errno.h>
@@ -30,6 +30,13 @@
 #define MAX_FRAMES 256
 #define MAX_PHDRS  64
 
+/*
+ * What unwinding may ask of memory: an unwind table that goes round in circles, or through a
+ * terabyte of zeros, ends here.  A real stack of MAX_FRAMES takes a few thousand reads a frame at most.
+ */
+#define MAX_READS	 (1u << 21)  /* of a thread */
+#define MAX_READS_IMAGE (1ull << 28) /* of all */
+
 /* Of libunwind: exported for those who bring their own find_proc_info, but not in its headers. */
 int UNW_OBJ(dwarf_search_unwind_table)(unw_addr_space_t as, unw_word_t ip, unw_dyn_info_t *di,
 	unw_proc_info_t *pi, int need_unwind_info, void *arg);
@@ -41,9 +48,20 @@ struct walk {
 	bool *tried;
 	struct user_regs_struct regs; /* of the thread */
 	struct ckpt_stack_text text;
+	uint32_t reads;	    /* left to this thread */
+	uint64_t all_reads; /* left to all */
 };
 
 /* ---- accessors -------------------------------------------------------------------------------- */
+
+static bool may_read(struct walk *w)
+{
+	if (!w->reads || !w->all_reads)
+		return false;
+	w->reads--;
+	w->all_reads--;
+	return true;
+}
 
 /* Where the object that mapping @i is part of begins; false if that is not mapped. */
 static bool object_base(const struct ckpt_space *s, size_t i, uint64_t *ret)
@@ -92,7 +110,7 @@ static int find_proc_info(unw_addr_space_t as, unw_word_t ip, unw_proc_info_t *p
 	void *arg)
 {
 	struct walk *w = arg;
-	long i = ckpt_space_find(&w->space, ip);
+	long i = may_read(w) ? ckpt_space_find(&w->space, ip) : -1;
 	struct {
 		uint8_t version, frame_enc, count_enc, table_enc;
 		int32_t frame;
@@ -132,7 +150,8 @@ static int access_mem(unw_addr_space_t as, unw_word_t addr, unw_word_t *value, i
 {
 	struct walk *w = arg;
 
-	if (write || ckpt_space_read(&w->space, addr, value, sizeof(*value)) < 0)
+	if (write || !may_read(w) ||
+		ckpt_space_read(&w->space, addr, value, sizeof(*value)) < 0)
 		return -UNW_EINVAL;
 	return 0;
 }
@@ -264,6 +283,7 @@ static int put_thread(struct walk *w, unw_addr_space_t as, pid_t vpid, pid_t vti
 		return err_set(e, ERR_IMAGE, -EBADMSG, "thread %d has no registers", vtid);
 	}
 	memcpy(&w->regs, t->regs.data, sizeof(w->regs));
+	w->reads = MAX_READS;
 	ckpt_stack_thread(&w->text, vpid, vtid, t->name);
 	put_frames(w, as);
 	ckpt_stack_thread_end(&w->text);
@@ -316,7 +336,7 @@ static int put_process(struct walk *w, struct ckpt_inspect *in, const struct ckp
 
 int ckpt_image_stacks(struct proto_reader *in, int fd, FILE *out, bool json, struct err *e)
 {
-	struct walk w = {0};
+	struct walk w = {.all_reads = MAX_READS_IMAGE};
 	struct ckpt_inspect *i;
 	int r = ckpt_inspect_open(&i, in, fd, e);
 

@@ -9,7 +9,6 @@
 #include "base/base.h"
 #include "ckpt/ckpt.h"
 #include "ckpt/kind.h"
-#include "ckpt/text.h"
 #include "proto/config.pb-c.h"
 #include "proto/files.pb-c.h"
 
@@ -114,13 +113,13 @@ static int show_record(const struct proto_frame *f, FILE *out, bool json, struct
 	if (json) {
 		fprintf(out, "{\"kind\":\"%s\",\"subject\":%llu,\"bytes\":%zu,\"text\":\"",
 			kind_name(f->kind, unknown), (unsigned long long)f->subject, f->len);
-		ckpt_text_put_json(out, text);
+		text_put_json(out, text);
 		fputs("\"}\n", out);
 		return 0;
 	}
 	fprintf(out, "%s %llu: ", kind_name(f->kind, unknown), (unsigned long long)f->subject);
 	if (len)
-		ckpt_text_put(out, text);
+		text_put(out, text);
 	else
 		fprintf(out, "%zu bytes", f->len);
 	putc('\n', out);

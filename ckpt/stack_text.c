@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "ckpt/stack_text.h"
 
-#include "ckpt/text.h"
+#include "base/base.h"
 
 void ckpt_stack_begin(struct ckpt_stack_text *t, FILE *out, bool json)
 {
@@ -21,7 +21,7 @@ void ckpt_stack_process(struct ckpt_stack_text *t, pid_t vpid, const char *comm,
 	if (t->json)
 		return;
 	fprintf(t->out, "task %d (", vpid);
-	ckpt_text_put(t->out, comm);
+	text_put(t->out, comm);
 	fputs(ended ? ") has ended\n" : ")\n", t->out);
 }
 
@@ -30,12 +30,12 @@ void ckpt_stack_thread(struct ckpt_stack_text *t, pid_t vpid, pid_t vtid, const 
 	if (t->json) {
 		fprintf(t->out, "%s{\"pid\":%d,\"tid\":%d,\"comm\":\"", t->more ? ",\n" : "", vpid,
 			vtid);
-		ckpt_text_put_json(t->out, comm);
+		text_put_json(t->out, comm);
 		fputs("\",\"frames\":[", t->out);
 		t->more = true;
 	} else {
 		fprintf(t->out, "  thread %d (", vtid);
-		ckpt_text_put(t->out, comm);
+		text_put(t->out, comm);
 		fputs(")\n", t->out);
 	}
 }
@@ -50,14 +50,14 @@ static void print_text(const struct ckpt_stack_frame *f, FILE *out)
 {
 	fprintf(out, "    #%-2d 0x%016llx ", f->number, (unsigned long long)f->ip);
 	if (f->function) {
-		ckpt_text_put(out, f->function);
+		text_put(out, f->function);
 		fprintf(out, "+0x%llx", (unsigned long long)f->into);
 	} else {
 		putc('?', out);
 	}
 	if (f->file) {
 		fputs(" (", out);
-		ckpt_text_put(out, f->file);
+		text_put(out, f->file);
 		fprintf(out, "+0x%llx)", (unsigned long long)f->offset);
 	}
 	putc('\n', out);
@@ -68,12 +68,12 @@ static void print_json(const struct ckpt_stack_frame *f, FILE *out)
 	fprintf(out, "%s{\"address\":\"0x%llx\"", f->number ? "," : "", (unsigned long long)f->ip);
 	if (f->function) {
 		fputs(",\"function\":\"", out);
-		ckpt_text_put_json(out, f->function);
+		text_put_json(out, f->function);
 		fprintf(out, "\",\"offset\":%llu", (unsigned long long)f->into);
 	}
 	if (f->file) {
 		fputs(",\"file\":\"", out);
-		ckpt_text_put_json(out, f->file);
+		text_put_json(out, f->file);
 		fprintf(out, "\",\"file_offset\":%llu", (unsigned long long)f->offset);
 	}
 	putc('}', out);

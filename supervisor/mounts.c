@@ -29,8 +29,10 @@ int mounts_clone(const char *source, bool read_only, struct err *e)
 	int fd = open_tree(AT_FDCWD, source,
 		OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
 
-	if (fd < 0)
-		return err_errno(e, -errno, "cannot bind %s", source);
+	if (fd < 0) {
+		err_errno(e, -errno, "cannot bind %s", source);
+		return err_reclass(e, ERR_HOST);
+	}
 	/* Recursive: a read-only view has no writable mount below it (5.12). */
 	if (read_only && mount_setattr(fd, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr,
 				 sizeof(attr)) < 0) {

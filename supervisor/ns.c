@@ -33,6 +33,7 @@
 #define CLONE_NEWTIME 0x00000080 /* linux/sched.h, 5.6 */
 #endif
 
+#define PID_MAX_LIMIT (1u << 22) /* linux/threads.h */
 #define NSEC_PER_SEC 1000000000LL
 
 /* Once cloned, the child reads its ids as the overflow ids until it has mapped them. */
@@ -202,10 +203,14 @@ static void tune_network(void)
 /* Counts inside this user namespace only (5.14); pid 1 is one of them. */
 static int limit_pids(const struct world_config *c, struct err *e)
 {
-	struct rlimit limit = {c->max_pids + 1, c->max_pids + 1};
+	uint64_t most = MIN(c->max_pids, (uint64_t)PID_MAX_LIMIT) + 1;
+	struct rlimit limit;
 
-	if (!c->max_pids)
+	if (!c->max_pids || getrlimit(RLIMIT_NPROC, &limit) < 0)
 		return 0;
+	/* what the host allows at most stays the limit */
+	limit.rlim_max = MIN((uint64_t)limit.rlim_max, most);
+	limit.rlim_cur = limit.rlim_max;
 	if (setrlimit(RLIMIT_NPROC, &limit) < 0)
 		return err_errno(e, -errno, "cannot limit processes to %llu",
 			(unsigned long long)c->max_pids);

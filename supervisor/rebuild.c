@@ -245,6 +245,7 @@ static void on_unpacked(struct session *s)
 	for (size_t i = 0; r == 0 && i < w->n_jobs; i++)
 		r = job_revive(&j, s, w->jobs[i], &e);
 	if (r < 0) {
+		err_blame_image(&e);
 		fail(s, &e);
 		return;
 	}
@@ -265,6 +266,7 @@ static void on_seed(struct session *s, const Pb__Seed *seed)
 	if (!s->has_world)
 		return;
 	if (world_seed(&s->world, seed->vpid, &pid, &e) < 0) {
+		err_blame_image(&e);
 		message_of_err(&failure, &e);
 		answer.failure = &failure;
 	}

@@ -184,8 +184,10 @@ static int put_together(const struct world_config *c, struct err *e)
 
 	if (c->root) {
 		root = open(c->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-		if (root < 0)
-			return err_errno(e, -errno, "cannot open root directory %s", c->root);
+		if (root < 0) {
+			err_errno(e, -errno, "cannot open root directory %s", c->root);
+			return err_reclass(e, ERR_HOST);
+		}
 		snprintf(source, sizeof(source), "/proc/self/fd/%d", root);
 	}
 	if (chdir(c->files_dir) < 0)

@@ -443,8 +443,10 @@ static int unpack(struct restore *r, struct err *e)
 	if (!m || n != 1)
 		return err_set(e, ERR_FAILED, -EPIPE, "the supervisor gave up");
 	message_free_worker(m);
-	if (ckpt_tree_read(fds[0], r->in, e) < 0)
-		return err_wrap(e, "the session's own files");
+	if (ckpt_tree_read(fds[0], r->in, e) < 0) {
+		err_wrap(e, "the session's own files");
+		return err_blame_image(e);
+	}
 	close(fds[0]);
 	reply(r->conn, PB__WORKER__BODY_UNPACKED, NULL);
 	return 0;
@@ -468,8 +470,8 @@ static int rebuild(struct restore *r, const struct worker_restore *what, struct 
 		error = unpack(r, e);
 	if (error == 0)
 		error = take_world(r, e);
-	if (error == 0)
-		error = ckpt_restore(&build, &r->world, r->in, &options, e);
+	if (error == 0 && ckpt_restore(&build, &r->world, r->in, &options, e) < 0)
+		error = err_blame_image(e);
 	if (error < 0)
 		return error;
 	reply_report(r->conn, PB__WORKER__BODY_RESTORED, ckpt_build_report(build), NULL);

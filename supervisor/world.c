@@ -276,8 +276,11 @@ int world_seed(struct world *w, pid_t vpid, pid_t *ret_pid, struct err *e)
 	r = ask(w, &request, fds, 1, &reply, &pid, &none, e);
 	if (r < 0)
 		return r;
-	if (reply.stage != INIT_DONE)
-		return err_errno(e, -reply.error, "cannot make a task with number %d", vpid);
+	if (reply.stage != INIT_DONE) {
+		err_errno(e, -reply.error, "cannot make a task with number %d", vpid);
+		/* the session's own --pids, or the user's limit */
+		return reply.error == EAGAIN ? err_reclass(e, ERR_HOST) : e->error;
+	}
 	*ret_pid = pid;
 	return 0;
 }

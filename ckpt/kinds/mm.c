@@ -325,6 +325,14 @@ int ckpt_mm_unpack(const struct ckpt_record *r, Pb__Mm **ret, struct err *e)
 		}
 		at = v->end;
 	}
+	for (size_t i = 0; i < m->n_guards; i++) {
+		const Pb__Range *g = m->guards[i];
+
+		if (g->end <= g->start || g->end > CKPT_TASK_SIZE || (g->start | g->end) % PAGE_SIZE) {
+			pb__mm__free_unpacked(m, NULL);
+			return err_set(e, ERR_IMAGE, -EBADMSG, "guard %zu is nonsense", i);
+		}
+	}
 	*ret = m;
 	return 0;
 }

@@ -144,8 +144,11 @@ static int take(struct remote *r, const Pb__PosixLock *l, struct err *e)
 
 	if (l->end < l->start)
 		return err_set(e, ERR_IMAGE, -EBADMSG, "bad record lock");
-	return remote_must(r, NULL, e, SYS_fcntl, (uint64_t)l->fd, F_SETLK,
-		remote_put(r, &lock, sizeof(lock)), 0, 0, 0);
+	if (remote_must(r, NULL, e, SYS_fcntl, (uint64_t)l->fd, F_SETLK,
+		    remote_put(r, &lock, sizeof(lock)), 0, 0, 0) == 0)
+		return 0;
+	/* somebody who is not of the session has it, in a volume */
+	return e->error == -EAGAIN ? err_reclass(e, ERR_HOST) : e->error;
 }
 
 static int link_locks(struct ckpt_build *b, struct ckpt_record *r, struct err *e)

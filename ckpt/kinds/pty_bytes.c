@@ -223,6 +223,13 @@ static void wait_for_bytes(int slave, size_t bytes)
 	log_warn("a terminal's input is slow to arrive");
 }
 
+/* More than a terminal takes: no terminal has held that. */
+static int cannot_put(const char *what, int r, struct err *e)
+{
+	err_errno(e, r, "cannot put back a terminal's %s", what);
+	return r == -EAGAIN ? err_reclass(e, ERR_IMAGE) : r;
+}
+
 static int put_input(int master, int slave, const struct termios2 *t, uint8_t eof,
 	const struct pty_bytes *p, struct err *e)
 {
@@ -233,7 +240,7 @@ static int put_input(int master, int slave, const struct termios2 *t, uint8_t eo
 	if (r == 0 && typed.len)
 		r = io_write_full(master, typed.data, typed.len);
 	if (r < 0)
-		return err_errno(e, r, "cannot put back a terminal's input");
+		return cannot_put("input", r, e);
 	if (typed.len == 0)
 		return 0;
 	if (!(t->c_lflag & ICANON)) {
@@ -279,7 +286,7 @@ static int put_output(int master, int slave, const struct termios2 *t, const str
 	}
 	r = io_write_full(slave, p->output.data, p->output.len);
 	if (r < 0)
-		err_errno(e, r, "cannot put back a terminal's output");
+		cannot_put("output", r, e);
 	/* In a new pair the output runs; in the old one it does if there was something to put. */
 	if (p->flow == PTY_STOPPED_BY_CALL)
 		ioctl(slave, TCXONC, TCOOFF);

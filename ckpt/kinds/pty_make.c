@@ -39,6 +39,8 @@ static int open_master(int index, struct err *e)
 
 		if (fd < 0 || ioctl(fd, TIOCGPTN, &n) < 0) {
 			err_errno(e, -errno, "cannot make a terminal");
+			if (errno == ENOSPC)
+				err_set(e, ERR_HOST, -ENOSPC, "this host has no terminal %d", index);
 			close_fd(fd);
 			break;
 		}

@@ -102,11 +102,18 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 	return ckpt_pack(&m.base, body, e);
 }
 
-/* Registers that the kernel would refuse, or that lead out of user space. */
+/* Of a selector the kernel takes 16 bits, and none of more rights than a user's. */
+static bool is_users(unsigned long long selector)
+{
+	return (selector & 0xffff) == 0 || (selector & 3) == 3;
+}
+
+/* False of registers that the kernel would refuse, or that lead out of user space. */
 static bool sane(const struct user_regs_struct *g)
 {
-	return g->cs == USER_CS && g->rip < USER_END && g->fs_base < USER_END &&
-	       g->gs_base < USER_END;
+	return g->cs == USER_CS && (g->ss & 0xffff) && is_users(g->ss) && is_users(g->ds) &&
+	       is_users(g->es) && is_users(g->fs) && is_users(g->gs) && g->rip < USER_END &&
+	       g->fs_base < USER_END - PAGE_SIZE && g->gs_base < USER_END - PAGE_SIZE;
 }
 
 static int tell(struct ckpt_build *b, struct ckpt_build_thread *t, const Pb__Thread *m,

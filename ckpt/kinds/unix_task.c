@@ -348,5 +348,7 @@ int unix_send_all(struct ckpt_build *b, const struct unix_send *sends, size_t n,
 		return err_set(e, ERR_HOST, r,
 			"this host's socket buffers are too small for what "
 			"was in flight (net.core.wmem_max)");
+	if (r == -ESRCH)
+		return err_set(e, ERR_IMAGE, r, "something unread comes from a process that is not there");
 	return r < 0 ? err_errno(e, r, "cannot fill the queue of a unix socket") : 0;
 }

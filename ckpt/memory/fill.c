@@ -36,6 +36,9 @@ int ckpt_fill(pid_t pid, int proc_fd, pid_t vpid, int *mem, uint64_t addr, const
 	int r = io_pwrite_full(*mem, from, len, (off_t)addr);
 
 	if (r < 0)
-		return err_errno(e, r, "cannot restore memory at %llx", (unsigned long long)addr);
-	return 0;
+		err_errno(e, r, "cannot restore memory at %llx", (unsigned long long)addr);
+	/* nothing there that could be written: a guard, or beyond the end of a file */
+	if (r == -EIO)
+		err_reclass(e, ERR_IMAGE);
+	return r < 0 ? r : 0;
 }

@@ -85,7 +85,7 @@ int ckpt_layout_free(struct ckpt_build *b, uint64_t size, uint64_t *ret, struct 
 		top = MIN(top, v[i - 1].start);
 	}
 	if (top < LOWEST + need)
-		return err_set(e, ERR_FAILED, -ENOMEM, "no free addresses for %llu bytes",
+		return err_set(e, ERR_IMAGE, -ENOMEM, "no free addresses for %llu bytes",
 			(unsigned long long)size);
 	*ret = ALIGN_DOWN(top - MARGIN - ALIGN_UP(size, PAGE_SIZE), PAGE_SIZE);
 	return 0;

@@ -511,8 +511,8 @@ static int add_guards(struct batch *t, struct err *e)
 				t->r, &value, e, SYS_mprotect, g->start, len, PROT_NONE, 0, 0, 0);
 		}
 		if (r >= 0 && value < 0)
-			r = err_errno(
-				e, (int)value, "guard pages at %llx", (unsigned long long)g->start);
+			r = err_set(e, value == -EAGAIN ? ERR_FAILED : ERR_IMAGE, (int)value,
+				"guard pages at %llx", (unsigned long long)g->start);
 	}
 	return r;
 }

@@ -9,9 +9,13 @@
 void cli_print_error(const struct err *e)
 {
 	fflush(stdout);
-	fprintf(stderr, "podrun: %s\n", e->msg);
-	if (e->hint[0])
-		fprintf(stderr, "hint: %s\n", e->hint);
+	fputs("podrun: ", stderr);
+	text_put(stderr, e->msg);
+	if (e->hint[0]) {
+		fputs("\nhint: ", stderr);
+		text_put(stderr, e->hint);
+	}
+	putc('\n', stderr);
 }
 
 void cli_table_add(struct cli_table *t, const char *fmt, ...)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* text - strings from a session or an image, on their way to a person.  Private to ckpt. */
-#ifndef CKPT_TEXT_H
-#define CKPT_TEXT_H
+/* text - strings from a session or an image, on their way to a person. */
+#ifndef BASE_TEXT_H
+#define BASE_TEXT_H
 
 #include <stdio.h>
 
@@ -9,9 +9,9 @@
  * Prints @s without anything a terminal would obey: control characters (C0, DEL, C1) and bytes
  * that are no UTF-8 become '?'.  NULL prints nothing.
  */
-void ckpt_text_put(FILE *out, const char *s);
+void text_put(FILE *out, const char *s);
 /* The same as the inside of a JSON string (RFC 8259): control characters become \u00XX, bytes
  * that are no UTF-8 U+FFFD. */
-void ckpt_text_put_json(FILE *out, const char *s);
+void text_put_json(FILE *out, const char *s);
 
 #endif

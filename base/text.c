@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "ckpt/text.h"
+#include "base/text.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,7 +29,7 @@ static bool is_control(uint32_t c)
 	       (c >= 0x2066 && c <= 0x2069);
 }
 
-void ckpt_text_put(FILE *out, const char *s)
+void text_put(FILE *out, const char *s)
 {
 	const unsigned char *p = (const unsigned char *)s;
 
@@ -45,7 +45,7 @@ void ckpt_text_put(FILE *out, const char *s)
 	}
 }
 
-void ckpt_text_put_json(FILE *out, const char *s)
+void text_put_json(FILE *out, const char *s)
 {
 	const unsigned char *p = (const unsigned char *)s;
 

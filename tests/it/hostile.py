@@ -1,0 +1,394 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Images that are signed by a trusted key, and lie.
+
+A signature says who wrote an image, not that what is in it makes sense: whoever can write one can put
+any number into any field.  Here every field of every record is set to values it should not have, the
+image is signed again and resumed.  Each time one of two things has to happen:
+
+    refused    exit code 7 (or 4, where a field says what the host must have), one line, nothing of it
+               left: no process, no file, no record
+    resumed    the variation is harmless; the session can be killed, and then nothing is left
+
+Never: a podrun that is killed, hangs, fails with the class "failed", or writes outside the session.
+
+`mutants` takes a random sample (PODRUN_TEST_SEED, which it prints; PODRUN_TEST_SECONDS, 60); with
+PODRUN_TEST_MUTANTS=all every value of every field is tried, which takes an hour or so.
+PODRUN_TEST_ONLY="mm.mappings" limits either to fields with that in their name.
+"""
+import ctypes
+import os
+import pathlib
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+import images  # noqa: E402
+from harness import BUILD, PATIENCE, PODRUN, Env, Failed, add, main, test, until  # noqa: E402
+from images import DATA, RECORD, SCHEMA, Frame, Image, Message  # noqa: E402
+
+STATE = BUILD / "tests" / "state"
+PR_SET_CHILD_SUBREAPER = 36
+TOO_BIG = 6 << 20
+
+NAMES = {1: "config", 2: "tree", 3: "world"}
+
+# ---- values that fields should not have ------------------------------------------------------------
+
+SMALL = (0, 1, 2, 3, 5, 64, 4095, 65536)
+ADDRESSES = (0x1000, 0x7ffffffff000, 0x7fffffffffff, 0x800000000000, 0xffff800000000000,
+             0xffffffffff600000, 1 << 62, (1 << 63) - 1, 1 << 63, (1 << 64) - 4096, (1 << 64) - 1)
+STRINGS = (b"", b"/", b".", b"..", b"../../../../../../../../var/tmp/%CANARY%/made",
+           b"/../../../../../../../var/tmp/%CANARY%/made", b"/proc/self/root/etc/passwd",
+           b"/proc/1/root/tmp", b"/dev/null", b"/etc/passwd", b"a\nb\x1b[31m", b"\xff\xfe", b"x" * 300,
+           b"/x" * 3000, b"y" * 70000, b"%s%n%d")
+
+
+def numbers(kind, old):
+    near = [old + 1, old - 1, old ^ 4095, old * 2] if old is not None else []
+    if kind == "bool":
+        return [not old]
+    if kind == "int32":
+        return near + [-1, -2, -(1 << 31), (1 << 31) - 1, *SMALL]
+    if kind == "uint32":
+        return near + [1 << 31, (1 << 31) - 1, (1 << 32) - 1, 0xffff0000, *SMALL]
+    if kind == "int64":
+        return near + [-1, -(1 << 63), (1 << 63) - 1, 10 ** 18, *SMALL]
+    return near + [*ADDRESSES, *SMALL]
+
+
+def blobs(old):
+    yield from STRINGS
+    if old:
+        yield old[:len(old) // 2]
+        yield old[:-1]
+        yield old + b"\0"
+        yield old + b"\0/../x"
+        yield old + old
+        yield b"\xff" * len(old)
+        yield bytes(len(old))
+        for i in range(0, min(len(old), 216), 8):  # words of registers, siginfo and their like
+            for word in (0xffff800000001000, 0x1234):
+                if len(old) % 8 == 0:
+                    yield old[:i] + word.to_bytes(8, "little") + old[i + 8:]
+
+
+def variations(message, field):
+    """Functions that change one field of a message, each with a name."""
+    f, kind, values = message.fields[field], message.kind(field), message.values.get(field, [])
+    old = values[0] if values else None
+
+    def put(new):
+        return lambda m: m.values.__setitem__(field, new)
+
+    if old is not None:
+        yield "missing", put([])
+    if f.repeated and values:
+        yield "twice", put(values + values[:1])
+        yield "first-gone", put(values[1:])
+        yield "backwards", put(values[::-1])
+        yield "thousandfold", put((values * 3000)[:3000])
+    rest = values[1:]
+    if kind in SCHEMA.messages:
+        yield "blank", put([Message(kind)] + rest)
+    elif kind in ("string", "bytes"):
+        for new in blobs(old):
+            yield repr(new[:30]) + ("+%d" % (len(new) - 30) if len(new) > 30 else ""), \
+                put([new] + rest)
+    elif kind in SCHEMA.enums:
+        for new in sorted(set(SCHEMA.enums[kind]) - {old or 0}) + [99, -1]:
+            yield str(new), put([new] + rest)
+    else:
+        for new in sorted(set(map(int, numbers(kind, old)))):
+            if new != (old or 0):
+                yield hex(new), put([new] + rest)
+
+
+def walk(message, path):
+    """All (path, getter) of a message and what is in it."""
+    yield path, lambda m: m
+    for field, values in message.values.items():
+        for i, v in enumerate(values):
+            if isinstance(v, Message):
+                for below, get in walk(v, path + "." + field):
+                    yield below, lambda m, f=field, i=i, g=get: g(m.values[f][i])
+
+
+def kind_name(number):
+    return NAMES.get(number) or images.RECORDS[number].lower()
+
+
+# Changes of the stream itself: what frames there are, in which order, about what.
+def stream_variations(image, i):
+    f, n = image.frames[i], len(image.frames)
+
+    def frames(*new):
+        return lambda im: im.frames.__setitem__(slice(i, i + 1), list(new))
+
+    def other(**kw):
+        g = f.copy()
+        g.__dict__.update(kw)
+        return frames(g)
+
+    yield "gone", frames()
+    yield "twice", frames(f, f)
+    for subject in (0, 1, 2, f.subject + 1, 1 << 31, (1 << 32) + 1, (1 << 64) - 1):
+        if subject != f.subject:
+            yield "subject-%d" % subject, other(subject=subject)
+    if f.type == RECORD:
+        yield "empty", other(payload=b"")
+        yield "half", other(payload=f.payload[:len(f.payload) // 2])
+        yield "garbage", other(payload=b"\xff" * 40)
+        for kind in (0, 20, 21, 40, 61, 63, 75, 80, 99, (1 << 32) - 1):
+            if kind != f.kind:
+                yield "kind-%d" % kind, other(kind=kind)
+        yield "data-before", frames(Frame(DATA, f.kind, f.subject, bytes(4096), 0), f)
+        yield "data-behind", frames(f, Frame(DATA, f.kind, f.subject, bytes(4096), 0))
+        if i + 1 < n:
+            yield "later", lambda im: im.frames.__setitem__(
+                slice(i, i + 2), [im.frames[i + 1], im.frames[i]])
+    elif not f.flags:
+        for offset in (1, 4096, f.offset + 1, f.offset + 4096, 0x7ffffffff000, 0xffff800000000000,
+                       (1 << 63) - 4096, (1 << 64) - len(f.payload)):
+            if offset != f.offset:
+                yield "offset-%x" % offset, other(offset=offset)
+        yield "short", other(payload=f.payload[:-1] or b"x")
+        yield "long", other(payload=f.payload + bytes(4096))
+
+
+class Mutants:
+    """All variations of a set of images, by name of what is varied."""
+
+    def __init__(self, sources, rng):
+        self.sources, self.places, self.rng = sources, {}, rng
+        for name, image in sources.items():
+            for i, f in enumerate(image.frames):
+                label = kind_name(f.kind)
+                if f.type == DATA:
+                    self._place("data." + label, name, i, None)
+                    continue
+                self._place("record." + label, name, i, None)
+                m = f.message()
+                for path, get in walk(m, label):
+                    for field in get(m).fields:
+                        self._place(path + "." + field, name, i, (get, field))
+
+    def _place(self, label, *where):
+        self.places.setdefault(label, []).append(where)
+
+    def candidates(self, label, per_label):
+        """Some places for a label: one in the smallest image, others anywhere; those where the field
+        is set before those where it is not."""
+        def size(w):
+            name, i, spot = w
+            blank = spot is not None and \
+                not spot[0](self.sources[name].frames[i].message()).values.get(spot[1])
+            return blank, sum(len(f.payload) for f in self.sources[name].frames)
+        # not more than some, to be quick
+        places = self.places[label]
+        places = sorted(self.rng.sample(places, min(len(places), 12)), key=size)
+        return [places[0]] + [self.rng.choice(places) for _ in range(per_label - 1)]
+
+    def of(self, label, per_label=1):
+        for name, i, spot in self.candidates(label, per_label):
+            image = self.sources[name]
+            if spot is None:
+                for what, change in stream_variations(image, i):
+                    yield "%s[%d] %s = %s" % (name, i, label, what), self._made(image, change)
+                continue
+            get, field = spot
+            for what, change in variations(get(image.frames[i].message()), field):
+                yield "%s[%d] %s = %s" % (name, i, label, what), self._made(
+                    image, self._inside(i, get, change))
+
+    @staticmethod
+    def _inside(i, get, change):
+        return lambda im: im.change(i, lambda m: change(get(m)))
+
+    @staticmethod
+    def _made(image, change):
+        def make(canary):
+            im = image.copy()
+            change(im)
+            for i, f in enumerate(im.frames):
+                if f.type == RECORD and b"%CANARY%" in f.payload:
+                    im.frames[i] = g = f.copy()
+                    g.payload = f.payload.replace(b"%CANARY%", canary.encode()[:8].ljust(8, b"_"))
+            im.head = im.head[:16] + os.urandom(16) + im.head[32:]
+            return im
+        return make
+
+
+# ---- one mutant -----------------------------------------------------------------------------------
+
+def adopt_orphans():
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def no_children(what):
+    """Waits until every process that descends from this one has ended."""
+    def gone():
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+            return False
+        except ChildProcessError:
+            return True
+    try:
+        until("no process is left", gone)
+    except Failed:
+        kids = pathlib.Path("/proc/self/task/%d/children" % os.getpid()).read_text().split()
+        names = [pathlib.Path("/proc/%s/comm" % k).read_text().strip() for k in kids]
+        for k in kids:
+            os.kill(int(k), 9)
+        raise Failed("%s: left running: %s" % (what, " ".join(names))) from None
+
+
+def listing(*tops):
+    """What is below some directories, but for what may stay of any resume."""
+    found = set()
+    for top in tops:
+        for path, dirs, files in os.walk(top):
+            found |= {os.path.join(path, n) for n in dirs + files}
+    return {f for f in found if "/ledger" not in f and "/known" not in f}
+
+
+class Place:
+    """Where mutants are resumed: directories of their own, and one that they must not touch."""
+
+    def __init__(self, env, name):
+        self.env, self.name = env, name
+        self.canary = tempfile.mkdtemp(prefix="podrun-", dir="/var/tmp")
+        (pathlib.Path(self.canary) / "kept").write_text("as it was\n")
+        self.short = self.canary.split("-")[1]
+
+    def close(self):
+        shutil.rmtree(self.canary)
+
+    def untouched(self):
+        kept = pathlib.Path(self.canary) / "kept"
+        return os.listdir(self.canary) == ["kept"] and kept.read_text() == "as it was\n"
+
+    def resume(self, image):
+        """Resumes it; returns the exit code after checking that nothing is amiss."""
+        env = self.env
+        before = listing(env.dir / "run", env.dir / "state")
+        r = env.podrun("resume", "-d", image, check=False, timeout=2 * PATIENCE)
+        if r.code == 0:
+            # rm -f kills it first; a session whose name was varied is looked for
+            if env.podrun("rm", "-f", self.name, check=False).code:
+                for s in env.podrun("ps", "-a", "--json").json():
+                    env.podrun("rm", "-f", s["name"])
+        else:
+            lines = r.errors.strip().split("\n")
+            if r.code not in (7, 4) or not lines[0].startswith("podrun: ") or \
+                    len(lines) > 1 + lines[-1].startswith("hint: "):
+                raise Failed(str(r))
+        no_children(str(r))
+        left = listing(env.dir / "run", env.dir / "state") - before
+        if left:
+            raise Failed("%s\nleft: %s" % (r, " ".join(sorted(left))))
+        if not self.untouched():
+            raise Failed("%s\nit has written outside" % r)
+        return r
+
+    def look(self, image):
+        """What only looks at an image may refuse it, and comes to an end."""
+        for args in (("show",), ("stacks",), ("core", "-o", self.env.path("core"))):
+            r = self.env.podrun("image", args[0], image, *args[1:], check=False, timeout=PATIENCE)
+            if r.code not in (0, 7, 4):
+                raise Failed(str(r))
+            for core in self.env.dir.glob("core*"):
+                core.unlink()
+
+
+def make_sources(env, programs):
+    sources = {}
+    for p in programs:
+        name = "s%d" % os.getpid()
+        env.run_detached(name, STATE / p, "/tmp/go")
+        env.podrun("suspend", name, "-o", env.path("i"))
+        env.podrun("rm", "-f", name, check=False)
+        if env.path("i").stat().st_size <= TOO_BIG:
+            sources[p] = Image.load(env.path("i"))
+        env.path("i").unlink()
+    return sources
+
+
+def run_mutants(env, sources, part, parts, seed, seconds, everything):
+    """The work of one process: every `parts`th mutant."""
+    rng = random.Random(seed)
+    mutants = Mutants(sources, rng)
+    key = images.seed_of(env)
+    place = Place(env, "s%d" % os.getpid())
+    only = os.environ.get("PODRUN_TEST_ONLY", "").split(",")
+    todo = [m for label in sorted(mutants.places) if any(o in label for o in only)
+            for m in mutants.of(label)]
+    rng.shuffle(todo)
+    end = time.monotonic() + seconds
+    codes, bad = {}, []
+    image = env.path("mutant")
+    for n, (name, make) in enumerate(todo):
+        if n % parts != part:
+            continue
+        if not everything and time.monotonic() > end:
+            break
+        make(place.short).save(image, key)
+        try:
+            r = place.resume(image)
+            codes[r.code] = codes.get(r.code, 0) + 1
+            print("%d %s  %s" % (r.code, name, r.errors.strip()), flush=True)
+            if n % 5 == part:
+                place.look(image)
+        except Failed as e:
+            bad.append(name)
+            print("BAD %s\n%s\n" % (name, e), flush=True)
+            if len(bad) > (5000 if everything else 10):
+                break
+            shutil.copy(image, env.path("bad-%d-%d" % (part, len(bad))))
+    place.close()
+    print("SUM %d mutants of %d, exit codes %s, %d bad" % (
+        sum(codes.values()) + len(bad), len(todo) // parts, codes, len(bad)))
+    return bad
+
+
+def mutate(env):
+    everything = os.environ.get("PODRUN_TEST_MUTANTS") == "all"
+    seed = int(os.environ.get("PODRUN_TEST_SEED", 0)) or random.randrange(1, 1 << 31)
+    seconds = float(os.environ.get("PODRUN_TEST_SECONDS", 60))
+    programs = sorted(p.name for p in STATE.iterdir() if p.is_file() and os.access(p, os.X_OK)
+                      and not p.name.endswith("_overlay"))
+    if not everything:
+        programs = sorted(random.Random(seed).sample(programs, 16))
+    part, parts = (int(x) for x in os.environ.get("PODRUN_TEST_PART", "0/1").split("/"))
+    adopt_orphans()
+    sources = make_sources(env, programs)
+    print("seed %d, images of %s" % (seed, " ".join(sources)), flush=True)
+    bad = run_mutants(env, sources, part, parts, seed, seconds, everything)
+    return 1 if bad else 0
+
+
+@test
+def mutants(env):
+    """In a process of its own, which adopts what its children leave behind."""
+    p = subprocess.run([sys.executable, __file__, "--mutate"], env=env.environ, capture_output=True,
+                       text=True)
+    lines = p.stdout.strip().split("\n")
+    print("%s\n%s" % (lines[0], lines[-1]), flush=True)
+    if p.returncode:
+        raise Failed(p.stdout[-6000:] + p.stderr[-2000:])
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--mutate"]:
+        own = Env("mutants")
+        try:
+            code = mutate(own)
+        finally:
+            own.close()
+        sys.exit(code)
+    main()
