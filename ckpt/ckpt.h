@@ -146,6 +146,8 @@ void ckpt_dump_set_outside(struct ckpt_dump *d, enum ckpt_outside outside);
 /* Writes all records and pages (the caller has opened the writer, written its own records, and
  * finishes it).  With options.snapshot the session runs again long before it returns. */
 int ckpt_write(struct ckpt_dump *d, struct proto_writer *out, struct err *e);
+/* After the tasks of a session that was written have been killed: closes what is left of it. */
+void ckpt_leave(struct ckpt_dump *d);
 /* Lets the session run on exactly as before and frees @d.  NULL is fine. */
 int ckpt_thaw(struct ckpt_dump *d, struct err *e);
 const struct ckpt_report *ckpt_dump_report(const struct ckpt_dump *d);

@@ -239,6 +239,14 @@ int ckpt_freeze(struct ckpt_dump **ret, const struct ckpt_world *w,
 	}
 }
 
+void ckpt_leave(struct ckpt_dump *d)
+{
+	for (size_t i = 0; i < d->n_files; i++)
+		if (d->files[i]->kind && d->files[i]->kind->leave)
+			d->files[i]->kind->leave(d, d->files[i]);
+	ckpt_openfiles_free(d);
+}
+
 int ckpt_thaw(struct ckpt_dump *d, struct err *e)
 {
 	if (!d)

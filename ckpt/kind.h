@@ -18,6 +18,7 @@
  * with the same kind and subject (ckpt_dump_data).  Numbers are for ever: see proto/kinds.h.
  *
  * Dump:     claim (FILE only) -> check -> dump        all tasks stopped; remote calls allowed
+ *           -> leave (FILE only), when the session ends and does not run on
  * Restore:  create -> link -> finish                  each over all records before the next stage
  *
  *      create    makes the object itself; for FILE it returns a descriptor of the builder
@@ -75,6 +76,9 @@ struct ckpt_kind {
 	int (*dump)(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e);
 	/* After the record has been written: bulk data by ckpt_dump_data.  May be NULL. */
 	int (*dump_data)(struct ckpt_dump *d, union ckpt_subject s, struct err *e);
+	/* FILE: the image is safe and every task has ended; what must be done to the object before
+	 * its last descriptor, ours, is closed.  May be NULL. */
+	void (*leave)(struct ckpt_dump *d, const struct ckpt_file *f);
 	/* Frees ckpt_dump.kind_state of this kind.  NULL: free() will do. */
 	void (*forget)(void *state);
 

@@ -260,6 +260,8 @@ static void do_end(struct dump *d)
 	while ((pid = waitpid(-1, &status, __WALL)) > 0 || errno == EINTR)
 		if (pid > 0 && WIFSTOPPED(status) && status >> 16 == PTRACE_EVENT_EXIT)
 			ptrace(PTRACE_CONT, pid, 0, 0);
+	if (d->frozen)
+		ckpt_leave(d->frozen);
 	reply(d->conn, PB__WORKER__BODY_ENDED, NULL);
 	_exit(0);
 }

@@ -347,6 +347,27 @@ static void fini(Pb__Tcp *m)
 	free(m->orphans);
 }
 
+static int peer_fd(const struct ckpt_dump *d, const Pb__Tcp *m)
+{
+	return m->peer_kind == PB__TCP__PEER__FILE ? d->files[m->peer - 1]->fd : -1;
+}
+
+/* Only the owner of the network can read what has not been delivered (tcp_queue.c). */
+static int deliver(struct ckpt_dump *d, const struct ckpt_file *f, const Pb__Tcp *m, struct err *e)
+{
+	int from = peer_fd(d, m), r;
+
+	if (d->world->ns_net >= 0 || !tcp_queue_unsent(from))
+		return 0;
+	r = tcp_queue_deliver(d, f->fd, from, e);
+	if (r < 0 || !tcp_queue_unsent(from))
+		return r;
+	return unread(
+		"within the session, on the host's network, has more data on its way than its "
+		"receiver has room for: it",
+		e);
+}
+
 static int check(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
 {
 	Pb__Tcp m = PB__TCP__INIT;
@@ -358,13 +379,25 @@ static int check(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
 		r = err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP,
 			"a TCP socket with kernel TLS or the like (%.*s) is not supported",
 			(int)sizeof(ulp) - 1, ulp);
+	if (r >= 0)
+		r = deliver(d, s.file, &m, e);
 	fini(&m);
 	return r;
 }
 
-static int peer_fd(const struct ckpt_dump *d, const Pb__Tcp *m)
+/*
+ * On the host's network a connection within the session would leave TIME_WAIT behind, and with it
+ * its addresses for a minute.  It ends without a goodbye, which nobody is left to hear.
+ */
+static void leave(struct ckpt_dump *d, const struct ckpt_file *f)
 {
-	return m->peer_kind == PB__TCP__PEER__FILE ? d->files[m->peer - 1]->fd : -1;
+	const struct linger at_once = {.l_onoff = 1};
+	Pb__Tcp m = PB__TCP__INIT;
+
+	if (d->world->ns_net < 0 && look(d, f, &m, NULL) >= 0 &&
+		m.peer_kind != PB__TCP__PEER__NONE && !m.severed)
+		setsockopt(f->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+	fini(&m);
 }
 
 static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e)
@@ -455,6 +488,7 @@ const struct ckpt_kind ckpt_kind_tcp = {
 	.check = check,
 	.dump = dump,
 	.dump_data = dump_data,
+	.leave = leave,
 	.create = tcp_create,
 	.data = tcp_data,
 	.link = tcp_link,

@@ -14,7 +14,8 @@
  *
  * SO_REUSEADDR is on for all until the end: addresses are given in another order than they were.
  * Where more is on its way than a fresh socket would take, the defaults for buffers are raised for
- * the moment of creation (net.ipv4.tcp_rmem and tcp_wmem are the session network's own).
+ * the moment of creation (net.ipv4.tcp_rmem and tcp_wmem are the session network's own); on the
+ * host's network a receiver is only told to have room.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -226,6 +227,9 @@ static int make_connection(const struct sides *s, int *ret_server, int *ret_clie
 		return client;
 	if (s->client_at)
 		r = bind_to(client, s->client->domain, s->client_at, e);
+	/* One that is closed on both sides still shows its address, if nobody else has it. */
+	if (r == -EADDRINUSE && !s->client->remote)
+		r = 0;
 	if (r >= 0)
 		r = connect_to(client, &to, len, e);
 	if (r < 0)
@@ -445,6 +449,8 @@ int tcp_data(struct ckpt_build *b, struct ckpt_record *r, uint64_t offset, const
 
 	if (fd < 0 || offset != u->filled)
 		return ckpt_common_bad(r, e);
+	if (!offset && b->world->ns_net < 0)
+		tcp_queue_invite(fd_of(b, u), u->m->received + u->m->unsent);
 	for (size_t at = 0; at < len;) {
 		struct pollfd p = {.fd = fd, .events = POLLOUT};
 		ssize_t n =

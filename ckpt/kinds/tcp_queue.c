@@ -14,6 +14,9 @@
  *
  * Repair mode forgets SO_REUSEADDR when it is switched off; it is set again.
  *
+ * On the host's network nobody may switch repair mode on.  What has not been delivered is made to
+ * be delivered, by the same means as in the next case.
+ *
  * A peer that was closed while it still had bytes to deliver can't be asked for them: no descriptor
  * leads to it.  They come by themselves if there is room for them.  SO_RCVLOWAT makes the kernel
  * enlarge a receive queue, up to what net.ipv4.tcp_rmem allows, and a peek makes it tell the peer.
@@ -21,6 +24,7 @@
 #include <errno.h>
 #include <linux/sockios.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -201,7 +205,18 @@ int tcp_queue_read(int fd, int from, struct buf *ret, struct err *e)
 	return buf_error(ret);
 }
 
-/* ---- room for what a closed peer still has ---------------------------------------------------- */
+/* ---- room for what a peer still has ------------------------------------------------------------- */
+
+void tcp_queue_invite(int fd, uint64_t bytes)
+{
+	int before = ckpt_sock_get_int(fd, SOL_SOCKET, SO_RCVLOWAT);
+	int mark = (int)(bytes + tcp_queue_received(fd));
+	char byte;
+
+	setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &mark, sizeof(mark));
+	recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+	setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &before, sizeof(before));
+}
 
 struct room {
 	int proc, fd;
@@ -214,10 +229,8 @@ static int make_room(int sock, void *ctx, struct err *e)
 	static const char name[] = "sys/net/ipv4/tcp_rmem";
 	const struct room *room = ctx;
 	unsigned long low, normal, most, wanted = 4 * room->bytes;
-	int before = ckpt_sock_get_int(room->fd, SOL_SOCKET, SO_RCVLOWAT);
-	int mark = (int)(room->bytes + tcp_queue_received(room->fd));
 	_cleanup_buf_ struct buf text = BUF_INIT;
-	char more[96], byte;
+	char more[96];
 	int r = io_read_file(room->proc, name, 256, &text);
 
 	if (r < 0 || !buf_cstr(&text) ||
@@ -225,11 +238,20 @@ static int make_room(int sock, void *ctx, struct err *e)
 		return err_errno(e, r < 0 ? r : -EINVAL, "/proc/%s", name);
 	snprintf(more, sizeof(more), "%lu %lu %lu", low, normal, MAX(most, wanted));
 	io_write_str(room->proc, name, more);
-	setsockopt(room->fd, SOL_SOCKET, SO_RCVLOWAT, &mark, sizeof(mark));
-	recv(room->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-	setsockopt(room->fd, SOL_SOCKET, SO_RCVLOWAT, &before, sizeof(before));
+	tcp_queue_invite(room->fd, room->bytes);
 	io_write_str(room->proc, name, buf_cstr(&text));
 	return 0;
+}
+
+int tcp_queue_deliver(const struct ckpt_dump *d, int fd, int from, struct err *e)
+{
+	int r = 0;
+
+	for (int i = 0; i < ROUNDS && r >= 0 && tcp_queue_unsent(from); i++) {
+		r = tcp_queue_make_room(d, fd, tcp_queue_unsent(from), e);
+		poll(NULL, 0, 1);
+	}
+	return r;
 }
 
 int tcp_queue_make_room(const struct ckpt_dump *d, int fd, uint64_t bytes, struct err *e)
@@ -237,7 +259,11 @@ int tcp_queue_make_room(const struct ckpt_dump *d, int fd, uint64_t bytes, struc
 	struct room room = {.proc = d->host_proc, .fd = fd, .bytes = bytes};
 	struct buf none = BUF_INIT;
 
-	if (d->world->ns_net < 0 || bytes > MAX_QUEUE)
+	if (bytes > MAX_QUEUE)
 		return 0;
+	if (d->world->ns_net < 0) {
+		tcp_queue_invite(fd, bytes);
+		return 0;
+	}
 	return ckpt_enter_read(d->world, CLONE_NEWNET, make_room, &room, 0, &none, e);
 }

@@ -10,7 +10,7 @@ import sys
 import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from harness import add, main, test, until  # noqa: E402
+from harness import BUILD, add, main, test, until  # noqa: E402
 
 # Inside: connects, says "ready", and when /tmp/go is there tells how reading and writing end.
 CLIENT = r"""
@@ -331,6 +331,21 @@ def pipes_terminals_and_sockets_passed_from_outside(env):
     assert log[-5:-1] == ["reader b'waiting' b''", "writer EPIPE", "slave b'' EIO",
                           "pair b'there' b'' EPIPE"], log
     os.close(master)
+
+
+@test
+def connections_inside_on_the_hosts_network(env):
+    """Their addresses are free again at once."""
+    most = int(pathlib.Path("/proc/sys/net/ipv4/tcp_rmem").read_text().split()[2])
+    # The others have megabytes on their way, which have to fit into the receiver.
+    programs = ["tcp_listen"] + ["tcp_pair", "tcp_goodbye"] * (most >= 16 << 20)
+    for p in programs:
+        env.run_detached("s", BUILD / "tests" / "state" / p, "/tmp/go", options=["--net", "host"])
+        move(env)
+        move(env)
+        env.podrun("exec", "s", "touch", "/tmp/go")
+        assert "ok" in env.wait("s")
+        env.podrun("rm", "s")
 
 
 if __name__ == "__main__":
