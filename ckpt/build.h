@@ -38,10 +38,11 @@ struct ckpt_build_thread {
 
 struct ckpt_build_proc {
 	pid_t vpid, pid;
+	bool headless; /* its first thread will have ended; until the finish it does all the work */
 	bool zombie, stopped; /* what it will be; until then it is as alive as the others */
 	bool stop_pending;    /* a SIGSTOP was on its way to it */
 	pid_t mm, files, fs, sighand; /* as in struct ckpt_proc */
-	struct ckpt_build_thread *threads; /* [0] is the leader */
+	struct ckpt_build_thread *threads; /* [0] is the leader, as long as that lives */
 	size_t n_threads;
 	struct ckpt_record *record; /* of kind TASK */
 	int lend_fd;		    /* the builder's pidfd in its table; ckpt/lend.h */

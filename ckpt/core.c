@@ -179,9 +179,9 @@ static int put_notes(struct buf *b, struct ckpt_space *s, const struct ckpt_buil
 		return err_set(e, ERR_IMAGE, -EBADMSG, "task %d", p->vpid);
 	info.si_signo = task->stop_signal;
 	/* A debugger takes what comes behind the first NT_PRSTATUS as that of the process. */
-	for (size_t i = 0; i < p->n_threads && r == 0; i++) {
+	for (size_t i = p->headless; i < p->n_threads && r == 0; i++) {
 		r = put_thread(b, s->in, task, p->vpid, p->threads[i].vtid, e);
-		if (i > 0)
+		if (i > p->headless)
 			continue;
 		put_psinfo(b, s, task, p->vpid);
 		put_note(b, "CORE", NT_SIGINFO, &info, sizeof(info));

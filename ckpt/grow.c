@@ -207,12 +207,12 @@ static int clone_child(struct growth *g, struct remote *maker, pid_t vpid, uint6
 	return r < 0 ? r : remote_open_child(&t->remote, t->pid, maker, e);
 }
 
-/* Ends @t by exit_group; its tracer has seen it when this returns. */
-static int end_task(struct task *t, int code, struct err *e)
+/* Ends @t by exit or exit_group; its tracer has seen it when this returns. */
+static int end_task(struct task *t, long call, int code, struct err *e)
 {
 	int r;
 
-	remote_add(t->remote, SYS_exit_group, (uint64_t)code, 0, 0, 0, 0, 0);
+	remote_add(t->remote, call, (uint64_t)code, 0, 0, 0, 0, 0);
 	r = remote_run(t->remote, false, e);
 	if (r != -ESRCH)
 		return r < 0 ? r : err_set(e, ERR_FAILED, -EBUSY, "process %d does not end",
@@ -241,7 +241,7 @@ static int make_orphan(struct growth *g, const struct ckpt_tree_op *o, uint64_t 
 	if (r == 0)
 		r = clone_child(g, helper.remote, o->target, flags, SIGCHLD, slot(g, o->target), e);
 	if (r == 0)
-		r = end_task(&helper, 0, e);
+		r = end_task(&helper, SYS_exit_group, 0, e);
 	if (r == 0)
 		r = reap(maker, helper.vpid, e);
 	if (r == 0 && o->adopter != 1)
@@ -276,7 +276,7 @@ static int carry_out(struct growth *g, const struct ckpt_tree_op *o, struct err 
 		return remote_must(who->remote, NULL, e, SYS_setpgid, 0, (uint64_t)o->target, 0, 0,
 			0, 0);
 	case CKPT_TREE_END:
-		r = end_task(who, 0, e);
+		r = end_task(who, SYS_exit_group, 0, e);
 		return r < 0 || o->target == 1 ? r : reap(find(g, o->target), o->who, e);
 	}
 	return -EINVAL;
@@ -372,9 +372,40 @@ static int make_zombies(struct growth *g, struct err *e)
 		if (WIFSIGNALED(status))
 			r = end_by_signal(&g->procs[i], WTERMSIG(status), e);
 		else
-			r = end_task(&g->procs[i], WEXITSTATUS(status), e);
+			r = end_task(&g->procs[i], SYS_exit_group, WEXITSTATUS(status), e);
 	}
 	return r;
+}
+
+/* ---- first threads that end ------------------------------------------------------------------ */
+
+/* By exit(2), which ends one thread only; under the name it had. */
+static int end_head(struct ckpt_build_proc *p, struct err *e)
+{
+	struct task head = {
+		.vpid = p->vpid, .pid = p->pid, .remote = take_ptr(p->threads[0].remote)};
+	Pb__Task *m = pb__task__unpack(NULL, p->record->len, p->record->body);
+	char name[16] = "";
+	int r;
+
+	strncpy(name, m ? m->name : "", sizeof(name) - 1);
+	pb__task__free_unpacked(m, NULL);
+	remote_add(head.remote, SYS_prctl, PR_SET_NAME, remote_put(head.remote, name, sizeof(name)),
+		0, 0, 0, 0);
+	r = end_task(&head, SYS_exit, 0, e);
+	remote_forget(head.remote);
+	free(p->threads[0].cpus);
+	p->n_threads--;
+	memmove(p->threads, p->threads + 1, p->n_threads * sizeof(*p->threads));
+	return r;
+}
+
+int ckpt_grow_heads(struct ckpt_build *b, struct err *e)
+{
+	for (size_t i = 0; i < b->n_procs; i++)
+		if (b->procs[i].headless && end_head(&b->procs[i], e) < 0)
+			return err_wrap(e, "task %d", b->procs[i].vpid);
+	return 0;
 }
 
 /* ---- all together ---------------------------------------------------------------------------- */

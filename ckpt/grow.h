@@ -12,4 +12,7 @@
  */
 int ckpt_grow(struct ckpt_build *b, struct err *e);
 
+/* The first threads of headless processes end; the next one takes the work over. */
+int ckpt_grow_heads(struct ckpt_build *b, struct err *e);
+
 #endif

@@ -299,7 +299,7 @@ static int put_threads(struct walk *w, const struct ckpt_build_proc *p, struct e
 
 	if (!as)
 		return err_errno(e, -ENOMEM, "stacks");
-	for (size_t i = 0; i < p->n_threads && r == 0; i++)
+	for (size_t i = p->headless; i < p->n_threads && r == 0; i++)
 		r = put_thread(w, as, p->vpid, p->threads[i].vtid, e);
 	unw_destroy_addr_space(as);
 	return r;

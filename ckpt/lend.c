@@ -114,7 +114,7 @@ static struct ckpt_build_proc *proc_of(struct ckpt_build *b, const struct remote
 
 		if (p->pid == tid)
 			return p;
-		for (size_t k = 1; k < p->n_threads; k++)
+		for (size_t k = 0; k < p->n_threads; k++)
 			if (p->threads[k].tid == tid)
 				return p;
 	}

@@ -63,8 +63,8 @@ static void add_proc(struct buf *list, const struct ckpt_dump *d, const struct c
 			add(list, p->maps.vmas[i].path);
 	if (p->state == CKPT_ZOMBIE)
 		return;
-	add_link(list, d, p->pid, "exe");
-	add_link(list, d, p->pid, "cwd");
+	add_link(list, d, p->look, "exe");
+	add_link(list, d, p->look, "cwd");
 }
 
 int ckpt_lower_list(const struct ckpt_dump *d, char ***ret, size_t *ret_n, struct err *e)

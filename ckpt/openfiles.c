@@ -14,6 +14,7 @@
 #include <sys/resource.h>
 
 #include "base/base.h"
+#include "ckpt/helper.h"
 #include "ckpt/openfiles.h"
 
 #define MAX_FDINFO (1 << 20)
@@ -104,10 +105,10 @@ static int add_slot(struct ckpt_dump *d, struct slots *s, struct ckpt_proc *p,
 	}
 	slot = &s->v[s->n];
 	*slot = (struct slot){.proc = p, .in_table = in_table, .fd = in_table->fd};
-	snprintf(path, sizeof(path), "%d/fd/%d", p->pid, slot->fd);
+	snprintf(path, sizeof(path), "%d/fd/%d", p->look, slot->fd);
 	if (fstatat(d->host_proc, path, &st, 0) < 0)
 		return err_errno(e, -errno, "task %d (%s) fd %d", p->vpid, p->status.comm, slot->fd);
-	snprintf(path, sizeof(path), "%d/fdinfo/%d", p->pid, slot->fd);
+	snprintf(path, sizeof(path), "%d/fdinfo/%d", p->look, slot->fd);
 	slot->fdinfo = read_fdinfo(d->host_proc, path, e);
 	if (!slot->fdinfo)
 		return -EIO;
@@ -130,7 +131,7 @@ static int read_table(struct ckpt_dump *d, struct slots *s, struct ckpt_proc *p,
 	size_t n;
 	int r;
 
-	snprintf(path, sizeof(path), "%d/fd", p->pid);
+	snprintf(path, sizeof(path), "%d/fd", p->look);
 	r = proc_list_numbers(d->host_proc, path, &list, &n, e);
 	if (r < 0)
 		return r;
@@ -158,7 +159,7 @@ static int compare_files(const struct slot *x, const struct slot *y)
 	ORDER(x->ino, y->ino);
 	ORDER(x->flags, y->flags);
 	ORDER(x->pos, y->pos);
-	switch (sys_kcmp(x->proc->pid, y->proc->pid, SYS_KCMP_FILE, (unsigned long)x->fd,
+	switch (sys_kcmp(x->proc->look, y->proc->look, SYS_KCMP_FILE, (unsigned long)x->fd,
 		(unsigned long)y->fd)) {
 	case 0:
 		return 0;
@@ -242,7 +243,7 @@ static int make_file(struct ckpt_dump *d, struct slot *slots, size_t n, struct e
 	f->pos = first->pos;
 	f->mnt_id = first->mnt_id;
 	f->fdinfo = take_ptr(first->fdinfo);
-	snprintf(path, sizeof(path), "%d/fd/%d", first->proc->pid, first->fd);
+	snprintf(path, sizeof(path), "%d/fd/%d", first->proc->look, first->fd);
 	f->link = io_readlink(d->host_proc, path);
 	if (!f->link)
 		return err_errno(e, -errno, "task %d (%s) fd %d", first->proc->vpid,
@@ -283,6 +284,29 @@ static void allow_many_descriptors(void)
 	}
 }
 
+/* Who is asked for the descriptors of processes whose first thread has ended. */
+static int borrow_tables(struct ckpt_dump *d, struct ckpt_helper *helpers, struct err *e)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < d->n_procs && r == 0; i++)
+		if (d->procs[i]->headless && d->procs[i]->files == d->procs[i]->vpid)
+			r = ckpt_helper_borrow(d->procs[i], &helpers[i], &d->procs[i]->pidfd, e);
+	return r;
+}
+
+static int return_tables(struct ckpt_dump *d, struct ckpt_helper *helpers, int r, struct err *e)
+{
+	for (size_t i = 0; i < d->n_procs; i++) {
+		int x = ckpt_helper_return(&helpers[i], r < 0 ? NULL : e);
+
+		if (d->procs[i]->headless)
+			d->procs[i]->pidfd = close_fd(d->procs[i]->pidfd);
+		r = r < 0 ? r : x;
+	}
+	return r;
+}
+
 static int make_files(struct ckpt_dump *d, struct slots *s, struct err *e)
 {
 	size_t count;
@@ -309,8 +333,9 @@ static int make_files(struct ckpt_dump *d, struct slots *s, struct err *e)
 
 int ckpt_openfiles_survey(struct ckpt_dump *d, struct err *e)
 {
+	_cleanup_free_ struct ckpt_helper *helpers = calloc(d->n_procs + 1, sizeof(*helpers));
 	struct slots s = {0};
-	int r = 0;
+	int r = helpers ? 0 : err_errno(e, -ENOMEM, "survey");
 
 	allow_many_descriptors();
 	for (size_t i = 0; i < d->n_procs && r == 0; i++) {
@@ -320,7 +345,11 @@ int ckpt_openfiles_survey(struct ckpt_dump *d, struct err *e)
 			r = read_table(d, &s, p, e);
 	}
 	if (r == 0)
+		r = borrow_tables(d, helpers, e);
+	if (r == 0)
 		r = make_files(d, &s, e);
+	if (helpers)
+		r = return_tables(d, helpers, r, e);
 	for (size_t i = 0; i < s.n; i++)
 		free(s.v[i].fdinfo);
 	free(s.v);

@@ -59,9 +59,9 @@ struct ckpt_build_thread *ckpt_build_thread(struct ckpt_build *b, pid_t vtid)
 	struct ckpt_build_proc *p = ckpt_build_proc(b, vtid);
 
 	if (p)
-		return p->n_threads ? &p->threads[0] : NULL;
+		return p->n_threads && p->threads[0].vtid == vtid ? &p->threads[0] : NULL;
 	for (size_t i = 0; i < b->n_procs; i++)
-		for (size_t k = 1; k < b->procs[i].n_threads; k++)
+		for (size_t k = 0; k < b->procs[i].n_threads; k++)
 			if (b->procs[i].threads[k].vtid == vtid)
 				return &b->procs[i].threads[k];
 	return NULL;
@@ -244,7 +244,7 @@ static int check_subjects(struct ckpt_build *b, struct err *e)
 	}
 	/* Every thread has registers to load; then none too many has any. */
 	for (size_t i = 0; i < b->n_procs; i++)
-		for (size_t k = 0; k < b->procs[i].n_threads; k++)
+		for (size_t k = b->procs[i].headless; k < b->procs[i].n_threads; k++)
 			if (!ckpt_build_record(b, PROTO_KIND_THREAD,
 				    (uint64_t)b->procs[i].threads[k].vtid))
 				return err_set(e, ERR_IMAGE, -EINVAL, "thread %d has no registers",

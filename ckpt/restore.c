@@ -279,6 +279,9 @@ static int stage_finish(struct ckpt_build *b, struct err *e)
 {
 	int r = finish_pass(b, PASS_OBJECTS, e);
 
+	/* Before signals of dying parents are asked for. */
+	if (r == 0)
+		r = ckpt_grow_heads(b, e);
 	if (r == 0)
 		r = finish_stopped(b, e);
 	if (r == 0)

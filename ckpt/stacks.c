@@ -77,7 +77,7 @@ static int show_process(const struct ckpt_dump *d, const struct ckpt_proc *p,
 		return err_errno(e, -ENOMEM, "stacks");
 	/* All threads of one process share what has been found out about it. */
 	unw_set_caching_policy(space, UNW_CACHE_GLOBAL);
-	proc_read_maps(d->host_proc, p->pid, false, &maps, NULL);
+	proc_read_maps(d->host_proc, p->look, false, &maps, NULL);
 	for (size_t i = 0; i < p->n_threads; i++) {
 		const struct ckpt_thread *t = p->threads[i];
 

@@ -84,6 +84,32 @@ static void free_proc(struct ckpt_proc *p)
 	free(p);
 }
 
+/* Numbers and threads of @p, whose tasks these are. */
+static int fill_threads(struct ckpt_dump *d, struct ckpt_proc *p, const struct ckpt_task *tasks,
+	size_t n, struct err *e)
+{
+	struct proc_status leader;
+	int r = proc_read_task_status(d->host_proc, p->pid, p->pid, &leader, e);
+
+	/* /proc shows little of a process whose leader is dead, and ptrace can't reach that. */
+	p->headless = n > 1 && tasks[0].state == CKPT_TASK_ZOMBIE;
+	for (size_t i = p->headless; i < n && r == 0; i++) {
+		r = add_thread(d, p, &tasks[i], e);
+		if (tasks[i].stop_signal) {
+			p->state = CKPT_STOPPED;
+			p->stop_signal = tasks[i].stop_signal;
+		}
+	}
+	if (r < 0)
+		return r;
+	p->look = p->threads[0]->tid;
+	p->status = p->threads[0]->status;
+	memcpy(p->status.comm, leader.comm, sizeof(leader.comm));
+	p->status.exit_signal = leader.exit_signal;
+	p->vpid = innermost(leader.ns_pid, &leader);
+	return 0;
+}
+
 /* Of the @n tasks that are one process, the leader first. */
 static int make_proc(struct ckpt_dump *d, const struct ckpt_task *tasks, size_t n,
 	struct ckpt_proc **ret, struct err *e)
@@ -99,27 +125,14 @@ static int make_proc(struct ckpt_dump *d, const struct ckpt_task *tasks, size_t 
 	p->threads = calloc(n, sizeof(struct ckpt_thread *));
 	if (!p->threads)
 		r = err_errno(e, -ENOMEM, "survey");
-	for (size_t i = 0; i < n && r == 0; i++) {
-		r = add_thread(d, p, &tasks[i], e);
-		if (tasks[i].stop_signal) {
-			p->state = CKPT_STOPPED;
-			p->stop_signal = tasks[i].stop_signal;
-		}
-	}
-	/* /proc shows nothing of a process whose leader is dead, and ptrace can't reach it */
-	if (r == 0 && n > 1 && tasks[0].state == CKPT_TASK_ZOMBIE) {
-		r = err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP,
-			"its first thread has ended while others go on: not supported");
-		err_wrap(e, "task %d (%s)", p->threads[0]->vtid, p->threads[0]->status.comm);
-	}
+	if (r == 0)
+		r = fill_threads(d, p, tasks, n, e);
 	if (r < 0) {
 		free_proc(p);
 		return r;
 	}
 	if (n == 1 && tasks[0].state == CKPT_TASK_ZOMBIE)
 		p->state = CKPT_ZOMBIE;
-	p->status = p->threads[0]->status;
-	p->vpid = p->threads[0]->vtid;
 	p->vpgid = innermost(p->status.ns_pgid, &p->status);
 	p->vsid = innermost(p->status.ns_sid, &p->status);
 	p->mm = p->files = p->fs = p->sighand = p->vpid;
@@ -243,7 +256,7 @@ static int open_up(struct ckpt_dump *d, struct ckpt_proc *p, struct err *e)
 	char path[24];
 	int k;
 
-	snprintf(path, sizeof(path), "%d/fd", p->pid);
+	snprintf(path, sizeof(path), "%d/fd", p->look);
 	if (geteuid() == 0 || fstatat(d->host_proc, path, &st, 0) < 0 || st.st_uid == geteuid())
 		return 0;
 	k = ckpt_proc_remote(p, &r, e);
@@ -274,7 +287,7 @@ int ckpt_survey_memory(struct ckpt_dump *d, struct err *e)
 			continue;
 		r = open_up(d, p, e);
 		if (r == 0)
-			r = proc_read_maps(d->host_proc, p->pid, true, &p->maps, e);
+			r = proc_read_maps(d->host_proc, p->look, true, &p->maps, e);
 		if (r == 0)
 			r = leave_vdso(d, p, e);
 		if (r < 0)
@@ -300,7 +313,7 @@ static int order_by(const void *a, const void *b, void *type)
 	const struct ckpt_proc *x = *(struct ckpt_proc *const *)a;
 	const struct ckpt_proc *y = *(struct ckpt_proc *const *)b;
 
-	switch (sys_kcmp(x->pid, y->pid, *(enum sys_kcmp_type *)type, 0, 0)) {
+	switch (sys_kcmp(x->look, y->look, *(enum sys_kcmp_type *)type, 0, 0)) {
 	case 0:
 		return 0;
 	case 1:

@@ -39,12 +39,14 @@ enum ckpt_state { CKPT_RUNNING, CKPT_STOPPED, CKPT_ZOMBIE };
 struct ckpt_proc {
 	const struct ckpt_dump *dump;
 	pid_t pid, vpid;
+	bool headless; /* its first thread has ended while others go on */
+	pid_t look;    /* a thread that lives, for /proc and kcmp: `pid` unless it is headless */
 	pid_t vppid; /* 1 for children of pid 1 */
 	pid_t vpgid, vsid; /* 0: of a group or session whose number this session can't see */
 	enum ckpt_state state;
 	int stop_signal; /* of CKPT_STOPPED */
 	struct proc_status status;
-	struct ckpt_thread **threads; /* threads[0] is the leader */
+	struct ckpt_thread **threads; /* threads[0] is the leader, if that lives */
 	size_t n_threads;
 	struct proc_maps maps; /* with detail; empty for zombies */
 	struct buf memory_pages;    /* struct ckpt_run: its touched private pages (memory/space.c) */

@@ -97,7 +97,7 @@ static void consider_known(struct search *s)
 			char name[64];
 			_cleanup_free_ char *path = NULL;
 
-			snprintf(name, sizeof(name), "%d/%s", s->d->procs[i]->pid, links[k]);
+			snprintf(name, sizeof(name), "%d/%s", s->d->procs[i]->look, links[k]);
 			path = io_readlink(s->d->host_proc, name);
 			if (path)
 				consider_path(s, path);

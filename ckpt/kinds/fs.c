@@ -57,11 +57,11 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 
 	if (s.proc->state == CKPT_ZOMBIE || s.proc->fs != s.proc->vpid)
 		return 1;
-	cwd = read_link(d, s.proc->pid, "cwd", e);
-	root = cwd ? read_link(d, s.proc->pid, "root", e) : NULL;
+	cwd = read_link(d, s.proc->look, "cwd", e);
+	root = cwd ? read_link(d, s.proc->look, "root", e) : NULL;
 	if (!root)
 		return e->error;
-	m.cwd_deleted = cut_deleted(d, s.proc->pid, cwd);
+	m.cwd_deleted = cut_deleted(d, s.proc->look, cwd);
 	m.cwd = cwd;
 	m.root = root;
 	m.umask = s.proc->status.umask;

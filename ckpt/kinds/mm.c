@@ -210,7 +210,7 @@ static int draft_program(struct draft *f, struct ckpt_dump *d, struct ckpt_proc 
 	char name[32];
 	size_t len;
 
-	_cleanup_close_ int fd = proc_open_file(d->host_proc, p->pid, "auxv", O_RDONLY, e);
+	_cleanup_close_ int fd = proc_open_file(d->host_proc, p->look, "auxv", O_RDONLY, e);
 	if (fd < 0)
 		return fd;
 	ssize_t n = io_read_full(fd, buf_grow(&f->auxv, PAGE_SIZE), PAGE_SIZE);
@@ -221,7 +221,7 @@ static int draft_program(struct draft *f, struct ckpt_dump *d, struct ckpt_proc 
 	f->mm.auxv.data = f->auxv.data;
 	f->mm.auxv.len = f->auxv.len;
 
-	snprintf(name, sizeof(name), "%d/exe", p->pid);
+	snprintf(name, sizeof(name), "%d/exe", p->look);
 	f->exe_path = io_readlink(d->host_proc, name);
 	if (!f->exe_path)
 		return 0;
@@ -292,7 +292,7 @@ static int mm_dump_data(struct ckpt_dump *d, union ckpt_subject s, struct err *e
 		return 0;
 	if (p->memory_copy)
 		return ckpt_space_write(d, p, remote_tid(p->memory_copy), CKPT_SPACE_FORKED, e);
-	return ckpt_space_write(d, p, p->pid, CKPT_SPACE_ALL, e);
+	return ckpt_space_write(d, p, p->look, CKPT_SPACE_ALL, e);
 }
 
 /* ---- restore -------------------------------------------------------------------------------- */
@@ -408,8 +408,8 @@ static int mm_data(struct ckpt_build *b, struct ckpt_record *r, uint64_t offset,
 		return err_set(e, ERR_IMAGE, -EBADMSG, "pages at %llx belong to no mapping",
 			(unsigned long long)offset);
 	b->report.pages += len / PAGE_SIZE;
-	return ckpt_fill(s->proc->pid, b->world->proc_fd, s->proc->vpid, &s->mem, offset, data, len,
-		s->at[s->last].writable, e);
+	return ckpt_fill(s->proc->threads[0].tid, b->world->proc_fd, s->proc->threads[0].vtid,
+		&s->mem, offset, data, len, s->at[s->last].writable, e);
 }
 
 static int mm_finish(struct ckpt_build *b, struct ckpt_record *r, struct err *e)

@@ -90,7 +90,7 @@ static int look(struct ckpt_dump *d, const struct ckpt_proc *p, const struct ckp
 	int access = fd->file->flags & O_ACCMODE, r;
 	char path[64];
 
-	snprintf(path, sizeof(path), "%d/fdinfo/%d", p->pid, fd->fd);
+	snprintf(path, sizeof(path), "%d/fdinfo/%d", p->look, fd->fd);
 	r = io_read_file(d->host_proc, path, 64 << 20, &text);
 	if (r < 0 || !buf_cstr(&text))
 		return err_errno(e, r < 0 ? r : -ENOMEM, "/proc/%s", path);

@@ -160,7 +160,7 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 
 	if (s.proc->state == CKPT_ZOMBIE)
 		return 1;
-	snprintf(path, sizeof(path), "%d/timers", s.proc->pid);
+	snprintf(path, sizeof(path), "%d/timers", s.proc->look);
 	r = io_read_file(d->host_proc, path, 1 << 20, &text);
 	if (r < 0)
 		return err_errno(e, r, "/proc/%s", path);

@@ -58,8 +58,9 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 	}
 	m.values = list;
 	m.membarrier = asked->membarrier;
-	m.oom_score_adj = (int)read_number(d->host_proc, s.proc->pid, "oom_score_adj", 10);
-	m.coredump_filter = (uint32_t)read_number(d->host_proc, s.proc->pid, "coredump_filter", 16);
+	m.oom_score_adj = (int)read_number(d->host_proc, s.proc->look, "oom_score_adj", 10);
+	m.coredump_filter =
+		(uint32_t)read_number(d->host_proc, s.proc->look, "coredump_filter", 16);
 	return ckpt_pack(&m.base, body, e);
 }
 

@@ -298,7 +298,7 @@ static int write_window(struct ckpt_dump *d, const struct window *w, struct err 
 	_cleanup_pages_ struct ckpt_pages pages = CKPT_PAGES_INIT;
 	_cleanup_buf_ struct buf runs = BUF_INIT;
 	struct ckpt_run all = {w->v->start, w->v->end};
-	int r = ckpt_pages_open(&pages, d->host_proc, w->p->pid, e);
+	int r = ckpt_pages_open(&pages, d->host_proc, w->p->look, e);
 
 	if (r >= 0 && w->v->swap_kb)
 		buf_put(&runs, &all, sizeof(all));

@@ -152,7 +152,7 @@ static int fill(Pb__SysvSem *m, const struct buf *answer, struct err *e)
 /* True if the process has promised to undo something, at some time. */
 static bool has_promised(const struct ckpt_proc *p)
 {
-	return p->state != CKPT_ZOMBIE && sys_kcmp(p->pid, getpid(), SYS_KCMP_SYSVSEM, 0, 0) > 0;
+	return p->state != CKPT_ZOMBIE && sys_kcmp(p->look, getpid(), SYS_KCMP_SYSVSEM, 0, 0) > 0;
 }
 
 static int add_undo(Pb__SemSet *s, pid_t vpid, size_t number, int adjust)

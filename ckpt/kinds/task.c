@@ -30,9 +30,6 @@ static int check_sharing(const struct ckpt_proc *p, struct err *e)
 	if (p->sighand != p->vpid)
 		return err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP,
 			"its signal handlers are shared with task %d", p->sighand);
-	if (p->state != CKPT_ZOMBIE && p->threads[0]->status.state == 'Z')
-		return err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP,
-			"its first thread has ended while others go on");
 	return 0;
 }
 
@@ -135,7 +132,8 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 	if (p->state == CKPT_ZOMBIE) {
 		m.wait_status = p->status.exit_code;
 	} else {
-		for (size_t i = 1; i < p->n_threads; i++)
+		m.headless = p->headless;
+		for (size_t i = !p->headless; i < p->n_threads; i++)
 			threads[m.n_threads++] = p->threads[i]->vtid;
 		m.threads = threads;
 		r = ckpt_ask_proc(p, &asked, e);
@@ -172,14 +170,15 @@ int ckpt_task_read(struct ckpt_record *rec, struct ckpt_build_proc *p, struct er
 
 	if (!m || rec->subject < 2 || rec->subject > INT32_MAX || m->n_threads > MAX_THREADS ||
 		m->exit_signal < 0 || m->exit_signal > 64 || m->stop_signal < 0 ||
-		m->stop_signal > 64 ||
-		(m->state == PB__TASK_STATE__TASK_ZOMBIE && m->n_threads)) {
+		m->stop_signal > 64 || (m->state == PB__TASK_STATE__TASK_ZOMBIE && m->n_threads) ||
+		(m->headless && !m->n_threads)) {
 		r = ckpt_record_bad(rec, e);
 		goto out;
 	}
 	*p = (struct ckpt_build_proc){
 		.vpid = (pid_t)rec->subject,
 		.zombie = m->state == PB__TASK_STATE__TASK_ZOMBIE,
+		.headless = m->headless,
 		.stopped = m->state == PB__TASK_STATE__TASK_STOPPED,
 		.mm = m->mm,
 		.files = m->files,
@@ -203,10 +202,11 @@ static void show(const void *body, size_t len, FILE *out)
 	Pb__Task *m = pb__task__unpack(NULL, len, body);
 
 	if (m)
-		fprintf(out, "%s, parent %d group %d session %d, %s, %zu threads", m->name, m->ppid,
-			m->pgid, m->sid,
+		fprintf(out, "%s, parent %d group %d session %d, %s, %zu threads%s", m->name,
+			m->ppid, m->pgid, m->sid,
 			(unsigned)m->state < ARRAY_SIZE(states) ? states[m->state] : "?",
-			m->state == PB__TASK_STATE__TASK_ZOMBIE ? 0 : m->n_threads + 1);
+			m->state == PB__TASK_STATE__TASK_ZOMBIE ? 0 : m->n_threads + !m->headless,
+			m->headless ? " without the first" : "");
 	pb__task__free_unpacked(m, NULL);
 }
 

@@ -26,6 +26,7 @@
 #include <sys/wait.h>
 
 #include "base/base.h"
+#include "ckpt/helper.h"
 #include "ckpt/memory/memory.h"
 #include "ckpt/remote/trace.h"
 #include "ckpt/survey.h"
@@ -41,35 +42,6 @@ static uint64_t private_kb(const struct ckpt_proc *p)
 		if (!p->maps.vmas[i].shared)
 			kb += p->maps.vmas[i].anonymous_kb + p->maps.vmas[i].swap_kb;
 	return kb;
-}
-
-/* One clone call of @maker: the new task's remote, and its number in the session. */
-static int clone_task(
-	struct remote *maker, uint64_t flags, struct remote **ret, long *ret_vpid, struct err *e)
-{
-	pid_t born;
-	int r = remote_must(maker, ret_vpid, e, SYS_clone, flags, 0, 0, 0, 0, 0);
-
-	if (r < 0)
-		return r;
-	born = remote_born(maker, 0);
-	if (born <= 0)
-		return err_set(e, ERR_FAILED, -ESRCH, "the new task was not seen");
-	return flags & CLONE_VM ? remote_open_thread(ret, born, maker, e)
-				: remote_open_child(ret, born, maker, e);
-}
-
-/* The task ends by itself, its tracer sees it. */
-static void end_helper(struct remote *helper)
-{
-	pid_t tid = remote_tid(helper);
-
-	if (remote_add(helper, SYS_exit_group, 0, 0, 0, 0, 0, 0) < 0 ||
-		remote_run(helper, false, NULL) != -ESRCH) {
-		kill(tid, SIGKILL);
-		waitpid(tid, NULL, __WALL);
-	}
-	remote_forget(helper);
 }
 
 /* The new copy lets go of everything but its memory. */
@@ -99,14 +71,14 @@ static int fork_space(struct ckpt_proc *p, struct err *e)
 	int r = ckpt_proc_remote(p, &task, e);
 
 	if (r >= 0)
-		r = clone_task(task, CLONE_VM | CLONE_FS | CLONE_FILES, &helper, &vpid, e);
+		r = ckpt_helper_clone(task, CLONE_VM | CLONE_FS | CLONE_FILES, &helper, &vpid, e);
 	if (r < 0)
 		return r;
-	r = clone_task(helper, 0, &copy, &(long){0}, e);
+	r = ckpt_helper_clone(helper, 0, &copy, &(long){0}, e);
 	p->memory_copy = copy;
 	if (r >= 0)
 		r = detach_copy(copy, e);
-	end_helper(helper);
+	ckpt_helper_end(helper);
 	if (r >= 0)
 		r = remote_must(task, NULL, e, SYS_wait4, (uint64_t)vpid, 0, __WALL, 0, 0, 0);
 	if (r < 0)
@@ -117,7 +89,7 @@ static int fork_space(struct ckpt_proc *p, struct err *e)
 static int write_now(struct ckpt_dump *d, struct ckpt_proc *p, struct err *e)
 {
 	p->memory_written = true;
-	return ckpt_space_write(d, p, p->pid, CKPT_SPACE_ALL, e);
+	return ckpt_space_write(d, p, p->look, CKPT_SPACE_ALL, e);
 }
 
 int ckpt_fork_all(struct ckpt_dump *d, struct err *e)
@@ -136,7 +108,7 @@ int ckpt_fork_all(struct ckpt_dump *d, struct err *e)
 			log_info("task %d is copied while it is stopped: %s", p->vpid, why.msg);
 			r = write_now(d, p, e);
 		} else {
-			r = ckpt_space_write(d, p, p->pid, CKPT_SPACE_UNFORKED, e);
+			r = ckpt_space_write(d, p, p->look, CKPT_SPACE_UNFORKED, e);
 		}
 		if (r < 0)
 			err_wrap(e, "task %d", p->vpid);

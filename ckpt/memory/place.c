@@ -185,8 +185,8 @@ static int put_old(struct ckpt_build *b, struct ckpt_build_proc *p, const struct
 			PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
 			(uint64_t)-1, 0);
 	if (r >= 0)
-		r = ckpt_fill(p->pid, b->world->proc_fd, p->vpid, &mem, image->code, old,
-			m->vdso.len, false, e);
+		r = ckpt_fill(p->threads[0].tid, b->world->proc_fd, p->threads[0].vtid, &mem,
+			image->code, old, m->vdso.len, false, e);
 	close_fd(mem);
 	return r;
 }

@@ -29,7 +29,7 @@ static bool is_wanted(const Pb__Mapping *m, enum ckpt_space_part part)
 int ckpt_space_scan(struct ckpt_dump *d, struct ckpt_proc *p, struct buf *guards, struct err *e)
 {
 	_cleanup_pages_ struct ckpt_pages pages = CKPT_PAGES_INIT;
-	int r = ckpt_pages_open(&pages, d->host_proc, p->pid, e);
+	int r = ckpt_pages_open(&pages, d->host_proc, p->look, e);
 
 	if (r < 0)
 		return r;

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "ckpt/helper.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "base/base.h"
+#include "ckpt/remote/remote.h"
+#include "ckpt/survey.h"
+
+int ckpt_helper_clone(
+	struct remote *maker, uint64_t flags, struct remote **ret, long *ret_vpid, struct err *e)
+{
+	pid_t born;
+	int r = remote_must(maker, ret_vpid, e, SYS_clone, flags, 0, 0, 0, 0, 0);
+
+	if (r < 0)
+		return r;
+	born = remote_born(maker, 0);
+	if (born <= 0)
+		return err_set(e, ERR_FAILED, -ESRCH, "the new task was not seen");
+	return flags & CLONE_VM ? remote_open_thread(ret, born, maker, e)
+				: remote_open_child(ret, born, maker, e);
+}
+
+void ckpt_helper_end(struct remote *helper)
+{
+	pid_t tid = remote_tid(helper);
+
+	if (remote_add(helper, SYS_exit_group, 0, 0, 0, 0, 0, 0) < 0 ||
+		remote_run(helper, false, NULL) != -ESRCH) {
+		kill(tid, SIGKILL);
+		waitpid(tid, NULL, __WALL);
+	}
+	remote_forget(helper);
+}
+
+int ckpt_helper_borrow(struct ckpt_proc *p, struct ckpt_helper *ret, int *ret_pidfd, struct err *e)
+{
+	struct ckpt_helper h = {0};
+	int r = ckpt_proc_remote(p, &h.maker, e);
+
+	if (r >= 0)
+		r = ckpt_helper_clone(
+			h.maker, CLONE_VM | CLONE_FS | CLONE_FILES, &h.task, &h.vpid, e);
+	if (r < 0)
+		return r;
+	*ret_pidfd = sys_pidfd_open(remote_tid(h.task), 0);
+	if (*ret_pidfd < 0) {
+		r = err_errno(e, -errno, "pidfd_open");
+		ckpt_helper_return(&h, NULL);
+		return r;
+	}
+	*ret = h;
+	return 0;
+}
+
+int ckpt_helper_return(struct ckpt_helper *h, struct err *e)
+{
+	struct remote *maker = take_ptr(h->maker);
+
+	if (!maker)
+		return 0;
+	ckpt_helper_end(take_ptr(h->task));
+	return remote_must(maker, NULL, e, SYS_wait4, (uint64_t)h->vpid, 0, __WALL, 0, 0, 0);
+}
