@@ -149,9 +149,11 @@ static void check_others(void)
 {
 	struct sockaddr_in a = at4(port);
 	char buf[8];
+	int c;
 
 	STATE_CHECK(listen(bound, 1) == 0);
-	talk(client(bound_port), accept(bound, NULL, NULL));
+	c = client(bound_port);
+	talk(c, accept(bound, NULL, NULL));
 	STATE_CHECK(recv(fresh, buf, 1, 0) == -1 && errno == ENOTCONN);
 	STATE_CHECK(connect(fresh, (void *)&a, sizeof(a)) == 0 || errno == EINPROGRESS);
 }
