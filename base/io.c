@@ -331,3 +331,19 @@ uint64_t io_now_ns(void)
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
+
+int64_t io_ns_of(struct timespec t)
+{
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+struct timespec io_timespec_of(int64_t ns)
+{
+	struct timespec t = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
+
+	if (t.tv_nsec < 0) {
+		t.tv_nsec += 1000000000;
+		t.tv_sec--;
+	}
+	return t;
+}

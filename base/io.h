@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <time.h>
 
 struct buf;
 
@@ -51,5 +52,8 @@ int io_mkdir_p(int dirfd, const char *path, mode_t mode);
 int io_rm_rf(int dirfd, const char *path);
 /* CLOCK_MONOTONIC in nanoseconds. */
 uint64_t io_now_ns(void);
+/* Times as images hold them: nanoseconds, before 1970 negative. */
+int64_t io_ns_of(struct timespec t);
+struct timespec io_timespec_of(int64_t ns);
 
 #endif

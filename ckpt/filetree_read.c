@@ -113,20 +113,9 @@ static int open_parent(struct unpack *u, char *path, const char **ret_name)
 
 /* ---- entries --------------------------------------------------------------------------------- */
 
-static struct timespec timespec_of(int64_t ns)
-{
-	struct timespec t = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
-
-	if (t.tv_nsec < 0) {
-		t.tv_nsec += 1000000000;
-		t.tv_sec--;
-	}
-	return t;
-}
-
 static void set_mtime(int dirfd, const char *name, int64_t ns)
 {
-	struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, timespec_of(ns)};
+	struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, io_timespec_of(ns)};
 
 	utimensat(dirfd, name, times, AT_SYMLINK_NOFOLLOW);
 }
@@ -299,7 +288,7 @@ static void end_file(struct unpack *u)
 {
 	if (u->file && u->file_fd >= 0) {
 		struct timespec times[2] = {
-			{.tv_nsec = UTIME_OMIT}, timespec_of(u->file->mtime_ns)};
+			{.tv_nsec = UTIME_OMIT}, io_timespec_of(u->file->mtime_ns)};
 
 		futimens(u->file_fd, times);
 		fchmod(u->file_fd, u->file->mode & 07777);
@@ -372,7 +361,7 @@ static int end_directories(struct unpack *u, struct err *e)
 	for (size_t i = u->n_dirs; i > 0; i--) {
 		const struct dir *d = &u->dirs[i - 1];
 		_cleanup_close_ int fd = open_below(u->top, d->path, O_RDONLY | O_DIRECTORY);
-		struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, timespec_of(d->mtime_ns)};
+		struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, io_timespec_of(d->mtime_ns)};
 
 		if (fd < 0)
 			return err_errno(e, fd, "%s", d->path);

@@ -332,7 +332,7 @@ static int describe(struct walk *w, int dirfd, const char *name, const struct st
 	Pb__TreeEntry *t)
 {
 	t->mode = st->st_mode & 07777;
-	t->mtime_ns = (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
+	t->mtime_ns = io_ns_of(st->st_mtim);
 	if (!S_ISDIR(st->st_mode) && st->st_nlink > 1) {
 		int r = find_hard_link(w, st, t);
 

@@ -28,6 +28,7 @@
 #include "supervisor/control.h"
 #include "supervisor/end.h"
 #include "supervisor/filter.h"
+#include "supervisor/introduce.h"
 #include "supervisor/job.h"
 #include "supervisor/ledger.h"
 #include "supervisor/message.h"
@@ -96,7 +97,7 @@ static void describe_world(struct session *s, Pb__World *w, Pb__Job *jobs, Pb__J
 	pb__world__init(w);
 	w->monotonic_ns = session_monotonic_ns(s);
 	w->boottime_ns = session_boottime_ns(s);
-	w->realtime_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+	w->realtime_ns = io_ns_of(now);
 	w->host = uts->nodename;
 	w->kernel = uts->release;
 	w->jobs = list;
@@ -338,27 +339,6 @@ static void on_gone(void *ctx, int status)
 
 static const struct worker_ops worker_ops = {on_message, on_gone};
 
-static void fill_world(struct session *s, struct ckpt_world *ret)
-{
-	const struct world *w = &s->world;
-	const Pb__Config *c = s->record->config;
-
-	*ret = (struct ckpt_world){.name = c->name,
-		.init_pid = w->init_pid,
-		.init_pidfd = w->init_pidfd,
-		.root_fd = w->root_fd,
-		.proc_fd = w->proc_fd,
-		.ns_user = w->ns_user,
-		.ns_pid = w->ns_pid,
-		.ns_mnt = w->ns_mnt,
-		.ns_net = w->ns_net,
-		.ns_ipc = w->ns_ipc,
-		.ns_uts = w->ns_uts,
-		.ns_time = w->ns_time,
-		.uid = c->as_root ? 0 : getuid(),
-		.gid = c->as_root ? 0 : getgid()};
-}
-
 static int freeze(struct session *s, uint32_t deadline_ms, struct err *e)
 {
 	_cleanup_free_ struct ckpt_edge *edges = calloc(MAX_EDGES, sizeof(*edges));
@@ -374,7 +354,7 @@ static int freeze(struct session *s, uint32_t deadline_ms, struct err *e)
 	if (!edges)
 		return err_errno(e, -ENOMEM, "edges");
 	job_hold_all(s, true);
-	fill_world(s, &what.world);
+	what.world = introduce_world(&s->world, s->record->config->name, s->record->config->as_root);
 	what.world.edges = edges;
 	what.world.n_edges = job_edges(s, edges, MAX_EDGES);
 	what.options.notified = notified;

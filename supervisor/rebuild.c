@@ -35,6 +35,7 @@
 #include "supervisor/client.h"
 #include "supervisor/control.h"
 #include "supervisor/end.h"
+#include "supervisor/introduce.h"
 #include "supervisor/job.h"
 #include "supervisor/launch.h"
 #include "supervisor/ledger.h"
@@ -208,25 +209,24 @@ static void on_image(struct session *s, const Pb__ImageInfo *info)
 
 static void send_world(struct session *s)
 {
-	struct world *w = &s->world;
 	const Pb__Config *c = s->record->config;
-	int ns[WORKER_N_NS] = {w->ns_user, w->ns_pid, w->ns_mnt, w->ns_net, w->ns_ipc, w->ns_uts,
-		w->ns_time};
-	int fds[3 + WORKER_N_NS] = {w->init_pidfd, w->root_fd, w->proc_fd};
+	struct ckpt_world w = introduce_world(&s->world, c->name, c->as_root);
+	int fds[3 + WORKER_N_NS] = {w.init_pidfd, w.root_fd, w.proc_fd}, *ns[WORKER_N_NS];
 	Pb__RestoreWorld body = PB__RESTORE_WORLD__INIT;
 	Pb__Worker m = PB__WORKER__INIT;
 	size_t n = 3;
 
+	worker_ns_slots(&w, ns);
 	for (unsigned i = 0; i < WORKER_N_NS; i++) {
-		if (ns[i] < 0)
+		if (*ns[i] < 0)
 			continue;
 		body.namespaces |= 1u << i;
-		fds[n++] = ns[i];
+		fds[n++] = *ns[i];
 	}
 	body.name = c->name;
-	body.init_pid = w->init_pid;
-	body.uid = c->as_root ? 0 : getuid();
-	body.gid = c->as_root ? 0 : getgid();
+	body.init_pid = w.init_pid;
+	body.uid = w.uid;
+	body.gid = w.gid;
 	m.body_case = PB__WORKER__BODY_WORLD;
 	m.world = &body;
 	send_worker(s, &m, fds, n);

@@ -66,7 +66,7 @@ static int64_t clock_ns(clockid_t clock)
 	struct timespec t;
 
 	clock_gettime(clock, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+	return io_ns_of(t);
 }
 
 int64_t session_monotonic_ns(const struct session *s)

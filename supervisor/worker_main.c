@@ -24,8 +24,7 @@
 
 #define MAX_KEEP 4096
 
-/* In the order of a `world` message. */
-static void ns_slots(struct ckpt_world *w, int *ret_slots[WORKER_N_NS])
+void worker_ns_slots(struct ckpt_world *w, int *ret_slots[WORKER_N_NS])
 {
 	ret_slots[0] = &w->ns_user;
 	ret_slots[1] = &w->ns_pid;
@@ -76,7 +75,7 @@ static void keep_world(struct keep *k, const struct ckpt_world *world)
 	keep_fd(k, w.init_pidfd);
 	keep_fd(k, w.root_fd);
 	keep_fd(k, w.proc_fd);
-	ns_slots(&w, slots);
+	worker_ns_slots(&w, slots);
 	for (int i = 0; i < WORKER_N_NS; i++)
 		keep_fd(k, *slots[i]);
 	for (size_t i = 0; i < w.n_edges; i++)
@@ -426,7 +425,7 @@ static int take_world(struct restore *r, struct err *e)
 	w->init_pidfd = fds[0];
 	w->root_fd = fds[1];
 	w->proc_fd = fds[2];
-	ns_slots(w, slots);
+	worker_ns_slots(w, slots);
 	for (int i = 0; i < WORKER_N_NS; i++)
 		*slots[i] = m->world->namespaces & 1u << i && next < n ? fds[next++] : -1;
 	w->seed = ask_seed;

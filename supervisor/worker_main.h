@@ -27,6 +27,7 @@ struct worker_restore {
 
 /* The descriptors of a `world` message behind pidfd, root, proc: user pid mnt net ipc uts time. */
 #define WORKER_N_NS 7
+void worker_ns_slots(struct ckpt_world *w, int *ret_slots[WORKER_N_NS]);
 
 /*
  * Called in a fresh fork with the worker's end of the socket pair and a struct worker_dump or

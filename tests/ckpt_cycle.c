@@ -22,13 +22,10 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/seccomp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -36,7 +33,9 @@
 #include "base/base.h"
 #include "ckpt/ckpt.h"
 #include "proto/proto.h"
+#include "supervisor/introduce.h"
 #include "supervisor/world.h"
+#include "tests/lib/testworld.h"
 
 static struct {
 	int times;
@@ -54,8 +53,7 @@ static const char *const edge_names[3] = {"stdin", "stdout", "stderr"};
 
 struct cycle {
 	char dir[64], files[80], image[80];
-	struct world world;
-	pid_t answerer;
+	struct testworld tw;
 	pid_t vpid;	  /* of the program */
 	int ends[3];	  /* our ends of its stdio */
 	struct proto_key *key;
@@ -69,53 +67,12 @@ static _Noreturn void die(const struct err *e, const char *what)
 
 /* ---- the world ------------------------------------------------------------------------------ */
 
-/* Lets every notified call go on. */
-static _Noreturn void answer_all(int listener)
-{
-	union {
-		struct seccomp_notif n;
-		char room[4096];
-	} req;
-	union {
-		struct seccomp_notif_resp r;
-		char room[4096];
-	} resp;
-
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	for (;;) {
-		struct pollfd p = {listener, POLLIN, 0};
-
-		poll(&p, 1, -1);
-		if (p.revents & (POLLHUP | POLLERR))
-			_exit(0);
-		memset(&req, 0, sizeof(req));
-		if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &req) < 0)
-			continue;
-		memset(&resp, 0, sizeof(resp));
-		resp.r.id = req.n.id;
-		resp.r.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
-		ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &resp);
-	}
-}
-
 static void make_world(struct cycle *c)
 {
-	const struct world_config config = {
-		.name = "cycle", .files_dir = c->files, .parent_userns = -1};
 	struct err e = {0};
 
-	if (world_create(&c->world, &config, &e) < 0)
+	if (testworld_make(&c->tw, "cycle", c->files, &e) < 0)
 		die(&e, "world");
-	c->answerer = fork();
-	if (c->answerer == 0)
-		answer_all(c->world.listener);
-}
-
-static void end_world(struct cycle *c)
-{
-	kill(c->answerer, SIGKILL);
-	waitpid(c->answerer, NULL, 0);
-	world_destroy(&c->world);
 }
 
 static void start(struct cycle *c, char **argv)
@@ -130,7 +87,7 @@ static void start(struct cycle *c, char **argv)
 	s.stdio[0] = in[0];
 	s.stdio[1] = out[1];
 	s.stdio[2] = err[1];
-	if (world_spawn(&c->world, &s, &c->vpid, NULL, &e) < 0)
+	if (world_spawn(&c->tw.world, &s, &c->vpid, NULL, &e) < 0)
 		die(&e, "spawn");
 	c->ends[0] = in[1];
 	c->ends[1] = out[0];
@@ -163,7 +120,7 @@ static int get_seed(void *ctx, pid_t vpid, pid_t *ret_pid, struct err *e)
 {
 	struct cycle *c = ctx;
 
-	return world_seed(&c->world, vpid, ret_pid, e);
+	return world_seed(&c->tw.world, vpid, ret_pid, e);
 }
 
 struct give {
@@ -186,25 +143,9 @@ static int give_edge(void *ctx, const char *name, int fd, struct err *e)
 
 static struct ckpt_world view(struct cycle *c, struct ckpt_edge edges[3])
 {
-	const struct world *w = &c->world;
-	struct ckpt_world v = {
-		.name = "cycle",
-		.init_pid = w->init_pid,
-		.init_pidfd = w->init_pidfd,
-		.root_fd = w->root_fd,
-		.proc_fd = w->proc_fd,
-		.ns_user = w->ns_user,
-		.ns_pid = w->ns_pid,
-		.ns_mnt = w->ns_mnt,
-		.ns_net = w->ns_net,
-		.ns_ipc = w->ns_ipc,
-		.ns_uts = w->ns_uts,
-		.ns_time = w->ns_time,
-		.uid = getuid(),
-		.gid = getgid(),
-		.edges = edges,
-	};
+	struct ckpt_world v = introduce_world(&c->tw.world, "cycle", false);
 
+	v.edges = edges;
 	for (int i = 0; edges && i < 3; i++) {
 		if (c->ends[i] < 0)
 			continue;
@@ -240,7 +181,7 @@ static _Noreturn void dump_worker(struct cycle *c)
 		die(&e, "write");
 	report("dump", ckpt_dump_report(d));
 	if (!options.snapshot)
-		kill(c->world.init_pid, SIGKILL);
+		kill(c->tw.world.init_pid, SIGKILL);
 	else if (ckpt_thaw(d, &e) < 0)
 		die(&e, "thaw");
 	exit(0);
@@ -416,13 +357,13 @@ static int await_exit(struct cycle *c)
 
 	pass_on(c);
 	for (;;) {
-		struct pollfd p = {c->world.init_sock, POLLIN, 0};
+		struct pollfd p = {c->tw.world.init_sock, POLLIN, 0};
 
 		if (poll(&p, 1, 10000) <= 0) {
 			fprintf(stderr, "ckpt_cycle: the program does not end\n");
 			return 2;
 		}
-		if (world_next_exit(&c->world, &x, &e) < 0)
+		if (world_next_exit(&c->tw.world, &x, &e) < 0)
 			die(&e, "exit");
 		if (x.vpid == c->vpid)
 			break;
@@ -444,7 +385,7 @@ static int run(struct cycle *c, char **argv)
 				return 1;
 			no_go(c);
 		}
-		end_world(c);
+		testworld_end(&c->tw);
 		make_world(c);
 		if (options.mutate)
 			mutate(c);
@@ -493,7 +434,7 @@ int main(int argc, char **argv)
 	if (proto_key_open(&c.key, c.dir, &e) < 0)
 		die(&e, "key");
 	r = run(&c, argv + optind);
-	end_world(&c);
+	testworld_end(&c.tw);
 	if (options.keep)
 		fprintf(stderr, "ckpt_cycle: %s\n", c.dir);
 	else

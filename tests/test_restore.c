@@ -11,12 +11,9 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
-#include <linux/seccomp.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/user.h>
 #include <sys/wait.h>
@@ -26,7 +23,9 @@
 #include "proto/memory.pb-c.h"
 #include "proto/proto.h"
 #include "proto/tasks.pb-c.h"
+#include "supervisor/introduce.h"
 #include "supervisor/world.h"
+#include "tests/lib/testworld.h"
 
 #define CODE 0x400000UL
 
@@ -196,44 +195,13 @@ static void write_bad(const char *path, const char *config, enum bad bad)
 
 struct fixture {
 	char dir[64], files[80], image[80];
-	struct world world;
-	pid_t answerer;
+	struct testworld tw;
 	bool made;
 };
-
-/* Lets notified calls go on. */
-static _Noreturn void answer_all(int listener)
-{
-	union {
-		struct seccomp_notif n;
-		char room[4096];
-	} req;
-	union {
-		struct seccomp_notif_resp r;
-		char room[4096];
-	} resp;
-
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	for (;;) {
-		struct pollfd p = {listener, POLLIN, 0};
-
-		poll(&p, 1, -1);
-		if (p.revents & (POLLHUP | POLLERR))
-			_exit(0);
-		memset(&req, 0, sizeof(req));
-		if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &req) < 0)
-			continue;
-		memset(&resp, 0, sizeof(resp));
-		resp.r.id = req.n.id;
-		resp.r.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
-		ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &resp);
-	}
-}
 
 static int setup(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
-	struct world_config config = {.name = "restore", .parent_userns = -1};
 	struct err e = {0};
 
 	strcpy(f->dir, "/tmp/podrun-test-XXXXXX");
@@ -242,15 +210,9 @@ static int setup(void **state)
 	snprintf(f->files, sizeof(f->files), "%s/files", f->dir);
 	snprintf(f->image, sizeof(f->image), "%s/image", f->dir);
 	mkdir(f->files, 0700);
-	config.files_dir = f->files;
-	if (world_create(&f->world, &config, &e) < 0) {
-		fprintf(stderr, "world_create: %s (%s)\n", e.msg, e.hint);
-	} else {
-		f->made = true;
-		f->answerer = fork();
-		if (f->answerer == 0)
-			answer_all(f->world.listener);
-	}
+	f->made = testworld_make(&f->tw, "restore", f->files, &e) == 0;
+	if (!f->made)
+		fprintf(stderr, "no world: %s (%s)\n", e.msg, e.hint);
 	*state = f;
 	return 0;
 }
@@ -259,11 +221,7 @@ static int teardown(void **state)
 {
 	struct fixture *f = *state;
 
-	if (f->made) {
-		kill(f->answerer, SIGKILL);
-		waitpid(f->answerer, NULL, 0);
-		world_destroy(&f->world);
-	}
+	testworld_end(&f->tw);
 	io_rm_rf(AT_FDCWD, f->dir);
 	free(f);
 	return 0;
@@ -273,7 +231,7 @@ static int seed(void *ctx, pid_t vpid, pid_t *ret_pid, struct err *e)
 {
 	struct fixture *f = ctx;
 
-	return world_seed(&f->world, vpid, ret_pid, e);
+	return world_seed(&f->tw.world, vpid, ret_pid, e);
 }
 
 #define CHECK(cond)                                                                                \
@@ -320,21 +278,16 @@ static void look_at(struct ckpt_build *b, const struct proc *want)
 
 static void builder(struct fixture *f, size_t n, bool release, bool refuse)
 {
-	const struct world *w = &f->world;
 	const struct ckpt_restore_options o = {0};
 	const struct proto_read_options ro = {.config_dir = f->dir};
-	struct ckpt_world view = {
-		.name = "restore", .init_pid = w->init_pid, .init_pidfd = w->init_pidfd,
-		.root_fd = w->root_fd, .proc_fd = w->proc_fd, .ns_user = w->ns_user,
-		.ns_pid = w->ns_pid, .ns_mnt = w->ns_mnt, .ns_net = w->ns_net,
-		.ns_ipc = w->ns_ipc, .ns_uts = w->ns_uts, .ns_time = w->ns_time,
-		.uid = getuid(), .gid = getgid(), .seed = seed, .ctx = f,
-	};
+	struct ckpt_world view = introduce_world(&f->tw.world, "restore", false);
 	struct proto_reader *in;
 	struct ckpt_build *b;
 	struct err e = {0};
 	int fd = open(f->image, O_RDONLY | O_CLOEXEC);
 
+	view.seed = seed;
+	view.ctx = f;
 	if (proto_reader_open(&in, fd, &ro, &e) < 0 || ckpt_restore(&b, &view, in, &o, &e) < 0) {
 		if (refuse && e.class == ERR_IMAGE)
 			_exit(0);
@@ -364,10 +317,10 @@ static void build(struct fixture *f, size_t n, bool release, bool refuse)
 
 static int next_exit(struct fixture *f, struct world_exit *x)
 {
-	struct pollfd p = {f->world.init_sock, POLLIN, 0};
+	struct pollfd p = {f->tw.world.init_sock, POLLIN, 0};
 	struct err e = {0};
 
-	return poll(&p, 1, 5000) == 1 ? world_next_exit(&f->world, x, &e) : 0;
+	return poll(&p, 1, 5000) == 1 ? world_next_exit(&f->tw.world, x, &e) : 0;
 }
 
 static void one_process_runs(void **state)
@@ -392,7 +345,7 @@ static void await_empty(struct fixture *f)
 		struct err e = {0};
 		size_t n = 0;
 
-		if (proc_list_numbers(f->world.proc_fd, ".", &pids, &n, &e) < 0)
+		if (proc_list_numbers(f->tw.world.proc_fd, ".", &pids, &n, &e) < 0)
 			fail_msg("%s", e.msg);
 		if (n == 1)
 			return;

@@ -428,6 +428,14 @@ int ckpt_common_reopen(struct ckpt_build *b, int fd, int flags, struct err *e)
 	return n;
 }
 
+int ckpt_common_view(struct ckpt_build *b, int fd, const Pb__FileCommon *c, struct err *e)
+{
+	_cleanup_close_ int view = ckpt_common_reopen(b, fd, ckpt_common_open_flags(c), e);
+	int r = view < 0 ? view : ckpt_common_restore(b, view, c, e);
+
+	return r < 0 ? r : take_fd(&view);
+}
+
 int ckpt_common_bad(const struct ckpt_record *r, struct err *e)
 {
 	return err_set(e, ERR_IMAGE, -EBADMSG, "a %s record makes no sense", r->kind->name);

@@ -87,6 +87,10 @@ int ckpt_common_open(const char *path, int flags, struct err *e);
 /* A new open file of what @fd refers to, with flags of its own. */
 int ckpt_common_reopen(struct ckpt_build *b, int fd, int flags, struct err *e);
 
+/* An open file of the object that the builder's @fd refers to, with all that was recorded of it.
+ * Returns the descriptor, the caller's. */
+int ckpt_common_view(struct ckpt_build *b, int fd, const Pb__FileCommon *c, struct err *e);
+
 /* Copies a recorded path (not terminated) as a string: true if it is absolute and can be one. */
 bool ckpt_common_check_path(const void *data, size_t len, char ret[PATH_MAX]);
 

@@ -51,11 +51,6 @@ static bool is_tmpfile(const struct ckpt_file *f, const char *path)
 		(name && name[1] == '#' && name[2] && !name[2 + strspn(name + 2, "0123456789")]);
 }
 
-static int64_t ns_of(struct timespec t)
-{
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e)
 {
 	const struct ckpt_file *f = s.file;
@@ -75,8 +70,8 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 	m.size = S_ISREG(f->st.st_mode) ? (uint64_t)f->st.st_size : 0;
 	m.object = ckpt_common_first(d, f)->id;
 	m.linkable = S_ISREG(f->st.st_mode) && is_tmpfile(f, path);
-	m.mtime_ns = ns_of(f->st.st_mtim);
-	m.atime_ns = ns_of(f->st.st_atim);
+	m.mtime_ns = io_ns_of(f->st.st_mtim);
+	m.atime_ns = io_ns_of(f->st.st_atim);
 	return ckpt_pack(&m.base, body, e);
 }
 
@@ -148,18 +143,11 @@ static int make_object(const Pb__Ghost *m, struct ckpt_object *o, struct err *e)
 static int open_again(struct ckpt_build *b, const Pb__Ghost *m, struct err *e)
 {
 	struct ckpt_object *o = ckpt_object_get(b, PROTO_KIND_GHOST, m->object);
-	_cleanup_close_ int fd = -1;
 	int r = o ? 0 : err_errno(e, -ENOMEM, "deleted file");
 
 	if (r == 0 && o->fd < 0)
 		r = make_object(m, o, e);
-	if (r < 0)
-		return r;
-	fd = ckpt_common_reopen(b, o->fd, ckpt_common_open_flags(m->common), e);
-	if (fd < 0)
-		return fd;
-	r = ckpt_common_restore(b, fd, m->common, e);
-	return r < 0 ? r : take_fd(&fd);
+	return r < 0 ? r : ckpt_common_view(b, o->fd, m->common, e);
 }
 
 static int create(struct ckpt_build *b, struct ckpt_record *r, int *ret_fd, struct err *e)
@@ -186,17 +174,6 @@ static int take_locks(struct ckpt_build *b, struct ckpt_record *r, struct err *e
 	return x;
 }
 
-static struct timespec timespec_of(int64_t ns)
-{
-	struct timespec t = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
-
-	if (t.tv_nsec < 0) {
-		t.tv_nsec += 1000000000;
-		t.tv_sec--;
-	}
-	return t;
-}
-
 /* Mode and times are last: writing the contents would have needed one and changed the other. */
 static int finish(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
 {
@@ -205,7 +182,7 @@ static int finish(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
 	int x = 0;
 
 	if (o && o->fd >= 0 && m->object == r->subject) {
-		struct timespec times[2] = {timespec_of(m->atime_ns), timespec_of(m->mtime_ns)};
+		struct timespec times[2] = {io_timespec_of(m->atime_ns), io_timespec_of(m->mtime_ns)};
 
 		if (fchmod(o->fd, m->mode & 07777) < 0)
 			x = err_errno(e, -errno, "mode of a deleted file");

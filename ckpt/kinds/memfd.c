@@ -88,18 +88,11 @@ static int make_object(const Pb__MemFd *m, struct ckpt_object *o, struct err *e)
 static int open_again(struct ckpt_build *b, const Pb__MemFd *m, struct err *e)
 {
 	struct ckpt_object *o = ckpt_object_get(b, PROTO_KIND_MEMFD, m->object);
-	_cleanup_close_ int fd = -1;
 	int r = o ? 0 : err_errno(e, -ENOMEM, "memfd");
 
 	if (r == 0 && o->fd < 0)
 		r = make_object(m, o, e);
-	if (r < 0)
-		return r;
-	fd = ckpt_common_reopen(b, o->fd, ckpt_common_open_flags(m->common), e);
-	if (fd < 0)
-		return fd;
-	r = ckpt_common_restore(b, fd, m->common, e);
-	return r < 0 ? r : take_fd(&fd);
+	return r < 0 ? r : ckpt_common_view(b, o->fd, m->common, e);
 }
 
 static int create(struct ckpt_build *b, struct ckpt_record *r, int *ret_fd, struct err *e)

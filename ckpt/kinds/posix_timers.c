@@ -22,17 +22,6 @@
 
 #define MAX_TIMERS 4096
 #define MAX_TRIES  65536
-#define NSEC	   1000000000L
-
-static int64_t to_ns(struct timespec ts)
-{
-	return ts.tv_sec * NSEC + ts.tv_nsec;
-}
-
-static struct timespec of_ns(int64_t ns)
-{
-	return (struct timespec){ns / NSEC, ns % NSEC};
-}
 
 struct timers {
 	Pb__PosixTimers m;
@@ -143,8 +132,8 @@ static int ask(struct timers *t, struct ckpt_proc *p, struct err *e)
 		}
 		r = ckpt_run_all(remote, "timer_gettime", e);
 		for (size_t i = 0; r == 0 && i < n; i++) {
-			t->timers[from + i].left_ns = to_ns(room[i]->it_value);
-			t->timers[from + i].interval_ns = to_ns(room[i]->it_interval);
+			t->timers[from + i].left_ns = io_ns_of(room[i]->it_value);
+			t->timers[from + i].interval_ns = io_ns_of(room[i]->it_interval);
 		}
 		from += n;
 	}
@@ -216,7 +205,7 @@ static int create_timer(struct remote *remote, const Pb__PosixTimer *t, struct e
 
 static int set_timer(struct remote *remote, const Pb__PosixTimer *t, struct err *e)
 {
-	struct itimerspec v = {of_ns(t->interval_ns), of_ns(t->left_ns)};
+	struct itimerspec v = {io_timespec_of(t->interval_ns), io_timespec_of(t->left_ns)};
 
 	if (!t->left_ns)
 		return 0;

@@ -201,7 +201,7 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 	m.mode = f->st.st_mode;
 	if (S_ISREG(f->st.st_mode)) {
 		m.size = (uint64_t)f->st.st_size;
-		m.mtime_ns = (int64_t)f->st.st_mtim.tv_sec * 1000000000 + f->st.st_mtim.tv_nsec;
+		m.mtime_ns = io_ns_of(f->st.st_mtim);
 	} else if (S_ISCHR(f->st.st_mode)) {
 		m.major = major(f->st.st_rdev);
 		m.minor = minor(f->st.st_rdev);
@@ -252,7 +252,7 @@ static bool is_installed(const char *path)
 static int compare_contents(const Pb__Regular *m, const char *path, const struct stat *st,
 	struct err *e)
 {
-	int64_t mtime_ns = (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
+	int64_t mtime_ns = io_ns_of(st->st_mtim);
 
 	if ((uint64_t)st->st_size == m->size) {
 		if (mtime_ns != m->mtime_ns && is_installed(path))

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/socket.h>
 
 #include "base/base.h"
@@ -70,6 +71,8 @@ struct ckpt_inet_diag;
 void ckpt_sock_addr_key(const struct ckpt_inet_diag *d, struct ckpt_sock_key *ret);
 /* "127.0.0.1:80" or "[::1]:80" */
 const char *ckpt_sock_addr_text(const union ckpt_sockaddr *a, char *buf, size_t size);
+/* The same of a recorded one, for a kind's `show`; "-" for none, or one that makes no sense. */
+void ckpt_sock_addr_show(const struct Pb__InetAddr *m, int domain, FILE *out);
 
 /* ---- queues (sock_queue.c) ------------------------------------------------------------------ */
 

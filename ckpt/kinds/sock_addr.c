@@ -115,3 +115,14 @@ const char *ckpt_sock_addr_text(const union ckpt_sockaddr *a, char *buf, size_t 
 	}
 	return buf;
 }
+
+void ckpt_sock_addr_show(const Pb__InetAddr *m, int domain, FILE *out)
+{
+	union ckpt_sockaddr a;
+	char text[INET6_ADDRSTRLEN + 10];
+
+	if (m && ckpt_sock_addr_unpack(m, domain, &a, NULL) >= 0)
+		fputs(ckpt_sock_addr_text(&a, text, sizeof(text)), out);
+	else
+		fputc('-', out);
+}

@@ -444,17 +444,6 @@ static int dump_data(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
 	return r;
 }
 
-static void show_address(const Pb__InetAddr *m, int domain, FILE *out)
-{
-	union ckpt_sockaddr a;
-	char text[INET6_ADDRSTRLEN + 10];
-
-	if (m && ckpt_sock_addr_unpack(m, domain, &a, NULL) >= 0)
-		fputs(ckpt_sock_addr_text(&a, text, sizeof(text)), out);
-	else
-		fputc('-', out);
-}
-
 static void show(const void *body, size_t len, FILE *out)
 {
 	static const char *const states[] = {"idle", "listening", "connected", "connecting"};
@@ -465,10 +454,10 @@ static void show(const void *body, size_t len, FILE *out)
 	if (!m)
 		return;
 	fprintf(out, "%s ", (unsigned)m->state < ARRAY_SIZE(states) ? states[m->state] : "?");
-	show_address(m->local, m->domain, out);
+	ckpt_sock_addr_show(m->local, m->domain, out);
 	if (m->remote) {
 		fputs(" to ", out);
-		show_address(m->remote, m->domain, out);
+		ckpt_sock_addr_show(m->remote, m->domain, out);
 	}
 	fputs((unsigned)m->peer_kind < ARRAY_SIZE(peers) ? peers[m->peer_kind] : "?", out);
 	if (m->severed)

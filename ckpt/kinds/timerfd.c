@@ -28,16 +28,6 @@ static bool claim(const struct ckpt_file *f)
 	return !strcmp(f->link, "anon_inode:[timerfd]");
 }
 
-static int64_t to_ns(struct timespec t)
-{
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
-static struct timespec to_timespec(int64_t ns)
-{
-	return (struct timespec){.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
-}
-
 static bool on_wall_clock(const Pb__TimerFd *m)
 {
 	return (m->clock == CLOCK_REALTIME || m->clock == CLOCK_REALTIME_ALARM) &&
@@ -71,11 +61,11 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 	m.clock = (int32_t)clock;
 	m.ticks = ticks;
 	m.settime_flags = (int32_t)flags;
-	m.value_ns = to_ns(left.it_value);
-	m.interval_ns = to_ns(left.it_interval);
+	m.value_ns = io_ns_of(left.it_value);
+	m.interval_ns = io_ns_of(left.it_interval);
 	if (on_wall_clock(&m) && m.value_ns) {
 		clock_gettime(CLOCK_REALTIME, &now);
-		m.expires_ns = to_ns(now) + m.value_ns;
+		m.expires_ns = io_ns_of(now) + m.value_ns;
 	}
 	return ckpt_pack(&m.base, body, e);
 }
@@ -108,14 +98,14 @@ static int create(struct ckpt_build *b, struct ckpt_record *r, int *ret_fd, stru
 
 static int arm(int fd, const Pb__TimerFd *m, struct err *e)
 {
-	struct itimerspec t = {.it_interval = to_timespec(m->interval_ns),
-		.it_value = to_timespec(m->value_ns)};
+	struct itimerspec t = {.it_interval = io_timespec_of(m->interval_ns),
+		.it_value = io_timespec_of(m->value_ns)};
 	int flags = 0;
 
 	if (on_wall_clock(m)) {
 		flags = m->settime_flags & (TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET);
 		if (m->expires_ns)
-			t.it_value = to_timespec(m->expires_ns);
+			t.it_value = io_timespec_of(m->expires_ns);
 	}
 	if (timerfd_settime(fd, flags, &t, NULL) < 0)
 		return err_errno(e, -errno, "timerfd_settime");

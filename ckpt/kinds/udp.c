@@ -463,27 +463,16 @@ static int finish(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
 	return rc;
 }
 
-static void show_address(const Pb__InetAddr *m, int domain, FILE *out)
-{
-	union ckpt_sockaddr a;
-	char text[INET6_ADDRSTRLEN + 10];
-
-	if (m && ckpt_sock_addr_unpack(m, domain, &a, NULL) >= 0)
-		fputs(ckpt_sock_addr_text(&a, text, sizeof(text)), out);
-	else
-		fputc('-', out);
-}
-
 static void show(const void *body, size_t len, FILE *out)
 {
 	Pb__Udp *m = pb__udp__unpack(NULL, len, body);
 
 	if (!m)
 		return;
-	show_address(m->local, m->domain, out);
+	ckpt_sock_addr_show(m->local, m->domain, out);
 	if (m->remote) {
 		fputs(" to ", out);
-		show_address(m->remote, m->domain, out);
+		ckpt_sock_addr_show(m->remote, m->domain, out);
 	}
 	if (m->n_queue)
 		fprintf(out, ", %zu datagrams unread", m->n_queue);

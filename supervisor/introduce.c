@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "supervisor/introduce.h"
+
+#include <unistd.h>
+
+#include "supervisor/world.h"
+
+struct ckpt_world introduce_world(const struct world *w, const char *name, bool as_root)
+{
+	return (struct ckpt_world){.name = name,
+		.init_pid = w->init_pid,
+		.init_pidfd = w->init_pidfd,
+		.root_fd = w->root_fd,
+		.proc_fd = w->proc_fd,
+		.ns_user = w->ns_user,
+		.ns_pid = w->ns_pid,
+		.ns_mnt = w->ns_mnt,
+		.ns_net = w->ns_net,
+		.ns_ipc = w->ns_ipc,
+		.ns_uts = w->ns_uts,
+		.ns_time = w->ns_time,
+		.uid = as_root ? 0 : getuid(),
+		.gid = as_root ? 0 : getgid()};
+}

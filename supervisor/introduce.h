@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * introduce - introduces a world to ckpt, which knows nothing of the supervisor.
+ */
+#ifndef SUPERVISOR_INTRODUCE_H
+#define SUPERVISOR_INTRODUCE_H
+
+#include <stdbool.h>
+
+#include "ckpt/ckpt.h"
+
+struct world;
+
+/*
+ * What ckpt has to know of @w: its pid 1, its roots and namespaces, whose it is (uid 0 for a root
+ * inside, else ours).  @name and all descriptors are borrowed; edges and callbacks are the caller's to add.
+ */
+struct ckpt_world introduce_world(const struct world *w, const char *name, bool as_root);
+
+#endif
