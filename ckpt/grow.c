@@ -204,7 +204,10 @@ static int clone_child(struct growth *g, struct remote *maker, pid_t vpid, uint6
 	t->vpid = (pid_t)remote_result(maker, 0);
 	t->pid = remote_born(maker, 0);
 	r = note_made(g->b, t->pid, e);
-	return r < 0 ? r : remote_open_child(&t->remote, t->pid, maker, e);
+	if (r < 0)
+		return r;
+	return flags & CLONE_VM ? remote_open_thread(&t->remote, t->pid, maker, e)
+				: remote_open_child(&t->remote, t->pid, maker, e);
 }
 
 /* Ends @t by exit or exit_group; its tracer has seen it when this returns. */
@@ -254,7 +257,8 @@ static int make_orphan(struct growth *g, const struct ckpt_tree_op *o, uint64_t 
 static int carry_out(struct growth *g, const struct ckpt_tree_op *o, struct err *e)
 {
 	struct task *who = o->type == CKPT_TREE_SEED ? NULL : find(g, o->who);
-	uint64_t flags = (o->share_files ? CLONE_FILES : 0) | (o->share_fs ? CLONE_FS : 0);
+	uint64_t flags = (o->share_mm ? CLONE_VM : 0) | (o->share_sighand ? CLONE_SIGHAND : 0) |
+			 (o->share_files ? CLONE_FILES : 0) | (o->share_fs ? CLONE_FS : 0);
 	int r;
 
 	switch (o->type) {
@@ -428,6 +432,8 @@ static int make_plan(struct ckpt_build *b, struct ckpt_tree_op **ret, size_t *re
 			.pgid = m->pgid,
 			.sid = m->sid,
 			.exit_signal = m->exit_signal,
+			.mm = p->mm,
+			.sighand = p->sighand,
 			.files = p->files,
 			.fs = p->fs,
 		};

@@ -108,9 +108,11 @@ static void check(const struct ckpt_tree_node *nodes, size_t n)
 	}
 }
 
-#define NODE(v, p, g, s)                                                                           \
-	{.vpid = (v), .ppid = (p), .pgid = (g), .sid = (s), .exit_signal = SIGCHLD, .files = (v),  \
-		.fs = (v)}
+#define NODE(v, p, g, s)                                                                   \
+	{                                                                                  \
+		.vpid = (v), .ppid = (p), .pgid = (g), .sid = (s), .exit_signal = SIGCHLD, \
+		.mm = (v), .sighand = (v), .files = (v), .fs = (v)                         \
+	}
 
 static void test_plain(void **state)
 {

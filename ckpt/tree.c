@@ -92,7 +92,12 @@ static struct member *add_stand_in(struct play *p, pid_t vpid, pid_t ppid)
 		return NULL;
 	p->n++;
 	*m = (struct member){
-		.n = {.vpid = vpid, .ppid = ppid, .files = vpid, .fs = vpid},
+		.n = {.vpid = vpid,
+			.ppid = ppid,
+			.mm = vpid,
+			.sighand = vpid,
+			.files = vpid,
+			.fs = vpid},
 		.stand_in = true,
 		.birth = ANY,
 	};
@@ -150,9 +155,17 @@ static bool fits(const struct member *m, pid_t sid)
 	return m->birth == ANY || m->birth == sid;
 }
 
+static bool shares_nothing(const struct member *m)
+{
+	return m->n.mm == m->n.vpid && m->n.sighand == m->n.vpid && m->n.files == m->n.vpid &&
+	       m->n.fs == m->n.vpid;
+}
+
 static bool shares_with(const struct member *m, const struct member *maker)
 {
-	return (m->n.files == m->n.vpid || m->n.files == maker->n.files) &&
+	return (m->n.mm == m->n.vpid || m->n.mm == maker->n.mm) &&
+	       (m->n.sighand == m->n.vpid || m->n.sighand == maker->n.sighand) &&
+	       (m->n.files == m->n.vpid || m->n.files == maker->n.files) &&
 	       (m->n.fs == m->n.vpid || m->n.fs == maker->n.fs);
 }
 
@@ -165,6 +178,8 @@ static int bear(struct play *p, struct member *m, enum ckpt_tree_op_type type,
 	if (maker) {
 		op.who = maker->n.vpid;
 		op.exit_signal = m->stand_in ? 0 : m->n.exit_signal;
+		op.share_mm = m->n.mm != m->n.vpid;
+		op.share_sighand = m->n.sighand != m->n.vpid;
 		op.share_files = m->n.files != m->n.vpid;
 		op.share_fs = m->n.fs != m->n.vpid;
 		m->sid = maker->sid;
@@ -202,7 +217,7 @@ static int try_bear(struct play *p, struct member *m, struct err *e)
 		r = bear(p, m, CKPT_TREE_SIBLING, s, e);
 		return r < 0 ? r : 1;
 	}
-	if (!parent && fits(m, 0) && m->n.files == m->n.vpid && m->n.fs == m->n.vpid) {
+	if (!parent && fits(m, 0) && shares_nothing(m)) {
 		r = bear(p, m, CKPT_TREE_SEED, NULL, e);
 		return r < 0 ? r : 1;
 	}

@@ -21,7 +21,8 @@ struct ckpt_tree_node {
 	pid_t vpid, ppid; /* ppid 1: child of pid 1 */
 	pid_t pgid, sid;  /* 0 or 1: those of pid 1 */
 	int exit_signal;
-	pid_t files, fs; /* the first process that shares these; its own number otherwise */
+	/* The first process that shares these; its own number otherwise. */
+	pid_t mm, sighand, files, fs;
 };
 
 enum ckpt_tree_op_type {
@@ -40,7 +41,7 @@ struct ckpt_tree_op {
 	pid_t who, target;
 	pid_t adopter;	   /* of ORPHAN */
 	int exit_signal;   /* of CHILD; 0 for one that is there only to lead */
-	bool share_files, share_fs; /* with @who */
+	bool share_mm, share_sighand, share_files, share_fs; /* with @who */
 };
 
 /*

@@ -22,17 +22,6 @@
 
 #define MAX_THREADS (1 << 20)
 
-static int check_sharing(const struct ckpt_proc *p, struct err *e)
-{
-	if (p->mm != p->vpid)
-		return err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP,
-			"its memory is shared with task %d by clone(CLONE_VM)", p->mm);
-	if (p->sighand != p->vpid)
-		return err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP,
-			"its signal handlers are shared with task %d", p->sighand);
-	return 0;
-}
-
 /* The whole tree, once: on behalf of the first process. */
 static int check_tree(struct ckpt_dump *d, struct err *e)
 {
@@ -52,6 +41,8 @@ static int check_tree(struct ckpt_dump *d, struct err *e)
 			.pgid = p->vpgid,
 			.sid = p->vsid,
 			.exit_signal = p->status.exit_signal,
+			.mm = p->mm,
+			.sighand = p->sighand,
 			.files = p->files,
 			.fs = p->fs,
 		};
@@ -78,10 +69,8 @@ static int check_filters(struct ckpt_dump *d, const struct ckpt_proc *p, struct 
 
 static int check(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
 {
-	int r = check_sharing(s.proc, e);
+	int r = check_filters(d, s.proc, e);
 
-	if (r == 0)
-		r = check_filters(d, s.proc, e);
 	return r < 0 || s.proc != d->procs[0] ? r : check_tree(d, e);
 }
 
@@ -186,10 +175,7 @@ int ckpt_task_read(struct ckpt_record *rec, struct ckpt_build_proc *p, struct er
 		.sighand = m->sighand,
 		.lend_fd = -1,
 	};
-	if (m->mm != p->vpid || m->sighand != p->vpid)
-		r = err_set(e, ERR_IMAGE, -EOPNOTSUPP,
-			"task %d shares memory or signal handlers with another", p->vpid);
-	else if (!p->zombie)
+	if (!p->zombie)
 		r = fill_threads(m, p, e);
 out:
 	pb__task__free_unpacked(m, NULL);

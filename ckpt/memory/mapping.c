@@ -120,16 +120,23 @@ size_t ckpt_mapping_name(const char *path, const char **ret)
 }
 
 /* The pages which the executor has borrowed are none of the task's. */
+static bool is_area_of(const struct remote *r, const struct proc_vma *v)
+{
+	return r && v->start >= remote_address(r) && v->end <= remote_address(r) + REMOTE_AREA_SIZE;
+}
+
 static bool is_ours(const struct ckpt_proc *p, const struct proc_vma *v)
 {
-	for (size_t i = 0; i <= p->n_threads; i++) {
-		const struct remote *r = i < p->n_threads ? p->threads[i]->remote : p->memory_copy;
+	const struct ckpt_dump *d = p->dump;
 
-		if (r && v->start >= remote_address(r) &&
-			v->end <= remote_address(r) + REMOTE_AREA_SIZE)
-			return true;
+	for (size_t i = 0; i < d->n_procs; i++) {
+		const struct ckpt_proc *q = d->procs[i];
+
+		for (size_t k = 0; q->mm == p->mm && k < q->n_threads; k++)
+			if (is_area_of(q->threads[k]->remote, v))
+				return true;
 	}
-	return false;
+	return is_area_of(p->memory_copy, v);
 }
 
 static int describe_source(
