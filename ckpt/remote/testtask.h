@@ -33,18 +33,30 @@ static inline void testtask_filter(void)
 		_exit(99);
 }
 
-/* A child that runs @body(@arg) under the filter and exits with what it returns. */
+/* A child that runs @body(@arg) under the filter, which it has when this returns, and exits with
+ * what that returns. */
 static inline pid_t testtask_start(int (*body)(void *), void *arg)
 {
-	pid_t pid = fork();
+	int ready[2];
+	char byte = 0;
+	pid_t pid;
 
+	if (pipe(ready) < 0)
+		abort();
+	pid = fork();
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		testtask_filter();
+		if (write(ready[1], &byte, 1) != 1)
+			_exit(99);
+		close(ready[0]);
+		close(ready[1]);
 		_exit(body(arg));
 	}
-	if (pid < 0)
+	close(ready[1]);
+	if (pid < 0 || read(ready[0], &byte, 1) != 1)
 		abort();
+	close(ready[0]);
 	return pid;
 }
 
