@@ -29,6 +29,8 @@
 #include "base/base.h"
 #include "supervisor/init_protocol.h"
 
+#define SEED_TRIES  100
+#define SEED_NAP_US 1000
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 
 /* The arguments of a request, unpacked in the child. */
@@ -300,28 +302,43 @@ static _Noreturn void seed_child(const sigset_t *mask)
  * The number is chosen through the namespace's last one, not with clone3(set_tid): clone3 is a
  * notified call, and the supervisor that would have to answer is waiting for this.
  */
-void start_seed(const struct init_request *request, const sigset_t *mask, struct init_reply *reply)
+static int seed_once(pid_t vpid, const sigset_t *mask, struct init_reply *reply)
 {
 	char last[16];
 	int r;
 
-	*reply = (struct init_reply){.stage = INIT_FORK};
-	snprintf(last, sizeof(last), "%d", request->vpid - 1);
+	snprintf(last, sizeof(last), "%d", vpid - 1);
 	r = io_write_str(AT_FDCWD, "/proc/sys/kernel/ns_last_pid", last);
-	if (r < 0) {
-		reply->error = -r;
-		return;
-	}
+	if (r < 0)
+		return r;
 	reply->vpid = fork();
 	if (reply->vpid == 0)
 		seed_child(mask);
-	if (reply->vpid < 0) {
-		reply->error = errno;
-	} else if (reply->vpid != request->vpid) {
-		kill(reply->vpid, SIGKILL);
-		waitpid(reply->vpid, NULL, 0);
-		*reply = (struct init_reply){.stage = INIT_FORK, .error = EEXIST};
-	} else {
-		reply->stage = INIT_DONE;
+	if (reply->vpid < 0)
+		return -errno;
+	if (reply->vpid == vpid)
+		return 0;
+	kill(reply->vpid, SIGKILL);
+	waitpid(reply->vpid, NULL, 0);
+	return -EEXIST;
+}
+
+/* A number nobody has any more may be taken for a moment, until the kernel has put all of its last
+ * owner away. */
+void start_seed(const struct init_request *request, const sigset_t *mask, struct init_reply *reply)
+{
+	int r = -EEXIST;
+
+	*reply = (struct init_reply){.stage = INIT_FORK};
+	for (int i = 0; r == -EEXIST && i < SEED_TRIES; i++) {
+		if (i && kill(request->vpid, 0) == 0)
+			break;
+		if (i)
+			usleep(SEED_NAP_US);
+		r = seed_once(request->vpid, mask, reply);
 	}
+	if (r < 0)
+		*reply = (struct init_reply){.stage = INIT_FORK, .error = -r};
+	else
+		reply->stage = INIT_DONE;
 }

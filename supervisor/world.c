@@ -281,6 +281,8 @@ int world_seed(struct world *w, pid_t vpid, pid_t *ret_pid, struct err *e)
 		/* the session's own --pids, or the user's limit */
 		return reply.error == EAGAIN ? err_reclass(e, ERR_HOST) : e->error;
 	}
+	if (pid <= 0) /* no number to send a signal to */
+		return err_set(e, ERR_FAILED, -EPROTO, "pid 1 made a task nobody can see");
 	*ret_pid = pid;
 	return 0;
 }
