@@ -40,6 +40,7 @@ struct outgoing {
 struct proto_conn {
 	int sock;
 	int dead; /* negative errno once the connection is of no more use */
+	int mute; /* the same for sending only */
 
 	struct buf in; /* length and body, as far as they have come */
 	bool given;    /* the message in `in` was returned: the next call begins anew */
@@ -165,10 +166,17 @@ static ssize_t send_some(int sock, struct outgoing *m)
 	return r < 0 ? -errno : r;
 }
 
+/* What the other side said before it went away can still be heard. */
+static int fall_mute(struct proto_conn *c, int error, struct err *e)
+{
+	c->mute = error;
+	return err_errno(e, error, "cannot send a message");
+}
+
 int proto_conn_flush(struct proto_conn *c, struct err *e)
 {
-	if (c->dead)
-		return die(c, c->dead, "connection", e);
+	if (c->dead || c->mute)
+		return err_errno(e, c->dead ? c->dead : c->mute, "connection");
 	while (c->first) {
 		struct outgoing *m = c->first;
 		ssize_t r = send_some(c->sock, m);
@@ -176,7 +184,7 @@ int proto_conn_flush(struct proto_conn *c, struct err *e)
 		if (r == -EAGAIN)
 			return 1;
 		if (r < 0)
-			return die(c, (int)r, "cannot send a message", e);
+			return fall_mute(c, (int)r, e);
 		close_all(m->fds, &m->n_fds);
 		m->sent += (size_t)r;
 		c->queued -= (size_t)r;
@@ -195,8 +203,8 @@ int proto_conn_send(struct proto_conn *c, const void *body, size_t len, const in
 {
 	struct outgoing *m;
 
-	if (c->dead)
-		return die(c, c->dead, "connection", e);
+	if (c->dead || c->mute)
+		return err_errno(e, c->dead ? c->dead : c->mute, "connection");
 	if (len > PROTO_MAX_CONTROL || n_fds > IO_MAX_FDS)
 		return err_set(e, ERR_FAILED, -EMSGSIZE,
 			"a message of %zu bytes with %zu descriptors is above the limit", len,
