@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/fault.h"
 #include "base/io.h"
 #include "base/log.h"
 #include "base/proc.h"

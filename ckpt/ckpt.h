@@ -154,6 +154,9 @@ const struct ckpt_report *ckpt_dump_report(const struct ckpt_dump *d);
 
 struct ckpt_restore_options {
 	bool paused; /* leave the tasks stopped by SIGSTOP-free freeze; see ckpt_restore_release */
+	/* NULL, or set by the release once the tasks go on whatever happens to the caller: in memory
+	 * shared with whoever wants to know after its death. */
+	_Atomic bool *going;
 };
 struct ckpt_build; /* a session being rebuilt */
 

@@ -160,12 +160,13 @@ static const struct stage {
 	const char *name;
 	int (*run)(struct ckpt_dump *d, struct err *e);
 	void (*undo)(struct ckpt_dump *d);
+	enum fault_point fault;
 } stages[] = {
-	{"quiesce", quiesce, undo_quiesce},
-	{"survey", survey, ckpt_survey_free},
-	{"memory", ckpt_survey_memory, ckpt_survey_leave},
-	{"files", ckpt_openfiles_survey, ckpt_openfiles_free},
-	{"plan", plan, undo_plan},
+	{"quiesce", quiesce, undo_quiesce, FAULT_FREEZE_QUIESCE},
+	{"survey", survey, ckpt_survey_free, FAULT_FREEZE_SURVEY},
+	{"memory", ckpt_survey_memory, ckpt_survey_leave, FAULT_FREEZE_MEMORY},
+	{"files", ckpt_openfiles_survey, ckpt_openfiles_free, FAULT_FREEZE_FILES},
+	{"plan", plan, undo_plan, FAULT_FREEZE_PLAN},
 };
 
 static void undo(struct ckpt_dump *d, size_t n)
@@ -208,6 +209,8 @@ static int freeze_once(struct ckpt_dump **ret, const struct ckpt_world *w,
 		int r = stages[i].run(d, e);
 
 		note_stage(d, stages[i].name, then);
+		if (r == 0)
+			r = fault_at(stages[i].fault, e);
 		if (r < 0) {
 			undo(d, i + 1);
 			free_dump(d);
@@ -276,6 +279,8 @@ static int write_record(struct ckpt_dump *d, const struct ckpt_kind *k, union ck
 	struct pending p = {k, s};
 	int r = k->dump ? k->dump(d, s, &body, e) : 1;
 
+	if (r == 0)
+		r = fault_at(FAULT_WRITE_RECORD, e);
 	if (r != 0)
 		return MIN(r, 0);
 	if (buf_error(&body) < 0)
@@ -331,6 +336,8 @@ static int write_data_of_copies(struct ckpt_dump *d, const struct buf *list, str
 	if (r == 0)
 		r = ckpt_fork_all(d, e);
 	note_stage(d, "copy", then);
+	if (r == 0)
+		r = fault_at(FAULT_WRITE_DATA, e);
 	if (r < 0)
 		return r;
 	/* with our duplicates open, readers of pipes would not see their end */
@@ -353,7 +360,7 @@ static int write_all_data(struct ckpt_dump *d, const struct buf *list, struct er
 		return write_data_of_copies(d, list, e);
 	r = write_data(d, list, REST | MEMORY, e);
 	note_stage(d, "data", then);
-	return r;
+	return r < 0 ? r : fault_at(FAULT_WRITE_DATA, e);
 }
 
 void ckpt_dump_set_outside(struct ckpt_dump *d, enum ckpt_outside outside)
@@ -372,6 +379,8 @@ int ckpt_write(struct ckpt_dump *d, struct proto_writer *out, struct err *e)
 	note_stage(d, "records", then);
 	if (r == 0 && buf_error(&pending) < 0)
 		r = err_errno(e, -ENOMEM, "write");
+	if (r == 0)
+		r = fault_at(FAULT_WRITE_RECORDS, e);
 	if (r == 0)
 		r = write_all_data(d, &pending, e);
 	d->out = NULL;

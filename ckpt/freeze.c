@@ -40,6 +40,7 @@
 #include "ckpt/taskset.h"
 
 #define DEFAULT_DEADLINE_MS 5000
+#define LEAVE_MS	    200
 #define SEIZE_TRIES	    3 /* the number may change hands between two looks */
 
 /* ---- sweep -------------------------------------------------------------------------------- */
@@ -243,6 +244,8 @@ static int freeze_all(struct ckpt_frozen *f, struct err *e)
 
 		f->fresh = false;
 		r = sweep(f, e);
+		if (r == 0)
+			r = fault_at(FAULT_FREEZE_SWEPT, e);
 		/* From the second sweep on only threads are looked for, until somebody is missing. */
 		f->shallow = f->o.session_proc >= 0;
 		if (r == 0 && !f->fresh) {
@@ -282,13 +285,12 @@ int ckpt_frozen_make(struct ckpt_frozen **ret, const struct ckpt_freeze_options 
 	sigprocmask(SIG_BLOCK, &chld, &old);
 	r = freeze_all(f, e);
 	ckpt_reaper_stop(take_ptr(f->reaper));
-	sigprocmask(SIG_SETMASK, &old, NULL);
-	if (r == 0)
-		put_in_order(f);
-	if (r < 0) {
+	if (r < 0)
 		ckpt_frozen_release(f);
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	if (r < 0)
 		return r;
-	}
+	put_in_order(f);
 	*ret = f;
 	return 0;
 }
@@ -304,10 +306,25 @@ uint64_t ckpt_frozen_since(const struct ckpt_frozen *f)
 	return f->since;
 }
 
+/*
+ * On the way out of a failed freeze: what was told to stop will do so, and a call it is in would end
+ * with EINTR.  So it is waited for, and told how to go on, as after a freeze that succeeds.
+ */
+static void settle_rest(struct ckpt_frozen *f)
+{
+	struct err ignored = {0};
+
+	f->deadline = io_now_ns() + LEAVE_MS * 1000000ULL;
+	ckpt_collect(f, &ignored);
+	settle_all(f);
+}
+
 void ckpt_frozen_release(struct ckpt_frozen *f)
 {
 	if (!f)
 		return;
+	if (!f->settled)
+		settle_rest(f);
 	for (size_t i = 0; i < f->n; i++) {
 		struct ckpt_task *t = &f->tasks[i];
 		int status, sig = 0;

@@ -203,6 +203,8 @@ static int clone_child(struct growth *g, struct remote *maker, pid_t vpid, uint6
 		return err_wrap(e, "cannot make process %d", vpid);
 	t->vpid = (pid_t)remote_result(maker, 0);
 	t->pid = remote_born(maker, 0);
+	if (t->pid <= 0)
+		return err_set(e, ERR_FAILED, -ESRCH, "process %d was not seen", vpid);
 	r = note_made(g->b, t->pid, e);
 	if (r < 0)
 		return r;

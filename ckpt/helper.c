@@ -7,6 +7,7 @@
 
 #include "base/base.h"
 #include "ckpt/remote/remote.h"
+#include "ckpt/remote/trace.h"
 #include "ckpt/survey.h"
 
 int ckpt_helper_clone(
@@ -30,7 +31,7 @@ void ckpt_helper_end(struct remote *helper)
 
 	if (remote_add(helper, SYS_exit_group, 0, 0, 0, 0, 0, 0) < 0 ||
 		remote_run(helper, false, NULL) != -ESRCH) {
-		kill(tid, SIGKILL);
+		trace_kill(tid);
 		waitpid(tid, NULL, __WALL);
 	}
 	remote_forget(helper);

@@ -109,7 +109,7 @@ static int create_one(struct ckpt_build *b, struct ckpt_record *r, struct err *e
 static int stage_create(struct ckpt_build *b, struct err *e)
 {
 	for (size_t i = 0; i < b->n_records; i++)
-		if (create_one(b, &b->records[i], e) < 0)
+		if (create_one(b, &b->records[i], e) < 0 || fault_at(FAULT_RESTORE_RECORD, e) < 0)
 			return ckpt_records_wrap(b, &b->records[i], e);
 	return 0;
 }
@@ -142,6 +142,8 @@ static int stage_link(struct ckpt_build *b, struct err *e)
 		struct ckpt_record *r = &b->records[i];
 
 		if (r->kind->link && r->kind->link(b, r, e) < 0)
+			return ckpt_records_wrap(b, r, e);
+		if (fault_at(FAULT_RESTORE_RECORD, e) < 0)
 			return ckpt_records_wrap(b, r, e);
 	}
 	return 0;
@@ -299,14 +301,16 @@ static const struct stage {
 	const char *name;
 	int (*run)(struct ckpt_build *b, struct err *e);
 	bool one_cpu;
+	enum fault_point fault;
 } stages[] = {
-	{"read", ckpt_records_read, false},
-	{"world", stage_world, false},
-	{"tasks", stage_tasks, true},
-	{"create", stage_create, true},
-	{"data", stage_data, false}, /* memory is filled by several threads */
-	{"link", stage_link, true},
-	{"finish", stage_finish, true},
+	{"read", ckpt_records_read, false, FAULT_RESTORE_READ},
+	{"world", stage_world, false, FAULT_RESTORE_WORLD},
+	{"tasks", stage_tasks, true, FAULT_RESTORE_TASKS},
+	{"create", stage_create, true, FAULT_RESTORE_CREATE},
+	/* memory is filled by several threads */
+	{"data", stage_data, false, FAULT_RESTORE_DATA},
+	{"link", stage_link, true, FAULT_RESTORE_LINK},
+	{"finish", stage_finish, true, FAULT_RESTORE_FINISH},
 };
 
 static_assert(ARRAY_SIZE(stages) <= CKPT_MAX_STAGES, "report");
@@ -375,6 +379,8 @@ int ckpt_restore(struct ckpt_build **ret, const struct ckpt_world *w, struct pro
 			stay_on_one_cpu(b);
 		r = stages[i].run(b, e);
 		use_all_cpus(b);
+		if (r == 0)
+			r = fault_at(stages[i].fault, e);
 		b->report.stages[i].name = stages[i].name;
 		b->report.stages[i].ns = now_ns() - then;
 		b->report.n_stages = i + 1;
@@ -402,9 +408,13 @@ int ckpt_restore_release(struct ckpt_build *b, struct err *e)
 	int r = 0;
 
 	no_more_exitkill(b);
+	if (b->options.going)
+		*b->options.going = true;
 	for (size_t i = 0; i < b->n_procs; i++) {
 		const struct ckpt_build_proc *p = &b->procs[i];
 
+		if (i == b->n_procs / 2)
+			fault_at(FAULT_RELEASE_HALF, NULL);
 		if (p->stop_pending && !p->stopped)
 			kill(p->pid, SIGSTOP);
 		for (size_t k = 0; k < p->n_threads; k++)
@@ -421,8 +431,9 @@ void ckpt_restore_undo(struct ckpt_build *b)
 
 	if (!b)
 		return;
+	/* A number of one that has ended may be another's by now: only what we trace. */
 	for (size_t i = 0; i < b->n_made; i++)
-		kill(b->made[i], SIGKILL);
+		trace_kill(b->made[i]);
 	/* Traced tasks are ours to reap before their parents can. */
 	while (b->n_made && io_now_ns() < deadline) {
 		pid_t pid = waitpid(-1, NULL, __WALL | WNOHANG);

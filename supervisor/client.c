@@ -14,6 +14,7 @@
 #include "supervisor/background.h"
 #include "supervisor/message.h"
 #include "supervisor/record.h"
+#include "supervisor/tenure.h"
 
 /* Connects to the socket in the session's runtime directory: a descriptor or negative errno. */
 static int connect_own(const struct paths *p, const char *name)
@@ -254,7 +255,10 @@ int client_list(const struct paths *p, struct client_session **ret, size_t *ret_
 	struct client_session *all;
 	char **names;
 	size_t n, found = 0;
-	int r = paths_list(p, &names, &n, e);
+	int r;
+
+	tenure_sweep(p);
+	r = paths_list(p, &names, &n, e);
 
 	if (r < 0)
 		return r;

@@ -27,6 +27,7 @@ void session_kill(struct session *s)
 {
 	if (!s->has_world)
 		return;
+	s->killed = true;
 	/* Pid 1 first: the kernel has killed all the rest when a worker's death lets them go. */
 	sys_pidfd_send_signal(s->world.init_pidfd, SIGKILL);
 	if (s->worker)

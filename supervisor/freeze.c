@@ -67,23 +67,6 @@ static void tell_worker(struct session *s, Pb__Worker__BodyCase what)
 		log_warn("%s", e.msg);
 }
 
-/*
- * The operation has failed: it is answered when the session runs again, or at once if it was
- * paused and stays so.
- */
-static void fail(struct session *s, const struct err *e)
-{
-	log_warn("%s", e->msg);
-	s->op.failure = *e;
-	if (!s->op.was_paused) {
-		tell_worker(s, PB__WORKER__BODY_THAW);
-		return;
-	}
-	session_answer(s, e);
-	session_end_operation(s);
-	s->state = SESSION_PAUSED;
-}
-
 /* ---- writing ------------------------------------------------------------------------------ */
 
 /* The front of the image: how the session stands.  @jobs, @list: room for @max of them. */
@@ -142,40 +125,137 @@ static int start_writing(struct session *s, struct err *e)
 	fds[0] = s->op.image;
 	fds[1] = dir;
 	s->state = SESSION_WRITING;
-	if (worker_send(s->worker, &m, fds, 2, e) < 0)
+	/* A worker that has ended is heard of by its end. */
+	if (worker_send(s->worker, &m, fds, 2, e) < 0 && e->error != -EPIPE &&
+		e->error != -ECONNRESET)
 		return e->error;
+	*e = (struct err){0};
 	/* Whoever reads the stream shall see its end when the worker is done. */
 	if (s->op.stream)
 		s->op.image = close_fd(s->op.image);
 	return 0;
 }
 
-static int sync_parent(const char *path)
+/* Opens the directory that @path is in. */
+static int open_parent(const char *path, int flags)
 {
 	_cleanup_free_ char *dir = strdup(path);
-	_cleanup_close_ int fd = -1;
 	char *slash = dir ? strrchr(dir, '/') : NULL;
+	int fd;
 
 	if (!slash)
 		return -ENOMEM;
 	slash[slash == dir ? 1 : 0] = '\0';
-	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return fd < 0 || fsync(fd) < 0 ? -errno : 0;
+	fd = open(dir, flags | O_CLOEXEC, 0600);
+	return fd < 0 ? -errno : fd;
 }
 
-/* The image gets its name. */
+static void sync_parent(const char *path)
+{
+	_cleanup_close_ int fd = open_parent(path, O_RDONLY | O_DIRECTORY);
+
+	if (fd < 0 || fsync(fd) < 0)
+		log_warn("cannot sync the directory of %s", path);
+}
+
+/* A file that is gone with whoever has it open, as long as it has no name.  Some file systems have
+ * none of these. */
+static int open_nameless(const char *path)
+{
+	return open_parent(path, O_RDWR | O_TMPFILE);
+}
+
+/* A name beside the image's, for a moment. */
+static int name_beside(struct session_operation *op, struct err *e)
+{
+	if (op->tmp)
+		return 0;
+	if (asprintf(&op->tmp, "%s.%d.part", op->path, getpid()) < 0) {
+		op->tmp = NULL;
+		return err_errno(e, -ENOMEM, "image");
+	}
+	return 0;
+}
+
+static int link_to(struct session_operation *op, const char *path)
+{
+	char own[32];
+
+	snprintf(own, sizeof(own), "/proc/self/fd/%d", op->image);
+	return linkat(AT_FDCWD, own, AT_FDCWD, path, AT_SYMLINK_FOLLOW) < 0 ? -errno : 0;
+}
+
+/*
+ * The image, which may have no name yet, gets its own.  Of one that has the name already nothing is
+ * lost before the operation is over: it becomes op->tmp.
+ */
+static int give_name(struct session_operation *op, struct err *e)
+{
+	bool nameless = !op->tmp;
+	int r = nameless ? link_to(op, op->path) : -EEXIST;
+
+	if (r == -EEXIST && name_beside(op, e) < 0)
+		return e->error;
+	if (r == -EEXIST && nameless) {
+		unlink(op->tmp);
+		r = link_to(op, op->tmp);
+	} else if (r == -EEXIST) {
+		r = 0;
+	}
+	if (r == 0 && op->tmp) {
+		op->swapped =
+			renameat2(AT_FDCWD, op->tmp, AT_FDCWD, op->path, RENAME_EXCHANGE) == 0;
+		if (!op->swapped && rename(op->tmp, op->path) < 0)
+			r = -errno;
+		else if (!op->swapped)
+			free(take_ptr(op->tmp));
+	}
+	return r < 0 ? err_errno(e, r, "cannot write %s", op->path) : 0;
+}
+
 static int place_image(struct session *s, struct err *e)
 {
 	struct session_operation *op = &s->op;
+	int r;
 
 	if (op->stream)
 		return 0;
-	if (rename(op->tmp, op->path) < 0)
-		return err_errno(e, -errno, "cannot write %s", op->path);
-	free(take_ptr(op->tmp));
+	r = give_name(op, e);
+	if (r < 0)
+		return r;
+	op->placed = true;
 	sync_parent(op->path);
 	ledger_know_file(s->paths.state, op->image);
 	return 0;
+}
+
+/* There is no image after all: what had its name has it again. */
+static void take_back(struct session *s)
+{
+	struct session_operation *op = &s->op;
+
+	if (op->placed && (!op->swapped || rename(op->tmp, op->path) < 0))
+		unlink(op->path);
+	op->placed = op->swapped = false;
+	session_set_string(&s->record->image, "");
+}
+
+/*
+ * The operation has failed: it is answered when the session runs again, or at once if it was
+ * paused and stays so.
+ */
+static void fail(struct session *s, const struct err *e)
+{
+	log_warn("%s", e->msg);
+	take_back(s);
+	s->op.failure = *e;
+	if (!s->op.was_paused) {
+		tell_worker(s, PB__WORKER__BODY_THAW);
+		return;
+	}
+	session_answer(s, e);
+	session_end_operation(s);
+	s->state = SESSION_PAUSED;
 }
 
 /* The second phase of a suspend. */
@@ -225,9 +305,15 @@ static void on_written(struct session *s, const Pb__Report *report)
 		session_answer(s, NULL);
 		return;
 	}
-	r = op->report ? place_image(s, &e) : err_errno(&e, -ENOMEM, "report");
+	r = op->report ? fault_at(FAULT_SUSPEND_WRITTEN, &e) : err_errno(&e, -ENOMEM, "report");
+	if (r == 0)
+		r = place_image(s, &e);
+	if (r == 0)
+		r = fault_at(FAULT_SUSPEND_PLACED, &e);
 	if (r == 0 && op->what == OP_SUSPEND)
 		r = record_suspended(s, &e);
+	if (r == 0 && op->what == OP_SUSPEND)
+		r = fault_at(FAULT_SUSPEND_RECORDED, &e);
 	if (r < 0) {
 		fail(s, &e);
 	} else if (op->what == OP_SUSPEND) {
@@ -255,7 +341,7 @@ static void on_frozen(struct session *s)
 		session_end_operation(s);
 		return;
 	}
-	if (start_writing(s, &e) < 0)
+	if (fault_at(FAULT_SUSPEND_FROZEN, &e) < 0 || start_writing(s, &e) < 0)
 		fail(s, &e);
 }
 
@@ -272,6 +358,7 @@ static void on_ended(struct session *s)
 	struct session_operation *op = &s->op;
 	bool moved = s->record->peer[0];
 
+	fault_at(FAULT_SUSPEND_ENDED, NULL);
 	if (op->report) {
 		uint64_t all = io_now_ns() - op->began_ns;
 
@@ -328,6 +415,11 @@ static void on_gone(void *ctx, int status)
 		on_ended(s);
 		return;
 	}
+	if (s->killed) {
+		/* Pid 1's end, which follows, is the session's. */
+		worker_free(take_ptr(s->worker));
+		return;
+	}
 	if (!done && !err_is(&op->failure)) {
 		err_set(&op->failure, ERR_FAILED, -ECHILD, "the worker was killed (status %#x)", status);
 		err_hint(&op->failure, "the session runs on");
@@ -378,6 +470,7 @@ int session_pause(struct session *s, struct client *c, struct err *e)
 	/* Nothing is lost by a pause: what is written afterwards decides. */
 	s->op.outside = CKPT_OUTSIDE_CLOSE;
 	s->op.began_ns = io_now_ns();
+	fault_load(c->pid);
 	r = freeze(s, 0, e);
 	if (r < 0)
 		session_end_operation(s);
@@ -427,9 +520,12 @@ static int open_image(struct session *s, const Pb__SuspendRequest *req, int stre
 		op->stream = true;
 		op->image = open(op->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
 	} else {
-		if (asprintf(&op->tmp, "%s.%d.part", op->path, getpid()) < 0)
-			return err_errno(e, -ENOMEM, "image");
-		op->image = open(op->tmp, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+		op->image = open_nameless(op->path);
+		if (op->image < 0 && name_beside(op, e) < 0)
+			return e->error;
+		if (op->image < 0)
+			op->image = open(op->tmp,
+				O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	}
 	if (op->image < 0)
 		return err_errno(e, -errno, "cannot write %s", op->path);
@@ -460,6 +556,7 @@ int session_suspend(struct session *s, struct client *c, const Pb__SuspendReques
 	}
 	op->outside = r;
 
+	fault_load(c->pid);
 	op->what = req->snapshot ? OP_SNAPSHOT : OP_SUSPEND;
 	op->began_ns = io_now_ns();
 	op->hold = req->hold && !req->snapshot;

@@ -35,29 +35,63 @@ static int name_in_use(const char *name, struct err *e)
 	return err_hint(e, "podrun ps -a shows by what; podrun rm %s removes what ended", name);
 }
 
+/* One that a supervisor left which was killed before it had a record is no obstacle. */
+static int make_own(const char *dir, char **ret_aside, struct err *e)
+{
+	if (mkdir(dir, 0700) == 0)
+		return 0;
+	if (errno == EEXIST && tenure_is_forsaken(dir)) {
+		*ret_aside = tenure_set_aside(dir);
+		if (*ret_aside && mkdir(dir, 0700) == 0)
+			return 0;
+	}
+	return err_errno(e, -errno, "cannot make %s", dir);
+}
+
+static int make_both(struct session *s, const char *dir, const char *runtime, char **ret_aside,
+	struct err *e)
+{
+	int r = make_own(dir, ret_aside, e);
+
+	if (r < 0)
+		return r;
+	/* One left over by a supervisor that was killed has no session directory any more. */
+	if (mkdir(runtime, 0700) < 0 && errno != EEXIST) {
+		r = err_errno(e, -errno, "cannot make %s", runtime);
+		rmdir(dir);
+		return r;
+	}
+	s->dir_fd = tenure_open(dir, e);
+	if (s->dir_fd < 0)
+		return s->dir_fd;
+	s->runtime_fd = tenure_open(runtime, e);
+	return MIN(s->runtime_fd, 0);
+}
+
 /* Makes sessions/NAME and the runtime directory. */
 static int reserve_name(struct session *s, const char *name, struct err *e)
 {
 	_cleanup_free_ char *dir = paths_session(&s->paths, name, NULL);
 	_cleanup_free_ char *runtime = paths_runtime(&s->paths, name, NULL);
+	_cleanup_close_ int lock = -1;
+	char *aside = NULL;
+	int r;
 
 	if (!dir || !runtime)
 		return err_errno(e, -ENOMEM, "session");
-	if (mkdir(dir, 0700) < 0)
-		return errno == EEXIST ? name_in_use(name, e) :
-					 err_errno(e, -errno, "cannot make %s", dir);
-	/* One left over by a supervisor that was killed has no session directory any more. */
-	if (mkdir(runtime, 0700) < 0 && errno != EEXIST) {
-		int r = err_errno(e, -errno, "cannot make %s", runtime);
-
-		rmdir(dir);
-		return r;
+	lock = tenure_lock(&s->paths, e);
+	if (lock < 0)
+		return lock;
+	r = make_both(s, dir, runtime, &aside, e);
+	lock = close_fd(lock);
+	tenure_remove(aside);
+	if (r == -EEXIST)
+		return name_in_use(name, e);
+	if (s->dir_fd >= 0) {
+		s->dir = take_ptr(dir);
+		s->runtime = take_ptr(runtime);
 	}
-	s->dir_fd = tenure_open(dir, e);
-	s->runtime_fd = tenure_open(runtime, e);
-	s->dir = take_ptr(dir);
-	s->runtime = take_ptr(runtime);
-	return s->dir_fd < 0 || s->runtime_fd < 0 ? e->error : 0;
+	return r;
 }
 
 static int reserve(struct session *s, bool generated, struct err *e)
@@ -95,7 +129,7 @@ static void on_init_readable(evutil_socket_t fd, short what, void *ctx)
 
 	while ((r = world_next_exit(&s->world, &x, &e)) == 1) {
 		log_debug("task %d ended with status %#x, %d left", x.vpid, x.status, x.left);
-		if (s->op.released)
+		if (s->op.released && s->op.going && *s->op.going)
 			s->op.released(s);
 		if (s->state == SESSION_REBUILDING)
 			continue; /* undone by the worker, which says why */

@@ -22,6 +22,7 @@
 #include <event2/event.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -52,10 +53,17 @@
 
 static const struct worker_ops worker_ops;
 
+/* The session is in the image that is being resumed. */
+static void save_suspended(struct session *s, bool durable)
+{
+	session_set_string(&s->record->image, s->op.path);
+	session_save(s, RECORD_SUSPENDED, durable, NULL);
+}
+
 /* Nothing has run: all that was made goes, and the client learns why. */
 static void fail(struct session *s, const struct err *e)
 {
-	bool named = s->runtime != NULL;
+	bool named = s->runtime != NULL, keep = named && s->op.path && s->op.had_record;
 	struct err own = *e; /* may be the operation's */
 
 	log_warn("%s", own.msg);
@@ -63,11 +71,10 @@ static void fail(struct session *s, const struct err *e)
 		/* The name was taken, perhaps from the record of this very image. */
 		if (!s->op.copy)
 			ledger_give_back(s->paths.state, s->op.image_id, NULL);
-		if (s->op.path)
-			session_set_string(&s->record->image, s->op.path);
-		session_save(s, RECORD_SUSPENDED, true, NULL);
+		if (keep)
+			save_suspended(s, true);
 	}
-	session_close(s, named && s->op.path ? RECORD_SUSPENDED : RECORD_STATE_MAX);
+	session_close(s, keep ? RECORD_SUSPENDED : RECORD_STATE_MAX);
 	if (s->op.client)
 		control_send_failure(s->op.client, &own, 0);
 	session_end_operation(s);
@@ -77,7 +84,9 @@ static void send_worker(struct session *s, const Pb__Worker *m, const int *fds, 
 {
 	struct err e = {0};
 
-	if (worker_send(s->worker, m, fds, n_fds, &e) < 0)
+	/* One that has ended has said why, or its end will be told. */
+	if (worker_send(s->worker, m, fds, n_fds, &e) < 0 && e.error != -EPIPE &&
+		e.error != -ECONNRESET)
 		fail(s, &e);
 }
 
@@ -159,18 +168,23 @@ static int make_directory(struct session *s, struct err *e)
 {
 	const ProtobufCBinaryData *log = &s->op.world->log;
 	_cleanup_free_ char *files = NULL;
+	_cleanup_close_ int lock = -1;
 	char name[32];
 
 	snprintf(name, sizeof(name), ".resume-%d", getpid());
 	s->dir = paths_session(&s->paths, name, NULL);
 	if (!s->dir || asprintf(&files, "%s/files", s->dir) < 0)
 		return err_errno(e, -ENOMEM, "session");
-	io_rm_rf(AT_FDCWD, s->dir);
+	tenure_sweep(&s->paths);
+	lock = tenure_lock(&s->paths, e);
+	if (lock < 0)
+		return lock;
 	if (mkdir(s->dir, 0700) < 0 || mkdir(files, 0700) < 0)
 		return err_errno(e, -errno, "cannot make %s", files);
 	s->dir_fd = tenure_open(s->dir, e);
 	if (s->dir_fd < 0)
 		return s->dir_fd;
+	lock = close_fd(lock);
 	if (log->len && io_write_file(s->dir_fd, "log", log->data, log->len, 0600) < 0)
 		log_warn("what the session said before is lost");
 	return open(files, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -196,6 +210,8 @@ static void on_image(struct session *s, const Pb__ImageInfo *info)
 		r = dir = make_directory(s, &e);
 	if (r >= 0)
 		r = session_open_log(s, &e);
+	if (r >= 0)
+		r = fault_at(FAULT_RESUME_IMAGE, &e);
 	if (r < 0) {
 		fail(s, &e);
 		return;
@@ -241,7 +257,11 @@ static void on_unpacked(struct session *s)
 
 	s->monotonic_offset_ns = w->monotonic_ns - session_monotonic_ns(s);
 	s->boottime_offset_ns = w->boottime_ns - session_boottime_ns(s);
-	r = session_make_world(s, &e);
+	r = fault_at(FAULT_RESUME_UNPACKED, &e);
+	if (r == 0)
+		r = session_make_world(s, &e);
+	if (r == 0)
+		r = fault_at(FAULT_RESUME_WORLD, &e);
 	for (size_t i = 0; r == 0 && i < w->n_jobs; i++)
 		r = job_revive(&j, s, w->jobs[i], &e);
 	if (r < 0) {
@@ -310,8 +330,14 @@ static int take_name_locked(
 
 	if (asprintf(&log, "%s/log", dir) < 0 || asprintf(&our_log, "%s/log", s->dir) < 0)
 		return err_errno(e, -ENOMEM, "session");
+	s->op.had_record = !s->op.copy && is_our_record(s);
+	/* Should we die before the session runs, this is still true. */
+	if (s->op.had_record && s->op.path)
+		save_suspended(s, false);
+	else
+		session_save(s, RECORD_STARTING, false, NULL);
 	/* The log that stayed here is longer than the end of it that came with the image. */
-	if (!s->op.copy && is_our_record(s) && rename(log, our_log) == 0)
+	if (s->op.had_record && rename(log, our_log) == 0)
 		session_open_log(s, e);
 	ret_aside[0] = tenure_set_aside(dir);
 	ret_aside[1] = tenure_set_aside(runtime);
@@ -391,6 +417,7 @@ static void on_released(struct session *s)
 	struct job *j = job_find(s, 0);
 	struct client *c = op->client;
 
+	fault_at(FAULT_RESUME_RELEASED, NULL);
 	/* It has nothing left to do, and the next operation may come with one of its own. */
 	worker_free(take_ptr(s->worker));
 	s->state = SESSION_RUNNING;
@@ -425,6 +452,10 @@ static void release(struct session *s)
 		fail(s, &e);
 		return;
 	}
+	if (fault_at(FAULT_RESUME_CONSUMED, &e) < 0) {
+		fail(s, &e);
+		return;
+	}
 	notify_set_trusting(s->notify, false);
 	s->op.released = on_released;
 	m.body_case = PB__WORKER__BODY_RELEASE;
@@ -439,7 +470,11 @@ static void settle(struct session *s)
 	int r = take_name(s, &e);
 
 	if (r == 0)
+		r = fault_at(FAULT_RESUME_NAMED, &e);
+	if (r == 0)
 		r = control_listen(s, &e);
+	if (r == 0)
+		r = fault_at(FAULT_RESUME_LISTENING, &e);
 	if (r < 0) {
 		fail(s, &e);
 		return;
@@ -500,13 +535,17 @@ static void on_restored(struct session *s, const Pb__Report *report)
 {
 	size_t len = pb__report__get_packed_size(report);
 	_cleanup_free_ uint8_t *copy = malloc(len + 1);
+	struct err e = {0};
 
 	if (copy)
 		s->op.report = pb__report__unpack(NULL, pb__report__pack(report, copy), copy);
 	if (!s->op.stream)
 		ledger_know_file(s->paths.state, s->op.image);
 	s->retry_until_ns = io_now_ns() + NAME_PATIENCE * 1000000000ull;
-	try_name(s);
+	if (fault_at(FAULT_RESUME_RESTORED, &e) < 0)
+		fail(s, &e);
+	else
+		try_name(s);
 }
 
 /* ---- the worker --------------------------------------------------------------------------- */
@@ -554,7 +593,15 @@ static void on_gone(void *ctx, int status)
 
 	if (s->state == SESSION_CLOSING)
 		return;
-	err_set(&e, ERR_FAILED, -ECHILD, "the worker was killed (status %#x)", status);
+	if (s->op.released && s->op.going && *s->op.going) {
+		/* It died while letting the tasks go: the kernel has done the rest. */
+		on_released(s);
+		return;
+	}
+	if (s->killed)
+		err_set(&e, ERR_STATE, -ECANCELED, "the session was killed");
+	else
+		err_set(&e, ERR_FAILED, -ECHILD, "the worker was killed (status %#x)", status);
 	fail(s, &e);
 }
 
@@ -569,6 +616,7 @@ int session_resume(struct session *s, struct client *c, const Pb__ResumeRequest 
 	struct worker_restore what = {.image = image, .config_dir = s->paths.config};
 	int r;
 
+	fault_load(c->pid);
 	op->what = OP_RESUME;
 	op->began_ns = io_now_ns();
 	op->image = image;
@@ -581,6 +629,13 @@ int session_resume(struct session *s, struct client *c, const Pb__ResumeRequest 
 		return err_errno(e, -ENOMEM, "resume");
 	if (req->trust.len == PROTO_KEY_LEN)
 		what.also_trust = req->trust.data;
+	op->going = mmap(NULL, sizeof(*op->going), PROT_READ | PROT_WRITE,
+		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (op->going == MAP_FAILED) {
+		op->going = NULL;
+		return err_errno(e, -ENOMEM, "resume");
+	}
+	what.going = op->going;
 	what.skip_digests = !op->stream && ledger_knows_file(s->paths.state, image);
 	s->state = SESSION_REBUILDING;
 	r = worker_start_restore(&s->worker, s->loop, &what, &worker_ops, s, e);

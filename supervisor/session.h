@@ -77,6 +77,7 @@ struct client {
 	struct proto_conn *conn;
 	struct event *readable, *writable;
 	uid_t uid;
+	pid_t pid;     /* when it connected */
 	bool stuffed;  /* its socket takes no more now */
 	bool waiting;  /* for the end of the session's command */
 	bool leaving;  /* is freed when its output has gone out */
@@ -115,7 +116,11 @@ struct session_operation {
 	void (*released)(struct session *s);
 	int outside; /* enum ckpt_outside */
 	int image;	     /* descriptor, -1 */
-	char *path, *tmp;    /* where the image goes, and until it is whole */
+	char *path, *tmp;    /* where the image goes, and a file beside it that must not stay */
+	bool placed;	     /* the image has its name, which may have to be taken back */
+	bool swapped;	     /* tmp is the file that had the name before */
+	bool had_record;     /* resume: the name was this session's before */
+	_Atomic bool *going; /* resume, shared with the worker: its death does not stop them any more */
 	uint64_t began_ns;
 	uint8_t image_id[16];
 	struct err failure;  /* to be told once the session runs again */
@@ -154,6 +159,7 @@ struct session {
 	struct event *retry; /* timer of rebuild.c: the name is not free yet */
 	uint64_t retry_until_ns;
 	char *aside[2];	/* set aside by the end, to be removed when nobody waits any more */
+	bool killed;	/* by us, whatever the worker's end looks like */
 	int outcome; /* exit code of the process */
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "supervisor/tenure.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -30,9 +31,27 @@ int tenure_lock(const struct paths *p, struct err *e)
 
 int tenure_open(const char *path, struct err *e)
 {
-	int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	return fd < 0 ? err_errno(e, -errno, "%s", path) : fd;
+	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
+		return err_errno(e, -errno, "%s", path);
+	return take_fd(&fd);
+}
+
+/* True if @path is a directory that nobody has open as its own. */
+static bool is_free(const char *path)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+
+	return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0;
+}
+
+bool tenure_is_forsaken(const char *path)
+{
+	_cleanup_free_ char *record = NULL;
+
+	return asprintf(&record, "%s/record", path) > 0 && access(record, F_OK) < 0 &&
+		errno == ENOENT && is_free(path);
 }
 
 bool tenure_holds(const char *path, int fd)
@@ -66,4 +85,58 @@ void tenure_remove(char *aside)
 	if (aside)
 		io_rm_rf(AT_FDCWD, aside);
 	free(aside);
+}
+
+#define MAX_SWEPT 64 /* at once; the next one goes on */
+
+struct swept {
+	char *aside[MAX_SWEPT];
+	size_t n;
+};
+
+static void set_aside(struct swept *s, const char *path)
+{
+	if (s->n < MAX_SWEPT && (s->aside[s->n] = tenure_set_aside(path)))
+		s->n++;
+}
+
+/* The entries of @top that begin with @with. */
+static void sweep(struct swept *s, const char *top, const char *with, const char *runtime)
+{
+	_cleanup_closedir_ DIR *d = opendir(top);
+	struct dirent *entry;
+
+	while (d && s->n < MAX_SWEPT && (entry = readdir(d))) {
+		_cleanup_free_ char *path = NULL, *socket = NULL;
+
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
+			strncmp(entry->d_name, with, strlen(with)) != 0 ||
+			asprintf(&path, "%s/%s", top, entry->d_name) < 0)
+			continue;
+		/* A dot is no session's: what is being taken apart, or resumed. */
+		if (entry->d_name[0] == '.' ? !is_free(path) : !tenure_is_forsaken(path))
+			continue;
+		set_aside(s, path);
+		if (runtime && asprintf(&socket, "%s/%s", runtime, entry->d_name) > 0 &&
+			is_free(socket))
+			set_aside(s, socket);
+	}
+}
+
+void tenure_sweep(const struct paths *p)
+{
+	_cleanup_free_ char *sessions = NULL;
+	_cleanup_close_ int lock = -1;
+	struct swept s = {0};
+
+	if (asprintf(&sessions, "%s/sessions", p->state) < 0)
+		return;
+	lock = tenure_lock(p, NULL);
+	if (lock < 0)
+		return;
+	sweep(&s, sessions, "", p->runtime);
+	sweep(&s, p->runtime, ".gone-", NULL);
+	lock = close_fd(lock);
+	for (size_t i = 0; i < s.n; i++)
+		tenure_remove(s.aside[i]);
 }

@@ -16,8 +16,8 @@
  *                < release                   released >, exits
  *                < undo                      exits
  *
- * failure > may come instead of any answer.  When the supervisor's end closes, a dump worker thaws and
- * a restore worker undoes.
+ * failure > may come instead of any answer.  When the supervisor's end closes, a dump worker ends what
+ * is frozen and a restore worker undoes.
  */
 #ifndef SUPERVISOR_WORKER_H
 #define SUPERVISOR_WORKER_H

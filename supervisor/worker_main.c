@@ -5,7 +5,8 @@
  * A worker begins as a copy of the supervisor.  It first closes every descriptor that is not in
  * its struct, or a client's connection would stay open as long as the worker lives.  Then it is an
  * ordinary, blocking program: do one step, answer, wait for what to do next.  The supervisor's death
- * is an end of file on the socket, and means "put everything back".
+ * is an end of file on the socket: a session dies with it, so what is frozen is ended, and what is
+ * being rebuilt is undone.
  */
 #include "supervisor/worker_main.h"
 
@@ -182,6 +183,8 @@ static int write_image(struct dump *d, const Pb__WriteRequest *req, const int *f
 {
 	int r = write_front(d, out, req, fds[1], e);
 
+	if (r == 0)
+		r = fault_at(FAULT_WRITE_FRONT, e);
 	if (r < 0)
 		return r;
 	ckpt_dump_set_outside(d->frozen, (enum ckpt_outside)req->outside);
@@ -196,14 +199,19 @@ static int write_image(struct dump *d, const Pb__WriteRequest *req, const int *f
 		if (!d->report.frozen_ns)
 			d->report.frozen_ns = io_now_ns() - d->began;
 		reply(d->conn, PB__WORKER__BODY_THAWED, NULL);
+		r = fault_at(FAULT_WRITE_THAW, e);
+		if (r < 0)
+			return r;
 	}
 	r = proto_writer_finish(out, &d->report.bytes, e);
+	if (r == 0)
+		r = fault_at(FAULT_WRITE_FINISH, e);
 	if (r < 0)
 		return r;
 	/* A pipe or a socket can't be synced, and need not be. */
 	if (fsync(fds[0]) < 0 && errno != EINVAL && errno != EROFS)
 		return err_errno(e, -errno, "cannot sync the image");
-	return 0;
+	return fault_at(FAULT_WRITE_SYNC, e);
 }
 
 static void do_write(struct dump *d, const Pb__WriteRequest *req, const int *fds, size_t n_fds)
@@ -218,7 +226,9 @@ static void do_write(struct dump *d, const Pb__WriteRequest *req, const int *fds
 	if (n_fds != 2 || !req->config || !req->world) {
 		r = err_set(&e, ERR_FAILED, -EBADMSG, "nonsense from the supervisor");
 	} else {
-		r = proto_key_open(&key, d->what->config_dir, &e);
+		r = fault_at(FAULT_WRITE_BEGIN, &e);
+		if (r == 0)
+			r = proto_key_open(&key, d->what->config_dir, &e);
 		o.key = key;
 		if (r == 0)
 			r = proto_writer_open(&out, fds[0], &o, &e);
@@ -250,17 +260,24 @@ static void do_thaw(struct dump *d)
  * The end of a suspended session: pid 1 is killed while everything is frozen, and the kernel then
  * kills the rest, which never runs again.  As their tracer we reap them first.
  */
-static void do_end(struct dump *d)
+static void end_frozen(struct dump *d)
 {
 	int status;
 	pid_t pid;
 
 	sys_pidfd_send_signal(d->what->world.init_pidfd, SIGKILL);
+	fault_at(FAULT_END_KILLED, NULL);
 	while ((pid = waitpid(-1, &status, __WALL)) > 0 || errno == EINTR)
 		if (pid > 0 && WIFSTOPPED(status) && status >> 16 == PTRACE_EVENT_EXIT)
 			ptrace(PTRACE_CONT, pid, 0, 0);
 	if (d->frozen)
 		ckpt_leave(d->frozen);
+}
+
+static void do_end(struct dump *d)
+{
+	fault_at(FAULT_END_BEGIN, NULL);
+	end_frozen(d);
 	reply(d->conn, PB__WORKER__BODY_ENDED, NULL);
 	_exit(0);
 }
@@ -290,7 +307,10 @@ static void dump_loop(struct dump *d)
 		while (n)
 			close_fd(fds[--n]);
 	}
-	do_thaw(d);
+	/* The supervisor is dead, and with it the session.  It does not run again for a moment: the
+	 * image may be whole already. */
+	end_frozen(d);
+	_exit(1);
 }
 
 void worker_main_dump(int sock, const void *arg)
@@ -304,7 +324,8 @@ void worker_main_dump(int sock, const void *arg)
 		_exit(1);
 	keep_world(keep, &what->world);
 	d.conn = begin(sock, keep, "podrun-freeze");
-	if (ckpt_freeze(&d.frozen, &what->world, &what->options, &e) < 0) {
+	if (fault_at(FAULT_FREEZE_BEGIN, &e) < 0 ||
+		ckpt_freeze(&d.frozen, &what->world, &what->options, &e) < 0) {
 		reply_failure(d.conn, &e);
 		_exit(1);
 	}
@@ -449,6 +470,8 @@ static int unpack(struct restore *r, struct err *e)
 		return err_blame_image(e);
 	}
 	close(fds[0]);
+	if (fault_at(FAULT_RESTORE_UNPACK, e) < 0)
+		return e->error;
 	reply(r->conn, PB__WORKER__BODY_UNPACKED, NULL);
 	return 0;
 }
@@ -458,15 +481,19 @@ static int rebuild(struct restore *r, const struct worker_restore *what, struct 
 	struct proto_read_options o = {.config_dir = what->config_dir,
 		.also_trust = what->also_trust,
 		.skip_digests = what->skip_digests};
-	struct ckpt_restore_options options = {.paused = true};
+	struct ckpt_restore_options options = {.paused = true, .going = what->going};
 	struct ckpt_build *build = NULL;
 	int fds[MESSAGE_MAX_FDS], error;
 	Pb__Worker *m;
 	size_t n;
 
-	error = proto_reader_open(&r->in, what->image, &o, e);
+	error = fault_at(FAULT_RESTORE_BEGIN, e);
+	if (error == 0)
+		error = proto_reader_open(&r->in, what->image, &o, e);
 	if (error == 0)
 		error = send_front(r, e);
+	if (error == 0)
+		error = fault_at(FAULT_RESTORE_FRONT, e);
 	if (error == 0)
 		error = unpack(r, e);
 	if (error == 0)
@@ -481,7 +508,11 @@ static int rebuild(struct restore *r, const struct worker_restore *what, struct 
 		ckpt_restore_undo(build);
 		return err_set(e, ERR_FAILED, -ECANCELED, "undone");
 	}
-	error = ckpt_restore_release(build, e);
+	error = fault_at(FAULT_RELEASE_BEGIN, e);
+	if (error < 0)
+		ckpt_restore_undo(build);
+	else
+		error = ckpt_restore_release(build, e);
 	if (error == 0)
 		reply(r->conn, PB__WORKER__BODY_RELEASED, NULL);
 	return error;

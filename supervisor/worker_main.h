@@ -23,6 +23,7 @@ struct worker_restore {
 	const char *config_dir;
 	const uint8_t *also_trust; /* a key, or NULL */
 	bool skip_digests;
+	_Atomic bool *going; /* as in struct ckpt_restore_options */
 };
 
 /* The descriptors of a `world` message behind pidfd, root, proc: user pid mnt net ipc uts time. */

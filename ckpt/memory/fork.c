@@ -58,7 +58,7 @@ static void end_copy(struct ckpt_proc *p)
 {
 	if (!p->memory_copy)
 		return;
-	kill(remote_tid(p->memory_copy), SIGKILL);
+	trace_kill(remote_tid(p->memory_copy));
 	waitpid(remote_tid(p->memory_copy), NULL, __WALL);
 	remote_forget(p->memory_copy);
 	p->memory_copy = NULL;

@@ -23,6 +23,12 @@ int trace_set_mask(pid_t tid, uint64_t mask)
 	return ptrace(PTRACE_SETSIGMASK, tid, sizeof(mask), &mask) < 0 ? -errno : 0;
 }
 
+/* The kernel looks for the number among our own tracees only. */
+void trace_kill(pid_t tid)
+{
+	ptrace(PTRACE_KILL, tid, 0, 0);
+}
+
 bool trace_gone(int proc_fd, pid_t tid)
 {
 	char path[32], text[512];

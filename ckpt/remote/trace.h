@@ -35,6 +35,12 @@ int trace_set_mask(pid_t tid, uint64_t mask);
  */
 int trace_wait(int proc_fd, pid_t tid, uint64_t deadline_ns, int *ret_status);
 
+/*
+ * SIGKILL to a task that the calling thread traces.  Its number may be another's by now: then nothing
+ * happens.
+ */
+void trace_kill(pid_t tid);
+
 /* True if @tid has ended, even if nobody has reaped it. */
 bool trace_gone(int proc_fd, pid_t tid);
 

@@ -6,6 +6,7 @@
 #include "supervisor/cli/cli.h"
 #include "supervisor/client.h"
 #include "supervisor/record.h"
+#include "supervisor/tenure.h"
 
 struct rm_options {
 	bool force, all;
@@ -22,6 +23,7 @@ static int remove_one(struct cli *c, const char *name, bool force, struct err *e
 	_cleanup_free_ char *runtime = paths_runtime(&c->paths, name, NULL);
 	struct client_session s;
 
+	tenure_sweep(&c->paths);
 	if (client_look(&s, &c->paths, name, e) < 0)
 		return e->error;
 	if (s.live && force) {

@@ -10,6 +10,13 @@ Every program of tests/state is run in each of these ways:
     twice      the same two times over
     pipe       suspended into a pipe that is resumed from at once
     snapshot   a snapshot is taken; both the session that ran on and the resumed copy are right
+    faults     every step of suspend, snapshot and resume fails once before it succeeds (faults.py)
+    kills      the worker is killed at each of these steps
+
+and some of them, because it is podrun's doing and not the program's, in these:
+
+    supervisor the supervisor is killed at each step
+    client     the command is killed at each step
 """
 import os
 import pathlib
@@ -17,6 +24,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+import faults as fault_ways  # noqa: E402
 from harness import BUILD, PODRUN, Failed, add, main  # noqa: E402
 
 PROGRAMS = BUILD / "tests" / "state"
@@ -85,10 +93,22 @@ def snapshot(env, program):
     _finish(env, "copy")
 
 
+def _faulty(way):
+    def run(env, program):
+        getattr(fault_ways, way)(env, program, _finish)
+    run.__name__ = way
+    return run
+
+
+faults, kills, supervisor, client = map(_faulty, ("faults", "kills", "supervisor", "client"))
+SOME = ("counter", "pipes", "task_tree")
+
+
 for path in sorted(PROGRAMS.iterdir()) if PROGRAMS.is_dir() else []:
     if not path.is_file() or not os.access(path, os.X_OK):
         continue
-    for way in (plain, session, suspend, twice, pipe, snapshot):
+    for way in (plain, session, suspend, twice, pipe, snapshot, faults) + \
+            ((supervisor, client) if path.name in SOME else ()):
         add("%s/%s" % (path.name, way.__name__), lambda env, w=way, p=path: w(env, p))
 
 if __name__ == "__main__":
