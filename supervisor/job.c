@@ -11,6 +11,8 @@
 #include "supervisor/relay.h"
 #include "supervisor/session.h"
 
+#define MAX_NUMBER 9999999u /* of a command: its edges have names of 15 bytes */
+
 /* ---- what its relay tells ---------------------------------------------------------------- */
 
 static void on_output(void *ctx, enum relay_stream stream, const void *data, size_t n)
@@ -178,8 +180,11 @@ int job_exit_code(const struct err *e)
 
 int job_revive(struct job **ret, struct session *s, const Pb__Job *p, struct err *e)
 {
-	struct job *j = new_job(s, p->argv, p->n_argv, e);
+	struct job *j;
 
+	if (p->number > MAX_NUMBER || (!p->exited && p->vpid < 2) || job_find(s, p->number))
+		return err_set(e, ERR_IMAGE, -EBADMSG, "command %u makes no sense", p->number);
+	j = new_job(s, p->argv, p->n_argv, e);
 	if (!j)
 		return -ENOMEM;
 	j->number = p->number;
@@ -193,11 +198,24 @@ int job_revive(struct job **ret, struct session *s, const Pb__Job *p, struct err
 	return 0;
 }
 
+int job_check_all(struct session *s, struct err *e)
+{
+	char name[16];
+
+	for (const struct job *j = s->jobs; j; j = j->next) {
+		snprintf(name, sizeof(name), "%d", j->vpid);
+		if (!j->exited && faccessat(s->world.proc_fd, name, F_OK, 0) < 0)
+			return err_set(e, ERR_IMAGE, -ESRCH, "command %u is process %d, which there is not",
+				j->number, j->vpid);
+	}
+	return 0;
+}
+
 static void prefix_of(const struct job *j, char ret[16])
 {
 	ret[0] = '\0';
 	if (j->number)
-		snprintf(ret, 16, "x%u.", j->number % 10000000);
+		snprintf(ret, 16, "x%u.", j->number % (MAX_NUMBER + 1));
 }
 
 int job_adopt(struct session *s, const char *name, int fd, struct err *e)

@@ -33,6 +33,8 @@ struct job_spec {
 int job_start(struct job **ret, struct session *s, const struct job_spec *spec, struct err *e);
 /* The exit code of run and exec for a failure of job_start: 127, 126 or 125. */
 int job_exit_code(const struct err *e);
+/* Are the commands that have not ended really there?  Once a session has been rebuilt. */
+int job_check_all(struct session *s, struct err *e);
 /* A job as an image tells of it, without descriptors (job_adopt brings them). */
 int job_revive(struct job **ret, struct session *s, const struct Pb__Job *j, struct err *e);
 /* Gives the job its edge named @name ("stdout", "exec3.tty"); @fd becomes the session's. */

@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -114,6 +115,21 @@ bool paths_valid_name(const char *name)
 	return name[0] && strchr(first, name[0]) && strlen(name) <= PATHS_MAX_NAME - 1 &&
 		strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") ==
 			strlen(name);
+}
+
+bool paths_valid_target(const char *path)
+{
+	if (path[0] != '/' || path[1] == '\0' || strlen(path) >= PATH_MAX)
+		return false;
+	while (*path) {
+		const char *name = path + strspn(path, "/"), *end = strchrnul(name, '/');
+		size_t n = (size_t)(end - name);
+
+		if (n > NAME_MAX || (n && n <= 2 && strncmp(name, "..", n) == 0))
+			return false;
+		path = end;
+	}
+	return true;
 }
 
 int paths_check_name(const char *name, struct err *e)

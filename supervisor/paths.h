@@ -30,6 +30,8 @@ void paths_fini(struct paths *p);
 /* [a-zA-Z0-9][a-zA-Z0-9_.-]*, at most PATHS_MAX_NAME bytes. */
 #define PATHS_MAX_NAME 64
 bool paths_valid_name(const char *name);
+/* May this be where a volume is in a session?  From /, below it, without "." and "..". */
+bool paths_valid_target(const char *path);
 /* The same as an ERR_USAGE. */
 int paths_check_name(const char *name, struct err *e);
 /* A name nobody has chosen: two words, from @seed. */

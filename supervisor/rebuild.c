@@ -92,6 +92,21 @@ static void send_worker(struct session *s, const Pb__Worker *m, const int *fds, 
 
 /* ---- image: who is it --------------------------------------------------------------------- */
 
+/* What `run` would have refused. */
+static int check_config(const Pb__Config *c, struct err *e)
+{
+	for (size_t i = 0; i < c->n_binds; i++) {
+		const Pb__Bind *v = c->binds[i];
+
+		if (v->source[0] != '/' || !paths_valid_target(v->target))
+			return err_set(e, ERR_IMAGE, -EBADMSG, "a volume at '%s' makes no sense",
+				v->target);
+	}
+	if (c->session_id.len != 16 || (c->root[0] && c->root[0] != '/'))
+		return err_set(e, ERR_IMAGE, -EBADMSG, "the image has no identity");
+	return paths_check_name(c->name, e) < 0 ? err_reclass(e, ERR_IMAGE) : 0;
+}
+
 static int take_identity(struct session *s, const Pb__ImageInfo *info, struct err *e)
 {
 	struct session_operation *op = &s->op;
@@ -113,9 +128,11 @@ static int take_identity(struct session *s, const Pb__ImageInfo *info, struct er
 	s->record->started = time(NULL);
 	if (c->uid != getuid())
 		c->n_allow = 0; /* numbers of users of another host */
-	if (op->copy && (c->session_id.len != 16 || getrandom(c->session_id.data, 16, 0) != 16))
-		return err_set(e, ERR_IMAGE, -EBADMSG, "the image has no identity");
-	return paths_check_name(c->name, e) < 0 ? err_reclass(e, ERR_IMAGE) : 0;
+	if (check_config(c, e) < 0)
+		return e->error;
+	if (op->copy && getrandom(c->session_id.data, 16, 0) != 16)
+		return err_errno(e, -errno, "random numbers");
+	return 0;
 }
 
 /* A copy must not share what only one session can have. */
@@ -541,6 +558,10 @@ static void on_restored(struct session *s, const Pb__Report *report)
 		s->op.report = pb__report__unpack(NULL, pb__report__pack(report, copy), copy);
 	if (!s->op.stream)
 		ledger_know_file(s->paths.state, s->op.image);
+	if (job_check_all(s, &e) < 0) {
+		fail(s, &e);
+		return;
+	}
 	s->retry_until_ns = io_now_ns() + NAME_PATIENCE * 1000000000ull;
 	if (fault_at(FAULT_RESUME_RESTORED, &e) < 0)
 		fail(s, &e);

@@ -390,8 +390,11 @@ static int restore_lock(int fd, const Pb__FileLock *l)
 int ckpt_common_lock(int fd, const Pb__FileCommon *c, struct err *e)
 {
 	for (size_t i = 0; c && i < c->n_locks; i++)
-		if (restore_lock(fd, c->locks[i]) < 0)
-			return err_errno(e, -errno, "cannot take its lock again");
+		if (restore_lock(fd, c->locks[i]) < 0) {
+			err_errno(e, -errno, "cannot take its lock again");
+			/* somebody who is not of the session has it, in a volume */
+			return e->error == -EAGAIN ? err_reclass(e, ERR_HOST) : e->error;
+		}
 	return 0;
 }
 

@@ -319,7 +319,9 @@ int ckpt_mm_unpack(const struct ckpt_record *r, Pb__Mm **ret, struct err *e)
 		const Pb__Mapping *v = m->mappings[i];
 
 		if (v->start < at || v->end <= v->start || v->end > CKPT_TASK_SIZE ||
-			(v->start | v->end | v->offset) % PAGE_SIZE) {
+			(v->start | v->end | v->offset) % PAGE_SIZE ||
+			(unsigned)v->source > PB__MAPPING_SOURCE__MAPPING_VVAR ||
+			(v->prot & ~(uint32_t)(PROT_READ | PROT_WRITE | PROT_EXEC))) {
 			pb__mm__free_unpacked(m, NULL);
 			return err_set(e, ERR_IMAGE, -EBADMSG, "mapping %zu is nonsense", i);
 		}

@@ -158,6 +158,7 @@ int ckpt_task_read(struct ckpt_record *rec, struct ckpt_build_proc *p, struct er
 	int r = 0;
 
 	if (!m || rec->subject < 2 || rec->subject > INT32_MAX || m->n_threads > MAX_THREADS ||
+		m->ppid < 0 || m->pgid < 0 || m->sid < 0 ||
 		m->exit_signal < 0 || m->exit_signal > 64 || m->stop_signal < 0 ||
 		m->stop_signal > 64 || (m->state == PB__TASK_STATE__TASK_ZOMBIE && m->n_threads) ||
 		(m->headless && !m->n_threads)) {

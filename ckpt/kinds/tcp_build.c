@@ -162,9 +162,11 @@ static int connect_to(int fd, const union ckpt_sockaddr *to, socklen_t len, stru
 	if (r == -EINPROGRESS)
 		r = poll(&p, 1, PATIENCE_MS) != 1 ? -ETIMEDOUT
 						  : -ckpt_sock_get_int(fd, SOL_SOCKET, SO_ERROR);
-	return r < 0 ? err_errno(e, r, "cannot connect to %s",
-			       ckpt_sock_addr_text(to, text, sizeof(text)))
-		     : 0;
+	if (r == 0)
+		return 0;
+	err_errno(e, r, "cannot connect to %s", ckpt_sock_addr_text(to, text, sizeof(text)));
+	/* more connections wait to be accepted than the backlog holds; nobody refuses but a lie */
+	return r == -ETIMEDOUT || r == -ECONNREFUSED ? err_reclass(e, ERR_IMAGE) : r;
 }
 
 /* ---- connections ---------------------------------------------------------------------------- */

@@ -142,7 +142,10 @@ static int tell(struct ckpt_build *b, struct ckpt_build_thread *t, const Pb__Thr
 		remote_add(r, SYS_prctl, PR_SET_PDEATHSIG, (uint64_t)m->pdeathsig, 0, 0, 0, 0);
 	if (t == t->proc->threads)
 		ckpt_lend_end(b, t->proc);
-	return ckpt_run_all(r, "state of a thread", e);
+	if (ckpt_run_all(r, "state of a thread", e) == 0)
+		return 0;
+	/* an alternate stack too small for anything */
+	return e->error == -ENOMEM ? err_reclass(e, ERR_IMAGE) : e->error;
 }
 
 static int finish(struct ckpt_build *b, struct ckpt_record *rec, struct err *e)

@@ -247,10 +247,10 @@ static int parse_volume(const char *text, Pb__Bind *ret, struct err *e)
 	mode = target ? strchr(target, ':') : NULL;
 	if (mode)
 		*mode++ = '\0';
-	if (!target || target[0] != '/' ||
+	if (!target || !paths_valid_target(target) ||
 		(mode && strcmp(mode, "ro") != 0 && strcmp(mode, "rw") != 0)) {
 		err_set(e, ERR_USAGE, -EINVAL, "--volume: '%s' is not valid here", text);
-		return err_hint(e, "SRC:DST or SRC:DST:ro, with DST from /");
+		return err_hint(e, "SRC:DST or SRC:DST:ro, with DST from / and without '..'");
 	}
 	pb__bind__init(ret);
 	ret->source = realpath(copy, NULL);

@@ -198,11 +198,11 @@ class Mutants:
             image = self.sources[name]
             if spot is None:
                 for what, change in stream_variations(image, i):
-                    yield "%s[%d] %s = %s" % (name, i, label, what), self._made(image, change)
+                    yield "%s[%d] %s = %s" % (name, i, label, what), self.made(image, change)
                 continue
             get, field = spot
             for what, change in variations(get(image.frames[i].message()), field):
-                yield "%s[%d] %s = %s" % (name, i, label, what), self._made(
+                yield "%s[%d] %s = %s" % (name, i, label, what), self.made(
                     image, self._inside(i, get, change))
 
     @staticmethod
@@ -210,7 +210,7 @@ class Mutants:
         return lambda im: im.change(i, lambda m: change(get(m)))
 
     @staticmethod
-    def _made(image, change):
+    def made(image, change):
         def make(canary):
             im = image.copy()
             change(im)
@@ -372,22 +372,286 @@ def mutate(env):
     return 1 if bad else 0
 
 
-@test
-def mutants(env):
+# ---- lies somebody would think of -----------------------------------------------------------------
+
+LIES = []
+
+
+def lie(program, kind, why="", codes=(7,)):
+    """Registers a function that changes a message of the first record of a kind (its name in
+    images.RECORDS), or, without a kind, the image itself."""
+    def take(fn):
+        LIES.append((fn.__name__ + why, program, kind, fn, codes))
+        return fn
+    return take
+
+
+def first(image, kind):
+    for i in image.records():
+        if images.RECORDS.get(image.frames[i].kind) == kind:
+            return i
+    raise LookupError(kind)
+
+
+def new(of, **fields):
+    m = Message(of)
+    for field, value in fields.items():
+        m.set(field, value)
+    return m
+
+
+def parametrised(program, kind, field, values, codes=(7,), of=None):
+    """One lie for each value of a field; `of`: the repeated field whose first message has it."""
+    for v in values:
+        def change(m, v=v):
+            (m.all(of)[0] if of else m).set(field, v)
+        LIES.append(("%s.%s = %s" % (kind, field, hex(v) if isinstance(v, int) else repr(v)[:40]),
+                     program, kind, change, codes))
+
+
+VSYSCALL, KERNEL = 0xffffffffff600000, 0xffff800000001000
+parametrised("counter", "Mm", "start", [1, KERNEL, VSYSCALL, (1 << 64) - 4096], of="mappings")
+parametrised("counter", "Mm", "end", [0, 4096, VSYSCALL, KERNEL, (1 << 64) - 1], of="mappings")
+parametrised("counter", "Mm", "source", [77, -1], of="mappings")
+parametrised("counter", "Mm", "object", [10 ** 6, (1 << 64) - 1], of="mappings")
+parametrised("counter", "Task", "ppid", [2, -1, 77, 1 << 30])
+parametrised("counter", "Task", "sid", [-1])
+parametrised("counter", "Task", "pgid", [-1])
+parametrised("counter", "Task", "mm", [0, 1, 3, -1])
+parametrised("counter", "Fdtable", "fd", [-1, 1 << 30, (1 << 31) - 1, 1 << 21], of="entries")
+parametrised("counter", "Fdtable", "file", [0, 9999, (1 << 32) - 1], of="entries")
+parametrised("counter", "Fs", "cwd", ["relative", "", "/no/such/place", "/etc/passwd", "x" * 9000],
+             codes=(7, 4))
+parametrised("counter", "Creds", "securebits", [0xffffffff], codes=(7, 4))
+parametrised("counter", "Config", "name", ["../../outside", "/abs", "", "a/b", "x" * 300, "a\nb"])
+parametrised("counter", "Config", "session_id", [b"", b"short", b"x" * 17])
+parametrised("counter", "Task", "exit_signal", [-1, 65, 1 << 30])
+parametrised("task_stopped", "Task", "stop_signal", [-1, 65])
+parametrised("memfds", "MemFd", "size", [1 << 63, (1 << 64) - 1])
+parametrised("file_ghost", "Ghost", "size", [1 << 63, (1 << 64) - 1])
+parametrised("file_ghost", "Ghost", "object", [0, 9999], codes=(0, 7))
+parametrised("mem_sysv", "SysvShm", "size", [0, 1 << 62, (1 << 64) - 1], of="segments")
+parametrised("mem_shared_anon", "SharedMem", "size", [1 << 62, (1 << 64) - 1, 5], of="objects")
+parametrised("mem_shared_anon", "SharedMem", "file", [9999, 1], of="objects")
+parametrised("unix_pair", "Unix", "peer", [1, 9999, (1 << 32) - 1])
+parametrised("pipes", "Pipe", "capacity", [(1 << 32) - 1, 1 << 31], codes=(0, 7, 4))
+parametrised("ptys", "Pty", "termios", [b"", b"x", b"x" * 4096], of="pair")
+parametrised("task_signals", "Sigactions", "sig", [0, 9, 19, 65, -1, 1 << 30], of="actions")
+parametrised("task_timers", "PosixTimers", "id", [-1, 1 << 30], of="timers", codes=(7, 4))
+parametrised("task_timers", "PosixTimers", "tid", [1, 77, -1], of="timers", codes=(0, 7))
+
+
+def registers(at, word):
+    """Changes one of the 27 words of user_regs_struct."""
+    def change(m):
+        regs = bytearray(m.get("regs"))
+        regs[8 * at:8 * at + 8] = word.to_bytes(8, "little")
+        m.set("regs", bytes(regs))
+    LIES.append(("register %d = %x" % (at, word), "counter", "Thread", change, (7,)))
+
+
+for at, word in ((16, KERNEL), (16, VSYSCALL + (1 << 63)), (17, 0x10), (17, 0x23), (20, 0), (20, 0x10),
+                 (21, KERNEL), (22, KERNEL), (23, 0x10), (24, 0x18), (25, 0x8), (26, 0x1)):
+    if (at, word) != (16, VSYSCALL + (1 << 63)):
+        registers(at, word & (1 << 64) - 1)
+
+
+@lie("counter", "Mm")
+def overlapping_mappings(m):
+    m.all("mappings")[1].set("start", m.all("mappings")[0].get("start"))
+
+
+@lie("counter", "Mm")
+def three_million_mappings(m):
+    m.values["mappings"] = m.values["mappings"][:1] * 3000000
+
+
+@lie("counter", "Task")
+def three_million_threads(m):
+    m.values["threads"] = list(range(3, 3000003))
+
+
+@lie("counter", "Fdtable")
+def one_number_twice(m):
+    m.all("entries").append(m.all("entries")[0])
+
+
+@lie("task_threads", "Task")
+def a_thread_with_the_number_of_its_process(m):
+    m.values["threads"][0] = 2
+
+
+@lie("counter", None)
+def a_process_with_number_1(image):
+    for i in image.records():
+        if image.frames[i].subject == 2:
+            image.frames[i] = g = image.frames[i].copy()
+            g.subject = 1
+
+
+@lie("counter", None)
+def a_process_with_a_negative_number(image):
+    for i in image.records():
+        if image.frames[i].subject == 2:
+            image.frames[i] = g = image.frames[i].copy()
+            g.subject = (1 << 64) - 1
+
+
+@lie("task_tree", None)
+def parents_in_a_circle(image):
+    a, b = [i for i in image.records(20)][:2]
+    image.change(a, lambda m: m.set("ppid", image.frames[b].subject))
+    image.change(b, lambda m: m.set("ppid", image.frames[a].subject))
+
+
+@lie("epolls", None)
+def an_epoll_in_itself(image):
+    i = first(image, "Epoll")
+    image.change(i, lambda m: m.all("targets").insert(0, new(
+        "EpollTarget", file=image.frames[i].subject, fd=40, events=1)))
+
+
+@lie("epolls", None)
+def epolls_in_a_circle(image):
+    a, b = image.records(68)[:2]
+    for i, k in ((a, b), (b, a)):
+        image.change(i, lambda m, k=k: m.values.__setitem__("targets", [new(
+            "EpollTarget", file=image.frames[k].subject, fd=40, events=1)]))
+
+
+@lie("unix_pair", None)
+def a_socket_that_is_its_own_peer(image):
+    i = first(image, "Unix")
+    image.change(i, lambda m: m.set("peer", image.frames[i].subject))
+
+
+@lie("unix_flight", None)
+def a_socket_in_its_own_queue(image):
+    for i in image.records(74):
+        image.change(i, lambda m, i=i: [q.set("files", image.frames[i].subject)
+                                        for q in m.all("queue")])
+
+
+LIES[-1] = LIES[-1][:-1] + ((0, 7),)
+
+
+@lie("counter", "World")
+def a_command_that_is_not_there(m):
+    m.all("jobs")[0].set("vpid", 77)
+
+
+@lie("counter", "World")
+def the_same_command_twice(m):
+    m.all("jobs").append(m.all("jobs")[0])
+
+
+@lie("counter", "Config")
+def a_volume_over_everything(m):
+    m.values["binds"] = [new("Bind", source="/", target="../../..")]
+
+
+@lie("counter", None)
+def a_hundred_thousand_strange_records(image):
+    image.frames[5:5] = [Frame(RECORD, 61, 10 ** 6 + n, b"") for n in range(100000)]
+
+
+TREE_LIES = {
+    "dots": [dict(path="../made", type=0)],
+    "dots within": [dict(path="upper/../../made", type=0)],
+    "absolute": [dict(path="/var/tmp/%CANARY%/made", type=0)],
+    "nothing": [dict(path="", type=0)],
+    "dot": [dict(path=".", type=1)],
+    "NUL": [dict(path=b"a\0b", type=0)],
+    "through a link": [dict(path="evil", type=2, target="/var/tmp"), dict(path="evil/made", type=0)],
+    "over a link": [dict(path="evil", type=2, target="/var/tmp/made"), dict(path="evil", type=0)],
+    "hard link to outside": [dict(path="evil", type=3, target="../../../../../etc/passwd")],
+    "hard link through a link": [dict(path="evil", type=2, target="/etc"),
+                                 dict(path="more", type=3, target="evil/passwd")],
+    "twice": [dict(path="evil", type=0), dict(path="evil", type=0)],
+    "privileged attribute": [dict(path="evil", type=0, xattrs=("security.capability", b"x" * 20))],
+    "trusted attribute": [dict(path="evil", type=0, xattrs=("trusted.overlay.opaque", b"y"))],
+    "content beyond its end": [dict(path="evil", type=0, size=1, content=b"long")],
+    "no such sort": [dict(path="evil", type=9)],
+    "long name": [dict(path="x" * 300, type=0)],
+}
+
+
+def tree_lie(name, entries):
+    def change(m):
+        for e in entries:
+            t = Message("TreeEntry")
+            for field, value in e.items():
+                if field == "xattrs":
+                    value = new("TreeXattr", name=value[0], value=value[1])
+                t.set(field, value)
+            t.values.setdefault("mode", [0o4777])
+            m.all("entries").append(t)
+    LIES.append(("files: " + name, "counter", "Tree", change, (7,)))
+
+
+for name, entries in TREE_LIES.items():
+    tree_lie(name, entries)
+
+for path in ("/proc/1/mem", "/proc/1/environ", "/proc/self/mem", "/proc/sysrq-trigger", "/proc/kmsg",
+             "/proc/1/root/etc/passwd", "/proc/self/fd/0", "/dev/ptmx", "/no/such", "relative", "/a\0b"):
+    for program, kind in (("file_regular", "Regular"), ("procfiles", "ProcFile")):
+        def change(m, path=path):
+            m.set("path", path)
+            m.get("common").set("flags", 2)
+        LIES.append(("%s %s" % (kind, path), program, kind, change,
+                     (0, 4, 7) if path in ("/dev/ptmx", "/proc/self/fd/0") else (4, 7)))
+
+
+def run_lies(env):
+    adopt_orphans()
+    sources = make_sources(env, sorted({p for _, p, _, _, _ in LIES}))
+    key, place, bad = images.seed_of(env), Place(env, "s%d" % os.getpid()), 0
+    for name, program, kind, change, codes in LIES:
+        def vary(im):
+            if kind:
+                im.change(first(im, kind), change)
+            else:
+                change(im)
+        Mutants.made(sources[program], vary)(place.short).save(env.path("lie"), key)
+        try:
+            r = place.resume(env.path("lie"))
+            if r.code not in codes:
+                raise Failed("not %s\n%s" % (codes, r))
+            print("%d %s  %s" % (r.code, name, r.errors.strip()), flush=True)
+            place.look(env.path("lie"))
+        except Failed as e:
+            bad += 1
+            print("BAD %s\n%s\n" % (name, e), flush=True)
+    place.close()
+    print("SUM %d lies, %d bad" % (len(LIES), bad))
+    return 1 if bad else 0
+
+
+def in_a_process(env, what):
     """In a process of its own, which adopts what its children leave behind."""
-    p = subprocess.run([sys.executable, __file__, "--mutate"], env=env.environ, capture_output=True,
-                       text=True)
+    p = subprocess.run([sys.executable, __file__, what], env=env.environ, capture_output=True, text=True)
     lines = p.stdout.strip().split("\n")
     print("%s\n%s" % (lines[0], lines[-1]), flush=True)
     if p.returncode:
-        raise Failed(p.stdout[-6000:] + p.stderr[-2000:])
+        bad = p.stdout[p.stdout.find("BAD"):]
+        raise Failed(bad[:6000] + p.stderr[-2000:])
+
+
+@test
+def lies(env):
+    in_a_process(env, "--lies")
+
+
+@test
+def mutants(env):
+    in_a_process(env, "--mutate")
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["--mutate"]:
-        own = Env("mutants")
+    if sys.argv[1:] in (["--mutate"], ["--lies"]):
+        own = Env("hostile")
         try:
-            code = mutate(own)
+            code = mutate(own) if sys.argv[1] == "--mutate" else run_lies(own)
         finally:
             own.close()
         sys.exit(code)

@@ -125,7 +125,8 @@ def loopback_works_inside(env):
 @test
 def usage_errors_are_one_line(env):
     for argv in (("run", "--no-such-option"), ("suspend", "--wrong"), ("run",),
-                 ("run", "--name", "-bad-", "--", "true")):
+                 ("run", "--name", "-bad-", "--", "true"), ("run", "-v", "/usr:/", "--", "true"),
+                 ("run", "-v", "/usr:/mnt/../..", "--", "true"), ("run", "-v", "/usr", "--", "true")):
         one_line(env.podrun(*argv, code=2))
 
 
