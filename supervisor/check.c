@@ -33,6 +33,7 @@
 #include <linux/magic.h>
 
 #include "base/base.h"
+#include "supervisor/cgroup.h"
 
 #define DEADLINE_MS 5000
 #ifndef UFFD_FEATURE_WP_ASYNC
@@ -287,23 +288,6 @@ static bool try_subids(void)
 	       (access("/usr/bin/newuidmap", X_OK) == 0 || access("/bin/newuidmap", X_OK) == 0);
 }
 
-/* Version 2's hierarchy: "0::/user.slice/..." */
-static bool try_memory_limit(void)
-{
-	_cleanup_buf_ struct buf text = BUF_INIT;
-	char path[PATH_MAX], *own;
-
-	if (io_read_file(AT_FDCWD, "/proc/self/cgroup", 1 << 16, &text) < 0 || !buf_cstr(&text))
-		return false;
-	own = strstr(buf_cstr(&text), "0::");
-	if (!own)
-		return false;
-	own[strcspn(own, "\n")] = '\0';
-	return snprintf(path, sizeof(path), "/sys/fs/cgroup%s/cgroup.subtree_control", own + 3) <
-		       (int)sizeof(path) &&
-	       access(path, W_OK) == 0;
-}
-
 const struct check checks[] = {
 	{"user-namespaces", true, try_user, "sessions can't be started",
 		"sysctl kernel.unprivileged_userns_clone=1, or an AppArmor profile that allows userns; in "
@@ -340,7 +324,7 @@ const struct check checks[] = {
 	{"fuse", false, try_fuse, "memory can't be fetched lazily", "/dev/fuse, readable and writable"},
 	{"subordinate-ids", false, try_subids, "users of a root inside are all the same to the kernel",
 		"newuidmap (package uidmap), lines in /etc/subuid and /etc/subgid"},
-	{"memory-limit", false, try_memory_limit, "--memory is refused",
+	{"memory-limit", false, cgroup_is_delegated, "--memory is refused",
 		"a delegated cgroup: run under systemd-run --user --scope -p Delegate=yes"},
 };
 const size_t n_checks = ARRAY_SIZE(checks);

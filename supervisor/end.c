@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "proto/control.pb-c.h"
+#include "supervisor/cgroup.h"
 #include "supervisor/control.h"
 #include "supervisor/job.h"
 #include "supervisor/notify.h"
@@ -162,6 +163,7 @@ void session_free(struct session *s)
 	/* Nobody waits any more: what takes long comes last. */
 	if (s->has_world)
 		world_destroy(&s->world);
+	cgroup_remove(s->cgroup);
 	for (size_t i = 0; i < ARRAY_SIZE(s->aside); i++)
 		tenure_remove(s->aside[i]);
 	record_free(s->record);

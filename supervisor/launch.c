@@ -20,6 +20,7 @@
 #include <time.h>
 
 #include "proto/control.pb-c.h"
+#include "supervisor/cgroup.h"
 #include "supervisor/control.h"
 #include "supervisor/end.h"
 #include "supervisor/job.h"
@@ -217,14 +218,18 @@ int session_make_world(struct session *s, struct err *e)
 			.read_only = c->binds[i]->read_only};
 	w.files_dir = s->files;
 	r = io_mkdir_p(AT_FDCWD, s->files, 0700);
-	if (r < 0 && r != -EEXIST)
-		r = err_errno(e, r, "cannot make %s", s->files);
-	else
+	r = r < 0 && r != -EEXIST ? err_errno(e, r, "cannot make %s", s->files) : 0;
+	if (r == 0 && c->memory)
+		r = cgroup_create(c->name, c->memory, &s->cgroup, e);
+	if (r == 0)
 		r = world_create(&s->world, &w, e);
 	if (r == 0) {
 		s->has_world = true;
 		r = watch_world(s, &w, e);
 	}
+	/* Before it has started anything. */
+	if (r == 0 && s->cgroup)
+		r = cgroup_enter(s->cgroup, s->world.init_pid, e);
 	free(binds);
 	return r;
 }

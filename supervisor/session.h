@@ -136,6 +136,7 @@ struct session {
 	enum session_state state;
 	struct Pb__Record *record; /* with the config */
 	char *dir;		    /* sessions/NAME, or a temporary name while rebuilding */
+	char *cgroup;		    /* its control group, where memory is limited; or NULL */
 	char *files;		    /* what world_create was told; the directory may have moved */
 	char *runtime;		    /* NAME/ of the control socket, once it is there */
 	int dir_fd, runtime_fd;	    /* both held open: supervisor/tenure.h; -1 */

@@ -49,7 +49,7 @@ static const struct cli_option options[] = {
 		"at a suspend, what becomes of connections that lead out of the session", CLI_STRING,
 		AT(outside)},
 	{"names", 0, "auto|kernel", "how names are virtualised", CLI_STRING, AT(names)},
-	{"memory", 0, "SIZE", "limit of memory", CLI_SIZE, AT(memory)},
+	{"memory", 0, "SIZE", "limit of memory; needs a cgroup that is delegated to you", CLI_SIZE, AT(memory)},
 	{"pids", 0, "N", "limit of processes and threads", CLI_NUMBER, AT(pids)},
 	{"portable", 0, NULL, "use no CPU feature that another host may lack", CLI_FLAG, AT(portable)},
 	{"io-uring", 0, NULL, "allow io_uring; such a session can't be suspended", CLI_FLAG,
@@ -229,10 +229,6 @@ static int check_options(const struct run_options *o, struct err *e)
 		return err_set(e, ERR_HOST, -EOPNOTSUPP, "--names rewrite is not built yet");
 	if (o->io_uring)
 		return err_set(e, ERR_HOST, -EOPNOTSUPP, "--io-uring is not built yet");
-	if (o->memory) {
-		err_set(e, ERR_HOST, -EOPNOTSUPP, "--memory needs a cgroup that is delegated to you");
-		return err_hint(e, "systemd-run --user --scope -p MemoryMax=... podrun run ...");
-	}
 	return 0;
 }
 
@@ -325,6 +321,7 @@ static int fill_config(const struct run_options *o, Pb__Config *c, struct string
 	c->as_root = o->user && strcmp(o->user, "root") == 0;
 	c->net = (char *)(o->net ? o->net : "none");
 	c->outside = (char *)(o->outside ? o->outside : "");
+	c->memory = o->memory;
 	c->pids = o->pids;
 	c->portable = o->portable;
 	c->end_with_command = o->end_with_command;

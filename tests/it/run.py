@@ -123,6 +123,18 @@ def loopback_works_inside(env):
 
 
 @test
+def memory_is_limited_or_refused(env):
+    """Where no cgroup is delegated --memory is refused; tests/kernels has the other case for sure."""
+    checks = {c["name"]: c for c in env.podrun("check", "--json", check=False).json()["checks"]}
+    hog = ["python3", "-c", "x = bytearray(300 << 20)"]
+    if checks["memory-limit"]["ok"]:
+        env.podrun("run", "--memory", "100M", "--", *hog, code=137)
+    else:
+        one_line(env.podrun("run", "--memory", "100M", "--", *hog, code=4), "delegated", "hint: ")
+    env.podrun("run", "--memory", "lots", "--", "true", code=2)
+
+
+@test
 def usage_errors_are_one_line(env):
     for argv in (("run", "--no-such-option"), ("suspend", "--wrong"), ("run",),
                  ("run", "--name", "-bad-", "--", "true"), ("run", "-v", "/usr:/", "--", "true"),

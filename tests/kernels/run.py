@@ -163,6 +163,46 @@ def a_lesser_cpu_is_refused(env):
         raise Failed(out)
 
 
+MEMORY = """
+exec 2>&1
+%(P)s check | grep memory-limit
+%(P)s run --memory 64M -- python3 -c 'x = bytearray(16 << 20); print("small fits")'
+%(P)s run --memory 64M -- python3 -c 'x = bytearray(200 << 20)' || echo large $?
+%(P)s run --memory 64M --net host -- sh -c \
+    'for f in $(find /sys/fs/cgroup -name memory.max); do echo max > $f && echo OPEN; done; true' || true
+%(P)s run -d --memory 64M --name s -- sh -c 'echo ready; while [ ! -e /tmp/go ]; do sleep 0.1; done
+    python3 -c "x = bytearray(200 << 20)"; echo moved $?'
+until %(P)s logs s | grep -q ready; do sleep 0.1; done
+%(P)s suspend s -o /mnt/image
+cp /mnt/image /mnt/second
+ls /sys/fs/cgroup/user | grep podrun
+%(P)s resume -d /mnt/image
+cat /sys/fs/cgroup/user/podrun-*-s/memory.max
+%(P)s exec s touch /tmp/go
+%(P)s wait s
+%(P)s logs s
+until [ "$(echo /sys/fs/cgroup/user/podrun-*)" = /sys/fs/cgroup/user/podrun-others ]; do sleep 0.1; done
+echo gone
+"""
+
+
+def memory_is_limited(env):
+    """--memory, in a group that is delegated there; and an image of such a session resumed here."""
+    share = env.path("share")
+    share.mkdir()
+    (share / "config").mkdir(mode=0o700)
+    out = vm(env, MEMORY % {"P": PODRUN}).split("\n")
+    if "NO" in out[0] or "memory-limit" not in out[0] or "small fits" not in out or "large 137" not in out or \
+            "moved 137" not in out or "OPEN" in out or out.count("podrun-others") != 1 or \
+            "67108864" not in out or "gone" not in out:
+        raise Failed("\n".join(out))
+    limits = {c["name"]: c for c in env.podrun("check", "--json", check=False).json()["checks"]}
+    if not limits["memory-limit"]["ok"]:
+        r = env.podrun("resume", "-d", share / "second", code=4)
+        if "delegated" not in r.errors:
+            raise Failed(str(r))
+
+
 WORK = {"python-threads": PYTHON, "shell-pipe": SHELL}
 for label, command in WORK.items():
     add("there/" + label, lambda env, a=command: there(env, a))
@@ -170,6 +210,7 @@ for label, command in WORK.items():
 add("there/states", states_there)
 add("back/states", states_back)
 add("there/lesser-cpu", a_lesser_cpu_is_refused)
+add("there/memory", memory_is_limited)
 
 if __name__ == "__main__":
     main()
