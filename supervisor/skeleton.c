@@ -14,7 +14,7 @@
  * everything in /etc, tree (expensive) by those of the package databases.  A directory that was
  * made later by hand is missing in the tree: then files can't be made in it, nothing worse.
  *
- * A part is built beside its place and renamed.  Sessions hold a shared lock on it; who builds a
+ * A part is built beside its place, by one at a time, and renamed.  Sessions hold a shared lock on it; who builds a
  * new one removes those that nobody holds.
  */
 #include "supervisor/skeleton.h"
@@ -293,11 +293,17 @@ static void prune(int cache, enum skeleton_part part, const char *keep)
 	}
 }
 
+/* One at a time: the others find it made. */
 static int build(int cache, enum skeleton_part part, const char *name, struct err *e)
 {
+	_cleanup_close_ int lock = openat(cache, "lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	char tmp[64];
 	int fd, r;
 
+	if (lock < 0 || flock(lock, LOCK_EX) < 0)
+		return err_errno(e, -errno, "cannot lock the cache");
+	if (faccessat(cache, name, F_OK, 0) == 0)
+		return 0;
 	snprintf(tmp, sizeof(tmp), "%s%d.tmp", part_name(part), getpid());
 	io_rm_rf(cache, tmp);
 	if (mkdirat(cache, tmp, 0700) < 0)
@@ -305,12 +311,9 @@ static int build(int cache, enum skeleton_part part, const char *name, struct er
 	fd = openat(cache, tmp, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return err_errno(e, -errno, "%s", tmp);
-	flock(fd, LOCK_SH); /* against another one's pruning */
 	log_info("building the skeleton layer, once");
 	r = build_part(part, fd, e);
-	/* Somebody else may have been faster: theirs is as good. */
-	if (r == 0 && renameat(cache, tmp, cache, name) < 0 && errno != EEXIST &&
-		errno != ENOTEMPTY)
+	if (r == 0 && renameat(cache, tmp, cache, name) < 0)
 		r = err_errno(e, -errno, "cannot name %s", name);
 	close(fd);
 	io_rm_rf(cache, tmp);
@@ -358,6 +361,24 @@ int skeleton_prepare(struct skeleton *ret, struct err *e)
 	else
 		*ret = s;
 	return r < 0 ? err_wrap(e, "skeleton layer") : 0;
+}
+
+int skeleton_hold(const struct skeleton *s, struct skeleton *ret, struct err *e)
+{
+	struct skeleton held = {.lock = {-1, -1}};
+
+	for (int part = 0; part < SKELETON_PART_MAX; part++) {
+		/* Anew: a descriptor from outside is of another mount namespace, no layer for us. */
+		held.lock[part] = open(s->path[part], O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (held.lock[part] < 0 ||
+			asprintf(&held.path[part], "/proc/self/fd/%d", held.lock[part]) < 0) {
+			err_errno(e, -errno, "cannot use %s", s->path[part]);
+			skeleton_fini(&held);
+			return e->error;
+		}
+	}
+	*ret = held;
+	return 0;
 }
 
 void skeleton_fini(struct skeleton *s)

@@ -21,6 +21,8 @@ struct skeleton {
 
 /* Finds or builds (seconds, once) what fits the host as it is now. */
 int skeleton_prepare(struct skeleton *ret, struct err *e);
+/* The same parts by descriptors, for when a mount covers their paths; @ret is to be freed, too. */
+int skeleton_hold(const struct skeleton *s, struct skeleton *ret, struct err *e);
 void skeleton_fini(struct skeleton *s);
 
 /* The skeleton's directory for the host's @path, or 1 if it has none. */

@@ -7,9 +7,9 @@
  * becomes / by pivot_root(2); the old root is detached.
  *
  * What is taken from host paths that MOUNTS_BASE covers (files_dir, --root and -v may lie in /tmp)
- * is opened before: files_dir becomes the working directory, --root a descriptor, each -v a detached
- * mount (open_tree).  The latter are attached after the pivot, so that symlinks in the session's
- * tree resolve within it and can't lead a mount out of it.
+ * is opened before: files_dir becomes the working directory, --root and the skeleton layer are
+ * descriptors, each -v a detached mount (open_tree).  The latter are attached after the pivot, so
+ * that symlinks in the session's tree resolve within it and can't lead a mount out of it.
  */
 #include "supervisor/view.h"
 
@@ -24,6 +24,7 @@
 #include "supervisor/devices.h"
 #include "supervisor/layers.h"
 #include "supervisor/mounts.h"
+#include "supervisor/skeleton.h"
 #include "supervisor/world_config.h"
 
 static int make_dev(struct err *e)
@@ -177,10 +178,13 @@ static int open_trees(const struct world_config *c, int *trees, struct err *e)
 }
 
 /* With the -v trees in hand: everything up to the pivot. */
-static int put_together(const struct world_config *c, struct err *e)
+static int put_together(const struct world_config *config, struct err *e)
 {
+	struct skeleton skeleton = {.lock = {-1, -1}};
+	struct world_config held = *config, *c = &held;
 	_cleanup_close_ int root = -1;
 	char source[32] = "";
+	int r;
 
 	if (c->root) {
 		root = open(c->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -194,9 +198,16 @@ static int put_together(const struct world_config *c, struct err *e)
 		return err_errno(e, -errno, "cannot enter %s", c->files_dir);
 	if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return err_errno(e, -errno, "cannot make the mounts private");
-	if (layers_mount(c, source, e) < 0 || make_private(c, e) < 0)
-		return e->error;
-	return pivot(e);
+	if (c->skeleton) {
+		if (skeleton_hold(c->skeleton, &skeleton, e) < 0)
+			return e->error;
+		c->skeleton = &skeleton;
+	}
+	r = layers_mount(c, source, e);
+	if (r == 0)
+		r = make_private(c, e);
+	skeleton_fini(&skeleton);
+	return r == 0 ? pivot(e) : r;
 }
 
 int view_setup(const struct world_config *c, struct err *e)

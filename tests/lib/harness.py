@@ -16,6 +16,7 @@ Prints one line per test and closes with `N passed, N failed` (`, N skipped`).  
 failure when PODRUN_TEST_STRICT is set, as it is in CI.
 """
 import argparse
+import atexit
 import concurrent.futures
 import contextlib
 import json
@@ -26,6 +27,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import traceback
 
@@ -79,6 +81,9 @@ def until(what, condition, patience=None):
         pause = min(pause * 1.5, 0.1)
 
 
+_cache, _cache_lock = [], threading.Lock()
+
+
 class Env:
     """Directories and commands of one test."""
 
@@ -90,6 +95,14 @@ class Env:
             (self.dir / sub).mkdir(mode=0o700)
             self.environ[key] = str(self.dir / sub)
         self.background = []
+
+    def share_cache(self):
+        """For a root inside: the skeleton layer is made once, as it is for a user."""
+        with _cache_lock:
+            if not _cache:
+                _cache.append(tempfile.mkdtemp(prefix="podrun-cache-"))
+                atexit.register(shutil.rmtree, _cache[0], ignore_errors=True)
+        self.environ["XDG_CACHE_HOME"] = _cache[0]
 
     def path(self, name):
         return self.dir / name
