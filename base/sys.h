@@ -67,6 +67,11 @@ struct pm_scan_arg {
 #define PR_TIMER_CREATE_RESTORE_IDS_ON	1
 #endif
 
+/* asm/unistd.h, 6.6 */
+#ifndef SYS_fchmodat2
+#define SYS_fchmodat2 452
+#endif
+
 /* linux/kcmp.h */
 enum sys_kcmp_type {
 	SYS_KCMP_FILE,

@@ -65,5 +65,7 @@ notify_handler users_get, users_get_three, users_get_groups, users_set_groups, u
 	users_keep_caps, users_limit;
 /* supervisor/names/owners.c */
 notify_handler owners_stat, owners_statx, owners_chown;
+/* supervisor/names/adopt.c */
+notify_handler adopt_before;
 
 #endif

@@ -18,6 +18,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/capability.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -126,10 +127,21 @@ static int exec_search(const struct strings *s)
 	}
 }
 
+/*
+ * Pid 1 may make no call that is notified: the supervisor, who would have to answer, is waiting for
+ * it.  For a root inside, openat(2) for writing is one; openat2(2) is none.
+ */
+static int open_unasked(const char *path, int flags)
+{
+	struct open_how how = {.flags = (uint64_t)flags};
+
+	return (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+}
+
 static int open_tty(const struct init_request *request, int *ret_master)
 {
 	struct winsize size = {.ws_row = request->rows, .ws_col = request->cols};
-	_cleanup_close_ int master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
+	_cleanup_close_ int master = open_unasked("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
 	int unlock = 0;
 
 	if (master < 0 || ioctl(master, TIOCSPTLCK, &unlock) < 0 ||
@@ -300,17 +312,16 @@ static _Noreturn void seed_child(const sigset_t *mask)
 
 /*
  * The number is chosen through the namespace's last one, not with clone3(set_tid): clone3 is a
- * notified call, and the supervisor that would have to answer is waiting for this.
+ * notified call (see open_unasked).
  */
 static int seed_once(pid_t vpid, const sigset_t *mask, struct init_reply *reply)
 {
+	_cleanup_close_ int fd = open_unasked("/proc/sys/kernel/ns_last_pid", O_WRONLY | O_CLOEXEC);
 	char last[16];
-	int r;
+	int n = snprintf(last, sizeof(last), "%d", vpid - 1);
 
-	snprintf(last, sizeof(last), "%d", vpid - 1);
-	r = io_write_str(AT_FDCWD, "/proc/sys/kernel/ns_last_pid", last);
-	if (r < 0)
-		return r;
+	if (fd < 0 || write(fd, last, (size_t)n) != n)
+		return -errno;
 	reply->vpid = fork();
 	if (reply->vpid == 0)
 		seed_child(mask);

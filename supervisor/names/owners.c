@@ -12,20 +12,20 @@
  *
  * A stat whose answer the kernel would give as well is left to it: all of root's until the first
  * owner is recorded, and every one that fails.  Nothing here grants anything, so a path that is
- * changed under our eyes does no harm.  Paths are resolved below the session's root by openat2(2);
- * those which that refuses (magic links of /proc) are left to the kernel, too.
+ * changed under our eyes does no harm.
  */
 #include "supervisor/names/owners.h"
 
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 
 #include "base/base.h"
+#include "supervisor/names/adopt.h"
+#include "supervisor/names/lookup.h"
 #include "supervisor/names/users.h"
 #include "supervisor/notify_call.h"
 
@@ -70,65 +70,6 @@ static void remember(struct owners *o)
 	o->any = true;
 }
 
-static int open_below(int dir, const char *path, bool follow, uint64_t resolve)
-{
-	struct open_how how = {
-		.flags = O_PATH | O_CLOEXEC | (follow ? 0 : O_NOFOLLOW),
-		.resolve = resolve | RESOLVE_NO_MAGICLINKS,
-	};
-	int fd = (int)syscall(SYS_openat2, dir, path, &how, sizeof(how));
-
-	return fd < 0 ? -errno : fd;
-}
-
-/* What the task calls @link of its /proc directory ("cwd", "fd/7"), as an O_PATH descriptor. */
-static int open_link(const struct notify_call *c, const char *link)
-{
-	struct err ignored = {0};
-
-	return proc_open_file(notify_proc(c->notify), c->tid, link, O_PATH, &ignored);
-}
-
-/* A relative path that left its directory: once more, from the root, by name. */
-static int open_by_name(const struct notify_call *c, const char *link, const char *path, bool follow)
-{
-	char proc[64], whole[2 * PATH_MAX];
-	ssize_t n;
-
-	snprintf(proc, sizeof(proc), "%d/%s", c->tid, link);
-	n = readlinkat(notify_proc(c->notify), proc, whole, PATH_MAX);
-	if (n <= 0 || whole[0] != '/')
-		return -ENOENT;
-	snprintf(whole + n, sizeof(whole) - (size_t)n, "/%s", path);
-	return open_below(notify_root(c->notify), whole, follow, RESOLVE_IN_ROOT);
-}
-
-/* The file a call is about, as an O_PATH descriptor. */
-static int open_path(const struct notify_call *c, int dirfd, uint64_t addr, bool follow, bool empty)
-{
-	char path[PATH_MAX], link[32];
-	_cleanup_close_ int base = -1;
-	int r = notify_read_path(c, addr, path, sizeof(path));
-
-	if (r < 0)
-		return r;
-	if (path[0] == '/') {
-		base = open_link(c, "root");
-		return base < 0 ? base : open_below(base, path, follow, RESOLVE_IN_ROOT);
-	}
-	if (dirfd == AT_FDCWD)
-		snprintf(link, sizeof(link), "cwd");
-	else
-		snprintf(link, sizeof(link), "fd/%d", dirfd);
-	base = open_link(c, link);
-	if (base < 0)
-		return base;
-	if (!path[0])
-		return empty ? take_fd(&base) : -ENOENT;
-	r = open_below(base, path, follow, RESOLVE_BENEATH);
-	return r == -EXDEV ? open_by_name(c, link, path, follow) : r;
-}
-
 static bool read_owner(int fd, uint32_t *uid, uint32_t *gid)
 {
 	char proc[32], text[32];
@@ -162,19 +103,19 @@ static int stat_target(const struct notify_call *c, struct users *viewer)
 		return -ENOENT;
 	switch (c->request->data.nr) {
 	case SYS_stat:
-		return open_path(c, AT_FDCWD, notify_arg(c, 0), true, false);
+		return lookup_path(c, AT_FDCWD, notify_arg(c, 0), true, false);
 	case SYS_lstat:
-		return open_path(c, AT_FDCWD, notify_arg(c, 0), false, false);
+		return lookup_path(c, AT_FDCWD, notify_arg(c, 0), false, false);
 	case SYS_fstat: {
 		char link[32];
 
 		snprintf(link, sizeof(link), "fd/%d", (int)notify_arg(c, 0));
-		return open_link(c, link);
+		return lookup_link(c, link);
 	}
 	default: { /* newfstatat and statx have their flags in different places */
 		int flags = (int)notify_arg(c, c->request->data.nr == SYS_statx ? 2 : 3);
 
-		return open_path(c, (int)notify_arg(c, 0), notify_arg(c, 1),
+		return lookup_path(c, (int)notify_arg(c, 0), notify_arg(c, 1),
 			!(flags & AT_SYMLINK_NOFOLLOW), flags & AT_EMPTY_PATH);
 	}
 	}
@@ -222,16 +163,16 @@ static int chown_target(const struct notify_call *c, int *ret_first)
 	*ret_first = 1;
 	switch (c->request->data.nr) {
 	case SYS_chown:
-		return open_path(c, AT_FDCWD, notify_arg(c, 0), true, false);
+		return lookup_path(c, AT_FDCWD, notify_arg(c, 0), true, false);
 	case SYS_lchown:
-		return open_path(c, AT_FDCWD, notify_arg(c, 0), false, false);
+		return lookup_path(c, AT_FDCWD, notify_arg(c, 0), false, false);
 	case SYS_fchown:
 		snprintf(link, sizeof(link), "fd/%d", (int)notify_arg(c, 0));
-		return open_link(c, link);
+		return lookup_link(c, link);
 	default: /* fchownat */
 		*ret_first = 2;
 		flags = (int)notify_arg(c, 4);
-		return open_path(c, (int)notify_arg(c, 0), notify_arg(c, 1),
+		return lookup_path(c, (int)notify_arg(c, 0), notify_arg(c, 1),
 			!(flags & AT_SYMLINK_NOFOLLOW), flags & AT_EMPTY_PATH);
 	}
 }
@@ -255,6 +196,12 @@ static int record_owner(struct owners *o, int fd, uint32_t uid, uint32_t gid)
 	return r == -EPERM || r == -ENOTSUP || r == -EACCES || r == -EOVERFLOW ? 0 : r;
 }
 
+/* Not root, whose the host's files may well be. */
+static bool somebody(uint32_t uid, uint32_t gid)
+{
+	return (uid != KEEP && uid) || (gid != KEEP && gid);
+}
+
 /* chown(2): root may give anything, others may keep what they have. */
 void owners_chown(struct notify_call *c)
 {
@@ -265,14 +212,18 @@ void owners_chown(struct notify_call *c)
 	int first, r;
 
 	fd = chown_target(c, &first);
+	new_uid = (uint32_t)notify_arg(c, first);
+	new_gid = (uint32_t)notify_arg(c, first + 1);
+	if (fd >= 0 && somebody(new_uid, new_gid) && adopt_file(c, fd)) {
+		close(fd);
+		fd = chown_target(c, &first);
+	}
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return notify_fail(c, fd < 0 ? fd : -EIO);
 	users_load(c->tid, &viewer);
 	uid = viewer.uid.effective;
 	gid = viewer.gid.effective;
 	read_owner(fd, &uid, &gid);
-	new_uid = (uint32_t)notify_arg(c, first);
-	new_gid = (uint32_t)notify_arg(c, first + 1);
 	if (viewer.uid.effective != 0 && ((new_uid != KEEP && new_uid != uid) ||
 						 uid != viewer.uid.effective))
 		return notify_fail(c, -EPERM);

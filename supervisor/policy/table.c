@@ -5,6 +5,7 @@
  */
 #include "supervisor/policy/policy.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 
 #include <linux/sched.h>
@@ -21,6 +22,7 @@
 /* Reasons that many calls share. */
 #define W_HELD	  "works on what the task holds"
 #define W_FILES	  "paths end at the session's root"
+#define W_ADOPTS  "paths end at the session's root; root inside may change the host's"
 #define W_OWNERS  "owners have one number inside; root inside sees the recorded ones"
 #define W_MEMORY  "the task's own memory"
 #define W_TASKS	  "tasks of the session only, by the pid namespace"
@@ -112,21 +114,21 @@ const struct policy_call policy_calls[] = {
 	{"flock", 73, POLICY_PLAIN, POLICY_ALLOW, 0, W_HELD},
 	{"fsync", 74, POLICY_PLAIN, POLICY_ALLOW, 0, W_HELD},
 	{"fdatasync", 75, POLICY_PLAIN, POLICY_ALLOW, 0, W_HELD},
-	{"truncate", 76, POLICY_PLAIN, POLICY_ALLOW, 0, W_FILES},
+	{"truncate", 76, POLICY_PLAIN, POLICY_ALLOW, USER, W_ADOPTS},
 	{"ftruncate", 77, POLICY_PLAIN, POLICY_ALLOW, 0, W_HELD},
 	{"getdents", 78, POLICY_PLAIN, POLICY_ALLOW, 0, W_HELD},
 	{"getcwd", 79, POLICY_PLAIN, POLICY_ALLOW, 0, W_FILES},
 	{"chdir", 80, POLICY_PLAIN, POLICY_ALLOW, 0, W_FILES},
 	{"fchdir", 81, POLICY_PLAIN, POLICY_ALLOW, 0, W_FILES},
-	{"rename", 82, POLICY_PLAIN, POLICY_ALLOW, 0, W_FILES},
+	{"rename", 82, POLICY_PLAIN, POLICY_ALLOW, USER, W_ADOPTS},
 	{"mkdir", 83, POLICY_PLAIN, POLICY_ALLOW, 0, W_FILES},
 	{"rmdir", 84, POLICY_PLAIN, POLICY_ALLOW, 0, W_FILES},
-	{"creat", 85, POLICY_PLAIN, POLICY_ALLOW, 0, W_FILES},
-	{"link", 86, POLICY_PLAIN, POLICY_ALLOW, 0, W_FILES},
+	{"creat", 85, POLICY_PLAIN, POLICY_ALLOW, USER, W_ADOPTS},
+	{"link", 86, POLICY_PLAIN, POLICY_ALLOW, USER, W_ADOPTS},
 	{"unlink", 87, POLICY_PLAIN, POLICY_ALLOW, 0, W_FILES},
 	{"symlink", 88, POLICY_PLAIN, POLICY_ALLOW, 0, W_FILES},
 	{"readlink", 89, POLICY_PLAIN, POLICY_ALLOW, 0, W_FILES},
-	{"chmod", 90, POLICY_PLAIN, POLICY_ALLOW, 0, W_FILES},
+	{"chmod", 90, POLICY_PLAIN, POLICY_ALLOW, USER, W_ADOPTS},
 	{"fchmod", 91, POLICY_PLAIN, POLICY_ALLOW, 0, W_FILES},
 	{"chown", 92, POLICY_PLAIN, POLICY_ALLOW, USER, W_OWNERS},
 	{"fchown", 93, POLICY_PLAIN, POLICY_ALLOW, USER, W_OWNERS},
@@ -168,7 +170,7 @@ const struct policy_call policy_calls[] = {
 	{"rt_sigqueueinfo", 129, POLICY_PLAIN, POLICY_ALLOW, 0, W_SIGNALS},
 	{"rt_sigsuspend", 130, POLICY_PLAIN, POLICY_ALLOW, 0, W_SIGNALS},
 	{"sigaltstack", 131, POLICY_PLAIN, POLICY_ALLOW, 0, W_SIGNALS},
-	{"utime", 132, POLICY_PLAIN, POLICY_ALLOW, 0, W_FILES},
+	{"utime", 132, POLICY_PLAIN, POLICY_ALLOW, USER, W_ADOPTS},
 	{"mknod", 133, POLICY_OPTIONS, POLICY_ALLOW, 0, "the kernel refuses devices"},
 	{"uselib", 134, POLICY_PLAIN, POLICY_ENOSYS, 0, W_GONE},
 	{"personality", 135, POLICY_PLAIN, POLICY_ALLOW, 0, W_TASKS},
@@ -224,8 +226,8 @@ const struct policy_call policy_calls[] = {
 	{"security", 185, POLICY_PLAIN, POLICY_ENOSYS, 0, W_GONE},
 	{"gettid", 186, POLICY_PLAIN, POLICY_ALLOW, 0, W_TASKS},
 	{"readahead", 187, POLICY_PLAIN, POLICY_ALLOW, 0, W_HELD},
-	{"setxattr", 188, POLICY_PLAIN, POLICY_ALLOW, 0, W_FILES},
-	{"lsetxattr", 189, POLICY_PLAIN, POLICY_ALLOW, 0, W_FILES},
+	{"setxattr", 188, POLICY_PLAIN, POLICY_ALLOW, USER, W_ADOPTS},
+	{"lsetxattr", 189, POLICY_PLAIN, POLICY_ALLOW, USER, W_ADOPTS},
 	{"fsetxattr", 190, POLICY_PLAIN, POLICY_ALLOW, 0, W_HELD},
 	{"getxattr", 191, POLICY_PLAIN, POLICY_ALLOW, 0, W_FILES},
 	{"lgetxattr", 192, POLICY_PLAIN, POLICY_ALLOW, 0, W_FILES},
@@ -271,7 +273,7 @@ const struct policy_call policy_calls[] = {
 	{"epoll_wait", 232, POLICY_PLAIN, POLICY_ALLOW, 0, W_HELD},
 	{"epoll_ctl", 233, POLICY_PLAIN, POLICY_ALLOW, 0, W_HELD},
 	{"tgkill", 234, POLICY_PLAIN, POLICY_ALLOW, 0, W_SIGNALS},
-	{"utimes", 235, POLICY_PLAIN, POLICY_ALLOW, 0, W_FILES},
+	{"utimes", 235, POLICY_PLAIN, POLICY_ALLOW, USER, W_ADOPTS},
 	{"vserver", 236, POLICY_PLAIN, POLICY_ENOSYS, 0, W_GONE},
 	{"mbind", 237, POLICY_PLAIN, POLICY_ALLOW, 0, W_MEMORY},
 	{"set_mempolicy", 238, POLICY_PLAIN, POLICY_ALLOW, 0, W_MEMORY},
@@ -297,14 +299,14 @@ const struct policy_call policy_calls[] = {
 	{"mkdirat", 258, POLICY_PLAIN, POLICY_ALLOW, 0, W_FILES},
 	{"mknodat", 259, POLICY_OPTIONS, POLICY_ALLOW, 0, "the kernel refuses devices"},
 	{"fchownat", 260, POLICY_PLAIN, POLICY_ALLOW, USER, W_OWNERS},
-	{"futimesat", 261, POLICY_PLAIN, POLICY_ALLOW, 0, W_FILES},
+	{"futimesat", 261, POLICY_PLAIN, POLICY_ALLOW, USER, W_ADOPTS},
 	{"newfstatat", 262, POLICY_PLAIN, POLICY_ALLOW, USER, W_OWNERS},
 	{"unlinkat", 263, POLICY_PLAIN, POLICY_ALLOW, 0, W_FILES},
-	{"renameat", 264, POLICY_PLAIN, POLICY_ALLOW, 0, W_FILES},
-	{"linkat", 265, POLICY_PLAIN, POLICY_ALLOW, 0, W_FILES},
+	{"renameat", 264, POLICY_PLAIN, POLICY_ALLOW, USER, W_ADOPTS},
+	{"linkat", 265, POLICY_PLAIN, POLICY_ALLOW, USER, W_ADOPTS},
 	{"symlinkat", 266, POLICY_PLAIN, POLICY_ALLOW, 0, W_FILES},
 	{"readlinkat", 267, POLICY_PLAIN, POLICY_ALLOW, 0, W_FILES},
-	{"fchmodat", 268, POLICY_PLAIN, POLICY_ALLOW, 0, W_FILES},
+	{"fchmodat", 268, POLICY_PLAIN, POLICY_ALLOW, USER, W_ADOPTS},
 	{"faccessat", 269, POLICY_PLAIN, POLICY_ALLOW, 0, W_FILES},
 	{"pselect6", 270, POLICY_PLAIN, POLICY_ALLOW, 0, W_HELD},
 	{"ppoll", 271, POLICY_PLAIN, POLICY_ALLOW, 0, W_HELD},
@@ -316,7 +318,7 @@ const struct policy_call policy_calls[] = {
 	{"sync_file_range", 277, POLICY_PLAIN, POLICY_ALLOW, 0, W_HELD},
 	{"vmsplice", 278, POLICY_PLAIN, POLICY_ALLOW, 0, W_HELD},
 	{"move_pages", 279, POLICY_PLAIN, POLICY_ALLOW, 0, W_MEMORY},
-	{"utimensat", 280, POLICY_PLAIN, POLICY_ALLOW, 0, W_FILES},
+	{"utimensat", 280, POLICY_PLAIN, POLICY_ALLOW, USER, W_ADOPTS},
 	{"epoll_pwait", 281, POLICY_PLAIN, POLICY_ALLOW, 0, W_HELD},
 	{"signalfd", 282, POLICY_PLAIN, POLICY_ALLOW, 0, W_HELD},
 	{"timerfd_create", 283, POLICY_PLAIN, POLICY_ALLOW, 0, W_CLOCKS},
@@ -352,7 +354,7 @@ const struct policy_call policy_calls[] = {
 	{"finit_module", 313, POLICY_HOST, POLICY_EPERM, 0, W_HOST},
 	{"sched_setattr", 314, POLICY_LIMITS, POLICY_ALLOW, 0, W_LIMITS},
 	{"sched_getattr", 315, POLICY_PLAIN, POLICY_ALLOW, 0, W_READS},
-	{"renameat2", 316, POLICY_PLAIN, POLICY_ALLOW, 0, W_FILES},
+	{"renameat2", 316, POLICY_PLAIN, POLICY_ALLOW, USER, W_ADOPTS},
 	{"seccomp", 317, POLICY_OPTIONS, POLICY_ALLOW, 0, "the session's own filters are recorded"},
 	{"getrandom", 318, POLICY_PLAIN, POLICY_ALLOW, 0, W_READS},
 	{"memfd_create", 319, POLICY_PLAIN, POLICY_ALLOW, 0, W_HELD},
@@ -401,7 +403,7 @@ const struct policy_call policy_calls[] = {
 	{"futex_waitv", 449, POLICY_PLAIN, POLICY_ALLOW, 0, W_TASKS},
 	{"set_mempolicy_home_node", 450, POLICY_PLAIN, POLICY_ALLOW, 0, W_MEMORY},
 	{"cachestat", 451, POLICY_PLAIN, POLICY_ALLOW, 0, W_HELD},
-	{"fchmodat2", 452, POLICY_PLAIN, POLICY_ALLOW, 0, W_FILES},
+	{"fchmodat2", 452, POLICY_PLAIN, POLICY_ALLOW, USER, W_ADOPTS},
 	{"map_shadow_stack", 453, POLICY_OPTIONS, POLICY_ENOSYS, 0, "could not be put back"},
 	{"futex_wake", 454, POLICY_PLAIN, POLICY_ALLOW, 0, W_TASKS},
 	{"futex_wait", 455, POLICY_PLAIN, POLICY_ALLOW, 0, W_TASKS},
@@ -457,6 +459,10 @@ const struct policy_rule policy_rules[] = {
 	{SYS_prctl, 0, LOW32, PR_SET_SECCOMP, POLICY_NOTIFY, "recorded"},
 	{SYS_prctl, 0, LOW32, PR_SET_KEEPCAPS, POLICY_NOTIFY, "of a virtual user", USER},
 	{SYS_getsockopt, 2, LOW32, SO_PEERCRED, POLICY_NOTIFY, "tells the peer's user", USER},
+	{SYS_open, 1, O_ACCMODE, O_WRONLY, POLICY_NOTIFY, "may change a file of the host's", USER},
+	{SYS_open, 1, O_ACCMODE, O_RDWR, POLICY_NOTIFY, "may change a file of the host's", USER},
+	{SYS_openat, 2, O_ACCMODE, O_WRONLY, POLICY_NOTIFY, "may change a file of the host's", USER},
+	{SYS_openat, 2, O_ACCMODE, O_RDWR, POLICY_NOTIFY, "may change a file of the host's", USER},
 	NOT_PID_1(SYS_prlimit64, 0),
 	{SYS_prlimit64, 1, LOW32, RLIMIT_LOCKS, POLICY_NOTIFY, "holds virtual users", USER},
 	{SYS_prlimit64, 1, LOW32, RLIMIT_RSS, POLICY_NOTIFY, "holds virtual users", USER},

@@ -108,9 +108,35 @@ def environment_and_directory(env):
 
 @test
 def root_inside(env):
+    env.share_cache()
     r = env.podrun("run", "--user", "root", "--", "sh", "-c", "id -u; touch /etc/mine && echo ok")
     assert r.text == "0\nok\n", r
     assert not os.path.exists("/etc/mine")
+
+
+CHANGES_THE_HOSTS_FILES = """
+set -e
+cd /usr/bin
+before=$(md5sum < env)
+ln env env.backup
+chmod 700 env && stat -c %a env env.backup
+printf "\\nmore\\n" >> env && tail -n 1 env
+mv tail tail.moved && tail.moved -n 1 env && ! [ -e tail ]
+touch -d @1000000 cut && stat -c %Y cut
+ln -P awk awk.link && [ -L awk.link ]
+chown games sort && stat -c %U sort
+[ "$(head -c "$(($(stat -c %s env) - 6))" env | md5sum)" = "$before" ] && echo same
+"""
+
+
+@test
+def root_inside_changes_the_hosts_files(env):
+    env.share_cache()
+    usr = {f: os.lstat("/usr/bin/" + f) for f in ("env", "tail", "cut", "sort", "awk")}
+    out = "700\n700\nmore\nmore\n1000000\ngames\nsame\n"
+    r = env.podrun("run", "--user", "root", "--", "sh", "-c", CHANGES_THE_HOSTS_FILES)
+    assert r.text == out, r
+    assert usr == {f: os.lstat("/usr/bin/" + f) for f in usr}
 
 
 @test
@@ -240,6 +266,16 @@ def read_until(master, word, seconds=30):
                 raise Failed("end, and %r not in %r" % (word, out))
             out += piece
     return out
+
+
+@test
+def root_inside_has_a_terminal(env):
+    env.share_cache()
+    pid, m = terminal(env, "run", "-it", "--user", "root", "--", "sh", "-c", "tty; whoami; read x")
+    read_until(m, b"/dev/pts/")
+    read_until(m, b"root")
+    os.write(m, b"\n")
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
 
 
 @test
