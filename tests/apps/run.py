@@ -60,6 +60,7 @@ def begin(env, script, user, name):
     options = ["-e", "WORK=/tmp/work", "-e", "PORT=7000", "-e", "SCALE=%d" % SCALE]
     if user == "root":
         options += ["--user", "root"]
+        env.share_cache()
     env.podrun("run", "-d", "--end-with-command", "--name", name, *options, "--", "sh", "-c",
                "mkdir -p /tmp/work && cd /tmp/work && exec " + str(script))
 
