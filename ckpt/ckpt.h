@@ -61,7 +61,8 @@ struct ckpt_world {
 /* What --json reports.  Times in nanoseconds. */
 #define CKPT_MAX_STAGES 16
 struct ckpt_report {
-	uint64_t frozen_ns; /* from the first task stopped to the last one running again or ended */
+	uint64_t frozen_ns; /* from the first task stopped to the last one running again; of a suspend,
+			     * to the decision that the session is its image now */
 	uint64_t total_ns;
 	uint64_t bytes; /* of the image */
 	uint32_t tasks; /* processes and threads */
@@ -73,6 +74,8 @@ struct ckpt_report {
 	} stages[CKPT_MAX_STAGES];
 	size_t n_stages;
 };
+/* Adds a stage that began at @since (io_now_ns) and ends now; beyond the room for them it is lost. */
+void ckpt_report_stage(struct ckpt_report *r, const char *name, uint64_t since);
 
 /* What becomes of connections that lead out of the session (ckpt/kinds/outside.h). */
 enum ckpt_outside { CKPT_OUTSIDE_REFUSE, CKPT_OUTSIDE_CLOSE, CKPT_OUTSIDE_RESET };
@@ -150,7 +153,8 @@ int ckpt_write(struct ckpt_dump *d, struct proto_writer *out, struct err *e);
 void ckpt_leave(struct ckpt_dump *d);
 /* Lets the session run on exactly as before and frees @d.  NULL is fine. */
 int ckpt_thaw(struct ckpt_dump *d, struct err *e);
-const struct ckpt_report *ckpt_dump_report(const struct ckpt_dump *d);
+/* Up to now, if the session is still frozen. */
+const struct ckpt_report *ckpt_dump_report(struct ckpt_dump *d);
 
 struct ckpt_restore_options {
 	bool paused; /* leave the tasks stopped by SIGSTOP-free freeze; see ckpt_restore_release */

@@ -175,12 +175,17 @@ static void undo(struct ckpt_dump *d, size_t n)
 		stages[--n].undo(d);
 }
 
+void ckpt_report_stage(struct ckpt_report *r, const char *name, uint64_t since)
+{
+	if (r->n_stages == CKPT_MAX_STAGES)
+		return;
+	r->stages[r->n_stages].name = name;
+	r->stages[r->n_stages++].ns = io_now_ns() - since;
+}
+
 static void note_stage(struct ckpt_dump *d, const char *name, uint64_t since)
 {
-	if (d->report.n_stages == CKPT_MAX_STAGES)
-		return;
-	d->report.stages[d->report.n_stages].name = name;
-	d->report.stages[d->report.n_stages++].ns = io_now_ns() - since;
+	ckpt_report_stage(&d->report, name, since);
 }
 
 static void free_dump(struct ckpt_dump *d)
@@ -259,8 +264,10 @@ int ckpt_thaw(struct ckpt_dump *d, struct err *e)
 	return 0;
 }
 
-const struct ckpt_report *ckpt_dump_report(const struct ckpt_dump *d)
+const struct ckpt_report *ckpt_dump_report(struct ckpt_dump *d)
 {
+	if (d->frozen)
+		d->report.frozen_ns = io_now_ns() - ckpt_frozen_since(d->frozen);
 	return &d->report;
 }
 
@@ -385,8 +392,6 @@ int ckpt_write(struct ckpt_dump *d, struct proto_writer *out, struct err *e)
 		r = write_all_data(d, &pending, e);
 	d->out = NULL;
 	d->report.total_ns += io_now_ns() - begin;
-	if (d->frozen)
-		d->report.frozen_ns = io_now_ns() - ckpt_frozen_since(d->frozen);
 	return r;
 }
 

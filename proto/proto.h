@@ -62,6 +62,10 @@ int proto_trust_list(const char *config_dir,
 
 /* ---- image stream: writing ---------------------------------------------------------------- */
 
+/* Makes libcrypto load what signing and hashing need, some milliseconds, so that a later
+ * proto_writer_open need not. */
+void proto_prepare(void);
+
 struct proto_writer;
 
 struct proto_write_options {

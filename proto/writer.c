@@ -400,6 +400,19 @@ int proto_write_data(struct proto_writer *w, enum proto_kind kind, uint64_t subj
 
 /* ---- beginning and end --------------------------------------------------------------------- */
 
+void proto_prepare(void)
+{
+	struct proto_sha *sha = proto_sha_new();
+	uint8_t seed[PROTO_SEED_LEN] = {0}, digest[PROTO_DIGEST_LEN], signature[PROTO_SIG_LEN];
+
+	if (sha) {
+		proto_sha_begin(sha);
+		proto_sha_end(sha, digest);
+		proto_sha_free(sha);
+	}
+	proto_ed25519_sign(seed, seed, sizeof(seed), signature, NULL);
+}
+
 static int write_head(struct proto_writer *w, struct err *e)
 {
 	uint8_t head[PROTO_HEAD_LEN];

@@ -258,9 +258,11 @@ static void fail(struct session *s, const struct err *e)
 	s->state = SESSION_PAUSED;
 }
 
-/* The second phase of a suspend. */
+/* The second phase of a suspend.  From here on the session is its image. */
 static void commit(struct session *s)
 {
+	if (s->op.report)
+		s->op.report->frozen_ns += io_now_ns() - s->op.written_ns;
 	s->state = SESSION_LEAVING;
 	event_del(s->init_readable); /* pid 1's end is not the session's */
 	tell_worker(s, PB__WORKER__BODY_END);
@@ -288,10 +290,11 @@ static void on_written(struct session *s, const Pb__Report *report)
 	_cleanup_free_ uint8_t *copy = malloc(len + 1);
 	int r;
 
+	op->written_ns = io_now_ns();
 	if (copy)
 		op->report = pb__report__unpack(NULL, pb__report__pack(report, copy), copy);
 	if (op->report) {
-		op->report->total_ns = io_now_ns() - op->began_ns;
+		op->report->total_ns = op->written_ns - op->began_ns;
 		session_set_string(&op->report->image, op->path ? op->path : "");
 		if (report->image_id.len == 16)
 			memcpy(op->image_id, report->image_id.data, 16);

@@ -121,7 +121,7 @@ struct session_operation {
 	bool swapped;	     /* tmp is the file that had the name before */
 	bool had_record;     /* resume: the name was this session's before */
 	_Atomic bool *going; /* resume, shared with the worker: its death does not stop them any more */
-	uint64_t began_ns;
+	uint64_t began_ns, written_ns; /* io_now_ns(): asked for, the worker has written */
 	uint8_t image_id[16];
 	struct err failure;  /* to be told once the session runs again */
 	struct Pb__Report *report;

@@ -177,41 +177,60 @@ static int write_front(const struct dump *d, struct proto_writer *out, const Pb_
 	return r < 0 ? r : ckpt_tree_write(files, out, e);
 }
 
+/* The end of the stream, its signature, and all of it on the disk. */
+static int finish(struct dump *d, int fd, struct proto_writer *out, struct err *e)
+{
+	uint64_t then = io_now_ns();
+	int r = proto_writer_finish(out, &d->report.bytes, e);
+
+	if (r == 0)
+		r = fault_at(FAULT_WRITE_FINISH, e);
+	if (r < 0)
+		return r;
+	/* A pipe or a socket can't be synced, and need not be. */
+	if (fsync(fd) < 0 && errno != EINVAL && errno != EROFS)
+		return err_errno(e, -errno, "cannot sync the image");
+	ckpt_report_stage(&d->report, "finish", then);
+	return fault_at(FAULT_WRITE_SYNC, e);
+}
+
+static int thaw(struct dump *d, struct err *e)
+{
+	int r = ckpt_thaw(take_ptr(d->frozen), e);
+
+	if (r < 0)
+		return r;
+	if (!d->report.frozen_ns)
+		d->report.frozen_ns = io_now_ns() - d->began;
+	reply(d->conn, PB__WORKER__BODY_THAWED, NULL);
+	return fault_at(FAULT_WRITE_THAW, e);
+}
+
 /* Everything between "frozen" and "written".  @fds: the image, the files directory. */
 static int write_image(struct dump *d, const Pb__WriteRequest *req, const int *fds,
 	struct proto_writer *out, struct err *e)
 {
+	uint64_t then = io_now_ns(), tree;
 	int r = write_front(d, out, req, fds[1], e);
 
 	if (r == 0)
 		r = fault_at(FAULT_WRITE_FRONT, e);
 	if (r < 0)
 		return r;
+	tree = io_now_ns() - then;
 	ckpt_dump_set_outside(d->frozen, (enum ckpt_outside)req->outside);
 	r = ckpt_write(d->frozen, out, e);
 	if (r < 0)
 		return r;
 	d->report = *ckpt_dump_report(d->frozen);
-	if (req->snapshot && !req->stay) {
-		r = ckpt_thaw(take_ptr(d->frozen), e);
-		if (r < 0)
-			return r;
-		if (!d->report.frozen_ns)
-			d->report.frozen_ns = io_now_ns() - d->began;
-		reply(d->conn, PB__WORKER__BODY_THAWED, NULL);
-		r = fault_at(FAULT_WRITE_THAW, e);
-		if (r < 0)
-			return r;
-	}
-	r = proto_writer_finish(out, &d->report.bytes, e);
+	ckpt_report_stage(&d->report, "tree", io_now_ns() - tree);
+	if (req->snapshot && !req->stay)
+		r = thaw(d, e);
 	if (r == 0)
-		r = fault_at(FAULT_WRITE_FINISH, e);
-	if (r < 0)
-		return r;
-	/* A pipe or a socket can't be synced, and need not be. */
-	if (fsync(fds[0]) < 0 && errno != EINVAL && errno != EROFS)
-		return err_errno(e, -errno, "cannot sync the image");
-	return fault_at(FAULT_WRITE_SYNC, e);
+		r = finish(d, fds[0], out, e);
+	if (r == 0 && d->frozen)
+		d->report.frozen_ns = ckpt_dump_report(d->frozen)->frozen_ns;
+	return r;
 }
 
 static void do_write(struct dump *d, const Pb__WriteRequest *req, const int *fds, size_t n_fds)
@@ -237,12 +256,12 @@ static void do_write(struct dump *d, const Pb__WriteRequest *req, const int *fds
 		if (r == 0)
 			r = write_image(d, req, fds, out, &e);
 	}
-	proto_writer_close(out);
-	proto_key_close(key);
 	if (r < 0)
 		reply_failure(d->conn, &e);
 	else
 		reply_report(d->conn, PB__WORKER__BODY_WRITTEN, &d->report, id);
+	proto_writer_close(out);
+	proto_key_close(key);
 }
 
 static void do_thaw(struct dump *d)
@@ -324,6 +343,7 @@ void worker_main_dump(int sock, const void *arg)
 		_exit(1);
 	keep_world(keep, &what->world);
 	d.conn = begin(sock, keep, "podrun-freeze");
+	proto_prepare(); /* while the session still runs */
 	if (fault_at(FAULT_FREEZE_BEGIN, &e) < 0 ||
 		ckpt_freeze(&d.frozen, &what->world, &what->options, &e) < 0) {
 		reply_failure(d.conn, &e);
