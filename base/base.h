@@ -14,6 +14,7 @@
 #include "base/fault.h"
 #include "base/io.h"
 #include "base/log.h"
+#include "base/par.h"
 #include "base/proc.h"
 #include "base/sys.h"
 #include "base/text.h"

@@ -6,7 +6,9 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <sys/stat.h>
 
 #include "base/base.h"
@@ -100,6 +102,40 @@ static void rm_rf_leaves_nothing(void **state)
 	assert_int_equal(access(dir, F_OK), -1);
 }
 
+struct tally {
+	atomic_uint seen[1000];
+	size_t bad; /* and all above it fail */
+};
+
+static int count(void *ctx, size_t i, struct err *e)
+{
+	struct tally *t = ctx;
+
+	atomic_fetch_add(&t->seen[i], 1);
+	return i < t->bad ? 0 : err_set(e, ERR_FAILED, -EIO, "item %zu", i);
+}
+
+static void par_does_each_once(void **state)
+{
+	static struct tally t = {.bad = SIZE_MAX};
+	struct err e = {0};
+
+	assert_int_equal(par_each(ARRAY_SIZE(t.seen), count, &t, &e), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(t.seen); i++)
+		assert_int_equal(t.seen[i], 1);
+	assert_int_equal(par_each(0, count, &t, &e), 0);
+}
+
+static void par_tells_the_first_failure(void **state)
+{
+	static struct tally t = {.bad = 1};
+	struct err e = {0};
+
+	assert_int_equal(par_each(ARRAY_SIZE(t.seen), count, &t, &e), -EIO);
+	assert_string_equal(e.msg, "item 1");
+	assert_int_equal(t.seen[ARRAY_SIZE(t.seen) - 1], 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -110,6 +146,8 @@ int main(void)
 		cmocka_unit_test(cursor_stops_at_its_end),
 		cmocka_unit_test(buf_grows_and_consumes),
 		cmocka_unit_test(rm_rf_leaves_nothing),
+		cmocka_unit_test(par_does_each_once),
+		cmocka_unit_test(par_tells_the_first_failure),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

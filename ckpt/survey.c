@@ -277,23 +277,38 @@ static void close_again(struct ckpt_proc *p)
 	p->closed = false;
 }
 
-int ckpt_survey_memory(struct ckpt_dump *d, struct err *e)
+static int read_maps(void *ctx, size_t i, struct err *e)
+{
+	struct ckpt_dump *d = ctx;
+	struct ckpt_proc *p = d->procs[i];
+
+	if (p->state == CKPT_ZOMBIE || proc_read_maps(d->host_proc, p->look, true, &p->maps, e) == 0)
+		return 0;
+	return err_wrap(e, "task %d (%s)", p->vpid, p->status.comm);
+}
+
+static int each_living(struct ckpt_dump *d,
+	int (*each)(struct ckpt_dump *d, struct ckpt_proc *p, struct err *e), struct err *e)
 {
 	for (size_t i = 0; i < d->n_procs; i++) {
 		struct ckpt_proc *p = d->procs[i];
-		int r;
 
-		if (p->state == CKPT_ZOMBIE)
-			continue;
-		r = open_up(d, p, e);
-		if (r == 0)
-			r = proc_read_maps(d->host_proc, p->look, true, &p->maps, e);
-		if (r == 0)
-			r = leave_vdso(d, p, e);
-		if (r < 0)
+		if (p->state != CKPT_ZOMBIE && each(d, p, e) < 0)
 			return err_wrap(e, "task %d (%s)", p->vpid, p->status.comm);
 	}
 	return 0;
+}
+
+/* What is traced is up to this thread; smaps, the longest part by far, to all CPUs. */
+int ckpt_survey_memory(struct ckpt_dump *d, struct err *e)
+{
+	int r = each_living(d, open_up, e);
+
+	if (r == 0)
+		r = par_each(d->n_procs, read_maps, d, e);
+	if (r == 0)
+		r = each_living(d, leave_vdso, e);
+	return r;
 }
 
 /* ---- sharing ------------------------------------------------------------------------------ */
