@@ -347,6 +347,37 @@ static void fini(Pb__Tcp *m)
 	free(m->orphans);
 }
 
+/*
+ * Behind an urgent byte (MSG_OOB), read or not, nothing can be peeked at.  The kernel counts what
+ * is there up to it, unless it is to be read in line; INET_DIAG counts all.
+ */
+static int check_urgent(
+	struct ckpt_dump *d, const struct ckpt_file *f, const Pb__Tcp *m, struct err *e)
+{
+	_cleanup_free_ uint8_t *bytes = NULL;
+	const struct ckpt_inet_diag_list *list;
+	const struct ckpt_inet_diag *x;
+	uint64_t there = tcp_queue_received(f->fd), all;
+	ssize_t seen = 0;
+	int r = list_of(d, &list, e);
+
+	x = r < 0 ? NULL : ckpt_sock_inet_by_ino(list, (uint32_t)f->st.st_ino);
+	if (!x || m->state != PB__TCP__STATE__CONNECTED)
+		return r;
+	/* The end of the stream counts as a byte. */
+	all = x->rqueue - (x->rqueue && x->state != TCP_ESTABLISHED && x->state != TCP_FIN_WAIT1 &&
+				  x->state != TCP_FIN_WAIT2);
+	if (there >= all && ckpt_sock_get_int(f->fd, SOL_SOCKET, SO_OOBINLINE) == 1 && there) {
+		bytes = malloc(there);
+		seen = bytes ? recv(f->fd, bytes, there, MSG_PEEK | MSG_DONTWAIT) : -1;
+		there = seen < 0 ? there : (uint64_t)seen;
+	}
+	if (there >= all)
+		return 0;
+	err_set(e, ERR_UNFREEZABLE, -EAGAIN, "an urgent byte (MSG_OOB) in flight is not supported");
+	return err_hint(e, "try again when the program has read what it was sent");
+}
+
 static int peer_fd(const struct ckpt_dump *d, const Pb__Tcp *m)
 {
 	return m->peer_kind == PB__TCP__PEER__FILE ? d->files[m->peer - 1]->fd : -1;
@@ -379,6 +410,8 @@ static int check(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
 		r = err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP,
 			"a TCP socket with kernel TLS or the like (%.*s) is not supported",
 			(int)sizeof(ulp) - 1, ulp);
+	if (r >= 0)
+		r = check_urgent(d, s.file, &m, e);
 	if (r >= 0)
 		r = deliver(d, s.file, &m, e);
 	fini(&m);

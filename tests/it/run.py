@@ -549,6 +549,42 @@ def migrate_in_doubt_is_decided_by_hand(env):
         env.podrun("rm", "s")
 
 
+# A TCP connection with an urgent byte, then told to go on.
+URGENT = r"""
+import os, socket, sys, time
+how = sys.argv[1]
+l = socket.create_server(("127.0.0.1", 0))
+a = socket.create_connection(l.getsockname())
+b, _ = l.accept()
+if how == "inline":
+    b.setsockopt(socket.SOL_SOCKET, socket.SO_OOBINLINE, 1)
+a.sendall(b"before")
+a.send(b"!", socket.MSG_OOB)
+a.sendall(b"x")
+while b.recv(99, socket.MSG_PEEK) != b"before":
+    time.sleep(.01)
+urgent = b"" if how == "inline" else b.recv(1, socket.MSG_OOB | (0 if how == "read" else socket.MSG_PEEK))
+print("ready", flush=True)
+while not os.path.exists("/tmp/go"):
+    time.sleep(.01)
+got = b""
+while not got.endswith(b"x"):
+    got += b.recv(99)
+print(urgent, got)
+"""
+
+
+@test
+def urgent_bytes_are_refused_and_kept(env):
+    for how, seen in (("unread", "b'!' b'beforex'"), ("read", "b'!' b'beforex'"),
+                      ("inline", "b'' b'before!x'")):
+        env.run_detached("s", "python3", "-c", URGENT, how)
+        one_line(env.podrun("suspend", "s", "-o", env.path("i"), "--deadline", "50", code=3), "urgent")
+        env.podrun("exec", "s", "touch", "/tmp/go")
+        assert seen in env.wait("s"), (how, env.logs("s"))
+        env.podrun("rm", "s")
+
+
 @test
 def io_uring_is_not_there(env):
     r = env.podrun("run", "--", "python3", "-c",
