@@ -153,6 +153,9 @@ int ckpt_write(struct ckpt_dump *d, struct proto_writer *out, struct err *e);
 void ckpt_leave(struct ckpt_dump *d);
 /* Lets the session run on exactly as before and frees @d.  NULL is fine. */
 int ckpt_thaw(struct ckpt_dump *d, struct err *e);
+/* After a worker has been killed: removes what it has left in the tasks, for which the session stops
+ * for a moment. */
+int ckpt_mend(const struct ckpt_world *w, const struct ckpt_dump_options *o, struct err *e);
 /* Up to now, if the session is still frozen. */
 const struct ckpt_report *ckpt_dump_report(struct ckpt_dump *d);
 

@@ -246,8 +246,8 @@ static int leave_vdso(struct ckpt_dump *d, struct ckpt_proc *p, struct err *e)
 
 /*
  * A program that has made itself not dumpable (ssh-agent does) keeps its files of /proc from everybody
- * but root; that they belong to him gives it away.  While it is frozen it is dumpable: should we die
- * it stays so, and is no worse off for it.
+ * but root; that they belong to him gives it away.  While it is frozen it is dumpable, which is noted where ckpt/mend.c finds it
+ * should we die.
  */
 static int open_up(struct ckpt_dump *d, struct ckpt_proc *p, struct err *e)
 {
@@ -260,6 +260,8 @@ static int open_up(struct ckpt_dump *d, struct ckpt_proc *p, struct err *e)
 	if (geteuid() == 0 || fstatat(d->host_proc, path, &st, 0) < 0 || st.st_uid == geteuid())
 		return 0;
 	k = ckpt_proc_remote(p, &r, e);
+	if (k == 0)
+		k = remote_note(r, CKPT_NOTE_CLOSED, e);
 	if (k == 0)
 		k = remote_must(r, NULL, e, SYS_prctl, PR_SET_DUMPABLE, 1, 0, 0, 0, 0);
 	p->closed = k == 0;

@@ -36,6 +36,9 @@ struct ckpt_thread {
 /* How a process stood when it was stopped; group-stopped and zombie are states to keep. */
 enum ckpt_state { CKPT_RUNNING, CKPT_STOPPED, CKPT_ZOMBIE };
 
+/* Left with the pages of a process that has been made dumpable (remote_note). */
+#define CKPT_NOTE_CLOSED 1
+
 struct ckpt_proc {
 	const struct ckpt_dump *dump;
 	pid_t pid, vpid;

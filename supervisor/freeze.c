@@ -403,6 +403,24 @@ static void on_message(void *ctx, Pb__Worker *m, int *fds, size_t n_fds)
 	}
 }
 
+static int start_worker(struct session *s, uint32_t deadline_ms, bool mend, struct err *e);
+
+/* 0 once another worker is under way, which removes what this one has left. */
+static int mend(struct session *s)
+{
+	struct err e = {0};
+	int r;
+
+	s->op.mending = true;
+	fault_armed = false;
+	worker_free(take_ptr(s->worker));
+	notify_set_trusting(s->notify, false);
+	r = start_worker(s, 0, true, &e);
+	if (r < 0)
+		log_warn("%s", e.msg);
+	return r;
+}
+
 static void on_gone(void *ctx, int status)
 {
 	struct session *s = ctx;
@@ -427,6 +445,8 @@ static void on_gone(void *ctx, int status)
 		err_set(&op->failure, ERR_FAILED, -ECHILD, "the worker was killed (status %#x)", status);
 		err_hint(&op->failure, "the session runs on");
 	}
+	if (WIFSIGNALED(status) && !op->mending && mend(s) == 0)
+		return;
 	back_to_running(s);
 	session_answer(s, err_is(&op->failure) ? &op->failure : NULL);
 	session_end_operation(s);
@@ -434,7 +454,7 @@ static void on_gone(void *ctx, int status)
 
 static const struct worker_ops worker_ops = {on_message, on_gone};
 
-static int freeze(struct session *s, uint32_t deadline_ms, struct err *e)
+static int start_worker(struct session *s, uint32_t deadline_ms, bool mend, struct err *e)
 {
 	_cleanup_free_ struct ckpt_edge *edges = calloc(MAX_EDGES, sizeof(*edges));
 	const struct world_config names_of = {.as_root = s->record->config->as_root};
@@ -444,17 +464,24 @@ static int freeze(struct session *s, uint32_t deadline_ms, struct err *e)
 			.portable = s->record->config->portable,
 			.outside = (enum ckpt_outside)s->op.outside,
 			.deadline_ms = deadline_ms ? deadline_ms : DEADLINE_MS}};
-	int r;
 
 	if (!edges)
 		return err_errno(e, -ENOMEM, "edges");
-	job_hold_all(s, true);
 	what.world = introduce_world(&s->world, s->record->config->name, s->record->config->as_root);
 	what.world.edges = edges;
 	what.world.n_edges = job_edges(s, edges, MAX_EDGES);
 	what.options.notified = notified;
 	what.options.n_notified = filter_notified(&names_of, notified);
-	r = worker_start_dump(&s->worker, s->loop, &what, &worker_ops, s, e);
+	return (mend ? worker_start_mend : worker_start_dump)(
+		&s->worker, s->loop, &what, &worker_ops, s, e);
+}
+
+static int freeze(struct session *s, uint32_t deadline_ms, struct err *e)
+{
+	int r;
+
+	job_hold_all(s, true);
+	r = start_worker(s, deadline_ms, false, e);
 	if (r < 0) {
 		job_hold_all(s, false);
 		return r;

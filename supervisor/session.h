@@ -124,6 +124,7 @@ struct session_operation {
 	uint64_t began_ns, written_ns; /* io_now_ns(): asked for, the worker has written */
 	uint8_t image_id[16];
 	struct err failure;  /* to be told once the session runs again */
+	bool mending;	     /* the worker was killed, another tidies up behind it */
 	struct Pb__Report *report;
 	struct Pb__ResumeRequest *resume;
 	struct Pb__World *world; /* resume: from the image */

@@ -185,6 +185,12 @@ int worker_start_dump(struct worker **ret, struct event_base *loop, const struct
 	return start(ret, loop, worker_main_dump, what, ops, ctx, e);
 }
 
+int worker_start_mend(struct worker **ret, struct event_base *loop, const struct worker_dump *what,
+	const struct worker_ops *ops, void *ctx, struct err *e)
+{
+	return start(ret, loop, worker_main_mend, what, ops, ctx, e);
+}
+
 int worker_start_restore(struct worker **ret, struct event_base *loop,
 	const struct worker_restore *what, const struct worker_ops *ops, void *ctx, struct err *e)
 {

@@ -41,6 +41,9 @@ struct worker_ops {
 
 int worker_start_dump(struct worker **ret, struct event_base *loop, const struct worker_dump *what,
 	const struct worker_ops *ops, void *ctx, struct err *e);
+/* Removes what a dump worker that was killed has left. */
+int worker_start_mend(struct worker **ret, struct event_base *loop, const struct worker_dump *what,
+	const struct worker_ops *ops, void *ctx, struct err *e);
 int worker_start_restore(struct worker **ret, struct event_base *loop,
 	const struct worker_restore *what, const struct worker_ops *ops, void *ctx, struct err *e);
 int worker_send(struct worker *w, const struct Pb__Worker *m, const int *fds, size_t n_fds,

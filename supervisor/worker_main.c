@@ -353,6 +353,21 @@ void worker_main_dump(int sock, const void *arg)
 	dump_loop(&d);
 }
 
+void worker_main_mend(int sock, const void *arg)
+{
+	const struct worker_dump *what = arg;
+	struct keep *keep = calloc(1, sizeof(*keep));
+	struct err e = {0};
+
+	if (!keep)
+		_exit(1);
+	keep_world(keep, &what->world);
+	begin(sock, keep, "podrun-mend");
+	if (ckpt_mend(&what->world, &what->options, &e) < 0)
+		log_warn("%s", e.msg);
+	_exit(0);
+}
+
 /* ---- restore ------------------------------------------------------------------------------ */
 
 struct restore {

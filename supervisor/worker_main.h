@@ -36,5 +36,7 @@ void worker_ns_slots(struct ckpt_world *w, int *ret_slots[WORKER_N_NS]);
  */
 void worker_main_dump(int sock, const void *what);
 void worker_main_restore(int sock, const void *what);
+/* The same with a struct worker_dump: ckpt_mend, without a word. */
+void worker_main_mend(int sock, const void *what);
 
 #endif

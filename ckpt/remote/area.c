@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 
 #define BIRTH_TIMEOUT_NS (30 * 1000000000ULL)
@@ -346,6 +347,30 @@ uint64_t *remote_sigmask(struct remote *r)
 pid_t remote_born(const struct remote *r, int i)
 {
 	return i >= 0 && i < r->n_born ? r->born_tids[i] : 0;
+}
+
+int remote_note(struct remote *r, uint64_t note, struct err *e)
+{
+	return remote_poke(r, r->area->addr + AREA_NOTE, &note, sizeof(note), e);
+}
+
+uint64_t remote_left_note(pid_t tid, uint64_t area)
+{
+	uint64_t note = 0;
+	struct iovec local = {&note, sizeof(note)}, there = {(void *)(area + AREA_NOTE), sizeof(note)};
+
+	return process_vm_readv(tid, &local, 1, &there, 1, 0) == sizeof(note) ? note : 0;
+}
+
+bool remote_is_left(pid_t tid, const struct proc_vma *vma)
+{
+	size_t len = (size_t)(remote_exec_end - remote_exec_begin);
+	_cleanup_free_ uint8_t *code = malloc(len);
+	struct iovec local = {code, len}, there = {(void *)vma->start, len};
+
+	return code && !vma->shared && !vma->ino && vma->prot == (PROT_READ | PROT_EXEC) &&
+		process_vm_readv(tid, &local, 1, &there, 1, 0) == (ssize_t)len &&
+		memcmp(code, remote_exec_begin, len) == 0;
 }
 
 /* ---- closing ------------------------------------------------------------------------------ */

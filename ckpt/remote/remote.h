@@ -32,7 +32,7 @@
  *                     sleep would end early, and wants a copy of the extended state, which
  *                     no call here touches.)
  *
- * The pages stay mapped then, as the only trace.  Unprotected are the some 20 us of the call that
+ * The pages stay mapped then, as the only trace (ckpt/mend.c removes them).  Unprotected are the some 20 us of the call that
  * maps the pages, and those of the one that unmaps them.
  *
  * The pages are mapped by tracing one `syscall` instruction which the task already has (where it
@@ -65,6 +65,7 @@
 #include <sys/user.h>
 
 struct err;
+struct proc_vma;
 struct remote;	    /* one task */
 struct remote_area; /* the lent pages of one memory space; reference counted */
 
@@ -175,6 +176,14 @@ uint64_t *remote_sigmask(struct remote *r);
  * unmaps the pages.  The task stays stopped by PTRACE_EVENT_STOP.  Frees @r also on failure.
  */
 int remote_close(struct remote *r, struct err *e);
+/*
+ * A note for whoever finds the pages after our death (0 unless something was noted): what has to be
+ * undone in the task.
+ */
+int remote_note(struct remote *r, uint64_t note, struct err *e);
+uint64_t remote_left_note(pid_t tid, uint64_t area);
+/* Does @vma of task @tid, which is nobody's remote, begin with the pages of one whose tracer was killed? */
+bool remote_is_left(pid_t tid, const struct proc_vma *vma);
 /* Frees our side of a task that is gone. */
 void remote_forget(struct remote *r);
 

@@ -108,6 +108,7 @@ for path in sorted(PROGRAMS.iterdir()) if PROGRAMS.is_dir() else []:
     if not path.is_file() or not os.access(path, os.X_OK):
         continue
     for way in (plain, session, suspend, twice, pipe, snapshot, faults) + \
+            ((kills,) if path.name not in fault_ways.TIMED else ()) + \
             ((supervisor, client) if path.name in SOME else ()):
         add("%s/%s" % (path.name, way.__name__), lambda env, w=way, p=path: w(env, p))
 

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Theory of operation
+ *
+ * A task whose tracer is killed goes on by itself (ckpt/remote/remote.h), but the pages which it was
+ * lent stay in its memory.  They are known by the executor's code at their beginning, and a note in
+ * them tells what else has to be undone.  Everything
+ * is stopped once more, and they are unmapped, unless somebody may still be in there: a thread that
+ * is in the middle of healing, or in a handler that came upon it.  Then it runs a little, and is
+ * looked at again; at last the pages stay, and nobody is the worse for it.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "ckpt/ckpt.h"
+#include "ckpt/freeze.h"
+#include "ckpt/remote/remote.h"
+#include "ckpt/survey.h"
+
+#define TRIES	  20
+#define NAP_US	  10000
+#define MAX_STACK (256 * 1024UL)
+
+/* ---- is somebody in there? ---------------------------------------------------------------- */
+
+static const struct proc_vma *map_at(const struct proc_maps *maps, uint64_t addr)
+{
+	for (size_t i = 0; i < maps->n; i++)
+		if (maps->vmas[i].start <= addr && addr < maps->vmas[i].end)
+			return &maps->vmas[i];
+	return NULL;
+}
+
+static bool leads_to(uint64_t addr, uint64_t area)
+{
+	return addr - area < REMOTE_AREA_SIZE;
+}
+
+/* Might the thread come back to the pages at @area?  A handler's frame has the place among the words
+ * of the stack. */
+static bool may_return(const struct ckpt_task *t, const struct proc_maps *maps, uint64_t area)
+{
+	uint64_t from = t->regs.rsp & ~7UL;
+	const struct proc_vma *stack = map_at(maps, from);
+	size_t len = stack ? MIN(stack->end - from, MAX_STACK) : 0;
+	_cleanup_free_ uint64_t *words = malloc(len + 1);
+	struct iovec local = {words, len}, there = {(void *)from, len};
+	ssize_t n;
+
+	if (leads_to(t->regs.rip, area) || !words)
+		return true;
+	n = len ? process_vm_readv(t->tid, &local, 1, &there, 1, 0) : 0;
+	for (ssize_t i = 0; i < n / (ssize_t)sizeof(*words); i++)
+		if (leads_to(words[i], area))
+			return true;
+	return n < 0;
+}
+
+static bool in_use(const struct ckpt_task *tasks, size_t n, const struct proc_maps *maps,
+	uint64_t area)
+{
+	for (size_t i = 0; i < n; i++)
+		if (tasks[i].state == CKPT_TASK_STOPPED && may_return(&tasks[i], maps, area))
+			return true;
+	return false;
+}
+
+/* ---- one process -------------------------------------------------------------------------- */
+
+static int unmap(int host_proc, pid_t tid, uint64_t area, struct err *e)
+{
+	struct remote *r;
+	int k = remote_open(&r, host_proc, tid, 0, e), x;
+
+	if (k < 0)
+		return k;
+	if (remote_left_note(tid, area) == CKPT_NOTE_CLOSED)
+		k = remote_must(r, NULL, e, SYS_prctl, PR_SET_DUMPABLE, 0, 0, 0, 0, 0);
+	if (k == 0)
+		k = remote_must(r, NULL, e, SYS_munmap, area, REMOTE_AREA_SIZE, 0, 0, 0, 0);
+	x = remote_close(r, k < 0 ? NULL : e);
+	return k < 0 ? k : x;
+}
+
+/* @tasks: its @n threads, the leader first.  1: something had to stay. */
+static int mend_process(int host_proc, const struct ckpt_task *tasks, size_t n, struct err *e)
+{
+	struct proc_maps maps;
+	int r = proc_read_maps(host_proc, tasks[0].pid, false, &maps, e), left = 0;
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; r == 0 && i < maps.n; i++) {
+		if (!remote_is_left(tasks[0].tid, &maps.vmas[i]))
+			continue;
+		if (in_use(tasks, n, &maps, maps.vmas[i].start))
+			left = 1;
+		else
+			r = unmap(host_proc, tasks[0].tid, maps.vmas[i].start, e);
+	}
+	proc_maps_fini(&maps);
+	return r < 0 ? r : left;
+}
+
+static int mend_once(const struct ckpt_freeze_options *o, struct err *e)
+{
+	const struct ckpt_task *tasks;
+	struct ckpt_frozen *f;
+	size_t n, count;
+	int r = ckpt_frozen_make(&f, o, e), left = 0;
+
+	if (r < 0)
+		return r;
+	tasks = ckpt_frozen_tasks(f, &n);
+	for (size_t i = 0; r >= 0 && i < n; i += count) {
+		for (count = 1; i + count < n && tasks[i + count].pid == tasks[i].pid;)
+			count++;
+		if (tasks[i].state == CKPT_TASK_STOPPED)
+			r = mend_process(o->host_proc, &tasks[i], count, e);
+		left |= r > 0;
+	}
+	ckpt_frozen_release(f);
+	return r < 0 ? r : left;
+}
+
+int ckpt_mend(const struct ckpt_world *w, const struct ckpt_dump_options *o, struct err *e)
+{
+	_cleanup_close_ int host_proc = proc_open(e);
+	const struct ckpt_freeze_options options = {
+		.host_proc = host_proc,
+		.session_proc = w->proc_fd,
+		.init_pid = w->init_pid,
+		.deadline_ms = o->deadline_ms,
+		.notified = o->notified,
+		.n_notified = o->n_notified,
+	};
+	int r = host_proc < 0 ? host_proc : 1;
+
+	for (int i = 0; r == 1 && i < TRIES; i++) {
+		if (i)
+			usleep(NAP_US);
+		r = mend_once(&options, e);
+	}
+	if (r == 1)
+		log_warn("pages of a tracer that was killed stay in a task");
+	return MIN(r, 0);
+}
