@@ -131,7 +131,8 @@ static const struct {
 } status_lines[] = {
 #define L(key, form, member) {key ":", form, offsetof(struct proc_status, member)}
 	L("Umask", OCT, umask),		   L("Tgid", DEC, tgid),
-	L("Pid", DEC, pid),		   L("Uid", IDS, uid),
+	L("Pid", DEC, pid),		   L("TracerPid", DEC, tracer),
+	L("Uid", IDS, uid),
 	L("Gid", IDS, gid),		   L("NStgid", LEVELS, ns_tgid),
 	L("NSpid", LEVELS, ns_pid),	   L("NSpgid", LEVELS, ns_pgid),
 	L("NSsid", LEVELS, ns_sid),	   L("VmRSS", DEC, vm_rss_kb),

@@ -24,6 +24,7 @@ struct proc_status {
 	char comm[64];
 	char state; /* R S D T t Z X I */
 	pid_t pid, ppid, tgid, pgid, sid;
+	pid_t tracer; /* 0: none, or one that can't be seen */
 	pid_t ns_tgid[PROC_MAX_NS_DEPTH], ns_pid[PROC_MAX_NS_DEPTH]; /* outermost first */
 	pid_t ns_pgid[PROC_MAX_NS_DEPTH], ns_sid[PROC_MAX_NS_DEPTH];
 	size_t ns_depth;

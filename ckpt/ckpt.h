@@ -136,6 +136,9 @@ struct ckpt_dump_options {
 	 * with -ERESTARTNOINTR now.  May be NULL. */
 	void (*unhold)(void *ctx, pid_t tid);
 	void *ctx;
+	/* With snapshot: the session runs on, ckpt_write is not at its end.  May be NULL. */
+	void (*thawed)(void *ctx);
+	void *thawed_ctx;
 };
 
 struct ckpt_dump; /* a frozen session */

@@ -351,6 +351,8 @@ static int write_data_of_copies(struct ckpt_dump *d, const struct buf *list, str
 	ckpt_openfiles_free(d);
 	ckpt_survey_leave(d);
 	undo_quiesce(d);
+	if (d->options.thawed)
+		d->options.thawed(d->options.thawed_ctx);
 	then = io_now_ns();
 	r = write_data(d, list, MEMORY, e);
 	ckpt_fork_end(d);

@@ -131,6 +131,29 @@ void control_feed(struct client *c)
 
 /* ---- connections ------------------------------------------------------------------------- */
 
+int control_defer(struct client *c, const Pb__Control *m, struct err *e)
+{
+	size_t len = pb__control__get_packed_size(m);
+	_cleanup_free_ uint8_t *data = malloc(len + 1);
+
+	if (data)
+		c->later = pb__control__unpack(NULL, pb__control__pack(m, data), data);
+	if (!c->later)
+		return err_errno(e, -ENOMEM, "request");
+	event_del(c->readable);
+	return 0;
+}
+
+void control_take_up(struct session *s)
+{
+	for (struct client *c = s->clients; c; c = c->next) {
+		if (!c->later)
+			continue;
+		event_add(c->readable, NULL);
+		event_active(c->readable, EV_READ, 0);
+	}
+}
+
 static void on_readable(evutil_socket_t fd, short what, void *ctx)
 {
 	struct client *c = ctx;
@@ -140,6 +163,13 @@ static void on_readable(evutil_socket_t fd, short what, void *ctx)
 	size_t n_fds;
 	int r;
 
+	if (c->later) {
+		m = take_ptr(c->later);
+		event_active(c->readable, EV_READ, 0);
+		c->session->control->request(c->session, c, m, NULL, 0);
+		message_free(m);
+		return;
+	}
 	/* One at a time: a handler may stop this client's input, or free it. */
 	r = message_recv(c->conn, &m, fds, MESSAGE_MAX_FDS, &n_fds, &e);
 	if (r == 0)
@@ -201,6 +231,8 @@ void control_free(struct client *c)
 		event_free(c->writable);
 	proto_conn_free(c->conn);
 	buf_fini(&c->input);
+	if (c->later)
+		message_free(c->later);
 	if (j && j->primary == c) {
 		j->primary = NULL;
 		if (!j->tty && !(j->number == 0 && s->record && s->record->config->keep_stdin))

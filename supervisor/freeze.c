@@ -48,6 +48,7 @@ static void back_to_running(struct session *s)
 	worker_free(take_ptr(s->worker));
 	notify_set_trusting(s->notify, false);
 	s->state = SESSION_RUNNING;
+	control_take_up(s);
 	session_set_string(&s->record->peer, "");
 	session_save(s, RECORD_RUNNING, false, NULL);
 	job_hold_all(s, false);
@@ -397,6 +398,10 @@ static void on_message(void *ctx, Pb__Worker *m, int *fds, size_t n_fds)
 	case PB__WORKER__BODY_THAWED: /* a snapshot is written on, else the end of the process follows */
 		notify_set_trusting(s->notify, false);
 		job_hold_all(s, false);
+		if (s->state == SESSION_WRITING && s->op.what == OP_SNAPSHOT) {
+			s->state = SESSION_COPYING;
+			control_take_up(s);
+		}
 		break;
 	default:
 		break;

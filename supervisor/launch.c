@@ -25,6 +25,7 @@
 #include "supervisor/end.h"
 #include "supervisor/job.h"
 #include "supervisor/notify.h"
+#include "supervisor/procs.h"
 #include "supervisor/session.h"
 #include "supervisor/tenure.h"
 
@@ -120,6 +121,20 @@ static int reserve(struct session *s, bool generated, struct err *e)
 
 /* ---- the world ---------------------------------------------------------------------------- */
 
+/* A snapshot's copies of memory are processes, too, but none of the session's. */
+static int really_left(struct session *s, int left)
+{
+	struct err ignored = {0};
+	struct procs procs;
+
+	if (!left || !session_copier(s) ||
+		procs_list(s->world.init_pid, session_copier(s), &procs, &ignored) < 0)
+		return left;
+	left = (int)procs.n;
+	procs_fini(&procs);
+	return left;
+}
+
 static void on_init_readable(evutil_socket_t fd, short what, void *ctx)
 {
 	struct session *s = ctx;
@@ -149,7 +164,7 @@ static void on_init_readable(evutil_socket_t fd, short what, void *ctx)
 		if (j && j->exited && s->record->config->end_with_command)
 			session_kill(s);
 		else
-			job_tell_all(s, x.left);
+			job_tell_all(s, really_left(s, x.left));
 	}
 	if (r < 0 && s->state == SESSION_REBUILDING)
 		event_del(s->init_readable);

@@ -116,13 +116,13 @@ static uint64_t cpu_ms(int proc_fd, pid_t pid)
 	return (utime + stime) * 1000 / (uint64_t)sysconf(_SC_CLK_TCK);
 }
 
-static Pb__Process *describe(int proc_fd, pid_t pid, pid_t *ret_pgid)
+static Pb__Process *describe(int proc_fd, pid_t pid, pid_t copier, pid_t *ret_pgid)
 {
 	struct proc_status st;
 	struct err ignored = {0};
 	Pb__Process *p;
 
-	if (proc_read_status(proc_fd, pid, &st, &ignored) < 0)
+	if (proc_read_status(proc_fd, pid, &st, &ignored) < 0 || (copier && st.tracer == copier))
 		return NULL;
 	p = malloc(sizeof(*p));
 	if (!p)
@@ -145,7 +145,7 @@ static Pb__Process *describe(int proc_fd, pid_t pid, pid_t *ret_pgid)
 	return p;
 }
 
-int procs_list(pid_t init, struct procs *ret, struct err *e)
+int procs_list(pid_t init, pid_t copier, struct procs *ret, struct err *e)
 {
 	_cleanup_close_ int proc_fd = proc_open(e);
 	struct walk w = {0};
@@ -160,7 +160,7 @@ int procs_list(pid_t init, struct procs *ret, struct err *e)
 	if (r == 0 && (!p.all || !p.pgids))
 		r = err_errno(e, -ENOMEM, "list of processes");
 	for (size_t i = 0; r == 0 && i < w.n; i++) {
-		p.all[p.n] = describe(proc_fd, w.pids[i], &p.pgids[p.n]);
+		p.all[p.n] = describe(proc_fd, w.pids[i], copier, &p.pgids[p.n]);
 		if (p.all[p.n])
 			p.n++;
 	}
@@ -194,7 +194,7 @@ void procs_fini(struct procs *p)
 int procs_signal(pid_t init, pid_t vpid, bool group, int signal, struct err *e)
 {
 	struct procs p;
-	int sent = 0, r = procs_list(init, &p, e);
+	int sent = 0, r = procs_list(init, 0, &p, e);
 
 	if (r < 0)
 		return r;

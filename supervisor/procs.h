@@ -18,8 +18,11 @@ struct procs {
 	pid_t *pgids; /* of all[i], as the session sees it */
 };
 
-/* Everything below pid 1, whose pid on the host is @init, without pid 1 itself. */
-int procs_list(pid_t init, struct procs *ret, struct err *e);
+/*
+ * Everything below pid 1, whose pid on the host is @init, without pid 1 itself, and without what
+ * process @copier traces (0: nobody): the copies of memory that a snapshot is written from.
+ */
+int procs_list(pid_t init, pid_t copier, struct procs *ret, struct err *e);
 void procs_fini(struct procs *p);
 
 /*

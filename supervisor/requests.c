@@ -181,7 +181,7 @@ static int do_info(struct session *s, struct client *c, const Pb__Control *m, in
 	Pb__Job jobs[64], *job_list[64];
 	struct procs procs = {0};
 
-	if (s->has_world && procs_list(s->world.init_pid, &procs, e) < 0)
+	if (s->has_world && procs_list(s->world.init_pid, session_copier(s), &procs, e) < 0)
 		return e->error;
 	info.record = s->record;
 	info.state = (char *)session_state_name(s->state);
@@ -323,8 +323,8 @@ static int do_decision(struct session *s, struct client *c, const Pb__Control *m
 
 #define IN(state) (1u << SESSION_##state)
 #define ALIVE                                                                                      \
-	(IN(RUNNING) | IN(FREEZING) | IN(PAUSED) | IN(WRITING) | IN(HELD) | IN(IN_DOUBT) |         \
-		IN(ARRIVED))
+	(IN(RUNNING) | IN(FREEZING) | IN(PAUSED) | IN(WRITING) | IN(COPYING) | IN(HELD) |          \
+		IN(IN_DOUBT) | IN(ARRIVED))
 
 /* What may be asked, in which states. */
 static const struct request {
@@ -335,7 +335,7 @@ static const struct request {
 } requests[] = {
 	{PB__CONTROL__BODY_RUN, IN(STARTING), do_run},
 	{PB__CONTROL__BODY_RESUME, IN(STARTING), do_resume},
-	{PB__CONTROL__BODY_EXEC, IN(RUNNING), do_exec},
+	{PB__CONTROL__BODY_EXEC, IN(RUNNING) | IN(COPYING), do_exec},
 	{PB__CONTROL__BODY_ATTACH, ALIVE, do_attach},
 	{PB__CONTROL__BODY_INFO, ~0u, do_info},
 	{PB__CONTROL__BODY_SIGNAL, ALIVE, do_signal},
@@ -351,6 +351,13 @@ static const struct request {
 	{PB__CONTROL__BODY_CLOSE_OUTPUT, ~0u, do_close_output},
 };
 
+/* A snapshot stops the session for a moment only: who wants it to run waits. */
+static bool runs_soon(const struct session *s)
+{
+	return s->op.what == OP_SNAPSHOT && !s->op.was_paused &&
+		(s->state == SESSION_FREEZING || s->state == SESSION_WRITING);
+}
+
 static void handle(struct session *s, struct client *c, const Pb__Control *m, int *fds,
 	size_t n_fds)
 {
@@ -363,6 +370,8 @@ static void handle(struct session *s, struct client *c, const Pb__Control *m, in
 	if (!q) {
 		err_set(&e, ERR_FAILED, -EPROTO, "this supervisor does not know the request");
 		err_hint(&e, "it may be of another version of podrun");
+	} else if (q->what == PB__CONTROL__BODY_EXEC && runs_soon(s)) {
+		control_defer(c, m, &e);
 	} else if (!(q->states & 1u << s->state)) {
 		err_set(&e, ERR_STATE, -EBUSY, "the session is %s", session_state_name(s->state));
 	} else {

@@ -26,6 +26,7 @@
 #include <time.h>
 
 #include "proto/control.pb-c.h"
+#include "supervisor/worker.h"
 
 #define MAX_LOG (64ull << 20) /* then the log begins anew, the old one is kept as log.1 */
 
@@ -37,6 +38,7 @@ static const char *const state_names[] = {
 	[SESSION_FREEZING] = "freezing",
 	[SESSION_PAUSED] = "paused",
 	[SESSION_WRITING] = "writing",
+	[SESSION_COPYING] = "writing",
 	[SESSION_HELD] = "held",
 	[SESSION_IN_DOUBT] = "in-doubt",
 	[SESSION_LEAVING] = "leaving",
@@ -47,6 +49,11 @@ static_assert(ARRAY_SIZE(state_names) == SESSION_STATE_MAX, "a state without a n
 const char *session_state_name(enum session_state state)
 {
 	return state_names[state];
+}
+
+pid_t session_copier(const struct session *s)
+{
+	return s->state == SESSION_COPYING && s->worker ? worker_pid(s->worker) : 0;
 }
 
 int session_set_string(char **field, const char *value)

@@ -61,6 +61,7 @@ enum session_state {
 	SESSION_FREEZING,
 	SESSION_PAUSED,
 	SESSION_WRITING,
+	SESSION_COPYING, /* the same from copies of memory: the session runs on */
 	SESSION_HELD,
 	SESSION_IN_DOUBT,
 	SESSION_LEAVING,
@@ -69,6 +70,8 @@ enum session_state {
 };
 /* As ps shows it. */
 const char *session_state_name(enum session_state state);
+/* Who traces processes in the session that are none of its own (procs_list), 0 for nobody. */
+pid_t session_copier(const struct session *s);
 
 /* A connection of control.c. */
 struct client {
@@ -84,6 +87,7 @@ struct client {
 	uint64_t lost; /* bytes of output it could not take */
 	struct job *job; /* attached to */
 	struct buf input; /* read, and more than the job could take */
+	struct Pb__Control *later; /* a request which waits for the session to run */
 	bool input_end;
 };
 

@@ -39,6 +39,11 @@ static void destroy(struct worker *w)
 	free(w);
 }
 
+pid_t worker_pid(const struct worker *w)
+{
+	return w->pid;
+}
+
 void worker_kill(struct worker *w)
 {
 	if (w->pid > 0)

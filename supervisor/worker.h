@@ -48,6 +48,8 @@ int worker_start_restore(struct worker **ret, struct event_base *loop,
 	const struct worker_restore *what, const struct worker_ops *ops, void *ctx, struct err *e);
 int worker_send(struct worker *w, const struct Pb__Worker *m, const int *fds, size_t n_fds,
 	struct err *e);
+/* On this host. */
+pid_t worker_pid(const struct worker *w);
 /* SIGKILL; ops.gone follows. */
 void worker_kill(struct worker *w);
 /* NULL is fine.  A process still there is killed and reaped. */

@@ -202,7 +202,6 @@ static int thaw(struct dump *d, struct err *e)
 		return r;
 	if (!d->report.frozen_ns)
 		d->report.frozen_ns = io_now_ns() - d->began;
-	reply(d->conn, PB__WORKER__BODY_THAWED, NULL);
 	return fault_at(FAULT_WRITE_THAW, e);
 }
 
@@ -332,9 +331,15 @@ static void dump_loop(struct dump *d)
 	_exit(1);
 }
 
+static void tell_thawed(void *ctx)
+{
+	reply(((struct dump *)ctx)->conn, PB__WORKER__BODY_THAWED, NULL);
+}
+
 void worker_main_dump(int sock, const void *arg)
 {
 	const struct worker_dump *what = arg;
+	struct ckpt_dump_options options = what->options;
 	struct keep *keep = calloc(1, sizeof(*keep));
 	struct dump d = {.what = what, .began = io_now_ns()};
 	struct err e = {0};
@@ -344,8 +349,10 @@ void worker_main_dump(int sock, const void *arg)
 	keep_world(keep, &what->world);
 	d.conn = begin(sock, keep, "podrun-freeze");
 	proto_prepare(); /* while the session still runs */
+	options.thawed = tell_thawed;
+	options.thawed_ctx = &d;
 	if (fault_at(FAULT_FREEZE_BEGIN, &e) < 0 ||
-		ckpt_freeze(&d.frozen, &what->world, &what->options, &e) < 0) {
+		ckpt_freeze(&d.frozen, &what->world, &options, &e) < 0) {
 		reply_failure(d.conn, &e);
 		_exit(1);
 	}

@@ -179,8 +179,11 @@ static int promise(struct remote *r, int id, size_t number, int adjust, struct e
 		.sem_op = (short)-adjust,
 		.sem_flg = SEM_UNDO | IPC_NOWAIT};
 
-	return remote_must(
-		r, NULL, e, SYS_semop, (uint64_t)id, remote_put(r, &op, sizeof(op)), 1, 0, 0, 0);
+	if (remote_must(r, NULL, e, SYS_semop, (uint64_t)id, remote_put(r, &op, sizeof(op)), 1, 0,
+		    0, 0) == 0)
+		return 0;
+	/* a value that the semaphore can't have had with this promise */
+	return e->error == -EAGAIN ? err_reclass(e, ERR_IMAGE) : e->error;
 }
 
 static int renew(

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Integration tests: the command line as a user types it."""
+import contextlib
 import json
 import os
 import pathlib
@@ -377,6 +378,35 @@ def a_snapshot_is_a_copy(env):
         env.podrun("resume", "-d", "--name", name, env.path("i"))
     for name in ("s", "a", "b"):
         assert "ok" in finish(env, name)
+
+
+@test
+def a_session_is_there_while_its_snapshot_is_written(env):
+    """What reads the image is slow: the session runs on, takes commands, and shows no copies."""
+    env.run_detached("s", "python3", "-c", "import os, time; b = bytearray(os.urandom(1 << 20)) * 64; "
+                     "print('ready', flush=True)\nwhile not os.path.exists('/tmp/go'): "
+                     "time.sleep(0.01)\nprint('ok')")
+    before = len(env.podrun("inspect", "s").json()["processes"])
+    p = env.start(PODRUN, "snapshot", "s", "-o", "-", stdout=subprocess.PIPE)
+    image = bytearray(p.stdout.read(4096))
+    x = env.start(PODRUN, "exec", "s", "sh", "-c", "echo in", stdout=subprocess.PIPE,
+                  stderr=subprocess.PIPE)
+    while x.poll() is None:  # what is written before the session goes on has to be read
+        image += p.stdout.read(65536)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            x.wait(0.005)
+    out, err = x.communicate()
+    assert (x.returncode, out) == (0, b"in\n"), (x.returncode, out, err)
+    info = env.podrun("inspect", "s").json()
+    assert info["state"] == "writing" and len(info["processes"]) == before, info
+    one_line(env.podrun("suspend", "s", code=6), "s")
+    image += p.stdout.read()
+    assert p.wait(timeout=60) == 0
+    assert env.sessions()[0]["state"] == "running"
+    assert "ok" in finish(env, "s")
+    env.path("i").write_bytes(image)
+    env.podrun("resume", "-d", "--name", "t", env.path("i"))
+    assert "ok" in finish(env, "t")
 
 
 @test
