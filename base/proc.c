@@ -501,6 +501,40 @@ int proc_read_children(int proc_fd, pid_t pid, pid_t tid, pid_t **ret, size_t *r
 
 /* ---- opening ------------------------------------------------------------------------------ */
 
+/* proc_pid_stat(5): arg_start and arg_end are fields 48 and 49. */
+static bool find_arguments(char **ret_start, char **ret_end)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	unsigned long start, end;
+	char *p;
+
+	if (io_read_file(AT_FDCWD, "/proc/self/stat", 4096, &text) < 0 || !buf_cstr(&text))
+		return false;
+	p = strrchr(buf_cstr(&text), ')'); /* field 2 may hold anything */
+	for (int field = 2; p && field < 48; field++)
+		p = strchr(p + 1, ' ');
+	if (!p || sscanf(p, "%lu %lu", &start, &end) != 2 || end <= start)
+		return false;
+	*ret_start = (char *)start;
+	*ret_end = (char *)end;
+	return true;
+}
+
+void proc_set_title(const char *title)
+{
+	char *start, *end;
+	size_t n = strlen(title);
+
+	if (!find_arguments(&start, &end))
+		return;
+	n = MIN(n, (size_t)(end - start) - 1);
+	memset(start, 0, (size_t)(end - start));
+	memcpy(start, title, n);
+	/* An end that is no NUL says setproctitle(3) to the kernel: the first string is all. */
+	if (start + n < end - 1)
+		end[-1] = ' ';
+}
+
 int proc_open(struct err *e)
 {
 	int fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -87,6 +87,11 @@ int proc_read_children(int proc_fd, pid_t pid, pid_t tid, pid_t **ret, size_t *r
 
 /* Opens the host's /proc.  Returns the descriptor. */
 int proc_open(struct err *e);
+/*
+ * What ps shows as this process's command line, for good: @title is written over its arguments, cut
+ * to their length.  A failure leaves it as it was.
+ */
+void proc_set_title(const char *title);
 /* Opens /proc/PID/@name below @proc_fd with @flags (O_CLOEXEC is added). */
 int proc_open_file(int proc_fd, pid_t pid, const char *name, int flags, struct err *e);
 

@@ -184,6 +184,22 @@ static void children_and_numbers(void **state)
 	end_child(b);
 }
 
+/* The child's, so that this program keeps its own. */
+static void title_of_a_child(void **state)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		proc_set_title("short");
+		_exit(io_read_file(AT_FDCWD, "/proc/self/cmdline", 4096, &text) < 0 ||
+			!buf_cstr(&text) || strcmp(buf_cstr(&text), "short"));
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -192,6 +208,7 @@ int main(void)
 		cmocka_unit_test(zombie_keeps_its_exit_code),
 		cmocka_unit_test(maps_tell_kinds_apart),
 		cmocka_unit_test(children_and_numbers),
+		cmocka_unit_test(title_of_a_child),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

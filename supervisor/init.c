@@ -197,6 +197,7 @@ static int become(const struct world_config *c, const struct ns_ids *ids, struct
 	int r;
 
 	prctl(PR_SET_NAME, "podrun-init");
+	proc_set_title("podrun-init");
 	/* After a setuid(2) of the supervisor even its own /proc files would be closed to it. */
 	prctl(PR_SET_DUMPABLE, 1);
 	setsid();

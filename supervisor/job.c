@@ -18,17 +18,21 @@
 static void on_output(void *ctx, enum relay_stream stream, const void *data, size_t n)
 {
 	struct job *j = ctx;
+	bool told = false;
 
-	session_log(j->session, data, n);
 	for (struct client *c = j->session->clients, *next; c; c = next) {
 		next = c->next;
 		if (c->job != j)
 			continue;
+		told = true;
 		if (c->stuffed && c != j->primary)
 			c->lost += n;
 		else
 			control_send_output(c, stream, data, n);
 	}
+	/* What an exec writes is for who ran it; only without anybody it would be lost. */
+	if (j->number == 0 || !told)
+		session_log(j->session, data, n);
 }
 
 static bool on_ready(void *ctx)

@@ -444,7 +444,7 @@ static void on_released(struct session *s)
 	if (c && op->resume->attach && j && !j->exited) {
 		c->job = j;
 		j->primary = c;
-		relay_resize(j->relay, (uint16_t)op->resume->rows, (uint16_t)op->resume->cols, NULL);
+		relay_redraw(j->relay, (uint16_t)op->resume->rows, (uint16_t)op->resume->cols);
 	}
 	revive_input(s);
 	job_hold_all(s, false);

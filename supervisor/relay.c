@@ -232,6 +232,12 @@ int relay_resize(struct relay *r, uint16_t rows, uint16_t cols, struct err *e)
 	return 0;
 }
 
+void relay_redraw(struct relay *r, uint16_t rows, uint16_t cols)
+{
+	relay_resize(r, (uint16_t)(rows + 1), cols, NULL);
+	relay_resize(r, rows, cols, NULL);
+}
+
 void relay_drain(struct relay *r)
 {
 	for (int i = 0; i < RELAY_STREAMS; i++)

@@ -51,6 +51,8 @@ void relay_pending(const struct relay *r, const uint8_t **ret, size_t *ret_n, bo
 /* Nobody reads this output any more: the writer gets SIGPIPE. */
 void relay_close_output(struct relay *r, enum relay_stream stream);
 int relay_resize(struct relay *r, uint16_t rows, uint16_t cols, struct err *e);
+/* For a new viewer: a full-screen program draws itself again even if the size is the old one. */
+void relay_redraw(struct relay *r, uint16_t rows, uint16_t cols);
 
 void relay_poke(struct relay *r);
 void relay_hold(struct relay *r, bool on);

@@ -165,11 +165,8 @@ static int do_attach(struct session *s, struct client *c, const Pb__Control *m, 
 			s->record->config->name);
 	c->job = j;
 	send_started(c, j);
-	if (j->tty && m->attach->rows && m->attach->cols) {
-		/* Twice, so that a full-screen program draws itself again even at the old size. */
-		relay_resize(j->relay, (uint16_t)(m->attach->rows + 1), (uint16_t)m->attach->cols, NULL);
-		relay_resize(j->relay, (uint16_t)m->attach->rows, (uint16_t)m->attach->cols, NULL);
-	}
+	if (j->tty && m->attach->rows && m->attach->cols)
+		relay_redraw(j->relay, (uint16_t)m->attach->rows, (uint16_t)m->attach->cols);
 	return 0;
 }
 

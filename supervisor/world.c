@@ -220,6 +220,9 @@ static int spawn_failed(const struct world_spawn *s, const struct init_reply *re
 	case INIT_CWD:
 		/* Not ENOENT: that is for a program that is not there. */
 		err_errno(e, -ENOTDIR, "no working directory '%s' in the session", s->cwd);
+		if (!strncmp(s->cwd, "/tmp/", 5) || !strncmp(s->cwd, "/run/", 5))
+			err_hint(e, "its %.4s is its own: -v DIR:DIR shows the host's directory, "
+				    "-w DIR starts in another one", s->cwd);
 		return err_reclass(e, ERR_NOT_FOUND);
 	case INIT_EXEC:
 		err_errno(e, -reply->error, "cannot run '%s'", s->argv[0]);

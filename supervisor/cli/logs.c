@@ -100,7 +100,7 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 const struct cli_command cli_logs = {
 	.name = "logs",
 	.usage = "[-f] [NAME]",
-	.help = "what a session has written",
+	.help = "what a session's command has written",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.size = sizeof(struct logs_options),

@@ -11,6 +11,7 @@ import signal
 import stat
 import subprocess
 import sys
+import termios
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
@@ -189,6 +190,9 @@ def ps_inspect_logs_exec_kill(env):
     assert env.podrun("inspect", "s").json()
     assert env.podrun("exec", "s", "sh", "-c", "echo in; exit 9", code=9).text == "in\n"
     assert env.podrun("exec", "cat", "/proc/1/comm", check=False).code != 0
+    assert env.podrun("exec", "s", "cat", "/proc/1/cmdline").text == "podrun-init\0"
+    env.podrun("exec", "-d", "s", "sh", "-c", "echo nobody saw it")
+    until("the log has it", lambda: env.logs("s") == "ready\nnobody saw it\n")
     env.podrun("kill", "s")
     until("s is gone", lambda: not [x for x in env.sessions() if x["state"] == "running"])
 
@@ -248,6 +252,7 @@ def daemon_keeps_the_session(env):
 def terminal(env, *argv):
     pid, master = pty.fork()
     if pid == 0:
+        termios.tcsetwinsize(0, (24, 80))
         os.execve(str(PODRUN), [str(PODRUN)] + list(argv), env.environ)
     return pid, master
 
@@ -313,6 +318,32 @@ def terminal_survives_a_move(env):
     os.write(m, b"exit\n")
     os.waitpid(pid, 0)
     os.close(m)
+
+
+@test
+def a_resumed_screen_is_drawn_again(env):
+    pid, m = terminal(env, "run", "-it", "--name", "s", "--", "bash", "--norc", "-c",
+                      "trap 'echo drawn' WINCH; echo ready; while :; do sleep 0.05; done")
+    read_until(m, b"ready")
+    env.podrun("suspend", "s", "-o", env.path("i"))
+    os.waitpid(pid, 0)
+    os.close(m)
+    pid, m = terminal(env, "resume", "-it", str(env.path("i")))
+    read_until(m, b"drawn")
+    os.write(m, b"\x10\x11")
+    os.waitpid(pid, 0)
+    os.close(m)
+    env.podrun("kill", "s")
+
+
+@test
+def a_directory_that_is_not_there_has_a_hint(env):
+    here = env.path("here")
+    here.mkdir()
+    r = env.podrun("run", "pwd", cwd=here, code=125)
+    assert r.errors.startswith("podrun: no working directory '%s'" % here), r
+    assert "hint: its /tmp is its own" in r.errors, r
+    assert env.podrun("run", "-v", "%s:%s" % (here, here), "pwd", cwd=here).text == "%s\n" % here
 
 
 # ---- suspend, snapshot, resume ---------------------------------------------------------------
