@@ -61,8 +61,8 @@ int io_write_full(int fd, const void *data, size_t n)
 
 		if (r < 0 && errno == EINTR)
 			continue;
-		if (r < 0)
-			return -errno;
+		if (r <= 0)
+			return r < 0 ? -errno : -EIO;
 		done += (size_t)r;
 	}
 	return 0;
@@ -77,8 +77,8 @@ int io_pwrite_full(int fd, const void *data, size_t n, off_t offset)
 
 		if (r < 0 && errno == EINTR)
 			continue;
-		if (r < 0)
-			return -errno;
+		if (r <= 0)
+			return r < 0 ? -errno : -EIO;
 		done += (size_t)r;
 	}
 	return 0;

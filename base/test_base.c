@@ -8,8 +8,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/base.h"
 
@@ -35,6 +39,26 @@ static void err_long_context_keeps_cause(void **state)
 	err_wrap(&e, "%s", ctx);
 	assert_non_null(strstr(e.msg, ": the cause"));
 	assert_true(strlen(e.msg) < sizeof(e.msg));
+}
+
+static void writes_into_a_dead_task_end(void **state)
+{
+	pid_t child = fork();
+	char path[32], page[64] = "";
+	int mem;
+
+	if (child == 0) {
+		pause();
+		_exit(0);
+	}
+	assert_true(child > 0);
+	snprintf(path, sizeof(path), "/proc/%d/mem", child);
+	mem = open(path, O_WRONLY | O_CLOEXEC);
+	assert_true(mem >= 0);
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_int_equal(io_pwrite_full(mem, page, sizeof(page), (off_t)(uintptr_t)page), -EIO);
+	close(mem);
 }
 
 static void err_of_an_image_is_blamed(void **state)
@@ -142,6 +166,7 @@ int main(void)
 		cmocka_unit_test(err_gathers_context),
 		cmocka_unit_test(err_long_context_keeps_cause),
 		cmocka_unit_test(err_of_an_image_is_blamed),
+		cmocka_unit_test(writes_into_a_dead_task_end),
 		cmocka_unit_test(text_is_harmless),
 		cmocka_unit_test(cursor_stops_at_its_end),
 		cmocka_unit_test(buf_grows_and_consumes),
