@@ -65,6 +65,7 @@ struct proc_vma {
 	bool deleted;
 	char vm_flags[128]; /* VmFlags: of smaps, space separated two-letter codes */
 	uint64_t swap_kb, rss_kb, anonymous_kb;
+	uint64_t page_kb; /* more than PAGE_SIZE only for MAP_HUGETLB and the like */
 };
 
 struct proc_maps {

@@ -303,6 +303,36 @@ static int map_droppable(struct batch *t, const Pb__Mapping *m, struct err *e)
 	return r;
 }
 
+/* Huge pages, of which this host may have too few, or none of that size. */
+static int map_huge(struct batch *t, const Pb__Mapping *m, struct err *e)
+{
+	uint64_t len = m->end - m->start, flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB;
+	long value;
+	int r;
+
+	if (m->source != PB__MAPPING_SOURCE__MAPPING_ANON || (m->huge_page & (m->huge_page - 1)))
+		return err_set(e, ERR_IMAGE, -EBADMSG, "a mapping of nonsensical huge pages");
+	flags |= MAP_FIXED_NOREPLACE | (HAS(m, NORESERVE) ? MAP_NORESERVE : 0);
+	flags |= (uint64_t)__builtin_ctzll(m->huge_page) << MAP_HUGE_SHIFT;
+	r = run(t, e);
+	if (r >= 0)
+		r = remote_call(
+			t->r, &value, e, SYS_mmap, m->start, len, m->prot, flags, (uint64_t)-1, 0);
+	if (r < 0)
+		return r;
+	if (value == -ENOMEM || value == -EINVAL || value == -ENODEV) {
+		err_set(e, ERR_HOST, (int)value,
+			"this host has not enough huge pages for %llu MiB in pages of %llu MiB",
+			(unsigned long long)len >> 20, (unsigned long long)m->huge_page >> 20);
+		return err_hint(e, "sysctl vm.nr_hugepages");
+	}
+	if (value < 0 && value >= -4095)
+		return err_errno(e, (int)value, "cannot restore mapping %llx-%llx (huge pages)",
+			(unsigned long long)m->start, (unsigned long long)m->end);
+	advise(t, m, m->start);
+	return 0;
+}
+
 /* Bytes of arguments that @m may need. */
 static size_t names_len(const struct batch *t, const Pb__Mapping *m)
 {
@@ -323,6 +353,8 @@ static int map_one(struct batch *t, size_t i, struct err *e)
 
 	if (HAS(m, DROPPABLE) && m->source == PB__MAPPING_SOURCE__MAPPING_ANON)
 		return map_droppable(t, m, e);
+	if (m->huge_page)
+		return map_huge(t, m, e);
 	r = make_room(t, names_len(t, m), e);
 	if (r < 0)
 		return r;

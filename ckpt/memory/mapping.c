@@ -46,13 +46,11 @@ static const struct {
 	{"anon_inode:[perf_event]", "performance counters (perf_event_open) are not supported"},
 	{"anon_inode:", "this kind of mapping is not supported"},
 	{"socket:", "a packet socket's ring is not supported"},
-	{"/anon_hugepage", "huge pages (MAP_HUGETLB) are not supported"},
 };
 
 static const struct {
 	const char *code, *what;
 } refused_codes[] = {
-	{"ht", "huge pages (MAP_HUGETLB) are not supported"},
 	{"ss", "a shadow stack is not supported"},
 	{"um", "memory watched by userfaultfd is not supported"},
 	{"uw", "memory watched by userfaultfd is not supported"},
@@ -106,6 +104,20 @@ static int check_path(const struct proc_vma *v, struct err *e)
 	for (size_t i = 0; *v->path && i < ARRAY_SIZE(refused_paths); i++)
 		if (starts(v->path, refused_paths[i].path))
 			return refuse(v, refused_paths[i].what, e);
+	return 0;
+}
+
+/* Private memory of huge pages can be had again where a host has some.  *ret: size of a page. */
+static int take_huge_page(const struct proc_vma *v, uint64_t *ret, struct err *e)
+{
+	uint64_t size = v->page_kb * 1024;
+
+	if (size <= PAGE_SIZE)
+		return 0;
+	if (v->shared || !starts(v->path, "/anon_hugepage"))
+		return refuse(v,
+			"huge pages (hugetlbfs) that are shared or a file's are not supported", e);
+	*ret = size;
 	return 0;
 }
 
@@ -197,6 +209,8 @@ int ckpt_mapping_describe(struct ckpt_dump *d, struct ckpt_proc *p, const struct
 	r = check_path(v, e);
 	if (r >= 0)
 		r = take_flags(v, &ret->flags, e);
+	if (r >= 0)
+		r = take_huge_page(v, &ret->huge_page, e);
 	if (r < 0)
 		return r;
 	r = describe_source(d, v, ret, e);

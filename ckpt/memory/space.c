@@ -5,6 +5,8 @@
  * Shared mappings belong to their files, to kind SHARED_MEM or to System V segments.  Droppable
  * memory (vgetrandom's state) comes back empty on purpose: a copy must not repeat random numbers.
  */
+#include <sys/mman.h>
+
 #include "base/base.h"
 #include "ckpt/memory/memory.h"
 #include "ckpt/survey.h"
@@ -19,11 +21,20 @@ static bool is_private(const Pb__Mapping *m)
 		       (PB__MAPPING_FLAG__MAPPING_IS_SHARED | PB__MAPPING_FLAG__MAPPING_DROPPABLE));
 }
 
+/*
+ * Of a fork's huge pages one of the two loses its own when the pool is empty: they count as not
+ * forked.
+ */
+static bool is_forked(const Pb__Mapping *m)
+{
+	return !(m->flags & UNFORKED) && !m->huge_page;
+}
+
 static bool is_wanted(const Pb__Mapping *m, enum ckpt_space_part part)
 {
 	if (!is_private(m))
 		return false;
-	return part == CKPT_SPACE_ALL || !(m->flags & UNFORKED) == (part == CKPT_SPACE_FORKED);
+	return part == CKPT_SPACE_ALL || is_forked(m) == (part == CKPT_SPACE_FORKED);
 }
 
 int ckpt_space_scan(struct ckpt_dump *d, struct ckpt_proc *p, struct buf *guards, struct err *e)
@@ -55,7 +66,7 @@ static int write_mapping(struct ckpt_dump *d, struct ckpt_pages *pages, struct c
 	int r = 0;
 
 	/* a deleted file that nobody else has: all of it */
-	if (anon && v->deleted)
+	if (anon && v->deleted && !m->huge_page)
 		return ckpt_pages_write(pages, d->out, PROTO_KIND_MM, (uint64_t)p->vpid,
 			(struct ckpt_run){v->start, v->end}, 0, false, e);
 	while (*next < n && runs[*next].end <= v->start)
@@ -63,6 +74,11 @@ static int write_mapping(struct ckpt_dump *d, struct ckpt_pages *pages, struct c
 	for (size_t k = *next; k < n && runs[k].start < v->end && r >= 0; k++) {
 		struct ckpt_run run = {MAX(runs[k].start, v->start), MIN(runs[k].end, v->end)};
 
+		/* They can't be filled past their protection, as others can. */
+		if (m->huge_page && !(v->prot & PROT_WRITE))
+			return err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP,
+				"mapping %llx-%llx: huge pages in use that are read-only",
+				(unsigned long long)v->start, (unsigned long long)v->end);
 		r = ckpt_pages_write(
 			pages, d->out, PROTO_KIND_MM, (uint64_t)p->vpid, run, 0, !anon, e);
 	}

@@ -203,6 +203,29 @@ def memory_is_limited(env):
             raise Failed(str(r))
 
 
+def huge_pages(env):
+    """Huge pages in use, moved there; and resumed here, where there may be none."""
+    share = env.path("share")
+    share.mkdir()
+    (share / "config").mkdir(mode=0o700)
+    env.environ["PODRUN_VM_HUGE"] = "16"
+    out = vm(env, "P=%s; $P run -d --portable --name s -- %s /tmp/go; until $P logs s | grep -q ready; do sleep 0.1; "
+                  "done; $P suspend s -o /mnt/image; cp /mnt/image /mnt/second; $P resume -d /mnt/image; %s"
+             % (PODRUN, STATE / "mem_huge", finish(PODRUN, "s")))
+    if "ok" not in out.split():
+        raise Failed(out)
+    free = pathlib.Path("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages")
+    if free.exists() and int(free.read_text()) >= 3:
+        env.podrun("resume", "-d", share / "second")
+        env.podrun("exec", "s", "touch", "/tmp/go")
+        if "ok" not in env.wait("s"):
+            raise Failed(env.logs("s"))
+        return
+    r = env.podrun("resume", "-d", share / "second", code=4)
+    if "huge pages" not in r.errors:
+        raise Failed(str(r))
+
+
 WORK = {"python-threads": PYTHON, "shell-pipe": SHELL}
 for label, command in WORK.items():
     add("there/" + label, lambda env, a=command: there(env, a))
@@ -211,6 +234,7 @@ add("there/states", states_there)
 add("back/states", states_back)
 add("there/lesser-cpu", a_lesser_cpu_is_refused)
 add("there/memory", memory_is_limited)
+add("back/huge", huge_pages)
 
 if __name__ == "__main__":
     main()
