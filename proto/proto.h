@@ -74,6 +74,7 @@ struct proto_write_options {
 	unsigned threads;	     /* for digests (and compression); 0: one per CPU, at most 4 */
 	uint8_t image_id[16];	     /* random; made when all zero */
 	bool copy;	  /* a snapshot or clone (may be resumed again) rather than a move */
+	bool hold_last;	  /* the last byte is not written: proto_writer_held */
 	uint64_t created; /* unix seconds; 0: now */
 };
 
@@ -99,6 +100,11 @@ int proto_write_data_commit(struct proto_writer *w, enum proto_kind kind, uint64
 	uint64_t offset, size_t len, struct err *e);
 /* Digest list, signature, end mark; everything has been handed to the kernel when it returns. */
 int proto_writer_finish(struct proto_writer *w, uint64_t *ret_bytes, struct err *e);
+/*
+ * After the finish with options.hold_last: the byte that makes the image whole, for whoever decides
+ * whether it shall be.
+ */
+uint8_t proto_writer_held(const struct proto_writer *w);
 /* Writes everything so far and ends the threads (see above). */
 int proto_writer_settle(struct proto_writer *w, struct err *e);
 /* Frees; before finish this leaves a truncated image.  NULL is fine. */
@@ -158,6 +164,12 @@ void proto_unread(struct proto_reader *r);
 void proto_reader_start(struct proto_reader *r);
 /* Ends the threads (see above), after what they are reading now. */
 void proto_reader_settle(struct proto_reader *r);
+/*
+ * The session has been rebuilt and is ours from now on.  Until then the last byte of an image that
+ * comes through a pipe is left there, which tells whoever wrote it that it is still his
+ * (supervisor/handover.h).
+ */
+void proto_reader_take(struct proto_reader *r);
 void proto_reader_close(struct proto_reader *r);
 
 /* ---- control messages ---------------------------------------------------------------------- */

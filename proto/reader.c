@@ -522,6 +522,11 @@ void proto_reader_info(const struct proto_reader *r, struct proto_image_info *re
 	*ret = r->info;
 }
 
+void proto_reader_take(struct proto_reader *r)
+{
+	proto_source_take(&r->source);
+}
+
 void proto_reader_close(struct proto_reader *r)
 {
 	if (!r)

@@ -3,9 +3,11 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,7 +21,7 @@ int proto_source_init(struct proto_source *s, int fd, struct err *e)
 {
 	struct stat st;
 
-	*s = (struct proto_source){.fd = fd};
+	*s = (struct proto_source){.fd = fd, .beside = {-1, -1}};
 	if (fstat(fd, &st) < 0)
 		return err_errno(e, -errno, "cannot read the image");
 	if (S_ISDIR(st.st_mode))
@@ -33,6 +35,8 @@ int proto_source_init(struct proto_source *s, int fd, struct err *e)
 		s->start = (uint64_t)start;
 		s->size = (uint64_t)(st.st_size > start ? st.st_size - start : 0);
 	}
+	if (S_ISFIFO(st.st_mode) && pipe2(s->beside, O_CLOEXEC) < 0)
+		return err_errno(e, -errno, "cannot read the image");
 	s->buffer = malloc(BUFFER);
 	return s->buffer ? 0 : err_errno(e, -ENOMEM, "image stream");
 }
@@ -41,6 +45,40 @@ void proto_source_fini(struct proto_source *s)
 {
 	free(s->buffer);
 	s->buffer = NULL;
+	for (int i = 0; i < 2; i++)
+		s->beside[i] = close_fd(s->beside[i]);
+}
+
+/* Like read(2), but for the last byte that is there: that is only looked at. */
+static ssize_t read_pipe(struct proto_source *s, void *data, size_t n)
+{
+	struct pollfd p = {.fd = s->fd, .events = POLLIN};
+	int waiting = 0;
+	ssize_t r;
+
+	/* There is more to come, so it was not the last. */
+	proto_source_take(s);
+	if (poll(&p, 1, -1) < 0 || ioctl(s->fd, FIONREAD, &waiting) < 0)
+		return -1;
+	if (waiting == 0)
+		return read(s->fd, data, n);
+	if (waiting > 1)
+		return read(s->fd, data, MIN(n, (size_t)waiting - 1));
+	r = tee(s->fd, s->beside[1], 1, SPLICE_F_NONBLOCK);
+	if (r == 1)
+		r = read(s->beside[0], data, 1);
+	s->seen = r == 1;
+	return r;
+}
+
+void proto_source_take(struct proto_source *s)
+{
+	char byte;
+
+	if (s->seen)
+		while (read(s->fd, &byte, 1) < 0 && errno == EINTR)
+			;
+	s->seen = false;
 }
 
 /* One read of at most @n bytes at the position (the buffer is empty); 0 at the end. */
@@ -54,6 +92,8 @@ static ssize_t read_some(struct proto_source *s, struct proto_worker *by, void *
 		proto_worker_may_block(by);
 		if (s->file)
 			r = pread(s->fd, data, n, (off_t)(s->start + s->position));
+		else if (s->beside[0] >= 0)
+			r = read_pipe(s, data, n);
 		else
 			r = read(s->fd, data, n);
 		error = errno;

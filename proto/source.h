@@ -5,6 +5,10 @@
  * Short reads go through a buffer, long ones straight to where they belong.  A regular file is
  * read with pread from where its offset stood, so the descriptor's offset is left alone and two
  * processes may read one file.
+ *
+ * The last byte of a pipe is not taken out of it before proto_source_take: it is looked at with
+ * tee(2).  Whoever wrote it can see that it is still there (FIONREAD) when we have gone away, and so
+ * that we did not want what we read.
  */
 #ifndef PROTO_SOURCE_H
 #define PROTO_SOURCE_H
@@ -25,6 +29,8 @@ struct proto_source {
 	uint64_t position; /* in the image, of what is given next */
 	uint8_t *buffer;
 	size_t at, filled;
+	int beside[2]; /* for a pipe: another one, to look at a byte through; else -1 */
+	bool seen;     /* the next byte in the pipe has been given already */
 };
 
 /* @fd is borrowed. */
@@ -42,6 +48,8 @@ bool proto_source_has(const struct proto_source *s, size_t n);
 uint64_t proto_source_left(const struct proto_source *s);
 /* Where the next byte is in a file, or -1. */
 int64_t proto_source_file_offset(const struct proto_source *s);
+/* What was read is kept: its last byte leaves the pipe. */
+void proto_source_take(struct proto_source *s);
 /* True if something is left in a file.  A pipe may go on with something else. */
 bool proto_source_trailing(const struct proto_source *s);
 

@@ -51,6 +51,8 @@ struct slot {
 struct proto_writer {
 	int fd;
 	int zstd_level;
+	bool hold_last;
+	uint8_t held;
 	const struct proto_key *key;
 	struct proto_image_info info;
 	struct proto_pool pool;
@@ -439,6 +441,7 @@ int proto_writer_open(
 	w->fd = fd;
 	w->key = o->key;
 	w->zstd_level = o->zstd_level;
+	w->hold_last = o->hold_last;
 	w->info.copy = o->copy;
 	w->info.created = o->created ? o->created : (uint64_t)time(NULL);
 	memcpy(w->info.image_id, o->image_id, sizeof(o->image_id));
@@ -484,13 +487,21 @@ int proto_writer_finish(struct proto_writer *w, uint64_t *ret_bytes, struct err 
 	if (r < 0)
 		return err_set(e, ERR_FAILED, r, "libcrypto cannot hash");
 	proto_frame_encode(&h, head);
+	w->held = payload[sizeof(payload) - 1];
+	iov[1].iov_len -= w->hold_last;
 	r = write_vector(w, &w->pool.own, iov, 2, e);
 	if (r < 0)
 		return r;
+	w->written += w->hold_last;
 	w->finished = true;
 	if (ret_bytes)
 		*ret_bytes = w->written;
 	return 0;
+}
+
+uint8_t proto_writer_held(const struct proto_writer *w)
+{
+	return w->held;
 }
 
 int proto_writer_settle(struct proto_writer *w, struct err *e)

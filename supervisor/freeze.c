@@ -5,7 +5,8 @@
  * All of them begin by holding the relays (what is in the pipes now belongs to the session) and
  * forking a worker that freezes.  Then the two phases of a suspend: the worker writes and syncs
  * under a temporary name; when it says "written", the supervisor renames, records "suspended" durably,
- * and only then tells the worker to end what is frozen.  Whatever fails before that makes the
+ * and only then tells the worker to end what is frozen.  Into a stream there is nothing to rename: the
+ * last byte of the image does it (handover.h).  Whatever fails before that makes the
  * worker thaw, and the session runs as if nothing had happened.
  *
  * A `hold` request (migrate) stops between the phases: the image has gone down a stream, and the
@@ -28,6 +29,7 @@
 #include "supervisor/control.h"
 #include "supervisor/end.h"
 #include "supervisor/filter.h"
+#include "supervisor/handover.h"
 #include "supervisor/introduce.h"
 #include "supervisor/job.h"
 #include "supervisor/ledger.h"
@@ -37,6 +39,7 @@
 #include "supervisor/session.h"
 #include "supervisor/worker.h"
 
+#define HANDOVER_MS 5
 #define DEADLINE_MS 5000
 #define MAX_EDGES   1024
 
@@ -121,6 +124,7 @@ static int start_writing(struct session *s, struct err *e)
 	req.zstd_level = s->op.zstd_level;
 	req.with_files = s->op.with_files;
 	req.outside = (uint32_t)s->op.outside;
+	req.hold_last = s->op.hand_over;
 	m.body_case = PB__WORKER__BODY_WRITE;
 	m.write = &req;
 	fds[0] = s->op.image;
@@ -132,7 +136,7 @@ static int start_writing(struct session *s, struct err *e)
 		return e->error;
 	*e = (struct err){0};
 	/* Whoever reads the stream shall see its end when the worker is done. */
-	if (s->op.stream)
+	if (s->op.stream && !s->op.hand_over)
 		s->op.image = close_fd(s->op.image);
 	return 0;
 }
@@ -241,6 +245,17 @@ static void take_back(struct session *s)
 	session_set_string(&s->record->image, "");
 }
 
+static void give_up_handover(struct session *s)
+{
+	struct session_operation *op = &s->op;
+
+	if (op->handover)
+		event_free(take_ptr(op->handover));
+	if (op->hand_over)
+		op->image = close_fd(op->image);
+	op->handing = false;
+}
+
 /*
  * The operation has failed: it is answered when the session runs again, or at once if it was
  * paused and stays so.
@@ -249,6 +264,7 @@ static void fail(struct session *s, const struct err *e)
 {
 	log_warn("%s", e->msg);
 	take_back(s);
+	give_up_handover(s);
 	s->op.failure = *e;
 	if (!s->op.was_paused) {
 		tell_worker(s, PB__WORKER__BODY_THAW);
@@ -267,6 +283,41 @@ static void commit(struct session *s)
 	s->state = SESSION_LEAVING;
 	event_del(s->init_readable); /* pid 1's end is not the session's */
 	tell_worker(s, PB__WORKER__BODY_END);
+}
+
+static void hand_over(struct session *s);
+
+static void on_handover(evutil_socket_t fd, short what, void *ctx)
+{
+	hand_over(ctx);
+}
+
+/* The last byte is written as soon as there is room for it; then we look until it has been read. */
+static void hand_over(struct session *s)
+{
+	const struct timeval soon = {.tv_usec = HANDOVER_MS * 1000};
+	struct session_operation *op = &s->op;
+	enum handover now = HANDOVER_WAITS;
+	struct err e = {0};
+	int r = op->handing ? 0 : handover_write(op->image, op->last, &e);
+
+	if (r == 0) {
+		op->handing = true;
+		now = handover_look(op->image);
+	}
+	if (now == HANDOVER_REFUSED)
+		r = err_set(&e, ERR_FAILED, -EPIPE, "whoever read the image did not want it");
+	if (r < 0 && r != -EAGAIN) {
+		fail(s, &e);
+	} else if (now == HANDOVER_TAKEN) {
+		op->image = close_fd(op->image);
+		commit(s);
+	} else {
+		if (!op->handover)
+			op->handover = event_new(s->loop, -1, 0, on_handover, s);
+		if (op->handover)
+			event_add(op->handover, &soon);
+	}
 }
 
 static int record_suspended(struct session *s, struct err *e)
@@ -299,6 +350,9 @@ static void on_written(struct session *s, const Pb__Report *report)
 		session_set_string(&op->report->image, op->path ? op->path : "");
 		if (report->image_id.len == 16)
 			memcpy(op->image_id, report->image_id.data, 16);
+		if (report->held.len == 1)
+			op->last = report->held.data[0];
+		op->report->held.len = 0;
 	}
 	if (op->hold) {
 		s->state = SESSION_HELD;
@@ -320,6 +374,8 @@ static void on_written(struct session *s, const Pb__Report *report)
 		r = fault_at(FAULT_SUSPEND_RECORDED, &e);
 	if (r < 0) {
 		fail(s, &e);
+	} else if (op->hand_over) {
+		hand_over(s);
 	} else if (op->what == OP_SUSPEND) {
 		commit(s);
 	} else if (op->was_paused) {
@@ -446,6 +502,15 @@ static void on_gone(void *ctx, int status)
 		worker_free(take_ptr(s->worker));
 		return;
 	}
+	if (op->handing && !handover_retract(op->image)) {
+		/* The image is another's already. */
+		commit(s);
+		session_kill(s);
+		on_ended(s);
+		return;
+	}
+	if (op->handing || op->handover)
+		give_up_handover(s);
 	if (!done && !err_is(&op->failure)) {
 		err_set(&op->failure, ERR_FAILED, -ECHILD, "the worker was killed (status %#x)", status);
 		err_hint(&op->failure, "the session runs on");
@@ -599,6 +664,7 @@ int session_suspend(struct session *s, struct client *c, const Pb__SuspendReques
 	op->zstd_level = req->zstd_level;
 	op->with_files = req->with_files;
 	r = open_image(s, req, stream, e);
+	op->hand_over = op->stream && op->what == OP_SUSPEND && !op->hold;
 	if (r == 0)
 		r = op->was_paused ? start_writing(s, e) : freeze(s, req->deadline_ms, e);
 	if (r < 0) {
@@ -615,6 +681,12 @@ void session_abandoned(struct session *s)
 	if (s->state == SESSION_HELD) {
 		session_end_operation(s);
 		tell_worker(s, PB__WORKER__BODY_THAW);
+	}
+	if (s->op.handing && handover_retract(s->op.image)) {
+		struct err e = {0};
+
+		err_set(&e, ERR_FAILED, -ECANCELED, "nobody waits for the end of the suspend");
+		fail(s, &e);
 	}
 }
 

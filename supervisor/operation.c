@@ -2,6 +2,7 @@
 /* What is under way for whom (struct session_operation): its answer, and its end. */
 #include "supervisor/operation.h"
 
+#include <event2/event.h>
 #include <sys/mman.h>
 
 #include "proto/control.pb-c.h"
@@ -23,6 +24,8 @@ void session_end_operation(struct session *s)
 		pb__resume_request__free_unpacked(op->resume, NULL);
 	if (op->world)
 		pb__world__free_unpacked(op->world, NULL);
+	if (op->handover)
+		event_free(op->handover);
 	if (op->going)
 		munmap((void *)op->going, sizeof(*op->going));
 	*op = (struct session_operation){.image = -1};

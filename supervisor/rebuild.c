@@ -12,7 +12,7 @@
  *
  * The directory gets its name only at "restored": a failed resume leaves nothing behind, and a session
  * may be resumed from a pipe under its own name while the suspend that feeds the pipe still has it;
- * then the name is waited for.
+ * then that is told that the image is ours (handover.h), and the name is waited for.
  *
  * A `frozen` request stops at "restored" in state ARRIVED, durably recorded, and waits for a
  * decision, whatever happens to the client.
@@ -455,6 +455,20 @@ static void on_released(struct session *s)
 	session_end_operation(s);
 }
 
+/* Behind this the session is nowhere but here: whoever wrote the stream ends what he has. */
+static void take(struct session *s)
+{
+	Pb__Worker m = PB__WORKER__INIT;
+	Pb__Empty empty = PB__EMPTY__INIT;
+
+	if (s->op.taken)
+		return;
+	s->op.taken = true;
+	m.body_case = PB__WORKER__BODY_TAKE;
+	m.take = &empty;
+	send_worker(s, &m, NULL, 0);
+}
+
 static void release(struct session *s)
 {
 	Pb__Worker m = PB__WORKER__INIT;
@@ -473,6 +487,7 @@ static void release(struct session *s)
 		fail(s, &e);
 		return;
 	}
+	take(s);
 	notify_set_trusting(s->notify, false);
 	s->op.released = on_released;
 	m.body_case = PB__WORKER__BODY_RELEASE;
@@ -538,9 +553,12 @@ static void try_name(struct session *s)
 	/* One that is being migrated would be waited for by the very migration that waits for us. */
 	if (use == NAME_WAIT && s->op.resume->frozen)
 		use = NAME_TAKEN;
-	if (use == NAME_WAIT && !s->retry)
+	if ((use == NAME_WAIT || s->op.taken) && !s->retry)
 		s->retry = event_new(s->loop, -1, 0, on_retry, s);
-	if (use == NAME_WAIT && s->retry && io_now_ns() < s->retry_until_ns) {
+	/* The writer of our stream has the name until he knows that the image is ours. */
+	if (use == NAME_WAIT && s->op.stream)
+		take(s);
+	if (s->retry && (s->op.taken || (use == NAME_WAIT && io_now_ns() < s->retry_until_ns))) {
 		event_add(s->retry, &soon);
 		return;
 	}

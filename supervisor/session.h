@@ -128,6 +128,11 @@ struct session_operation {
 	uint64_t began_ns, written_ns; /* io_now_ns(): asked for, the worker has written */
 	uint8_t image_id[16];
 	struct err failure;  /* to be told once the session runs again */
+	bool hand_over;	     /* suspend: the stream's last byte is ours to write (handover.h) */
+	bool handing;	     /* and has been written, or may be now: the reader decides */
+	uint8_t last;
+	struct event *handover; /* looks whether it has */
+	bool taken;	     /* resume: the writer of the stream has been told that it is ours */
 	bool mending;	     /* the worker was killed, another tidies up behind it */
 	struct Pb__Report *report;
 	struct Pb__ResumeRequest *resume;

@@ -13,6 +13,7 @@
  *      restore   image >                     the front of the image
  *                < unpack (directory)        unpacked >
  *                < world (descriptors)       seed > < seeded, edge > ..., restored >
+ *                < take                      (the image is ours)
  *                < release                   released >, exits
  *                < undo                      exits
  *

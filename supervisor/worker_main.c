@@ -120,12 +120,16 @@ static void reply_failure(struct proto_conn *conn, const struct err *e)
 }
 
 static void reply_report(struct proto_conn *conn, Pb__Worker__BodyCase what,
-	const struct ckpt_report *report, const uint8_t *image_id)
+	const struct ckpt_report *report, const uint8_t *image_id, const uint8_t *held)
 {
 	struct message_report scratch;
 	Pb__Report r;
 
 	message_of_report(&r, report, &scratch);
+	if (held) {
+		r.held.data = (uint8_t *)held;
+		r.held.len = 1;
+	}
 	if (image_id) {
 		r.image_id.data = (uint8_t *)image_id;
 		r.image_id.len = 16;
@@ -234,11 +238,13 @@ static int write_image(struct dump *d, const Pb__WriteRequest *req, const int *f
 
 static void do_write(struct dump *d, const Pb__WriteRequest *req, const int *fds, size_t n_fds)
 {
-	struct proto_write_options o = {.zstd_level = req->zstd_level, .copy = req->snapshot};
+	struct proto_write_options o = {.zstd_level = req->zstd_level,
+		.copy = req->snapshot,
+		.hold_last = req->hold_last};
 	struct proto_writer *out = NULL;
 	struct proto_key *key = NULL;
 	struct err e = {0};
-	uint8_t id[16] = {0};
+	uint8_t id[16] = {0}, held = 0;
 	int r;
 
 	if (n_fds != 2 || !req->config || !req->world) {
@@ -255,10 +261,13 @@ static void do_write(struct dump *d, const Pb__WriteRequest *req, const int *fds
 		if (r == 0)
 			r = write_image(d, req, fds, out, &e);
 	}
+	if (r == 0)
+		held = proto_writer_held(out);
 	if (r < 0)
 		reply_failure(d->conn, &e);
 	else
-		reply_report(d->conn, PB__WORKER__BODY_WRITTEN, &d->report, id);
+		reply_report(d->conn, PB__WORKER__BODY_WRITTEN, &d->report, id,
+			req->hold_last ? &held : NULL);
 	proto_writer_close(out);
 	proto_key_close(key);
 }
@@ -518,6 +527,24 @@ static int unpack(struct restore *r, struct err *e)
 	return 0;
 }
 
+/* NULL when it is not to be released after all. */
+static Pb__Worker *await_release(struct restore *r)
+{
+	int fds[MESSAGE_MAX_FDS];
+	struct err e = {0};
+	Pb__Worker *m;
+	size_t n;
+
+	while (message_recv_worker(r->conn, &m, fds, MESSAGE_MAX_FDS, &n, &e) == 1) {
+		if (m->body_case == PB__WORKER__BODY_RELEASE)
+			return m;
+		if (m->body_case == PB__WORKER__BODY_TAKE)
+			proto_reader_take(r->in);
+		message_free_worker(m);
+	}
+	return NULL;
+}
+
 static int rebuild(struct restore *r, const struct worker_restore *what, struct err *e)
 {
 	struct proto_read_options o = {.config_dir = what->config_dir,
@@ -525,9 +552,8 @@ static int rebuild(struct restore *r, const struct worker_restore *what, struct 
 		.skip_digests = what->skip_digests};
 	struct ckpt_restore_options options = {.paused = true, .going = what->going};
 	struct ckpt_build *build = NULL;
-	int fds[MESSAGE_MAX_FDS], error;
 	Pb__Worker *m;
-	size_t n;
+	int error;
 
 	error = fault_at(FAULT_RESTORE_BEGIN, e);
 	if (error == 0)
@@ -544,8 +570,8 @@ static int rebuild(struct restore *r, const struct worker_restore *what, struct 
 		error = err_blame_image(e);
 	if (error < 0)
 		return error;
-	reply_report(r->conn, PB__WORKER__BODY_RESTORED, ckpt_build_report(build), NULL);
-	m = expect(r, PB__WORKER__BODY_RELEASE, fds, &n);
+	reply_report(r->conn, PB__WORKER__BODY_RESTORED, ckpt_build_report(build), NULL, NULL);
+	m = await_release(r);
 	if (!m) {
 		ckpt_restore_undo(build);
 		return err_set(e, ERR_FAILED, -ECANCELED, "undone");

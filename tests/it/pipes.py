@@ -1,0 +1,258 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Integration tests of suspends into pipes: one session goes in, and one is there afterwards.
+
+    podrun suspend -o - | podrun resume -
+
+Whatever fails on either side, the session runs on here or is there (supervisor/handover.h).
+"""
+import fcntl
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+
+TESTS = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(TESTS / "lib"))
+sys.path.insert(0, str(TESTS / "state"))
+from faults import Session, children, due, points, prepare, read  # noqa: E402
+from harness import PODRUN, Failed, add, main, needs, test, until  # noqa: E402
+
+COUNT = ("sh", "-c", "echo ready; i=0; while [ ! -e /tmp/go ]; do i=$((i+1)); sleep 0.01; done; "
+                     "echo ok $$")
+
+
+def finish(env, name):
+    env.podrun("exec", name, "touch", "/tmp/go")
+    if "ok" not in env.wait(name).split():
+        raise Failed("no verdict from " + name)
+    env.podrun("rm", name)
+
+
+def running(env):
+    return sorted(x["name"] for x in env.sessions())
+
+
+def piped(env, *reader, options=()):
+    """suspend | reader: both results."""
+    a = env.start(PODRUN, "suspend", "s", "-o", "-", *options, stdout=subprocess.PIPE,
+                  stderr=subprocess.PIPE)
+    b = env.start(*reader, stdin=a.stdout, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    a.stdout.close()
+    out, b_err = b.communicate(timeout=60)
+    _, a_err = a.communicate(timeout=60)
+    return (a.returncode, a_err.decode()), (b.returncode, b_err.decode()), out
+
+
+def moved(env, *reader, name="s"):
+    a, b, _ = piped(env, *reader)
+    if a[0] or b[0] or running(env) != [name]:
+        raise Failed("%s %s %s" % (a, b, running(env)))
+
+
+def refused(env, *reader, code):
+    """The reader does not resume it, and ends with @code: it runs on."""
+    a, b, _ = piped(env, *reader)
+    if a[0] == 0 or b[0] != code or not a[1].startswith("podrun: cannot suspend 's': "):
+        raise Failed("%s %s" % (a, b))
+    if "s" not in running(env):
+        raise Failed("lost: %s %s %s" % (a, b, running(env)))
+
+
+@test
+def the_same_name_again(env):
+    env.run_detached("s", *COUNT)
+    for _ in range(5):
+        moved(env, PODRUN, "resume", "-d", "-")
+    finish(env, "s")
+
+
+@test
+def another_name(env):
+    env.run_detached("s", *COUNT)
+    moved(env, PODRUN, "resume", "-d", "--name", "t", "-", name="t")
+    finish(env, "t")
+
+
+@test
+def into_a_file(env):
+    env.run_detached("s", *COUNT)
+    with open(env.path("i"), "wb") as f:
+        env.start(PODRUN, "suspend", "s", "-o", "-", stdout=f).wait()
+    assert not running(env)
+    env.podrun("image", "verify", env.path("i"))
+    env.podrun("resume", "-d", env.path("i"))
+    finish(env, "s")
+
+
+@test
+def through_cat_and_back(env):
+    env.run_detached("s", *COUNT)
+    moved_out, _, data = piped(env, "cat")
+    assert moved_out[0] == 0 and not running(env), moved_out
+    env.podrun("resume", "-d", "-", stdin=data)
+    finish(env, "s")
+
+
+@test
+def through_zstd_and_back(env):
+    needs("zstd")
+    env.run_detached("s", *COUNT)
+    out, _, data = piped(env, "zstd", "-c")
+    assert out[0] == 0 and not running(env), out
+    env.path("i").write_bytes(data)
+    a = env.start("zstd", "-dc", env.path("i"), stdout=subprocess.PIPE)
+    b = env.start(PODRUN, "resume", "-d", "-", stdin=a.stdout, stdout=subprocess.DEVNULL)
+    a.stdout.close()
+    assert b.wait(60) == 0 and a.wait(60) == 0
+    finish(env, "s")
+
+
+@test
+def a_name_that_is_in_use(env):
+    env.run_detached("s", *COUNT)
+    env.run_detached("t", *COUNT)
+    refused(env, PODRUN, "resume", "-d", "--name", "t", "-", code=6)
+    for name in ("s", "t"):
+        finish(env, name)
+
+
+@test
+def only_looked_at(env):
+    env.run_detached("s", *COUNT)
+    refused(env, PODRUN, "image", "verify", "-", code=0)
+    refused(env, PODRUN, "image", "show", "-", code=0)
+    refused(env, "head", "-c", "10000", code=0)
+    moved(env, PODRUN, "resume", "-d", "-")
+    finish(env, "s")
+
+
+@test
+def a_stranger(env):
+    env.run_detached("s", *COUNT)
+    other = env.host("other")
+    reader = ["env"] + ["%s=%s" % (k, other.environ[k]) for k in
+                        ("XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME")]
+    refused(env, *reader, PODRUN, "resume", "-d", "-", code=7)
+    assert not running(other)
+    finish(env, "s")
+
+
+@test
+def a_record_that_cannot_be_written(env):
+    prepare(env)
+    due(env, None, None)
+    env.run_detached("s", *COUNT)
+    for point in ("suspend.written", "suspend.recorded", "write.finish", "write.sync"):
+        due(env, point, "fail")
+        reader = ["env", "-u", "PODRUN_TEST_FAULT", PODRUN, "resume", "-d", "--name", "t", "-"]
+        refused(env, *reader, code=7)
+        due(env, None, None)
+    moved(env, PODRUN, "resume", "-d", "-")
+    finish(env, "s")
+
+
+# Behind these the session is the reader's.
+TAKEN = ("release.begin", "release.half", "resume.released")
+
+
+def reader_fails(env, action):
+    env.run_detached("s", *COUNT)
+    prepare(env)
+    for p in points("resume"):
+        if p.name in TAKEN or (action == "kill" and not p.worker):
+            continue
+        due(env, p.name, action)
+        a, b, _ = piped(env, PODRUN, "resume", "-d", "--name", "t", "-")
+        due(env, None, None)
+        what = "%s at %s: %s %s" % (action, p.name, a, b)
+        if a[0] == 0 or b[0] == 0:
+            raise Failed(what)
+        if running(env) != ["s"]:
+            raise Failed("%s: %s" % (what, running(env)))
+        env.podrun("rm", "t", check=False)
+    moved(env, PODRUN, "resume", "-d", "--name", "t", "-", name="t")
+    finish(env, "t")
+
+
+for _action in ("fail", "kill", "kill-supervisor"):
+    add("reader_" + _action.replace("-", "_"), lambda env, a=_action: reader_fails(env, a))
+
+
+def wide_pipe():
+    r, w = os.pipe()
+    fcntl.fcntl(w, fcntl.F_SETPIPE_SZ, 1 << 20)
+    return r, w
+
+
+def waiting_reader(env):
+    """A suspend that has written all, and whose reader has not read any."""
+    env.run_detached("s", *COUNT)
+    s = Session(env, "s")
+    r, w = wide_pipe()
+    p = env.start(PODRUN, "suspend", "s", "-o", "-", stdout=w, stderr=subprocess.PIPE)
+    os.close(w)
+    record = env.path("state") / "podrun" / "sessions" / "s" / "record"
+    until("it is written", lambda: "suspended" in record.read_bytes().decode(errors="replace"))
+    return s, p, r
+
+
+def ends_in_vain(p):
+    _, err = p.communicate(timeout=60)
+    if p.returncode == 0 or not err.startswith(b"podrun: cannot suspend 's': "):
+        raise Failed("%s %s" % (p.returncode, err))
+
+
+@test
+def a_reader_that_goes_away(env):
+    _, p, r = waiting_reader(env)
+    assert p.poll() is None
+    os.close(r)
+    ends_in_vain(p)
+    finish(env, "s")
+
+
+@test
+def a_worker_that_is_killed_while_the_reader_decides(env):
+    s, p, r = waiting_reader(env)
+    for pid in children(s.supervisor):
+        if pid != s.init and "podrun-freeze" in read("/proc/%d/comm" % pid):
+            os.kill(pid, signal.SIGKILL)
+    ends_in_vain(p)
+    data = b""
+    os.set_blocking(r, False)
+    try:
+        while piece := os.read(r, 65536):
+            data += piece
+    except BlockingIOError:
+        pass
+    os.close(r)
+    env.path("i").write_bytes(data)
+    assert env.podrun("image", "verify", env.path("i"), check=False).code == 7
+    finish(env, "s")
+
+
+@test
+def a_command_that_is_killed_while_the_reader_decides(env):
+    _, p, r = waiting_reader(env)
+    p.kill()
+    p.wait()
+    until("it runs", lambda: [x["state"] for x in env.sessions()] == ["running"])
+    os.close(r)
+    finish(env, "s")
+
+
+@test
+def a_reader_that_takes_its_time(env):
+    s, p, r = waiting_reader(env)
+    assert [x["name"] for x in env.sessions()] == ["s"]
+    b = env.start(PODRUN, "resume", "-d", "-", stdin=r, stdout=subprocess.DEVNULL)
+    os.close(r)
+    assert b.wait(60) == 0 and p.wait(60) == 0
+    until("it is gone", s.is_gone)
+    finish(env, "s")
+
+
+if __name__ == "__main__":
+    main()
