@@ -15,6 +15,10 @@
  * An entry of EPOLLONESHOT that has fired waits for nothing, not even EPOLLHUP, which epoll_ctl
  * always adds.  Such entries are added first, with every event, and made to fire.
  *
+ * A signalfd is special: whoever adds it is whose signals wake (the entry hangs on the queue of that
+ * process's signal handlers).  So it is added by a process of the session that has both, the first
+ * of them: the kernel does not tell which one it was.  The builder's own would wake nobody.
+ *
  * An edge which the session has seen already is seen once more after a resume; that is allowed by
  * epoll(7) at any time.
  */
@@ -25,9 +29,11 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 
+#include "ckpt/build.h"
 #include "ckpt/kinds/common.h"
 #include "ckpt/kinds/kinds.h"
 #include "proto/files.pb-c.h"
+#include "proto/tasks.pb-c.h"
 
 #define MAX_NUMBER (1 << 30) /* fs/file.c: sysctl_nr_open_max */
 #define MODES (EPOLLWAKEUP | EPOLLONESHOT | EPOLLET | EPOLLEXCLUSIVE) /* not events */
@@ -213,18 +219,72 @@ static int add_at(int epoll, int target, const Pb__EpollTarget *t)
 	return r;
 }
 
-static int add_all(struct ckpt_build *b, int epoll, const Pb__Epoll *m, bool fired, struct err *e)
+/* ---- by the task itself ---------------------------------------------------------------------- */
+
+/* The descriptor of file @id in a table, or only @at if that is not negative; -1 if there is none. */
+static int number_of(const Pb__Fdtable *m, uint32_t id, int at)
+{
+	for (size_t i = 0; i < m->n_entries; i++)
+		if (m->entries[i]->file == id && (at < 0 || m->entries[i]->fd == at))
+			return m->entries[i]->fd;
+	return -1;
+}
+
+/* The first process that has @epoll, and @t under its number; *ret_fd is its epoll's. */
+static struct ckpt_build_proc *find_adder(struct ckpt_build *b, uint32_t epoll,
+	const Pb__EpollTarget *t, int *ret_fd)
+{
+	for (size_t i = 0; i < b->n_procs; i++) {
+		struct ckpt_build_proc *p = &b->procs[i];
+		struct ckpt_record *r = ckpt_build_record(b, PROTO_KIND_FDTABLE, (uint64_t)p->vpid);
+		Pb__Fdtable *m = r ? pb__fdtable__unpack(NULL, r->len, r->body) : NULL;
+		int fd = m && number_of(m, t->file, t->fd) >= 0 ? number_of(m, epoll, -1) : -1;
+
+		pb__fdtable__free_unpacked(m, NULL);
+		if (fd < 0 || p->zombie || !p->threads[0].remote)
+			continue;
+		*ret_fd = fd;
+		return p;
+	}
+	return NULL;
+}
+
+/* A signalfd, which never hangs up: one that has fired needs no more than the others. */
+static int add_inside(struct ckpt_build *b, uint32_t epoll, const Pb__EpollTarget *t, struct err *e)
+{
+	struct epoll_event ev = {.data.u64 = t->data, .events = t->events};
+	struct ckpt_build_proc *p;
+	struct remote *r;
+	int fd;
+
+	p = find_adder(b, epoll, t, &fd);
+	if (!p)
+		return 1;
+	r = p->threads[0].remote;
+	return remote_must(r, NULL, e, SYS_epoll_ctl, (uint64_t)fd, EPOLL_CTL_ADD, (uint64_t)t->fd,
+		remote_put(r, &ev, sizeof(ev)), 0, 0);
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
+static int add_all(struct ckpt_build *b, const struct ckpt_build_file *epoll, const Pb__Epoll *m,
+	bool fired, struct err *e)
 {
 	for (size_t i = 0; i < m->n_targets; i++) {
 		const Pb__EpollTarget *t = m->targets[i];
 		const struct ckpt_build_file *f = ckpt_build_file(b, t->file);
-		int r;
+		int r = 1;
 
 		if (!f || f->fd < 0 || t->fd < 0 || t->fd > MAX_NUMBER)
 			return err_set(e, ERR_IMAGE, -EBADMSG, "an epoll entry makes no sense");
 		if (has_fired(t) != fired)
 			continue;
-		r = add_at(epoll, f->fd, t);
+		if (f->record->kind->number == PROTO_KIND_SIGNALFD)
+			r = add_inside(b, epoll->id, t, e);
+		if (r < 0)
+			return err_blame_image(e);
+		if (r > 0)
+			r = add_at(epoll->fd, f->fd, t);
 		if (r < 0)
 			return err_errno(e, r, "cannot add descriptor %d to epoll", t->fd);
 	}
@@ -252,9 +312,9 @@ static int link_targets(struct ckpt_build *b, struct ckpt_record *r, struct err 
 		x = ckpt_common_bad(r, e);
 	} else {
 		raise_limit();
-		x = add_all(b, f->fd, m, true, e);
+		x = add_all(b, f, m, true, e);
 		if (x == 0)
-			x = add_all(b, f->fd, m, false, e);
+			x = add_all(b, f, m, false, e);
 	}
 	if (m)
 		pb__epoll__free_unpacked(m, NULL);
