@@ -41,6 +41,8 @@ static int ask_and_wait(struct proto_conn *conn, int number, int ms, struct err 
 	wait.body_case = PB__CONTROL__BODY_WAIT;
 	wait.wait = &empty;
 	r = message_send(conn, &wait, NULL, 0, e);
+	if (r == -EPIPE || r == -ECONNRESET)
+		return 1; /* it has ended already, and its supervisor */
 	if (r < 0)
 		return r;
 	return poll(&p, 1, ms) == 1;

@@ -31,6 +31,31 @@ print('ok' if len(set(done)) == 1 else 'FAIL')
 SHELL = ["sh", "-c", "while sleep 0.05; do echo x || exit; done | cat > /dev/null & p=$!; echo ready; "
                      "while [ ! -e /tmp/go ]; do sleep 0.02; done; kill $p; echo ok"]
 
+# The session of the README: a shell, a Python program with threads, redis with a connected client.
+CLIENT = """
+import hashlib, os, socket, threading, time
+def work():
+    h = hashlib.sha256()
+    while not os.path.exists('/tmp/go'): h.update(bytes(10000)); time.sleep(0.002)
+ts = [threading.Thread(target=work) for i in range(3)]
+[t.start() for t in ts]
+while True:
+    try: s = socket.create_connection(('127.0.0.1', 6390)); break
+    except OSError: time.sleep(0.05)
+n = 0
+while n == 0 or not os.path.exists('/tmp/go'):
+    s.sendall(b'INCR n\\r\\n')
+    n += 1
+    said = s.recv(100)
+    if said != b':%d\\r\\n' % n: print('FAIL', n, said); os._exit(1)
+    if n == 1: print('ready')
+    time.sleep(0.002)
+[t.join() for t in ts]
+print('ok')
+"""
+REDIS = ["sh", "-c", "redis-server --port 6390 --save '' --dir /tmp > /dev/null & r=$!; "
+                     "python3 -u -c \"$0\"; e=$?; kill $r; wait; exit $e", CLIENT]
+
 
 def finish(podrun, name):
     return ("%s exec %s touch /tmp/go && %s wait %s && %s logs %s"
@@ -145,6 +170,23 @@ def states_back(env):
     verdicts(said, states)
 
 
+def states_inside(env):
+    """Every state program, made, suspended and resumed there."""
+    share = env.path("share")
+    share.mkdir()
+    (share / "config").mkdir(mode=0o700)
+    states = chosen_states()
+    vm(env, "set +e; for p in %s; do n=$(basename $p); (exec 2>&1; "
+            "%s run -d --end-with-command --name $n -- $p /tmp/go; i=0; "
+            "until %s logs $n | grep -q ready || [ $i = 200 ]; do sleep 0.1; i=$((i+1)); done; "
+            "timeout 60 %s suspend $n -o image && timeout 60 %s resume -d image && "
+            "timeout 60 %s exec $n touch /tmp/go && timeout 60 %s wait $n; "
+            "%s logs $n; %s rm -f $n) > /mnt/$n.said; done; true"
+       % ((" ".join(map(str, states)),) + (PODRUN,) * 8))
+    verdicts({p.name: (share / (p.name + ".said")).read_text(errors="replace") for p in states
+              if (share / (p.name + ".said")).exists()}, states)
+
+
 def a_lesser_cpu_is_refused(env):
     """A session that is not portable, resumed on a CPU without AVX."""
     share = env.path("share")
@@ -226,12 +268,13 @@ def huge_pages(env):
         raise Failed(str(r))
 
 
-WORK = {"python-threads": PYTHON, "shell-pipe": SHELL}
+WORK = {"python-threads": PYTHON, "shell-pipe": SHELL, "redis-session": REDIS}
 for label, command in WORK.items():
     add("there/" + label, lambda env, a=command: there(env, a))
     add("back/" + label, lambda env, a=command: back(env, a))
 add("there/states", states_there)
 add("back/states", states_back)
+add("inside/states", states_inside)
 add("there/lesser-cpu", a_lesser_cpu_is_refused)
 add("there/memory", memory_is_limited)
 add("back/huge", huge_pages)

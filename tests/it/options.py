@@ -1,0 +1,340 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Integration tests: what the options do that no other test needs on its way."""
+import os
+import pathlib
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+from cli import COUNT, finish, one_line, read_until, ssh_to, terminal  # noqa: E402
+from harness import PODRUN, main, needs, test, until  # noqa: E402
+
+SLEEP = ("sh", "-c", "echo ready; exec sleep 1000")
+
+
+# ---- run ------------------------------------------------------------------------------------
+
+@test
+def rm_leaves_no_record(env):
+    env.podrun("run", "--rm", "--name", "s", "--", "true")
+    assert env.podrun("ps", "-a", "--json").json() == []
+    env.podrun("run", "--name", "s", "--", "true")
+    assert [s["name"] for s in env.podrun("ps", "-a", "--json").json()] == ["s"]
+
+
+@test
+def hostname_is_its_own(env):
+    assert env.podrun("run", "--hostname", "here", "--name", "s", "--", "hostname").text == "here\n"
+    one_line(env.podrun("run", "--hostname", "x" * 70, "--", "true", check=False))
+
+
+@test
+def names_by_the_kernel(env):
+    for how in ("auto", "kernel"):
+        assert env.podrun("run", "--names", how, "--", "sh", "-c", "echo $$").text.strip() == "2"
+    one_line(env.podrun("run", "--names", "wrong", "--", "true", code=2), "names")
+
+
+@test
+def pids_are_limited(env):
+    script = "for i in 1 2 3 4 5 6 7 8; do sleep 5 & done; echo all"
+    r = env.podrun("run", "--pids", "5", "--end-with-command", "--", "sh", "-c", script, check=False)
+    assert "all" not in r.text and "fork" in r.errors, r
+    r = env.podrun("run", "--pids", "99999999999", "--", "echo", "ran")
+    assert r.text == "ran\n"
+
+
+@test
+def what_a_command_leaves_ends_with_it(env):
+    env.podrun("run", "--end-with-command", "--name", "s", "--", "sh", "-c",
+               "setsid sleep 1000 > /dev/null 2>&1 < /dev/null & exit 3", code=3)
+    until("it is gone", lambda: not env.sessions())
+
+
+@test
+def the_hosts_network_or_none(env):
+    script = "import socket; print(sorted(n for _, n in socket.if_nameindex()))"
+    here = env.call("python3", "-c", script).text
+    assert env.podrun("run", "--net=host", "--", "python3", "-c", script).text == here
+    assert env.podrun("run", "--net=none", "--", "python3", "-c", script).text == "['lo']\n"
+    one_line(env.podrun("run", "--net=vnat", "--", "true", check=False), "vnat")
+
+
+@test
+def a_root_of_its_own(env):
+    needs("busybox")
+    root = env.path("root")
+    (root / "bin").mkdir(parents=True)
+    (root / "mine").write_text("here\n")
+    (root / "bin" / "busybox").write_bytes(pathlib.Path("/bin/busybox").read_bytes())
+    (root / "bin" / "busybox").chmod(0o755)
+    r = env.podrun("run", "--root", root, "-w", "/", "--", "/bin/busybox", "cat", "/mine", check=False)
+    assert r.text == "here\n", r
+    r = env.podrun("run", "--root", root, "-w", "/", "--", "/bin/busybox", "test", "-e", "/etc/passwd",
+                   check=False)
+    assert r.code == 1, r
+    env.podrun("run", "--root", root, "-w", "/", "--", "/bin/busybox", "touch", "/made")
+    assert not (root / "made").exists()
+
+
+@test
+def a_session_in_a_file(env):
+    f = env.path("work.session")
+    f.write_text("# what we work with\nname = work\nenv = A=1\nenv = B=2\nworkdir = /usr\n"
+                 "end-with-command\ncommand = sh -c 'echo $A/$B/$PWD; hostname'\n")
+    assert env.podrun("run", "--file", f).text == "1/2//usr\nwork\n"
+    assert env.podrun("run", "--file", f, "--name", "other", "--", "hostname").text == "other\n"
+    f.write_text("no-such-option = 1\n")
+    one_line(env.podrun("run", "--file", f, "--", "true", code=2), f.name, "no-such-option")
+    one_line(env.podrun("run", "--file", env.path("none"), "--", "true", check=False), "none")
+    config = env.dir / "config" / "podrun"
+    config.mkdir(exist_ok=True)
+    (config / "config").write_text("env = FROM=config\n")
+    assert env.podrun("run", "--", "sh", "-c", "echo $FROM").text == "config\n"
+
+
+@test
+def who_may_use_the_socket(env):
+    env.run_detached("s", *SLEEP, options=["--allow", "root"])
+    assert "@podrun/%d/s" % os.getuid() in pathlib.Path("/proc/net/unix").read_text()
+    env.podrun("kill", "s")
+    one_line(env.podrun("run", "--allow", "no-such-user", "--", "true", check=False), "no-such-user")
+
+
+@test
+def what_is_not_built_yet_says_so(env):
+    for option in (("-p", "80:80"), ("--address", "10.9.0.2"), ("--gateway", "h"),
+                   ("--display", "800x600"), ("--vnc", "1"), ("--io-uring",)):
+        one_line(env.podrun("run", *option, "--", "true", check=False), "not built")
+    env.run_detached("s", *SLEEP)
+    for option in ("--live", "--lazy"):
+        one_line(env.podrun("migrate", option, "s", "there", check=False), "not built")
+    env.podrun("kill", "s")
+
+
+# ---- looking --------------------------------------------------------------------------------
+
+@test
+def top_lists_processes(env):
+    env.run_detached("s", *SLEEP)
+    assert "sleep 1000" in env.podrun("top", "s").text
+    (p,) = env.podrun("top", "--json", "s").json()
+    assert p["pid"] == 2 and p["comm"] == "sleep", p
+    assert env.podrun("ps", "-q").text == "s\n"
+    env.podrun("kill", "s")
+    assert env.podrun("ps", "-q").text == ""
+    one_line(env.podrun("top", "s", code=6), "s")
+
+
+@test
+def logs_follow_to_the_end(env):
+    env.run_detached("s", "sh", "-c", "echo ready; while [ ! -e /tmp/go ]; do sleep 0.02; done; echo end")
+    p = env.start(PODRUN, "logs", "-f", "s", stdout=subprocess.PIPE)
+    assert p.stdout.readline() == b"ready\n"
+    env.podrun("exec", "s", "touch", "/tmp/go")
+    assert p.stdout.read() == b"end\n"
+    assert p.wait(timeout=30) == 0
+
+
+@test
+def stacks_as_json(env):
+    env.run_detached("s", *SLEEP)
+    threads = env.podrun("stacks", "--json", "s").json()
+    assert [t["comm"] for t in threads] == ["sleep"] and threads[0]["frames"], threads
+    env.podrun("kill", "s")
+
+
+@test
+def images_are_listed(env):
+    env.run_detached("s", *COUNT)
+    env.podrun("snapshot", "s")
+    env.podrun("suspend", "s")
+    text = env.podrun("image", "ls").text
+    rows = env.podrun("image", "ls", "--json").json()
+    assert len(rows) == 2 and text.count("\n") >= 2, (rows, text)
+    env.podrun("resume", "-d", "s")
+    assert "ok" in finish(env, "s")
+
+
+@test
+def keys_are_trusted_and_forgotten(env):
+    other = env.host("other")
+    other.run_detached("s", *COUNT)
+    other.podrun("suspend", "s", "-o", env.path("i"))
+    key = other.podrun("key", "show").text.split()[0]
+    env.podrun("image", "verify", env.path("i"), code=7)
+    env.podrun("key", "trust", key, "a friend")
+    assert "%s a friend" % key in env.podrun("key", "show").text
+    env.podrun("image", "verify", env.path("i"))
+    env.podrun("key", "rm", key)
+    env.podrun("image", "verify", env.path("i"), code=7)
+    one_line(env.podrun("key", "rm", "nonsense", code=2))
+    one_line(env.podrun("key", "what", code=2))
+
+
+@test
+def completions_and_pages(env):
+    for shell in ("bash", "zsh", "fish"):
+        text = env.podrun("help", "--completion", shell).text
+        assert "suspend" in text and "with-files" in text, text
+    assert "suspend" in env.podrun("help", "--list").text.split()
+    assert "*--with-files*" in env.podrun("help", "--scdoc", "suspend").text
+    one_line(env.podrun("help", "--completion", "tcsh", code=2), "tcsh")
+    assert env.podrun("--version").text.startswith("podrun ")
+
+
+# ---- commands in a session ------------------------------------------------------------------
+
+@test
+def exec_with_options(env):
+    env.run_detached("s", *SLEEP, options=["-e", "A=old"])
+    r = env.podrun("exec", "-e", "A=new", "-e", "B=2", "-w", "/usr", "s", "sh", "-c", "echo $A $B $PWD")
+    assert r.text == "new 2 /usr\n", r
+    vars = env.path("vars")
+    vars.write_text("C=3\n")
+    assert env.podrun("exec", "--env-file", vars, "s", "sh", "-c", "echo $C").text == "3\n"
+    assert env.podrun("exec", "-i", "s", "cat", stdin="through\n").text == "through\n"
+    env.podrun("exec", "-d", "s", "touch", "/tmp/made")
+    until("it was made", lambda: env.podrun("exec", "s", "test", "-e", "/tmp/made", check=False).code == 0)
+    one_line(env.podrun("exec", "s", "/no/such", code=127), "/no/such")
+    env.podrun("kill", "s")
+
+
+@test
+def exec_with_a_terminal(env):
+    env.run_detached("s", *SLEEP)
+    pid, m = terminal(env, "exec", "-it", "s", "sh", "-c", "tty; read x; echo [$x]; exit 7")
+    read_until(m, b"/dev/pts/")
+    os.write(m, b"typed\n")
+    read_until(m, b"[typed]")
+    _, status = os.waitpid(pid, 0)
+    os.close(m)
+    assert os.waitstatus_to_exitcode(status) == 7
+    env.podrun("kill", "s")
+
+
+@test
+def signals_by_name_number_and_process(env):
+    env.run_detached("s", "sh", "-c", "trap 'echo usr1' USR1; trap 'echo usr2' USR2; sleep 1000 & "
+                     "echo ready; while :; do wait; done")
+    env.podrun("kill", "-s", "USR1", "s", "2")
+    until("the signal", lambda: "usr1" in env.logs("s"))
+    env.podrun("kill", "-s", "12", "s")
+    until("the signal", lambda: "usr2" in env.logs("s"))
+    env.podrun("kill", "-s", "KILL", "s", "3")
+    until("it is gone", lambda: len(env.podrun("top", "--json", "s").json()) == 1)
+    one_line(env.podrun("kill", "-s", "NONSENSE", "s", code=2), "NONSENSE")
+    one_line(env.podrun("kill", "s", "77", code=5), "77")
+    env.podrun("kill", "s")
+
+
+@test
+def stop_asks_as_it_is_told(env):
+    env.run_detached("s", "sh", "-c", "trap 'echo asked; exit 0' USR1; echo ready; "
+                     "while :; do sleep 0.02; done")
+    env.podrun("stop", "-s", "USR1", "s")
+    assert "asked" in env.logs("s")
+    env.run_detached("deaf", "sh", "-c", "trap '' TERM; echo ready; while :; do sleep 0.02; done")
+    env.podrun("stop", "-t", "0", "deaf")
+    assert not env.sessions()
+    one_line(env.podrun("stop", "-t", "soon", "deaf", code=2), "soon")
+
+
+@test
+def attach_without_input(env):
+    env.run_detached("s", "sh", "-c", "echo ready; read x; echo [$x]", options=["-i"])
+    p = env.start(PODRUN, "attach", "--no-stdin", "s", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    p.stdin.write(b"not this\n")
+    p.stdin.close()
+    r = env.podrun("attach", "s", stdin="this\n", check=False)
+    assert "[this]" in env.wait("s"), r
+    assert b"[this]" in p.stdout.read()
+
+
+@test
+def rm_of_all_that_have_ended(env):
+    env.podrun("run", "--name", "a", "--", "true")
+    env.podrun("run", "--name", "b", "--", "false", code=1)
+    env.run_detached("c", *SLEEP)
+    env.podrun("rm", "-a")
+    assert [s["name"] for s in env.podrun("ps", "-a", "--json").json()] == ["c"]
+    one_line(env.podrun("rm", "c", code=6), "c")
+    env.podrun("rm", "-f", "c")
+    assert env.podrun("ps", "-a", "--json").json() == []
+
+
+# ---- moving ---------------------------------------------------------------------------------
+
+@test
+def compressed_images_are_smaller(env):
+    env.run_detached("s", "python3", "-c", "import os, time; b = b'same ' * 4000000; print('ready', "
+                     "flush=True)\nwhile not os.path.exists('/tmp/go'): time.sleep(0.01)\nprint('ok')")
+    env.podrun("snapshot", "s", "-o", env.path("plain"))
+    env.podrun("suspend", "s", "-z", "-o", env.path("small"))
+    assert env.path("small").stat().st_size * 4 < env.path("plain").stat().st_size
+    env.podrun("resume", "-d", env.path("small"))
+    assert "ok" in finish(env, "s")
+
+
+@test
+def resume_replaces_who_has_the_name(env):
+    env.run_detached("s", *COUNT)
+    env.podrun("suspend", "s", "-o", env.path("i"))
+    env.podrun("rm", "s")
+    env.run_detached("s", *SLEEP)
+    one_line(env.podrun("resume", "-d", env.path("i"), code=6), "--replace")
+    env.podrun("resume", "-d", "--replace", env.path("i"))
+    assert "ok" in finish(env, "s")
+
+
+@test
+def resume_at_our_own_terminal(env):
+    pid, m = terminal(env, "run", "-it", "--name", "s", "--", "sh", "-i")
+    os.write(m, b"X=kept; echo $((40+2))\n")
+    read_until(m, b"42")
+    env.podrun("suspend", "s", "-o", env.path("i"))
+    os.waitpid(pid, 0)
+    os.close(m)
+    pid, m = terminal(env, "resume", "-it", str(env.path("i")))
+    os.write(m, b"echo [$X]; exit 6\n")
+    read_until(m, b"[kept]")
+    _, status = os.waitpid(pid, 0)
+    os.close(m)
+    assert os.waitstatus_to_exitcode(status) == 6, status
+
+
+@test
+def a_deadline_for_what_cannot_be_stopped(env):
+    """A parent in vfork does not stop before its child has executed something."""
+    env.run_detached("s", "python3", "-c", """
+import ctypes, os, signal, sys
+libc = ctypes.CDLL(None)
+print('ready', flush=True)
+code = bytes.fromhex('b83a0000000f05' '4885c0' '7502' 'ebfe' 'c3')
+import mmap
+m = mmap.mmap(-1, 4096, prot=7); m.write(code)
+a = ctypes.addressof(ctypes.c_char.from_buffer(m))
+os.close(0)
+ctypes.CFUNCTYPE(ctypes.c_long)(a)()
+""")
+    until("it is in vfork", lambda: len(env.podrun("top", "--json", "s").json()) == 2)
+    r = env.podrun("suspend", "s", "--deadline", "100", "-o", env.path("i"), code=3)
+    one_line(r, "s")
+    assert not env.path("i").exists() and env.sessions()[0]["state"] == "running"
+    one_line(env.podrun("suspend", "s", "--deadline", "soon", code=2), "soon")
+    env.podrun("kill", "s")
+
+
+@test
+def migrate_with_options(env):
+    other = env.host("other")
+    ssh_to(env, other)
+    env.run_detached("s", *COUNT)
+    r = env.podrun("migrate", "-z", "--podrun", PODRUN, "s", "there", "--json").json()
+    assert r["frozen_ms"] > 0, r
+    assert "ok" in finish(other, "s")
+
+
+if __name__ == "__main__":
+    main()
