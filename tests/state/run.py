@@ -22,10 +22,11 @@ import os
 import pathlib
 import subprocess
 import sys
+import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import faults as fault_ways  # noqa: E402
-from harness import BUILD, PODRUN, Failed, add, main  # noqa: E402
+from harness import BUILD, PATIENCE, PODRUN, Failed, add, main  # noqa: E402
 
 PROGRAMS = BUILD / "tests" / "state"
 GO = "/tmp/go"
@@ -42,13 +43,18 @@ def _finish(env, name):
 def plain(env, program):
     go = env.path("go")
     p = env.start(program, go, stdout=subprocess.PIPE)
-    line = p.stdout.readline()
-    if line != b"ready\n":
-        raise Failed("not ready but %r" % line)
-    go.touch()
-    out = p.stdout.read().decode()
-    if p.wait() != 0 or "ok" not in out.split():
-        raise Failed("exit %d, %s" % (p.returncode, out))
+    patience = threading.Timer(PATIENCE, p.kill)
+    patience.start()
+    try:
+        line = p.stdout.readline()
+        if line != b"ready\n":
+            raise Failed("not ready but %r" % line)
+        go.touch()
+        out = p.stdout.read().decode()
+        if p.wait() != 0 or "ok" not in out.split():
+            raise Failed("exit %d, %s" % (p.returncode, out))
+    finally:
+        patience.cancel()
 
 
 def session(env, program):
