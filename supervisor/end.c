@@ -16,6 +16,7 @@
 
 #include "proto/control.pb-c.h"
 #include "supervisor/cgroup.h"
+#include "supervisor/chore.h"
 #include "supervisor/control.h"
 #include "supervisor/job.h"
 #include "supervisor/notify.h"
@@ -123,7 +124,10 @@ void session_close(struct session *s, enum record_state state)
 		return;
 	if (s->op.what != OP_NONE && state == RECORD_ENDED && s->state != SESSION_REBUILDING)
 		end_operation(s);
+	if (s->state == SESSION_STARTING && s->record)
+		s->record->config->remove = true; /* what never ran leaves no record */
 	s->state = SESSION_CLOSING;
+	chore_free(take_ptr(s->chore));
 	if (s->retry)
 		event_free(s->retry);
 	s->retry = NULL;
@@ -145,11 +149,20 @@ void session_close(struct session *s, enum record_state state)
 	session_maybe_exit(s);
 }
 
+void session_give_up(struct session *s, struct client *c, const struct err *e)
+{
+	session_close(s, RECORD_STATE_MAX);
+	if (c)
+		control_send_failure(c, e, s->outcome);
+	session_maybe_exit(s);
+}
+
 void session_free(struct session *s)
 {
 	if (!s)
 		return;
 	session_end_operation(s);
+	chore_free(s->chore);
 	worker_free(s->worker);
 	while (s->clients)
 		control_free(s->clients);

@@ -7,6 +7,8 @@
 
 #include "supervisor/record.h"
 
+struct client;
+struct err;
 struct session;
 
 /* Kills everything inside, from frozen, paused or running, without asking anybody. */
@@ -14,6 +16,8 @@ void session_kill(struct session *s);
 /* Everything inside is gone (or never was): tells clients, cleans up, leaves the loop when done.
  * @state: what stays on disk says so; RECORD_STATE_MAX if nothing stays. */
 void session_close(struct session *s, enum record_state state);
+/* What never ran: closes it, leaves nothing, and tells @c why (NULL: nobody). */
+void session_give_up(struct session *s, struct client *c, const struct err *e);
 /* NULL is fine.  Waits for the world to come apart and for files to be removed. */
 void session_free(struct session *s);
 

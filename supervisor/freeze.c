@@ -338,13 +338,10 @@ static void on_written(struct session *s, const Pb__Report *report)
 {
 	struct session_operation *op = &s->op;
 	struct err e = {0};
-	size_t len = pb__report__get_packed_size(report);
-	_cleanup_free_ uint8_t *copy = malloc(len + 1);
 	int r;
 
 	op->written_ns = io_now_ns();
-	if (copy)
-		op->report = pb__report__unpack(NULL, pb__report__pack(report, copy), copy);
+	op->report = (Pb__Report *)message_copy(&report->base);
 	if (op->report) {
 		op->report->total_ns = op->written_ns - op->began_ns;
 		session_set_string(&op->report->image, op->path ? op->path : "");

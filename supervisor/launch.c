@@ -3,8 +3,10 @@
  * Theory of operation
  *
  * A session begins with a name: the directory of that name can be made once, and whoever makes it
- * has the name.  Then come the log, the record, the world, the control socket, and the command; a
- * failure anywhere undoes all of it (end.c), for what never ran leaves no record.  A resumed session
+ * has the name.  Then come the log, the record, the control socket, the world, and the command; a
+ * failure anywhere undoes all of it (end.c), for what never ran leaves no record.  The layer which a
+ * root inside stands on is built by a child (chore.c) when it is missing, and may take long;
+ * meanwhile the session is "starting", and can be killed.  A resumed session
  * goes the same way in another order (rebuild.c).
  *
  * From then on the world is watched: its notified calls are answered (notify.c), and pid 1 tells whose
@@ -21,13 +23,19 @@
 
 #include "proto/control.pb-c.h"
 #include "supervisor/cgroup.h"
+#include "supervisor/chore.h"
 #include "supervisor/control.h"
 #include "supervisor/end.h"
 #include "supervisor/job.h"
+#include "supervisor/message.h"
 #include "supervisor/notify.h"
+#include "supervisor/operation.h"
 #include "supervisor/procs.h"
 #include "supervisor/session.h"
+#include "supervisor/skeleton.h"
 #include "supervisor/tenure.h"
+
+#define MAX_CHORES 3 /* the host may change while the skeleton layer is built for it */
 
 /* ---- the name ----------------------------------------------------------------------------- */
 
@@ -199,7 +207,7 @@ static int watch_world(struct session *s, const struct world_config *w, struct e
 	return 0;
 }
 
-int session_make_world(struct session *s, struct err *e)
+static int make_world(struct session *s, const struct skeleton *skeleton, struct err *e)
 {
 	const Pb__Config *c = s->record->config;
 	struct world_bind *binds = calloc(c->n_binds + 1, sizeof(*binds));
@@ -220,6 +228,7 @@ int session_make_world(struct session *s, struct err *e)
 		.n_places = ARRAY_SIZE(places),
 		.hidden = hidden,
 		.n_hidden = ARRAY_SIZE(hidden),
+		.skeleton = skeleton,
 		.parent_userns = -1};
 	int r;
 
@@ -249,18 +258,54 @@ int session_make_world(struct session *s, struct err *e)
 	return r;
 }
 
+/* Root inside on the host's own files stands on the skeleton layer. */
+static bool wants_skeleton(const struct session *s)
+{
+	const Pb__Config *c = s->record->config;
+
+	return c->as_root && !c->root[0] && geteuid() != 0;
+}
+
+static void on_skeleton(void *ctx, struct err *e)
+{
+	struct session *s = ctx;
+
+	chore_free(take_ptr(s->chore));
+	s->chores++;
+	if (err_is(e)) {
+		log_warn("%s", e->msg);
+		s->chores = MAX_CHORES;
+	}
+	session_make_world(s, s->on_world);
+}
+
+void session_make_world(struct session *s, void (*then)(struct session *s, struct err *e))
+{
+	struct skeleton skeleton = {.lock = {-1, -1}};
+	struct err e = {0};
+	int r = wants_skeleton(s) ? skeleton_open(&skeleton, &e) : 1;
+
+	s->on_world = then;
+	if (r == 1 && wants_skeleton(s) && s->chores < MAX_CHORES &&
+		chore_start(&s->chore, s->loop, skeleton_build, on_skeleton, s, &e) == 0)
+		return;
+	/* Without it less can be changed, that is all. */
+	if (r != 0 && wants_skeleton(s))
+		log_warn("most of the host's files can't be changed inside: %s", e.msg);
+	e = (struct err){0};
+	make_world(s, r == 0 ? &skeleton : NULL, &e);
+	skeleton_fini(&skeleton);
+	then(s, &e);
+}
+
 /* ---- the command -------------------------------------------------------------------------- */
 
 static int take_config(struct session *s, const Pb__Config *config, struct err *e)
 {
 	Pb__Record fresh = PB__RECORD__INIT;
-	_cleanup_free_ uint8_t *data = NULL;
 
-	/* A message is copied by packing it. */
 	fresh.config = (Pb__Config *)config;
-	data = malloc(pb__record__get_packed_size(&fresh) + 1);
-	if (data)
-		s->record = pb__record__unpack(NULL, pb__record__pack(&fresh, data), data);
+	s->record = (Pb__Record *)message_copy(&fresh.base);
 	if (!s->record)
 		return err_errno(e, -ENOMEM, "session");
 	s->record->started = time(NULL);
@@ -287,10 +332,11 @@ static char **terminated(char **v, size_t n)
 	return copy;
 }
 
-static int start_command(struct session *s, struct client *c, const Pb__RunRequest *run,
-	struct err *e)
+static int start_command(struct session *s, struct err *e)
 {
 	const Pb__Config *config = s->record->config;
+	const Pb__RunRequest *run = s->op.run;
+	struct client *c = s->op.client;
 	_cleanup_free_ char **argv = terminated(config->argv, config->n_argv);
 	_cleanup_free_ char **env = terminated(config->env, config->n_env);
 	struct job_spec spec = {.argv = argv,
@@ -327,7 +373,17 @@ static int start_command(struct session *s, struct client *c, const Pb__RunReque
 	return 0;
 }
 
-int session_start(struct session *s, struct client *c, const Pb__RunRequest *run, struct err *e)
+static void on_world(struct session *s, struct err *e)
+{
+	if (!err_is(e))
+		start_command(s, e);
+	if (err_is(e))
+		session_give_up(s, s->op.client, e);
+	session_end_operation(s);
+}
+
+/* All that comes before the world. */
+static int prepare(struct session *s, const Pb__RunRequest *run, struct err *e)
 {
 	Pb__Config *config;
 	int r;
@@ -348,12 +404,23 @@ int session_start(struct session *s, struct client *c, const Pb__RunRequest *run
 	if (r == 0)
 		r = session_save(s, RECORD_STARTING, false, e);
 	if (r == 0)
-		r = session_make_world(s, e);
-	if (r == 0)
 		r = control_listen(s, e);
-	if (r == 0)
-		r = start_command(s, c, run, e);
-	if (r < 0)
-		config->remove = true; /* what never ran leaves no record */
 	return r;
+}
+
+void session_start(struct session *s, struct client *c, const Pb__RunRequest *run)
+{
+	struct err e = {0};
+	int r = prepare(s, run, &e);
+
+	s->op.run = r < 0 ? NULL : (Pb__RunRequest *)message_copy(&run->base);
+	if (r == 0 && !s->op.run)
+		r = err_errno(&e, -ENOMEM, "run");
+	if (r < 0) {
+		session_give_up(s, c, &e);
+		return;
+	}
+	s->op.what = OP_START;
+	s->op.client = c;
+	session_make_world(s, on_world);
 }

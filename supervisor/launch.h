@@ -5,17 +5,17 @@
 #ifndef SUPERVISOR_LAUNCH_H
 #define SUPERVISOR_LAUNCH_H
 
-#include <stdbool.h>
-
 struct client;
 struct err;
 struct session;
 struct Pb__RunRequest;
 
-/* Makes the session that @run asks for and starts its command.  @c has its answer when this returns 0. */
-int session_start(
-	struct session *s, struct client *c, const struct Pb__RunRequest *run, struct err *e);
-/* Makes the world from the config, and watches it. */
-int session_make_world(struct session *s, struct err *e);
+/* Makes the session that @run asks for and starts its command.  @c is answered, perhaps later. */
+void session_start(struct session *s, struct client *c, const struct Pb__RunRequest *run);
+/*
+ * Makes the world from the config, watches it, and calls @then, at once or later; with the story in @e
+ * (err_is) if that failed.
+ */
+void session_make_world(struct session *s, void (*then)(struct session *s, struct err *e));
 
 #endif

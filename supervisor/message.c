@@ -129,3 +129,13 @@ void message_of_report(Pb__Report *ret, const struct ckpt_report *r, struct mess
 		scratch->stages[i] = s;
 	}
 }
+
+struct ProtobufCMessage *message_copy(const struct ProtobufCMessage *m)
+{
+	size_t len = protobuf_c_message_get_packed_size(m);
+	_cleanup_free_ uint8_t *data = malloc(len + 1);
+
+	return data ? protobuf_c_message_unpack(m->descriptor, NULL,
+			      protobuf_c_message_pack(m, data), data)
+		    : NULL;
+}

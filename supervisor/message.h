@@ -34,6 +34,9 @@ int message_recv_worker(struct proto_conn *c, struct Pb__Worker **ret, int *fds,
 void message_free(struct Pb__Control *m);
 void message_free_worker(struct Pb__Worker *m);
 
+/* A message of its own, all of it; NULL without memory.  Freed as one that was unpacked. */
+struct ProtobufCMessage *message_copy(const struct ProtobufCMessage *m);
+
 /* Strings of *ret are borrowed from @e, and the other way round they are copied. */
 void message_of_err(struct Pb__Failure *ret, const struct err *e);
 int message_to_err(const struct Pb__Failure *f, struct err *ret);

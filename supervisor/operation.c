@@ -20,6 +20,8 @@ void session_end_operation(struct session *s)
 	close_fd(op->image);
 	if (op->report)
 		pb__report__free_unpacked(op->report, NULL);
+	if (op->run)
+		pb__run_request__free_unpacked(op->run, NULL);
 	if (op->resume)
 		pb__resume_request__free_unpacked(op->resume, NULL);
 	if (op->world)

@@ -265,31 +265,37 @@ static void send_world(struct session *s)
 	send_worker(s, &m, fds, n);
 }
 
-static void on_unpacked(struct session *s)
+static void on_world(struct session *s, struct err *e)
 {
 	const Pb__World *w = s->op.world;
-	struct err e = {0};
 	struct job *j;
-	int r;
 
-	s->monotonic_offset_ns = w->monotonic_ns - session_monotonic_ns(s);
-	s->boottime_offset_ns = w->boottime_ns - session_boottime_ns(s);
-	r = fault_at(FAULT_RESUME_UNPACKED, &e);
-	if (r == 0)
-		r = session_make_world(s, &e);
-	if (r == 0)
-		r = fault_at(FAULT_RESUME_WORLD, &e);
-	for (size_t i = 0; r == 0 && i < w->n_jobs; i++)
-		r = job_revive(&j, s, w->jobs[i], &e);
-	if (r < 0) {
-		err_blame_image(&e);
-		fail(s, &e);
+	if (!err_is(e))
+		fault_at(FAULT_RESUME_WORLD, e);
+	for (size_t i = 0; !err_is(e) && i < w->n_jobs; i++)
+		job_revive(&j, s, w->jobs[i], e);
+	if (err_is(e)) {
+		err_blame_image(e);
+		fail(s, e);
 		return;
 	}
 	job_hold_all(s, true);
 	/* Nothing of the session's runs before it is released. */
 	notify_set_trusting(s->notify, true);
 	send_world(s);
+}
+
+static void on_unpacked(struct session *s)
+{
+	const Pb__World *w = s->op.world;
+	struct err e = {0};
+
+	s->monotonic_offset_ns = w->monotonic_ns - session_monotonic_ns(s);
+	s->boottime_offset_ns = w->boottime_ns - session_boottime_ns(s);
+	if (fault_at(FAULT_RESUME_UNPACKED, &e) < 0)
+		on_world(s, &e);
+	else
+		session_make_world(s, on_world);
 }
 
 static void on_seed(struct session *s, const Pb__Seed *seed)
@@ -568,12 +574,9 @@ static void try_name(struct session *s)
 
 static void on_restored(struct session *s, const Pb__Report *report)
 {
-	size_t len = pb__report__get_packed_size(report);
-	_cleanup_free_ uint8_t *copy = malloc(len + 1);
 	struct err e = {0};
 
-	if (copy)
-		s->op.report = pb__report__unpack(NULL, pb__report__pack(report, copy), copy);
+	s->op.report = (Pb__Report *)message_copy(&report->base);
 	if (!s->op.stream)
 		ledger_know_file(s->paths.state, s->op.image);
 	if (job_check_all(s, &e) < 0) {
@@ -650,8 +653,6 @@ int session_resume(struct session *s, struct client *c, const Pb__ResumeRequest 
 	struct err *e)
 {
 	struct session_operation *op = &s->op;
-	size_t len = pb__resume_request__get_packed_size(req);
-	_cleanup_free_ uint8_t *copy = malloc(len + 1);
 	struct worker_restore what = {.image = image, .config_dir = s->paths.config};
 	int r;
 
@@ -662,8 +663,7 @@ int session_resume(struct session *s, struct client *c, const Pb__ResumeRequest 
 	op->stream = lseek(image, 0, SEEK_CUR) < 0;
 	op->discard = req->discard;
 	op->replace = req->replace;
-	if (copy)
-		op->resume = pb__resume_request__unpack(NULL, pb__resume_request__pack(req, copy), copy);
+	op->resume = (Pb__ResumeRequest *)message_copy(&req->base);
 	if (!op->resume || (req->image[0] && !(op->path = strdup(req->image))))
 		return err_errno(e, -ENOMEM, "resume");
 	if (req->trust.len == PROTO_KEY_LEN)

@@ -58,30 +58,26 @@ static int do_resize(struct session *s, struct client *c, const Pb__Control *m, 
 
 /* ---- requests ---------------------------------------------------------------------------- */
 
-/* There is no session: the supervisor ends when the client knows. */
-static void start_failed(struct session *s, struct client *c, struct err *e)
-{
-	session_close(s, RECORD_STATE_MAX);
-	control_send_failure(c, e, s->outcome);
-	*e = (struct err){0};
-	session_maybe_exit(s);
-}
-
 static int do_run(struct session *s, struct client *c, const Pb__Control *m, int *fds, size_t n_fds,
 	struct err *e)
 {
-	if (session_start(s, c, m->run, e) < 0)
-		start_failed(s, c, e);
+	if (s->record)
+		return err_set(e, ERR_STATE, -EBUSY, "a session is starting already");
+	session_start(s, c, m->run);
 	return 0;
 }
 
 static int do_resume(struct session *s, struct client *c, const Pb__Control *m, int *fds,
 	size_t n_fds, struct err *e)
 {
+	struct err failure = {0};
+
+	if (s->record)
+		return err_set(e, ERR_STATE, -EBUSY, "a session is starting already");
 	if (n_fds != 1)
 		return err_set(e, ERR_USAGE, -EINVAL, "no image");
-	if (session_resume(s, c, m->resume, take_fd(&fds[0]), e) < 0)
-		start_failed(s, c, e);
+	if (session_resume(s, c, m->resume, take_fd(&fds[0]), &failure) < 0)
+		session_give_up(s, c, &failure);
 	return 0;
 }
 
@@ -306,7 +302,10 @@ static int do_kill(struct session *s, struct client *c, const Pb__Control *m, in
 	size_t n_fds, struct err *e)
 {
 	c->waiting = true; /* the exit is the answer */
-	session_kill(s);
+	if (s->state == SESSION_STARTING)
+		session_close(s, RECORD_ENDED);
+	else
+		session_kill(s);
 	return 0;
 }
 
@@ -338,10 +337,10 @@ static const struct request {
 	{PB__CONTROL__BODY_SIGNAL, ALIVE, do_signal},
 	{PB__CONTROL__BODY_PAUSE, IN(RUNNING), do_pause},
 	{PB__CONTROL__BODY_UNPAUSE, IN(PAUSED), do_unpause},
-	{PB__CONTROL__BODY_WAIT, ALIVE | IN(REBUILDING), do_wait},
+	{PB__CONTROL__BODY_WAIT, ALIVE | IN(STARTING) | IN(REBUILDING), do_wait},
 	{PB__CONTROL__BODY_SUSPEND, IN(RUNNING) | IN(PAUSED), do_suspend},
 	{PB__CONTROL__BODY_RENAME, IN(RUNNING) | IN(PAUSED), do_rename},
-	{PB__CONTROL__BODY_KILL, ALIVE, do_kill},
+	{PB__CONTROL__BODY_KILL, ALIVE | IN(STARTING), do_kill},
 	{PB__CONTROL__BODY_DECISION, IN(HELD) | IN(IN_DOUBT) | IN(ARRIVED), do_decision},
 	{PB__CONTROL__BODY_INPUT, ~0u, do_input},
 	{PB__CONTROL__BODY_RESIZE, ~0u, do_resize},
@@ -378,4 +377,12 @@ static void handle(struct session *s, struct client *c, const Pb__Control *m, in
 		control_send_failure(c, &e, 0);
 }
 
-const struct control_ops requests_ops = {handle, session_abandoned};
+static void abandoned(struct session *s)
+{
+	if (s->state == SESSION_STARTING)
+		session_close(s, RECORD_ENDED);
+	else
+		session_abandoned(s);
+}
+
+const struct control_ops requests_ops = {handle, abandoned};

@@ -38,6 +38,7 @@
 #include "supervisor/record.h"
 #include "supervisor/world.h"
 
+struct chore;
 struct client;
 struct control_ops;
 struct event;
@@ -51,6 +52,7 @@ struct worker;
 struct Pb__Record;
 struct Pb__Report;
 struct Pb__ResumeRequest;
+struct Pb__RunRequest;
 struct Pb__World;
 
 enum session_state {
@@ -106,7 +108,7 @@ struct job {
 
 /* What is being done for whom. */
 struct session_operation {
-	enum { OP_NONE, OP_PAUSE, OP_UNPAUSE, OP_SUSPEND, OP_SNAPSHOT, OP_RESUME } what;
+	enum { OP_NONE, OP_START, OP_PAUSE, OP_UNPAUSE, OP_SUSPEND, OP_SNAPSHOT, OP_RESUME } what;
 	struct client *client; /* who waits for the answer; NULL once it went away */
 	bool hold, was_paused, frozen;
 	bool stream;	     /* the image goes to `image` as it is, not to a file of ours */
@@ -135,6 +137,7 @@ struct session_operation {
 	bool taken;	     /* resume: the writer of the stream has been told that it is ours */
 	bool mending;	     /* the worker was killed, another tidies up behind it */
 	struct Pb__Report *report;
+	struct Pb__RunRequest *run;
 	struct Pb__ResumeRequest *resume;
 	struct Pb__World *world; /* resume: from the image */
 };
@@ -166,6 +169,9 @@ struct session {
 	uint64_t log_bytes;
 
 	struct worker *worker;
+	struct chore *chore; /* of launch.c, before there is a world */
+	void (*on_world)(struct session *s, struct err *e); /* what comes after it */
+	unsigned chores; /* done so far */
 	struct session_operation op;
 	struct event *retry; /* timer of rebuild.c: the name is not free yet */
 	uint64_t retry_until_ns;

@@ -322,45 +322,62 @@ static int build(int cache, enum skeleton_part part, const char *name, struct er
 	return r;
 }
 
-static int prepare_part(int cache, const char *path, enum skeleton_part part, struct skeleton *s,
+static void name_of(enum skeleton_part part, char ret[48])
+{
+	snprintf(ret, 48, "%s%016llx", part_name(part), (unsigned long long)key_of(part));
+}
+
+int skeleton_build(struct err *e)
+{
+	_cleanup_close_ int cache = -1;
+	char path[PATH_MAX], name[48];
+	mode_t mask = umask(0);
+	int r = 0;
+
+	cache = open_cache(path, e);
+	if (cache < 0)
+		r = cache;
+	for (int part = 0; r == 0 && part < SKELETON_PART_MAX; part++) {
+		name_of(part, name);
+		if (faccessat(cache, name, F_OK, 0) < 0)
+			r = build(cache, part, name, e);
+	}
+	umask(mask);
+	return r < 0 ? err_wrap(e, "skeleton layer") : 0;
+}
+
+static int open_part(int cache, const char *path, enum skeleton_part part, struct skeleton *s,
 	struct err *e)
 {
 	char name[48];
-	int r = 0;
 
-	snprintf(name, sizeof(name), "%s%016llx", part_name(part),
-		(unsigned long long)key_of(part));
-	if (faccessat(cache, name, F_OK, 0) < 0)
-		r = build(cache, part, name, e);
-	if (r < 0)
-		return r;
+	name_of(part, name);
 	s->lock[part] = openat(cache, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (s->lock[part] < 0 && errno == ENOENT)
+		return 1;
 	if (s->lock[part] < 0 || flock(s->lock[part], LOCK_SH | LOCK_NB) < 0 ||
 		asprintf(&s->path[part], "%s/%s", path, name) < 0)
 		return err_errno(e, -errno, "cannot use %s/%s", path, name);
 	return 0;
 }
 
-int skeleton_prepare(struct skeleton *ret, struct err *e)
+int skeleton_open(struct skeleton *ret, struct err *e)
 {
 	struct skeleton s = {.lock = {-1, -1}};
 	_cleanup_close_ int cache = -1;
 	char path[PATH_MAX];
-	mode_t mask;
 	int r = 0;
 
 	cache = open_cache(path, e);
 	if (cache < 0)
 		return cache;
-	mask = umask(0);
 	for (int part = 0; r == 0 && part < SKELETON_PART_MAX; part++)
-		r = prepare_part(cache, path, part, &s, e);
-	umask(mask);
-	if (r < 0)
-		skeleton_fini(&s);
-	else
+		r = open_part(cache, path, part, &s, e);
+	if (r == 0)
 		*ret = s;
-	return r < 0 ? err_wrap(e, "skeleton layer") : 0;
+	else
+		skeleton_fini(&s);
+	return r < 0 ? err_wrap(e, "skeleton layer") : r;
 }
 
 int skeleton_hold(const struct skeleton *s, struct skeleton *ret, struct err *e)

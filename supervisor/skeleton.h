@@ -19,10 +19,14 @@ struct skeleton {
 	int lock[SKELETON_PART_MAX]; /* held while a session stands on it */
 };
 
-/* Finds or builds (seconds, once) what fits the host as it is now. */
-int skeleton_prepare(struct skeleton *ret, struct err *e);
+/* Builds what fits the host as it is now, unless it is there.  Takes seconds, and on a busy host
+ * many. */
+int skeleton_build(struct err *e);
+/* Opens what was built; 1 if nothing was that fits the host as it is now. */
+int skeleton_open(struct skeleton *ret, struct err *e);
 /* The same parts by descriptors, for when a mount covers their paths; @ret is to be freed, too. */
 int skeleton_hold(const struct skeleton *s, struct skeleton *ret, struct err *e);
+/* Also of one that was never opened, if its locks are -1. */
 void skeleton_fini(struct skeleton *s);
 
 /* The skeleton's directory for the host's @path, or 1 if it has none. */

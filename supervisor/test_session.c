@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* paths, record, ledger, relay: what a supervisor is made of, without a session. */
+/* paths, record, ledger, relay, chore: what a supervisor is made of, without a session. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,12 +7,15 @@
 #include <cmocka.h>
 #include <event2/event.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "base/base.h"
 #include "ckpt/ckpt.h"
 #include "proto/config.pb-c.h"
+#include "supervisor/chore.h"
 #include "supervisor/ledger.h"
 #include "supervisor/paths.h"
 #include "supervisor/record.h"
@@ -215,6 +218,80 @@ static void input_is_bounded(void **state)
 	event_base_free(loop);
 }
 
+/* ---- chores ------------------------------------------------------------------------------- */
+
+static int refuse(struct err *e)
+{
+	return err_set(e, ERR_HOST, -EPERM, "not here");
+}
+
+static int succeed(struct err *e)
+{
+	return 0;
+}
+
+static int wait_for_ever(struct err *e)
+{
+	for (;;)
+		pause();
+	return 0;
+}
+
+static int be_killed(struct err *e)
+{
+	return raise(SIGKILL);
+}
+
+struct told {
+	unsigned times;
+	struct err e;
+	struct chore *c;
+};
+
+static void on_done(void *ctx, struct err *e)
+{
+	struct told *t = ctx;
+
+	t->times++;
+	t->e = *e;
+	chore_free(take_ptr(t->c));
+}
+
+static void chores_tell_how_they_ended(void **state)
+{
+	int (*const runs[])(struct err *e) = {succeed, refuse, be_killed};
+	const int errors[] = {0, -EPERM, -ECHILD};
+	struct event_base *loop = event_base_new();
+
+	for (size_t i = 0; i < ARRAY_SIZE(runs); i++) {
+		struct told t = {0};
+		struct err e = {0};
+
+		assert_int_equal(chore_start(&t.c, loop, runs[i], on_done, &t, &e), 0);
+		event_base_loop(loop, EVLOOP_ONCE);
+		assert_int_equal(t.times, 1);
+		assert_int_equal(t.e.error, errors[i]);
+		assert_null(t.c);
+	}
+	event_base_free(loop);
+}
+
+/* One that never ends is no reason for the loop to wait. */
+static void chores_can_be_dropped(void **state)
+{
+	struct event_base *loop = event_base_new();
+	struct told t = {0};
+	struct err e = {0};
+
+	assert_int_equal(chore_start(&t.c, loop, wait_for_ever, on_done, &t, &e), 0);
+	event_base_loop(loop, EVLOOP_NONBLOCK);
+	chore_free(t.c);
+	event_base_loop(loop, EVLOOP_NONBLOCK);
+	assert_int_equal(t.times, 0);
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+	event_base_free(loop);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -224,6 +301,8 @@ int main(void)
 		cmocka_unit_test(changed_files_are_not_known),
 		cmocka_unit_test(output_is_relayed),
 		cmocka_unit_test(input_is_bounded),
+		cmocka_unit_test(chores_tell_how_they_ended),
+		cmocka_unit_test(chores_can_be_dropped),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

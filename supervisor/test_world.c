@@ -44,9 +44,6 @@ static int setup(void **state, bool as_root)
 	strcpy(f->dir, "/tmp/podrun-test-XXXXXX");
 	if (!mkdtemp(f->dir))
 		return -1;
-	/* The skeleton layer is for a whole host: too much for a unit test. */
-	unsetenv("HOME");
-	unsetenv("XDG_CACHE_HOME");
 	snprintf(files, sizeof(files), "%s/files", f->dir);
 	mkdir(files, 0700);
 	snprintf(shared, sizeof(shared), "%s/shared", f->dir);

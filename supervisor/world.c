@@ -54,23 +54,15 @@ static int receive_ready(struct world *w, struct err *e)
 	return 0;
 }
 
-/* Root inside on the host's own files.  Without it less can be changed, that is all. */
-static void prepare_skeleton(struct world_config *c, struct skeleton *s)
+/* They are held as long as the session stands on it. */
+static void hold_skeleton(struct world *w, const struct skeleton *s)
 {
-	struct err e = {0};
-
-	if (!c->as_root || c->root || geteuid() == 0)
-		return;
-	if (skeleton_prepare(s, &e) < 0)
-		log_warn("%s: most of the host's files can't be changed inside", e.msg);
-	else
-		c->skeleton = s;
+	for (int i = 0; s && i < SKELETON_PART_MAX; i++)
+		w->skeleton_locks[i] = fcntl(s->lock[i], F_DUPFD_CLOEXEC, 3);
 }
 
 int world_create(struct world *ret, const struct world_config *c, struct err *e)
 {
-	struct skeleton skeleton = {.lock = {-1, -1}};
-	struct world_config config = *c;
 	struct world w = {
 		.init_pidfd = -1,
 		.init_sock = -1,
@@ -91,13 +83,10 @@ int world_create(struct world *ret, const struct world_config *c, struct err *e)
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_errno(e, -errno, "socketpair");
-	prepare_skeleton(&config, &skeleton);
 	w.init_pid = ns_clone(c, &ids, &w.init_pidfd, e);
 	if (w.init_pid == 0)
-		init_main(&config, &ids, pair[1]);
-	for (int i = 0; i < SKELETON_PART_MAX; i++)
-		w.skeleton_locks[i] = take_fd(&skeleton.lock[i]);
-	skeleton_fini(&skeleton);
+		init_main(c, &ids, pair[1]);
+	hold_skeleton(&w, c->skeleton);
 	close(pair[1]);
 	w.init_sock = pair[0];
 	r = w.init_pid < 0 ? (int)w.init_pid : receive_ready(&w, e);

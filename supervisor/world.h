@@ -25,7 +25,7 @@ struct world {
 	int listener;  /* seccomp user notification */
 	int root_fd, proc_fd;
 	int ns_user, ns_pid, ns_mnt, ns_net, ns_ipc, ns_uts, ns_time;
-	int skeleton_locks[2]; /* supervisor/skeleton.h */
+	int skeleton_locks[2]; /* duplicates: supervisor/skeleton.h */
 };
 
 int world_create(struct world *ret, const struct world_config *c, struct err *e);

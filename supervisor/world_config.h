@@ -25,7 +25,7 @@ struct world_config {
 	const char *hostname;
 	const char *files_dir; /* the session's own files on the host: upper/ work/ tmp/ run/ */
 	const char *root;      /* --root DIR, or NULL for the host's own / */
-	bool as_root;	       /* --user root: uid 0 inside, with the skeleton layer */
+	bool as_root;	       /* --user root: uid 0 inside */
 	enum world_net net;
 	const struct world_bind *binds;
 	size_t n_binds;
@@ -43,7 +43,7 @@ struct world_config {
 	/* Directories of the host that look empty inside: podrun's own state. */
 	const char *const *hidden;
 	size_t n_hidden;
-	const struct skeleton *skeleton; /* NULL; world_create fills it in for a root inside */
+	const struct skeleton *skeleton; /* for a root inside on the host's files, or NULL */
 };
 
 #endif

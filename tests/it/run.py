@@ -129,6 +129,35 @@ def root_inside_changes_the_hosts_files(env):
 
 
 @test
+def a_session_that_is_starting_can_be_killed(env):
+    """Building the skeleton layer takes long; the supervisor is there meanwhile."""
+    started = env.start(PODRUN, "run", "--name", "s", "--user", "root", "--", "sleep", "9")
+
+    def chore():
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            with contextlib.suppress(OSError):
+                comm = pathlib.Path("/proc", pid, "comm").read_text()
+                mine = str(env.dir).encode() in pathlib.Path("/proc", pid, "environ").read_bytes()
+                if comm == "podrun-chore\n" and mine:
+                    os.kill(int(pid), signal.SIGSTOP)
+                    return int(pid)
+        return None
+
+    pid = until("the skeleton layer is built", chore)
+    assert [x["state"] for x in env.sessions() if x["name"] == "s"] == ["starting"]
+    r = env.podrun("exec", "s", "true", check=False)
+    assert r.code != 0 and "starting" in r.errors, r
+    env.podrun("kill", "s")
+    assert started.wait(timeout=60) != 0
+    assert not os.path.exists("/proc/%d" % pid)
+    assert env.podrun("inspect", "s", check=False).code != 0
+    # What was half done is not in the way, and does not stay.
+    env.podrun("run", "--user", "root", "--", "touch", "/etc/mine")
+    built = sorted(x.name.split("-")[0] for x in env.dir.glob("**/podrun/skeleton/*-*"))
+    assert built == ["etc", "tree"], built
+
+
+@test
 def loopback_works_inside(env):
     r = env.podrun("run", "--", "python3", "-c",
                    "import socket as s; l=s.create_server(('127.0.0.1',80 and 8080));"
