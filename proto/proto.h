@@ -189,7 +189,8 @@ int proto_conn_fd(const struct proto_conn *c);
 /*
  * Queues one message (descriptors are duplicated) and writes what the socket takes.  Returns 1
  * when something is left to write (wait for writability, call proto_conn_flush).  -EMSGSIZE above
- * the limits and -ENOBUFS when eight MiB wait already leave the connection as it was.
+ * the limits and -ENOBUFS when eight MiB wait already leave the connection as it was; -EPIPE or
+ * -ECONNRESET when the other side has closed: what it said before can still be received.
  */
 int proto_conn_send(struct proto_conn *c, const void *body, size_t len, const int *fds,
 	size_t n_fds, struct err *e);

@@ -105,6 +105,20 @@ static void messages_arrive_in_order(void **state)
 	expect_error(p->b, 0);
 }
 
+/* The last words of a peer that has closed are heard, also by who still had something to say. */
+static void last_words_are_received(void **state)
+{
+	struct pair *p = *state;
+	struct err e = {0};
+
+	assert_int_equal(proto_conn_send(p->b, "bye", 3, NULL, 0, &e), 0);
+	proto_conn_free(take_ptr(p->b));
+	assert_int_equal(proto_conn_send(p->a, "wait", 4, NULL, 0, &e), -EPIPE);
+	assert_int_equal(proto_conn_send(p->a, "wait", 4, NULL, 0, &e), -EPIPE);
+	expect(p->a, "bye", 3);
+	expect_error(p->a, -ECONNRESET);
+}
+
 static bool same_file(int a, int b)
 {
 	struct stat x, y;
@@ -271,6 +285,7 @@ int main(void)
 #define PAIR_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		PAIR_TEST(messages_arrive_in_order),
+		PAIR_TEST(last_words_are_received),
 		PAIR_TEST(descriptors_belong_to_their_message),
 		PAIR_TEST(byte_by_byte_is_enough),
 		PAIR_TEST(long_messages_wait_for_the_reader),

@@ -60,12 +60,22 @@ void stream_size(uint32_t *ret_rows, uint32_t *ret_cols)
 
 /* ---- to the supervisor -------------------------------------------------------------------- */
 
+/* What a send or a flush has come to: @r. */
+static int sent(struct stream *s, int r, struct err *e)
+{
+	s->unsent = r == 1;
+	/* The supervisor has closed: what it said before, or that it said nothing, is yet to be read. */
+	if (r == -EPIPE || r == -ECONNRESET) {
+		s->input_open = false;
+		*e = (struct err){0};
+		return 0;
+	}
+	return r < 0 ? r : 0;
+}
+
 static int send(struct stream *s, const Pb__Control *m, struct err *e)
 {
-	int r = message_send(s->conn, m, NULL, 0, e);
-
-	s->unsent = r == 1;
-	return r < 0 ? r : 0;
+	return sent(s, message_send(s->conn, m, NULL, 0, e), e);
 }
 
 static int send_input(struct stream *s, const uint8_t *data, size_t n, bool end, struct err *e)
@@ -279,11 +289,8 @@ static int loop(struct stream *s, int signals, struct err *e)
 				continue;
 			return err_errno(e, -errno, "poll");
 		}
-		if (p[0].revents & POLLOUT) {
-			r = proto_conn_flush(s->conn, e);
-			s->unsent = r == 1;
-			r = MIN(r, 0);
-		}
+		if (p[0].revents & POLLOUT)
+			r = sent(s, proto_conn_flush(s->conn, e), e);
 		if (r == 0 && p[0].revents & (POLLIN | POLLHUP | POLLERR))
 			r = on_conn(s, e);
 		if (r == 0 && s->code < 0 && p[1].revents)
