@@ -14,6 +14,7 @@
 #include <protobuf-c/protobuf-c.h>
 
 #include "base/base.h"
+#include "ckpt/answers.h"
 #include "ckpt/freeze.h"
 #include "ckpt/memory/memory.h"
 #include "ckpt/openfiles.h"
@@ -146,6 +147,7 @@ static int plan(struct ckpt_dump *d, struct err *e)
 
 static void undo_plan(struct ckpt_dump *d)
 {
+	ckpt_answers_free(d);
 	for (uint32_t i = 0; i < PROTO_KIND_MAX; i++) {
 		const struct ckpt_kind *k = ckpt_kind_by_number(i);
 		void (*forget)(void *) = k && k->forget ? k->forget : free;
@@ -384,7 +386,9 @@ int ckpt_write(struct ckpt_dump *d, struct proto_writer *out, struct err *e)
 	int r;
 
 	d->out = out;
-	r = each_subject(d, write_record, &pending, e);
+	r = ckpt_answers_begin(d, e);
+	if (r == 0)
+		r = each_subject(d, write_record, &pending, e);
 	note_stage(d, "records", then);
 	if (r == 0 && buf_error(&pending) < 0)
 		r = err_errno(e, -ENOMEM, "write");

@@ -17,7 +17,7 @@
  * A record is (kind number, subject, protobuf body); bulk data follows its record as DATA frames
  * with the same kind and subject (ckpt_dump_data).  Numbers are for ever: see proto/kinds.h.
  *
- * Dump:     claim (FILE only) -> check -> dump        all tasks stopped; remote calls allowed
+ * Dump:     claim (FILE only) -> check -> ask -> dump  all tasks stopped; remote calls allowed
  *           -> leave (FILE only), when the session ends and does not run on
  * Restore:  create -> link -> finish                  each over all records before the next stage
  *
@@ -44,6 +44,7 @@ struct ckpt_build;
 struct ckpt_file;
 struct ckpt_proc;
 struct ckpt_thread;
+struct ckpt_world;
 
 enum ckpt_scope { CKPT_SESSION, CKPT_PROC, CKPT_THREAD, CKPT_FILE };
 
@@ -72,6 +73,9 @@ struct ckpt_kind {
 	bool (*claim)(const struct ckpt_file *f);
 	/* Can it be frozen, and by this host?  Before anything is written.  May be NULL. */
 	int (*check)(struct ckpt_dump *d, union ckpt_subject s, struct err *e);
+	/* SESSION: what can be told only inside the session's ipc namespace.  Runs in a helper there,
+	 * one for all kinds (ckpt/answers.h); dump finds @answer with ckpt_answer.  May be NULL. */
+	int (*ask)(const struct ckpt_world *w, struct buf *answer, struct err *e);
 	/* Fills @body.  A positive return means "nothing to record". */
 	int (*dump)(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e);
 	/* After the record has been written: bulk data by ckpt_dump_data.  May be NULL. */

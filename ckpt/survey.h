@@ -105,6 +105,7 @@ struct ckpt_dump {
 	size_t n_files;
 
 	struct proto_writer *out; /* while writing */
+	struct ckpt_answers *answers; /* of the asks of kinds (ckpt/answers.h), while writing */
 	void *kind_state[PROTO_KIND_MAX]; /* the kinds' own; freed with their forget, or free() */
 };
 

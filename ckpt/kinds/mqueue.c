@@ -17,8 +17,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "ckpt/answers.h"
 #include "ckpt/build.h"
-#include "ckpt/enter.h"
 #include "ckpt/kinds/common.h"
 #include "ckpt/kinds/kinds.h"
 #include "ckpt/survey.h"
@@ -156,11 +156,9 @@ static int read_named(int dir, const char *name, Pb__Mqueue *m, struct err *e)
 }
 
 /* In the helper, which ends with all its memory. */
-static int tell_queues(int sock, void *ctx, struct err *e)
+static int ask(const struct ckpt_world *w, struct buf *answer, struct err *e)
 {
-	const struct ckpt_world *w = ctx;
 	Pb__Mqueues m = PB__MQUEUES__INIT;
-	_cleanup_buf_ struct buf body = BUF_INIT;
 	int fd = openat(w->root_fd, "dev/mqueue", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 
@@ -183,19 +181,21 @@ static int tell_queues(int sock, void *ctx, struct err *e)
 	if (!m.queues)
 		return err_errno(e, -ENOMEM, "message queues");
 	if (r >= 0 && m.n_queues)
-		r = ckpt_pack(&m.base, &body, e);
-	return r < 0 ? r : io_write_full(sock, body.data, body.len);
+		r = ckpt_pack(&m.base, answer, e);
+	return r;
 }
 
 static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e)
 {
-	int r;
+	const struct buf *answer;
+	int r = ckpt_answer(d, &ckpt_kind_mqueue, &answer, e);
 
-	if (d->world->ns_ipc < 0)
+	if (r < 0)
+		return r;
+	if (!answer->len)
 		return 1;
-	r = ckpt_enter_read(
-		d->world, CLONE_NEWIPC, tell_queues, (void *)d->world, PROTO_MAX_RECORD, body, e);
-	return r < 0 ? r : !body->len;
+	buf_put(body, answer->data, answer->len);
+	return 0;
 }
 
 /* ---- all with names: restore ---------------------------------------------------------------- */
@@ -229,6 +229,7 @@ const struct ckpt_kind ckpt_kind_mqueue = {
 	.number = PROTO_KIND_MQUEUE,
 	.name = "mqueue",
 	.scope = CKPT_SESSION,
+	.ask = ask,
 	.dump = dump,
 	.create = create,
 	.show = show,

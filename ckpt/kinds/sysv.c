@@ -6,21 +6,18 @@
 #include "ckpt/kinds/sysv.h"
 #include "proto/ipc.pb-c.h"
 
-int sysv_tell_all(int sock, int max, sysv_stat_fn stat, void *ds, size_t size, struct err *e)
+int sysv_tell_all(
+	struct buf *answer, int max, sysv_stat_fn stat, void *ds, size_t size, struct err *e)
 {
 	if (max < 0)
 		return err_errno(e, -errno, "cannot list the session's System V objects");
 	for (int i = 0; i <= max; i++) {
 		int64_t id = stat(i, ds);
-		int r;
 
 		if (id < 0)
 			continue;
-		r = io_write_full(sock, &id, sizeof(id));
-		if (r >= 0)
-			r = io_write_full(sock, ds, size);
-		if (r < 0)
-			return r;
+		buf_put(answer, &id, sizeof(id));
+		buf_put(answer, ds, size);
 	}
 	return 0;
 }

@@ -19,16 +19,15 @@ struct Pb__IpcPerm;
 struct ckpt_build;
 
 #define SYSV_MAX_OBJECTS 32768 /* IPCMNI */
-#define SYSV_MAX_LIST	 (64u << 20)
 
 /* One for everything the family's own call tells at an index: its id, or -errno. */
 typedef int (*sysv_stat_fn)(int index, void *ds);
 
 /*
- * Runs inside: writes for every object its id (int64_t) and @size bytes of its structure to @sock.  @max
- * is the highest index in use, as the family's _INFO call returns it.
+ * Runs inside: appends for every object its id (int64_t) and @size bytes of its structure to @answer.
+ * @max is the highest index in use, as the family's _INFO call returns it.
  */
-int sysv_tell_all(int sock, int max, sysv_stat_fn stat, void *ds, size_t size, struct err *e);
+int sysv_tell_all(struct buf *answer, int max, sysv_stat_fn stat, void *ds, size_t size, struct err *e);
 
 /* A new message, freed with free(); NULL when memory is out. */
 struct Pb__IpcPerm *sysv_perm_dump(int id, const struct ipc_perm *p);

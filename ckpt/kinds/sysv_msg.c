@@ -7,8 +7,8 @@
 #include <string.h>
 #include <sys/msg.h>
 
+#include "ckpt/answers.h"
 #include "ckpt/build.h"
-#include "ckpt/enter.h"
 #include "ckpt/kinds/common.h"
 #include "ckpt/kinds/kinds.h"
 #include "ckpt/kinds/sysv.h"
@@ -72,10 +72,9 @@ static int copy_queue(int id, const struct msqid_ds *ds, Pb__MsgQueue **ret, str
 	return r < 0 ? r : 0;
 }
 
-static int tell_queues(int sock, void *ctx, struct err *e)
+static int ask(const struct ckpt_world *w, struct buf *answer, struct err *e)
 {
 	Pb__SysvMsg m = PB__SYSV_MSG__INIT;
-	_cleanup_buf_ struct buf body = BUF_INIT;
 	struct msginfo info;
 	struct msqid_ds ds;
 	int max = msgctl(0, MSG_INFO, (void *)&info), r;
@@ -96,18 +95,20 @@ static int tell_queues(int sock, void *ctx, struct err *e)
 	}
 	if (!m.n_queues)
 		return 0;
-	r = ckpt_pack(&m.base, &body, e);
-	return r < 0 ? r : io_write_full(sock, body.data, body.len);
+	return ckpt_pack(&m.base, answer, e);
 }
 
 static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e)
 {
-	int r;
+	const struct buf *answer;
+	int r = ckpt_answer(d, &ckpt_kind_sysv_msg, &answer, e);
 
-	if (d->world->ns_ipc < 0)
+	if (r < 0)
+		return r;
+	if (!answer->len)
 		return 1;
-	r = ckpt_enter_read(d->world, CLONE_NEWIPC, tell_queues, NULL, PROTO_MAX_RECORD, body, e);
-	return r < 0 ? r : !body->len;
+	buf_put(body, answer->data, answer->len);
+	return 0;
 }
 
 /* ---- restore -------------------------------------------------------------------------------- */
@@ -187,6 +188,7 @@ const struct ckpt_kind ckpt_kind_sysv_msg = {
 	.number = PROTO_KIND_SYSV_MSG,
 	.name = "sysv msg",
 	.scope = CKPT_SESSION,
+	.ask = ask,
 	.dump = dump,
 	.create = create,
 	.show = show,

@@ -20,8 +20,8 @@
 #include <string.h>
 #include <sys/sem.h>
 
+#include "ckpt/answers.h"
 #include "ckpt/build.h"
-#include "ckpt/enter.h"
 #include "ckpt/kinds/common.h"
 #include "ckpt/kinds/kinds.h"
 #include "ckpt/kinds/sysv.h"
@@ -47,22 +47,22 @@ struct told {
 	struct semid_ds ds;
 };
 
-static int tell_set(int sock, int64_t id, const struct semid_ds *ds, struct err *e)
+static int tell_set(struct buf *answer, int64_t id, const struct semid_ds *ds, struct err *e)
 {
 	struct told t = {.id = id, .ds = *ds};
 	unsigned short values[MAX_SEMAPHORES];
-	int r;
 
 	if (ds->sem_nsems > MAX_SEMAPHORES)
 		return err_set(
 			e, ERR_UNFREEZABLE, -E2BIG, "semaphore set %d is too large", (int)id);
 	if (semctl((int)id, 0, GETALL, (union semun){.array = values}) < 0)
 		return err_errno(e, -errno, "semaphore set %d", (int)id);
-	r = io_write_full(sock, &t, sizeof(t));
-	return r < 0 ? r : io_write_full(sock, values, ds->sem_nsems * sizeof(*values));
+	buf_put(answer, &t, sizeof(t));
+	buf_put(answer, values, ds->sem_nsems * sizeof(*values));
+	return 0;
 }
 
-static int tell_sets(int sock, void *ctx, struct err *e)
+static int ask(const struct ckpt_world *w, struct buf *answer, struct err *e)
 {
 	struct seminfo info;
 	struct semid_ds ds;
@@ -74,16 +74,9 @@ static int tell_sets(int sock, void *ctx, struct err *e)
 		int id = semctl(i, 0, SEM_STAT, (union semun){.buf = &ds});
 
 		if (id >= 0)
-			r = tell_set(sock, id, &ds, e);
+			r = tell_set(answer, id, &ds, e);
 	}
 	return r;
-}
-
-static int ask(struct ckpt_dump *d, struct buf *answer, struct err *e)
-{
-	if (d->world->ns_ipc < 0)
-		return 0;
-	return ckpt_enter_read(d->world, CLONE_NEWIPC, tell_sets, NULL, SYSV_MAX_LIST, answer, e);
 }
 
 static void free_set(Pb__SemSet *s)
@@ -222,7 +215,7 @@ static int probe(struct ckpt_dump *d, struct ckpt_proc *p, Pb__SysvSem *m, struc
 	if (r >= 0)
 		r = remote_must(remote, NULL, e, SYS_unshare, CLONE_SYSVSEM, 0, 0, 0, 0, 0);
 	if (r >= 0)
-		r = ask(d, &answer, e);
+		r = ckpt_answer_anew(d, &ckpt_kind_sysv_sem, &answer, e);
 	if (r >= 0)
 		r = fill(&after, &answer, e);
 	for (size_t i = 0; r >= 0 && i < m->n_sets && i < after.n_sets; i++)
@@ -233,15 +226,15 @@ static int probe(struct ckpt_dump *d, struct ckpt_proc *p, Pb__SysvSem *m, struc
 
 static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e)
 {
-	_cleanup_buf_ struct buf answer = BUF_INIT;
+	const struct buf *answer;
 	Pb__SysvSem m = PB__SYSV_SEM__INIT;
-	int r = ask(d, &answer, e);
+	int r = ckpt_answer(d, &ckpt_kind_sysv_sem, &answer, e);
 
 	if (r < 0)
 		return r;
-	if (!answer.len)
+	if (!answer->len)
 		return 1;
-	r = fill(&m, &answer, e);
+	r = fill(&m, answer, e);
 	for (size_t i = 0; r >= 0 && i < d->n_procs; i++)
 		if (has_promised(d->procs[i]))
 			r = probe(d, d->procs[i], &m, e);
@@ -366,6 +359,7 @@ const struct ckpt_kind ckpt_kind_sysv_sem = {
 	.number = PROTO_KIND_SYSV_SEM,
 	.name = "sysv sem",
 	.scope = CKPT_SESSION,
+	.ask = ask,
 	.dump = dump,
 	.create = create,
 	.link = link_promises,

@@ -17,6 +17,7 @@
 #include <sys/mman.h>
 #include <sys/shm.h>
 
+#include "ckpt/answers.h"
 #include "ckpt/build.h"
 #include "ckpt/enter.h"
 #include "ckpt/kinds/common.h"
@@ -40,19 +41,13 @@ static int stat_at(int index, void *ds)
 	return shmctl(index, SHM_STAT, ds);
 }
 
-static int tell_segments(int sock, void *ctx, struct err *e)
+static int ask(const struct ckpt_world *w, struct buf *answer, struct err *e)
 {
 	struct shm_info info;
 	struct shmid_ds ds;
 
-	return sysv_tell_all(sock, shmctl(0, SHM_INFO, (void *)&info), stat_at, &ds, sizeof(ds), e);
-}
-
-static int list_segments(struct ckpt_dump *d, struct buf *list, struct err *e)
-{
-	if (d->world->ns_ipc < 0)
-		return 0;
-	return ckpt_enter_read(d->world, CLONE_NEWIPC, tell_segments, NULL, SYSV_MAX_LIST, list, e);
+	return sysv_tell_all(
+		answer, shmctl(0, SHM_INFO, (void *)&info), stat_at, &ds, sizeof(ds), e);
 }
 
 static void free_all(Pb__SysvShm *m)
@@ -99,15 +94,15 @@ static int fill(Pb__SysvShm *m, const struct buf *list)
 
 static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e)
 {
-	_cleanup_buf_ struct buf list = BUF_INIT;
+	const struct buf *list;
 	Pb__SysvShm m = PB__SYSV_SHM__INIT;
-	int r = list_segments(d, &list, e);
+	int r = ckpt_answer(d, &ckpt_kind_sysv_shm, &list, e);
 
 	if (r < 0)
 		return r;
-	if (!list.len)
+	if (!list->len)
 		return 1;
-	r = fill(&m, &list);
+	r = fill(&m, list);
 	r = r < 0 ? err_errno(e, r, "shared memory segments") : ckpt_pack(&m.base, body, e);
 	free_all(&m);
 	return r;
@@ -197,13 +192,13 @@ static int take_contents(struct ckpt_dump *d, int sock, struct err *e)
 
 static int dump_data(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
 {
-	_cleanup_buf_ struct buf list = BUF_INIT;
+	const struct buf *list;
 	struct ckpt_enter en;
 	struct err story = {0};
-	int r = list_segments(d, &list, e), end;
+	int r = ckpt_answer(d, &ckpt_kind_sysv_shm, &list, e), end;
 
 	if (r >= 0)
-		r = ckpt_enter_begin(&en, d->world, CLONE_NEWIPC, tell_contents, &list, e);
+		r = ckpt_enter_begin(&en, d->world, CLONE_NEWIPC, tell_contents, (void *)list, e);
 	if (r < 0)
 		return r;
 	r = take_contents(d, en.sock, e);
@@ -336,6 +331,7 @@ const struct ckpt_kind ckpt_kind_sysv_shm = {
 	.number = PROTO_KIND_SYSV_SHM,
 	.name = "sysv shm",
 	.scope = CKPT_SESSION,
+	.ask = ask,
 	.dump = dump,
 	.dump_data = dump_data,
 	.create = create,
