@@ -152,6 +152,8 @@ void ckpt_dump_set_outside(struct ckpt_dump *d, enum ckpt_outside outside);
 /* Writes all records and pages (the caller has opened the writer, written its own records, and
  * finishes it).  With options.snapshot the session runs again long before it returns. */
 int ckpt_write(struct ckpt_dump *d, struct proto_writer *out, struct err *e);
+/* Kills every task of a session that was written, after its pid 1; whoever traces them waits. */
+void ckpt_kill(struct ckpt_dump *d);
 /* After the tasks of a session that was written have been killed: closes what is left of it. */
 void ckpt_leave(struct ckpt_dump *d);
 /* Lets the session run on exactly as before and frees @d.  NULL is fine. */

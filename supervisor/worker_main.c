@@ -284,8 +284,8 @@ static void do_thaw(struct dump *d)
 }
 
 /*
- * The end of a suspended session: pid 1 is killed while everything is frozen, and the kernel then
- * kills the rest, which never runs again.  As their tracer we reap them first.
+ * The end of a suspended session: pid 1 is killed while everything is frozen, then the rest, which
+ * never runs again.  As their tracer we reap them first.
  */
 static void end_frozen(struct dump *d)
 {
@@ -294,6 +294,8 @@ static void end_frozen(struct dump *d)
 
 	sys_pidfd_send_signal(d->what->world.init_pidfd, SIGKILL);
 	fault_at(FAULT_END_KILLED, NULL);
+	if (d->frozen)
+		ckpt_kill(d->frozen);
 	while ((pid = waitpid(-1, &status, __WALL)) > 0 || errno == EINTR)
 		if (pid > 0 && WIFSTOPPED(status) && status >> 16 == PTRACE_EVENT_EXIT)
 			ptrace(PTRACE_CONT, pid, 0, 0);
