@@ -124,8 +124,11 @@ def moved(env, script, user):
         if out != expected:
             raise Failed("after %d moves the output differs\n--- native\n%s\n--- moved\n%s" % (
                 done, expected[-1500:], out[-1500:]))
+        # A busy machine may have run it much slower at first: the moments were drawn too late.
         if done == 0:
-            raise Failed("the work was over before it could be moved once")
+            seconds /= 2
+            if seconds < 0.05:
+                raise Failed("the work is over before it can be moved once")
 
 
 for path in sorted(HERE.iterdir()):
