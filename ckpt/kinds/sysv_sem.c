@@ -3,15 +3,20 @@
  * System V semaphore sets.
  *
  * Values are there to be read.  What a process has promised to undo at its end (SEM_UNDO) is not:
- * no call shows it.  But a process without other threads can be made to undo it now:
+ * no call shows it.  But the kernel refuses a promise that is too large, and it does or refuses all
+ * operations of one semop(2) together.  So one is made that can't succeed, in which D is promised on
+ * top of what there is, and taken back without a promise:
  *
- *      values before                                      5 0
- *      in the process: unshare(CLONE_SYSVSEM)             the kernel undoes
- *      values after                                       6 0      so it was +1 0
- *      in the process: semop(-1, SEM_UNDO)                5 0      and promised again
+ *      -value, then (+n SEM_UNDO, -n) until the n are D, then -1      all with IPC_NOWAIT
  *
- * KCMP_SYSVSEM tells which processes have promised anything at all.  One with several threads
- * shares its promises among them, which nothing can bring about again: it is refused by name.
+ *      ERANGE   adjust - D would be below -32768, the least there can be
+ *      EAGAIN   it is not; the last operation would have had to wait
+ *
+ * Nothing has changed either way, and some sixteen of them find the number.  A process that may not
+ * use the set is made to undo, by unshare(2), and to promise again: possible without threads.
+ *
+ * KCMP_SYSVSEM tells which processes have promised anything at all, or could: all with threads.
+ * Threads of a process share their promises; processes that share them otherwise are refused.
  *
  * Lost: who changed a semaphore last, and when (sem_otime is not 0 again where it was not 0).
  */
@@ -31,6 +36,9 @@
 #define MAX_SEMAPHORES 32000 /* of one set: SEMMSL */
 #define MAX_VALUE      32767 /* SEMVMX */
 #define MAX_UNDOS      65536
+#define MIN_ADJUST     (-MAX_VALUE - 1) /* -SEMAEM - 1 */
+#define MAX_OPS	       8		/* of one question */
+#define HUNTED	       128		/* semaphores at a time */
 
 union semun {
 	int val;
@@ -197,23 +205,24 @@ static int renew(
 	return 0;
 }
 
-/* Finds out by doing it what @p undoes at its end, and has it promised again. */
-static int probe(struct ckpt_dump *d, struct ckpt_proc *p, Pb__SysvSem *m, struct err *e)
+/*
+ * The same by having it undone.  For a process that may not use a set (any more), so that it can't
+ * be asked; without threads it can be made to promise again.
+ */
+static int probe_by_undoing(struct ckpt_dump *d, struct ckpt_proc *p, Pb__SysvSem *m,
+	struct remote *remote, struct err *e)
 {
 	_cleanup_buf_ struct buf answer = BUF_INIT;
 	Pb__SysvSem after = PB__SYSV_SEM__INIT;
-	struct remote *remote;
 	int r;
 
 	if (p->n_threads > 1) {
 		err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP,
-			"task %d (%s): SEM_UNDO in a process with several threads is not supported",
-			p->vpid, p->status.comm);
-		return err_hint(e, "release the semaphores first");
+			"what is to be undone of a semaphore set which it may not use can't be found "
+			"out of a process with several threads");
+		return err_hint(e, "remove the set, or let the process use it");
 	}
-	r = ckpt_proc_remote(p, &remote, e);
-	if (r >= 0)
-		r = remote_must(remote, NULL, e, SYS_unshare, CLONE_SYSVSEM, 0, 0, 0, 0, 0);
+	r = remote_must(remote, NULL, e, SYS_unshare, CLONE_SYSVSEM, 0, 0, 0, 0, 0);
 	if (r >= 0)
 		r = ckpt_answer_anew(d, &ckpt_kind_sysv_sem, &answer, e);
 	if (r >= 0)
@@ -221,6 +230,152 @@ static int probe(struct ckpt_dump *d, struct ckpt_proc *p, Pb__SysvSem *m, struc
 	for (size_t i = 0; r >= 0 && i < m->n_sets && i < after.n_sets; i++)
 		r = renew(remote, p->vpid, m->sets[i], after.sets[i], e);
 	free_all(&after);
+	return r;
+}
+
+/* A semaphore whose promise is being looked for: it is in [low, high]. */
+struct hunt {
+	size_t number;
+	int value, low, high;
+};
+
+/* Adds the call that tells whether the promise is below @bound; returns its index. */
+static int add_question(struct remote *r, int id, const struct hunt *h, int bound)
+{
+	struct sembuf ops[MAX_OPS];
+	const unsigned short number = (unsigned short)h->number;
+	int left = bound - MIN_ADJUST, n = 0;
+	uint64_t at;
+
+	if (h->value)
+		ops[n++] = (struct sembuf){number, (short)-h->value, IPC_NOWAIT};
+	while (left) {
+		short step = (short)MIN(left, MAX_VALUE);
+
+		ops[n++] = (struct sembuf){number, step, IPC_NOWAIT | SEM_UNDO};
+		ops[n++] = (struct sembuf){number, (short)-step, IPC_NOWAIT};
+		left -= step;
+	}
+	ops[n++] = (struct sembuf){number, -1, IPC_NOWAIT};
+	at = remote_put(r, ops, (size_t)n * sizeof(ops[0]));
+	return at ? remote_add(r, SYS_semop, (uint64_t)id, at, (uint64_t)n, 0, 0, 0) : -ENOSPC;
+}
+
+/* Most often nothing is promised: is it below 0, is it below 1? */
+static int next_bound(const struct hunt *h)
+{
+	if (h->low == MIN_ADJUST && h->high == MAX_VALUE)
+		return 0;
+	if (h->low == 0 && h->high == MAX_VALUE)
+		return 1;
+	return h->low + (h->high - h->low + 1) / 2;
+}
+
+/* One question about each of @n semaphores.  -EACCES without a story: none may be asked. */
+static int ask_all(struct remote *r, int id, struct hunt *h, size_t n, struct err *e)
+{
+	int bounds[HUNTED], rc;
+
+	for (size_t i = 0; i < n; i++) {
+		bounds[i] = next_bound(&h[i]);
+		if (add_question(r, id, &h[i], bounds[i]) < 0)
+			return err_errno(e, -ENOSPC, "SEM_UNDO");
+	}
+	rc = remote_run(r, false, e);
+	for (size_t i = 0; i < n && rc >= 0; i++) {
+		long answer = remote_result(r, (int)i);
+
+		if (answer == -ERANGE && bounds[i] > h[i].low)
+			h[i].high = bounds[i] - 1;
+		else if (answer == -EAGAIN)
+			h[i].low = bounds[i];
+		else
+			rc = answer == -EACCES
+				     ? -EACCES
+				     : err_errno(e, answer < 0 ? (int)answer : -EPROTO,
+					       "what is to be undone of semaphore set %d", id);
+	}
+	return rc;
+}
+
+static int find_promises(
+	struct remote *r, pid_t vpid, Pb__SemSet *s, size_t from, size_t n, struct err *e)
+{
+	struct hunt h[HUNTED];
+	bool busy = true;
+	int rc = 0;
+
+	for (size_t i = 0; i < n; i++)
+		h[i] = (struct hunt){from + i, (int)s->values[from + i], MIN_ADJUST, MAX_VALUE};
+	while (busy && rc >= 0) {
+		rc = ask_all(r, s->perm->id, h, n, e);
+		busy = false;
+		for (size_t i = 0; i < n; i++)
+			busy |= h[i].low != h[i].high;
+	}
+	for (size_t i = 0; i < n && rc >= 0; i++)
+		if (h[i].low && add_undo(s, vpid, h[i].number, h[i].low) < 0)
+			rc = err_errno(e, -ENOMEM, "semaphores");
+	return rc;
+}
+
+/* True if a promise of @p is also another's, who is not its thread. */
+static bool shares_promises(const struct ckpt_dump *d, const struct ckpt_proc *p)
+{
+	for (size_t i = 0; i < d->n_procs; i++)
+		if (d->procs[i] != p && d->procs[i]->state != CKPT_ZOMBIE &&
+			sys_kcmp(p->look, d->procs[i]->look, SYS_KCMP_SYSVSEM, 0, 0) == 0)
+			return true;
+	/* Or its threads do not. */
+	for (size_t i = 1; i < p->n_threads; i++)
+		if (sys_kcmp(p->look, p->threads[i]->tid, SYS_KCMP_SYSVSEM, 0, 0) != 0)
+			return true;
+	return false;
+}
+
+static size_t count_undos(const Pb__SysvSem *m)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->n_sets; i++)
+		n += m->sets[i]->n_undos;
+	return n;
+}
+
+/* Forgets what has been found of @vpid, the one looked at last. */
+static void forget_undos(Pb__SysvSem *m, pid_t vpid)
+{
+	for (size_t i = 0; i < m->n_sets; i++) {
+		Pb__SemSet *s = m->sets[i];
+
+		while (s->n_undos && s->undos[s->n_undos - 1]->pid == vpid)
+			free(s->undos[--s->n_undos]);
+	}
+}
+
+/* All promises of @p. */
+static int probe(struct ckpt_dump *d, struct ckpt_proc *p, Pb__SysvSem *m, struct err *e)
+{
+	size_t had = count_undos(m);
+	struct remote *remote;
+	int r = ckpt_proc_remote(p, &remote, e);
+
+	for (size_t i = 0; i < m->n_sets; i++) {
+		Pb__SemSet *s = m->sets[i];
+
+		for (size_t at = 0; r >= 0 && s->used && at < s->n_values; at += HUNTED)
+			r = find_promises(
+				remote, p->vpid, s, at, MIN(s->n_values - at, (size_t)HUNTED), e);
+	}
+	if (r == -EACCES) {
+		forget_undos(m, p->vpid);
+		r = probe_by_undoing(d, p, m, remote, e);
+	}
+	if (r >= 0 && count_undos(m) > had && shares_promises(d, p)) {
+		r = err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP,
+			"SEM_UNDO that is shared otherwise than by threads is not supported");
+		err_hint(e, "release the semaphores first");
+	}
 	return r < 0 ? err_wrap(e, "task %d (%s)", p->vpid, p->status.comm) : 0;
 }
 
