@@ -18,6 +18,28 @@ struct message {
 	char text[16];
 };
 
+/* A set that nobody may use any more. */
+static int closed_set(void)
+{
+	int id = semget(IPC_PRIVATE, 1, 0600);
+	struct sembuf up = {.sem_op = 1};
+	struct semid_ds sd;
+
+	STATE_CHECK(id >= 0 && semop(id, &up, 1) == 0 && semctl(id, 0, IPC_STAT, &sd) == 0);
+	sd.sem_perm.mode = 0;
+	STATE_CHECK(semctl(id, 0, IPC_SET, &sd) == 0);
+	return id;
+}
+
+static void check_closed_set(int id)
+{
+	struct semid_ds sd = {.sem_perm = {.uid = getuid(), .gid = getgid(), .mode = 0600}};
+
+	STATE_CHECK(semctl(id, 0, GETVAL) == -1 && errno == EACCES);
+	STATE_CHECK(semctl(id, 0, IPC_SET, &sd) == 0 && semctl(id, 0, GETVAL) == 1);
+	STATE_CHECK(semctl(id, 0, IPC_RMID) == 0);
+}
+
 int main(int argc, char **argv)
 {
 	key_t key = 0x12340000 + getpid(); /* natively, hosts are shared */
@@ -25,7 +47,7 @@ int main(int argc, char **argv)
 	int a = shmget(key, 3 * PAGE + 5, IPC_CREAT | 0640);
 	int sparse = shmget(IPC_PRIVATE, LARGE, IPC_CREAT | 0600);
 	int sems = semget(key, 3, IPC_CREAT | 0660), queue = msgget(key, IPC_CREAT | 0600);
-	int fresh = semget(IPC_PRIVATE, 1, 0600), closed = semget(IPC_PRIVATE, 1, 0600);
+	int fresh = semget(IPC_PRIVATE, 1, 0600), closed;
 	int p[2], status, last;
 	struct sembuf take = {.sem_num = 1, .sem_op = -2, .sem_flg = SEM_UNDO}, op;
 	struct message m = {.type = 5, .text = "five"}, got;
@@ -46,12 +68,7 @@ int main(int argc, char **argv)
 
 	STATE_CHECK(semctl(sems, 0, SETVAL, 3) == 0 && semctl(sems, 1, SETVAL, 7) == 0);
 	STATE_CHECK(semop(sems, &take, 1) == 0);
-	/* One that nobody may use any more. */
-	op = (struct sembuf){.sem_op = 1};
-	STATE_CHECK(closed >= 0 && semop(closed, &op, 1) == 0);
-	STATE_CHECK(semctl(closed, 0, IPC_STAT, &sd) == 0);
-	sd.sem_perm.mode = 0;
-	STATE_CHECK(semctl(closed, 0, IPC_SET, &sd) == 0);
+	closed = closed_set();
 	STATE_CHECK(pipe(p) == 0);
 	holder = fork();
 	STATE_CHECK(holder >= 0);
@@ -86,10 +103,7 @@ int main(int argc, char **argv)
 	STATE_CHECK(sd.sem_nsems == 3 && sd.sem_otime != 0 && (sd.sem_perm.mode & 0777) == 0660);
 	STATE_CHECK(semctl(sems, 0, GETVAL) == 4 && semctl(sems, 1, GETVAL) == 5);
 	STATE_CHECK(semctl(fresh, 0, IPC_STAT, &sd) == 0 && sd.sem_otime == 0);
-	STATE_CHECK(semctl(closed, 0, GETVAL) == -1 && errno == EACCES);
-	sd.sem_perm.mode = 0600;
-	STATE_CHECK(semctl(closed, 0, IPC_SET, &sd) == 0 && semctl(closed, 0, GETVAL) == 1);
-	STATE_CHECK(semctl(closed, 0, IPC_RMID) == 0);
+	check_closed_set(closed);
 	/* The end of who has promised: */
 	STATE_CHECK(kill(holder, SIGKILL) == 0 && waitpid(holder, &status, 0) == holder);
 	STATE_CHECK(semctl(sems, 0, GETVAL) == 3);
