@@ -40,6 +40,18 @@ static void check_closed_set(int id)
 	STATE_CHECK(semctl(id, 0, IPC_RMID) == 0);
 }
 
+static void check_queue(int queue)
+{
+	struct msqid_ds md;
+	struct message got;
+
+	STATE_CHECK(msgctl(queue, IPC_STAT, &md) == 0);
+	STATE_CHECK(md.msg_qnum == 3);
+	STATE_CHECK(msgrcv(queue, &got, 16, 2, IPC_NOWAIT) == 0);
+	STATE_CHECK(msgrcv(queue, &got, 16, 5, IPC_NOWAIT) == 4 && !memcmp(got.text, "five", 4));
+	STATE_CHECK(msgrcv(queue, &got, 16, 0, IPC_NOWAIT) == 16 && got.text[8] == 'x');
+}
+
 int main(int argc, char **argv)
 {
 	key_t key = 0x12340000 + getpid(); /* natively, hosts are shared */
@@ -50,10 +62,9 @@ int main(int argc, char **argv)
 	int fresh = semget(IPC_PRIVATE, 1, 0600), closed;
 	int p[2], status, last;
 	struct sembuf take = {.sem_num = 1, .sem_op = -2, .sem_flg = SEM_UNDO}, op;
-	struct message m = {.type = 5, .text = "five"}, got;
+	struct message m = {.type = 5, .text = "five"};
 	struct semid_ds sd;
 	struct shmid_ds ds;
-	struct msqid_ds md;
 	pid_t holder;
 	char *at;
 
@@ -110,11 +121,8 @@ int main(int argc, char **argv)
 	op = (struct sembuf){.sem_num = 1, .sem_op = 2, .sem_flg = SEM_UNDO};
 	STATE_CHECK(semop(sems, &op, 1) == 0 && semctl(sems, 1, GETVAL) == 7);
 
-	STATE_CHECK(msgget(key, 0) == queue && msgctl(queue, IPC_STAT, &md) == 0);
-	STATE_CHECK(md.msg_qnum == 3);
-	STATE_CHECK(msgrcv(queue, &got, 16, 2, IPC_NOWAIT) == 0);
-	STATE_CHECK(msgrcv(queue, &got, 16, 5, IPC_NOWAIT) == 4 && !memcmp(got.text, "five", 4));
-	STATE_CHECK(msgrcv(queue, &got, 16, 0, IPC_NOWAIT) == 16 && got.text[8] == 'x');
+	STATE_CHECK(msgget(key, 0) == queue);
+	check_queue(queue);
 	last = shmget(~key, PAGE, IPC_CREAT | 0600);
 	STATE_CHECK(last >= 0 && shmctl(last, IPC_RMID, NULL) == 0);
 	STATE_CHECK(shmctl(a, IPC_RMID, NULL) == 0 && shmctl(sparse, IPC_RMID, NULL) == 0);
