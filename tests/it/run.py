@@ -263,6 +263,33 @@ def daemon_keeps_the_session(env):
     env.podrun("kill", "s")
 
 
+@test
+def a_directory_without_a_record_is_nobodys(env):
+    env.podrun("ps", "-a")
+    sessions = env.path("state") / "podrun" / "sessions"
+    run = env.path("run") / "podrun"
+    for name in ("s", "t", ".resume-1", ".gone-1-0"):
+        (sessions / name / "files").mkdir(parents=True)
+    (run / "t").mkdir()
+    env.podrun("run", "--name", "s", "--rm", "--", "true")
+    one_line(env.podrun("rm", "t", code=5), "t")
+    assert not os.listdir(sessions) and not os.listdir(run), (os.listdir(sessions), os.listdir(run))
+    (sessions / "u").mkdir()
+    assert env.podrun("ps", "-a", "-q").text == "" and not os.listdir(sessions)
+
+
+@test
+def a_session_that_is_just_being_made_is_left_alone(env):
+    env.run_detached("s", "sh", "-c", "echo ready; sleep 1000")
+    sessions = env.path("state") / "podrun" / "sessions"
+    (sessions / "s" / "record").rename(env.path("record"))
+    env.podrun("ps", "-a")
+    assert os.listdir(sessions) == ["s"]
+    one_line(env.podrun("run", "--name", "s", "--", "true", check=False), "s")
+    env.path("record").rename(sessions / "s" / "record")
+    env.podrun("kill", "s")
+
+
 # ---- terminals ------------------------------------------------------------------------------
 
 @test
