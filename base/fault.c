@@ -60,11 +60,14 @@ static const struct fault_info points[] = {
 	[FAULT_RELEASE_BEGIN] = {"release.begin", "resume", true, true},
 	[FAULT_RELEASE_HALF] = {"release.half", "resume", true, false},
 	[FAULT_RESUME_RELEASED] = {"resume.released", "resume", false, false},
+	[FAULT_TAKE_QUEUE] = {"take.queue", "", true, false},
+	[FAULT_TAKE_TERMINAL] = {"take.terminal", "", true, false},
 };
 static_assert(ARRAY_SIZE(points) == FAULT_POINT_MAX, "a point without a row");
 
-enum action { FAIL, KILL, KILL_SUPERVISOR, KILL_CLIENT, N_ACTIONS };
-static const char *const actions[] = {"fail", "kill", "kill-supervisor", "kill-client"};
+enum action { FAIL, KILL, KILL_SUPERVISOR, KILL_CLIENT, KILL_WORKER, N_ACTIONS };
+static const char *const actions[] = {"fail", "kill", "kill-supervisor", "kill-client",
+	"kill-worker"};
 static_assert(ARRAY_SIZE(actions) == N_ACTIONS, "an action without a name");
 
 bool fault_armed;
@@ -72,7 +75,7 @@ static struct {
 	enum fault_point point;
 	enum action action;
 	unsigned left; /* strikes when it gets to 0 */
-	pid_t supervisor, client;
+	pid_t supervisor, client, worker;
 } due;
 
 const struct fault_info *fault_info(enum fault_point p)
@@ -120,6 +123,11 @@ void fault_load(pid_t client)
 		log_error("%s: no such fault: %s %s", path, point, action);
 }
 
+void fault_in_worker(void)
+{
+	due.worker = getpid();
+}
+
 int fault_strike(enum fault_point p, struct err *e)
 {
 	if (p != due.point || --due.left)
@@ -138,6 +146,10 @@ int fault_strike(enum fault_point p, struct err *e)
 	case KILL_CLIENT:
 		if (due.client > 0)
 			kill(due.client, SIGKILL);
+		break;
+	case KILL_WORKER:
+		if (due.worker > 0)
+			kill(due.worker, SIGKILL);
 		break;
 	default:
 		return err_set(e, ERR_FAILED, -EIO, "fault at %s", points[p].name);

@@ -11,6 +11,7 @@
  *      kill                    SIGKILL to the process that is there
  *      kill-supervisor         SIGKILL to the supervisor, whose worker comes by
  *      kill-client             SIGKILL to the command that asked for the operation
+ *      kill-worker             SIGKILL to the worker, whose child comes by
  *
  * The supervisor reads the file when an operation begins; its worker inherits what it read.
  * tests/state/faults.py walks the table, which the program tests/fault_points prints.
@@ -68,18 +69,22 @@ enum fault_point {
 	FAULT_RELEASE_BEGIN,
 	FAULT_RELEASE_HALF,
 	FAULT_RESUME_RELEASED,
+	FAULT_TAKE_QUEUE,
+	FAULT_TAKE_TERMINAL,
 	FAULT_POINT_MAX
 };
 
 /* One row of the table. */
 struct fault_info {
 	const char *name;
-	const char *ways; /* the operations that come by: "suspend snapshot", "resume" */
+	const char *ways; /* the operations that always come by: "suspend snapshot", "resume" */
 	bool worker;	  /* in a worker, else in the supervisor itself */
 	bool fails;	  /* the step can still fail; else it can only die */
 };
 const struct fault_info *fault_info(enum fault_point p);
 
+/* In a fresh worker: it is this one that kill-worker kills. */
+void fault_in_worker(void);
 /* Reads the file of PODRUN_TEST_FAULT.  @client: who asked for the operation, 0 if nobody. */
 void fault_load(pid_t client);
 

@@ -92,6 +92,7 @@ static struct proto_conn *begin(int sock, struct keep *keep, const char *name)
 	close_others(keep);
 	free(keep);
 	signal(SIGTERM, SIG_DFL);
+	fault_in_worker();
 	prctl(PR_SET_NAME, name);
 	if (proto_conn_new(&conn, sock, &e) < 0)
 		_exit(1);

@@ -4,7 +4,8 @@
  *
  * Messages can't be looked at without being received.  While all tasks are stopped (a stopped one
  * waits in no queue) they are received and sent again in the same order, which the kernel keeps
- * among equal priorities.  A registration of mq_notify would notice the first one; and what it is
+ * among equal priorities.  Should we be killed in between, that is finished all the same
+ * (ckpt/careful.h).  A registration of mq_notify would notice the first one; and what it is
  * to tell is nowhere to be read.  So a queue with one is refused by name.
  */
 #include "ckpt/kinds/mqueue.h"
@@ -19,6 +20,7 @@
 
 #include "ckpt/answers.h"
 #include "ckpt/build.h"
+#include "ckpt/careful.h"
 #include "ckpt/kinds/common.h"
 #include "ckpt/kinds/kinds.h"
 #include "ckpt/survey.h"
@@ -51,27 +53,6 @@ static int check_notify(int fd, struct err *e)
 		"a message queue with a registration of mq_notify is not supported");
 }
 
-static int receive(int fd, Pb__Mqueue *m, char *room, size_t size, struct err *e)
-{
-	unsigned priority;
-	ssize_t n = mq_receive(fd, room, size, &priority);
-	Pb__MqMessage *one;
-
-	if (n < 0)
-		return errno == EAGAIN ? 0 : err_errno(e, -errno, "cannot read a message queue");
-	one = malloc(sizeof(*one) + (size_t)n);
-	if (!one) {
-		mq_send(fd, room, (size_t)n, priority);
-		return err_errno(e, -ENOMEM, "message queue");
-	}
-	pb__mq_message__init(one);
-	one->priority = priority;
-	one->data.data = memcpy(one + 1, room, (size_t)n);
-	one->data.len = (size_t)n;
-	m->messages[m->n_messages++] = one;
-	return 1;
-}
-
 static int fill(int fd, const Pb__Mqueue *m, struct err *e)
 {
 	for (size_t i = 0; i < m->n_messages; i++) {
@@ -83,12 +64,161 @@ static int fill(int fd, const Pb__Mqueue *m, struct err *e)
 	return 0;
 }
 
+/* ---- looking at messages: taking them out and putting them back ------------------------------ */
+
+/* Notes of the step below, in memory that is shared (ckpt/careful.h).  Behind it are the messages. */
+struct taking {
+	int fd;
+	size_t total, bytes;  /* in the queue at first */
+	size_t n, used;	      /* taken for certain, with their heads */
+	size_t sum;	      /* of the bytes of those */
+	size_t max_size;
+	bool receiving;	      /* one more is being taken */
+	bool putting;
+};
+
+/* Behind it are the bytes, to a multiple of 8. */
+struct message {
+	uint32_t len;
+	unsigned priority;
+};
+
+static struct message *message_at(struct taking *t, size_t at)
+{
+	return (struct message *)((uint8_t *)(t + 1) + at);
+}
+
+static int count(int fd, size_t *ret_n, size_t *ret_bytes, struct err *e)
+{
+	struct mq_attr attr;
+	char text[128] = "";
+	unsigned long bytes;
+
+	if (mq_getattr(fd, &attr) < 0 || pread(fd, text, sizeof(text) - 1, 0) < 0 ||
+		sscanf(text, "QSIZE:%lu", &bytes) != 1)
+		return err_errno(e, -errno, "message queue");
+	*ret_n = (size_t)attr.mq_curmsgs;
+	*ret_bytes = bytes;
+	return 0;
+}
+
+static void note_message(struct taking *t, size_t len)
+{
+	struct message *m = message_at(t, t->used);
+
+	m->len = (uint32_t)len;
+	t->sum += len;
+	t->used += sizeof(*m) + ALIGN_UP(len, 8);
+	t->n++;
+	t->receiving = false;
+}
+
+/* Whoever was here before us may have been killed with one message received and not noted. */
+static int find_stray(struct taking *t, struct err *e)
+{
+	size_t n, bytes;
+	int r = count(t->fd, &n, &bytes, e);
+
+	if (r == 0 && t->receiving && n + t->n < t->total)
+		note_message(t, t->bytes - t->sum - bytes);
+	return r;
+}
+
+static int take_all(struct taking *t, struct err *e)
+{
+	while (t->n < t->total) {
+		struct message *m = message_at(t, t->used);
+		ssize_t n;
+
+		t->receiving = true;
+		n = mq_receive(t->fd, (char *)(m + 1), t->max_size, &m->priority);
+		if (n < 0)
+			return err_errno(e, -errno, "cannot read a message queue");
+		note_message(t, (size_t)n);
+	}
+	return 0;
+}
+
+static int put_all(struct taking *t, struct err *e)
+{
+	size_t there = 0, bytes, at = 0;
+
+	if (t->putting && count(t->fd, &there, &bytes, e) < 0)
+		return e->error;
+	t->putting = true;
+	for (size_t i = 0; i < t->n; i++) {
+		const struct message *m = message_at(t, at);
+
+		if (i >= there && mq_send(t->fd, (const char *)(m + 1), m->len, m->priority) < 0)
+			return err_errno(e, -errno, "cannot fill a message queue");
+		at += sizeof(*m) + ALIGN_UP(m->len, 8);
+	}
+	return 0;
+}
+
+static int take_and_put(void *shared, struct err *e)
+{
+	struct taking *t = shared;
+	struct err own = {0};
+	int r = t->putting ? 0 : find_stray(t, &own), back;
+
+	if (r == 0 && !t->putting)
+		r = take_all(t, &own);
+	fault_at(FAULT_TAKE_QUEUE, NULL);
+	back = put_all(t, r < 0 ? &(struct err){0} : &own);
+	if (e)
+		*e = own;
+	return r < 0 ? r : back;
+}
+
+static int copy_messages(struct taking *t, Pb__Mqueue *m, struct err *e)
+{
+	size_t at = 0;
+
+	m->messages = calloc(t->n + 1, sizeof(*m->messages));
+	if (!m->messages)
+		return err_errno(e, -ENOMEM, "message queue");
+	for (size_t i = 0; i < t->n; i++) {
+		const struct message *from = message_at(t, at);
+		Pb__MqMessage *one = malloc(sizeof(*one) + from->len);
+
+		if (!one)
+			return err_errno(e, -ENOMEM, "message queue");
+		pb__mq_message__init(one);
+		one->priority = from->priority;
+		one->data.data = memcpy(one + 1, from + 1, from->len);
+		one->data.len = from->len;
+		m->messages[m->n_messages++] = one;
+		at += sizeof(*from) + ALIGN_UP(from->len, 8);
+	}
+	return 0;
+}
+
+static int look_at_messages(int fd, size_t max_size, Pb__Mqueue *m, struct err *e)
+{
+	struct taking *t;
+	size_t n, bytes, room;
+	int r = count(fd, &n, &bytes, e);
+
+	if (r < 0 || n == 0)
+		return r;
+	room = sizeof(*t) + bytes + n * (sizeof(struct message) + 8) + max_size + 8;
+	t = ckpt_careful_alloc(room);
+	if (!t)
+		return err_errno(e, -ENOMEM, "message queue");
+	*t = (struct taking){.fd = fd, .total = n, .bytes = bytes, .max_size = max_size};
+	r = ckpt_careful(take_and_put, t, e);
+	if (r == 0)
+		r = copy_messages(t, m, e);
+	ckpt_careful_free(t, room);
+	return r;
+}
+
 int mqueue_read(int fd, Pb__Mqueue *m, struct err *e)
 {
-	_cleanup_free_ char *room = NULL;
 	struct mq_attr attr;
 	struct stat st;
-	int r, back;
+	int r;
 
 	if (mq_getattr(fd, &attr) < 0 || fstat(fd, &st) < 0)
 		return err_errno(e, -errno, "message queue");
@@ -96,17 +226,7 @@ int mqueue_read(int fd, Pb__Mqueue *m, struct err *e)
 	m->max_messages = attr.mq_maxmsg;
 	m->max_size = attr.mq_msgsize;
 	r = check_notify(fd, e);
-	if (r < 0)
-		return r;
-	room = malloc((size_t)attr.mq_msgsize + 1);
-	m->messages = calloc((size_t)attr.mq_maxmsg + 1, sizeof(*m->messages));
-	if (!room || !m->messages)
-		return err_errno(e, -ENOMEM, "message queue");
-	do
-		r = receive(fd, m, room, (size_t)attr.mq_msgsize, e);
-	while (r > 0 && m->n_messages < (size_t)attr.mq_maxmsg);
-	back = fill(fd, m, r < 0 ? NULL : e);
-	return r < 0 ? r : back;
+	return r < 0 ? r : look_at_messages(fd, (size_t)attr.mq_msgsize, m, e);
 }
 
 void mqueue_fini(Pb__Mqueue *m)

@@ -27,6 +27,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#include "ckpt/careful.h"
 #include "ckpt/kinds/common.h"
 #include "ckpt/kinds/kinds.h"
 #include "ckpt/kinds/outside.h"
@@ -194,7 +195,7 @@ static void dump_modes(const struct ckpt_dump *d, const struct pair *p, Pb__PtyP
 
 /* ---- what waits in it ------------------------------------------------------------------------ */
 
-/* A non-blocking slave of ours beside the session's: *ret_flags is what to give back to it, or -1
+/* A slave of ours, not blocking, beside the session's: *ret_flags is what to give back to it, or -1
  * when it is really ours and to be closed. */
 static int borrow_slave(const struct pair *p, int *ret_flags)
 {
@@ -207,40 +208,93 @@ static int borrow_slave(const struct pair *p, int *ret_flags)
 	if (!p->slave || (p->slave->flags & O_ACCMODE) != O_RDWR)
 		return -1;
 	*ret_flags = p->slave->flags;
-	fcntl(p->slave->fd, F_SETFL, *ret_flags | O_NONBLOCK);
 	return p->slave->fd;
 }
 
-static void give_back_slave(int fd, int flags)
+/* What waits is in our hands for a moment: ckpt/careful.h. */
+struct taking {
+	int master, slave;
+	int master_flags, slave_flags; /* of the session's own, to be given back; -1 */
+	bool output, packet;
+	struct termios2 t;
+	bool taken, putting;
+	enum pty_flow flow;
+	struct pty_notes notes;
+};
+
+static void recall(const struct taking *t, struct pty_bytes *b)
 {
-	if (flags < 0)
-		close_fd(fd);
-	else
-		fcntl(fd, F_SETFL, flags);
+	buf_put(&b->lines, t->notes.lines.data, t->notes.lines.len);
+	buf_put(&b->input, t->notes.input.data, t->notes.input.len);
+	buf_put(&b->output, t->notes.output.data, t->notes.output.len);
+	b->flow = t->flow;
+}
+
+/* What is switched for the while: we do not wait, and in packet mode every read has a byte in front,
+ * and changes of settings are told. */
+static void switch_modes(const struct taking *t, bool ours)
+{
+	int packet = ours ? 0 : 1, nonblock = ours ? O_NONBLOCK : 0;
+
+	if (t->master_flags >= 0)
+		fcntl(t->master, F_SETFL, t->master_flags | nonblock);
+	if (t->slave_flags >= 0)
+		fcntl(t->slave, F_SETFL, t->slave_flags | nonblock);
+	if (t->packet)
+		ioctl(t->master, TIOCPKT, &packet);
+}
+
+static int take_and_put(void *shared, struct err *e)
+{
+	_cleanup_(pty_bytes_fini) struct pty_bytes b = {0}, again = {0};
+	struct taking *t = shared;
+	int r = 0, x;
+
+	switch_modes(t, true);
+	recall(t, &b);
+	if (!t->taken) {
+		b.notes = &t->notes;
+		r = pty_bytes_take(t->master, t->slave, t->output, &t->t, &b, e);
+		t->flow = b.flow;
+		t->taken = true;
+	}
+	fault_at(FAULT_TAKE_TERMINAL, NULL);
+	/* Somebody was killed while putting it back: what is there now is what he had put. */
+	if (t->putting)
+		pty_bytes_take(t->master, t->slave, t->output, &t->t, &again, NULL);
+	t->putting = true;
+	x = pty_bytes_put(t->master, t->slave, &t->t, &b, r < 0 ? NULL : e);
+	switch_modes(t, false);
+	return r < 0 ? r : x;
 }
 
 /* Takes what waits into @b and puts it back at once. */
-static int look_at_bytes(const struct pair *p, bool packet, const struct termios2 *t,
+static int look_at_bytes(const struct pair *p, bool packet, const struct termios2 *settings,
 	struct pty_bytes *b, struct err *e)
 {
-	int slave_flags, off = 0, on = 1, r, x;
-	int slave = borrow_slave(p, &slave_flags);
+	struct taking *t = ckpt_careful_alloc(sizeof(*t));
+	int r;
 
-	if (slave < 0)
+	if (!t)
+		return err_errno(e, -ENOMEM, "terminal");
+	t->slave = borrow_slave(p, &t->slave_flags);
+	if (t->slave < 0) {
+		ckpt_careful_free(t, sizeof(*t));
 		return 0;
-	if (p->master)
-		fcntl(p->master_fd, F_SETFL, p->master->flags | O_NONBLOCK);
-	/* In packet mode every read has a byte in front, and changes of settings are told. */
-	if (packet)
-		ioctl(p->master_fd, TIOCPKT, &off);
-	r = pty_bytes_take(p->master_fd, slave, p->master != NULL, t, b, e);
-	x = pty_bytes_put(p->master_fd, slave, t, b, r < 0 ? NULL : e);
-	if (packet)
-		ioctl(p->master_fd, TIOCPKT, &on);
-	if (p->master)
-		fcntl(p->master_fd, F_SETFL, p->master->flags);
-	give_back_slave(slave, slave_flags);
-	return r < 0 ? r : x;
+	}
+	t->master = p->master_fd;
+	t->master_flags = p->master ? p->master->flags : -1;
+	t->packet = packet;
+	t->output = p->master != NULL;
+	t->t = *settings;
+	r = ckpt_careful(take_and_put, t, e);
+	recall(t, b);
+	if (t->slave_flags < 0)
+		close_fd(t->slave);
+	ckpt_careful_free(t, sizeof(*t));
+	if (r == 0 && (b->lines.failed || b->input.failed || b->output.failed))
+		r = err_errno(e, -ENOMEM, "terminal");
+	return r;
 }
 
 /* Points @m's fields into @b; @lines has room for all. */

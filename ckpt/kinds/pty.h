@@ -27,8 +27,19 @@ int ckpt_pty_controlling(struct ckpt_build *b, pid_t vpid, struct remote *leader
 /* How the output of a slave stands. */
 enum pty_flow { PTY_RUNNING = 0, PTY_STOPPED_BY_CALL = 1, PTY_STOPPED_BY_CHAR = 2 };
 
+/* What has been taken so far, in memory that outlives whoever takes it (ckpt/careful.h). */
+#define PTY_MAX_BYTES (256 * 1024)
+struct pty_notes {
+	bool raw; /* the lines have been taken, and canonical mode was left */
+	struct {
+		size_t len;
+		uint8_t data[PTY_MAX_BYTES + 16384];
+	} lines, input, output;
+};
+
 /* What waits in a pair for somebody to read it. */
 struct pty_bytes {
+	struct pty_notes *notes; /* or NULL */
 	struct buf lines;  /* whole lines for the slave, each behind its length (u32); one that does
 			    * not end in an end-of-line character was ended by the EOF character */
 	struct buf input;  /* for the slave: what is no whole line yet, or everything in raw mode */

@@ -26,7 +26,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-#define MAX_BYTES (256 * 1024)
 #define WAIT_MS	  1000
 #define DC3	  0x13
 
@@ -64,11 +63,27 @@ static ssize_t read_some(int fd, uint8_t *p, size_t n)
 	return r < 0 ? -errno : r;
 }
 
-static int take_lines(int slave, struct buf *lines, struct err *e)
+/* Notes what has been put into one of @p's buffers. */
+static void note(struct pty_bytes *p, const struct buf *b)
 {
+	struct pty_notes *n = p->notes;
+	size_t *len = b == &p->lines ? &n->lines.len : b == &p->input ? &n->input.len : &n->output.len;
+	uint8_t *data = b == &p->lines ? n->lines.data :
+			b == &p->input ? n->input.data :
+					 n->output.data;
+
+	if (b->failed || b->len > sizeof(n->lines.data))
+		return;
+	memcpy(data + *len, b->data + *len, b->len - *len);
+	*len = b->len;
+}
+
+static int take_lines(int slave, struct pty_bytes *p, struct err *e)
+{
+	struct buf *lines = &p->lines;
 	uint8_t line[8192];
 
-	while (lines->len < MAX_BYTES) {
+	while (lines->len < PTY_MAX_BYTES) {
 		ssize_t n = read_some(slave, line, sizeof(line));
 
 		if (n == -EAGAIN)
@@ -78,15 +93,17 @@ static int take_lines(int slave, struct buf *lines, struct err *e)
 		/* Nothing at all is a lone EOF character. */
 		buf_put_u32(lines, (uint32_t)n);
 		buf_put(lines, line, (size_t)n);
+		if (p->notes)
+			note(p, lines);
 	}
 	return 0;
 }
 
-static int take_all(int fd, struct buf *b, struct err *e)
+static int take_all(int fd, struct pty_bytes *p, struct buf *b, struct err *e)
 {
 	uint8_t bytes[8192];
 
-	while (b->len < MAX_BYTES) {
+	while (b->len < PTY_MAX_BYTES) {
 		ssize_t n = read_some(fd, bytes, sizeof(bytes));
 
 		/* EIO: a master whose slave has been closed. */
@@ -95,6 +112,8 @@ static int take_all(int fd, struct buf *b, struct err *e)
 		if (n < 0)
 			return err_errno(e, (int)n, "cannot read a terminal");
 		buf_put(b, bytes, (size_t)n);
+		if (p->notes)
+			note(p, b);
 	}
 	return 0;
 }
@@ -117,17 +136,19 @@ int pty_bytes_take(int master, int slave, bool output, const struct termios2 *t,
 	struct termios2 raw = *t;
 	int r = 0;
 
-	if (t->c_lflag & ICANON) {
-		r = take_lines(slave, &ret->lines, e);
+	if (t->c_lflag & ICANON && !(ret->notes && ret->notes->raw)) {
+		r = take_lines(slave, ret, e);
+		if (ret->notes)
+			ret->notes->raw = true;
 		raw.c_lflag &= ~(tcflag_t)ICANON;
 		raw.c_cc[VMIN] = raw.c_cc[VTIME] = 0;
 		if (r == 0 && ioctl(slave, TCSETS2, &raw) < 0)
 			r = err_errno(e, -errno, "cannot set a terminal");
 	}
 	if (r == 0)
-		r = take_all(slave, &ret->input, e);
+		r = take_all(slave, ret, &ret->input, e);
 	if (r == 0 && output)
-		r = take_all(master, &ret->output, e);
+		r = take_all(master, ret, &ret->output, e);
 	ret->flow = find_flow(master, slave);
 	if (r == 0 && (ret->lines.failed || ret->input.failed || ret->output.failed))
 		r = err_errno(e, -ENOMEM, "terminal");

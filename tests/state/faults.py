@@ -252,6 +252,29 @@ def kills(env, program, finish):
     through_all(env, program, "kill", finish)
 
 
+# ---- what is in nobody's hands but ours -----------------------------------------------------
+
+CAREFUL = {"mqueue": "take.queue", "ptys": "take.terminal"}
+
+
+def careful(env, program, finish):
+    """Messages or bytes have been taken out to be put back, and somebody is killed."""
+    session = begin(env, program)
+    before, image = session.look(), env.path("image")
+    for way in ("suspend", "snapshot"):
+        due(env, CAREFUL[program.name], "kill-worker")
+        told(env.podrun(way, "s", "-o", image, check=False), way)
+        due(env, None, None)
+        as_before(session, before, "worker killed in a " + way)
+    due(env, CAREFUL[program.name], "kill")
+    env.podrun("snapshot", "s", "-o", image)
+    due(env, None, None)
+    as_before(session, before, "the worker's child killed")
+    finish(env, "s")
+    env.podrun("resume", "-d", "--name", "copy", image)
+    finish(env, "copy")
+
+
 # ---- the supervisor is killed ---------------------------------------------------------------
 
 def over(env, session, what):

@@ -17,6 +17,7 @@ and some of them, because it is podrun's doing and not the program's, in these:
 
     supervisor the supervisor is killed at each step
     client     the command is killed at each step
+    careful    somebody is killed while what waits in a queue has been taken out of it
 """
 import os
 import pathlib
@@ -106,7 +107,8 @@ def _faulty(way):
     return run
 
 
-faults, kills, supervisor, client = map(_faulty, ("faults", "kills", "supervisor", "client"))
+faults, kills, careful, supervisor, client = map(
+    _faulty, ("faults", "kills", "careful", "supervisor", "client"))
 SOME = ("counter", "pipes", "task_tree")
 
 
@@ -115,6 +117,7 @@ for path in sorted(PROGRAMS.iterdir()) if PROGRAMS.is_dir() else []:
         continue
     for way in (plain, session, suspend, twice, pipe, snapshot, faults) + \
             ((kills,) if path.name not in fault_ways.TIMED else ()) + \
+            ((careful,) if path.name in fault_ways.CAREFUL else ()) + \
             ((supervisor, client) if path.name in SOME else ()):
         add("%s/%s" % (path.name, way.__name__), lambda env, w=way, p=path: w(env, p))
 
