@@ -121,6 +121,8 @@ struct ckpt_install {
 };
 int ckpt_install(const struct ckpt_install *i, struct err *e);
 
+enum ckpt_phase { CKPT_RUNS, CKPT_STOPPING, CKPT_STANDS };
+
 struct ckpt_dump_options {
 	enum ckpt_outside outside;
 	bool snapshot;	  /* the session runs on: private memory may be written after the thaw */
@@ -132,6 +134,8 @@ struct ckpt_dump_options {
 	const long *notified;
 	size_t n_notified;
 	const struct ckpt_filters *filters; /* borrowed; NULL: nothing is known */
+	/* Tasks are about to be stopped, have all stopped, are about to run.  May be NULL. */
+	void (*phase)(void *ctx, enum ckpt_phase phase);
 	/* A task was told to stop and does not: one whose call has been notified is to be answered
 	 * with -ERESTARTNOINTR now.  May be NULL. */
 	void (*unhold)(void *ctx, pid_t tid);

@@ -114,6 +114,14 @@ static void let_vfork_child_go(struct ckpt_frozen *f, struct ckpt_task *t)
 	}
 }
 
+/* What keeps a task from stopping, if we can do something about it. */
+static void help_to_stop(struct ckpt_frozen *f, struct ckpt_task *t)
+{
+	if (f->o.unhold)
+		f->o.unhold(f->o.ctx, t->tid);
+	let_vfork_child_go(f, t);
+}
+
 static void call_back(struct ckpt_frozen *f, struct ckpt_task *t)
 {
 	const struct ckpt_task *parent = ckpt_taskset_find(f, t->waits_for_us);
@@ -229,7 +237,7 @@ int ckpt_collect(struct ckpt_frozen *f, struct err *e)
 			continue;
 		for (size_t i = 0; i < f->n; i++) {
 			if (f->tasks[i].state == CKPT_TASK_SEIZED)
-				let_vfork_child_go(f, &f->tasks[i]);
+				help_to_stop(f, &f->tasks[i]);
 			else if (f->tasks[i].state == CKPT_TASK_LET_GO)
 				call_back(f, &f->tasks[i]);
 			else if (f->tasks[i].state == CKPT_TASK_STOPPED)

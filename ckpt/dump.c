@@ -96,6 +96,12 @@ static int each_subject(struct ckpt_dump *d, subject_op *op, void *ctx, struct e
 
 /* ---- stages of the freeze ----------------------------------------------------------------- */
 
+static void tell_phase(struct ckpt_dump *d, enum ckpt_phase phase)
+{
+	if (d->options.phase)
+		d->options.phase(d->options.ctx, phase);
+}
+
 static int quiesce(struct ckpt_dump *d, struct err *e)
 {
 	struct ckpt_freeze_options o = {
@@ -105,9 +111,15 @@ static int quiesce(struct ckpt_dump *d, struct err *e)
 		.deadline_ms = d->options.deadline_ms,
 		.notified = d->options.notified,
 		.n_notified = d->options.n_notified,
+		.unhold = d->options.unhold,
+		.ctx = d->options.ctx,
 	};
+	int r;
 
-	return ckpt_frozen_make(&d->frozen, &o, e);
+	tell_phase(d, CKPT_STOPPING);
+	r = ckpt_frozen_make(&d->frozen, &o, e);
+	tell_phase(d, r < 0 ? CKPT_RUNS : CKPT_STANDS);
+	return r;
 }
 
 static void undo_quiesce(struct ckpt_dump *d)
@@ -115,6 +127,7 @@ static void undo_quiesce(struct ckpt_dump *d)
 	if (!d->frozen)
 		return;
 	d->report.frozen_ns = io_now_ns() - ckpt_frozen_since(d->frozen);
+	tell_phase(d, CKPT_RUNS);
 	ckpt_frozen_release(d->frozen);
 	d->frozen = NULL;
 }
@@ -123,6 +136,8 @@ static int survey(struct ckpt_dump *d, struct err *e)
 {
 	int r = ckpt_survey_tasks(d, d->frozen, e);
 
+	if (r == 0)
+		r = ckpt_survey_filters(d, e);
 	if (r == 0)
 		r = ckpt_survey_sharing(d, e);
 	return r;

@@ -147,7 +147,7 @@ int ckpt_filters_put(struct ckpt_filters *f, uint32_t number, uint32_t parent, u
 
 	if (!number || !n || n > BPF_MAXINSNS)
 		return -EINVAL;
-	if (parent && (!node_of(f, parent) || ckpt_filters_depth(f, parent) >= MAX_DEPTH))
+	if (parent && (parent > number || ckpt_filters_depth(f, parent) - 1 >= MAX_DEPTH - 1))
 		return -EINVAL;
 	if (node_of(f, number))
 		return -EEXIST;

@@ -43,7 +43,6 @@
 
 #include "ckpt/ckpt.h"
 
-struct ckpt_thread;
 struct remote;
 
 struct ckpt_filter {
@@ -75,7 +74,11 @@ int ckpt_filter_ask(struct remote *r, uint32_t *ret, struct err *e);
 int ckpt_filter_put(struct remote *r, const struct ckpt_filters *f, uint32_t number, uint32_t flags,
 	long *ret, struct err *e);
 
-/* How many filters a task has which pid 1 has not (of threads that were surveyed). */
-int ckpt_filters_own(const struct ckpt_thread *t);
+struct ckpt_build;
+/*
+ * ckpt/kinds/seccomp.c: gives the tasks of all processes which are (not) @stopped their filters; the
+ * last thing that happens in them.
+ */
+int ckpt_filters_restore(struct ckpt_build *b, bool stopped, struct err *e);
 
 #endif

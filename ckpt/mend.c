@@ -18,6 +18,7 @@
 
 #include "base/base.h"
 #include "ckpt/ckpt.h"
+#include "ckpt/filters.h"
 #include "ckpt/freeze.h"
 #include "ckpt/remote/remote.h"
 #include "ckpt/survey.h"
@@ -25,6 +26,19 @@
 #define TRIES	  20
 #define NAP_US	  10000
 #define MAX_STACK (256 * 1024UL)
+
+struct mend {
+	struct ckpt_freeze_options o;
+	const struct ckpt_filters *filters;
+	void (*phase)(void *ctx, enum ckpt_phase phase);
+	int init_filters;
+};
+
+static void tell_phase(const struct mend *m, enum ckpt_phase phase)
+{
+	if (m->phase)
+		m->phase(m->o.ctx, phase);
+}
 
 /* ---- is somebody in there? ---------------------------------------------------------------- */
 
@@ -75,7 +89,7 @@ static bool in_use(const struct ckpt_task *tasks, size_t n, const struct proc_ma
 static int unmap(int host_proc, pid_t tid, uint64_t area, struct err *e)
 {
 	struct remote *r;
-	int k = remote_open(&r, host_proc, tid, 0, e), x;
+	int k = remote_open_guarded(&r, host_proc, tid, 0, e), x;
 
 	if (k < 0)
 		return k;
@@ -87,12 +101,26 @@ static int unmap(int host_proc, pid_t tid, uint64_t area, struct err *e)
 	return k < 0 ? k : x;
 }
 
+/* A filter nobody knows might kill the task for what we do in it. */
+static bool may_call(const struct mend *m, pid_t tid)
+{
+	struct proc_status s;
+
+	if (m->filters && !ckpt_filters_foreign(m->filters))
+		return true;
+	return proc_read_status(m->o.host_proc, tid, &s, NULL) == 0 &&
+	       s.seccomp_filters == m->init_filters;
+}
+
 /* @tasks: its @n threads, the leader first.  1: something had to stay. */
-static int mend_process(int host_proc, const struct ckpt_task *tasks, size_t n, struct err *e)
+static int mend_process(const struct mend *m, const struct ckpt_task *tasks, size_t n, struct err *e)
 {
 	struct proc_maps maps;
-	int r = proc_read_maps(host_proc, tasks[0].pid, false, &maps, e), left = 0;
+	int host_proc = m->o.host_proc, r, left = 0;
 
+	if (!may_call(m, tasks[0].tid))
+		return 0;
+	r = proc_read_maps(host_proc, tasks[0].pid, false, &maps, e);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; r == 0 && i < maps.n; i++) {
@@ -107,13 +135,16 @@ static int mend_process(int host_proc, const struct ckpt_task *tasks, size_t n, 
 	return r < 0 ? r : left;
 }
 
-static int mend_once(const struct ckpt_freeze_options *o, struct err *e)
+static int mend_once(const struct mend *m, struct err *e)
 {
 	const struct ckpt_task *tasks;
 	struct ckpt_frozen *f;
 	size_t n, count;
-	int r = ckpt_frozen_make(&f, o, e), left = 0;
+	int r, left = 0;
 
+	tell_phase(m, CKPT_STOPPING);
+	r = ckpt_frozen_make(&f, &m->o, e);
+	tell_phase(m, r < 0 ? CKPT_RUNS : CKPT_STANDS);
 	if (r < 0)
 		return r;
 	tasks = ckpt_frozen_tasks(f, &n);
@@ -121,9 +152,10 @@ static int mend_once(const struct ckpt_freeze_options *o, struct err *e)
 		for (count = 1; i + count < n && tasks[i + count].pid == tasks[i].pid;)
 			count++;
 		if (tasks[i].state == CKPT_TASK_STOPPED)
-			r = mend_process(o->host_proc, &tasks[i], count, e);
+			r = mend_process(m, &tasks[i], count, e);
 		left |= r > 0;
 	}
+	tell_phase(m, CKPT_RUNS);
 	ckpt_frozen_release(f);
 	return r < 0 ? r : left;
 }
@@ -131,20 +163,28 @@ static int mend_once(const struct ckpt_freeze_options *o, struct err *e)
 int ckpt_mend(const struct ckpt_world *w, const struct ckpt_dump_options *o, struct err *e)
 {
 	_cleanup_close_ int host_proc = proc_open(e);
-	const struct ckpt_freeze_options options = {
-		.host_proc = host_proc,
-		.session_proc = w->proc_fd,
-		.init_pid = w->init_pid,
-		.deadline_ms = o->deadline_ms,
-		.notified = o->notified,
-		.n_notified = o->n_notified,
+	struct mend m = {
+		.o = {.host_proc = host_proc,
+			.session_proc = w->proc_fd,
+			.init_pid = w->init_pid,
+			.deadline_ms = o->deadline_ms,
+			.notified = o->notified,
+			.n_notified = o->n_notified,
+			.unhold = o->unhold,
+			.ctx = o->ctx},
+		.filters = o->filters,
+		.phase = o->phase,
 	};
-	int r = host_proc < 0 ? host_proc : 1;
+	struct proc_status init;
+	int r = host_proc < 0 ? host_proc : proc_read_status(host_proc, w->init_pid, &init, e);
+
+	m.init_filters = init.seccomp_filters;
+	r = r < 0 ? r : 1;
 
 	for (int i = 0; r == 1 && i < TRIES; i++) {
 		if (i)
 			usleep(NAP_US);
-		r = mend_once(&options, e);
+		r = mend_once(&m, e);
 	}
 	if (r == 1)
 		log_warn("pages of a tracer that was killed stay in a task");

@@ -15,6 +15,7 @@
 
 #include "base/base.h"
 #include "ckpt/build.h"
+#include "ckpt/filters.h"
 #include "ckpt/grow.h"
 #include "ckpt/join.h"
 #include "ckpt/kinds/tasks.h"
@@ -199,6 +200,8 @@ static int drain_pass(struct ckpt_build *b, bool stopped, struct err *e)
 /* Loads the registers: from here on the tasks are their own. */
 static int close_pass(struct ckpt_build *b, bool stopped, struct err *e)
 {
+	if (ckpt_filters_restore(b, stopped, e) < 0)
+		return e->error;
 	for (size_t i = 0; i < b->n_procs; i++) {
 		struct ckpt_build_proc *p = &b->procs[i];
 

@@ -14,6 +14,7 @@
 #include <sys/ptrace.h>
 
 #include "base/base.h"
+#include "ckpt/filters.h"
 #include "ckpt/freeze.h"
 #include "ckpt/step.h"
 #include "ckpt/survey.h"
@@ -198,6 +199,36 @@ int ckpt_survey_tasks(struct ckpt_dump *d, const struct ckpt_frozen *f, struct e
 	d->report.processes = (uint32_t)d->n_procs;
 	qsort(d->procs, d->n_procs, sizeof(struct ckpt_proc *), compare_vpid);
 	return find_parents(d, e);
+}
+
+/* ---- seccomp filters ----------------------------------------------------------------------- */
+
+static int look_at_filters(const struct ckpt_dump *d, struct ckpt_thread *t, int of_init,
+	struct err *e)
+{
+	if (t->status.state == 'Z')
+		return 0;
+	t->own_filters = t->status.seccomp_filters - of_init;
+	if (!t->own_filters ||
+		(d->options.filters && !ckpt_filters_foreign(d->options.filters)))
+		return 0;
+	err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP, "it may have a seccomp filter that is not known");
+	err_hint(e, "one was installed while traced, by a 32-bit program, or was too long");
+	return err_wrap(e, "task %d (%s)", t->vtid, t->status.comm);
+}
+
+int ckpt_survey_filters(struct ckpt_dump *d, struct err *e)
+{
+	struct proc_status init;
+	int r = proc_read_status(d->host_proc, d->world->init_pid, &init, e);
+
+	/* Without a filter of podrun's there is nobody who could know others. */
+	if (r == 0 && !init.seccomp_filters)
+		return 0;
+	for (size_t i = 0; i < d->n_procs; i++)
+		for (size_t k = 0; r == 0 && k < d->procs[i]->n_threads; k++)
+			r = look_at_filters(d, d->procs[i]->threads[k], init.seccomp_filters, e);
+	return r;
 }
 
 /* ---- memory maps, and out of the vDSO ----------------------------------------------------- */
@@ -398,8 +429,12 @@ int ckpt_thread_remote(struct ckpt_thread *t, struct remote **ret, struct err *e
 		sibling = remote_of_same_memory(d, t->proc);
 		if (sibling)
 			r = remote_open_thread(&t->remote, t->tid, sibling, e);
+		else if (t->own_filters)
+			r = remote_open_guarded(&t->remote, d->host_proc, t->tid, 0, e);
 		else
 			r = remote_open(&t->remote, d->host_proc, t->tid, 0, e);
+		if (r == 0 && t->own_filters)
+			remote_set_guarded(t->remote);
 	}
 	if (r < 0)
 		return err_wrap(e, "task %d (%s)", t->vtid, t->status.comm);

@@ -31,6 +31,7 @@ struct ckpt_thread {
 	struct remote *remote;	      /* opened on demand: ckpt_thread_remote */
 	struct ckpt_asked *asked;     /* what it has told of itself, or NULL (ckpt/kinds/ask.h) */
 	uint64_t asleep_ns; /* not run for so long when it was stopped; 0: unknown (ckpt/restart.h) */
+	int own_filters;    /* seccomp filters that pid 1 does not have (ckpt/filters.h) */
 };
 
 /* How a process stood when it was stopped; group-stopped and zombie are states to keep. */
@@ -113,6 +114,9 @@ struct ckpt_dump {
 
 /* Processes and threads of what was frozen. */
 int ckpt_survey_tasks(struct ckpt_dump *d, const struct ckpt_frozen *f, struct err *e);
+/* Which threads have seccomp filters of their own; no call can be made in one before.  Refuses those
+ * whose filters may be unknown. */
+int ckpt_survey_filters(struct ckpt_dump *d, struct err *e);
 /* Which of them share memory, descriptor tables, directories and handlers. */
 int ckpt_survey_sharing(struct ckpt_dump *d, struct err *e);
 /* Their memory maps; takes threads out of the vDSO. */

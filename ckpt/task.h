@@ -34,6 +34,8 @@ struct ckpt_freeze_options {
 	uint32_t deadline_ms; /* 0: a few seconds */
 	const long *notified; /* system calls which the session's filter notifies */
 	size_t n_notified;
+	void (*unhold)(void *ctx, pid_t tid); /* as in ckpt_dump_options */
+	void *ctx;
 };
 
 #endif

@@ -30,6 +30,7 @@
 #include "supervisor/end.h"
 #include "supervisor/filter.h"
 #include "supervisor/handover.h"
+#include "supervisor/install.h"
 #include "supervisor/introduce.h"
 #include "supervisor/job.h"
 #include "supervisor/ledger.h"
@@ -49,7 +50,7 @@
 static void back_to_running(struct session *s)
 {
 	worker_free(take_ptr(s->worker));
-	notify_set_trusting(s->notify, false);
+	installs_hold(notify_installs(s->notify), false);
 	s->state = SESSION_RUNNING;
 	control_take_up(s);
 	session_set_string(&s->record->peer, "");
@@ -63,8 +64,6 @@ static void tell_worker(struct session *s, Pb__Worker__BodyCase what)
 	Pb__Empty empty = PB__EMPTY__INIT;
 	struct err e = {0};
 
-	if (what == PB__WORKER__BODY_THAW && s->notify)
-		notify_set_trusting(s->notify, false);
 	m.body_case = what;
 	m.thaw = &empty;
 	if (s->worker && worker_send(s->worker, &m, NULL, 0, &e) < 0)
@@ -389,8 +388,6 @@ static void on_frozen(struct session *s)
 	struct err e = {0};
 
 	s->op.frozen = true;
-	/* Nothing of the session's runs until the worker lets it go. */
-	notify_set_trusting(s->notify, true);
 	if (s->op.what == OP_PAUSE) {
 		s->state = SESSION_PAUSED;
 		session_save(s, RECORD_PAUSED, false, NULL);
@@ -449,7 +446,7 @@ static void on_message(void *ctx, Pb__Worker *m, int *fds, size_t n_fds)
 		on_ended(s);
 		break;
 	case PB__WORKER__BODY_THAWED: /* a snapshot is written on, else the end of the process follows */
-		notify_set_trusting(s->notify, false);
+		installs_hold(notify_installs(s->notify), false);
 		job_hold_all(s, false);
 		if (s->state == SESSION_WRITING && s->op.what == OP_SNAPSHOT) {
 			s->state = SESSION_COPYING;
@@ -472,7 +469,6 @@ static int mend(struct session *s)
 	s->op.mending = true;
 	fault_armed = false;
 	worker_free(take_ptr(s->worker));
-	notify_set_trusting(s->notify, false);
 	r = start_worker(s, 0, true, &e);
 	if (r < 0)
 		log_warn("%s", e.msg);
@@ -525,6 +521,7 @@ static int start_worker(struct session *s, uint32_t deadline_ms, bool mend, stru
 {
 	_cleanup_free_ struct ckpt_edge *edges = calloc(MAX_EDGES, sizeof(*edges));
 	const struct world_config names_of = {.as_root = s->record->config->as_root};
+	struct installs *installs = notify_installs(s->notify);
 	long notified[FILTER_MAX_NOTIFIED];
 	struct worker_dump what = {.config_dir = s->paths.config,
 		.options = {.snapshot = s->op.what == OP_SNAPSHOT,
@@ -539,6 +536,12 @@ static int start_worker(struct session *s, uint32_t deadline_ms, bool mend, stru
 	what.world.n_edges = job_edges(s, edges, MAX_EDGES);
 	what.options.notified = notified;
 	what.options.n_notified = filter_notified(&names_of, notified);
+	what.options.filters = installs_table(installs);
+	what.options.phase = installs_phase;
+	what.options.unhold = installs_unhold;
+	what.options.ctx = installs;
+	what.listener = s->world.listener;
+	installs_hold(installs, true);
 	return (mend ? worker_start_mend : worker_start_dump)(
 		&s->worker, s->loop, &what, &worker_ops, s, e);
 }
@@ -550,6 +553,7 @@ static int freeze(struct session *s, uint32_t deadline_ms, struct err *e)
 	job_hold_all(s, true);
 	r = start_worker(s, deadline_ms, false, e);
 	if (r < 0) {
+		installs_hold(notify_installs(s->notify), false);
 		job_hold_all(s, false);
 		return r;
 	}

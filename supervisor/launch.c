@@ -196,12 +196,12 @@ static int watch_world(struct session *s, const struct world_config *w, struct e
 	io_set_nonblock(s->world.init_sock, true);
 	s->init_readable = event_new(s->loop, s->world.init_sock, EV_READ | EV_PERSIST,
 		on_init_readable, s);
-	s->listener_readable = event_new(s->loop, s->world.listener, EV_READ | EV_PERSIST,
+	if (notify_create(&s->notify, &s->world, w, e) < 0)
+		return e->error;
+	s->listener_readable = event_new(s->loop, notify_fd(s->notify), EV_READ | EV_PERSIST,
 		on_listener_readable, s);
 	if (!s->init_readable || !s->listener_readable)
 		return err_errno(e, -ENOMEM, "world");
-	if (notify_create(&s->notify, &s->world, w, e) < 0)
-		return e->error;
 	event_add(s->init_readable, NULL);
 	event_add(s->listener_readable, NULL);
 	return 0;

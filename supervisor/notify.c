@@ -8,8 +8,7 @@
  * What is asked is rare under kernel names: what our own worker injects, filters of the session's
  * own, and for a root inside everything about users and owners.
  *
- * A filter of the session's own may be changed between our reading and the kernel's, by a thread
- * that races: what is recorded is a help for ckpt/remote, never a security decision.
+ * Filters of the session's own are not left to the kernel: supervisor/install.h.
  */
 #include "supervisor/notify.h"
 
@@ -22,20 +21,19 @@
 #include <sys/uio.h>
 
 #include "base/base.h"
+#include "supervisor/install.h"
 #include "supervisor/names/owners.h"
 #include "supervisor/names/users.h"
 #include "supervisor/notify_call.h"
 #include "supervisor/world.h"
 
-#define MAX_FILTERS 1024 /* recorded; the kernel allows 32768 instructions per task */
-#define MAX_BATCH   64	 /* answered before the event loop gets its turn */
+#define MAX_BATCH 64 /* answered before the event loop gets its turn */
 
 struct notify {
 	const struct world *world;
 	int proc;
 	bool trusting;
-	struct notify_filter *filters;
-	size_t n_filters;
+	struct installs *installs;
 	struct owners *owners;	     /* of a root inside */
 	struct users_groups *groups; /* likewise */
 };
@@ -105,33 +103,67 @@ static void on_injected_only(struct notify_call *c)
 	notify_fail(c, -ENOSYS);
 }
 
-static void record_filter(struct notify_call *c, uint64_t addr, uint32_t flags)
+/* The answer is given by the worker that has the task install it. */
+static void install(struct notify_call *c, uint32_t flags, struct sock_filter *code, size_t n)
 {
-	struct notify *n = c->notify;
-	struct sock_fprog program;
-	struct notify_filter *more;
-	void *code;
+	const struct installs_call call = {
+		.id = c->request->id, .tid = c->tid, .flags = flags, .code = code, .n = n};
 
-	if (notify_read(c, addr, &program, sizeof(program)) < 0 || !program.len ||
-		program.len > BPF_MAXINSNS || n->n_filters == MAX_FILTERS)
-		return;
-	code = calloc(program.len, sizeof(*program.filter));
-	more = reallocarray(n->filters, n->n_filters + 1, sizeof(*more));
-	if (more)
-		n->filters = more;
-	if (!code || !more ||
-		notify_read(c, (uintptr_t)program.filter, code,
-			program.len * sizeof(*program.filter)) < 0) {
-		free(code);
-		return;
-	}
-	more[n->n_filters++] = (struct notify_filter){c->tid, flags, code, program.len};
+	c->later = true;
+	installs_begin(c->notify->installs, &call);
 }
 
+static void install_strict(struct notify_call *c)
+{
+	size_t n;
+	const struct sock_filter *strict = ckpt_filters_strict(&n);
+	struct sock_filter *code = malloc(n * sizeof(*code));
+
+	if (!code)
+		return notify_fail(c, -ENOMEM);
+	memcpy(code, strict, n * sizeof(*code));
+	install(c, 0, code, n);
+}
+
+/* What we can't read or understand the kernel would refuse with these very errors. */
+static void install_filter(struct notify_call *c, uint64_t addr, uint32_t flags)
+{
+	struct sock_fprog program;
+	struct sock_filter *code;
+	size_t size;
+	int r;
+
+	if (notify_read(c, addr, &program, sizeof(program)) < 0)
+		return notify_fail(c, -EFAULT);
+	size = program.len * sizeof(*code);
+	if (!program.filter || !program.len || program.len > BPF_MAXINSNS)
+		return notify_fail(c, -EINVAL);
+	code = malloc(size);
+	r = !code ? -ENOMEM : notify_read(c, (uintptr_t)program.filter, code, size);
+	if (r == 0)
+		r = ckpt_filters_try(code, program.len);
+	if (r == 0)
+		return install(c, flags, code, program.len);
+	free(code);
+	if (r != -E2BIG)
+		return notify_fail(c, r);
+	ckpt_filters_set_foreign(installs_table(c->notify->installs));
+	notify_continue(c);
+}
+
+/* There can be only one listener on a task, which is ours: the kernel says EBUSY to a second. */
 static void on_seccomp(struct notify_call *c)
 {
-	record_filter(c, notify_arg(c, 2), (uint32_t)notify_arg(c, 1));
-	notify_continue(c);
+	uint64_t flags = notify_arg(c, 1);
+
+	if (installs_expects(c->notify->installs, c->tid) ||
+		flags & SECCOMP_FILTER_FLAG_NEW_LISTENER)
+		return notify_continue(c);
+	if ((uint32_t)notify_arg(c, 0) == SECCOMP_SET_MODE_FILTER)
+		return install_filter(c, notify_arg(c, 2), (uint32_t)flags);
+	if ((uint32_t)flags || notify_arg(c, 2))
+		return notify_fail(c, -EINVAL);
+	install_strict(c);
 }
 
 static void on_prctl(struct notify_call *c)
@@ -139,7 +171,9 @@ static void on_prctl(struct notify_call *c)
 	if (notify_arg(c, 0) == PR_SET_KEEPCAPS)
 		return users_keep_caps(c);
 	if (notify_arg(c, 1) == SECCOMP_MODE_FILTER)
-		record_filter(c, notify_arg(c, 2), 0);
+		return install_filter(c, notify_arg(c, 2), 0);
+	if (notify_arg(c, 1) == SECCOMP_MODE_STRICT)
+		return install_strict(c);
 	notify_continue(c);
 }
 
@@ -205,16 +239,16 @@ static void dispatch_i386(struct notify_call *c)
 {
 	enum { PRCTL = 172, SECCOMP = 354 }; /* asm/unistd_32.h */
 
-	if (c->request->data.nr == PRCTL || c->request->data.nr == SECCOMP)
-		notify_continue(c);
-	else
-		notify_fail(c, -ENOSYS);
+	if (c->request->data.nr != PRCTL && c->request->data.nr != SECCOMP)
+		return notify_fail(c, -ENOSYS);
+	ckpt_filters_set_foreign(installs_table(c->notify->installs));
+	notify_continue(c);
 }
 
 static void dispatch(struct notify_call *c)
 {
 	/* Our own worker's: it means what it says. */
-	if (c->notify->trusting)
+	if (c->notify->trusting || installs_stands(c->notify->installs))
 		return notify_continue(c);
 	if (c->request->data.arch != AUDIT_ARCH_X86_64)
 		return dispatch_i386(c);
@@ -244,7 +278,8 @@ static int answer_one(struct notify *n)
 	c.answer.id = request.id;
 	dispatch(&c);
 	/* ENOENT: the task was killed meanwhile. */
-	ioctl(p.fd, SECCOMP_IOCTL_NOTIF_SEND, &c.answer);
+	if (!c.later)
+		ioctl(p.fd, SECCOMP_IOCTL_NOTIF_SEND, &c.answer);
 	return 1;
 }
 
@@ -252,6 +287,7 @@ int notify_ready(struct notify *n, struct err *e)
 {
 	int r = 1;
 
+	installs_ready(n->installs);
 	for (int i = 0; r > 0 && i < MAX_BATCH; i++)
 		r = answer_one(n);
 	return r < 0 ? err_errno(e, r, "the session's calls can't be answered any more") : 0;
@@ -262,10 +298,14 @@ void notify_set_trusting(struct notify *n, bool on)
 	n->trusting = on;
 }
 
-const struct notify_filter *notify_filters(const struct notify *n, size_t *ret_n)
+struct installs *notify_installs(const struct notify *n)
 {
-	*ret_n = n->n_filters;
-	return n->filters;
+	return n->installs;
+}
+
+int notify_fd(const struct notify *n)
+{
+	return installs_fd(n->installs);
 }
 
 int notify_create(struct notify **ret, const struct world *w, const struct world_config *c,
@@ -278,7 +318,8 @@ int notify_create(struct notify **ret, const struct world *w, const struct world
 	n->world = w;
 	n->proc = proc_open(e);
 	n->groups = users_groups_new();
-	if (n->proc < 0 || !n->groups || owners_create(&n->owners, c->files_dir, e) < 0) {
+	if (n->proc < 0 || !n->groups || owners_create(&n->owners, c->files_dir, e) < 0 ||
+		installs_create(&n->installs, w->listener, w->init_pid, e) < 0) {
 		notify_destroy(n);
 		return err_is(e) ? e->error : err_errno(e, -ENOMEM, "notify");
 	}
@@ -290,9 +331,7 @@ void notify_destroy(struct notify *n)
 {
 	if (!n)
 		return;
-	for (size_t i = 0; i < n->n_filters; i++)
-		free((void *)n->filters[i].code);
-	free(n->filters);
+	installs_destroy(n->installs);
 	users_groups_free(n->groups);
 	owners_free(n->owners);
 	close_fd(n->proc);

@@ -15,7 +15,6 @@
 #include <sys/types.h>
 
 struct err;
-struct sock_filter;
 struct world;
 struct world_config;
 
@@ -27,10 +26,11 @@ int notify_create(struct notify **ret, const struct world *w, const struct world
 void notify_destroy(struct notify *n);
 
 /*
- * When world.listener is readable: answers all that is pending.  0, or negative when nobody is left
+ * When notify_fd is readable: answers all that is pending.  0, or negative when nobody is left
  * whose calls could come.
  */
 int notify_ready(struct notify *n, struct err *e);
+int notify_fd(const struct notify *n);
 
 /*
  * While a worker of ours makes tasks, calls it injects (clone3 with chosen numbers, userfaultfd) are
@@ -38,14 +38,8 @@ int notify_ready(struct notify *n, struct err *e);
  */
 void notify_set_trusting(struct notify *n, bool on);
 
-/* A seccomp filter that a task of the session has installed for itself and all its children to be. */
-struct notify_filter {
-	pid_t tid; /* on the host, when it was installed */
-	uint32_t flags;
-	const struct sock_filter *code;
-	size_t n;
-};
-/* In the order they were installed. */
-const struct notify_filter *notify_filters(const struct notify *n, size_t *ret_n);
+/* The seccomp filters that tasks of the session have installed for themselves. */
+struct installs;
+struct installs *notify_installs(const struct notify *n);
 
 #endif

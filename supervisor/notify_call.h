@@ -21,6 +21,7 @@ struct notify_call {
 	const struct seccomp_notif *request;
 	pid_t tid; /* on the host */
 	struct seccomp_notif_resp answer;
+	bool later; /* somebody else answers */
 };
 
 static inline uint64_t notify_arg(const struct notify_call *c, int i)

@@ -36,6 +36,7 @@
 #include "supervisor/client.h"
 #include "supervisor/control.h"
 #include "supervisor/end.h"
+#include "supervisor/install.h"
 #include "supervisor/introduce.h"
 #include "supervisor/job.h"
 #include "supervisor/launch.h"
@@ -328,6 +329,30 @@ static void on_edge(struct session *s, const Pb__Edge *edge, int *fds, size_t n_
 		fail(s, &e);
 }
 
+/* What tasks have for filters, the supervisor must know. */
+static void on_filters(struct session *s, const int *fds, size_t n_fds)
+{
+	_cleanup_buf_ struct buf b = BUF_INIT;
+	struct err e = {0};
+	int r = n_fds == 1 ? 0 : -EBADMSG;
+	ssize_t n;
+
+	while (r == 0) {
+		void *room = buf_reserve(&b, 1 << 20);
+
+		n = room ? pread(fds[0], room, 1 << 20, (off_t)b.len) : -1;
+		if (n <= 0)
+			break;
+		b.len += (size_t)n;
+	}
+	if (r < 0)
+		err_errno(&e, r, "filters");
+	else
+		r = ckpt_filters_load(installs_table(notify_installs(s->notify)), b.data, b.len, &e);
+	if (r < 0)
+		fail(s, &e);
+}
+
 /* ---- restored: name, ledger, release ------------------------------------------------------ */
 
 /* Does the name's record, if there is one, belong to the session that is being resumed? */
@@ -611,6 +636,9 @@ static void on_message(void *ctx, Pb__Worker *m, int *fds, size_t n_fds)
 		break;
 	case PB__WORKER__BODY_EDGE:
 		on_edge(s, m->edge, fds, n_fds);
+		break;
+	case PB__WORKER__BODY_FILTERS:
+		on_filters(s, fds, n_fds);
 		break;
 	case PB__WORKER__BODY_RESTORED:
 		on_restored(s, m->restored);

@@ -97,7 +97,7 @@ static int teardown(void **state)
 /* What a supervisor's loop does; true once @vpid has ended. */
 static bool serve(struct fixture *f, pid_t vpid, int *ret_status)
 {
-	struct pollfd p[] = {{f->world.init_sock, POLLIN, 0}, {f->world.listener, POLLIN, 0}};
+	struct pollfd p[] = {{f->world.init_sock, POLLIN, 0}, {notify_fd(f->notify), POLLIN, 0}};
 	struct world_exit x;
 	struct err e = {0};
 

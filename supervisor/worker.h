@@ -12,7 +12,7 @@
  *                < end                       kills pid 1 while all is frozen, reaps, ended >
  *      restore   image >                     the front of the image
  *                < unpack (directory)        unpacked >
- *                < world (descriptors)       seed > < seeded, edge > ..., restored >
+ *                < world (descriptors)       seed > < seeded, edge >, filters > ..., restored >
  *                < take                      (the image is ours)
  *                < release                   released >, exits
  *                < undo                      exits

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 
 #include "base/base.h"
@@ -359,6 +360,7 @@ void worker_main_dump(int sock, const void *arg)
 	if (!keep)
 		_exit(1);
 	keep_world(keep, &what->world);
+	keep_fd(keep, what->listener);
 	d.conn = begin(sock, keep, "podrun-freeze");
 	proto_prepare(); /* while the session still runs */
 	options.thawed = tell_thawed;
@@ -381,6 +383,7 @@ void worker_main_mend(int sock, const void *arg)
 	if (!keep)
 		_exit(1);
 	keep_world(keep, &what->world);
+	keep_fd(keep, what->listener);
 	begin(sock, keep, "podrun-mend");
 	if (ckpt_mend(&what->world, &what->options, &e) < 0)
 		log_warn("%s", e.msg);
@@ -444,6 +447,23 @@ static int give_edge(void *ctx, const char *name, int fd, struct err *e)
 	return error < 0 ? error : 0;
 }
 
+/* In a file, for it may be larger than a message. */
+static int give_filters(void *ctx, const void *record, size_t len, struct err *e)
+{
+	struct restore *r = ctx;
+	_cleanup_close_ int fd = memfd_create("podrun-filters", MFD_CLOEXEC);
+	Pb__Worker m = PB__WORKER__INIT;
+	Pb__Empty empty = PB__EMPTY__INIT;
+	int error = fd < 0 ? -errno : io_write_full(fd, record, len);
+
+	if (error < 0)
+		return err_errno(e, error, "filters");
+	m.body_case = PB__WORKER__BODY_FILTERS;
+	m.filters = &empty;
+	error = message_send_worker(r->conn, &m, &fd, 1, e);
+	return MIN(error, 0);
+}
+
 /* The record that must come next, as a copy in @b. */
 static int read_front(struct proto_reader *in, enum proto_kind kind, struct buf *b, struct err *e)
 {
@@ -505,6 +525,7 @@ static int take_world(struct restore *r, struct err *e)
 		*slots[i] = m->world->namespaces & 1u << i && next < n ? fds[next++] : -1;
 	w->seed = ask_seed;
 	w->edge = give_edge;
+	w->filters = give_filters;
 	w->ctx = r;
 	message_free_worker(m);
 	return 0;

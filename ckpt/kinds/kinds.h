@@ -34,6 +34,7 @@ extern const struct ckpt_kind ckpt_kind_pty;
 extern const struct ckpt_kind ckpt_kind_regular;
 extern const struct ckpt_kind ckpt_kind_rlimits;
 extern const struct ckpt_kind ckpt_kind_sched;
+extern const struct ckpt_kind ckpt_kind_seccomp;
 extern const struct ckpt_kind ckpt_kind_shared_mem;
 extern const struct ckpt_kind ckpt_kind_sigactions;
 extern const struct ckpt_kind ckpt_kind_signalfd;

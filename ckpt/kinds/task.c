@@ -52,26 +52,9 @@ static int check_tree(struct ckpt_dump *d, struct err *e)
 	return r < 0 ? err_reclass(e, ERR_UNFREEZABLE) : 0;
 }
 
-/* Filters can't be read, so only those everybody has from pid 1 can be given back. */
-static int check_filters(struct ckpt_dump *d, const struct ckpt_proc *p, struct err *e)
-{
-	struct proc_status init;
-	int r;
-
-	if (p->state == CKPT_ZOMBIE)
-		return 0;
-	r = proc_read_status(d->host_proc, d->world->init_pid, &init, e);
-	if (r == 0 && init.seccomp_filters && p->status.seccomp_filters > init.seccomp_filters)
-		r = err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP,
-			"it has installed a seccomp filter of its own");
-	return r;
-}
-
 static int check(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
 {
-	int r = check_filters(d, s.proc, e);
-
-	return r < 0 || s.proc != d->procs[0] ? r : check_tree(d, e);
+	return s.proc == d->procs[0] ? check_tree(d, e) : 0;
 }
 
 /* Has the parent not been told of this stop yet?  Only the parent can ask. */
