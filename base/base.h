@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/par.h"
 #include "base/proc.h"
+#include "base/sort.h"
 #include "base/sys.h"
 #include "base/text.h"
 

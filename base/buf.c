@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* Doubles when it must; the first failure is kept, so callers look once, at the end (buf_error). */
 #include "base/buf.h"
 
 #include <assert.h>

@@ -22,6 +22,7 @@ struct buf {
 
 #define BUF_INIT ((struct buf){0})
 
+/* Frees what it holds; it is empty then. */
 void buf_fini(struct buf *b);
 #define _cleanup_buf_ __attribute__((cleanup(buf_fini)))
 
@@ -49,11 +50,13 @@ struct cursor {
 	bool bad;
 };
 
+/* At the beginning of @len borrowed bytes. */
 static inline struct cursor cursor_of(const void *data, size_t len)
 {
 	return (struct cursor){data, len ? (const uint8_t *)data + len : data, false};
 }
 
+/* How many bytes are still to be read. */
 static inline size_t cursor_left(const struct cursor *c)
 {
 	return (size_t)(c->end - c->p);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* Everything is written into the caller's struct: no allocation, so it works when memory is out. */
 #include "base/err.h"
 
 #include <assert.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* System calls done to their end: short reads and writes, EINTR, descriptors with messages. */
 #include "base/io.h"
 
 #include <dirent.h>

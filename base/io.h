@@ -43,6 +43,7 @@ char *io_readlink(int dirfd, const char *path);
 int io_send_fds(int sock, const void *data, size_t n, const int *fds, size_t n_fds);
 ssize_t io_recv_fds(int sock, void *data, size_t n, int *ret_fds, size_t max, size_t *ret_n);
 
+/* 0 or -errno, of fcntl(2). */
 int io_set_cloexec(int fd, bool on);
 int io_set_nonblock(int fd, bool on);
 /* mkdir -p of @path (absolute or relative to @dirfd). */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* One write(2) per line, so that lines of processes that share the log stay whole. */
 #include "base/log.h"
 
 #include <errno.h>

@@ -4,6 +4,7 @@
  * program has tens of thousands of lines and is read while the session stands still.
  */
 #include "base/proc.h"
+#include "base/sort.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -471,7 +472,7 @@ int proc_list_numbers(int dirfd, const char *path, int **ret, size_t *ret_n, str
 	list = l.v;
 	if (errno)
 		return err_errno(e, -errno, "list /proc/%s", path);
-	qsort(list, l.n, sizeof(*list), compare_int);
+	sort_array(list, l.n, sizeof(*list), compare_int);
 	*ret = take_ptr(list);
 	*ret_n = l.n;
 	return 0;

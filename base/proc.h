@@ -47,6 +47,8 @@ struct proc_status {
 	uint64_t vm_rss_kb;
 };
 
+/* /proc/PID/status, proc_pid_status(5).  @proc_fd: a /proc that numbers processes as @pid does.
+ * -ESRCH when it has gone. */
 int proc_read_status(int proc_fd, pid_t pid, struct proc_status *ret, struct err *e);
 /* The same for one thread. */
 int proc_read_task_status(int proc_fd, pid_t pid, pid_t tid, struct proc_status *ret,

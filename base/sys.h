@@ -104,6 +104,7 @@ enum sys_kcmp_type {
  */
 #define SYS_PODRUN_CLONE3_MARK 0x706f6472
 
+/* pidfd_open(2), pidfd_getfd(2), pidfd_send_signal(2): -1 and errno as ever. */
 static inline int sys_pidfd_open(pid_t pid, unsigned flags)
 {
 	return (int)syscall(SYS_pidfd_open, pid, flags);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* See text.h. */
 #include "base/text.h"
 
 #include <stdbool.h>

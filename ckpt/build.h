@@ -82,6 +82,7 @@ struct ckpt_build {
 	void *kind_state[PROTO_KIND_MAX]; /* the kinds' own; freed with free() */
 };
 
+/* By the session's own numbers; NULL if there is none (a hostile image may name any). */
 struct ckpt_build_proc *ckpt_build_proc(struct ckpt_build *b, pid_t vpid);
 struct ckpt_build_thread *ckpt_build_thread(struct ckpt_build *b, pid_t vtid);
 /* The file with @id, or NULL (a hostile image may name any). */

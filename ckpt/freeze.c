@@ -184,12 +184,12 @@ static int nobody_else(struct ckpt_frozen *f, struct err *e)
 			!proc_read_status(f->o.host_proc, t->pid, &s, NULL) && s.ns_depth)
 			known[n_known++] = s.ns_pid[s.ns_depth - 1];
 	}
-	qsort(known, n_known, sizeof(*known), compare_pid);
+	sort_array(known, n_known, sizeof(*known), compare_pid);
 	r = proc_list_numbers(f->o.session_proc, ".", &seen, &n_seen, e);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < n_seen; i++)
-		if (!bsearch(&seen[i], known, n_known, sizeof(*known), compare_pid))
+		if (!sort_find(&seen[i], known, n_known, sizeof(*known), compare_pid))
 			return 0;
 	return 1;
 }
@@ -234,7 +234,7 @@ static void put_in_order(struct ckpt_frozen *f)
 		if (f->tasks[i].state != CKPT_TASK_ENDED)
 			f->tasks[n++] = f->tasks[i];
 	f->n = n;
-	qsort(f->tasks, f->n, sizeof(*f->tasks), compare_task);
+	sort_array(f->tasks, f->n, sizeof(*f->tasks), compare_task);
 }
 
 static int freeze_all(struct ckpt_frozen *f, struct err *e)

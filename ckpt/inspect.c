@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* The theory of operation is in inspect.h. */
 #include "ckpt/inspect.h"
 
 #include <errno.h>
@@ -148,7 +149,7 @@ int ckpt_inspect_open(struct ckpt_inspect **ret, struct proto_reader *in, int fd
 		return r;
 	}
 	if (i->n_extents)
-		qsort(i->extents, i->n_extents, sizeof(*i->extents), compare);
+		sort_array(i->extents, i->n_extents, sizeof(*i->extents), compare);
 	*ret = i;
 	return 0;
 }

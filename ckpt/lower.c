@@ -81,7 +81,7 @@ int ckpt_lower_list(const struct ckpt_dump *d, char ***ret, size_t *ret_n, struc
 	at = (char **)list.data;
 	n = list.len / sizeof(*at);
 	if (n)
-		qsort(at, n, sizeof(*at), compare);
+		sort_array(at, n, sizeof(*at), compare);
 	for (size_t i = 0; i < n; i++) {
 		if (kept && !strcmp(at[kept - 1], at[i]))
 			free(at[i]);

@@ -311,7 +311,7 @@ static int make_files(struct ckpt_dump *d, struct slots *s, struct err *e)
 {
 	size_t count;
 
-	qsort(s->v, s->n, sizeof(*s->v), compare_slots);
+	sort_array(s->v, s->n, sizeof(*s->v), compare_slots);
 	for (size_t i = 0; i < s->n; i += count) {
 		int r;
 
@@ -325,7 +325,7 @@ static int make_files(struct ckpt_dump *d, struct slots *s, struct err *e)
 			return r;
 	}
 	/* Numbered as a reader expects: the first process's descriptors first. */
-	qsort(d->files, d->n_files, sizeof(struct ckpt_file *), compare_holder);
+	sort_array(d->files, d->n_files, sizeof(struct ckpt_file *), compare_holder);
 	for (size_t i = 0; i < d->n_files; i++)
 		d->files[i]->id = (uint32_t)i + 1;
 	return 0;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* Read in the order of the image, then sorted: a record is found by its kind and subject. */
 #include "ckpt/records.h"
 
 #include <errno.h>
@@ -36,7 +37,7 @@ struct ckpt_record *ckpt_build_record(struct ckpt_build *b, uint32_t kind, uint6
 
 	if (!key.kind || !b->n_records)
 		return NULL;
-	return bsearch(&key, b->records, b->n_records, sizeof(key), compare);
+	return sort_find(&key, b->records, b->n_records, sizeof(key), compare);
 }
 
 struct ckpt_build_proc *ckpt_build_proc(struct ckpt_build *b, pid_t vpid)
@@ -218,7 +219,7 @@ static int check_numbers(struct ckpt_build *b, struct err *e)
 		for (size_t t = 1; t < p->n_threads; t++)
 			ids[k++] = p->threads[t].vtid;
 	}
-	qsort(ids, k, sizeof(*ids), compare_ids);
+	sort_array(ids, k, sizeof(*ids), compare_ids);
 	for (size_t i = 1; i < k; i++)
 		if (ids[i] == ids[i - 1])
 			return err_set(e, ERR_IMAGE, -EINVAL, "number %d is given twice", ids[i]);
@@ -258,7 +259,7 @@ int ckpt_records_read(struct ckpt_build *b, struct err *e)
 
 	if (r < 0)
 		return r;
-	qsort(b->records, b->n_records, sizeof(*b->records), compare);
+	sort_array(b->records, b->n_records, sizeof(*b->records), compare);
 	r = index_files(b, e);
 	if (r == 0)
 		r = index_procs(b, e);

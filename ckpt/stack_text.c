@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* The same calls write lines for people or an array for programs. */
 #include "ckpt/stack_text.h"
 
 #include "base/base.h"

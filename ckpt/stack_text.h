@@ -24,11 +24,14 @@ struct ckpt_stack_text {
 	bool more; /* not the first thread */
 };
 
+/* @json: as an array; nothing is kept of @out but the pointer. */
 void ckpt_stack_begin(struct ckpt_stack_text *t, FILE *out, bool json);
 void ckpt_stack_end(struct ckpt_stack_text *t);
+/* @comm: the name the kernel has for it.  @ended: a zombie, which has no stacks. */
 void ckpt_stack_process(struct ckpt_stack_text *t, pid_t vpid, const char *comm, bool ended);
 void ckpt_stack_thread(struct ckpt_stack_text *t, pid_t vpid, pid_t vtid, const char *comm);
 void ckpt_stack_thread_end(struct ckpt_stack_text *t);
+/* One frame of the thread begun last, innermost first. */
 void ckpt_stack_put(struct ckpt_stack_text *t, const struct ckpt_stack_frame *f);
 
 #endif

@@ -197,7 +197,7 @@ int ckpt_survey_tasks(struct ckpt_dump *d, const struct ckpt_frozen *f, struct e
 		d->report.tasks += (uint32_t)p->n_threads;
 	}
 	d->report.processes = (uint32_t)d->n_procs;
-	qsort(d->procs, d->n_procs, sizeof(struct ckpt_proc *), compare_vpid);
+	sort_array(d->procs, d->n_procs, sizeof(struct ckpt_proc *), compare_vpid);
 	return find_parents(d, e);
 }
 
@@ -399,7 +399,8 @@ int ckpt_survey_sharing(struct ckpt_dump *d, struct err *e)
 		if (d->procs[i]->state != CKPT_ZOMBIE)
 			list[n++] = d->procs[i];
 	for (size_t k = 0; k < ARRAY_SIZE(shared); k++) {
-		qsort_r(list, n, sizeof(*list), order_by, (void *)&shared[k].type);
+		if (n > 1)
+			qsort_r(list, n, sizeof(*list), order_by, (void *)&shared[k].type);
 		name_owners(list, n, k);
 	}
 	return 0;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* ELF(5): .symtab where there is one, else .dynsym; every offset is checked against the file. */
 #include "ckpt/symbols.h"
 
 #include <elf.h>
@@ -78,7 +79,7 @@ static bool take_functions(struct ckpt_symbols *f, const struct source *s, const
 			f->at[f->n++] = (struct function){sym[i].st_value, sym[i].st_size,
 				sym[i].st_name};
 	}
-	qsort(f->at, f->n, sizeof(*f->at), compare);
+	sort_array(f->at, f->n, sizeof(*f->at), compare);
 	return f->n > 0;
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* One context of each direction, kept: making one costs more than a small frame. */
 #include "proto/compress.h"
 
 #include <errno.h>

@@ -10,6 +10,7 @@
 
 struct proto_zstd; /* the tables of one thread, both directions, made as needed */
 
+/* NULL without memory; freeing NULL is fine.  Not to be shared by threads. */
 struct proto_zstd *proto_zstd_new(void);
 void proto_zstd_free(struct proto_zstd *z);
 /* Returns the compressed length, or 0 when @room is too small for it or memory is gone. */

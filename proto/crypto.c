@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* The only file of this room that knows OpenSSL's EVP interface. */
 #include "proto/crypto.h"
 
 #include <errno.h>

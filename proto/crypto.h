@@ -27,8 +27,10 @@ void proto_sha_add(struct proto_sha *s, const void *data, size_t len);
 /* Any failure since proto_sha_begin is told here: -EIO. */
 int proto_sha_end(struct proto_sha *s, uint8_t ret[PROTO_DIGEST_LEN]);
 
+/* getrandom(2). */
 int proto_random(void *ret, size_t len, struct err *e);
 
+/* RFC 8032.  The public key of @seed, and the signature of @data with it; -EIO from the library. */
 int proto_ed25519_public(const uint8_t seed[PROTO_SEED_LEN], uint8_t ret_key[32], struct err *e);
 int proto_ed25519_sign(const uint8_t seed[PROTO_SEED_LEN], const void *data, size_t len,
 	uint8_t ret_sig[64], struct err *e);

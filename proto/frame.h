@@ -57,6 +57,7 @@ struct proto_end {
 	uint8_t signature[PROTO_SIG_LEN];
 };
 
+/* As it stands in an image: proto/SPEC.md, "Frames". */
 void proto_frame_encode(const struct proto_frame_head *h, uint8_t ret[PROTO_FRAME_HEAD_LEN]);
 /* Checks every field that can be checked without what follows; ERR_IMAGE says which was wrong. */
 int proto_frame_decode(

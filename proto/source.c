@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* The theory of operation is in source.h. */
 #include "proto/source.h"
 
 #include <assert.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* A client is a blocking program: it sends one request and waits for what comes. */
 #include "supervisor/client.h"
 
 #include <fcntl.h>

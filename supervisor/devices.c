@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* The theory of operation is in devices.h. */
 #include "supervisor/devices.h"
 
 #include <fcntl.h>

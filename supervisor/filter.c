@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* The programs are made at build time (filter_make.c); here one is chosen and installed. */
 #include "supervisor/filter.h"
 
 #include <linux/filter.h>

@@ -12,6 +12,7 @@ struct session;
 struct Pb__Decision;
 struct Pb__SuspendRequest;
 
+/* Stops everything, or lets it go on. */
 int session_pause(struct session *s, struct client *c, struct err *e);
 int session_unpause(struct session *s, struct client *c, struct err *e);
 /* @stream: where the image goes, or -1 (becomes the session's). */

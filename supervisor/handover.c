@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* The theory of operation is in handover.h. */
 #include "supervisor/handover.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* ckpt has a struct of its own for a world, since it must not include the supervisor. */
 #include "supervisor/introduce.h"
 
 #include <unistd.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* A command is its process and a relay of its stdio; clients come and go, the job stays. */
 #include "supervisor/job.h"
 
 #include <fcntl.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* One place packs and unpacks what goes over a proto_conn, so that no other knows how. */
 #include "supervisor/message.h"
 
 #include <assert.h>

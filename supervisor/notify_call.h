@@ -24,11 +24,13 @@ struct notify_call {
 	bool later; /* somebody else answers */
 };
 
+/* Its @i-th argument, from 0. */
 static inline uint64_t notify_arg(const struct notify_call *c, int i)
 {
 	return c->request->data.args[i];
 }
 
+/* The call returns @value and is not made. */
 static inline void notify_return(struct notify_call *c, int64_t value)
 {
 	c->answer.val = value;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* The theory of operation is in paths.h. */
 #include "supervisor/paths.h"
 
 #include <dirent.h>
@@ -218,7 +219,7 @@ int paths_list(const struct paths *p, char ***ret, size_t *ret_n, struct err *e)
 		n++;
 	}
 	if (n)
-		qsort(names, n, sizeof(*names), by_name);
+		sort_array(names, n, sizeof(*names), by_name);
 	*ret = names;
 	*ret_n = n;
 	return 0;

@@ -24,6 +24,7 @@ struct paths {
 	char *config;
 };
 
+/* From the environment; makes the directories.  -EPERM for one that is another's. */
 int paths_init(struct paths *ret, struct err *e);
 void paths_fini(struct paths *p);
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* The theory of operation is in record.h. */
 #include "supervisor/record.h"
 
 #include <assert.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* The theory of operation is in relay.h. */
 #include "supervisor/relay.h"
 
 #include <event2/event.h>

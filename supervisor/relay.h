@@ -36,6 +36,7 @@ struct relay_ops {
 /* Bytes of input a relay holds. */
 #define RELAY_INPUT_MAX (256u << 10)
 
+/* A relay with nothing to relay yet.  Freeing closes what it has adopted; NULL is fine. */
 int relay_new(struct relay **ret, struct event_base *loop, const struct relay_ops *ops, void *ctx,
 	struct err *e);
 void relay_free(struct relay *r);
@@ -54,7 +55,9 @@ int relay_resize(struct relay *r, uint16_t rows, uint16_t cols, struct err *e);
 /* For a new viewer: a full-screen program draws itself again even if the size is the old one. */
 void relay_redraw(struct relay *r, uint16_t rows, uint16_t cols);
 
+/* ops.ready may answer otherwise now. */
 void relay_poke(struct relay *r);
+/* While it is held it touches no descriptor. */
 void relay_hold(struct relay *r, bool on);
 /* Reads what is there now, without waiting and whatever ops.ready says: the writers are gone. */
 void relay_drain(struct relay *r);

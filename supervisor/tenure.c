@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* The theory of operation is in tenure.h. */
 #include "supervisor/tenure.h"
 
 #include <dirent.h>

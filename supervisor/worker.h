@@ -40,6 +40,7 @@ struct worker_ops {
 	void (*gone)(void *ctx, int status);
 };
 
+/* Fork a worker (see above).  What @what points to is needed until the call returns. */
 int worker_start_dump(struct worker **ret, struct event_base *loop, const struct worker_dump *what,
 	const struct worker_ops *ops, void *ctx, struct err *e);
 /* Removes what a dump worker that was killed has left. */
@@ -47,6 +48,7 @@ int worker_start_mend(struct worker **ret, struct event_base *loop, const struct
 	const struct worker_ops *ops, void *ctx, struct err *e);
 int worker_start_restore(struct worker **ret, struct event_base *loop,
 	const struct worker_restore *what, const struct worker_ops *ops, void *ctx, struct err *e);
+/* Queues the message; descriptors are duplicated.  It is never waited for. */
 int worker_send(struct worker *w, const struct Pb__Worker *m, const int *fds, size_t n_fds,
 	struct err *e);
 /* On this host. */

@@ -58,7 +58,7 @@ static void close_others(struct keep *k)
 {
 	unsigned from = 3;
 
-	qsort(k->fds, k->n, sizeof(k->fds[0]), by_number);
+	sort_array(k->fds, k->n, sizeof(k->fds[0]), by_number);
 	for (size_t i = 0; i < k->n; i++) {
 		if (k->fds[i] < (int)from)
 			continue;

@@ -28,6 +28,10 @@ struct world {
 	int skeleton_locks[2]; /* duplicates: supervisor/skeleton.h */
 };
 
+/*
+ * Makes the world @c describes.  ERR_HOST, with a hint, where the host does not let an ordinary
+ * user do that; on failure nothing is left of it.  The caller has one thread.
+ */
 int world_create(struct world *ret, const struct world_config *c, struct err *e);
 /* SIGKILLs pid 1, and with it everything inside, and waits for its end. */
 void world_end(struct world *w);

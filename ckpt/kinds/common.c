@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* See common.h: dump side first, then the restore side, then objects shared by several files. */
 #include "ckpt/kinds/common.h"
 
 #include <errno.h>
@@ -259,7 +260,7 @@ static const struct index *get_index(struct ckpt_dump *d)
 	x->n = d->n_files;
 	for (size_t i = 0; i < x->n; i++)
 		x->files[i] = d->files[i];
-	qsort(x->files, x->n, sizeof(x->files[0]), compare_inodes);
+	sort_array(x->files, x->n, sizeof(x->files[0]), compare_inodes);
 	return x;
 }
 

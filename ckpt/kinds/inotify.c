@@ -150,7 +150,7 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 		r = name_watches(d, &list, e);
 	if (r < 0)
 		return r;
-	qsort(list.p, list.n, sizeof(*list.p), compare_watches);
+	sort_array(list.p, list.n, sizeof(*list.p), compare_watches);
 	m.common = common;
 	m.watches = list.p;
 	m.n_watches = list.n;

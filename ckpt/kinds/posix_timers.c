@@ -88,7 +88,7 @@ static int parse(struct timers *t, char *text, struct err *e)
 		if (++t->m.n_timers == max)
 			break;
 	}
-	qsort(t->timers, t->m.n_timers, sizeof(*t->timers), by_id);
+	sort_array(t->timers, t->m.n_timers, sizeof(*t->timers), by_id);
 	t->m.timers = t->list;
 	return 0;
 }

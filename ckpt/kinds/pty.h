@@ -47,6 +47,7 @@ struct pty_bytes {
 	enum pty_flow flow;
 };
 
+/* Frees the buffers. */
 void pty_bytes_fini(struct pty_bytes *p);
 
 /*

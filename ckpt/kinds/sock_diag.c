@@ -167,12 +167,13 @@ static int find_peers(struct ckpt_inet_diag_list *list)
 
 	if (!order)
 		return -ENOMEM;
-	qsort(list->entries, list->n, sizeof(list->entries[0]), by_ino);
+	sort_array(list->entries, list->n, sizeof(list->entries[0]), by_ino);
 	for (uint32_t i = 0; i < list->n; i++) {
 		order[i] = i;
 		list->entries[i].peer = CKPT_SOCK_NONE;
 	}
-	qsort_r(order, list->n, sizeof(*order), by_connection, list);
+	if (list->n > 1)
+		qsort_r(order, list->n, sizeof(*order), by_connection, list);
 	for (size_t i = 0; i + 1 < list->n; i++) {
 		struct ckpt_inet_diag *x = &list->entries[order[i]];
 		struct ckpt_inet_diag *y = &list->entries[order[i + 1]];
@@ -192,7 +193,7 @@ const struct ckpt_inet_diag *ckpt_sock_inet_by_ino(
 {
 	const struct ckpt_inet_diag key = {.ino = ino};
 
-	return ino ? bsearch(&key, list->entries, list->n, sizeof(key), by_ino) : NULL;
+	return ino ? sort_find(&key, list->entries, list->n, sizeof(key), by_ino) : NULL;
 }
 
 int ckpt_sock_diag_inet(
@@ -309,7 +310,7 @@ const struct ckpt_unix_diag *ckpt_sock_unix_by_ino(
 {
 	const struct ckpt_unix_diag key = {.ino = ino};
 
-	return ino ? bsearch(&key, list->entries, list->n, sizeof(key), unix_by_ino) : NULL;
+	return ino ? sort_find(&key, list->entries, list->n, sizeof(key), unix_by_ino) : NULL;
 }
 
 int ckpt_sock_diag_unix(const struct ckpt_world *w, struct ckpt_unix_diag_list **ret, struct err *e)
@@ -345,7 +346,7 @@ int ckpt_sock_diag_unix(const struct ckpt_world *w, struct ckpt_unix_diag_list *
 	block->n_pending = list.pending.len / sizeof(uint32_t);
 	if (list.entries.len)
 		memcpy(block->entries, list.entries.data, list.entries.len);
-	qsort(block->entries, block->n, sizeof(block->entries[0]), unix_by_ino);
+	sort_array(block->entries, block->n, sizeof(block->entries[0]), unix_by_ino);
 	if (list.pending.len)
 		memcpy(block->pending, list.pending.data, list.pending.len);
 	*ret = block;

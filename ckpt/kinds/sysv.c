@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* The theory of operation is in sysv.h. */
 #include <errno.h>
 #include <stdio.h>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* See tasks.h. */
 #include "ckpt/kinds/tasks.h"
 
 #include "base/base.h"

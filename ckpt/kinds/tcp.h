@@ -33,6 +33,7 @@ int tcp_queue_deliver(const struct ckpt_dump *d, int fd, int from, struct err *e
 /* Its state, TCP_* of netinet/tcp.h; -1 if it is no TCP socket. */
 int tcp_state(int fd);
 
+/* The restore side's ops of kind TCP (ckpt/kind.h), in tcp_build.c. */
 int tcp_create(struct ckpt_build *b, struct ckpt_record *r, int *ret_fd, struct err *e);
 int tcp_data(struct ckpt_build *b, struct ckpt_record *r, uint64_t offset, const void *data,
 	size_t len, struct err *e);

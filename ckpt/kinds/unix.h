@@ -20,6 +20,7 @@
 struct Pb__SockMessage;
 struct Pb__Unix;
 
+/* The restore side's ops of kind UNIX (ckpt/kind.h), in unix_build.c. */
 int unix_create(struct ckpt_build *b, struct ckpt_record *r, int *ret_fd, struct err *e);
 int unix_link(struct ckpt_build *b, struct ckpt_record *r, struct err *e);
 int unix_finish(struct ckpt_build *b, struct ckpt_record *r, struct err *e);

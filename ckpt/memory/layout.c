@@ -74,7 +74,7 @@ int ckpt_layout_free(struct ckpt_build *b, uint64_t size, uint64_t *ret, struct 
 	size_t n = ranges.len / sizeof(*v);
 
 	if (n)
-		qsort(v, n, sizeof(*v), compare);
+		sort_array(v, n, sizeof(*v), compare);
 	/* mappings of different spaces overlap: let every end be the highest so far */
 	for (size_t i = 1; i < n; i++)
 		v[i].end = MAX(v[i].end, v[i - 1].end);

@@ -97,6 +97,7 @@ struct ckpt_pages {
 
 #define CKPT_PAGES_INIT ((struct ckpt_pages){.pagemap = -1, .mem = -1})
 
+/* @proc_fd: a /proc that numbers processes as @pid does.  What was never opened may be closed. */
 int ckpt_pages_open(struct ckpt_pages *ret, int proc_fd, pid_t pid, struct err *e);
 void ckpt_pages_close(struct ckpt_pages *p);
 #define _cleanup_pages_ __attribute__((cleanup(ckpt_pages_close)))

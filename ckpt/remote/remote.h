@@ -80,6 +80,7 @@ struct remote_area; /* the lent pages of one memory space; reference counted */
 #define REMOTE_MAX_CALLS 512
 #define REMOTE_DATA_SIZE (128 * 1024UL) /* arguments and results of one batch */
 
+/* See above; ERR_UNFREEZABLE when the task has no memory to spare or no system call instruction. */
 int remote_open(struct remote **ret, int proc_fd, pid_t tid, uint64_t hint, struct err *e);
 /* The same for a task that has filters of its own. */
 int remote_open_guarded(struct remote **ret, int proc_fd, pid_t tid, uint64_t hint, struct err *e);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* Thin layers over ptrace(2) and waitpid(2) that know the ways in which tasks vanish. */
 #include "ckpt/remote/trace.h"
 
 #include <errno.h>

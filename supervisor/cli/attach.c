@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* attach: this terminal, or stdio, becomes that of a session's command (stream.c does the rest). */
 #include <stddef.h>
 
 #include "proto/control.pb-c.h"

@@ -75,6 +75,7 @@ struct cli_command {
 
 extern const struct cli_command *const cli_commands[];
 extern const size_t cli_n_commands;
+/* By name or alias; NULL if there is no such command. */
 const struct cli_command *cli_find(const char *name);
 
 /* ---- parse.c */
@@ -85,7 +86,9 @@ int cli_parse(const struct cli_command *cmd, void *o, int argc, char **argv, int
 /* One option by its long name.  @value NULL: a flag.  `where` is for messages ("FILE:3"). */
 int cli_set(const struct cli_command *cmd, void *o, const char *name, const char *value,
 	const char *where, struct err *e);
+/* Frees the lists and strings in @o, not @o. */
 void cli_free_options(const struct cli_command *cmd, void *o);
+/* The whole text as a number; a size may end in k, m, g, t (powers of 1024).  -EINVAL. */
 int cli_parse_number(const char *text, uint64_t *ret);
 int cli_parse_size(const char *text, uint64_t *ret);
 int cli_parse_signal(const char *text, struct err *e); /* "TERM", "SIGTERM", "15" */
@@ -104,6 +107,7 @@ char *cli_setting(struct cli *c, const char *name);
 
 /* ---- help.c */
 
+/* podrun help; podrun help COMMAND; the same as a manual page's source. */
 void cli_help_screen(FILE *out);
 void cli_help_command(const struct cli_command *cmd, FILE *out);
 void cli_help_scdoc(const struct cli_command *cmd, FILE *out); /* NULL: podrun(1) itself */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* inspect: all that is known of a session, as JSON. */
 #include "supervisor/cli/cli.h"
 #include "supervisor/cli/json.h"
 #include "supervisor/client.h"

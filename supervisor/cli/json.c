@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* JSON of protobuf messages: what ps, inspect and --json of the others print. */
 #include "supervisor/cli/json.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* What is printed in the same way by all commands: errors, tables, times, sizes. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>

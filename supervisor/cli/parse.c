@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* Command lines, by tables: each option's row says which field of the command's struct it sets. */
 #include <ctype.h>
 #include <signal.h>
 #include <string.h>

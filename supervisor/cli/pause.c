@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* pause and unpause: a session is frozen in memory, or goes on. */
 #include "proto/control.pb-c.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/client.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* ps: the sessions of this user, live ones and records of others. */
 #include <stddef.h>
 
 #include "proto/control.pb-c.h"

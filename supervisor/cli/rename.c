@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* rename: of a live session the supervisor does it, of another the record is moved. */
 #include <stdio.h>
 #include <string.h>
 

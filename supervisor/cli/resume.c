@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* resume: a new supervisor is given an image; then we are a client of it as with run. */
 #include "supervisor/cli/resume.h"
 
 #include <fcntl.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* rm: what is left of sessions that are not running: record, log, image. */
 #include <fcntl.h>
 #include <stddef.h>
 

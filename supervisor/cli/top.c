@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* top: the processes of a session, by the session's own numbers. */
 #include <inttypes.h>
 #include <stddef.h>
 

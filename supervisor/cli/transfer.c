@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* What migrate and receive say to each other in front of an image and behind it, line by line. */
 #include "supervisor/cli/transfer.h"
 
 #include <stdarg.h>

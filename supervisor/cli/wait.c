@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* wait: for the end of a session's command; its exit code. */
 #include "proto/config.pb-c.h"
 #include "proto/control.pb-c.h"
 #include "proto/proto.h"

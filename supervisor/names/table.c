@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* Which classes of names the kernel holds and which are rewritten; the filter follows from it. */
 #include "supervisor/names/names.h"
 
 #include <errno.h>

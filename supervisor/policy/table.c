@@ -568,5 +568,5 @@ static int by_number(const void *key, const void *call)
 
 const struct policy_call *policy_find(int nr)
 {
-	return bsearch(&nr, policy_calls, policy_n_calls, sizeof(policy_calls[0]), by_number);
+	return sort_find(&nr, policy_calls, policy_n_calls, sizeof(policy_calls[0]), by_number);
 }
