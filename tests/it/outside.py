@@ -10,6 +10,7 @@ import sys
 import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+from cli import ssh_to  # noqa: E402
 from harness import BUILD, add, main, test, until  # noqa: E402
 
 # Inside: connects, says "ready", and when /tmp/go is there tells how reading and writing end.
@@ -331,6 +332,18 @@ def pipes_terminals_and_sockets_passed_from_outside(env):
     assert log[-5:-1] == ["reader b'waiting' b''", "writer EPIPE", "slave b'' EIO",
                           "pair b'there' b'' EPIPE"], log
     os.close(master)
+
+
+@test
+def migrate_severs_as_well(env):
+    other = env.host("other")
+    ssh_to(env, other)
+    with connected(env, "unix") as said:
+        r = env.podrun("migrate", "s", "there", code=3)
+        assert "/v/sock" in r.errors and "--outside=close" in r.errors, r
+        env.podrun("migrate", "s", "there", "--outside=reset")
+        until("the server sees the end", lambda: said[-1] == "end")
+        assert verdict(other, "s") == GONE["reset"]
 
 
 @test
