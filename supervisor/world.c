@@ -215,6 +215,9 @@ static int spawn_failed(const struct world_spawn *s, const struct init_reply *re
 		return err_reclass(e, ERR_NOT_FOUND);
 	case INIT_EXEC:
 		err_errno(e, -reply->error, "cannot run '%s'", s->argv[0]);
+		if (reply->error == ENOENT && !strchr(s->argv[0], '/'))
+			err_hint(e, "no directory of the session's PATH has it; podrun help lists "
+				    "podrun's own commands");
 		return reply->error == ENOENT ? err_reclass(e, ERR_NOT_FOUND) : e->error;
 	default:
 		return err_errno(e, -reply->error, "cannot start a process");

@@ -24,6 +24,7 @@
 #include "base/base.h"
 #include "proto/control.pb-c.h"
 #include "proto/proto.h"
+#include "supervisor/cli/cli.h"
 #include "supervisor/message.h"
 #include "supervisor/relay.h"
 
@@ -208,7 +209,7 @@ static int on_failure(struct stream *s, const Pb__Failure *f, struct err *e)
 	message_to_err(f, e);
 	if (f->exit_code != 126 && f->exit_code != 127)
 		return e->error;
-	fprintf(stderr, "podrun: %s\n", e->msg);
+	cli_print_error(e);
 	s->code = (int)f->exit_code;
 	*e = (struct err){0};
 	return 0;

@@ -36,6 +36,9 @@ def run_relays_input(env):
 @test
 def run_codes_of_missing_and_unrunnable_commands(env):
     one_line(env.podrun("run", "--", "/no/such/program", code=127), "/no/such/program")
+    r = env.podrun("supend", "s", code=127)
+    one_line(r, "supend")
+    assert "hint: no directory of the session's PATH has it" in r.errors, r
     one_line(env.podrun("run", "--", "/etc/passwd", code=126), "/etc/passwd")
     assert env.podrun("run", "--", "sh", "-c", "kill -9 $$", code=137)
 
@@ -296,8 +299,7 @@ def a_session_that_is_just_being_made_is_left_alone(env):
 def root_inside_has_a_terminal(env):
     env.share_cache()
     pid, m = terminal(env, "run", "-it", "--user", "root", "--", "sh", "-c", "tty; whoami; read x")
-    read_until(m, b"/dev/pts/")
-    read_until(m, b"root")
+    assert b"/dev/pts/" in read_until(m, b"root")
     os.write(m, b"\n")
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
 
