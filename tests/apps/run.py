@@ -69,7 +69,7 @@ def unmoved(env, script, user):
     """The same as native(), in a session."""
     begin(env, script, user, "still")
     began = time.monotonic()
-    out = env.wait("still", timeout=300)
+    out = env.wait("still", timeout=600)
     return out, time.monotonic() - began
 
 
