@@ -531,7 +531,7 @@ static int start_worker(struct session *s, uint32_t deadline_ms, bool mend, stru
 
 	if (!edges)
 		return err_errno(e, -ENOMEM, "edges");
-	what.world = introduce_world(&s->world, s->record->config->name, s->record->config->as_root);
+	what.world = introduce_world(&s->world, s->record->config->name);
 	what.world.edges = edges;
 	what.world.n_edges = job_edges(s, edges, MAX_EDGES);
 	what.options.notified = notified;

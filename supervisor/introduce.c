@@ -2,11 +2,9 @@
 /* ckpt has a struct of its own for a world, since it must not include the supervisor. */
 #include "supervisor/introduce.h"
 
-#include <unistd.h>
-
 #include "supervisor/world.h"
 
-struct ckpt_world introduce_world(const struct world *w, const char *name, bool as_root)
+struct ckpt_world introduce_world(const struct world *w, const char *name)
 {
 	return (struct ckpt_world){.name = name,
 		.init_pid = w->init_pid,
@@ -20,6 +18,6 @@ struct ckpt_world introduce_world(const struct world *w, const char *name, bool 
 		.ns_ipc = w->ns_ipc,
 		.ns_uts = w->ns_uts,
 		.ns_time = w->ns_time,
-		.uid = as_root ? 0 : getuid(),
-		.gid = as_root ? 0 : getgid()};
+		.uid = w->uid,
+		.gid = w->gid};
 }

@@ -5,16 +5,14 @@
 #ifndef SUPERVISOR_INTRODUCE_H
 #define SUPERVISOR_INTRODUCE_H
 
-#include <stdbool.h>
-
 #include "ckpt/ckpt.h"
 
 struct world;
 
 /*
- * What ckpt has to know of @w: its pid 1, its roots and namespaces, whose it is (uid 0 for a root
- * inside, else ours).  @name and all descriptors are borrowed; edges and callbacks are the caller's to add.
+ * What ckpt has to know of @w: its pid 1, its roots and namespaces, who it is inside.
+ * @name and all descriptors are borrowed; edges and callbacks are the caller's to add.
  */
-struct ckpt_world introduce_world(const struct world *w, const char *name, bool as_root);
+struct ckpt_world introduce_world(const struct world *w, const char *name);
 
 #endif

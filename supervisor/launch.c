@@ -218,6 +218,8 @@ static int make_world(struct session *s, const struct skeleton *skeleton, struct
 		.hostname = c->hostname,
 		.root = c->root[0] ? c->root : NULL,
 		.as_root = c->as_root,
+		.uid = c->uid,
+		.gid = c->gid,
 		.net = strcmp(c->net, "host") == 0 ? WORLD_NET_HOST : WORLD_NET_NONE,
 		.binds = binds,
 		.n_binds = c->n_binds,

@@ -105,8 +105,8 @@ pid_t ns_clone(const struct world_config *c, struct ns_ids *ret_ids, int *ret_pi
 	pid_t pid;
 
 	ids_outside(ret_ids);
-	ret_ids->uid = c->as_root ? 0 : ret_ids->outer_uid;
-	ret_ids->gid = c->as_root ? 0 : ret_ids->outer_gid;
+	ret_ids->uid = c->as_root ? 0 : c->uid;
+	ret_ids->gid = c->as_root ? 0 : c->gid;
 	if (c->parent_userns >= 0) {
 		pid = clone_below(c, ret_ids, e);
 		if (pid > 0)

@@ -59,6 +59,8 @@ static int setup(void **state, bool as_root)
 		.name = "testworld",
 		.files_dir = strdup(files),
 		.as_root = as_root,
+		.uid = getuid(),
+		.gid = getgid(),
 		.parent_userns = -1,
 		.binds = f->binds,
 		.n_binds = ARRAY_SIZE(f->binds),

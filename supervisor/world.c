@@ -84,6 +84,8 @@ int world_create(struct world *ret, const struct world_config *c, struct err *e)
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_errno(e, -errno, "socketpair");
 	w.init_pid = ns_clone(c, &ids, &w.init_pidfd, e);
+	w.uid = ids.uid;
+	w.gid = ids.gid;
 	if (w.init_pid == 0)
 		init_main(c, &ids, pair[1]);
 	hold_skeleton(&w, c->skeleton);

@@ -21,6 +21,8 @@ struct err;
 struct world {
 	pid_t init_pid;
 	int init_pidfd;
+	uid_t uid; /* of the session, inside */
+	gid_t gid;
 	int init_sock; /* SOCK_SEQPACKET to pid 1: init_protocol.h */
 	int listener;  /* seccomp user notification */
 	int root_fd, proc_fd;

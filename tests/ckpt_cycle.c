@@ -143,7 +143,7 @@ static int give_edge(void *ctx, const char *name, int fd, struct err *e)
 
 static struct ckpt_world view(struct cycle *c, struct ckpt_edge edges[3])
 {
-	struct ckpt_world v = introduce_world(&c->tw.world, "cycle", false);
+	struct ckpt_world v = introduce_world(&c->tw.world, "cycle");
 
 	v.edges = edges;
 	for (int i = 0; edges && i < 3; i++) {

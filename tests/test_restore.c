@@ -280,7 +280,7 @@ static void builder(struct fixture *f, size_t n, bool release, bool refuse)
 {
 	const struct ckpt_restore_options o = {0};
 	const struct proto_read_options ro = {.config_dir = f->dir};
-	struct ckpt_world view = introduce_world(&f->tw.world, "restore", false);
+	struct ckpt_world view = introduce_world(&f->tw.world, "restore");
 	struct proto_reader *in;
 	struct ckpt_build *b;
 	struct err e = {0};

@@ -43,7 +43,11 @@ static _Noreturn void answer_all(int listener)
 
 int testworld_make(struct testworld *ret, const char *name, const char *files, struct err *e)
 {
-	const struct world_config config = {.name = name, .files_dir = files, .parent_userns = -1};
+	const struct world_config config = {.name = name,
+		.files_dir = files,
+		.uid = getuid(),
+		.gid = getgid(),
+		.parent_userns = -1};
 	struct testworld w = {.answerer = 0};
 	int r = world_create(&w.world, &config, e);
 

@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Integration tests: an image goes somewhere else and is resumed there.
+
+Elsewhere is another account, other directories, other process numbers, other namespaces: made by
+unshare(1), since all of this runs as one ordinary user.  Every one of these has runtime, state and
+configuration directories of its own and trusts the key that the image is signed with.
+"""
+import os
+import pathlib
+import shutil
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+from harness import BUILD, PODRUN, Failed, Skip, add, main, needs, test  # noqa: E402
+
+STATE = BUILD / "tests" / "state"
+
+# Who we are elsewhere: the arguments of unshare(1).
+ELSEWHERE = {
+    "another-account": ["--user", "--map-user=4242", "--map-group=4243"],
+    "root-of-a-namespace": ["--user", "--map-root-user"],
+    "other-numbers": ["--user", "--map-root-user", "--pid", "--fork", "--mount-proc"],
+    "every-namespace": ["--user", "--map-user=4242", "--map-group=4243", "--mount-proc", "--pid", "--fork",
+                        "--net", "--ipc", "--uts", "--time", "--cgroup"],
+}
+PROGRAMS = ["task_tree", "task_threads", "task_signals", "pipes", "unix_pair", "tcp_pair", "sysv_ipc",
+            "file_ghost", "mem_shared_anon", "ptys", "task_waits", "epolls"]
+
+# Both sides look at what they own; a file is made before and written after.
+OWNER = """
+import os, sys, time
+home = os.path.expanduser('~')
+open('/tmp/mine', 'w').write('before\\n')
+f = open('/tmp/open', 'w+')
+print('ready', flush=True)
+while not os.path.exists('/tmp/go'): time.sleep(0.01)
+for path in ('/tmp/mine', '/proc/self'):
+    st = os.stat(path)
+    assert (st.st_uid, st.st_gid) == (os.getuid(), os.getgid()), (path, st, os.getuid())
+assert open('/tmp/mine').read() == 'before\\n'
+open('/tmp/mine', 'a').write('after\\n')
+f.write('x'); f.flush(); os.fchmod(f.fileno(), 0o600)
+os.mkdir('/tmp/new'); os.chmod('/tmp/new', 0o700)
+assert os.fork() or os._exit(0) is None
+os.wait()
+print('ok')
+"""
+
+
+def script(where, *lines):
+    """Runs commands elsewhere; pid 1 of a new PID namespace has to wait for what is left to it."""
+    return ["unshare", *ELSEWHERE[where], "sh", "-e", "-c", "\n".join(lines)]
+
+
+def resume_there(env, where, image, name):
+    """Resumes an image elsewhere, lets it end there, and returns what it said."""
+    needs("unshare")
+    if env.call("unshare", *ELSEWHERE[where], "true", check=False).code:
+        raise Skip("this host has no such namespaces for us")
+    there = env.host("there")
+    key = env.podrun("key", "show").text.split()[0]
+    r = there.call(*script(where,
+                           "p=%s" % PODRUN,
+                           "$p key trust %s" % key,
+                           "$p resume -d %s" % image,
+                           "$p exec %s touch /tmp/go" % name,
+                           "$p wait %s || true" % name,
+                           "$p logs %s" % name,
+                           "$p rm -f %s" % name), timeout=120)
+    if there.podrun("ps", "-a", "--json").json():
+        raise Failed("something is left of it\n%s" % r)
+    return r.text
+
+
+def goes(env, where, argv):
+    env.run_detached("s", *argv)
+    env.podrun("suspend", "s", "-o", env.path("i"))
+    said = resume_there(env, where, env.path("i"), "s")
+    if "ok" not in said.split():
+        raise Failed(said)
+
+
+def comes_back(env, where, argv):
+    """The other way: made elsewhere, resumed here."""
+    needs("unshare")
+    there = env.host("there")
+    command = " ".join("'%s'" % str(a).replace("'", "'\\''") for a in argv)
+    r = there.call(*script(where,
+                           "p=%s" % PODRUN,
+                           "$p run -d --name s -- %s" % command,
+                           "until $p logs s | grep -q ready; do sleep 0.05; done",
+                           "$p suspend s -o %s" % env.path("i"),
+                           "$p key show"), timeout=120)
+    env.podrun("key", "trust", r.text.split()[-2])
+    env.podrun("resume", "-d", env.path("i"))
+    env.podrun("exec", "s", "touch", "/tmp/go")
+    if "ok" not in env.wait("s").split():
+        raise Failed(env.logs("s"))
+
+
+for _where in ELSEWHERE:
+    for _program in PROGRAMS:
+        add("to-%s/%s" % (_where, _program),
+            lambda env, w=_where, p=_program: goes(env, w, [STATE / p, "/tmp/go"]))
+    add("to-%s/owner" % _where, lambda env, w=_where: goes(env, w, ["python3", "-c", OWNER]))
+    add("from-%s/owner" % _where, lambda env, w=_where: comes_back(env, w, ["python3", "-c", OWNER]))
+    add("from-%s/task_tree" % _where,
+        lambda env, w=_where: comes_back(env, w, [STATE / "task_tree", "/tmp/go"]))
+
+
+@test
+def from_another_directory(env):
+    """Neither the directory of who resumes nor where the image lies matters."""
+    env.run_detached("s", STATE / "file_regular", "/tmp/go")
+    env.podrun("suspend", "s", "-o", env.path("i"))
+    deep = env.path("a") / "deep" / "place"
+    deep.mkdir(parents=True)
+    shutil.move(env.path("i"), deep / "moved image")
+    env.podrun("resume", "-d", "moved image", cwd=deep)
+    env.podrun("exec", "s", "touch", "/tmp/go")
+    assert "ok" in env.wait("s").split()
+
+
+@test
+def a_home_that_is_somewhere_else(env):
+    """What the session wrote into its home comes along, whatever the other's home is called."""
+    env.run_detached("s", "sh", "-c", "mkdir -p ~/d; echo kept > ~/d/f; cd ~/d; echo ready; "
+                     "while [ ! -e /tmp/go ]; do sleep 0.01; done; cat f && echo ok")
+    env.podrun("suspend", "s", "-o", env.path("i"))
+    other = env.host("other")
+    other.environ["HOME"] = "/"
+    other.podrun("key", "trust", env.podrun("key", "show").text.split()[0])
+    other.podrun("resume", "-d", env.path("i"))
+    other.podrun("exec", "s", "touch", "/tmp/go")
+    said = other.wait("s")
+    other.podrun("rm", "-f", "s", check=False)
+    assert said.split()[-2:] == ["kept", "ok"], said
+
+
+if __name__ == "__main__":
+    main()
