@@ -546,11 +546,32 @@ static int start_worker(struct session *s, uint32_t deadline_ms, bool mend, stru
 		&s->worker, s->loop, &what, &worker_ops, s, e);
 }
 
+/* The last filter that was being installed is in place. */
+static void freeze_now(void *ctx)
+{
+	struct session *s = ctx;
+	struct err e = {0};
+
+	if (start_worker(s, s->op.deadline_ms, false, &e) == 0)
+		return;
+	back_to_running(s);
+	session_answer(s, &e);
+	session_end_operation(s);
+}
+
 static int freeze(struct session *s, uint32_t deadline_ms, struct err *e)
 {
+	struct installs *installs = notify_installs(s->notify);
 	int r;
 
 	job_hold_all(s, true);
+	s->op.deadline_ms = deadline_ms;
+	installs_hold(installs, true);
+	if (installs_busy(installs)) {
+		installs_when_idle(installs, freeze_now, s);
+		s->state = SESSION_FREEZING;
+		return 0;
+	}
 	r = start_worker(s, deadline_ms, false, e);
 	if (r < 0) {
 		installs_hold(notify_installs(s->notify), false);

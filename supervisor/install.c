@@ -19,7 +19,6 @@
 #define MAX_HELD	   256
 #define ERESTARTNOINTR	   513 /* of the kernel's own numbers */
 #define TRACER_PATIENCE_NS (30 * 1000000000ULL)
-#define PATIENCE_NS	   (2 * 1000000000ULL)
 #define NAP_US		   500
 
 /* Flags about the moment of installing, not about the filter. */
@@ -27,7 +26,6 @@
 
 /* Seen by workers, too. */
 struct shared {
-	_Atomic uint32_t under_way;
 	_Atomic int phase; /* enum ckpt_phase, as the worker tells */
 	struct {
 		_Atomic pid_t tid;
@@ -49,7 +47,10 @@ struct installs {
 	struct ckpt_filters *table;
 	struct shared *shared;
 	struct install *list;
+	unsigned under_way; /* how many have a worker */
 	bool holding;
+	void (*idle)(void *ctx);
+	void *idle_ctx;
 };
 
 int installs_create(struct installs **ret, int listener, pid_t init_pid, struct err *e)
@@ -84,7 +85,7 @@ static void drop(struct installs *s, struct install *i)
 	if (i->worker > 0) {
 		kill(i->worker, SIGKILL);
 		waitpid(i->worker, NULL, __WALL);
-		s->shared->under_way--;
+		s->under_way--;
 	}
 	/* Another worker may still have a copy of it. */
 	if (i->sock >= 0)
@@ -216,27 +217,16 @@ static void hold(struct installs *s, struct install *i)
 	fail(s, i);
 }
 
-/* The worker says that it begins to stop tasks, and then looks for us: one of us sees the other. */
-static bool begin(struct installs *s)
-{
-	s->shared->under_way++;
-	if (!s->holding || s->shared->phase == CKPT_RUNS)
-		return true;
-	s->shared->under_way--;
-	return false;
-}
-
 static void start(struct installs *s, struct install *i)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = i};
 	int pair[2];
 
-	if (!begin(s)) {
+	if (s->holding) {
 		hold(s, i);
 		return;
 	}
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
-		s->shared->under_way--;
 		fail(s, i);
 		return;
 	}
@@ -247,8 +237,8 @@ static void start(struct installs *s, struct install *i)
 	}
 	close(pair[1]);
 	i->sock = pair[0];
-	if (i->worker < 0)
-		s->shared->under_way--;
+	if (i->worker > 0)
+		s->under_way++;
 	if (i->worker < 0 || epoll_ctl(s->epoll, EPOLL_CTL_ADD, i->sock, &event) < 0)
 		fail(s, i);
 }
@@ -300,7 +290,7 @@ static void finished(struct installs *s, struct install *i)
 	/* It closes its socket by ending. */
 	if (waitpid(i->worker, &status, __WALL) == i->worker) {
 		i->worker = 0;
-		s->shared->under_way--;
+		s->under_way--;
 	}
 	if (WIFEXITED(status) && WEXITSTATUS(status) == WORKER_TRACED) {
 		ckpt_filters_set_foreign(s->table);
@@ -309,6 +299,16 @@ static void finished(struct installs *s, struct install *i)
 		answer(s, i->call.id, -ENOMEM, 0);
 	}
 	drop(s, i);
+}
+
+static void tell_idle(struct installs *s)
+{
+	void (*idle)(void *ctx) = s->idle;
+
+	if (!idle || s->under_way)
+		return;
+	s->idle = NULL;
+	idle(s->idle_ctx);
 }
 
 void installs_ready(struct installs *s)
@@ -329,6 +329,18 @@ void installs_ready(struct installs *s)
 		else if (got >= 0 || errno != EAGAIN)
 			finished(s, i);
 	}
+	tell_idle(s);
+}
+
+void installs_when_idle(struct installs *s, void (*idle)(void *ctx), void *ctx)
+{
+	s->idle = idle;
+	s->idle_ctx = ctx;
+}
+
+bool installs_busy(const struct installs *s)
+{
+	return s->under_way;
 }
 
 /* ---- while a session is being frozen ------------------------------------------------------- */
@@ -367,11 +379,8 @@ bool installs_stands(const struct installs *s)
 void installs_phase(void *installs, enum ckpt_phase phase)
 {
 	struct installs *s = installs;
-	uint64_t deadline = io_now_ns() + PATIENCE_NS;
 
 	s->shared->phase = (int)phase;
-	while (phase == CKPT_STOPPING && s->shared->under_way && io_now_ns() < deadline)
-		usleep(NAP_US);
 }
 
 void installs_unhold(void *installs, pid_t tid)

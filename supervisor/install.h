@@ -14,11 +14,11 @@
  *
  * The second call of the task is notified as well, and let through: it is the worker's.
  *
- * A freeze and an installation can't both trace a task.  So a freeze begins when no installation
- * is under way, and none begins until the session runs again: calls that come while tasks are
- * being stopped are *held*, and whoever stops tasks answers those that are in its way with
- * -ERESTARTNOINTR, so that they are made again later (installs_unhold).  What is held is in memory
- * shared with that worker.
+ * A freeze and an installation can't both trace a task, and the worker that freezes has the table
+ * as it was when it was forked.  So a freeze begins when no installation is under way, and none
+ * begins until the session runs again: calls that come while tasks are being stopped are *held*,
+ * and whoever stops tasks answers those that are in its way with -ERESTARTNOINTR, so that they are
+ * made again later (installs_unhold).  What is held is in memory shared with that worker.
  */
 #ifndef SUPERVISOR_INSTALL_H
 #define SUPERVISOR_INSTALL_H
@@ -58,6 +58,9 @@ bool installs_expects(struct installs *s, pid_t tid);
 
 /* From when a freeze is asked for until its worker has done with the session. */
 void installs_hold(struct installs *s, bool on);
+/* Is an installation under way?  Then @idle is called once none is any more, from installs_ready. */
+bool installs_busy(const struct installs *s);
+void installs_when_idle(struct installs *s, void (*idle)(void *ctx), void *ctx);
 /* Does everything stand still?  Then whoever calls is a worker of ours, inside a task. */
 bool installs_stands(const struct installs *s);
 

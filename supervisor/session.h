@@ -128,6 +128,7 @@ struct session_operation {
 	bool had_record;     /* resume: the name was this session's before */
 	_Atomic bool *going; /* resume, shared with the worker: its death does not stop them any more */
 	uint64_t began_ns, written_ns; /* io_now_ns(): asked for, the worker has written */
+	uint32_t deadline_ms; /* for tasks to stop, 0: the usual */
 	uint8_t image_id[16];
 	struct err failure;  /* to be told once the session runs again */
 	bool hand_over;	     /* suspend: the stream's last byte is ours to write (handover.h) */

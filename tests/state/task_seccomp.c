@@ -189,7 +189,12 @@ static void nested(int in, int out)
 		}
 		answer(out, c);
 	}
-	/* What the kernel would not take is not taken. */
+	/* What the kernel would not take is not taken, and which flags it knows can be asked. */
+	STATE_CHECK(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_LOG, NULL) ==
+			    -1 &&
+		    errno == EFAULT);
+	STATE_CHECK(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 1u << 31, NULL) == -1 &&
+		    errno == EINVAL);
 	STATE_CHECK(install(second, 2, 0) == -1 && errno == EINVAL);
 	STATE_CHECK(install((void *)4096, 2, 0) == -1 && errno == EFAULT);
 	STATE_CHECK(install(second, N(second), 1u << 31) == -1 && errno == EINVAL);

@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Programs that confine themselves, are traced, or are no 64-bit programs: moved, or refused in one line."""
+import pathlib
+import struct
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+from harness import BUILD, Failed, Skip, main, needs, test, until  # noqa: E402
+
+CONFINED = BUILD / "tests" / "state" / "task_seccomp"
+
+# Inside: installs a filter of argv[1] instructions when /tmp/install is there, then counts.
+INSTALL = r"""
+import ctypes, os, struct, sys, time
+print("begun", os.getpid(), flush=True)
+while not os.path.exists("/tmp/install"):
+    time.sleep(.01)
+n = int(sys.argv[1])
+code = ctypes.create_string_buffer(struct.pack("HBBI", 6, 0, 0, 0x7fff0000) * n)
+program = struct.pack("HxxxxxxQ", n, ctypes.addressof(code))
+assert ctypes.CDLL(None).prctl(22, 2, ctypes.create_string_buffer(program), 0, 0) == 0
+print("ready", flush=True)
+while True:
+    time.sleep(.01)
+    print("tick", flush=True)
+"""
+
+
+def refused(env, name, word):
+    """A suspend fails in one line with `word` in it, and the session goes on."""
+    before = len(env.logs(name))
+    r = env.podrun("suspend", name, "-o", env.path("image"), check=False)
+    line = [x for x in r.errors.splitlines() if not x.startswith("hint: ")]
+    if r.code != 3 or len(line) != 1 or word not in line[0] or "task " not in line[0]:
+        raise Failed("not refused as it should be: %s" % r)
+    assert not env.path("image").exists()
+    until("the session goes on", lambda: "tick" in env.logs(name)[before:])
+    env.podrun("kill", name)
+
+
+@test
+def filters_installed_while_it_is_frozen(env):
+    """Freezing and installing keep out of each other's way."""
+    loop = 'while [ ! -e /tmp/end ]; do "$0" /etc/passwd || echo broken; done'
+    env.run_detached("s", "sh", "-c", loop, CONFINED)
+    for i in range(8):
+        env.podrun("pause", "s")
+        env.podrun("unpause", "s")
+        env.podrun("snapshot", "s", "-o", env.path("image%d" % (i % 2)))
+    env.podrun("suspend", "s", "-o", env.path("image"))
+    env.podrun("resume", "-d", env.path("image"))
+    env.podrun("pause", "s")
+    env.podrun("unpause", "s")
+    seen = env.logs("s").count("ok\n")
+    until("it goes on", lambda: env.logs("s").count("ok\n") > seen + 1)
+    env.podrun("exec", "s", "touch", "/tmp/end")
+    log = env.wait("s")
+    assert set(log.split()) == {"ready", "ok"}, log[-2000:]
+
+
+@test
+def a_filter_that_has_no_room_for_a_door(env):
+    env.run_detached("s", "python3", "-c", INSTALL, "4096", ready="begun")
+    env.podrun("pause", "s")
+    env.podrun("unpause", "s")
+    env.podrun("exec", "s", "touch", "/tmp/install")
+    until("the filter is there", lambda: "ready" in env.logs("s"))
+    refused(env, "s", "filter that is not known")
+
+
+@test
+def a_filter_installed_under_a_tracer(env):
+    needs("strace")
+    trace = 'strace -qq -o /dev/null -e trace=none -p "$1" & echo $! >/tmp/tracer; wait'
+    env.run_detached("s", "python3", "-c", INSTALL, "1", ready="begun")
+    pid = env.logs("s").split()[1]
+    env.podrun("exec", "-d", "s", "sh", "-c", trace, "sh", pid)
+    until("it is traced", lambda: env.podrun(
+        "exec", "s", "grep", "TracerPid", "/proc/%s/status" % pid).text.split()[1] != "0")
+    env.podrun("exec", "s", "touch", "/tmp/install")
+    until("the filter is there", lambda: "ready" in env.logs("s"))
+    env.podrun("exec", "s", "sh", "-c", "kill -INT $(cat /tmp/tracer)", check=False)
+    env.podrun("exec", "s", "sh", "-c", "kill $(cat /tmp/tracer)", check=False)
+    until("it is traced no more", lambda: env.podrun(
+        "exec", "s", "grep", "TracerPid", "/proc/%s/status" % pid).text.split()[1] == "0")
+    refused(env, "s", "filter that is not known")
+
+
+@test
+def a_traced_program(env):
+    needs("strace")
+    loop = "echo ready; while :; do sleep .01; echo tick; done"
+    env.run_detached("s", "strace", "-f", "-qq", "-o", "/dev/null", "sh", "-c", loop)
+    refused(env, "s", "trace")
+
+
+def tiny_i386(path, code):
+    """An ELF file that is nothing but `code`, loaded at 0x8048000."""
+    base, head = 0x8048000, 52 + 32
+    size = head + len(code)
+    path.write_bytes(
+        struct.pack("<16sHHIIIIIHHHHHH", b"\x7fELF\1\1\1", 2, 3, 1, base + head, 52, 0, 0,
+                    52, 32, 1, 0, 0, 0) +
+        struct.pack("<IIIIIIII", 1, 0, base, base, size, size, 7, 4096) + code)
+    path.chmod(0o755)
+
+
+@test
+def a_32_bit_program(env):
+    """write(1, "tick\n", 5) and nanosleep of 10 ms for ever."""
+    text = 0x8048000 + 52 + 32 + 0x2c
+    code = (b"\xb8\x04\0\0\0\xbb\x01\0\0\0\xb9" + struct.pack("<I", text) +
+            b"\xba\x05\0\0\0\xcd\x80" +
+            b"\xb8\xa2\0\0\0\xbb" + struct.pack("<I", text + 8) + b"\x31\xc9\xcd\x80")
+    code += b"\xeb" + struct.pack("<b", -len(code) - 2)
+    code = code.ljust(0x2c, b"\x90") + b"tick\n\0\0\0" + struct.pack("<II", 0, 10000000)
+    program = env.path("tiny")
+    tiny_i386(program, code)
+    try:
+        with subprocess.Popen([program], stdout=subprocess.PIPE) as p:
+            said = p.stdout.read(5)
+            p.kill()
+    except OSError:
+        said = b""
+    if said != b"tick\n":
+        raise Skip("this kernel runs no 32-bit programs")
+    env.podrun("run", "-d", "--name", "s", "-v", "%s:/mnt:ro" % program.parent, "--", "/mnt/tiny")
+    until("it runs", lambda: "tick" in env.logs("s"))
+    refused(env, "s", "32-bit")
+
+
+if __name__ == "__main__":
+    main()
