@@ -32,7 +32,8 @@ static int walk_add(struct walk *w, const pid_t *pids, size_t n)
 		w->pids = grown;
 		w->cap = cap;
 	}
-	memcpy(w->pids + w->n, pids, n * sizeof(*pids));
+	if (n)
+		memcpy(w->pids + w->n, pids, n * sizeof(*pids));
 	w->n += n;
 	return 0;
 }
