@@ -5,12 +5,15 @@
  * Shared mappings belong to their files, to kind SHARED_MEM or to System V segments.  Droppable
  * memory (vgetrandom's state) comes back empty on purpose: a copy must not repeat random numbers.
  */
+#include <string.h>
 #include <sys/mman.h>
 
 #include "base/base.h"
 #include "ckpt/memory/memory.h"
 #include "ckpt/survey.h"
 #include "proto/memory.pb-c.h"
+
+#define RESERVED (1ull << 30)
 
 #define UNFORKED (PB__MAPPING_FLAG__MAPPING_DONTFORK | PB__MAPPING_FLAG__MAPPING_WIPEONFORK)
 
@@ -37,6 +40,16 @@ static bool is_wanted(const Pb__Mapping *m, enum ckpt_space_part part)
 	return part == CKPT_SPACE_ALL || is_forked(m) == (part == CKPT_SPACE_FORKED);
 }
 
+/*
+ * Address space that somebody has reserved and not used: a terabyte of it has two gigabytes of page
+ * map, which an older kernel would have to write for us.  What smaps counts leaves huge pages out.
+ */
+static bool is_untouched(const struct proc_vma *v)
+{
+	return v->end - v->start >= RESERVED && !v->anonymous_kb && !v->swap_kb &&
+	       !strstr(v->vm_flags, "ht");
+}
+
 int ckpt_space_scan(struct ckpt_dump *d, struct ckpt_proc *p, struct buf *guards, struct err *e)
 {
 	_cleanup_pages_ struct ckpt_pages pages = CKPT_PAGES_INIT;
@@ -49,7 +62,7 @@ int ckpt_space_scan(struct ckpt_dump *d, struct ckpt_proc *p, struct buf *guards
 	if (ckpt_pages_scans(&pages))
 		return ckpt_pages_find(&pages, 0, CKPT_TASK_SIZE, &p->memory_pages, guards, e);
 	for (size_t i = 0; i < p->maps.n && r >= 0; i++)
-		if (p->maps.vmas[i].start < CKPT_TASK_SIZE)
+		if (p->maps.vmas[i].start < CKPT_TASK_SIZE && !is_untouched(&p->maps.vmas[i]))
 			r = ckpt_pages_find(&pages, p->maps.vmas[i].start, p->maps.vmas[i].end,
 				&p->memory_pages, guards, e);
 	return r;
