@@ -127,6 +127,7 @@ struct proto_read_options {
 	const char *config_dir;	   /* whose trusted keys; NULL: any signer (image show) */
 	const uint8_t *also_trust; /* a further key, PROTO_KEY_LEN, or NULL (receive over ssh) */
 	bool skip_digests;	   /* this host wrote or verified this very file before */
+	uint32_t leave_long;	   /* with it: a kind, 0 for none; see proto_frame.data */
 	unsigned threads;	   /* for reading ahead and digests; 0: one per CPU, at most 4 */
 };
 
@@ -137,7 +138,9 @@ struct proto_frame {
 	uint32_t kind; /* as found: may be one this version does not know */
 	uint64_t subject;
 	uint64_t offset;  /* of DATA */
-	const void *data; /* valid until the next proto_read */
+	/* Valid until the next proto_read.  NULL for uncompressed data of the kind leave_long, of 32 KiB
+	 * and more, in a file, which is passed over: it is at file_offset. */
+	const void *data;
 	size_t len;
 	int64_t file_offset; /* where uncompressed data begins in a seekable image, or -1 */
 };

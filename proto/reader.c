@@ -46,6 +46,7 @@ struct entry {
 	size_t raw_at;	/* of what decompressing gives in `raw` */
 	uint64_t place; /* of the frame in the stream */
 	int64_t file_offset;
+	bool left; /* its payload was not read */
 };
 
 struct slot {
@@ -64,6 +65,7 @@ struct proto_reader {
 	const struct version *version;
 	struct proto_image_info info;
 	bool skip_digests;
+	uint32_t leave_long;
 	struct proto_pool pool;
 
 	/* the caller's */
@@ -142,10 +144,18 @@ static int read_frame_head(struct proto_reader *r, struct proto_worker *by, stru
 	return 0;
 }
 
+/* Is the payload of the frame ahead passed over? */
+static bool leaves_ahead(const struct proto_reader *r)
+{
+	return r->leave_long && r->ahead.kind == r->leave_long &&
+	       r->ahead.type == PROTO_WIRE_DATA && !r->ahead.flags &&
+	       r->ahead.stored >= PROTO_ALIGN_MIN;
+}
+
 /* True if the frame ahead should wait for the next slot. */
 static bool slot_full(const struct proto_reader *r, const struct slot *s)
 {
-	size_t most = MAX(r->ahead.stored, r->ahead.length);
+	size_t most = leaves_ahead(r) ? 0 : MAX(r->ahead.stored, r->ahead.length);
 
 	if (s->n == 0)
 		return false;
@@ -185,13 +195,16 @@ static int read_payload(
 	f->file_offset = -1;
 	if (r->ahead.type == PROTO_WIRE_DATA && !r->ahead.flags)
 		f->file_offset = proto_source_file_offset(&r->source);
-	if (res == 0 && r->ahead.stored > SLOT_SIZE)
+	f->left = leaves_ahead(r);
+	if (res == 0 && f->left)
+		res = proto_source_skip(&r->source, r->ahead.stored, e);
+	else if (res == 0 && r->ahead.stored > SLOT_SIZE)
 		res = read_big(r, by, s, e);
 	else if (res == 0)
 		res = proto_source_read(&r->source, by, s->bytes + s->len, r->ahead.stored, e);
 	if (res < 0)
 		return place(e, r->ahead.sequence, r->ahead_place);
-	s->len += r->ahead.stored;
+	s->len += f->left ? 0 : r->ahead.stored;
 	if (r->ahead.flags & PROTO_FRAME_ZSTD)
 		s->raw_len += r->ahead.length;
 	s->n++;
@@ -378,11 +391,13 @@ static int give(struct proto_reader *r, struct slot *s, struct err *e)
 		.kind = f->head.kind,
 		.subject = f->head.subject,
 		.offset = f->head.offset,
-		.data = f->head.flags & PROTO_FRAME_ZSTD ? s->raw + f->raw_at : payload_of(s, f),
+		.data = f->left			       ? NULL
+			: f->head.flags & PROTO_FRAME_ZSTD ? s->raw + f->raw_at
+							   : payload_of(s, f),
 		.len = end ? 0 : f->head.length,
 		.file_offset = f->file_offset};
 	r->ended = end;
-	if (f->head.stored >= PROTO_ALIGN_MIN && !end)
+	if (f->head.stored >= PROTO_ALIGN_MIN && !end && !f->left)
 		proto_pool_start(&r->pool);
 	return 0;
 }
@@ -431,7 +446,7 @@ void proto_unread(struct proto_reader *r)
 
 void proto_reader_start(struct proto_reader *r)
 {
-	if (proto_source_left(&r->source) >= THREADS_FROM)
+	if (!r->leave_long && proto_source_left(&r->source) >= THREADS_FROM)
 		proto_pool_start(&r->pool);
 }
 
@@ -503,6 +518,8 @@ int proto_reader_open(
 	res = proto_pool_init(&r->pool, threads, step, r, e);
 	if (res == 0)
 		res = proto_source_init(&r->source, fd, e);
+	if (o->skip_digests && res == 0 && r->source.file)
+		r->leave_long = o->leave_long;
 	if (res == 0) {
 		r->list = proto_sha_new();
 		res = r->list ? read_head(r, e) : err_errno(e, -ENOMEM, "image stream");

@@ -17,6 +17,7 @@
 #include "proto/pool.h"
 
 #define BUFFER (64u << 10)
+#define GLANCE (8u << 10) /* behind what was passed over there is a head to be read */
 
 int proto_source_init(struct proto_source *s, int fd, struct err *e)
 {
@@ -142,7 +143,8 @@ int proto_source_read(
 				n -= (size_t)r;
 			}
 		} else {
-			r = read_some(s, by, s->buffer, BUFFER);
+			r = read_some(s, by, s->buffer, s->skipped ? MAX(n, GLANCE) : BUFFER);
+			s->skipped = false;
 			s->at = 0;
 			s->filled = r > 0 ? (size_t)r : 0;
 		}
@@ -151,6 +153,18 @@ int proto_source_read(
 		if (r == 0)
 			return truncated(s, e);
 	}
+	return 0;
+}
+
+int proto_source_skip(struct proto_source *s, size_t n, struct err *e)
+{
+	assert(s->file);
+	if (s->position > s->size || n > s->size - s->position)
+		return err_set(e, ERR_IMAGE, -EBADMSG, "the image ends too early, after byte %llu",
+			(unsigned long long)s->size);
+	s->at = MIN(s->at + n, s->filled);
+	s->position += n;
+	s->skipped = true;
 	return 0;
 }
 

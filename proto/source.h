@@ -31,6 +31,7 @@ struct proto_source {
 	size_t at, filled;
 	int beside[2]; /* for a pipe: another one, to look at a byte through; else -1 */
 	bool seen;     /* the next byte in the pipe has been given already */
+	bool skipped; /* so little is wanted at a time */
 };
 
 /* @fd is borrowed. */
@@ -42,6 +43,8 @@ int proto_source_read(
 /* @n (< PROTO_ALIGN) bytes which must be zero. */
 int proto_source_skip_zeros(
 	struct proto_source *s, struct proto_worker *by, size_t n, struct err *e);
+/* Passes over @n bytes of a file. */
+int proto_source_skip(struct proto_source *s, size_t n, struct err *e);
 /* True if @n bytes can be had without waiting for whoever writes. */
 bool proto_source_has(const struct proto_source *s, size_t n);
 /* How much is still to come: of a file; of anything else nobody knows, and it is UINT64_MAX. */

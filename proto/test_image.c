@@ -131,6 +131,23 @@ static void next(struct proto_reader *r, struct proto_frame *f)
 		fail_msg("%s", e.msg);
 }
 
+static int left_in = -1; /* the file that data may be left in */
+static size_t n_left;
+
+static void check_data(const struct proto_frame *f, const uint8_t *expected)
+{
+	_cleanup_free_ uint8_t *copy = NULL;
+
+	if (f->data || !f->len) {
+		assert_memory_equal(f->data, expected, f->len);
+		return;
+	}
+	copy = malloc(f->len);
+	assert_int_equal(pread(left_in, copy, f->len, f->file_offset), f->len);
+	assert_memory_equal(copy, expected, f->len);
+	n_left++;
+}
+
 static void read_items(struct proto_reader *r, const struct item *items, size_t n, bool aligned)
 {
 	struct proto_frame f;
@@ -152,7 +169,7 @@ static void read_items(struct proto_reader *r, const struct item *items, size_t 
 			assert_int_equal(f.subject, items[i].subject);
 			assert_int_equal(f.offset, items[i].offset + done);
 			assert_true(f.len <= items[i].len - done);
-			assert_memory_equal(f.data, p + done, f.len);
+			check_data(&f, p + done);
 			if (f.type == PROTO_DATA && aligned && f.len >= PROTO_ALIGN_MIN)
 				assert_int_equal(f.file_offset % 4096, 0);
 			done += f.len;
@@ -199,6 +216,41 @@ static void file_without_digests(void **state)
 {
 	by_file(*state, (struct proto_write_options){0},
 		(struct proto_read_options){.skip_digests = true});
+}
+
+/* Long data is passed over, and lies where the frame says. */
+static void file_with_long_data_left(void **state)
+{
+	struct fixture *fx = *state;
+	_cleanup_close_ int fd = memfd_create("image", MFD_CLOEXEC);
+	struct proto_write_options o = {.key = fx->key};
+	struct proto_read_options ro = {
+		.config_dir = fx->dir, .skip_digests = true, .leave_long = PROTO_KIND_MM};
+	struct proto_reader *r;
+	struct proto_frame f = {0};
+	struct err e = {0};
+	off_t last = 0;
+
+	write_items(fd, &o, everything, ARRAY_SIZE(everything));
+	lseek(fd, 0, SEEK_SET);
+	assert_int_equal(proto_reader_open(&r, fd, &ro, &e), 0);
+	left_in = fd;
+	n_left = 0;
+	read_items(r, everything, ARRAY_SIZE(everything), true);
+	assert_int_equal(n_left, 10);
+	proto_reader_close(r);
+
+	/* its end must be there */
+	assert_int_equal(proto_reader_open(&r, fd, &ro, &e), 0);
+	for (next(r, &f); f.type != PROTO_END; next(r, &f))
+		last = f.data ? last : f.file_offset;
+	proto_reader_close(r);
+	assert_int_equal(ftruncate(fd, last + 5), 0);
+	assert_int_equal(proto_reader_open(&r, fd, &ro, &e), 0);
+	while (proto_read(r, &f, &e) == 0)
+		assert_int_not_equal(f.type, PROTO_END);
+	assert_int_equal(e.error, -EBADMSG);
+	proto_reader_close(r);
 }
 
 static void file_compressed(void **state)
@@ -645,6 +697,7 @@ int main(void)
 		cmocka_unit_test(file_without_threads),
 		cmocka_unit_test(file_with_four_threads),
 		cmocka_unit_test(file_without_digests),
+		cmocka_unit_test(file_with_long_data_left),
 		cmocka_unit_test(file_compressed),
 		cmocka_unit_test(pipe_keeps_everything),
 		cmocka_unit_test(pipe_without_blocking),
