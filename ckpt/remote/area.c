@@ -130,8 +130,7 @@ static int poke_words(struct remote *r, uint64_t at, const void *data, size_t le
 	return 0;
 }
 
-/* Lets a tracer write where the task itself may not. */
-static int force(struct remote *r, int mem, uint64_t at, const void *data, size_t len)
+int remote_force(struct remote *r, int mem, uint64_t at, const void *data, size_t len)
 {
 	return mem < 0 ? poke_words(r, at, data, len) : io_pwrite_full(mem, data, len, (off_t)at);
 }
@@ -146,9 +145,9 @@ static int write_code(struct remote *r, struct err *e)
 	if (mem < 0 && mem != -EACCES)
 		return err_errno(e, mem, "open memory of task %d", r->tid);
 	remote_fill_heal(r, &h);
-	k = force(r, mem, r->area->addr + AREA_CODE, remote_exec_begin, len);
+	k = remote_force(r, mem, r->area->addr + AREA_CODE, remote_exec_begin, len);
 	if (k == 0)
-		k = force(r, mem, r->area->addr + AREA_HEAL, &h, sizeof(h));
+		k = remote_force(r, mem, r->area->addr + AREA_HEAL, &h, sizeof(h));
 	return k < 0 ? err_errno(e, k, "write a page of task %d", r->tid) : 0;
 }
 
@@ -262,6 +261,66 @@ int remote_open_guarded(struct remote **ret, int proc_fd, pid_t tid, uint64_t hi
 void remote_set_guarded(struct remote *r)
 {
 	r->guarded = true;
+}
+
+struct remote *remote_observe(int proc_fd, pid_t tid, uint64_t area, struct err *e)
+{
+	struct remote *r = new_remote(proc_fd, tid, NULL);
+
+	if (!r || read_state(r, e) < 0) {
+		if (!r)
+			err_errno(e, -ENOMEM, "open task %d", tid);
+		remote_forget(r);
+		return NULL;
+	}
+	r->area->addr = area;
+	return r;
+}
+
+/* In the pages, or with its stack there as the last step of healing has. */
+static bool is_inside(pid_t tid, uint64_t area)
+{
+	struct user_regs_struct g;
+
+	if (ptrace(PTRACE_GETREGS, tid, 0, &g) < 0)
+		return false;
+	return g.rip - area < REMOTE_AREA_SIZE || g.rsp - area < REMOTE_AREA_SIZE;
+}
+
+static bool has_code(struct remote *r)
+{
+	uint8_t code[PAGE_SIZE];
+	size_t len = (size_t)(remote_exec_end - remote_exec_begin);
+
+	return remote_peek(r, r->area->addr + AREA_CODE, code, len, NULL) == 0 &&
+	       !memcmp(code, remote_exec_begin, len);
+}
+
+int remote_open_left(struct remote **ret, int proc_fd, pid_t tid, uint64_t address,
+	const pid_t *others, size_t n_others, struct err *e)
+{
+	struct remote *r;
+	bool inside = is_inside(tid, address);
+
+	for (size_t i = 0; i < n_others; i++)
+		inside |= is_inside(others[i], address);
+	if (inside)
+		return err_set(e, ERR_FAILED, -EAGAIN, "task %d has not healed yet", tid);
+	r = remote_observe(proc_fd, tid, address, e);
+	if (!r)
+		return e->error;
+	if (!has_code(r)) {
+		remote_forget(r);
+		return err_set(e, ERR_FAILED, -ENOENT, "task %d has no pages of ours", tid);
+	}
+	r->area->left = true;
+	*ret = r;
+	return 0;
+}
+
+void remote_leave(struct remote *r, bool leave)
+{
+	r->area->left = leave;
 }
 
 /* A new task's first stop may still have to come, or to be taken note of. */
@@ -395,7 +454,7 @@ static int leave(struct remote *r, bool last, struct err *e)
 
 static int close_it(struct remote *r, struct err *e)
 {
-	bool last = r->area->refs == 1;
+	bool last = r->area->refs == 1 && !r->area->left;
 	int k = 0;
 
 	if (r->where == GONE)

@@ -176,17 +176,19 @@ static int copy_parts(struct remote *r, const struct part *parts, size_t n, bool
 	return 0;
 }
 
-int remote_run(struct remote *r, bool stop_on_error, struct err *e)
+/* The parts of a batch; the last is what heals, which is only written. */
+static void get_parts(struct remote *r, struct heal *heal, struct part parts[MAX_PARTS])
 {
-	struct user_regs_struct g;
+	parts[0] = (struct part){r->entries, AREA_TABLE, (size_t)r->n * sizeof(struct entry)};
+	parts[1] = (struct part){r->small.bytes, AREA_DATA, r->small.used};
+	parts[2] = (struct part){r->big.bytes, AREA_DATA + ROOM_SMALL, r->big.used};
+	parts[3] = (struct part){heal, AREA_HEAL, sizeof(*heal)};
+}
+
+int remote_put_batch(struct remote *r, struct err *e)
+{
+	struct part parts[MAX_PARTS];
 	struct heal heal;
-	struct part parts[] = {
-		{r->entries, AREA_TABLE, (size_t)r->n * sizeof(struct entry)},
-		{r->small.bytes, AREA_DATA, r->small.used},
-		{r->big.bytes, AREA_DATA + ROOM_SMALL, r->big.used},
-		{&heal, AREA_HEAL, sizeof(heal)},
-	};
-	int k;
 
 	if (r->where == GONE)
 		return remote_died(r, e);
@@ -195,7 +197,32 @@ int remote_run(struct remote *r, bool stop_on_error, struct err *e)
 	r->ran = true;
 	r->n_born = 0;
 	remote_fill_heal(r, &heal);
-	k = copy_parts(r, parts, MAX_PARTS, true, e);
+	get_parts(r, &heal, parts);
+	return copy_parts(r, parts, MAX_PARTS, true, e);
+}
+
+int remote_finish_batch(struct remote *r, struct err *e)
+{
+	struct part parts[MAX_PARTS];
+	int k = remote_go_until(r, WANT_SENTINEL, e);
+
+	get_parts(r, NULL, parts);
+	if (k == 0)
+		k = copy_parts(r, parts, MAX_PARTS - 1, false, e);
+	if (k == 0)
+		return remote_stand(r, e);
+	if (r->where != GONE) {
+		remote_put_back(r);
+		r->where = r->where == GONE ? GONE : AT_STOP;
+	}
+	return k;
+}
+
+int remote_run(struct remote *r, bool stop_on_error, struct err *e)
+{
+	struct user_regs_struct g;
+	int k = remote_put_batch(r, e);
+
 	if (k < 0)
 		return k;
 	/* Registers first: whatever runs from now on heals, with any mask. */
@@ -204,11 +231,7 @@ int remote_run(struct remote *r, bool stop_on_error, struct err *e)
 	if (k == 0)
 		k = remote_set_mask(r, ALL_SIGNALS, e);
 	if (k == 0)
-		k = remote_go_until(r, WANT_SENTINEL, e);
-	if (k == 0)
-		k = copy_parts(r, parts, MAX_PARTS - 1, false, e);
-	if (k == 0)
-		return remote_stand(r, e);
+		return remote_finish_batch(r, e);
 	if (r->where != GONE) {
 		remote_put_back(r);
 		r->where = r->where == GONE ? GONE : AT_STOP;

@@ -7,13 +7,17 @@
  *      rbx   the next entry               r12   entry 0
  *      rbp   behind the last entry        r13   stop at the first failing call
  *      r14   a task of the tracer's own making: ends when the tracer is gone
+ *
+ * At the gate (gate.c), where a task gets only when its tracer has died:
+ *
+ *      rbx   what it waits for to be no more 0       rbp   how often it looks
  */
 #include "ckpt/remote/layout.h"
 
 	.section .rodata
 	.balign	16
-	.globl	remote_exec_begin, remote_exec_end, remote_exec_run, remote_exec_single
-	.hidden	remote_exec_begin, remote_exec_end, remote_exec_run, remote_exec_single
+	.globl	remote_exec_begin, remote_exec_end, remote_exec_run, remote_exec_single, remote_exec_gate
+	.hidden	remote_exec_begin, remote_exec_end, remote_exec_run, remote_exec_single, remote_exec_gate
 
 #define HEAL(field) (remote_exec_begin + AREA_HEAL + field)(%rip)
 
@@ -65,6 +69,7 @@ remote_exec_single:
 	test	%r14, %r14
 	jnz	.Lorphan
 
+.Lheal:
 	/* On the task's own stack, because unblocked signals arrive at once. */
 	mov	HEAL(HEAL_RSP), %rsp
 	mov	$EXEC_RT_SIGPROCMASK, %eax
@@ -92,6 +97,15 @@ remote_exec_single:
 	mov	HEAL(HEAL_R15), %r15
 	mov	HEAL(HEAL_RSP), %rsp
 	jmp	*HEAL(HEAL_RIP)
+
+remote_exec_gate:
+	cmpq	$0, (%rbx)
+	jne	.Lheal
+	mov	$EXEC_SCHED_YIELD, %eax
+	syscall
+	dec	%rbp
+	jnz	remote_exec_gate
+	jmp	.Lheal
 
 	/* A new task is held at birth by its tracer; if it runs, there is none. */
 .Lorphan:

@@ -5,6 +5,7 @@
  *      area.c     the area: mapping it, taking it away; remotes come and go
  *      stops.c    letting a task run until it stands where it should, and with which registers
  *      batch.c    preparing a batch, running it
+ *      gate.c     a batch during which others may not run
  */
 #ifndef CKPT_REMOTE_INSIDE_H
 #define CKPT_REMOTE_INSIDE_H
@@ -29,11 +30,13 @@ struct heal {
 };
 
 /* exec_x86_64.S */
-extern const uint8_t remote_exec_begin[], remote_exec_end[], remote_exec_run[], remote_exec_single[];
+extern const uint8_t remote_exec_begin[], remote_exec_end[], remote_exec_run[], remote_exec_single[],
+	remote_exec_gate[];
 
 struct remote_area {
 	unsigned refs;
 	uint64_t addr;
+	bool left; /* stays when the last remote is closed */
 };
 
 /*
@@ -104,5 +107,19 @@ int remote_stand_in_user(struct remote *r, struct err *e);
 /* Forgets the last batch. */
 void remote_clear_batch(struct remote *r);
 void remote_free_batch(struct remote *r);
+
+/* ---- batch.c ------------------------------------------------------------------------------ */
+
+/* Writes the batch that was prepared, and what heals, into the task's pages. */
+int remote_put_batch(struct remote *r, struct err *e);
+/* Lets the task go until it has run its batch, and takes the results. */
+int remote_finish_batch(struct remote *r, struct err *e);
+
+/* ---- remote.c ----------------------------------------------------------------------------- */
+
+/* Lets a tracer write where the task itself may not; @mem: its /proc/PID/mem, or -1. */
+int remote_force(struct remote *r, int mem, uint64_t at, const void *data, size_t len);
+/* One more task in a PTRACE_EVENT_STOP, with its registers as they are; NULL and the story in @e. */
+struct remote *remote_observe(int proc_fd, pid_t tid, uint64_t area, struct err *e);
 
 #endif

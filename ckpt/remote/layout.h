@@ -46,6 +46,7 @@
 /* System calls and signal numbers the executor needs by itself. */
 #define EXEC_SENTINEL	    28528
 #define EXEC_RT_SIGPROCMASK 14
+#define EXEC_SCHED_YIELD    24
 #define EXEC_EXIT	    60
 #define EXEC_SIG_SETMASK    2
 

@@ -89,6 +89,16 @@ void remote_set_guarded(struct remote *r);
 /* In the kernel's half of all addresses, where even the emulated vsyscall page is not. */
 #define REMOTE_DOOR 0xffffffffffd00000ULL
 /*
+ * The same with pages that an earlier remote has left there (remote_leave), at @address: nothing is
+ * mapped, so there is nothing unprotected in it.  -ENOENT if they are not there, -EAGAIN if @tid or
+ * one of @others (tasks of the same memory, stopped as well) still is in them: a batch whose
+ * tracer was killed must end first.
+ */
+int remote_open_left(struct remote **ret, int proc_fd, pid_t tid, uint64_t address,
+	const pid_t *others, size_t n_others, struct err *e);
+/* The last close of this remote's memory will leave the pages there (or not, after all). */
+void remote_leave(struct remote *r, bool leave);
+/*
  * Another task of @sibling's memory: a thread that was seized like it, or one just created
  * by a clone or clone3 call of a batch with CLONE_VM (see below).  Costs no stop.
  */
@@ -148,6 +158,21 @@ uint64_t remote_put_str(struct remote *r, const char *s);
  * batch ran (calls in it may have failed), negative when the task could not run it (it died).
  */
 int remote_run(struct remote *r, bool stop_on_error, struct err *e);
+/*
+ * A batch during which no other task of the same memory may run, also if the tracer is killed
+ * meanwhile and they are not stopped any more (gate.c).
+ *
+ * open   @tids: the others, in PTRACE_EVENT_STOPs; no batch may be in preparation.  Costs two stops
+ *        of @r, and some microseconds for each of the others
+ * run    as remote_run without stop_on_error, of the batch prepared in @r
+ * close  the others are as they were, whatever happened.  NULL is fine
+ */
+struct remote_gate;
+int remote_gate_open(struct remote_gate **ret, struct remote *r, const pid_t *tids, size_t n,
+	struct err *e);
+int remote_gate_run(struct remote_gate *g, struct err *e);
+int remote_gate_close(struct remote_gate *g, struct err *e);
+
 /* The raw result of call @i of the last batch: >= 0, an address, or -errno. */
 long remote_result(const struct remote *r, int i);
 

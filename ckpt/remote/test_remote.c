@@ -9,10 +9,12 @@
 #include <fcntl.h>
 #include <linux/sched.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <time.h>
 
 #include "ckpt/remote/remote.h"
@@ -568,6 +570,130 @@ static void tasks_heal_when_the_tracer_dies(void **state)
 	munmap(go, 4096);
 }
 
+/* ---- a batch that has its memory for itself --------------------------------------------------- */
+
+struct counting {
+	_Atomic uint64_t count, stop;
+	uint64_t before, after; /* the count, as a batch has seen it */
+	_Atomic pid_t tid;
+};
+
+static void *count_on(void *arg)
+{
+	struct counting *c = arg;
+
+	c->tid = sys_gettid();
+	while (!c->stop)
+		c->count++;
+	return NULL;
+}
+
+static int body_counts(void *arg)
+{
+	struct counting *c = arg;
+	pthread_t t;
+
+	if (pthread_create(&t, NULL, count_on, c))
+		return 1;
+	pthread_join(t, NULL);
+	return 7;
+}
+
+static void add_look(struct remote *r, pid_t pid, const void *from, void *to)
+{
+	struct iovec local = {to, 8}, there = {(void *)from, 8};
+
+	remote_add(r, SYS_process_vm_readv, (uint64_t)pid, remote_put(r, &local, sizeof(local)), 1,
+		remote_put(r, &there, sizeof(there)), 1, 0);
+}
+
+/* Runs a batch that looks at the count twice; with @die it also ends the tracer. */
+static void run_gated(struct fixture *f, pid_t pid, struct counting *c, bool die)
+{
+	pid_t tid = c->tid;
+	struct remote_gate *g;
+	struct remote *r;
+
+	assert_int_equal(testtask_freeze(f->proc, pid), 0);
+	assert_int_equal(testtask_freeze(f->proc, tid), 0);
+	ok(f, remote_open(&r, f->proc, pid, 0, &f->e));
+	ok(f, remote_gate_open(&g, r, &tid, 1, &f->e));
+	if (die)
+		remote_add(r, SYS_kill, (uint64_t)getpid(), SIGKILL, 0, 0, 0, 0);
+	remote_add(r, SYS_poll, 0, 0, 50, 0, 0, 0);
+	add_look(r, pid, &c->count, &c->before);
+	remote_add(r, SYS_poll, 0, 0, 50, 0, 0, 0);
+	add_look(r, pid, &c->count, &c->after);
+	ok(f, remote_gate_run(g, &f->e));
+	ok(f, remote_gate_close(g, &f->e));
+	ok(f, remote_close(r, &f->e));
+	thaw(tid);
+	thaw(pid);
+}
+
+static void others_wait_at_the_gate(void **state)
+{
+	struct fixture *f = *state;
+	struct counting *c = mmap(
+		NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	for (int die = 0; die < 2; die++) {
+		pid_t pid, tracer;
+		uint64_t then;
+		int status;
+
+		memset(c, 0, sizeof(*c));
+		pid = testtask_start(body_counts, c);
+		while (c->count < 1000)
+			usleep(100);
+		tracer = fork();
+		if (tracer == 0) {
+			run_gated(f, pid, c, die);
+			_exit(0);
+		}
+		assert_int_equal(waitpid(tracer, &status, 0), tracer);
+		assert_true(die ? WIFSIGNALED(status) : status == 0);
+		for (then = c->count; c->count < then + 1000 || !c->after;)
+			usleep(100);
+		assert_true(c->before >= 1000);
+		assert_int_equal(c->before, c->after);
+		c->stop = 1;
+		assert_int_equal(testtask_end(pid), 7);
+	}
+	munmap(c, 4096);
+}
+
+static int body_left(void *arg)
+{
+	pause();
+	return 0;
+}
+
+static void pages_that_were_left_are_used_again(void **state)
+{
+	struct fixture *f = *state;
+	pid_t pid = testtask_start(body_left, NULL);
+	uint64_t address;
+	struct remote *r;
+	long v;
+
+	testtask_await_sleep(f->proc, pid);
+	assert_int_equal(testtask_freeze(f->proc, pid), 0);
+	ok(f, remote_open(&r, f->proc, pid, 0, &f->e));
+	address = remote_address(r);
+	remote_leave(r, true);
+	ok(f, remote_close(r, &f->e));
+	ok(f, remote_open_left(&r, f->proc, pid, address, NULL, 0, &f->e));
+	ok(f, remote_must(r, &v, &f->e, SYS_getpid, 0, 0, 0, 0, 0, 0));
+	assert_int_equal(v, pid);
+	remote_leave(r, false);
+	ok(f, remote_close(r, &f->e));
+	assert_int_equal(remote_open_left(&r, f->proc, pid, address, NULL, 0, &f->e), -ENOENT);
+	thaw(pid);
+	kill(pid, SIGKILL);
+	testtask_end(pid);
+}
+
 static void cost_of_a_batch(void **state)
 {
 	struct fixture *f = *state;
@@ -608,6 +734,8 @@ int main(void)
 		T(a_stopped_task_stays_stopped),
 		T(death_is_an_error),
 		T(tasks_heal_when_the_tracer_dies),
+		T(others_wait_at_the_gate),
+		T(pages_that_were_left_are_used_again),
 		T(cost_of_a_batch),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
