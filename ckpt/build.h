@@ -79,6 +79,12 @@ struct ckpt_build {
 	bool one_cpu;	/* the builder is there */
 	pid_t *made;	/* every process made, dead or alive, for the undo */
 	size_t n_made;
+	/* What is mapped from the image at first (memory/mapped.c), and addresses for its own memory. */
+	struct buf pieces;
+	size_t pieces_done;
+	uint64_t spare, spare_end;
+	const uint8_t *left; /* the image, where long data is left in it; NULL */
+	size_t left_len;
 	void *kind_state[PROTO_KIND_MAX]; /* the kinds' own; freed with free() */
 };
 

@@ -168,7 +168,73 @@ int ckpt_mend(const struct ckpt_world *w, const struct ckpt_dump_options *o, str
 /* Up to now, if the session is still frozen. */
 const struct ckpt_report *ckpt_dump_report(struct ckpt_dump *d);
 
+/*
+ * A resume may map long runs of memory from its image at first and turn them into memory of the
+ * session's own while it runs (ckpt/memory/mapped.c, convert.c): the first look at the image, what
+ * the session's filter must hold, the pieces that were mapped, and the converter.
+ */
+struct ckpt_range {
+	uint64_t start, end;
+};
+#define CKPT_MAX_MAPPED 8
+struct ckpt_mapped {
+	int image;	  /* a regular file that nobody can change now; borrowed */
+	uint32_t cookie;  /* by this the filter knows calls of ours */
+	uint64_t min_run; /* bytes */
+	struct ckpt_range ranges[CKPT_MAX_MAPPED];
+	size_t n;	/* 0: nothing is to be mapped */
+	uint64_t bytes; /* at most so much */
+	uint64_t room;	/* of addresses */
+};
+struct ckpt_mapped_options {
+	uint32_t cookie;
+	uint64_t min_run, min_total, max_total; /* bytes */
+};
+/* @image: whole and genuine.  The descriptor's offset is where the image begins, and stays. */
+int ckpt_mapped_survey(
+	struct ckpt_mapped *ret, int image, const struct ckpt_mapped_options *o, struct err *e);
+
+struct ckpt_piece {
+	uint64_t addr, len;
+	uint64_t offset; /* in the file */
+	uint64_t spare;	 /* where its own memory waits */
+	uint64_t area;	 /* of the executor's pages, which stay until all is converted */
+	pid_t vpid;
+	uint32_t prot, flags; /* of mmap(2) */
+};
+
+struct ckpt_frozen; /* tasks that are being stopped */
+/* True if @tid is one of them, and has been told so. */
+bool ckpt_frozen_expects(const struct ckpt_frozen *f, pid_t tid);
+
+struct ckpt_convert_options {
+	const struct ckpt_world *world; /* init_pid, proc_fd */
+	int image;
+	uint32_t cookie;
+	const struct ckpt_piece *pieces; /* sorted by offset; borrowed */
+	size_t n_pieces;
+	const long *notified;
+	size_t n_notified;
+	/* Is called while tasks are waited for; ckpt_frozen_expects(f, tid) says whether a task whose
+	 * call is being held must be made to do it again, or it would never stop. */
+	void (*waiting)(void *ctx, const struct ckpt_frozen *f);
+	void *ctx;
+};
+struct ckpt_convert;
+int ckpt_convert_new(
+	struct ckpt_convert **ret, const struct ckpt_convert_options *o, struct err *e);
+void ckpt_convert_free(struct ckpt_convert *c);
+/*
+ * Stops one process for some milliseconds and converts a part of what it has mapped.  1: go on, 0:
+ * nothing is left in any process, -EAGAIN: not now, somebody can't be stopped.
+ */
+int ckpt_convert_step(struct ckpt_convert *c, struct err *e);
+/* The same for all of [@start, @end) in the memory of @tid.  0 when nothing of it is mapped. */
+int ckpt_convert_range(
+	struct ckpt_convert *c, pid_t tid, uint64_t start, uint64_t end, struct err *e);
+
 struct ckpt_restore_options {
+	const struct ckpt_mapped *mapped; /* with proto_read_options.leave_long; NULL */
 	bool paused; /* leave the tasks stopped by SIGSTOP-free freeze; see ckpt_restore_release */
 	/* NULL, or set by the release once the tasks go on whatever happens to the caller: in memory
 	 * shared with whoever wants to know after its death. */
@@ -189,6 +255,8 @@ int ckpt_restore_release(struct ckpt_build *b, struct err *e);
 /* Kills everything made and frees @b.  NULL is fine. */
 void ckpt_restore_undo(struct ckpt_build *b);
 const struct ckpt_report *ckpt_build_report(const struct ckpt_build *b);
+/* What has been mapped from the image, in the order of the stream; valid until the release. */
+const struct ckpt_piece *ckpt_build_pieces(const struct ckpt_build *b, size_t *ret_n);
 
 /*
  * The session's own files.  The supervisor keeps them in one directory (`files`: the overlays'

@@ -233,6 +233,8 @@ int ckpt_collect(struct ckpt_frozen *f, struct err *e)
 			continue;
 		if (io_now_ns() > f->deadline)
 			return ckpt_collect_too_late(f, e);
+		if (f->o.waiting)
+			f->o.waiting(f->o.ctx, f);
 		if (sigtimedwait(&chld, NULL, &nap) >= 0)
 			continue;
 		for (size_t i = 0; i < f->n; i++) {

@@ -32,6 +32,7 @@
 #include <sys/wait.h>
 
 #include "base/base.h"
+#include "ckpt/ckpt.h"
 #include "ckpt/collect.h"
 #include "ckpt/reaper.h"
 #include "ckpt/remote/trace.h"
@@ -143,7 +144,10 @@ static int sweep_process(struct ckpt_frozen *f, pid_t pid, struct todo *todo, st
 static int sweep(struct ckpt_frozen *f, struct err *e)
 {
 	struct todo todo = {0};
-	int r = todo_push(&todo, f->o.init_pid, e);
+	int r = f->o.n_only ? 0 : todo_push(&todo, f->o.init_pid, e);
+
+	for (size_t i = 0; i < f->o.n_only && r == 0; i++)
+		r = todo_push(&todo, f->o.only[i], e);
 
 	for (size_t i = 0; i < f->n && r == 0 && f->shallow; i++)
 		if (f->tasks[i].pid == f->tasks[i].tid && f->tasks[i].state < CKPT_TASK_ZOMBIE)
@@ -247,14 +251,14 @@ static int freeze_all(struct ckpt_frozen *f, struct err *e)
 		if (r == 0)
 			r = fault_at(FAULT_FREEZE_SWEPT, e);
 		/* From the second sweep on only threads are looked for, until somebody is missing. */
-		f->shallow = f->o.session_proc >= 0;
+		f->shallow = f->o.session_proc >= 0 || f->o.n_only;
 		if (r == 0 && !f->fresh) {
 			r = nobody_else(f, e);
 			if (r > 0)
 				r = settle_all(f);
 			if (r != 0)
 				return MIN(r, 0);
-			f->shallow = false;
+			f->shallow = f->o.n_only;
 		}
 		if (r == 0)
 			r = ckpt_collect(f, e);
@@ -277,6 +281,7 @@ int ckpt_frozen_make(struct ckpt_frozen **ret, const struct ckpt_freeze_options 
 	if (!f)
 		return err_errno(e, -ENOMEM, "freeze");
 	f->o = *o;
+	f->shallow = o->n_only;
 	f->since = io_now_ns();
 	f->deadline = f->since + ms * 1000000ULL;
 	/* Blocked, one that comes between the look at a task and the nap ends the nap. */
@@ -299,6 +304,13 @@ const struct ckpt_task *ckpt_frozen_tasks(const struct ckpt_frozen *f, size_t *r
 {
 	*ret_n = f->n;
 	return f->tasks;
+}
+
+bool ckpt_frozen_expects(const struct ckpt_frozen *f, pid_t tid)
+{
+	const struct ckpt_task *t = ckpt_taskset_find(f, tid);
+
+	return t && t->state == CKPT_TASK_SEIZED;
 }
 
 uint64_t ckpt_frozen_since(const struct ckpt_frozen *f)

@@ -9,7 +9,9 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -78,11 +80,14 @@ static int stage_world(struct ckpt_build *b, struct err *e)
 
 static int stage_tasks(struct ckpt_build *b, struct err *e)
 {
+	uint64_t room = b->options.mapped ? b->options.mapped->room : 0;
 	int r;
 
 	if (!b->n_procs)
 		return 0;
-	r = ckpt_layout_free(b, REMOTE_AREA_SIZE, &b->area, e);
+	r = ckpt_layout_free(b, ALIGN_UP(REMOTE_AREA_SIZE + room, PAGE_SIZE), &b->area, e);
+	b->spare = b->area + REMOTE_AREA_SIZE;
+	b->spare_end = b->spare + room;
 	if (r == 0)
 		r = ckpt_grow(b, e);
 	for (size_t i = 0; i < b->n_procs; i++)
@@ -115,6 +120,28 @@ static int stage_create(struct ckpt_build *b, struct err *e)
 	return 0;
 }
 
+/* Data that was left in the file: it is mapped by the builder, so that it need not be read first. */
+static int find_left(struct ckpt_build *b, struct proto_frame *f, struct err *e)
+{
+	int image = b->options.mapped ? b->options.mapped->image : -1;
+	struct stat st;
+	void *m;
+
+	if (!b->left) {
+		if (fstat(image, &st) < 0)
+			return err_errno(e, -errno, "image");
+		m = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, image, 0);
+		if (m == MAP_FAILED)
+			return err_errno(e, -errno, "image");
+		b->left = m;
+		b->left_len = (size_t)st.st_size;
+	}
+	if ((uint64_t)f->file_offset + f->len > b->left_len)
+		return err_set(e, ERR_IMAGE, -EBADMSG, "the image has become shorter");
+	f->data = b->left + f->file_offset;
+	return 0;
+}
+
 /* The bulk data, up to the end of the image, which proves that all was genuine. */
 static int stage_data(struct ckpt_build *b, struct err *e)
 {
@@ -124,6 +151,8 @@ static int stage_data(struct ckpt_build *b, struct err *e)
 		struct ckpt_record *rec;
 		int r = proto_read(b->in, &f, e);
 
+		if (r == 0 && f.type == PROTO_END)
+			r = ckpt_mapped_flush(b, e);
 		if (r < 0 || f.type == PROTO_END)
 			return r;
 		rec = f.type == PROTO_DATA ? ckpt_build_record(b, f.kind, f.subject) : NULL;
@@ -131,6 +160,13 @@ static int stage_data(struct ckpt_build *b, struct err *e)
 			return err_set(e, ERR_IMAGE, -EINVAL,
 				"the image has something of kind %u where it should not be",
 				f.kind);
+		r = f.data ? 0 : ckpt_mm_left(b, rec, &f, e);
+		if (r == 0 && !f.data)
+			r = find_left(b, &f, e);
+		if (r < 0)
+			return ckpt_records_wrap(b, rec, e);
+		if (r > 0)
+			continue;
 		r = rec->kind->data(b, rec, f.offset, f.data, f.len, e);
 		if (r < 0)
 			return ckpt_records_wrap(b, rec, e);
@@ -348,6 +384,9 @@ static void build_free(struct ckpt_build *b)
 	}
 	for (size_t i = 0; i < PROTO_KIND_MAX; i++)
 		free(b->kind_state[i]);
+	if (b->left)
+		munmap((void *)b->left, b->left_len);
+	buf_fini(&b->pieces);
 	close_fd(b->host_proc);
 	close_fd(b->self_pidfd);
 	free(b->procs);

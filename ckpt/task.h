@@ -27,6 +27,8 @@ struct ckpt_task {
 	uint64_t asleep_ns;	      /* had not run for so long; 0: unknown */
 };
 
+struct ckpt_frozen;
+
 struct ckpt_freeze_options {
 	int host_proc;	      /* the host's /proc, borrowed */
 	int session_proc;     /* one that shows the session and nothing else, or -1 */
@@ -35,6 +37,12 @@ struct ckpt_freeze_options {
 	const long *notified; /* system calls which the session's filter notifies */
 	size_t n_notified;
 	void (*unhold)(void *ctx, pid_t tid); /* as in ckpt_dump_options */
+	/* If given, these processes are stopped and no others (init_pid and session_proc: 0, -1). */
+	const pid_t *only;
+	size_t n_only;
+	/* Is called again and again while tasks are waited for: ckpt_frozen_expects (ckpt.h) says
+	 * which. */
+	void (*waiting)(void *ctx, const struct ckpt_frozen *f);
 	void *ctx;
 };
 

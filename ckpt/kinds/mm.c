@@ -9,7 +9,8 @@
  *      dump_data   private mappings: touched pages that are not zero (memory/pages.c).  Shared
  *                  ones belong to their files, to kind SHARED_MEM or to a System V segment
  *      create      all mappings in the blank task (memory/map.c)
- *      data        pages as they come in the stream (memory/fill.c)
+ *      data        pages as they come in the stream (memory/fill.c); long runs may be mapped from
+ *                  the image at first (memory/mapped.c, memory/convert.c)
  *      finish      what must not come before the pages: locks, seals
  *
  * One record per memory space, carried by the first process (by vpid) that has it.
@@ -26,6 +27,7 @@
 #include "ckpt/memory/memory.h"
 #include "ckpt/survey.h"
 #include "proto/memory.pb-c.h"
+#include "proto/proto.h"
 
 /* ---- dump ----------------------------------------------------------------------------------- */
 
@@ -304,7 +306,9 @@ struct mm_state {
 	size_t n, last;
 	struct {
 		uint64_t start, end;
-		bool writable;
+		uint32_t prot;
+		bool fits, noreserve; /* it may be mapped from the image at first */
+		bool begun;	      /* and a part of it is */
 	} at[];
 };
 
@@ -339,9 +343,10 @@ int ckpt_mm_unpack(const struct ckpt_record *r, Pb__Mm **ret, struct err *e)
 	return 0;
 }
 
-static int remember(
-	struct ckpt_record *r, struct ckpt_build_proc *p, const Pb__Mm *m, struct err *e)
+static int remember(struct ckpt_build *b, struct ckpt_record *r, struct ckpt_build_proc *p,
+	const Pb__Mm *m, struct err *e)
 {
+	bool mapped = ckpt_mapped_process(b, p, m);
 	struct mm_state *s = calloc(1, sizeof(*s) + m->n_mappings * sizeof(s->at[0]));
 
 	if (!s)
@@ -356,7 +361,9 @@ static int remember(
 			continue;
 		s->at[s->n].start = v->start;
 		s->at[s->n].end = v->end;
-		s->at[s->n++].writable = v->prot & PROT_WRITE;
+		s->at[s->n].prot = v->prot;
+		s->at[s->n].noreserve = v->flags & PB__MAPPING_FLAG__MAPPING_NORESERVE;
+		s->at[s->n++].fits = mapped && ckpt_mapped_fits(v);
 	}
 	r->state = s;
 	return 0;
@@ -377,7 +384,7 @@ static int mm_create(struct ckpt_build *b, struct ckpt_record *r, int *ret_fd, s
 	if (ret >= 0)
 		ret = ckpt_map(b, p, m, e);
 	if (ret >= 0)
-		ret = remember(r, p, m, e);
+		ret = remember(b, r, p, m, e);
 	pb__mm__free_unpacked(m, NULL);
 	return ret;
 }
@@ -411,7 +418,25 @@ static int mm_data(struct ckpt_build *b, struct ckpt_record *r, uint64_t offset,
 			(unsigned long long)offset);
 	b->report.pages += len / PAGE_SIZE;
 	return ckpt_fill(s->proc->threads[0].tid, b->world->proc_fd, s->proc->threads[0].vtid,
-		&s->mem, offset, data, len, s->at[s->last].writable, e);
+		&s->mem, offset, data, len, s->at[s->last].prot & PROT_WRITE, e);
+}
+
+int ckpt_mm_left(
+	struct ckpt_build *b, struct ckpt_record *r, const struct proto_frame *f, struct err *e)
+{
+	struct mm_state *s = r->kind == &ckpt_kind_mm ? r->state : NULL;
+	bool first;
+
+	if (!s || !ckpt_mapped_wants(b, f) || !find_mapping(s, f->offset, f->offset + f->len) ||
+		!s->at[s->last].fits)
+		return 0;
+	first = !s->at[s->last].begun;
+	s->at[s->last].begun = true;
+	b->report.pages += f->len / PAGE_SIZE;
+	return ckpt_mapped_add(b, s->proc, f, s->at[s->last].prot, s->at[s->last].noreserve, first,
+		       e) < 0 ?
+		       e->error :
+		       1;
 }
 
 static int mm_finish(struct ckpt_build *b, struct ckpt_record *r, struct err *e)

@@ -11,6 +11,8 @@
  *      map.c       restore: the mappings of a record in a blank task
  *      place.c     restore: the vDSO in it
  *      fill.c      restore: pages of an image into a task
+ *      mapped.c    restore: long runs are mapped from the image at first
+ *      convert.c   afterwards: what is mapped becomes memory of the session's own
  *      file.c      mapped files: described at dump, recognised at restore
  *      vdso.c      the vDSO of the image against the one of this host
  *      layout.c    where an image leaves room
@@ -152,6 +154,22 @@ void ckpt_fork_end(struct ckpt_dump *d);
 int ckpt_fill(pid_t pid, int proc_fd, pid_t vpid, int *mem, uint64_t addr, const void *data,
 	size_t len, bool writable, struct err *e);
 
+/* ---- mapped.c ------------------------------------------------------------------------------ */
+
+struct proto_frame;
+
+/* May memory of @p, or this mapping of it, come from the image at first? */
+bool ckpt_mapped_process(
+	struct ckpt_build *b, const struct ckpt_build_proc *p, const struct Pb__Mm *m);
+bool ckpt_mapped_fits(const struct Pb__Mapping *m);
+/* Is @f, whose data was left where it is, one of those that are to be mapped? */
+bool ckpt_mapped_wants(const struct ckpt_build *b, const struct proto_frame *f);
+/* Notes that @f is to be mapped; @first: nothing of this mapping has been yet. */
+int ckpt_mapped_add(struct ckpt_build *b, struct ckpt_build_proc *p, const struct proto_frame *f,
+	uint32_t prot, bool noreserve, bool first, struct err *e);
+/* Maps what was noted. */
+int ckpt_mapped_flush(struct ckpt_build *b, struct err *e);
+
 /* ---- file.c -------------------------------------------------------------------------------- */
 
 /* What a mapped file is recognised by. */
@@ -191,6 +209,9 @@ int ckpt_vdso_redirect(uint8_t *old, size_t old_len, const uint8_t *host, size_t
 struct ckpt_record;
 /* Unpacks an MM record, its mappings checked: sorted, page aligned, below CKPT_TASK_SIZE. */
 int ckpt_mm_unpack(const struct ckpt_record *r, struct Pb__Mm **ret, struct err *e);
+/* A frame whose data was left in the image.  1: it is mapped, 0: it must be copied. */
+int ckpt_mm_left(struct ckpt_build *b, struct ckpt_record *r, const struct proto_frame *f,
+	struct err *e);
 
 /* ---- kinds/sharedmem.c ---------------------------------------------------------------------- */
 
