@@ -131,15 +131,20 @@ void control_feed(struct client *c)
 
 /* ---- connections ------------------------------------------------------------------------- */
 
-int control_defer(struct client *c, const Pb__Control *m, struct err *e)
+int control_defer(struct client *c, const Pb__Control *m, int *fds, size_t n_fds, struct err *e)
 {
 	size_t len = pb__control__get_packed_size(m);
 	_cleanup_free_ uint8_t *data = malloc(len + 1);
 
+	if (n_fds > ARRAY_SIZE(c->later_fds))
+		return err_set(e, ERR_USAGE, -E2BIG, "too many descriptors");
 	if (data)
 		c->later = pb__control__unpack(NULL, pb__control__pack(m, data), data);
 	if (!c->later)
 		return err_errno(e, -ENOMEM, "request");
+	for (size_t i = 0; i < n_fds; i++)
+		c->later_fds[i] = take_fd(&fds[i]);
+	c->n_later_fds = n_fds;
 	event_del(c->readable);
 	return 0;
 }
@@ -154,6 +159,15 @@ void control_take_up(struct session *s)
 	}
 }
 
+static size_t take_later_fds(struct client *c, int *fds)
+{
+	size_t n = c->n_later_fds;
+
+	memcpy(fds, c->later_fds, n * sizeof(*fds));
+	c->n_later_fds = 0;
+	return n;
+}
+
 static void on_readable(evutil_socket_t fd, short what, void *ctx)
 {
 	struct client *c = ctx;
@@ -165,13 +179,12 @@ static void on_readable(evutil_socket_t fd, short what, void *ctx)
 
 	if (c->later) {
 		m = take_ptr(c->later);
-		event_active(c->readable, EV_READ, 0);
-		c->session->control->request(c->session, c, m, NULL, 0);
-		message_free(m);
-		return;
+		n_fds = take_later_fds(c, fds);
+		r = 1;
+	} else {
+		/* One at a time: a handler may stop this client's input, or free it. */
+		r = message_recv(c->conn, &m, fds, MESSAGE_MAX_FDS, &n_fds, &e);
 	}
-	/* One at a time: a handler may stop this client's input, or free it. */
-	r = message_recv(c->conn, &m, fds, MESSAGE_MAX_FDS, &n_fds, &e);
 	if (r == 0)
 		return;
 	if (r < 0) {
@@ -233,6 +246,8 @@ void control_free(struct client *c)
 	buf_fini(&c->input);
 	if (c->later)
 		message_free(c->later);
+	while (c->n_later_fds)
+		close_fd(c->later_fds[--c->n_later_fds]);
 	if (j && j->primary == c) {
 		j->primary = NULL;
 		if (!j->tty && !(j->number == 0 && s->record && s->record->config->keep_stdin))

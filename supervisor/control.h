@@ -36,8 +36,10 @@ void control_send_done(struct client *c);
 /* @exit_code: of run and exec, 0 for what the error's class says. */
 void control_send_failure(struct client *c, const struct err *e, int exit_code);
 void control_send_output(struct client *c, unsigned stream, const void *data, size_t n);
-/* Nothing more is read from @c until control_take_up; then @m is its request once more. */
-int control_defer(struct client *c, const struct Pb__Control *m, struct err *e);
+/* Nothing more is read from @c until control_take_up; then @m is its request once more, with @fds,
+ * which are taken. */
+int control_defer(struct client *c, const struct Pb__Control *m, int *fds, size_t n_fds,
+	struct err *e);
 /* The session's state is another: requests that waited for that are handled soon. */
 void control_take_up(struct session *s);
 /* The client's job takes input again. */

@@ -19,6 +19,7 @@
 #include "supervisor/chore.h"
 #include "supervisor/control.h"
 #include "supervisor/job.h"
+#include "supervisor/mapped.h"
 #include "supervisor/notify.h"
 #include "supervisor/operation.h"
 #include "supervisor/session.h"
@@ -131,6 +132,7 @@ void session_close(struct session *s, enum record_state state)
 	if (s->retry)
 		event_free(s->retry);
 	s->retry = NULL;
+	mapped_end(s);
 	end_world(s);
 	if (state == RECORD_ENDED && s->record) {
 		job_drain_all(s);
@@ -164,6 +166,7 @@ void session_free(struct session *s)
 	session_end_operation(s);
 	chore_free(s->chore);
 	worker_free(s->worker);
+	mapped_free(s);
 	while (s->clients)
 		control_free(s->clients);
 	while (s->jobs) {

@@ -6,7 +6,9 @@
 #include <linux/seccomp.h>
 
 #include "base/base.h"
+#include "ckpt/ckpt.h"
 #include "supervisor/filter_programs.h"
+#include "supervisor/filter_watch.h"
 #include "supervisor/names/names.h"
 #include "supervisor/policy/policy.h"
 #include "supervisor/world_config.h"
@@ -39,6 +41,7 @@ int filter_install(const struct world_config *c, struct err *e)
 {
 	struct names names = names_choose(c);
 	const struct filter_program *p = find(names_translated(&names));
+	_cleanup_buf_ struct buf code = BUF_INIT;
 	struct sock_fprog program;
 	int fd, r;
 
@@ -47,8 +50,13 @@ int filter_install(const struct world_config *c, struct err *e)
 		return r;
 	if (!p)
 		return err_set(e, ERR_HOST, -EOPNOTSUPP, "no filter for these names");
-	program.len = (unsigned short)p->n;
-	program.filter = (struct sock_filter *)p->code;
+	if (c->mapped && c->mapped->n)
+		filter_watch(&code, c->mapped);
+	buf_put(&code, p->code, p->n * sizeof(*p->code));
+	if (buf_error(&code) < 0)
+		return err_errno(e, -ENOMEM, "filter");
+	program.len = (unsigned short)(code.len / sizeof(*p->code));
+	program.filter = (struct sock_filter *)code.data;
 	fd = install(&program);
 	if (fd == -EBUSY) {
 		err_set(e, ERR_HOST, fd, "cannot listen to the session's calls");
@@ -77,5 +85,7 @@ size_t filter_notified(const struct world_config *c, long ret[FILTER_MAX_NOTIFIE
 		if (notified)
 			ret[n++] = call->nr;
 	}
+	if (c->mapped && c->mapped->n)
+		n += filter_watched_calls(ret + n, FILTER_MAX_NOTIFIED - n);
 	return n;
 }

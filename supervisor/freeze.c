@@ -34,6 +34,7 @@
 #include "supervisor/introduce.h"
 #include "supervisor/job.h"
 #include "supervisor/ledger.h"
+#include "supervisor/mapped.h"
 #include "supervisor/message.h"
 #include "supervisor/notify.h"
 #include "supervisor/operation.h"
@@ -520,7 +521,8 @@ static const struct worker_ops worker_ops = {on_message, on_gone};
 static int start_worker(struct session *s, uint32_t deadline_ms, bool mend, struct err *e)
 {
 	_cleanup_free_ struct ckpt_edge *edges = calloc(MAX_EDGES, sizeof(*edges));
-	const struct world_config names_of = {.as_root = s->record->config->as_root};
+	const struct world_config names_of = {
+		.as_root = s->record->config->as_root, .mapped = mapped_info(s)};
 	struct installs *installs = notify_installs(s->notify);
 	long notified[FILTER_MAX_NOTIFIED];
 	struct worker_dump what = {.config_dir = s->paths.config,

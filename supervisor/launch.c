@@ -27,6 +27,7 @@
 #include "supervisor/control.h"
 #include "supervisor/end.h"
 #include "supervisor/job.h"
+#include "supervisor/mapped.h"
 #include "supervisor/message.h"
 #include "supervisor/notify.h"
 #include "supervisor/operation.h"
@@ -231,7 +232,8 @@ static int make_world(struct session *s, const struct skeleton *skeleton, struct
 		.hidden = hidden,
 		.n_hidden = ARRAY_SIZE(hidden),
 		.skeleton = skeleton,
-		.parent_userns = -1};
+		.parent_userns = -1,
+		.mapped = mapped_info(s)};
 	int r;
 
 	if (!binds || asprintf(&s->files, "%s/files", s->dir) < 0) {

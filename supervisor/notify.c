@@ -21,6 +21,7 @@
 #include <sys/uio.h>
 
 #include "base/base.h"
+#include "supervisor/filter_watch.h"
 #include "supervisor/install.h"
 #include "supervisor/names/owners.h"
 #include "supervisor/names/users.h"
@@ -34,6 +35,8 @@ struct notify {
 	int proc;
 	bool trusting;
 	struct installs *installs;
+	notify_hold *hold; /* calls that are about memory, for now; NULL */
+	void *hold_ctx;
 	struct owners *owners;	     /* of a root inside */
 	struct users_groups *groups; /* likewise */
 };
@@ -173,6 +176,8 @@ static void on_prctl(struct notify_call *c)
 {
 	if (notify_arg(c, 0) == PR_SET_KEEPCAPS)
 		return users_keep_caps(c);
+	if (notify_arg(c, 0) != PR_SET_SECCOMP)
+		return notify_continue(c);
 	if (notify_arg(c, 1) == SECCOMP_MODE_FILTER)
 		return install_filter(c, notify_arg(c, 2), 0);
 	if (notify_arg(c, 1) == SECCOMP_MODE_STRICT)
@@ -237,6 +242,16 @@ static const struct {
 	{SYS_lsetxattr, adopt_before},
 };
 
+/* Is it a call that whoever converts memory must see first?  What is recorded is so only once. */
+static bool is_held(struct notify_call *c)
+{
+	struct notify *n = c->notify;
+	int nr = c->request->data.nr;
+
+	return n->hold && c->request->data.arch == AUDIT_ARCH_X86_64 &&
+	       (filter_watches(nr) || nr == SYS_seccomp) && n->hold(n->hold_ctx, c->request);
+}
+
 /* 32-bit programs have other numbers and structures: what may go on unseen does. */
 static void dispatch_i386(struct notify_call *c)
 {
@@ -261,7 +276,10 @@ static void dispatch(struct notify_call *c)
 			return;
 		}
 	}
-	notify_fail(c, -ENOSYS);
+	if (filter_watches(c->request->data.nr))
+		notify_continue(c);
+	else
+		notify_fail(c, -ENOSYS);
 }
 
 /* 1 if one was answered, 0 if none is pending, negative when the session is gone. */
@@ -279,6 +297,8 @@ static int answer_one(struct notify *n)
 		return errno == ENOENT || errno == EINTR ? 1 : -errno;
 	c.tid = (pid_t)request.pid;
 	c.answer.id = request.id;
+	if (!n->trusting && is_held(&c))
+		return 1;
 	dispatch(&c);
 	/* ENOENT: the task was killed meanwhile. */
 	if (!c.later)
@@ -294,6 +314,31 @@ int notify_ready(struct notify *n, struct err *e)
 	for (int i = 0; r > 0 && i < MAX_BATCH; i++)
 		r = answer_one(n);
 	return r < 0 ? err_errno(e, r, "the session's calls can't be answered any more") : 0;
+}
+
+void notify_set_hold(struct notify *n, notify_hold *hold, void *ctx)
+{
+	n->hold = hold;
+	n->hold_ctx = ctx;
+}
+
+void notify_again(struct notify *n, const struct seccomp_notif *call)
+{
+	struct notify_call c = {.notify = n, .request = call, .tid = (pid_t)call->pid};
+
+	c.answer.id = call->id;
+	if (!still_waiting(&c))
+		return;
+	dispatch(&c);
+	if (!c.later)
+		ioctl(n->world->listener, SECCOMP_IOCTL_NOTIF_SEND, &c.answer);
+}
+
+void notify_refuse(struct notify *n, const struct seccomp_notif *call, int error)
+{
+	struct seccomp_notif_resp answer = {.id = call->id, .error = error};
+
+	ioctl(n->world->listener, SECCOMP_IOCTL_NOTIF_SEND, &answer);
 }
 
 void notify_set_trusting(struct notify *n, bool on)

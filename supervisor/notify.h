@@ -38,6 +38,18 @@ int notify_fd(const struct notify *n);
  */
 void notify_set_trusting(struct notify *n, bool on);
 
+/*
+ * Calls that are about memory go through @hold first, where it is set: true if it has taken the call
+ * over, which is then answered when it is given to notify_again.
+ */
+struct seccomp_notif;
+typedef bool notify_hold(void *ctx, const struct seccomp_notif *call);
+void notify_set_hold(struct notify *n, notify_hold *hold, void *ctx);
+/* Answers a call that was held, unless its task has left it. */
+void notify_again(struct notify *n, const struct seccomp_notif *call);
+/* Lets a call that was held fail. */
+void notify_refuse(struct notify *n, const struct seccomp_notif *call, int error);
+
 /* The seccomp filters that tasks of the session have installed for themselves. */
 struct installs;
 struct installs *notify_installs(const struct notify *n);

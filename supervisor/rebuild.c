@@ -41,6 +41,7 @@
 #include "supervisor/job.h"
 #include "supervisor/launch.h"
 #include "supervisor/ledger.h"
+#include "supervisor/mapped.h"
 #include "supervisor/message.h"
 #include "supervisor/notify.h"
 #include "supervisor/operation.h"
@@ -469,6 +470,7 @@ static void on_released(struct session *s)
 	/* It has nothing left to do, and the next operation may come with one of its own. */
 	worker_free(take_ptr(s->worker));
 	s->state = SESSION_RUNNING;
+	mapped_begin(s);
 	session_save(s, RECORD_RUNNING, false, NULL);
 	if (op->report)
 		op->report->total_ns = io_now_ns() - op->began_ns;
@@ -507,7 +509,9 @@ static void release(struct session *s)
 	struct err e = {0};
 	int r = 0;
 
-	if (!s->op.copy)
+	if (mapped_broken(s))
+		r = err_set(&e, ERR_STATE, -EBUSY, "somebody is writing to the image");
+	if (r == 0 && !s->op.copy)
 		r = ledger_consume(s->paths.state, s->op.image_id, s->record->config->name, &e);
 	if (r < 0) {
 		s->op.copy = true; /* it is not ours to give back */
@@ -640,6 +644,12 @@ static void on_message(void *ctx, Pb__Worker *m, int *fds, size_t n_fds)
 	case PB__WORKER__BODY_FILTERS:
 		on_filters(s, fds, n_fds);
 		break;
+	case PB__WORKER__BODY_WATCH:
+		mapped_watch(s, m->watch);
+		break;
+	case PB__WORKER__BODY_PIECES:
+		mapped_pieces(s, m->pieces);
+		break;
 	case PB__WORKER__BODY_RESTORED:
 		on_restored(s, m->restored);
 		break;
@@ -703,7 +713,14 @@ int session_resume(struct session *s, struct client *c, const Pb__ResumeRequest 
 		return err_errno(e, -ENOMEM, "resume");
 	}
 	what.going = op->going;
+	/* The lease first: what is known then is what will be mapped. */
+	if (!op->stream && !req->frozen)
+		what.map = mapped_prepare(s, image);
 	what.skip_digests = !op->stream && ledger_knows_file(s->paths.state, image);
+	if (!what.skip_digests) {
+		mapped_free(s);
+		what.map = NULL;
+	}
 	s->state = SESSION_REBUILDING;
 	r = worker_start_restore(&s->worker, s->loop, &what, &worker_ops, s, e);
 	if (r == 0)

@@ -19,6 +19,7 @@
 #include "supervisor/freeze.h"
 #include "supervisor/job.h"
 #include "supervisor/launch.h"
+#include "supervisor/mapped.h"
 #include "supervisor/procs.h"
 #include "supervisor/rebuild.h"
 #include "supervisor/relay.h"
@@ -328,6 +329,7 @@ static const struct request {
 	unsigned states;
 	int (*handle)(struct session *s, struct client *c, const Pb__Control *m, int *fds,
 		size_t n_fds, struct err *e);
+	bool freezes; /* waits until no memory is mapped from an image (mapped.h) */
 } requests[] = {
 	{PB__CONTROL__BODY_RUN, IN(STARTING), do_run},
 	{PB__CONTROL__BODY_RESUME, IN(STARTING), do_resume},
@@ -335,10 +337,10 @@ static const struct request {
 	{PB__CONTROL__BODY_ATTACH, ALIVE, do_attach},
 	{PB__CONTROL__BODY_INFO, ~0u, do_info},
 	{PB__CONTROL__BODY_SIGNAL, ALIVE, do_signal},
-	{PB__CONTROL__BODY_PAUSE, IN(RUNNING), do_pause},
+	{PB__CONTROL__BODY_PAUSE, IN(RUNNING), do_pause, true},
 	{PB__CONTROL__BODY_UNPAUSE, IN(PAUSED), do_unpause},
 	{PB__CONTROL__BODY_WAIT, ALIVE | IN(STARTING) | IN(REBUILDING), do_wait},
-	{PB__CONTROL__BODY_SUSPEND, IN(RUNNING) | IN(PAUSED), do_suspend},
+	{PB__CONTROL__BODY_SUSPEND, IN(RUNNING) | IN(PAUSED), do_suspend, true},
 	{PB__CONTROL__BODY_RENAME, IN(RUNNING) | IN(PAUSED), do_rename},
 	{PB__CONTROL__BODY_KILL, ALIVE | IN(STARTING), do_kill},
 	{PB__CONTROL__BODY_DECISION, IN(HELD) | IN(IN_DOUBT) | IN(ARRIVED), do_decision},
@@ -367,9 +369,13 @@ static void handle(struct session *s, struct client *c, const Pb__Control *m, in
 		err_set(&e, ERR_FAILED, -EPROTO, "this supervisor does not know the request");
 		err_hint(&e, "it may be of another version of podrun");
 	} else if (q->what == PB__CONTROL__BODY_EXEC && runs_soon(s)) {
-		control_defer(c, m, &e);
+		control_defer(c, m, fds, n_fds, &e);
 	} else if (!(q->states & 1u << s->state)) {
 		err_set(&e, ERR_STATE, -EBUSY, "the session is %s", session_state_name(s->state));
+	} else if (q->freezes && mapped_hurry(s, &e) > 0) {
+		control_defer(c, m, fds, n_fds, &e);
+	} else if (err_is(&e)) {
+		log_warn("%s", e.msg);
 	} else {
 		q->handle(s, c, m, fds, n_fds, &e);
 	}

@@ -44,6 +44,7 @@ struct control_ops;
 struct event;
 struct event_base;
 struct job;
+struct mapped;
 struct notify;
 struct proto_conn;
 struct relay;
@@ -76,6 +77,7 @@ const char *session_state_name(enum session_state state);
 pid_t session_copier(const struct session *s);
 
 /* A connection of control.c. */
+#define SESSION_LATER_FDS 2
 struct client {
 	struct client *next;
 	struct session *session;
@@ -89,7 +91,9 @@ struct client {
 	uint64_t lost; /* bytes of output it could not take */
 	struct job *job; /* attached to */
 	struct buf input; /* read, and more than the job could take */
-	struct Pb__Control *later; /* a request which waits for the session to run */
+	struct Pb__Control *later; /* a request which waits until the session is ready for it */
+	int later_fds[SESSION_LATER_FDS];
+	size_t n_later_fds;
 	bool input_end;
 };
 
@@ -173,6 +177,7 @@ struct session {
 	struct chore *chore; /* of launch.c, before there is a world */
 	void (*on_world)(struct session *s, struct err *e); /* what comes after it */
 	unsigned chores; /* done so far */
+	struct mapped *mapped; /* it was resumed with memory mapped from its image; NULL */
 	struct session_operation op;
 	struct event *retry; /* timer of rebuild.c: the name is not free yet */
 	uint64_t retry_until_ns;

@@ -56,6 +56,7 @@ int supervise_main(void)
 	log_init(STDERR_FILENO, "supervisor");
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
+	signal(SIGIO, SIG_IGN); /* of a lease: supervisor/mapped.c */
 	/* Small: the buffers that pass through are freed at once, and must go back to the system. */
 	mallopt(M_TRIM_THRESHOLD, 128 << 10);
 	mallopt(M_ARENA_MAX, 1);

@@ -196,6 +196,12 @@ int worker_start_mend(struct worker **ret, struct event_base *loop, const struct
 	return start(ret, loop, worker_main_mend, what, ops, ctx, e);
 }
 
+int worker_start_convert(struct worker **ret, struct event_base *loop,
+	const struct worker_convert *what, const struct worker_ops *ops, void *ctx, struct err *e)
+{
+	return start(ret, loop, worker_main_convert, what, ops, ctx, e);
+}
+
 int worker_start_restore(struct worker **ret, struct event_base *loop,
 	const struct worker_restore *what, const struct worker_ops *ops, void *ctx, struct err *e)
 {

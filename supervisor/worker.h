@@ -11,11 +11,14 @@
  *                < thaw                      thawed >, exits
  *                < end                       kills pid 1 while all is frozen, reaps, ended >
  *      restore   image >                     the front of the image
- *                < unpack (directory)        unpacked >
- *                < world (descriptors)       seed > < seeded, edge >, filters > ..., restored >
+ *                < unpack (directory)        watch >, unpacked >
+ *                < world (descriptors)       seed > < seeded, edge >, filters > ...,
+ *                                            pieces >, restored >
  *                < take                      (the image is ours)
  *                < release                   released >, exits
  *                < undo                      exits
+ *      convert   < held, hurry               cleared > or repeated >, for each that was held
+ *                                            converted >, exits
  *
  * failure > may come instead of any answer.  When the supervisor's end closes, a dump worker ends what
  * is frozen and a restore worker undoes.
@@ -48,6 +51,8 @@ int worker_start_mend(struct worker **ret, struct event_base *loop, const struct
 	const struct worker_ops *ops, void *ctx, struct err *e);
 int worker_start_restore(struct worker **ret, struct event_base *loop,
 	const struct worker_restore *what, const struct worker_ops *ops, void *ctx, struct err *e);
+int worker_start_convert(struct worker **ret, struct event_base *loop,
+	const struct worker_convert *what, const struct worker_ops *ops, void *ctx, struct err *e);
 /* Queues the message; descriptors are duplicated.  It is never waited for. */
 int worker_send(struct worker *w, const struct Pb__Worker *m, const int *fds, size_t n_fds,
 	struct err *e);

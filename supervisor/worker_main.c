@@ -84,11 +84,19 @@ static void keep_world(struct keep *k, const struct ckpt_world *world)
 		keep_fd(k, w.edges[i].fd);
 }
 
-static struct proto_conn *begin(int sock, struct keep *keep, const char *name)
+struct proto_conn *worker_begin(int sock, const struct ckpt_world *w, const int *fds, size_t n_fds,
+	const char *name)
 {
+	struct keep *keep = calloc(1, sizeof(*keep));
 	struct proto_conn *conn;
 	struct err e = {0};
 
+	if (!keep)
+		_exit(1);
+	if (w)
+		keep_world(keep, w);
+	for (size_t i = 0; i < n_fds; i++)
+		keep_fd(keep, fds[i]);
 	keep_fd(keep, sock);
 	close_others(keep);
 	free(keep);
@@ -353,15 +361,10 @@ void worker_main_dump(int sock, const void *arg)
 {
 	const struct worker_dump *what = arg;
 	struct ckpt_dump_options options = what->options;
-	struct keep *keep = calloc(1, sizeof(*keep));
 	struct dump d = {.what = what, .began = io_now_ns()};
 	struct err e = {0};
 
-	if (!keep)
-		_exit(1);
-	keep_world(keep, &what->world);
-	keep_fd(keep, what->listener);
-	d.conn = begin(sock, keep, "podrun-freeze");
+	d.conn = worker_begin(sock, &what->world, &what->listener, 1, "podrun-freeze");
 	proto_prepare(); /* while the session still runs */
 	options.thawed = tell_thawed;
 	options.thawed_ctx = &d;
@@ -377,14 +380,9 @@ void worker_main_dump(int sock, const void *arg)
 void worker_main_mend(int sock, const void *arg)
 {
 	const struct worker_dump *what = arg;
-	struct keep *keep = calloc(1, sizeof(*keep));
 	struct err e = {0};
 
-	if (!keep)
-		_exit(1);
-	keep_world(keep, &what->world);
-	keep_fd(keep, what->listener);
-	begin(sock, keep, "podrun-mend");
+	worker_begin(sock, &what->world, &what->listener, 1, "podrun-mend");
 	if (ckpt_mend(&what->world, &what->options, &e) < 0)
 		log_warn("%s", e.msg);
 	_exit(0);
@@ -569,16 +567,53 @@ static Pb__Worker *await_release(struct restore *r)
 	return NULL;
 }
 
+/* The first look at the image: what will be mapped from it is told before the world is made. */
+static void look_ahead(struct restore *r, const struct worker_restore *what,
+	struct ckpt_mapped *ret)
+{
+	uint64_t bounds[2 * CKPT_MAX_MAPPED];
+	Pb__Watch m = PB__WATCH__INIT;
+	struct err e = {0};
+
+	if (ckpt_mapped_survey(ret, what->image, what->map, &e) < 0) {
+		ret->n = 0; /* who reads it all says what is wrong with it */
+		return;
+	}
+	for (size_t i = 0; i < ret->n; i++) {
+		bounds[2 * i] = ret->ranges[i].start;
+		bounds[2 * i + 1] = ret->ranges[i].end;
+	}
+	m.bounds = bounds;
+	m.n_bounds = 2 * ret->n;
+	m.cookie = ret->cookie;
+	reply(r->conn, PB__WORKER__BODY_WATCH, &m.base);
+}
+
+static void tell_pieces(struct restore *r, const struct ckpt_build *b)
+{
+	Pb__Data m = PB__DATA__INIT;
+	size_t n;
+
+	m.data.data = (uint8_t *)ckpt_build_pieces(b, &n);
+	m.data.len = n * sizeof(struct ckpt_piece);
+	reply(r->conn, PB__WORKER__BODY_PIECES, &m.base);
+}
+
 static int rebuild(struct restore *r, const struct worker_restore *what, struct err *e)
 {
 	struct proto_read_options o = {.config_dir = what->config_dir,
 		.also_trust = what->also_trust,
 		.skip_digests = what->skip_digests};
 	struct ckpt_restore_options options = {.paused = true, .going = what->going};
+	struct ckpt_mapped mapped = {0};
 	struct ckpt_build *build = NULL;
 	Pb__Worker *m;
 	int error;
 
+	if (what->map)
+		look_ahead(r, what, &mapped);
+	o.leave_long = mapped.n ? PROTO_KIND_MM : 0;
+	options.mapped = mapped.n ? &mapped : NULL;
 	error = fault_at(FAULT_RESTORE_BEGIN, e);
 	if (error == 0)
 		error = proto_reader_open(&r->in, what->image, &o, e);
@@ -594,6 +629,7 @@ static int rebuild(struct restore *r, const struct worker_restore *what, struct 
 		error = err_blame_image(e);
 	if (error < 0)
 		return error;
+	tell_pieces(r, build);
 	reply_report(r->conn, PB__WORKER__BODY_RESTORED, ckpt_build_report(build), NULL, NULL);
 	m = await_release(r);
 	if (!m) {
@@ -613,14 +649,10 @@ static int rebuild(struct restore *r, const struct worker_restore *what, struct 
 void worker_main_restore(int sock, const void *arg)
 {
 	const struct worker_restore *what = arg;
-	struct keep *keep = calloc(1, sizeof(*keep));
 	struct restore r = {0};
 	struct err e = {0};
 
-	if (!keep)
-		_exit(1);
-	keep_fd(keep, what->image);
-	r.conn = begin(sock, keep, "podrun-rebuild");
+	r.conn = worker_begin(sock, NULL, &what->image, 1, "podrun-rebuild");
 	if (rebuild(&r, what, &e) < 0) {
 		reply_failure(r.conn, &e);
 		_exit(1);

@@ -12,6 +12,8 @@
 
 struct skeleton;
 
+struct ckpt_mapped;
+
 enum world_net { WORLD_NET_NONE, WORLD_NET_HOST };
 
 struct world_bind {
@@ -45,6 +47,7 @@ struct world_config {
 	/* Directories of the host that look empty inside: podrun's own state. */
 	const char *const *hidden;
 	size_t n_hidden;
+	const struct ckpt_mapped *mapped; /* what the filter watches over; NULL */
 	const struct skeleton *skeleton; /* for a root inside on the host's files, or NULL */
 };
 

@@ -166,6 +166,9 @@ bool ckpt_mapped_process(struct ckpt_build *b, const struct ckpt_build_proc *p, 
 {
 	if (!b->options.mapped || m->n_mappings > MAX_MAPPINGS)
 		return false;
+	/* a converter would have to ask filters of a program's own about each call */
+	if (ckpt_build_record(b, PROTO_KIND_SECCOMP, 0))
+		return false;
 	for (size_t i = 0; i < m->n_mappings; i++)
 		if (m->mappings[i]->flags &
 			(PB__MAPPING_FLAG__MAPPING_LOCKED | PB__MAPPING_FLAG__MAPPING_SEALED))

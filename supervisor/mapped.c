@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "supervisor/mapped.h"
+
+#include <event2/event.h>
+#include <fcntl.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+#include "base/base.h"
+#include "ckpt/ckpt.h"
+#include "proto/control.pb-c.h"
+#include "supervisor/control.h"
+#include "supervisor/filter.h"
+#include "supervisor/filter_watch.h"
+#include "supervisor/introduce.h"
+#include "supervisor/notify.h"
+#include "supervisor/session.h"
+#include "supervisor/worker.h"
+
+#define MIN_RUN	    (1UL << 20)
+#define MIN_TOTAL   (32UL << 20)
+#define SURE_PER_S  (128UL << 20) /* bytes that are converted in a second on any machine */
+#define MIN_LEASE_S 10		  /* lease-break-time; less is too risky */
+#define RESTART_MS  20
+#define PATIENCE_S  60 /* of a suspend, until all is converted */
+
+struct mapped {
+	struct ckpt_mapped_options options;
+	struct ckpt_mapped info;
+	int image; /* with the lease, -1: it was given up */
+	struct event *lease_break, *restart, *late;
+	bool broken, hurry, too_late;
+	struct ckpt_piece *pieces;
+	size_t n_pieces;
+	struct worker *worker;
+	struct seccomp_notif *held;
+	size_t n_held, cap_held;
+};
+
+/* ---- the image ----------------------------------------------------------------------------- */
+
+static long read_setting(const char *path)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char text[32];
+	ssize_t n = fd < 0 ? -1 : io_read_full(fd, text, sizeof(text) - 1);
+
+	if (n <= 0)
+		return -1;
+	text[n] = '\0';
+	return atol(text);
+}
+
+static void tell(struct mapped *m, Pb__Worker__BodyCase what, Pb__Held *body)
+{
+	Pb__Worker w = PB__WORKER__INIT;
+	Pb__Empty empty = PB__EMPTY__INIT;
+	struct err e = {0};
+
+	w.body_case = what;
+	w.held = body ? body : (Pb__Held *)&empty;
+	if (m->worker && worker_send(m->worker, &w, NULL, 0, &e) < 0)
+		log_warn("%s", e.msg);
+}
+
+static bool hurry(struct mapped *m)
+{
+	if (!m || m->image < 0 || !m->n_pieces)
+		return false;
+	if (!m->hurry)
+		tell(m, PB__WORKER__BODY_HURRY, NULL);
+	m->hurry = true;
+	return true;
+}
+
+static void on_lease_break(evutil_socket_t sig, short what, void *ctx)
+{
+	struct session *s = ctx;
+
+	s->mapped->broken = true;
+	hurry(s->mapped);
+}
+
+static void give_up_image(struct mapped *m)
+{
+	if (m->image >= 0)
+		fcntl(m->image, F_SETLEASE, F_UNLCK);
+	m->image = close_fd(m->image);
+	if (m->lease_break)
+		event_free(m->lease_break);
+	m->lease_break = NULL;
+}
+
+/* A lease on @image, so that it stays as it is. */
+static int take_lease(struct session *s, struct mapped *m, int image)
+{
+	struct stat st;
+
+	if (fstat(image, &st) < 0 || !S_ISREG(st.st_mode) ||
+		(fcntl(image, F_GETFL) & O_ACCMODE) != O_RDONLY)
+		return -EINVAL;
+	m->image = fcntl(image, F_DUPFD_CLOEXEC, 0);
+	m->lease_break = evsignal_new(s->loop, SIGIO, on_lease_break, s);
+	if (m->image < 0 || !m->lease_break || event_add(m->lease_break, NULL) < 0)
+		return -ENOMEM;
+	return fcntl(m->image, F_SETLEASE, F_RDLCK) < 0 ? -errno : 0;
+}
+
+/* KiB of the least run; 0 for what pays, else small programs, too. */
+static void choose_sizes(struct ckpt_mapped_options *o, long lease_s)
+{
+	const char *run = getenv("PODRUN_MAP_RUN");
+	unsigned long kib = run ? strtoul(run, NULL, 10) : 0;
+
+	o->min_run = kib ? MIN(kib, MIN_RUN >> 10) << 10 : MIN_RUN;
+	o->min_total = kib ? 1 : MIN_TOTAL;
+	o->max_total = (uint64_t)lease_s * SURE_PER_S;
+}
+
+const struct ckpt_mapped_options *mapped_prepare(struct session *s, int image)
+{
+	long lease_s = read_setting("/proc/sys/fs/lease-break-time");
+	struct mapped *m;
+	int r;
+
+	/* Off unless asked for: docs/inside.md. */
+	if (!getenv("PODRUN_MAP_RUN"))
+		return NULL;
+	/* Memory is counted twice for a moment, which may not be had with strict accounting. */
+	if (lease_s < MIN_LEASE_S || read_setting("/proc/sys/vm/overcommit_memory") == 2)
+		return NULL;
+	m = s->mapped = calloc(1, sizeof(*m));
+	if (!m)
+		return NULL;
+	m->image = -1;
+	r = take_lease(s, m, image);
+	if (r == 0 && getrandom(&m->options.cookie, sizeof(m->options.cookie), 0) < 0)
+		r = -errno;
+	if (r < 0) {
+		log_debug("memory is copied, the image can't be leased: %s", strerror(-r));
+		give_up_image(m);
+		return NULL;
+	}
+	m->options.cookie |= 1;
+	choose_sizes(&m->options, lease_s);
+	return &m->options;
+}
+
+/* ---- what is mapped ------------------------------------------------------------------------ */
+
+void mapped_watch(struct session *s, const Pb__Watch *w)
+{
+	struct mapped *m = s->mapped;
+
+	if (!m || w->n_bounds > 2 * CKPT_MAX_MAPPED)
+		return;
+	for (size_t i = 0; i + 1 < w->n_bounds; i += 2)
+		m->info.ranges[m->info.n++] = (struct ckpt_range){w->bounds[i], w->bounds[i + 1]};
+	m->info.cookie = w->cookie;
+}
+
+static int compare_offset(const void *a, const void *b)
+{
+	const struct ckpt_piece *x = a, *y = b;
+
+	return (x->offset > y->offset) - (x->offset < y->offset);
+}
+
+void mapped_pieces(struct session *s, const Pb__Data *d)
+{
+	struct mapped *m = s->mapped;
+	size_t n = d->data.len / sizeof(*m->pieces);
+
+	if (!m || !n)
+		return;
+	m->pieces = malloc(n * sizeof(*m->pieces));
+	if (!m->pieces) {
+		m->broken = true;
+		return;
+	}
+	memcpy(m->pieces, d->data.data, n * sizeof(*m->pieces));
+	m->n_pieces = n;
+	qsort(m->pieces, n, sizeof(*m->pieces), compare_offset);
+}
+
+const struct ckpt_mapped *mapped_info(const struct session *s)
+{
+	return s->mapped && s->mapped->info.n ? &s->mapped->info : NULL;
+}
+
+bool mapped_broken(const struct session *s)
+{
+	return s->mapped && s->mapped->broken && s->mapped->info.n;
+}
+
+/* ---- calls that are held ------------------------------------------------------------------- */
+
+/* Calls that look at the memory of others, and so wait for all of them. */
+static bool is_about_others(int nr)
+{
+	return nr == SYS_ptrace || nr == SYS_process_vm_readv || nr == SYS_process_vm_writev ||
+	       nr == SYS_process_madvise;
+}
+
+static void tell_held(struct mapped *m, const struct seccomp_notif *call)
+{
+	Pb__Held h = PB__HELD__INIT;
+
+	h.id = call->id;
+	h.tid = (int32_t)call->pid;
+	h.everything = is_about_others(call->data.nr);
+	if (!filter_watched_range(&call->data, &h.start, &h.end))
+		h.start = h.end = 0;
+	tell(m, PB__WORKER__BODY_HELD, &h);
+}
+
+static bool hold(void *ctx, const struct seccomp_notif *call)
+{
+	struct mapped *m = ((struct session *)ctx)->mapped;
+
+	if (m->n_held == m->cap_held) {
+		size_t cap = m->cap_held ? 2 * m->cap_held : 16;
+		struct seccomp_notif *more = reallocarray(m->held, cap, sizeof(*more));
+
+		if (!more)
+			return false;
+		m->held = more;
+		m->cap_held = cap;
+	}
+	m->held[m->n_held++] = *call;
+	tell_held(m, call);
+	return true;
+}
+
+/* True and the call, which is not ours any more, if one with @id is being held. */
+static bool take_held(struct mapped *m, uint64_t id, struct seccomp_notif *ret)
+{
+	for (size_t i = 0; i < m->n_held; i++)
+		if (m->held[i].id == id) {
+			*ret = m->held[i];
+			m->held[i] = m->held[--m->n_held];
+			return true;
+		}
+	return false;
+}
+
+static void let_go(struct session *s, const Pb__Held *h)
+{
+	struct seccomp_notif call;
+
+	if (!take_held(s->mapped, h->id, &call))
+		return;
+	if (h->error)
+		notify_refuse(s->notify, &call, h->error);
+	else
+		notify_again(s->notify, &call);
+}
+
+/* ---- the converter ------------------------------------------------------------------------- */
+
+static void start(struct session *s);
+
+static void on_restart(evutil_socket_t fd, short what, void *ctx)
+{
+	start(ctx);
+}
+
+static void restart_soon(struct session *s)
+{
+	const struct timeval soon = {.tv_usec = RESTART_MS * 1000};
+	struct mapped *m = s->mapped;
+
+	if (!m->restart)
+		m->restart = event_new(s->loop, -1, 0, on_restart, s);
+	if (m->restart)
+		event_add(m->restart, &soon);
+}
+
+static void on_converted(struct session *s)
+{
+	log_debug("nothing is mapped from the image any more");
+	mapped_end(s);
+	control_take_up(s);
+}
+
+static void on_message(void *ctx, Pb__Worker *m, int *fds, size_t n_fds)
+{
+	struct session *s = ctx;
+	struct seccomp_notif call;
+
+	if (s->state == SESSION_CLOSING)
+		return;
+	if (m->body_case == PB__WORKER__BODY_CLEARED)
+		let_go(s, m->cleared);
+	else if (m->body_case == PB__WORKER__BODY_REPEATED)
+		take_held(s->mapped, m->repeated->id, &call);
+	else if (m->body_case == PB__WORKER__BODY_CONVERTED)
+		on_converted(s);
+}
+
+static void on_gone(void *ctx, int status)
+{
+	struct session *s = ctx;
+
+	worker_free(take_ptr(s->mapped->worker));
+	if (s->state == SESSION_CLOSING)
+		return;
+	log_info("the converter was killed (status %#x): another goes on", status);
+	restart_soon(s);
+}
+
+static const struct worker_ops worker_ops = {on_message, on_gone};
+
+static void start(struct session *s)
+{
+	struct mapped *m = s->mapped;
+	const struct world_config names_of = {
+		.as_root = s->record->config->as_root, .mapped = &m->info};
+	long notified[FILTER_MAX_NOTIFIED];
+	struct worker_convert what = {.image = m->image,
+		.listener = s->world.listener,
+		.cookie = m->info.cookie,
+		.pieces = m->pieces,
+		.n_pieces = m->n_pieces,
+		.notified = notified};
+	struct err e = {0};
+
+	what.world =
+		introduce_world(&s->world, s->record->config->name, s->record->config->as_root);
+	what.n_notified = filter_notified(&names_of, notified);
+	if (worker_start_convert(&m->worker, s->loop, &what, &worker_ops, s, &e) < 0) {
+		log_warn("%s", e.msg);
+		restart_soon(s);
+		return;
+	}
+	for (size_t i = 0; i < m->n_held; i++)
+		tell_held(m, &m->held[i]);
+	if (m->hurry)
+		tell(m, PB__WORKER__BODY_HURRY, NULL);
+}
+
+void mapped_begin(struct session *s)
+{
+	struct mapped *m = s->mapped;
+
+	if (!m)
+		return;
+	if (!m->n_pieces) {
+		mapped_end(s);
+		return;
+	}
+	notify_set_hold(s->notify, hold, s);
+	start(s);
+}
+
+/* Somebody can't be stopped: who waits for the end of it is told so. */
+static void on_late(evutil_socket_t fd, short what, void *ctx)
+{
+	struct session *s = ctx;
+
+	s->mapped->too_late = true;
+	control_take_up(s);
+}
+
+int mapped_hurry(struct session *s, struct err *e)
+{
+	const struct timeval patience = {.tv_sec = PATIENCE_S};
+	struct mapped *m = s->mapped;
+
+	if (!hurry(m))
+		return 0;
+	if (m->too_late) {
+		m->too_late = false;
+		return err_set(e, ERR_UNFREEZABLE, -ETIMEDOUT,
+			"memory is still mapped from its image: a task can't be stopped");
+	}
+	if (!m->late)
+		m->late = event_new(s->loop, -1, 0, on_late, s);
+	if (!m->late)
+		return err_errno(e, -ENOMEM, "timer");
+	if (!event_pending(m->late, EV_TIMEOUT, NULL))
+		event_add(m->late, &patience);
+	return 1;
+}
+
+void mapped_end(struct session *s)
+{
+	struct mapped *m = s->mapped;
+
+	if (!m)
+		return;
+	worker_free(take_ptr(m->worker));
+	if (m->restart)
+		event_free(m->restart);
+	if (m->late)
+		event_free(m->late);
+	m->restart = m->late = NULL;
+	give_up_image(m);
+	if (s->notify)
+		notify_set_hold(s->notify, NULL, NULL);
+	for (size_t i = 0; i < m->n_held && s->notify && s->state != SESSION_CLOSING; i++)
+		notify_again(s->notify, &m->held[i]);
+	free(take_ptr(m->held));
+	free(take_ptr(m->pieces));
+	m->n_held = m->cap_held = m->n_pieces = 0;
+}
+
+void mapped_free(struct session *s)
+{
+	mapped_end(s);
+	free(take_ptr(s->mapped));
+}

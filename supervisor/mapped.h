@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * mapped - a session that runs before all of its memory has been copied from its image.
+ *
+ * Theory of operation
+ *
+ * Where it can be done safely, long runs of memory are mapped from the image for the moment
+ * (ckpt/memory/mapped.c), and a worker, the converter, turns them into memory of the session's
+ * own while it runs.  Until that is done
+ *
+ *      the image       is held open with a read lease: who wants to write to it or to shorten it is
+ *                      kept waiting by the kernel, for lease-break-time (45 s), and the
+ *                      converter hurries.  Removing it is fine
+ *      calls           that would find out (madvise, mremap ...) are notified by the filter and held here
+ *                      until the converter has done that memory
+ *      suspend, pause  wait in their client until it is done, which is hurried, too
+ *
+ * A converter that is killed is started again; nothing of the session is lost with it.
+ *
+ * The filter stays as it is: later calls on those ranges cost a notification each, and are let go on
+ * at once.
+ */
+#ifndef SUPERVISOR_MAPPED_H
+#define SUPERVISOR_MAPPED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct ckpt_mapped;
+struct ckpt_mapped_options;
+struct err;
+struct session;
+struct Pb__Data;
+struct Pb__Watch;
+
+/*
+ * May memory be mapped from @image?  Then it can't be changed from here on.  What the worker that
+ * reads it must know, or NULL.  Before it is asked whether the image is known to be whole.
+ */
+const struct ckpt_mapped_options *mapped_prepare(struct session *s, int image);
+/* The worker's messages: what it will map, and what it has. */
+void mapped_watch(struct session *s, const struct Pb__Watch *m);
+void mapped_pieces(struct session *s, const struct Pb__Data *m);
+/* What the filter watches over, all the session's life; NULL: nothing. */
+const struct ckpt_mapped *mapped_info(const struct session *s);
+/* True if somebody wants to write to the image and nothing has run yet: the resume must fail. */
+bool mapped_broken(const struct session *s);
+
+/* The session runs: converts. */
+void mapped_begin(struct session *s);
+/* 0: nothing is mapped.  1: it is hurried, and control_take_up follows.  Negative: that has taken
+ * a minute already. */
+int mapped_hurry(struct session *s, struct err *e);
+/* Gives the image up, whatever was going on. */
+void mapped_end(struct session *s);
+void mapped_free(struct session *s);
+
+#endif
