@@ -119,6 +119,8 @@ for path in sorted(PROGRAMS.iterdir()) if PROGRAMS.is_dir() else []:
             ((kills,) if path.name not in fault_ways.TIMED else ()) + \
             ((careful,) if path.name in fault_ways.CAREFUL else ()) + \
             ((supervisor, client) if path.name in SOME else ()):
+        if path.name in fault_ways.LIVELY and way in (faults, kills):
+            continue
         add("%s/%s" % (path.name, way.__name__), lambda env, w=way, p=path: w(env, p))
 
 if __name__ == "__main__":

@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A session that runs before all of its memory has been copied from its image."""
+import fcntl
+import os
+import pathlib
+import signal
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+from harness import BUILD, Skip, main, test, until  # noqa: E402
+
+MAPPED = BUILD / "tests" / "state" / "mem_mapped"
+
+
+def _mapped(image):
+    """The processes that have @image mapped."""
+    found = []
+    for p in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            if str(image) in (p / "maps").read_text():
+                found.append(int(p.name))
+        except OSError:
+            pass
+    return found
+
+
+def _resume_mapped(env):
+    """A session of much memory, resumed a moment ago; its image, which it still maps."""
+    image = env.path("image")
+    env.environ["PODRUN_TEST_MAP_NAP"] = "3000"
+    env.run_detached("s", MAPPED, "/tmp/go")
+    env.podrun("suspend", "s", "-o", image)
+    fd = os.open(image, os.O_RDONLY)
+    try:
+        fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+    except OSError as e:
+        raise Skip("no leases on this file system: %s" % e)
+    finally:
+        os.close(fd)
+    env.podrun("resume", "-d", image)
+    assert _mapped(image), "the image is not mapped"
+    return image
+
+
+def _finish_mapped(env):
+    """Suspends the session, which has all of it converted, and once more without a pause."""
+    del env.environ["PODRUN_TEST_MAP_NAP"]
+    env.podrun("suspend", "s", "-o", env.path("last"))
+    env.podrun("resume", "-d", env.path("last"))
+    env.podrun("exec", "s", "touch", "/tmp/go")
+    log = env.wait("s")
+    assert "ok" in log.split(), log
+
+
+@test
+def resume_keeps_writers_from_an_image_it_maps(env):
+    image = _resume_mapped(env)
+    with open(image, "r+b") as f:
+        assert not _mapped(image), "it was opened for writing while it was mapped"
+        f.write(b"\0" * 200000)
+        f.truncate(100)
+    _finish_mapped(env)
+
+
+@test
+def resume_maps_an_image_that_is_removed(env):
+    image = _resume_mapped(env)
+    image.unlink()
+    assert _mapped(image), "it was converted too soon"
+    _finish_mapped(env)
+    assert not _mapped(image)
+
+
+@test
+def resume_goes_on_when_its_converter_is_killed(env):
+    def converter():
+        for child in pathlib.Path("/proc/%d/task/%d/children" % (top, top)).read_text().split():
+            try:
+                if pathlib.Path("/proc/%s/comm" % child).read_text() == "podrun-convert\n":
+                    return int(child)
+            except OSError:
+                pass
+        return 0
+
+    image = _resume_mapped(env)
+    top = env.podrun("inspect", "s").json()["supervisor"]
+    killed = 0
+    while _mapped(image):
+        pid = until("a converter, or the end", lambda: converter() or not _mapped(image))
+        if pid is not True:
+            os.kill(pid, signal.SIGKILL)
+            until("its end", lambda: converter() != pid)
+            killed += 1
+    assert killed
+    _finish_mapped(env)
+
+
+@test
+def resume_of_mapped_memory_can_be_killed(env):
+    image = _resume_mapped(env)
+    env.podrun("kill", "s")
+    until("gone", lambda: not env.sessions())
+    assert not _mapped(image)
+
+
+if __name__ == "__main__":
+    main()
