@@ -28,6 +28,7 @@ def _mapped(image):
 def _resume_mapped(env):
     """A session of much memory, resumed a moment ago; its image, which it still maps."""
     image = env.path("image")
+    env.environ["PODRUN_MAP_RUN"] = "0"
     env.environ["PODRUN_TEST_MAP_NAP"] = "3000"
     env.run_detached("s", MAPPED, "/tmp/go")
     env.podrun("suspend", "s", "-o", image)

@@ -33,6 +33,10 @@ PROGRAMS = BUILD / "tests" / "state"
 GO = "/tmp/go"
 
 
+# Resumed with their memory mapped from the image at first (supervisor/mapped.h).
+MAPPED = ("mem_mapped",)
+
+
 def _finish(env, name):
     env.podrun("exec", name, "touch", GO)
     log = env.wait(name)
@@ -112,6 +116,12 @@ faults, kills, careful, supervisor, client = map(
 SOME = ("counter", "pipes", "task_tree")
 
 
+def _run(env, way, program):
+    if program.name in MAPPED:
+        env.environ.setdefault("PODRUN_MAP_RUN", "0")
+    way(env, program)
+
+
 for path in sorted(PROGRAMS.iterdir()) if PROGRAMS.is_dir() else []:
     if not path.is_file() or not os.access(path, os.X_OK):
         continue
@@ -121,7 +131,7 @@ for path in sorted(PROGRAMS.iterdir()) if PROGRAMS.is_dir() else []:
             ((supervisor, client) if path.name in SOME else ()):
         if path.name in fault_ways.LIVELY and way in (faults, kills):
             continue
-        add("%s/%s" % (path.name, way.__name__), lambda env, w=way, p=path: w(env, p))
+        add("%s/%s" % (path.name, way.__name__), lambda env, w=way, p=path: _run(env, w, p))
 
 if __name__ == "__main__":
     main()
