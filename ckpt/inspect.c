@@ -359,7 +359,8 @@ int ckpt_space_file(struct ckpt_space *s, size_t i)
 	mark.mtime_nsec = f->mtime_nsec;
 	mark.sample = f->sample;
 	mark.build_id_len = (uint32_t)MIN(f->build_id.len, sizeof(mark.build_id));
-	memcpy(mark.build_id, f->build_id.data, mark.build_id_len);
+	if (mark.build_id_len)
+		memcpy(mark.build_id, f->build_id.data, mark.build_id_len);
 	if (ckpt_file_recognise(&s->in->b, f->path, &mark, false, &ignored) == 0)
 		at->fd = open(f->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	return at->fd;
