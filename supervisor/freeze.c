@@ -114,6 +114,8 @@ static int start_writing(struct session *s, struct err *e)
 	if (dir < 0)
 		return err_errno(e, -errno, "%s", files);
 	describe_world(s, &world, jobs, list, MAX_EDGES, &uts);
+	/* What the frozen tasks have written and nobody has read belongs to the log, too. */
+	job_drain_all(s);
 	session_log_tail(s, &log);
 	world.log.data = log.data;
 	world.log.len = log.len;

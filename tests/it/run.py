@@ -493,6 +493,23 @@ def what_was_said_travels(env):
 
 
 @test
+def nothing_that_was_written_is_lost(env):
+    # It writes so fast that there is always something in the pipe when it is frozen.
+    env.run_detached("s", "sh", "-c", "echo ready; i=0; while [ ! -e /tmp/end ]; do i=$((i+1)); "
+                                      "echo $i; done")
+    for _ in range(4):
+        env.podrun("suspend", "s", "-o", env.path("i"))
+        env.podrun("resume", "-d", env.path("i"))
+        env.path("i").unlink()
+    env.podrun("exec", "s", "touch", "/tmp/end")
+    env.podrun("wait", "s")
+    # Of a long log the end travels: the first line may be half of one.
+    numbers = [int(n) for n in env.logs("s").split()[1:]]
+    for a, b in zip(numbers, numbers[1:]):
+        assert b == a + 1, "%d is followed by %d" % (a, b)
+
+
+@test
 def images_of_strangers_are_refused(env):
     env.run_detached("s", *COUNT)
     env.podrun("suspend", "s", "-o", env.path("i"))
