@@ -276,7 +276,8 @@ def a_directory_without_a_record_is_nobodys(env):
     (run / "t").mkdir()
     env.podrun("run", "--name", "s", "--rm", "--", "true")
     one_line(env.podrun("rm", "t", code=5), "t")
-    assert not os.listdir(sessions) and not os.listdir(run), (os.listdir(sessions), os.listdir(run))
+    # What `s` had is taken apart when everybody has been told of its end.
+    until("nothing is left", lambda: not os.listdir(sessions) and not os.listdir(run))
     (sessions / "u").mkdir()
     assert env.podrun("ps", "-a", "-q").text == "" and not os.listdir(sessions)
 

@@ -32,14 +32,15 @@ static long install(struct sock_filter *code, size_t n, unsigned flags)
 	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
 }
 
-/* What is not allowed ends like @otherwise. */
-static void allow_little(uint32_t otherwise)
+/* What is not allowed ends like @otherwise; call @also is allowed as well. */
+static void allow_also(uint32_t also, uint32_t otherwise)
 {
 	struct sock_filter code[] = {
 		LOAD(arch),
 		IF_NR(AUDIT_ARCH_X86_64, 1, 0),
 		RETURN(SECCOMP_RET_KILL_PROCESS),
 		LOAD(nr),
+		IF_NR(also, 6, 0),
 		IF_NR(SYS_read, 5, 0),
 		IF_NR(SYS_write, 4, 0),
 		IF_NR(SYS_poll, 3, 0),
@@ -50,6 +51,11 @@ static void allow_little(uint32_t otherwise)
 	};
 
 	STATE_CHECK(install(code, N(code), 0) == 0);
+}
+
+static void allow_little(uint32_t otherwise)
+{
+	allow_also(SYS_read, otherwise);
 }
 
 /* The next byte for us; waits as browsers do, in a call which a freeze interrupts. */
@@ -82,15 +88,27 @@ static void strict(int in, int out)
 	syscall(SYS_exit, 1);
 }
 
-static void deadly(int in, int out)
+static void answer_until_killed(int in, int out)
 {
 	char c;
 
-	allow_little(SECCOMP_RET_KILL_PROCESS);
 	while ((c = next(in)) != '!')
 		answer(out, c);
 	syscall(SYS_getpid);
 	_exit(1);
+}
+
+static void deadly(int in, int out)
+{
+	allow_little(SECCOMP_RET_KILL_PROCESS);
+	answer_until_killed(in, out);
+}
+
+/* A stopped poll goes on by restart_syscall when it is continued, sessions or not. */
+static void stoppable(int in, int out)
+{
+	allow_also(SYS_restart_syscall, SECCOMP_RET_KILL_PROCESS);
+	answer_until_killed(in, out);
 }
 
 static void failing(int in, int out)
@@ -287,7 +305,7 @@ static struct {
 	{"strict", strict, -1},	    {"deadly", deadly, -1},
 	{"failing", failing, 42 << 8}, {"trapping", trapping, 42 << 8},
 	{"nested", nested, 42 << 8},   {"threaded", threaded, 42 << 8},
-	{"stopped", deadly, -1},
+	{"stopped", stoppable, -1},
 };
 
 static void start(size_t i)
