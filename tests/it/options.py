@@ -243,8 +243,10 @@ def stop_asks_as_it_is_told(env):
 
 @test
 def attach_without_input(env):
-    env.run_detached("s", "sh", "-c", "echo ready; read x; echo [$x]", options=["-i"])
+    env.run_detached("s", "sh", "-c", "echo ready; while :; do echo tick; sleep 0.02; done & "
+                     "read x; kill $!; echo [$x]", options=["-i", "--end-with-command"])
     p = env.start(PODRUN, "attach", "--no-stdin", "s", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert b"tick" in p.stdout.readline()
     p.stdin.write(b"not this\n")
     p.stdin.close()
     r = env.podrun("attach", "s", stdin="this\n", check=False)
