@@ -347,6 +347,10 @@ static int set_foreground(struct ckpt_build *b, const Pb__Pty *m, struct err *e)
 		return err_errno(e, -ENOSPC, "terminal");
 	if (remote_run(t->remote, false, e) < 0)
 		return e->error;
+	if (remote_result(t->remote, call) == -ESRCH)
+		return err_set(e, ERR_IMAGE, -EBADMSG,
+			"terminal %u has group %d in the foreground, which nobody is in",
+			m->pair->index, group);
 	if (remote_result(t->remote, call) < 0)
 		return err_errno(e, (int)remote_result(t->remote, call),
 			"cannot put group %d into the foreground of /dev/pts/%u", group,
