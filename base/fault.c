@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -71,7 +72,11 @@ static const char *const actions[] = {"fail", "kill", "kill-supervisor", "kill-c
 	"kill-worker"};
 static_assert(ARRAY_SIZE(actions) == N_ACTIONS, "an action without a name");
 
+#define WAITS_US 1000
+#define WAITS_N	 10000
+
 bool fault_armed;
+static _Atomic bool *worker_waits; /* shared by the processes of an operation */
 static struct {
 	enum fault_point point;
 	enum action action;
@@ -127,6 +132,28 @@ void fault_load(pid_t client)
 void fault_in_worker(void)
 {
 	due.worker = getpid();
+	worker_waits = NULL;
+	if (fault_armed && due.action == KILL_WORKER)
+		worker_waits = mmap(NULL, sizeof(*worker_waits), PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (worker_waits == MAP_FAILED)
+		worker_waits = NULL;
+}
+
+void fault_worker_waits(void)
+{
+	if (worker_waits && getpid() == due.worker)
+		*worker_waits = true;
+}
+
+/* Not in the middle of something else, which has points of its own. */
+static void kill_worker(void)
+{
+	if (due.worker <= 0 || !worker_waits)
+		return;
+	for (int i = 0; i < WAITS_N && !*worker_waits; i++)
+		usleep(WAITS_US);
+	kill(due.worker, SIGKILL);
 }
 
 int fault_strike(enum fault_point p, struct err *e)
@@ -149,8 +176,7 @@ int fault_strike(enum fault_point p, struct err *e)
 			kill(due.client, SIGKILL);
 		break;
 	case KILL_WORKER:
-		if (due.worker > 0)
-			kill(due.worker, SIGKILL);
+		kill_worker();
 		break;
 	default:
 		return err_set(e, ERR_FAILED, -EIO, "fault at %s", points[p].name);

@@ -11,7 +11,7 @@
  *      kill                    SIGKILL to the process that is there
  *      kill-supervisor         SIGKILL to the supervisor, whose worker comes by
  *      kill-client             SIGKILL to the command that asked for the operation
- *      kill-worker             SIGKILL to the worker, whose child comes by
+ *      kill-worker             SIGKILL to the worker, whose child comes by, once it waits for that
  *
  * The supervisor reads the file when an operation begins; its worker inherits what it read.
  * tests/state/faults.py walks the table, which the program tests/fault_points prints.
@@ -85,6 +85,8 @@ const struct fault_info *fault_info(enum fault_point p);
 
 /* In a fresh worker: it is this one that kill-worker kills. */
 void fault_in_worker(void);
+/* In a worker that has nothing more to do until its child has ended. */
+void fault_worker_waits(void);
 /* Reads the file of PODRUN_TEST_FAULT.  @client: who asked for the operation, 0 if nobody. */
 void fault_load(pid_t client);
 

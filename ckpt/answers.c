@@ -87,6 +87,7 @@ static int collect(struct ckpt_answers *a, struct err *e)
 	struct err story = {0};
 	int r, end;
 
+	fault_worker_waits();
 	do
 		r = take(a, e);
 	while (r > 0);

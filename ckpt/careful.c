@@ -48,6 +48,7 @@ int ckpt_careful(int (*step)(void *shared, struct err *e), void *shared, struct 
 		o->done = true;
 		_exit(0);
 	}
+	fault_worker_waits();
 	while (pid > 0 && waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
 		;
 	if (pid > 0 && o->done) {
