@@ -67,7 +67,8 @@ def vm(env, script):
         raise Skip("PODRUN_KERNEL is not set")
     env.environ["XDG_CONFIG_HOME"] = str(env.path("share") / "config")
     return env.call(VM, env.path("share"), "sh", "-e", "-c",
-                    "export XDG_CONFIG_HOME=/mnt/config; " + script, timeout=900).text
+                    "export XDG_CONFIG_HOME=/mnt/config; " + script,
+                    timeout=60 + int(os.environ.get("PODRUN_VM_SECONDS", "900"))).text
 
 
 def there(env, argv):
