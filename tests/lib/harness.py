@@ -146,10 +146,17 @@ class Env:
         return self.podrun("logs", name).text
 
     def run_detached(self, name, *argv, options=(), ready="ready"):
-        """Starts a session and waits until it has said `ready`."""
+        """Starts a session and waits until it has said `ready`, or has ended."""
+        def said():
+            over = not any(s["name"] == name for s in self.sessions())
+            log = self.logs(name)
+            if over and ready not in log:
+                raise Failed("%s ended before it said %r:\n%s" % (name, ready, log[-2000:]))
+            return ready in log
+
         self.podrun("run", "-d", "--name", name, *options, "--", *argv)
         if ready:
-            until("%s says %r" % (name, ready), lambda: ready in self.logs(name))
+            until("%s says %r" % (name, ready), said)
 
     def wait(self, name, code=0, timeout=None):
         """Waits for the end of a session's command; returns its log."""
