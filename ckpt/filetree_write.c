@@ -472,9 +472,12 @@ static int write_below(struct walk *w, int root, const char *name, const struct 
 	size_t n_later = w->n_later;
 	int r;
 
-	if (!t || snprintf(path, sizeof(path), "%s/%s", UPPER, name) >= (int)sizeof(path))
+	if (!t)
 		return err_errno(e, -ENOMEM, "%s", name);
 	pb__tree_entry__init(t);
+	if (snprintf(path, sizeof(path), "%s/%s", UPPER, name) >= (int)sizeof(path))
+		return err_set(
+			e, ERR_UNFREEZABLE, -ENAMETOOLONG, "the path of %s is too long", name);
 	r = set_bytes(&t->path, path, strlen(path) + 1);
 	if (r == 0) {
 		t->path.len--;
