@@ -30,6 +30,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/base.h"
 #include "ckpt/ckpt.h"
@@ -42,6 +43,8 @@
 
 #define DEFAULT_DEADLINE_MS 5000
 #define LEAVE_MS	    200
+#define ORPHAN_NS	    (500 * 1000000ULL)
+#define ORPHAN_NAP_US	    100
 #define SEIZE_TRIES	    3 /* the number may change hands between two looks */
 
 /* ---- sweep -------------------------------------------------------------------------------- */
@@ -199,6 +202,38 @@ static int nobody_else(struct ckpt_frozen *f, struct err *e)
 }
 
 /*
+ * Pid 1 runs on and reaps: who has ended and is its child is gone in a moment, and would be neither in the
+ * session nor told of by then.  So he is waited for; not for long, it may be another pid 1 that
+ * does not care.  0: look again.
+ */
+static int no_orphan(struct ckpt_frozen *f)
+{
+	struct proc_status s;
+
+	if (f->o.session_proc < 0)
+		return 1;
+	for (size_t i = 0; i < f->n; i++) {
+		struct ckpt_task *t = &f->tasks[i];
+
+		if (t->state != CKPT_TASK_ZOMBIE)
+			continue;
+		if (proc_read_status(f->o.host_proc, t->pid, &s, NULL) < 0) {
+			t->state = CKPT_TASK_ENDED;
+			continue;
+		}
+		if (s.ppid != f->o.init_pid || s.threads > 1)
+			continue;
+		if (!f->orphan_ns)
+			f->orphan_ns = io_now_ns();
+		if (io_now_ns() - f->orphan_ns > ORPHAN_NS)
+			continue;
+		usleep(ORPHAN_NAP_US);
+		return 0;
+	}
+	return 1;
+}
+
+/*
  * All get the registers they will go on with.  Who was killed meanwhile, or has lost its number to an exec, is forgotten, so that
  * the next sweep takes up what it finds there.
  */
@@ -254,6 +289,8 @@ static int freeze_all(struct ckpt_frozen *f, struct err *e)
 		f->shallow = f->o.session_proc >= 0 || f->o.n_only;
 		if (r == 0 && !f->fresh) {
 			r = nobody_else(f, e);
+			if (r > 0)
+				r = no_orphan(f);
 			if (r > 0)
 				r = settle_all(f);
 			if (r != 0)

@@ -143,12 +143,42 @@ int client_receive(struct proto_conn *c, Pb__Control **ret, struct err *e)
 	return 0;
 }
 
+int client_send(struct proto_conn *c, const Pb__Control *m, const int *fds, size_t n_fds,
+	struct err *e)
+{
+	struct err own = {0};
+	int r = message_send(c, m, fds, n_fds, &own);
+
+	/* A supervisor that is at its end: its last words, or none, are what is read next. */
+	if (r >= 0 || r == -EPIPE || r == -ECONNRESET)
+		return 0;
+	*e = own;
+	return r;
+}
+
 int client_call(struct proto_conn *c, const Pb__Control *m, const int *fds, size_t n_fds,
 	Pb__Control **ret, struct err *e)
 {
-	int r = message_send(c, m, fds, n_fds, e);
+	int r = client_send(c, m, fds, n_fds, e);
 
 	return r < 0 ? r : client_receive(c, ret, e);
+}
+
+int client_lost(const struct paths *p, const char *name, struct err *e)
+{
+	struct err why = {0};
+	Pb__Record *r;
+	bool ended;
+
+	if (e->error != -ECONNRESET || strchr(name, '/'))
+		return e->error;
+	if (record_load(&r, p, name, &why) == 0) {
+		ended = record_state_of(r->state) == RECORD_ENDED;
+		record_free(r);
+	} else {
+		ended = why.error == -ENOENT; /* run --rm */
+	}
+	return ended ? err_set(e, ERR_STATE, -ESRCH, "'%s' has ended", name) : e->error;
 }
 
 int client_simple(const struct paths *p, const char *name, const Pb__Control *m, struct err *e)
@@ -163,7 +193,7 @@ int client_simple(const struct paths *p, const char *name, const Pb__Control *m,
 	if (r == 0)
 		message_free(reply);
 	proto_conn_free(c);
-	return r;
+	return r < 0 ? client_lost(p, name, e) : 0;
 }
 
 bool client_is_live(const struct paths *p, const char *name)

@@ -34,6 +34,15 @@ int client_start(struct proto_conn **ret, struct err *e);
 int client_call(struct proto_conn *c, const struct Pb__Control *m, const int *fds, size_t n_fds,
 	struct Pb__Control **ret, struct err *e);
 int client_receive(struct proto_conn *c, struct Pb__Control **ret, struct err *e);
+/*
+ * Sends @m, an answer to which is to be read.  That nobody takes it is no failure: what the supervisor said
+ * before it ended, or that it has ended, is read next.
+ */
+int client_send(struct proto_conn *c, const struct Pb__Control *m, const int *fds, size_t n_fds,
+	struct err *e);
+/* The connection's end (-ECONNRESET in @e) becomes what it was if session @name has ended in
+ * an orderly way meanwhile.  Returns e->error. */
+int client_lost(const struct paths *p, const char *name, struct err *e);
 /* The same for a request whose answer holds nothing but success. */
 int client_simple(const struct paths *p, const char *name, const struct Pb__Control *m,
 	struct err *e);

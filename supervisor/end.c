@@ -112,10 +112,12 @@ static void end_world(struct session *s)
 /* An operation that the session's end overtook. */
 static void end_operation(struct session *s)
 {
+	struct session_operation *op = &s->op;
+	bool written = op->what == OP_SNAPSHOT && op->report && !err_is(&op->failure);
 	struct err e = {0};
 
 	err_set(&e, ERR_STATE, -ESRCH, "the session has ended");
-	session_answer(s, &e);
+	session_answer(s, written ? NULL : &e);
 	session_end_operation(s);
 }
 

@@ -33,6 +33,7 @@
 #include "supervisor/install.h"
 #include "supervisor/introduce.h"
 #include "supervisor/job.h"
+#include "supervisor/launch.h"
 #include "supervisor/ledger.h"
 #include "supervisor/mapped.h"
 #include "supervisor/message.h"
@@ -390,6 +391,10 @@ static void on_frozen(struct session *s)
 {
 	struct err e = {0};
 
+	/* The survey is done: who was not there any more has been told of, and is no running command. */
+	session_hear_exits(s);
+	if (s->state == SESSION_CLOSING || s->killed)
+		return;
 	s->op.frozen = true;
 	if (s->op.what == OP_PAUSE) {
 		s->state = SESSION_PAUSED;
@@ -484,6 +489,7 @@ static void on_gone(void *ctx, int status)
 	struct session_operation *op = &s->op;
 	bool done = op->what == OP_NONE || op->what == OP_UNPAUSE ||
 		(op->what == OP_SNAPSHOT && op->report);
+	bool over = op->over;
 
 	if (s->state == SESSION_CLOSING)
 		return;
@@ -516,6 +522,10 @@ static void on_gone(void *ctx, int status)
 	back_to_running(s);
 	session_answer(s, err_is(&op->failure) ? &op->failure : NULL);
 	session_end_operation(s);
+	if (over && s->record->config->end_with_command)
+		session_kill(s);
+	else if (over)
+		session_close(s, RECORD_ENDED);
 }
 
 static const struct worker_ops worker_ops = {on_message, on_gone};

@@ -59,7 +59,18 @@ static int count_left(void)
 	}
 }
 
-/* Waits for one child; false if none has ended. */
+/* As waitpid(2) has it. */
+static int status_of(const siginfo_t *info)
+{
+	if (info->si_code == CLD_EXITED)
+		return W_EXITCODE(info->si_status, 0);
+	return info->si_status | (info->si_code == CLD_DUMPED ? WCOREFLAG : 0);
+}
+
+/*
+ * Tells of one child that has ended, and takes its number; false if none has.  In this order: of
+ * whoever is not in the session any more the supervisor can know (freeze.c relies on it).
+ */
 static bool reap_one(struct init *in)
 {
 	struct init_exit x = {0};
@@ -67,14 +78,12 @@ static bool reap_one(struct init *in)
 
 	if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid == 0)
 		return false;
-	x.vpid = waitpid(info.si_pid, &x.status, 0);
-	if (x.vpid < 0)
-		return false;
-	/* Orphans come to pid 1, so no child at all means nobody. */
-	if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0)
-		x.left = count_left();
+	x.vpid = info.si_pid;
+	x.status = status_of(&info);
+	x.left = MAX(count_left() - 1, 0);
 	if (io_send_fds(in->sock, &x, sizeof(x), NULL, 0) < 0)
 		_exit(0);
+	waitpid(x.vpid, NULL, 0);
 	return true;
 }
 

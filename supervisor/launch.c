@@ -144,9 +144,32 @@ static int really_left(struct session *s, int left)
 	return left;
 }
 
-static void on_init_readable(evutil_socket_t fd, short what, void *ctx)
+/*
+ * A snapshot that has its copies of memory, or is about to let the session go on, needs nothing of it any
+ * more: a session that ends by itself waits for it (freeze.c ends it then).
+ */
+static bool waits_for_snapshot(struct session *s)
 {
-	struct session *s = ctx;
+	const struct session_operation *op = &s->op;
+
+	if (op->what != OP_SNAPSHOT || op->was_paused || s->killed || !s->worker)
+		return false;
+	return s->state == SESSION_WRITING || s->state == SESSION_COPYING;
+}
+
+/* Nobody is left, or nobody who should be. */
+static void end(struct session *s, bool somebody_left)
+{
+	if (waits_for_snapshot(s))
+		s->op.over = true;
+	else if (somebody_left)
+		session_kill(s);
+	else
+		session_close(s, RECORD_ENDED);
+}
+
+void session_hear_exits(struct session *s)
+{
 	struct world_exit x;
 	struct err e = {0};
 	struct job *j;
@@ -166,19 +189,22 @@ static void on_init_readable(evutil_socket_t fd, short what, void *ctx)
 		if (j)
 			job_ended(j, x.status);
 		j = job_find(s, 0);
-		if (j && j->exited && x.left == 0) {
-			session_close(s, RECORD_ENDED);
-			return;
-		}
-		if (j && j->exited && s->record->config->end_with_command)
-			session_kill(s);
+		if (j && j->exited && (x.left == 0 || s->record->config->end_with_command))
+			end(s, x.left);
 		else
 			job_tell_all(s, really_left(s, x.left));
+		if (s->state == SESSION_CLOSING)
+			return;
 	}
 	if (r < 0 && s->state == SESSION_REBUILDING)
 		event_del(s->init_readable);
 	else if (r < 0)
 		session_close(s, RECORD_ENDED);
+}
+
+static void on_init_readable(evutil_socket_t fd, short what, void *ctx)
+{
+	session_hear_exits(ctx);
 }
 
 static void on_listener_readable(evutil_socket_t fd, short what, void *ctx)

@@ -17,5 +17,7 @@ void session_start(struct session *s, struct client *c, const struct Pb__RunRequ
  * (err_is) if that failed.
  */
 void session_make_world(struct session *s, void (*then)(struct session *s, struct err *e));
+/* Takes note of everybody whose end pid 1 has told; that of the last one closes the session. */
+void session_hear_exits(struct session *s);
 
 #endif

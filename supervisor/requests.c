@@ -144,6 +144,7 @@ static int do_exec(struct session *s, struct client *c, const Pb__Control *m, in
 		*e = (struct err){0};
 		return 0;
 	}
+	s->op.over = false;
 	if (!x->detach) {
 		c->job = j;
 		j->primary = c;

@@ -141,6 +141,7 @@ struct session_operation {
 	struct event *handover; /* looks whether it has */
 	bool taken;	     /* resume: the writer of the stream has been told that it is ours */
 	bool mending;	     /* the worker was killed, another tidies up behind it */
+	bool over;	     /* the session has ended, but its snapshot is still being written */
 	struct Pb__Report *report;
 	struct Pb__RunRequest *run;
 	struct Pb__ResumeRequest *resume;

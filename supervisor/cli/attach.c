@@ -32,11 +32,11 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 	stream_size(&a.rows, &a.cols);
 	m.body_case = PB__CONTROL__BODY_ATTACH;
 	m.attach = &a;
-	r = message_send(conn, &m, NULL, 0, e);
+	r = client_send(conn, &m, NULL, 0, e);
 	if (r >= 0)
 		r = stream_run(conn, &stream, e);
 	proto_conn_free(conn);
-	return r;
+	return r < 0 ? client_lost(&c->paths, argv[0], e) : r;
 }
 
 const struct cli_command cli_attach = {

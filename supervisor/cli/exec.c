@@ -57,7 +57,7 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 	stream_size(&x.rows, &x.cols);
 	m.body_case = PB__CONTROL__BODY_EXEC;
 	m.exec = &x;
-	r = message_send(conn, &m, NULL, 0, e);
+	r = client_send(conn, &m, NULL, 0, e);
 	if (r >= 0 && o->detach) {
 		r = client_receive(conn, &reply, e);
 		if (r == 0)
@@ -66,6 +66,8 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 		r = stream_run(conn, &stream, e);
 	}
 	proto_conn_free(conn);
+	if (r < 0)
+		r = client_lost(&c->paths, argv[0], e);
 	return r < 0 ? err_wrap(e, "cannot exec in '%s'", argv[0]) : r;
 }
 

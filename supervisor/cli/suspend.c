@@ -95,7 +95,7 @@ static int ask(struct cli *c, const struct suspend_options *o, const char *name,
 	r = client_call(conn, &m, &out, q.stream, &reply, e);
 	proto_conn_free(conn);
 	if (r < 0)
-		return r;
+		return client_lost(&c->paths, name, e);
 	if (reply->body_case == PB__CONTROL__BODY_REPORT)
 		tell(o, reply->report);
 	message_free(reply);

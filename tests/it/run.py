@@ -453,6 +453,52 @@ def a_session_is_there_while_its_snapshot_is_written(env):
 
 
 @test
+def a_session_may_end_while_its_snapshot_is_written(env):
+    """It needs nothing of it any more: the image is whole, and then the session has ended."""
+    for options in ((), ("--end-with-command",)):
+        env.run_detached("s", "python3", "-c", "import os, time; b = bytearray(os.urandom(1 << 20)) * 64; "
+                         "print('ready', flush=True)\nwhile not os.path.exists('/tmp/go'): "
+                         "time.sleep(0.01)\nprint('ok', flush=True)", options=options)
+        p = env.start(PODRUN, "snapshot", "s", "-o", "-", stdout=subprocess.PIPE)
+        image = bytearray(p.stdout.read(4096))
+        x = env.start(PODRUN, "exec", "s", "touch", "/tmp/go")
+        while x.poll() is None:
+            image += p.stdout.read(65536)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                x.wait(0.005)
+        until("it has come to its end", lambda: "ok" in env.logs("s").split())
+        image += p.stdout.read()
+        assert p.wait(timeout=60) == 0
+        assert env.wait("s").split() == ["ready", "ok"]
+        until("it has ended", lambda: env.podrun("ps", "-a", "--json").json()[0]["state"] == "ended")
+        env.podrun("rm", "s")
+        env.path("i").write_bytes(image)
+        env.podrun("resume", "-d", "--name", "t", env.path("i"))
+        assert "ok" in finish(env, "t")
+        env.podrun("rm", "t")
+
+
+@test
+def a_session_that_ends_by_itself_is_frozen_whole_or_not_at_all(env):
+    """Whenever it ends: the image can be resumed, or there is none and the command says why."""
+    for i in range(16):
+        name = "s%d" % i
+        env.podrun("run", "-d", "--name", name, "--", "sh", "-c", "sleep 0.0%02d; exit 7" % (4 * i))
+        way = ("suspend", "snapshot")[i % 2]
+        r = env.podrun(way, name, "-o", env.path("i"), check=False)
+        if r.code:
+            assert r.code == 6 and "has ended" in r.errors, r
+            assert not env.path("i").exists(), r
+        else:
+            env.podrun("resume", "-d", "--name", name + "c", env.path("i"))
+            env.path("i").unlink()
+            env.wait(name + "c", code=7)
+        if not r.code and way == "suspend":
+            continue
+        env.wait(name, code=7)
+
+
+@test
 def clone_makes_running_copies(env):
     env.run_detached("s", *COUNT)
     env.podrun("clone", "s", "3")
