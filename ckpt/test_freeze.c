@@ -343,8 +343,10 @@ static void a_stuck_vfork_is_named(void **state)
 	testtask_end(o.init_pid);
 }
 
+/* @arg: shared with who freezes, and not zero any more when that has been often enough. */
 static int body_stopped(void *arg)
 {
+	const volatile int *enough = arg;
 	pid_t pid = fork();
 	int status;
 
@@ -354,7 +356,8 @@ static int body_stopped(void *arg)
 	}
 	if (waitpid(pid, &status, WUNTRACED) != pid || !WIFSTOPPED(status))
 		return 1;
-	usleep(50000);
+	while (!*enough)
+		usleep(1000);
 	/* Still stopped, and nothing was reported twice. */
 	if (waitpid(pid, &status, WUNTRACED | WNOHANG) != 0)
 		return 2;
@@ -364,9 +367,13 @@ static int body_stopped(void *arg)
 
 static void stopped_stays_stopped(void **state)
 {
-	pid_t init = start_tree(1, body_stopped, NULL);
+	volatile int *enough = mmap(NULL, sizeof(*enough), PROT_READ | PROT_WRITE,
+		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int status, met = 0;
+	pid_t init;
 
+	assert_ptr_not_equal(enough, MAP_FAILED);
+	init = start_tree(1, body_stopped, (void *)enough);
 	while (waitpid(init, &status, WNOHANG) == 0) {
 		struct ckpt_frozen *f = freeze(init);
 		const struct ckpt_task *tasks;
@@ -375,11 +382,13 @@ static void stopped_stays_stopped(void **state)
 		tasks = ckpt_frozen_tasks(f, &n);
 		for (size_t i = 0; i < n; i++)
 			met += tasks[i].stop_signal == SIGSTOP;
+		*enough = met > 3;
 		ckpt_frozen_release(f);
 		usleep(1000);
 	}
 	assert_int_equal(WEXITSTATUS(status), 9);
 	assert_true(met > 3);
+	munmap((void *)enough, sizeof(*enough));
 }
 
 /* ---- code that must not be interrupted ---------------------------------------------------- */
