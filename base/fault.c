@@ -67,9 +67,9 @@ static const struct fault_info points[] = {
 };
 static_assert(ARRAY_SIZE(points) == FAULT_POINT_MAX, "a point without a row");
 
-enum action { FAIL, KILL, KILL_SUPERVISOR, KILL_CLIENT, KILL_WORKER, N_ACTIONS };
+enum action { FAIL, KILL, KILL_SUPERVISOR, KILL_CLIENT, KILL_WORKER, STOP, N_ACTIONS };
 static const char *const actions[] = {"fail", "kill", "kill-supervisor", "kill-client",
-	"kill-worker"};
+	"kill-worker", "stop"};
 static_assert(ARRAY_SIZE(actions) == N_ACTIONS, "an action without a name");
 
 #define WAITS_US 1000
@@ -170,6 +170,9 @@ int fault_strike(enum fault_point p, struct err *e)
 		/* The parent of a worker, as long as there is one. */
 		if (getpid() == due.supervisor || getppid() == due.supervisor)
 			kill(due.supervisor, SIGKILL);
+		break;
+	case STOP:
+		raise(SIGSTOP);
 		break;
 	case KILL_CLIENT:
 		if (due.client > 0)

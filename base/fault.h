@@ -12,6 +12,7 @@
  *      kill-supervisor         SIGKILL to the supervisor, whose worker comes by
  *      kill-client             SIGKILL to the command that asked for the operation
  *      kill-worker             SIGKILL to the worker, whose child comes by, once it waits for that
+ *      stop                    SIGSTOP to the process that is there, until a test has looked
  *
  * The supervisor reads the file when an operation begins; its worker inherits what it read.
  * tests/state/faults.py walks the table, which the program tests/fault_points prints.

@@ -343,18 +343,22 @@ static void start(struct session *s)
 		tell(m, PB__WORKER__BODY_HURRY, NULL);
 }
 
+void mapped_guard(struct session *s)
+{
+	if (s->mapped && s->mapped->n_pieces)
+		notify_set_hold(s->notify, hold, s);
+}
+
 void mapped_begin(struct session *s)
 {
 	struct mapped *m = s->mapped;
 
 	if (!m)
 		return;
-	if (!m->n_pieces) {
+	if (m->n_pieces)
+		start(s);
+	else
 		mapped_end(s);
-		return;
-	}
-	notify_set_hold(s->notify, hold, s);
-	start(s);
 }
 
 /* Somebody can't be stopped: who waits for the end of it is told so. */

@@ -46,6 +46,8 @@ const struct ckpt_mapped *mapped_info(const struct session *s);
 /* True if somebody wants to write to the image and nothing has run yet: the resume must fail. */
 bool mapped_broken(const struct session *s);
 
+/* Before the first task runs: from here on calls that would find out are held. */
+void mapped_guard(struct session *s);
 /* The session runs: converts. */
 void mapped_begin(struct session *s);
 /* 0: nothing is mapped.  1: it is hurried, and control_take_up follows.  Negative: that has taken

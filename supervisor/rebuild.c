@@ -523,6 +523,7 @@ static void release(struct session *s)
 		return;
 	}
 	take(s);
+	mapped_guard(s);
 	notify_set_trusting(s->notify, false);
 	s->op.released = on_released;
 	m.body_case = PB__WORKER__BODY_RELEASE;

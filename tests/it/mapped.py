@@ -8,7 +8,9 @@ import signal
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from harness import BUILD, Skip, main, test, until  # noqa: E402
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "state"))
+import faults  # noqa: E402
+from harness import BUILD, PODRUN, Skip, main, test, until  # noqa: E402
 
 MAPPED = BUILD / "tests" / "state" / "mem_mapped"
 
@@ -62,6 +64,52 @@ def resume_keeps_writers_from_an_image_it_maps(env):
         f.write(b"\0" * 200000)
         f.truncate(100)
     _finish_mapped(env)
+
+
+def _comm(pid):
+    try:
+        return pathlib.Path("/proc/%d/comm" % pid).read_text().strip()
+    except OSError:
+        return ""
+
+
+def _waits_for_answer(pid):
+    """Is a thread of @pid in a system call that the supervisor has yet to answer?"""
+    try:
+        return any("seccomp" in (t / "wchan").read_text()
+                   for t in pathlib.Path("/proc/%d/task" % pid).iterdir())
+    except OSError:
+        return False
+
+
+@test
+def resume_holds_calls_from_the_first_instruction_on(env):
+    """Half of the session has been let go, and there is no converter yet."""
+    def below(comm):
+        top = env.podrun("inspect", "s", check=False)
+        top = top.json().get("supervisor", 0) if top.code == 0 else 0
+        found = [p for p in faults.descendants(top) if top and _comm(p) == comm]
+        return found[0] if found else 0
+
+    image = env.path("image")
+    env.environ["PODRUN_MAP_RUN"] = "0"
+    faults.prepare(env)
+    faults.due(env, None, None)
+    env.run_detached("s", "sh", "-c", '"$0" /tmp/go & m=$!; sleep 9999 & a=$!; sleep 9999 & b=$!; '
+                     'wait $m; kill $a $b', MAPPED)
+    env.podrun("suspend", "s", "-o", image)
+    faults.due(env, "release.half", "stop")
+    resume = env.start(PODRUN, "resume", "-d", image)
+    worker = until("a worker that stopped", lambda: next(
+        (p for p in [below("podrun-rebuild")] if p and faults.state(p) == "T"), 0))
+    program = below("mem_mapped")
+    until("a call that is held", lambda: _waits_for_answer(program) or not _comm(program))
+    assert _comm(program), env.logs("s")
+    os.kill(worker, signal.SIGCONT)
+    assert resume.wait() == 0
+    env.podrun("exec", "s", "touch", "/tmp/go")
+    log = env.wait("s")
+    assert "ok" in log.split(), log
 
 
 @test

@@ -87,9 +87,14 @@ def look_at(pid):
             "fds": links("/proc/%d/fd" % pid)}
 
 
-def runs(pid):
+def state(pid):
+    """The letter of proc(5), or nothing."""
     stat = read("/proc/%d/stat" % pid)
-    return bool(stat) and stat.rpartition(")")[2].split()[0] not in "ZX"
+    return stat.rpartition(")")[2].split()[0] if stat else ""
+
+
+def runs(pid):
+    return state(pid) not in ("", "Z", "X")
 
 
 class Fds(set):
