@@ -170,6 +170,8 @@ int fault_strike(enum fault_point p, struct err *e)
 		/* The parent of a worker, as long as there is one. */
 		if (getpid() == due.supervisor || getppid() == due.supervisor)
 			kill(due.supervisor, SIGKILL);
+		while (getppid() == due.supervisor)
+			usleep(100);
 		break;
 	case STOP:
 		raise(SIGSTOP);

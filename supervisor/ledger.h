@@ -3,8 +3,10 @@
  * ledger - which images this host has used up, and which it knows to be whole.
  *
  * A suspended image is a *move*: its first resume on this host consumes it.  The ledger is a text
- * file of one line per consumed image id, appended under a lock and synced before anything of the
- * session runs, so that of two resumes at the same time one wins.
+ * file of one line per image id.  Two steps lead there: a supervisor *claims* the image, so that of two
+ * resumes at the same time one wins; its worker *confirms* that, durably, as the last thing before anything
+ * of the session runs.  A claim that was not confirmed when its supervisor died counts no more:
+ * nothing has run, and the image can be resumed again.
  *
  * Beside it is the index of image files which this host wrote or verified: while inode, size and
  * ctime of such a file are unchanged it need not be hashed again.
@@ -14,14 +16,27 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct err;
 
-/* 0 and durably recorded, or -EALREADY (ERR_STATE) with who had it. */
-int ledger_consume(const char *state_dir, const uint8_t id[16], const char *name, struct err *e);
-/* Takes it back: the resume failed before anything ran. */
+/* 0, or -EALREADY (ERR_STATE) with who had it.  The claim is this process's. */
+int ledger_claim(const char *state_dir, const uint8_t id[16], const char *name, struct err *e);
+/*
+ * Who confirms the claim of process @pid, by its child, which looks from elsewhere then (another root,
+ * another /proc).  0 and durably recorded, or -ESTALE if there is no such claim any more.
+ */
+#define LEDGER_MAX_HOLDER 40
+struct ledger_claimant {
+	int fd;
+	char holder[LEDGER_MAX_HOLDER];
+};
+int ledger_claimant_open(struct ledger_claimant *ret, const char *state_dir, pid_t pid, struct err *e);
+int ledger_confirm(const struct ledger_claimant *c, const uint8_t id[16], struct err *e);
+void ledger_claimant_fini(struct ledger_claimant *c);
+/* Takes back what this process has claimed, if it has: the resume failed before anything ran. */
 int ledger_give_back(const char *state_dir, const uint8_t id[16], struct err *e);
-/* 1 consumed (ERR_STATE in @e), 0 not. */
+/* 1 consumed or claimed (ERR_STATE in @e), 0 not. */
 int ledger_check(const char *state_dir, const uint8_t id[16], struct err *e);
 
 /* Remembers the file behind @fd as whole; failing to is no failure. */

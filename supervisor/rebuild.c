@@ -8,7 +8,8 @@
  *      unpacked   its files are there: world with pid 1
  *      seed, edge blank children, the supervisor's ends of stdio
  *      restored   everything is rebuilt and verified, nothing has run yet
- *                 -> the name is taken, the image consumed durably, then release
+ *                 -> the name is taken, the image claimed, then release: the worker confirms the claim
+ *                    durably (ledger.h) and lets the tasks go
  *
  * The directory gets its name only at "restored": a failed resume leaves nothing behind, and a session
  * may be resumed from a pipe under its own name while the suspend that feeds the pipe still has it;
@@ -505,14 +506,14 @@ static void take(struct session *s)
 static void release(struct session *s)
 {
 	Pb__Worker m = PB__WORKER__INIT;
-	Pb__Empty empty = PB__EMPTY__INIT;
+	Pb__Release go = PB__RELEASE__INIT;
 	struct err e = {0};
 	int r = 0;
 
 	if (mapped_broken(s))
 		r = err_set(&e, ERR_STATE, -EBUSY, "somebody is writing to the image");
 	if (r == 0 && !s->op.copy)
-		r = ledger_consume(s->paths.state, s->op.image_id, s->record->config->name, &e);
+		r = ledger_claim(s->paths.state, s->op.image_id, s->record->config->name, &e);
 	if (r < 0) {
 		s->op.copy = true; /* it is not ours to give back */
 		fail(s, &e);
@@ -527,7 +528,8 @@ static void release(struct session *s)
 	notify_set_trusting(s->notify, false);
 	s->op.released = on_released;
 	m.body_case = PB__WORKER__BODY_RELEASE;
-	m.release = &empty;
+	go.claimed = !s->op.copy;
+	m.release = &go;
 	send_worker(s, &m, NULL, 0);
 }
 
@@ -692,7 +694,8 @@ int session_resume(struct session *s, struct client *c, const Pb__ResumeRequest 
 	struct err *e)
 {
 	struct session_operation *op = &s->op;
-	struct worker_restore what = {.image = image, .config_dir = s->paths.config};
+	struct worker_restore what = {.image = image, .config_dir = s->paths.config,
+		.state_dir = s->paths.state, .supervisor = getpid()};
 	int r;
 
 	fault_load(c->pid);

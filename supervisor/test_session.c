@@ -90,21 +90,53 @@ static void records_survive(void **state)
 	paths_fini(&p);
 }
 
+static int confirm(const uint8_t id[16], pid_t pid)
+{
+	struct ledger_claimant c;
+	struct err e = {0};
+	int r = ledger_claimant_open(&c, dir, pid, &e);
+
+	if (r == 0)
+		r = ledger_confirm(&c, id, &e);
+	ledger_claimant_fini(&c);
+	return r;
+}
+
 static void images_are_consumed_once(void **state)
 {
-	const uint8_t a[16] = {1, 2, 3}, b[16] = {4};
+	const uint8_t a[16] = {1, 2, 3}, b[16] = {4}, c[16] = {5};
 	struct err e = {0};
+	int status;
+	pid_t pid;
 
 	assert_int_equal(ledger_check(dir, a, &e), 0);
-	assert_int_equal(ledger_consume(dir, a, "one", &e), 0);
-	assert_int_equal(ledger_consume(dir, a, "two", &e), -EALREADY);
+	assert_int_equal(ledger_claim(dir, a, "one", &e), 0);
+	assert_int_equal(ledger_claim(dir, a, "two", &e), -EALREADY);
 	assert_int_equal(e.class, ERR_STATE);
 	assert_non_null(strstr(e.msg, "'one'"));
-	assert_int_equal(ledger_consume(dir, b, "two", &e), 0);
+	assert_int_equal(ledger_claim(dir, b, "two", &e), 0);
 	assert_int_equal(ledger_give_back(dir, a, &e), 0);
 	assert_int_equal(ledger_check(dir, a, &e), 0);
 	assert_int_equal(ledger_check(dir, b, &e), 1);
-	assert_int_equal(ledger_consume(dir, a, "three", &e), 0);
+	assert_int_equal(ledger_claim(dir, a, "three", &e), 0);
+	assert_int_equal(confirm(a, getppid()), -ESTALE);
+	assert_int_equal(confirm(a, getpid()), 0);
+	assert_int_equal(ledger_claim(dir, a, "four", &e), -EALREADY);
+
+	/* Others who end behind a claim, and behind a confirmed one. */
+	for (int confirmed = 0; confirmed < 2; confirmed++) {
+		pid = fork();
+		if (pid == 0)
+			_exit(ledger_claim(dir, c, "child", &e) < 0 ||
+				(confirmed && confirm(c, getpid()) < 0));
+		assert_int_equal(waitid(P_PID, (id_t)pid, &(siginfo_t){0}, WEXITED | WNOWAIT), 0);
+		assert_int_equal(ledger_give_back(dir, c, &e), 0); /* not ours */
+		assert_int_equal(ledger_check(dir, c, &e), confirmed);
+		assert_int_equal(confirm(c, pid), -ESTALE);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(status, 0);
+	}
+	assert_int_equal(ledger_claim(dir, c, "me", &e), -EALREADY);
 }
 
 static void changed_files_are_not_known(void **state)

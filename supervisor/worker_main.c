@@ -22,6 +22,7 @@
 #include "base/base.h"
 #include "proto/control.pb-c.h"
 #include "proto/proto.h"
+#include "supervisor/ledger.h"
 #include "supervisor/message.h"
 
 #define MAX_KEEP 4096
@@ -394,6 +395,7 @@ struct restore {
 	struct proto_conn *conn;
 	struct proto_reader *in;
 	struct ckpt_world world;
+	struct ledger_claimant claimant;
 };
 
 /* Receives the one message the supervisor is due to send; anything else ends the worker. */
@@ -567,6 +569,22 @@ static Pb__Worker *await_release(struct restore *r)
 	return NULL;
 }
 
+/*
+ * The last step before something runs: from here on the image is used up.  0 only while the supervisor, and
+ * with it the session, lives.
+ */
+static int confirm(struct restore *r, const struct worker_restore *what, bool claimed, struct err *e)
+{
+	struct proto_image_info info;
+
+	if (getppid() != what->supervisor)
+		return err_set(e, ERR_FAILED, -EPIPE, "the supervisor is gone");
+	if (!claimed)
+		return 0;
+	proto_reader_info(r->in, &info);
+	return ledger_confirm(&r->claimant, info.image_id, e);
+}
+
 /* The first look at the image: what will be mapped from it is told before the world is made. */
 static void look_ahead(struct restore *r, const struct worker_restore *what,
 	struct ckpt_mapped *ret)
@@ -616,6 +634,8 @@ static int rebuild(struct restore *r, const struct worker_restore *what, struct 
 	options.mapped = mapped.n ? &mapped : NULL;
 	error = fault_at(FAULT_RESTORE_BEGIN, e);
 	if (error == 0)
+		error = ledger_claimant_open(&r->claimant, what->state_dir, what->supervisor, e);
+	if (error == 0)
 		error = proto_reader_open(&r->in, what->image, &o, e);
 	if (error == 0)
 		error = send_front(r, e);
@@ -637,6 +657,9 @@ static int rebuild(struct restore *r, const struct worker_restore *what, struct 
 		return err_set(e, ERR_FAILED, -ECANCELED, "undone");
 	}
 	error = fault_at(FAULT_RELEASE_BEGIN, e);
+	if (error == 0)
+		error = confirm(r, what, m->release->claimed, e);
+	message_free_worker(m);
 	if (error < 0)
 		ckpt_restore_undo(build);
 	else

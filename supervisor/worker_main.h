@@ -23,7 +23,8 @@ struct worker_dump {
 
 struct worker_restore {
 	int image; /* borrowed */
-	const char *config_dir;
+	const char *config_dir, *state_dir;
+	pid_t supervisor;
 	const uint8_t *also_trust; /* a key, or NULL */
 	bool skip_digests;
 	_Atomic bool *going; /* as in struct ckpt_restore_options */

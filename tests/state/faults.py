@@ -334,7 +334,7 @@ def supervisor_in_resume(env, program, finish):
 
 
 # Behind these the session may have run.
-USED_UP = ("resume.consumed", "release.begin", "release.half", "resume.released")
+USED_UP = ("release.half", "resume.released")
 
 
 def supervisor(env, program, finish):
