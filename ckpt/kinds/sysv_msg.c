@@ -127,7 +127,9 @@ static int send_message(int id, const Pb__Msg *m, struct err *e)
 	if (m->data.len)
 		memcpy(room->mtext, m->data.data, m->data.len);
 	if (msgsnd(id, room, m->data.len, IPC_NOWAIT) < 0)
-		r = err_errno(e, -errno, "cannot fill message queue %d", id);
+		r = errno == EAGAIN ? err_set(e, ERR_HOST, -EAGAIN,
+					      "message queue %d holds more than one may here", id) :
+				      err_errno(e, -errno, "cannot fill message queue %d", id);
 	free(room);
 	return r;
 }
