@@ -8,7 +8,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from cli import COUNT, finish, one_line, read_until, ssh_to, terminal  # noqa: E402
-from harness import PODRUN, main, needs, test, until  # noqa: E402
+from harness import PATIENCE, PODRUN, main, needs, test, until  # noqa: E402
 
 SLEEP = ("sh", "-c", "echo ready; exec sleep 1000")
 
@@ -134,7 +134,7 @@ def logs_follow_to_the_end(env):
     assert p.stdout.readline() == b"ready\n"
     env.podrun("exec", "s", "touch", "/tmp/go")
     assert p.stdout.read() == b"end\n"
-    assert p.wait(timeout=30) == 0
+    assert p.wait(timeout=PATIENCE) == 0
 
 
 @test

@@ -17,7 +17,7 @@ TESTS = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(TESTS / "lib"))
 sys.path.insert(0, str(TESTS / "state"))
 from faults import Session, children, due, points, prepare, read  # noqa: E402
-from harness import PODRUN, Failed, add, main, needs, test, until  # noqa: E402
+from harness import PATIENCE, PODRUN, Failed, add, main, needs, test, until  # noqa: E402
 
 COUNT = ("sh", "-c", "echo ready; i=0; while [ ! -e /tmp/go ]; do i=$((i+1)); sleep 0.01; done; "
                      "echo ok $$")
@@ -40,8 +40,8 @@ def piped(env, *reader, options=()):
                   stderr=subprocess.PIPE)
     b = env.start(*reader, stdin=a.stdout, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     a.stdout.close()
-    out, b_err = b.communicate(timeout=60)
-    _, a_err = a.communicate(timeout=60)
+    out, b_err = b.communicate(timeout=PATIENCE)
+    _, a_err = a.communicate(timeout=PATIENCE)
     return (a.returncode, a_err.decode()), (b.returncode, b_err.decode()), out
 
 
@@ -199,7 +199,7 @@ def waiting_reader(env):
 
 
 def ends_in_vain(p):
-    _, err = p.communicate(timeout=60)
+    _, err = p.communicate(timeout=PATIENCE)
     if p.returncode == 0 or not err.startswith(b"podrun: cannot suspend 's': "):
         raise Failed("%s %s" % (p.returncode, err))
 

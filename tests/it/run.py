@@ -11,7 +11,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from cli import COUNT, finish, one_line, read_until, ssh_to, terminal  # noqa: E402
-from harness import PODRUN, main, needs, test, until  # noqa: E402
+from harness import PATIENCE, PODRUN, main, needs, test, until  # noqa: E402
 
 
 # ---- run ------------------------------------------------------------------------------------
@@ -51,7 +51,7 @@ def run_forwards_signals(env):
     assert p.stdout.readline() == b"up\n"
     p.send_signal(signal.SIGTERM)
     assert p.stdout.readline() == b"got\n"
-    assert p.wait(timeout=30) == 5
+    assert p.wait(timeout=PATIENCE) == 5
 
 
 @test
@@ -151,7 +151,7 @@ def a_session_that_is_starting_can_be_killed(env):
     r = env.podrun("exec", "s", "true", check=False)
     assert r.code != 0 and "starting" in r.errors, r
     env.podrun("kill", "s")
-    assert started.wait(timeout=60) != 0
+    assert started.wait(timeout=PATIENCE) != 0
     assert not os.path.exists("/proc/%d" % pid)
     assert env.podrun("inspect", "s", check=False).code != 0
     # What was half done is not in the way, and does not stay.
@@ -397,7 +397,7 @@ def the_waiting_client_is_told(env):
                   stderr=subprocess.PIPE)
     p.stdout.readline()
     env.podrun("suspend", "s", "-o", env.path("i"))
-    _, err = p.communicate(timeout=30)
+    _, err = p.communicate(timeout=PATIENCE)
     assert p.returncode == 10 and err.count(b"\n") == 1, (p.returncode, err)
 
 
@@ -444,7 +444,7 @@ def a_session_is_there_while_its_snapshot_is_written(env):
     assert info["state"] == "writing" and len(info["processes"]) == before, info
     one_line(env.podrun("suspend", "s", code=6), "s")
     image += p.stdout.read()
-    assert p.wait(timeout=60) == 0
+    assert p.wait(timeout=PATIENCE) == 0
     assert env.sessions()[0]["state"] == "running"
     assert "ok" in finish(env, "s")
     env.path("i").write_bytes(image)
@@ -468,7 +468,7 @@ def a_session_may_end_while_its_snapshot_is_written(env):
                 x.wait(0.005)
         until("it has come to its end", lambda: "ok" in env.logs("s").split())
         image += p.stdout.read()
-        assert p.wait(timeout=60) == 0
+        assert p.wait(timeout=PATIENCE) == 0
         assert env.wait("s").split() == ["ready", "ok"]
         until("it has ended", lambda: env.podrun("ps", "-a", "--json").json()[0]["state"] == "ended")
         env.podrun("rm", "s")
@@ -591,7 +591,7 @@ def a_full_target_leaves_the_session_running(env):
     p = env.start(PODRUN, "suspend", "s", "-o", "-", stdout=subprocess.PIPE,
                   stderr=subprocess.PIPE)
     p.stdout.close()
-    assert p.wait(timeout=30) != 0
+    assert p.wait(timeout=PATIENCE) != 0
     assert "ok" in finish(env, "s")
 
 
@@ -600,7 +600,7 @@ def two_suspends_at_once(env):
     env.run_detached("s", *COUNT)
     ps = [env.start(PODRUN, "suspend", "s", "-o", env.path("i%d" % i), stderr=subprocess.PIPE)
           for i in range(3)]
-    codes = sorted(p.wait(timeout=60) for p in ps)
+    codes = sorted(p.wait(timeout=PATIENCE) for p in ps)
     assert codes.count(0) == 1 and set(codes) <= {0, 5, 6}, codes
     (image,) = [i for i in range(3) if env.path("i%d" % i).exists()]
     env.podrun("resume", "-d", env.path("i%d" % image))
@@ -634,7 +634,7 @@ def migrate_moves_to_another_host(env):
     p.stdout.readline()
     r = env.podrun("migrate", "s", "there", "--json").json()
     assert r["frozen_ms"] > 0, r
-    _, err = p.communicate(timeout=30)
+    _, err = p.communicate(timeout=PATIENCE)
     assert p.returncode == 10 and b"there" in err, (p.returncode, err)
     assert not env.sessions()
     assert "ok" in finish(other, "s")

@@ -6,7 +6,7 @@ import select
 import termios
 import time
 
-from harness import PODRUN, Failed
+from harness import PATIENCE, PODRUN, Failed
 
 
 def one_line(result, *words):
@@ -26,7 +26,7 @@ def terminal(env, *argv):
     return pid, master
 
 
-def read_until(master, word, seconds=30):
+def read_until(master, word, seconds=PATIENCE):
     out = b""
     end = time.monotonic() + seconds
     while word not in out:

@@ -141,7 +141,7 @@ def changes(before, now):
 def as_before(session, before, what):
     """Waits until everything is as it was: the worker may still be ending."""
     try:
-        until("as before", lambda: not changes(before, session.look()), 10)
+        until("as before", lambda: not changes(before, session.look()))
     except Failed:
         raise Failed("%s: %s" % (what, "\n".join(changes(before, session.look())))) from None
 
@@ -210,7 +210,7 @@ def resume_once(env, image, point, action):
     told(r, what, *(["fault at " + point.name] if action == "fail" else []))
     if not image.exists():
         raise Failed(what + ": the image is gone")
-    until(what + ": nothing but the record is left", lambda: not nothing_but(env, "s"), 10)
+    until(what + ": nothing but the record is left", lambda: not nothing_but(env, "s"))
 
 
 def resumes(env, image, action):
@@ -287,9 +287,9 @@ def careful(env, program, finish):
 
 def over(env, session, what):
     """Nothing of the session runs any more, and its name can be used again."""
-    until(what + ": nothing runs", session.is_gone, 10)
+    until(what + ": nothing runs", session.is_gone)
     env.podrun("rm", "s", check=False)
-    until(what + ": nothing is left", lambda: not nothing_but(env, None), 10)
+    until(what + ": nothing is left", lambda: not nothing_but(env, None))
     env.podrun("run", "--name", "s", "--rm", "--", "true")
 
 
@@ -302,7 +302,7 @@ def supervisor_in_suspend(env, program, way, finish):
         r = env.podrun(way, "s", "-o", image, check=False)
         due(env, None, None)
         told(r, what)
-        until(what + ": nothing runs", session.is_gone, 10)
+        until(what + ": nothing runs", session.is_gone)
         if image.exists():
             env.podrun("resume", "-d", image)
             finish(env, "s")
@@ -322,7 +322,10 @@ def supervisor_in_resume(env, program, finish):
         told(env.podrun("resume", "-d", image, check=False), what)
         due(env, None, None)
         until(what + ": nothing but the record is left",
-              lambda: not [x for x in nothing_but(env, "s") if x != "s"], 10)
+              lambda: not [x for x in nothing_but(env, "s") if x != "s"])
+        if p.name in NEARLY:
+            env.podrun("resume", "-d", image)
+            env.podrun("suspend", "s", "-o", image)
         if p.name not in USED_UP:
             continue
         env.podrun("resume", "-d", image, code=6)
@@ -333,6 +336,8 @@ def supervisor_in_resume(env, program, finish):
     finish(env, "s")
 
 
+# Nothing has run yet, though the image was claimed.
+NEARLY = ("resume.consumed", "release.begin")
 # Behind these the session may have run.
 USED_UP = ("release.half", "resume.released")
 

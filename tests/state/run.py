@@ -88,8 +88,8 @@ def pipe(env, program):
     b = env.start(PODRUN, "resume", "-d", "--name", "t", "-", stdin=a.stdout,
                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     a.stdout.close()
-    _, b_err = b.communicate(timeout=60)
-    _, a_err = a.communicate(timeout=60)
+    _, b_err = b.communicate(timeout=PATIENCE)
+    _, a_err = a.communicate(timeout=PATIENCE)
     if a.returncode != 0 or b.returncode != 0:
         raise Failed("suspend %d %s\nresume %d %s" % (
             a.returncode, a_err.decode(), b.returncode, b_err.decode()))
