@@ -258,12 +258,16 @@ int ledger_give_back(const char *state_dir, const uint8_t id[16], struct err *e)
 	return r == 0 && is_of(&l, holder) ? strike_out(fd, &text, &l, e) : r;
 }
 
-/* Where a file is, how long, and when it last changed in any way. */
+/*
+ * Where a file is, how long, and when it last changed in any way.  Only of one that nobody else may
+ * write to: what is written through a mapping need not show in any of these.
+ */
 static bool file_key(int fd, char *ret, size_t size)
 {
 	struct stat st;
 
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
+		st.st_mode & (S_IWGRP | S_IWOTH))
 		return false;
 	snprintf(ret, size, "%" PRIx64 ":%" PRIx64 ":%" PRIx64 ":%" PRIx64 ".%lx",
 		(uint64_t)st.st_dev, (uint64_t)st.st_ino, (uint64_t)st.st_size,

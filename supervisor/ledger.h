@@ -9,7 +9,8 @@
  * nothing has run, and the image can be resumed again.
  *
  * Beside it is the index of image files which this host wrote or verified: while inode, size and
- * ctime of such a file are unchanged it need not be hashed again.
+ * ctime of such a file are unchanged it need not be hashed again.  That says something only of a file
+ * which nobody has open for writing (lease.h) and which nobody else may write to.
  */
 #ifndef SUPERVISOR_LEDGER_H
 #define SUPERVISOR_LEDGER_H

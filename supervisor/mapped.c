@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 
 #include "base/base.h"
 #include "ckpt/ckpt.h"
@@ -17,6 +16,7 @@
 #include "supervisor/filter.h"
 #include "supervisor/filter_watch.h"
 #include "supervisor/introduce.h"
+#include "supervisor/lease.h"
 #include "supervisor/notify.h"
 #include "supervisor/session.h"
 #include "supervisor/worker.h"
@@ -25,15 +25,16 @@
 #define MIN_TOTAL   (32UL << 20)
 #define SURE_PER_S  (128UL << 20) /* bytes that are converted in a second on any machine */
 #define MIN_LEASE_S 10		  /* lease-break-time; less is too risky */
+#define MARGIN_S    3 /* before the kernel breaks it */
 #define RESTART_MS  20
 #define PATIENCE_S  60 /* of a suspend, until all is converted */
 
 struct mapped {
 	struct ckpt_mapped_options options;
 	struct ckpt_mapped info;
-	int image; /* with the lease, -1: it was given up */
-	struct event *lease_break, *restart, *late;
-	bool broken, hurry, too_late;
+	struct lease *lease; /* NULL: it was given up */
+	struct event *restart, *late, *expiry;
+	bool failed, hurry, too_late;
 	struct ckpt_piece *pieces;
 	size_t n_pieces;
 	struct worker *worker;
@@ -69,7 +70,7 @@ static void tell(struct mapped *m, Pb__Worker__BodyCase what, Pb__Held *body)
 
 static bool hurry(struct mapped *m)
 {
-	if (!m || m->image < 0 || !m->n_pieces)
+	if (!m || !m->lease || !m->n_pieces)
 		return false;
 	if (!m->hurry)
 		tell(m, PB__WORKER__BODY_HURRY, NULL);
@@ -77,37 +78,30 @@ static bool hurry(struct mapped *m)
 	return true;
 }
 
-static void on_lease_break(evutil_socket_t sig, short what, void *ctx)
+/* A task can't be stopped, and the kernel lets the writer go on soon: better no session than one whose
+ * memory somebody else writes to. */
+static void on_expired(evutil_socket_t fd, short what, void *ctx)
 {
 	struct session *s = ctx;
 
-	s->mapped->broken = true;
-	hurry(s->mapped);
+	log_error("memory is still mapped from an image that is about to be changed: "
+		  "the session is killed");
+	s->killed = true;
+	sys_pidfd_send_signal(s->world.init_pidfd, SIGKILL);
 }
 
-static void give_up_image(struct mapped *m)
+static void on_lease_break(void *ctx)
 {
-	if (m->image >= 0)
-		fcntl(m->image, F_SETLEASE, F_UNLCK);
-	m->image = close_fd(m->image);
-	if (m->lease_break)
-		event_free(m->lease_break);
-	m->lease_break = NULL;
-}
+	const struct timeval expires = {.tv_sec = lease_seconds() - MARGIN_S};
+	struct session *s = ctx;
+	struct mapped *m = s->mapped;
 
-/* A lease on @image, so that it stays as it is. */
-static int take_lease(struct session *s, struct mapped *m, int image)
-{
-	struct stat st;
-
-	if (fstat(image, &st) < 0 || !S_ISREG(st.st_mode) ||
-		(fcntl(image, F_GETFL) & O_ACCMODE) != O_RDONLY)
-		return -EINVAL;
-	m->image = fcntl(image, F_DUPFD_CLOEXEC, 0);
-	m->lease_break = evsignal_new(s->loop, SIGIO, on_lease_break, s);
-	if (m->image < 0 || !m->lease_break || event_add(m->lease_break, NULL) < 0)
-		return -ENOMEM;
-	return fcntl(m->image, F_SETLEASE, F_RDLCK) < 0 ? -errno : 0;
+	log_info("somebody wants to write to the image");
+	if (!hurry(m))
+		return;
+	m->expiry = event_new(s->loop, -1, 0, on_expired, s);
+	if (m->expiry)
+		event_add(m->expiry, &expires);
 }
 
 /* KiB of the least run; 0 for what pays, else small programs, too. */
@@ -121,33 +115,39 @@ static void choose_sizes(struct ckpt_mapped_options *o, long lease_s)
 	o->max_total = (uint64_t)lease_s * SURE_PER_S;
 }
 
-const struct ckpt_mapped_options *mapped_prepare(struct session *s, int image)
+bool mapped_lease(struct session *s, int image)
 {
-	long lease_s = read_setting("/proc/sys/fs/lease-break-time");
-	struct mapped *m;
-	int r;
+	struct mapped *m = s->mapped = calloc(1, sizeof(*m));
+	int r = m ? lease_take(&m->lease, s->loop, image, on_lease_break, s) : -ENOMEM;
+
+	if (r == 0)
+		return true;
+	log_info("the image is hashed, and memory copied: no lease: %s", strerror(-r));
+	mapped_free(s);
+	return false;
+}
+
+const struct ckpt_mapped_options *mapped_options(struct session *s)
+{
+	struct mapped *m = s->mapped;
+	long lease_s = lease_seconds();
 
 	/* Off unless asked for: docs/inside.md. */
-	if (!getenv("PODRUN_MAP_RUN"))
+	if (!m || !getenv("PODRUN_MAP_RUN"))
 		return NULL;
 	/* Memory is counted twice for a moment, which may not be had with strict accounting. */
 	if (lease_s < MIN_LEASE_S || read_setting("/proc/sys/vm/overcommit_memory") == 2)
 		return NULL;
-	m = s->mapped = calloc(1, sizeof(*m));
-	if (!m)
+	if (getrandom(&m->options.cookie, sizeof(m->options.cookie), 0) < 0)
 		return NULL;
-	m->image = -1;
-	r = take_lease(s, m, image);
-	if (r == 0 && getrandom(&m->options.cookie, sizeof(m->options.cookie), 0) < 0)
-		r = -errno;
-	if (r < 0) {
-		log_debug("memory is copied, the image can't be leased: %s", strerror(-r));
-		give_up_image(m);
-		return NULL;
-	}
 	m->options.cookie |= 1;
 	choose_sizes(&m->options, lease_s);
 	return &m->options;
+}
+
+bool mapped_image_is_whole(const struct session *s)
+{
+	return s->mapped && s->mapped->lease && lease_is_whole(s->mapped->lease);
 }
 
 /* ---- what is mapped ------------------------------------------------------------------------ */
@@ -179,7 +179,7 @@ void mapped_pieces(struct session *s, const Pb__Data *d)
 		return;
 	m->pieces = malloc(n * sizeof(*m->pieces));
 	if (!m->pieces) {
-		m->broken = true;
+		m->failed = true;
 		return;
 	}
 	memcpy(m->pieces, d->data.data, n * sizeof(*m->pieces));
@@ -194,7 +194,9 @@ const struct ckpt_mapped *mapped_info(const struct session *s)
 
 bool mapped_broken(const struct session *s)
 {
-	return s->mapped && s->mapped->broken && s->mapped->info.n;
+	const struct mapped *m = s->mapped;
+
+	return m && m->info.n && (m->failed || !m->lease || !lease_is_whole(m->lease));
 }
 
 /* ---- calls that are held ------------------------------------------------------------------- */
@@ -202,8 +204,13 @@ bool mapped_broken(const struct session *s)
 /* Calls that look at the memory of others, and so wait for all of them. */
 static bool is_about_others(int nr)
 {
-	return nr == SYS_ptrace || nr == SYS_process_vm_readv || nr == SYS_process_vm_writev ||
-	       nr == SYS_process_madvise;
+	static const int calls[] = {SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev,
+		SYS_process_madvise, SYS_move_pages, SYS_migrate_pages, SYS_prlimit64};
+
+	for (size_t i = 0; i < ARRAY_SIZE(calls); i++)
+		if (calls[i] == nr)
+			return true;
+	return false;
 }
 
 static void tell_held(struct mapped *m, const struct seccomp_notif *call)
@@ -321,7 +328,7 @@ static void start(struct session *s)
 	const struct world_config names_of = {
 		.as_root = s->record->config->as_root, .mapped = &m->info};
 	long notified[FILTER_MAX_NOTIFIED];
-	struct worker_convert what = {.image = m->image,
+	struct worker_convert what = {.image = lease_fd(m->lease),
 		.listener = s->world.listener,
 		.cookie = m->info.cookie,
 		.pieces = m->pieces,
@@ -402,8 +409,10 @@ void mapped_end(struct session *s)
 		event_free(m->restart);
 	if (m->late)
 		event_free(m->late);
-	m->restart = m->late = NULL;
-	give_up_image(m);
+	if (m->expiry)
+		event_free(m->expiry);
+	m->restart = m->late = m->expiry = NULL;
+	lease_give_up(take_ptr(m->lease));
 	if (s->notify)
 		notify_set_hold(s->notify, NULL, NULL);
 	for (size_t i = 0; i < m->n_held && s->notify && s->state != SESSION_CLOSING; i++)

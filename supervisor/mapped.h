@@ -33,11 +33,13 @@ struct session;
 struct Pb__Data;
 struct Pb__Watch;
 
-/*
- * May memory be mapped from @image?  Then it can't be changed from here on.  What the worker that
- * reads it must know, or NULL.  Before it is asked whether the image is known to be whole.
- */
-const struct ckpt_mapped_options *mapped_prepare(struct session *s, int image);
+/* True if @image can't be changed from here on (lease.h).  Only then may be asked whether it is known
+ * to be whole. */
+bool mapped_lease(struct session *s, int image);
+/* May memory be mapped from it?  What the worker that reads it must know, or NULL. */
+const struct ckpt_mapped_options *mapped_options(struct session *s);
+/* Nobody has wanted to change it yet. */
+bool mapped_image_is_whole(const struct session *s);
 /* The worker's messages: what it will map, and what it has. */
 void mapped_watch(struct session *s, const struct Pb__Watch *m);
 void mapped_pieces(struct session *s, const struct Pb__Data *m);
@@ -48,7 +50,7 @@ bool mapped_broken(const struct session *s);
 
 /* Before the first task runs: from here on calls that would find out are held. */
 void mapped_guard(struct session *s);
-/* The session runs: converts. */
+/* The session runs: converts what is mapped.  If nothing is, the image is given up. */
 void mapped_begin(struct session *s);
 /* 0: nothing is mapped.  1: it is hurried, and control_take_up follows.  Negative: that has taken
  * a minute already. */

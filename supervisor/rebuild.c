@@ -553,6 +553,7 @@ static void settle(struct session *s)
 		release(s);
 		return;
 	}
+	mapped_end(s);
 	r = session_save(s, RECORD_ARRIVED, true, &e);
 	if (r < 0) {
 		fail(s, &e);
@@ -604,14 +605,22 @@ static void try_name(struct session *s)
 	fail(s, &e);
 }
 
+/* What was read is what is known to be whole, now if not before. */
+static int check_image(struct session *s, struct err *e)
+{
+	if (s->op.known && !ledger_knows_file(s->paths.state, s->op.image))
+		return err_set(e, ERR_STATE, -EBUSY, "the image was changed while it was read");
+	if (!s->op.known && mapped_image_is_whole(s))
+		ledger_know_file(s->paths.state, s->op.image);
+	return 0;
+}
+
 static void on_restored(struct session *s, const Pb__Report *report)
 {
 	struct err e = {0};
 
 	s->op.report = (Pb__Report *)message_copy(&report->base);
-	if (!s->op.stream)
-		ledger_know_file(s->paths.state, s->op.image);
-	if (job_check_all(s, &e) < 0) {
+	if (check_image(s, &e) < 0 || job_check_all(s, &e) < 0) {
 		fail(s, &e);
 		return;
 	}
@@ -717,14 +726,11 @@ int session_resume(struct session *s, struct client *c, const Pb__ResumeRequest 
 		return err_errno(e, -ENOMEM, "resume");
 	}
 	what.going = op->going;
-	/* The lease first: what is known then is what will be mapped. */
-	if (!op->stream && !req->frozen)
-		what.map = mapped_prepare(s, image);
-	what.skip_digests = !op->stream && ledger_knows_file(s->paths.state, image);
-	if (!what.skip_digests) {
-		mapped_free(s);
-		what.map = NULL;
-	}
+	/* The lease first: what is known then is what will be read, and mapped. */
+	if (!op->stream && mapped_lease(s, image))
+		op->known = what.skip_digests = ledger_knows_file(s->paths.state, image);
+	if (op->known && !req->frozen)
+		what.map = mapped_options(s);
 	s->state = SESSION_REBUILDING;
 	r = worker_start_restore(&s->worker, s->loop, &what, &worker_ops, s, e);
 	if (r == 0)

@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A session that runs before all of its memory has been copied from its image."""
 import fcntl
+import mmap
 import os
 import pathlib
 import signal
 import sys
+import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "state"))
@@ -110,6 +112,72 @@ def resume_holds_calls_from_the_first_instruction_on(env):
     env.podrun("exec", "s", "touch", "/tmp/go")
     log = env.wait("s")
     assert "ok" in log.split(), log
+
+
+CHAIN = """
+import mmap, os, signal, sys
+m = mmap.mmap(-1, 64 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+for at in range(0, len(m), 4096):
+    m[at:at + 8] = b"%8x" % at
+if os.fork():
+    os.wait()
+    signal.pause()
+print("ready", flush=True)
+n = 0
+while not os.path.exists("/tmp/go"):
+    if os.fork():
+        os._exit(0)
+    at = n * 40961 % (len(m) // 4096) * 4096
+    assert m[at:at + 8] == b"%8x" % at
+    m.madvise(mmap.MADV_DONTNEED, at, 4096)
+    assert m[at:at + 8] == bytes(8)
+    m[at:at + 8] = b"%8x" % at
+    n += 1
+print("ok", flush=True)
+"""
+
+
+@test
+def resume_converts_whoever_never_stays(env):
+    """Each process of a chain is the child of one that has ended already."""
+    image = env.path("image")
+    env.environ["PODRUN_MAP_RUN"] = "0"
+    env.run_detached("s", "python3", "-c", CHAIN)
+    env.podrun("suspend", "s", "-o", image)
+    env.podrun("resume", "-d", image)
+    until("nobody maps the image", lambda: not _mapped(image))
+    with open(image, "r+b") as f:  # waits for the converter to say so
+        f.truncate(100)
+    env.podrun("suspend", "s", "-o", env.path("last"))
+    env.podrun("resume", "-d", env.path("last"))
+    env.podrun("exec", "s", "touch", "/tmp/go")
+    until("the end of the chain", lambda: "ok" in env.logs("s").split())
+    env.podrun("kill", "s")
+    until("gone", lambda: not env.sessions())
+
+
+@test
+def resume_hashes_an_image_that_somebody_could_write_to(env):
+    """What is written through a mapping leaves no trace in the inode, so nothing is known of it."""
+    if not os.access("/dev/shm", os.W_OK):
+        raise Skip("no /dev/shm to write to")
+    directory = tempfile.TemporaryDirectory(dir="/dev/shm")
+    image = pathlib.Path(directory.name) / "image"
+    env.run_detached("s", "sh", "-c", "echo ready; WORD=remember-this exec sleep 9999")
+    env.podrun("snapshot", "s", "-o", image)
+    env.podrun("kill", "s")
+    with directory, open(image, "r+b") as f, mmap.mmap(f.fileno(), 0) as m:
+        os.utime(image)  # it is not the file any more that this host has written
+        middle = m.rfind(b"remember-this")
+        m[middle] = m[middle]
+        env.podrun("resume", "-d", "--name", "whole", image)
+        before = image.stat()
+        m[middle] ^= 1
+        assert image.stat().st_ctime_ns == before.st_ctime_ns, "nothing is shown by this"
+        m.close()
+        f.close()
+        env.podrun("resume", "-d", "--name", "damaged", image, code=7)
+    env.podrun("kill", "whole")
 
 
 @test
