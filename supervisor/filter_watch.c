@@ -25,12 +25,16 @@
 #include <stddef.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 
 #include "base/base.h"
 #include "ckpt/ckpt.h"
 
 #ifndef PR_SET_VMA
 #define PR_SET_VMA 0x53564d41
+#endif
+#ifndef SYS_set_mempolicy_home_node
+#define SYS_set_mempolicy_home_node 450
 #endif
 #ifndef SYS_mseal
 #define SYS_mseal 462
@@ -45,6 +49,8 @@ enum how {
 	NAMED,	/* prctl: arguments 2 and 3, if argument 0 is PR_SET_VMA; always for some others */
 	ALWAYS, /* it is about a whole process, or another one's memory */
 	OTHER,	/* the same, unless argument 0 has our mark in its upper half */
+	LIMIT,	/* argument 0 is a limit of memory: twice as much is counted for now */
+	PLIMIT, /* the same with argument 1, if there is an argument 2 */
 };
 
 static const struct {
@@ -57,14 +63,22 @@ static const struct {
 	{SYS_mlock2, RANGE},
 	{SYS_mbind, RANGE},
 	{SYS_mseal, RANGE},
+	{SYS_mincore, RANGE},
+	{SYS_set_mempolicy_home_node, RANGE},
+	{SYS_pkey_mprotect, RANGE},
 	{SYS_mprotect, EXEC},
-	{SYS_pkey_mprotect, EXEC},
 	{SYS_prctl, NAMED},
 	{SYS_mlockall, ALWAYS},
+	{SYS_get_mempolicy, ALWAYS},
+	{SYS_move_pages, ALWAYS},
+	{SYS_migrate_pages, ALWAYS},
+	{SYS_vmsplice, ALWAYS},
 	{SYS_process_madvise, ALWAYS},
 	{SYS_ptrace, ALWAYS},
 	{SYS_process_vm_readv, OTHER},
 	{SYS_process_vm_writev, OTHER},
+	{SYS_setrlimit, LIMIT},
+	{SYS_prlimit64, PLIMIT},
 };
 
 bool filter_watches(int nr)
@@ -173,9 +187,9 @@ static void put_range(struct buf *b, const struct ckpt_range *r)
 }
 
 /* Far jumps, to places that are known when all has been put. */
-enum place { AT_RANGE, AT_EXEC, AT_NAMED, AT_ALWAYS, AT_OTHER, AT_TEST, AT_END, N_PLACES };
+enum place { AT_RANGE, AT_EXEC, AT_NAMED, AT_ALWAYS, AT_OTHER, AT_LIMIT, AT_PLIMIT, AT_TEST, AT_END, N_PLACES };
 
-static_assert((int)AT_RANGE == (int)RANGE && (int)AT_OTHER == (int)OTHER, "places of calls");
+static_assert((int)AT_RANGE == (int)RANGE && (int)AT_PLIMIT == (int)PLIMIT, "places of calls");
 
 static void go(struct buf *b, enum place where)
 {
@@ -207,6 +221,29 @@ static void put_head(struct buf *b)
 		go(b, (enum place)calls[i].how);
 	}
 	go(b, AT_END);
+}
+
+/* RLIMIT_DATA or RLIMIT_AS in argument @arg. */
+static void put_limit(struct buf *b, int arg)
+{
+	load_arg(b, arg, false);
+	jump_if(b, BPF_JEQ, RLIMIT_AS, 1, 0);
+	jump_if(b, BPF_JEQ, RLIMIT_DATA, 0, 1);
+	notify(b);
+	go(b, AT_END);
+}
+
+static void put_limits(struct buf *b, size_t places[N_PLACES])
+{
+	places[AT_PLIMIT] = here(b);
+	load_arg(b, 2, false);
+	jump_if(b, BPF_JEQ, 0, 0, 3);
+	load_arg(b, 2, true);
+	jump_if(b, BPF_JEQ, 0, 0, 1);
+	go(b, AT_END);
+	put_limit(b, 1);
+	places[AT_LIMIT] = here(b);
+	put_limit(b, 0);
 }
 
 static void put_kinds(struct buf *b, uint32_t mark, size_t places[N_PLACES])
@@ -242,6 +279,7 @@ void filter_watch(struct buf *b, const struct ckpt_mapped *m)
 	size_t places[N_PLACES];
 
 	put_head(b);
+	put_limits(b, places);
 	put_kinds(b, m->cookie, places);
 	for (size_t i = 0; i < m->n; i++)
 		put_range(b, &m->ranges[i]);

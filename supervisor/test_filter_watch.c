@@ -15,6 +15,7 @@
 #include <linux/seccomp.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -84,6 +85,18 @@ static int try_others(void)
 		return 2;
 	if (!notified(SYS_mlock, in, 4096, 0, 0, 0) || notified(SYS_mlock, out, 4096, 0, 0, 0))
 		return 3;
+	if (!notified(SYS_mincore, in, 4096, 0, 0, 0) || notified(SYS_mincore, out, 4096, 0, 0, 0) ||
+		!notified(SYS_pkey_mprotect, in, 4096, PROT_READ, 0, 0) ||
+		!notified(SYS_move_pages, 1, 0, 0, 0, 0))
+		return 7;
+	if (!notified(SYS_setrlimit, RLIMIT_AS, 1, 0, 0, 0) ||
+		!notified(SYS_setrlimit, RLIMIT_DATA, 1, 0, 0, 0) ||
+		notified(SYS_setrlimit, RLIMIT_NOFILE, 1, 0, 0, 0) ||
+		!notified(SYS_prlimit64, 1, RLIMIT_AS, 1, 0, 0) ||
+		!notified(SYS_prlimit64, 1, RLIMIT_DATA, GIB << 2, 0, 0) ||
+		notified(SYS_prlimit64, 1, RLIMIT_AS, 0, 1, 0) ||
+		notified(SYS_prlimit64, 1, RLIMIT_CORE, 1, 0, 0))
+		return 8;
 	if (!notified(SYS_mprotect, in, 4096, PROT_READ | PROT_EXEC, 0, 0) ||
 		notified(SYS_mprotect, in, 4096, PROT_READ | PROT_WRITE, 0, 0) ||
 		notified(SYS_mprotect, out, 4096, PROT_READ | PROT_EXEC, 0, 0))

@@ -21,6 +21,8 @@
  *
  * Who is looked at: every process of the session, in passes, until one pass has found nothing and
  * nobody new has come.  A child that was forked from what is still mapped is found like any other.
+ * Where processes come and go all the time they are all stopped at once after some passes, and what is
+ * left is done there and then.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +41,8 @@
 #define MIN_SLICE     (1UL << 20)
 #define MAX_SLICE     (16UL << 20)
 #define MAX_WHOLE     (32UL << 20) /* where somebody waits for it */
-#define QUIET_PASSES  10
+#define IDLE_PASSES   10 /* then everybody stops, once */
+#define ALL_STOP_MS   200
 #define STOP_MS	      40 /* for who does not stop, such as a parent in vfork */
 #define MAX_PARTS     64 /* in one slice */
 #define ALL_OF_MEMORY CKPT_TASK_SIZE
@@ -54,7 +57,8 @@ struct ckpt_convert {
 	size_t at;
 	bool found;	/* something in this pass */
 	bool stuck;	/* and could not do it */
-	unsigned quiet; /* passes that have found nothing, though processes come and go */
+	unsigned idle;	/* passes that have found nothing, though processes come and go */
+	unsigned most;	/* of these before everybody stops */
 	uint64_t slice, copied_ns;
 };
 
@@ -568,6 +572,60 @@ static int stop_and_convert(struct ckpt_convert *c, pid_t pid, uint64_t start, u
 	return r;
 }
 
+/* All of what the task @t and whoever shares its memory have, while everybody stands still. */
+static int convert_one_of_all(struct ckpt_convert *c, const struct ckpt_frozen *f,
+	const struct buf *pids, pid_t pid, struct err *e)
+{
+	_cleanup_buf_ struct buf sharers = BUF_INIT, others = BUF_INIT;
+	const struct ckpt_task *t = pick(f, pid);
+	int r;
+
+	if (!t)
+		return 0; /* a zombie */
+	r = find_sharers(c, pid, pids, &sharers);
+	if (r == 0)
+		r = find_others(f, &sharers, t->tid, &others);
+	do {
+		if (r >= 0)
+			r = convert_stopped(c, t, &others, 0, ALL_OF_MEMORY, MAX_WHOLE, e);
+	} while (r > 0);
+	return r;
+}
+
+/*
+ * Processes come and go faster than we can look at them one by one.  So all stop, once: whoever has
+ * something is there, and after this nobody can have it from another.
+ */
+static int convert_all_at_once(struct ckpt_convert *c, struct err *e)
+{
+	_cleanup_buf_ struct buf pids = BUF_INIT;
+	struct ckpt_freeze_options o = {.host_proc = c->host_proc,
+		.session_proc = c->o.world->proc_fd,
+		.init_pid = c->o.world->init_pid,
+		.deadline_ms = ALL_STOP_MS,
+		.notified = c->o.notified,
+		.n_notified = c->o.n_notified,
+		.waiting = c->o.waiting,
+		.ctx = c->o.ctx};
+	const struct ckpt_task *tasks;
+	struct ckpt_frozen *f;
+	size_t n;
+	int r = 0;
+
+	if (ckpt_frozen_make(&f, &o, e) < 0)
+		return -EAGAIN;
+	tasks = ckpt_frozen_tasks(f, &n);
+	buf_put(&pids, &o.init_pid, sizeof(o.init_pid));
+	for (size_t i = 0; i < n; i++)
+		if (i == 0 || tasks[i].pid != tasks[i - 1].pid)
+			buf_put(&pids, &tasks[i].pid, sizeof(pid_t));
+	r = buf_error(&pids);
+	for (size_t i = 1; i < pids.len / sizeof(pid_t) && r == 0; i++)
+		r = convert_one_of_all(c, f, &pids, ((const pid_t *)pids.data)[i], e);
+	ckpt_frozen_release(f);
+	return r < 0 ? -EAGAIN : 0;
+}
+
 /* How much is copied in one stop follows from how long the last took. */
 static void adapt(struct ckpt_convert *c)
 {
@@ -603,9 +661,14 @@ static int end_pass(struct ckpt_convert *c, struct err *e)
 {
 	bool stuck = c->stuck;
 
-	c->quiet = c->found || stuck ? 0 : c->quiet + 1;
-	if (c->quiet && (nobody_came(c, &c->numbers) || c->quiet == QUIET_PASSES))
+	c->idle = c->found ? 0 : c->idle + 1;
+	if (c->idle && !stuck && nobody_came(c, &c->numbers))
 		return 0;
+	if (c->idle >= c->most) {
+		if (convert_all_at_once(c, e) == 0)
+			return 0;
+		c->most *= 2; /* somebody can't be stopped: don't ask all the others too often */
+	}
 	return begin_pass(c, e) < 0 || stuck ? -EAGAIN : 1;
 }
 
@@ -677,6 +740,7 @@ int ckpt_convert_new(struct ckpt_convert **ret, const struct ckpt_convert_option
 		return err_errno(e, -ENOMEM, "convert");
 	c->o = *o;
 	c->slice = FIRST_SLICE;
+	c->most = IDLE_PASSES;
 	c->host_proc = r = proc_open(e);
 	if (r >= 0)
 		r = learn_image(c, e);

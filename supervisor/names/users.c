@@ -330,8 +330,11 @@ void users_limit(struct notify_call *c)
 {
 	static const struct rlimit unlimited = {RLIM_INFINITY, RLIM_INFINITY};
 	int nr = c->request->data.nr;
+	uint32_t which = (uint32_t)notify_arg(c, nr == SYS_prlimit64 ? 1 : 0);
 	uint64_t old = 0;
 
+	if (which != RLIMIT_LOCKS && which != RLIMIT_RSS)
+		return notify_continue(c); /* a call that was held */
 	if (nr != SYS_setrlimit)
 		old = notify_arg(c, nr == SYS_prlimit64 ? 3 : 1);
 	if (old && notify_write(c, old, &unlimited, sizeof(unlimited)) < 0)
