@@ -18,10 +18,12 @@
 #include "ckpt/freeze.h"
 #include "ckpt/memory/memory.h"
 #include "ckpt/openfiles.h"
+#include "ckpt/walks.h"
 
 #define DEFAULT_PATIENCE_MS 2000
 #define FIRST_NAP_US	    2000
 #define LONGEST_NAP_US	    50000
+#define WALKS_PART	    5 /* of the patience */
 
 /* ---- all subjects of a kind --------------------------------------------------------------- */
 
@@ -246,20 +248,28 @@ static int freeze_once(struct ckpt_dump **ret, const struct ckpt_world *w,
 
 /*
  * What is in the way may be a matter of moments: an answer not fetched yet, a connection not
- * accepted yet.  The session runs a little, and it is tried again.
+ * accepted yet.  The session runs a little, and it is tried again.  Who goes through a tree of
+ * directories is given a part of that time to come to the end (ckpt/walks.c).
  */
 int ckpt_freeze(struct ckpt_dump **ret, const struct ckpt_world *w,
 	const struct ckpt_dump_options *o, struct err *e)
 {
 	uint32_t patience = o->deadline_ms ? o->deadline_ms : DEFAULT_PATIENCE_MS;
-	uint64_t end = io_now_ns() + patience * 1000000ULL;
+	uint64_t begin = io_now_ns(), end = begin + patience * 1000000ULL,
+		 walked = begin + patience * 1000000ULL / WALKS_PART;
 
 	for (useconds_t nap = FIRST_NAP_US;; nap = MIN(2 * nap, (useconds_t)LONGEST_NAP_US)) {
 		int r = freeze_once(ret, w, o, e);
+		uint64_t then = io_now_ns() + nap * 1000ULL;
 
-		if (r != -EAGAIN || io_now_ns() + nap * 1000ULL > end)
+		if (r == 0 && (then > walked || !ckpt_walks(*ret)))
+			return 0;
+		if (r == 0)
+			ckpt_thaw(take_ptr(*ret), e);
+		else if (r != -EAGAIN || then > end)
 			return r;
-		log_info("%s: trying again", e->msg);
+		else
+			log_info("%s: trying again", e->msg);
 		usleep(nap);
 	}
 }

@@ -4,7 +4,8 @@
 
 Elsewhere is another account, other directories, other process numbers, other namespaces: made by
 unshare(1), since all of this runs as one ordinary user.  Every one of these has runtime, state and
-configuration directories of its own and trusts the key that the image is signed with.
+configuration directories of its own and trusts the key that the image is signed with.  One that is
+about files which get other numbers by any move is here, too.
 """
 import os
 import pathlib
@@ -12,7 +13,7 @@ import shutil
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from harness import BUILD, PODRUN, Failed, Skip, add, main, needs, test  # noqa: E402
+from harness import BUILD, PATIENCE, PODRUN, Failed, Skip, add, main, needs, test, until  # noqa: E402
 
 STATE = BUILD / "tests" / "state"
 
@@ -136,6 +137,39 @@ def a_home_that_is_somewhere_else(env):
     said = other.wait("s")
     other.podrun("rm", "-f", "s", check=False)
     assert said.split()[-2:] == ["kept", "ok"], said
+
+
+# Goes through a directory until /mnt/go is there, and lives on until /mnt/end is.
+WALKER = r"""
+sub wait_for { select(undef, undef, undef, 0.01) until -e "/mnt/$_[0]" }
+mkdir "/tmp/tree"; mkdir "/tmp/tree/$_" for 1 .. 9;
+opendir(my $dir, "/tmp/tree"); readdir($dir);
+my @before = stat("/tmp/tree");
+open(my $f, ">", "/mnt/walking"); close($f);
+wait_for("go");
+my @after = stat("/tmp/tree");
+closedir($dir);
+print $before[0] == $after[0] && $before[1] == $after[1] ? "the same\n" : "another\n";
+wait_for("end");
+"""
+
+
+@test
+def who_goes_through_a_directory_comes_to_its_end_first(env):
+    needs("perl")
+    shared, image = env.path("shared"), env.path("i")
+    shared.mkdir()
+    env.environ["PODRUN_LOG"] = "info"
+    env.podrun("run", "-d", "--name", "w", "-v", "%s:/mnt" % shared, "--", "perl", "-e", WALKER)
+    until("it reads", (shared / "walking").exists)
+    suspend = env.start(PODRUN, "suspend", "w", "-o", image, "--deadline", "300000")
+    until("the suspend has met it", lambda: any(
+        "is reading /tmp/tree" in log.read_text() for log in env.dir.rglob("supervisor.log")))
+    (shared / "go").touch()
+    assert suspend.wait(timeout=PATIENCE) == 0
+    (shared / "end").touch()
+    env.podrun("resume", "-d", image)
+    assert env.wait("w") == "the same\n"
 
 
 if __name__ == "__main__":
