@@ -18,9 +18,11 @@ static void expect(int fd, const char *s)
 	STATE_CHECK(n == (ssize_t)strlen(s) && !memcmp(buf, s, strlen(s)));
 }
 
+static char dir[] = BASE "/state-fifo-XXXXXX";
+
 static void make(const char *name, char path[64])
 {
-	snprintf(path, 64, BASE "/state-fifo-%d-%s", getpid(), name);
+	snprintf(path, 64, "%s/%s", dir, name);
 	STATE_CHECK(mkfifo(path, 0600) == 0);
 }
 
@@ -30,6 +32,7 @@ int main(int argc, char **argv)
 	int reader, writer, gone_reader, gone_writer, both, quiet, late;
 	struct pollfd p;
 
+	STATE_CHECK(mkdtemp(dir));
 	make("a", path);
 	reader = open(path, O_RDONLY | O_NONBLOCK);
 	writer = open(path, O_WRONLY);
@@ -66,5 +69,6 @@ int main(int argc, char **argv)
 	unlink(path);
 	unlink(both_path);
 	unlink(quiet_path);
+	rmdir(dir);
 	return state_ok();
 }

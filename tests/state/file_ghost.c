@@ -107,8 +107,8 @@ static void check_others(void)
 
 int main(int argc, char **argv)
 {
-	snprintf(dir, sizeof(dir), BASE "/state-ghost-%d", getpid());
-	STATE_CHECK(mkdir(dir, 0700) == 0);
+	snprintf(dir, sizeof(dir), BASE "/state-ghost-XXXXXX");
+	STATE_CHECK(mkdtemp(dir));
 	make_deleted();
 	make_others();
 	state_ready(argc, argv);

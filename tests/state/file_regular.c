@@ -57,8 +57,8 @@ int main(int argc, char **argv)
 	pid_t child;
 	DIR *d;
 
-	snprintf(dir, sizeof(dir), BASE "/state-files-%d", getpid());
-	STATE_CHECK(mkdir(dir, 0700) == 0 && chdir(dir) == 0);
+	snprintf(dir, sizeof(dir), BASE "/state-files-XXXXXX");
+	STATE_CHECK(mkdtemp(dir) && chdir(dir) == 0);
 	a = at("a", O_CREAT | O_RDWR);
 	STATE_CHECK(write(a, "0123456789", 10) == 10 && lseek(a, 3, SEEK_SET) == 3);
 	shared = dup(a);

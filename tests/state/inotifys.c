@@ -33,10 +33,11 @@ int main(int argc, char **argv)
 	int in = inotify_init1(IN_NONBLOCK | IN_CLOEXEC), dir, sub, file, skipped, ghost, fd;
 	char path[64], below[128], name[128], c;
 
-	snprintf(path, sizeof(path), BASE "/state-inotify-%d", getpid());
+	snprintf(path, sizeof(path), BASE "/state-inotify-XXXXXX");
+	STATE_CHECK(mkdtemp(path));
 	snprintf(below, sizeof(below), "%s/below", path);
 	snprintf(name, sizeof(name), "%s/file", path);
-	STATE_CHECK(mkdir(path, 0700) == 0 && mkdir(below, 0700) == 0);
+	STATE_CHECK(mkdir(below, 0700) == 0);
 	touch(path, "file");
 	touch(path, "ghost");
 
