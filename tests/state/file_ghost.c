@@ -114,5 +114,6 @@ int main(int argc, char **argv)
 	state_ready(argc, argv);
 	check_deleted();
 	check_others();
+	state_remove(dir);
 	return state_ok();
 }

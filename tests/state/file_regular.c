@@ -119,5 +119,6 @@ int main(int argc, char **argv)
 		got.pid == group.pid);
 	STATE_CHECK(count(d, 1000) == 204 - 60); /* with a, lock, "." and ".." */
 	STATE_CHECK(openat(cwd, "a", O_RDONLY) >= 0);
+	state_remove(dir);
 	return state_ok();
 }

@@ -68,5 +68,6 @@ int main(int argc, char **argv)
 	expect(in, file, IN_MODIFY, NULL);
 	STATE_CHECK(inotify_rm_watch(in, dir) == 0);
 	STATE_CHECK(inotify_add_watch(in, "/", IN_MOVE_SELF) == ghost + 1);
+	state_remove(path);
 	return state_ok();
 }

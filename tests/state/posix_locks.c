@@ -59,5 +59,6 @@ int main(int argc, char **argv)
 	STATE_CHECK(waitpid(waiter, &status, 0) == waiter && status == 0);
 	STATE_CHECK(waitpid(child, &status, 0) == child && status == 0);
 	STATE_CHECK(holder(fd, 100) == 0);
+	STATE_CHECK(unlink(name) == 0);
 	return state_ok();
 }

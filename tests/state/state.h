@@ -16,6 +16,7 @@
 #define TESTS_STATE_STATE_H
 
 #include <errno.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +48,18 @@ static inline void state_ready(int argc, char **argv)
 	fflush(stdout);
 	while (access(argv[1], F_OK) != 0)
 		state_nap();
+}
+
+static inline int state_remove_entry(
+	const char *path, const struct stat *st, int type, struct FTW *where)
+{
+	return remove(path);
+}
+
+/* Removes a directory with all that is in it: natively it is the host's. */
+static inline void state_remove(const char *dir)
+{
+	STATE_CHECK(nftw(dir, state_remove_entry, 16, FTW_DEPTH | FTW_PHYS) == 0);
 }
 
 static inline int state_ok(void)

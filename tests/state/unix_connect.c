@@ -195,5 +195,6 @@ int main(int argc, char **argv)
 	state_ready(argc, argv);
 	check_plain();
 	check_others();
+	state_remove(dir);
 	return state_ok();
 }

@@ -84,5 +84,6 @@ int main(int argc, char **argv)
 	expect(left, "before", d);
 	STATE_CHECK(send(left, "x", 1, 0) == -1 && errno == ECONNREFUSED);
 	STATE_CHECK(send(bare, "x", 1, 0) == -1 && errno == ECONNREFUSED);
+	state_remove(dir);
 	return state_ok();
 }
