@@ -37,7 +37,7 @@ struct convert {
 	struct proto_conn *conn;
 	struct ckpt_convert *work;
 	struct buf held; /* struct held */
-	bool hurry;
+	bool hurry, hurried; /* told to, and has begun to */
 };
 
 static void send(struct convert *c, Pb__Worker__BodyCase what, ProtobufCMessage *body)
@@ -168,18 +168,27 @@ static int ms_until(uint64_t then)
 	return then > now ? (int)((then - now + 999999) / 1000000) : 0;
 }
 
+/* @next, or now: one may be told to hurry at any time, also while tasks are being stopped. */
+static uint64_t hurried_time(struct convert *c, uint64_t next)
+{
+	if (!c->hurry || c->hurried)
+		return next;
+	c->hurried = true;
+	return 0;
+}
+
 static void work(struct convert *c)
 {
 	uint64_t next = 0, then, pause, idle = FIRST_NAP_NS, least = test_nap_ns();
 	struct err e = {0};
 
 	for (;;) {
-		bool stuck = !serve_all(c), hurried = c->hurry;
+		bool stuck = !serve_all(c);
 		int r;
 
+		next = hurried_time(c, next);
 		listen(c, stuck ? FIRST_NAP_NS / 1000000 : ms_until(next));
-		if (c->hurry && !hurried)
-			next = 0;
+		next = hurried_time(c, next);
 		if (n_held(c) || ms_until(next))
 			continue;
 		then = io_now_ns();

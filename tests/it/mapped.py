@@ -33,8 +33,8 @@ def _resume_mapped(env):
     """A session of much memory, resumed a moment ago; its image, which it still maps."""
     image = env.path("image")
     env.environ["PODRUN_MAP_RUN"] = "0"
-    env.environ["PODRUN_TEST_MAP_NAP"] = "3000"
-    env.run_detached("s", MAPPED, "/tmp/go")
+    env.environ["PODRUN_TEST_MAP_NAP"] = "60000"
+    env.run_detached("s", MAPPED, "/tmp/go", "calm")
     env.podrun("suspend", "s", "-o", image)
     fd = os.open(image, os.O_RDONLY)
     try:
@@ -97,8 +97,9 @@ def resume_holds_calls_from_the_first_instruction_on(env):
     env.environ["PODRUN_MAP_RUN"] = "0"
     faults.prepare(env)
     faults.due(env, None, None)
-    env.run_detached("s", "sh", "-c", '"$0" /tmp/go & m=$!; sleep 9999 & a=$!; sleep 9999 & b=$!; '
-                     'wait $m; kill $a $b', MAPPED)
+    env.run_detached("s", "sh", "-c", '"$0" /tmp/go alone & m=$!; sleep 9999 & a=$!; sleep 9999 & b=$!; '
+                     'echo all; wait $m; kill $a $b', MAPPED)
+    until("all have begun", lambda: "all" in env.logs("s").split())
     env.podrun("suspend", "s", "-o", image)
     faults.due(env, "release.half", "stop")
     resume = env.start(PODRUN, "resume", "-d", image)

@@ -6,6 +6,9 @@
  *      still     a pattern that nobody writes to
  *      counted   every page is written to by threads that know what must be in it: a lost write shows
  *      pool      chunks of a pattern, to which system calls are made, one chunk after the other
+ *
+ * Behind the name of the file to wait for, "calm" keeps it from calls for which all of its memory must be
+ * converted at once, and "alone" from having children.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -29,6 +32,7 @@
 static uint64_t *still, *pool;
 static char *counted;
 static atomic_bool over;
+static bool calm, alone;
 
 static uint64_t *get(size_t len)
 {
@@ -134,6 +138,8 @@ static void in_child(uint64_t *p, uint64_t from)
 	int status;
 	pid_t pid;
 
+	if (alone)
+		return;
 	STATE_CHECK(madvise(p, 64 * PAGE, MADV_WIPEONFORK) == 0);
 	pid = fork();
 	STATE_CHECK(pid >= 0);
@@ -156,6 +162,8 @@ static void look_from_outside(uint64_t *p, uint64_t from)
 	static uint64_t copy[64 * PAGE / 8];
 	struct iovec local = {copy, sizeof(copy)}, there = {p + 40 * PAGE / 8, sizeof(copy)};
 
+	if (calm)
+		return;
 	STATE_CHECK(process_vm_readv(getpid(), &local, 1, &there, 1, 0) == sizeof(copy));
 	STATE_CHECK(holds(copy, from + 40 * PAGE, sizeof(copy)));
 	/* either may be beyond what this user, or this kernel, can do */
@@ -213,6 +221,8 @@ int main(int argc, char **argv)
 	uint64_t *low;
 
 	setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
+	calm = argc > 2 && strcmp(argv[2], "calm") == 0;
+	alone = argc > 2 && strcmp(argv[2], "alone") == 0;
 	low = sbrk(4 * MIB);
 	still = get(STILL);
 	pool = get(POOL);
