@@ -132,9 +132,6 @@ const struct ckpt_mapped_options *mapped_options(struct session *s)
 	struct mapped *m = s->mapped;
 	long lease_s = lease_seconds();
 
-	/* Off unless asked for: docs/inside.md. */
-	if (!m || !getenv("PODRUN_MAP_RUN"))
-		return NULL;
 	/* Memory is counted twice for a moment, which may not be had with strict accounting. */
 	if (lease_s < MIN_LEASE_S || read_setting("/proc/sys/vm/overcommit_memory") == 2)
 		return NULL;

@@ -36,7 +36,7 @@ struct Pb__Watch;
 /* True if @image can't be changed from here on (lease.h).  Only then may be asked whether it is known
  * to be whole. */
 bool mapped_lease(struct session *s, int image);
-/* May memory be mapped from it?  What the worker that reads it must know, or NULL. */
+/* What the worker that reads it must know to map memory from it; NULL: this host does not let us. */
 const struct ckpt_mapped_options *mapped_options(struct session *s);
 /* Nobody has wanted to change it yet. */
 bool mapped_image_is_whole(const struct session *s);

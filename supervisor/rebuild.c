@@ -22,6 +22,7 @@
 
 #include <event2/event.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
@@ -729,7 +730,7 @@ int session_resume(struct session *s, struct client *c, const Pb__ResumeRequest 
 	/* The lease first: what is known then is what will be read, and mapped. */
 	if (!op->stream && mapped_lease(s, image))
 		op->known = what.skip_digests = ledger_knows_file(s->paths.state, image);
-	if (op->known && !req->frozen)
+	if (op->known && !req->frozen && (req->map || getenv("PODRUN_MAP_RUN")))
 		what.map = mapped_options(s);
 	s->state = SESSION_REBUILDING;
 	r = worker_start_restore(&s->worker, s->loop, &what, &worker_ops, s, e);

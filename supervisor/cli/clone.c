@@ -35,6 +35,21 @@ static int snapshot(struct cli *c, const char *name, int image, struct err *e)
 	return r;
 }
 
+/* An image that nobody can write to any more need be hashed only once (lease.h). */
+static int open_again(int *image, struct err *e)
+{
+	char path[32];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", *image);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return err_errno(e, -errno, "image");
+	close_fd(*image);
+	*image = fd;
+	return 0;
+}
+
 /* NAME-N for the next N that is free. */
 static int free_name(struct cli *c, const char *name, unsigned *n, char **ret, struct err *e)
 {
@@ -76,6 +91,8 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 	if (image < 0)
 		return err_errno(e, -errno, "cannot write below %s", place);
 	r = snapshot(c, name, image, e);
+	if (r == 0)
+		r = open_again(&image, e);
 	for (uint64_t i = 0; r == 0 && i < copies; i++) {
 		_cleanup_free_ char *copy = NULL;
 		Pb__ResumeRequest q = PB__RESUME_REQUEST__INIT;

@@ -17,7 +17,7 @@
 
 struct resume_options {
 	const char *name;
-	bool detach, interactive, tty, replace, json;
+	bool detach, interactive, tty, replace, map, json;
 };
 
 #define AT(member) offsetof(struct resume_options, member)
@@ -27,6 +27,7 @@ static const struct cli_option options[] = {
 	{"tty", 't', NULL, "connect our terminal to the command's", CLI_FLAG, AT(tty)},
 	{"name", 0, "NAME", "under another name", CLI_STRING, AT(name)},
 	{"replace", 0, NULL, "end and remove who has the name", CLI_FLAG, AT(replace)},
+	{"map", 0, NULL, "let it run before all of its memory has been copied", CLI_FLAG, AT(map)},
 	{"json", 0, NULL, "tell how long it took, as JSON (with -d)", CLI_FLAG, AT(json)},
 };
 
@@ -173,6 +174,7 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 	q.image = path ? path : (char *)"";
 	q.replace = o->replace;
 	q.discard = own;
+	q.map = o->map;
 	if (!o->detach) {
 		r = attached(o, &q, image, !path, e);
 		/* Codes of the command stay apart from ours only once there is a command. */
@@ -200,7 +202,10 @@ const struct cli_command cli_resume = {
 	.help = "let a suspended session go on",
 	.text = "Without *-d* podrun stays connected to the session's command and exits with its code. "
 		"The image of a suspended session is used up by its first resume; that of a snapshot is "
-		"not, but needs a name that is free (*--name*).",
+		"not, but needs a name that is free (*--name*). With *--map* a session with much memory runs "
+		"at once: its memory is mapped from the image, which must be a file that this host "
+		"wrote or verified, and copied in the next second or so. Until then /proc/PID/maps shows "
+		"the image, and some calls take longer.",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.size = sizeof(struct resume_options),

@@ -32,7 +32,6 @@ def _mapped(image):
 def _resume_mapped(env):
     """A session of much memory, resumed a moment ago; its image, which it still maps."""
     image = env.path("image")
-    env.environ["PODRUN_MAP_RUN"] = "0"
     env.environ["PODRUN_TEST_MAP_NAP"] = "60000"
     env.run_detached("s", MAPPED, "/tmp/go", "calm")
     env.podrun("suspend", "s", "-o", image)
@@ -43,7 +42,7 @@ def _resume_mapped(env):
         raise Skip("no leases on this file system: %s" % e)
     finally:
         os.close(fd)
-    env.podrun("resume", "-d", image)
+    env.podrun("resume", "-d", "--map", image)
     assert _mapped(image), "the image is not mapped"
     return image
 
@@ -52,7 +51,7 @@ def _finish_mapped(env):
     """Suspends the session, which has all of it converted, and once more without a pause."""
     del env.environ["PODRUN_TEST_MAP_NAP"]
     env.podrun("suspend", "s", "-o", env.path("last"))
-    env.podrun("resume", "-d", env.path("last"))
+    env.podrun("resume", "-d", "--map", env.path("last"))
     env.podrun("exec", "s", "touch", "/tmp/go")
     log = env.wait("s")
     assert "ok" in log.split(), log
@@ -94,7 +93,6 @@ def resume_holds_calls_from_the_first_instruction_on(env):
         return found[0] if found else 0
 
     image = env.path("image")
-    env.environ["PODRUN_MAP_RUN"] = "0"
     faults.prepare(env)
     faults.due(env, None, None)
     env.run_detached("s", "sh", "-c", '"$0" /tmp/go alone & m=$!; sleep 9999 & a=$!; sleep 9999 & b=$!; '
@@ -102,7 +100,7 @@ def resume_holds_calls_from_the_first_instruction_on(env):
     until("all have begun", lambda: "all" in env.logs("s").split())
     env.podrun("suspend", "s", "-o", image)
     faults.due(env, "release.half", "stop")
-    resume = env.start(PODRUN, "resume", "-d", image)
+    resume = env.start(PODRUN, "resume", "-d", "--map", image)
     worker = until("a worker that stopped", lambda: next(
         (p for p in [below("podrun-rebuild")] if p and faults.state(p) == "T"), 0))
     program = below("mem_mapped")
@@ -142,15 +140,14 @@ print("ok", flush=True)
 def resume_converts_whoever_never_stays(env):
     """Each process of a chain is the child of one that has ended already."""
     image = env.path("image")
-    env.environ["PODRUN_MAP_RUN"] = "0"
     env.run_detached("s", "python3", "-c", CHAIN)
     env.podrun("suspend", "s", "-o", image)
-    env.podrun("resume", "-d", image)
+    env.podrun("resume", "-d", "--map", image)
     until("nobody maps the image", lambda: not _mapped(image))
     with open(image, "r+b") as f:  # waits for the converter to say so
         f.truncate(100)
     env.podrun("suspend", "s", "-o", env.path("last"))
-    env.podrun("resume", "-d", env.path("last"))
+    env.podrun("resume", "-d", "--map", env.path("last"))
     env.podrun("exec", "s", "touch", "/tmp/go")
     until("the end of the chain", lambda: "ok" in env.logs("s").split())
     env.podrun("kill", "s")
