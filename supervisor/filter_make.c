@@ -120,9 +120,14 @@ static int add_rule(scmp_filter_ctx ctx, const char *name, int nr, enum policy_a
 	return r < 0 ? err_errno(e, r, "filter rule for %s", name) : 0;
 }
 
-static enum policy_action effective(enum policy_action action, unsigned names, unsigned translated)
+static enum policy_action effective(const struct policy_call *c, unsigned translated)
 {
-	return names & translated ? POLICY_NOTIFY : action;
+	if (c->names & translated)
+		return POLICY_NOTIFY;
+	for (size_t i = 0; translated & NAMES_BIT(NAMES_PID) && i < policy_n_pid_calls; i++)
+		if (policy_pid_calls[i].nr == c->nr)
+			return policy_pid_calls[i].action;
+	return c->action;
 }
 
 static int add_64(scmp_filter_ctx ctx, unsigned translated, struct err *e)
@@ -132,9 +137,15 @@ static int add_64(scmp_filter_ctx ctx, unsigned translated, struct err *e)
 	for (size_t i = 0; r == 0 && i < policy_n_calls; i++) {
 		const struct policy_call *c = &policy_calls[i];
 
-		r = add_rule(ctx, c->name, c->nr, effective(c->action, c->names, translated), e);
+		r = add_rule(ctx, c->name, c->nr, effective(c, translated), e);
 	}
 	return r;
+}
+
+/* Numbers of tasks are not translated for 32-bit programs, so where they are, there are none. */
+static bool has_32(unsigned translated)
+{
+	return !(translated & NAMES_BIT(NAMES_PID));
 }
 
 /*
@@ -183,7 +194,7 @@ static scmp_filter_ctx make_context(uint32_t arch, unsigned translated, struct e
 		err_errno(e, r, "cannot prepare the session's filter");
 	else if (arch == SCMP_ARCH_X86_64)
 		r = add_64(ctx, translated, e);
-	else
+	else if (has_32(translated))
 		r = add_32(ctx, e);
 	if (r < 0 && ctx) {
 		seccomp_release(ctx);
@@ -232,7 +243,8 @@ static int generate(unsigned translated, struct buf *ret, struct err *e)
 	if (r < 0)
 		err_errno(e, r, "cannot join the filters of two architectures");
 	put_rules(ret, translated, AUDIT_ARCH_X86_64, SCMP_ARCH_X86_64);
-	put_rules(ret, 0, AUDIT_ARCH_I386, SCMP_ARCH_X86);
+	if (has_32(translated))
+		put_rules(ret, 0, AUDIT_ARCH_I386, SCMP_ARCH_X86);
 	if (r == 0)
 		r = export(main, ret, e);
 	seccomp_release(main);
@@ -266,6 +278,7 @@ int main(void)
 	} programs[] = {
 		{"plain", 0},
 		{"user", NAMES_BIT(NAMES_USER)},
+		{"numbers", NAMES_BIT(NAMES_PID)},
 	};
 
 	printf("/* Made by supervisor/filter_make.c from supervisor/policy/table.c. */\n"

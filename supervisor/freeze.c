@@ -575,9 +575,13 @@ static void freeze_now(void *ctx)
 
 static int freeze(struct session *s, uint32_t deadline_ms, struct err *e)
 {
-	struct installs *installs = notify_installs(s->notify);
+	struct installs *installs;
 	int r;
 
+	if (s->world.rewriter)
+		return err_set(e, ERR_HOST, -EOPNOTSUPP,
+			"a session whose names are rewritten can't be frozen yet");
+	installs = notify_installs(s->notify);
 	job_hold_all(s, true);
 	s->op.deadline_ms = deadline_ms;
 	installs_hold(installs, true);

@@ -31,9 +31,12 @@
 #include "supervisor/ns.h"
 #include "supervisor/start.h"
 #include "supervisor/view.h"
+#include "supervisor/world_config.h"
 
 struct init {
 	int sock, signals;
+	bool rewritten; /* there is no namespace */
+	pid_t own;	/* as the kernel numbers us */
 	sigset_t mask; /* of the session's processes */
 	struct ns_ids ids;
 };
@@ -67,6 +70,22 @@ static int status_of(const siginfo_t *info)
 	return info->si_status | (info->si_code == CLD_DUMPED ? WCOREFLAG : 0);
 }
 
+/* Without a /proc of its own it can't count, and its memory is closed to who would write numbers there. */
+static bool reap_unseen(struct init *in)
+{
+	struct init_exit x = {0};
+	siginfo_t info;
+
+	x.vpid = waitpid(-1, &x.status, WNOHANG);
+	if (x.vpid <= 0)
+		return false;
+	/* Orphans come to pid 1, so no child at all means nobody. */
+	x.left = waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+	if (io_send_fds(in->sock, &x, sizeof(x), NULL, 0) < 0)
+		_exit(0);
+	return true;
+}
+
 /*
  * Tells of one child that has ended, and takes its number; false if none has.  In this order: of
  * whoever is not in the session any more the supervisor can know (freeze.c relies on it).
@@ -76,6 +95,8 @@ static bool reap_one(struct init *in)
 	struct init_exit x = {0};
 	siginfo_t info = {0};
 
+	if (in->rewritten)
+		return reap_unseen(in);
 	if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid == 0)
 		return false;
 	x.vpid = info.si_pid;
@@ -93,7 +114,8 @@ static void answer(const struct init *in, int sock, const struct init_reply *rep
 		struct cmsghdr align;
 		char space[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(sizeof(int))];
 	} control = {0};
-	struct ucred cred = {reply->vpid > 0 ? reply->vpid : 1, in->ids.uid, in->ids.gid};
+	struct ucred cred = {reply->vpid > 0 && !in->rewritten ? reply->vpid : in->own,
+		in->ids.uid, in->ids.gid};
 	struct iovec iov = {(void *)reply, sizeof(*reply)};
 	struct msghdr msg = {.msg_iov = &iov,
 		.msg_iovlen = 1,
@@ -182,15 +204,19 @@ static void reset_signals(struct init *in)
 	in->signals = signalfd(-1, &chld, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* Keeps nothing open but @sock, which becomes 3; 0 1 2 become /dev/null. */
-static int close_others(int *sock, struct err *e)
+/* Keeps nothing open but @sock, which becomes 3, and @rewriter, 4; 0 1 2 become /dev/null. */
+static int close_others(int *sock, int *rewriter, struct err *e)
 {
-	int null;
+	int high[2] = {fcntl(*sock, F_DUPFD_CLOEXEC, 5), -1}, null;
 
-	if (*sock != 3 && dup3(*sock, 3, O_CLOEXEC) < 0)
+	if (*rewriter >= 0)
+		high[1] = fcntl(*rewriter, F_DUPFD_CLOEXEC, 5);
+	if (high[0] < 0 || dup3(high[0], 3, O_CLOEXEC) < 0 ||
+		(*rewriter >= 0 && dup3(high[1], 4, O_CLOEXEC) < 0))
 		return err_errno(e, -errno, "dup");
 	*sock = 3;
-	syscall(SYS_close_range, 4, ~0U, 0);
+	*rewriter = *rewriter < 0 ? -1 : 4;
+	syscall(SYS_close_range, *rewriter < 0 ? 4 : 5, ~0U, 0);
 	null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (null < 0)
 		return err_errno(e, -errno, "/dev/null");
@@ -198,6 +224,22 @@ static int close_others(int *sock, struct err *e)
 		dup2(null, fd);
 	close(null);
 	return 0;
+}
+
+static int private_world(const struct world_config *c, const struct ns_ids *ids, int fds[NS_KIND_MAX],
+	struct err *e)
+{
+	int r = ns_enter(c, ids, e);
+
+	if (r == 0)
+		r = ns_open(fds, e);
+	return r < 0 ? r : view_setup(c, e);
+}
+
+/* All is the host's but the numbers of tasks; orphans come to us all the same. */
+static int rewritten_world(void)
+{
+	return prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0 ? -errno : 0;
 }
 
 static int become(const struct world_config *c, const struct ns_ids *ids, struct init *in,
@@ -211,11 +253,7 @@ static int become(const struct world_config *c, const struct ns_ids *ids, struct
 	prctl(PR_SET_DUMPABLE, 1);
 	setsid();
 	reset_signals(in);
-	r = ns_enter(c, ids, e);
-	if (r == 0)
-		r = ns_open(fds + INIT_FD_NS, e);
-	if (r == 0)
-		r = view_setup(c, e);
+	r = c->rewrite ? rewritten_world() : private_world(c, ids, fds + INIT_FD_NS, e);
 	if (r < 0)
 		return r;
 	fds[INIT_FD_ROOT] = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -228,19 +266,30 @@ static int become(const struct world_config *c, const struct ns_ids *ids, struct
 	return fds[INIT_FD_LISTENER] < 0 ? fds[INIT_FD_LISTENER] : 0;
 }
 
-_Noreturn void init_main(const struct world_config *c, const struct ns_ids *ids, int sock)
+/* How many of @fds are sent to the supervisor. */
+static size_t hand_over(const struct world_config *c, int rewriter, int *fds)
+{
+	if (!c->rewrite)
+		return fds[INIT_FD_NS + NS_TIME] < 0 ? INIT_FD_NS + NS_TIME : INIT_FD_NS + NS_KIND_MAX;
+	if (io_send_fds(rewriter, "", 1, &fds[INIT_FD_LISTENER], 1) < 0)
+		_exit(1);
+	close(rewriter);
+	return INIT_FD_NS;
+}
+
+_Noreturn void init_main(const struct world_config *c, const struct ns_ids *ids, int sock,
+	int rewriter)
 {
 	struct init_ready ready = {0};
-	struct init in = {.ids = *ids};
+	struct init in = {.ids = *ids, .rewritten = c->rewrite, .own = getpid()};
 	int fds[INIT_FD_NS + NS_KIND_MAX];
-	size_t n = ARRAY_SIZE(fds);
+	size_t n = 0;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	log_init(-1, "init");
-	if (close_others(&sock, &ready.err) < 0 || become(c, ids, &in, fds, &ready.err) < 0)
-		n = 0;
-	else if (fds[INIT_FD_NS + NS_TIME] < 0)
-		n--;
+	if (close_others(&sock, &rewriter, &ready.err) == 0 &&
+		become(c, ids, &in, fds, &ready.err) == 0)
+		n = hand_over(c, rewriter, fds);
 	in.sock = sock;
 	if (io_send_fds(sock, &ready, sizeof(ready), fds, n) < 0 || !n)
 		_exit(1);

@@ -10,8 +10,10 @@ struct world_config;
 
 /*
  * The child's side of ns_clone: becomes pid 1.  @sock: SOCK_SEQPACKET, to the supervisor; a failure is
- * told over it as well (struct init_ready).  Never returns.
+ * told over it as well (struct init_ready).  @rewriter: where the filter's listener goes instead, if names
+ * are rewritten, else -1.  Never returns.
  */
-_Noreturn void init_main(const struct world_config *c, const struct ns_ids *ids, int sock);
+_Noreturn void init_main(const struct world_config *c, const struct ns_ids *ids, int sock,
+	int rewriter);
 
 #endif

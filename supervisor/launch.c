@@ -136,8 +136,9 @@ static int really_left(struct session *s, int left)
 	struct err ignored = {0};
 	struct procs procs;
 
-	if (!left || !session_copier(s) ||
-		procs_list(s->world.init_pid, session_copier(s), &procs, &ignored) < 0)
+	/* Nor can pid 1 count them where it has no /proc of its own. */
+	if (!left || (!session_copier(s) && !s->world.rewriter) ||
+		procs_list(&s->world, session_copier(s), &procs, &ignored) < 0)
 		return left;
 	left = (int)procs.n;
 	procs_fini(&procs);
@@ -223,13 +224,18 @@ static int watch_world(struct session *s, const struct world_config *w, struct e
 	io_set_nonblock(s->world.init_sock, true);
 	s->init_readable = event_new(s->loop, s->world.init_sock, EV_READ | EV_PERSIST,
 		on_init_readable, s);
+	if (!s->init_readable)
+		return err_errno(e, -ENOMEM, "world");
+	event_add(s->init_readable, NULL);
+	/* The rewriter answers the calls of its session. */
+	if (s->world.rewriter)
+		return 0;
 	if (notify_create(&s->notify, &s->world, w, e) < 0)
 		return e->error;
 	s->listener_readable = event_new(s->loop, notify_fd(s->notify), EV_READ | EV_PERSIST,
 		on_listener_readable, s);
-	if (!s->init_readable || !s->listener_readable)
+	if (!s->listener_readable)
 		return err_errno(e, -ENOMEM, "world");
-	event_add(s->init_readable, NULL);
 	event_add(s->listener_readable, NULL);
 	return 0;
 }
@@ -245,6 +251,7 @@ static int make_world(struct session *s, const struct skeleton *skeleton, struct
 		.hostname = c->hostname,
 		.root = c->root[0] ? c->root : NULL,
 		.as_root = c->as_root,
+		.rewrite = s->op.what == OP_START && strcmp(c->names, "rewrite") == 0,
 		.uid = c->uid,
 		.gid = c->gid,
 		.net = strcmp(c->net, "host") == 0 ? WORLD_NET_HOST : WORLD_NET_NONE,

@@ -11,6 +11,8 @@
 
 #include "base/base.h"
 #include "proto/control.pb-c.h"
+#include "supervisor/rewrite/numbers.h"
+#include "supervisor/world.h"
 
 #define MAX_PROCS 65536
 
@@ -69,10 +71,13 @@ static int walk(int proc_fd, pid_t init, struct walk *w, struct err *e)
 	return r < 0 ? err_errno(e, r, "list of processes") : 0;
 }
 
-/* The numbers a process has in the session: those of the innermost namespace it is in. */
-static pid_t inner(const pid_t *numbers, size_t depth)
+/* The number a process has in the session: that of the innermost namespace it is in, or the one
+ * it was given. */
+static pid_t inner(const struct world *w, const pid_t *numbers, size_t depth)
 {
-	return depth ? numbers[depth - 1] : 0;
+	pid_t number = depth ? numbers[depth - 1] : 0;
+
+	return w->numbers ? numbers_virtual(w->numbers, number) : number;
 }
 
 /* The command line with spaces between its words, unprintable bytes as '?'. */
@@ -117,7 +122,7 @@ static uint64_t cpu_ms(int proc_fd, pid_t pid)
 	return (utime + stime) * 1000 / (uint64_t)sysconf(_SC_CLK_TCK);
 }
 
-static Pb__Process *describe(int proc_fd, pid_t pid, pid_t copier, pid_t *ret_pgid)
+static Pb__Process *describe(const struct world *w, int proc_fd, pid_t pid, pid_t copier, pid_t *ret_pgid)
 {
 	struct proc_status st;
 	struct err ignored = {0};
@@ -130,7 +135,7 @@ static Pb__Process *describe(int proc_fd, pid_t pid, pid_t copier, pid_t *ret_pg
 		return NULL;
 	pb__process__init(p);
 	p->pid = pid;
-	p->vpid = inner(st.ns_tgid, st.ns_depth);
+	p->vpid = inner(w, st.ns_tgid, st.ns_depth);
 	p->vppid = st.ppid; /* still the host's */
 	p->comm = strdup(st.comm);
 	p->state = strndup(&st.state, 1);
@@ -138,7 +143,7 @@ static Pb__Process *describe(int proc_fd, pid_t pid, pid_t copier, pid_t *ret_pg
 	p->rss_kb = st.vm_rss_kb;
 	p->cpu_ms = cpu_ms(proc_fd, pid);
 	p->command = command_line(proc_fd, pid, st.comm);
-	*ret_pgid = inner(st.ns_pgid, st.ns_depth);
+	*ret_pgid = inner(w, st.ns_pgid, st.ns_depth);
 	if (!p->comm || !p->state || !p->command) {
 		pb__process__free_unpacked(p, NULL);
 		return NULL;
@@ -146,7 +151,7 @@ static Pb__Process *describe(int proc_fd, pid_t pid, pid_t copier, pid_t *ret_pg
 	return p;
 }
 
-int procs_list(pid_t init, pid_t copier, struct procs *ret, struct err *e)
+int procs_list(const struct world *world, pid_t copier, struct procs *ret, struct err *e)
 {
 	_cleanup_close_ int proc_fd = proc_open(e);
 	struct walk w = {0};
@@ -155,13 +160,13 @@ int procs_list(pid_t init, pid_t copier, struct procs *ret, struct err *e)
 
 	if (proc_fd < 0)
 		return proc_fd;
-	r = walk(proc_fd, init, &w, e);
+	r = walk(proc_fd, world->init_pid, &w, e);
 	p.all = calloc(w.n + 1, sizeof(*p.all));
 	p.pgids = calloc(w.n + 1, sizeof(*p.pgids));
 	if (r == 0 && (!p.all || !p.pgids))
 		r = err_errno(e, -ENOMEM, "list of processes");
 	for (size_t i = 0; r == 0 && i < w.n; i++) {
-		p.all[p.n] = describe(proc_fd, w.pids[i], copier, &p.pgids[p.n]);
+		p.all[p.n] = describe(world, proc_fd, w.pids[i], copier, &p.pgids[p.n]);
 		if (p.all[p.n])
 			p.n++;
 	}
@@ -192,10 +197,10 @@ void procs_fini(struct procs *p)
 	*p = (struct procs){0};
 }
 
-int procs_signal(pid_t init, pid_t vpid, bool group, int signal, struct err *e)
+int procs_signal(const struct world *w, pid_t vpid, bool group, int signal, struct err *e)
 {
 	struct procs p;
-	int sent = 0, r = procs_list(init, 0, &p, e);
+	int sent = 0, r = procs_list(w, 0, &p, e);
 
 	if (r < 0)
 		return r;

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 struct err;
+struct world;
 struct Pb__Process;
 
 struct procs {
@@ -19,16 +20,16 @@ struct procs {
 };
 
 /*
- * Everything below pid 1, whose pid on the host is @init, without pid 1 itself, and without what
+ * Everything below pid 1 of world @w, without pid 1 itself, and without what
  * process @copier traces (0: nobody): the copies of memory that a snapshot is written from.
  */
-int procs_list(pid_t init, pid_t copier, struct procs *ret, struct err *e);
+int procs_list(const struct world *w, pid_t copier, struct procs *ret, struct err *e);
 void procs_fini(struct procs *p);
 
 /*
  * Sends @signal to process @vpid of the session, or with @group to every process of group @vpid.
  * ERR_NOT_FOUND when there is none.
  */
-int procs_signal(pid_t init, pid_t vpid, bool group, int signal, struct err *e);
+int procs_signal(const struct world *w, pid_t vpid, bool group, int signal, struct err *e);
 
 #endif

@@ -176,7 +176,7 @@ static int do_info(struct session *s, struct client *c, const Pb__Control *m, in
 	Pb__Job jobs[64], *job_list[64];
 	struct procs procs = {0};
 
-	if (s->has_world && procs_list(s->world.init_pid, session_copier(s), &procs, e) < 0)
+	if (s->has_world && procs_list(&s->world, session_copier(s), &procs, e) < 0)
 		return e->error;
 	info.record = s->record;
 	info.state = (char *)session_state_name(s->state);
@@ -221,7 +221,7 @@ static int do_signal(struct session *s, struct client *c, const Pb__Control *m, 
 		group = m->signal->job &&
 			(number == SIGINT || number == SIGQUIT || number == SIGHUP);
 	}
-	r = procs_signal(s->world.init_pid, vpid, group, number, e);
+	r = procs_signal(&s->world, vpid, group, number, e);
 	if (r == 0 && !m->signal->job)
 		control_send_done(c);
 	return m->signal->job ? 0 : r;

@@ -2,6 +2,8 @@
 /*
  * Theory of operation
  *
+ * Where there are no namespaces, the rewriter stands between us and pid 1 (rewrite/rewriter.h).
+ *
  * The supervisor's side of a world: it clones pid 1 (supervisor/ns.c), waits for it to say that all
  * is ready, and asks it to start processes (init_protocol.h has the conversation).  Waiting here
  * is bounded: pid 1 does nothing between request and answer but fork and exec, and if it dies the
@@ -21,7 +23,20 @@
 #include "supervisor/init.h"
 #include "supervisor/init_protocol.h"
 #include "supervisor/ns.h"
+#include "supervisor/rewrite/numbers.h"
+#include "supervisor/rewrite/rewriter.h"
 #include "supervisor/skeleton.h"
+
+/* Of a world without namespaces there is only what shows it. */
+static int take_shared(struct world *w, const int *fds, size_t n, struct err *e)
+{
+	if (n != INIT_FD_NS)
+		return err_set(e, ERR_FAILED, -EPROTO, "pid 1 sent %zu descriptors", n);
+	close(fds[INIT_FD_LISTENER]);
+	w->root_fd = fds[INIT_FD_ROOT];
+	w->proc_fd = fds[INIT_FD_PROC];
+	return 0;
+}
 
 static int receive_ready(struct world *w, struct err *e)
 {
@@ -37,6 +52,8 @@ static int receive_ready(struct world *w, struct err *e)
 		*e = ready.err;
 		return e->error;
 	}
+	if (w->rewriter)
+		return take_shared(w, fds, n, e);
 	if (n == ARRAY_SIZE(fds) - 1)
 		fds[n++] = -1; /* no time namespace */
 	if (n != ARRAY_SIZE(fds))
@@ -61,6 +78,30 @@ static void hold_skeleton(struct world *w, const struct skeleton *s)
 		w->skeleton_locks[i] = fcntl(s->lock[i], F_DUPFD_CLOEXEC, 3);
 }
 
+static int start_init(struct world *w, const struct world_config *c, int sock, struct err *e)
+{
+	struct ns_ids ids;
+
+	w->init_pid = ns_clone(c, &ids, &w->init_pidfd, e);
+	w->uid = ids.uid;
+	w->gid = ids.gid;
+	if (w->init_pid == 0)
+		init_main(c, &ids, sock, -1);
+	return MIN(w->init_pid, 0);
+}
+
+static int start_rewriter(struct world *w, const struct world_config *c, int sock, struct err *e)
+{
+	int r = numbers_create(&w->numbers, e);
+
+	if (r < 0)
+		return r;
+	w->uid = getuid();
+	w->gid = getgid();
+	w->rewriter = rewriter_start(c, w->numbers, sock, &w->init_pid, &w->init_pidfd, e);
+	return MIN(w->rewriter, 0);
+}
+
 int world_create(struct world *ret, const struct world_config *c, struct err *e)
 {
 	struct world w = {
@@ -78,20 +119,16 @@ int world_create(struct world *ret, const struct world_config *c, struct err *e)
 		.ns_time = -1,
 		.skeleton_locks = {-1, -1},
 	};
-	struct ns_ids ids;
 	int pair[2], r;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_errno(e, -errno, "socketpair");
-	w.init_pid = ns_clone(c, &ids, &w.init_pidfd, e);
-	w.uid = ids.uid;
-	w.gid = ids.gid;
-	if (w.init_pid == 0)
-		init_main(c, &ids, pair[1]);
+	r = c->rewrite ? start_rewriter(&w, c, pair[1], e) : start_init(&w, c, pair[1], e);
 	hold_skeleton(&w, c->skeleton);
 	close(pair[1]);
 	w.init_sock = pair[0];
-	r = w.init_pid < 0 ? (int)w.init_pid : receive_ready(&w, e);
+	if (r == 0)
+		r = receive_ready(&w, e);
 	if (r < 0) {
 		world_destroy(&w);
 		return r;
@@ -105,14 +142,19 @@ int world_create(struct world *ret, const struct world_config *c, struct err *e)
 
 void world_end(struct world *w)
 {
+	pid_t child;
+
 	/* First the listener: a task in a notified call is answered ENOSYS and can be killed. */
 	w->listener = close_fd(w->listener);
-	if (w->init_pid <= 0)
-		return;
-	kill(w->init_pid, SIGKILL);
-	while (waitpid(w->init_pid, NULL, 0) < 0 && errno == EINTR)
-		;
+	/* With the rewriter goes all it traces. */
+	child = w->rewriter ? w->rewriter : w->init_pid;
 	w->init_pid = 0;
+	w->rewriter = 0;
+	if (child <= 0)
+		return;
+	kill(child, SIGKILL);
+	while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+		;
 }
 
 void world_destroy(struct world *w)
@@ -122,6 +164,8 @@ void world_destroy(struct world *w)
 		&w->skeleton_locks[1]};
 
 	world_end(w);
+	numbers_free(w->numbers);
+	w->numbers = NULL;
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
 		*fds[i] = close_fd(*fds[i]);
 }

@@ -17,12 +17,15 @@
 #include "supervisor/world_config.h"
 
 struct err;
+struct numbers;
 
 struct world {
 	pid_t init_pid;
 	int init_pidfd;
 	uid_t uid; /* of the session, inside */
 	gid_t gid;
+	pid_t rewriter; /* the process that traces them all, where there are no namespaces; 0 */
+	struct numbers *numbers; /* likewise: what its tasks are called; NULL */
 	int init_sock; /* SOCK_SEQPACKET to pid 1: init_protocol.h */
 	int listener;  /* seccomp user notification */
 	int root_fd, proc_fd;

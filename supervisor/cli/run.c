@@ -20,7 +20,7 @@
 #include "supervisor/world.h"
 
 struct run_options {
-	const char *name, *file, *workdir, *root, *user, *net, *names, *hostname, *command,
+	const char *name, *file, *workdir, *root, *user, *net, *names, *view, *hostname, *command,
 		*outside;
 	bool detach, interactive, tty, remove, portable, io_uring, end_with_command;
 	struct cli_list env, env_files, volumes, allow;
@@ -48,7 +48,9 @@ static const struct cli_option options[] = {
 	{"outside", 0, "refuse|close|reset",
 		"at a suspend, what becomes of connections that lead out of the session", CLI_STRING,
 		AT(outside)},
-	{"names", 0, "auto|kernel", "how names are virtualised", CLI_STRING, AT(names)},
+	{"names", 0, "auto|kernel|rewrite", "how names are virtualised", CLI_STRING, AT(names)},
+	{"view", 0, "private|host", "files: a view of its own, or the host's as they are", CLI_STRING,
+		AT(view)},
 	{"memory", 0, "SIZE", "limit of memory; needs a cgroup that is delegated to you", CLI_SIZE, AT(memory)},
 	{"pids", 0, "N", "limit of processes and threads", CLI_NUMBER, AT(pids)},
 	{"portable", 0, NULL, "use no CPU feature that another host may lack", CLI_FLAG, AT(portable)},
@@ -210,23 +212,46 @@ static int one_of(const char *option, const char *value, const char *const *allo
 	return err_set(e, ERR_USAGE, -EINVAL, "--%s: '%s' is not valid here", option, value);
 }
 
+static bool is(const char *value, const char *what)
+{
+	return value && strcmp(value, what) == 0;
+}
+
+/* Without namespaces only numbers of tasks are the session's own so far. */
+static int check_names(const struct run_options *o, struct err *e)
+{
+	bool own = o->root || o->hostname || o->volumes.n || is(o->user, "root");
+
+	if (!is(o->names, "rewrite"))
+		return is(o->view, "host") ? err_set(e, ERR_USAGE, -EINVAL,
+						     "--view host goes with --names rewrite only")
+					   : 0;
+	if (is(o->view, "host") && is(o->net, "host") && !own && !o->portable && !o->pids)
+		return 0;
+	err_set(e, ERR_HOST, -EOPNOTSUPP, "--names rewrite has only numbers of its own so far");
+	return err_hint(e, "say so with --view host --net host, and leave out --root, -v, --user root, "
+			   "--hostname, --pids and --portable");
+}
+
 static int check_options(const struct run_options *o, struct err *e)
 {
 	static const char *const users[] = {"root", "me", NULL};
 	static const char *const nets[] = {"none", "host", "vnat", NULL};
 	static const char *const ways[] = {"auto", "kernel", "rewrite", NULL};
+	static const char *const views[] = {"private", "host", NULL};
 	static const char *const fates[] = {"refuse", "close", "reset", NULL};
 
 	if ((o->name && paths_check_name(o->name, e) < 0) ||
 		(o->user && one_of("user", o->user, users, e) < 0) ||
 		(o->net && one_of("net", o->net, nets, e) < 0) ||
 		(o->names && one_of("names", o->names, ways, e) < 0) ||
+		(o->view && one_of("view", o->view, views, e) < 0) ||
 		(o->outside && one_of("outside", o->outside, fates, e) < 0))
 		return e->error;
 	if (o->net && strcmp(o->net, "vnat") == 0)
 		return err_set(e, ERR_HOST, -EOPNOTSUPP, "--net vnat is not built yet");
-	if (o->names && strcmp(o->names, "rewrite") == 0)
-		return err_set(e, ERR_HOST, -EOPNOTSUPP, "--names rewrite is not built yet");
+	if (check_names(o, e) < 0)
+		return e->error;
 	if (o->io_uring)
 		return err_set(e, ERR_HOST, -EOPNOTSUPP, "--io-uring is not built yet");
 	return 0;
@@ -330,7 +355,8 @@ static int fill_config(const struct run_options *o, Pb__Config *c, struct string
 	umask(c->umask);
 	c->umask |= WORLD_UMASK;
 	c->gid = getgid();
-	c->names = (char *)"kernel";
+	c->names = (char *)(is(o->names, "rewrite") ? "rewrite" : "kernel");
+	c->view = (char *)(is(o->view, "host") ? "host" : "private");
 	return 0;
 }
 

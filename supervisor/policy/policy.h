@@ -64,6 +64,14 @@ struct policy_rule {
 extern const struct policy_rule policy_rules[];
 extern const size_t policy_n_rules;
 
+/* What happens to a call instead where NAMES_PID is translated and no rule matches. */
+struct policy_translated {
+	uint16_t nr;
+	enum policy_action action;
+};
+extern const struct policy_translated policy_pid_calls[];
+extern const size_t policy_n_pid_calls;
+
 /*
  * Calls that only i386 has, by name.  What both have follows the table above: a 32-bit program is as
  * confined as a 64-bit one (int 0x80 works in every process).

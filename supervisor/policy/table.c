@@ -18,6 +18,7 @@
 #include "base/base.h"
 
 #define USER NAMES_BIT(NAMES_USER)
+#define PID  NAMES_BIT(NAMES_PID)
 
 /* Reasons that many calls share. */
 #define W_HELD	  "works on what the task holds"
@@ -447,6 +448,12 @@ const size_t policy_n_calls = ARRAY_SIZE(policy_calls);
 		nr, arg, LOW32, 1, POLICY_EPERM, "pid 1 is not the session's"                      \
 	}
 
+/* A negative clock is that of a process or thread. */
+#define CPU_CLOCK(nr)                                                                              \
+	{                                                                                          \
+		nr, 0, 0x80000000U, 0x80000000U, POLICY_TRACE, "takes a process", PID              \
+	}
+
 const struct policy_rule policy_rules[] = {
 	NAMESPACE_FLAGS(SYS_clone),
 	NAMESPACE_FLAGS(SYS_unshare),
@@ -455,11 +462,23 @@ const struct policy_rule policy_rules[] = {
 	{SYS_ioctl, 1, LOW32, TIOCSTI, POLICY_EPERM, "types into a terminal"},
 	{SYS_ioctl, 1, LOW32, TIOCLINUX, POLICY_EPERM, "reaches the host's console"},
 	{SYS_ioctl, 1, LOW32, TIOCCONS, POLICY_EPERM, "takes the host's console output"},
+	{SYS_ioctl, 1, LOW32, TIOCGPGRP, POLICY_TRACE, "tells a process group", PID},
+	{SYS_ioctl, 1, LOW32, TIOCSPGRP, POLICY_TRACE, "takes a process group", PID},
+	{SYS_ioctl, 1, LOW32, TIOCGSID, POLICY_TRACE, "tells a session", PID},
+	{SYS_fcntl, 1, LOW32, F_SETOWN, POLICY_TRACE, "takes a process", PID},
+	{SYS_fcntl, 1, LOW32, F_GETOWN, POLICY_TRACE, "tells a process", PID},
+	{SYS_fcntl, 1, LOW32, F_SETOWN_EX, POLICY_TRACE, "takes a process", PID},
+	{SYS_fcntl, 1, LOW32, F_GETOWN_EX, POLICY_TRACE, "tells a process", PID},
+	{SYS_fcntl, 1, LOW32, F_GETLK, POLICY_TRACE, "tells a process", PID},
+	CPU_CLOCK(SYS_clock_gettime),
+	CPU_CLOCK(SYS_clock_getres),
+	CPU_CLOCK(SYS_clock_nanosleep),
 	{SYS_seccomp, 0, LOW32, SECCOMP_SET_MODE_STRICT, POLICY_NOTIFY, "goes with an image"},
 	{SYS_seccomp, 0, LOW32, SECCOMP_SET_MODE_FILTER, POLICY_NOTIFY, "goes with an image"},
 	{SYS_prctl, 0, LOW32, PR_SET_SECCOMP, POLICY_NOTIFY, "goes with an image"},
 	{SYS_prctl, 0, LOW32, PR_SET_KEEPCAPS, POLICY_NOTIFY, "of a virtual user", USER},
 	{SYS_getsockopt, 2, LOW32, SO_PEERCRED, POLICY_NOTIFY, "tells the peer's user", USER},
+	{SYS_getsockopt, 2, LOW32, SO_PEERCRED, POLICY_TRACE, "tells the peer's number", PID},
 	{SYS_open, 1, O_ACCMODE, O_WRONLY, POLICY_NOTIFY, "may change a file of the host's", USER},
 	{SYS_open, 1, O_ACCMODE, O_RDWR, POLICY_NOTIFY, "may change a file of the host's", USER},
 	{SYS_openat, 2, O_ACCMODE, O_WRONLY, POLICY_NOTIFY, "may change a file of the host's", USER},

@@ -1,0 +1,493 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The theory of operation is in calls.h.  The table is at the bottom. */
+#include "supervisor/rewrite/calls.h"
+
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/ioprio.h>
+#include <linux/sched.h>
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+
+#include "base/base.h"
+#include "supervisor/rewrite/signals.h"
+#include "supervisor/rewrite/tasks.h"
+
+#define MAX_ERRNO 4095
+
+/* ---- registers and memory ------------------------------------------------------------------- */
+
+static unsigned long long *arg(struct user_regs_struct *r, int i)
+{
+	unsigned long long *const all[] = {&r->rdi, &r->rsi, &r->rdx, &r->r10, &r->r8, &r->r9};
+
+	return all[i];
+}
+
+static bool failed(const struct user_regs_struct *r)
+{
+	return r->rax > -(unsigned long long)(MAX_ERRNO + 1);
+}
+
+static int peek(const struct task *task, uint64_t addr, void *data, size_t len)
+{
+	struct iovec local = {data, len}, there = {(void *)(uintptr_t)addr, len};
+
+	return process_vm_readv(task->host, &local, 1, &there, 1, 0) == (ssize_t)len ? 0 : -EFAULT;
+}
+
+static int poke(const struct task *task, uint64_t addr, const void *data, size_t len)
+{
+	struct iovec local = {(void *)data, len}, there = {(void *)(uintptr_t)addr, len};
+
+	return process_vm_writev(task->host, &local, 1, &there, 1, 0) == (ssize_t)len ? 0 : -EFAULT;
+}
+
+/* ---- one number ----------------------------------------------------------------------------- */
+
+/* One that is to be made has the number of its first process. */
+static pid_t to_group(const struct tasks *t, pid_t number)
+{
+	pid_t host = tasks_host_group(t, number);
+
+	return host ? host : tasks_host_task(t, number);
+}
+
+/* The host's number for @number, 0 for one that nobody has.  Some values mean no number at all. */
+static pid_t to_host(const struct tasks *t, enum number_sort sort, pid_t number)
+{
+	switch (sort) {
+	case NUMBER_TASK:
+		return number == 0 ? 0 : tasks_host_task(t, number);
+	case NUMBER_GROUP:
+		return number == 0 ? 0 : to_group(t, number);
+	case NUMBER_WAIT:
+		if (number == 0 || number == -1)
+			return number;
+		return number > 0 ? tasks_host_task(t, number) : -tasks_host_group(t, -number);
+	case NUMBER_NONE:
+		break;
+	}
+	return number;
+}
+
+static int replace(const struct tasks *t, enum number_sort sort, unsigned long long *value)
+{
+	pid_t number = (pid_t)*value, host = to_host(t, sort, number);
+
+	if (number != 0 && host == 0)
+		return -ESRCH;
+	*value = (unsigned long long)(long long)host;
+	return 0;
+}
+
+/* A number in memory which the call has left there, or the kernel has written. */
+static void rename_at(const struct tasks *t, const struct task *task, uint64_t addr)
+{
+	pid_t host;
+
+	if (peek(task, addr, &host, sizeof(host)) < 0 || host <= 0)
+		return;
+	host = numbers_virtual(t->numbers, host);
+	poke(task, addr, &host, sizeof(host));
+}
+
+/* One that the call will read; task->call.extra keeps the address, whose number must come back. */
+static int host_at(struct tasks *t, struct task *task, enum number_sort sort, uint64_t addr)
+{
+	pid_t number, host;
+
+	if (peek(task, addr, &number, sizeof(number)) < 0)
+		return -EFAULT;
+	host = to_host(t, sort, number);
+	if (number > 0 && !host)
+		return -ESRCH;
+	task->call.extra = addr;
+	return number > 0 ? poke(task, addr, &host, sizeof(host)) : 0;
+}
+
+static void back_at(struct tasks *t, struct task *task, struct user_regs_struct *regs)
+{
+	if (task->call.extra)
+		rename_at(t, task, task->call.extra);
+}
+
+/* ---- births --------------------------------------------------------------------------------- */
+
+/* rewriter.c does the rest when the birth is told of. */
+static int enter_clone(struct tasks *t, struct task *task, struct user_regs_struct *regs)
+{
+	/* A child that nobody traces would be outside. */
+	return regs->rdi & CLONE_UNTRACED ? -EPERM : 0;
+}
+
+/* ---- waiting -------------------------------------------------------------------------------- */
+
+static int enter_waitid(struct tasks *t, struct task *task, struct user_regs_struct *regs)
+{
+	switch ((idtype_t)regs->rdi) {
+	case P_PID:
+		return replace(t, NUMBER_TASK, &regs->rsi) < 0 ? -ECHILD : 0;
+	case P_PGID:
+		return replace(t, NUMBER_GROUP, &regs->rsi) < 0 ? -ECHILD : 0;
+	default:
+		return 0;
+	}
+}
+
+static void leave_waitid(struct tasks *t, struct task *task, struct user_regs_struct *regs)
+{
+	uint64_t info = task->call.args[2];
+
+	if (!failed(regs) && info)
+		rename_at(t, task, info + offsetof(siginfo_t, si_pid));
+}
+
+/* rt_sigtimedwait(2): who sent it. */
+static void leave_sigwait(struct tasks *t, struct task *task, struct user_regs_struct *regs)
+{
+	siginfo_t info;
+	uint64_t addr = task->call.args[1];
+
+	if (failed(regs) || !addr || peek(task, addr, &info, sizeof(info)) < 0)
+		return;
+	if (rewrite_siginfo(t, &info))
+		poke(task, addr, &info, sizeof(info));
+}
+
+/* ---- numbers whose sort another argument tells ---------------------------------------------- */
+
+static int enter_priority(struct tasks *t, struct task *task, struct user_regs_struct *regs)
+{
+	if ((int)regs->rdi == PRIO_PROCESS)
+		return replace(t, NUMBER_TASK, &regs->rsi);
+	if ((int)regs->rdi == PRIO_PGRP)
+		return replace(t, NUMBER_GROUP, &regs->rsi);
+	return 0;
+}
+
+static int enter_ioprio(struct tasks *t, struct task *task, struct user_regs_struct *regs)
+{
+	if ((int)regs->rdi == IOPRIO_WHO_PROCESS)
+		return replace(t, NUMBER_TASK, &regs->rsi);
+	if ((int)regs->rdi == IOPRIO_WHO_PGRP)
+		return replace(t, NUMBER_GROUP, &regs->rsi);
+	return 0;
+}
+
+/* capget(2), capset(2): the number is in the header. */
+static int enter_cap(struct tasks *t, struct task *task, struct user_regs_struct *regs)
+{
+	return host_at(t, task, NUMBER_TASK,
+		regs->rdi + offsetof(struct __user_cap_header_struct, pid));
+}
+
+/* ---- terminals and descriptors -------------------------------------------------------------- */
+
+static int enter_ioctl(struct tasks *t, struct task *task, struct user_regs_struct *regs)
+{
+	return (unsigned)regs->rsi == TIOCSPGRP ? host_at(t, task, NUMBER_GROUP, regs->rdx) : 0;
+}
+
+static void leave_ioctl(struct tasks *t, struct task *task, struct user_regs_struct *regs)
+{
+	if ((unsigned)task->call.args[1] == TIOCSPGRP)
+		back_at(t, task, regs);
+	else if (!failed(regs))
+		rename_at(t, task, task->call.args[2]);
+}
+
+static int enter_fcntl(struct tasks *t, struct task *task, struct user_regs_struct *regs)
+{
+	struct f_owner_ex owner;
+	long long number = (int)regs->rdx;
+
+	switch ((int)regs->rsi) {
+	case F_SETOWN:
+		number = number < 0 ? -tasks_host_group(t, (pid_t)-number)
+				    : tasks_host_task(t, (pid_t)number);
+		if (!number && regs->rdx)
+			return -ESRCH;
+		regs->rdx = (unsigned long long)number;
+		return 0;
+	case F_SETOWN_EX:
+		if (peek(task, regs->rdx, &owner, sizeof(owner)) < 0)
+			return -EFAULT;
+		return host_at(t, task, owner.type == F_OWNER_PGRP ? NUMBER_GROUP : NUMBER_TASK,
+			regs->rdx + offsetof(struct f_owner_ex, pid));
+	default:
+		return 0;
+	}
+}
+
+static void leave_fcntl(struct tasks *t, struct task *task, struct user_regs_struct *regs)
+{
+	uint64_t at = task->call.args[2];
+	long long host = (long long)regs->rax;
+
+	switch ((int)task->call.args[1]) {
+	case F_SETOWN_EX:
+		back_at(t, task, regs);
+		break;
+	case F_GETOWN: /* a group may look like an error; the kernel has the same trouble */
+		if (host > 0 || host < -MAX_ERRNO)
+			regs->rax = (unsigned long long)(host > 0
+				? numbers_virtual(t->numbers, (pid_t)host)
+				: -(long long)numbers_virtual(t->numbers, (pid_t)-host));
+		break;
+	case F_GETOWN_EX:
+		if (!failed(regs))
+			rename_at(t, task, at + offsetof(struct f_owner_ex, pid));
+		break;
+	case F_GETLK:
+		if (!failed(regs))
+			rename_at(t, task, at + offsetof(struct flock, l_pid));
+		break;
+	default:
+		break;
+	}
+}
+
+/* ---- sockets -------------------------------------------------------------------------------- */
+
+/* SO_PEERCRED: struct ucred begins with the number. */
+static void leave_peer(struct tasks *t, struct task *task, struct user_regs_struct *regs)
+{
+	if (!failed(regs))
+		rename_at(t, task, task->call.args[3]);
+}
+
+#define MAX_CONTROL 4096 /* of one message; SCM_CREDENTIALS comes before many descriptors */
+#define MAX_MESSAGES 1024 /* UIO_MAXIOV, as for sendmmsg(2) */
+
+/* The number in the credentials of message @addr becomes the host's, or what the session calls it.
+ * False if there are none. */
+static bool rename_credentials(struct tasks *t, struct task *task, uint64_t addr, bool host)
+{
+	char control[MAX_CONTROL] __attribute__((aligned(8)));
+	struct msghdr m;
+	uint64_t at;
+	pid_t number;
+
+	if (peek(task, addr, &m, sizeof(m)) < 0 || !m.msg_control || !m.msg_controllen)
+		return false;
+	at = (uintptr_t)m.msg_control;
+	m.msg_controllen = MIN(m.msg_controllen, sizeof(control));
+	if (peek(task, at, control, m.msg_controllen) < 0)
+		return false;
+	m.msg_control = control;
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c)) {
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_CREDENTIALS ||
+			c->cmsg_len < CMSG_LEN(sizeof(struct ucred)))
+			continue;
+		memcpy(&number, CMSG_DATA(c), sizeof(number));
+		number = host ? tasks_host_task(t, number) : numbers_virtual(t->numbers, number);
+		poke(task, at + (uint64_t)((char *)CMSG_DATA(c) - control), &number, sizeof(number));
+		return true;
+	}
+	return false;
+}
+
+static int enter_sendmsg(struct tasks *t, struct task *task, struct user_regs_struct *regs)
+{
+	return !rename_credentials(t, task, regs->rsi, true);
+}
+
+static int enter_sendmmsg(struct tasks *t, struct task *task, struct user_regs_struct *regs)
+{
+	bool any = false;
+
+	for (uint64_t i = 0; i < MIN((unsigned)regs->rdx, MAX_MESSAGES); i++)
+		any |= rename_credentials(t, task, regs->rsi + i * sizeof(struct mmsghdr), true);
+	return !any;
+}
+
+static void leave_sendmsg(struct tasks *t, struct task *task, struct user_regs_struct *regs)
+{
+	rename_credentials(t, task, task->call.args[1], false);
+}
+
+static void leave_sendmmsg(struct tasks *t, struct task *task, struct user_regs_struct *regs)
+{
+	for (uint64_t i = 0; i < MIN((unsigned)task->call.args[2], MAX_MESSAGES); i++)
+		rename_credentials(t, task, task->call.args[1] + i * sizeof(struct mmsghdr), false);
+}
+
+/* Whoever gives no room for credentials gets none. */
+static int enter_recvmsg(struct tasks *t, struct task *task, struct user_regs_struct *regs)
+{
+	struct msghdr m;
+
+	return peek(task, regs->rsi, &m, sizeof(m)) < 0 ||
+		m.msg_controllen < CMSG_LEN(sizeof(struct ucred));
+}
+
+static void leave_recvmsg(struct tasks *t, struct task *task, struct user_regs_struct *regs)
+{
+	if (!failed(regs))
+		rename_credentials(t, task, task->call.args[1], false);
+}
+
+static void leave_recvmmsg(struct tasks *t, struct task *task, struct user_regs_struct *regs)
+{
+	for (uint64_t i = 0; !failed(regs) && i < MIN(regs->rax, MAX_MESSAGES); i++)
+		rename_credentials(t, task, task->call.args[1] + i * sizeof(struct mmsghdr), false);
+}
+
+/* ---- timers --------------------------------------------------------------------------------- */
+
+/* The clock of a process or thread: CPUCLOCK_PID of linux/posix-timers.h. */
+static int enter_clock(struct tasks *t, struct task *task, struct user_regs_struct *regs)
+{
+	int clock = (int)regs->rdi;
+	pid_t number = ~(clock >> 3), host;
+
+	if (clock >= 0 || number == 0 || (clock & 7) == 3) /* the caller's; of a descriptor */
+		return 0;
+	host = tasks_host_task(t, number);
+	if (!host)
+		return -EINVAL;
+	regs->rdi = (unsigned long long)(int)(((unsigned)~host << 3) | ((unsigned)clock & 7));
+	return 0;
+}
+
+#define SIGEV_TID offsetof(struct sigevent, _sigev_un._tid)
+
+static int enter_timer_create(struct tasks *t, struct task *task, struct user_regs_struct *regs)
+{
+	struct sigevent ev;
+	int r = enter_clock(t, task, regs);
+
+	if (r < 0 || !regs->rsi || peek(task, regs->rsi, &ev, sizeof(ev)) < 0 ||
+		!(ev.sigev_notify & SIGEV_THREAD_ID))
+		return r;
+	return host_at(t, task, NUMBER_TASK, regs->rsi + SIGEV_TID) < 0 ? -EINVAL : 0;
+}
+
+/* ---- the table ------------------------------------------------------------------------------ */
+
+#define T NUMBER_TASK
+#define G NUMBER_GROUP
+#define W NUMBER_WAIT
+
+static const struct rewrite_call table[] = {
+	{SYS_clone, .result = true, .enter = enter_clone},
+	{SYS_fork, .result = true},
+	{SYS_vfork, .result = true},
+	{SYS_set_tid_address, .result = true},
+	{SYS_setsid, .result = true},
+	{SYS_setpgid, {T, G}, .error = -ESRCH},
+	{SYS_wait4, {W}, .result = true, .error = -ECHILD},
+	{SYS_waitid, .enter = enter_waitid, .leave = leave_waitid},
+	{SYS_rt_sigtimedwait, .leave = leave_sigwait},
+	{SYS_sched_setparam, {T}, .error = -ESRCH},
+	{SYS_sched_getparam, {T}, .error = -ESRCH},
+	{SYS_sched_setscheduler, {T}, .error = -ESRCH},
+	{SYS_sched_getscheduler, {T}, .error = -ESRCH},
+	{SYS_sched_rr_get_interval, {T}, .error = -ESRCH},
+	{SYS_sched_setaffinity, {T}, .error = -ESRCH},
+	{SYS_sched_getaffinity, {T}, .error = -ESRCH},
+	{SYS_sched_setattr, {T}, .error = -ESRCH},
+	{SYS_sched_getattr, {T}, .error = -ESRCH},
+	{SYS_getpriority, .enter = enter_priority},
+	{SYS_setpriority, .enter = enter_priority},
+	{SYS_ioprio_get, .enter = enter_ioprio},
+	{SYS_ioprio_set, .enter = enter_ioprio},
+	{SYS_prlimit64, {T}, .error = -ESRCH},
+	{SYS_process_vm_readv, {T}, .error = -ESRCH},
+	{SYS_process_vm_writev, {T}, .error = -ESRCH},
+	{SYS_kcmp, {T, T}, .error = -ESRCH},
+	{SYS_get_robust_list, {T}, .error = -ESRCH},
+	{SYS_migrate_pages, {T}, .error = -ESRCH},
+	{SYS_move_pages, {T}, .error = -ESRCH},
+	{SYS_pidfd_open, {T}, .error = -ESRCH},
+	{SYS_capget, .enter = enter_cap, .leave = back_at},
+	{SYS_capset, .enter = enter_cap, .leave = back_at},
+	{SYS_ioctl, .enter = enter_ioctl, .leave = leave_ioctl},
+	{SYS_fcntl, .enter = enter_fcntl, .leave = leave_fcntl},
+	{SYS_getsockopt, .leave = leave_peer},
+	{SYS_sendmsg, .enter = enter_sendmsg, .leave = leave_sendmsg},
+	{SYS_sendmmsg, .enter = enter_sendmmsg, .leave = leave_sendmmsg},
+	{SYS_recvmsg, .enter = enter_recvmsg, .leave = leave_recvmsg},
+	{SYS_recvmmsg, .leave = leave_recvmmsg},
+	{SYS_clock_gettime, .enter = enter_clock},
+	{SYS_clock_getres, .enter = enter_clock},
+	{SYS_clock_nanosleep, .enter = enter_clock},
+	{SYS_timer_create, .enter = enter_timer_create, .leave = back_at},
+};
+
+const struct rewrite_call *rewrite_call_find(int nr)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++)
+		if (table[i].nr == nr)
+			return &table[i];
+	return NULL;
+}
+
+/* ---- entry and exit ------------------------------------------------------------------------- */
+
+static int replace_all(struct tasks *t, const struct rewrite_call *row, struct user_regs_struct *regs)
+{
+	for (int i = 0; i < REWRITE_ARGS; i++)
+		if (row->args[i] && replace(t, row->args[i], arg(regs, i)) < 0)
+			return row->error;
+	return 0;
+}
+
+bool rewrite_call_enter(struct tasks *t, struct task *task)
+{
+	const struct rewrite_call *row;
+	struct user_regs_struct regs;
+	int r;
+
+	if (ptrace(PTRACE_GETREGS, task->host, 0, &regs) < 0)
+		return false;
+	row = rewrite_call_find((int)regs.orig_rax);
+	if (!row) {
+		regs.orig_rax = (unsigned long long)-1;
+		regs.rax = (unsigned long long)-ENOSYS;
+		ptrace(PTRACE_SETREGS, task->host, 0, &regs);
+		return false;
+	}
+	task->call = (struct task_call){.row = row};
+	for (int i = 0; i < REWRITE_ARGS; i++)
+		task->call.args[i] = *arg(&regs, i);
+	r = replace_all(t, row, &regs);
+	if (r == 0 && row->enter)
+		r = row->enter(t, task, &regs);
+	if (r < 0) {
+		for (int i = 0; i < REWRITE_ARGS; i++)
+			*arg(&regs, i) = task->call.args[i];
+		regs.orig_rax = (unsigned long long)-1;
+		regs.rax = (unsigned long long)r;
+	}
+	if (r != 0)
+		task->call.row = NULL;
+	if (r <= 0)
+		ptrace(PTRACE_SETREGS, task->host, 0, &regs);
+	return r == 0;
+}
+
+void rewrite_call_leave(struct tasks *t, struct task *task)
+{
+	const struct rewrite_call *row = task->call.row;
+	struct user_regs_struct regs;
+
+	if (!row || ptrace(PTRACE_GETREGS, task->host, 0, &regs) < 0)
+		return;
+	for (int i = 0; i < REWRITE_ARGS; i++)
+		*arg(&regs, i) = task->call.args[i];
+	if (row->result && (long long)regs.rax > 0)
+		regs.rax = (unsigned long long)numbers_virtual(t->numbers, (pid_t)regs.rax);
+	if (row->leave)
+		row->leave(t, task, &regs);
+	task->call.row = NULL;
+	ptrace(PTRACE_SETREGS, task->host, 0, &regs);
+}

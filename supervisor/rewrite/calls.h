@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * calls - the calls that a task makes itself, with the host's numbers in place of the session's.
+ * Private to rewrite/.
+ *
+ * The filter stops the task at the entry of such a call (RET_TRACE).  A row of the table says which
+ * argument registers hold what sort of number; they are replaced, and put back at the exit of the
+ * call, where what it returns is replaced by the session's number.  Where numbers are in memory a
+ * row has functions of its own.
+ *
+ * What another task of the same memory does to these numbers meanwhile is its own loss: the kernel
+ * checks them again, and no call in the table gives power over a task to which the session has
+ * none (isolation does not rest on it).
+ */
+#ifndef SUPERVISOR_REWRITE_CALLS_H
+#define SUPERVISOR_REWRITE_CALLS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/user.h>
+
+struct task;
+struct tasks;
+
+enum number_sort {
+	NUMBER_NONE,
+	NUMBER_TASK,  /* a process or thread; 0 is the caller */
+	NUMBER_GROUP, /* a process group; 0 is the caller's */
+	NUMBER_WAIT,  /* wait4(2): a process, a group as its negative, -1, 0 */
+};
+
+#define REWRITE_ARGS 6
+
+struct rewrite_call {
+	int nr;
+	uint8_t args[REWRITE_ARGS]; /* enum number_sort */
+	bool result;		    /* is the number of a task or a group */
+	int error;		    /* of a number that nobody has: negative */
+	/*
+	 * What the registers alone do not say.  enter: 0, 1 if nothing will have to be put back, or
+	 * the error that the call returns unmade.
+	 */
+	int (*enter)(struct tasks *t, struct task *task, struct user_regs_struct *regs);
+	void (*leave)(struct tasks *t, struct task *task, struct user_regs_struct *regs);
+};
+
+/* NULL: the call is none of these. */
+const struct rewrite_call *rewrite_call_find(int nr);
+
+/*
+ * At the entry of a call, the task in its PTRACE_EVENT_SECCOMP stop.  True if it has to be stopped at the
+ * exit, where rewrite_call_leave is due.
+ */
+bool rewrite_call_enter(struct tasks *t, struct task *task);
+void rewrite_call_leave(struct tasks *t, struct task *task);
+
+#endif

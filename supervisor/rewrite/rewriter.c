@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The theory of operation is in rewriter.h. */
+#include "supervisor/rewrite/rewriter.h"
+
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <poll.h>
+#include <signal.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+
+#include "base/base.h"
+#include "supervisor/init.h"
+#include "supervisor/ns.h"
+#include "supervisor/rewrite/answers.h"
+#include "supervisor/rewrite/calls.h"
+#include "supervisor/rewrite/robust.h"
+#include "supervisor/rewrite/signals.h"
+#include "supervisor/rewrite/tasks.h"
+#include "supervisor/world_config.h"
+
+#define OPTIONS                                                                                    \
+	(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE |  \
+		PTRACE_O_TRACEEXEC | PTRACE_O_TRACEEXIT | PTRACE_O_TRACESECCOMP |                  \
+		PTRACE_O_EXITKILL)
+#define SYSCALL_STOP	(SIGTRAP | 0x80)
+#define ERESTARTSYS	512 /* linux/errno.h of the kernel */
+#define ERESTARTNOINTR	513
+#define ANSWERS_AT_ONCE 16 /* before the stops get their turn */
+
+struct rewriter {
+	struct tasks tasks;
+	pid_t init;
+	int listener, children; /* signalfd of SIGCHLD */
+};
+
+/* ---- births --------------------------------------------------------------------------------- */
+
+static void poke_number(const struct task *in, uint64_t addr, pid_t number)
+{
+	struct iovec local = {&number, sizeof(number)}, there = {(void *)(uintptr_t)addr, sizeof(number)};
+
+	if (addr)
+		process_vm_writev(in->host, &local, 1, &there, 1, 0);
+}
+
+/* The flags it was made with; a child's registers are still those of the call. */
+static uint64_t clone_flags(const struct user_regs_struct *regs)
+{
+	return (int)regs->orig_rax == SYS_clone ? regs->rdi : 0;
+}
+
+static void begin_life(struct task *task, const struct user_regs_struct *regs)
+{
+	if (clone_flags(regs) & CLONE_CHILD_SETTID)
+		poke_number(task, regs->r10, task->number);
+	task->lives = true;
+	task->waits = false;
+	ptrace(PTRACE_CONT, task->host, 0, 0);
+}
+
+/* Its first stop. */
+static void on_birth(struct rewriter *w, struct task *task)
+{
+	struct user_regs_struct regs;
+
+	if (ptrace(PTRACE_GETREGS, task->host, 0, &regs) < 0)
+		return;
+	/* A thread's process is told by the one that made it, as is its number, where that lies
+	 * in memory they share. */
+	if (task->host != w->init && (clone_flags(&regs) & CLONE_THREAD) && !task->told)
+		task->waits = true;
+	else
+		begin_life(task, &regs);
+}
+
+/* What the parent tells. */
+static void on_born(struct rewriter *w, struct task *parent)
+{
+	struct user_regs_struct regs;
+	unsigned long host = 0;
+	struct task *child;
+
+	if (ptrace(PTRACE_GETEVENTMSG, parent->host, 0, &host) < 0 ||
+		ptrace(PTRACE_GETREGS, parent->host, 0, &regs) < 0)
+		return;
+	child = tasks_find(&w->tasks, (pid_t)host);
+	if (!child || child->gone)
+		child = tasks_add(&w->tasks, (pid_t)host);
+	if (!child) {
+		kill((pid_t)host, SIGKILL);
+		return;
+	}
+	if (clone_flags(&regs) & CLONE_THREAD)
+		child->tgid = parent->tgid;
+	if (clone_flags(&regs) & CLONE_PARENT_SETTID)
+		poke_number(parent, regs.rdx, child->number);
+	child->told = true;
+	if (child->waits)
+		begin_life(child, &regs);
+}
+
+/* ---- stops ---------------------------------------------------------------------------------- */
+
+/* A call that was not received yet when the signal came would end with EINTR although it would be
+ * answered at once: it is made again instead. */
+static void keep_call(const struct task *task)
+{
+	const size_t rax = offsetof(struct user_regs_struct, rax);
+	long nr = ptrace(PTRACE_PEEKUSER, task->host, offsetof(struct user_regs_struct, orig_rax), 0);
+
+	if (nr >= 0 && answers_has((int)nr) &&
+		ptrace(PTRACE_PEEKUSER, task->host, rax, 0) == -ERESTARTSYS)
+		ptrace(PTRACE_POKEUSER, task->host, rax, -(long)ERESTARTNOINTR);
+}
+
+static void on_signal(struct rewriter *w, struct task *task, int sig)
+{
+	siginfo_t info;
+
+	if (ptrace(PTRACE_GETSIGINFO, task->host, 0, &info) == 0 &&
+		rewrite_siginfo(&w->tasks, &info))
+		ptrace(PTRACE_SETSIGINFO, task->host, 0, &info);
+	keep_call(task);
+	ptrace(PTRACE_CONT, task->host, 0, (long)sig);
+}
+
+static bool is_stop_signal(int sig)
+{
+	return sig == SIGSTOP || sig == SIGTSTP || sig == SIGTTIN || sig == SIGTTOU;
+}
+
+static void on_exec(struct rewriter *w, struct task *task)
+{
+	unsigned long former = 0;
+
+	if (ptrace(PTRACE_GETEVENTMSG, task->host, 0, &former) == 0)
+		tasks_exec(&w->tasks, task, (pid_t)former);
+	ptrace(PTRACE_CONT, task->host, 0, 0);
+}
+
+static void on_event(struct rewriter *w, struct task *task, int event, int sig)
+{
+	switch (event) {
+	case PTRACE_EVENT_SECCOMP:
+		ptrace(rewrite_call_enter(&w->tasks, task) ? PTRACE_SYSCALL : PTRACE_CONT,
+			task->host, 0, 0);
+		break;
+	case PTRACE_EVENT_FORK:
+	case PTRACE_EVENT_VFORK:
+	case PTRACE_EVENT_CLONE:
+		on_born(w, task);
+		ptrace(PTRACE_SYSCALL, task->host, 0, 0);
+		break;
+	case PTRACE_EVENT_EXEC:
+		on_exec(w, task);
+		break;
+	case PTRACE_EVENT_EXIT:
+		robust_prepare(task);
+		ptrace(PTRACE_CONT, task->host, 0, 0);
+		break;
+	case PTRACE_EVENT_STOP:
+		if (!task->lives)
+			on_birth(w, task);
+		else
+			ptrace(is_stop_signal(sig) ? PTRACE_LISTEN : PTRACE_CONT, task->host, 0, 0);
+		break;
+	default:
+		ptrace(PTRACE_CONT, task->host, 0, 0);
+		break;
+	}
+}
+
+static void on_status(struct rewriter *w, pid_t host, int status)
+{
+	struct task *task = tasks_find(&w->tasks, host);
+
+	if (!WIFSTOPPED(status)) {
+		/* All the rest goes with it. */
+		if (host == w->init)
+			_exit(0);
+		if (task)
+			tasks_end(&w->tasks, task);
+		return;
+	}
+	if (!task || task->gone)
+		task = tasks_add(&w->tasks, host);
+	if (!task) {
+		kill(host, SIGKILL);
+		return;
+	}
+	if (status >> 16) {
+		on_event(w, task, status >> 16, WSTOPSIG(status));
+	} else if (WSTOPSIG(status) == SYSCALL_STOP) {
+		rewrite_call_leave(&w->tasks, task);
+		ptrace(PTRACE_CONT, host, 0, 0);
+	} else {
+		on_signal(w, task, WSTOPSIG(status));
+	}
+}
+
+/* ---- the loop ------------------------------------------------------------------------------- */
+
+static bool take_statuses(struct rewriter *w)
+{
+	bool any = false;
+	int status;
+	pid_t host;
+
+	while ((host = waitpid(-1, &status, __WALL | WNOHANG)) > 0) {
+		on_status(w, host, status);
+		any = true;
+	}
+	return any;
+}
+
+static bool answer_some(struct rewriter *w)
+{
+	int i = 0;
+
+	while (i < ANSWERS_AT_ONCE && answers_one(&w->tasks, w->listener) > 0)
+		i++;
+	return i > 0;
+}
+
+static _Noreturn void run(struct rewriter *w)
+{
+	struct pollfd p[] = {{w->children, POLLIN, 0}, {w->listener, POLLIN, 0}};
+	struct signalfd_siginfo info;
+
+	for (;;) {
+		if (p[0].revents)
+			(void)!read(w->children, &info, sizeof(info));
+		/* Stops first: whoever asks may have been born in one. */
+		while (take_statuses(w) | answer_some(w))
+			;
+		poll(p, ARRAY_SIZE(p), -1);
+	}
+}
+
+/* ---- beginning ------------------------------------------------------------------------------ */
+
+
+static _Noreturn void become_init(const struct world_config *c, int init_sock, int to_rewriter)
+{
+	struct ns_ids ids = {.uid = getuid(), .outer_uid = getuid(), .gid = getgid(),
+		.outer_gid = getgid()};
+	char go;
+
+	if (read(to_rewriter, &go, 1) != 1)
+		_exit(1);
+	init_main(c, &ids, init_sock, to_rewriter);
+}
+
+static int receive_listener(struct rewriter *w, int sock)
+{
+	struct pollfd p[] = {{sock, POLLIN, 0}, {w->children, POLLIN, 0}};
+	char byte;
+	size_t n = 0;
+
+	/* It is traced already: its stops don't wait. */
+	for (;;) {
+		struct signalfd_siginfo info;
+
+		take_statuses(w);
+		if (poll(p, ARRAY_SIZE(p), -1) < 0)
+			continue;
+		if (p[1].revents)
+			(void)!read(w->children, &info, sizeof(info));
+		if (p[0].revents)
+			break;
+	}
+	if (io_recv_fds(sock, &byte, 1, &w->listener, 1, &n) != 1 || n != 1)
+		return -EPROTO;
+	return 0;
+}
+
+static int begin(struct rewriter *w, int sock)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	w->children = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (w->children < 0)
+		return -errno;
+	if (ptrace(PTRACE_SEIZE, w->init, 0, OPTIONS) < 0)
+		return -errno;
+	if (!tasks_add(&w->tasks, w->init))
+		return -ENOMEM;
+	tasks_find(&w->tasks, w->init)->lives = true;
+	if (write(sock, "", 1) != 1)
+		return -errno;
+	return receive_listener(w, sock);
+}
+
+/* What the supervisor has open is none of our business. */
+static void keep_only(int *sock)
+{
+	if (*sock != 3)
+		dup3(*sock, 3, O_CLOEXEC);
+	*sock = 3;
+	syscall(SYS_close_range, 4, ~0U, 0);
+}
+
+static _Noreturn void rewriter_main(const struct world_config *c, struct numbers *numbers,
+	int init_sock, int to_supervisor)
+{
+	static struct rewriter w = {.listener = -1, .children = -1};
+	int pair[2];
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_NAME, "podrun-rewriter");
+	w.tasks.numbers = numbers;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		_exit(1);
+	w.init = fork();
+	if (w.init == 0) {
+		close(pair[0]);
+		become_init(c, init_sock, pair[1]);
+	}
+	if (w.init < 0 || io_write_full(to_supervisor, &w.init, sizeof(w.init)) < 0)
+		_exit(1);
+	keep_only(&pair[0]);
+	if (begin(&w, pair[0]) < 0)
+		_exit(1);
+	close(pair[0]);
+	run(&w);
+}
+
+pid_t rewriter_start(const struct world_config *c, struct numbers *numbers, int init_sock,
+	pid_t *ret_init, int *ret_init_pidfd, struct err *e)
+{
+	pid_t pid, init = 0;
+	int told[2];
+
+	if (pipe2(told, O_CLOEXEC) < 0)
+		return err_errno(e, -errno, "pipe");
+	pid = fork();
+	if (pid == 0) {
+		close(told[0]);
+		rewriter_main(c, numbers, init_sock, told[1]);
+	}
+	close(told[1]);
+	if (pid > 0 && io_read_full(told[0], &init, sizeof(init)) == sizeof(init))
+		*ret_init_pidfd = sys_pidfd_open(init, 0);
+	close(told[0]);
+	if (pid < 0)
+		return err_errno(e, -errno, "cannot fork");
+	*ret_init = init;
+	return pid;
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The host may give the number of a task that has ended to a stranger.  So the name of one that is gone
+ * is believed only as long as somebody who lives has it as his group or session, or it is a zombie,
+ * which the host's /proc tells.
+ */
+#include "supervisor/rewrite/tasks.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/base.h"
+
+#define SWEEP_AT 64 /* numbers of ended tasks, and half of all, before they are looked through */
+
+struct task *tasks_find(const struct tasks *t, pid_t host)
+{
+	return t->all[numbers_virtual(t->numbers, host)];
+}
+
+static void forget(struct tasks *t, struct task *task)
+{
+	t->all[task->number] = NULL;
+	t->n--;
+	t->n_gone -= task->gone;
+	numbers_remove(t->numbers, task->number);
+	free(task);
+}
+
+/* A zombie child of somebody in the session. */
+static bool is_zombie(const struct tasks *t, pid_t host)
+{
+	char path[32], text[512], *p, state;
+	_cleanup_close_ int fd = -1;
+	ssize_t n;
+	int parent;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", host);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	p = strrchr(text, ')');
+	return p && sscanf(p, ") %c %d", &state, &parent) == 2 && state == 'Z' &&
+		tasks_find(t, parent);
+}
+
+static bool names_group(const struct tasks *t, pid_t host, bool session)
+{
+	for (int i = 1; i < NUMBERS_MAX; i++) {
+		const struct task *one = t->all[i];
+
+		if (one && !one->gone &&
+			(getpgid(one->host) == host || (session && getsid(one->host) == host)))
+			return true;
+	}
+	return false;
+}
+
+static void sweep(struct tasks *t)
+{
+	for (int i = 1; i < NUMBERS_MAX; i++) {
+		struct task *one = t->all[i];
+
+		if (one && one->gone && !is_zombie(t, one->host) &&
+			!names_group(t, one->host, true))
+			forget(t, one);
+	}
+}
+
+struct task *tasks_add(struct tasks *t, pid_t host)
+{
+	struct task *task = tasks_find(t, host);
+
+	/* The host has given the number away again, so the old one's names are all gone. */
+	if (task)
+		forget(t, task);
+	if (t->n_gone > SWEEP_AT && t->n_gone > t->n / 2)
+		sweep(t);
+	task = calloc(1, sizeof(*task));
+	if (!task)
+		return NULL;
+	task->number = numbers_add(t->numbers, host);
+	if (task->number < 0) {
+		free(task);
+		return NULL;
+	}
+	task->host = host;
+	task->tgid = host;
+	t->all[task->number] = task;
+	t->n++;
+	return task;
+}
+
+void tasks_end(struct tasks *t, struct task *task)
+{
+	bool thread = task->tgid != task->host;
+
+	t->n_gone += !task->gone;
+	task->gone = true;
+	task->call.row = NULL;
+	if (thread)
+		forget(t, task);
+}
+
+void tasks_exec(struct tasks *t, struct task *leader, pid_t former)
+{
+	struct task *thread = former != leader->host ? tasks_find(t, former) : NULL;
+
+	if (thread)
+		forget(t, thread);
+	t->n_gone -= leader->gone;
+	leader->gone = false;
+	leader->call.row = NULL;
+}
+
+pid_t tasks_host_task(const struct tasks *t, pid_t number)
+{
+	const struct task *task = number > 0 && number < NUMBERS_MAX ? t->all[number] : NULL;
+
+	if (!task || (task->gone && !is_zombie(t, task->host)))
+		return 0;
+	return task->host;
+}
+
+pid_t tasks_host_group(const struct tasks *t, pid_t number)
+{
+	pid_t host = numbers_host(t->numbers, number);
+
+	return host && names_group(t, host, true) ? host : 0;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * tasks - what the rewriter knows of each task of its session.  Private to rewrite/.
+ */
+#ifndef SUPERVISOR_REWRITE_TASKS_H
+#define SUPERVISOR_REWRITE_TASKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "supervisor/rewrite/numbers.h"
+
+struct rewrite_call;
+
+/* A traced call that the task is in: what is to be undone when it comes back. */
+struct task_call {
+	const struct rewrite_call *row; /* NULL: in none */
+	uint64_t args[6];		/* as the task gave them */
+	uint64_t extra;			/* the row's own */
+};
+
+struct task {
+	pid_t host, number;
+	pid_t tgid; /* on the host */
+	bool gone;  /* has ended; its number still names a group, a session or a zombie */
+	bool lives; /* has left its first stop */
+	bool waits; /* stands in it, a thread, until the one that made it has told whose */
+	bool told;
+	struct task_call call;
+};
+
+struct tasks {
+	struct numbers *numbers;
+	struct task *all[NUMBERS_MAX]; /* by number */
+	size_t n, n_gone;
+};
+
+/* A task that is seen for the first time gets a number.  NULL when there is no room. */
+struct task *tasks_add(struct tasks *t, pid_t host);
+/* By the host's number, NULL if it is none of the session's. */
+struct task *tasks_find(const struct tasks *t, pid_t host);
+/* It has ended.  Its number goes when nothing has it as its name any more. */
+void tasks_end(struct tasks *t, struct task *task);
+/* An exec by thread @former: it is process @leader from now on, the other threads are no more. */
+void tasks_exec(struct tasks *t, struct task *leader, pid_t former);
+
+/*
+ * A number that the session says, as the host's: a process or thread that lives or is a zombie, a
+ * group or a session with somebody in it.  0 if there is none.
+ */
+pid_t tasks_host_task(const struct tasks *t, pid_t number);
+pid_t tasks_host_group(const struct tasks *t, pid_t number);
+
+#endif

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/base.h"
+#include "supervisor/rewrite/numbers.h"
+
+static void given_in_order(void **state)
+{
+	struct numbers *n;
+	struct err e = {0};
+
+	assert_int_equal(numbers_create(&n, &e), 0);
+	assert_int_equal(numbers_add(n, 4000), 1);
+	assert_int_equal(numbers_add(n, 17), 2);
+	assert_int_equal(numbers_host(n, 1), 4000);
+	assert_int_equal(numbers_virtual(n, 17), 2);
+	assert_int_equal(numbers_virtual(n, 18), 0);
+	assert_int_equal(numbers_host(n, 3), 0);
+	numbers_remove(n, 2);
+	assert_int_equal(numbers_virtual(n, 17), 0);
+	/* Not at once again, as in the kernel. */
+	assert_int_equal(numbers_add(n, 18), 3);
+	numbers_free(n);
+}
+
+static void beginning_again(void **state)
+{
+	struct numbers *n;
+	struct err e = {0};
+	pid_t host = 1000;
+
+	assert_int_equal(numbers_create(&n, &e), 0);
+	for (pid_t i = 1; i < NUMBERS_MAX; i++)
+		assert_int_equal(numbers_add(n, host++), i);
+	assert_int_equal(numbers_add(n, host), -EAGAIN);
+	numbers_remove(n, 400);
+	numbers_remove(n, 5);
+	/* The low ones are not given twice. */
+	assert_int_equal(numbers_add(n, host), 400);
+	assert_int_equal(numbers_add(n, host + 1), -EAGAIN);
+	numbers_free(n);
+}
+
+static void strange_numbers(void **state)
+{
+	struct numbers *n;
+	struct err e = {0};
+
+	assert_int_equal(numbers_create(&n, &e), 0);
+	assert_int_equal(numbers_host(n, -1), 0);
+	assert_int_equal(numbers_host(n, NUMBERS_MAX), 0);
+	assert_int_equal(numbers_virtual(n, -5), 0);
+	assert_int_equal(numbers_virtual(n, 5 << 20), 0);
+	numbers_remove(n, 12);
+	/* An exec by a thread. */
+	assert_int_equal(numbers_add(n, 70), 1);
+	numbers_set(n, 1, 71);
+	assert_int_equal(numbers_virtual(n, 70), 0);
+	assert_int_equal(numbers_virtual(n, 71), 1);
+	numbers_free(n);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(given_in_order),
+		cmocka_unit_test(beginning_again),
+		cmocka_unit_test(strange_numbers),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Integration tests: numbers of tasks that podrun gives, where no namespace holds them."""
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+from cli import one_line  # noqa: E402
+from harness import main, test, until  # noqa: E402
+
+HERE = ("--names", "rewrite", "--view", "host", "--net", "host")
+SLEEP = ("sh", "-c", "echo ready; exec sleep 1000")
+
+
+def run(env, *command, **more):
+    return env.podrun("run", *HERE, "--rm", "--", *command, **more)
+
+
+@test
+def numbers_begin_with_one(env):
+    script = "echo $$ $PPID; sh -c 'echo $$ $PPID'; sleep 0 & wait; echo $!"
+    assert run(env, "sh", "-c", script).text.split() == ["2", "1", "3", "2", "4"]
+
+
+@test
+def it_must_be_said_that_the_rest_is_the_hosts(env):
+    one_line(env.podrun("run", "--names", "rewrite", "--", "true", code=4), "only numbers")
+    one_line(env.podrun("run", "--view", "host", "--", "true", code=2), "--view")
+
+
+@test
+def jobs_of_a_shell(env):
+    script = "set -m; sleep 1000 & kill -STOP %1; wait %1; kill -CONT %1; kill %1; wait %1; echo $?"
+    assert run(env, "bash", "-c", script).text.split()[-1] == "143"
+    script = "set -m; sleep 1000 | sleep 1000 & sleep 0.1; kill -- -$(jobs -p); wait; echo over"
+    assert "over" in run(env, "bash", "-c", script).text
+
+
+SIGNALS = """
+import ctypes, os, signal, threading
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1, signal.SIGUSR2, signal.SIGCHLD])
+parent = os.getpid()
+if os.fork() == 0:
+    os.kill(parent, signal.SIGUSR1)
+    os._exit(0)
+got = signal.sigwaitinfo([signal.SIGUSR1])
+assert (got.si_pid, got.si_code) == (3, 0), got
+got = signal.sigwaitinfo([signal.SIGCHLD])
+assert got.si_pid == 3, got
+assert os.waitid(os.P_ALL, 0, os.WEXITED).si_pid == 3
+signal.raise_signal(signal.SIGUSR2)
+got = signal.sigwaitinfo([signal.SIGUSR2])
+assert got.si_pid == parent == 2, got
+print("right")
+"""
+
+
+@test
+def who_sent_a_signal(env):
+    assert run(env, sys.executable, "-c", SIGNALS).text == "right\n"
+
+
+STORM = """
+import ctypes, os, signal
+signal.signal(signal.SIGALRM, lambda s, f: None)
+signal.siginterrupt(signal.SIGALRM, True)
+signal.setitimer(signal.ITIMER_REAL, 0.0001, 0.0001)
+getpid = ctypes.CDLL(None, use_errno=True).getpid
+assert {getpid() for _ in range(20000)} == {2}
+signal.setitimer(signal.ITIMER_REAL, 0)
+print("right")
+"""
+
+
+@test
+def a_storm_of_signals_ends_no_call(env):
+    assert run(env, sys.executable, "-c", STORM).text == "right\n"
+
+
+@test
+def nobody_outside_is_named(env):
+    outside = env.start("sleep", "1000", stdout=subprocess.DEVNULL)
+    script = "kill -9 %d; kill -9 -1; kill -0 %d && echo seen; exit 0" % (
+        outside.pid, os.getpid())
+    r = run(env, "sh", "-c", script)
+    assert "seen" not in r.text, r
+    assert outside.poll() is None
+    outside.send_signal(signal.SIGKILL)
+    outside.wait()
+
+
+@test
+def a_debugger_is_told(env):
+    script = "import ctypes; l = ctypes.CDLL(None, use_errno=True); " \
+             "print(l.ptrace(16, %d, 0, 0), ctypes.get_errno())" % os.getpid()
+    assert run(env, sys.executable, "-c", script).text == "-1 1\n"
+
+
+@test
+def whoever_leaves_its_parents_stays_in(env):
+    script = "setsid sh -c 'sleep 1000 & exec sleep 1000' & (sleep 1000 &) & wait; echo ready; " \
+             "exec sleep 1000"
+    env.run_detached("s", "sh", "-c", script, options=HERE, ready=None)
+    until("all are there", lambda: len(env.podrun("top", "s").text.splitlines()) >= 4)
+    inside = env.podrun("inspect", "s").json()
+    pids = [p["host_pid"] for p in inside["processes"]]
+    assert all(p["pid"] < 20 for p in inside["processes"]), inside
+    os.kill(inside["supervisor"], signal.SIGKILL)
+    until("all have ended", lambda: not any(os.path.exists("/proc/%d" % p) for p in pids))
+
+
+@test
+def commands_see_the_same_numbers(env):
+    env.run_detached("s", *SLEEP, options=HERE)
+    assert env.podrun("exec", "s", "sh", "-c", "kill -0 2 && echo $$").text.strip() == "3"
+    one_line(env.podrun("suspend", "s", "-o", env.path("image"), code=4), "rewritten")
+    one_line(env.podrun("pause", "s", code=4), "rewritten")
+    assert not env.path("image").exists()
+    env.podrun("kill", "s", "--signal", "TERM")
+    until("it has ended", lambda: env.podrun("ps", "-a", "--json").json()[0]["state"] == "ended")
+
+
+if __name__ == "__main__":
+    main()
