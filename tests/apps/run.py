@@ -32,6 +32,7 @@ from harness import PATIENCE, PODRUN, Failed, add, main, needs  # noqa: E402
 HERE = pathlib.Path(__file__).resolve().parent
 MOVES = int(os.environ.get("PODRUN_TEST_MOVES", "3"))
 SCALE = max(1, MOVES // 10)
+LONGEST = max(300, 120 * SCALE)  # seconds of a run that nobody moves
 
 
 def header(path, key, default=""):
@@ -51,7 +52,7 @@ def native(env, script):
     work.mkdir()
     env.environ.update(WORK=str(work), PORT=free_port(), SCALE=str(SCALE))
     began = time.monotonic()
-    out = env.call(script, timeout=300, cwd=work).text
+    out = env.call(script, timeout=LONGEST, cwd=work).text
     return out, time.monotonic() - began
 
 
@@ -69,7 +70,7 @@ def unmoved(env, script, user):
     """The same as native(), in a session."""
     begin(env, script, user, "still")
     began = time.monotonic()
-    out = env.wait("still", timeout=600)
+    out = env.wait("still", timeout=LONGEST)
     return out, time.monotonic() - began
 
 
