@@ -241,7 +241,10 @@ static size_t choose(const struct ckpt_convert *c, const struct proc_maps *m, ui
 	return n;
 }
 
-/* The memory of @pid as @tid sees it: a first thread that has ended sees none. */
+/*
+ * The memory of @pid as one of its threads sees it: a first one that has ended sees none.  What we may not
+ * look at is that of a program whose file can't be read: nothing of ours has come through its exec.
+ */
 static int read_maps(struct ckpt_convert *c, pid_t pid, struct proc_maps *ret, struct err *e)
 {
 	_cleanup_free_ int *tids = NULL;
@@ -261,7 +264,7 @@ static int read_maps(struct ckpt_convert *c, pid_t pid, struct proc_maps *ret, s
 		if (r == 0)
 			proc_maps_fini(ret);
 		*ret = (struct proc_maps){0};
-		if (r < 0 && r != -ESRCH && r != -ENOENT)
+		if (r < 0 && r != -ESRCH && r != -ENOENT && r != -EACCES && r != -EPERM)
 			return r;
 	}
 	return 0;
