@@ -226,6 +226,11 @@ def resumes(env, image, action):
 # killed (docs/coverage.md): a few points that fail, and no move afterwards.
 TIMED = ("task_waits",)
 
+def goes_on(program):
+    """Arguments which tell it that the session itself will go on after a freeze."""
+    return ("on",) if program.name in TIMED else ()
+
+
 # They change their mappings and fork all the time: there is no state to compare with.
 LIVELY = ("mem_mapped",)
 
@@ -233,7 +238,7 @@ LIVELY = ("mem_mapped",)
 def begin(env, program):
     prepare(env)
     due(env, None, None)
-    env.run_detached("s", program, GO)
+    env.run_detached("s", program, GO, *goes_on(program))
     return Session(env, "s")
 
 

@@ -117,7 +117,7 @@ def pipe(env, program):
 
 
 def snapshot(env, program):
-    env.run_detached("s", program, GO)
+    env.run_detached("s", program, GO, *fault_ways.goes_on(program))
     env.podrun("snapshot", "s", "-o", env.path("image"))
     _finish(env, "s")
     env.podrun("resume", "-d", "--name", "copy", env.path("image"))
