@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 
+#include <linux/futex.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <sys/ioctl.h>
@@ -454,6 +455,12 @@ const size_t policy_n_calls = ARRAY_SIZE(policy_calls);
 		nr, 0, 0x80000000U, 0x80000000U, POLICY_TRACE, "takes a process", PID              \
 	}
 
+#define PI_FUTEX(op)                                                                               \
+	{                                                                                          \
+		SYS_futex, 1, (uint32_t)FUTEX_CMD_MASK, op, POLICY_TRACE,                          \
+			"memory holds its owner's number", PID                                     \
+	}
+
 const struct policy_rule policy_rules[] = {
 	NAMESPACE_FLAGS(SYS_clone),
 	NAMESPACE_FLAGS(SYS_unshare),
@@ -470,6 +477,12 @@ const struct policy_rule policy_rules[] = {
 	{SYS_fcntl, 1, LOW32, F_SETOWN_EX, POLICY_TRACE, "takes a process", PID},
 	{SYS_fcntl, 1, LOW32, F_GETOWN_EX, POLICY_TRACE, "tells a process", PID},
 	{SYS_fcntl, 1, LOW32, F_GETLK, POLICY_TRACE, "tells a process", PID},
+	PI_FUTEX(FUTEX_LOCK_PI),
+	PI_FUTEX(FUTEX_LOCK_PI2),
+	PI_FUTEX(FUTEX_TRYLOCK_PI),
+	PI_FUTEX(FUTEX_UNLOCK_PI),
+	PI_FUTEX(FUTEX_WAIT_REQUEUE_PI),
+	PI_FUTEX(FUTEX_CMP_REQUEUE_PI),
 	CPU_CLOCK(SYS_clock_gettime),
 	CPU_CLOCK(SYS_clock_getres),
 	CPU_CLOCK(SYS_clock_nanosleep),

@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 
 #include "base/base.h"
+#include "supervisor/rewrite/pi.h"
 #include "supervisor/rewrite/signals.h"
 #include "supervisor/rewrite/tasks.h"
 
@@ -417,6 +418,7 @@ static const struct rewrite_call table[] = {
 	{SYS_sendmmsg, .enter = enter_sendmmsg, .leave = leave_sendmmsg},
 	{SYS_recvmsg, .enter = enter_recvmsg, .leave = leave_recvmsg},
 	{SYS_recvmmsg, .leave = leave_recvmmsg},
+	{SYS_futex, .enter = pi_enter, .leave = pi_leave},
 	{SYS_clock_gettime, .enter = enter_clock},
 	{SYS_clock_getres, .enter = enter_clock},
 	{SYS_clock_nanosleep, .enter = enter_clock},

@@ -72,7 +72,7 @@ def session(env, program):
 NOT_REWRITTEN = {
     "procfiles": "/proc is the host's",
     "task_headless": "looks itself up in /proc",
-    "task_mutexes": "PI mutexes hold numbers that the kernel compares with its own",
+    "task_pi_again": "the word holds the host's number then, which its owner does not know",
     "task_seccomp": "filters of its own see the calls that are answered",
 }
 

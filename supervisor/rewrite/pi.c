@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The owner is told to stop and looked at until it has, or sleeps in the kernel: either way it makes
+ * no step of its own before the rewriter has seen its stop, which is after this.
+ */
+#include "supervisor/rewrite/pi.h"
+
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+
+#include "base/base.h"
+#include "supervisor/rewrite/tasks.h"
+
+#define LOOKS 10000
+
+static bool read_word(const struct task *task, uint64_t addr, uint32_t *word)
+{
+	struct iovec local = {word, sizeof(*word)}, there = {(void *)(uintptr_t)addr, sizeof(*word)};
+
+	return addr % sizeof(*word) == 0 &&
+		process_vm_readv(task->host, &local, 1, &there, 1, 0) == sizeof(*word);
+}
+
+static void write_word(const struct task *task, uint64_t addr, uint32_t word)
+{
+	struct iovec local = {&word, sizeof(word)}, there = {(void *)(uintptr_t)addr, sizeof(word)};
+
+	process_vm_writev(task->host, &local, 1, &there, 1, 0);
+}
+
+static bool runs(pid_t host)
+{
+	char path[32], text[256], *p;
+	_cleanup_close_ int fd = -1;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", host);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	p = strrchr(text, ')');
+	return p && p[1] && p[2] == 'R';
+}
+
+static void keep_from_running(pid_t host)
+{
+	ptrace(PTRACE_INTERRUPT, host, 0, 0);
+	for (int i = 0; i < LOOKS; i++) {
+		siginfo_t info = {0};
+
+		/* The status stays for the rewriter. */
+		if (waitid(P_PID, (id_t)host, &info,
+			    WSTOPPED | WEXITED | WNOHANG | WNOWAIT | __WALL) < 0 ||
+			info.si_pid || !runs(host))
+			return;
+		sched_yield();
+	}
+}
+
+/* Somebody begins to wait for the mutex at @addr. */
+static void show_owner(const struct tasks *t, const struct task *task, uint64_t addr)
+{
+	const struct task *owner;
+	uint32_t word, now;
+	pid_t number;
+
+	if (!read_word(task, addr, &word) || word & FUTEX_WAITERS)
+		return;
+	number = (pid_t)(word & FUTEX_TID_MASK);
+	owner = number > 0 && number < NUMBERS_MAX ? t->all[number] : NULL;
+	if (!owner || owner->gone)
+		return;
+	if (owner != task)
+		keep_from_running(owner->host);
+	if (read_word(task, addr, &now) && now == word)
+		write_word(task, addr,
+			(uint32_t)owner->host | FUTEX_WAITERS | (word & FUTEX_OWNER_DIED));
+}
+
+int pi_enter(struct tasks *t, struct task *task, struct user_regs_struct *regs)
+{
+	switch ((int)regs->rsi & FUTEX_CMD_MASK) {
+	case FUTEX_WAIT_REQUEUE_PI:
+	case FUTEX_CMP_REQUEUE_PI:
+		show_owner(t, task, regs->r8);
+		break;
+	default:
+		show_owner(t, task, regs->rdi);
+	}
+	return 0;
+}
+
+/* Who got it without waiting has the host's number there, and nothing that says so. */
+void pi_leave(struct tasks *t, struct task *task, struct user_regs_struct *regs)
+{
+	int op = (int)task->call.args[1] & FUTEX_CMD_MASK;
+	uint64_t addr = task->call.args[op == FUTEX_WAIT_REQUEUE_PI ? 4 : 0];
+	uint32_t word;
+
+	if (regs->rax != 0 || op == FUTEX_UNLOCK_PI || op == FUTEX_CMP_REQUEUE_PI)
+		return;
+	if (read_word(task, addr, &word) && (word & FUTEX_TID_MASK) == (uint32_t)task->host)
+		write_word(task, addr, word | FUTEX_WAITERS);
+}
