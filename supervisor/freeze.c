@@ -37,7 +37,9 @@
 #include "supervisor/ledger.h"
 #include "supervisor/mapped.h"
 #include "supervisor/message.h"
+#include "supervisor/names/users.h"
 #include "supervisor/notify.h"
+#include "supervisor/notify_call.h"
 #include "supervisor/operation.h"
 #include "supervisor/session.h"
 #include "supervisor/worker.h"
@@ -100,6 +102,7 @@ static int start_writing(struct session *s, struct err *e)
 {
 	_cleanup_free_ Pb__Job *jobs = calloc(MAX_EDGES, sizeof(*jobs));
 	_cleanup_free_ Pb__Job **list = calloc(MAX_EDGES, sizeof(*list));
+	_cleanup_free_ void *groups = NULL;
 	_cleanup_free_ char *files = NULL;
 	_cleanup_close_ int dir = -1;
 	Pb__WriteRequest req = PB__WRITE_REQUEST__INIT;
@@ -115,6 +118,8 @@ static int start_writing(struct session *s, struct err *e)
 	if (dir < 0)
 		return err_errno(e, -errno, "%s", files);
 	describe_world(s, &world, jobs, list, MAX_EDGES, &uts);
+	if (users_groups_dump(notify_groups(s->notify), &world, &groups) < 0)
+		return err_errno(e, -ENOMEM, "image");
 	/* What the frozen tasks have written and nobody has read belongs to the log, too. */
 	job_drain_all(s);
 	session_log_tail(s, &log);

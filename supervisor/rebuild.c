@@ -45,7 +45,9 @@
 #include "supervisor/ledger.h"
 #include "supervisor/mapped.h"
 #include "supervisor/message.h"
+#include "supervisor/names/users.h"
 #include "supervisor/notify.h"
+#include "supervisor/notify_call.h"
 #include "supervisor/operation.h"
 #include "supervisor/relay.h"
 #include "supervisor/session.h"
@@ -278,6 +280,8 @@ static void on_world(struct session *s, struct err *e)
 		fault_at(FAULT_RESUME_WORLD, e);
 	for (size_t i = 0; !err_is(e) && i < w->n_jobs; i++)
 		job_revive(&j, s, w->jobs[i], e);
+	if (!err_is(e))
+		users_groups_restore(notify_groups(s->notify), w, e);
 	if (err_is(e)) {
 		err_blame_image(e);
 		fail(s, e);

@@ -16,7 +16,7 @@
  *      RLIMIT_RSS     real | effective << 16 | saved << 32 | groups << 48      gids
  *
  * So they are inherited without a race, cost one system call to look up, and move with the session's
- * rlimits in an image.  Sets of supplementary groups are kept here; after a move they are empty.
+ * rlimits in an image.  Sets of supplementary groups are kept here, and move in the record of its world.
  */
 #include "supervisor/names/users.h"
 
@@ -25,11 +25,13 @@
 #include <sys/socket.h>
 
 #include "base/base.h"
+#include "proto/config.pb-c.h"
 #include "supervisor/notify_call.h"
 
 #define MARK	   0x0d7eULL /* even: the lowest bit is PR_SET_KEEPCAPS, which exec does not reset */
 #define MAX_SETS   4096
 #define MAX_GROUPS 1024
+#define MAX_IDS	   32768 /* of all sets: they have to fit into one message */
 #define KEEP	   0xffffffffU /* -1: leave this one as it is */
 
 struct users_groups {
@@ -37,7 +39,7 @@ struct users_groups {
 		gid_t *ids;
 		size_t n;
 	} *sets;
-	size_t n;
+	size_t n, n_ids;
 };
 
 struct users_groups *users_groups_new(void)
@@ -246,16 +248,12 @@ void users_set_fs(struct notify_call *c)
 	notify_return(c, triple(&u, c->request->data.nr)->effective);
 }
 
-static int find_set(struct users_groups *g, gid_t *ids, size_t n)
+/* Takes @ids over; returns the number of the new set. */
+static int add_set(struct users_groups *g, gid_t *ids, size_t n)
 {
-	void *more;
+	bool fits = g->n < MAX_SETS && n <= MAX_IDS - g->n_ids;
+	void *more = fits ? reallocarray(g->sets, g->n + 1, sizeof(*g->sets)) : NULL;
 
-	for (size_t i = 0; i < g->n; i++)
-		if (g->sets[i].n == n && !memcmp(g->sets[i].ids, ids, n * sizeof(*ids))) {
-			free(ids);
-			return (int)i;
-		}
-	more = g->n < MAX_SETS ? reallocarray(g->sets, g->n + 1, sizeof(*g->sets)) : NULL;
 	if (!more) {
 		free(ids);
 		return -ENOMEM;
@@ -263,7 +261,51 @@ static int find_set(struct users_groups *g, gid_t *ids, size_t n)
 	g->sets = more;
 	g->sets[g->n].ids = ids;
 	g->sets[g->n].n = n;
+	g->n_ids += n;
 	return (int)g->n++;
+}
+
+static int find_set(struct users_groups *g, gid_t *ids, size_t n)
+{
+	for (size_t i = 0; i < g->n; i++)
+		if (g->sets[i].n == n && !memcmp(g->sets[i].ids, ids, n * sizeof(*ids))) {
+			free(ids);
+			return (int)i;
+		}
+	return add_set(g, ids, n);
+}
+
+int users_groups_dump(const struct users_groups *g, Pb__World *w, void **ret_room)
+{
+	Pb__GroupSet **list = calloc(g->n + 1, sizeof(*list) + sizeof(**list));
+	Pb__GroupSet *sets = (Pb__GroupSet *)(list + g->n + 1);
+
+	if (!list)
+		return -ENOMEM;
+	for (size_t i = 0; i < g->n; i++) {
+		list[i] = &sets[i];
+		pb__group_set__init(&sets[i]);
+		sets[i].ids = g->sets[i].ids;
+		sets[i].n_ids = g->sets[i].n;
+	}
+	w->group_sets = list;
+	w->n_group_sets = g->n;
+	*ret_room = list;
+	return 0;
+}
+
+int users_groups_restore(struct users_groups *g, const Pb__World *w, struct err *e)
+{
+	for (size_t i = 0; i < w->n_group_sets; i++) {
+		size_t n = w->group_sets[i]->n_ids;
+		gid_t *ids = n <= MAX_GROUPS ? calloc(n + 1, sizeof(*ids)) : NULL;
+
+		if (ids && n)
+			memcpy(ids, w->group_sets[i]->ids, n * sizeof(*ids));
+		if (!ids || add_set(g, ids, n) < 0)
+			return err_set(e, ERR_IMAGE, -EBADMSG, "bad supplementary groups");
+	}
+	return 0;
 }
 
 void users_set_groups(struct notify_call *c)

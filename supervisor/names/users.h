@@ -28,4 +28,11 @@ struct users_groups;
 struct users_groups *users_groups_new(void);
 void users_groups_free(struct users_groups *g);
 
+typedef struct Pb__World Pb__World;
+struct err;
+/* Puts all sets into @w.  *ret_room, freed by the caller when @w is of no more use, and @g hold them. */
+int users_groups_dump(const struct users_groups *g, Pb__World *w, void **ret_room);
+/* The sets of an image into @g, which has none; ERR_IMAGE if they make no sense. */
+int users_groups_restore(struct users_groups *g, const Pb__World *w, struct err *e);
+
 #endif
