@@ -45,6 +45,15 @@ static pid_t start_tree(int out, int (*body)(void *), void *arg)
 	return init;
 }
 
+/* Zero, and the same for all children. */
+static volatile int *shared_int(void)
+{
+	void *p = mmap(NULL, sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	assert_ptr_not_equal(p, MAP_FAILED);
+	return p;
+}
+
 static int run_shell(void *arg)
 {
 	execl("/bin/sh", "sh", "-c", (const char *)arg, NULL);
@@ -306,10 +315,14 @@ static void vfork_parents_are_waited_for(void **state)
 	assert_int_equal(torment(init, &rounds, &ns, &tasks), 8);
 }
 
+/* @arg: shared; not zero any more when the child is there. */
 static int body_vfork_for_ever(void *arg)
 {
+	volatile int *there = arg;
+
 	if (vfork() == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		*there = 1;
 		for (;;)
 			pause();
 	}
@@ -321,15 +334,17 @@ static void a_stuck_vfork_is_named(void **state)
 	struct ckpt_freeze_options o = {
 		.host_proc = host_proc,
 		.session_proc = -1,
-		.deadline_ms = 200,
+		.deadline_ms = 1000,
 	};
+	volatile int *there = shared_int();
 	struct ckpt_frozen *f;
 	struct err e = {0};
 	pid_t worker;
 	int status;
 
-	o.init_pid = start_tree(1, body_vfork_for_ever, NULL);
-	usleep(30000);
+	o.init_pid = start_tree(1, body_vfork_for_ever, (void *)there);
+	while (!*there)
+		usleep(1000);
 	/* What can't be stopped is let go when the worker ends. */
 	worker = fork();
 	if (worker == 0)
@@ -341,6 +356,7 @@ static void a_stuck_vfork_is_named(void **state)
 	assert_int_equal(status, 0);
 	kill(o.init_pid, SIGKILL);
 	testtask_end(o.init_pid);
+	munmap((void *)there, sizeof(*there));
 }
 
 /* @arg: shared with who freezes, and not zero any more when that has been often enough. */
@@ -367,13 +383,10 @@ static int body_stopped(void *arg)
 
 static void stopped_stays_stopped(void **state)
 {
-	volatile int *enough = mmap(NULL, sizeof(*enough), PROT_READ | PROT_WRITE,
-		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	volatile int *enough = shared_int();
 	int status, met = 0;
-	pid_t init;
+	pid_t init = start_tree(1, body_stopped, (void *)enough);
 
-	assert_ptr_not_equal(enough, MAP_FAILED);
-	init = start_tree(1, body_stopped, (void *)enough);
 	while (waitpid(init, &status, WNOHANG) == 0) {
 		struct ckpt_frozen *f = freeze(init);
 		const struct ckpt_task *tasks;
