@@ -237,8 +237,8 @@ static _Noreturn void run(struct rewriter *w)
 	for (;;) {
 		if (p[0].revents)
 			(void)!read(w->children, &info, sizeof(info));
-		/* Stops first: whoever asks may have been born in one. */
-		while (take_statuses(w) | answer_some(w))
+		/* Stops first: whoever asks may have been born in one.  And always both. */
+		while ((int)take_statuses(w) | (int)answer_some(w))
 			;
 		poll(p, ARRAY_SIZE(p), -1);
 	}
