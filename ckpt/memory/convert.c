@@ -175,9 +175,9 @@ static bool is_image(const struct ckpt_convert *c, const struct proc_vma *v)
 	       !v->shared;
 }
 
-/* Where the own memory of [@v->start, ...) waits; *ret_len: and how much of it. */
-static uint64_t find_spare(
-	const struct ckpt_convert *c, const struct proc_vma *v, uint64_t at, uint64_t *ret_len)
+/* The piece that @at, in @v, is of, if it is of any. */
+static const struct ckpt_piece *find_piece(
+	const struct ckpt_convert *c, const struct proc_vma *v, uint64_t at)
 {
 	uint64_t offset = v->offset + (at - v->start);
 
@@ -190,13 +190,11 @@ static uint64_t find_spare(
 		} else if (offset < p->offset) {
 			hi = mid;
 		} else {
-			if (at - p->addr != offset - p->offset)
-				return 0; /* the program has mapped the file itself */
-			*ret_len = MIN(v->end - at, p->len - (at - p->addr));
-			return p->spare + (at - p->addr);
+			/* else the program has mapped the file itself */
+			return at - p->addr == offset - p->offset ? p : NULL;
 		}
 	}
-	return 0;
+	return NULL;
 }
 
 static const struct proc_vma *vma_of(const struct proc_maps *m, uint64_t start, uint64_t end)
@@ -212,6 +210,13 @@ static bool is_own(const struct proc_vma *v)
 	return v && !v->shared && v->ino == 0;
 }
 
+/* As it was left by mapped.c, or by a converter that was killed.  Else a program has mapped something
+ * there, and nobody wants memory that can be written to and not read. */
+static bool is_spare(const struct proc_vma *v)
+{
+	return is_own(v) && (v->prot == PROT_NONE || v->prot == PROT_WRITE);
+}
+
 /* The parts of [@start, @end) to be done next, at most @max bytes.  Returns their number. */
 static size_t choose(const struct ckpt_convert *c, const struct proc_maps *m, uint64_t start,
 	uint64_t end, uint64_t max, struct part *ret)
@@ -220,20 +225,22 @@ static size_t choose(const struct ckpt_convert *c, const struct proc_maps *m, ui
 
 	for (size_t i = 0; i < m->n && n < MAX_PARTS && max; i++) {
 		const struct proc_vma *v = &m->vmas[i];
-		uint64_t at = MAX(v->start, start), to = MIN(v->end, end), len = 0, spare;
+		uint64_t at = MAX(v->start, start), to = MIN(v->end, end), len, spare;
+		const struct ckpt_piece *p;
 		const struct proc_vma *own;
 
 		if (at >= to || !is_image(c, v))
 			continue;
-		spare = find_spare(c, v, at, &len);
-		if (!spare)
+		p = find_piece(c, v, at);
+		if (!p)
 			continue;
-		len = MIN(len, to - at);
+		spare = p->spare + (at - p->addr);
+		len = MIN(to - at, p->len - (at - p->addr));
 		len = MIN(len, max);
 		own = vma_of(m, spare, spare + len);
 		ret[n++] = (struct part){.place = at,
 			.len = len,
-			.spare = is_own(own) ? spare : 0,
+			.spare = is_spare(own) ? spare : 0,
 			.prot = v->prot,
 			.spare_prot = own ? own->prot : 0};
 		max -= len;
@@ -315,7 +322,7 @@ static int copy_parts(const struct ckpt_convert *c, struct remote *r, pid_t vpid
 		struct iovec remote = {(void *)v[i].place, v[i].len};
 
 		if (!(v[i].spare_prot & PROT_WRITE))
-			set_prot(r, v[i].spare, v[i].len, PROT_READ | PROT_WRITE);
+			set_prot(r, v[i].spare, v[i].len, PROT_WRITE);
 		if (!(v[i].prot & PROT_READ))
 			set_prot(r, v[i].place, v[i].len, v[i].prot | PROT_READ);
 		calls[i] = remote_add(r, SYS_process_vm_readv,
@@ -353,8 +360,7 @@ static int move_parts(const struct ckpt_convert *c, struct remote *r, const stru
 	if (ret < 0)
 		return ret;
 	for (size_t i = 0; i < n; i++) {
-		uint32_t now = v[i].spare_prot |
-			       (v[i].spare_prot & PROT_WRITE ? 0 : PROT_READ | PROT_WRITE);
+		uint32_t now = v[i].spare_prot & PROT_WRITE ? v[i].spare_prot : PROT_WRITE;
 
 		if (now != v[i].prot)
 			set_prot(r, v[i].spare, v[i].len, v[i].prot);

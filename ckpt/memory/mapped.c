@@ -16,7 +16,8 @@
  *
  * What is moved aside keeps its origin as far as the kernel is concerned (anon_vma and vm_pgoff, since
  * one page of the whole mapping was touched before), its flags and its name.  So when it is moved
- * back, filled, the kernel makes one mapping of the pieces again.
+ * back, filled, the kernel makes one mapping of the pieces again.  Nobody can read or write there, as
+ * where nothing is: by this convert.c knows it from what a program may have mapped over it.
  *
  * Which runs these will be has to be known before the session's filter is made, which is to hold
  * calls on them: a first look at the image, frame heads only, tells (ckpt_mapped_survey).
@@ -41,7 +42,7 @@
 #define HUGE	     (2UL << 20)
 #define LOWEST	     (4UL << 30) /* 32-bit calls of a 64-bit program reach no further */
 #define MAX_PIECES   8192
-#define BATCH	     200   /* pieces: two calls each */
+#define BATCH	     150   /* pieces: three calls each */
 #define MAX_MAPPINGS 30000 /* the kernel allows 65530, and each piece makes some more */
 
 /* ---- the first look ------------------------------------------------------------------------- */
@@ -287,6 +288,7 @@ static int map_some(struct ckpt_build *b, struct ckpt_build_proc *p, const struc
 
 		remote_add(r, SYS_mremap, v[i].addr, v[i].len, v[i].len,
 			MREMAP_MAYMOVE | MREMAP_FIXED, v[i].spare, b->options.mapped->cookie);
+		remote_add(r, SYS_mprotect, v[i].spare, v[i].len, PROT_NONE, 0, 0, 0);
 		remote_add_args(r, SYS_mmap, args);
 	}
 	return run_batch(r, lent, e);

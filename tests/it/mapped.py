@@ -154,6 +154,60 @@ def resume_converts_whoever_never_stays(env):
     until("gone", lambda: not env.sessions())
 
 
+# Where its own memory waits is where nothing was; here the program takes that for its own, blindly.
+OVER = """
+import ctypes, mmap, os, time
+libc = ctypes.CDLL(None, use_errno=True)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + [ctypes.c_int] * 3 + [ctypes.c_long]
+ANON, FIXED = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, 0x10
+m = mmap.mmap(-1, 64 << 20, flags=ANON)
+for at in range(0, len(m), 4096):
+    m[at:at + 8] = b"%8x" % at
+def spares():
+    found = []
+    for line in open("/proc/self/maps"):
+        place, prot, offset, device, inode = line.split()[:5]
+        start, end = (int(x, 16) for x in place.split("-"))
+        if prot == "---p" and inode == "0" and end - start >= 1 << 20:
+            found.append((start, end - start))
+    return found
+before = spares()
+print("ready", flush=True)
+while not os.path.exists("/tmp/over"):
+    time.sleep(0.01)
+taken = [s for s in spares() if s not in before]
+for start, size in taken:
+    assert libc.mmap(start, size, 3, ANON | FIXED, -1, 0) == start
+    ctypes.memset(start, 7, size)
+print("taken", len(taken), flush=True)
+while not os.path.exists("/tmp/go"):
+    time.sleep(0.01)
+for start, size in taken:
+    assert ctypes.string_at(start, size) == bytes([7]) * size
+for at in range(0, len(m), 4096):
+    assert m[at:at + 8] == b"%8x" % at
+print("ok", flush=True)
+"""
+
+
+@test
+def resume_leaves_alone_what_lies_where_memory_waits(env):
+    image = env.path("image")
+    env.environ["PODRUN_TEST_MAP_NAP"] = "60000"
+    env.run_detached("s", "python3", "-c", OVER)
+    env.podrun("suspend", "s", "-o", image)
+    env.podrun("resume", "-d", "--map", image)
+    env.podrun("exec", "s", "touch", "/tmp/over")
+    until("it has taken them", lambda: "taken" in env.logs("s").split())
+    assert "taken 0" not in env.logs("s"), "nothing waited"
+    env.podrun("suspend", "s", "-o", env.path("last"))
+    env.podrun("resume", "-d", env.path("last"))
+    env.podrun("exec", "s", "touch", "/tmp/go")
+    log = env.wait("s")
+    assert "ok" in log.split(), log
+
+
 @test
 def resume_hashes_an_image_that_somebody_could_write_to(env):
     """What is written through a mapping leaves no trace in the inode, so nothing is known of it."""
