@@ -50,14 +50,19 @@ static const struct proc_vma *map_at(const struct proc_maps *maps, uint64_t addr
 	return NULL;
 }
 
-static bool leads_to(uint64_t addr, uint64_t area)
+/* Of pages, or of what is behind the vDSO. */
+struct place {
+	uint64_t at, len;
+};
+
+static bool leads_to(uint64_t addr, struct place p)
 {
-	return addr - area < REMOTE_AREA_SIZE;
+	return addr - p.at < p.len;
 }
 
-/* Might the thread come back to the pages at @area?  A handler's frame has the place among the words
+/* Might the thread come back to @area?  A handler's frame has the place among the words
  * of the stack. */
-static bool may_return(const struct ckpt_task *t, const struct proc_maps *maps, uint64_t area)
+static bool may_return(const struct ckpt_task *t, const struct proc_maps *maps, struct place area)
 {
 	uint64_t from = t->regs.rsp & ~7UL;
 	const struct proc_vma *stack = map_at(maps, from);
@@ -76,7 +81,7 @@ static bool may_return(const struct ckpt_task *t, const struct proc_maps *maps, 
 }
 
 static bool in_use(const struct ckpt_task *tasks, size_t n, const struct proc_maps *maps,
-	uint64_t area)
+	struct place area)
 {
 	for (size_t i = 0; i < n; i++)
 		if (tasks[i].state == CKPT_TASK_STOPPED && may_return(&tasks[i], maps, area))
@@ -117,20 +122,26 @@ static int mend_process(const struct mend *m, const struct ckpt_task *tasks, siz
 {
 	struct proc_maps maps;
 	int host_proc = m->o.host_proc, r, left = 0;
+	uint64_t boot;
 
 	if (!may_call(m, tasks[0].tid))
 		return 0;
+	boot = remote_boot_left(host_proc, tasks[0].tid);
 	r = proc_read_maps(host_proc, tasks[0].pid, false, &maps, e);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; r == 0 && i < maps.n; i++) {
 		if (!remote_is_left(tasks[0].tid, &maps.vmas[i]))
 			continue;
-		if (in_use(tasks, n, &maps, maps.vmas[i].start))
+		if (in_use(tasks, n, &maps, (struct place){maps.vmas[i].start, REMOTE_AREA_SIZE}))
 			left = 1;
 		else
 			r = unmap(host_proc, tasks[0].tid, maps.vmas[i].start, e);
 	}
+	if (boot && in_use(tasks, n, &maps, (struct place){boot, REMOTE_BOOT_SIZE}))
+		left = 1;
+	else if (boot)
+		remote_boot_remove(host_proc, tasks[0].tid, boot);
 	proc_maps_fini(&maps);
 	return r < 0 ? r : left;
 }

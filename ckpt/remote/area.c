@@ -152,6 +152,38 @@ static int write_code(struct remote *r, struct err *e)
 }
 
 /*
+ * The same from behind the vDSO (boot.c): 1 when there is no room for that.  The task stands at the sentinel
+ * there.
+ */
+static int boot_mmap(struct remote *r, struct err *e)
+{
+	uint64_t at = remote_boot_place(r), addr;
+	struct user_regs_struct g = r->regs;
+	int k;
+
+	if (!at)
+		return 1;
+	if (remote_boot_put(r, at) < 0) {
+		remote_boot_wipe(r);
+		return 1;
+	}
+	g.rax = SYS_mmap;
+	g.rdi = 0;
+	g.rsi = REMOTE_AREA_SIZE;
+	g.rdx = PROT_READ | PROT_EXEC;
+	g.r10 = MAP_PRIVATE | MAP_ANONYMOUS;
+	g.r8 = (unsigned long)-1;
+	g.r9 = 0;
+	k = remote_boot_call(r, &g, &addr, e);
+	if (k < 0)
+		return k;
+	if (addr > -4096UL)
+		return err_errno(e, (int)addr, "map a page in task %d", r->tid);
+	r->area->addr = addr;
+	return 0;
+}
+
+/*
  * The area is mapped executable, and never both writable and executable: some hosts refuse
  * that.  The executor makes all but its own page writable, and is ready.
  */
@@ -159,10 +191,14 @@ static int map_area(struct remote *r, uint64_t hint, struct err *e)
 {
 	struct user_regs_struct g;
 	uint64_t insn;
-	int k = find_syscall(r, &insn, e);
+	/* A task that is to be blank ends with its tracer anyway. */
+	int k = hint ? 1 : boot_mmap(r, e);
 
-	if (k == 0)
-		k = call_mmap(r, insn, hint, e);
+	if (k == 1) {
+		k = find_syscall(r, &insn, e);
+		if (k == 0)
+			k = call_mmap(r, insn, hint, e);
+	}
 	if (k == 0)
 		k = write_code(r, e);
 	if (k < 0)
@@ -239,6 +275,7 @@ static int open_new(struct remote **ret, int proc_fd, pid_t tid, uint64_t hint, 
 		k = map_area(r, hint, e);
 		if (k < 0)
 			remote_put_back(r);
+		remote_boot_wipe(r);
 	}
 	if (k < 0) {
 		remote_forget(r);
@@ -434,6 +471,25 @@ bool remote_is_left(pid_t tid, const struct proc_vma *vma)
 
 /* ---- closing ------------------------------------------------------------------------------ */
 
+/* 0 when the pages are gone; the task stands at a sentinel as before.  1: not this way. */
+static int boot_munmap(struct remote *r, struct err *e)
+{
+	uint64_t at = remote_boot_place(r), ignored;
+	struct user_regs_struct g = r->regs;
+	int k;
+
+	if (!at || remote_boot_put(r, at) < 0)
+		return 1;
+	g.rax = SYS_munmap;
+	g.rdi = r->area->addr;
+	g.rsi = REMOTE_AREA_SIZE;
+	k = remote_boot_call(r, &g, &ignored, e);
+	if (k == 0)
+		return remote_stand(r, e);
+	remote_put_back(r);
+	return k;
+}
+
 /*
  * From the sentinel stop to a PTRACE_EVENT_STOP.  For the last remote of the area the sentinel
  * becomes munmap; should that fail the pages stay, and nobody is the worse for it.
@@ -464,6 +520,11 @@ static int close_it(struct remote *r, struct err *e)
 		remote_clear_batch(r);
 		k = remote_run(r, false, e);
 	}
+	if (k == 0 && last && r->where == AT_SENTINEL) {
+		k = boot_munmap(r, e);
+		last = k == 1;
+		k = MIN(k, 0);
+	}
 	if (k == 0 && r->where == AT_SENTINEL)
 		k = leave(r, last, e);
 	if (k == 0)
@@ -482,6 +543,7 @@ int remote_close(struct remote *r, struct err *e)
 	if (!r)
 		return 0;
 	k = close_it(r, e);
+	remote_boot_wipe(r);
 	remote_forget(r);
 	return k;
 }

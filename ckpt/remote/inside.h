@@ -6,6 +6,7 @@
  *      stops.c    letting a task run until it stands where it should, and with which registers
  *      batch.c    preparing a batch, running it
  *      gate.c     a batch during which others may not run
+ *      boot.c     the first call and the last, when there is no area
  */
 #ifndef CKPT_REMOTE_INSIDE_H
 #define CKPT_REMOTE_INSIDE_H
@@ -32,11 +33,15 @@ struct heal {
 /* exec_x86_64.S */
 extern const uint8_t remote_exec_begin[], remote_exec_end[], remote_exec_run[], remote_exec_single[],
 	remote_exec_gate[];
+extern const uint8_t remote_boot_begin[], remote_boot_heal[];
 
 struct remote_area {
 	unsigned refs;
 	uint64_t addr;
 	bool left; /* stays when the last remote is closed */
+	uint64_t room; /* behind the vDSO (boot.c), once it was looked for; 0 */
+	uint64_t boot; /* the same while something of ours is there; 0 */
+	int mem;       /* and the task's memory, or -errno, meanwhile */
 };
 
 /*
@@ -114,6 +119,19 @@ void remote_free_batch(struct remote *r);
 int remote_put_batch(struct remote *r, struct err *e);
 /* Lets the task go until it has run its batch, and takes the results. */
 int remote_finish_batch(struct remote *r, struct err *e);
+
+/* ---- boot.c ------------------------------------------------------------------------------- */
+
+/* Where there is room for it in @r's memory, 0 if nowhere. */
+uint64_t remote_boot_place(struct remote *r);
+/* Writes it there, with what heals @r. */
+int remote_boot_put(struct remote *r, uint64_t at);
+/* One call with the registers @call; its raw result in *ret.  The task stands at the sentinel then,
+ * with registers that are not its own. */
+int remote_boot_call(struct remote *r, const struct user_regs_struct *call, uint64_t *ret,
+	struct err *e);
+/* Once the task stands elsewhere. */
+void remote_boot_wipe(struct remote *r);
 
 /* ---- remote.c ----------------------------------------------------------------------------- */
 

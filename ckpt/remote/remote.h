@@ -32,12 +32,13 @@
  *                     sleep would end early, and wants a copy of the extended state, which
  *                     no call here touches.)
  *
- * The pages stay mapped then, as the only trace (ckpt/mend.c removes them).  Unprotected are the some 20 us of the call that
- * maps the pages, and those of the one that unmaps them.
+ * The pages stay mapped then, as the only trace (ckpt/mend.c removes them).
  *
- * The pages are mapped by tracing one `syscall` instruction which the task already has (where it
- * stands, in its vDSO, or anywhere executable), shared by all tasks of a memory space.
- * They are unmapped by making munmap of the last sentinel call.
+ * The pages are shared by all tasks of a memory space.  They are mapped, and unmapped, by a call that is made from
+ * behind the vDSO (boot.c), where healing is possible as well.  A task without a vDSO that has
+ * room, and a guarded one, maps them by tracing one `syscall` instruction which it already has
+ * (where it stands, or anywhere executable), and unmaps them by making munmap of the last sentinel
+ * call: some 20 us each, which are unprotected.
  *
  * Signals are blocked while a batch runs (but for SIGSTOP, which is kept for the end, and
  * SIGKILL).
@@ -210,6 +211,11 @@ int remote_note(struct remote *r, uint64_t note, struct err *e);
 uint64_t remote_left_note(pid_t tid, uint64_t area);
 /* Does @vma of task @tid, which is nobody's remote, begin with the pages of one whose tracer was killed? */
 bool remote_is_left(pid_t tid, const struct proc_vma *vma);
+/* The same for what was behind the vDSO of @tid for the first or the last call: its place, or 0; and away
+ * with it, when nobody is in there. */
+#define REMOTE_BOOT_SIZE 384UL
+uint64_t remote_boot_left(int proc_fd, pid_t tid);
+void remote_boot_remove(int proc_fd, pid_t tid, uint64_t at);
 /* Frees our side of a task that is gone. */
 void remote_forget(struct remote *r);
 
