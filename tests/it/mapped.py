@@ -29,12 +29,7 @@ def _mapped(image):
     return found
 
 
-def _resume_mapped(env):
-    """A session of much memory, resumed a moment ago; its image, which it still maps."""
-    image = env.path("image")
-    env.environ["PODRUN_TEST_MAP_NAP"] = "60000"
-    env.run_detached("s", MAPPED, "/tmp/go", "calm")
-    env.podrun("suspend", "s", "-o", image)
+def _needs_leases(image):
     fd = os.open(image, os.O_RDONLY)
     try:
         fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_RDLCK)
@@ -42,6 +37,15 @@ def _resume_mapped(env):
         raise Skip("no leases on this file system: %s" % e)
     finally:
         os.close(fd)
+
+
+def _resume_mapped(env):
+    """A session of much memory, resumed a moment ago; its image, which it still maps."""
+    image = env.path("image")
+    env.environ["PODRUN_TEST_MAP_NAP"] = "60000"
+    env.run_detached("s", MAPPED, "/tmp/go", "calm")
+    env.podrun("suspend", "s", "-o", image)
+    _needs_leases(image)
     env.podrun("resume", "-d", "--map", image)
     assert _mapped(image), "the image is not mapped"
     return image
@@ -99,6 +103,7 @@ def resume_holds_calls_from_the_first_instruction_on(env):
                      'echo all; wait $m; kill $a $b', MAPPED)
     until("all have begun", lambda: "all" in env.logs("s").split())
     env.podrun("suspend", "s", "-o", image)
+    _needs_leases(image)
     faults.due(env, "release.half", "stop")
     resume = env.start(PODRUN, "resume", "-d", "--map", image)
     worker = until("a worker that stopped", lambda: next(
@@ -197,6 +202,7 @@ def resume_leaves_alone_what_lies_where_memory_waits(env):
     env.environ["PODRUN_TEST_MAP_NAP"] = "60000"
     env.run_detached("s", "python3", "-c", OVER)
     env.podrun("suspend", "s", "-o", image)
+    _needs_leases(image)
     env.podrun("resume", "-d", "--map", image)
     env.podrun("exec", "s", "touch", "/tmp/over")
     until("it has taken them", lambda: "taken" in env.logs("s").split())
