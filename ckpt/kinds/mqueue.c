@@ -57,8 +57,10 @@ static int fill(int fd, const Pb__Mqueue *m, struct err *e)
 {
 	for (size_t i = 0; i < m->n_messages; i++) {
 		const Pb__MqMessage *one = m->messages[i];
+		/* an empty one has no data, and mq_send(3) wants an address */
+		const char *data = one->data.len ? (const char *)one->data.data : "";
 
-		if (mq_send(fd, (const char *)one->data.data, one->data.len, one->priority) < 0)
+		if (mq_send(fd, data, one->data.len, one->priority) < 0)
 			return err_errno(e, -errno, "cannot fill a message queue");
 	}
 	return 0;
