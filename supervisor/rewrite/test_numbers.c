@@ -7,6 +7,9 @@
 #include <cmocka.h>
 
 #include "base/base.h"
+#include "supervisor/policy/policy.h"
+#include "supervisor/rewrite/answers.h"
+#include "supervisor/rewrite/calls.h"
 #include "supervisor/rewrite/numbers.h"
 
 static void given_in_order(void **state)
@@ -65,12 +68,37 @@ static void strange_numbers(void **state)
 	numbers_free(n);
 }
 
+/* What the filter hands over is known, and what is known is handed over. */
+static enum policy_action handed_over(int nr)
+{
+	for (size_t i = 0; i < policy_n_pid_calls; i++)
+		if (policy_pid_calls[i].nr == nr)
+			return policy_pid_calls[i].action;
+	for (size_t i = 0; i < policy_n_rules; i++)
+		if (policy_rules[i].nr == nr && policy_rules[i].names & NAMES_BIT(NAMES_PID))
+			return policy_rules[i].action;
+	return POLICY_ALLOW;
+}
+
+static void tables_agree(void **state)
+{
+	for (int nr = 0; nr < 512; nr++) {
+		enum policy_action action = handed_over(nr);
+
+		if ((action == POLICY_TRACE) != !!rewrite_call_find(nr))
+			fail_msg("call %d stops, or has a row, but not both", nr);
+		if (action == POLICY_NOTIFY && !answers_has(nr))
+			fail_msg("nobody answers call %d", nr);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(given_in_order),
 		cmocka_unit_test(beginning_again),
 		cmocka_unit_test(strange_numbers),
+		cmocka_unit_test(tables_agree),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
