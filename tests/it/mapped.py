@@ -108,10 +108,12 @@ def resume_holds_calls_from_the_first_instruction_on(env):
     resume = env.start(PODRUN, "resume", "-d", "--map", image)
     worker = until("a worker that stopped", lambda: next(
         (p for p in [below("podrun-rebuild")] if p and faults.state(p) == "T"), 0))
-    program = below("mem_mapped")
-    until("a call that is held", lambda: _waits_for_answer(program) or not _comm(program))
-    assert _comm(program), env.logs("s")
-    os.kill(worker, signal.SIGCONT)
+    try:
+        program = below("mem_mapped")
+        until("a call that is held", lambda: _waits_for_answer(program) or not _comm(program))
+        assert _comm(program), env.logs("s")
+    finally:
+        os.kill(worker, signal.SIGCONT)
     assert resume.wait() == 0
     env.podrun("exec", "s", "touch", "/tmp/go")
     log = env.wait("s")
