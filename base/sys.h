@@ -24,6 +24,7 @@
 #endif
 #ifndef SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP
 #define SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP (1UL << 0)
+#define SECCOMP_IOCTL_NOTIF_SET_FLAGS	   _IOW('!', 4, __u64)
 #endif
 
 /* linux/fs.h, 6.7: PAGEMAP_SCAN */

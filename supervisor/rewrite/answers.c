@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/seccomp.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -173,24 +172,21 @@ bool answers_has(int nr)
 	return false;
 }
 
-int answers_one(const struct tasks *t, int listener)
+int answers_one(const struct tasks *t, int listener, pthread_mutex_t *lock)
 {
-	struct pollfd p = {listener, POLLIN, 0};
 	struct seccomp_notif request = {0};
 	struct seccomp_notif_resp response = {0};
 	struct question q = {.tasks = t, .data = &request.data};
 	long value;
 
-	/* RECV would wait; poll says whether anything is there. */
-	if (poll(&p, 1, 0) <= 0)
-		return 0;
-	if (!(p.revents & POLLIN))
-		return p.revents & (POLLHUP | POLLERR | POLLNVAL) ? -ESRCH : 0;
+	/* ENOENT: a call was interrupted before it was received. */
 	if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &request) < 0)
-		return errno == ENOENT || errno == EINTR ? 1 : -errno;
+		return errno == ENOENT || errno == EINTR ? 0 : -errno;
 	q.tid = (pid_t)request.pid;
+	pthread_mutex_lock(lock);
 	q.asker = tasks_find(t, q.tid);
 	value = answer(&q);
+	pthread_mutex_unlock(lock);
 	response.id = request.id;
 	if (q.go_on)
 		response.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
@@ -199,5 +195,5 @@ int answers_one(const struct tasks *t, int listener)
 	else
 		response.val = value;
 	ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &response); /* ENOENT: killed meanwhile */
-	return 1;
+	return 0;
 }

@@ -8,13 +8,14 @@
 #ifndef SUPERVISOR_REWRITE_ANSWERS_H
 #define SUPERVISOR_REWRITE_ANSWERS_H
 
+#include <pthread.h>
 #include <stdbool.h>
 
 struct tasks;
 
 /* Is @nr one of them? */
 bool answers_has(int nr);
-/* Answers one call that waits at @listener: 1, 0 if there is none, negative when nobody is left. */
-int answers_one(const struct tasks *t, int listener);
+/* Waits for a call at @listener and answers it, with @lock held while it looks at @t.  0 or a negative errno. */
+int answers_one(const struct tasks *t, int listener, pthread_mutex_t *lock);
 
 #endif
