@@ -538,6 +538,18 @@ void proc_set_title(const char *title)
 		end[-1] = ' ';
 }
 
+long proc_read_setting(const char *path)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char text[32];
+	ssize_t n = fd < 0 ? -1 : io_read_full(fd, text, sizeof(text) - 1);
+
+	if (n <= 0)
+		return -1;
+	text[n] = '\0';
+	return atol(text);
+}
+
 int proc_open(struct err *e)
 {
 	int fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

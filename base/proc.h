@@ -88,6 +88,9 @@ int proc_list_numbers(int dirfd, const char *path, int **ret, size_t *ret_n, str
 int proc_read_children(int proc_fd, pid_t pid, pid_t tid, pid_t **ret, size_t *ret_n,
 	struct err *e);
 
+/* The number in a file such as /proc/sys/vm/overcommit_memory; -1 if there is none. */
+long proc_read_setting(const char *path);
+
 /* Opens the host's /proc.  Returns the descriptor. */
 int proc_open(struct err *e);
 /*

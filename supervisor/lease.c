@@ -112,12 +112,5 @@ bool lease_is_whole(const struct lease *l)
 
 long lease_seconds(void)
 {
-	_cleanup_close_ int fd = open("/proc/sys/fs/lease-break-time", O_RDONLY | O_CLOEXEC);
-	char text[32];
-	ssize_t n = fd < 0 ? -1 : io_read_full(fd, text, sizeof(text) - 1);
-
-	if (n <= 0)
-		return -1;
-	text[n] = '\0';
-	return atol(text);
+	return proc_read_setting("/proc/sys/fs/lease-break-time");
 }

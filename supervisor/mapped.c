@@ -44,18 +44,6 @@ struct mapped {
 
 /* ---- the image ----------------------------------------------------------------------------- */
 
-static long read_setting(const char *path)
-{
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
-	char text[32];
-	ssize_t n = fd < 0 ? -1 : io_read_full(fd, text, sizeof(text) - 1);
-
-	if (n <= 0)
-		return -1;
-	text[n] = '\0';
-	return atol(text);
-}
-
 static void tell(struct mapped *m, Pb__Worker__BodyCase what, Pb__Held *body)
 {
 	Pb__Worker w = PB__WORKER__INIT;
@@ -133,7 +121,7 @@ const struct ckpt_mapped_options *mapped_options(struct session *s)
 	long lease_s = lease_seconds();
 
 	/* Memory is counted twice for a moment, which may not be had with strict accounting. */
-	if (lease_s < MIN_LEASE_S || read_setting("/proc/sys/vm/overcommit_memory") == 2)
+	if (lease_s < MIN_LEASE_S || proc_read_setting("/proc/sys/vm/overcommit_memory") == 2)
 		return NULL;
 	if (getrandom(&m->options.cookie, sizeof(m->options.cookie), 0) < 0)
 		return NULL;

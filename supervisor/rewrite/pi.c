@@ -5,11 +5,8 @@
  */
 #include "supervisor/rewrite/pi.h"
 
-#include <fcntl.h>
 #include <linux/futex.h>
 #include <sched.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 #include <sys/user.h>
@@ -37,18 +34,10 @@ static void write_word(const struct task *task, uint64_t addr, uint32_t word)
 
 static bool runs(pid_t host)
 {
-	char path[32], text[256], *p;
-	_cleanup_close_ int fd = -1;
-	ssize_t n;
+	pid_t parent;
+	char state;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", host);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	if (n <= 0)
-		return false;
-	text[n] = '\0';
-	p = strrchr(text, ')');
-	return p && p[1] && p[2] == 'R';
+	return tasks_look(host, &state, &parent) && state == 'R';
 }
 
 static void keep_from_running(pid_t host)

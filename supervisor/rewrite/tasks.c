@@ -29,13 +29,11 @@ static void forget(struct tasks *t, struct task *task)
 	free(task);
 }
 
-/* A zombie child of somebody in the session. */
-static bool is_zombie(const struct tasks *t, pid_t host)
+bool tasks_look(pid_t host, char *ret_state, pid_t *ret_parent)
 {
-	char path[32], text[512], *p, state;
+	char path[32], text[512], *p;
 	_cleanup_close_ int fd = -1;
 	ssize_t n;
-	int parent;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", host);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -44,8 +42,16 @@ static bool is_zombie(const struct tasks *t, pid_t host)
 		return false;
 	text[n] = '\0';
 	p = strrchr(text, ')');
-	return p && sscanf(p, ") %c %d", &state, &parent) == 2 && state == 'Z' &&
-		tasks_find(t, parent);
+	return p && sscanf(p, ") %c %d", ret_state, ret_parent) == 2;
+}
+
+/* A zombie child of somebody in the session. */
+static bool is_zombie(const struct tasks *t, pid_t host)
+{
+	pid_t parent;
+	char state;
+
+	return tasks_look(host, &state, &parent) && state == 'Z' && tasks_find(t, parent);
 }
 
 static bool names_group(const struct tasks *t, pid_t host, bool session)

@@ -36,6 +36,9 @@ struct tasks {
 	size_t n, n_gone;
 };
 
+/* The state (a letter) and the parent of @host, as /proc has them now; false if it is gone. */
+bool tasks_look(pid_t host, char *ret_state, pid_t *ret_parent);
+
 /* A task that is seen for the first time gets a number.  NULL when there is no room. */
 struct task *tasks_add(struct tasks *t, pid_t host);
 /* By the host's number, NULL if it is none of the session's. */
