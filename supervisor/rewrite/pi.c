@@ -55,24 +55,41 @@ static void keep_from_running(pid_t host)
 	}
 }
 
-/* Somebody begins to wait for the mutex at @addr. */
+/*
+ * Whose number is in @word.  One that is both the host's for one task and the session's for another is
+ * taken for the latter where nobody waits yet.
+ */
+static const struct task *owner_of(const struct tasks *t, uint32_t word, bool *ret_shown)
+{
+	pid_t number = (pid_t)(word & FUTEX_TID_MASK);
+	const struct task *shown = tasks_find(t, number);
+	const struct task *named = number > 0 && number < NUMBERS_MAX ? t->all[number] : NULL;
+
+	*ret_shown = shown && !shown->gone && (!named || word & FUTEX_WAITERS);
+	return *ret_shown ? shown : named && !named->gone ? named : NULL;
+}
+
+/* Somebody begins to wait for the mutex at @addr, or its owner asks the kernel to give it up. */
 static void show_owner(const struct tasks *t, const struct task *task, uint64_t addr)
 {
 	const struct task *owner;
 	uint32_t word, now;
-	pid_t number;
+	bool shown;
 
-	if (!read_word(task, addr, &word) || word & FUTEX_WAITERS)
-		return;
-	number = (pid_t)(word & FUTEX_TID_MASK);
-	owner = number > 0 && number < NUMBERS_MAX ? t->all[number] : NULL;
-	if (!owner || owner->gone)
-		return;
-	if (owner != task)
-		keep_from_running(owner->host);
-	if (read_word(task, addr, &now) && now == word)
+	for (int i = 0; i < LOOKS && read_word(task, addr, &word); i++) {
+		owner = owner_of(t, word, &shown);
+		if (!owner || shown)
+			return;
+		if (owner != task)
+			keep_from_running(owner->host);
+		if (!read_word(task, addr, &now))
+			return;
+		if (now != word)
+			continue;
 		write_word(task, addr,
 			(uint32_t)owner->host | FUTEX_WAITERS | (word & FUTEX_OWNER_DIED));
+		return;
+	}
 }
 
 int pi_enter(struct tasks *t, struct task *task, struct user_regs_struct *regs)
@@ -88,6 +105,24 @@ int pi_enter(struct tasks *t, struct task *task, struct user_regs_struct *regs)
 	return 0;
 }
 
+/*
+ * Between our look and the kernel's somebody may have taken a mutex that was free, with a number which
+ * the kernel does not know.  Then the call is made again: the instruction is two bytes long.
+ */
+static bool again(const struct tasks *t, const struct task *task, uint64_t addr,
+	struct user_regs_struct *regs)
+{
+	uint32_t word;
+	bool shown;
+
+	if (regs->rax != (unsigned long long)-ESRCH || !read_word(task, addr, &word) ||
+		((word & FUTEX_TID_MASK) && !owner_of(t, word, &shown)))
+		return false;
+	regs->rip -= 2;
+	regs->rax = SYS_futex;
+	return true;
+}
+
 /* Who got it without waiting has the host's number there, and nothing that says so. */
 void pi_leave(struct tasks *t, struct task *task, struct user_regs_struct *regs)
 {
@@ -95,7 +130,9 @@ void pi_leave(struct tasks *t, struct task *task, struct user_regs_struct *regs)
 	uint64_t addr = task->call.args[op == FUTEX_WAIT_REQUEUE_PI ? 4 : 0];
 	uint32_t word;
 
-	if (regs->rax != 0 || op == FUTEX_UNLOCK_PI || op == FUTEX_CMP_REQUEUE_PI)
+	if (op == FUTEX_UNLOCK_PI || op == FUTEX_CMP_REQUEUE_PI)
+		return;
+	if (again(t, task, addr, regs) || regs->rax != 0)
 		return;
 	if (read_word(task, addr, &word) && (word & FUTEX_TID_MASK) == (uint32_t)task->host)
 		write_word(task, addr, word | FUTEX_WAITERS);

@@ -11,7 +11,8 @@
  *                                kernel, which gives it to the next
  *
  * It changes from the first to the second when somebody begins to wait, while the owner is kept from
- * running, and back when it is free.
+ * running, and back when it is free.  Whoever takes a free one in just that moment is found out when
+ * the kernel does not know its number: the call is made again.
  */
 #ifndef SUPERVISOR_REWRITE_PI_H
 #define SUPERVISOR_REWRITE_PI_H
