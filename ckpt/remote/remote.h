@@ -38,7 +38,8 @@
  * behind the vDSO (boot.c), where healing is possible as well.  A task without a vDSO that has
  * room, and a guarded one, maps them by tracing one `syscall` instruction which it already has
  * (where it stands, or anywhere executable), and unmaps them by making munmap of the last sentinel
- * call: some 20 us each, which are unprotected.
+ * call: some 20 us each, which are unprotected.  So it is for one that is not dumpable or is being
+ * single-stepped.
  *
  * Signals are blocked while a batch runs (but for SIGSTOP, which is kept for the end, and
  * SIGKILL).

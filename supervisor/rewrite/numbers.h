@@ -21,6 +21,7 @@ struct err;
 
 struct numbers;
 
+/* 0, or -ENOMEM with @e set.  numbers_free takes what it made, or NULL, in each process for itself. */
 int numbers_create(struct numbers **ret, struct err *e);
 void numbers_free(struct numbers *n);
 

@@ -138,7 +138,7 @@ int signals_queue(const struct tasks *t, const struct task *sender, pid_t tgid, 
 	else if (info->si_code == SI_TKILL)
 		info->si_code = SIGNALS_TKILL;
 	else if (info->si_code > 0)
-		return -EPERM; /* of itself: not built */
+		return -EPERM; /* of itself: the kernel would let it */
 	return tgid > 0 ? send_to_thread(t, tgid, tid, sig, info)
 			: send_to(t, sender, tid, sig, info);
 }
