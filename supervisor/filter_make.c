@@ -87,8 +87,8 @@ static void put_rules_of_call(struct buf *b, unsigned translated, uint32_t nr, s
 }
 
 /* The rules of one architecture, behind a check that it is this one. */
-static void put_rules(struct buf *b, unsigned translated, uint32_t audit_arch,
-	uint32_t library_arch)
+static void put_rules(
+	struct buf *b, unsigned translated, uint32_t audit_arch, uint32_t library_arch)
 {
 	_cleanup_buf_ struct buf rules = BUF_INIT;
 
@@ -109,8 +109,8 @@ static void put_rules(struct buf *b, unsigned translated, uint32_t audit_arch,
 	b->failed |= rules.failed;
 }
 
-static int add_rule(scmp_filter_ctx ctx, const char *name, int nr, enum policy_action action,
-	struct err *e)
+static int add_rule(
+	scmp_filter_ctx ctx, const char *name, int nr, enum policy_action action, struct err *e)
 {
 	int r;
 
@@ -122,11 +122,12 @@ static int add_rule(scmp_filter_ctx ctx, const char *name, int nr, enum policy_a
 
 static enum policy_action effective(const struct policy_call *c, unsigned translated)
 {
+	const struct policy_translated *t = policy_find_translated(c->nr, translated);
+
 	if (c->names & translated)
 		return POLICY_NOTIFY;
-	for (size_t i = 0; translated & NAMES_BIT(NAMES_PID) && i < policy_n_pid_calls; i++)
-		if (policy_pid_calls[i].nr == c->nr)
-			return policy_pid_calls[i].action;
+	if (t)
+		return t->action;
 	return c->action;
 }
 
@@ -161,16 +162,16 @@ static int add_32(scmp_filter_ctx ctx, struct err *e)
 
 		nr = seccomp_syscall_resolve_name_arch(SCMP_ARCH_X86, c->name);
 		if (nr >= 0 && c->action != POLICY_TRACE)
-			r = add_rule(ctx, c->name, seccomp_syscall_resolve_name(c->name),
-				c->action, e);
+			r = add_rule(
+				ctx, c->name, seccomp_syscall_resolve_name(c->name), c->action, e);
 	}
 	for (size_t i = 0; r == 0 && i < policy_n_calls32; i++) {
 		const struct policy_call32 *c = &policy_calls32[i];
 
 		nr = seccomp_syscall_resolve_name_arch(SCMP_ARCH_X86, c->name);
 		if (nr >= 0)
-			r = add_rule(ctx, c->name, seccomp_syscall_resolve_name(c->name),
-				c->action, e);
+			r = add_rule(
+				ctx, c->name, seccomp_syscall_resolve_name(c->name), c->action, e);
 	}
 	return r;
 }

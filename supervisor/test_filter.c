@@ -58,14 +58,6 @@ static bool allows_by_number(const struct filter_program *p, uint32_t nr)
 	return false;
 }
 
-static bool is_translated(int nr, unsigned translated)
-{
-	for (size_t i = 0; translated & NAMES_BIT(NAMES_PID) && i < policy_n_pid_calls; i++)
-		if (policy_pid_calls[i].nr == nr)
-			return true;
-	return false;
-}
-
 static bool looks_at_arguments(int nr, unsigned translated)
 {
 	for (size_t i = 0; i < policy_n_rules; i++)
@@ -83,7 +75,7 @@ static void what_is_allowed_costs_no_program(void **state)
 		for (size_t i = 0; i < policy_n_calls; i++) {
 			const struct policy_call *c = &policy_calls[i];
 			bool wanted = c->action == POLICY_ALLOW && !(c->names & p->translated) &&
-				      !is_translated(c->nr, p->translated) &&
+				      !policy_find_translated(c->nr, p->translated) &&
 				      !looks_at_arguments(c->nr, p->translated);
 
 			if (allows_by_number(p, (uint32_t)c->nr) != wanted)

@@ -64,13 +64,19 @@ struct policy_rule {
 extern const struct policy_rule policy_rules[];
 extern const size_t policy_n_rules;
 
-/* What happens to a call instead where NAMES_PID is translated and no rule matches. */
+/*
+ * What happens to a call instead where a class of names is translated by the rewriter
+ * (supervisor/rewrite) and no rule matches.  Of several rows for a call the first whose class is translated counts.
+ */
 struct policy_translated {
 	uint16_t nr;
+	enum names_class class;
 	enum policy_action action;
 };
-extern const struct policy_translated policy_pid_calls[];
-extern const size_t policy_n_pid_calls;
+extern const struct policy_translated policy_translated[];
+extern const size_t policy_n_translated;
+/* The row for @nr where the classes in @translated (bits) are; NULL if none counts. */
+const struct policy_translated *policy_find_translated(int nr, unsigned translated);
 
 /*
  * Calls that only i386 has, by name.  What both have follows the table above: a 32-bit program is as

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What a filter does with the calls that take or return numbers of tasks, where no pid namespace
- * holds those.  Calls of which only some arguments matter are in policy_rules.
+ * What a filter does with the calls that take or return names, where no namespace holds those.  Calls
+ * of which only some arguments matter are in policy_rules.
  */
 #include "supervisor/policy/policy.h"
 
@@ -9,59 +9,68 @@
 
 #include "base/base.h"
 
-const struct policy_translated policy_pid_calls[] = {
+const struct policy_translated policy_translated[] = {
 	/* supervisor/rewrite/answers.c */
-	{SYS_getpid, POLICY_NOTIFY},
-	{SYS_gettid, POLICY_NOTIFY},
-	{SYS_getppid, POLICY_NOTIFY},
-	{SYS_getpgrp, POLICY_NOTIFY},
-	{SYS_getpgid, POLICY_NOTIFY},
-	{SYS_getsid, POLICY_NOTIFY},
-	{SYS_kill, POLICY_NOTIFY},
-	{SYS_tkill, POLICY_NOTIFY},
-	{SYS_tgkill, POLICY_NOTIFY},
-	{SYS_rt_sigqueueinfo, POLICY_NOTIFY},
-	{SYS_rt_tgsigqueueinfo, POLICY_NOTIFY},
+	{SYS_getpid, NAMES_PID, POLICY_NOTIFY},
+	{SYS_gettid, NAMES_PID, POLICY_NOTIFY},
+	{SYS_getppid, NAMES_PID, POLICY_NOTIFY},
+	{SYS_getpgrp, NAMES_PID, POLICY_NOTIFY},
+	{SYS_getpgid, NAMES_PID, POLICY_NOTIFY},
+	{SYS_getsid, NAMES_PID, POLICY_NOTIFY},
+	{SYS_kill, NAMES_PID, POLICY_NOTIFY},
+	{SYS_tkill, NAMES_PID, POLICY_NOTIFY},
+	{SYS_tgkill, NAMES_PID, POLICY_NOTIFY},
+	{SYS_rt_sigqueueinfo, NAMES_PID, POLICY_NOTIFY},
+	{SYS_rt_tgsigqueueinfo, NAMES_PID, POLICY_NOTIFY},
 	/* supervisor/rewrite/calls.c */
-	{SYS_clone, POLICY_TRACE},
-	{SYS_fork, POLICY_TRACE},
-	{SYS_vfork, POLICY_TRACE},
-	{SYS_set_tid_address, POLICY_TRACE},
-	{SYS_setsid, POLICY_TRACE},
-	{SYS_setpgid, POLICY_TRACE},
-	{SYS_wait4, POLICY_TRACE},
-	{SYS_waitid, POLICY_TRACE},
-	{SYS_rt_sigtimedwait, POLICY_TRACE},
-	{SYS_sched_setparam, POLICY_TRACE},
-	{SYS_sched_getparam, POLICY_TRACE},
-	{SYS_sched_setscheduler, POLICY_TRACE},
-	{SYS_sched_getscheduler, POLICY_TRACE},
-	{SYS_sched_rr_get_interval, POLICY_TRACE},
-	{SYS_sched_setaffinity, POLICY_TRACE},
-	{SYS_sched_getaffinity, POLICY_TRACE},
-	{SYS_sched_setattr, POLICY_TRACE},
-	{SYS_sched_getattr, POLICY_TRACE},
-	{SYS_getpriority, POLICY_TRACE},
-	{SYS_setpriority, POLICY_TRACE},
-	{SYS_ioprio_get, POLICY_TRACE},
-	{SYS_ioprio_set, POLICY_TRACE},
-	{SYS_prlimit64, POLICY_TRACE},
-	{SYS_process_vm_readv, POLICY_TRACE},
-	{SYS_process_vm_writev, POLICY_TRACE},
-	{SYS_kcmp, POLICY_TRACE},
-	{SYS_get_robust_list, POLICY_TRACE},
-	{SYS_migrate_pages, POLICY_TRACE},
-	{SYS_move_pages, POLICY_TRACE},
-	{SYS_pidfd_open, POLICY_TRACE},
-	{SYS_capget, POLICY_TRACE},
-	{SYS_capset, POLICY_TRACE},
-	{SYS_timer_create, POLICY_TRACE},
-	{SYS_sendmsg, POLICY_TRACE},
-	{SYS_sendmmsg, POLICY_TRACE},
-	{SYS_recvmsg, POLICY_TRACE},
-	{SYS_recvmmsg, POLICY_TRACE},
+	{SYS_clone, NAMES_PID, POLICY_TRACE},
+	{SYS_fork, NAMES_PID, POLICY_TRACE},
+	{SYS_vfork, NAMES_PID, POLICY_TRACE},
+	{SYS_set_tid_address, NAMES_PID, POLICY_TRACE},
+	{SYS_setsid, NAMES_PID, POLICY_TRACE},
+	{SYS_setpgid, NAMES_PID, POLICY_TRACE},
+	{SYS_wait4, NAMES_PID, POLICY_TRACE},
+	{SYS_waitid, NAMES_PID, POLICY_TRACE},
+	{SYS_rt_sigtimedwait, NAMES_PID, POLICY_TRACE},
+	{SYS_sched_setparam, NAMES_PID, POLICY_TRACE},
+	{SYS_sched_getparam, NAMES_PID, POLICY_TRACE},
+	{SYS_sched_setscheduler, NAMES_PID, POLICY_TRACE},
+	{SYS_sched_getscheduler, NAMES_PID, POLICY_TRACE},
+	{SYS_sched_rr_get_interval, NAMES_PID, POLICY_TRACE},
+	{SYS_sched_setaffinity, NAMES_PID, POLICY_TRACE},
+	{SYS_sched_getaffinity, NAMES_PID, POLICY_TRACE},
+	{SYS_sched_setattr, NAMES_PID, POLICY_TRACE},
+	{SYS_sched_getattr, NAMES_PID, POLICY_TRACE},
+	{SYS_getpriority, NAMES_PID, POLICY_TRACE},
+	{SYS_setpriority, NAMES_PID, POLICY_TRACE},
+	{SYS_ioprio_get, NAMES_PID, POLICY_TRACE},
+	{SYS_ioprio_set, NAMES_PID, POLICY_TRACE},
+	{SYS_prlimit64, NAMES_PID, POLICY_TRACE},
+	{SYS_process_vm_readv, NAMES_PID, POLICY_TRACE},
+	{SYS_process_vm_writev, NAMES_PID, POLICY_TRACE},
+	{SYS_kcmp, NAMES_PID, POLICY_TRACE},
+	{SYS_get_robust_list, NAMES_PID, POLICY_TRACE},
+	{SYS_migrate_pages, NAMES_PID, POLICY_TRACE},
+	{SYS_move_pages, NAMES_PID, POLICY_TRACE},
+	{SYS_pidfd_open, NAMES_PID, POLICY_TRACE},
+	{SYS_capget, NAMES_PID, POLICY_TRACE},
+	{SYS_capset, NAMES_PID, POLICY_TRACE},
+	{SYS_timer_create, NAMES_PID, POLICY_TRACE},
+	{SYS_sendmsg, NAMES_PID, POLICY_TRACE},
+	{SYS_sendmmsg, NAMES_PID, POLICY_TRACE},
+	{SYS_recvmsg, NAMES_PID, POLICY_TRACE},
+	{SYS_recvmmsg, NAMES_PID, POLICY_TRACE},
 	/* All tasks are traced already. */
-	{SYS_ptrace, POLICY_EPERM},
-	{SYS_perf_event_open, POLICY_ENOSYS},
+	{SYS_ptrace, NAMES_PID, POLICY_EPERM},
+	{SYS_perf_event_open, NAMES_PID, POLICY_ENOSYS},
 };
-const size_t policy_n_pid_calls = ARRAY_SIZE(policy_pid_calls);
+const size_t policy_n_translated = ARRAY_SIZE(policy_translated);
+
+const struct policy_translated *policy_find_translated(int nr, unsigned translated)
+{
+	for (size_t i = 0; i < policy_n_translated; i++)
+		if (policy_translated[i].nr == nr &&
+			translated & NAMES_BIT(policy_translated[i].class))
+			return &policy_translated[i];
+	return NULL;
+}

@@ -8,27 +8,39 @@
 #include <sys/uio.h>
 
 #include "base/base.h"
+#include "supervisor/rewrite/rewrite.h"
 #include "supervisor/rewrite/signals.h"
-#include "supervisor/rewrite/tasks.h"
 
-struct question {
-	const struct tasks *tasks;
-	const struct task *asker;
-	const struct seccomp_data *data;
-	pid_t tid;
-	bool go_on; /* the kernel shall do it */
-};
+#define HIGHEST 512 /* system call */
 
-static pid_t arg(const struct question *q, int i)
+/* ---- for all rooms -------------------------------------------------------------------------- */
+
+bool question_waits(const struct question *q)
 {
-	return (pid_t)q->data->args[i];
+	return ioctl(q->rw->listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &q->id) == 0;
+}
+
+int question_read(const struct question *q, uint64_t addr, void *data, size_t len)
+{
+	struct iovec local = {data, len}, there = {(void *)(uintptr_t)addr, len};
+
+	return process_vm_readv(q->tid, &local, 1, &there, 1, 0) == (ssize_t)len ? 0 : -EFAULT;
+}
+
+int question_write(const struct question *q, uint64_t addr, const void *data, size_t len)
+{
+	struct iovec local = {(void *)data, len}, there = {(void *)(uintptr_t)addr, len};
+
+	if (!question_waits(q))
+		return -EFAULT;
+	return process_vm_writev(q->tid, &local, 1, &there, 1, 0) == (ssize_t)len ? 0 : -EFAULT;
 }
 
 /* ---- who ------------------------------------------------------------------------------------ */
 
 static long get_pid(struct question *q)
 {
-	return numbers_virtual(q->tasks->numbers, q->asker->tgid);
+	return numbers_virtual(q->rw->tasks.numbers, q->asker->tgid);
 }
 
 static long get_tid(struct question *q)
@@ -43,17 +55,18 @@ static long get_ppid(struct question *q)
 	char state;
 
 	return tasks_look(q->asker->tgid, &state, &parent)
-		? numbers_virtual(q->tasks->numbers, parent) : 0;
+		       ? numbers_virtual(q->rw->tasks.numbers, parent)
+		       : 0;
 }
 
 static long of(struct question *q, pid_t number, pid_t (*ask)(pid_t))
 {
-	pid_t host = number ? tasks_host_task(q->tasks, number) : q->asker->host, found;
+	pid_t host = number ? tasks_host_task(&q->rw->tasks, number) : q->asker->host, found;
 
 	if (!host)
 		return -ESRCH;
 	found = ask(host);
-	return found < 0 ? -errno : numbers_virtual(q->tasks->numbers, found);
+	return found < 0 ? -errno : numbers_virtual(q->rw->tasks.numbers, found);
 }
 
 static long get_pgrp(struct question *q)
@@ -63,55 +76,56 @@ static long get_pgrp(struct question *q)
 
 static long get_pgid(struct question *q)
 {
-	return of(q, arg(q, 0), getpgid);
+	return of(q, question_arg(q, 0), getpgid);
 }
 
 static long get_sid(struct question *q)
 {
-	return of(q, arg(q, 0), getsid);
+	return of(q, question_arg(q, 0), getsid);
 }
 
 /* ---- signals -------------------------------------------------------------------------------- */
 
 static long on_kill(struct question *q)
 {
-	return signals_kill(q->tasks, q->asker, arg(q, 0), arg(q, 1));
+	return signals_kill(&q->rw->tasks, q->asker, question_arg(q, 0), question_arg(q, 1));
 }
 
 static long on_tkill(struct question *q)
 {
-	return signals_tgkill(q->tasks, q->asker, 0, arg(q, 0), arg(q, 1));
+	return signals_tgkill(&q->rw->tasks, q->asker, 0, question_arg(q, 0), question_arg(q, 1));
 }
 
 static long on_tgkill(struct question *q)
 {
-	if (arg(q, 0) <= 0)
+	if (question_arg(q, 0) <= 0)
 		return -EINVAL;
-	return signals_tgkill(q->tasks, q->asker, arg(q, 0), arg(q, 1), arg(q, 2));
+	return signals_tgkill(&q->rw->tasks, q->asker, question_arg(q, 0), question_arg(q, 1),
+		question_arg(q, 2));
 }
 
 static long queue(struct question *q, pid_t tgid, pid_t tid, int sig, uint64_t addr)
 {
 	siginfo_t info;
-	struct iovec local = {&info, sizeof(info)}, there = {(void *)(uintptr_t)addr, sizeof(info)};
 
-	if (process_vm_readv(q->tid, &local, 1, &there, 1, 0) != sizeof(info))
+	if (question_read(q, addr, &info, sizeof(info)) < 0)
 		return -EFAULT;
-	return signals_queue(q->tasks, q->asker, tgid, tid, sig, &info);
+	return signals_queue(&q->rw->tasks, q->asker, tgid, tid, sig, &info);
 }
 
 static long on_sigqueue(struct question *q)
 {
-	if (arg(q, 0) <= 0)
+	if (question_arg(q, 0) <= 0)
 		return -ESRCH;
-	return queue(q, 0, arg(q, 0), arg(q, 1), q->data->args[2]);
+	return queue(q, 0, question_arg(q, 0), question_arg(q, 1), q->data->args[2]);
 }
 
 static long on_tgsigqueue(struct question *q)
 {
-	if (arg(q, 0) <= 0 || arg(q, 1) <= 0)
+	if (question_arg(q, 0) <= 0 || question_arg(q, 1) <= 0)
 		return -EINVAL;
-	return queue(q, arg(q, 0), arg(q, 1), arg(q, 2), q->data->args[3]);
+	return queue(
+		q, question_arg(q, 0), question_arg(q, 1), question_arg(q, 2), q->data->args[3]);
 }
 
 /* ---- the rest ------------------------------------------------------------------------------- */
@@ -122,10 +136,7 @@ static long go_on(struct question *q)
 	return 0;
 }
 
-static const struct {
-	int nr;
-	long (*answer)(struct question *q);
-} table[] = {
+const struct answer_row task_answers[] = {
 	{SYS_getpid, get_pid},
 	{SYS_gettid, get_tid},
 	{SYS_getppid, get_ppid},
@@ -142,39 +153,53 @@ static const struct {
 	{SYS_prctl, go_on},
 };
 
-static long answer(struct question *q)
+const size_t task_n_answers = ARRAY_SIZE(task_answers);
+
+/* Of all rooms; where two have a row for a call the first is taken. */
+static const struct {
+	const struct answer_row *rows;
+	const size_t *n;
+} rooms[] = {
+	{task_answers, &task_n_answers},
+};
+
+static rewrite_answer *by_number[HIGHEST];
+
+static void __attribute__((constructor)) put_together(void)
 {
-	if (q->data->arch != AUDIT_ARCH_X86_64 || !q->asker)
-		return -ENOSYS;
-	for (size_t i = 0; i < ARRAY_SIZE(table); i++)
-		if (table[i].nr == q->data->nr)
-			return table[i].answer(q);
-	return -ENOSYS;
+	for (size_t k = ARRAY_SIZE(rooms); k-- > 0;)
+		for (size_t i = 0; i < *rooms[k].n; i++)
+			by_number[rooms[k].rows[i].nr] = rooms[k].rows[i].answer;
 }
 
 bool answers_has(int nr)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(table); i++)
-		if (table[i].nr == nr)
-			return true;
-	return false;
+	return nr >= 0 && nr < HIGHEST && by_number[nr];
 }
 
-int answers_one(const struct tasks *t, int listener, pthread_mutex_t *lock)
+static long answer(struct question *q)
+{
+	if (q->data->arch != AUDIT_ARCH_X86_64 || !q->asker || !answers_has(q->data->nr))
+		return -ENOSYS;
+	return by_number[q->data->nr](q);
+}
+
+int answers_one(struct rewrite *rw)
 {
 	struct seccomp_notif request = {0};
 	struct seccomp_notif_resp response = {0};
-	struct question q = {.tasks = t, .data = &request.data};
+	struct question q = {.rw = rw, .data = &request.data};
 	long value;
 
 	/* ENOENT: a call was interrupted before it was received. */
-	if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &request) < 0)
+	if (ioctl(rw->listener, SECCOMP_IOCTL_NOTIF_RECV, &request) < 0)
 		return errno == ENOENT || errno == EINTR ? 0 : -errno;
 	q.tid = (pid_t)request.pid;
-	pthread_mutex_lock(lock);
-	q.asker = tasks_find(t, q.tid);
+	q.id = request.id;
+	pthread_mutex_lock(&rw->lock);
+	q.asker = tasks_find(&rw->tasks, q.tid);
 	value = answer(&q);
-	pthread_mutex_unlock(lock);
+	pthread_mutex_unlock(&rw->lock);
 	response.id = request.id;
 	if (q.go_on)
 		response.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
@@ -182,6 +207,7 @@ int answers_one(const struct tasks *t, int listener, pthread_mutex_t *lock)
 		response.error = (int)value;
 	else
 		response.val = value;
-	ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &response); /* ENOENT: killed meanwhile */
+	if (!q.sent) /* ENOENT: killed meanwhile */
+		ioctl(rw->listener, SECCOMP_IOCTL_NOTIF_SEND, &response);
 	return 0;
 }

@@ -8,14 +8,51 @@
 #ifndef SUPERVISOR_REWRITE_ANSWERS_H
 #define SUPERVISOR_REWRITE_ANSWERS_H
 
-#include <pthread.h>
+#include <linux/seccomp.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
 
-struct tasks;
+struct rewrite;
+struct task;
+
+struct question {
+	struct rewrite *rw;
+	struct task *asker;
+	const struct seccomp_data *data;
+	pid_t tid;   /* the asker's on the host */
+	uint64_t id; /* of the notification */
+	bool go_on;  /* to be set: the kernel shall do it */
+	bool sent;   /* to be set: it has been answered, or will be by somebody else */
+};
+
+/* The value that the call returns, or a negative errno.  With rw->lock held. */
+typedef long rewrite_answer(struct question *q);
+
+struct answer_row {
+	int nr;
+	rewrite_answer *answer;
+};
+
+/* The rows of each room (answers.c puts them together): of tasks and their numbers. */
+extern const struct answer_row task_answers[];
+extern const size_t task_n_answers;
 
 /* Is @nr one of them? */
 bool answers_has(int nr);
-/* Waits for a call at @listener and answers it, with @lock held while it looks at @t.  0 or a negative errno. */
-int answers_one(const struct tasks *t, int listener, pthread_mutex_t *lock);
+/* Waits for a call at rw->listener and answers it.  0 or a negative errno. */
+int answers_one(struct rewrite *rw);
+
+/* For the rows: an argument that is an int, and memory of the asker (0 or -EFAULT). */
+static inline int question_arg(const struct question *q, int i)
+{
+	return (int)q->data->args[i];
+}
+int question_read(const struct question *q, uint64_t addr, void *data, size_t len);
+/* Only as long as the call still waits: its memory may be somebody else's by now. */
+int question_write(const struct question *q, uint64_t addr, const void *data, size_t len);
+/* Is the asker still waiting for its answer? */
+bool question_waits(const struct question *q);
 
 #endif

@@ -18,8 +18,8 @@
 
 #include "base/base.h"
 #include "supervisor/rewrite/pi.h"
+#include "supervisor/rewrite/rewrite.h"
 #include "supervisor/rewrite/signals.h"
-#include "supervisor/rewrite/tasks.h"
 
 #define MAX_ERRNO 4095
 
@@ -114,16 +114,16 @@ static int host_at(struct tasks *t, struct task *task, enum number_sort sort, ui
 	return number > 0 ? poke(task, addr, &host, sizeof(host)) : 0;
 }
 
-static void back_at(struct tasks *t, struct task *task, struct user_regs_struct *regs)
+static void back_at(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
 	if (task->call.extra)
-		rename_at(t, task, task->call.extra);
+		rename_at(&rw->tasks, task, task->call.extra);
 }
 
 /* ---- births --------------------------------------------------------------------------------- */
 
 /* rewriter.c does the rest when the birth is told of. */
-static int enter_clone(struct tasks *t, struct task *task, struct user_regs_struct *regs)
+static int enter_clone(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
 	/* A child that nobody traces would be outside. */
 	return regs->rdi & CLONE_UNTRACED ? -EPERM : 0;
@@ -131,89 +131,90 @@ static int enter_clone(struct tasks *t, struct task *task, struct user_regs_stru
 
 /* ---- waiting -------------------------------------------------------------------------------- */
 
-static int enter_waitid(struct tasks *t, struct task *task, struct user_regs_struct *regs)
+static int enter_waitid(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
 	switch ((idtype_t)regs->rdi) {
 	case P_PID:
-		return replace(t, NUMBER_TASK, &regs->rsi) < 0 ? -ECHILD : 0;
+		return replace(&rw->tasks, NUMBER_TASK, &regs->rsi) < 0 ? -ECHILD : 0;
 	case P_PGID:
-		return replace(t, NUMBER_GROUP, &regs->rsi) < 0 ? -ECHILD : 0;
+		return replace(&rw->tasks, NUMBER_GROUP, &regs->rsi) < 0 ? -ECHILD : 0;
 	default:
 		return 0;
 	}
 }
 
-static void leave_waitid(struct tasks *t, struct task *task, struct user_regs_struct *regs)
+static void leave_waitid(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
 	uint64_t info = task->call.args[2];
 
 	if (!failed(regs) && info)
-		rename_at(t, task, info + offsetof(siginfo_t, si_pid));
+		rename_at(&rw->tasks, task, info + offsetof(siginfo_t, si_pid));
 }
 
 /* rt_sigtimedwait(2): who sent it. */
-static void leave_sigwait(struct tasks *t, struct task *task, struct user_regs_struct *regs)
+static void leave_sigwait(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
 	siginfo_t info;
 	uint64_t addr = task->call.args[1];
 
 	if (failed(regs) || !addr || peek(task, addr, &info, sizeof(info)) < 0)
 		return;
-	if (rewrite_siginfo(t, &info))
+	if (rewrite_siginfo(&rw->tasks, &info))
 		poke(task, addr, &info, sizeof(info));
 }
 
 /* ---- numbers whose sort another argument tells ---------------------------------------------- */
 
-static int enter_priority(struct tasks *t, struct task *task, struct user_regs_struct *regs)
+static int enter_priority(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
 	if ((int)regs->rdi == PRIO_PROCESS)
-		return replace(t, NUMBER_TASK, &regs->rsi);
+		return replace(&rw->tasks, NUMBER_TASK, &regs->rsi);
 	if ((int)regs->rdi == PRIO_PGRP)
-		return replace(t, NUMBER_GROUP, &regs->rsi);
+		return replace(&rw->tasks, NUMBER_GROUP, &regs->rsi);
 	return 0;
 }
 
-static int enter_ioprio(struct tasks *t, struct task *task, struct user_regs_struct *regs)
+static int enter_ioprio(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
 	if ((int)regs->rdi == IOPRIO_WHO_PROCESS)
-		return replace(t, NUMBER_TASK, &regs->rsi);
+		return replace(&rw->tasks, NUMBER_TASK, &regs->rsi);
 	if ((int)regs->rdi == IOPRIO_WHO_PGRP)
-		return replace(t, NUMBER_GROUP, &regs->rsi);
+		return replace(&rw->tasks, NUMBER_GROUP, &regs->rsi);
 	return 0;
 }
 
 /* capget(2), capset(2): the number is in the header. */
-static int enter_cap(struct tasks *t, struct task *task, struct user_regs_struct *regs)
+static int enter_cap(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
-	return host_at(t, task, NUMBER_TASK,
+	return host_at(&rw->tasks, task, NUMBER_TASK,
 		regs->rdi + offsetof(struct __user_cap_header_struct, pid));
 }
 
 /* ---- terminals and descriptors -------------------------------------------------------------- */
 
-static int enter_ioctl(struct tasks *t, struct task *task, struct user_regs_struct *regs)
+static int enter_ioctl(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
-	return (unsigned)regs->rsi == TIOCSPGRP ? host_at(t, task, NUMBER_GROUP, regs->rdx) : 0;
+	return (unsigned)regs->rsi == TIOCSPGRP ? host_at(&rw->tasks, task, NUMBER_GROUP, regs->rdx)
+						: 0;
 }
 
-static void leave_ioctl(struct tasks *t, struct task *task, struct user_regs_struct *regs)
+static void leave_ioctl(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
 	if ((unsigned)task->call.args[1] == TIOCSPGRP)
-		back_at(t, task, regs);
+		back_at(rw, task, regs);
 	else if (!failed(regs))
-		rename_at(t, task, task->call.args[2]);
+		rename_at(&rw->tasks, task, task->call.args[2]);
 }
 
-static int enter_fcntl(struct tasks *t, struct task *task, struct user_regs_struct *regs)
+static int enter_fcntl(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
 	struct f_owner_ex owner;
 	long long number = (int)regs->rdx;
 
 	switch ((int)regs->rsi) {
 	case F_SETOWN:
-		number = number < 0 ? -tasks_host_group(t, (pid_t)-number)
-				    : tasks_host_task(t, (pid_t)number);
+		number = number < 0 ? -tasks_host_group(&rw->tasks, (pid_t)-number)
+				    : tasks_host_task(&rw->tasks, (pid_t)number);
 		if (!number && regs->rdx)
 			return -ESRCH;
 		regs->rdx = (unsigned long long)number;
@@ -221,35 +222,39 @@ static int enter_fcntl(struct tasks *t, struct task *task, struct user_regs_stru
 	case F_SETOWN_EX:
 		if (peek(task, regs->rdx, &owner, sizeof(owner)) < 0)
 			return -EFAULT;
-		return host_at(t, task, owner.type == F_OWNER_PGRP ? NUMBER_GROUP : NUMBER_TASK,
+		return host_at(&rw->tasks, task,
+			owner.type == F_OWNER_PGRP ? NUMBER_GROUP : NUMBER_TASK,
 			regs->rdx + offsetof(struct f_owner_ex, pid));
 	default:
 		return 0;
 	}
 }
 
-static void leave_fcntl(struct tasks *t, struct task *task, struct user_regs_struct *regs)
+static void leave_fcntl(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
 	uint64_t at = task->call.args[2];
 	long long host = (long long)regs->rax;
 
 	switch ((int)task->call.args[1]) {
 	case F_SETOWN_EX:
-		back_at(t, task, regs);
+		back_at(rw, task, regs);
 		break;
 	case F_GETOWN: /* a group may look like an error; the kernel has the same trouble */
 		if (host > 0 || host < -MAX_ERRNO)
-			regs->rax = (unsigned long long)(host > 0
-				? numbers_virtual(t->numbers, (pid_t)host)
-				: -(long long)numbers_virtual(t->numbers, (pid_t)-host));
+			regs->rax =
+				(unsigned long long)(host > 0 ? numbers_virtual(rw->tasks.numbers,
+									(pid_t)host)
+							      : -(long long)numbers_virtual(
+									rw->tasks.numbers,
+									(pid_t)-host));
 		break;
 	case F_GETOWN_EX:
 		if (!failed(regs))
-			rename_at(t, task, at + offsetof(struct f_owner_ex, pid));
+			rename_at(&rw->tasks, task, at + offsetof(struct f_owner_ex, pid));
 		break;
 	case F_GETLK:
 		if (!failed(regs))
-			rename_at(t, task, at + offsetof(struct flock, l_pid));
+			rename_at(&rw->tasks, task, at + offsetof(struct flock, l_pid));
 		break;
 	default:
 		break;
@@ -259,13 +264,13 @@ static void leave_fcntl(struct tasks *t, struct task *task, struct user_regs_str
 /* ---- sockets -------------------------------------------------------------------------------- */
 
 /* SO_PEERCRED: struct ucred begins with the number. */
-static void leave_peer(struct tasks *t, struct task *task, struct user_regs_struct *regs)
+static void leave_peer(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
 	if (!failed(regs))
-		rename_at(t, task, task->call.args[3]);
+		rename_at(&rw->tasks, task, task->call.args[3]);
 }
 
-#define MAX_CONTROL 4096 /* of one message; SCM_CREDENTIALS comes before many descriptors */
+#define MAX_CONTROL  4096 /* of one message; SCM_CREDENTIALS comes before many descriptors */
 #define MAX_MESSAGES 1024 /* UIO_MAXIOV, as for sendmmsg(2) */
 
 /* The number in the credentials of message @addr becomes the host's, or what the session calls it.
@@ -290,69 +295,73 @@ static bool rename_credentials(struct tasks *t, struct task *task, uint64_t addr
 			continue;
 		memcpy(&number, CMSG_DATA(c), sizeof(number));
 		number = host ? tasks_host_task(t, number) : numbers_virtual(t->numbers, number);
-		poke(task, at + (uint64_t)((char *)CMSG_DATA(c) - control), &number, sizeof(number));
+		poke(task, at + (uint64_t)((char *)CMSG_DATA(c) - control), &number,
+			sizeof(number));
 		return true;
 	}
 	return false;
 }
 
-static int enter_sendmsg(struct tasks *t, struct task *task, struct user_regs_struct *regs)
+static int enter_sendmsg(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
-	return !rename_credentials(t, task, regs->rsi, true);
+	return !rename_credentials(&rw->tasks, task, regs->rsi, true);
 }
 
-static int enter_sendmmsg(struct tasks *t, struct task *task, struct user_regs_struct *regs)
+static int enter_sendmmsg(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
 	bool any = false;
 
 	for (uint64_t i = 0; i < MIN((unsigned)regs->rdx, MAX_MESSAGES); i++)
-		any |= rename_credentials(t, task, regs->rsi + i * sizeof(struct mmsghdr), true);
+		any |= rename_credentials(
+			&rw->tasks, task, regs->rsi + i * sizeof(struct mmsghdr), true);
 	return !any;
 }
 
-static void leave_sendmsg(struct tasks *t, struct task *task, struct user_regs_struct *regs)
+static void leave_sendmsg(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
-	rename_credentials(t, task, task->call.args[1], false);
+	rename_credentials(&rw->tasks, task, task->call.args[1], false);
 }
 
-static void leave_sendmmsg(struct tasks *t, struct task *task, struct user_regs_struct *regs)
+static void leave_sendmmsg(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
 	for (uint64_t i = 0; i < MIN((unsigned)task->call.args[2], MAX_MESSAGES); i++)
-		rename_credentials(t, task, task->call.args[1] + i * sizeof(struct mmsghdr), false);
+		rename_credentials(
+			&rw->tasks, task, task->call.args[1] + i * sizeof(struct mmsghdr), false);
 }
 
 /* Whoever gives no room for credentials gets none. */
-static int enter_recvmsg(struct tasks *t, struct task *task, struct user_regs_struct *regs)
+static int enter_recvmsg(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
 	struct msghdr m;
 
 	return peek(task, regs->rsi, &m, sizeof(m)) < 0 ||
-		m.msg_controllen < CMSG_LEN(sizeof(struct ucred));
+	       m.msg_controllen < CMSG_LEN(sizeof(struct ucred));
 }
 
-static void leave_recvmsg(struct tasks *t, struct task *task, struct user_regs_struct *regs)
+static void leave_recvmsg(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
 	if (!failed(regs))
-		rename_credentials(t, task, task->call.args[1], false);
+		rename_credentials(&rw->tasks, task, task->call.args[1], false);
 }
 
-static void leave_recvmmsg(struct tasks *t, struct task *task, struct user_regs_struct *regs)
+static void leave_recvmmsg(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
 	for (uint64_t i = 0; !failed(regs) && i < MIN(regs->rax, MAX_MESSAGES); i++)
-		rename_credentials(t, task, task->call.args[1] + i * sizeof(struct mmsghdr), false);
+		rename_credentials(
+			&rw->tasks, task, task->call.args[1] + i * sizeof(struct mmsghdr), false);
 }
 
 /* ---- timers --------------------------------------------------------------------------------- */
 
 /* The clock of a process or thread: CPUCLOCK_PID of linux/posix-timers.h. */
-static int enter_clock(struct tasks *t, struct task *task, struct user_regs_struct *regs)
+static int enter_clock(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
 	int clock = (int)regs->rdi;
 	pid_t number = ~(clock >> 3), host;
 
 	if (clock >= 0 || number == 0 || (clock & 7) == 3) /* the caller's; of a descriptor */
 		return 0;
-	host = tasks_host_task(t, number);
+	host = tasks_host_task(&rw->tasks, number);
 	if (!host)
 		return -EINVAL;
 	regs->rdi = (unsigned long long)(int)(((unsigned)~host << 3) | ((unsigned)clock & 7));
@@ -361,15 +370,15 @@ static int enter_clock(struct tasks *t, struct task *task, struct user_regs_stru
 
 #define SIGEV_TID offsetof(struct sigevent, _sigev_un._tid)
 
-static int enter_timer_create(struct tasks *t, struct task *task, struct user_regs_struct *regs)
+static int enter_timer_create(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
 	struct sigevent ev;
-	int r = enter_clock(t, task, regs);
+	int r = enter_clock(rw, task, regs);
 
 	if (r < 0 || !regs->rsi || peek(task, regs->rsi, &ev, sizeof(ev)) < 0 ||
 		!(ev.sigev_notify & SIGEV_THREAD_ID))
 		return r;
-	return host_at(t, task, NUMBER_TASK, regs->rsi + SIGEV_TID) < 0 ? -EINVAL : 0;
+	return host_at(&rw->tasks, task, NUMBER_TASK, regs->rsi + SIGEV_TID) < 0 ? -EINVAL : 0;
 }
 
 /* ---- the table ------------------------------------------------------------------------------ */
@@ -378,7 +387,7 @@ static int enter_timer_create(struct tasks *t, struct task *task, struct user_re
 #define G NUMBER_GROUP
 #define W NUMBER_WAIT
 
-static const struct rewrite_call table[] = {
+const struct rewrite_call task_calls[] = {
 	{SYS_clone, .result = true, .enter = enter_clone},
 	{SYS_fork, .result = true},
 	{SYS_vfork, .result = true},
@@ -425,17 +434,29 @@ static const struct rewrite_call table[] = {
 	{SYS_timer_create, .enter = enter_timer_create, .leave = back_at},
 };
 
+const size_t task_n_calls = ARRAY_SIZE(task_calls);
+
+/* Of all rooms. */
+static const struct {
+	const struct rewrite_call *rows;
+	const size_t *n;
+} rooms[] = {
+	{task_calls, &task_n_calls},
+};
+
 const struct rewrite_call *rewrite_call_find(int nr)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(table); i++)
-		if (table[i].nr == nr)
-			return &table[i];
+	for (size_t k = 0; k < ARRAY_SIZE(rooms); k++)
+		for (size_t i = 0; i < *rooms[k].n; i++)
+			if (rooms[k].rows[i].nr == nr)
+				return &rooms[k].rows[i];
 	return NULL;
 }
 
 /* ---- entry and exit ------------------------------------------------------------------------- */
 
-static int replace_all(struct tasks *t, const struct rewrite_call *row, struct user_regs_struct *regs)
+static int replace_all(
+	const struct tasks *t, const struct rewrite_call *row, struct user_regs_struct *regs)
 {
 	for (int i = 0; i < REWRITE_ARGS; i++)
 		if (row->args[i] && replace(t, row->args[i], arg(regs, i)) < 0)
@@ -443,7 +464,7 @@ static int replace_all(struct tasks *t, const struct rewrite_call *row, struct u
 	return 0;
 }
 
-bool rewrite_call_enter(struct tasks *t, struct task *task)
+bool rewrite_call_enter(struct rewrite *rw, struct task *task)
 {
 	const struct rewrite_call *row;
 	struct user_regs_struct regs;
@@ -461,9 +482,9 @@ bool rewrite_call_enter(struct tasks *t, struct task *task)
 	task->call = (struct task_call){.row = row};
 	for (int i = 0; i < REWRITE_ARGS; i++)
 		task->call.args[i] = *arg(&regs, i);
-	r = replace_all(t, row, &regs);
+	r = replace_all(&rw->tasks, row, &regs);
 	if (r == 0 && row->enter)
-		r = row->enter(t, task, &regs);
+		r = row->enter(rw, task, &regs);
 	if (r < 0) {
 		for (int i = 0; i < REWRITE_ARGS; i++)
 			*arg(&regs, i) = task->call.args[i];
@@ -477,7 +498,7 @@ bool rewrite_call_enter(struct tasks *t, struct task *task)
 	return r == 0;
 }
 
-void rewrite_call_leave(struct tasks *t, struct task *task)
+void rewrite_call_leave(struct rewrite *rw, struct task *task)
 {
 	const struct rewrite_call *row = task->call.row;
 	struct user_regs_struct regs;
@@ -487,9 +508,9 @@ void rewrite_call_leave(struct tasks *t, struct task *task)
 	for (int i = 0; i < REWRITE_ARGS; i++)
 		*arg(&regs, i) = task->call.args[i];
 	if (row->result && (long long)regs.rax > 0)
-		regs.rax = (unsigned long long)numbers_virtual(t->numbers, (pid_t)regs.rax);
+		regs.rax = (unsigned long long)numbers_virtual(rw->tasks.numbers, (pid_t)regs.rax);
 	if (row->leave)
-		row->leave(t, task, &regs);
+		row->leave(rw, task, &regs);
 	task->call.row = NULL;
 	ptrace(PTRACE_SETREGS, task->host, 0, &regs);
 }

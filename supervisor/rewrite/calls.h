@@ -16,11 +16,12 @@
 #define SUPERVISOR_REWRITE_CALLS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/user.h>
 
+struct rewrite;
 struct task;
-struct tasks;
 
 enum number_sort {
 	NUMBER_NONE,
@@ -40,9 +41,13 @@ struct rewrite_call {
 	 * What the registers alone do not say.  enter: 0, 1 if nothing will have to be put back, or
 	 * the error that the call returns unmade.
 	 */
-	int (*enter)(struct tasks *t, struct task *task, struct user_regs_struct *regs);
-	void (*leave)(struct tasks *t, struct task *task, struct user_regs_struct *regs);
+	int (*enter)(struct rewrite *rw, struct task *task, struct user_regs_struct *regs);
+	void (*leave)(struct rewrite *rw, struct task *task, struct user_regs_struct *regs);
 };
+
+/* The rows of each room (calls.c puts them together): of tasks and their numbers. */
+extern const struct rewrite_call task_calls[];
+extern const size_t task_n_calls;
 
 /* NULL: the call is none of these. */
 const struct rewrite_call *rewrite_call_find(int nr);
@@ -51,7 +56,7 @@ const struct rewrite_call *rewrite_call_find(int nr);
  * At the entry of a call, the task in its PTRACE_EVENT_SECCOMP stop.  True if it has to be stopped at the
  * exit, where rewrite_call_leave is due.
  */
-bool rewrite_call_enter(struct tasks *t, struct task *task);
-void rewrite_call_leave(struct tasks *t, struct task *task);
+bool rewrite_call_enter(struct rewrite *rw, struct task *task);
+void rewrite_call_leave(struct rewrite *rw, struct task *task);
 
 #endif

@@ -13,16 +13,17 @@
 #include <sys/wait.h>
 
 #include "base/base.h"
-#include "supervisor/rewrite/tasks.h"
+#include "supervisor/rewrite/rewrite.h"
 
 #define LOOKS 10000
 
 static bool read_word(const struct task *task, uint64_t addr, uint32_t *word)
 {
-	struct iovec local = {word, sizeof(*word)}, there = {(void *)(uintptr_t)addr, sizeof(*word)};
+	struct iovec local = {word, sizeof(*word)},
+		     there = {(void *)(uintptr_t)addr, sizeof(*word)};
 
 	return addr % sizeof(*word) == 0 &&
-		process_vm_readv(task->host, &local, 1, &there, 1, 0) == sizeof(*word);
+	       process_vm_readv(task->host, &local, 1, &there, 1, 0) == sizeof(*word);
 }
 
 static void write_word(const struct task *task, uint64_t addr, uint32_t word)
@@ -92,15 +93,15 @@ static void show_owner(const struct tasks *t, const struct task *task, uint64_t 
 	}
 }
 
-int pi_enter(struct tasks *t, struct task *task, struct user_regs_struct *regs)
+int pi_enter(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
 	switch ((int)regs->rsi & FUTEX_CMD_MASK) {
 	case FUTEX_WAIT_REQUEUE_PI:
 	case FUTEX_CMP_REQUEUE_PI:
-		show_owner(t, task, regs->r8);
+		show_owner(&rw->tasks, task, regs->r8);
 		break;
 	default:
-		show_owner(t, task, regs->rdi);
+		show_owner(&rw->tasks, task, regs->rdi);
 	}
 	return 0;
 }
@@ -124,7 +125,7 @@ static bool again(const struct tasks *t, const struct task *task, uint64_t addr,
 }
 
 /* Who got it without waiting has the host's number there, and nothing that says so. */
-void pi_leave(struct tasks *t, struct task *task, struct user_regs_struct *regs)
+void pi_leave(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
 	int op = (int)task->call.args[1] & FUTEX_CMD_MASK;
 	uint64_t addr = task->call.args[op == FUTEX_WAIT_REQUEUE_PI ? 4 : 0];
@@ -132,7 +133,7 @@ void pi_leave(struct tasks *t, struct task *task, struct user_regs_struct *regs)
 
 	if (op == FUTEX_UNLOCK_PI || op == FUTEX_CMP_REQUEUE_PI)
 		return;
-	if (again(t, task, addr, regs) || regs->rax != 0)
+	if (again(&rw->tasks, task, addr, regs) || regs->rax != 0)
 		return;
 	if (read_word(task, addr, &word) && (word & FUTEX_TID_MASK) == (uint32_t)task->host)
 		write_word(task, addr, word | FUTEX_WAITERS);

@@ -17,12 +17,12 @@
 #ifndef SUPERVISOR_REWRITE_PI_H
 #define SUPERVISOR_REWRITE_PI_H
 
+struct rewrite;
 struct task;
-struct tasks;
 struct user_regs_struct;
 
 /* A row's functions (calls.h) for those operations of futex(2). */
-int pi_enter(struct tasks *t, struct task *task, struct user_regs_struct *regs);
-void pi_leave(struct tasks *t, struct task *task, struct user_regs_struct *regs);
+int pi_enter(struct rewrite *rw, struct task *task, struct user_regs_struct *regs);
+void pi_leave(struct rewrite *rw, struct task *task, struct user_regs_struct *regs);
 
 #endif

@@ -21,22 +21,21 @@
 #include "supervisor/ns.h"
 #include "supervisor/rewrite/answers.h"
 #include "supervisor/rewrite/calls.h"
+#include "supervisor/rewrite/rewrite.h"
 #include "supervisor/rewrite/robust.h"
 #include "supervisor/rewrite/signals.h"
-#include "supervisor/rewrite/tasks.h"
 #include "supervisor/world_config.h"
 
-#define OPTIONS                                                                                    \
-	(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE |  \
-		PTRACE_O_TRACEEXEC | PTRACE_O_TRACEEXIT | PTRACE_O_TRACESECCOMP |                  \
+#define OPTIONS                                                                                   \
+	(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE | \
+		PTRACE_O_TRACEEXEC | PTRACE_O_TRACEEXIT | PTRACE_O_TRACESECCOMP |                 \
 		PTRACE_O_EXITKILL)
-#define SYSCALL_STOP	(SIGTRAP | 0x80)
-#define ERESTARTSYS	512 /* linux/errno.h of the kernel */
-#define ERESTARTNOINTR	513
+#define SYSCALL_STOP   (SIGTRAP | 0x80)
+#define ERESTARTSYS    512 /* linux/errno.h of the kernel */
+#define ERESTARTNOINTR 513
 
 struct rewriter {
-	struct tasks tasks;
-	pthread_mutex_t lock; /* of tasks */
+	struct rewrite rw;
 	pid_t init;
 	int sock; /* to pid 1, for a moment */
 };
@@ -45,7 +44,8 @@ struct rewriter {
 
 static void poke_number(const struct task *in, uint64_t addr, pid_t number)
 {
-	struct iovec local = {&number, sizeof(number)}, there = {(void *)(uintptr_t)addr, sizeof(number)};
+	struct iovec local = {&number, sizeof(number)},
+		     there = {(void *)(uintptr_t)addr, sizeof(number)};
 
 	if (addr)
 		process_vm_writev(in->host, &local, 1, &there, 1, 0);
@@ -91,9 +91,9 @@ static void on_born(struct rewriter *w, struct task *parent)
 	if (ptrace(PTRACE_GETEVENTMSG, parent->host, 0, &host) < 0 ||
 		ptrace(PTRACE_GETREGS, parent->host, 0, &regs) < 0)
 		return;
-	child = tasks_find(&w->tasks, (pid_t)host);
+	child = tasks_find(&w->rw.tasks, (pid_t)host);
 	if (!child || child->gone)
-		child = tasks_add(&w->tasks, (pid_t)host);
+		child = tasks_add(&w->rw.tasks, (pid_t)host);
 	if (!child) {
 		kill((pid_t)host, SIGKILL);
 		return;
@@ -114,7 +114,8 @@ static void on_born(struct rewriter *w, struct task *parent)
 static void keep_call(const struct task *task)
 {
 	const size_t rax = offsetof(struct user_regs_struct, rax);
-	long nr = ptrace(PTRACE_PEEKUSER, task->host, offsetof(struct user_regs_struct, orig_rax), 0);
+	long nr =
+		ptrace(PTRACE_PEEKUSER, task->host, offsetof(struct user_regs_struct, orig_rax), 0);
 
 	if (nr >= 0 && answers_has((int)nr) &&
 		ptrace(PTRACE_PEEKUSER, task->host, rax, 0) == -ERESTARTSYS)
@@ -126,7 +127,7 @@ static void on_signal(struct rewriter *w, struct task *task, int sig)
 	siginfo_t info;
 
 	if (ptrace(PTRACE_GETSIGINFO, task->host, 0, &info) == 0 &&
-		rewrite_siginfo(&w->tasks, &info))
+		rewrite_siginfo(&w->rw.tasks, &info))
 		ptrace(PTRACE_SETSIGINFO, task->host, 0, &info);
 	keep_call(task);
 	ptrace(PTRACE_CONT, task->host, 0, (long)sig);
@@ -142,7 +143,7 @@ static void on_exec(struct rewriter *w, struct task *task)
 	unsigned long former = 0;
 
 	if (ptrace(PTRACE_GETEVENTMSG, task->host, 0, &former) == 0)
-		tasks_exec(&w->tasks, task, (pid_t)former);
+		tasks_exec(&w->rw.tasks, task, (pid_t)former);
 	ptrace(PTRACE_CONT, task->host, 0, 0);
 }
 
@@ -150,8 +151,8 @@ static void on_event(struct rewriter *w, struct task *task, int event, int sig)
 {
 	switch (event) {
 	case PTRACE_EVENT_SECCOMP:
-		ptrace(rewrite_call_enter(&w->tasks, task) ? PTRACE_SYSCALL : PTRACE_CONT,
-			task->host, 0, 0);
+		ptrace(rewrite_call_enter(&w->rw, task) ? PTRACE_SYSCALL : PTRACE_CONT, task->host,
+			0, 0);
 		break;
 	case PTRACE_EVENT_FORK:
 	case PTRACE_EVENT_VFORK:
@@ -180,18 +181,18 @@ static void on_event(struct rewriter *w, struct task *task, int event, int sig)
 
 static void on_status(struct rewriter *w, pid_t host, int status)
 {
-	struct task *task = tasks_find(&w->tasks, host);
+	struct task *task = tasks_find(&w->rw.tasks, host);
 
 	if (!WIFSTOPPED(status)) {
 		/* All the rest goes with it. */
 		if (host == w->init)
 			_exit(0);
 		if (task)
-			tasks_end(&w->tasks, task);
+			tasks_end(&w->rw.tasks, task);
 		return;
 	}
 	if (!task || task->gone)
-		task = tasks_add(&w->tasks, host);
+		task = tasks_add(&w->rw.tasks, host);
 	if (!task) {
 		kill(host, SIGKILL);
 		return;
@@ -199,7 +200,7 @@ static void on_status(struct rewriter *w, pid_t host, int status)
 	if (status >> 16) {
 		on_event(w, task, status >> 16, WSTOPSIG(status));
 	} else if (WSTOPSIG(status) == SYSCALL_STOP) {
-		rewrite_call_leave(&w->tasks, task);
+		rewrite_call_leave(&w->rw, task);
 		ptrace(PTRACE_CONT, host, 0, 0);
 	} else {
 		on_signal(w, task, WSTOPSIG(status));
@@ -223,26 +224,25 @@ static _Noreturn void follow(struct rewriter *w)
 			_exit(0);
 		if (host <= 0)
 			continue;
-		pthread_mutex_lock(&w->lock);
+		pthread_mutex_lock(&w->rw.lock);
 		on_status(w, host, status);
-		pthread_mutex_unlock(&w->lock);
+		pthread_mutex_unlock(&w->rw.lock);
 	}
 }
 
 static void *answer_all(void *arg)
 {
 	struct rewriter *w = arg;
-	int listener = -1;
 	size_t n = 0;
 	char byte;
 
 	/* From pid 1, once it has a filter. */
-	if (io_recv_fds(w->sock, &byte, 1, &listener, 1, &n) != 1 || n != 1)
+	if (io_recv_fds(w->sock, &byte, 1, &w->rw.listener, 1, &n) != 1 || n != 1)
 		_exit(1);
 	close(w->sock);
 	/* Since 6.6. */
-	ioctl(listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
-	while (answers_one(&w->tasks, listener, &w->lock) == 0)
+	ioctl(w->rw.listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
+	while (answers_one(&w->rw) == 0)
 		;
 	_exit(1);
 }
@@ -252,8 +252,8 @@ static void *answer_all(void *arg)
 /* Pid 1 goes on when it is traced. */
 static _Noreturn void become_init(const struct world_config *c, int init_sock, int to_rewriter)
 {
-	struct ns_ids ids = {.uid = getuid(), .outer_uid = getuid(), .gid = getgid(),
-		.outer_gid = getgid()};
+	struct ns_ids ids = {
+		.uid = getuid(), .outer_uid = getuid(), .gid = getgid(), .outer_gid = getgid()};
 	char go;
 
 	if (read(to_rewriter, &go, 1) != 1)
@@ -268,7 +268,7 @@ static int begin(struct rewriter *w)
 
 	if (ptrace(PTRACE_SEIZE, w->init, 0, OPTIONS) < 0)
 		return -errno;
-	init = tasks_add(&w->tasks, w->init);
+	init = tasks_add(&w->rw.tasks, w->init);
 	if (!init)
 		return -ENOMEM;
 	init->lives = true;
@@ -286,15 +286,15 @@ static void keep_only(int *sock)
 	syscall(SYS_close_range, 4, ~0U, 0);
 }
 
-static _Noreturn void rewriter_main(const struct world_config *c, struct numbers *numbers,
-	int init_sock, int to_supervisor)
+static _Noreturn void rewriter_main(
+	const struct world_config *c, struct numbers *numbers, int init_sock, int to_supervisor)
 {
-	static struct rewriter w = {.lock = PTHREAD_MUTEX_INITIALIZER};
+	static struct rewriter w = {.rw = {.lock = PTHREAD_MUTEX_INITIALIZER, .listener = -1}};
 	int pair[2];
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, "podrun-rewriter");
-	w.tasks.numbers = numbers;
+	w.rw.tasks.numbers = numbers;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		_exit(1);
 	w.init = fork();

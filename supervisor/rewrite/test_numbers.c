@@ -71,11 +71,13 @@ static void strange_numbers(void **state)
 /* What the filter hands over is known, and what is known is handed over. */
 static enum policy_action handed_over(int nr)
 {
-	for (size_t i = 0; i < policy_n_pid_calls; i++)
-		if (policy_pid_calls[i].nr == nr)
-			return policy_pid_calls[i].action;
+	const unsigned all = NAMES_BIT(NAMES_PID) | NAMES_BIT(NAMES_IPC) | NAMES_BIT(NAMES_FILE);
+	const struct policy_translated *t = policy_find_translated(nr, all);
+
+	if (t)
+		return t->action;
 	for (size_t i = 0; i < policy_n_rules; i++)
-		if (policy_rules[i].nr == nr && policy_rules[i].names & NAMES_BIT(NAMES_PID))
+		if (policy_rules[i].nr == nr && policy_rules[i].names & all)
 			return policy_rules[i].action;
 	return POLICY_ALLOW;
 }
