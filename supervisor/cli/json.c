@@ -67,6 +67,7 @@ static json_t *config_of(const Pb__Config *c)
 	if (c->root[0])
 		json_object_set_new(j, "root", json_text(c->root));
 	json_object_set_new(j, "names", json_text(c->names));
+	json_object_set_new(j, "view", json_text(c->view[0] ? c->view : "private"));
 	return j;
 }
 

@@ -8,8 +8,11 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from cli import one_line  # noqa: E402
+from cli import one_line, read_until, terminal  # noqa: E402
 from harness import main, test, until  # noqa: E402
+
+# What names are rewritten for (tests/lib/profile.c).
+os.environ.setdefault("PODRUN_TEST_PROFILE", "1")
 
 HERE = ("--names", "rewrite", "--view", "host", "--net", "host")
 SLEEP = ("sh", "-c", "echo ready; exec sleep 1000")
@@ -17,6 +20,31 @@ SLEEP = ("sh", "-c", "echo ready; exec sleep 1000")
 
 def run(env, *command, **more):
     return env.podrun("run", *HERE, "--rm", "--", *command, **more)
+
+
+REFUSED = """
+import ctypes, errno
+call = ctypes.CDLL(None, use_errno=True).syscall
+def refusal(nr, *args):
+    ctypes.set_errno(0)
+    return errno.errorcode[ctypes.get_errno()] if call(nr, *map(ctypes.c_long, args)) == -1 else "-"
+NEWUSER = 0x10000000
+names = {"unshare": (272, NEWUSER), "clone": (56, NEWUSER | 17, 0, 0, 0, 0), "clone3": (435, 0, 0),
+         "setns": (308, -1, 0), "mount": (165, 0, 0, 0, 0, 0), "pivot_root": (155, 0, 0), "chroot": (161, 0),
+         "pidfd_getfd": (438, -1, 0, 0), "kcmp": (312, 1, 1, 0, 0, 0), "userfaultfd": (323, 1),
+         "mbind": (237, 0, 0, 0, 0, 0, 0), "personality": (135, 0x40000), "io_uring_setup": (425, 0, 0),
+         "bpf": (321, 0, 0, 0), "process_madvise": (440, -1, 0, 0, 0, 0), "vsock": (41, 40, 1, 0),
+         "getpid": (39,), "uname26": (135, 0x20000), "process_vm_readv": (310, 0, 0, 0, 0, 0, 0)}
+print(" ".join("%s=%s" % (k, refusal(*v)) for k, v in names.items()))
+"""
+
+
+@test
+def the_environment_is_a_container_engines(env):
+    said = dict(w.split("=") for w in env.call(sys.executable, "-c", REFUSED).text.split())
+    assert said.pop("clone3") == "ENOSYS", said
+    allowed = {k for k, v in said.items() if v != "EPERM"}
+    assert allowed == {"getpid", "uname26", "process_vm_readv"}, said
 
 
 @test
@@ -121,6 +149,36 @@ def commands_see_the_same_numbers(env):
     assert not env.path("image").exists()
     env.podrun("kill", "s", "--signal", "TERM")
     until("it has ended", lambda: env.podrun("ps", "-a", "--json").json()[0]["state"] == "ended")
+
+
+@test
+def commands_as_with_namespaces(env):
+    env.run_detached("s", "sh", "-c", "echo ready; read line; echo got $line; exit 7",
+                     options=HERE + ("-i",))
+    assert env.podrun("ps", "--json").json()[0]["name"] == "s"
+    told = env.podrun("inspect", "s").json()["config"]
+    assert (told["names"], told["view"], told["net"]) == ("rewrite", "host", "host"), told
+    assert env.podrun("top", "s").text.split("\n")[1].split()[0] == "2"
+    env.podrun("rename", "s", "t")
+    r = env.podrun("attach", "t", stdin="hello\n", code=7)
+    assert "got hello" in r.text, r
+    assert env.podrun("wait", "t").text.strip() == "7"
+    assert "got hello" in env.logs("t")
+    env.podrun("rm", "t")
+    env.run_detached("s", *SLEEP, options=HERE)
+    env.podrun("stop", "s")
+    assert env.podrun("wait", "s").text.strip() == "143"
+
+
+@test
+def a_terminal(env):
+    pid, master = terminal(env, "run", *HERE, "--rm", "-it", "--", "sh")
+    os.write(master, b"stty size; sleep 1000\n")
+    read_until(master, b"24 80")
+    os.write(master, b"\x03")
+    os.write(master, b"echo over $((6 * 7)); exit 3\n")
+    read_until(master, b"over 42")
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 3
 
 
 if __name__ == "__main__":

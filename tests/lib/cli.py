@@ -22,7 +22,8 @@ def terminal(env, *argv):
     pid, master = pty.fork()
     if pid == 0:
         termios.tcsetwinsize(0, (24, 80))
-        os.execve(str(PODRUN), [str(PODRUN)] + list(argv), env.environ)
+        command = env.prefix + [str(PODRUN)] + list(argv)
+        os.execve(command[0], command, env.environ)
     return pid, master
 
 

@@ -34,6 +34,7 @@ import traceback
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("PODRUN_BUILD", ROOT / "build"))
 PODRUN = os.environ.get("PODRUN", str(BUILD / "podrun"))
+PROFILE = [str(BUILD / "tests" / "container_profile")]
 PATIENCE = float(os.environ.get("PODRUN_TEST_PATIENCE", "60"))
 
 
@@ -95,6 +96,12 @@ class Env:
             (self.dir / sub).mkdir(mode=0o700)
             self.environ[key] = str(self.dir / sub)
         self.background = []
+        self.prefix = PROFILE if os.environ.get("PODRUN_TEST_PROFILE") else []
+
+    def contain(self):
+        """From here on commands run as in a container engine's: no namespace, and what else its
+        profile refuses (tests/lib/profile.c)."""
+        self.prefix = PROFILE
 
     def share_cache(self):
         """For a root inside: the skeleton layer is made once, as it is for a user."""
@@ -113,13 +120,13 @@ class Env:
 
     def start(self, *argv, **kw):
         """Starts a command without waiting for it."""
-        p = subprocess.Popen([str(a) for a in argv], env=self.environ, **kw)
+        p = subprocess.Popen(self.prefix + [str(a) for a in argv], env=self.environ, **kw)
         self.background.append(p)
         return p
 
     def call(self, *argv, stdin=None, check=True, code=0, timeout=None, cwd=None):
         """Runs a command to its end; fails unless it exits with `code` (when `check`)."""
-        argv = [str(a) for a in argv]
+        argv = self.prefix + [str(a) for a in argv]
         if isinstance(stdin, str):
             stdin = stdin.encode()
         try:
@@ -199,6 +206,7 @@ class _Host(Env):
             (self.dir / sub).mkdir(mode=0o700)
             self.environ[key] = str(self.dir / sub)
         self.background = env.background
+        self.prefix = env.prefix
 
 
 _tests = []

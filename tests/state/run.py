@@ -12,7 +12,8 @@ Every program of tests/state is run in each of these ways:
     snapshot   a snapshot is taken; both the session that ran on and the resumed copy are right
     faults     every step of suspend, snapshot and resume fails once before it succeeds (faults.py)
     kills      the worker is killed at each of these steps
-    rewrite    as session, with numbers of tasks that podrun gives instead of the kernel
+    rewrite    as session, with numbers of tasks that podrun gives instead of the kernel, under the
+               default profile of container engines
 
 and some of them, because it is podrun's doing and not the program's, in these:
 
@@ -80,6 +81,7 @@ NOT_REWRITTEN = {
 
 def rewrite(env, program):
     go = env.path("go")
+    env.contain()
     env.run_detached("s", program, go,
                      options=("--names", "rewrite", "--view", "host", "--net", "host"))
     go.touch()
