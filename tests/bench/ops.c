@@ -2,11 +2,13 @@
 /*
  * What single operations cost, in ns, as one JSON object: the best of several rounds each, since
  * anything else that runs on the machine can only add.  Run natively and in a session, in turns;
- * with --filter, under a seccomp filter of one instruction that allows everything.
+ * with --filter, under a seccomp filter of one instruction that allows everything; with --anywhere,
+ * on any CPU instead of the one it begins on.
  */
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -89,6 +91,41 @@ static void op_fork_exit(void)
 		abort();
 }
 
+static void run(char *const argv[])
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		execv(argv[0], argv);
+		_exit(1);
+	}
+	if (waitpid(pid, NULL, 0) != pid)
+		abort();
+}
+
+static void op_fork_exec(void)
+{
+	run((char *[]){"/bin/true", NULL});
+}
+
+static void op_shell(void)
+{
+	run((char *[]){"/bin/sh", "-c", ":", NULL});
+}
+
+static void *nothing(void *arg)
+{
+	return NULL;
+}
+
+static void op_thread(void)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, nothing, NULL) || pthread_join(thread, NULL))
+		abort();
+}
+
 static int ping[2], pong[2];
 
 static void op_pipe_round_trip(void)
@@ -130,6 +167,9 @@ static const struct {
 	{"semget_rmid", op_sem, 2000},
 	{"semop", op_semop, 5000},
 	{"fork_exit", op_fork_exit, 60},
+	{"fork_exec", op_fork_exec, 20},
+	{"shell", op_shell, 20},
+	{"thread", op_thread, 100},
 };
 
 static void filter_nothing(void)
@@ -142,15 +182,21 @@ static void filter_nothing(void)
 		abort();
 }
 
-int main(int argc, char **argv)
+static void stay_on_this_cpu(void)
 {
 	cpu_set_t one;
 
-	if (argc > 1 && !strcmp(argv[1], "--filter"))
-		filter_nothing();
 	CPU_ZERO(&one);
 	CPU_SET(sched_getcpu(), &one);
 	sched_setaffinity(0, sizeof(one), &one);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 1 && !strcmp(argv[1], "--filter"))
+		filter_nothing();
+	if (argc < 2 || strcmp(argv[1], "--anywhere") != 0)
+		stay_on_this_cpu();
 	echo_start();
 	printf("{");
 	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
