@@ -465,6 +465,7 @@ const struct policy_rule policy_rules[] = {
 	NAMESPACE_FLAGS(SYS_clone),
 	NAMESPACE_FLAGS(SYS_unshare),
 	NAMESPACE_FLAG(SYS_unshare, 0x80 /* CLONE_NEWTIME */),
+	{SYS_clone, 0, CLONE_UNTRACED, CLONE_UNTRACED, POLICY_EPERM, "would be outside", PID},
 	{SYS_clone3, 5, LOW32, SYS_PODRUN_CLONE3_MARK, POLICY_NOTIFY, "injected by a restore"},
 	{SYS_ioctl, 1, LOW32, TIOCSTI, POLICY_EPERM, "types into a terminal"},
 	{SYS_ioctl, 1, LOW32, TIOCLINUX, POLICY_EPERM, "reaches the host's console"},

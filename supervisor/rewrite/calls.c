@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/ioprio.h>
-#include <linux/sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>
@@ -118,15 +117,6 @@ static void back_at(struct rewrite *rw, struct task *task, struct user_regs_stru
 {
 	if (task->call.extra)
 		rename_at(&rw->tasks, task, task->call.extra);
-}
-
-/* ---- births --------------------------------------------------------------------------------- */
-
-/* rewriter.c does the rest when the birth is told of. */
-static int enter_clone(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
-{
-	/* A child that nobody traces would be outside. */
-	return regs->rdi & CLONE_UNTRACED ? -EPERM : 0;
 }
 
 /* ---- waiting -------------------------------------------------------------------------------- */
@@ -388,9 +378,6 @@ static int enter_timer_create(struct rewrite *rw, struct task *task, struct user
 #define W NUMBER_WAIT
 
 const struct rewrite_call task_calls[] = {
-	{SYS_clone, .result = true, .enter = enter_clone},
-	{SYS_fork, .result = true},
-	{SYS_vfork, .result = true},
 	{SYS_set_tid_address, .result = true},
 	{SYS_setsid, .result = true},
 	{SYS_setpgid, {T, G}, .error = -ESRCH},
@@ -464,6 +451,20 @@ static int replace_all(
 	return 0;
 }
 
+static void remember(struct task *task, const struct rewrite_call *row, struct user_regs_struct *regs)
+{
+	task->call = (struct task_call){.row = row};
+	for (int i = 0; i < REWRITE_ARGS; i++)
+		task->call.args[i] = *arg(regs, i);
+}
+
+void rewrite_call_birth(struct task *task, struct user_regs_struct *regs)
+{
+	static const struct rewrite_call row = {SYS_clone, .result = true};
+
+	remember(task, &row, regs);
+}
+
 bool rewrite_call_enter(struct rewrite *rw, struct task *task)
 {
 	const struct rewrite_call *row;
@@ -479,9 +480,7 @@ bool rewrite_call_enter(struct rewrite *rw, struct task *task)
 		ptrace(PTRACE_SETREGS, task->host, 0, &regs);
 		return false;
 	}
-	task->call = (struct task_call){.row = row};
-	for (int i = 0; i < REWRITE_ARGS; i++)
-		task->call.args[i] = *arg(&regs, i);
+	remember(task, row, &regs);
 	r = replace_all(&rw->tasks, row, &regs);
 	if (r == 0 && row->enter)
 		r = row->enter(rw, task, &regs);

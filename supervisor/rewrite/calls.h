@@ -59,4 +59,10 @@ const struct rewrite_call *rewrite_call_find(int nr);
 bool rewrite_call_enter(struct rewrite *rw, struct task *task);
 void rewrite_call_leave(struct rewrite *rw, struct task *task);
 
+/*
+ * Of the fork family the kernel tells in the middle (PTRACE_EVENT_FORK and so on), so that no entry
+ * is stopped at: rewrite_call_leave is due from here on, too.
+ */
+void rewrite_call_birth(struct task *task, struct user_regs_struct *regs);
+
 #endif

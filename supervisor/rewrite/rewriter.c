@@ -91,8 +91,10 @@ static void on_born(struct rewriter *w, struct task *parent)
 	if (ptrace(PTRACE_GETEVENTMSG, parent->host, 0, &host) < 0 ||
 		ptrace(PTRACE_GETREGS, parent->host, 0, &regs) < 0)
 		return;
+	rewrite_call_birth(parent, &regs);
 	child = tasks_find(&w->rw.tasks, (pid_t)host);
-	if (!child || child->gone)
+	/* One that is gone and was never told of had a short life; others had the number before. */
+	if (!child || (child->gone && child->told))
 		child = tasks_add(&w->rw.tasks, (pid_t)host);
 	if (!child) {
 		kill((pid_t)host, SIGKILL);

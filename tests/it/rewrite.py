@@ -128,6 +128,13 @@ def a_debugger_is_told(env):
 
 
 @test
+def a_child_that_nobody_traces_is_not_born(env):
+    script = "import ctypes; l = ctypes.CDLL(None, use_errno=True); " \
+             "print(l.syscall(56, 0x00800000 | 17, 0, 0, 0, 0), ctypes.get_errno())"
+    assert run(env, sys.executable, "-c", script).text == "-1 1\n"
+
+
+@test
 def whoever_leaves_its_parents_stays_in(env):
     script = "setsid sh -c 'sleep 1000 & exec sleep 1000' & (sleep 1000 &) & wait; echo ready; " \
              "exec sleep 1000"
