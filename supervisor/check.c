@@ -127,7 +127,8 @@ static bool try_set_tid(void)
 	return init > 0 && waitpid(init, &status, 0) == init && status == 0;
 }
 
-static bool try_notify(void)
+/* 0 or a negative errno. */
+static int listen_to_calls(void)
 {
 	struct sock_filter allow[] = {{.code = BPF_RET | BPF_K, .k = SECCOMP_RET_ALLOW}};
 	struct sock_fprog program = {.len = 1, .filter = allow};
@@ -135,7 +136,19 @@ static bool try_notify(void)
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
 		       SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV,
-		       &program) >= 0;
+		       &program) < 0 ? -errno : 0;
+}
+
+static bool try_notify(void)
+{
+	int r = listen_to_calls();
+
+	return r == 0 || r == -EBUSY;
+}
+
+static bool try_listener(void)
+{
+	return listen_to_calls() != -EBUSY;
 }
 
 static bool try_ptrace(void)
@@ -289,45 +302,70 @@ static bool try_subids(void)
 }
 
 const struct check checks[] = {
-	{"user-namespaces", true, try_user, "sessions can't be started",
+	{"user-namespaces", CHECK_NAMES, try_user, "the kernel holds no names for a session",
 		"sysctl kernel.unprivileged_userns_clone=1, or an AppArmor profile that allows userns; in "
 		"a container, a seccomp profile that allows unshare"},
-	{"pid-namespaces", true, try_pid, "PIDs can't be virtual", "sysctl user.max_pid_namespaces"},
-	{"mount-namespaces", true, try_mount, "no file view of its own", "sysctl user.max_mnt_namespaces"},
-	{"net-namespaces", true, try_net, "no loopback of its own", "sysctl user.max_net_namespaces"},
-	{"ipc-namespaces", true, try_ipc, "IPC keys can't be virtual", "sysctl user.max_ipc_namespaces"},
-	{"time-namespaces", false, try_time, "monotonic time jumps when a session is resumed",
+	{"pid-namespaces", CHECK_NAMES, try_pid, "PIDs can't be virtual", "sysctl user.max_pid_namespaces"},
+	{"mount-namespaces", CHECK_NAMES, try_mount, "no file view of its own", "sysctl user.max_mnt_namespaces"},
+	{"net-namespaces", CHECK_NAMES, try_net, "no loopback of its own", "sysctl user.max_net_namespaces"},
+	{"ipc-namespaces", CHECK_NAMES, try_ipc, "IPC keys can't be virtual", "sysctl user.max_ipc_namespaces"},
+	{"time-namespaces", CHECK_MORE, try_time, "monotonic time jumps when a session is resumed",
 		"Linux 5.6 with CONFIG_TIME_NS"},
-	{"overlay", true, try_overlay, "sessions can't write to the host's files in layers of their own",
+	{"overlay", CHECK_FILES, try_overlay, "sessions can't write to the host's files in layers of their own",
 		"Linux 5.11"},
-	{"state-directory", true, try_state, "sessions' own layers can't lie there",
+	{"state-directory", CHECK_FILES, try_state, "sessions' own layers can't lie there",
 		"XDG_STATE_HOME on a local file system: ext4, xfs, btrfs, tmpfs (Linux 6.6)"},
-	{"proc", true, try_proc, "no /proc of its own",
+	{"proc", CHECK_NAMES, try_proc, "no /proc of its own",
 		"in a container: run it with its /proc unmasked (systempaths=unconfined)"},
-	{"seccomp-notify", true, try_notify, "the session's calls can't be checked", "Linux 5.19"},
-	{"ptrace", true, try_ptrace, "sessions can't be frozen", "sysctl kernel.yama.ptrace_scope=1 or 0"},
-	{"set-tid", true, try_set_tid, "resumed processes can't have their PIDs", "Linux 5.9"},
-	{"ns-last-pid", true, try_ns_last_pid, "resumed processes can't have their PIDs",
+	{"seccomp-notify", CHECK_ALL, try_notify, "the session's calls can't be checked", "Linux 5.19"},
+	{"no-listener", CHECK_ALL, try_listener, "a program around podrun listens to all calls made "
+		"here, and only one can", "start podrun outside of that container or sandbox, or have it started without "
+		"the listener of its seccomp profile"},
+	{"ptrace", CHECK_ALL, try_ptrace, "sessions can't be frozen", "sysctl kernel.yama.ptrace_scope=1 or 0"},
+	{"set-tid", CHECK_MOVES, try_set_tid, "resumed processes can't have their PIDs", "Linux 5.9"},
+	{"ns-last-pid", CHECK_MOVES, try_ns_last_pid, "resumed processes can't have their PIDs",
 		"CONFIG_CHECKPOINT_RESTORE"},
-	{"pidfd-getfd", true, try_pidfd_getfd, "descriptors can't be looked at", "Linux 5.6"},
-	{"kcmp", true, try_kcmp, "shared open files can't be told apart",
+	{"pidfd-getfd", CHECK_MOVES, try_pidfd_getfd, "descriptors can't be looked at", "Linux 5.6"},
+	{"kcmp", CHECK_MOVES, try_kcmp, "shared open files can't be told apart",
 		"CONFIG_KCMP; in a container, a seccomp profile that allows kcmp"},
-	{"pagemap-scan", false, try_pagemap_scan, "finding touched memory is slower", "Linux 6.7"},
-	{"timer-ids", false, try_timer_ids, "restoring POSIX timers with large ids is slower",
+	{"pagemap-scan", CHECK_MORE, try_pagemap_scan, "finding touched memory is slower", "Linux 6.7"},
+	{"timer-ids", CHECK_MORE, try_timer_ids, "restoring POSIX timers with large ids is slower",
 		"Linux 6.16"},
-	{"write-tracking", false, try_write_tracking, "a live migration copies more than once",
+	{"write-tracking", CHECK_MORE, try_write_tracking, "a live migration copies more than once",
 		"Linux 6.7; in a container, a seccomp profile that allows userfaultfd"},
-	{"soft-dirty", false, try_soft_dirty, "one way less to track writes",
+	{"soft-dirty", CHECK_MORE, try_soft_dirty, "one way less to track writes",
 		"CONFIG_MEM_SOFT_DIRTY; not needed with write-tracking"},
-	{"tun", false, try_tun, "sessions have no network of their own but the loopback",
+	{"tun", CHECK_MORE, try_tun, "sessions have no network of their own but the loopback",
 		"/dev/net/tun, readable and writable"},
-	{"fuse", false, try_fuse, "memory can't be fetched lazily", "/dev/fuse, readable and writable"},
-	{"subordinate-ids", false, try_subids, "users of a root inside are all the same to the kernel",
+	{"fuse", CHECK_MORE, try_fuse, "memory can't be fetched lazily", "/dev/fuse, readable and writable"},
+	{"subordinate-ids", CHECK_MORE, try_subids, "users of a root inside are all the same to the kernel",
 		"newuidmap (package uidmap), lines in /etc/subuid and /etc/subgid"},
-	{"memory-limit", false, cgroup_is_delegated, "--memory is refused",
+	{"memory-limit", CHECK_MORE, cgroup_is_delegated, "--memory is refused",
 		"a delegated cgroup: run under systemd-run --user --scope -p Delegate=yes"},
 };
 const size_t n_checks = ARRAY_SIZE(checks);
+
+const struct check_weaker checks_weaker[] = {
+	{"isolation", "no namespace keeps the session in, but podrun's filter and tracer alone"},
+	{"network", "the host's: no loopback of its own, no --net none"},
+	{"files", "the host's as they are: no /tmp or /dev/shm of its own, no -v, no --root"},
+	{"proc", "the host's /proc, with the host's numbers in it"},
+	{"ipc", "System V IPC and POSIX queues are the host's"},
+	{"users", "no --user root"},
+	{"clocks", "monotonic time and the host name are the host's: no --hostname"},
+	{"programs", "debuggers (ptrace) and 32-bit programs are refused"},
+	{"moves", "no pause, suspend, snapshot or clone"},
+	{"speed", "fork, wait, signals and getpid cost two to forty times as much"},
+};
+const size_t n_checks_weaker = ARRAY_SIZE(checks_weaker);
+
+const struct check *check_lacking_names(void)
+{
+	for (size_t i = 0; i < n_checks; i++)
+		if (checks[i].need == CHECK_NAMES && !check_works(&checks[i]))
+			return &checks[i];
+	return NULL;
+}
 
 bool check_works(const struct check *check)
 {

@@ -11,6 +11,7 @@
 
 #include "proto/control.pb-c.h"
 #include "proto/proto.h"
+#include "supervisor/check.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/cli/run.h"
 #include "supervisor/cli/stream.h"
@@ -48,7 +49,8 @@ static const struct cli_option options[] = {
 	{"outside", 0, "refuse|close|reset",
 		"at a suspend, what becomes of connections that lead out of the session", CLI_STRING,
 		AT(outside)},
-	{"names", 0, "auto|kernel|rewrite", "how names are virtualised", CLI_STRING, AT(names)},
+	{"names", 0, "auto|kernel|rewrite", "who holds names: the kernel, or podrun where it can't (auto)",
+		CLI_STRING, AT(names)},
 	{"view", 0, "private|host", "files: a view of its own, or the host's as they are", CLI_STRING,
 		AT(view)},
 	{"memory", 0, "SIZE", "limit of memory; needs a cgroup that is delegated to you", CLI_SIZE, AT(memory)},
@@ -217,20 +219,39 @@ static bool is(const char *value, const char *what)
 	return value && strcmp(value, what) == 0;
 }
 
-/* Without namespaces only numbers of tasks are the session's own so far. */
+/* What was asked for that only namespaces give; NULL if nothing. */
+static const char *not_rewritten(const struct run_options *o)
+{
+	const struct {
+		bool asked;
+		const char *option;
+	} all[] = {
+		{o->root, "--root"},
+		{o->hostname, "--hostname"},
+		{o->volumes.n, "--volume"},
+		{o->pids, "--pids"},
+		{is(o->user, "root"), "--user root"},
+		{is(o->net, "none"), "--net none"},
+		{is(o->view, "private"), "--view private"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		if (all[i].asked)
+			return all[i].option;
+	return NULL;
+}
+
 static int check_names(const struct run_options *o, struct err *e)
 {
-	bool own = o->root || o->hostname || o->volumes.n || is(o->user, "root");
-
 	if (!is(o->names, "rewrite"))
 		return is(o->view, "host") ? err_set(e, ERR_USAGE, -EINVAL,
 						     "--view host goes with --names rewrite only")
 					   : 0;
-	if (is(o->view, "host") && is(o->net, "host") && !own && !o->portable && !o->pids)
+	if (is(o->view, "host") && is(o->net, "host") && !not_rewritten(o))
 		return 0;
 	err_set(e, ERR_HOST, -EOPNOTSUPP, "--names rewrite has only numbers of its own so far");
 	return err_hint(e, "say so with --view host --net host, and leave out --root, -v, --user root, "
-			   "--hostname, --pids and --portable");
+			   "--hostname and --pids");
 }
 
 static int check_options(const struct run_options *o, struct err *e)
@@ -499,6 +520,32 @@ static int converse(struct cli *c, const struct run_options *o, Pb__Config *conf
 	return r;
 }
 
+/*
+ * The kernel's names could not be had, which *e is about: is it for want of namespaces, and can @config be
+ * without them?  Then it says so, once, and what else is the host's.
+ */
+static int fall_back(const struct run_options *o, Pb__Config *config, struct err *e)
+{
+	bool refused = e->class == ERR_HOST || e->error == -EPERM || e->error == -EACCES;
+	const struct check *lacking = NULL;
+	const char *option = not_rewritten(o);
+
+	if (refused && (!o->names || is(o->names, "auto")))
+		lacking = check_lacking_names();
+	if (!lacking)
+		return e->error;
+	if (option)
+		return err_hint(e, "where names are rewritten instead there is no %s; podrun check says what "
+				   "else is not, and what would lift it", option);
+	*e = (struct err){0};
+	config->names = (char *)"rewrite";
+	config->view = (char *)"host";
+	config->net = (char *)"host";
+	fprintf(stderr, "podrun: no %s on this host: names are rewritten, and files, IPC and network are the "
+			"host's (podrun check)\n", lacking->name);
+	return 0;
+}
+
 static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 {
 	struct run_options *o = opts;
@@ -524,7 +571,10 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 	if (!o->name && !o->detach && !o->tty)
 		o->remove = true;
 	r = fill_config(o, &config, &env, cwd, e);
-	return r < 0 ? r : converse(c, o, &config, e);
+	if (r < 0)
+		return r;
+	r = converse(c, o, &config, e);
+	return r < 0 && fall_back(o, &config, e) == 0 ? converse(c, o, &config, e) : r;
 }
 
 const struct cli_command cli_run = {
@@ -536,7 +586,12 @@ const struct cli_command cli_run = {
 		"signal N ended it, 125 when podrun itself failed, 10 when the session was suspended. "
 		"The word *run* may be left out.\n\n"
 		"The session sees the host's files below a layer of its own; /tmp, /run, /dev and /proc "
-		"are its own as well. It ends when CMD has ended and nothing else is left in it.",
+		"are its own as well. It ends when CMD has ended and nothing else is left in it.\n\n"
+		"The kernel's namespaces hold the session's names. Where the host allows none, podrun says "
+		"so and rewrites numbers of processes itself (*--names rewrite*): the files, /proc, "
+		"IPC, clocks and network are the host's then, and *-v*, *--root*, *--user root*, *--hostname*, "
+		"*--pids*, *--net none* and *--view private* are refused with exit code 4. *--names kernel* "
+		"refuses to start such a session. *podrun check* tells which it will be, and what is weaker.",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.size = sizeof(struct run_options),

@@ -180,12 +180,56 @@ def commands_as_with_namespaces(env):
 @test
 def a_terminal(env):
     pid, master = terminal(env, "run", *HERE, "--rm", "-it", "--", "sh")
-    os.write(master, b"stty size; sleep 1000\n")
+    os.write(master, b"sh -c 'stty size; exec sleep 1000'\n")
     read_until(master, b"24 80")
     os.write(master, b"\x03")
     os.write(master, b"echo over $((6 * 7)); exit 3\n")
     read_until(master, b"over 42")
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 3
+
+
+@test
+def chosen_where_there_are_no_namespaces(env):
+    r = env.podrun("run", "--", "sh", "-c", "echo $$")
+    assert r.text == "2\n"
+    one_line(r, "user-namespaces", "rewritten", "network are the host's")
+    env.podrun("run", "-d", "--name", "s", "--", *SLEEP)
+    told = env.podrun("inspect", "s").json()["config"]
+    assert (told["names"], told["view"], told["net"]) == ("rewrite", "host", "host"), told
+    env.podrun("kill", "s")
+    one_line(env.podrun("run", "--names", "kernel", "--", "true", code=4), "namespaces")
+    env.podrun("run", "--", "sh", "-c", "exit 3", code=3)
+
+
+@test
+def what_then_can_not_be_had_is_refused(env):
+    for options in (("--root", "/"), ("-v", "/usr:/mnt"), ("--hostname", "h"), ("--net", "none"),
+                    ("--view", "private")):
+        one_line(env.podrun("run", *options, "--", "true", code=4), "namespaces", "hint: ",
+                 options[0] if len(options[0]) > 2 else "--volume")
+
+
+@test
+def chosen_where_only_mounts_are_refused(env):
+    env.prefix = env.prefix + ["--refuse", "mount"]
+    one_line(env.podrun("run", "--", "true"), "mount-namespaces", "rewritten")
+
+
+@test
+def check_says_what_is_weaker(env):
+    facts = env.podrun("check", "--json").json()
+    assert facts["ok"] and facts["names"] == "rewrite", facts
+    assert {"network", "files", "isolation"} <= {w["what"] for w in facts["weaker"]}, facts
+    text = env.podrun("check").text
+    assert "rewritten by podrun" in text and "to lift it:" in text
+
+
+@test
+def another_listener_is_reported(env):
+    env.prefix = env.prefix + ["--listen"]
+    facts = env.podrun("check", "--json", code=4).json()
+    assert [c["name"] for c in facts["checks"] if c["needed"] and not c["ok"]] == ["no-listener"]
+    one_line(env.podrun("run", "--", "true", code=4), "listen", "hint: ")
 
 
 if __name__ == "__main__":

@@ -760,8 +760,10 @@ def image_core_is_an_elf_core(env):
 @test
 def check_tells_about_the_host(env):
     facts = env.podrun("check", "--json", check=False).json()
-    assert facts
-    assert env.podrun("check", check=False).text
+    names = [c for c in facts["checks"] if c["name"].endswith("namespaces")]
+    assert (facts["names"] == "kernel") == all(c["ok"] for c in names), facts
+    assert bool(facts["weaker"]) == (facts["names"] == "rewrite"), facts
+    assert "\nnames: " in env.podrun("check", check=False).text
 
 
 if __name__ == "__main__":

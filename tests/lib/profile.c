@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * container_profile CMD... - runs a command under the filter that container engines put around
+ * container_profile [--listen | --refuse CALL] CMD... - runs a command under the filter that container engines put around
  * everything they start, as somebody without capabilities meets it.
  *
  * The default profile of Docker, Podman and containerd (moby: profiles/seccomp) allows a list of calls and
  * refuses the rest with EPERM.  Without capabilities that leaves no namespace, no mount, no
  * chroot, no pidfd_getfd, kcmp, userfaultfd or io_uring; clone3 is ENOSYS, as are calls newer than the
  * profile, so that C libraries fall back to what they did before.  What the list lacks is shorter than the list.
+ *
+ * --refuse takes one call alone away, as a security module may; --listen installs a listener instead, of
+ * which there can be only one in a tree of processes (seccomp_unotify(2)).
  */
 #include <errno.h>
 #include <linux/sched.h>
@@ -17,6 +20,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define NUMBERS	   1024 /* above the highest call of any kernel */
@@ -102,24 +106,74 @@ static void add_asked(scmp_filter_ctx ctx)
 		     SCMP_A0(SCMP_CMP_NE, AF_VSOCK)), "socket");
 }
 
-int main(int argc, char **argv)
+/* Without a filter yet. */
+static scmp_filter_ctx begin(uint32_t action)
 {
-	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ERRNO(EPERM));
+	scmp_filter_ctx ctx = seccomp_init(action);
 
-	if (argc < 2) {
-		fprintf(stderr, "usage: container_profile CMD...\n");
-		return 2;
-	}
 	if (!ctx)
 		must(-ENOMEM, "filter");
 	must(seccomp_arch_add(ctx, SCMP_ARCH_X86), "i386");
 	must(seccomp_arch_add(ctx, SCMP_ARCH_X32), "x32");
 	must(seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2), "filter");
+	return ctx;
+}
+
+static void load_profile(void)
+{
+	scmp_filter_ctx ctx = begin(SCMP_ACT_ERRNO(EPERM));
+
 	add_all(ctx, SCMP_ARCH_X86_64);
 	add_all(ctx, SCMP_ARCH_X86);
 	add_asked(ctx);
 	must(seccomp_load(ctx), "filter");
-	execvp(argv[1], argv + 1);
-	fprintf(stderr, "container_profile: %s: %s\n", argv[1], strerror(errno));
+}
+
+static void refuse(const char *name)
+{
+	scmp_filter_ctx ctx = begin(SCMP_ACT_ALLOW);
+
+	must(seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), seccomp_syscall_resolve_name(name), 0), name);
+	must(seccomp_load(ctx), "filter");
+}
+
+/* Asks for a call that nobody makes; the descriptor has to stay open. */
+static void listen_to_calls(void)
+{
+	scmp_filter_ctx ctx = begin(SCMP_ACT_ALLOW);
+	int fd;
+
+	must(seccomp_rule_add(ctx, SCMP_ACT_NOTIFY, SCMP_SYS(lookup_dcookie), 0), "lookup_dcookie");
+	must(seccomp_load(ctx), "filter");
+	fd = seccomp_notify_fd(ctx);
+	must(fd, "listener");
+	if (fork() > 0) {
+		int status;
+
+		while (wait(&status) < 0 && errno == EINTR)
+			;
+		exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+	}
+	close(fd);
+}
+
+int main(int argc, char **argv)
+{
+	argv++;
+	if (argc > 2 && strcmp(argv[0], "--listen") == 0) {
+		listen_to_calls();
+		argv++;
+	} else if (argc > 3 && strcmp(argv[0], "--refuse") == 0) {
+		refuse(argv[1]);
+		argv += 2;
+	} else {
+		load_profile();
+	}
+	if (!argv[0]) {
+		fprintf(stderr, "usage: container_profile [--listen | --refuse CALL] CMD...\n");
+		return 2;
+	}
+	execvp(argv[0], argv);
+	fprintf(stderr, "container_profile: %s: %s\n", argv[0], strerror(errno));
 	return errno == ENOENT ? 127 : 126;
 }
