@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <stdio.h>
+
+#include "base/base.h"
+#include "supervisor/rewrite/view.h"
+#include "supervisor/world_config.h"
+
+struct fixture {
+	char dir[64], files[96], bind[96], hidden[96];
+	struct world_bind binds[2];
+	const char *hide[1];
+	struct world_config config;
+	struct view *view;
+};
+
+static void put(const char *dir, const char *name, const char *text)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	assert_int_equal(io_write_file(AT_FDCWD, path, text, strlen(text), 0644), 0);
+}
+
+static void make_link(const struct fixture *f, const char *target, const char *name)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/tmp/%s", f->files, name);
+	assert_int_equal(symlink(target, path), 0);
+}
+
+static void make_dir(const char *dir, const char *name)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	assert_int_equal(io_mkdir_p(AT_FDCWD, path, 0755), 0);
+}
+
+static void fill(struct fixture *f)
+{
+	put(f->bind, "bound", "x");
+	make_dir(f->files, "tmp/d/e");
+	put(f->files, "tmp/file", "x");
+	put(f->files, "tmp/d/e/deep", "x");
+	make_link(f, "/etc/passwd", "out");
+	make_link(f, "d/e", "short");
+	make_link(f, "/tmp/d", "long");
+	make_link(f, "../../../../../../../../etc/passwd", "up");
+	make_link(f, "../tmp/file", "back");
+	make_link(f, "loop2", "loop1");
+	make_link(f, "loop1", "loop2");
+	make_link(f, "/tmp/nothing", "dangling");
+	make_link(f, "file/", "slash");
+	make_link(f, "/vol/bound", "volume");
+}
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+	struct err e = {0};
+
+	assert_non_null(f);
+	snprintf(f->dir, sizeof(f->dir), "/var/tmp/podrun-view-XXXXXX");
+	assert_non_null(mkdtemp(f->dir));
+	snprintf(f->files, sizeof(f->files), "%s/files", f->dir);
+	snprintf(f->bind, sizeof(f->bind), "%s/bind", f->dir);
+	snprintf(f->hidden, sizeof(f->hidden), "%s/hidden", f->dir);
+	make_dir(f->dir, "files");
+	make_dir(f->dir, "bind");
+	make_dir(f->dir, "hidden");
+	f->binds[0] = (struct world_bind){f->bind, (char *)"/vol", true};
+	f->binds[1] = (struct world_bind){f->bind, (char *)"/tmp/in", false};
+	f->hide[0] = f->hidden;
+	f->config = (struct world_config){.files_dir = f->files, .binds = f->binds, .n_binds = 2,
+		.hidden = f->hide, .n_hidden = 1};
+	assert_int_equal(view_prepare(&f->config, &e), 0);
+	assert_int_equal(view_create(&f->view, &f->config, &e), 0);
+	assert_int_equal(view_open(f->view), 0);
+	fill(f);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	view_free(f->view);
+	io_rm_rf(AT_FDCWD, f->dir);
+	free(f);
+	return 0;
+}
+
+/* Texts that may lead in, and some that do not. */
+static void texts(void **state)
+{
+	const struct fixture *f = *state;
+	static const char *const in[] = {"/tmp", "/tmp/", "//tmp//x", "/./tmp", "/usr/../tmp/x",
+		"/tmp/../etc/passwd", "/dev/shm/x", "/dev/../run", "/", "/..", "/usr/..", "/dev",
+		"/vol", "/vol/bound", "/var/run/x", "/proc/self", "/../tmp"};
+	static const char *const out[] = {"/etc/passwd", "/tmpx", "/usr/tmp/x", "/home/tmp", "/dev/null",
+		"/usr/lib/../bin/sh", "/vo", "/volx", "/etc/../usr", "/tm", "/usr/./run"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(in); i++)
+		if (!view_leads_in(f->view, in[i]))
+			fail_msg("%s is in", in[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(out); i++)
+		if (view_leads_in(f->view, out[i]))
+			fail_msg("%s is out", out[i]);
+}
+
+struct walk_case {
+	const char *path;
+	unsigned how;
+	int result;
+	const char *end; /* the session's path it comes to */
+	const char *host; /* below files, or the whole */
+};
+
+static void check_walk(const struct fixture *f, const struct walk_case *c)
+{
+	_cleanup_place_ struct view_place p = VIEW_PLACE_INIT;
+	char host[PATH_MAX], want[PATH_MAX];
+	int r = view_walk(f->view, NULL, c->path, c->how, &p);
+
+	if (r != c->result)
+		fail_msg("%s: %d, not %d (%s)", c->path, r, c->result, p.path);
+	if (r < 0)
+		return;
+	if (strcmp(p.path, c->end) != 0)
+		fail_msg("%s comes to %s, not %s", c->path, p.path, c->end);
+	assert_int_equal(view_place_host(&p, host), 0);
+	snprintf(want, sizeof(want), "%s/%s", c->host[0] == '=' ? f->dir : f->files,
+		c->host[0] == '=' ? c->host + 1 : c->host);
+	if (strcmp(host, c->host[0] == '/' ? c->host : want) != 0)
+		fail_msg("%s is at %s", c->path, host);
+}
+
+static void walks(void **state)
+{
+	static const struct walk_case cases[] = {
+		{"/tmp", 0, 0, "/tmp", "tmp"},
+		{"//tmp//file", 0, 0, "/tmp/file", "tmp/file"},
+		{"/tmp/file/", 0, -ENOTDIR, 0, 0},
+		{"/tmp/file/x", 0, -ENOTDIR, 0, 0},
+		{"/tmp/d/e/", 0, 0, "/tmp/d/e", "tmp/d/e"},
+		{"/tmp/d/../file", 0, 0, "/tmp/file", "tmp/file"},
+		{"/tmp/nothing/../file", 0, -ENOENT, 0, 0},
+		{"/tmp/../tmp/file", 0, 0, "/tmp/file", "tmp/file"},
+		{"/tmp/..", 0, 0, "/", "/"},
+		{"/tmp/../../../etc/passwd", 0, 0, "/etc/passwd", "/etc/passwd"},
+		{"/usr/../tmp/file", 0, 0, "/tmp/file", "tmp/file"},
+		{"/tmp/out", 0, 0, "/etc/passwd", "/etc/passwd"},
+		{"/tmp/out", VIEW_NOFOLLOW, 0, "/tmp/out", "tmp/out"},
+		{"/tmp/up", 0, 0, "/etc/passwd", "/etc/passwd"},
+		{"/tmp/short/deep", 0, 0, "/tmp/d/e/deep", "tmp/d/e/deep"},
+		{"/tmp/short/../e/deep", 0, 0, "/tmp/d/e/deep", "tmp/d/e/deep"},
+		{"/tmp/long/e/deep", 0, 0, "/tmp/d/e/deep", "tmp/d/e/deep"},
+		{"/tmp/long/", VIEW_NOFOLLOW, 0, "/tmp/d", "tmp/d"},
+		{"/tmp/back", 0, 0, "/tmp/file", "tmp/file"},
+		{"/tmp/loop1", 0, -ELOOP, 0, 0},
+		{"/tmp/loop1", VIEW_NOFOLLOW, 0, "/tmp/loop1", "tmp/loop1"},
+		{"/tmp/dangling", 0, -ENOENT, 0, 0},
+		{"/tmp/dangling", VIEW_CREATE, 0, "/tmp/nothing", "tmp/nothing"},
+		{"/tmp/slash", 0, -ENOTDIR, 0, 0},
+		{"/tmp/new", VIEW_CREATE, 0, "/tmp/new", "tmp/new"},
+		{"/tmp/new/er", VIEW_CREATE, -ENOENT, 0, 0},
+		{"/tmp/new", 0, -ENOENT, 0, 0},
+		{"/vol/bound", 0, 0, "/vol/bound", "=bind/bound"},
+		{"/vol/../etc", 0, 0, "/etc", "/etc"},
+		{"/tmp/volume", 0, 0, "/vol/bound", "=bind/bound"},
+		{"/tmp/in/bound", 0, 0, "/tmp/in/bound", "=bind/bound"},
+		{"/tmp/in/../file", 0, 0, "/tmp/file", "tmp/file"},
+		{"/var/run/lock", 0, 0, "/run/lock", "run/lock"},
+		{"/var/run", VIEW_NOFOLLOW, 0, "/var/run", "/var/run"},
+		{"/etc/passwd", 0, 0, "/etc/passwd", "/etc/passwd"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		check_walk(*state, &cases[i]);
+}
+
+static void long_paths(void **state)
+{
+	const struct fixture *f = *state;
+	char path[2 * PATH_MAX];
+
+	for (size_t n = PATH_MAX - 10; n < sizeof(path); n += 5) {
+		_cleanup_place_ struct view_place p = VIEW_PLACE_INIT;
+
+		memcpy(path, "/tmp/", 5);
+		memset(path + 5, 'a', n - 6);
+		path[n - 1] = '\0';
+		assert_int_equal(view_walk(f->view, NULL, path, 0, &p), -ENAMETOOLONG);
+		for (size_t i = 4; i + 1 < n; i += 2)
+			path[i] = '/';
+		assert_true(view_walk(f->view, NULL, path, 0, &p) < 0);
+		assert_true(view_leads_in(f->view, path));
+	}
+}
+
+/* Somebody looks through all of it with links that grow at every step. */
+static void growing_links(void **state)
+{
+	const struct fixture *f = *state;
+	_cleanup_place_ struct view_place p = VIEW_PLACE_INIT;
+	char text[2000];
+
+	memset(text, '/', sizeof(text));
+	memcpy(text, "/tmp", 4);
+	memcpy(text + sizeof(text) - 7, "/grows", 7);
+	make_link(f, text, "grows");
+	assert_int_equal(view_walk(f->view, NULL, "/tmp/grows/grows/grows", 0, &p), -ELOOP);
+}
+
+static void back_to_the_session(void **state)
+{
+	const struct fixture *f = *state;
+	char host[PATH_MAX], path[PATH_MAX];
+
+	snprintf(host, sizeof(host), "%s/tmp/d", f->files);
+	assert_int_equal(view_session_path(f->view, host, path), 0);
+	assert_string_equal(path, "/tmp/d");
+	snprintf(host, sizeof(host), "%s/tmp (deleted)", f->files);
+	assert_int_equal(view_session_path(f->view, host, path), 0);
+	assert_string_equal(path, "/tmp (deleted)");
+	snprintf(host, sizeof(host), "%s/tmpx", f->files);
+	assert_int_equal(view_session_path(f->view, host, path), 0);
+	assert_string_equal(path, host);
+	assert_int_equal(view_session_path(f->view, "/usr/lib", path), 0);
+	assert_string_equal(path, "/usr/lib");
+	assert_int_equal(view_session_path(f->view, "/tmp/x", path), -ENOENT);
+	assert_int_equal(view_session_path(f->view, f->hidden, path), -ENOENT);
+}
+
+static void to_the_host(void **state)
+{
+	const struct fixture *f = *state;
+	char host[PATH_MAX], want[PATH_MAX];
+
+	snprintf(want, sizeof(want), "%s/tmp/a", f->files);
+	assert_int_equal(view_host_path(f->view, "/usr/..//tmp/./a", host), 0);
+	assert_string_equal(host, want);
+	assert_int_equal(view_host_path(f->view, "/tmp/../etc", host), 0);
+	assert_string_equal(host, "/etc");
+	snprintf(want, sizeof(want), "%s/run/a", f->files);
+	assert_int_equal(view_host_path(f->view, "/var/run/a", host), 0);
+	assert_string_equal(host, want);
+}
+
+static void what_is_hidden_looks_empty(void **state)
+{
+	const struct fixture *f = *state;
+	_cleanup_place_ struct view_place p = VIEW_PLACE_INIT;
+	char path[PATH_MAX];
+
+	put(f->hidden, "key", "x");
+	snprintf(path, sizeof(path), "%s/key", f->hidden);
+	assert_int_equal(view_walk(f->view, NULL, path, 0, &p), -ENOENT);
+	assert_int_equal(view_walk(f->view, NULL, f->hidden, 0, &p), 0);
+	assert_true(p.in->read_only);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(texts, setup, teardown),
+		cmocka_unit_test_setup_teardown(walks, setup, teardown),
+		cmocka_unit_test_setup_teardown(long_paths, setup, teardown),
+		cmocka_unit_test_setup_teardown(growing_links, setup, teardown),
+		cmocka_unit_test_setup_teardown(back_to_the_session, setup, teardown),
+		cmocka_unit_test_setup_teardown(to_the_host, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_is_hidden_looks_empty, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,484 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The table of the view, and what texts of paths tell by it.  The theory of operation is in view.h.
+ *
+ * An alias is looked for in the few directories where systems keep links into /run, /tmp and /proc.
+ * What such a link says is believed for the session's life: the host's is the same for as long.
+ */
+#include "supervisor/rewrite/view.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "supervisor/world_config.h"
+
+/* ---- what is of the session's own ------------------------------------------------------------ */
+
+static const struct {
+	const char *path, *name; /* in the session, in its files */
+	mode_t mode;
+} own[] = {
+	{"/tmp", "tmp", 01777},
+	{"/run", "run", 0755},
+	{"/dev/shm", "shm", 01777},
+};
+
+#define EMPTY "empty" /* what hidden directories show */
+
+static int make_dir(const char *dir, const char *name, mode_t mode, struct err *e)
+{
+	_cleanup_free_ char *path = NULL;
+
+	if (asprintf(&path, "%s/%s", dir, name) < 0)
+		return err_errno(e, -ENOMEM, "view");
+	/* What an image has brought keeps its mode. */
+	if (mkdir(path, mode) == 0 ? chmod(path, mode) < 0 : errno != EEXIST)
+		return err_errno(e, -errno, "cannot make %s", path);
+	return 0;
+}
+
+/* What programs expect in a /run that nobody has booted into; as in supervisor/view.c. */
+static int fill_run(const struct world_config *c, struct err *e)
+{
+	char user[32];
+	int r = make_dir(c->files_dir, "run/lock", 01777, e);
+
+	snprintf(user, sizeof(user), "run/user/%u", getuid());
+	if (r == 0)
+		r = make_dir(c->files_dir, "run/user", 0755, e);
+	return r < 0 ? r : make_dir(c->files_dir, user, 0700, e);
+}
+
+/* The resolver of the host's network, if its file is in the host's /run. */
+static void copy_resolver(const struct world_config *c)
+{
+	_cleanup_free_ char *path = realpath("/etc/resolv.conf", NULL), *copy = NULL;
+	_cleanup_buf_ struct buf data = BUF_INIT;
+	char *slash;
+
+	if (c->net != WORLD_NET_HOST || !path || strncmp(path, "/run/", 5) != 0 ||
+		io_read_file(AT_FDCWD, path, 64 * 1024, &data) < 0 ||
+		asprintf(&copy, "%s%s", c->files_dir, path) < 0)
+		return;
+	slash = strrchr(copy, '/');
+	*slash = '\0';
+	io_mkdir_p(AT_FDCWD, copy, 0755);
+	*slash = '/';
+	if (io_write_file(AT_FDCWD, copy, data.data, data.len, 0644) < 0)
+		log_info("the host's %s is not there", path);
+}
+
+/* Something to be listed where a volume will be, if that is in a directory of the session's own. */
+static int make_target(const struct world_config *c, const struct world_bind *b, struct err *e)
+{
+	_cleanup_free_ char *path = NULL;
+	const char *host = NULL, *rest = NULL;
+	struct stat st;
+	char *slash;
+	int r;
+
+	if (stat(b->source, &st) < 0)
+		return err_errno(e, -errno, "--volume: %s", b->source);
+	for (size_t i = 0; i < ARRAY_SIZE(own); i++) {
+		size_t len = strlen(own[i].path);
+
+		if (strncmp(b->target, own[i].path, len) == 0 && b->target[len] == '/') {
+			host = own[i].name;
+			rest = b->target + len;
+		}
+	}
+	if (!host)
+		return 0;
+	if (asprintf(&path, "%s/%s%s", c->files_dir, host, rest) < 0)
+		return err_errno(e, -ENOMEM, "view");
+	if (access(path, F_OK) == 0)
+		return 0;
+	if (S_ISDIR(st.st_mode))
+		return io_mkdir_p(AT_FDCWD, path, 0755);
+	slash = strrchr(path, '/');
+	*slash = '\0';
+	r = io_mkdir_p(AT_FDCWD, path, 0755);
+	*slash = '/';
+	if (r == 0 || r == -EEXIST)
+		r = io_write_file(AT_FDCWD, path, "", 0, 0644);
+	return r < 0 ? err_errno(e, r, "cannot make %s in the session", b->target) : 0;
+}
+
+static int prepare(const struct world_config *c, struct err *e)
+{
+	int r = make_dir(c->files_dir, EMPTY, 0555, e);
+
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(own); i++)
+		r = make_dir(c->files_dir, own[i].name, own[i].mode, e);
+	if (r == 0)
+		r = fill_run(c, e);
+	if (r < 0)
+		return r;
+	copy_resolver(c);
+	for (size_t i = 0; i < c->n_binds; i++) {
+		r = make_target(c, &c->binds[i], e);
+		if (r < 0 && r != -EEXIST)
+			return r;
+	}
+	return 0;
+}
+
+int view_prepare(const struct world_config *c, struct err *e)
+{
+	mode_t mask = umask(0);
+	int r = prepare(c, e);
+
+	umask(mask);
+	return r;
+}
+
+/* ---- the table ------------------------------------------------------------------------------ */
+
+static void note_length(struct view *v, size_t len)
+{
+	v->lengths[len / 64 % ARRAY_SIZE(v->lengths)] |= UINT64_C(1) << len % 64;
+}
+
+static bool has_length(const struct view *v, size_t len)
+{
+	return v->lengths[len / 64 % ARRAY_SIZE(v->lengths)] >> len % 64 & 1;
+}
+
+static struct view_entry *find(const struct view *v, const char *path, size_t len)
+{
+	if (!has_length(v, len))
+		return NULL;
+	for (size_t i = 0; i < v->n; i++)
+		if (v->entries[i].len == len && memcmp(v->entries[i].path, path, len) == 0)
+			return (struct view_entry *)&v->entries[i];
+	return NULL;
+}
+
+const struct view_entry *view_find(const struct view *v, const char *path, size_t len)
+{
+	return find(v, path, len);
+}
+
+/* A later one takes the place of an earlier. */
+static int add(struct view *v, enum view_sort sort, const char *path, const char *host,
+	struct view_entry **ret)
+{
+	size_t len = strlen(path);
+	struct view_entry *one = find(v, path, len);
+
+	if (!one && v->n == VIEW_MAX)
+		return -E2BIG;
+	if (!one) {
+		one = &v->entries[v->n];
+		one->path = strdup(path);
+		if (!one->path)
+			return -ENOMEM;
+		v->n++;
+		one->len = len;
+		note_length(v, len);
+	}
+	free(one->host);
+	one->sort = sort;
+	one->fd = -1;
+	one->host = host ? strdup(host) : NULL;
+	if (ret)
+		*ret = one;
+	return host && !one->host ? -ENOMEM : 0;
+}
+
+static int add_own(struct view *v, const struct world_config *c)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(own); i++) {
+		_cleanup_free_ char *host = NULL;
+		struct view_entry *one;
+
+		if (asprintf(&host, "%s/%s", c->files_dir, own[i].name) < 0 ||
+			add(v, VIEW_MOUNT, own[i].path, host, &one) < 0)
+			return -ENOMEM;
+		one->own = true;
+	}
+	return 0;
+}
+
+/* podrun's own state: nothing of it is to be seen, wherever links lead there. */
+static int add_hidden(struct view *v, const struct world_config *c)
+{
+	_cleanup_free_ char *empty = NULL;
+
+	if (asprintf(&empty, "%s/" EMPTY, c->files_dir) < 0)
+		return -ENOMEM;
+	for (size_t i = 0; i < c->n_hidden; i++) {
+		_cleanup_free_ char *path = c->hidden[i] ? realpath(c->hidden[i], NULL) : NULL;
+		struct view_entry *one;
+		int r;
+
+		/* What a directory of the session's own covers is hidden by that. */
+		if (!path || view_mount_of(v, path))
+			continue;
+		r = add(v, VIEW_MOUNT, path, empty, &one);
+		if (r < 0)
+			return r;
+		one->read_only = true;
+	}
+	return 0;
+}
+
+static int add_binds(struct view *v, const struct world_config *c)
+{
+	for (size_t i = 0; i < c->n_binds; i++) {
+		_cleanup_free_ char *path = strdup(c->binds[i].target);
+		struct view_entry *one;
+		int r;
+
+		if (!path)
+			return -ENOMEM;
+		for (size_t len = strlen(path); len > 1 && path[len - 1] == '/'; len--)
+			path[len - 1] = '\0';
+		r = add(v, VIEW_MOUNT, path, c->binds[i].source, &one);
+		if (r < 0)
+			return r;
+		one->read_only = c->binds[i].read_only;
+	}
+	return 0;
+}
+
+static int add_alias(struct view *v, const char *dir, int fd, const char *name)
+{
+	_cleanup_free_ char *path = NULL, *whole = NULL, *text = io_readlink(fd, name);
+
+	if (!text || asprintf(&path, "%s/%s", dir, name) < 0 ||
+		asprintf(&whole, "%s/%s", text[0] == '/' ? "" : dir, text) < 0)
+		return 0;
+	if (!view_leads_in(v, whole) || find(v, path, strlen(path)))
+		return 0;
+	return add(v, VIEW_ALIAS, path, text, NULL);
+}
+
+static int add_aliases_of(struct view *v, const char *dir)
+{
+	_cleanup_closedir_ DIR *d = opendir(*dir ? dir : "/");
+	const struct dirent *one;
+	int r = 0;
+
+	while (r == 0 && d && (one = readdir(d)))
+		if (one->d_type == DT_LNK)
+			r = add_alias(v, dir, dirfd(d), one->d_name);
+	return r;
+}
+
+static int add_aliases(struct view *v)
+{
+	const char *home = getenv("HOME");
+	const char *const dirs[] = {"", "/var", "/etc", "/dev", home ? home : ""};
+	int r = 0;
+
+	/* Links may lead to links. */
+	for (int round = 0; r == 0 && round < 2; round++)
+		for (size_t i = 0; r == 0 && i < ARRAY_SIZE(dirs); i++)
+			r = add_aliases_of(v, dirs[i]);
+	return r;
+}
+
+static int fill(struct view *v, const struct world_config *c)
+{
+	int r = add_own(v, c);
+
+	if (r == 0)
+		r = add(v, VIEW_PROC, "/proc", NULL, NULL);
+	if (r == 0)
+		r = add_hidden(v, c);
+	if (r == 0)
+		r = add_binds(v, c);
+	if (r == 0)
+		r = add_aliases(v);
+	if (r == 0)
+		r = add(v, VIEW_SPLIT, "", NULL, NULL);
+	return r < 0 ? r : add(v, VIEW_SPLIT, "/dev", NULL, NULL);
+}
+
+int view_create(struct view **ret, const struct world_config *c, struct err *e)
+{
+	struct view *v = calloc(1, sizeof(*v));
+	int r = v ? fill(v, c) : -ENOMEM;
+
+	if (r < 0) {
+		view_free(v);
+		return err_errno(e, r, "cannot put the session's view together");
+	}
+	*ret = v;
+	return 0;
+}
+
+int view_open(struct view *v)
+{
+	for (size_t i = 0; i < v->n; i++) {
+		struct view_entry *one = &v->entries[i];
+		struct stat st;
+
+		if (one->sort != VIEW_MOUNT)
+			continue;
+		one->fd = open(one->host, O_PATH | O_CLOEXEC);
+		if (one->fd < 0 || fstat(one->fd, &st) < 0)
+			return -errno;
+		one->dev = st.st_dev;
+	}
+	return 0;
+}
+
+void view_free(struct view *v)
+{
+	for (size_t i = 0; v && i < v->n; i++) {
+		close_fd(v->entries[i].fd);
+		free(v->entries[i].path);
+		free(v->entries[i].host);
+	}
+	free(v);
+}
+
+/* ---- texts ---------------------------------------------------------------------------------- */
+
+/* Takes the last component away. */
+static size_t parent_of(const char *path, size_t len)
+{
+	while (len > 0 && path[len - 1] != '/')
+		len--;
+	return len > 0 ? len - 1 : 0;
+}
+
+/*
+ * Goes through the components of @path as its text has them.  Stops at the first entry that changes
+ * what is below it, and returns it; *@ret_rest is what follows.  @done, of PATH_MAX, gets the normal form so far.
+ */
+static const struct view_entry *first_entry(const struct view *v, const char *path, char *done,
+	size_t *ret_len, const char **ret_rest)
+{
+	size_t len = 0;
+
+	for (const char *p = path; *p;) {
+		size_t n = strcspn(p, "/");
+		const struct view_entry *one;
+
+		if (n == 2 && p[0] == '.' && p[1] == '.') {
+			len = parent_of(done, len);
+		} else if (n > 1 || (n == 1 && p[0] != '.')) {
+			if (len + 1 + n >= PATH_MAX)
+				break;
+			done[len] = '/';
+			memcpy(done + len + 1, p, n);
+			len += 1 + n;
+			one = find(v, done, len);
+			if (one && one->sort != VIEW_SPLIT) {
+				*ret_len = len;
+				*ret_rest = p + n;
+				return one;
+			}
+		}
+		p += n;
+		p += *p == '/';
+	}
+	*ret_len = len;
+	*ret_rest = "";
+	return NULL;
+}
+
+bool view_leads_in(const struct view *v, const char *path)
+{
+	char done[PATH_MAX];
+	const char *rest;
+	size_t len;
+
+	return first_entry(v, path, done, &len, &rest) || find(v, done, len);
+}
+
+const struct view_entry *view_mount_of(const struct view *v, const char *path)
+{
+	for (size_t len = strlen(path); len > 0; len = parent_of(path, len)) {
+		const struct view_entry *one = find(v, path, len);
+
+		if (one && (one->sort == VIEW_MOUNT || one->sort == VIEW_PROC))
+			return one;
+	}
+	return NULL;
+}
+
+static bool below(const char *path, const char *top, size_t len)
+{
+	return strncmp(path, top, len) == 0 &&
+	       (path[len] == '/' || !path[len] || strcmp(path + len, " (deleted)") == 0);
+}
+
+int view_session_path(const struct view *v, const char *host, char ret[PATH_MAX])
+{
+	const struct view_entry *best = NULL;
+	size_t longest = 0;
+	int n;
+
+	for (size_t i = 0; i < v->n; i++) {
+		const struct view_entry *one = &v->entries[i];
+		size_t len = one->sort == VIEW_MOUNT ? strlen(one->host) : 0;
+
+		if (len > longest && below(host, one->host, len)) {
+			best = one;
+			longest = len;
+		}
+	}
+	if (!best && view_mount_of(v, host))
+		return -ENOENT;
+	n = snprintf(ret, PATH_MAX, "%s%s", best ? best->path : "", host + longest);
+	return n >= PATH_MAX ? -ENAMETOOLONG : 0;
+}
+
+/* Without "." and ".." and superfluous slashes. */
+static int normal(const char *path, char ret[PATH_MAX])
+{
+	size_t len = 0;
+
+	for (const char *p = path + strspn(path, "/"); *p; p += strspn(p, "/")) {
+		size_t n = strcspn(p, "/");
+
+		if (n == 2 && p[0] == '.' && p[1] == '.') {
+			len = parent_of(ret, len);
+		} else if (n > 1 || p[0] != '.') {
+			if (len + 1 + n >= PATH_MAX)
+				return -ENAMETOOLONG;
+			ret[len] = '/';
+			memcpy(ret + len + 1, p, n);
+			len += 1 + n;
+		}
+		p += n;
+	}
+	ret[len] = '\0';
+	return (int)len;
+}
+
+#define MAX_ALIASES 40 /* as the kernel's symlinks */
+
+int view_host_path(const struct view *v, const char *path, char ret[PATH_MAX])
+{
+	char text[PATH_MAX], next[PATH_MAX], done[PATH_MAX];
+	const struct view_entry *one;
+	const char *rest;
+	size_t len;
+	int n = normal(path, text);
+
+	for (int i = 0; i < MAX_ALIASES && n >= 0; i++) {
+		one = first_entry(v, text, done, &len, &rest);
+		if (!one || one->sort == VIEW_PROC)
+			n = snprintf(ret, PATH_MAX, "%s", *text ? text : "/");
+		else if (one->sort == VIEW_MOUNT)
+			n = snprintf(ret, PATH_MAX, "%s%s", one->host, rest);
+		else
+			n = snprintf(next, sizeof(next), "%.*s/%s/%s",
+				one->host[0] == '/' ? 0 : (int)parent_of(done, len), done, one->host,
+				rest);
+		if (n >= PATH_MAX)
+			return -ENAMETOOLONG;
+		if (!one || one->sort != VIEW_ALIAS)
+			return 0;
+		n = normal(next, text);
+	}
+	return n < 0 ? n : -ELOOP;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * view - which files a session sees where there is no mount namespace.  Private to rewrite/.
+ *
+ * The view is a table of *mounts*: below a path of the session stands a directory (or a file, with -v)
+ * of the host.  /tmp, /run and /dev/shm are directories of the session's own files, the very same that
+ * a mount namespace would show there (supervisor/view.c), so that an image fits both.  All
+ * other paths are the host's.
+ *
+ *      /tmp/a/b        session        what programs say
+ *      FILES/tmp/a/b   host           what the kernel is asked for
+ *
+ * Three steps, each dearer than the one before:
+ *
+ *      view_leads_in     the text alone: nearly every path leads nowhere near a mount, and the
+ *                        kernel is told to go on
+ *      view_walk         below a mount, one component after the other, by descriptors: symlinks
+ *                        and ".." are the session's, whatever they look like on the host
+ *      the call          open, stat and their like are answered (view_answers.c); all else the
+ *                        task does itself, with the host's path in its registers (view_calls.c)
+ *
+ * The host's part of the tree is never walked here.  A symlink out there that leads into the view is
+ * known if it was there at the start, in one of the directories where systems have such (*alias*), for
+ * /var/run and its like.
+ *
+ * Isolation doesn't rest on any of this: a path can be changed by another task once it has been
+ * looked at.  What the kernel then finds is what Landlock lets it find (fence.h).
+ */
+#ifndef SUPERVISOR_REWRITE_VIEW_H
+#define SUPERVISOR_REWRITE_VIEW_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include "supervisor/rewrite/procfs.h"
+
+struct err;
+struct task;
+struct world_config;
+
+enum view_sort {
+	VIEW_MOUNT, /* what is below is elsewhere on the host */
+	VIEW_PROC,  /* what is below is made (procfs.h) */
+	VIEW_ALIAS, /* a symlink of the host that leads in */
+	VIEW_SPLIT, /* itself the host's, but not all that is below */
+};
+
+struct view_entry {
+	enum view_sort sort;
+	char *path; /* in the session: absolute, normal; "" is / */
+	size_t len;
+	char *host;	/* a mount's, on the host, absolute; an alias's text */
+	bool read_only;
+	bool own;	/* the session's own files */
+	int fd;		/* O_PATH, of a mount; -1 */
+	dev_t dev;
+};
+
+#define VIEW_MAX 256 /* entries */
+
+struct view {
+	struct view_entry entries[VIEW_MAX];
+	size_t n;
+	uint64_t lengths[64]; /* a bit for each length of path that an entry has, modulo 4096 */
+	struct procfs *procfs; /* borrowed; NULL: /proc is the host's */
+};
+
+/* ---- the table ------------------------------------------------------------------------------ */
+
+/*
+ * In the supervisor, before anything of the world is there: the directories that the view of @c is
+ * made of.
+ */
+int view_prepare(const struct world_config *c, struct err *e);
+/* The table for @c, without descriptors; freed with view_free. */
+int view_create(struct view **ret, const struct world_config *c, struct err *e);
+/* In the process that will walk. */
+int view_open(struct view *v);
+void view_free(struct view *v);
+
+/* May @path (absolute) lead to an entry, as far as its text tells? */
+bool view_leads_in(const struct view *v, const char *path);
+/* The entry that has exactly @path (normal); NULL if none. */
+const struct view_entry *view_find(const struct view *v, const char *path, size_t len);
+/* The mount that the session's @path (normal) is in, NULL for none. */
+const struct view_entry *view_mount_of(const struct view *v, const char *path);
+/*
+ * A path of the host as the session would say it: -ENOENT if it can't say it, -ENAMETOOLONG.  Of the host's own
+ * paths it is the same.  @host may carry the " (deleted)" that /proc puts there: so does the result then.
+ */
+int view_session_path(const struct view *v, const char *host, char ret[PATH_MAX]);
+/* By text alone, symlinks of the session unseen, for paths that the session has no hand in. */
+int view_host_path(const struct view *v, const char *path, char ret[PATH_MAX]);
+
+/* ---- the walk ------------------------------------------------------------------------------- */
+
+/* Where a path leads. */
+struct view_place {
+	const struct view_entry *in; /* the mount or /proc; NULL: the host's */
+	char path[PATH_MAX];	     /* in the session, normal; the host's as text, with what is in it */
+	int fd;	  /* O_PATH, of what is there; -1 in /proc, on the host's side, and with -ENOENT */
+	mode_t mode; /* its type */
+	bool walked; /* a symlink or ".." has made another text of it */
+	bool foreign; /* on another file system than the mount: it may take long */
+	bool dot;    /* the last component was "." or ".." */
+	bool has_way;
+	struct procfs_way way; /* in the session's /proc: a node, or fd is where it jumped to */
+};
+#define VIEW_PLACE_INIT {.fd = -1}
+
+enum {
+	VIEW_NOFOLLOW = 1, /* the last component, if it is a symlink */
+	VIEW_CREATE = 2,   /* the last component need not be there: fd is -1 then */
+	VIEW_WAIT = 4,	   /* other file systems may be entered; else -EAGAIN */
+};
+
+/*
+ * Walks @path (absolute, at most PATH_MAX with its end).  0 or what the call is to return: -ENOENT, -ELOOP...
+ * @asker is for /proc (rw->lock held) and may be NULL where the view has none.
+ */
+int view_walk(const struct view *v, const struct task *asker, const char *path, unsigned how,
+	struct view_place *ret);
+void view_place_fini(struct view_place *p);
+#define _cleanup_place_ __attribute__((cleanup(view_place_fini)))
+
+/* Is it in a /proc that is ours? */
+static inline bool view_in_proc(const struct view_place *p)
+{
+	return p->in && p->in->sort == VIEW_PROC && p->has_way;
+}
+
+/* The path for the kernel of what view_walk has found. */
+int view_place_host(const struct view_place *p, char ret[PATH_MAX]);
+
+#endif
