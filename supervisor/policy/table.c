@@ -12,6 +12,7 @@
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -467,6 +468,7 @@ const struct policy_rule policy_rules[] = {
 	NAMESPACE_FLAG(SYS_unshare, 0x80 /* CLONE_NEWTIME */),
 	{SYS_clone, 0, CLONE_UNTRACED, CLONE_UNTRACED, POLICY_EPERM, "would be outside", PID},
 	{SYS_clone3, 5, LOW32, SYS_PODRUN_CLONE3_MARK, POLICY_NOTIFY, "injected by a restore"},
+	{SYS_mmap, 3, MAP_SHARED, MAP_SHARED, POLICY_TRACE, "may hold robust mutexes", PID},
 	{SYS_ioctl, 1, LOW32, TIOCSTI, POLICY_EPERM, "types into a terminal"},
 	{SYS_ioctl, 1, LOW32, TIOCLINUX, POLICY_EPERM, "reaches the host's console"},
 	{SYS_ioctl, 1, LOW32, TIOCCONS, POLICY_EPERM, "takes the host's console output"},

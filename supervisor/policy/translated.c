@@ -23,6 +23,7 @@ const struct policy_translated policy_translated[] = {
 	{SYS_rt_sigqueueinfo, NAMES_PID, POLICY_NOTIFY},
 	{SYS_rt_tgsigqueueinfo, NAMES_PID, POLICY_NOTIFY},
 	/* supervisor/rewrite/calls.c */
+	{SYS_shmat, NAMES_PID, POLICY_TRACE},
 	{SYS_set_tid_address, NAMES_PID, POLICY_TRACE},
 	{SYS_setsid, NAMES_PID, POLICY_TRACE},
 	{SYS_setpgid, NAMES_PID, POLICY_TRACE},

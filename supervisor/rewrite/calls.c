@@ -18,6 +18,7 @@
 #include "base/base.h"
 #include "supervisor/rewrite/pi.h"
 #include "supervisor/rewrite/rewrite.h"
+#include "supervisor/rewrite/robust.h"
 #include "supervisor/rewrite/signals.h"
 
 #define MAX_ERRNO 4095
@@ -117,6 +118,14 @@ static void back_at(struct rewrite *rw, struct task *task, struct user_regs_stru
 {
 	if (task->call.extra)
 		rename_at(&rw->tasks, task, task->call.extra);
+}
+
+/* ---- shared memory -------------------------------------------------------------------------- */
+
+static int enter_share(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
+{
+	robust_watch(task, true);
+	return 1;
 }
 
 /* ---- waiting -------------------------------------------------------------------------------- */
@@ -378,6 +387,8 @@ static int enter_timer_create(struct rewrite *rw, struct task *task, struct user
 #define W NUMBER_WAIT
 
 const struct rewrite_call task_calls[] = {
+	{SYS_mmap, .enter = enter_share},
+	{SYS_shmat, .enter = enter_share},
 	{SYS_set_tid_address, .result = true},
 	{SYS_setsid, .result = true},
 	{SYS_setpgid, {T, G}, .error = -ESRCH},

@@ -26,10 +26,6 @@
 #include "supervisor/rewrite/signals.h"
 #include "supervisor/world_config.h"
 
-#define OPTIONS                                                                                   \
-	(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE | \
-		PTRACE_O_TRACEEXEC | PTRACE_O_TRACEEXIT | PTRACE_O_TRACESECCOMP |                 \
-		PTRACE_O_EXITKILL)
 #define SYSCALL_STOP   (SIGTRAP | 0x80)
 #define ERESTARTSYS    512 /* linux/errno.h of the kernel */
 #define ERESTARTNOINTR 513
@@ -61,6 +57,8 @@ static void begin_life(struct task *task, const struct user_regs_struct *regs)
 {
 	if (clone_flags(regs) & CLONE_CHILD_SETTID)
 		poke_number(task, regs->r10, task->number);
+	if (clone_flags(regs) & CLONE_VM)
+		robust_watch(task, true);
 	task->lives = true;
 	task->waits = false;
 	ptrace(PTRACE_CONT, task->host, 0, 0);
@@ -92,6 +90,8 @@ static void on_born(struct rewriter *w, struct task *parent)
 		ptrace(PTRACE_GETREGS, parent->host, 0, &regs) < 0)
 		return;
 	rewrite_call_birth(parent, &regs);
+	if (clone_flags(&regs) & CLONE_VM)
+		robust_watch(parent, true);
 	child = tasks_find(&w->rw.tasks, (pid_t)host);
 	/* One that is gone and was never told of had a short life; others had the number before. */
 	if (!child || (child->gone && child->told))
@@ -146,7 +146,18 @@ static void on_exec(struct rewriter *w, struct task *task)
 
 	if (ptrace(PTRACE_GETEVENTMSG, task->host, 0, &former) == 0)
 		tasks_exec(&w->rw.tasks, task, (pid_t)former);
+	robust_watch(task, false);
 	ptrace(PTRACE_CONT, task->host, 0, 0);
+}
+
+/* Nothing more is to be learned of a thread that is about to end. */
+static void on_end(struct rewriter *w, struct task *task)
+{
+	robust_prepare(task);
+	if (task->tgid == task->host)
+		ptrace(PTRACE_CONT, task->host, 0, 0);
+	else if (ptrace(PTRACE_DETACH, task->host, 0, 0) == 0)
+		tasks_end(&w->rw.tasks, task);
 }
 
 static void on_event(struct rewriter *w, struct task *task, int event, int sig)
@@ -166,8 +177,7 @@ static void on_event(struct rewriter *w, struct task *task, int event, int sig)
 		on_exec(w, task);
 		break;
 	case PTRACE_EVENT_EXIT:
-		robust_prepare(task);
-		ptrace(PTRACE_CONT, task->host, 0, 0);
+		on_end(w, task);
 		break;
 	case PTRACE_EVENT_STOP:
 		if (!task->lives)
@@ -268,7 +278,7 @@ static int begin(struct rewriter *w)
 	struct task *init;
 	pthread_t thread;
 
-	if (ptrace(PTRACE_SEIZE, w->init, 0, OPTIONS) < 0)
+	if (ptrace(PTRACE_SEIZE, w->init, 0, REWRITER_OPTIONS) < 0)
 		return -errno;
 	init = tasks_add(&w->rw.tasks, w->init);
 	if (!init)

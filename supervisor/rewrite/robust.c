@@ -9,6 +9,7 @@
 #include <sys/uio.h>
 
 #include "base/base.h"
+#include "supervisor/rewrite/rewrite.h"
 #include "supervisor/rewrite/tasks.h"
 
 static bool get(const struct task *task, uint64_t addr, void *data, size_t len)
@@ -51,4 +52,13 @@ void robust_prepare(const struct task *task)
 	entry = (uintptr_t)head.list_op_pending & ~1ULL;
 	if (entry)
 		rename_owner(task, entry + (uint64_t)head.futex_offset);
+}
+
+void robust_watch(const struct task *task, bool watch)
+{
+	unsigned long options = REWRITER_OPTIONS;
+
+	if (!watch)
+		options &= ~(unsigned long)PTRACE_O_TRACEEXIT;
+	ptrace(PTRACE_SETOPTIONS, task->host, 0, options);
 }

@@ -6,13 +6,22 @@
  * with its owner's number.  When a task dies the kernel walks its list of them, and gives up
  * those whose words have its number: the host's.  But what is in memory is the session's, which stays
  * right when the session moves.  So just before the end the words are made what the kernel looks for.
+ *
+ * That takes a stop, and matters only where somebody is left who can see the word: other threads, or
+ * whoever shares a mapping.  An exec leaves a process with neither.  So its end is not looked at from
+ * then on, until it maps something shared, or has a child with the same memory; what is born has
+ * its parent's options.
  */
 #ifndef SUPERVISOR_REWRITE_ROBUST_H
 #define SUPERVISOR_REWRITE_ROBUST_H
+
+#include <stdbool.h>
 
 struct task;
 
 /* @task stands in its PTRACE_EVENT_EXIT. */
 void robust_prepare(const struct task *task);
+/* @task stands in some stop: whether its end is to be one. */
+void robust_watch(const struct task *task, bool watch);
 
 #endif
