@@ -72,7 +72,7 @@ static pid_t to_host(const struct tasks *t, enum number_sort sort, pid_t number)
 	case NUMBER_WAIT:
 		if (number == 0 || number == -1)
 			return number;
-		return number > 0 ? tasks_host_task(t, number) : -tasks_host_group(t, -number);
+		return number > 0 ? tasks_host_waited(t, number) : -tasks_host_group(t, -number);
 	case NUMBER_NONE:
 		break;
 	}
@@ -120,6 +120,29 @@ static void back_at(struct rewrite *rw, struct task *task, struct user_regs_stru
 		rename_at(&rw->tasks, task, task->call.extra);
 }
 
+/* ---- groups --------------------------------------------------------------------------------- */
+
+static int lead(struct rewrite *rw, pid_t host)
+{
+	struct task *leader = tasks_find(&rw->tasks, host);
+
+	if (leader)
+		leader->leads = true;
+	return 0;
+}
+
+static int enter_setsid(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
+{
+	return lead(rw, task->tgid);
+}
+
+static int enter_setpgid(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
+{
+	pid_t process = (pid_t)regs->rdi, group = (pid_t)regs->rsi;
+
+	return lead(rw, group ? group : process ? process : task->tgid);
+}
+
 /* ---- shared memory -------------------------------------------------------------------------- */
 
 static int enter_share(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
@@ -134,7 +157,7 @@ static int enter_waitid(struct rewrite *rw, struct task *task, struct user_regs_
 {
 	switch ((idtype_t)regs->rdi) {
 	case P_PID:
-		return replace(&rw->tasks, NUMBER_TASK, &regs->rsi) < 0 ? -ECHILD : 0;
+		return replace(&rw->tasks, NUMBER_WAIT, &regs->rsi) < 0 ? -ECHILD : 0;
 	case P_PGID:
 		return replace(&rw->tasks, NUMBER_GROUP, &regs->rsi) < 0 ? -ECHILD : 0;
 	default:
@@ -145,9 +168,23 @@ static int enter_waitid(struct rewrite *rw, struct task *task, struct user_regs_
 static void leave_waitid(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
 	uint64_t info = task->call.args[2];
+	pid_t host;
 
-	if (!failed(regs) && info)
-		rename_at(&rw->tasks, task, info + offsetof(siginfo_t, si_pid));
+	if (failed(regs) || !info)
+		return;
+	info += offsetof(siginfo_t, si_pid);
+	if (peek(task, info, &host, sizeof(host)) < 0 || host <= 0)
+		return;
+	host = numbers_virtual(rw->tasks.numbers, host);
+	poke(task, info, &host, sizeof(host));
+	if (!(task->call.args[3] & WNOWAIT))
+		tasks_reaped(&rw->tasks, host);
+}
+
+static void leave_wait4(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
+{
+	if (!failed(regs))
+		tasks_reaped(&rw->tasks, (pid_t)regs->rax);
 }
 
 /* rt_sigtimedwait(2): who sent it. */
@@ -390,9 +427,9 @@ const struct rewrite_call task_calls[] = {
 	{SYS_mmap, .enter = enter_share},
 	{SYS_shmat, .enter = enter_share},
 	{SYS_set_tid_address, .result = true},
-	{SYS_setsid, .result = true},
-	{SYS_setpgid, {T, G}, .error = -ESRCH},
-	{SYS_wait4, {W}, .result = true, .error = -ECHILD},
+	{SYS_setsid, .result = true, .enter = enter_setsid},
+	{SYS_setpgid, {T, G}, .error = -ESRCH, .enter = enter_setpgid},
+	{SYS_wait4, {W}, .result = true, .error = -ECHILD, .leave = leave_wait4},
 	{SYS_waitid, .enter = enter_waitid, .leave = leave_waitid},
 	{SYS_rt_sigtimedwait, .leave = leave_sigwait},
 	{SYS_sched_setparam, {T}, .error = -ESRCH},

@@ -95,7 +95,7 @@ static void on_born(struct rewriter *w, struct task *parent)
 	child = tasks_find(&w->rw.tasks, (pid_t)host);
 	/* One that is gone and was never told of had a short life; others had the number before. */
 	if (!child || (child->gone && child->told))
-		child = tasks_add(&w->rw.tasks, (pid_t)host);
+		child = tasks_born(&w->rw.tasks, (pid_t)host);
 	if (!child) {
 		kill((pid_t)host, SIGKILL);
 		return;
@@ -204,7 +204,7 @@ static void on_status(struct rewriter *w, pid_t host, int status)
 		return;
 	}
 	if (!task || task->gone)
-		task = tasks_add(&w->rw.tasks, host);
+		task = tasks_born(&w->rw.tasks, host);
 	if (!task) {
 		kill(host, SIGKILL);
 		return;

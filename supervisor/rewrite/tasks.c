@@ -13,7 +13,7 @@
 
 #include "base/base.h"
 
-#define SWEEP_AT 64 /* numbers of ended tasks, and half of all, before they are looked through */
+#define SWEEP_AT 64 /* numbers of ended tasks before they are looked through */
 
 struct task *tasks_find(const struct tasks *t, pid_t host)
 {
@@ -66,6 +66,7 @@ static bool names_group(const struct tasks *t, pid_t host, bool session)
 	return false;
 }
 
+/* Most are forgotten when somebody waits for them: tasks_reaped. */
 static void sweep(struct tasks *t)
 {
 	for (int i = 1; i < NUMBERS_MAX; i++) {
@@ -75,6 +76,7 @@ static void sweep(struct tasks *t)
 			!names_group(t, one->host, true))
 			forget(t, one);
 	}
+	t->sweep_at = 2 * t->n_gone + SWEEP_AT;
 }
 
 struct task *tasks_add(struct tasks *t, pid_t host)
@@ -84,7 +86,7 @@ struct task *tasks_add(struct tasks *t, pid_t host)
 	/* The host has given the number away again, so the old one's names are all gone. */
 	if (task)
 		forget(t, task);
-	if (t->n_gone > SWEEP_AT && t->n_gone > t->n / 2)
+	if (t->n_gone > MAX(t->sweep_at, SWEEP_AT))
 		sweep(t);
 	task = calloc(1, sizeof(*task));
 	if (!task)
@@ -96,8 +98,18 @@ struct task *tasks_add(struct tasks *t, pid_t host)
 	}
 	task->host = host;
 	task->tgid = host;
+	task->leads = true;
 	t->all[task->number] = task;
 	t->n++;
+	return task;
+}
+
+struct task *tasks_born(struct tasks *t, pid_t host)
+{
+	struct task *task = tasks_add(t, host);
+
+	if (task)
+		task->leads = false;
 	return task;
 }
 
@@ -109,6 +121,14 @@ void tasks_end(struct tasks *t, struct task *task)
 	task->gone = true;
 	task->call.row = NULL;
 	if (thread)
+		forget(t, task);
+}
+
+void tasks_reaped(struct tasks *t, pid_t number)
+{
+	struct task *task = number > 0 && number < NUMBERS_MAX ? t->all[number] : NULL;
+
+	if (task && task->gone && task->told && !task->leads)
 		forget(t, task);
 }
 
@@ -130,6 +150,11 @@ pid_t tasks_host_task(const struct tasks *t, pid_t number)
 	if (!task || (task->gone && !is_zombie(t, task->host)))
 		return 0;
 	return task->host;
+}
+
+pid_t tasks_host_waited(const struct tasks *t, pid_t number)
+{
+	return numbers_host(t->numbers, number);
 }
 
 pid_t tasks_host_group(const struct tasks *t, pid_t number)

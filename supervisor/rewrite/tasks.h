@@ -27,6 +27,7 @@ struct task {
 	bool lives; /* has left its first stop */
 	bool waits; /* stands in it, a thread, until the one that made it has told whose */
 	bool told;
+	bool leads; /* may have a group or a session by its number */
 	struct task_call call;
 };
 
@@ -34,6 +35,7 @@ struct tasks {
 	struct numbers *numbers;
 	struct task *all[NUMBERS_MAX]; /* by number */
 	size_t n, n_gone;
+	size_t sweep_at; /* n_gone, when they are looked through */
 };
 
 /* The state (a letter) and the parent of @host, as /proc has them now; false if it is gone. */
@@ -41,10 +43,14 @@ bool tasks_look(pid_t host, char *ret_state, pid_t *ret_parent);
 
 /* A task that is seen for the first time gets a number.  NULL when there is no room. */
 struct task *tasks_add(struct tasks *t, pid_t host);
+/* The same for one that is just born: no group has its number yet. */
+struct task *tasks_born(struct tasks *t, pid_t host);
 /* By the host's number, NULL if it is none of the session's. */
 struct task *tasks_find(const struct tasks *t, pid_t host);
 /* It has ended.  Its number goes when nothing has it as its name any more. */
 void tasks_end(struct tasks *t, struct task *task);
+/* Somebody has waited for it, and got its number @number. */
+void tasks_reaped(struct tasks *t, pid_t number);
 /* An exec by thread @former: it is process @leader from now on, the other threads are no more. */
 void tasks_exec(struct tasks *t, struct task *leader, pid_t former);
 
@@ -54,5 +60,10 @@ void tasks_exec(struct tasks *t, struct task *leader, pid_t former);
  */
 pid_t tasks_host_task(const struct tasks *t, pid_t number);
 pid_t tasks_host_group(const struct tasks *t, pid_t number);
+/*
+ * One to wait for: of somebody who was waited for already it may say the number that the host has given
+ * to a stranger, whom the kernel lets nobody here wait for.
+ */
+pid_t tasks_host_waited(const struct tasks *t, pid_t number);
 
 #endif
