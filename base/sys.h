@@ -29,21 +29,21 @@
 
 /* linux/fs.h, 6.7: PAGEMAP_SCAN */
 #ifndef PAGEMAP_SCAN
-#define PAGE_IS_WPALLOWED	 (1 << 0)
-#define PAGE_IS_WRITTEN		 (1 << 1)
-#define PAGE_IS_FILE		 (1 << 2)
-#define PAGE_IS_PRESENT		 (1 << 3)
-#define PAGE_IS_SWAPPED		 (1 << 4)
-#define PAGE_IS_PFNZERO		 (1 << 5)
-#define PAGE_IS_HUGE		 (1 << 6)
-#define PAGE_IS_SOFT_DIRTY	 (1 << 7)
+#define PAGE_IS_WPALLOWED  (1 << 0)
+#define PAGE_IS_WRITTEN	   (1 << 1)
+#define PAGE_IS_FILE	   (1 << 2)
+#define PAGE_IS_PRESENT	   (1 << 3)
+#define PAGE_IS_SWAPPED	   (1 << 4)
+#define PAGE_IS_PFNZERO	   (1 << 5)
+#define PAGE_IS_HUGE	   (1 << 6)
+#define PAGE_IS_SOFT_DIRTY (1 << 7)
 struct page_region {
 	__u64 start;
 	__u64 end;
 	__u64 categories;
 };
-#define PM_SCAN_WP_MATCHING	 (1 << 0)
-#define PM_SCAN_CHECK_WPASYNC	 (1 << 1)
+#define PM_SCAN_WP_MATCHING   (1 << 0)
+#define PM_SCAN_CHECK_WPASYNC (1 << 1)
 struct pm_scan_arg {
 	__u64 size;
 	__u64 flags;
@@ -58,7 +58,7 @@ struct pm_scan_arg {
 	__u64 category_anyof_mask;
 	__u64 return_mask;
 };
-#define PAGEMAP_SCAN		 _IOWR('f', 16, struct pm_scan_arg)
+#define PAGEMAP_SCAN _IOWR('f', 16, struct pm_scan_arg)
 #endif
 
 /* linux/prctl.h, 6.16 */
@@ -86,11 +86,13 @@ enum sys_kcmp_type {
 };
 
 /*
- * The number of podrun's sentinel call.  No kernel has it; podrun's seccomp filter answers it
- * with RET_TRACE, so a tracer gets exactly one PTRACE_EVENT_SECCOMP stop, and without a tracer
- * it is ENOSYS and harmless.  ckpt/remote ends every batch with it.
+ * podrun's sentinel call: one that every filter around us allows, with an argument which no kernel
+ * takes.  podrun's seccomp filter answers it with RET_TRACE, so a tracer gets exactly one
+ * PTRACE_EVENT_SECCOMP stop, and without a tracer it is ENOSYS instead of EINVAL and harmless.
+ * ckpt/remote ends every batch with it.
  */
-#define SYS_PODRUN_SENTINEL 28528
+#define SYS_PODRUN_SENTINEL SYS_sched_get_priority_max
+#define PODRUN_SENTINEL_ARG 28528
 
 /*
  * Asks the newest of a task's own seccomp filters for its number (ckpt/filters.h).  No kernel has it
@@ -122,8 +124,8 @@ static inline int sys_pidfd_send_signal(int pidfd, int sig)
 }
 
 /* <0 error with errno, 0 same, 1/2 an order, 3 not comparable. */
-static inline int sys_kcmp(pid_t a, pid_t b, enum sys_kcmp_type type, unsigned long i,
-	unsigned long j)
+static inline int sys_kcmp(
+	pid_t a, pid_t b, enum sys_kcmp_type type, unsigned long i, unsigned long j)
 {
 	return (int)syscall(SYS_kcmp, a, b, type, i, j);
 }

@@ -35,15 +35,39 @@ struct ckpt_edge {
 	int fd;	       /* the supervisor's end, borrowed */
 };
 
+/*
+ * Of a session whose numbers of tasks no pid namespace holds.  Whoever rewrites them traces all its tasks from
+ * birth: he stops them, lets them go, and knows which number is whose.  The caller of
+ * ckpt_freeze or ckpt_restore is this process, in the thread that traces.
+ */
+struct ckpt_held {
+	pid_t pid, tid; /* on the host */
+	bool zombie;
+	int stop_signal; /* of the group stop that it is in, else 0 */
+};
+struct ckpt_names {
+	/* What the session calls host task (or group, or session) @host, and the other way; 0: nobody. */
+	pid_t (*number)(void *ctx, pid_t host);
+	pid_t (*host)(void *ctx, pid_t number);
+	/* All tasks but pid 1, zombies among them; *ret is freed by the caller.  -ENOMEM. */
+	ssize_t (*list)(void *ctx, struct ckpt_held **ret);
+	/* All tasks are brought into a PTRACE_EVENT_STOP, or all go on as before (ERR_UNFREEZABLE); and
+	 * let go again, also when they were never stopped. */
+	int (*stop)(void *ctx, uint32_t deadline_ms, struct err *e);
+	void (*release)(void *ctx);
+	void *ctx;
+};
+
 /* The ways into a session, all owned by the supervisor and borrowed for the operation. */
 struct ckpt_world {
 	const char *name; /* of the session */
 	pid_t init_pid;	  /* host pid of the session's pid 1 */
 	int init_pidfd;
-	int root_fd;   /* O_PATH descriptor of the session's / */
-	int proc_fd;   /* the session's own /proc */
+	int root_fd; /* O_PATH descriptor of the session's / */
+	int proc_fd; /* the session's own /proc */
 	int ns_user, ns_pid, ns_mnt, ns_net, ns_ipc, ns_uts, ns_time; /* -1: none of its own */
-	uid_t uid; /* the caller's uid inside (0 for --user root) */
+	const struct ckpt_names *names; /* NULL: the pid namespace has them */
+	uid_t uid;			/* the caller's uid inside (0 for --user root) */
 	gid_t gid;
 	const struct ckpt_edge *edges;
 	size_t n_edges;
@@ -61,7 +85,8 @@ struct ckpt_world {
 /* What --json reports.  Times in nanoseconds. */
 #define CKPT_MAX_STAGES 16
 struct ckpt_report {
-	uint64_t frozen_ns; /* from the first task stopped to the last one running again; of a suspend,
+	uint64_t
+		frozen_ns; /* from the first task stopped to the last one running again; of a suspend,
 			     * to the decision that the session is its image now */
 	uint64_t total_ns;
 	uint64_t bytes; /* of the image */
@@ -125,8 +150,8 @@ enum ckpt_phase { CKPT_RUNS, CKPT_STOPPING, CKPT_STANDS };
 
 struct ckpt_dump_options {
 	enum ckpt_outside outside;
-	bool snapshot;	  /* the session runs on: private memory may be written after the thaw */
-	bool portable;	  /* its programs are held to what every CPU has (kind CPU) */
+	bool snapshot; /* the session runs on: private memory may be written after the thaw */
+	bool portable; /* its programs are held to what every CPU has (kind CPU) */
 	uint32_t deadline_ms; /* for tasks that can't be stopped at once (vfork, D state), and for
 			       * what is in the way for the moment only (-EAGAIN) */
 	/* System calls which the session's filter notifies, borrowed: one that is waiting for its

@@ -108,7 +108,8 @@ static int quiesce(struct ckpt_dump *d, struct err *e)
 {
 	struct ckpt_freeze_options o = {
 		.host_proc = d->host_proc,
-		.session_proc = d->world->proc_fd,
+		.session_proc = d->world->names ? -1 : d->world->proc_fd,
+		.names = d->world->names,
 		.init_pid = d->world->init_pid,
 		.deadline_ms = d->options.deadline_ms,
 		.notified = d->options.notified,
@@ -223,6 +224,7 @@ static int freeze_once(struct ckpt_dump **ret, const struct ckpt_world *w,
 		return err_errno(e, -ENOMEM, "freeze");
 	d->world = w;
 	d->options = *o;
+	remote_pass_traced(w->names);
 	d->host_proc = proc_open(e);
 	if (d->host_proc < 0) {
 		free_dump(d);

@@ -306,6 +306,62 @@ static int freeze_all(struct ckpt_frozen *f, struct err *e)
 	}
 }
 
+/* ---- tasks that are traced already -------------------------------------------------------- */
+
+static int note_sleepers(struct ckpt_frozen *f, struct err *e)
+{
+	_cleanup_free_ struct ckpt_held *held = NULL;
+	ssize_t n = f->o.names->list(f->o.names->ctx, &held);
+	int r = n < 0 ? err_errno(e, (int)n, "freeze") : 0;
+
+	for (ssize_t i = 0; r == 0 && i < n; i++) {
+		if (held[i].zombie)
+			continue;
+		r = ckpt_taskset_put(f, held[i].pid, held[i].tid, CKPT_TASK_ENDED, e);
+		if (r == 0)
+			ckpt_taskset_find(f, held[i].tid)->asleep_ns =
+				ckpt_restart_asleep(f->o.host_proc, held[i].tid);
+	}
+	return r;
+}
+
+static int take_held(struct ckpt_frozen *f, struct err *e)
+{
+	_cleanup_free_ struct ckpt_held *held = NULL;
+	ssize_t n = f->o.names->list(f->o.names->ctx, &held);
+	int r = n < 0 ? err_errno(e, (int)n, "freeze") : 0;
+
+	for (ssize_t i = 0; r == 0 && i < n; i++) {
+		struct ckpt_task *t = ckpt_taskset_find(f, held[i].tid);
+		uint64_t asleep_ns = t ? t->asleep_ns : 0;
+
+		r = ckpt_taskset_put(f, held[i].pid, held[i].tid,
+			held[i].zombie ? CKPT_TASK_ZOMBIE : CKPT_TASK_STOPPED, e);
+		t = r == 0 ? ckpt_taskset_find(f, held[i].tid) : NULL;
+		if (t) {
+			t->asleep_ns = asleep_ns;
+			t->stop_signal = held[i].stop_signal;
+		}
+	}
+	return r;
+}
+
+static int freeze_held(struct ckpt_frozen *f, struct err *e)
+{
+	int r = note_sleepers(f, e);
+
+	if (r == 0)
+		r = f->o.names->stop(
+			f->o.names->ctx, (uint32_t)((f->deadline - f->since) / 1000000), e);
+	if (r == 0)
+		r = fault_at(FAULT_FREEZE_SWEPT, e);
+	if (r == 0)
+		r = take_held(f, e);
+	if (r == 0 && !settle_all(f))
+		r = err_set(e, ERR_UNFREEZABLE, -EAGAIN, "a task was killed while it was frozen");
+	return r;
+}
+
 /* ---- interface ---------------------------------------------------------------------------- */
 
 int ckpt_frozen_make(struct ckpt_frozen **ret, const struct ckpt_freeze_options *o, struct err *e)
@@ -325,7 +381,7 @@ int ckpt_frozen_make(struct ckpt_frozen **ret, const struct ckpt_freeze_options 
 	sigemptyset(&chld);
 	sigaddset(&chld, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &chld, &old);
-	r = freeze_all(f, e);
+	r = f->o.names ? freeze_held(f, e) : freeze_all(f, e);
 	ckpt_reaper_stop(take_ptr(f->reaper));
 	if (r < 0)
 		ckpt_frozen_release(f);
@@ -372,9 +428,11 @@ void ckpt_frozen_release(struct ckpt_frozen *f)
 {
 	if (!f)
 		return;
-	if (!f->settled)
+	if (f->o.names)
+		f->o.names->release(f->o.names->ctx);
+	else if (!f->settled)
 		settle_rest(f);
-	for (size_t i = 0; i < f->n; i++) {
+	for (size_t i = 0; i < f->n && !f->o.names; i++) {
 		struct ckpt_task *t = &f->tasks[i];
 		int status, sig = 0;
 

@@ -26,7 +26,7 @@
 #include "ckpt/remote/trace.h"
 #include "proto/tasks.pb-c.h"
 
-#define WAIT_NS	    (10 * 1000000000ULL)
+#define WAIT_NS	     (10 * 1000000000ULL)
 #define UNDO_WAIT_NS (5 * 1000000000ULL)
 
 /*
@@ -63,7 +63,8 @@ static void give_cpus_back(struct ckpt_build *b)
 		for (size_t k = 0; k < b->procs[i].n_threads; k++) {
 			const struct ckpt_build_thread *t = &b->procs[i].threads[k];
 
-			if (sched_setaffinity(t->tid, sizeof(b->cpus), t->cpus ? t->cpus : &b->cpus) < 0)
+			if (sched_setaffinity(
+				    t->tid, sizeof(b->cpus), t->cpus ? t->cpus : &b->cpus) < 0)
 				log_info("thread %d may use other CPUs than before", t->vtid);
 		}
 }
@@ -406,6 +407,7 @@ int ckpt_restore(struct ckpt_build **ret, const struct ckpt_world *w, struct pro
 		return err_errno(e, -ENOMEM, "restore");
 	b->world = w;
 	b->options = *o;
+	remote_pass_traced(w->names);
 	b->in = in;
 	b->self_pidfd = b->cpu = -1;
 	b->host_proc = proc_open(e);

@@ -46,14 +46,17 @@ struct ckpt_proc *ckpt_proc_by_pid(const struct ckpt_dump *d, pid_t pid)
 
 /* ---- processes and threads ---------------------------------------------------------------- */
 
-/* A number as the task's own namespace has it. */
-static pid_t innermost(const pid_t *levels, const struct proc_status *s)
+/* A number as the session has it: in the task's own namespace, or where that is the host's, by the table. */
+static pid_t own_number(const struct ckpt_dump *d, const pid_t *levels, const struct proc_status *s)
 {
-	return s->ns_depth ? levels[s->ns_depth - 1] : 0;
+	const struct ckpt_names *names = d->world->names;
+	pid_t number = s->ns_depth ? levels[s->ns_depth - 1] : 0;
+
+	return names && number ? names->number(names->ctx, number) : number;
 }
 
-static int add_thread(struct ckpt_dump *d, struct ckpt_proc *p, const struct ckpt_task *t,
-	struct err *e)
+static int add_thread(
+	struct ckpt_dump *d, struct ckpt_proc *p, const struct ckpt_task *t, struct err *e)
 {
 	struct ckpt_thread *th = calloc(1, sizeof(*th));
 	int r;
@@ -66,7 +69,7 @@ static int add_thread(struct ckpt_dump *d, struct ckpt_proc *p, const struct ckp
 	th->regs = t->regs;
 	th->asleep_ns = t->asleep_ns;
 	r = proc_read_task_status(d->host_proc, t->pid, t->tid, &th->status, e);
-	th->vtid = innermost(th->status.ns_pid, &th->status);
+	th->vtid = own_number(d, th->status.ns_pid, &th->status);
 	return r;
 }
 
@@ -107,7 +110,7 @@ static int fill_threads(struct ckpt_dump *d, struct ckpt_proc *p, const struct c
 	p->status = p->threads[0]->status;
 	memcpy(p->status.comm, leader.comm, sizeof(leader.comm));
 	p->status.exit_signal = leader.exit_signal;
-	p->vpid = innermost(leader.ns_pid, &leader);
+	p->vpid = own_number(d, leader.ns_pid, &leader);
 	return 0;
 }
 
@@ -134,8 +137,8 @@ static int make_proc(struct ckpt_dump *d, const struct ckpt_task *tasks, size_t 
 	}
 	if (n == 1 && tasks[0].state == CKPT_TASK_ZOMBIE)
 		p->state = CKPT_ZOMBIE;
-	p->vpgid = innermost(p->status.ns_pgid, &p->status);
-	p->vsid = innermost(p->status.ns_sid, &p->status);
+	p->vpgid = own_number(d, p->status.ns_pgid, &p->status);
+	p->vsid = own_number(d, p->status.ns_sid, &p->status);
 	p->mm = p->files = p->fs = p->sighand = p->vpid;
 	*ret = p;
 	return 0;
@@ -203,14 +206,13 @@ int ckpt_survey_tasks(struct ckpt_dump *d, const struct ckpt_frozen *f, struct e
 
 /* ---- seccomp filters ----------------------------------------------------------------------- */
 
-static int look_at_filters(const struct ckpt_dump *d, struct ckpt_thread *t, int of_init,
-	struct err *e)
+static int look_at_filters(
+	const struct ckpt_dump *d, struct ckpt_thread *t, int of_init, struct err *e)
 {
 	if (t->status.state == 'Z')
 		return 0;
 	t->own_filters = t->status.seccomp_filters - of_init;
-	if (!t->own_filters ||
-		(d->options.filters && !ckpt_filters_foreign(d->options.filters)))
+	if (!t->own_filters || (d->options.filters && !ckpt_filters_foreign(d->options.filters)))
 		return 0;
 	err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP, "it may have a seccomp filter that is not known");
 	err_hint(e, "one was installed while traced, by a 32-bit program, or was too long");
@@ -315,7 +317,8 @@ static int read_maps(void *ctx, size_t i, struct err *e)
 	struct ckpt_dump *d = ctx;
 	struct ckpt_proc *p = d->procs[i];
 
-	if (p->state == CKPT_ZOMBIE || proc_read_maps(d->host_proc, p->look, true, &p->maps, e) == 0)
+	if (p->state == CKPT_ZOMBIE ||
+		proc_read_maps(d->host_proc, p->look, true, &p->maps, e) == 0)
 		return 0;
 	return err_wrap(e, "task %d (%s)", p->vpid, p->status.comm);
 }

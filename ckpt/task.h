@@ -28,13 +28,15 @@ struct ckpt_task {
 };
 
 struct ckpt_frozen;
+struct ckpt_names;
 
 struct ckpt_freeze_options {
-	int host_proc;	      /* the host's /proc, borrowed */
-	int session_proc;     /* one that shows the session and nothing else, or -1 */
-	pid_t init_pid;	      /* everything below it is stopped; it is not */
-	uint32_t deadline_ms; /* 0: a few seconds */
-	const long *notified; /* system calls which the session's filter notifies */
+	int host_proc;			/* the host's /proc, borrowed */
+	int session_proc;		/* one that shows the session and nothing else, or -1 */
+	pid_t init_pid;			/* everything below it is stopped; it is not */
+	const struct ckpt_names *names; /* if given, it stops them (init_pid, session_proc: -1) */
+	uint32_t deadline_ms;		/* 0: a few seconds */
+	const long *notified;		/* system calls which the session's filter notifies */
 	size_t n_notified;
 	void (*unhold)(void *ctx, pid_t tid); /* as in ckpt_dump_options */
 	/* If given, these processes are stopped and no others (init_pid and session_proc: 0, -1). */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "ckpt/ckpt.h"
 
 size_t ckpt_taskset_place(const struct ckpt_frozen *f, pid_t tid)
 {
@@ -60,8 +61,12 @@ int ckpt_taskset_blame(
 	const struct ckpt_frozen *f, pid_t tid, int error, const char *why, struct err *e)
 {
 	struct proc_status s = {.comm = "?"};
+	pid_t number = tid;
 
 	proc_read_status(f->o.host_proc, tid, &s, NULL);
-	return err_set(e, ERR_UNFREEZABLE, error, "task %d (%s) %s",
-		s.ns_depth ? s.ns_pid[s.ns_depth - 1] : tid, s.comm, why);
+	if (f->o.names)
+		number = f->o.names->number(f->o.names->ctx, tid);
+	else if (s.ns_depth)
+		number = s.ns_pid[s.ns_depth - 1];
+	return err_set(e, ERR_UNFREEZABLE, error, "task %d (%s) %s", number, s.comm, why);
 }

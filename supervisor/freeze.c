@@ -50,11 +50,18 @@
 
 /* ---- the operation ------------------------------------------------------------------------ */
 
+/* The rewriter lets nobody install a filter in the first place. */
+static void hold_installs(struct session *s, bool on)
+{
+	if (s->notify)
+		installs_hold(notify_installs(s->notify), on);
+}
+
 /* The session runs again. */
 static void back_to_running(struct session *s)
 {
 	worker_free(take_ptr(s->worker));
-	installs_hold(notify_installs(s->notify), false);
+	hold_installs(s, false);
 	s->state = SESSION_RUNNING;
 	control_take_up(s);
 	session_set_string(&s->record->peer, "");
@@ -118,7 +125,7 @@ static int start_writing(struct session *s, struct err *e)
 	if (dir < 0)
 		return err_errno(e, -errno, "%s", files);
 	describe_world(s, &world, jobs, list, MAX_EDGES, &uts);
-	if (users_groups_dump(notify_groups(s->notify), &world, &groups) < 0)
+	if (s->notify && users_groups_dump(notify_groups(s->notify), &world, &groups) < 0)
 		return err_errno(e, -ENOMEM, "image");
 	/* What the frozen tasks have written and nobody has read belongs to the log, too. */
 	job_drain_all(s);
@@ -459,7 +466,7 @@ static void on_message(void *ctx, Pb__Worker *m, int *fds, size_t n_fds)
 		on_ended(s);
 		break;
 	case PB__WORKER__BODY_THAWED: /* a snapshot is written on, else the end of the process follows */
-		installs_hold(notify_installs(s->notify), false);
+		hold_installs(s, false);
 		job_hold_all(s, false);
 		if (s->state == SESSION_WRITING && s->op.what == OP_SNAPSHOT) {
 			s->state = SESSION_COPYING;
@@ -493,7 +500,7 @@ static void on_gone(void *ctx, int status)
 	struct session *s = ctx;
 	struct session_operation *op = &s->op;
 	bool done = op->what == OP_NONE || op->what == OP_UNPAUSE ||
-		(op->what == OP_SNAPSHOT && op->report);
+		    (op->what == OP_SNAPSHOT && op->report);
 	bool over = op->over;
 
 	if (s->state == SESSION_CLOSING)
@@ -519,7 +526,8 @@ static void on_gone(void *ctx, int status)
 	if (op->handing || op->handover)
 		give_up_handover(s);
 	if (!done && !err_is(&op->failure)) {
-		err_set(&op->failure, ERR_FAILED, -ECHILD, "the worker was killed (status %#x)", status);
+		err_set(&op->failure, ERR_FAILED, -ECHILD, "the worker was killed (status %#x)",
+			status);
 		err_hint(&op->failure, "the session runs on");
 	}
 	if (WIFSIGNALED(status) && !op->mending && mend(s) == 0)
@@ -540,7 +548,7 @@ static int start_worker(struct session *s, uint32_t deadline_ms, bool mend, stru
 	_cleanup_free_ struct ckpt_edge *edges = calloc(MAX_EDGES, sizeof(*edges));
 	const struct world_config names_of = {
 		.as_root = s->record->config->as_root, .mapped = mapped_info(s)};
-	struct installs *installs = notify_installs(s->notify);
+	struct installs *installs = s->notify ? notify_installs(s->notify) : NULL;
 	long notified[FILTER_MAX_NOTIFIED];
 	struct worker_dump what = {.config_dir = s->paths.config,
 		.options = {.snapshot = s->op.what == OP_SNAPSHOT,
@@ -555,9 +563,12 @@ static int start_worker(struct session *s, uint32_t deadline_ms, bool mend, stru
 	what.world.n_edges = job_edges(s, edges, MAX_EDGES);
 	what.options.notified = notified;
 	what.options.n_notified = filter_notified(&names_of, notified);
-	what.options.filters = installs_table(installs);
 	what.options.phase = installs_phase;
 	what.options.unhold = installs_unhold;
+	if (s->world.rewriter)
+		return worker_start_order(
+			&s->worker, s->loop, s->world.rewriter_orders, &what, &worker_ops, s, e);
+	what.options.filters = installs_table(installs);
 	what.options.ctx = installs;
 	what.listener = s->world.listener;
 	installs_hold(installs, true);
@@ -580,24 +591,20 @@ static void freeze_now(void *ctx)
 
 static int freeze(struct session *s, uint32_t deadline_ms, struct err *e)
 {
-	struct installs *installs;
+	struct installs *installs = s->notify ? notify_installs(s->notify) : NULL;
 	int r;
 
-	if (s->world.rewriter)
-		return err_set(e, ERR_HOST, -EOPNOTSUPP,
-			"a session whose names are rewritten can't be frozen yet");
-	installs = notify_installs(s->notify);
 	job_hold_all(s, true);
 	s->op.deadline_ms = deadline_ms;
-	installs_hold(installs, true);
-	if (installs_busy(installs)) {
+	hold_installs(s, true);
+	if (installs && installs_busy(installs)) {
 		installs_when_idle(installs, freeze_now, s);
 		s->state = SESSION_FREEZING;
 		return 0;
 	}
 	r = start_worker(s, deadline_ms, false, e);
 	if (r < 0) {
-		installs_hold(notify_installs(s->notify), false);
+		hold_installs(s, false);
 		job_hold_all(s, false);
 		return r;
 	}
@@ -669,8 +676,8 @@ static int open_image(struct session *s, const Pb__SuspendRequest *req, int stre
 		if (op->image < 0 && name_beside(op, e) < 0)
 			return e->error;
 		if (op->image < 0)
-			op->image = open(op->tmp,
-				O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+			op->image = open(
+				op->tmp, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	}
 	if (op->image < 0)
 		return err_errno(e, -errno, "cannot write %s", op->path);
@@ -678,8 +685,7 @@ static int open_image(struct session *s, const Pb__SuspendRequest *req, int stre
 }
 
 /* What is to become of connections that lead out: as asked for now, or when it was started. */
-static int choose_outside(
-	const struct session *s, const Pb__SuspendRequest *req, struct err *e)
+static int choose_outside(const struct session *s, const Pb__SuspendRequest *req, struct err *e)
 {
 	const char *wish = req->outside[0] ? req->outside : s->record->config->outside;
 	enum ckpt_outside outside = CKPT_OUTSIDE_REFUSE;

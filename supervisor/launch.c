@@ -59,8 +59,8 @@ static int make_own(const char *dir, char **ret_aside, struct err *e)
 	return err_errno(e, -errno, "cannot make %s", dir);
 }
 
-static int make_both(struct session *s, const char *dir, const char *runtime, char **ret_aside,
-	struct err *e)
+static int make_both(
+	struct session *s, const char *dir, const char *runtime, char **ret_aside, struct err *e)
 {
 	int r = make_own(dir, ret_aside, e);
 
@@ -222,8 +222,8 @@ static void on_listener_readable(evutil_socket_t fd, short what, void *ctx)
 static int watch_world(struct session *s, const struct world_config *w, struct err *e)
 {
 	io_set_nonblock(s->world.init_sock, true);
-	s->init_readable = event_new(s->loop, s->world.init_sock, EV_READ | EV_PERSIST,
-		on_init_readable, s);
+	s->init_readable =
+		event_new(s->loop, s->world.init_sock, EV_READ | EV_PERSIST, on_init_readable, s);
 	if (!s->init_readable)
 		return err_errno(e, -ENOMEM, "world");
 	event_add(s->init_readable, NULL);
@@ -232,8 +232,8 @@ static int watch_world(struct session *s, const struct world_config *w, struct e
 		return 0;
 	if (notify_create(&s->notify, &s->world, w, e) < 0)
 		return e->error;
-	s->listener_readable = event_new(s->loop, notify_fd(s->notify), EV_READ | EV_PERSIST,
-		on_listener_readable, s);
+	s->listener_readable = event_new(
+		s->loop, notify_fd(s->notify), EV_READ | EV_PERSIST, on_listener_readable, s);
 	if (!s->listener_readable)
 		return err_errno(e, -ENOMEM, "world");
 	event_add(s->listener_readable, NULL);
@@ -249,6 +249,7 @@ static int make_world(struct session *s, const struct skeleton *skeleton, struct
 	const char *const hidden[] = {s->paths.state, s->paths.runtime, s->paths.config};
 	struct world_config w = {.name = c->name,
 		.hostname = c->hostname,
+		.config_dir = s->paths.config,
 		.root = c->root[0] ? c->root : NULL,
 		.as_root = c->as_root,
 		.rewrite = s->op.what == OP_START && strcmp(c->names, "rewrite") == 0,

@@ -274,7 +274,8 @@ static void users_inside(void **state)
 	static const struct {
 		const char *command, *expected;
 	} checks[] = {
-		{"setpriv --reuid 33 --regid 33 --clear-groups id", "uid=33(www-data) gid=33(www-data) groups=33(www-data)\n"},
+		{"setpriv --reuid 33 --regid 33 --clear-groups id",
+			"uid=33(www-data) gid=33(www-data) groups=33(www-data)\n"},
 		{"touch /tmp/f; chown 33:34 /tmp/f; stat -c %u:%g /tmp/f; cd /tmp; stat -c %u ../tmp/f",
 			"33:34\n33\n"},
 		{"chown 0:0 /tmp/f; stat -c %u:%g /tmp/f", "0:0\n"},
@@ -282,7 +283,8 @@ static void users_inside(void **state)
 			"33\n33\nchown: changing ownership of '/tmp/d': Operation not permitted\n"},
 		{"perl -e '$) = \"33 33\"; $< = $> = 33; print \"$< $> $)\\n\"; $> = 0; print \"$>\\n\"'; id -u",
 			"33 33 33 33\n33\n0\n"},
-		{"chown 33 /dev/null /proc/self/exe 2>/dev/null; ls -ld / /etc >/dev/null; echo $?", "0\n"},
+		{"chown 33 /dev/null /proc/self/exe 2>/dev/null; ls -ld / /etc >/dev/null; echo $?",
+			"0\n"},
 	};
 	struct fixture *f = get(state);
 	char out[4096];
@@ -327,8 +329,12 @@ static int probe(void)
 		{"unshare(FS)", call(SYS_unshare, CLONE_FS, 0, 0), 0},
 		{"clone(NEWPID)", call(SYS_clone, CLONE_NEWPID | SIGCHLD, 0, 0), -EPERM},
 		{"clone3", call(SYS_clone3, (long)&clone_args, sizeof(clone_args), 0), -ENOSYS},
-		{"clone3, marked", syscall(SYS_clone3, &clone_args, sizeof(clone_args), 0, 0, 0,
-			SYS_PODRUN_CLONE3_MARK) < 0 ? -errno : 0, -ENOSYS},
+		{"clone3, marked",
+			syscall(SYS_clone3, &clone_args, sizeof(clone_args), 0, 0, 0,
+				SYS_PODRUN_CLONE3_MARK) < 0
+				? -errno
+				: 0,
+			-ENOSYS},
 		{"mount", call(SYS_mount, 0, (long)"/tmp", 0), -EPERM},
 		{"setns", call(SYS_setns, 0, 0, 0), -EPERM},
 		{"bpf", call(SYS_bpf, 0, 0, 0), -EPERM},
@@ -337,7 +343,7 @@ static int probe(void)
 		{"TIOCSTI", call(SYS_ioctl, 0, 0x5412, 0), -EPERM},
 		{"TIOCSTI, high bits", call(SYS_ioctl, 0, 0x100005412, 0), -EPERM},
 		{"prlimit of pid 1", call(SYS_prlimit64, 1, 0, 0), -EPERM},
-		{"sentinel", call(SYS_PODRUN_SENTINEL, 0, 0, 0), -ENOSYS},
+		{"sentinel", call(SYS_PODRUN_SENTINEL, PODRUN_SENTINEL_ARG, 0, 0), -ENOSYS},
 		{"number 9999", call(9999, 0, 0, 0), -ENOSYS},
 		{"x32 getpid", call(0x40000000 | SYS_getpid, 0, 0, 0), -ENOSYS},
 		{"i386 unshare(NEWUSER)", int80(310, CLONE_NEWUSER, 0, 0), -EPERM},

@@ -15,6 +15,7 @@
 #include "proto/control.pb-c.h"
 #include "proto/proto.h"
 #include "supervisor/message.h"
+#include "supervisor/rewrite/orders.h"
 
 struct worker {
 	pid_t pid;
@@ -24,6 +25,8 @@ struct worker {
 	const struct worker_ops *ops;
 	void *ctx;
 	bool freed, busy; /* freed from within its own callback */
+	bool over;	  /* nothing more will come */
+	bool elsewhere;	  /* in a process that has more to do: its end is the conversation's */
 };
 
 static void destroy(struct worker *w)
@@ -91,12 +94,25 @@ static bool take_messages(struct worker *w)
 	}
 	if (r < 0)
 		event_del(w->readable); /* its end is told by the pidfd */
+	w->over = r < 0;
 	return true;
+}
+
+static void tell_gone(struct worker *w, int status)
+{
+	w->busy = true;
+	w->ops->gone(w->ctx, status);
+	w->busy = false;
+	if (w->freed)
+		destroy(w);
 }
 
 static void on_readable(evutil_socket_t fd, short what, void *ctx)
 {
-	take_messages(ctx);
+	struct worker *w = ctx;
+
+	if (take_messages(w) && w->over && w->elsewhere)
+		tell_gone(w, 0);
 }
 
 static void on_writable(evutil_socket_t fd, short what, void *ctx)
@@ -119,11 +135,7 @@ static void on_ended(evutil_socket_t fd, short what, void *ctx)
 		return;
 	w->pid = 0;
 	event_del(w->ended);
-	w->busy = true;
-	w->ops->gone(w->ctx, status);
-	w->busy = false;
-	if (w->freed)
-		destroy(w);
+	tell_gone(w, status);
 }
 
 int worker_send(struct worker *w, const Pb__Worker *m, const int *fds, size_t n_fds, struct err *e)
@@ -135,12 +147,10 @@ int worker_send(struct worker *w, const Pb__Worker *m, const int *fds, size_t n_
 	return r < 0 ? err_wrap(e, "worker") : 0;
 }
 
-/* Forks; in the child runs @child(socket, @arg), which does not return. */
-static int start(struct worker **ret, struct event_base *loop, void (*child)(int, const void *),
-	const void *arg, const struct worker_ops *ops, void *ctx, struct err *e)
+static int make_worker(
+	struct worker **ret, const struct worker_ops *ops, void *ctx, int pair[2], struct err *e)
 {
 	struct worker *w = calloc(1, sizeof(*w));
-	int pair[2], r;
 
 	if (!w)
 		return err_errno(e, -ENOMEM, "worker");
@@ -151,6 +161,42 @@ static int start(struct worker **ret, struct event_base *loop, void (*child)(int
 		free(w);
 		return err_errno(e, -errno, "worker");
 	}
+	*ret = w;
+	return 0;
+}
+
+/* Takes @sock.  On failure @w is freed. */
+static int listen_to(struct worker *w, struct event_base *loop, int sock, struct err *e)
+{
+	io_set_nonblock(sock, true);
+	if (proto_conn_new(&w->conn, sock, e) < 0) {
+		close(sock);
+		worker_free(w);
+		return e->error;
+	}
+	w->readable = event_new(loop, sock, EV_READ | EV_PERSIST, on_readable, w);
+	w->writable = event_new(loop, sock, EV_WRITE | EV_PERSIST, on_writable, w);
+	if (!w->elsewhere && w->pidfd >= 0)
+		w->ended = event_new(loop, w->pidfd, EV_READ | EV_PERSIST, on_ended, w);
+	if (!w->readable || !w->writable || (!w->elsewhere && !w->ended)) {
+		worker_free(w);
+		return err_errno(e, -ENOMEM, "worker");
+	}
+	event_add(w->readable, NULL);
+	if (w->ended)
+		event_add(w->ended, NULL);
+	return 0;
+}
+
+/* Forks; in the child runs @child(socket, @arg), which does not return. */
+static int start(struct worker **ret, struct event_base *loop, void (*child)(int, const void *),
+	const void *arg, const struct worker_ops *ops, void *ctx, struct err *e)
+{
+	struct worker *w;
+	int pair[2], r = make_worker(&w, ops, ctx, pair, e);
+
+	if (r < 0)
+		return r;
 	w->pid = fork();
 	if (w->pid == 0) {
 		close(pair[0]);
@@ -165,23 +211,31 @@ static int start(struct worker **ret, struct event_base *loop, void (*child)(int
 		return err_errno(e, r, "cannot fork a worker");
 	}
 	w->pidfd = sys_pidfd_open(w->pid, 0);
-	io_set_nonblock(pair[0], true);
-	if (proto_conn_new(&w->conn, pair[0], e) < 0) {
-		close(pair[0]);
-		worker_free(w);
-		return e->error;
+	r = listen_to(w, loop, pair[0], e);
+	if (r == 0)
+		*ret = w;
+	return r;
+}
+
+int worker_start_order(struct worker **ret, struct event_base *loop, int rewriter,
+	const struct worker_dump *what, const struct worker_ops *ops, void *ctx, struct err *e)
+{
+	struct worker *w;
+	int pair[2], r = make_worker(&w, ops, ctx, pair, e);
+
+	if (r < 0)
+		return r;
+	w->elsewhere = true;
+	r = listen_to(w, loop, pair[0], e);
+	if (r == 0) {
+		r = orders_send_dump(rewriter, what, pair[1], e);
+		if (r < 0)
+			worker_free(w);
+		else
+			*ret = w;
 	}
-	w->readable = event_new(loop, pair[0], EV_READ | EV_PERSIST, on_readable, w);
-	w->writable = event_new(loop, pair[0], EV_WRITE | EV_PERSIST, on_writable, w);
-	w->ended = event_new(loop, w->pidfd, EV_READ | EV_PERSIST, on_ended, w);
-	if (w->pidfd < 0 || !w->readable || !w->writable || !w->ended) {
-		worker_free(w);
-		return err_errno(e, -ENOMEM, "worker");
-	}
-	event_add(w->readable, NULL);
-	event_add(w->ended, NULL);
-	*ret = w;
-	return 0;
+	close(pair[1]);
+	return r;
 }
 
 int worker_start_dump(struct worker **ret, struct event_base *loop, const struct worker_dump *what,

@@ -46,6 +46,9 @@ struct worker_ops {
 /* Fork a worker (see above).  What @what points to is needed until the call returns. */
 int worker_start_dump(struct worker **ret, struct event_base *loop, const struct worker_dump *what,
 	const struct worker_ops *ops, void *ctx, struct err *e);
+/* The same in the rewriter at the other end of @rewriter (rewrite/orders.h). */
+int worker_start_order(struct worker **ret, struct event_base *loop, int rewriter,
+	const struct worker_dump *what, const struct worker_ops *ops, void *ctx, struct err *e);
 /* Removes what a dump worker that was killed has left. */
 int worker_start_mend(struct worker **ret, struct event_base *loop, const struct worker_dump *what,
 	const struct worker_ops *ops, void *ctx, struct err *e);
@@ -54,8 +57,8 @@ int worker_start_restore(struct worker **ret, struct event_base *loop,
 int worker_start_convert(struct worker **ret, struct event_base *loop,
 	const struct worker_convert *what, const struct worker_ops *ops, void *ctx, struct err *e);
 /* Queues the message; descriptors are duplicated.  It is never waited for. */
-int worker_send(struct worker *w, const struct Pb__Worker *m, const int *fds, size_t n_fds,
-	struct err *e);
+int worker_send(
+	struct worker *w, const struct Pb__Worker *m, const int *fds, size_t n_fds, struct err *e);
 /* On this host. */
 pid_t worker_pid(const struct worker *w);
 /* SIGKILL; ops.gone follows. */

@@ -85,8 +85,8 @@ static void keep_world(struct keep *k, const struct ckpt_world *world)
 		keep_fd(k, w.edges[i].fd);
 }
 
-struct proto_conn *worker_begin(int sock, const struct ckpt_world *w, const int *fds, size_t n_fds,
-	const char *name)
+struct proto_conn *worker_begin(
+	int sock, const struct ckpt_world *w, const int *fds, size_t n_fds, const char *name)
 {
 	struct keep *keep = calloc(1, sizeof(*keep));
 	struct proto_conn *conn;
@@ -249,9 +249,8 @@ static int write_image(struct dump *d, const Pb__WriteRequest *req, const int *f
 
 static void do_write(struct dump *d, const Pb__WriteRequest *req, const int *fds, size_t n_fds)
 {
-	struct proto_write_options o = {.zstd_level = req->zstd_level,
-		.copy = req->snapshot,
-		.hold_last = req->hold_last};
+	struct proto_write_options o = {
+		.zstd_level = req->zstd_level, .copy = req->snapshot, .hold_last = req->hold_last};
 	struct proto_writer *out = NULL;
 	struct proto_key *key = NULL;
 	struct err e = {0};
@@ -291,7 +290,6 @@ static void do_thaw(struct dump *d)
 		reply_failure(d->conn, &e);
 	else
 		reply(d->conn, PB__WORKER__BODY_THAWED, NULL);
-	_exit(0);
 }
 
 /*
@@ -322,6 +320,7 @@ static void do_end(struct dump *d)
 	_exit(0);
 }
 
+/* Until the session runs again; its end is the worker's. */
 static void dump_loop(struct dump *d)
 {
 	int fds[MESSAGE_MAX_FDS];
@@ -329,12 +328,10 @@ static void dump_loop(struct dump *d)
 	Pb__Worker *m;
 	size_t n;
 
-	while (message_recv_worker(d->conn, &m, fds, MESSAGE_MAX_FDS, &n, &e) == 1) {
+	while (d->frozen && message_recv_worker(d->conn, &m, fds, MESSAGE_MAX_FDS, &n, &e) == 1) {
 		switch (m->body_case) {
 		case PB__WORKER__BODY_WRITE:
 			do_write(d, m->write, fds, n);
-			if (!d->frozen)
-				_exit(0);
 			break;
 		case PB__WORKER__BODY_END:
 			do_end(d);
@@ -347,6 +344,8 @@ static void dump_loop(struct dump *d)
 		while (n)
 			close_fd(fds[--n]);
 	}
+	if (!d->frozen)
+		return;
 	/* The supervisor is dead, and with it the session.  It does not run again for a moment: the
 	 * image may be whole already. */
 	end_frozen(d);
@@ -358,24 +357,46 @@ static void tell_thawed(void *ctx)
 	reply(((struct dump *)ctx)->conn, PB__WORKER__BODY_THAWED, NULL);
 }
 
-void worker_main_dump(int sock, const void *arg)
+/* True if it could be frozen, and runs again. */
+static bool dump_all(struct proto_conn *conn, const struct worker_dump *what)
 {
-	const struct worker_dump *what = arg;
 	struct ckpt_dump_options options = what->options;
-	struct dump d = {.what = what, .began = io_now_ns()};
+	struct dump d = {.conn = conn, .what = what, .began = io_now_ns()};
 	struct err e = {0};
 
-	d.conn = worker_begin(sock, &what->world, &what->listener, 1, "podrun-freeze");
 	proto_prepare(); /* while the session still runs */
 	options.thawed = tell_thawed;
 	options.thawed_ctx = &d;
 	if (fault_at(FAULT_FREEZE_BEGIN, &e) < 0 ||
 		ckpt_freeze(&d.frozen, &what->world, &options, &e) < 0) {
 		reply_failure(d.conn, &e);
-		_exit(1);
+		return false;
 	}
 	reply(d.conn, PB__WORKER__BODY_FROZEN, NULL);
 	dump_loop(&d);
+	return true;
+}
+
+void worker_main_dump(int sock, const void *arg)
+{
+	const struct worker_dump *what = arg;
+
+	_exit(dump_all(worker_begin(sock, &what->world, &what->listener, 1, "podrun-freeze"), what)
+			? 0
+			: 1);
+}
+
+void worker_dump_here(int sock, const struct worker_dump *what)
+{
+	struct proto_conn *conn;
+	struct err e = {0};
+
+	if (proto_conn_new(&conn, sock, &e) < 0) {
+		close(sock);
+		return;
+	}
+	dump_all(conn, what);
+	proto_conn_free(conn);
 }
 
 void worker_main_mend(int sock, const void *arg)
@@ -573,7 +594,8 @@ static Pb__Worker *await_release(struct restore *r)
  * The last step before something runs: from here on the image is used up.  0 only while the supervisor, and
  * with it the session, lives.
  */
-static int confirm(struct restore *r, const struct worker_restore *what, bool claimed, struct err *e)
+static int confirm(
+	struct restore *r, const struct worker_restore *what, bool claimed, struct err *e)
 {
 	struct proto_image_info info;
 
@@ -586,8 +608,8 @@ static int confirm(struct restore *r, const struct worker_restore *what, bool cl
 }
 
 /* The first look at the image: what will be mapped from it is told before the world is made. */
-static void look_ahead(struct restore *r, const struct worker_restore *what,
-	struct ckpt_mapped *ret)
+static void look_ahead(
+	struct restore *r, const struct worker_restore *what, struct ckpt_mapped *ret)
 {
 	uint64_t bounds[2 * CKPT_MAX_MAPPED];
 	Pb__Watch m = PB__WATCH__INIT;

@@ -27,7 +27,7 @@ struct worker_restore {
 	pid_t supervisor;
 	const uint8_t *also_trust; /* a key, or NULL */
 	bool skip_digests;
-	_Atomic bool *going; /* as in struct ckpt_restore_options */
+	_Atomic bool *going;		       /* as in struct ckpt_restore_options */
 	const struct ckpt_mapped_options *map; /* NULL: nothing is mapped from the image */
 };
 
@@ -56,8 +56,14 @@ void worker_main_restore(int sock, const void *what);
 void worker_main_mend(int sock, const void *what);
 void worker_main_convert(int sock, const void *what);
 
+/*
+ * As worker_main_dump, in a process that has more to do: it returns when the session runs (again).  Takes
+ * @sock.  If the session does not survive, nor does the caller.
+ */
+void worker_dump_here(int sock, const struct worker_dump *what);
+
 /* How each of them begins: nothing stays open but @sock, @w (or NULL) and @fds. */
-struct proto_conn *worker_begin(int sock, const struct ckpt_world *w, const int *fds, size_t n_fds,
-	const char *name);
+struct proto_conn *worker_begin(
+	int sock, const struct ckpt_world *w, const int *fds, size_t n_fds, const char *name);
 
 #endif

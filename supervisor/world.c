@@ -98,7 +98,8 @@ static int start_rewriter(struct world *w, const struct world_config *c, int soc
 		return r;
 	w->uid = getuid();
 	w->gid = getgid();
-	w->rewriter = rewriter_start(c, w->numbers, sock, &w->init_pid, &w->init_pidfd, e);
+	w->rewriter = rewriter_start(
+		c, w->numbers, sock, &w->rewriter_orders, &w->init_pid, &w->init_pidfd, e);
 	return MIN(w->rewriter, 0);
 }
 
@@ -106,6 +107,7 @@ int world_create(struct world *ret, const struct world_config *c, struct err *e)
 {
 	struct world w = {
 		.init_pidfd = -1,
+		.rewriter_orders = -1,
 		.init_sock = -1,
 		.listener = -1,
 		.root_fd = -1,
@@ -159,9 +161,9 @@ void world_end(struct world *w)
 
 void world_destroy(struct world *w)
 {
-	int *fds[] = {&w->init_pidfd, &w->init_sock, &w->root_fd, &w->proc_fd, &w->ns_user, &w->ns_pid,
-		&w->ns_mnt, &w->ns_net, &w->ns_ipc, &w->ns_uts, &w->ns_time, &w->skeleton_locks[0],
-		&w->skeleton_locks[1]};
+	int *fds[] = {&w->init_pidfd, &w->init_sock, &w->root_fd, &w->proc_fd, &w->ns_user,
+		&w->ns_pid, &w->ns_mnt, &w->ns_net, &w->ns_ipc, &w->ns_uts, &w->ns_time,
+		&w->skeleton_locks[0], &w->skeleton_locks[1], &w->rewriter_orders};
 
 	world_end(w);
 	numbers_free(w->numbers);
@@ -256,8 +258,10 @@ static int spawn_failed(const struct world_spawn *s, const struct init_reply *re
 		/* Not ENOENT: that is for a program that is not there. */
 		err_errno(e, -ENOTDIR, "no working directory '%s' in the session", s->cwd);
 		if (!strncmp(s->cwd, "/tmp/", 5) || !strncmp(s->cwd, "/run/", 5))
-			err_hint(e, "its %.4s is its own: -v DIR:DIR shows the host's directory, "
-				    "-w DIR starts in another one", s->cwd);
+			err_hint(e,
+				"its %.4s is its own: -v DIR:DIR shows the host's directory, "
+				"-w DIR starts in another one",
+				s->cwd);
 		return err_reclass(e, ERR_NOT_FOUND);
 	case INIT_EXEC:
 		err_errno(e, -reply->error, "cannot run '%s'", s->argv[0]);

@@ -25,9 +25,10 @@ struct world {
 	uid_t uid; /* of the session, inside */
 	gid_t gid;
 	pid_t rewriter; /* the process that traces them all, where there are no namespaces; 0 */
+	int rewriter_orders;	 /* likewise: rewrite/orders.h; -1 */
 	struct numbers *numbers; /* likewise: what its tasks are called; NULL */
-	int init_sock; /* SOCK_SEQPACKET to pid 1: init_protocol.h */
-	int listener;  /* seccomp user notification */
+	int init_sock;		 /* SOCK_SEQPACKET to pid 1: init_protocol.h */
+	int listener;		 /* seccomp user notification */
 	int root_fd, proc_fd;
 	int ns_user, ns_pid, ns_mnt, ns_net, ns_ipc, ns_uts, ns_time;
 	int skeleton_locks[2]; /* duplicates: supervisor/skeleton.h */

@@ -25,11 +25,12 @@ struct world_bind {
 struct world_config {
 	const char *name;
 	const char *hostname;
-	const char *files_dir; /* the session's own files on the host: upper/ work/ tmp/ run/ */
-	const char *root;      /* --root DIR, or NULL for the host's own / */
-	bool as_root;	       /* --user root: uid 0 inside */
-	bool rewrite;	       /* no namespaces: numbers of tasks are rewritten, all else is the host's */
-	uid_t uid;	       /* who one is inside otherwise: who started it, on whatever host */
+	const char *config_dir; /* podrun's own, of the user */
+	const char *files_dir;	/* the session's own files on the host: upper/ work/ tmp/ run/ */
+	const char *root;	/* --root DIR, or NULL for the host's own / */
+	bool as_root;		/* --user root: uid 0 inside */
+	bool rewrite; /* no namespaces: numbers of tasks are rewritten, all else is the host's */
+	uid_t uid;    /* who one is inside otherwise: who started it, on whatever host */
 	gid_t gid;
 	enum world_net net;
 	const struct world_bind *binds;
@@ -49,7 +50,7 @@ struct world_config {
 	const char *const *hidden;
 	size_t n_hidden;
 	const struct ckpt_mapped *mapped; /* what the filter watches over; NULL */
-	const struct skeleton *skeleton; /* for a root inside on the host's files, or NULL */
+	const struct skeleton *skeleton;  /* for a root inside on the host's files, or NULL */
 };
 
 #endif

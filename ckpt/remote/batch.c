@@ -23,8 +23,8 @@ static_assert(sizeof(struct entry) == 1 << ENTRY_SHIFT, "the executor shifts by 
 static_assert(AREA_TABLE + REMOTE_MAX_CALLS * sizeof(struct entry) <= AREA_DATA, "table");
 static_assert(AREA_DATA + REMOTE_DATA_SIZE + 65536 <= AREA_HEAL, "room for a signal frame");
 static_assert(AREA_HEAL + sizeof(struct heal) <= REMOTE_AREA_SIZE, "area");
-static_assert(EXEC_SENTINEL == SYS_PODRUN_SENTINEL, "sentinel");
-
+static_assert(EXEC_SENTINEL == SYS_PODRUN_SENTINEL && EXEC_SENTINEL_ARG == PODRUN_SENTINEL_ARG,
+	"sentinel");
 
 void remote_clear_batch(struct remote *r)
 {
@@ -155,8 +155,7 @@ struct part {
 };
 
 /* Copies parts of the area to or from the task in one call. */
-static int copy_parts(struct remote *r, const struct part *parts, size_t n, bool out,
-	struct err *e)
+static int copy_parts(struct remote *r, const struct part *parts, size_t n, bool out, struct err *e)
 {
 	struct iovec local[MAX_PARTS], there[MAX_PARTS];
 	size_t total = 0;

@@ -63,6 +63,7 @@ remote_exec_single:
 
 .Lsentinel:
 	mov	$EXEC_SENTINEL, %eax
+	mov	$EXEC_SENTINEL_ARG, %edi
 	syscall
 
 	/* Only reached when there is no tracer any more. */
@@ -128,6 +129,7 @@ remote_boot_begin:
 	syscall
 	mov	%rax, %rbx
 	mov	$EXEC_SENTINEL, %eax
+	mov	$EXEC_SENTINEL_ARG, %edi
 	syscall
 
 	/* Only reached when there is no tracer any more. */

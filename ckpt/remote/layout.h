@@ -44,7 +44,8 @@
 #define HEAL_FLAGS 144
 
 /* System calls and signal numbers the executor needs by itself. */
-#define EXEC_SENTINEL	    28528
+#define EXEC_SENTINEL	    146 /* sched_get_priority_max */
+#define EXEC_SENTINEL_ARG   28528
 #define EXEC_RT_SIGPROCMASK 14
 #define EXEC_SCHED_YIELD    24
 #define EXEC_EXIT	    60

@@ -14,7 +14,7 @@
  *      | n, stop_on_error            |           (an argument may be "result of entry k")
  *      | entry 0: nr args refs ret   |           syscall; store result
  *      | entry 1: ...                |           until i == n
- *      | ...                         |           SYS_PODRUN_SENTINEL   <- the one stop
+ *      | ...                         |           the sentinel call     <- the one stop
  *      | data area (paths, structs)  |           jmp next
  *      +-----------------------------+    heal:  rt_sigreturn
  *
@@ -81,6 +81,12 @@ struct remote_area; /* the lent pages of one memory space; reference counted */
 #define REMOTE_AREA_SIZE (256 * 1024UL)
 #define REMOTE_MAX_CALLS 512
 #define REMOTE_DATA_SIZE (128 * 1024UL) /* arguments and results of one batch */
+
+/*
+ * For the whole process: it is the tracer of podrun's own filter, which stops calls (RET_TRACE) for the
+ * names in them.  Those of a batch have the host's names and are let through; -ENOSYS otherwise.
+ */
+void remote_pass_traced(bool on);
 
 /* See above; ERR_UNFREEZABLE when the task has no memory to spare or no system call instruction. */
 int remote_open(struct remote **ret, int proc_fd, pid_t tid, uint64_t hint, struct err *e);
@@ -170,8 +176,8 @@ int remote_run(struct remote *r, bool stop_on_error, struct err *e);
  * close  the others are as they were, whatever happened.  NULL is fine
  */
 struct remote_gate;
-int remote_gate_open(struct remote_gate **ret, struct remote *r, const pid_t *tids, size_t n,
-	struct err *e);
+int remote_gate_open(
+	struct remote_gate **ret, struct remote *r, const pid_t *tids, size_t n, struct err *e);
 int remote_gate_run(struct remote_gate *g, struct err *e);
 int remote_gate_close(struct remote_gate *g, struct err *e);
 

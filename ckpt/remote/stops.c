@@ -30,16 +30,27 @@ int remote_set_mask(struct remote *r, uint64_t mask, struct err *e)
 
 /* ---- letting the task go until it stands where we want it --------------------------------- */
 
+static bool pass_traced;
+
+void remote_pass_traced(bool on)
+{
+	pass_traced = on;
+}
+
 /*
  * A seccomp stop of a call other than the sentinel comes from a filter of the session's own with
- * RET_TRACE.  Its tracer can't be there, and without one the kernel answers ENOSYS.
+ * RET_TRACE.  Its tracer can't be there, and without one the kernel answers ENOSYS.  Where names are
+ * rewritten it comes from podrun's filter, whose tracer we are: our calls mean what they say.
  */
 static bool is_sentinel(struct remote *r)
 {
 	long nr = ptrace(PTRACE_PEEKUSER, r->tid, offsetof(struct user_regs_struct, orig_rax), 0);
+	long arg = ptrace(PTRACE_PEEKUSER, r->tid, offsetof(struct user_regs_struct, rdi), 0);
 
-	if ((int)nr == EXEC_SENTINEL)
+	if ((int)nr == EXEC_SENTINEL && (int)arg == EXEC_SENTINEL_ARG)
 		return true;
+	if (pass_traced)
+		return false;
 	ptrace(PTRACE_POKEUSER, r->tid, offsetof(struct user_regs_struct, orig_rax), -1L);
 	ptrace(PTRACE_POKEUSER, r->tid, offsetof(struct user_regs_struct, rax), (long)-ENOSYS);
 	return false;
@@ -62,8 +73,8 @@ static int judge_signal(struct remote *r, int sig, struct err *e)
 		return 0;
 	}
 	if (si.si_code > 0)
-		return err_set(e, ERR_FAILED, -EFAULT, "a call in task %d raised signal %d",
-			r->tid, sig);
+		return err_set(
+			e, ERR_FAILED, -EFAULT, "a call in task %d raised signal %d", r->tid, sig);
 	/* Taken from the queue before the mask was set: back to where it came from. */
 	syscall(SYS_tkill, r->tid, sig);
 	return 0;
@@ -138,8 +149,8 @@ int remote_go_until(struct remote *r, enum want want, struct err *e)
 			return remote_died(r, e);
 		if (k < 0) {
 			r->where = GONE;
-			return err_set(e, ERR_FAILED, k, "task %d does not come back from a call",
-				r->tid);
+			return err_set(
+				e, ERR_FAILED, k, "task %d does not come back from a call", r->tid);
 		}
 		k = judge_stop(r, status, want, e);
 		if (k)
@@ -268,6 +279,7 @@ void remote_put_back(struct remote *r)
 
 	if (r->where == GONE)
 		return;
-	if (remote_to_event_stop(r, &g, &ignored) == 0 && remote_set_regs(r, &r->regs, &ignored) == 0)
+	if (remote_to_event_stop(r, &g, &ignored) == 0 &&
+		remote_set_regs(r, &r->regs, &ignored) == 0)
 		remote_set_mask(r, r->mask, &ignored);
 }

@@ -424,8 +424,6 @@ const struct policy_call policy_calls[] = {
 	{"open_tree_attr", 467, POLICY_HOST, POLICY_EPERM, 0, W_MOUNTS},
 	{"file_getattr", 468, POLICY_PLAIN, POLICY_ALLOW, 0, W_FILES},
 	{"file_setattr", 469, POLICY_PLAIN, POLICY_ALLOW, 0, W_FILES},
-	{"podrun_sentinel", SYS_PODRUN_SENTINEL, POLICY_OPTIONS, POLICY_TRACE, 0,
-		"ends a batch of ckpt/remote"},
 };
 const size_t policy_n_calls = ARRAY_SIZE(policy_calls);
 
@@ -467,6 +465,8 @@ const struct policy_rule policy_rules[] = {
 	NAMESPACE_FLAGS(SYS_unshare),
 	NAMESPACE_FLAG(SYS_unshare, 0x80 /* CLONE_NEWTIME */),
 	{SYS_clone, 0, CLONE_UNTRACED, CLONE_UNTRACED, POLICY_EPERM, "would be outside", PID},
+	{SYS_PODRUN_SENTINEL, 0, LOW32, PODRUN_SENTINEL_ARG, POLICY_TRACE,
+		"ends a batch of ckpt/remote"},
 	{SYS_clone3, 5, LOW32, SYS_PODRUN_CLONE3_MARK, POLICY_NOTIFY, "injected by a restore"},
 	{SYS_mmap, 3, MAP_SHARED, MAP_SHARED, POLICY_TRACE, "may hold robust mutexes", PID},
 	{SYS_ioctl, 1, LOW32, TIOCSTI, POLICY_EPERM, "types into a terminal"},

@@ -11,8 +11,6 @@
 #include "supervisor/rewrite/rewrite.h"
 #include "supervisor/rewrite/signals.h"
 
-#define HIGHEST 512 /* system call */
-
 /* ---- for all rooms -------------------------------------------------------------------------- */
 
 bool question_waits(const struct question *q)
@@ -163,7 +161,7 @@ static const struct {
 	{task_answers, &task_n_answers},
 };
 
-static rewrite_answer *by_number[HIGHEST];
+static rewrite_answer *by_number[ANSWERS_MAX];
 
 static void __attribute__((constructor)) put_together(void)
 {
@@ -172,9 +170,19 @@ static void __attribute__((constructor)) put_together(void)
 			by_number[rooms[k].rows[i].nr] = rooms[k].rows[i].answer;
 }
 
+size_t answers_list(long ret[ANSWERS_MAX])
+{
+	size_t n = 0;
+
+	for (int nr = 0; nr < ANSWERS_MAX; nr++)
+		if (by_number[nr])
+			ret[n++] = nr;
+	return n;
+}
+
 bool answers_has(int nr)
 {
-	return nr >= 0 && nr < HIGHEST && by_number[nr];
+	return nr >= 0 && nr < ANSWERS_MAX && by_number[nr];
 }
 
 static long answer(struct question *q)
@@ -198,7 +206,8 @@ int answers_one(struct rewrite *rw)
 	q.id = request.id;
 	pthread_mutex_lock(&rw->lock);
 	q.asker = tasks_find(&rw->tasks, q.tid);
-	value = answer(&q);
+	q.go_on = rw->trusting;
+	value = q.go_on ? 0 : answer(&q);
 	pthread_mutex_unlock(&rw->lock);
 	response.id = request.id;
 	if (q.go_on)

@@ -39,6 +39,9 @@ struct answer_row {
 extern const struct answer_row task_answers[];
 extern const size_t task_n_answers;
 
+#define ANSWERS_MAX 512
+/* All of them, whatever the room; returns how many. */
+size_t answers_list(long ret[ANSWERS_MAX]);
 /* Is @nr one of them? */
 bool answers_has(int nr);
 /* Waits for a call at rw->listener and answers it.  0 or a negative errno. */

@@ -10,6 +10,7 @@
 #define SUPERVISOR_REWRITE_REWRITE_H
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <sys/ptrace.h>
 
 #include "supervisor/rewrite/tasks.h"
@@ -23,7 +24,8 @@
 struct rewrite {
 	pthread_mutex_t lock; /* of all that follows: one thread for stops, one for calls */
 	struct tasks tasks;
-	int listener; /* -1 until pid 1 has a filter */
+	bool trusting; /* all stand still: what asks is what we have them do, on the host's terms */
+	int listener;  /* -1 until pid 1 has a filter */
 };
 
 #endif

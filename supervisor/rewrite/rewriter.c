@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
@@ -21,7 +22,8 @@
 #include "supervisor/ns.h"
 #include "supervisor/rewrite/answers.h"
 #include "supervisor/rewrite/calls.h"
-#include "supervisor/rewrite/rewrite.h"
+#include "supervisor/rewrite/orders.h"
+#include "supervisor/rewrite/rewriter_state.h"
 #include "supervisor/rewrite/robust.h"
 #include "supervisor/rewrite/signals.h"
 #include "supervisor/world_config.h"
@@ -30,11 +32,14 @@
 #define ERESTARTSYS    512 /* linux/errno.h of the kernel */
 #define ERESTARTNOINTR 513
 
-struct rewriter {
-	struct rewrite rw;
-	pid_t init;
-	int sock; /* to pid 1, for a moment */
-};
+/* It goes on to its next stop; one that is to be held is told so again, because any stop takes back the
+ * request. */
+static void go_on(const struct rewriter *w, const struct task *task, int request, int sig)
+{
+	if (w->hold && !task->loose && task->host != w->init)
+		ptrace(PTRACE_INTERRUPT, task->host, 0, 0);
+	ptrace(request, task->host, 0, (long)sig);
+}
 
 /* ---- births --------------------------------------------------------------------------------- */
 
@@ -53,7 +58,7 @@ static uint64_t clone_flags(const struct user_regs_struct *regs)
 	return (int)regs->orig_rax == SYS_clone ? regs->rdi : 0;
 }
 
-static void begin_life(struct task *task, const struct user_regs_struct *regs)
+static void begin_life(struct rewriter *w, struct task *task, const struct user_regs_struct *regs)
 {
 	if (clone_flags(regs) & CLONE_CHILD_SETTID)
 		poke_number(task, regs->r10, task->number);
@@ -61,7 +66,9 @@ static void begin_life(struct task *task, const struct user_regs_struct *regs)
 		robust_watch(task, true);
 	task->lives = true;
 	task->waits = false;
-	ptrace(PTRACE_CONT, task->host, 0, 0);
+	task->held = w->hold && task->host != w->init;
+	if (!task->held)
+		ptrace(PTRACE_CONT, task->host, 0, 0);
 }
 
 /* Its first stop. */
@@ -76,11 +83,11 @@ static void on_birth(struct rewriter *w, struct task *task)
 	if (task->host != w->init && (clone_flags(&regs) & CLONE_THREAD) && !task->told)
 		task->waits = true;
 	else
-		begin_life(task, &regs);
+		begin_life(w, task, &regs);
 }
 
 /* What the parent tells. */
-static void on_born(struct rewriter *w, struct task *parent)
+static void on_born(struct rewriter *w, struct task *parent, int event)
 {
 	struct user_regs_struct regs;
 	unsigned long host = 0;
@@ -105,8 +112,9 @@ static void on_born(struct rewriter *w, struct task *parent)
 	if (clone_flags(&regs) & CLONE_PARENT_SETTID)
 		poke_number(parent, regs.rdx, child->number);
 	child->told = true;
+	child->vforked_by = event == PTRACE_EVENT_VFORK ? parent->host : 0;
 	if (child->waits)
-		begin_life(child, &regs);
+		begin_life(w, child, &regs);
 }
 
 /* ---- stops ---------------------------------------------------------------------------------- */
@@ -132,7 +140,7 @@ static void on_signal(struct rewriter *w, struct task *task, int sig)
 		rewrite_siginfo(&w->rw.tasks, &info))
 		ptrace(PTRACE_SETSIGINFO, task->host, 0, &info);
 	keep_call(task);
-	ptrace(PTRACE_CONT, task->host, 0, (long)sig);
+	go_on(w, task, PTRACE_CONT, sig);
 }
 
 static bool is_stop_signal(int sig)
@@ -147,7 +155,19 @@ static void on_exec(struct rewriter *w, struct task *task)
 	if (ptrace(PTRACE_GETEVENTMSG, task->host, 0, &former) == 0)
 		tasks_exec(&w->rw.tasks, task, (pid_t)former);
 	robust_watch(task, false);
-	ptrace(PTRACE_CONT, task->host, 0, 0);
+	go_on(w, task, PTRACE_CONT, 0);
+}
+
+/* A stop that we have asked for, or one of its whole process by a signal. */
+static void on_stop(struct rewriter *w, struct task *task, int sig)
+{
+	task->stop_signal = is_stop_signal(sig) ? sig : 0;
+	if (!task->lives)
+		on_birth(w, task);
+	else if (w->hold && task->host != w->init)
+		task->held = true;
+	else
+		ptrace(task->stop_signal ? PTRACE_LISTEN : PTRACE_CONT, task->host, 0, 0);
 }
 
 /* Nothing more is to be learned of a thread that is about to end. */
@@ -164,14 +184,13 @@ static void on_event(struct rewriter *w, struct task *task, int event, int sig)
 {
 	switch (event) {
 	case PTRACE_EVENT_SECCOMP:
-		ptrace(rewrite_call_enter(&w->rw, task) ? PTRACE_SYSCALL : PTRACE_CONT, task->host,
-			0, 0);
+		go_on(w, task, rewrite_call_enter(&w->rw, task) ? PTRACE_SYSCALL : PTRACE_CONT, 0);
 		break;
 	case PTRACE_EVENT_FORK:
 	case PTRACE_EVENT_VFORK:
 	case PTRACE_EVENT_CLONE:
-		on_born(w, task);
-		ptrace(PTRACE_SYSCALL, task->host, 0, 0);
+		on_born(w, task, event);
+		go_on(w, task, PTRACE_SYSCALL, 0);
 		break;
 	case PTRACE_EVENT_EXEC:
 		on_exec(w, task);
@@ -180,18 +199,15 @@ static void on_event(struct rewriter *w, struct task *task, int event, int sig)
 		on_end(w, task);
 		break;
 	case PTRACE_EVENT_STOP:
-		if (!task->lives)
-			on_birth(w, task);
-		else
-			ptrace(is_stop_signal(sig) ? PTRACE_LISTEN : PTRACE_CONT, task->host, 0, 0);
+		on_stop(w, task, sig);
 		break;
 	default:
-		ptrace(PTRACE_CONT, task->host, 0, 0);
+		go_on(w, task, PTRACE_CONT, 0);
 		break;
 	}
 }
 
-static void on_status(struct rewriter *w, pid_t host, int status)
+void rewriter_status(struct rewriter *w, pid_t host, int status)
 {
 	struct task *task = tasks_find(&w->rw.tasks, host);
 
@@ -213,7 +229,7 @@ static void on_status(struct rewriter *w, pid_t host, int status)
 		on_event(w, task, status >> 16, WSTOPSIG(status));
 	} else if (WSTOPSIG(status) == SYSCALL_STOP) {
 		rewrite_call_leave(&w->rw, task);
-		ptrace(PTRACE_CONT, host, 0, 0);
+		go_on(w, task, PTRACE_CONT, 0);
 	} else {
 		on_signal(w, task, WSTOPSIG(status));
 	}
@@ -234,10 +250,11 @@ static _Noreturn void follow(struct rewriter *w)
 
 		if (host < 0 && errno != EINTR)
 			_exit(0);
+		orders_look(w);
 		if (host <= 0)
 			continue;
 		pthread_mutex_lock(&w->rw.lock);
-		on_status(w, host, status);
+		rewriter_status(w, host, status);
 		pthread_mutex_unlock(&w->rw.lock);
 	}
 }
@@ -284,22 +301,25 @@ static int begin(struct rewriter *w)
 	if (!init)
 		return -ENOMEM;
 	init->lives = true;
-	if (pthread_create(&thread, NULL, answer_all, w) != 0)
+	if (pthread_create(&thread, NULL, answer_all, w) != 0 || orders_start(w) < 0)
 		return -EAGAIN;
 	return write(w->sock, "", 1) == 1 ? 0 : -errno;
 }
 
 /* What the supervisor has open is none of our business. */
-static void keep_only(int *sock)
+static void keep_only(struct rewriter *w)
 {
-	if (*sock != 3)
-		dup3(*sock, 3, O_CLOEXEC);
-	*sock = 3;
-	syscall(SYS_close_range, 4, ~0U, 0);
+	int *const keep[] = {&w->sock, &w->order};
+
+	for (size_t i = 0; i < ARRAY_SIZE(keep); i++)
+		*keep[i] = fcntl(*keep[i], F_DUPFD_CLOEXEC, 3 + (int)ARRAY_SIZE(keep));
+	for (size_t i = 0; i < ARRAY_SIZE(keep); i++)
+		*keep[i] = dup3(*keep[i], 3 + (int)i, O_CLOEXEC);
+	syscall(SYS_close_range, 3 + ARRAY_SIZE(keep), ~0U, 0);
 }
 
-static _Noreturn void rewriter_main(
-	const struct world_config *c, struct numbers *numbers, int init_sock, int to_supervisor)
+static _Noreturn void rewriter_main(const struct world_config *c, struct numbers *numbers,
+	int init_sock, int to_supervisor, int order)
 {
 	static struct rewriter w = {.rw = {.lock = PTHREAD_MUTEX_INITIALIZER, .listener = -1}};
 	int pair[2];
@@ -307,6 +327,9 @@ static _Noreturn void rewriter_main(
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, "podrun-rewriter");
 	w.rw.tasks.numbers = numbers;
+	w.order = order;
+	w.name = strdup(c->name);
+	w.config_dir = strdup(c->config_dir);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		_exit(1);
 	w.init = fork();
@@ -317,25 +340,32 @@ static _Noreturn void rewriter_main(
 	if (w.init < 0 || io_write_full(to_supervisor, &w.init, sizeof(w.init)) < 0)
 		_exit(1);
 	w.sock = pair[0];
-	keep_only(&w.sock);
+	keep_only(&w);
 	if (begin(&w) < 0)
 		_exit(1);
 	follow(&w);
 }
 
 pid_t rewriter_start(const struct world_config *c, struct numbers *numbers, int init_sock,
-	pid_t *ret_init, int *ret_init_pidfd, struct err *e)
+	int *ret_orders, pid_t *ret_init, int *ret_init_pidfd, struct err *e)
 {
 	pid_t pid, init = 0;
-	int told[2];
+	int told[2], orders[2];
 
 	if (pipe2(told, O_CLOEXEC) < 0)
 		return err_errno(e, -errno, "pipe");
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, orders) < 0) {
+		close(told[0]);
+		close(told[1]);
+		return err_errno(e, -errno, "socketpair");
+	}
 	pid = fork();
 	if (pid == 0) {
 		close(told[0]);
-		rewriter_main(c, numbers, init_sock, told[1]);
+		rewriter_main(c, numbers, init_sock, told[1], orders[1]);
 	}
+	close(orders[1]);
+	*ret_orders = orders[0];
 	close(told[1]);
 	if (pid > 0 && io_read_full(told[0], &init, sizeof(init)) == sizeof(init))
 		*ret_init_pidfd = sys_pidfd_open(init, 0);

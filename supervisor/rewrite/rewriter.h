@@ -29,11 +29,12 @@ struct world_config;
 
 /*
  * Forks the rewriter, which forks pid 1 (init_main with @init_sock, borrowed).  Returns the
- * rewriter's pid (a child of the caller, who kills and awaits it) and pid 1's with a pidfd (the caller's), or
+ * rewriter's pid (a child of the caller, who kills and awaits it), where it takes orders (orders.h), and
+ * pid 1's pid with a pidfd (descriptors are the caller's), or
  * a negative errno with @e set.  @c is needed for the call only;
  * @numbers is the table that both share from now on.
  */
 pid_t rewriter_start(const struct world_config *c, struct numbers *numbers, int init_sock,
-	pid_t *ret_init, int *ret_init_pidfd, struct err *e);
+	int *ret_orders, pid_t *ret_init, int *ret_init_pidfd, struct err *e);
 
 #endif

@@ -54,6 +54,11 @@ static bool is_zombie(const struct tasks *t, pid_t host)
 	return tasks_look(host, &state, &parent) && state == 'Z' && tasks_find(t, parent);
 }
 
+bool tasks_is_zombie(const struct tasks *t, const struct task *task)
+{
+	return task->gone && is_zombie(t, task->host);
+}
+
 static bool names_group(const struct tasks *t, pid_t host, bool session)
 {
 	for (int i = 1; i < NUMBERS_MAX; i++) {
@@ -140,6 +145,8 @@ void tasks_exec(struct tasks *t, struct task *leader, pid_t former)
 		forget(t, thread);
 	t->n_gone -= leader->gone;
 	leader->gone = false;
+	leader->vforked_by = 0;
+	leader->loose = false;
 	leader->call.row = NULL;
 }
 

@@ -28,6 +28,10 @@ struct task {
 	bool waits; /* stands in it, a thread, until the one that made it has told whose */
 	bool told;
 	bool leads; /* may have a group or a session by its number */
+	bool held;	  /* stands still for a freeze (hold.h) */
+	int stop_signal;  /* of the group stop that it is in, else 0 */
+	bool loose;	  /* goes on nevertheless, or its parent could not be held */
+	pid_t vforked_by; /* host task that sleeps until it has called exec or has ended; 0 */
 	struct task_call call;
 };
 
@@ -47,6 +51,8 @@ struct task *tasks_add(struct tasks *t, pid_t host);
 struct task *tasks_born(struct tasks *t, pid_t host);
 /* By the host's number, NULL if it is none of the session's. */
 struct task *tasks_find(const struct tasks *t, pid_t host);
+/* Has it ended, and nobody has waited for it?  Only its number is left then. */
+bool tasks_is_zombie(const struct tasks *t, const struct task *task);
 /* It has ended.  Its number goes when nothing has it as its name any more. */
 void tasks_end(struct tasks *t, struct task *task);
 /* Somebody has waited for it, and got its number @number. */

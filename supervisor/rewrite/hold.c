@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The theory of operation is in hold.h. */
+#include "supervisor/rewrite/hold.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "base/base.h"
+#include "ckpt/ckpt.h"
+#include "supervisor/rewrite/rewriter_state.h"
+
+#define NAP_NS (1000 * 1000L)
+
+/* What a held task is traced with: births are told to whoever makes calls in it, its end is not. */
+#define HELD_OPTIONS                                                           \
+	(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACESECCOMP | PTRACE_O_TRACECLONE | \
+		PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_EXITKILL)
+
+/* One that can be held. */
+static bool lives(const struct rewriter *w, const struct task *task)
+{
+	return task && !task->gone && task->host != w->init;
+}
+
+pid_t hold_number(void *rewriter, pid_t host)
+{
+	return numbers_virtual(((struct rewriter *)rewriter)->rw.tasks.numbers, host);
+}
+
+pid_t hold_host(void *rewriter, pid_t number)
+{
+	return numbers_host(((struct rewriter *)rewriter)->rw.tasks.numbers, number);
+}
+
+ssize_t hold_list(void *rewriter, struct ckpt_held **ret)
+{
+	struct rewriter *w = rewriter;
+	const struct tasks *t = &w->rw.tasks;
+	ssize_t n = 0;
+
+	*ret = calloc(t->n + 1, sizeof(**ret));
+	if (!*ret)
+		return -ENOMEM;
+	for (int i = 1; i < NUMBERS_MAX; i++) {
+		const struct task *one = t->all[i];
+		bool zombie = one && one->gone && tasks_is_zombie(t, one);
+
+		if (lives(w, one) || zombie)
+			(*ret)[n++] = (struct ckpt_held){.pid = one->tgid,
+				.tid = one->host,
+				.zombie = zombie,
+				.stop_signal = one->stop_signal};
+	}
+	return n;
+}
+
+/* ---- until all stand still ------------------------------------------------------------------ */
+
+static int take_statuses(struct rewriter *w)
+{
+	int n = 0, status;
+	pid_t host;
+
+	while ((host = waitpid(-1, &status, __WALL | WNOHANG)) > 0) {
+		rewriter_status(w, host, status);
+		n++;
+	}
+	return n;
+}
+
+static const struct task *who_moves(const struct rewriter *w)
+{
+	for (int i = 1; i < NUMBERS_MAX; i++) {
+		const struct task *one = w->rw.tasks.all[i];
+
+		if (lives(w, one) && !one->held)
+			return one;
+	}
+	return NULL;
+}
+
+/* Children for which a parent sleeps in vfork run on, and stop after it. */
+static void help_vfork(struct rewriter *w)
+{
+	for (int i = 1; i < NUMBERS_MAX; i++) {
+		struct task *one = w->rw.tasks.all[i];
+		const struct task *parent;
+
+		if (!lives(w, one) || !one->vforked_by)
+			continue;
+		parent = tasks_find(&w->rw.tasks, one->vforked_by);
+		if (parent && parent->held)
+			parent = NULL;
+		if (parent && one->held && !one->stop_signal) {
+			one->held = false;
+			one->loose = true;
+			ptrace(PTRACE_CONT, one->host, 0, 0);
+		} else if (!parent && one->loose) {
+			one->loose = false;
+			ptrace(PTRACE_INTERRUPT, one->host, 0, 0);
+		}
+	}
+}
+
+static void tell_all(struct rewriter *w)
+{
+	for (int i = 1; i < NUMBERS_MAX; i++)
+		if (lives(w, w->rw.tasks.all[i]))
+			ptrace(PTRACE_INTERRUPT, w->rw.tasks.all[i]->host, 0, 0);
+}
+
+static int too_late(const struct task *culprit, struct err *e)
+{
+	pid_t parent;
+	char state;
+
+	if (culprit->vforked_by)
+		return err_set(e, ERR_UNFREEZABLE, -ETIMEDOUT,
+			"task %d was started by vfork and has not called exec yet",
+			culprit->number);
+	return err_set(e, ERR_UNFREEZABLE, -ETIMEDOUT,
+		tasks_look(culprit->host, &state, &parent) && state == 'D'
+			? "task %d is in an uninterruptible sleep and can't be stopped"
+			: "task %d does not stop",
+		culprit->number);
+}
+
+static int stop_all(struct rewriter *w, uint64_t deadline, const sigset_t *chld, struct err *e)
+{
+	const struct timespec nap = {.tv_nsec = NAP_NS};
+	const struct task *culprit;
+
+	tell_all(w);
+	for (;;) {
+		pthread_mutex_lock(&w->rw.lock);
+		while (take_statuses(w) > 0)
+			;
+		culprit = who_moves(w);
+		pthread_mutex_unlock(&w->rw.lock);
+		if (!culprit)
+			return 0;
+		if (io_now_ns() > deadline)
+			return too_late(culprit, e);
+		if (sigtimedwait(chld, NULL, &nap) < 0)
+			help_vfork(w);
+	}
+}
+
+int hold_stop(void *rewriter, uint32_t deadline_ms, struct err *e)
+{
+	struct rewriter *w = rewriter;
+	sigset_t chld, old;
+	int r;
+
+	w->hold = true;
+	/* Blocked, one that comes between the look and the nap ends the nap. */
+	sigemptyset(&chld);
+	sigaddset(&chld, SIGCHLD);
+	pthread_sigmask(SIG_BLOCK, &chld, &old);
+	r = stop_all(w, io_now_ns() + deadline_ms * 1000000ULL, &chld, e);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (r < 0) {
+		hold_release(w);
+		return r;
+	}
+	for (int i = 1; i < NUMBERS_MAX; i++)
+		if (lives(w, w->rw.tasks.all[i]))
+			ptrace(PTRACE_SETOPTIONS, w->rw.tasks.all[i]->host, 0, HELD_OPTIONS);
+	w->rw.trusting = true;
+	return 0;
+}
+
+/* Who was killed while it was held has been waited for already: nobody will tell of its end. */
+static void let_go(struct rewriter *w, struct task *task)
+{
+	task->held = task->loose = false;
+	ptrace(PTRACE_SETOPTIONS, task->host, 0, REWRITER_OPTIONS);
+	if (ptrace(task->stop_signal ? PTRACE_LISTEN : PTRACE_CONT, task->host, 0, 0) < 0 &&
+		errno == ESRCH &&
+		waitid(P_PID, (id_t)task->host, &(siginfo_t){0},
+			WEXITED | WNOHANG | WNOWAIT | __WALL) < 0)
+		tasks_end(&w->rw.tasks, task);
+}
+
+void hold_release(void *rewriter)
+{
+	struct rewriter *w = rewriter;
+
+	pthread_mutex_lock(&w->rw.lock);
+	w->hold = false;
+	w->rw.trusting = false;
+	for (int i = 1; i < NUMBERS_MAX; i++)
+		if (lives(w, w->rw.tasks.all[i]) && w->rw.tasks.all[i]->held)
+			let_go(w, w->rw.tasks.all[i]);
+	pthread_mutex_unlock(&w->rw.lock);
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Theory of operation
+ *
+ * The thread that traces waits in waitpid(2), for which nothing can be watched besides.  So a thread of
+ * its own receives the orders, and signals to the other one until that has seen it; a signal
+ * that comes just before the wait would be lost.
+ */
+#include "supervisor/rewrite/orders.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/base.h"
+#include "supervisor/rewrite/answers.h"
+#include "supervisor/rewrite/hold.h"
+#include "supervisor/rewrite/rewriter_state.h"
+
+#define WAKE	  SIGUSR1
+#define WAKE_NS	  (200 * 1000L)
+#define MAX_EDGES (IO_MAX_FDS - 1)
+
+struct order {
+	bool portable;
+	uint32_t deadline_ms;
+	int outside;
+	uint32_t n_edges;
+	char edges[MAX_EDGES][sizeof(((struct ckpt_edge *)NULL)->name)];
+};
+
+/* What has come and is not carried out yet. */
+static struct {
+	_Atomic bool there;
+	struct order order;
+	int fds[1 + MAX_EDGES];
+	size_t n_fds;
+	pthread_t tracer;
+} pending;
+
+int orders_send_dump(int sock, const struct worker_dump *what, int to_worker, struct err *e)
+{
+	const struct ckpt_world *world = &what->world;
+	struct order o = {.portable = what->options.portable,
+		.deadline_ms = what->options.deadline_ms,
+		.outside = (int)what->options.outside,
+		.n_edges = (uint32_t)world->n_edges};
+	int fds[1 + MAX_EDGES] = {to_worker}, r;
+
+	if (world->n_edges > MAX_EDGES)
+		return err_set(e, ERR_UNFREEZABLE, -E2BIG,
+			"more than %d streams and terminals are attached", MAX_EDGES);
+	for (size_t i = 0; i < world->n_edges; i++) {
+		memcpy(o.edges[i], world->edges[i].name, sizeof(o.edges[i]));
+		fds[1 + i] = world->edges[i].fd;
+	}
+	r = io_send_fds(sock, &o, sizeof(o), fds, 1 + world->n_edges);
+	return r < 0 ? err_errno(e, r, "the rewriter") : 0;
+}
+
+/* ---- in the rewriter ------------------------------------------------------------------------ */
+
+static void no_handler(int sig)
+{
+}
+
+static void *wait_for_orders(void *arg)
+{
+	struct rewriter *w = arg;
+	const struct timespec nap = {.tv_nsec = WAKE_NS};
+
+	while (io_recv_fds(w->order, &pending.order, sizeof(pending.order), pending.fds,
+		       ARRAY_SIZE(pending.fds), &pending.n_fds) == sizeof(pending.order)) {
+		pending.there = true;
+		while (pending.there) {
+			pthread_kill(pending.tracer, WAKE);
+			nanosleep(&nap, NULL);
+		}
+	}
+	return NULL; /* the supervisor has ended, and with it goes all */
+}
+
+int orders_start(struct rewriter *w)
+{
+	struct sigaction action = {.sa_handler = no_handler};
+	pthread_t thread;
+
+	sigaction(WAKE, &action, NULL);
+	pending.tracer = pthread_self();
+	return -pthread_create(&thread, NULL, wait_for_orders, w);
+}
+
+static void dump(struct rewriter *w, const struct order *o, const int *fds)
+{
+	const struct ckpt_names names = {.number = hold_number,
+		.host = hold_host,
+		.list = hold_list,
+		.stop = hold_stop,
+		.release = hold_release,
+		.ctx = w};
+	struct ckpt_edge edges[MAX_EDGES];
+	long notified[ANSWERS_MAX];
+	struct worker_dump what = {.config_dir = w->config_dir,
+		.world = {.name = w->name,
+			.init_pid = w->init,
+			.init_pidfd = sys_pidfd_open(w->init, 0),
+			.root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC),
+			.proc_fd = -1,
+			.ns_user = -1,
+			.ns_pid = -1,
+			.ns_mnt = -1,
+			.ns_net = -1,
+			.ns_ipc = -1,
+			.ns_uts = -1,
+			.ns_time = -1,
+			.names = &names,
+			.uid = getuid(),
+			.gid = getgid(),
+			.edges = edges,
+			.n_edges = o->n_edges},
+		.options = {.portable = o->portable,
+			.outside = (enum ckpt_outside)o->outside,
+			.deadline_ms = o->deadline_ms,
+			.notified = notified,
+			.n_notified = answers_list(notified)}};
+
+	for (size_t i = 0; i < o->n_edges; i++) {
+		memcpy(edges[i].name, o->edges[i], sizeof(edges[i].name));
+		edges[i].fd = fds[1 + i];
+	}
+	worker_dump_here(fds[0], &what);
+	close_fd(what.world.init_pidfd);
+	close_fd(what.world.root_fd);
+}
+
+void orders_look(struct rewriter *w)
+{
+	struct order o;
+	int fds[1 + MAX_EDGES];
+	size_t n;
+
+	if (!pending.there)
+		return;
+	o = pending.order;
+	n = pending.n_fds;
+	memcpy(fds, pending.fds, sizeof(fds));
+	pending.there = false;
+	if (n == 1 + o.n_edges && o.n_edges <= MAX_EDGES)
+		dump(w, &o, fds); /* takes the first */
+	else if (n)
+		close(fds[0]);
+	for (size_t i = 1; i < n; i++)
+		close(fds[i]);
+}

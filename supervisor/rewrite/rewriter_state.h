@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* rewriter_state - a rewriter from inside.  Private to rewrite/: rewriter.c, hold.c, orders.c. */
+#ifndef SUPERVISOR_REWRITE_REWRITER_STATE_H
+#define SUPERVISOR_REWRITE_REWRITER_STATE_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "supervisor/rewrite/rewrite.h"
+
+struct ckpt_names;
+
+struct rewriter {
+	struct rewrite rw;
+	pid_t init;
+	char *name, *config_dir; /* of the session; where its user's key is */
+	int sock;  /* to pid 1, for a moment */
+	int order; /* from the supervisor (orders.h) */
+	bool hold; /* tasks are being held, or are (hold.h) */
+};
+
+/* Deals with one status of waitpid(2), with rw.lock held. */
+void rewriter_status(struct rewriter *w, pid_t host, int status);
+
+#endif
