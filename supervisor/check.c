@@ -350,7 +350,7 @@ const struct check_weaker checks_weaker[] = {
 	{"network", "the host's: no loopback of its own, no --net none"},
 	{"files", "the host's as they are: no /tmp or /dev/shm of its own, no -v, no --root"},
 	{"proc", "the host's /proc, with the host's numbers in it"},
-	{"ipc", "System V IPC and POSIX queues are the host's"},
+	{"ipc", "System V IPC and POSIX queues are the session's own, /proc/sysvipc and /dev/mqueue the host's"},
 	{"users", "no --user root"},
 	{"clocks", "monotonic time and the host name are the host's: no --hostname"},
 	{"programs", "debuggers (ptrace) and 32-bit programs are refused"},

@@ -279,7 +279,7 @@ int main(void)
 	} programs[] = {
 		{"plain", 0},
 		{"user", NAMES_BIT(NAMES_USER)},
-		{"numbers", NAMES_BIT(NAMES_PID)},
+		{"rewritten", NAMES_BIT(NAMES_PID) | NAMES_BIT(NAMES_IPC)},
 	};
 
 	printf("/* Made by supervisor/filter_make.c from supervisor/policy/table.c. */\n"

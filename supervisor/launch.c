@@ -250,6 +250,7 @@ static int make_world(struct session *s, const struct skeleton *skeleton, struct
 	struct world_config w = {.name = c->name,
 		.hostname = c->hostname,
 		.config_dir = s->paths.config,
+		.state_dir = s->paths.state,
 		.root = c->root[0] ? c->root : NULL,
 		.as_root = c->as_root,
 		.rewrite = s->op.what == OP_START && strcmp(c->names, "rewrite") == 0,

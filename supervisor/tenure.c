@@ -13,6 +13,7 @@
 
 #include "base/base.h"
 #include "supervisor/paths.h"
+#include "supervisor/rewrite/ipc.h"
 
 int tenure_lock(const struct paths *p, struct err *e)
 {
@@ -130,6 +131,7 @@ void tenure_sweep(const struct paths *p)
 	_cleanup_close_ int lock = -1;
 	struct swept s = {0};
 
+	ipc_sweep(p->state);
 	if (asprintf(&sessions, "%s/sessions", p->state) < 0)
 		return;
 	lock = tenure_lock(p, NULL);

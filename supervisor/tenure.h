@@ -39,7 +39,8 @@ char *tenure_set_aside(const char *path);
 
 /*
  * Removes what supervisors that were killed have left and nobody asks for by a name: what was set
- * aside, sessions that were being resumed, directories without a record, runtime directories.
+ * aside, sessions that were being resumed, directories without a record, runtime directories, objects of
+ * sessions without an ipc namespace (rewrite/ipc.h).
  */
 void tenure_sweep(const struct paths *p);
 

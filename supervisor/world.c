@@ -23,6 +23,7 @@
 #include "supervisor/init.h"
 #include "supervisor/init_protocol.h"
 #include "supervisor/ns.h"
+#include "supervisor/rewrite/ipc.h"
 #include "supervisor/rewrite/numbers.h"
 #include "supervisor/rewrite/rewriter.h"
 #include "supervisor/skeleton.h"
@@ -92,14 +93,18 @@ static int start_init(struct world *w, const struct world_config *c, int sock, s
 
 static int start_rewriter(struct world *w, const struct world_config *c, int sock, struct err *e)
 {
+	struct rewriter_tables tables;
 	int r = numbers_create(&w->numbers, e);
 
+	if (r == 0)
+		r = ipc_create(&w->ipc, c->state_dir, e);
 	if (r < 0)
 		return r;
 	w->uid = getuid();
 	w->gid = getgid();
+	tables = (struct rewriter_tables){w->numbers, ipc_table(w->ipc)};
 	w->rewriter = rewriter_start(
-		c, w->numbers, sock, &w->rewriter_orders, &w->init_pid, &w->init_pidfd, e);
+		c, &tables, sock, &w->rewriter_orders, &w->init_pid, &w->init_pidfd, e);
 	return MIN(w->rewriter, 0);
 }
 
@@ -152,11 +157,14 @@ void world_end(struct world *w)
 	child = w->rewriter ? w->rewriter : w->init_pid;
 	w->init_pid = 0;
 	w->rewriter = 0;
-	if (child <= 0)
-		return;
-	kill(child, SIGKILL);
-	while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
-		;
+	if (child > 0) {
+		kill(child, SIGKILL);
+		while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+	/* Nobody makes any more. */
+	ipc_end(w->ipc);
+	w->ipc = NULL;
 }
 
 void world_destroy(struct world *w)

@@ -17,6 +17,7 @@
 #include "supervisor/world_config.h"
 
 struct err;
+struct ipc;
 struct numbers;
 
 struct world {
@@ -27,6 +28,7 @@ struct world {
 	pid_t rewriter; /* the process that traces them all, where there are no namespaces; 0 */
 	int rewriter_orders;	 /* likewise: rewrite/orders.h; -1 */
 	struct numbers *numbers; /* likewise: what its tasks are called; NULL */
+	struct ipc *ipc;	 /* likewise: its System V objects and message queues; NULL */
 	int init_sock;		 /* SOCK_SEQPACKET to pid 1: init_protocol.h */
 	int listener;		 /* seccomp user notification */
 	int root_fd, proc_fd;

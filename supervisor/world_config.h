@@ -26,6 +26,7 @@ struct world_config {
 	const char *name;
 	const char *hostname;
 	const char *config_dir; /* podrun's own, of the user */
+	const char *state_dir;	/* likewise: what has to be removed after a crash is noted there; NULL */
 	const char *files_dir;	/* the session's own files on the host: upper/ work/ tmp/ run/ */
 	const char *root;	/* --root DIR, or NULL for the host's own / */
 	bool as_root;		/* --user root: uid 0 inside */

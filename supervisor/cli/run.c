@@ -541,7 +541,7 @@ static int fall_back(const struct run_options *o, Pb__Config *config, struct err
 	config->names = (char *)"rewrite";
 	config->view = (char *)"host";
 	config->net = (char *)"host";
-	fprintf(stderr, "podrun: no %s on this host: names are rewritten, and files, IPC and network are the "
+	fprintf(stderr, "podrun: no %s on this host: names are rewritten, and files and network are the "
 			"host's (podrun check)\n", lacking->name);
 	return 0;
 }
@@ -588,8 +588,8 @@ const struct cli_command cli_run = {
 		"The session sees the host's files below a layer of its own; /tmp, /run, /dev and /proc "
 		"are its own as well. It ends when CMD has ended and nothing else is left in it.\n\n"
 		"The kernel's namespaces hold the session's names. Where the host allows none, podrun says "
-		"so and rewrites numbers of processes itself (*--names rewrite*): the files, /proc, "
-		"IPC, clocks and network are the host's then, and *-v*, *--root*, *--user root*, *--hostname*, "
+		"so and rewrites numbers of processes and names of IPC objects itself (*--names rewrite*): the files, /proc, "
+		"clocks and network are the host's then, and *-v*, *--root*, *--user root*, *--hostname*, "
 		"*--pids*, *--net none* and *--view private* are refused with exit code 4. *--names kernel* "
 		"refuses to start such a session. *podrun check* tells which it will be, and what is weaker.",
 	.options = options,

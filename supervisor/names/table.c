@@ -12,7 +12,7 @@ static const struct {
 	bool translatable; /* the supervisor knows how */
 } classes[NAMES_CLASS_MAX] = {
 	[NAMES_PID] = {"pid", "pid namespace", true},
-	[NAMES_IPC] = {"ipc", "ipc namespace", false},
+	[NAMES_IPC] = {"ipc", "ipc namespace", true},
 	[NAMES_USER] = {"user", "user namespace", true},
 	[NAMES_PTS] = {"pts", "its own devpts", false},
 	[NAMES_TIME] = {"time", "time namespace", false},
@@ -35,6 +35,7 @@ struct names names_choose(const struct world_config *c)
 	struct names n = {0};
 
 	n.way[NAMES_PID] = c->rewrite ? NAMES_TRANSLATED : NAMES_IDENTITY;
+	n.way[NAMES_IPC] = c->rewrite ? NAMES_TRANSLATED : NAMES_IDENTITY;
 	n.way[NAMES_USER] = c->as_root ? NAMES_TRANSLATED : NAMES_IDENTITY;
 	return n;
 }

@@ -23,7 +23,6 @@ const struct policy_translated policy_translated[] = {
 	{SYS_rt_sigqueueinfo, NAMES_PID, POLICY_NOTIFY},
 	{SYS_rt_tgsigqueueinfo, NAMES_PID, POLICY_NOTIFY},
 	/* supervisor/rewrite/calls.c */
-	{SYS_shmat, NAMES_PID, POLICY_TRACE},
 	{SYS_set_tid_address, NAMES_PID, POLICY_TRACE},
 	{SYS_setsid, NAMES_PID, POLICY_TRACE},
 	{SYS_setpgid, NAMES_PID, POLICY_TRACE},
@@ -58,6 +57,21 @@ const struct policy_translated policy_translated[] = {
 	{SYS_sendmmsg, NAMES_PID, POLICY_TRACE},
 	{SYS_recvmsg, NAMES_PID, POLICY_TRACE},
 	{SYS_recvmmsg, NAMES_PID, POLICY_TRACE},
+	/* supervisor/rewrite/ipc_sysv.c, ipc_queues.c */
+	{SYS_shmget, NAMES_IPC, POLICY_NOTIFY},
+	{SYS_shmctl, NAMES_IPC, POLICY_NOTIFY},
+	{SYS_semget, NAMES_IPC, POLICY_NOTIFY},
+	{SYS_semctl, NAMES_IPC, POLICY_NOTIFY},
+	{SYS_msgget, NAMES_IPC, POLICY_NOTIFY},
+	{SYS_msgctl, NAMES_IPC, POLICY_NOTIFY},
+	{SYS_mq_open, NAMES_IPC, POLICY_NOTIFY},
+	{SYS_mq_unlink, NAMES_IPC, POLICY_NOTIFY},
+	/* supervisor/rewrite/ipc_calls.c */
+	{SYS_shmat, NAMES_IPC, POLICY_TRACE},
+	{SYS_semop, NAMES_IPC, POLICY_TRACE},
+	{SYS_semtimedop, NAMES_IPC, POLICY_TRACE},
+	{SYS_msgsnd, NAMES_IPC, POLICY_TRACE},
+	{SYS_msgrcv, NAMES_IPC, POLICY_TRACE},
 	/* All tasks are traced already. */
 	{SYS_ptrace, NAMES_PID, POLICY_EPERM},
 	{SYS_perf_event_open, NAMES_PID, POLICY_ENOSYS},

@@ -159,6 +159,8 @@ static const struct {
 	const size_t *n;
 } rooms[] = {
 	{task_answers, &task_n_answers},
+	{ipc_sysv_answers, &ipc_sysv_n_answers},
+	{ipc_queue_answers, &ipc_queue_n_answers},
 };
 
 static rewrite_answer *by_number[ANSWERS_MAX];

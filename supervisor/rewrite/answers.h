@@ -38,6 +38,9 @@ struct answer_row {
 /* The rows of each room (answers.c puts them together): of tasks and their numbers. */
 extern const struct answer_row task_answers[];
 extern const size_t task_n_answers;
+/* System V objects (ipc_sysv.c), message queues (ipc_queues.c). */
+extern const struct answer_row ipc_sysv_answers[], ipc_queue_answers[];
+extern const size_t ipc_sysv_n_answers, ipc_queue_n_answers;
 
 #define ANSWERS_MAX 512
 /* All of them, whatever the room; returns how many. */

@@ -425,7 +425,6 @@ static int enter_timer_create(struct rewrite *rw, struct task *task, struct user
 
 const struct rewrite_call task_calls[] = {
 	{SYS_mmap, .enter = enter_share},
-	{SYS_shmat, .enter = enter_share},
 	{SYS_set_tid_address, .result = true},
 	{SYS_setsid, .result = true, .enter = enter_setsid},
 	{SYS_setpgid, {T, G}, .error = -ESRCH, .enter = enter_setpgid},
@@ -477,6 +476,7 @@ static const struct {
 	const size_t *n;
 } rooms[] = {
 	{task_calls, &task_n_calls},
+	{ipc_calls, &ipc_n_calls},
 };
 
 const struct rewrite_call *rewrite_call_find(int nr)

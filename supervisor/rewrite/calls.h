@@ -48,6 +48,9 @@ struct rewrite_call {
 /* The rows of each room (calls.c puts them together): of tasks and their numbers. */
 extern const struct rewrite_call task_calls[];
 extern const size_t task_n_calls;
+/* What waits for System V objects, or attaches them (ipc_calls.c). */
+extern const struct rewrite_call ipc_calls[];
+extern const size_t ipc_n_calls;
 
 /* NULL: the call is none of these. */
 const struct rewrite_call *rewrite_call_find(int nr);

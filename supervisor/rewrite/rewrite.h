@@ -21,11 +21,14 @@
 		PTRACE_O_TRACEEXEC | PTRACE_O_TRACEEXIT | PTRACE_O_TRACESECCOMP |                  \
 		PTRACE_O_EXITKILL)
 
+struct ipc_names;
+
 struct rewrite {
 	pthread_mutex_t lock; /* of all that follows: one thread for stops, one for calls */
 	struct tasks tasks;
 	bool trusting; /* all stand still: what asks is what we have them do, on the host's terms */
-	int listener;  /* -1 until pid 1 has a filter */
+	struct ipc_names *ipc;
+	int listener; /* -1 until pid 1 has a filter */
 };
 
 #endif

@@ -318,18 +318,19 @@ static void keep_only(struct rewriter *w)
 	syscall(SYS_close_range, 3 + ARRAY_SIZE(keep), ~0U, 0);
 }
 
-static _Noreturn void rewriter_main(const struct world_config *c, struct numbers *numbers,
-	int init_sock, int to_supervisor, int order)
+static _Noreturn void rewriter_main(const struct world_config *c,
+	const struct rewriter_tables *tables, int init_sock, int to_supervisor, int order)
 {
 	static struct rewriter w = {.rw = {.lock = PTHREAD_MUTEX_INITIALIZER, .listener = -1}};
 	int pair[2];
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, "podrun-rewriter");
-	w.rw.tasks.numbers = numbers;
+	w.rw.tasks.numbers = tables->numbers;
 	w.order = order;
 	w.name = strdup(c->name);
 	w.config_dir = strdup(c->config_dir);
+	w.rw.ipc = tables->ipc;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		_exit(1);
 	w.init = fork();
@@ -346,8 +347,8 @@ static _Noreturn void rewriter_main(const struct world_config *c, struct numbers
 	follow(&w);
 }
 
-pid_t rewriter_start(const struct world_config *c, struct numbers *numbers, int init_sock,
-	int *ret_orders, pid_t *ret_init, int *ret_init_pidfd, struct err *e)
+pid_t rewriter_start(const struct world_config *c, const struct rewriter_tables *tables,
+	int init_sock, int *ret_orders, pid_t *ret_init, int *ret_init_pidfd, struct err *e)
 {
 	pid_t pid, init = 0;
 	int told[2], orders[2];
@@ -362,7 +363,7 @@ pid_t rewriter_start(const struct world_config *c, struct numbers *numbers, int 
 	pid = fork();
 	if (pid == 0) {
 		close(told[0]);
-		rewriter_main(c, numbers, init_sock, told[1], orders[1]);
+		rewriter_main(c, tables, init_sock, told[1], orders[1]);
 	}
 	close(orders[1]);
 	*ret_orders = orders[0];

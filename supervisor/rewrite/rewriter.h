@@ -24,17 +24,23 @@
 #include <sys/types.h>
 
 struct err;
+struct ipc_names;
 struct numbers;
 struct world_config;
+
+/* What it shares with its supervisor from now on. */
+struct rewriter_tables {
+	struct numbers *numbers;
+	struct ipc_names *ipc;
+};
 
 /*
  * Forks the rewriter, which forks pid 1 (init_main with @init_sock, borrowed).  Returns the
  * rewriter's pid (a child of the caller, who kills and awaits it), where it takes orders (orders.h), and
  * pid 1's pid with a pidfd (descriptors are the caller's), or
- * a negative errno with @e set.  @c is needed for the call only;
- * @numbers is the table that both share from now on.
+ * a negative errno with @e set.  @c and @tables are needed for the call only.
  */
-pid_t rewriter_start(const struct world_config *c, struct numbers *numbers, int init_sock,
-	int *ret_orders, pid_t *ret_init, int *ret_init_pidfd, struct err *e);
+pid_t rewriter_start(const struct world_config *c, const struct rewriter_tables *tables,
+	int init_sock, int *ret_orders, pid_t *ret_init, int *ret_init_pidfd, struct err *e);
 
 #endif

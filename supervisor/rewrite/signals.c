@@ -14,6 +14,9 @@ static bool has_pid(const siginfo_t *info)
 {
 	if (info->si_code == SI_USER || info->si_code == SI_TKILL)
 		return true;
+	/* of mq_notify(3): who has sent the message */
+	if (info->si_code == SI_MESGQ)
+		return true;
 	return info->si_signo == SIGCHLD && info->si_code > 0;
 }
 
@@ -137,6 +140,8 @@ int signals_queue(const struct tasks *t, const struct task *sender, pid_t tgid, 
 		info->si_code = SIGNALS_KILL;
 	else if (info->si_code == SI_TKILL)
 		info->si_code = SIGNALS_TKILL;
+	else if (info->si_code == SI_MESGQ) /* as the kernel says it */
+		info->si_pid = numbers_host(t->numbers, info->si_pid);
 	else if (info->si_code > 0)
 		return -EPERM; /* of itself: the kernel would let it */
 	return tgid > 0 ? send_to_thread(t, tgid, tid, sig, info)
