@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The calls.  What is special about a file is a row of the table in procfs_node.c; all else is the
+ * host's own.
+ */
+#include "supervisor/rewrite/procfs.h"
+
+#include <ctype.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "supervisor/rewrite/tasks.h"
+
+#define COPY_MAX (16u << 20) /* of one file; /proc/locks of a busy host has a megabyte */
+
+#ifndef MFD_NOEXEC_SEAL /* linux/memfd.h, 6.3 */
+#define MFD_NOEXEC_SEAL 0x0008U
+#endif
+
+/* ---- making it ------------------------------------------------------------------------------ */
+
+/* What /proc has for all; no entry comes or goes but with a module. */
+static int list_always(struct procfs *p)
+{
+	_cleanup_list_ struct mirror_list all = {0};
+	int r = mirror_list_read(&all, p->host, ".");
+
+	for (size_t i = 0; r == 0 && i < all.n; i++)
+		if (!isdigit((unsigned char)*all.v[i].name))
+			r = mirror_list_add(&p->always, all.v[i].name, all.v[i].type);
+	return r;
+}
+
+int procfs_create(struct procfs **ret, const struct tasks *tasks, const char *mirror,
+	const struct procfs_ops *ops, struct err *e)
+{
+	struct procfs *p = calloc(1, sizeof(*p));
+	int r;
+
+	if (!p)
+		return err_errno(e, -ENOMEM, "/proc");
+	p->tasks = tasks;
+	p->ops = ops;
+	p->ptrace_scope = proc_read_setting("/proc/sys/kernel/yama/ptrace_scope");
+	p->host = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	r = p->host < 0 ? -errno : list_always(p);
+	r = r < 0 ? err_errno(e, r, "/proc") : procfs_mirror_create(&p->mirror, mirror, e);
+	if (r < 0) {
+		procfs_free(p);
+		return r;
+	}
+	*ret = p;
+	return 0;
+}
+
+void procfs_free(struct procfs *p)
+{
+	if (!p)
+		return;
+	procfs_mirror_free(p->mirror);
+	mirror_list_fini(&p->always);
+	close_fd(p->host);
+	free(p);
+}
+
+/* ---- copies --------------------------------------------------------------------------------- */
+
+static int write_and_seal(int fd, const struct buf *text)
+{
+	int r = io_write_full(fd, text->data, text->len);
+
+	if (r == 0 && fchmod(fd, 0444) < 0)
+		r = -errno;
+	if (r == 0 && fcntl(fd, F_ADD_SEALS,
+			      F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0)
+		r = -errno;
+	return r;
+}
+
+/* By its name procfs_readlink knows it again. */
+static int make_copy(const char *below, const struct buf *text)
+{
+	_cleanup_close_ int fd = -1;
+	char name[249] = "/proc/", self[64]; /* as long as memfd_create(2) takes */
+	int r;
+
+	memcpy(name + strlen(name), below, MIN(strlen(below), sizeof(name) - strlen(name) - 1));
+	fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+	if (fd < 0 && errno == EINVAL)
+		fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	r = fd < 0 ? -errno : write_and_seal(fd, text);
+	if (r < 0)
+		return r;
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	r = open(self, O_RDONLY | O_CLOEXEC);
+	return r < 0 ? -errno : r;
+}
+
+static int copy_text(
+	struct procfs *p, const struct task *asker, const struct procfs_node *n, struct buf *text)
+{
+	_cleanup_buf_ struct buf was = BUF_INIT;
+	struct procfs_facts facts = {
+		.numbers = p->tasks->numbers,
+		.stopped = n->task && n->task->stop_signal,
+		.asks = n->task == asker,
+	};
+	int r = io_read_file(n->dir, n->host, COPY_MAX, &was);
+
+	if (r < 0)
+		return r == -ESRCH ? -ENOENT : r;
+	if (!buf_cstr(&was))
+		return -ENOMEM;
+	n->row->text(&facts, buf_cstr(&was), text);
+	return buf_error(text);
+}
+
+static int open_copy(struct procfs *p, const struct task *asker, const struct procfs_node *n)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	int r;
+
+	if (n->row->sort == PROCFS_IPC)
+		r = p->ops->sysvipc(p->ops->arg, strchr(n->path, '/') + 1, &text);
+	else
+		r = copy_text(p, asker, n, &text);
+	return r < 0 ? r : make_copy(n->path, &text);
+}
+
+/* ---- open ----------------------------------------------------------------------------------- */
+
+static bool wants_write(int flags)
+{
+	return (flags & O_ACCMODE) != O_RDONLY || (flags & O_TRUNC);
+}
+
+static int open_dir(struct procfs *p, const struct procfs_node *n, int flags)
+{
+	_cleanup_list_ struct mirror_list list = {0};
+	int r;
+
+	if (!(flags & O_PATH) && (wants_write(flags) || (flags & O_CREAT)))
+		return -EISDIR;
+	flags &= O_PATH | O_NONBLOCK;
+	if (!n->row || !n->row->list) {
+		r = openat(n->dir, n->host, flags | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		return r < 0 ? -errno : r;
+	}
+	r = n->row->list(p, n, &list);
+	return r < 0 ? r : procfs_mirror_open(p->mirror, n->path, &list, flags);
+}
+
+static int open_file(
+	struct procfs *p, const struct task *asker, const struct procfs_node *n, int flags)
+{
+	int fd;
+
+	if (flags & O_DIRECTORY)
+		return -ENOTDIR;
+	if (n->row && (n->row->text || n->row->sort == PROCFS_IPC) && !(flags & O_PATH))
+		return wants_write(flags) ? -EACCES : open_copy(p, asker, n);
+	if (n->row && n->row->sort == PROCFS_MEMORY && !procfs_node_may_trace(p, asker, n))
+		return -EACCES;
+	flags &= O_ACCMODE | O_PATH | O_APPEND | O_NONBLOCK | O_TRUNC;
+	fd = openat(n->dir, n->host, flags | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY);
+	if (fd < 0)
+		return errno == ESRCH ? -ENOENT : -errno;
+	return fd;
+}
+
+int procfs_open(struct procfs *p, const struct task *asker, const struct procfs_node *n, int flags)
+{
+	int fd;
+
+	if (!procfs_node_is_open(n, wants_write(flags)))
+		return -EACCES;
+	if ((flags & O_CREAT) && (flags & O_EXCL))
+		return -EEXIST;
+	if (S_ISDIR(n->type))
+		return open_dir(p, n, flags);
+	if (!S_ISLNK(n->type))
+		return open_file(p, asker, n, flags);
+	if (!(flags & O_PATH) || (flags & O_DIRECTORY))
+		return flags & O_DIRECTORY ? -ENOTDIR : -ELOOP;
+	fd = openat(n->dir, n->host, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+/* ---- what is said of files ------------------------------------------------------------------ */
+
+/* It is listed from the mirror: what fstat(2) says of it stat(2) says, too. */
+static bool is_listed(const struct procfs_node *n)
+{
+	return S_ISDIR(n->type) && n->row && n->row->list;
+}
+
+int procfs_stat(struct procfs *p, const struct procfs_node *n, struct stat *ret)
+{
+	_cleanup_close_ int fd = -1;
+	struct stat st;
+
+	*ret = n->st;
+	if (!is_listed(n))
+		return 0;
+	fd = procfs_mirror_open(p->mirror, n->path, NULL, O_PATH);
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	ret->st_dev = st.st_dev;
+	ret->st_ino = st.st_ino;
+	return 0;
+}
+
+int procfs_access(struct procfs *p, const struct procfs_node *n, int mode)
+{
+	if (mode != F_OK && !procfs_node_is_open(n, mode & W_OK))
+		return -EACCES;
+	return faccessat(n->dir, n->host, mode, AT_EACCESS | AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
+}
+
+/* ---- texts of links ------------------------------------------------------------------------- */
+
+static int put(char *ret, size_t size, const char *text)
+{
+	size_t n = MIN(strlen(text), size);
+
+	memcpy(ret, text, n);
+	return (int)n;
+}
+
+/* "/memfd:/proc/12/status (deleted)" is a copy of ours. */
+static bool is_copy(char *text)
+{
+	static const char before[] = "/memfd:/proc/", behind[] = " (deleted)";
+	size_t n = strlen(text);
+
+	if (n < strlen(before) + strlen(behind) || strncmp(text, before, strlen(before)) ||
+		strcmp(text + n - strlen(behind), behind))
+		return false;
+	text[n - strlen(behind)] = '\0';
+	memmove(text, text + strlen("/memfd:"), strlen(text) + 1 - strlen("/memfd:"));
+	return true;
+}
+
+/* @text of the host becomes what the session calls it; what it has no name for stays. */
+static void rename_text(struct procfs *p, char text[PATH_MAX])
+{
+	char name[PATH_MAX] = "/proc/";
+	int n;
+
+	if (*text != '/' || is_copy(text))
+		return;
+	n = procfs_from_host(p, text, name + strlen(name), sizeof(name) - strlen(name));
+	if (n == 0)
+		strcpy(text, "/proc");
+	else if (n > 0)
+		strcpy(text, name);
+	else if (p->ops->session_path &&
+		 p->ops->session_path(p->ops->arg, text, name, sizeof(name)) >= 0)
+		snprintf(text, PATH_MAX, "%s", name);
+}
+
+int procfs_readlink(struct procfs *p, const struct task *asker, const struct procfs_node *n,
+	char *buf, size_t size)
+{
+	char text[PATH_MAX];
+	ssize_t len;
+
+	if (!S_ISLNK(n->type))
+		return -EINVAL;
+	if (!procfs_node_is_open(n, false))
+		return -EACCES;
+	if (n->row && n->row->sort == PROCFS_SELF) {
+		procfs_node_self(p, asker, n, text);
+		return put(buf, size, text);
+	}
+	len = readlinkat(n->dir, n->host, text, sizeof(text) - 1);
+	if (len < 0)
+		return errno == ESRCH ? -ENOENT : -errno;
+	text[len] = '\0';
+	if (n->row && n->row->sort == PROCFS_ROOT)
+		return put(buf, size, "/");
+	if (n->number)
+		rename_text(p, text);
+	return put(buf, size, text);
+}
+
+/* ---- what the task does itself -------------------------------------------------------------- */
+
+int procfs_host(struct procfs *p, const struct procfs_node *n, char ret[PATH_MAX])
+{
+	_cleanup_close_ int fd = -1;
+	char dir[PATH_MAX];
+	int r;
+
+	if (!procfs_node_is_open(n, false))
+		return -EACCES;
+	if (is_listed(n)) {
+		fd = procfs_mirror_open(p->mirror, n->path, NULL, O_PATH);
+		return fd < 0 ? fd : procfs_name_of(fd, ret);
+	}
+	r = procfs_name_of(n->dir, dir);
+	if (r < 0)
+		return r;
+	return snprintf(ret, PATH_MAX, "%s/%s", dir, n->host) < PATH_MAX ? 0 : -ENAMETOOLONG;
+}

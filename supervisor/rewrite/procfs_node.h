@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * procfs_node - a file of the session's /proc, found in the host's.  Private to rewrite/.
+ *
+ * Of a process or thread it is the directory that is opened first, and looked at to be the one it ought to be;
+ * it names the task from then on, whatever becomes of its number.
+ */
+#ifndef SUPERVISOR_REWRITE_PROCFS_NODE_H
+#define SUPERVISOR_REWRITE_PROCFS_NODE_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include "supervisor/rewrite/procfs_mirror.h"
+#include "supervisor/rewrite/procfs_text.h"
+
+struct buf;
+struct task;
+struct tasks;
+
+/*
+ * What /proc needs of others; a member that is NULL: nothing of theirs is there.  @session_path puts what the
+ * session calls the host's path @host, which may end in " (deleted)", into @buf: its length or a negative errno.
+ * @sysvipc prints the session's own /proc/sysvipc/@name ("shm", "sem", "msg"), with its heading.
+ */
+struct procfs_ops {
+	int (*session_path)(void *arg, const char *host, char *buf, size_t size);
+	int (*sysvipc)(void *arg, const char *name, struct buf *text);
+	void *arg;
+};
+
+struct procfs {
+	const struct tasks *tasks;
+	const struct procfs_ops *ops;
+	struct procfs_mirror *mirror;
+	int host;		   /* O_PATH: the host's /proc */
+	struct mirror_list always; /* what /proc lists beside processes */
+	long ptrace_scope;	   /* Yama's; less than 1 is no restriction */
+};
+
+struct procfs_node;
+
+enum procfs_sort {
+	PROCFS_PLAIN,
+	PROCFS_SELF,   /* a link whose text is the asker's number */
+	PROCFS_ROOT,   /* a link to "/", whoever asks */
+	PROCFS_MAGIC,  /* a link to what has perhaps no name */
+	PROCFS_MEMORY, /* opened by whoever may ptrace */
+	PROCFS_IPC,    /* what another room prints */
+};
+
+/* What is special about a file or a directory. */
+struct procfs_row {
+	const char *
+		name; /* behind the process's directory, or behind /proc; "fd/": all that is in it */
+	bool of_process;
+	enum procfs_sort sort;
+	procfs_text_fn *text; /* a file with numbers in it */
+	int (*list)(const struct procfs *p, const struct procfs_node *n, struct mirror_list *list);
+};
+
+struct procfs_node {
+	char path[PATH_MAX]; /* below the session's /proc */
+	const char *rest;    /* of it, behind the process or thread; all if it is nobody's */
+	pid_t number,
+		thread; /* of the process, and of the thread if the path goes by "task"; 0: none */
+	const struct task
+		*task;	     /* whose: the thread, or the process; as long as the lock is held */
+	int dir;	     /* O_PATH: the task's directory or /proc, on the host */
+	char host[PATH_MAX]; /* the path below that */
+	const struct procfs_row *row; /* NULL: nothing special */
+	mode_t type;		      /* S_IFDIR, S_IFREG, S_IFLNK */
+	struct stat st;		      /* of it, on the host, no link followed */
+};
+
+/* @path: without "." and "..", and with no link but as its last.  0 or the error of the call; to be finished
+ * in any case. */
+int procfs_node_find(const struct procfs *p, const char *path, struct procfs_node *ret);
+void procfs_node_fini(struct procfs_node *n);
+
+/* May only a link at the end of @path be one?  What leads from a process to its threads and to files of
+ * theirs is known to be directories. */
+bool procfs_node_is_dir(const char *path);
+/* May the session have it at all?  What the kernel says comes on top of that. */
+bool procfs_node_is_open(const struct procfs_node *n, bool write);
+/* Would Yama let @asker ptrace the process of @n? */
+bool procfs_node_may_trace(
+	const struct procfs *p, const struct task *asker, const struct procfs_node *n);
+/* What "self" or "thread-self" says to @asker. */
+void procfs_node_self(const struct procfs *p, const struct task *asker, const struct procfs_node *n,
+	char ret[PATH_MAX]);
+/* What descriptor @fd of this process is, as the host names it.  0 or a negative errno. */
+int procfs_name_of(int fd, char ret[PATH_MAX]);
+
+/*
+ * A path of the host that is in the mirror or in the host's /proc, as one below the session's /proc
+ * ("" is /proc itself).  This is how what a descriptor or a working directory names is found again.  Its
+ * length; -ENOENT if it is neither; -EACCES if it is of a process outside.
+ */
+int procfs_from_host(const struct procfs *p, const char *host, char *buf, size_t size);
+
+#endif

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The theory of operation is in procfs_text.h. */
+#include "supervisor/rewrite/procfs_text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "supervisor/rewrite/numbers.h"
+
+/* ---- pieces --------------------------------------------------------------------------------- */
+
+static void put_span(struct buf *out, const char *from, const char *to)
+{
+	buf_put(out, from, (size_t)(to - from));
+}
+
+/* The number at @p as the session calls it.  What is no number of a task (0, -1) stays.  Returns its end. */
+static const char *put_number(const struct procfs_facts *f, const char *p, struct buf *out)
+{
+	char *end;
+	long host = strtol(p, &end, 10);
+
+	if (end == p)
+		return p;
+	if (host > 0)
+		host = numbers_virtual(f->numbers, (pid_t)MIN(host, INT32_MAX));
+	buf_printf(out, "%ld", host);
+	return end;
+}
+
+static const char *skip_blanks(const char *p)
+{
+	return p + strspn(p, " \t");
+}
+
+/* Behind the end of the line, or at the end of the text. */
+static const char *next_line(const char *p)
+{
+	const char *end = strchr(p, '\n');
+
+	return end ? end + 1 : p + strlen(p);
+}
+
+static bool begins(const char *p, const char *with)
+{
+	return !strncmp(p, with, strlen(with));
+}
+
+static char state_of(const struct procfs_facts *f, char state)
+{
+	if (state == 't')
+		return f->stopped ? 'T' : 'R';
+	return f->asks && (state == 'S' || state == 'D') ? 'R' : state;
+}
+
+/* ---- status --------------------------------------------------------------------------------- */
+
+/* "Pid:\t12"; of those by namespace ("NSpid:\t12\t3") only the innermost is the session's. */
+static void put_key(
+	const struct procfs_facts *f, const char *line, const char *end, struct buf *out)
+{
+	const char *value = skip_blanks(strchr(line, ':') + 1);
+
+	put_span(out, line, value);
+	put_number(f, value, out);
+	put_span(out, end - (end > value && end[-1] == '\n'), end);
+}
+
+static void put_state(
+	const struct procfs_facts *f, const char *line, const char *end, struct buf *out)
+{
+	char was = *skip_blanks(line + strlen("State:")), is = state_of(f, was);
+
+	if (is == was)
+		put_span(out, line, end);
+	else
+		buf_put_str(out, is == 'T' ? "State:\tT (stopped)\n" : "State:\tR (running)\n");
+}
+
+void procfs_text_status(const struct procfs_facts *f, const char *text, struct buf *out)
+{
+	static const char *const keys[] = {"Tgid:", "Ngid:", "Pid:", "PPid:", "TracerPid:",
+		"NStgid:", "NSpid:", "NSpgid:", "NSsid:"};
+
+	for (const char *line = text, *end; *line; line = end) {
+		bool number = false;
+
+		end = next_line(line);
+		for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
+			number |= begins(line, keys[i]);
+		if (number)
+			put_key(f, line, end, out);
+		else if (begins(line, "State:"))
+			put_state(f, line, end, out);
+		else
+			put_span(out, line, end);
+	}
+}
+
+static long value_of(const char *status, const char *key)
+{
+	for (const char *line = status; *line; line = next_line(line))
+		if (begins(line, key))
+			return strtol(line + strlen(key), NULL, 10);
+	return 0;
+}
+
+bool procfs_text_is_ours(const struct numbers *numbers, const char *status, pid_t tracer)
+{
+	const char *state = strstr(status, "\nState:\t");
+
+	if (value_of(status, "TracerPid:") == tracer)
+		return true;
+	return state && state[strlen("\nState:\t")] == 'Z' &&
+	       numbers_virtual(numbers, (pid_t)value_of(status, "PPid:"));
+}
+
+/* ---- stat ----------------------------------------------------------------------------------- */
+
+/* Numbers of tasks are fields 1, 4 (parent), 5 (group), 6 (session) and 8 (the terminal's group). */
+static bool is_number_field(int field)
+{
+	return field == 4 || field == 5 || field == 6 || field == 8;
+}
+
+void procfs_text_stat(const struct procfs_facts *f, const char *text, struct buf *out)
+{
+	const char *name = strchr(text, ' '), *p = strrchr(text, ')');
+	int field = 3;
+
+	if (!name || !p || p < name)
+		return;
+	put_number(f, text, out);
+	put_span(out, name, p + 1);
+	for (p++; *p == ' '; field++) {
+		const char *end = p + 1 + strcspn(p + 1, " \n");
+
+		buf_put_u8(out, ' ');
+		if (field == 3)
+			buf_put_u8(out, (uint8_t)state_of(f, p[1]));
+		else if (is_number_field(field))
+			put_number(f, p + 1, out);
+		else
+			put_span(out, p + 1, end);
+		p = end;
+	}
+	buf_put_str(out, p);
+}
+
+/* ---- others of a process -------------------------------------------------------------------- */
+
+void procfs_text_children(const struct procfs_facts *f, const char *text, struct buf *out)
+{
+	char *end;
+
+	for (const char *p = text;; p = end) {
+		long host = strtol(p, &end, 10);
+		pid_t number;
+
+		if (end == p)
+			return;
+		number = numbers_virtual(f->numbers, (pid_t)MIN(host, INT32_MAX));
+		if (number)
+			buf_printf(out, "%d ", number);
+	}
+}
+
+/* "name (12, #threads: 1)", where the name may have anything in it. */
+void procfs_text_sched(const struct procfs_facts *f, const char *text, struct buf *out)
+{
+	const char *end = next_line(text), *open = end;
+
+	while (open > text && *open != '(')
+		open--;
+	put_span(out, text, open + (*open == '('));
+	buf_put_str(out, *open == '(' ? put_number(f, open + 1, out) : open);
+}
+
+/* "notify: signal/pid.12" */
+void procfs_text_timers(const struct procfs_facts *f, const char *text, struct buf *out)
+{
+	for (const char *line = text, *end; *line; line = end) {
+		const char *dot;
+
+		end = next_line(line);
+		dot = begins(line, "notify:") ? memchr(line, '.', (size_t)(end - line)) : NULL;
+		put_span(out, line, dot ? dot + 1 : line);
+		put_span(out, dot ? put_number(f, dot + 1, out) : line, end);
+	}
+}
+
+/* ---- locks ---------------------------------------------------------------------------------- */
+
+/* "1: POSIX  ADVISORY  WRITE 12 08:01:99 0 EOF", with "->" behind the colon for one that waits: where the
+ * number is, NULL if there is none. */
+static const char *lock_owner(const char *p, const char *end)
+{
+	for (int word = 0; p < end; word++) {
+		p += strspn(p, " ");
+		if (begins(p, "->"))
+			word--;
+		else if (word == 4)
+			return p < end ? p : NULL;
+		p += strcspn(p, " \n");
+		if (*p == '\n')
+			break;
+	}
+	return NULL;
+}
+
+void procfs_text_locks(const struct procfs_facts *f, const char *text, struct buf *out)
+{
+	for (const char *line = text, *end; *line; line = end) {
+		const char *owner;
+		long host;
+
+		end = next_line(line);
+		owner = lock_owner(line, end);
+		host = owner ? strtol(owner, NULL, 10) : 0;
+		if (host > 0 && !numbers_virtual(f->numbers, (pid_t)MIN(host, INT32_MAX)))
+			continue;
+		put_span(out, line, owner ? owner : line);
+		put_span(out, owner ? put_number(f, owner, out) : line, end);
+	}
+}
+
+/* A pidfd tells whose it is, and any file which locks it has. */
+void procfs_text_fdinfo(const struct procfs_facts *f, const char *text, struct buf *out)
+{
+	for (const char *line = text, *end; *line; line = end) {
+		const char *owner = NULL;
+
+		end = next_line(line);
+		if (begins(line, "lock:\t"))
+			owner = lock_owner(line + strlen("lock:\t"), end);
+		if (begins(line, "Pid:") || begins(line, "NSpid:")) {
+			put_key(f, line, end, out);
+			continue;
+		}
+		put_span(out, line, owner ? owner : line);
+		put_span(out, owner ? put_number(f, owner, out) : line, end);
+	}
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * procfs_text - files of /proc that have numbers of tasks in them, with the session's in their place.
+ *
+ * proc(5), and fs/proc/array.c, fs/locks.c and kernel/pid.c of the kernel for the forms.  A number that is
+ * no task of the session becomes 0, which is what a pid namespace shows of those outside; lines and entries
+ * that are about such a task alone are left out where the kernel leaves them out.  Everything else is
+ * copied as it is, so that what newer kernels add is there, too.
+ *
+ * The rewriter shows in a task's state as well: who stands in one of its stops runs as far as the
+ * session can know, and who asks for his own state runs, although he waits for this very answer.
+ */
+#ifndef SUPERVISOR_REWRITE_PROCFS_TEXT_H
+#define SUPERVISOR_REWRITE_PROCFS_TEXT_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct buf;
+struct numbers;
+
+struct procfs_facts {
+	const struct numbers *numbers;
+	bool stopped; /* by a signal: the session's, not a stop of the rewriter's */
+	bool asks;    /* it is the one that reads */
+};
+
+/* Appends @text, rewritten, to @out; the caller looks at buf_error. */
+typedef void procfs_text_fn(const struct procfs_facts *f, const char *text, struct buf *out);
+
+procfs_text_fn procfs_text_status;   /* PID/status */
+procfs_text_fn procfs_text_stat;     /* PID/stat */
+procfs_text_fn procfs_text_children; /* PID/task/TID/children */
+procfs_text_fn procfs_text_sched;    /* PID/sched */
+procfs_text_fn procfs_text_timers;   /* PID/timers */
+procfs_text_fn procfs_text_fdinfo;   /* PID/fdinfo/FD */
+procfs_text_fn procfs_text_locks;    /* locks */
+
+/* From the text of a PID/status: does @tracer trace it, or is it a zombie that has its parent in the table?
+ * So it is nobody who has been given the number of somebody who was. */
+bool procfs_text_is_ours(const struct numbers *numbers, const char *status, pid_t tracer);
+
+#endif
