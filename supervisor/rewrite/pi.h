@@ -3,19 +3,26 @@
  * pi - priority-inheritance mutexes.  Private to rewrite/.
  *
  * Such a mutex (futex(2), FUTEX_LOCK_PI) is a word with its owner's number.  Whoever finds it free puts
- * its own there without a call: the session's number.  Whoever finds it taken asks the kernel, which
- * looks for the owner by the host's.  So the word has two forms, told apart by a bit:
+ * its own there without a call, the session's; whoever finds it taken asks the kernel, which would
+ * look for the owner by the host's.  So the kernel is not asked: the word has the session's numbers at
+ * all times, the rewriter decides who gets it, and who has to wait sleeps in the kernel on the same
+ * word as on any futex.
  *
- *      without FUTEX_WAITERS     the session's number; the owner gives it up without a call
- *      with it                   the host's; the owner finds a word that is not its own, and asks the
- *                                kernel, which gives it to the next
+ *      0, or a number     nobody waits: taken and given up without a call
+ *      FUTEX_WAITERS      set: all that happens to the word is the rewriter's doing
  *
- * It changes from the first to the second when somebody begins to wait, while the owner is kept from
- * running, and back when it is free.  Whoever takes a free one in just that moment is found out when
- * the kernel does not know its number: the call is made again.
+ * The rewriter cannot change a word in one step, and needs not: the bit is set by a call that the task
+ * makes in place of its own (FUTEX_WAKE_OP), and whoever comes back from that and finds it gone again
+ * sets it once more.
+ *
+ * What is lost is inheritance itself.  An ordinary user has no real-time priorities, and among
+ * others there is nothing to inherit; nor is one who waits longest served first.  An owner that dies, and
+ * a circle of owners, are seen as the kernel sees them.
  */
 #ifndef SUPERVISOR_REWRITE_PI_H
 #define SUPERVISOR_REWRITE_PI_H
+
+#include <stdint.h>
 
 struct rewrite;
 struct task;
@@ -24,5 +31,10 @@ struct user_regs_struct;
 /* A row's functions (calls.h) for those operations of futex(2). */
 int pi_enter(struct rewrite *rw, struct task *task, struct user_regs_struct *regs);
 void pi_leave(struct rewrite *rw, struct task *task, struct user_regs_struct *regs);
+
+/* @task, which is about to end, has a robust one at @addr. */
+void pi_give_up(const struct task *task, uint64_t addr);
+/* @task ends or has ended: who waits for it is told. */
+void pi_ended(struct rewrite *rw, struct task *task);
 
 #endif

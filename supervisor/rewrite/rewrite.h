@@ -28,6 +28,7 @@ struct rewrite {
 	struct tasks tasks;
 	bool trusting; /* all stand still: what asks is what we have them do, on the host's terms */
 	struct ipc_names *ipc;
+	size_t pi_sleepers; /* at least as many as there are (pi.h) */
 	int listener; /* -1 until pid 1 has a filter */
 };
 

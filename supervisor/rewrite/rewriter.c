@@ -23,6 +23,7 @@
 #include "supervisor/rewrite/answers.h"
 #include "supervisor/rewrite/calls.h"
 #include "supervisor/rewrite/orders.h"
+#include "supervisor/rewrite/pi.h"
 #include "supervisor/rewrite/rewriter_state.h"
 #include "supervisor/rewrite/robust.h"
 #include "supervisor/rewrite/signals.h"
@@ -174,6 +175,7 @@ static void on_stop(struct rewriter *w, struct task *task, int sig)
 static void on_end(struct rewriter *w, struct task *task)
 {
 	robust_prepare(task);
+	pi_ended(&w->rw, task);
 	if (task->tgid == task->host)
 		ptrace(PTRACE_CONT, task->host, 0, 0);
 	else if (ptrace(PTRACE_DETACH, task->host, 0, 0) == 0)
@@ -215,8 +217,10 @@ void rewriter_status(struct rewriter *w, pid_t host, int status)
 		/* All the rest goes with it. */
 		if (host == w->init)
 			_exit(0);
-		if (task)
+		if (task) {
+			pi_ended(&w->rw, task);
 			tasks_end(&w->rw.tasks, task);
+		}
 		return;
 	}
 	if (!task || task->gone)

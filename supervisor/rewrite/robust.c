@@ -9,6 +9,7 @@
 #include <sys/uio.h>
 
 #include "base/base.h"
+#include "supervisor/rewrite/pi.h"
 #include "supervisor/rewrite/rewrite.h"
 #include "supervisor/rewrite/tasks.h"
 
@@ -33,6 +34,17 @@ static void rename_owner(const struct task *task, uint64_t addr)
 	process_vm_writev(task->host, &local, 1, &there, 1, 0);
 }
 
+/* The lowest bit says that it is a PI mutex. */
+static void give_up(const struct task *task, const struct robust_list_head *head, uint64_t entry)
+{
+	uint64_t addr = (entry & ~1ULL) + (uint64_t)head->futex_offset;
+
+	if (entry & 1)
+		pi_give_up(task, addr);
+	else
+		rename_owner(task, addr);
+}
+
 void robust_prepare(const struct task *task)
 {
 	struct robust_list_head head;
@@ -43,15 +55,14 @@ void robust_prepare(const struct task *task)
 		!get(task, at, &head, sizeof(head)))
 		return;
 	entry = (uintptr_t)head.list.next;
-	/* The lowest bit says that it is a PI mutex. */
 	for (int i = 0; (entry & ~1ULL) != at && i < ROBUST_LIST_LIMIT; i++) {
-		rename_owner(task, (entry & ~1ULL) + (uint64_t)head.futex_offset);
+		give_up(task, &head, entry);
 		if (!get(task, entry & ~1ULL, &entry, sizeof(entry)))
 			return;
 	}
-	entry = (uintptr_t)head.list_op_pending & ~1ULL;
-	if (entry)
-		rename_owner(task, entry + (uint64_t)head.futex_offset);
+	entry = (uintptr_t)head.list_op_pending;
+	if (entry & ~1ULL)
+		give_up(task, &head, entry);
 }
 
 void robust_watch(const struct task *task, bool watch)

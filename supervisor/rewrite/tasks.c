@@ -147,6 +147,7 @@ void tasks_exec(struct tasks *t, struct task *leader, pid_t former)
 	leader->gone = false;
 	leader->vforked_by = 0;
 	leader->loose = false;
+	leader->ends = false;
 	leader->call.row = NULL;
 }
 

@@ -18,6 +18,7 @@ struct task_call {
 	const struct rewrite_call *row; /* NULL: in none */
 	uint64_t args[6];		/* as the task gave them */
 	uint64_t extra;			/* the row's own */
+	uint32_t sleeps_for;		/* owner of a mutex (pi.c) */
 };
 
 struct task {
@@ -27,6 +28,7 @@ struct task {
 	bool lives; /* has left its first stop */
 	bool waits; /* stands in it, a thread, until the one that made it has told whose */
 	bool told;
+	bool ends;  /* stands in its last stop, or has ended */
 	bool leads; /* may have a group or a session by its number */
 	bool held;	  /* stands still for a freeze (hold.h) */
 	int stop_signal;  /* of the group stop that it is in, else 0 */

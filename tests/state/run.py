@@ -73,8 +73,6 @@ def session(env, program):
 NOT_REWRITTEN = {
     "procfiles": "/proc is the host's",
     "task_headless": "looks itself up in /proc",
-    "task_pi": "now and then an unlock fails while several fight for the mutex",
-    "task_pi_again": "the word holds the host's number then, which its owner does not know",
     "task_seccomp": "filters of its own see the calls that are answered",
 }
 
