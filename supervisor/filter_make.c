@@ -280,6 +280,8 @@ int main(void)
 		{"plain", 0},
 		{"user", NAMES_BIT(NAMES_USER)},
 		{"rewritten", NAMES_BIT(NAMES_PID) | NAMES_BIT(NAMES_IPC)},
+		{"rewritten_files",
+			NAMES_BIT(NAMES_PID) | NAMES_BIT(NAMES_IPC) | NAMES_BIT(NAMES_FILE)},
 	};
 
 	printf("/* Made by supervisor/filter_make.c from supervisor/policy/table.c. */\n"

@@ -26,9 +26,11 @@
 #include <sys/wait.h>
 
 #include "base/base.h"
+#include "supervisor/fence.h"
 #include "supervisor/filter.h"
 #include "supervisor/init_protocol.h"
 #include "supervisor/ns.h"
+#include "supervisor/rewrite/view.h"
 #include "supervisor/start.h"
 #include "supervisor/view.h"
 #include "supervisor/world_config.h"
@@ -36,6 +38,7 @@
 struct init {
 	int sock, signals;
 	bool rewritten; /* there is no namespace */
+	struct view *view; /* then: which files the session sees; NULL: the host's */
 	pid_t own;	/* as the kernel numbers us */
 	sigset_t mask; /* of the session's processes */
 	struct ns_ids ids;
@@ -153,7 +156,7 @@ static void serve(struct init *in)
 	if (got == sizeof(request) && request.op == INIT_SEED && n == 1)
 		start_seed(&request, &in->mask, &reply);
 	else if (got == sizeof(request) && request.op == INIT_SPAWN && n >= 2)
-		start_process(&request, fds + 1, n - 1, &in->mask, &reply, &master);
+		start_process(&request, in->view, fds + 1, n - 1, &in->mask, &reply, &master);
 	else
 		reply = (struct init_reply){.stage = INIT_FORK, .error = EPROTO};
 	if (n)
@@ -237,9 +240,26 @@ static int private_world(const struct world_config *c, const struct ns_ids *ids,
 }
 
 /* All is the host's but the numbers of tasks; orphans come to us all the same. */
-static int rewritten_world(void)
+static int rewritten_world(const struct world_config *c, struct init *in, struct err *e)
 {
-	return prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0 ? -errno : 0;
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
+		return err_errno(e, -errno, "prctl");
+	return c->view ? view_create(&in->view, c, e) : 0;
+}
+
+/* What lies behind is open already. */
+static int put_up_fence(const struct world_config *c, struct err *e)
+{
+	_cleanup_close_ int fence = -1;
+	int r;
+
+	if (!c->rewrite || !c->view)
+		return 0;
+	fence = fence_create(c, true, e);
+	if (fence < -1)
+		return fence;
+	r = fence_enter(fence);
+	return r < 0 ? err_errno(e, r, "Landlock") : 0;
 }
 
 static int become(const struct world_config *c, const struct ns_ids *ids, struct init *in,
@@ -253,7 +273,7 @@ static int become(const struct world_config *c, const struct ns_ids *ids, struct
 	prctl(PR_SET_DUMPABLE, 1);
 	setsid();
 	reset_signals(in);
-	r = c->rewrite ? rewritten_world() : private_world(c, ids, fds + INIT_FD_NS, e);
+	r = c->rewrite ? rewritten_world(c, in, e) : private_world(c, ids, fds + INIT_FD_NS, e);
 	if (r < 0)
 		return r;
 	fds[INIT_FD_ROOT] = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -262,6 +282,8 @@ static int become(const struct world_config *c, const struct ns_ids *ids, struct
 		return err_errno(e, -errno, "cannot open the session's root");
 	if (prctl(PR_SET_DUMPABLE, 0) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return err_errno(e, -errno, "prctl");
+	if (put_up_fence(c, e) < 0)
+		return e->error;
 	fds[INIT_FD_LISTENER] = filter_install(c, e);
 	return fds[INIT_FD_LISTENER] < 0 ? fds[INIT_FD_LISTENER] : 0;
 }

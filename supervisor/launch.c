@@ -254,6 +254,7 @@ static int make_world(struct session *s, const struct skeleton *skeleton, struct
 		.root = c->root[0] ? c->root : NULL,
 		.as_root = c->as_root,
 		.rewrite = s->op.what == OP_START && strcmp(c->names, "rewrite") == 0,
+		.view = strcmp(c->view, "host") != 0,
 		.uid = c->uid,
 		.gid = c->gid,
 		.net = strcmp(c->net, "host") == 0 ? WORLD_NET_HOST : WORLD_NET_NONE,

@@ -29,6 +29,7 @@
 
 #include "base/base.h"
 #include "supervisor/init_protocol.h"
+#include "supervisor/rewrite/view.h"
 
 #define SEED_TRIES  100
 #define SEED_NAP_US 1000
@@ -38,6 +39,7 @@
 struct strings {
 	char **argv, **envp;
 	const char *cwd;
+	const struct view *view; /* of a session without namespaces, or NULL */
 };
 
 static int unpack(const struct init_request *request, int memfd, struct strings *ret)
@@ -96,9 +98,17 @@ static int exec_script(const char *path, const struct strings *s)
 	return -errno;
 }
 
+/* Nobody reads our memory to translate what we say. */
+static const char *translated(const struct view *view, const char *path, char out[PATH_MAX])
+{
+	return view && path[0] == '/' && view_host_path(view, path, out) == 0 ? out : path;
+}
+
 static int exec_at(const char *path, const struct strings *s)
 {
-	execve(path, s->argv, s->envp);
+	char host[PATH_MAX];
+
+	execve(translated(s->view, path, host), s->argv, s->envp);
 	return errno == ENOEXEC ? exec_script(path, s) : -errno;
 }
 
@@ -182,10 +192,11 @@ static void drop_inheritable(void)
 	syscall(SYS_capset, &header, data);
 }
 
-static enum init_stage child(const struct init_request *request, const int *fds, size_t n_fds,
+static enum init_stage child(const struct init_request *request, const struct view *view, const int *fds, size_t n_fds,
 	int master, int *ret_error)
 {
-	struct strings strings = {0};
+	struct strings strings = {.view = view};
+	char host[PATH_MAX];
 
 	setsid();
 	*ret_error = unpack(request, fds[0], &strings);
@@ -195,7 +206,7 @@ static enum init_stage child(const struct init_request *request, const int *fds,
 	if (*ret_error < 0)
 		return INIT_TTY;
 	umask(request->umask);
-	if (request->cwd && chdir(strings.cwd) < 0) {
+	if (request->cwd && chdir(translated(view, strings.cwd, host)) < 0) {
 		*ret_error = -errno;
 		return INIT_CWD;
 	}
@@ -205,7 +216,7 @@ static enum init_stage child(const struct init_request *request, const int *fds,
 	return INIT_EXEC;
 }
 
-void start_process(const struct init_request *request, const int *fds, size_t n_fds,
+void start_process(const struct init_request *request, const struct view *view, const int *fds, size_t n_fds,
 	const sigset_t *mask, struct init_reply *reply, int *ret_master)
 {
 	_cleanup_close_ int master = -1;
@@ -226,7 +237,7 @@ void start_process(const struct init_request *request, const int *fds, size_t n_
 	}
 	if (pid == 0) {
 		sigprocmask(SIG_SETMASK, mask, NULL);
-		reply->stage = child(request, fds, n_fds, master, &error);
+		reply->stage = child(request, view, fds, n_fds, master, &error);
 		reply->error = -error;
 		(void)!write(status[1], reply, sizeof(*reply));
 		_exit(127);

@@ -26,6 +26,7 @@
 #include "supervisor/rewrite/ipc.h"
 #include "supervisor/rewrite/numbers.h"
 #include "supervisor/rewrite/rewriter.h"
+#include "supervisor/rewrite/view.h"
 #include "supervisor/skeleton.h"
 
 /* Of a world without namespaces there is only what shows it. */
@@ -100,6 +101,8 @@ static int start_rewriter(struct world *w, const struct world_config *c, int soc
 		r = ipc_create(&w->ipc, c->state_dir, e);
 	if (r < 0)
 		return r;
+	if (c->view && view_prepare(c, e) < 0)
+		return e->error;
 	w->uid = getuid();
 	w->gid = getgid();
 	tables = (struct rewriter_tables){w->numbers, ipc_table(w->ipc)};

@@ -31,6 +31,7 @@ struct world_config {
 	const char *root;	/* --root DIR, or NULL for the host's own / */
 	bool as_root;		/* --user root: uid 0 inside */
 	bool rewrite; /* no namespaces: numbers of tasks are rewritten, all else is the host's */
+	bool view;	       /* with rewrite: a private view of files (rewrite/view.h) */
 	uid_t uid;    /* who one is inside otherwise: who started it, on whatever host */
 	gid_t gid;
 	enum world_net net;

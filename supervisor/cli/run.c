@@ -228,11 +228,9 @@ static const char *not_rewritten(const struct run_options *o)
 	} all[] = {
 		{o->root, "--root"},
 		{o->hostname, "--hostname"},
-		{o->volumes.n, "--volume"},
 		{o->pids, "--pids"},
 		{is(o->user, "root"), "--user root"},
 		{is(o->net, "none"), "--net none"},
-		{is(o->view, "private"), "--view private"},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
@@ -247,11 +245,12 @@ static int check_names(const struct run_options *o, struct err *e)
 		return is(o->view, "host") ? err_set(e, ERR_USAGE, -EINVAL,
 						     "--view host goes with --names rewrite only")
 					   : 0;
-	if (is(o->view, "host") && is(o->net, "host") && !not_rewritten(o))
+	if (is(o->view, "host") && o->volumes.n)
+		return err_set(e, ERR_USAGE, -EINVAL, "--view host leaves nothing to --volume");
+	if (is(o->net, "host") && !not_rewritten(o))
 		return 0;
-	err_set(e, ERR_HOST, -EOPNOTSUPP, "--names rewrite has only numbers of its own so far");
-	return err_hint(e, "say so with --view host --net host, and leave out --root, -v, --user root, "
-			   "--hostname and --pids");
+	err_set(e, ERR_HOST, -EOPNOTSUPP, "--names rewrite has only numbers and files of its own so far");
+	return err_hint(e, "say so with --net host, and leave out --root, --user root, --hostname and --pids");
 }
 
 static int check_options(const struct run_options *o, struct err *e)
@@ -539,10 +538,10 @@ static int fall_back(const struct run_options *o, Pb__Config *config, struct err
 				   "else is not, and what would lift it", option);
 	*e = (struct err){0};
 	config->names = (char *)"rewrite";
-	config->view = (char *)"host";
+	config->view = (char *)(o->view || o->volumes.n ? "private" : "host");
 	config->net = (char *)"host";
-	fprintf(stderr, "podrun: no %s on this host: names are rewritten, and files and network are the "
-			"host's (podrun check)\n", lacking->name);
+	fprintf(stderr, "podrun: no %s on this host: names are rewritten, and %s the host's (podrun check)\n",
+		lacking->name, is(config->view, "host") ? "files and network are" : "the network is");
 	return 0;
 }
 

@@ -17,7 +17,7 @@ static const struct {
 	[NAMES_PTS] = {"pts", "its own devpts", false},
 	[NAMES_TIME] = {"time", "time namespace", false},
 	[NAMES_HOST] = {"host name", "uts namespace", false},
-	[NAMES_FILE] = {"file", "mount namespace", false},
+	[NAMES_FILE] = {"file", "mount namespace", true},
 };
 
 const char *names_class_name(enum names_class class)
@@ -36,6 +36,7 @@ struct names names_choose(const struct world_config *c)
 
 	n.way[NAMES_PID] = c->rewrite ? NAMES_TRANSLATED : NAMES_IDENTITY;
 	n.way[NAMES_IPC] = c->rewrite ? NAMES_TRANSLATED : NAMES_IDENTITY;
+	n.way[NAMES_FILE] = c->rewrite && c->view ? NAMES_TRANSLATED : NAMES_IDENTITY;
 	n.way[NAMES_USER] = c->as_root ? NAMES_TRANSLATED : NAMES_IDENTITY;
 	return n;
 }

@@ -21,6 +21,7 @@
 
 #define USER NAMES_BIT(NAMES_USER)
 #define PID  NAMES_BIT(NAMES_PID)
+#define FILES NAMES_BIT(NAMES_FILE)
 
 /* Reasons that many calls share. */
 #define W_HELD	  "works on what the task holds"
@@ -460,6 +461,15 @@ const size_t policy_n_calls = ARRAY_SIZE(policy_calls);
 			"memory holds its owner's number", PID                                     \
 	}
 
+/* An open that is not only to look: the task makes it itself. */
+#define OPENS(nr, arg)                                                                             \
+	{nr, arg, O_CREAT, O_CREAT, POLICY_TRACE, "makes a file", FILES},                          \
+		{nr, arg, O_PATH, O_PATH, POLICY_TRACE, "such a descriptor can't be handed over", FILES}, \
+	{                                                                                          \
+		nr, arg, O_TMPFILE & ~O_DIRECTORY, O_TMPFILE & ~O_DIRECTORY, POLICY_TRACE,         \
+			"makes a file", FILES                                                      \
+	}
+
 const struct policy_rule policy_rules[] = {
 	NAMESPACE_FLAGS(SYS_clone),
 	NAMESPACE_FLAGS(SYS_unshare),
@@ -492,13 +502,19 @@ const struct policy_rule policy_rules[] = {
 	{SYS_seccomp, 0, LOW32, SECCOMP_SET_MODE_STRICT, POLICY_NOTIFY, "goes with an image"},
 	{SYS_seccomp, 0, LOW32, SECCOMP_SET_MODE_FILTER, POLICY_NOTIFY, "goes with an image"},
 	{SYS_prctl, 0, LOW32, PR_SET_SECCOMP, POLICY_NOTIFY, "goes with an image"},
+	{SYS_prctl, 0, LOW32, PR_SET_DUMPABLE, POLICY_NOTIFY, "its memory must stay open to us", PID},
 	{SYS_prctl, 0, LOW32, PR_SET_KEEPCAPS, POLICY_NOTIFY, "of a virtual user", USER},
 	{SYS_getsockopt, 2, LOW32, SO_PEERCRED, POLICY_NOTIFY, "tells the peer's user", USER},
 	{SYS_getsockopt, 2, LOW32, SO_PEERCRED, POLICY_TRACE, "tells the peer's number", PID},
 	{SYS_open, 1, O_ACCMODE, O_WRONLY, POLICY_NOTIFY, "may change a file of the host's", USER},
 	{SYS_open, 1, O_ACCMODE, O_RDWR, POLICY_NOTIFY, "may change a file of the host's", USER},
+	OPENS(SYS_open, 1),
 	{SYS_openat, 2, O_ACCMODE, O_WRONLY, POLICY_NOTIFY, "may change a file of the host's", USER},
 	{SYS_openat, 2, O_ACCMODE, O_RDWR, POLICY_NOTIFY, "may change a file of the host's", USER},
+	OPENS(SYS_openat, 2),
+	{SYS_newfstatat, 3, AT_EMPTY_PATH, AT_EMPTY_PATH, POLICY_ALLOW, "of a descriptor", FILES},
+	{SYS_statx, 2, AT_EMPTY_PATH, AT_EMPTY_PATH, POLICY_ALLOW, "of a descriptor", FILES},
+	{SYS_sendto, 5, LOW32, 0, POLICY_ALLOW, "says no address", FILES},
 	NOT_PID_1(SYS_prlimit64, 0),
 	{SYS_prlimit64, 1, LOW32, RLIMIT_LOCKS, POLICY_NOTIFY, "holds virtual users", USER},
 	{SYS_prlimit64, 1, LOW32, RLIMIT_RSS, POLICY_NOTIFY, "holds virtual users", USER},

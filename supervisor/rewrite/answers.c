@@ -5,6 +5,7 @@
 #include <linux/audit.h>
 #include <linux/seccomp.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/uio.h>
 
 #include "base/base.h"
@@ -134,6 +135,14 @@ static long go_on(struct question *q)
 	return 0;
 }
 
+/* What would close its memory to us only looks as if: nobody else of the session could look anyway. */
+static long on_prctl(struct question *q)
+{
+	if (question_arg(q, 0) != PR_SET_DUMPABLE)
+		return go_on(q);
+	return q->data->args[1] > 1 ? -EINVAL : 0;
+}
+
 const struct answer_row task_answers[] = {
 	{SYS_getpid, get_pid},
 	{SYS_gettid, get_tid},
@@ -148,7 +157,7 @@ const struct answer_row task_answers[] = {
 	{SYS_rt_tgsigqueueinfo, on_tgsigqueue},
 	/* Handed over for what only a suspend needs to know. */
 	{SYS_seccomp, go_on},
-	{SYS_prctl, go_on},
+	{SYS_prctl, on_prctl},
 };
 
 const size_t task_n_answers = ARRAY_SIZE(task_answers);
@@ -161,6 +170,7 @@ static const struct {
 	{task_answers, &task_n_answers},
 	{ipc_sysv_answers, &ipc_sysv_n_answers},
 	{ipc_queue_answers, &ipc_queue_n_answers},
+	{view_answers, &view_n_answers},
 };
 
 static rewrite_answer *by_number[ANSWERS_MAX];

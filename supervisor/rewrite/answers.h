@@ -40,6 +40,9 @@ extern const struct answer_row task_answers[];
 extern const size_t task_n_answers;
 /* System V objects (ipc_sysv.c), message queues (ipc_queues.c). */
 extern const struct answer_row ipc_sysv_answers[], ipc_queue_answers[];
+/* Of paths (view.h). */
+extern const struct answer_row view_answers[];
+extern const size_t view_n_answers;
 extern const size_t ipc_sysv_n_answers, ipc_queue_n_answers;
 
 #define ANSWERS_MAX 512

@@ -477,6 +477,7 @@ static const struct {
 } rooms[] = {
 	{task_calls, &task_n_calls},
 	{ipc_calls, &ipc_n_calls},
+	{view_calls, &view_n_calls},
 };
 
 const struct rewrite_call *rewrite_call_find(int nr)

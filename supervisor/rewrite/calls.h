@@ -50,6 +50,9 @@ extern const struct rewrite_call task_calls[];
 extern const size_t task_n_calls;
 /* What waits for System V objects, or attaches them (ipc_calls.c). */
 extern const struct rewrite_call ipc_calls[];
+/* What has a path (view_calls.h). */
+extern const struct rewrite_call view_calls[];
+extern const size_t view_n_calls;
 extern const size_t ipc_n_calls;
 
 /* NULL: the call is none of these. */

@@ -22,6 +22,7 @@
 		PTRACE_O_EXITKILL)
 
 struct ipc_names;
+struct view;
 
 struct rewrite {
 	pthread_mutex_t lock; /* of all that follows: one thread for stops, one for calls */
@@ -29,6 +30,7 @@ struct rewrite {
 	bool trusting; /* all stand still: what asks is what we have them do, on the host's terms */
 	struct ipc_names *ipc;
 	size_t pi_sleepers; /* at least as many as there are (pi.h) */
+	struct view *view; /* NULL: files are the host's */
 	int listener; /* -1 until pid 1 has a filter */
 };
 

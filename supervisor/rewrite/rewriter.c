@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 
 #include "base/base.h"
+#include "supervisor/fence.h"
 #include "supervisor/init.h"
 #include "supervisor/ns.h"
 #include "supervisor/rewrite/answers.h"
@@ -27,6 +28,7 @@
 #include "supervisor/rewrite/rewriter_state.h"
 #include "supervisor/rewrite/robust.h"
 #include "supervisor/rewrite/signals.h"
+#include "supervisor/rewrite/view_calls.h"
 #include "supervisor/world_config.h"
 
 #define SYSCALL_STOP   (SIGTRAP | 0x80)
@@ -122,6 +124,22 @@ static void on_born(struct rewriter *w, struct task *parent, int event)
 
 /* A call that was not received yet when the signal came would end with EINTR although it would be
  * answered at once: it is made again instead. */
+/* An open that has been left to the kernel, or that the task makes itself, is interrupted as it is. */
+static bool is_made(const struct task *task, long nr)
+{
+	const struct seccomp_data *d = &task->passed;
+	struct user_regs_struct r;
+	uint64_t flags;
+
+	if ((nr != SYS_open && nr != SYS_openat) || ptrace(PTRACE_GETREGS, task->host, 0, &r) < 0)
+		return false;
+	flags = nr == SYS_open ? r.rsi : r.rdx;
+	if (flags & (O_CREAT | O_PATH | O_TMPFILE))
+		return true;
+	return d->nr == nr && d->instruction_pointer == r.rip && d->args[0] == r.rdi &&
+	       d->args[1] == r.rsi && d->args[2] == r.rdx;
+}
+
 static void keep_call(const struct task *task)
 {
 	const size_t rax = offsetof(struct user_regs_struct, rax);
@@ -129,7 +147,7 @@ static void keep_call(const struct task *task)
 		ptrace(PTRACE_PEEKUSER, task->host, offsetof(struct user_regs_struct, orig_rax), 0);
 
 	if (nr >= 0 && answers_has((int)nr) &&
-		ptrace(PTRACE_PEEKUSER, task->host, rax, 0) == -ERESTARTSYS)
+		ptrace(PTRACE_PEEKUSER, task->host, rax, 0) == -ERESTARTSYS && !is_made(task, nr))
 		ptrace(PTRACE_POKEUSER, task->host, rax, -(long)ERESTARTNOINTR);
 }
 
@@ -155,6 +173,7 @@ static void on_exec(struct rewriter *w, struct task *task)
 
 	if (ptrace(PTRACE_GETEVENTMSG, task->host, 0, &former) == 0)
 		tasks_exec(&w->rw.tasks, task, (pid_t)former);
+	view_execed(&w->rw, task);
 	robust_watch(task, false);
 	go_on(w, task, PTRACE_CONT, 0);
 }
@@ -294,10 +313,25 @@ static _Noreturn void become_init(const struct world_config *c, int init_sock, i
 	init_main(c, &ids, init_sock, to_rewriter);
 }
 
-static int begin(struct rewriter *w)
+/* Which files the session sees, and what its paths can't reach. */
+static int begin_view(struct rewriter *w, const struct world_config *c)
+{
+	struct err e = {0};
+	int r = view_create(&w->rw.view, c, &e);
+
+	if (r < 0)
+		return r;
+	w->rw.view->fence = fence_create(c, true, &e);
+	return w->rw.view->fence < -1 ? w->rw.view->fence : view_open(w->rw.view);
+}
+
+static int begin(struct rewriter *w, const struct world_config *c)
 {
 	struct task *init;
 	pthread_t thread;
+
+	if (c->view && begin_view(w, c) < 0)
+		return -EIO;
 
 	if (ptrace(PTRACE_SEIZE, w->init, 0, REWRITER_OPTIONS) < 0)
 		return -errno;
@@ -346,7 +380,7 @@ static _Noreturn void rewriter_main(const struct world_config *c,
 		_exit(1);
 	w.sock = pair[0];
 	keep_only(&w);
-	if (begin(&w) < 0)
+	if (begin(&w, c) < 0)
 		_exit(1);
 	follow(&w);
 }

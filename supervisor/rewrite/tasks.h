@@ -5,6 +5,7 @@
 #ifndef SUPERVISOR_REWRITE_TASKS_H
 #define SUPERVISOR_REWRITE_TASKS_H
 
+#include <linux/seccomp.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -35,6 +36,7 @@ struct task {
 	bool loose;	  /* goes on nevertheless, or its parent could not be held */
 	pid_t vforked_by; /* host task that sleeps until it has called exec or has ended; 0 */
 	struct task_call call;
+	struct seccomp_data passed; /* a call with a path that was left to the kernel, the last one */
 };
 
 struct tasks {

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "supervisor/rewrite/numbers.h"
 #include "supervisor/world_config.h"
 
 /* ---- what is of the session's own ------------------------------------------------------------ */
@@ -296,6 +297,7 @@ static int fill(struct view *v, const struct world_config *c)
 		r = add_aliases(v);
 	if (r == 0)
 		r = add(v, VIEW_SPLIT, "", NULL, NULL);
+	v->fence = -1;
 	return r < 0 ? r : add(v, VIEW_SPLIT, "/dev", NULL, NULL);
 }
 
@@ -314,6 +316,10 @@ int view_create(struct view **ret, const struct world_config *c, struct err *e)
 
 int view_open(struct view *v)
 {
+	v->cwds = calloc(NUMBERS_MAX, sizeof(*v->cwds));
+	v->scratch = calloc(NUMBERS_MAX, sizeof(*v->scratch));
+	if (!v->cwds || !v->scratch)
+		return -ENOMEM;
 	for (size_t i = 0; i < v->n; i++) {
 		struct view_entry *one = &v->entries[i];
 		struct stat st;
@@ -334,6 +340,17 @@ void view_free(struct view *v)
 		close_fd(v->entries[i].fd);
 		free(v->entries[i].path);
 		free(v->entries[i].host);
+	}
+	for (size_t i = 0; v && v->cwds && i < NUMBERS_MAX; i++)
+		free(v->cwds[i].path);
+	for (size_t i = 0; v && v->scratch && i < NUMBERS_MAX; i++) {
+		free(v->scratch[i].saved);
+		free(v->scratch[i].host);
+		free(v->scratch[i].path);
+	}
+	if (v) {
+		free(v->cwds);
+		free(v->scratch);
 	}
 	free(v);
 }

@@ -62,11 +62,30 @@ struct view_entry {
 
 #define VIEW_MAX 256 /* entries */
 
+/* Where a process stands, as long as nobody has changed directory since. */
+struct view_cwd {
+	pid_t host; /* whose; 0: of nobody */
+	unsigned generation;
+	char *path; /* in the session */
+};
+
+/* What a task has below its stack while it makes a call, and what it execs. */
+struct view_scratch {
+	uint64_t addr;
+	size_t len; /* 0: nothing */
+	void *saved;
+	char *host, *path; /* of the program; NULL: none */
+};
+
 struct view {
 	struct view_entry entries[VIEW_MAX];
 	size_t n;
 	uint64_t lengths[64]; /* a bit for each length of path that an entry has, modulo 4096 */
 	struct procfs *procfs; /* borrowed; NULL: /proc is the host's */
+	struct view_cwd *cwds; /* by number of the process; NULL before view_open */
+	struct view_scratch *scratch; /* likewise, of the task */
+	unsigned generation;   /* goes up when a task changes directory */
+	int fence;	       /* as of fence_create; -1: there is none */
 };
 
 /* ---- the table ------------------------------------------------------------------------------ */
@@ -107,6 +126,7 @@ struct view_place {
 	bool walked; /* a symlink or ".." has made another text of it */
 	bool foreign; /* on another file system than the mount: it may take long */
 	bool dot;    /* the last component was "." or ".." */
+	bool slash;  /* there was a slash behind it */
 	bool has_way;
 	struct procfs_way way; /* in the session's /proc: a node, or fd is where it jumped to */
 };
@@ -115,7 +135,9 @@ struct view_place {
 enum {
 	VIEW_NOFOLLOW = 1, /* the last component, if it is a symlink */
 	VIEW_CREATE = 2,   /* the last component need not be there: fd is -1 then */
+	VIEW_PARENT = 16,  /* the same with a slash behind it: the call is about the name */
 	VIEW_WAIT = 4,	   /* other file systems may be entered; else -EAGAIN */
+	VIEW_TEXT = 8,	   /* on another file system the rest is text for the kernel */
 };
 
 /*
@@ -126,6 +148,14 @@ int view_walk(const struct view *v, const struct task *asker, const char *path, 
 	struct view_place *ret);
 void view_place_fini(struct view_place *p);
 #define _cleanup_place_ __attribute__((cleanup(view_place_fini)))
+
+/*
+ * The session's path that @dirfd stands for when @asker (thread @tid on the host) says it; AT_FDCWD is where it stands.  Of
+ * PATH_MAX.  A negative errno if there is none that the session could say.  rw->lock held.
+ */
+int view_base(struct view *v, const struct task *asker, pid_t tid, int dirfd, char ret[PATH_MAX]);
+/* A path of the host, as /proc tells it, in the words of the session. */
+int view_say(const struct view *v, const char *host, char ret[PATH_MAX]);
 
 /* Is it in a /proc that is ours? */
 static inline bool view_in_proc(const struct view_place *p)

@@ -22,6 +22,7 @@
 #include "base/base.h"
 
 #define MAX_LINKS 40 /* of the kernel: namei.c */
+#define TEXT	  1  /* what is to come is for the kernel to walk */
 
 struct walk {
 	const struct view *v;
@@ -31,8 +32,15 @@ struct walk {
 	size_t len;	      /* of at->path */
 	char rest[PATH_MAX];  /* what is to come */
 	int links;
-	bool must_be_dir;
 };
+
+/* Is the component that is there to be followed, if it is a link? */
+static bool follows(const struct walk *w, bool last)
+{
+	if (!last)
+		return true;
+	return !(w->how & VIEW_PARENT) && (!(w->how & VIEW_NOFOLLOW) || w->at->slash);
+}
 
 static bool in_mount(const struct walk *w)
 {
@@ -58,6 +66,8 @@ static int look(struct walk *w)
 	if (dev == w->at->in->dev)
 		return 0;
 	w->at->foreign = true;
+	if (w->how & VIEW_TEXT)
+		return TEXT;
 	return w->how & VIEW_WAIT ? 0 : -EAGAIN;
 }
 
@@ -147,9 +157,9 @@ static int step_in_mount(struct walk *w, const char *name, bool last)
 	}
 	set_fd(w, fd);
 	r = look(w);
-	if (r < 0)
+	if (r != 0)
 		return r;
-	if (!S_ISLNK(w->at->mode) || (last && w->how & VIEW_NOFOLLOW && !w->must_be_dir))
+	if (!S_ISLNK(w->at->mode) || !follows(w, last))
 		return !last && !S_ISLNK(w->at->mode) && !S_ISDIR(w->at->mode) ? -ENOTDIR : 0;
 	n = readlinkat(fd, "", text, sizeof(text) - 1);
 	if (n <= 0)
@@ -227,7 +237,7 @@ static int step(struct walk *w, const char *name, size_t n, bool last)
 	at->path[w->len] = '\0';
 	here = view_find(w->v, at->path, w->len);
 	if (here && here->sort == VIEW_ALIAS)
-		return last && w->how & VIEW_NOFOLLOW && !w->must_be_dir ? 0 : follow(w, here->host);
+		return follows(w, last) ? follow(w, here->host) : 0;
 	if (here && here->sort != VIEW_SPLIT) {
 		r = settle(w);
 		if (r == 0 && here->sort == VIEW_PROC && w->v->procfs)
@@ -251,7 +261,7 @@ static size_t next(struct walk *w, char name[PATH_MAX], bool *ret_last)
 	name[n] = '\0';
 	*ret_last = !p[n + slashes];
 	if (*ret_last && n > 0)
-		w->must_be_dir |= slashes > 0;
+		w->at->slash |= slashes > 0;
 	memmove(w->rest, p + n, strlen(p + n) + 1);
 	return n;
 }
@@ -292,9 +302,16 @@ int view_walk(const struct view *v, const struct task *asker, const char *path, 
 	memcpy(w.rest, path, n + 1);
 	ret->path[0] = '\0';
 	ret->in = NULL;
-	ret->walked = false;
+	ret->walked = ret->slash = false;
 	r = walk_all(&w);
-	if (r == 0 && w.must_be_dir && in_mount(&w) && ret->fd >= 0 && !S_ISDIR(ret->mode))
+	if (r == TEXT) {
+		n = strlen(w.rest);
+		if (w.len + 1 + n >= sizeof(ret->path))
+			return -ENAMETOOLONG;
+		memcpy(ret->path + w.len, w.rest, n + 1);
+		return 0;
+	}
+	if (r == 0 && ret->slash && !(how & VIEW_CREATE) && in_mount(&w) && !S_ISDIR(ret->mode))
 		r = -ENOTDIR;
 	if (r == 0 && w.len == 0)
 		memcpy(ret->path, "/", 2);
@@ -332,7 +349,7 @@ int view_place_host(const struct view_place *p, char ret[PATH_MAX])
 				  : path_of(p->way.node.dir, p->way.node.host, ret);
 	if (p->in && p->in->sort == VIEW_MOUNT)
 		n = snprintf(ret, PATH_MAX, "%s%s%s", p->in->host, p->path + p->in->len,
-			p->dot ? "/." : "");
+			p->dot ? "/." : p->slash ? "/" : "");
 	else
 		n = snprintf(ret, PATH_MAX, "%s", p->path);
 	return n < PATH_MAX ? 0 : -ENAMETOOLONG;

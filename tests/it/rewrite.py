@@ -57,6 +57,7 @@ def numbers_begin_with_one(env):
 def it_must_be_said_that_the_rest_is_the_hosts(env):
     one_line(env.podrun("run", "--names", "rewrite", "--", "true", code=4), "only numbers")
     one_line(env.podrun("run", "--view", "host", "--", "true", code=2), "--view")
+    one_line(env.podrun("run", *HERE, "-v", "/usr:/mnt", "--", "true", code=2), "--volume")
 
 
 @test
@@ -221,8 +222,7 @@ def chosen_where_there_are_no_namespaces(env):
 
 @test
 def what_then_can_not_be_had_is_refused(env):
-    for options in (("--root", "/"), ("-v", "/usr:/mnt"), ("--hostname", "h"), ("--net", "none"),
-                    ("--view", "private")):
+    for options in (("--root", "/"), ("--hostname", "h"), ("--net", "none")):
         one_line(env.podrun("run", *options, "--", "true", code=4), "namespaces", "hint: ",
                  options[0] if len(options[0]) > 2 else "--volume")
 

@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The theory of operation is in view_calls.h.  The tables are at the bottom. */
+#include "supervisor/rewrite/view_calls.h"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/uio.h>
+
+#include "base/base.h"
+#include "supervisor/rewrite/rewrite.h"
+#include "supervisor/rewrite/tasks.h"
+
+#define RED_ZONE 128 /* x86-64 psABI, 3.2.2 */
+#define MAX_PATHS 2
+
+/* ---- the task's memory ---------------------------------------------------------------------- */
+
+int view_peek(const struct task *task, uint64_t addr, void *data, size_t len)
+{
+	struct iovec local = {data, len}, there = {(void *)(uintptr_t)addr, len};
+
+	return process_vm_readv(task->host, &local, 1, &there, 1, 0) == (ssize_t)len ? 0 : -EFAULT;
+}
+
+int view_poke(const struct task *task, uint64_t addr, const void *data, size_t len)
+{
+	struct iovec local = {(void *)data, len}, there = {(void *)(uintptr_t)addr, len};
+
+	return process_vm_writev(task->host, &local, 1, &there, 1, 0) == (ssize_t)len ? 0 : -EFAULT;
+}
+
+ssize_t view_peek_path(const struct task *task, uint64_t addr, char ret[PATH_MAX])
+{
+	size_t have = 0;
+
+	while (have < PATH_MAX) {
+		/* The end of a page may be the end of all. */
+		size_t n = MIN(PATH_MAX - have, PAGE_SIZE - (addr + have) % PAGE_SIZE);
+		const char *end;
+
+		if (view_peek(task, addr + have, ret + have, n) < 0)
+			return -EFAULT;
+		end = memchr(ret + have, '\0', n);
+		if (end)
+			return end - ret;
+		have += n;
+	}
+	return -ENAMETOOLONG;
+}
+
+uint64_t view_put_below(struct rewrite *rw, const struct task *task,
+	const struct user_regs_struct *regs, const void *data, size_t len)
+{
+	struct view_scratch *s = &rw->view->scratch[task->number];
+	uint64_t addr = (regs->rsp - RED_ZONE - len) & ~UINT64_C(15);
+	void *saved = len < regs->rsp ? realloc(s->saved, len) : NULL;
+
+	s->len = 0;
+	if (!saved)
+		return 0;
+	s->saved = saved;
+	if (view_peek(task, addr, saved, len) < 0 || view_poke(task, addr, data, len) < 0)
+		return 0;
+	s->addr = addr;
+	s->len = len;
+	return addr;
+}
+
+void view_take_back(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
+{
+	struct view_scratch *s = &rw->view->scratch[task->number];
+
+	if (s->len)
+		view_poke(task, s->addr, s->saved, s->len);
+	s->len = 0;
+}
+
+/* ---- paths ---------------------------------------------------------------------------------- */
+
+int view_find_place(struct rewrite *rw, const struct task *task, int dirfd, const char *path,
+	unsigned how, struct view_place *ret)
+{
+	char whole[2 * PATH_MAX] = "";
+	size_t n = strlen(path), base = 0;
+	int r;
+
+	if (!n)
+		return 1;
+	if (path[0] != '/') {
+		const struct task *leader = tasks_find(&rw->tasks, task->tgid);
+
+		if (dirfd == AT_FDCWD && leader && leader->gone)
+			leader = NULL;
+		if (view_base(rw->view, dirfd == AT_FDCWD && leader ? leader : task, task->host,
+			    dirfd, whole) < 0)
+			return 1;
+		base = strlen(whole);
+		whole[base++] = '/';
+	}
+	memcpy(whole + base, path, n + 1);
+	if (!view_leads_in(rw->view, whole))
+		return 1;
+	r = view_walk(rw->view, task, whole, how | VIEW_TEXT, ret);
+	return r == 0 && !ret->in && !ret->walked ? 1 : r;
+}
+
+enum follow {
+	FOLLOW,
+	NOFOLLOW,
+	NAMED, /* nor with a slash behind it */
+	UNLESS, /* a flag says otherwise */
+	IF,	/* a flag says so */
+	OPENED, /* as open(2) has it */
+	HOW,	/* as openat2(2) has it */
+};
+
+enum {
+	WRITES = 1, /* what it changes must not be read-only */
+	TAKES = 2,  /* the name away */
+	SAME = 4,   /* both paths on one mount */
+	MOVES = 8,  /* the working directory */
+};
+
+struct path_arg {
+	int8_t dirfd, path; /* which arguments; dirfd -1: none */
+	uint8_t follow, flags_arg;
+	uint32_t flag;
+};
+
+struct path_call {
+	int nr;
+	uint8_t does;
+	uint8_t n;
+	struct path_arg args[MAX_PATHS];
+};
+
+static const struct path_call *call_of(int nr);
+
+static unsigned how_opened(uint64_t flags)
+{
+	return flags & O_NOFOLLOW || (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL)
+		       ? VIEW_NOFOLLOW
+		       : 0;
+}
+
+static unsigned how_of(const struct path_arg *a, const struct user_regs_struct *regs, uint64_t opened)
+{
+	uint64_t flags = *view_arg((struct user_regs_struct *)regs, a->flags_arg);
+
+	switch ((enum follow)a->follow) {
+	case FOLLOW:
+		break;
+	case NOFOLLOW:
+		return VIEW_NOFOLLOW;
+	case NAMED:
+		return VIEW_PARENT;
+	case UNLESS:
+		return flags & a->flag ? VIEW_NOFOLLOW : 0;
+	case IF:
+		return flags & a->flag ? 0 : VIEW_NOFOLLOW;
+	case OPENED:
+	case HOW:
+		return how_opened(opened);
+	}
+	return 0;
+}
+
+/* Of open(2) and its like: the flags; 1 if the task must say itself where it wants to go. */
+static int opened_flags(const struct task *task, const struct path_arg *a,
+	struct user_regs_struct *regs, uint64_t *ret)
+{
+	struct open_how how;
+
+	*ret = *view_arg(regs, a->flags_arg);
+	if (a->follow != HOW)
+		return 0;
+	if (view_peek(task, *ret, &how, sizeof(how)) < 0)
+		return 1;
+	*ret = how.flags;
+	return how.resolve & (RESOLVE_BENEATH | RESOLVE_IN_ROOT) ? 1 : 0;
+}
+
+static bool opens_for_writing(const struct view_place *at, uint64_t flags)
+{
+	return (flags & O_ACCMODE) != O_RDONLY || flags & O_TRUNC || (flags & O_CREAT && at->fd < 0);
+}
+
+static const char *parent_of(const char *path, char ret[PATH_MAX])
+{
+	strcpy(ret, path);
+	*strrchr(ret, '/') = '\0';
+	return ret;
+}
+
+/* What the host's mounts would say to this. */
+static int check(const struct view *v, const struct path_call *c, const struct path_arg *a, const struct view_place *at,
+	uint64_t opened)
+{
+	char parent[PATH_MAX];
+	bool mount = at->in && at->in->sort == VIEW_MOUNT;
+	bool writes = a->follow == OPENED || a->follow == HOW ? opens_for_writing(at, opened)
+							      : c->does & WRITES;
+
+	if (mount && c->does & TAKES && strlen(at->path) == at->in->len && !at->dot)
+		return view_mount_of(v, parent_of(at->path, parent)) ? -EBUSY : -EACCES;
+	if (writes && mount && at->in->read_only)
+		return -EROFS;
+	return writes && view_in_proc(at) && c->does & WRITES ? -EPERM : 0;
+}
+
+struct found {
+	int n;
+	int arg[MAX_PATHS];
+	char host[MAX_PATHS][PATH_MAX];
+	const struct view_entry *in[MAX_PATHS];
+};
+
+/* 0, or what the call ends with. */
+static int find_one(struct rewrite *rw, const struct task *task, struct user_regs_struct *regs,
+	const struct path_call *c, int i, struct found *f)
+{
+	_cleanup_place_ struct view_place at = VIEW_PLACE_INIT;
+	const struct path_arg *a = &c->args[i];
+	char path[PATH_MAX];
+	uint64_t opened = 0;
+	int r;
+
+	f->in[i] = NULL;
+	/* What is wrong with it the kernel says. */
+	if (!*view_arg(regs, a->path) || view_peek_path(task, *view_arg(regs, a->path), path) <= 0)
+		return 0;
+	if ((a->follow == OPENED || a->follow == HOW) && opened_flags(task, a, regs, &opened))
+		return 0;
+	r = view_find_place(rw, task, a->dirfd < 0 ? AT_FDCWD : (int)*view_arg(regs, a->dirfd), path,
+		how_of(a, regs, opened) | VIEW_CREATE, &at);
+	if (r != 0)
+		return MIN(r, 0);
+	f->in[i] = at.in;
+	r = check(rw->view, c, a, &at, opened);
+	if (r == 0)
+		r = view_place_host(&at, f->host[f->n]);
+	if (r < 0)
+		return r;
+	f->arg[f->n++] = a->path;
+	return 0;
+}
+
+static int put_all(struct rewrite *rw, const struct task *task, struct user_regs_struct *regs,
+	const struct found *f)
+{
+	char text[MAX_PATHS * PATH_MAX];
+	size_t at[MAX_PATHS], len = 0;
+	uint64_t addr;
+
+	for (int i = 0; i < f->n; i++) {
+		size_t n = strlen(f->host[i]) + 1;
+
+		at[i] = len;
+		memcpy(text + len, f->host[i], n);
+		len += n;
+	}
+	addr = view_put_below(rw, task, regs, text, len);
+	if (!addr)
+		return -ENOMEM;
+	for (int i = 0; i < f->n; i++)
+		*view_arg(regs, f->arg[i]) = addr + at[i];
+	return 0;
+}
+
+static int enter_paths(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
+{
+	const struct path_call *c = call_of((int)regs->orig_rax);
+	struct found f = {0};
+	int r = 0;
+
+	rw->view->generation += c->does & MOVES ? 1 : 0;
+	for (int i = 0; r == 0 && i < c->n; i++)
+		r = find_one(rw, task, regs, c, i, &f);
+	if (r == 0 && c->does & SAME && f.in[0] != f.in[1])
+		r = -EXDEV;
+	if (r < 0)
+		return r;
+	if (f.n)
+		r = put_all(rw, task, regs, &f);
+	/* That it has another directory is seen at the exit. */
+	return r < 0 || f.n || c->does & MOVES ? r : 1;
+}
+
+static void leave_paths(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
+{
+	const struct path_call *c = call_of((int)regs->orig_rax);
+
+	if (c && c->does & MOVES)
+		rw->view->generation++;
+	view_take_back(rw, task, regs);
+}
+
+static int enter_fchdir(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
+{
+	rw->view->generation++;
+	return 0;
+}
+
+static void leave_fchdir(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
+{
+	rw->view->generation++;
+}
+
+/* ---- the tables ----------------------------------------------------------------------------- */
+
+#define PATH(path)	       {-1, path, FOLLOW, 0, 0}
+#define NAME(path)	       {-1, path, NAMED, 0, 0}
+#define NAME_AT(fd, path)      {fd, path, NAMED, 0, 0}
+#define LINK(path)	       {-1, path, NOFOLLOW, 0, 0}
+#define AT(fd, path)	       {fd, path, FOLLOW, 0, 0}
+#define FLAGS(fd, path, flags) {fd, path, UNLESS, flags, AT_SYMLINK_NOFOLLOW}
+
+static const struct path_call paths[] = {
+	{SYS_open, 0, 1, {{-1, 0, OPENED, 1, 0}}},
+	{SYS_openat, 0, 1, {{0, 1, OPENED, 2, 0}}},
+	{SYS_openat2, 0, 1, {{0, 1, HOW, 2, 0}}},
+	{SYS_creat, WRITES, 1, {PATH(0)}},
+	{SYS_truncate, WRITES, 1, {PATH(0)}},
+	{SYS_mkdir, WRITES, 1, {NAME(0)}},
+	{SYS_mkdirat, WRITES, 1, {NAME_AT(0, 1)}},
+	{SYS_mknod, WRITES, 1, {NAME(0)}},
+	{SYS_mknodat, WRITES, 1, {NAME_AT(0, 1)}},
+	{SYS_rmdir, WRITES | TAKES, 1, {NAME(0)}},
+	{SYS_unlink, WRITES | TAKES, 1, {NAME(0)}},
+	{SYS_unlinkat, WRITES | TAKES, 1, {NAME_AT(0, 1)}},
+	{SYS_rename, WRITES | TAKES | SAME, 2, {NAME(0), NAME(1)}},
+	{SYS_renameat, WRITES | TAKES | SAME, 2, {NAME_AT(0, 1), NAME_AT(2, 3)}},
+	{SYS_renameat2, WRITES | TAKES | SAME, 2, {NAME_AT(0, 1), NAME_AT(2, 3)}},
+	{SYS_link, WRITES | SAME, 2, {LINK(0), NAME(1)}},
+	{SYS_linkat, WRITES | SAME, 2, {{0, 1, IF, 4, AT_SYMLINK_FOLLOW}, NAME_AT(2, 3)}},
+	{SYS_symlink, WRITES, 1, {NAME(1)}},
+	{SYS_symlinkat, WRITES, 1, {NAME_AT(1, 2)}},
+	{SYS_chmod, WRITES, 1, {PATH(0)}},
+	{SYS_fchmodat, WRITES, 1, {AT(0, 1)}},
+	{SYS_fchmodat2, WRITES, 1, {FLAGS(0, 1, 3)}},
+	{SYS_chown, WRITES, 1, {PATH(0)}},
+	{SYS_lchown, WRITES, 1, {LINK(0)}},
+	{SYS_fchownat, WRITES, 1, {FLAGS(0, 1, 4)}},
+	{SYS_utime, WRITES, 1, {PATH(0)}},
+	{SYS_utimes, WRITES, 1, {PATH(0)}},
+	{SYS_futimesat, WRITES, 1, {AT(0, 1)}},
+	{SYS_utimensat, WRITES, 1, {FLAGS(0, 1, 3)}},
+	{SYS_statfs, 0, 1, {PATH(0)}},
+	{SYS_setxattr, WRITES, 1, {PATH(0)}},
+	{SYS_lsetxattr, WRITES, 1, {LINK(0)}},
+	{SYS_getxattr, 0, 1, {PATH(0)}},
+	{SYS_lgetxattr, 0, 1, {LINK(0)}},
+	{SYS_listxattr, 0, 1, {PATH(0)}},
+	{SYS_llistxattr, 0, 1, {LINK(0)}},
+	{SYS_removexattr, WRITES, 1, {PATH(0)}},
+	{SYS_lremovexattr, WRITES, 1, {LINK(0)}},
+	{SYS_inotify_add_watch, 0, 1, {{-1, 1, UNLESS, 2, IN_DONT_FOLLOW}}},
+	{SYS_name_to_handle_at, 0, 1, {{0, 1, IF, 4, AT_SYMLINK_FOLLOW}}},
+	{SYS_chdir, MOVES, 1, {PATH(0)}},
+};
+
+static const struct path_call *call_of(int nr)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
+		if (paths[i].nr == nr)
+			return &paths[i];
+	return NULL;
+}
+
+#define ROW(nr) {nr, .enter = enter_paths, .leave = leave_paths}
+
+const struct rewrite_call view_calls[] = {
+	ROW(SYS_open),
+	ROW(SYS_openat),
+	ROW(SYS_openat2),
+	ROW(SYS_creat),
+	ROW(SYS_truncate),
+	ROW(SYS_mkdir),
+	ROW(SYS_mkdirat),
+	ROW(SYS_mknod),
+	ROW(SYS_mknodat),
+	ROW(SYS_rmdir),
+	ROW(SYS_unlink),
+	ROW(SYS_unlinkat),
+	ROW(SYS_rename),
+	ROW(SYS_renameat),
+	ROW(SYS_renameat2),
+	ROW(SYS_link),
+	ROW(SYS_linkat),
+	ROW(SYS_symlink),
+	ROW(SYS_symlinkat),
+	ROW(SYS_chmod),
+	ROW(SYS_fchmodat),
+	ROW(SYS_fchmodat2),
+	ROW(SYS_chown),
+	ROW(SYS_lchown),
+	ROW(SYS_fchownat),
+	ROW(SYS_utime),
+	ROW(SYS_utimes),
+	ROW(SYS_futimesat),
+	ROW(SYS_utimensat),
+	ROW(SYS_statfs),
+	ROW(SYS_setxattr),
+	ROW(SYS_lsetxattr),
+	ROW(SYS_getxattr),
+	ROW(SYS_lgetxattr),
+	ROW(SYS_listxattr),
+	ROW(SYS_llistxattr),
+	ROW(SYS_removexattr),
+	ROW(SYS_lremovexattr),
+	ROW(SYS_inotify_add_watch),
+	ROW(SYS_name_to_handle_at),
+	ROW(SYS_chdir),
+	{SYS_fchdir, .enter = enter_fchdir, .leave = leave_fchdir},
+	{SYS_execve, .enter = view_enter_exec, .leave = view_take_back},
+	{SYS_execveat, .enter = view_enter_execat, .leave = view_take_back},
+	{SYS_bind, .enter = view_enter_bind, .leave = view_take_back},
+	{SYS_connect, .enter = view_enter_connect, .leave = view_take_back},
+	{SYS_sendto, .enter = view_enter_sendto, .leave = view_take_back},
+	{SYS_getsockname, .leave = view_leave_sockname},
+	{SYS_getpeername, .leave = view_leave_sockname},
+};
+const size_t view_n_calls = ARRAY_SIZE(view_calls);

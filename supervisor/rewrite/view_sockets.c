@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Sockets with a path: bound and connected to by the host's, told by the session's.
+ *
+ * The host's path has to fit into an address, too (108 bytes, unix(7)); one that does not ends with
+ * ENAMETOOLONG.
+ */
+#include "supervisor/rewrite/view_calls.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "base/base.h"
+#include "supervisor/rewrite/rewrite.h"
+
+#define PATH_AT offsetof(struct sockaddr_un, sun_path)
+
+/* The path of the address at @addr; false if it has none. */
+static bool peek_address(const struct task *task, uint64_t addr, uint64_t len, struct sockaddr_un *ret)
+{
+	/* One more, for an address that uses all of its room ends with no zero. */
+	if (!addr || len <= PATH_AT || len > sizeof(*ret) || view_peek(task, addr, ret, len) < 0)
+		return false;
+	return ret->sun_family == AF_UNIX && ret->sun_path[0];
+}
+
+/* Argument @at is an address, the next one how long it is. */
+static int enter_address(struct rewrite *rw, struct task *task, struct user_regs_struct *regs, int at,
+	unsigned how)
+{
+	_cleanup_place_ struct view_place place = VIEW_PLACE_INIT;
+	struct sockaddr_un address = {0};
+	char path[sizeof(address) + 1] = "", host[PATH_MAX];
+	uint64_t len = (unsigned)*view_arg(regs, at + 1), addr;
+	size_t n;
+	int r;
+
+	if (!peek_address(task, *view_arg(regs, at), len, &address))
+		return 1;
+	memcpy(path, address.sun_path, len - PATH_AT);
+	r = view_find_place(rw, task, AT_FDCWD, path, how, &place);
+	if (r == 0)
+		r = view_place_host(&place, host);
+	if (r != 0)
+		return r;
+	n = strlen(host) + 1;
+	if (n > sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	memcpy(address.sun_path, host, n);
+	addr = view_put_below(rw, task, regs, &address, PATH_AT + n);
+	if (!addr)
+		return -ENOMEM;
+	*view_arg(regs, at) = addr;
+	*view_arg(regs, at + 1) = PATH_AT + n;
+	return 0;
+}
+
+int view_enter_bind(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
+{
+	int r = enter_address(rw, task, regs, 1, VIEW_PARENT | VIEW_CREATE);
+
+	return r;
+}
+
+int view_enter_connect(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
+{
+	return enter_address(rw, task, regs, 1, 0);
+}
+
+int view_enter_sendto(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
+{
+	return enter_address(rw, task, regs, 4, 0);
+}
+
+/* getsockname(2), getpeername(2). */
+void view_leave_sockname(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
+{
+	uint64_t addr = task->call.args[1], len_at = task->call.args[2];
+	struct sockaddr_un address = {0};
+	char host[sizeof(address) + 1] = "", path[PATH_MAX];
+	uint32_t len;
+	size_t n;
+
+	if (regs->rax != 0 || view_peek(task, len_at, &len, sizeof(len)) < 0 ||
+		!peek_address(task, addr, len, &address) || address.sun_path[0] != '/')
+		return;
+	memcpy(host, address.sun_path, len - PATH_AT);
+	if (view_say(rw->view, host, path) < 0 || strcmp(host, path) == 0)
+		return;
+	n = strlen(path) + 1;
+	/* Never more than the kernel has written there. */
+	if (PATH_AT + n > len)
+		return;
+	len = (uint32_t)(PATH_AT + n);
+	view_poke(task, addr + PATH_AT, path, n);
+	view_poke(task, len_at, &len, sizeof(len));
+}

@@ -1,0 +1,233 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Integration tests: the private view of files, where no mount namespace makes it."""
+import difflib
+import pathlib
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+from cli import one_line  # noqa: E402
+from harness import PROFILE, main, test  # noqa: E402
+
+REWRITE = ("--names", "rewrite", "--net", "host")
+
+
+def run(env, *command, options=(), **more):
+    """In a session with rewritten names, as a container engine would have it."""
+    env.prefix = PROFILE
+    return env.podrun("run", *REWRITE, "-w", "/", *options, "--rm", "--", *command, **more)
+
+
+def same(env, *command, options=()):
+    """Says the same under kernel names and under rewritten ones; returns what."""
+    env.prefix = []
+    kernel = env.podrun("run", "--net", "host", "-w", "/", *options, "--rm", "--", *command)
+    rewritten = run(env, *command, options=options)
+    diff = difflib.unified_diff(kernel.text.splitlines(), rewritten.text.splitlines(), "kernel names",
+                                "rewritten names", lineterm="", n=12)
+    assert kernel.text == rewritten.text, "\n".join(diff)
+    return rewritten.text
+
+
+SHELL = r"""
+cd /tmp && pwd && cd .. && pwd; cd /tmp/.. && pwd -P; cd /run/user && pwd -P
+ls -ld /tmp /run /dev/shm | cut -d' ' -f1
+ls /tmp /run
+cat >/tmp/here <<E
+here
+E
+cat </tmp/here; cat /tmp//./here /dev/../tmp/here ../tmp/here; cd /tmp; cat here ../tmp/here
+umask 027; mkdir d; echo x >d/f; stat -c '%A %n' d d/f; umask 022
+ln -s /tmp/d/f abs; ln -s d/f rel; ln -s ../../../../tmp/d up; ln -s /etc/passwd out; ln -s abs chain
+cat abs rel up/f chain; head -c5 out /tmp/../etc/passwd; readlink abs rel up out chain; readlink -f chain up/f
+ls d/../d/f up/../abs; cat d/f/; cat nothing; cat d; rmdir d; rmdir .; rmdir /tmp; mv /tmp /tmp2
+mv d/f e && ls; ln e hard && stat -c %h hard; cp -a e copy && cmp e copy && echo same
+chmod 600 e && stat -c %a e; touch -d 2001-02-03 e && stat -c %Y e; truncate -s 10 e && stat -c %s e
+test -w e && echo w; test -x e || echo not x; test -e abs || echo dangling; test -L abs && echo link
+echo new >abs; ls d; mkfifo p; cat p & echo through >p; wait
+printf '#!/bin/sh\necho $0 $*\n' >s; chmod +x s; ./s a; /tmp/s b; PATH=/tmp s c
+cp /bin/sh sh2; printf '#!/tmp/sh2 -e\necho $0 $*\n' >s2; chmod +x s2; ./s2 a; /tmp/s2 b
+find /tmp /run/lock | sort; rm -r /tmp/*; ls -A /tmp
+ls -ld /var/run/lock | cut -c1-10; echo x >/var/run/lock/l; ls /run/lock; cat /run/lock/l
+"""
+
+
+@test
+def a_shell_script_says_the_same(env):
+    text = same(env, "bash", "-c", "exec 2>&1; " + SHELL)
+    assert "through" in text and "dangling" in text
+
+
+CALLS = r"""
+import errno, os, socket, stat, sys, tempfile
+def say(what, f, *a, **k):
+    try:
+        r = f(*a, **k)
+        if isinstance(r, os.stat_result):
+            r = (stat.filemode(r.st_mode), r.st_size, r.st_nlink)
+        elif isinstance(r, int) and f is os.open:
+            os.close(r)
+            r = "fd"
+        elif isinstance(r, os.statvfs_result):
+            r = r.f_namemax
+        print(what, *a, k or "", "->", r)
+    except OSError as e:
+        print(what, *a, k or "", "->", errno.errorcode[e.errno])
+os.chdir("/tmp")
+os.makedirs("d/e"); open("d/f", "w").write("12345"); os.symlink("d", "l"); os.symlink("loop", "loop")
+os.symlink("/tmp/new", "dangling"); os.symlink("f", "d/g")
+d = os.open("/tmp/d", os.O_RDONLY)
+paths = ["/tmp", "/tmp/", "/tmp/d/f", "/tmp/d/f/", "/tmp/d/f/x", "/tmp/d/", "/tmp/l", "/tmp/l/", "/tmp/l/f",
+         "/tmp/loop", "/tmp/loop/x", "/tmp/dangling", "/tmp/dangling/", "/tmp/no/x", "/tmp/d/../d/g",
+         "d/g", "../tmp/d/f", "l/../d/f", "", ".", "/tmp/" + "x" * 255,
+         "/tmp/" + "x" * 256, "/tmp/" + "d/../" * 900, "/tmp/" + "./" * 3000, "/dev/shm/", "/run/lock",
+         "/tmp/../../../tmp/d/f", "/var/run", "/var/run/", "/dev/stdin/x"]
+for p in paths:
+    short = p if len(p) < 300 else p[:20]
+    def on(f, *a, **k):
+        try:
+            return f(p, *a, **k)
+        except OSError as e:
+            e.filename = None
+            raise
+    def st(follow):
+        r = os.stat(p, follow_symlinks=follow)
+        return stat.filemode(r.st_mode) if stat.S_ISDIR(r.st_mode) else r
+    print("==", short)
+    say("stat", st, True)
+    say("lstat", st, False)
+    say("access", lambda: os.access(p, os.R_OK | os.W_OK | os.X_OK))
+    say("readlink", lambda: os.readlink(p))
+    say("chdir", lambda: (os.chdir(p), os.getcwd(), os.chdir("/tmp"))[1])
+    for flags in ("O_RDONLY", "O_RDWR", "O_PATH", "O_NOFOLLOW", "O_DIRECTORY", "O_PATH O_NOFOLLOW"):
+        bits = 0
+        for one in flags.split():
+            bits |= getattr(os, one)
+        say("open " + flags, lambda: os.close(os.open(p, bits)))
+    say("O_EXCL", lambda: (os.close(os.open(p, os.O_CREAT | os.O_EXCL | os.O_RDWR)), os.unlink(p))[1])
+    say("mkdir", lambda: (os.mkdir(p), os.rmdir(p))[1])
+    say("statvfs", lambda: os.statvfs(p).f_namemax > 0)
+    say("utime", lambda: os.utime(p, (1, 2)))
+    say("listxattr", lambda: len(os.listxattr(p)) >= 0)
+    if p not in (".", "/tmp", "/tmp/", "/dev/shm/", "/run/lock"):
+        say("symlink", lambda: (os.symlink("x", p), os.unlink(p))[1])
+        say("rmdir", lambda: os.rmdir(p) if p.startswith("/tmp/../") else None)
+say("at", os.open, "f", os.O_RDONLY, dir_fd=d)
+say("at", os.open, "../d/f", os.O_RDONLY, dir_fd=d)
+say("at", os.stat, "g", dir_fd=d, follow_symlinks=False)
+say("at", os.open, "f", os.O_RDONLY, dir_fd=99)
+say("at", os.mkdir, "new", dir_fd=d)
+say("at", os.rename, "new", "newer", src_dir_fd=d, dst_dir_fd=d)
+say("at", os.unlink, "newer", dir_fd=d)
+say("at", os.rmdir, "newer", dir_fd=d)
+say("rename", os.rename, "/tmp/d/f", "/run/f")
+say("link", os.link, "/tmp/d/f", "/dev/shm/f")
+say("link", os.link, "/tmp/l", "/tmp/l2", follow_symlinks=False)
+say("dup", os.rename, "/tmp/d", "/tmp/d/e/d")
+say("tmpfile", os.open, "/tmp", os.O_TMPFILE | os.O_RDWR)
+say("tmpfile", os.open, "/tmp/d/f", os.O_TMPFILE | os.O_RDWR)
+say("mknod", os.mknod, "/tmp/fifo", stat.S_IFIFO | 0o600)
+say("fifo", os.open, "/tmp/fifo", os.O_WRONLY | os.O_NONBLOCK)
+say("chmod", os.chmod, "/tmp/d/g", 0o640)
+say("stat", os.stat, "/tmp/d/f")
+say("chown", os.chown, "/tmp/d/f", -1, -1)
+os.umask(0o077)
+print(tempfile.mkdtemp(dir="/tmp").startswith("/tmp/"), oct(os.open("/tmp/u", os.O_CREAT | os.O_RDWR, 0o666)))
+say("umask", os.stat, "/tmp/u")
+os.rmdir("/tmp/d/e"); os.mkdir("/tmp/gone"); os.chdir("/tmp/gone"); os.rmdir("/tmp/gone")
+say("cwd", os.getcwd)
+say("open", os.open, "x", os.O_RDONLY)
+say("open", os.open, "x", os.O_CREAT | os.O_RDWR)
+os.chdir("/tmp")
+s = socket.socket(socket.AF_UNIX); s.bind("/tmp/s"); s.listen()
+c = socket.socket(socket.AF_UNIX); c.connect("s"); print(s.getsockname(), c.getpeername())
+say("sock", socket.socket(socket.AF_UNIX).bind, "/tmp/s")
+say("sock", socket.socket(socket.AF_UNIX).connect, "/tmp/none")
+say("sock", os.open, "/tmp/s", os.O_RDONLY)
+g = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); g.bind("g")
+print(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b"hi", "/tmp/g"), g.recv(9))
+"""
+
+
+@test
+def calls_end_the_same(env):
+    text = same(env, "python3", "-c", CALLS)
+    assert "ELOOP" in text and "ENOTDIR" in text and "ENAMETOOLONG" in text and "EXDEV" in text
+
+
+PROGRAMS = r"""
+import multiprocessing as mp, os, sqlite3, subprocess, tempfile
+from multiprocessing import shared_memory
+with tempfile.TemporaryDirectory() as d:
+    open(d + "/a.c", "w").write('#include "a.h"\nint main(void) { return A; }')
+    os.mkdir(d + "/i"); open(d + "/i/a.h", "w").write("#define A 7\n")
+    subprocess.check_call(["cc", "-I", d + "/i", "-o", d + "/a", d + "/a.c"])
+    print(subprocess.call([d + "/a"]), sorted(os.listdir(d)))
+    sh = lambda c: print(subprocess.check_output(c, shell=True, cwd=d, text=True))
+    sh("git init -q . && git add . && git -c user.name=a -c user.email=a@b commit -qm x && git status --short;"
+       "git log --format=%s; tar cf - a.c i | tar tf -; sort a.c; sed -i s/7/8/ i/a.h; cat i/a.h; find . -name '*.h'")
+    c = sqlite3.connect(d + "/db"); c.execute("create table t(a)"); c.execute("insert into t values(1)"); c.commit()
+    print(c.execute("select * from t").fetchall())
+def square(x):
+    return x * x
+s = shared_memory.SharedMemory(create=True, size=100, name="here"); print(os.listdir("/dev/shm"))
+s.close(); s.unlink()
+with mp.Pool(2) as p:
+    print(p.map(square, range(4)))
+print(os.listdir("/tmp"))
+from multiprocessing import resource_tracker
+resource_tracker._resource_tracker._stop()
+"""
+
+
+@test
+def programs_do_their_work(env):
+    same(env, "python3", "-c", PROGRAMS)
+
+
+@test
+def a_terminal_multiplexer(env):
+    script = ("tmux new-session -d 'echo in >/tmp/out; tmux wait-for -S done' && tmux wait-for done;"
+              "cat /tmp/out; ls -d /tmp/tmux-*/default; tmux kill-server 2>/dev/null; true")
+    same(env, "sh", "-c", script)
+
+
+@test
+def volumes(env):
+    there = env.path("there")
+    there.mkdir()
+    (there / "file").write_text("text\n")
+    (there / "up").symlink_to("../outside")
+    env.path("outside").write_text("not for you\n")
+    script = ("ls /tmp /tmp/in /mnt/vol; cat /mnt/vol/file /tmp/in/file; echo x >/tmp/in/new; cat /mnt/vol/new;"
+              "echo y >/mnt/vol/new; touch /mnt/vol/new2; rm /mnt/vol/new; mkdir /mnt/vol/d; cat /mnt/vol/up;"
+              "cd /mnt/vol && pwd && cat file; mv /tmp/in/new /tmp; rmdir /tmp/in; test -w /mnt/vol/file;"
+              "echo $?; cat /tmp/one; rm /tmp/one; true")
+    options = ("-v", "%s:/tmp/in" % there, "-v", "%s:/mnt/vol:ro" % there,
+               "-v", "%s:/tmp/one" % (there / "file"))
+    text = same(env, "bash", "-c", "exec 2>&1; " + script, options=options)
+    assert "not for you" not in text and "Read-only" in text
+    assert sorted(p.name for p in there.iterdir()) == ["file", "new", "up"]
+
+
+@test
+def what_belongs_to_others_is_not_there(env):
+    secret = env.path("secret")
+    secret.write_text("secret\n")
+    text = run(env, "sh", "-c", "cat %s; ls -A /tmp; ls -A %s; echo x >%s; ls %s" % (
+        secret, env.dir, secret, env.environ["XDG_STATE_HOME"]), check=False).text
+    assert "secret" not in text
+    assert secret.read_text() == "secret\n"
+
+
+@test
+def working_directory(env):
+    env.prefix = PROFILE
+    one_line(env.podrun("run", *REWRITE, "-w", str(env.dir), "--", "true", code=125), str(env.dir), "hint: ")
+    there = ("-v", "%s:%s" % (env.dir, env.dir), "-w", str(env.dir))
+    assert env.podrun("run", *REWRITE, *there, "--rm", "--", "pwd").text.strip() == str(env.dir)
+
+
+if __name__ == "__main__":
+    main()
