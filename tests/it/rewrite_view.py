@@ -2,14 +2,17 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Integration tests: the private view of files, where no mount namespace makes it."""
 import difflib
+import os
 import pathlib
-import subprocess
+import shutil
 import sys
+import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from cli import one_line  # noqa: E402
-from harness import PROFILE, main, test  # noqa: E402
+from harness import BUILD, PROFILE, main, test  # noqa: E402
 
+RACE = str(BUILD / "tests" / "path_race")
 REWRITE = ("--names", "rewrite", "--net", "host")
 
 
@@ -208,7 +211,7 @@ def volumes(env):
                "-v", "%s:/tmp/one" % (there / "file"))
     text = same(env, "bash", "-c", "exec 2>&1; " + script, options=options)
     assert "not for you" not in text and "Read-only" in text
-    assert sorted(p.name for p in there.iterdir()) == ["file", "new", "up"]
+    assert sorted(p.name for p in there.iterdir()) == ["file", "up"]
 
 
 @test
@@ -219,6 +222,24 @@ def what_belongs_to_others_is_not_there(env):
         secret, env.dir, secret, env.environ["XDG_STATE_HOME"]), check=False).text
     assert "secret" not in text
     assert secret.read_text() == "secret\n"
+
+
+@test
+def nothing_of_the_hosts_is_reached(env):
+    for place in (env.dir, "/dev/shm", "/run/user/%d" % os.getuid()):
+        try:
+            own = pathlib.Path(tempfile.mkdtemp(prefix="podrun-race-", dir=place))
+        except OSError:
+            continue
+        try:
+            secret = own / "secret"
+            secret.write_text("secret\n")
+            text = run(env, RACE, str(secret), options=("-v", "%s:%s" % (BUILD, BUILD))).text
+            assert text == "over\n", "%s: %s" % (place, text)
+            assert secret.read_text() == "secret\n"
+            assert os.listdir(own) == ["secret"], os.listdir(own)
+        finally:
+            shutil.rmtree(own)
 
 
 @test
