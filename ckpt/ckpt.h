@@ -55,6 +55,10 @@ struct ckpt_names {
 	 * let go again, also when they were never stopped. */
 	int (*stop)(void *ctx, uint32_t deadline_ms, struct err *e);
 	void (*release)(void *ctx);
+	/* While all stand still, lend_call(lend_key, N) of a task gives it descriptor N of the caller's
+	 * process, as the lowest that is free and close-on-exec (ckpt/lend.h). */
+	long lend_call;
+	uint64_t lend_key;
 	void *ctx;
 };
 

@@ -106,6 +106,11 @@ int ckpt_lend_bootstrap(struct ckpt_build *b, struct remote *r, int *ret_fd, str
 	return receive(r, (int)sock, ret_fd, e);
 }
 
+int ckpt_lend_call(const struct ckpt_names *names, struct remote *r, int fd)
+{
+	return remote_add(r, names->lend_call, names->lend_key, (uint64_t)fd, 0, 0, 0, 0);
+}
+
 static struct ckpt_build_proc *proc_of(struct ckpt_build *b, const struct remote *r)
 {
 	pid_t tid = remote_tid(r);
@@ -127,6 +132,10 @@ int ckpt_build_lend(struct ckpt_build *b, struct remote *r, int fd, struct err *
 	const struct ckpt_build_proc *p = proc_of(b, r);
 	int at;
 
+	if (b->world->names && p && fd >= 0) {
+		at = ckpt_lend_call(b->world->names, r, fd);
+		return at < 0 ? err_errno(e, at, "a descriptor for task %d", p->vpid) : at;
+	}
 	if (!p || p->lend_fd < 0 || fd < 0)
 		return err_set(e, ERR_FAILED, -EBADF, "no descriptor to be had for task %d",
 			remote_tid(r));
@@ -147,7 +156,7 @@ void ckpt_lend_move(struct ckpt_build *b, struct ckpt_build_proc *p, int fd)
 {
 	struct remote *r = p->threads[0].remote;
 
-	if (p->lend_fd == fd)
+	if (p->lend_fd < 0 || p->lend_fd == fd)
 		return;
 	remote_add(r, SYS_dup3, (uint64_t)p->lend_fd, (uint64_t)fd, O_CLOEXEC, 0, 0, 0);
 	remote_add(r, SYS_close, (uint64_t)p->lend_fd, 0, 0, 0, 0, 0);

@@ -5,6 +5,9 @@
  * All slots are sorted by what is cheap to know (inode, flags, position), and where that is equal
  * by kcmp(2), which orders open files as the kernel's pointers do: equals stand together, and
  * only one of them is duplicated into this process.
+ *
+ * Where a container engine's profile refuses kcmp or pidfd_getfd, all of them are duplicated (ckpt/take.h),
+ * and those that look alike are told apart here (ckpt/same.h).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,6 +19,8 @@
 #include "base/base.h"
 #include "ckpt/helper.h"
 #include "ckpt/openfiles.h"
+#include "ckpt/same.h"
+#include "ckpt/take.h"
 
 #define MAX_FDINFO (1 << 20)
 
@@ -30,6 +35,8 @@ struct slot {
 	off_t pos;
 	int mnt_id;
 	char *fdinfo;
+	int taken;    /* our duplicate, or -1: only the first of each file is duplicated, later */
+	size_t group; /* of taken ones that look alike: the same in all that lead to one file */
 };
 
 struct slots {
@@ -104,7 +111,7 @@ static int add_slot(struct ckpt_dump *d, struct slots *s, struct ckpt_proc *p,
 		s->cap = cap;
 	}
 	slot = &s->v[s->n];
-	*slot = (struct slot){.proc = p, .in_table = in_table, .fd = in_table->fd};
+	*slot = (struct slot){.proc = p, .in_table = in_table, .fd = in_table->fd, .taken = -1};
 	snprintf(path, sizeof(path), "%d/fd/%d", p->look, slot->fd);
 	if (fstatat(d->host_proc, path, &st, 0) < 0)
 		return err_errno(e, -errno, "task %d (%s) fd %d", p->vpid, p->status.comm, slot->fd);
@@ -121,6 +128,32 @@ static int add_slot(struct ckpt_dump *d, struct slots *s, struct ckpt_proc *p,
 	in_table->cloexec = slot->flags & O_CLOEXEC;
 	in_table->locks = fdinfo_value(slot->fdinfo, "lock") != NULL;
 	slot->flags &= ~O_CLOEXEC; /* of the slot, not of the file */
+	return 0;
+}
+
+/* Not with kcmp and pidfd_getfd, each of which the other way needs. */
+static bool takes_all(const struct ckpt_dump *d)
+{
+	return d->world->names && !(ckpt_same_by_kcmp() && ckpt_take_by_pidfd());
+}
+
+/* Our duplicates of the last slots, all in the table of @p. */
+static int take_table(struct ckpt_dump *d, struct slots *s, struct ckpt_proc *p, struct err *e)
+{
+	_cleanup_free_ int *theirs = calloc(p->n_fds + 1, sizeof(*theirs));
+	_cleanup_free_ int *ours = calloc(p->n_fds + 1, sizeof(*ours));
+	struct slot *v = s->v + s->n - p->n_fds;
+	struct remote *remote;
+	int r = theirs && ours ? ckpt_proc_remote(p, &remote, e) : err_errno(e, -ENOMEM, "survey");
+
+	for (size_t i = 0; r >= 0 && i < p->n_fds; i++)
+		theirs[i] = v[i].fd;
+	if (r >= 0)
+		r = ckpt_take(d->world, remote, theirs, p->n_fds, ours, e);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < p->n_fds; i++)
+		v[i].taken = ours[i];
 	return 0;
 }
 
@@ -143,6 +176,8 @@ static int read_table(struct ckpt_dump *d, struct slots *s, struct ckpt_proc *p,
 		p->fds[i].fd = list[i];
 		r = add_slot(d, s, p, &p->fds[i], e);
 	}
+	if (r == 0 && n && takes_all(d))
+		r = take_table(d, s, p, e);
 	return r;
 }
 
@@ -152,13 +187,26 @@ static int read_table(struct ckpt_dump *d, struct slots *s, struct ckpt_proc *p,
 			return (a) < (b) ? -1 : 1;                                                 \
 	} while (0)
 
-/* 0: the same open file. */
-static int compare_files(const struct slot *x, const struct slot *y)
+static int compare_looks(const struct slot *x, const struct slot *y)
 {
 	ORDER(x->dev, y->dev);
 	ORDER(x->ino, y->ino);
 	ORDER(x->flags, y->flags);
 	ORDER(x->pos, y->pos);
+	ORDER(x->mnt_id, y->mnt_id);
+	return 0;
+}
+
+/* 0: the same open file. */
+static int compare_files(const struct slot *x, const struct slot *y)
+{
+	int look = compare_looks(x, y);
+
+	if (look)
+		return look;
+	ORDER(x->group, y->group);
+	if (x->taken >= 0)
+		return 0;
 	switch (sys_kcmp(x->proc->look, y->proc->look, SYS_KCMP_FILE, (unsigned long)x->fd,
 		(unsigned long)y->fd)) {
 	case 0:
@@ -208,10 +256,12 @@ static int append_file(struct ckpt_dump *d, struct ckpt_file *f, struct err *e)
 	return 0;
 }
 
-static int take_descriptor(struct ckpt_proc *p, int fd, struct err *e)
+static int take_descriptor(struct ckpt_proc *p, struct slot *slot, struct err *e)
 {
-	int got;
+	int got, fd = slot->fd;
 
+	if (slot->taken >= 0)
+		return take_fd(&slot->taken);
 	if (p->pidfd < 0)
 		p->pidfd = sys_pidfd_open(p->pid, 0);
 	if (p->pidfd < 0)
@@ -248,7 +298,7 @@ static int make_file(struct ckpt_dump *d, struct slot *slots, size_t n, struct e
 	if (!f->link)
 		return err_errno(e, -errno, "task %d (%s) fd %d", first->proc->vpid,
 			first->proc->status.comm, first->fd);
-	f->fd = take_descriptor(first->proc, first->fd, e);
+	f->fd = take_descriptor(first->proc, first, e);
 	if (f->fd < 0)
 		return ckpt_file_wrap(f, e);
 	if (fstat(f->fd, &f->st) < 0) {
@@ -307,10 +357,43 @@ static int return_tables(struct ckpt_dump *d, struct ckpt_helper *helpers, int r
 	return r;
 }
 
+/* @n of them look alike. */
+static int tell_apart(struct slot *v, size_t n)
+{
+	_cleanup_free_ int *fds = calloc(n, sizeof(*fds));
+	_cleanup_free_ size_t *first = calloc(n, sizeof(*first));
+	int r = -ENOMEM;
+
+	for (size_t i = 0; fds && i < n; i++)
+		fds[i] = v[i].taken;
+	if (fds && first)
+		r = ckpt_same_files(fds, n, first);
+	for (size_t i = 0; r == 0 && i < n; i++)
+		v[i].group = first[i];
+	return r;
+}
+
+static int tell_all_apart(struct slots *s, struct err *e)
+{
+	size_t count;
+
+	sort_array(s->v, s->n, sizeof(*s->v), compare_slots);
+	for (size_t i = 0; i < s->n; i += count) {
+		for (count = 1; i + count < s->n; count++)
+			if (compare_looks(&s->v[i], &s->v[i + count]))
+				break;
+		if (count > 1 && tell_apart(s->v + i, count) < 0)
+			return err_errno(e, -ENOMEM, "survey");
+	}
+	return 0;
+}
+
 static int make_files(struct ckpt_dump *d, struct slots *s, struct err *e)
 {
 	size_t count;
 
+	if (takes_all(d) && tell_all_apart(s, e) < 0)
+		return e->error;
 	sort_array(s->v, s->n, sizeof(*s->v), compare_slots);
 	for (size_t i = 0; i < s->n; i += count) {
 		int r;
@@ -344,14 +427,16 @@ int ckpt_openfiles_survey(struct ckpt_dump *d, struct err *e)
 		if (p->state != CKPT_ZOMBIE && p->files == p->vpid)
 			r = read_table(d, &s, p, e);
 	}
-	if (r == 0)
+	if (r == 0 && !takes_all(d))
 		r = borrow_tables(d, helpers, e);
 	if (r == 0)
 		r = make_files(d, &s, e);
 	if (helpers)
 		r = return_tables(d, helpers, r, e);
-	for (size_t i = 0; i < s.n; i++)
+	for (size_t i = 0; i < s.n; i++) {
 		free(s.v[i].fdinfo);
+		close_fd(s.v[i].taken);
+	}
 	free(s.v);
 	return r;
 }
@@ -402,14 +487,11 @@ int ckpt_openfiles_check(struct ckpt_dump *d, struct ckpt_file *f, struct err *e
 
 static struct ckpt_file *find_same(const struct ckpt_dump *d, int fd, const struct stat *st)
 {
-	pid_t self = getpid();
-
 	for (size_t i = 0; i < d->n_files; i++) {
 		struct ckpt_file *f = d->files[i];
 
 		if (f->st.st_dev == st->st_dev && f->st.st_ino == st->st_ino &&
-			sys_kcmp(self, self, SYS_KCMP_FILE, (unsigned long)fd,
-				(unsigned long)f->fd) == 0)
+			ckpt_same_file(fd, f->fd))
 			return f;
 	}
 	return NULL;

@@ -101,8 +101,8 @@ static int link_table(struct ckpt_build *b, struct ckpt_record *rec, struct err 
 	r = m && t ? check_entries(b, rec, m, e) : ckpt_record_bad(rec, e);
 	if (r < 0 || !m->n_entries)
 		goto out;
-	/* What lends lies in the first gap, so the next gap is where the kernel puts things. */
-	gap = first_gap(m);
+	/* What lends, if anything does, lies in the first gap, so the next is where the kernel puts things. */
+	gap = b->world->names ? -1 : first_gap(m);
 	ckpt_lend_move(b, t->proc, gap);
 	for (size_t i = 0, next = 0; r == 0 && i < m->n_entries; i++) {
 		const Pb__FdEntry *f = m->entries[i];

@@ -21,6 +21,8 @@
 #include "ckpt/kinds/common.h"
 #include "ckpt/kinds/kinds.h"
 #include "ckpt/kinds/pty.h"
+#include "ckpt/lend.h"
+#include "ckpt/take.h"
 #include "proto/files.pb-c.h"
 
 #define MAX_INDEX 4096 /* kernel.pty.max */
@@ -179,10 +181,9 @@ static int open_hung_up(const Pb__Pty *m, struct err *e)
 static int open_dev_tty(struct ckpt_build *b, const Pb__Pty *m, int flags)
 {
 	struct ckpt_build_thread *leader = ckpt_build_thread(b, m->pair->session);
-	_cleanup_close_ int pidfd = -1;
 	uint64_t path;
 	long theirs;
-	int fd;
+	int fd, number, r;
 
 	if (!leader || !leader->remote)
 		return -ESRCH;
@@ -192,10 +193,10 @@ static int open_dev_tty(struct ckpt_build *b, const Pb__Pty *m, int flags)
 		return -EIO;
 	if (theirs < 0)
 		return (int)theirs;
-	pidfd = sys_pidfd_open(leader->proc->pid, 0);
-	fd = pidfd < 0 ? -1 : sys_pidfd_getfd(pidfd, (int)theirs);
+	number = (int)theirs;
+	r = ckpt_take(b->world, leader->remote, &number, 1, &fd, NULL);
 	remote_call(leader->remote, &theirs, NULL, SYS_close, (uint64_t)theirs, 0, 0, 0, 0, 0);
-	return fd < 0 ? -errno : fd;
+	return r < 0 ? r : fd;
 }
 
 static int open_end(struct ckpt_build *b, const Pb__Pty *m, const struct ckpt_object *o,
@@ -293,8 +294,9 @@ static int control(struct ckpt_build *b, const Pb__Pty *m, void *ctx, struct err
 	if (o->fd2 < 0)
 		return err_set(
 			e, ERR_IMAGE, -EBADMSG, "terminal %u controls nobody", m->pair->index);
-	fd = remote_add(
-		leader, SYS_pidfd_getfd, (uint64_t)l->lend_fd, (uint64_t)o->fd2, 0, 0, 0, 0);
+	fd = b->world->names ? ckpt_lend_call(b->world->names, leader, o->fd2)
+			     : remote_add(leader, SYS_pidfd_getfd, (uint64_t)l->lend_fd,
+				       (uint64_t)o->fd2, 0, 0, 0, 0);
 	if (fd < 0)
 		return err_errno(e, fd, "controlling terminal");
 	args[0] = REMOTE_RESULT(fd);

@@ -19,6 +19,7 @@
 
 #include "ckpt/build.h"
 #include "ckpt/kinds/unix.h"
+#include "ckpt/take.h"
 #include "proto/sockets.pb-c.h"
 
 #define MAX_FDS 253 /* SCM_MAX_FD of net/scm.h */
@@ -51,30 +52,13 @@ static int perform(struct call *c)
 
 /* ---- inside a living process ---------------------------------------------------------------- */
 
-static int fetch_pair(struct ckpt_build_proc *p, const int32_t theirs[2], int ret[2], struct err *e)
-{
-	_cleanup_close_ int pidfd = sys_pidfd_open(p->pid, 0);
-
-	if (pidfd < 0)
-		return err_errno(e, -errno, "pidfd of task %d", p->vpid);
-	for (int i = 0; i < 2; i++) {
-		ret[i] = sys_pidfd_getfd(pidfd, theirs[i]);
-		if (ret[i] < 0) {
-			if (i)
-				close(ret[0]);
-			return err_errno(e, -errno, "a socket of task %d", p->vpid);
-		}
-	}
-	return 0;
-}
-
-static int pair_inside(struct ckpt_build_proc *p, struct remote *r, struct call *c, struct err *e)
+static int pair_inside(struct ckpt_build *b, struct remote *r, struct call *c, struct err *e)
 {
 	uint64_t at;
-	int32_t *theirs = remote_data(r, 2 * sizeof(*theirs), &at);
+	int32_t *there = remote_data(r, 2 * sizeof(*there), &at), theirs[2];
 	int rc, call;
 
-	if (!theirs)
+	if (!there)
 		return err_errno(e, -ENOSPC, "socketpair");
 	call = remote_add(
 		r, SYS_socketpair, AF_UNIX, (uint64_t)(c->number | SOCK_CLOEXEC), 0, at, 0, 0);
@@ -83,9 +67,8 @@ static int pair_inside(struct ckpt_build_proc *p, struct remote *r, struct call 
 		return rc;
 	if (remote_result(r, call) < 0)
 		return err_errno(e, (int)remote_result(r, call), "socketpair");
-	c->pair[0] = theirs[0];
-	c->pair[1] = theirs[1];
-	rc = fetch_pair(p, c->pair, c->pair, e);
+	memcpy(theirs, there, sizeof(theirs));
+	rc = ckpt_take(b->world, r, theirs, 2, c->pair, e);
 	remote_add(r, SYS_close, (uint64_t)theirs[0], 0, 0, 0, 0, 0);
 	remote_add(r, SYS_close, (uint64_t)theirs[1], 0, 0, 0, 0, 0);
 	return rc < 0 ? rc : remote_run(r, false, e);
@@ -99,7 +82,7 @@ static int inside(struct ckpt_build *b, struct ckpt_build_proc *p, struct call *
 	long result;
 
 	if (c->what == PAIR)
-		return pair_inside(p, r, c, e);
+		return pair_inside(b, r, c, e);
 	lent = ckpt_build_lend(b, r, c->fd, e);
 	if (lent < 0)
 		return lent;

@@ -2,10 +2,12 @@
 /* The theory of operation is in answers.h. */
 #include "supervisor/rewrite/answers.h"
 
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/seccomp.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/uio.h>
 
 #include "base/base.h"
@@ -204,6 +206,40 @@ static long answer(struct question *q)
 	return by_number[q->data->nr](q);
 }
 
+/* ---- lending -------------------------------------------------------------------------------- */
+
+uint64_t answers_lend(struct rewrite *rw)
+{
+	uint64_t key = 0;
+
+	while (!key)
+		if (getrandom(&key, sizeof(key), 0) != sizeof(key))
+			key = 0;
+	pthread_mutex_lock(&rw->lock);
+	rw->lend_key = key;
+	pthread_mutex_unlock(&rw->lock);
+	return key;
+}
+
+/* Only what we have injected can know the key: the session has never run since it was made. */
+static bool asks_for_descriptor(const struct question *q)
+{
+	return q->rw->trusting && q->rw->lend_key && q->data->nr == ANSWERS_LEND &&
+	       q->data->args[0] == q->rw->lend_key;
+}
+
+/* The number it has there is the call's result. */
+static long give_descriptor(struct question *q)
+{
+	struct seccomp_notif_addfd a = {.id = q->id,
+		.flags = SECCOMP_ADDFD_FLAG_SEND,
+		.srcfd = (uint32_t)q->data->args[1],
+		.newfd_flags = O_CLOEXEC};
+
+	q->sent = ioctl(q->rw->listener, SECCOMP_IOCTL_NOTIF_ADDFD, &a) >= 0;
+	return q->sent ? 0 : -errno;
+}
+
 int answers_one(struct rewrite *rw)
 {
 	struct seccomp_notif request = {0};
@@ -218,8 +254,8 @@ int answers_one(struct rewrite *rw)
 	q.id = request.id;
 	pthread_mutex_lock(&rw->lock);
 	q.asker = tasks_find(&rw->tasks, q.tid);
-	q.go_on = rw->trusting;
-	value = q.go_on ? 0 : answer(&q);
+	q.go_on = rw->trusting && !asks_for_descriptor(&q);
+	value = q.go_on ? 0 : asks_for_descriptor(&q) ? give_descriptor(&q) : answer(&q);
 	pthread_mutex_unlock(&rw->lock);
 	response.id = request.id;
 	if (q.go_on)

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/syscall.h>
 #include <sys/types.h>
 
 struct rewrite;
@@ -48,6 +49,10 @@ extern const size_t ipc_sysv_n_answers, ipc_queue_n_answers;
 #define ANSWERS_MAX 512
 /* All of them, whatever the room; returns how many. */
 size_t answers_list(long ret[ANSWERS_MAX]);
+/* While all stand still, ANSWERS_LEND(key, N) made in a task gives it our descriptor N (ckpt/lend.h).  A
+ * new key; the one before, and any other number, is none any more. */
+#define ANSWERS_LEND SYS_getpgrp
+uint64_t answers_lend(struct rewrite *rw);
 /* Is @nr one of them? */
 bool answers_has(int nr);
 /* Waits for a call at rw->listener and answers it.  0 or a negative errno. */

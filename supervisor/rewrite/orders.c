@@ -98,6 +98,8 @@ static void dump(struct rewriter *w, const struct order *o, const int *fds)
 		.list = hold_list,
 		.stop = hold_stop,
 		.release = hold_release,
+		.lend_call = ANSWERS_LEND,
+		.lend_key = answers_lend(&w->rw),
 		.ctx = w};
 	struct ckpt_edge edges[MAX_EDGES];
 	long notified[ANSWERS_MAX];

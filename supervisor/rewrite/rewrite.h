@@ -11,6 +11,7 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/ptrace.h>
 
 #include "supervisor/rewrite/tasks.h"
@@ -31,6 +32,7 @@ struct rewrite {
 	struct ipc_names *ipc;
 	size_t pi_sleepers; /* at least as many as there are (pi.h) */
 	struct view *view; /* NULL: files are the host's */
+	uint64_t lend_key; /* of calls that ask for a descriptor of ours (answers.c); 0: none does */
 	int listener; /* -1 until pid 1 has a filter */
 };
 

@@ -103,6 +103,10 @@ class Env:
         profile refuses (tests/lib/profile.c)."""
         self.prefix = PROFILE
 
+    def leave(self):
+        """From here on they run outside again."""
+        self.prefix = []
+
     def share_cache(self):
         """For a root inside: the skeleton layer is made once, as it is for a user."""
         with _cache_lock:
