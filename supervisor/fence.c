@@ -131,7 +131,7 @@ static int allow_own(const struct rules *rules, const struct world_config *c)
 	return r;
 }
 
-int fence_create(const struct world_config *c, bool proc, struct err *e)
+int fence_create(const struct world_config *c, struct err *e)
 {
 	static const char *const top[] = {".", "..", "tmp", "run", "dev", "proc", NULL};
 	static const char *const dev[] = {".", "..", "shm", NULL};
@@ -145,8 +145,6 @@ int fence_create(const struct world_config *c, bool proc, struct err *e)
 		r = allow_entries(&rules, "/", top);
 	if (r == 0)
 		r = allow_entries(&rules, "/dev", dev);
-	if (r == 0 && proc)
-		r = allow(&rules, AT_FDCWD, "/proc", rules.all);
 	if (r == 0)
 		r = allow_own(&rules, c);
 	if (r == 0)

@@ -25,10 +25,9 @@ int fence_version(void);
 bool fence_scopes(int version);
 
 /*
- * The rules for @c, a descriptor; -1 where there is no Landlock.  @proc: the host's /proc may be seen.  A
- * negative errno below that with @e.
+ * The rules for @c, a descriptor; -1 where there is no Landlock.  A negative errno below that with @e.
  */
-int fence_create(const struct world_config *c, bool proc, struct err *e);
+int fence_create(const struct world_config *c, struct err *e);
 /* The calling thread and all it forks are behind @fence (-1: nothing happens), with no_new_privs.  0 or -errno. */
 int fence_enter(int fence);
 

@@ -255,7 +255,7 @@ static int put_up_fence(const struct world_config *c, struct err *e)
 
 	if (!c->rewrite || !c->view)
 		return 0;
-	fence = fence_create(c, true, e);
+	fence = fence_create(c, e);
 	if (fence < -1)
 		return fence;
 	r = fence_enter(fence);

@@ -25,6 +25,7 @@
 #include "supervisor/ns.h"
 #include "supervisor/rewrite/ipc.h"
 #include "supervisor/rewrite/numbers.h"
+#include "supervisor/rewrite/procfs_place.h"
 #include "supervisor/rewrite/rewriter.h"
 #include "supervisor/rewrite/view.h"
 #include "supervisor/skeleton.h"
@@ -165,6 +166,8 @@ void world_end(struct world *w)
 		while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
 			;
 	}
+	if (w->numbers)
+		procfs_place_sweep();
 	/* Nobody makes any more. */
 	ipc_end(w->ipc);
 	w->ipc = NULL;

@@ -25,6 +25,7 @@
 #include "supervisor/rewrite/calls.h"
 #include "supervisor/rewrite/orders.h"
 #include "supervisor/rewrite/pi.h"
+#include "supervisor/rewrite/procfs_begin.h"
 #include "supervisor/rewrite/rewriter_state.h"
 #include "supervisor/rewrite/robust.h"
 #include "supervisor/rewrite/signals.h"
@@ -321,8 +322,9 @@ static int begin_view(struct rewriter *w, const struct world_config *c)
 
 	if (r < 0)
 		return r;
-	w->rw.view->fence = fence_create(c, true, &e);
-	return w->rw.view->fence < -1 ? w->rw.view->fence : view_open(w->rw.view);
+	w->rw.view->fence = fence_create(c, &e);
+	r = w->rw.view->fence < -1 ? w->rw.view->fence : view_open(w->rw.view);
+	return r < 0 ? r : procfs_begin(&w->rw, c->files_dir, &e);
 }
 
 static int begin(struct rewriter *w, const struct world_config *c)

@@ -138,7 +138,7 @@ static void check_walk(const struct fixture *f, const struct walk_case *c)
 		return;
 	if (strcmp(p.path, c->end) != 0)
 		fail_msg("%s comes to %s, not %s", c->path, p.path, c->end);
-	assert_int_equal(view_place_host(&p, host), 0);
+	assert_int_equal(view_place_host(f->view, &p, host), 0);
 	snprintf(want, sizeof(want), "%s/%s", c->host[0] == '=' ? f->dir : f->files,
 		c->host[0] == '=' ? c->host + 1 : c->host);
 	if (strcmp(host, c->host[0] == '/' ? c->host : want) != 0)

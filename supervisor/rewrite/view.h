@@ -163,7 +163,10 @@ static inline bool view_in_proc(const struct view_place *p)
 	return p->in && p->in->sort == VIEW_PROC && p->has_way;
 }
 
+/* The mount with what a link of /proc has led to; NULL if that is in none. */
+const struct view_entry *view_jumped_to(const struct view *v, const struct view_place *p);
+
 /* The path for the kernel of what view_walk has found. */
-int view_place_host(const struct view_place *p, char ret[PATH_MAX]);
+int view_place_host(const struct view *v, const struct view_place *p, char ret[PATH_MAX]);
 
 #endif

@@ -93,7 +93,7 @@ static long open_again(struct path_question *p, int flags)
 
 	if (S_ISLNK(p->at->mode))
 		return -ELOOP;
-	if (S_ISFIFO(p->at->mode) && !(flags & O_NONBLOCK) && !patient)
+	if (S_ISFIFO(p->at->mode) && !(flags & O_NONBLOCK) && !patient && !view_in_proc(p->at))
 		return PATH_LATER;
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", p->at->fd);
 	fd = open(link, patient ? (flags & ~O_NOFOLLOW) | O_NOCTTY | O_CLOEXEC : quick_flags(flags));
@@ -109,6 +109,14 @@ static bool writes(int flags)
 	return (flags & O_ACCMODE) != O_RDONLY || flags & O_TRUNC;
 }
 
+static bool is_read_only(const struct path_question *p)
+{
+	const struct view_entry *in =
+		view_in_proc(p->at) ? view_jumped_to(p->q.rw->view, p->at) : p->at->in;
+
+	return in && in->read_only;
+}
+
 static long open_inside(struct path_question *p)
 {
 	int flags = open_flags(p->q.data), fd;
@@ -117,7 +125,7 @@ static long open_inside(struct path_question *p)
 		fd = procfs_open(procfs_of(p), p->q.asker, node_of(p), flags);
 		return fd < 0 ? fd : give(p, fd);
 	}
-	if (p->at->in->read_only && writes(flags) && !S_ISFIFO(p->at->mode))
+	if (is_read_only(p) && writes(flags) && !S_ISFIFO(p->at->mode))
 		return -EROFS;
 	return open_again(p, flags);
 }
@@ -240,7 +248,7 @@ static long access_inside(struct path_question *p)
 
 	if (node_of(p))
 		return procfs_access(procfs_of(p), node_of(p), mode);
-	if (mode & W_OK && p->at->in->read_only)
+	if (mode & W_OK && is_read_only(p))
 		return -EROFS;
 	r = (int)syscall(SYS_faccessat2, p->at->fd, "", mode, access_flags(p) | AT_EMPTY_PATH);
 	return r < 0 ? -errno : 0;

@@ -194,28 +194,65 @@ static const char *parent_of(const char *path, char ret[PATH_MAX])
 	return ret;
 }
 
+/* The mount; of what a link of /proc leads to as well. */
+static const struct view_entry *place_in(const struct view *v, const struct view_place *at)
+{
+	return view_in_proc(at) && at->fd >= 0 ? view_jumped_to(v, at) : at->in;
+}
+
 /* What the host's mounts would say to this. */
 static int check(const struct view *v, const struct path_call *c, const struct path_arg *a, const struct view_place *at,
 	uint64_t opened)
 {
+	const struct view_entry *in = place_in(v, at);
 	char parent[PATH_MAX];
-	bool mount = at->in && at->in->sort == VIEW_MOUNT;
+	bool mount = in && in->sort == VIEW_MOUNT;
 	bool writes = a->follow == OPENED || a->follow == HOW ? opens_for_writing(at, opened)
 							      : c->does & WRITES;
 
-	if (mount && c->does & TAKES && strlen(at->path) == at->in->len && !at->dot)
+	if (mount && c->does & TAKES && strlen(at->path) == in->len && !at->dot)
 		return view_mount_of(v, parent_of(at->path, parent)) ? -EBUSY : -EACCES;
-	if (writes && mount && at->in->read_only)
+	if (writes && mount && in->read_only)
 		return -EROFS;
-	return writes && view_in_proc(at) && c->does & WRITES ? -EPERM : 0;
+	if (c->nr == SYS_creat || !view_in_proc(at) || at->fd >= 0)
+		return 0;
+	return c->does & WRITES ? -EPERM : 0;
 }
 
 struct found {
 	int n;
+	bool asks; /* it will be a question (answers.h) */
 	int arg[MAX_PATHS];
 	char host[MAX_PATHS][PATH_MAX];
 	const struct view_entry *in[MAX_PATHS];
 };
+
+/*
+ * Nothing is ever made in /proc.  Without O_CREAT the call is one that is answered: the kernel asks the filter
+ * again when the registers have been looked at.
+ */
+static bool asks_to_make(const struct user_regs_struct *regs, uint64_t opened)
+{
+	int nr = (int)regs->orig_rax;
+
+	return nr == SYS_creat || ((nr == SYS_open || nr == SYS_openat) && opened & O_CREAT &&
+					  !(opened & O_PATH) && (opened & O_TMPFILE) != O_TMPFILE);
+}
+
+static int ask_instead(struct user_regs_struct *regs, const struct path_arg *a, uint64_t opened,
+	struct found *f)
+{
+	if ((int)regs->orig_rax == SYS_creat) {
+		regs->orig_rax = SYS_open;
+		regs->rsi = O_WRONLY | O_TRUNC;
+	} else if (opened & O_EXCL) {
+		return -EEXIST;
+	} else {
+		*view_arg(regs, a->flags_arg) = opened & ~(uint64_t)O_CREAT;
+	}
+	f->asks = true;
+	return 0;
+}
 
 /* 0, or what the call ends with. */
 static int find_one(struct rewrite *rw, const struct task *task, struct user_regs_struct *regs,
@@ -237,10 +274,15 @@ static int find_one(struct rewrite *rw, const struct task *task, struct user_reg
 		how_of(a, regs, opened) | VIEW_CREATE, &at);
 	if (r != 0)
 		return MIN(r, 0);
-	f->in[i] = at.in;
+	f->in[i] = place_in(rw->view, &at);
 	r = check(rw->view, c, a, &at, opened);
-	if (r == 0)
-		r = view_place_host(&at, f->host[f->n]);
+	if (r == 0 && view_in_proc(&at) && asks_to_make(regs, opened))
+		return ask_instead(regs, a, opened, f);
+	/* The mirror of /proc is on another file system. */
+	if (r == 0 && c->nr == SYS_statfs && view_in_proc(&at) && at.fd < 0)
+		strcpy(f->host[f->n], "/proc");
+	else if (r == 0)
+		r = view_place_host(rw->view, &at, f->host[f->n]);
 	if (r < 0)
 		return r;
 	f->arg[f->n++] = a->path;
@@ -285,7 +327,7 @@ static int enter_paths(struct rewrite *rw, struct task *task, struct user_regs_s
 	if (f.n)
 		r = put_all(rw, task, regs, &f);
 	/* That it has another directory is seen at the exit. */
-	return r < 0 || f.n || c->does & MOVES ? r : 1;
+	return r < 0 || f.n || f.asks || c->does & MOVES ? r : 1;
 }
 
 static void leave_paths(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)

@@ -123,7 +123,7 @@ static int enter_script(struct rewrite *rw, struct task *task, struct user_regs_
 {
 	struct made m = {.text = BUF_INIT};
 	char host[PATH_MAX];
-	int r = view_place_host(in, host);
+	int r = view_place_host(rw->view, in, host);
 
 	if (r < 0)
 		return r;
@@ -167,7 +167,7 @@ static int enter_exec(struct rewrite *rw, struct task *task, struct user_regs_st
 	if (at.fd >= 0 && read_script(&at, &s) &&
 		view_find_place(rw, task, AT_FDCWD, s.interpreter, 0, &in) == 0 && in.fd >= 0)
 		return enter_script(rw, task, regs, path_arg, &s, &in, path);
-	r = view_place_host(&at, host);
+	r = view_place_host(rw->view, &at, host);
 	if (r < 0)
 		return r;
 	addr = view_put_below(rw, task, regs, host, strlen(host) + 1);

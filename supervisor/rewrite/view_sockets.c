@@ -42,7 +42,7 @@ static int enter_address(struct rewrite *rw, struct task *task, struct user_regs
 	memcpy(path, address.sun_path, len - PATH_AT);
 	r = view_find_place(rw, task, AT_FDCWD, path, how, &place);
 	if (r == 0)
-		r = view_place_host(&place, host);
+		r = view_place_host(rw->view, &place, host);
 	if (r != 0)
 		return r;
 	n = strlen(host) + 1;

@@ -20,6 +20,7 @@
 #include <sys/sysmacros.h>
 
 #include "base/base.h"
+#include "supervisor/rewrite/procfs.h"
 
 #define MAX_LINKS 40 /* of the kernel: namei.c */
 #define TEXT	  1  /* what is to come is for the kernel to walk */
@@ -176,6 +177,11 @@ static int jump(struct walk *w, struct procfs_way *way)
 	int r;
 
 	if (!*way->rest) {
+		struct stat st;
+
+		if (fstat(way->fd, &st) < 0)
+			return -errno;
+		w->at->mode = st.st_mode & S_IFMT;
 		set_fd(w, take_fd(&way->fd));
 		w->rest[0] = '\0';
 		return 0;
@@ -326,27 +332,23 @@ void view_place_fini(struct view_place *p)
 	p->has_way = false;
 }
 
-/* The path of what is open as @fd, with @below behind it. */
-static int path_of(int fd, const char *below, char ret[PATH_MAX])
+const struct view_entry *view_jumped_to(const struct view *v, const struct view_place *p)
 {
-	char link[32];
-	ssize_t n;
+	char host[PATH_MAX], path[PATH_MAX];
 
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	n = readlink(link, ret, PATH_MAX - 1);
-	if (n < 0)
-		return -errno;
-	n += snprintf(ret + n, (size_t)(PATH_MAX - n), "%s%s", *below ? "/" : "", below);
-	return n < PATH_MAX ? 0 : -ENAMETOOLONG;
+	if (!view_in_proc(p) || p->fd < 0 || procfs_name_of(p->fd, host) < 0 || host[0] != '/' ||
+		view_session_path(v, host, path) < 0)
+		return NULL;
+	return view_mount_of(v, path);
 }
 
-int view_place_host(const struct view_place *p, char ret[PATH_MAX])
+int view_place_host(const struct view *v, const struct view_place *p, char ret[PATH_MAX])
 {
 	int n;
 
+	/* What a magic link leads to may have no name: by the link, then. */
 	if (view_in_proc(p))
-		return p->fd >= 0 ? path_of(p->fd, "", ret)
-				  : path_of(p->way.node.dir, p->way.node.host, ret);
+		return procfs_host(v->procfs, &p->way.node, ret);
 	if (p->in && p->in->sort == VIEW_MOUNT)
 		n = snprintf(ret, PATH_MAX, "%s%s%s", p->in->host, p->path + p->in->len,
 			p->dot ? "/." : p->slash ? "/" : "");

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "supervisor/rewrite/procfs_begin.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "supervisor/rewrite/ipc_proc.h"
+#include "supervisor/rewrite/procfs.h"
+#include "supervisor/rewrite/procfs_place.h"
+#include "supervisor/rewrite/rewrite.h"
+#include "supervisor/rewrite/view.h"
+
+static int session_path(void *arg, const char *host, char *buf, size_t size)
+{
+	const struct rewrite *rw = arg;
+	char path[PATH_MAX];
+	int r = view_session_path(rw->view, host, path);
+
+	if (r < 0)
+		return r;
+	r = snprintf(buf, size, "%s", path);
+	return (size_t)r < size ? r : -ENAMETOOLONG;
+}
+
+static int sysvipc(void *arg, const char *name, struct buf *text)
+{
+	static const char *const names[IPC_SORTS] = {"shm", "sem", "msg"};
+	const struct rewrite *rw = arg;
+
+	for (enum ipc_sort i = 0; i < IPC_SORTS; i++)
+		if (!strcmp(name, names[i]))
+			return ipc_proc_show(rw->ipc, rw->tasks.numbers, i, text);
+	return -ENOENT;
+}
+
+int procfs_begin(struct rewrite *rw, const char *files, struct err *e)
+{
+	static struct procfs_ops ops = {.session_path = session_path, .sysvipc = sysvipc};
+	_cleanup_free_ char *instead = NULL;
+	char place[PATH_MAX];
+	int r;
+
+	ops.arg = rw;
+	if (asprintf(&instead, "%s/proc", files) < 0)
+		return err_errno(e, -ENOMEM, "/proc");
+	r = procfs_place_make(instead, place, e); /* open, and so locked, until the end */
+	return r < 0 ? r : procfs_create(&rw->view->procfs, &rw->tasks, place, &ops, e);
+}
