@@ -72,8 +72,7 @@ def session(env, program):
 
 # Where numbers are rewritten, what shows them another way is not yet.
 NOT_REWRITTEN = {
-    "procfiles": "/proc is the host's",
-    "task_headless": "looks itself up in /proc",
+    "procgone": "an open file of /proc is a copy from when it was opened",
     "task_seccomp": "filters of its own see the calls that are answered",
 }
 
@@ -107,10 +106,17 @@ NOT_LEFT = {
     "unix_pair": "not done yet",
 }
 
+# These look at /proc, which is a part of the private view.
+PRIVATE = {"procfiles", "task_headless"}
+
 
 def rewrite(env, program):
     go = env.path("go")
     env.contain()
+    if program.name in PRIVATE:
+        env.run_detached("s", program, GO, options=("--names", "rewrite", "--net", "host"))
+        _finish(env, "s")
+        return
     env.run_detached("s", program, go,
                      options=("--names", "rewrite", "--view", "host", "--net", "host"))
     go.touch()
