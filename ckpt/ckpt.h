@@ -15,6 +15,7 @@
 #ifndef CKPT_CKPT_H
 #define CKPT_CKPT_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -62,12 +63,23 @@ struct ckpt_names {
 	void *ctx;
 };
 
+/*
+ * Of a session whose paths no mount namespace holds: what it calls a path of the host, and where on the host a
+ * path of its is.  0 or a negative errno.
+ */
+struct ckpt_paths {
+	int (*say)(void *ctx, const char *host, char ret[PATH_MAX]);
+	int (*host)(void *ctx, const char *path, char ret[PATH_MAX]);
+	void *ctx;
+};
+
 /* The ways into a session, all owned by the supervisor and borrowed for the operation. */
 struct ckpt_world {
 	const char *name; /* of the session */
 	pid_t init_pid;	  /* host pid of the session's pid 1 */
 	int init_pidfd;
 	int root_fd; /* O_PATH descriptor of the session's / */
+	const struct ckpt_paths *paths; /* what else is between its paths and the host's; NULL: nothing */
 	int proc_fd; /* the session's own /proc */
 	int ns_user, ns_pid, ns_mnt, ns_net, ns_ipc, ns_uts, ns_time; /* -1: none of its own */
 	const struct ckpt_names *names; /* NULL: the pid namespace has them */

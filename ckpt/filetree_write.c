@@ -430,6 +430,17 @@ static int is_name(const struct dirent *d)
 	return strcmp(d->d_name, ".") && strcmp(d->d_name, "..");
 }
 
+/* What stands in the session's directory for a /dev/shm, a /proc and hidden directories (supervisor/rewrite/view.h). */
+static bool is_made(const char *path, const char *name)
+{
+	static const char *const made[] = {"shm", "proc", "empty"};
+
+	for (size_t i = 0; !*path && i < ARRAY_SIZE(made); i++)
+		if (strcmp(name, made[i]) == 0)
+			return true;
+	return false;
+}
+
 static int walk_dir(struct walk *w, int fd, const char *path, struct err *e)
 {
 	struct dirent **names;
@@ -438,7 +449,7 @@ static int walk_dir(struct walk *w, int fd, const char *path, struct err *e)
 	if (n < 0)
 		return err_errno(e, -errno, "cannot read directory %s", path);
 	for (int i = 0; i < n; i++) {
-		if (r == 0)
+		if (r == 0 && !is_made(path, names[i]->d_name))
 			r = walk_entry(w, fd, path, names[i]->d_name, e);
 		free(names[i]);
 	}

@@ -12,6 +12,7 @@
 #include "base/base.h"
 #include "ckpt/lower.h"
 #include "ckpt/survey.h"
+#include "ckpt/where.h"
 
 static int compare(const void *a, const void *b)
 {
@@ -51,7 +52,7 @@ static void add_link(struct buf *list, const struct ckpt_dump *d, pid_t pid, con
 	char name[32];
 
 	snprintf(name, sizeof(name), "%d/%s", pid, what);
-	path = io_readlink(d->host_proc, name);
+	path = ckpt_where_say(d->world, io_readlink(d->host_proc, name));
 	add(list, path);
 }
 

@@ -21,6 +21,7 @@
 #include "ckpt/openfiles.h"
 #include "ckpt/same.h"
 #include "ckpt/take.h"
+#include "ckpt/where.h"
 
 #define MAX_FDINFO (1 << 20)
 
@@ -294,7 +295,7 @@ static int make_file(struct ckpt_dump *d, struct slot *slots, size_t n, struct e
 	f->mnt_id = first->mnt_id;
 	f->fdinfo = take_ptr(first->fdinfo);
 	snprintf(path, sizeof(path), "%d/fd/%d", first->proc->look, first->fd);
-	f->link = io_readlink(d->host_proc, path);
+	f->link = ckpt_where_say(d->world, io_readlink(d->host_proc, path));
 	if (!f->link)
 		return err_errno(e, -errno, "task %d (%s) fd %d", first->proc->vpid,
 			first->proc->status.comm, first->fd);
@@ -521,7 +522,7 @@ int ckpt_file_add(struct ckpt_dump *d, int fd, struct ckpt_file **ret, struct er
 	if (!f->fdinfo)
 		return -EIO;
 	snprintf(path, sizeof(path), "%d/fd/%d", getpid(), fd);
-	f->link = io_readlink(d->host_proc, path);
+	f->link = ckpt_where_say(d->world, io_readlink(d->host_proc, path));
 	if (!f->link)
 		return err_errno(e, -errno, "name of a file in flight");
 	f->pos = fdinfo_number(f->fdinfo, "pos", 10);

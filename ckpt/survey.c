@@ -18,6 +18,7 @@
 #include "ckpt/freeze.h"
 #include "ckpt/step.h"
 #include "ckpt/survey.h"
+#include "ckpt/where.h"
 
 struct ckpt_proc *ckpt_proc_by_vpid(const struct ckpt_dump *d, pid_t vpid)
 {
@@ -317,10 +318,18 @@ static int read_maps(void *ctx, size_t i, struct err *e)
 	struct ckpt_dump *d = ctx;
 	struct ckpt_proc *p = d->procs[i];
 
-	if (p->state == CKPT_ZOMBIE ||
-		proc_read_maps(d->host_proc, p->look, true, &p->maps, e) == 0)
+	if (p->state == CKPT_ZOMBIE)
 		return 0;
-	return err_wrap(e, "task %d (%s)", p->vpid, p->status.comm);
+	if (proc_read_maps(d->host_proc, p->look, true, &p->maps, e) < 0)
+		return err_wrap(e, "task %d (%s)", p->vpid, p->status.comm);
+	for (size_t k = 0; k < p->maps.n; k++) {
+		struct proc_vma *v = &p->maps.vmas[k];
+
+		v->path = ckpt_where_say(d->world, v->path);
+		if (!v->path)
+			return err_errno(e, -ENOMEM, "maps");
+	}
+	return 0;
 }
 
 static int each_living(struct ckpt_dump *d,

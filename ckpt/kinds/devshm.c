@@ -25,6 +25,7 @@
 #include "ckpt/kinds/kinds.h"
 #include "ckpt/memory/memory.h"
 #include "ckpt/survey.h"
+#include "ckpt/where.h"
 #include "proto/memory.pb-c.h"
 
 #define DIRECTORY   "dev/shm"
@@ -60,12 +61,14 @@ static void walk_fini(struct walk *w)
 
 static int open_shm(struct ckpt_dump *d, struct err *e)
 {
-	struct open_how how = {.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC,
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
-	int fd = (int)syscall(SYS_openat2, d->world->root_fd, DIRECTORY, &how, sizeof(how));
+	int fd;
 
-	if (fd < 0 && errno != ENOENT)
-		return err_errno(e, -errno, "/dev/shm");
+	/* The host's own, all of it. */
+	if (d->world->names && !d->world->paths)
+		return -ENOENT;
+	fd = ckpt_where_open(d->world, "/" DIRECTORY, O_RDONLY | O_DIRECTORY);
+	if (fd < 0 && fd != -ENOENT)
+		return err_errno(e, fd, "/dev/shm");
 	return fd;
 }
 

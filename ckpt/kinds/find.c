@@ -12,6 +12,7 @@
 #include <sys/sysmacros.h>
 
 #include "ckpt/survey.h"
+#include "ckpt/where.h"
 
 #define MAX_ENTRIES 400000 /* looked at by the walk: about a second */
 
@@ -27,12 +28,7 @@ struct search {
 
 static int open_inside(const struct ckpt_dump *d, const char *path, int flags)
 {
-	struct open_how how = {.flags = (uint64_t)(flags | O_CLOEXEC),
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
-
-	while (*path == '/')
-		path++;
-	return (int)syscall(SYS_openat2, d->world->root_fd, *path ? path : ".", &how, sizeof(how));
+	return ckpt_where_open(d->world, path, flags);
 }
 
 /*
@@ -99,7 +95,7 @@ static void consider_known(struct search *s)
 			_cleanup_free_ char *path = NULL;
 
 			snprintf(name, sizeof(name), "%d/%s", s->d->procs[i]->look, links[k]);
-			path = io_readlink(s->d->host_proc, name);
+			path = ckpt_where_say(s->d->world, io_readlink(s->d->host_proc, name));
 			if (path)
 				consider_path(s, path);
 		}

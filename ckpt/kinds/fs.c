@@ -15,6 +15,7 @@
 #include "ckpt/build.h"
 #include "ckpt/kinds/tasks.h"
 #include "ckpt/survey.h"
+#include "ckpt/where.h"
 #include "proto/tasks.pb-c.h"
 
 static const char deleted[] = " (deleted)";
@@ -62,6 +63,9 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 	if (!root)
 		return e->error;
 	m.cwd_deleted = cut_deleted(d, s.proc->look, cwd);
+	cwd = ckpt_where_say(d->world, cwd);
+	if (!cwd)
+		return err_errno(e, -ENOMEM, "working directory");
 	m.cwd = cwd;
 	m.root = root;
 	m.umask = s.proc->status.umask;

@@ -26,6 +26,7 @@
 #include "ckpt/kinds/kinds.h"
 #include "ckpt/memory/memory.h"
 #include "ckpt/survey.h"
+#include "ckpt/where.h"
 #include "proto/memory.pb-c.h"
 #include "proto/proto.h"
 
@@ -224,7 +225,7 @@ static int draft_program(struct draft *f, struct ckpt_dump *d, struct ckpt_proc 
 	f->mm.auxv.len = f->auxv.len;
 
 	snprintf(name, sizeof(name), "%d/exe", p->look);
-	f->exe_path = io_readlink(d->host_proc, name);
+	f->exe_path = ckpt_where_say(d->world, io_readlink(d->host_proc, name));
 	if (!f->exe_path)
 		return 0;
 	len = strlen(f->exe_path);

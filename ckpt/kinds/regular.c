@@ -29,6 +29,7 @@
 
 #include "ckpt/kinds/common.h"
 #include "ckpt/kinds/kinds.h"
+#include "ckpt/where.h"
 #include "proto/files.pb-c.h"
 
 #define MAGIC_MQUEUE 0x19800202
@@ -69,12 +70,7 @@ static bool claim(const struct ckpt_file *f)
  * session's. */
 static int open_inside(const struct ckpt_dump *d, const char *path, int flags)
 {
-	struct open_how how = {.flags = (uint64_t)(flags | O_CLOEXEC),
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
-
-	while (*path == '/')
-		path++;
-	return (int)syscall(SYS_openat2, d->world->root_fd, *path ? path : ".", &how, sizeof(how));
+	return ckpt_where_open(d->world, path, flags);
 }
 
 static bool same_inode(const struct stat *a, const struct stat *b)

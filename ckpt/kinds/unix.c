@@ -33,6 +33,7 @@
 #include "ckpt/kinds/outside.h"
 #include "ckpt/kinds/sock.h"
 #include "ckpt/survey.h"
+#include "ckpt/where.h"
 #include "proto/sockets.pb-c.h"
 
 #define IOCTL_UNIXFILE (SIOCPROTOPRIVATE + 0) /* SIOCUNIXFILE of linux/un.h */
@@ -181,6 +182,22 @@ static int name_of(
 		return -ENOMEM;
 	memcpy(ret->data, a.sun_path, n);
 	ret->len = n;
+	return 0;
+}
+
+/* What the session bound it to. */
+static int say_name(const struct ckpt_world *w, ProtobufCBinaryData *name)
+{
+	char *path = name->len && name->data[0] == '/' ? strndup((char *)name->data, name->len) : NULL;
+
+	if (!path)
+		return 0;
+	path = ckpt_where_say(w, path);
+	if (!path)
+		return -ENOMEM;
+	free(name->data);
+	name->data = (uint8_t *)path;
+	name->len = strlen(path);
 	return 0;
 }
 
@@ -365,7 +382,7 @@ static int dump_node(
 	const struct ckpt_dump *d, const struct ckpt_file *f, Pb__Unix *m, struct err *e)
 {
 	_cleanup_close_ int node = ioctl(f->fd, IOCTL_UNIXFILE);
-	char link[64];
+	char link[64], room[PATH_MAX];
 	struct stat st;
 
 	if (node < 0) {
@@ -374,7 +391,8 @@ static int dump_node(
 
 		if (!guess)
 			return err_errno(e, -ENOMEM, "name of a socket");
-		if (guess[0] == '/' && !fstatat(d->world->root_fd, guess + 1, &st, 0) &&
+		if (guess[0] == '/' &&
+			!fstatat(d->world->root_fd, ckpt_where_below(d->world, guess, room), &st, 0) &&
 			S_ISSOCK(st.st_mode)) {
 			m->node = take_ptr(guess);
 			m->node_mode = st.st_mode & 07777;
@@ -387,7 +405,7 @@ static int dump_node(
 	if (!st.st_nlink)
 		return 0;
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", node);
-	m->node = io_readlink(AT_FDCWD, link);
+	m->node = ckpt_where_say(d->world, io_readlink(AT_FDCWD, link));
 	return m->node ? 0 : err_errno(e, -errno, "node of a socket");
 }
 
@@ -467,6 +485,8 @@ static int fill(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Unix *m, str
 	if (r < 0)
 		return r;
 	r = name_of(f->fd, getsockname, &m->name);
+	if (r == 0)
+		r = say_name(d->world, &m->name);
 	if (r < 0)
 		return err_errno(e, r, "name of a socket");
 	if (m->name.len && m->name.data[0])

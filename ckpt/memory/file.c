@@ -20,6 +20,7 @@
 #include "ckpt/build.h"
 #include "ckpt/memory/memory.h"
 #include "ckpt/survey.h"
+#include "ckpt/where.h"
 
 #define SAMPLE_LEN (64UL * 1024)
 #define MAX_PHDRS  64
@@ -161,16 +162,6 @@ static void fill_mark(const struct stat *st, struct ckpt_file_mark *ret)
 	};
 }
 
-/* Opens @path as the session would see it. */
-static int open_in(int root_fd, const char *path)
-{
-	struct open_how how = {.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
-	int fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
-
-	return fd < 0 ? -errno : fd;
-}
-
 int ckpt_file_describe(
 	struct ckpt_dump *d, const char *path, struct ckpt_file_mark *ret, struct err *e)
 {
@@ -182,7 +173,7 @@ int ckpt_file_describe(
 		*ret = k->mark;
 		return 0;
 	}
-	_cleanup_close_ int fd = open_in(d->world->root_fd, path);
+	_cleanup_close_ int fd = ckpt_where_open(d->world, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
 
 	if (fd < 0) {
 		err_errno(e, fd, "mapped file %s", path);

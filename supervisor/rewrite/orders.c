@@ -17,6 +17,7 @@
 #include "supervisor/rewrite/answers.h"
 #include "supervisor/rewrite/hold.h"
 #include "supervisor/rewrite/rewriter_state.h"
+#include "supervisor/rewrite/view.h"
 
 #define WAKE	  SIGUSR1
 #define WAKE_NS	  (200 * 1000L)
@@ -91,6 +92,17 @@ int orders_start(struct rewriter *w)
 	return -pthread_create(&thread, NULL, wait_for_orders, w);
 }
 
+/* As struct ckpt_paths has them, with the view as context. */
+static int say(void *view, const char *host, char ret[PATH_MAX])
+{
+	return view_say(view, host, ret);
+}
+
+static int find(void *view, const char *path, char ret[PATH_MAX])
+{
+	return view_host_path(view, path, ret);
+}
+
 static void dump(struct rewriter *w, const struct order *o, const int *fds)
 {
 	const struct ckpt_names names = {.number = hold_number,
@@ -101,6 +113,7 @@ static void dump(struct rewriter *w, const struct order *o, const int *fds)
 		.lend_call = ANSWERS_LEND,
 		.lend_key = answers_lend(&w->rw),
 		.ctx = w};
+	const struct ckpt_paths paths = {.say = say, .host = find, .ctx = w->rw.view};
 	struct ckpt_edge edges[MAX_EDGES];
 	long notified[ANSWERS_MAX];
 	struct worker_dump what = {.config_dir = w->config_dir,
@@ -117,6 +130,7 @@ static void dump(struct rewriter *w, const struct order *o, const int *fds)
 			.ns_uts = -1,
 			.ns_time = -1,
 			.names = &names,
+			.paths = w->rw.view ? &paths : NULL,
 			.uid = getuid(),
 			.gid = getgid(),
 			.edges = edges,

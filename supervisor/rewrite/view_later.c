@@ -18,7 +18,7 @@
 #define MAX_WAITING  512
 #define STACK_SIZE   (512 * 1024)
 #define LOOK_EVERY_US 50000
-#define WAKE	     SIGUSR1
+#define WAKE	     SIGUSR2 /* orders.c has the other */
 #define ERESTARTSYS  512 /* linux/errno.h of the kernel */
 
 struct waiting {

@@ -250,5 +250,41 @@ def working_directory(env):
     assert env.podrun("run", *REWRITE, *there, "--rm", "--", "pwd").text.strip() == str(env.dir)
 
 
+MOVED = r"""
+import mmap, os, signal, socket, sys
+os.chdir("/tmp"); os.mkdir("d"); os.chdir("d")
+f = open("/tmp/f", "w+"); f.write("one\n"); f.flush()
+m = mmap.mmap(os.open("/dev/shm/m", os.O_CREAT | os.O_RDWR), 0) if os.truncate(
+    os.open("/dev/shm/m", os.O_CREAT | os.O_RDWR), 4096) is None else None
+m[:3] = b"shm"
+g = open("/tmp/gone", "w+"); g.write("gone"); g.flush(); os.unlink("/tmp/gone")
+s = socket.socket(socket.AF_UNIX); s.bind("/tmp/d/s"); s.listen()
+os.symlink("/tmp/f", "/run/lock/l")
+print("ready", flush=True)
+signal.sigwait([signal.SIGUSR1])
+f.write("two\n"); f.flush(); g.seek(0)
+c = socket.socket(socket.AF_UNIX); c.connect("s")
+print(os.getcwd(), open("/run/lock/l").read().split(), open("/dev/shm/m", "rb").read(3), g.read(), s.getsockname(),
+      c.getpeername(), os.readlink("/proc/self/fd/%d" % f.fileno()), os.readlink("/proc/self/exe"),
+      sorted(os.listdir("/tmp")), os.listdir("/dev/shm"), flush=True)
+"""
+
+
+@test
+def an_image_fits_where_kernel_names_are(env):
+    env.prefix = PROFILE
+    script = ("cp $(readlink -f $(command -v python3)) /tmp/py && trap '' USR1 && "
+              "exec /tmp/py -c 'import signal; signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])\n" +
+              MOVED.replace("'", "'\"'\"'") + "'")
+    env.run_detached("moves", "bash", "-c", script, options=(*REWRITE, "-w", "/"))
+    env.podrun("suspend", "moves")
+    env.prefix = []
+    env.podrun("resume", "-d", "moves")
+    env.podrun("exec", "moves", "--", "pkill", "-USR1", "py")
+    log = env.wait("moves")
+    assert ("/tmp/d ['one', 'two'] b'shm' gone /tmp/d/s /tmp/d/s /tmp/f /tmp/py "
+            "['d', 'f', 'py'] ['m']") in log, log
+
+
 if __name__ == "__main__":
     main()

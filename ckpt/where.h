@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * where - paths of a session between what it says and what the host has (struct ckpt_paths).  With a mount
+ * namespace both are the same, below root_fd.
+ */
+#ifndef CKPT_WHERE_H
+#define CKPT_WHERE_H
+
+#include <limits.h>
+
+struct ckpt_world;
+
+/* Takes @host over, a path as the host's /proc has it, and returns the session's in its place (NULL: no
+ * memory).  What the session has no word for, and what is no path, stays what it is. */
+char *ckpt_where_say(const struct ckpt_world *w, char *host);
+/* The session's @path where it can be opened below root_fd, without a slash in front; "." for /. */
+const char *ckpt_where_below(const struct ckpt_world *w, const char *path, char room[PATH_MAX]);
+/* Opens the session's @path from outside; symbolic links in it count as the session's.  -errno. */
+int ckpt_where_open(const struct ckpt_world *w, const char *path, int flags);
+
+#endif
