@@ -9,7 +9,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from cli import one_line, read_until, terminal  # noqa: E402
-from harness import main, test, until  # noqa: E402
+from harness import BUILD, main, test, until  # noqa: E402
 
 # What names are rewritten for (tests/lib/profile.c).
 os.environ.setdefault("PODRUN_TEST_PROFILE", "1")
@@ -128,6 +128,11 @@ print("right")
 @test
 def a_storm_of_signals_ends_no_call(env):
     assert run(env, sys.executable, "-c", STORM).text == "right\n"
+
+
+@test
+def nothing_at_the_wrong_moment_stops_it(env):
+    assert run(env, BUILD / "tests" / "it" / "hammer", "4").text == "right\n"
 
 
 @test
