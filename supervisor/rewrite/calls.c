@@ -507,11 +507,18 @@ static void remember(struct task *task, const struct rewrite_call *row, struct u
 		task->call.args[i] = *arg(regs, i);
 }
 
-void rewrite_call_birth(struct task *task, struct user_regs_struct *regs)
+static void leave_birth(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
-	static const struct rewrite_call row = {SYS_clone, .result = true};
+	if (!failed(regs))
+		regs->rax = task->call.extra ? task->call.extra : (unsigned long long)-EAGAIN;
+}
+
+void rewrite_call_birth(struct task *task, struct user_regs_struct *regs, pid_t number)
+{
+	static const struct rewrite_call row = {SYS_clone, .leave = leave_birth};
 
 	remember(task, &row, regs);
+	task->call.extra = (uint64_t)number;
 }
 
 bool rewrite_call_enter(struct rewrite *rw, struct task *task)

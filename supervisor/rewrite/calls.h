@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include <sys/user.h>
 
 struct rewrite;
@@ -67,8 +68,9 @@ void rewrite_call_leave(struct rewrite *rw, struct task *task);
 
 /*
  * Of the fork family the kernel tells in the middle (PTRACE_EVENT_FORK and so on), so that no entry
- * is stopped at: rewrite_call_leave is due from here on, too.
+ * is stopped at: rewrite_call_leave is due from here on, too.  @number is the child's, who may be
+ * forgotten by then.
  */
-void rewrite_call_birth(struct task *task, struct user_regs_struct *regs);
+void rewrite_call_birth(struct task *task, struct user_regs_struct *regs, pid_t number);
 
 #endif

@@ -18,6 +18,7 @@
 
 #include "base/base.h"
 #include "supervisor/rewrite/rewrite.h"
+#include "supervisor/rewrite/robust.h"
 
 #define MAX_CIRCLE	      64 /* of owners that wait for each other */
 #define MAX_ERRNO	      4095
@@ -156,6 +157,9 @@ static int enter_lock(struct rewrite *rw, struct task *task, struct user_regs_st
 		return set_waiters(task, regs, addr);
 	if (!(word & FUTEX_TID_MASK))
 		return take(task, addr, word) < 0 ? -EFAULT : done(task, regs);
+	/* Who is killed a second time just before its end is not asked what it leaves. */
+	if (!owner && robust_takes(task, addr))
+		return take(task, addr, FUTEX_OWNER_DIED) < 0 ? -EFAULT : done(task, regs);
 	if (!owner)
 		return -ESRCH;
 	if (try)
@@ -305,14 +309,6 @@ void pi_leave(struct rewrite *rw, struct task *task, struct user_regs_struct *re
 }
 
 /* ---- ends ----------------------------------------------------------------------------------- */
-
-void pi_give_up(const struct task *task, uint64_t addr)
-{
-	uint32_t word;
-
-	if (read_word(task, addr, &word) == 0 && (word & FUTEX_TID_MASK) == (uint32_t)task->number)
-		write_word(task, addr, FUTEX_WAITERS | FUTEX_OWNER_DIED);
-}
 
 /* Who is told comes out of its sleep and looks again.  Somebody else may have been woken for nothing: so
  * are all others, if it is one of those who sleep that ends. */

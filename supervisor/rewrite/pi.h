@@ -22,8 +22,6 @@
 #ifndef SUPERVISOR_REWRITE_PI_H
 #define SUPERVISOR_REWRITE_PI_H
 
-#include <stdint.h>
-
 struct rewrite;
 struct task;
 struct user_regs_struct;
@@ -32,8 +30,6 @@ struct user_regs_struct;
 int pi_enter(struct rewrite *rw, struct task *task, struct user_regs_struct *regs);
 void pi_leave(struct rewrite *rw, struct task *task, struct user_regs_struct *regs);
 
-/* @task, which is about to end, has a robust one at @addr. */
-void pi_give_up(const struct task *task, uint64_t addr);
 /* @task ends or has ended: who waits for it is told. */
 void pi_ended(struct rewrite *rw, struct task *task);
 

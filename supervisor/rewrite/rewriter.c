@@ -100,13 +100,13 @@ static void on_born(struct rewriter *w, struct task *parent, int event)
 	if (ptrace(PTRACE_GETEVENTMSG, parent->host, 0, &host) < 0 ||
 		ptrace(PTRACE_GETREGS, parent->host, 0, &regs) < 0)
 		return;
-	rewrite_call_birth(parent, &regs);
 	if (clone_flags(&regs) & CLONE_VM)
 		robust_watch(parent, true);
 	child = tasks_find(&w->rw.tasks, (pid_t)host);
 	/* One that is gone and was never told of had a short life; others had the number before. */
 	if (!child || (child->gone && child->told))
 		child = tasks_born(&w->rw.tasks, (pid_t)host);
+	rewrite_call_birth(parent, &regs, child ? child->number : 0);
 	if (!child) {
 		kill((pid_t)host, SIGKILL);
 		return;

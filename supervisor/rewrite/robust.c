@@ -9,7 +9,6 @@
 #include <sys/uio.h>
 
 #include "base/base.h"
-#include "supervisor/rewrite/pi.h"
 #include "supervisor/rewrite/rewrite.h"
 #include "supervisor/rewrite/tasks.h"
 
@@ -20,39 +19,43 @@ static bool get(const struct task *task, uint64_t addr, void *data, size_t len)
 	return process_vm_readv(task->host, &local, 1, &there, 1, 0) == (ssize_t)len;
 }
 
-static void rename_owner(const struct task *task, uint64_t addr)
+static void put(const struct task *task, uint64_t addr, uint32_t word)
 {
-	struct iovec local, there;
+	struct iovec local = {&word, sizeof(word)}, there = {(void *)(uintptr_t)addr, sizeof(word)};
+
+	process_vm_writev(task->host, &local, 1, &there, 1, 0);
+}
+
+/* The lowest bit says that it is a PI mutex: of those the kernel is to know nothing (pi.h). */
+static void give_up(const struct task *task, const struct robust_list_head *head, uint64_t entry)
+{
+	uint64_t addr = (entry & ~1ULL) + (uint64_t)head->futex_offset;
 	uint32_t word;
 
 	if (addr % sizeof(word) || !get(task, addr, &word, sizeof(word)) ||
 		(word & FUTEX_TID_MASK) != (uint32_t)task->number)
 		return;
-	word = (uint32_t)task->host | FUTEX_WAITERS | (word & FUTEX_OWNER_DIED);
-	local = (struct iovec){&word, sizeof(word)};
-	there = (struct iovec){(void *)(uintptr_t)addr, sizeof(word)};
-	process_vm_writev(task->host, &local, 1, &there, 1, 0);
+	if (entry & 1)
+		put(task, addr, FUTEX_WAITERS | FUTEX_OWNER_DIED);
+	else
+		put(task, addr, (uint32_t)task->host | FUTEX_WAITERS | (word & FUTEX_OWNER_DIED));
 }
 
-/* The lowest bit says that it is a PI mutex. */
-static void give_up(const struct task *task, const struct robust_list_head *head, uint64_t entry)
+static bool get_head(const struct task *task, uint64_t *ret_at, struct robust_list_head *ret)
 {
-	uint64_t addr = (entry & ~1ULL) + (uint64_t)head->futex_offset;
+	size_t len = 0;
 
-	if (entry & 1)
-		pi_give_up(task, addr);
-	else
-		rename_owner(task, addr);
+	*ret_at = 0;
+	return syscall(SYS_get_robust_list, task->host, ret_at, &len) == 0 && *ret_at &&
+	       get(task, *ret_at, ret, sizeof(*ret));
 }
 
 void robust_prepare(const struct task *task)
 {
 	struct robust_list_head head;
-	uint64_t at = 0, entry;
-	size_t len = 0;
+	uint64_t at, entry;
 
-	if (syscall(SYS_get_robust_list, task->host, &at, &len) < 0 || !at ||
-		!get(task, at, &head, sizeof(head)))
+	if (!get_head(task, &at, &head))
 		return;
 	entry = (uintptr_t)head.list.next;
 	for (int i = 0; (entry & ~1ULL) != at && i < ROBUST_LIST_LIMIT; i++) {
@@ -63,6 +66,17 @@ void robust_prepare(const struct task *task)
 	entry = (uintptr_t)head.list_op_pending;
 	if (entry & ~1ULL)
 		give_up(task, &head, entry);
+}
+
+bool robust_takes(const struct task *task, uint64_t addr)
+{
+	struct robust_list_head head;
+	uint64_t at, entry;
+
+	if (!get_head(task, &at, &head))
+		return false;
+	entry = (uintptr_t)head.list_op_pending;
+	return entry && (entry & ~1ULL) + (uint64_t)head.futex_offset == addr;
 }
 
 void robust_watch(const struct task *task, bool watch)

@@ -16,11 +16,14 @@
 #define SUPERVISOR_REWRITE_ROBUST_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct task;
 
 /* @task stands in its PTRACE_EVENT_EXIT. */
 void robust_prepare(const struct task *task);
+/* Whether the mutex at @addr is robust, and @task, in a call to take it, has said so before. */
+bool robust_takes(const struct task *task, uint64_t addr);
 /* @task stands in some stop: whether its end is to be one. */
 void robust_watch(const struct task *task, bool watch);
 

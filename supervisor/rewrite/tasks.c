@@ -24,7 +24,7 @@ static void forget(struct tasks *t, struct task *task)
 {
 	t->all[task->number] = NULL;
 	t->n--;
-	t->n_gone -= task->gone;
+	t->n_gone -= task->gone && !task->reaped;
 	numbers_remove(t->numbers, task->number);
 	free(task);
 }
@@ -71,15 +71,28 @@ static bool names_group(const struct tasks *t, pid_t host, bool session)
 	return false;
 }
 
+/* A signal, or a call that is about to return, may still have to tell of it. */
+static void forget_soon(struct tasks *t, struct task *task)
+{
+	pid_t former = t->reaped[t->next_reaped];
+
+	task->reaped = true;
+	t->n_gone--;
+	t->reaped[t->next_reaped] = task->number;
+	t->next_reaped = (t->next_reaped + 1) % TASKS_REAPED;
+	if (t->all[former] && t->all[former]->reaped)
+		forget(t, t->all[former]);
+}
+
 /* Most are forgotten when somebody waits for them: tasks_reaped. */
 static void sweep(struct tasks *t)
 {
 	for (int i = 1; i < NUMBERS_MAX; i++) {
 		struct task *one = t->all[i];
 
-		if (one && one->gone && !is_zombie(t, one->host) &&
+		if (one && one->gone && !one->reaped && !is_zombie(t, one->host) &&
 			!names_group(t, one->host, true))
-			forget(t, one);
+			forget_soon(t, one);
 	}
 	t->sweep_at = 2 * t->n_gone + SWEEP_AT;
 }
@@ -133,8 +146,8 @@ void tasks_reaped(struct tasks *t, pid_t number)
 {
 	struct task *task = number > 0 && number < NUMBERS_MAX ? t->all[number] : NULL;
 
-	if (task && task->gone && task->told && !task->leads)
-		forget(t, task);
+	if (task && task->gone && !task->reaped && task->told && !task->leads)
+		forget_soon(t, task);
 }
 
 void tasks_exec(struct tasks *t, struct task *leader, pid_t former)

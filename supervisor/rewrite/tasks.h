@@ -30,6 +30,7 @@ struct task {
 	bool waits; /* stands in it, a thread, until the one that made it has told whose */
 	bool told;
 	bool ends;  /* stands in its last stop, or has ended */
+	bool reaped; /* nobody is called by its number any more; it goes soon */
 	bool leads; /* may have a group or a session by its number */
 	bool held;	  /* stands still for a freeze (hold.h) */
 	int stop_signal;  /* of the group stop that it is in, else 0 */
@@ -39,11 +40,15 @@ struct task {
 	struct seccomp_data passed; /* a call with a path that was left to the kernel, the last one */
 };
 
+#define TASKS_REAPED 1024
+
 struct tasks {
 	struct numbers *numbers;
 	struct task *all[NUMBERS_MAX]; /* by number */
-	size_t n, n_gone;
+	size_t n, n_gone; /* gone, but not reaped */
 	size_t sweep_at; /* n_gone, when they are looked through */
+	pid_t reaped[TASKS_REAPED]; /* numbers, around and around: who comes next is forgotten */
+	size_t next_reaped;
 };
 
 /* The state (a letter) and the parent of @host, as /proc has them now; false if it is gone. */
@@ -59,7 +64,7 @@ struct task *tasks_find(const struct tasks *t, pid_t host);
 bool tasks_is_zombie(const struct tasks *t, const struct task *task);
 /* It has ended.  Its number goes when nothing has it as its name any more. */
 void tasks_end(struct tasks *t, struct task *task);
-/* Somebody has waited for it, and got its number @number. */
+/* Somebody has waited for it, and got its number @number, which is free again soon. */
 void tasks_reaped(struct tasks *t, pid_t number);
 /* An exec by thread @former: it is process @leader from now on, the other threads are no more. */
 void tasks_exec(struct tasks *t, struct task *leader, pid_t former);
