@@ -56,7 +56,7 @@ int ckpt_answers_begin(struct ckpt_dump *d, struct err *e)
 	d->answers = calloc(1, sizeof(*d->answers));
 	if (!d->answers)
 		return err_errno(e, -ENOMEM, "answers");
-	if (d->world->ns_ipc < 0)
+	if (d->world->ns_ipc < 0 && !d->world->ipc)
 		return 0;
 	r = ckpt_enter_begin(
 		&d->answers->helper, d->world, CLONE_NEWIPC, tell_all, (void *)d->world, e);

@@ -16,7 +16,6 @@
 #define CKPT_CKPT_H
 
 #include <limits.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -57,10 +56,6 @@ struct ckpt_names {
 	 * let go again, also when they were never stopped. */
 	int (*stop)(void *ctx, uint32_t deadline_ms, struct err *e);
 	void (*release)(void *ctx);
-	/* Processes share no memory, descriptors, directories or handlers if what this says of them differs. */
-	pid_t (*kin)(void *ctx, pid_t host);
-	/* Makes what the kernel says of a signal that waits what the session is to see. */
-	void (*signal)(void *ctx, siginfo_t *info);
 	/* While all stand still, lend_call(lend_key, N) of a task gives it descriptor N of the caller's
 	 * process, as the lowest that is free and close-on-exec (ckpt/lend.h). */
 	long lend_call;
@@ -78,6 +73,34 @@ struct ckpt_paths {
 	void *ctx;
 };
 
+/*
+ * Of a session whose System V objects and message queues no ipc namespace holds: they are the host's, the
+ * caller's, under names of their own.  While all tasks are stopped the caller may read and change
+ * each of them, whatever its mode says.
+ */
+enum ckpt_ipc_sort { CKPT_IPC_SHM, CKPT_IPC_SEM, CKPT_IPC_MSG };
+struct ckpt_ipc_object {
+	int host, id; /* what the host calls it, and the session */
+	int key;      /* the session's */
+	unsigned mode;
+};
+#define CKPT_IPC_HOST_NAME 64
+struct ckpt_ipc_names {
+	/* All objects of a sort; *ret is freed by the caller.  -ENOMEM. */
+	ssize_t (*list)(void *ctx, enum ckpt_ipc_sort sort, struct ckpt_ipc_object **ret);
+	/* A new one with these names, @size in bytes or semaphores, @flags as for shmget(2).  The host's id. */
+	int (*make)(void *ctx, enum ckpt_ipc_sort sort, const struct ckpt_ipc_object *o, uint64_t size,
+		struct err *e);
+	/* What the session calls queue @i (from 0), and the host, without slashes: 1, 0 if there is none
+	 * now, -ENOENT: nor behind it. */
+	int (*queue)(void *ctx, unsigned i, const char **ret_name, char ret_host[CKPT_IPC_HOST_NAME]);
+	/* What the host is to call the new queue @name. */
+	int (*make_queue)(void *ctx, const char *name, char ret_host[CKPT_IPC_HOST_NAME], struct err *e);
+	/* The session calls no queue @name any more. */
+	void (*forget_queue)(void *ctx, const char *name);
+	void *ctx;
+};
+
 /* The ways into a session, all owned by the supervisor and borrowed for the operation. */
 struct ckpt_world {
 	const char *name; /* of the session */
@@ -88,6 +111,7 @@ struct ckpt_world {
 	int proc_fd; /* the session's own /proc */
 	int ns_user, ns_pid, ns_mnt, ns_net, ns_ipc, ns_uts, ns_time; /* -1: none of its own */
 	const struct ckpt_names *names; /* NULL: the pid namespace has them */
+	const struct ckpt_ipc_names *ipc; /* NULL: the ipc namespace has them, if there is one */
 	uid_t uid;			/* the caller's uid inside (0 for --user root) */
 	gid_t gid;
 	const struct ckpt_edge *edges;

@@ -213,7 +213,7 @@ static int walk_all(struct ckpt_dump *d, struct walk *w, struct err *e)
 
 	w->world = d->world;
 	if (fd < 0)
-		return errno == ENOENT ? 0 : fd;
+		return fd == -ENOENT ? 0 : fd;
 	return walk_directory(w, fd, "", 0, e);
 }
 

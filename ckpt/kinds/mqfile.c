@@ -45,6 +45,7 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 	const struct ckpt_file *f = s.file, *first = ckpt_common_first(d, f);
 	_cleanup_(cleanup_common) Pb__FileCommon *common = NULL;
 	_cleanup_free_ char *path = ckpt_common_path(f);
+	char name[MQUEUE_PATH];
 	Pb__Mqueue queue = PB__MQUEUE__INIT;
 	Pb__MqFile m = PB__MQ_FILE__INIT;
 	int r = ckpt_common_dump(d, f, &common, e);
@@ -55,7 +56,9 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 		return err_errno(e, -ENOMEM, "%s", f->link);
 	m.common = common;
 	if (f->st.st_nlink) {
-		m.name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+		r = mqueue_name(
+			d->world, strrchr(path, '/') ? strrchr(path, '/') + 1 : path, name, e);
+		m.name = name;
 	} else {
 		m.object = first->id;
 		if (first == f) {
@@ -74,16 +77,18 @@ static void own_name(uint32_t object, char ret[32])
 	snprintf(ret, 32, "podrun-unlinked-%u", object);
 }
 
-static int open_queue(const char *name, const Pb__FileCommon *c, struct err *e)
+static int open_queue(
+	const struct ckpt_world *w, const char *name, const Pb__FileCommon *c, struct err *e)
 {
-	char path[MQUEUE_NAME_MAX + 2];
+	char path[MQUEUE_PATH];
 	int fd;
 
 	if (!c || !mqueue_check_name(name))
 		return err_set(e, ERR_IMAGE, -EBADMSG, "bad message queue");
-	snprintf(path, sizeof(path), "/%s", name);
+	if (mqueue_host_path(w, name, path, e) < 0)
+		return err_reclass(e, ERR_IMAGE);
 	fd = mq_open(path, ((int)c->flags & O_ACCMODE) | O_NONBLOCK | O_CLOEXEC);
-	return fd < 0 ? err_errno(e, -errno, "cannot open message queue %s", path) : fd;
+	return fd < 0 ? err_errno(e, -errno, "cannot open message queue /%s", name) : fd;
 }
 
 static int create(struct ckpt_build *b, struct ckpt_record *r, int *ret_fd, struct err *e)
@@ -100,10 +105,10 @@ static int create(struct ckpt_build *b, struct ckpt_record *r, int *ret_fd, stru
 	own_name(m->object, own);
 	name = m->object ? own : m->name;
 	if (m->unlinked) {
-		fd = mqueue_make(own, m->unlinked, e);
+		fd = mqueue_make(b->world, own, m->unlinked, e);
 		close_fd(fd);
 	}
-	rc = fd = fd < 0 ? fd : open_queue(name, m->common, e);
+	rc = fd = fd < 0 ? fd : open_queue(b->world, name, m->common, e);
 	if (rc >= 0)
 		rc = ckpt_common_restore(b, fd, m->common, e);
 	if (rc >= 0)
@@ -118,13 +123,16 @@ out:
 static int finish(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
 {
 	Pb__MqFile *m = pb__mq_file__unpack(NULL, r->len, r->body);
-	char own[33] = "/";
+	char own[32], path[MQUEUE_PATH];
 	int rc = 0;
 
 	if (m && m->unlinked) {
-		own_name(m->object, own + 1);
-		if (mq_unlink(own) < 0)
-			rc = err_errno(e, -errno, "message queue %s", own);
+		own_name(m->object, own);
+		rc = mqueue_host_path(b->world, own, path, e);
+		if (rc == 0 && mq_unlink(path) < 0)
+			rc = err_errno(e, -errno, "message queue /%s", own);
+		if (b->world->ipc)
+			b->world->ipc->forget_queue(b->world->ipc->ctx, own);
 	}
 	pb__mq_file__free_unpacked(m, NULL);
 	return rc;

@@ -7,6 +7,9 @@
  * among equal priorities.  Should we be killed in between, that is finished all the same
  * (ckpt/careful.h).  A registration of mq_notify would notice the first one; and what it is
  * to tell is nowhere to be read.  So a queue with one is refused by name.
+ *
+ * Where there is no ipc namespace they are the host's, and whoever rewrites names knows what they are
+ * called there (struct ckpt_ipc_names).
  */
 #include "ckpt/kinds/mqueue.h"
 
@@ -36,6 +39,48 @@ bool mqueue_check_name(const char *name)
 {
 	return name[0] && strlen(name) <= MQUEUE_NAME_MAX && !strchr(name, '/') &&
 	       strcmp(name, ".") && strcmp(name, "..");
+}
+
+int mqueue_host_path(
+	const struct ckpt_world *w, const char *name, char ret[MQUEUE_PATH], struct err *e)
+{
+	char host[CKPT_IPC_HOST_NAME];
+	const char *one;
+	int r = 0;
+
+	if (!w->ipc) {
+		snprintf(ret, MQUEUE_PATH, "/%s", name);
+		return 0;
+	}
+	for (unsigned i = 0; r >= 0; i++) {
+		r = w->ipc->queue(w->ipc->ctx, i, &one, host);
+		if (r > 0 && !strcmp(one, name)) {
+			snprintf(ret, MQUEUE_PATH, "/%s", host);
+			return 0;
+		}
+	}
+	return err_set(e, ERR_FAILED, -ENOENT, "no message queue /%s", name);
+}
+
+int mqueue_name(const struct ckpt_world *w, const char *host, char ret[MQUEUE_PATH], struct err *e)
+{
+	char one_host[CKPT_IPC_HOST_NAME];
+	const char *one;
+	int r = 0;
+
+	if (!w->ipc) {
+		snprintf(ret, MQUEUE_PATH, "%s", host);
+		return 0;
+	}
+	for (unsigned i = 0; r >= 0; i++) {
+		r = w->ipc->queue(w->ipc->ctx, i, &one, one_host);
+		if (r > 0 && !strcmp(one_host, host)) {
+			snprintf(ret, MQUEUE_PATH, "%s", one);
+			return 0;
+		}
+	}
+	return err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP,
+		"message queue /%s, which is not the session's, is not supported", host);
 }
 
 /* "QSIZE:129        NOTIFY:2    SIGNO:0    NOTIFY_PID:8260" */
@@ -71,11 +116,11 @@ static int fill(int fd, const Pb__Mqueue *m, struct err *e)
 /* Notes of the step below, in memory that is shared (ckpt/careful.h).  Behind it are the messages. */
 struct taking {
 	int fd;
-	size_t total, bytes;  /* in the queue at first */
-	size_t n, used;	      /* taken for certain, with their heads */
-	size_t sum;	      /* of the bytes of those */
+	size_t total, bytes; /* in the queue at first */
+	size_t n, used;	     /* taken for certain, with their heads */
+	size_t sum;	     /* of the bytes of those */
 	size_t max_size;
-	bool receiving;	      /* one more is being taken */
+	bool receiving; /* one more is being taken */
 	bool putting;
 };
 
@@ -238,22 +283,27 @@ void mqueue_fini(Pb__Mqueue *m)
 	free(m->messages);
 }
 
-int mqueue_make(const char *name, const Pb__Mqueue *m, struct err *e)
+int mqueue_make(const struct ckpt_world *w, const char *name, const Pb__Mqueue *m, struct err *e)
 {
 	struct mq_attr attr = {.mq_maxmsg = m->max_messages, .mq_msgsize = m->max_size};
-	char path[MQUEUE_NAME_MAX + 2];
-	int fd, r;
+	char path[MQUEUE_PATH] = "/";
+	int fd, r = 0;
 
 	if (!mqueue_check_name(name) || m->n_messages > MAX_MESSAGES || m->max_size > MAX_SIZE ||
 		m->n_messages > (size_t)MAX(m->max_messages, (int64_t)0))
 		return err_set(e, ERR_IMAGE, -EBADMSG, "bad message queue");
-	snprintf(path, sizeof(path), "/%s", name);
+	if (w->ipc)
+		r = w->ipc->make_queue(w->ipc->ctx, name, path + 1, e);
+	else
+		snprintf(path, sizeof(path), "/%s", name);
+	if (r < 0)
+		return r;
 	fd = mq_open(path, O_CREAT | O_EXCL | O_RDWR | O_NONBLOCK | O_CLOEXEC, 0600, &attr);
 	if (fd < 0)
-		return err_errno(e, -errno, "cannot make message queue %s", path);
+		return err_errno(e, -errno, "cannot make message queue /%s", name);
 	r = fill(fd, m, e);
 	if (r >= 0 && fchmod(fd, m->mode & 0777) < 0)
-		r = err_errno(e, -errno, "message queue %s", path);
+		r = err_errno(e, -errno, "message queue /%s", name);
 	if (r < 0) {
 		close(fd);
 		return r;
@@ -263,45 +313,77 @@ int mqueue_make(const char *name, const Pb__Mqueue *m, struct err *e)
 
 /* ---- all with names: dump ------------------------------------------------------------------- */
 
-static int read_named(int dir, const char *name, Pb__Mqueue *m, struct err *e)
+/* @taken is a descriptor of it, which is taken, or failed with errno. */
+static int read_named(int taken, const char *name, Pb__Mqueue *m, struct err *e)
 {
-	_cleanup_close_ int fd = openat(dir, name, O_RDWR | O_NONBLOCK | O_CLOEXEC);
-	int r;
+	_cleanup_close_ int fd = taken;
+	int error = errno, r;
 
 	m->name = strdup(name);
 	if (!m->name)
 		return err_errno(e, -ENOMEM, "message queue");
 	if (fd < 0)
-		return err_errno(e, -errno, "cannot open message queue /%s", name);
+		return err_errno(e, -error, "cannot open message queue /%s", name);
 	r = mqueue_read(fd, m, e);
 	return r < 0 ? err_wrap(e, "/%s", name) : 0;
+}
+
+static int add_queue(Pb__Mqueues *m, int fd, const char *name, struct err *e)
+{
+	int error = errno;
+	Pb__Mqueue *q = malloc(sizeof(*q));
+
+	if (!q || m->n_queues == MAX_QUEUES)
+		return err_errno(e, -ENOMEM, "message queues");
+	pb__mqueue__init(q);
+	m->queues[m->n_queues++] = q;
+	errno = error;
+	return read_named(fd, name, q, e);
+}
+
+/* All of the session's ipc namespace. */
+static int read_all(const struct ckpt_world *w, Pb__Mqueues *m, struct err *e)
+{
+	int fd = openat(w->root_fd, "dev/mqueue", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!dir)
+		return errno == ENOENT ? 0 : err_errno(e, -errno, "/dev/mqueue");
+	for (struct dirent *d; r >= 0 && (d = readdir(dir));)
+		if (d->d_name[0] != '.' || mqueue_check_name(d->d_name))
+			r = add_queue(m, openat(fd, d->d_name, O_RDWR | O_NONBLOCK | O_CLOEXEC),
+				d->d_name, e);
+	closedir(dir);
+	return r;
+}
+
+/* Those of the host's that are the session's. */
+static int read_hosts(const struct ckpt_world *w, Pb__Mqueues *m, struct err *e)
+{
+	char path[CKPT_IPC_HOST_NAME + 1] = "/";
+	const char *name;
+	int r = 0, found;
+
+	for (unsigned i = 0; r >= 0; i++) {
+		found = w->ipc->queue(w->ipc->ctx, i, &name, path + 1);
+		if (found < 0)
+			break;
+		if (found)
+			r = add_queue(m, mq_open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC), name, e);
+	}
+	return r;
 }
 
 /* In the helper, which ends with all its memory. */
 static int ask(const struct ckpt_world *w, struct buf *answer, struct err *e)
 {
 	Pb__Mqueues m = PB__MQUEUES__INIT;
-	int fd = openat(w->root_fd, "dev/mqueue", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	int r;
 
-	if (!dir)
-		return errno == ENOENT ? 0 : err_errno(e, -errno, "/dev/mqueue");
 	m.queues = calloc(MAX_QUEUES, sizeof(*m.queues));
-	for (struct dirent *d; m.queues && r >= 0 && (d = readdir(dir));) {
-		Pb__Mqueue *q;
-
-		if (d->d_name[0] == '.' && !mqueue_check_name(d->d_name))
-			continue;
-		q = malloc(sizeof(*q));
-		if (!q || m.n_queues == MAX_QUEUES)
-			return err_errno(e, -ENOMEM, "message queues");
-		pb__mqueue__init(q);
-		m.queues[m.n_queues++] = q;
-		r = read_named(fd, d->d_name, q, e);
-	}
-	closedir(dir);
 	if (!m.queues)
 		return err_errno(e, -ENOMEM, "message queues");
+	r = w->ipc ? read_hosts(w, &m, e) : read_all(w, &m, e);
 	if (r >= 0 && m.n_queues)
 		r = ckpt_pack(&m.base, answer, e);
 	return r;
@@ -330,7 +412,7 @@ static int create(struct ckpt_build *b, struct ckpt_record *r, int *ret_fd, stru
 	if (!m || m->n_queues > MAX_QUEUES)
 		rc = ckpt_common_bad(r, e);
 	for (size_t i = 0; rc >= 0 && i < m->n_queues; i++) {
-		rc = mqueue_make(m->queues[i]->name, m->queues[i], e);
+		rc = mqueue_make(b->world, m->queues[i]->name, m->queues[i], e);
 		close_fd(rc);
 	}
 	pb__mqueues__free_unpacked(m, NULL);

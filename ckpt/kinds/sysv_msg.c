@@ -48,7 +48,8 @@ static int copy_message(
 	return 1;
 }
 
-static int copy_queue(int id, const struct msqid_ds *ds, Pb__MsgQueue **ret, struct err *e)
+static int copy_queue(const struct ckpt_ipc_object *o, const struct msqid_ds *ds,
+	Pb__MsgQueue **ret, struct err *e)
 {
 	size_t size = MIN((size_t)ds->__msg_cbytes + 1, (size_t)MAX_MESSAGE);
 	struct msgbuf *room = malloc(sizeof(*room) + size);
@@ -58,14 +59,14 @@ static int copy_queue(int id, const struct msqid_ds *ds, Pb__MsgQueue **ret, str
 	if (!room || !q)
 		return err_errno(e, -ENOMEM, "messages");
 	pb__msg_queue__init(q);
-	q->perm = sysv_perm_dump(id, &ds->msg_perm);
+	q->perm = sysv_perm_dump(o->id, &ds->msg_perm);
 	q->max_bytes = ds->msg_qbytes;
 	q->messages = calloc(ds->msg_qnum + 1, sizeof(*q->messages));
 	if (!q->perm || !q->messages)
 		return err_errno(e, -ENOMEM, "messages");
 	while (r > 0 && q->n_messages < ds->msg_qnum) {
 		r = copy_message(
-			id, (int)q->n_messages, room, size, &q->messages[q->n_messages], e);
+			o->host, (int)q->n_messages, room, size, &q->messages[q->n_messages], e);
 		q->n_messages += r > 0;
 	}
 	*ret = q;
@@ -75,21 +76,21 @@ static int copy_queue(int id, const struct msqid_ds *ds, Pb__MsgQueue **ret, str
 static int ask(const struct ckpt_world *w, struct buf *answer, struct err *e)
 {
 	Pb__SysvMsg m = PB__SYSV_MSG__INIT;
-	struct msginfo info;
+	struct ckpt_ipc_object *all;
 	struct msqid_ds ds;
-	int max = msgctl(0, MSG_INFO, (void *)&info), r;
+	ssize_t n = sysv_list(w, CKPT_IPC_MSG, &all, e);
+	int r;
 
-	if (max < 0)
-		return err_errno(e, -errno, "cannot list the session's message queues");
-	m.queues = calloc((size_t)max + 1, sizeof(*m.queues));
+	if (n < 0)
+		return (int)n;
+	m.queues = calloc((size_t)n + 1, sizeof(*m.queues));
 	if (!m.queues)
 		return err_errno(e, -ENOMEM, "messages");
-	for (int i = 0; i <= max; i++) {
-		int id = msgctl(i, MSG_STAT, &ds);
-
-		if (id < 0)
-			continue;
-		r = copy_queue(id, &ds, &m.queues[m.n_queues++], e);
+	for (ssize_t i = 0; i < n; i++) {
+		if (msgctl(all[i].host, IPC_STAT, &ds) < 0)
+			return err_errno(e, -errno, "message queue %d", all[i].id);
+		sysv_name(&all[i], &ds.msg_perm);
+		r = copy_queue(&all[i], &ds, &m.queues[m.n_queues++], e);
 		if (r < 0)
 			return r;
 	}
@@ -128,8 +129,8 @@ static int send_message(int id, const Pb__Msg *m, struct err *e)
 		memcpy(room->mtext, m->data.data, m->data.len);
 	if (msgsnd(id, room, m->data.len, IPC_NOWAIT) < 0)
 		r = errno == EAGAIN ? err_set(e, ERR_HOST, -EAGAIN,
-					      "message queue %d holds more than one may here", id) :
-				      err_errno(e, -errno, "cannot fill message queue %d", id);
+					      "message queue %d holds more than one may here", id)
+				    : err_errno(e, -errno, "cannot fill message queue %d", id);
 	free(room);
 	return r;
 }
@@ -141,19 +142,14 @@ static int make(struct ckpt_build *b, const Pb__MsgQueue *q, struct err *e)
 
 	if (!q->perm || q->n_messages > MAX_MESSAGES)
 		return err_set(e, ERR_IMAGE, -EBADMSG, "bad message queue");
-	r = sysv_next_id(b, "msg", q->perm->id, e);
-	if (r < 0)
-		return r;
-	id = msgget(q->perm->key, IPC_CREAT | IPC_EXCL | (int)(q->perm->mode & 0777));
-	r = sysv_check_id("msg", q->perm, id, e);
+	id = r = sysv_make(b, CKPT_IPC_MSG, q->perm, 0, e);
 	for (size_t i = 0; r >= 0 && i < q->n_messages; i++)
 		r = send_message(id, q->messages[i], e);
 	if (r < 0)
 		return r;
 	if (msgctl(id, IPC_STAT, &ds) < 0)
 		return err_errno(e, -errno, "message queue %d", id);
-	ds.msg_perm.uid = q->perm->uid;
-	ds.msg_perm.gid = q->perm->gid;
+	sysv_set_owner(b, q->perm, &ds.msg_perm);
 	ds.msg_qbytes = q->max_bytes;
 	if (msgctl(id, IPC_SET, &ds) < 0)
 		return err_errno(

@@ -15,8 +15,9 @@
  * Nothing has changed either way, and some sixteen of them find the number.  A process that may not
  * use the set is made to undo, by unshare(2), and to promise again: possible without threads.
  *
- * KCMP_SYSVSEM tells which processes have promised anything at all, or could: all with threads.
- * Threads of a process share their promises; processes that share them otherwise are refused.
+ * KCMP_SYSVSEM tells which processes have promised anything at all, or could: all with threads; where
+ * kcmp(2) is denied all are asked.  Threads of a process share their promises; processes that share them
+ * otherwise are refused, as far as kcmp(2) tells.
  *
  * Lost: who changed a semaphore last, and when (sem_otime is not 0 again where it was not 0).
  */
@@ -51,39 +52,35 @@ union semun {
 
 /* One set as the helper tells it; followed by its values. */
 struct told {
-	int64_t id;
+	int host; /* the id to make calls with */
 	struct semid_ds ds;
 };
 
-static int tell_set(struct buf *answer, int64_t id, const struct semid_ds *ds, struct err *e)
+static int tell_set(struct buf *answer, const struct ckpt_ipc_object *o, struct err *e)
 {
-	struct told t = {.id = id, .ds = *ds};
+	struct told t = {.host = o->host};
 	unsigned short values[MAX_SEMAPHORES];
 
-	if (ds->sem_nsems > MAX_SEMAPHORES)
-		return err_set(
-			e, ERR_UNFREEZABLE, -E2BIG, "semaphore set %d is too large", (int)id);
-	if (semctl((int)id, 0, GETALL, (union semun){.array = values}) < 0)
-		return err_errno(e, -errno, "semaphore set %d", (int)id);
+	if (semctl(o->host, 0, IPC_STAT, (union semun){.buf = &t.ds}) < 0)
+		return err_errno(e, -errno, "semaphore set %d", o->id);
+	if (t.ds.sem_nsems > MAX_SEMAPHORES)
+		return err_set(e, ERR_UNFREEZABLE, -E2BIG, "semaphore set %d is too large", o->id);
+	if (semctl(o->host, 0, GETALL, (union semun){.array = values}) < 0)
+		return err_errno(e, -errno, "semaphore set %d", o->id);
+	sysv_name(o, &t.ds.sem_perm);
 	buf_put(answer, &t, sizeof(t));
-	buf_put(answer, values, ds->sem_nsems * sizeof(*values));
+	buf_put(answer, values, t.ds.sem_nsems * sizeof(*values));
 	return 0;
 }
 
 static int ask(const struct ckpt_world *w, struct buf *answer, struct err *e)
 {
-	struct seminfo info;
-	struct semid_ds ds;
-	int max = semctl(0, 0, SEM_INFO, (union semun){.__buf = &info}), r = 0;
+	_cleanup_free_ struct ckpt_ipc_object *all = NULL;
+	ssize_t n = sysv_list(w, CKPT_IPC_SEM, &all, e);
+	int r = (int)MIN(n, 0);
 
-	if (max < 0)
-		return err_errno(e, -errno, "cannot list the session's semaphores");
-	for (int i = 0; i <= max && r >= 0; i++) {
-		int id = semctl(i, 0, SEM_STAT, (union semun){.buf = &ds});
-
-		if (id >= 0)
-			r = tell_set(answer, id, &ds, e);
-	}
+	for (ssize_t i = 0; i < n && r >= 0; i++)
+		r = tell_set(answer, &all[i], e);
 	return r;
 }
 
@@ -113,7 +110,7 @@ static Pb__SemSet *make_set(const struct told *t, const unsigned short *values)
 	if (!s)
 		return NULL;
 	pb__sem_set__init(s);
-	s->perm = sysv_perm_dump((int)t->id, &t->ds.sem_perm);
+	s->perm = sysv_perm_dump(t->host, &t->ds.sem_perm);
 	s->used = t->ds.sem_otime != 0;
 	s->values = calloc(t->ds.sem_nsems, sizeof(*s->values));
 	if (!s->perm || !s->values) {
@@ -150,10 +147,10 @@ static int fill(Pb__SysvSem *m, const struct buf *answer, struct err *e)
 
 /* ---- dump: promises ------------------------------------------------------------------------- */
 
-/* True if the process has promised to undo something, at some time. */
+/* True if the process has promised to undo something, at some time, or nobody says. */
 static bool has_promised(const struct ckpt_proc *p)
 {
-	return p->state != CKPT_ZOMBIE && sys_kcmp(p->look, getpid(), SYS_KCMP_SYSVSEM, 0, 0) > 0;
+	return p->state != CKPT_ZOMBIE && sys_kcmp(p->look, getpid(), SYS_KCMP_SYSVSEM, 0, 0) != 0;
 }
 
 static int add_undo(Pb__SemSet *s, pid_t vpid, size_t number, int adjust)
@@ -328,7 +325,7 @@ static bool shares_promises(const struct ckpt_dump *d, const struct ckpt_proc *p
 			return true;
 	/* Or its threads do not. */
 	for (size_t i = 1; i < p->n_threads; i++)
-		if (sys_kcmp(p->look, p->threads[i]->tid, SYS_KCMP_SYSVSEM, 0, 0) != 0)
+		if (sys_kcmp(p->look, p->threads[i]->tid, SYS_KCMP_SYSVSEM, 0, 0) > 0)
 			return true;
 	return false;
 }
@@ -393,6 +390,12 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 	for (size_t i = 0; r >= 0 && i < d->n_procs; i++)
 		if (has_promised(d->procs[i]))
 			r = probe(d, d->procs[i], &m, e);
+	/* So far they have the names that calls are made with. */
+	for (size_t i = 0; r >= 0 && i < m.n_sets; i++) {
+		m.sets[i]->perm->id = sysv_id(d->world, CKPT_IPC_SEM, m.sets[i]->perm->id);
+		if (m.sets[i]->perm->id < 0)
+			r = err_set(e, ERR_FAILED, -EPROTO, "semaphores");
+	}
 	if (r >= 0)
 		r = ckpt_pack(&m.base, body, e);
 	free_all(&m);
@@ -439,20 +442,14 @@ static int make(struct ckpt_build *b, const Pb__SemSet *s, struct err *e)
 
 	if (!s->perm || !s->n_values || s->n_values > MAX_SEMAPHORES || s->n_undos > MAX_UNDOS)
 		return err_set(e, ERR_IMAGE, -EBADMSG, "bad semaphore set");
-	r = sysv_next_id(b, "sem", s->perm->id, e);
-	if (r < 0)
-		return r;
-	id = semget(
-		s->perm->key, (int)s->n_values, IPC_CREAT | IPC_EXCL | (int)(s->perm->mode & 0777));
-	r = sysv_check_id("sem", s->perm, id, e);
+	id = r = sysv_make(b, CKPT_IPC_SEM, s->perm, s->n_values, e);
 	if (r >= 0)
 		r = set_values(id, s, e);
 	if (r < 0)
 		return r;
 	if (semctl(id, 0, IPC_STAT, (union semun){.buf = &ds}) < 0)
 		return err_errno(e, -errno, "semaphore set %d", id);
-	ds.sem_perm.uid = s->perm->uid;
-	ds.sem_perm.gid = s->perm->gid;
+	sysv_set_owner(b, s->perm, &ds.sem_perm);
 	if (semctl(id, 0, IPC_SET, (union semun){.buf = &ds}) < 0)
 		return err_errno(e, -errno, "cannot set the owner of semaphore set %d", id);
 	return 0;
@@ -460,6 +457,8 @@ static int make(struct ckpt_build *b, const Pb__SemSet *s, struct err *e)
 
 static int make_promises(struct ckpt_build *b, const Pb__SemSet *s, struct err *e)
 {
+	int id = s->n_undos ? sysv_host(b->world, CKPT_IPC_SEM, s->perm->id) : -1;
+
 	for (size_t i = 0; i < s->n_undos; i++) {
 		const Pb__SemUndo *u = s->undos[i];
 		struct ckpt_build_proc *p = ckpt_build_proc(b, u->pid);
@@ -467,7 +466,7 @@ static int make_promises(struct ckpt_build *b, const Pb__SemSet *s, struct err *
 
 		if (!p || p->zombie || u->number >= s->n_values)
 			return err_set(e, ERR_IMAGE, -EBADMSG, "bad SEM_UNDO");
-		r = promise(p->threads[0].remote, s->perm->id, u->number, u->adjust, e);
+		r = promise(p->threads[0].remote, id, u->number, u->adjust, e);
 		if (r < 0)
 			return r;
 	}

@@ -30,24 +30,26 @@
 #define MAX_SEGMENT (1ull << 46)
 
 struct listed {
-	int64_t id;
+	int id, host;
 	struct shmid_ds ds;
 };
 
 /* ---- dump ----------------------------------------------------------------------------------- */
 
-static int stat_at(int index, void *ds)
-{
-	return shmctl(index, SHM_STAT, ds);
-}
-
 static int ask(const struct ckpt_world *w, struct buf *answer, struct err *e)
 {
-	struct shm_info info;
-	struct shmid_ds ds;
+	_cleanup_free_ struct ckpt_ipc_object *all = NULL;
+	ssize_t n = sysv_list(w, CKPT_IPC_SHM, &all, e);
 
-	return sysv_tell_all(
-		answer, shmctl(0, SHM_INFO, (void *)&info), stat_at, &ds, sizeof(ds), e);
+	for (ssize_t i = 0; i < n; i++) {
+		struct listed l = {.id = all[i].id, .host = all[i].host};
+
+		if (shmctl(l.host, IPC_STAT, &l.ds) < 0)
+			return err_errno(e, -errno, "shared memory %d", l.id);
+		sysv_name(&all[i], &l.ds.shm_perm);
+		buf_put(answer, &l, sizeof(l));
+	}
+	return (int)MIN(n, 0);
 }
 
 static void free_all(Pb__SysvShm *m)
@@ -68,7 +70,7 @@ static int add(Pb__SysvShm *m, const struct listed *l, uint64_t *base)
 		return -ENOMEM;
 	pb__shm_segment__init(s);
 	m->segments[m->n_segments++] = s;
-	s->perm = sysv_perm_dump((int)l->id, &l->ds.shm_perm);
+	s->perm = sysv_perm_dump(l->id, &l->ds.shm_perm);
 	s->size = l->ds.shm_segsz;
 	s->start = *base;
 	s->removed = l->ds.shm_perm.mode & SHM_DEST;
@@ -154,15 +156,15 @@ static int tell_contents(int sock, void *ctx, struct err *e)
 	shmctl(0, SHM_INFO, (void *)&info);
 	for (size_t i = 0; i < list->len / sizeof(*l); i++) {
 		size_t size = l[i].ds.shm_segsz;
-		void *map = shmat((int)l[i].id, NULL, SHM_RDONLY);
+		void *map = shmat(l[i].host, NULL, SHM_RDONLY);
 		int r;
 
 		if (map == (void *)-1)
-			return err_errno(e, -errno, "cannot attach shared memory %d", (int)l[i].id);
+			return err_errno(e, -errno, "cannot attach shared memory %d", l[i].id);
 		r = tell_pages(sock, map, size, base, info.shm_swp != 0);
 		shmdt(map);
 		if (r < 0)
-			return err_errno(e, r, "cannot read shared memory %d", (int)l[i].id);
+			return err_errno(e, r, "cannot read shared memory %d", l[i].id);
 		base += ALIGN_UP(size, PAGE_SIZE);
 	}
 	return 0;
@@ -225,24 +227,19 @@ struct attached {
 static int make(struct ckpt_build *b, const Pb__ShmSegment *s, struct err *e)
 {
 	struct shmid_ds ds;
-	int id, r;
+	int id;
 
 	if (!s->perm || !s->size || s->size > MAX_SEGMENT)
 		return err_set(e, ERR_IMAGE, -EBADMSG, "bad shared memory segment");
-	r = sysv_next_id(b, "shm", s->perm->id, e);
-	if (r < 0)
-		return r;
-	id = shmget(s->perm->key, s->size, IPC_CREAT | IPC_EXCL | (int)(s->perm->mode & 0777));
-	r = sysv_check_id("shm", s->perm, id, e);
-	if (r < 0)
-		return r;
+	id = sysv_make(b, CKPT_IPC_SHM, s->perm, s->size, e);
+	if (id < 0)
+		return id;
 	if (shmctl(id, IPC_STAT, &ds) < 0)
 		return err_errno(e, -errno, "shared memory %d", id);
-	ds.shm_perm.uid = s->perm->uid;
-	ds.shm_perm.gid = s->perm->gid;
+	sysv_set_owner(b, s->perm, &ds.shm_perm);
 	if (shmctl(id, IPC_SET, &ds) < 0)
 		return err_errno(e, -errno, "cannot set the owner of shared memory %d", id);
-	return 0;
+	return id;
 }
 
 static int create(struct ckpt_build *b, struct ckpt_record *r, int *ret_fd, struct err *e)
@@ -263,12 +260,12 @@ static int create(struct ckpt_build *b, struct ckpt_record *r, int *ret_fd, stru
 		rc = make(b, s, e);
 		if (rc < 0)
 			break;
-		a->of[i].at = shmat(s->perm->id, NULL, 0);
+		a->of[i].id = rc;
+		a->of[i].at = shmat(rc, NULL, 0);
 		if (a->of[i].at == (void *)-1) {
 			rc = err_errno(e, -errno, "cannot attach shared memory %d", s->perm->id);
 			break;
 		}
-		a->of[i].id = s->perm->id;
 		a->of[i].base = s->start;
 		a->of[i].size = s->size;
 		a->of[i].removed = s->removed;
@@ -276,7 +273,7 @@ static int create(struct ckpt_build *b, struct ckpt_record *r, int *ret_fd, stru
 		a->n++;
 	}
 	pb__sysv_shm__free_unpacked(m, NULL);
-	return rc;
+	return MIN(rc, 0);
 }
 
 static int data(struct ckpt_build *b, struct ckpt_record *r, uint64_t offset, const void *bytes,

@@ -21,6 +21,7 @@
  * below the stack; untouched pages cost nothing.
  */
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/prctl.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -29,6 +30,7 @@
 
 #include "base/base.h"
 #include "ckpt/build.h"
+#include "ckpt/kinds/sysv.h"
 #include "ckpt/memory/memory.h"
 #include "proto/memory.pb-c.h"
 
@@ -418,6 +420,7 @@ static int attach_segment(struct batch *t, size_t i, struct err *e)
 	uint64_t base = m->start - m->offset, info;
 	struct shmid_ds *ds;
 	bool exec = false, write = false;
+	int host = m->object > INT_MAX ? -1 : sysv_host(t->b->world, CKPT_IPC_SHM, (int)m->object);
 	long value;
 	int r;
 
@@ -429,11 +432,13 @@ static int attach_segment(struct batch *t, size_t i, struct err *e)
 		exec = exec || (other->prot & PROT_EXEC);
 		write = write || HAS(other, MAYWRITE);
 	}
+	if (host < 0)
+		return err_set(e, ERR_IMAGE, -EBADMSG, "mapping of no shared memory");
 	ds = remote_data(t->r, sizeof(*ds), &info);
 	if (!ds)
 		return err_errno(e, -ENOSPC, "too many calls in one batch");
-	if (call3(t, m, "shmctl", SYS_shmctl, m->object, IPC_STAT, info) < 0 ||
-		call3(t, m, "shmat", SYS_shmat, m->object, base,
+	if (call3(t, m, "shmctl", SYS_shmctl, (uint64_t)host, IPC_STAT, info) < 0 ||
+		call3(t, m, "shmat", SYS_shmat, (uint64_t)host, base,
 			(uint64_t)((write ? 0 : SHM_RDONLY) | (exec ? SHM_EXEC : 0))) < 0)
 		return err_errno(e, -ENOSPC, "too many calls in one batch");
 	r = run(t, e);

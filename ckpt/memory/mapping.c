@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 
 #include "base/base.h"
+#include "ckpt/kinds/sysv.h"
 #include "ckpt/memory/memory.h"
 #include "ckpt/survey.h"
 #include "proto/memory.pb-c.h"
@@ -165,7 +166,13 @@ static int describe_source(
 	}
 	if (v->shared && v->deleted && starts(v->path, "/SYSV")) {
 		ret->source = PB__MAPPING_SOURCE__MAPPING_SYSV;
-		ret->object = v->ino; /* ipc/shm.c: newseg makes the inode's number the id */
+		/* ipc/shm.c: newseg makes the inode's number the id */
+		int id = sysv_id(d->world, CKPT_IPC_SHM, (int)v->ino);
+
+		if (id < 0)
+			return err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP,
+				"shared memory that is not the session's is not supported");
+		ret->object = (uint64_t)id;
 		return 0;
 	}
 	if (!own_name && !v->deleted && !starts(v->path, "/memfd:")) {

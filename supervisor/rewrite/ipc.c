@@ -216,7 +216,7 @@ struct ipc_names *ipc_table(const struct ipc *i)
 /* ---- made again ------------------------------------------------------------------------------- */
 
 int ipc_restore(struct ipc_names *n, enum ipc_sort sort, int id, key_t key, uint64_t size,
-	int flags, struct err *e)
+	unsigned mode, unsigned more, struct err *e)
 {
 	struct ipc_object *o = ipc_names_restore(n, sort, id);
 	int host;
@@ -224,7 +224,7 @@ int ipc_restore(struct ipc_names *n, enum ipc_sort sort, int id, key_t key, uint
 	if (!o)
 		return err_set(e, ERR_IMAGE, -EEXIST, "System V id %d is there twice", id);
 	host = ipc_host_make(sort, ipc_names_host_key(ipc_names_tag(n), ipc_names_slot(n, sort, o)),
-		size, flags);
+		size, (int)(mode | more));
 	if (host < 0) {
 		ipc_names_remove(n, sort, o);
 		return err_errno(e, host, "cannot make System V object %d again", id);
@@ -232,7 +232,7 @@ int ipc_restore(struct ipc_names *n, enum ipc_sort sort, int id, key_t key, uint
 	o->host = host;
 	o->key = key;
 	o->size = size;
-	o->mode = flags & 0777;
+	o->mode = (uint16_t)mode;
 	o->attached = true; /* for all we know */
 	return host;
 }

@@ -50,10 +50,11 @@ void ipc_sweep(const char *state_dir);
 /* ---- for a session that is written and made again --------------------------------------------- */
 
 /*
- * Makes an object under its old names: @id and @key are the session's, @size bytes or semaphores, @mode with
- * flags as for shmget(2).  Returns the host's id.  -EEXIST for one that is there already.
+ * Makes an object under its old names: @id and @key are the session's, @size bytes or semaphores, @mode
+ * what the session knows; on the host it has the bits of @more as well for now.  Returns the host's id.  -EEXIST
+ * for one that is there already.
  */
 int ipc_restore(struct ipc_names *n, enum ipc_sort sort, int id, key_t key, uint64_t size,
-	int flags, struct err *e);
+	unsigned mode, unsigned more, struct err *e);
 
 #endif

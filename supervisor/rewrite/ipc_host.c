@@ -68,8 +68,11 @@ bool ipc_host_has(struct ipc_names *n, enum ipc_sort sort, struct ipc_object *o)
 	union ipc_status status;
 	int r = ipc_host_ctl(sort, o->host, IPC_STAT, &status);
 
-	if (r != -EINVAL && r != -EIDRM)
-		return true;
-	ipc_names_remove(n, sort, o);
-	return false;
+	if (r == -EINVAL || r == -EIDRM) {
+		ipc_names_remove(n, sort, o);
+		return false;
+	}
+	if (r == 0 && sort == IPC_SHM && status.perm.mode & SHM_DEST)
+		ipc_names_set_removed(n, o);
+	return true;
 }

@@ -33,7 +33,7 @@ int ipc_host_stat(enum ipc_sort sort, int id, union ipc_status *ret);
 
 /*
  * Forgets @o if the host has it no more: a removed segment that nobody is attached to any longer, or an
- * object that somebody outside has removed.  False if it was forgotten.
+ * object that somebody outside has removed.  False if it was forgotten.  Notes that a segment is removed.
  */
 bool ipc_host_has(struct ipc_names *n, enum ipc_sort sort, struct ipc_object *o);
 

@@ -224,12 +224,10 @@ static long on_remove(const struct control *c)
 
 	if (r < 0)
 		return r;
-	if (c->sort != IPC_SHM)
+	if (c->sort != IPC_SHM || !c->o->attached)
 		ipc_names_remove(names(c->q), c->sort, c->o);
-	else if (!c->o->attached)
-		ipc_names_remove(names(c->q), c->sort, c->o);
-	else if (!c->o->removed && ipc_host_has(names(c->q), c->sort, c->o))
-		ipc_names_set_removed(names(c->q), c->o);
+	else
+		ipc_host_has(names(c->q), c->sort, c->o);
 	return 0;
 }
 

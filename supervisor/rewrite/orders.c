@@ -16,6 +16,7 @@
 #include "base/base.h"
 #include "supervisor/rewrite/answers.h"
 #include "supervisor/rewrite/hold.h"
+#include "supervisor/rewrite/ipc_ckpt.h"
 #include "supervisor/rewrite/rewriter_state.h"
 #include "supervisor/rewrite/view.h"
 
@@ -110,12 +111,11 @@ static void dump(struct rewriter *w, const struct order *o, const int *fds)
 		.list = hold_list,
 		.stop = hold_stop,
 		.release = hold_release,
-		.kin = hold_kin,
-		.signal = hold_signal,
 		.lend_call = ANSWERS_LEND,
 		.lend_key = answers_lend(&w->rw),
 		.ctx = w};
 	const struct ckpt_paths paths = {.say = say, .host = find, .ctx = w->rw.view};
+	const struct ckpt_ipc_names ipc = ipc_ckpt_names(w->rw.ipc);
 	struct ckpt_edge edges[MAX_EDGES];
 	long notified[ANSWERS_MAX];
 	struct worker_dump what = {.config_dir = w->config_dir,
@@ -133,6 +133,7 @@ static void dump(struct rewriter *w, const struct order *o, const int *fds)
 			.ns_time = -1,
 			.names = &names,
 			.paths = w->rw.view ? &paths : NULL,
+			.ipc = &ipc,
 			.uid = getuid(),
 			.gid = getgid(),
 			.edges = edges,

@@ -221,12 +221,12 @@ static void make_three(struct ipc_names *n)
 	struct err e = {0};
 
 	for (int sort = 0; sort < IPC_SORTS; sort++) {
-		int host = ipc_restore(n, sort, 32768 + 3, 99, 1, 0600, &e);
+		int host = ipc_restore(n, sort, 32768 + 3, 99, 1, 0400, 0200, &e);
 
 		assert_true(host >= 0);
 		assert_int_equal(ipc_names_find_key(n, sort, 99)->host, host);
 	}
-	assert_int_equal(ipc_restore(n, IPC_SHM, 3, 98, 1, 0600, &e), -EEXIST);
+	assert_int_equal(ipc_restore(n, IPC_SHM, 3, 98, 1, 0600, 0, &e), -EEXIST);
 	assert_int_equal(count(ipc_names_tag(n)), 3);
 }
 
