@@ -133,6 +133,8 @@ const struct policy_translated policy_translated[] = {
 	{SYS_sendto, NAMES_FILE, POLICY_TRACE},
 	{SYS_getsockname, NAMES_FILE, POLICY_TRACE},
 	{SYS_getpeername, NAMES_FILE, POLICY_TRACE},
+	/* supervisor/rewrite/procfs_answers.c */
+	{SYS_pidfd_send_signal, NAMES_FILE, POLICY_NOTIFY},
 	/* All tasks are traced already. */
 	{SYS_ptrace, NAMES_PID, POLICY_EPERM},
 	{SYS_perf_event_open, NAMES_PID, POLICY_ENOSYS},

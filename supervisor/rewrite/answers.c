@@ -173,6 +173,7 @@ static const struct {
 	{ipc_sysv_answers, &ipc_sysv_n_answers},
 	{ipc_queue_answers, &ipc_queue_n_answers},
 	{view_answers, &view_n_answers},
+	{procfs_answers, &procfs_n_answers},
 };
 
 static rewrite_answer *by_number[ANSWERS_MAX];

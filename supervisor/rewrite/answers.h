@@ -44,6 +44,8 @@ extern const struct answer_row ipc_sysv_answers[], ipc_queue_answers[];
 /* Of paths (view.h). */
 extern const struct answer_row view_answers[];
 extern const size_t view_n_answers;
+extern const struct answer_row procfs_answers[];
+extern const size_t procfs_n_answers;
 extern const size_t ipc_sysv_n_answers, ipc_queue_n_answers;
 
 #define ANSWERS_MAX 512

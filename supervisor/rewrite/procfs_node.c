@@ -89,6 +89,7 @@ static const struct procfs_row table[] = {
 	{"self", false, .sort = PROCFS_SELF},
 	{"thread-self", false, .sort = PROCFS_SELF},
 	{"locks", false, .text = procfs_text_locks},
+	{"sys/kernel/pid_max", false, .text = procfs_text_pid_max},
 	{"sysvipc/", false, .sort = PROCFS_IPC},
 };
 

@@ -242,3 +242,9 @@ void procfs_text_fdinfo(const struct procfs_facts *f, const char *text, struct b
 		put_span(out, owner ? put_number(f, owner, out) : line, end);
 	}
 }
+
+/* The table's own limit. */
+void procfs_text_pid_max(const struct procfs_facts *f, const char *text, struct buf *out)
+{
+	buf_printf(out, "%d\n", NUMBERS_MAX);
+}

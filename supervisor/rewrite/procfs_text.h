@@ -35,6 +35,7 @@ procfs_text_fn procfs_text_sched;    /* PID/sched */
 procfs_text_fn procfs_text_timers;   /* PID/timers */
 procfs_text_fn procfs_text_fdinfo;   /* PID/fdinfo/FD */
 procfs_text_fn procfs_text_locks;    /* locks */
+procfs_text_fn procfs_text_pid_max;  /* sys/kernel/pid_max */
 
 /* From the text of a PID/status: does @tracer trace it, or is it a zombie that has its parent in the table?
  * So it is nobody who has been given the number of somebody who was. */

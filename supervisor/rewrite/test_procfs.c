@@ -84,6 +84,7 @@ static void test_small_texts(void **state)
 	check(procfs_text_sched, "a (b) (4002, #threads: 1)\n---\nx (4002, 1)\n",
 		"a (b) (2, #threads: 1)\n---\nx (4002, 1)\n");
 	check(procfs_text_sched, "", "");
+	check(procfs_text_pid_max, "4194304\n", "32768\n");
 	check(procfs_text_timers, "ID: 0\nsignal: 14/00\nnotify: thread/tid.4003\nClockID: 1\n",
 		"ID: 0\nsignal: 14/00\nnotify: thread/tid.3\nClockID: 1\n");
 }

@@ -214,14 +214,16 @@ static int check(const struct view *v, const struct path_call *c, const struct p
 		return view_mount_of(v, parent_of(at->path, parent)) ? -EBUSY : -EACCES;
 	if (writes && mount && in->read_only)
 		return -EROFS;
-	if (c->nr == SYS_creat || !view_in_proc(at) || at->fd >= 0)
+	if (c->nr == SYS_creat || !view_in_proc(at) || at->fd >= 0 || !(c->does & WRITES))
 		return 0;
-	return c->does & WRITES ? -EPERM : 0;
+	/* The directory of all belongs to somebody else. */
+	return c->does & TAKES && !strchr(at->way.node.path, '/') ? -EACCES : -EPERM;
 }
 
 struct found {
 	int n;
-	bool asks; /* it will be a question (answers.h) */
+	bool asks;   /* it will be a question (answers.h) */
+	int refused; /* unless both are not on one mount, which comes first */
 	int arg[MAX_PATHS];
 	char host[MAX_PATHS][PATH_MAX];
 	const struct view_entry *in[MAX_PATHS];
@@ -276,6 +278,10 @@ static int find_one(struct rewrite *rw, const struct task *task, struct user_reg
 		return MIN(r, 0);
 	f->in[i] = place_in(rw->view, &at);
 	r = check(rw->view, c, a, &at, opened);
+	if (r < 0 && c->does & SAME && view_in_proc(&at)) {
+		f->refused = r;
+		return 0;
+	}
 	if (r == 0 && view_in_proc(&at) && asks_to_make(regs, opened))
 		return ask_instead(regs, a, opened, f);
 	/* The mirror of /proc is on another file system. */
@@ -322,6 +328,8 @@ static int enter_paths(struct rewrite *rw, struct task *task, struct user_regs_s
 		r = find_one(rw, task, regs, c, i, &f);
 	if (r == 0 && c->does & SAME && f.in[0] != f.in[1])
 		r = -EXDEV;
+	if (r == 0)
+		r = f.refused;
 	if (r < 0)
 		return r;
 	if (f.n)
