@@ -16,6 +16,7 @@
 #define CKPT_CKPT_H
 
 #include <limits.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -56,6 +57,10 @@ struct ckpt_names {
 	 * let go again, also when they were never stopped. */
 	int (*stop)(void *ctx, uint32_t deadline_ms, struct err *e);
 	void (*release)(void *ctx);
+	/* Processes share no memory, descriptors, directories or handlers if what this says of them differs. */
+	pid_t (*kin)(void *ctx, pid_t host);
+	/* Makes what the kernel says of a signal that waits what the session is to see. */
+	void (*signal)(void *ctx, siginfo_t *info);
 	/* While all stand still, lend_call(lend_key, N) of a task gives it descriptor N of the caller's
 	 * process, as the lowest that is free and close-on-exec (ckpt/lend.h). */
 	long lend_call;

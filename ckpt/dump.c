@@ -146,6 +146,13 @@ static int survey(struct ckpt_dump *d, struct err *e)
 	return r;
 }
 
+/* To tell what is shared may have taken calls in them. */
+static void undo_survey(struct ckpt_dump *d)
+{
+	ckpt_survey_leave(d);
+	ckpt_survey_free(d);
+}
+
 static int check_one(struct ckpt_dump *d, const struct ckpt_kind *k, union ckpt_subject s,
 	uint64_t id, void *ctx, struct err *e)
 {
@@ -183,7 +190,7 @@ static const struct stage {
 	enum fault_point fault;
 } stages[] = {
 	{"quiesce", quiesce, undo_quiesce, FAULT_FREEZE_QUIESCE},
-	{"survey", survey, ckpt_survey_free, FAULT_FREEZE_SURVEY},
+	{"survey", survey, undo_survey, FAULT_FREEZE_SURVEY},
 	{"memory", ckpt_survey_memory, ckpt_survey_leave, FAULT_FREEZE_MEMORY},
 	{"files", ckpt_openfiles_survey, ckpt_openfiles_free, FAULT_FREEZE_FILES},
 	{"plan", plan, undo_plan, FAULT_FREEZE_PLAN},

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Processes and threads of a frozen session.  Everything is asked from outside: /proc and kcmp;
- * the one exception is a thread inside the vDSO, which is stepped out of it.
- *
- * Sharing is found by sorting: kcmp(2) orders kernel objects as well as telling them apart, so n
- * processes need n log n calls rather than n * n.
+ * Processes and threads of a frozen session.  Everything is asked from outside, of /proc; the one
+ * exception is a thread inside the vDSO, which is stepped out of it.
  */
 #include <errno.h>
 #include <signal.h>
@@ -283,7 +280,7 @@ static int leave_vdso(struct ckpt_dump *d, struct ckpt_proc *p, struct err *e)
  * but root; that they belong to him gives it away.  While it is frozen it is dumpable, which is noted where ckpt/mend.c finds it
  * should we die.
  */
-static int open_up(struct ckpt_dump *d, struct ckpt_proc *p, struct err *e)
+int ckpt_survey_open_up(struct ckpt_dump *d, struct ckpt_proc *p, struct err *e)
 {
 	struct remote *r;
 	struct stat st;
@@ -347,75 +344,13 @@ static int each_living(struct ckpt_dump *d,
 /* What is traced is up to this thread; smaps, the longest part by far, to all CPUs. */
 int ckpt_survey_memory(struct ckpt_dump *d, struct err *e)
 {
-	int r = each_living(d, open_up, e);
+	int r = each_living(d, ckpt_survey_open_up, e);
 
 	if (r == 0)
 		r = par_each(d->n_procs, read_maps, d, e);
 	if (r == 0)
 		r = each_living(d, leave_vdso, e);
 	return r;
-}
-
-/* ---- sharing ------------------------------------------------------------------------------ */
-
-static const struct {
-	enum sys_kcmp_type type;
-	size_t offset; /* in struct ckpt_proc */
-} shared[] = {
-	{SYS_KCMP_VM, offsetof(struct ckpt_proc, mm)},
-	{SYS_KCMP_FILES, offsetof(struct ckpt_proc, files)},
-	{SYS_KCMP_FS, offsetof(struct ckpt_proc, fs)},
-	{SYS_KCMP_SIGHAND, offsetof(struct ckpt_proc, sighand)},
-};
-
-static int order_by(const void *a, const void *b, void *type)
-{
-	const struct ckpt_proc *x = *(struct ckpt_proc *const *)a;
-	const struct ckpt_proc *y = *(struct ckpt_proc *const *)b;
-
-	switch (sys_kcmp(x->look, y->look, *(enum sys_kcmp_type *)type, 0, 0)) {
-	case 0:
-		return 0;
-	case 1:
-		return -1;
-	case 2:
-		return 1;
-	default: /* can't be told: not shared */
-		return compare_vpid(a, b);
-	}
-}
-
-/* Sorted, equals stand together: each gets the lowest virtual pid among them. */
-static void name_owners(struct ckpt_proc **list, size_t n, size_t k)
-{
-	for (size_t i = 0, end; i < n; i = end) {
-		pid_t first = list[i]->vpid;
-
-		for (end = i + 1;
-			end < n && order_by(&list[i], &list[end], (void *)&shared[k].type) == 0;
-			end++)
-			first = MIN(first, list[end]->vpid);
-		for (; i < end; i++)
-			*(pid_t *)((char *)list[i] + shared[k].offset) = first;
-	}
-}
-
-int ckpt_survey_sharing(struct ckpt_dump *d, struct err *e)
-{
-	_cleanup_free_ struct ckpt_proc **list = calloc(d->n_procs + 1, sizeof(*list));
-	size_t n = 0;
-
-	if (!list)
-		return err_errno(e, -ENOMEM, "survey");
-	for (size_t i = 0; i < d->n_procs; i++)
-		if (d->procs[i]->state != CKPT_ZOMBIE)
-			list[n++] = d->procs[i];
-	for (size_t k = 0; k < ARRAY_SIZE(shared); k++) {
-		if (n > 1)
-			qsort_r(list, n, sizeof(*list), order_by, (void *)&shared[k].type);
-		name_owners(list, n, k);
-	}
-	return 0;
 }
 
 /* ---- remotes ------------------------------------------------------------------------------ */

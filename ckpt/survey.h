@@ -117,8 +117,10 @@ int ckpt_survey_tasks(struct ckpt_dump *d, const struct ckpt_frozen *f, struct e
 /* Which threads have seccomp filters of their own; no call can be made in one before.  Refuses those
  * whose filters may be unknown. */
 int ckpt_survey_filters(struct ckpt_dump *d, struct err *e);
-/* Which of them share memory, descriptor tables, directories and handlers. */
+/* Which of them share memory, descriptor tables, directories and handlers (ckpt/sharing.c). */
 int ckpt_survey_sharing(struct ckpt_dump *d, struct err *e);
+/* Makes one dumpable, if it is not, until ckpt_survey_leave. */
+int ckpt_survey_open_up(struct ckpt_dump *d, struct ckpt_proc *p, struct err *e);
 /* Their memory maps; takes threads out of the vDSO. */
 int ckpt_survey_memory(struct ckpt_dump *d, struct err *e);
 /* Closes all remotes: the tasks are as they were frozen. */
@@ -130,6 +132,19 @@ void ckpt_survey_free(struct ckpt_dump *d);
 /* NULL if there is none; pid 1 is not among them. */
 struct ckpt_proc *ckpt_proc_by_vpid(const struct ckpt_dump *d, pid_t vpid);
 struct ckpt_proc *ckpt_proc_by_pid(const struct ckpt_dump *d, pid_t pid);
+
+/* By which number a call made in a task of the session means this one. */
+static inline pid_t ckpt_proc_number(const struct ckpt_proc *p)
+{
+	return p->dump->world->names ? p->pid : p->vpid;
+}
+/* What such a call has told of a task, group or session: the session's number.  0: none of the session's. */
+static inline pid_t ckpt_told_number(const struct ckpt_dump *d, pid_t told)
+{
+	const struct ckpt_names *names = d->world->names;
+
+	return names && told > 0 ? names->number(names->ctx, told) : told;
+}
 
 /* The remote of a thread, opened on first use, closed by the thaw. */
 int ckpt_thread_remote(struct ckpt_thread *t, struct remote **ret, struct err *e);

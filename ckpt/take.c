@@ -96,20 +96,32 @@ static int send_out(const struct ckpt_names *names, struct remote *r, int sock, 
 	return (int)MIN(remote_result(r, sent), 0L);
 }
 
+int ckpt_take_raise(pid_t tid, struct rlimit *ret_old)
+{
+	struct rlimit high;
+
+	if (prlimit(tid, RLIMIT_NOFILE, NULL, ret_old) < 0)
+		return -errno;
+	high = (struct rlimit){ret_old->rlim_max, ret_old->rlim_max};
+	return prlimit(tid, RLIMIT_NOFILE, &high, NULL) < 0 ? -errno : 0;
+}
+
+void ckpt_take_lower(pid_t tid, const struct rlimit *old)
+{
+	prlimit(tid, RLIMIT_NOFILE, old, NULL);
+}
+
 /* As send_out, of a task whose limit is in the way. */
 static int send_out_raised(const struct ckpt_names *names, struct remote *r, int sock,
 	const int *theirs, size_t n, struct err *e)
 {
-	struct rlimit old, high;
-	int k;
+	struct rlimit old;
+	int k = ckpt_take_raise(remote_tid(r), &old);
 
-	if (prlimit(remote_tid(r), RLIMIT_NOFILE, NULL, &old) < 0)
-		return -errno;
-	high = (struct rlimit){old.rlim_max, old.rlim_max};
-	if (prlimit(remote_tid(r), RLIMIT_NOFILE, &high, NULL) < 0)
-		return -errno;
+	if (k < 0)
+		return k;
 	k = send_out(names, r, sock, theirs, n, e);
-	prlimit(remote_tid(r), RLIMIT_NOFILE, &old, NULL);
+	ckpt_take_lower(remote_tid(r), &old);
 	return k;
 }
 

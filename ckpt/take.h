@@ -12,6 +12,8 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/resource.h>
+#include <sys/types.h>
 
 struct ckpt_world;
 struct err;
@@ -23,5 +25,9 @@ bool ckpt_take_by_pidfd(void);
  * @r.  ERR_HOST where there is no way to it. */
 int ckpt_take(const struct ckpt_world *w, struct remote *r, const int *theirs, size_t n, int *ret,
 	struct err *e);
+
+/* Its limit of descriptors for the moment: to the most that it may have, and back. */
+int ckpt_take_raise(pid_t tid, struct rlimit *ret_old);
+void ckpt_take_lower(pid_t tid, const struct rlimit *old);
 
 #endif

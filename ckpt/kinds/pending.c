@@ -66,26 +66,43 @@ static int pack(const struct buf *queue, struct buf *body, struct err *e)
 	return ckpt_pack(&m.base, body, e);
 }
 
-static int dump_process(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e)
+/* As the session is to see them. */
+static void rename_senders(const struct ckpt_dump *d, struct buf *queue)
+{
+	const struct ckpt_names *names = d->world->names;
+
+	for (size_t at = 0; names && at + SIGINFO_SIZE <= queue->len; at += SIGINFO_SIZE) {
+		siginfo_t info;
+
+		memcpy(&info, queue->data + at, sizeof(info));
+		names->signal(names->ctx, &info);
+		memcpy(queue->data + at, &info, sizeof(info));
+	}
+}
+
+static int dump_queue(struct ckpt_dump *d, pid_t tid, bool shared, struct buf *body, struct err *e)
 {
 	_cleanup_buf_ struct buf queue = BUF_INIT;
-	int r;
+	int r = read_queue(tid, shared, &queue, e);
 
+	if (r < 0)
+		return r;
+	rename_senders(d, &queue);
+	return pack(&queue, body, e);
+}
+
+static int dump_process(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e)
+{
 	if (s.proc->state == CKPT_ZOMBIE || !s.proc->status.shared_pending)
 		return 1;
-	r = read_queue(s.proc->threads[0]->tid, true, &queue, e);
-	return r < 0 ? r : pack(&queue, body, e);
+	return dump_queue(d, s.proc->threads[0]->tid, true, body, e);
 }
 
 static int dump_thread(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e)
 {
-	_cleanup_buf_ struct buf queue = BUF_INIT;
-	int r;
-
 	if (s.thread->proc->state == CKPT_ZOMBIE || !s.thread->status.sig_pending)
 		return 1;
-	r = read_queue(s.thread->tid, false, &queue, e);
-	return r < 0 ? r : pack(&queue, body, e);
+	return dump_queue(d, s.thread->tid, false, body, e);
 }
 
 /* Costs no stop, unlike asking the task; and mostly there is nothing. */

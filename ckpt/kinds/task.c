@@ -70,10 +70,11 @@ static bool stop_unseen(struct ckpt_dump *d, struct ckpt_proc *p)
 		ckpt_proc_remote(parent, &remote, NULL) < 0)
 		return false;
 	si = remote_data(remote, sizeof(*si), &at);
-	if (!si || remote_call(remote, &v, NULL, SYS_waitid, P_PID, (uint64_t)p->vpid, at,
+	if (!si || remote_call(remote, &v, NULL, SYS_waitid, P_PID,
+			   (uint64_t)ckpt_proc_number(p), at,
 			   WSTOPPED | WNOHANG | WNOWAIT | __WALL, 0, 0) < 0)
 		return false;
-	return v == 0 && si->si_pid == p->vpid;
+	return v == 0 && si->si_pid == ckpt_proc_number(p);
 }
 
 static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e)

@@ -10,6 +10,7 @@
 #include "ckpt/ckpt.h"
 #include "supervisor/rewrite/ipc_ckpt.h"
 #include "supervisor/rewrite/rewriter_state.h"
+#include "supervisor/rewrite/signals.h"
 
 #define NAP_NS (1000 * 1000L)
 
@@ -32,6 +33,18 @@ pid_t hold_number(void *rewriter, pid_t host)
 pid_t hold_host(void *rewriter, pid_t number)
 {
 	return numbers_host(((struct rewriter *)rewriter)->rw.tasks.numbers, number);
+}
+
+pid_t hold_kin(void *rewriter, pid_t host)
+{
+	const struct task *task = tasks_find(&((struct rewriter *)rewriter)->rw.tasks, host);
+
+	return task ? task->kin : 0;
+}
+
+void hold_signal(void *rewriter, siginfo_t *info)
+{
+	rewrite_siginfo(&((struct rewriter *)rewriter)->rw.tasks, info);
 }
 
 ssize_t hold_list(void *rewriter, struct ckpt_held **ret)

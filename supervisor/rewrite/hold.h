@@ -12,6 +12,7 @@
 #ifndef SUPERVISOR_REWRITE_HOLD_H
 #define SUPERVISOR_REWRITE_HOLD_H
 
+#include <signal.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -23,6 +24,8 @@ struct rewriter;
 /* As struct ckpt_names has them, with the rewriter as context. */
 pid_t hold_number(void *rewriter, pid_t host);
 pid_t hold_host(void *rewriter, pid_t number);
+void hold_signal(void *rewriter, siginfo_t *info);
+pid_t hold_kin(void *rewriter, pid_t host);
 ssize_t hold_list(void *rewriter, struct ckpt_held **ret);
 int hold_stop(void *rewriter, uint32_t deadline_ms, struct err *e);
 void hold_release(void *rewriter);

@@ -111,6 +111,8 @@ static void dump(struct rewriter *w, const struct order *o, const int *fds)
 		.list = hold_list,
 		.stop = hold_stop,
 		.release = hold_release,
+		.kin = hold_kin,
+		.signal = hold_signal,
 		.lend_call = ANSWERS_LEND,
 		.lend_key = answers_lend(&w->rw),
 		.ctx = w};

@@ -90,6 +90,24 @@ static void on_birth(struct rewriter *w, struct task *task)
 		begin_life(w, task, &regs);
 }
 
+/*
+ * May the child share something with its parent, now or once it has called exec?  (Until then the parent of a
+ * vfork sleeps, and is not frozen.)
+ */
+static bool may_share(const struct user_regs_struct *regs)
+{
+	uint64_t flags = clone_flags(regs);
+	int nr = (int)regs->orig_rax;
+
+	if (nr == SYS_fork || nr == SYS_vfork)
+		return false;
+	if (nr != SYS_clone)
+		return true;
+	if (flags & CLONE_VFORK)
+		flags &= ~(uint64_t)CLONE_VM;
+	return flags & (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND);
+}
+
 /* What the parent tells. */
 static void on_born(struct rewriter *w, struct task *parent, int event)
 {
@@ -116,6 +134,7 @@ static void on_born(struct rewriter *w, struct task *parent, int event)
 	if (clone_flags(&regs) & CLONE_PARENT_SETTID)
 		poke_number(parent, regs.rdx, child->number);
 	child->told = true;
+	child->kin = may_share(&regs) ? parent->kin : child->number;
 	child->vforked_by = event == PTRACE_EVENT_VFORK ? parent->host : 0;
 	if (child->waits)
 		begin_life(w, child, &regs);

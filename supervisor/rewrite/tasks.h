@@ -25,6 +25,9 @@ struct task_call {
 struct task {
 	pid_t host, number;
 	pid_t tgid; /* on the host */
+	/* Processes of different kin share nothing but what every process does; those of the same may.  0:
+	 * made by a resume, which has not told. */
+	pid_t kin;
 	bool gone;  /* has ended; its number still names a group, a session or a zombie */
 	bool lives; /* has left its first stop */
 	bool waits; /* stands in it, a thread, until the one that made it has told whose */

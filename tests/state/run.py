@@ -80,8 +80,6 @@ NOT_REWRITTEN = {
 # Suspended with rewritten numbers, resumed where the kernel has them: not yet.
 _HOSTS = "its files are in the host's /tmp, where it is resumed it has one of its own"
 NOT_LEFT = {
-    "epoll_signals": "which file an entry waits for is not found",
-    "epolls": "which file an entry waits for is not found",
     "fifos": _HOSTS,
     "file_ghost": _HOSTS,
     "file_regular": _HOSTS,
@@ -92,16 +90,15 @@ NOT_LEFT = {
     "task_fds": _HOSTS,
     "unix_connect": _HOSTS,
     "unix_dgram": _HOSTS,
-    "sock_flow": "its end of a connection is not found",
-    "task_closed": "not done yet",
-    "task_shared": "what processes share is not found",
-    "task_signals": "who sent what waits is not told",
-    "task_stopped": "not done yet",
+    "epoll_signals": "which file an entry waits for is not found",
+    "epolls": "which file an entry waits for is not found",
+    "task_closed": "that it closes itself is not kept",
     "udp": "not done yet",
-    "unix_flight": "not done yet",
-    "unix_pair": "not done yet",
     "procfiles": "without a private view /proc is the host's",
     "task_headless": "without a private view /proc is the host's",
+    "unix_flight": "who sent what waits is not told",
+    "unix_pair": "who made it is not told",
+    "sock_flow": "its end of a connection is not found",
 }
 
 # These look at /proc, which is a part of the private view.
