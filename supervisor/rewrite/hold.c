@@ -11,6 +11,7 @@
 #include "supervisor/rewrite/ipc_ckpt.h"
 #include "supervisor/rewrite/rewriter_state.h"
 #include "supervisor/rewrite/signals.h"
+#include "supervisor/rewrite/view_later.h"
 
 #define NAP_NS (1000 * 1000L)
 
@@ -156,8 +157,10 @@ static int stop_all(struct rewriter *w, uint64_t deadline, const sigset_t *chld,
 			return 0;
 		if (io_now_ns() > deadline)
 			return too_late(culprit, e);
-		if (sigtimedwait(chld, NULL, &nap) < 0)
+		if (sigtimedwait(chld, NULL, &nap) < 0) {
 			help_vfork(w);
+			view_later_let_go();
+		}
 	}
 }
 

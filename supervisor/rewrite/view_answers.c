@@ -337,6 +337,8 @@ static long later(struct path_question *p, const char *path)
 	int r = view_later(p, path);
 
 	p->q.sent = r == 0;
+	/* It may be told that it was interrupted. */
+	p->q.asker->passed = *p->q.data;
 	return r;
 }
 

@@ -20,6 +20,7 @@
 #define LOOK_EVERY_US 50000
 #define WAKE	     SIGUSR2 /* orders.c has the other */
 #define ERESTARTSYS  512 /* linux/errno.h of the kernel */
+#define ERESTARTNOINTR 513
 
 struct waiting {
 	struct waiting *next;
@@ -29,6 +30,7 @@ struct waiting {
 	pthread_t thread;
 	int pending; /* how often in a row there was a signal */
 	bool started;
+	bool again; /* it is to make its call again */
 };
 
 /* Of the one rewriter that this process is; under its own lock, for rw->lock may be held. */
@@ -84,6 +86,17 @@ static void *keep(void *unused)
 	}
 }
 
+void view_later_let_go(void)
+{
+	pthread_mutex_lock(&all.lock);
+	for (struct waiting *w = all.first; w; w = w->next)
+		if (w->started) {
+			w->again = true;
+			pthread_kill(w->thread, WAKE);
+		}
+	pthread_mutex_unlock(&all.lock);
+}
+
 static void on_wake(int sig)
 {
 }
@@ -130,7 +143,7 @@ static void *answer(void *arg)
 	long r = perform(w);
 
 	if (r == -EINTR)
-		r = -ERESTARTSYS;
+		r = w->again ? -ERESTARTNOINTR : -ERESTARTSYS;
 	if (r < 0)
 		response.error = (int)r;
 	else

@@ -22,4 +22,10 @@ struct path_question;
  */
 int view_later(const struct path_question *p, const char *path);
 
+/*
+ * All tasks are to stop: who waits for such an answer makes its call again afterwards.  To be called until they have
+ * stopped, for one may be just about to wait.
+ */
+void view_later_let_go(void);
+
 #endif

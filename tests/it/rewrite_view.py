@@ -270,6 +270,61 @@ print(os.getcwd(), open("/run/lock/l").read().split(), open("/dev/shm/m", "rb").
 """
 
 
+WAITS = r"""
+import os, signal, subprocess, threading, time
+os.mkfifo("/tmp/f")
+def late():
+    fd = os.open("/tmp/f", os.O_WRONLY)
+    os.write(fd, b"late")
+    os.close(fd)
+class Rung(Exception):
+    pass
+def ring(*_):
+    raise Rung
+signal.signal(signal.SIGALRM, ring)
+for opens in (lambda: os.open("/tmp/f", os.O_RDONLY), lambda: open("/tmp/f", "w")):
+    signal.setitimer(signal.ITIMER_REAL, 0.2)
+    try:
+        opens()
+        print("opened")
+    except Rung:
+        print("interrupted")
+signal.signal(signal.SIGALRM, lambda *_: None)
+signal.siginterrupt(signal.SIGALRM, False)
+signal.setitimer(signal.ITIMER_REAL, 0.1)
+threading.Timer(0.4, late).start()
+print(open("/tmp/f").read())
+for command in ("exec cat /tmp/f", "exec 3>/tmp/f"):
+    print(subprocess.call(["timeout", "0.2", "sh", "-c", command]))
+p = subprocess.Popen(["cat", "/tmp/f"]); time.sleep(0.1); p.kill(); print(p.wait())
+many = [subprocess.Popen(["cat", "/tmp/f"], stdout=subprocess.PIPE) for i in range(20)]
+time.sleep(0.1)
+print(os.stat("/tmp/f").st_size)
+fd = os.open("/tmp/f", os.O_WRONLY); time.sleep(0.1); os.close(fd)
+print([p.wait() for p in many])
+"""
+
+
+@test
+def opens_that_wait(env):
+    text = same(env, "python3", "-c", WAITS)
+    assert text.count("interrupted") == 2 and "late" in text
+
+
+@test
+def a_suspend_while_somebody_waits(env):
+    env.prefix = PROFILE
+    script = "mkfifo /tmp/f; (echo ready; read l </tmp/f; echo got $l) & (exec 3>/tmp/g; wait)& wait"
+    env.run_detached("waits", "sh", "-c", script, options=(*REWRITE, "-w", "/"))
+    env.podrun("pause", "waits")
+    env.podrun("unpause", "waits")
+    env.podrun("suspend", "waits")
+    env.prefix = []
+    env.podrun("resume", "-d", "waits")
+    env.podrun("exec", "waits", "--", "sh", "-c", "echo it >/tmp/f")
+    assert "got it" in env.wait("waits")
+
+
 @test
 def an_image_fits_where_kernel_names_are(env):
     env.prefix = PROFILE
