@@ -191,7 +191,7 @@ def programs_do_their_work(env):
 
 @test
 def a_terminal_multiplexer(env):
-    script = ("tmux new-session -d 'echo in >/tmp/out; tmux wait-for -S done' && tmux wait-for done;"
+    script = ("tmux new-session -d 'echo in >/tmp/out; tmux wait-for -S done; exec sleep 1000' && tmux wait-for done;"
               "cat /tmp/out; ls -d /tmp/tmux-*/default; tmux kill-server 2>/dev/null; true")
     same(env, "sh", "-c", script)
 
