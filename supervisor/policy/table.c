@@ -455,6 +455,12 @@ const size_t policy_n_calls = ARRAY_SIZE(policy_calls);
 		nr, 0, 0x80000000U, 0x80000000U, POLICY_TRACE, "takes a process", PID              \
 	}
 
+/* Most ask about themselves, each program when it begins. */
+#define OF_ITSELF(nr, arg)                                                                         \
+	{                                                                                          \
+		nr, arg, LOW32, 0, POLICY_ALLOW, "of itself", PID                                  \
+	}
+
 #define PI_FUTEX(op)                                                                               \
 	{                                                                                          \
 		SYS_futex, 1, (uint32_t)FUTEX_CMD_MASK, op, POLICY_TRACE,                          \
@@ -518,17 +524,34 @@ const struct policy_rule policy_rules[] = {
 	NOT_PID_1(SYS_prlimit64, 0),
 	{SYS_prlimit64, 1, LOW32, RLIMIT_LOCKS, POLICY_NOTIFY, "holds virtual users", USER},
 	{SYS_prlimit64, 1, LOW32, RLIMIT_RSS, POLICY_NOTIFY, "holds virtual users", USER},
+	OF_ITSELF(SYS_prlimit64, 0),
 	{SYS_setrlimit, 0, LOW32, RLIMIT_LOCKS, POLICY_NOTIFY, "holds virtual users", USER},
 	{SYS_setrlimit, 0, LOW32, RLIMIT_RSS, POLICY_NOTIFY, "holds virtual users", USER},
 	{SYS_getrlimit, 0, LOW32, RLIMIT_LOCKS, POLICY_NOTIFY, "holds virtual users", USER},
 	{SYS_getrlimit, 0, LOW32, RLIMIT_RSS, POLICY_NOTIFY, "holds virtual users", USER},
 	NOT_PID_1(SYS_sched_setparam, 0),
+	OF_ITSELF(SYS_sched_setparam, 0),
 	NOT_PID_1(SYS_sched_setscheduler, 0),
+	OF_ITSELF(SYS_sched_setscheduler, 0),
 	NOT_PID_1(SYS_sched_setaffinity, 0),
+	OF_ITSELF(SYS_sched_setaffinity, 0),
 	NOT_PID_1(SYS_sched_setattr, 0),
+	OF_ITSELF(SYS_sched_setattr, 0),
 	NOT_PID_1(SYS_setpriority, 1),
+	OF_ITSELF(SYS_setpriority, 1),
 	NOT_PID_1(SYS_ioprio_set, 1),
+	OF_ITSELF(SYS_ioprio_set, 1),
 	NOT_PID_1(SYS_migrate_pages, 0),
+	OF_ITSELF(SYS_migrate_pages, 0),
+	OF_ITSELF(SYS_sched_getparam, 0),
+	OF_ITSELF(SYS_sched_getscheduler, 0),
+	OF_ITSELF(SYS_sched_rr_get_interval, 0),
+	OF_ITSELF(SYS_sched_getaffinity, 0),
+	OF_ITSELF(SYS_sched_getattr, 0),
+	OF_ITSELF(SYS_getpriority, 1),
+	OF_ITSELF(SYS_ioprio_get, 1),
+	OF_ITSELF(SYS_get_robust_list, 0),
+	OF_ITSELF(SYS_move_pages, 0),
 };
 const size_t policy_n_rules = ARRAY_SIZE(policy_rules);
 

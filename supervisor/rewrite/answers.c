@@ -49,12 +49,17 @@ static long get_tid(struct question *q)
 	return q->asker->number;
 }
 
-/* Whoever is its parent may change at any moment: only the host knows. */
+/* When the one who made it has ended only the host knows who is its parent now. */
 static long get_ppid(struct question *q)
 {
+	const struct tasks *t = &q->rw->tasks;
+	const struct task *process = tasks_find(t, q->asker->tgid);
+	const struct task *maker = process ? tasks_find(t, process->parent) : NULL;
 	pid_t parent;
 	char state;
 
+	if (maker && !maker->gone && maker->serial < process->serial)
+		return maker->number;
 	return tasks_look(q->asker->tgid, &state, &parent)
 		       ? numbers_virtual(q->rw->tasks.numbers, parent)
 		       : 0;

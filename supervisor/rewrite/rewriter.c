@@ -108,6 +108,16 @@ static bool may_share(const struct user_regs_struct *regs)
 	return flags & (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND);
 }
 
+/* Of a child that @task has made. */
+static pid_t parent_of(const struct rewriter *w, const struct task *task, uint64_t flags)
+{
+	const struct task *process = tasks_find(&w->rw.tasks, task->tgid);
+
+	if (!(flags & (CLONE_PARENT | CLONE_THREAD)))
+		return task->tgid;
+	return process ? process->parent : 0;
+}
+
 /* What the parent tells. */
 static void on_born(struct rewriter *w, struct task *parent, int event)
 {
@@ -133,9 +143,10 @@ static void on_born(struct rewriter *w, struct task *parent, int event)
 		child->tgid = parent->tgid;
 	if (clone_flags(&regs) & CLONE_PARENT_SETTID)
 		poke_number(parent, regs.rdx, child->number);
+	child->parent = parent_of(w, parent, clone_flags(&regs));
 	child->told = true;
 	child->kin = may_share(&regs) ? parent->kin : child->number;
-	child->vforked_by = event == PTRACE_EVENT_VFORK ? parent->host : 0;
+	child->vforked_by = event == PTRACE_EVENT_VFORK && !child->renewed ? parent->host : 0;
 	if (child->waits)
 		begin_life(w, child, &regs);
 }

@@ -117,6 +117,7 @@ struct task *tasks_add(struct tasks *t, pid_t host)
 	task->host = host;
 	task->tgid = host;
 	task->leads = true;
+	task->serial = ++t->last_serial;
 	t->all[task->number] = task;
 	t->n++;
 	return task;
@@ -161,6 +162,7 @@ void tasks_exec(struct tasks *t, struct task *leader, pid_t former)
 	leader->vforked_by = 0;
 	leader->loose = false;
 	leader->ends = false;
+	leader->renewed = true;
 	leader->call.row = NULL;
 }
 

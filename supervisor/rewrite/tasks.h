@@ -24,7 +24,9 @@ struct task_call {
 
 struct task {
 	pid_t host, number;
-	pid_t tgid; /* on the host */
+	pid_t tgid;   /* on the host */
+	pid_t parent; /* whoever made it, on the host: its parent as long as it lives; 0: unknown */
+	uint64_t serial; /* who is younger has a higher one */
 	/* Processes of different kin share nothing but what every process does; those of the same may.  0:
 	 * made by a resume, which has not told. */
 	pid_t kin;
@@ -32,6 +34,7 @@ struct task {
 	bool lives; /* has left its first stop */
 	bool waits; /* stands in it, a thread, until the one that made it has told whose */
 	bool told;
+	bool renewed; /* has called exec, perhaps before it was told of */
 	bool ends;  /* stands in its last stop, or has ended */
 	bool reaped; /* nobody is called by its number any more; it goes soon */
 	bool leads; /* may have a group or a session by its number */
@@ -52,6 +55,7 @@ struct tasks {
 	size_t sweep_at; /* n_gone, when they are looked through */
 	pid_t reaped[TASKS_REAPED]; /* numbers, around and around: who comes next is forgotten */
 	size_t next_reaped;
+	uint64_t last_serial;
 };
 
 /* The state (a letter) and the parent of @host, as /proc has them now; false if it is gone. */
