@@ -5,6 +5,9 @@
  * They have no contents of their own and are opened again by their path: the numbers in it are
  * the session's, and all processes exist when files are made.  A file of a process that has ended
  * answers ESRCH or nothing; one is made of a child of the builder's which ends as well.
+ *
+ * Where no pid namespace holds the numbers, what the session has open may be a stand-in of another file system,
+ * which its path tells (struct ckpt_paths).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +21,7 @@
 
 #include "ckpt/kinds/common.h"
 #include "ckpt/kinds/kinds.h"
+#include "ckpt/where.h"
 #include "proto/files.pb-c.h"
 
 #define DELETED " (deleted)"
@@ -28,6 +32,8 @@ static bool claim(const struct ckpt_file *f)
 
 	if (f->link[0] != '/' || fstatfs(f->fd, &fs) < 0)
 		return false;
+	if (!strncmp(f->link, "/proc", 5) && (!f->link[5] || f->link[5] == '/'))
+		return true;
 	return fs.f_type == PROC_SUPER_MAGIC || fs.f_type == SYSFS_MAGIC ||
 		fs.f_type == CGROUP2_SUPER_MAGIC || fs.f_type == CGROUP_SUPER_MAGIC;
 }
@@ -36,11 +42,12 @@ static bool claim(const struct ckpt_file *f)
 static char *path_of(const struct ckpt_dump *d, const struct ckpt_file *f, bool *ret_gone)
 {
 	size_t len = strlen(f->link), tail = strlen(DELETED);
-	char *path = strdup(f->link);
+	char *path = strdup(f->link), room[PATH_MAX];
 
 	if (path && len > tail && !strcmp(path + len - tail, DELETED))
 		path[len - tail] = '\0';
-	*ret_gone = path && faccessat(d->world->root_fd, path + 1, F_OK, AT_SYMLINK_NOFOLLOW) < 0;
+	*ret_gone = path && faccessat(d->world->root_fd, ckpt_where_below(d->world, path, room), F_OK,
+				AT_SYMLINK_NOFOLLOW) < 0;
 	return path;
 }
 

@@ -18,8 +18,8 @@ const struct ckpt_kind *const ckpt_kinds[] = {
 	&ckpt_kind_unix, /* its check takes up what is in flight, for the checks of others */
 	&ckpt_kind_mqfile, /* before deleted files: it knows its own */
 	&ckpt_kind_memfd,
+	&ckpt_kind_procfile, /* before deleted files: what stands in for one has no name */
 	&ckpt_kind_ghost,
-	&ckpt_kind_procfile,
 	&ckpt_kind_regular,
 	&ckpt_kind_pty,
 	&ckpt_kind_tty,

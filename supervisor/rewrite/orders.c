@@ -96,11 +96,29 @@ int orders_start(struct rewriter *w)
 /* As struct ckpt_paths has them, with the view as context. */
 static int say(void *view, const char *host, char ret[PATH_MAX])
 {
+	memcpy(ret, "/proc/", 6);
+	if (procfs_of_copy(host, ret + 6, PATH_MAX - 6) >= 0)
+		return 0;
 	return view_say(view, host, ret);
 }
 
-static int find(void *view, const char *path, char ret[PATH_MAX])
+/* A process that is gone must not be one of the host's. */
+static int find_in_proc(const struct procfs *p, const char *path, char ret[PATH_MAX])
 {
+	int r = procfs_to_host(p, path + strspn(path, "/"), ret);
+
+	if (r == -ENOENT)
+		strcpy(ret, "/proc/nobody");
+	return r == -ENOENT ? 0 : r;
+}
+
+static int find(void *ctx, const char *path, char ret[PATH_MAX])
+{
+	const struct view *view = ctx;
+	const size_t proc = strlen("/proc");
+
+	if (view->procfs && !strncmp(path, "/proc", proc) && (!path[proc] || path[proc] == '/'))
+		return find_in_proc(view->procfs, path + proc, ret);
 	return view_host_path(view, path, ret);
 }
 

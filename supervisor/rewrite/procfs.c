@@ -81,7 +81,7 @@ static int write_and_seal(int fd, const struct buf *text)
 	return r;
 }
 
-/* By its name procfs_readlink knows it again. */
+/* By its name procfs_of_copy knows it again. */
 static int make_copy(const char *below, const struct buf *text)
 {
 	_cleanup_close_ int fd = -1;
@@ -233,29 +233,17 @@ static int put(char *ret, size_t size, const char *text)
 	return (int)n;
 }
 
-/* "/memfd:/proc/12/status (deleted)" is a copy of ours. */
-static bool is_copy(char *text)
-{
-	static const char before[] = "/memfd:/proc/", behind[] = " (deleted)";
-	size_t n = strlen(text);
-
-	if (n < strlen(before) + strlen(behind) || strncmp(text, before, strlen(before)) ||
-		strcmp(text + n - strlen(behind), behind))
-		return false;
-	text[n - strlen(behind)] = '\0';
-	memmove(text, text + strlen("/memfd:"), strlen(text) + 1 - strlen("/memfd:"));
-	return true;
-}
-
 /* @text of the host becomes what the session calls it; what it has no name for stays. */
 static void rename_text(struct procfs *p, char text[PATH_MAX])
 {
 	char name[PATH_MAX] = "/proc/";
 	int n;
 
-	if (*text != '/' || is_copy(text))
+	if (*text != '/')
 		return;
-	n = procfs_from_host(p, text, name + strlen(name), sizeof(name) - strlen(name));
+	n = procfs_of_copy(text, name + strlen(name), sizeof(name) - strlen(name));
+	if (n < 0)
+		n = procfs_from_host(p, text, name + strlen(name), sizeof(name) - strlen(name));
 	if (n == 0)
 		strcpy(text, "/proc");
 	else if (n > 0)

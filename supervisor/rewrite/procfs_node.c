@@ -299,6 +299,42 @@ int procfs_from_host(const struct procfs *p, const char *host, char *buf, size_t
 	return r;
 }
 
+int procfs_of_copy(const char *host, char *buf, size_t size)
+{
+	static const char before[] = "/memfd:/proc/", behind[] = " (deleted)";
+	size_t n = strlen(host), first = strlen(before), last = strlen(behind);
+
+	if (n < first + last || strncmp(host, before, first) != 0 ||
+		strcmp(host + n - last, behind) != 0)
+		return -ENOENT;
+	n -= first + last;
+	if (n >= size)
+		return -ENAMETOOLONG;
+	memcpy(buf, host + first, n);
+	buf[n] = '\0';
+	return (int)n;
+}
+
+int procfs_to_host(const struct procfs *p, const char *below, char ret[PATH_MAX])
+{
+	pid_t number, thread, process, task;
+	const char *rest;
+	char by[64] = "/proc";
+	int n;
+
+	parse(below, NUMBERS_MAX - 1, &number, &thread, &rest);
+	process = number ? tasks_host_task(p->tasks, number) : 0;
+	task = thread ? tasks_host_task(p->tasks, thread) : 0;
+	if ((number ? !process : isdigit((unsigned char)*below)) || (thread && !task))
+		return -ENOENT;
+	if (thread)
+		snprintf(by, sizeof(by), "/proc/%d/task/%d", process, task);
+	else if (number)
+		snprintf(by, sizeof(by), "/proc/%d", process);
+	n = snprintf(ret, PATH_MAX, "%s%s%s", by, *rest ? "/" : "", rest);
+	return n < PATH_MAX ? 0 : -ENAMETOOLONG;
+}
+
 /* ---- who may -------------------------------------------------------------------------------- */
 
 /* Nobody but pid 1 itself, which is not of the session, is asked for more than what all may read. */

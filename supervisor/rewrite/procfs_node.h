@@ -101,5 +101,10 @@ int procfs_name_of(int fd, char ret[PATH_MAX]);
  * length; -ENOENT if it is neither; -EACCES if it is of a process outside.
  */
 int procfs_from_host(const struct procfs *p, const char *host, char *buf, size_t size);
+/* Likewise of what the host calls a copy that procfs_open has made ("/memfd:..."); -ENOENT if it is none. */
+int procfs_of_copy(const char *host, char *buf, size_t size);
+/* And back: the path on the host of what is @below the session's /proc.  By text alone, and for what is no link.
+ * 0; -ENOENT if no process of the session has the number. */
+int procfs_to_host(const struct procfs *p, const char *below, char ret[PATH_MAX]);
 
 #endif

@@ -491,6 +491,19 @@ static void test_host(void **state)
 	assert_string_equal(path, want);
 	assert_int_equal(do_host("1/exe", path), -EACCES);
 	assert_int_equal(do_host("77", path), -ENOENT);
+	assert_int_equal(procfs_to_host(proc, "2/task/2/stat", path), 0);
+	snprintf(want, sizeof(want), "/proc/%d/task/%d/stat", second, second);
+	assert_string_equal(path, want);
+	assert_int_equal(procfs_to_host(proc, "meminfo", path), 0);
+	assert_string_equal(path, "/proc/meminfo");
+	assert_int_equal(procfs_to_host(proc, "", path), 0);
+	assert_string_equal(path, "/proc");
+	assert_int_equal(procfs_to_host(proc, "77/stat", path), -ENOENT);
+	assert_int_equal(procfs_to_host(proc, "077/stat", path), -ENOENT);
+	assert_true(procfs_of_copy("/memfd:/proc/2/stat (deleted)", path, sizeof(path)) > 0);
+	assert_string_equal(path, "2/stat");
+	assert_int_equal(procfs_of_copy("/memfd:x (deleted)", path, sizeof(path)), -ENOENT);
+	assert_int_equal(procfs_of_copy("/memfd:/proc/2/stat", path, sizeof(path)), -ENOENT);
 }
 
 int main(void)
