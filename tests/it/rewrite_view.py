@@ -192,7 +192,8 @@ def programs_do_their_work(env):
 @test
 def a_terminal_multiplexer(env):
     script = ("tmux new-session -d 'echo in >/tmp/out; tmux wait-for -S done; exec sleep 1000' && tmux wait-for done;"
-              "cat /tmp/out; ls -d /tmp/tmux-*/default; tmux kill-server 2>/dev/null; true")
+              "cat /tmp/out; ls -d /tmp/tmux-*/default; p=$(tmux display-message -p '#{pid}'); tmux kill-server;"
+              "while kill -0 $p 2>/dev/null; do sleep 0.05; done")
     same(env, "sh", "-c", script)
 
 
