@@ -21,10 +21,16 @@ char *ckpt_where_say(const struct ckpt_world *w, char *host)
 	return said;
 }
 
-const char *ckpt_where_below(const struct ckpt_world *w, const char *path, char room[PATH_MAX])
+const char *ckpt_where_host(const struct ckpt_world *w, const char *path, char room[PATH_MAX])
 {
 	if (w->paths && path[0] == '/' && w->paths->host(w->paths->ctx, path, room) == 0)
-		path = room;
+		return room;
+	return path;
+}
+
+const char *ckpt_where_below(const struct ckpt_world *w, const char *path, char room[PATH_MAX])
+{
+	path = ckpt_where_host(w, path, room);
 	path += strspn(path, "/");
 	return *path ? path : ".";
 }

@@ -372,12 +372,14 @@ static int set_owner(int dir, const Pb__ShmEntry *m)
 static int devshm_create(struct ckpt_build *b, struct ckpt_record *r, int *ret_fd, struct err *e)
 {
 	struct shm_state *s = calloc(1, sizeof(*s));
+	char room[PATH_MAX];
 
 	if (!s)
 		return err_errno(e, -ENOMEM, "/dev/shm");
 	r->state = s;
 	s->fd = -1;
-	s->dir = open("/" DIRECTORY, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	s->dir = open(ckpt_where_host(b->world, "/" DIRECTORY, room),
+		O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (s->dir < 0)
 		return err_errno(e, -errno, "/dev/shm");
 	s->m = pb__devshm__unpack(NULL, r->len, r->body);

@@ -73,20 +73,22 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 }
 
 /* Opens the working directory in the builder, whose root is pid 1's. */
-static int open_cwd(const Pb__Fs *m, struct err *e)
+static int open_cwd(const struct ckpt_build *b, const Pb__Fs *m, struct err *e)
 {
+	char room[PATH_MAX];
+	const char *cwd = ckpt_where_host(b->world, m->cwd, room);
 	bool made = false;
 	int fd;
 
 	if (m->cwd_deleted)
-		made = mkdir(m->cwd, 0700) == 0;
-	fd = open(m->cwd, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		made = mkdir(cwd, 0700) == 0;
+	fd = open(cwd, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0) {
 		fd = err_errno(e, -errno, "working directory %s", m->cwd);
 		err_hint(e, "the directory has to be there when the session is resumed");
 	}
 	if (made)
-		rmdir(m->cwd);
+		rmdir(cwd);
 	return fd;
 }
 
@@ -101,7 +103,7 @@ static int link_fs(struct ckpt_build *b, struct ckpt_record *rec, struct err *e)
 		strlen(m->root) >= PATH_MAX)
 		r = ckpt_record_bad(rec, e);
 	if (r == 0)
-		r = fd = open_cwd(m, e);
+		r = fd = open_cwd(b, m, e);
 	if (r >= 0)
 		r = at = ckpt_build_lend(b, remote, fd, e);
 	if (r >= 0) {

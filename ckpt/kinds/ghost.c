@@ -22,6 +22,7 @@
 
 #include "ckpt/kinds/common.h"
 #include "ckpt/kinds/kinds.h"
+#include "ckpt/where.h"
 #include "proto/files.pb-c.h"
 
 #define MAGIC_SECRETMEM 0x5345434d /* linux/magic.h of 5.14 */
@@ -114,15 +115,17 @@ static int make_dir(const char *path)
 	return fd;
 }
 
-static int make_object(const Pb__Ghost *m, struct ckpt_object *o, struct err *e)
+static int make_object(const struct ckpt_build *b, const Pb__Ghost *m, struct ckpt_object *o,
+	struct err *e)
 {
-	char path[PATH_MAX], dir[PATH_MAX];
+	char path[PATH_MAX], dir[PATH_MAX], room[PATH_MAX];
 	char *slash;
 
 	if (!ckpt_common_check_path(m->path.data, m->path.len, path) || m->size > INT64_MAX ||
 		!(S_ISREG(m->mode) || S_ISDIR(m->mode)))
 		return err_set(e, ERR_IMAGE, -EBADMSG, "a deleted file's record makes no sense");
-	strcpy(dir, path);
+	strcpy(dir, ckpt_where_host(b->world, path, room));
+	strcpy(path, dir);
 	slash = strrchr(dir, '/');
 	slash[slash == dir] = '\0';
 	if (S_ISDIR(m->mode)) {
@@ -131,7 +134,7 @@ static int make_object(const Pb__Ghost *m, struct ckpt_object *o, struct err *e)
 		o->fd = make_file(path, dir, m->linkable);
 		/* The place may be gone or read-only here. */
 		if (o->fd < 0)
-			o->fd = open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+			o->fd = open(ckpt_where_host(b->world, "/tmp", room), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	}
 	if (o->fd < 0)
 		return err_errno(e, -errno, "cannot make %s (deleted)", path);
@@ -146,7 +149,7 @@ static int open_again(struct ckpt_build *b, const Pb__Ghost *m, struct err *e)
 	int r = o ? 0 : err_errno(e, -ENOMEM, "deleted file");
 
 	if (r == 0 && o->fd < 0)
-		r = make_object(m, o, e);
+		r = make_object(b, m, o, e);
 	return r < 0 ? r : ckpt_common_view(b, o->fd, m->common, e);
 }
 

@@ -28,6 +28,7 @@
 #include "ckpt/kinds/common.h"
 #include "ckpt/kinds/find.h"
 #include "ckpt/kinds/kinds.h"
+#include "ckpt/where.h"
 #include "proto/files.pb-c.h"
 
 #define MAX_WATCHES 65536
@@ -181,13 +182,14 @@ static int create(struct ckpt_build *b, struct ckpt_record *r, int *ret_fd, stru
 static int add_watch(struct ckpt_build *b, int fd, const Pb__InotifyWatch *w, struct err *e)
 {
 	const struct ckpt_build_file *f;
-	char path[PATH_MAX];
+	char path[PATH_MAX], room[PATH_MAX];
 	int wd;
 
 	if (w->file == 0) {
 		if (!ckpt_common_check_path(w->path.data, w->path.len, path))
 			return err_set(e, ERR_IMAGE, -EBADMSG, "an inotify watch on nothing");
-		wd = inotify_add_watch(fd, path, (w->mask & MASKS) | IN_DONT_FOLLOW);
+		wd = inotify_add_watch(fd, ckpt_where_host(b->world, path, room),
+			(w->mask & MASKS) | IN_DONT_FOLLOW);
 		return wd < 0 ? err_errno(e, -errno, "cannot watch %s", path) : wd;
 	}
 	f = ckpt_build_file(b, w->file);

@@ -29,6 +29,7 @@
 #include "ckpt/kinds/common.h"
 #include "ckpt/kinds/kinds.h"
 #include "ckpt/kinds/outside.h"
+#include "ckpt/where.h"
 #include "proto/files.pb-c.h"
 
 #define MAX_CAPACITY (1u << 31)
@@ -280,14 +281,15 @@ static int make_pipe(struct ckpt_build *b, const Pb__Pipe *m, struct ckpt_object
 	return 0;
 }
 
-static int make_fifo(const Pb__Pipe *m, struct ckpt_object *o, struct err *e)
+static int make_fifo(const struct ckpt_build *b, const Pb__Pipe *m, struct ckpt_object *o,
+	struct err *e)
 {
-	char path[PATH_MAX];
+	char path[PATH_MAX], room[PATH_MAX];
 
 	if (!ckpt_common_check_path(m->path.data, m->path.len, path))
 		return err_set(e, ERR_IMAGE, -EBADMSG, "a FIFO without a path");
 	/* A quiet reader must not see a writer come and go: O_PATH holds the file until then. */
-	o->fd = open_fifo(m, path, m->quiet ? O_PATH : O_RDWR, e);
+	o->fd = open_fifo(m, ckpt_where_host(b->world, path, room), m->quiet ? O_PATH : O_RDWR, e);
 	if (o->fd < 0)
 		return o->fd;
 	o->fd2 = fcntl(o->fd, F_DUPFD_CLOEXEC, 0);
@@ -298,7 +300,7 @@ static int make_object(struct ckpt_build *b, struct ckpt_record *r, const Pb__Pi
 	struct ckpt_object *o, struct err *e)
 {
 	bool fifo = r->kind->number == PROTO_KIND_FIFO;
-	int x = fifo ? make_fifo(m, o, e) : make_pipe(b, m, o, e);
+	int x = fifo ? make_fifo(b, m, o, e) : make_pipe(b, m, o, e);
 
 	if (x < 0 || m->quiet)
 		return x;

@@ -283,12 +283,12 @@ static int open_again(struct ckpt_build *b, const Pb__Regular *m, struct err *e)
 {
 	int flags = ckpt_common_open_flags(m->common), r = 0;
 	_cleanup_close_ int fd = -1;
-	char path[PATH_MAX];
+	char path[PATH_MAX], room[PATH_MAX];
 
 	if (!ckpt_common_check_path(m->path.data, m->path.len, path) ||
 		m->entries_read > MAX_ENTRIES + 1)
 		return err_set(e, ERR_IMAGE, -EBADMSG, "an open file's record makes no sense");
-	fd = ckpt_common_open(path, flags, e);
+	fd = ckpt_common_open(ckpt_where_host(b->world, path, room), flags, e);
 	if (fd < 0)
 		return fd;
 	r = compare(m, path, fd, e);

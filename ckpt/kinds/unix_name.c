@@ -22,6 +22,7 @@
 
 #include "ckpt/build.h"
 #include "ckpt/kinds/unix.h"
+#include "ckpt/where.h"
 
 #define TEMPLATE "/.podrun-XXXXXX"
 
@@ -181,6 +182,7 @@ int unix_bind(struct ckpt_build *b, int fd, struct unix_name name, const char *n
 	struct unix_address *ret, struct err *e)
 {
 	struct unix_address a = address_of(name.data, name.len);
+	char room[PATH_MAX];
 	struct stat st;
 	int r;
 
@@ -193,6 +195,13 @@ int unix_bind(struct ckpt_build *b, int fd, struct unix_name name, const char *n
 		return r < 0 ? err_errno(e, r, "cannot bind a unix socket to @%.*s",
 				       (int)name.len - 1, name.data + 1)
 			     : 0;
+	}
+	if (b->world->paths) {
+		node = ckpt_where_host(b->world, node, room);
+		/* The session's is what it is bound to; no root is changed for another one. */
+		if (node[0])
+			a = address_of(node, strlen(node));
+		name = (struct unix_name){(const uint8_t *)node, strlen(node)};
 	}
 	if (!node[0])
 		return bind_nowhere(b, fd, &a, ret, e);

@@ -215,13 +215,15 @@ int ckpt_file_recognise(struct ckpt_build *b, const char *path, const struct ckp
 	bool grown_is_fine, struct err *e)
 {
 	uint64_t key = mix(MIX_START, path, strlen(path));
+	char room[PATH_MAX];
 	struct stat st;
 
 	key = mix(key, mark, sizeof(*mark));
 	key = mix(key, &grown_is_fine, sizeof(grown_is_fine));
 	if (find_known(b->kind_state[PROTO_KIND_MM], key))
 		return 0;
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	_cleanup_close_ int fd = open(ckpt_where_host(b->world, path, room),
+		O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
 	if (fd < 0 || fstat(fd, &st) < 0) {
 		err_errno(e, -errno, "mapped file %s", path);

@@ -32,6 +32,7 @@
 #include "ckpt/build.h"
 #include "ckpt/kinds/sysv.h"
 #include "ckpt/memory/memory.h"
+#include "ckpt/where.h"
 #include "proto/memory.pb-c.h"
 
 #ifndef MAP_DROPPABLE
@@ -164,6 +165,7 @@ static int open_path(struct batch *t, const Pb__Mapping *m, struct err *e)
 {
 	const Pb__MappedFile *f;
 	struct ckpt_file_mark mark = {0};
+	char room[PATH_MAX];
 	uint64_t path;
 	int r;
 
@@ -181,7 +183,7 @@ static int open_path(struct batch *t, const Pb__Mapping *m, struct err *e)
 	r = ckpt_file_recognise(t->b, f->path, &mark, wants_write(m), e);
 	if (r < 0)
 		return r;
-	path = remote_put_str(t->r, f->path);
+	path = remote_put_str(t->r, ckpt_where_host(t->b->world, f->path, room));
 	if (!path)
 		return err_errno(e, -ENOSPC, "too many calls in one batch");
 	return note(t,
