@@ -57,7 +57,8 @@ struct ckpt_names {
 	 * let go again, also when they were never stopped. */
 	int (*stop)(void *ctx, uint32_t deadline_ms, struct err *e);
 	void (*release)(void *ctx);
-	/* Processes share no memory, descriptors, directories or handlers if what this says of them differs. */
+	/* Processes share no memory, descriptors, directories, handlers or SEM_UNDO if what this says of them
+	 * differs. */
 	pid_t (*kin)(void *ctx, pid_t host);
 	/* Makes what the kernel says of a signal that waits what the session is to see. */
 	void (*signal)(void *ctx, siginfo_t *info);

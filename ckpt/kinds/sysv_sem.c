@@ -17,7 +17,7 @@
  *
  * KCMP_SYSVSEM tells which processes have promised anything at all, or could: all with threads; where
  * kcmp(2) is denied all are asked.  Threads of a process share their promises; processes that share them
- * otherwise are refused, as far as kcmp(2) tells.
+ * otherwise are refused.
  *
  * Lost: who changed a semaphore last, and when (sem_otime is not 0 again where it was not 0).
  */
@@ -316,12 +316,25 @@ static int find_promises(
 	return rc;
 }
 
+/* Without kcmp(2) they may do so if they were born to share anything: that is hardly ever. */
+static bool may_share(const struct ckpt_dump *d, const struct ckpt_proc *p, const struct ckpt_proc *q)
+{
+	const struct ckpt_names *names = d->world->names;
+	int c = sys_kcmp(p->look, q->look, SYS_KCMP_SYSVSEM, 0, 0);
+	pid_t kin;
+
+	if (c >= 0 || !names)
+		return c == 0;
+	kin = names->kin(names->ctx, p->pid);
+	return kin && kin == names->kin(names->ctx, q->pid);
+}
+
 /* True if a promise of @p is also another's, who is not its thread. */
 static bool shares_promises(const struct ckpt_dump *d, const struct ckpt_proc *p)
 {
 	for (size_t i = 0; i < d->n_procs; i++)
 		if (d->procs[i] != p && d->procs[i]->state != CKPT_ZOMBIE &&
-			sys_kcmp(p->look, d->procs[i]->look, SYS_KCMP_SYSVSEM, 0, 0) == 0)
+			may_share(d, p, d->procs[i]))
 			return true;
 	/* Or its threads do not. */
 	for (size_t i = 1; i < p->n_threads; i++)

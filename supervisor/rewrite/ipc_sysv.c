@@ -13,7 +13,11 @@
  * those are looked for when a new one is made and when all are listed.
  */
 #include <errno.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -23,7 +27,8 @@
 #include "supervisor/rewrite/ipc_proc.h"
 #include "supervisor/rewrite/rewrite.h"
 
-#define MAX_SEMAPHORES 32000 /* of one set: SEMMSL */
+#define MAX_SEMAPHORES 32000	   /* of one set: SEMMSL */
+#define LARGE	       (16u << 20) /* a segment that takes some time to free */
 
 static struct ipc_names *names(const struct question *q)
 {
@@ -218,10 +223,58 @@ static long on_set(const struct control *c)
 	return r;
 }
 
+/*
+ * Freeing a large segment takes as long as its pages are many, some 80 ms a gigabyte, and all other calls would
+ * wait for it: a thread does it.
+ */
+struct removal {
+	struct rewrite *rw;
+	uint64_t notification;
+	int id, host;
+};
+
+static void *remove_apart(void *arg)
+{
+	struct removal *r = arg;
+	struct seccomp_notif_resp response = {.id = r->notification};
+	struct ipc_object *o;
+
+	response.error = ipc_host_ctl(IPC_SHM, r->host, IPC_RMID, NULL);
+	pthread_mutex_lock(&r->rw->lock);
+	o = ipc_names_find(r->rw->ipc, IPC_SHM, r->id);
+	if (o && o->host == r->host)
+		ipc_host_has(r->rw->ipc, IPC_SHM, o);
+	pthread_mutex_unlock(&r->rw->lock);
+	ioctl(r->rw->listener, SECCOMP_IOCTL_NOTIF_SEND, &response); /* ENOENT: killed meanwhile */
+	free(r);
+	return NULL;
+}
+
+static bool starts_removal(const struct control *c)
+{
+	struct removal *r = malloc(sizeof(*r));
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	if (!r)
+		return false;
+	*r = (struct removal){c->q->rw, c->q->id, c->id, c->o->host};
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	c->q->sent = pthread_create(&thread, &attr, remove_apart, r) == 0;
+	pthread_attr_destroy(&attr);
+	if (!c->q->sent)
+		free(r);
+	return c->q->sent;
+}
+
 static long on_remove(const struct control *c)
 {
-	long r = ipc_host_ctl(c->sort, c->o->host, IPC_RMID, NULL);
+	long r;
 
+	if (c->sort == IPC_SHM && c->o->size >= LARGE && c->o->attached && starts_removal(c))
+		return 0;
+	r = ipc_host_ctl(c->sort, c->o->host, IPC_RMID, NULL);
 	if (r < 0)
 		return r;
 	if (c->sort != IPC_SHM || !c->o->attached)

@@ -105,7 +105,7 @@ static bool may_share(const struct user_regs_struct *regs)
 		return true;
 	if (flags & CLONE_VFORK)
 		flags &= ~(uint64_t)CLONE_VM;
-	return flags & (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND);
+	return flags & (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_SYSVSEM);
 }
 
 /* Of a child that @task has made. */

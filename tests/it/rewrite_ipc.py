@@ -9,6 +9,7 @@ import signal
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+from cli import one_line  # noqa: E402
 from harness import main, test, until  # noqa: E402
 
 # What names are rewritten for (tests/lib/profile.c).
@@ -234,6 +235,52 @@ def a_race_for_names_leaves_nothing(env):
     said = env.podrun("run", *HERE, "--rm", "--", *python(RACE))
     assert said.text == "over\n", said
     until("all is gone", lambda: not [o for o in objects() - before if o[1] != "0"])
+
+
+LARGE = """
+for i in range(2):
+    id = ok(c.shmget(KEY, 200 << 20, CREAT | EXCL | 0o600))
+    at = ok(shmat(id, None, 0))
+    ctypes.memset(at, 1, 200 << 20)
+    detach = c.shmdt(ctypes.c_void_p(at)) if i == 0 else 0
+    print(detach, c.shmctl(id, RMID, None), no(c.shmctl(id, 2, ds)), no(c.shmget(KEY, 0, 0)))
+print(c.shmdt(ctypes.c_void_p(at)), no(c.shmctl(id, 2, ds)))
+"""
+
+
+@test
+def a_large_segment_is_removed(env):
+    assert run(env, LARGE).splitlines() == ["0 0 EINVAL ENOENT", "0 0 0 ENOENT", "0 EINVAL"]
+
+
+# CLONE_SYSVSEM without CLONE_THREAD: a promise of the child's is the parent's.
+SHARED = """
+sem = ok(c.semget(KEY, 1, CREAT | 0o600))
+ok(c.semctl(sem, 0, 16, 5))
+if c.syscall(56, 0x00040000 | 17, None, None, None, None) == 0:
+    ok(c.semop(sem, b"\\0\\0\\377\\377\\0\\x10", 1))
+    print("ready", flush=True)
+wait(sys.argv[1])
+"""
+
+
+@test
+def shared_promises_are_refused(env):
+    env.run_detached("s", *python(SHARED), env.path("go"), options=HERE)
+    one_line(env.podrun("suspend", "s", "-o", env.path("image"), code=3), "SEM_UNDO")
+    env.podrun("rm", "-f", "s")
+
+
+@test
+def tools_list(env):
+    script = "ipcmk -M 4096; ipcmk -S 3; ipcmk -Q; ipcs -m -p; ipcs -u; cat /proc/sysvipc/sem"
+    r = env.podrun("run", "--names", "rewrite", "--net", "host", "--rm", "--", "sh", "-c", script)
+    lines = [line.split() for line in r.text.splitlines()]
+    assert any(line[:1] == ["0"] and line[2:] == ["3", "0"] for line in lines), r
+    for words in ("allocated queues = 1", "segments allocated 1", "used arrays = 1",
+                  "allocated semaphores = 3"):
+        assert words in r.text, r
+    assert len(lines[-1]) == 10 and lines[-1][1:4] == ["0", "644", "3"], r
 
 
 @test

@@ -195,7 +195,7 @@ for path in sorted(PROGRAMS.iterdir()) if PROGRAMS.is_dir() else []:
     if not path.is_file() or not os.access(path, os.X_OK):
         continue
     for way in (plain, session, rewrite, leave, suspend, twice, pipe, snapshot, faults) + \
-            ((kills,) if path.name not in fault_ways.TIMED else ()) + \
+            ((kills,) if path.name not in fault_ways.TIMED + fault_ways.WAITING else ()) + \
             ((careful,) if path.name in fault_ways.CAREFUL else ()) + \
             ((supervisor, client) if path.name in SOME else ()):
         if path.name in fault_ways.LIVELY and way in (faults, kills) or \
