@@ -7,7 +7,9 @@
  * The kernel knows an entry by its open file *and* the number under which it was added.  Neither
  * the number nor the inode in fdinfo says for certain which open file it is: the number may have
  * been closed or used again since, while a duplicate keeps the entry alive.  kcmp(KCMP_EPOLL_TFD)
- * does, and it can compare our own duplicates: we hold every open file of the session.
+ * does, and it can compare our own duplicates: we hold every open file of the session.  Where it is
+ * refused, a file that is in question is added once more, at that number and by a child of ours, whose
+ * numbers nobody else uses: if it is there already, the kernel says so.
  *
  * At resume the builder does the same: it puts each target at the recorded number in its own table
  * for a moment, adds it, and puts back what was there.
@@ -28,10 +30,12 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 
 #include "ckpt/build.h"
 #include "ckpt/kinds/common.h"
 #include "ckpt/kinds/kinds.h"
+#include "ckpt/same.h"
 #include "proto/files.pb-c.h"
 #include "proto/tasks.pb-c.h"
 
@@ -47,35 +51,118 @@ static bool claim(const struct ckpt_file *f)
 	return !strcmp(f->link, "anon_inode:[eventpoll]");
 }
 
+/* ---- numbers --------------------------------------------------------------------------------- */
+
+/* Has our @fd at @number as well; *saved is what was there, -1 for nothing. */
+static int take_number(int fd, int number, int *saved)
+{
+	*saved = -1;
+	if (fd == number)
+		return 0;
+	*saved = fcntl(number, F_DUPFD_CLOEXEC, number + 1);
+	if ((*saved < 0 && errno != EBADF) || dup3(fd, number, O_CLOEXEC) < 0)
+		return -errno;
+	return 0;
+}
+
+static void give_number_back(int fd, int number, int saved)
+{
+	if (fd == number)
+		return;
+	if (saved >= 0)
+		dup3(saved, number, O_CLOEXEC);
+	else
+		close(number);
+	close_fd(saved);
+}
+
 /* ---- dump ------------------------------------------------------------------------------------ */
 
-/* The open file behind an entry: @slot, and the inode number fdinfo gives. */
+/* The first of @same that is in @epoll under @number already, or @n. */
+static size_t first_added(int epoll, int number, const struct ckpt_file *const *same, size_t n)
+{
+	struct epoll_event ev = {0};
+
+	for (size_t i = 0; i < n; i++) {
+		int ep = fcntl(epoll, F_DUPFD_CLOEXEC, number + 1), saved, r;
+
+		if (ep < 0 || take_number(same[i]->fd, number, &saved) < 0)
+			return n;
+		r = epoll_ctl(ep, EPOLL_CTL_ADD, number, &ev) < 0 ? -errno : 0;
+		if (r == 0)
+			epoll_ctl(ep, EPOLL_CTL_DEL, number, &ev);
+		give_number_back(same[i]->fd, number, saved);
+		close(ep);
+		if (r == -EEXIST)
+			return i;
+	}
+	return n;
+}
+
+/* Without kcmp.  An inode that only one open file has is as good. */
+static const struct ckpt_file *find_by_adding(
+	int epoll, int number, const struct ckpt_file *const *same, size_t n)
+{
+	size_t found = n;
+	int told[2];
+	pid_t pid;
+
+	if (n <= 1)
+		return n ? same[0] : NULL;
+	if (pipe2(told, O_CLOEXEC) < 0)
+		return NULL;
+	pid = fork();
+	if (pid == 0) {
+		/* Out of the way of the number. */
+		int out = fcntl(told[1], F_DUPFD_CLOEXEC, number + 1);
+
+		found = first_added(epoll, number, same, n);
+		_exit(out < 0 || io_write_full(out, &found, sizeof(found)) < 0);
+	}
+	close(told[1]);
+	if (pid < 0 || io_read_full(told[0], &found, sizeof(found)) != sizeof(found))
+		found = n;
+	close(told[0]);
+	while (pid > 0 && waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
+		;
+	return found < n ? same[found] : NULL;
+}
+
+/* Those that kcmp(2) could tell apart have different numbers or inodes, or it can't be done. */
+static bool is_ambiguous(const char *text, int number, unsigned long ino)
+{
+	size_t n = 0;
+
+	for (const char *line = strstr(text, "tfd:"); line; line = strstr(line + 1, "tfd:")) {
+		unsigned long its;
+		int fd;
+
+		if (sscanf(line, "tfd: %d events: %*x data: %*x pos:%*d ino:%lx", &fd, &its) == 2)
+			n += fd == number && its == ino;
+	}
+	return n > 1;
+}
+
+/* The open file behind an entry: @slot, and the inode number that fdinfo @text gives. */
 static const struct ckpt_file *find_target(struct ckpt_dump *d, struct epoll_slot slot,
-	unsigned long ino)
+	unsigned long ino, const char *text)
 {
 	const struct ckpt_file *const *same;
 	size_t n = ckpt_common_by_inode(d, ino, &same);
-	const struct ckpt_file *only = NULL;
-	bool several = false, compared = true;
 
-	for (size_t i = 0; i < n; i++) {
-		const struct ckpt_file *f = same[i];
-		int c;
-
-		c = sys_kcmp(getpid(), getpid(), SYS_KCMP_EPOLL_TFD, (unsigned long)f->fd,
-			(unsigned long)&slot);
-		if (c == 0)
-			return f;
-		compared &= c > 0;
-		several |= only != NULL;
-		only = f;
-	}
-	/* Without kcmp an inode that only one open file has is as good. */
-	return !compared && !several ? only : NULL;
+	if (!ckpt_same_by_kcmp())
+		return is_ambiguous(text, (int)slot.tfd, ino)
+			       ? NULL
+			       : find_by_adding((int)slot.efd, (int)slot.tfd, same, n);
+	for (size_t i = 0; i < n; i++)
+		if (sys_kcmp(getpid(), getpid(), SYS_KCMP_EPOLL_TFD, (unsigned long)same[i]->fd,
+			    (unsigned long)&slot) == 0)
+			return same[i];
+	return NULL;
 }
 
-static int dump_target(struct ckpt_dump *d, const struct ckpt_file *f, const char *line,
-	Pb__Epoll *m, struct err *e)
+static int dump_target(struct ckpt_dump *d, const struct ckpt_file *f, const char *text,
+	const char *line, Pb__Epoll *m, struct err *e)
 {
 	struct epoll_slot slot = {.efd = (uint32_t)f->fd};
 	Pb__EpollTarget t = PB__EPOLL_TARGET__INIT;
@@ -89,7 +176,7 @@ static int dump_target(struct ckpt_dump *d, const struct ckpt_file *f, const cha
 	slot.tfd = (uint32_t)t.fd;
 	for (size_t i = 0; i < m->n_targets; i++)
 		slot.toff += m->targets[i]->fd == t.fd;
-	target = find_target(d, slot, ino);
+	target = find_target(d, slot, ino, text);
 	if (!target)
 		return err_set(e, ERR_UNFREEZABLE, -ENOENT,
 			"epoll waits for descriptor %d, whose open file cannot be found", t.fd);
@@ -118,7 +205,7 @@ static int dump_targets(struct ckpt_dump *d, const struct ckpt_file *f, const ch
 		line += *line == '\n';
 		if (strncmp(line, "tfd:", 4) != 0)
 			continue;
-		r = dump_target(d, f, line, m, e);
+		r = dump_target(d, f, text, line, m, e);
 		if (r < 0)
 			return r;
 	}
@@ -197,25 +284,17 @@ static int add(int epoll, const Pb__EpollTarget *t)
 /* Adds @target as if its number were @t->fd. */
 static int add_at(int epoll, int target, const Pb__EpollTarget *t)
 {
-	/* Both out of the way of that number. */
+	/* Out of the way of that number. */
 	_cleanup_close_ int ep = fcntl(epoll, F_DUPFD_CLOEXEC, t->fd + 1);
-	_cleanup_close_ int saved = -1;
-	int r;
+	int saved, r;
 
 	if (ep < 0)
 		return -errno;
-	if (target == t->fd)
-		return add(ep, t);
-	saved = fcntl(t->fd, F_DUPFD_CLOEXEC, t->fd + 1);
-	if (saved < 0 && errno != EBADF)
-		return -errno;
-	if (dup3(target, t->fd, O_CLOEXEC) < 0)
-		return -errno;
+	r = take_number(target, t->fd, &saved);
+	if (r < 0)
+		return r;
 	r = add(ep, t);
-	if (saved >= 0)
-		dup3(saved, t->fd, O_CLOEXEC);
-	else
-		close(t->fd);
+	give_number_back(target, t->fd, saved);
 	return r;
 }
 

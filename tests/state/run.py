@@ -90,8 +90,6 @@ NOT_LEFT = {
     "task_fds": _HOSTS,
     "unix_connect": _HOSTS,
     "unix_dgram": _HOSTS,
-    "epoll_signals": "which file an entry waits for is not found",
-    "epolls": "which file an entry waits for is not found",
     "task_closed": "that it closes itself is not kept",
     "udp": "not done yet",
     "unix_flight": "who sent what waits is not told",
