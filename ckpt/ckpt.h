@@ -66,6 +66,18 @@ struct ckpt_names {
 	 * process, as the lowest that is free and close-on-exec (ckpt/lend.h). */
 	long lend_call;
 	uint64_t lend_key;
+	/* Restore.  The builder has made @host, a thread of @pid or that process, which stands still: it is
+	 * @number.  -EEXIST: that is another's. */
+	int (*born)(void *ctx, pid_t number, pid_t host, pid_t pid);
+	/* It has ended; its number may still be a zombie's or a group's.  Or it ended as the first thread
+	 * of a process that goes on. */
+	void (*ended)(void *ctx, pid_t host, bool headless);
+	/* It stands in a group stop by this signal, and will after the release. */
+	void (*stopped)(void *ctx, pid_t host, int sig);
+	/* Makes a siginfo_t as the session is to see it what has to be queued for that. */
+	void (*queued)(void *ctx, void *siginfo);
+	/* Who is born next has a number behind this one. */
+	void (*last)(void *ctx, pid_t number);
 	void *ctx;
 };
 

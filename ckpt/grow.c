@@ -27,6 +27,7 @@
 #include "ckpt/kinds/tasks.h"
 #include "ckpt/lend.h"
 #include "ckpt/remote/trace.h"
+#include "ckpt/said.h"
 #include "ckpt/tree.h"
 #include "proto/tasks.pb-c.h"
 
@@ -48,7 +49,7 @@ struct task {
 
 struct growth {
 	struct ckpt_build *b;
-	struct task *procs;    /* parallel to b->procs */
+	struct task *procs;	/* parallel to b->procs */
 	struct task *stand_ins; /* as many as there are operations, at most */
 	size_t n_stand_ins;
 	int lend_fd;
@@ -90,14 +91,33 @@ static struct task *slot(struct growth *g, pid_t vpid)
 	return t;
 }
 
+/* ---- numbers without a namespace -------------------------------------------------------------- */
+
+static int tell_born(const struct ckpt_build *b, pid_t vpid, pid_t host, pid_t pid, struct err *e)
+{
+	const struct ckpt_names *names = b->world->names;
+	int r = names && vpid ? names->born(names->ctx, vpid, host, pid) : 0;
+
+	return r < 0 ? err_errno(e, r, "number %d", vpid) : 0;
+}
+
+static void tell_ended(const struct ckpt_build *b, const struct task *t, bool headless)
+{
+	const struct ckpt_names *names = b->world->names;
+
+	if (names)
+		names->ended(names->ctx, t->pid, headless);
+}
+
 /* ---- the seed ------------------------------------------------------------------------------- */
 
 /* Until it has left the memory of pid 1 behind it can't be traced. */
-static int seize(pid_t pid, struct err *e)
+static int seize(const struct ckpt_build *b, pid_t pid, struct err *e)
 {
 	uint64_t deadline = io_now_ns() + WAIT_NS;
 
-	while (ptrace(PTRACE_SEIZE, pid, 0, SEIZE_OPTIONS) < 0) {
+	/* Where names are rewritten it is traced from birth. */
+	while (!b->world->names && ptrace(PTRACE_SEIZE, pid, 0, SEIZE_OPTIONS) < 0) {
 		if (errno != EPERM || io_now_ns() > deadline)
 			return err_errno(e, -errno, "cannot trace the first process");
 		usleep(200);
@@ -160,9 +180,13 @@ static int make_seed(struct growth *g, pid_t vpid, struct err *e)
 	if (r == 0)
 		r = note_made(b, t->pid, e);
 	if (r == 0)
-		r = seize(t->pid, e);
+		r = seize(b, t->pid, e);
 	if (r == 0)
 		r = await_stop(b, t->pid, e);
+	if (r == 0 && b->world->names) {
+		ptrace(PTRACE_SETOPTIONS, t->pid, 0, SEIZE_OPTIONS);
+		r = tell_born(b, vpid, t->pid, t->pid, e);
+	}
 	if (r < 0)
 		return r;
 	raise_limits(t->pid);
@@ -185,6 +209,17 @@ static int make_seed(struct growth *g, pid_t vpid, struct err *e)
 
 /* ---- descendants ---------------------------------------------------------------------------- */
 
+/* Only clone3 takes a number, and container engines do not know it. */
+static void add_clone(
+	const struct ckpt_build *b, struct remote *maker, const struct clone3_args *args)
+{
+	if (b->world->names)
+		remote_add(maker, SYS_clone, args->flags | args->exit_signal, 0, 0, 0, 0, 0);
+	else
+		remote_add(maker, SYS_clone3, remote_put(maker, args, sizeof(*args)), sizeof(*args),
+			0, 0, 0, SYS_PODRUN_CLONE3_MARK);
+}
+
 /* @vpid 0: any number.  *ret_vpid may be NULL. */
 static int clone_child(struct growth *g, struct remote *maker, pid_t vpid, uint64_t flags,
 	int exit_signal, struct task *t, struct err *e)
@@ -192,20 +227,21 @@ static int clone_child(struct growth *g, struct remote *maker, pid_t vpid, uint6
 	struct clone3_args args = {.flags = flags, .exit_signal = (uint64_t)exit_signal};
 	int r;
 
-	if (vpid) {
+	if (vpid && !g->b->world->names) {
 		args.set_tid = remote_put(maker, &vpid, sizeof(vpid));
 		args.set_tid_size = 1;
 	}
-	remote_add(maker, SYS_clone3, remote_put(maker, &args, sizeof(args)), sizeof(args), 0, 0, 0,
-		SYS_PODRUN_CLONE3_MARK);
-	r = ckpt_run_all(maker, "clone3", e);
+	add_clone(g->b, maker, &args);
+	r = ckpt_run_all(maker, "clone", e);
 	if (r < 0)
 		return err_wrap(e, "cannot make process %d", vpid);
-	t->vpid = (pid_t)remote_result(maker, 0);
+	t->vpid = g->b->world->names ? vpid : (pid_t)remote_result(maker, 0);
 	t->pid = remote_born(maker, 0);
 	if (t->pid <= 0)
 		return err_set(e, ERR_FAILED, -ESRCH, "process %d was not seen", vpid);
 	r = note_made(g->b, t->pid, e);
+	if (r == 0)
+		r = tell_born(g->b, vpid, t->pid, t->pid, e);
 	if (r < 0)
 		return r;
 	return flags & CLONE_VM ? remote_open_thread(&t->remote, t->pid, maker, e)
@@ -213,45 +249,48 @@ static int clone_child(struct growth *g, struct remote *maker, pid_t vpid, uint6
 }
 
 /* Ends @t by exit or exit_group; its tracer has seen it when this returns. */
-static int end_task(struct task *t, long call, int code, struct err *e)
+static int end_task(const struct ckpt_build *b, struct task *t, long call, int code, struct err *e)
 {
 	int r;
 
 	remote_add(t->remote, call, (uint64_t)code, 0, 0, 0, 0, 0);
 	r = remote_run(t->remote, false, e);
 	if (r != -ESRCH)
-		return r < 0 ? r : err_set(e, ERR_FAILED, -EBUSY, "process %d does not end",
-					   t->vpid);
+		return r < 0 ? r
+			     : err_set(e, ERR_FAILED, -EBUSY, "process %d does not end", t->vpid);
 	remote_forget(take_ptr(t->remote));
+	tell_ended(b, t, call == SYS_exit);
 	return 0;
 }
 
-static int reap(struct task *parent, pid_t vpid, struct err *e)
+static int reap(
+	const struct ckpt_build *b, struct task *parent, const struct task *t, struct err *e)
 {
-	return remote_must(parent->remote, NULL, e, SYS_wait4, (uint64_t)vpid, 0, __WALL, 0, 0, 0);
+	return remote_must(parent->remote, NULL, e, SYS_wait4,
+		(uint64_t)(b->world->names ? t->pid : t->vpid), 0, __WALL, 0, 0, 0);
 }
 
-static int make_orphan(struct growth *g, const struct ckpt_tree_op *o, uint64_t flags,
-	struct err *e)
+static int make_orphan(
+	struct growth *g, const struct ckpt_tree_op *o, uint64_t flags, struct err *e)
 {
 	struct task *maker = find(g, o->who), *adopter = find(g, o->adopter);
 	struct task helper = {0};
 	int r = 0;
 
 	if (o->adopter != 1)
-		r = remote_must(adopter->remote, NULL, e, SYS_prctl, PR_SET_CHILD_SUBREAPER, 1, 0, 0,
-			0, 0);
+		r = remote_must(
+			adopter->remote, NULL, e, SYS_prctl, PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0, 0);
 	if (r == 0)
 		r = clone_child(g, maker->remote, 0, flags, 0, &helper, e);
 	if (r == 0)
 		r = clone_child(g, helper.remote, o->target, flags, SIGCHLD, slot(g, o->target), e);
 	if (r == 0)
-		r = end_task(&helper, SYS_exit_group, 0, e);
+		r = end_task(g->b, &helper, SYS_exit_group, 0, e);
 	if (r == 0)
-		r = reap(maker, helper.vpid, e);
+		r = reap(g->b, maker, &helper, e);
 	if (r == 0 && o->adopter != 1)
-		r = remote_must(adopter->remote, NULL, e, SYS_prctl, PR_SET_CHILD_SUBREAPER, 0, 0, 0,
-			0, 0);
+		r = remote_must(
+			adopter->remote, NULL, e, SYS_prctl, PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0, 0);
 	remote_forget(helper.remote);
 	return r;
 }
@@ -267,34 +306,34 @@ static int carry_out(struct growth *g, const struct ckpt_tree_op *o, struct err 
 	case CKPT_TREE_SEED:
 		return make_seed(g, o->target, e);
 	case CKPT_TREE_CHILD:
-		return clone_child(g, who->remote, o->target, flags, o->exit_signal,
-			slot(g, o->target), e);
+		return clone_child(
+			g, who->remote, o->target, flags, o->exit_signal, slot(g, o->target), e);
 	case CKPT_TREE_SIBLING:
-		return clone_child(g, who->remote, o->target, flags | CLONE_PARENT, 0,
-			slot(g, o->target), e);
+		return clone_child(
+			g, who->remote, o->target, flags | CLONE_PARENT, 0, slot(g, o->target), e);
 	case CKPT_TREE_ORPHAN:
 		return make_orphan(g, o, flags, e);
 	case CKPT_TREE_SETSID:
 		r = remote_must(who->remote, NULL, e, SYS_setsid, 0, 0, 0, 0, 0, 0);
-		return r < 0 ? r
-			     : ckpt_pty_controlling(g->b, o->who, who->remote, g->lend_fd, e);
+		return r < 0 ? r : ckpt_pty_controlling(g->b, o->who, who->remote, g->lend_fd, e);
 	case CKPT_TREE_SETPGID:
-		return remote_must(who->remote, NULL, e, SYS_setpgid, 0, (uint64_t)o->target, 0, 0,
-			0, 0);
+		return remote_must(who->remote, NULL, e, SYS_setpgid, 0,
+			(uint64_t)ckpt_said(g->b->world, o->target), 0, 0, 0, 0);
 	case CKPT_TREE_END:
-		r = end_task(who, SYS_exit_group, 0, e);
-		return r < 0 || o->target == 1 ? r : reap(find(g, o->target), o->who, e);
+		r = end_task(g->b, who, SYS_exit_group, 0, e);
+		return r < 0 || o->target == 1 ? r : reap(g->b, find(g, o->target), who, e);
 	}
 	return -EINVAL;
 }
 
 /* ---- threads -------------------------------------------------------------------------------- */
 
-#define THREAD_FLAGS                                                                               \
+#define THREAD_FLAGS \
 	(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM)
 
 /* The threads from number @from on, as many as one batch can tell about. */
-static int make_threads(struct ckpt_build_proc *p, size_t from, size_t n, struct err *e)
+static int make_threads(
+	struct ckpt_build *b, struct ckpt_build_proc *p, size_t from, size_t n, struct err *e)
 {
 	struct remote *leader = p->threads[0].remote;
 	int r;
@@ -303,15 +342,16 @@ static int make_threads(struct ckpt_build_proc *p, size_t from, size_t n, struct
 		struct clone3_args args = {.flags = THREAD_FLAGS, .set_tid_size = 1};
 
 		args.set_tid = remote_put(leader, &p->threads[i].vtid, sizeof(pid_t));
-		remote_add(leader, SYS_clone3, remote_put(leader, &args, sizeof(args)),
-			sizeof(args), 0, 0, 0, SYS_PODRUN_CLONE3_MARK);
+		add_clone(b, leader, &args);
 	}
 	r = ckpt_run_all(leader, "cannot make threads", e);
 	for (size_t i = 0; r == 0 && i < n; i++) {
 		struct ckpt_build_thread *t = &p->threads[from + i];
 
 		t->tid = remote_born(leader, (int)i);
-		r = remote_open_thread(&t->remote, t->tid, leader, e);
+		r = tell_born(b, t->vtid, t->tid, p->pid, e);
+		if (r == 0)
+			r = remote_open_thread(&t->remote, t->tid, leader, e);
 	}
 	return r;
 }
@@ -324,7 +364,8 @@ static int grow_threads(struct ckpt_build *b, struct err *e)
 		struct ckpt_build_proc *p = &b->procs[i];
 
 		for (size_t k = 1; r == 0 && k < p->n_threads; k += REMOTE_MAX_BORN)
-			r = make_threads(p, k, MIN(p->n_threads - k, (size_t)REMOTE_MAX_BORN), e);
+			r = make_threads(
+				b, p, k, MIN(p->n_threads - k, (size_t)REMOTE_MAX_BORN), e);
 		if (r < 0)
 			return err_wrap(e, "task %d", p->vpid);
 	}
@@ -344,8 +385,9 @@ static int wait_status(const struct ckpt_build_proc *p)
 
 /* Ends @t by a signal: it is sent while blocked, unblocked with the last registers, and kills the
  * task before its first instruction. */
-static int end_by_signal(struct task *t, int sig, struct err *e)
+static int end_by_signal(const struct ckpt_build *b, struct task *t, int sig, struct err *e)
 {
+	int status;
 	_cleanup_close_ int pidfd = sys_pidfd_open(t->pid, 0);
 	struct pollfd p = {pidfd, POLLIN, 0};
 	struct remote *remote = take_ptr(t->remote);
@@ -357,7 +399,11 @@ static int end_by_signal(struct task *t, int sig, struct err *e)
 	r = remote_close(remote, e);
 	if (r < 0 && sig != SIGKILL)
 		return r;
-	ptrace(PTRACE_DETACH, t->pid, 0, 0);
+	ptrace(b->world->names ? PTRACE_CONT : PTRACE_DETACH, t->pid, 0, 0);
+	while (b->world->names &&
+		trace_wait(b->host_proc, t->pid, io_now_ns() + WAIT_NS, &status) == 0)
+		ptrace(PTRACE_CONT, t->pid, 0, trace_event(status) ? 0 : WSTOPSIG(status));
+	tell_ended(b, t, false);
 	if (poll(&p, 1, WAIT_NS / 1000000) != 1)
 		return err_set(e, ERR_FAILED, -EBUSY, "process %d does not end", t->vpid);
 	waitpid(t->pid, NULL, __WALL | WNOHANG);
@@ -376,9 +422,9 @@ static int make_zombies(struct growth *g, struct err *e)
 			continue;
 		status = wait_status(p);
 		if (WIFSIGNALED(status))
-			r = end_by_signal(&g->procs[i], WTERMSIG(status), e);
+			r = end_by_signal(g->b, &g->procs[i], WTERMSIG(status), e);
 		else
-			r = end_task(&g->procs[i], SYS_exit_group, WEXITSTATUS(status), e);
+			r = end_task(g->b, &g->procs[i], SYS_exit_group, WEXITSTATUS(status), e);
 	}
 	return r;
 }
@@ -386,7 +432,7 @@ static int make_zombies(struct growth *g, struct err *e)
 /* ---- first threads that end ------------------------------------------------------------------ */
 
 /* By exit(2), which ends one thread only; under the name it had. */
-static int end_head(struct ckpt_build_proc *p, struct err *e)
+static int end_head(const struct ckpt_build *b, struct ckpt_build_proc *p, struct err *e)
 {
 	struct task head = {
 		.vpid = p->vpid, .pid = p->pid, .remote = take_ptr(p->threads[0].remote)};
@@ -398,7 +444,7 @@ static int end_head(struct ckpt_build_proc *p, struct err *e)
 	pb__task__free_unpacked(m, NULL);
 	remote_add(head.remote, SYS_prctl, PR_SET_NAME, remote_put(head.remote, name, sizeof(name)),
 		0, 0, 0, 0);
-	r = end_task(&head, SYS_exit, 0, e);
+	r = end_task(b, &head, SYS_exit, 0, e);
 	remote_forget(head.remote);
 	free(p->threads[0].cpus);
 	p->n_threads--;
@@ -409,7 +455,7 @@ static int end_head(struct ckpt_build_proc *p, struct err *e)
 int ckpt_grow_heads(struct ckpt_build *b, struct err *e)
 {
 	for (size_t i = 0; i < b->n_procs; i++)
-		if (b->procs[i].headless && end_head(&b->procs[i], e) < 0)
+		if (b->procs[i].headless && end_head(b, &b->procs[i], e) < 0)
 			return err_wrap(e, "task %d", b->procs[i].vpid);
 	return 0;
 }
@@ -462,7 +508,9 @@ static void continue_numbers(struct ckpt_build *b)
 		if (!p->zombie && !r)
 			r = p->threads[0].remote;
 	}
-	if (!r)
+	if (b->world->names)
+		b->world->names->last(b->world->names->ctx, last);
+	if (!r || b->world->names)
 		return;
 	at = remote_add(r, SYS_open, remote_put_str(r, "/proc/sys/kernel/ns_last_pid"),
 		O_WRONLY | O_CLOEXEC, 0, 0, 0, 0);

@@ -34,8 +34,8 @@ static int join_one(const struct member *m, struct err *e)
 
 	while (m->fd >= 0 && setns(m->fd, m->flag) < 0) {
 		if (errno != EINVAL || io_now_ns() > deadline)
-			return err_errno(e, -errno, "cannot join the session's %s namespace",
-				m->name);
+			return err_errno(
+				e, -errno, "cannot join the session's %s namespace", m->name);
 		usleep(200);
 	}
 	return 0;
@@ -55,6 +55,8 @@ int ckpt_join(const struct ckpt_world *w, struct proto_reader *in, struct err *e
 	struct rlimit files;
 	int r = 0;
 
+	if (w->names) /* nothing to join, but threads that were held back */
+		return prctl(PR_SET_DUMPABLE, 1) < 0 ? err_errno(e, -errno, "prctl") : 0;
 	proto_reader_settle(in);
 	for (size_t i = 0; i < ARRAY_SIZE(order) && r == 0; i++)
 		r = join_one(&order[i], e);

@@ -51,7 +51,7 @@ static int receive(struct remote *r, int sock, int *ret_fd, struct err *e)
 			struct cmsghdr header;
 			char room[CMSG_SPACE(sizeof(int))];
 		} control;
-	} *m;
+	} * m;
 	uint64_t at;
 	struct cmsghdr *c;
 	int rc;

@@ -115,7 +115,8 @@ static int add_slot(struct ckpt_dump *d, struct slots *s, struct ckpt_proc *p,
 	*slot = (struct slot){.proc = p, .in_table = in_table, .fd = in_table->fd, .taken = -1};
 	snprintf(path, sizeof(path), "%d/fd/%d", p->look, slot->fd);
 	if (fstatat(d->host_proc, path, &st, 0) < 0)
-		return err_errno(e, -errno, "task %d (%s) fd %d", p->vpid, p->status.comm, slot->fd);
+		return err_errno(
+			e, -errno, "task %d (%s) fd %d", p->vpid, p->status.comm, slot->fd);
 	snprintf(path, sizeof(path), "%d/fdinfo/%d", p->look, slot->fd);
 	slot->fdinfo = read_fdinfo(d->host_proc, path, e);
 	if (!slot->fdinfo)
@@ -182,10 +183,10 @@ static int read_table(struct ckpt_dump *d, struct slots *s, struct ckpt_proc *p,
 	return r;
 }
 
-#define ORDER(a, b)                                                                                \
-	do {                                                                                       \
-		if ((a) != (b))                                                                    \
-			return (a) < (b) ? -1 : 1;                                                 \
+#define ORDER(a, b)                                \
+	do {                                       \
+		if ((a) != (b))                    \
+			return (a) < (b) ? -1 : 1; \
 	} while (0)
 
 static int compare_looks(const struct slot *x, const struct slot *y)

@@ -24,6 +24,7 @@
 #include "ckpt/memory/memory.h"
 #include "ckpt/records.h"
 #include "ckpt/remote/trace.h"
+#include "ckpt/said.h"
 #include "proto/tasks.pb-c.h"
 
 #define WAIT_NS	     (10 * 1000000000ULL)
@@ -297,8 +298,9 @@ static int stop_process(struct ckpt_build *b, struct ckpt_build_proc *p, struct 
 	if (r == 0 && seen && parent && !parent->zombie && parent->threads[0].remote) {
 		long v;
 
-		r = remote_call(parent->threads[0].remote, &v, e, SYS_wait4, (uint64_t)p->vpid, 0,
-			WUNTRACED | WNOHANG | __WALL, 0, 0, 0);
+		r = remote_call(parent->threads[0].remote, &v, e, SYS_wait4,
+			(uint64_t)ckpt_said(b->world, p->vpid), 0, WUNTRACED | WNOHANG | __WALL, 0,
+			0, 0);
 	}
 	return r < 0 ? err_wrap(e, "task %d", p->vpid) : 0;
 }
@@ -447,10 +449,33 @@ static void no_more_exitkill(struct ckpt_build *b)
 			ptrace(PTRACE_SETOPTIONS, b->procs[i].threads[k].tid, 0, TRACE_OPTIONS);
 }
 
+/* They belong to their tracer, who goes on tracing them. */
+static void hand_over(struct ckpt_build *b)
+{
+	const struct ckpt_names *names = b->world->names;
+
+	for (size_t i = 0; i < b->n_procs; i++) {
+		const struct ckpt_build_proc *p = &b->procs[i];
+
+		if (p->stop_pending && !p->stopped)
+			kill(p->pid, SIGSTOP);
+		for (size_t k = 0; k < p->n_threads && p->stopped; k++)
+			names->stopped(names->ctx, p->threads[k].tid, SIGSTOP);
+	}
+	names->release(names->ctx);
+	build_free(b);
+}
+
 int ckpt_restore_release(struct ckpt_build *b, struct err *e)
 {
 	int r = 0;
 
+	if (b->world->names) {
+		if (b->options.going)
+			*b->options.going = true;
+		hand_over(b);
+		return 0;
+	}
 	no_more_exitkill(b);
 	if (b->options.going)
 		*b->options.going = true;

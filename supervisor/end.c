@@ -71,8 +71,8 @@ static void tell_moved(struct session *s)
 /* What is left on disk: nothing, or a record and a log. */
 static void clean_up(struct session *s, enum record_state state)
 {
-	bool remove = (state == RECORD_ENDED && s->record->config->remove) ||
-		state == RECORD_STATE_MAX;
+	bool remove =
+		(state == RECORD_ENDED && s->record->config->remove) || state == RECORD_STATE_MAX;
 	_cleanup_close_ int lock = tenure_lock(&s->paths, NULL);
 
 	if (lock < 0)
@@ -190,6 +190,7 @@ void session_free(struct session *s)
 	close_fd(s->runtime_fd);
 	free(s->dir);
 	free(s->files);
+	free(s->host);
 	free(s->runtime);
 	paths_fini(&s->paths);
 	free(s);

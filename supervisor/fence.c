@@ -24,9 +24,9 @@
 #define SCOPE_ABSTRACT	 (1ULL << 0)
 #define SCOPE_SIGNAL	 (1ULL << 1)
 
-#define FS_FILE                                                                                    \
+#define FS_FILE \
 	(LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_READ_FILE)
-#define FS_READ                                                                                    \
+#define FS_READ \
 	(LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
 #define FS_ALL ((LANDLOCK_ACCESS_FS_REFER << 1) - 1)
 
@@ -42,8 +42,8 @@ struct rules {
 
 int fence_version(void)
 {
-	long version = syscall(
-		SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+	long version =
+		syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
 
 	return version < VERSION_REFER ? 0 : (int)version;
 }

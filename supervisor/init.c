@@ -37,10 +37,10 @@
 
 struct init {
 	int sock, signals;
-	bool rewritten; /* there is no namespace */
+	bool rewritten;	   /* there is no namespace */
 	struct view *view; /* then: which files the session sees; NULL: the host's */
-	pid_t own;	/* as the kernel numbers us */
-	sigset_t mask; /* of the session's processes */
+	pid_t own;	   /* as the kernel numbers us */
+	sigset_t mask;	   /* of the session's processes */
 	struct ns_ids ids;
 };
 
@@ -117,8 +117,8 @@ static void answer(const struct init *in, int sock, const struct init_reply *rep
 		struct cmsghdr align;
 		char space[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(sizeof(int))];
 	} control = {0};
-	struct ucred cred = {reply->vpid > 0 && !in->rewritten ? reply->vpid : in->own,
-		in->ids.uid, in->ids.gid};
+	struct ucred cred = {reply->vpid > 0 && !in->rewritten ? reply->vpid : in->own, in->ids.uid,
+		in->ids.gid};
 	struct iovec iov = {(void *)reply, sizeof(*reply)};
 	struct msghdr msg = {.msg_iov = &iov,
 		.msg_iovlen = 1,
@@ -154,7 +154,7 @@ static void serve(struct init *in)
 	if (got <= 0)
 		_exit(0);
 	if (got == sizeof(request) && request.op == INIT_SEED && n == 1)
-		start_seed(&request, &in->mask, &reply);
+		start_seed(&request, &in->mask, in->rewritten, &reply);
 	else if (got == sizeof(request) && request.op == INIT_SPAWN && n >= 2)
 		start_process(&request, in->view, fds + 1, n - 1, &in->mask, &reply, &master);
 	else
@@ -229,8 +229,8 @@ static int close_others(int *sock, int *rewriter, struct err *e)
 	return 0;
 }
 
-static int private_world(const struct world_config *c, const struct ns_ids *ids, int fds[NS_KIND_MAX],
-	struct err *e)
+static int private_world(
+	const struct world_config *c, const struct ns_ids *ids, int fds[NS_KIND_MAX], struct err *e)
 {
 	int r = ns_enter(c, ids, e);
 
@@ -292,15 +292,16 @@ static int become(const struct world_config *c, const struct ns_ids *ids, struct
 static size_t hand_over(const struct world_config *c, int rewriter, int *fds)
 {
 	if (!c->rewrite)
-		return fds[INIT_FD_NS + NS_TIME] < 0 ? INIT_FD_NS + NS_TIME : INIT_FD_NS + NS_KIND_MAX;
+		return fds[INIT_FD_NS + NS_TIME] < 0 ? INIT_FD_NS + NS_TIME
+						     : INIT_FD_NS + NS_KIND_MAX;
 	if (io_send_fds(rewriter, "", 1, &fds[INIT_FD_LISTENER], 1) < 0)
 		_exit(1);
 	close(rewriter);
 	return INIT_FD_NS;
 }
 
-_Noreturn void init_main(const struct world_config *c, const struct ns_ids *ids, int sock,
-	int rewriter)
+_Noreturn void init_main(
+	const struct world_config *c, const struct ns_ids *ids, int sock, int rewriter)
 {
 	struct init_ready ready = {0};
 	struct init in = {.ids = *ids, .rewritten = c->rewrite, .own = getpid()};

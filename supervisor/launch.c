@@ -31,6 +31,7 @@
 #include "supervisor/message.h"
 #include "supervisor/notify.h"
 #include "supervisor/operation.h"
+#include "supervisor/plan.h"
 #include "supervisor/procs.h"
 #include "supervisor/session.h"
 #include "supervisor/skeleton.h"
@@ -243,58 +244,35 @@ static int watch_world(struct session *s, const struct world_config *w, struct e
 static int make_world(struct session *s, const struct skeleton *skeleton, struct err *e)
 {
 	const Pb__Config *c = s->record->config;
-	struct world_bind *binds = calloc(c->n_binds + 1, sizeof(*binds));
-	const char *home = getenv("HOME");
-	const char *const places[] = {c->cwd, home ? home : "/"};
-	const char *const hidden[] = {s->paths.state, s->paths.runtime, s->paths.config};
-	struct world_config w = {.name = c->name,
-		.hostname = c->hostname,
-		.config_dir = s->paths.config,
-		.state_dir = s->paths.state,
-		.root = c->root[0] ? c->root : NULL,
-		.as_root = c->as_root,
-		.rewrite = s->op.what == OP_START && strcmp(c->names, "rewrite") == 0,
-		.view = strcmp(c->view, "host") != 0,
-		.uid = c->uid,
-		.gid = c->gid,
-		.net = strcmp(c->net, "host") == 0 ? WORLD_NET_HOST : WORLD_NET_NONE,
-		.binds = binds,
-		.n_binds = c->n_binds,
-		.monotonic_offset_ns = s->monotonic_offset_ns,
-		.boottime_offset_ns = s->boottime_offset_ns,
-		.max_pids = c->pids,
-		.places = places,
-		.n_places = ARRAY_SIZE(places),
-		.hidden = hidden,
-		.n_hidden = ARRAY_SIZE(hidden),
-		.skeleton = skeleton,
-		.parent_userns = -1,
-		.mapped = mapped_info(s)};
+	struct plan plan;
+	struct world_config *w = &plan.config;
 	int r;
 
-	if (!binds || asprintf(&s->files, "%s/files", s->dir) < 0) {
-		free(binds);
+	free(take_ptr(s->files));
+	if (asprintf(&s->files, "%s/files", s->dir) < 0)
 		return err_errno(e, -ENOMEM, "world");
-	}
-	for (size_t i = 0; i < c->n_binds; i++)
-		binds[i] = (struct world_bind){.source = c->binds[i]->source,
-			.target = c->binds[i]->target,
-			.read_only = c->binds[i]->read_only};
-	w.files_dir = s->files;
+	r = plan_make(&plan, c, &s->paths, s->files, e);
+	if (r < 0)
+		return r;
+	w->rewrite = s->rewrite;
+	w->monotonic_offset_ns = s->monotonic_offset_ns;
+	w->boottime_offset_ns = s->boottime_offset_ns;
+	w->skeleton = skeleton;
+	w->mapped = mapped_info(s);
 	r = io_mkdir_p(AT_FDCWD, s->files, 0700);
 	r = r < 0 && r != -EEXIST ? err_errno(e, r, "cannot make %s", s->files) : 0;
 	if (r == 0 && c->memory)
 		r = cgroup_create(c->name, c->memory, &s->cgroup, e);
 	if (r == 0)
-		r = world_create(&s->world, &w, e);
+		r = world_create(&s->world, w, s->rewrite ? s->host : NULL, e);
 	if (r == 0) {
 		s->has_world = true;
-		r = watch_world(s, &w, e);
+		r = watch_world(s, w, e);
 	}
 	/* Before it has started anything. */
 	if (r == 0 && s->cgroup)
 		r = cgroup_enter(s->cgroup, s->world.init_pid, e);
-	free(binds);
+	plan_fini(&plan);
 	return r;
 }
 
@@ -462,5 +440,6 @@ void session_start(struct session *s, struct client *c, const Pb__RunRequest *ru
 	}
 	s->op.what = OP_START;
 	s->op.client = c;
+	s->rewrite = strcmp(s->record->config->names, "rewrite") == 0;
 	session_make_world(s, on_world);
 }

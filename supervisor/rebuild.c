@@ -50,21 +50,18 @@
 #include "supervisor/notify_call.h"
 #include "supervisor/operation.h"
 #include "supervisor/relay.h"
+#include "supervisor/rename.h"
+#include "supervisor/rewrite/ipc.h"
+#include "supervisor/rewrite/numbers.h"
 #include "supervisor/session.h"
 #include "supervisor/tenure.h"
 #include "supervisor/worker.h"
+#include "supervisor/worker_begin.h"
 
 #define RETRY_MS      20
 #define NAME_PATIENCE 60 /* seconds to wait for a name that is about to be free */
 
 static const struct worker_ops worker_ops;
-
-/* The session is in the image that is being resumed. */
-static void save_suspended(struct session *s, bool durable)
-{
-	session_set_string(&s->record->image, s->op.path);
-	session_save(s, RECORD_SUSPENDED, durable, NULL);
-}
 
 /* Nothing has run: all that was made goes, and the client learns why. */
 static void fail(struct session *s, const struct err *e)
@@ -78,7 +75,7 @@ static void fail(struct session *s, const struct err *e)
 		if (!s->op.copy)
 			ledger_give_back(s->paths.state, s->op.image_id, NULL);
 		if (keep)
-			save_suspended(s, true);
+			rename_save_suspended(s, true);
 	}
 	session_close(s, keep ? RECORD_SUSPENDED : RECORD_STATE_MAX);
 	if (s->op.client)
@@ -148,43 +145,9 @@ static int check_copy(const Pb__Config *c, struct err *e)
 		return err_set(e, ERR_STATE, -EBUSY, "a copy can't share the host's network");
 	for (size_t i = 0; i < c->n_binds; i++)
 		if (!c->binds[i]->read_only)
-			return err_set(e, ERR_STATE, -EBUSY, "a copy can't share the writable volume %s",
-				c->binds[i]->target);
+			return err_set(e, ERR_STATE, -EBUSY,
+				"a copy can't share the writable volume %s", c->binds[i]->target);
 	return 0;
-}
-
-enum name_use { NAME_FREE, NAME_WAIT, NAME_TAKEN };
-
-/* Is the name of this session free, about to be, or in use by another? */
-static enum name_use name_use(struct session *s, bool *ret_live)
-{
-	const Pb__Config *c = s->record->config;
-	struct session_operation *op = &s->op;
-	Pb__Record *other = NULL;
-	struct err e = {0};
-	bool same;
-
-	*ret_live = false;
-	if (record_load(&other, &s->paths, c->name, &e) < 0)
-		return e.error == -ENOENT ? NAME_FREE : NAME_TAKEN;
-	same = other->config->session_id.len == c->session_id.len &&
-		memcmp(other->config->session_id.data, c->session_id.data, c->session_id.len) == 0;
-	*ret_live = client_is_live(&s->paths, c->name);
-	if (*ret_live) {
-		record_free(other);
-		return same && !op->copy ? NAME_WAIT : NAME_TAKEN;
-	}
-	if (strcmp(other->state, "suspended") != 0 && strcmp(other->state, "in-doubt") != 0 &&
-		strcmp(other->state, "arrived") != 0)
-		same = true; /* it ended, or its supervisor did */
-	record_free(other);
-	return same ? NAME_FREE : NAME_TAKEN;
-}
-
-static int name_taken(const char *name, struct err *e)
-{
-	err_set(e, ERR_STATE, -EEXIST, "the name '%s' is in use", name);
-	return err_hint(e, "resume it under another with --name, or --replace what has it");
 }
 
 static int make_directory(struct session *s, struct err *e)
@@ -225,10 +188,10 @@ static void on_image(struct session *s, const Pb__ImageInfo *info)
 
 	r = take_identity(s, info, &e);
 	if (r == 0)
-		r = op->copy ? check_copy(s->record->config, &e) :
-			       -(ledger_check(s->paths.state, op->image_id, &e) != 0);
-	if (r == 0 && !op->replace && name_use(s, &live) == NAME_TAKEN)
-		r = name_taken(s->record->config->name, &e);
+		r = op->copy ? check_copy(s->record->config, &e)
+			     : -(ledger_check(s->paths.state, op->image_id, &e) != 0);
+	if (r == 0 && !op->replace && rename_look(s, &live) == NAME_TAKEN)
+		r = rename_taken(s->record->config->name, &e);
 	if (r == 0)
 		r = dir = make_directory(s, &e);
 	if (r >= 0)
@@ -280,7 +243,7 @@ static void on_world(struct session *s, struct err *e)
 		fault_at(FAULT_RESUME_WORLD, e);
 	for (size_t i = 0; !err_is(e) && i < w->n_jobs; i++)
 		job_revive(&j, s, w->jobs[i], e);
-	if (!err_is(e))
+	if (!err_is(e) && s->notify)
 		users_groups_restore(notify_groups(s->notify), w, e);
 	if (err_is(e)) {
 		err_blame_image(e);
@@ -289,8 +252,28 @@ static void on_world(struct session *s, struct err *e)
 	}
 	job_hold_all(s, true);
 	/* Nothing of the session's runs before it is released. */
-	notify_set_trusting(s->notify, true);
+	if (s->notify)
+		notify_set_trusting(s->notify, true);
 	send_world(s);
+}
+
+/* The worker becomes the new world's rewriter. */
+static int become(
+	void *ctx, const struct world_config *c, const int fds[REWRITER_N_FDS], struct err *e)
+{
+	struct session *s = ctx;
+	Pb__Worker m = PB__WORKER__INIT;
+	Pb__Become body = PB__BECOME__INIT;
+	int r;
+
+	body.config = s->record->config;
+	body.files = s->files;
+	m.body_case = PB__WORKER__BODY_BECOME;
+	m.become = &body;
+	r = worker_send(s->worker, &m, fds, REWRITER_N_FDS, e);
+	if (r == 0)
+		worker_become_rewriter(s->worker);
+	return r;
 }
 
 static void on_unpacked(struct session *s)
@@ -300,6 +283,13 @@ static void on_unpacked(struct session *s)
 
 	s->monotonic_offset_ns = w->monotonic_ns - session_monotonic_ns(s);
 	s->boottime_offset_ns = w->boottime_ns - session_boottime_ns(s);
+	s->rewrite = strcmp(s->op.resume->names, "rewrite") == 0;
+	s->host->pid = worker_pid(s->worker);
+	session_set_string(&s->record->config->names, s->rewrite ? "rewrite" : "kernel");
+	if (!s->rewrite) {
+		ipc_end(take_ptr(s->host->ipc));
+		numbers_free(take_ptr(s->host->numbers));
+	}
 	if (fault_at(FAULT_RESUME_UNPACKED, &e) < 0)
 		on_world(s, &e);
 	else
@@ -341,7 +331,7 @@ static void on_filters(struct session *s, const int *fds, size_t n_fds)
 {
 	_cleanup_buf_ struct buf b = BUF_INIT;
 	struct err e = {0};
-	int r = n_fds == 1 ? 0 : -EBADMSG;
+	int r = n_fds == 1 && s->notify ? 0 : -EBADMSG;
 	ssize_t n;
 
 	while (r == 0) {
@@ -355,80 +345,13 @@ static void on_filters(struct session *s, const int *fds, size_t n_fds)
 	if (r < 0)
 		err_errno(&e, r, "filters");
 	else
-		r = ckpt_filters_load(installs_table(notify_installs(s->notify)), b.data, b.len, &e);
+		r = ckpt_filters_load(
+			installs_table(notify_installs(s->notify)), b.data, b.len, &e);
 	if (r < 0)
 		fail(s, &e);
 }
 
 /* ---- restored: name, ledger, release ------------------------------------------------------ */
-
-/* Does the name's record, if there is one, belong to the session that is being resumed? */
-static bool is_our_record(struct session *s)
-{
-	const Pb__Config *c = s->record->config;
-	Pb__Record *other = NULL;
-	struct err e = {0};
-	bool same;
-
-	if (record_load(&other, &s->paths, c->name, &e) < 0)
-		return false;
-	same = other->config->session_id.len == c->session_id.len &&
-		memcmp(other->config->session_id.data, c->session_id.data, c->session_id.len) == 0;
-	record_free(other);
-	return same;
-}
-
-static int take_name_locked(
-	struct session *s, char *dir, char *runtime, char *ret_aside[2], struct err *e)
-{
-	_cleanup_free_ char *log = NULL, *our_log = NULL;
-
-	if (asprintf(&log, "%s/log", dir) < 0 || asprintf(&our_log, "%s/log", s->dir) < 0)
-		return err_errno(e, -ENOMEM, "session");
-	s->op.had_record = !s->op.copy && is_our_record(s);
-	/* Should we die before the session runs, this is still true. */
-	if (s->op.had_record && s->op.path)
-		save_suspended(s, false);
-	else
-		session_save(s, RECORD_STARTING, false, NULL);
-	/* The log that stayed here is longer than the end of it that came with the image. */
-	if (s->op.had_record && rename(log, our_log) == 0)
-		session_open_log(s, e);
-	ret_aside[0] = tenure_set_aside(dir);
-	ret_aside[1] = tenure_set_aside(runtime);
-	if (rename(s->dir, dir) < 0)
-		return errno == EEXIST || errno == ENOTEMPTY ?
-			name_taken(s->record->config->name, e) :
-			err_errno(e, -errno, "%s", dir);
-	free(s->dir);
-	s->dir = dir;
-	s->runtime = runtime;
-	if (mkdir(runtime, 0700) < 0)
-		return err_errno(e, -errno, "cannot make %s", runtime);
-	s->runtime_fd = tenure_open(runtime, e);
-	return s->runtime_fd < 0 ? s->runtime_fd : 0;
-}
-
-static int take_name(struct session *s, struct err *e)
-{
-	const char *name = s->record->config->name;
-	char *dir = paths_session(&s->paths, name, NULL);
-	char *runtime = paths_runtime(&s->paths, name, NULL), *aside[2] = {NULL, NULL};
-	_cleanup_close_ int lock = tenure_lock(&s->paths, e);
-	int r = lock < 0 ? lock : 0;
-
-	if (r == 0)
-		r = dir && runtime ? take_name_locked(s, dir, runtime, aside, e) :
-				     err_errno(e, -ENOMEM, "session");
-	lock = close_fd(lock);
-	tenure_remove(aside[0]);
-	tenure_remove(aside[1]);
-	if (s->dir != dir)
-		free(dir);
-	if (s->runtime != runtime)
-		free(runtime);
-	return r;
-}
 
 static void send_started(struct session *s, struct client *c, bool frozen)
 {
@@ -456,7 +379,7 @@ static void revive_input(struct session *s)
 	for (size_t i = 0; i < w->n_jobs; i++) {
 		struct job *j = job_find(s, w->jobs[i]->number);
 		bool fed = j && j->number == 0 &&
-			(s->record->config->keep_stdin || (j->primary && s->op.resume->input));
+			   (s->record->config->keep_stdin || (j->primary && s->op.resume->input));
 
 		if (!j)
 			continue;
@@ -530,7 +453,8 @@ static void release(struct session *s)
 	}
 	take(s);
 	mapped_guard(s);
-	notify_set_trusting(s->notify, false);
+	if (s->notify)
+		notify_set_trusting(s->notify, false);
 	s->op.released = on_released;
 	m.body_case = PB__WORKER__BODY_RELEASE;
 	go.claimed = !s->op.copy;
@@ -542,7 +466,7 @@ static void release(struct session *s)
 static void settle(struct session *s)
 {
 	struct err e = {0};
-	int r = take_name(s, &e);
+	int r = rename_take(s, &e);
 
 	if (r == 0)
 		r = fault_at(FAULT_RESUME_NAMED, &e);
@@ -583,7 +507,7 @@ static void try_name(struct session *s)
 	const char *name = s->record->config->name;
 	struct err e = {0};
 	bool live;
-	enum name_use use = name_use(s, &live);
+	enum name_use use = rename_look(s, &live);
 
 	if (use != NAME_FREE && s->op.replace) {
 		if (live)
@@ -606,7 +530,7 @@ static void try_name(struct session *s)
 		event_add(s->retry, &soon);
 		return;
 	}
-	name_taken(name, &e);
+	rename_taken(name, &e);
 	fail(s, &e);
 }
 
@@ -704,12 +628,15 @@ static void on_gone(void *ctx, int status)
 
 static const struct worker_ops worker_ops = {on_message, on_gone};
 
-int session_resume(struct session *s, struct client *c, const Pb__ResumeRequest *req, int image,
-	struct err *e)
+int session_resume(
+	struct session *s, struct client *c, const Pb__ResumeRequest *req, int image, struct err *e)
 {
 	struct session_operation *op = &s->op;
-	struct worker_restore what = {.image = image, .config_dir = s->paths.config,
-		.state_dir = s->paths.state, .supervisor = getpid()};
+	struct worker_restore what = {.image = image,
+		.config_dir = s->paths.config,
+		.state_dir = s->paths.state,
+		.supervisor = getpid()};
+	struct rewriter_tables tables;
 	int r;
 
 	fault_load(c->pid);
@@ -731,6 +658,17 @@ int session_resume(struct session *s, struct client *c, const Pb__ResumeRequest 
 		return err_errno(e, -ENOMEM, "resume");
 	}
 	what.going = op->going;
+	s->host = calloc(1, sizeof(*s->host));
+	if (!s->host)
+		return err_errno(e, -ENOMEM, "resume");
+	if (numbers_create(&s->host->numbers, e) < 0 ||
+		ipc_create(&s->host->ipc, s->paths.state, e) < 0)
+		return e->error;
+	tables = (struct rewriter_tables){s->host->numbers, ipc_table(s->host->ipc)};
+	s->host->become = become;
+	s->host->ctx = s;
+	what.paths = &s->paths;
+	what.tables = &tables;
 	/* The lease first: what is known then is what will be read, and mapped. */
 	if (!op->stream && mapped_lease(s, image))
 		op->known = what.skip_digests = ledger_knows_file(s->paths.state, image);
@@ -746,7 +684,8 @@ int session_resume(struct session *s, struct client *c, const Pb__ResumeRequest 
 int session_resume_decide(struct session *s, struct client *c, const Pb__Decision *d, struct err *e)
 {
 	if (d->what == PB__DECISION__WHAT__GIVE_AWAY)
-		return err_set(e, ERR_STATE, -EINVAL, "it arrived here, it is not to be given away");
+		return err_set(
+			e, ERR_STATE, -EINVAL, "it arrived here, it is not to be given away");
 	if (d->what == PB__DECISION__WHAT__ABORT) {
 		control_send_done(c);
 		session_close(s, RECORD_STATE_MAX);

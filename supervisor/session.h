@@ -84,13 +84,13 @@ struct client {
 	struct proto_conn *conn;
 	struct event *readable, *writable;
 	uid_t uid;
-	pid_t pid;     /* when it connected */
-	bool stuffed;  /* its socket takes no more now */
-	bool waiting;  /* for the end of the session's command */
-	bool leaving;  /* is freed when its output has gone out */
-	uint64_t lost; /* bytes of output it could not take */
-	struct job *job; /* attached to */
-	struct buf input; /* read, and more than the job could take */
+	pid_t pid;		   /* when it connected */
+	bool stuffed;		   /* its socket takes no more now */
+	bool waiting;		   /* for the end of the session's command */
+	bool leaving;		   /* is freed when its output has gone out */
+	uint64_t lost;		   /* bytes of output it could not take */
+	struct job *job;	   /* attached to */
+	struct buf input;	   /* read, and more than the job could take */
 	struct Pb__Control *later; /* a request which waits until the session is ready for it */
 	int later_fds[SESSION_LATER_FDS];
 	size_t n_later_fds;
@@ -115,34 +115,35 @@ struct session_operation {
 	enum { OP_NONE, OP_START, OP_PAUSE, OP_UNPAUSE, OP_SUSPEND, OP_SNAPSHOT, OP_RESUME } what;
 	struct client *client; /* who waits for the answer; NULL once it went away */
 	bool hold, was_paused, frozen;
-	bool stream;	     /* the image goes to `image` as it is, not to a file of ours */
-	bool discard;	     /* resume: remove the image file once the session runs */
-	bool replace;	     /* resume: end who has the name */
-	bool copy;	     /* resume: of a snapshot, or clone */
-	bool known;	     /* resume: the image was known to be whole, and is not hashed again */
+	bool stream;  /* the image goes to `image` as it is, not to a file of ours */
+	bool discard; /* resume: remove the image file once the session runs */
+	bool replace; /* resume: end who has the name */
+	bool copy;    /* resume: of a snapshot, or clone */
+	bool known;   /* resume: the image was known to be whole, and is not hashed again */
 	int zstd_level;
 	bool with_files;
 	/* resume, once it may run: to be called when it does.  Before the worker says so one of its
 	 * processes may have ended. */
 	void (*released)(struct session *s);
-	int outside; /* enum ckpt_outside */
-	int image;	     /* descriptor, -1 */
-	char *path, *tmp;    /* where the image goes, and a file beside it that must not stay */
-	bool placed;	     /* the image has its name, which may have to be taken back */
-	bool swapped;	     /* tmp is the file that had the name before */
-	bool had_record;     /* resume: the name was this session's before */
-	_Atomic bool *going; /* resume, shared with the worker: its death does not stop them any more */
+	int outside;	  /* enum ckpt_outside */
+	int image;	  /* descriptor, -1 */
+	char *path, *tmp; /* where the image goes, and a file beside it that must not stay */
+	bool placed;	  /* the image has its name, which may have to be taken back */
+	bool swapped;	  /* tmp is the file that had the name before */
+	bool had_record;  /* resume: the name was this session's before */
+	_Atomic bool
+		*going; /* resume, shared with the worker: its death does not stop them any more */
 	uint64_t began_ns, written_ns; /* io_now_ns(): asked for, the worker has written */
-	uint32_t deadline_ms; /* for tasks to stop, 0: the usual */
+	uint32_t deadline_ms;	       /* for tasks to stop, 0: the usual */
 	uint8_t image_id[16];
-	struct err failure;  /* to be told once the session runs again */
-	bool hand_over;	     /* suspend: the stream's last byte is ours to write (handover.h) */
-	bool handing;	     /* and has been written, or may be now: the reader decides */
+	struct err failure; /* to be told once the session runs again */
+	bool hand_over;	    /* suspend: the stream's last byte is ours to write (handover.h) */
+	bool handing;	    /* and has been written, or may be now: the reader decides */
 	uint8_t last;
 	struct event *handover; /* looks whether it has */
-	bool taken;	     /* resume: the writer of the stream has been told that it is ours */
-	bool mending;	     /* the worker was killed, another tidies up behind it */
-	bool over;	     /* the session has ended, but its snapshot is still being written */
+	bool taken;		/* resume: the writer of the stream has been told that it is ours */
+	bool mending;		/* the worker was killed, another tidies up behind it */
+	bool over;		/* the session has ended, but its snapshot is still being written */
 	struct Pb__Report *report;
 	struct Pb__RunRequest *run;
 	struct Pb__ResumeRequest *resume;
@@ -155,11 +156,13 @@ struct session {
 	struct paths paths;
 	enum session_state state;
 	struct Pb__Record *record; /* with the config */
-	char *dir;		    /* sessions/NAME, or a temporary name while rebuilding */
-	char *cgroup;		    /* its control group, where memory is limited; or NULL */
-	char *files;		    /* what world_create was told; the directory may have moved */
-	char *runtime;		    /* NAME/ of the control socket, once it is there */
-	int dir_fd, runtime_fd;	    /* both held open: supervisor/tenure.h; -1 */
+	char *dir;		   /* sessions/NAME, or a temporary name while rebuilding */
+	char *cgroup;		   /* its control group, where memory is limited; or NULL */
+	bool rewrite;		   /* its names, for no namespace has them */
+	struct world_host *host;   /* resume: who is to be its rewriter; NULL */
+	char *files;		   /* what world_create was told; the directory may have moved */
+	char *runtime;		   /* NAME/ of the control socket, once it is there */
+	int dir_fd, runtime_fd;	   /* both held open: supervisor/tenure.h; -1 */
 
 	struct world world;
 	bool has_world;
@@ -178,14 +181,14 @@ struct session {
 	struct worker *worker;
 	struct chore *chore; /* of launch.c, before there is a world */
 	void (*on_world)(struct session *s, struct err *e); /* what comes after it */
-	unsigned chores; /* done so far */
+	unsigned chores;				    /* done so far */
 	struct mapped *mapped; /* it was resumed with memory mapped from its image; NULL */
 	struct session_operation op;
 	struct event *retry; /* timer of rebuild.c: the name is not free yet */
 	uint64_t retry_until_ns;
-	char *aside[2];	/* set aside by the end, to be removed when nobody waits any more */
+	char *aside[2]; /* set aside by the end, to be removed when nobody waits any more */
 	bool killed;	/* by us, whatever the worker's end looks like */
-	int outcome; /* exit code of the process */
+	int outcome;	/* exit code of the process */
 };
 
 /* @control: supervisor/requests.h.  Freed by session_free (supervisor/end.h). */

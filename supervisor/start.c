@@ -31,8 +31,8 @@
 #include "supervisor/init_protocol.h"
 #include "supervisor/rewrite/view.h"
 
-#define SEED_TRIES  100
-#define SEED_NAP_US 1000
+#define SEED_TRIES   100
+#define SEED_NAP_US  1000
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 
 /* The arguments of a request, unpacked in the child. */
@@ -192,8 +192,8 @@ static void drop_inheritable(void)
 	syscall(SYS_capset, &header, data);
 }
 
-static enum init_stage child(const struct init_request *request, const struct view *view, const int *fds, size_t n_fds,
-	int master, int *ret_error)
+static enum init_stage child(const struct init_request *request, const struct view *view,
+	const int *fds, size_t n_fds, int master, int *ret_error)
 {
 	struct strings strings = {.view = view};
 	char host[PATH_MAX];
@@ -216,8 +216,8 @@ static enum init_stage child(const struct init_request *request, const struct vi
 	return INIT_EXEC;
 }
 
-void start_process(const struct init_request *request, const struct view *view, const int *fds, size_t n_fds,
-	const sigset_t *mask, struct init_reply *reply, int *ret_master)
+void start_process(const struct init_request *request, const struct view *view, const int *fds,
+	size_t n_fds, const sigset_t *mask, struct init_reply *reply, int *ret_master)
 {
 	_cleanup_close_ int master = -1;
 	int status[2], error = 0;
@@ -325,6 +325,17 @@ static _Noreturn void seed_child(const sigset_t *mask)
  * The number is chosen through the namespace's last one, not with clone3(set_tid): clone3 is a
  * notified call (see open_unasked).
  */
+/* The rewriter gives it the number, and has no capability over what is not dumpable. */
+static int seed_unnamed(const sigset_t *mask, struct init_reply *reply)
+{
+	reply->vpid = fork();
+	if (reply->vpid == 0) {
+		prctl(PR_SET_DUMPABLE, 1);
+		seed_child(mask);
+	}
+	return reply->vpid < 0 ? -errno : 0;
+}
+
 static int seed_once(pid_t vpid, const sigset_t *mask, struct init_reply *reply)
 {
 	_cleanup_close_ int fd = open_unasked("/proc/sys/kernel/ns_last_pid", O_WRONLY | O_CLOEXEC);
@@ -347,11 +358,11 @@ static int seed_once(pid_t vpid, const sigset_t *mask, struct init_reply *reply)
 
 /* A number nobody has any more may be taken for a moment, until the kernel has put all of its last
  * owner away. */
-void start_seed(const struct init_request *request, const sigset_t *mask, struct init_reply *reply)
+void start_seed(const struct init_request *request, const sigset_t *mask, bool rewritten,
+	struct init_reply *reply)
 {
-	int r = -EEXIST;
+	int r = rewritten ? seed_unnamed(mask, reply) : -EEXIST;
 
-	*reply = (struct init_reply){.stage = INIT_FORK};
 	for (int i = 0; r == -EEXIST && i < SEED_TRIES; i++) {
 		if (i && kill(request->vpid, 0) == 0)
 			break;

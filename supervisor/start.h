@@ -6,6 +6,7 @@
 #define SUPERVISOR_START_H
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 struct init_reply;
@@ -16,15 +17,15 @@ struct view;
  * Forks and execs what @request says; returns when the exec has succeeded or failed, with the story in
  * @reply.  @fds: the arguments' memfd, then 0 1 2 (borrowed).  @view: of a session whose paths are rewritten, or NULL.  With a tty *ret_master is its master.
  */
-void start_process(const struct init_request *request, const struct view *view, const int *fds, size_t n_fds,
-	const sigset_t *mask, struct init_reply *reply, int *ret_master);
+void start_process(const struct init_request *request, const struct view *view, const int *fds,
+	size_t n_fds, const sigset_t *mask, struct init_reply *reply, int *ret_master);
 
 /*
  * A blank child with the number request->vpid: no descriptors, hardly any memory, in pause().  It
  * keeps pid 1's capabilities over the session's namespaces, also in its inheritable and ambient
  * sets; whoever fills it takes them away.
  */
-void start_seed(const struct init_request *request, const sigset_t *mask,
+void start_seed(const struct init_request *request, const sigset_t *mask, bool rewritten,
 	struct init_reply *reply);
 
 #endif

@@ -65,7 +65,7 @@ static int setup(void **state, bool as_root)
 		.binds = f->binds,
 		.n_binds = ARRAY_SIZE(f->binds),
 	};
-	if (world_create(&f->world, &f->config, &e) < 0)
+	if (world_create(&f->world, &f->config, NULL, &e) < 0)
 		fprintf(stderr, "world_create: %s (%s)\n", e.msg, e.hint);
 	else
 		f->made = notify_create(&f->notify, &f->world, &f->config, &e) == 0;

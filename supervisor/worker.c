@@ -47,6 +47,13 @@ pid_t worker_pid(const struct worker *w)
 	return w->pid;
 }
 
+void worker_become_rewriter(struct worker *w)
+{
+	event_del(w->ended);
+	w->elsewhere = true;
+	w->pid = 0;
+}
+
 void worker_kill(struct worker *w)
 {
 	if (w->pid > 0)

@@ -28,6 +28,7 @@
 
 #include <stddef.h>
 
+#include "supervisor/worker_dump.h"
 #include "supervisor/worker_main.h"
 
 struct err;
@@ -59,6 +60,9 @@ int worker_start_convert(struct worker **ret, struct event_base *loop,
 /* Queues the message; descriptors are duplicated.  It is never waited for. */
 int worker_send(
 	struct worker *w, const struct Pb__Worker *m, const int *fds, size_t n_fds, struct err *e);
+/* A restore worker has become the rewriter of its session: whoever has that has the process from now on.
+ * Its end here is that of the conversation. */
+void worker_become_rewriter(struct worker *w);
 /* On this host. */
 pid_t worker_pid(const struct worker *w);
 /* SIGKILL; ops.gone follows. */

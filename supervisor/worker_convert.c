@@ -7,6 +7,7 @@
  * do the call again: the answer -ERESTARTNOINTR does that, for a task that has a stop before it; then
  * its call comes once more.
  */
+#include "supervisor/worker_begin.h"
 #include "supervisor/worker_main.h"
 
 #include <linux/seccomp.h>
@@ -36,7 +37,7 @@ struct convert {
 	const struct worker_convert *what;
 	struct proto_conn *conn;
 	struct ckpt_convert *work;
-	struct buf held; /* struct held */
+	struct buf held;     /* struct held */
 	bool hurry, hurried; /* told to, and has begun to */
 };
 

@@ -2,11 +2,9 @@
 /*
  * Theory of operation
  *
- * A worker begins as a copy of the supervisor.  It first closes every descriptor that is not in
- * its struct, or a client's connection would stay open as long as the worker lives.  Then it is an
- * ordinary, blocking program: do one step, answer, wait for what to do next.  The supervisor's death
- * is an end of file on the socket: a session dies with it, so what is frozen is ended, and what is
- * being rebuilt is undone.
+ * A restore worker does what its name says, one message at a time (worker.h).  The supervisor's death is an
+ * end of file on the socket: what is being rebuilt is undone.  Where no namespaces are to be had it
+ * becomes the rewriter of the new session before it rebuilds it, and stays that.
  */
 #include "supervisor/worker_main.h"
 
@@ -24,408 +22,46 @@
 #include "proto/proto.h"
 #include "supervisor/ledger.h"
 #include "supervisor/message.h"
-
-#define MAX_KEEP 4096
-
-void worker_ns_slots(struct ckpt_world *w, int *ret_slots[WORKER_N_NS])
-{
-	ret_slots[0] = &w->ns_user;
-	ret_slots[1] = &w->ns_pid;
-	ret_slots[2] = &w->ns_mnt;
-	ret_slots[3] = &w->ns_net;
-	ret_slots[4] = &w->ns_ipc;
-	ret_slots[5] = &w->ns_uts;
-	ret_slots[6] = &w->ns_time;
-}
-
-struct keep {
-	int fds[MAX_KEEP];
-	size_t n;
-};
-
-static void keep_fd(struct keep *k, int fd)
-{
-	if (fd >= 0 && k->n < MAX_KEEP)
-		k->fds[k->n++] = fd;
-}
-
-static int by_number(const void *a, const void *b)
-{
-	return *(const int *)a - *(const int *)b;
-}
-
-/* Closes all descriptors above 2 that are not in @k. */
-static void close_others(struct keep *k)
-{
-	unsigned from = 3;
-
-	sort_array(k->fds, k->n, sizeof(k->fds[0]), by_number);
-	for (size_t i = 0; i < k->n; i++) {
-		if (k->fds[i] < (int)from)
-			continue;
-		if (k->fds[i] > (int)from)
-			close_range(from, (unsigned)k->fds[i] - 1, 0);
-		from = (unsigned)k->fds[i] + 1;
-	}
-	close_range(from, ~0u, 0);
-}
-
-static void keep_world(struct keep *k, const struct ckpt_world *world)
-{
-	struct ckpt_world w = *world;
-	int *slots[WORKER_N_NS];
-
-	keep_fd(k, w.init_pidfd);
-	keep_fd(k, w.root_fd);
-	keep_fd(k, w.proc_fd);
-	worker_ns_slots(&w, slots);
-	for (int i = 0; i < WORKER_N_NS; i++)
-		keep_fd(k, *slots[i]);
-	for (size_t i = 0; i < w.n_edges; i++)
-		keep_fd(k, w.edges[i].fd);
-}
-
-struct proto_conn *worker_begin(
-	int sock, const struct ckpt_world *w, const int *fds, size_t n_fds, const char *name)
-{
-	struct keep *keep = calloc(1, sizeof(*keep));
-	struct proto_conn *conn;
-	struct err e = {0};
-
-	if (!keep)
-		_exit(1);
-	if (w)
-		keep_world(keep, w);
-	for (size_t i = 0; i < n_fds; i++)
-		keep_fd(keep, fds[i]);
-	keep_fd(keep, sock);
-	close_others(keep);
-	free(keep);
-	signal(SIGTERM, SIG_DFL);
-	fault_in_worker();
-	prctl(PR_SET_NAME, name);
-	if (proto_conn_new(&conn, sock, &e) < 0)
-		_exit(1);
-	return conn;
-}
-
-static void reply(struct proto_conn *conn, Pb__Worker__BodyCase what, ProtobufCMessage *body)
-{
-	Pb__Worker m = PB__WORKER__INIT;
-	Pb__Empty empty = PB__EMPTY__INIT;
-	struct err e = {0};
-
-	m.body_case = what;
-	/* All members of the union are pointers to messages. */
-	m.frozen = body ? (Pb__Empty *)body : &empty;
-	if (message_send_worker(conn, &m, NULL, 0, &e) < 0)
-		log_warn("worker: %s", e.msg);
-}
-
-static void reply_failure(struct proto_conn *conn, const struct err *e)
-{
-	Pb__Failure f;
-
-	message_of_err(&f, e);
-	reply(conn, PB__WORKER__BODY_FAILURE, &f.base);
-}
-
-static void reply_report(struct proto_conn *conn, Pb__Worker__BodyCase what,
-	const struct ckpt_report *report, const uint8_t *image_id, const uint8_t *held)
-{
-	struct message_report scratch;
-	Pb__Report r;
-
-	message_of_report(&r, report, &scratch);
-	if (held) {
-		r.held.data = (uint8_t *)held;
-		r.held.len = 1;
-	}
-	if (image_id) {
-		r.image_id.data = (uint8_t *)image_id;
-		r.image_id.len = 16;
-	}
-	reply(conn, what, &r.base);
-}
-
-/* ---- dump --------------------------------------------------------------------------------- */
-
-struct dump {
-	struct proto_conn *conn;
-	const struct worker_dump *what;
-	struct ckpt_dump *frozen;
-	struct ckpt_report report;
-	uint64_t began;
-};
-
-/* What is beneath a volume comes with the volume. */
-static int write_tree(const struct dump *d, const Pb__Config *c, int files,
-	struct proto_writer *out, struct err *e)
-{
-	_cleanup_free_ char **volumes = calloc(c->n_binds + 1, sizeof(*volumes));
-
-	if (!volumes)
-		return err_errno(e, -ENOMEM, "volumes");
-	for (size_t i = 0; i < c->n_binds; i++)
-		volumes[i] = c->binds[i]->target;
-	return ckpt_tree_write_all(files, d->frozen, volumes, c->n_binds, out, e);
-}
-
-static int write_front(const struct dump *d, struct proto_writer *out, const Pb__WriteRequest *req,
-	int files, struct err *e)
-{
-	const ProtobufCMessage *bodies[] = {&req->config->base, &req->world->base};
-	static const enum proto_kind kinds[] = {PROTO_KIND_CONFIG, PROTO_KIND_WORLD};
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(kinds); i++) {
-		size_t len = protobuf_c_message_get_packed_size(bodies[i]);
-		_cleanup_free_ uint8_t *data = malloc(len + 1);
-
-		if (!data)
-			return err_errno(e, -ENOMEM, "record");
-		protobuf_c_message_pack(bodies[i], data);
-		r = proto_write_record(out, kinds[i], 0, data, len, e);
-	}
-	if (r == 0 && req->with_files)
-		return write_tree(d, req->config, files, out, e);
-	return r < 0 ? r : ckpt_tree_write(files, out, e);
-}
-
-/* The end of the stream, its signature, and all of it on the disk. */
-static int finish(struct dump *d, int fd, struct proto_writer *out, struct err *e)
-{
-	uint64_t then = io_now_ns();
-	int r = proto_writer_finish(out, &d->report.bytes, e);
-
-	if (r == 0)
-		r = fault_at(FAULT_WRITE_FINISH, e);
-	if (r < 0)
-		return r;
-	/* A pipe or a socket can't be synced, and need not be. */
-	if (fsync(fd) < 0 && errno != EINVAL && errno != EROFS)
-		return err_errno(e, -errno, "cannot sync the image");
-	ckpt_report_stage(&d->report, "finish", then);
-	return fault_at(FAULT_WRITE_SYNC, e);
-}
-
-static int thaw(struct dump *d, struct err *e)
-{
-	int r = ckpt_thaw(take_ptr(d->frozen), e);
-
-	if (r < 0)
-		return r;
-	if (!d->report.frozen_ns)
-		d->report.frozen_ns = io_now_ns() - d->began;
-	return fault_at(FAULT_WRITE_THAW, e);
-}
-
-/* Everything between "frozen" and "written".  @fds: the image, the files directory. */
-static int write_image(struct dump *d, const Pb__WriteRequest *req, const int *fds,
-	struct proto_writer *out, struct err *e)
-{
-	uint64_t then = io_now_ns(), tree;
-	int r = write_front(d, out, req, fds[1], e);
-
-	if (r == 0)
-		r = fault_at(FAULT_WRITE_FRONT, e);
-	if (r < 0)
-		return r;
-	tree = io_now_ns() - then;
-	ckpt_dump_set_outside(d->frozen, (enum ckpt_outside)req->outside);
-	r = ckpt_write(d->frozen, out, e);
-	if (r < 0)
-		return r;
-	d->report = *ckpt_dump_report(d->frozen);
-	ckpt_report_stage(&d->report, "tree", io_now_ns() - tree);
-	if (req->snapshot && !req->stay)
-		r = thaw(d, e);
-	if (r == 0)
-		r = finish(d, fds[0], out, e);
-	if (r == 0 && d->frozen)
-		d->report.frozen_ns = ckpt_dump_report(d->frozen)->frozen_ns;
-	return r;
-}
-
-static void do_write(struct dump *d, const Pb__WriteRequest *req, const int *fds, size_t n_fds)
-{
-	struct proto_write_options o = {
-		.zstd_level = req->zstd_level, .copy = req->snapshot, .hold_last = req->hold_last};
-	struct proto_writer *out = NULL;
-	struct proto_key *key = NULL;
-	struct err e = {0};
-	uint8_t id[16] = {0}, held = 0;
-	int r;
-
-	if (n_fds != 2 || !req->config || !req->world) {
-		r = err_set(&e, ERR_FAILED, -EBADMSG, "nonsense from the supervisor");
-	} else {
-		r = fault_at(FAULT_WRITE_BEGIN, &e);
-		if (r == 0)
-			r = proto_key_open(&key, d->what->config_dir, &e);
-		o.key = key;
-		if (r == 0)
-			r = proto_writer_open(&out, fds[0], &o, &e);
-		if (r == 0)
-			proto_writer_id(out, id);
-		if (r == 0)
-			r = write_image(d, req, fds, out, &e);
-	}
-	if (r == 0)
-		held = proto_writer_held(out);
-	if (r < 0)
-		reply_failure(d->conn, &e);
-	else
-		reply_report(d->conn, PB__WORKER__BODY_WRITTEN, &d->report, id,
-			req->hold_last ? &held : NULL);
-	proto_writer_close(out);
-	proto_key_close(key);
-}
-
-static void do_thaw(struct dump *d)
-{
-	struct err e = {0};
-
-	if (ckpt_thaw(take_ptr(d->frozen), &e) < 0)
-		reply_failure(d->conn, &e);
-	else
-		reply(d->conn, PB__WORKER__BODY_THAWED, NULL);
-}
-
-/*
- * The end of a suspended session: pid 1 is killed while everything is frozen, then the rest, which
- * never runs again.  As their tracer we reap them first.
- */
-static void end_frozen(struct dump *d)
-{
-	int status;
-	pid_t pid;
-
-	sys_pidfd_send_signal(d->what->world.init_pidfd, SIGKILL);
-	fault_at(FAULT_END_KILLED, NULL);
-	if (d->frozen)
-		ckpt_kill(d->frozen);
-	while ((pid = waitpid(-1, &status, __WALL)) > 0 || errno == EINTR)
-		if (pid > 0 && WIFSTOPPED(status) && status >> 16 == PTRACE_EVENT_EXIT)
-			ptrace(PTRACE_CONT, pid, 0, 0);
-	if (d->frozen)
-		ckpt_leave(d->frozen);
-}
-
-static void do_end(struct dump *d)
-{
-	fault_at(FAULT_END_BEGIN, NULL);
-	end_frozen(d);
-	reply(d->conn, PB__WORKER__BODY_ENDED, NULL);
-	_exit(0);
-}
-
-/* Until the session runs again; its end is the worker's. */
-static void dump_loop(struct dump *d)
-{
-	int fds[MESSAGE_MAX_FDS];
-	struct err e = {0};
-	Pb__Worker *m;
-	size_t n;
-
-	while (d->frozen && message_recv_worker(d->conn, &m, fds, MESSAGE_MAX_FDS, &n, &e) == 1) {
-		switch (m->body_case) {
-		case PB__WORKER__BODY_WRITE:
-			do_write(d, m->write, fds, n);
-			break;
-		case PB__WORKER__BODY_END:
-			do_end(d);
-			break;
-		default:
-			do_thaw(d);
-			break;
-		}
-		message_free_worker(m);
-		while (n)
-			close_fd(fds[--n]);
-	}
-	if (!d->frozen)
-		return;
-	/* The supervisor is dead, and with it the session.  It does not run again for a moment: the
-	 * image may be whole already. */
-	end_frozen(d);
-	_exit(1);
-}
-
-static void tell_thawed(void *ctx)
-{
-	reply(((struct dump *)ctx)->conn, PB__WORKER__BODY_THAWED, NULL);
-}
-
-/* True if it could be frozen, and runs again. */
-static bool dump_all(struct proto_conn *conn, const struct worker_dump *what)
-{
-	struct ckpt_dump_options options = what->options;
-	struct dump d = {.conn = conn, .what = what, .began = io_now_ns()};
-	struct err e = {0};
-
-	proto_prepare(); /* while the session still runs */
-	options.thawed = tell_thawed;
-	options.thawed_ctx = &d;
-	if (fault_at(FAULT_FREEZE_BEGIN, &e) < 0 ||
-		ckpt_freeze(&d.frozen, &what->world, &options, &e) < 0) {
-		reply_failure(d.conn, &e);
-		return false;
-	}
-	reply(d.conn, PB__WORKER__BODY_FROZEN, NULL);
-	dump_loop(&d);
-	return true;
-}
-
-void worker_main_dump(int sock, const void *arg)
-{
-	const struct worker_dump *what = arg;
-
-	_exit(dump_all(worker_begin(sock, &what->world, &what->listener, 1, "podrun-freeze"), what)
-			? 0
-			: 1);
-}
-
-void worker_dump_here(int sock, const struct worker_dump *what)
-{
-	struct proto_conn *conn;
-	struct err e = {0};
-
-	if (proto_conn_new(&conn, sock, &e) < 0) {
-		close(sock);
-		return;
-	}
-	dump_all(conn, what);
-	proto_conn_free(conn);
-}
-
-void worker_main_mend(int sock, const void *arg)
-{
-	const struct worker_dump *what = arg;
-	struct err e = {0};
-
-	worker_begin(sock, &what->world, &what->listener, 1, "podrun-mend");
-	if (ckpt_mend(&what->world, &what->options, &e) < 0)
-		log_warn("%s", e.msg);
-	_exit(0);
-}
+#include "supervisor/plan.h"
+#include "supervisor/rewrite/rewriter.h"
+#include "supervisor/worker_begin.h"
 
 /* ---- restore ------------------------------------------------------------------------------ */
 
 struct restore {
+	const struct worker_restore *what;
+	int sock;
+	struct rewriter *rewriter; /* that we have become, or NULL */
+	struct ckpt_names names;   /* then */
+	struct ckpt_paths paths;
+	struct ckpt_ipc_names ipc;
 	struct proto_conn *conn;
 	struct proto_reader *in;
 	struct ckpt_world world;
 	struct ledger_claimant claimant;
 };
 
+/* As message_recv_worker; pid 1's stops are dealt with meanwhile, where that is up to us. */
+static int receive(struct restore *r, Pb__Worker **ret, int *fds, size_t *ret_n)
+{
+	struct err e = {0};
+	int got;
+
+	if (!r->rewriter)
+		return message_recv_worker(r->conn, ret, fds, MESSAGE_MAX_FDS, ret_n, &e);
+	io_set_nonblock(r->sock, true);
+	while ((got = message_recv_worker(r->conn, ret, fds, MESSAGE_MAX_FDS, ret_n, &e)) == 0)
+		rewriter_await(r->rewriter, r->sock);
+	io_set_nonblock(r->sock, false);
+	return got;
+}
+
 /* Receives the one message the supervisor is due to send; anything else ends the worker. */
 static Pb__Worker *expect(struct restore *r, Pb__Worker__BodyCase what, int *fds, size_t *ret_n)
 {
-	struct err e = {0};
 	Pb__Worker *m;
 
-	if (message_recv_worker(r->conn, &m, fds, MESSAGE_MAX_FDS, ret_n, &e) != 1)
+	if (receive(r, &m, fds, ret_n) != 1)
 		return NULL;
 	if (m->body_case == what)
 		return m;
@@ -442,15 +78,19 @@ static int ask_seed(void *ctx, pid_t vpid, pid_t *ret_pid, struct err *e)
 	size_t n;
 
 	seed.vpid = vpid;
-	reply(r->conn, PB__WORKER__BODY_SEED, &seed.base);
+	if (r->rewriter)
+		r->names.last(r->names.ctx, vpid - 1);
+	worker_reply(r->conn, PB__WORKER__BODY_SEED, &seed.base);
 	m = expect(r, PB__WORKER__BODY_SEEDED, fds, &n);
 	if (!m)
 		return err_set(e, ERR_FAILED, -EPIPE, "the supervisor is gone");
 	if (m->seeded->failure)
 		error = message_to_err(m->seeded->failure, e);
 	else
-		*ret_pid = m->seeded->pid;
+		*ret_pid = r->rewriter ? r->names.host(r->names.ctx, vpid) : m->seeded->pid;
 	message_free_worker(m);
+	if (error == 0 && r->rewriter && rewriter_await_exec(r->rewriter, vpid) < 0)
+		error = err_set(e, ERR_FAILED, -ETIMEDOUT, "the first process does not start");
 	return error;
 }
 
@@ -520,8 +160,45 @@ static int send_front(struct restore *r, struct err *e)
 	m.config.len = config.len;
 	m.world.data = world.data;
 	m.world.len = world.len;
-	reply(r->conn, PB__WORKER__BODY_IMAGE, &m.base);
+	worker_reply(r->conn, PB__WORKER__BODY_IMAGE, &m.base);
 	return 0;
+}
+
+static int become(struct restore *r, const Pb__Become *m, const int *fds, struct err *e)
+{
+	struct plan plan;
+	int error = plan_make(&plan, m->config, r->what->paths, m->files, e);
+
+	if (error < 0)
+		return error;
+	plan.config.rewrite = true;
+	error = rewriter_become(&r->rewriter, &plan.config, r->what->tables, fds, e);
+	plan_fini(&plan);
+	if (error < 0)
+		return error;
+	if (rewriter_describe(r->rewriter, &r->names, &r->paths, &r->ipc))
+		r->world.paths = &r->paths;
+	r->world.names = &r->names;
+	r->world.ipc = &r->ipc;
+	return 0;
+}
+
+/* The message that tells of the new world; before it we may be told to be its rewriter. */
+static Pb__Worker *expect_world(struct restore *r, int *fds, size_t *ret_n, struct err *e)
+{
+	Pb__Worker *m;
+	int error;
+
+	if (receive(r, &m, fds, ret_n) != 1)
+		return NULL;
+	if (m->body_case == PB__WORKER__BODY_WORLD)
+		return m;
+	error = m->body_case == PB__WORKER__BODY_BECOME && *ret_n == REWRITER_N_FDS &&
+				m->become->config
+			? become(r, m->become, fds, e)
+			: -EPROTO;
+	message_free_worker(m);
+	return error < 0 ? NULL : expect(r, PB__WORKER__BODY_WORLD, fds, ret_n);
 }
 
 /* Takes the ways into the new world from the supervisor's message. */
@@ -530,8 +207,10 @@ static int take_world(struct restore *r, struct err *e)
 	int fds[MESSAGE_MAX_FDS], *slots[WORKER_N_NS];
 	struct ckpt_world *w = &r->world;
 	size_t n, next = 3;
-	Pb__Worker *m = expect(r, PB__WORKER__BODY_WORLD, fds, &n);
+	Pb__Worker *m = expect_world(r, fds, &n, e);
 
+	if (!m && err_is(e))
+		return e->error;
 	if (!m || n < next)
 		return err_set(e, ERR_FAILED, -EPIPE, "the supervisor gave up");
 	w->name = strdup(m->world->name);
@@ -568,7 +247,7 @@ static int unpack(struct restore *r, struct err *e)
 	close(fds[0]);
 	if (fault_at(FAULT_RESTORE_UNPACK, e) < 0)
 		return e->error;
-	reply(r->conn, PB__WORKER__BODY_UNPACKED, NULL);
+	worker_reply(r->conn, PB__WORKER__BODY_UNPACKED, NULL);
 	return 0;
 }
 
@@ -576,11 +255,10 @@ static int unpack(struct restore *r, struct err *e)
 static Pb__Worker *await_release(struct restore *r)
 {
 	int fds[MESSAGE_MAX_FDS];
-	struct err e = {0};
 	Pb__Worker *m;
 	size_t n;
 
-	while (message_recv_worker(r->conn, &m, fds, MESSAGE_MAX_FDS, &n, &e) == 1) {
+	while (receive(r, &m, fds, &n) == 1) {
 		if (m->body_case == PB__WORKER__BODY_RELEASE)
 			return m;
 		if (m->body_case == PB__WORKER__BODY_TAKE)
@@ -626,7 +304,7 @@ static void look_ahead(
 	m.bounds = bounds;
 	m.n_bounds = 2 * ret->n;
 	m.cookie = ret->cookie;
-	reply(r->conn, PB__WORKER__BODY_WATCH, &m.base);
+	worker_reply(r->conn, PB__WORKER__BODY_WATCH, &m.base);
 }
 
 static void tell_pieces(struct restore *r, const struct ckpt_build *b)
@@ -636,7 +314,7 @@ static void tell_pieces(struct restore *r, const struct ckpt_build *b)
 
 	m.data.data = (uint8_t *)ckpt_build_pieces(b, &n);
 	m.data.len = n * sizeof(struct ckpt_piece);
-	reply(r->conn, PB__WORKER__BODY_PIECES, &m.base);
+	worker_reply(r->conn, PB__WORKER__BODY_PIECES, &m.base);
 }
 
 static int rebuild(struct restore *r, const struct worker_restore *what, struct err *e)
@@ -672,7 +350,8 @@ static int rebuild(struct restore *r, const struct worker_restore *what, struct 
 	if (error < 0)
 		return error;
 	tell_pieces(r, build);
-	reply_report(r->conn, PB__WORKER__BODY_RESTORED, ckpt_build_report(build), NULL, NULL);
+	worker_reply_report(
+		r->conn, PB__WORKER__BODY_RESTORED, ckpt_build_report(build), NULL, NULL);
 	m = await_release(r);
 	if (!m) {
 		ckpt_restore_undo(build);
@@ -687,20 +366,38 @@ static int rebuild(struct restore *r, const struct worker_restore *what, struct 
 	else
 		error = ckpt_restore_release(build, e);
 	if (error == 0)
-		reply(r->conn, PB__WORKER__BODY_RELEASED, NULL);
+		worker_reply(r->conn, PB__WORKER__BODY_RELEASED, NULL);
 	return error;
+}
+
+/* Nothing is left of the rebuilding but the session, and us. */
+static _Noreturn void go_on(struct restore *r)
+{
+	struct ckpt_world *w = &r->world;
+
+	proto_reader_close(take_ptr(r->in));
+	proto_conn_free(take_ptr(r->conn));
+	ledger_claimant_fini(&r->claimant);
+	close_fd(r->what->image);
+	close_fd(w->init_pidfd);
+	close_fd(w->root_fd);
+	close_fd(w->proc_fd);
+	prctl(PR_SET_DUMPABLE, 0);
+	rewriter_follow(r->rewriter);
 }
 
 void worker_main_restore(int sock, const void *arg)
 {
 	const struct worker_restore *what = arg;
-	struct restore r = {0};
+	struct restore r = {.what = what, .sock = sock};
 	struct err e = {0};
 
 	r.conn = worker_begin(sock, NULL, &what->image, 1, "podrun-rebuild");
 	if (rebuild(&r, what, &e) < 0) {
-		reply_failure(r.conn, &e);
+		worker_reply_failure(r.conn, &e);
 		_exit(1);
 	}
+	if (r.rewriter)
+		go_on(&r);
 	_exit(0);
 }

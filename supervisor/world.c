@@ -93,26 +93,49 @@ static int start_init(struct world *w, const struct world_config *c, int sock, s
 	return MIN(w->init_pid, 0);
 }
 
-static int start_rewriter(struct world *w, const struct world_config *c, int sock, struct err *e)
+static int start_rewriter(struct world *w, const struct world_config *c, const struct world_host *h,
+	int sock, struct err *e)
 {
-	struct rewriter_tables tables;
-	int r = numbers_create(&w->numbers, e);
+	int fds[REWRITER_N_FDS] = {[REWRITER_INIT] = sock}, told, r;
+	pid_t pid;
 
-	if (r == 0)
-		r = ipc_create(&w->ipc, c->state_dir, e);
-	if (r < 0)
-		return r;
-	if (c->view && view_prepare(c, e) < 0)
-		return e->error;
 	w->uid = getuid();
 	w->gid = getgid();
-	tables = (struct rewriter_tables){w->numbers, ipc_table(w->ipc)};
-	w->rewriter = rewriter_start(
-		c, &tables, sock, &w->rewriter_orders, &w->init_pid, &w->init_pidfd, e);
-	return MIN(w->rewriter, 0);
+	w->numbers = h ? h->numbers : NULL;
+	w->ipc = h ? h->ipc : NULL;
+	w->rewriter = h ? h->pid : 0;
+	r = h ? 0 : numbers_create(&w->numbers, e);
+	if (r == 0 && !h)
+		r = ipc_create(&w->ipc, c->state_dir, e);
+	if (r == 0 && c->view)
+		r = view_prepare(c, e);
+	if (r == 0)
+		r = rewriter_ways(fds, &w->rewriter_orders, &told, e);
+	if (r < 0)
+		return r;
+	if (h) {
+		r = h->become(h->ctx, c, fds, e);
+	} else {
+		pid = rewriter_start(
+			c, &(struct rewriter_tables){w->numbers, ipc_table(w->ipc)}, fds, e);
+		w->rewriter = MAX(pid, 0);
+		r = MIN(pid, 0);
+	}
+	close(fds[REWRITER_ORDERS]);
+	close(fds[REWRITER_TOLD]);
+	if (r == 0)
+		r = io_read_full(told, &w->init_pid, sizeof(w->init_pid)) == sizeof(w->init_pid)
+			    ? 0
+			    : err_set(e, ERR_FAILED, -EPROTO,
+				      "the rewriter ended while it was starting");
+	close(told);
+	if (r == 0)
+		w->init_pidfd = sys_pidfd_open(w->init_pid, 0);
+	return r;
 }
 
-int world_create(struct world *ret, const struct world_config *c, struct err *e)
+int world_create(
+	struct world *ret, const struct world_config *c, const struct world_host *h, struct err *e)
 {
 	struct world w = {
 		.init_pidfd = -1,
@@ -134,7 +157,7 @@ int world_create(struct world *ret, const struct world_config *c, struct err *e)
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_errno(e, -errno, "socketpair");
-	r = c->rewrite ? start_rewriter(&w, c, pair[1], e) : start_init(&w, c, pair[1], e);
+	r = c->rewrite ? start_rewriter(&w, c, h, pair[1], e) : start_init(&w, c, pair[1], e);
 	hold_skeleton(&w, c->skeleton);
 	close(pair[1]);
 	w.init_sock = pair[0];

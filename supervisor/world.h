@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "supervisor/rewrite/rewriter.h"
 #include "supervisor/world_config.h"
 
 struct err;
@@ -36,11 +37,24 @@ struct world {
 	int skeleton_locks[2]; /* duplicates: supervisor/skeleton.h */
 };
 
+/* A process that is going to be the rewriter, because it has something to do in the new world. */
+struct world_host {
+	pid_t pid;		 /* a child of the caller, who kills and awaits it from now on */
+	struct numbers *numbers; /* shared with it; the world's from now on, as is */
+	struct ipc *ipc;
+	/* Has it call rewriter_become, with @c and these descriptors (borrowed). */
+	int (*become)(void *ctx, const struct world_config *c, const int fds[REWRITER_N_FDS],
+		struct err *e);
+	void *ctx;
+};
+
 /*
  * Makes the world @c describes.  ERR_HOST, with a hint, where the host does not let an ordinary
  * user do that; on failure nothing is left of it.  The caller has one thread.
+ * @h: who becomes the rewriter, where @c->rewrite; NULL: somebody forked for it.
  */
-int world_create(struct world *ret, const struct world_config *c, struct err *e);
+int world_create(
+	struct world *ret, const struct world_config *c, const struct world_host *h, struct err *e);
 /* SIGKILLs pid 1, and with it everything inside, and waits for its end. */
 void world_end(struct world *w);
 /* The same, and closes all, which takes the namespaces apart: the kernel may take a while for it. */

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct skeleton;
 
@@ -26,12 +27,13 @@ struct world_config {
 	const char *name;
 	const char *hostname;
 	const char *config_dir; /* podrun's own, of the user */
-	const char *state_dir;	/* likewise: what has to be removed after a crash is noted there; NULL */
-	const char *files_dir;	/* the session's own files on the host: upper/ work/ tmp/ run/ */
-	const char *root;	/* --root DIR, or NULL for the host's own / */
-	bool as_root;		/* --user root: uid 0 inside */
+	const char *
+		state_dir; /* likewise: what has to be removed after a crash is noted there; NULL */
+	const char *files_dir; /* the session's own files on the host: upper/ work/ tmp/ run/ */
+	const char *root;      /* --root DIR, or NULL for the host's own / */
+	bool as_root;	       /* --user root: uid 0 inside */
 	bool rewrite; /* no namespaces: numbers of tasks are rewritten, all else is the host's */
-	bool view;	       /* with rewrite: a private view of files (rewrite/view.h) */
+	bool view;    /* with rewrite: a private view of files (rewrite/view.h) */
 	uid_t uid;    /* who one is inside otherwise: who started it, on whatever host */
 	gid_t gid;
 	enum world_net net;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* See common.h: dump side first, then the restore side, then objects shared by several files. */
 #include "ckpt/kinds/common.h"
+#include "ckpt/said.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,8 +15,8 @@
 /* What fcntl(F_SETFL) can change. */
 #define SETTABLE (O_APPEND | O_NONBLOCK | O_DIRECT | O_NOATIME | O_ASYNC)
 /* What open(2) wants again; O_TMPFILE without its O_DIRECTORY would be an error. */
-#define OPENABLE                                                                                   \
-	(O_ACCMODE | O_APPEND | O_DIRECT | O_NOATIME | O_SYNC | O_DSYNC | O_PATH | O_NOFOLLOW |    \
+#define OPENABLE                                                                                \
+	(O_ACCMODE | O_APPEND | O_DIRECT | O_NOATIME | O_SYNC | O_DSYNC | O_PATH | O_NOFOLLOW | \
 		O_LARGEFILE)
 #define MAX_LOCKS 1024
 
@@ -57,6 +58,8 @@ static pid_t builders_pgid(struct ckpt_build *b, pid_t vpgid)
 
 	if (leader)
 		return leader->pid;
+	if (b->world->names)
+		return ckpt_said(b->world, vpgid);
 	for (size_t i = 0; i < b->n_procs; i++) {
 		struct proc_status st;
 
@@ -69,8 +72,8 @@ static pid_t builders_pgid(struct ckpt_build *b, pid_t vpgid)
 
 /* ---- fdinfo ---------------------------------------------------------------------------------- */
 
-int ckpt_common_fdinfo(const struct ckpt_dump *d, const struct ckpt_file *f, struct buf *b,
-	struct err *e)
+int ckpt_common_fdinfo(
+	const struct ckpt_dump *d, const struct ckpt_file *f, struct buf *b, struct err *e)
 {
 	char path[64];
 	int r;
@@ -198,8 +201,8 @@ static int dump_locks(const struct ckpt_file *f, Pb__FileCommon *c, struct err *
 	return 0;
 }
 
-int ckpt_common_dump(struct ckpt_dump *d, const struct ckpt_file *f, Pb__FileCommon **ret,
-	struct err *e)
+int ckpt_common_dump(
+	struct ckpt_dump *d, const struct ckpt_file *f, Pb__FileCommon **ret, struct err *e)
 {
 	_cleanup_(cleanup_common) Pb__FileCommon *c = malloc(sizeof(*c));
 	int r;
@@ -254,7 +257,8 @@ static const struct index *get_index(struct ckpt_dump *d)
 	if (x && x->n == d->n_files)
 		return x;
 	free(x);
-	d->kind_state[PROTO_KIND_REGULAR] = x = malloc(sizeof(*x) + d->n_files * sizeof(x->files[0]));
+	d->kind_state[PROTO_KIND_REGULAR] = x =
+		malloc(sizeof(*x) + d->n_files * sizeof(x->files[0]));
 	if (!x)
 		return NULL;
 	x->n = d->n_files;

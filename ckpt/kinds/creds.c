@@ -20,7 +20,7 @@
 #include "ckpt/survey.h"
 #include "proto/tasks.pb-c.h"
 
-#define LAST_CAP   63
+#define LAST_CAP 63
 
 struct cap_data {
 	struct __user_cap_header_struct header;
@@ -59,8 +59,8 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
  * capability this kernel does not have, setgroups(2) where it is denied (then the groups are what
  * the world gave).
  */
-static int add_calls(struct remote *r, const Pb__Creds *m, uint64_t drop, int *ret_first,
-	int *ret_last)
+static int add_calls(
+	struct remote *r, const Pb__Creds *m, uint64_t drop, int *ret_first, int *ret_last)
 {
 	struct cap_data c = {.header = {.version = _LINUX_CAPABILITY_VERSION_3}};
 	uint64_t at, groups = m->n_groups ? remote_put(r, m->groups, 4 * m->n_groups) : 0;
@@ -85,8 +85,8 @@ static int add_calls(struct remote *r, const Pb__Creds *m, uint64_t drop, int *r
 	last = remote_add(r, SYS_prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0, 0);
 	for (uint64_t cap = 0; cap <= LAST_CAP; cap++)
 		if (m->cap_ambient & (1UL << cap))
-			last = remote_add(r, SYS_prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, cap,
-				0, 0, 0);
+			last = remote_add(
+				r, SYS_prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, cap, 0, 0, 0);
 	if (m->no_new_privs)
 		last = remote_add(r, SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0, 0);
 	*ret_last = last;
@@ -124,6 +124,23 @@ static int clip(struct ckpt_build *b, const struct ckpt_build_thread *t, Pb__Cre
 	return 0;
 }
 
+/*
+ * Without a user namespace everybody is who we are, with our groups and without capabilities: what
+ * is born is right already, or can't be had.
+ */
+static int check_own(const struct ckpt_build *b, const Pb__Creds *m, struct err *e)
+{
+	for (int i = 0; i < 3; i++) {
+		if (m->uid[i] == b->world->uid && m->gid[i] == b->world->gid)
+			continue;
+		err_set(e, ERR_HOST, -EPERM,
+			"it runs as user %u, group %u, which only a user namespace can give",
+			m->uid[i], m->gid[i]);
+		return err_hint(e, "podrun check says what this host lacks");
+	}
+	return 0;
+}
+
 static int finish(struct ckpt_build *b, struct ckpt_record *rec, struct err *e)
 {
 	Pb__Creds *m = pb__creds__unpack(NULL, rec->len, rec->body);
@@ -133,9 +150,11 @@ static int finish(struct ckpt_build *b, struct ckpt_record *rec, struct err *e)
 
 	if (!m || !t || m->n_uid != 3 || m->n_gid != 3 || m->n_groups > CKPT_MAX_GROUPS)
 		r = ckpt_record_bad(rec, e);
-	if (r == 0)
+	if (r == 0 && b->world->names)
+		r = check_own(b, m, e);
+	else if (r == 0)
 		r = clip(b, t, m, &drop, e);
-	for (size_t i = 0; r == 0 && i < t->proc->n_threads; i++)
+	for (size_t i = 0; r == 0 && !b->world->names && i < t->proc->n_threads; i++)
 		r = tell(t->proc->threads[i].remote, m, drop, e);
 	pb__creds__free_unpacked(m, NULL);
 	return r;

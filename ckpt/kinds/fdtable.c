@@ -18,8 +18,8 @@
 #include "ckpt/survey.h"
 #include "proto/tasks.pb-c.h"
 
-#define MAX_FDS	      (1 << 20)
-#define CALLS_PER_FD  3
+#define MAX_FDS	     (1 << 20)
+#define CALLS_PER_FD 3
 
 static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e)
 {
@@ -47,8 +47,8 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 	return ckpt_pack(&m.base, body, e);
 }
 
-static int check_entries(struct ckpt_build *b, const struct ckpt_record *rec, const Pb__Fdtable *m,
-	struct err *e)
+static int check_entries(
+	struct ckpt_build *b, const struct ckpt_record *rec, const Pb__Fdtable *m, struct err *e)
 {
 	if (m->n_entries > MAX_FDS)
 		return ckpt_record_bad(rec, e);
@@ -73,13 +73,13 @@ static int first_gap(const Pb__Fdtable *m)
 }
 
 /* Adds the calls for one entry.  @at: the number pidfd_getfd will give. */
-static int add_entry(struct ckpt_build *b, struct remote *r, const Pb__FdEntry *f, int at,
-	struct err *e)
+static int add_entry(
+	struct ckpt_build *b, struct remote *r, const Pb__FdEntry *f, int at, struct err *e)
 {
 	int got = ckpt_build_lend(b, r, ckpt_build_file(b, f->file)->fd, e);
 	const struct remote_arg from[6] = {REMOTE_RESULT(got)};
-	const struct remote_arg to[6] = {REMOTE_RESULT(got), REMOTE_ARG(f->fd),
-		REMOTE_ARG(f->cloexec ? O_CLOEXEC : 0)};
+	const struct remote_arg to[6] = {
+		REMOTE_RESULT(got), REMOTE_ARG(f->fd), REMOTE_ARG(f->cloexec ? O_CLOEXEC : 0)};
 
 	if (got < 0)
 		return got;

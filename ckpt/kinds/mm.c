@@ -25,6 +25,7 @@
 #include "ckpt/kinds/ask.h"
 #include "ckpt/kinds/kinds.h"
 #include "ckpt/memory/memory.h"
+#include "ckpt/said.h"
 #include "ckpt/survey.h"
 #include "ckpt/where.h"
 #include "proto/memory.pb-c.h"
@@ -335,7 +336,8 @@ int ckpt_mm_unpack(const struct ckpt_record *r, Pb__Mm **ret, struct err *e)
 	for (size_t i = 0; i < m->n_guards; i++) {
 		const Pb__Range *g = m->guards[i];
 
-		if (g->end <= g->start || g->end > CKPT_TASK_SIZE || (g->start | g->end) % PAGE_SIZE) {
+		if (g->end <= g->start || g->end > CKPT_TASK_SIZE ||
+			(g->start | g->end) % PAGE_SIZE) {
 			pb__mm__free_unpacked(m, NULL);
 			return err_set(e, ERR_IMAGE, -EBADMSG, "guard %zu is nonsense", i);
 		}
@@ -418,8 +420,9 @@ static int mm_data(struct ckpt_build *b, struct ckpt_record *r, uint64_t offset,
 		return err_set(e, ERR_IMAGE, -EBADMSG, "pages at %llx belong to no mapping",
 			(unsigned long long)offset);
 	b->report.pages += len / PAGE_SIZE;
-	return ckpt_fill(s->proc->threads[0].tid, b->world->proc_fd, s->proc->threads[0].vtid,
-		&s->mem, offset, data, len, s->at[s->last].prot & PROT_WRITE, e);
+	return ckpt_fill(s->proc->threads[0].tid, b->world->proc_fd,
+		ckpt_said(b->world, s->proc->threads[0].vtid), &s->mem, offset, data, len,
+		s->at[s->last].prot & PROT_WRITE, e);
 }
 
 int ckpt_mm_left(
@@ -434,10 +437,10 @@ int ckpt_mm_left(
 	first = !s->at[s->last].begun;
 	s->at[s->last].begun = true;
 	b->report.pages += f->len / PAGE_SIZE;
-	return ckpt_mapped_add(b, s->proc, f, s->at[s->last].prot, s->at[s->last].noreserve, first,
-		       e) < 0 ?
-		       e->error :
-		       1;
+	return ckpt_mapped_add(
+		       b, s->proc, f, s->at[s->last].prot, s->at[s->last].noreserve, first, e) < 0
+		       ? e->error
+		       : 1;
 }
 
 static int mm_finish(struct ckpt_build *b, struct ckpt_record *r, struct err *e)

@@ -14,6 +14,7 @@
 
 #include "base/base.h"
 #include "ckpt/build.h"
+#include "ckpt/said.h"
 #include "ckpt/kinds/tasks.h"
 #include "ckpt/survey.h"
 #include "proto/tasks.pb-c.h"
@@ -136,12 +137,13 @@ int ckpt_pending_drain(struct remote *remote, struct err *e)
 		if (v == -EAGAIN)
 			return err_set(e, ERR_FAILED, -EBUSY, "a signal can't be taken");
 	}
-	return is_empty(remote_tid(remote)) ? 0 :
-	       err_set(e, ERR_FAILED, -EBUSY, "signals keep coming");
+	return is_empty(remote_tid(remote)) ? 0
+					    : err_set(e, ERR_FAILED, -EBUSY, "signals keep coming");
 }
 
-static int queue_one(struct remote *remote, const struct ckpt_build_thread *t, bool shared,
-	const ProtobufCBinaryData *info, struct err *e)
+static int queue_one(const struct ckpt_world *w, struct remote *remote,
+	const struct ckpt_build_thread *t, bool shared, const ProtobufCBinaryData *info,
+	struct err *e)
 {
 	siginfo_t si;
 	uint64_t addr;
@@ -156,12 +158,16 @@ static int queue_one(struct remote *remote, const struct ckpt_build_thread *t, b
 		t->proc->stop_pending = true;
 		return 0;
 	}
+	if (w->names)
+		w->names->queued(w->names->ctx, &si);
 	addr = remote_put(remote, &si, sizeof(si));
 	if (shared)
-		return remote_must(remote, &v, e, SYS_rt_sigqueueinfo, (uint64_t)t->proc->vpid,
-			(uint64_t)si.si_signo, addr, 0, 0, 0);
-	return remote_must(remote, &v, e, SYS_rt_tgsigqueueinfo, (uint64_t)t->proc->vpid,
-		(uint64_t)t->vtid, (uint64_t)si.si_signo, addr, 0, 0);
+		return remote_must(remote, &v, e, SYS_rt_sigqueueinfo,
+			(uint64_t)ckpt_said(w, t->proc->vpid), (uint64_t)si.si_signo, addr, 0, 0,
+			0);
+	return remote_must(remote, &v, e, SYS_rt_tgsigqueueinfo,
+		(uint64_t)ckpt_said(w, t->proc->vpid), (uint64_t)ckpt_said(w, t->vtid),
+		(uint64_t)si.si_signo, addr, 0, 0);
 }
 
 static int finish(struct ckpt_build *b, struct ckpt_record *rec, struct err *e)
@@ -176,8 +182,8 @@ static int finish(struct ckpt_build *b, struct ckpt_record *rec, struct err *e)
 		if (m->siginfo[i].len != SIGINFO_SIZE)
 			r = ckpt_record_bad(rec, e);
 		else
-			r = queue_one(t->remote, t, rec->kind->scope == CKPT_PROC, &m->siginfo[i],
-				e);
+			r = queue_one(b->world, t->remote, t, rec->kind->scope == CKPT_PROC,
+				&m->siginfo[i], e);
 	}
 	pb__pending__free_unpacked(m, NULL);
 	return MIN(r, 0);

@@ -17,6 +17,7 @@
 #include "base/base.h"
 #include "ckpt/build.h"
 #include "ckpt/kinds/tasks.h"
+#include "ckpt/said.h"
 #include "ckpt/survey.h"
 #include "proto/tasks.pb-c.h"
 
@@ -166,7 +167,9 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 }
 
 /* One timer_create; *ret_id is the id it got. */
-static int create_once(struct remote *remote, const Pb__PosixTimer *t, int *ret_id, struct err *e)
+/* @tid: as the kernel has to be told it. */
+static int create_once(
+	struct remote *remote, const Pb__PosixTimer *t, pid_t tid, int *ret_id, struct err *e)
 {
 	struct sigevent sev = {0};
 	uint64_t sev_addr, id_addr;
@@ -175,7 +178,7 @@ static int create_once(struct remote *remote, const Pb__PosixTimer *t, int *ret_
 	sev.sigev_value.sival_ptr = (void *)t->value;
 	sev.sigev_signo = t->sig;
 	sev.sigev_notify = t->notify;
-	memcpy((char *)&sev + 16, &t->tid, sizeof(t->tid)); /* sigev_notify_thread_id */
+	memcpy((char *)&sev + 16, &tid, sizeof(tid)); /* sigev_notify_thread_id */
 	sev_addr = remote_put(remote, &sev, sizeof(sev));
 	id = remote_data(remote, sizeof(*id), &id_addr);
 	*id = t->id;
@@ -187,10 +190,10 @@ static int create_once(struct remote *remote, const Pb__PosixTimer *t, int *ret_
 	return 0;
 }
 
-static int create_timer(struct remote *remote, const Pb__PosixTimer *t, struct err *e)
+static int create_timer(struct remote *remote, const Pb__PosixTimer *t, pid_t tid, struct err *e)
 {
 	for (int tries = 0; tries < MAX_TRIES; tries++) {
-		int id = -1, r = create_once(remote, t, &id, e);
+		int id = -1, r = create_once(remote, t, tid, &id, e);
 
 		if (r < 0 || id == t->id)
 			return r;
@@ -224,13 +227,14 @@ static int finish(struct ckpt_build *b, struct ckpt_record *rec, struct err *e)
 		r = ckpt_record_bad(rec, e);
 	for (size_t i = 0; r == 0 && i < m->n_timers; i++)
 		if (m->timers[i]->id < 0 || m->timers[i]->left_ns < 0 ||
-			m->timers[i]->interval_ns < 0 || (i && m->timers[i]->id <= m->timers[i - 1]->id))
+			m->timers[i]->interval_ns < 0 ||
+			(i && m->timers[i]->id <= m->timers[i - 1]->id))
 			r = ckpt_record_bad(rec, e);
 	if (r == 0)
 		r = remote_call(remote, &v, e, SYS_prctl, PR_TIMER_CREATE_RESTORE_IDS,
 			PR_TIMER_CREATE_RESTORE_IDS_ON, 0, 0, 0, 0);
 	for (size_t i = 0; r == 0 && i < m->n_timers; i++)
-		r = create_timer(remote, m->timers[i], e);
+		r = create_timer(remote, m->timers[i], ckpt_said(b->world, m->timers[i]->tid), e);
 	for (size_t i = 0; r == 0 && i < m->n_timers; i++)
 		r = set_timer(remote, m->timers[i], e);
 	if (r == 0)

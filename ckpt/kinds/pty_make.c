@@ -22,6 +22,7 @@
 #include "ckpt/kinds/kinds.h"
 #include "ckpt/kinds/pty.h"
 #include "ckpt/lend.h"
+#include "ckpt/said.h"
 #include "ckpt/take.h"
 #include "proto/files.pb-c.h"
 
@@ -42,7 +43,8 @@ static int open_master(int index, struct err *e)
 		if (fd < 0 || ioctl(fd, TIOCGPTN, &n) < 0) {
 			err_errno(e, -errno, "cannot make a terminal");
 			if (errno == ENOSPC)
-				err_set(e, ERR_HOST, -ENOSPC, "this host has no terminal %d", index);
+				err_set(e, ERR_HOST, -ENOSPC, "this host has no terminal %d",
+					index);
 			close_fd(fd);
 			break;
 		}
@@ -110,8 +112,8 @@ static int fill(const Pb__PtyPair *m, int master, int slave, struct err *e)
 	return pty_bytes_put(master, slave, &t, &bytes, e);
 }
 
-static int make_pair(struct ckpt_build *b, const Pb__PtyPair *m, struct ckpt_object *o,
-	struct err *e)
+static int make_pair(
+	struct ckpt_build *b, const Pb__PtyPair *m, struct ckpt_object *o, struct err *e)
 {
 	char path[32];
 	int r;
@@ -199,8 +201,8 @@ static int open_dev_tty(struct ckpt_build *b, const Pb__Pty *m, int flags)
 	return r < 0 ? r : fd;
 }
 
-static int open_end(struct ckpt_build *b, const Pb__Pty *m, const struct ckpt_object *o,
-	struct err *e)
+static int open_end(
+	struct ckpt_build *b, const Pb__Pty *m, const struct ckpt_object *o, struct err *e)
 {
 	int flags = ckpt_common_open_flags(m->common), fd;
 	char path[32];
@@ -264,8 +266,8 @@ static int each_pair(struct ckpt_build *b, pid_t session,
 		const struct ckpt_record *r = &b->records[i];
 		Pb__Pty *m;
 
-		if (!r->kind || (r->kind->number != PROTO_KIND_PTY &&
-					r->kind->number != PROTO_KIND_TTY))
+		if (!r->kind ||
+			(r->kind->number != PROTO_KIND_PTY && r->kind->number != PROTO_KIND_TTY))
 			continue;
 		m = pb__pty__unpack(NULL, r->len, r->body);
 		if (m && m->pair && m->first && m->pair->session == session)
@@ -313,8 +315,8 @@ static int control(struct ckpt_build *b, const Pb__Pty *m, void *ctx, struct err
 	return 0;
 }
 
-int ckpt_pty_controlling(struct ckpt_build *b, pid_t vpid, struct remote *leader, int lend_fd,
-	struct err *e)
+int ckpt_pty_controlling(
+	struct ckpt_build *b, pid_t vpid, struct remote *leader, int lend_fd, struct err *e)
 {
 	struct leader l = {.remote = leader, .lend_fd = lend_fd};
 
@@ -336,6 +338,7 @@ static int set_foreground(struct ckpt_build *b, const Pb__Pty *m, struct err *e)
 	if (!t || !t->remote || o->fd2 < 0)
 		return err_set(
 			e, ERR_IMAGE, -EBADMSG, "terminal %u has no session", m->pair->index);
+	group = ckpt_said(b->world, group);
 	at = remote_put(t->remote, &group, sizeof(group));
 	fd = at ? ckpt_build_lend(b, t->remote, o->fd2, e) : err_errno(e, -ENOSPC, "terminal");
 	if (fd < 0)
@@ -378,8 +381,8 @@ int ckpt_pty_finish(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
 {
 	Pb__Pty *m = pb__pty__unpack(NULL, r->len, r->body);
 	struct ckpt_object *o = m && m->pair && m->first
-		? ckpt_object_get(b, PROTO_KIND_PTY, m->pair->index)
-		: NULL;
+					? ckpt_object_get(b, PROTO_KIND_PTY, m->pair->index)
+					: NULL;
 	int on = 1;
 
 	if (o && o->fd >= 0) {

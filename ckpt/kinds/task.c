@@ -16,6 +16,7 @@
 #include "ckpt/kinds/ask.h"
 #include "ckpt/kinds/tasks.h"
 #include "ckpt/records.h"
+#include "ckpt/said.h"
 #include "ckpt/survey.h"
 #include "ckpt/tree.h"
 #include "proto/tasks.pb-c.h"
@@ -66,8 +67,7 @@ static bool stop_unseen(struct ckpt_dump *d, struct ckpt_proc *p)
 	uint64_t at;
 	long v;
 
-	if (!parent || parent->state == CKPT_ZOMBIE ||
-		ckpt_proc_remote(parent, &remote, NULL) < 0)
+	if (!parent || parent->state == CKPT_ZOMBIE || ckpt_proc_remote(parent, &remote, NULL) < 0)
 		return false;
 	si = remote_data(remote, sizeof(*si), &at);
 	if (!si || remote_call(remote, &v, NULL, SYS_waitid, P_PID,
@@ -142,9 +142,9 @@ int ckpt_task_read(struct ckpt_record *rec, struct ckpt_build_proc *p, struct er
 	int r = 0;
 
 	if (!m || rec->subject < 2 || rec->subject > INT32_MAX || m->n_threads > MAX_THREADS ||
-		m->ppid < 0 || m->pgid < 0 || m->sid < 0 ||
-		m->exit_signal < 0 || m->exit_signal > 64 || m->stop_signal < 0 ||
-		m->stop_signal > 64 || (m->state == PB__TASK_STATE__TASK_ZOMBIE && m->n_threads) ||
+		m->ppid < 0 || m->pgid < 0 || m->sid < 0 || m->exit_signal < 0 ||
+		m->exit_signal > 64 || m->stop_signal < 0 || m->stop_signal > 64 ||
+		(m->state == PB__TASK_STATE__TASK_ZOMBIE && m->n_threads) ||
 		(m->headless && !m->n_threads)) {
 		r = ckpt_record_bad(rec, e);
 		goto out;

@@ -116,6 +116,9 @@ static pid_t fork_as(pid_t vpid)
 	};
 	pid_t pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
 
+	if (pid < 0 && (errno == ENOSYS || errno == EPERM))
+		pid = fork(); /* nobody can have a number of our choice here */
+
 	return pid < 0 ? -errno : pid;
 }
 
@@ -332,6 +335,7 @@ int unix_send_all(struct ckpt_build *b, const struct unix_send *sends, size_t n,
 			"this host's socket buffers are too small for what "
 			"was in flight (net.core.wmem_max)");
 	if (r == -ESRCH)
-		return err_set(e, ERR_IMAGE, r, "something unread comes from a process that is not there");
+		return err_set(
+			e, ERR_IMAGE, r, "something unread comes from a process that is not there");
 	return r < 0 ? err_errno(e, r, "cannot fill the queue of a unix socket") : 0;
 }

@@ -35,6 +35,7 @@
 
 #include "ckpt/build.h"
 #include "ckpt/ckpt.h"
+#include "ckpt/said.h"
 #include "proto/memory.pb-c.h"
 #include "proto/proto.h"
 #include "proto/tasks.pb-c.h"
@@ -247,8 +248,8 @@ int ckpt_mapped_add(struct ckpt_build *b, struct ckpt_build_proc *p, const struc
 
 	/* it is overwritten when the piece is filled */
 	if (first)
-		r = ckpt_fill(p->threads[0].tid, b->world->proc_fd, p->threads[0].vtid, &mem,
-			f->offset, "", 1, false, e);
+		r = ckpt_fill(p->threads[0].tid, b->world->proc_fd,
+			ckpt_said(b->world, p->threads[0].vtid), &mem, f->offset, "", 1, false, e);
 	close_fd(mem);
 	remote_leave(p->threads[0].remote, true);
 	buf_put(&b->pieces, &piece, sizeof(piece));

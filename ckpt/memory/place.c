@@ -19,6 +19,7 @@
 #include "base/base.h"
 #include "ckpt/build.h"
 #include "ckpt/memory/memory.h"
+#include "ckpt/said.h"
 #include "proto/memory.pb-c.h"
 
 #ifndef ARCH_MAP_VDSO_64
@@ -57,7 +58,7 @@ static int find_host(
 	struct ckpt_build *b, struct ckpt_build_proc *p, struct vdso *ret, struct err *e)
 {
 	struct proc_maps maps;
-	int r = proc_read_maps(b->world->proc_fd, p->vpid, false, &maps, e);
+	int r = proc_read_maps(b->world->proc_fd, ckpt_said(b->world, p->vpid), false, &maps, e);
 
 	if (r < 0)
 		return r;
@@ -185,8 +186,9 @@ static int put_old(struct ckpt_build *b, struct ckpt_build_proc *p, const struct
 			PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
 			(uint64_t)-1, 0);
 	if (r >= 0)
-		r = ckpt_fill(p->threads[0].tid, b->world->proc_fd, p->threads[0].vtid, &mem,
-			image->code, old, m->vdso.len, false, e);
+		r = ckpt_fill(p->threads[0].tid, b->world->proc_fd,
+			ckpt_said(b->world, p->threads[0].vtid), &mem, image->code, old,
+			m->vdso.len, false, e);
 	close_fd(mem);
 	return r;
 }

@@ -17,6 +17,7 @@
 
 struct resume_options {
 	const char *name;
+	const char *names;
 	bool detach, interactive, tty, replace, map, json;
 };
 
@@ -28,6 +29,8 @@ static const struct cli_option options[] = {
 	{"name", 0, "NAME", "under another name", CLI_STRING, AT(name)},
 	{"replace", 0, NULL, "end and remove who has the name", CLI_FLAG, AT(replace)},
 	{"map", 0, NULL, "let it run before all of its memory has been copied", CLI_FLAG, AT(map)},
+	{"names", 0, "auto|kernel|rewrite", "who holds names from now on, as in podrun run",
+		CLI_STRING, AT(names)},
 	{"json", 0, NULL, "tell how long it took, as JSON (with -d)", CLI_FLAG, AT(json)},
 };
 
@@ -48,7 +51,8 @@ static int from_record(struct cli *c, const char *name, char **ret_path, char **
 	} else if (access(name, F_OK) < 0) {
 		bool live = client_is_live(&c->paths, name);
 
-		err_set(e, ERR_STATE, -EEXIST, "'%s' %s", name, live ? "is running" : "is not suspended");
+		err_set(e, ERR_STATE, -EEXIST, "'%s' %s", name,
+			live ? "is running" : "is not suspended");
 	}
 	record_free(r);
 	return err_is(e) ? e->error : *ret_path != NULL;
@@ -71,7 +75,8 @@ int resume_open(struct cli *c, const char *what, char **ret_path, char **ret_nam
 	if (r < 0)
 		return r;
 	if (r == 0 && at && !strchr(what, '/') && access(what, F_OK) < 0) {
-		if (asprintf(&path, "%s/images/%.*s.img%s", c->paths.state, (int)(at - what), what, at) < 0)
+		if (asprintf(&path, "%s/images/%.*s.img%s", c->paths.state, (int)(at - what), what,
+			    at) < 0)
 			path = NULL;
 	} else if (r == 0) {
 		path = realpath(what, NULL);
@@ -111,12 +116,11 @@ int resume_detached(Pb__ResumeRequest *q, int image, Pb__Control **ret, struct e
 	return r;
 }
 
-static int attached(const struct resume_options *o, Pb__ResumeRequest *q, int image, bool stream,
-	struct err *e)
+static int attached(
+	const struct resume_options *o, Pb__ResumeRequest *q, int image, bool stream, struct err *e)
 {
-	struct stream_options s = {.input = o->interactive && !stream,
-		.forward = !o->tty,
-		.detachable = true};
+	struct stream_options s = {
+		.input = o->interactive && !stream, .forward = !o->tty, .detachable = true};
 	struct proto_conn *conn;
 	int r = client_start(&conn, e);
 
@@ -149,8 +153,9 @@ static int only_suspended(struct cli *c, char **ret, struct err *e)
 	if (found == 1 && *ret)
 		return 0;
 	free(take_ptr(*ret));
-	return found ? err_set(e, ERR_USAGE, -EINVAL, "%zu sessions are suspended: say which", found) :
-		       err_set(e, ERR_NOT_FOUND, -ENOENT, "no session is suspended");
+	return found ? err_set(e, ERR_USAGE, -EINVAL, "%zu sessions are suspended: say which",
+			       found)
+		     : err_set(e, ERR_NOT_FOUND, -ENOENT, "no session is suspended");
 }
 
 static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
@@ -167,6 +172,9 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 		return e->error;
 	if (o->name && paths_check_name(o->name, e) < 0)
 		return e->error;
+	if (o->names && strcmp(o->names, "auto") && strcmp(o->names, "kernel") &&
+		strcmp(o->names, "rewrite"))
+		return err_set(e, ERR_USAGE, -EINVAL, "--names: '%s' is not valid here", o->names);
 	image = resume_open(c, argc ? argv[0] : only, &path, &name, &own, e);
 	if (image < 0)
 		return err_wrap(e, "cannot resume");
@@ -175,6 +183,7 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 	q.replace = o->replace;
 	q.discard = own;
 	q.map = o->map;
+	q.names = (char *)(o->names ? o->names : "auto");
 	if (!o->detach) {
 		r = attached(o, &q, image, !path, e);
 		/* Codes of the command stay apart from ours only once there is a command. */

@@ -3,14 +3,17 @@
 #include "supervisor/rewrite/hold.h"
 
 #include <signal.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 
 #include "base/base.h"
 #include "ckpt/ckpt.h"
+#include "supervisor/rewrite/answers.h"
 #include "supervisor/rewrite/ipc_ckpt.h"
 #include "supervisor/rewrite/rewriter_state.h"
 #include "supervisor/rewrite/signals.h"
+#include "supervisor/rewrite/view.h"
 #include "supervisor/rewrite/view_later.h"
 
 #define NAP_NS (1000 * 1000L)
@@ -23,32 +26,32 @@
 /* One that can be held. */
 static bool lives(const struct rewriter *w, const struct task *task)
 {
-	return task && !task->gone && task->host != w->init;
+	return task && !task->gone && !task->headless && task->host != w->init;
 }
 
-pid_t hold_number(void *rewriter, pid_t host)
+static pid_t number(void *rewriter, pid_t host)
 {
 	return numbers_virtual(((struct rewriter *)rewriter)->rw.tasks.numbers, host);
 }
 
-pid_t hold_host(void *rewriter, pid_t number)
+static pid_t host_of(void *rewriter, pid_t number)
 {
 	return numbers_host(((struct rewriter *)rewriter)->rw.tasks.numbers, number);
 }
 
-pid_t hold_kin(void *rewriter, pid_t host)
+static pid_t kin(void *rewriter, pid_t host)
 {
 	const struct task *task = tasks_find(&((struct rewriter *)rewriter)->rw.tasks, host);
 
 	return task ? task->kin : 0;
 }
 
-void hold_signal(void *rewriter, siginfo_t *info)
+static void seen(void *rewriter, siginfo_t *info)
 {
 	rewrite_siginfo(&((struct rewriter *)rewriter)->rw.tasks, info);
 }
 
-ssize_t hold_list(void *rewriter, struct ckpt_held **ret)
+static ssize_t list(void *rewriter, struct ckpt_held **ret)
 {
 	struct rewriter *w = rewriter;
 	const struct tasks *t = &w->rw.tasks;
@@ -59,7 +62,7 @@ ssize_t hold_list(void *rewriter, struct ckpt_held **ret)
 		return -ENOMEM;
 	for (int i = 1; i < NUMBERS_MAX; i++) {
 		const struct task *one = t->all[i];
-		bool zombie = one && one->gone && tasks_is_zombie(t, one);
+		bool zombie = one && (one->headless || tasks_is_zombie(t, one));
 
 		if (lives(w, one) || zombie)
 			(*ret)[n++] = (struct ckpt_held){.pid = one->tgid,
@@ -118,6 +121,21 @@ static void help_vfork(struct rewriter *w)
 	}
 }
 
+/* The first thread of a process that has ended stands in the way of nobody. */
+static void find_headless(struct rewriter *w)
+{
+	pid_t parent;
+	char state;
+
+	for (int i = 1; i < NUMBERS_MAX; i++) {
+		struct task *one = w->rw.tasks.all[i];
+
+		if (lives(w, one) && !one->held && tasks_look(one->host, &state, &parent) &&
+			state == 'Z')
+			one->headless = true;
+	}
+}
+
 static void tell_all(struct rewriter *w)
 {
 	for (int i = 1; i < NUMBERS_MAX; i++)
@@ -160,32 +178,9 @@ static int stop_all(struct rewriter *w, uint64_t deadline, const sigset_t *chld,
 		if (sigtimedwait(chld, NULL, &nap) < 0) {
 			help_vfork(w);
 			view_later_let_go();
+			find_headless(w);
 		}
 	}
-}
-
-int hold_stop(void *rewriter, uint32_t deadline_ms, struct err *e)
-{
-	struct rewriter *w = rewriter;
-	sigset_t chld, old;
-	int r;
-
-	w->hold = true;
-	/* Blocked, one that comes between the look and the nap ends the nap. */
-	sigemptyset(&chld);
-	sigaddset(&chld, SIGCHLD);
-	pthread_sigmask(SIG_BLOCK, &chld, &old);
-	r = stop_all(w, io_now_ns() + deadline_ms * 1000000ULL, &chld, e);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (r < 0) {
-		hold_release(w);
-		return r;
-	}
-	for (int i = 1; i < NUMBERS_MAX; i++)
-		if (lives(w, w->rw.tasks.all[i]))
-			ptrace(PTRACE_SETOPTIONS, w->rw.tasks.all[i]->host, 0, HELD_OPTIONS);
-	w->rw.trusting = true;
-	return 0;
 }
 
 /* Who was killed while it was held has been waited for already: nobody will tell of its end. */
@@ -200,7 +195,7 @@ static void let_go(struct rewriter *w, struct task *task)
 		tasks_end(&w->rw.tasks, task);
 }
 
-void hold_release(void *rewriter)
+static void release(void *rewriter)
 {
 	struct rewriter *w = rewriter;
 
@@ -212,4 +207,130 @@ void hold_release(void *rewriter)
 		if (lives(w, w->rw.tasks.all[i]) && w->rw.tasks.all[i]->held)
 			let_go(w, w->rw.tasks.all[i]);
 	pthread_mutex_unlock(&w->rw.lock);
+}
+
+static int stop(void *rewriter, uint32_t deadline_ms, struct err *e)
+{
+	struct rewriter *w = rewriter;
+	sigset_t chld, old;
+	int r;
+
+	w->hold = true;
+	/* Blocked, one that comes between the look and the nap ends the nap. */
+	sigemptyset(&chld);
+	sigaddset(&chld, SIGCHLD);
+	pthread_sigmask(SIG_BLOCK, &chld, &old);
+	r = stop_all(w, io_now_ns() + deadline_ms * 1000000ULL, &chld, e);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (r < 0) {
+		release(w);
+		return r;
+	}
+	for (int i = 1; i < NUMBERS_MAX; i++)
+		if (lives(w, w->rw.tasks.all[i]))
+			ptrace(PTRACE_SETOPTIONS, w->rw.tasks.all[i]->host, 0, HELD_OPTIONS);
+	w->rw.trusting = true;
+	return 0;
+}
+
+/* ---- tasks that are rebuilt ----------------------------------------------------------------- */
+
+static int born(void *rewriter, pid_t number, pid_t host, pid_t pid)
+{
+	struct rewriter *w = rewriter;
+	struct task *task;
+
+	pthread_mutex_lock(&w->rw.lock);
+	task = tasks_add_as(&w->rw.tasks, host, number);
+	if (task) {
+		task->tgid = pid;
+		task->lives = task->told = task->held = true;
+		task->kin = 1; /* it may share with any of them */
+	}
+	pthread_mutex_unlock(&w->rw.lock);
+	return task ? 0 : -EEXIST;
+}
+
+static void ended(void *rewriter, pid_t host, bool headless)
+{
+	struct rewriter *w = rewriter;
+	struct task *task;
+
+	pthread_mutex_lock(&w->rw.lock);
+	task = tasks_find(&w->rw.tasks, host);
+	if (task && headless)
+		task->headless = true;
+	else if (task)
+		tasks_end(&w->rw.tasks, task);
+	pthread_mutex_unlock(&w->rw.lock);
+}
+
+static void stopped(void *rewriter, pid_t host, int sig)
+{
+	struct task *task = tasks_find(&((struct rewriter *)rewriter)->rw.tasks, host);
+
+	if (task)
+		task->stop_signal = sig;
+}
+
+static void last(void *rewriter, pid_t number)
+{
+	numbers_go_on(((struct rewriter *)rewriter)->rw.tasks.numbers, number);
+}
+
+static void queued(void *rewriter, void *siginfo)
+{
+	rewrite_siginfo_back(&((struct rewriter *)rewriter)->rw.tasks, siginfo);
+}
+
+static int say(void *rewriter, const char *host, char ret[PATH_MAX])
+{
+	const struct view *view = ((struct rewriter *)rewriter)->rw.view;
+
+	memcpy(ret, "/proc/", 6);
+	if (procfs_of_copy(host, ret + 6, PATH_MAX - 6) >= 0)
+		return 0;
+	return view_say(view, host, ret);
+}
+
+/* A process that is gone must not be one of the host's. */
+static int find_in_proc(const struct procfs *p, const char *path, char ret[PATH_MAX])
+{
+	int r = procfs_to_host(p, path + strspn(path, "/"), ret);
+
+	if (r == -ENOENT)
+		strcpy(ret, "/proc/nobody");
+	return r == -ENOENT ? 0 : r;
+}
+
+static int find(void *rewriter, const char *path, char ret[PATH_MAX])
+{
+	const struct view *view = ((struct rewriter *)rewriter)->rw.view;
+	const size_t proc = strlen("/proc");
+
+	if (view->procfs && !strncmp(path, "/proc", proc) && (!path[proc] || path[proc] == '/'))
+		return find_in_proc(view->procfs, path + proc, ret);
+	return view_host_path(view, path, ret);
+}
+
+void hold_describe(struct rewriter *w, struct ckpt_names *names, struct ckpt_paths *paths,
+	struct ckpt_ipc_names *ipc)
+{
+	*ipc = ipc_ckpt_names(w->rw.ipc);
+	*names = (struct ckpt_names){.number = number,
+		.host = host_of,
+		.list = list,
+		.stop = stop,
+		.release = release,
+		.kin = kin,
+		.signal = seen,
+		.lend_call = ANSWERS_LEND,
+		.lend_key = answers_lend(&w->rw),
+		.born = born,
+		.ended = ended,
+		.stopped = stopped,
+		.queued = queued,
+		.last = last,
+		.ctx = w};
+	*paths = (struct ckpt_paths){.say = say, .host = find, .ctx = w};
 }

@@ -12,22 +12,12 @@
 #ifndef SUPERVISOR_REWRITE_HOLD_H
 #define SUPERVISOR_REWRITE_HOLD_H
 
-#include <signal.h>
-#include <stdint.h>
-#include <sys/types.h>
-
 #include "ckpt/ckpt.h"
 
-struct err;
 struct rewriter;
 
-/* As struct ckpt_names has them, with the rewriter as context. */
-pid_t hold_number(void *rewriter, pid_t host);
-pid_t hold_host(void *rewriter, pid_t number);
-void hold_signal(void *rewriter, siginfo_t *info);
-pid_t hold_kin(void *rewriter, pid_t host);
-ssize_t hold_list(void *rewriter, struct ckpt_held **ret);
-int hold_stop(void *rewriter, uint32_t deadline_ms, struct err *e);
-void hold_release(void *rewriter);
+/* What ckpt is told of a session of @w, which is the context.  *paths only where it has a view. */
+void hold_describe(struct rewriter *w, struct ckpt_names *names, struct ckpt_paths *paths,
+	struct ckpt_ipc_names *ipc);
 
 #endif

@@ -51,6 +51,12 @@ pid_t numbers_add(struct numbers *n, pid_t host)
 	return -EAGAIN;
 }
 
+void numbers_go_on(struct numbers *n, pid_t number)
+{
+	if (number > 0 && number < NUMBERS_MAX)
+		n->last = number;
+}
+
 void numbers_set(struct numbers *n, pid_t number, pid_t host)
 {
 	if (numbers_host(n, number))

@@ -27,6 +27,8 @@ void numbers_free(struct numbers *n);
 
 /* A number for task @host, which has none; -EAGAIN when all are taken. */
 pid_t numbers_add(struct numbers *n, pid_t host);
+/* The next that numbers_add gives is behind @number, if that is free. */
+void numbers_go_on(struct numbers *n, pid_t number);
 /* @number is now the name of @host (an exec by a thread takes the leader's place). */
 void numbers_set(struct numbers *n, pid_t number, pid_t host);
 /* The number names nobody any more. */

@@ -93,49 +93,11 @@ int orders_start(struct rewriter *w)
 	return -pthread_create(&thread, NULL, wait_for_orders, w);
 }
 
-/* As struct ckpt_paths has them, with the view as context. */
-static int say(void *view, const char *host, char ret[PATH_MAX])
-{
-	memcpy(ret, "/proc/", 6);
-	if (procfs_of_copy(host, ret + 6, PATH_MAX - 6) >= 0)
-		return 0;
-	return view_say(view, host, ret);
-}
-
-/* A process that is gone must not be one of the host's. */
-static int find_in_proc(const struct procfs *p, const char *path, char ret[PATH_MAX])
-{
-	int r = procfs_to_host(p, path + strspn(path, "/"), ret);
-
-	if (r == -ENOENT)
-		strcpy(ret, "/proc/nobody");
-	return r == -ENOENT ? 0 : r;
-}
-
-static int find(void *ctx, const char *path, char ret[PATH_MAX])
-{
-	const struct view *view = ctx;
-	const size_t proc = strlen("/proc");
-
-	if (view->procfs && !strncmp(path, "/proc", proc) && (!path[proc] || path[proc] == '/'))
-		return find_in_proc(view->procfs, path + proc, ret);
-	return view_host_path(view, path, ret);
-}
-
 static void dump(struct rewriter *w, const struct order *o, const int *fds)
 {
-	const struct ckpt_names names = {.number = hold_number,
-		.host = hold_host,
-		.list = hold_list,
-		.stop = hold_stop,
-		.release = hold_release,
-		.kin = hold_kin,
-		.signal = hold_signal,
-		.lend_call = ANSWERS_LEND,
-		.lend_key = answers_lend(&w->rw),
-		.ctx = w};
-	const struct ckpt_paths paths = {.say = say, .host = find, .ctx = w->rw.view};
-	const struct ckpt_ipc_names ipc = ipc_ckpt_names(w->rw.ipc);
+	struct ckpt_names names;
+	struct ckpt_paths paths;
+	struct ckpt_ipc_names ipc;
 	struct ckpt_edge edges[MAX_EDGES];
 	long notified[ANSWERS_MAX];
 	struct worker_dump what = {.config_dir = w->config_dir,
@@ -164,6 +126,7 @@ static void dump(struct rewriter *w, const struct order *o, const int *fds)
 			.notified = notified,
 			.n_notified = answers_list(notified)}};
 
+	hold_describe(w, &names, &paths, &ipc);
 	for (size_t i = 0; i < o->n_edges; i++) {
 		memcpy(edges[i].name, o->edges[i], sizeof(edges[i].name));
 		edges[i].fd = fds[1 + i];

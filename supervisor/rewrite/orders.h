@@ -9,7 +9,7 @@
 #ifndef SUPERVISOR_REWRITE_ORDERS_H
 #define SUPERVISOR_REWRITE_ORDERS_H
 
-#include "supervisor/worker_main.h"
+#include "supervisor/worker_dump.h"
 
 struct err;
 struct rewriter;

@@ -17,9 +17,9 @@
 #include "supervisor/rewrite/tasks.h"
 
 /* What every task is traced with while it runs; some without PTRACE_O_TRACEEXIT (robust.h). */
-#define REWRITER_OPTIONS                                                                           \
-	(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE |  \
-		PTRACE_O_TRACEEXEC | PTRACE_O_TRACEEXIT | PTRACE_O_TRACESECCOMP |                  \
+#define REWRITER_OPTIONS                                                                          \
+	(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE | \
+		PTRACE_O_TRACEEXEC | PTRACE_O_TRACEEXIT | PTRACE_O_TRACESECCOMP |                 \
 		PTRACE_O_EXITKILL)
 
 struct ipc_names;

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
@@ -23,6 +24,7 @@
 #include "supervisor/ns.h"
 #include "supervisor/rewrite/answers.h"
 #include "supervisor/rewrite/calls.h"
+#include "supervisor/rewrite/hold.h"
 #include "supervisor/rewrite/orders.h"
 #include "supervisor/rewrite/pi.h"
 #include "supervisor/rewrite/procfs_begin.h"
@@ -35,6 +37,8 @@
 #define SYSCALL_STOP   (SIGTRAP | 0x80)
 #define ERESTARTSYS    512 /* linux/errno.h of the kernel */
 #define ERESTARTNOINTR 513
+#define AWAIT_NS       (1000 * 1000L)
+#define AWAIT_MAX_NS   (10 * 1000000000ULL)
 
 /* It goes on to its next stop; one that is to be held is told so again, because any stop takes back the
  * request. */
@@ -153,8 +157,6 @@ static void on_born(struct rewriter *w, struct task *parent, int event)
 
 /* ---- stops ---------------------------------------------------------------------------------- */
 
-/* A call that was not received yet when the signal came would end with EINTR although it would be
- * answered at once: it is made again instead. */
 /* An open that has been left to the kernel, or that the task makes itself, is interrupted as it is. */
 static bool is_made(const struct task *task, long nr)
 {
@@ -171,6 +173,8 @@ static bool is_made(const struct task *task, long nr)
 	       d->args[1] == r.rsi && d->args[2] == r.rdx;
 }
 
+/* A call that was not received yet when the signal came would end with EINTR although it would be
+ * answered at once: it is made again instead. */
 static void keep_call(const struct task *task)
 {
 	const size_t rax = offsetof(struct user_regs_struct, rax);
@@ -296,7 +300,7 @@ void rewriter_status(struct rewriter *w, pid_t host, int status)
  * its own, so that whoever wakes it knows that it will wait in turn: then both stay on one
  * CPU, where an answer takes a tenth of the time.
  */
-static _Noreturn void follow(struct rewriter *w)
+_Noreturn void rewriter_follow(struct rewriter *w)
 {
 	for (;;) {
 		int status;
@@ -304,13 +308,17 @@ static _Noreturn void follow(struct rewriter *w)
 
 		if (host < 0 && errno != EINTR)
 			_exit(0);
-		orders_look(w);
-		if (host <= 0)
-			continue;
 		pthread_mutex_lock(&w->rw.lock);
-		rewriter_status(w, host, status);
+		if (host > 0)
+			rewriter_status(w, host, status);
 		pthread_mutex_unlock(&w->rw.lock);
+		orders_look(w);
 	}
+}
+
+/* A handler that does nothing but end a wait. */
+static void ignore(int sig)
+{
 }
 
 static void *answer_all(void *arg)
@@ -361,6 +369,7 @@ static int begin(struct rewriter *w, const struct world_config *c)
 {
 	struct task *init;
 	pthread_t thread;
+	sigset_t chld;
 
 	if (c->view && begin_view(w, c) < 0)
 		return -EIO;
@@ -371,6 +380,10 @@ static int begin(struct rewriter *w, const struct world_config *c)
 	if (!init)
 		return -ENOMEM;
 	init->lives = true;
+	/* In no other thread would it end a wait of this one. */
+	sigemptyset(&chld);
+	sigaddset(&chld, SIGCHLD);
+	pthread_sigmask(SIG_BLOCK, &chld, NULL);
 	if (pthread_create(&thread, NULL, answer_all, w) != 0 || orders_start(w) < 0)
 		return -EAGAIN;
 	return write(w->sock, "", 1) == 1 ? 0 : -errno;
@@ -388,40 +401,56 @@ static void keep_only(struct rewriter *w)
 	syscall(SYS_close_range, 3 + ARRAY_SIZE(keep), ~0U, 0);
 }
 
-static _Noreturn void rewriter_main(const struct world_config *c,
-	const struct rewriter_tables *tables, int init_sock, int to_supervisor, int order)
+/* Pid 1 is there, and waits until it is traced.  @fds stay the caller's. */
+static int make(struct rewriter *w, const struct world_config *c,
+	const struct rewriter_tables *tables, const int fds[REWRITER_N_FDS])
 {
-	static struct rewriter w = {.rw = {.lock = PTHREAD_MUTEX_INITIALIZER, .listener = -1}};
 	int pair[2];
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, "podrun-rewriter");
-	w.rw.tasks.numbers = tables->numbers;
-	w.order = order;
-	w.name = strdup(c->name);
-	w.config_dir = strdup(c->config_dir);
-	w.rw.ipc = tables->ipc;
+	w->rw.tasks.numbers = tables->numbers;
+	w->rw.ipc = tables->ipc;
+	w->order = fds[REWRITER_ORDERS];
+	w->name = strdup(c->name);
+	w->config_dir = strdup(c->config_dir);
+	if (!w->name || !w->config_dir)
+		return -ENOMEM;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		_exit(1);
-	w.init = fork();
-	if (w.init == 0) {
+		return -errno;
+	w->init = fork();
+	if (w->init == 0) {
 		close(pair[0]);
-		become_init(c, init_sock, pair[1]);
+		become_init(c, fds[REWRITER_INIT], pair[1]);
 	}
-	if (w.init < 0 || io_write_full(to_supervisor, &w.init, sizeof(w.init)) < 0)
-		_exit(1);
-	w.sock = pair[0];
-	keep_only(&w);
-	if (begin(&w, c) < 0)
-		_exit(1);
-	follow(&w);
+	close(pair[1]);
+	w->sock = pair[0];
+	return w->init < 0 ? -errno : io_write_full(fds[REWRITER_TOLD], &w->init, sizeof(w->init));
 }
 
+static struct rewriter the_rewriter = {.rw = {.lock = PTHREAD_MUTEX_INITIALIZER, .listener = -1}};
+
 pid_t rewriter_start(const struct world_config *c, const struct rewriter_tables *tables,
-	int init_sock, int *ret_orders, pid_t *ret_init, int *ret_init_pidfd, struct err *e)
+	const int fds[REWRITER_N_FDS], struct err *e)
 {
-	pid_t pid, init = 0;
-	int told[2], orders[2];
+	struct rewriter *w = &the_rewriter;
+	pid_t pid = fork();
+
+	if (pid < 0)
+		return err_errno(e, -errno, "cannot fork");
+	if (pid > 0)
+		return pid;
+	if (make(w, c, tables, fds) < 0)
+		_exit(1);
+	keep_only(w);
+	if (begin(w, c) < 0)
+		_exit(1);
+	rewriter_follow(w);
+}
+
+int rewriter_ways(int fds[REWRITER_N_FDS], int *ret_orders, int *ret_told, struct err *e)
+{
+	int orders[2], told[2];
 
 	if (pipe2(told, O_CLOEXEC) < 0)
 		return err_errno(e, -errno, "pipe");
@@ -430,19 +459,82 @@ pid_t rewriter_start(const struct world_config *c, const struct rewriter_tables 
 		close(told[1]);
 		return err_errno(e, -errno, "socketpair");
 	}
-	pid = fork();
-	if (pid == 0) {
-		close(told[0]);
-		rewriter_main(c, tables, init_sock, told[1], orders[1]);
-	}
-	close(orders[1]);
+	fds[REWRITER_ORDERS] = orders[1];
+	fds[REWRITER_TOLD] = told[1];
 	*ret_orders = orders[0];
-	close(told[1]);
-	if (pid > 0 && io_read_full(told[0], &init, sizeof(init)) == sizeof(init))
-		*ret_init_pidfd = sys_pidfd_open(init, 0);
-	close(told[0]);
-	if (pid < 0)
-		return err_errno(e, -errno, "cannot fork");
-	*ret_init = init;
-	return pid;
+	*ret_told = told[0];
+	return 0;
+}
+
+/* ---- in a process that rebuilds a session --------------------------------------------------- */
+
+int rewriter_become(struct rewriter **ret, const struct world_config *c,
+	const struct rewriter_tables *tables, const int fds[REWRITER_N_FDS], struct err *e)
+{
+	struct rewriter *w = &the_rewriter;
+	int r;
+
+	w->rw.trusting = true;
+	r = make(w, c, tables, fds);
+	close(fds[REWRITER_INIT]);
+	close(fds[REWRITER_TOLD]);
+	if (r == 0)
+		r = begin(w, c);
+	if (r < 0)
+		return err_errno(e, r, "cannot rewrite the session's names");
+	*ret = w;
+	return 0;
+}
+
+/* @done is asked after everything that has happened. */
+static int deal_until(
+	struct rewriter *w, int fd, bool (*done)(const struct rewriter *w, int arg), int arg)
+{
+	const struct timespec nap = {.tv_nsec = AWAIT_NS};
+	uint64_t deadline = io_now_ns() + AWAIT_MAX_NS;
+	struct pollfd p = {fd, POLLIN, 0};
+	sigset_t waiting;
+	int status, r = 0;
+	pid_t host;
+
+	/* Blocked but for the wait itself, none is lost. */
+	pthread_sigmask(SIG_SETMASK, NULL, &waiting);
+	sigdelset(&waiting, SIGCHLD);
+	signal(SIGCHLD, ignore);
+	for (;;) {
+		pthread_mutex_lock(&w->rw.lock);
+		while ((host = waitpid(-1, &status, __WALL | WNOHANG)) > 0)
+			rewriter_status(w, host, status);
+		pthread_mutex_unlock(&w->rw.lock);
+		if (done && done(w, arg))
+			break;
+		if (done && io_now_ns() > deadline)
+			r = -ETIMEDOUT;
+		if (r < 0 || ppoll(&p, 1, done ? &nap : NULL, &waiting) > 0)
+			break;
+	}
+	signal(SIGCHLD, SIG_DFL);
+	return r;
+}
+
+void rewriter_await(struct rewriter *w, int fd)
+{
+	deal_until(w, fd, NULL, 0);
+}
+
+static bool has_execed(const struct rewriter *w, int number)
+{
+	return w->rw.tasks.all[number] && w->rw.tasks.all[number]->renewed;
+}
+
+int rewriter_await_exec(struct rewriter *w, pid_t number)
+{
+	return deal_until(w, -1, has_execed, number);
+}
+
+bool rewriter_describe(struct rewriter *w, struct ckpt_names *names, struct ckpt_paths *paths,
+	struct ckpt_ipc_names *ipc)
+{
+	hold_describe(w, names, paths, ipc);
+	return w->rw.view;
 }

@@ -21,11 +21,16 @@
 #ifndef SUPERVISOR_REWRITE_REWRITER_H
 #define SUPERVISOR_REWRITE_REWRITER_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
+struct ckpt_ipc_names;
+struct ckpt_names;
+struct ckpt_paths;
 struct err;
 struct ipc_names;
 struct numbers;
+struct rewriter;
 struct world_config;
 
 /* What it shares with its supervisor from now on. */
@@ -34,13 +39,36 @@ struct rewriter_tables {
 	struct ipc_names *ipc;
 };
 
+/* What a rewriter is given: pid 1's end of its socket (init_main), where orders come from (orders.h),
+ * and where it writes pid 1's pid. */
+enum rewriter_fd { REWRITER_INIT, REWRITER_ORDERS, REWRITER_TOLD, REWRITER_N_FDS };
+
 /*
- * Forks the rewriter, which forks pid 1 (init_main with @init_sock, borrowed).  Returns the
- * rewriter's pid (a child of the caller, who kills and awaits it), where it takes orders (orders.h), and
- * pid 1's pid with a pidfd (descriptors are the caller's), or
- * a negative errno with @e set.  @c and @tables are needed for the call only.
+ * The supervisor's side.  Makes the last two of @fds and their other ends: where to send orders, and where
+ * to read the pid.  All are the caller's; on failure there are none.
+ */
+int rewriter_ways(int fds[REWRITER_N_FDS], int *ret_orders, int *ret_told, struct err *e);
+/*
+ * Forks the rewriter, which forks pid 1.  Returns its pid (a child of the caller, who kills and awaits it)
+ * or a negative errno with @e set.  @c is needed for the call only; @fds are borrowed.
  */
 pid_t rewriter_start(const struct world_config *c, const struct rewriter_tables *tables,
-	int init_sock, int *ret_orders, pid_t *ret_init, int *ret_init_pidfd, struct err *e);
+	const int fds[REWRITER_N_FDS], struct err *e);
+
+/*
+ * In a process that is going to rebuild a session: it becomes the rewriter of it, in the calling
+ * thread.  Takes @fds.  Pid 1 is forked; until rewriter_follow the caller sees to
+ * it that its stops are dealt with, and all calls are let through.
+ */
+int rewriter_become(struct rewriter **ret, const struct world_config *c,
+	const struct rewriter_tables *tables, const int fds[REWRITER_N_FDS], struct err *e);
+/* Deals with stops until @fd is readable; until @number has called exec, and runs (-ETIMEDOUT). */
+void rewriter_await(struct rewriter *w, int fd);
+int rewriter_await_exec(struct rewriter *w, pid_t number);
+/* For ckpt_restore, as long as the rewriter lives.  True if *paths is to be used, too. */
+bool rewriter_describe(struct rewriter *w, struct ckpt_names *names, struct ckpt_paths *paths,
+	struct ckpt_ipc_names *ipc);
+/* The rest of its life. */
+_Noreturn void rewriter_follow(struct rewriter *w);
 
 #endif

@@ -32,6 +32,16 @@ bool rewrite_siginfo(const struct tasks *t, siginfo_t *info)
 	return true;
 }
 
+void rewrite_siginfo_back(const struct tasks *t, siginfo_t *info)
+{
+	if (info->si_code == SI_USER)
+		info->si_code = SIGNALS_KILL;
+	else if (info->si_code == SI_TKILL)
+		info->si_code = SIGNALS_TKILL;
+	else if (has_pid(info))
+		info->si_pid = numbers_host(t->numbers, info->si_pid);
+}
+
 /* ---- sent by the session -------------------------------------------------------------------- */
 
 static siginfo_t from(const struct tasks *t, const struct task *sender, int sig, int code)
@@ -59,8 +69,8 @@ static bool is_process(const struct task *task)
 }
 
 /* @group: on the host, 0 for everybody but pid 1 and the sender. */
-static int send_to_all(const struct tasks *t, const struct task *sender, pid_t group, int sig,
-	siginfo_t *info)
+static int send_to_all(
+	const struct tasks *t, const struct task *sender, pid_t group, int sig, siginfo_t *info)
 {
 	int r = -ESRCH;
 
@@ -77,8 +87,8 @@ static int send_to_all(const struct tasks *t, const struct task *sender, pid_t g
 	return r;
 }
 
-static int send_to(const struct tasks *t, const struct task *sender, pid_t number, int sig,
-	siginfo_t *info)
+static int send_to(
+	const struct tasks *t, const struct task *sender, pid_t number, int sig, siginfo_t *info)
 {
 	pid_t host;
 
@@ -118,8 +128,7 @@ static int send_to_thread(const struct tasks *t, pid_t tgid, pid_t tid, int sig,
 	return syscall(SYS_rt_tgsigqueueinfo, process, host, sig, info) < 0 ? -errno : 0;
 }
 
-int signals_tgkill(
-	const struct tasks *t, const struct task *sender, pid_t tgid, pid_t tid, int sig)
+int signals_tgkill(const struct tasks *t, const struct task *sender, pid_t tgid, pid_t tid, int sig)
 {
 	siginfo_t info = from(t, sender, sig, SIGNALS_TKILL);
 

@@ -23,6 +23,8 @@ struct task;
 
 /* Makes what the kernel says of a signal what the session is to see.  True if it changed something. */
 bool rewrite_siginfo(const struct tasks *t, siginfo_t *info);
+/* The other way: what has to be queued for the session to see this. */
+void rewrite_siginfo_back(const struct tasks *t, siginfo_t *info);
 
 /* As kill(2), tgkill(2) (@tgid 0: tkill) by @sender; numbers of the session.  0 or a negative errno. */
 int signals_kill(const struct tasks *t, const struct task *sender, pid_t number, int sig);

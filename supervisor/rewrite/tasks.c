@@ -97,30 +97,51 @@ static void sweep(struct tasks *t)
 	t->sweep_at = 2 * t->n_gone + SWEEP_AT;
 }
 
+static struct task *enter(struct tasks *t, pid_t host, pid_t number)
+{
+	struct task *task = calloc(1, sizeof(*task));
+
+	if (!task)
+		return NULL;
+	task->number = number;
+	task->host = host;
+	task->tgid = host;
+	task->leads = true;
+	task->serial = ++t->last_serial;
+	numbers_set(t->numbers, number, host);
+	t->all[number] = task;
+	t->n++;
+	return task;
+}
+
 struct task *tasks_add(struct tasks *t, pid_t host)
 {
 	struct task *task = tasks_find(t, host);
+	pid_t number;
 
 	/* The host has given the number away again, so the old one's names are all gone. */
 	if (task)
 		forget(t, task);
 	if (t->n_gone > MAX(t->sweep_at, SWEEP_AT))
 		sweep(t);
-	task = calloc(1, sizeof(*task));
-	if (!task)
-		return NULL;
-	task->number = numbers_add(t->numbers, host);
-	if (task->number < 0) {
-		free(task);
-		return NULL;
-	}
-	task->host = host;
-	task->tgid = host;
-	task->leads = true;
-	task->serial = ++t->last_serial;
-	t->all[task->number] = task;
-	t->n++;
+	number = numbers_add(t->numbers, host);
+	task = number > 0 ? enter(t, host, number) : NULL;
+	if (number > 0 && !task)
+		numbers_remove(t->numbers, number);
 	return task;
+}
+
+struct task *tasks_add_as(struct tasks *t, pid_t host, pid_t number)
+{
+	struct task *task = tasks_find(t, host);
+
+	if (task && task->number == number)
+		return task;
+	if (number <= 0 || number >= NUMBERS_MAX || t->all[number])
+		return NULL;
+	if (task)
+		forget(t, task);
+	return enter(t, host, number);
 }
 
 struct task *tasks_born(struct tasks *t, pid_t host)
@@ -163,6 +184,7 @@ void tasks_exec(struct tasks *t, struct task *leader, pid_t former)
 	leader->loose = false;
 	leader->ends = false;
 	leader->renewed = true;
+	leader->headless = false;
 	leader->call.row = NULL;
 }
 

@@ -34,10 +34,11 @@ struct task {
 	bool lives; /* has left its first stop */
 	bool waits; /* stands in it, a thread, until the one that made it has told whose */
 	bool told;
-	bool renewed; /* has called exec, perhaps before it was told of */
-	bool ends;  /* stands in its last stop, or has ended */
-	bool reaped; /* nobody is called by its number any more; it goes soon */
-	bool leads; /* may have a group or a session by its number */
+	bool ends;	  /* stands in its last stop, or has ended */
+	bool renewed;	  /* has called exec, perhaps before it was told of */
+	bool reaped;	  /* nobody is called by its number any more; it goes soon */
+	bool leads;	  /* may have a group or a session by its number */
+	bool headless;	  /* has ended as the first thread of a process that goes on */
 	bool held;	  /* stands still for a freeze (hold.h) */
 	int stop_signal;  /* of the group stop that it is in, else 0 */
 	bool loose;	  /* goes on nevertheless, or its parent could not be held */
@@ -65,6 +66,8 @@ bool tasks_look(pid_t host, char *ret_state, pid_t *ret_parent);
 struct task *tasks_add(struct tasks *t, pid_t host);
 /* The same for one that is just born: no group has its number yet. */
 struct task *tasks_born(struct tasks *t, pid_t host);
+/* One with a number that it has to have; NULL if that is another's. */
+struct task *tasks_add_as(struct tasks *t, pid_t host, pid_t number);
 /* By the host's number, NULL if it is none of the session's. */
 struct task *tasks_find(const struct tasks *t, pid_t host);
 /* Has it ended, and nobody has waited for it?  Only its number is left then. */

@@ -80,8 +80,11 @@ static int setup(void **state)
 	f->binds[0] = (struct world_bind){f->bind, (char *)"/vol", true};
 	f->binds[1] = (struct world_bind){f->bind, (char *)"/tmp/in", false};
 	f->hide[0] = f->hidden;
-	f->config = (struct world_config){.files_dir = f->files, .binds = f->binds, .n_binds = 2,
-		.hidden = f->hide, .n_hidden = 1};
+	f->config = (struct world_config){.files_dir = f->files,
+		.binds = f->binds,
+		.n_binds = 2,
+		.hidden = f->hide,
+		.n_hidden = 1};
 	assert_int_equal(view_prepare(&f->config, &e), 0);
 	assert_int_equal(view_create(&f->view, &f->config, &e), 0);
 	assert_int_equal(view_open(f->view), 0);
@@ -107,8 +110,9 @@ static void texts(void **state)
 	static const char *const in[] = {"/tmp", "/tmp/", "//tmp//x", "/./tmp", "/usr/../tmp/x",
 		"/tmp/../etc/passwd", "/dev/shm/x", "/dev/../run", "/", "/..", "/usr/..", "/dev",
 		"/vol", "/vol/bound", "/var/run/x", "/proc/self", "/../tmp"};
-	static const char *const out[] = {"/etc/passwd", "/tmpx", "/usr/tmp/x", "/home/tmp", "/dev/null",
-		"/usr/lib/../bin/sh", "/vo", "/volx", "/etc/../usr", "/tm", "/usr/./run"};
+	static const char *const out[] = {"/etc/passwd", "/tmpx", "/usr/tmp/x", "/home/tmp",
+		"/dev/null", "/usr/lib/../bin/sh", "/vo", "/volx", "/etc/../usr", "/tm",
+		"/usr/./run"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(in); i++)
 		if (!view_leads_in(f->view, in[i]))
@@ -122,7 +126,7 @@ struct walk_case {
 	const char *path;
 	unsigned how;
 	int result;
-	const char *end; /* the session's path it comes to */
+	const char *end;  /* the session's path it comes to */
 	const char *host; /* below files, or the whole */
 };
 

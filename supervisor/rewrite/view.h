@@ -53,10 +53,10 @@ struct view_entry {
 	enum view_sort sort;
 	char *path; /* in the session: absolute, normal; "" is / */
 	size_t len;
-	char *host;	/* a mount's, on the host, absolute; an alias's text */
+	char *host; /* a mount's, on the host, absolute; an alias's text */
 	bool read_only;
-	bool own;	/* the session's own files */
-	int fd;		/* O_PATH, of a mount; -1 */
+	bool own; /* the session's own files */
+	int fd;	  /* O_PATH, of a mount; -1 */
 	dev_t dev;
 };
 
@@ -80,12 +80,12 @@ struct view_scratch {
 struct view {
 	struct view_entry entries[VIEW_MAX];
 	size_t n;
-	uint64_t lengths[64]; /* a bit for each length of path that an entry has, modulo 4096 */
+	uint64_t lengths[64];  /* a bit for each length of path that an entry has, modulo 4096 */
 	struct procfs *procfs; /* borrowed; NULL: /proc is the host's */
 	struct view_cwd *cwds; /* by number of the process; NULL before view_open */
 	struct view_scratch *scratch; /* likewise, of the task */
-	unsigned generation;   /* goes up when a task changes directory */
-	int fence;	       /* as of fence_create; -1: there is none */
+	unsigned generation;	      /* goes up when a task changes directory */
+	int fence;		      /* as of fence_create; -1: there is none */
 };
 
 /* ---- the table ------------------------------------------------------------------------------ */
@@ -120,17 +120,20 @@ int view_host_path(const struct view *v, const char *path, char ret[PATH_MAX]);
 /* Where a path leads. */
 struct view_place {
 	const struct view_entry *in; /* the mount or /proc; NULL: the host's */
-	char path[PATH_MAX];	     /* in the session, normal; the host's as text, with what is in it */
-	int fd;	  /* O_PATH, of what is there; -1 in /proc, on the host's side, and with -ENOENT */
-	mode_t mode; /* its type */
-	bool walked; /* a symlink or ".." has made another text of it */
+	char path[PATH_MAX]; /* in the session, normal; the host's as text, with what is in it */
+	int fd; /* O_PATH, of what is there; -1 in /proc, on the host's side, and with -ENOENT */
+	mode_t mode;  /* its type */
+	bool walked;  /* a symlink or ".." has made another text of it */
 	bool foreign; /* on another file system than the mount: it may take long */
-	bool dot;    /* the last component was "." or ".." */
-	bool slash;  /* there was a slash behind it */
+	bool dot;     /* the last component was "." or ".." */
+	bool slash;   /* there was a slash behind it */
 	bool has_way;
 	struct procfs_way way; /* in the session's /proc: a node, or fd is where it jumped to */
 };
-#define VIEW_PLACE_INIT {.fd = -1}
+#define VIEW_PLACE_INIT  \
+	{                \
+		.fd = -1 \
+	}
 
 enum {
 	VIEW_NOFOLLOW = 1, /* the last component, if it is a symlink */

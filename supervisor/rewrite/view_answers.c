@@ -96,7 +96,8 @@ static long open_again(struct path_question *p, int flags)
 	if (S_ISFIFO(p->at->mode) && !(flags & O_NONBLOCK) && !patient && !view_in_proc(p->at))
 		return PATH_LATER;
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", p->at->fd);
-	fd = open(link, patient ? (flags & ~O_NOFOLLOW) | O_NOCTTY | O_CLOEXEC : quick_flags(flags));
+	fd = open(
+		link, patient ? (flags & ~O_NOFOLLOW) | O_NOCTTY | O_CLOEXEC : quick_flags(flags));
 	if (fd < 0)
 		return errno == EWOULDBLOCK && !(flags & O_NONBLOCK) ? PATH_LATER : -errno;
 	if (!patient && !(flags & O_NONBLOCK))
@@ -239,7 +240,8 @@ static unsigned how_faccessat2(const struct seccomp_data *d)
 
 static int access_flags(const struct path_question *p)
 {
-	return p->q.data->nr == SYS_faccessat2 ? (int)arg(p, 3) & (AT_EACCESS | AT_SYMLINK_NOFOLLOW) : 0;
+	return p->q.data->nr == SYS_faccessat2 ? (int)arg(p, 3) & (AT_EACCESS | AT_SYMLINK_NOFOLLOW)
+					       : 0;
 }
 
 static long access_inside(struct path_question *p)
@@ -389,7 +391,8 @@ static ssize_t read_path(const struct question *q, uint64_t addr, char ret[PATH_
 
 	while (have < PATH_MAX) {
 		/* The end of a page may be the end of all. */
-		size_t n = MIN(have ? PATH_MAX : (size_t)256, PAGE_SIZE - (addr + have) % PAGE_SIZE);
+		size_t n =
+			MIN(have ? PATH_MAX : (size_t)256, PAGE_SIZE - (addr + have) % PAGE_SIZE);
 		const char *end;
 
 		n = MIN(n, PATH_MAX - have);

@@ -12,7 +12,7 @@
 #include "supervisor/rewrite/rewrite.h"
 #include "supervisor/rewrite/tasks.h"
 
-#define RED_ZONE 128 /* x86-64 psABI, 3.2.2 */
+#define RED_ZONE  128 /* x86-64 psABI, 3.2.2 */
 #define MAX_PATHS 2
 
 /* ---- the task's memory ---------------------------------------------------------------------- */
@@ -109,7 +109,7 @@ int view_find_place(struct rewrite *rw, const struct task *task, int dirfd, cons
 enum follow {
 	FOLLOW,
 	NOFOLLOW,
-	NAMED, /* nor with a slash behind it */
+	NAMED,	/* nor with a slash behind it */
 	UNLESS, /* a flag says otherwise */
 	IF,	/* a flag says so */
 	OPENED, /* as open(2) has it */
@@ -145,7 +145,8 @@ static unsigned how_opened(uint64_t flags)
 		       : 0;
 }
 
-static unsigned how_of(const struct path_arg *a, const struct user_regs_struct *regs, uint64_t opened)
+static unsigned how_of(
+	const struct path_arg *a, const struct user_regs_struct *regs, uint64_t opened)
 {
 	uint64_t flags = *view_arg((struct user_regs_struct *)regs, a->flags_arg);
 
@@ -184,7 +185,8 @@ static int opened_flags(const struct task *task, const struct path_arg *a,
 
 static bool opens_for_writing(const struct view_place *at, uint64_t flags)
 {
-	return (flags & O_ACCMODE) != O_RDONLY || flags & O_TRUNC || (flags & O_CREAT && at->fd < 0);
+	return (flags & O_ACCMODE) != O_RDONLY || flags & O_TRUNC ||
+	       (flags & O_CREAT && at->fd < 0);
 }
 
 static const char *parent_of(const char *path, char ret[PATH_MAX])
@@ -201,8 +203,8 @@ static const struct view_entry *place_in(const struct view *v, const struct view
 }
 
 /* What the host's mounts would say to this. */
-static int check(const struct view *v, const struct path_call *c, const struct path_arg *a, const struct view_place *at,
-	uint64_t opened)
+static int check(const struct view *v, const struct path_call *c, const struct path_arg *a,
+	const struct view_place *at, uint64_t opened)
 {
 	const struct view_entry *in = place_in(v, at);
 	char parent[PATH_MAX];
@@ -272,8 +274,8 @@ static int find_one(struct rewrite *rw, const struct task *task, struct user_reg
 		return 0;
 	if ((a->follow == OPENED || a->follow == HOW) && opened_flags(task, a, regs, &opened))
 		return 0;
-	r = view_find_place(rw, task, a->dirfd < 0 ? AT_FDCWD : (int)*view_arg(regs, a->dirfd), path,
-		how_of(a, regs, opened) | VIEW_CREATE, &at);
+	r = view_find_place(rw, task, a->dirfd < 0 ? AT_FDCWD : (int)*view_arg(regs, a->dirfd),
+		path, how_of(a, regs, opened) | VIEW_CREATE, &at);
 	if (r != 0)
 		return MIN(r, 0);
 	f->in[i] = place_in(rw->view, &at);
@@ -360,12 +362,30 @@ static void leave_fchdir(struct rewrite *rw, struct task *task, struct user_regs
 
 /* ---- the tables ----------------------------------------------------------------------------- */
 
-#define PATH(path)	       {-1, path, FOLLOW, 0, 0}
-#define NAME(path)	       {-1, path, NAMED, 0, 0}
-#define NAME_AT(fd, path)      {fd, path, NAMED, 0, 0}
-#define LINK(path)	       {-1, path, NOFOLLOW, 0, 0}
-#define AT(fd, path)	       {fd, path, FOLLOW, 0, 0}
-#define FLAGS(fd, path, flags) {fd, path, UNLESS, flags, AT_SYMLINK_NOFOLLOW}
+#define PATH(path)                     \
+	{                              \
+		-1, path, FOLLOW, 0, 0 \
+	}
+#define NAME(path)                    \
+	{                             \
+		-1, path, NAMED, 0, 0 \
+	}
+#define NAME_AT(fd, path)             \
+	{                             \
+		fd, path, NAMED, 0, 0 \
+	}
+#define LINK(path)                       \
+	{                                \
+		-1, path, NOFOLLOW, 0, 0 \
+	}
+#define AT(fd, path)                   \
+	{                              \
+		fd, path, FOLLOW, 0, 0 \
+	}
+#define FLAGS(fd, path, flags)                               \
+	{                                                    \
+		fd, path, UNLESS, flags, AT_SYMLINK_NOFOLLOW \
+	}
 
 static const struct path_call paths[] = {
 	{SYS_open, 0, 1, {{-1, 0, OPENED, 1, 0}}},
@@ -419,7 +439,10 @@ static const struct path_call *call_of(int nr)
 	return NULL;
 }
 
-#define ROW(nr) {nr, .enter = enter_paths, .leave = leave_paths}
+#define ROW(nr)                                                \
+	{                                                      \
+		nr, .enter = enter_paths, .leave = leave_paths \
+	}
 
 const struct rewrite_call view_calls[] = {
 	ROW(SYS_open),

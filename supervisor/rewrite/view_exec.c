@@ -22,8 +22,8 @@
 #include "supervisor/rewrite/rewrite.h"
 #include "supervisor/rewrite/tasks.h"
 
-#define HEAD	 256  /* BINPRM_BUF_SIZE */
-#define MAX_ARGS 8192 /* of a script whose interpreter is in the view */
+#define HEAD	    256	 /* BINPRM_BUF_SIZE */
+#define MAX_ARGS    8192 /* of a script whose interpreter is in the view */
 #define MAX_SCRIPTS 4
 
 struct script {
@@ -139,7 +139,8 @@ static int enter_script(struct rewrite *rw, struct task *task, struct user_regs_
 
 /* ---- entry ---------------------------------------------------------------------------------- */
 
-static void remember(struct rewrite *rw, const struct task *task, const char *host, const char *path)
+static void remember(
+	struct rewrite *rw, const struct task *task, const char *host, const char *path)
 {
 	const struct task *leader = tasks_find(&rw->tasks, task->tgid);
 	struct view_scratch *s = &rw->view->scratch[leader ? leader->number : task->number];
@@ -150,8 +151,8 @@ static void remember(struct rewrite *rw, const struct task *task, const char *ho
 	s->path = strdup(path);
 }
 
-static int enter_exec(struct rewrite *rw, struct task *task, struct user_regs_struct *regs, int dirfd,
-	int path_arg)
+static int enter_exec(struct rewrite *rw, struct task *task, struct user_regs_struct *regs,
+	int dirfd, int path_arg)
 {
 	_cleanup_place_ struct view_place at = VIEW_PLACE_INIT, in = VIEW_PLACE_INIT;
 	char path[PATH_MAX], host[PATH_MAX];
@@ -196,8 +197,8 @@ static void replace(const struct task *task, const struct view_scratch *s, uint6
 	size_t len = strlen(s->host) + 1;
 	char there[PATH_MAX], text[PATH_MAX] = "";
 
-	if (len > sizeof(there) || strlen(s->path) >= len || view_peek(task, addr, there, len) < 0 ||
-		memcmp(there, s->host, len) != 0)
+	if (len > sizeof(there) || strlen(s->path) >= len ||
+		view_peek(task, addr, there, len) < 0 || memcmp(there, s->host, len) != 0)
 		return;
 	strcpy(text, s->path);
 	view_poke(task, addr, text, len);

@@ -18,7 +18,8 @@
 #define PATH_AT offsetof(struct sockaddr_un, sun_path)
 
 /* The path of the address at @addr; false if it has none. */
-static bool peek_address(const struct task *task, uint64_t addr, uint64_t len, struct sockaddr_un *ret)
+static bool peek_address(
+	const struct task *task, uint64_t addr, uint64_t len, struct sockaddr_un *ret)
 {
 	/* One more, for an address that uses all of its room ends with no zero. */
 	if (!addr || len <= PATH_AT || len > sizeof(*ret) || view_peek(task, addr, ret, len) < 0)
@@ -27,8 +28,8 @@ static bool peek_address(const struct task *task, uint64_t addr, uint64_t len, s
 }
 
 /* Argument @at is an address, the next one how long it is. */
-static int enter_address(struct rewrite *rw, struct task *task, struct user_regs_struct *regs, int at,
-	unsigned how)
+static int enter_address(
+	struct rewrite *rw, struct task *task, struct user_regs_struct *regs, int at, unsigned how)
 {
 	_cleanup_place_ struct view_place place = VIEW_PLACE_INIT;
 	struct sockaddr_un address = {0};

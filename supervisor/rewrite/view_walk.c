@@ -30,8 +30,8 @@ struct walk {
 	const struct task *asker;
 	unsigned how;
 	struct view_place *at;
-	size_t len;	      /* of at->path */
-	char rest[PATH_MAX];  /* what is to come */
+	size_t len;	     /* of at->path */
+	char rest[PATH_MAX]; /* what is to come */
 	int links;
 };
 
@@ -280,7 +280,8 @@ static int walk_all(struct walk *w)
 	int r = 0;
 
 	while (r == 0 && (n = next(w, name, &last)) > 0) {
-		bool dot = n == 1 && name[0] == '.', two = n == 2 && name[0] == '.' && name[1] == '.';
+		bool dot = n == 1 && name[0] == '.',
+		     two = n == 2 && name[0] == '.' && name[1] == '.';
 
 		w->at->dot = dot || two;
 		if (dot)
@@ -351,7 +352,9 @@ int view_place_host(const struct view *v, const struct view_place *p, char ret[P
 		return procfs_host(v->procfs, &p->way.node, ret);
 	if (p->in && p->in->sort == VIEW_MOUNT)
 		n = snprintf(ret, PATH_MAX, "%s%s%s", p->in->host, p->path + p->in->len,
-			p->dot ? "/." : p->slash ? "/" : "");
+			p->dot	   ? "/."
+			: p->slash ? "/"
+				   : "");
 	else
 		n = snprintf(ret, PATH_MAX, "%s", p->path);
 	return n < PATH_MAX ? 0 : -ENAMETOOLONG;

@@ -91,15 +91,20 @@ COUNT = "i=0; while :; do i=$((i+1)); echo $$ $i $(sh -c 'echo $$'); sleep 0.05;
 
 
 @test
-def it_moves_to_where_the_kernel_has_the_names(env):
+def it_moves_between_the_two_ways(env):
     env.prefix = []
     env.run_detached("s", "sh", "-c", COUNT, options=HERE, ready=None)
     until("it counts", lambda: "2 9 " in env.podrun("logs", "s").text)
     env.podrun("pause", "s")
     env.podrun("unpause", "s")
     env.podrun("suspend", "s", "-o", env.path("image"))
-    before = env.podrun("resume", "-d", env.path("image")) and env.podrun("logs", "s").text
-    until("it goes on", lambda: len(env.podrun("logs", "s").text) > len(before) + 100)
+    for way in ("rewrite", "kernel", "rewrite", "rewrite"):
+        env.podrun("resume", "-d", "--names", way, env.path("image"))
+        before = env.podrun("logs", "s").text
+        until("it goes on", lambda: len(env.podrun("logs", "s").text) > len(before) + 100)
+        assert env.podrun("inspect", "s").json()["config"]["names"] == way
+        env.podrun("suspend", "s", "-o", env.path("image"))
+    env.podrun("resume", "-d", "--names", "kernel", env.path("image"))
     lines = [line.split() for line in env.podrun("logs", "s").text.splitlines()[:-1]]
     assert [int(a[1]) for a in lines] == list(range(1, len(lines) + 1)), lines
     numbers = [int(a[2]) for a in lines]

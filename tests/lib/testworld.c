@@ -49,7 +49,7 @@ int testworld_make(struct testworld *ret, const char *name, const char *files, s
 		.gid = getgid(),
 		.parent_userns = -1};
 	struct testworld w = {.answerer = 0};
-	int r = world_create(&w.world, &config, e);
+	int r = world_create(&w.world, &config, NULL, e);
 
 	if (r < 0)
 		return r;

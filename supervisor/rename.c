@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The theory of operation is in rename.h. */
+#include "supervisor/rename.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/base.h"
+#include "proto/control.pb-c.h"
+#include "supervisor/client.h"
+#include "supervisor/session.h"
+#include "supervisor/tenure.h"
+
+/* The session is in the image that is being resumed. */
+void rename_save_suspended(struct session *s, bool durable)
+{
+	session_set_string(&s->record->image, s->op.path);
+	session_save(s, RECORD_SUSPENDED, durable, NULL);
+}
+
+enum name_use rename_look(struct session *s, bool *ret_live)
+{
+	const Pb__Config *c = s->record->config;
+	struct session_operation *op = &s->op;
+	Pb__Record *other = NULL;
+	struct err e = {0};
+	bool same;
+
+	*ret_live = false;
+	if (record_load(&other, &s->paths, c->name, &e) < 0)
+		return e.error == -ENOENT ? NAME_FREE : NAME_TAKEN;
+	same = other->config->session_id.len == c->session_id.len &&
+		memcmp(other->config->session_id.data, c->session_id.data, c->session_id.len) == 0;
+	*ret_live = client_is_live(&s->paths, c->name);
+	if (*ret_live) {
+		record_free(other);
+		return same && !op->copy ? NAME_WAIT : NAME_TAKEN;
+	}
+	if (strcmp(other->state, "suspended") != 0 && strcmp(other->state, "in-doubt") != 0 &&
+		strcmp(other->state, "arrived") != 0)
+		same = true; /* it ended, or its supervisor did */
+	record_free(other);
+	return same ? NAME_FREE : NAME_TAKEN;
+}
+
+int rename_taken(const char *name, struct err *e)
+{
+	err_set(e, ERR_STATE, -EEXIST, "the name '%s' is in use", name);
+	return err_hint(e, "resume it under another with --name, or --replace what has it");
+}
+
+/* Does the name's record, if there is one, belong to the session that is being resumed? */
+static bool is_our_record(struct session *s)
+{
+	const Pb__Config *c = s->record->config;
+	Pb__Record *other = NULL;
+	struct err e = {0};
+	bool same;
+
+	if (record_load(&other, &s->paths, c->name, &e) < 0)
+		return false;
+	same = other->config->session_id.len == c->session_id.len &&
+		memcmp(other->config->session_id.data, c->session_id.data, c->session_id.len) == 0;
+	record_free(other);
+	return same;
+}
+
+static int take_name_locked(
+	struct session *s, char *dir, char *runtime, char *ret_aside[2], struct err *e)
+{
+	_cleanup_free_ char *log = NULL, *our_log = NULL;
+
+	if (asprintf(&log, "%s/log", dir) < 0 || asprintf(&our_log, "%s/log", s->dir) < 0)
+		return err_errno(e, -ENOMEM, "session");
+	s->op.had_record = !s->op.copy && is_our_record(s);
+	/* Should we die before the session runs, this is still true. */
+	if (s->op.had_record && s->op.path)
+		rename_save_suspended(s, false);
+	else
+		session_save(s, RECORD_STARTING, false, NULL);
+	/* The log that stayed here is longer than the end of it that came with the image. */
+	if (s->op.had_record && rename(log, our_log) == 0)
+		session_open_log(s, e);
+	ret_aside[0] = tenure_set_aside(dir);
+	ret_aside[1] = tenure_set_aside(runtime);
+	if (rename(s->dir, dir) < 0)
+		return errno == EEXIST || errno == ENOTEMPTY ?
+			rename_taken(s->record->config->name, e) :
+			err_errno(e, -errno, "%s", dir);
+	free(s->dir);
+	s->dir = dir;
+	s->runtime = runtime;
+	if (mkdir(runtime, 0700) < 0)
+		return err_errno(e, -errno, "cannot make %s", runtime);
+	s->runtime_fd = tenure_open(runtime, e);
+	return s->runtime_fd < 0 ? s->runtime_fd : 0;
+}
+
+int rename_take(struct session *s, struct err *e)
+{
+	const char *name = s->record->config->name;
+	char *dir = paths_session(&s->paths, name, NULL);
+	char *runtime = paths_runtime(&s->paths, name, NULL), *aside[2] = {NULL, NULL};
+	_cleanup_close_ int lock = tenure_lock(&s->paths, e);
+	int r = lock < 0 ? lock : 0;
+
+	if (r == 0)
+		r = dir && runtime ? take_name_locked(s, dir, runtime, aside, e) :
+				     err_errno(e, -ENOMEM, "session");
+	lock = close_fd(lock);
+	tenure_remove(aside[0]);
+	tenure_remove(aside[1]);
+	if (s->dir != dir)
+		free(dir);
+	if (s->runtime != runtime)
+		free(runtime);
+	return r;
+}

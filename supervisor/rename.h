@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * rename - the name of a session that is being resumed.
+ *
+ * It is rebuilt in a directory without a name, and takes its name when all of it is there: perhaps from the
+ * record of the very session that it was, or from one that has just ended.
+ */
+#ifndef SUPERVISOR_RENAME_H
+#define SUPERVISOR_RENAME_H
+
+#include <stdbool.h>
+
+struct err;
+struct session;
+
+/* Is the name of this session free, about to be (the session itself still has it), or in use by another? */
+enum name_use { NAME_FREE, NAME_WAIT, NAME_TAKEN };
+enum name_use rename_look(struct session *s, bool *ret_live);
+/* ERR_STATE, with a hint; returns -EEXIST. */
+int rename_taken(const char *name, struct err *e);
+/* The directory and the runtime directory get it.  0, or a negative errno with @e set. */
+int rename_take(struct session *s, struct err *e);
+/* The session is in the image that is being resumed: so says its record. */
+void rename_save_suspended(struct session *s, bool durable);
+
+#endif

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The theory of operation is in worker_dump.h. */
+#include "supervisor/worker_dump.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+
+#include "base/base.h"
+#include "proto/control.pb-c.h"
+#include "proto/proto.h"
+#include "supervisor/message.h"
+#include "supervisor/worker_begin.h"
+
+struct dump {
+	struct proto_conn *conn;
+	const struct worker_dump *what;
+	struct ckpt_dump *frozen;
+	struct ckpt_report report;
+	uint64_t began;
+};
+
+/* What is beneath a volume comes with the volume. */
+static int write_tree(const struct dump *d, const Pb__Config *c, int files,
+	struct proto_writer *out, struct err *e)
+{
+	_cleanup_free_ char **volumes = calloc(c->n_binds + 1, sizeof(*volumes));
+
+	if (!volumes)
+		return err_errno(e, -ENOMEM, "volumes");
+	for (size_t i = 0; i < c->n_binds; i++)
+		volumes[i] = c->binds[i]->target;
+	return ckpt_tree_write_all(files, d->frozen, volumes, c->n_binds, out, e);
+}
+
+static int write_front(const struct dump *d, struct proto_writer *out, const Pb__WriteRequest *req,
+	int files, struct err *e)
+{
+	const ProtobufCMessage *bodies[] = {&req->config->base, &req->world->base};
+	static const enum proto_kind kinds[] = {PROTO_KIND_CONFIG, PROTO_KIND_WORLD};
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(kinds); i++) {
+		size_t len = protobuf_c_message_get_packed_size(bodies[i]);
+		_cleanup_free_ uint8_t *data = malloc(len + 1);
+
+		if (!data)
+			return err_errno(e, -ENOMEM, "record");
+		protobuf_c_message_pack(bodies[i], data);
+		r = proto_write_record(out, kinds[i], 0, data, len, e);
+	}
+	if (r == 0 && req->with_files)
+		return write_tree(d, req->config, files, out, e);
+	return r < 0 ? r : ckpt_tree_write(files, out, e);
+}
+
+/* The end of the stream, its signature, and all of it on the disk. */
+static int finish(struct dump *d, int fd, struct proto_writer *out, struct err *e)
+{
+	uint64_t then = io_now_ns();
+	int r = proto_writer_finish(out, &d->report.bytes, e);
+
+	if (r == 0)
+		r = fault_at(FAULT_WRITE_FINISH, e);
+	if (r < 0)
+		return r;
+	/* A pipe or a socket can't be synced, and need not be. */
+	if (fsync(fd) < 0 && errno != EINVAL && errno != EROFS)
+		return err_errno(e, -errno, "cannot sync the image");
+	ckpt_report_stage(&d->report, "finish", then);
+	return fault_at(FAULT_WRITE_SYNC, e);
+}
+
+static int thaw(struct dump *d, struct err *e)
+{
+	int r = ckpt_thaw(take_ptr(d->frozen), e);
+
+	if (r < 0)
+		return r;
+	if (!d->report.frozen_ns)
+		d->report.frozen_ns = io_now_ns() - d->began;
+	return fault_at(FAULT_WRITE_THAW, e);
+}
+
+/* Everything between "frozen" and "written".  @fds: the image, the files directory. */
+static int write_image(struct dump *d, const Pb__WriteRequest *req, const int *fds,
+	struct proto_writer *out, struct err *e)
+{
+	uint64_t then = io_now_ns(), tree;
+	int r = write_front(d, out, req, fds[1], e);
+
+	if (r == 0)
+		r = fault_at(FAULT_WRITE_FRONT, e);
+	if (r < 0)
+		return r;
+	tree = io_now_ns() - then;
+	ckpt_dump_set_outside(d->frozen, (enum ckpt_outside)req->outside);
+	r = ckpt_write(d->frozen, out, e);
+	if (r < 0)
+		return r;
+	d->report = *ckpt_dump_report(d->frozen);
+	ckpt_report_stage(&d->report, "tree", io_now_ns() - tree);
+	if (req->snapshot && !req->stay)
+		r = thaw(d, e);
+	if (r == 0)
+		r = finish(d, fds[0], out, e);
+	if (r == 0 && d->frozen)
+		d->report.frozen_ns = ckpt_dump_report(d->frozen)->frozen_ns;
+	return r;
+}
+
+static void do_write(struct dump *d, const Pb__WriteRequest *req, const int *fds, size_t n_fds)
+{
+	struct proto_write_options o = {
+		.zstd_level = req->zstd_level, .copy = req->snapshot, .hold_last = req->hold_last};
+	struct proto_writer *out = NULL;
+	struct proto_key *key = NULL;
+	struct err e = {0};
+	uint8_t id[16] = {0}, held = 0;
+	int r;
+
+	if (n_fds != 2 || !req->config || !req->world) {
+		r = err_set(&e, ERR_FAILED, -EBADMSG, "nonsense from the supervisor");
+	} else {
+		r = fault_at(FAULT_WRITE_BEGIN, &e);
+		if (r == 0)
+			r = proto_key_open(&key, d->what->config_dir, &e);
+		o.key = key;
+		if (r == 0)
+			r = proto_writer_open(&out, fds[0], &o, &e);
+		if (r == 0)
+			proto_writer_id(out, id);
+		if (r == 0)
+			r = write_image(d, req, fds, out, &e);
+	}
+	if (r == 0)
+		held = proto_writer_held(out);
+	if (r < 0)
+		worker_reply_failure(d->conn, &e);
+	else
+		worker_reply_report(d->conn, PB__WORKER__BODY_WRITTEN, &d->report, id,
+			req->hold_last ? &held : NULL);
+	proto_writer_close(out);
+	proto_key_close(key);
+}
+
+static void do_thaw(struct dump *d)
+{
+	struct err e = {0};
+
+	if (ckpt_thaw(take_ptr(d->frozen), &e) < 0)
+		worker_reply_failure(d->conn, &e);
+	else
+		worker_reply(d->conn, PB__WORKER__BODY_THAWED, NULL);
+}
+
+/*
+ * The end of a suspended session: pid 1 is killed while everything is frozen, then the rest, which
+ * never runs again.  As their tracer we reap them first.
+ */
+static void end_frozen(struct dump *d)
+{
+	int status;
+	pid_t pid;
+
+	sys_pidfd_send_signal(d->what->world.init_pidfd, SIGKILL);
+	fault_at(FAULT_END_KILLED, NULL);
+	if (d->frozen)
+		ckpt_kill(d->frozen);
+	while ((pid = waitpid(-1, &status, __WALL)) > 0 || errno == EINTR)
+		if (pid > 0 && WIFSTOPPED(status) && status >> 16 == PTRACE_EVENT_EXIT)
+			ptrace(PTRACE_CONT, pid, 0, 0);
+	if (d->frozen)
+		ckpt_leave(d->frozen);
+}
+
+static void do_end(struct dump *d)
+{
+	fault_at(FAULT_END_BEGIN, NULL);
+	end_frozen(d);
+	worker_reply(d->conn, PB__WORKER__BODY_ENDED, NULL);
+	_exit(0);
+}
+
+/* Until the session runs again; its end is the worker's. */
+static void dump_loop(struct dump *d)
+{
+	int fds[MESSAGE_MAX_FDS];
+	struct err e = {0};
+	Pb__Worker *m;
+	size_t n;
+
+	while (d->frozen && message_recv_worker(d->conn, &m, fds, MESSAGE_MAX_FDS, &n, &e) == 1) {
+		switch (m->body_case) {
+		case PB__WORKER__BODY_WRITE:
+			do_write(d, m->write, fds, n);
+			break;
+		case PB__WORKER__BODY_END:
+			do_end(d);
+			break;
+		default:
+			do_thaw(d);
+			break;
+		}
+		message_free_worker(m);
+		while (n)
+			close_fd(fds[--n]);
+	}
+	if (!d->frozen)
+		return;
+	/* The supervisor is dead, and with it the session.  It does not run again for a moment: the
+	 * image may be whole already. */
+	end_frozen(d);
+	_exit(1);
+}
+
+static void tell_thawed(void *ctx)
+{
+	worker_reply(((struct dump *)ctx)->conn, PB__WORKER__BODY_THAWED, NULL);
+}
+
+/* True if it could be frozen, and runs again. */
+static bool dump_all(struct proto_conn *conn, const struct worker_dump *what)
+{
+	struct ckpt_dump_options options = what->options;
+	struct dump d = {.conn = conn, .what = what, .began = io_now_ns()};
+	struct err e = {0};
+
+	proto_prepare(); /* while the session still runs */
+	options.thawed = tell_thawed;
+	options.thawed_ctx = &d;
+	if (fault_at(FAULT_FREEZE_BEGIN, &e) < 0 ||
+		ckpt_freeze(&d.frozen, &what->world, &options, &e) < 0) {
+		worker_reply_failure(d.conn, &e);
+		return false;
+	}
+	worker_reply(d.conn, PB__WORKER__BODY_FROZEN, NULL);
+	dump_loop(&d);
+	return true;
+}
+
+void worker_main_dump(int sock, const void *arg)
+{
+	const struct worker_dump *what = arg;
+
+	_exit(dump_all(worker_begin(sock, &what->world, &what->listener, 1, "podrun-freeze"), what)
+			? 0
+			: 1);
+}
+
+void worker_dump_here(int sock, const struct worker_dump *what)
+{
+	struct proto_conn *conn;
+	struct err e = {0};
+
+	if (proto_conn_new(&conn, sock, &e) < 0) {
+		close(sock);
+		return;
+	}
+	dump_all(conn, what);
+	proto_conn_free(conn);
+}
+
+void worker_main_mend(int sock, const void *arg)
+{
+	const struct worker_dump *what = arg;
+	struct err e = {0};
+
+	worker_begin(sock, &what->world, &what->listener, 1, "podrun-mend");
+	if (ckpt_mend(&what->world, &what->options, &e) < 0)
+		log_warn("%s", e.msg);
+	_exit(0);
+}
