@@ -202,7 +202,8 @@ static int make_seed(struct growth *g, pid_t vpid, struct err *e)
 	r = remote_open(&t->remote, b->host_proc, t->pid, b->area, e);
 	if (r == 0)
 		r = make_blank(b, t->remote, e);
-	if (r == 0)
+	/* Where names are rewritten descriptors are lent without it. */
+	if (r == 0 && !b->world->names)
 		r = ckpt_lend_bootstrap(b, t->remote, &g->lend_fd, e);
 	return r;
 }
@@ -540,7 +541,7 @@ static void hand_over(struct growth *g)
 
 int ckpt_grow(struct ckpt_build *b, struct err *e)
 {
-	struct growth g = {.b = b};
+	struct growth g = {.b = b, .lend_fd = -1};
 	_cleanup_free_ struct task *procs = NULL, *stand_ins = NULL;
 	_cleanup_free_ struct ckpt_tree_op *ops = NULL;
 	size_t n_ops = 0;

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
 #include "base/base.h"
@@ -127,11 +128,55 @@ static struct ckpt_build_proc *proc_of(struct ckpt_build *b, const struct remote
 	return NULL;
 }
 
+/*
+ * The kernel gives no O_PATH descriptor that way.  The task opens it anew: below its directory, which is
+ * lent instead.  What it gets has the number that it would have had.
+ */
+static int lend_path(struct ckpt_build *b, struct remote *r, int fd, struct err *e)
+{
+	struct remote_arg args[6] = {{0}};
+	char link[32];
+	_cleanup_free_ char *path = NULL;
+	const char *name = ".";
+	char *slash;
+	struct stat st;
+	int dir, lent, opened, last;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	path = io_readlink(AT_FDCWD, link);
+	slash = path ? strrchr(path, '/') : NULL;
+	if (!slash || fstat(fd, &st) < 0)
+		return err_errno(e, -errno, "a path");
+	if (!S_ISDIR(st.st_mode)) {
+		*slash = '\0';
+		name = slash + 1;
+	}
+	dir = open(*path ? path : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0)
+		return err_errno(e, -errno, "a descriptor of a path needs %s to be readable", path);
+	buf_put(&b->lent, &dir, sizeof(dir));
+	lent = ckpt_lend_call(b->world->names, r, dir);
+	args[0] = REMOTE_RESULT(lent);
+	args[1] = REMOTE_ARG(remote_put_str(r, name));
+	args[2] = REMOTE_ARG(O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	opened = remote_add_args(r, SYS_openat, args);
+	args[1] = args[2] = REMOTE_ARG(0);
+	remote_add_args(r, SYS_close, args);
+	args[0] = REMOTE_RESULT(opened);
+	args[1] = REMOTE_ARG(F_DUPFD_CLOEXEC);
+	last = remote_add_args(r, SYS_fcntl, args);
+	args[1] = REMOTE_ARG(0);
+	remote_add_args(r, SYS_close, args);
+	return last;
+}
+
 int ckpt_build_lend(struct ckpt_build *b, struct remote *r, int fd, struct err *e)
 {
 	const struct ckpt_build_proc *p = proc_of(b, r);
 	int at;
 
+	if (b->world->names && p && fd >= 0 && fcntl(fd, F_GETFL) & O_PATH)
+		return lend_path(b, r, fd, e);
 	if (b->world->names && p && fd >= 0) {
 		at = ckpt_lend_call(b->world->names, r, fd);
 		return at < 0 ? err_errno(e, at, "a descriptor for task %d", p->vpid) : at;

@@ -390,6 +390,9 @@ static void build_free(struct ckpt_build *b)
 	if (b->left)
 		munmap((void *)b->left, b->left_len);
 	buf_fini(&b->pieces);
+	for (size_t i = 0; i < b->lent.len / sizeof(int); i++)
+		close(((const int *)b->lent.data)[i]);
+	buf_fini(&b->lent);
 	close_fd(b->host_proc);
 	close_fd(b->self_pidfd);
 	free(b->procs);
