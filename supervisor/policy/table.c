@@ -534,7 +534,6 @@ const struct policy_rule policy_rules[] = {
 	NOT_PID_1(SYS_sched_setscheduler, 0),
 	OF_ITSELF(SYS_sched_setscheduler, 0),
 	NOT_PID_1(SYS_sched_setaffinity, 0),
-	OF_ITSELF(SYS_sched_setaffinity, 0),
 	NOT_PID_1(SYS_sched_setattr, 0),
 	OF_ITSELF(SYS_sched_setattr, 0),
 	NOT_PID_1(SYS_setpriority, 1),

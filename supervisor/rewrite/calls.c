@@ -120,6 +120,14 @@ static void back_at(struct rewrite *rw, struct task *task, struct user_regs_stru
 		rename_at(&rw->tasks, task, task->call.extra);
 }
 
+/* ---- processors ----------------------------------------------------------------------------- */
+
+static int enter_affinity(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
+{
+	rw->place.asked = true;
+	return regs->rdi ? 0 : 1;
+}
+
 /* ---- groups --------------------------------------------------------------------------------- */
 
 static int lead(struct rewrite *rw, pid_t host)
@@ -436,7 +444,7 @@ const struct rewrite_call task_calls[] = {
 	{SYS_sched_setscheduler, {T}, .error = -ESRCH},
 	{SYS_sched_getscheduler, {T}, .error = -ESRCH},
 	{SYS_sched_rr_get_interval, {T}, .error = -ESRCH},
-	{SYS_sched_setaffinity, {T}, .error = -ESRCH},
+	{SYS_sched_setaffinity, {T}, .error = -ESRCH, .enter = enter_affinity},
 	{SYS_sched_getaffinity, {T}, .error = -ESRCH},
 	{SYS_sched_setattr, {T}, .error = -ESRCH},
 	{SYS_sched_getattr, {T}, .error = -ESRCH},

@@ -283,6 +283,7 @@ void rewriter_status(struct rewriter *w, pid_t host, int status)
 		kill(host, SIGKILL);
 		return;
 	}
+	place_follow(&w->rw.place, host);
 	if (status >> 16) {
 		on_event(w, task, status >> 16, WSTOPSIG(status));
 	} else if (WSTOPSIG(status) == SYSCALL_STOP) {
