@@ -34,6 +34,7 @@
 
 #include "base/base.h"
 #include "supervisor/cgroup.h"
+#include "supervisor/fence.h"
 
 #define DEADLINE_MS 5000
 #ifndef UFFD_FEATURE_WP_ASYNC
@@ -295,6 +296,16 @@ static bool has_line_for_user(const char *file)
 	return false;
 }
 
+static bool try_landlock(void)
+{
+	return fence_version() > 0;
+}
+
+static bool try_landlock_scopes(void)
+{
+	return fence_scopes(fence_version());
+}
+
 static bool try_subids(void)
 {
 	return has_line_for_user("/etc/subuid") && has_line_for_user("/etc/subgid") &&
@@ -338,6 +349,11 @@ const struct check checks[] = {
 	{"tun", CHECK_MORE, try_tun, "sessions have no network of their own but the loopback",
 		"/dev/net/tun, readable and writable"},
 	{"fuse", CHECK_MORE, try_fuse, "memory can't be fetched lazily", "/dev/fuse, readable and writable"},
+	{"landlock", CHECK_MORE, try_landlock, "where names are rewritten a program that is set on it can open what the "
+		"host has in /tmp, /run and /proc", "Linux 5.19 with CONFIG_SECURITY_LANDLOCK, landlock in lsm=; in a "
+		"container, a seccomp profile that allows landlock_create_ruleset"},
+	{"landlock-scopes", CHECK_MORE, try_landlock_scopes, "where names are rewritten abstract sockets of the host are "
+		"within reach", "Linux 6.12"},
 	{"subordinate-ids", CHECK_MORE, try_subids, "users of a root inside are all the same to the kernel",
 		"newuidmap (package uidmap), lines in /etc/subuid and /etc/subgid"},
 	{"memory-limit", CHECK_MORE, cgroup_is_delegated, "--memory is refused",
@@ -348,8 +364,10 @@ const size_t n_checks = ARRAY_SIZE(checks);
 const struct check_weaker checks_weaker[] = {
 	{"isolation", "no namespace keeps the session in, but podrun's filter and tracer alone"},
 	{"network", "the host's: no loopback of its own, no --net none"},
-	{"files", "the host's as they are: no /tmp or /dev/shm of its own, no -v, no --root"},
-	{"proc", "the host's /proc, with the host's numbers in it"},
+	{"files", "/tmp, /run, /dev/shm, /proc and volumes are its own; all others are the host's as they are, without a "
+		"layer in between; no --root"},
+	{"hidden files", "names and attributes of what is hidden can be found out, and sockets with a path be reached, "
+		"by a program that is set on it; podrun's own state in a home directory be read"},
 	{"ipc", "System V IPC and POSIX queues are the session's own, /proc/sysvipc and /dev/mqueue the host's"},
 	{"users", "no --user root"},
 	{"clocks", "monotonic time and the host name are the host's: no --hostname"},

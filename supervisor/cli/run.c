@@ -538,10 +538,9 @@ static int fall_back(const struct run_options *o, Pb__Config *config, struct err
 				   "else is not, and what would lift it", option);
 	*e = (struct err){0};
 	config->names = (char *)"rewrite";
-	config->view = (char *)(o->view || o->volumes.n ? "private" : "host");
 	config->net = (char *)"host";
-	fprintf(stderr, "podrun: no %s on this host: names are rewritten, and %s the host's (podrun check)\n",
-		lacking->name, is(config->view, "host") ? "files and network are" : "the network is");
+	fprintf(stderr, "podrun: no %s on this host: names are rewritten, and the network is the host's (podrun "
+			"check)\n", lacking->name);
 	return 0;
 }
 

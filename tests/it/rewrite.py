@@ -221,7 +221,7 @@ def a_terminal(env):
 def chosen_where_there_are_no_namespaces(env):
     r = env.podrun("run", "--", "sh", "-c", "echo $$")
     assert r.text == "2\n"
-    one_line(r, "user-namespaces", "rewritten", "network are the host's")
+    one_line(r, "user-namespaces", "rewritten", "the network is the host's")
     env.podrun("run", "-d", "--name", "s", "--", *SLEEP)
     told = env.podrun("inspect", "s").json()["config"]
     assert (told["names"], told["view"], told["net"]) == ("rewrite", "host", "host"), told
