@@ -168,7 +168,7 @@ static bool is_ours(const struct procfs *p, int dir)
 }
 
 /* The directory of the process and thread of @s. */
-static int open_task(const struct procfs *p, struct procfs_node *n)
+static int open_task(const struct procfs *p, const struct task *asker, struct procfs_node *n)
 {
 	pid_t process = tasks_host_task(p->tasks, n->number);
 	pid_t thread = n->thread ? tasks_host_task(p->tasks, n->thread) : process;
@@ -184,21 +184,23 @@ static int open_task(const struct procfs *p, struct procfs_node *n)
 	if (n->dir < 0)
 		return errno == ESRCH ? -ENOENT : -errno;
 	n->task = tasks_find(p->tasks, thread);
-	return is_ours(p, n->dir) ? 0 : -ENOENT;
+	/* Whoever waits for this answer has its numbers until then, and nobody hears it if it was killed. */
+	return process == asker->tgid || is_ours(p, n->dir) ? 0 : -ENOENT;
 }
 
 /* Where it is to be found. */
-static int open_dir(const struct procfs *p, struct procfs_node *n)
+static int open_dir(const struct procfs *p, const struct task *asker, struct procfs_node *n)
 {
 	if (n->number)
-		return open_task(p, n);
+		return open_task(p, asker, n);
 	if (isdigit((unsigned char)*n->path))
 		return -ENOENT;
 	n->dir = openat(p->host, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	return n->dir < 0 ? -errno : 0;
 }
 
-int procfs_node_find(const struct procfs *p, const char *path, struct procfs_node *ret)
+int procfs_node_find(const struct procfs *p, const struct task *asker, const char *path,
+	struct procfs_node *ret)
 {
 	int r;
 
@@ -207,7 +209,7 @@ int procfs_node_find(const struct procfs *p, const char *path, struct procfs_nod
 		return -ENAMETOOLONG;
 	strcpy(ret->path, path);
 	parse(ret->path, NUMBERS_MAX - 1, &ret->number, &ret->thread, &ret->rest);
-	r = open_dir(p, ret);
+	r = open_dir(p, asker, ret);
 	/* A thread has no threads, and what is called by a number there would be the host's. */
 	if (r == 0 && ret->number && !strncmp(ret->rest, "task/", strlen("task/")))
 		r = -ENOENT;

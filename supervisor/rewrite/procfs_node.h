@@ -78,7 +78,8 @@ struct procfs_node {
 
 /* @path: without "." and "..", and with no link but as its last.  0 or the error of the call; to be finished
  * in any case. */
-int procfs_node_find(const struct procfs *p, const char *path, struct procfs_node *ret);
+int procfs_node_find(const struct procfs *p, const struct task *asker, const char *path,
+	struct procfs_node *ret);
 void procfs_node_fini(struct procfs_node *n);
 
 /* May only a link at the end of @path be one?  What leads from a process to its threads and to files of

@@ -127,7 +127,7 @@ static int look(struct walk *w, struct procfs_way *ret)
 
 	memmove(w->rest, w->rest + n, strlen(w->rest + n) + 1);
 	procfs_node_fini(&ret->node);
-	r = procfs_node_find(w->p, w->passed, &ret->node);
+	r = procfs_node_find(w->p, w->asker, w->passed, &ret->node);
 	if (r == 0 && S_ISLNK(ret->node.type) && (!last || w->follow)) {
 		r = follow(w, ret);
 		return r == 0 && slash && !leads_to_dir(ret) ? -ENOTDIR : r;

@@ -93,7 +93,7 @@ static long open_again(struct path_question *p, int flags)
 
 	if (S_ISLNK(p->at->mode))
 		return -ELOOP;
-	if (S_ISFIFO(p->at->mode) && !(flags & O_NONBLOCK) && !patient && !view_in_proc(p->at))
+	if (S_ISFIFO(p->at->mode) && !(flags & O_NONBLOCK) && !patient)
 		return PATH_LATER;
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", p->at->fd);
 	fd = open(

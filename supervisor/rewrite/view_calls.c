@@ -232,29 +232,49 @@ struct found {
 };
 
 /*
- * Nothing is ever made in /proc.  Without O_CREAT the call is one that is answered: the kernel asks the filter
- * again when the registers have been looked at.
+ * In /proc nothing is ever made, and what is open there only the rewriter can open.  Without O_CREAT, or as
+ * openat(2), the call is one that is answered: the kernel asks the filter again when the registers have
+ * been looked at.
  */
-static bool asks_to_make(const struct user_regs_struct *regs, uint64_t opened)
+static bool can_be_asked(const struct user_regs_struct *regs, uint64_t opened)
 {
 	int nr = (int)regs->orig_rax;
 
-	return nr == SYS_creat || ((nr == SYS_open || nr == SYS_openat) && opened & O_CREAT &&
-					  !(opened & O_PATH) && (opened & O_TMPFILE) != O_TMPFILE);
+	if (nr == SYS_creat)
+		return true;
+	return (nr == SYS_open || nr == SYS_openat || nr == SYS_openat2) && !(opened & O_PATH) &&
+	       (opened & O_TMPFILE) != O_TMPFILE;
 }
 
-static int ask_instead(struct user_regs_struct *regs, const struct path_arg *a, uint64_t opened,
-	struct found *f)
+static int ask_instead(const struct task *task, struct user_regs_struct *regs, uint64_t opened,
+	const struct view_place *at, struct found *f)
 {
-	if ((int)regs->orig_rax == SYS_creat) {
-		regs->orig_rax = SYS_open;
-		regs->rsi = O_WRONLY | O_TRUNC;
-	} else if (opened & O_EXCL) {
-		return -EEXIST;
-	} else {
-		*view_arg(regs, a->flags_arg) = opened & ~(uint64_t)O_CREAT;
-	}
+	struct open_how how = {0};
+
 	f->asks = true;
+	if ((opened & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL))
+		return -EEXIST;
+	opened &= ~(uint64_t)O_CREAT;
+	switch ((int)regs->orig_rax) {
+	case SYS_openat2:
+		if (view_peek(task, regs->rdx, &how, sizeof(how)) < 0)
+			return -EFAULT;
+		if (at->fd >= 0 && how.resolve & (RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS))
+			return -ELOOP;
+		regs->orig_rax = SYS_openat;
+		regs->rdx = opened;
+		break;
+	case SYS_openat:
+		regs->rdx = opened;
+		break;
+	case SYS_creat:
+		regs->orig_rax = SYS_open;
+		opened = O_WRONLY | O_TRUNC;
+		__attribute__((fallthrough));
+	default:
+		regs->rsi = opened;
+		break;
+	}
 	return 0;
 }
 
@@ -284,8 +304,8 @@ static int find_one(struct rewrite *rw, const struct task *task, struct user_reg
 		f->refused = r;
 		return 0;
 	}
-	if (r == 0 && view_in_proc(&at) && asks_to_make(regs, opened))
-		return ask_instead(regs, a, opened, f);
+	if (r == 0 && view_in_proc(&at) && can_be_asked(regs, opened))
+		return ask_instead(task, regs, opened, &at, f);
 	/* The mirror of /proc is on another file system. */
 	if (r == 0 && c->nr == SYS_statfs && view_in_proc(&at) && at.fd < 0)
 		strcpy(f->host[f->n], "/proc");

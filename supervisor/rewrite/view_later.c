@@ -123,10 +123,12 @@ static long perform(struct waiting *w)
 	const struct path_row *row = w->p.row;
 	struct view *v = w->p.q.rw->view;
 	unsigned how = (row->how ? row->how(w->p.q.data) : 0) | VIEW_WAIT;
-	long r = view_walk(v, NULL, w->path, how, &w->at);
+	long r = view_in_proc(&w->at) ? 0 : view_walk(v, NULL, w->path, how, &w->at);
 
 	if (r < 0)
 		return r;
+	if (view_in_proc(&w->at) && w->at.fd >= 0)
+		return row->inside(&w->p);
 	if (w->at.in && w->at.in->sort == VIEW_MOUNT)
 		return row->inside(&w->p);
 	/* A /proc that is ours is not walked without the lock. */
@@ -184,6 +186,26 @@ static int start_all(struct waiting *w)
 	return r;
 }
 
+/* A link of /proc has led to a file: it is taken along, for that walk needs the lock. */
+static int take_along(struct waiting *w, const struct view_place *at)
+{
+	int fd;
+
+	w->at = (struct view_place)VIEW_PLACE_INIT;
+	if (!view_in_proc(at) || at->fd < 0)
+		return 0;
+	fd = fcntl(at->fd, F_DUPFD_CLOEXEC, 3);
+	if (fd < 0)
+		return -errno;
+	w->at.fd = fd;
+	w->at.in = at->in;
+	w->at.mode = at->mode;
+	w->at.has_way = true;
+	w->at.way.fd = -1;
+	w->at.way.node.dir = -1;
+	return 0;
+}
+
 int view_later(const struct path_question *p, const char *path)
 {
 	struct waiting *w;
@@ -201,11 +223,12 @@ int view_later(const struct path_question *p, const char *path)
 	w->p.q.data = &w->p.data;
 	w->p.q.asker = NULL;
 	w->p.at = &w->at;
-	w->at = (struct view_place)VIEW_PLACE_INIT;
+	r = take_along(w, p->at);
 	snprintf(w->path, sizeof(w->path), "%s", path);
 	snprintf(mem, sizeof(mem), "/proc/%d/mem", p->q.tid);
 	w->p.mem = open(mem, O_RDWR | O_CLOEXEC);
-	r = w->p.mem < 0 ? -EACCES : 0;
+	if (r == 0 && w->p.mem < 0)
+		r = -EACCES;
 	if (r == 0) {
 		w->next = all.first;
 		all.first = w;
@@ -218,6 +241,7 @@ int view_later(const struct path_question *p, const char *path)
 	}
 	pthread_mutex_unlock(&all.lock);
 	if (r < 0) {
+		view_place_fini(&w->at);
 		close_fd(w->p.mem);
 		free(w);
 	}

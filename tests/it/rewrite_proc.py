@@ -287,7 +287,14 @@ def nobody_else_is_reached_by_a_race(env):
 # ---- what links lead to -------------------------------------------------------------------------
 
 LINKS = r"""
-import errno, os, socket, sys
+import ctypes, errno, fcntl, os, signal, socket, sys, threading
+def openat2(fd, path, flags, resolve):
+    r = ctypes.CDLL(None, use_errno=True).syscall(437, fd, path.encode(), (ctypes.c_long * 3)(flags, 0, resolve), 24)
+    return r if r >= 0 else errno.errorcode[ctypes.get_errno()]
+assert os.read(openat2(-100, "/proc/self/status", os.O_RDONLY, 0), 5) == b"Name:"
+proc = os.open("/proc", os.O_RDONLY); assert os.read(openat2(proc, "self/stat", os.O_RDONLY, 0), 9).split()[0] == b"%d" % os.getpid()
+assert openat2(proc, "self/exe", os.O_RDONLY, 2) == "ELOOP" and openat2(proc, "self/exe", os.O_RDONLY, 0) > 0
+assert openat2(proc, "self/none", os.O_RDONLY, 2) == "ENOENT" and openat2(proc, "self/stat", os.O_RDWR, 0) == "EACCES"
 def again(fd, flags): return os.open("/proc/self/fd/%d" % fd, flags)
 def refused(error, fd, flags):
     try:
@@ -312,6 +319,22 @@ pair = socket.socketpair(); refused(errno.ENXIO, pair[0].fileno(), os.O_RDONLY)
 d = os.open("/tmp", os.O_RDONLY); refused(errno.EISDIR, d, os.O_WRONLY); refused(errno.ELOOP, d, os.O_RDONLY | os.O_NOFOLLOW)
 refused(errno.ENOTDIR, m, os.O_RDONLY | os.O_DIRECTORY); refused(errno.EEXIST, m, os.O_RDWR | os.O_CREAT | os.O_EXCL)
 os.mkfifo("/tmp/p"); p = os.open("/tmp/p", os.O_RDWR); os.write(again(p, os.O_WRONLY), b"y"); assert os.read(p, 1) == b"y"
+os.mkfifo("/tmp/p2"); p2 = os.open("/tmp/p2", os.O_PATH); got = []
+t = threading.Thread(target=lambda: got.append(os.read(again(p2, os.O_RDONLY), 9))); t.start()
+w2 = again(p2, os.O_WRONLY); os.write(w2, b"both ends"); t.join(); assert got == [b"both ends"]
+leased = os.open("/tmp/leased", os.O_RDWR | os.O_CREAT); released = []
+def release(*a):
+    released.append(os.getpid()); fcntl.fcntl(leased, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+signal.signal(signal.SIGIO, release)
+fcntl.fcntl(leased, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+if os.fork() == 0:
+    os.close(os.open("/proc/%d/fd/%d" % (os.getppid(), leased), os.O_RDONLY)); os._exit(3)
+while True:
+    try:
+        assert os.waitstatus_to_exitcode(os.wait()[1]) == 3 and released
+        break
+    except InterruptedError:
+        pass
 os.close(os.open("/tmp/file", os.O_CREAT | os.O_RDWR))
 o = os.open("/tmp/file", os.O_PATH); os.write(again(o, os.O_WRONLY), b"z"); assert open("/tmp/file").read() == "z"
 t = os.open("/tmp", os.O_TMPFILE | os.O_RDWR); os.write(t, b"named late")
