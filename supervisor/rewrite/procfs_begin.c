@@ -14,9 +14,15 @@
 static int session_path(void *arg, const char *host, char *buf, size_t size)
 {
 	const struct rewrite *rw = arg;
+	const char *queue = ipc_names_queue(rw->ipc, ipc_names_host_slot(rw->ipc, host + 1));
 	char path[PATH_MAX];
-	int r = view_session_path(rw->view, host, path);
+	int r;
 
+	if (host[0] == '/' && queue) { /* a message queue's is below the root of its own mount */
+		r = snprintf(buf, size, "/%s", queue);
+		return (size_t)r < size ? r : -ENAMETOOLONG;
+	}
+	r = view_session_path(rw->view, host, path);
 	if (r < 0)
 		return r;
 	r = snprintf(buf, size, "%s", path);
