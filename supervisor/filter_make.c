@@ -70,7 +70,7 @@ static void put_rule(struct buf *b, const struct policy_rule *r)
 	put(b, BPF_RET | BPF_K, 0, 0, library_action(r->action));
 }
 
-/* Rules [i, j) are about one call. */
+/* Rules [i, j) are about one call.  Its number is loaded before and behind. */
 static void put_rules_of_call(struct buf *b, unsigned translated, uint32_t nr, size_t i, size_t j)
 {
 	size_t n = 0;
@@ -79,11 +79,11 @@ static void put_rules_of_call(struct buf *b, unsigned translated, uint32_t nr, s
 		n += applies(&policy_rules[k], translated);
 	if (!n)
 		return;
-	put_load(b, offsetof(struct seccomp_data, nr));
-	put(b, BPF_JMP | BPF_JEQ | BPF_K, 0, (uint8_t)(4 * n), nr);
+	put(b, BPF_JMP | BPF_JEQ | BPF_K, 0, (uint8_t)(4 * n + 1), nr);
 	for (; i < j; i++)
 		if (applies(&policy_rules[i], translated))
 			put_rule(b, &policy_rules[i]);
+	put_load(b, offsetof(struct seccomp_data, nr));
 }
 
 /* The rules of one architecture, behind a check that it is this one. */
@@ -92,6 +92,7 @@ static void put_rules(
 {
 	_cleanup_buf_ struct buf rules = BUF_INIT;
 
+	put_load(&rules, offsetof(struct seccomp_data, nr));
 	for (size_t i = 0, j; i < policy_n_rules; i = j) {
 		int nr = policy_rules[i].nr;
 
