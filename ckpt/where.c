@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "ckpt/where.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <string.h>
@@ -26,6 +27,21 @@ const char *ckpt_where_host(const struct ckpt_world *w, const char *path, char r
 	if (w->paths && path[0] == '/' && w->paths->host(w->paths->ctx, path, room) == 0)
 		return room;
 	return path;
+}
+
+int ckpt_where_say_name(const struct ckpt_world *w, uint8_t **name, size_t *len)
+{
+	char *path;
+
+	if (!w->paths || !*len || (*name)[0] != '/')
+		return 0;
+	path = ckpt_where_say(w, strndup((char *)*name, *len));
+	if (!path)
+		return -ENOMEM;
+	free(*name);
+	*name = (uint8_t *)path;
+	*len = strlen(path);
+	return 0;
 }
 
 const char *ckpt_where_below(const struct ckpt_world *w, const char *path, char room[PATH_MAX])

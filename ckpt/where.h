@@ -7,12 +7,16 @@
 #define CKPT_WHERE_H
 
 #include <limits.h>
+#include <stddef.h>
+#include <stdint.h>
 
 struct ckpt_world;
 
 /* Takes @host over, a path as the host's /proc has it, and returns the session's in its place (NULL: no
  * memory).  What the session has no word for, and what is no path, stays what it is. */
 char *ckpt_where_say(const struct ckpt_world *w, char *host);
+/* The same for the name of a unix socket, which is no string.  0 or -ENOMEM. */
+int ckpt_where_say_name(const struct ckpt_world *w, uint8_t **name, size_t *len);
 /* The session's @path where it can be opened below root_fd, without a slash in front; "." for /. */
 const char *ckpt_where_below(const struct ckpt_world *w, const char *path, char room[PATH_MAX]);
 /* The session's @path as the builder opens it: @path itself, or what is put into @room. */

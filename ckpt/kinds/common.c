@@ -29,7 +29,10 @@ pid_t ckpt_common_vpid(const struct ckpt_dump *d, pid_t pid)
 	if (pid == d->world->init_pid)
 		return 1;
 	p = ckpt_proc_by_pid(d, pid);
-	return p ? p->vpid : 0;
+	if (p)
+		return p->vpid;
+	/* One that has ended. */
+	return d->world->names ? d->world->names->number(d->world->names->ctx, pid) : 0;
 }
 
 pid_t ckpt_common_vtid(const struct ckpt_dump *d, pid_t tid)

@@ -12,8 +12,10 @@
 #include <unistd.h>
 
 #include "ckpt/enter.h"
+#include "ckpt/kinds/common.h"
 #include "ckpt/kinds/sock.h"
 #include "ckpt/survey.h"
+#include "ckpt/where.h"
 #include "proto/sockets.pb-c.h"
 
 #define MAX_MESSAGES 100000
@@ -72,15 +74,15 @@ static int take_cred(struct collector *c, Pb__SockMessage *m, const struct ucred
 	if (!m->cred)
 		return -ENOMEM;
 	pb__sock_cred__init(m->cred);
-	m->cred->pid = p ? p->vpid : 0;
+	m->cred->pid = p || c->d->world->names ? ckpt_common_vpid(c->d, cred->pid) : 0;
 	m->cred->uid = ckpt_sock_uid(c->d, cred->uid);
 	m->cred->gid = ckpt_sock_gid(c->d, cred->gid);
-	if (!p)
+	if (!p && !c->d->world->names)
 		c->strangers = true;
 	return 0;
 }
 
-static int take_source(Pb__SockMessage *m, const struct ckpt_sock_message *from)
+static int take_source(struct collector *c, Pb__SockMessage *m, const struct ckpt_sock_message *from)
 {
 	const struct sockaddr_un *un = (const void *)from->from;
 	size_t len;
@@ -101,7 +103,7 @@ static int take_source(Pb__SockMessage *m, const struct ckpt_sock_message *from)
 		return -ENOMEM;
 	memcpy(m->from.data, un->sun_path, len);
 	m->from.len = len;
-	return 0;
+	return ckpt_where_say_name(c->d->world, &m->from.data, &m->from.len);
 }
 
 static int collect(void *ctx, struct ckpt_sock_message *from, struct err *e)
@@ -129,7 +131,7 @@ static int collect(void *ctx, struct ckpt_sock_message *from, struct err *e)
 		memcpy(m->data.data, from->data, from->len);
 		m->data.len = from->len;
 	}
-	if (!m->data.data || take_source(m, from) < 0 ||
+	if (!m->data.data || take_source(c, m, from) < 0 ||
 		(from->has_cred && take_cred(c, m, &from->cred) < 0))
 		return err_errno(e, -ENOMEM, "queue of a socket");
 	if (from->n_fds)

@@ -29,6 +29,7 @@
 #include <sys/un.h>
 
 #include "ckpt/enter.h"
+#include "ckpt/kinds/common.h"
 #include "ckpt/kinds/kinds.h"
 #include "ckpt/kinds/outside.h"
 #include "ckpt/kinds/sock.h"
@@ -182,22 +183,6 @@ static int name_of(
 		return -ENOMEM;
 	memcpy(ret->data, a.sun_path, n);
 	ret->len = n;
-	return 0;
-}
-
-/* What the session bound it to. */
-static int say_name(const struct ckpt_world *w, ProtobufCBinaryData *name)
-{
-	char *path = name->len && name->data[0] == '/' ? strndup((char *)name->data, name->len) : NULL;
-
-	if (!path)
-		return 0;
-	path = ckpt_where_say(w, path);
-	if (!path)
-		return -ENOMEM;
-	free(name->data);
-	name->data = (uint8_t *)path;
-	name->len = strlen(path);
 	return 0;
 }
 
@@ -360,8 +345,8 @@ static int dump_cred(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Unix *m
 	m->peer_cred->uid = ckpt_sock_uid(d, cred.uid);
 	m->peer_cred->gid = ckpt_sock_gid(d, cred.gid);
 	p = ckpt_proc_by_pid(d, cred.pid);
-	if (p) {
-		m->peer_cred->pid = p->vpid;
+	if (p || d->world->names) {
+		m->peer_cred->pid = ckpt_common_vpid(d, cred.pid);
 	} else {
 		int fd = f->fd;
 		int r = ckpt_enter_read(
@@ -486,7 +471,7 @@ static int fill(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Unix *m, str
 		return r;
 	r = name_of(f->fd, getsockname, &m->name);
 	if (r == 0)
-		r = say_name(d->world, &m->name);
+		r = ckpt_where_say_name(d->world, &m->name.data, &m->name.len);
 	if (r < 0)
 		return err_errno(e, r, "name of a socket");
 	if (m->name.len && m->name.data[0])

@@ -84,10 +84,7 @@ NOT_LEFT = {
     "task_closed": "that it closes itself is not kept",
     "task_headless": "a process whose first thread has ended does not stop",
     "udp": "on the host's network peers are not found",
-    "unix_connect": "names are not told",
-    "unix_dgram": "names are not told",
-    "unix_flight": "who sent what waits is not told",
-    "unix_pair": "who made it is not told",
+    "unix_connect": "in the private view a relative name has become an absolute one",
 }
 
 # These look at /proc, which is a part of the private view.
