@@ -244,7 +244,11 @@ static int rewritten_world(const struct world_config *c, struct init *in, struct
 {
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
 		return err_errno(e, -errno, "prctl");
-	return c->view ? view_create(&in->view, c, e) : 0;
+	if (!c->view)
+		return 0;
+	if (view_create(&in->view, c, e) < 0)
+		return e->error;
+	return view_open(in->view) < 0 ? err_errno(e, -errno, "the session's files") : 0;
 }
 
 /* What lies behind is open already. */

@@ -39,7 +39,7 @@
 struct strings {
 	char **argv, **envp;
 	const char *cwd;
-	const struct view *view; /* of a session without namespaces, or NULL */
+	struct view *view; /* of a session without namespaces, or NULL */
 };
 
 static int unpack(const struct init_request *request, int memfd, struct strings *ret)
@@ -99,9 +99,12 @@ static int exec_script(const char *path, const struct strings *s)
 }
 
 /* Nobody reads our memory to translate what we say. */
-static const char *translated(const struct view *view, const char *path, char out[PATH_MAX])
+static const char *translated(struct view *view, const char *path, char out[PATH_MAX])
 {
-	return view && path[0] == '/' && view_host_path(view, path, out) == 0 ? out : path;
+	if (!view || path[0] != '/')
+		return path;
+	view_refresh(view);
+	return view_host_path(view, path, out) == 0 ? out : path;
 }
 
 static int exec_at(const char *path, const struct strings *s)
@@ -192,7 +195,7 @@ static void drop_inheritable(void)
 	syscall(SYS_capset, &header, data);
 }
 
-static enum init_stage child(const struct init_request *request, const struct view *view,
+static enum init_stage child(const struct init_request *request, struct view *view,
 	const int *fds, size_t n_fds, int master, int *ret_error)
 {
 	struct strings strings = {.view = view};
@@ -216,7 +219,7 @@ static enum init_stage child(const struct init_request *request, const struct vi
 	return INIT_EXEC;
 }
 
-void start_process(const struct init_request *request, const struct view *view, const int *fds,
+void start_process(const struct init_request *request, struct view *view, const int *fds,
 	size_t n_fds, const sigset_t *mask, struct init_reply *reply, int *ret_master)
 {
 	_cleanup_close_ int master = -1;

@@ -192,11 +192,14 @@ static int add(struct view *v, enum view_sort sort, const char *path, const char
 
 static int add_own(struct view *v, const struct world_config *c)
 {
+	_cleanup_free_ char *files = realpath(c->files_dir, NULL);
+
 	for (size_t i = 0; i < ARRAY_SIZE(own); i++) {
 		_cleanup_free_ char *host = NULL;
 		struct view_entry *one;
 
-		if (asprintf(&host, "%s/%s", c->files_dir, own[i].name) < 0 ||
+		/* As /proc tells it. */
+		if (asprintf(&host, "%s/%s", files ? files : c->files_dir, own[i].name) < 0 ||
 			add(v, VIEW_MOUNT, own[i].path, host, &one) < 0)
 			return -ENOMEM;
 		one->own = true;
@@ -332,6 +335,40 @@ int view_open(struct view *v)
 		one->dev = st.st_dev;
 	}
 	return 0;
+}
+
+static bool has_moved(const struct view_entry *one, char ret[PATH_MAX])
+{
+	char link[32];
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", one->fd);
+	n = readlink(link, ret, PATH_MAX - 1);
+	if (n <= 0)
+		return false;
+	ret[n] = '\0';
+	return strcmp(ret, one->host) != 0;
+}
+
+void view_refresh(struct view *v)
+{
+	char path[PATH_MAX];
+
+	for (size_t i = 0; i < v->n; i++) {
+		struct view_entry *one = &v->entries[i];
+		char *copy;
+
+		if (one->sort != VIEW_MOUNT || !one->own || one->fd < 0)
+			continue;
+		/* They all move together. */
+		if (!has_moved(one, path))
+			return;
+		copy = strdup(path);
+		if (!copy)
+			return;
+		free(one->host);
+		one->host = copy;
+	}
 }
 
 void view_free(struct view *v)

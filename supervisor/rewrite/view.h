@@ -100,6 +100,8 @@ int view_create(struct view **ret, const struct world_config *c, struct err *e);
 /* In the process that will walk. */
 int view_open(struct view *v);
 void view_free(struct view *v);
+/* The session has perhaps another name by now (podrun rename), and its files are elsewhere. */
+void view_refresh(struct view *v);
 
 /* May @path (absolute) lead to an entry, as far as its text tells? */
 bool view_leads_in(const struct view *v, const char *path);

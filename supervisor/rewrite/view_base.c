@@ -32,14 +32,19 @@ int view_say(const struct view *v, const char *host, char ret[PATH_MAX])
 	return view_session_path(v, host, ret);
 }
 
-static int ask(const struct view *v, const char *link, char ret[PATH_MAX])
+static int ask(struct view *v, const char *link, char ret[PATH_MAX])
 {
 	char host[PATH_MAX];
+	int r;
 	ssize_t n = readlink(link, host, sizeof(host) - 1);
 
 	if (n < 0)
 		return -errno;
 	host[n] = '\0';
+	r = view_say(v, host, ret);
+	if (r != -ENOENT)
+		return r;
+	view_refresh(v);
 	return view_say(v, host, ret);
 }
 

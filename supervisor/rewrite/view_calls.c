@@ -15,6 +15,16 @@
 #define RED_ZONE  128 /* x86-64 psABI, 3.2.2 */
 #define MAX_PATHS 2
 
+/* Newer than the C library's numbers. */
+enum {
+	NR_setxattrat = 463,
+	NR_getxattrat,
+	NR_listxattrat,
+	NR_removexattrat,
+	NR_file_getattr = 468,
+	NR_file_setattr,
+};
+
 /* ---- the task's memory ---------------------------------------------------------------------- */
 
 int view_peek(const struct task *task, uint64_t addr, void *data, size_t len)
@@ -102,6 +112,7 @@ int view_find_place(struct rewrite *rw, const struct task *task, int dirfd, cons
 	memcpy(whole + base, path, n + 1);
 	if (!view_leads_in(rw->view, whole))
 		return 1;
+	view_refresh(rw->view);
 	r = view_walk(rw->view, task, whole, how | VIEW_TEXT, ret);
 	return r == 0 && !ret->in && !ret->walked ? 1 : r;
 }
@@ -449,6 +460,12 @@ static const struct path_call paths[] = {
 	{SYS_inotify_add_watch, 0, 1, {{-1, 1, UNLESS, 2, IN_DONT_FOLLOW}}},
 	{SYS_name_to_handle_at, 0, 1, {{0, 1, IF, 4, AT_SYMLINK_FOLLOW}}},
 	{SYS_chdir, MOVES, 1, {PATH(0)}},
+	{NR_setxattrat, WRITES, 1, {FLAGS(0, 1, 2)}},
+	{NR_getxattrat, 0, 1, {FLAGS(0, 1, 2)}},
+	{NR_listxattrat, 0, 1, {FLAGS(0, 1, 2)}},
+	{NR_removexattrat, WRITES, 1, {FLAGS(0, 1, 2)}},
+	{NR_file_getattr, 0, 1, {FLAGS(0, 1, 4)}},
+	{NR_file_setattr, WRITES, 1, {FLAGS(0, 1, 4)}},
 };
 
 static const struct path_call *call_of(int nr)
@@ -506,6 +523,12 @@ const struct rewrite_call view_calls[] = {
 	ROW(SYS_inotify_add_watch),
 	ROW(SYS_name_to_handle_at),
 	ROW(SYS_chdir),
+	ROW(NR_setxattrat),
+	ROW(NR_getxattrat),
+	ROW(NR_listxattrat),
+	ROW(NR_removexattrat),
+	ROW(NR_file_getattr),
+	ROW(NR_file_setattr),
 	{SYS_fchdir, .enter = enter_fchdir, .leave = leave_fchdir},
 	{SYS_execve, .enter = view_enter_exec, .leave = view_take_back},
 	{SYS_execveat, .enter = view_enter_execat, .leave = view_take_back},

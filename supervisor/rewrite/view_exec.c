@@ -25,6 +25,7 @@
 #define HEAD	    256	 /* BINPRM_BUF_SIZE */
 #define MAX_ARGS    8192 /* of a script whose interpreter is in the view */
 #define MAX_SCRIPTS 4
+#define MAX_PAGES   1024 /* of pointers to the environment */
 
 struct script {
 	char interpreter[PATH_MAX];
@@ -217,6 +218,24 @@ static void replace_in_vector(const struct task *task, const struct view_scratch
 	}
 }
 
+/* Where the vector begins, for the pointers of the environment do at @at; 0 if there is none. */
+static uint64_t behind_environment(const struct task *task, uint64_t at)
+{
+	uint64_t some[PAGE_SIZE / 8];
+
+	for (int i = 0; i < MAX_PAGES; i++) {
+		size_t n = (PAGE_SIZE - at % PAGE_SIZE) / 8;
+
+		if (view_peek(task, at, some, 8 * n) < 0)
+			return 0;
+		for (size_t k = 0; k < n; k++)
+			if (!some[k])
+				return at + 8 * (k + 1);
+		at += 8 * n;
+	}
+	return 0;
+}
+
 void view_execed(struct rewrite *rw, const struct task *task)
 {
 	struct view_scratch *s = rw->view ? &rw->view->scratch[task->number] : NULL;
@@ -233,9 +252,9 @@ void view_execed(struct rewrite *rw, const struct task *task)
 			if (view_peek(task, at + 8 * i, &text, 8) == 0)
 				replace(task, s, text);
 		at += 8 * (n + 1);
-		for (int i = 0; text && i < 1 << 20 && view_peek(task, at, &text, 8) == 0; i++)
-			at += 8;
-		replace_in_vector(task, s, at);
+		at = behind_environment(task, at);
+		if (at)
+			replace_in_vector(task, s, at);
 	}
 	free(s->host);
 	free(s->path);

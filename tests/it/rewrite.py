@@ -224,7 +224,7 @@ def chosen_where_there_are_no_namespaces(env):
     one_line(r, "user-namespaces", "rewritten", "the network is the host's")
     env.podrun("run", "-d", "--name", "s", "--", *SLEEP)
     told = env.podrun("inspect", "s").json()["config"]
-    assert (told["names"], told["view"], told["net"]) == ("rewrite", "host", "host"), told
+    assert (told["names"], told["view"], told["net"]) == ("rewrite", "private", "host"), told
     env.podrun("kill", "s")
     one_line(env.podrun("run", "--names", "kernel", "--", "true", code=4), "namespaces")
     env.podrun("run", "--", "sh", "-c", "exit 3", code=3)

@@ -307,6 +307,17 @@ print([p.wait() for p in many])
 
 
 @test
+def another_name(env):
+    env.prefix = PROFILE
+    script = ("cd /tmp; echo x >x; echo ready; while ! test -e go; do sleep 0.05; done; mkdir d; cat /tmp/x; pwd; "
+              "cat ../tmp/x; mv x d; cat d/x; /bin/pwd")
+    env.run_detached("one", "sh", "-c", script, options=(*REWRITE, "-w", "/tmp"))
+    env.podrun("rename", "one", "two")
+    env.podrun("exec", "-w", "/tmp", "two", "--", "touch", "go")
+    assert env.wait("two").split() == ["ready", "x", "/tmp", "x", "x", "/tmp"]
+
+
+@test
 def opens_that_wait(env):
     text = same(env, "python3", "-c", WAITS)
     assert text.count("interrupted") == 2 and "late" in text
