@@ -249,6 +249,30 @@ static void back_to_the_session(void **state)
 	assert_int_equal(view_session_path(f->view, f->hidden, path), -ENOENT);
 }
 
+static void former_names(void **state)
+{
+	struct fixture *f = *state;
+	char host[PATH_MAX], path[PATH_MAX];
+
+	/* As they lie in podrun's state. */
+	f->hide[0] = f->dir;
+	make_dir(f->dir, "one/files");
+	snprintf(f->files, sizeof(f->files), "%s/one/files", f->dir);
+	view_free(f->view);
+	assert_int_equal(view_prepare(&f->config, NULL), 0);
+	assert_int_equal(view_create(&f->view, &f->config, NULL), 0);
+	snprintf(host, sizeof(host), "%s/former/files/tmp/s", f->dir);
+	assert_int_equal(view_session_path(f->view, host, path), 0);
+	assert_string_equal(path, "/tmp/s");
+	snprintf(host, sizeof(host), "%s/former/files/shm", f->dir);
+	assert_int_equal(view_session_path(f->view, host, path), 0);
+	assert_string_equal(path, "/dev/shm");
+	snprintf(host, sizeof(host), "%s/former/files/tmpx", f->dir);
+	assert_int_equal(view_session_path(f->view, host, path), -ENOENT);
+	snprintf(host, sizeof(host), "%s/former/log", f->dir);
+	assert_int_equal(view_session_path(f->view, host, path), -ENOENT);
+}
+
 static void to_the_host(void **state)
 {
 	const struct fixture *f = *state;
@@ -285,6 +309,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(long_paths, setup, teardown),
 		cmocka_unit_test_setup_teardown(growing_links, setup, teardown),
 		cmocka_unit_test_setup_teardown(back_to_the_session, setup, teardown),
+		cmocka_unit_test_setup_teardown(former_names, setup, teardown),
 		cmocka_unit_test_setup_teardown(to_the_host, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_hidden_looks_empty, setup, teardown),
 	};

@@ -464,6 +464,41 @@ static bool below(const char *path, const char *top, size_t len)
 	       (path[len] == '/' || !path[len] || strcmp(path + len, " (deleted)") == 0);
 }
 
+/*
+ * A session's directory is called like the session, which may have had another name when a socket was bound:
+ * SESSIONS/NAME/files/tmp.  What is behind it in @host, NULL if that is none.
+ */
+static const char *behind_former_name(const struct view_entry *one, const char *host)
+{
+	size_t files = parent_of(one->host, strlen(one->host));
+	size_t name = parent_of(one->host, parent_of(one->host, files));
+	const char *rest;
+	size_t len;
+
+	if (!name || strncmp(host, one->host, name + 1) != 0)
+		return NULL;
+	rest = host + name + 1;
+	rest += strcspn(rest, "/");
+	/* From "/files". */
+	name = parent_of(one->host, files);
+	len = strlen(one->host + name);
+	return below(rest, one->host + name, len) ? rest + len : NULL;
+}
+
+static int say_former(const struct view *v, const char *host, char ret[PATH_MAX])
+{
+	for (size_t i = 0; i < v->n; i++) {
+		const struct view_entry *one = &v->entries[i];
+		const char *rest = one->sort == VIEW_MOUNT && one->own ? behind_former_name(one, host)
+								      : NULL;
+
+		if (rest)
+			return snprintf(ret, PATH_MAX, "%s%s", one->path, rest) < PATH_MAX ? 0
+											  : -ENAMETOOLONG;
+	}
+	return -ENOENT;
+}
+
 int view_session_path(const struct view *v, const char *host, char ret[PATH_MAX])
 {
 	const struct view_entry *best = NULL;
@@ -480,7 +515,7 @@ int view_session_path(const struct view *v, const char *host, char ret[PATH_MAX]
 		}
 	}
 	if (!best && view_mount_of(v, host))
-		return -ENOENT;
+		return say_former(v, host, ret);
 	n = snprintf(ret, PATH_MAX, "%s%s", best ? best->path : "", host + longest);
 	return n >= PATH_MAX ? -ENAMETOOLONG : 0;
 }
