@@ -368,7 +368,7 @@ const struct check_weaker checks_weaker[] = {
 		"layer in between; no --root"},
 	{"hidden files", "names and attributes of what is hidden can be found out, and sockets with a path be reached, "
 		"by a program that is set on it; podrun's own state in a home directory be read"},
-	{"ipc", "System V IPC and POSIX queues are the session's own, /proc/sysvipc and /dev/mqueue the host's"},
+	{"ipc", "System V IPC and POSIX queues are its own, but /dev/mqueue lists none"},
 	{"users", "no --user root"},
 	{"clocks", "monotonic time and the host name are the host's: no --hostname"},
 	{"programs", "debuggers (ptrace) and 32-bit programs are refused"},

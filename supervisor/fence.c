@@ -134,7 +134,7 @@ static int allow_own(const struct rules *rules, const struct world_config *c)
 int fence_create(const struct world_config *c, struct err *e)
 {
 	static const char *const top[] = {".", "..", "tmp", "run", "dev", "proc", NULL};
-	static const char *const dev[] = {".", "..", "shm", NULL};
+	static const char *const dev[] = {".", "..", "shm", "mqueue", NULL};
 	int version = fence_version(), r;
 	struct rules rules;
 

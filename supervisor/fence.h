@@ -4,7 +4,7 @@
  *
  * Paths are translated by looking at the session's memory, which the session may change behind the look
  * (rewrite/view.h).  So the kernel itself is told what may be found: everything on the host but its /tmp,
- * /run, /dev/shm and /proc, and of these the session's own.  Landlock knows no exceptions below what is
+ * /run, /dev/shm, /dev/mqueue and /proc, and of these the session's own.  Landlock knows no exceptions below what is
  * allowed, therefore the top directory and /dev are allowed entry by entry.
  *
  * It looks at opens, and at what is made, removed and moved.  It hides no names: whoever asks for

@@ -207,27 +207,36 @@ static int add_own(struct view *v, const struct world_config *c)
 	return 0;
 }
 
-/* podrun's own state: nothing of it is to be seen, wherever links lead there. */
+static int hide(struct view *v, const char *what, const char *empty)
+{
+	_cleanup_free_ char *path = what ? realpath(what, NULL) : NULL;
+	struct view_entry *one;
+	int r;
+
+	/* What a directory of the session's own covers is hidden by that. */
+	if (!path || view_mount_of(v, path))
+		return 0;
+	r = add(v, VIEW_MOUNT, path, empty, &one);
+	if (r == 0)
+		one->read_only = true;
+	return r;
+}
+
+/*
+ * podrun's own state: nothing of it is to be seen, wherever links lead there; nor are the host's message
+ * queues (ipc_queues.c).
+ */
 static int add_hidden(struct view *v, const struct world_config *c)
 {
 	_cleanup_free_ char *empty = NULL;
+	int r;
 
 	if (asprintf(&empty, "%s/" EMPTY, c->files_dir) < 0)
 		return -ENOMEM;
-	for (size_t i = 0; i < c->n_hidden; i++) {
-		_cleanup_free_ char *path = c->hidden[i] ? realpath(c->hidden[i], NULL) : NULL;
-		struct view_entry *one;
-		int r;
-
-		/* What a directory of the session's own covers is hidden by that. */
-		if (!path || view_mount_of(v, path))
-			continue;
-		r = add(v, VIEW_MOUNT, path, empty, &one);
-		if (r < 0)
-			return r;
-		one->read_only = true;
-	}
-	return 0;
+	r = hide(v, "/dev/mqueue", empty);
+	for (size_t i = 0; r == 0 && i < c->n_hidden; i++)
+		r = hide(v, c->hidden[i], empty);
+	return r;
 }
 
 static int add_binds(struct view *v, const struct world_config *c)

@@ -272,6 +272,15 @@ def shared_promises_are_refused(env):
 
 
 @test
+def the_hosts_queues_are_not_listed(env):
+    """Where the host has /dev/mqueue."""
+    script = "ls -A /dev/mqueue 2>/dev/null; cat /dev/mqueue%s 2>/dev/null; echo over" % QUEUE
+    with Hosts():
+        r = env.podrun("run", "--names", "rewrite", "--net", "host", "--rm", "--", "sh", "-c", script)
+        assert r.text == "over\n", r
+
+
+@test
 def tools_list(env):
     script = "ipcmk -M 4096; ipcmk -S 3; ipcmk -Q; ipcs -m -p; ipcs -u; cat /proc/sysvipc/sem"
     r = env.podrun("run", "--names", "rewrite", "--net", "host", "--rm", "--", "sh", "-c", script)
