@@ -153,6 +153,31 @@ int fence_create(const struct world_config *c, struct err *e)
 	return err_errno(e, r, "cannot keep the session from the host's files");
 }
 
+/* Before version 6 a ruleset has to be about files: about moving them, which is allowed everywhere. */
+int fence_create_bare(struct err *e)
+{
+	int version = fence_version(), r = 0;
+	bool scopes = fence_scopes(version);
+	struct ruleset attr = {.scoped = SCOPE_SIGNAL};
+	struct rules rules;
+
+	if (!version)
+		return -1;
+	if (!scopes)
+		attr = (struct ruleset){.fs = LANDLOCK_ACCESS_FS_REFER};
+	rules = (struct rules){.all = attr.fs,
+		.fd = (int)syscall(SYS_landlock_create_ruleset, &attr,
+			scopes ? sizeof(attr) : sizeof(attr.fs), 0)};
+	if (rules.fd < 0)
+		r = -errno;
+	else if (!scopes)
+		r = allow(&rules, AT_FDCWD, "/", rules.all);
+	if (r == 0)
+		return rules.fd;
+	close_fd(rules.fd);
+	return err_errno(e, r, "cannot keep the session from the host's processes");
+}
+
 int fence_enter(int fence)
 {
 	if (fence < 0)

@@ -28,6 +28,11 @@ bool fence_scopes(int version);
  * The rules for @c, a descriptor; -1 where there is no Landlock.  A negative errno below that with @e.
  */
 int fence_create(const struct world_config *c, struct err *e);
+/*
+ * One that leaves all files open, for a session that sees the host's as they are: whoever is behind it still
+ * can't signal (since version 6) or inspect a process that is not.
+ */
+int fence_create_bare(struct err *e);
 /* The calling thread and all it forks are behind @fence (-1: nothing happens), with no_new_privs.  0 or -errno. */
 int fence_enter(int fence);
 

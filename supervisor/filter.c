@@ -2,8 +2,10 @@
 /* The programs are made at build time (filter_make.c); here one is chosen and installed. */
 #include "supervisor/filter.h"
 
+#include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <stddef.h>
 
 #include "base/base.h"
 #include "ckpt/ckpt.h"
@@ -37,6 +39,27 @@ static int install(const struct sock_fprog *program)
 	return fd < 0 ? -errno : fd;
 }
 
+/*
+ * Where births are counted (--pids) they stop at their entry.  In a filter of its own, so that what the
+ * other refuses stays refused, and before it, which would ask.
+ */
+static int install_counting(void)
+{
+	static struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 0, 4),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 3, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fork, 2, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_vfork, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRACE),
+	};
+	static const struct sock_fprog program = {ARRAY_SIZE(code), code};
+
+	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0 ? -errno : 0;
+}
+
 int filter_install(const struct world_config *c, struct err *e)
 {
 	struct names names = names_choose(c);
@@ -57,6 +80,9 @@ int filter_install(const struct world_config *c, struct err *e)
 		return err_errno(e, -ENOMEM, "filter");
 	program.len = (unsigned short)(code.len / sizeof(*p->code));
 	program.filter = (struct sock_filter *)code.data;
+	r = c->rewrite && c->max_pids ? install_counting() : 0;
+	if (r < 0)
+		return err_errno(e, r, "cannot install the filter that counts");
 	fd = install(&program);
 	if (fd == -EBUSY) {
 		err_set(e, ERR_HOST, fd, "cannot listen to the session's calls");

@@ -257,11 +257,11 @@ static int put_up_fence(const struct world_config *c, struct err *e)
 	_cleanup_close_ int fence = -1;
 	int r;
 
-	if (!c->rewrite || !c->view)
+	if (!c->rewrite)
 		return 0;
-	fence = fence_create(c, e);
-	if (fence < -1)
-		return fence;
+	fence = c->view ? fence_create(c, e) : fence_create_bare(e);
+	if (err_is(e))
+		return e->error;
 	r = fence_enter(fence);
 	return r < 0 ? err_errno(e, r, "Landlock") : 0;
 }

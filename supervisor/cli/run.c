@@ -228,7 +228,6 @@ static const char *not_rewritten(const struct run_options *o)
 	} all[] = {
 		{o->root, "--root"},
 		{o->hostname, "--hostname"},
-		{o->pids, "--pids"},
 		{is(o->user, "root"), "--user root"},
 		{is(o->net, "none"), "--net none"},
 	};
@@ -250,7 +249,7 @@ static int check_names(const struct run_options *o, struct err *e)
 	if (is(o->net, "host") && !not_rewritten(o))
 		return 0;
 	err_set(e, ERR_HOST, -EOPNOTSUPP, "--names rewrite has only numbers and files of its own so far");
-	return err_hint(e, "say so with --net host, and leave out --root, --user root, --hostname and --pids");
+	return err_hint(e, "say so with --net host, and leave out --root, --user root and --hostname");
 }
 
 static int check_options(const struct run_options *o, struct err *e)
@@ -588,7 +587,7 @@ const struct cli_command cli_run = {
 		"The kernel's namespaces hold the session's names. Where the host allows none, podrun says "
 		"so and rewrites numbers of processes and names of IPC objects itself (*--names rewrite*): the files, /proc, "
 		"clocks and network are the host's then, and *-v*, *--root*, *--user root*, *--hostname*, "
-		"*--pids*, *--net none* and *--view private* are refused with exit code 4. *--names kernel* "
+		"*--net none* and *--view private* are refused with exit code 4. *--names kernel* "
 		"refuses to start such a session. *podrun check* tells which it will be, and what is weaker.",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),

@@ -9,8 +9,11 @@
 #include <stdlib.h>
 
 #include <linux/futex.h>
+#include <linux/ioprio.h>
+#include <linux/netlink.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
+#include <linux/sockios.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -366,7 +369,7 @@ const struct policy_call policy_calls[] = {
 	{"bpf", 321, POLICY_HOST, POLICY_EPERM, 0, "code in the kernel"},
 	{"execveat", 322, POLICY_PLAIN, POLICY_ALLOW, 0, W_TASKS},
 	{"userfaultfd", 323, POLICY_OPTIONS, POLICY_NOTIFY, 0, "no image holds its ranges; ckpt uses it"},
-	{"membarrier", 324, POLICY_PLAIN, POLICY_ALLOW, 0, W_MEMORY},
+	{"membarrier", 324, POLICY_PLAIN, POLICY_ALLOW, 0, "names processors, never tasks"},
 	{"mlock2", 325, POLICY_PLAIN, POLICY_ALLOW, 0, W_MEMORY},
 	{"copy_file_range", 326, POLICY_PLAIN, POLICY_ALLOW, 0, W_HELD},
 	{"preadv2", 327, POLICY_PLAIN, POLICY_ALLOW, 0, W_HELD},
@@ -395,7 +398,8 @@ const struct policy_call policy_calls[] = {
 	{"openat2", 437, POLICY_PLAIN, POLICY_ALLOW, 0, W_FILES},
 	{"pidfd_getfd", 438, POLICY_PLAIN, POLICY_ALLOW, 0, W_TASKS},
 	{"faccessat2", 439, POLICY_PLAIN, POLICY_ALLOW, 0, W_FILES},
-	{"process_madvise", 440, POLICY_PLAIN, POLICY_ALLOW, 0, W_MEMORY},
+	{"process_madvise", 440, POLICY_PLAIN, POLICY_ALLOW, 0,
+		"another process's only with privilege"},
 	{"epoll_pwait2", 441, POLICY_PLAIN, POLICY_ALLOW, 0, W_HELD},
 	{"mount_setattr", 442, POLICY_HOST, POLICY_EPERM, 0, W_MOUNTS},
 	{"quotactl_fd", 443, POLICY_HOST, POLICY_EPERM, 0, W_HOST},
@@ -403,7 +407,7 @@ const struct policy_call policy_calls[] = {
 	{"landlock_add_rule", 445, POLICY_OPTIONS, POLICY_ENOSYS, 0, "a move would lose it"},
 	{"landlock_restrict_self", 446, POLICY_OPTIONS, POLICY_ENOSYS, 0, "a move would lose it"},
 	{"memfd_secret", 447, POLICY_OPTIONS, POLICY_ENOSYS, 0, "nobody can read its pages"},
-	{"process_mrelease", 448, POLICY_PLAIN, POLICY_ALLOW, 0, W_TASKS},
+	{"process_mrelease", 448, POLICY_PLAIN, POLICY_ALLOW, 0, "frees what a dying process frees anyway"},
 	{"futex_waitv", 449, POLICY_PLAIN, POLICY_ALLOW, 0, W_TASKS},
 	{"set_mempolicy_home_node", 450, POLICY_PLAIN, POLICY_ALLOW, 0, W_MEMORY},
 	{"cachestat", 451, POLICY_PLAIN, POLICY_ALLOW, 0, W_HELD},
@@ -455,6 +459,12 @@ const size_t policy_n_calls = ARRAY_SIZE(policy_calls);
 		nr, 0, 0x80000000U, 0x80000000U, POLICY_TRACE, "takes a process", PID              \
 	}
 
+/* All that a user has, where 0 is the caller's own. */
+#define OF_ALL(nr, which)                                                                          \
+	{                                                                                          \
+		nr, 0, LOW32, which, POLICY_TRACE, "all of the user's would be outside, too", PID   \
+	}
+
 /* Most ask about themselves, each program when it begins. */
 #define OF_ITSELF(nr, arg)                                                                         \
 	{                                                                                          \
@@ -476,6 +486,14 @@ const size_t policy_n_calls = ARRAY_SIZE(policy_calls);
 			"makes a file", FILES                                                      \
 	}
 
+#define PIDFD_GET_INFO _IOC(_IOC_READ | _IOC_WRITE, 0xff, 11, 0) /* linux/pidfd.h; of any size */
+/* NS_GET_PID_FROM_PIDNS and its like of linux/nsfs.h */
+#define NUMBERS_OF_NAMESPACE(n)                                                                    \
+	{                                                                                          \
+		SYS_ioctl, 1, LOW32, _IOR(0xb7, n, int), POLICY_EPERM, "tells the host's numbers",  \
+			PID                                                                        \
+	}
+
 const struct policy_rule policy_rules[] = {
 	NAMESPACE_FLAGS(SYS_clone),
 	NAMESPACE_FLAGS(SYS_unshare),
@@ -491,11 +509,21 @@ const struct policy_rule policy_rules[] = {
 	{SYS_ioctl, 1, LOW32, TIOCGPGRP, POLICY_TRACE, "tells a process group", PID},
 	{SYS_ioctl, 1, LOW32, TIOCSPGRP, POLICY_TRACE, "takes a process group", PID},
 	{SYS_ioctl, 1, LOW32, TIOCGSID, POLICY_TRACE, "tells a session", PID},
+	{SYS_ioctl, 1, LOW32, FIOSETOWN, POLICY_TRACE, "takes a process", PID},
+	{SYS_ioctl, 1, LOW32, SIOCSPGRP, POLICY_TRACE, "takes a process", PID},
+	{SYS_ioctl, 1, LOW32, FIOGETOWN, POLICY_TRACE, "tells a process", PID},
+	{SYS_ioctl, 1, LOW32, SIOCGPGRP, POLICY_TRACE, "tells a process", PID},
+	{SYS_ioctl, 1, 0xc000ffffU, PIDFD_GET_INFO, POLICY_TRACE, "tells processes", PID},
+	NUMBERS_OF_NAMESPACE(6),
+	NUMBERS_OF_NAMESPACE(7),
+	NUMBERS_OF_NAMESPACE(8),
+	NUMBERS_OF_NAMESPACE(9),
 	{SYS_fcntl, 1, LOW32, F_SETOWN, POLICY_TRACE, "takes a process", PID},
 	{SYS_fcntl, 1, LOW32, F_GETOWN, POLICY_TRACE, "tells a process", PID},
 	{SYS_fcntl, 1, LOW32, F_SETOWN_EX, POLICY_TRACE, "takes a process", PID},
 	{SYS_fcntl, 1, LOW32, F_GETOWN_EX, POLICY_TRACE, "tells a process", PID},
 	{SYS_fcntl, 1, LOW32, F_GETLK, POLICY_TRACE, "tells a process", PID},
+	{SYS_fcntl, 1, LOW32, F_OFD_GETLK, POLICY_TRACE, "tells a process", PID},
 	PI_FUTEX(FUTEX_LOCK_PI),
 	PI_FUTEX(FUTEX_LOCK_PI2),
 	PI_FUTEX(FUTEX_TRYLOCK_PI),
@@ -505,10 +533,18 @@ const struct policy_rule policy_rules[] = {
 	CPU_CLOCK(SYS_clock_gettime),
 	CPU_CLOCK(SYS_clock_getres),
 	CPU_CLOCK(SYS_clock_nanosleep),
+	{SYS_socket, 2, LOW32, NETLINK_CONNECTOR, POLICY_EPERM, "tells of the host's processes", PID},
+	{SYS_seccomp, 0, LOW32, SECCOMP_SET_MODE_STRICT, POLICY_TRACE, "a filter takes its place", PID},
+	{SYS_seccomp, 1, SECCOMP_FILTER_FLAG_TSYNC, SECCOMP_FILTER_FLAG_TSYNC, POLICY_TRACE,
+		"may tell a thread", PID},
 	{SYS_seccomp, 0, LOW32, SECCOMP_SET_MODE_STRICT, POLICY_NOTIFY, "goes with an image"},
 	{SYS_seccomp, 0, LOW32, SECCOMP_SET_MODE_FILTER, POLICY_NOTIFY, "goes with an image"},
+	{SYS_prctl, 0, LOW32, PR_SET_SECCOMP, POLICY_TRACE, "becomes seccomp(2)", PID},
 	{SYS_prctl, 0, LOW32, PR_SET_SECCOMP, POLICY_NOTIFY, "goes with an image"},
-	{SYS_prctl, 0, LOW32, PR_SET_DUMPABLE, POLICY_NOTIFY, "its memory must stay open to us", PID},
+	{SYS_prctl, 0, LOW32, PR_SET_DUMPABLE, POLICY_NOTIFY, "would be closed to the rewriter", PID},
+	{SYS_prctl, 0, LOW32, PR_GET_DUMPABLE, POLICY_NOTIFY, "would be closed to the rewriter", PID},
+	{SYS_prctl, 0, LOW32, PR_SET_PTRACER, POLICY_NOTIFY, "takes a process", PID},
+	{SYS_prctl, 0, LOW32, PR_SCHED_CORE, POLICY_NOTIFY, "takes a process", PID},
 	{SYS_prctl, 0, LOW32, PR_SET_KEEPCAPS, POLICY_NOTIFY, "of a virtual user", USER},
 	{SYS_getsockopt, 2, LOW32, SO_PEERCRED, POLICY_NOTIFY, "tells the peer's user", USER},
 	{SYS_getsockopt, 2, LOW32, SO_PEERCRED, POLICY_TRACE, "tells the peer's number", PID},
@@ -536,8 +572,10 @@ const struct policy_rule policy_rules[] = {
 	NOT_PID_1(SYS_sched_setaffinity, 0),
 	NOT_PID_1(SYS_sched_setattr, 0),
 	OF_ITSELF(SYS_sched_setattr, 0),
+	OF_ALL(SYS_setpriority, PRIO_USER),
 	NOT_PID_1(SYS_setpriority, 1),
 	OF_ITSELF(SYS_setpriority, 1),
+	OF_ALL(SYS_ioprio_set, IOPRIO_WHO_USER),
 	NOT_PID_1(SYS_ioprio_set, 1),
 	OF_ITSELF(SYS_ioprio_set, 1),
 	NOT_PID_1(SYS_migrate_pages, 0),
@@ -547,7 +585,9 @@ const struct policy_rule policy_rules[] = {
 	OF_ITSELF(SYS_sched_rr_get_interval, 0),
 	OF_ITSELF(SYS_sched_getaffinity, 0),
 	OF_ITSELF(SYS_sched_getattr, 0),
+	OF_ALL(SYS_getpriority, PRIO_USER),
 	OF_ITSELF(SYS_getpriority, 1),
+	OF_ALL(SYS_ioprio_get, IOPRIO_WHO_USER),
 	OF_ITSELF(SYS_ioprio_get, 1),
 	OF_ITSELF(SYS_get_robust_list, 0),
 	OF_ITSELF(SYS_move_pages, 0),

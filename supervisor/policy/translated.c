@@ -22,6 +22,9 @@ const struct policy_translated policy_translated[] = {
 	{SYS_tgkill, NAMES_PID, POLICY_NOTIFY},
 	{SYS_rt_sigqueueinfo, NAMES_PID, POLICY_NOTIFY},
 	{SYS_rt_tgsigqueueinfo, NAMES_PID, POLICY_NOTIFY},
+	/* supervisor/rewrite/pidfds.c */
+	{SYS_pidfd_send_signal, NAMES_PID, POLICY_NOTIFY},
+	{SYS_pidfd_getfd, NAMES_PID, POLICY_NOTIFY},
 	/* supervisor/rewrite/calls.c */
 	{SYS_set_tid_address, NAMES_PID, POLICY_TRACE},
 	{SYS_setsid, NAMES_PID, POLICY_TRACE},
@@ -139,8 +142,6 @@ const struct policy_translated policy_translated[] = {
 	{SYS_sendto, NAMES_FILE, POLICY_TRACE},
 	{SYS_getsockname, NAMES_FILE, POLICY_TRACE},
 	{SYS_getpeername, NAMES_FILE, POLICY_TRACE},
-	/* supervisor/rewrite/procfs_answers.c */
-	{SYS_pidfd_send_signal, NAMES_FILE, POLICY_NOTIFY},
 	/* All tasks are traced already. */
 	{SYS_ptrace, NAMES_PID, POLICY_EPERM},
 	{SYS_perf_event_open, NAMES_PID, POLICY_ENOSYS},

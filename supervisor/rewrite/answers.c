@@ -6,7 +6,6 @@
 #include <linux/audit.h>
 #include <linux/seccomp.h>
 #include <sys/ioctl.h>
-#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/uio.h>
 
@@ -142,14 +141,6 @@ static long go_on(struct question *q)
 	return 0;
 }
 
-/* What would close its memory to us only looks as if: nobody else of the session could look anyway. */
-static long on_prctl(struct question *q)
-{
-	if (question_arg(q, 0) != PR_SET_DUMPABLE)
-		return go_on(q);
-	return q->data->args[1] > 1 ? -EINVAL : 0;
-}
-
 const struct answer_row task_answers[] = {
 	{SYS_getpid, get_pid},
 	{SYS_gettid, get_tid},
@@ -164,7 +155,6 @@ const struct answer_row task_answers[] = {
 	{SYS_rt_tgsigqueueinfo, on_tgsigqueue},
 	/* Handed over for what only a suspend needs to know. */
 	{SYS_seccomp, go_on},
-	{SYS_prctl, on_prctl},
 };
 
 const size_t task_n_answers = ARRAY_SIZE(task_answers);
@@ -178,7 +168,8 @@ static const struct {
 	{ipc_sysv_answers, &ipc_sysv_n_answers},
 	{ipc_queue_answers, &ipc_queue_n_answers},
 	{view_answers, &view_n_answers},
-	{procfs_answers, &procfs_n_answers},
+	{pidfd_answers, &pidfd_n_answers},
+	{attribute_answers, &attribute_n_answers},
 };
 
 static rewrite_answer *by_number[ANSWERS_MAX];
@@ -260,7 +251,7 @@ int answers_one(struct rewrite *rw)
 	q.id = request.id;
 	pthread_mutex_lock(&rw->lock);
 	q.asker = tasks_find(&rw->tasks, q.tid);
-	q.go_on = rw->trusting && !asks_for_descriptor(&q);
+	q.go_on = rw->trusting && !asks_for_descriptor(&q) && !attributes_asked(q.data);
 	value = q.go_on ? 0 : asks_for_descriptor(&q) ? give_descriptor(&q) : answer(&q);
 	pthread_mutex_unlock(&rw->lock);
 	response.id = request.id;

@@ -44,9 +44,14 @@ extern const struct answer_row ipc_sysv_answers[], ipc_queue_answers[];
 /* Of paths (view.h). */
 extern const struct answer_row view_answers[];
 extern const size_t view_n_answers;
-extern const struct answer_row procfs_answers[];
-extern const size_t procfs_n_answers;
 extern const size_t ipc_sysv_n_answers, ipc_queue_n_answers;
+extern const struct answer_row pidfd_answers[]; /* pidfds.c */
+extern const size_t pidfd_n_answers;
+extern const struct answer_row attribute_answers[]; /* attributes.c */
+extern const size_t attribute_n_answers;
+
+/* One to be answered even when nobody but ckpt can ask: the kernel does not know. */
+bool attributes_asked(const struct seccomp_data *data);
 
 #define ANSWERS_MAX 512
 /* All of them, whatever the room; returns how many. */

@@ -21,34 +21,13 @@
 #include "supervisor/rewrite/robust.h"
 #include "supervisor/rewrite/signals.h"
 
-#define MAX_ERRNO 4095
-
-/* ---- registers and memory ------------------------------------------------------------------- */
+/* ---- registers ------------------------------------------------------------------------------ */
 
 static unsigned long long *arg(struct user_regs_struct *r, int i)
 {
 	unsigned long long *const all[] = {&r->rdi, &r->rsi, &r->rdx, &r->r10, &r->r8, &r->r9};
 
 	return all[i];
-}
-
-static bool failed(const struct user_regs_struct *r)
-{
-	return r->rax > -(unsigned long long)(MAX_ERRNO + 1);
-}
-
-static int peek(const struct task *task, uint64_t addr, void *data, size_t len)
-{
-	struct iovec local = {data, len}, there = {(void *)(uintptr_t)addr, len};
-
-	return process_vm_readv(task->host, &local, 1, &there, 1, 0) == (ssize_t)len ? 0 : -EFAULT;
-}
-
-static int poke(const struct task *task, uint64_t addr, const void *data, size_t len)
-{
-	struct iovec local = {(void *)data, len}, there = {(void *)(uintptr_t)addr, len};
-
-	return process_vm_writev(task->host, &local, 1, &there, 1, 0) == (ssize_t)len ? 0 : -EFAULT;
 }
 
 /* ---- one number ----------------------------------------------------------------------------- */
@@ -79,10 +58,13 @@ static pid_t to_host(const struct tasks *t, enum number_sort sort, pid_t number)
 	return number;
 }
 
-static int replace(const struct tasks *t, enum number_sort sort, unsigned long long *value)
+int call_replace(const struct tasks *t, enum number_sort sort, unsigned long long *value)
 {
 	pid_t number = (pid_t)*value, host = to_host(t, sort, number);
 
+	/* What can't be a number at all: the kernel has an error of its own for it. */
+	if (number < 0 && sort != NUMBER_WAIT)
+		return 0;
 	if (number != 0 && host == 0)
 		return -ESRCH;
 	*value = (unsigned long long)(long long)host;
@@ -90,34 +72,34 @@ static int replace(const struct tasks *t, enum number_sort sort, unsigned long l
 }
 
 /* A number in memory which the call has left there, or the kernel has written. */
-static void rename_at(const struct tasks *t, const struct task *task, uint64_t addr)
+void call_rename(const struct tasks *t, const struct task *task, uint64_t addr)
 {
 	pid_t host;
 
-	if (peek(task, addr, &host, sizeof(host)) < 0 || host <= 0)
+	if (task_peek(task, addr, &host, sizeof(host)) < 0 || host <= 0)
 		return;
 	host = numbers_virtual(t->numbers, host);
-	poke(task, addr, &host, sizeof(host));
+	task_poke(task, addr, &host, sizeof(host));
 }
 
 /* One that the call will read; task->call.extra keeps the address, whose number must come back. */
-static int host_at(struct tasks *t, struct task *task, enum number_sort sort, uint64_t addr)
+int call_host_at(struct tasks *t, struct task *task, enum number_sort sort, uint64_t addr)
 {
 	pid_t number, host;
 
-	if (peek(task, addr, &number, sizeof(number)) < 0)
+	if (task_peek(task, addr, &number, sizeof(number)) < 0)
 		return -EFAULT;
 	host = to_host(t, sort, number);
 	if (number > 0 && !host)
 		return -ESRCH;
 	task->call.extra = addr;
-	return number > 0 ? poke(task, addr, &host, sizeof(host)) : 0;
+	return number > 0 ? task_poke(task, addr, &host, sizeof(host)) : 0;
 }
 
-static void back_at(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
+void call_back_at(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
 	if (task->call.extra)
-		rename_at(&rw->tasks, task, task->call.extra);
+		call_rename(&rw->tasks, task, task->call.extra);
 }
 
 /* ---- processors ----------------------------------------------------------------------------- */
@@ -148,7 +130,16 @@ static int enter_setpgid(struct rewrite *rw, struct task *task, struct user_regs
 {
 	pid_t process = (pid_t)regs->rdi, group = (pid_t)regs->rsi;
 
-	return lead(rw, group ? group : process ? process : task->tgid);
+	if (call_replace(&rw->tasks, NUMBER_GROUP, &regs->rsi) < 0)
+		return -EPERM;
+	return lead(rw, group ? (pid_t)regs->rsi : process ? process : task->tgid);
+}
+
+/* ---- births: only where they are counted (supervisor/filter.c) ------------------------------- */
+
+static int enter_birth(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
+{
+	return tasks_bear(&rw->tasks, task) ? 1 : -EAGAIN;
 }
 
 /* ---- shared memory -------------------------------------------------------------------------- */
@@ -165,9 +156,9 @@ static int enter_waitid(struct rewrite *rw, struct task *task, struct user_regs_
 {
 	switch ((idtype_t)regs->rdi) {
 	case P_PID:
-		return replace(&rw->tasks, NUMBER_WAIT, &regs->rsi) < 0 ? -ECHILD : 0;
+		return call_replace(&rw->tasks, NUMBER_WAIT, &regs->rsi) < 0 ? -ECHILD : 0;
 	case P_PGID:
-		return replace(&rw->tasks, NUMBER_GROUP, &regs->rsi) < 0 ? -ECHILD : 0;
+		return call_replace(&rw->tasks, NUMBER_GROUP, &regs->rsi) < 0 ? -ECHILD : 0;
 	default:
 		return 0;
 	}
@@ -178,20 +169,20 @@ static void leave_waitid(struct rewrite *rw, struct task *task, struct user_regs
 	uint64_t info = task->call.args[2];
 	pid_t host;
 
-	if (failed(regs) || !info)
+	if (call_failed(regs) || !info)
 		return;
 	info += offsetof(siginfo_t, si_pid);
-	if (peek(task, info, &host, sizeof(host)) < 0 || host <= 0)
+	if (task_peek(task, info, &host, sizeof(host)) < 0 || host <= 0)
 		return;
 	host = numbers_virtual(rw->tasks.numbers, host);
-	poke(task, info, &host, sizeof(host));
+	task_poke(task, info, &host, sizeof(host));
 	if (!(task->call.args[3] & WNOWAIT))
 		tasks_reaped(&rw->tasks, host);
 }
 
 static void leave_wait4(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
-	if (!failed(regs))
+	if (!call_failed(regs))
 		tasks_reaped(&rw->tasks, (pid_t)regs->rax);
 }
 
@@ -201,117 +192,33 @@ static void leave_sigwait(struct rewrite *rw, struct task *task, struct user_reg
 	siginfo_t info;
 	uint64_t addr = task->call.args[1];
 
-	if (failed(regs) || !addr || peek(task, addr, &info, sizeof(info)) < 0)
+	if (call_failed(regs) || !addr || task_peek(task, addr, &info, sizeof(info)) < 0)
 		return;
 	if (rewrite_siginfo(&rw->tasks, &info))
-		poke(task, addr, &info, sizeof(info));
+		task_poke(task, addr, &info, sizeof(info));
 }
 
-/* ---- numbers whose sort another argument tells ---------------------------------------------- */
-
-static int enter_priority(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
-{
-	if ((int)regs->rdi == PRIO_PROCESS)
-		return replace(&rw->tasks, NUMBER_TASK, &regs->rsi);
-	if ((int)regs->rdi == PRIO_PGRP)
-		return replace(&rw->tasks, NUMBER_GROUP, &regs->rsi);
-	return 0;
-}
-
-static int enter_ioprio(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
-{
-	if ((int)regs->rdi == IOPRIO_WHO_PROCESS)
-		return replace(&rw->tasks, NUMBER_TASK, &regs->rsi);
-	if ((int)regs->rdi == IOPRIO_WHO_PGRP)
-		return replace(&rw->tasks, NUMBER_GROUP, &regs->rsi);
-	return 0;
-}
+/* ---- numbers in memory -------------------------------------------------------------------- */
 
 /* capget(2), capset(2): the number is in the header. */
 static int enter_cap(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
-	return host_at(&rw->tasks, task, NUMBER_TASK,
+	return call_host_at(&rw->tasks, task, NUMBER_TASK,
 		regs->rdi + offsetof(struct __user_cap_header_struct, pid));
-}
-
-/* ---- terminals and descriptors -------------------------------------------------------------- */
-
-static int enter_ioctl(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
-{
-	return (unsigned)regs->rsi == TIOCSPGRP ? host_at(&rw->tasks, task, NUMBER_GROUP, regs->rdx)
-						: 0;
-}
-
-static void leave_ioctl(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
-{
-	if ((unsigned)task->call.args[1] == TIOCSPGRP)
-		back_at(rw, task, regs);
-	else if (!failed(regs))
-		rename_at(&rw->tasks, task, task->call.args[2]);
-}
-
-static int enter_fcntl(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
-{
-	struct f_owner_ex owner;
-	long long number = (int)regs->rdx;
-
-	switch ((int)regs->rsi) {
-	case F_SETOWN:
-		number = number < 0 ? -tasks_host_group(&rw->tasks, (pid_t)-number)
-				    : tasks_host_task(&rw->tasks, (pid_t)number);
-		if (!number && regs->rdx)
-			return -ESRCH;
-		regs->rdx = (unsigned long long)number;
-		return 0;
-	case F_SETOWN_EX:
-		if (peek(task, regs->rdx, &owner, sizeof(owner)) < 0)
-			return -EFAULT;
-		return host_at(&rw->tasks, task,
-			owner.type == F_OWNER_PGRP ? NUMBER_GROUP : NUMBER_TASK,
-			regs->rdx + offsetof(struct f_owner_ex, pid));
-	default:
-		return 0;
-	}
-}
-
-static void leave_fcntl(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
-{
-	uint64_t at = task->call.args[2];
-	long long host = (long long)regs->rax;
-
-	switch ((int)task->call.args[1]) {
-	case F_SETOWN_EX:
-		back_at(rw, task, regs);
-		break;
-	case F_GETOWN: /* a group may look like an error; the kernel has the same trouble */
-		if (host > 0 || host < -MAX_ERRNO)
-			regs->rax =
-				(unsigned long long)(host > 0 ? numbers_virtual(rw->tasks.numbers,
-									(pid_t)host)
-							      : -(long long)numbers_virtual(
-									rw->tasks.numbers,
-									(pid_t)-host));
-		break;
-	case F_GETOWN_EX:
-		if (!failed(regs))
-			rename_at(&rw->tasks, task, at + offsetof(struct f_owner_ex, pid));
-		break;
-	case F_GETLK:
-		if (!failed(regs))
-			rename_at(&rw->tasks, task, at + offsetof(struct flock, l_pid));
-		break;
-	default:
-		break;
-	}
 }
 
 /* ---- sockets -------------------------------------------------------------------------------- */
 
+static int enter_peer(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
+{
+	return (int)regs->rsi != SOL_SOCKET;
+}
+
 /* SO_PEERCRED: struct ucred begins with the number. */
 static void leave_peer(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
-	if (!failed(regs))
-		rename_at(&rw->tasks, task, task->call.args[3]);
+	if (!call_failed(regs))
+		call_rename(&rw->tasks, task, task->call.args[3]);
 }
 
 #define MAX_CONTROL  4096 /* of one message; SCM_CREDENTIALS comes before many descriptors */
@@ -326,20 +233,21 @@ static bool rename_credentials(struct tasks *t, struct task *task, uint64_t addr
 	uint64_t at;
 	pid_t number;
 
-	if (peek(task, addr, &m, sizeof(m)) < 0 || !m.msg_control || !m.msg_controllen)
+	if (task_peek(task, addr, &m, sizeof(m)) < 0 || !m.msg_control || !m.msg_controllen)
 		return false;
 	at = (uintptr_t)m.msg_control;
 	m.msg_controllen = MIN(m.msg_controllen, sizeof(control));
-	if (peek(task, at, control, m.msg_controllen) < 0)
+	if (task_peek(task, at, control, m.msg_controllen) < 0)
 		return false;
 	m.msg_control = control;
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c)) {
 		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_CREDENTIALS ||
-			c->cmsg_len < CMSG_LEN(sizeof(struct ucred)))
+			c->cmsg_len < CMSG_LEN(sizeof(struct ucred)) ||
+			(char *)CMSG_DATA(c) + sizeof(struct ucred) > control + m.msg_controllen)
 			continue;
 		memcpy(&number, CMSG_DATA(c), sizeof(number));
 		number = host ? tasks_host_task(t, number) : numbers_virtual(t->numbers, number);
-		poke(task, at + (uint64_t)((char *)CMSG_DATA(c) - control), &number,
+		task_poke(task, at + (uint64_t)((char *)CMSG_DATA(c) - control), &number,
 			sizeof(number));
 		return true;
 	}
@@ -378,19 +286,19 @@ static int enter_recvmsg(struct rewrite *rw, struct task *task, struct user_regs
 {
 	struct msghdr m;
 
-	return peek(task, regs->rsi, &m, sizeof(m)) < 0 ||
+	return task_peek(task, regs->rsi, &m, sizeof(m)) < 0 ||
 	       m.msg_controllen < CMSG_LEN(sizeof(struct ucred));
 }
 
 static void leave_recvmsg(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
-	if (!failed(regs))
+	if (!call_failed(regs))
 		rename_credentials(&rw->tasks, task, task->call.args[1], false);
 }
 
 static void leave_recvmmsg(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
-	for (uint64_t i = 0; !failed(regs) && i < MIN(regs->rax, MAX_MESSAGES); i++)
+	for (uint64_t i = 0; !call_failed(regs) && i < MIN(regs->rax, MAX_MESSAGES); i++)
 		rename_credentials(
 			&rw->tasks, task, task->call.args[1] + i * sizeof(struct mmsghdr), false);
 }
@@ -419,10 +327,10 @@ static int enter_timer_create(struct rewrite *rw, struct task *task, struct user
 	struct sigevent ev;
 	int r = enter_clock(rw, task, regs);
 
-	if (r < 0 || !regs->rsi || peek(task, regs->rsi, &ev, sizeof(ev)) < 0 ||
+	if (r < 0 || !regs->rsi || task_peek(task, regs->rsi, &ev, sizeof(ev)) < 0 ||
 		!(ev.sigev_notify & SIGEV_THREAD_ID))
 		return r;
-	return host_at(&rw->tasks, task, NUMBER_TASK, regs->rsi + SIGEV_TID) < 0 ? -EINVAL : 0;
+	return call_host_at(&rw->tasks, task, NUMBER_TASK, regs->rsi + SIGEV_TID) < 0 ? -EINVAL : 0;
 }
 
 /* ---- the table ------------------------------------------------------------------------------ */
@@ -433,9 +341,12 @@ static int enter_timer_create(struct rewrite *rw, struct task *task, struct user
 
 const struct rewrite_call task_calls[] = {
 	{SYS_mmap, .enter = enter_share},
+	{SYS_clone, .enter = enter_birth},
+	{SYS_fork, .enter = enter_birth},
+	{SYS_vfork, .enter = enter_birth},
 	{SYS_set_tid_address, .result = true},
 	{SYS_setsid, .result = true, .enter = enter_setsid},
-	{SYS_setpgid, {T, G}, .error = -ESRCH, .enter = enter_setpgid},
+	{SYS_setpgid, {T}, .error = -ESRCH, .enter = enter_setpgid},
 	{SYS_wait4, {W}, .result = true, .error = -ECHILD, .leave = leave_wait4},
 	{SYS_waitid, .enter = enter_waitid, .leave = leave_waitid},
 	{SYS_rt_sigtimedwait, .leave = leave_sigwait},
@@ -448,10 +359,6 @@ const struct rewrite_call task_calls[] = {
 	{SYS_sched_getaffinity, {T}, .error = -ESRCH},
 	{SYS_sched_setattr, {T}, .error = -ESRCH},
 	{SYS_sched_getattr, {T}, .error = -ESRCH},
-	{SYS_getpriority, .enter = enter_priority},
-	{SYS_setpriority, .enter = enter_priority},
-	{SYS_ioprio_get, .enter = enter_ioprio},
-	{SYS_ioprio_set, .enter = enter_ioprio},
 	{SYS_prlimit64, {T}, .error = -ESRCH},
 	{SYS_process_vm_readv, {T}, .error = -ESRCH},
 	{SYS_process_vm_writev, {T}, .error = -ESRCH},
@@ -460,11 +367,9 @@ const struct rewrite_call task_calls[] = {
 	{SYS_migrate_pages, {T}, .error = -ESRCH},
 	{SYS_move_pages, {T}, .error = -ESRCH},
 	{SYS_pidfd_open, {T}, .error = -ESRCH},
-	{SYS_capget, .enter = enter_cap, .leave = back_at},
-	{SYS_capset, .enter = enter_cap, .leave = back_at},
-	{SYS_ioctl, .enter = enter_ioctl, .leave = leave_ioctl},
-	{SYS_fcntl, .enter = enter_fcntl, .leave = leave_fcntl},
-	{SYS_getsockopt, .leave = leave_peer},
+	{SYS_capget, .enter = enter_cap, .leave = call_back_at},
+	{SYS_capset, .enter = enter_cap, .leave = call_back_at},
+	{SYS_getsockopt, .enter = enter_peer, .leave = leave_peer},
 	{SYS_sendmsg, .enter = enter_sendmsg, .leave = leave_sendmsg},
 	{SYS_sendmmsg, .enter = enter_sendmmsg, .leave = leave_sendmmsg},
 	{SYS_recvmsg, .enter = enter_recvmsg, .leave = leave_recvmsg},
@@ -473,7 +378,7 @@ const struct rewrite_call task_calls[] = {
 	{SYS_clock_gettime, .enter = enter_clock},
 	{SYS_clock_getres, .enter = enter_clock},
 	{SYS_clock_nanosleep, .enter = enter_clock},
-	{SYS_timer_create, .enter = enter_timer_create, .leave = back_at},
+	{SYS_timer_create, .enter = enter_timer_create, .leave = call_back_at},
 };
 
 const size_t task_n_calls = ARRAY_SIZE(task_calls);
@@ -486,6 +391,9 @@ static const struct {
 	{task_calls, &task_n_calls},
 	{ipc_calls, &ipc_n_calls},
 	{view_calls, &view_n_calls},
+	{owner_calls, &owner_n_calls},
+	{priority_calls, &priority_n_calls},
+	{confine_calls, &confine_n_calls},
 };
 
 const struct rewrite_call *rewrite_call_find(int nr)
@@ -503,7 +411,7 @@ static int replace_all(
 	const struct tasks *t, const struct rewrite_call *row, struct user_regs_struct *regs)
 {
 	for (int i = 0; i < REWRITE_ARGS; i++)
-		if (row->args[i] && replace(t, row->args[i], arg(regs, i)) < 0)
+		if (row->args[i] && call_replace(t, row->args[i], arg(regs, i)) < 0)
 			return row->error;
 	return 0;
 }
@@ -517,7 +425,7 @@ static void remember(struct task *task, const struct rewrite_call *row, struct u
 
 static void leave_birth(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
-	if (!failed(regs))
+	if (!call_failed(regs))
 		regs->rax = task->call.extra ? task->call.extra : (unsigned long long)-EAGAIN;
 }
 
@@ -548,15 +456,16 @@ bool rewrite_call_enter(struct rewrite *rw, struct task *task)
 	r = replace_all(&rw->tasks, row, &regs);
 	if (r == 0 && row->enter)
 		r = row->enter(rw, task, &regs);
-	if (r < 0) {
+	if (r < 0 || r == CALL_DONE) {
 		for (int i = 0; i < REWRITE_ARGS; i++)
 			*arg(&regs, i) = task->call.args[i];
 		regs.orig_rax = (unsigned long long)-1;
-		regs.rax = (unsigned long long)r;
 	}
+	if (r < 0)
+		regs.rax = (unsigned long long)r;
 	if (r != 0)
 		task->call.row = NULL;
-	if (r <= 0)
+	if (r != 1)
 		ptrace(PTRACE_SETREGS, task->host, 0, &regs);
 	return r == 0;
 }

@@ -23,6 +23,7 @@
 
 struct rewrite;
 struct task;
+struct tasks;
 
 enum number_sort {
 	NUMBER_NONE,
@@ -32,6 +33,7 @@ enum number_sort {
 };
 
 #define REWRITE_ARGS 6
+#define CALL_DONE    2
 
 struct rewrite_call {
 	int nr;
@@ -39,8 +41,8 @@ struct rewrite_call {
 	bool result;		    /* is the number of a task or a group */
 	int error;		    /* of a number that nobody has: negative */
 	/*
-	 * What the registers alone do not say.  enter: 0, 1 if nothing will have to be put back, or
-	 * the error that the call returns unmade.
+	 * What the registers alone do not say.  enter: 0, 1 if nothing will have to be put back,
+	 * CALL_DONE if regs->rax is the result already, or the error that the call returns unmade.
 	 */
 	int (*enter)(struct rewrite *rw, struct task *task, struct user_regs_struct *regs);
 	void (*leave)(struct rewrite *rw, struct task *task, struct user_regs_struct *regs);
@@ -55,6 +57,12 @@ extern const struct rewrite_call ipc_calls[];
 extern const struct rewrite_call view_calls[];
 extern const size_t view_n_calls;
 extern const size_t ipc_n_calls;
+extern const struct rewrite_call owner_calls[]; /* owners.c */
+extern const size_t owner_n_calls;
+extern const struct rewrite_call priority_calls[]; /* priorities.c */
+extern const size_t priority_n_calls;
+extern const struct rewrite_call confine_calls[]; /* confine.c */
+extern const size_t confine_n_calls;
 
 /* NULL: the call is none of these. */
 const struct rewrite_call *rewrite_call_find(int nr);
@@ -72,5 +80,21 @@ void rewrite_call_leave(struct rewrite *rw, struct task *task);
  * forgotten by then.
  */
 void rewrite_call_birth(struct task *task, struct user_regs_struct *regs, pid_t number);
+
+/* For the rows. */
+static inline bool call_failed(const struct user_regs_struct *regs)
+{
+	return regs->rax > -(unsigned long long)4096;
+}
+/* The host's number in place of the session's: 0 or -ESRCH. */
+int call_replace(const struct tasks *t, enum number_sort sort, unsigned long long *value);
+/* A number in memory which the call has left there becomes the session's. */
+void call_rename(const struct tasks *t, const struct task *task, uint64_t addr);
+/*
+ * One that the call will read; call_back_at, a row's leave, puts the session's back.  Only for what the
+ * kernel checks once more: another thread may change it meanwhile.  0, -EFAULT or -ESRCH.
+ */
+int call_host_at(struct tasks *t, struct task *task, enum number_sort sort, uint64_t addr);
+void call_back_at(struct rewrite *rw, struct task *task, struct user_regs_struct *regs);
 
 #endif

@@ -132,6 +132,7 @@ static void on_born(struct rewriter *w, struct task *parent, int event)
 	if (ptrace(PTRACE_GETEVENTMSG, parent->host, 0, &host) < 0 ||
 		ptrace(PTRACE_GETREGS, parent->host, 0, &regs) < 0)
 		return;
+	tasks_bore(&w->rw.tasks, parent);
 	if (clone_flags(&regs) & CLONE_VM)
 		robust_watch(parent, true);
 	child = tasks_find(&w->rw.tasks, (pid_t)host);
@@ -143,6 +144,7 @@ static void on_born(struct rewriter *w, struct task *parent, int event)
 		kill((pid_t)host, SIGKILL);
 		return;
 	}
+	tasks_inherit(&w->rw.tasks, child, parent);
 	if (clone_flags(&regs) & CLONE_THREAD)
 		child->tgid = parent->tgid;
 	if (clone_flags(&regs) & CLONE_PARENT_SETTID)
@@ -411,6 +413,7 @@ static int make(struct rewriter *w, const struct world_config *c,
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, "podrun-rewriter");
 	w->rw.tasks.numbers = tables->numbers;
+	w->rw.tasks.most = c->max_pids;
 	w->rw.ipc = tables->ipc;
 	w->order = fds[REWRITER_ORDERS];
 	w->name = strdup(c->name);

@@ -7,6 +7,8 @@
 #include "base/base.h"
 #include "supervisor/rewrite/tasks.h"
 
+#define MAX_CODE 0xffff /* the kernel's own are 128 (SI_KERNEL) and less */
+
 /* ---- seen by the session -------------------------------------------------------------------- */
 
 /* Whether the kernel has put a number of the host into si_pid: siginfo_layout() of the kernel. */
@@ -24,6 +26,10 @@ bool rewrite_siginfo(const struct tasks *t, siginfo_t *info)
 {
 	if (info->si_code == SIGNALS_KILL || info->si_code == SIGNALS_TKILL) {
 		info->si_code = info->si_code == SIGNALS_KILL ? SI_USER : SI_TKILL;
+		return true;
+	}
+	if (info->si_code < SIGNALS_POSITIVE && info->si_code >= SIGNALS_POSITIVE - MAX_CODE) {
+		info->si_code = SIGNALS_POSITIVE - info->si_code;
 		return true;
 	}
 	if (!has_pid(info) || !info->si_pid)
@@ -135,12 +141,12 @@ int signals_tgkill(const struct tasks *t, const struct task *sender, pid_t tgid,
 	return send_to_thread(t, tgid, tid, sig, &info);
 }
 
-/* What only the kernel may say nobody says to another process: rt_sigqueueinfo(2). */
+/* What only the kernel may say nobody says but to himself: rt_sigqueueinfo(2). */
 int signals_queue(const struct tasks *t, const struct task *sender, pid_t tgid, pid_t tid, int sig,
 	siginfo_t *info)
 {
 	const struct task *target = tasks_find(t, tasks_host_task(t, tid));
-	bool own = target && target->tgid == sender->tgid;
+	bool own = target == sender;
 
 	if (!own && (info->si_code >= 0 || info->si_code == SI_TKILL))
 		return -EPERM;
@@ -151,8 +157,10 @@ int signals_queue(const struct tasks *t, const struct task *sender, pid_t tgid, 
 		info->si_code = SIGNALS_TKILL;
 	else if (info->si_code == SI_MESGQ) /* as the kernel says it */
 		info->si_pid = numbers_host(t->numbers, info->si_pid);
+	else if (info->si_code > MAX_CODE)
+		return -EINVAL;
 	else if (info->si_code > 0)
-		return -EPERM; /* of itself: the kernel would let it */
+		info->si_code = SIGNALS_POSITIVE - info->si_code;
 	return tgid > 0 ? send_to_thread(t, tgid, tid, sig, info)
 			: send_to(t, sender, tid, sig, info);
 }

@@ -20,6 +20,11 @@ struct task;
 /* Codes that no kernel and no library uses. */
 #define SIGNALS_KILL  (-0x7064)
 #define SIGNALS_TKILL (-0x7065)
+/*
+ * A code that only the kernel may use, N: a task may send it to itself, but not the rewriter in its place.
+ * SIGNALS_POSITIVE - N.
+ */
+#define SIGNALS_POSITIVE (-0x70640000)
 
 /* Makes what the kernel says of a signal what the session is to see.  True if it changed something. */
 bool rewrite_siginfo(const struct tasks *t, siginfo_t *info);

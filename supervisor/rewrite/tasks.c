@@ -9,11 +9,26 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/base.h"
 
 #define SWEEP_AT 64 /* numbers of ended tasks before they are looked through */
+
+int task_peek(const struct task *task, uint64_t addr, void *data, size_t len)
+{
+	struct iovec local = {data, len}, there = {(void *)(uintptr_t)addr, len};
+
+	return process_vm_readv(task->host, &local, 1, &there, 1, 0) == (ssize_t)len ? 0 : -EFAULT;
+}
+
+int task_poke(const struct task *task, uint64_t addr, const void *data, size_t len)
+{
+	struct iovec local = {(void *)data, len}, there = {(void *)(uintptr_t)addr, len};
+
+	return process_vm_writev(task->host, &local, 1, &there, 1, 0) == (ssize_t)len ? 0 : -EFAULT;
+}
 
 struct task *tasks_find(const struct tasks *t, pid_t host)
 {
@@ -22,8 +37,10 @@ struct task *tasks_find(const struct tasks *t, pid_t host)
 
 static void forget(struct tasks *t, struct task *task)
 {
+	tasks_bore(t, task);
 	t->all[task->number] = NULL;
 	t->n--;
+	t->living -= !task->gone;
 	t->n_gone -= task->gone && !task->reaped;
 	numbers_remove(t->numbers, task->number);
 	free(task);
@@ -111,6 +128,7 @@ static struct task *enter(struct tasks *t, pid_t host, pid_t number)
 	numbers_set(t->numbers, number, host);
 	t->all[number] = task;
 	t->n++;
+	t->living++;
 	return task;
 }
 
@@ -153,11 +171,36 @@ struct task *tasks_born(struct tasks *t, pid_t host)
 	return task;
 }
 
+bool tasks_bear(struct tasks *t, struct task *parent)
+{
+	tasks_bore(t, parent);
+	if (t->most && t->living - 1 + t->bearing >= t->most)
+		return false;
+	parent->bears = true;
+	t->bearing++;
+	return true;
+}
+
+void tasks_bore(struct tasks *t, struct task *parent)
+{
+	t->bearing -= parent->bears;
+	parent->bears = false;
+}
+
+void tasks_inherit(struct tasks *t, struct task *child, const struct task *parent)
+{
+	const struct task *process = tasks_find(t, parent->tgid);
+
+	child->closed = process && process->closed;
+}
+
 void tasks_end(struct tasks *t, struct task *task)
 {
 	bool thread = task->tgid != task->host;
 
+	tasks_bore(t, task);
 	t->n_gone += !task->gone;
+	t->living -= !task->gone;
 	task->gone = true;
 	task->call.row = NULL;
 	if (thread)
@@ -179,7 +222,9 @@ void tasks_exec(struct tasks *t, struct task *leader, pid_t former)
 	if (thread)
 		forget(t, thread);
 	t->n_gone -= leader->gone;
+	t->living += leader->gone;
 	leader->gone = false;
+	leader->closed = false;
 	leader->vforked_by = 0;
 	leader->loose = false;
 	leader->ends = false;

@@ -7,6 +7,7 @@
 
 #include <linux/seccomp.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -43,6 +44,8 @@ struct task {
 	int stop_signal;  /* of the group stop that it is in, else 0 */
 	bool loose;	  /* goes on nevertheless, or its parent could not be held */
 	pid_t vforked_by; /* host task that sleeps until it has called exec or has ended; 0 */
+	bool closed; /* a process: not dumpable, as far as it knows (attributes.c) */
+	bool bears;  /* counted in tasks.bearing */
 	struct task_call call;
 	struct seccomp_data passed; /* a call with a path that was left to the kernel, the last one */
 };
@@ -53,6 +56,9 @@ struct tasks {
 	struct numbers *numbers;
 	struct task *all[NUMBERS_MAX]; /* by number */
 	size_t n, n_gone; /* gone, but not reaped */
+	size_t living;	/* not gone */
+	size_t bearing; /* tasks that are making another */
+	uint64_t most;	/* --pids, 0 for no limit */
 	size_t sweep_at; /* n_gone, when they are looked through */
 	pid_t reaped[TASKS_REAPED]; /* numbers, around and around: who comes next is forgotten */
 	size_t next_reaped;
@@ -62,12 +68,24 @@ struct tasks {
 /* The state (a letter) and the parent of @host, as /proc has them now; false if it is gone. */
 bool tasks_look(pid_t host, char *ret_state, pid_t *ret_parent);
 
+/* Memory of a task: 0 or -EFAULT. */
+int task_peek(const struct task *task, uint64_t addr, void *data, size_t len);
+int task_poke(const struct task *task, uint64_t addr, const void *data, size_t len);
+
 /* A task that is seen for the first time gets a number.  NULL when there is no room. */
 struct task *tasks_add(struct tasks *t, pid_t host);
 /* The same for one that is just born: no group has its number yet. */
 struct task *tasks_born(struct tasks *t, pid_t host);
 /* One with a number that it has to have; NULL if that is another's. */
 struct task *tasks_add_as(struct tasks *t, pid_t host, pid_t number);
+/*
+ * @parent is about to make a task: may there be one more?  It counts from now on, until tasks_bore says
+ * that it is there, or that it will not be.  Those that have ended don't count, and neither does pid 1.
+ */
+bool tasks_bear(struct tasks *t, struct task *parent);
+void tasks_bore(struct tasks *t, struct task *parent);
+/* What a child has of who made it. */
+void tasks_inherit(struct tasks *t, struct task *child, const struct task *parent);
 /* By the host's number, NULL if it is none of the session's. */
 struct task *tasks_find(const struct tasks *t, pid_t host);
 /* Has it ended, and nobody has waited for it?  Only its number is left then. */

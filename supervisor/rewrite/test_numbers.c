@@ -83,10 +83,16 @@ static bool handed_over(int nr, enum policy_action action)
 	return false;
 }
 
+/* Births stop only where they are counted (supervisor/filter.c). */
+static bool counted(int nr)
+{
+	return nr == SYS_clone || nr == SYS_fork || nr == SYS_vfork;
+}
+
 static void tables_agree(void **state)
 {
 	for (int nr = 0; nr < 512; nr++) {
-		if (handed_over(nr, POLICY_TRACE) != !!rewrite_call_find(nr))
+		if ((handed_over(nr, POLICY_TRACE) || counted(nr)) != !!rewrite_call_find(nr))
 			fail_msg("call %d stops, or has a row, but not both", nr);
 		if (handed_over(nr, POLICY_NOTIFY) && !answers_has(nr))
 			fail_msg("nobody answers call %d", nr);

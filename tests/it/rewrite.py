@@ -217,6 +217,39 @@ def a_terminal(env):
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 3
 
 
+BIRTHS = """
+import os, threading
+def can():
+    try:
+        pid = os.fork()
+    except BlockingIOError:
+        return 0
+    if pid == 0:
+        os.read(gone[0], 1)
+        os._exit(0)
+    return pid
+gone = os.pipe()
+made = []
+while len(made) < 100 and (pid := can()):
+    made.append(pid)
+print(len(made), can())
+try:
+    threading.Thread(target=lambda: None).start()
+    print("a thread more")
+except RuntimeError:
+    print("no thread")
+os.kill(made[0], 9)
+os.waitpid(made[0], 0)
+print(can() > 0, can())
+"""
+
+
+@test
+def births_are_counted(env):
+    r = env.podrun("run", *HERE, "--pids", "20", "--end-with-command", "--", sys.executable, "-c", BIRTHS)
+    assert r.text.split("\n")[:3] == ["19 0", "no thread", "True 0"], r
+
+
 @test
 def chosen_where_there_are_no_namespaces(env):
     r = env.podrun("run", "--", "sh", "-c", "echo $$")
