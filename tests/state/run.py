@@ -115,6 +115,24 @@ def leave(env, program):
     _finish(env, "s")
 
 
+# Where neither host has namespaces.
+def rewritten(env, program, ways=("rewrite", "rewrite")):
+    image = env.path("image")
+    if set(ways) == {"rewrite"}:
+        env.contain()
+    env.run_detached("s", program, GO, options=("--names", "rewrite", "--net", "host"))
+    for way in ways:
+        env.podrun("suspend", "s", "-o", image)
+        env.podrun("resume", "-d", "--names", way, image)
+        image.unlink()
+    _finish(env, "s")
+
+
+# There and back again.
+def back(env, program):
+    rewritten(env, program, ("kernel", "rewrite"))
+
+
 def suspend(env, program, times=1):
     env.run_detached("s", program, GO)
     for i in range(times):
@@ -173,7 +191,7 @@ def _run(env, way, program):
 for path in sorted(PROGRAMS.iterdir()) if PROGRAMS.is_dir() else []:
     if not path.is_file() or not os.access(path, os.X_OK):
         continue
-    for way in (plain, session, rewrite, leave, suspend, twice, pipe, snapshot, faults) + \
+    for way in (plain, session, rewrite, leave, rewritten, back, suspend, twice, pipe, snapshot, faults) + \
             ((kills,) if path.name not in fault_ways.TIMED + fault_ways.WAITING else ()) + \
             ((careful,) if path.name in fault_ways.CAREFUL else ()) + \
             ((supervisor, client) if path.name in SOME else ()):
