@@ -201,6 +201,8 @@ static void release(void *rewriter)
 
 	pthread_mutex_lock(&w->rw.lock);
 	ipc_ckpt_close(w->rw.ipc);
+	if (w->rw.view) /* a resumed session gets its name just before */
+		view_refresh(w->rw.view);
 	w->hold = false;
 	w->rw.trusting = false;
 	for (int i = 1; i < NUMBERS_MAX; i++)

@@ -16,6 +16,8 @@ Every program of tests/state is run in each of these ways:
                default profile of container engines
     leave      the same with a private view, suspended there, and resumed where the kernel has
                numbers for it
+    rewritten  moved twice between hosts without namespaces
+    back       from such a host to one with namespaces, and back
 
 and some of them, because it is podrun's doing and not the program's, in these:
 
@@ -86,6 +88,22 @@ NOT_LEFT = {
     "udp": "on the host's network peers are not found",
     "unix_connect": "in the private view a relative name has become an absolute one",
 }
+
+# Rebuilt with rewritten numbers: not yet.
+NOT_REBUILT = dict(NOT_LEFT, **{
+    "fifos": "a reader left without a writer, now and then",
+    "mem_layout": "/proc/self/exe is not what was executed",
+    "mem_mapped": "no memory is mapped from the image",
+    "procfiles": "descriptors of directories in /proc",
+    "sem_undo": "undo values are not told apart without kcmp",
+    "sock_flow": "a loopback connection of the host's with more data than fits",
+    "sysv_ipc": "undo values are not told apart without kcmp",
+    "unix_dgram": "names of sockets below the private view",
+    "unix_flight": "credentials of another sender need a privilege",
+    "unix_pair": "the peer of a socket is a process that is gone",
+})
+NOT_REBUILT.pop("task_headless")
+NOT_REBUILT.pop("signal_storm")
 
 # These look at /proc, which is a part of the private view.
 PRIVATE = {"procfiles", "task_headless", "task_seccomp"}
@@ -196,7 +214,8 @@ for path in sorted(PROGRAMS.iterdir()) if PROGRAMS.is_dir() else []:
             ((careful,) if path.name in fault_ways.CAREFUL else ()) + \
             ((supervisor, client) if path.name in SOME else ()):
         if path.name in fault_ways.LIVELY and way in (faults, kills) or \
-                way in (rewrite, leave) and path.name in NOT_REWRITTEN or \
+                way in (rewrite, leave, rewritten, back) and path.name in NOT_REWRITTEN or \
+                way in (rewritten, back) and path.name in NOT_REBUILT or \
                 way == leave and path.name in NOT_LEFT:
             continue
         add("%s/%s" % (path.name, way.__name__), lambda env, w=way, p=path: _run(env, w, p))
