@@ -88,6 +88,12 @@ struct ckpt_names {
 struct ckpt_paths {
 	int (*say)(void *ctx, const char *host, char ret[PATH_MAX]);
 	int (*host)(void *ctx, const char *path, char ret[PATH_MAX]);
+	/*
+	 * Opens a path of the session's which is no file of the host's; -ENOTSUP: it is one.  And makes it say, when
+	 * all has been rebuilt, what it says of that.
+	 */
+	int (*open)(void *ctx, const char *path, int flags);
+	int (*settle)(void *ctx, const char *path, int fd);
 	void *ctx;
 };
 

@@ -93,6 +93,7 @@ struct ckpt_kind {
 		size_t len, struct err *e);
 	int (*link)(struct ckpt_build *b, struct ckpt_record *r, struct err *e);
 	int (*finish)(struct ckpt_build *b, struct ckpt_record *r, struct err *e);
+	bool last; /* its finish tells what tasks are: behind those of all others */
 
 	/* One line of text about a record, without newline.  May be NULL. */
 	void (*show)(const void *body, size_t len, FILE *out);

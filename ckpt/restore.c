@@ -190,13 +190,15 @@ static int stage_link(struct ckpt_build *b, struct err *e)
 
 /* ---- finish ---------------------------------------------------------------------------------- */
 
-enum pass { PASS_OBJECTS, PASS_STOPPED, PASS_RUNNING };
+enum pass { PASS_OBJECTS, PASS_STOPPED, PASS_RUNNING, PASS_LAST };
 
 static enum pass pass_of(struct ckpt_build *b, const struct ckpt_record *r)
 {
 	const struct ckpt_build_proc *p = NULL;
 	const struct ckpt_build_thread *t;
 
+	if (r->kind->last)
+		return PASS_LAST;
 	if (r->kind->scope == CKPT_PROC) {
 		p = ckpt_build_proc(b, (pid_t)r->subject);
 	} else if (r->kind->scope == CKPT_THREAD) {
@@ -334,6 +336,8 @@ static int stage_finish(struct ckpt_build *b, struct err *e)
 		r = finish_pass(b, PASS_RUNNING, e);
 	if (r == 0)
 		r = close_pass(b, false, e);
+	if (r == 0)
+		r = finish_pass(b, PASS_LAST, e);
 	if (r == 0)
 		give_cpus_back(b);
 	return r;

@@ -115,6 +115,15 @@ static int open_gone(struct ckpt_build *b, const char *path, int flags, struct e
 	return r < 0 ? r : fd;
 }
 
+static int open_path(const struct ckpt_world *w, const char *path, int flags, struct err *e)
+{
+	int fd = w->paths ? w->paths->open(w->paths->ctx, path, flags) : -ENOTSUP;
+
+	if (fd == -ENOTSUP)
+		return ckpt_common_open(path, flags, e);
+	return fd < 0 ? err_errno(e, fd, "cannot open %s", path) : fd;
+}
+
 static int open_again(struct ckpt_build *b, Pb__ProcFile *m, struct err *e)
 {
 	int flags = ckpt_common_open_flags(m->common), r;
@@ -126,7 +135,7 @@ static int open_again(struct ckpt_build *b, Pb__ProcFile *m, struct err *e)
 	if (m->gone) {
 		fd = open_gone(b, path, flags, e);
 	} else {
-		fd = ckpt_common_open(path, flags, e);
+		fd = open_path(b->world, path, flags, e);
 	}
 	if (fd < 0)
 		return fd;
@@ -156,12 +165,17 @@ static int finish(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
 {
 	Pb__ProcFile *m = pb__proc_file__unpack(NULL, r->len, r->body);
 	struct ckpt_build_file *f = ckpt_build_file(b, (uint32_t)r->subject);
+	char path[PATH_MAX];
+	int error = 0;
 
+	if (m && f && f->fd >= 0 && !m->gone && b->world->paths &&
+		ckpt_common_check_path(m->path.data, m->path.len, path))
+		error = b->world->paths->settle(b->world->paths->ctx, path, f->fd);
 	if (m && m->common && m->common->pos > 0 && f && f->fd >= 0)
 		lseek(f->fd, m->common->pos, SEEK_SET);
 	if (m)
 		pb__proc_file__free_unpacked(m, NULL);
-	return 0;
+	return error < 0 ? err_errno(e, error, "cannot read %s", path) : 0;
 }
 
 static void show(const void *body, size_t len, FILE *out)
@@ -186,5 +200,6 @@ const struct ckpt_kind ckpt_kind_procfile = {
 	.dump = dump,
 	.create = create,
 	.finish = finish,
+	.last = true,
 	.show = show,
 };

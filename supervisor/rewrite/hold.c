@@ -295,10 +295,21 @@ static int say(void *rewriter, const char *host, char ret[PATH_MAX])
 	return view_say(view, host, ret);
 }
 
-/* A process that is gone must not be one of the host's. */
-static int find_in_proc(const struct procfs *p, const char *path, char ret[PATH_MAX])
+/* NULL unless @path is in a /proc of ours; *ret_below is behind it then. */
+static struct procfs *proc_of(const struct rewriter *w, const char *path, const char **ret_below)
 {
-	int r = procfs_to_host(p, path + strspn(path, "/"), ret);
+	const size_t n = strlen("/proc");
+
+	if (!w->rw.view->procfs || strncmp(path, "/proc", n) != 0 || (path[n] && path[n] != '/'))
+		return NULL;
+	*ret_below = path + n + (path[n] == '/');
+	return w->rw.view->procfs;
+}
+
+/* A process that is gone must not be one of the host's. */
+static int find_in_proc(const struct procfs *p, const char *below, char ret[PATH_MAX])
+{
+	int r = procfs_to_host(p, below, ret);
 
 	if (r == -ENOENT)
 		strcpy(ret, "/proc/nobody");
@@ -307,12 +318,27 @@ static int find_in_proc(const struct procfs *p, const char *path, char ret[PATH_
 
 static int find(void *rewriter, const char *path, char ret[PATH_MAX])
 {
-	const struct view *view = ((struct rewriter *)rewriter)->rw.view;
-	const size_t proc = strlen("/proc");
+	const struct rewriter *w = rewriter;
+	const char *below;
+	const struct procfs *p = proc_of(w, path, &below);
 
-	if (view->procfs && !strncmp(path, "/proc", proc) && (!path[proc] || path[proc] == '/'))
-		return find_in_proc(view->procfs, path + proc, ret);
-	return view_host_path(view, path, ret);
+	return p ? find_in_proc(p, below, ret) : view_host_path(w->rw.view, path, ret);
+}
+
+static int open_made(void *rewriter, const char *path, int flags)
+{
+	const char *below;
+	struct procfs *p = proc_of(rewriter, path, &below);
+
+	return p ? procfs_reopen(p, below, flags) : -ENOTSUP;
+}
+
+static int settle(void *rewriter, const char *path, int fd)
+{
+	const char *below;
+	struct procfs *p = proc_of(rewriter, path, &below);
+
+	return p ? procfs_settle(p, below, fd) : 0;
 }
 
 void hold_describe(struct rewriter *w, struct ckpt_names *names, struct ckpt_paths *paths,
@@ -334,5 +360,6 @@ void hold_describe(struct rewriter *w, struct ckpt_names *names, struct ckpt_pat
 		.queued = queued,
 		.last = last,
 		.ctx = w};
-	*paths = (struct ckpt_paths){.say = say, .host = find, .ctx = w};
+	*paths = (struct ckpt_paths){
+		.say = say, .host = find, .open = open_made, .settle = settle, .ctx = w};
 }

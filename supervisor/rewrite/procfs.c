@@ -9,17 +9,11 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/base.h"
+#include "supervisor/rewrite/procfs_copy.h"
 #include "supervisor/rewrite/tasks.h"
-
-#define COPY_MAX (16u << 20) /* of one file; /proc/locks of a busy host has a megabyte */
-
-#ifndef MFD_NOEXEC_SEAL /* linux/memfd.h, 6.3 */
-#define MFD_NOEXEC_SEAL 0x0008U
-#endif
 
 /* ---- making it ------------------------------------------------------------------------------ */
 
@@ -44,6 +38,7 @@ int procfs_create(struct procfs **ret, const struct tasks *tasks, const char *mi
 	if (!p)
 		return err_errno(e, -ENOMEM, "/proc");
 	p->tasks = tasks;
+	p->tracer = getpid();
 	p->ops = ops;
 	p->ptrace_scope = proc_read_setting("/proc/sys/kernel/yama/ptrace_scope");
 	p->host = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -65,70 +60,6 @@ void procfs_free(struct procfs *p)
 	mirror_list_fini(&p->always);
 	close_fd(p->host);
 	free(p);
-}
-
-/* ---- copies --------------------------------------------------------------------------------- */
-
-static int write_and_seal(int fd, const struct buf *text)
-{
-	int r = io_write_full(fd, text->data, text->len);
-
-	if (r == 0 && fchmod(fd, 0444) < 0)
-		r = -errno;
-	if (r == 0 && fcntl(fd, F_ADD_SEALS,
-			      F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0)
-		r = -errno;
-	return r;
-}
-
-/* By its name procfs_of_copy knows it again. */
-static int make_copy(const char *below, const struct buf *text)
-{
-	_cleanup_close_ int fd = -1;
-	char name[249] = "/proc/", self[64]; /* as long as memfd_create(2) takes */
-	int r;
-
-	memcpy(name + strlen(name), below, MIN(strlen(below), sizeof(name) - strlen(name) - 1));
-	fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
-	if (fd < 0 && errno == EINVAL)
-		fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	r = fd < 0 ? -errno : write_and_seal(fd, text);
-	if (r < 0)
-		return r;
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
-	r = open(self, O_RDONLY | O_CLOEXEC);
-	return r < 0 ? -errno : r;
-}
-
-static int copy_text(
-	struct procfs *p, const struct task *asker, const struct procfs_node *n, struct buf *text)
-{
-	_cleanup_buf_ struct buf was = BUF_INIT;
-	struct procfs_facts facts = {
-		.numbers = p->tasks->numbers,
-		.stopped = n->task && n->task->stop_signal,
-		.asks = n->task == asker,
-	};
-	int r = io_read_file(n->dir, n->host, COPY_MAX, &was);
-
-	if (r < 0)
-		return r == -ESRCH ? -ENOENT : r;
-	if (!buf_cstr(&was))
-		return -ENOMEM;
-	n->row->text(&facts, buf_cstr(&was), text);
-	return buf_error(text);
-}
-
-static int open_copy(struct procfs *p, const struct task *asker, const struct procfs_node *n)
-{
-	_cleanup_buf_ struct buf text = BUF_INIT;
-	int r;
-
-	if (n->row->sort == PROCFS_IPC)
-		r = p->ops->sysvipc(p->ops->arg, strchr(n->path, '/') + 1, &text);
-	else
-		r = copy_text(p, asker, n, &text);
-	return r < 0 ? r : make_copy(n->path, &text);
 }
 
 /* ---- open ----------------------------------------------------------------------------------- */
@@ -154,6 +85,11 @@ static int open_dir(struct procfs *p, const struct procfs_node *n, int flags)
 	return r < 0 ? r : procfs_mirror_open(p->mirror, n->path, &list, flags);
 }
 
+static bool is_copied(const struct procfs_node *n)
+{
+	return S_ISREG(n->type) && n->row && (n->row->text || n->row->sort == PROCFS_IPC);
+}
+
 static int open_file(
 	struct procfs *p, const struct task *asker, const struct procfs_node *n, int flags)
 {
@@ -161,8 +97,8 @@ static int open_file(
 
 	if (flags & O_DIRECTORY)
 		return -ENOTDIR;
-	if (n->row && (n->row->text || n->row->sort == PROCFS_IPC) && !(flags & O_PATH))
-		return wants_write(flags) ? -EACCES : open_copy(p, asker, n);
+	if (is_copied(n) && !(flags & O_PATH))
+		return wants_write(flags) ? -EACCES : procfs_copy_open(p, asker, n);
 	if (n->row && n->row->sort == PROCFS_MEMORY && !procfs_node_may_trace(p, asker, n))
 		return -EACCES;
 	flags &= O_ACCMODE | O_PATH | O_APPEND | O_NONBLOCK | O_TRUNC;
@@ -296,4 +232,33 @@ int procfs_host(struct procfs *p, const struct procfs_node *n, char ret[PATH_MAX
 	if (r < 0)
 		return r;
 	return snprintf(ret, PATH_MAX, "%s/%s", dir, n->host) < PATH_MAX ? 0 : -ENAMETOOLONG;
+}
+
+/* ---- for a session that is put together again ------------------------------------------------ */
+
+int procfs_reopen(struct procfs *p, const char *path, int flags)
+{
+	_cleanup_(procfs_node_fini) struct procfs_node n;
+	int r = procfs_node_find(p, NULL, path, &n);
+
+	if (r < 0)
+		return r;
+	if (is_copied(&n) && !(flags & O_PATH))
+		return procfs_copy_blank(&n);
+	return procfs_open(p, NULL, &n, flags);
+}
+
+int procfs_settle(struct procfs *p, const char *path, int fd)
+{
+	_cleanup_(procfs_node_fini) struct procfs_node n;
+	_cleanup_close_ int dir = -1;
+	int r = procfs_node_find(p, NULL, path, &n);
+
+	if (r < 0)
+		return r;
+	if (is_copied(&n))
+		return procfs_copy_fill(p, &n, fd);
+	if (is_listed(&n))
+		dir = procfs_open(p, NULL, &n, O_RDONLY);
+	return dir < -1 ? dir : 0;
 }

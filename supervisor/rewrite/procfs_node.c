@@ -164,7 +164,7 @@ static bool is_ours(const struct procfs *p, int dir)
 	_cleanup_buf_ struct buf status = BUF_INIT;
 
 	return io_read_file(dir, "status", STATUS_MAX, &status) == 0 && buf_cstr(&status) &&
-	       procfs_text_is_ours(p->tasks->numbers, buf_cstr(&status), getpid());
+	       procfs_text_is_ours(p->tasks->numbers, buf_cstr(&status), p->tracer);
 }
 
 /* The directory of the process and thread of @s. */
@@ -185,7 +185,7 @@ static int open_task(const struct procfs *p, const struct task *asker, struct pr
 		return errno == ESRCH ? -ENOENT : -errno;
 	n->task = tasks_find(p->tasks, thread);
 	/* Whoever waits for this answer has its numbers until then, and nobody hears it if it was killed. */
-	return process == asker->tgid || is_ours(p, n->dir) ? 0 : -ENOENT;
+	return (asker && process == asker->tgid) || is_ours(p, n->dir) ? 0 : -ENOENT;
 }
 
 /* Where it is to be found. */
@@ -199,8 +199,8 @@ static int open_dir(const struct procfs *p, const struct task *asker, struct pro
 	return n->dir < 0 ? -errno : 0;
 }
 
-int procfs_node_find(const struct procfs *p, const struct task *asker, const char *path,
-	struct procfs_node *ret)
+int procfs_node_find(
+	const struct procfs *p, const struct task *asker, const char *path, struct procfs_node *ret)
 {
 	int r;
 
@@ -368,6 +368,6 @@ static bool is_ancestor(pid_t host, pid_t of)
 bool procfs_node_may_trace(
 	const struct procfs *p, const struct task *asker, const struct procfs_node *n)
 {
-	return p->ptrace_scope < 1 || n->task->tgid == asker->tgid ||
+	return !asker || p->ptrace_scope < 1 || n->task->tgid == asker->tgid ||
 	       (p->ptrace_scope == 1 && is_ancestor(asker->tgid, n->task->tgid));
 }

@@ -38,6 +38,7 @@ struct procfs {
 	struct procfs_mirror *mirror;
 	int host;		   /* O_PATH: the host's /proc */
 	struct mirror_list always; /* what /proc lists beside processes */
+	pid_t tracer;		   /* of the session's tasks */
 	long ptrace_scope;	   /* Yama's; less than 1 is no restriction */
 };
 
@@ -77,7 +78,8 @@ struct procfs_node {
 };
 
 /* @path: without "." and "..", and with no link but as its last.  0 or the error of the call; to be finished
- * in any case. */
+ * in any case.
+ * @asker is NULL for us. */
 int procfs_node_find(const struct procfs *p, const struct task *asker, const char *path,
 	struct procfs_node *ret);
 void procfs_node_fini(struct procfs_node *n);

@@ -370,6 +370,48 @@ def links_lead_where_the_kernels_do(env):
     assert (there / "file").read_text() == "text\n"
 
 
+# ---- files that are open ------------------------------------------------------------------------
+
+OPEN = r"""
+exec 6</proc/self/stat 7</proc/self/status 8</proc/meminfo 9</proc/$$/maps; cd /proc/self/task; read -n 3 said <&6
+sleep 1000 & exec 5</proc/$!/comm 4</proc/$!/stat; kill -9 $!; wait $!; echo ready
+until test -e /tmp/go; do sleep 0.05; done
+read name rest <&6; echo $name; head -2 <&7 | cut -c1-8; grep -c MemTotal <&8; grep -q bash <&9 && echo maps; cat <&4; pwd -P; ls
+readlink /proc/$$/fd/[6789]; test -e $$/status && echo over
+"""
+SAID = r"""bash)
+Name: ba
+Umask: 0
+1
+maps
+cat: -: No such process
+/proc/2/task
+2
+/proc/2/stat
+/proc/2/status
+/proc/meminfo
+/proc/2/maps
+over
+"""
+
+
+@test
+def open_files_move_between_both_ways(env):
+    ways = {"rewrite": (PROFILE, ("--names", "rewrite")), "kernel": ([], ("--names", "kernel"))}
+    for there, back in (("rewrite", "rewrite"), ("rewrite", "kernel"), ("kernel", "rewrite")):
+        env.prefix, names = ways[there]
+        env.run_detached("s", "bash", "-c", "exec 2>&1; " + OPEN, options=names + ("--net", "host"))
+        env.podrun("suspend", "s", "-o", env.path("image"))
+        env.prefix, names = ways[back]
+        env.podrun("resume", "-d", *names, env.path("image"))
+        env.podrun("exec", "s", "touch", "/tmp/go")
+        said = env.wait("s")
+        env.podrun("rm", "s")
+        env.path("image").unlink()
+        said = said.replace("\t", " ").split("ready\n")[1]
+        assert said == SAID, "%s to %s: %s" % (there, back, said)
+
+
 # ---- what is left behind ------------------------------------------------------------------------
 
 MANY = r"""
