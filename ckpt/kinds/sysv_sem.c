@@ -16,8 +16,9 @@
  * use the set is made to undo, by unshare(2), and to promise again: possible without threads.
  *
  * KCMP_SYSVSEM tells which processes have promised anything at all, or could: all with threads; where
- * kcmp(2) is denied all are asked.  Threads of a process share their promises; processes that share them
- * otherwise are refused.
+ * kcmp(2) is denied all are asked, and of two that have promised the very same one promises more, to see if
+ * that is the other's, too.  Threads of a process share their promises; processes that share them otherwise
+ * are refused.
  *
  * Lost: who changed a semaphore last, and when (sem_otime is not 0 again where it was not 0).
  */
@@ -31,6 +32,7 @@
 #include "ckpt/kinds/common.h"
 #include "ckpt/kinds/kinds.h"
 #include "ckpt/kinds/sysv.h"
+#include "ckpt/same.h"
 #include "ckpt/survey.h"
 #include "proto/ipc.pb-c.h"
 
@@ -316,31 +318,138 @@ static int find_promises(
 	return rc;
 }
 
-/* Without kcmp(2) they may do so if they were born to share anything: that is hardly ever. */
-static bool may_share(const struct ckpt_dump *d, const struct ckpt_proc *p, const struct ckpt_proc *q)
-{
-	const struct ckpt_names *names = d->world->names;
-	int c = sys_kcmp(p->look, q->look, SYS_KCMP_SYSVSEM, 0, 0);
-	pid_t kin;
-
-	if (c >= 0 || !names)
-		return c == 0;
-	kin = names->kin(names->ctx, p->pid);
-	return kin && kin == names->kin(names->ctx, q->pid);
-}
-
 /* True if a promise of @p is also another's, who is not its thread. */
 static bool shares_promises(const struct ckpt_dump *d, const struct ckpt_proc *p)
 {
 	for (size_t i = 0; i < d->n_procs; i++)
 		if (d->procs[i] != p && d->procs[i]->state != CKPT_ZOMBIE &&
-			may_share(d, p, d->procs[i]))
+			sys_kcmp(p->look, d->procs[i]->look, SYS_KCMP_SYSVSEM, 0, 0) == 0)
 			return true;
 	/* Or its threads do not. */
 	for (size_t i = 1; i < p->n_threads; i++)
 		if (sys_kcmp(p->look, p->threads[i]->tid, SYS_KCMP_SYSVSEM, 0, 0) > 0)
 			return true;
 	return false;
+}
+
+/* ---- dump: promises that are shared, without kcmp --------------------------------------------------- */
+
+static const Pb__SemUndo *undo_of(const Pb__SemSet *s, pid_t vpid, uint32_t number)
+{
+	for (size_t i = 0; i < s->n_undos; i++)
+		if (s->undos[i]->pid == vpid && s->undos[i]->number == number)
+			return s->undos[i];
+	return NULL;
+}
+
+/* Whoever shares one shares all.  *ret is one of @a's that @b has as well. */
+static bool equal_promises(
+	const Pb__SysvSem *m, pid_t a, pid_t b, const Pb__SemSet **ret_set, const Pb__SemUndo **ret)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < m->n_sets; i++) {
+		const Pb__SemSet *s = m->sets[i];
+
+		for (size_t k = 0; k < s->n_undos; k++) {
+			const Pb__SemUndo *u = s->undos[k], *other;
+
+			left -= u->pid == b;
+			if (u->pid != a)
+				continue;
+			other = undo_of(s, b, u->number);
+			if (!other || other->adjust != u->adjust)
+				return false;
+			left++;
+			*ret_set = s;
+			*ret = u;
+		}
+	}
+	return left == 0;
+}
+
+/* Adds @by to what the process has promised of a semaphore, whose value stays. */
+static int disturb(struct remote *r, const Pb__SemSet *s, uint32_t number, int by, struct err *e)
+{
+	const unsigned short n = (unsigned short)number;
+	const struct sembuf promised = {n, (short)-by, IPC_NOWAIT | SEM_UNDO},
+			    back = {n, (short)by, IPC_NOWAIT};
+	bool up_first = s->values[number] < MAX_VALUE;
+	const struct sembuf ops[] = {
+		(by < 0) == up_first ? promised : back, (by < 0) == up_first ? back : promised};
+
+	return remote_must(r, NULL, e, SYS_semop, (uint64_t)s->perm->id,
+		remote_put(r, ops, sizeof(ops)), ARRAY_SIZE(ops), 0, 0, 0);
+}
+
+/* 1 if what @r has promised is below @bound, 0 if not. */
+static int is_below(
+	struct remote *r, const Pb__SemSet *s, uint32_t number, int bound, struct err *e)
+{
+	const struct hunt h = {.number = number, .value = (int)s->values[number]};
+	int rc = add_question(r, s->perm->id, &h, bound);
+	long answer;
+
+	if (rc >= 0)
+		rc = remote_run(r, false, e);
+	if (rc < 0)
+		return err_is(e) ? rc : err_errno(e, rc, "SEM_UNDO");
+	answer = remote_result(r, 0);
+	if (answer != -ERANGE && answer != -EAGAIN)
+		return err_errno(e, answer < 0 ? (int)answer : -EPROTO, "SEM_UNDO");
+	return answer == -ERANGE;
+}
+
+/*
+ * Two processes that have promised the very same: one promises one more, the other is asked, and it is
+ * taken back.
+ */
+static int try_pair(const Pb__SysvSem *m, struct ckpt_proc *p, struct ckpt_proc *q, struct err *e)
+{
+	const Pb__SemSet *s = NULL;
+	const Pb__SemUndo *u = NULL;
+	struct remote *one, *other;
+	int r, by, back;
+
+	if (!equal_promises(m, p->vpid, q->vpid, &s, &u) || !u)
+		return 0;
+	by = u->adjust > MIN_ADJUST ? -1 : 1;
+	r = ckpt_proc_remote(p, &one, e);
+	if (r >= 0)
+		r = ckpt_proc_remote(q, &other, e);
+	if (r >= 0)
+		r = disturb(one, s, u->number, by, e);
+	if (r < 0)
+		return r;
+	r = is_below(other, s, u->number, u->adjust + (by > 0), e);
+	back = disturb(one, s, u->number, -by, r < 0 ? &(struct err){0} : e);
+	if (r < 0 || back < 0)
+		return MIN(r, back);
+	return r == (by < 0);
+}
+
+/* Only those which were born to share something can. */
+static int share_without_kcmp(
+	struct ckpt_dump *d, const Pb__SysvSem *m, struct ckpt_proc *p, struct err *e)
+{
+	const struct ckpt_names *names = d->world->names;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < d->n_procs && d->procs[i] != p; i++) {
+		struct ckpt_proc *q = d->procs[i];
+
+		if (q->state == CKPT_ZOMBIE ||
+			(names && names->kin(names->ctx, p->pid) != names->kin(names->ctx, q->pid)))
+			continue;
+		r = try_pair(m, p, q, e);
+	}
+	return r;
+}
+
+/* 1 if promises of @p, which has been asked last, are also another's. */
+static int are_shared(struct ckpt_dump *d, const Pb__SysvSem *m, struct ckpt_proc *p, struct err *e)
+{
+	return ckpt_same_by_kcmp() ? shares_promises(d, p) : share_without_kcmp(d, m, p, e);
 }
 
 static size_t count_undos(const Pb__SysvSem *m)
@@ -381,7 +490,9 @@ static int probe(struct ckpt_dump *d, struct ckpt_proc *p, Pb__SysvSem *m, struc
 		forget_undos(m, p->vpid);
 		r = probe_by_undoing(d, p, m, remote, e);
 	}
-	if (r >= 0 && count_undos(m) > had && shares_promises(d, p)) {
+	if (r >= 0 && count_undos(m) > had)
+		r = are_shared(d, m, p, e);
+	if (r > 0) {
 		r = err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP,
 			"SEM_UNDO that is shared otherwise than by threads is not supported");
 		err_hint(e, "release the semaphores first");

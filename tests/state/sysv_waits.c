@@ -71,6 +71,26 @@ static pid_t start(void (*wait)(void))
 	return child;
 }
 
+/* Two have promised the same, each for itself. */
+static void hold_one(void)
+{
+	struct sembuf down = {.sem_num = 2, .sem_op = -1, .sem_flg = SEM_UNDO};
+
+	STATE_CHECK(semop(sems, &down, 1) == 0);
+	for (;;)
+		pause();
+}
+
+static void check_holders(const pid_t *holders)
+{
+	for (int i = 0; i < 2; i++) {
+		STATE_CHECK(semctl(sems, 2, GETVAL) == 5 + i);
+		STATE_CHECK(kill(holders[i], SIGKILL) == 0);
+		STATE_CHECK(waitpid(holders[i], NULL, 0) == holders[i]);
+	}
+	STATE_CHECK(semctl(sems, 2, GETVAL) == 7);
+}
+
 static int fill(void)
 {
 	struct message m = {.type = 1};
@@ -87,21 +107,24 @@ int main(int argc, char **argv)
 	struct mq_attr attr = {.mq_maxmsg = 2, .mq_msgsize = 16};
 	struct sembuf up = {.sem_num = 0, .sem_op = 1}, down = {.sem_num = 1, .sem_op = -1};
 	struct message m = {.type = 7, .text = "here"};
-	pid_t children[N];
+	pid_t children[N], holders[2];
 	char name[32];
 	int status, n;
 
 	snprintf(name, sizeof(name), "/waits-%d", getpid());
-	sems = semget(IPC_PRIVATE, 2, 0600);
+	sems = semget(IPC_PRIVATE, 3, 0600);
 	queue = msgget(IPC_PRIVATE, 0600);
 	full = msgget(IPC_PRIVATE, 0600);
 	posix = mq_open(name, O_CREAT | O_EXCL | O_RDWR, 0600, &attr);
 	STATE_CHECK(sems >= 0 && queue >= 0 && full >= 0 && posix >= 0);
-	STATE_CHECK(semctl(sems, 1, SETVAL, 1) == 0);
+	STATE_CHECK(semctl(sems, 1, SETVAL, 1) == 0 && semctl(sems, 2, SETVAL, 7) == 0);
+	holders[0] = start(hold_one);
+	holders[1] = start(hold_one);
 	n = fill();
 	for (int i = 0; i < N; i++)
 		children[i] = start(waits[i]);
-	while (semctl(sems, 0, GETNCNT) != 1 || semctl(sems, 1, GETZCNT) != 1)
+	while (semctl(sems, 0, GETNCNT) != 1 || semctl(sems, 1, GETZCNT) != 1 ||
+		semctl(sems, 2, GETVAL) != 5)
 		state_nap();
 
 	state_ready(argc, argv);
@@ -113,6 +136,7 @@ int main(int argc, char **argv)
 	STATE_CHECK(msgrcv(full, &m, sizeof(m.text), 0, IPC_NOWAIT) == sizeof(m.text));
 	for (int i = 0; i < N; i++)
 		STATE_CHECK(waitpid(children[i], &status, 0) == children[i] && status == 0);
+	check_holders(holders);
 	/* what was promised has been undone */
 	STATE_CHECK(semctl(sems, 0, GETVAL) == 1 && fill() == 0 && n > 1);
 	STATE_CHECK(semctl(sems, 0, IPC_RMID) == 0 && msgctl(queue, IPC_RMID, NULL) == 0);
