@@ -362,6 +362,21 @@ static int dump_cred(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Unix *m
 	return 0;
 }
 
+/* A relative name is believed to be seen from where its holder stands.  NULL: no memory. */
+static char *guess_node(const struct ckpt_dump *d, const struct ckpt_file *f, const Pb__Unix *m)
+{
+	char name[32], *path;
+	_cleanup_free_ char *cwd = NULL;
+
+	if (m->name.data[0] == '/' || !f->holder)
+		return strndup((char *)m->name.data, m->name.len);
+	snprintf(name, sizeof(name), "%d/cwd", f->holder->look);
+	cwd = ckpt_where_say(d->world, io_readlink(d->host_proc, name));
+	if (asprintf(&path, "%s/%.*s", cwd ? cwd : "", (int)m->name.len, (char *)m->name.data) < 0)
+		return NULL;
+	return path;
+}
+
 /* Where the node of a bound path is now. */
 static int dump_node(
 	const struct ckpt_dump *d, const struct ckpt_file *f, Pb__Unix *m, struct err *e)
@@ -372,12 +387,11 @@ static int dump_node(
 
 	if (node < 0) {
 		/* The host's own network: no right to ask.  The name is the best guess. */
-		_cleanup_free_ char *guess = strndup((char *)m->name.data, m->name.len);
+		_cleanup_free_ char *guess = guess_node(d, f, m);
 
 		if (!guess)
 			return err_errno(e, -ENOMEM, "name of a socket");
-		if (guess[0] == '/' &&
-			!fstatat(d->world->root_fd, ckpt_where_below(d->world, guess, room), &st, 0) &&
+		if (!fstatat(d->world->root_fd, ckpt_where_below(d->world, guess, room), &st, 0) &&
 			S_ISSOCK(st.st_mode)) {
 			m->node = take_ptr(guess);
 			m->node_mode = st.st_mode & 07777;

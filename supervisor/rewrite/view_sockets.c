@@ -27,6 +27,21 @@ static bool peek_address(
 	return ret->sun_family == AF_UNIX && ret->sun_path[0];
 }
 
+/*
+ * Will the kernel come to the same place?  What a socket is bound to is told to others: a relative name should stay
+ * one.
+ */
+static bool is_native(struct rewrite *rw, const struct task *task, const char *path,
+	const struct view_place *at)
+{
+	const struct task *leader = tasks_find(&rw->tasks, task->tgid);
+	char base[PATH_MAX];
+
+	return path[0] != '/' && !at->walked && at->in &&
+	       view_base(rw->view, leader ? leader : task, task->host, AT_FDCWD, base) == 0 &&
+	       view_mount_of(rw->view, base) == at->in && at->in->sort == VIEW_MOUNT;
+}
+
 /* Argument @at is an address, the next one how long it is. */
 static int enter_address(
 	struct rewrite *rw, struct task *task, struct user_regs_struct *regs, int at, unsigned how)
@@ -42,6 +57,8 @@ static int enter_address(
 		return 1;
 	memcpy(path, address.sun_path, len - PATH_AT);
 	r = view_find_place(rw, task, AT_FDCWD, path, how, &place);
+	if (r == 0 && is_native(rw, task, path, &place))
+		return 1;
 	if (r == 0)
 		r = view_place_host(rw->view, &place, host);
 	if (r != 0)
@@ -60,9 +77,7 @@ static int enter_address(
 
 int view_enter_bind(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
-	int r = enter_address(rw, task, regs, 1, VIEW_PARENT | VIEW_CREATE);
-
-	return r;
+	return enter_address(rw, task, regs, 1, VIEW_PARENT | VIEW_CREATE);
 }
 
 int view_enter_connect(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
