@@ -35,6 +35,7 @@
 #include "ckpt/ckpt.h"
 #include "proto/control.pb-c.h"
 #include "proto/proto.h"
+#include "supervisor/check.h"
 #include "supervisor/client.h"
 #include "supervisor/control.h"
 #include "supervisor/end.h"
@@ -55,6 +56,7 @@
 #include "supervisor/rewrite/numbers.h"
 #include "supervisor/session.h"
 #include "supervisor/tenure.h"
+#include "supervisor/upper.h"
 #include "supervisor/worker.h"
 #include "supervisor/worker_begin.h"
 
@@ -234,11 +236,34 @@ static void send_world(struct session *s)
 	send_worker(s, &m, fds, n);
 }
 
+/* The kernel's namespaces would have held its names, and are not to be had. */
+static bool falls_back(struct session *s, struct err *e)
+{
+	bool refused = e->class == ERR_HOST || e->error == -EPERM || e->error == -EACCES;
+	bool free = !s->op.resume->names[0] || strcmp(s->op.resume->names, "auto") == 0;
+	const struct check *lacking =
+		refused && free && !s->rewrite && !s->has_world ? check_lacking_names() : NULL;
+
+	if (!lacking)
+		return false;
+	s->lacking = lacking->name;
+	s->rewrite = true;
+	*e = (struct err){0};
+	return true;
+}
+
+static void make_world(struct session *s);
+
 static void on_world(struct session *s, struct err *e)
 {
 	const Pb__World *w = s->op.world;
 	struct job *j;
 
+	if (err_is(e) && falls_back(s, e)) {
+		make_world(s);
+		return;
+	}
+	session_set_string(&s->record->config->names, s->rewrite ? "rewrite" : "kernel");
 	if (!err_is(e))
 		fault_at(FAULT_RESUME_WORLD, e);
 	for (size_t i = 0; !err_is(e) && i < w->n_jobs; i++)
@@ -276,6 +301,32 @@ static int become(
 	return r;
 }
 
+/* Where names are rewritten there are no layers over the host's files, and one user. */
+static int check_rewritten(const struct session *s, struct err *e)
+{
+	const Pb__Config *c = s->record->config;
+	_cleanup_free_ char *changed = NULL;
+	const char *what = c->as_root ? "a root inside" : c->root[0] ? "--root" : NULL;
+
+	if (!what && upper_changed(s->dir_fd, "files", &changed) == 1)
+		what = "a layer of its own over the host's files";
+	if (!what)
+		return 0;
+	err_set(e, ERR_HOST, -EOPNOTSUPP, "it has %s%s%s%s, which needs a namespace", what,
+		changed ? " (" : "", changed ? changed : "", changed ? ")" : "");
+	return err_hint(e, "podrun check says what this host lacks");
+}
+
+static void make_world(struct session *s)
+{
+	struct err e = {0};
+
+	if (s->rewrite && check_rewritten(s, &e) < 0)
+		fail(s, &e);
+	else
+		session_make_world(s, on_world);
+}
+
 static void on_unpacked(struct session *s)
 {
 	const Pb__World *w = s->op.world;
@@ -285,15 +336,10 @@ static void on_unpacked(struct session *s)
 	s->boottime_offset_ns = w->boottime_ns - session_boottime_ns(s);
 	s->rewrite = strcmp(s->op.resume->names, "rewrite") == 0;
 	s->host->pid = worker_pid(s->worker);
-	session_set_string(&s->record->config->names, s->rewrite ? "rewrite" : "kernel");
-	if (!s->rewrite) {
-		ipc_end(take_ptr(s->host->ipc));
-		numbers_free(take_ptr(s->host->numbers));
-	}
 	if (fault_at(FAULT_RESUME_UNPACKED, &e) < 0)
-		on_world(s, &e);
+		fail(s, &e);
 	else
-		session_make_world(s, on_world);
+		make_world(s);
 }
 
 static void on_seed(struct session *s, const Pb__Seed *seed)
@@ -362,6 +408,7 @@ static void send_started(struct session *s, struct client *c, bool frozen)
 	started.name = s->record->config->name;
 	started.frozen = frozen;
 	started.report = s->op.report;
+	started.lacking = (char *)(s->lacking ? s->lacking : "");
 	if (j) {
 		started.vpid = j->vpid;
 		started.tty = j->tty;
@@ -672,7 +719,8 @@ int session_resume(
 	/* The lease first: what is known then is what will be read, and mapped. */
 	if (!op->stream && mapped_lease(s, image))
 		op->known = what.skip_digests = ledger_knows_file(s->paths.state, image);
-	if (op->known && !req->frozen && (req->map || getenv("PODRUN_MAP_RUN")))
+	if (op->known && !req->frozen && strcmp(req->names, "rewrite") != 0 &&
+		(req->map || getenv("PODRUN_MAP_RUN")))
 		what.map = mapped_options(s);
 	s->state = SESSION_REBUILDING;
 	r = worker_start_restore(&s->worker, s->loop, &what, &worker_ops, s, e);

@@ -158,11 +158,12 @@ struct session {
 	struct Pb__Record *record; /* with the config */
 	char *dir;		   /* sessions/NAME, or a temporary name while rebuilding */
 	char *cgroup;		   /* its control group, where memory is limited; or NULL */
-	bool rewrite;		   /* its names, for no namespace has them */
-	struct world_host *host;   /* resume: who is to be its rewriter; NULL */
-	char *files;		   /* what world_create was told; the directory may have moved */
-	char *runtime;		   /* NAME/ of the control socket, once it is there */
-	int dir_fd, runtime_fd;	   /* both held open: supervisor/tenure.h; -1 */
+	const char *lacking; /* resume: what the host lacks, so that its names are; static, NULL */
+	bool rewrite;	     /* its names, for no namespace has them */
+	struct world_host *host; /* resume: who is to be its rewriter; NULL */
+	char *files;		 /* what world_create was told; the directory may have moved */
+	char *runtime;		 /* NAME/ of the control socket, once it is there */
+	int dir_fd, runtime_fd;	 /* both held open: supervisor/tenure.h; -1 */
 
 	struct world world;
 	bool has_world;

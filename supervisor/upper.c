@@ -12,7 +12,10 @@
  */
 #include "supervisor/upper.h"
 
+#include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
@@ -118,4 +121,40 @@ int upper_prepare(const struct tree *t, struct err *e)
 	for (size_t i = 0; r == 0 && i < t->c->n_hidden; i++)
 		r = hide(t, t->c->hidden[i], e);
 	return r;
+}
+
+/* A file of the layer whose name is @path so far; NULL if there is none in it. */
+static char *find_file(int dir, const char *path)
+{
+	DIR *d = fdopendir(dir);
+	char *found = NULL;
+	struct dirent *entry;
+
+	while (d && !found && (entry = readdir(d))) {
+		_cleanup_free_ char *below = NULL;
+		int fd;
+
+		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..") ||
+			asprintf(&below, "%s/%s", path, entry->d_name) < 0)
+			continue;
+		fd = openat(
+			dirfd(d), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		found = fd < 0 ? take_ptr(below) : find_file(fd, below);
+	}
+	if (d)
+		closedir(d);
+	else
+		close(dir);
+	return found;
+}
+
+int upper_changed(int dir_fd, const char *files, char **ret)
+{
+	char upper[NAME_MAX + 8];
+	int fd;
+
+	snprintf(upper, sizeof(upper), "%s/upper", files);
+	fd = openat(dir_fd, upper, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	*ret = fd < 0 ? NULL : find_file(fd, "");
+	return *ret != NULL;
 }

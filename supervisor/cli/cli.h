@@ -63,9 +63,9 @@ struct cli_command {
 	enum cli_operand operand;
 	bool stop_at_operand; /* what follows the first operand belongs to somebody else */
 	int min_operands, max_operands; /* -1: any number */
-	bool own_codes; /* exit codes are those of a command in a session; our failures are 125 */
+	bool own_codes;	 /* exit codes are those of a command in a session; our failures are 125 */
 	bool standalone; /* needs none of podrun's directories */
-	bool session;	/* the first operand is a session; left out when there is exactly one */
+	bool session;	 /* the first operand is a session; left out when there is exactly one */
 	/*
 	 * Returns an exit code, or negative errno with @e.  @o: the filled struct (zeroes where
 	 * nothing was said).
@@ -100,7 +100,8 @@ int cli_parse_signal(const char *text, struct err *e); /* "TERM", "SIGTERM", "15
  * if @optional.
  */
 int cli_settings_read(const char *path, bool optional,
-	int (*each)(void *ctx, const char *name, const char *value, const char *where, struct err *e),
+	int (*each)(
+		void *ctx, const char *name, const char *value, const char *where, struct err *e),
 	void *ctx, struct err *e);
 /* A setting of the user's config file that is no option of run (ssh), as a fresh string or NULL. */
 char *cli_setting(struct cli *c, const char *name);
@@ -128,6 +129,8 @@ void cli_print_error(const struct err *e);
 /* "3 minutes ago". */
 void cli_ago(int64_t when, char *ret, size_t size);
 void cli_bytes(uint64_t bytes, char *ret, size_t size);
+/* Says on stderr that names are rewritten, because the host has no @lacking; nothing if that is empty. */
+void cli_say_lacking(const char *lacking);
 
 /* ---- the session that is meant when none is named */
 

@@ -71,7 +71,8 @@ void cli_ago(int64_t when, char *ret, size_t size)
 		int64_t n = passed / units[i].seconds;
 
 		if (n) {
-			snprintf(ret, size, "%" PRId64 " %s%s ago", n, units[i].unit, n == 1 ? "" : "s");
+			snprintf(ret, size, "%" PRId64 " %s%s ago", n, units[i].unit,
+				n == 1 ? "" : "s");
 			return;
 		}
 	}
@@ -87,4 +88,13 @@ void cli_bytes(uint64_t bytes, char *ret, size_t size)
 	for (; v >= 1024 && i + 1 < ARRAY_SIZE(units); i++)
 		v /= 1024;
 	snprintf(ret, size, i ? "%.1f %s" : "%.0f %s", v, units[i]);
+}
+
+void cli_say_lacking(const char *lacking)
+{
+	if (lacking[0])
+		fprintf(stderr,
+			"podrun: no %s on this host: names are rewritten, and the network is the "
+			"host's (podrun check)\n",
+			lacking);
 }

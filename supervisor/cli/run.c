@@ -39,23 +39,28 @@ static const struct cli_option options[] = {
 	{"env", 'e', "NAME[=VALUE]", "set a variable, or pass ours on", CLI_LIST, AT(env)},
 	{"env-file", 0, "FILE", "read variables from a file", CLI_LIST, AT(env_files)},
 	{"workdir", 'w', "DIR", "working directory inside", CLI_STRING, AT(workdir)},
-	{"volume", 'v', "SRC:DST[:ro]", "show a directory of the host inside", CLI_LIST, AT(volumes)},
-	{"root", 0, "DIR", "the session's / (default: the host's, below a layer of its own)", CLI_STRING,
-		AT(root)},
+	{"volume", 'v', "SRC:DST[:ro]", "show a directory of the host inside", CLI_LIST,
+		AT(volumes)},
+	{"root", 0, "DIR", "the session's / (default: the host's, below a layer of its own)",
+		CLI_STRING, AT(root)},
 	{"user", 0, "root|me", "who the session runs as inside", CLI_STRING, AT(user)},
 	{"hostname", 0, "NAME", "host name inside (default: the session's name)", CLI_STRING,
 		AT(hostname)},
-	{"net", 0, "none|host", "network: a loopback of its own, or the host's", CLI_STRING, AT(net)},
+	{"net", 0, "none|host", "network: a loopback of its own, or the host's", CLI_STRING,
+		AT(net)},
 	{"outside", 0, "refuse|close|reset",
-		"at a suspend, what becomes of connections that lead out of the session", CLI_STRING,
-		AT(outside)},
-	{"names", 0, "auto|kernel|rewrite", "who holds names: the kernel, or podrun where it can't (auto)",
-		CLI_STRING, AT(names)},
-	{"view", 0, "private|host", "files: a view of its own, or the host's as they are", CLI_STRING,
-		AT(view)},
-	{"memory", 0, "SIZE", "limit of memory; needs a cgroup that is delegated to you", CLI_SIZE, AT(memory)},
+		"at a suspend, what becomes of connections that lead out of the session",
+		CLI_STRING, AT(outside)},
+	{"names", 0, "auto|kernel|rewrite",
+		"who holds names: the kernel, or podrun where it can't (auto)", CLI_STRING,
+		AT(names)},
+	{"view", 0, "private|host", "files: a view of its own, or the host's as they are",
+		CLI_STRING, AT(view)},
+	{"memory", 0, "SIZE", "limit of memory; needs a cgroup that is delegated to you", CLI_SIZE,
+		AT(memory)},
 	{"pids", 0, "N", "limit of processes and threads", CLI_NUMBER, AT(pids)},
-	{"portable", 0, NULL, "use no CPU feature that another host may lack", CLI_FLAG, AT(portable)},
+	{"portable", 0, NULL, "use no CPU feature that another host may lack", CLI_FLAG,
+		AT(portable)},
 	{"io-uring", 0, NULL, "allow io_uring; such a session can't be suspended", CLI_FLAG,
 		AT(io_uring)},
 	{"end-with-command", 0, NULL, "end what the command leaves behind", CLI_FLAG,
@@ -64,10 +69,10 @@ static const struct cli_option options[] = {
 	{"file", 0, "FILE", "options and command from a file of `name = value` lines", CLI_STRING,
 		AT(file)},
 	{"command", 0, "COMMAND", "the command, for use in files", CLI_STRING, AT(command)},
-	{"publish", 'p', "[IP:]HOST:SESSION", "published ports need a gateway, which is not built yet",
+	{"publish", 'p', "[IP:]HOST:SESSION",
+		"published ports need a gateway, which is not built yet", CLI_REFUSED, 0},
+	{"address", 0, "ADDRESS", "session addresses need --net vnat, which is not built yet",
 		CLI_REFUSED, 0},
-	{"address", 0, "ADDRESS", "session addresses need --net vnat, which is not built yet", CLI_REFUSED,
-		0},
 	{"gateway", 0, "HOST", "gateways are not built yet", CLI_REFUSED, 0},
 	{"display", 0, "WxH", "session displays are not built yet", CLI_REFUSED, 0},
 	{"vnc", 0, "PORT", "session displays are not built yet", CLI_REFUSED, 0},
@@ -142,7 +147,8 @@ static int read_env_file(struct strings *s, const char *path, struct err *e)
 		err_errno(e, r < 0 ? r : -ENOMEM, "%s", path);
 		return err_reclass(e, ERR_USAGE);
 	}
-	for (char *line = strtok_r(buf_cstr(&b), "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+	for (char *line = strtok_r(buf_cstr(&b), "\n", &save); line;
+		line = strtok_r(NULL, "\n", &save))
 		if (line[0] && line[0] != '#')
 			pass_variable(s, line);
 	return 0;
@@ -176,8 +182,8 @@ static int make_env(struct strings *env, const struct run_options *o, struct err
 		set_variable(env, "HOME=/root");
 		set_variable(env, "USER=root");
 		set_variable(env, "LOGNAME=root");
-		set_variable(env,
-			"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+		set_variable(
+			env, "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
 	}
 	if (o->portable)
 		make_portable(env);
@@ -248,8 +254,10 @@ static int check_names(const struct run_options *o, struct err *e)
 		return err_set(e, ERR_USAGE, -EINVAL, "--view host leaves nothing to --volume");
 	if (is(o->net, "host") && !not_rewritten(o))
 		return 0;
-	err_set(e, ERR_HOST, -EOPNOTSUPP, "--names rewrite has only numbers and files of its own so far");
-	return err_hint(e, "say so with --net host, and leave out --root, --user root and --hostname");
+	err_set(e, ERR_HOST, -EOPNOTSUPP,
+		"--names rewrite has only numbers and files of its own so far");
+	return err_hint(
+		e, "say so with --net host, and leave out --root, --user root and --hostname");
 }
 
 static int check_options(const struct run_options *o, struct err *e)
@@ -332,8 +340,8 @@ static int fill_allow(const struct run_options *o, Pb__Config *c, struct err *e)
 	return c->allow ? 0 : err_errno(e, -ENOMEM, "users");
 }
 
-static int fill_config(const struct run_options *o, Pb__Config *c, struct strings *env, char *cwd,
-	struct err *e)
+static int fill_config(
+	const struct run_options *o, Pb__Config *c, struct strings *env, char *cwd, struct err *e)
 {
 	_cleanup_free_ char *root = NULL;
 	int r = check_options(o, e);
@@ -389,7 +397,8 @@ struct apply {
 	bool defaults;	       /* the user's config file, which has other settings as well */
 };
 
-static int apply_line(void *ctx, const char *name, const char *value, const char *where, struct err *e)
+static int apply_line(
+	void *ctx, const char *name, const char *value, const char *where, struct err *e)
 {
 	static const char *const others[] = {"ssh"};
 	struct apply *a = ctx;
@@ -486,9 +495,7 @@ static int merge_files(struct cli *c, struct run_options *o, struct cli_list *ke
 
 static int converse(struct cli *c, const struct run_options *o, Pb__Config *config, struct err *e)
 {
-	struct stream_options stream = {.input = true,
-		.forward = !o->tty,
-		.detachable = o->tty};
+	struct stream_options stream = {.input = true, .forward = !o->tty, .detachable = o->tty};
 	Pb__RunRequest run = PB__RUN_REQUEST__INIT;
 	Pb__Control m = PB__CONTROL__INIT, *reply;
 	struct proto_conn *conn;
@@ -533,13 +540,14 @@ static int fall_back(const struct run_options *o, Pb__Config *config, struct err
 	if (!lacking)
 		return e->error;
 	if (option)
-		return err_hint(e, "where names are rewritten instead there is no %s; podrun check says what "
-				   "else is not, and what would lift it", option);
+		return err_hint(e,
+			"where names are rewritten instead there is no %s; podrun check says what "
+			"else is not, and what would lift it",
+			option);
 	*e = (struct err){0};
 	config->names = (char *)"rewrite";
 	config->net = (char *)"host";
-	fprintf(stderr, "podrun: no %s on this host: names are rewritten, and the network is the host's (podrun "
-			"check)\n", lacking->name);
+	cli_say_lacking(lacking->name);
 	return 0;
 }
 
@@ -557,8 +565,9 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 	if (r == 0 && argc == 0 && o->command)
 		r = split_words(o->command, &words, e);
 	if (r == 0 && argc == 0 && !words.n)
-		r = err_hint((err_set(e, ERR_USAGE, -EINVAL, "usage: podrun run [options] [--] CMD..."),
-				     e),
+		r = err_hint(
+			(err_set(e, ERR_USAGE, -EINVAL, "usage: podrun run [options] [--] CMD..."),
+				e),
 			"podrun help run");
 	if (r < 0)
 		return r;

@@ -28,7 +28,7 @@
 #include "supervisor/message.h"
 #include "supervisor/relay.h"
 
-#define CHUNK (64u << 10)
+#define CHUNK  (64u << 10)
 #define CTRL_P 0x10
 #define CTRL_Q 0x11
 
@@ -41,7 +41,8 @@ struct stream {
 	int code; /* -1 while it runs */
 };
 
-static const int forwarded[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGWINCH};
+static const int forwarded[] = {
+	SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGWINCH};
 
 int stream_exit_code(int status)
 {
@@ -53,7 +54,8 @@ void stream_size(uint32_t *ret_rows, uint32_t *ret_cols)
 	struct winsize size;
 
 	*ret_rows = *ret_cols = 0;
-	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 || ioctl(STDIN_FILENO, TIOCGWINSZ, &size) == 0) {
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ||
+		ioctl(STDIN_FILENO, TIOCGWINSZ, &size) == 0) {
 		*ret_rows = size.ws_row;
 		*ret_cols = size.ws_col;
 	}
@@ -221,6 +223,7 @@ static int on_message(struct stream *s, const Pb__Control *m, struct err *e)
 	case PB__CONTROL__BODY_STARTED:
 		snprintf(s->name, sizeof(s->name), "%.71s", m->started->name);
 		s->started = true;
+		cli_say_lacking(m->started->lacking);
 		s->tty = m->started->tty;
 		s->input_open = s->o.input;
 		enter_raw_mode(s);
@@ -231,7 +234,8 @@ static int on_message(struct stream *s, const Pb__Control *m, struct err *e)
 		leave_raw_mode(s);
 		s->code = stream_exit_code(m->exited->status);
 		if (m->exited->left && !s->o.quiet)
-			fprintf(stderr, "podrun: the command has ended; '%s' goes on with %d process%s\n",
+			fprintf(stderr,
+				"podrun: the command has ended; '%s' goes on with %d process%s\n",
 				s->name, m->exited->left, m->exited->left == 1 ? "" : "es");
 		return 0;
 	case PB__CONTROL__BODY_FAILURE:
@@ -239,7 +243,8 @@ static int on_message(struct stream *s, const Pb__Control *m, struct err *e)
 	case PB__CONTROL__BODY_MOVED:
 		leave_raw_mode(s);
 		if (m->moved->peer[0])
-			err_set(e, ERR_MOVED, -ECONNRESET, "'%s' was moved to %s", s->name, m->moved->peer);
+			err_set(e, ERR_MOVED, -ECONNRESET, "'%s' was moved to %s", s->name,
+				m->moved->peer);
 		else
 			err_set(e, ERR_MOVED, -ECONNRESET, "'%s' was suspended%s%s", s->name,
 				m->moved->image[0] ? " to " : "", m->moved->image);
@@ -260,7 +265,8 @@ static int on_conn(struct stream *s, struct err *e)
 		if (r == 0)
 			return 0;
 		if (r < 0)
-			return err_set(e, ERR_FAILED, -ECONNRESET, "the supervisor of '%s' has died",
+			return err_set(e, ERR_FAILED, -ECONNRESET,
+				"the supervisor of '%s' has died",
 				s->name[0] ? s->name : "the session");
 		while (n)
 			close_fd(fds[--n]);
