@@ -200,7 +200,7 @@ int procfs_readlink(struct procfs *p, const struct task *asker, const struct pro
 	if (!procfs_node_is_open(n, false))
 		return -EACCES;
 	if (n->row && n->row->sort == PROCFS_SELF) {
-		procfs_node_self(p, asker, n, text);
+		procfs_node_self(p, asker, n->path, text);
 		return put(buf, size, text);
 	}
 	len = readlinkat(n->dir, n->host, text, sizeof(text) - 1);

@@ -230,15 +230,18 @@ void procfs_node_fini(struct procfs_node *n)
 	n->dir = close_fd(n->dir);
 }
 
-void procfs_node_self(const struct procfs *p, const struct task *asker, const struct procfs_node *n,
-	char ret[PATH_MAX])
+bool procfs_node_self(
+	const struct procfs *p, const struct task *asker, const char *path, char ret[PATH_MAX])
 {
 	pid_t number = numbers_virtual(p->tasks->numbers, asker->tgid);
 
-	if (!strcmp(n->path, "self"))
+	if (!strcmp(path, "self"))
 		snprintf(ret, PATH_MAX, "%d", number);
-	else
+	else if (!strcmp(path, "thread-self"))
 		snprintf(ret, PATH_MAX, "%d/task/%d", number, asker->number);
+	else
+		return false;
+	return true;
 }
 
 /* ---- the way back --------------------------------------------------------------------------- */

@@ -92,9 +92,9 @@ bool procfs_node_is_open(const struct procfs_node *n, bool write);
 /* Would Yama let @asker ptrace the process of @n? */
 bool procfs_node_may_trace(
 	const struct procfs *p, const struct task *asker, const struct procfs_node *n);
-/* What "self" or "thread-self" says to @asker. */
-void procfs_node_self(const struct procfs *p, const struct task *asker, const struct procfs_node *n,
-	char ret[PATH_MAX]);
+/* What "self" or "thread-self" says to @asker; false if @path is neither. */
+bool procfs_node_self(
+	const struct procfs *p, const struct task *asker, const char *path, char ret[PATH_MAX]);
 /* What descriptor @fd of this process is, as the host names it.  0 or a negative errno. */
 int procfs_name_of(int fd, char ret[PATH_MAX]);
 

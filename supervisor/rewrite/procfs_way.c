@@ -95,7 +95,7 @@ static int follow_text(struct walk *w, const struct procfs_node *n, struct procf
 	if (*text == '/')
 		return elsewhere(w, text, ret);
 	if (n->row && n->row->sort == PROCFS_SELF)
-		procfs_node_self(w->p, w->asker, n, text);
+		procfs_node_self(w->p, w->asker, n->path, text);
 	up(w);
 	return put_in_front(w, text);
 }
@@ -152,7 +152,7 @@ static int step_up(struct walk *w, struct procfs_way *ret)
 static int step(struct walk *w, struct procfs_way *ret)
 {
 	size_t n = strcspn(w->rest, "/"), len = strlen(w->passed);
-	char name[NAME_MAX + 1];
+	char name[NAME_MAX + 1], text[PATH_MAX];
 
 	if (n > NAME_MAX)
 		return -ENAMETOOLONG;
@@ -163,6 +163,11 @@ static int step(struct walk *w, struct procfs_way *ret)
 		return look(w, ret);
 	if (!strcmp(name, ".."))
 		return step_up(w, ret);
+	/* In front of anything else nobody need look at it. */
+	if (!len && w->rest[0] == '/' && procfs_node_self(w->p, w->asker, name, text)) {
+		memmove(w->rest, w->rest + 1, strlen(w->rest));
+		return put_in_front(w, text);
+	}
 	if (len + n + 2 > sizeof(w->passed))
 		return -ENAMETOOLONG;
 	snprintf(w->passed + len, sizeof(w->passed) - len, "%s%s", len ? "/" : "", name);

@@ -197,9 +197,10 @@ static int do_open(const char *path, int flags)
 
 	if (r == 0 && way.end == PROCFS_NODE)
 		return procfs_open(proc, asker, &way.node, flags);
-	assert_true(r < 0 || way.end == PROCFS_JUMP);
+	if (r == 0 && (way.end == PROCFS_ELSEWHERE || *way.rest))
+		return -EXDEV;
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", way.fd);
-	return r < 0 ? r : open(self, flags | O_CLOEXEC);
+	return r < 0 ? r : open(self, (flags & ~O_NOFOLLOW) | O_CLOEXEC);
 }
 
 static int do_stat(const char *path, bool nofollow, struct stat *ret)
@@ -209,6 +210,8 @@ static int do_stat(const char *path, bool nofollow, struct stat *ret)
 
 	if (r == 0 && way.end == PROCFS_NODE)
 		return procfs_stat(proc, &way.node, ret);
+	if (r == 0 && way.end == PROCFS_ELSEWHERE)
+		return -EXDEV;
 	return r < 0 ? r : fstat(way.fd, ret);
 }
 
@@ -225,6 +228,8 @@ static int do_readlink(const char *path, char *text, size_t size)
 	_cleanup_way_ struct procfs_way way;
 	int r = procfs_walk(proc, asker, path, false, &way);
 
+	if (r == 0 && way.end != PROCFS_NODE)
+		return -EXDEV;
 	return r < 0 ? r : procfs_readlink(proc, asker, &way.node, text, size);
 }
 
@@ -480,6 +485,55 @@ static void test_ways(void **state)
 	check_no_way("1/root/etc", -EACCES);
 }
 
+static size_t count_fds(void)
+{
+	int *fds;
+	size_t n;
+
+	assert_int_equal(proc_list_numbers(AT_FDCWD, "/proc/self/fd", &fds, &n, NULL), 0);
+	free(fds);
+	return n;
+}
+
+/* Whatever is said, nothing is left open, and what is opened is of no stranger. */
+static void test_any_path(void **state)
+{
+	static const char *const parts[] = {"", ".", "..", "self", "thread-self", "1", "2", "02",
+		"77", "task", "fd", "fdinfo", "50", "51", "ns", "pid", "net", "root", "cwd", "exe",
+		"status", "stat", "mem", "environ", "attr", "sys", "kernel", "pid_max", "mounts",
+		"meminfo", "map_files", "locks", "sysvipc", "shm", "-1", "4294967298", "%s",
+		"children"};
+	static const int flags[] = {O_RDONLY, O_PATH, O_WRONLY, O_RDONLY | O_DIRECTORY,
+		O_RDONLY | O_NOFOLLOW, O_PATH | O_NOFOLLOW};
+	size_t before = count_fds();
+	char host[32];
+
+	snprintf(host, sizeof(host), "%d", stranger);
+	srandom(4711);
+	for (int i = 0; i < 4000; i++) {
+		_cleanup_close_ int fd = -1;
+		char path[PATH_MAX] = "", name[PATH_MAX] = "", below[PATH_MAX], self[64];
+		struct stat st;
+
+		for (long n = random() % 7; n >= 0; n--) {
+			const char *part = parts[(size_t)random() % ARRAY_SIZE(parts)];
+
+			strcat(path, random() % 16 ? part : host);
+			strcat(path, n ? "/" : "");
+		}
+		do_stat(path, random() % 2, &st);
+		do_readlink(path, name, 8);
+		fd = do_open(path, flags[(size_t)random() % ARRAY_SIZE(flags)]);
+		snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+		memset(name, 0, sizeof(name));
+		if (fd >= 0 && readlink(self, name, sizeof(name) - 1) > 0 &&
+			!strncmp(name, "/proc/", strlen("/proc/")))
+			if (procfs_from_host(proc, name, below, sizeof(below)) < 0)
+				fail_msg("%s is %s", path, name);
+	}
+	assert_int_equal(count_fds(), before);
+}
+
 static void test_host(void **state)
 {
 	char path[PATH_MAX], want[64];
@@ -523,6 +577,7 @@ int main(void)
 		SESSION(test_lists),
 		SESSION(test_list_changes),
 		SESSION(test_ways),
+		SESSION(test_any_path),
 		SESSION(test_host),
 	};
 
