@@ -12,6 +12,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from cli import one_line  # noqa: E402
 from harness import BUILD, PROFILE, main, test  # noqa: E402
 
+PROBE = str(BUILD / "tests" / "path_probe")
 RACE = str(BUILD / "tests" / "path_race")
 REWRITE = ("--names", "rewrite", "--net", "host")
 
@@ -244,6 +245,14 @@ def nothing_of_the_hosts_is_reached(env):
             assert os.listdir(own) == ["secret"], os.listdir(own)
         finally:
             shutil.rmtree(own)
+
+
+@test
+def strange_arguments(env):
+    for seed in range(3):
+        text = run(env, "sh", "-c", "echo before; %s 1500 %d <&- 2>&1 | tail -1; echo $$; ls -d /tmp" % (
+            PROBE, seed + 1), options=("-v", "%s:%s" % (BUILD, BUILD))).text
+        assert text.split() == ["before", "over", "2", "/tmp"], text
 
 
 @test
