@@ -12,7 +12,6 @@
 #include "supervisor/rewrite/rewrite.h"
 #include "supervisor/rewrite/tasks.h"
 
-#define RED_ZONE  128 /* x86-64 psABI, 3.2.2 */
 #define MAX_PATHS 2
 
 /* Newer than the C library's numbers. */
@@ -64,7 +63,7 @@ uint64_t view_put_below(struct rewrite *rw, const struct task *task,
 	const struct user_regs_struct *regs, const void *data, size_t len)
 {
 	struct view_scratch *s = &rw->view->scratch[task->number];
-	uint64_t addr = (regs->rsp - RED_ZONE - len) & ~UINT64_C(15);
+	uint64_t addr = (regs->rsp - len) & ~UINT64_C(15);
 	void *saved = len < regs->rsp ? realloc(s->saved, len) : NULL;
 
 	s->len = 0;

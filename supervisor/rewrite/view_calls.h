@@ -4,8 +4,8 @@
  * session's.  Private to rewrite/.
  *
  * What a call creates, changes or waits for is the kernel's affair then: umask, default ACLs, signals
- * that interrupt, who is asked for his rights.  The host's path is put below the task's stack, beyond the
- * red zone, and what was there is put back when the call returns.
+ * that interrupt, who is asked for his rights.  The host's path is put below the task's stack, red zone or
+ * not, and what was there is put back when the call returns.
  *
  * Another task may change that text before the kernel reads it.  Then the call goes where the session
  * could have gone anyway: Landlock (supervisor/fence.h) looks at what the kernel finds.
