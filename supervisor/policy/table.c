@@ -671,6 +671,7 @@ const struct policy_call32 policy_calls32[] = {
 	{"clock_settime64", POLICY_EPERM},
 	{"stime", POLICY_EPERM},
 	{"umount", POLICY_EPERM},
+	{"io_pgetevents_time64", POLICY_ENOSYS},
 };
 const size_t policy_n_calls32 = ARRAY_SIZE(policy_calls32);
 

@@ -34,6 +34,56 @@ static void every_call_is_there(void **state)
 	}
 }
 
+/* Also those that this libseccomp does not know: numbers are given one after the other. */
+static void no_number_is_left_out(void **state)
+{
+	static const int ranges[][2] = {{0, 336}, {424, 469 /* file_setattr, Linux 6.17 */}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(ranges); i++)
+		for (int nr = ranges[i][0]; nr <= ranges[i][1]; nr++)
+			if (!policy_find(nr))
+				fail_msg("%d is not in the table", nr);
+}
+
+/* What i386 has lost, or never had. */
+static bool is_gone_32(const char *name)
+{
+	static const char *const gone[] = {"break", "stty", "gtty", "ftime", "prof", "lock", "mpx",
+		"ulimit", "profil", "idle", "bdflush", "vm86old", "vm86", "setup", "oldolduname"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(gone); i++)
+		if (strcmp(gone[i], name) == 0)
+			return true;
+	return false;
+}
+
+static bool is_known_32(const char *name)
+{
+	for (size_t i = 0; i < policy_n_calls; i++)
+		if (strcmp(policy_calls[i].name, name) == 0)
+			return true;
+	for (size_t i = 0; i < policy_n_calls32; i++)
+		if (strcmp(policy_calls32[i].name, name) == 0)
+			return true;
+	return is_gone_32(name);
+}
+
+static void every_call_of_i386_is_there(void **state)
+{
+	bool all = true;
+
+	for (int nr = 0; nr < 1024; nr++) {
+		char *name = seccomp_syscall_resolve_num_arch(SCMP_ARCH_X86, nr);
+
+		if (name && !is_known_32(name)) {
+			print_error("i386 %s (%d) is in no table\n", name, nr);
+			all = false;
+		}
+		free(name);
+	}
+	assert_true(all);
+}
+
 static void every_call_has_a_reason(void **state)
 {
 	for (size_t i = 0; i < policy_n_calls; i++)
@@ -73,6 +123,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(numbers_ascend),
 		cmocka_unit_test(every_call_is_there),
+		cmocka_unit_test(no_number_is_left_out),
+		cmocka_unit_test(every_call_of_i386_is_there),
 		cmocka_unit_test(every_call_has_a_reason),
 		cmocka_unit_test(injected_calls_pass),
 	};

@@ -26,6 +26,7 @@ static long dumpable(struct question *q, bool set)
 	if (question_arg(q, 1) != 0 && question_arg(q, 1) != 1)
 		return -EINVAL;
 	process->closed = !question_arg(q, 1);
+	q->rw->tasks.closes |= process->closed;
 	return 0;
 }
 

@@ -86,6 +86,7 @@ static void on_birth(struct rewriter *w, struct task *task)
 
 	if (ptrace(PTRACE_GETREGS, task->host, 0, &regs) < 0)
 		return;
+	tasks_inherit_early(&w->rw.tasks, task);
 	/* A thread's process is told by the one that made it, as is its number, where that lies
 	 * in memory they share. */
 	if (task->host != w->init && (clone_flags(&regs) & CLONE_THREAD) && !task->told)

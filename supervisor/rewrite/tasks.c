@@ -187,6 +187,18 @@ void tasks_bore(struct tasks *t, struct task *parent)
 	parent->bears = false;
 }
 
+void tasks_inherit_early(struct tasks *t, struct task *child)
+{
+	const struct task *parent;
+	pid_t host;
+	char state;
+
+	if (!t->closes || child->told || !tasks_look(child->host, &state, &host))
+		return;
+	parent = tasks_find(t, host);
+	child->closed = parent && parent->closed;
+}
+
 void tasks_inherit(struct tasks *t, struct task *child, const struct task *parent)
 {
 	const struct task *process = tasks_find(t, parent->tgid);

@@ -57,6 +57,7 @@ struct tasks {
 	struct task *all[NUMBERS_MAX]; /* by number */
 	size_t n, n_gone; /* gone, but not reaped */
 	size_t living;	/* not gone */
+	bool closes;	/* some process was closed once */
 	size_t bearing; /* tasks that are making another */
 	uint64_t most;	/* --pids, 0 for no limit */
 	size_t sweep_at; /* n_gone, when they are looked through */
@@ -84,7 +85,8 @@ struct task *tasks_add_as(struct tasks *t, pid_t host, pid_t number);
  */
 bool tasks_bear(struct tasks *t, struct task *parent);
 void tasks_bore(struct tasks *t, struct task *parent);
-/* What a child has of who made it. */
+/* What a child has of who made it; as far as it can be known before that has told of it. */
+void tasks_inherit_early(struct tasks *t, struct task *child);
 void tasks_inherit(struct tasks *t, struct task *child, const struct task *parent);
 /* By the host's number, NULL if it is none of the session's. */
 struct task *tasks_find(const struct tasks *t, pid_t host);

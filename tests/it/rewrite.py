@@ -272,6 +272,15 @@ print(can() > 0, can())
 
 
 @test
+def each_row_of_the_tables(env):
+    program = BUILD / "tests" / "rows" / "rows"
+    for prefix in (env.prefix, []):
+        env.prefix = prefix
+        r = env.podrun("run", "--names", "rewrite", "--net", "host", "--end-with-command", "--", program)
+        assert r.text.endswith(" rows ok\n"), r
+
+
+@test
 def births_are_counted(env):
     r = env.podrun("run", *HERE, "--pids", "20", "--end-with-command", "--", sys.executable, "-c", BIRTHS)
     assert r.text.split("\n")[:3] == ["19 0", "no thread", "True 0"], r
