@@ -18,12 +18,15 @@ struct procfs_mirror {
 	char path[PATH_MAX]; /* of its uppermost directory, as the kernel spells it */
 	int top, turn;	     /* directories */
 	enum order order;
+	size_t made; /* entries, since directories were removed */
 };
 
 /* ---- lists ---------------------------------------------------------------------------------- */
 
 int mirror_list_add(struct mirror_list *l, const char *name, unsigned char type)
 {
+	if (l->n == MIRROR_MAX)
+		return -ENOMEM;
 	if (l->n == l->cap) {
 		size_t cap = l->cap ? l->cap * 2 : 64;
 		struct mirror_entry *v = realloc(l->v, cap * sizeof(*v));
@@ -133,7 +136,7 @@ static void put_in_order(const struct procfs_mirror *m, int dir, const struct mi
 	}
 }
 
-static int fill(const struct procfs_mirror *m, int dir, const struct mirror_list *list)
+static int fill(struct procfs_mirror *m, int dir, const struct mirror_list *list)
 {
 	_cleanup_list_ struct mirror_list is = {0}, shall = {0}, was = {0};
 	int r = mirror_list_read(&is, dir, ".");
@@ -147,9 +150,11 @@ static int fill(const struct procfs_mirror *m, int dir, const struct mirror_list
 		if (!has(&shall, &was.v[i]))
 			r = io_rm_rf(dir, was.v[i].name);
 	for (size_t i = 0; r == 0 && i < shall.n; i++)
-		if (!has(&was, &shall.v[i]))
+		if (!has(&was, &shall.v[i])) {
 			r = make(dir, &shall.v[i]);
-	if (r < 0 || m->order == ANY)
+			m->made++;
+		}
+	if (r < 0 || m->order == ANY || list->n > MIRROR_ORDERED)
 		return r;
 	mirror_list_fini(&is);
 	r = mirror_list_read(&is, dir, ".");
@@ -161,7 +166,7 @@ static int fill(const struct procfs_mirror *m, int dir, const struct mirror_list
 /* ---- opening -------------------------------------------------------------------------------- */
 
 /* Goes down to @path, making what is not there; a link that somebody put there leads nowhere. */
-static int descend(const struct procfs_mirror *m, const char *path)
+static int descend(struct procfs_mirror *m, const char *path)
 {
 	int dir = openat(m->top, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -177,7 +182,7 @@ static int descend(const struct procfs_mirror *m, const char *path)
 		memcpy(name, path, len);
 		name[len] = '\0';
 		path += len + (path[len] == '/');
-		mkdirat(dir, name, 0755);
+		m->made += mkdirat(dir, name, 0755) == 0;
 		below = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		close_fd(dir);
 		dir = below;
@@ -185,10 +190,29 @@ static int descend(const struct procfs_mirror *m, const char *path)
 	return dir < 0 ? -errno : dir;
 }
 
+/* What is of processes; all else is little. */
+static void begin_anew(struct procfs_mirror *m)
+{
+	_cleanup_list_ struct mirror_list all = {0};
+
+	mirror_list_read(&all, m->top, ".");
+	for (size_t i = 0; i < all.n; i++)
+		if (all.v[i].name[0] >= '1' && all.v[i].name[0] <= '9')
+			io_rm_rf(m->top, all.v[i].name);
+	m->made = 0;
+}
+
+static int open_right(struct procfs_mirror *m, const char *path, size_t more)
+{
+	if (m->made + more > MIRROR_MAX)
+		begin_anew(m);
+	return descend(m, path);
+}
+
 int procfs_mirror_open(
 	struct procfs_mirror *m, const char *path, const struct mirror_list *list, int flags)
 {
-	_cleanup_close_ int dir = descend(m, path);
+	_cleanup_close_ int dir = open_right(m, path, list ? list->n : 0);
 	int r, fd;
 
 	if (dir < 0)

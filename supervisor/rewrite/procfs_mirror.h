@@ -12,7 +12,12 @@
  *
  * A directory is made right when it is opened.  The order in which a directory lists is the file system's
  * own; on tmpfs it is that of births, backwards or forwards, and there the entries are brought into
- * the order of /proc, each moved to `turn` and back.  Elsewhere names come in no order.
+ * the order of /proc, each moved to `turn` and back.  Elsewhere, and where they are
+ * many, names come in no order.
+ *
+ * A session can have a million descriptors in a thousand processes, and list them all.  So a directory has a
+ * limit, and when as many entries have been made the processes' directories are removed and begun anew; who
+ * is just reading one finds it empty.
  */
 #ifndef SUPERVISOR_REWRITE_PROCFS_MIRROR_H
 #define SUPERVISOR_REWRITE_PROCFS_MIRROR_H
@@ -32,7 +37,10 @@ struct mirror_list {
 	size_t n, cap;
 };
 
-/* 0 or -ENOMEM.  Longer names than a directory may have are cut. */
+#define MIRROR_MAX     65536 /* entries of a directory, and of all since they were removed */
+#define MIRROR_ORDERED 2048  /* entries of a directory that are brought into order */
+
+/* 0 or -ENOMEM, also beyond MIRROR_MAX.  Longer names than a directory may have are cut. */
 int mirror_list_add(struct mirror_list *l, const char *name, unsigned char type);
 /* Whatever directory @path below @dirfd has, in its order, but for "." and "..".  0 or a negative errno. */
 int mirror_list_read(struct mirror_list *l, int dirfd, const char *path);

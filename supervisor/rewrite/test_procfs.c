@@ -442,6 +442,51 @@ static void test_list_changes(void **state)
 	assert_null(strstr(list(""), " 3 "));
 }
 
+/* Entries of the mirror and of the directories in it. */
+static size_t count_entries(const char *path)
+{
+	_cleanup_list_ struct mirror_list l = {0};
+	size_t n;
+
+	assert_int_equal(mirror_list_read(&l, AT_FDCWD, path), 0);
+	n = l.n;
+	for (size_t i = 0; i < l.n; i++) {
+		char below[PATH_MAX];
+
+		snprintf(below, sizeof(below), "%s/%s", path, l.v[i].name);
+		if (l.v[i].type == DT_DIR)
+			n += count_entries(below);
+	}
+	return n;
+}
+
+static void test_many(void **state)
+{
+	_cleanup_list_ struct mirror_list l = {0};
+	struct procfs_mirror *m;
+	char name[32], path[128];
+
+	snprintf(path, sizeof(path), "%s/many", mirror);
+	assert_int_equal(mkdir(path, 0700), 0);
+	assert_int_equal(procfs_mirror_create(&m, path, NULL), 0);
+	for (int i = 0; i < 17000; i++) {
+		snprintf(name, sizeof(name), "%d", i);
+		assert_int_equal(mirror_list_add(&l, name, DT_LNK), 0);
+	}
+	for (int i = 1; i <= 5; i++) {
+		_cleanup_close_ int fd = -1;
+
+		snprintf(name, sizeof(name), "%d/fd", i);
+		fd = procfs_mirror_open(m, name, &l, O_RDONLY);
+		assert_true(fd >= 0);
+		assert_true(count_entries(path) <= MIRROR_MAX + 8);
+	}
+	while (l.n < MIRROR_MAX)
+		assert_int_equal(mirror_list_add(&l, "x", DT_REG), 0);
+	assert_int_equal(mirror_list_add(&l, "x", DT_REG), -ENOMEM);
+	procfs_mirror_free(m);
+}
+
 static void check_way(const char *path, enum procfs_end end, const char *rest)
 {
 	_cleanup_way_ struct procfs_way way;
@@ -575,6 +620,7 @@ int main(void)
 		SESSION(test_pid_1),
 		SESSION(test_links),
 		SESSION(test_lists),
+		SESSION(test_many),
 		SESSION(test_list_changes),
 		SESSION(test_ways),
 		SESSION(test_any_path),
