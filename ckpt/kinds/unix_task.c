@@ -8,6 +8,9 @@
  *
  * SCM_CREDENTIALS may name any process that exists in the sender's pid namespace, given
  * CAP_SYS_ADMIN over it.  The builder has that, but is not in that namespace: a child of its is.
+ *
+ * Where names are rewritten a child does all of it, under whatever number it has on the host: the session is
+ * told the right one, as of all that the kernel remembers of its processes.
  */
 #include <errno.h>
 #include <linux/sched.h>
@@ -107,18 +110,18 @@ static int inside(struct ckpt_build *b, struct ckpt_build_proc *p, struct call *
 
 /* A child with number @vpid (0: any) in the session; 0 in the child, -EEXIST when the number is
  * taken. */
-static pid_t fork_as(pid_t vpid)
+static pid_t fork_as(struct ckpt_build *b, pid_t vpid)
 {
+	const struct ckpt_names *names = b->world->names;
 	struct clone_args args = {
 		.exit_signal = SIGCHLD,
 		.set_tid = vpid ? (uint64_t)(uintptr_t)&vpid : 0,
 		.set_tid_size = vpid ? 1 : 0,
 	};
-	pid_t pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+	pid_t pid = names ? fork() : (pid_t)syscall(SYS_clone3, &args, sizeof(args));
 
-	if (pid < 0 && (errno == ENOSYS || errno == EPERM))
-		pid = fork(); /* nobody can have a number of our choice here */
-
+	if (names && vpid && pid > 0)
+		names->alias(names->ctx, vpid, pid);
 	return pid < 0 ? -errno : pid;
 }
 
@@ -133,7 +136,7 @@ static int child_status(pid_t pid)
 }
 
 /* -EEXIST when nobody can have that number now. */
-static int by_child(pid_t vpid, struct call *c)
+static int by_child(struct ckpt_build *b, pid_t vpid, struct call *c)
 {
 	int sock[2], r;
 	size_t n = 0;
@@ -142,7 +145,7 @@ static int by_child(pid_t vpid, struct call *c)
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sock) < 0)
 		return -errno;
-	pid = fork_as(vpid);
+	pid = fork_as(b, vpid);
 	if (pid == 0) {
 		r = perform(c);
 		if (r == 0 && c->what == PAIR)
@@ -167,10 +170,10 @@ static int call_as(struct ckpt_build *b, pid_t vpid, struct call *c, struct err 
 	struct ckpt_build_proc *p = vpid > 1 ? ckpt_build_proc(b, vpid) : NULL;
 	int r = -EEXIST;
 
-	if (p && !p->zombie && p->threads[0].remote)
+	if (vpid > 1 && (!p || b->world->names))
+		r = by_child(b, vpid, c);
+	else if (p && !p->zombie && p->threads[0].remote)
 		r = inside(b, p, c, e);
-	else if (vpid > 1 && !p)
-		r = by_child(vpid, c);
 	if (r == -EEXIST)
 		r = perform(c);
 	if (r < 0 && !err_is(e))
@@ -292,7 +295,7 @@ static int send_named(struct ckpt_build *b, const struct unix_send *s)
 	int r;
 
 	if (kill(cred.pid, 0) < 0 && errno == ESRCH) {
-		holder = fork_as(cred.pid);
+		holder = fork_as(b, cred.pid);
 		if (holder == 0)
 			for (;;)
 				pause();
@@ -305,9 +308,35 @@ static int send_named(struct ckpt_build *b, const struct unix_send *s)
 	return r;
 }
 
+/* Where names are rewritten: by a child that the session takes for its sender. */
+static int send_by_child(struct ckpt_build *b, const struct unix_send *s)
+{
+	const Pb__SockCred *c = s->message->cred;
+	pid_t pid = fork_as(b, c->pid);
+
+	if (pid == 0) {
+		const struct ucred cred = {getpid(), c->uid, c->gid};
+
+		_exit(-send_one(b, s, &cred));
+	}
+	return pid < 0 ? pid : child_status(pid);
+}
+
+static int send_by_children(struct ckpt_build *b, const struct unix_send *sends, size_t n)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < n && r == 0; i++) {
+		bool named = sends[i].message->cred && sends[i].message->cred->pid > 0;
+
+		r = named ? send_by_child(b, &sends[i]) : send_one(b, &sends[i], NULL);
+	}
+	return r;
+}
+
 static int send_from_session(struct ckpt_build *b, const struct unix_send *sends, size_t n)
 {
-	pid_t pid = fork_as(0);
+	pid_t pid = fork_as(b, 0);
 
 	if (pid == 0) {
 		int r = 0;
@@ -329,7 +358,10 @@ int unix_send_all(struct ckpt_build *b, const struct unix_send *sends, size_t n,
 
 	for (size_t i = 0; i < n; i++)
 		named |= sends[i].message->cred && sends[i].message->cred->pid > 0;
-	r = named ? send_from_session(b, sends, n) : send_list(b, sends, n);
+	if (named && b->world->names)
+		r = send_by_children(b, sends, n);
+	else
+		r = named ? send_from_session(b, sends, n) : send_list(b, sends, n);
 	if (r == -EAGAIN)
 		return err_set(e, ERR_HOST, r,
 			"this host's socket buffers are too small for what "

@@ -275,6 +275,11 @@ static void stopped(void *rewriter, pid_t host, int sig)
 		task->stop_signal = sig;
 }
 
+static void alias(void *rewriter, pid_t number, pid_t host)
+{
+	numbers_alias(((struct rewriter *)rewriter)->rw.tasks.numbers, number, host);
+}
+
 static void last(void *rewriter, pid_t number)
 {
 	numbers_go_on(((struct rewriter *)rewriter)->rw.tasks.numbers, number);
@@ -359,6 +364,7 @@ void hold_describe(struct rewriter *w, struct ckpt_names *names, struct ckpt_pat
 		.stopped = stopped,
 		.queued = queued,
 		.last = last,
+		.alias = alias,
 		.ctx = w};
 	*paths = (struct ckpt_paths){
 		.say = say, .host = find, .open = open_made, .settle = settle, .ctx = w};

@@ -65,6 +65,12 @@ void numbers_set(struct numbers *n, pid_t number, pid_t host)
 	n->number[host] = (uint16_t)number;
 }
 
+void numbers_alias(struct numbers *n, pid_t number, pid_t host)
+{
+	if (number > 0 && number < NUMBERS_MAX && host > 0 && host <= HOST_MAX && !n->number[host])
+		n->number[host] = (uint16_t)number;
+}
+
 void numbers_remove(struct numbers *n, pid_t number)
 {
 	pid_t host = numbers_host(n, number);

@@ -31,6 +31,8 @@ pid_t numbers_add(struct numbers *n, pid_t host);
 void numbers_go_on(struct numbers *n, pid_t number);
 /* @number is now the name of @host (an exec by a thread takes the leader's place). */
 void numbers_set(struct numbers *n, pid_t number, pid_t host);
+/* Whoever had @host on the host is called @number, too, as long as nobody else gets that. */
+void numbers_alias(struct numbers *n, pid_t number, pid_t host);
 /* The number names nobody any more. */
 void numbers_remove(struct numbers *n, pid_t number);
 

@@ -32,7 +32,10 @@ int task_poke(const struct task *task, uint64_t addr, const void *data, size_t l
 
 struct task *tasks_find(const struct tasks *t, pid_t host)
 {
-	return t->all[numbers_virtual(t->numbers, host)];
+	struct task *task = t->all[numbers_virtual(t->numbers, host)];
+
+	/* Others may only be called by its number (numbers_alias). */
+	return task && task->host == host ? task : NULL;
 }
 
 static void forget(struct tasks *t, struct task *task)

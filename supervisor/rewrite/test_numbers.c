@@ -68,6 +68,28 @@ static void strange_numbers(void **state)
 	numbers_free(n);
 }
 
+static void others_called_by_it(void **state)
+{
+	struct numbers *n;
+	struct err e = {0};
+
+	assert_int_equal(numbers_create(&n, &e), 0);
+	assert_int_equal(numbers_add(n, 70), 1);
+	numbers_alias(n, 1, 90);
+	assert_int_equal(numbers_virtual(n, 90), 1);
+	assert_int_equal(numbers_host(n, 1), 70);
+	/* Who has one of his own keeps it; who gets one is no other's alias any more. */
+	assert_int_equal(numbers_add(n, 71), 2);
+	numbers_alias(n, 1, 71);
+	assert_int_equal(numbers_virtual(n, 71), 2);
+	assert_int_equal(numbers_add(n, 90), 3);
+	assert_int_equal(numbers_virtual(n, 90), 3);
+	numbers_alias(n, -1, 91);
+	numbers_alias(n, 1, -1);
+	assert_int_equal(numbers_virtual(n, 91), 0);
+	numbers_free(n);
+}
+
 /* What the filter hands over is known, and what is known is handed over. */
 static bool handed_over(int nr, enum policy_action action)
 {
@@ -105,6 +127,7 @@ int main(void)
 		cmocka_unit_test(given_in_order),
 		cmocka_unit_test(beginning_again),
 		cmocka_unit_test(strange_numbers),
+		cmocka_unit_test(others_called_by_it),
 		cmocka_unit_test(tables_agree),
 	};
 
