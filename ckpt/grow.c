@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -29,6 +30,8 @@
 #include "ckpt/remote/trace.h"
 #include "ckpt/said.h"
 #include "ckpt/tree.h"
+#include "ckpt/where.h"
+#include "proto/memory.pb-c.h"
 #include "proto/tasks.pb-c.h"
 
 #define SEIZE_OPTIONS (TRACE_OPTIONS | PTRACE_O_EXITKILL)
@@ -156,18 +159,24 @@ static void raise_limits(pid_t pid)
 	}
 }
 
+static void add_unmap_all(const struct ckpt_build *b, struct remote *r)
+{
+	uint64_t end = b->area + REMOTE_AREA_SIZE;
+
+	remote_add(r, SYS_munmap, 0, b->area, 0, 0, 0, 0);
+	remote_add(r, SYS_munmap, end, USER_END - end, 0, 0, 0, 0);
+}
+
 static int make_blank(struct ckpt_build *b, struct remote *r, struct err *e)
 {
 	const uint64_t action[4] = {0};
 	uint64_t at = remote_put(r, action, sizeof(action));
-	uint64_t end = b->area + REMOTE_AREA_SIZE;
 
 	remote_add(r, SYS_close_range, 0, ~0U, 0, 0, 0, 0);
 	for (uint64_t sig = 1; sig <= LAST_SIGNAL; sig++)
 		if (sig != SIGKILL && sig != SIGSTOP)
 			remote_add(r, SYS_rt_sigaction, sig, at, 0, 8, 0, 0);
-	remote_add(r, SYS_munmap, 0, b->area, 0, 0, 0, 0);
-	remote_add(r, SYS_munmap, end, USER_END - end, 0, 0, 0, 0);
+	add_unmap_all(b, r);
 	return ckpt_run_all(r, "cannot blank the first process", e);
 }
 
@@ -325,6 +334,52 @@ static int carry_out(struct growth *g, const struct ckpt_tree_op *o, struct err 
 		return r < 0 || o->target == 1 ? r : reap(g->b, find(g, o->target), who, e);
 	}
 	return -EINVAL;
+}
+
+/* ---- programs ------------------------------------------------------------------------------- */
+
+static bool shares_memory(const struct ckpt_build *b, const struct ckpt_build_proc *p)
+{
+	for (size_t i = 0; i < b->n_procs; i++)
+		if (&b->procs[i] != p && b->procs[i].mm == p->mm && !b->procs[i].zombie)
+			return true;
+	return false;
+}
+
+static int reexec(struct ckpt_build *b, struct ckpt_build_proc *p, const char *path, struct err *e)
+{
+	struct remote **r = &p->threads[0].remote;
+	char room[PATH_MAX], host[PATH_MAX + 2];
+	int k;
+
+	snprintf(host, sizeof(host), "/%s", ckpt_where_below(b->world, path, room));
+	k = remote_reexec(r, host, b->area, SEIZE_OPTIONS, e);
+	if (k < 0)
+		return k;
+	add_unmap_all(b, *r);
+	return ckpt_run_all(*r, "cannot blank a process", e);
+}
+
+/* Without capabilities a process runs what it has executed (ckpt/remote/reexec.c); what shares memory runs what
+ * its maker ran. */
+static int execute_programs(struct ckpt_build *b, struct err *e)
+{
+	for (size_t i = 0; i < b->n_procs; i++) {
+		struct ckpt_build_proc *p = &b->procs[i];
+		struct ckpt_record *rec = ckpt_build_record(b, PROTO_KIND_MM, (uint64_t)p->vpid);
+		Pb__Mm *m;
+		int r = 0;
+
+		if (p->zombie || !rec || shares_memory(b, p))
+			continue;
+		m = pb__mm__unpack(NULL, rec->len, rec->body);
+		if (m && m->exe && m->exe->path[0] == '/' && strlen(m->exe->path) < PATH_MAX)
+			r = reexec(b, p, m->exe->path, e);
+		pb__mm__free_unpacked(m, NULL);
+		if (r < 0)
+			return err_wrap(e, "task %d", p->vpid);
+	}
+	return 0;
 }
 
 /* ---- threads -------------------------------------------------------------------------------- */
@@ -562,6 +617,8 @@ int ckpt_grow(struct ckpt_build *b, struct err *e)
 		remote_forget(procs[i].remote);
 	for (size_t i = 0; i < g.n_stand_ins; i++)
 		remote_forget(stand_ins[i].remote);
+	if (r == 0 && b->world->names)
+		r = execute_programs(b, e);
 	if (r == 0)
 		r = grow_threads(b, e);
 	if (r == 0)

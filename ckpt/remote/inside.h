@@ -6,6 +6,7 @@
  *      stops.c    letting a task run until it stands where it should, and with which registers
  *      batch.c    preparing a batch, running it
  *      gate.c     a batch during which others may not run
+ *      reexec.c   another program in the same task
  *      boot.c     the first call and the last, when there is no area
  */
 #ifndef CKPT_REMOTE_INSIDE_H
@@ -67,6 +68,7 @@ struct remote {
 	enum where where;
 	bool born;	/* made by a batch: has no registers of its own yet */
 	bool held_stop; /* a SIGSTOP came while a batch ran */
+	bool execed;	/* has called exec (WANT_EXEC) */
 	bool guarded;	/* has filters of its own: calls go through the door */
 	uint64_t behind; /* guarded, in a call: where it goes on behind it; else 0 */
 	struct user_regs_struct regs;
@@ -87,7 +89,7 @@ int remote_died(struct remote *r, struct err *e);
 int remote_set_regs(struct remote *r, const struct user_regs_struct *regs, struct err *e);
 int remote_set_mask(struct remote *r, uint64_t mask, struct err *e);
 
-enum want { WANT_SENTINEL, WANT_SYSCALL_STOP, WANT_EVENT_STOP };
+enum want { WANT_SENTINEL, WANT_SYSCALL_STOP, WANT_EVENT_STOP, WANT_EXEC /* or the sentinel */ };
 
 /* Lets the task run until it stands as wanted; all other stops on the way are passed. */
 int remote_go_until(struct remote *r, enum want want, struct err *e);

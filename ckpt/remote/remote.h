@@ -104,6 +104,14 @@ void remote_set_guarded(struct remote *r);
  */
 int remote_open_left(struct remote **ret, int proc_fd, pid_t tid, uint64_t address,
 	const pid_t *others, size_t n_others, struct err *e);
+/*
+ * Has the task call execve(2) of @path, with no arguments and no environment, and stops it before the
+ * first instruction: it is another program from now on, with memory of its own, and *r another remote
+ * of it, opened as by remote_open.  For a task that nobody shares memory with, before it has any state.
+ * @options: what it is traced with.  On failure *r is of no more use, but to be forgotten.
+ */
+int remote_reexec(struct remote **r, const char *path, uint64_t hint, unsigned long options,
+	struct err *e);
 /* The last close of this remote's memory will leave the pages there (or not, after all). */
 void remote_leave(struct remote *r, bool leave);
 /*

@@ -120,7 +120,10 @@ static int judge_stop(struct remote *r, int status, enum want want, struct err *
 		k = r->guarded ? pass_door(r, e) : 0;
 		return k < 0 ? k : want == WANT_SYSCALL_STOP;
 	case PTRACE_EVENT_SECCOMP:
-		return is_sentinel(r) && want == WANT_SENTINEL;
+		return is_sentinel(r) && (want == WANT_SENTINEL || want == WANT_EXEC);
+	case PTRACE_EVENT_EXEC:
+		r->execed = true;
+		return want == WANT_EXEC;
 	case PTRACE_EVENT_STOP:
 		return want == WANT_EVENT_STOP;
 	case PTRACE_EVENT_FORK:

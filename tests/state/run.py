@@ -94,11 +94,15 @@ NOT_LEFT = {
 NOT_REBUILT = dict(NOT_LEFT, **{
     "unix_dgram": "names of sockets below the private view",
     "fifos": "a reader left without a writer, now and then",
-    "mem_layout": "/proc/self/exe is not what was executed",
     "mem_mapped": "no memory is mapped from the image",
+    "ptys": "numbers of terminals are the host's, and may be in use",
+    "task_closed": "that it closes itself is not kept",
     "procfiles": "descriptors of directories in /proc",
     "sock_flow": "a loopback connection of the host's with more data than fits",
 })
+
+# With a layer over the host's files, which only a mount namespace can have.
+NOT_BACK = ("file_ghost_overlay", "file_regular_overlay")
 
 # These look at /proc, which is a part of the private view.
 PRIVATE = {"procfiles", "task_headless", "task_seccomp"}
@@ -211,6 +215,7 @@ for path in sorted(PROGRAMS.iterdir()) if PROGRAMS.is_dir() else []:
         if path.name in fault_ways.LIVELY and way in (faults, kills) or \
                 way in (rewrite, leave, rewritten, back) and path.name in NOT_REWRITTEN or \
                 way in (rewritten, back) and path.name in NOT_REBUILT or \
+                way == back and path.name in NOT_BACK or \
                 way == rewrite and path.name in NOT_REWRITTEN_HERE or \
                 way == leave and path.name in NOT_LEFT:
             continue
