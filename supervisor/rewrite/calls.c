@@ -254,12 +254,12 @@ static bool rename_credentials(struct tasks *t, struct task *task, uint64_t addr
 	return false;
 }
 
-static int enter_sendmsg(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
+int calls_enter_sendmsg(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
 	return !rename_credentials(&rw->tasks, task, regs->rsi, true);
 }
 
-static int enter_sendmmsg(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
+int calls_enter_sendmmsg(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
 	bool any = false;
 
@@ -269,12 +269,12 @@ static int enter_sendmmsg(struct rewrite *rw, struct task *task, struct user_reg
 	return !any;
 }
 
-static void leave_sendmsg(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
+void calls_leave_sendmsg(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
 	rename_credentials(&rw->tasks, task, task->call.args[1], false);
 }
 
-static void leave_sendmmsg(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
+void calls_leave_sendmmsg(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
 	for (uint64_t i = 0; i < MIN((unsigned)task->call.args[2], MAX_MESSAGES); i++)
 		rename_credentials(
@@ -370,8 +370,8 @@ const struct rewrite_call task_calls[] = {
 	{SYS_capget, .enter = enter_cap, .leave = call_back_at},
 	{SYS_capset, .enter = enter_cap, .leave = call_back_at},
 	{SYS_getsockopt, .enter = enter_peer, .leave = leave_peer},
-	{SYS_sendmsg, .enter = enter_sendmsg, .leave = leave_sendmsg},
-	{SYS_sendmmsg, .enter = enter_sendmmsg, .leave = leave_sendmmsg},
+	{SYS_sendmsg, .enter = calls_enter_sendmsg, .leave = calls_leave_sendmsg},
+	{SYS_sendmmsg, .enter = calls_enter_sendmmsg, .leave = calls_leave_sendmmsg},
 	{SYS_recvmsg, .enter = enter_recvmsg, .leave = leave_recvmsg},
 	{SYS_recvmmsg, .leave = leave_recvmmsg},
 	{SYS_futex, .enter = pi_enter, .leave = pi_leave},
@@ -388,9 +388,9 @@ static const struct {
 	const struct rewrite_call *rows;
 	const size_t *n;
 } rooms[] = {
+	{view_calls, &view_n_calls}, /* before what it adds to */
 	{task_calls, &task_n_calls},
 	{ipc_calls, &ipc_n_calls},
-	{view_calls, &view_n_calls},
 	{owner_calls, &owner_n_calls},
 	{priority_calls, &priority_n_calls},
 	{confine_calls, &confine_n_calls},

@@ -64,6 +64,12 @@ extern const size_t priority_n_calls;
 extern const struct rewrite_call confine_calls[]; /* confine.c */
 extern const size_t confine_n_calls;
 
+/* Credentials in a message; for who has more to do there. */
+int calls_enter_sendmsg(struct rewrite *rw, struct task *task, struct user_regs_struct *regs);
+void calls_leave_sendmsg(struct rewrite *rw, struct task *task, struct user_regs_struct *regs);
+int calls_enter_sendmmsg(struct rewrite *rw, struct task *task, struct user_regs_struct *regs);
+void calls_leave_sendmmsg(struct rewrite *rw, struct task *task, struct user_regs_struct *regs);
+
 /* NULL: the call is none of these. */
 const struct rewrite_call *rewrite_call_find(int nr);
 

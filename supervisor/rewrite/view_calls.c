@@ -63,7 +63,7 @@ uint64_t view_put_below(struct rewrite *rw, const struct task *task,
 	const struct user_regs_struct *regs, const void *data, size_t len)
 {
 	struct view_scratch *s = &rw->view->scratch[task->number];
-	uint64_t addr = (regs->rsp - len) & ~UINT64_C(15);
+	uint64_t addr = view_below(regs, len);
 	void *saved = len < regs->rsp ? realloc(s->saved, len) : NULL;
 
 	s->len = 0;
@@ -534,6 +534,8 @@ const struct rewrite_call view_calls[] = {
 	{SYS_bind, .enter = view_enter_bind, .leave = view_take_back},
 	{SYS_connect, .enter = view_enter_connect, .leave = view_take_back},
 	{SYS_sendto, .enter = view_enter_sendto, .leave = view_take_back},
+	{SYS_sendmsg, .enter = view_enter_sendmsg, .leave = view_leave_sendmsg},
+	{SYS_sendmmsg, .enter = view_enter_sendmmsg, .leave = calls_leave_sendmmsg},
 	{SYS_getsockname, .leave = view_leave_sockname},
 	{SYS_getpeername, .leave = view_leave_sockname},
 };

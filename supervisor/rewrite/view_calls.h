@@ -38,6 +38,10 @@ int view_find_place(struct rewrite *rw, const struct task *task, int dirfd, cons
  * Puts @len bytes below the stack of @task and returns their address, 0 if there is no room.  Once for a
  * call; view_take_back undoes it.
  */
+static inline uint64_t view_below(const struct user_regs_struct *regs, size_t len)
+{
+	return (regs->rsp - len) & ~UINT64_C(15);
+}
 uint64_t view_put_below(struct rewrite *rw, const struct task *task,
 	const struct user_regs_struct *regs, const void *data, size_t len);
 void view_take_back(struct rewrite *rw, struct task *task, struct user_regs_struct *regs);
@@ -47,6 +51,9 @@ int view_enter_exec(struct rewrite *rw, struct task *task, struct user_regs_stru
 int view_enter_execat(struct rewrite *rw, struct task *task, struct user_regs_struct *regs);
 int view_enter_bind(struct rewrite *rw, struct task *task, struct user_regs_struct *regs);
 int view_enter_connect(struct rewrite *rw, struct task *task, struct user_regs_struct *regs);
+int view_enter_sendmsg(struct rewrite *rw, struct task *task, struct user_regs_struct *regs);
+void view_leave_sendmsg(struct rewrite *rw, struct task *task, struct user_regs_struct *regs);
+int view_enter_sendmmsg(struct rewrite *rw, struct task *task, struct user_regs_struct *regs);
 int view_enter_sendto(struct rewrite *rw, struct task *task, struct user_regs_struct *regs);
 void view_leave_sockname(struct rewrite *rw, struct task *task, struct user_regs_struct *regs);
 

@@ -98,8 +98,7 @@ static int put_arguments(struct rewrite *rw, struct task *task, struct user_regs
 	while (m->text.len % 8)
 		buf_put_u8(&m->text, 0);
 	size = m->text.len + 8 * (m->n - 1 + (size_t)n + 1);
-	/* As view_put_below will have it. */
-	addr = (regs->rsp - size) & ~UINT64_C(15);
+	addr = view_below(regs, size);
 	buf_put(&all, m->text.data, m->text.len);
 	first = addr + m->text.len;
 	for (size_t i = 1; i < m->n; i++) {

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 
 #include "base/base.h"
@@ -42,36 +43,49 @@ static bool is_native(struct rewrite *rw, const struct task *task, const char *p
 	       view_mount_of(rw->view, base) == at->in && at->in->sort == VIEW_MOUNT;
 }
 
-/* Argument @at is an address, the next one how long it is. */
-static int enter_address(
-	struct rewrite *rw, struct task *task, struct user_regs_struct *regs, int at, unsigned how)
+/* The address at @addr as the kernel is to have it: its length, 0 if it is right already, or an error. */
+static ssize_t translated(struct rewrite *rw, struct task *task, uint64_t addr, uint64_t len, unsigned how,
+	struct sockaddr_un *ret)
 {
 	_cleanup_place_ struct view_place place = VIEW_PLACE_INIT;
-	struct sockaddr_un address = {0};
-	char path[sizeof(address) + 1] = "", host[PATH_MAX];
-	uint64_t len = (unsigned)*view_arg(regs, at + 1), addr;
+	char path[sizeof(*ret) + 1] = "", host[PATH_MAX];
 	size_t n;
 	int r;
 
-	if (!peek_address(task, *view_arg(regs, at), len, &address))
-		return 1;
-	memcpy(path, address.sun_path, len - PATH_AT);
+	*ret = (struct sockaddr_un){0};
+	if (!peek_address(task, addr, len, ret))
+		return 0;
+	memcpy(path, ret->sun_path, len - PATH_AT);
 	r = view_find_place(rw, task, AT_FDCWD, path, how, &place);
-	if (r == 0 && is_native(rw, task, path, &place))
-		return 1;
+	if (r == 1 || (r == 0 && is_native(rw, task, path, &place)))
+		return 0;
 	if (r == 0)
 		r = view_place_host(rw->view, &place, host);
-	if (r != 0)
+	if (r < 0)
 		return r;
 	n = strlen(host) + 1;
-	if (n > sizeof(address.sun_path))
+	if (n > sizeof(ret->sun_path))
 		return -ENAMETOOLONG;
-	memcpy(address.sun_path, host, n);
-	addr = view_put_below(rw, task, regs, &address, PATH_AT + n);
+	memcpy(ret->sun_path, host, n);
+	return (ssize_t)(PATH_AT + n);
+}
+
+/* Argument @at is an address, the next one how long it is. */
+static int enter_address(struct rewrite *rw, struct task *task, struct user_regs_struct *regs, int at,
+	unsigned how)
+{
+	struct sockaddr_un address;
+	ssize_t n = translated(rw, task, *view_arg(regs, at), (unsigned)*view_arg(regs, at + 1), how,
+		&address);
+	uint64_t addr;
+
+	if (n <= 0)
+		return n < 0 ? (int)n : 1;
+	addr = view_put_below(rw, task, regs, &address, (size_t)n);
 	if (!addr)
 		return -ENOMEM;
 	*view_arg(regs, at) = addr;
-	*view_arg(regs, at + 1) = PATH_AT + n;
+	*view_arg(regs, at + 1) = (unsigned long long)n;
 	return 0;
 }
 
@@ -88,6 +102,63 @@ int view_enter_connect(struct rewrite *rw, struct task *task, struct user_regs_s
 int view_enter_sendto(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
 	return enter_address(rw, task, regs, 4, 0);
+}
+
+/* sendmsg(2): the kernel gets a header of ours. */
+int view_enter_sendmsg(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
+{
+	struct {
+		struct msghdr header;
+		struct sockaddr_un address;
+	} there;
+	int r = calls_enter_sendmsg(rw, task, regs);
+	ssize_t n;
+
+	if (!rw->view || view_peek(task, regs->rsi, &there.header, sizeof(there.header)) < 0)
+		return r;
+	n = translated(rw, task, (uintptr_t)there.header.msg_name, there.header.msg_namelen, 0,
+		&there.address);
+	if (n == 0)
+		return r;
+	if (n > 0) {
+		there.header.msg_name = (void *)(uintptr_t)(view_below(regs, sizeof(there)) +
+							    sizeof(there.header));
+		there.header.msg_namelen = (socklen_t)n;
+		regs->rsi = view_put_below(rw, task, regs, &there, sizeof(there));
+		if (regs->rsi)
+			return 0;
+		n = -ENOMEM;
+	}
+	calls_leave_sendmsg(rw, task, regs);
+	return (int)n;
+}
+
+void view_leave_sendmsg(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
+{
+	if (rw->view)
+		view_take_back(rw, task, regs);
+	calls_leave_sendmsg(rw, task, regs);
+}
+
+/* The kernel writes into these headers, so that they have to be the task's; who sends several messages at once to sockets
+ * with a path in the view is not known to exist. */
+int view_enter_sendmmsg(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
+{
+	struct sockaddr_un address;
+	struct mmsghdr m;
+
+	for (uint64_t i = 0; rw->view && i < MIN((unsigned)regs->rdx, UIO_MAXIOV); i++) {
+		ssize_t n;
+
+		if (view_peek(task, regs->rsi + i * sizeof(m), &m, sizeof(m)) < 0)
+			break;
+		n = m.msg_hdr.msg_name ? translated(rw, task, (uintptr_t)m.msg_hdr.msg_name,
+						m.msg_hdr.msg_namelen, 0, &address)
+				       : 0;
+		if (n != 0)
+			return n < 0 ? (int)n : -EOPNOTSUPP;
+	}
+	return calls_enter_sendmmsg(rw, task, regs);
 }
 
 /* getsockname(2), getpeername(2). */

@@ -154,6 +154,9 @@ say("sock", socket.socket(socket.AF_UNIX).connect, "/tmp/none")
 say("sock", os.open, "/tmp/s", os.O_RDONLY)
 g = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); g.bind("g")
 print(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b"hi", "/tmp/g"), g.recv(9))
+print(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendmsg([b"hello"], [], 0, "/tmp/g"), g.recv(9))
+print(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendmsg([b"hello"], [], 0, "g"), g.recv(9))
+say("sock", socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendmsg, [b"hello"], [], 0, "/run/none")
 """
 
 

@@ -26,7 +26,7 @@ static const int calls[] = {SYS_open, SYS_openat, SYS_openat2, SYS_creat, SYS_st
 	SYS_fchdir, SYS_mkdir, SYS_mkdirat, SYS_rmdir, SYS_unlink, SYS_unlinkat, SYS_rename, SYS_renameat,
 	SYS_renameat2, SYS_link, SYS_linkat, SYS_symlink, SYS_symlinkat, SYS_chmod, SYS_fchmodat, SYS_utimensat,
 	SYS_truncate, SYS_mknod, SYS_mknodat, SYS_statfs, SYS_getxattr, SYS_setxattr, SYS_inotify_add_watch,
-	SYS_name_to_handle_at, SYS_execve, SYS_execveat, SYS_bind, SYS_connect, SYS_sendto, SYS_getsockname,
+	SYS_name_to_handle_at, SYS_execve, SYS_execveat, SYS_bind, SYS_connect, SYS_sendto, SYS_sendmsg, SYS_sendmmsg, SYS_getsockname,
 	SYS_getpeername};
 
 static const char *const pieces[] = {"/tmp", "/", "..", ".", "//", "/run", "/dev/shm", "/proc", "self", "fd", "0",
