@@ -68,7 +68,7 @@ def words(line):
 @test
 def ps_says_the_same(env):
     needs("ps")
-    said = same(env, PEOPLE + "ps -ef | awk '{$4=\"\"; print}'; ps axo pid,ppid,pgid,sid,tty,stat,comm; ps -eLo pid,lwp,nlwp,comm;"
+    said = same(env, PEOPLE + "ps -ef >/tmp/out; awk '{$4=\"\"; print}' /tmp/out; ps axo pid,ppid,pgid,sid,tty,stat,comm; ps -eLo pid,lwp,nlwp,comm;"
                               "ps -o pid,tpgid,args --forest -e" + OVER, words)
     assert [line for line in said if "podrun-init" in line][0].split()[1:3] == ["1", "0"], said
 
@@ -76,7 +76,7 @@ def ps_says_the_same(env):
 @test
 def others_of_procps_say_the_same(env):
     needs("top", "pgrep", "pidof")
-    same(env, PEOPLE + "top -b -n1 | awk 'NR == 2 {print} NR > 6 {sub(/-.*/, \"\", $12); print $1, $2, $3, $4, $8, $12}'; pgrep -l sleep;"
+    same(env, PEOPLE + "top -b -n1 >/tmp/out; awk 'NR == 2 {print} NR > 6 {sub(/-.*/, \"\", $12); print $1, $2, $3, $4, $8, $12}' /tmp/out; pgrep -l sleep;"
                        "pgrep -f '^sleep 2000'; pgrep -P 1; pgrep -s 0 python3; pidof sleep; pkill -f '^sleep 3000';"
                        "pwdx $$; pmap $$ | tail -1 | cut -c1-6; uptime | wc -l; free | wc -l; vmstat | wc -l" + OVER, words)
 
@@ -86,8 +86,8 @@ def lsof_and_psmisc_say_the_same(env):
     needs("pstree", "lsof", "fuser", "killall")
     def plain(line):  # devices and inodes are other ones, a namespace has a root of its own
         return " ".join(w for w in words(line).split() if not re.fullmatch(r"\d+,\d+|\d{3,}(t0)?", w))
-    same(env, PEOPLE + "pstree; pstree -pat; lsof -p $$ | grep -vw rtd | awk '{$8=\"\"; print}'; lsof /etc/passwd;"
-                       "fuser /etc/passwd; killall -v sleep; lsof +c0 -a -d 0-2 -c sleep | wc -l" + OVER, plain)
+    same(env, PEOPLE + "pstree; pstree -pat; lsof -p $$ >/tmp/out; grep -vw rtd /tmp/out | awk '{$8=\"\"; print}'; lsof /etc/passwd;"
+                       "fuser /etc/passwd; lsof +c0 -a -d 0-2 -c sleep >/tmp/out; wc -l /tmp/out; killall -v sleep" + OVER, plain)
 
 
 @test
