@@ -528,28 +528,15 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 
 /* ---- restore -------------------------------------------------------------------------------- */
 
-/* The value now, before processes make their promises: as if all had been undone. */
-static int value_before(const Pb__SemSet *s, size_t number)
-{
-	int value = (int)s->values[number];
-
-	for (size_t i = 0; i < s->n_undos; i++)
-		if (s->undos[i]->number == number)
-			value += s->undos[i]->adjust;
-	return value;
-}
-
 static int set_values(int id, const Pb__SemSet *s, struct err *e)
 {
 	struct sembuf up = {.sem_op = 1}, down = {.sem_op = -1};
 	unsigned short values[MAX_SEMAPHORES];
 
 	for (size_t i = 0; i < s->n_values; i++) {
-		int v = s->values[i] > MAX_VALUE ? -1 : value_before(s, i);
-
-		if (v < 0 || v > MAX_VALUE)
+		if (s->values[i] > MAX_VALUE)
 			return err_set(e, ERR_IMAGE, -EBADMSG, "bad semaphore value");
-		values[i] = (unsigned short)v;
+		values[i] = (unsigned short)s->values[i];
 	}
 	/* A time of last use: many programs wait for the first one. */
 	if (s->used && (semop(id, &up, 1) < 0 || semop(id, &down, 1) < 0))
@@ -579,6 +566,41 @@ static int make(struct ckpt_build *b, const Pb__SemSet *s, struct err *e)
 	return 0;
 }
 
+/* Brings a semaphore from @*value to @to without a promise. */
+static int shift(int id, size_t number, int *value, int to, struct err *e)
+{
+	struct sembuf op = {.sem_num = (unsigned short)number,
+		.sem_op = (short)(to - *value),
+		.sem_flg = IPC_NOWAIT};
+
+	if (to != *value && semop(id, &op, 1) < 0)
+		return err_errno(e, -errno, "cannot set a value of semaphore set %d", id);
+	*value = to;
+	return 0;
+}
+
+/*
+ * What is promised and what a semaphore is have nothing to do with each other: others have changed it
+ * since.  So it is given room for the step, and its value afterwards.
+ */
+static int make_promise(struct remote *r, int id, const Pb__SemUndo *u, int value, struct err *e)
+{
+	const int last = value;
+	int rc = 0;
+
+	for (int left = u->adjust; left && rc >= 0;) {
+		int step = MAX(left, -MAX_VALUE);
+
+		if (value - step < 0 || value - step > MAX_VALUE)
+			rc = shift(id, u->number, &value, MAX(step, 0), e);
+		if (rc >= 0)
+			rc = promise(r, id, u->number, step, e);
+		value -= step;
+		left -= step;
+	}
+	return rc < 0 ? rc : shift(id, u->number, &value, last, e);
+}
+
 static int make_promises(struct ckpt_build *b, const Pb__SemSet *s, struct err *e)
 {
 	int id = s->n_undos ? sysv_host(b->world, CKPT_IPC_SEM, s->perm->id) : -1;
@@ -588,9 +610,10 @@ static int make_promises(struct ckpt_build *b, const Pb__SemSet *s, struct err *
 		struct ckpt_build_proc *p = ckpt_build_proc(b, u->pid);
 		int r;
 
-		if (!p || p->zombie || u->number >= s->n_values)
+		if (!p || p->zombie || u->number >= s->n_values || u->adjust < MIN_ADJUST ||
+			u->adjust > MAX_VALUE)
 			return err_set(e, ERR_IMAGE, -EBADMSG, "bad SEM_UNDO");
-		r = promise(p->threads[0].remote, id, u->number, u->adjust, e);
+		r = make_promise(p->threads[0].remote, id, u, (int)s->values[u->number], e);
 		if (r < 0)
 			return r;
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Who waits for a semaphore, a message or room for one goes on waiting, and gets it. */
+/* Who waits for a semaphore, a message or room goes on waiting; strange promises of SEM_UNDO. */
 #include <mqueue.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -81,6 +81,44 @@ static void hold_one(void)
 		pause();
 }
 
+/* Nothing keeps others from changing what one has promised to undo: the end brings it as far as it can go. */
+static void promise_much(void)
+{
+	struct sembuf ops[] = {{.sem_num = 3, .sem_op = 5, .sem_flg = SEM_UNDO},
+		{.sem_num = 4, .sem_op = -3, .sem_flg = SEM_UNDO},
+		{.sem_num = 5, .sem_op = 32767, .sem_flg = SEM_UNDO},
+		{.sem_num = 5, .sem_op = -32767}, {.sem_num = 5, .sem_op = 1, .sem_flg = SEM_UNDO}};
+
+	STATE_CHECK(semop(sems, ops, 5) == 0);
+	for (;;)
+		pause();
+}
+
+static pid_t promise_in_vain(void)
+{
+	struct sembuf ops[] = {{.sem_num = 3, .sem_op = -5}, {.sem_num = 4, .sem_op = 32767}};
+	pid_t child;
+
+	STATE_CHECK(semctl(sems, 4, SETVAL, 3) == 0);
+	child = start(promise_much);
+	while (semctl(sems, 5, GETVAL) != 1)
+		state_nap();
+	STATE_CHECK(semop(sems, ops, 2) == 0);
+	return child;
+}
+
+static void check_in_vain(pid_t child)
+{
+	struct sembuf ops[] = {{.sem_num = 3, .sem_op = 7}, {.sem_num = 4, .sem_op = -10},
+		{.sem_num = 5, .sem_op = 32766}};
+
+	STATE_CHECK(semctl(sems, 3, GETVAL) == 0 && semctl(sems, 4, GETVAL) == 32767);
+	STATE_CHECK(semctl(sems, 5, GETVAL) == 1 && semop(sems, ops, 3) == 0);
+	STATE_CHECK(kill(child, SIGKILL) == 0 && waitpid(child, NULL, 0) == child);
+	STATE_CHECK(semctl(sems, 3, GETVAL) == 2 && semctl(sems, 4, GETVAL) == 32760);
+	STATE_CHECK(semctl(sems, 5, GETVAL) == 0);
+}
+
 static void check_holders(const pid_t *holders)
 {
 	for (int i = 0; i < 2; i++) {
@@ -107,12 +145,12 @@ int main(int argc, char **argv)
 	struct mq_attr attr = {.mq_maxmsg = 2, .mq_msgsize = 16};
 	struct sembuf up = {.sem_num = 0, .sem_op = 1}, down = {.sem_num = 1, .sem_op = -1};
 	struct message m = {.type = 7, .text = "here"};
-	pid_t children[N], holders[2];
+	pid_t children[N], holders[2], vain;
 	char name[32];
 	int status, n;
 
 	snprintf(name, sizeof(name), "/waits-%d", getpid());
-	sems = semget(IPC_PRIVATE, 3, 0600);
+	sems = semget(IPC_PRIVATE, 6, 0600);
 	queue = msgget(IPC_PRIVATE, 0600);
 	full = msgget(IPC_PRIVATE, 0600);
 	posix = mq_open(name, O_CREAT | O_EXCL | O_RDWR, 0600, &attr);
@@ -120,6 +158,7 @@ int main(int argc, char **argv)
 	STATE_CHECK(semctl(sems, 1, SETVAL, 1) == 0 && semctl(sems, 2, SETVAL, 7) == 0);
 	holders[0] = start(hold_one);
 	holders[1] = start(hold_one);
+	vain = promise_in_vain();
 	n = fill();
 	for (int i = 0; i < N; i++)
 		children[i] = start(waits[i]);
@@ -137,6 +176,7 @@ int main(int argc, char **argv)
 	for (int i = 0; i < N; i++)
 		STATE_CHECK(waitpid(children[i], &status, 0) == children[i] && status == 0);
 	check_holders(holders);
+	check_in_vain(vain);
 	/* what was promised has been undone */
 	STATE_CHECK(semctl(sems, 0, GETVAL) == 1 && fill() == 0 && n > 1);
 	STATE_CHECK(semctl(sems, 0, IPC_RMID) == 0 && msgctl(queue, IPC_RMID, NULL) == 0);
