@@ -16,7 +16,13 @@ Lines a script may carry:
                              with a session that nobody moves; such a script checks itself as well
 
 PODRUN_TEST_MOVES is how many moves each makes; 3, and 100 in the long run.
+
+Each is run once more as NAME/rewrite: between hosts without namespaces (the default profile of
+container engines), where podrun rewrites the names and the network is the host's; and as NAME/between:
+from such a host to one with namespaces, and back.  That makes two moves, and a fifth of the others'
+in the long run.  What can't be done there is in NOT_REWRITTEN.
 """
+import contextlib
 import os
 import pathlib
 import random
@@ -46,6 +52,49 @@ def free_port():
         return str(s.getsockname()[1])
 
 
+def quiet_port():
+    """A port of this host's which nobody gets by chance while the session is suspended."""
+    with open("/proc/sys/net/ipv4/ip_local_port_range") as f:
+        least = int(f.read().split()[0])
+    while True:
+        with socket.socket() as s:
+            port = random.randrange(max(1024, least - 12000), least)
+            with contextlib.suppress(OSError):
+                s.bind(("127.0.0.1", port))
+                return str(port)
+
+
+class Way:
+    """How a session is begun and moved: options of run, and of each resume in turn."""
+
+    def __init__(self, run=(), resume=((),), moves=MOVES, contained=False):
+        self.run, self.resume, self.moves = list(run), resume, moves
+        self.contained = contained
+        self.port = quiet_port if run else lambda: "7000"
+
+
+REWRITE = ("--names", "rewrite")
+FEW = max(2, MOVES // 5)
+HERE_ONLY = Way()
+REWRITTEN = Way((*REWRITE, "--net", "host"), (REWRITE,), FEW, True)
+BETWEEN = Way((*REWRITE, "--net", "host"), (("--names", "kernel"), REWRITE), FEW)
+
+
+# What needs a root inside needs a user namespace.
+NOT_REWRITTEN = {
+    "apt-dpkg": "root inside",
+    "users": "root inside",
+    "xterm": "a socket with an abstract name, which Landlock keeps to those who made it",
+}
+
+# On the host's network, and with the host's terminals, what a session has is its own until its image
+# is written: through a pipe it moves to other hosts only.
+HOLDS = {
+    "nginx": "a port", "openssl-stream": "a port", "redis": "a port",
+    "tmux-vim": "a terminal", "xterm": "a terminal",
+}
+
+
 def native(env, script):
     """What the script prints when nobody moves it, and how long it takes."""
     work = env.path("native")
@@ -56,9 +105,10 @@ def native(env, script):
     return out, time.monotonic() - began
 
 
-def begin(env, script, user, name):
+def begin(env, script, user, name, way=HERE_ONLY):
     """Starts the script in a session."""
-    options = ["-e", "WORK=/tmp/work", "-e", "PORT=7000", "-e", "SCALE=%d" % SCALE]
+    options = [*way.run, "-e", "WORK=/tmp/work", "-e", "PORT=" + way.port(),
+               "-e", "SCALE=%d" % SCALE]
     if user == "root":
         options += ["--user", "root"]
         env.share_cache()
@@ -74,13 +124,13 @@ def unmoved(env, script, user):
     return out, time.monotonic() - began
 
 
-def move(env, name, through_pipe):
+def move(env, name, through_pipe, options=()):
     """One suspend and resume.  False when the session had ended before it could be frozen."""
     image = env.path("image")
     if through_pipe:
         a = env.start(PODRUN, "suspend", name, "-o", "-", stdout=subprocess.PIPE,
                       stderr=subprocess.PIPE)
-        b = env.start(PODRUN, "resume", "-d", "--name", name, "-", stdin=a.stdout,
+        b = env.start(PODRUN, "resume", "-d", *options, "--name", name, "-", stdin=a.stdout,
                       stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         a.stdout.close()
         b_err = b.communicate(timeout=120)[1].decode()
@@ -90,7 +140,7 @@ def move(env, name, through_pipe):
         r = env.podrun("suspend", name, "-o", image, check=False, timeout=120)
         a_code, a_err, b_code, b_err = r.code, r.errors, 0, ""
         if a_code == 0:
-            r = env.podrun("resume", "-d", image, check=False, timeout=120)
+            r = env.podrun("resume", "-d", *options, image, check=False, timeout=120)
             b_code, b_err = r.code, r.errors
             image.unlink()
     if a_code in (5, 6):
@@ -100,27 +150,30 @@ def move(env, name, through_pipe):
     return True
 
 
-def move_through(env, script, user, name, seconds, moves):
+def move_through(env, script, user, name, seconds, moves, way):
     """One run of the script with up to `moves` moves; returns how many, and its output."""
-    begin(env, script, user, name)
+    begin(env, script, user, name, way)
     rng = random.Random()
     done = 0
     while done < moves:
         time.sleep(rng.uniform(0.02, max(0.05, min(3, 1.5 * seconds / (moves + 1)))))
-        if not move(env, name, done % 2 == 1):
+        pipe = done % 2 == 1 and not (way.run and script.name in HOLDS)
+        if not move(env, name, pipe, way.resume[done % len(way.resume)]):
             break
         done += 1
     return done, env.wait(name, timeout=PATIENCE + 10 * seconds)
 
 
-def moved(env, script, user):
+def moved(env, script, user, way=HERE_ONLY):
     needs(*header(script, "needs"))
     only_root = header(script, "as", "me") == ["root"]
     expected, seconds = unmoved(env, script, user) if only_root else native(env, script)
+    if way.contained:
+        env.contain()
     moves = runs = 0
-    while moves < MOVES:
+    while moves < way.moves:
         runs += 1
-        done, out = move_through(env, script, user, "app%d" % runs, seconds, MOVES - moves)
+        done, out = move_through(env, script, user, "app%d" % runs, seconds, way.moves - moves, way)
         moves += done
         if out != expected:
             raise Failed("after %d moves the output differs\n--- native\n%s\n--- moved\n%s" % (
@@ -137,6 +190,9 @@ for path in sorted(HERE.iterdir()):
         for who in header(path, "as", "me"):
             add("%s/%s" % (path.name, who),
                 lambda env, p=path, w=who: moved(env, p, w))
+            if who == "me" and path.name not in NOT_REWRITTEN:
+                add(path.name + "/rewrite", lambda env, p=path: moved(env, p, "me", REWRITTEN))
+                add(path.name + "/between", lambda env, p=path: moved(env, p, "me", BETWEEN))
 
 if __name__ == "__main__":
     main()
