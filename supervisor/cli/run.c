@@ -594,9 +594,9 @@ const struct cli_command cli_run = {
 		"The session sees the host's files below a layer of its own; /tmp, /run, /dev and /proc "
 		"are its own as well. It ends when CMD has ended and nothing else is left in it.\n\n"
 		"The kernel's namespaces hold the session's names. Where the host allows none, podrun says "
-		"so and rewrites numbers of processes and names of IPC objects itself (*--names rewrite*): the files, /proc, "
-		"clocks and network are the host's then, and *-v*, *--root*, *--user root*, *--hostname*, "
-		"*--net none* and *--view private* are refused with exit code 4. *--names kernel* "
+		"so and rewrites numbers of processes and names of IPC objects itself (*--names rewrite*). /tmp, /run, /dev/shm, "
+		"/proc and what *-v* says are the session's there, too; all other files, clocks and network are the "
+		"host's, and *--root*, *--user root*, *--hostname* and *--net none* are refused with exit code 4. *--names kernel* "
 		"refuses to start such a session. *podrun check* tells which it will be, and what is weaker.",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
