@@ -163,9 +163,9 @@ static int diag_of(struct ckpt_dump *d, const struct ckpt_file *f,
 	return 0;
 }
 
-/* The name as bind(2) had it; @which is getsockname or getpeername. */
-static int name_of(
-	int fd, int (*which)(int, struct sockaddr *, socklen_t *), ProtobufCBinaryData *ret)
+/* The name as bind(2) had it in the session; @which is getsockname or getpeername. */
+static int name_of(const struct ckpt_dump *d, int fd,
+	int (*which)(int, struct sockaddr *, socklen_t *), ProtobufCBinaryData *ret)
 {
 	struct sockaddr_un a;
 	socklen_t len = sizeof(a);
@@ -183,7 +183,7 @@ static int name_of(
 		return -ENOMEM;
 	memcpy(ret->data, a.sun_path, n);
 	ret->len = n;
-	return 0;
+	return ckpt_where_say_name(d->world, &ret->data, &ret->len);
 }
 
 /* The listening socket in whose backlog the connection of @ino waits. */
@@ -207,7 +207,7 @@ static int sever(const struct ckpt_dump *d, const struct ckpt_file *f, uint32_t 
 	ProtobufCBinaryData name = {0};
 	char text[sizeof(struct sockaddr_un)] = "an unnamed socket";
 
-	if (name_of(f->fd, getpeername, &name) >= 0 && name.len)
+	if (name_of(d, f->fd, getpeername, &name) >= 0 && name.len)
 		snprintf(text, sizeof(text), "%s%.*s", name.data[0] ? "" : "@",
 			(int)name.len - !name.data[0], (char *)name.data + !name.data[0]);
 	free(name.data);
@@ -483,9 +483,7 @@ static int fill(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Unix *m, str
 		r = look(d, f, m, e);
 	if (r < 0)
 		return r;
-	r = name_of(f->fd, getsockname, &m->name);
-	if (r == 0)
-		r = ckpt_where_say_name(d->world, &m->name.data, &m->name.len);
+	r = name_of(d, f->fd, getsockname, &m->name);
 	if (r < 0)
 		return err_errno(e, r, "name of a socket");
 	if (m->name.len && m->name.data[0])
@@ -497,10 +495,10 @@ static int fill(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Unix *m, str
 	if (r < 0)
 		return r;
 	if (m->peer_kind == PB__UNIX__PEER__GONE) {
-		name_of(f->fd, getpeername, &m->peer_name);
+		name_of(d, f->fd, getpeername, &m->peer_name);
 		m->peer_reset = poll(&p, 1, 0) == 1 && (p.revents & POLLERR);
 	} else if (m->peer_kind == PB__UNIX__PEER__SEVERED) {
-		name_of(f->fd, getpeername, &m->peer_name);
+		name_of(d, f->fd, getpeername, &m->peer_name);
 		/* An abstract name still belongs to the other program. */
 		if (m->peer_name.len && !m->peer_name.data[0])
 			m->peer_name.len = 0;

@@ -11,6 +11,10 @@
  *      /tmp/.podrun-XXXXXX/root/run/x.sock     bind("/run/x.sock") after chroot
  *      /tmp/.podrun-XXXXXX/7                   what it is called until the build ends: short
  *                                              enough for connect(2), whatever the name was
+ *
+ * Where paths are rewritten, a name is the host's path for it, which can be bound: whatever is there
+ * now makes room for the moment.  A node that belongs nowhere is called something else beside it until
+ * the build ends.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,9 +30,19 @@
 
 #define TEMPLATE "/.podrun-XXXXXX"
 
+/* A node that nothing else needs, where paths are rewritten. */
+struct aside {
+	struct aside *next;
+	int dir;
+	char name[32];
+	char *path;  /* what it is bound to */
+	size_t made; /* directories above that which are longer than this are ours; 0: none */
+};
+
 struct names {
 	char staging[32]; /* directory for nodes that nothing else needs */
 	unsigned count;
+	struct aside *asides;
 };
 
 static struct names *names_of(struct ckpt_build *b)
@@ -178,6 +192,130 @@ static int bind_elsewhere(
 	return r;
 }
 
+/* ---- where paths are rewritten -------------------------------------------------------------- */
+
+/* Makes what is missing above @path; the length of the longest directory that was there. */
+static int make_missing(const char *path, size_t *ret_made)
+{
+	char copy[UNIX_NAME_MAX + 1];
+
+	*ret_made = 0;
+	snprintf(copy, sizeof(copy), "%s", path);
+	for (char *p = copy + 1, *before = copy; (p = strchr(p, '/')); before = p++) {
+		*p = '\0';
+		if (mkdir(copy, 0700) == 0)
+			*ret_made = *ret_made ? *ret_made : (size_t)(before - copy) + 1;
+		else if (errno != EEXIST)
+			return -errno;
+		*p = '/';
+	}
+	return 0;
+}
+
+static void remove_made(const struct aside *s)
+{
+	char *end;
+
+	while (s->made && (end = strrchr(s->path, '/')) && (size_t)(end - s->path) > s->made) {
+		*end = '\0';
+		rmdir(s->path);
+	}
+}
+
+static void free_aside(struct aside *s)
+{
+	if (!s)
+		return;
+	if (s->dir >= 0 && s->name[0])
+		unlinkat(s->dir, s->name, 0);
+	close_fd(s->dir);
+	if (s->path)
+		remove_made(s);
+	free(s->path);
+	free(s);
+}
+
+DEFINE_CLEANUP(aside, struct aside *, free_aside);
+
+/* Binds @fd to @a, and calls the node @to in @dir then.  What is there keeps its name. */
+static int bind_and_move(int fd, const struct unix_address *a, int dir, const char *to)
+{
+	char kept[sizeof(a->un.sun_path) + 16];
+	bool there;
+	int r;
+
+	snprintf(kept, sizeof(kept), "%s.podrun", a->un.sun_path);
+	there = rename(a->un.sun_path, kept) == 0;
+	r = bind_plain(fd, a);
+	if (r == 0 && renameat(AT_FDCWD, a->un.sun_path, dir, to) < 0)
+		r = -errno;
+	if (there && rename(kept, a->un.sun_path) < 0 && r == 0)
+		r = -errno;
+	return r;
+}
+
+/* A node beside the name @a, for as long as the build lasts. */
+static int bind_aside(struct ckpt_build *b, int fd, const struct unix_address *a,
+	struct unix_address *ret, struct err *e)
+{
+	_cleanup_(cleanup_aside) struct aside *s = calloc(1, sizeof(*s));
+	struct names *n = names_of(b);
+	char path[64];
+	int r;
+
+	if (!s || !n)
+		return err_errno(e, -ENOMEM, "names of sockets");
+	s->dir = -1;
+	s->path = strdup(a->un.sun_path);
+	r = s->path ? make_missing(s->path, &s->made) : -ENOMEM;
+	if (r == 0) {
+		char *end = strrchr(s->path, '/');
+
+		*end = '\0';
+		s->dir = open(s->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		*end = '/';
+		r = s->dir < 0 ? -errno : 0;
+	}
+	snprintf(s->name, sizeof(s->name), ".podrun-%d-%u", getpid(), n->count++);
+	if (r == 0)
+		r = bind_and_move(fd, a, s->dir, s->name);
+	if (r < 0)
+		return err_errno(e, r, "cannot bind a unix socket to %s", a->un.sun_path);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", s->dir, s->name);
+	*ret = address_of(path, strlen(path));
+	s->next = n->asides;
+	n->asides = take_ptr(s);
+	return 0;
+}
+
+/* @a: the name as the host has it, or a relative one. */
+static int bind_host(struct ckpt_build *b, int fd, const struct unix_address *a, const char *node,
+	mode_t mode, struct unix_address *ret, struct err *e)
+{
+	struct stat st;
+	int r;
+
+	if (!node[0])
+		return a->un.sun_path[0] == '/' ? bind_aside(b, fd, a, ret, e)
+						: bind_nowhere(b, fd, a, ret, e);
+	if (!lstat(node, &st) && S_ISSOCK(st.st_mode) && unlink(node) < 0)
+		return err_errno(e, -errno, "%s", node);
+	if (a->un.sun_path[0] != '/')
+		r = bind_elsewhere(b, fd, a, node, e);
+	else if (strcmp(a->un.sun_path, node) == 0)
+		r = bind_plain(fd, a);
+	else
+		r = bind_and_move(fd, a, AT_FDCWD, node);
+	if (r < 0)
+		return err_is(e) ? r : err_errno(e, r, "cannot bind a unix socket to %s", node);
+	if (chmod(node, mode & 07777) < 0)
+		return err_errno(e, -errno, "%s", node);
+	*ret = address_of(node, strlen(node));
+	return 0;
+}
+
+/* ---- interface ------------------------------------------------------------------------------ */
+
 int unix_bind(struct ckpt_build *b, int fd, struct unix_name name, const char *node, mode_t mode,
 	struct unix_address *ret, struct err *e)
 {
@@ -197,11 +335,17 @@ int unix_bind(struct ckpt_build *b, int fd, struct unix_name name, const char *n
 			     : 0;
 	}
 	if (b->world->paths) {
-		node = ckpt_where_host(b->world, node, room);
-		/* The session's is what it is bound to; no root is changed for another one. */
-		if (node[0])
-			a = address_of(node, strlen(node));
-		name = (struct unix_name){(const uint8_t *)node, strlen(node)};
+		char path[UNIX_NAME_MAX + 1] = {0}, at[PATH_MAX];
+		const char *host;
+
+		memcpy(path, a.un.sun_path, sizeof(a.un.sun_path));
+		host = path[0] == '/' ? ckpt_where_host(b->world, path, at) : path;
+		a = address_of(host, strlen(host));
+		if (!a.len)
+			return err_set(e, ERR_HOST, -ENAMETOOLONG,
+				"too long for the name of a unix socket: %s", host);
+		return bind_host(b, fd, &a, node[0] ? ckpt_where_host(b->world, node, room) : node,
+			mode, ret, e);
 	}
 	if (!node[0])
 		return bind_nowhere(b, fd, &a, ret, e);
@@ -225,6 +369,13 @@ void unix_names_end(struct ckpt_build *b)
 
 	if (n && n->staging[0])
 		io_rm_rf(AT_FDCWD, n->staging);
-	if (n)
-		n->staging[0] = '\0';
+	if (!n)
+		return;
+	n->staging[0] = '\0';
+	while (n->asides) {
+		struct aside *s = n->asides;
+
+		n->asides = s->next;
+		free_aside(s);
+	}
 }

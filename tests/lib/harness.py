@@ -89,7 +89,8 @@ class Env:
     """Directories and commands of one test."""
 
     def __init__(self, name):
-        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="podrun-%s-" % name[:24]))
+        # Short: where paths are rewritten, names of sockets (108 bytes) begin with it.
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="podrun-%s-" % name[:8]))
         self.environ = dict(os.environ)
         for key, sub in (("XDG_RUNTIME_DIR", "run"), ("XDG_STATE_HOME", "state"),
                          ("XDG_CONFIG_HOME", "config"), ("XDG_CACHE_HOME", "cache")):

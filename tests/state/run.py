@@ -92,7 +92,7 @@ NOT_LEFT = {
 
 # Rebuilt with rewritten numbers: not yet.
 NOT_REBUILT = dict(NOT_LEFT, **{
-    "unix_dgram": "names of sockets below the private view",
+    "unix_dgram": "in a private view senders have the host's names of their sockets",
     "fifos": "a reader left without a writer, now and then",
     "mem_mapped": "no memory is mapped from the image",
     "ptys": "numbers of terminals are the host's, and may be in use",
