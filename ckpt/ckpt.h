@@ -114,6 +114,8 @@ struct ckpt_ipc_object {
 struct ckpt_ipc_names {
 	/* All objects of a sort; *ret is freed by the caller.  -ENOMEM. */
 	ssize_t (*list)(void *ctx, enum ckpt_ipc_sort sort, struct ckpt_ipc_object **ret);
+	/* What the host calls the session's @name, or (@back) the session the host's.  -1: nothing. */
+	int (*look_up)(void *ctx, enum ckpt_ipc_sort sort, int name, bool back);
 	/* A new one with these names, @size in bytes or semaphores, @flags as for shmget(2).  The host's id. */
 	int (*make)(void *ctx, enum ckpt_ipc_sort sort, const struct ckpt_ipc_object *o, uint64_t size,
 		struct err *e);

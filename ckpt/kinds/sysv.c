@@ -87,31 +87,14 @@ void sysv_name(const struct ckpt_ipc_object *o, struct ipc_perm *p)
 	p->mode = (unsigned short)((p->mode & ~0777U) | o->mode);
 }
 
-/* One whose name here or there is @name; what it is called on the other side, or -1. */
-static int look_up(const struct ckpt_world *w, enum ckpt_ipc_sort sort, int name, bool host)
-{
-	struct ckpt_ipc_object *all = NULL;
-	ssize_t n;
-	int found = -1;
-
-	if (!w->ipc)
-		return name;
-	n = w->ipc->list(w->ipc->ctx, sort, &all);
-	for (ssize_t i = 0; i < n && found < 0; i++)
-		if ((host ? all[i].host : all[i].id) == name)
-			found = host ? all[i].id : all[i].host;
-	free(all);
-	return found;
-}
-
 int sysv_host(const struct ckpt_world *w, enum ckpt_ipc_sort sort, int id)
 {
-	return look_up(w, sort, id, false);
+	return w->ipc ? w->ipc->look_up(w->ipc->ctx, sort, id, false) : id;
 }
 
 int sysv_id(const struct ckpt_world *w, enum ckpt_ipc_sort sort, int host)
 {
-	return look_up(w, sort, host, true);
+	return w->ipc ? w->ipc->look_up(w->ipc->ctx, sort, host, true) : host;
 }
 
 Pb__IpcPerm *sysv_perm_dump(int id, const struct ipc_perm *p)

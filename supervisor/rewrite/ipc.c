@@ -229,7 +229,7 @@ int ipc_restore(struct ipc_names *n, enum ipc_sort sort, int id, key_t key, uint
 		ipc_names_remove(n, sort, o);
 		return err_errno(e, host, "cannot make System V object %d again", id);
 	}
-	o->host = host;
+	ipc_names_set_host(n, sort, o, host);
 	o->key = key;
 	o->size = size;
 	o->mode = (uint16_t)mode;

@@ -69,6 +69,15 @@ static ssize_t list(void *ctx, enum ckpt_ipc_sort which, struct ckpt_ipc_object 
 	return found;
 }
 
+static int look_up(void *ctx, enum ckpt_ipc_sort which, int name, bool back)
+{
+	enum ipc_sort sort = (enum ipc_sort)which;
+	const struct ipc_object *o =
+		back ? ipc_names_find_host(ctx, sort, name) : ipc_names_find(ctx, sort, name);
+
+	return !o ? -1 : back ? ipc_names_id(ctx, sort, o) : o->host;
+}
+
 static int make(void *ctx, enum ckpt_ipc_sort sort, const struct ckpt_ipc_object *o, uint64_t size,
 	struct err *e)
 {
@@ -109,6 +118,7 @@ static void forget_queue(void *ctx, const char *name)
 struct ckpt_ipc_names ipc_ckpt_names(struct ipc_names *n)
 {
 	return (struct ckpt_ipc_names){.list = list,
+		.look_up = look_up,
 		.make = make,
 		.queue = queue,
 		.make_queue = make_queue,

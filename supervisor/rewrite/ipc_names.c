@@ -22,6 +22,10 @@ struct family {
 	int in_use;
 	int high; /* slots above were never used */
 	uint16_t seq;
+	/* By the place in the host's own table, which is the low part of its id; if that has more places
+	 * than ours (ipcmni_extend), two may be mixed up. */
+	bool mixed;
+	uint16_t by_place[IPC_SLOTS];
 	struct ipc_object objects[IPC_SLOTS];
 };
 
@@ -126,6 +130,22 @@ struct ipc_object *ipc_names_restore(struct ipc_names *n, enum ipc_sort sort, in
 	return take(f, slot, (uint16_t)(id >> SHIFT));
 }
 
+static struct ipc_object *at_place(struct family *f, int host)
+{
+	return &f->objects[f->by_place[host & (IPC_SLOTS - 1)]];
+}
+
+void ipc_names_set_host(struct ipc_names *n, enum ipc_sort sort, struct ipc_object *o, int host)
+{
+	struct family *f = &n->families[sort];
+	const struct ipc_object *there = at_place(f, host);
+
+	f->mixed |= there->used && there != o && there->host >= 0 &&
+		    !((there->host ^ host) & (IPC_SLOTS - 1));
+	f->by_place[host & (IPC_SLOTS - 1)] = (uint16_t)(o - f->objects);
+	o->host = host;
+}
+
 void ipc_names_remove(struct ipc_names *n, enum ipc_sort sort, struct ipc_object *o)
 {
 	n->removed -= o->removed;
@@ -185,8 +205,11 @@ struct ipc_object *ipc_names_find_key(struct ipc_names *n, enum ipc_sort sort, k
 struct ipc_object *ipc_names_find_host(struct ipc_names *n, enum ipc_sort sort, int host)
 {
 	struct family *f = &n->families[sort];
+	struct ipc_object *o = at_place(f, host);
 
-	for (int i = 0; i < f->high; i++)
+	if (o->used && o->host == host)
+		return o;
+	for (int i = 0; f->mixed && i < f->high; i++)
 		if (f->objects[i].used && f->objects[i].host == host)
 			return &f->objects[i];
 	return NULL;

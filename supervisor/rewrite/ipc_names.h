@@ -57,10 +57,11 @@ uint64_t ipc_names_tag(const struct ipc_names *n);
  */
 int ipc_names_next(struct ipc_names *n, enum ipc_sort sort);
 void ipc_names_skip(struct ipc_names *n, enum ipc_sort sort, int slot);
-/* Takes the slot that ipc_names_next told.  The caller fills in what it is. */
+/* Takes the slot that ipc_names_next told.  The caller fills in what it is, but for the host's id. */
 struct ipc_object *ipc_names_add(struct ipc_names *n, enum ipc_sort sort, int slot);
 /* One that had @id before the session moved here; NULL if that can't be, or is taken. */
 struct ipc_object *ipc_names_restore(struct ipc_names *n, enum ipc_sort sort, int id);
+void ipc_names_set_host(struct ipc_names *n, enum ipc_sort sort, struct ipc_object *o, int host);
 void ipc_names_remove(struct ipc_names *n, enum ipc_sort sort, struct ipc_object *o);
 
 /* The key on the host of the object in @slot; 0 (IPC_PRIVATE) for one slot in 2^32, which can't be used. */

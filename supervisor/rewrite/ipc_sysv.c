@@ -100,7 +100,7 @@ static long make(struct question *q, enum ipc_sort sort, key_t key, uint64_t siz
 	if (slot < 0)
 		return slot;
 	o = ipc_names_add(n, sort, slot);
-	o->host = host;
+	ipc_names_set_host(n, sort, o, host);
 	o->key = key;
 	o->mode = flags & 0777;
 	o->size = size;

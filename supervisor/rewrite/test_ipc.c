@@ -33,7 +33,7 @@ static int add(struct ipc_names *n, enum ipc_sort sort, key_t key)
 	if (!o)
 		return slot;
 	o->key = key;
-	o->host = 70000 + slot;
+	ipc_names_set_host(n, sort, o, 70000 + slot);
 	return ipc_names_id(n, sort, o);
 }
 
