@@ -68,8 +68,8 @@ static const struct fault_info points[] = {
 static_assert(ARRAY_SIZE(points) == FAULT_POINT_MAX, "a point without a row");
 
 enum action { FAIL, KILL, KILL_SUPERVISOR, KILL_CLIENT, KILL_WORKER, STOP, N_ACTIONS };
-static const char *const actions[] = {"fail", "kill", "kill-supervisor", "kill-client",
-	"kill-worker", "stop"};
+static const char *const actions[] = {
+	"fail", "kill", "kill-supervisor", "kill-client", "kill-worker", "stop"};
 static_assert(ARRAY_SIZE(actions) == N_ACTIONS, "an action without a name");
 
 #define WAITS_US 1000
@@ -131,6 +131,8 @@ void fault_load(pid_t client)
 
 void fault_in_worker(void)
 {
+	if (due.supervisor == getpid())
+		due.supervisor = getppid(); /* one that reads the file itself */
 	due.worker = getpid();
 	worker_waits = NULL;
 	if (fault_armed && due.action == KILL_WORKER)

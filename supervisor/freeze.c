@@ -565,6 +565,7 @@ static int start_worker(struct session *s, uint32_t deadline_ms, bool mend, stru
 	what.options.n_notified = filter_notified(&names_of, notified);
 	what.options.phase = installs_phase;
 	what.options.unhold = installs_unhold;
+	what.client = s->op.client_pid;
 	if (s->world.rewriter)
 		return worker_start_order(
 			&s->worker, s->loop, s->world.rewriter_orders, &what, &worker_ops, s, e);
@@ -622,6 +623,7 @@ int session_pause(struct session *s, struct client *c, struct err *e)
 	/* Nothing is lost by a pause: what is written afterwards decides. */
 	s->op.outside = CKPT_OUTSIDE_CLOSE;
 	s->op.began_ns = io_now_ns();
+	s->op.client_pid = c->pid;
 	fault_load(c->pid);
 	r = freeze(s, 0, e);
 	if (r < 0)
@@ -707,6 +709,7 @@ int session_suspend(struct session *s, struct client *c, const Pb__SuspendReques
 	}
 	op->outside = r;
 
+	s->op.client_pid = c->pid;
 	fault_load(c->pid);
 	op->what = req->snapshot ? OP_SNAPSHOT : OP_SUSPEND;
 	op->began_ns = io_now_ns();

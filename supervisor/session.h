@@ -114,6 +114,7 @@ struct job {
 struct session_operation {
 	enum { OP_NONE, OP_START, OP_PAUSE, OP_UNPAUSE, OP_SUSPEND, OP_SNAPSHOT, OP_RESUME } what;
 	struct client *client; /* who waits for the answer; NULL once it went away */
+	pid_t client_pid;      /* whoever asked for a freeze */
 	bool hold, was_paused, frozen;
 	bool stream;  /* the image goes to `image` as it is, not to a file of ours */
 	bool discard; /* resume: remove the image file once the session runs */

@@ -14,6 +14,7 @@
 struct worker_dump {
 	struct ckpt_world world; /* with edges; descriptors stay open in the worker */
 	struct ckpt_dump_options options;
+	pid_t client;		/* who asked for it; 0 */
 	int listener;		/* of notifications, for options.unhold */
 	const char *config_dir; /* where the key is */
 };

@@ -26,6 +26,7 @@
 
 struct order {
 	bool portable;
+	pid_t client; /* who asked for it, for the faults of tests */
 	uint32_t deadline_ms;
 	int outside;
 	uint32_t n_edges;
@@ -46,6 +47,7 @@ int orders_send_dump(int sock, const struct worker_dump *what, int to_worker, st
 	const struct ckpt_world *world = &what->world;
 	struct order o = {.portable = what->options.portable,
 		.deadline_ms = what->options.deadline_ms,
+		.client = what->client,
 		.outside = (int)what->options.outside,
 		.n_edges = (uint32_t)world->n_edges};
 	int fds[1 + MAX_EDGES] = {to_worker}, r;
@@ -131,7 +133,10 @@ static void dump(struct rewriter *w, const struct order *o, const int *fds)
 		memcpy(edges[i].name, o->edges[i], sizeof(edges[i].name));
 		edges[i].fd = fds[1 + i];
 	}
+	fault_load(o->client);
+	fault_in_worker();
 	worker_dump_here(fds[0], &what);
+	fault_armed = false;
 	close_fd(what.world.init_pidfd);
 	close_fd(what.world.root_fd);
 }

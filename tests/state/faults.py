@@ -32,8 +32,9 @@ def points(way):
     return [p for p in map(Point, table.splitlines()) if way in p.ways]
 
 
-def prepare(env):
+def prepare(env, options=()):
     """Everything podrun does in this test may be hit."""
+    env.options = options
     env.environ["PODRUN_TEST_FAULT"] = str(env.path("fault"))
 
 
@@ -111,11 +112,16 @@ class Session:
         self.env, self.name = env, name
         self.supervisor = env.podrun("inspect", name).json()["supervisor"]
         self.init = children(self.supervisor)[0]
+        # Where names are rewritten who does that stands in between.
+        self.rewriter = self.init if env.options else 0
+        if self.rewriter:
+            self.init = children(self.rewriter)[0]
 
     def look(self):
         tasks = {t: look_at(t) for t in descendants(self.init)}
         return {"supervisor": {"children": children(self.supervisor),
                                "fds": Fds(links("/proc/%d/fd" % self.supervisor))},
+                "rewriter": Fds(links("/proc/%d/fd" % self.rewriter)),
                 "tasks": tasks,
                 "files": sorted(os.listdir(self.env.path("state") / "podrun" / "sessions"))}
 
@@ -205,7 +211,7 @@ def suspends(env, session, way, action, program):
 def resume_once(env, image, point, action):
     what = "resume, %s at %s" % (action, point.name)
     due(env, point.name, action)
-    r = env.podrun("resume", "-d", image, check=False)
+    r = env.podrun("resume", "-d", *env.options[:2], image, check=False)
     due(env, None, None)
     told(r, what, *(["fault at " + point.name] if action == "fail" else []))
     if not image.exists():
@@ -237,15 +243,15 @@ def goes_on(program):
 LIVELY = ("mem_mapped",)
 
 
-def begin(env, program):
-    prepare(env)
+def begin(env, program, options=()):
+    prepare(env, options)
     due(env, None, None)
-    env.run_detached("s", program, GO, *goes_on(program))
+    env.run_detached("s", program, GO, *goes_on(program), options=env.options)
     return Session(env, "s")
 
 
-def through_all(env, program, action, finish):
-    session = begin(env, program)
+def through_all(env, program, action, finish, options=()):
+    session = begin(env, program, options)
     image = env.path("image")
     suspends(env, session, "suspend", action, program)
     if program.name in TIMED:
@@ -255,12 +261,18 @@ def through_all(env, program, action, finish):
     env.podrun("suspend", "s", "-o", image)
     until("it is gone", session.is_gone)
     resumes(env, image, action)
-    env.podrun("resume", "-d", image)
+    env.podrun("resume", "-d", *env.options[:2], image)
     finish(env, "s")
 
 
 def faults(env, program, finish):
     through_all(env, program, "fail", finish)
+
+
+def rewritten_faults(env, program, finish):
+    """The same where names are rewritten.  Who freezes can't be killed there without the session."""
+    env.contain()
+    through_all(env, program, "fail", finish, ("--names", "rewrite", "--net", "host"))
 
 
 def kills(env, program, finish):

@@ -24,6 +24,7 @@ and some of them, because it is podrun's doing and not the program's, in these:
     supervisor the supervisor is killed at each step
     client     the command is killed at each step
     careful    somebody is killed while what waits in a queue has been taken out of it
+    rewritten_faults  as faults, between hosts without namespaces
 """
 import os
 import pathlib
@@ -194,8 +195,8 @@ def _faulty(way):
     return run
 
 
-faults, kills, careful, supervisor, client = map(
-    _faulty, ("faults", "kills", "careful", "supervisor", "client"))
+faults, kills, careful, supervisor, client, rewritten_faults = map(
+    _faulty, ("faults", "kills", "careful", "supervisor", "client", "rewritten_faults"))
 SOME = ("counter", "pipes", "task_tree")
 
 
@@ -211,7 +212,7 @@ for path in sorted(PROGRAMS.iterdir()) if PROGRAMS.is_dir() else []:
     for way in (plain, session, rewrite, leave, rewritten, back, suspend, twice, pipe, snapshot, faults) + \
             ((kills,) if path.name not in fault_ways.TIMED + fault_ways.WAITING else ()) + \
             ((careful,) if path.name in fault_ways.CAREFUL else ()) + \
-            ((supervisor, client) if path.name in SOME else ()):
+            ((supervisor, client, rewritten_faults) if path.name in SOME else ()):
         if path.name in fault_ways.LIVELY and way in (faults, kills) or \
                 way in (rewrite, leave, rewritten, back) and path.name in NOT_REWRITTEN or \
                 way in (rewritten, back) and path.name in NOT_REBUILT or \
