@@ -336,8 +336,9 @@ const struct check checks[] = {
 	{"set-tid", CHECK_MOVES, try_set_tid, "resumed processes can't have their PIDs", "Linux 5.9"},
 	{"ns-last-pid", CHECK_MOVES, try_ns_last_pid, "resumed processes can't have their PIDs",
 		"CONFIG_CHECKPOINT_RESTORE"},
-	{"pidfd-getfd", CHECK_MOVES, try_pidfd_getfd, "descriptors can't be looked at", "Linux 5.6"},
-	{"kcmp", CHECK_MOVES, try_kcmp, "shared open files can't be told apart",
+	{"pidfd-getfd", CHECK_MOVES, try_pidfd_getfd, "where the kernel has the names descriptors can't be looked at",
+		"Linux 5.6; in a container, a seccomp profile that allows pidfd_getfd"},
+	{"kcmp", CHECK_MOVES, try_kcmp, "where the kernel has the names shared open files can't be told apart",
 		"CONFIG_KCMP; in a container, a seccomp profile that allows kcmp"},
 	{"pagemap-scan", CHECK_MORE, try_pagemap_scan, "finding touched memory is slower", "Linux 6.7"},
 	{"timer-ids", CHECK_MORE, try_timer_ids, "restoring POSIX timers with large ids is slower",
@@ -372,7 +373,7 @@ const struct check_weaker checks_weaker[] = {
 	{"users", "no --user root"},
 	{"clocks", "monotonic time and the host name are the host's: no --hostname"},
 	{"programs", "debuggers (ptrace) and 32-bit programs are refused"},
-	{"moves", "no pause, suspend, snapshot or clone"},
+	{"moves", "a snapshot stops the session until it is written"},
 	{"speed", "fork, wait, signals and getpid cost two to forty times as much"},
 };
 const size_t n_checks_weaker = ARRAY_SIZE(checks_weaker);
