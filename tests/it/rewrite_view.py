@@ -5,6 +5,7 @@ import difflib
 import os
 import pathlib
 import shutil
+import socket
 import sys
 import tempfile
 
@@ -220,6 +221,57 @@ def volumes(env):
     text = same(env, "bash", "-c", "exec 2>&1; " + script, options=options)
     assert "not for you" not in text and "Read-only" in text
     assert sorted(p.name for p in there.iterdir()) == ["file", "up"]
+
+
+@test
+def volumes_of_other_file_systems(env):
+    own = pathlib.Path(tempfile.mkdtemp(prefix="podrun-view-", dir="/dev/shm"))
+    try:
+        (own / "f").write_text("text\n")
+        (own / "l").symlink_to("/etc/hostname")
+        (own / "r").symlink_to("../%s/f" % own.name)
+        script = ("d={0}; ls /host$d; cat /host$d/f /host$d/r; cat /host$d/l | wc -l; head -c 5 /host/proc/version;"
+                  "mkdir /host$d/d 2>&1 | grep -c Read-only; cd /tmp/shm; cat f r 2>&1; echo new >n; cat ../shm/n; rm n;"
+                  "stat -c %s /host$d/../{1}/f; echo hi >/tmp/dev/null; head -c 3 /tmp/dev/zero | wc -c;"
+                  "cd /tmp$d && pwd && cat f; echo a >a; cat a ../{1}/a; rm a; ls").format(own, own.name)
+        text = same(env, "bash", "-c", script, options=("-v", "/:/host:ro", "-v", "%s:/tmp/shm" % own,
+                                                        "-v", "/dev:/tmp/dev"))
+        assert text.count("text") == 4 and "/tmp/dev/shm" in text, text
+    finally:
+        shutil.rmtree(own)
+
+
+LISTENS = """
+import os, socket, sys
+s = socket.socket(socket.AF_UNIX)
+try:
+    s.connect("\\0" + sys.argv[1])
+    print("reached")
+except OSError as e:
+    print(type(e).__name__)
+a = socket.socket(socket.AF_UNIX); a.bind("\\0own"); a.listen(); s.connect("\\0own"); print("own")
+"""
+
+
+@test
+def abstract_sockets_of_the_hosts(env):
+    facts = env.podrun("check", "--json").json()["checks"]
+    if not next(c["ok"] for c in facts if c["name"] == "landlock-scopes"):
+        return
+    with socket.socket(socket.AF_UNIX) as there:
+        name = "podrun-test-%d" % os.getpid()
+        there.bind("\0" + name)
+        there.listen()
+        assert run(env, "python3", "-c", LISTENS, name).text.split() == ["PermissionError", "own"]
+
+
+@test
+def without_landlock(env):
+    env.prefix = PROFILE + ["--refuse", "landlock_create_ruleset"]
+    facts = env.podrun("check", "--json").json()["checks"]
+    assert not next(c["ok"] for c in facts if c["name"] == "landlock")
+    text = env.podrun("run", *REWRITE, "-w", "/", "--rm", "--", "sh", "-c", SHELL).text
+    assert "through" in text
 
 
 @test
