@@ -248,7 +248,7 @@ static int rewritten_world(const struct world_config *c, struct init *in, struct
 		return 0;
 	if (view_create(&in->view, c, e) < 0)
 		return e->error;
-	return view_open(in->view) < 0 ? err_errno(e, -errno, "the session's files") : 0;
+	return view_open(in->view, NULL) < 0 ? err_errno(e, -errno, "the session's files") : 0;
 }
 
 /* What lies behind is open already. */

@@ -365,7 +365,7 @@ static int begin_view(struct rewriter *w, const struct world_config *c)
 	if (r < 0)
 		return r;
 	w->rw.view->fence = fence_create(c, &e);
-	r = w->rw.view->fence < -1 ? w->rw.view->fence : view_open(w->rw.view);
+	r = w->rw.view->fence < -1 ? w->rw.view->fence : view_open(w->rw.view, &w->rw.tasks);
 	return r < 0 ? r : procfs_begin(&w->rw, c->files_dir, &e);
 }
 

@@ -87,7 +87,7 @@ static int setup(void **state)
 		.n_hidden = 1};
 	assert_int_equal(view_prepare(&f->config, &e), 0);
 	assert_int_equal(view_create(&f->view, &f->config, &e), 0);
-	assert_int_equal(view_open(f->view), 0);
+	assert_int_equal(view_open(f->view, NULL), 0);
 	fill(f);
 	*state = f;
 	return 0;
@@ -283,6 +283,9 @@ static void to_the_host(void **state)
 	assert_string_equal(host, want);
 	assert_int_equal(view_host_path(f->view, "/tmp/../etc", host), 0);
 	assert_string_equal(host, "/etc");
+	snprintf(want, sizeof(want), "%s/a", f->bind);
+	assert_int_equal(view_host_path(f->view, "/tmp/in/a", host), 0);
+	assert_string_equal(host, want);
 	snprintf(want, sizeof(want), "%s/run/a", f->files);
 	assert_int_equal(view_host_path(f->view, "/var/run/a", host), 0);
 	assert_string_equal(host, want);

@@ -326,8 +326,9 @@ int view_create(struct view **ret, const struct world_config *c, struct err *e)
 	return 0;
 }
 
-int view_open(struct view *v)
+int view_open(struct view *v, const struct tasks *tasks)
 {
+	v->tasks = tasks;
 	v->cwds = calloc(NUMBERS_MAX, sizeof(*v->cwds));
 	v->scratch = calloc(NUMBERS_MAX, sizeof(*v->scratch));
 	if (!v->cwds || !v->scratch)
@@ -387,8 +388,10 @@ void view_free(struct view *v)
 		free(v->entries[i].path);
 		free(v->entries[i].host);
 	}
-	for (size_t i = 0; v && v->cwds && i < NUMBERS_MAX; i++)
+	for (size_t i = 0; v && v->cwds && i < NUMBERS_MAX; i++) {
 		free(v->cwds[i].path);
+		free(v->cwds[i].next);
+	}
 	for (size_t i = 0; v && v->scratch && i < NUMBERS_MAX; i++) {
 		free(v->scratch[i].saved);
 		free(v->scratch[i].host);
@@ -552,6 +555,16 @@ static int normal(const char *path, char ret[PATH_MAX])
 	return (int)len;
 }
 
+/* Of a normal path in a mount, by the innermost. */
+static int put_host(const struct view *v, const char *path, char ret[PATH_MAX])
+{
+	const struct view_entry *one = view_mount_of(v, path);
+
+	if (one->sort == VIEW_MOUNT)
+		return snprintf(ret, PATH_MAX, "%s%s", one->host, path + one->len);
+	return snprintf(ret, PATH_MAX, "%s", path);
+}
+
 #define MAX_ALIASES 40 /* as the kernel's symlinks */
 
 int view_host_path(const struct view *v, const char *path, char ret[PATH_MAX])
@@ -567,7 +580,7 @@ int view_host_path(const struct view *v, const char *path, char ret[PATH_MAX])
 		if (!one || one->sort == VIEW_PROC)
 			n = snprintf(ret, PATH_MAX, "%s", *text ? text : "/");
 		else if (one->sort == VIEW_MOUNT)
-			n = snprintf(ret, PATH_MAX, "%s%s", one->host, rest);
+			n = put_host(v, text, ret);
 		else
 			n = snprintf(next, sizeof(next), "%.*s/%s/%s",
 				one->host[0] == '/' ? 0 : (int)parent_of(done, len), done, one->host,

@@ -40,6 +40,7 @@
 
 struct err;
 struct task;
+struct tasks;
 struct world_config;
 
 enum view_sort {
@@ -67,6 +68,7 @@ struct view_cwd {
 	pid_t host; /* whose; 0: of nobody */
 	unsigned generation;
 	char *path; /* in the session */
+	char *next; /* where it is about to go; NULL */
 };
 
 /* What a task has below its stack while it makes a call, and what it execs. */
@@ -81,6 +83,7 @@ struct view {
 	struct view_entry entries[VIEW_MAX];
 	size_t n;
 	uint64_t lengths[64];  /* a bit for each length of path that an entry has, modulo 4096 */
+	const struct tasks *tasks; /* borrowed; NULL before view_open */
 	struct procfs *procfs; /* borrowed; NULL: /proc is the host's */
 	struct view_cwd *cwds; /* by number of the process; NULL before view_open */
 	struct view_scratch *scratch; /* likewise, of the task */
@@ -98,7 +101,7 @@ int view_prepare(const struct world_config *c, struct err *e);
 /* The table for @c, without descriptors; freed with view_free. */
 int view_create(struct view **ret, const struct world_config *c, struct err *e);
 /* In the process that will walk. */
-int view_open(struct view *v);
+int view_open(struct view *v, const struct tasks *tasks);
 void view_free(struct view *v);
 /* The session has perhaps another name by now (podrun rename), and its files are elsewhere. */
 void view_refresh(struct view *v);
@@ -159,6 +162,12 @@ void view_place_fini(struct view_place *p);
  * PATH_MAX.  A negative errno if there is none that the session could say.  rw->lock held.
  */
 int view_base(struct view *v, const struct task *asker, pid_t tid, int dirfd, char ret[PATH_MAX]);
+/*
+ * A task of @process changes directory to @path (in the view; NULL: elsewhere), and has done so or not.  A directory of
+ * the host may be at two places: whoever has gone to one of them is there, and so are his children.
+ */
+void view_moves(struct view *v, const struct task *process, const char *path);
+void view_has_moved(struct view *v, const struct task *process, bool done);
 /* A path of the host, as /proc tells it, in the words of the session. */
 int view_say(const struct view *v, const char *host, char ret[PATH_MAX]);
 

@@ -439,7 +439,8 @@ static long get_cwd(struct question *q)
 	char path[PATH_MAX];
 	size_t n;
 
-	if (view_base(q->rw->view, q->asker, q->tid, AT_FDCWD, path) < 0)
+	if (view_base(q->rw->view, q->asker, q->tid, AT_FDCWD, path) < 0 ||
+		!view_mount_of(q->rw->view, path))
 		return go_on(q);
 	n = strlen(path) + 1;
 	if (n > 10 && strcmp(path + n - 11, " (deleted)") == 0)

@@ -32,51 +32,114 @@ int view_say(const struct view *v, const char *host, char ret[PATH_MAX])
 	return view_session_path(v, host, ret);
 }
 
-static int ask(struct view *v, const char *link, char ret[PATH_MAX])
+static int read_host(const char *link, char ret[PATH_MAX])
 {
-	char host[PATH_MAX];
-	int r;
-	ssize_t n = readlink(link, host, sizeof(host) - 1);
+	ssize_t n = readlink(link, ret, PATH_MAX - 1);
 
 	if (n < 0)
 		return -errno;
-	host[n] = '\0';
-	r = view_say(v, host, ret);
+	ret[n] = '\0';
+	return 0;
+}
+
+static int say_now(struct view *v, const char *host, char ret[PATH_MAX])
+{
+	int r = view_say(v, host, ret);
+
 	if (r != -ENOENT)
 		return r;
 	view_refresh(v);
 	return view_say(v, host, ret);
 }
 
+/* Was @process last known to be at @host, by whatever path? */
+static bool is_at(const struct view *v, const struct task *process, const char *host, char ret[PATH_MAX])
+{
+	const struct view_cwd *known = process ? &v->cwds[process->number] : NULL;
+	char path[PATH_MAX];
+
+	if (!known || known->host != process->host || view_host_path(v, known->path, path) < 0 ||
+		strcmp(path, host) != 0)
+		return false;
+	strcpy(ret, known->path);
+	return true;
+}
+
+/* @ret is one path of @host.  In a volume there may be another, by which it or its parent has gone there. */
+static void choose(const struct view *v, const struct task *asker, const char *host, char ret[PATH_MAX])
+{
+	const struct view_entry *in = view_mount_of(v, ret);
+	pid_t parent;
+	char state;
+
+	if (!in || in->own || in->sort != VIEW_MOUNT || !v->tasks || is_at(v, asker, host, ret))
+		return;
+	if (tasks_look(asker->host, &state, &parent))
+		is_at(v, tasks_find(v->tasks, parent), host, ret);
+}
+
+static void know(struct view *v, const struct task *process, char *path)
+{
+	struct view_cwd *known = &v->cwds[process->number];
+
+	free(known->path);
+	known->path = path;
+	known->host = path ? process->host : 0;
+	known->generation = v->generation;
+}
+
 static int working_directory(struct view *v, const struct task *asker, char ret[PATH_MAX])
 {
 	struct view_cwd *known = &v->cwds[asker->number];
-	char link[32];
+	char link[32], host[PATH_MAX];
 	int r;
 
-	if (known->host == asker->host && known->generation == v->generation) {
+	/* In the view directories may be renamed and removed by others; elsewhere it is enough that it is elsewhere. */
+	if (known->host == asker->host && known->generation == v->generation &&
+		!view_mount_of(v, known->path)) {
 		strcpy(ret, known->path);
 		return 0;
 	}
 	snprintf(link, sizeof(link), "/proc/%d/cwd", asker->host);
-	r = ask(v, link, ret);
+	r = read_host(link, host);
+	if (r == 0)
+		r = say_now(v, host, ret);
 	if (r < 0)
 		return r;
-	free(known->path);
-	known->path = strdup(ret);
-	known->host = known->path ? asker->host : 0;
-	known->generation = v->generation;
+	choose(v, asker, host, ret);
+	know(v, asker, strdup(ret));
 	return 0;
+}
+
+void view_moves(struct view *v, const struct task *process, const char *path)
+{
+	struct view_cwd *known = &v->cwds[process->number];
+
+	v->generation++;
+	free(known->next);
+	known->next = path ? strdup(path) : NULL;
+}
+
+void view_has_moved(struct view *v, const struct task *process, bool done)
+{
+	char *next = take_ptr(v->cwds[process->number].next);
+
+	v->generation++;
+	if (done && next)
+		know(v, process, take_ptr(next));
+	free(next);
 }
 
 int view_base(struct view *v, const struct task *asker, pid_t tid, int dirfd, char ret[PATH_MAX])
 {
-	char link[48];
+	char link[48], host[PATH_MAX];
+	int r;
 
 	if (dirfd == AT_FDCWD)
 		return working_directory(v, asker, ret);
 	if (dirfd < 0)
 		return -EBADF;
 	snprintf(link, sizeof(link), "/proc/%d/fd/%d", tid, dirfd);
-	return ask(v, link, ret);
+	r = read_host(link, host);
+	return r < 0 ? r : say_now(v, host, ret);
 }

@@ -116,6 +116,13 @@ int view_find_place(struct rewrite *rw, const struct task *task, int dirfd, cons
 	return r == 0 && !ret->in && !ret->walked ? 1 : r;
 }
 
+static const struct task *process_of(const struct rewrite *rw, const struct task *task)
+{
+	const struct task *leader = tasks_find(&rw->tasks, task->tgid);
+
+	return leader ? leader : task;
+}
+
 enum follow {
 	FOLLOW,
 	NOFOLLOW,
@@ -314,6 +321,8 @@ static int find_one(struct rewrite *rw, const struct task *task, struct user_reg
 		f->refused = r;
 		return 0;
 	}
+	if (r == 0 && c->does & MOVES && at.in && at.in->sort == VIEW_MOUNT)
+		view_moves(rw->view, process_of(rw, task), at.path);
 	if (r == 0 && view_in_proc(&at) && can_be_asked(regs, opened))
 		return ask_instead(task, regs, opened, &at, f);
 	/* The mirror of /proc is on another file system. */
@@ -355,7 +364,8 @@ static int enter_paths(struct rewrite *rw, struct task *task, struct user_regs_s
 	struct found f = {0};
 	int r = 0;
 
-	rw->view->generation += c->does & MOVES ? 1 : 0;
+	if (c->does & MOVES)
+		view_moves(rw->view, process_of(rw, task), NULL);
 	for (int i = 0; r == 0 && i < c->n; i++)
 		r = find_one(rw, task, regs, c, i, &f);
 	if (r == 0 && c->does & SAME && f.in[0] != f.in[1])
@@ -375,7 +385,7 @@ static void leave_paths(struct rewrite *rw, struct task *task, struct user_regs_
 	const struct path_call *c = call_of((int)regs->orig_rax);
 
 	if (c && c->does & MOVES)
-		rw->view->generation++;
+		view_has_moved(rw->view, process_of(rw, task), regs->rax == 0);
 	view_take_back(rw, task, regs);
 }
 

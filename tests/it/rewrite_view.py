@@ -142,6 +142,9 @@ print(tempfile.mkdtemp(dir="/tmp").startswith("/tmp/"), oct(os.open("/tmp/u", os
 say("umask", os.stat, "/tmp/u")
 os.rmdir("/tmp/d/e"); os.mkdir("/tmp/gone"); os.chdir("/tmp/gone"); os.rmdir("/tmp/gone")
 say("cwd", os.getcwd)
+os.mkdir("/tmp/r1"); os.chdir("/tmp/r1"); os.rename("/tmp/r1", "/tmp/r2"); say("cwd", os.getcwd)
+say("renamed", lambda: os.close(os.open("x", os.O_CREAT | os.O_RDWR))); print(os.stat("x").st_size, os.listdir("/tmp/r2"))
+os.rename("/tmp/r2/x", "/tmp/x"); os.mkdir("/tmp/gone"); os.chdir("/tmp/gone"); os.rmdir("/tmp/gone")
 say("open", os.open, "x", os.O_RDONLY)
 say("open", os.open, "x", os.O_CREAT | os.O_RDWR)
 os.chdir("/tmp")
@@ -214,7 +217,7 @@ def volumes(env):
     env.path("outside").write_text("not for you\n")
     script = ("ls /tmp /tmp/in /mnt/vol; cat /mnt/vol/file /tmp/in/file; echo x >/tmp/in/new; cat /mnt/vol/new;"
               "echo y >/mnt/vol/new; touch /mnt/vol/new2; rm /mnt/vol/new; mkdir /mnt/vol/d; cat /mnt/vol/up;"
-              "cd /mnt/vol && pwd && cat file; mv /tmp/in/new /tmp; rmdir /tmp/in; test -w /mnt/vol/file;"
+              "cd /mnt/vol && pwd && cat file ../vol/file; /bin/pwd; cd /tmp/in; /bin/pwd; mv /tmp/in/new /tmp; rmdir /tmp/in; test -w /mnt/vol/file;"
               "echo $?; cat /tmp/one; rm /tmp/one; true")
     options = ("-v", "%s:/tmp/in" % there, "-v", "%s:/mnt/vol:ro" % there,
                "-v", "%s:/tmp/one" % (there / "file"))
