@@ -63,6 +63,9 @@ int unix_connect_as(
 	struct ckpt_build *b, pid_t vpid, int fd, const struct unix_address *to, struct err *e);
 int unix_pair_as(struct ckpt_build *b, pid_t vpid, int type, int ret[2], struct err *e);
 
+/* A socket that one of the session's processes has made: the builder's descriptor. */
+int unix_socket_inside(struct ckpt_build *b, int type, struct err *e);
+
 /* One message as it is to be sent. */
 struct unix_send {
 	int fd;			       /* by this socket */

@@ -91,9 +91,16 @@ static pid_t cred_pid(const Pb__Unix *m)
 
 /* ---- create --------------------------------------------------------------------------------- */
 
-static int make_socket(const struct end *u, struct err *e)
+static bool is_abstract(struct unix_name name)
 {
-	_cleanup_close_ int fd = ckpt_sock_create(AF_UNIX, u->m->common, e);
+	return name.len && !name.data[0];
+}
+
+static int make_socket(struct ckpt_build *b, const struct end *u, struct err *e)
+{
+	bool inside = b->world->names && is_abstract(name_of(u));
+	_cleanup_close_ int fd = inside ? unix_socket_inside(b, u->m->common->type, e)
+					: ckpt_sock_create(AF_UNIX, u->m->common, e);
 	int r;
 
 	if (fd < 0)
@@ -109,7 +116,7 @@ static int make_single(struct ckpt_build *b, struct end *u, struct err *e)
 	bool reachable = u->m->state != PB__UNIX__STATE__CONNECTED;
 	int r = 0;
 
-	u->fd = make_socket(u, e);
+	u->fd = make_socket(b, u, e);
 	if (u->fd < 0)
 		return u->fd;
 	if (u->m->name.len)

@@ -6,6 +6,9 @@
  * a socketpair for its children) the builder makes a child with its number in the session's pid
  * namespace, which exists just for that call: the kernel keeps the number with the socket.
  *
+ * Landlock remembers who made a socket, too, and lets nobody connect to an abstract name of those who are
+ * not as confined as himself.  Where that guards a session such sockets are made inside.
+ *
  * SCM_CREDENTIALS may name any process that exists in the sender's pid namespace, given
  * CAP_SYS_ADMIN over it.  The builder has that, but is not in that namespace: a child of its is.
  *
@@ -104,6 +107,35 @@ static int inside(struct ckpt_build *b, struct ckpt_build_proc *p, struct call *
 		return rc;
 	result = remote_result(r, lent) < 0 ? remote_result(r, lent) : remote_result(r, call);
 	return result < 0 ? (int)result : 0;
+}
+
+/* Any task that can do something. */
+static struct remote *somebody(struct ckpt_build *b)
+{
+	for (size_t i = 0; i < b->n_procs; i++)
+		if (!b->procs[i].zombie && b->procs[i].threads[0].remote)
+			return b->procs[i].threads[0].remote;
+	return NULL;
+}
+
+int unix_socket_inside(struct ckpt_build *b, int type, struct err *e)
+{
+	struct remote *r = somebody(b);
+	_cleanup_close_ int fd = -1;
+	int theirs, rc;
+	long result;
+
+	if (!r)
+		return err_set(e, ERR_IMAGE, -EBADMSG, "a socket, and nobody who has it");
+	rc = remote_must(
+		r, &result, e, SYS_socket, AF_UNIX, (uint64_t)(type | SOCK_CLOEXEC), 0, 0, 0, 0);
+	if (rc < 0)
+		return rc;
+	theirs = (int)result;
+	rc = ckpt_take(b->world, r, &theirs, 1, &fd, e);
+	if (rc >= 0)
+		rc = remote_must(r, &result, e, SYS_close, (uint64_t)theirs, 0, 0, 0, 0, 0);
+	return rc < 0 ? rc : take_fd(&fd);
 }
 
 /* ---- in a process made for it --------------------------------------------------------------- */

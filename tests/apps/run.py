@@ -84,7 +84,6 @@ BETWEEN = Way((*REWRITE, "--net", "host"), (("--names", "kernel"), REWRITE), FEW
 NOT_REWRITTEN = {
     "apt-dpkg": "root inside",
     "users": "root inside",
-    "xterm": "a socket with an abstract name, which Landlock keeps to those who made it",
 }
 
 # On the host's network, and with the host's terminals, what a session has is its own until its image
