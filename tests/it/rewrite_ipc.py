@@ -75,9 +75,24 @@ class Hosts:
 
 
 def objects():
-    """What the host has: [sort, key, id]."""
+    """What the host has: {(sort, key, id)}."""
     return {tuple([sort] + line.split()[:2]) for sort in ("shm", "sem", "msg")
             for line in open("/proc/sysvipc/" + sort).readlines()[1:]}
+
+
+def host_key(tag, slot):
+    """ipc_names_host_key() of supervisor/rewrite/ipc_names.c, as /proc says it."""
+    x = (slot ^ tag) & 0xffffffff
+    x = (x ^ x >> 16) * 0x7feb352d & 0xffffffff ^ tag >> 32
+    x = (x ^ x >> 15) * 0x846ca68b & 0xffffffff
+    x ^= x >> 16
+    return str(x - (x >> 31 << 32))
+
+
+def own_objects(tag):
+    """What the host has of the session's."""
+    keys = {host_key(int(tag, 16), i) for i in range(200)}
+    return [o for o in objects() if o[1] in keys]
 
 
 def queues_left(tag):
@@ -142,12 +157,11 @@ print({x for x in seen if x != -1})
 @test
 def no_guess_leads_to_the_hosts(env):
     with Hosts() as hosts:
-        before = objects()
         said = env.podrun("run", *HERE, "--rm", "--", *python(GUESS), *hosts.ids).text.splitlines()
         assert said == ["ENOENT ENOENT ENOENT", "ENOENT ENOENT",
                         "EINVAL " * 4 + "EINVAL", "EINVAL " * 6 + "EINVAL", "EINVAL " * 4 + "EINVAL",
                         "0 0 0", "set()"], said
-        assert before <= objects()
+        assert {str(i) for i in hosts.ids} <= {o[2] for o in objects()}
 
 
 MANY = """
@@ -165,19 +179,25 @@ while True:
 """
 
 
-def ended_by(env, script, end):
+def ended_by(env, script, end, moves=0):
     """Nothing is left on the host of a session that `end` has ended."""
-    before = objects()
     env.run_detached("s", *python(script), env.path("go"), options=HERE)
+    image = env.path("image")
+    for _ in range(moves):
+        was = tags(env)
+        env.podrun("suspend", "s", "-o", image)
+        until("it has left", lambda: not tags(env))
+        assert queues_left(was[0]) == [] == own_objects(was[0]), was
+        env.podrun("resume", "-d", "--names", "rewrite", image)
+        image.unlink()
     tag, = tags(env)
-    assert queues_left(tag) == ["/podrun-%s-1" % tag]
-    assert len(objects() - before) >= 61
+    assert len(queues_left(tag)) == 1
+    assert len(own_objects(tag)) >= 60
     processes = [p["host_pid"] for p in env.podrun("inspect", "s").json()["processes"]]
     end(env.podrun("inspect", "s").json())
     until("all have ended", lambda: not any(os.path.exists("/proc/%d" % p) for p in processes))
     until("it is known", lambda: not env.sessions() and not tags(env))
-    # what others make meanwhile has other keys
-    until("all is gone", lambda: not [o for o in objects() - before if o[1] != "0"])
+    until("all is gone", lambda: not own_objects(tag))
     assert queues_left(tag) == []
 
 
@@ -201,6 +221,16 @@ def all_goes_when_the_rewriter_is_killed(env):
 
 
 @test
+def all_goes_when_it_has_moved(env):
+    ended_by(env, AND_WAIT, lambda s: env.path("go").touch(), 2)
+
+
+@test
+def all_goes_when_it_has_moved_and_the_supervisor_was_killed(env):
+    ended_by(env, AND_MAKE, lambda s: os.kill(s["supervisor"], signal.SIGKILL), 1)
+
+
+@test
 def all_goes_when_the_supervisor_was_killed(env):
     ended_by(env, AND_MAKE, lambda s: os.kill(s["supervisor"], signal.SIGKILL))
 
@@ -218,6 +248,8 @@ while True:
 RACE = "import threading\nsys.setswitchinterval(1e-5)\ndef loop():\n" + "\n".join(
     "    " + line for line in CALLER.strip().splitlines()) + """
 for i in range(4): threading.Thread(target=loop, daemon=True).start()
+print("ready", flush=True)
+wait(sys.argv[1])
 end = time.monotonic() + 1
 while time.monotonic() < end:
     pid = os.fork()
@@ -231,10 +263,11 @@ os._exit(0)
 
 @test
 def a_race_for_names_leaves_nothing(env):
-    before = objects()
-    said = env.podrun("run", *HERE, "--rm", "--", *python(RACE))
-    assert said.text == "over\n", said
-    until("all is gone", lambda: not [o for o in objects() - before if o[1] != "0"])
+    env.run_detached("s", *python(RACE), env.path("go"), options=HERE)
+    tag, = tags(env)
+    env.path("go").touch()
+    assert "over" in env.wait("s")
+    until("all is gone", lambda: not own_objects(tag))
 
 
 LARGE = """
