@@ -24,7 +24,7 @@ char *ckpt_where_say(const struct ckpt_world *w, char *host)
 
 const char *ckpt_where_host(const struct ckpt_world *w, const char *path, char room[PATH_MAX])
 {
-	if (w->paths && path[0] == '/' && w->paths->host(w->paths->ctx, path, room) == 0)
+	if (w && w->paths && path[0] == '/' && w->paths->host(w->paths->ctx, path, room) == 0)
 		return room;
 	return path;
 }

@@ -19,7 +19,8 @@ char *ckpt_where_say(const struct ckpt_world *w, char *host);
 int ckpt_where_say_name(const struct ckpt_world *w, uint8_t **name, size_t *len);
 /* The session's @path where it can be opened below root_fd, without a slash in front; "." for /. */
 const char *ckpt_where_below(const struct ckpt_world *w, const char *path, char room[PATH_MAX]);
-/* The session's @path as the builder opens it: @path itself, or what is put into @room. */
+/* The session's @path as the builder opens it: @path itself, or what is put into @room.  @w NULL: of an
+ * image that is only looked at. */
 const char *ckpt_where_host(const struct ckpt_world *w, const char *path, char room[PATH_MAX]);
 /* Opens the session's @path from outside; symbolic links in it count as the session's.  -errno. */
 int ckpt_where_open(const struct ckpt_world *w, const char *path, int flags);

@@ -28,6 +28,11 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 	if (strcmp(s.state, "running") != 0) {
 		r = err_set(e, ERR_STATE, -EBUSY,
 			"'%s' is %s: only a running session has stacks to walk", argv[0], s.state);
+	} else if (strcmp(s.record->config->names, "rewrite") == 0) {
+		/* Who traces it has its stacks; that is not us. */
+		r = err_set(e, ERR_HOST, -EOPNOTSUPP, "the stacks of '%s', whose names are rewritten, "
+			"can't be walked while it runs", argv[0]);
+		err_hint(e, "podrun snapshot %s -o FILE && podrun image stacks FILE", argv[0]);
 	} else {
 		world.init_pid = s.info->information->init_pid;
 		r = ckpt_stacks(&world, stdout, o->json, e);

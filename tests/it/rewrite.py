@@ -97,6 +97,9 @@ def it_moves_between_the_two_ways(env):
     until("it counts", lambda: "2 9 " in env.podrun("logs", "s").text)
     env.podrun("pause", "s")
     env.podrun("unpause", "s")
+    one_line(env.podrun("stacks", "s", code=4), "image stacks")
+    env.podrun("snapshot", "s", "-o", env.path("snapshot"))
+    assert "read" in env.podrun("image", "stacks", env.path("snapshot")).text
     env.podrun("suspend", "s", "-o", env.path("image"))
     for way in ("rewrite", "kernel", "rewrite", "rewrite"):
         env.podrun("resume", "-d", "--names", way, env.path("image"))
