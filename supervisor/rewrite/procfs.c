@@ -85,8 +85,26 @@ static int open_dir(struct procfs *p, const struct procfs_node *n, int flags)
 	return r < 0 ? r : procfs_mirror_open(p->mirror, n->path, &list, flags);
 }
 
+/* Of what else has no numbers the host's own file is read by whoever wants to know, and may wait for
+ * whoever uses it, as an epoll does. */
+static bool fdinfo_has_numbers(const struct procfs_node *n)
+{
+	static const char *const without[] = {"anon_inode:", "pipe:", "socket:"};
+	char path[PATH_MAX + 8], link[64] = "";
+
+	snprintf(path, sizeof(path), "fd%s", strchr(n->host, '/'));
+	if (readlinkat(n->dir, path, link, sizeof(link) - 1) < 0 || strstr(link, "[pidfd]"))
+		return true;
+	for (size_t i = 0; i < ARRAY_SIZE(without); i++)
+		if (!strncmp(link, without[i], strlen(without[i])))
+			return false;
+	return true;
+}
+
 static bool is_copied(const struct procfs_node *n)
 {
+	if (n->row && n->row->sort == PROCFS_FDINFO)
+		return fdinfo_has_numbers(n);
 	return S_ISREG(n->type) && n->row && (n->row->text || n->row->sort == PROCFS_IPC);
 }
 

@@ -50,6 +50,7 @@ enum procfs_sort {
 	PROCFS_ROOT,   /* a link to "/", whoever asks */
 	PROCFS_MAGIC,  /* a link to what has perhaps no name */
 	PROCFS_MEMORY, /* opened by whoever may ptrace */
+	PROCFS_FDINFO, /* of some files it has numbers */
 	PROCFS_IPC,    /* what another room prints */
 };
 

@@ -113,7 +113,7 @@ echo 1000 >/proc/self/oom_score_adj && cat /proc/self/oom_score_adj; cat /proc/s
 # ---- numbers ------------------------------------------------------------------------------------
 
 AGREE = r"""
-import ctypes, fcntl, os, signal, subprocess, threading, time
+import ctypes, fcntl, os, select, signal, subprocess, threading, time
 def field(path, *names):
     lines = dict(l.split(":", 1) for l in open(path).read().splitlines())
     return [lines[n].split() for n in names]
@@ -132,6 +132,8 @@ child = subprocess.Popen(["sleep", "1000"])
 assert open("/proc/self/task/%d/children" % me).read().split() == [str(child.pid)]
 pidfd = os.pidfd_open(child.pid)
 assert field("/proc/self/fdinfo/%d" % pidfd, "Pid", "NSpid") == number(child.pid, child.pid)
+ep = select.epoll(); info = open("/proc/self/fdinfo/%d" % ep.fileno()); ep.register(pidfd)
+assert "tfd: %8d" % pidfd in info.read() and os.readlink("/proc/self/fd/%d" % info.fileno()) == info.name.replace("self", str(me))
 assert open("/proc/%d/sched" % me).readline() == "python3 (%d, #threads: 1)\n" % me
 child.send_signal(signal.SIGSTOP); os.waitpid(child.pid, os.WUNTRACED)
 assert field("/proc/%d/status" % child.pid, "State") == [["T", "(stopped)"]]
