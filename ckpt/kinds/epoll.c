@@ -143,17 +143,15 @@ static bool is_ambiguous(const char *text, int number, unsigned long ino)
 	return n > 1;
 }
 
-/* The open file behind an entry: @slot, and the inode number that fdinfo @text gives. */
+/* The open file behind an entry: @slot, and the inode number fdinfo gives. */
 static const struct ckpt_file *find_target(struct ckpt_dump *d, struct epoll_slot slot,
-	unsigned long ino, const char *text)
+	unsigned long ino)
 {
 	const struct ckpt_file *const *same;
 	size_t n = ckpt_common_by_inode(d, ino, &same);
 
 	if (!ckpt_same_by_kcmp())
-		return is_ambiguous(text, (int)slot.tfd, ino)
-			       ? NULL
-			       : find_by_adding((int)slot.efd, (int)slot.tfd, same, n);
+		return find_by_adding((int)slot.efd, (int)slot.tfd, same, n);
 	for (size_t i = 0; i < n; i++)
 		if (sys_kcmp(getpid(), getpid(), SYS_KCMP_EPOLL_TFD, (unsigned long)same[i]->fd,
 			    (unsigned long)&slot) == 0)
@@ -176,7 +174,11 @@ static int dump_target(struct ckpt_dump *d, const struct ckpt_file *f, const cha
 	slot.tfd = (uint32_t)t.fd;
 	for (size_t i = 0; i < m->n_targets; i++)
 		slot.toff += m->targets[i]->fd == t.fd;
-	target = find_target(d, slot, ino, text);
+	if (!ckpt_same_by_kcmp() && is_ambiguous(text, t.fd, ino))
+		return err_set(e, ERR_HOST, -ENOTSUP,
+			"epoll waits for two files as descriptor %d, and this host does not allow kcmp",
+			t.fd);
+	target = find_target(d, slot, ino);
 	if (!target)
 		return err_set(e, ERR_UNFREEZABLE, -ENOENT,
 			"epoll waits for descriptor %d, whose open file cannot be found", t.fd);

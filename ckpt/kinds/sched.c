@@ -113,6 +113,17 @@ static int choose_cpus(const struct ckpt_build *b, const Pb__Sched *m, struct ck
 	return 0;
 }
 
+/* Container engines allow some. */
+static int set_personality(struct remote *remote, uint32_t personality, struct err *e)
+{
+	long v;
+	int r = remote_call(remote, &v, e, SYS_personality, personality, 0, 0, 0, 0, 0);
+
+	if (r < 0 || v >= 0)
+		return r;
+	return err_set(e, ERR_HOST, (int)v, "this host does not allow personality %#x", personality);
+}
+
 static int finish(struct ckpt_build *b, struct ckpt_record *rec, struct err *e)
 {
 	Pb__Sched *m = pb__sched__unpack(NULL, rec->len, rec->body);
@@ -138,7 +149,7 @@ static int finish(struct ckpt_build *b, struct ckpt_record *rec, struct err *e)
 		log_info("thread %d keeps this host's io priority: %s", t->vtid, strerror(errno));
 	/* A blank task has pid 1's, and that has ours. */
 	if (m->personality != (uint32_t)personality(0xffffffff))
-		r = remote_must(t->remote, NULL, e, SYS_personality, m->personality, 0, 0, 0, 0, 0);
+		r = set_personality(t->remote, m->personality, e);
 out:
 	pb__sched__free_unpacked(m, NULL);
 	return r;
