@@ -26,7 +26,9 @@
 #define ERESTARTNOINTR	      513
 #define ERESTART_RESTARTBLOCK 516
 /* The bit FUTEX_WAITERS is set; whatever the word was before, nobody is woken (no number is -2048). */
-#define SET_WAITERS FUTEX_OP((FUTEX_OP_OR | FUTEX_OP_OPARG_SHIFT), 31, FUTEX_OP_CMP_EQ, 0x800)
+#define SET_WAITERS                                                                                \
+	((uint32_t)(FUTEX_OP_OR | FUTEX_OP_OPARG_SHIFT) << 28 | FUTEX_OP_CMP_EQ << 24 | 31 << 12 | \
+		0x800)
 
 /* task->call.extra */
 enum step { STEP_DONE, STEP_SET, STEP_SLEEP, STEP_WAKE, STEP_CONDITION, STEP_REQUEUE };
