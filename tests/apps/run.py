@@ -30,6 +30,7 @@ import re
 import socket
 import subprocess
 import sys
+import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
@@ -87,7 +88,9 @@ NOT_REWRITTEN = {
 }
 
 # On the host's network, and with the host's terminals, what a session has is its own until its image
-# is written: through a pipe it moves to other hosts only.
+# is written: through a pipe it moves to other hosts only.  And nobody else may take it meanwhile: the
+# kernel gives the next who asks the lowest number of a terminal, so only one test at a time has any.
+TERMINALS = threading.Lock()
 HOLDS = {
     "nginx": "a port", "openssl-stream": "a port", "redis": "a port",
     "tmux-vim": "a terminal", "xterm": "a terminal",
@@ -169,6 +172,12 @@ def moved(env, script, user, way=HERE_ONLY):
     expected, seconds = unmoved(env, script, user) if only_root else native(env, script)
     if way.contained:
         env.contain()
+    alone = way.run and HOLDS.get(script.name) == "a terminal"
+    with TERMINALS if alone else contextlib.nullcontext():
+        make_moves(env, script, user, way, expected, seconds)
+
+
+def make_moves(env, script, user, way, expected, seconds):
     moves = runs = 0
     while moves < way.moves:
         runs += 1
