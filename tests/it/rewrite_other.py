@@ -51,13 +51,14 @@ signal.pthread_sigmask(signal.SIG_BLOCK, [64])
 os.kill(os.getpid(), 64)
 # With its parent's directory and descriptors, and memory of its own.
 child = libc.syscall(56, 0x200 | 0x400 | 17, 0, 0, 0, 0)
+# How a file was opened once more is in its flags (O_LARGEFILE; O_NOFOLLOW of O_PATH).
 def state():
     fds = sorted(map(int, os.listdir("/proc/self/fd")))[:-1]
     path = [fd for fd in fds if os.readlink("/proc/self/fd/%d" % fd) == "/"]
     mask = os.umask(0)
     os.umask(mask)
     return (fds, mask, [fcntl.fcntl(fd, fcntl.F_GETSIG) for fd in fds if fd not in path],
-            [fcntl.fcntl(fd, fcntl.F_GETFL) & ~0o100000 for fd in fds], signal.getsignal(signal.SIGUSR1),
+            [fcntl.fcntl(fd, fcntl.F_GETFL) & ~0o500000 for fd in fds], signal.getsignal(signal.SIGUSR1),
             signal.sigpending(), [open("/proc/self/status").read().split(k)[1][:20] for k in ("SigIgn:", "SigCgt:")])
 if child == 0:
     while not os.path.exists("/tmp/go"):
