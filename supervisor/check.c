@@ -374,6 +374,7 @@ const struct check_weaker checks_weaker[] = {
 	{"clocks", "monotonic time and the host name are the host's: no --hostname"},
 	{"programs", "debuggers (ptrace) and 32-bit programs are refused"},
 	{"moves", "a snapshot stops the session until it is written"},
+	{"copies", "no clone, for two can't share the host's network; no podrun stacks of what runs"},
 	{"speed", "fork, wait, signals and getpid cost two to forty times as much"},
 };
 const size_t n_checks_weaker = ARRAY_SIZE(checks_weaker);

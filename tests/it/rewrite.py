@@ -213,6 +213,7 @@ def whoever_leaves_its_parents_stays_in(env):
 def commands_see_the_same_numbers(env):
     env.run_detached("s", *SLEEP, options=HERE)
     assert env.podrun("exec", "s", "sh", "-c", "kill -0 2 && echo $$").text.strip() == "3"
+    one_line(env.podrun("stacks", "s", code=4), "names are rewritten", "hint: ")
     env.podrun("kill", "s", "--signal", "TERM")
     until("it has ended", lambda: env.podrun("ps", "-a", "--json").json()[0]["state"] == "ended")
 
