@@ -501,6 +501,17 @@ int ckpt_restore_release(struct ckpt_build *b, struct err *e)
 	return r;
 }
 
+/* The rewriter of a session has others to trace: pid 1. */
+static bool all_gone(const struct ckpt_build *b)
+{
+	for (size_t i = 0; i < b->n_made; i++)
+		if (waitid(P_PID, (id_t)b->made[i], &(siginfo_t){0},
+			    WEXITED | WNOHANG | WNOWAIT | __WALL) == 0 ||
+			errno != ECHILD)
+			return false;
+	return true;
+}
+
 void ckpt_restore_undo(struct ckpt_build *b)
 {
 	uint64_t deadline = io_now_ns() + UNDO_WAIT_NS;
@@ -511,7 +522,7 @@ void ckpt_restore_undo(struct ckpt_build *b)
 	for (size_t i = 0; i < b->n_made; i++)
 		trace_kill(b->made[i]);
 	/* Traced tasks are ours to reap before their parents can. */
-	while (b->n_made && io_now_ns() < deadline) {
+	while (b->n_made && !all_gone(b) && io_now_ns() < deadline) {
 		pid_t pid = waitpid(-1, NULL, __WALL | WNOHANG);
 
 		if (pid < 0 && errno != EINTR)
