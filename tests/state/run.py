@@ -75,11 +75,10 @@ def session(env, program):
 
 
 # Where numbers are rewritten, what shows them another way is not yet.
-NOT_REWRITTEN = {
-    "procgone": "an open file of /proc is a copy from when it was opened",
-}
+NOT_REWRITTEN = {}
 # What is right again where it is resumed.
 NOT_REWRITTEN_HERE = {
+    "procgone": "an open file of /proc is a copy from when it was opened",
     "task_closed": "/proc shows that it is not closed in truth (rewrite/attributes.c)",
 }
 
@@ -99,7 +98,6 @@ NOT_REBUILT = dict(NOT_LEFT, **{
     "mem_mapped": "no memory is mapped from the image",
     "ptys": "numbers of terminals are the host's, and may be in use",
     "task_closed": "that it closes itself is not kept",
-    "procfiles": "descriptors of directories in /proc",
 })
 
 # With a layer over the host's files, which only a mount namespace can have.
