@@ -76,6 +76,8 @@ struct ckpt_names {
 	void (*stopped)(void *ctx, pid_t host, int sig);
 	/* Makes a siginfo_t as the session is to see it what has to be queued for that. */
 	void (*queued)(void *ctx, void *siginfo);
+	/* Process @host has been made to share nothing with any other. */
+	void (*alone)(void *ctx, pid_t host);
 	/* What the kernel remembers of @host, a child of the builder's, is @number's to the session. */
 	void (*alias)(void *ctx, pid_t number, pid_t host);
 	/* Who is born next has a number behind this one. */

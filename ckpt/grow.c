@@ -594,6 +594,27 @@ static void hand_over(struct growth *g)
 	}
 }
 
+static bool shares(const struct ckpt_build_proc *p, const struct ckpt_build_proc *q)
+{
+	return p->mm == q->mm || p->files == q->files || p->fs == q->fs || p->sighand == q->sighand;
+}
+
+/* So that the next freeze need not try who shares what (ckpt/sharing.c). */
+static void tell_who_is_alone(const struct ckpt_build *b)
+{
+	const struct ckpt_names *names = b->world->names;
+
+	for (size_t i = 0; names && i < b->n_procs; i++) {
+		const struct ckpt_build_proc *p = &b->procs[i];
+		bool alone = !p->zombie;
+
+		for (size_t k = 0; alone && k < b->n_procs; k++)
+			alone = k == i || b->procs[k].zombie || !shares(p, &b->procs[k]);
+		if (alone)
+			names->alone(names->ctx, p->pid);
+	}
+}
+
 int ckpt_grow(struct ckpt_build *b, struct err *e)
 {
 	struct growth g = {.b = b, .lend_fd = -1};
@@ -623,5 +644,7 @@ int ckpt_grow(struct ckpt_build *b, struct err *e)
 		r = grow_threads(b, e);
 	if (r == 0)
 		continue_numbers(b);
+	if (r == 0)
+		tell_who_is_alone(b);
 	return r;
 }

@@ -275,6 +275,18 @@ static void stopped(void *rewriter, pid_t host, int sig)
 		task->stop_signal = sig;
 }
 
+static void alone(void *rewriter, pid_t host)
+{
+	struct rewriter *w = rewriter;
+	struct task *task;
+
+	pthread_mutex_lock(&w->rw.lock);
+	task = tasks_find(&w->rw.tasks, host);
+	if (task)
+		task->kin = task->number;
+	pthread_mutex_unlock(&w->rw.lock);
+}
+
 static void alias(void *rewriter, pid_t number, pid_t host)
 {
 	numbers_alias(((struct rewriter *)rewriter)->rw.tasks.numbers, number, host);
@@ -364,6 +376,7 @@ void hold_describe(struct rewriter *w, struct ckpt_names *names, struct ckpt_pat
 		.stopped = stopped,
 		.queued = queued,
 		.last = last,
+		.alone = alone,
 		.alias = alias,
 		.ctx = w};
 	*paths = (struct ckpt_paths){
