@@ -22,6 +22,8 @@
 #include "supervisor/mapped.h"
 #include "supervisor/notify.h"
 #include "supervisor/operation.h"
+#include "supervisor/rewrite/ipc.h"
+#include "supervisor/rewrite/numbers.h"
 #include "supervisor/session.h"
 #include "supervisor/tenure.h"
 #include "supervisor/worker.h"
@@ -33,6 +35,9 @@ void session_kill(struct session *s)
 	s->killed = true;
 	/* Pid 1 first: the kernel has killed all the rest when a worker's death lets them go. */
 	sys_pidfd_send_signal(s->world.init_pidfd, SIGKILL);
+	/* While it holds the session nobody sees to pid 1's end; with it goes all it traces. */
+	if (s->world.rewriter)
+		kill(s->world.rewriter, SIGKILL);
 	if (s->worker)
 		worker_kill(s->worker);
 }
@@ -190,6 +195,10 @@ void session_free(struct session *s)
 	close_fd(s->runtime_fd);
 	free(s->dir);
 	free(s->files);
+	if (s->host) {
+		ipc_end(s->host->ipc);
+		numbers_free(s->host->numbers);
+	}
 	free(s->host);
 	free(s->runtime);
 	paths_fini(&s->paths);

@@ -709,7 +709,7 @@ int session_resume(
 	if (!s->host)
 		return err_errno(e, -ENOMEM, "resume");
 	if (numbers_create(&s->host->numbers, e) < 0 ||
-		ipc_create(&s->host->ipc, s->paths.state, e) < 0)
+		ipc_create(&s->host->ipc, e) < 0)
 		return e->error;
 	tables = (struct rewriter_tables){s->host->numbers, ipc_table(s->host->ipc)};
 	s->host->become = become;

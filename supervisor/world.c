@@ -93,7 +93,7 @@ static int start_init(struct world *w, const struct world_config *c, int sock, s
 	return MIN(w->init_pid, 0);
 }
 
-static int start_rewriter(struct world *w, const struct world_config *c, const struct world_host *h,
+static int start_rewriter(struct world *w, const struct world_config *c, struct world_host *h,
 	int sock, struct err *e)
 {
 	int fds[REWRITER_N_FDS] = {[REWRITER_INIT] = sock}, told, r;
@@ -106,7 +106,11 @@ static int start_rewriter(struct world *w, const struct world_config *c, const s
 	w->rewriter = h ? h->pid : 0;
 	r = h ? 0 : numbers_create(&w->numbers, e);
 	if (r == 0 && !h)
-		r = ipc_create(&w->ipc, c->state_dir, e);
+		r = ipc_create(&w->ipc, e);
+	if (h) /* they are the world's now */
+		*h = (struct world_host){.pid = h->pid, .become = h->become, .ctx = h->ctx};
+	if (r == 0)
+		r = ipc_begin(w->ipc, c->state_dir, e);
 	if (r == 0 && c->view)
 		r = view_prepare(c, e);
 	if (r == 0)
@@ -135,7 +139,7 @@ static int start_rewriter(struct world *w, const struct world_config *c, const s
 }
 
 int world_create(
-	struct world *ret, const struct world_config *c, const struct world_host *h, struct err *e)
+	struct world *ret, const struct world_config *c, struct world_host *h, struct err *e)
 {
 	struct world w = {
 		.init_pidfd = -1,

@@ -40,7 +40,7 @@ struct world {
 /* A process that is going to be the rewriter, because it has something to do in the new world. */
 struct world_host {
 	pid_t pid;		 /* a child of the caller, who kills and awaits it from now on */
-	struct numbers *numbers; /* shared with it; the world's from now on, as is */
+	struct numbers *numbers; /* shared with it; it and ipc are taken over by world_create */
 	struct ipc *ipc;
 	/* Has it call rewriter_become, with @c and these descriptors (borrowed). */
 	int (*become)(void *ctx, const struct world_config *c, const int fds[REWRITER_N_FDS],
@@ -54,7 +54,7 @@ struct world_host {
  * @h: who becomes the rewriter, where @c->rewrite; NULL: somebody forked for it.
  */
 int world_create(
-	struct world *ret, const struct world_config *c, const struct world_host *h, struct err *e);
+	struct world *ret, const struct world_config *c, struct world_host *h, struct err *e);
 /* SIGKILLs pid 1, and with it everything inside, and waits for its end. */
 void world_end(struct world *w);
 /* The same, and closes all, which takes the namespaces apart: the kernel may take a while for it. */

@@ -171,7 +171,7 @@ static int make_mark(struct ipc *i, const char *state_dir, struct err *e)
 
 /* ---- beginning and end ------------------------------------------------------------------------ */
 
-int ipc_create(struct ipc **ret, const char *state_dir, struct err *e)
+int ipc_create(struct ipc **ret, struct err *e)
 {
 	struct ipc *i = calloc(1, sizeof(*i));
 	uint64_t tag;
@@ -183,15 +183,19 @@ int ipc_create(struct ipc **ret, const char *state_dir, struct err *e)
 	}
 	i->lock = -1;
 	r = ipc_names_create(&i->names, tag, e);
-	if (r == 0 && state_dir) {
-		ipc_sweep(state_dir);
-		r = make_mark(i, state_dir, e);
-	}
 	if (r < 0)
 		ipc_end(i);
 	else
 		*ret = i;
 	return r;
+}
+
+int ipc_begin(struct ipc *i, const char *state_dir, struct err *e)
+{
+	if (!state_dir)
+		return 0;
+	ipc_sweep(state_dir);
+	return make_mark(i, state_dir, e);
 }
 
 void ipc_end(struct ipc *i)

@@ -35,11 +35,10 @@
 struct err;
 struct ipc;
 
-/*
- * For a session that begins; @state_dir is the user's (paths.h), NULL for none: then nobody removes
- * anything after a crash.  ERR_HOST where the host has no System V IPC.  Forked processes share the table.
- */
-int ipc_create(struct ipc **ret, const char *state_dir, struct err *e);
+/* For a session that may begin.  ERR_HOST where the host has no System V IPC.  Forked processes share the table. */
+int ipc_create(struct ipc **ret, struct err *e);
+/* It begins.  @state_dir is the user's (paths.h), NULL for none: then nobody removes anything after a crash. */
+int ipc_begin(struct ipc *i, const char *state_dir, struct err *e);
 /* Removes all that the session has made and frees @i (NULL is fine).  When nobody of it runs any more. */
 void ipc_end(struct ipc *i);
 struct ipc_names *ipc_table(const struct ipc *i);

@@ -236,7 +236,7 @@ static void gone_at_the_end(void **state)
 	struct err e = {0};
 	uint64_t tag;
 
-	assert_int_equal(ipc_create(&i, NULL, &e), 0);
+	assert_int_equal(ipc_create(&i, &e), 0);
 	tag = ipc_names_tag(ipc_table(i));
 	make_three(ipc_table(i));
 	ipc_end(i);
@@ -258,7 +258,7 @@ static void gone_after_a_crash(void **state)
 	if (child == 0) {
 		struct ipc *i;
 
-		if (ipc_create(&i, dir, &e) < 0)
+		if (ipc_create(&i, &e) < 0 || ipc_begin(i, dir, &e) < 0)
 			_exit(1);
 		make_three(ipc_table(i));
 		tag = ipc_names_tag(ipc_table(i));

@@ -132,6 +132,17 @@ def resumed_where_there_are_no_namespaces(env):
 
 
 @test
+def one_that_is_paused_is_killed(env):
+    for end in ("kill", "stop", "rm"):
+        env.run_detached("s", *SLEEP, options=HERE)
+        env.podrun("pause", "s")
+        env.podrun(end, *(["-f"] if end == "rm" else []), "s")
+        until("it has ended", lambda: "running" not in env.podrun("ps", "-a").text and
+              "paused" not in env.podrun("ps", "-a").text)
+        env.podrun("rm", "s", check=False)
+
+
+@test
 def what_needs_a_namespace_is_not_resumed_without(env):
     env.prefix = []
     env.run_detached("s", "sh", "-c", "echo changed > $HOME/.podrun-test; echo ready; exec sleep 1000")
