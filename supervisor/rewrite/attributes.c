@@ -2,11 +2,12 @@
 /*
  * attributes - what prctl(2) takes a process for.
  *
- * A program that is not dumpable would be closed to the rewriter, who has no privilege: it could neither read
- * what a call says in memory nor freeze it.  So that is only noted, and told to who asks; it is kept
- * over a fork and ends with an exec, as in the kernel.  To debuggers a session is closed anyway, for
- * everybody in it is traced: PR_SET_PTRACER is believed and has no effect.  Core scheduling would
- * tie processes of the session to others of the user's, by their numbers: the kernel looks as if it had none.
+ * A program that is not dumpable would be closed to the rewriter, who has no privilege: it could
+ * neither read what a call says in memory nor freeze it.  So that is only noted, and told to who
+ * asks; it is kept over a fork and ends with an exec, as in the kernel.  To debuggers a session
+ * is closed anyway, for everybody in it is traced: PR_SET_PTRACER is believed and has no effect. 
+ * Core scheduling would tie processes of the session to others of the user's, by their numbers:
+ * the kernel looks as if it had none.
  */
 #include <linux/seccomp.h>
 #include <sys/prctl.h>

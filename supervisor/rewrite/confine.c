@@ -2,11 +2,12 @@
 /*
  * confine - a program that gives itself seccomp filters.
  *
- * A list of its own stands on top of the session's filter: the kernel asks both, and what is stricter counts.
- * Strict mode can't be had by a task that has a filter already, which all of a session have; so a filter
- * takes its place that says the same (ckpt_filters_strict), as under kernel names.  The task installs it itself,
- * from its own stack: who changed it there meanwhile would only be less confined by what is its own.
- * prctl(2) becomes seccomp(2), so that one call alone installs filters.
+ * A list of its own stands on top of the session's filter: the kernel asks both, and what is
+ * stricter counts. Strict mode can't be had by a task that has a filter already, which all of a
+ * session have; so a filter takes its place that says the same (ckpt_filters_strict), as under
+ * kernel names.  The task installs it itself, from its own stack: who changed it there meanwhile
+ * would only be less confined by what is its own. prctl(2) becomes seccomp(2), so that one call
+ * alone installs filters.
  */
 #include <assert.h>
 #include <linux/filter.h>
@@ -61,7 +62,10 @@ static int enter_prctl(struct rewrite *rw, struct task *task, struct user_regs_s
 	}
 }
 
-/* SECCOMP_SET_MODE_STRICT; and SECCOMP_FILTER_FLAG_TSYNC, for the result may be a thread that is unlike the others. */
+/*
+ * SECCOMP_SET_MODE_STRICT; and SECCOMP_FILTER_FLAG_TSYNC, for the result may be a thread that is
+ * unlike the others.
+ */
 static int enter_seccomp(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
 	if ((int)regs->rdi != SECCOMP_SET_MODE_STRICT)

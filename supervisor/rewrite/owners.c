@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * owners - whom a descriptor tells by a signal, who holds a lock, whose terminal it is: the numbers that
- * fcntl(2) and ioctl(2) take and tell.
+ * owners - whom a descriptor tells by a signal, who holds a lock, whose terminal it is: the
+ * numbers that fcntl(2) and ioctl(2) take and tell.
  *
- * The owner of a descriptor gets SIGIO or any other signal (F_SETSIG), so whoever may choose it freely may
- * kill.  It is never read from memory by the kernel, where a second thread could exchange the
- * number in between: F_SETOWN_EX and SIOCSPGRP become F_SETOWN, whose number is in a
+ * The owner of a descriptor gets SIGIO or any other signal (F_SETSIG), so whoever may choose it
+ * freely may kill.  It is never read from memory by the kernel, where a second thread could
+ * exchange the number in between: F_SETOWN_EX and SIOCSPGRP become F_SETOWN, whose number is in a
  * register.  F_OWNER_TID can't be said that way and is EINVAL.  Pid 1 owns nothing.
  */
 #include <fcntl.h>
@@ -18,12 +18,14 @@
 #include "supervisor/rewrite/calls.h"
 #include "supervisor/rewrite/rewrite.h"
 
-#define MAX_ERRNO	  4095
-#define PIDFD_INFO_IOCTL  0xff0b /* PIDFD_GET_INFO of linux/pidfd.h, without its size */
-#define PIDFD_INFO_PID	  16	 /* three numbers: pid, tgid, ppid */
-#define IOCTL_TYPE(cmd)	  ((cmd) & 0xffff)
+#define MAX_ERRNO	 4095
+#define PIDFD_INFO_IOCTL 0xff0b /* PIDFD_GET_INFO of linux/pidfd.h, without its size */
+#define PIDFD_INFO_PID	 16	/* three numbers: pid, tgid, ppid */
+#define IOCTL_TYPE(cmd)	 ((cmd)&0xffff)
 
-/* As F_SETOWN takes it: a group is negative.  Becomes the host's in @regs, which make that call. */
+/*
+ * As F_SETOWN takes it: a group is negative.  Becomes the host's in @regs, which make that call.
+ */
 static int set_owner(const struct tasks *t, struct user_regs_struct *regs, long long number)
 {
 	long long host = number < 0 ? -(long long)tasks_host_group(t, (pid_t)-number)
@@ -39,7 +41,8 @@ static int set_owner(const struct tasks *t, struct user_regs_struct *regs, long 
 	return 0;
 }
 
-static int set_owner_ex(const struct tasks *t, const struct task *task, struct user_regs_struct *regs)
+static int set_owner_ex(
+	const struct tasks *t, const struct task *task, struct user_regs_struct *regs)
 {
 	struct f_owner_ex owner;
 
@@ -100,7 +103,8 @@ static void leave_fcntl(struct rewrite *rw, struct task *task, struct user_regs_
 }
 
 /* FIOSETOWN and SIOCSPGRP: only sockets have them. */
-static int set_socket_owner(const struct tasks *t, const struct task *task, struct user_regs_struct *regs)
+static int set_socket_owner(
+	const struct tasks *t, const struct task *task, struct user_regs_struct *regs)
 {
 	char path[64], target[32];
 	ssize_t n;

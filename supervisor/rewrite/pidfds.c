@@ -2,11 +2,11 @@
 /*
  * pidfds - what is done to a process by a descriptor of it.
  *
- * Such a descriptor is a number that can't be exchanged, so one of a process outside is as good as power
- * over it: and there are several ways to get one, SO_PEERPIDFD, SCM_PIDFD, or any directory
- * /proc/PID, which pidfd_send_signal(2) takes as well.  So the rewriter looks whose it is, and does
- * itself what was asked for, to a process of the session only: what the descriptor's number stands for a moment
- * later does not matter.
+ * Such a descriptor is a number that can't be exchanged, so one of a process outside is as good
+ * as power over it: and there are several ways to get one, SO_PEERPIDFD, SCM_PIDFD, or any
+ * directory /proc/PID, which pidfd_send_signal(2) takes as well.  So the rewriter looks whose it
+ * is, and does itself what was asked for, to a process of the session only: what the descriptor's
+ * number stands for a moment later does not matter.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -32,7 +32,10 @@ struct target {
 	bool thread; /* the descriptor is that of a thread: PIDFD_THREAD */
 };
 
-/* By /proc/PID/fdinfo/N: the host's number, 0 for one that has ended, -EBADF for another sort of descriptor. */
+/*
+ * By /proc/PID/fdinfo/N: the host's number, 0 for one that has ended, -EBADF for another sort of
+ * descriptor.
+ */
 static pid_t read_info(pid_t tid, int fd, bool *ret_thread)
 {
 	_cleanup_close_ int file = -1;
@@ -57,7 +60,10 @@ static pid_t read_info(pid_t tid, int fd, bool *ret_thread)
 	return MAX(pid, 0);
 }
 
-/* A directory of the session's own /proc, which is nobody to the kernel: its process, 0 for another sort. */
+/*
+ * A directory of the session's own /proc, which is nobody to the kernel: its process, 0 for
+ * another sort.
+ */
 static pid_t read_own(const struct rewrite *rw, const char *target)
 {
 	const struct procfs *p = rw->view ? rw->view->procfs : NULL;
@@ -115,8 +121,8 @@ static long send_info(struct question *q, const struct target *t, int sig)
 	if (info.si_signo != sig)
 		return -EINVAL;
 	return signals_queue(&q->rw->tasks, q->asker,
-		t->thread ? numbers_virtual(q->rw->tasks.numbers, t->task->tgid) : 0, t->task->number,
-		sig, &info);
+		t->thread ? numbers_virtual(q->rw->tasks.numbers, t->task->tgid) : 0,
+		t->task->number, sig, &info);
 }
 
 static long send_signal(struct question *q)
@@ -144,8 +150,10 @@ static long send_signal(struct question *q)
 /* Gives the asker descriptor @fd, as whatever number is free. */
 static long give(struct question *q, int fd)
 {
-	struct seccomp_notif_addfd add = {.id = q->id, .flags = SECCOMP_ADDFD_FLAG_SEND,
-		.srcfd = (uint32_t)fd, .newfd_flags = O_CLOEXEC};
+	struct seccomp_notif_addfd add = {.id = q->id,
+		.flags = SECCOMP_ADDFD_FLAG_SEND,
+		.srcfd = (uint32_t)fd,
+		.newfd_flags = O_CLOEXEC};
 
 	if (ioctl(q->rw->listener, SECCOMP_IOCTL_NOTIF_ADDFD, &add) < 0)
 		return -errno;

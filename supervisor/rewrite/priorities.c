@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * priorities - of processes, of groups, and of all that a user has: that is all that the session has.
+ * priorities - of processes, of groups, and of all that a user has: that is all that the session
+ * has.
  *
- * The kernel would take PRIO_USER for everything the user runs on the host.  So it is done here, one
- * task after the other: whether a task may have a priority depends on itself, not on who asks.
+ * The kernel would take PRIO_USER for everything the user runs on the host.  So it is done here,
+ * one task after the other: whether a task may have a priority depends on itself, not on who
+ * asks.
  */
 #include <linux/ioprio.h>
 #include <sys/resource.h>
@@ -42,7 +44,10 @@ static int get_ioprio(pid_t host, int value)
 	return (int)syscall(SYS_ioprio_get, IOPRIO_WHO_PROCESS, host);
 }
 
-/* Of the session's tasks but pid 1; @uid 0 is one's own.  The best (@most) or the least result, or an error. */
+/*
+ * Of the session's tasks but pid 1; @uid 0 is one's own.  The best (@most) or the least result,
+ * or an error.
+ */
 static long of_all(const struct tasks *t, uid_t uid, int value, each *do_one, bool most)
 {
 	long result = -ESRCH;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What needs no race and no child: calls that take a number, or a descriptor that stands for one. */
+/*
+ * What needs no race and no child: calls that take a number, or a descriptor that stands for one.
+ */
 #include "tests/attack/attack.h"
 
 #include <errno.h>
@@ -44,7 +46,9 @@ void reached(long r, const char *what)
 
 #define TRY(call) reached((long)(call), #call)
 
-/* ---- signals -------------------------------------------------------------------------------- */
+/*
+ * ---- signals --------------------------------------------------------------------------------
+ */
 
 static int proc_dir(pid_t pid)
 {
@@ -85,7 +89,9 @@ static void signals(const struct victim *v)
 			syscall(SYS_pidfd_send_signal, fd, SIGKILL, NULL, flags);
 }
 
-/* ---- memory, descriptors, being traced ------------------------------------------------------ */
+/*
+ * ---- memory, descriptors, being traced ------------------------------------------------------
+ */
 
 static void open_and_read(pid_t pid, const char *file, uint64_t at)
 {
@@ -102,7 +108,8 @@ static void open_and_read(pid_t pid, const char *file, uint64_t at)
 static void inspects(const struct victim *v)
 {
 	uint64_t word = 0;
-	struct iovec local = {&word, sizeof(word)}, there = {(void *)(uintptr_t)v->secret, sizeof(word)};
+	struct iovec local = {&word, sizeof(word)},
+		     there = {(void *)(uintptr_t)v->secret, sizeof(word)};
 	pid_t p = v->pid;
 	int fd;
 
@@ -122,7 +129,9 @@ static void inspects(const struct victim *v)
 	}
 }
 
-/* ---- attributes ----------------------------------------------------------------------------- */
+/*
+ * ---- attributes -----------------------------------------------------------------------------
+ */
 
 static void attributes(const struct victim *v)
 {
@@ -182,7 +191,9 @@ static void looks(const struct victim *v)
 	TRY(socket(AF_NETLINK, SOCK_DGRAM, 11 /* NETLINK_CONNECTOR */));
 }
 
-/* ---- whoever owns a descriptor -------------------------------------------------------------- */
+/*
+ * ---- whoever owns a descriptor --------------------------------------------------------------
+ */
 
 /* Tells the owner of @fd, if there is one, that something has come. */
 static void poke_owner(int fd, int other)
@@ -195,7 +206,8 @@ static void poke_owner(int fd, int other)
 static void owners(const struct victim *v)
 {
 	const struct f_owner_ex ex[] = {{F_OWNER_TID, v->pid}, {F_OWNER_PID, v->pid},
-		{F_OWNER_PGRP, v->pid}, {3, v->pid}, {F_OWNER_PID, 1}, {F_OWNER_TID, 1}, {F_OWNER_PGRP, 1}};
+		{F_OWNER_PGRP, v->pid}, {3, v->pid}, {F_OWNER_PID, 1}, {F_OWNER_TID, 1},
+		{F_OWNER_PGRP, 1}};
 	int pair[2], owner[] = {v->pid, -v->pid, 1, -1};
 
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) < 0)
@@ -237,7 +249,9 @@ static void shared(const struct victim *v)
 	TRY(shmctl(v->shm, IPC_RMID, NULL));
 }
 
-/* ---- pid 1 is visible ----------------------------------------------------------------------- */
+/*
+ * ---- pid 1 is visible -----------------------------------------------------------------------
+ */
 
 static void first(const struct victim *v)
 {
@@ -280,11 +294,20 @@ static void terminal(const struct victim *v)
 	TRY(ioctl(0, 0x541c /* TIOCLINUX */, "x"));
 }
 
-/* ---- all of them ---------------------------------------------------------------------------- */
+/*
+ * ---- all of them ----------------------------------------------------------------------------
+ */
 
 static const struct attack attacks[] = {
-	{"signals", signals}, {"inspects", inspects}, {"attributes", attributes}, {"looks", looks},
-	{"owners", owners}, {"peers", peers}, {"shared", shared}, {"first", first}, {"terminal", terminal},
+	{"signals", signals},
+	{"inspects", inspects},
+	{"attributes", attributes},
+	{"looks", looks},
+	{"owners", owners},
+	{"peers", peers},
+	{"shared", shared},
+	{"first", first},
+	{"terminal", terminal},
 };
 
 static volatile uint64_t secret = SECRET;
@@ -292,7 +315,8 @@ static volatile uint64_t secret = SECRET;
 /* Ends with 3 if somebody has changed its memory, by a signal if somebody has sent one. */
 static int be_victim(const char *file)
 {
-	struct victim v = {.pid = getpid(), .secret = (uintptr_t)&secret,
+	struct victim v = {.pid = getpid(),
+		.secret = (uintptr_t)&secret,
 		.shm = shmget(SHM_KEY, 4096, IPC_CREAT | 0600)};
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
 	int s = socket(AF_UNIX, SOCK_STREAM, 0), fd;

@@ -5,8 +5,8 @@
  *      attack victim FILE              is attacked: writes what one needs to know of it to FILE, waits
  *      attack NAME VICTIM-FILE         inside a session: one attack (attack.c, races.c, births.c)
  *
- * An attack prints what has got through and ends with 1 if anything has; tests/it/rewrite_attack.py looks
- * at the victims afterwards.
+ * An attack prints what has got through and ends with 1 if anything has;
+ * tests/it/rewrite_attack.py looks at the victims afterwards.
  */
 #ifndef TESTS_ATTACK_ATTACK_H
 #define TESTS_ATTACK_ATTACK_H
@@ -24,7 +24,7 @@ struct victim {
 	char socket[108];
 };
 
-#define SECRET 0x5ec2e75ec2e75ec2ULL
+#define SECRET	0x5ec2e75ec2e75ec2ULL
 #define SHM_KEY 0x70647265
 
 /* Counts and tells what ought to have failed: @r of @what is not negative. */

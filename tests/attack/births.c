@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Processes that try to be born outside.  Each that is made holds the lock file open and sleeps, so whoever looks
- * from outside sees when all have ended; each must be told a small number.
+ * Processes that try to be born outside.  Each that is made holds the lock file open and sleeps,
+ * so whoever looks from outside sees when all have ended; each must be told a small number.
  */
 #include "tests/attack/attack.h"
 
@@ -19,9 +19,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define N(a)	 (sizeof(a) / sizeof((a)[0]))
-#define HIGHEST	 5000 /* what a session may have come to; the test begins a new one */
-#define X32	 0x40000000
+#define N(a)	(sizeof(a) / sizeof((a)[0]))
+#define HIGHEST 5000 /* what a session may have come to; the test begins a new one */
+#define X32	0x40000000
 
 static void check_number(const char *how)
 {
@@ -55,9 +55,10 @@ static void cloned(unsigned long flags, const char *how)
 static void clones(void)
 {
 	static const unsigned long flags[] = {CLONE_FILES, CLONE_FS, CLONE_PARENT, CLONE_PTRACE,
-		CLONE_UNTRACED, CLONE_IO, CLONE_PARENT | CLONE_UNTRACED, CLONE_SYSVSEM, CLONE_PTRACE | CLONE_PARENT,
-		CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWUSER | CLONE_NEWPID, CLONE_NEWNS, CLONE_NEWNET,
-		CLONE_NEWIPC, CLONE_NEWUTS, CLONE_NEWCGROUP};
+		CLONE_UNTRACED, CLONE_IO, CLONE_PARENT | CLONE_UNTRACED, CLONE_SYSVSEM,
+		CLONE_PTRACE | CLONE_PARENT, CLONE_NEWUSER, CLONE_NEWPID,
+		CLONE_NEWUSER | CLONE_NEWPID, CLONE_NEWNS, CLONE_NEWNET, CLONE_NEWIPC, CLONE_NEWUTS,
+		CLONE_NEWCGROUP};
 
 	for (size_t i = 0; i < N(flags); i++) {
 		char how[64];
@@ -68,9 +69,9 @@ static void clones(void)
 	}
 	/* One flag alone, whatever it means; threads and borrowed memory need more than that. */
 	for (int bit = 8; bit < 32; bit++)
-		if (!((1UL << bit) & (CLONE_VM | CLONE_SIGHAND | CLONE_THREAD | CLONE_VFORK | CLONE_SETTLS |
-					     CLONE_PIDFD | CLONE_PARENT_SETTID | CLONE_CHILD_SETTID |
-					     CLONE_CHILD_CLEARTID)))
+		if (!((1UL << bit) & (CLONE_VM | CLONE_SIGHAND | CLONE_THREAD | CLONE_VFORK |
+					     CLONE_SETTLS | CLONE_PIDFD | CLONE_PARENT_SETTID |
+					     CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID)))
 			cloned(1UL << bit | SIGCHLD, "clone with one flag");
 }
 
@@ -115,9 +116,22 @@ static long int80(long nr, long a)
 static int small_program(void)
 {
 	static const unsigned char code[] = {
-		0xb8, 2, 0, 0, 0, 0xcd, 0x80, /* fork */
-		0xb8, 29, 0, 0, 0, 0xcd, 0x80, /* pause */
-		0xeb, 0xf7,
+		0xb8,
+		2,
+		0,
+		0,
+		0,
+		0xcd,
+		0x80, /* fork */
+		0xb8,
+		29,
+		0,
+		0,
+		0,
+		0xcd,
+		0x80, /* pause */
+		0xeb,
+		0xf7,
 	};
 	const uint32_t base = 0x10000;
 	struct {
@@ -126,11 +140,21 @@ static int small_program(void)
 		unsigned char code[sizeof(code)];
 	} __attribute__((packed)) f = {
 		.e = {.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS32, ELFDATA2LSB, EV_CURRENT},
-			.e_type = ET_EXEC, .e_machine = EM_386, .e_version = EV_CURRENT,
-			.e_entry = base + sizeof(f.e) + sizeof(f.p), .e_phoff = sizeof(f.e),
-			.e_ehsize = sizeof(f.e), .e_phentsize = sizeof(f.p), .e_phnum = 1},
-		.p = {.p_type = PT_LOAD, .p_vaddr = base, .p_paddr = base, .p_filesz = sizeof(f),
-			.p_memsz = sizeof(f), .p_flags = PF_R | PF_X, .p_align = 0x1000},
+			.e_type = ET_EXEC,
+			.e_machine = EM_386,
+			.e_version = EV_CURRENT,
+			.e_entry = base + sizeof(f.e) + sizeof(f.p),
+			.e_phoff = sizeof(f.e),
+			.e_ehsize = sizeof(f.e),
+			.e_phentsize = sizeof(f.p),
+			.e_phnum = 1},
+		.p = {.p_type = PT_LOAD,
+			.p_vaddr = base,
+			.p_paddr = base,
+			.p_filesz = sizeof(f),
+			.p_memsz = sizeof(f),
+			.p_flags = PF_R | PF_X,
+			.p_align = 0x1000},
 	};
 	int fd = memfd_create("small", 0);
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * calls SEED ROUNDS DIR - inside a session, every system call there is with whatever arguments come, from
- * 64-bit code, by int 0x80 and with the numbers of x32.
+ * calls SEED ROUNDS DIR - inside a session, every system call there is with whatever arguments
+ * come, from 64-bit code, by int 0x80 and with the numbers of x32.
  *
- * Workers make calls and count them in memory that all share; what blocks is interrupted by a timer,
- * and who stands still all the same, or has died of it, is replaced.  Arguments are drawn from what gets far into
- * the kernel: addresses of memory that can be read, written, or neither, descriptors, numbers of tasks,
- * signals, lengths.  Only one thing is never said: a signal for the first process, which counts.
+ * Workers make calls and count them in memory that all share; what blocks is interrupted by a
+ * timer, and who stands still all the same, or has died of it, is replaced.  Arguments are drawn
+ * from what gets far into the kernel: addresses of memory that can be read, written, or neither,
+ * descriptors, numbers of tasks, signals, lengths.  Only one thing is never said: a signal for
+ * the first process, which counts.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -41,11 +42,13 @@
 static struct {
 	_Atomic uint64_t rounds, died, stood;
 	_Atomic uint64_t of[WORKERS];
-} *shared;
+} * shared;
 static unsigned char *memory;
 static pid_t first, parent;
 
-/* ---- what comes ----------------------------------------------------------------------------- */
+/*
+ * ---- what comes -----------------------------------------------------------------------------
+ */
 
 static uint64_t state;
 
@@ -58,19 +61,24 @@ static uint64_t draw(void)
 }
 
 /* The first few where the files are the host's. */
-static const char *const paths[] = {"a", "b/c", ".", "", "./b/../a", "/proc/self/mem", "/proc/1/mem",
-	"/proc/self/fd/9", "/proc/self/task", "/", "/tmp/a", "/tmp/b", "/dev/shm/a", "/run/a", "/tmp/../tmp/./b",
-	"/proc/./1/../self", "/proc/2/fd"};
+static const char *const paths[] = {"a", "b/c", ".", "", "./b/../a", "/proc/self/mem",
+	"/proc/1/mem", "/proc/self/fd/9", "/proc/self/task", "/", "/tmp/a", "/tmp/b", "/dev/shm/a",
+	"/run/a", "/tmp/../tmp/./b", "/proc/./1/../self", "/proc/2/fd"};
 #define HOSTS_PATHS 10
 static size_t n_paths;
 
-/* Memory that calls read their structures and paths from: half words that mean something, half noise. */
+/*
+ * Memory that calls read their structures and paths from: half words that mean something, half
+ * noise.
+ */
 static void fill(void)
 {
 	uint64_t *w = (uint64_t *)(memory + (draw() % (MEMORY / PAGE)) * PAGE);
 
 	for (int i = 0; i < 16; i++)
-		w[i] = draw() & 1 ? draw() % 64 : draw() & 1 ? (uintptr_t)memory + draw() % MEMORY : draw();
+		w[i] = draw() & 1   ? draw() % 64
+		       : draw() & 1 ? (uintptr_t)memory + draw() % MEMORY
+				    : draw();
 	if (draw() & 1)
 		strcpy((char *)w, paths[draw() % n_paths]);
 }
@@ -112,7 +120,10 @@ static bool counts(uint64_t number)
 	return n == 1 || n == 2 || n == first || n == parent;
 }
 
-/* A signal to everybody, or to one of these: would end the count, and be within the session's rights. */
+/*
+ * A signal to everybody, or to one of these: would end the count, and be within the session's
+ * rights.
+ */
 static bool is_suicide(long nr, const uint64_t *a)
 {
 	switch (nr) {
@@ -131,7 +142,9 @@ static bool is_suicide(long nr, const uint64_t *a)
 	}
 }
 
-/* ---- making it ------------------------------------------------------------------------------ */
+/*
+ * ---- making it ------------------------------------------------------------------------------
+ */
 
 static void by_interrupt(long nr, const uint64_t *a)
 {
@@ -208,7 +221,9 @@ static _Noreturn void work(int number, uint64_t seed)
 	}
 }
 
-/* ---- who counts ----------------------------------------------------------------------------- */
+/*
+ * ---- who counts -----------------------------------------------------------------------------
+ */
 
 static pid_t begin(int number, uint64_t seed)
 {
@@ -236,7 +251,8 @@ static void watch(uint64_t seed, uint64_t rounds)
 		for (int i = 0; i < WORKERS; i++) {
 			uint64_t now = shared->of[i];
 
-			if (pids[i] > 0 && (waitpid(pids[i], NULL, WNOHANG) != 0 || kill(pids[i], 0) < 0)) {
+			if (pids[i] > 0 &&
+				(waitpid(pids[i], NULL, WNOHANG) != 0 || kill(pids[i], 0) < 0)) {
 				shared->died++;
 				pids[i] = 0;
 			}
@@ -249,7 +265,8 @@ static void watch(uint64_t seed, uint64_t rounds)
 				pids[i] = 0;
 			}
 			if (pids[i] <= 0) {
-				pids[i] = begin(i, seed * 0x9e3779b97f4a7c15ULL + now + 1000003ULL * i);
+				pids[i] = begin(
+					i, seed * 0x9e3779b97f4a7c15ULL + now + 1000003ULL * i);
 				still[i] = 0;
 			}
 		}

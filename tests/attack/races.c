@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What is checked in memory, or behind a descriptor's number, and exchanged by a second thread before it is used.
- * One that has won gives no error, but a victim that is dead.
+ * What is checked in memory, or behind a descriptor's number, and exchanged by a second thread
+ * before it is used. One that has won gives no error, but a victim that is dead.
  */
 #include "tests/attack/attack.h"
 
@@ -24,7 +24,9 @@
 
 static volatile bool over;
 
-/* ---- a number in memory --------------------------------------------------------------------- */
+/*
+ * ---- a number in memory ---------------------------------------------------------------------
+ */
 
 static struct f_owner_ex owner = {.type = F_OWNER_PID};
 static volatile int group;
@@ -69,7 +71,9 @@ static void owners_race(const struct victim *v)
 	pthread_join(t, NULL);
 }
 
-/* ---- what is behind a descriptor ------------------------------------------------------------ */
+/*
+ * ---- what is behind a descriptor ------------------------------------------------------------
+ */
 
 static int mine, peers_own, target;
 
@@ -112,7 +116,9 @@ static void pidfd_race(const struct victim *v)
 	pthread_join(t, NULL);
 }
 
-/* ---- a number that is given away again ------------------------------------------------------ */
+/*
+ * ---- a number that is given away again ------------------------------------------------------
+ */
 
 /* Children end in great numbers while they are signalled by theirs. */
 static void *kill_lately(void *arg)

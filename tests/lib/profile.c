@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * container_profile [--listen | --refuse CALL] CMD... - runs a command under the filter that container engines put around
- * everything they start, as somebody without capabilities meets it.
+ * container_profile [--listen | --refuse CALL] CMD... - runs a command under the filter that
+ * container engines put around everything they start, as somebody without capabilities meets it.
  *
- * The default profile of Docker, Podman and containerd (moby: profiles/seccomp) allows a list of calls and
- * refuses the rest with EPERM.  Without capabilities that leaves no namespace, no mount, no
- * chroot, no pidfd_getfd, kcmp, userfaultfd or io_uring; clone3 is ENOSYS, as are calls newer than the
- * profile, so that C libraries fall back to what they did before.  What the list lacks is shorter than the list.
+ * The default profile of Docker, Podman and containerd (moby: profiles/seccomp) allows a list of
+ * calls and refuses the rest with EPERM.  Without capabilities that leaves no namespace, no
+ * mount, no chroot, no pidfd_getfd, kcmp, userfaultfd or io_uring; clone3 is ENOSYS, as are calls
+ * newer than the profile, so that C libraries fall back to what they did before.  What the list
+ * lacks is shorter than the list.
  *
- * --refuse takes one call alone away, as a security module may; --listen installs a listener instead, of
- * which there can be only one in a tree of processes (seccomp_unotify(2)).
+ * --refuse takes one call alone away, as a security module may; --listen installs a listener
+ * instead, of which there can be only one in a tree of processes (seccomp_unotify(2)).
  */
 #include <errno.h>
 #include <linux/sched.h>
@@ -23,25 +24,94 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define NUMBERS	   1024 /* above the highest call of any kernel */
+#define NUMBERS 1024 /* above the highest call of any kernel */
 
 static const char *const refused[] = {
 	/* for CAP_SYS_ADMIN */
-	"bpf", "fanotify_init", "fsconfig", "fsmount", "fsopen", "fspick", "lookup_dcookie", "mount",
-	"mount_setattr", "move_mount", "open_tree", "perf_event_open", "quotactl", "quotactl_fd",
-	"setdomainname", "sethostname", "setns", "syslog", "umount", "umount2", "unshare",
+	"bpf",
+	"fanotify_init",
+	"fsconfig",
+	"fsmount",
+	"fsopen",
+	"fspick",
+	"lookup_dcookie",
+	"mount",
+	"mount_setattr",
+	"move_mount",
+	"open_tree",
+	"perf_event_open",
+	"quotactl",
+	"quotactl_fd",
+	"setdomainname",
+	"sethostname",
+	"setns",
+	"syslog",
+	"umount",
+	"umount2",
+	"unshare",
 	/* for other capabilities */
-	"open_by_handle_at", "reboot", "chroot", "delete_module", "init_module", "finit_module", "acct",
-	"kcmp", "pidfd_getfd", "process_madvise", "iopl", "ioperm", "settimeofday", "stime",
-	"clock_settime", "clock_settime64", "vhangup", "get_mempolicy", "mbind", "set_mempolicy",
+	"open_by_handle_at",
+	"reboot",
+	"chroot",
+	"delete_module",
+	"init_module",
+	"finit_module",
+	"acct",
+	"kcmp",
+	"pidfd_getfd",
+	"process_madvise",
+	"iopl",
+	"ioperm",
+	"settimeofday",
+	"stime",
+	"clock_settime",
+	"clock_settime64",
+	"vhangup",
+	"get_mempolicy",
+	"mbind",
+	"set_mempolicy",
 	"set_mempolicy_home_node",
 	/* for nobody */
-	"add_key", "keyctl", "request_key", "io_uring_setup", "io_uring_enter", "io_uring_register",
-	"kexec_load", "kexec_file_load", "migrate_pages", "move_pages", "pivot_root", "swapon", "swapoff",
-	"userfaultfd", "uselib", "ustat", "sysfs", "_sysctl", "nfsservctl", "vm86", "vm86old",
-	"create_module", "get_kernel_syms", "query_module", "lsm_get_self_attr", "lsm_set_self_attr",
-	"lsm_list_modules", "bdflush", "vserver", "afs_syscall", "tuxcall", "security", "getpmsg",
-	"putpmsg", "idle", "oldolduname", "olduname", "oldstat", "oldlstat", "oldfstat",
+	"add_key",
+	"keyctl",
+	"request_key",
+	"io_uring_setup",
+	"io_uring_enter",
+	"io_uring_register",
+	"kexec_load",
+	"kexec_file_load",
+	"migrate_pages",
+	"move_pages",
+	"pivot_root",
+	"swapon",
+	"swapoff",
+	"userfaultfd",
+	"uselib",
+	"ustat",
+	"sysfs",
+	"_sysctl",
+	"nfsservctl",
+	"vm86",
+	"vm86old",
+	"create_module",
+	"get_kernel_syms",
+	"query_module",
+	"lsm_get_self_attr",
+	"lsm_set_self_attr",
+	"lsm_list_modules",
+	"bdflush",
+	"vserver",
+	"afs_syscall",
+	"tuxcall",
+	"security",
+	"getpmsg",
+	"putpmsg",
+	"idle",
+	"oldolduname",
+	"olduname",
+	"oldstat",
+	"oldlstat",
+	"oldfstat",
 };
 
 /* Behind 6.11, the newest that a profile in use knows; and one that is refused so always. */
@@ -74,7 +144,8 @@ static void add(scmp_filter_ctx ctx, const char *name)
 
 	if (IN(refused, name) || IN(asked, name))
 		return;
-	r = seccomp_rule_add(ctx, IN(unknown, name) ? SCMP_ACT_ERRNO(ENOSYS) : SCMP_ACT_ALLOW, nr, 0);
+	r = seccomp_rule_add(
+		ctx, IN(unknown, name) ? SCMP_ACT_ERRNO(ENOSYS) : SCMP_ACT_ALLOW, nr, 0);
 	/* One that the other architecture does not have. */
 	if (r != -EDOM)
 		must(r, name);
@@ -95,15 +166,18 @@ static void add_asked(scmp_filter_ctx ctx)
 {
 	static const unsigned allowed[] = {0x0, 0x8, 0x20000, 0x20008, 0xffffffff};
 	const scmp_datum_t namespaces = CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |
-		CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWCGROUP;
+					CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWCGROUP;
 
 	for (size_t i = 0; i < sizeof(allowed) / sizeof(allowed[0]); i++)
 		must(seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(personality), 1,
-			     SCMP_A0(SCMP_CMP_EQ, allowed[i])), "personality");
+			     SCMP_A0(SCMP_CMP_EQ, allowed[i])),
+			"personality");
 	must(seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
-		     SCMP_A0(SCMP_CMP_MASKED_EQ, namespaces, 0)), "clone");
-	must(seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1,
-		     SCMP_A0(SCMP_CMP_NE, AF_VSOCK)), "socket");
+		     SCMP_A0(SCMP_CMP_MASKED_EQ, namespaces, 0)),
+		"clone");
+	must(seccomp_rule_add(
+		     ctx, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1, SCMP_A0(SCMP_CMP_NE, AF_VSOCK)),
+		"socket");
 }
 
 /* Without a filter yet. */
@@ -133,7 +207,8 @@ static void refuse(const char *name)
 {
 	scmp_filter_ctx ctx = begin(SCMP_ACT_ALLOW);
 
-	must(seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), seccomp_syscall_resolve_name(name), 0), name);
+	must(seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), seccomp_syscall_resolve_name(name), 0),
+		name);
 	must(seccomp_load(ctx), "filter");
 }
 

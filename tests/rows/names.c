@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Objects and files by name.  The session's /tmp is not the host's, so whatever is found there by a call
- * was found by the session's path: on the host there is no /tmp/rows.
+ * Objects and files by name.  The session's /tmp is not the host's, so whatever is found there by
+ * a call was found by the session's path: on the host there is no /tmp/rows.
  */
 #include "tests/rows/rows.h"
 
@@ -22,7 +22,9 @@
 #define SYS_fchmodat2 452
 #endif
 
-/* ---- System V, queues ----------------------------------------------------------------------- */
+/*
+ * ---- System V, queues -----------------------------------------------------------------------
+ */
 
 static void segments(void)
 {
@@ -77,9 +79,11 @@ static void queues(void)
 	ROW_FAILS(mq_unlink("/rows"), ENOENT);
 }
 
-/* ---- files ---------------------------------------------------------------------------------- */
+/*
+ * ---- files ----------------------------------------------------------------------------------
+ */
 
-#define TOP  "/tmp/rows"
+#define TOP	   "/tmp/rows"
 #define FILE_OF_IT TOP "/file"
 
 /* A fresh directory with a file and a link to it; its descriptor. */
@@ -103,12 +107,14 @@ static void opens(void)
 		uint64_t flags, mode, resolve;
 	} how = {0};
 
-	ROW_CHECK(syscall(SYS_open, FILE_OF_IT, O_RDONLY) >= 0 && syscall(SYS_openat, d, "link", O_RDWR) >= 0);
+	ROW_CHECK(syscall(SYS_open, FILE_OF_IT, O_RDONLY) >= 0 &&
+		  syscall(SYS_openat, d, "link", O_RDWR) >= 0);
 	ROW_CHECK(syscall(SYS_openat, AT_FDCWD, TOP "/new", O_CREAT | O_RDWR, 0600) >= 0);
 	ROW_CHECK(syscall(SYS_openat, AT_FDCWD, TOP "/file", O_PATH) >= 0);
 	ROW_CHECK(syscall(SYS_openat, AT_FDCWD, TOP, O_TMPFILE | O_RDWR, 0600) >= 0);
 	ROW_CHECK(syscall(SYS_open, TOP "/newer", O_CREAT | O_RDWR, 0600) >= 0);
-	ROW_CHECK(syscall(SYS_open, TOP "/file", O_PATH) >= 0 && syscall(SYS_open, TOP, O_TMPFILE | O_RDWR, 0600) >= 0);
+	ROW_CHECK(syscall(SYS_open, TOP "/file", O_PATH) >= 0 &&
+		  syscall(SYS_open, TOP, O_TMPFILE | O_RDWR, 0600) >= 0);
 	ROW_CHECK(syscall(SYS_openat2, AT_FDCWD, FILE_OF_IT, &how, sizeof(how)) >= 0);
 	ROW_CHECK(syscall(SYS_creat, TOP "/newest", 0600) >= 0);
 	ROW_FAILS(syscall(SYS_open, TOP "/none", O_RDONLY), ENOENT);
@@ -125,13 +131,15 @@ static void asks(void)
 	ROW_CHECK(syscall(SYS_stat, FILE_OF_IT, &st) == 0 && st.st_size == 5);
 	ROW_CHECK(syscall(SYS_lstat, TOP "/link", &st) == 0 && S_ISLNK(st.st_mode));
 	ROW_CHECK(syscall(SYS_newfstatat, d, "file", &st, 0) == 0 && st.st_size == 5);
-	ROW_CHECK(syscall(SYS_statx, AT_FDCWD, FILE_OF_IT, 0, STATX_SIZE, &stx) == 0 && stx.stx_size == 5);
+	ROW_CHECK(syscall(SYS_statx, AT_FDCWD, FILE_OF_IT, 0, STATX_SIZE, &stx) == 0 &&
+		  stx.stx_size == 5);
 	ROW_CHECK(syscall(SYS_access, FILE_OF_IT, R_OK | W_OK) == 0);
 	ROW_CHECK(syscall(SYS_faccessat, d, "file", R_OK) == 0);
 	ROW_CHECK(syscall(SYS_faccessat2, AT_FDCWD, FILE_OF_IT, R_OK, 0) == 0);
 	ROW_CHECK(syscall(SYS_readlink, TOP "/link", text, sizeof(text)) == 4);
 	ROW_CHECK(syscall(SYS_readlinkat, d, "link", text, sizeof(text)) == 4);
-	ROW_CHECK(syscall(SYS_statfs, FILE_OF_IT, &fs) == 0 && syscall(SYS_statfs, TOP "/none", &fs) == -1);
+	ROW_CHECK(syscall(SYS_statfs, FILE_OF_IT, &fs) == 0 &&
+		  syscall(SYS_statfs, TOP "/none", &fs) == -1);
 	ROW_CHECK(syscall(SYS_chdir, TOP) == 0 && syscall(SYS_getcwd, text, sizeof(text)) > 0);
 	ROW_CHECK(strcmp(text, TOP) == 0 && chdir("/") == 0 && syscall(SYS_fchdir, d) == 0);
 	ROW_CHECK(syscall(SYS_getcwd, text, sizeof(text)) > 0 && strcmp(text, TOP) == 0);
@@ -142,17 +150,23 @@ static void makes(void)
 	int d = fresh();
 	struct stat st;
 
-	ROW_CHECK(syscall(SYS_mkdir, TOP "/d", 0700) == 0 && syscall(SYS_mkdirat, d, "e", 0700) == 0);
+	ROW_CHECK(
+		syscall(SYS_mkdir, TOP "/d", 0700) == 0 && syscall(SYS_mkdirat, d, "e", 0700) == 0);
 	ROW_CHECK(syscall(SYS_mknod, TOP "/p", S_IFIFO | 0600, 0) == 0);
 	ROW_CHECK(syscall(SYS_mknodat, AT_FDCWD, TOP "/q", S_IFIFO | 0600, 0) == 0);
-	ROW_CHECK(syscall(SYS_rename, TOP "/p", TOP "/r") == 0 && syscall(SYS_renameat, d, "q", d, "s") == 0);
+	ROW_CHECK(syscall(SYS_rename, TOP "/p", TOP "/r") == 0 &&
+		  syscall(SYS_renameat, d, "q", d, "s") == 0);
 	ROW_CHECK(syscall(SYS_renameat2, AT_FDCWD, TOP "/r", AT_FDCWD, TOP "/d/r", 1) == 0);
-	ROW_CHECK(syscall(SYS_link, FILE_OF_IT, TOP "/hard") == 0 && stat(FILE_OF_IT, &st) == 0 && st.st_nlink == 2);
+	ROW_CHECK(syscall(SYS_link, FILE_OF_IT, TOP "/hard") == 0 && stat(FILE_OF_IT, &st) == 0 &&
+		  st.st_nlink == 2);
 	ROW_CHECK(syscall(SYS_linkat, d, "file", AT_FDCWD, TOP "/d/hard", 0) == 0);
-	ROW_CHECK(syscall(SYS_symlink, "x", TOP "/soft") == 0 && syscall(SYS_symlinkat, "x", d, "soft2") == 0);
-	ROW_CHECK(syscall(SYS_unlink, TOP "/soft") == 0 && syscall(SYS_unlinkat, d, "soft2", 0) == 0);
+	ROW_CHECK(syscall(SYS_symlink, "x", TOP "/soft") == 0 &&
+		  syscall(SYS_symlinkat, "x", d, "soft2") == 0);
+	ROW_CHECK(
+		syscall(SYS_unlink, TOP "/soft") == 0 && syscall(SYS_unlinkat, d, "soft2", 0) == 0);
 	ROW_CHECK(syscall(SYS_rmdir, TOP "/e") == 0 && syscall(SYS_rmdir, TOP "/none") == -1);
-	ROW_CHECK(syscall(SYS_truncate, FILE_OF_IT, 3L) == 0 && stat(FILE_OF_IT, &st) == 0 && st.st_size == 3);
+	ROW_CHECK(syscall(SYS_truncate, FILE_OF_IT, 3L) == 0 && stat(FILE_OF_IT, &st) == 0 &&
+		  st.st_size == 3);
 }
 
 static void changes(void)
@@ -165,13 +179,19 @@ static void changes(void)
 	gid_t g = getgid();
 	struct stat st;
 
-	ROW_CHECK(syscall(SYS_chmod, FILE_OF_IT, 0640) == 0 && syscall(SYS_fchmodat, d, "file", 0644) == 0);
-	ROW_CHECK(syscall(SYS_fchmodat2, d, "file", 0600, 0) == 0 || errno == ENOSYS || errno == EPERM);
-	ROW_CHECK(syscall(SYS_chown, FILE_OF_IT, u, g) == 0 && syscall(SYS_lchown, TOP "/link", u, g) == 0);
+	ROW_CHECK(syscall(SYS_chmod, FILE_OF_IT, 0640) == 0 &&
+		  syscall(SYS_fchmodat, d, "file", 0644) == 0);
+	ROW_CHECK(syscall(SYS_fchmodat2, d, "file", 0600, 0) == 0 || errno == ENOSYS ||
+		  errno == EPERM);
+	ROW_CHECK(syscall(SYS_chown, FILE_OF_IT, u, g) == 0 &&
+		  syscall(SYS_lchown, TOP "/link", u, g) == 0);
 	ROW_CHECK(syscall(SYS_fchownat, d, "file", u, g, 0) == 0);
-	ROW_CHECK(syscall(SYS_utimensat, AT_FDCWD, FILE_OF_IT, ts, 0) == 0 && stat(FILE_OF_IT, &st) == 0);
-	ROW_CHECK(st.st_mtime == 1 && syscall(SYS_utimes, FILE_OF_IT, tv) == 0 && stat(FILE_OF_IT, &st) == 0);
-	ROW_CHECK(st.st_mtime == 2 && syscall(SYS_utime, FILE_OF_IT, old) == 0 && stat(FILE_OF_IT, &st) == 0);
+	ROW_CHECK(syscall(SYS_utimensat, AT_FDCWD, FILE_OF_IT, ts, 0) == 0 &&
+		  stat(FILE_OF_IT, &st) == 0);
+	ROW_CHECK(st.st_mtime == 1 && syscall(SYS_utimes, FILE_OF_IT, tv) == 0 &&
+		  stat(FILE_OF_IT, &st) == 0);
+	ROW_CHECK(st.st_mtime == 2 && syscall(SYS_utime, FILE_OF_IT, old) == 0 &&
+		  stat(FILE_OF_IT, &st) == 0);
 	ROW_CHECK(st.st_mtime == 3 && syscall(SYS_futimesat, d, "file", tv) == 0);
 }
 
@@ -195,9 +215,11 @@ static void attributes(void)
 		uint64_t room[3] = {0};
 
 		if (nr == 468)
-			ROW_CHECK(syscall(nr, AT_FDCWD, FILE_OF_IT, room, sizeof(room), 0) == 0 || errno != ENOENT);
+			ROW_CHECK(syscall(nr, AT_FDCWD, FILE_OF_IT, room, sizeof(room), 0) == 0 ||
+				  errno != ENOENT);
 		else if (nr != 467)
-			ROW_CHECK(syscall(nr, AT_FDCWD, FILE_OF_IT, 0, NULL, 0L, 0) == 0 || errno != ENOENT);
+			ROW_CHECK(syscall(nr, AT_FDCWD, FILE_OF_IT, 0, NULL, 0L, 0) == 0 ||
+				  errno != ENOENT);
 	}
 }
 
@@ -212,7 +234,8 @@ static void watches(void)
 	fresh();
 	ROW_CHECK(syscall(SYS_inotify_add_watch, fd, TOP, IN_CREATE) >= 0);
 	ROW_FAILS(syscall(SYS_inotify_add_watch, fd, TOP "/none", IN_CREATE), ENOENT);
-	ROW_CHECK(syscall(SYS_name_to_handle_at, AT_FDCWD, FILE_OF_IT, &handle, &mount, 0) == 0 || errno == EOPNOTSUPP);
+	ROW_CHECK(syscall(SYS_name_to_handle_at, AT_FDCWD, FILE_OF_IT, &handle, &mount, 0) == 0 ||
+		  errno == EOPNOTSUPP);
 }
 
 static void programs(void)
@@ -244,43 +267,101 @@ static void addresses(void)
 
 	fresh();
 	ROW_CHECK(syscall(SYS_bind, s, &a, sizeof(a)) == 0);
-	ROW_CHECK(syscall(SYS_getsockname, s, &got, &len) == 0 && strcmp(got.sun_path, a.sun_path) == 0);
+	ROW_CHECK(syscall(SYS_getsockname, s, &got, &len) == 0 &&
+		  strcmp(got.sun_path, a.sun_path) == 0);
 	ROW_CHECK(syscall(SYS_sendto, c, "x", 1L, 0, &a, sizeof(a)) == 1);
 	ROW_CHECK(syscall(SYS_connect, c, &a, sizeof(a)) == 0);
 	len = sizeof(got);
-	ROW_CHECK(syscall(SYS_getpeername, c, &got, &len) == 0 && strcmp(got.sun_path, a.sun_path) == 0);
+	ROW_CHECK(syscall(SYS_getpeername, c, &got, &len) == 0 &&
+		  strcmp(got.sun_path, a.sun_path) == 0);
 }
 
 #define TMPFILE (O_TMPFILE & ~O_DIRECTORY)
 
 const struct row name_rows[] = {
-	{SYS_shmget, CALL, segments}, {SYS_shmctl, CALL, segments}, {SYS_shmat, CALL, segments},
-	{SYS_semget, CALL, semaphores}, {SYS_semctl, CALL, semaphores}, {SYS_semop, CALL, semaphores},
-	{SYS_semtimedop, CALL, semaphores}, {SYS_msgget, CALL, messages}, {SYS_msgctl, CALL, messages},
-	{SYS_msgsnd, CALL, messages}, {SYS_msgrcv, CALL, messages}, {SYS_mq_open, CALL, queues},
+	{SYS_shmget, CALL, segments},
+	{SYS_shmctl, CALL, segments},
+	{SYS_shmat, CALL, segments},
+	{SYS_semget, CALL, semaphores},
+	{SYS_semctl, CALL, semaphores},
+	{SYS_semop, CALL, semaphores},
+	{SYS_semtimedop, CALL, semaphores},
+	{SYS_msgget, CALL, messages},
+	{SYS_msgctl, CALL, messages},
+	{SYS_msgsnd, CALL, messages},
+	{SYS_msgrcv, CALL, messages},
+	{SYS_mq_open, CALL, queues},
 	{SYS_mq_unlink, CALL, queues},
-	{SYS_open, CALL, opens}, {SYS_open, O_CREAT, opens}, {SYS_open, O_PATH, opens}, {SYS_open, TMPFILE, opens},
-	{SYS_openat, CALL, opens}, {SYS_openat, O_CREAT, opens}, {SYS_openat, O_PATH, opens},
-	{SYS_openat, TMPFILE, opens}, {SYS_openat2, CALL, opens}, {SYS_creat, CALL, opens},
-	{SYS_stat, CALL, asks}, {SYS_lstat, CALL, asks}, {SYS_newfstatat, CALL, asks}, {SYS_statx, CALL, asks},
-	{SYS_access, CALL, asks}, {SYS_faccessat, CALL, asks}, {SYS_faccessat2, CALL, asks},
-	{SYS_readlink, CALL, asks}, {SYS_readlinkat, CALL, asks}, {SYS_statfs, CALL, asks},
-	{SYS_chdir, CALL, asks}, {SYS_fchdir, CALL, asks}, {SYS_getcwd, CALL, asks},
-	{SYS_mkdir, CALL, makes}, {SYS_mkdirat, CALL, makes}, {SYS_mknod, CALL, makes}, {SYS_mknodat, CALL, makes},
-	{SYS_rmdir, CALL, makes}, {SYS_unlink, CALL, makes}, {SYS_unlinkat, CALL, makes}, {SYS_rename, CALL, makes},
-	{SYS_renameat, CALL, makes}, {SYS_renameat2, CALL, makes}, {SYS_link, CALL, makes},
-	{SYS_linkat, CALL, makes}, {SYS_symlink, CALL, makes}, {SYS_symlinkat, CALL, makes},
-	{SYS_truncate, CALL, makes}, {SYS_chmod, CALL, changes}, {SYS_fchmodat, CALL, changes},
-	{SYS_fchmodat2, CALL, changes}, {SYS_chown, CALL, changes}, {SYS_lchown, CALL, changes},
-	{SYS_fchownat, CALL, changes}, {SYS_utime, CALL, changes}, {SYS_utimes, CALL, changes},
-	{SYS_futimesat, CALL, changes}, {SYS_utimensat, CALL, changes}, {SYS_setxattr, CALL, attributes},
-	{SYS_lsetxattr, CALL, attributes}, {SYS_getxattr, CALL, attributes}, {SYS_lgetxattr, CALL, attributes},
-	{SYS_listxattr, CALL, attributes}, {SYS_llistxattr, CALL, attributes}, {SYS_removexattr, CALL, attributes},
-	{SYS_lremovexattr, CALL, attributes}, {463, CALL, attributes}, {464, CALL, attributes},
-	{465, CALL, attributes}, {466, CALL, attributes}, {468, CALL, attributes}, {469, CALL, attributes},
-	{SYS_inotify_add_watch, CALL, watches}, {SYS_name_to_handle_at, CALL, watches},
-	{SYS_execve, CALL, programs}, {SYS_execveat, CALL, programs}, {SYS_bind, CALL, addresses},
-	{SYS_connect, CALL, addresses}, {SYS_sendto, CALL, addresses}, {SYS_getsockname, CALL, addresses},
+	{SYS_open, CALL, opens},
+	{SYS_open, O_CREAT, opens},
+	{SYS_open, O_PATH, opens},
+	{SYS_open, TMPFILE, opens},
+	{SYS_openat, CALL, opens},
+	{SYS_openat, O_CREAT, opens},
+	{SYS_openat, O_PATH, opens},
+	{SYS_openat, TMPFILE, opens},
+	{SYS_openat2, CALL, opens},
+	{SYS_creat, CALL, opens},
+	{SYS_stat, CALL, asks},
+	{SYS_lstat, CALL, asks},
+	{SYS_newfstatat, CALL, asks},
+	{SYS_statx, CALL, asks},
+	{SYS_access, CALL, asks},
+	{SYS_faccessat, CALL, asks},
+	{SYS_faccessat2, CALL, asks},
+	{SYS_readlink, CALL, asks},
+	{SYS_readlinkat, CALL, asks},
+	{SYS_statfs, CALL, asks},
+	{SYS_chdir, CALL, asks},
+	{SYS_fchdir, CALL, asks},
+	{SYS_getcwd, CALL, asks},
+	{SYS_mkdir, CALL, makes},
+	{SYS_mkdirat, CALL, makes},
+	{SYS_mknod, CALL, makes},
+	{SYS_mknodat, CALL, makes},
+	{SYS_rmdir, CALL, makes},
+	{SYS_unlink, CALL, makes},
+	{SYS_unlinkat, CALL, makes},
+	{SYS_rename, CALL, makes},
+	{SYS_renameat, CALL, makes},
+	{SYS_renameat2, CALL, makes},
+	{SYS_link, CALL, makes},
+	{SYS_linkat, CALL, makes},
+	{SYS_symlink, CALL, makes},
+	{SYS_symlinkat, CALL, makes},
+	{SYS_truncate, CALL, makes},
+	{SYS_chmod, CALL, changes},
+	{SYS_fchmodat, CALL, changes},
+	{SYS_fchmodat2, CALL, changes},
+	{SYS_chown, CALL, changes},
+	{SYS_lchown, CALL, changes},
+	{SYS_fchownat, CALL, changes},
+	{SYS_utime, CALL, changes},
+	{SYS_utimes, CALL, changes},
+	{SYS_futimesat, CALL, changes},
+	{SYS_utimensat, CALL, changes},
+	{SYS_setxattr, CALL, attributes},
+	{SYS_lsetxattr, CALL, attributes},
+	{SYS_getxattr, CALL, attributes},
+	{SYS_lgetxattr, CALL, attributes},
+	{SYS_listxattr, CALL, attributes},
+	{SYS_llistxattr, CALL, attributes},
+	{SYS_removexattr, CALL, attributes},
+	{SYS_lremovexattr, CALL, attributes},
+	{463, CALL, attributes},
+	{464, CALL, attributes},
+	{465, CALL, attributes},
+	{466, CALL, attributes},
+	{468, CALL, attributes},
+	{469, CALL, attributes},
+	{SYS_inotify_add_watch, CALL, watches},
+	{SYS_name_to_handle_at, CALL, watches},
+	{SYS_execve, CALL, programs},
+	{SYS_execveat, CALL, programs},
+	{SYS_bind, CALL, addresses},
+	{SYS_connect, CALL, addresses},
+	{SYS_sendto, CALL, addresses},
+	{SYS_getsockname, CALL, addresses},
 	{SYS_getpeername, CALL, addresses},
 };
 const size_t n_name_rows = N(name_rows);

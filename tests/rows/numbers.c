@@ -18,7 +18,9 @@
 #include <sys/wait.h>
 #include <time.h>
 
-/* ---- who ------------------------------------------------------------------------------------ */
+/*
+ * ---- who ------------------------------------------------------------------------------------
+ */
 
 static void who(void)
 {
@@ -53,7 +55,9 @@ static void tid_address(void)
 	ROW_CHECK(syscall(SYS_set_tid_address, &word) == row_self);
 }
 
-/* ---- signals -------------------------------------------------------------------------------- */
+/*
+ * ---- signals --------------------------------------------------------------------------------
+ */
 
 /* The next one that is pending comes from @sender with @code. */
 static void expect_signal(int sig, pid_t sender, int code)
@@ -111,7 +115,8 @@ static void signals(void)
 
 static void by_descriptor(void)
 {
-	int fd = (int)syscall(SYS_pidfd_open, row_self, 0), child = (int)syscall(SYS_pidfd_open, row_child, 0);
+	int fd = (int)syscall(SYS_pidfd_open, row_self, 0),
+	    child = (int)syscall(SYS_pidfd_open, row_child, 0);
 	siginfo_t own = queued(SIGUSR1, SI_QUEUE), info;
 	int got;
 
@@ -123,7 +128,8 @@ static void by_descriptor(void)
 	expect_signal(SIGUSR1, row_self, SI_USER);
 	ROW_CHECK(syscall(SYS_pidfd_send_signal, fd, SIGUSR1, &own, 0) == 0);
 	expect_signal(SIGUSR1, row_self, SI_QUEUE);
-	ROW_CHECK(syscall(SYS_pidfd_send_signal, fd, SIGUSR1, NULL, 1 /* PIDFD_SIGNAL_THREAD */) == 0);
+	ROW_CHECK(syscall(SYS_pidfd_send_signal, fd, SIGUSR1, NULL, 1 /* PIDFD_SIGNAL_THREAD */) ==
+		  0);
 	expect_signal(SIGUSR1, row_self, SI_TKILL);
 	ROW_FAILS(syscall(SYS_pidfd_send_signal, fd, SIGUSR1, NULL, 3), EINVAL);
 	ROW_FAILS(syscall(SYS_pidfd_send_signal, 0, SIGUSR1, NULL, 0), EBADF);
@@ -134,7 +140,9 @@ static void by_descriptor(void)
 	ROW_FAILS(syscall(SYS_pidfd_send_signal, child, 0, NULL, 0), ESRCH);
 }
 
-/* ---- waiting -------------------------------------------------------------------------------- */
+/*
+ * ---- waiting --------------------------------------------------------------------------------
+ */
 
 static pid_t ends(void)
 {
@@ -162,7 +170,9 @@ static void waits(void)
 	ROW_CHECK(waitpid(row_child, NULL, WNOHANG) == 0);
 }
 
-/* ---- scheduling, limits --------------------------------------------------------------------- */
+/*
+ * ---- scheduling, limits ---------------------------------------------------------------------
+ */
 
 static void scheduling(void)
 {
@@ -178,8 +188,10 @@ static void scheduling(void)
 		pid_t p = i ? row_child : 0;
 
 		ROW_CHECK(sched_getparam(p, &param) == 0 && sched_setparam(p, &param) == 0);
-		ROW_CHECK(sched_getscheduler(p) == 0 && sched_setscheduler(p, SCHED_BATCH, &param) == 0);
-		ROW_CHECK(sched_getscheduler(p) == SCHED_BATCH && sched_rr_get_interval(p, &ts) == 0);
+		ROW_CHECK(sched_getscheduler(p) == 0 &&
+			  sched_setscheduler(p, SCHED_BATCH, &param) == 0);
+		ROW_CHECK(
+			sched_getscheduler(p) == SCHED_BATCH && sched_rr_get_interval(p, &ts) == 0);
 		ROW_CHECK(sched_getaffinity(p, sizeof(cpus), &cpus) == 0);
 		ROW_CHECK(sched_setaffinity(p, sizeof(cpus), &cpus) == 0);
 		ROW_CHECK(syscall(SYS_sched_getattr, p, &attr, sizeof(attr), 0) == 0);
@@ -193,7 +205,8 @@ static void scheduling(void)
 static void priorities(void)
 {
 	ROW_CHECK(setpriority(PRIO_PROCESS, (id_t)row_child, 3) == 0);
-	ROW_CHECK(getpriority(PRIO_PROCESS, (id_t)row_child) == 3 && getpriority(PRIO_PROCESS, 0) == 0);
+	ROW_CHECK(getpriority(PRIO_PROCESS, (id_t)row_child) == 3 &&
+		  getpriority(PRIO_PROCESS, 0) == 0);
 	ROW_CHECK(setpgid(row_child, 0) == 0 && setpriority(PRIO_PGRP, (id_t)row_child, 4) == 0);
 	ROW_CHECK(getpriority(PRIO_PGRP, (id_t)row_child) == 4);
 	ROW_CHECK(getpriority(PRIO_USER, 0) == 0 && setpriority(PRIO_USER, getuid(), 0) == -1);
@@ -215,7 +228,8 @@ static void of_the_user(void)
 	ROW_CHECK(syscall(SYS_ioprio_get, IOPRIO_WHO_PROCESS, row_child) == (2 << 13 | 6));
 	ROW_CHECK(syscall(SYS_ioprio_get, IOPRIO_WHO_USER, 0) == (2 << 13 | 6));
 	ROW_CHECK(setpriority(PRIO_USER, 0, nice) == 0);
-	ROW_CHECK(getpriority(PRIO_PROCESS, (id_t)row_child) == nice && getpriority(PRIO_USER, 0) == nice);
+	ROW_CHECK(getpriority(PRIO_PROCESS, (id_t)row_child) == nice &&
+		  getpriority(PRIO_USER, 0) == nice);
 }
 
 static void limits(void)
@@ -229,7 +243,9 @@ static void limits(void)
 	ROW_FAILS(prlimit(1, RLIMIT_NOFILE, &r, NULL), EPERM);
 }
 
-/* ---- others' memory and attributes ---------------------------------------------------------- */
+/*
+ * ---- others' memory and attributes ----------------------------------------------------------
+ */
 
 static void memory(void)
 {
@@ -244,9 +260,11 @@ static void memory(void)
 	ROW_FAILS(syscall(SYS_get_robust_list, ROW_NOBODY, &list, &len), ESRCH);
 	ROW_CHECK(syscall(SYS_kcmp, row_self, row_child, 0, 1, 1) >= 0 || errno == EPERM);
 	ROW_CHECK(syscall(SYS_kcmp, row_self, ROW_NOBODY, 0, 1, 1) == -1);
-	ROW_CHECK(syscall(SYS_move_pages, row_child, 0L, NULL, NULL, NULL, 0) == 0 || errno == EPERM);
+	ROW_CHECK(
+		syscall(SYS_move_pages, row_child, 0L, NULL, NULL, NULL, 0) == 0 || errno == EPERM);
 	ROW_CHECK(syscall(SYS_move_pages, ROW_NOBODY, 0L, NULL, NULL, NULL, 0) == -1);
-	ROW_CHECK(syscall(SYS_migrate_pages, row_child, 1L, &word, &word) >= 0 || errno == EPERM || errno == EINVAL);
+	ROW_CHECK(syscall(SYS_migrate_pages, row_child, 1L, &word, &word) >= 0 || errno == EPERM ||
+		  errno == EINVAL);
 	ROW_CHECK(syscall(SYS_migrate_pages, ROW_NOBODY, 1L, &word, &word) == -1);
 }
 
@@ -266,7 +284,8 @@ static void clocks(void)
 {
 	struct sigevent ev = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGUSR1};
 	struct timespec ts = {0};
-	clockid_t clock = (clockid_t)((unsigned)~row_child << 3 | 2), none = (clockid_t)((unsigned)~ROW_NOBODY << 3 | 2);
+	clockid_t clock = (clockid_t)((unsigned)~row_child << 3 | 2),
+		  none = (clockid_t)((unsigned)~ROW_NOBODY << 3 | 2);
 	timer_t timer;
 
 	ev._sigev_un._tid = row_self;
@@ -280,7 +299,9 @@ static void clocks(void)
 	ROW_FAILS(syscall(SYS_clock_nanosleep, none, 0, &ts, NULL), EINVAL);
 }
 
-/* ---- what is refused ------------------------------------------------------------------------ */
+/*
+ * ---- what is refused ------------------------------------------------------------------------
+ */
 
 static void refused(void)
 {
@@ -290,13 +311,16 @@ static void refused(void)
 	ROW_FAILS(syscall(SYS_clone, CLONE_UNTRACED | SIGCHLD, 0, NULL, NULL, 0), EPERM);
 }
 
-/* ---- memory with numbers in it -------------------------------------------------------------- */
+/*
+ * ---- memory with numbers in it --------------------------------------------------------------
+ */
 
 static void mutexes(void)
 {
-	static const int ops[][2] = {{FUTEX_LOCK_PI, FUTEX_UNLOCK_PI}, {FUTEX_LOCK_PI2, FUTEX_UNLOCK_PI},
-		{FUTEX_TRYLOCK_PI, FUTEX_UNLOCK_PI}};
-	uint32_t *word = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	static const int ops[][2] = {{FUTEX_LOCK_PI, FUTEX_UNLOCK_PI},
+		{FUTEX_LOCK_PI2, FUTEX_UNLOCK_PI}, {FUTEX_TRYLOCK_PI, FUTEX_UNLOCK_PI}};
+	uint32_t *word =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct timespec soon = {.tv_nsec = 1000};
 
 	ROW_CHECK(word != MAP_FAILED);
@@ -311,7 +335,9 @@ static void mutexes(void)
 	ROW_CHECK(syscall(SYS_futex, word, FUTEX_CMP_REQUEUE_PI, 1, 0L, word + 1, 0) <= 0);
 }
 
-/* ---- attributes ----------------------------------------------------------------------------- */
+/*
+ * ---- attributes -----------------------------------------------------------------------------
+ */
 
 static void attributes(void)
 {
@@ -345,41 +371,80 @@ static void filters(void)
 		}
 		ROW_CHECK(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status));
 	}
-	ROW_CHECK(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, NULL) == -1 &&
+	ROW_CHECK(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, NULL) ==
+			  -1 &&
 		  errno == EFAULT);
 }
 
 #define NEGATIVE 0x80000000U
 
 const struct row number_rows[] = {
-	{SYS_getpid, CALL, who}, {SYS_gettid, CALL, who}, {SYS_getppid, CALL, who}, {SYS_getpgrp, CALL, who},
-	{SYS_getpgid, CALL, who}, {SYS_getsid, CALL, who}, {SYS_setsid, CALL, groups},
-	{SYS_setpgid, CALL, groups}, {SYS_set_tid_address, CALL, tid_address}, {SYS_kill, CALL, signals},
-	{SYS_tkill, CALL, signals}, {SYS_tgkill, CALL, signals}, {SYS_rt_sigqueueinfo, CALL, signals},
-	{SYS_rt_tgsigqueueinfo, CALL, signals}, {SYS_rt_sigtimedwait, CALL, signals},
-	{SYS_pidfd_send_signal, CALL, by_descriptor}, {SYS_pidfd_getfd, CALL, by_descriptor},
-	{SYS_pidfd_open, CALL, by_descriptor}, {SYS_wait4, CALL, waits}, {SYS_waitid, CALL, waits},
-	{SYS_sched_setparam, CALL, scheduling}, {SYS_sched_getparam, CALL, scheduling},
-	{SYS_sched_setscheduler, CALL, scheduling}, {SYS_sched_getscheduler, CALL, scheduling},
-	{SYS_sched_rr_get_interval, CALL, scheduling}, {SYS_sched_setaffinity, CALL, scheduling},
-	{SYS_sched_getaffinity, CALL, scheduling}, {SYS_sched_setattr, CALL, scheduling},
-	{SYS_sched_getattr, CALL, scheduling}, {SYS_getpriority, CALL, priorities},
-	{SYS_setpriority, CALL, priorities}, {SYS_ioprio_get, CALL, priorities},
-	{SYS_ioprio_set, CALL, priorities}, {SYS_prlimit64, CALL, limits}, {SYS_process_vm_readv, CALL, memory},
-	{SYS_process_vm_writev, CALL, memory}, {SYS_kcmp, CALL, memory}, {SYS_get_robust_list, CALL, memory},
-	{SYS_migrate_pages, CALL, memory}, {SYS_move_pages, CALL, memory}, {SYS_capget, CALL, capabilities},
-	{SYS_capset, CALL, capabilities}, {SYS_timer_create, CALL, clocks},
-	{SYS_clock_gettime, NEGATIVE, clocks}, {SYS_clock_getres, NEGATIVE, clocks},
-	{SYS_clock_nanosleep, NEGATIVE, clocks}, {SYS_ptrace, CALL, refused}, {SYS_perf_event_open, CALL, refused},
-	{SYS_clone, CLONE_UNTRACED, refused}, {SYS_mmap, MAP_SHARED, mutexes},
-	{SYS_futex, FUTEX_LOCK_PI, mutexes}, {SYS_futex, FUTEX_LOCK_PI2, mutexes},
-	{SYS_futex, FUTEX_TRYLOCK_PI, mutexes}, {SYS_futex, FUTEX_UNLOCK_PI, mutexes},
-	{SYS_futex, FUTEX_WAIT_REQUEUE_PI, mutexes}, {SYS_futex, FUTEX_CMP_REQUEUE_PI, mutexes},
-	{SYS_prctl, PR_SET_DUMPABLE, attributes}, {SYS_prctl, PR_GET_DUMPABLE, attributes},
-	{SYS_prctl, PR_SET_PTRACER, attributes}, {SYS_prctl, PR_SCHED_CORE, attributes},
-	{SYS_prctl, PR_SET_SECCOMP, filters}, {SYS_seccomp, SECCOMP_SET_MODE_STRICT, filters},
+	{SYS_getpid, CALL, who},
+	{SYS_gettid, CALL, who},
+	{SYS_getppid, CALL, who},
+	{SYS_getpgrp, CALL, who},
+	{SYS_getpgid, CALL, who},
+	{SYS_getsid, CALL, who},
+	{SYS_setsid, CALL, groups},
+	{SYS_setpgid, CALL, groups},
+	{SYS_set_tid_address, CALL, tid_address},
+	{SYS_kill, CALL, signals},
+	{SYS_tkill, CALL, signals},
+	{SYS_tgkill, CALL, signals},
+	{SYS_rt_sigqueueinfo, CALL, signals},
+	{SYS_rt_tgsigqueueinfo, CALL, signals},
+	{SYS_rt_sigtimedwait, CALL, signals},
+	{SYS_pidfd_send_signal, CALL, by_descriptor},
+	{SYS_pidfd_getfd, CALL, by_descriptor},
+	{SYS_pidfd_open, CALL, by_descriptor},
+	{SYS_wait4, CALL, waits},
+	{SYS_waitid, CALL, waits},
+	{SYS_sched_setparam, CALL, scheduling},
+	{SYS_sched_getparam, CALL, scheduling},
+	{SYS_sched_setscheduler, CALL, scheduling},
+	{SYS_sched_getscheduler, CALL, scheduling},
+	{SYS_sched_rr_get_interval, CALL, scheduling},
+	{SYS_sched_setaffinity, CALL, scheduling},
+	{SYS_sched_getaffinity, CALL, scheduling},
+	{SYS_sched_setattr, CALL, scheduling},
+	{SYS_sched_getattr, CALL, scheduling},
+	{SYS_getpriority, CALL, priorities},
+	{SYS_setpriority, CALL, priorities},
+	{SYS_ioprio_get, CALL, priorities},
+	{SYS_ioprio_set, CALL, priorities},
+	{SYS_prlimit64, CALL, limits},
+	{SYS_process_vm_readv, CALL, memory},
+	{SYS_process_vm_writev, CALL, memory},
+	{SYS_kcmp, CALL, memory},
+	{SYS_get_robust_list, CALL, memory},
+	{SYS_migrate_pages, CALL, memory},
+	{SYS_move_pages, CALL, memory},
+	{SYS_capget, CALL, capabilities},
+	{SYS_capset, CALL, capabilities},
+	{SYS_timer_create, CALL, clocks},
+	{SYS_clock_gettime, NEGATIVE, clocks},
+	{SYS_clock_getres, NEGATIVE, clocks},
+	{SYS_clock_nanosleep, NEGATIVE, clocks},
+	{SYS_ptrace, CALL, refused},
+	{SYS_perf_event_open, CALL, refused},
+	{SYS_clone, CLONE_UNTRACED, refused},
+	{SYS_mmap, MAP_SHARED, mutexes},
+	{SYS_futex, FUTEX_LOCK_PI, mutexes},
+	{SYS_futex, FUTEX_LOCK_PI2, mutexes},
+	{SYS_futex, FUTEX_TRYLOCK_PI, mutexes},
+	{SYS_futex, FUTEX_UNLOCK_PI, mutexes},
+	{SYS_futex, FUTEX_WAIT_REQUEUE_PI, mutexes},
+	{SYS_futex, FUTEX_CMP_REQUEUE_PI, mutexes},
+	{SYS_prctl, PR_SET_DUMPABLE, attributes},
+	{SYS_prctl, PR_GET_DUMPABLE, attributes},
+	{SYS_prctl, PR_SET_PTRACER, attributes},
+	{SYS_prctl, PR_SCHED_CORE, attributes},
+	{SYS_prctl, PR_SET_SECCOMP, filters},
+	{SYS_seccomp, SECCOMP_SET_MODE_STRICT, filters},
 	{SYS_seccomp, SECCOMP_FILTER_FLAG_TSYNC, filters},
-	{SYS_setpriority, PRIO_USER, of_the_user}, {SYS_getpriority, PRIO_USER, of_the_user},
-	{SYS_ioprio_set, IOPRIO_WHO_USER, of_the_user}, {SYS_ioprio_get, IOPRIO_WHO_USER, of_the_user},
+	{SYS_setpriority, PRIO_USER, of_the_user},
+	{SYS_getpriority, PRIO_USER, of_the_user},
+	{SYS_ioprio_set, IOPRIO_WHO_USER, of_the_user},
+	{SYS_ioprio_get, IOPRIO_WHO_USER, of_the_user},
 };
 const size_t n_number_rows = N(number_rows);

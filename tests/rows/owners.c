@@ -24,14 +24,17 @@ static void owner(void)
 	struct f_owner_ex ex = {F_OWNER_PID, row_child}, got = {0};
 
 	make();
-	ROW_CHECK(fcntl(sockets[0], F_SETOWN, row_child) == 0 && fcntl(sockets[0], F_GETOWN) == row_child);
+	ROW_CHECK(fcntl(sockets[0], F_SETOWN, row_child) == 0 &&
+		  fcntl(sockets[0], F_GETOWN) == row_child);
 	ROW_FAILS(fcntl(sockets[0], F_SETOWN, ROW_NOBODY), ESRCH);
 	ROW_FAILS(fcntl(sockets[0], F_SETOWN, 1), EPERM);
 	ROW_CHECK(fcntl(sockets[0], F_SETOWN, 0) == 0 && fcntl(sockets[0], F_GETOWN) == 0);
 	ROW_CHECK(fcntl(sockets[0], F_SETOWN_EX, &ex) == 0 && ex.pid == row_child);
-	ROW_CHECK(fcntl(sockets[0], F_GETOWN_EX, &got) == 0 && got.type == F_OWNER_PID && got.pid == row_child);
+	ROW_CHECK(fcntl(sockets[0], F_GETOWN_EX, &got) == 0 && got.type == F_OWNER_PID &&
+		  got.pid == row_child);
 	ex = (struct f_owner_ex){F_OWNER_PGRP, 2};
-	ROW_CHECK(fcntl(sockets[0], F_SETOWN_EX, &ex) == 0 && fcntl(sockets[0], F_GETOWN_EX, &got) == 0);
+	ROW_CHECK(fcntl(sockets[0], F_SETOWN_EX, &ex) == 0 &&
+		  fcntl(sockets[0], F_GETOWN_EX, &got) == 0);
 	ROW_CHECK(got.type == F_OWNER_PGRP && got.pid == 2);
 	ex = (struct f_owner_ex){F_OWNER_TID, row_self};
 	ROW_FAILS(fcntl(sockets[0], F_SETOWN_EX, &ex), EINVAL);
@@ -44,7 +47,8 @@ static void socket_owner(void)
 	make();
 	ROW_CHECK(ioctl(sockets[0], FIOSETOWN, &number) == 0 && number == row_child);
 	ROW_CHECK(ioctl(sockets[0], FIOGETOWN, &got) == 0 && got == row_child);
-	ROW_CHECK(ioctl(sockets[0], SIOCSPGRP, &group) == 0 && ioctl(sockets[0], SIOCGPGRP, &got) == 0);
+	ROW_CHECK(ioctl(sockets[0], SIOCSPGRP, &group) == 0 &&
+		  ioctl(sockets[0], SIOCGPGRP, &got) == 0);
 	ROW_CHECK(got == -2);
 	ROW_FAILS(ioctl(sockets[0], SIOCSPGRP, &none), ESRCH);
 	ROW_CHECK(pipe(pair) == 0);
@@ -107,7 +111,9 @@ static void processes(void)
 	ROW_FAILS(socket(AF_NETLINK, SOCK_DGRAM, 11), EPERM);
 }
 
-/* ---- credentials ---------------------------------------------------------------------------- */
+/*
+ * ---- credentials ----------------------------------------------------------------------------
+ */
 
 union control {
 	struct cmsghdr align;
@@ -117,7 +123,9 @@ union control {
 static struct msghdr message(union control *c, struct iovec *io, pid_t number)
 {
 	struct ucred cred = {number, getuid(), getgid()};
-	struct msghdr m = {.msg_iov = io, .msg_iovlen = 1, .msg_control = c->space,
+	struct msghdr m = {.msg_iov = io,
+		.msg_iovlen = 1,
+		.msg_control = c->space,
 		.msg_controllen = sizeof(c->space)};
 	struct cmsghdr *h;
 
@@ -151,7 +159,8 @@ static void credentials(void)
 
 	make();
 	setsockopt(sockets[1], SOL_SOCKET, SO_PASSCRED, &on, sizeof(on));
-	ROW_CHECK(getsockopt(sockets[0], SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && peer.pid == row_self);
+	ROW_CHECK(getsockopt(sockets[0], SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 &&
+		  peer.pid == row_self);
 	m = message(&c, &io, row_self);
 	ROW_CHECK(sendmsg(sockets[0], &m, 0) == 1 && number_in(&m) == row_self);
 	m = message(&c, &io, 0);
@@ -159,7 +168,8 @@ static void credentials(void)
 	many.msg_hdr = message(&c, &io, row_self);
 	ROW_CHECK(sendmmsg(sockets[0], &many, 1, 0) == 1);
 	many.msg_hdr = message(&c, &io, 0);
-	ROW_CHECK(recvmmsg(sockets[1], &many, 1, 0, NULL) == 1 && number_in(&many.msg_hdr) == row_self);
+	ROW_CHECK(recvmmsg(sockets[1], &many, 1, 0, NULL) == 1 &&
+		  number_in(&many.msg_hdr) == row_self);
 	m = message(&c, &io, row_child);
 	ROW_FAILS(sendmsg(sockets[0], &m, 0), EPERM);
 	m = message(&c, &io, ROW_NOBODY);
@@ -167,15 +177,29 @@ static void credentials(void)
 }
 
 const struct row owner_rows[] = {
-	{SYS_fcntl, F_SETOWN, owner}, {SYS_fcntl, F_GETOWN, owner}, {SYS_fcntl, F_SETOWN_EX, owner},
-	{SYS_fcntl, F_GETOWN_EX, owner}, {SYS_fcntl, F_GETLK, locks}, {SYS_fcntl, F_OFD_GETLK, locks},
-	{SYS_ioctl, FIOSETOWN, socket_owner}, {SYS_ioctl, FIOGETOWN, socket_owner},
-	{SYS_ioctl, SIOCSPGRP, socket_owner}, {SYS_ioctl, SIOCGPGRP, socket_owner},
-	{SYS_ioctl, TIOCGPGRP, terminal}, {SYS_ioctl, TIOCSPGRP, terminal}, {SYS_ioctl, TIOCGSID, terminal},
-	{SYS_ioctl, PIDFD_GET_INFO, processes}, {SYS_ioctl, NUMBERS_OF(6), processes},
-	{SYS_ioctl, NUMBERS_OF(7), processes}, {SYS_ioctl, NUMBERS_OF(8), processes},
-	{SYS_ioctl, NUMBERS_OF(9), processes}, {SYS_socket, 11, processes},
-	{SYS_getsockopt, SO_PEERCRED, credentials}, {SYS_sendmsg, CALL, credentials},
-	{SYS_recvmsg, CALL, credentials}, {SYS_sendmmsg, CALL, credentials}, {SYS_recvmmsg, CALL, credentials},
+	{SYS_fcntl, F_SETOWN, owner},
+	{SYS_fcntl, F_GETOWN, owner},
+	{SYS_fcntl, F_SETOWN_EX, owner},
+	{SYS_fcntl, F_GETOWN_EX, owner},
+	{SYS_fcntl, F_GETLK, locks},
+	{SYS_fcntl, F_OFD_GETLK, locks},
+	{SYS_ioctl, FIOSETOWN, socket_owner},
+	{SYS_ioctl, FIOGETOWN, socket_owner},
+	{SYS_ioctl, SIOCSPGRP, socket_owner},
+	{SYS_ioctl, SIOCGPGRP, socket_owner},
+	{SYS_ioctl, TIOCGPGRP, terminal},
+	{SYS_ioctl, TIOCSPGRP, terminal},
+	{SYS_ioctl, TIOCGSID, terminal},
+	{SYS_ioctl, PIDFD_GET_INFO, processes},
+	{SYS_ioctl, NUMBERS_OF(6), processes},
+	{SYS_ioctl, NUMBERS_OF(7), processes},
+	{SYS_ioctl, NUMBERS_OF(8), processes},
+	{SYS_ioctl, NUMBERS_OF(9), processes},
+	{SYS_socket, 11, processes},
+	{SYS_getsockopt, SO_PEERCRED, credentials},
+	{SYS_sendmsg, CALL, credentials},
+	{SYS_recvmsg, CALL, credentials},
+	{SYS_sendmmsg, CALL, credentials},
+	{SYS_recvmmsg, CALL, credentials},
 };
 const size_t n_owner_rows = N(owner_rows);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * rows - a test for each row of the policy's tables that names a class of names (supervisor/policy).
+ * rows - a test for each row of the policy's tables that names a class of names
+ * (supervisor/policy).
  *
  *      rows            inside a session, with a private view: each row's call is made with the session's
  *                      names, and its result looked at.  Ends with "N rows ok"
@@ -31,14 +32,14 @@ extern const size_t n_number_rows, n_owner_rows, n_name_rows;
 
 #define N(a) (sizeof(a) / sizeof((a)[0]))
 
-#define ROW_CHECK(cond)                                                                            \
-	do {                                                                                       \
-		if (!(cond)) {                                                                     \
-			printf("FAIL: %s:%d: %s (%s)\n", __FILE__, __LINE__, #cond,                \
-				strerror(errno));                                                  \
-			fflush(stdout);                                                            \
-			_exit(1);                                                                  \
-		}                                                                                  \
+#define ROW_CHECK(cond)                                                             \
+	do {                                                                        \
+		if (!(cond)) {                                                      \
+			printf("FAIL: %s:%d: %s (%s)\n", __FILE__, __LINE__, #cond, \
+				strerror(errno));                                   \
+			fflush(stdout);                                             \
+			_exit(1);                                                   \
+		}                                                                   \
 	} while (0)
 
 #define ROW_FAILS(call, error) ROW_CHECK((errno = 0, (call)) == -1 && errno == (error))
