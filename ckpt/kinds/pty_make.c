@@ -13,6 +13,7 @@
 #include <asm/termbits.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -28,6 +29,7 @@
 
 #define MAX_INDEX 4096 /* kernel.pty.max */
 #define MAX_BYTES (1u << 20)
+#define TRIES	  50 /* to get an index, 20 ms apart */
 
 /* ---- making a pair --------------------------------------------------------------------------- */
 
@@ -63,6 +65,23 @@ static int open_master(int index, struct err *e)
 	while (n_held)
 		close(held[--n_held]);
 	return found < 0 ? e->error : found;
+}
+
+/* Where terminals are the host's, another resume may hold it while it looks for its own. */
+static int await_master(int index, struct err *e)
+{
+	for (int i = 0;; i++) {
+		struct err why = {0};
+		int fd = open_master(index, &why);
+
+		if (fd >= 0)
+			return fd;
+		if (fd != -EBUSY || i == TRIES) {
+			*e = why;
+			return fd;
+		}
+		poll(NULL, 0, 20);
+	}
 }
 
 static int open_slave(int master, struct err *e)
@@ -120,7 +139,7 @@ static int make_pair(
 
 	if (m->index >= MAX_INDEX)
 		return err_set(e, ERR_IMAGE, -EBADMSG, "terminal number %u", m->index);
-	o->fd = open_master((int)m->index, e);
+	o->fd = await_master((int)m->index, e);
 	if (o->fd < 0)
 		return o->fd;
 	if (!m->unopened) {

@@ -126,6 +126,16 @@ def unmoved(env, script, user):
     return out, time.monotonic() - began
 
 
+def resume_file(env, image, options):
+    """Where terminals are the host's another program may have the number for a while: then again."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        r = env.podrun("resume", "-d", *options, image, check=False, timeout=120)
+        taken = options and re.search(r"terminal /dev/pts/\d+ is in use", r.errors)
+        if not taken or time.monotonic() > end:
+            return r.code, r.errors
+
+
 def move(env, name, through_pipe, options=()):
     """One suspend and resume.  False when the session had ended before it could be frozen."""
     image = env.path("image")
@@ -142,8 +152,7 @@ def move(env, name, through_pipe, options=()):
         r = env.podrun("suspend", name, "-o", image, check=False, timeout=120)
         a_code, a_err, b_code, b_err = r.code, r.errors, 0, ""
         if a_code == 0:
-            r = env.podrun("resume", "-d", *options, image, check=False, timeout=120)
-            b_code, b_err = r.code, r.errors
+            b_code, b_err = resume_file(env, image, options)
             image.unlink()
     if a_code in (5, 6):
         return False
