@@ -333,8 +333,11 @@ const struct check checks[] = {
 		"here, and only one can", "start podrun outside of that container or sandbox, or have it started without "
 		"the listener of its seccomp profile"},
 	{"ptrace", CHECK_ALL, try_ptrace, "sessions can't be frozen", "sysctl kernel.yama.ptrace_scope=1 or 0"},
-	{"set-tid", CHECK_MOVES, try_set_tid, "resumed processes can't have their PIDs", "Linux 5.9"},
-	{"ns-last-pid", CHECK_MOVES, try_ns_last_pid, "resumed processes can't have their PIDs",
+	{"set-tid", CHECK_MOVES, try_set_tid,
+		"where the kernel has the names resumed processes can't have their PIDs",
+		"Linux 5.9; in a container, a seccomp profile that allows clone3"},
+	{"ns-last-pid", CHECK_MOVES, try_ns_last_pid,
+		"where the kernel has the names resumed processes can't have their PIDs",
 		"CONFIG_CHECKPOINT_RESTORE"},
 	{"pidfd-getfd", CHECK_MOVES, try_pidfd_getfd, "where the kernel has the names descriptors can't be looked at",
 		"Linux 5.6; in a container, a seccomp profile that allows pidfd_getfd"},
