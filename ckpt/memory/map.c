@@ -422,6 +422,7 @@ static int attach_segment(struct batch *t, size_t i, struct err *e)
 	uint64_t base = m->start - m->offset, info;
 	struct shmid_ds *ds;
 	bool exec = false, write = false;
+	uint64_t end = 0;
 	int host = m->object > INT_MAX ? -1 : sysv_host(t->b->world, CKPT_IPC_SHM, (int)m->object);
 	long value;
 	int r;
@@ -433,6 +434,7 @@ static int attach_segment(struct batch *t, size_t i, struct err *e)
 			continue;
 		exec = exec || (other->prot & PROT_EXEC);
 		write = write || HAS(other, MAYWRITE);
+		end = MAX(end, other->end - base);
 	}
 	if (host < 0)
 		return err_set(e, ERR_IMAGE, -EBADMSG, "mapping of no shared memory");
@@ -450,6 +452,8 @@ static int attach_segment(struct batch *t, size_t i, struct err *e)
 	if ((uint64_t)value != base)
 		return err_set(e, ERR_FAILED, -EEXIST, "shared memory %llu could not be placed",
 			(unsigned long long)m->object);
+	if (end > ALIGN_UP((uint64_t)ds->shm_segsz, PAGE_SIZE))
+		return err_set(e, ERR_IMAGE, -EBADMSG, "a mapping beyond its shared memory");
 	return cut_segment(t, i, base, ds->shm_segsz, e);
 }
 

@@ -55,10 +55,14 @@ def run(env, script, **more):
     return env.podrun("run", *HERE, "--rm", "--", *python(script), **more).text
 
 
+_hosts = threading.Lock()
+
+
 class Hosts:
-    """A segment, a set and two queues of the host's under the names that the sessions use."""
+    """A segment, a set and two queues of the host's under the names that the sessions use: of one test at a time."""
 
     def __enter__(self):
+        _hosts.acquire()
         here["c"].umask(0o022)
         self.ids = [here["ok"](here["c"].shmget(KEY, 4096, 0o1600)),
                     here["ok"](here["c"].semget(KEY, 1, 0o1600)),
@@ -68,10 +72,13 @@ class Hosts:
         return self
 
     def __exit__(self, *why):
-        here["ok"](here["c"].shmctl(self.ids[0], 0, None))
-        here["ok"](here["c"].semctl(self.ids[1], 0, 0, 0))
-        here["ok"](here["c"].msgctl(self.ids[2], 0, None))
-        here["ok"](here["c"].mq_unlink(QUEUE.encode()))
+        try:
+            here["ok"](here["c"].shmctl(self.ids[0], 0, None))
+            here["ok"](here["c"].semctl(self.ids[1], 0, 0, 0))
+            here["ok"](here["c"].msgctl(self.ids[2], 0, None))
+            here["ok"](here["c"].mq_unlink(QUEUE.encode()))
+        finally:
+            _hosts.release()
 
 
 def objects():

@@ -113,12 +113,13 @@ class Session:
         self.supervisor = env.podrun("inspect", name).json()["supervisor"]
         self.init = children(self.supervisor)[0]
         # Where names are rewritten who does that stands in between.
-        self.rewriter = self.init if env.options else 0
+        self.rewriter = self.init if getattr(env, "options", ()) else 0
         if self.rewriter:
             self.init = children(self.rewriter)[0]
 
     def look(self):
         tasks = {t: look_at(t) for t in descendants(self.init)}
+        tasks = {t: at for t, at in tasks.items() if at["status"]["State"]} # gone meanwhile
         return {"supervisor": {"children": children(self.supervisor),
                                "fds": Fds(links("/proc/%d/fd" % self.supervisor))},
                 "rewriter": Fds(links("/proc/%d/fd" % self.rewriter)),
