@@ -7,6 +7,7 @@ import os
 import pathlib
 import signal
 import sys
+import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from cli import one_line  # noqa: E402
