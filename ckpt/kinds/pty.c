@@ -314,6 +314,22 @@ static void describe_bytes(struct pty_bytes *b, ProtobufCBinaryData *lines, Pb__
 	m->stopped = b->flow;
 }
 
+/* The number that the session knows the terminal by: where it has no devpts it may be another than the host's. */
+static uint32_t said_index(const struct ckpt_dump *d, int index)
+{
+	const struct ckpt_paths *paths = d->world->paths;
+	char host[32], path[PATH_MAX];
+	unsigned said;
+
+	snprintf(host, sizeof(host), "/dev/pts/%d", index);
+	if (index < 0)
+		return 0;
+	if (!paths || paths->say(paths->ctx, host, path) < 0 ||
+		sscanf(path, "/dev/pts/%u", &said) != 1)
+		return (uint32_t)index;
+	return said;
+}
+
 /* ---- record ---------------------------------------------------------------------------------- */
 
 /* The pair as its first record carries it. */
@@ -362,7 +378,7 @@ int ckpt_pty_dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, s
 	m.pair = &pair;
 	m.master = is_master(f);
 	m.devtty = f->kind->number == PROTO_KIND_TTY;
-	pair.index = index < 0 ? 0 : (uint32_t)index;
+	pair.index = said_index(d, index);
 	if (!m.master && (hung_up(f->fd) || leads_out(d, f))) {
 		pair.hung_up = true;
 		return ckpt_pack(&m.base, body, e);

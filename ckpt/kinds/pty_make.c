@@ -3,7 +3,8 @@
  * pty_make - pseudo terminals at resume; see pty.c.
  *
  * The kernel gives each new pair the lowest free index, so masters are opened until the wanted one
- * comes up and the others are closed again.  A pair is made when it is needed first: for the
+ * comes up and the others are closed again.  Where the session's paths are rewritten any will do
+ * that is free.  A pair is made when it is needed first: for the
  * controlling terminal of a session leader, while processes are born, or for an open file.
  *
  * The builder keeps a master and (unless none was ever opened) a slave of its own until finish, so
@@ -84,6 +85,36 @@ static int await_master(int index, struct err *e)
 	}
 }
 
+/* The number that the host calls it by, which is the session's where that has a devpts. */
+static unsigned host_index(int master)
+{
+	unsigned n = 0;
+
+	ioctl(master, TIOCGPTN, &n);
+	return n;
+}
+
+/*
+ * One that the session knows as @index.  Where its paths are rewritten the host may call it as it
+ * likes; best is the same.
+ */
+static int make_master(const struct ckpt_world *w, unsigned index, struct err *e)
+{
+	_cleanup_close_ int fd = -1;
+	struct err why = {0};
+	int r;
+
+	if (!w->paths || !w->paths->terminal)
+		return await_master((int)index, e);
+	fd = open_master((int)index, &why);
+	if (fd < 0)
+		fd = open_master(-1, e);
+	if (fd < 0)
+		return fd;
+	r = w->paths->terminal(w->paths->ctx, index, host_index(fd));
+	return r < 0 ? err_errno(e, r, "terminal number %u", index) : take_fd(&fd);
+}
+
 static int open_slave(int master, struct err *e)
 {
 	int off = 0, fd;
@@ -139,7 +170,7 @@ static int make_pair(
 
 	if (m->index >= MAX_INDEX)
 		return err_set(e, ERR_IMAGE, -EBADMSG, "terminal number %u", m->index);
-	o->fd = await_master((int)m->index, e);
+	o->fd = make_master(b->world, m->index, e);
 	if (o->fd < 0)
 		return o->fd;
 	if (!m->unopened) {
@@ -150,7 +181,7 @@ static int make_pair(
 	r = fill(m, o->fd, o->fd2, e);
 	if (r < 0)
 		return r;
-	snprintf(path, sizeof(path), "/dev/pts/%u", m->index);
+	snprintf(path, sizeof(path), "/dev/pts/%u", host_index(o->fd));
 	if (m->mode && chmod(path, m->mode & 07777) < 0)
 		log_warn("%s keeps its mode: %s", path, strerror(errno));
 	if (*m->edge && b->world->edge) {
@@ -236,7 +267,7 @@ static int open_end(
 			return fd;
 	}
 	/* Nobody is controlled by it any more: it is what the file was opened for all the same. */
-	snprintf(path, sizeof(path), "/dev/pts/%u", m->pair->index);
+	snprintf(path, sizeof(path), "/dev/pts/%u", host_index(o->fd));
 	fd = open(path, flags);
 	return fd < 0 ? err_errno(e, -errno, "cannot open %s", path) : fd;
 }

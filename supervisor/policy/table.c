@@ -509,6 +509,7 @@ const struct policy_rule policy_rules[] = {
 	{SYS_ioctl, 1, LOW32, TIOCGPGRP, POLICY_TRACE, "tells a process group", PID},
 	{SYS_ioctl, 1, LOW32, TIOCSPGRP, POLICY_TRACE, "takes a process group", PID},
 	{SYS_ioctl, 1, LOW32, TIOCGSID, POLICY_TRACE, "tells a session", PID},
+	{SYS_ioctl, 1, LOW32, TIOCGPTN, POLICY_TRACE, "tells a terminal's number", FILES},
 	{SYS_ioctl, 1, LOW32, FIOSETOWN, POLICY_TRACE, "takes a process", PID},
 	{SYS_ioctl, 1, LOW32, SIOCSPGRP, POLICY_TRACE, "takes a process", PID},
 	{SYS_ioctl, 1, LOW32, FIOGETOWN, POLICY_TRACE, "tells a process", PID},

@@ -11,6 +11,7 @@
 #include "ckpt/ckpt.h"
 #include "supervisor/rewrite/answers.h"
 #include "supervisor/rewrite/ipc_ckpt.h"
+#include "supervisor/rewrite/pts.h"
 #include "supervisor/rewrite/rewriter_state.h"
 #include "supervisor/rewrite/signals.h"
 #include "supervisor/rewrite/view.h"
@@ -358,6 +359,11 @@ static int settle(void *rewriter, const char *path, int fd)
 	return p ? procfs_settle(p, below, fd) : 0;
 }
 
+static int terminal(void *rewriter, unsigned number, unsigned host)
+{
+	return pts_born(((struct rewriter *)rewriter)->rw.view, number, host);
+}
+
 void hold_describe(struct rewriter *w, struct ckpt_names *names, struct ckpt_paths *paths,
 	struct ckpt_ipc_names *ipc)
 {
@@ -379,6 +385,10 @@ void hold_describe(struct rewriter *w, struct ckpt_names *names, struct ckpt_pat
 		.alone = alone,
 		.alias = alias,
 		.ctx = w};
-	*paths = (struct ckpt_paths){
-		.say = say, .host = find, .open = open_made, .settle = settle, .ctx = w};
+	*paths = (struct ckpt_paths){.say = say,
+		.host = find,
+		.open = open_made,
+		.settle = settle,
+		.terminal = terminal,
+		.ctx = w};
 }

@@ -16,6 +16,7 @@
 
 #include "base/base.h"
 #include "supervisor/rewrite/calls.h"
+#include "supervisor/rewrite/pts.h"
 #include "supervisor/rewrite/rewrite.h"
 
 #define MAX_ERRNO	 4095
@@ -154,6 +155,8 @@ static void leave_ioctl(struct rewrite *rw, struct task *task, struct user_regs_
 		call_back_at(rw, task, regs);
 	else if (call_failed(regs) || cmd == FIOSETOWN || cmd == SIOCSPGRP)
 		return;
+	else if (cmd == TIOCGPTN)
+		pts_told(rw, task, regs);
 	else if (cmd == FIOGETOWN || cmd == SIOCGPGRP)
 		rename_signed(&rw->tasks, task, at);
 	else if (IOCTL_TYPE(cmd) == PIDFD_INFO_IOCTL)

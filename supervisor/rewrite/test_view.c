@@ -8,8 +8,10 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 
 #include "base/base.h"
+#include "supervisor/rewrite/pts.h"
 #include "supervisor/rewrite/view.h"
 #include "supervisor/world_config.h"
 
@@ -304,6 +306,77 @@ static void what_is_hidden_looks_empty(void **state)
 	assert_true(p.in->read_only);
 }
 
+/* A terminal of the host, and its number. */
+static int open_terminal(unsigned *ret)
+{
+	int fd = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+
+	assert_true(fd >= 0 && ioctl(fd, TIOCGPTN, ret) == 0);
+	return fd;
+}
+
+static const char *terminal_path(unsigned n)
+{
+	static char path[4][32];
+	static int i;
+
+	i = (i + 1) % 4;
+	snprintf(path[i], sizeof(path[i]), "/dev/pts/%u", n);
+	return path[i];
+}
+
+static void assert_walks(const struct view *v, const char *path, int result, const char *host)
+{
+	_cleanup_place_ struct view_place p = VIEW_PLACE_INIT;
+	char got[PATH_MAX];
+
+	assert_int_equal(view_walk(v, NULL, path, 0, &p), result);
+	if (result < 0)
+		return;
+	assert_int_equal(view_place_host(v, &p, got), 0);
+	assert_string_equal(got, host);
+}
+
+static void terminals(void **state)
+{
+	const struct fixture *f = *state;
+	struct view *v = f->view;
+	char path[PATH_MAX], third[PATH_MAX];
+	unsigned a, b, n;
+	int fa = open_terminal(&a), fb = open_terminal(&b);
+	size_t entries = v->n;
+
+	/* As the host calls it. */
+	assert_int_equal(view_session_path(v, terminal_path(a), path), 0);
+	assert_string_equal(path, terminal_path(a));
+	assert_int_equal(pts_born(v, a, a), 0);
+	assert_int_equal(v->n, entries);
+	/* Terminal b is called a; what is called a then has another name. */
+	assert_int_equal(pts_born(v, a, b), 0);
+	assert_int_equal(pts_born(v, a, a), -EEXIST);
+	assert_int_equal(view_session_path(v, terminal_path(b), path), 0);
+	assert_string_equal(path, terminal_path(a));
+	assert_walks(v, terminal_path(a), 0, terminal_path(b));
+	assert_int_equal(view_host_path(v, terminal_path(a), path), 0);
+	assert_string_equal(path, terminal_path(b));
+	assert_int_equal(view_session_path(v, terminal_path(a), third), 0);
+	assert_string_not_equal(third, terminal_path(a));
+	assert_string_not_equal(third, terminal_path(b));
+	assert_int_equal(view_session_path(v, terminal_path(a), path), 0);
+	assert_string_equal(path, third);
+	assert_walks(v, third, 0, terminal_path(a));
+	/* It is gone: nothing is there, whoever has b now, until the session has a terminal a. */
+	close(fb);
+	assert_walks(v, terminal_path(a), -ENOENT, NULL);
+	fb = open_terminal(&n);
+	assert_walks(v, terminal_path(a), -ENOENT, NULL);
+	assert_int_equal(pts_born(v, a, n), 0);
+	assert_walks(v, terminal_path(a), 0, terminal_path(n));
+	close(fa);
+	close(fb);
+	assert_walks(v, third, -ENOENT, NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -315,6 +388,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(former_names, setup, teardown),
 		cmocka_unit_test_setup_teardown(to_the_host, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_hidden_looks_empty, setup, teardown),
+		cmocka_unit_test_setup_teardown(terminals, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

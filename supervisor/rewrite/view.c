@@ -347,6 +347,45 @@ int view_open(struct view *v, const struct tasks *tasks)
 	return 0;
 }
 
+/* What is new is written before it counts. */
+static int append_terminal(struct view *v, const char *path, const char *host, int fd)
+{
+	struct view_entry *one = &v->entries[v->n];
+	struct stat st;
+
+	if (v->n == VIEW_MAX)
+		return -ENOSPC;
+	*one = (struct view_entry){.sort = VIEW_MOUNT,
+		.path = strdup(path),
+		.len = strlen(path),
+		.host = calloc(1, VIEW_TERMINAL),
+		.terminal = true,
+		.fd = fcntl(fd, F_DUPFD_CLOEXEC, 3)};
+	if (!one->path || !one->host || one->fd < 0 || fstat(one->fd, &st) < 0) {
+		free(one->path);
+		free(one->host);
+		close_fd(one->fd);
+		return -ENOMEM;
+	}
+	snprintf(one->host, VIEW_TERMINAL, "%s", host);
+	one->dev = st.st_dev;
+	__atomic_store_n(&v->n, v->n + 1, __ATOMIC_RELEASE);
+	note_length(v, one->len);
+	return 0;
+}
+
+int view_lead_terminal(struct view *v, const char *path, const char *host, int fd)
+{
+	struct view_entry *one = find(v, path, strlen(path));
+
+	if (!one)
+		return append_terminal(v, path, host, fd);
+	if (!one->terminal || dup3(fd, one->fd, O_CLOEXEC) < 0)
+		return -ENOSPC;
+	snprintf(one->host, VIEW_TERMINAL, "%s", host);
+	return 0;
+}
+
 static bool has_moved(const struct view_entry *one, char ret[PATH_MAX])
 {
 	char link[32];
@@ -517,6 +556,8 @@ int view_session_path(const struct view *v, const char *host, char ret[PATH_MAX]
 	size_t longest = 0;
 	int n;
 
+	if (view_is_terminal(host))
+		return view_say_terminal((struct view *)v, host, ret);
 	for (size_t i = 0; i < v->n; i++) {
 		const struct view_entry *one = &v->entries[i];
 		size_t len = one->sort == VIEW_MOUNT ? strlen(one->host) : 0;

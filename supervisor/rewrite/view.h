@@ -57,11 +57,13 @@ struct view_entry {
 	char *host; /* a mount's, on the host, absolute; an alias's text */
 	bool read_only;
 	bool own; /* the session's own files */
+	bool terminal; /* pts.h: @host is of VIEW_TERMINAL bytes */
 	int fd;	  /* O_PATH, of a mount; -1 */
 	dev_t dev;
 };
 
 #define VIEW_MAX 256 /* entries */
+#define VIEW_TERMINAL 32 /* room for the path of a terminal */
 
 /* Where a process stands, as long as nobody has changed directory since. */
 struct view_cwd {
@@ -106,6 +108,12 @@ void view_free(struct view *v);
 /* The session has perhaps another name by now (podrun rename), and its files are elsewhere. */
 void view_refresh(struct view *v);
 
+/*
+ * For pts.c, while others look: the session's terminal @path is the host's @host from now on, which @fd (O_PATH) is of.
+ * 0, -ENOSPC, -ENOMEM.
+ */
+int view_lead_terminal(struct view *v, const char *path, const char *host, int fd);
+
 /* May @path (absolute) lead to an entry, as far as its text tells? */
 bool view_leads_in(const struct view *v, const char *path);
 /* The entry that has exactly @path (normal); NULL if none. */
@@ -113,12 +121,24 @@ const struct view_entry *view_find(const struct view *v, const char *path, size_
 /* The mount that the session's @path (normal) is in, NULL for none. */
 const struct view_entry *view_mount_of(const struct view *v, const char *path);
 /*
- * A path of the host as the session would say it: -ENOENT if it can't say it, -ENAMETOOLONG.  Of the host's own
+ * A path of the host as the session would say it (a terminal that it holds may get its number here, pts.h): -ENOENT if it can't say it, -ENAMETOOLONG.  Of the host's own
  * paths it is the same.  @host may carry the " (deleted)" that /proc puts there: so does the result then.
  */
 int view_session_path(const struct view *v, const char *host, char ret[PATH_MAX]);
 /* By text alone, symlinks of the session unseen, for paths that the session has no hand in. */
 int view_host_path(const struct view *v, const char *path, char ret[PATH_MAX]);
+
+/* ---- terminals (pts.c) ---------------------------------------------------------------------- */
+
+/* Is @host the path of a terminal? */
+bool view_is_terminal(const char *host);
+/*
+ * What the session calls terminal @host, which it holds.  -ENOENT if there is no such; -ENOSPC if there can't be
+ * more that have other numbers.
+ */
+int view_say_terminal(struct view *v, const char *host, char ret[PATH_MAX]);
+/* Has the terminal that @one leads to been closed? */
+bool view_is_gone(const struct view_entry *one);
 
 /* ---- the walk ------------------------------------------------------------------------------- */
 

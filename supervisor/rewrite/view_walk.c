@@ -100,7 +100,7 @@ static int settle(struct walk *w)
 	if (fd < 0)
 		return fd;
 	set_fd(w, fd);
-	return look(w);
+	return at->in->terminal && view_is_gone(at->in) ? -ENOENT : look(w);
 }
 
 /* Puts @text in front of what is to come. */

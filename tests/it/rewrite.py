@@ -3,6 +3,7 @@
 """Integration tests: numbers of tasks that podrun gives, where no namespace holds them."""
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -256,6 +257,58 @@ def a_terminal(env):
     os.write(master, b"\x03")
     os.write(master, b"echo over $((6 * 7)); exit 3\n")
     read_until(master, b"over 42")
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 3
+
+
+TERMINALS = """
+import fcntl, os, struct, sys
+names = set()
+for i in range(int(sys.argv[1])):
+    master, slave = os.openpty()
+    name = os.ttyname(slave)
+    told = struct.unpack("i", fcntl.ioctl(master, 0x80045430, b"1234"))[0]  # TIOCGPTN
+    assert os.readlink("/proc/self/fd/%d" % slave) == name == "/dev/pts/%d" % told, (name, told)
+    again = os.open(name, os.O_RDWR | os.O_NOCTTY)
+    assert os.path.samestat(os.fstat(again), os.fstat(slave))
+    os.write(again, b"x")
+    assert os.read(master, 1) == b"x"
+    names.add(name)
+names.add(os.ttyname(0))
+print("right", len(names))
+"""
+
+
+# Takes all numbers up to that of `name`; the descriptors.
+def take_terminal(name):
+    held = []
+    while not os.path.exists(name):
+        held += os.openpty()
+    return held
+
+
+@test
+def a_terminal_whose_number_is_taken(env):
+    env.prefix = []
+    pid, master = terminal(env, "run", "--names", "rewrite", "--net", "host", "--name", "s", "-it", "--",
+                           "sh")
+    os.write(master, b"echo at $(tty) $((6 * 7))\n")
+    name = re.search(r"/dev/pts/\d+", read_until(master, b" 42\r\n").decode()).group()
+    env.podrun("suspend", "s", "-o", env.path("image"))
+    os.close(master)
+    os.waitpid(pid, 0)
+    held = take_terminal(name)
+    pid, master = terminal(env, "resume", "-it", "--names", "rewrite", str(env.path("image")))
+    os.write(master, b"echo now $(tty) $(readlink /proc/self/fd/0) $((6 * 7))\n")
+    assert ("now %s %s 42" % (name, name)).encode() in read_until(master, b" 42\r\n"), name
+    # The host gives the numbers away that the session has, and those that it would have had.
+    for fd in held:
+        os.close(fd)
+    env.podrun("exec", "-i", "s", "sh", "-c", "cat >/tmp/terminals", stdin=TERMINALS)
+    os.write(master, b"%s /tmp/terminals 4\n" % sys.executable.encode())
+    read_until(master, b"right 5")
+    r = env.podrun("exec", "s", "sh", "-c", "stty size <%s" % name)
+    assert r.text.split() == ["24", "80"], r
+    os.write(master, b"exit 3\n")
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 3
 
 

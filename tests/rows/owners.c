@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #define PIDFD_GET_INFO _IOC(_IOC_READ | _IOC_WRITE, 0xff, 11, 0)
@@ -93,6 +94,22 @@ static void terminal(void)
 		_exit(0);
 	}
 	ROW_CHECK(waitpid(pid, &status, 0) == pid && (status == 0 || WTERMSIG(status) == SIGHUP));
+}
+
+static void terminal_name(void)
+{
+	int master = posix_openpt(O_RDWR | O_NOCTTY), slave;
+	struct stat a, b;
+	char name[64];
+
+	ROW_CHECK(grantpt(master) == 0 && unlockpt(master) == 0);
+	ROW_CHECK(ptsname_r(master, name, sizeof(name)) == 0);
+	slave = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY);
+	ROW_CHECK(slave >= 0 && fstat(slave, &a) == 0 && stat(name, &b) == 0);
+	ROW_CHECK(a.st_dev == b.st_dev && a.st_ino == b.st_ino && a.st_rdev == b.st_rdev);
+	ROW_FAILS(ioctl(master, TIOCGPTN, NULL), EFAULT);
+	close(slave);
+	close(master);
 }
 
 static void processes(void)
@@ -190,6 +207,7 @@ const struct row owner_rows[] = {
 	{SYS_ioctl, TIOCGPGRP, terminal},
 	{SYS_ioctl, TIOCSPGRP, terminal},
 	{SYS_ioctl, TIOCGSID, terminal},
+	{SYS_ioctl, TIOCGPTN, terminal_name},
 	{SYS_ioctl, PIDFD_GET_INFO, processes},
 	{SYS_ioctl, NUMBERS_OF(6), processes},
 	{SYS_ioctl, NUMBERS_OF(7), processes},

@@ -83,6 +83,36 @@ static void expect(int fd, const char *s)
 	STATE_CHECK(!strcmp(buf, s));
 }
 
+/* Both ends are called @name, and that leads to no other terminal. */
+static void is_called(int master, int slave, const char *name)
+{
+	struct stat a, b;
+
+	STATE_CHECK(ptsname(master) && strcmp(ptsname(master), name) == 0);
+	STATE_CHECK(ttyname(slave) && strcmp(ttyname(slave), name) == 0);
+	STATE_CHECK(fstat(slave, &a) == 0 && stat(name, &b) == 0 && a.st_rdev == b.st_rdev);
+	STATE_CHECK(a.st_dev == b.st_dev && a.st_ino == b.st_ino);
+}
+
+/* One more has a name of its own. */
+static void new_one(int other)
+{
+	int master, slave, again;
+	char name[64], c;
+
+	STATE_CHECK(openpty(&master, &slave, NULL, NULL, NULL) == 0);
+	STATE_CHECK(ttyname_r(slave, name, sizeof(name)) == 0);
+	is_called(master, slave, name);
+	STATE_CHECK(strcmp(name, ptsname(other)) != 0);
+	again = open(name, O_RDWR | O_NOCTTY);
+	STATE_CHECK(again >= 0 && write(again, "n", 1) == 1);
+	STATE_CHECK(read(master, &c, 1) == 1 && c == 'n');
+	close(again);
+	close(slave);
+	close(master);
+	STATE_CHECK(access(name, F_OK) < 0 && errno == ENOENT);
+}
+
 int main(int argc, char **argv)
 {
 	struct winsize size = {.ws_row = 31, .ws_col = 97}, now;
@@ -116,6 +146,7 @@ int main(int argc, char **argv)
 
 	state_ready(argc, argv);
 
+	is_called(master, slave, name);
 	expect(master, "hello\r\nty\b \byped\r\nhalfX");
 	STATE_CHECK(ioctl(slave, TIOCGWINSZ, &now) == 0 && now.ws_row == 31 && now.ws_col == 97);
 	STATE_CHECK(tcgetattr(slave, &t) == 0 && t.c_cc[VERASE] == 'E' && t.c_cc[VINTR] == 'I');
@@ -137,5 +168,7 @@ int main(int argc, char **argv)
 	STATE_CHECK(poll(&p, 1, 0) == 0);
 	STATE_CHECK(grantpt(fresh) == 0 && unlockpt(fresh) == 0 && ptsname(fresh));
 	STATE_CHECK(open(ptsname(fresh), O_RDWR | O_NOCTTY) >= 0);
+	new_one(master);
+	new_one(fresh);
 	return state_ok();
 }
