@@ -303,6 +303,11 @@ def a_terminal_whose_number_is_taken(env):
     # The host gives the numbers away that the session has, and those that it would have had.
     for fd in held:
         os.close(fd)
+    command, other = terminal(env, "exec", "-it", "s", "sh", "-c",
+                              "echo at $(tty) $(readlink /proc/self/fd/0) $(stty size <$(tty))")
+    told = re.search(r"at (\S+) (\S+) 24 80", read_until(other, b" 80\r\n").decode())
+    assert told and told[1] == told[2] != name and told[1].startswith("/dev/pts/"), told
+    assert os.waitstatus_to_exitcode(os.waitpid(command, 0)[1]) == 0
     env.podrun("exec", "-i", "s", "sh", "-c", "cat >/tmp/terminals", stdin=TERMINALS)
     os.write(master, b"%s /tmp/terminals 4\n" % sys.executable.encode())
     read_until(master, b"right 5")
