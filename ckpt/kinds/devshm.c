@@ -64,7 +64,7 @@ static int open_shm(struct ckpt_dump *d, struct err *e)
 	int fd;
 
 	/* The host's own, all of it. */
-	if (d->world->names && !d->world->paths)
+	if (d->world->ns_mnt < 0 && !d->world->paths)
 		return -ENOENT;
 	fd = ckpt_where_open(d->world, "/" DIRECTORY, O_RDONLY | O_DIRECTORY);
 	if (fd < 0 && fd != -ENOENT)
