@@ -255,7 +255,7 @@ static int check_names(const struct run_options *o, struct err *e)
 	if (is(o->net, "host") && !not_rewritten(o))
 		return 0;
 	err_set(e, ERR_HOST, -EOPNOTSUPP,
-		"--names rewrite has only numbers and files of its own so far");
+		"--names rewrite has no network, root directory, users or host name of its own");
 	return err_hint(
 		e, "say so with --net host, and leave out --root, --user root and --hostname");
 }

@@ -56,7 +56,7 @@ def numbers_begin_with_one(env):
 
 @test
 def it_must_be_said_that_the_rest_is_the_hosts(env):
-    one_line(env.podrun("run", "--names", "rewrite", "--", "true", code=4), "only numbers")
+    one_line(env.podrun("run", "--names", "rewrite", "--", "true", code=4), "no network")
     one_line(env.podrun("run", "--view", "host", "--", "true", code=2), "--view")
     one_line(env.podrun("run", *HERE, "-v", "/usr:/mnt", "--", "true", code=2), "--volume")
 
