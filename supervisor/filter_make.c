@@ -272,6 +272,8 @@ static int print_program(const char *name, unsigned translated)
 	return 0;
 }
 
+#define REWRITTEN (NAMES_BIT(NAMES_PID) | NAMES_BIT(NAMES_IPC))
+
 int main(void)
 {
 	static const struct {
@@ -279,10 +281,12 @@ int main(void)
 		unsigned translated;
 	} programs[] = {
 		{"plain", 0},
-		{"user", NAMES_BIT(NAMES_USER)},
-		{"rewritten", NAMES_BIT(NAMES_PID) | NAMES_BIT(NAMES_IPC)},
-		{"rewritten_files",
-			NAMES_BIT(NAMES_PID) | NAMES_BIT(NAMES_IPC) | NAMES_BIT(NAMES_FILE)},
+		{"user", NAMES_BIT(NAMES_USER) | NAMES_BIT(NAMES_LAYER)},
+		{"rewritten", REWRITTEN},
+		{"rewritten_files", REWRITTEN | NAMES_BIT(NAMES_FILE)},
+		{"rewritten_users", REWRITTEN | NAMES_BIT(NAMES_USER)},
+		{"rewritten_files_users",
+			REWRITTEN | NAMES_BIT(NAMES_FILE) | NAMES_BIT(NAMES_USER)},
 	};
 
 	printf("/* Made by supervisor/filter_make.c from supervisor/policy/table.c. */\n"

@@ -62,11 +62,10 @@ struct users_groups *notify_groups(const struct notify *n);
 
 typedef void notify_handler(struct notify_call *c);
 
-/* supervisor/names/users.c */
+/* supervisor/names/users_calls.c */
 notify_handler users_get, users_get_three, users_get_groups, users_set_groups, users_set,
-	users_set_two, users_set_three, users_set_fs, users_peer,
-	users_keep_caps, users_limit;
-/* supervisor/names/owners.c */
+	users_set_fs, users_peer, users_keep_caps, users_limit;
+/* supervisor/names/owners_calls.c */
 notify_handler owners_stat, owners_statx, owners_chown;
 /* supervisor/names/adopt.c */
 notify_handler adopt_before;

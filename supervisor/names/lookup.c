@@ -37,7 +37,8 @@ int lookup_link(const struct notify_call *c, const char *link)
 }
 
 /* A relative path that left its directory: once more, from the root, by name. */
-static int open_by_name(const struct notify_call *c, const char *link, const char *path, bool follow)
+static int open_by_name(
+	const struct notify_call *c, const char *link, const char *path, bool follow)
 {
 	char proc[64], whole[2 * PATH_MAX];
 	ssize_t n;

@@ -14,13 +14,14 @@ struct err;
 struct world_config;
 
 enum names_class {
-	NAMES_PID,  /* processes, threads, groups, sessions */
-	NAMES_IPC,  /* System V keys and ids, message queues */
-	NAMES_USER, /* uids and gids */
-	NAMES_PTS,  /* pseudo terminals */
-	NAMES_TIME, /* monotonic and boot time */
-	NAMES_HOST, /* host name */
-	NAMES_FILE, /* paths */
+	NAMES_PID,   /* processes, threads, groups, sessions */
+	NAMES_IPC,   /* System V keys and ids, message queues */
+	NAMES_USER,  /* uids and gids */
+	NAMES_PTS,   /* pseudo terminals */
+	NAMES_TIME,  /* monotonic and boot time */
+	NAMES_HOST,  /* host name */
+	NAMES_FILE,  /* paths */
+	NAMES_LAYER, /* files of the host below the layer of a root inside (adopt.h) */
 	NAMES_CLASS_MAX
 };
 #define NAMES_BIT(class) (1U << (class))
@@ -36,8 +37,8 @@ const char *names_class_name(enum names_class class);
 const char *names_class_holder(enum names_class class);
 
 /*
- * The table for a session: everything is held by the kernel, but users for a root inside, who has
- * more ids than the one that is mapped.
+ * The table for a session.  Under kernel names everything is held by the kernel, but users for a root inside, who has
+ * more ids than the one that is mapped; without namespaces users are translated wherever they are not the caller's own.
  */
 struct names names_choose(const struct world_config *c);
 /* Refuses what this version can't translate. */

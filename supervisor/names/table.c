@@ -3,6 +3,7 @@
 #include "supervisor/names/names.h"
 
 #include <errno.h>
+#include <unistd.h>
 
 #include "base/base.h"
 #include "supervisor/world_config.h"
@@ -18,6 +19,7 @@ static const struct {
 	[NAMES_TIME] = {"time", "time namespace", false},
 	[NAMES_HOST] = {"host name", "uts namespace", false},
 	[NAMES_FILE] = {"file", "mount namespace", true},
+	[NAMES_LAYER] = {"layer", "user namespace", true},
 };
 
 const char *names_class_name(enum names_class class)
@@ -30,6 +32,12 @@ const char *names_class_holder(enum names_class class)
 	return classes[class].holder;
 }
 
+/* A user namespace maps one id to another, once. */
+static bool has_other_users(const struct world_config *c)
+{
+	return c->as_root || (c->rewrite && (c->uid != getuid() || c->gid != getgid()));
+}
+
 struct names names_choose(const struct world_config *c)
 {
 	struct names n = {0};
@@ -37,7 +45,8 @@ struct names names_choose(const struct world_config *c)
 	n.way[NAMES_PID] = c->rewrite ? NAMES_TRANSLATED : NAMES_IDENTITY;
 	n.way[NAMES_IPC] = c->rewrite ? NAMES_TRANSLATED : NAMES_IDENTITY;
 	n.way[NAMES_FILE] = c->rewrite && c->view ? NAMES_TRANSLATED : NAMES_IDENTITY;
-	n.way[NAMES_USER] = c->as_root ? NAMES_TRANSLATED : NAMES_IDENTITY;
+	n.way[NAMES_USER] = has_other_users(c) ? NAMES_TRANSLATED : NAMES_IDENTITY;
+	n.way[NAMES_LAYER] = c->as_root && !c->rewrite ? NAMES_TRANSLATED : NAMES_IDENTITY;
 	return n;
 }
 
@@ -48,8 +57,8 @@ int names_check(const struct names *n, struct err *e)
 			continue;
 		err_set(e, ERR_HOST, -EOPNOTSUPP, "rewritten %s names are not supported",
 			classes[i].name);
-		return err_hint(e, "this host has to provide a %s: see `podrun check`",
-			classes[i].holder);
+		return err_hint(
+			e, "this host has to provide a %s: see `podrun check`", classes[i].holder);
 	}
 	return 0;
 }
