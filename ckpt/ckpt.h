@@ -133,6 +133,20 @@ struct ckpt_ipc_names {
 	void *ctx;
 };
 
+/*
+ * What has to be added to the host's clocks to give those of a session which no time namespace carries on:
+ * CLOCK_MONOTONIC and its like (RAW, COARSE), and CLOCK_BOOTTIME.  Nanoseconds, less than CKPT_CLOCK_MAX.
+ */
+#define CKPT_CLOCK_MAX (1LL << 61)
+struct ckpt_clocks {
+	int64_t monotonic_ns, boottime_ns;
+};
+/*
+ * Makes clock_gettime of @vdso, a copy of this host's, add them, for programs that have not begun.
+ * -ENOSYS: this one can't be understood.
+ */
+int ckpt_vdso_continue(uint8_t *vdso, size_t len, const struct ckpt_clocks *c);
+
 /* The ways into a session, all owned by the supervisor and borrowed for the operation. */
 struct ckpt_world {
 	const char *name; /* of the session */
@@ -144,6 +158,7 @@ struct ckpt_world {
 	int ns_user, ns_pid, ns_mnt, ns_net, ns_ipc, ns_uts, ns_time; /* -1: none of its own */
 	const struct ckpt_names *names; /* NULL: the pid namespace has them */
 	const struct ckpt_ipc_names *ipc; /* NULL: the ipc namespace has them, if there is one */
+	struct ckpt_clocks clocks;	  /* 0: the time namespace carries them on, if there is one */
 	uid_t uid;			/* the caller's uid inside (0 for --user root) */
 	gid_t gid;
 	const struct ckpt_edge *edges;

@@ -15,6 +15,7 @@
  *      convert.c   afterwards: what is mapped becomes memory of the session's own
  *      file.c      mapped files: described at dump, recognised at restore
  *      vdso.c      the vDSO of the image against the one of this host
+ *      vdso_clock.c  one that carries on a session's clocks
  *      layout.c    where an image leaves room
  *
  * and for the two kinds that MM leans on (kinds/sharedmem.c).
@@ -203,6 +204,13 @@ int ckpt_file_recognise(struct ckpt_build *b, const char *path, const struct ckp
  */
 int ckpt_vdso_redirect(uint8_t *old, size_t old_len, const uint8_t *host, size_t host_len,
 	uint64_t host_addr, struct err *e);
+
+/* ---- vdso_clock.c --------------------------------------------------------------------------- */
+
+/* Is the vDSO @image what ckpt_vdso_continue has made of @host, whatever it adds? */
+bool ckpt_vdso_likens(const uint8_t *image, const uint8_t *host, size_t len);
+/* If ckpt_vdso_continue has made it what it is, it adds nothing any more. */
+void ckpt_vdso_stop(uint8_t *vdso, size_t len);
 
 /* ---- kinds/mm.c ---------------------------------------------------------------------------- */
 

@@ -10,6 +10,9 @@
  *                                   pages, and the image's code lies at its old place as plain
  *                                   memory that jumps there (vdso.c)
  *
+ * Where this host's has to carry on the session's clocks (vdso_clock.c) it is the same as one in the image
+ * that did so, too, and another one than the kernel's.
+ *
  * A blank task without a vDSO gets one by ARCH_MAP_VDSO_64.
  */
 #include <asm/prctl.h>
@@ -161,11 +164,39 @@ static int get_host(struct ckpt_build *b, struct ckpt_build_proc *p, uint64_t wi
 	return r;
 }
 
-static bool same(const struct vdso *host, const struct vdso *image, const Pb__Mm *m)
+enum likeness { OTHER, SAME, CONTINUED };
+
+static enum likeness compare(const struct vdso *host, const struct vdso *image, const Pb__Mm *m)
 {
-	return host->end - host->code == m->vdso.len && host->n == image->n &&
-	       host->code - host->start == image->code - image->start &&
-	       !memcmp(host->bytes, m->vdso.data, m->vdso.len);
+	if (!image->code || host->end - host->code != m->vdso.len || host->n != image->n ||
+		host->code - host->start != image->code - image->start)
+		return OTHER;
+	if (!memcmp(host->bytes, m->vdso.data, m->vdso.len))
+		return SAME;
+	return ckpt_vdso_likens(m->vdso.data, host->bytes, m->vdso.len) ? CONTINUED : OTHER;
+}
+
+/* Into the mapping of a vDSO or of what was one; they are not writable. */
+static int write_code(struct ckpt_build *b, struct ckpt_build_proc *p, uint64_t at,
+	const uint8_t *code, size_t len, struct err *e)
+{
+	int mem = -1;
+	int r = ckpt_fill(p->threads[0].tid, b->world->proc_fd,
+		ckpt_said(b->world, p->threads[0].vtid), &mem, at, code, len, false, e);
+
+	close_fd(mem);
+	return r;
+}
+
+/* It is in its place. */
+static int carry_on(
+	struct ckpt_build *b, struct ckpt_build_proc *p, const struct vdso *host, struct err *e)
+{
+	size_t len = host->end - host->code;
+
+	if (ckpt_vdso_continue(host->bytes, len, &b->world->clocks) < 0)
+		return err_set(e, ERR_HOST, -ENOSYS, "this host's vDSO can't be understood");
+	return write_code(b, p, host->code, host->bytes, len, e);
 }
 
 /* The image's code as plain memory at its old place. */
@@ -173,24 +204,21 @@ static int put_old(struct ckpt_build *b, struct ckpt_build_proc *p, const struct
 	const struct vdso *image, const Pb__Mm *m, struct err *e)
 {
 	_cleanup_free_ uint8_t *old = malloc(m->vdso.len);
-	int mem = -1, r;
 	long value;
+	int r;
 
 	if (!old)
 		return err_errno(e, -ENOMEM, "vDSO");
 	memcpy(old, m->vdso.data, m->vdso.len);
+	/* Who stands in it, in a call, comes back with the right time. */
+	ckpt_vdso_stop(old, m->vdso.len);
 	r = ckpt_vdso_redirect(
 		old, m->vdso.len, host->bytes, host->end - host->code, host->code, e);
 	if (r >= 0)
 		r = remote_must(p->threads[0].remote, &value, e, SYS_mmap, image->code, m->vdso.len,
 			PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
 			(uint64_t)-1, 0);
-	if (r >= 0)
-		r = ckpt_fill(p->threads[0].tid, b->world->proc_fd,
-			ckpt_said(b->world, p->threads[0].vtid), &mem, image->code, old,
-			m->vdso.len, false, e);
-	close_fd(mem);
-	return r;
+	return r < 0 ? r : write_code(b, p, image->code, old, m->vdso.len, e);
 }
 
 int ckpt_place_vdso(struct ckpt_build *b, struct ckpt_build_proc *p, const Pb__Mm *m, struct err *e)
@@ -198,7 +226,9 @@ int ckpt_place_vdso(struct ckpt_build *b, struct ckpt_build_proc *p, const Pb__M
 	struct remote *rem = p->threads[0].remote;
 	/* two places of MAX_VDSO beside the executor's pages */
 	uint64_t room = b->area - CKPT_LAYOUT_BELOW, spare = b->area - CKPT_LAYOUT_BELOW / 2;
+	bool carries = b->world->clocks.monotonic_ns || b->world->clocks.boottime_ns, stays;
 	struct vdso host, image;
+	enum likeness like;
 	int r = find_image(m, &image, e);
 
 	if (r < 0)
@@ -206,13 +236,13 @@ int ckpt_place_vdso(struct ckpt_build *b, struct ckpt_build_proc *p, const Pb__M
 	r = get_host(b, p, image.start ? image.start : room, &host, e);
 	if (r < 0)
 		return r;
-	if (image.code && same(&host, &image, m)) {
-		r = move(rem, &host, image.start, spare, e);
-	} else {
-		r = move(rem, &host, room, spare, e);
-		if (r >= 0 && image.code)
-			r = put_old(b, p, &host, &image, m, e);
-	}
+	like = compare(&host, &image, m);
+	stays = like == CONTINUED || (like == SAME && !carries);
+	r = move(rem, &host, stays ? image.start : room, spare, e);
+	if (r >= 0 && (carries || like == CONTINUED))
+		r = carry_on(b, p, &host, e);
+	if (r >= 0 && !stays && image.code)
+		r = put_old(b, p, &host, &image, m, e);
 	free(host.bytes);
 	return r;
 }

@@ -218,6 +218,102 @@ static void test_vdso(void **state)
 	munmap(code, len);
 }
 
+/* What the function gives for @clock less what the kernel does, which was asked before and behind. */
+static void expect_offset(
+	int (*get)(clockid_t, struct timespec *), clockid_t clock, int64_t offset_ns)
+{
+	struct timespec before, t, behind;
+
+	assert_int_equal(syscall(SYS_clock_gettime, clock, &before), 0);
+	assert_int_equal(get(clock, &t), 0);
+	assert_int_equal(syscall(SYS_clock_gettime, clock, &behind), 0);
+	assert_true(t.tv_nsec >= 0 && t.tv_nsec < 1000000000);
+	assert_true(io_ns_of(t) - offset_ns >= (int64_t)io_ns_of(before));
+	assert_true(io_ns_of(t) - offset_ns <= (int64_t)io_ns_of(behind));
+}
+
+static void try_clocks(uint8_t *vdso, size_t len, const struct ckpt_clocks *c)
+{
+	uint64_t at = (uint64_t)(uintptr_t)vdso + symbol(vdso, "__vdso_clock_gettime");
+	int (*get)(clockid_t, struct timespec *);
+	struct timespec t;
+
+	assert_int_equal(symbol(vdso, "clock_gettime"), symbol(vdso, "__vdso_clock_gettime"));
+	memcpy(&get, &at, sizeof(at));
+	expect_offset(get, CLOCK_MONOTONIC, c->monotonic_ns);
+	expect_offset(get, CLOCK_MONOTONIC_RAW, c->monotonic_ns);
+	expect_offset(get, CLOCK_MONOTONIC_COARSE, c->monotonic_ns);
+	expect_offset(get, CLOCK_BOOTTIME, c->boottime_ns);
+	expect_offset(get, CLOCK_REALTIME, 0);
+	expect_offset(get, CLOCK_PROCESS_CPUTIME_ID, 0);
+	assert_true(get(1000, &t) < 0);
+}
+
+/* In a vDSO of our own: a child's. */
+static void test_clocks(void **state)
+{
+	static const struct ckpt_clocks some[] = {{0, 0}, {86400000000000, 3}, {-1, -999999999},
+		{-1000000000, 5000000000000000}, {999999999, -1}};
+	const uint8_t *vdso;
+	size_t len = own_vdso(&vdso);
+	uint8_t *code = malloc(len), *other = malloc(len);
+	int status, mem = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+	pid_t pid;
+
+	if (!len)
+		skip();
+	assert_true(mem >= 0 && code && other);
+	assert_false(ckpt_vdso_likens(vdso, vdso, len));
+	for (size_t i = 0; i < ARRAY_SIZE(some); i++) {
+		memcpy(code, vdso, len);
+		assert_int_equal(ckpt_vdso_continue(code, len, &some[i]), 0);
+		assert_true(ckpt_vdso_likens(code, vdso, len));
+		pid = fork();
+		if (pid == 0) {
+			close(mem);
+			mem = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+			assert_int_equal(
+				pwrite(mem, code, len, (off_t)(uintptr_t)vdso), (ssize_t)len);
+			try_clocks((uint8_t *)(uintptr_t)vdso, len, &some[i]);
+			_exit(0);
+		}
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(status, 0);
+	}
+	/* what was added is forgotten, and another one is no likeness */
+	memcpy(other, vdso, len);
+	assert_int_equal(ckpt_vdso_continue(other, len, &some[0]), 0);
+	assert_true(memcmp(code, other, len) != 0);
+	ckpt_vdso_stop(code, len);
+	assert_memory_equal(code, other, len);
+	code[symbol(vdso, "time")] ^= 1;
+	assert_false(ckpt_vdso_likens(code, vdso, len));
+	memcpy(other, vdso, len);
+	ckpt_vdso_stop(other, len);
+	assert_memory_equal(other, vdso, len);
+
+	/* no room: the function is gone, and is found nowhere */
+	for (size_t i = 0; i < 4096 && !other[len - 1 - i]; i++)
+		other[len - 1 - i] = 1;
+	assert_int_equal(ckpt_vdso_continue(other, len, &some[1]), 0);
+	assert_int_equal(symbol(other, "__vdso_clock_gettime"), 0);
+	assert_int_equal(symbol(other, "clock_gettime"), 0);
+	assert_int_equal(symbol(other, "__vdso_time"), symbol(vdso, "__vdso_time"));
+
+	/* nonsense, at any length */
+	for (size_t i = 0; i < len; i += 7) {
+		memcpy(other, vdso, len);
+		ckpt_vdso_stop(other, i);
+		ckpt_vdso_continue(other, i, &some[1]);
+		ckpt_vdso_likens(other, code, i);
+	}
+	memset(other, 0xff, len);
+	assert_true(ckpt_vdso_continue(other, len, &some[1]) < 0);
+	close(mem);
+	free(code);
+	free(other);
+}
+
 static void test_layout(void **state)
 {
 	Pb__Mapping a = PB__MAPPING__INIT, c = PB__MAPPING__INIT, *list[] = {&a, &c};
@@ -255,6 +351,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pages),
 		cmocka_unit_test(test_vdso),
+		cmocka_unit_test(test_clocks),
 		cmocka_unit_test(test_layout),
 	};
 

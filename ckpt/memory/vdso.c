@@ -18,22 +18,12 @@
  *
  * The vDSO is an ELF file whose bytes come from an image: everything read from it is bounded.
  */
-#include <elf.h>
 #include <string.h>
 #include <sys/syscall.h>
 
 #include "base/base.h"
 #include "ckpt/memory/memory.h"
-
-#define MAX_SYMBOLS 64
-#define MAX_PHDRS   16
-
-struct elf {
-	const uint8_t *data;
-	size_t len;
-	uint64_t bias; /* what must be subtracted from an address to get an offset */
-	uint64_t symtab, strtab, strsz;
-};
+#include "ckpt/memory/vdso_elf.h"
 
 /* Exported functions without a counterpart become one of these. */
 static const struct {
@@ -47,99 +37,6 @@ static const struct {
 	{"getcpu", SYS_getcpu},
 	{"getrandom", SYS_getrandom},
 };
-
-static bool within(const struct elf *f, uint64_t offset, uint64_t size)
-{
-	return offset <= f->len && size <= f->len - offset;
-}
-
-static bool open_dynamic(struct elf *f, uint64_t offset, uint64_t size)
-{
-	for (uint64_t at = offset; at + sizeof(Elf64_Dyn) <= offset + size;
-		at += sizeof(Elf64_Dyn)) {
-		Elf64_Dyn dyn;
-
-		if (!within(f, at, sizeof(dyn)))
-			return false;
-		memcpy(&dyn, f->data + at, sizeof(dyn));
-		if (dyn.d_tag == DT_SYMTAB)
-			f->symtab = dyn.d_un.d_ptr - f->bias;
-		else if (dyn.d_tag == DT_STRTAB)
-			f->strtab = dyn.d_un.d_ptr - f->bias;
-		else if (dyn.d_tag == DT_STRSZ)
-			f->strsz = dyn.d_un.d_val;
-		else if (dyn.d_tag == DT_NULL)
-			break;
-	}
-	return f->symtab && f->strtab && f->strsz && within(f, f->strtab, f->strsz) &&
-	       f->data[f->strtab + f->strsz - 1] == '\0';
-}
-
-static bool elf_open(struct elf *ret, const uint8_t *data, size_t len)
-{
-	struct elf f = {.data = data, .len = len};
-	uint64_t dynamic = 0, dynamic_size = 0;
-	Elf64_Ehdr eh;
-
-	if (len < sizeof(eh) || memcmp(data, ELFMAG, SELFMAG) || data[EI_CLASS] != ELFCLASS64)
-		return false;
-	memcpy(&eh, data, sizeof(eh));
-	if (eh.e_phnum > MAX_PHDRS || !within(&f, eh.e_phoff, eh.e_phnum * sizeof(Elf64_Phdr)))
-		return false;
-	for (size_t i = 0; i < eh.e_phnum; i++) {
-		Elf64_Phdr ph;
-
-		memcpy(&ph, data + eh.e_phoff + i * sizeof(ph), sizeof(ph));
-		if (ph.p_type == PT_LOAD)
-			f.bias = ph.p_vaddr - ph.p_offset;
-		if (ph.p_type == PT_DYNAMIC) {
-			dynamic = ph.p_offset;
-			dynamic_size = ph.p_filesz;
-		}
-	}
-	if (!dynamic || !within(&f, dynamic, dynamic_size) ||
-		!open_dynamic(&f, dynamic, dynamic_size))
-		return false;
-	*ret = f;
-	return true;
-}
-
-/*
- * Symbol @i: its name without "__vdso_", and its offset (0: no function).  False at the end: the
- * table of symbols has no length of its own, the strings behind it end it.
- */
-static bool elf_symbol(const struct elf *f, size_t i, const char **ret_name, uint64_t *ret_offset)
-{
-	uint64_t at = f->symtab + i * sizeof(Elf64_Sym);
-	Elf64_Sym sym;
-
-	*ret_name = "";
-	*ret_offset = 0;
-	if (i >= MAX_SYMBOLS || !within(f, at, sizeof(sym)) ||
-		(f->strtab > f->symtab && at + sizeof(sym) > f->strtab))
-		return false;
-	memcpy(&sym, f->data + at, sizeof(sym));
-	if (sym.st_name >= f->strsz)
-		return false;
-	if (ELF64_ST_TYPE(sym.st_info) != STT_FUNC || sym.st_shndx == SHN_UNDEF)
-		return true;
-	*ret_name = (const char *)f->data + f->strtab + sym.st_name;
-	if (!strncmp(*ret_name, "__vdso_", 7))
-		*ret_name += 7;
-	*ret_offset = sym.st_value - f->bias;
-	return true;
-}
-
-static uint64_t elf_find(const struct elf *f, const char *name)
-{
-	const char *found;
-	uint64_t offset;
-
-	for (size_t i = 0; elf_symbol(f, i, &found, &offset); i++)
-		if (offset && !strcmp(found, name))
-			return offset;
-	return 0;
-}
 
 static size_t put_jump(uint8_t *code, uint64_t to)
 {
@@ -183,21 +80,21 @@ int ckpt_vdso_redirect(uint8_t *old, size_t old_len, const uint8_t *host, size_t
 	uint64_t host_addr, struct err *e)
 {
 	_cleanup_free_ uint8_t *was = malloc(old_len ? old_len : 1);
-	struct elf from, to;
+	struct vdso_elf from, to;
 	const char *name;
 	uint64_t offset;
 
 	if (!was)
 		return err_errno(e, -ENOMEM, "vDSO");
 	memcpy(was, old, old_len);
-	if (!elf_open(&from, was, old_len))
+	if (!vdso_elf_open(&from, was, old_len))
 		return err_set(e, ERR_IMAGE, -EBADMSG, "the image's vDSO can't be understood");
-	if (!elf_open(&to, host, host_len))
+	if (!vdso_elf_open(&to, host, host_len))
 		return err_set(e, ERR_HOST, -ENOSYS, "this host's vDSO can't be understood");
-	for (size_t i = 0; elf_symbol(&from, i, &name, &offset); i++) {
+	for (size_t i = 0; vdso_elf_symbol(&from, i, &name, &offset); i++) {
 		if (!offset || offset + PATCH_MAX > old_len)
 			continue;
-		uint64_t target = elf_find(&to, name);
+		uint64_t target = vdso_elf_find(&to, name);
 
 		if (target)
 			put_jump(old + offset, host_addr + target);
