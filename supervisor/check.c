@@ -374,7 +374,7 @@ const struct check_weaker checks_weaker[] = {
 		"by a program that is set on it; podrun's own state in a home directory be read"},
 	{"ipc", "System V IPC and POSIX queues are its own, but /dev/mqueue lists none"},
 	{"users", "no --user root"},
-	{"clocks", "monotonic time and the host name are the host's: no --hostname"},
+	{"clocks", "monotonic time is the host's"},
 	{"programs", "debuggers (ptrace) and 32-bit programs are refused"},
 	{"moves", "a snapshot stops the session until it is written"},
 	{"copies", "no clone, for two can't share the host's network; no podrun stacks of what runs"},

@@ -272,7 +272,7 @@ static int print_program(const char *name, unsigned translated)
 	return 0;
 }
 
-#define REWRITTEN (NAMES_BIT(NAMES_PID) | NAMES_BIT(NAMES_IPC))
+#define REWRITTEN (NAMES_BIT(NAMES_PID) | NAMES_BIT(NAMES_IPC) | NAMES_BIT(NAMES_HOST))
 
 int main(void)
 {

@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <time.h>
 
 #include "proto/control.pb-c.h"
@@ -400,6 +401,16 @@ static void on_world(struct session *s, struct err *e)
 	session_end_operation(s);
 }
 
+/* What the session is to see of it wherever it goes: without a namespace that is the host's own. */
+static int default_hostname(Pb__Config *config)
+{
+	struct utsname u;
+
+	if (strcmp(config->names, "rewrite") == 0 && uname(&u) == 0)
+		return session_set_string(&config->hostname, u.nodename);
+	return session_set_string(&config->hostname, config->name);
+}
+
 /* All that comes before the world. */
 static int prepare(struct session *s, const Pb__RunRequest *run, struct err *e)
 {
@@ -416,7 +427,7 @@ static int prepare(struct session *s, const Pb__RunRequest *run, struct err *e)
 	if (r == 0)
 		r = reserve(s, run->generated, e);
 	if (r == 0 && !config->hostname[0])
-		r = session_set_string(&config->hostname, config->name);
+		r = default_hostname(config);
 	if (r == 0)
 		r = session_open_log(s, e);
 	if (r == 0)

@@ -23,6 +23,7 @@
 #include "supervisor/init.h"
 #include "supervisor/init_protocol.h"
 #include "supervisor/ns.h"
+#include "supervisor/rewrite/host.h"
 #include "supervisor/rewrite/ipc.h"
 #include "supervisor/rewrite/numbers.h"
 #include "supervisor/rewrite/procfs_place.h"
@@ -104,7 +105,9 @@ static int start_rewriter(struct world *w, const struct world_config *c, struct 
 	w->numbers = h ? h->numbers : NULL;
 	w->ipc = h ? h->ipc : NULL;
 	w->rewriter = h ? h->pid : 0;
-	r = h ? 0 : numbers_create(&w->numbers, e);
+	r = host_names_begin(&(struct host_names){0}, c, e);
+	if (r == 0 && !h)
+		r = numbers_create(&w->numbers, e);
 	if (r == 0 && !h)
 		r = ipc_create(&w->ipc, e);
 	if (h) /* they are the world's now */

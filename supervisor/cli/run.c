@@ -233,7 +233,6 @@ static const char *not_rewritten(const struct run_options *o)
 		const char *option;
 	} all[] = {
 		{o->root, "--root"},
-		{o->hostname, "--hostname"},
 		{is(o->user, "root"), "--user root"},
 		{is(o->net, "none"), "--net none"},
 	};
@@ -255,9 +254,8 @@ static int check_names(const struct run_options *o, struct err *e)
 	if (is(o->net, "host") && !not_rewritten(o))
 		return 0;
 	err_set(e, ERR_HOST, -EOPNOTSUPP,
-		"--names rewrite has no network, root directory, users or host name of its own");
-	return err_hint(
-		e, "say so with --net host, and leave out --root, --user root and --hostname");
+		"--names rewrite has no network, root directory or users of its own");
+	return err_hint(e, "say so with --net host, and leave out --root and --user root");
 }
 
 static int check_options(const struct run_options *o, struct err *e)
@@ -596,7 +594,7 @@ const struct cli_command cli_run = {
 		"The kernel's namespaces hold the session's names. Where the host allows none, podrun says "
 		"so and rewrites numbers of processes and names of IPC objects itself (*--names rewrite*). /tmp, /run, /dev/shm, "
 		"/proc and what *-v* says are the session's there, too; all other files, clocks and network are the "
-		"host's, and *--root*, *--user root*, *--hostname* and *--net none* are refused with exit code 4. *--names kernel* "
+		"host's, and *--root*, *--user root* and *--net none* are refused with exit code 4. *--names kernel* "
 		"refuses to start such a session. *podrun check* tells which it will be, and what is weaker.",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),

@@ -17,7 +17,7 @@ static const struct {
 	[NAMES_USER] = {"user", "user namespace", true},
 	[NAMES_PTS] = {"pts", "its own devpts", false},
 	[NAMES_TIME] = {"time", "time namespace", false},
-	[NAMES_HOST] = {"host name", "uts namespace", false},
+	[NAMES_HOST] = {"host name", "uts namespace", true},
 	[NAMES_FILE] = {"file", "mount namespace", true},
 	[NAMES_LAYER] = {"layer", "user namespace", true},
 };
@@ -44,6 +44,7 @@ struct names names_choose(const struct world_config *c)
 
 	n.way[NAMES_PID] = c->rewrite ? NAMES_TRANSLATED : NAMES_IDENTITY;
 	n.way[NAMES_IPC] = c->rewrite ? NAMES_TRANSLATED : NAMES_IDENTITY;
+	n.way[NAMES_HOST] = c->rewrite ? NAMES_TRANSLATED : NAMES_IDENTITY;
 	n.way[NAMES_FILE] = c->rewrite && c->view ? NAMES_TRANSLATED : NAMES_IDENTITY;
 	n.way[NAMES_USER] = has_other_users(c) ? NAMES_TRANSLATED : NAMES_IDENTITY;
 	n.way[NAMES_LAYER] = c->as_root && !c->rewrite ? NAMES_TRANSLATED : NAMES_IDENTITY;

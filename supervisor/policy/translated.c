@@ -142,6 +142,10 @@ const struct policy_translated policy_translated[] = {
 	{SYS_sendto, NAMES_FILE, POLICY_TRACE},
 	{SYS_getsockname, NAMES_FILE, POLICY_TRACE},
 	{SYS_getpeername, NAMES_FILE, POLICY_TRACE},
+	/* supervisor/rewrite/host_calls.c */
+	{SYS_uname, NAMES_HOST, POLICY_TRACE},
+	{SYS_sethostname, NAMES_HOST, POLICY_NOTIFY},
+	{SYS_setdomainname, NAMES_HOST, POLICY_NOTIFY},
 	/* All tasks are traced already. */
 	{SYS_ptrace, NAMES_PID, POLICY_EPERM},
 	{SYS_perf_event_open, NAMES_PID, POLICY_ENOSYS},

@@ -170,6 +170,7 @@ static const struct {
 	{view_answers, &view_n_answers},
 	{pidfd_answers, &pidfd_n_answers},
 	{attribute_answers, &attribute_n_answers},
+	{host_answers, &host_n_answers},
 };
 
 static rewrite_answer *by_number[ANSWERS_MAX];

@@ -394,6 +394,7 @@ static const struct {
 	{owner_calls, &owner_n_calls},
 	{priority_calls, &priority_n_calls},
 	{confine_calls, &confine_n_calls},
+	{host_calls, &host_n_calls},
 };
 
 const struct rewrite_call *rewrite_call_find(int nr)

@@ -63,6 +63,8 @@ extern const struct rewrite_call priority_calls[]; /* priorities.c */
 extern const size_t priority_n_calls;
 extern const struct rewrite_call confine_calls[]; /* confine.c */
 extern const size_t confine_n_calls;
+extern const struct rewrite_call host_calls[]; /* host_calls.c */
+extern const size_t host_n_calls;
 
 /* Credentials in a message; for who has more to do there. */
 int calls_enter_sendmsg(struct rewrite *rw, struct task *task, struct user_regs_struct *regs);

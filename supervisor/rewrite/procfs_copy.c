@@ -58,6 +58,7 @@ static int read_host(const struct procfs *p, const struct task *asker, const str
 		.numbers = p->tasks->numbers,
 		.stopped = n->task && n->task->stop_signal,
 		.asks = n->task == asker,
+		.host = p->ops->host,
 	};
 	int r = io_read_file(n->dir, n->host, COPY_MAX, &was);
 

@@ -90,6 +90,8 @@ static const struct procfs_row table[] = {
 	{"thread-self", false, .sort = PROCFS_SELF},
 	{"locks", false, .text = procfs_text_locks},
 	{"sys/kernel/pid_max", false, .text = procfs_text_pid_max},
+	{"sys/kernel/hostname", false, .text = procfs_text_hostname},
+	{"sys/kernel/domainname", false, .text = procfs_text_domainname},
 	{"sysvipc/", false, .sort = PROCFS_IPC},
 };
 

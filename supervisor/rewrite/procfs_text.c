@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "supervisor/rewrite/host.h"
 #include "supervisor/rewrite/numbers.h"
 
 /* ---- pieces --------------------------------------------------------------------------------- */
@@ -247,4 +248,20 @@ void procfs_text_fdinfo(const struct procfs_facts *f, const char *text, struct b
 void procfs_text_pid_max(const struct procfs_facts *f, const char *text, struct buf *out)
 {
 	buf_printf(out, "%d\n", NUMBERS_MAX);
+}
+
+void procfs_text_hostname(const struct procfs_facts *f, const char *text, struct buf *out)
+{
+	if (f->host)
+		buf_printf(out, "%s\n", f->host->node);
+	else
+		buf_put_str(out, text);
+}
+
+void procfs_text_domainname(const struct procfs_facts *f, const char *text, struct buf *out)
+{
+	if (f->host)
+		buf_printf(out, "%s\n", f->host->domain);
+	else
+		buf_put_str(out, text);
 }

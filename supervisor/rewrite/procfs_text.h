@@ -23,6 +23,7 @@ struct procfs_facts {
 	const struct numbers *numbers;
 	bool stopped; /* by a signal: the session's, not a stop of the rewriter's */
 	bool asks;    /* it is the one that reads */
+	const struct host_names *host; /* NULL: the host's own */
 };
 
 /* Appends @text, rewritten, to @out; the caller looks at buf_error. */
@@ -36,6 +37,7 @@ procfs_text_fn procfs_text_timers;   /* PID/timers */
 procfs_text_fn procfs_text_fdinfo;   /* PID/fdinfo/FD */
 procfs_text_fn procfs_text_locks;    /* locks */
 procfs_text_fn procfs_text_pid_max;  /* sys/kernel/pid_max */
+procfs_text_fn procfs_text_hostname, procfs_text_domainname; /* sys/kernel/ */
 
 /* From the text of a PID/status: does @tracer trace it, or is it a zombie that has its parent in the table?
  * So it is nobody who has been given the number of somebody who was. */

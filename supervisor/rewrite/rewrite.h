@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <sys/ptrace.h>
 
+#include "supervisor/rewrite/host.h"
 #include "supervisor/rewrite/place.h"
 #include "supervisor/rewrite/tasks.h"
 
@@ -32,6 +33,7 @@ struct rewrite {
 	bool trusting; /* all stand still: what asks is what we have them do, on the host's terms */
 	struct ipc_names *ipc;
 	struct place place;
+	struct host_names host;
 	size_t pi_sleepers; /* at least as many as there are (pi.h) */
 	struct view *view; /* NULL: files are the host's */
 	uint64_t lend_key; /* of calls that ask for a descriptor of ours (answers.c); 0: none does */

@@ -413,6 +413,8 @@ static int make(struct rewriter *w, const struct world_config *c,
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, "podrun-rewriter");
+	if (host_names_begin(&w->rw.host, c, &(struct err){0}) < 0)
+		return -EINVAL;
 	w->rw.tasks.numbers = tables->numbers;
 	w->rw.tasks.most = c->max_pids;
 	w->rw.ipc = tables->ipc;

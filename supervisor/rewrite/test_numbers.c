@@ -93,7 +93,8 @@ static void others_called_by_it(void **state)
 /* What the filter hands over is known, and what is known is handed over. */
 static bool handed_over(int nr, enum policy_action action)
 {
-	const unsigned all = NAMES_BIT(NAMES_PID) | NAMES_BIT(NAMES_IPC) | NAMES_BIT(NAMES_FILE);
+	const unsigned all = NAMES_BIT(NAMES_PID) | NAMES_BIT(NAMES_IPC) | NAMES_BIT(NAMES_HOST) |
+			     NAMES_BIT(NAMES_FILE);
 	const struct policy_translated *t = policy_find_translated(nr, all);
 
 	if (t && t->action == action)

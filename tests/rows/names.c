@@ -15,12 +15,29 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/utsname.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
 
 #ifndef SYS_fchmodat2
 #define SYS_fchmodat2 452
 #endif
+
+/*
+ * ---- host name ------------------------------------------------------------------------------
+ */
+
+/* The session is started with --hostname rows. */
+static void host_names(void)
+{
+	struct utsname u;
+
+	ROW_CHECK(uname(&u) == 0 && strcmp(u.nodename, "rows") == 0 && u.release[0]);
+	ROW_FAILS(sethostname("other", 5), EPERM);
+	ROW_FAILS(setdomainname("other", 5), EPERM);
+	ROW_CHECK(uname(&u) == 0 && strcmp(u.nodename, "rows") == 0);
+	ROW_FAILS(syscall(SYS_uname, 8), EFAULT);
+}
 
 /*
  * ---- System V, queues -----------------------------------------------------------------------
@@ -363,5 +380,8 @@ const struct row name_rows[] = {
 	{SYS_sendto, CALL, addresses},
 	{SYS_getsockname, CALL, addresses},
 	{SYS_getpeername, CALL, addresses},
+	{SYS_uname, CALL, host_names},
+	{SYS_sethostname, CALL, host_names},
+	{SYS_setdomainname, CALL, host_names},
 };
 const size_t n_name_rows = N(name_rows);
