@@ -30,7 +30,6 @@
 #include "supervisor/filter.h"
 #include "supervisor/init_protocol.h"
 #include "supervisor/ns.h"
-#include "supervisor/rewrite/view.h"
 #include "supervisor/start.h"
 #include "supervisor/view.h"
 #include "supervisor/world_config.h"
@@ -38,7 +37,7 @@
 struct init {
 	int sock, signals;
 	bool rewritten;	   /* there is no namespace */
-	struct view *view; /* then: which files the session sees; NULL: the host's */
+	bool view;	   /* then: and paths */
 	pid_t own;	   /* as the kernel numbers us */
 	sigset_t mask;	   /* of the session's processes */
 	struct ns_ids ids;
@@ -244,11 +243,8 @@ static int rewritten_world(const struct world_config *c, struct init *in, struct
 {
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
 		return err_errno(e, -errno, "prctl");
-	if (!c->view)
-		return 0;
-	if (view_create(&in->view, c, e) < 0)
-		return e->error;
-	return view_open(in->view, NULL) < 0 ? err_errno(e, -errno, "the session's files") : 0;
+	in->view = c->view;
+	return 0;
 }
 
 /* What lies behind is open already. */

@@ -29,7 +29,7 @@
 
 #include "base/base.h"
 #include "supervisor/init_protocol.h"
-#include "supervisor/rewrite/view.h"
+#include "supervisor/starter.h"
 
 #define SEED_TRIES   100
 #define SEED_NAP_US  1000
@@ -39,7 +39,6 @@
 struct strings {
 	char **argv, **envp;
 	const char *cwd;
-	struct view *view; /* of a session without namespaces, or NULL */
 };
 
 static int unpack(const struct init_request *request, int memfd, struct strings *ret)
@@ -98,46 +97,51 @@ static int exec_script(const char *path, const struct strings *s)
 	return -errno;
 }
 
-/* Nobody reads our memory to translate what we say. */
-static const char *translated(struct view *view, const char *path, char out[PATH_MAX])
-{
-	if (!view || path[0] != '/')
-		return path;
-	view_refresh(view);
-	return view_host_path(view, path, out) == 0 ? out : path;
-}
-
 static int exec_at(const char *path, const struct strings *s)
 {
-	char host[PATH_MAX];
-
-	execve(translated(s->view, path, host), s->argv, s->envp);
+	execve(path, s->argv, s->envp);
 	return errno == ENOEXEC ? exec_script(path, s) : -errno;
 }
 
-/* The PATH is the one the program is given, not ours. */
-static int exec_search(const struct strings *s)
+/* What is to be tried, by the PATH that the program is given, not ours; NULL ends it.  NULL: no memory. */
+static char **paths_of(const struct strings *s)
 {
 	const char *dirs = env_get(s->envp, "PATH"), *end;
-	char path[PATH_MAX];
+	char **paths, *one;
+	size_t n = 0;
+
+	dirs = dirs ? dirs : DEFAULT_PATH;
+	paths = calloc(strlen(dirs) + 2, sizeof(*paths));
+	if (!paths || !*s->argv[0])
+		return paths;
+	if (strchr(s->argv[0], '/')) {
+		paths[0] = s->argv[0];
+		return paths;
+	}
+	do {
+		end = strchrnul(dirs, ':');
+		if (asprintf(&one, "%.*s%s%s", (int)(end - dirs), dirs, end > dirs ? "/" : "",
+			    s->argv[0]) < 0)
+			return NULL;
+		paths[n++] = one;
+		dirs = end + 1;
+	} while (*end);
+	return paths;
+}
+
+static int exec_search(char *const *paths, const struct strings *s)
+{
 	int r = -ENOENT;
 
-	if (strchr(s->argv[0], '/'))
-		return exec_at(s->argv[0], s);
-	if (!*s->argv[0])
-		return -ENOENT;
-	for (dirs = dirs ? dirs : DEFAULT_PATH;; dirs = end + 1) {
-		int tried;
+	for (; *paths; paths++) {
+		int tried = exec_at(*paths, s);
 
-		end = strchrnul(dirs, ':');
-		snprintf(path, sizeof(path), "%.*s%s%s", (int)(end - dirs), dirs,
-			end > dirs ? "/" : "", s->argv[0]);
-		tried = exec_at(path, s);
 		if (tried == -EACCES || (r == -ENOENT && tried != -ENOTDIR))
 			r = tried;
-		if ((tried != -ENOENT && tried != -ENOTDIR && tried != -EACCES) || !*end)
-			return r;
+		if (tried != -ENOENT && tried != -ENOTDIR && tried != -EACCES)
+			break;
 	}
+	return r;
 }
 
 /*
@@ -195,34 +199,53 @@ static void drop_inheritable(void)
 	syscall(SYS_capset, &header, data);
 }
 
-static enum init_stage child(const struct init_request *request, struct view *view,
-	const int *fds, size_t n_fds, int master, int *ret_error)
+static enum init_stage child(const struct init_request *request, const int *fds, size_t n_fds,
+	int master, int *ret_error, struct strings *strings)
 {
-	struct strings strings = {.view = view};
-	char host[PATH_MAX];
-
 	setsid();
-	*ret_error = unpack(request, fds[0], &strings);
+	*ret_error = unpack(request, fds[0], strings);
 	if (*ret_error < 0)
 		return INIT_FORK;
 	*ret_error = set_stdio(request, fds + 1, n_fds - 1, master);
 	if (*ret_error < 0)
 		return INIT_TTY;
 	umask(request->umask);
-	if (request->cwd && chdir(translated(view, strings.cwd, host)) < 0) {
+	drop_inheritable();
+	syscall(SYS_close_range, 3, ~0U, CLOSE_RANGE_CLOEXEC);
+	return INIT_DONE;
+}
+
+/* The rest of its life as a child of ours; @status is where to tell why it has failed. */
+static enum init_stage execute(const struct init_request *request, const struct strings *s, bool asked,
+	int status, int *ret_error)
+{
+	char **paths = paths_of(s);
+
+	if (!paths) {
+		*ret_error = -ENOMEM;
+		return INIT_FORK;
+	}
+	if (asked) {
+		*ret_error = starter_exec(&(struct starter){.argv = s->argv,
+			.envp = s->envp,
+			.cwd = request->cwd ? s->cwd : NULL,
+			.paths = paths,
+			.status = status});
+		return INIT_FORK;
+	}
+	if (request->cwd && chdir(s->cwd) < 0) {
 		*ret_error = -errno;
 		return INIT_CWD;
 	}
-	drop_inheritable();
-	syscall(SYS_close_range, 3, ~0U, CLOSE_RANGE_CLOEXEC);
-	*ret_error = exec_search(&strings);
+	*ret_error = exec_search(paths, s);
 	return INIT_EXEC;
 }
 
-void start_process(const struct init_request *request, struct view *view, const int *fds,
-	size_t n_fds, const sigset_t *mask, struct init_reply *reply, int *ret_master)
+void start_process(const struct init_request *request, bool asked, const int *fds, size_t n_fds,
+	const sigset_t *mask, struct init_reply *reply, int *ret_master)
 {
 	_cleanup_close_ int master = -1;
+	struct strings strings = {0};
 	int status[2], error = 0;
 	pid_t pid;
 
@@ -240,7 +263,9 @@ void start_process(const struct init_request *request, struct view *view, const 
 	}
 	if (pid == 0) {
 		sigprocmask(SIG_SETMASK, mask, NULL);
-		reply->stage = child(request, view, fds, n_fds, master, &error);
+		reply->stage = child(request, fds, n_fds, master, &error, &strings);
+		if (reply->stage == INIT_DONE)
+			reply->stage = execute(request, &strings, asked, status[1], &error);
 		reply->error = -error;
 		(void)!write(status[1], reply, sizeof(*reply));
 		_exit(127);

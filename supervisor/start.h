@@ -11,14 +11,14 @@
 
 struct init_reply;
 struct init_request;
-struct view;
 
 /*
  * Forks and execs what @request says; returns when the exec has succeeded or failed, with the story in
- * @reply.  @fds: the arguments' memfd, then 0 1 2 (borrowed).  @view: of a session whose paths are rewritten, or NULL.  With a tty *ret_master is its master.
+ * @reply.  @fds: the arguments' memfd, then 0 1 2 (borrowed).  @asked: what it says is rewritten by
+ * somebody who has to read it (starter.h).  With a tty *ret_master is its master.
  */
-void start_process(const struct init_request *request, struct view *view, const int *fds,
-	size_t n_fds, const sigset_t *mask, struct init_reply *reply, int *ret_master);
+void start_process(const struct init_request *request, bool asked, const int *fds, size_t n_fds,
+	const sigset_t *mask, struct init_reply *reply, int *ret_master);
 
 /*
  * A blank child with the number request->vpid: no descriptors, hardly any memory, in pause().  It
