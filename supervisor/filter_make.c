@@ -5,13 +5,14 @@
  * Runs when podrun is built and writes the filters as C: making one takes libseccomp 7 ms, half of
  * what the start of a session may cost.  There is one program for each set of translated names.
  *
- * A program has two parts.  In front, for each architecture, the rules that look at an argument
- * (policy_rules); a call that has none falls through without an argument being loaded, so that the
- * kernel's bitmap knows calls allowed by number and never runs the program for them (since 5.11).  Behind,
- * what libseccomp makes of the table: the architecture first (a filter by number alone lets
- * int 0x80 through), a binary tree of numbers for x86-64, another for i386, x32 refused.
+ * A program looks at the architecture first (a filter by number alone lets int 0x80 through) and has a
+ * part for each, put one behind the other: jumps in BPF are relative and forward.  Each begins with
+ * the rules that look at an argument (policy_rules); a call that has none falls through without an argument being
+ * loaded, so that the kernel's bitmap knows calls allowed by number and never runs the program for
+ * them (since 5.11).  Then comes a binary tree of numbers: for x86-64 what libseccomp makes of the table, with
+ * x32 and whatever else refused; for i386 one that is made here, by number, since this
+ * libseccomp need not know the names.
  *
- * The two are joined by putting one behind the other: jumps in BPF are relative and forward.
  * libseccomp could not say the first part: it can't combine "this masked value" with "any other".
  */
 #include <linux/audit.h>
@@ -70,44 +71,53 @@ static void put_rule(struct buf *b, const struct policy_rule *r)
 	put(b, BPF_RET | BPF_K, 0, 0, library_action(r->action));
 }
 
-/* Rules [i, j) are about one call.  Its number is loaded before and behind. */
-static void put_rules_of_call(struct buf *b, unsigned translated, uint32_t nr, size_t i, size_t j)
+/* The rules about one call, behind a check that it is the one.  Its number is loaded before and behind. */
+static void put_rules_of_call(struct buf *b, uint32_t nr, const struct buf *rules)
 {
-	size_t n = 0;
-
-	for (size_t k = i; k < j; k++)
-		n += applies(&policy_rules[k], translated);
-	if (!n)
+	if (!rules->len)
 		return;
-	put(b, BPF_JMP | BPF_JEQ | BPF_K, 0, (uint8_t)(4 * n + 1), nr);
-	for (; i < j; i++)
-		if (applies(&policy_rules[i], translated))
-			put_rule(b, &policy_rules[i]);
+	put(b, BPF_JMP | BPF_JEQ | BPF_K, 0, (uint8_t)(rules->len / sizeof(struct sock_filter) + 1),
+		nr);
+	buf_put(b, rules->data, rules->len);
 	put_load(b, offsetof(struct seccomp_data, nr));
+	b->failed |= rules->failed;
 }
 
-/* The rules of one architecture, behind a check that it is this one. */
-static void put_rules(
-	struct buf *b, unsigned translated, uint32_t audit_arch, uint32_t library_arch)
+static void put_rules_about(
+	struct buf *b, unsigned translated, int nr, const struct policy_rule *rules, size_t n)
 {
-	_cleanup_buf_ struct buf rules = BUF_INIT;
+	for (size_t i = 0; i < n; i++)
+		if (rules[i].nr == nr && applies(&rules[i], translated))
+			put_rule(b, &rules[i]);
+}
 
-	put_load(&rules, offsetof(struct seccomp_data, nr));
-	for (size_t i = 0, j; i < policy_n_rules; i = j) {
-		int nr = policy_rules[i].nr;
-
-		for (j = i; j < policy_n_rules && policy_rules[j].nr == nr; j++)
-			;
-		if (library_arch != SCMP_ARCH_X86_64)
-			nr = seccomp_syscall_resolve_name_arch(library_arch, policy_find(nr)->name);
-		if (nr >= 0)
-			put_rules_of_call(&rules, translated, (uint32_t)nr, i, j);
-	}
+/* @part, behind a check of the architecture. */
+static void put_part(struct buf *b, uint32_t audit_arch, const struct buf *part)
+{
 	put_load(b, offsetof(struct seccomp_data, arch));
 	put(b, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, audit_arch);
-	put(b, BPF_JMP | BPF_JA, 0, 0, (uint32_t)(rules.len / sizeof(struct sock_filter)));
-	buf_put(b, rules.data, rules.len);
-	b->failed |= rules.failed;
+	put(b, BPF_JMP | BPF_JA, 0, 0, (uint32_t)(part->len / sizeof(struct sock_filter)));
+	buf_put(b, part->data, part->len);
+	b->failed |= part->failed;
+}
+
+/* ---- x86-64 --------------------------------------------------------------------------------- */
+
+static void put_rules_64(struct buf *b, unsigned translated)
+{
+	_cleanup_buf_ struct buf all = BUF_INIT;
+
+	put_load(&all, offsetof(struct seccomp_data, nr));
+	for (size_t i = 0; i < policy_n_rules; i++) {
+		_cleanup_buf_ struct buf rules = BUF_INIT;
+		int nr = policy_rules[i].nr;
+
+		if (i && nr == policy_rules[i - 1].nr)
+			continue;
+		put_rules_about(&rules, translated, nr, policy_rules, policy_n_rules);
+		put_rules_of_call(&all, (uint32_t)nr, &rules);
+	}
+	put_part(b, AUDIT_ARCH_X86_64, &all);
 }
 
 static int add_rule(
@@ -144,41 +154,8 @@ static int add_64(scmp_filter_ctx ctx, unsigned translated, struct err *e)
 	return r;
 }
 
-/* Numbers of tasks are not translated for 32-bit programs, so where they are, there are none. */
-static bool has_32(unsigned translated)
-{
-	return !(translated & NAMES_BIT(NAMES_PID));
-}
-
-/*
- * Of the table above, what has a name that i386 and this libseccomp know; then what only i386 has.
- * Names are not translated for 32-bit programs.
- */
-static int add_32(scmp_filter_ctx ctx, struct err *e)
-{
-	int r = 0, nr;
-
-	for (size_t i = 0; r == 0 && i < policy_n_calls; i++) {
-		const struct policy_call *c = &policy_calls[i];
-
-		nr = seccomp_syscall_resolve_name_arch(SCMP_ARCH_X86, c->name);
-		if (nr >= 0 && c->action != POLICY_TRACE)
-			r = add_rule(
-				ctx, c->name, seccomp_syscall_resolve_name(c->name), c->action, e);
-	}
-	for (size_t i = 0; r == 0 && i < policy_n_calls32; i++) {
-		const struct policy_call32 *c = &policy_calls32[i];
-
-		nr = seccomp_syscall_resolve_name_arch(SCMP_ARCH_X86, c->name);
-		if (nr >= 0)
-			r = add_rule(
-				ctx, c->name, seccomp_syscall_resolve_name(c->name), c->action, e);
-	}
-	return r;
-}
-
-/* A context of libseccomp's for one architecture with all its rules; NULL on failure. */
-static scmp_filter_ctx make_context(uint32_t arch, unsigned translated, struct err *e)
+/* A context of libseccomp's with all rules by number; NULL on failure. */
+static scmp_filter_ctx make_context(unsigned translated, struct err *e)
 {
 	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ERRNO(ENOSYS));
 	int r = ctx ? 0 : -ENOMEM;
@@ -187,17 +164,10 @@ static scmp_filter_ctx make_context(uint32_t arch, unsigned translated, struct e
 		r = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2);
 	if (r == 0)
 		r = seccomp_attr_set(ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(ENOSYS));
-	if (r == 0 && arch != SCMP_ARCH_X86_64) {
-		r = seccomp_arch_add(ctx, arch);
-		if (r == 0)
-			r = seccomp_arch_remove(ctx, SCMP_ARCH_X86_64);
-	}
 	if (r < 0)
 		err_errno(e, r, "cannot prepare the session's filter");
-	else if (arch == SCMP_ARCH_X86_64)
+	else
 		r = add_64(ctx, translated, e);
-	else if (has_32(translated))
-		r = add_32(ctx, e);
 	if (r < 0 && ctx) {
 		seccomp_release(ctx);
 		ctx = NULL;
@@ -229,26 +199,103 @@ static int export(scmp_filter_ctx ctx, struct buf *ret, struct err *e)
 	return r < 0 ? err_errno(e, r, "cannot export the session's filter") : 0;
 }
 
+/* ---- i386 ----------------------------------------------------------------------------------- */
+
+#define NUMBERS_32 1024
+
+static enum policy_action effective_32(int nr, unsigned translated)
+{
+	const struct policy_translated *t = policy_find_translated32(nr, translated);
+	const struct policy_call32 *own = policy_find32(nr);
+	const struct policy_call *like = policy_find(policy_number64(nr));
+
+	if (!t && like)
+		t = policy_find_translated(like->nr, translated);
+	if (t)
+		return t->action;
+	if (like)
+		return like->action;
+	return own ? own->action : POLICY_ENOSYS;
+}
+
+/* What ckpt/remote does is done by 64-bit code. */
+static bool is_ours(int nr)
+{
+	return nr == SYS_PODRUN_SENTINEL || nr == SYS_clone3;
+}
+
+static void put_rules_32(struct buf *b, unsigned translated)
+{
+	for (int nr = 0; nr < NUMBERS_32; nr++) {
+		_cleanup_buf_ struct buf rules = BUF_INIT;
+		int like = policy_number64(nr);
+
+		put_rules_about(&rules, translated, nr, policy_rules32, policy_n_rules32);
+		if (like >= 0 && !is_ours(like))
+			put_rules_about(&rules, translated, like, policy_rules, policy_n_rules);
+		put_rules_of_call(b, (uint32_t)nr, &rules);
+	}
+}
+
+/* Numbers from here on, up to the next one's. */
+struct range {
+	uint32_t from;
+	enum policy_action action;
+};
+
+static void put_tree(struct buf *b, const struct range *ranges, size_t n)
+{
+	_cleanup_buf_ struct buf below = BUF_INIT;
+	size_t half = n / 2, len;
+
+	if (n == 1) {
+		put(b, BPF_RET | BPF_K, 0, 0, library_action(ranges->action));
+		return;
+	}
+	put_tree(&below, ranges, half);
+	len = below.len / sizeof(struct sock_filter);
+	if (len <= UINT8_MAX) {
+		put(b, BPF_JMP | BPF_JGE | BPF_K, (uint8_t)len, 0, ranges[half].from);
+	} else {
+		put(b, BPF_JMP | BPF_JGE | BPF_K, 0, 1, ranges[half].from);
+		put(b, BPF_JMP | BPF_JA, 0, 0, (uint32_t)len);
+	}
+	buf_put(b, below.data, below.len);
+	b->failed |= below.failed;
+	put_tree(b, ranges + half, n - half);
+}
+
+static void put_32(struct buf *b, unsigned translated)
+{
+	_cleanup_buf_ struct buf part = BUF_INIT;
+	struct range ranges[NUMBERS_32 + 1];
+	size_t n = 0;
+
+	put_load(&part, offsetof(struct seccomp_data, nr));
+	put_rules_32(&part, translated);
+	for (int nr = 0; nr <= NUMBERS_32; nr++) {
+		enum policy_action action =
+			nr < NUMBERS_32 ? effective_32(nr, translated) : POLICY_ENOSYS;
+
+		if (n == 0 || ranges[n - 1].action != action)
+			ranges[n++] = (struct range){(uint32_t)nr, action};
+	}
+	put_tree(&part, ranges, n);
+	put_part(b, AUDIT_ARCH_I386, &part);
+}
+
+/* ---- both ----------------------------------------------------------------------------------- */
+
 static int generate(unsigned translated, struct buf *ret, struct err *e)
 {
-	scmp_filter_ctx main = make_context(SCMP_ARCH_X86_64, translated, e), i386;
+	scmp_filter_ctx main = make_context(translated, e);
 	int r;
 
 	if (!main)
 		return e->error;
-	i386 = make_context(SCMP_ARCH_X86, translated, e);
-	if (!i386) {
-		seccomp_release(main);
-		return e->error;
-	}
-	r = seccomp_merge(main, i386); /* releases i386 */
-	if (r < 0)
-		err_errno(e, r, "cannot join the filters of two architectures");
-	put_rules(ret, translated, AUDIT_ARCH_X86_64, SCMP_ARCH_X86_64);
-	if (has_32(translated))
-		put_rules(ret, 0, AUDIT_ARCH_I386, SCMP_ARCH_X86);
-	if (r == 0)
-		r = export(main, ret, e);
+	put_rules_64(ret, translated);
+	put_32(ret, translated & POLICY_CLASSES32);
+	r = export(main, ret, e);
 	seccomp_release(main);
 	return r;
 }

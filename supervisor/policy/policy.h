@@ -79,14 +79,38 @@ extern const size_t policy_n_translated;
 const struct policy_translated *policy_find_translated(int nr, unsigned translated);
 
 /*
- * Calls that only i386 has, by name.  What both have follows the table above: a 32-bit program is as
- * confined as a 64-bit one (int 0x80 works in every process).
+ * i386: its own numbers, up to where those of all architectures are the same (POLICY_SAME_FROM).  A
+ * 32-bit program is as confined as a 64-bit one (int 0x80 works in every process): nearly every call is
+ * *like* one of x86-64, which says what happens to it, rules on arguments and translation included.  Structures in memory
+ * may differ; that concerns who looks at them (supervisor/rewrite/compat.h).
  */
+#define POLICY_SAME_FROM 424
+/* The classes whose calls are translated for 32-bit programs, too.  Root inside is for 64-bit ones. */
+#define POLICY_CLASSES32                                                       \
+	(NAMES_BIT(NAMES_PID) | NAMES_BIT(NAMES_IPC) | NAMES_BIT(NAMES_FILE) | \
+		NAMES_BIT(NAMES_HOST))
 struct policy_call32 {
 	const char *name;
+	uint16_t nr;
+	int16_t like; /* of x86-64; -1: none, and what follows holds */
 	enum policy_action action;
+	const char *why;
 };
+/* By number, ascending. */
 extern const struct policy_call32 policy_calls32[];
 extern const size_t policy_n_calls32;
+/* NULL for a number that is the same everywhere, and for one that nobody has. */
+const struct policy_call32 *policy_find32(int nr);
+
+/* Besides the rules and rows of what a call is like, and before them: numbers of i386. */
+extern const struct policy_rule policy_rules32[];
+extern const size_t policy_n_rules32;
+extern const struct policy_translated policy_translated32[];
+extern const size_t policy_n_translated32;
+const struct policy_translated *policy_find_translated32(int nr, unsigned translated);
+
+/* The number of x86-64 that @nr of i386 is like, -1 if there is none; and back, the lowest. */
+int policy_number64(int nr);
+int policy_number32(int nr);
 
 #endif

@@ -10,6 +10,7 @@
 #include <sys/uio.h>
 
 #include "base/base.h"
+#include "supervisor/policy/policy.h"
 #include "supervisor/rewrite/rewrite.h"
 #include "supervisor/rewrite/signals.h"
 
@@ -34,6 +35,18 @@ int question_write(const struct question *q, uint64_t addr, const void *data, si
 	if (!question_waits(q))
 		return -EFAULT;
 	return process_vm_writev(q->tid, &local, 1, &there, 1, 0) == (ssize_t)len ? 0 : -EFAULT;
+}
+
+int question_siginfo(const struct question *q, uint64_t addr, siginfo_t *ret)
+{
+	char narrow[COMPAT_SIGINFO];
+
+	if (q->nr32 < 0)
+		return question_read(q, addr, ret, sizeof(*ret));
+	if (question_read(q, addr, narrow, sizeof(narrow)) < 0)
+		return -EFAULT;
+	compat_siginfo(narrow, ret);
+	return 0;
 }
 
 /* ---- who ------------------------------------------------------------------------------------ */
@@ -113,7 +126,7 @@ static long queue(struct question *q, pid_t tgid, pid_t tid, int sig, uint64_t a
 {
 	siginfo_t info;
 
-	if (question_read(q, addr, &info, sizeof(info)) < 0)
+	if (question_siginfo(q, addr, &info) < 0)
 		return -EFAULT;
 	return signals_queue(&q->rw->tasks, q->asker, tgid, tid, sig, &info);
 }
@@ -197,9 +210,22 @@ bool answers_has(int nr)
 	return nr >= 0 && nr < ANSWERS_MAX && by_number[nr];
 }
 
+/* A call of i386 is put in the words of x86-64. */
+static void understand(struct question *q, struct seccomp_data *data)
+{
+	q->nr32 = -1;
+	if (data->arch != AUDIT_ARCH_I386)
+		return;
+	q->nr32 = data->nr;
+	data->nr = policy_number64(data->nr);
+	/* 64-bit code may have more in its registers. */
+	for (size_t i = 0; i < ARRAY_SIZE(data->args); i++)
+		data->args[i] = (uint32_t)data->args[i];
+}
+
 static long answer(struct question *q)
 {
-	if (q->data->arch != AUDIT_ARCH_X86_64 || !q->asker || !answers_has(q->data->nr))
+	if (!q->asker || !answers_has(q->data->nr))
 		return -ENOSYS;
 	return by_number[q->data->nr](q);
 }
@@ -222,7 +248,7 @@ uint64_t answers_lend(struct rewrite *rw)
 /* Only what we have injected can know the key: the session has never run since it was made. */
 static bool asks_for_descriptor(const struct question *q)
 {
-	return q->rw->trusting && q->rw->lend_key && q->data->nr == ANSWERS_LEND &&
+	return q->rw->trusting && q->rw->lend_key && q->nr32 < 0 && q->data->nr == ANSWERS_LEND &&
 	       q->data->args[0] == q->rw->lend_key;
 }
 
@@ -250,6 +276,7 @@ int answers_one(struct rewrite *rw)
 		return errno == ENOENT || errno == EINTR ? 0 : -errno;
 	q.tid = (pid_t)request.pid;
 	q.id = request.id;
+	understand(&q, &request.data);
 	pthread_mutex_lock(&rw->lock);
 	q.asker = tasks_find(&rw->tasks, q.tid);
 	q.go_on = rw->trusting && !asks_for_descriptor(&q) && !attributes_asked(q.data);

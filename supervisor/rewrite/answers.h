@@ -9,6 +9,7 @@
 #define SUPERVISOR_REWRITE_ANSWERS_H
 
 #include <linux/seccomp.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -26,6 +27,7 @@ struct question {
 	uint64_t id; /* of the notification */
 	bool go_on;  /* to be set: the kernel shall do it */
 	bool sent;   /* to be set: it has been answered, or will be by somebody else */
+	int nr32;    /* the number of a call of i386, which @data says as x86-64's (compat.h); -1 */
 };
 
 /* The value that the call returns, or a negative errno.  With rw->lock held. */
@@ -72,6 +74,8 @@ static inline int question_arg(const struct question *q, int i)
 {
 	return (int)q->data->args[i];
 }
+/* What rt_sigqueueinfo(2) and its like are given at @addr: 0 or -EFAULT. */
+int question_siginfo(const struct question *q, uint64_t addr, siginfo_t *ret);
 int question_read(const struct question *q, uint64_t addr, void *data, size_t len);
 /* Only as long as the call still waits: its memory may be somebody else's by now. */
 int question_write(const struct question *q, uint64_t addr, const void *data, size_t len);

@@ -21,14 +21,8 @@
 #include "supervisor/rewrite/robust.h"
 #include "supervisor/rewrite/signals.h"
 
-/* ---- registers ------------------------------------------------------------------------------ */
-
-static unsigned long long *arg(struct user_regs_struct *r, int i)
-{
-	unsigned long long *const all[] = {&r->rdi, &r->rsi, &r->rdx, &r->r10, &r->r8, &r->r9};
-
-	return all[i];
-}
+#define ERESTARTSYS    512 /* linux/errno.h of the kernel */
+#define ERESTARTNOINTR 513
 
 /* ---- one number ----------------------------------------------------------------------------- */
 
@@ -171,7 +165,8 @@ static void leave_waitid(struct rewrite *rw, struct task *task, struct user_regs
 
 	if (call_failed(regs) || !info)
 		return;
-	info += offsetof(siginfo_t, si_pid);
+	info += task->compat.is ? offsetof(struct compat_siginfo_head, pid)
+				: offsetof(siginfo_t, si_pid);
 	if (task_peek(task, info, &host, sizeof(host)) < 0 || host <= 0)
 		return;
 	host = numbers_virtual(rw->tasks.numbers, host);
@@ -180,10 +175,27 @@ static void leave_waitid(struct rewrite *rw, struct task *task, struct user_regs
 		tasks_reaped(&rw->tasks, host);
 }
 
-static void leave_wait4(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
+void calls_leave_wait4(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
 	if (!call_failed(regs))
 		tasks_reaped(&rw->tasks, (pid_t)regs->rax);
+}
+
+static void leave_sigwait_32(struct rewrite *rw, const struct task *task, uint64_t addr)
+{
+	struct compat_siginfo_head head;
+	siginfo_t info = {0};
+
+	if (task_peek(task, addr, &head, sizeof(head)) < 0)
+		return;
+	info.si_signo = head.signo;
+	info.si_code = head.code;
+	info.si_pid = head.pid;
+	if (!rewrite_siginfo(&rw->tasks, &info))
+		return;
+	head.code = info.si_code;
+	head.pid = info.si_pid;
+	task_poke(task, addr, &head, sizeof(head));
 }
 
 /* rt_sigtimedwait(2): who sent it. */
@@ -192,9 +204,12 @@ static void leave_sigwait(struct rewrite *rw, struct task *task, struct user_reg
 	siginfo_t info;
 	uint64_t addr = task->call.args[1];
 
-	if (call_failed(regs) || !addr || task_peek(task, addr, &info, sizeof(info)) < 0)
+	if (call_failed(regs) || !addr)
 		return;
-	if (rewrite_siginfo(&rw->tasks, &info))
+	if (task->compat.is)
+		leave_sigwait_32(rw, task, addr);
+	else if (task_peek(task, addr, &info, sizeof(info)) == 0 &&
+		 rewrite_siginfo(&rw->tasks, &info))
 		task_poke(task, addr, &info, sizeof(info));
 }
 
@@ -224,34 +239,77 @@ static void leave_peer(struct rewrite *rw, struct task *task, struct user_regs_s
 #define MAX_CONTROL  4096 /* of one message; SCM_CREDENTIALS comes before many descriptors */
 #define MAX_MESSAGES 1024 /* UIO_MAXIOV, as for sendmmsg(2) */
 
+bool calls_peek_message(const struct task *task, uint64_t addr, struct message *ret)
+{
+	struct compat_msghdr m32;
+	struct msghdr m;
+
+	if (task->compat.is) {
+		if (task_peek(task, addr, &m32, sizeof(m32)) < 0)
+			return false;
+		*ret = (struct message){m32.name, m32.namelen, m32.control, m32.controllen};
+		return true;
+	}
+	if (task_peek(task, addr, &m, sizeof(m)) < 0)
+		return false;
+	*ret = (struct message){
+		(uintptr_t)m.msg_name, m.msg_namelen, (uintptr_t)m.msg_control, m.msg_controllen};
+	return true;
+}
+
+uint64_t calls_message_at(const struct task *task, uint64_t addr, uint64_t i)
+{
+	return addr + i * (task->compat.is ? sizeof(struct compat_msghdr) + sizeof(uint32_t)
+					   : sizeof(struct mmsghdr));
+}
+
+/* What is in front of a control message's content: size_t and two numbers. */
+static size_t control_head(const struct task *task)
+{
+	return task->compat.is ? 12 : sizeof(struct cmsghdr);
+}
+
+/* The first credentials in @control, of @len bytes; 0 if there are none. */
+static size_t find_credentials(const struct task *task, const char *control, size_t len)
+{
+	size_t head = control_head(task), word = head - 2 * sizeof(int), n;
+
+	for (size_t at = 0; at + head <= len; at += (n + word - 1) / word * word) {
+		int sort[2];
+
+		n = 0;
+		memcpy(&n, control + at, word);
+		memcpy(sort, control + at + word, sizeof(sort));
+		if (n < head || n > len - at)
+			return 0;
+		if (sort[0] == SOL_SOCKET && sort[1] == SCM_CREDENTIALS &&
+			n >= head + sizeof(struct ucred))
+			return at + head;
+	}
+	return 0;
+}
+
 /* The number in the credentials of message @addr becomes the host's, or what the session calls it.
  * False if there are none. */
 static bool rename_credentials(struct tasks *t, struct task *task, uint64_t addr, bool host)
 {
-	char control[MAX_CONTROL] __attribute__((aligned(8)));
-	struct msghdr m;
-	uint64_t at;
+	char control[MAX_CONTROL];
+	struct message m;
 	pid_t number;
+	size_t at;
 
-	if (task_peek(task, addr, &m, sizeof(m)) < 0 || !m.msg_control || !m.msg_controllen)
+	if (!calls_peek_message(task, addr, &m) || !m.control || !m.control_len)
 		return false;
-	at = (uintptr_t)m.msg_control;
-	m.msg_controllen = MIN(m.msg_controllen, sizeof(control));
-	if (task_peek(task, at, control, m.msg_controllen) < 0)
+	m.control_len = MIN(m.control_len, sizeof(control));
+	if (task_peek(task, m.control, control, m.control_len) < 0)
 		return false;
-	m.msg_control = control;
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c)) {
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_CREDENTIALS ||
-			c->cmsg_len < CMSG_LEN(sizeof(struct ucred)) ||
-			(char *)CMSG_DATA(c) + sizeof(struct ucred) > control + m.msg_controllen)
-			continue;
-		memcpy(&number, CMSG_DATA(c), sizeof(number));
-		number = host ? tasks_host_task(t, number) : numbers_virtual(t->numbers, number);
-		task_poke(task, at + (uint64_t)((char *)CMSG_DATA(c) - control), &number,
-			sizeof(number));
-		return true;
-	}
-	return false;
+	at = find_credentials(task, control, m.control_len);
+	if (!at)
+		return false;
+	memcpy(&number, control + at, sizeof(number));
+	number = host ? tasks_host_task(t, number) : numbers_virtual(t->numbers, number);
+	task_poke(task, m.control + at, &number, sizeof(number));
+	return true;
 }
 
 int calls_enter_sendmsg(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
@@ -265,7 +323,7 @@ int calls_enter_sendmmsg(struct rewrite *rw, struct task *task, struct user_regs
 
 	for (uint64_t i = 0; i < MIN((unsigned)regs->rdx, MAX_MESSAGES); i++)
 		any |= rename_credentials(
-			&rw->tasks, task, regs->rsi + i * sizeof(struct mmsghdr), true);
+			&rw->tasks, task, calls_message_at(task, regs->rsi, i), true);
 	return !any;
 }
 
@@ -278,16 +336,16 @@ void calls_leave_sendmmsg(struct rewrite *rw, struct task *task, struct user_reg
 {
 	for (uint64_t i = 0; i < MIN((unsigned)task->call.args[2], MAX_MESSAGES); i++)
 		rename_credentials(
-			&rw->tasks, task, task->call.args[1] + i * sizeof(struct mmsghdr), false);
+			&rw->tasks, task, calls_message_at(task, task->call.args[1], i), false);
 }
 
 /* Whoever gives no room for credentials gets none. */
 static int enter_recvmsg(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
-	struct msghdr m;
+	struct message m;
 
-	return task_peek(task, regs->rsi, &m, sizeof(m)) < 0 ||
-	       m.msg_controllen < CMSG_LEN(sizeof(struct ucred));
+	return !calls_peek_message(task, regs->rsi, &m) ||
+	       m.control_len < control_head(task) + sizeof(struct ucred);
 }
 
 static void leave_recvmsg(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
@@ -300,7 +358,7 @@ static void leave_recvmmsg(struct rewrite *rw, struct task *task, struct user_re
 {
 	for (uint64_t i = 0; !call_failed(regs) && i < MIN(regs->rax, MAX_MESSAGES); i++)
 		rename_credentials(
-			&rw->tasks, task, task->call.args[1] + i * sizeof(struct mmsghdr), false);
+			&rw->tasks, task, calls_message_at(task, task->call.args[1], i), false);
 }
 
 /* ---- timers --------------------------------------------------------------------------------- */
@@ -322,15 +380,32 @@ static int enter_clock(struct rewrite *rw, struct task *task, struct user_regs_s
 
 #define SIGEV_TID offsetof(struct sigevent, _sigev_un._tid)
 
+/* Where the number of a thread to be told is; 0: nowhere. */
+static uint64_t thread_told(const struct task *task, uint64_t addr)
+{
+	struct compat_sigevent ev32;
+	struct sigevent ev;
+
+	if (!addr)
+		return 0;
+	if (task->compat.is)
+		return task_peek(task, addr, &ev32, sizeof(ev32)) == 0 &&
+				       ev32.notify & SIGEV_THREAD_ID
+			       ? addr + offsetof(struct compat_sigevent, tid)
+			       : 0;
+	return task_peek(task, addr, &ev, sizeof(ev)) == 0 && ev.sigev_notify & SIGEV_THREAD_ID
+		       ? addr + SIGEV_TID
+		       : 0;
+}
+
 static int enter_timer_create(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
-	struct sigevent ev;
 	int r = enter_clock(rw, task, regs);
+	uint64_t at = r < 0 ? 0 : thread_told(task, regs->rsi);
 
-	if (r < 0 || !regs->rsi || task_peek(task, regs->rsi, &ev, sizeof(ev)) < 0 ||
-		!(ev.sigev_notify & SIGEV_THREAD_ID))
+	if (!at)
 		return r;
-	return call_host_at(&rw->tasks, task, NUMBER_TASK, regs->rsi + SIGEV_TID) < 0 ? -EINVAL : 0;
+	return call_host_at(&rw->tasks, task, NUMBER_TASK, at) < 0 ? -EINVAL : 0;
 }
 
 /* ---- the table ------------------------------------------------------------------------------ */
@@ -347,7 +422,7 @@ const struct rewrite_call task_calls[] = {
 	{SYS_set_tid_address, .result = true},
 	{SYS_setsid, .result = true, .enter = enter_setsid},
 	{SYS_setpgid, {T}, .error = -ESRCH, .enter = enter_setpgid},
-	{SYS_wait4, {W}, .result = true, .error = -ECHILD, .leave = leave_wait4},
+	{SYS_wait4, {W}, .result = true, .error = -ECHILD, .leave = calls_leave_wait4},
 	{SYS_waitid, .enter = enter_waitid, .leave = leave_waitid},
 	{SYS_rt_sigtimedwait, .leave = leave_sigwait},
 	{SYS_sched_setparam, {T}, .error = -ESRCH},
@@ -395,6 +470,7 @@ static const struct {
 	{priority_calls, &priority_n_calls},
 	{confine_calls, &confine_n_calls},
 	{host_calls, &host_n_calls},
+	{compat_calls, &compat_n_calls},
 };
 
 const struct rewrite_call *rewrite_call_find(int nr)
@@ -412,16 +488,17 @@ static int replace_all(
 	const struct tasks *t, const struct rewrite_call *row, struct user_regs_struct *regs)
 {
 	for (int i = 0; i < REWRITE_ARGS; i++)
-		if (row->args[i] && call_replace(t, row->args[i], arg(regs, i)) < 0)
+		if (row->args[i] && call_replace(t, row->args[i], call_arg(regs, i)) < 0)
 			return row->error;
 	return 0;
 }
 
-static void remember(struct task *task, const struct rewrite_call *row, struct user_regs_struct *regs)
+static void remember(
+	struct task *task, const struct rewrite_call *row, struct user_regs_struct *regs)
 {
 	task->call = (struct task_call){.row = row};
 	for (int i = 0; i < REWRITE_ARGS; i++)
-		task->call.args[i] = *arg(regs, i);
+		task->call.args[i] = *call_arg(regs, i);
 }
 
 static void leave_birth(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
@@ -438,36 +515,60 @@ void rewrite_call_birth(struct task *task, struct user_regs_struct *regs, pid_t 
 	task->call.extra = (uint64_t)number;
 }
 
+/* What is a question now is never interrupted (answers.h): rewriter.c would not know it by its own number. */
+static void leave_unpacked(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
+{
+	if ((long long)regs->rax == -ERESTARTSYS)
+		regs->rax = (unsigned long long)-ERESTARTNOINTR;
+}
+
+/* A call that is to be put back only because it has become another one. */
+static const struct rewrite_call unpacked = {.nr = -1, .leave = leave_unpacked};
+
+static int enter(struct rewrite *rw, struct task *task, const struct rewrite_call *row,
+	struct user_regs_struct *regs)
+{
+	int r = replace_all(&rw->tasks, row, regs);
+
+	if (r == 0 && row->enter)
+		r = row->enter(rw, task, regs);
+	return r == 1 && task->compat.unpacked ? 0 : r;
+}
+
+/* The call is not made: @regs->rax is its result. */
+static bool is_done(struct task *task, struct user_regs_struct *regs)
+{
+	task->call.row = NULL;
+	for (int i = 0; i < REWRITE_ARGS; i++)
+		*call_arg(regs, i) = task->call.args[i];
+	regs->orig_rax = (unsigned long long)-1;
+	compat_set_back(task->host, &task->compat, regs);
+	return false;
+}
+
 bool rewrite_call_enter(struct rewrite *rw, struct task *task)
 {
 	const struct rewrite_call *row;
 	struct user_regs_struct regs;
 	int r;
 
-	if (ptrace(PTRACE_GETREGS, task->host, 0, &regs) < 0)
+	if (compat_get(task->host, &task->compat, &regs) < 0)
 		return false;
+	r = compat_unpack(task, &regs);
 	row = rewrite_call_find((int)regs.orig_rax);
-	if (!row) {
-		regs.orig_rax = (unsigned long long)-1;
-		regs.rax = (unsigned long long)-ENOSYS;
-		ptrace(PTRACE_SETREGS, task->host, 0, &regs);
-		return false;
-	}
+	if (!row && task->compat.unpacked)
+		row = &unpacked;
 	remember(task, row, &regs);
-	r = replace_all(&rw->tasks, row, &regs);
-	if (r == 0 && row->enter)
-		r = row->enter(rw, task, &regs);
-	if (r < 0 || r == CALL_DONE) {
-		for (int i = 0; i < REWRITE_ARGS; i++)
-			*arg(&regs, i) = task->call.args[i];
-		regs.orig_rax = (unsigned long long)-1;
-	}
+	if (r == 0)
+		r = row ? enter(rw, task, row, &regs) : -ENOSYS;
 	if (r < 0)
 		regs.rax = (unsigned long long)r;
-	if (r != 0)
+	if (r < 0 || r == CALL_DONE)
+		return is_done(task, &regs);
+	if (r == 1)
 		task->call.row = NULL;
-	if (r != 1)
-		ptrace(PTRACE_SETREGS, task->host, 0, &regs);
+	else
+		compat_set(task->host, &task->compat, &regs);
 	return r == 0;
 }
 
@@ -476,14 +577,14 @@ void rewrite_call_leave(struct rewrite *rw, struct task *task)
 	const struct rewrite_call *row = task->call.row;
 	struct user_regs_struct regs;
 
-	if (!row || ptrace(PTRACE_GETREGS, task->host, 0, &regs) < 0)
+	if (!row || compat_get_again(task->host, &task->compat, &regs) < 0)
 		return;
 	for (int i = 0; i < REWRITE_ARGS; i++)
-		*arg(&regs, i) = task->call.args[i];
+		*call_arg(&regs, i) = task->call.args[i];
 	if (row->result && (long long)regs.rax > 0)
 		regs.rax = (unsigned long long)numbers_virtual(rw->tasks.numbers, (pid_t)regs.rax);
 	if (row->leave)
 		row->leave(rw, task, &regs);
 	task->call.row = NULL;
-	ptrace(PTRACE_SETREGS, task->host, 0, &regs);
+	compat_set_back(task->host, &task->compat, &regs);
 }

@@ -66,11 +66,27 @@ extern const size_t confine_n_calls;
 extern const struct rewrite_call host_calls[]; /* host_calls.c */
 extern const size_t host_n_calls;
 
+/* Of a msghdr, as much as anybody here looks at. */
+struct message {
+	uint64_t name, name_len, control, control_len;
+};
+bool calls_peek_message(const struct task *task, uint64_t addr, struct message *ret);
+/* The @i-th of those at @addr, which sendmmsg(2) and recvmmsg(2) have. */
+uint64_t calls_message_at(const struct task *task, uint64_t addr, uint64_t i);
 /* Credentials in a message; for who has more to do there. */
 int calls_enter_sendmsg(struct rewrite *rw, struct task *task, struct user_regs_struct *regs);
 void calls_leave_sendmsg(struct rewrite *rw, struct task *task, struct user_regs_struct *regs);
 int calls_enter_sendmmsg(struct rewrite *rw, struct task *task, struct user_regs_struct *regs);
 void calls_leave_sendmmsg(struct rewrite *rw, struct task *task, struct user_regs_struct *regs);
+
+/* Of i386 alone, by COMPAT_OWN and their number (compat_calls.c). */
+extern const struct rewrite_call compat_calls[];
+extern const size_t compat_n_calls;
+/*
+ * socketcall(2) and ipc(2) become the calls they stand for, unless the latter waits.  -EFAULT, -EINVAL, 0 (also where
+ * there is nothing to do).
+ */
+int compat_unpack(struct task *task, struct user_regs_struct *regs);
 
 /* NULL: the call is none of these. */
 const struct rewrite_call *rewrite_call_find(int nr);
@@ -90,6 +106,13 @@ void rewrite_call_leave(struct rewrite *rw, struct task *task);
 void rewrite_call_birth(struct task *task, struct user_regs_struct *regs, pid_t number);
 
 /* For the rows. */
+static inline unsigned long long *call_arg(struct user_regs_struct *r, int i)
+{
+	unsigned long long *const all[] = {&r->rdi, &r->rsi, &r->rdx, &r->r10, &r->r8, &r->r9};
+
+	return all[i];
+}
+void calls_leave_wait4(struct rewrite *rw, struct task *task, struct user_regs_struct *regs);
 static inline bool call_failed(const struct user_regs_struct *regs)
 {
 	return regs->rax > -(unsigned long long)4096;

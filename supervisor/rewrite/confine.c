@@ -32,6 +32,17 @@ static int install(struct user_regs_struct *regs, uint64_t program)
 	return 0;
 }
 
+/* struct sock_fprog of 32-bit programs, in the room of the other one. */
+static void narrow(struct sock_fprog *program, uint64_t filter)
+{
+	struct {
+		uint16_t len;
+		uint32_t filter;
+	} p = {program->len, (uint32_t)filter};
+
+	memcpy(program, &p, sizeof(p));
+}
+
 static int be_strict(const struct task *task, struct user_regs_struct *regs)
 {
 	struct {
@@ -46,6 +57,8 @@ static int be_strict(const struct task *task, struct user_regs_struct *regs)
 	memcpy(there.code, code, n * sizeof(*code));
 	there.program.len = (unsigned short)n;
 	there.program.filter = (struct sock_filter *)(uintptr_t)(at + sizeof(there.program));
+	if (task->compat.is)
+		narrow(&there.program, at + sizeof(there.program));
 	return task_poke(task, at, &there, sizeof(there)) < 0 ? -EFAULT : install(regs, at);
 }
 

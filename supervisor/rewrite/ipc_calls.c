@@ -11,19 +11,25 @@
 
 #include "base/base.h"
 #include "supervisor/rewrite/calls.h"
+#include "supervisor/rewrite/compat.h"
 #include "supervisor/rewrite/ipc_host.h"
 #include "supervisor/rewrite/rewrite.h"
 #include "supervisor/rewrite/robust.h"
 
-static int enter(struct rewrite *rw, enum ipc_sort sort, struct user_regs_struct *regs)
+static int replace(struct rewrite *rw, enum ipc_sort sort, unsigned long long *id)
 {
-	struct ipc_object *o = ipc_names_find(rw->ipc, sort, (int)regs->rdi);
+	struct ipc_object *o = ipc_names_find(rw->ipc, sort, (int)*id);
 
 	if (!o)
 		return -EINVAL;
 	o->attached |= sort == IPC_SHM;
-	regs->rdi = (unsigned long long)o->host;
+	*id = (unsigned long long)o->host;
 	return 0;
+}
+
+static int enter(struct rewrite *rw, enum ipc_sort sort, struct user_regs_struct *regs)
+{
+	return replace(rw, sort, &regs->rdi);
 }
 
 static int enter_shm(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
@@ -42,7 +48,8 @@ static int enter_msg(struct rewrite *rw, struct task *task, struct user_regs_str
 	return enter(rw, IPC_MSG, regs);
 }
 
-static void leave(struct rewrite *rw, enum ipc_sort sort, const struct task *task, long long result)
+static void look_again(struct rewrite *rw, enum ipc_sort sort, const struct task *task, uint64_t id,
+	long long result)
 {
 	struct ipc_object *o;
 
@@ -51,9 +58,14 @@ static void leave(struct rewrite *rw, enum ipc_sort sort, const struct task *tas
 			rw->ipc, task->tgid, numbers_virtual(rw->tasks.numbers, task->tgid));
 	if (result != -EINVAL && result != -EIDRM)
 		return;
-	o = ipc_names_find(rw->ipc, sort, (int)task->call.args[0]);
+	o = ipc_names_find(rw->ipc, sort, (int)id);
 	if (o)
 		ipc_host_has(rw->ipc, sort, o);
+}
+
+static void leave(struct rewrite *rw, enum ipc_sort sort, const struct task *task, long long result)
+{
+	look_again(rw, sort, task, task->call.args[0], result);
 }
 
 static void leave_shm(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
@@ -71,7 +83,44 @@ static void leave_msg(struct rewrite *rw, struct task *task, struct user_regs_st
 	leave(rw, IPC_MSG, task, (long long)regs->rax);
 }
 
+/* ---- ipc(2) of i386 --------------------------------------------------------------------------- */
+
+/* Those that wait or attach (compat_unpack has made other calls of the rest); their id is the second argument. */
+static int sort_of(uint64_t call)
+{
+	switch (call & 0xffff) {
+	case 1:
+	case 4:
+		return IPC_SEM;
+	case 11:
+	case 12:
+		return IPC_MSG;
+	case 21:
+		return IPC_SHM;
+	default:
+		return -1;
+	}
+}
+
+static int enter_any(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
+{
+	int sort = sort_of(regs->rdi);
+
+	if (sort < 0)
+		return -ENOSYS;
+	if (sort == IPC_SHM)
+		robust_watch(task, true);
+	return replace(rw, (enum ipc_sort)sort, &regs->rsi);
+}
+
+static void leave_any(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
+{
+	look_again(rw, (enum ipc_sort)sort_of(task->call.args[0]), task, task->call.args[1],
+		(long long)regs->rax);
+}
+
 const struct rewrite_call ipc_calls[] = {
+	{COMPAT_OWN | 117, .enter = enter_any, .leave = leave_any},
 	{SYS_shmat, .enter = enter_shm, .leave = leave_shm},
 	{SYS_semop, .enter = enter_sem, .leave = leave_sem},
 	{SYS_semtimedop, .enter = enter_sem, .leave = leave_sem},

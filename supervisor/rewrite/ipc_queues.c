@@ -51,6 +51,22 @@ static int read_name(const struct question *q, uint64_t addr, char ret[PATH_MAX]
 	return -ENAMETOOLONG;
 }
 
+static int read_attr(const struct question *q, uint64_t addr, struct kernel_attr *ret)
+{
+	int32_t narrow[8]; /* compat_mq_attr */
+
+	if (q->nr32 < 0)
+		return question_read(q, addr, ret, sizeof(*ret));
+	*ret = (struct kernel_attr){0};
+	if (question_read(q, addr, narrow, sizeof(narrow)) < 0)
+		return -EFAULT;
+	ret->flags = narrow[0];
+	ret->max_messages = narrow[1];
+	ret->max_size = narrow[2];
+	ret->messages = narrow[3];
+	return 0;
+}
+
 static int check_name(const char *name)
 {
 	if (!name[0])
@@ -163,7 +179,7 @@ static long on_open(struct question *q)
 	int slot, r;
 
 	/* As the kernel: first the attributes. */
-	if (told && question_read(q, q->data->args[3], &attr, sizeof(attr)) < 0)
+	if (told && read_attr(q, q->data->args[3], &attr) < 0)
 		return -EFAULT;
 	r = read_name(q, q->data->args[0], name);
 	if (r == 0)

@@ -23,11 +23,13 @@
 
 #include "base/base.h"
 #include "supervisor/rewrite/answers.h"
+#include "supervisor/rewrite/compat_ipc.h"
 #include "supervisor/rewrite/ipc_host.h"
 #include "supervisor/rewrite/ipc_proc.h"
 #include "supervisor/rewrite/rewrite.h"
 
 #define MAX_SEMAPHORES 32000	   /* of one set: SEMMSL */
+#define IPC_64	       0x100	   /* linux/ipc.h of the kernel */
 #define LARGE	       (16u << 20) /* a segment that takes some time to free */
 
 static struct ipc_names *names(const struct question *q)
@@ -181,8 +183,13 @@ static void rename_status(const struct control *c, union ipc_status *s)
 
 static long tell(const struct control *c, union ipc_status *s)
 {
+	union compat_ipc_status narrow;
+
 	rename_status(c, s);
-	return question_write(c->q, c->arg, s, status_size(c->sort));
+	if (c->q->nr32 < 0)
+		return question_write(c->q, c->arg, s, status_size(c->sort));
+	compat_ipc_tell(c->sort, s, &narrow);
+	return question_write(c->q, c->arg, &narrow, compat_ipc_size(c->sort));
 }
 
 static long on_stat(const struct control *c)
@@ -211,10 +218,22 @@ static long on_stat_any(const struct control *c)
 	return r < 0 ? r : ipc_names_id(names(c->q), c->sort, c->o);
 }
 
+static long take(const struct control *c, union ipc_status *ret)
+{
+	union compat_ipc_status narrow;
+
+	if (c->q->nr32 < 0)
+		return question_read(c->q, c->arg, ret, status_size(c->sort));
+	if (question_read(c->q, c->arg, &narrow, compat_ipc_size(c->sort)) < 0)
+		return -EFAULT;
+	compat_ipc_take(c->sort, &narrow, ret);
+	return 0;
+}
+
 static long on_set(const struct control *c)
 {
 	union ipc_status s;
-	long r = question_read(c->q, c->arg, &s, status_size(c->sort));
+	long r = take(c, &s);
 
 	if (r == 0)
 		r = ipc_host_ctl(c->sort, c->o->host, IPC_SET, &s);
@@ -316,7 +335,17 @@ static long limits(const struct control *c, size_t size)
 
 static long on_shm_limits(const struct control *c)
 {
-	return limits(c, sizeof(struct shminfo));
+	struct compat_shminfo narrow;
+	struct shminfo info;
+	long r;
+
+	if (c->q->nr32 < 0)
+		return limits(c, sizeof(struct shminfo));
+	r = ipc_host_ctl(c->sort, 0, IPC_INFO, &info);
+	if (r < 0)
+		return r;
+	narrow = compat_ipc_limits(&info);
+	return question_write(c->q, c->arg, &narrow, sizeof(narrow)) < 0 ? -EFAULT : highest(c);
 }
 
 static long on_sem_limits(const struct control *c)
@@ -331,15 +360,20 @@ static long on_msg_limits(const struct control *c)
 
 static long on_shm_info(const struct control *c)
 {
-	struct ipc_totals t;
+	struct compat_shm_info narrow;
 	struct shm_info info = {0};
+	struct ipc_totals t;
 
 	ipc_proc_totals(names(c->q), IPC_SHM, &t);
 	info.used_ids = ipc_names_count(names(c->q), IPC_SHM);
 	info.shm_tot = t.size;
 	info.shm_rss = t.resident;
 	info.shm_swp = t.swapped;
-	return question_write(c->q, c->arg, &info, sizeof(info)) < 0 ? -EFAULT : highest(c);
+	narrow = compat_ipc_totals(&info);
+	if (c->q->nr32 < 0 ? question_write(c->q, c->arg, &info, sizeof(info)) < 0
+			   : question_write(c->q, c->arg, &narrow, sizeof(narrow)) < 0)
+		return -EFAULT;
+	return highest(c);
 }
 
 static long on_sem_info(const struct control *c)
@@ -520,6 +554,9 @@ static long on_semctl(struct question *q)
 		.command = question_arg(q, 2),
 		.arg = q->data->args[3]};
 
+	/* Of i386 it may still say which generation of structures it means. */
+	if (q->nr32 >= 0)
+		c.command &= ~IPC_64;
 	return control(&c, sem_commands, ARRAY_SIZE(sem_commands));
 }
 

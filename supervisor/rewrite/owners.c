@@ -79,6 +79,14 @@ static long long signed_number(const struct tasks *t, long long host)
 			: -(long long)numbers_virtual(t->numbers, (pid_t)-host);
 }
 
+static size_t lock_owner(const struct task *task)
+{
+	if (!task->compat.is)
+		return offsetof(struct flock, l_pid);
+	return (int)task->call.args[1] == F_GETLK ? offsetof(struct compat_flock, pid)
+						  : offsetof(struct compat_flock64, pid);
+}
+
 static void leave_fcntl(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
 	uint64_t at = task->call.args[2];
@@ -95,8 +103,9 @@ static void leave_fcntl(struct rewrite *rw, struct task *task, struct user_regs_
 		break;
 	case F_GETLK:
 	case F_OFD_GETLK: /* a lock of that sort has -1, but it may be another's that is in the way */
+	case COMPAT_F_GETLK64:
 		if (!call_failed(regs))
-			call_rename(&rw->tasks, task, at + offsetof(struct flock, l_pid));
+			call_rename(&rw->tasks, task, at + lock_owner(task));
 		break;
 	default:
 		break;

@@ -226,10 +226,10 @@ int pi_enter(struct rewrite *rw, struct task *task, struct user_regs_struct *reg
 
 /* ---- exits ---------------------------------------------------------------------------------- */
 
-static void again(struct user_regs_struct *regs)
+static void again(const struct task *task, struct user_regs_struct *regs)
 {
 	regs->rip -= 2;
-	regs->rax = SYS_futex;
+	regs->rax = (unsigned long long)compat_number(&task->compat, SYS_futex);
 }
 
 static bool interrupted(const struct user_regs_struct *regs)
@@ -259,7 +259,7 @@ static void leave_lock(struct rewrite *rw, struct task *task, struct user_regs_s
 		regs->rax = (unsigned long long)-ERESTARTNOINTR;
 	} else if (regs->rax <= -(unsigned long long)(MAX_ERRNO + 1) ||
 		   regs->rax == (unsigned long long)-EAGAIN) {
-		again(regs);
+		again(task, regs);
 	}
 }
 

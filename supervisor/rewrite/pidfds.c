@@ -116,7 +116,7 @@ static long send_info(struct question *q, const struct target *t, int sig)
 {
 	siginfo_t info;
 
-	if (question_read(q, q->data->args[2], &info, sizeof(info)) < 0)
+	if (question_siginfo(q, q->data->args[2], &info) < 0)
 		return -EFAULT;
 	if (info.si_signo != sig)
 		return -EINVAL;

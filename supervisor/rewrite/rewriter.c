@@ -83,8 +83,9 @@ static void begin_life(struct rewriter *w, struct task *task, const struct user_
 static void on_birth(struct rewriter *w, struct task *task)
 {
 	struct user_regs_struct regs;
+	struct compat_call call;
 
-	if (ptrace(PTRACE_GETREGS, task->host, 0, &regs) < 0)
+	if (compat_get(task->host, &call, &regs) < 0)
 		return;
 	tasks_inherit_early(&w->rw.tasks, task);
 	/* A thread's process is told by the one that made it, as is its number, where that lies
@@ -131,7 +132,7 @@ static void on_born(struct rewriter *w, struct task *parent, int event)
 	struct task *child;
 
 	if (ptrace(PTRACE_GETEVENTMSG, parent->host, 0, &host) < 0 ||
-		ptrace(PTRACE_GETREGS, parent->host, 0, &regs) < 0)
+		compat_get(parent->host, &parent->compat, &regs) < 0)
 		return;
 	tasks_bore(&w->rw.tasks, parent);
 	if (clone_flags(&regs) & CLONE_VM)
@@ -161,19 +162,19 @@ static void on_born(struct rewriter *w, struct task *parent, int event)
 /* ---- stops ---------------------------------------------------------------------------------- */
 
 /* An open that has been left to the kernel, or that the task makes itself, is interrupted as it is. */
-static bool is_made(const struct task *task, long nr)
+static bool is_made(const struct task *task, const struct user_regs_struct *r)
 {
 	const struct seccomp_data *d = &task->passed;
-	struct user_regs_struct r;
+	int nr = (int)r->orig_rax;
 	uint64_t flags;
 
-	if ((nr != SYS_open && nr != SYS_openat) || ptrace(PTRACE_GETREGS, task->host, 0, &r) < 0)
+	if (nr != SYS_open && nr != SYS_openat)
 		return false;
-	flags = nr == SYS_open ? r.rsi : r.rdx;
+	flags = nr == SYS_open ? r->rsi : r->rdx;
 	if (flags & (O_CREAT | O_PATH | O_TMPFILE))
 		return true;
-	return d->nr == nr && d->instruction_pointer == r.rip && d->args[0] == r.rdi &&
-	       d->args[1] == r.rsi && d->args[2] == r.rdx;
+	return d->nr == nr && d->instruction_pointer == r->rip && d->args[0] == r->rdi &&
+	       d->args[1] == r->rsi && d->args[2] == r->rdx;
 }
 
 /* A call that was not received yet when the signal came would end with EINTR although it would be
@@ -181,11 +182,12 @@ static bool is_made(const struct task *task, long nr)
 static void keep_call(const struct task *task)
 {
 	const size_t rax = offsetof(struct user_regs_struct, rax);
-	long nr =
-		ptrace(PTRACE_PEEKUSER, task->host, offsetof(struct user_regs_struct, orig_rax), 0);
+	struct user_regs_struct regs;
+	struct compat_call call;
 
-	if (nr >= 0 && answers_has((int)nr) &&
-		ptrace(PTRACE_PEEKUSER, task->host, rax, 0) == -ERESTARTSYS && !is_made(task, nr))
+	if (ptrace(PTRACE_PEEKUSER, task->host, rax, 0) == -ERESTARTSYS &&
+		compat_get(task->host, &call, &regs) == 0 && answers_has((int)regs.orig_rax) &&
+		!is_made(task, &regs))
 		ptrace(PTRACE_POKEUSER, task->host, rax, -(long)ERESTARTNOINTR);
 }
 

@@ -41,42 +41,83 @@ static void give_up(const struct task *task, const struct robust_list_head *head
 		put(task, addr, (uint32_t)task->host | FUTEX_WAITERS | (word & FUTEX_OWNER_DIED));
 }
 
-static bool get_head(const struct task *task, uint64_t *ret_at, struct robust_list_head *ret)
+/* A list as the kernel finds it: what is said of 64 bits holds for 32 as well. */
+struct list {
+	bool narrow; /* of 32-bit code */
+	uint64_t at;
+	struct robust_list_head head;
+};
+
+static bool get_link(const struct task *task, const struct list *l, uint64_t at, uint64_t *ret)
+{
+	*ret = 0;
+	return get(task, at, ret, l->narrow ? sizeof(uint32_t) : sizeof(*ret));
+}
+
+static bool get_list(const struct task *task, struct list *ret)
 {
 	size_t len = 0;
 
-	*ret_at = 0;
-	return syscall(SYS_get_robust_list, task->host, ret_at, &len) == 0 && *ret_at &&
-	       get(task, *ret_at, ret, sizeof(*ret));
+	*ret = (struct list){0};
+	return syscall(SYS_get_robust_list, task->host, &ret->at, &len) == 0 && ret->at &&
+	       get(task, ret->at, &ret->head, sizeof(ret->head));
+}
+
+/* The list that 32-bit code has said, besides the other. */
+static bool get_narrow_list(const struct task *task, struct list *ret)
+{
+	struct compat_robust_list head;
+
+	*ret = (struct list){.narrow = true, .at = compat_robust_list(task->host)};
+	if (!ret->at || !get(task, ret->at, &head, sizeof(head)))
+		return false;
+	ret->head.list.next = (void *)(uintptr_t)head.next;
+	ret->head.futex_offset = head.futex_offset;
+	ret->head.list_op_pending = (void *)(uintptr_t)head.pending;
+	return true;
+}
+
+static void prepare(const struct task *task, const struct list *l)
+{
+	uint64_t entry = (uintptr_t)l->head.list.next;
+
+	for (int i = 0; (entry & ~1ULL) != l->at && i < ROBUST_LIST_LIMIT; i++) {
+		give_up(task, &l->head, entry);
+		if (!get_link(task, l, entry & ~1ULL, &entry))
+			return;
+	}
+	entry = (uintptr_t)l->head.list_op_pending;
+	if (entry & ~1ULL)
+		give_up(task, &l->head, entry);
+}
+
+/* Only tasks that run 32-bit code are asked for that one: to ask takes a call of that sort, which a host may not have. */
+static bool is_narrow(const struct task *task)
+{
+	struct user_regs_struct regs;
+
+	return ptrace(PTRACE_GETREGS, task->host, 0, &regs) == 0 && compat_is_code(&regs);
 }
 
 void robust_prepare(const struct task *task)
 {
-	struct robust_list_head head;
-	uint64_t at, entry;
+	struct list l;
 
-	if (!get_head(task, &at, &head))
-		return;
-	entry = (uintptr_t)head.list.next;
-	for (int i = 0; (entry & ~1ULL) != at && i < ROBUST_LIST_LIMIT; i++) {
-		give_up(task, &head, entry);
-		if (!get(task, entry & ~1ULL, &entry, sizeof(entry)))
-			return;
-	}
-	entry = (uintptr_t)head.list_op_pending;
-	if (entry & ~1ULL)
-		give_up(task, &head, entry);
+	if (get_list(task, &l))
+		prepare(task, &l);
+	if (is_narrow(task) && get_narrow_list(task, &l))
+		prepare(task, &l);
 }
 
 bool robust_takes(const struct task *task, uint64_t addr)
 {
-	struct robust_list_head head;
-	uint64_t at, entry;
+	uint64_t entry;
+	struct list l;
 
-	if (!get_head(task, &at, &head))
+	if (task->compat.is ? !get_narrow_list(task, &l) : !get_list(task, &l))
 		return false;
-	entry = (uintptr_t)head.list_op_pending;
-	return entry && (entry & ~1ULL) + (uint64_t)head.futex_offset == addr;
+	entry = (uintptr_t)l.head.list_op_pending;
+	return entry && (entry & ~1ULL) + (uint64_t)l.head.futex_offset == addr;
 }
 
 void robust_watch(const struct task *task, bool watch)

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "supervisor/rewrite/compat.h"
 #include "supervisor/rewrite/numbers.h"
 
 struct rewrite_call;
@@ -47,6 +48,7 @@ struct task {
 	bool closed; /* a process: not dumpable, as far as it knows (attributes.c) */
 	bool bears;  /* counted in tasks.bearing */
 	struct task_call call;
+	struct compat_call compat; /* the same, where it is of i386 */
 	struct seccomp_data passed; /* a call with a path that was left to the kernel, the last one */
 };
 

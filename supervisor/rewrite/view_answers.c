@@ -155,6 +155,17 @@ static unsigned how_statx(const struct seccomp_data *d)
 	return d->args[2] & AT_SYMLINK_NOFOLLOW ? VIEW_NOFOLLOW : 0;
 }
 
+static long put_stat(const struct path_question *p, uint64_t addr, const struct stat *st)
+{
+	union compat_any_stat narrow;
+	int len;
+
+	if (p->q.nr32 < 0)
+		return put(p, addr, st, sizeof(*st));
+	len = compat_fill_stat(p->q.nr32, st, &narrow);
+	return len < 0 ? len : put(p, addr, &narrow, (size_t)len);
+}
+
 static long stat_inside(struct path_question *p)
 {
 	uint64_t addr = arg(p, p->row->path + 1);
@@ -165,7 +176,7 @@ static long stat_inside(struct path_question *p)
 		r = procfs_stat(procfs_of(p), node_of(p), &st);
 	else
 		r = fstatat(p->at->fd, "", &st, AT_EMPTY_PATH) < 0 ? -errno : 0;
-	return r < 0 ? r : put(p, addr, &st, sizeof(st));
+	return r < 0 ? r : put_stat(p, addr, &st);
 }
 
 static long stat_outside(struct path_question *p)
@@ -175,7 +186,7 @@ static long stat_outside(struct path_question *p)
 
 	if (fstatat(AT_FDCWD, p->at->path, &st, nofollow ? AT_SYMLINK_NOFOLLOW : 0) < 0)
 		return -errno;
-	return put(p, arg(p, p->row->path + 1), &st, sizeof(st));
+	return put_stat(p, arg(p, p->row->path + 1), &st);
 }
 
 static struct statx_timestamp time_of(struct timespec t)

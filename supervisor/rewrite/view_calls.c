@@ -64,7 +64,9 @@ uint64_t view_put_below(struct rewrite *rw, const struct task *task,
 {
 	struct view_scratch *s = &rw->view->scratch[task->number];
 	uint64_t addr = view_below(regs, len);
-	void *saved = len < regs->rsp ? realloc(s->saved, len) : NULL;
+	/* The stack of 64-bit code that makes a call of i386 is out of that call's reach. */
+	bool fits = len < regs->rsp && (!task->compat.is || addr + len <= UINT32_MAX);
+	void *saved = fits ? realloc(s->saved, len) : NULL;
 
 	s->len = 0;
 	if (!saved)

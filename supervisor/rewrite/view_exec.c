@@ -69,13 +69,26 @@ static void add(struct made *m, const char *text)
 	buf_put(&m->text, text, strlen(text) + 1);
 }
 
+/* Of a pointer, in bytes. */
+static size_t width_of(const struct task *task)
+{
+	return task->compat.is ? 4 : 8;
+}
+
+static int peek_pointer(const struct task *task, uint64_t at, size_t width, uint64_t *ret)
+{
+	*ret = 0;
+	return view_peek(task, at, ret, width);
+}
+
 /* The task's own arguments behind the first; their number. */
 static int peek_arguments(const struct task *task, uint64_t addr, uint64_t *ret)
 {
+	size_t width = width_of(task);
 	int n = 0;
 
 	for (; n < MAX_ARGS; n++)
-		if (!addr || view_peek(task, addr + 8 * (uint64_t)(n + 1), &ret[n], 8) < 0)
+		if (!addr || peek_pointer(task, addr + width * (size_t)(n + 1), width, &ret[n]) < 0)
 			return -EFAULT;
 		else if (!ret[n])
 			return n;
@@ -90,24 +103,25 @@ static int put_arguments(struct rewrite *rw, struct task *task, struct user_regs
 	unsigned long long *argv = view_arg(regs, path_arg + 1);
 	_cleanup_buf_ struct buf all = BUF_INIT;
 	uint64_t addr, size, first;
-	uint64_t zero = 0;
+	size_t width = width_of(task);
 	int n = own ? peek_arguments(task, *argv, own) : -ENOMEM;
 
 	if (n < 0)
 		return n;
 	while (m->text.len % 8)
 		buf_put_u8(&m->text, 0);
-	size = m->text.len + 8 * (m->n - 1 + (size_t)n + 1);
+	size = m->text.len + width * (m->n - 1 + (size_t)n + 1);
 	addr = view_below(regs, size);
 	buf_put(&all, m->text.data, m->text.len);
 	first = addr + m->text.len;
 	for (size_t i = 1; i < m->n; i++) {
 		uint64_t at = addr + m->offsets[i];
 
-		buf_put(&all, &at, 8);
+		buf_put(&all, &at, width);
 	}
-	buf_put(&all, own, 8 * (size_t)n);
-	buf_put(&all, &zero, 8);
+	/* And the zero behind them. */
+	for (int i = 0; i <= n; i++)
+		buf_put(&all, &own[i], width);
 	if (buf_error(&all) < 0 || view_put_below(rw, task, regs, all.data, all.len) != addr)
 		return -E2BIG;
 	*view_arg(regs, path_arg) = addr;
@@ -204,57 +218,69 @@ static void replace(const struct task *task, const struct view_scratch *s, uint6
 	view_poke(task, addr, text, len);
 }
 
-static void replace_in_vector(const struct task *task, const struct view_scratch *s, uint64_t at)
+/* Entries of the auxiliary vector are two words each: a sort and a value. */
+static void replace_in_vector(
+	const struct task *task, const struct view_scratch *s, uint64_t at, size_t width)
 {
-	for (int i = 0; i < 64; i++) {
-		Elf64_auxv_t one;
+	for (int i = 0; i < 64; i++, at += 2 * width) {
+		uint64_t sort, value;
 
-		if (view_peek(task, at + (uint64_t)i * sizeof(one), &one, sizeof(one)) < 0 ||
-			one.a_type == AT_NULL)
+		if (peek_pointer(task, at, width, &sort) < 0 ||
+			peek_pointer(task, at + width, width, &value) < 0 || sort == AT_NULL)
 			return;
-		if (one.a_type == AT_EXECFN)
-			replace(task, s, one.a_un.a_val);
+		if (sort == AT_EXECFN)
+			replace(task, s, value);
 	}
 }
 
 /* Where the vector begins, for the pointers of the environment do at @at; 0 if there is none. */
-static uint64_t behind_environment(const struct task *task, uint64_t at)
+static uint64_t behind_environment(const struct task *task, uint64_t at, size_t width)
 {
-	uint64_t some[PAGE_SIZE / 8];
+	char some[PAGE_SIZE];
 
 	for (int i = 0; i < MAX_PAGES; i++) {
-		size_t n = (PAGE_SIZE - at % PAGE_SIZE) / 8;
+		size_t n = (PAGE_SIZE - at % PAGE_SIZE) / width;
 
-		if (view_peek(task, at, some, 8 * n) < 0)
+		if (view_peek(task, at, some, width * n) < 0)
 			return 0;
 		for (size_t k = 0; k < n; k++)
-			if (!some[k])
-				return at + 8 * (k + 1);
-		at += 8 * n;
+			if (memcmp(some + width * k, &(uint64_t){0}, width) == 0)
+				return at + width * (k + 1);
+		at += width * n;
 	}
 	return 0;
+}
+
+/* The new program's: it need not be of the sort of the old one. */
+static void replace_on_stack(const struct task *task, const struct view_scratch *s)
+{
+	struct user_regs_struct regs;
+	uint64_t n = 0, at, text;
+	size_t width;
+
+	if (ptrace(PTRACE_GETREGS, task->host, 0, &regs) < 0)
+		return;
+	width = compat_is_code(&regs) ? 4 : 8;
+	if (peek_pointer(task, regs.rsp, width, &n) < 0)
+		return;
+	at = regs.rsp + width;
+	/* A script's is the second or third. */
+	for (uint64_t i = 1; i < MIN(n, 3); i++)
+		if (peek_pointer(task, at + width * i, width, &text) == 0)
+			replace(task, s, text);
+	at = behind_environment(task, at + width * (n + 1), width);
+	if (at)
+		replace_in_vector(task, s, at, width);
 }
 
 void view_execed(struct rewrite *rw, const struct task *task)
 {
 	struct view_scratch *s = rw->view ? &rw->view->scratch[task->number] : NULL;
-	struct user_regs_struct regs;
-	uint64_t n = 0, at, text = 1;
 
 	if (!s || !s->host)
 		return;
-	if (s->path && ptrace(PTRACE_GETREGS, task->host, 0, &regs) == 0 &&
-		view_peek(task, regs.rsp, &n, sizeof(n)) == 0) {
-		at = regs.rsp + 8;
-		/* A script's is the second or third. */
-		for (uint64_t i = 1; i < MIN(n, 3); i++)
-			if (view_peek(task, at + 8 * i, &text, 8) == 0)
-				replace(task, s, text);
-		at += 8 * (n + 1);
-		at = behind_environment(task, at);
-		if (at)
-			replace_in_vector(task, s, at);
-	}
+	if (s->path)
+		replace_on_stack(task, s);
 	free(s->host);
 	free(s->path);
 	s->host = s->path = NULL;

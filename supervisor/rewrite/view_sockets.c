@@ -104,27 +104,55 @@ int view_enter_sendto(struct rewrite *rw, struct task *task, struct user_regs_st
 	return enter_address(rw, task, regs, 4, 0);
 }
 
+/* The task's header, and behind it an address: as the kernel is to have them. */
+struct header {
+	char bytes[sizeof(struct msghdr)];
+	size_t len;
+};
+
+static int peek_header(const struct task *task, uint64_t addr, struct header *ret)
+{
+	ret->len = task->compat.is ? sizeof(struct compat_msghdr) : sizeof(struct msghdr);
+	return view_peek(task, addr, ret->bytes, ret->len);
+}
+
+static void set_name(const struct task *task, struct header *h, uint64_t name, size_t len)
+{
+	struct compat_msghdr *m32 = (struct compat_msghdr *)h->bytes;
+	struct msghdr *m = (struct msghdr *)h->bytes;
+
+	if (task->compat.is) {
+		m32->name = (uint32_t)name;
+		m32->namelen = (uint32_t)len;
+	} else {
+		m->msg_name = (void *)(uintptr_t)name;
+		m->msg_namelen = (socklen_t)len;
+	}
+}
+
 /* sendmsg(2): the kernel gets a header of ours. */
 int view_enter_sendmsg(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
-	struct {
-		struct msghdr header;
-		struct sockaddr_un address;
-	} there;
+	char there[sizeof(struct header) + sizeof(struct sockaddr_un)];
 	int r = calls_enter_sendmsg(rw, task, regs);
+	struct sockaddr_un address;
+	struct message m;
+	struct header h;
+	size_t len;
 	ssize_t n;
 
-	if (!rw->view || view_peek(task, regs->rsi, &there.header, sizeof(there.header)) < 0)
+	if (!rw->view || !calls_peek_message(task, regs->rsi, &m) ||
+		peek_header(task, regs->rsi, &h) < 0)
 		return r;
-	n = translated(rw, task, (uintptr_t)there.header.msg_name, there.header.msg_namelen, 0,
-		&there.address);
+	n = translated(rw, task, m.name, m.name_len, 0, &address);
 	if (n == 0)
 		return r;
 	if (n > 0) {
-		there.header.msg_name = (void *)(uintptr_t)(view_below(regs, sizeof(there)) +
-							    sizeof(there.header));
-		there.header.msg_namelen = (socklen_t)n;
-		regs->rsi = view_put_below(rw, task, regs, &there, sizeof(there));
+		len = h.len + sizeof(address);
+		set_name(task, &h, view_below(regs, len) + h.len, (size_t)n);
+		memcpy(there, h.bytes, h.len);
+		memcpy(there + h.len, &address, sizeof(address));
+		regs->rsi = view_put_below(rw, task, regs, there, len);
 		if (regs->rsi)
 			return 0;
 		n = -ENOMEM;
@@ -145,16 +173,14 @@ void view_leave_sendmsg(struct rewrite *rw, struct task *task, struct user_regs_
 int view_enter_sendmmsg(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
 	struct sockaddr_un address;
-	struct mmsghdr m;
+	struct message m;
 
 	for (uint64_t i = 0; rw->view && i < MIN((unsigned)regs->rdx, UIO_MAXIOV); i++) {
 		ssize_t n;
 
-		if (view_peek(task, regs->rsi + i * sizeof(m), &m, sizeof(m)) < 0)
+		if (!calls_peek_message(task, calls_message_at(task, regs->rsi, i), &m))
 			break;
-		n = m.msg_hdr.msg_name ? translated(rw, task, (uintptr_t)m.msg_hdr.msg_name,
-						m.msg_hdr.msg_namelen, 0, &address)
-				       : 0;
+		n = m.name ? translated(rw, task, m.name, m.name_len, 0, &address) : 0;
 		if (n != 0)
 			return n < 0 ? (int)n : -EOPNOTSUPP;
 	}

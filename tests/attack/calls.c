@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * calls SEED ROUNDS DIR - inside a session, every system call there is with whatever arguments
- * come, from 64-bit code, by int 0x80 and with the numbers of x32.
+ * come, from 64-bit code, by int 0x80 and with the numbers of x32; calls32 is the same as a 32-bit program.
  *
  * Workers make calls and count them in memory that all share; what blocks is interrupted by a
  * timer, and who stands still all the same, or has died of it, is replaced.  Arguments are drawn
@@ -32,11 +32,18 @@
 #include <time.h>
 #include <unistd.h>
 
-#define WORKERS	 4
-#define HIGHEST	 480
-#define X32	 0x40000000
-#define MEMORY	 (64 << 10)
-#define PAGE	 4096
+#define WORKERS 4
+#define HIGHEST 480
+#define X32	0x40000000
+#define MEMORY	(64 << 10)
+#define PAGE	4096
+#ifdef __i386__
+#define NARROW	  true
+#define CLOBBERED "memory"
+#else
+#define NARROW	  false
+#define CLOBBERED "memory", "r8", "r9", "r10", "r11"
+#endif
 #define PATIENCE 20 /* looks, of 5 ms each, at one that does not get on */
 
 static struct {
@@ -124,8 +131,29 @@ static bool counts(uint64_t number)
  * A signal to everybody, or to one of these: would end the count, and be within the session's
  * rights.
  */
+static bool is_suicide_32(long nr, const uint64_t *a)
+{
+	switch (nr) {
+	case 37: /* kill; rt_sigqueueinfo, tkill, tgkill, rt_tgsigqueueinfo, prlimit64, process_vm_writev */
+	case 178:
+	case 238:
+	case 270:
+	case 335:
+	case 340:
+	case 348:
+		return counts(a[0]);
+	case 55: /* fcntl, fcntl64 */
+	case 221:
+		return (int)a[1] == F_SETOWN && counts(a[2]);
+	default:
+		return false;
+	}
+}
+
 static bool is_suicide(long nr, const uint64_t *a)
 {
+	if (NARROW)
+		return is_suicide_32(nr, a);
 	switch (nr) {
 	case SYS_kill:
 	case SYS_rt_sigqueueinfo:
@@ -150,10 +178,14 @@ static void by_interrupt(long nr, const uint64_t *a)
 {
 	long r;
 
+	if (is_suicide_32(nr, a))
+		return;
+
 	__asm__ volatile("int $0x80"
 			 : "=a"(r)
-			 : "a"(nr), "b"(a[0]), "c"(a[1]), "d"(a[2]), "S"(a[3]), "D"(a[4])
-			 : "memory", "r8", "r9", "r10", "r11");
+			 : "a"(nr), "b"((long)a[0]), "c"((long)a[1]), "d"((long)a[2]),
+			 "S"((long)a[3]), "D"((long)a[4])
+			 : CLOBBERED);
 }
 
 static void call_something(void)
@@ -170,7 +202,8 @@ static void call_something(void)
 	if (way == 0)
 		by_interrupt(nr, a);
 	else
-		syscall(nr + (way == 1 ? X32 : 0), a[0], a[1], a[2], a[3], a[4], a[5]);
+		syscall(nr + (way == 1 ? X32 : 0), (long)a[0], (long)a[1], (long)a[2], (long)a[3],
+			(long)a[4], (long)a[5]);
 }
 
 static void on_alarm(int sig)
@@ -288,7 +321,8 @@ int main(int argc, char **argv)
 			signal(sig, SIG_IGN);
 	shared = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	/* A page behind it is nobody's. */
-	memory = mmap(NULL, MEMORY + PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	memory = mmap(
+		NULL, MEMORY + PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
 	if (shared == MAP_FAILED || memory == MAP_FAILED ||
 		mprotect(memory, MEMORY, PROT_READ | PROT_WRITE) < 0 || chdir(argv[3]) < 0)
 		return 1;

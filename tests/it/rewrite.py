@@ -10,7 +10,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from cli import one_line, read_until, terminal  # noqa: E402
-from harness import BUILD, main, test, until  # noqa: E402
+from harness import BUILD, main, needs_built, test, until  # noqa: E402
 
 # What names are rewritten for (tests/lib/profile.c).
 os.environ.setdefault("PODRUN_TEST_PROFILE", "1")
@@ -347,6 +347,16 @@ print(can() > 0, can())
 @test
 def each_row_of_the_tables(env):
     program = BUILD / "tests" / "rows" / "rows"
+    for prefix in (env.prefix, []):
+        env.prefix = prefix
+        r = env.podrun("run", "--names", "rewrite", "--net", "host", "--hostname", "rows",
+                       "--end-with-command", "--", program)
+        assert r.text.endswith(" rows ok\n"), r
+
+
+@test
+def each_row_of_32_bit_programs(env):
+    program = needs_built("rows", "rows32")
     for prefix in (env.prefix, []):
         env.prefix = prefix
         r = env.podrun("run", "--names", "rewrite", "--net", "host", "--hostname", "rows",

@@ -14,10 +14,9 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from harness import BUILD, PATIENCE, PROFILE, Failed, add, main, test, until  # noqa: E402
+from harness import PATIENCE, PROFILE, Failed, add, main, needs_built, test, until  # noqa: E402
 
 HERE = ("--names", "rewrite", "--view", "host", "--net", "host")
-ATTACK = str(BUILD / "tests" / "attack" / "attack")
 READY = ("sh", "-c", "trap '' USR1; echo ready; exec sleep 1000")
 
 
@@ -37,10 +36,11 @@ def stat(pid):
 class Scene:
     """A session that lives, a victim outside, and what is known of podrun's processes."""
 
-    def __init__(self, env):
+    def __init__(self, env, program="attack"):
         self.env = env
+        self.program = needs_built("attack", program)
         self.file = env.path("victim")
-        self.victim = env.start(ATTACK, "victim", self.file, stdout=subprocess.DEVNULL)
+        self.victim = env.start(self.program, "victim", self.file, stdout=subprocess.DEVNULL)
         until("the victim is there", self.file.exists)
         env.run_detached("s", *READY, options=HERE)
         told = env.podrun("inspect", "s").json()
@@ -53,7 +53,7 @@ class Scene:
 
     def try_all(self, name, targets=None):
         for target in targets or self.targets:
-            r = self.env.podrun("exec", "s", ATTACK, name, self.file, self.targets[target],
+            r = self.env.podrun("exec", "s", self.program, name, self.file, self.targets[target],
                                 check=False)
             if r.code != 0 or "done" not in r.text:
                 raise Failed("%s against the %s\n%s" % (name, target, r))
@@ -91,6 +91,17 @@ def attack(name, targets=None, places=PLACES):
                 scene.end()
         add(name + place, run)
 
+    def run_32(env):
+        """As a 32-bit program, whose calls have a table of their own; its victim as well, for addresses."""
+        env.prefix = PLACES["/unfenced"]
+        scene = Scene(env, "attack32")
+        try:
+            scene.try_all(name, targets)
+        finally:
+            scene.end()
+    if "/unfenced" in places:
+        add(name + "/32", run_32)
+
 
 for each in ("signals", "attributes", "looks", "owners"):
     attack(each)
@@ -100,14 +111,15 @@ for each in ("peers", "shared", "first", "terminal", "owners_race", "pidfd_race"
     attack(each, ["victim"])
 
 
-def births(env, kill):
+def births(env, kill, program="attack"):
     """All that was ever born in a session ends with it: nobody holds the FIFO any more."""
+    attacker = needs_built("attack", program)
     fifo = env.path("fifo")
     os.mkfifo(fifo)
     reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
     env.path("victim").write_bytes(b"\\0" * 256)
     env.podrun("run", "-d", "--name", "s", *HERE, "--", "sh", "-c",
-               "exec 9>%s; %s births %s; exec sleep 1000" % (fifo, ATTACK, env.path("victim")))
+               "exec 9>%s; %s births %s; exec sleep 1000" % (fifo, attacker, env.path("victim")))
     until("all are born", lambda: "done" in env.logs("s"))
     log = env.logs("s")
     assert "outside" not in log and "reached" not in log, log
@@ -124,6 +136,11 @@ def births(env, kill):
 @test
 def births_end_with_the_supervisor(env):
     births(env, lambda told: os.kill(told["supervisor"], signal.SIGKILL))
+
+
+@test
+def births_of_32_bit_programs_end_with_the_supervisor(env):
+    births(env, lambda told: os.kill(told["supervisor"], signal.SIGKILL), "attack32")
 
 
 @test

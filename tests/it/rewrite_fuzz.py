@@ -12,12 +12,11 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from harness import BUILD, PATIENCE, PROFILE, Failed, add, main, test, until  # noqa: E402
+from harness import BUILD, PATIENCE, PROFILE, Failed, add, main, needs_built, test, until  # noqa: E402
 
 SEED = int(os.environ.get("PODRUN_TEST_SEED") or time.time())
 CALLS = int(os.environ.get("PODRUN_TEST_CALLS", "20000"))
 IGNORED = [n for n in range(1, 65) if n not in (9, 17, 19, 32, 33)]
-CALLER = str(BUILD / "tests" / "attack" / "calls")
 WAYS = {"private": ("--names", "rewrite", "--net", "host"),
         "host": ("--names", "rewrite", "--net", "host", "--view", "host")}
 
@@ -36,14 +35,15 @@ def still_well(env, name):
     until("all of %s have ended" % name, lambda: not any(os.path.exists("/proc/%d" % p) for p in pids))
 
 
-def calls(env, view, place):
+def calls(env, view, place, program="calls"):
+    caller = needs_built("attack", program)
     env.prefix = place
     victim = env.start("sleep", "1000", stdout=subprocess.DEVNULL)
     files = env.path("files")
     files.mkdir()
     script = "cp %s %s/calls && %s/calls %d %d %s" % (
-        (CALLER, "/tmp", "/tmp", SEED, CALLS, "/tmp") if view == "private" else
-        (CALLER, env.dir, env.dir, SEED, CALLS, files))
+        (caller, "/tmp", "/tmp", SEED, CALLS, "/tmp") if view == "private" else
+        (caller, env.dir, env.dir, SEED, CALLS, files))
     # The command's own process, sh, is not what counts: it may be killed by what it has started.
     env.podrun("run", "-d", "--name", "s", "--pids", "60", *WAYS[view], "--", "sh", "-c",
                "trap '' %s; while :; do sleep 1000; done" % " ".join(map(str, IGNORED)))
@@ -64,6 +64,7 @@ def calls(env, view, place):
 
 for each in WAYS:
     add("calls/" + each, lambda env, w=each: calls(env, w, PROFILE))
+    add("calls32/" + each, lambda env, w=each: calls(env, w, PROFILE, "calls32"))
 add("calls/free", lambda env: calls(env, "private", []))
 
 

@@ -235,6 +235,14 @@ def needs(*programs):
             raise Skip("%s is not installed" % p)
 
 
+def needs_built(*path):
+    """A program of the tests that not every compiler can make (32-bit ones); skips without it."""
+    program = BUILD.joinpath("tests", *path)
+    if not program.exists():
+        raise Skip("%s is not built: gcc-multilib is not installed" % program.name)
+    return program
+
+
 def _logs(top):
     """The supervisors' logs below a directory that may be changing."""
     found = []

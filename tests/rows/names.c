@@ -140,14 +140,15 @@ static void opens(void)
 static void asks(void)
 {
 	int d = fresh();
-	struct stat st;
+	struct row_stat st;
+	struct row_stat_at at;
 	struct statx stx;
 	struct statfs fs;
 	char text[64];
 
 	ROW_CHECK(syscall(SYS_stat, FILE_OF_IT, &st) == 0 && st.st_size == 5);
 	ROW_CHECK(syscall(SYS_lstat, TOP "/link", &st) == 0 && S_ISLNK(st.st_mode));
-	ROW_CHECK(syscall(SYS_newfstatat, d, "file", &st, 0) == 0 && st.st_size == 5);
+	ROW_CHECK(syscall(SYS_newfstatat, d, "file", &at, 0) == 0 && at.st_size == 5);
 	ROW_CHECK(syscall(SYS_statx, AT_FDCWD, FILE_OF_IT, 0, STATX_SIZE, &stx) == 0 &&
 		  stx.stx_size == 5);
 	ROW_CHECK(syscall(SYS_access, FILE_OF_IT, R_OK | W_OK) == 0);
@@ -296,13 +297,15 @@ static void addresses(void)
 #define TMPFILE (O_TMPFILE & ~O_DIRECTORY)
 
 const struct row name_rows[] = {
+#ifndef __i386__
+	{SYS_semop, CALL, semaphores},
+	{SYS_semtimedop, CALL, semaphores},
+#endif
 	{SYS_shmget, CALL, segments},
 	{SYS_shmctl, CALL, segments},
 	{SYS_shmat, CALL, segments},
 	{SYS_semget, CALL, semaphores},
 	{SYS_semctl, CALL, semaphores},
-	{SYS_semop, CALL, semaphores},
-	{SYS_semtimedop, CALL, semaphores},
 	{SYS_msgget, CALL, messages},
 	{SYS_msgctl, CALL, messages},
 	{SYS_msgsnd, CALL, messages},

@@ -428,7 +428,11 @@ const struct row number_rows[] = {
 	{SYS_ptrace, CALL, refused},
 	{SYS_perf_event_open, CALL, refused},
 	{SYS_clone, CLONE_UNTRACED, refused},
+#ifdef __i386__
+	{SYS_mmap2, MAP_SHARED, mutexes},
+#else
 	{SYS_mmap, MAP_SHARED, mutexes},
+#endif
 	{SYS_futex, FUTEX_LOCK_PI, mutexes},
 	{SYS_futex, FUTEX_LOCK_PI2, mutexes},
 	{SYS_futex, FUTEX_TRYLOCK_PI, mutexes},

@@ -5,7 +5,9 @@
  *
  *      rows            inside a session, with a private view: each row's call is made with the session's
  *                      names, and its result looked at.  Ends with "N rows ok"
- *      rows --table    every row of the tables has one here
+ *      rows --list     what it has rows for
+ *      rows32          the same as a 32-bit program, with rows of its own (rows32.c)
+ *      rows_table PROGRAM x86-64|i386      every row of the tables has one there
  *
  * A row is a call, or one value of the argument that a policy_rule looks at.
  */
@@ -29,6 +31,25 @@ struct row {
 };
 extern const struct row number_rows[], owner_rows[], name_rows[];
 extern const size_t n_number_rows, n_owner_rows, n_name_rows;
+/* Of 64-bit programs that make 32-bit calls (interrupt.c), or of 32-bit programs (rows32.c). */
+extern const struct row other_rows[];
+extern const size_t n_other_rows;
+
+#ifdef __i386__
+/* What the calls of these names have; the C library makes others. */
+#define SYS_newfstatat SYS_fstatat64
+struct row_stat {
+	uint32_t dev, ino;
+	uint16_t st_mode, nlink, uid, gid;
+	uint32_t rdev, st_size, rest[10];
+};
+struct row_stat_at {
+	uint32_t before[4], st_mode, nlink, uid, gid, rdev[2], pad, st_size, rest[12];
+};
+#else
+#define row_stat    stat
+#define row_stat_at stat
+#endif
 
 #define N(a) (sizeof(a) / sizeof((a)[0]))
 
