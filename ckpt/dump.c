@@ -18,6 +18,7 @@
 #include "ckpt/freeze.h"
 #include "ckpt/memory/memory.h"
 #include "ckpt/openfiles.h"
+#include "ckpt/visit.h"
 #include "ckpt/walks.h"
 
 #define DEFAULT_PATIENCE_MS 2000
@@ -196,6 +197,8 @@ static const struct stage {
 	{"plan", plan, undo_plan, FAULT_FREEZE_PLAN},
 };
 
+#define VISIT_STAGES 2 /* who is there */
+
 static void undo(struct ckpt_dump *d, size_t n)
 {
 	while (n > 0)
@@ -221,23 +224,36 @@ static void free_dump(struct ckpt_dump *d)
 	free(d);
 }
 
-static int freeze_once(struct ckpt_dump **ret, const struct ckpt_world *w,
-	const struct ckpt_dump_options *o, struct err *e)
+static struct ckpt_dump *new_dump(
+	const struct ckpt_world *w, const struct ckpt_dump_options *o, struct err *e)
 {
 	struct ckpt_dump *d = calloc(1, sizeof(*d));
-	uint64_t begin = io_now_ns();
 
-	if (!d)
-		return err_errno(e, -ENOMEM, "freeze");
+	if (!d) {
+		err_errno(e, -ENOMEM, "freeze");
+		return NULL;
+	}
 	d->world = w;
 	d->options = *o;
 	remote_pass_traced(w->names);
 	d->host_proc = proc_open(e);
 	if (d->host_proc < 0) {
 		free_dump(d);
-		return e->error;
+		return NULL;
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(stages); i++) {
+	return d;
+}
+
+/* The first @n stages. */
+static int freeze_once(struct ckpt_dump **ret, const struct ckpt_world *w,
+	const struct ckpt_dump_options *o, size_t n, struct err *e)
+{
+	uint64_t begin = io_now_ns();
+	struct ckpt_dump *d = new_dump(w, o, e);
+
+	if (!d)
+		return e->error;
+	for (size_t i = 0; i < n; i++) {
 		uint64_t then = io_now_ns();
 		int r = stages[i].run(d, e);
 
@@ -255,6 +271,22 @@ static int freeze_once(struct ckpt_dump **ret, const struct ckpt_world *w,
 	return 0;
 }
 
+int ckpt_visit(const struct ckpt_world *w, const struct ckpt_dump_options *o,
+	int (*see)(void *ctx, struct ckpt_dump *d, struct err *e), void *ctx, uint64_t *ret_ns,
+	struct err *e)
+{
+	struct ckpt_dump *d;
+	int r = freeze_once(&d, w, o, VISIT_STAGES, e);
+
+	if (r < 0)
+		return r;
+	r = see(ctx, d, e);
+	undo(d, VISIT_STAGES);
+	*ret_ns = d->report.frozen_ns;
+	free_dump(d);
+	return r;
+}
+
 /*
  * What is in the way may be a matter of moments: an answer not fetched yet, a connection not
  * accepted yet.  The session runs a little, and it is tried again.  Who goes through a tree of
@@ -268,7 +300,7 @@ int ckpt_freeze(struct ckpt_dump **ret, const struct ckpt_world *w,
 		 walked = begin + patience * 1000000ULL / WALKS_PART;
 
 	for (useconds_t nap = FIRST_NAP_US;; nap = MIN(2 * nap, (useconds_t)LONGEST_NAP_US)) {
-		int r = freeze_once(ret, w, o, e);
+		int r = freeze_once(ret, w, o, ARRAY_SIZE(stages), e);
 		uint64_t then = io_now_ns() + nap * 1000ULL;
 
 		if (r == 0 && (then > walked || !ckpt_walks(*ret)))

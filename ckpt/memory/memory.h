@@ -8,6 +8,7 @@
  *      pages.c     dump: which pages of a mapping must be written, and writing them
  *      space.c     dump: the pages of a whole memory space
  *      fork.c      dump: copies of memory spaces, so that the session can run on
+ *      track.c     dump: which pages have been written to since they were copied (track.h)
  *      map.c       restore: the mappings of a record in a blank task
  *      place.c     restore: the vDSO in it
  *      fill.c      restore: pages of an image into a task
@@ -87,6 +88,18 @@ int ckpt_place_vdso(
 struct ckpt_run {
 	uint64_t start, end;
 };
+/* Appends one to @b, or lengthens the last one, if it begins where that ends.  NULL is fine. */
+void ckpt_run_put(struct buf *b, uint64_t start, uint64_t end);
+
+/* Words of /proc/PID/pagemap: Documentation/admin-guide/mm/pagemap.rst. */
+#define PM_PRESENT    (1ULL << 63)
+#define PM_SWAP	      (1ULL << 62)
+#define PM_FILE	      (1ULL << 61)
+#define PM_GUARD      (1ULL << 58)
+#define PM_SOFT_DIRTY (1ULL << 55)
+#ifndef PAGE_IS_GUARD
+#define PAGE_IS_GUARD (1 << 8) /* linux/fs.h, 6.16 */
+#endif
 
 /* The pages of one memory space. */
 struct ckpt_pages {
@@ -104,6 +117,12 @@ struct ckpt_pages {
 int ckpt_pages_open(struct ckpt_pages *ret, int proc_fd, pid_t pid, struct err *e);
 void ckpt_pages_close(struct ckpt_pages *p);
 #define _cleanup_pages_ __attribute__((cleanup(ckpt_pages_close)))
+
+/*
+ * Calls @each with the words of the page map for [@start, @end), @n pages from @at.  0 or negative errno.
+ */
+int ckpt_pages_each_word(int pagemap, uint64_t start, uint64_t end,
+	void (*each)(void *ctx, uint64_t at, const uint64_t *words, size_t n), void *ctx);
 
 /* True where holes cost nothing to ckpt_pages_find. */
 bool ckpt_pages_scans(struct ckpt_pages *p);

@@ -27,16 +27,6 @@
 #include "ckpt/memory/memory.h"
 #include "proto/proto.h"
 
-#ifndef PAGE_IS_GUARD
-#define PAGE_IS_GUARD (1 << 8) /* linux/fs.h, 6.16 */
-#endif
-
-/* Documentation/admin-guide/mm/pagemap.rst */
-#define PM_PRESENT (1ULL << 63)
-#define PM_SWAP	   (1ULL << 62)
-#define PM_FILE	   (1ULL << 61)
-#define PM_GUARD   (1ULL << 58)
-
 /* Shorter stretches of zero pages between others are written. */
 #define MIN_ZERO_RUN (4 * PAGE_SIZE)
 
@@ -68,8 +58,7 @@ void ckpt_pages_close(struct ckpt_pages *p)
 	p->scratch = NULL;
 }
 
-/* Appends, or lengthens the last one. */
-static void put_run(struct buf *b, uint64_t start, uint64_t end)
+void ckpt_run_put(struct buf *b, uint64_t start, uint64_t end)
 {
 	struct ckpt_run run = {start, end}, *last;
 
@@ -104,7 +93,7 @@ static int find_by_scan(
 		if (n < 0)
 			return -errno;
 		for (int i = 0; i < n; i++)
-			put_run(region[i].categories & PAGE_IS_GUARD ? guards : runs,
+			ckpt_run_put(region[i].categories & PAGE_IS_GUARD ? guards : runs,
 				region[i].start, region[i].end);
 		if (arg.walk_end <= at)
 			return -EIO;
@@ -112,26 +101,45 @@ static int find_by_scan(
 	return 0;
 }
 
-static int find_by_pagemap(
-	struct ckpt_pages *p, uint64_t start, uint64_t end, struct buf *runs, struct buf *guards)
+int ckpt_pages_each_word(int pagemap, uint64_t start, uint64_t end,
+	void (*each)(void *ctx, uint64_t at, const uint64_t *words, size_t n), void *ctx)
 {
 	uint64_t word[512];
 
 	for (uint64_t at = start; at < end;) {
 		size_t want = MIN((end - at) / PAGE_SIZE, ARRAY_SIZE(word));
-		ssize_t n = io_pread_full(p->pagemap, word, want * sizeof(*word),
+		ssize_t n = io_pread_full(pagemap, word, want * sizeof(*word),
 			(off_t)(at / PAGE_SIZE * sizeof(*word)));
 
 		if (n < (ssize_t)sizeof(*word))
 			return n < 0 ? (int)n : -EIO;
-		for (size_t i = 0; i < (size_t)n / sizeof(*word); i++, at += PAGE_SIZE) {
-			if (word[i] & PM_GUARD)
-				put_run(guards, at, at + PAGE_SIZE);
-			else if ((word[i] & (PM_PRESENT | PM_SWAP)) && !(word[i] & PM_FILE))
-				put_run(runs, at, at + PAGE_SIZE);
-		}
+		each(ctx, at, word, (size_t)n / sizeof(*word));
+		at += (size_t)n / sizeof(*word) * PAGE_SIZE;
 	}
 	return 0;
+}
+
+struct found {
+	struct buf *runs, *guards;
+};
+
+static void sort_words(void *ctx, uint64_t at, const uint64_t *word, size_t n)
+{
+	struct found *f = ctx;
+
+	for (size_t i = 0; i < n; i++, at += PAGE_SIZE) {
+		if (word[i] & PM_GUARD)
+			ckpt_run_put(f->guards, at, at + PAGE_SIZE);
+		else if ((word[i] & (PM_PRESENT | PM_SWAP)) && !(word[i] & PM_FILE))
+			ckpt_run_put(f->runs, at, at + PAGE_SIZE);
+	}
+}
+
+static int find_by_pagemap(
+	struct ckpt_pages *p, uint64_t start, uint64_t end, struct buf *runs, struct buf *guards)
+{
+	return ckpt_pages_each_word(
+		p->pagemap, start, end, sort_words, &(struct found){runs, guards});
 }
 
 bool ckpt_pages_scans(struct ckpt_pages *p)
