@@ -365,6 +365,20 @@ def each_row_of_32_bit_programs(env):
 
 
 @test
+def a_32_bit_program(env):
+    program = needs_built("it", "narrow")
+    for names, prefix in ("rewrite", env.prefix), ("rewrite", []), ("kernel", []):
+        env.prefix = prefix
+        r = env.podrun("run", "--names", names, "--net", "host", "--end-with-command", "--", program)
+        assert r.text == "right\n", (names, r)
+
+
+@test
+def hammered_by_32_bit_programs(env):
+    assert run(env, needs_built("it", "hammer32"), "4").text == "right\n"
+
+
+@test
 def births_are_counted(env):
     r = env.podrun("run", *HERE, "--pids", "20", "--end-with-command", "--", sys.executable, "-c", BIRTHS)
     assert r.text.split("\n")[:3] == ["19 0", "no thread", "True 0"], r
