@@ -98,6 +98,8 @@ struct ckpt_paths {
 	 */
 	int (*open)(void *ctx, const char *path, int flags);
 	int (*settle)(void *ctx, const char *path, int fd);
+	/* Where on the host the program @path is to be executed; NULL: where it is. */
+	int (*program)(void *ctx, const char *path, char ret[PATH_MAX]);
 	/* The host's terminal /dev/pts/@host has been made, and is /dev/pts/@number to the session. */
 	int (*terminal)(void *ctx, unsigned number, unsigned host);
 	void *ctx;

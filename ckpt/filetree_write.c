@@ -433,7 +433,7 @@ static int is_name(const struct dirent *d)
 /* What stands in the session's directory for a /dev/shm, a /proc and hidden directories (supervisor/rewrite/view.h). */
 static bool is_made(const char *path, const char *name)
 {
-	static const char *const made[] = {"shm", "proc", "empty"};
+	static const char *const made[] = {"shm", "proc", "empty", "programs"};
 
 	for (size_t i = 0; !*path && i < ARRAY_SIZE(made); i++)
 		if (strcmp(name, made[i]) == 0)

@@ -349,10 +349,12 @@ static bool shares_memory(const struct ckpt_build *b, const struct ckpt_build_pr
 static int reexec(struct ckpt_build *b, struct ckpt_build_proc *p, const char *path, struct err *e)
 {
 	struct remote **r = &p->threads[0].remote;
+	const struct ckpt_paths *paths = b->world->paths;
 	char room[PATH_MAX], host[PATH_MAX + 2];
 	int k;
 
-	snprintf(host, sizeof(host), "/%s", ckpt_where_below(b->world, path, room));
+	if (!paths || !paths->program || paths->program(paths->ctx, path, host) < 0)
+		snprintf(host, sizeof(host), "/%s", ckpt_where_below(b->world, path, room));
 	k = remote_reexec(r, host, b->area, SEIZE_OPTIONS, e);
 	if (k < 0)
 		return k;

@@ -369,7 +369,7 @@ const struct check_weaker checks_weaker[] = {
 	{"isolation", "no namespace keeps the session in, but podrun's filter and tracer alone"},
 	{"network", "the host's: no loopback of its own, no --net none"},
 	{"files", "/tmp, /run, /dev/shm, /proc and volumes are its own; all others are the host's as they are, without a "
-		"layer in between; no --root"},
+		"layer in between, and so are those of --root"},
 	{"hidden files", "names and attributes of what is hidden can be found out, and sockets with a path be reached, "
 		"by a program that is set on it; podrun's own state in a home directory be read"},
 	{"ipc", "System V IPC and POSIX queues are its own, but /dev/mqueue lists none"},

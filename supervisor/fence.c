@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 
 #include "base/base.h"
+#include "supervisor/devices.h"
 #include "supervisor/world_config.h"
 
 #define VERSION_REFER	 2 /* before, nothing could be moved between directories */
@@ -114,7 +115,8 @@ static int allow_entries(const struct rules *rules, const char *dir, const char 
 
 static int allow_own(const struct rules *rules, const struct world_config *c)
 {
-	static const char *const own[] = {"tmp", "run", "shm"};
+	static const char *const own[] = {"tmp", "run", "shm"}, *const read[] = {
+									"empty", "programs"};
 	char path[4096];
 	int r = 0;
 
@@ -122,19 +124,44 @@ static int allow_own(const struct rules *rules, const struct world_config *c)
 		snprintf(path, sizeof(path), "%s/%s", c->files_dir, own[i]);
 		r = allow(rules, AT_FDCWD, path, rules->all);
 	}
-	snprintf(path, sizeof(path), "%s/empty", c->files_dir);
-	if (r == 0)
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(read); i++) {
+		snprintf(path, sizeof(path), "%s/%s", c->files_dir, read[i]);
 		r = allow(rules, AT_FDCWD, path, FS_READ);
+	}
 	for (size_t i = 0; r == 0 && i < c->n_binds; i++)
 		r = allow(rules, AT_FDCWD, c->binds[i].source,
 			c->binds[i].read_only ? FS_READ : rules->all);
 	return r;
 }
 
-int fence_create(const struct world_config *c, struct err *e)
+static int allow_host(const struct rules *rules)
 {
 	static const char *const top[] = {".", "..", "tmp", "run", "dev", "proc", NULL};
 	static const char *const dev[] = {".", "..", "shm", "mqueue", NULL};
+	int r = allow_entries(rules, "/", top);
+
+	return r < 0 ? r : allow_entries(rules, "/dev", dev);
+}
+
+/* A root of the session's own, and of the host's the devices that a mount namespace would show. */
+static int allow_root(const struct rules *rules, const char *root)
+{
+	static const char *const terminals[] = {"/dev/pts", "/dev/ptmx"};
+	int r = allow(rules, AT_FDCWD, root, rules->all);
+	char path[64];
+
+	for (size_t i = 0; r == 0 && i < n_devices; i++)
+		if (devices[i].class == DEVICE_VIRTUAL) {
+			snprintf(path, sizeof(path), "/dev/%s", devices[i].name);
+			r = allow(rules, AT_FDCWD, path, rules->all);
+		}
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(terminals); i++)
+		r = allow(rules, AT_FDCWD, terminals[i], rules->all);
+	return r < 0 ? r : allow(rules, AT_FDCWD, "/sys", FS_READ);
+}
+
+int fence_create(const struct world_config *c, struct err *e)
+{
 	int version = fence_version(), r;
 	struct rules rules;
 
@@ -142,9 +169,7 @@ int fence_create(const struct world_config *c, struct err *e)
 		return -1;
 	r = create(version, &rules);
 	if (r == 0)
-		r = allow_entries(&rules, "/", top);
-	if (r == 0)
-		r = allow_entries(&rules, "/dev", dev);
+		r = world_root(c) ? allow_root(&rules, c->root) : allow_host(&rules);
 	if (r == 0)
 		r = allow_own(&rules, c);
 	if (r == 0)

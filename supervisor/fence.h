@@ -5,7 +5,8 @@
  * Paths are translated by looking at the session's memory, which the session may change behind the look
  * (rewrite/view.h).  So the kernel itself is told what may be found: everything on the host but its /tmp,
  * /run, /dev/shm, /dev/mqueue and /proc, and of these the session's own.  Landlock knows no exceptions below what is
- * allowed, therefore the top directory and /dev are allowed entry by entry.
+ * allowed, therefore the top directory and /dev are allowed entry by entry.  With --root it is that directory
+ * alone, and the devices that a mount namespace would show.
  *
  * It looks at opens, and at what is made, removed and moved.  It hides no names: whoever asks for
  * the attributes of a file gets them.  podrun's own state, where that is in the user's home, it can't

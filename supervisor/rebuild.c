@@ -306,10 +306,11 @@ static int check_rewritten(const struct session *s, struct err *e)
 {
 	const Pb__Config *c = s->record->config;
 	_cleanup_free_ char *changed = NULL;
-	const char *what = c->as_root ? "a root inside" : c->root[0] ? "--root" : NULL;
+	const char *what = c->as_root ? "a root inside" : NULL;
 
 	if (!what && upper_changed(s->dir_fd, "files", &changed) == 1)
-		what = "a layer of its own over the host's files";
+		what = c->root[0] ? "a layer of its own over --root"
+				  : "a layer of its own over the host's files";
 	if (!what)
 		return 0;
 	err_set(e, ERR_HOST, -EOPNOTSUPP, "it has %s%s%s%s, which needs a namespace", what,

@@ -20,7 +20,7 @@ struct starter_data {
 	uint64_t argv, envp;
 	uint64_t shell; /* "/bin/sh", room for a path, arguments */
 	uint64_t paths;
-	uint64_t at_cwd, at_exec;	  /* what it answers when that fails */
+	uint64_t at_cwd, at_exec;	   /* what it answers when that fails */
 	uint64_t error_offset, reply_size; /* in such an answer, and of it */
 };
 static_assert(offsetof(struct starter_data, cwd) == STARTER_CWD &&

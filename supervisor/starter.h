@@ -15,9 +15,9 @@ struct init_reply;
 
 struct starter {
 	char *const *argv, *const *envp;
-	const char *cwd;   /* where to go first; NULL: nowhere */
+	const char *cwd;    /* where to go first; NULL: nowhere */
 	char *const *paths; /* tried one after another, as execvp(3) does */
-	int status;	   /* gets a struct init_reply if nothing could be executed, else is closed */
+	int status; /* gets a struct init_reply if nothing could be executed, else is closed */
 };
 
 /* Does not return but with a negative errno. */

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/types.h>
 
 struct skeleton;
@@ -56,5 +57,11 @@ struct world_config {
 	const struct ckpt_mapped *mapped; /* what the filter watches over; NULL */
 	const struct skeleton *skeleton;  /* for a root inside on the host's files, or NULL */
 };
+
+/* Where there is no layer over it, the host's own / is no root of one's own. */
+static inline const char *world_root(const struct world_config *c)
+{
+	return c->root && strcmp(c->root, "/") != 0 ? c->root : NULL;
+}
 
 #endif

@@ -90,11 +90,14 @@ void cli_bytes(uint64_t bytes, char *ret, size_t size)
 	snprintf(ret, size, i ? "%.1f %s" : "%.0f %s", v, units[i]);
 }
 
-void cli_say_lacking(const char *lacking)
+void cli_say_lacking(const char *lacking, const char *root)
 {
-	if (lacking[0])
-		fprintf(stderr,
-			"podrun: no %s on this host: names are rewritten, and the network is the "
-			"host's (podrun check)\n",
-			lacking);
+	if (!lacking[0])
+		return;
+	fprintf(stderr,
+		"podrun: no %s on this host: names are rewritten, and the network is the host's",
+		lacking);
+	if (root)
+		fprintf(stderr, "; what the session writes below %s is written there", root);
+	fputs(" (podrun check)\n", stderr);
 }

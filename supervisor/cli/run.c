@@ -232,9 +232,8 @@ static const char *not_rewritten(const struct run_options *o)
 		bool asked;
 		const char *option;
 	} all[] = {
-		{o->root, "--root"},
 		{is(o->user, "root"), "--user root"},
-		{is(o->net, "none"), "--net none"},
+		{is(o->net, "none"), "--net none (a loopback that nobody else has)"},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
@@ -254,8 +253,8 @@ static int check_names(const struct run_options *o, struct err *e)
 	if (is(o->net, "host") && !not_rewritten(o))
 		return 0;
 	err_set(e, ERR_HOST, -EOPNOTSUPP,
-		"--names rewrite has no network, root directory or users of its own");
-	return err_hint(e, "say so with --net host, and leave out --root and --user root");
+		"--names rewrite has no network or users of its own");
+	return err_hint(e, "say so with --net host, and leave out --user root");
 }
 
 static int check_options(const struct run_options *o, struct err *e)
@@ -545,7 +544,7 @@ static int fall_back(const struct run_options *o, Pb__Config *config, struct err
 	*e = (struct err){0};
 	config->names = (char *)"rewrite";
 	config->net = (char *)"host";
-	cli_say_lacking(lacking->name);
+	cli_say_lacking(lacking->name, config->root[0] ? config->root : NULL);
 	return 0;
 }
 
@@ -594,7 +593,7 @@ const struct cli_command cli_run = {
 		"The kernel's namespaces hold the session's names. Where the host allows none, podrun says "
 		"so and rewrites numbers of processes and names of IPC objects itself (*--names rewrite*). /tmp, /run, /dev/shm, "
 		"/proc and what *-v* says are the session's there, too; all other files, clocks and network are the "
-		"host's, and *--root*, *--user root* and *--net none* are refused with exit code 4. *--names kernel* "
+		"host's, what is written below *--root* is written there, and *--user root* and *--net none* are refused with exit code 4. *--names kernel* "
 		"refuses to start such a session. *podrun check* tells which it will be, and what is weaker.",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),

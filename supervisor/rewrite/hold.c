@@ -15,6 +15,7 @@
 #include "supervisor/rewrite/rewriter_state.h"
 #include "supervisor/rewrite/signals.h"
 #include "supervisor/rewrite/view.h"
+#include "supervisor/rewrite/view_calls.h"
 #include "supervisor/rewrite/view_later.h"
 
 #define NAP_NS (1000 * 1000L)
@@ -359,6 +360,11 @@ static int settle(void *rewriter, const char *path, int fd)
 	return p ? procfs_settle(p, below, fd) : 0;
 }
 
+static int program(void *rewriter, const char *path, char ret[PATH_MAX])
+{
+	return view_exec_path(&((struct rewriter *)rewriter)->rw, path, ret);
+}
+
 static int terminal(void *rewriter, unsigned number, unsigned host)
 {
 	return pts_born(((struct rewriter *)rewriter)->rw.view, number, host);
@@ -389,6 +395,7 @@ void hold_describe(struct rewriter *w, struct ckpt_names *names, struct ckpt_pat
 		.host = find,
 		.open = open_made,
 		.settle = settle,
+		.program = program,
 		.terminal = terminal,
 		.ctx = w};
 }

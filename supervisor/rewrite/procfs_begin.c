@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "supervisor/rewrite/procfs_begin.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -29,6 +30,20 @@ static int session_path(void *arg, const char *host, char *buf, size_t size)
 	return (size_t)r < size ? r : -ENAMETOOLONG;
 }
 
+static int program(void *arg, const char *host)
+{
+	const struct rewrite *rw = arg;
+	const char *programs = rw->view->programs;
+	char path[PATH_MAX], source[PATH_MAX];
+	int fd;
+
+	if (strncmp(host, programs, strlen(programs)) != 0 || view_session_path(rw->view, host, path) < 0 ||
+		view_host_path(rw->view, path, source) < 0)
+		return -ENOENT;
+	fd = open(source, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	return fd < 0 ? -ENOENT : fd;
+}
+
 static int sysvipc(void *arg, const char *name, struct buf *text)
 {
 	static const char *const names[IPC_SORTS] = {"shm", "sem", "msg"};
@@ -42,7 +57,9 @@ static int sysvipc(void *arg, const char *name, struct buf *text)
 
 int procfs_begin(struct rewrite *rw, const char *files, struct err *e)
 {
-	static struct procfs_ops ops = {.session_path = session_path, .sysvipc = sysvipc};
+	static struct procfs_ops ops = {.session_path = session_path,
+		.program = program,
+		.sysvipc = sysvipc};
 	_cleanup_free_ char *instead = NULL;
 	char place[PATH_MAX];
 	int r;

@@ -24,11 +24,12 @@ struct tasks;
 /*
  * What /proc needs of others; a member that is NULL: nothing of theirs is there.  @session_path puts what the
  * session calls the host's path @host, which may end in " (deleted)", into @buf: its length or a negative errno.
- * @sysvipc prints the session's own /proc/sysvipc/@name ("shm", "sem", "msg"), with its heading.  @host: what
+ * @program opens (O_PATH) the program that the host's @host is a copy of; -ENOENT if it is none.  @sysvipc prints the session's own /proc/sysvipc/@name ("shm", "sem", "msg"), with its heading.  @host: what
  * sys/kernel/hostname and domainname say.
  */
 struct procfs_ops {
 	int (*session_path)(void *arg, const char *host, char *buf, size_t size);
+	int (*program)(void *arg, const char *host);
 	int (*sysvipc)(void *arg, const char *name, struct buf *text);
 	const struct host_names *host;
 	void *arg;

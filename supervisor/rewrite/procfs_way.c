@@ -56,10 +56,15 @@ static int jump(struct walk *w, int *fd, struct procfs_way *ret)
 {
 	char host[PATH_MAX], name[PATH_MAX];
 	struct statfs fs;
-	int r = procfs_name_of(*fd, host);
+	int r = procfs_name_of(*fd, host), program;
 
 	if (r < 0)
 		return r;
+	program = w->p->ops->program ? w->p->ops->program(w->p->ops->arg, host) : -ENOENT;
+	if (program >= 0) {
+		close_fd(*fd);
+		*fd = program;
+	}
 	r = procfs_from_host(w->p, host, name, sizeof(name));
 	if (r >= 0) {
 		w->passed[0] = '\0';

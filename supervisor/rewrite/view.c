@@ -14,6 +14,7 @@
 
 #include "base/base.h"
 #include "supervisor/rewrite/numbers.h"
+#include "supervisor/rewrite/view_program.h"
 #include "supervisor/world_config.h"
 
 /* ---- what is of the session's own ------------------------------------------------------------ */
@@ -28,6 +29,7 @@ static const struct {
 };
 
 #define EMPTY "empty" /* what hidden directories show */
+#define PROGRAMS "programs" /* view_program.h */
 
 static int make_dir(const char *dir, const char *name, mode_t mode, struct err *e)
 {
@@ -108,9 +110,39 @@ static int make_target(const struct world_config *c, const struct world_bind *b,
 	return r < 0 ? err_errno(e, r, "cannot make %s in the session", b->target) : 0;
 }
 
+/* Directories that the root lacks are made, for they are to be listed; one that can't be is not. */
+static void fill_root(int root)
+{
+	static const char *const names[] = {"dev", "proc", "run", "sys", "tmp"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (mkdirat(root, names[i], 0755) < 0 && errno != EEXIST)
+			log_info("/%s is not listed: %s", names[i], strerror(errno));
+}
+
+static int check_root(const struct world_config *c, struct err *e)
+{
+	_cleanup_close_ int root = -1;
+
+	if (!world_root(c))
+		return 0;
+	root = open(c->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0) {
+		err_errno(e, -errno, "cannot open root directory %s", c->root);
+		return err_reclass(e, ERR_HOST);
+	}
+	fill_root(root);
+	return 0;
+}
+
 static int prepare(const struct world_config *c, struct err *e)
 {
-	int r = make_dir(c->files_dir, EMPTY, 0555, e);
+	int r = check_root(c, e);
+
+	if (r == 0)
+		r = make_dir(c->files_dir, EMPTY, 0555, e);
+	if (r == 0)
+		r = make_dir(c->files_dir, PROGRAMS, 0700, e);
 
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(own); i++)
 		r = make_dir(c->files_dir, own[i].name, own[i].mode, e);
@@ -194,6 +226,8 @@ static int add_own(struct view *v, const struct world_config *c)
 {
 	_cleanup_free_ char *files = realpath(c->files_dir, NULL);
 
+	if (asprintf(&v->programs, "%s/" PROGRAMS, files ? files : c->files_dir) < 0)
+		return -ENOMEM;
 	for (size_t i = 0; i < ARRAY_SIZE(own); i++) {
 		_cleanup_free_ char *host = NULL;
 		struct view_entry *one;
@@ -209,12 +243,17 @@ static int add_own(struct view *v, const struct world_config *c)
 
 static int hide(struct view *v, const char *what, const char *empty)
 {
-	_cleanup_free_ char *path = what ? realpath(what, NULL) : NULL;
+	_cleanup_free_ char *host = what ? realpath(what, NULL) : NULL;
+	const struct view_entry *in;
 	struct view_entry *one;
+	char path[PATH_MAX];
 	int r;
 
+	if (!host || view_session_path(v, host, path) < 0)
+		return 0;
 	/* What a directory of the session's own covers is hidden by that. */
-	if (!path || view_mount_of(v, path))
+	in = view_mount_of(v, path);
+	if (in && in->len)
 		return 0;
 	r = add(v, VIEW_MOUNT, path, empty, &one);
 	if (r == 0)
@@ -285,20 +324,43 @@ static int add_aliases_of(struct view *v, const char *dir)
 static int add_aliases(struct view *v)
 {
 	const char *home = getenv("HOME");
-	const char *const dirs[] = {"", "/var", "/etc", "/dev", home ? home : ""};
+	const char *const dirs[] = {"/dev", "", "/var", "/etc", home ? home : ""};
 	int r = 0;
 
-	/* Links may lead to links. */
+	/* Links may lead to links; those of a root of the session's own are walked. */
 	for (int round = 0; r == 0 && round < 2; round++)
-		for (size_t i = 0; r == 0 && i < ARRAY_SIZE(dirs); i++)
+		for (size_t i = 0; r == 0 && i < (v->rooted ? 1 : ARRAY_SIZE(dirs)); i++)
 			r = add_aliases_of(v, dirs[i]);
 	return r;
 }
 
+/* All is in @root, but for what has its entry. */
+static int add_root(struct view *v, const char *root)
+{
+	int r = add(v, VIEW_MOUNT, "", root, NULL);
+
+	v->rooted = true;
+	if (r == 0)
+		r = add(v, VIEW_HOST, "/dev", NULL, NULL);
+	return r == 0 ? add(v, VIEW_HOST, "/sys", NULL, NULL) : r;
+}
+
+static int add_splits(struct view *v)
+{
+	int r = add(v, VIEW_SPLIT, "", NULL, NULL);
+
+	return r < 0 ? r : add(v, VIEW_SPLIT, "/dev", NULL, NULL);
+}
+
 static int fill(struct view *v, const struct world_config *c)
 {
-	int r = add_own(v, c);
+	const char *root = world_root(c);
+	int r;
 
+	v->fence = v->programs_fd = -1;
+	r = root ? add_root(v, root) : 0;
+	if (r == 0)
+		r = add_own(v, c);
 	if (r == 0)
 		r = add(v, VIEW_PROC, "/proc", NULL, NULL);
 	if (r == 0)
@@ -307,10 +369,7 @@ static int fill(struct view *v, const struct world_config *c)
 		r = add_binds(v, c);
 	if (r == 0)
 		r = add_aliases(v);
-	if (r == 0)
-		r = add(v, VIEW_SPLIT, "", NULL, NULL);
-	v->fence = -1;
-	return r < 0 ? r : add(v, VIEW_SPLIT, "/dev", NULL, NULL);
+	return r < 0 || v->rooted ? r : add_splits(v);
 }
 
 int view_create(struct view **ret, const struct world_config *c, struct err *e)
@@ -333,6 +392,9 @@ int view_open(struct view *v, const struct tasks *tasks)
 	v->scratch = calloc(NUMBERS_MAX, sizeof(*v->scratch));
 	if (!v->cwds || !v->scratch)
 		return -ENOMEM;
+	v->programs_fd = open(v->programs, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (v->programs_fd < 0)
+		return -errno;
 	for (size_t i = 0; i < v->n; i++) {
 		struct view_entry *one = &v->entries[i];
 		struct stat st;
@@ -386,37 +448,44 @@ int view_lead_terminal(struct view *v, const char *path, const char *host, int f
 	return 0;
 }
 
-static bool has_moved(const struct view_entry *one, char ret[PATH_MAX])
+/* Is the directory @fd called otherwise than *@host? */
+static bool has_moved(int fd, const char *host, char ret[PATH_MAX])
 {
 	char link[32];
 	ssize_t n;
 
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", one->fd);
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	n = readlink(link, ret, PATH_MAX - 1);
 	if (n <= 0)
 		return false;
 	ret[n] = '\0';
-	return strcmp(ret, one->host) != 0;
+	return strcmp(ret, host) != 0;
+}
+
+static void refresh(int fd, char **host)
+{
+	char path[PATH_MAX], *copy;
+
+	copy = has_moved(fd, *host, path) ? strdup(path) : NULL;
+	if (copy) {
+		free(*host);
+		*host = copy;
+	}
 }
 
 void view_refresh(struct view *v)
 {
 	char path[PATH_MAX];
 
+	/* They all move together. */
+	if (v->programs_fd < 0 || !has_moved(v->programs_fd, v->programs, path))
+		return;
+	refresh(v->programs_fd, &v->programs);
 	for (size_t i = 0; i < v->n; i++) {
 		struct view_entry *one = &v->entries[i];
-		char *copy;
 
-		if (one->sort != VIEW_MOUNT || !one->own || one->fd < 0)
-			continue;
-		/* They all move together. */
-		if (!has_moved(one, path))
-			return;
-		copy = strdup(path);
-		if (!copy)
-			return;
-		free(one->host);
-		one->host = copy;
+		if (one->sort == VIEW_MOUNT && one->own && one->fd >= 0)
+			refresh(one->fd, &one->host);
 	}
 }
 
@@ -439,6 +508,8 @@ void view_free(struct view *v)
 	if (v) {
 		free(v->cwds);
 		free(v->scratch);
+		free(v->programs);
+		close_fd(v->programs_fd);
 	}
 	free(v);
 }
@@ -475,7 +546,7 @@ static const struct view_entry *first_entry(const struct view *v, const char *pa
 			memcpy(done + len + 1, p, n);
 			len += 1 + n;
 			one = find(v, done, len);
-			if (one && one->sort != VIEW_SPLIT) {
+			if (one && one->sort != VIEW_SPLIT && one->sort != VIEW_HOST) {
 				*ret_len = len;
 				*ret_rest = p + n;
 				return one;
@@ -489,24 +560,74 @@ static const struct view_entry *first_entry(const struct view *v, const char *pa
 	return NULL;
 }
 
+/*
+ * With a root of the session's own: does the text lead below a directory of the host's, and never out of it nor to
+ * an entry?
+ */
+static bool stays_outside(const struct view *v, const char *path)
+{
+	const struct view_entry *top = NULL;
+	char done[PATH_MAX];
+	size_t len = 0;
+
+	for (const char *p = path + strspn(path, "/"); *p; p += strspn(p, "/")) {
+		size_t n = strcspn(p, "/");
+		const struct view_entry *one;
+
+		if (n == 2 && p[0] == '.' && p[1] == '.') {
+			len = parent_of(done, len);
+			if (!top || len <= top->len)
+				return false;
+		} else if (n > 1 || p[0] != '.') {
+			if (len + 1 + n >= PATH_MAX)
+				return false;
+			done[len] = '/';
+			memcpy(done + len + 1, p, n);
+			len += 1 + n;
+			one = find(v, done, len);
+			if (top ? one != NULL : !one || one->sort != VIEW_HOST)
+				return false;
+			top = top ? top : one;
+		}
+		p += n;
+	}
+	return top && len > top->len;
+}
+
 bool view_leads_in(const struct view *v, const char *path)
 {
 	char done[PATH_MAX];
 	const char *rest;
 	size_t len;
 
+	if (v->rooted)
+		return !stays_outside(v, path);
 	return first_entry(v, path, done, &len, &rest) || find(v, done, len);
+}
+
+bool view_leads_in_from(const struct view *v, size_t base, const char *whole, unsigned *ret_how)
+{
+	char path[PATH_MAX];
+	bool from;
+
+	memcpy(path, whole, base);
+	path[base] = '\0';
+	/* There the kernel's directory is another than the text says. */
+	from = v->rooted && view_mount_of(v, path);
+	*ret_how = from ? VIEW_FROM_MOUNT : 0;
+	return from || view_leads_in(v, whole);
 }
 
 const struct view_entry *view_mount_of(const struct view *v, const char *path)
 {
-	for (size_t len = strlen(path); len > 0; len = parent_of(path, len)) {
+	for (size_t len = strlen(path);; len = parent_of(path, len)) {
 		const struct view_entry *one = find(v, path, len);
 
 		if (one && (one->sort == VIEW_MOUNT || one->sort == VIEW_PROC))
 			return one;
+		if (!len || (one && one->sort == VIEW_HOST))
+			return NULL;
 	}
-	return NULL;
 }
 
 static bool below(const char *path, const char *top, size_t len)
@@ -558,6 +679,8 @@ int view_session_path(const struct view *v, const char *host, char ret[PATH_MAX]
 
 	if (view_is_terminal(host))
 		return view_say_terminal((struct view *)v, host, ret);
+	if (v->programs && below(host, v->programs, strlen(v->programs)))
+		return view_program_path(host + strlen(v->programs), ret);
 	for (size_t i = 0; i < v->n; i++) {
 		const struct view_entry *one = &v->entries[i];
 		size_t len = one->sort == VIEW_MOUNT ? strlen(one->host) : 0;
@@ -570,6 +693,8 @@ int view_session_path(const struct view *v, const char *host, char ret[PATH_MAX]
 	if (!best && view_mount_of(v, host))
 		return say_former(v, host, ret);
 	n = snprintf(ret, PATH_MAX, "%s%s", best ? best->path : "", host + longest);
+	if (n == 0)
+		strcpy(ret, "/");
 	return n >= PATH_MAX ? -ENAMETOOLONG : 0;
 }
 
@@ -601,7 +726,7 @@ static int put_host(const struct view *v, const char *path, char ret[PATH_MAX])
 {
 	const struct view_entry *one = view_mount_of(v, path);
 
-	if (one->sort == VIEW_MOUNT)
+	if (one && one->sort == VIEW_MOUNT)
 		return snprintf(ret, PATH_MAX, "%s%s", one->host, path + one->len);
 	return snprintf(ret, PATH_MAX, "%s", path);
 }
@@ -618,10 +743,10 @@ int view_host_path(const struct view *v, const char *path, char ret[PATH_MAX])
 
 	for (int i = 0; i < MAX_ALIASES && n >= 0; i++) {
 		one = first_entry(v, text, done, &len, &rest);
-		if (!one || one->sort == VIEW_PROC)
-			n = snprintf(ret, PATH_MAX, "%s", *text ? text : "/");
-		else if (one->sort == VIEW_MOUNT)
-			n = put_host(v, text, ret);
+		if (one && one->sort == VIEW_PROC)
+			n = snprintf(ret, PATH_MAX, "%s", text);
+		else if (!one || one->sort != VIEW_ALIAS)
+			n = put_host(v, *text || v->rooted ? text : "/", ret);
 		else
 			n = snprintf(next, sizeof(next), "%.*s/%s/%s",
 				one->host[0] == '/' ? 0 : (int)parent_of(done, len), done, one->host,

@@ -19,6 +19,8 @@
  *      the call          open, stat and their like are answered (view_answers.c); all else the
  *                        task does itself, with the host's path in its registers (view_calls.c)
  *
+ * With --root the mount at / is that directory, and all paths lead into the view but those below /dev and /sys.
+ *
  * The host's part of the tree is never walked here.  A symlink out there that leads into the view is
  * known if it was there at the start, in one of the directories where systems have such (*alias*), for
  * /var/run and its like.
@@ -29,6 +31,7 @@
 #ifndef SUPERVISOR_REWRITE_VIEW_H
 #define SUPERVISOR_REWRITE_VIEW_H
 
+#include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,6 +51,7 @@ enum view_sort {
 	VIEW_PROC,  /* what is below is made (procfs.h) */
 	VIEW_ALIAS, /* a symlink of the host that leads in */
 	VIEW_SPLIT, /* itself the host's, but not all that is below */
+	VIEW_HOST,  /* the host's, below a root of the session's own */
 };
 
 struct view_entry {
@@ -91,6 +95,9 @@ struct view {
 	struct view_scratch *scratch; /* likewise, of the task */
 	unsigned generation;	      /* goes up when a task changes directory */
 	int fence;		      /* as of fence_create; -1: there is none */
+	bool rooted;		      /* there is a mount at / */
+	char *programs;		      /* the directory of the host for view_program.h */
+	int programs_fd;	      /* O_PATH, of it */
 };
 
 /* ---- the table ------------------------------------------------------------------------------ */
@@ -116,6 +123,16 @@ int view_lead_terminal(struct view *v, const char *path, const char *host, int f
 
 /* May @path (absolute) lead to an entry, as far as its text tells? */
 bool view_leads_in(const struct view *v, const char *path);
+/*
+ * The same of a path below a directory, whose own (normal) is the first @base bytes of @whole.  *ret_how: what view_walk
+ * is to know of that.
+ */
+bool view_leads_in_from(const struct view *v, size_t base, const char *whole, unsigned *ret_how);
+/* Did view_base fail because a session with a root of its own holds a directory outside?  Nothing is below it. */
+static inline bool view_is_outside(const struct view *v, int error)
+{
+	return v->rooted && error == -ENOENT;
+}
 /* The entry that has exactly @path (normal); NULL if none. */
 const struct view_entry *view_find(const struct view *v, const char *path, size_t len);
 /* The mount that the session's @path (normal) is in, NULL for none. */
@@ -166,6 +183,7 @@ enum {
 	VIEW_PARENT = 16,  /* the same with a slash behind it: the call is about the name */
 	VIEW_WAIT = 4,	   /* other file systems may be entered; else -EAGAIN */
 	VIEW_TEXT = 8,	   /* on another file system the rest is text for the kernel */
+	VIEW_FROM_MOUNT = 32, /* the path was a relative one: on the host's side the kernel has to be told another */
 };
 
 /*

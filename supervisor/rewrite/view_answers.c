@@ -361,13 +361,14 @@ static bool is_split(const struct view *v, const struct view_place *at)
 	const char *path = strcmp(at->path, "/") == 0 ? "" : at->path;
 	const struct view_entry *one = at->in ? NULL : view_find(v, path, strlen(path));
 
-	return one && one->sort == VIEW_SPLIT;
+	return one && (one->sort == VIEW_SPLIT || one->sort == VIEW_HOST);
 }
 
 static long perform(struct path_question *p)
 {
 	struct view_place *at = p->at;
 	const struct view *v = p->q.rw->view;
+	char path[PATH_MAX];
 	long r;
 
 	if (at->in && (at->in->sort == VIEW_MOUNT || view_in_proc(at))) {
@@ -376,15 +377,19 @@ static long perform(struct path_question *p)
 	}
 	if (p->row->inside == open_inside && is_split(v, at))
 		return open_outside(p);
-	return at->walked ? later(p, at->path) : go_on(&p->q);
+	if (!at->walked)
+		return go_on(&p->q);
+	r = view_place_host(v, at, path);
+	return r < 0 ? r : later(p, path);
 }
 
 /* What the view has to say of @path, absolute. */
-static long resolve(struct question *q, const struct path_row *row, const char *path)
+static long resolve(struct question *q, const struct path_row *row, const char *path, unsigned from)
 {
 	_cleanup_place_ struct view_place at = VIEW_PLACE_INIT;
 	struct path_question p = {.q = *q, .row = row, .at = &at, .mem = -1};
-	long r = view_walk(q->rw->view, q->asker, path, row->how ? row->how(q->data) : 0, &at);
+	long r = view_walk(
+		q->rw->view, q->asker, path, (row->how ? row->how(q->data) : 0) | from, &at);
 
 	if (r == -EAGAIN)
 		r = later(&p, path);
@@ -422,8 +427,10 @@ static long on_path(struct question *q)
 	const struct path_row *row = row_of(q->data->nr);
 	char path[2 * PATH_MAX], base[PATH_MAX];
 	struct view *v = q->rw->view;
+	unsigned from = 0;
 	size_t len;
 	ssize_t n;
+	int r;
 
 	n = read_path(q, q->data->args[row->path], path);
 	/* What is wrong with it the kernel says. */
@@ -435,14 +442,17 @@ static long on_path(struct question *q)
 						   ? tasks_find(&q->rw->tasks, q->asker->tgid)
 						   : q->asker;
 
-		if (view_base(v, whole ? whole : q->asker, q->tid, dirfd, base) < 0)
-			return go_on(q);
+		r = view_base(v, whole ? whole : q->asker, q->tid, dirfd, base);
+		if (r < 0)
+			return view_is_outside(v, r) ? -EACCES : go_on(q);
 		len = strlen(base);
 		memmove(path + len + 1, path, (size_t)n + 1);
 		memcpy(path, base, len);
 		path[len] = '/';
+		return view_leads_in_from(v, len, path, &from) ? resolve(q, row, path, from)
+							       : go_on(q);
 	}
-	return view_leads_in(v, path) ? resolve(q, row, path) : go_on(q);
+	return view_leads_in(v, path) ? resolve(q, row, path, 0) : go_on(q);
 }
 
 static long get_cwd(struct question *q)

@@ -24,6 +24,8 @@ int view_say(const struct view *v, const char *host, char ret[PATH_MAX])
 	if (v->procfs) {
 		memcpy(ret, "/proc/", 6);
 		n = procfs_from_host(v->procfs, host, ret + 6, PATH_MAX - 6);
+		if (n == 0)
+			strcpy(ret, "/proc");
 		if (n >= 0)
 			return 0;
 		if (n != -ENOENT)
@@ -72,7 +74,7 @@ static void choose(const struct view *v, const struct task *asker, const char *h
 	pid_t parent;
 	char state;
 
-	if (!in || in->own || in->sort != VIEW_MOUNT || !v->tasks || is_at(v, asker, host, ret))
+	if (!in || in->own || !in->len || in->sort != VIEW_MOUNT || !v->tasks || is_at(v, asker, host, ret))
 		return;
 	if (tasks_look(asker->host, &state, &parent))
 		is_at(v, tasks_find(v->tasks, parent), host, ret);

@@ -94,7 +94,9 @@ int view_find_place(struct rewrite *rw, const struct task *task, int dirfd, cons
 	unsigned how, struct view_place *ret)
 {
 	char whole[2 * PATH_MAX] = "";
-	size_t n = strlen(path), base = 0;
+	size_t n = strlen(path), base;
+	unsigned from = 0;
+	bool leads;
 	int r;
 
 	if (!n)
@@ -104,17 +106,22 @@ int view_find_place(struct rewrite *rw, const struct task *task, int dirfd, cons
 
 		if (dirfd == AT_FDCWD && leader && leader->gone)
 			leader = NULL;
-		if (view_base(rw->view, dirfd == AT_FDCWD && leader ? leader : task, task->host,
-			    dirfd, whole) < 0)
-			return 1;
+		r = view_base(rw->view, dirfd == AT_FDCWD && leader ? leader : task, task->host,
+			dirfd, whole);
+		if (r < 0)
+			return view_is_outside(rw->view, r) ? -EACCES : 1;
 		base = strlen(whole);
-		whole[base++] = '/';
+		whole[base] = '/';
+		memcpy(whole + base + 1, path, n + 1);
+		leads = view_leads_in_from(rw->view, base, whole, &from);
+	} else {
+		memcpy(whole, path, n + 1);
+		leads = view_leads_in(rw->view, whole);
 	}
-	memcpy(whole + base, path, n + 1);
-	if (!view_leads_in(rw->view, whole))
+	if (!leads)
 		return 1;
 	view_refresh(rw->view);
-	r = view_walk(rw->view, task, whole, how | VIEW_TEXT, ret);
+	r = view_walk(rw->view, task, whole, how | from | VIEW_TEXT, ret);
 	return r == 0 && !ret->in && !ret->walked ? 1 : r;
 }
 
@@ -231,7 +238,7 @@ static int check(const struct view *v, const struct path_call *c, const struct p
 	bool writes = a->follow == OPENED || a->follow == HOW ? opens_for_writing(at, opened)
 							      : c->does & WRITES;
 
-	if (mount && c->does & TAKES && strlen(at->path) == in->len && !at->dot)
+	if (mount && c->does & TAKES && !at->dot && strcmp(at->path, in->len ? in->path : "/") == 0)
 		return view_mount_of(v, parent_of(at->path, parent)) ? -EBUSY : -EACCES;
 	if (writes && mount && in->read_only)
 		return -EROFS;

@@ -57,6 +57,11 @@ int view_enter_sendmmsg(struct rewrite *rw, struct task *task, struct user_regs_
 int view_enter_sendto(struct rewrite *rw, struct task *task, struct user_regs_struct *regs);
 void view_leave_sockname(struct rewrite *rw, struct task *task, struct user_regs_struct *regs);
 
+/*
+ * Where on the host the kernel has to be told to find program @path of the session's, of whose links nothing is
+ * left: for a session that is rebuilt.  0 or a negative errno.
+ */
+int view_exec_path(struct rewrite *rw, const char *path, char ret[PATH_MAX]);
 /* At the event of an exec: the new program is not to see the host's path. */
 void view_execed(struct rewrite *rw, const struct task *task);
 

@@ -8,7 +8,7 @@
  * the rest of its room is zeroes.
  *
  * An interpreter that is in the view itself the kernel would not find.  Then the arguments that the kernel
- * would have made are made here.
+ * would have made are made here; nor would it find a loader (view_program.h).
  */
 #include "supervisor/rewrite/view_calls.h"
 
@@ -21,10 +21,11 @@
 #include "base/base.h"
 #include "supervisor/rewrite/rewrite.h"
 #include "supervisor/rewrite/tasks.h"
+#include "supervisor/rewrite/view_program.h"
 
 #define HEAD	    256	 /* BINPRM_BUF_SIZE */
 #define MAX_ARGS    8192 /* of a script whose interpreter is in the view */
-#define MAX_SCRIPTS 4
+#define MAX_SCRIPTS 5	 /* as exec_binprm() in the kernel */
 #define MAX_PAGES   1024 /* of pointers to the environment */
 
 struct script {
@@ -32,17 +33,12 @@ struct script {
 	char argument[HEAD];
 };
 
-/* The first line of what is at @at: true if it names an interpreter. */
-static bool read_script(const struct view_place *at, struct script *ret)
+/* The first line of @fd: true if it names an interpreter. */
+static bool read_script(int fd, struct script *ret)
 {
-	char link[32], head[HEAD + 1] = "", *p, *end;
-	_cleanup_close_ int fd = -1;
+	char head[HEAD + 1] = "", *p, *end;
 
-	if (!S_ISREG(at->mode))
-		return false;
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", at->fd);
-	fd = open(link, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	if (fd < 0 || read(fd, head, HEAD) < 3 || head[0] != '#' || head[1] != '!')
+	if (pread(fd, head, HEAD, 0) < 3 || head[0] != '#' || head[1] != '!')
 		return false;
 	head[strcspn(head, "\n")] = '\0';
 	p = head + 2 + strspn(head + 2, " \t");
@@ -54,6 +50,12 @@ static bool read_script(const struct view_place *at, struct script *ret)
 	snprintf(ret->argument, sizeof(ret->argument), "%.*s", (int)(end - p), p);
 	return true;
 }
+
+/* All whose interpreters have been entered, the first that of the task's. */
+struct scripts {
+	struct script all[MAX_SCRIPTS + 1]; /* the last is one too many */
+	size_t n;
+};
 
 /* ---- arguments made here -------------------------------------------------------------------- */
 
@@ -129,22 +131,19 @@ static int put_arguments(struct rewrite *rw, struct task *task, struct user_regs
 	return 0;
 }
 
-/*
- * The interpreter of @s is in the view, at @in: what it is called with.  @path is the script's as the task said it.
- */
-static int enter_script(struct rewrite *rw, struct task *task, struct user_regs_struct *regs,
-	int path_arg, const struct script *s, const struct view_place *in, const char *path)
+/* The last interpreter, @host, is called with all that came before, and @path, the script as the task said it. */
+static int put_scripts(struct rewrite *rw, struct task *task, struct user_regs_struct *regs,
+	int path_arg, const struct scripts *all, const char *host, const char *path)
 {
 	struct made m = {.text = BUF_INIT};
-	char host[PATH_MAX];
-	int r = view_place_host(rw->view, in, host);
+	int r;
 
-	if (r < 0)
-		return r;
 	add(&m, host);
-	add(&m, s->interpreter);
-	if (*s->argument)
-		add(&m, s->argument);
+	for (size_t i = all->n; i-- > 0;) {
+		add(&m, all->all[i].interpreter);
+		if (*all->all[i].argument)
+			add(&m, all->all[i].argument);
+	}
 	add(&m, path);
 	r = put_arguments(rw, task, regs, &m, path_arg);
 	buf_fini(&m.text);
@@ -165,32 +164,172 @@ static void remember(
 	s->path = strdup(path);
 }
 
+/* Where the kernel would have to look for @loader; 1 if it finds that by itself. */
+static int find_loader(
+	struct rewrite *rw, const struct task *task, const char *loader, char ret[PATH_MAX])
+{
+	_cleanup_place_ struct view_place at = VIEW_PLACE_INIT;
+	int r = view_find_place(rw, task, AT_FDCWD, loader, 0, &at);
+
+	if (r != 0)
+		return r;
+	return at.fd < 0 ? -ENOENT : view_place_host(rw->view, &at, ret);
+}
+
+/* What the session calls the file @fd, or what the kernel says if it has no name. */
+static int name_file(const struct rewrite *rw, int fd, char ret[PATH_MAX])
+{
+	char host[PATH_MAX];
+	int r = procfs_name_of(fd, host);
+
+	if (r < 0 || host[0] != '/')
+		return r < 0 ? r : -ENOENT;
+	if (view_session_path(rw->view, host, ret) < 0)
+		strcpy(ret, host);
+	return 0;
+}
+
+/* The program at @at, open as @fd, on the host. */
+static int find_program(struct rewrite *rw, const struct task *task, const struct view_place *at,
+	int fd, char ret[PATH_MAX])
+{
+	char loader[PATH_MAX], host[PATH_MAX], path[PATH_MAX];
+	int r = fd < 0 ? 0 : view_program_loader(fd, loader);
+
+	if (r > 0)
+		r = find_loader(rw, task, loader, host);
+	else if (r == 0)
+		r = 1;
+	/* The kernel finds the loader, or needs none. */
+	if (r > 0)
+		return view_place_host(rw->view, at, ret);
+	if (r == 0)
+		r = name_file(rw, at->fd, path);
+	return r < 0 ? r : view_program_copy(rw->view->programs, fd, path, host, ret);
+}
+
+int view_exec_path(struct rewrite *rw, const char *path, char ret[PATH_MAX])
+{
+	_cleanup_place_ struct view_place loader_at = VIEW_PLACE_INIT;
+	char loader[PATH_MAX], host[PATH_MAX];
+	_cleanup_close_ int fd = -1;
+	int r = view_host_path(rw->view, path, ret);
+
+	fd = r < 0 ? -1 : open(ret, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0 || view_program_loader(fd, loader) != 1 || loader[0] != '/' ||
+		!view_leads_in(rw->view, loader))
+		return r;
+	r = view_walk(rw->view, NULL, loader, VIEW_WAIT, &loader_at);
+	if (r == 0 && !view_mount_of(rw->view, loader_at.path))
+		return 0;
+	if (r == 0)
+		r = view_place_host(rw->view, &loader_at, host);
+	return r < 0 ? r : view_program_copy(rw->view->programs, fd, path, host, ret);
+}
+
+static const char *last_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* So that the session's path has room in its place. */
+static void lengthen(char host[PATH_MAX], size_t least)
+{
+	size_t n = strlen(host), more = least > n && least < PATH_MAX ? least - n : 0;
+
+	memmove(host + more, host, n + 1);
+	memset(host, '/', more);
+}
+
+/* The kernel is told to execute @host in place of @path. */
+static int put_program(struct rewrite *rw, struct task *task, struct user_regs_struct *regs,
+	int path_arg, const struct scripts *scripts, const char *host, const char *path)
+{
+	uint64_t addr;
+	int r;
+
+	if (scripts->n) {
+		r = put_scripts(rw, task, regs, path_arg, scripts, host, path);
+		if (r < 0)
+			return r;
+	} else {
+		addr = view_put_below(rw, task, regs, host, strlen(host) + 1);
+		if (!addr)
+			return -ENOMEM;
+		*view_arg(regs, path_arg) = addr;
+	}
+	remember(rw, task, host, path);
+	return 0;
+}
+
+/* Who may not execute it must not be helped to.  What is no file the kernel refuses. */
+static int may_execute(const struct view_place *at)
+{
+	if (at->fd < 0 || !S_ISREG(at->mode))
+		return 0;
+	return syscall(SYS_faccessat2, at->fd, "", X_OK, AT_EMPTY_PATH | AT_EACCESS) < 0 ? -errno
+											 : 0;
+}
+
+static int open_program(const struct view_place *at)
+{
+	char link[32];
+
+	if (at->fd < 0 || !S_ISREG(at->mode))
+		return -1;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", at->fd);
+	return open(link, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+}
+
+/* @at is what is to be executed: as @path, or for the last of @scripts. */
+static int enter_program(struct rewrite *rw, struct task *task, struct user_regs_struct *regs,
+	int path_arg, const struct view_place *at, struct scripts *scripts, const char *path)
+{
+	_cleanup_place_ struct view_place in = VIEW_PLACE_INIT;
+	struct script *s = &scripts->all[scripts->n];
+	_cleanup_close_ int fd = open_program(at);
+	char host[PATH_MAX], named[PATH_MAX];
+	int r = may_execute(at);
+
+	if (r < 0)
+		return r;
+	/* With a root of its own the kernel would take the host's loader for one that can't be read. */
+	if (fd < 0 && rw->view->rooted && at->fd >= 0 && S_ISREG(at->mode))
+		return -EACCES;
+	if (fd >= 0 && read_script(fd, s)) {
+		if (scripts->n == MAX_SCRIPTS)
+			return -ELOOP;
+		r = view_find_place(rw, task, AT_FDCWD, s->interpreter, 0, &in);
+		if (r < 0 && rw->view->rooted)
+			return r;
+		if (r == 0 && in.fd >= 0) {
+			scripts->n++;
+			return enter_program(rw, task, regs, path_arg, &in, scripts, path);
+		}
+	}
+	r = find_program(rw, task, at, fd, host);
+	if (r == 0)
+		r = view_program_named(rw->view->programs, host, last_of(path), named);
+	if (r < 0)
+		return r;
+	lengthen(named, strlen(path));
+	return put_program(rw, task, regs, path_arg, scripts, named, path);
+}
+
 static int enter_exec(struct rewrite *rw, struct task *task, struct user_regs_struct *regs,
 	int dirfd, int path_arg)
 {
-	_cleanup_place_ struct view_place at = VIEW_PLACE_INIT, in = VIEW_PLACE_INIT;
-	char path[PATH_MAX], host[PATH_MAX];
-	struct script s;
-	uint64_t addr;
+	_cleanup_place_ struct view_place at = VIEW_PLACE_INIT;
+	struct scripts scripts = {.n = 0};
+	char path[PATH_MAX];
 	int r;
 
 	if (view_peek_path(task, *view_arg(regs, path_arg), path) <= 0)
 		return 1;
 	r = view_find_place(rw, task, dirfd, path, 0, &at);
-	if (r != 0)
-		return r;
-	if (at.fd >= 0 && read_script(&at, &s) &&
-		view_find_place(rw, task, AT_FDCWD, s.interpreter, 0, &in) == 0 && in.fd >= 0)
-		return enter_script(rw, task, regs, path_arg, &s, &in, path);
-	r = view_place_host(rw->view, &at, host);
-	if (r < 0)
-		return r;
-	addr = view_put_below(rw, task, regs, host, strlen(host) + 1);
-	if (!addr)
-		return -ENOMEM;
-	*view_arg(regs, path_arg) = addr;
-	remember(rw, task, host, path);
-	return 0;
+	return r != 0 ? r : enter_program(rw, task, regs, path_arg, &at, &scripts, path);
 }
 
 int view_enter_exec(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
@@ -198,8 +337,35 @@ int view_enter_exec(struct rewrite *rw, struct task *task, struct user_regs_stru
 	return enter_exec(rw, task, regs, AT_FDCWD, 0);
 }
 
+/* By a descriptor alone, of a program that may have no name. */
+static int enter_fexec(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
+{
+	_cleanup_place_ struct view_place at = VIEW_PLACE_INIT;
+	struct scripts scripts = {.n = 0};
+	_cleanup_close_ int fd = -1;
+	char text[48], loader[PATH_MAX];
+	struct stat st;
+
+	snprintf(text, sizeof(text), "/proc/%d/fd/%d", task->host, (int)regs->rdi);
+	at.fd = open(text, O_PATH | O_CLOEXEC);
+	if (at.fd < 0 || fstat(at.fd, &st) < 0)
+		return 1;
+	at.mode = st.st_mode & S_IFMT;
+	fd = open_program(&at);
+	/* What needs neither loader nor interpreter the kernel can execute by itself. */
+	if (fd >= 0 && view_program_loader(fd, loader) == 0 && !read_script(fd, scripts.all))
+		return 1;
+	snprintf(text, sizeof(text), "/dev/fd/%d", (int)regs->rdi);
+	return enter_program(rw, task, regs, 1, &at, &scripts, text);
+}
+
 int view_enter_execat(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
+	char first;
+
+	if (rw->view->rooted && (int)regs->r8 & AT_EMPTY_PATH && (int)regs->rdi >= 0 &&
+		view_peek(task, regs->rsi, &first, 1) == 0 && !first)
+		return enter_fexec(rw, task, regs);
 	return enter_exec(rw, task, regs, (int)regs->rdi, 1);
 }
 

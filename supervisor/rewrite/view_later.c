@@ -134,7 +134,10 @@ static long perform(struct waiting *w)
 	/* A /proc that is ours is not walked without the lock. */
 	if (w->at.in && v->procfs)
 		return -EACCES;
-	r = fence_enter(v->fence);
+	r = view_place_host(v, &w->at, w->path);
+	if (r == 0)
+		r = fence_enter(v->fence);
+	strcpy(w->at.path, w->path);
 	return r < 0 ? r : row->outside(&w->p);
 }
 

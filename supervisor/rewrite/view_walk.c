@@ -8,6 +8,9 @@
  * renames things meanwhile changes which file is found, never in which tree.  ".." is a matter of the text, and the
  * directory above is opened anew from the mount's own.
  *
+ * Where a way begins all of it is tried at once: if there is no symlink on it, and no other mount, the kernel
+ * gives the same file for a fraction of the calls.
+ *
  * Outside the mounts nothing is looked at.  There the rest is text for the kernel, unless it leads in
  * again.
  */
@@ -129,6 +132,77 @@ static void up(struct walk *w)
 	w->at->path[w->len] = '\0';
 }
 
+#define NOT_AT_ONCE 2
+
+/* Is there nothing on the way but names that the mount alone has to do with?  They are put behind the text. */
+static bool is_plain(const struct walk *w, char whole[PATH_MAX], size_t *ret_len)
+{
+	size_t len = w->len;
+
+	memcpy(whole, w->at->path, len);
+	for (const char *p = w->rest + strspn(w->rest, "/"); *p; p += strspn(p, "/")) {
+		size_t n = strcspn(p, "/");
+
+		/* "." and "..", and a slash behind all, have a meaning of their own. */
+		if (n > NAME_MAX || len + 1 + n >= PATH_MAX ||
+			(p[n] && !p[n + strspn(p + n, "/")]) ||
+			(p[0] == '.' && (n == 1 || (n == 2 && p[1] == '.'))))
+			return false;
+		whole[len] = '/';
+		memcpy(whole + len + 1, p, n);
+		len += 1 + n;
+		if (view_find(w->v, whole, len))
+			return false;
+		p += n;
+	}
+	whole[len] = '\0';
+	*ret_len = len;
+	return len > w->len;
+}
+
+/* The rest of the way in one step: 0, NOT_AT_ONCE, or what the call is to return. */
+static int leap(struct walk *w)
+{
+	struct open_how how = {.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS |
+			   RESOLVE_NO_XDEV};
+	struct view_place *at = w->at;
+	char whole[PATH_MAX];
+	struct stat st;
+	size_t len;
+	int fd, error;
+
+	if (!is_plain(w, whole, &len))
+		return NOT_AT_ONCE;
+	fd = (int)syscall(SYS_openat2, at->in->fd, whole + at->in->len + 1, &how, sizeof(how));
+	error = errno;
+	if (fd < 0 && !(w->how & VIEW_CREATE) &&
+		(error == ENOENT || error == EACCES || error == ENOTDIR))
+		return -error;
+	if (fd < 0 || fstat(fd, &st) < 0 || (S_ISLNK(st.st_mode) && follows(w, true))) {
+		close_fd(fd);
+		return NOT_AT_ONCE;
+	}
+	set_fd(w, fd);
+	at->mode = st.st_mode & S_IFMT;
+	memcpy(at->path, whole, len + 1);
+	w->len = len;
+	w->rest[0] = '\0';
+	return 0;
+}
+
+/* The text stands at the beginning of a way: finds what that is in, and perhaps its end. */
+static int begin(struct walk *w)
+{
+	int r = NOT_AT_ONCE;
+
+	w->at->path[w->len] = '\0';
+	w->at->in = view_mount_of(w->v, w->at->path);
+	if (in_mount(w) && !w->at->in->terminal)
+		r = leap(w);
+	return r == NOT_AT_ONCE ? settle(w) : r;
+}
+
 /* A link stands at the end of the text. */
 static int follow(struct walk *w, const char *text)
 {
@@ -140,7 +214,7 @@ static int follow(struct walk *w, const char *text)
 		w->len = 0;
 	else
 		up(w);
-	return settle(w);
+	return begin(w);
 }
 
 /* To the next component in a mount.  -ENOENT is an end for one that is the last. */
@@ -245,10 +319,10 @@ static int step(struct walk *w, const char *name, size_t n, bool last)
 	if (here && here->sort == VIEW_ALIAS)
 		return follows(w, last) ? follow(w, here->host) : 0;
 	if (here && here->sort != VIEW_SPLIT) {
-		r = settle(w);
+		r = begin(w);
 		if (r == 0 && here->sort == VIEW_PROC && w->v->procfs)
 			return enter_proc(w);
-		return r == 0 && !last && in_mount(w) && !S_ISDIR(at->mode) ? -ENOTDIR : r;
+		return r == 0 && *w->rest && in_mount(w) && !S_ISDIR(at->mode) ? -ENOTDIR : r;
 	}
 	if (!in_mount(w))
 		return 0;
@@ -309,8 +383,11 @@ int view_walk(const struct view *v, const struct task *asker, const char *path, 
 	memcpy(w.rest, path, n + 1);
 	ret->path[0] = '\0';
 	ret->in = NULL;
-	ret->walked = ret->slash = false;
-	r = walk_all(&w);
+	ret->walked = how & VIEW_FROM_MOUNT;
+	ret->slash = false;
+	r = v->rooted ? begin(&w) : 0;
+	if (r == 0)
+		r = walk_all(&w);
 	if (r == TEXT) {
 		n = strlen(w.rest);
 		if (w.len + 1 + n >= sizeof(ret->path))
@@ -345,17 +422,17 @@ const struct view_entry *view_jumped_to(const struct view *v, const struct view_
 
 int view_place_host(const struct view *v, const struct view_place *p, char ret[PATH_MAX])
 {
+	bool top = strcmp(p->path, "/") == 0;
+	const char *end = p->dot ? "/." : p->slash ? "/" : "";
 	int n;
 
 	/* What a magic link leads to may have no name: by the link, then. */
 	if (view_in_proc(p))
 		return procfs_host(v->procfs, &p->way.node, ret);
 	if (p->in && p->in->sort == VIEW_MOUNT)
-		n = snprintf(ret, PATH_MAX, "%s%s%s", p->in->host, p->path + p->in->len,
-			p->dot	   ? "/."
-			: p->slash ? "/"
-				   : "");
+		n = snprintf(ret, PATH_MAX, "%s%s%s", p->in->host, top ? "" : p->path + p->in->len,
+			top ? "/." : end);
 	else
-		n = snprintf(ret, PATH_MAX, "%s", p->path);
+		n = snprintf(ret, PATH_MAX, "%s%s", p->path, top ? "" : end);
 	return n < PATH_MAX ? 0 : -ENAMETOOLONG;
 }

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The theory of operation is in view_program.h.
+ *
+ * The loader's new path is longer than the old one, so it goes behind all else in the file, where
+ * the header of that segment leads; the text in memory, which the loader looks at, is the old one.
+ */
+#include "supervisor/rewrite/view_program.h"
+
+#include <dirent.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/base.h"
+
+#define COPIES	   "/copies"
+#define NAMES	   "/names"
+#define MAX_PHDRS  256
+#define KEY_LEN	   16
+#define COPY_CHUNK (1u << 30)
+
+/* Where the header of the segment is, and its fields, whatever the class. */
+struct segment {
+	uint64_t at; /* in the file */
+	bool wide;   /* ELFCLASS64 */
+	uint64_t offset, size;
+};
+
+static bool take_header(
+	int fd, struct segment *ret, uint64_t *ret_at, size_t *ret_n, size_t *ret_each)
+{
+	union {
+		unsigned char ident[EI_NIDENT];
+		Elf64_Ehdr wide;
+		Elf32_Ehdr narrow;
+	} h = {0};
+
+	if (io_pread_full(fd, &h, sizeof(h), 0) < (ssize_t)sizeof(h.narrow) ||
+		memcmp(h.ident, ELFMAG, SELFMAG) != 0)
+		return false;
+	ret->wide = h.ident[EI_CLASS] == ELFCLASS64;
+	*ret_at = ret->wide ? h.wide.e_phoff : h.narrow.e_phoff;
+	*ret_n = ret->wide ? h.wide.e_phnum : h.narrow.e_phnum;
+	*ret_each = ret->wide ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr);
+	return *ret_n <= MAX_PHDRS && *ret_at < INT64_MAX / 2;
+}
+
+/* The first PT_INTERP, as the kernel takes it; false if there is none. */
+static bool find_segment(int fd, struct segment *ret)
+{
+	uint64_t at;
+	size_t n, each;
+
+	if (!take_header(fd, ret, &at, &n, &each))
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		union {
+			Elf64_Phdr wide;
+			Elf32_Phdr narrow;
+		} p;
+
+		ret->at = at + i * each;
+		if (io_pread_full(fd, &p, each, (off_t)ret->at) != (ssize_t)each)
+			return false;
+		if ((ret->wide ? p.wide.p_type : p.narrow.p_type) != PT_INTERP)
+			continue;
+		ret->offset = ret->wide ? p.wide.p_offset : p.narrow.p_offset;
+		ret->size = ret->wide ? p.wide.p_filesz : p.narrow.p_filesz;
+		return true;
+	}
+	return false;
+}
+
+int view_program_loader(int fd, char ret[PATH_MAX])
+{
+	struct segment s;
+
+	if (!find_segment(fd, &s))
+		return 0;
+	if (s.size < 2 || s.size > PATH_MAX || s.offset > INT64_MAX / 2 ||
+		io_pread_full(fd, ret, s.size, (off_t)s.offset) != (ssize_t)s.size ||
+		ret[s.size - 1])
+		return -ENOEXEC;
+	return 1;
+}
+
+/* ---- copies --------------------------------------------------------------------------------- */
+
+static uint64_t mix(uint64_t h, const void *data, size_t len)
+{
+	const uint8_t *p = data;
+
+	/* FNV-1a: who names a program so that keys meet gets the wrong one of his own. */
+	while (len--)
+		h = (h ^ *p++) * 0x100000001b3ULL;
+	return h;
+}
+
+static uint64_t mix_text(uint64_t h, const char *text)
+{
+	return mix(h, text, strlen(text));
+}
+
+#define MIX_START 0xcbf29ce484222325ULL
+
+static uint64_t key_of(const struct stat *st, const char *loader)
+{
+	uint64_t h = mix(MIX_START, &st->st_dev, sizeof(st->st_dev));
+
+	h = mix(h, &st->st_ino, sizeof(st->st_ino));
+	h = mix(h, &st->st_size, sizeof(st->st_size));
+	h = mix(h, &st->st_mtim, sizeof(st->st_mtim));
+	h = mix(h, &st->st_ctim, sizeof(st->st_ctim));
+	return mix_text(h, loader);
+}
+
+static int copy_contents(int from, int to, uint64_t size)
+{
+	_cleanup_free_ char *room = NULL;
+	uint64_t at = 0;
+	ssize_t n;
+
+	while (at < size) {
+		off_t in = (off_t)at, out = (off_t)at;
+
+		n = copy_file_range(from, &in, to, &out, MIN(size - at, COPY_CHUNK), 0);
+		if (n <= 0)
+			break;
+		at += (uint64_t)n;
+	}
+	room = at < size ? malloc(1 << 16) : NULL;
+	while (at < size) {
+		n = room ? io_pread_full(from, room, MIN(size - at, 1 << 16), (off_t)at) : -ENOMEM;
+		if (n <= 0)
+			return n < 0 ? (int)n : -EIO;
+		if (pwrite(to, room, (size_t)n, (off_t)at) != n)
+			return -errno;
+		at += (uint64_t)n;
+	}
+	return 0;
+}
+
+/* @loader behind all, and the segment's header says so. */
+static int change_loader(int fd, uint64_t size, const struct segment *s, const char *loader)
+{
+	uint64_t len = strlen(loader) + 1;
+	uint32_t narrow[2] = {(uint32_t)size, (uint32_t)len};
+	uint64_t field =
+		s->at + (s->wide ? offsetof(Elf64_Phdr, p_offset) : offsetof(Elf32_Phdr, p_offset));
+	uint64_t field_len =
+		s->at + (s->wide ? offsetof(Elf64_Phdr, p_filesz) : offsetof(Elf32_Phdr, p_filesz));
+	size_t n = s->wide ? sizeof(uint64_t) : sizeof(uint32_t);
+
+	if (!s->wide && size > UINT32_MAX)
+		return -ENOEXEC;
+	if (pwrite(fd, loader, len, (off_t)size) != (ssize_t)len ||
+		pwrite(fd, s->wide ? (void *)&size : &narrow[0], n, (off_t)field) != (ssize_t)n ||
+		pwrite(fd, s->wide ? (void *)&len : &narrow[1], n, (off_t)field_len) != (ssize_t)n)
+		return errno ? -errno : -EIO;
+	return 0;
+}
+
+/* What was there before of the same program. */
+static void remove_former(int dir, const char *key)
+{
+	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_closedir_ DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *one;
+
+	if (!d)
+		close_fd(fd);
+	while (d && (one = readdir(d)))
+		if (one->d_type == DT_REG && strcmp(one->d_name, key) != 0)
+			unlinkat(dir, one->d_name, 0);
+}
+
+/* Nobody executes it before it is whole. */
+static int make_copy(int dir, const char *key, int from, const struct stat *st, const char *loader)
+{
+	static const char unfinished[] = ".new";
+	_cleanup_close_ int fd = -1;
+	struct segment s;
+	int r;
+
+	if (!find_segment(from, &s))
+		return -ENOEXEC;
+	unlinkat(dir, unfinished, 0);
+	fd = openat(dir, unfinished, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	r = copy_contents(from, fd, (uint64_t)st->st_size);
+	if (r == 0)
+		r = change_loader(fd, (uint64_t)st->st_size, &s, loader);
+	if (r == 0 && (fchmod(fd, 0555) < 0 || renameat(dir, unfinished, dir, key) < 0))
+		r = -errno;
+	if (r == 0)
+		remove_former(dir, key);
+	else
+		unlinkat(dir, unfinished, 0);
+	return r;
+}
+
+int view_program_copy(
+	const char *programs, int fd, const char *path, const char *loader, char ret[PATH_MAX])
+{
+	_cleanup_close_ int dir = -1;
+	char key[KEY_LEN + 1], where[PATH_MAX];
+	struct stat st;
+	int r;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	snprintf(key, sizeof(key), "%016llx", (unsigned long long)key_of(&st, loader));
+	if (snprintf(where, sizeof(where), "%s" COPIES "%s", programs, path) >= PATH_MAX ||
+		snprintf(ret, PATH_MAX, "%s/%s", where, key) >= PATH_MAX)
+		return -ENAMETOOLONG;
+	if (faccessat(AT_FDCWD, ret, X_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		return 0;
+	r = io_mkdir_p(AT_FDCWD, where, 0700);
+	dir = r < 0 && r != -EEXIST ? r : open(where, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0)
+		return r < 0 && r != -EEXIST ? r : -errno;
+	return make_copy(dir, key, fd, &st, loader);
+}
+
+int view_program_path(const char *below, char ret[PATH_MAX])
+{
+	static const char deleted[] = " (deleted)";
+	size_t n = strlen(below), tail = strlen(deleted), top = strlen(COPIES);
+	bool gone = n > tail && strcmp(below + n - tail, deleted) == 0;
+	int r;
+
+	if (strncmp(below, COPIES "/", top + 1) != 0)
+		return -ENOENT;
+	n -= gone ? tail : 0;
+	/* Without the key. */
+	while (n > top && below[n - 1] != '/')
+		n--;
+	if (n <= top + 1)
+		return -ENOENT;
+	r = snprintf(ret, PATH_MAX, "%.*s%s", (int)(n - 1 - top), below + top, gone ? deleted : "");
+	return r < PATH_MAX ? 0 : -ENAMETOOLONG;
+}
+
+/* ---- names ---------------------------------------------------------------------------------- */
+
+static bool leads_to(const char *link, const char *host)
+{
+	char text[PATH_MAX];
+	ssize_t n = readlink(link, text, sizeof(text));
+
+	return n > 0 && (size_t)n == strlen(host) && memcmp(text, host, (size_t)n) == 0;
+}
+
+int view_program_named(const char *programs, const char *host, const char *name, char ret[PATH_MAX])
+{
+	const char *last = strrchr(host, '/');
+	char where[PATH_MAX];
+	int r;
+
+	if (!*name || (last && strcmp(last + 1, name) == 0)) {
+		r = snprintf(ret, PATH_MAX, "%s", host);
+		return r < PATH_MAX ? 0 : -ENAMETOOLONG;
+	}
+	if (snprintf(where, sizeof(where), "%s" NAMES "/%016llx", programs,
+		    (unsigned long long)mix_text(MIX_START, host)) >= PATH_MAX ||
+		snprintf(ret, PATH_MAX, "%s/%s", where, name) >= PATH_MAX)
+		return -ENAMETOOLONG;
+	if (leads_to(ret, host))
+		return 0;
+	r = io_mkdir_p(AT_FDCWD, where, 0700);
+	if (r < 0 && r != -EEXIST)
+		return r;
+	if (symlink(host, ret) < 0 && errno != EEXIST)
+		return -errno;
+	if (!leads_to(ret, host)) /* another's key */
+		snprintf(ret, PATH_MAX, "%s", host);
+	return 0;
+}
