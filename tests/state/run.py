@@ -25,6 +25,7 @@ and some of them, because it is podrun's doing and not the program's, in these:
     client     the command is killed at each step
     careful    somebody is killed while what waits in a queue has been taken out of it
     rewritten_faults  as faults, between hosts without namespaces
+    rooted     as back, with a root directory of its own (run --root)
 """
 import os
 import pathlib
@@ -35,6 +36,7 @@ import threading
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import faults as fault_ways  # noqa: E402
 from harness import BUILD, PATIENCE, PODRUN, Failed, add, main  # noqa: E402
+from tree import make_tree  # noqa: E402
 
 PROGRAMS = BUILD / "tests" / "state"
 GO = "/tmp/go"
@@ -151,6 +153,18 @@ def back(env, program):
     rewritten(env, program, ("kernel", "rewrite"))
 
 
+def rooted(env, program):
+    root = make_tree(env.path("tree"), programs=[program])
+    image = env.path("image")
+    env.run_detached("s", "/usr/bin/" + program.name, GO,
+                     options=("--names", "rewrite", "--net", "host", "--root", root))
+    for way in ("kernel", "rewrite"):
+        env.podrun("suspend", "s", "-o", image)
+        env.podrun("resume", "-d", "--names", way, image)
+        image.unlink()
+    _finish(env, "s")
+
+
 def suspend(env, program, times=1):
     env.run_detached("s", program, GO)
     for i in range(times):
@@ -198,6 +212,10 @@ def _faulty(way):
 faults, kills, careful, supervisor, client, rewritten_faults = map(
     _faulty, ("faults", "kills", "careful", "supervisor", "client", "rewritten_faults"))
 SOME = ("counter", "pipes", "task_tree")
+# What has to do with paths and programs.
+ROOTED = ("file_ghost", "file_regular", "inotifys", "mem_deleted_file", "mem_devshm", "mem_private_file", "memfds",
+          "posix_locks", "procfiles", "stacked", "task_attributes", "task_fds", "task_headless", "task_robust",
+          "task_threads", "task_tree", "unix_abstract", "unix_flight")
 
 
 def _run(env, way, program):
@@ -212,6 +230,7 @@ for path in sorted(PROGRAMS.iterdir()) if PROGRAMS.is_dir() else []:
     for way in (plain, session, rewrite, leave, rewritten, back, suspend, twice, pipe, snapshot, faults) + \
             ((kills,) if path.name not in fault_ways.TIMED + fault_ways.WAITING else ()) + \
             ((careful,) if path.name in fault_ways.CAREFUL else ()) + \
+            ((rooted,) if path.name in ROOTED else ()) + \
             ((supervisor, client, rewritten_faults) if path.name in SOME else ()):
         if path.name in fault_ways.LIVELY and way in (faults, kills) or \
                 way in (rewrite, leave, rewritten, back) and path.name in NOT_REWRITTEN or \
