@@ -72,6 +72,7 @@ struct ckpt_build {
 	size_t n_procs;
 	struct ckpt_build_file *files; /* by id: files[i].id == i + 1 */
 	size_t n_files;
+	bool i386;     /* there is a 32-bit program among them: the area lies below 4 GiB */
 	uint64_t area; /* address of the executor's pages: free in every process of the image */
 	int self_pidfd;	/* of the builder */
 	cpu_set_t cpus; /* the builder's own */

@@ -141,6 +141,8 @@ static int survey(struct ckpt_dump *d, struct err *e)
 	int r = ckpt_survey_tasks(d, d->frozen, e);
 
 	if (r == 0)
+		r = ckpt_survey_code(d, e);
+	if (r == 0)
 		r = ckpt_survey_filters(d, e);
 	if (r == 0)
 		r = ckpt_survey_sharing(d, e);

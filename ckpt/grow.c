@@ -27,6 +27,7 @@
 #include "ckpt/kinds/pty.h"
 #include "ckpt/kinds/tasks.h"
 #include "ckpt/lend.h"
+#include "ckpt/remote/i386.h"
 #include "ckpt/remote/trace.h"
 #include "ckpt/said.h"
 #include "ckpt/tree.h"
@@ -37,6 +38,7 @@
 #define SEIZE_OPTIONS (TRACE_OPTIONS | PTRACE_O_EXITKILL)
 #define WAIT_NS	      (10 * 1000000000ULL)
 #define USER_END      0x7ffffffff000ULL
+#define USER_END_32   0xffffe000ULL
 #define LAST_SIGNAL   64
 
 /* linux/sched.h */
@@ -162,9 +164,10 @@ static void raise_limits(pid_t pid)
 static void add_unmap_all(const struct ckpt_build *b, struct remote *r)
 {
 	uint64_t end = b->area + REMOTE_AREA_SIZE;
+	uint64_t last = i386_runs(remote_regs(r)) ? USER_END_32 : USER_END;
 
 	remote_add(r, SYS_munmap, 0, b->area, 0, 0, 0, 0);
-	remote_add(r, SYS_munmap, end, USER_END - end, 0, 0, 0, 0);
+	remote_add(r, SYS_munmap, end, last - end, 0, 0, 0, 0);
 }
 
 static int make_blank(struct ckpt_build *b, struct remote *r, struct err *e)

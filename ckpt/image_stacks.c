@@ -22,6 +22,7 @@
 #include "base/base.h"
 #include "ckpt/ckpt.h"
 #include "ckpt/inspect.h"
+#include "ckpt/remote/i386.h"
 #include "ckpt/stack_text.h"
 #include "ckpt/symbols.h"
 #include "proto/memory.pb-c.h"
@@ -267,7 +268,8 @@ static void put_frames(struct walk *w, unw_addr_space_t as)
 			return;
 		put_frame(w, i, ip, exact);
 		exact = unw_is_signal_frame(&c) > 0;
-		if (unw_step(&c) <= 0)
+		/* of 32-bit code libunwind knows no callers here */
+		if (i386_runs(&w->regs) || unw_step(&c) <= 0)
 			return;
 	}
 }

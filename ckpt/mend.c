@@ -20,6 +20,7 @@
 #include "ckpt/ckpt.h"
 #include "ckpt/filters.h"
 #include "ckpt/freeze.h"
+#include "ckpt/remote/i386.h"
 #include "ckpt/remote/remote.h"
 #include "ckpt/survey.h"
 
@@ -75,7 +76,9 @@ static bool may_return(const struct ckpt_task *t, const struct proc_maps *maps, 
 		return true;
 	n = len ? process_vm_readv(t->tid, &local, 1, &there, 1, 0) : 0;
 	for (ssize_t i = 0; i < n / (ssize_t)sizeof(*words); i++)
-		if (leads_to(words[i], area))
+		if (i386_runs(&t->regs) ? leads_to(words[i] & UINT32_MAX, area) ||
+						  leads_to(words[i] >> 32, area)
+					: leads_to(words[i], area))
 			return true;
 	return n < 0;
 }

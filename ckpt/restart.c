@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "base/base.h"
+#include "ckpt/remote/i386.h"
 #include "ckpt/remote/remote.h"
 
 #define ERESTARTNOHAND	      514
@@ -20,15 +21,17 @@
 #define RED_ZONE	      128
 
 /* Where a call keeps its relative timeout. */
-enum unit { NONE, MILLISECONDS, TIMESPEC };
+enum unit { NONE, MILLISECONDS, TIMESPEC, TIMESPEC_32 };
 
-static const struct wait {
+struct wait {
 	long nr;
 	bool eintr;	     /* ends with EINTR instead of being restarted */
 	enum unit unit;
 	unsigned char arg;   /* number of the argument with the timeout */
 	signed char left;    /* number of the one where the kernel writes what is left, or -1 */
-} waits[] = {
+};
+
+static const struct wait waits[] = {
 	{SYS_nanosleep, false, TIMESPEC, 0, 1},
 	{SYS_clock_nanosleep, false, TIMESPEC, 2, 3},
 	{SYS_poll, false, MILLISECONDS, 2, -1},
@@ -52,12 +55,68 @@ static const struct wait {
 	{SYS_accept4, true, NONE, 0, -1},
 };
 
-static const struct wait *find(long nr)
+/* Of 32-bit programs. */
+static const struct wait waits_i386[] = {
+	{I386_NANOSLEEP, false, TIMESPEC_32, 0, 1},
+	{I386_CLOCK_NANOSLEEP, false, TIMESPEC_32, 2, 3},
+	{I386_CLOCK_NANOSLEEP_TIME64, false, TIMESPEC, 2, 3},
+	{I386_POLL, false, MILLISECONDS, 2, -1},
+	{I386_FUTEX, false, TIMESPEC_32, 3, -1},
+	{I386_FUTEX_TIME64, false, TIMESPEC, 3, -1},
+	{I386_EPOLL_WAIT, true, MILLISECONDS, 3, -1},
+	{I386_EPOLL_PWAIT, true, MILLISECONDS, 3, -1},
+	{I386_EPOLL_PWAIT2, true, TIMESPEC, 3, -1},
+	{I386_RT_SIGTIMEDWAIT, true, TIMESPEC_32, 2, -1},
+	{I386_RT_SIGTIMEDWAIT_TIME64, true, TIMESPEC, 2, -1},
+	{I386_SEMTIMEDOP_TIME64, true, TIMESPEC, 3, -1},
+	{I386_IPC, true, NONE, 0, -1},
+	/* sockets with SO_RCVTIMEO or SO_SNDTIMEO */
+	{I386_READ, true, NONE, 0, -1},
+	{I386_READV, true, NONE, 0, -1},
+	{I386_WRITE, true, NONE, 0, -1},
+	{I386_WRITEV, true, NONE, 0, -1},
+	{I386_RECVFROM, true, NONE, 0, -1},
+	{I386_RECVMSG, true, NONE, 0, -1},
+	{I386_SENDTO, true, NONE, 0, -1},
+	{I386_SENDMSG, true, NONE, 0, -1},
+	{I386_ACCEPT4, true, NONE, 0, -1},
+	{I386_SOCKETCALL, true, NONE, 0, -1},
+};
+
+static const struct wait *find(bool i386, long nr)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(waits); i++)
-		if (waits[i].nr == nr)
-			return &waits[i];
+	const struct wait *list = i386 ? waits_i386 : waits;
+	size_t n = i386 ? ARRAY_SIZE(waits_i386) : ARRAY_SIZE(waits);
+
+	for (size_t i = 0; i < n; i++)
+		if (list[i].nr == nr)
+			return &list[i];
 	return NULL;
+}
+
+/*
+ * Of a call that is many, which one: connect(2), msgrcv(2) and others do end with EINTR, or are
+ * restarted by the kernel.
+ */
+static bool is_one_of_many(const struct user_regs_struct *g, const struct wait *w)
+{
+	enum { SEMOP = 1, SEMTIMEDOP = 4 };		     /* linux/ipc.h */
+	const uint64_t sockets = 1 << 5 | 1 << 9 | 1 << 10 | /* accept, send, recv; linux/net.h */
+				 1 << 11 | 1 << 12 | 1 << 16 | 1 << 17 | 1 << 18;
+	uint32_t which = (uint32_t)g->rbx;
+
+	if (w->nr == I386_IPC)
+		return (which & 0xffff) == SEMOP || (which & 0xffff) == SEMTIMEDOP;
+	return which < 64 && sockets >> which & 1;
+}
+
+static bool may_restart(const struct user_regs_struct *g, const struct wait *w)
+{
+	if (!w->eintr)
+		return false;
+	if (!i386_runs(g) || (w->nr != I386_IPC && w->nr != I386_SOCKETCALL))
+		return true;
+	return is_one_of_many(g, w);
 }
 
 static uint64_t less(uint64_t a, uint64_t b)
@@ -68,15 +127,18 @@ static uint64_t less(uint64_t a, uint64_t b)
 static unsigned long long *argument(struct user_regs_struct *g, unsigned i)
 {
 	unsigned long long *args[] = {&g->rdi, &g->rsi, &g->rdx, &g->r10, &g->r8, &g->r9};
+	unsigned long long *args_i386[] = {&g->rbx, &g->rcx, &g->rdx, &g->rsi, &g->rdi, &g->rbp};
 
-	return args[i];
+	return i386_runs(g) ? args_i386[i] : args[i];
 }
 
 void ckpt_restart_note(struct user_regs_struct *regs)
 {
-	const struct wait *w = (long)regs->orig_rax < 0 ? NULL : find((long)regs->orig_rax);
+	const struct wait *w = (long)regs->orig_rax < 0
+				       ? NULL
+				       : find(i386_runs(regs), (long)regs->orig_rax);
 
-	if (w && w->eintr && (long)regs->rax == -EINTR)
+	if (w && may_restart(regs, w) && (long)regs->rax == -EINTR)
 		regs->rax = (unsigned long long)-ERESTARTNOHAND;
 }
 
@@ -118,19 +180,21 @@ static int last_cpu(int proc_fd, pid_t pid)
 static bool wants_measure(int proc_fd, pid_t tid)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
-	unsigned long long a[6];
+	unsigned long long a[6], sp;
 	char path[32];
 	const struct wait *w;
+	bool i386;
 	long nr;
 
 	snprintf(path, sizeof(path), "%d/syscall", tid);
 	if (io_read_file(proc_fd, path, 512, &text) < 0 || !buf_cstr(&text) ||
-		sscanf(buf_cstr(&text), "%ld %llx %llx %llx %llx %llx %llx", &nr, &a[0], &a[1],
-			&a[2], &a[3], &a[4], &a[5]) != 7)
+		sscanf(buf_cstr(&text), "%ld %llx %llx %llx %llx %llx %llx %llx", &nr, &a[0],
+			&a[1], &a[2], &a[3], &a[4], &a[5], &sp) != 8)
 		return false;
-	if (nr == SYS_restart_syscall)
+	i386 = sp < END_32; /* a guess, which costs a measurement that nobody looks at */
+	if (nr == (i386 ? I386_RESTART_SYSCALL : SYS_restart_syscall))
 		return true;
-	w = find(nr);
+	w = find(i386, nr);
 	if (!w || w->unit == NONE || (w->left >= 0 && a[(unsigned)w->left]))
 		return false;
 	return w->unit == MILLISECONDS ? (int)a[w->arg] > 0 : a[w->arg] != 0;
@@ -162,6 +226,26 @@ uint64_t ckpt_restart_asleep(int proc_fd, pid_t tid)
 }
 
 /*
+ * A 32-bit program has called the vDSO, where three registers were pushed; the number is loaded some instructions
+ * before.
+ */
+static long guess_call_i386(struct remote *r, const struct user_regs_struct *g)
+{
+	uint8_t code[24]; /* ... mov $nr, %eax ... */
+	uint32_t back, nr;
+
+	if (remote_peek(r, g->rsp + 12, &back, sizeof(back), NULL) < 0 ||
+		remote_peek(r, back - sizeof(code), code, sizeof(code), NULL) < 0)
+		return -1;
+	for (size_t i = sizeof(code) - 5; i > 0; i--) {
+		memcpy(&nr, code + i, sizeof(nr));
+		if (code[i - 1] == 0xb8 && find(true, nr) && !find(true, nr)->eintr)
+			return nr;
+	}
+	return -1;
+}
+
+/*
  * The call behind restart_syscall: a program that was stopped and continued, or snapshotted, waits
  * in that.  The kernel knows; we look whether the number is loaded right before `syscall`.
  */
@@ -170,10 +254,41 @@ static long guess_call(struct remote *r, const struct user_regs_struct *g)
 	uint8_t code[7]; /* mov $nr, %eax; syscall */
 	int32_t nr;
 
+	if (i386_runs(g))
+		return guess_call_i386(r, g);
 	if (remote_peek(r, g->rip - sizeof(code), code, sizeof(code), NULL) < 0 || code[0] != 0xb8)
 		return -1;
 	memcpy(&nr, code + 1, sizeof(nr));
 	return nr;
+}
+
+struct timespec_32 {
+	int32_t tv_sec, tv_nsec;
+};
+
+static int get_timespec(struct remote *r, uint64_t at, const struct wait *w, struct timespec *ret)
+{
+	struct timespec_32 narrow;
+	int k;
+
+	if (w->unit == TIMESPEC) {
+		k = remote_peek(r, at, ret, sizeof(*ret), NULL);
+		/* a 32-bit program's has padding there */
+		ret->tv_nsec = (int32_t)ret->tv_nsec;
+		return k;
+	}
+	k = remote_peek(r, at, &narrow, sizeof(narrow), NULL);
+	*ret = (struct timespec){narrow.tv_sec, narrow.tv_nsec};
+	return k;
+}
+
+static int put_timespec(
+	struct remote *r, uint64_t at, const struct wait *w, const struct timespec *ts)
+{
+	struct timespec_32 narrow = {(int32_t)ts->tv_sec, (int32_t)ts->tv_nsec};
+
+	return w->unit == TIMESPEC ? remote_poke(r, at, ts, sizeof(*ts), NULL)
+				   : remote_poke(r, at, &narrow, sizeof(narrow), NULL);
 }
 
 /* Points the argument at a timespec of what is left, in memory nobody uses. */
@@ -188,23 +303,27 @@ static void shorten_timespec(struct remote *r, struct user_regs_struct *g, const
 
 	if (!*arg || (from && from == *arg))
 		return;
-	if (remote_peek(r, from ? from : *arg, &ts, sizeof(ts), NULL) < 0)
+	if (get_timespec(r, from ? from : *arg, w, &ts) < 0)
 		return;
 	if (!from) {
 		ns = less((uint64_t)ts.tv_sec * NSEC + (uint64_t)ts.tv_nsec, asleep_ns);
 		ts = (struct timespec){(time_t)(ns / NSEC), (long)(ns % NSEC)};
 	}
-	if (remote_poke(r, room, &ts, sizeof(ts), NULL) == 0)
+	if (put_timespec(r, room, w, &ts) == 0)
 		*arg = room;
 }
 
 /* A point in time rather than a duration? */
 static bool is_absolute(struct user_regs_struct *g, const struct wait *w)
 {
-	if (w->nr == SYS_clock_nanosleep)
-		return g->rsi & TIMER_ABSTIME;
-	if (w->nr == SYS_futex)
-		return (g->rsi & FUTEX_CMD_MASK) != FUTEX_WAIT;
+	bool i386 = i386_runs(g);
+	long nr = w->nr;
+
+	if (i386 ? nr == I386_CLOCK_NANOSLEEP || nr == I386_CLOCK_NANOSLEEP_TIME64
+		 : nr == SYS_clock_nanosleep)
+		return *argument(g, 1) & TIMER_ABSTIME;
+	if (i386 ? nr == I386_FUTEX || nr == I386_FUTEX_TIME64 : nr == SYS_futex)
+		return (*argument(g, 1) & FUTEX_CMD_MASK) != FUTEX_WAIT;
 	return false;
 }
 
@@ -216,17 +335,17 @@ void ckpt_restart_resume(struct remote *r, struct user_regs_struct *g, uint64_t 
 
 	if (nr < 0 || (!block && (long)g->rax != -ERESTARTNOHAND))
 		return;
-	if (nr == SYS_restart_syscall)
+	if (nr == (i386_runs(g) ? I386_RESTART_SYSCALL : SYS_restart_syscall))
 		nr = guess_call(r, g);
-	w = find(nr);
-	if (!w || (!block && !w->eintr)) {
+	w = find(i386_runs(g), nr);
+	if (!w || (!block && !may_restart(g, w))) {
 		if (block) {
 			g->rax = (unsigned long long)-EINTR;
 			g->orig_rax = (unsigned long long)-1;
 		}
 		return;
 	}
-	if (w->unit == TIMESPEC && !is_absolute(g, w)) {
+	if ((w->unit == TIMESPEC || w->unit == TIMESPEC_32) && !is_absolute(g, w)) {
 		shorten_timespec(r, g, w, asleep_ns);
 	} else if (w->unit == MILLISECONDS && (int)*argument(g, w->arg) > 0) {
 		unsigned long long *arg = argument(g, w->arg);

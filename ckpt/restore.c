@@ -17,6 +17,7 @@
 
 #include "base/base.h"
 #include "ckpt/build.h"
+#include "ckpt/code.h"
 #include "ckpt/filters.h"
 #include "ckpt/grow.h"
 #include "ckpt/join.h"
@@ -87,6 +88,14 @@ static int stage_tasks(struct ckpt_build *b, struct err *e)
 
 	if (!b->n_procs)
 		return 0;
+	r = ckpt_layout_i386(b, e);
+	if (r == 0 && b->i386)
+		r = ckpt_code_host(e);
+	if (r < 0)
+		return r;
+	/* Below 4 GiB there is no room for that: nothing is mapped then (ckpt_mapped_process). */
+	if (b->i386)
+		room = 0;
 	r = ckpt_layout_free(b, ALIGN_UP(REMOTE_AREA_SIZE + room, PAGE_SIZE), &b->area, e);
 	b->spare = b->area + REMOTE_AREA_SIZE;
 	b->spare_end = b->spare + room;

@@ -15,6 +15,7 @@
 #include <sys/uio.h>
 
 #include "base/base.h"
+#include "ckpt/remote/i386.h"
 #include "ckpt/remote/trace.h"
 #include "ckpt/restart.h"
 
@@ -59,8 +60,13 @@ static bool leave_rseq(pid_t tid, struct user_regs_struct *regs)
 	return true;
 }
 
-static bool is_notified(const struct ckpt_freeze_options *o, unsigned long nr)
+/* A 32-bit program's numbers are others, of which few go to the supervisor (supervisor/notify.c). */
+static bool is_notified(const struct ckpt_freeze_options *o, const struct user_regs_struct *regs)
 {
+	unsigned long nr = regs->orig_rax;
+
+	if (i386_runs(regs))
+		return nr == I386_PRCTL || nr == I386_SECCOMP;
 	for (size_t i = 0; i < o->n_notified; i++)
 		if ((unsigned long)o->notified[i] == nr)
 			return true;
@@ -74,7 +80,7 @@ static bool is_notified(const struct ckpt_freeze_options *o, unsigned long nr)
  */
 static bool protect_notified(const struct ckpt_freeze_options *o, struct user_regs_struct *regs)
 {
-	if ((long)regs->rax != -ERESTARTSYS || !is_notified(o, regs->orig_rax))
+	if ((long)regs->rax != -ERESTARTSYS || !is_notified(o, regs))
 		return false;
 	regs->rax = (unsigned long)-ERESTARTNOINTR;
 	return true;

@@ -10,6 +10,7 @@
 
 #include "base/base.h"
 #include "ckpt/freeze.h"
+#include "ckpt/remote/i386.h"
 #include "ckpt/stack_text.h"
 #include "ckpt/survey.h"
 
@@ -42,10 +43,12 @@ static void show_frame(const struct proc_maps *maps, unw_cursor_t *c, int i, uin
 	ckpt_stack_put(text, &f);
 }
 
-static void show_frames(const struct proc_maps *maps, unw_addr_space_t space, pid_t tid,
-	struct ckpt_stack_text *text)
+static void show_frames(const struct proc_maps *maps, unw_addr_space_t space,
+	const struct ckpt_thread *t, struct ckpt_stack_text *text)
 {
-	void *info = _UPT_create(tid);
+	/* of 32-bit code libunwind knows no callers here */
+	int most = i386_runs(&t->regs) ? 1 : MAX_FRAMES;
+	void *info = _UPT_create(t->tid);
 	unw_cursor_t c;
 	unw_word_t ip;
 
@@ -58,7 +61,7 @@ static void show_frames(const struct proc_maps *maps, unw_addr_space_t space, pi
 			if (unw_get_reg(&c, UNW_REG_IP, &ip) < 0 || !ip)
 				break;
 			show_frame(maps, &c, i++, ip, text);
-		} while (i < MAX_FRAMES && unw_step(&c) > 0);
+		} while (i < most && unw_step(&c) > 0);
 	}
 	_UPT_destroy(info);
 }
@@ -82,7 +85,7 @@ static int show_process(const struct ckpt_dump *d, const struct ckpt_proc *p,
 		const struct ckpt_thread *t = p->threads[i];
 
 		ckpt_stack_thread(text, p->vpid, t->vtid, t->status.comm);
-		show_frames(&maps, space, t->tid, text);
+		show_frames(&maps, space, t, text);
 		ckpt_stack_thread_end(text);
 	}
 	unw_destroy_addr_space(space);

@@ -11,8 +11,10 @@
 #include <sys/ptrace.h>
 
 #include "base/base.h"
+#include "ckpt/code.h"
 #include "ckpt/filters.h"
 #include "ckpt/freeze.h"
+#include "ckpt/remote/i386.h"
 #include "ckpt/step.h"
 #include "ckpt/survey.h"
 #include "ckpt/where.h"
@@ -202,6 +204,35 @@ int ckpt_survey_tasks(struct ckpt_dump *d, const struct ckpt_frozen *f, struct e
 	return find_parents(d, e);
 }
 
+/* ---- 32-bit programs ----------------------------------------------------------------------- */
+
+static int look_at_code(const struct ckpt_proc *p, const struct ckpt_thread *t, struct err *e)
+{
+	int r = remote_judge_code(t->tid, &t->regs, e);
+
+	if (r == 0 && i386_runs(&t->regs) != p->i386)
+		r = err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP,
+			"a process that runs both 64-bit and 32-bit code is not supported");
+	return r < 0 ? err_wrap(e, "task %d (%s)", t->vtid, t->status.comm) : 0;
+}
+
+int ckpt_survey_code(struct ckpt_dump *d, struct err *e)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < d->n_procs; i++) {
+		struct ckpt_proc *p = d->procs[i];
+
+		if (p->state == CKPT_ZOMBIE)
+			continue;
+		p->i386 = i386_runs(&p->threads[0]->regs);
+		for (size_t k = 0; r == 0 && k < p->n_threads; k++)
+			if (p->threads[k]->status.state != 'Z')
+				r = look_at_code(p, p->threads[k], e);
+	}
+	return r;
+}
+
 /* ---- seccomp filters ----------------------------------------------------------------------- */
 
 static int look_at_filters(
@@ -210,6 +241,11 @@ static int look_at_filters(
 	if (t->status.state == 'Z')
 		return 0;
 	t->own_filters = t->status.seccomp_filters - of_init;
+	if (t->own_filters && t->proc->i386) {
+		err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP,
+			"a 32-bit program under seccomp filters of the session's own is not supported");
+		return err_wrap(e, "task %d (%s)", t->vtid, t->status.comm);
+	}
 	if (!t->own_filters || (d->options.filters && !ckpt_filters_foreign(d->options.filters)))
 		return 0;
 	err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP, "it may have a seccomp filter that is not known");
@@ -262,10 +298,13 @@ static int leave_vdso(struct ckpt_dump *d, struct ckpt_proc *p, struct err *e)
 	for (size_t i = 0; i < p->maps.n; i++)
 		if (!strcmp(p->maps.vmas[i].path, "[vdso]"))
 			vdso = &p->maps.vmas[i];
+	if (vdso)
+		r = ckpt_code_check_vdso(p->look, p->i386, vdso->start, e);
 	for (size_t i = 0; i < p->n_threads && r == 0; i++) {
 		struct ckpt_thread *t = p->threads[i];
 
-		if (!inside(vdso, t))
+		if (!inside(vdso, t) ||
+			(p->i386 && ckpt_code_leave_vsyscall(t->tid, &t->regs, vdso->start)))
 			continue;
 		r = ckpt_step_out(d->host_proc, t->tid, vdso->start, vdso->end, &t->regs, e);
 		stepped = true;

@@ -57,6 +57,7 @@ struct ckpt_proc {
 	struct remote *memory_copy; /* a forked copy of its memory, or NULL (memory/fork.c) */
 	bool memory_written;	    /* ahead of its turn */
 	bool closed; /* not dumpable; it is while it is frozen (survey.c) */
+	bool i386;   /* a 32-bit program */
 	int pidfd;
 
 	/* The virtual pid of the first process (in order of vpid) sharing this thing with it;
@@ -114,6 +115,9 @@ struct ckpt_dump {
 
 /* Processes and threads of what was frozen. */
 int ckpt_survey_tasks(struct ckpt_dump *d, const struct ckpt_frozen *f, struct err *e);
+/* Which are 32-bit programs; before any call is made in one.  Refuses those that mix both
+ * kinds of code (ckpt/code.h). */
+int ckpt_survey_code(struct ckpt_dump *d, struct err *e);
 /* Which threads have seccomp filters of their own; no call can be made in one before.  Refuses those
  * whose filters may be unknown. */
 int ckpt_survey_filters(struct ckpt_dump *d, struct err *e);

@@ -10,6 +10,7 @@
 
 #include "base/base.h"
 #include "ckpt/kinds/tasks.h"
+#include "ckpt/remote/i386.h"
 
 /* linux/prctl.h, 6.3 and 6.4; linux/membarrier.h, 6.3 */
 #ifndef PR_SET_MDWE
@@ -50,12 +51,15 @@ static uint64_t at(const struct question *q, size_t offset)
 
 #define AT(q, field) at(q, offsetof(struct ckpt_asked, field))
 
-static int ask_thread(struct question *q)
+static int ask_thread(struct question *q, bool i386)
 {
 	struct remote *r = q->r;
 
 	remote_add(r, SYS_sigaltstack, 0, AT(q, altstack), 0, 0, 0, 0);
 	remote_add(r, SYS_get_robust_list, 0, AT(q, robust), AT(q, robust_length), 0, 0, 0);
+	if (i386)
+		remote_add_i386(r, I386_GET_ROBUST_LIST, 0, (uint32_t)AT(q, robust_i386),
+			(uint32_t)AT(q, robust_i386_length), 0);
 	remote_add(r, SYS_prctl, PR_GET_TID_ADDRESS, AT(q, tid_address), 0, 0, 0, 0);
 	remote_add(r, SYS_prctl, PR_GET_PDEATHSIG, AT(q, pdeathsig), 0, 0, 0, 0);
 	remote_add(r, SYS_prctl, PR_GET_NAME, AT(q, name), 0, 0, 0, 0);
@@ -162,7 +166,7 @@ static int ask(struct ckpt_thread *t, struct ckpt_asked **ret, struct err *e)
 	q.room = remote_data(q.r, size, &q.at);
 	if (!a || !q.room)
 		return err_errno(e, -ENOMEM, "state of a thread");
-	k = q.wanted = ask_thread(&q);
+	k = q.wanted = ask_thread(&q, t->proc->i386);
 	if (first && k >= 0)
 		k = ask_process(&q, &t->proc->status);
 	if (k < 0)

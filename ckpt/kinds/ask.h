@@ -36,6 +36,7 @@ struct ckpt_asked {
 	/* of the thread */
 	stack_t altstack;
 	uint64_t robust, robust_length, tid_address;
+	uint32_t robust_i386, robust_i386_length; /* 0 of 64-bit programs */
 	int pdeathsig, pad;
 	char name[16];
 	uint64_t timer_slack;

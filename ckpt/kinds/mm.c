@@ -25,6 +25,7 @@
 #include "ckpt/kinds/ask.h"
 #include "ckpt/kinds/kinds.h"
 #include "ckpt/memory/memory.h"
+#include "ckpt/remote/i386.h"
 #include "ckpt/said.h"
 #include "ckpt/survey.h"
 #include "ckpt/where.h"
@@ -192,6 +193,7 @@ static int draft_layout(struct draft *f, struct ckpt_proc *p, struct err *e)
 
 	if (r < 0)
 		return r;
+	f->mm.i386 = p->i386;
 	f->mm.start_code = s->start_code;
 	f->mm.end_code = s->end_code;
 	f->mm.start_data = s->start_data;
@@ -317,14 +319,15 @@ struct mm_state {
 int ckpt_mm_unpack(const struct ckpt_record *r, Pb__Mm **ret, struct err *e)
 {
 	Pb__Mm *m = pb__mm__unpack(NULL, r->len, r->body);
-	uint64_t at = 0;
+	uint64_t at = 0, last;
 
 	if (!m)
 		return err_set(e, ERR_IMAGE, -EBADMSG, "memory record is damaged");
+	last = m->i386 ? END_32 : CKPT_TASK_SIZE;
 	for (size_t i = 0; i < m->n_mappings; i++) {
 		const Pb__Mapping *v = m->mappings[i];
 
-		if (v->start < at || v->end <= v->start || v->end > CKPT_TASK_SIZE ||
+		if (v->start < at || v->end <= v->start || v->end > last ||
 			(v->start | v->end | v->offset) % PAGE_SIZE ||
 			(unsigned)v->source > PB__MAPPING_SOURCE__MAPPING_VVAR ||
 			(v->prot & ~(uint32_t)(PROT_READ | PROT_WRITE | PROT_EXEC))) {

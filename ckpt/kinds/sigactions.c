@@ -6,6 +6,7 @@
 #include "ckpt/build.h"
 #include "ckpt/kinds/ask.h"
 #include "ckpt/kinds/tasks.h"
+#include "ckpt/remote/i386.h"
 #include "ckpt/survey.h"
 #include "proto/tasks.pb-c.h"
 
@@ -43,7 +44,28 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 	if (!m.n_actions)
 		return 1;
 	m.actions = list;
+	m.i386 = s.proc->i386;
 	return ckpt_pack(&m.base, body, e);
+}
+
+/* A handler's kind of code is that of the call which sets it. */
+static int add_i386(struct remote *remote, const Pb__Sigaction *p)
+{
+	const struct {
+		uint32_t handler, flags, restorer, mask[2];
+	} a = {(uint32_t)p->handler, (uint32_t)p->flags, (uint32_t)p->restorer,
+		{(uint32_t)p->mask, (uint32_t)(p->mask >> 32)}};
+
+	return remote_add_i386(remote, I386_RT_SIGACTION, (uint32_t)p->sig,
+		(uint32_t)remote_put(remote, &a, sizeof(a)), 0, sizeof(a.mask));
+}
+
+static int add(struct remote *remote, const Pb__Sigaction *p)
+{
+	struct ckpt_sigaction a = {p->handler, p->flags, p->restorer, p->mask};
+
+	return remote_add(remote, SYS_rt_sigaction, (uint64_t)p->sig,
+		remote_put(remote, &a, sizeof(a)), 0, 8, 0, 0);
 }
 
 static int finish(struct ckpt_build *b, struct ckpt_record *rec, struct err *e)
@@ -58,14 +80,13 @@ static int finish(struct ckpt_build *b, struct ckpt_record *rec, struct err *e)
 	}
 	for (size_t i = 0; i < m->n_actions && r >= 0; i++) {
 		const Pb__Sigaction *p = m->actions[i];
-		struct ckpt_sigaction a = {p->handler, p->flags, p->restorer, p->mask};
 
-		if (!can_have_action(p->sig)) {
+		if (!can_have_action(p->sig) ||
+			(m->i386 && (!b->i386 || (p->handler | p->restorer) >= END_32))) {
 			r = ckpt_record_bad(rec, e);
 			goto out;
 		}
-		r = remote_add(remote, SYS_rt_sigaction, (uint64_t)p->sig,
-			remote_put(remote, &a, sizeof(a)), 0, 8, 0, 0);
+		r = m->i386 ? add_i386(remote, p) : add(remote, p);
 	}
 	r = r < 0 ? err_errno(e, r, "signal actions") : ckpt_run_all(remote, "rt_sigaction", e);
 out:

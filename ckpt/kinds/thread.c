@@ -19,6 +19,7 @@
 #include "ckpt/kinds/ask.h"
 #include "ckpt/kinds/tasks.h"
 #include "ckpt/lend.h"
+#include "ckpt/remote/i386.h"
 #include "ckpt/restart.h"
 #include "ckpt/survey.h"
 #include "ckpt/xstate.h"
@@ -26,7 +27,6 @@
 
 #define NAME_LEN     16
 #define N_REGS	     27
-#define USER_CS	     0x33
 #define USER_END     0x800000000000ULL
 #define ALTSTACK_KEPT (SS_DISABLE | (int)(1U << 31)) /* SS_AUTODISARM */
 
@@ -53,6 +53,54 @@ static void leave_rseq(struct remote *r, uint64_t rseq, struct user_regs_struct 
 	regs->orig_rax = (unsigned long long)-1;
 }
 
+/* ---- segments of 32-bit code's thread storage ------------------------------------------------ */
+
+/* asm/ldt.h; asm/segment.h */
+struct user_desc {
+	uint32_t entry, base, limit, flags;
+};
+#define FIRST_TLS 12
+#define N_TLS	  3
+#define TLS_EMPTY 0x28 /* read_exec_only, seg_not_present */
+
+struct segments {
+	Pb__TlsSegment all[N_TLS], *list[N_TLS];
+	size_t n;
+};
+
+/* A 64-bit program may have some, too, by int 0x80.  A kernel without 32-bit programs has none. */
+static void get_segments(pid_t tid, struct segments *s)
+{
+	for (uint32_t i = FIRST_TLS; i < FIRST_TLS + N_TLS; i++) {
+		Pb__TlsSegment *m = &s->all[s->n];
+		struct user_desc d;
+
+		if (ptrace(PTRACE_GET_THREAD_AREA, tid, i, &d) < 0 ||
+			(!d.base && !d.limit && d.flags == TLS_EMPTY))
+			continue;
+		pb__tls_segment__init(m);
+		m->entry = i;
+		m->address = d.base;
+		m->limit = d.limit;
+		m->flags = d.flags;
+		s->list[s->n++] = m;
+	}
+}
+
+static int set_segments(pid_t tid, const Pb__Thread *m, struct err *e)
+{
+	for (size_t i = 0; i < m->n_tls; i++) {
+		const Pb__TlsSegment *s = m->tls[i];
+		struct user_desc d = {s->entry, s->address, s->limit, s->flags};
+
+		if (s->entry < FIRST_TLS || s->entry >= FIRST_TLS + N_TLS)
+			return err_set(e, ERR_IMAGE, -EBADMSG, "a segment that is nobody's");
+		if (ptrace(PTRACE_SET_THREAD_AREA, tid, s->entry, &d) < 0)
+			return err_errno(e, -errno, "segment %u of thread storage", s->entry);
+	}
+	return 0;
+}
+
 static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e)
 {
 	struct ckpt_thread *t = s.thread;
@@ -61,6 +109,7 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 	_cleanup_free_ void *xstate = NULL;
 	Pb__Thread m = PB__THREAD__INIT;
 	Pb__Rseq mr = PB__RSEQ__INIT;
+	struct segments segments = {0};
 	struct remote *r;
 	const struct ckpt_asked *a;
 	char name[NAME_LEN + 1] = "";
@@ -93,6 +142,11 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 	m.altstack_flags = (uint32_t)(a->altstack.ss_flags & ALTSTACK_KEPT);
 	m.robust_list = a->robust;
 	m.robust_list_length = a->robust_length;
+	m.robust_list_i386 = a->robust_i386;
+	m.robust_list_i386_length = a->robust_i386_length;
+	get_segments(t->tid, &segments);
+	m.tls = segments.list;
+	m.n_tls = segments.n;
 	m.clear_child_tid = a->tid_address;
 	m.timer_slack_ns = a->timer_slack;
 	m.pdeathsig = a->pdeathsig;
@@ -111,7 +165,9 @@ static bool is_users(unsigned long long selector)
 /* False of registers that the kernel would refuse, or that lead out of user space. */
 static bool sane(const struct user_regs_struct *g)
 {
-	return g->cs == USER_CS && (g->ss & 0xffff) && is_users(g->ss) && is_users(g->ds) &&
+	if (i386_runs(g) && (g->rip >= END_32 || g->rsp >= END_32))
+		return false;
+	return (g->cs == CODE_64 || g->cs == CODE_32) && (g->ss & 0xffff) && is_users(g->ss) && is_users(g->ds) &&
 	       is_users(g->es) && is_users(g->fs) && is_users(g->gs) && g->rip < USER_END &&
 	       g->fs_base < USER_END - PAGE_SIZE && g->gs_base < USER_END - PAGE_SIZE;
 }
@@ -134,6 +190,9 @@ static int tell(struct ckpt_build *b, struct ckpt_build_thread *t, const Pb__Thr
 	if (m->robust_list)
 		remote_add(r, SYS_set_robust_list, m->robust_list, m->robust_list_length, 0, 0, 0,
 			0);
+	if (m->robust_list_i386)
+		remote_add_i386(r, I386_SET_ROBUST_LIST, m->robust_list_i386,
+			m->robust_list_i386_length, 0, 0);
 	remote_add(r, SYS_set_tid_address, m->clear_child_tid, 0, 0, 0, 0, 0);
 	if (m->rseq)
 		remote_add(r, SYS_rseq, m->rseq->address, m->rseq->length, 0, m->rseq->signature,
@@ -159,11 +218,13 @@ static int finish(struct ckpt_build *b, struct ckpt_record *rec, struct err *e)
 		r = ckpt_record_bad(rec, e);
 	if (r == 0) {
 		memcpy(&regs, m->regs.data, sizeof(regs));
-		if (!sane(&regs))
+		if (!sane(&regs) || ((i386_runs(&regs) || m->robust_list_i386) && !b->i386))
 			r = ckpt_record_bad(rec, e);
 	}
 	if (r == 0)
 		r = tell(b, t, m, e);
+	if (r == 0)
+		r = set_segments(t->tid, m, e);
 	if (r == 0)
 		r = ckpt_xstate_restore(t->tid, m, e);
 	if (r == 0) {
@@ -182,7 +243,7 @@ static void show(const void *body, size_t len, FILE *out)
 
 	if (m && m->regs.len == sizeof(g)) {
 		memcpy(&g, m->regs.data, sizeof(g));
-		fprintf(out, "%s rip %llx", m->name, g.rip);
+		fprintf(out, "%s%s rip %llx", m->name, i386_runs(&g) ? " (32-bit)" : "", g.rip);
 		if ((long)g.orig_rax >= 0)
 			fprintf(out, " in system call %lld", (long long)g.orig_rax);
 	}

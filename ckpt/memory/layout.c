@@ -5,7 +5,8 @@
  * The executor's pages must lie at one address that is free in every memory space of the image,
  * from before the first mapping is made until after the last.  All mappings of all records are
  * put in one list, sorted, and the highest gap that is large enough is taken: above the
- * libraries there is nearly always one, and the area where the heap grows is left alone.
+ * libraries there is nearly always one, and the area where the heap grows is left alone.  If one of them
+ * is of a 32-bit program it must lie where that can see it.
  */
 #include "ckpt/memory/memory.h"
 
@@ -16,6 +17,7 @@
 
 #define LOWEST	0x10000000UL
 #define HIGHEST 0x7fff00000000UL
+#define HIGHEST_I386 0xffffe000UL
 /* to each side, more than CKPT_LAYOUT_BELOW: stacks grow, and guard gaps are a megabyte */
 #define MARGIN (2UL << 20)
 
@@ -55,6 +57,24 @@ static int collect(const struct ckpt_record *r, struct buf *ranges, struct err *
 	return 0;
 }
 
+int ckpt_layout_i386(struct ckpt_build *b, struct err *e)
+{
+	for (size_t i = 0; i < b->n_records && !b->i386; i++) {
+		const struct ckpt_record *r = &b->records[i];
+		Pb__Mm *m;
+
+		if (!r->kind || r->kind->number != PROTO_KIND_MM)
+			continue;
+		m = pb__mm__unpack(NULL, r->len, r->body);
+		if (!m)
+			return err_set(e, ERR_IMAGE, -EBADMSG, "memory record %llu is damaged",
+				(unsigned long long)r->subject);
+		b->i386 = m->i386;
+		pb__mm__free_unpacked(m, NULL);
+	}
+	return 0;
+}
+
 int ckpt_layout_free(struct ckpt_build *b, uint64_t size, uint64_t *ret, struct err *e)
 {
 	_cleanup_buf_ struct buf ranges = BUF_INIT;
@@ -68,6 +88,8 @@ int ckpt_layout_free(struct ckpt_build *b, uint64_t size, uint64_t *ret, struct 
 		if (r < 0)
 			return r;
 	}
+	if (b->i386)
+		top = HIGHEST_I386;
 	if (buf_error(&ranges))
 		return err_errno(e, -ENOMEM, "looking for free addresses");
 	struct range *v = (struct range *)ranges.data;

@@ -166,7 +166,7 @@ static bool is_dumpable(struct ckpt_build *b, pid_t vpid)
 /* All processes that share a memory are bound by what any of them is. */
 bool ckpt_mapped_process(struct ckpt_build *b, const struct ckpt_build_proc *p, const Pb__Mm *m)
 {
-	if (!b->options.mapped || m->n_mappings > MAX_MAPPINGS)
+	if (!b->options.mapped || b->i386 || m->n_mappings > MAX_MAPPINGS)
 		return false;
 	/* a converter would have to ask filters of a program's own about each call */
 	if (ckpt_build_record(b, PROTO_KIND_SECCOMP, 0))

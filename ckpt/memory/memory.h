@@ -54,6 +54,8 @@ struct remote;
 #define CKPT_LAYOUT_BELOW (128 * 1024UL)
 /* The most that a stack is made larger than it was, so that it may grow where it lies. */
 #define CKPT_STACK_ROOM (64UL << 20)
+/* First: is there a 32-bit program among them?  (b->i386) */
+int ckpt_layout_i386(struct ckpt_build *b, struct err *e);
 int ckpt_layout_free(struct ckpt_build *b, uint64_t size, uint64_t *ret, struct err *e);
 
 /* ---- mapping.c ----------------------------------------------------------------------------- */
@@ -218,11 +220,11 @@ int ckpt_file_recognise(struct ckpt_build *b, const char *path, const struct ckp
 /* ---- vdso.c -------------------------------------------------------------------------------- */
 
 /*
- * Makes the code in @old (contents of an image's [vdso]) jump to the new one: each symbol to its
+ * Makes the code in @old (contents of an image's [vdso], to be at @old_addr) jump to the new one: each symbol to its
  * namesake in @host, which will be at @host_addr, or to a stub that makes the system call.
  */
-int ckpt_vdso_redirect(uint8_t *old, size_t old_len, const uint8_t *host, size_t host_len,
-	uint64_t host_addr, struct err *e);
+int ckpt_vdso_redirect(uint8_t *old, size_t old_len, uint64_t old_addr, const uint8_t *host,
+	size_t host_len, uint64_t host_addr, struct err *e);
 
 /* ---- vdso_clock.c --------------------------------------------------------------------------- */
 

@@ -13,7 +13,7 @@
  * Where this host's has to carry on the session's clocks (vdso_clock.c) it is the same as one in the image
  * that did so, too, and another one than the kernel's.
  *
- * A blank task without a vDSO gets one by ARCH_MAP_VDSO_64.
+ * A blank task without a vDSO gets one by ARCH_MAP_VDSO_64, for a 32-bit program by ARCH_MAP_VDSO_32.
  */
 #include <asm/prctl.h>
 #include <string.h>
@@ -26,7 +26,8 @@
 #include "proto/memory.pb-c.h"
 
 #ifndef ARCH_MAP_VDSO_64
-#define ARCH_MAP_VDSO_64 0x2003 /* asm/prctl.h */
+#define ARCH_MAP_VDSO_32 0x2002 /* asm/prctl.h */
+#define ARCH_MAP_VDSO_64 0x2003
 #endif
 #define MAX_VDSO (64 * 1024UL)
 
@@ -132,7 +133,7 @@ static int move(struct remote *r, struct vdso *v, uint64_t to, uint64_t spare, s
 	return ret < 0 ? ret : move_apart(r, v, to - v->start, e);
 }
 
-static int get_host(struct ckpt_build *b, struct ckpt_build_proc *p, uint64_t wish,
+static int get_host(struct ckpt_build *b, struct ckpt_build_proc *p, uint64_t wish, bool i386,
 	struct vdso *ret, struct err *e)
 {
 	struct remote *rem = p->threads[0].remote;
@@ -143,7 +144,8 @@ static int get_host(struct ckpt_build *b, struct ckpt_build_proc *p, uint64_t wi
 	if (!ret->code) {
 		long value;
 
-		r = remote_call(rem, &value, e, SYS_arch_prctl, ARCH_MAP_VDSO_64, wish, 0, 0, 0, 0);
+		r = remote_call(rem, &value, e, SYS_arch_prctl,
+			i386 ? ARCH_MAP_VDSO_32 : ARCH_MAP_VDSO_64, wish, 0, 0, 0, 0);
 		if (r >= 0 && value < 0)
 			r = err_errno(e, (int)value, "mapping the vDSO");
 		if (r >= 0)
@@ -212,8 +214,8 @@ static int put_old(struct ckpt_build *b, struct ckpt_build_proc *p, const struct
 	memcpy(old, m->vdso.data, m->vdso.len);
 	/* Who stands in it, in a call, comes back with the right time. */
 	ckpt_vdso_stop(old, m->vdso.len);
-	r = ckpt_vdso_redirect(
-		old, m->vdso.len, host->bytes, host->end - host->code, host->code, e);
+	r = ckpt_vdso_redirect(old, m->vdso.len, image->code, host->bytes, host->end - host->code,
+		host->code, e);
 	if (r >= 0)
 		r = remote_must(p->threads[0].remote, &value, e, SYS_mmap, image->code, m->vdso.len,
 			PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
@@ -233,7 +235,7 @@ int ckpt_place_vdso(struct ckpt_build *b, struct ckpt_build_proc *p, const Pb__M
 
 	if (r < 0)
 		return r;
-	r = get_host(b, p, image.start ? image.start : room, &host, e);
+	r = get_host(b, p, image.start ? image.start : room, m->i386, &host, e);
 	if (r < 0)
 		return r;
 	like = compare(&host, &image, m);

@@ -195,7 +195,7 @@ static void test_vdso(void **state)
 		NULL, len, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	memcpy(code, vdso, len);
 	assert_int_equal(
-		ckpt_vdso_redirect(code, len, vdso, len, (uint64_t)(uintptr_t)vdso, &e), 0);
+		ckpt_vdso_redirect(code, len, 0, vdso, len, (uint64_t)(uintptr_t)vdso, &e), 0);
 	try_vdso(code, vdso);
 
 	/* a host that knows none of the symbols: stubs */
@@ -205,15 +205,15 @@ static void test_vdso(void **state)
 			memcpy(host + i, "none", 4);
 	memcpy(code, vdso, len);
 	assert_int_equal(
-		ckpt_vdso_redirect(code, len, host, len, (uint64_t)(uintptr_t)vdso, &e), 0);
+		ckpt_vdso_redirect(code, len, 0, host, len, (uint64_t)(uintptr_t)vdso, &e), 0);
 	try_vdso(code, vdso);
 	assert_int_equal(code[symbol(vdso, "__vdso_clock_gettime")], 0xb8);
 
 	/* nonsense is refused, at any length */
 	for (size_t i = 0; i < len; i += 7)
-		ckpt_vdso_redirect(code, len, host, i, 0, &e);
+		ckpt_vdso_redirect(code, len, 0, host, i, 0, &e);
 	memset(host, 0xff, len);
-	assert_true(ckpt_vdso_redirect(host, len, vdso, len, 0, &e) < 0);
+	assert_true(ckpt_vdso_redirect(host, len, 0, vdso, len, 0, &e) < 0);
 	free(host);
 	munmap(code, len);
 }

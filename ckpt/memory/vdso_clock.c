@@ -17,7 +17,8 @@
  * That does for programs that have not begun yet.  One that has been rebuilt knows addresses in the vDSO
  * which it began with: there is code then that jumps to this one, by the same symbols (vdso.c).
  *
- * Where there is no room the symbol is gone, and programs ask the kernel, slower.
+ * Where there is no room the symbol is gone, and programs ask the kernel, slower; so it is with those of
+ * 32-bit programs.
  *
  * What an image has as its vDSO may have been made so, on some host or other.  By what it was made of it is
  * known again (ckpt_vdso_likens).
@@ -108,6 +109,19 @@ static void lead(uint8_t *vdso, const struct vdso_elf *f, size_t i, uint64_t to)
 	memcpy(vdso + at, &sym, sizeof(sym));
 }
 
+static int leave_to_kernel(uint8_t *vdso, const struct vdso_elf *f)
+{
+	uint64_t offset;
+	const char *name;
+
+	for (size_t i = 0; vdso_elf_symbol(f, i, &name, &offset); i++)
+		if (offset && !strncmp(name, FUNCTION, strlen(FUNCTION)))
+			memset(vdso + f->symtab + i * sizeof(Elf32_Sym) +
+					offsetof(Elf32_Sym, st_shndx),
+				SHN_UNDEF, sizeof(Elf32_Half));
+	return 0;
+}
+
 int ckpt_vdso_continue(uint8_t *vdso, size_t len, const struct ckpt_clocks *c)
 {
 	uint64_t original, at, offset;
@@ -116,6 +130,8 @@ int ckpt_vdso_continue(uint8_t *vdso, size_t len, const struct ckpt_clocks *c)
 
 	if (!vdso_elf_open(&f, vdso, len))
 		return -ENOSYS;
+	if (f.i386)
+		return leave_to_kernel(vdso, &f);
 	original = vdso_elf_find(&f, FUNCTION);
 	if (!original)
 		return 0;

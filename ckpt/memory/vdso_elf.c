@@ -14,15 +14,107 @@ static bool within(const struct vdso_elf *f, uint64_t offset, uint64_t size)
 	return offset <= f->len && size <= f->len - offset;
 }
 
+/* ---- of either kind, as the wide one --------------------------------------------------------- */
+
+static size_t size_of_dyn(const struct vdso_elf *f)
+{
+	return f->i386 ? sizeof(Elf32_Dyn) : sizeof(Elf64_Dyn);
+}
+
+static Elf64_Dyn get_dyn(const struct vdso_elf *f, uint64_t at)
+{
+	Elf64_Dyn wide;
+	Elf32_Dyn narrow;
+
+	if (!f->i386) {
+		memcpy(&wide, f->data + at, sizeof(wide));
+		return wide;
+	}
+	memcpy(&narrow, f->data + at, sizeof(narrow));
+	return (Elf64_Dyn){.d_tag = narrow.d_tag, .d_un.d_val = narrow.d_un.d_val};
+}
+
+static size_t size_of_phdr(const struct vdso_elf *f)
+{
+	return f->i386 ? sizeof(Elf32_Phdr) : sizeof(Elf64_Phdr);
+}
+
+static Elf64_Phdr get_phdr(const struct vdso_elf *f, const Elf64_Ehdr *eh, size_t i)
+{
+	uint64_t at = eh->e_phoff + i * size_of_phdr(f);
+	Elf64_Phdr wide;
+	Elf32_Phdr narrow;
+
+	if (!f->i386) {
+		memcpy(&wide, f->data + at, sizeof(wide));
+		return wide;
+	}
+	memcpy(&narrow, f->data + at, sizeof(narrow));
+	return (Elf64_Phdr){
+		.p_type = narrow.p_type,
+		.p_offset = narrow.p_offset,
+		.p_vaddr = narrow.p_vaddr,
+		.p_filesz = narrow.p_filesz,
+		.p_memsz = narrow.p_memsz,
+	};
+}
+
+static size_t size_of_sym(const struct vdso_elf *f)
+{
+	return f->i386 ? sizeof(Elf32_Sym) : sizeof(Elf64_Sym);
+}
+
+static Elf64_Sym get_sym(const struct vdso_elf *f, uint64_t at)
+{
+	Elf64_Sym wide;
+	Elf32_Sym narrow;
+
+	if (!f->i386) {
+		memcpy(&wide, f->data + at, sizeof(wide));
+		return wide;
+	}
+	memcpy(&narrow, f->data + at, sizeof(narrow));
+	return (Elf64_Sym){
+		.st_name = narrow.st_name,
+		.st_info = narrow.st_info,
+		.st_shndx = narrow.st_shndx,
+		.st_value = narrow.st_value,
+	};
+}
+
+/* False: none of both. */
+static bool get_ehdr(struct vdso_elf *f, Elf64_Ehdr *ret)
+{
+	Elf32_Ehdr narrow;
+
+	if (f->len < sizeof(*ret) || memcmp(f->data, ELFMAG, SELFMAG))
+		return false;
+	f->i386 = f->data[EI_CLASS] == ELFCLASS32;
+	if (!f->i386) {
+		memcpy(ret, f->data, sizeof(*ret));
+		return f->data[EI_CLASS] == ELFCLASS64;
+	}
+	memcpy(&narrow, f->data, sizeof(narrow));
+	*ret = (Elf64_Ehdr){
+		.e_phoff = narrow.e_phoff,
+		.e_phnum = narrow.e_phnum,
+		.e_shoff = narrow.e_shoff,
+		.e_shnum = narrow.e_shnum,
+		.e_shentsize = narrow.e_shentsize,
+	};
+	return true;
+}
+
+/* ---- its parts --------------------------------------------------------------------------------- */
+
 static bool open_dynamic(struct vdso_elf *f, uint64_t offset, uint64_t size)
 {
-	for (uint64_t at = offset; at + sizeof(Elf64_Dyn) <= offset + size;
-		at += sizeof(Elf64_Dyn)) {
+	for (uint64_t at = offset; at + size_of_dyn(f) <= offset + size; at += size_of_dyn(f)) {
 		Elf64_Dyn dyn;
 
-		if (!within(f, at, sizeof(dyn)))
+		if (!within(f, at, size_of_dyn(f)))
 			return false;
-		memcpy(&dyn, f->data + at, sizeof(dyn));
+		dyn = get_dyn(f, at);
 		if (dyn.d_tag == DT_SYMTAB)
 			f->symtab = dyn.d_un.d_ptr - f->bias;
 		else if (dyn.d_tag == DT_STRTAB)
@@ -45,9 +137,8 @@ static uint64_t find_end(const struct vdso_elf *f, const Elf64_Ehdr *eh)
 		return ~0ULL;
 	end = eh->e_shoff + sections;
 	for (size_t i = 0; i < eh->e_phnum; i++) {
-		Elf64_Phdr ph;
+		Elf64_Phdr ph = get_phdr(f, eh, i);
 
-		memcpy(&ph, f->data + eh->e_phoff + i * sizeof(ph), sizeof(ph));
 		if (ph.p_type == PT_LOAD && !within(f, ph.p_offset, ph.p_memsz))
 			return ~0ULL;
 		if (ph.p_type == PT_LOAD)
@@ -62,15 +153,12 @@ bool vdso_elf_open(struct vdso_elf *ret, const uint8_t *data, size_t len)
 	uint64_t dynamic = 0, dynamic_size = 0;
 	Elf64_Ehdr eh;
 
-	if (len < sizeof(eh) || memcmp(data, ELFMAG, SELFMAG) || data[EI_CLASS] != ELFCLASS64)
-		return false;
-	memcpy(&eh, data, sizeof(eh));
-	if (eh.e_phnum > MAX_PHDRS || !within(&f, eh.e_phoff, eh.e_phnum * sizeof(Elf64_Phdr)))
+	if (!get_ehdr(&f, &eh) || eh.e_phnum > MAX_PHDRS ||
+		!within(&f, eh.e_phoff, eh.e_phnum * size_of_phdr(&f)))
 		return false;
 	for (size_t i = 0; i < eh.e_phnum; i++) {
-		Elf64_Phdr ph;
+		Elf64_Phdr ph = get_phdr(&f, &eh, i);
 
-		memcpy(&ph, data + eh.e_phoff + i * sizeof(ph), sizeof(ph));
 		if (ph.p_type == PT_LOAD)
 			f.bias = ph.p_vaddr - ph.p_offset;
 		if (ph.p_type == PT_DYNAMIC) {
@@ -88,15 +176,15 @@ bool vdso_elf_open(struct vdso_elf *ret, const uint8_t *data, size_t len)
 
 bool vdso_elf_symbol(const struct vdso_elf *f, size_t i, const char **ret_name, uint64_t *ret_offset)
 {
-	uint64_t at = f->symtab + i * sizeof(Elf64_Sym);
+	uint64_t at = f->symtab + i * size_of_sym(f);
 	Elf64_Sym sym;
 
 	*ret_name = "";
 	*ret_offset = 0;
-	if (i >= MAX_SYMBOLS || !within(f, at, sizeof(sym)) ||
-		(f->strtab > f->symtab && at + sizeof(sym) > f->strtab))
+	if (i >= MAX_SYMBOLS || !within(f, at, size_of_sym(f)) ||
+		(f->strtab > f->symtab && at + size_of_sym(f) > f->strtab))
 		return false;
-	memcpy(&sym, f->data + at, sizeof(sym));
+	sym = get_sym(f, at);
 	if (sym.st_name >= f->strsz)
 		return false;
 	if (ELF64_ST_TYPE(sym.st_info) != STT_FUNC || sym.st_shndx == SHN_UNDEF)

@@ -2,7 +2,7 @@
 /*
  * vdso_elf - the symbols of a vDSO.  Private to ckpt.
  *
- * It may come from an image: everything read from it is bounded.
+ * Of 64-bit and of 32-bit programs.  It may come from an image: everything read from it is bounded.
  */
 #ifndef CKPT_MEMORY_VDSO_ELF_H
 #define CKPT_MEMORY_VDSO_ELF_H
@@ -14,6 +14,7 @@
 struct vdso_elf {
 	const uint8_t *data; /* borrowed */
 	size_t len;
+	bool i386;     /* of 32-bit programs */
 	uint64_t bias; /* what must be subtracted from an address to get an offset */
 	uint64_t symtab, strtab, strsz;
 	uint64_t end; /* behind all that belongs to the file; at most len */

@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/audit.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -22,20 +23,24 @@
 
 /* ---- opening ------------------------------------------------------------------------------ */
 
-/* Any executable 0f 05 will do, also one inside another instruction: it runs alone. */
+#define INSN_LEN 2
+static const uint8_t insn_64[INSN_LEN] = {0x0f, 0x05}; /* syscall */
+static const uint8_t insn_32[INSN_LEN] = {0xcd, 0x80}; /* int $0x80 */
+
+/* Any executable one will do, also one inside another instruction: it runs alone. */
 static uint64_t find_syscall_in(struct remote *r, uint64_t start, uint64_t end)
 {
-	static const uint8_t insn[] = {0x0f, 0x05};
+	const uint8_t *insn = remote_runs_32(r) ? insn_32 : insn_64;
 	uint8_t code[65536];
 
 	end = MIN(end, start + (4 << 20));
-	for (uint64_t at = start; at + sizeof(insn) < end; at += sizeof(code) - 1) {
+	for (uint64_t at = start; at + INSN_LEN < end; at += sizeof(code) - 1) {
 		size_t len = MIN(sizeof(code), end - at);
 		const uint8_t *hit;
 
 		if (remote_peek(r, at, code, len, NULL) < 0)
 			return 0;
-		hit = memmem(code, len, insn, sizeof(insn));
+		hit = memmem(code, len, insn, INSN_LEN);
 		if (hit)
 			return at + (uint64_t)(hit - code);
 	}
@@ -45,14 +50,14 @@ static uint64_t find_syscall_in(struct remote *r, uint64_t start, uint64_t end)
 static int find_syscall(struct remote *r, uint64_t *ret, struct err *e)
 {
 	struct proc_maps maps;
-	uint8_t here[2];
+	uint8_t here[INSN_LEN];
 	int k;
 
 	/* Most tasks wait in a call, just behind the instruction. */
 	if ((long)r->regs.orig_rax >= 0 &&
-		remote_peek(r, r->regs.rip - 2, here, sizeof(here), NULL) == 0 &&
-		here[0] == 0x0f && here[1] == 0x05) {
-		*ret = r->regs.rip - 2;
+		remote_peek(r, r->regs.rip - INSN_LEN, here, sizeof(here), NULL) == 0 &&
+		!memcmp(here, remote_runs_32(r) ? insn_32 : insn_64, INSN_LEN)) {
+		*ret = r->regs.rip - INSN_LEN;
 		return 0;
 	}
 	k = proc_read_maps(r->proc_fd, r->tid, false, &maps, e);
@@ -74,30 +79,50 @@ static int find_syscall(struct remote *r, uint64_t *ret, struct err *e)
 			      "task %d has no instruction to make a system call with", r->tid);
 }
 
+/* Loads mmap(2) of the area, in the calling convention of @r's code. */
+static void load_mmap(
+	const struct remote *r, struct user_regs_struct *g, uint64_t hint, uint64_t flags)
+{
+	flags |= MAP_PRIVATE | MAP_ANONYMOUS;
+	if (remote_runs_32(r)) {
+		g->rax = I386_MMAP2;
+		g->rbx = hint;
+		g->rcx = REMOTE_AREA_SIZE;
+		g->rdx = PROT_READ | PROT_EXEC;
+		g->rsi = flags;
+		g->rdi = UINT32_MAX;
+		g->rbp = 0;
+		return;
+	}
+	g->rax = SYS_mmap;
+	g->rdi = hint;
+	g->rsi = REMOTE_AREA_SIZE;
+	g->rdx = PROT_READ | PROT_EXEC;
+	g->r10 = flags;
+	g->r8 = (unsigned long)-1;
+	g->r9 = 0;
+}
+
 /*
- * Makes the task map the area by the `syscall` at @insn, stops behind that.  These two steps of the
+ * Makes the task map the area by the instruction at @insn, stops behind that.  These two steps of the
  * task (and the last one of the close) are the only ones it makes with registers that are not
  * its own and no code of ours to put them back: nothing else happens in between.
  */
 static int call_mmap(struct remote *r, uint64_t insn, uint64_t hint, struct err *e)
 {
 	struct user_regs_struct g = r->regs;
+	uint64_t flags = 0;
 	int k;
 
 	g.rip = insn;
-	g.rax = SYS_mmap;
 	g.orig_rax = (unsigned long)-1;
-	g.rdi = hint;
-	g.rsi = REMOTE_AREA_SIZE;
-	g.rdx = PROT_READ | PROT_EXEC;
 	/* Whoever asks for a place asks for a task that is about to lose all else: where the kernel
 	 * has put the stack of that by chance is no obstacle.  The instruction itself stays. */
-	g.r10 = MAP_PRIVATE | MAP_ANONYMOUS;
 	if (hint)
-		g.r10 |= insn + VDSO_ROOM > hint && insn < hint + REMOTE_AREA_SIZE + VDSO_ROOM ?
-			MAP_FIXED_NOREPLACE : MAP_FIXED;
-	g.r8 = (unsigned long)-1;
-	g.r9 = 0;
+		flags = insn + VDSO_ROOM > hint && insn < hint + REMOTE_AREA_SIZE + VDSO_ROOM
+				? MAP_FIXED_NOREPLACE
+				: MAP_FIXED;
+	load_mmap(r, &g, hint, flags);
 	k = remote_set_mask(r, ALL_SIGNALS, e);
 	if (k == 0)
 		k = remote_set_regs(r, &g, e);
@@ -144,7 +169,7 @@ static int write_code(struct remote *r, struct err *e)
 
 	if (mem < 0 && mem != -EACCES)
 		return err_errno(e, mem, "open memory of task %d", r->tid);
-	remote_fill_heal(r, &h);
+	remote_fill_heal(r, &h, remote_exec_far_at(r->area->addr));
 	k = remote_force(r, mem, r->area->addr + AREA_CODE, remote_exec_begin, len);
 	if (k == 0)
 		k = remote_force(r, mem, r->area->addr + AREA_HEAL, &h, sizeof(h));
@@ -167,13 +192,7 @@ static int boot_mmap(struct remote *r, struct err *e)
 		remote_boot_wipe(r);
 		return 1;
 	}
-	g.rax = SYS_mmap;
-	g.rdi = 0;
-	g.rsi = REMOTE_AREA_SIZE;
-	g.rdx = PROT_READ | PROT_EXEC;
-	g.r10 = MAP_PRIVATE | MAP_ANONYMOUS;
-	g.r8 = (unsigned long)-1;
-	g.r9 = 0;
+	load_mmap(r, &g, 0, 0);
 	k = remote_boot_call(r, &g, &addr, e);
 	if (k < 0)
 		return k;
@@ -249,20 +268,36 @@ void remote_forget(struct remote *r)
 	free(r);
 }
 
+int remote_judge_code(pid_t tid, const struct user_regs_struct *regs, struct err *e)
+{
+	struct __ptrace_syscall_info info = {0};
+
+	if (regs->cs == CODE_32)
+		return 0;
+	if (regs->cs != CODE_64)
+		return err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP,
+			"task %d runs in a code segment of its own", tid);
+	if (ptrace(PTRACE_GET_SYSCALL_INFO, tid, sizeof(info), &info) < 0 ||
+		(long)regs->orig_rax < 0 || info.arch != AUDIT_ARCH_I386)
+		return 0;
+	return err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP,
+		"task %d, a 64-bit program, is in a system call of 32-bit programs (int 0x80)",
+		tid);
+}
+
 static int read_state(struct remote *r, struct err *e)
 {
 	if (ptrace(PTRACE_GETREGS, r->tid, 0, &r->regs) < 0)
 		return err_errno(e, -errno, "read registers of task %d", r->tid);
-	if (r->regs.cs != 0x33)
-		return err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP, "task %d is a 32-bit program",
-			r->tid);
+	if (remote_judge_code(r->tid, &r->regs, e) < 0)
+		return e->error;
 	if (trace_get_mask(r->tid, &r->mask) < 0)
 		return err_errno(e, -errno, "read signal mask of task %d", r->tid);
 	return 0;
 }
 
-static int open_new(struct remote **ret, int proc_fd, pid_t tid, uint64_t hint, bool guarded,
-	struct err *e)
+static int open_new(
+	struct remote **ret, int proc_fd, pid_t tid, uint64_t hint, bool guarded, struct err *e)
 {
 	struct remote *r = new_remote(proc_fd, tid, NULL);
 	int k;
@@ -453,7 +488,8 @@ int remote_note(struct remote *r, uint64_t note, struct err *e)
 uint64_t remote_left_note(pid_t tid, uint64_t area)
 {
 	uint64_t note = 0;
-	struct iovec local = {&note, sizeof(note)}, there = {(void *)(area + AREA_NOTE), sizeof(note)};
+	struct iovec local = {&note, sizeof(note)},
+		     there = {(void *)(area + AREA_NOTE), sizeof(note)};
 
 	return process_vm_readv(tid, &local, 1, &there, 1, 0) == sizeof(note) ? note : 0;
 }
@@ -465,8 +501,8 @@ bool remote_is_left(pid_t tid, const struct proc_vma *vma)
 	struct iovec local = {code, len}, there = {(void *)vma->start, len};
 
 	return code && !vma->shared && !vma->ino && vma->prot == (PROT_READ | PROT_EXEC) &&
-		process_vm_readv(tid, &local, 1, &there, 1, 0) == (ssize_t)len &&
-		memcmp(code, remote_exec_begin, len) == 0;
+	       process_vm_readv(tid, &local, 1, &there, 1, 0) == (ssize_t)len &&
+	       memcmp(code, remote_exec_begin, len) == 0;
 }
 
 /* ---- closing ------------------------------------------------------------------------------ */
@@ -480,9 +516,15 @@ static int boot_munmap(struct remote *r, struct err *e)
 
 	if (!at || remote_boot_put(r, at) < 0)
 		return 1;
-	g.rax = SYS_munmap;
-	g.rdi = r->area->addr;
-	g.rsi = REMOTE_AREA_SIZE;
+	if (remote_runs_32(r)) {
+		g.rax = I386_MUNMAP;
+		g.rbx = r->area->addr;
+		g.rcx = REMOTE_AREA_SIZE;
+	} else {
+		g.rax = SYS_munmap;
+		g.rdi = r->area->addr;
+		g.rsi = REMOTE_AREA_SIZE;
+	}
 	k = remote_boot_call(r, &g, &ignored, e);
 	if (k == 0)
 		return remote_stand(r, e);

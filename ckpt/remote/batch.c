@@ -12,6 +12,7 @@
 AT(entry, nr, ENTRY_NR);
 AT(entry, refs, ENTRY_REFS);
 AT(entry, twice, ENTRY_TWICE);
+AT(entry, i386, ENTRY_I386);
 AT(entry, args, ENTRY_ARG0);
 AT(entry, ret, ENTRY_RET);
 AT(heal, mask, HEAL_MASK);
@@ -19,6 +20,7 @@ AT(heal, rax, HEAL_RAX);
 AT(heal, r8, HEAL_R8);
 AT(heal, rsp, HEAL_RSP);
 AT(heal, flags, HEAL_FLAGS);
+AT(heal, far_rip, HEAL_FAR);
 static_assert(sizeof(struct entry) == 1 << ENTRY_SHIFT, "the executor shifts by it");
 static_assert(AREA_TABLE + REMOTE_MAX_CALLS * sizeof(struct entry) <= AREA_DATA, "table");
 static_assert(AREA_DATA + REMOTE_DATA_SIZE + 65536 <= AREA_HEAL, "room for a signal frame");
@@ -92,6 +94,18 @@ int remote_add(struct remote *r, long nr, uint64_t a0, uint64_t a1, uint64_t a2,
 {
 	return remote_add_args(r, nr,
 		(const struct remote_arg[6]){{a0, 0}, {a1, 0}, {a2, 0}, {a3, 0}, {a4, 0}, {a5, 0}});
+}
+
+int remote_add_i386(struct remote *r, long nr, uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3)
+{
+	int i = remote_add(r, nr, a0, a1, a2, a3, 0, 0);
+
+	/* not of what only x86-64 numbers so */
+	if (i >= 0) {
+		r->entries[i].i386 = 1;
+		r->entries[i].twice = 0;
+	}
+	return i;
 }
 
 static uint8_t *take_room(struct room *room, size_t size, size_t len)
@@ -195,7 +209,7 @@ int remote_put_batch(struct remote *r, struct err *e)
 	begin_batch(r);
 	r->ran = true;
 	r->n_born = 0;
-	remote_fill_heal(r, &heal);
+	remote_fill_heal(r, &heal, remote_exec_far_at(r->area->addr));
 	get_parts(r, &heal, parts);
 	return copy_parts(r, parts, MAX_PARTS, true, e);
 }
@@ -274,6 +288,30 @@ int remote_must(struct remote *r, long *ret_value, struct err *e, long nr, uint6
 		*ret_value = value;
 	return 0;
 }
+int remote_map(struct remote *r, long *ret_addr, uint64_t len, int prot, int flags, struct err *e)
+{
+	int i, k;
+
+	if (!remote_runs_32(r))
+		return remote_must(r, ret_addr, e, SYS_mmap, 0, len, (uint64_t)prot,
+			(uint64_t)flags, (uint64_t)-1, 0);
+	/* A call of x86-64 looks for room where such a process has none. */
+	if (len > UINT32_MAX)
+		return err_errno(e, -ENOMEM, "map pages in task %d", r->tid);
+	begin_batch(r);
+	i = remote_add_i386(r, I386_MMAP2, 0, (uint32_t)len, (uint32_t)prot, (uint32_t)flags);
+	if (i < 0)
+		return err_errno(e, i, "map pages in task %d", r->tid);
+	r->entries[i].args[4] = UINT32_MAX;
+	k = remote_run(r, false, e);
+	if (k < 0)
+		return k;
+	if (remote_result(r, i) < 0)
+		return err_errno(e, (int)remote_result(r, i), "map pages in task %d", r->tid);
+	*ret_addr = remote_result(r, i);
+	return 0;
+}
+
 /* ---- memory ------------------------------------------------------------------------------- */
 
 int remote_peek(struct remote *r, uint64_t addr, void *data, size_t len, struct err *e)

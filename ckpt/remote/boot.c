@@ -14,7 +14,8 @@
  *      heal                    mask and registers from a block behind the code
  *
  * As it has no room for a stack, and can't be written to by the task, it touches neither stack nor
- * flags.  Where there is no such room the call is made by a `syscall` of the task's own (area.c), and so
+ * flags.  For a 32-bit task, whose calls find room only where it has some, the call is `int $0x80`.
+ * Where there is no such room the call is made by a `syscall` of the task's own (area.c), and so
  * it is in a guarded task.  What was put there is wiped out when the task stands somewhere else.
  */
 #include "ckpt/remote/inside.h"
@@ -27,9 +28,12 @@
 #include <sys/uio.h>
 
 #define MAX_AUXV  64
+#define MAX_PHDRS 8
 #define MAX_VDSO  (64 * 1024UL)
 #define TRAP_FLAG 0x100UL
 static_assert(REMOTE_BOOT_SIZE % 16 == 0, "as the code was aligned");
+
+static const uint8_t int_80[] = {0xcd, 0x80};
 
 static bool peek(pid_t tid, uint64_t at, void *data, size_t len)
 {
@@ -42,32 +46,74 @@ static bool peek(pid_t tid, uint64_t at, void *data, size_t len)
 static uint64_t vdso_of(int proc_fd, pid_t tid)
 {
 	_cleanup_close_ int fd = proc_open_file(proc_fd, tid, "auxv", O_RDONLY, NULL);
-	Elf64_auxv_t v[MAX_AUXV];
-	ssize_t n = fd < 0 ? 0 : io_read_full(fd, v, sizeof(v));
+	union {
+		Elf64_auxv_t wide[MAX_AUXV];
+		Elf32_auxv_t narrow[2 * MAX_AUXV];
+	} v;
+	ssize_t n = fd < 0 ? 0 : io_read_full(fd, &v, sizeof(v));
 
-	for (ssize_t i = 0; i < n / (ssize_t)sizeof(v[0]) && v[i].a_type != AT_NULL; i++)
-		if (v[i].a_type == AT_SYSINFO_EHDR)
-			return v[i].a_un.a_val;
+	for (ssize_t i = 0; i < n / (ssize_t)sizeof(v.wide[0]) && v.wide[i].a_type != AT_NULL; i++)
+		if (v.wide[i].a_type == AT_SYSINFO_EHDR)
+			return v.wide[i].a_un.a_val;
+	/* A 32-bit program's has other words: none of them look like that. */
+	for (ssize_t i = 0; i < n / (ssize_t)sizeof(v.narrow[0]) && v.narrow[i].a_type != AT_NULL;
+		i++)
+		if (v.narrow[i].a_type == AT_SYSINFO_EHDR)
+			return v.narrow[i].a_un.a_val;
 	return 0;
 }
 
-/* The room at the end of the last page of what is an ELF file at @base; 0 if there is none. */
-static uint64_t room_behind(pid_t tid, uint64_t base)
+/* How far an ELF file reaches that is loaded as one piece; 0 for none, or not so. */
+static uint64_t end_of_64(pid_t tid, uint64_t base)
 {
-	Elf64_Phdr ph[8];
+	Elf64_Phdr ph[MAX_PHDRS];
 	Elf64_Ehdr h;
-	uint64_t end, room;
+	uint64_t end;
 
-	if (!base || base % PAGE_SIZE || !peek(tid, base, &h, sizeof(h)) ||
-		memcmp(h.e_ident, ELFMAG, SELFMAG) || h.e_machine != EM_X86_64 ||
+	if (!peek(tid, base, &h, sizeof(h)) || h.e_machine != EM_X86_64 ||
 		h.e_phentsize != sizeof(ph[0]) || h.e_phnum > ARRAY_SIZE(ph) ||
 		h.e_phoff > PAGE_SIZE || h.e_shoff > MAX_VDSO ||
 		!peek(tid, base + h.e_phoff, ph, h.e_phnum * sizeof(ph[0])))
 		return 0;
 	end = h.e_shoff + (uint64_t)h.e_shnum * h.e_shentsize;
 	for (int i = 0; i < h.e_phnum; i++)
-		if (ph[i].p_type == PT_LOAD && ph[i].p_offset < MAX_VDSO && ph[i].p_memsz < MAX_VDSO)
+		if (ph[i].p_type == PT_LOAD && ph[i].p_offset < MAX_VDSO &&
+			ph[i].p_memsz < MAX_VDSO)
 			end = MAX(end, ph[i].p_offset + ph[i].p_memsz);
+	return end;
+}
+
+static uint64_t end_of_32(pid_t tid, uint64_t base)
+{
+	Elf32_Phdr ph[MAX_PHDRS];
+	Elf32_Ehdr h;
+	uint64_t end;
+
+	if (!peek(tid, base, &h, sizeof(h)) || h.e_machine != EM_386 ||
+		h.e_phentsize != sizeof(ph[0]) || h.e_phnum > ARRAY_SIZE(ph) ||
+		h.e_phoff > PAGE_SIZE || h.e_shoff > MAX_VDSO ||
+		!peek(tid, base + h.e_phoff, ph, h.e_phnum * sizeof(ph[0])))
+		return 0;
+	end = h.e_shoff + (uint64_t)h.e_shnum * h.e_shentsize;
+	for (int i = 0; i < h.e_phnum; i++)
+		if (ph[i].p_type == PT_LOAD && ph[i].p_offset < MAX_VDSO &&
+			ph[i].p_memsz < MAX_VDSO)
+			end = MAX(end, (uint64_t)ph[i].p_offset + ph[i].p_memsz);
+	return end;
+}
+
+/* The room at the end of the last page of what is an ELF file at @base; 0 if there is none. */
+static uint64_t room_behind(pid_t tid, uint64_t base)
+{
+	uint8_t ident[EI_NIDENT];
+	uint64_t end, room;
+
+	if (!base || base % PAGE_SIZE || !peek(tid, base, ident, sizeof(ident)) ||
+		memcmp(ident, ELFMAG, SELFMAG))
+		return 0;
+	end = ident[EI_CLASS] == ELFCLASS64 ? end_of_64(tid, base) : end_of_32(tid, base);
+	if (!end)
+		return 0;
 	room = ALIGN_UP(end, PAGE_SIZE) - REMOTE_BOOT_SIZE;
 	return end <= MAX_VDSO && room >= end ? base + room : 0;
 }
@@ -93,8 +139,10 @@ int remote_boot_put(struct remote *r, uint64_t at)
 
 	if (len + sizeof(h) > sizeof(all))
 		return -ENOSPC;
-	remote_fill_heal(r, &h);
+	remote_fill_heal(r, &h, at + (uint64_t)(remote_boot_far - remote_boot_begin));
 	memcpy(all, remote_boot_begin, len);
+	if (remote_runs_32(r))
+		memcpy(all, int_80, sizeof(int_80));
 	memcpy(all + len, &h, sizeof(h));
 	/* Where it is closed to us words are poked one by one. */
 	r->area->mem = proc_open_file(r->proc_fd, r->tid, "mem", O_RDWR, NULL);
@@ -108,18 +156,21 @@ void remote_boot_wipe(struct remote *r)
 
 	if (!r->area->boot)
 		return;
-	if (r->where != GONE && remote_force(r, r->area->mem, r->area->boot, none, sizeof(none)) < 0)
+	if (r->where != GONE &&
+		remote_force(r, r->area->mem, r->area->boot, none, sizeof(none)) < 0)
 		log_debug("task %d keeps what was behind its vDSO", r->tid);
 	close_fd(r->area->mem);
 	r->area->boot = 0;
 }
 
-int remote_boot_call(struct remote *r, const struct user_regs_struct *call, uint64_t *ret, struct err *e)
+int remote_boot_call(
+	struct remote *r, const struct user_regs_struct *call, uint64_t *ret, struct err *e)
 {
 	struct user_regs_struct g = *call;
 	int k;
 
 	g.orig_rax = (unsigned long)-1;
+	g.cs = CODE_64;
 	g.rip = r->area->boot;
 	/* Registers first: whatever runs from now on heals, with any mask. */
 	k = remote_set_regs(r, &g, e);
@@ -142,7 +193,12 @@ uint64_t remote_boot_left(int proc_fd, pid_t tid)
 	uint64_t at = room_behind(tid, vdso_of(proc_fd, tid));
 	uint8_t now[REMOTE_BOOT_SIZE];
 
-	return at && peek(tid, at, now, sizeof(now)) && !memcmp(now, remote_boot_begin, len) ? at : 0;
+	/* But for the first instruction, of which there are two (remote_boot_put). */
+	return at && peek(tid, at, now, sizeof(now)) &&
+			       !memcmp(now + sizeof(int_80), remote_boot_begin + sizeof(int_80),
+				       len - sizeof(int_80))
+		       ? at
+		       : 0;
 }
 
 void remote_boot_remove(int proc_fd, pid_t tid, uint64_t at)

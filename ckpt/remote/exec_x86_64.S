@@ -16,8 +16,8 @@
 
 	.section .rodata
 	.balign	16
-	.globl	remote_exec_begin, remote_exec_end, remote_exec_run, remote_exec_single, remote_exec_gate
-	.hidden	remote_exec_begin, remote_exec_end, remote_exec_run, remote_exec_single, remote_exec_gate
+	.globl	remote_exec_begin, remote_exec_end, remote_exec_run, remote_exec_single, remote_exec_gate, remote_exec_far
+	.hidden	remote_exec_begin, remote_exec_end, remote_exec_run, remote_exec_single, remote_exec_gate, remote_exec_far
 
 #define HEAL(field) (remote_exec_begin + AREA_HEAL + field)(%rip)
 
@@ -36,6 +36,8 @@ remote_exec_run:
 	cmp	%rbp, %rbx
 	jae	.Lsentinel
 	movzbl	ENTRY_REFS(%rbx), %r11d
+	cmpb	$0, ENTRY_I386(%rbx)
+	jne	.Li386
 	argument 0, %rdi
 	argument 1, %rsi
 	argument 2, %rdx
@@ -44,6 +46,7 @@ remote_exec_run:
 	argument 5, %r9
 	movslq	ENTRY_NR(%rbx), %rax
 	syscall
+.Ldone:
 	cmpb	$0, ENTRY_TWICE(%rbx)
 	je	.Lstore
 	test	%rax, %rax
@@ -56,6 +59,22 @@ remote_exec_run:
 	cmp	$-4095, %rax
 	jb	remote_exec_run
 	jmp	.Lsentinel
+
+	/* A call of i386, which leaves r8 and r15 as they are. */
+.Li386:
+	argument 1, %rcx
+	argument 2, %rdx
+	argument 3, %rsi
+	argument 4, %rdi
+	mov	%rbp, %r8
+	mov	%rbx, %r15
+	argument 5, %rbp
+	argument 0, %rbx
+	mov	ENTRY_NR(%r15), %eax
+	int	$0x80
+	mov	%r15, %rbx
+	mov	%r8, %rbp
+	jmp	.Ldone
 
 	/* One call whose registers are loaded already. */
 remote_exec_single:
@@ -98,6 +117,9 @@ remote_exec_single:
 	mov	HEAL(HEAL_R15), %r15
 	mov	HEAL(HEAL_RSP), %rsp
 	jmp	*HEAL(HEAL_RIP)
+	/* where HEAL_RIP leads for a 32-bit task */
+remote_exec_far:
+	ljmp	*HEAL(HEAL_FAR)
 
 remote_exec_gate:
 	cmpq	$0, (%rbx)
@@ -123,8 +145,8 @@ remote_exec_end:
 #define BOOT(field) (remote_boot_heal + field)(%rip)
 
 	.balign	16
-	.globl	remote_boot_begin, remote_boot_heal
-	.hidden	remote_boot_begin, remote_boot_heal
+	.globl	remote_boot_begin, remote_boot_heal, remote_boot_far
+	.hidden	remote_boot_begin, remote_boot_heal, remote_boot_far
 remote_boot_begin:
 	syscall
 	mov	%rax, %rbx
@@ -155,6 +177,8 @@ remote_boot_begin:
 	mov	BOOT(HEAL_R14), %r14
 	mov	BOOT(HEAL_R15), %r15
 	jmp	*BOOT(HEAL_RIP)
+remote_boot_far:
+	ljmp	*BOOT(HEAL_FAR)
 	.balign	8
 remote_boot_heal:
 

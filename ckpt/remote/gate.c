@@ -55,9 +55,8 @@ static uint64_t slot(const struct remote_gate *g, size_t i)
 static int map_slots(struct remote_gate *g, struct err *e)
 {
 	long at;
-	int k = remote_must(g->r, &at, e, SYS_mmap, 0, g->n * REMOTE_AREA_SIZE,
-		PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, (uint64_t)-1,
-		0);
+	int k = remote_map(g->r, &at, g->n * REMOTE_AREA_SIZE, PROT_READ | PROT_EXEC,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, e);
 
 	if (k < 0)
 		return k;
@@ -86,7 +85,7 @@ static int fill_slot(struct remote_gate *g, size_t i, pid_t tid, int mem, struct
 	if (!other)
 		return e->error;
 	g->others[i] = other;
-	remote_fill_heal(other, &h);
+	remote_fill_heal(other, &h, remote_exec_far_at(slot(g, i)));
 	k = remote_force(other, mem, slot(g, i) + AREA_CODE, remote_exec_begin, len);
 	if (k == 0)
 		k = remote_force(other, mem, slot(g, i) + AREA_HEAL, &h, sizeof(h));
@@ -126,6 +125,7 @@ static void to_the_gate(const struct remote_gate *g, struct remote *other)
 	struct user_regs_struct regs = other->regs;
 
 	regs.orig_rax = (unsigned long)-1;
+	regs.cs = CODE_64;
 	regs.rip = other->area->addr + AREA_CODE + (uint64_t)(remote_exec_gate - remote_exec_begin);
 	regs.rbx = g->word;
 	regs.rbp = MOST_LOOKS;

@@ -13,6 +13,7 @@
 #define CKPT_REMOTE_INSIDE_H
 
 #include "base/base.h"
+#include "ckpt/remote/i386.h"
 #include "ckpt/remote/layout.h"
 #include "ckpt/remote/remote.h"
 #include "ckpt/remote/trace.h"
@@ -21,25 +22,27 @@ struct entry {
 	int32_t nr;
 	uint8_t refs;
 	uint8_t twice;
-	uint16_t pad;
+	uint8_t i386;
+	uint8_t pad;
 	uint64_t args[6];
 	int64_t ret;
 };
 
 struct heal {
-	uint64_t mask, rax, rbx, rcx, rdx, rsi, rdi, rbp, r8, r9, r10, r11, r12, r13, r14, r15,
-		rsp, rip, flags;
+	uint64_t mask, rax, rbx, rcx, rdx, rsi, rdi, rbp, r8, r9, r10, r11, r12, r13, r14, r15, rsp,
+		rip, flags;
+	uint32_t far_rip, far_cs; /* where `rip` leads, if that is a far jump of ours */
 };
 
 /* exec_x86_64.S */
-extern const uint8_t remote_exec_begin[], remote_exec_end[], remote_exec_run[], remote_exec_single[],
-	remote_exec_gate[];
-extern const uint8_t remote_boot_begin[], remote_boot_heal[];
+extern const uint8_t remote_exec_begin[], remote_exec_end[], remote_exec_run[],
+	remote_exec_single[], remote_exec_gate[], remote_exec_far[];
+extern const uint8_t remote_boot_begin[], remote_boot_heal[], remote_boot_far[];
 
 struct remote_area {
 	unsigned refs;
 	uint64_t addr;
-	bool left; /* stays when the last remote is closed */
+	bool left;     /* stays when the last remote is closed */
 	uint64_t room; /* behind the vDSO (boot.c), once it was looked for; 0 */
 	uint64_t boot; /* the same while something of ours is there; 0 */
 	int mem;       /* and the task's memory, or -errno, meanwhile */
@@ -66,10 +69,10 @@ struct remote {
 	int proc_fd;
 	struct remote_area *area;
 	enum where where;
-	bool born;	/* made by a batch: has no registers of its own yet */
-	bool held_stop; /* a SIGSTOP came while a batch ran */
-	bool execed;	/* has called exec (WANT_EXEC) */
-	bool guarded;	/* has filters of its own: calls go through the door */
+	bool born;	 /* made by a batch: has no registers of its own yet */
+	bool held_stop;	 /* a SIGSTOP came while a batch ran */
+	bool execed;	 /* has called exec (WANT_EXEC) */
+	bool guarded;	 /* has filters of its own: calls go through the door */
 	uint64_t behind; /* guarded, in a call: where it goes on behind it; else 0 */
 	struct user_regs_struct regs;
 	uint64_t mask;
@@ -83,6 +86,12 @@ struct remote {
 };
 
 /* ---- stops.c ------------------------------------------------------------------------------ */
+
+/* Does it run 32-bit code? */
+static inline bool remote_runs_32(const struct remote *r)
+{
+	return i386_runs(&r->regs);
+}
 
 /* The task is gone: notes that, returns -ESRCH. */
 int remote_died(struct remote *r, struct err *e);
@@ -98,8 +107,10 @@ int remote_to_event_stop(struct remote *r, const struct user_regs_struct *via, s
 /* Leaves the task as it was, for failures after it has been moved. */
 void remote_put_back(struct remote *r);
 
-/* What healing loads in user space, where nobody restarts a call. */
-void remote_fill_heal(const struct remote *r, struct heal *h);
+/* What healing loads in user space, where nobody restarts a call.  @far: where a far jump is. */
+void remote_fill_heal(const struct remote *r, struct heal *h, uint64_t far);
+/* In pages of the executor's at @area. */
+uint64_t remote_exec_far_at(uint64_t area);
 struct user_regs_struct remote_exec_regs(const struct remote *r, bool stop_on_error);
 /* After a batch, at the sentinel: the task's own registers and mask (see "between batches"). */
 int remote_stand(struct remote *r, struct err *e);
@@ -130,8 +141,8 @@ uint64_t remote_boot_place(struct remote *r);
 int remote_boot_put(struct remote *r, uint64_t at);
 /* One call with the registers @call; its raw result in *ret.  The task stands at the sentinel then,
  * with registers that are not its own. */
-int remote_boot_call(struct remote *r, const struct user_regs_struct *call, uint64_t *ret,
-	struct err *e);
+int remote_boot_call(
+	struct remote *r, const struct user_regs_struct *call, uint64_t *ret, struct err *e);
 /* Once the task stands elsewhere. */
 void remote_boot_wipe(struct remote *r);
 

@@ -19,6 +19,7 @@
 #define ENTRY_NR    0 /* 32 bits, signed */
 #define ENTRY_REFS  4 /* bit i: argument i is the index of an earlier entry */
 #define ENTRY_TWICE 5 /* a call which returns 0 in a new task */
+#define ENTRY_I386  6 /* a call of i386 */
 #define ENTRY_ARG0  8
 #define ENTRY_RET   56
 
@@ -42,6 +43,7 @@
 #define HEAL_RSP   128
 #define HEAL_RIP   136
 #define HEAL_FLAGS 144
+#define HEAL_FAR   152 /* for a 32-bit task: where it goes on, and its code segment */
 
 /* System calls and signal numbers the executor needs by itself. */
 #define EXEC_SENTINEL	    146 /* sched_get_priority_max */

@@ -52,6 +52,12 @@
  * call.  Between batches such a task heals like any other; if the tracer dies while a batch runs, its
  * filters decide what becomes of the executor's next call.
  *
+ * A 32-bit task runs the same executor, in the 64-bit code segment, and is put back into its own: at the
+ * close by its registers, when healing by a far jump.  The first call, for which there is no code yet,
+ * is made by an `int $0x80` of its own.  An interrupted call of its own can't take the sentinel's place, which is
+ * one of x86-64: so between batches such a task stands in front of the instruction that makes the
+ * call again.
+ *
  * What the tracer must have done: PTRACE_SEIZE with TRACE_OPTIONS (trace.h), the task is under a
  * filter that answers the sentinel with RET_TRACE, and stands in a PTRACE_EVENT_STOP.
  *
@@ -110,8 +116,8 @@ int remote_open_left(struct remote **ret, int proc_fd, pid_t tid, uint64_t addre
  * of it, opened as by remote_open.  For a task that nobody shares memory with, before it has any state.
  * @options: what it is traced with.  On failure *r is of no more use, but to be forgotten.
  */
-int remote_reexec(struct remote **r, const char *path, uint64_t hint, unsigned long options,
-	struct err *e);
+int remote_reexec(
+	struct remote **r, const char *path, uint64_t hint, unsigned long options, struct err *e);
 /* The last close of this remote's memory will leave the pages there (or not, after all). */
 void remote_leave(struct remote *r, bool leave);
 /*
@@ -157,6 +163,18 @@ struct remote_arg {
 int remote_add(struct remote *r, long nr, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3,
 	uint64_t a4, uint64_t a5);
 int remote_add_args(struct remote *r, long nr, const struct remote_arg args[6]);
+
+/*
+ * The same of a call of i386 (asm/unistd_32.h), as a 32-bit program makes it: what it notes is meant for such
+ * a program.  Not for calls that make tasks.  The area lies below 4 GiB in 32-bit programs; where else this is
+ * wanted the caller has put it there.
+ */
+int remote_add_i386(struct remote *r, long nr, uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3);
+/* Maps @len anonymous bytes where there is room, now: mmap(2), of which the kernel has two. */
+int remote_map(struct remote *r, long *ret_addr, uint64_t len, int prot, int flags, struct err *e);
+/* 0 if a task with these registers, in a PTRACE_EVENT_STOP and not touched since, can be gone on with: it runs
+ * plain 64-bit or 32-bit code, and no call of i386 of a 64-bit program.  ERR_UNFREEZABLE otherwise. */
+int remote_judge_code(pid_t tid, const struct user_regs_struct *regs, struct err *e);
 
 /*
  * Room for @len bytes (8-aligned) in the task, valid for the batch being prepared.  *ret_local is our copy:

@@ -174,14 +174,19 @@ static bool interrupted(const struct user_regs_struct *regs, long *ret_nr)
 		*ret_nr = (long)regs->orig_rax;
 		return true;
 	case -516:
-		*ret_nr = SYS_restart_syscall;
+		*ret_nr = i386_runs(regs) ? I386_RESTART_SYSCALL : SYS_restart_syscall;
 		return true;
 	default:
 		return false;
 	}
 }
 
-void remote_fill_heal(const struct remote *r, struct heal *h)
+uint64_t remote_exec_far_at(uint64_t area)
+{
+	return area + AREA_CODE + (uint64_t)(remote_exec_far - remote_exec_begin);
+}
+
+void remote_fill_heal(const struct remote *r, struct heal *h, uint64_t far)
 {
 	const struct user_regs_struct *g = &r->regs;
 	long nr;
@@ -211,6 +216,11 @@ void remote_fill_heal(const struct remote *r, struct heal *h)
 		h->rax = (uint64_t)nr;
 		h->rip -= 2;
 	}
+	if (remote_runs_32(r)) {
+		h->far_rip = (uint32_t)h->rip;
+		h->far_cs = CODE_32;
+		h->rip = far;
+	}
 }
 
 struct user_regs_struct remote_exec_regs(const struct remote *r, bool stop_on_error)
@@ -219,6 +229,7 @@ struct user_regs_struct remote_exec_regs(const struct remote *r, bool stop_on_er
 	uint64_t table = r->area->addr + AREA_TABLE;
 
 	g.orig_rax = (unsigned long)-1;
+	g.cs = CODE_64;
 	g.rip = r->area->addr + AREA_CODE + (uint64_t)(remote_exec_run - remote_exec_begin);
 	g.rbx = table;
 	g.rbp = table + (uint64_t)r->n * sizeof(struct entry);
@@ -239,7 +250,11 @@ int remote_stand(struct remote *r, struct err *e)
 	r->behind = 0;
 	if (r->born)
 		return 0;
-	g.orig_rax = interrupted(&r->regs, &nr) ? (unsigned long)nr : (unsigned long)-1;
+	/* A call of i386 can't be made here, but in user space. */
+	if (remote_runs_32(r))
+		g = remote_user_regs(r);
+	else
+		g.orig_rax = interrupted(&r->regs, &nr) ? (unsigned long)nr : (unsigned long)-1;
 	k = remote_set_mask(r, r->mask, e);
 	return k < 0 ? k : remote_set_regs(r, &g, e);
 }

@@ -99,28 +99,34 @@ def a_traced_program(env):
     refused(env, "s", "trace")
 
 
-def tiny_i386(path, code):
-    """An ELF file that is nothing but `code`, loaded at 0x8048000."""
-    base, head = 0x8048000, 52 + 32
-    size = head + len(code)
+BASE = 0x8048000
+HEAD = 64 + 56
+
+
+def tiny(path, code):
+    """A 64-bit ELF file that is nothing but `code`, which begins at BASE + HEAD."""
+    size = HEAD + len(code)
     path.write_bytes(
-        struct.pack("<16sHHIIIIIHHHHHH", b"\x7fELF\1\1\1", 2, 3, 1, base + head, 52, 0, 0,
-                    52, 32, 1, 0, 0, 0) +
-        struct.pack("<IIIIIIII", 1, 0, base, base, size, size, 7, 4096) + code)
+        struct.pack("<16sHHIQQQIHHHHHH", b"\x7fELF\2\1\1", 2, 62, 1, BASE + HEAD, 64, 0, 0,
+                    64, 56, 1, 0, 0, 0) +
+        struct.pack("<IIQQQQQQ", 1, 7, 0, BASE, BASE, size, size, 4096) + code)
     path.chmod(0o755)
 
 
-@test
-def a_32_bit_program(env):
-    """write(1, "tick\n", 5) and nanosleep of 10 ms for ever."""
-    text = 0x8048000 + 52 + 32 + 0x2c
+def says_tick_and_sleeps(at, seconds):
+    """write(1, "tick\n", 5) and nanosleep for ever, by int 0x80: 64-bit code as well as 32-bit code."""
+    text = at + 0x2c
     code = (b"\xb8\x04\0\0\0\xbb\x01\0\0\0\xb9" + struct.pack("<I", text) +
             b"\xba\x05\0\0\0\xcd\x80" +
             b"\xb8\xa2\0\0\0\xbb" + struct.pack("<I", text + 8) + b"\x31\xc9\xcd\x80")
     code += b"\xeb" + struct.pack("<b", -len(code) - 2)
-    code = code.ljust(0x2c, b"\x90") + b"tick\n\0\0\0" + struct.pack("<II", 0, 10000000)
+    nap = (seconds, 0) if seconds else (0, 10000000)
+    return code.ljust(0x2c, b"\x90") + b"tick\n\0\0\0" + struct.pack("<II", *nap)
+
+
+def run_tiny(env, code):
     program = env.path("tiny")
-    tiny_i386(program, code)
+    tiny(program, code)
     try:
         with subprocess.Popen([program], stdout=subprocess.PIPE) as p:
             said = p.stdout.read(5)
@@ -131,7 +137,27 @@ def a_32_bit_program(env):
         raise Skip("this kernel runs no 32-bit programs")
     env.podrun("run", "-d", "--name", "s", "-v", "%s:/mnt:ro" % program.parent, "--", "/mnt/tiny")
     until("it runs", lambda: "tick" in env.logs("s"))
-    refused(env, "s", "32-bit")
+
+
+@test
+def a_64_bit_program_in_a_32_bit_call(env):
+    run_tiny(env, says_tick_and_sleeps(BASE + HEAD, 100000))
+    r = env.podrun("suspend", "s", "-o", env.path("image"), check=False)
+    if r.code != 3 or "int 0x80" not in r.errors or "task " not in r.errors:
+        raise Failed("not refused as it should be: %s" % r)
+    # It waits on.
+    assert "podrun" in env.podrun("exec", "s", "echo", "podrun").text
+    assert env.logs("s").split() == ["tick"]
+    env.podrun("kill", "s")
+
+
+@test
+def a_64_bit_program_that_runs_32_bit_code(env):
+    """A far jump there; ds is nothing that 32-bit code could use, and is not used."""
+    jump = b"\xff\x2c\x25" + struct.pack("<I", BASE + HEAD + 8) + b"\x90"
+    there = BASE + HEAD + 16
+    run_tiny(env, jump + struct.pack("<IHH", there, 0x23, 0) + says_tick_and_sleeps(there, 0))
+    refused(env, "s", "32-bit code")
 
 
 if __name__ == "__main__":

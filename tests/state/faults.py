@@ -17,6 +17,13 @@ import subprocess
 from harness import BUILD, PODRUN, Failed, until
 
 GO = "/tmp/go"
+I386 = "_i386"
+
+
+def base_name(program):
+    """Of a state program, also of one built for 32 bits."""
+    return program.name.removesuffix(I386)
+
 
 
 class Point:
@@ -196,9 +203,9 @@ LOOKED_AT_ONCE = {"udp": "write.records", "unix_pair": "freeze.plan"}
 def suspends(env, session, way, action, program):
     before = session.look()
     for p in points(way):
-        if p.name == LOOKED_AT_ONCE.get(program.name):
+        if p.name == LOOKED_AT_ONCE.get(base_name(program)):
             break
-        if program.name in TIMED and p.name not in ("freeze.swept", "freeze.plan", "write.data"):
+        if base_name(program) in TIMED and p.name not in ("freeze.swept", "freeze.plan", "write.data"):
             continue
         if action == "fail" and not p.fails:
             continue
@@ -237,7 +244,7 @@ WAITING = ("sysv_waits",)
 
 def goes_on(program):
     """Arguments which tell it that the session itself will go on after a freeze."""
-    return ("on",) if program.name in TIMED else ()
+    return ("on",) if base_name(program) in TIMED else ()
 
 
 # They change their mappings and fork all the time: there is no state to compare with.
@@ -255,7 +262,7 @@ def through_all(env, program, action, finish, options=()):
     session = begin(env, program, options)
     image = env.path("image")
     suspends(env, session, "suspend", action, program)
-    if program.name in TIMED:
+    if base_name(program) in TIMED:
         finish(env, "s")
         return
     suspends(env, session, "snapshot", action, program)
@@ -290,11 +297,11 @@ def careful(env, program, finish):
     session = begin(env, program)
     before, image = session.look(), env.path("image")
     for way in ("suspend", "snapshot"):
-        due(env, CAREFUL[program.name], "kill-worker")
+        due(env, CAREFUL[base_name(program)], "kill-worker")
         told(env.podrun(way, "s", "-o", image, check=False), way)
         due(env, None, None)
         as_before(session, before, "worker killed in a " + way)
-    due(env, CAREFUL[program.name], "kill")
+    due(env, CAREFUL[base_name(program)], "kill")
     env.podrun("snapshot", "s", "-o", image)
     due(env, None, None)
     as_before(session, before, "the worker's child killed")

@@ -19,7 +19,9 @@ Every program of tests/state is run in each of these ways:
     rewritten  moved twice between hosts without namespaces
     back       from such a host to one with namespaces, and back
 
-and some of them, because it is podrun's doing and not the program's, in these:
+Those built as 32-bit programs (NAME_i386) are run in some of them.
+
+And some of them, because it is podrun's doing and not the program's, in these:
 
     supervisor the supervisor is killed at each step
     client     the command is killed at each step
@@ -35,7 +37,7 @@ import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import faults as fault_ways  # noqa: E402
-from harness import BUILD, PATIENCE, PODRUN, Failed, add, main  # noqa: E402
+from harness import BUILD, PATIENCE, PODRUN, Failed, Skip, add, main  # noqa: E402
 from tree import make_tree  # noqa: E402
 
 PROGRAMS = BUILD / "tests" / "state"
@@ -216,6 +218,14 @@ SOME = ("counter", "pipes", "task_tree")
 ROOTED = ("file_ghost", "file_regular", "inotifys", "mem_deleted_file", "mem_devshm", "mem_private_file", "memfds",
           "posix_locks", "procfiles", "stacked", "task_attributes", "task_fds", "task_headless", "task_robust",
           "task_threads", "task_tree", "unix_abstract", "unix_flight")
+# A 32-bit program is another one to few kinds, but to what runs calls in it.
+I386_WAYS = (plain, suspend, twice, snapshot)
+I386_ONLY = ("i386_family", "i386_task")
+I386_KILLED = ("i386_task", "task_in_calls")
+
+
+def _no_i386(env):
+    raise Skip("this compiler makes no 32-bit programs (gcc-multilib)")
 
 
 def _run(env, way, program):
@@ -224,14 +234,21 @@ def _run(env, way, program):
     way(env, program)
 
 
+def _ways(path):
+    name = fault_ways.base_name(path)
+    if path.name != name or name in I386_ONLY:
+        return I386_WAYS + ((faults, kills) if name in I386_KILLED else ())
+    return (plain, session, rewrite, leave, rewritten, back, suspend, twice, pipe, snapshot, faults) + \
+        ((kills,) if name not in fault_ways.TIMED + fault_ways.WAITING else ()) + \
+        ((careful,) if name in fault_ways.CAREFUL else ()) + \
+        ((rooted,) if name in ROOTED else ()) + \
+        ((supervisor, client, rewritten_faults) if name in SOME else ())
+
+
 for path in sorted(PROGRAMS.iterdir()) if PROGRAMS.is_dir() else []:
     if not path.is_file() or not os.access(path, os.X_OK):
         continue
-    for way in (plain, session, rewrite, leave, rewritten, back, suspend, twice, pipe, snapshot, faults) + \
-            ((kills,) if path.name not in fault_ways.TIMED + fault_ways.WAITING else ()) + \
-            ((careful,) if path.name in fault_ways.CAREFUL else ()) + \
-            ((rooted,) if path.name in ROOTED else ()) + \
-            ((supervisor, client, rewritten_faults) if path.name in SOME else ()):
+    for way in _ways(path):
         if path.name in fault_ways.LIVELY and way in (faults, kills) or \
                 way in (rewrite, leave, rewritten, back) and path.name in NOT_REWRITTEN or \
                 way in (rewritten, back) and path.name in NOT_REBUILT or \
@@ -240,6 +257,9 @@ for path in sorted(PROGRAMS.iterdir()) if PROGRAMS.is_dir() else []:
                 way == leave and path.name in NOT_LEFT:
             continue
         add("%s/%s" % (path.name, way.__name__), lambda env, w=way, p=path: _run(env, w, p))
+
+if PROGRAMS.is_dir() and not (PROGRAMS / ("pipes" + fault_ways.I386)).exists():
+    add("pipes%s/plain" % fault_ways.I386, _no_i386)
 
 if __name__ == "__main__":
     main()

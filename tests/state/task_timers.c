@@ -21,7 +21,7 @@ static int make(int clock, int sig, int tid)
 
 	if (tid) {
 		sev.sigev_notify = SIGEV_THREAD_ID;
-		((int *)&sev)[4] = tid;
+		sev._sigev_un._tid = tid;
 	}
 	sev.sigev_value.sival_int = 77;
 	STATE_CHECK(syscall(SYS_timer_create, clock, &sev, &id) == 0);
