@@ -35,6 +35,7 @@
 #include "ckpt/kind.h"
 #include "ckpt/lower.h"
 #include "ckpt/survey.h"
+#include "ckpt/where.h"
 #include "proto/files.pb-c.h"
 
 #define PIECE (1u << 20)
@@ -554,7 +555,8 @@ static bool is_under(const char *path, char *const *tops, size_t n)
 	return false;
 }
 
-static int walk_below(struct walk *w, const struct ckpt_dump *d, char *const *except,
+/* @root: the session's /, open as long as contents may have to be read. */
+static int walk_below(struct walk *w, const struct ckpt_dump *d, int root, char *const *except,
 	size_t n_except, struct err *e)
 {
 	char **list;
@@ -565,7 +567,7 @@ static int walk_below(struct walk *w, const struct ckpt_dump *d, char *const *ex
 		return r;
 	for (size_t i = 0; i < n && r == 0; i++)
 		if (!is_under(list[i], except, n_except))
-			r = take_with_parents(w, d->world->root_fd, list[i], e);
+			r = take_with_parents(w, root, list[i], e);
 	ckpt_lower_free(list, n);
 	return r;
 }
@@ -575,6 +577,7 @@ int ckpt_tree_write_all(int dirfd, const struct ckpt_dump *d, char *const *excep
 {
 	Pb__TreeEntry *entries[FILETREE_BATCH];
 	struct walk *w = calloc(1, sizeof(*w));
+	_cleanup_close_ int root = d ? ckpt_where_open(d->world, "/", O_PATH | O_DIRECTORY) : -1;
 	int r = -ENOMEM;
 
 	if (w)
@@ -589,7 +592,7 @@ int ckpt_tree_write_all(int dirfd, const struct ckpt_dump *d, char *const *excep
 	w->batch.entries = entries;
 	r = walk_dir(w, dirfd, "", e);
 	if (r == 0 && d)
-		r = walk_below(w, d, except, n_except, e);
+		r = root < 0 ? err_errno(e, root, "/") : walk_below(w, d, root, except, n_except, e);
 	if (r == 0)
 		r = flush(w, e);
 	clear_batch(w);

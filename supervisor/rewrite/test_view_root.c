@@ -238,6 +238,8 @@ static void copies_of_programs(void **state)
 	assert_string_equal(got, again);
 	assert_int_equal(stat(got, &st), 0);
 	assert_int_equal(st.st_ino, was.st_ino);
+	assert_int_equal(fstat(fd, &was), 0);
+	assert_true(st.st_size < was.st_size); /* without what is not loaded */
 	assert_int_equal(view_program_copy(f->view->programs, fd, "/bin/x", "/other", again), 0);
 	assert_int_equal(access(got, F_OK), -1);
 	close(copy);
@@ -247,6 +249,7 @@ static void copies_of_programs(void **state)
 /* Whoever wrote it means no good. */
 static void broken_programs(void **state)
 {
+	const struct fixture *f = *state;
 	char path[PATH_MAX];
 	uint64_t seed = 88172645463325252ULL;
 	uint8_t good[4096], bad[4096];
@@ -265,6 +268,8 @@ static void broken_programs(void **state)
 		assert_int_equal(pwrite(m, bad, sizeof(bad), 0), sizeof(bad));
 		if (view_program_loader(m, path) == 1)
 			assert_true(strlen(path) < sizeof(path));
+		if (i % 40 == 0)
+			view_program_copy(f->view->programs, m, "/broken", "/loader", path);
 	}
 	assert_int_equal(view_program_path("/names/0/x", path), -ENOENT);
 	assert_int_equal(view_program_path("/copies", path), -ENOENT);
@@ -282,7 +287,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(walks, setup, teardown),
 		cmocka_unit_test_setup_teardown(names, setup, teardown),
 		cmocka_unit_test_setup_teardown(copies_of_programs, setup, teardown),
-		cmocka_unit_test(broken_programs),
+		cmocka_unit_test_setup_teardown(broken_programs, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,6 +30,7 @@ static const struct {
 
 #define EMPTY "empty" /* what hidden directories show */
 #define PROGRAMS "programs" /* view_program.h */
+#define UPPER "upper" /* for the files beneath that an image takes along */
 
 static int make_dir(const char *dir, const char *name, mode_t mode, struct err *e)
 {
@@ -143,6 +144,8 @@ static int prepare(const struct world_config *c, struct err *e)
 		r = make_dir(c->files_dir, EMPTY, 0555, e);
 	if (r == 0)
 		r = make_dir(c->files_dir, PROGRAMS, 0700, e);
+	if (r == 0)
+		r = make_dir(c->files_dir, UPPER, 0755, e);
 
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(own); i++)
 		r = make_dir(c->files_dir, own[i].name, own[i].mode, e);

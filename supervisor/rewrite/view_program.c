@@ -2,8 +2,9 @@
 /*
  * The theory of operation is in view_program.h.
  *
- * The loader's new path is longer than the old one, so it goes behind all else in the file, where
- * the header of that segment leads; the text in memory, which the loader looks at, is the old one.
+ * Of the file only what its segments have is copied, for who wants to read the rest opens the program
+ * itself.  The loader's new path is longer than the old one, so it goes behind all that, where the
+ * header of its segment leads; the text in memory, which the loader looks at, is the old one.
  */
 #include "supervisor/rewrite/view_program.h"
 
@@ -21,68 +22,82 @@
 #define MAX_PHDRS  256
 #define KEY_LEN	   16
 #define COPY_CHUNK (1u << 30)
+#define COPY_MAX   (2ULL << 30) /* all wait for it */
 
-/* Where the header of the segment is, and its fields, whatever the class. */
-struct segment {
-	uint64_t at; /* in the file */
+/* What the kernel will look at. */
+struct layout {
 	bool wide;   /* ELFCLASS64 */
+	bool loads;  /* there is a PT_INTERP: */
+	uint64_t at; /* where its header is in the file */
 	uint64_t offset, size;
+	uint64_t end; /* of all segments in the file */
 };
 
-static bool take_header(
-	int fd, struct segment *ret, uint64_t *ret_at, size_t *ret_n, size_t *ret_each)
-{
-	union {
-		unsigned char ident[EI_NIDENT];
-		Elf64_Ehdr wide;
-		Elf32_Ehdr narrow;
-	} h = {0};
+/* Program headers of both classes. */
+union header {
+	unsigned char ident[EI_NIDENT];
+	Elf64_Ehdr wide;
+	Elf32_Ehdr narrow;
+};
+union segment {
+	Elf64_Phdr wide;
+	Elf32_Phdr narrow;
+};
 
+static void take_segment(struct layout *l, const union segment *p, uint64_t at)
+{
+	uint64_t offset = l->wide ? p->wide.p_offset : p->narrow.p_offset;
+	uint64_t size = l->wide ? p->wide.p_filesz : p->narrow.p_filesz;
+
+	if (offset > INT64_MAX / 2 || size > INT64_MAX / 2)
+		return;
+	l->end = MAX(l->end, offset + size);
+	/* The first counts, as in the kernel. */
+	if ((l->wide ? p->wide.p_type : p->narrow.p_type) != PT_INTERP || l->loads)
+		return;
+	l->loads = true;
+	l->at = at;
+	l->offset = offset;
+	l->size = size;
+}
+
+/* False if @fd is no ELF file. */
+static bool take_layout(int fd, struct layout *ret)
+{
+	union header h = {0};
+	uint64_t at;
+	size_t n, each;
+
+	*ret = (struct layout){0};
 	if (io_pread_full(fd, &h, sizeof(h), 0) < (ssize_t)sizeof(h.narrow) ||
 		memcmp(h.ident, ELFMAG, SELFMAG) != 0)
 		return false;
 	ret->wide = h.ident[EI_CLASS] == ELFCLASS64;
-	*ret_at = ret->wide ? h.wide.e_phoff : h.narrow.e_phoff;
-	*ret_n = ret->wide ? h.wide.e_phnum : h.narrow.e_phnum;
-	*ret_each = ret->wide ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr);
-	return *ret_n <= MAX_PHDRS && *ret_at < INT64_MAX / 2;
-}
-
-/* The first PT_INTERP, as the kernel takes it; false if there is none. */
-static bool find_segment(int fd, struct segment *ret)
-{
-	uint64_t at;
-	size_t n, each;
-
-	if (!take_header(fd, ret, &at, &n, &each))
+	at = ret->wide ? h.wide.e_phoff : h.narrow.e_phoff;
+	n = ret->wide ? h.wide.e_phnum : h.narrow.e_phnum;
+	each = ret->wide ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr);
+	if (n > MAX_PHDRS || at > INT64_MAX / 2)
 		return false;
-	for (size_t i = 0; i < n; i++) {
-		union {
-			Elf64_Phdr wide;
-			Elf32_Phdr narrow;
-		} p;
+	for (size_t i = 0; i < n; i++, at += each) {
+		union segment p;
 
-		ret->at = at + i * each;
-		if (io_pread_full(fd, &p, each, (off_t)ret->at) != (ssize_t)each)
+		if (io_pread_full(fd, &p, each, (off_t)at) != (ssize_t)each)
 			return false;
-		if ((ret->wide ? p.wide.p_type : p.narrow.p_type) != PT_INTERP)
-			continue;
-		ret->offset = ret->wide ? p.wide.p_offset : p.narrow.p_offset;
-		ret->size = ret->wide ? p.wide.p_filesz : p.narrow.p_filesz;
-		return true;
+		take_segment(ret, &p, at);
 	}
-	return false;
+	ret->end = MAX(ret->end, at);
+	return true;
 }
 
 int view_program_loader(int fd, char ret[PATH_MAX])
 {
-	struct segment s;
+	struct layout l;
 
-	if (!find_segment(fd, &s))
+	if (!take_layout(fd, &l) || !l.loads)
 		return 0;
-	if (s.size < 2 || s.size > PATH_MAX || s.offset > INT64_MAX / 2 ||
-		io_pread_full(fd, ret, s.size, (off_t)s.offset) != (ssize_t)s.size ||
-		ret[s.size - 1])
+	if (l.size < 2 || l.size > PATH_MAX ||
+		io_pread_full(fd, ret, l.size, (off_t)l.offset) != (ssize_t)l.size ||
+		ret[l.size - 1])
 		return -ENOEXEC;
 	return 1;
 }
@@ -144,21 +159,21 @@ static int copy_contents(int from, int to, uint64_t size)
 }
 
 /* @loader behind all, and the segment's header says so. */
-static int change_loader(int fd, uint64_t size, const struct segment *s, const char *loader)
+static int change_loader(int fd, uint64_t size, const struct layout *l, const char *loader)
 {
 	uint64_t len = strlen(loader) + 1;
 	uint32_t narrow[2] = {(uint32_t)size, (uint32_t)len};
 	uint64_t field =
-		s->at + (s->wide ? offsetof(Elf64_Phdr, p_offset) : offsetof(Elf32_Phdr, p_offset));
+		l->at + (l->wide ? offsetof(Elf64_Phdr, p_offset) : offsetof(Elf32_Phdr, p_offset));
 	uint64_t field_len =
-		s->at + (s->wide ? offsetof(Elf64_Phdr, p_filesz) : offsetof(Elf32_Phdr, p_filesz));
-	size_t n = s->wide ? sizeof(uint64_t) : sizeof(uint32_t);
+		l->at + (l->wide ? offsetof(Elf64_Phdr, p_filesz) : offsetof(Elf32_Phdr, p_filesz));
+	size_t n = l->wide ? sizeof(uint64_t) : sizeof(uint32_t);
 
-	if (!s->wide && size > UINT32_MAX)
+	if (!l->wide && size > UINT32_MAX)
 		return -ENOEXEC;
 	if (pwrite(fd, loader, len, (off_t)size) != (ssize_t)len ||
-		pwrite(fd, s->wide ? (void *)&size : &narrow[0], n, (off_t)field) != (ssize_t)n ||
-		pwrite(fd, s->wide ? (void *)&len : &narrow[1], n, (off_t)field_len) != (ssize_t)n)
+		pwrite(fd, l->wide ? (void *)&size : &narrow[0], n, (off_t)field) != (ssize_t)n ||
+		pwrite(fd, l->wide ? (void *)&len : &narrow[1], n, (off_t)field_len) != (ssize_t)n)
 		return errno ? -errno : -EIO;
 	return 0;
 }
@@ -182,18 +197,22 @@ static int make_copy(int dir, const char *key, int from, const struct stat *st, 
 {
 	static const char unfinished[] = ".new";
 	_cleanup_close_ int fd = -1;
-	struct segment s;
+	struct layout l;
+	uint64_t size;
 	int r;
 
-	if (!find_segment(from, &s))
+	if (!take_layout(from, &l) || !l.loads)
 		return -ENOEXEC;
+	size = MIN(l.end, (uint64_t)st->st_size);
+	if (size > COPY_MAX)
+		return -EFBIG;
 	unlinkat(dir, unfinished, 0);
 	fd = openat(dir, unfinished, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
-	r = copy_contents(from, fd, (uint64_t)st->st_size);
+	r = copy_contents(from, fd, size);
 	if (r == 0)
-		r = change_loader(fd, (uint64_t)st->st_size, &s, loader);
+		r = change_loader(fd, size, &l, loader);
 	if (r == 0 && (fchmod(fd, 0555) < 0 || renameat(dir, unfinished, dir, key) < 0))
 		r = -errno;
 	if (r == 0)

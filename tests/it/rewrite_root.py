@@ -331,6 +331,21 @@ def a_session_in_a_tree_moves(env):
 
 
 @test
+def files_of_a_tree_come_along(env):
+    """With --with-files what is in use is the tree's, not the host's at the same path."""
+    for name, options in (("a", ("--root", make_tree(env.path("tree")))), ("b", ())):
+        env.run_detached(name, "bash", "-c", "echo ready; while [ ! -e /tmp/go ]; do sleep 0.01; done; sleep 0;"
+                         "cd /usr/bin; echo $0 over; read x </etc/passwd; echo $x; true", options=(*HERE, *options, "-w", "/"))
+        env.podrun("suspend", name, "--with-files", "-o", env.path(name))
+        env.podrun("rm", name)
+        if options:
+            (env.path("tree") / "usr/bin/bash").unlink()
+        env.podrun("resume", env.path(name), "--names", "kernel", "-d")
+        log = finish(env, name)
+        assert "bash over" in log and ("tree:x" in log) == bool(options), log
+
+
+@test
 def a_layer_is_not_written_into_a_tree(env):
     root = make_tree(env.path("tree"))
     env.run_detached("s", "sh", "-c", "echo x >/etc/new; echo ready; sleep 1000",
