@@ -142,6 +142,9 @@ static bool is_suicide_32(long nr, const uint64_t *a)
 	case 340:
 	case 348:
 		return counts(a[0]);
+	case 69: /* ssetmask, sigsuspend: have their mask in a register, and hardly ever come back */
+	case 72:
+		return true;
 	case 55: /* fcntl, fcntl64 */
 	case 221:
 		return (int)a[1] == F_SETOWN && counts(a[2]);
