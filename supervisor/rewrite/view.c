@@ -15,6 +15,7 @@
 #include "base/base.h"
 #include "supervisor/rewrite/numbers.h"
 #include "supervisor/rewrite/view_program.h"
+#include "supervisor/rewrite/view_target.h"
 #include "supervisor/world_config.h"
 
 /* ---- what is of the session's own ------------------------------------------------------------ */
@@ -94,6 +95,8 @@ static int make_target(const struct world_config *c, const struct world_bind *b,
 			rest = b->target + len;
 		}
 	}
+	if (!host && world_root(c))
+		view_target_make(c->root, b->target, S_ISDIR(st.st_mode));
 	if (!host)
 		return 0;
 	if (asprintf(&path, "%s/%s%s", c->files_dir, host, rest) < 0)
@@ -284,12 +287,15 @@ static int add_hidden(struct view *v, const struct world_config *c)
 static int add_binds(struct view *v, const struct world_config *c)
 {
 	for (size_t i = 0; i < c->n_binds; i++) {
-		_cleanup_free_ char *path = strdup(c->binds[i].target);
+		const char *root = world_root(c);
 		struct view_entry *one;
+		char path[PATH_MAX];
 		int r;
 
-		if (!path)
-			return -ENOMEM;
+		if (root)
+			view_target_settle(root, c->binds[i].target, path);
+		else
+			snprintf(path, sizeof(path), "%s", c->binds[i].target);
 		for (size_t len = strlen(path); len > 1 && path[len - 1] == '/'; len--)
 			path[len - 1] = '\0';
 		r = add(v, VIEW_MOUNT, path, c->binds[i].source, &one);

@@ -255,9 +255,9 @@ def said_without_namespaces(env):
 
 
 VOLUME = r"""
-exec 2>&1; ls -A /vol /home/own; cat /vol/f /lib/../vol/f; echo x >/vol/new; echo y >/home/own/new; cat /vol/new
+exec 2>&1; ls / | grep vol; ls /usr/lib/deep; cat /lib/deep/er/f /usr/lib/deep/er/f /var/run/v/f /run/v/f; ls -A /vol /home/own; cat /vol/f /lib/../vol/f; echo x >/vol/new; echo y >/home/own/new; cat /vol/new
 cat /vol/out /vol/up; cd /vol; pwd; cat ../etc/passwd; cd ../home/own; pwd; mv new /tmp; cat /tmp/new; readlink -f /vol/out
-ls -A /state; echo over
+cat /etc/one; ls /etc; ls -A /state; echo over
 """
 
 
@@ -270,7 +270,9 @@ def volumes_in_a_tree(env):
     (there / "up").symlink_to("../secret")
     env.path("secret").write_text("secret\n")
     trees = [env.path("tree-" + w) for w in ("kernel", "rewrite")]
-    text = same(env, "sh", "-c", VOLUME, options=("-v", "%s:/vol:ro" % there, "-v", "%s:/home/own" % there))
+    text = same(env, "sh", "-c", VOLUME, options=(
+        "-v", "%s:/vol:ro" % there, "-v", "%s:/home/own" % there, "-v", "%s:/lib/deep/er:ro" % there,
+        "-v", "%s:/run/v:ro" % there, "-v", "%s:/etc/one" % (there / "f")))
     assert "secret" not in text and text.count("tree:x") == 2 and "over" in text, (text, trees)
 
 
