@@ -47,6 +47,10 @@ struct ckpt_held {
 	bool zombie;
 	int stop_signal; /* of the group stop that it is in, else 0 */
 };
+/* A bit for each (capabilities(7)). */
+struct ckpt_caps {
+	uint64_t inheritable, permitted, effective, bounding, ambient;
+};
 struct ckpt_names {
 	/* What the session calls host task (or group, or session) @host, and the other way; 0: nobody. */
 	pid_t (*number)(void *ctx, pid_t host);
@@ -62,6 +66,8 @@ struct ckpt_names {
 	pid_t (*kin)(void *ctx, pid_t host);
 	/* Makes what the kernel says of a signal that waits what the session is to see. */
 	void (*signal)(void *ctx, siginfo_t *info);
+	/* The capabilities of thread @host as the session has them; false: those that the kernel tells are. */
+	bool (*caps)(void *ctx, pid_t host, struct ckpt_caps *ret);
 	/* While all stand still, lend_call(lend_key, N) of a task gives it descriptor N of the caller's
 	 * process, as the lowest that is free and close-on-exec (ckpt/lend.h). */
 	long lend_call;
@@ -76,6 +82,8 @@ struct ckpt_names {
 	void (*stopped)(void *ctx, pid_t host, int sig);
 	/* Makes a siginfo_t as the session is to see it what has to be queued for that. */
 	void (*queued)(void *ctx, void *siginfo);
+	/* Thread @host has these capabilities as far as it can know, which may be none that the kernel knows of. */
+	void (*give_caps)(void *ctx, pid_t host, const struct ckpt_caps *caps);
 	/* Process @host has been made to share nothing with any other. */
 	void (*alone)(void *ctx, pid_t host);
 	/* What the kernel remembers of @host, a child of the builder's, is @number's to the session. */

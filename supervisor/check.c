@@ -373,7 +373,7 @@ const struct check_weaker checks_weaker[] = {
 	{"hidden files", "names and attributes of what is hidden can be found out, and sockets with a path be reached, "
 		"by a program that is set on it; podrun's own state in a home directory be read"},
 	{"ipc", "System V IPC and POSIX queues are its own, but /dev/mqueue lists none"},
-	{"users", "no --user root"},
+	{"users", "--user root without a layer over the host's files: what only root may read or write stays closed"},
 	{"clocks", "monotonic time is the host's"},
 	{"programs", "debuggers (ptrace) and 32-bit programs are refused"},
 	{"moves", "a snapshot stops the session until it is written"},

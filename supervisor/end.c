@@ -20,6 +20,7 @@
 #include "supervisor/control.h"
 #include "supervisor/job.h"
 #include "supervisor/mapped.h"
+#include "supervisor/names/users.h"
 #include "supervisor/notify.h"
 #include "supervisor/operation.h"
 #include "supervisor/rewrite/ipc.h"
@@ -198,6 +199,7 @@ void session_free(struct session *s)
 	if (s->host) {
 		ipc_end(s->host->ipc);
 		numbers_free(s->host->numbers);
+		users_groups_free(s->host->groups);
 	}
 	free(s->host);
 	free(s->runtime);

@@ -211,6 +211,8 @@ static enum policy_action effective_32(int nr, unsigned translated)
 
 	if (!t && like)
 		t = policy_find_translated(like->nr, translated);
+	if (like && like->names & translated)
+		return POLICY_NOTIFY;
 	if (t)
 		return t->action;
 	if (like)
@@ -294,7 +296,7 @@ static int generate(unsigned translated, struct buf *ret, struct err *e)
 	if (!main)
 		return e->error;
 	put_rules_64(ret, translated);
-	put_32(ret, translated & POLICY_CLASSES32);
+	put_32(ret, policy_classes32(translated));
 	r = export(main, ret, e);
 	seccomp_release(main);
 	return r;

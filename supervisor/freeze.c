@@ -38,6 +38,7 @@
 #include "supervisor/mapped.h"
 #include "supervisor/message.h"
 #include "supervisor/names/users.h"
+#include "supervisor/names/users.h"
 #include "supervisor/notify.h"
 #include "supervisor/notify_call.h"
 #include "supervisor/operation.h"
@@ -110,6 +111,7 @@ static int start_writing(struct session *s, struct err *e)
 	_cleanup_free_ Pb__Job *jobs = calloc(MAX_EDGES, sizeof(*jobs));
 	_cleanup_free_ Pb__Job **list = calloc(MAX_EDGES, sizeof(*list));
 	_cleanup_free_ void *groups = NULL;
+	const struct users_groups *sets;
 	_cleanup_free_ char *files = NULL;
 	_cleanup_close_ int dir = -1;
 	Pb__WriteRequest req = PB__WRITE_REQUEST__INIT;
@@ -125,7 +127,8 @@ static int start_writing(struct session *s, struct err *e)
 	if (dir < 0)
 		return err_errno(e, -errno, "%s", files);
 	describe_world(s, &world, jobs, list, MAX_EDGES, &uts);
-	if (s->notify && users_groups_dump(notify_groups(s->notify), &world, &groups) < 0)
+	sets = s->notify ? notify_groups(s->notify) : s->world.groups;
+	if (sets && users_groups_dump(sets, &world, &groups) < 0)
 		return err_errno(e, -ENOMEM, "image");
 	/* What the frozen tasks have written and nobody has read belongs to the log, too. */
 	job_drain_all(s);

@@ -282,7 +282,7 @@ static bool wants_skeleton(const struct session *s)
 {
 	const Pb__Config *c = s->record->config;
 
-	return c->as_root && !c->root[0] && geteuid() != 0;
+	return c->as_root && !s->rewrite && !c->root[0] && geteuid() != 0;
 }
 
 static void on_skeleton(void *ctx, struct err *e)

@@ -47,6 +47,7 @@
 #include "supervisor/mapped.h"
 #include "supervisor/message.h"
 #include "supervisor/names/users.h"
+#include "supervisor/names/users.h"
 #include "supervisor/notify.h"
 #include "supervisor/notify_call.h"
 #include "supervisor/operation.h"
@@ -257,6 +258,7 @@ static void make_world(struct session *s);
 static void on_world(struct session *s, struct err *e)
 {
 	const Pb__World *w = s->op.world;
+	struct users_groups *groups;
 	struct job *j;
 
 	if (err_is(e) && falls_back(s, e)) {
@@ -268,8 +270,9 @@ static void on_world(struct session *s, struct err *e)
 		fault_at(FAULT_RESUME_WORLD, e);
 	for (size_t i = 0; !err_is(e) && i < w->n_jobs; i++)
 		job_revive(&j, s, w->jobs[i], e);
-	if (!err_is(e) && s->notify)
-		users_groups_restore(notify_groups(s->notify), w, e);
+	groups = s->notify ? notify_groups(s->notify) : s->world.groups;
+	if (!err_is(e) && groups)
+		users_groups_restore(groups, w, e);
 	if (err_is(e)) {
 		err_blame_image(e);
 		fail(s, e);
@@ -301,14 +304,14 @@ static int become(
 	return r;
 }
 
-/* Where names are rewritten there are no layers over the host's files, and one user. */
+/* Where names are rewritten there are no layers over the host's files. */
 static int check_rewritten(const struct session *s, struct err *e)
 {
 	const Pb__Config *c = s->record->config;
 	_cleanup_free_ char *changed = NULL;
-	const char *what = c->as_root ? "a root inside" : NULL;
+	const char *what = NULL;
 
-	if (!what && upper_changed(s->dir_fd, "files", &changed) == 1)
+	if (upper_changed(s->dir_fd, "files", c->root, &changed) == 1)
 		what = c->root[0] ? "a layer of its own over --root"
 				  : "a layer of its own over the host's files";
 	if (!what)
@@ -709,10 +712,14 @@ int session_resume(
 	s->host = calloc(1, sizeof(*s->host));
 	if (!s->host)
 		return err_errno(e, -ENOMEM, "resume");
+	s->host->groups = users_groups_new();
+	if (!s->host->groups)
+		return err_errno(e, -ENOMEM, "users");
 	if (numbers_create(&s->host->numbers, e) < 0 ||
 		ipc_create(&s->host->ipc, e) < 0)
 		return e->error;
-	tables = (struct rewriter_tables){s->host->numbers, ipc_table(s->host->ipc)};
+	tables = (struct rewriter_tables){
+		s->host->numbers, ipc_table(s->host->ipc), s->host->groups};
 	s->host->become = become;
 	s->host->ctx = s;
 	what.paths = &s->paths;

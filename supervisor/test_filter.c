@@ -96,6 +96,8 @@ static enum policy_action wanted_32(int nr, unsigned translated)
 		return t->action;
 	if (like < 0)
 		return own ? own->action : POLICY_ENOSYS;
+	if (policy_find(like)->names & translated)
+		return POLICY_NOTIFY;
 	t = policy_find_translated(like, translated);
 	return t ? t->action : policy_find(like)->action;
 }
@@ -114,7 +116,7 @@ static void of_i386_likewise(void **state)
 {
 	for (size_t k = 0; k < filter_n_programs; k++) {
 		const struct filter_program *p = &filter_programs[k];
-		unsigned translated = p->translated & POLICY_CLASSES32;
+		unsigned translated = policy_classes32(p->translated);
 
 		for (int nr = 0; nr < 1100; nr++) {
 			bool wanted = wanted_32(nr, translated) == POLICY_ALLOW &&

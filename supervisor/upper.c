@@ -24,6 +24,8 @@
 #include "supervisor/tree.h"
 #include "supervisor/world_config.h"
 
+#define MAX_COPY (64 << 10) /* of a file that may be the host's */
+
 int upper_make(const struct tree *t, const char *path, struct err *e)
 {
 	char upper[PATH_MAX], host[PATH_MAX], part[PATH_MAX];
@@ -123,8 +125,39 @@ int upper_prepare(const struct tree *t, struct err *e)
 	return r;
 }
 
+/* The first @max bytes of a file or the text of a symlink. */
+static ssize_t read_some(int dir, const char *name, mode_t type, char *ret, size_t max)
+{
+	_cleanup_close_ int fd = -1;
+
+	if (S_ISLNK(type))
+		return readlinkat(dir, name, ret, max);
+	fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	return fd < 0 ? -1 : io_read_full(fd, ret, max);
+}
+
+/* A root inside gets copies of what lies in / beside the directories: as long as they are the host's, nothing has
+ * been changed by them. */
+static bool is_the_hosts(int dir, const char *name, const char *root, const char *below)
+{
+	_cleanup_free_ char *path = NULL;
+	char ours[MAX_COPY], hosts[MAX_COPY];
+	struct stat st, host;
+	ssize_t n;
+
+	if (asprintf(&path, "%s%s", root, below) < 0)
+		return false;
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || lstat(path, &host) < 0 ||
+		(st.st_mode & S_IFMT) != (host.st_mode & S_IFMT) || st.st_size != host.st_size ||
+		st.st_size >= MAX_COPY || (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode)))
+		return false;
+	n = read_some(dir, name, st.st_mode, ours, sizeof(ours));
+	return n >= 0 && n == read_some(AT_FDCWD, path, st.st_mode, hosts, sizeof(hosts)) &&
+	       memcmp(ours, hosts, (size_t)n) == 0;
+}
+
 /* A file of the layer whose name is @path so far; NULL if there is none in it. */
-static char *find_file(int dir, const char *path)
+static char *find_file(int dir, const char *root, const char *path)
 {
 	DIR *d = fdopendir(dir);
 	char *found = NULL;
@@ -139,7 +172,10 @@ static char *find_file(int dir, const char *path)
 			continue;
 		fd = openat(
 			dirfd(d), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		found = fd < 0 ? take_ptr(below) : find_file(fd, below);
+		if (fd >= 0)
+			found = find_file(fd, root, below);
+		else if (!is_the_hosts(dirfd(d), entry->d_name, root, below))
+			found = take_ptr(below);
 	}
 	if (d)
 		closedir(d);
@@ -148,13 +184,13 @@ static char *find_file(int dir, const char *path)
 	return found;
 }
 
-int upper_changed(int dir_fd, const char *files, char **ret)
+int upper_changed(int dir_fd, const char *files, const char *root, char **ret)
 {
 	char upper[NAME_MAX + 8];
 	int fd;
 
 	snprintf(upper, sizeof(upper), "%s/upper", files);
 	fd = openat(dir_fd, upper, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	*ret = fd < 0 ? NULL : find_file(fd, "");
+	*ret = fd < 0 ? NULL : find_file(fd, root, "");
 	return *ret != NULL;
 }

@@ -22,6 +22,7 @@
 #include "base/base.h"
 #include "supervisor/init.h"
 #include "supervisor/init_protocol.h"
+#include "supervisor/names/users.h"
 #include "supervisor/ns.h"
 #include "supervisor/rewrite/host.h"
 #include "supervisor/rewrite/ipc.h"
@@ -100,16 +101,19 @@ static int start_rewriter(struct world *w, const struct world_config *c, struct 
 	int fds[REWRITER_N_FDS] = {[REWRITER_INIT] = sock}, told, r;
 	pid_t pid;
 
-	w->uid = getuid();
-	w->gid = getgid();
+	w->uid = c->as_root ? 0 : c->uid;
+	w->gid = c->as_root ? 0 : c->gid;
 	w->numbers = h ? h->numbers : NULL;
 	w->ipc = h ? h->ipc : NULL;
+	w->groups = h ? h->groups : users_groups_new();
 	w->rewriter = h ? h->pid : 0;
 	r = host_names_begin(&(struct host_names){0}, c, e);
 	if (r == 0 && !h)
 		r = numbers_create(&w->numbers, e);
 	if (r == 0 && !h)
 		r = ipc_create(&w->ipc, e);
+	if (r == 0 && !w->groups)
+		r = err_errno(e, -ENOMEM, "users");
 	if (h) /* they are the world's now */
 		*h = (struct world_host){.pid = h->pid, .become = h->become, .ctx = h->ctx};
 	if (r == 0)
@@ -123,8 +127,9 @@ static int start_rewriter(struct world *w, const struct world_config *c, struct 
 	if (h) {
 		r = h->become(h->ctx, c, fds, e);
 	} else {
-		pid = rewriter_start(
-			c, &(struct rewriter_tables){w->numbers, ipc_table(w->ipc)}, fds, e);
+		pid = rewriter_start(c,
+			&(struct rewriter_tables){w->numbers, ipc_table(w->ipc), w->groups}, fds,
+			e);
 		w->rewriter = MAX(pid, 0);
 		r = MIN(pid, 0);
 	}
@@ -212,6 +217,8 @@ void world_destroy(struct world *w)
 	world_end(w);
 	numbers_free(w->numbers);
 	w->numbers = NULL;
+	users_groups_free(w->groups);
+	w->groups = NULL;
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
 		*fds[i] = close_fd(*fds[i]);
 }

@@ -30,6 +30,7 @@ struct world {
 	int rewriter_orders;	 /* likewise: rewrite/orders.h; -1 */
 	struct numbers *numbers; /* likewise: what its tasks are called; NULL */
 	struct ipc *ipc;	 /* likewise: its System V objects and message queues; NULL */
+	struct users_groups *groups; /* likewise: of a root inside; NULL */
 	int init_sock;		 /* SOCK_SEQPACKET to pid 1: init_protocol.h */
 	int listener;		 /* seccomp user notification */
 	int root_fd, proc_fd;
@@ -40,8 +41,9 @@ struct world {
 /* A process that is going to be the rewriter, because it has something to do in the new world. */
 struct world_host {
 	pid_t pid;		 /* a child of the caller, who kills and awaits it from now on */
-	struct numbers *numbers; /* shared with it; it and ipc are taken over by world_create */
+	struct numbers *numbers; /* shared with it; these are taken over by world_create */
 	struct ipc *ipc;
+	struct users_groups *groups;
 	/* Has it call rewriter_become, with @c and these descriptors (borrowed). */
 	int (*become)(void *ctx, const struct world_config *c, const int fds[REWRITER_N_FDS],
 		struct err *e);

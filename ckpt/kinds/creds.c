@@ -20,18 +20,42 @@
 #include "ckpt/survey.h"
 #include "proto/tasks.pb-c.h"
 
-#define LAST_CAP 63
+#define LAST_CAP    63
+#define OVERFLOW_ID 65534 /* kernel.overflowuid as it comes */
 
 struct cap_data {
 	struct __user_cap_header_struct header;
 	struct __user_cap_data_struct data[2];
 };
 
+/* Without a user namespace the kernel tells the host's ids; it would show others as nobody's. */
+static uint32_t inside(const struct ckpt_world *w, uint32_t id, uint32_t host, uint32_t is)
+{
+	if (!w->names || host == is)
+		return id;
+	return id == host ? is : OVERFLOW_ID;
+}
+
+static void take_caps(const struct ckpt_world *w, const struct ckpt_proc *p, Pb__Creds *m)
+{
+	const struct proc_status *st = &p->status;
+	struct ckpt_caps c = {st->cap_inh, st->cap_prm, st->cap_eff, st->cap_bnd, st->cap_amb};
+
+	if (w->names && w->names->caps)
+		w->names->caps(w->names->ctx, p->pid, &c);
+	m->cap_inheritable = c.inheritable;
+	m->cap_permitted = c.permitted;
+	m->cap_effective = c.effective;
+	m->cap_bounding = c.bounding;
+	m->cap_ambient = c.ambient;
+}
+
 static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e)
 {
-	const struct proc_status *st = &s.proc->status;
+	_cleanup_free_ uint32_t *groups = NULL;
 	Pb__Creds m = PB__CREDS__INIT;
 	const struct ckpt_asked *asked;
+	uint32_t uid[3], gid[3];
 	int r;
 
 	if (s.proc->state == CKPT_ZOMBIE)
@@ -40,17 +64,22 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 	if (r < 0)
 		return r;
 	m.n_uid = m.n_gid = 3;
-	m.uid = (uint32_t *)asked->uid;
-	m.gid = (uint32_t *)asked->gid;
+	m.uid = uid;
+	m.gid = gid;
+	groups = calloc(asked->n_groups + 1, sizeof(*groups));
+	if (!groups)
+		return err_errno(e, -ENOMEM, "credentials");
+	for (int i = 0; i < 3; i++) {
+		uid[i] = inside(d->world, asked->uid[i], geteuid(), d->world->uid);
+		gid[i] = inside(d->world, asked->gid[i], getegid(), d->world->gid);
+	}
+	for (uint32_t i = 0; i < asked->n_groups; i++)
+		groups[i] = inside(d->world, asked->groups[i], getegid(), d->world->gid);
 	m.securebits = asked->securebits;
 	m.n_groups = asked->n_groups;
-	m.groups = (uint32_t *)asked->groups;
-	m.cap_inheritable = st->cap_inh;
-	m.cap_permitted = st->cap_prm;
-	m.cap_effective = st->cap_eff;
-	m.cap_bounding = st->cap_bnd;
-	m.cap_ambient = st->cap_amb;
-	m.no_new_privs = st->no_new_privs;
+	m.groups = groups;
+	take_caps(d->world, s.proc, &m);
+	m.no_new_privs = s.proc->status.no_new_privs;
 	return ckpt_pack(&m.base, body, e);
 }
 
@@ -126,7 +155,7 @@ static int clip(struct ckpt_build *b, const struct ckpt_build_thread *t, Pb__Cre
 
 /*
  * Without a user namespace everybody is who we are, with our groups and without capabilities: what
- * is born is right already, or can't be had.
+ * is born is right already, or can't be had.  What else a root inside has is told by those who rewrite names.
  */
 static int check_own(const struct ckpt_build *b, const Pb__Creds *m, struct err *e)
 {
@@ -134,10 +163,21 @@ static int check_own(const struct ckpt_build *b, const Pb__Creds *m, struct err 
 		if (m->uid[i] == b->world->uid && m->gid[i] == b->world->gid)
 			continue;
 		err_set(e, ERR_HOST, -EPERM,
-			"it runs as user %u, group %u, which only a user namespace can give",
-			m->uid[i], m->gid[i]);
+			"it runs as user %u, group %u, whom the session can't have", m->uid[i],
+			m->gid[i]);
 		return err_hint(e, "podrun check says what this host lacks");
 	}
+	return 0;
+}
+
+static int give_caps(
+	const struct ckpt_names *names, const struct ckpt_build_thread *t, const Pb__Creds *m)
+{
+	const struct ckpt_caps c = {m->cap_inheritable, m->cap_permitted, m->cap_effective,
+		m->cap_bounding, m->cap_ambient};
+
+	if (names->give_caps)
+		names->give_caps(names->ctx, t->tid, &c);
 	return 0;
 }
 
@@ -154,8 +194,9 @@ static int finish(struct ckpt_build *b, struct ckpt_record *rec, struct err *e)
 		r = check_own(b, m, e);
 	else if (r == 0)
 		r = clip(b, t, m, &drop, e);
-	for (size_t i = 0; r == 0 && !b->world->names && i < t->proc->n_threads; i++)
-		r = tell(t->proc->threads[i].remote, m, drop, e);
+	for (size_t i = 0; r == 0 && i < t->proc->n_threads; i++)
+		r = b->world->names ? give_caps(b->world->names, &t->proc->threads[i], m)
+				    : tell(t->proc->threads[i].remote, m, drop, e);
 	pb__creds__free_unpacked(m, NULL);
 	return r;
 }

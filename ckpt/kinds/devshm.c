@@ -356,10 +356,13 @@ static int make_entry(int dir, const Pb__ShmEntry *m)
 	return r < 0 ? -errno : 0;
 }
 
-static int set_owner(int dir, const Pb__ShmEntry *m)
+static int set_owner(const struct ckpt_world *w, int dir, const Pb__ShmEntry *m)
 {
 	struct stat st;
 
+	/* Without a user namespace all are the caller's, whoever that is inside. */
+	if (w->names)
+		return 0;
 	if (fstatat(dir, m->path, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return -errno;
 	/* an owner that this session does not know stays whoever it is */
@@ -390,7 +393,7 @@ static int devshm_create(struct ckpt_build *b, struct ckpt_record *r, int *ret_f
 		int ret = make_entry(s->dir, m);
 
 		if (ret >= 0)
-			ret = set_owner(s->dir, m);
+			ret = set_owner(b->world, s->dir, m);
 		if (ret < 0)
 			return err_errno(e, ret, "/dev/shm/%s", m->path);
 	}

@@ -81,8 +81,12 @@ ssize_t sysv_list(const struct ckpt_world *w, enum ckpt_ipc_sort sort, struct ck
 	return n;
 }
 
-void sysv_name(const struct ckpt_ipc_object *o, struct ipc_perm *p)
+void sysv_name(const struct ckpt_world *w, const struct ckpt_ipc_object *o, struct ipc_perm *p)
 {
+	if (w->ipc && p->uid == geteuid())
+		p->uid = w->uid;
+	if (w->ipc && p->gid == getegid())
+		p->gid = w->gid;
 	p->__key = o->key;
 	p->mode = (unsigned short)((p->mode & ~0777U) | o->mode);
 }

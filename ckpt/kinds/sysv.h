@@ -30,8 +30,8 @@ struct ckpt_build;
  */
 ssize_t sysv_list(const struct ckpt_world *w, enum ckpt_ipc_sort sort, struct ckpt_ipc_object **ret,
 	struct err *e);
-/* Likewise, puts what the session calls it, and its mode, in place of the host's. */
-void sysv_name(const struct ckpt_ipc_object *o, struct ipc_perm *p);
+/* Likewise, puts what the session calls it, its mode and its owners in place of the host's. */
+void sysv_name(const struct ckpt_world *w, const struct ckpt_ipc_object *o, struct ipc_perm *p);
 
 /* The host's id for the session's @id and the other way: -1 if there is none. */
 int sysv_host(const struct ckpt_world *w, enum ckpt_ipc_sort sort, int id);

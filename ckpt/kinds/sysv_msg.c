@@ -89,7 +89,7 @@ static int ask(const struct ckpt_world *w, struct buf *answer, struct err *e)
 	for (ssize_t i = 0; i < n; i++) {
 		if (msgctl(all[i].host, IPC_STAT, &ds) < 0)
 			return err_errno(e, -errno, "message queue %d", all[i].id);
-		sysv_name(&all[i], &ds.msg_perm);
+		sysv_name(w, &all[i], &ds.msg_perm);
 		r = copy_queue(&all[i], &ds, &m.queues[m.n_queues++], e);
 		if (r < 0)
 			return r;

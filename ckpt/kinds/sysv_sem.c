@@ -58,7 +58,8 @@ struct told {
 	struct semid_ds ds;
 };
 
-static int tell_set(struct buf *answer, const struct ckpt_ipc_object *o, struct err *e)
+static int tell_set(const struct ckpt_world *w, struct buf *answer, const struct ckpt_ipc_object *o,
+	struct err *e)
 {
 	struct told t = {.host = o->host};
 	unsigned short values[MAX_SEMAPHORES];
@@ -69,7 +70,7 @@ static int tell_set(struct buf *answer, const struct ckpt_ipc_object *o, struct 
 		return err_set(e, ERR_UNFREEZABLE, -E2BIG, "semaphore set %d is too large", o->id);
 	if (semctl(o->host, 0, GETALL, (union semun){.array = values}) < 0)
 		return err_errno(e, -errno, "semaphore set %d", o->id);
-	sysv_name(o, &t.ds.sem_perm);
+	sysv_name(w, o, &t.ds.sem_perm);
 	buf_put(answer, &t, sizeof(t));
 	buf_put(answer, values, t.ds.sem_nsems * sizeof(*values));
 	return 0;
@@ -82,7 +83,7 @@ static int ask(const struct ckpt_world *w, struct buf *answer, struct err *e)
 	int r = (int)MIN(n, 0);
 
 	for (ssize_t i = 0; i < n && r >= 0; i++)
-		r = tell_set(answer, &all[i], e);
+		r = tell_set(w, answer, &all[i], e);
 	return r;
 }
 

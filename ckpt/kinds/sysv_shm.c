@@ -46,7 +46,7 @@ static int ask(const struct ckpt_world *w, struct buf *answer, struct err *e)
 
 		if (shmctl(l.host, IPC_STAT, &l.ds) < 0)
 			return err_errno(e, -errno, "shared memory %d", l.id);
-		sysv_name(&all[i], &l.ds.shm_perm);
+		sysv_name(w, &all[i], &l.ds.shm_perm);
 		buf_put(answer, &l, sizeof(l));
 	}
 	return (int)MIN(n, 0);

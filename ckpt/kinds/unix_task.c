@@ -347,7 +347,9 @@ static int send_by_child(struct ckpt_build *b, const struct unix_send *s)
 	pid_t pid = fork_as(b, c->pid);
 
 	if (pid == 0) {
-		const struct ucred cred = {getpid(), c->uid, c->gid};
+		const struct ckpt_world *w = b->world;
+		const struct ucred cred = {getpid(), c->uid == w->uid ? getuid() : c->uid,
+			c->gid == w->gid ? getgid() : c->gid};
 
 		_exit(-send_one(b, s, &cred));
 	}

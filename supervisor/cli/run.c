@@ -28,6 +28,8 @@ struct run_options {
 	uint64_t memory, pids;
 };
 
+#define ROOT_HOME "HOME=/root"
+
 #define AT(member) offsetof(struct run_options, member)
 static const struct cli_option options[] = {
 	{"name", 0, "NAME", "name of the session; made up if not given", CLI_STRING, AT(name)},
@@ -77,6 +79,11 @@ static const struct cli_option options[] = {
 	{"display", 0, "WxH", "session displays are not built yet", CLI_REFUSED, 0},
 	{"vnc", 0, "PORT", "session displays are not built yet", CLI_REFUSED, 0},
 };
+
+static bool is(const char *value, const char *what)
+{
+	return value && strcmp(value, what) == 0;
+}
 
 /* ---- environment --------------------------------------------------------------------------- */
 
@@ -179,7 +186,8 @@ static int make_env(struct strings *env, const struct run_options *o, struct err
 		unset_variable(env, outside[i]);
 	set_variable(env, "container=podrun");
 	if (o->user && strcmp(o->user, "root") == 0) {
-		set_variable(env, "HOME=/root");
+		if (!is(o->names, "rewrite") || o->root)
+			set_variable(env, ROOT_HOME);
 		set_variable(env, "USER=root");
 		set_variable(env, "LOGNAME=root");
 		set_variable(
@@ -220,11 +228,6 @@ static int one_of(const char *option, const char *value, const char *const *allo
 	return err_set(e, ERR_USAGE, -EINVAL, "--%s: '%s' is not valid here", option, value);
 }
 
-static bool is(const char *value, const char *what)
-{
-	return value && strcmp(value, what) == 0;
-}
-
 /* What was asked for that only namespaces give; NULL if nothing. */
 static const char *not_rewritten(const struct run_options *o)
 {
@@ -232,7 +235,6 @@ static const char *not_rewritten(const struct run_options *o)
 		bool asked;
 		const char *option;
 	} all[] = {
-		{is(o->user, "root"), "--user root"},
 		{is(o->net, "none"), "--net none (a loopback that nobody else has)"},
 	};
 
@@ -253,8 +255,8 @@ static int check_names(const struct run_options *o, struct err *e)
 	if (is(o->net, "host") && !not_rewritten(o))
 		return 0;
 	err_set(e, ERR_HOST, -EOPNOTSUPP,
-		"--names rewrite has no network or users of its own");
-	return err_hint(e, "say so with --net host, and leave out --user root");
+		"--names rewrite has no network of its own");
+	return err_hint(e, "say so with --net host");
 }
 
 static int check_options(const struct run_options *o, struct err *e)
@@ -522,6 +524,20 @@ static int converse(struct cli *c, const struct run_options *o, Pb__Config *conf
 	return r;
 }
 
+/* Of the host's own files root's home is closed where there is no layer over them: then it is still the caller's. */
+static void keep_home(const Pb__Config *c)
+{
+	const char *ours = getenv("HOME");
+	char *home = NULL;
+
+	for (size_t i = 0; ours && !c->root[0] && i < c->n_env; i++)
+		if (strcmp(c->env[i], ROOT_HOME) == 0 && asprintf(&home, "HOME=%s", ours) > 0) {
+			free(c->env[i]);
+			c->env[i] = home;
+			return;
+		}
+}
+
 /*
  * The kernel's names could not be had, which *e is about: is it for want of namespaces, and can @config be
  * without them?  Then it says so, once, and what else is the host's.
@@ -543,6 +559,7 @@ static int fall_back(const struct run_options *o, Pb__Config *config, struct err
 			option);
 	*e = (struct err){0};
 	config->names = (char *)"rewrite";
+	keep_home(config);
 	config->net = (char *)"host";
 	cli_say_lacking(lacking->name, config->root[0] ? config->root : NULL);
 	return 0;
@@ -593,7 +610,7 @@ const struct cli_command cli_run = {
 		"The kernel's namespaces hold the session's names. Where the host allows none, podrun says "
 		"so and rewrites numbers of processes and names of IPC objects itself (*--names rewrite*). /tmp, /run, /dev/shm, "
 		"/proc and what *-v* says are the session's there, too; all other files, clocks and network are the "
-		"host's, what is written below *--root* is written there, and *--user root* and *--net none* are refused with exit code 4. *--names kernel* "
+		"host's, what is written below *--root* is written there, and *--net none* is refused with exit code 4. *--names kernel* "
 		"refuses to start such a session. *podrun check* tells which it will be, and what is weaker.",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),

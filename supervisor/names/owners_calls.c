@@ -9,6 +9,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -140,6 +141,9 @@ void owners_chown(struct notify_call *c)
 	users_load(c->tid, &viewer);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	r = owners_give(notify_owners(c->notify), &viewer, path, new_uid, new_gid);
+	/* Set-user-ID bits go by a change of owner, where it is the kernel's to take them. */
+	if (r == 0 && fchownat(fd, "", -1, -1, AT_EMPTY_PATH) < 0)
+		log_debug("chown: %s", strerror(errno));
 	if (r < 0)
 		notify_fail(c, r);
 	else

@@ -167,10 +167,9 @@ static int set_three(struct users_ids *t, bool root, const uint64_t *args)
 	return 0;
 }
 
-int users_change(struct users *u, int nr, const uint64_t *args)
+int users_change(struct users *u, int nr, const uint64_t *args, bool root)
 {
 	struct users_ids *t = users_triple(u, nr);
-	bool root = users_privileged(u);
 
 	switch (nr) {
 	case SYS_setuid:

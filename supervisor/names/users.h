@@ -32,8 +32,11 @@ bool users_same(const struct users *a, const struct users *b);
 bool users_privileged(const struct users *u);
 /* The ids that call @nr is about: getuid, setresgid, ... */
 struct users_ids *users_triple(struct users *u, int nr);
-/* What set*id call @nr with @args makes of @u: 0, or -EPERM or -EINVAL and nothing is changed. */
-int users_change(struct users *u, int nr, const uint64_t *args);
+/*
+ * What set*id call @nr with @args makes of @u, who may become anybody (@root) or not: 0, or -EPERM or -EINVAL and
+ * nothing is changed.
+ */
+int users_change(struct users *u, int nr, const uint64_t *args, bool root);
 
 /*
  * Sets of supplementary groups.  They are in memory shared with processes forked after it was made; one

@@ -58,7 +58,7 @@ void users_set(struct notify_call *c)
 
 	users_load(c->tid, &before);
 	after = before;
-	r = users_change(&after, c->request->data.nr, args);
+	r = users_change(&after, c->request->data.nr, args, users_privileged(&before));
 	if (r < 0)
 		return notify_fail(c, r);
 	finish(c, &before, &after);

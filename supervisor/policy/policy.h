@@ -85,10 +85,18 @@ const struct policy_translated *policy_find_translated(int nr, unsigned translat
  * may differ; that concerns who looks at them (supervisor/rewrite/compat.h).
  */
 #define POLICY_SAME_FROM 424
-/* The classes whose calls are translated for 32-bit programs, too.  Root inside is for 64-bit ones. */
+/* The classes whose calls are translated for 32-bit programs, too.  Under kernel names root inside is for
+ * 64-bit ones. */
 #define POLICY_CLASSES32                                                       \
 	(NAMES_BIT(NAMES_PID) | NAMES_BIT(NAMES_IPC) | NAMES_BIT(NAMES_FILE) | \
 		NAMES_BIT(NAMES_HOST))
+static inline unsigned policy_classes32(unsigned translated)
+{
+	return translated &
+	       (POLICY_CLASSES32 |
+		       (translated & NAMES_BIT(NAMES_PID) ? NAMES_BIT(NAMES_USER) : 0));
+}
+
 struct policy_call32 {
 	const char *name;
 	uint16_t nr;

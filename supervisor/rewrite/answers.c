@@ -184,6 +184,7 @@ static const struct {
 	{pidfd_answers, &pidfd_n_answers},
 	{attribute_answers, &attribute_n_answers},
 	{host_answers, &host_n_answers},
+	{user_answers, &user_n_answers},
 };
 
 static rewrite_answer *by_number[ANSWERS_MAX];

@@ -49,6 +49,8 @@ extern const size_t view_n_answers;
 extern const size_t ipc_sysv_n_answers, ipc_queue_n_answers;
 extern const struct answer_row pidfd_answers[]; /* pidfds.c */
 extern const size_t pidfd_n_answers;
+extern const struct answer_row user_answers[]; /* users_answers.c */
+extern const size_t user_n_answers;
 extern const struct answer_row attribute_answers[]; /* attributes.c */
 extern const size_t attribute_n_answers;
 extern const struct answer_row host_answers[]; /* host_calls.c */

@@ -15,6 +15,7 @@
 #include "base/base.h"
 #include "supervisor/rewrite/answers.h"
 #include "supervisor/rewrite/rewrite.h"
+#include "supervisor/rewrite/users.h"
 
 static long dumpable(struct question *q, bool set)
 {
@@ -50,8 +51,7 @@ static long on_prctl(struct question *q)
 	case PR_SCHED_CORE:
 		return -EINVAL;
 	default:
-		q->go_on = true;
-		return 0;
+		return rewrite_users_prctl(q);
 	}
 }
 

@@ -20,6 +20,8 @@
 #include "supervisor/rewrite/rewrite.h"
 #include "supervisor/rewrite/robust.h"
 #include "supervisor/rewrite/signals.h"
+#include "supervisor/rewrite/users.h"
+#include "supervisor/rewrite/users_caps.h"
 
 #define ERESTARTSYS    512 /* linux/errno.h of the kernel */
 #define ERESTARTNOINTR 513
@@ -160,19 +162,23 @@ static int enter_waitid(struct rewrite *rw, struct task *task, struct user_regs_
 
 static void leave_waitid(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
-	uint64_t info = task->call.args[2];
-	pid_t host;
+	uint64_t addr = task->call.args[2];
+	siginfo_t info = {0};
+	int32_t who[2]; /* si_pid, and si_uid behind it */
 
-	if (call_failed(regs) || !info)
+	if (call_failed(regs) || !addr)
 		return;
-	info += task->compat.is ? offsetof(struct compat_siginfo_head, pid)
+	addr += task->compat.is ? offsetof(struct compat_siginfo_head, pid)
 				: offsetof(siginfo_t, si_pid);
-	if (task_peek(task, info, &host, sizeof(host)) < 0 || host <= 0)
+	if (task_peek(task, addr, who, sizeof(who)) < 0 || who[0] <= 0)
 		return;
-	host = numbers_virtual(rw->tasks.numbers, host);
-	task_poke(task, info, &host, sizeof(host));
+	info.si_uid = (uid_t)who[1];
+	rewrite_users_sender(&rw->tasks, who[0], &info);
+	who[0] = numbers_virtual(rw->tasks.numbers, who[0]);
+	who[1] = (int32_t)info.si_uid;
+	task_poke(task, addr, who, sizeof(who));
 	if (!(task->call.args[3] & WNOWAIT))
-		tasks_reaped(&rw->tasks, host);
+		tasks_reaped(&rw->tasks, who[0]);
 }
 
 void calls_leave_wait4(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
@@ -218,6 +224,8 @@ static void leave_sigwait(struct rewrite *rw, struct task *task, struct user_reg
 /* capget(2), capset(2): the number is in the header. */
 static int enter_cap(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
+	if (rw->tasks.users && rw->tasks.users->root)
+		return users_caps_enter(rw, task, regs);
 	return call_host_at(&rw->tasks, task, NUMBER_TASK,
 		regs->rdi + offsetof(struct __user_cap_header_struct, pid));
 }
@@ -232,8 +240,18 @@ static int enter_peer(struct rewrite *rw, struct task *task, struct user_regs_st
 /* SO_PEERCRED: struct ucred begins with the number. */
 static void leave_peer(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
-	if (!call_failed(regs))
-		call_rename(&rw->tasks, task, task->call.args[3]);
+	uint64_t addr = task->call.args[3];
+	struct ucred cred;
+	socklen_t len;
+
+	if (call_failed(regs))
+		return;
+	if (rw->tasks.users && task_peek(task, task->call.args[4], &len, sizeof(len)) == 0 &&
+		len == sizeof(cred) && task_peek(task, addr, &cred, sizeof(cred)) == 0) {
+		rewrite_users_peer(rw->tasks.users, &cred, true);
+		task_poke(task, addr, &cred, sizeof(cred));
+	}
+	call_rename(&rw->tasks, task, addr);
 }
 
 #define MAX_CONTROL  4096 /* of one message; SCM_CREDENTIALS comes before many descriptors */
@@ -289,54 +307,90 @@ static size_t find_credentials(const struct task *task, const char *control, siz
 	return 0;
 }
 
-/* The number in the credentials of message @addr becomes the host's, or what the session calls it.
- * False if there are none. */
-static bool rename_credentials(struct tasks *t, struct task *task, uint64_t addr, bool host)
+enum { SENT, SENT_BACK, RECEIVED };
+
+/* In credentials that are sent the session's names become the host's, at the exit of the call they are put back;
+ * in those received they are the host's.  0 or -EPERM. */
+static int rename_ucred(struct rewrite *rw, struct task *task, struct ucred *cred, int how)
+{
+	struct tasks *t = &rw->tasks;
+
+	if (how == SENT) {
+		cred->pid = tasks_host_task(t, cred->pid);
+		task->call.extra = cred->uid | (uint64_t)cred->gid << 32;
+		return t->users ? rewrite_users_send(t->users, task, cred) : 0;
+	}
+	if (t->users && how == RECEIVED)
+		rewrite_users_peer(t->users, cred, false);
+	if (t->users && how == SENT_BACK) { /* of several messages all are by one user */
+		cred->uid = (uid_t)task->call.extra;
+		cred->gid = (gid_t)(task->call.extra >> 32);
+	}
+	cred->pid = numbers_virtual(t->numbers, cred->pid);
+	return 0;
+}
+
+/* Of message @addr: 1, 0 if it has no credentials, -EPERM. */
+static int rename_credentials(struct rewrite *rw, struct task *task, uint64_t addr, int how)
 {
 	char control[MAX_CONTROL];
 	struct message m;
-	pid_t number;
+	struct ucred cred;
 	size_t at;
 
 	if (!calls_peek_message(task, addr, &m) || !m.control || !m.control_len)
-		return false;
+		return 0;
 	m.control_len = MIN(m.control_len, sizeof(control));
 	if (task_peek(task, m.control, control, m.control_len) < 0)
-		return false;
+		return 0;
 	at = find_credentials(task, control, m.control_len);
 	if (!at)
-		return false;
-	memcpy(&number, control + at, sizeof(number));
-	number = host ? tasks_host_task(t, number) : numbers_virtual(t->numbers, number);
-	task_poke(task, m.control + at, &number, sizeof(number));
-	return true;
+		return 0;
+	memcpy(&cred, control + at, sizeof(cred));
+	if (rename_ucred(rw, task, &cred, how) < 0)
+		return -EPERM;
+	task_poke(task, m.control + at, &cred, sizeof(cred));
+	return 1;
+}
+
+/* As a row's enter has it. */
+static int entered(int renamed)
+{
+	return renamed < 0 ? renamed : !renamed;
 }
 
 int calls_enter_sendmsg(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
-	return !rename_credentials(&rw->tasks, task, regs->rsi, true);
+	return entered(rename_credentials(rw, task, regs->rsi, SENT));
 }
 
 int calls_enter_sendmmsg(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
-	bool any = false;
+	uint64_t n = MIN((unsigned)regs->rdx, MAX_MESSAGES), i = 0;
+	int any = 0, r = 0;
 
-	for (uint64_t i = 0; i < MIN((unsigned)regs->rdx, MAX_MESSAGES); i++)
-		any |= rename_credentials(
-			&rw->tasks, task, calls_message_at(task, regs->rsi, i), true);
-	return !any;
+	for (; r >= 0 && i < n; i++) {
+		r = rename_credentials(rw, task, calls_message_at(task, regs->rsi, i), SENT);
+		any |= r > 0;
+	}
+	if (r >= 0)
+		return entered(any);
+	/* What comes before it is put back. */
+	for (n = i - 1, i = 0; i < n; i++)
+		rename_credentials(rw, task, calls_message_at(task, regs->rsi, i), SENT_BACK);
+	return r;
 }
 
 void calls_leave_sendmsg(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
-	rename_credentials(&rw->tasks, task, task->call.args[1], false);
+	rename_credentials(rw, task, task->call.args[1], SENT_BACK);
 }
 
 void calls_leave_sendmmsg(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
 	for (uint64_t i = 0; i < MIN((unsigned)task->call.args[2], MAX_MESSAGES); i++)
 		rename_credentials(
-			&rw->tasks, task, calls_message_at(task, task->call.args[1], i), false);
+			rw, task, calls_message_at(task, task->call.args[1], i), SENT_BACK);
 }
 
 /* Whoever gives no room for credentials gets none. */
@@ -351,14 +405,14 @@ static int enter_recvmsg(struct rewrite *rw, struct task *task, struct user_regs
 static void leave_recvmsg(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
 	if (!call_failed(regs))
-		rename_credentials(&rw->tasks, task, task->call.args[1], false);
+		rename_credentials(rw, task, task->call.args[1], RECEIVED);
 }
 
 static void leave_recvmmsg(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
 	for (uint64_t i = 0; !call_failed(regs) && i < MIN(regs->rax, MAX_MESSAGES); i++)
 		rename_credentials(
-			&rw->tasks, task, calls_message_at(task, task->call.args[1], i), false);
+			rw, task, calls_message_at(task, task->call.args[1], i), RECEIVED);
 }
 
 /* ---- timers --------------------------------------------------------------------------------- */

@@ -14,6 +14,8 @@
 #include "supervisor/rewrite/pts.h"
 #include "supervisor/rewrite/rewriter_state.h"
 #include "supervisor/rewrite/signals.h"
+#include "supervisor/rewrite/users.h"
+#include "supervisor/rewrite/users_caps.h"
 #include "supervisor/rewrite/view.h"
 #include "supervisor/rewrite/view_calls.h"
 #include "supervisor/rewrite/view_later.h"
@@ -46,6 +48,38 @@ static pid_t kin(void *rewriter, pid_t host)
 	const struct task *task = tasks_find(&((struct rewriter *)rewriter)->rw.tasks, host);
 
 	return task ? task->kin : 0;
+}
+
+static bool caps(void *rewriter, pid_t host, struct ckpt_caps *ret)
+{
+	const struct tasks *t = &((struct rewriter *)rewriter)->rw.tasks;
+	const struct task *task = tasks_find(t, host);
+
+	if (!task || !t->users || !t->users->root)
+		return false;
+	*ret = (struct ckpt_caps){task->caps.inheritable, task->caps.permitted,
+		task->caps.effective, task->caps.bounding, task->caps.ambient};
+	return true;
+}
+
+static void give_caps(void *rewriter, pid_t host, const struct ckpt_caps *c)
+{
+	struct task *task = tasks_find(&((struct rewriter *)rewriter)->rw.tasks, host);
+
+	if (task)
+		task->caps = (struct task_caps){c->effective, c->permitted, c->inheritable,
+			c->bounding, c->ambient, c->effective != c->bounding};
+}
+
+/* Its limits have been rebuilt, which hold its ids. */
+static void know_ids(struct rewriter *w, struct task *task)
+{
+	struct users u;
+
+	if (!w->rw.tasks.users || task->tgid != task->host)
+		return;
+	rewrite_users_load(w->rw.tasks.users, task->host, &u);
+	task->uid = u.uid.real;
 }
 
 static void seen(void *rewriter, siginfo_t *info)
@@ -208,8 +242,10 @@ static void release(void *rewriter)
 	w->hold = false;
 	w->rw.trusting = false;
 	for (int i = 1; i < NUMBERS_MAX; i++)
-		if (lives(w, w->rw.tasks.all[i]) && w->rw.tasks.all[i]->held)
+		if (lives(w, w->rw.tasks.all[i]) && w->rw.tasks.all[i]->held) {
+			know_ids(w, w->rw.tasks.all[i]);
 			let_go(w, w->rw.tasks.all[i]);
+		}
 	pthread_mutex_unlock(&w->rw.lock);
 }
 
@@ -248,7 +284,8 @@ static int born(void *rewriter, pid_t number, pid_t host, pid_t pid)
 	task = tasks_add_as(&w->rw.tasks, host, number);
 	if (task) {
 		task->tgid = pid;
-		task->lives = task->told = task->held = true;
+		task->lives = task->told = task->held = task->inherited = true;
+		users_caps_all(&task->caps);
 		task->kin = 1; /* it may share with any of them */
 	}
 	pthread_mutex_unlock(&w->rw.lock);
@@ -381,6 +418,8 @@ void hold_describe(struct rewriter *w, struct ckpt_names *names, struct ckpt_pat
 		.release = release,
 		.kin = kin,
 		.signal = seen,
+		.caps = caps,
+		.give_caps = give_caps,
 		.lend_call = ANSWERS_LEND,
 		.lend_key = answers_lend(&w->rw),
 		.born = born,

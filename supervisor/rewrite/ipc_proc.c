@@ -12,12 +12,15 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ipc.h>
 #include <unistd.h>
 
 #include "base/base.h"
 #include "supervisor/rewrite/numbers.h"
+#include "supervisor/rewrite/tasks.h"
+#include "supervisor/rewrite/users.h"
 
 /* One of the session's own. */
 struct line {
@@ -101,9 +104,35 @@ static void put_users(struct buf *ret, const struct ipc_names *n, const struct n
 		ipc_proc_user(n, numbers, two), rest + end);
 }
 
-static void put_line(struct buf *ret, const struct ipc_names *n, const struct numbers *numbers,
+/* Owner and creator behind @columns of what has been put since @from. */
+static void put_owners(struct buf *ret, const struct rewrite_users *us, size_t from, int columns)
+{
+	char *line = us && buf_cstr(ret) ? strdup(buf_cstr(ret) + from) : NULL, *rest = line;
+	uint32_t id[4];
+	int end = 0;
+
+	if (!line)
+		return;
+	for (; columns; columns--) {
+		rest += strspn(rest, " ");
+		rest += strcspn(rest, " ");
+	}
+	if (sscanf(rest, "%u %u %u %u%n", &id[0], &id[1], &id[2], &id[3], &end) == 4) {
+		rewrite_users_show_plain(us, &id[0], &id[1]);
+		rewrite_users_show_plain(us, &id[2], &id[3]);
+		ret->len = from + (size_t)(rest - line);
+		buf_printf(ret, " %5u %5u %5u %5u%s", id[0], id[1], id[2], id[3], rest + end);
+	}
+	free(line);
+}
+
+static void put_line(struct buf *ret, const struct ipc_names *n, const struct tasks *t,
 	enum ipc_sort sort, const struct line *l)
 {
+	static const int columns[IPC_SORTS] = {[IPC_SHM] = 7, [IPC_SEM] = 4, [IPC_MSG] = 7};
+	const struct numbers *numbers = t->numbers;
+	size_t from = ret->len;
+
 	buf_printf(ret, "%10d %10d", l->o->removed ? IPC_PRIVATE : l->o->key,
 		ipc_names_id(n, sort, l->o));
 	if (sort == IPC_SHM)
@@ -112,11 +141,12 @@ static void put_line(struct buf *ret, const struct ipc_names *n, const struct nu
 		put_users(ret, n, numbers, l->rest, "%*o %*u %*u%n %d %d%n", 0);
 	else
 		buf_put_str(ret, l->rest);
+	put_owners(ret, t->users, from, columns[sort]);
 	buf_put_u8(ret, '\n');
 }
 
 int ipc_proc_show(
-	struct ipc_names *n, const struct numbers *numbers, enum ipc_sort sort, struct buf *ret)
+	struct ipc_names *n, const struct tasks *tasks, enum ipc_sort sort, struct buf *ret)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
 	_cleanup_free_ struct line *lines = NULL;
@@ -131,7 +161,7 @@ int ipc_proc_show(
 	buf_put_str(ret, (char *)text.data); /* the heading, which was cut off */
 	buf_put_u8(ret, '\n');
 	for (size_t i = 0; i < found; i++)
-		put_line(ret, n, numbers, sort, &lines[i]);
+		put_line(ret, n, tasks, sort, &lines[i]);
 	return buf_error(ret);
 }
 

@@ -12,10 +12,11 @@
 
 struct buf;
 struct numbers;
+struct tasks;
 
 /* Appends what /proc/sysvipc/shm, sem or msg says.  0 or a negative errno. */
 int ipc_proc_show(
-	struct ipc_names *n, const struct numbers *numbers, enum ipc_sort sort, struct buf *ret);
+	struct ipc_names *n, const struct tasks *tasks, enum ipc_sort sort, struct buf *ret);
 
 struct ipc_totals {
 	uint64_t size;		    /* pages of segments, semaphores, bytes of messages */

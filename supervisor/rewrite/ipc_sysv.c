@@ -27,6 +27,7 @@
 #include "supervisor/rewrite/ipc_host.h"
 #include "supervisor/rewrite/ipc_proc.h"
 #include "supervisor/rewrite/rewrite.h"
+#include "supervisor/rewrite/users.h"
 
 #define MAX_SEMAPHORES 32000	   /* of one set: SEMMSL */
 #define IPC_64	       0x100	   /* linux/ipc.h of the kernel */
@@ -170,6 +171,12 @@ static pid_t user(const struct control *c, pid_t host)
 
 static void rename_status(const struct control *c, union ipc_status *s)
 {
+	const struct rewrite_users *us = c->q->rw->tasks.users;
+
+	if (us) {
+		rewrite_users_show_plain(us, &s->perm.uid, &s->perm.gid);
+		rewrite_users_show_plain(us, &s->perm.cuid, &s->perm.cgid);
+	}
 	s->perm.__key = c->o->removed ? IPC_PRIVATE : c->o->key;
 	s->perm.__seq = c->o->seq;
 	if (c->sort == IPC_SHM) {
@@ -233,8 +240,16 @@ static long take(const struct control *c, union ipc_status *ret)
 static long on_set(const struct control *c)
 {
 	union ipc_status s;
+	const struct rewrite_users *us = c->q->rw->tasks.users;
 	long r = take(c, &s);
 
+	/* An id that is not mapped there is not. */
+	if (r == 0 && us && (s.perm.uid != us->uid || s.perm.gid != us->gid))
+		r = -EINVAL;
+	if (us) {
+		s.perm.uid = us->host_uid;
+		s.perm.gid = us->host_gid;
+	}
 	if (r == 0)
 		r = ipc_host_ctl(c->sort, c->o->host, IPC_SET, &s);
 	if (r >= 0)

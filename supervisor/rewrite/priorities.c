@@ -13,6 +13,7 @@
 #include "base/base.h"
 #include "supervisor/rewrite/calls.h"
 #include "supervisor/rewrite/rewrite.h"
+#include "supervisor/rewrite/users.h"
 
 #define PRIO_OFFSET 20 /* getpriority(2): the call itself returns 20 - nice */
 
@@ -44,21 +45,32 @@ static int get_ioprio(pid_t host, int value)
 	return (int)syscall(SYS_ioprio_get, IOPRIO_WHO_PROCESS, host);
 }
 
+static uid_t real_uid(const struct tasks *t, const struct task *task)
+{
+	struct users u;
+
+	if (!t->users)
+		return getuid();
+	rewrite_users_load(t->users, task->host, &u);
+	return u.uid.real;
+}
+
 /*
  * Of the session's tasks but pid 1; @uid 0 is one's own.  The best (@most) or the least result,
  * or an error.
  */
-static long of_all(const struct tasks *t, uid_t uid, int value, each *do_one, bool most)
+static long of_all(const struct tasks *t, const struct task *asker, uid_t uid, int value,
+	each *do_one, bool most)
 {
 	long result = -ESRCH;
 
-	if (uid && uid != getuid())
-		return -ESRCH;
+	uid = uid ? uid : real_uid(t, asker);
 	for (int i = 2; i < NUMBERS_MAX; i++) {
 		const struct task *one = t->all[i];
-		int r = one && !one->gone ? do_one(one->host, value) : 0;
+		bool does = one && !one->gone && real_uid(t, one) == uid;
+		int r = does ? do_one(one->host, value) : 0;
 
-		if (!one || one->gone || (r < 0 && errno == ESRCH))
+		if (!does || (r < 0 && errno == ESRCH))
 			continue;
 		if (r < 0)
 			result = -errno;
@@ -84,7 +96,7 @@ static int enter_priority(struct rewrite *rw, struct task *task, struct user_reg
 	case PRIO_PGRP:
 		return call_replace(&rw->tasks, NUMBER_GROUP, &regs->rsi);
 	case PRIO_USER:
-		return done(regs, of_all(&rw->tasks, (uid_t)regs->rsi, (int)regs->rdx,
+		return done(regs, of_all(&rw->tasks, task, (uid_t)regs->rsi, (int)regs->rdx,
 					  set ? set_priority : get_priority, true));
 	default:
 		return 1;
@@ -101,7 +113,7 @@ static int enter_ioprio(struct rewrite *rw, struct task *task, struct user_regs_
 	case IOPRIO_WHO_PGRP:
 		return call_replace(&rw->tasks, NUMBER_GROUP, &regs->rsi);
 	case IOPRIO_WHO_USER:
-		return done(regs, of_all(&rw->tasks, (uid_t)regs->rsi, (int)regs->rdx,
+		return done(regs, of_all(&rw->tasks, task, (uid_t)regs->rsi, (int)regs->rdx,
 					  set ? set_ioprio : get_ioprio, false));
 	default:
 		return 1;

@@ -51,7 +51,7 @@ static int sysvipc(void *arg, const char *name, struct buf *text)
 
 	for (enum ipc_sort i = 0; i < IPC_SORTS; i++)
 		if (!strcmp(name, names[i]))
-			return ipc_proc_show(rw->ipc, rw->tasks.numbers, i, text);
+			return ipc_proc_show(rw->ipc, &rw->tasks, i, text);
 	return -ENOENT;
 }
 

@@ -10,6 +10,8 @@
 
 #include "base/base.h"
 #include "supervisor/rewrite/tasks.h"
+#include "supervisor/rewrite/users.h"
+#include "supervisor/rewrite/users_caps.h"
 
 #define COPY_MAX (16u << 20) /* of one file; /proc/locks of a busy host has a megabyte */
 #define SEALS	 (F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL)
@@ -50,6 +52,23 @@ static int write_and_seal(int fd, const struct buf *text)
 	return r;
 }
 
+static void find_ids(const struct rewrite_users *us, const struct task *task,
+	struct procfs_ids *ret, gid_t groups[USERS_MAX_GROUPS])
+{
+	struct task_caps c;
+	struct users u;
+
+	rewrite_users_load(us, task->host, &u);
+	c = users_caps_of(task, &u);
+	*ret = (struct procfs_ids){
+		.uid = {u.uid.real, u.uid.effective, u.uid.saved, u.uid.effective},
+		.gid = {u.gid.real, u.gid.effective, u.gid.saved, u.gid.effective},
+		.groups = groups,
+		.n_groups = rewrite_users_groups(us, &u, groups),
+		.has_caps = us->root,
+		.caps = {c.inheritable, c.permitted, c.effective, c.bounding, c.ambient}};
+}
+
 static int read_host(const struct procfs *p, const struct task *asker, const struct procfs_node *n,
 	struct buf *text)
 {
@@ -60,12 +79,18 @@ static int read_host(const struct procfs *p, const struct task *asker, const str
 		.asks = n->task == asker,
 		.host = p->ops->host,
 	};
+	gid_t groups[USERS_MAX_GROUPS];
+	struct procfs_ids ids;
 	int r = io_read_file(n->dir, n->host, COPY_MAX, &was);
 
 	if (r < 0)
 		return r == -ESRCH ? -ENOENT : r;
 	if (!buf_cstr(&was))
 		return -ENOMEM;
+	if (p->tasks->users && n->task && n->row->text == procfs_text_status) {
+		find_ids(p->tasks->users, n->task, &ids, groups);
+		facts.ids = &ids;
+	}
 	n->row->text(&facts, buf_cstr(&was), text);
 	return buf_error(text);
 }

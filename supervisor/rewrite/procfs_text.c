@@ -2,6 +2,7 @@
 /* The theory of operation is in procfs_text.h. */
 #include "supervisor/rewrite/procfs_text.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,6 +80,33 @@ static void put_state(
 		buf_put_str(out, is == 'T' ? "State:\tT (stopped)\n" : "State:\tR (running)\n");
 }
 
+/* "Uid:\t0\t0\t0\t0", "Groups:\t4 5 ", "CapEff:\t000001ffffffffff": true if @line is one of these. */
+static bool put_ids(const struct procfs_ids *ids, const char *line, struct buf *out)
+{
+	static const char *const caps[] = {"CapInh:", "CapPrm:", "CapEff:", "CapBnd:", "CapAmb:"};
+	bool uid = begins(line, "Uid:");
+
+	if (uid || begins(line, "Gid:")) {
+		const uint32_t *id = uid ? ids->uid : ids->gid;
+
+		buf_printf(out, "%.4s\t%u\t%u\t%u\t%u\n", line, id[0], id[1], id[2], id[3]);
+		return true;
+	}
+	if (begins(line, "Groups:")) {
+		buf_put_str(out, "Groups:\t");
+		for (size_t i = 0; i < ids->n_groups; i++)
+			buf_printf(out, "%u ", ids->groups[i]);
+		buf_put_u8(out, '\n');
+		return true;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(caps) && ids->has_caps; i++)
+		if (begins(line, caps[i])) {
+			buf_printf(out, "%s\t%016" PRIx64 "\n", caps[i], ids->caps[i]);
+			return true;
+		}
+	return false;
+}
+
 void procfs_text_status(const struct procfs_facts *f, const char *text, struct buf *out)
 {
 	static const char *const keys[] = {"Tgid:", "Ngid:", "Pid:", "PPid:", "TracerPid:",
@@ -90,6 +118,8 @@ void procfs_text_status(const struct procfs_facts *f, const char *text, struct b
 		end = next_line(line);
 		for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
 			number |= begins(line, keys[i]);
+		if (f->ids && put_ids(f->ids, line, out))
+			continue;
 		if (number)
 			put_key(f, line, end, out);
 		else if (begins(line, "State:"))

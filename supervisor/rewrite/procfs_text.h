@@ -14,6 +14,8 @@
 #define SUPERVISOR_REWRITE_PROCFS_TEXT_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct buf;
@@ -24,6 +26,15 @@ struct procfs_facts {
 	bool stopped; /* by a signal: the session's, not a stop of the rewriter's */
 	bool asks;    /* it is the one that reads */
 	const struct host_names *host; /* NULL: the host's own */
+	const struct procfs_ids *ids; /* of a status: NULL where they are the host's */
+};
+
+struct procfs_ids {
+	uint32_t uid[4], gid[4]; /* real, effective, saved, of the file system */
+	const gid_t *groups;
+	size_t n_groups;
+	bool has_caps;	  /* else the host's are right */
+	uint64_t caps[5]; /* inheritable, permitted, effective, bounding, ambient */
 };
 
 /* Appends @text, rewritten, to @out; the caller looks at buf_error. */

@@ -31,6 +31,8 @@
 #include "supervisor/rewrite/rewriter_state.h"
 #include "supervisor/rewrite/robust.h"
 #include "supervisor/rewrite/signals.h"
+#include "supervisor/rewrite/users.h"
+#include "supervisor/rewrite/users_caps.h"
 #include "supervisor/rewrite/view_calls.h"
 #include "supervisor/world_config.h"
 
@@ -87,7 +89,8 @@ static void on_birth(struct rewriter *w, struct task *task)
 
 	if (compat_get(task->host, &call, &regs) < 0)
 		return;
-	tasks_inherit_early(&w->rw.tasks, task);
+	if (!(clone_flags(&regs) & CLONE_THREAD))
+		tasks_inherit_early(&w->rw.tasks, task);
 	/* A thread's process is told by the one that made it, as is its number, where that lies
 	 * in memory they share. */
 	if (task->host != w->init && (clone_flags(&regs) & CLONE_THREAD) && !task->told)
@@ -214,6 +217,7 @@ static void on_exec(struct rewriter *w, struct task *task)
 	if (ptrace(PTRACE_GETEVENTMSG, task->host, 0, &former) == 0)
 		tasks_exec(&w->rw.tasks, task, (pid_t)former);
 	view_execed(&w->rw, task);
+	rewrite_users_execed(&w->rw, task);
 	robust_watch(task, false);
 	go_on(w, task, PTRACE_CONT, 0);
 }
@@ -371,12 +375,16 @@ static int begin_view(struct rewriter *w, const struct world_config *c)
 	return r < 0 ? r : procfs_begin(&w->rw, c->files_dir, &e);
 }
 
-static int begin(struct rewriter *w, const struct world_config *c)
+static int begin(
+	struct rewriter *w, const struct world_config *c, const struct rewriter_tables *tables)
 {
 	struct task *init;
+	struct err e = {0};
 	pthread_t thread;
 	sigset_t chld;
 
+	if (rewrite_users_begin(&w->rw, c, tables->groups, &e) < 0)
+		return -EIO;
 	if (c->view && begin_view(w, c) < 0)
 		return -EIO;
 
@@ -386,6 +394,7 @@ static int begin(struct rewriter *w, const struct world_config *c)
 	if (!init)
 		return -ENOMEM;
 	init->lives = true;
+	users_caps_all(&init->caps);
 	/* In no other thread would it end a wait of this one. */
 	sigemptyset(&chld);
 	sigaddset(&chld, SIGCHLD);
@@ -421,6 +430,8 @@ static int make(struct rewriter *w, const struct world_config *c,
 	w->rw.tasks.most = c->max_pids;
 	w->rw.ipc = tables->ipc;
 	w->order = fds[REWRITER_ORDERS];
+	w->uid = c->as_root ? 0 : c->uid;
+	w->gid = c->as_root ? 0 : c->gid;
 	w->name = strdup(c->name);
 	w->config_dir = strdup(c->config_dir);
 	if (!w->name || !w->config_dir)
@@ -452,7 +463,7 @@ pid_t rewriter_start(const struct world_config *c, const struct rewriter_tables 
 	if (make(w, c, tables, fds) < 0)
 		_exit(1);
 	keep_only(w);
-	if (begin(w, c) < 0)
+	if (begin(w, c, tables) < 0)
 		_exit(1);
 	rewriter_follow(w);
 }
@@ -488,7 +499,7 @@ int rewriter_become(struct rewriter **ret, const struct world_config *c,
 	close(fds[REWRITER_INIT]);
 	close(fds[REWRITER_TOLD]);
 	if (r == 0)
-		r = begin(w, c);
+		r = begin(w, c, tables);
 	if (r < 0)
 		return err_errno(e, r, "cannot rewrite the session's names");
 	*ret = w;

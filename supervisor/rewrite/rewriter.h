@@ -31,12 +31,14 @@ struct err;
 struct ipc_names;
 struct numbers;
 struct rewriter;
+struct users_groups;
 struct world_config;
 
 /* What it shares with its supervisor from now on. */
 struct rewriter_tables {
 	struct numbers *numbers;
 	struct ipc_names *ipc;
+	struct users_groups *groups;
 };
 
 /* What a rewriter is given: pid 1's end of its socket (init_main), where orders come from (orders.h),

@@ -14,6 +14,8 @@ struct rewriter {
 	struct rewrite rw;
 	pid_t init;
 	char *name, *config_dir; /* of the session; where its user's key is */
+	uid_t uid;		 /* who it is inside */
+	gid_t gid;
 	int sock;  /* to pid 1, for a moment */
 	int order; /* from the supervisor (orders.h) */
 	bool hold; /* tasks are being held, or are (hold.h) */

@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 #include "supervisor/rewrite/tasks.h"
+#include "supervisor/rewrite/users.h"
 
 #define MAX_CODE 0xffff /* the kernel's own are 128 (SI_KERNEL) and less */
 
@@ -34,6 +35,7 @@ bool rewrite_siginfo(const struct tasks *t, siginfo_t *info)
 	}
 	if (!has_pid(info) || !info->si_pid)
 		return false;
+	rewrite_users_sender(t, info->si_pid, info);
 	info->si_pid = numbers_virtual(t->numbers, info->si_pid);
 	return true;
 }
@@ -56,6 +58,7 @@ static siginfo_t from(const struct tasks *t, const struct task *sender, int sig,
 
 	info.si_pid = numbers_virtual(t->numbers, sender->tgid);
 	info.si_uid = getuid();
+	rewrite_users_sender(t, sender->host, &info);
 	return info;
 }
 

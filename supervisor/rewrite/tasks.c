@@ -190,16 +190,27 @@ void tasks_bore(struct tasks *t, struct task *parent)
 	parent->bears = false;
 }
 
+static void inherit_ids(struct task *child, const struct task *process, const struct task *thread)
+{
+	if (child->inherited)
+		return;
+	child->inherited = true;
+	child->uid = process->uid;
+	child->caps = thread->caps;
+}
+
 void tasks_inherit_early(struct tasks *t, struct task *child)
 {
 	const struct task *parent;
 	pid_t host;
 	char state;
 
-	if (!t->closes || child->told || !tasks_look(child->host, &state, &host))
+	if ((!t->closes && !t->users) || child->told || !tasks_look(child->host, &state, &host))
 		return;
 	parent = tasks_find(t, host);
 	child->closed = parent && parent->closed;
+	if (parent)
+		inherit_ids(child, parent, parent);
 }
 
 void tasks_inherit(struct tasks *t, struct task *child, const struct task *parent)
@@ -207,6 +218,7 @@ void tasks_inherit(struct tasks *t, struct task *child, const struct task *paren
 	const struct task *process = tasks_find(t, parent->tgid);
 
 	child->closed = process && process->closed;
+	inherit_ids(child, process ? process : parent, parent);
 }
 
 void tasks_end(struct tasks *t, struct task *task)

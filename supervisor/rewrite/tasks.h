@@ -15,6 +15,7 @@
 #include "supervisor/rewrite/numbers.h"
 
 struct rewrite_call;
+struct rewrite_users;
 
 /* A traced call that the task is in: what is to be undone when it comes back. */
 struct task_call {
@@ -22,6 +23,12 @@ struct task_call {
 	uint64_t args[6];		/* as the task gave them */
 	uint64_t extra;			/* the row's own */
 	uint32_t sleeps_for;		/* owner of a mutex (pi.c) */
+};
+
+/* Of a root inside (users_caps.h). */
+struct task_caps {
+	uint64_t effective, permitted, inheritable, bounding, ambient;
+	bool set; /* by capset(2), since its ids have changed */
 };
 
 struct task {
@@ -46,6 +53,9 @@ struct task {
 	bool loose;	  /* goes on nevertheless, or its parent could not be held */
 	pid_t vforked_by; /* host task that sleeps until it has called exec or has ended; 0 */
 	bool closed; /* a process: not dumpable, as far as it knows (attributes.c) */
+	bool inherited; /* what follows, from whom has made it */
+	uint32_t uid; /* of a process of a root inside: the real one that it has set; 0 is root's */
+	struct task_caps caps;
 	bool bears;  /* counted in tasks.bearing */
 	struct task_call call;
 	struct compat_call compat; /* the same, where it is of i386 */
@@ -60,6 +70,7 @@ struct tasks {
 	size_t n, n_gone; /* gone, but not reaped */
 	size_t living;	/* not gone */
 	bool closes;	/* some process was closed once */
+	const struct rewrite_users *users; /* NULL: ids are the host's (users.h) */
 	size_t bearing; /* tasks that are making another */
 	uint64_t most;	/* --pids, 0 for no limit */
 	size_t sweep_at; /* n_gone, when they are looked through */

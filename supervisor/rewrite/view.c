@@ -51,7 +51,7 @@ static int fill_run(const struct world_config *c, struct err *e)
 	char user[32];
 	int r = make_dir(c->files_dir, "run/lock", 01777, e);
 
-	snprintf(user, sizeof(user), "run/user/%u", getuid());
+	snprintf(user, sizeof(user), "run/user/%u", c->as_root ? 0 : c->uid);
 	if (r == 0)
 		r = make_dir(c->files_dir, "run/user", 0755, e);
 	return r < 0 ? r : make_dir(c->files_dir, user, 0700, e);

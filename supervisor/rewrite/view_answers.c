@@ -20,6 +20,7 @@
 #include "base/base.h"
 #include "supervisor/rewrite/procfs.h"
 #include "supervisor/rewrite/rewrite.h"
+#include "supervisor/rewrite/users.h"
 #include "supervisor/rewrite/view_later.h"
 
 static uint64_t arg(const struct path_question *p, int i)
@@ -150,6 +151,11 @@ static unsigned how_newfstatat(const struct seccomp_data *d)
 	return d->args[3] & AT_SYMLINK_NOFOLLOW ? VIEW_NOFOLLOW : 0;
 }
 
+static unsigned how_fchownat(const struct seccomp_data *d)
+{
+	return d->args[4] & AT_SYMLINK_NOFOLLOW ? VIEW_NOFOLLOW : 0;
+}
+
 static unsigned how_statx(const struct seccomp_data *d)
 {
 	return d->args[2] & AT_SYMLINK_NOFOLLOW ? VIEW_NOFOLLOW : 0;
@@ -166,6 +172,23 @@ static long put_stat(const struct path_question *p, uint64_t addr, const struct 
 	return len < 0 ? len : put(p, addr, &narrow, (size_t)len);
 }
 
+/* Owners as the session sees them, of what @fd (or else @path) leads to; a process's is who that is. */
+static void show(
+	const struct path_question *p, int fd, const char *path, uint32_t *uid, uint32_t *gid)
+{
+	const struct rewrite_users *us = p->q.rw->tasks.users;
+	const struct procfs_node *node = node_of(p);
+	char link[32];
+
+	if (!us)
+		return;
+	if (fd >= 0) {
+		snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+		path = link;
+	}
+	rewrite_users_show(us, node && node->task ? node->task->host : p->q.tid, path, uid, gid);
+}
+
 static long stat_inside(struct path_question *p)
 {
 	uint64_t addr = arg(p, p->row->path + 1);
@@ -176,7 +199,10 @@ static long stat_inside(struct path_question *p)
 		r = procfs_stat(procfs_of(p), node_of(p), &st);
 	else
 		r = fstatat(p->at->fd, "", &st, AT_EMPTY_PATH) < 0 ? -errno : 0;
-	return r < 0 ? r : put_stat(p, addr, &st);
+	if (r < 0)
+		return r;
+	show(p, p->at->fd, NULL, &st.st_uid, &st.st_gid);
+	return put_stat(p, addr, &st);
 }
 
 static long stat_outside(struct path_question *p)
@@ -186,6 +212,7 @@ static long stat_outside(struct path_question *p)
 
 	if (fstatat(AT_FDCWD, p->at->path, &st, nofollow ? AT_SYMLINK_NOFOLLOW : 0) < 0)
 		return -errno;
+	show(p, -1, S_ISLNK(st.st_mode) ? NULL : p->at->path, &st.st_uid, &st.st_gid);
 	return put_stat(p, arg(p, p->row->path + 1), &st);
 }
 
@@ -219,6 +246,7 @@ static long statx_at(struct path_question *p, int fd, const char *path, int more
 
 	if (statx(fd, path, flags | more, (unsigned)arg(p, 3), &sx) < 0)
 		return -errno;
+	show(p, fd, *path && !S_ISLNK(sx.stx_mode) ? path : NULL, &sx.stx_uid, &sx.stx_gid);
 	return put(p, arg(p, 4), &sx, sizeof(sx));
 }
 
@@ -233,6 +261,7 @@ static long statx_inside(struct path_question *p)
 	r = procfs_stat(procfs_of(p), node_of(p), &st);
 	if (r < 0)
 		return r;
+	show(p, -1, NULL, &st.st_uid, &st.st_gid);
 	sx = extended(&st);
 	return put(p, arg(p, 4), &sx, sizeof(sx));
 }
@@ -240,6 +269,46 @@ static long statx_inside(struct path_question *p)
 static long statx_outside(struct path_question *p)
 {
 	return statx_at(p, AT_FDCWD, p->at->path, 0);
+}
+
+/* ---- owners --------------------------------------------------------------------------------- */
+
+static const struct path_row *row_of(int nr);
+static long go_on(struct question *q);
+
+static long chown_inside(struct path_question *p)
+{
+	return is_read_only(p) ? -EROFS : rewrite_users_chown_inside(p);
+}
+
+/* Of a path that is the host's the kernel says all, but for owners. */
+static long leave(struct question *q, const struct path_row *row, int dirfd, const char *said,
+	const char *whole)
+{
+	return rewrite_users_asked(q) ? rewrite_users_host(q, row, dirfd, said, whole) : go_on(q);
+}
+
+/* fstat, fchown, and what is said of a descriptor otherwise. */
+static long on_descriptor(struct question *q)
+{
+	const struct path_row *row = row_of(q->data->nr);
+	int fd = question_arg(q, MAX(row->dirfd, 0));
+
+	return q->rw->tasks.users ? rewrite_users_host(q, row, fd, "", NULL) : go_on(q);
+}
+
+static bool says_descriptor(const struct question *q)
+{
+	switch (q->data->nr) {
+	case SYS_newfstatat:
+		return q->data->args[3] & AT_EMPTY_PATH;
+	case SYS_statx:
+		return q->data->args[2] & AT_EMPTY_PATH;
+	case SYS_fchownat:
+		return q->data->args[4] & AT_EMPTY_PATH;
+	default:
+		return false;
+	}
 }
 
 /* ---- access --------------------------------------------------------------------------------- */
@@ -322,6 +391,11 @@ static const struct path_row rows[] = {
 	{SYS_lstat, -1, 0, how_lstat, stat_inside, stat_outside},
 	{SYS_newfstatat, 0, 1, how_newfstatat, stat_inside, stat_outside},
 	{SYS_statx, 0, 1, how_statx, statx_inside, statx_outside},
+	{SYS_fstat, -1, 0, NULL, stat_inside, NULL},
+	{SYS_chown, -1, 0, NULL, chown_inside, rewrite_users_chown_outside},
+	{SYS_lchown, -1, 0, how_lstat, chown_inside, rewrite_users_chown_outside},
+	{SYS_fchown, -1, 0, NULL, chown_inside, NULL},
+	{SYS_fchownat, 0, 1, how_fchownat, chown_inside, rewrite_users_chown_outside},
 	{SYS_access, -1, 0, NULL, access_inside, access_outside},
 	{SYS_faccessat, 0, 1, NULL, access_inside, access_outside},
 	{SYS_faccessat2, 0, 1, how_faccessat2, access_inside, access_outside},
@@ -377,10 +451,12 @@ static long perform(struct path_question *p)
 	}
 	if (p->row->inside == open_inside && is_split(v, at))
 		return open_outside(p);
-	if (!at->walked)
+	if (!at->walked && !rewrite_users_asked(&p->q))
 		return go_on(&p->q);
 	r = view_place_host(v, at, path);
-	return r < 0 ? r : later(p, path);
+	if (r < 0)
+		return r;
+	return at->walked ? later(p, path) : leave(&p->q, p->row, AT_FDCWD, path, path);
 }
 
 /* What the view has to say of @path, absolute. */
@@ -426,18 +502,25 @@ static long on_path(struct question *q)
 {
 	const struct path_row *row = row_of(q->data->nr);
 	char path[2 * PATH_MAX], base[PATH_MAX];
+	int dirfd = row->dirfd < 0 ? AT_FDCWD : question_arg(q, row->dirfd);
 	struct view *v = q->rw->view;
+	const char *said = path;
 	unsigned from = 0;
 	size_t len;
 	ssize_t n;
 	int r;
 
-	n = read_path(q, q->data->args[row->path], path);
+	n = q->data->args[row->path] || !says_descriptor(q)
+		    ? read_path(q, q->data->args[row->path], path)
+		    : 0;
+	if (n == 0 && says_descriptor(q))
+		return on_descriptor(q);
 	/* What is wrong with it the kernel says. */
 	if (n <= 0)
 		return go_on(q);
+	if (!v)
+		return leave(q, row, dirfd, path, NULL);
 	if (path[0] != '/') {
-		int dirfd = row->dirfd < 0 ? AT_FDCWD : question_arg(q, row->dirfd);
 		const struct task *whole = dirfd == AT_FDCWD && q->asker->tgid != q->asker->host
 						   ? tasks_find(&q->rw->tasks, q->asker->tgid)
 						   : q->asker;
@@ -449,10 +532,11 @@ static long on_path(struct question *q)
 		memmove(path + len + 1, path, (size_t)n + 1);
 		memcpy(path, base, len);
 		path[len] = '/';
+		said = path + len + 1;
 		return view_leads_in_from(v, len, path, &from) ? resolve(q, row, path, from)
-							       : go_on(q);
+							       : leave(q, row, dirfd, said, path);
 	}
-	return view_leads_in(v, path) ? resolve(q, row, path, 0) : go_on(q);
+	return view_leads_in(v, path) ? resolve(q, row, path, 0) : leave(q, row, dirfd, said, path);
 }
 
 static long get_cwd(struct question *q)
@@ -481,6 +565,11 @@ const struct answer_row view_answers[] = {
 	{SYS_access, on_path},
 	{SYS_faccessat, on_path},
 	{SYS_faccessat2, on_path},
+	{SYS_chown, on_path},
+	{SYS_lchown, on_path},
+	{SYS_fchownat, on_path},
+	{SYS_fstat, on_descriptor},
+	{SYS_fchown, on_descriptor},
 	{SYS_readlink, on_path},
 	{SYS_readlinkat, on_path},
 	{SYS_getcwd, get_cwd},

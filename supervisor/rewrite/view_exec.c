@@ -417,6 +417,19 @@ static uint64_t behind_environment(const struct task *task, uint64_t at, size_t 
 	return 0;
 }
 
+uint64_t view_vector(const struct task *task, size_t *ret_width)
+{
+	struct user_regs_struct regs;
+	uint64_t n = 0;
+
+	if (ptrace(PTRACE_GETREGS, task->host, 0, &regs) < 0)
+		return 0;
+	*ret_width = compat_is_code(&regs) ? 4 : 8;
+	if (peek_pointer(task, regs.rsp, *ret_width, &n) < 0)
+		return 0;
+	return behind_environment(task, regs.rsp + *ret_width * (n + 2), *ret_width);
+}
+
 /* The new program's: it need not be of the sort of the old one. */
 static void replace_on_stack(const struct task *task, const struct view_scratch *s)
 {

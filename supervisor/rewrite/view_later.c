@@ -123,8 +123,13 @@ static long perform(struct waiting *w)
 	const struct path_row *row = w->p.row;
 	struct view *v = w->p.q.rw->view;
 	unsigned how = (row->how ? row->how(w->p.q.data) : 0) | VIEW_WAIT;
-	long r = view_in_proc(&w->at) ? 0 : view_walk(v, NULL, w->path, how, &w->at);
+	long r;
 
+	if (!v) {
+		strcpy(w->at.path, w->path);
+		return row->outside(&w->p);
+	}
+	r = view_in_proc(&w->at) ? 0 : view_walk(v, NULL, w->path, how, &w->at);
 	if (r < 0)
 		return r;
 	if (view_in_proc(&w->at) && w->at.fd >= 0)

@@ -141,7 +141,7 @@ int view_enter_sendmsg(struct rewrite *rw, struct task *task, struct user_regs_s
 	size_t len;
 	ssize_t n;
 
-	if (!rw->view || !calls_peek_message(task, regs->rsi, &m) ||
+	if (r < 0 || !rw->view || !calls_peek_message(task, regs->rsi, &m) ||
 		peek_header(task, regs->rsi, &h) < 0)
 		return r;
 	n = translated(rw, task, m.name, m.name_len, 0, &address);

@@ -146,6 +146,9 @@ static void attributes(const struct victim *v)
 	CPU_ZERO(&one);
 	CPU_SET(0, &one);
 	TRY(prlimit(p, RLIMIT_CORE, &none, NULL));
+	/* They may hold a session's virtual users. */
+	TRY(prlimit(p, RLIMIT_LOCKS, &none, NULL));
+	TRY(prlimit(p, RLIMIT_RSS, &none, NULL));
 	TRY(setpriority(PRIO_PROCESS, (id_t)p, 19));
 	TRY(setpriority(PRIO_PGRP, (id_t)p, 19));
 	setpriority(PRIO_USER, 0, 7);

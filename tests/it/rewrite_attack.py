@@ -17,6 +17,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from harness import PATIENCE, PROFILE, Failed, add, main, needs_built, test, until  # noqa: E402
 
 HERE = ("--names", "rewrite", "--view", "host", "--net", "host")
+ROOT = ("--user", "root")
 READY = ("sh", "-c", "trap '' USR1; echo ready; exec sleep 1000")
 
 
@@ -36,13 +37,13 @@ def stat(pid):
 class Scene:
     """A session that lives, a victim outside, and what is known of podrun's processes."""
 
-    def __init__(self, env, program="attack"):
+    def __init__(self, env, program="attack", options=()):
         self.env = env
         self.program = needs_built("attack", program)
         self.file = env.path("victim")
         self.victim = env.start(self.program, "victim", self.file, stdout=subprocess.DEVNULL)
         until("the victim is there", self.file.exists)
-        env.run_detached("s", *READY, options=HERE)
+        env.run_detached("s", *READY, options=HERE + options)
         told = env.podrun("inspect", "s").json()
         init = told["init_pid"]
         rewriter = int(pathlib.Path("/proc/%d/status" % init).read_text()
@@ -75,8 +76,8 @@ class Scene:
         self.victim.wait()
 
 
-# In a container; there without Landlock, which would hide what else fails; and where all is allowed.
-PLACES = {"": PROFILE, "/unfenced": PROFILE + ["--refuse", "landlock_create_ruleset"] + PROFILE,
+# In a container; there as root inside; without Landlock, which would hide what else fails; and where all is allowed.
+PLACES = {"": PROFILE, "/root": PROFILE, "/unfenced": PROFILE + ["--refuse", "landlock_create_ruleset"] + PROFILE,
           "/free": []}
 
 
@@ -84,7 +85,7 @@ def attack(name, targets=None, places=PLACES):
     for place in places:
         def run(env, place=place):
             env.prefix = PLACES[place]
-            scene = Scene(env)
+            scene = Scene(env, options=ROOT if place == "/root" else ())
             try:
                 scene.try_all(name, targets)
             finally:
