@@ -234,7 +234,7 @@ static int enter_cap(struct rewrite *rw, struct task *task, struct user_regs_str
 
 static int enter_peer(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
-	return (int)regs->rsi != SOL_SOCKET;
+	return (int)regs->rsi != SOL_SOCKET || (int)regs->rdx != SO_PEERCRED;
 }
 
 /* SO_PEERCRED: struct ucred begins with the number. */
@@ -586,7 +586,10 @@ static int enter(struct rewrite *rw, struct task *task, const struct rewrite_cal
 
 	if (r == 0 && row->enter)
 		r = row->enter(rw, task, regs);
-	return r == 1 && task->compat.unpacked ? 0 : r;
+	if (r != 1 || !task->compat.unpacked)
+		return r;
+	task->call.row = &unpacked;
+	return 0;
 }
 
 /* The call is not made: @regs->rax is its result. */

@@ -214,6 +214,11 @@ static void credentials(void)
 	ROW_CHECK(call_socket(SYS_GETSOCKOPT, s[0], SOL_SOCKET, SO_PEERCRED, (long)&peer,
 			  (long)&len, 0) == 0);
 	ROW_CHECK(peer.pid == row_self);
+	/* Any other option is none of a process. */
+	len = sizeof(on);
+	ROW_CHECK(call_socket(SYS_GETSOCKOPT, s[0], SOL_SOCKET, SO_TYPE, (long)&on, (long)&len,
+			  0) == 0);
+	ROW_CHECK(on == SOCK_STREAM);
 	m = message(&c, &io, row_self);
 	ROW_CHECK(call_socket(SYS_SENDMSG, s[0], (long)&m, 0, 0, 0, 0) == 1 &&
 		  number_in(&m) == row_self);

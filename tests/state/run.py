@@ -112,7 +112,7 @@ PRIVATE = {"procfiles", "task_headless", "task_seccomp"}
 def rewrite(env, program):
     go = env.path("go")
     env.contain()
-    if program.name in PRIVATE:
+    if fault_ways.base_name(program) in PRIVATE:
         env.run_detached("s", program, GO, options=("--names", "rewrite", "--net", "host"))
         return _finish(env, "s")
     env.run_detached("s", program, go,
@@ -142,7 +142,7 @@ def rewritten(env, program, ways=("rewrite", "rewrite")):
     for way in ways:
         env.podrun("suspend", "s", "-o", image)
         # By the time it comes back, others have the numbers of its terminals.
-        held = [fd for _ in range(6) for fd in os.openpty()] if program.name == "ptys" else []
+        held = [fd for _ in range(6) for fd in os.openpty()] if fault_ways.base_name(program) == "ptys" else []
         env.podrun("resume", "-d", "--names", way, image)
         for fd in held:
             os.close(fd)
@@ -219,7 +219,7 @@ ROOTED = ("file_ghost", "file_regular", "inotifys", "mem_deleted_file", "mem_dev
           "posix_locks", "procfiles", "stacked", "task_attributes", "task_fds", "task_headless", "task_robust",
           "task_threads", "task_tree", "unix_abstract", "unix_flight")
 # A 32-bit program is another one to few kinds, but to what runs calls in it.
-I386_WAYS = (plain, suspend, twice, snapshot)
+I386_WAYS = (plain, suspend, twice, snapshot, rewrite, leave, rewritten, back)
 I386_ONLY = ("i386_family", "i386_task")
 I386_KILLED = ("i386_task", "task_in_calls")
 
@@ -249,12 +249,13 @@ for path in sorted(PROGRAMS.iterdir()) if PROGRAMS.is_dir() else []:
     if not path.is_file() or not os.access(path, os.X_OK):
         continue
     for way in _ways(path):
+        name = fault_ways.base_name(path)
         if path.name in fault_ways.LIVELY and way in (faults, kills) or \
-                way in (rewrite, leave, rewritten, back) and path.name in NOT_REWRITTEN or \
-                way in (rewritten, back) and path.name in NOT_REBUILT or \
-                way == back and path.name in NOT_BACK or \
-                way == rewrite and path.name in NOT_REWRITTEN_HERE or \
-                way == leave and path.name in NOT_LEFT:
+                way in (rewrite, leave, rewritten, back) and name in NOT_REWRITTEN or \
+                way in (rewritten, back) and name in NOT_REBUILT or \
+                way == back and name in NOT_BACK or \
+                way == rewrite and name in NOT_REWRITTEN_HERE or \
+                way == leave and name in NOT_LEFT:
             continue
         add("%s/%s" % (path.name, way.__name__), lambda env, w=way, p=path: _run(env, w, p))
 
