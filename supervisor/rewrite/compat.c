@@ -256,8 +256,9 @@ static int fill_large(const struct stat *st, struct compat_stat64 *ret)
 
 int compat_fill_stat(int nr, const struct stat *st, union compat_any_stat *ret)
 {
-	return nr == 106 /* stat */ || nr == 107 /* lstat */ ? fill_old(st, &ret->old)
-							     : fill_large(st, &ret->large);
+	enum { STAT = 106, LSTAT, FSTAT };
+
+	return nr >= STAT && nr <= FSTAT ? fill_old(st, &ret->old) : fill_large(st, &ret->large);
 }
 
 /* ---- what only a 32-bit call tells ------------------------------------------------------------ */

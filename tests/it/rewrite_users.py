@@ -11,7 +11,7 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from harness import PROFILE, Skip, main, needs, test  # noqa: E402
+from harness import PROFILE, Skip, main, needs, needs_built, test  # noqa: E402
 
 REWRITE = ("--names", "rewrite", "--net", "host")
 KERNEL = ("--names", "kernel", "--net", "host")
@@ -431,6 +431,24 @@ def root_inside_has_no_power_over_the_host(env):
     victim.wait()
     assert "HAS POWER" not in log and log.split() == ["33", "done"], log
     assert not os.listxattr(precious) and not os.path.exists("/etc/podrun-was-here")
+
+
+def rows(env, program):
+    """Each row of the tables that is about users; under kernel names it would say the same but for limits."""
+    for view in ((), ("--view", "host")):
+        env.prefix = PROFILE
+        r = env.podrun("run", *REWRITE, *ROOT, *view, "--rm", "--", program, "--users")
+        assert r.text.endswith(" rows ok\n") and int(r.text.split()[-3]) > 40, r
+
+
+@test
+def each_row_of_the_tables(env):
+    rows(env, needs_built("rows", "rows"))
+
+
+@test
+def each_row_of_32_bit_programs(env):
+    rows(env, needs_built("rows", "rows32"))
 
 
 if __name__ == "__main__":

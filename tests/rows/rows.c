@@ -2,6 +2,7 @@
 #include "tests/rows/rows.h"
 
 #include <signal.h>
+#include <stdbool.h>
 #include <sys/wait.h>
 
 pid_t row_self, row_child;
@@ -9,11 +10,13 @@ pid_t row_self, row_child;
 static const struct {
 	const struct row *rows;
 	const size_t *n;
+	bool of_users;
 } tables[] = {
-	{number_rows, &n_number_rows},
-	{owner_rows, &n_owner_rows},
-	{name_rows, &n_name_rows},
-	{other_rows, &n_other_rows},
+	{number_rows, &n_number_rows, false},
+	{owner_rows, &n_owner_rows, false},
+	{name_rows, &n_name_rows, false},
+	{other_rows, &n_other_rows, false},
+	{user_rows, &n_user_rows, true},
 };
 
 static int list(void)
@@ -50,13 +53,14 @@ static void run_one(const struct row *row)
 
 int main(int argc, char **argv)
 {
+	bool of_users = argc > 1 && strcmp(argv[1], "--users") == 0;
 	size_t n = 0;
 
 	if (argc > 1 && strcmp(argv[1], "--list") == 0)
 		return list();
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	for (size_t k = 0; k < N(tables); k++)
-		for (size_t i = 0; i < *tables[k].n; i++, n++)
+		for (size_t i = 0; i < *tables[k].n && tables[k].of_users == of_users; i++, n++)
 			run_one(&tables[k].rows[i]);
 	printf("%zu rows ok\n", n);
 	kill(-1, SIGKILL);

@@ -5,6 +5,7 @@
  *
  *      rows            inside a session, with a private view: each row's call is made with the session's
  *                      names, and its result looked at.  Ends with "N rows ok"
+ *      rows --users    those of users, in a session that is root inside
  *      rows --list     what it has rows for
  *      rows32          the same as a 32-bit program, with rows of its own (rows32.c)
  *      rows_table PROGRAM x86-64|i386      every row of the tables has one there
@@ -31,6 +32,9 @@ struct row {
 };
 extern const struct row number_rows[], owner_rows[], name_rows[];
 extern const size_t n_number_rows, n_owner_rows, n_name_rows;
+/* Of users. */
+extern const struct row user_rows[];
+extern const size_t n_user_rows;
 /* Of 64-bit programs that make 32-bit calls (interrupt.c), or of 32-bit programs (rows32.c). */
 extern const struct row other_rows[];
 extern const size_t n_other_rows;
@@ -46,7 +50,15 @@ struct row_stat {
 struct row_stat_at {
 	uint32_t before[4], st_mode, nlink, uid, gid, rdev[2], pad, st_size, rest[12];
 };
+#define ROW_UID	       uid
+#define ROW_getrlimit  SYS_ugetrlimit
+#define ROW_setrlimit  SYS_setrlimit
+#define ROW_getsockopt SYS_getsockopt
 #else
+#define ROW_UID	       st_uid
+#define ROW_getrlimit  SYS_getrlimit
+#define ROW_setrlimit  SYS_setrlimit
+#define ROW_getsockopt SYS_getsockopt
 #define row_stat    stat
 #define row_stat_at stat
 #endif

@@ -7,7 +7,8 @@
 #include "supervisor/policy/policy.h"
 #include "tests/rows/rows.h"
 
-#define CLASSES (NAMES_BIT(NAMES_PID) | NAMES_BIT(NAMES_IPC) | NAMES_BIT(NAMES_FILE))
+#define USERS	NAMES_BIT(NAMES_USER)
+#define CLASSES (NAMES_BIT(NAMES_PID) | NAMES_BIT(NAMES_IPC) | NAMES_BIT(NAMES_FILE) | USERS)
 #define MOST	1024
 
 static struct {
@@ -57,7 +58,7 @@ static bool check_64(void)
 		int nr = policy_calls[i].nr;
 		const char *name = policy_calls[i].name;
 
-		if (policy_find_translated(nr, CLASSES))
+		if (policy_find_translated(nr, CLASSES) || policy_calls[i].names & USERS)
 			all &= has(nr, name, CALL);
 		all &= has_rules(nr, name, nr, policy_rules, policy_n_rules);
 	}
@@ -77,7 +78,8 @@ static bool check_32(void)
 					       : "nothing";
 
 		if (policy_find_translated32(nr, classes) ||
-			(like >= 0 && policy_find_translated(like, classes)))
+			(like >= 0 && (policy_find_translated(like, classes) ||
+					      policy_find(like)->names & USERS)))
 			all &= has(nr, name, CALL);
 		all &= has_rules(nr, name, nr, policy_rules32, policy_n_rules32);
 		if (like >= 0)
