@@ -219,9 +219,10 @@ ROOTED = ("file_ghost", "file_regular", "inotifys", "mem_deleted_file", "mem_dev
           "posix_locks", "procfiles", "stacked", "task_attributes", "task_fds", "task_headless", "task_robust",
           "task_threads", "task_tree", "unix_abstract", "unix_flight")
 # A 32-bit program is another one to few kinds, but to what runs calls in it.
-I386_WAYS = (plain, suspend, twice, snapshot, rewrite, leave, rewritten, back)
+I386_WAYS = (plain, twice, snapshot, rewrite, rewritten)
 I386_ONLY = ("i386_family", "i386_task")
 I386_KILLED = ("i386_task", "task_in_calls")
+I386_BACK = ("i386_family", "i386_task", "netlink", "ptys", "sysv_ipc", "task_threads", "task_timers", "unix_pair")
 
 
 def _no_i386(env):
@@ -237,7 +238,8 @@ def _run(env, way, program):
 def _ways(path):
     name = fault_ways.base_name(path)
     if path.name != name or name in I386_ONLY:
-        return I386_WAYS + ((faults, kills) if name in I386_KILLED else ())
+        return I386_WAYS + ((faults, kills) if name in I386_KILLED else ()) + \
+            ((leave, back) if name in I386_BACK else ())
     return (plain, session, rewrite, leave, rewritten, back, suspend, twice, pipe, snapshot, faults) + \
         ((kills,) if name not in fault_ways.TIMED + fault_ways.WAITING else ()) + \
         ((careful,) if name in fault_ways.CAREFUL else ()) + \
