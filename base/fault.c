@@ -64,6 +64,10 @@ static const struct fault_info points[] = {
 	[FAULT_RESUME_RELEASED] = {"resume.released", "resume", false, false},
 	[FAULT_TAKE_QUEUE] = {"take.queue", "", true, false},
 	[FAULT_TAKE_TERMINAL] = {"take.terminal", "", true, false},
+	[FAULT_AHEAD_BEGIN] = {"ahead.begin", "", true, true},
+	[FAULT_AHEAD_READY] = {"ahead.ready", "", false, true},
+	[FAULT_AHEAD_ROUND] = {"ahead.round", "", true, true},
+	[FAULT_AHEAD_ARRIVED] = {"ahead.arrived", "", true, true},
 };
 static_assert(ARRAY_SIZE(points) == FAULT_POINT_MAX, "a point without a row");
 

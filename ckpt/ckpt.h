@@ -195,6 +195,9 @@ struct ckpt_report {
 	uint32_t tasks; /* processes and threads */
 	uint32_t processes;
 	uint64_t pages; /* written or restored */
+	uint32_t rounds; /* of memory copied ahead */
+	uint64_t ahead;	 /* bytes of it */
+	const char *tracker, *note; /* how writes were told; what is not as asked for; static, NULL */
 	struct {
 		const char *name; /* static */
 		uint64_t ns;
@@ -248,6 +251,46 @@ struct ckpt_install {
 };
 int ckpt_install(const struct ckpt_install *i, struct err *e);
 
+/*
+ * Memory that is copied while the session runs, in rounds, until so little is written to between two that the
+ * session need not stand still for long when the rest is copied (ckpt/ahead.c).
+ */
+struct ckpt_ahead_progress {
+	uint32_t round;	   /* from 1 */
+	uint64_t done, all; /* bytes of this round */
+	uint64_t rate;	    /* bytes the line takes in a second; 0: not known yet */
+	uint64_t dirty;	    /* bytes the session writes to in a second; 0: not known yet */
+};
+struct ckpt_ahead_options {
+	const char *tracker; /* a way of ckpt/memory/track.h; NULL or empty: the best there is */
+	uint32_t rounds;     /* at most; 0: 30 */
+	uint32_t seconds;    /* at most; 0: no limit */
+	uint64_t rest;	     /* bytes that are little enough; 0: what the line takes in 20 ms */
+	bool force;	     /* stop then, however much is left; else it is a failure */
+	void (*progress)(void *ctx, const struct ckpt_ahead_progress *p); /* some times in a second */
+	void *ctx;
+};
+struct ckpt_ahead;
+struct ckpt_dump_options;
+/*
+ * Writes AHEAD frames to @out, which has been opened and not written to.  -EOPNOTSUPP (ERR_HOST): this host can't
+ * tell which memory was written to; nothing has been written.  A rest that does not become small is a failure that
+ * says how fast the session writes and the line takes.  @ret is given to the freeze, in its options.
+ */
+int ckpt_ahead_copy(struct ckpt_ahead **ret, const struct ckpt_world *w,
+	const struct ckpt_dump_options *o, const struct ckpt_ahead_options *a, struct proto_writer *out,
+	struct err *e);
+/* Rounds, and bytes that were copied; the name of the way. */
+void ckpt_ahead_sum(const struct ckpt_ahead *a, uint32_t *ret_rounds, uint64_t *ret_bytes, const char **ret_way);
+void ckpt_ahead_free(struct ckpt_ahead *a);
+
+/* The other end of it: such pages in a file of ours, until a record says which of them count. */
+struct ckpt_arrived;
+/* Takes all AHEAD frames that come next in @in.  *ret is NULL if there are none.  @dir: where a nameless file may
+ * be made. */
+int ckpt_arrived_read(struct ckpt_arrived **ret, struct proto_reader *in, const char *dir, struct err *e);
+void ckpt_arrived_free(struct ckpt_arrived *a);
+
 enum ckpt_phase { CKPT_RUNS, CKPT_STOPPING, CKPT_STANDS };
 
 struct ckpt_dump_options {
@@ -261,6 +304,7 @@ struct ckpt_dump_options {
 	const long *notified;
 	size_t n_notified;
 	const struct ckpt_filters *filters; /* borrowed; NULL: nothing is known */
+	struct ckpt_ahead *ahead; /* what was copied ahead, into the same image; borrowed, NULL: nothing */
 	/* Tasks are about to be stopped, have all stopped, are about to run.  May be NULL. */
 	void (*phase)(void *ctx, enum ckpt_phase phase);
 	/* A task was told to stop and does not: one whose call has been notified is to be answered
@@ -362,6 +406,7 @@ int ckpt_convert_range(
 
 struct ckpt_restore_options {
 	const struct ckpt_mapped *mapped; /* with proto_read_options.leave_long; NULL */
+	const struct ckpt_arrived *arrived; /* what was copied ahead; borrowed, NULL: nothing */
 	bool paused; /* leave the tasks stopped by SIGSTOP-free freeze; see ckpt_restore_release */
 	/* NULL, or set by the release once the tasks go on whatever happens to the caller: in memory
 	 * shared with whoever wants to know after its death. */

@@ -25,7 +25,10 @@ static int skip_front(struct proto_reader *in, struct err *e)
 
 		if (r < 0)
 			return r;
-		if (f.type == PROTO_END || f.kind > PROTO_KIND_WORLD) {
+		if (f.kind == PROTO_KIND_AHEAD)
+			return err_set(e, ERR_IMAGE, -EOPNOTSUPP,
+				"memory was copied ahead: only podrun receive and resume read that");
+		if (f.type == PROTO_END || f.kind > PROTO_KIND_AHEAD) {
 			proto_unread(in);
 			return 0;
 		}

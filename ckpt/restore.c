@@ -158,6 +158,9 @@ static int stage_data(struct ckpt_build *b, struct err *e)
 {
 	struct proto_frame f;
 
+	for (size_t i = 0; i < b->n_records; i++)
+		if (ckpt_mm_fill_kept(b, &b->records[i], e) < 0)
+			return ckpt_records_wrap(b, &b->records[i], e);
 	for (;;) {
 		struct ckpt_record *rec;
 		int r = proto_read(b->in, &f, e);

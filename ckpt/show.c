@@ -56,6 +56,7 @@ static const struct {
 	[PROTO_KIND_CONFIG] = {"config", show_config},
 	[PROTO_KIND_TREE] = {"tree", show_tree},
 	[PROTO_KIND_WORLD] = {"world", show_world},
+	[PROTO_KIND_AHEAD] = {"ahead", NULL},
 };
 
 static const char *kind_name(uint32_t number, char unknown[16])

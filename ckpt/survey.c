@@ -83,6 +83,7 @@ static void free_proc(struct ckpt_proc *p)
 	free(p->threads);
 	proc_maps_fini(&p->maps);
 	buf_fini(&p->memory_pages);
+	buf_fini(&p->memory_kept);
 	close_fd(p->pidfd);
 	free(p->fds);
 	free(p);

@@ -54,6 +54,7 @@ struct ckpt_proc {
 	size_t n_threads;
 	struct proc_maps maps; /* with detail; empty for zombies */
 	struct buf memory_pages;    /* struct ckpt_run: its touched private pages (memory/space.c) */
+	struct buf memory_kept;	    /* those that are as they were copied ahead, and not among them */
 	struct remote *memory_copy; /* a forked copy of its memory, or NULL (memory/fork.c) */
 	bool memory_written;	    /* ahead of its turn */
 	bool closed; /* not dumpable; it is while it is frozen (survey.c) */

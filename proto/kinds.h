@@ -13,6 +13,7 @@ enum proto_kind {
 	PROTO_KIND_CONFIG = 1, /* what `run` was told: name, command, options */
 	PROTO_KIND_TREE = 2,   /* the session's own files; DATA frames are their contents */
 	PROTO_KIND_WORLD = 3,  /* host name, time offsets, mounts */
+	PROTO_KIND_AHEAD = 4,  /* memory copied while the session ran; DATA frames are pages */
 
 	/* SESSION */
 	PROTO_KIND_SYSV_SHM = 10,

@@ -88,6 +88,19 @@ static void write_long(struct proto_writer *w, struct err *e)
 	check(proto_write_data(w, PROTO_KIND_MM, 1, 0x7f0000001000, data, sizeof(data), e), e);
 }
 
+/* Two pages, then the second one anew. */
+static void write_ahead(struct proto_writer *w, struct err *e)
+{
+	static uint8_t data[8192];
+
+	memset(data, 'a', 8192);
+	check(proto_write_record(w, PROTO_KIND_AHEAD, 1, "", 0, e), e);
+	check(proto_write_data(w, PROTO_KIND_AHEAD, 1, 0x7f0000001000, data, 8192, e), e);
+	memset(data, 'b', 4096);
+	check(proto_write_data(w, PROTO_KIND_AHEAD, 1, 0x7f0000002000, data, 4096, e), e);
+	check(proto_write_record(w, PROTO_KIND_CONFIG, 0, "hello", 5, e), e);
+}
+
 static void expect(struct proto_reader *r, enum proto_frame_type type, uint32_t kind,
 	uint64_t subject, uint64_t offset, const void *data, size_t len)
 {
@@ -122,6 +135,19 @@ static void read_long(struct proto_reader *r)
 	expect(r, PROTO_END, 0, 0, 0, NULL, 0);
 }
 
+static void read_ahead(struct proto_reader *r)
+{
+	uint8_t data[8192];
+
+	memset(data, 'a', 8192);
+	expect(r, PROTO_RECORD, PROTO_KIND_AHEAD, 1, 0, "", 0);
+	expect(r, PROTO_DATA, PROTO_KIND_AHEAD, 1, 0x7f0000001000, data, 8192);
+	memset(data, 'b', 4096);
+	expect(r, PROTO_DATA, PROTO_KIND_AHEAD, 1, 0x7f0000002000, data, 4096);
+	expect(r, PROTO_RECORD, PROTO_KIND_CONFIG, 0, 0, "hello", 5);
+	expect(r, PROTO_END, 0, 0, 0, NULL, 0);
+}
+
 static const struct vector {
 	const char *file;
 	void (*write)(struct proto_writer *w, struct err *e);
@@ -130,6 +156,7 @@ static const struct vector {
 } images[] = {
 	{"small.image", write_small, read_small, 0},
 	{"long.image", write_long, read_long, 0},
+	{"ahead.image", write_ahead, read_ahead, 0},
 	{"compressed.image", write_long, read_long, 3},
 };
 

@@ -42,6 +42,7 @@
 #include "supervisor/notify.h"
 #include "supervisor/notify_call.h"
 #include "supervisor/operation.h"
+#include "supervisor/placing.h"
 #include "supervisor/session.h"
 #include "supervisor/worker.h"
 
@@ -159,110 +160,6 @@ static int start_writing(struct session *s, struct err *e)
 	return 0;
 }
 
-/* Opens the directory that @path is in. */
-static int open_parent(const char *path, int flags)
-{
-	_cleanup_free_ char *dir = strdup(path);
-	char *slash = dir ? strrchr(dir, '/') : NULL;
-	int fd;
-
-	if (!slash)
-		return -ENOMEM;
-	slash[slash == dir ? 1 : 0] = '\0';
-	fd = open(dir, flags | O_CLOEXEC, 0600);
-	return fd < 0 ? -errno : fd;
-}
-
-static void sync_parent(const char *path)
-{
-	_cleanup_close_ int fd = open_parent(path, O_RDONLY | O_DIRECTORY);
-
-	if (fd < 0 || fsync(fd) < 0)
-		log_warn("cannot sync the directory of %s", path);
-}
-
-/* A file that is gone with whoever has it open, as long as it has no name.  Some file systems have
- * none of these. */
-static int open_nameless(const char *path)
-{
-	return open_parent(path, O_RDWR | O_TMPFILE);
-}
-
-/* A name beside the image's, for a moment. */
-static int name_beside(struct session_operation *op, struct err *e)
-{
-	if (op->tmp)
-		return 0;
-	if (asprintf(&op->tmp, "%s.%d.part", op->path, getpid()) < 0) {
-		op->tmp = NULL;
-		return err_errno(e, -ENOMEM, "image");
-	}
-	return 0;
-}
-
-static int link_to(struct session_operation *op, const char *path)
-{
-	char own[32];
-
-	snprintf(own, sizeof(own), "/proc/self/fd/%d", op->image);
-	return linkat(AT_FDCWD, own, AT_FDCWD, path, AT_SYMLINK_FOLLOW) < 0 ? -errno : 0;
-}
-
-/*
- * The image, which may have no name yet, gets its own.  Of one that has the name already nothing is
- * lost before the operation is over: it becomes op->tmp.
- */
-static int give_name(struct session_operation *op, struct err *e)
-{
-	bool nameless = !op->tmp;
-	int r = nameless ? link_to(op, op->path) : -EEXIST;
-
-	if (r == -EEXIST && name_beside(op, e) < 0)
-		return e->error;
-	if (r == -EEXIST && nameless) {
-		unlink(op->tmp);
-		r = link_to(op, op->tmp);
-	} else if (r == -EEXIST) {
-		r = 0;
-	}
-	if (r == 0 && op->tmp) {
-		op->swapped =
-			renameat2(AT_FDCWD, op->tmp, AT_FDCWD, op->path, RENAME_EXCHANGE) == 0;
-		if (!op->swapped && rename(op->tmp, op->path) < 0)
-			r = -errno;
-		else if (!op->swapped)
-			free(take_ptr(op->tmp));
-	}
-	return r < 0 ? err_errno(e, r, "cannot write %s", op->path) : 0;
-}
-
-static int place_image(struct session *s, struct err *e)
-{
-	struct session_operation *op = &s->op;
-	int r;
-
-	if (op->stream)
-		return 0;
-	r = give_name(op, e);
-	if (r < 0)
-		return r;
-	op->placed = true;
-	sync_parent(op->path);
-	ledger_know_file(s->paths.state, op->image);
-	return 0;
-}
-
-/* There is no image after all: what had its name has it again. */
-static void take_back(struct session *s)
-{
-	struct session_operation *op = &s->op;
-
-	if (op->placed && (!op->swapped || rename(op->tmp, op->path) < 0))
-		unlink(op->path);
-	op->placed = op->swapped = false;
-	session_set_string(&s->record->image, "");
-}
-
 static void give_up_handover(struct session *s)
 {
 	struct session_operation *op = &s->op;
@@ -281,7 +178,7 @@ static void give_up_handover(struct session *s)
 static void fail(struct session *s, const struct err *e)
 {
 	log_warn("%s", e->msg);
-	take_back(s);
+	placing_undo(s);
 	give_up_handover(s);
 	s->op.failure = *e;
 	if (!s->op.was_paused) {
@@ -365,6 +262,8 @@ static void on_written(struct session *s, const Pb__Report *report)
 		session_set_string(&op->report->image, op->path ? op->path : "");
 		if (report->image_id.len == 16)
 			memcpy(op->image_id, report->image_id.data, 16);
+		if (op->note)
+			session_set_string(&op->report->note, op->note);
 		if (report->held.len == 1)
 			op->last = report->held.data[0];
 		op->report->held.len = 0;
@@ -380,7 +279,7 @@ static void on_written(struct session *s, const Pb__Report *report)
 	}
 	r = op->report ? fault_at(FAULT_SUSPEND_WRITTEN, &e) : err_errno(&e, -ENOMEM, "report");
 	if (r == 0)
-		r = place_image(s, &e);
+		r = placing_commit(s, &e);
 	if (r == 0)
 		r = fault_at(FAULT_SUSPEND_PLACED, &e);
 	if (r == 0 && op->what == OP_SUSPEND)
@@ -451,6 +350,9 @@ static void on_ended(struct session *s)
 	session_end_operation(s);
 }
 
+static void on_progress(struct session *s, Pb__Progress *p);
+static void on_ready(struct session *s);
+
 static void on_message(void *ctx, Pb__Worker *m, int *fds, size_t n_fds)
 {
 	struct session *s = ctx;
@@ -458,6 +360,12 @@ static void on_message(void *ctx, Pb__Worker *m, int *fds, size_t n_fds)
 	switch (m->body_case) {
 	case PB__WORKER__BODY_FROZEN:
 		on_frozen(s);
+		break;
+	case PB__WORKER__BODY_PROGRESS:
+		on_progress(s, m->progress);
+		break;
+	case PB__WORKER__BODY_READY:
+		on_ready(s);
 		break;
 	case PB__WORKER__BODY_WRITTEN:
 		on_written(s, m->written);
@@ -569,15 +477,26 @@ static int start_worker(struct session *s, uint32_t deadline_ms, bool mend, stru
 	what.options.phase = installs_phase;
 	what.options.unhold = installs_unhold;
 	what.client = s->op.client_pid;
+	what.ahead = s->op.live && !mend;
 	if (s->world.rewriter)
 		return worker_start_order(
 			&s->worker, s->loop, s->world.rewriter_orders, &what, &worker_ops, s, e);
 	what.options.filters = installs_table(installs);
 	what.options.ctx = installs;
 	what.listener = s->world.listener;
-	installs_hold(installs, true);
+	if (!what.ahead)
+		installs_hold(installs, true);
 	return (mend ? worker_start_mend : worker_start_dump)(
 		&s->worker, s->loop, &what, &worker_ops, s, e);
+}
+
+/* One that has copied memory ahead is there already. */
+static int stop_or_start(struct session *s, struct err *e)
+{
+	if (!s->worker)
+		return start_worker(s, s->op.deadline_ms, false, e);
+	tell_worker(s, PB__WORKER__BODY_FREEZE);
+	return 0;
 }
 
 /* The last filter that was being installed is in place. */
@@ -586,7 +505,7 @@ static void freeze_now(void *ctx)
 	struct session *s = ctx;
 	struct err e = {0};
 
-	if (start_worker(s, s->op.deadline_ms, false, &e) == 0)
+	if (stop_or_start(s, &e) == 0)
 		return;
 	back_to_running(s);
 	session_answer(s, &e);
@@ -606,7 +525,7 @@ static int freeze(struct session *s, uint32_t deadline_ms, struct err *e)
 		s->state = SESSION_FREEZING;
 		return 0;
 	}
-	r = start_worker(s, deadline_ms, false, e);
+	r = stop_or_start(s, e);
 	if (r < 0) {
 		hold_installs(s, false);
 		job_hold_all(s, false);
@@ -614,6 +533,55 @@ static int freeze(struct session *s, uint32_t deadline_ms, struct err *e)
 	}
 	s->state = SESSION_FREEZING;
 	return 0;
+}
+
+/* ---- copying ahead ------------------------------------------------------------------------ */
+
+/* While the session runs as ever, but for its commands: who is there is known when the worker is forked. */
+static int begin_ahead(struct session *s, uint32_t deadline_ms, struct err *e)
+{
+	Pb__Worker m = PB__WORKER__INIT;
+	Pb__Ahead req = PB__AHEAD__INIT;
+	int r = start_worker(s, deadline_ms, false, e);
+
+	s->op.deadline_ms = deadline_ms;
+	req.live = s->op.live;
+	req.zstd_level = s->op.zstd_level;
+	m.body_case = PB__WORKER__BODY_AHEAD;
+	m.ahead = &req;
+	if (r == 0)
+		r = worker_send(s->worker, &m, &s->op.image, 1, e);
+	if (r < 0)
+		worker_free(take_ptr(s->worker));
+	else
+		s->state = SESSION_AHEAD;
+	return r;
+}
+
+static void on_progress(struct session *s, Pb__Progress *p)
+{
+	Pb__Control m = PB__CONTROL__INIT;
+
+	m.body_case = PB__CONTROL__BODY_PROGRESS;
+	m.progress = p;
+	if (s->op.client)
+		control_send(s->op.client, &m);
+}
+
+/* Little is left: now it stops. */
+static void on_ready(struct session *s)
+{
+	struct err e = {0};
+	int r = fault_at(FAULT_AHEAD_READY, &e);
+
+	if (s->state != SESSION_AHEAD)
+		return;
+	if (r == 0 && !s->op.client)
+		r = err_set(&e, ERR_FAILED, -ECANCELED, "nobody waits for it any more");
+	if (r == 0)
+		r = freeze(s, s->op.deadline_ms, &e);
+	if (r < 0)
+		fail(s, &e);
 }
 
 /* ---- requests ----------------------------------------------------------------------------- */
@@ -644,51 +612,6 @@ int session_unpause(struct session *s, struct client *c, struct err *e)
 	return 0;
 }
 
-/* The first place for a snapshot of this name that is free. */
-static char *snapshot_place(struct session *s)
-{
-	for (unsigned i = 1;; i++) {
-		char *path = paths_image(&s->paths, s->record->config->name, i);
-
-		if (!path || access(path, F_OK) < 0)
-			return path;
-		free(path);
-	}
-}
-
-/* Opens what the image is written to: a stream, something that is no file, or a temporary name. */
-static int open_image(struct session *s, const Pb__SuspendRequest *req, int stream, struct err *e)
-{
-	struct session_operation *op = &s->op;
-	const char *name = s->record->config->name;
-	struct stat st;
-
-	op->stream = stream >= 0;
-	op->image = stream;
-	if (op->stream)
-		return 0;
-	if (req->path[0])
-		op->path = strdup(req->path);
-	else
-		op->path = req->snapshot ? snapshot_place(s) : paths_image(&s->paths, name, 0);
-	if (!op->path)
-		return err_errno(e, -ENOMEM, "image");
-	if (stat(op->path, &st) == 0 && !S_ISREG(st.st_mode)) {
-		op->stream = true;
-		op->image = open(op->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-	} else {
-		op->image = open_nameless(op->path);
-		if (op->image < 0 && name_beside(op, e) < 0)
-			return e->error;
-		if (op->image < 0)
-			op->image = open(
-				op->tmp, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-	}
-	if (op->image < 0)
-		return err_errno(e, -errno, "cannot write %s", op->path);
-	return 0;
-}
-
 /* What is to become of connections that lead out: as asked for now, or when it was started. */
 static int choose_outside(const struct session *s, const Pb__SuspendRequest *req, struct err *e)
 {
@@ -698,6 +621,23 @@ static int choose_outside(const struct session *s, const Pb__SuspendRequest *req
 	if (wish[0] && ckpt_outside_parse(wish, &outside) < 0)
 		return err_set(e, ERR_USAGE, -EINVAL, "--outside: '%s' is not valid here", wish);
 	return (int)outside;
+}
+
+/* Where it can't be done, or needs not be, it is said so. */
+static int choose_live(struct session *s, const Pb__SuspendRequest *req, struct err *e)
+{
+	struct session_operation *op = &s->op;
+
+	if (!op->hold)
+		return err_set(e, ERR_USAGE, -EINVAL, "memory is copied ahead to another host only");
+	if (op->was_paused)
+		op->note = "it was paused: nothing was copied ahead";
+	else if (s->world.rewriter)
+		op->note = "its names are rewritten: it was copied while it stood still";
+	if (op->note)
+		return 0;
+	op->live = (Pb__Live *)message_copy(&req->live->base);
+	return op->live ? 0 : err_errno(e, -ENOMEM, "live");
 }
 
 int session_suspend(struct session *s, struct client *c, const Pb__SuspendRequest *req, int stream,
@@ -720,9 +660,13 @@ int session_suspend(struct session *s, struct client *c, const Pb__SuspendReques
 	op->was_paused = s->state == SESSION_PAUSED;
 	op->zstd_level = req->zstd_level;
 	op->with_files = req->with_files;
-	r = open_image(s, req, stream, e);
+	r = placing_open(s, req, stream, e);
 	op->hand_over = op->stream && op->what == OP_SUSPEND && !op->hold;
-	if (r == 0)
+	if (r == 0 && req->live)
+		r = choose_live(s, req, e);
+	if (r == 0 && op->live)
+		r = begin_ahead(s, req->deadline_ms, e);
+	else if (r == 0)
 		r = op->was_paused ? start_writing(s, e) : freeze(s, req->deadline_ms, e);
 	if (r < 0) {
 		s->state = op->was_paused ? SESSION_PAUSED : SESSION_RUNNING;

@@ -119,6 +119,10 @@ void message_of_report(Pb__Report *ret, const struct ckpt_report *r, struct mess
 	ret->tasks = r->tasks;
 	ret->processes = r->processes;
 	ret->pages = r->pages;
+	ret->rounds = r->rounds;
+	ret->ahead = r->ahead;
+	ret->tracker = (char *)(r->tracker ? r->tracker : "");
+	ret->note = (char *)(r->note ? r->note : "");
 	ret->n_stages = MIN(r->n_stages, (size_t)CKPT_MAX_STAGES);
 	ret->stages = (Pb__Stage **)scratch->stages;
 	for (size_t i = 0; i < ret->n_stages; i++) {

@@ -26,6 +26,8 @@ void session_end_operation(struct session *s)
 		pb__resume_request__free_unpacked(op->resume, NULL);
 	if (op->world)
 		pb__world__free_unpacked(op->world, NULL);
+	if (op->live)
+		pb__live__free_unpacked(op->live, NULL);
 	if (op->handover)
 		event_free(op->handover);
 	if (op->going)

@@ -321,8 +321,8 @@ static int do_decision(struct session *s, struct client *c, const Pb__Control *m
 
 #define IN(state) (1u << SESSION_##state)
 #define ALIVE                                                                                      \
-	(IN(RUNNING) | IN(FREEZING) | IN(PAUSED) | IN(WRITING) | IN(COPYING) | IN(HELD) |          \
-		IN(IN_DOUBT) | IN(ARRIVED))
+	(IN(RUNNING) | IN(FREEZING) | IN(PAUSED) | IN(WRITING) | IN(COPYING) | IN(AHEAD) |         \
+		IN(HELD) | IN(IN_DOUBT) | IN(ARRIVED))
 
 /* What may be asked, in which states. */
 static const struct request {

@@ -39,6 +39,7 @@ static const char *const state_names[] = {
 	[SESSION_PAUSED] = "paused",
 	[SESSION_WRITING] = "writing",
 	[SESSION_COPYING] = "writing",
+	[SESSION_AHEAD] = "copying",
 	[SESSION_HELD] = "held",
 	[SESSION_IN_DOUBT] = "in-doubt",
 	[SESSION_LEAVING] = "leaving",

@@ -65,6 +65,7 @@ enum session_state {
 	SESSION_PAUSED,
 	SESSION_WRITING,
 	SESSION_COPYING, /* the same from copies of memory: the session runs on */
+	SESSION_AHEAD,	 /* its memory is copied while it runs */
 	SESSION_HELD,
 	SESSION_IN_DOUBT,
 	SESSION_LEAVING,
@@ -123,6 +124,8 @@ struct session_operation {
 	bool known;   /* resume: the image was known to be whole, and is not hashed again */
 	int zstd_level;
 	bool with_files;
+	struct Pb__Live *live; /* suspend: memory is copied ahead; or NULL */
+	const char *note;      /* for the report; static */
 	/* resume, once it may run: to be called when it does.  Before the worker says so one of its
 	 * processes may have ended. */
 	void (*released)(struct session *s);

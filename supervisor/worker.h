@@ -6,7 +6,9 @@
  * answering the session's notifications and its clients.  Both talk `Worker` messages
  * (control.proto) over a socket pair:
  *
- *      dump      frozen >                    session is frozen, supervisor may take its time
+ *      dump      < ahead (image descriptor)  if memory is to be copied ahead: progress > ..., ready >
+ *                < freeze
+ *                frozen >                    session is frozen, supervisor may take its time
  *                < write (image descriptor)  written > (or failure >, still frozen)
  *                < thaw                      thawed >, exits
  *                < end                       kills pid 1 while all is frozen, reaps, ended >

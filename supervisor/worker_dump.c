@@ -15,6 +15,12 @@
 
 struct dump {
 	struct proto_conn *conn;
+	/* memory is being copied ahead: into what will be the image */
+	struct ckpt_ahead *ahead;
+	struct proto_writer *out;
+	struct proto_key *key;
+	int image;
+	const char *note;
 	const struct worker_dump *what;
 	struct ckpt_dump *frozen;
 	struct ckpt_report report;
@@ -110,12 +116,32 @@ static int write_image(struct dump *d, const Pb__WriteRequest *req, const int *f
 	return r;
 }
 
+static int open_out(struct dump *d, int fd, const struct proto_write_options *how, struct err *e)
+{
+	struct proto_write_options o = *how;
+	int r = proto_key_open(&d->key, d->what->config_dir, e);
+
+	o.key = d->key;
+	return r == 0 ? proto_writer_open(&d->out, fd, &o, e) : r;
+}
+
+static void close_out(struct dump *d)
+{
+	proto_writer_close(take_ptr(d->out));
+	proto_key_close(take_ptr(d->key));
+}
+
+static void add_ahead(const struct dump *d, struct ckpt_report *r)
+{
+	r->note = d->note;
+	if (d->ahead)
+		ckpt_ahead_sum(d->ahead, &r->rounds, &r->ahead, &r->tracker);
+}
+
 static void do_write(struct dump *d, const Pb__WriteRequest *req, const int *fds, size_t n_fds)
 {
 	struct proto_write_options o = {
 		.zstd_level = req->zstd_level, .copy = req->snapshot, .hold_last = req->hold_last};
-	struct proto_writer *out = NULL;
-	struct proto_key *key = NULL;
 	struct err e = {0};
 	uint8_t id[16] = {0}, held = 0;
 	int r;
@@ -124,25 +150,94 @@ static void do_write(struct dump *d, const Pb__WriteRequest *req, const int *fds
 		r = err_set(&e, ERR_FAILED, -EBADMSG, "nonsense from the supervisor");
 	} else {
 		r = fault_at(FAULT_WRITE_BEGIN, &e);
+		if (r == 0 && !d->out)
+			r = open_out(d, fds[0], &o, &e);
 		if (r == 0)
-			r = proto_key_open(&key, d->what->config_dir, &e);
-		o.key = key;
+			proto_writer_id(d->out, id);
 		if (r == 0)
-			r = proto_writer_open(&out, fds[0], &o, &e);
-		if (r == 0)
-			proto_writer_id(out, id);
-		if (r == 0)
-			r = write_image(d, req, fds, out, &e);
+			r = write_image(d, req, fds, d->out, &e);
 	}
 	if (r == 0)
-		held = proto_writer_held(out);
+		held = proto_writer_held(d->out);
+	add_ahead(d, &d->report);
 	if (r < 0)
 		worker_reply_failure(d->conn, &e);
 	else
 		worker_reply_report(d->conn, PB__WORKER__BODY_WRITTEN, &d->report, id,
 			req->hold_last ? &held : NULL);
-	proto_writer_close(out);
-	proto_key_close(key);
+	close_out(d);
+	/* whoever reads the stream shall see its end */
+	d->image = close_fd(d->image);
+}
+
+/* ---- ahead --------------------------------------------------------------------------------- */
+
+static void tell_progress(void *ctx, const struct ckpt_ahead_progress *p)
+{
+	struct dump *d = ctx;
+	Pb__Progress m = PB__PROGRESS__INIT;
+
+	m.round = p->round;
+	m.done = p->done;
+	m.all = p->all;
+	m.rate = p->rate;
+	m.dirty = p->dirty;
+	worker_reply(d->conn, PB__WORKER__BODY_PROGRESS, &m.base);
+}
+
+static int copy_ahead(struct dump *d, const Pb__Ahead *req, struct err *e)
+{
+	const Pb__Live *live = req->live;
+	struct ckpt_ahead_options o = {.tracker = live->tracker,
+		.rounds = live->rounds,
+		.seconds = live->seconds,
+		.rest = live->rest,
+		.force = live->force,
+		.progress = tell_progress,
+		.ctx = d};
+	int r = fault_at(FAULT_AHEAD_BEGIN, e);
+
+	if (r == 0)
+		r = open_out(d, d->image, &(struct proto_write_options){.zstd_level = req->zstd_level}, e);
+	if (r == 0)
+		r = ckpt_ahead_copy(&d->ahead, &d->what->world, &d->what->options, &o, d->out, e);
+	if (r != -EOPNOTSUPP || *live->tracker)
+		return r;
+	d->note = "it was copied while it stood still: this host can't tell which memory was written to";
+	*e = (struct err){0};
+	return 0;
+}
+
+/* True when it is to be frozen. */
+static bool do_ahead(struct dump *d)
+{
+	int fds[MESSAGE_MAX_FDS];
+	struct err e = {0};
+	Pb__Worker *m;
+	bool go = false;
+	size_t n = 0;
+
+	if (message_recv_worker(d->conn, &m, fds, MESSAGE_MAX_FDS, &n, &e) != 1)
+		return false;
+	if (m->body_case == PB__WORKER__BODY_AHEAD && n == 1 && m->ahead->live) {
+		d->image = take_fd(&fds[0]);
+		go = copy_ahead(d, m->ahead, &e) == 0;
+	} else {
+		err_set(&e, ERR_FAILED, -EBADMSG, "nonsense from the supervisor");
+	}
+	message_free_worker(m);
+	while (n)
+		close_fd(fds[--n]);
+	if (!go) {
+		worker_reply_failure(d->conn, &e);
+		return false;
+	}
+	worker_reply(d->conn, PB__WORKER__BODY_READY, NULL);
+	if (message_recv_worker(d->conn, &m, fds, MESSAGE_MAX_FDS, &n, &e) != 1)
+		return false;
+	go = m->body_case == PB__WORKER__BODY_FREEZE;
+	message_free_worker(m);
+	return go;
 }
 
 static void do_thaw(struct dump *d)
@@ -220,23 +315,38 @@ static void tell_thawed(void *ctx)
 	worker_reply(((struct dump *)ctx)->conn, PB__WORKER__BODY_THAWED, NULL);
 }
 
+static void end_ahead(struct dump *d)
+{
+	ckpt_ahead_free(take_ptr(d->ahead));
+	close_out(d);
+	d->image = close_fd(d->image);
+}
+
 /* True if it could be frozen, and runs again. */
 static bool dump_all(struct proto_conn *conn, const struct worker_dump *what)
 {
 	struct ckpt_dump_options options = what->options;
-	struct dump d = {.conn = conn, .what = what, .began = io_now_ns()};
+	struct dump d = {.conn = conn, .what = what, .began = io_now_ns(), .image = -1};
 	struct err e = {0};
 
 	proto_prepare(); /* while the session still runs */
+	if (what->ahead && !do_ahead(&d)) {
+		end_ahead(&d);
+		return false;
+	}
+	options.ahead = d.ahead;
+	d.began = io_now_ns();
 	options.thawed = tell_thawed;
 	options.thawed_ctx = &d;
 	if (fault_at(FAULT_FREEZE_BEGIN, &e) < 0 ||
 		ckpt_freeze(&d.frozen, &what->world, &options, &e) < 0) {
 		worker_reply_failure(d.conn, &e);
+		end_ahead(&d);
 		return false;
 	}
 	worker_reply(d.conn, PB__WORKER__BODY_FROZEN, NULL);
 	dump_loop(&d);
+	end_ahead(&d);
 	return true;
 }
 

@@ -17,6 +17,7 @@ struct worker_dump {
 	pid_t client;		/* who asked for it; 0 */
 	int listener;		/* of notifications, for options.unhold */
 	const char *config_dir; /* where the key is */
+	bool ahead;		/* memory is copied ahead, before anything is frozen */
 };
 
 /* Called in a fresh fork with the worker's end of the socket pair and a struct worker_dump; it exits, and

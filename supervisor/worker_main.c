@@ -37,6 +37,7 @@ struct restore {
 	struct ckpt_ipc_names ipc;
 	struct proto_conn *conn;
 	struct proto_reader *in;
+	struct ckpt_arrived *arrived; /* memory that came ahead of the session, or NULL */
 	struct ckpt_world world;
 	struct ledger_claimant claimant;
 };
@@ -338,6 +339,11 @@ static int rebuild(struct restore *r, const struct worker_restore *what, struct 
 	if (error == 0)
 		error = proto_reader_open(&r->in, what->image, &o, e);
 	if (error == 0)
+		error = ckpt_arrived_read(&r->arrived, r->in, what->state_dir, e);
+	if (error == 0 && r->arrived)
+		error = fault_at(FAULT_AHEAD_ARRIVED, e);
+	options.arrived = r->arrived;
+	if (error == 0)
 		error = send_front(r, e);
 	if (error == 0)
 		error = fault_at(FAULT_RESTORE_FRONT, e);
@@ -376,6 +382,7 @@ static _Noreturn void go_on(struct restore *r)
 	struct ckpt_world *w = &r->world;
 
 	proto_reader_close(take_ptr(r->in));
+	ckpt_arrived_free(take_ptr(r->arrived));
 	proto_conn_free(take_ptr(r->conn));
 	ledger_claimant_fini(&r->claimant);
 	close_fd(r->what->image);

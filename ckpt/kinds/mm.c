@@ -21,6 +21,8 @@
 #include <sys/resource.h>
 
 #include "base/base.h"
+#include "ckpt/ahead.h"
+#include "ckpt/arrived.h"
 #include "ckpt/build.h"
 #include "ckpt/kinds/ask.h"
 #include "ckpt/kinds/kinds.h"
@@ -181,6 +183,10 @@ static int draft_guards(struct draft *f, struct ckpt_dump *d, struct ckpt_proc *
 	}
 	f->mm.guards = f->guard_list;
 	f->mm.n_guards = n;
+	/* a run is two numbers, as they are in the record */
+	f->mm.ahead = ckpt_ahead_space(d->options.ahead, p);
+	f->mm.kept = (uint64_t *)p->memory_kept.data;
+	f->mm.n_kept = p->memory_kept.len / sizeof(uint64_t);
 	return 0;
 }
 
@@ -306,6 +312,7 @@ static int mm_dump_data(struct ckpt_dump *d, union ckpt_subject s, struct err *e
 /* The private mappings of a record, to check and sort its pages. */
 struct mm_state {
 	struct ckpt_build_proc *proc;
+	uint64_t ahead; /* its memory space among what was copied ahead; 0: none */
 	int mem;
 	size_t n, last;
 	struct {
@@ -345,6 +352,15 @@ int ckpt_mm_unpack(const struct ckpt_record *r, Pb__Mm **ret, struct err *e)
 			return err_set(e, ERR_IMAGE, -EBADMSG, "guard %zu is nonsense", i);
 		}
 	}
+	at = 0;
+	for (size_t i = 0; i < m->n_kept; i++) {
+		if (m->kept[i] < at || m->kept[i] > CKPT_TASK_SIZE || m->kept[i] % PAGE_SIZE ||
+			m->n_kept % 2 || (i % 2 && m->kept[i] == at)) {
+			pb__mm__free_unpacked(m, NULL);
+			return err_set(e, ERR_IMAGE, -EBADMSG, "kept range %zu is nonsense", i / 2);
+		}
+		at = m->kept[i];
+	}
 	*ret = m;
 	return 0;
 }
@@ -359,6 +375,7 @@ static int remember(struct ckpt_build *b, struct ckpt_record *r, struct ckpt_bui
 		return err_errno(e, -ENOMEM, "memory");
 	s->proc = p;
 	s->mem = -1;
+	s->ahead = m->ahead;
 	for (size_t i = 0; i < m->n_mappings; i++) {
 		const Pb__Mapping *v = m->mappings[i];
 
@@ -426,6 +443,64 @@ static int mm_data(struct ckpt_build *b, struct ckpt_record *r, uint64_t offset,
 	return ckpt_fill(s->proc->threads[0].tid, b->world->proc_fd,
 		ckpt_said(b->world, s->proc->threads[0].vtid), &s->mem, offset, data, len,
 		s->at[s->last].prot & PROT_WRITE, e);
+}
+
+/* A range that was copied ahead: from @map, where it came to lie. */
+static int fill_kept(
+	struct ckpt_build *b, struct mm_state *s, uint64_t start, uint64_t end, struct err *e)
+{
+	const void *data;
+	int r = 0;
+
+	for (uint64_t at = start; at < end && r == 0;) {
+		uint64_t len = ckpt_arrived_find(b->options.arrived, s->ahead, at, end, &data);
+
+		if (data)
+			r = ckpt_fill(s->proc->threads[0].tid, b->world->proc_fd,
+				ckpt_said(b->world, s->proc->threads[0].vtid), &s->mem, at, data,
+				len, s->at[s->last].prot & PROT_WRITE, e);
+		b->report.pages += data ? len / PAGE_SIZE : 0;
+		at += len;
+	}
+	return r;
+}
+
+/* It may go on from one mapping to the next. */
+static int fill_range(
+	struct ckpt_build *b, struct mm_state *s, uint64_t start, uint64_t end, struct err *e)
+{
+	int r = 0;
+
+	while (start < end && r == 0) {
+		uint64_t to;
+
+		if (!find_mapping(s, start, start + PAGE_SIZE))
+			return err_set(e, ERR_IMAGE, -EBADMSG, "pages at %llx belong to no mapping",
+				(unsigned long long)start);
+		to = MIN(end, s->at[s->last].end);
+		r = fill_kept(b, s, start, to, e);
+		start = to;
+	}
+	return r;
+}
+
+int ckpt_mm_fill_kept(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
+{
+	struct mm_state *s = r->kind == &ckpt_kind_mm ? r->state : NULL;
+	Pb__Mm *m;
+	int ret = 0;
+
+	if (!s || !s->ahead)
+		return 0;
+	if (!ckpt_arrived_has(b->options.arrived, s->ahead))
+		return err_set(e, ERR_IMAGE, -EBADMSG, "memory space %llu was not copied ahead",
+			(unsigned long long)s->ahead);
+	if (ckpt_mm_unpack(r, &m, e) < 0)
+		return e->error;
+	for (size_t i = 0; i + 1 < m->n_kept && ret == 0; i += 2)
+		ret = fill_range(b, s, m->kept[i], m->kept[i + 1], e);
+	pb__mm__free_unpacked(m, NULL);
+	return ret;
 }
 
 int ckpt_mm_left(

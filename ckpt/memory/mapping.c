@@ -11,6 +11,7 @@
 
 #include "base/base.h"
 #include "ckpt/kinds/sysv.h"
+#include "ckpt/ahead.h"
 #include "ckpt/memory/memory.h"
 #include "ckpt/survey.h"
 #include "proto/memory.pb-c.h"
@@ -78,9 +79,11 @@ static bool is_code(const char *word, const char *code)
 }
 
 /* One walk over the flags, since there are thousands of mappings: fills *ret_flags. */
-static int take_flags(const struct proc_vma *v, uint32_t *ret_flags, struct err *e)
+static int take_flags(
+	const struct ckpt_dump *d, const struct proc_vma *v, uint32_t *ret_flags, struct err *e)
 {
 	uint32_t flags = v->shared ? PB__MAPPING_FLAG__MAPPING_IS_SHARED : 0;
+	bool ours = ckpt_ahead_watches(d->options.ahead, v);
 
 	for (const char *w = v->vm_flags; w[0] && w[1]; w += 2) {
 		while (*w == ' ')
@@ -91,7 +94,7 @@ static int take_flags(const struct proc_vma *v, uint32_t *ret_flags, struct err 
 			if (is_code(w, flag_codes[i].code))
 				flags |= flag_codes[i].flag;
 		for (size_t i = 0; i < ARRAY_SIZE(refused_codes); i++)
-			if (is_code(w, refused_codes[i].code))
+			if (is_code(w, refused_codes[i].code) && !(ours && is_code(w, "uw")))
 				return refuse(v, refused_codes[i].what, e);
 		if (v->shared && is_code(w, "mw"))
 			flags |= PB__MAPPING_FLAG__MAPPING_MAYWRITE;
@@ -215,7 +218,7 @@ int ckpt_mapping_describe(struct ckpt_dump *d, struct ckpt_proc *p, const struct
 	}
 	r = check_path(v, e);
 	if (r >= 0)
-		r = take_flags(v, &ret->flags, e);
+		r = take_flags(d, v, &ret->flags, e);
 	if (r >= 0)
 		r = take_huge_page(v, &ret->huge_page, e);
 	if (r < 0)

@@ -238,6 +238,8 @@ void ckpt_vdso_stop(uint8_t *vdso, size_t len);
 struct ckpt_record;
 /* Unpacks an MM record, its mappings checked: sorted, page aligned, below CKPT_TASK_SIZE. */
 int ckpt_mm_unpack(const struct ckpt_record *r, struct Pb__Mm **ret, struct err *e);
+/* Fills what was copied ahead and is still so, if it is a record of memory. */
+int ckpt_mm_fill_kept(struct ckpt_build *b, struct ckpt_record *r, struct err *e);
 /* A frame whose data was left in the image.  1: it is mapped, 0: it must be copied. */
 int ckpt_mm_left(struct ckpt_build *b, struct ckpt_record *r, const struct proto_frame *f,
 	struct err *e);

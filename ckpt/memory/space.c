@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include "base/base.h"
+#include "ckpt/ahead.h"
 #include "ckpt/memory/memory.h"
 #include "ckpt/survey.h"
 #include "proto/memory.pb-c.h"
@@ -50,6 +51,26 @@ static bool is_untouched(const struct proc_vma *v)
 	       !strstr(v->vm_flags, "ht");
 }
 
+/* Where a part of the memory has been copied before. */
+static int scan_watched(struct ckpt_dump *d, struct ckpt_proc *p, struct ckpt_pages *pages,
+	struct buf *guards, struct err *e)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < p->maps.n && r >= 0; i++) {
+		const struct proc_vma *v = &p->maps.vmas[i];
+
+		if (v->start >= CKPT_TASK_SIZE || is_untouched(v))
+			continue;
+		if (ckpt_ahead_watches(d->options.ahead, v))
+			r = ckpt_ahead_look(d->options.ahead, pages->pagemap, v, &p->memory_pages,
+				&p->memory_kept, guards, e);
+		else
+			r = ckpt_pages_find(pages, v->start, v->end, &p->memory_pages, guards, e);
+	}
+	return r;
+}
+
 int ckpt_space_scan(struct ckpt_dump *d, struct ckpt_proc *p, struct buf *guards, struct err *e)
 {
 	_cleanup_pages_ struct ckpt_pages pages = CKPT_PAGES_INIT;
@@ -58,6 +79,9 @@ int ckpt_space_scan(struct ckpt_dump *d, struct ckpt_proc *p, struct buf *guards
 	if (r < 0)
 		return r;
 	buf_clear(&p->memory_pages);
+	buf_clear(&p->memory_kept);
+	if (ckpt_ahead_space(d->options.ahead, p))
+		return scan_watched(d, p, &pages, guards, e);
 	/* the whole space in one call, where the kernel can */
 	if (ckpt_pages_scans(&pages))
 		return ckpt_pages_find(&pages, 0, CKPT_TASK_SIZE, &p->memory_pages, guards, e);

@@ -239,7 +239,8 @@ int ckpt_track_take(struct ckpt_track *t, struct ckpt_space *s, struct buf *runs
 {
 	int r = s->refused ? 0 : t->way->take(s, t->proc_fd, runs, e);
 
-	if (r == -ESRCH || r == -ENOENT) {
+	/* it has ended, or is about to: or it may not be looked at any more, and what it wrote to stays so */
+	if (r == -ESRCH || r == -ENOENT || r == -EACCES || r == -EPERM) {
 		*e = (struct err){0};
 		return 0;
 	}

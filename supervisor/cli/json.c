@@ -128,6 +128,12 @@ json_t *json_of_report(const Pb__Report *r)
 		stages);
 	if (r->image[0])
 		json_object_set_new(j, "image", json_text(r->image));
+	if (r->rounds)
+		json_object_update_new(j,
+			json_pack("{s:i, s:I, s:o}", "rounds", (int)r->rounds, "ahead", (json_int_t)r->ahead,
+				"tracker", json_text(r->tracker)));
+	if (r->note[0])
+		json_object_set_new(j, "note", json_text(r->note));
 	return j;
 }
 

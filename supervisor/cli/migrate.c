@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -21,8 +22,9 @@
 #include "supervisor/message.h"
 
 struct migrate_options {
-	bool finish, abort, json, compress;
-	const char *podrun, *outside;
+	bool finish, abort, json, compress, live, force;
+	const char *podrun, *outside, *tracker;
+	uint64_t rounds, time, rest;
 };
 
 #define AT(member) offsetof(struct migrate_options, member)
@@ -36,7 +38,16 @@ static const struct cli_option options[] = {
 	{"outside", 0, "refuse|close|reset", "what becomes of connections that lead out of the session",
 		CLI_STRING, AT(outside)},
 	{"podrun", 0, "PATH", "where podrun is on the other host", CLI_STRING, AT(podrun)},
-	{"live", 0, NULL, "copying ahead while the session runs is not built yet", CLI_REFUSED, 0},
+	{"live", 0, NULL, "copy memory while the session runs, and stop it for the rest only", CLI_FLAG,
+		AT(live)},
+	{"rounds", 0, "N", "of --live: copy what was written to meanwhile at most so often (30)", CLI_NUMBER,
+		AT(rounds)},
+	{"time", 0, "SECONDS", "of --live: copy for so long at most", CLI_NUMBER, AT(time)},
+	{"rest", 0, "KIB", "of --live: stop when no more is left (what the line takes in 20 ms)", CLI_NUMBER,
+		AT(rest)},
+	{"force", 0, NULL, "of --live: stop then, however much is left", CLI_FLAG, AT(force)},
+	{"tracker", 0, "wp_async|soft_dirty", "of --live: how it is told what was written to", CLI_STRING,
+		AT(tracker)},
 	{"lazy", 0, NULL, "fetching memory when it is needed is not built yet", CLI_REFUSED, 0},
 };
 
@@ -140,30 +151,91 @@ static int say_hello(struct cli *c, struct ssh *s, struct err *e)
 	return 0;
 }
 
+/* What the supervisor says while the image goes through us. */
+struct hearing {
+	struct proto_conn *conn;
+	Pb__Control *reply; /* the last word, or NULL */
+	struct err failure;
+	bool shown;
+};
+
+static void show_progress(struct hearing *h, const Pb__Progress *p)
+{
+	char done[32], all[32], rate[32];
+
+	if (!isatty(STDERR_FILENO))
+		return;
+	cli_bytes(p->done, done, sizeof(done));
+	cli_bytes(p->all, all, sizeof(all));
+	cli_bytes(p->rate, rate, sizeof(rate));
+	fprintf(stderr, "\r\033[Kround %u: %s of %s", p->round, done, all);
+	if (p->rate)
+		fprintf(stderr, ", %s/s, %.1f s left", rate,
+			(double)(p->all - MIN(p->done, p->all)) / (double)p->rate);
+	fflush(stderr);
+	h->shown = true;
+}
+
+static bool hear(void *ctx)
+{
+	struct hearing *h = ctx;
+	Pb__Control *m;
+
+	if (client_receive(h->conn, &m, &h->failure) < 0)
+		return false;
+	if (m->body_case != PB__CONTROL__BODY_PROGRESS) {
+		h->reply = m;
+		return false;
+	}
+	show_progress(h, m->progress);
+	message_free(m);
+	return true;
+}
+
+static void fill_live(const struct migrate_options *o, Pb__Live *live)
+{
+	live->tracker = (char *)(o->tracker ? o->tracker : "");
+	live->rounds = (uint32_t)MIN(o->rounds, (uint64_t)UINT32_MAX);
+	live->seconds = (uint32_t)MIN(o->time, (uint64_t)UINT32_MAX);
+	live->rest = MIN(o->rest, UINT64_MAX >> 10) << 10;
+	live->force = o->force;
+}
+
 /* Freezes the session and sends it; *ret is the supervisor's report, or `e` says why not. */
 static int send_session(struct proto_conn *conn, const struct migrate_options *o, struct ssh *s,
 	Pb__Control **ret, struct err *e)
 {
 	Pb__Control m = PB__CONTROL__INIT;
 	Pb__SuspendRequest q = PB__SUSPEND_REQUEST__INIT;
+	Pb__Live live = PB__LIVE__INIT;
+	struct hearing h = {.conn = conn};
+	const struct transfer_watch watch = {proto_conn_fd(conn), hear, &h};
 	int ends[2], sent, r;
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return err_errno(e, -errno, "pipe");
 	q.stream = true;
 	q.hold = true;
+	fill_live(o, &live);
+	q.live = o->live ? &live : NULL;
 	q.zstd_level = o->compress ? 3 : 0;
 	q.outside = (char *)(o->outside ? o->outside : "");
 	m.body_case = PB__CONTROL__BODY_SUSPEND;
 	m.suspend = &q;
 	r = message_send(conn, &m, &ends[1], 1, e);
 	close(ends[1]);
-	sent = r < 0 ? r : transfer_send_image(ends[0], s->in);
+	sent = r < 0 ? r : transfer_send_image(ends[0], s->in, &watch);
 	/* A worker that is still writing fails now, and the session runs on. */
 	close(ends[0]);
 	if (r < 0)
 		return r;
-	r = client_receive(conn, ret, e);
+	while (!h.reply && !err_is(&h.failure) && hear(&h))
+		continue;
+	if (h.shown)
+		fputs("\r\033[K", stderr);
+	*ret = h.reply;
+	*e = h.failure;
+	r = h.failure.error;
 	if (sent == 0)
 		return r;
 	if (r == 0)
@@ -195,6 +267,14 @@ static int hand_over(struct proto_conn *conn, const char *name, struct ssh *s, s
 	return decide(conn, PB__DECISION__WHAT__FINISH, s->host, e);
 }
 
+static void tell(const struct migrate_options *o, const Pb__Report *r)
+{
+	if (r->note[0])
+		fprintf(stderr, "podrun: %s\n", r->note);
+	if (o->json)
+		json_print(json_of_report(r));
+}
+
 static int move(struct cli *c, const struct migrate_options *o, const char *name, const char *host,
 	struct err *e)
 {
@@ -222,8 +302,8 @@ static int move(struct cli *c, const struct migrate_options *o, const char *name
 	}
 	end_ssh(&ssh);
 	proto_conn_free(conn);
-	if (r == 0 && o->json && report && report->body_case == PB__CONTROL__BODY_REPORT)
-		json_print(json_of_report(report->report));
+	if (r == 0 && report && report->body_case == PB__CONTROL__BODY_REPORT)
+		tell(o, report->report);
 	message_free(report);
 	return r;
 }
@@ -237,6 +317,9 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 	struct proto_conn *conn;
 	int r;
 
+	if (!o->live && (o->rounds || o->time || o->rest || o->force || o->tracker))
+		return err_set(e, ERR_USAGE, -EINVAL,
+			"--rounds, --time, --rest, --force and --tracker belong to --live");
 	if (o->finish && o->abort)
 		return err_set(e, ERR_USAGE, -EINVAL, "--finish or --abort, not both");
 	if (argc < (settle ? 1 : 2)) {
@@ -266,7 +349,13 @@ const struct cli_command cli_migrate = {
 		"command in the *ssh* setting or in *PODRUN\\_SSH*. If the other side fails before it has "
 		"the session whole, exit code 8, the session runs on here. If it does not acknowledge that "
 		"it may go on, exit code 9, both sides stay frozen until *--finish* or *--abort* is said on "
-		"each.",
+		"each.\n\n"
+		"With *--live* memory is copied while the session runs, and again what it has written to "
+		"meanwhile, until little is left; then it stops, for that and all else. Commands can't be started in "
+		"it before that is over. A session that writes faster than the line takes it is told so, and runs on "
+		"here, unless *--force* is given. It needs Linux 6.7 with userfaultfd(2), or a kernel with soft-dirty "
+		"bits (*podrun check*); where there is neither, or names are rewritten, it is said, and the session "
+		"moved as without it.",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.size = sizeof(struct migrate_options),

@@ -2,6 +2,8 @@
 /* What migrate and receive say to each other in front of an image and behind it, line by line. */
 #include "supervisor/cli/transfer.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -47,7 +49,23 @@ static int send_chunk(int to, uint8_t *room, size_t n)
 	return io_write_full(to, room, n + 4);
 }
 
-int transfer_send_image(int from, int to)
+/* Until there is something to read from @from. */
+static int await(int from, const struct transfer_watch *w)
+{
+	struct pollfd p[2] = {{from, POLLIN, 0}, {w ? w->fd : -1, POLLIN, 0}};
+
+	for (;;) {
+		if (poll(p, 2, -1) < 0 && errno != EINTR)
+			return -errno;
+		if (p[1].revents && !w->ready(w->ctx))
+			p[1].fd = -1;
+		if (p[0].revents)
+			return p[1].fd < 0;
+		p[1].revents = 0;
+	}
+}
+
+int transfer_send_image(int from, int to, const struct transfer_watch *watch)
 {
 	_cleanup_free_ uint8_t *room = malloc(TRANSFER_MAX_CHUNK + 4);
 	int r = 0;
@@ -55,7 +73,13 @@ int transfer_send_image(int from, int to)
 	if (!room)
 		return -ENOMEM;
 	for (;;) {
-		ssize_t n = read(from, room + 4, TRANSFER_MAX_CHUNK);
+		ssize_t n;
+
+		r = watch ? await(from, watch) : 0;
+		if (r < 0)
+			return r;
+		watch = r ? NULL : watch;
+		n = read(from, room + 4, TRANSFER_MAX_CHUNK);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -70,7 +94,6 @@ int transfer_send_image(int from, int to)
 int transfer_receive_image(int from, int to)
 {
 	_cleanup_free_ uint8_t *room = malloc(TRANSFER_MAX_CHUNK);
-	bool taken = true;
 
 	if (!room)
 		return -ENOMEM;
@@ -88,6 +111,8 @@ int transfer_receive_image(int from, int to)
 			return 0;
 		if (io_read_full(from, room, n) != (ssize_t)n)
 			return -ECONNRESET;
-		taken = taken && io_write_full(to, room, n) == 0;
+		/* who does not take it any more has said why */
+		if (io_write_full(to, room, n) < 0)
+			return -EPIPE;
 	}
 }

@@ -17,6 +17,7 @@
 #ifndef SUPERVISOR_CLI_TRANSFER_H
 #define SUPERVISOR_CLI_TRANSFER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,9 +30,16 @@ struct err;
 /* A line without its newline: 0, or -ECONNRESET at the end. */
 int transfer_read_line(int fd, char line[TRANSFER_MAX_LINE]);
 int transfer_write_line(int fd, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Copies chunks from one side of ssh: @from until its end, as chunks to @to, with the empty one. */
-int transfer_send_image(int from, int to);
-/* The other way round; 0 once the empty chunk came.  What @to does not take is dropped. */
+/* Something else that is looked at meanwhile: @ready is called when @fd is readable, until it returns false. */
+struct transfer_watch {
+	int fd;
+	bool (*ready)(void *ctx);
+	void *ctx;
+};
+/* Copies chunks from one side of ssh: @from until its end, as chunks to @to, with the empty one.  @w may be
+ * NULL. */
+int transfer_send_image(int from, int to, const struct transfer_watch *w);
+/* The other way round; 0 once the empty chunk came, -EPIPE when @to takes no more. */
 int transfer_receive_image(int from, int to);
 
 #endif

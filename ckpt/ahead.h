@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ahead - what of a session's memory has been copied while it ran, as the dump sees it.
+ */
+#ifndef CKPT_AHEAD_H
+#define CKPT_AHEAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct buf;
+struct ckpt_ahead;
+struct ckpt_proc;
+struct err;
+struct proc_vma;
+
+/* All of them: NULL is fine, and means that nothing was. */
+
+/* The number of @p's memory space; 0: nothing of it was copied. */
+uint64_t ckpt_ahead_space(const struct ckpt_ahead *a, const struct ckpt_proc *p);
+/* Is this mapping (of smaps) one whose pages may have been? */
+bool ckpt_ahead_watches(const struct ckpt_ahead *a, const struct proc_vma *v);
+/* Of such a mapping of a process that has a space: pages (struct ckpt_run) to be copied now, those that are as they
+ * were copied, guard pages. */
+int ckpt_ahead_look(const struct ckpt_ahead *a, int pagemap, const struct proc_vma *v,
+	struct buf *pages, struct buf *kept, struct buf *guards, struct err *e);
+
+#endif

@@ -1,0 +1,239 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Integration tests: a session is moved while it runs (migrate --live), and what can go wrong meanwhile.
+
+The program knows what each page of its memory must hold, and looks at all of it in the end
+(dirty_work.c).  Nothing here is about how long something takes.
+"""
+import pathlib
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+from cli import COUNT, finish, one_line, ssh_to  # noqa: E402
+from harness import BUILD, PATIENCE, PODRUN, Skip, add, main, needs, test, until  # noqa: E402
+
+WORK = BUILD / "tests" / "it" / "dirty_work"
+
+
+def live(env, *options, code=0, check=True):
+    return env.podrun("migrate", "--live", *options, "s", "there", "--json", code=code, check=check,
+                      timeout=2 * PATIENCE)
+
+
+def moved(env, *options):
+    r = live(env, *options).json()
+    if "note" in r:
+        raise Skip(r["note"])
+    return r
+
+
+def there(env, name="other", cut="", fault=None):
+    """Another "host"; `fault`: where its podrun is to fail, `cut`: a filter on the way back."""
+    other = env.host(name)
+    ssh_to(env, other, cut=cut)
+    if fault:
+        env.path("fault").write_text(fault + "\n")
+        script = env.path("ssh")
+        script.write_text(script.read_text().replace(
+            "shift\n", "shift\nexport PODRUN_TEST_FAULT=%s\n" % env.path("fault"), 1))
+    return other
+
+
+@test
+def a_busy_session_moves_and_has_all_of_its_memory(env):
+    """Twice, the second time from where it has just come to."""
+    env.run_detached("s", WORK, 64, 3000)
+    other = there(env)
+    r = moved(env, "--force")
+    assert r["rounds"] >= 2 and r["ahead"] >= 60 << 20, r
+    assert not env.sessions()
+    third = there(other, "third")
+    moved(other, "--force")
+    assert not other.sessions()
+    assert "ok" in finish(third, "s").split()
+
+
+@test
+def processes_come_and_go_meanwhile(env):
+    """Some become another program, some end, some are born, at any moment."""
+    env.run_detached("s", "sh", "-c",
+                     "while [ ! -e /tmp/go ]; do python3 -c 'x = bytearray(4 << 20)'; done & "
+                     "(while [ ! -e /tmp/go ]; do sh -c 'exec sh -c true'; done) & %s 32 2000; e=$?; wait; "
+                     "exit $e" % WORK)
+    for i in range(4):
+        other = there(env, "other%d" % i)
+        moved(env, "--force", "--rounds", str(1 + i))
+        env = other
+    assert "ok" in finish(env, "s").split()
+
+
+REDIS = r"""
+import os, socket, subprocess, sys, time
+n = int(sys.argv[1])
+server = subprocess.Popen(["redis-server", "--port", "6391", "--save", "", "--dir", "/tmp"], stdout=subprocess.DEVNULL)
+def connect():
+    while True:
+        try: return socket.create_connection(("127.0.0.1", 6391)).makefile("rwb")
+        except OSError: time.sleep(.05)
+c = connect()
+def ask(*commands):
+    c.write(b"".join(b"*%d\r\n" % len(k) + b"".join(b"$%d\r\n%s\r\n" % (len(w), w) for w in k) for k in commands))
+    c.flush()
+    for k in commands:
+        line = c.readline()
+        if line[:1] == b"$": line = c.read(int(line[1:]) + 2)
+        elif line[:1] not in (b"+", b":"): raise SystemExit("FAIL %r" % line)
+        yield line.rstrip(b"\r\n")
+def value(i, k): return (b"%d.%d." % (i, k)) * 100
+times = [0] * n
+for i in range(0, n, 500): list(ask(*[(b"SET", b"k%d" % j, value(j, 0)) for j in range(i, min(n, i + 500))]))
+print("ready", flush=True)
+x = 1
+while not os.path.exists("/tmp/go"):
+    batch = []
+    for _ in range(20):
+        x = x * 1103515245 + 12345 & 0x7fffffff
+        i = (x >> 8) % n
+        times[i] += 1
+        batch.append((b"SET", b"k%d" % i, value(i, times[i])))
+    assert all(r == b"+OK" for r in ask(*batch))
+for i in range(0, n, 500):
+    for j, got in zip(range(i, min(n, i + 500)), ask(*[(b"GET", b"k%d" % j) for j in range(i, min(n, i + 500))])):
+        assert got == value(j, times[j]), ("FAIL", j, times[j], got[:40])
+server.kill(); server.wait()
+print("ok")
+"""
+
+
+@test
+def redis_under_writes_moves_and_its_client_notices_nothing(env):
+    """256 MiB; each value is checked in the end."""
+    needs("redis-server")
+    env.run_detached("s", "python3", "-u", "-c", REDIS, "330000")
+    other = there(env)
+    r = moved(env, "--force")
+    assert r["ahead"] > 200 << 20, r
+    assert "ok" in finish(other, "s").split()
+
+
+# Where the other side's podrun is killed, or fails.
+for _fault in ("ahead.arrived kill", "ahead.arrived fail", "restore.unpack kill", "resume.unpacked kill",
+               "restore.data kill", "restore.data fail", "resume.restored kill-supervisor"):
+    def killed_there(env, fault=_fault):
+        env.run_detached("s", WORK, 16, 2000)
+        other = there(env, fault=fault)
+        r = live(env, "--force", code=8)
+        one_line(r, "s")
+        assert not other.podrun("ps", "-a", "--json").json()
+        assert "ok" in finish(env, "s").split()
+
+    add("the_other_side_fails/" + _fault.replace(" ", "_"), killed_there)
+
+
+# Where our own does, before anything is given away.
+for _fault in ("ahead.begin fail", "ahead.begin kill", "ahead.round fail", "ahead.round kill", "ahead.round kill 2",
+               "ahead.ready fail", "freeze.survey kill", "freeze.files fail", "write.records kill",
+               "write.data fail", "ahead.round kill-client"):
+    def killed_here(env, fault=_fault):
+        env.path("fault").write_text(fault + "\n")
+        env.environ["PODRUN_TEST_FAULT"] = str(env.path("fault"))
+        env.run_detached("s", WORK, 16, 2000)
+        del env.environ["PODRUN_TEST_FAULT"]
+        other = there(env)
+        r = live(env, "--force", check=False)
+        assert r.code != 0, r
+        env.path("fault").write_text("")
+        until("it runs on", lambda: [x for x in env.sessions() if x["state"] == "running"])
+        until("nothing is there", lambda: not other.podrun("ps", "-a", "--json").json())
+        moved(env, "--force")
+        assert "ok" in finish(other, "s").split()
+
+    add("this_side_fails/" + _fault.replace(" ", "_"), killed_here)
+
+
+@test
+def an_acknowledgement_that_is_lost_leaves_both_frozen(env):
+    for verdict in ("--finish", "--abort"):
+        other = there(env, "other" + verdict, cut=" | head -n 1")  # READY comes back, ACK does not
+        env.run_detached("s", WORK, 16, 2000)
+        r = live(env, "--force", code=9)
+        assert "--finish" in r.errors, r
+        (s,) = env.sessions()
+        assert s["state"] == "in-doubt", s
+        if verdict == "--finish":
+            env.podrun("migrate", "--finish", "s")
+            assert not env.sessions()
+            assert "ok" in finish(other, "s").split()
+        else:
+            other.podrun("kill", "s")
+            env.podrun("migrate", "--abort", "s")
+            assert "ok" in finish(env, "s").split()
+        env.podrun("rm", "s")
+
+
+@test
+def who_writes_faster_than_the_line_is_told_so(env):
+    env.run_detached("s", WORK, 16, 0)
+    other = there(env)
+    r = live(env, "--rest", "4", code=1)
+    one_line(r, "s", "MiB are left", "in a second", "hint", "--force")
+    assert not other.podrun("ps", "-a", "--json").json()
+    moved(env, "--rest", "4", "--rounds", "3", "--force")
+    assert "ok" in finish(other, "s").split()
+
+
+@test
+def a_target_that_is_full_leaves_it_here(env):
+    needs("unshare")
+    if env.call("unshare", "-Urm", "mount", "-t", "tmpfs", "none", "/mnt", check=False).code:
+        raise Skip("no namespace to mount a small file system in")
+    env.run_detached("s", WORK, 64, 1000)
+    other = there(env)
+    script = env.path("ssh")
+    lines = script.read_text().splitlines()
+    lines[-1] = "exec unshare -Urm sh -c 'mount -t tmpfs -o size=8m none %s && %s'" % (
+        other.environ["XDG_STATE_HOME"], PODRUN + " receive")
+    script.write_text("\n".join(lines) + "\n")
+    r = live(env, "--force", code=8)
+    one_line(r, "s", "No space left")
+    assert "ok" in finish(env, "s").split()
+
+
+@test
+def one_that_ends_meanwhile_has_ended(env):
+    env.run_detached("s", "sh", "-c", "echo ready; %s 64 0" % WORK)
+    other = there(env)
+    p = env.start(PODRUN, "migrate", "--live", "--rest", "1", "--rounds", "1000", "s", "there",
+                  stderr=subprocess.PIPE)
+    until("it is copied", lambda: [x for x in env.sessions() if x["state"] == "copying"] or p.poll() is not None)
+    env.podrun("kill", "s", check=False)
+    _, err = p.communicate(timeout=PATIENCE)
+    assert p.returncode not in (0, 9), (p.returncode, err)
+    until("nothing is there", lambda: not other.podrun("ps", "-a", "--json").json())
+    assert not env.sessions()
+
+
+@test
+def what_can_not_be_done_is_said(env):
+    other = there(env)
+    one_line(env.podrun("migrate", "--force", "s", "there", code=2), "--live")
+    env.run_detached("s", *COUNT)
+    r = live(env, "--tracker", "clairvoyance", code=4)
+    one_line(r, "s", "can't tell which memory")
+    env.podrun("pause", "s")
+    assert "paused" in live(env).json()["note"]
+    assert "ok" in finish(other, "s").split()
+
+
+@test
+def rewritten_names_are_moved_as_without_it(env):
+    env.run_detached("s", *COUNT, options=["--names", "rewrite", "--net", "host"])
+    other = there(env)
+    r = live(env)
+    assert "rewritten" in r.json()["note"] and "rewritten" in r.errors, r
+    assert "ok" in finish(other, "s").split()
+
+
+if __name__ == "__main__":
+    main()
