@@ -247,6 +247,22 @@ int proc_read_task_status(int proc_fd, pid_t pid, pid_t tid, struct proc_status 
 	return read_status(proc_fd, dir, ret, e);
 }
 
+size_t proc_level(int proc_fd, pid_t pid)
+{
+	struct proc_status s;
+
+	if (pid <= 0 || proc_read_status(proc_fd, pid, &s, NULL) < 0 || !s.ns_depth)
+		return PROC_INNERMOST;
+	return s.ns_depth - 1;
+}
+
+pid_t proc_at_level(const pid_t *numbers, const struct proc_status *s, size_t level)
+{
+	if (!s->ns_depth || (level != PROC_INNERMOST && level >= s->ns_depth))
+		return 0;
+	return numbers[MIN(level, s->ns_depth - 1)];
+}
+
 /* ---- maps, smaps -------------------------------------------------------------------------- */
 
 /* The name field up to the end of its line: the kernel writes a newline in it as \012. */

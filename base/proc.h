@@ -54,6 +54,15 @@ int proc_read_status(int proc_fd, pid_t pid, struct proc_status *ret, struct err
 int proc_read_task_status(int proc_fd, pid_t pid, pid_t tid, struct proc_status *ret,
 	struct err *e);
 
+/*
+ * Of a task in several pid namespaces the lists above have a number for each: the one @pid is in itself, told by
+ * its place in them.  PROC_INNERMOST when @pid is 0 or has gone.
+ */
+#define PROC_INNERMOST SIZE_MAX
+size_t proc_level(int proc_fd, pid_t pid);
+/* The number at that place in @numbers, one of @s's lists.  0: it has none there. */
+pid_t proc_at_level(const pid_t *numbers, const struct proc_status *s, size_t level);
+
 /* One mapping of /proc/PID/smaps (or maps: then vm_flags is empty). */
 struct proc_vma {
 	uint64_t start, end;

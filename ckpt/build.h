@@ -27,6 +27,7 @@
 #include "base/base.h"
 #include "ckpt/ckpt.h"
 #include "ckpt/kind.h"
+#include "ckpt/nested.h"
 #include "ckpt/remote/remote.h"
 
 struct ckpt_build_thread {
@@ -45,6 +46,9 @@ struct ckpt_build_proc {
 	struct ckpt_build_thread *threads; /* [0] is the leader, as long as that lives */
 	size_t n_threads;
 	struct ckpt_record *record; /* of kind TASK */
+	struct ckpt_ns_set ns;	    /* ckpt/nested.h */
+	pid_t *inner; /* numbers in @depth nested pid namespaces, outermost first: its own, then each thread's */
+	size_t depth;
 	int lend_fd;		    /* the builder's pidfd in its table; ckpt/lend.h */
 };
 
@@ -65,6 +69,7 @@ struct ckpt_build {
 	struct proto_reader *in;
 	/* The host's /proc, opened before joining: it numbers tasks as pid and tid above do. */
 	int host_proc;
+	size_t level; /* of the session's numbers in its lists (proc_level), once processes are made */
 
 	struct ckpt_record *records;
 	size_t n_records;
@@ -78,6 +83,9 @@ struct ckpt_build {
 	cpu_set_t cpus; /* the builder's own */
 	int cpu;	/* the one where it and all tasks stay for now; -1: none */
 	bool one_cpu;	/* the builder is there */
+	struct ckpt_nested *nested; /* number i is nested[i - 1] */
+	size_t n_nested;
+	struct buf helpers; /* for them (nested_help.c) */
 	pid_t *made;	/* every process made, dead or alive, for the undo */
 	size_t n_made;
 	/* What is mapped from the image at first (memory/mapped.c), and addresses for its own memory. */

@@ -17,6 +17,7 @@
 #include "ckpt/answers.h"
 #include "ckpt/freeze.h"
 #include "ckpt/memory/memory.h"
+#include "ckpt/nested_survey.h"
 #include "ckpt/openfiles.h"
 #include "ckpt/visit.h"
 #include "ckpt/walks.h"
@@ -156,6 +157,14 @@ static void undo_survey(struct ckpt_dump *d)
 	ckpt_survey_free(d);
 }
 
+/* What processes are made of; their files of /proc can all be read now. */
+static int memory(struct ckpt_dump *d, struct err *e)
+{
+	int r = ckpt_survey_memory(d, e);
+
+	return r < 0 ? r : ckpt_nested_survey(d, e);
+}
+
 static int check_one(struct ckpt_dump *d, const struct ckpt_kind *k, union ckpt_subject s,
 	uint64_t id, void *ctx, struct err *e)
 {
@@ -194,7 +203,7 @@ static const struct stage {
 } stages[] = {
 	{"quiesce", quiesce, undo_quiesce, FAULT_FREEZE_QUIESCE},
 	{"survey", survey, undo_survey, FAULT_FREEZE_SURVEY},
-	{"memory", ckpt_survey_memory, ckpt_survey_leave, FAULT_FREEZE_MEMORY},
+	{"memory", memory, ckpt_survey_leave, FAULT_FREEZE_MEMORY},
 	{"files", ckpt_openfiles_survey, ckpt_openfiles_free, FAULT_FREEZE_FILES},
 	{"plan", plan, undo_plan, FAULT_FREEZE_PLAN},
 };
@@ -239,6 +248,7 @@ static struct ckpt_dump *new_dump(
 	d->options = *o;
 	remote_pass_traced(w->names);
 	d->host_proc = proc_open(e);
+	d->level = proc_level(d->host_proc, w->names ? 0 : w->init_pid);
 	if (d->host_proc < 0) {
 		free_dump(d);
 		return NULL;

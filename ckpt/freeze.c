@@ -188,8 +188,8 @@ static int nobody_else(struct ckpt_frozen *f, struct err *e)
 		struct proc_status s;
 
 		if (t->pid == t->tid && t->state != CKPT_TASK_ENDED &&
-			!proc_read_status(f->o.host_proc, t->pid, &s, NULL) && s.ns_depth)
-			known[n_known++] = s.ns_pid[s.ns_depth - 1];
+			!proc_read_status(f->o.host_proc, t->pid, &s, NULL))
+			known[n_known++] = proc_at_level(s.ns_pid, &s, f->level);
 	}
 	sort_array(known, n_known, sizeof(*known), compare_pid);
 	r = proc_list_numbers(f->o.session_proc, ".", &seen, &n_seen, e);
@@ -374,6 +374,7 @@ int ckpt_frozen_make(struct ckpt_frozen **ret, const struct ckpt_freeze_options 
 	if (!f)
 		return err_errno(e, -ENOMEM, "freeze");
 	f->o = *o;
+	f->level = proc_level(o->host_proc, o->names ? 0 : o->init_pid);
 	f->shallow = o->n_only;
 	f->since = io_now_ns();
 	f->deadline = f->since + ms * 1000000ULL;

@@ -24,10 +24,13 @@
 #include <sys/wait.h>
 
 #include "base/base.h"
+#include "ckpt/birth.h"
 #include "ckpt/kinds/pty.h"
 #include "ckpt/kinds/tasks.h"
 #include "ckpt/lend.h"
 #include "ckpt/remote/i386.h"
+#include "ckpt/nested_build.h"
+#include "ckpt/nested_list.h"
 #include "ckpt/remote/trace.h"
 #include "ckpt/said.h"
 #include "ckpt/tree.h"
@@ -41,39 +44,14 @@
 #define USER_END_32   0xffffe000ULL
 #define LAST_SIGNAL   64
 
-/* linux/sched.h */
-struct clone3_args {
-	uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls, set_tid,
-		set_tid_size, cgroup;
-};
-
-struct task {
-	pid_t vpid, pid;
-	struct remote *remote;
-};
-
 struct growth {
 	struct ckpt_build *b;
-	struct task *procs;	/* parallel to b->procs */
-	struct task *stand_ins; /* as many as there are operations, at most */
+	struct ckpt_born *procs;     /* parallel to b->procs */
+	struct ckpt_born *stand_ins; /* as many as there are operations, at most */
 	size_t n_stand_ins;
-	int lend_fd;
 };
 
-static int note_made(struct ckpt_build *b, pid_t pid, struct err *e)
-{
-	if ((b->n_made & (b->n_made + 1)) == 0) {
-		pid_t *p = reallocarray(b->made, 2 * (b->n_made + 1), sizeof(*p));
-
-		if (!p)
-			return err_errno(e, -ENOMEM, "process tree");
-		b->made = p;
-	}
-	b->made[b->n_made++] = pid;
-	return 0;
-}
-
-static struct task *find(struct growth *g, pid_t vpid)
+static struct ckpt_born *find(struct growth *g, pid_t vpid)
 {
 	struct ckpt_build_proc *p = ckpt_build_proc(g->b, vpid);
 
@@ -86,9 +64,9 @@ static struct task *find(struct growth *g, pid_t vpid)
 }
 
 /* Where a new task of the plan is kept. */
-static struct task *slot(struct growth *g, pid_t vpid)
+static struct ckpt_born *slot(struct growth *g, pid_t vpid)
 {
-	struct task *t = find(g, vpid);
+	struct ckpt_born *t = find(g, vpid);
 
 	if (!t)
 		t = &g->stand_ins[g->n_stand_ins++];
@@ -98,15 +76,7 @@ static struct task *slot(struct growth *g, pid_t vpid)
 
 /* ---- numbers without a namespace -------------------------------------------------------------- */
 
-static int tell_born(const struct ckpt_build *b, pid_t vpid, pid_t host, pid_t pid, struct err *e)
-{
-	const struct ckpt_names *names = b->world->names;
-	int r = names && vpid ? names->born(names->ctx, vpid, host, pid) : 0;
-
-	return r < 0 ? err_errno(e, r, "number %d", vpid) : 0;
-}
-
-static void tell_ended(const struct ckpt_build *b, const struct task *t, bool headless)
+static void tell_ended(const struct ckpt_build *b, const struct ckpt_born *t, bool headless)
 {
 	const struct ckpt_names *names = b->world->names;
 
@@ -186,18 +156,21 @@ static int make_blank(struct ckpt_build *b, struct remote *r, struct err *e)
 static int make_seed(struct growth *g, pid_t vpid, struct err *e)
 {
 	struct ckpt_build *b = g->b;
-	struct task *t = slot(g, vpid);
-	int r = b->world->seed(b->world->ctx, vpid, &t->pid, e);
+	struct ckpt_born *t = slot(g, vpid);
+	int r;
+
+	t->lend_fd = -1;
+	r = b->world->seed(b->world->ctx, vpid, &t->pid, e);
 
 	if (r == 0)
-		r = note_made(b, t->pid, e);
+		r = ckpt_birth_note(b, t->pid, e);
 	if (r == 0)
 		r = seize(b, t->pid, e);
 	if (r == 0)
 		r = await_stop(b, t->pid, e);
 	if (r == 0 && b->world->names) {
 		ptrace(PTRACE_SETOPTIONS, t->pid, 0, SEIZE_OPTIONS);
-		r = tell_born(b, vpid, t->pid, t->pid, e);
+		r = ckpt_birth_tell(b, vpid, t->pid, t->pid, e);
 	}
 	if (r < 0)
 		return r;
@@ -216,53 +189,15 @@ static int make_seed(struct growth *g, pid_t vpid, struct err *e)
 		r = make_blank(b, t->remote, e);
 	/* Where names are rewritten descriptors are lent without it. */
 	if (r == 0 && !b->world->names)
-		r = ckpt_lend_bootstrap(b, t->remote, &g->lend_fd, e);
+		r = ckpt_lend_bootstrap(b, t->remote, &t->lend_fd, e);
 	return r;
 }
 
 /* ---- descendants ---------------------------------------------------------------------------- */
 
-/* Only clone3 takes a number, and container engines do not know it. */
-static void add_clone(
-	const struct ckpt_build *b, struct remote *maker, const struct clone3_args *args)
-{
-	if (b->world->names)
-		remote_add(maker, SYS_clone, args->flags | args->exit_signal, 0, 0, 0, 0, 0);
-	else
-		remote_add(maker, SYS_clone3, remote_put(maker, args, sizeof(*args)), sizeof(*args),
-			0, 0, 0, SYS_PODRUN_CLONE3_MARK);
-}
-
-/* @vpid 0: any number.  *ret_vpid may be NULL. */
-static int clone_child(struct growth *g, struct remote *maker, pid_t vpid, uint64_t flags,
-	int exit_signal, struct task *t, struct err *e)
-{
-	struct clone3_args args = {.flags = flags, .exit_signal = (uint64_t)exit_signal};
-	int r;
-
-	if (vpid && !g->b->world->names) {
-		args.set_tid = remote_put(maker, &vpid, sizeof(vpid));
-		args.set_tid_size = 1;
-	}
-	add_clone(g->b, maker, &args);
-	r = ckpt_run_all(maker, "clone", e);
-	if (r < 0)
-		return err_wrap(e, "cannot make process %d", vpid);
-	t->vpid = g->b->world->names ? vpid : (pid_t)remote_result(maker, 0);
-	t->pid = remote_born(maker, 0);
-	if (t->pid <= 0)
-		return err_set(e, ERR_FAILED, -ESRCH, "process %d was not seen", vpid);
-	r = note_made(g->b, t->pid, e);
-	if (r == 0)
-		r = tell_born(g->b, vpid, t->pid, t->pid, e);
-	if (r < 0)
-		return r;
-	return flags & CLONE_VM ? remote_open_thread(&t->remote, t->pid, maker, e)
-				: remote_open_child(&t->remote, t->pid, maker, e);
-}
-
 /* Ends @t by exit or exit_group; its tracer has seen it when this returns. */
-static int end_task(const struct ckpt_build *b, struct task *t, long call, int code, struct err *e)
+static int end_task(
+	const struct ckpt_build *b, struct ckpt_born *t, long call, int code, struct err *e)
 {
 	int r;
 
@@ -276,31 +211,31 @@ static int end_task(const struct ckpt_build *b, struct task *t, long call, int c
 	return 0;
 }
 
-static int reap(
-	const struct ckpt_build *b, struct task *parent, const struct task *t, struct err *e)
+/* @t was made by @parent. */
+static int reap(struct ckpt_born *parent, const struct ckpt_born *t, struct err *e)
 {
-	return remote_must(parent->remote, NULL, e, SYS_wait4,
-		(uint64_t)(b->world->names ? t->pid : t->vpid), 0, __WALL, 0, 0, 0);
+	return remote_must(
+		parent->remote, NULL, e, SYS_wait4, (uint64_t)t->told, 0, __WALL, 0, 0, 0);
 }
 
 static int make_orphan(
 	struct growth *g, const struct ckpt_tree_op *o, uint64_t flags, struct err *e)
 {
-	struct task *maker = find(g, o->who), *adopter = find(g, o->adopter);
-	struct task helper = {0};
+	struct ckpt_born *maker = find(g, o->who), *adopter = find(g, o->adopter);
+	struct ckpt_born helper = {0};
 	int r = 0;
 
 	if (o->adopter != 1)
 		r = remote_must(
 			adopter->remote, NULL, e, SYS_prctl, PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0, 0);
 	if (r == 0)
-		r = clone_child(g, maker->remote, 0, flags, 0, &helper, e);
+		r = ckpt_birth_child(g->b, maker, o->user, 0, flags, 0, &helper, e);
 	if (r == 0)
-		r = clone_child(g, helper.remote, o->target, flags, SIGCHLD, slot(g, o->target), e);
+		r = ckpt_birth(g->b, o, &helper, flags, SIGCHLD, slot(g, o->target), e);
 	if (r == 0)
 		r = end_task(g->b, &helper, SYS_exit_group, 0, e);
 	if (r == 0)
-		r = reap(g->b, maker, &helper, e);
+		r = reap(maker, &helper, e);
 	if (r == 0 && o->adopter != 1)
 		r = remote_must(
 			adopter->remote, NULL, e, SYS_prctl, PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0, 0);
@@ -308,9 +243,16 @@ static int make_orphan(
 	return r;
 }
 
+static pid_t said(struct growth *g, pid_t by, pid_t number)
+{
+	const struct ckpt_build_proc *p = ckpt_build_proc(g->b, by);
+
+	return p ? ckpt_nested_said(g->b, p, number) : ckpt_said(g->b->world, number);
+}
+
 static int carry_out(struct growth *g, const struct ckpt_tree_op *o, struct err *e)
 {
-	struct task *who = o->type == CKPT_TREE_SEED ? NULL : find(g, o->who);
+	struct ckpt_born *who = o->type == CKPT_TREE_SEED ? NULL : find(g, o->who);
 	uint64_t flags = (o->share_mm ? CLONE_VM : 0) | (o->share_sighand ? CLONE_SIGHAND : 0) |
 			 (o->share_files ? CLONE_FILES : 0) | (o->share_fs ? CLONE_FS : 0);
 	int r;
@@ -319,22 +261,23 @@ static int carry_out(struct growth *g, const struct ckpt_tree_op *o, struct err 
 	case CKPT_TREE_SEED:
 		return make_seed(g, o->target, e);
 	case CKPT_TREE_CHILD:
-		return clone_child(
-			g, who->remote, o->target, flags, o->exit_signal, slot(g, o->target), e);
+		return ckpt_birth(g->b, o, who, flags, o->exit_signal, slot(g, o->target), e);
 	case CKPT_TREE_SIBLING:
-		return clone_child(
-			g, who->remote, o->target, flags | CLONE_PARENT, 0, slot(g, o->target), e);
+		return ckpt_birth(g->b, o, who, flags | CLONE_PARENT, 0, slot(g, o->target), e);
 	case CKPT_TREE_ORPHAN:
 		return make_orphan(g, o, flags, e);
 	case CKPT_TREE_SETSID:
 		r = remote_must(who->remote, NULL, e, SYS_setsid, 0, 0, 0, 0, 0, 0);
-		return r < 0 ? r : ckpt_pty_controlling(g->b, o->who, who->remote, g->lend_fd, e);
+		return r < 0 ? r : ckpt_pty_controlling(g->b, o->who, who->remote, who->lend_fd, e);
 	case CKPT_TREE_SETPGID:
 		return remote_must(who->remote, NULL, e, SYS_setpgid, 0,
-			(uint64_t)ckpt_said(g->b->world, o->target), 0, 0, 0, 0);
+			(uint64_t)(o->who == o->target ? 0 : said(g, o->who, o->target)), 0, 0, 0,
+			0);
+	case CKPT_TREE_UNSHARE:
+		return ckpt_birth_unshare(g->b, o, who, e);
 	case CKPT_TREE_END:
 		r = end_task(g->b, who, SYS_exit_group, 0, e);
-		return r < 0 || o->target == 1 ? r : reap(g->b, find(g, o->target), who, e);
+		return r < 0 || o->target == 1 ? r : reap(find(g, o->target), who, e);
 	}
 	return -EINVAL;
 }
@@ -389,28 +332,24 @@ static int execute_programs(struct ckpt_build *b, struct err *e)
 
 /* ---- threads -------------------------------------------------------------------------------- */
 
-#define THREAD_FLAGS \
-	(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM)
-
 /* The threads from number @from on, as many as one batch can tell about. */
 static int make_threads(
 	struct ckpt_build *b, struct ckpt_build_proc *p, size_t from, size_t n, struct err *e)
 {
 	struct remote *leader = p->threads[0].remote;
-	int r;
+	int r = 0;
 
-	for (size_t i = from; i < from + n; i++) {
-		struct clone3_args args = {.flags = THREAD_FLAGS, .set_tid_size = 1};
-
-		args.set_tid = remote_put(leader, &p->threads[i].vtid, sizeof(pid_t));
-		add_clone(b, leader, &args);
-	}
-	r = ckpt_run_all(leader, "cannot make threads", e);
+	for (size_t i = from; r == 0 && i < from + n; i++)
+		r = ckpt_birth_add_thread(b, p, i, leader, e);
+	if (r == 0)
+		r = ckpt_run_all(leader, "cannot make threads", e);
 	for (size_t i = 0; r == 0 && i < n; i++) {
 		struct ckpt_build_thread *t = &p->threads[from + i];
 
 		t->tid = remote_born(leader, (int)i);
-		r = tell_born(b, t->vtid, t->tid, p->pid, e);
+		r = ckpt_birth_tell(b, t->vtid, t->tid, p->pid, e);
+		if (r == 0)
+			r = ckpt_nested_check(b, p, from + i, t->tid, b->level, e);
 		if (r == 0)
 			r = remote_open_thread(&t->remote, t->tid, leader, e);
 	}
@@ -423,10 +362,11 @@ static int grow_threads(struct ckpt_build *b, struct err *e)
 
 	for (size_t i = 0; i < b->n_procs; i++) {
 		struct ckpt_build_proc *p = &b->procs[i];
+		/* What comes next is chosen for one at a time. */
+		size_t step = ckpt_ns_any(&p->ns) ? 1 : REMOTE_MAX_BORN;
 
-		for (size_t k = 1; r == 0 && k < p->n_threads; k += REMOTE_MAX_BORN)
-			r = make_threads(
-				b, p, k, MIN(p->n_threads - k, (size_t)REMOTE_MAX_BORN), e);
+		for (size_t k = 1; r == 0 && k < p->n_threads; k += step)
+			r = make_threads(b, p, k, MIN(p->n_threads - k, step), e);
 		if (r < 0)
 			return err_wrap(e, "task %d", p->vpid);
 	}
@@ -446,7 +386,7 @@ static int wait_status(const struct ckpt_build_proc *p)
 
 /* Ends @t by a signal: it is sent while blocked, unblocked with the last registers, and kills the
  * task before its first instruction. */
-static int end_by_signal(const struct ckpt_build *b, struct task *t, int sig, struct err *e)
+static int end_by_signal(const struct ckpt_build *b, struct ckpt_born *t, int sig, struct err *e)
 {
 	int status;
 	_cleanup_close_ int pidfd = sys_pidfd_open(t->pid, 0);
@@ -495,7 +435,7 @@ static int make_zombies(struct growth *g, struct err *e)
 /* By exit(2), which ends one thread only; under the name it had. */
 static int end_head(const struct ckpt_build *b, struct ckpt_build_proc *p, struct err *e)
 {
-	struct task head = {
+	struct ckpt_born head = {
 		.vpid = p->vpid, .pid = p->pid, .remote = take_ptr(p->threads[0].remote)};
 	Pb__Task *m = pb__task__unpack(NULL, p->record->len, p->record->body);
 	char name[16] = "";
@@ -546,6 +486,7 @@ static int make_plan(struct ckpt_build *b, struct ckpt_tree_op **ret, size_t *re
 			.files = p->files,
 			.fs = p->fs,
 		};
+		ckpt_nested_node(b->nested, b->n_nested, &p->ns, &nodes[i]);
 		pb__task__free_unpacked(m, NULL);
 	}
 	return ckpt_tree_plan(nodes, b->n_procs, ret, ret_n, e) < 0 ? err_reclass(e, ERR_IMAGE) : 0;
@@ -593,7 +534,7 @@ static void hand_over(struct growth *g)
 		p->pid = g->procs[i].pid;
 		if (p->zombie)
 			continue;
-		p->lend_fd = g->lend_fd;
+		p->lend_fd = g->procs[i].lend_fd;
 		p->threads[0].tid = p->pid;
 		p->threads[0].remote = take_ptr(g->procs[i].remote);
 	}
@@ -622,14 +563,15 @@ static void tell_who_is_alone(const struct ckpt_build *b)
 
 int ckpt_grow(struct ckpt_build *b, struct err *e)
 {
-	struct growth g = {.b = b, .lend_fd = -1};
-	_cleanup_free_ struct task *procs = NULL, *stand_ins = NULL;
+	struct growth g = {.b = b};
+	_cleanup_free_ struct ckpt_born *procs = NULL, *stand_ins = NULL;
 	_cleanup_free_ struct ckpt_tree_op *ops = NULL;
 	size_t n_ops = 0;
 	int r = make_plan(b, &ops, &n_ops, e);
 
 	if (r < 0)
 		return r;
+	b->level = proc_level(b->host_proc, b->world->init_pid);
 	procs = g.procs = calloc(b->n_procs + 1, sizeof(*procs));
 	stand_ins = g.stand_ins = calloc(n_ops + 1, sizeof(*stand_ins));
 	if (!procs || !stand_ins)

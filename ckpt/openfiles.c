@@ -17,6 +17,7 @@
 #include <sys/resource.h>
 
 #include "base/base.h"
+#include "ckpt/nested_sock.h"
 #include "ckpt/helper.h"
 #include "ckpt/openfiles.h"
 #include "ckpt/same.h"
@@ -484,6 +485,8 @@ int ckpt_openfiles_check(struct ckpt_dump *d, struct ckpt_file *f, struct err *e
 	if (f->checked)
 		return 0;
 	f->checked = true;
+	if (ckpt_nested_check_socket(d, f, e) < 0)
+		return e->error;
 	return f->kind->check ? f->kind->check(d, (union ckpt_subject){.file = f}, e) : 0;
 }
 

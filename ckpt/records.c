@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "ckpt/nested_build.h"
 #include "proto/tasks.pb-c.h"
 
 #define MAX_RECORDS (4u << 20)
@@ -268,5 +269,7 @@ int ckpt_records_read(struct ckpt_build *b, struct err *e)
 		r = check_numbers(b, e);
 	if (r == 0)
 		r = check_subjects(b, e);
+	if (r == 0)
+		r = ckpt_nested_load(b, e);
 	return r;
 }

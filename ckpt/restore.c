@@ -23,6 +23,8 @@
 #include "ckpt/join.h"
 #include "ckpt/kinds/tasks.h"
 #include "ckpt/memory/memory.h"
+#include "ckpt/nested_build.h"
+#include "ckpt/nested_help.h"
 #include "ckpt/records.h"
 #include "ckpt/remote/trace.h"
 #include "ckpt/said.h"
@@ -313,7 +315,7 @@ static int stop_process(struct ckpt_build *b, struct ckpt_build_proc *p, struct 
 		long v;
 
 		r = remote_call(parent->threads[0].remote, &v, e, SYS_wait4,
-			(uint64_t)ckpt_said(b->world, p->vpid), 0, WUNTRACED | WNOHANG | __WALL, 0,
+			(uint64_t)ckpt_nested_said(b, parent, p->vpid), 0, WUNTRACED | WNOHANG | __WALL, 0,
 			0, 0);
 	}
 	return r < 0 ? err_wrap(e, "task %d", p->vpid) : 0;
@@ -352,6 +354,7 @@ static int stage_finish(struct ckpt_build *b, struct err *e)
 		r = finish_pass(b, PASS_LAST, e);
 	if (r == 0)
 		give_cpus_back(b);
+	ckpt_helpers_end(b);
 	return r;
 }
 
@@ -388,12 +391,14 @@ static void build_free(struct ckpt_build *b)
 {
 	if (!b)
 		return;
+	ckpt_helpers_end(b);
 	for (size_t i = 0; i < b->n_procs; i++) {
 		for (size_t k = 0; k < b->procs[i].n_threads; k++) {
 			remote_forget(b->procs[i].threads[k].remote);
 			free(b->procs[i].threads[k].cpus);
 		}
 		free(b->procs[i].threads);
+		free(b->procs[i].inner);
 	}
 	for (size_t i = 0; i < b->n_files; i++)
 		close_fd(b->files[i].fd);
@@ -415,6 +420,7 @@ static void build_free(struct ckpt_build *b)
 	free(b->files);
 	free(b->records);
 	free(b->made);
+	free(b->nested);
 	free(b);
 }
 

@@ -103,6 +103,7 @@ int ckpt_stacks(const struct ckpt_world *w, FILE *out, bool json, struct err *e)
 	d.host_proc = o.host_proc = proc_open(e);
 	if (d.host_proc < 0)
 		return d.host_proc;
+	d.level = proc_level(d.host_proc, w->init_pid);
 	r = ckpt_frozen_make(&d.frozen, &o, e);
 	if (r == 0)
 		r = ckpt_survey_tasks(&d, d.frozen, e);

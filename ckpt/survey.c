@@ -46,11 +46,11 @@ struct ckpt_proc *ckpt_proc_by_pid(const struct ckpt_dump *d, pid_t pid)
 
 /* ---- processes and threads ---------------------------------------------------------------- */
 
-/* A number as the session has it: in the task's own namespace, or where that is the host's, by the table. */
+/* A number as the session has it: in its namespace, or where that is the host's, by the table. */
 static pid_t own_number(const struct ckpt_dump *d, const pid_t *levels, const struct proc_status *s)
 {
 	const struct ckpt_names *names = d->world->names;
-	pid_t number = s->ns_depth ? levels[s->ns_depth - 1] : 0;
+	pid_t number = proc_at_level(levels, s, d->level);
 
 	return names && number ? names->number(names->ctx, number) : number;
 }
@@ -450,6 +450,7 @@ void ckpt_survey_free(struct ckpt_dump *d)
 	for (size_t i = 0; i < d->n_procs; i++)
 		free_proc(d->procs[i]);
 	free(d->procs);
+	free(take_ptr(d->nested));
 	d->procs = NULL;
-	d->n_procs = 0;
+	d->n_procs = d->n_nested = 0;
 }

@@ -19,6 +19,7 @@
 #include "base/base.h"
 #include "ckpt/ckpt.h"
 #include "ckpt/kind.h"
+#include "ckpt/nested_list.h"
 #include "ckpt/remote/remote.h"
 
 struct ckpt_frozen;
@@ -64,6 +65,7 @@ struct ckpt_proc {
 	/* The virtual pid of the first process (in order of vpid) sharing this thing with it;
 	 * its own vpid when it is the first. */
 	pid_t mm, files, fs, sighand;
+	struct ckpt_ns_set ns; /* namespaces within the session's */
 
 	struct ckpt_fd *fds; /* empty unless files == vpid */
 	size_t n_fds;
@@ -90,6 +92,8 @@ struct ckpt_file {
 	int mnt_id; /* from fdinfo */
 	const struct ckpt_kind *kind;
 	bool checked; /* its kind has been asked */
+	bool net_known;
+	uint32_t net; /* of a socket: the nested network namespace it belongs to; 0: the session's */
 	struct ckpt_proc *holder; /* one that has it in its table at holder_fd; NULL for a file
 				   * found in flight in a socket only */
 	int holder_fd;
@@ -100,12 +104,15 @@ struct ckpt_dump {
 	struct ckpt_dump_options options;
 	struct ckpt_report report;
 	int host_proc; /* the host's /proc */
+	size_t level;  /* of the session's numbers */
 	struct ckpt_frozen *frozen; /* ckpt/freeze.h */
 
 	struct ckpt_proc **procs; /* by vpid, without pid 1 */
 	size_t n_procs;
 	struct ckpt_file **files; /* by id: files[i]->id == i + 1 */
 	size_t n_files;
+	struct ckpt_nested *nested; /* number i is nested[i - 1] */
+	size_t n_nested;
 
 	struct proto_writer *out; /* while writing */
 	struct ckpt_answers *answers; /* of the asks of kinds (ckpt/answers.h), while writing */
@@ -138,10 +145,15 @@ void ckpt_survey_free(struct ckpt_dump *d);
 struct ckpt_proc *ckpt_proc_by_vpid(const struct ckpt_dump *d, pid_t vpid);
 struct ckpt_proc *ckpt_proc_by_pid(const struct ckpt_dump *d, pid_t pid);
 
-/* By which number a call made in a task of the session means this one. */
-static inline pid_t ckpt_proc_number(const struct ckpt_proc *p)
+/* By which number a call made in a task of @by means @p, of the same pid namespace or one inside. */
+static inline pid_t ckpt_proc_number(const struct ckpt_proc *by, const struct ckpt_proc *p)
 {
-	return p->dump->world->names ? p->pid : p->vpid;
+	const struct ckpt_dump *d = p->dump;
+	size_t depth = ckpt_nested_depth(d->nested, d->n_nested, by->ns.ns[CKPT_NS_PID]);
+
+	if (depth)
+		return proc_at_level(p->status.ns_tgid, &p->status, d->level + depth);
+	return d->world->names ? p->pid : p->vpid;
 }
 /* What such a call has told of a task, group or session: the session's number.  0: none of the session's. */
 static inline pid_t ckpt_told_number(const struct ckpt_dump *d, pid_t told)

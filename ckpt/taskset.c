@@ -66,7 +66,7 @@ int ckpt_taskset_blame(
 	proc_read_status(f->o.host_proc, tid, &s, NULL);
 	if (f->o.names)
 		number = f->o.names->number(f->o.names->ctx, tid);
-	else if (s.ns_depth)
-		number = s.ns_pid[s.ns_depth - 1];
+	else if (proc_at_level(s.ns_pid, &s, f->level))
+		number = proc_at_level(s.ns_pid, &s, f->level);
 	return err_set(e, ERR_UNFREEZABLE, error, "task %d (%s) %s", number, s.comm, why);
 }

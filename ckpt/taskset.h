@@ -18,6 +18,7 @@ struct err;
 struct ckpt_frozen {
 	struct ckpt_freeze_options o;
 	uint64_t since, deadline;
+	size_t level; /* of the session */
 	uint64_t orphan_ns; /* when pid 1 was first seen not to have reaped somebody yet; 0 */
 	struct ckpt_task *tasks; /* by tid while freezing, by (pid, tid) afterwards */
 	size_t n, cap;

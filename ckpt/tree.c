@@ -17,6 +17,11 @@
  *      3. when nobody did, a session whose leader is dead gets a stand-in that leads it
  *      4. when there is none, an adopted orphan has misled us about a leader's birth: forget that
  *
+ * A namespace within the session's (ckpt/nested.h) is like a session: one is born where one's maker is, and
+ * goes into one's own when no child is left to bear before. A pid namespace can't be
+ * gone into; who is its first is born as that, with the group of its maker if that group is
+ * outside, for it can't be named inside.
+ *
  * Groups are easier, since they can be joined from within the session: each group gets its leader
  * (or a stand-in), then everybody joins.  Stand-ins end last; sessions and groups outlive them.
  */
@@ -32,9 +37,10 @@
 struct member {
 	struct ckpt_tree_node n;
 	bool born, stand_in;
-	pid_t birth;	  /* session it must be born in, or ANY */
-	pid_t sid, pgid;  /* as played so far */
-	int depth;	  /* of the walk that computes birth; guards against circles */
+	pid_t birth;	 /* session it must be born in, or ANY */
+	pid_t sid, pgid; /* as played so far */
+	struct ckpt_ns_set ns;
+	int depth; /* of the walk that computes birth; guards against circles */
 };
 
 struct play {
@@ -133,7 +139,8 @@ static int check_parents(struct play *p, struct err *e)
 		size_t steps = 0;
 
 		if (m->n.vpid < 2 || (i && m->n.vpid <= p->m[i - 1].n.vpid))
-			return err_set(e, ERR_IMAGE, -EINVAL, "process %d is out of order", m->n.vpid);
+			return err_set(
+				e, ERR_IMAGE, -EINVAL, "process %d is out of order", m->n.vpid);
 		while (m->n.ppid != 1) {
 			pid_t ppid = m->n.ppid;
 
@@ -155,6 +162,24 @@ static bool fits(const struct member *m, pid_t sid)
 	return m->birth == ANY || m->birth == sid;
 }
 
+static bool founds(const struct member *m, int sort)
+{
+	return m->n.founds & 1U << sort;
+}
+
+/* Is @ns where @m is to be born?  Of what it makes for itself it has to be where that can be made. */
+static bool fits_namespaces(const struct member *m, const struct ckpt_ns_set *ns)
+{
+	for (int i = 0; i < CKPT_N_NS; i++) {
+		bool anywhere = founds(m, i) && i != CKPT_NS_USER && i != CKPT_NS_PID;
+		uint32_t want = founds(m, i) ? m->n.outer.ns[i] : m->n.ns.ns[i];
+
+		if (!anywhere && ns->ns[i] != want)
+			return false;
+	}
+	return true;
+}
+
 static bool shares_nothing(const struct member *m)
 {
 	return m->n.mm == m->n.vpid && m->n.sighand == m->n.vpid && m->n.files == m->n.vpid &&
@@ -169,6 +194,19 @@ static bool shares_with(const struct member *m, const struct member *maker)
 	       (m->n.fs == m->n.vpid || m->n.fs == maker->n.fs);
 }
 
+/* A pid namespace has to be made by the birth of its first, and the user namespace that owns it with it. */
+static void found_at_birth(struct member *m, struct ckpt_tree_op *op)
+{
+	if (!founds(m, CKPT_NS_PID))
+		return;
+	op->founds = 1U << CKPT_NS_PID;
+	m->ns.ns[CKPT_NS_PID] = m->n.ns.ns[CKPT_NS_PID];
+	if (!founds(m, CKPT_NS_USER) || m->n.pid_owner != m->n.first_user)
+		return;
+	op->founds |= 1U << CKPT_NS_USER;
+	m->ns.ns[CKPT_NS_USER] = m->n.first_user;
+}
+
 static int bear(struct play *p, struct member *m, enum ckpt_tree_op_type type,
 	const struct member *maker, struct err *e)
 {
@@ -176,6 +214,9 @@ static int bear(struct play *p, struct member *m, enum ckpt_tree_op_type type,
 
 	m->born = true;
 	if (maker) {
+		op.user = maker->ns.ns[CKPT_NS_USER];
+		m->ns = maker->ns;
+		found_at_birth(m, &op);
 		op.who = maker->n.vpid;
 		op.exit_signal = m->stand_in ? 0 : m->n.exit_signal;
 		op.share_mm = m->n.mm != m->n.vpid;
@@ -196,13 +237,23 @@ static bool descends(struct play *p, const struct member *m, pid_t anc)
 	return m != NULL;
 }
 
+/* The first of a pid namespace, and whoever comes after it, has no way into a group outside but
+ * by birth. */
+static bool waits_for_group(struct play *p, const struct member *m, const struct member *maker)
+{
+	return founds(m, CKPT_NS_PID) && m->n.pgid && maker->n.pgid == m->n.pgid &&
+	       maker->pgid != m->n.pgid;
+}
+
 /* 1 when @m was born, 0 when it can't be yet. */
 static int try_bear(struct play *p, struct member *m, struct err *e)
 {
+	static const struct ckpt_ns_set none;
 	struct member *parent = find(p, m->n.ppid);
 	int r;
 
-	if (parent && parent->born && fits(m, parent->sid) && shares_with(m, parent)) {
+	if (parent && parent->born && fits(m, parent->sid) && shares_with(m, parent) &&
+		fits_namespaces(m, &parent->ns) && !waits_for_group(p, m, parent)) {
 		r = bear(p, m, CKPT_TREE_CHILD, parent, e);
 		return r < 0 ? r : 1;
 	}
@@ -212,12 +263,14 @@ static int try_bear(struct play *p, struct member *m, struct err *e)
 		struct member *s = &p->m[i];
 
 		if (!s->born || s->n.ppid != m->n.ppid || !fits(m, s->sid) || !shares_with(m, s) ||
+			!fits_namespaces(m, &s->ns) || founds(m, CKPT_NS_PID) ||
 			(parent && s->n.exit_signal != m->n.exit_signal))
 			continue;
 		r = bear(p, m, CKPT_TREE_SIBLING, s, e);
 		return r < 0 ? r : 1;
 	}
-	if (!parent && fits(m, 0) && shares_nothing(m)) {
+	if (!parent && fits(m, 0) && shares_nothing(m) && fits_namespaces(m, &none) &&
+		!founds(m, CKPT_NS_PID)) {
 		r = bear(p, m, CKPT_TREE_SEED, NULL, e);
 		return r < 0 ? r : 1;
 	}
@@ -227,6 +280,7 @@ static int try_bear(struct play *p, struct member *m, struct err *e)
 		struct member *s = &p->m[i];
 
 		if (!s->born || s->sid != m->birth || !shares_with(m, s) ||
+			!fits_namespaces(m, &s->ns) || waits_for_group(p, m, s) ||
 			(parent && !descends(p, s, m->n.ppid)))
 			continue;
 		r = bear(p, m, CKPT_TREE_ORPHAN, s, e);
@@ -258,6 +312,39 @@ static int try_setsid(struct play *p, struct err *e)
 		done = 1;
 	}
 	return done;
+}
+
+/* Is a child still to be born where @m will not be any more? */
+static bool bears_before(const struct play *p, const struct member *m)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		const struct member *c = &p->m[i];
+
+		if (!c->born && c->n.ppid == m->n.vpid && fits_namespaces(c, &m->ns) &&
+			!fits_namespaces(c, &m->n.ns))
+			return true;
+	}
+	return false;
+}
+
+/* One of those who have made namespaces and have nobody left to bear before does so.  1 if one did. */
+static int try_unshare(struct play *p, struct err *e)
+{
+	for (size_t i = 0; i < p->n_nodes; i++) {
+		struct member *m = &p->m[i];
+		struct ckpt_tree_op op = {CKPT_TREE_UNSHARE, .who = m->n.vpid};
+		int r;
+
+		for (int k = 0; k < CKPT_N_NS; k++)
+			if (founds(m, k) && m->ns.ns[k] != m->n.ns.ns[k])
+				op.founds |= 1U << k;
+		if (!m->born || !op.founds || bears_before(p, m))
+			continue;
+		m->ns = m->n.ns;
+		r = add_op(p, op, e);
+		return r < 0 ? r : 1;
+	}
+	return 0;
 }
 
 /* A stand-in for the dead leader of a session somebody is waiting for.  1 if one was made. */
@@ -295,6 +382,74 @@ static int try_relax(struct play *p)
 	return 0;
 }
 
+/* The group @m is in gets a leader, if it has none yet. */
+static int found_group(struct play *p, const struct member *m, struct err *e)
+{
+	pid_t g = m->n.pgid;
+	struct member *l = find(p, g);
+	int r;
+
+	if ((l && l->ns.ns[CKPT_NS_PID] != m->ns.ns[CKPT_NS_PID]) || (!l && m->ns.ns[CKPT_NS_PID]))
+		return err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP,
+			"task %d: no way into its group %d, whose leader has ended or is in another pid namespace",
+			m->n.vpid, g);
+	if (l && l->pgid == g)
+		return l->sid == m->sid ? 0
+					: err_set(e, ERR_IMAGE, -EINVAL,
+						  "group %d is of another session than process %d",
+						  g, m->n.vpid);
+	if (l && (l->sid != m->sid || leads(l)))
+		return err_set(
+			e, ERR_IMAGE, -EINVAL, "process %d is of an impossible group", m->n.vpid);
+	if (!l) {
+		struct member maker = *m;
+
+		l = add_stand_in(p, g, m->n.vpid);
+		if (!l)
+			return err_errno(e, -ENOMEM, "process tree");
+		l->n.sid = m->n.sid;
+		r = bear(p, l, CKPT_TREE_CHILD, &maker, e);
+		if (r < 0)
+			return r;
+	}
+	l->pgid = g;
+	return add_op(p, (struct ckpt_tree_op){CKPT_TREE_SETPGID, .who = g, .target = g}, e);
+}
+
+/* Joins @m to its group, which gets a leader if it has none yet. */
+static int join_group(struct play *p, struct member *m, struct err *e)
+{
+	if (m->n.pgid == 0 || leads(m))
+		return err_set(e, ERR_IMAGE, -EINVAL,
+			"process %d can't be in group %d of session %d", m->n.vpid, m->n.pgid,
+			m->n.sid);
+	m->pgid = m->n.pgid;
+	return add_op(p,
+		(struct ckpt_tree_op){CKPT_TREE_SETPGID, .who = m->n.vpid, .target = m->n.pgid}, e);
+}
+
+/* Whose child waits for it to be in its group joins that already.  1 if one did. */
+static int try_early_group(struct play *p, struct err *e)
+{
+	for (size_t i = 0; i < p->n_nodes; i++) {
+		const struct member *m = &p->m[i];
+		struct member *parent = find(p, m->n.ppid), *leader;
+		int r;
+
+		if (m->born || !parent || !parent->born || parent->sid != parent->n.sid ||
+			!waits_for_group(p, m, parent))
+			continue;
+		leader = find(p, parent->n.pgid);
+		if (leader && (!leader->born || leader->sid != leader->n.sid))
+			continue;
+		r = found_group(p, parent, e);
+		if (r == 0 && parent->pgid != parent->n.pgid)
+			r = join_group(p, parent, e);
+		return r < 0 ? r : 1;
+	}
+	return 0;
+}
+
 static int play_births(struct play *p, struct err *e)
 {
 	for (;;) {
@@ -314,6 +469,10 @@ static int play_births(struct play *p, struct err *e)
 		if (!progress) {
 			r = try_setsid(p, e);
 			if (r == 0)
+				r = try_unshare(p, e);
+			if (r == 0)
+				r = try_early_group(p, e);
+			if (r == 0)
 				r = try_stand_in(p, e);
 			if (r == 0)
 				r = try_relax(p);
@@ -329,35 +488,6 @@ static int play_births(struct play *p, struct err *e)
 			"task %d: no way to rebuild a child of %d in session %d", stuck->n.vpid,
 			stuck->n.ppid, stuck->n.sid);
 	}
-}
-
-/* The group @m is in gets a leader, if it has none yet. */
-static int found_group(struct play *p, const struct member *m, struct err *e)
-{
-	pid_t g = m->n.pgid;
-	struct member *l = find(p, g);
-	int r;
-
-	if (l && l->pgid == g)
-		return l->sid == m->sid ? 0 :
-		       err_set(e, ERR_IMAGE, -EINVAL, "group %d is of another session than process %d",
-			       g, m->n.vpid);
-	if (l && (l->sid != m->sid || leads(l)))
-		return err_set(e, ERR_IMAGE, -EINVAL, "process %d is of an impossible group",
-			m->n.vpid);
-	if (!l) {
-		struct member maker = *m;
-
-		l = add_stand_in(p, g, m->n.vpid);
-		if (!l)
-			return err_errno(e, -ENOMEM, "process tree");
-		l->n.sid = m->n.sid;
-		r = bear(p, l, CKPT_TREE_CHILD, &maker, e);
-		if (r < 0)
-			return r;
-	}
-	l->pgid = g;
-	return add_op(p, (struct ckpt_tree_op){CKPT_TREE_SETPGID, .who = g, .target = g}, e);
 }
 
 static int play_groups(struct play *p, struct err *e)
@@ -378,13 +508,7 @@ static int play_groups(struct play *p, struct err *e)
 
 		if (m->pgid == m->n.pgid)
 			continue;
-		if (m->n.pgid == 0 || leads(m))
-			return err_set(e, ERR_IMAGE, -EINVAL,
-				"process %d can't be in group %d of session %d", m->n.vpid,
-				m->n.pgid, m->n.sid);
-		m->pgid = m->n.pgid;
-		r = add_op(p, (struct ckpt_tree_op){CKPT_TREE_SETPGID, .who = m->n.vpid,
-				      .target = m->n.pgid}, e);
+		r = join_group(p, m, e);
 		if (r < 0)
 			return r;
 	}
@@ -394,8 +518,10 @@ static int play_groups(struct play *p, struct err *e)
 static int play_ends(struct play *p, struct err *e)
 {
 	for (size_t i = p->n; i-- > p->n_nodes;) {
-		int r = add_op(p, (struct ckpt_tree_op){CKPT_TREE_END, .who = p->m[i].n.vpid,
-					  .target = p->m[i].n.ppid}, e);
+		int r = add_op(p,
+			(struct ckpt_tree_op){
+				CKPT_TREE_END, .who = p->m[i].n.vpid, .target = p->m[i].n.ppid},
+			e);
 
 		if (r < 0)
 			return r;

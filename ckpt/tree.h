@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "ckpt/nested.h"
+
 struct err;
 
 struct ckpt_tree_node {
@@ -23,6 +25,11 @@ struct ckpt_tree_node {
 	int exit_signal;
 	/* The first process that shares these; its own number otherwise. */
 	pid_t mm, sighand, files, fs;
+	/* Namespaces within the session's (ckpt/nested.h): which it is in; the sorts (bits) of those that it
+	 * came into first; around these, for users and pids; who owns such a pid namespace. */
+	struct ckpt_ns_set ns, outer;
+	unsigned founds;
+	uint32_t pid_owner, first_user; /* the first user namespace that it makes: there may be several */
 };
 
 enum ckpt_tree_op_type {
@@ -33,6 +40,7 @@ enum ckpt_tree_op_type {
 			     * not 1, that one adopts it */
 	CKPT_TREE_SETSID,   /* @who */
 	CKPT_TREE_SETPGID,  /* @who joins group @target, or makes it (@who == @target) */
+	CKPT_TREE_UNSHARE,  /* @who makes namespaces: @founds */
 	CKPT_TREE_END,	    /* @who was there only to lead; @target (not 1) is its parent */
 };
 
@@ -42,6 +50,8 @@ struct ckpt_tree_op {
 	pid_t adopter;	   /* of ORPHAN */
 	int exit_signal;   /* of CHILD; 0 for one that is there only to lead */
 	bool share_mm, share_sighand, share_files, share_fs; /* with @who */
+	unsigned founds;      /* sorts of namespaces (bits) that a birth or UNSHARE makes */
+	uint32_t user;	      /* of a birth: the user namespace that its maker is in */
 };
 
 /*

@@ -24,6 +24,7 @@ enum proto_kind {
 	PROTO_KIND_SHARED_MEM = 15, /* anonymous shared memory, memfds and deleted files that are mapped */
 	PROTO_KIND_CPU = 16,	    /* what the session may use of the CPU */
 	PROTO_KIND_SECCOMP = 17,    /* filters that programs have installed for themselves */
+	PROTO_KIND_NESTED = 18,	    /* namespaces that programs have made for themselves */
 
 	/* PROC */
 	PROTO_KIND_TASK = 20, /* process: parents, groups, threads, zombies */

@@ -71,11 +71,10 @@ static int walk(int proc_fd, pid_t init, struct walk *w, struct err *e)
 	return r < 0 ? err_errno(e, r, "list of processes") : 0;
 }
 
-/* The number a process has in the session: that of the innermost namespace it is in, or the one
- * it was given. */
-static pid_t inner(const struct world *w, const pid_t *numbers, size_t depth)
+/* The number a process has in the session: that of its namespace, or the one it was given. */
+static pid_t inner(const struct world *w, const pid_t *numbers, const struct proc_status *s, size_t level)
 {
-	pid_t number = depth ? numbers[depth - 1] : 0;
+	pid_t number = proc_at_level(numbers, s, level);
 
 	return w->numbers ? numbers_virtual(w->numbers, number) : number;
 }
@@ -122,7 +121,8 @@ static uint64_t cpu_ms(int proc_fd, pid_t pid)
 	return (utime + stime) * 1000 / (uint64_t)sysconf(_SC_CLK_TCK);
 }
 
-static Pb__Process *describe(const struct world *w, int proc_fd, pid_t pid, pid_t copier, pid_t *ret_pgid)
+static Pb__Process *describe(const struct world *w, int proc_fd, size_t level, pid_t pid,
+	pid_t copier, pid_t *ret_pgid)
 {
 	struct proc_status st;
 	struct err ignored = {0};
@@ -135,7 +135,7 @@ static Pb__Process *describe(const struct world *w, int proc_fd, pid_t pid, pid_
 		return NULL;
 	pb__process__init(p);
 	p->pid = pid;
-	p->vpid = inner(w, st.ns_tgid, st.ns_depth);
+	p->vpid = inner(w, st.ns_tgid, &st, level);
 	p->vppid = st.ppid; /* still the host's */
 	p->comm = strdup(st.comm);
 	p->state = strndup(&st.state, 1);
@@ -143,7 +143,7 @@ static Pb__Process *describe(const struct world *w, int proc_fd, pid_t pid, pid_
 	p->rss_kb = st.vm_rss_kb;
 	p->cpu_ms = cpu_ms(proc_fd, pid);
 	p->command = command_line(proc_fd, pid, st.comm);
-	*ret_pgid = inner(w, st.ns_pgid, st.ns_depth);
+	*ret_pgid = inner(w, st.ns_pgid, &st, level);
 	if (!p->comm || !p->state || !p->command) {
 		pb__process__free_unpacked(p, NULL);
 		return NULL;
@@ -156,17 +156,19 @@ int procs_list(const struct world *world, pid_t copier, struct procs *ret, struc
 	_cleanup_close_ int proc_fd = proc_open(e);
 	struct walk w = {0};
 	struct procs p = {0};
+	size_t level;
 	int r;
 
 	if (proc_fd < 0)
 		return proc_fd;
+	level = proc_level(proc_fd, world->numbers ? 0 : world->init_pid);
 	r = walk(proc_fd, world->init_pid, &w, e);
 	p.all = calloc(w.n + 1, sizeof(*p.all));
 	p.pgids = calloc(w.n + 1, sizeof(*p.pgids));
 	if (r == 0 && (!p.all || !p.pgids))
 		r = err_errno(e, -ENOMEM, "list of processes");
 	for (size_t i = 0; r == 0 && i < w.n; i++) {
-		p.all[p.n] = describe(world, proc_fd, w.pids[i], copier, &p.pgids[p.n]);
+		p.all[p.n] = describe(world, proc_fd, level, w.pids[i], copier, &p.pgids[p.n]);
 		if (p.all[p.n])
 			p.n++;
 	}

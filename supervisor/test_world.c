@@ -324,10 +324,11 @@ static int probe(void)
 		const char *what;
 		long got, expected;
 	} rows[] = {
-		{"unshare(NEWUSER)", call(SYS_unshare, CLONE_NEWUSER, 0, 0), -EPERM},
-		{"unshare(NEWUSER|FS)", call(SYS_unshare, CLONE_NEWUSER | CLONE_FS, 0, 0), -EPERM},
+		{"unshare(NEWNS)", call(SYS_unshare, CLONE_NEWNS, 0, 0), -EPERM},
+		{"unshare(NEWUSER|NEWNS)", call(SYS_unshare, CLONE_NEWUSER | CLONE_NEWNS, 0, 0), -EPERM},
+		{"unshare(NEWCGROUP)", call(SYS_unshare, CLONE_NEWCGROUP, 0, 0), -EPERM},
 		{"unshare(FS)", call(SYS_unshare, CLONE_FS, 0, 0), 0},
-		{"clone(NEWPID)", call(SYS_clone, CLONE_NEWPID | SIGCHLD, 0, 0), -EPERM},
+		{"clone(NEWNS)", call(SYS_clone, CLONE_NEWNS | SIGCHLD, 0, 0), -EPERM},
 		{"clone3", call(SYS_clone3, (long)&clone_args, sizeof(clone_args), 0), -ENOSYS},
 		{"clone3, marked",
 			syscall(SYS_clone3, &clone_args, sizeof(clone_args), 0, 0, 0,
@@ -346,7 +347,7 @@ static int probe(void)
 		{"sentinel", call(SYS_PODRUN_SENTINEL, PODRUN_SENTINEL_ARG, 0, 0), -ENOSYS},
 		{"number 9999", call(9999, 0, 0, 0), -ENOSYS},
 		{"x32 getpid", call(0x40000000 | SYS_getpid, 0, 0, 0), -ENOSYS},
-		{"i386 unshare(NEWUSER)", int80(310, CLONE_NEWUSER, 0, 0), -EPERM},
+		{"i386 unshare(NEWNS)", int80(310, CLONE_NEWNS, 0, 0), -EPERM},
 		{"i386 mount", int80(21, 0, 0, 0), -EPERM},
 		{"i386 clone3", int80(435, 0, 0, 0), -ENOSYS},
 		{"i386 userfaultfd", int80(374, 1, 0, 0), -ENOSYS},

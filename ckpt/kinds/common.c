@@ -58,16 +58,18 @@ pid_t ckpt_common_vpgid(const struct ckpt_dump *d, pid_t pgid)
 static pid_t builders_pgid(struct ckpt_build *b, pid_t vpgid)
 {
 	const struct ckpt_build_proc *leader = ckpt_build_proc(b, vpgid);
+	size_t level;
 
 	if (leader)
 		return leader->pid;
 	if (b->world->names)
 		return ckpt_said(b->world, vpgid);
+	level = proc_level(b->host_proc, b->world->init_pid);
 	for (size_t i = 0; i < b->n_procs; i++) {
 		struct proc_status st;
 
 		if (proc_read_status(b->host_proc, b->procs[i].pid, &st, NULL) == 0 &&
-			st.ns_depth && st.ns_pgid[st.ns_depth - 1] == vpgid)
+			proc_at_level(st.ns_pgid, &st, level) == vpgid)
 			return st.pgid;
 	}
 	return 0;

@@ -17,6 +17,7 @@
 #include "ckpt/build.h"
 #include "ckpt/kinds/ask.h"
 #include "ckpt/kinds/tasks.h"
+#include "ckpt/nested_build.h"
 #include "ckpt/survey.h"
 #include "proto/tasks.pb-c.h"
 
@@ -194,6 +195,10 @@ static int finish(struct ckpt_build *b, struct ckpt_record *rec, struct err *e)
 		r = check_own(b, m, e);
 	else if (r == 0)
 		r = clip(b, t, m, &drop, e);
+	for (int i = 0; r == 0 && i < 3; i++) {
+		m->uid[i] = ckpt_nested_id(b, t->proc, false, m->uid[i]);
+		m->gid[i] = ckpt_nested_id(b, t->proc, true, m->gid[i]);
+	}
 	for (size_t i = 0; r == 0 && i < t->proc->n_threads; i++)
 		r = b->world->names ? give_caps(b->world->names, &t->proc->threads[i], m)
 				    : tell(t->proc->threads[i].remote, m, drop, e);

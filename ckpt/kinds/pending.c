@@ -16,6 +16,7 @@
 #include "ckpt/build.h"
 #include "ckpt/said.h"
 #include "ckpt/kinds/tasks.h"
+#include "ckpt/nested_build.h"
 #include "ckpt/survey.h"
 #include "proto/tasks.pb-c.h"
 
@@ -141,10 +142,11 @@ int ckpt_pending_drain(struct remote *remote, struct err *e)
 					    : err_set(e, ERR_FAILED, -EBUSY, "signals keep coming");
 }
 
-static int queue_one(const struct ckpt_world *w, struct remote *remote,
+static int queue_one(struct ckpt_build *b, struct remote *remote,
 	const struct ckpt_build_thread *t, bool shared, const ProtobufCBinaryData *info,
 	struct err *e)
 {
+	pid_t process = ckpt_nested_said(b, t->proc, t->proc->vpid);
 	siginfo_t si;
 	uint64_t addr;
 	long v;
@@ -158,15 +160,14 @@ static int queue_one(const struct ckpt_world *w, struct remote *remote,
 		t->proc->stop_pending = true;
 		return 0;
 	}
-	if (w->names)
-		w->names->queued(w->names->ctx, &si);
+	if (b->world->names)
+		b->world->names->queued(b->world->names->ctx, &si);
 	addr = remote_put(remote, &si, sizeof(si));
 	if (shared)
 		return remote_must(remote, &v, e, SYS_rt_sigqueueinfo,
-			(uint64_t)ckpt_said(w, t->proc->vpid), (uint64_t)si.si_signo, addr, 0, 0,
-			0);
+			(uint64_t)process, (uint64_t)si.si_signo, addr, 0, 0, 0);
 	return remote_must(remote, &v, e, SYS_rt_tgsigqueueinfo,
-		(uint64_t)ckpt_said(w, t->proc->vpid), (uint64_t)ckpt_said(w, t->vtid),
+		(uint64_t)process, (uint64_t)ckpt_nested_said(b, t->proc, t->vtid),
 		(uint64_t)si.si_signo, addr, 0, 0);
 }
 
@@ -182,7 +183,7 @@ static int finish(struct ckpt_build *b, struct ckpt_record *rec, struct err *e)
 		if (m->siginfo[i].len != SIGINFO_SIZE)
 			r = ckpt_record_bad(rec, e);
 		else
-			r = queue_one(b->world, t->remote, t, rec->kind->scope == CKPT_PROC,
+			r = queue_one(b, t->remote, t, rec->kind->scope == CKPT_PROC,
 				&m->siginfo[i], e);
 	}
 	pb__pending__free_unpacked(m, NULL);

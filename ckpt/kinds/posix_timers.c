@@ -17,6 +17,7 @@
 #include "base/base.h"
 #include "ckpt/build.h"
 #include "ckpt/kinds/tasks.h"
+#include "ckpt/nested_build.h"
 #include "ckpt/said.h"
 #include "ckpt/survey.h"
 #include "proto/tasks.pb-c.h"
@@ -234,7 +235,8 @@ static int finish(struct ckpt_build *b, struct ckpt_record *rec, struct err *e)
 		r = remote_call(remote, &v, e, SYS_prctl, PR_TIMER_CREATE_RESTORE_IDS,
 			PR_TIMER_CREATE_RESTORE_IDS_ON, 0, 0, 0, 0);
 	for (size_t i = 0; r == 0 && i < m->n_timers; i++)
-		r = create_timer(remote, m->timers[i], ckpt_said(b->world, m->timers[i]->tid), e);
+		r = create_timer(remote, m->timers[i],
+			ckpt_nested_said(b, ckpt_record_thread(b, rec)->proc, m->timers[i]->tid), e);
 	for (size_t i = 0; r == 0 && i < m->n_timers; i++)
 		r = set_timer(remote, m->timers[i], e);
 	if (r == 0)

@@ -24,6 +24,7 @@
 #include "ckpt/kinds/kinds.h"
 #include "ckpt/kinds/pty.h"
 #include "ckpt/lend.h"
+#include "ckpt/nested_build.h"
 #include "ckpt/said.h"
 #include "ckpt/take.h"
 #include "proto/files.pb-c.h"
@@ -388,7 +389,7 @@ static int set_foreground(struct ckpt_build *b, const Pb__Pty *m, struct err *e)
 	if (!t || !t->remote || o->fd2 < 0)
 		return err_set(
 			e, ERR_IMAGE, -EBADMSG, "terminal %u has no session", m->pair->index);
-	group = ckpt_said(b->world, group);
+	group = ckpt_nested_said(b, t->proc, group);
 	at = remote_put(t->remote, &group, sizeof(group));
 	fd = at ? ckpt_build_lend(b, t->remote, o->fd2, e) : err_errno(e, -ENOSPC, "terminal");
 	if (fd < 0)

@@ -152,9 +152,9 @@ struct ckpt_unix_diag_list {
 /* All sockets of @protocol (IPPROTO_TCP, ...), both domains. */
 int ckpt_sock_diag_inet(
 	const struct ckpt_world *w, int protocol, struct ckpt_inet_diag_list **ret, struct err *e);
-/* All unix sockets. */
-int ckpt_sock_diag_unix(
-	const struct ckpt_world *w, struct ckpt_unix_diag_list **ret, struct err *e);
+/* All unix sockets of the session's network, and of those nested in it whose descriptors are in @nets. */
+int ckpt_sock_diag_unix(const struct ckpt_world *w, const int *nets, size_t n_nets,
+	struct ckpt_unix_diag_list **ret, struct err *e);
 /* The entry with @ino, or NULL. */
 const struct ckpt_inet_diag *ckpt_sock_inet_by_ino(
 	const struct ckpt_inet_diag_list *list, uint32_t ino);

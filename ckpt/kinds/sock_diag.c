@@ -10,6 +10,7 @@
 #include <linux/sock_diag.h>
 #include <linux/unix_diag.h>
 #include <netinet/tcp.h>
+#include <sched.h>
 #include <string.h>
 
 #include "ckpt/enter.h"
@@ -28,9 +29,28 @@ static int open_inside(int sock, void *ctx, struct err *e)
 	return io_send_fds(sock, "", 1, &fd, 1);
 }
 
-static int netlink_inside(const struct ckpt_world *w, int protocol, struct err *e)
+struct elsewhere {
+	int net, protocol;
+};
+
+/* In the session's user namespace, which owns all that are nested in it. */
+static int open_elsewhere(int sock, void *ctx, struct err *e)
+{
+	struct elsewhere *at = ctx;
+
+	if (setns(at->net, CLONE_NEWNET) < 0)
+		return err_errno(e, -errno, "cannot look into a sandbox's network");
+	return open_inside(sock, &at->protocol, e);
+}
+
+/* @net: of a network namespace nested in the session's; -1: its own. */
+static int netlink_inside(const struct ckpt_world *w, int net, int protocol, struct err *e)
 {
 	int fd;
+
+	if (net >= 0)
+		return ckpt_enter_fd(
+			w, CLONE_NEWUSER, open_elsewhere, &(struct elsewhere){net, protocol}, e);
 
 	if (w->ns_net < 0) {
 		fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, protocol);
@@ -207,7 +227,7 @@ int ckpt_sock_diag_inet(
 	struct inet_list list = {0};
 	struct ckpt_inet_diag_list *block;
 	int r = 0;
-	_cleanup_close_ int fd = netlink_inside(w, NETLINK_SOCK_DIAG, e);
+	_cleanup_close_ int fd = netlink_inside(w, -1, NETLINK_SOCK_DIAG, e);
 
 	if (fd < 0)
 		return fd;
@@ -313,7 +333,7 @@ const struct ckpt_unix_diag *ckpt_sock_unix_by_ino(
 	return ino ? sort_find(&key, list->entries, list->n, sizeof(key), unix_by_ino) : NULL;
 }
 
-int ckpt_sock_diag_unix(const struct ckpt_world *w, struct ckpt_unix_diag_list **ret, struct err *e)
+static int list_unix(const struct ckpt_world *w, int net, struct unix_list *list, struct err *e)
 {
 	const struct unix_diag_req q = {
 		.sdiag_family = AF_UNIX,
@@ -321,20 +341,27 @@ int ckpt_sock_diag_unix(const struct ckpt_world *w, struct ckpt_unix_diag_list *
 		.udiag_show =
 			UDIAG_SHOW_PEER | UDIAG_SHOW_VFS | UDIAG_SHOW_ICONS | UDIAG_SHOW_RQLEN,
 	};
+	_cleanup_close_ int fd = netlink_inside(w, net, NETLINK_SOCK_DIAG, e);
+	int r = fd < 0 ? fd : ask(fd, &q, sizeof(q), each_unix, list);
+
+	if (fd < 0 || r >= 0)
+		return r;
+	if (r == -ENOENT)
+		return err_set(e, ERR_HOST, r, "this kernel has no UNIX_DIAG");
+	return err_errno(e, r, "cannot list the session's unix sockets");
+}
+
+int ckpt_sock_diag_unix(const struct ckpt_world *w, const int *nets, size_t n_nets,
+	struct ckpt_unix_diag_list **ret, struct err *e)
+{
 	struct unix_list list = {0};
 	struct ckpt_unix_diag_list *block = NULL;
-	int r;
-	_cleanup_close_ int fd = netlink_inside(w, NETLINK_SOCK_DIAG, e);
+	int r = list_unix(w, -1, &list, e);
 
-	if (fd < 0)
-		return fd;
-	r = ask(fd, &q, sizeof(q), each_unix, &list);
-	if (r < 0) {
-		err_errno(e, r, "cannot list the session's unix sockets");
-		if (r == -ENOENT)
-			err_set(e, ERR_HOST, r, "this kernel has no UNIX_DIAG");
+	for (size_t i = 0; r >= 0 && i < n_nets; i++)
+		r = list_unix(w, nets[i], &list, e);
+	if (r < 0)
 		goto out;
-	}
 	block = malloc(sizeof(*block) + list.entries.len + list.pending.len);
 	if (!block) {
 		r = err_errno(e, -ENOMEM, "list of unix sockets");

@@ -5,6 +5,7 @@
 const struct ckpt_kind *const ckpt_kinds[] = {
 	&ckpt_kind_cpu, /* first: on the wrong host nothing else need be tried */
 	&ckpt_kind_seccomp,
+	&ckpt_kind_nested,
 	&ckpt_kind_task,
 	/* descriptors are in the tasks before anything else is linked */
 	&ckpt_kind_fdtable,

@@ -15,6 +15,7 @@
 #include "ckpt/build.h"
 #include "ckpt/kinds/ask.h"
 #include "ckpt/kinds/tasks.h"
+#include "ckpt/nested_list.h"
 #include "ckpt/records.h"
 #include "ckpt/said.h"
 #include "ckpt/survey.h"
@@ -47,6 +48,7 @@ static int check_tree(struct ckpt_dump *d, struct err *e)
 			.files = p->files,
 			.fs = p->fs,
 		};
+		ckpt_nested_node(d->nested, d->n_nested, &p->ns, &nodes[i]);
 	}
 	r = ckpt_tree_plan(nodes, d->n_procs, &ops, &n, e);
 	free(ops);
@@ -71,10 +73,34 @@ static bool stop_unseen(struct ckpt_dump *d, struct ckpt_proc *p)
 		return false;
 	si = remote_data(remote, sizeof(*si), &at);
 	if (!si || remote_call(remote, &v, NULL, SYS_waitid, P_PID,
-			   (uint64_t)ckpt_proc_number(p), at,
+			   (uint64_t)ckpt_proc_number(parent, p), at,
 			   WSTOPPED | WNOHANG | WNOWAIT | __WALL, 0, 0) < 0)
 		return false;
-	return v == 0 && si->si_pid == ckpt_proc_number(p);
+	return v == 0 && si->si_pid == ckpt_proc_number(parent, p);
+}
+
+/* Its namespaces, and its numbers in them: behind the session's in each list of the kernel's. */
+static int fill_inner(const struct ckpt_dump *d, struct ckpt_proc *p, Pb__Task *m, int32_t **ret)
+{
+	size_t depth = ckpt_nested_depth(d->nested, d->n_nested, p->ns.ns[CKPT_NS_PID]);
+	size_t first = !p->headless;
+	int32_t *at;
+
+	if (!ckpt_ns_any(&p->ns))
+		return 0;
+	at = *ret = calloc((p->n_threads + 2) * (depth + 1), sizeof(*at));
+	if (!at)
+		return -ENOMEM;
+	for (size_t k = 0; k < depth; k++)
+		*at++ = p->status.ns_tgid[d->level + 1 + k];
+	for (size_t i = first; i < p->n_threads && p->state != CKPT_ZOMBIE; i++)
+		for (size_t k = 0; k < depth; k++)
+			*at++ = p->threads[i]->status.ns_pid[d->level + 1 + k];
+	m->namespaces = p->ns.ns;
+	m->n_namespaces = CKPT_N_NS;
+	m->inner = *ret;
+	m->n_inner = (size_t)(at - *ret);
+	return 0;
 }
 
 static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e)
@@ -85,12 +111,12 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 		[CKPT_ZOMBIE] = PB__TASK_STATE__TASK_ZOMBIE,
 	};
 	struct ckpt_proc *p = s.proc;
-	_cleanup_free_ int32_t *threads = calloc(p->n_threads + 1, sizeof(*threads));
+	_cleanup_free_ int32_t *threads = calloc(p->n_threads + 1, sizeof(*threads)), *inner = NULL;
 	Pb__Task m = PB__TASK__INIT;
 	const struct ckpt_asked *asked;
 	int r = 0;
 
-	if (!threads)
+	if (!threads || fill_inner(d, p, &m, &inner) < 0)
 		return err_errno(e, -ENOMEM, "task");
 	m.ppid = p->vppid;
 	m.pgid = p->vpgid;
@@ -136,6 +162,26 @@ static int fill_threads(const Pb__Task *m, struct ckpt_build_proc *p, struct err
 	return 0;
 }
 
+static int take_inner(const Pb__Task *m, struct ckpt_build_proc *p, struct err *e)
+{
+	size_t n = m->n_threads + 1;
+
+	if (!m->n_namespaces && !m->n_inner)
+		return 0;
+	if (m->n_namespaces != CKPT_N_NS || m->n_inner % n || m->n_inner / n > CKPT_MAX_INNER)
+		return err_set(e, ERR_IMAGE, -EINVAL, "the numbers of process %d make no sense", p->vpid);
+	for (size_t i = 0; i < m->n_inner; i++)
+		if (m->inner[i] < 1)
+			return err_set(e, ERR_IMAGE, -EINVAL, "number %d", m->inner[i]);
+	memcpy(p->ns.ns, m->namespaces, sizeof(p->ns.ns));
+	p->depth = m->n_inner / n;
+	p->inner = calloc(m->n_inner + 1, sizeof(*p->inner));
+	if (!p->inner)
+		return err_errno(e, -ENOMEM, "numbers");
+	memcpy(p->inner, m->inner, m->n_inner * sizeof(*p->inner));
+	return 0;
+}
+
 int ckpt_task_read(struct ckpt_record *rec, struct ckpt_build_proc *p, struct err *e)
 {
 	Pb__Task *m = pb__task__unpack(NULL, rec->len, rec->body);
@@ -160,7 +206,8 @@ int ckpt_task_read(struct ckpt_record *rec, struct ckpt_build_proc *p, struct er
 		.sighand = m->sighand,
 		.lend_fd = -1,
 	};
-	if (!p->zombie)
+	r = take_inner(m, p, e);
+	if (r == 0 && !p->zombie)
 		r = fill_threads(m, p, e);
 out:
 	pb__task__free_unpacked(m, NULL);

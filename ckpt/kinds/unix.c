@@ -34,6 +34,7 @@
 #include "ckpt/kinds/outside.h"
 #include "ckpt/kinds/sock.h"
 #include "ckpt/survey.h"
+#include "ckpt/nested_sock.h"
 #include "ckpt/where.h"
 #include "proto/sockets.pb-c.h"
 
@@ -85,7 +86,14 @@ static int list_of(struct ckpt_dump *d, struct ckpt_unix_diag_list **ret, struct
 	if (!s)
 		return err_errno(e, -ENOMEM, "unix sockets");
 	if (!s->list) {
-		r = ckpt_sock_diag_unix(d->world, &s->list, e);
+		_cleanup_buf_ struct buf nets = BUF_INIT;
+
+		r = ckpt_nested_nets(d, &nets, e);
+		if (r == 0)
+			r = ckpt_sock_diag_unix(d->world, (const int *)nets.data, nets.len / sizeof(int),
+				&s->list, e);
+		for (size_t i = 0; i < nets.len / sizeof(int); i++)
+			close(((const int *)nets.data)[i]);
 		if (r < 0)
 			return r;
 	}

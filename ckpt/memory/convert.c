@@ -50,6 +50,7 @@
 struct ckpt_convert {
 	struct ckpt_convert_options o;
 	int host_proc;
+	size_t level; /* of the session's numbers */
 	uint64_t ino;
 	uint32_t dev_major, dev_minor;
 	struct buf pids;    /* pid_t of the host, of this pass */
@@ -131,8 +132,11 @@ static bool all_known(
 	for (size_t i = 0; i < pids->len / sizeof(*v); i++) {
 		struct proc_status s;
 
-		if (proc_read_status(c->host_proc, v[i], &s, NULL) == 0 && s.ns_depth)
-			buf_put(&known, &s.ns_pid[s.ns_depth - 1], sizeof(int));
+		if (proc_read_status(c->host_proc, v[i], &s, NULL) == 0) {
+			pid_t number = proc_at_level(s.ns_pid, &s, c->level);
+
+			buf_put(&known, &number, sizeof(int));
+		}
 	}
 	n_known = known.len / sizeof(int);
 	for (size_t i = 0; i < numbers->len / sizeof(*n); i++) {
@@ -751,6 +755,7 @@ int ckpt_convert_new(struct ckpt_convert **ret, const struct ckpt_convert_option
 	c->slice = FIRST_SLICE;
 	c->most = IDLE_PASSES;
 	c->host_proc = r = proc_open(e);
+	c->level = proc_level(c->host_proc, o->world->init_pid);
 	if (r >= 0)
 		r = learn_image(c, e);
 	if (r == 0)

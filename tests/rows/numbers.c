@@ -311,6 +311,20 @@ static void refused(void)
 	ROW_FAILS(syscall(SYS_clone, CLONE_UNTRACED | SIGCHLD, 0, NULL, NULL, 0), EPERM);
 }
 
+static void namespaces(void)
+{
+	static const int sorts[] = {
+		CLONE_NEWUTS, CLONE_NEWIPC, CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET};
+
+	for (size_t i = 0; i < N(sorts); i++) {
+		ROW_FAILS(syscall(SYS_clone, sorts[i] | SIGCHLD, 0, NULL, NULL, 0), EPERM);
+		ROW_FAILS(syscall(SYS_clone, sorts[i] | CLONE_NEWUSER | SIGCHLD, 0, NULL, NULL, 0),
+			EPERM);
+		ROW_FAILS(unshare(sorts[i]), EPERM);
+		ROW_FAILS(unshare(sorts[i] | CLONE_NEWUSER), EPERM);
+	}
+}
+
 /*
  * ---- memory with numbers in it --------------------------------------------------------------
  */
@@ -428,6 +442,16 @@ const struct row number_rows[] = {
 	{SYS_ptrace, CALL, refused},
 	{SYS_perf_event_open, CALL, refused},
 	{SYS_clone, CLONE_UNTRACED, refused},
+	{SYS_clone, CLONE_NEWUTS, namespaces},
+	{SYS_clone, CLONE_NEWIPC, namespaces},
+	{SYS_clone, CLONE_NEWUSER, namespaces},
+	{SYS_clone, CLONE_NEWPID, namespaces},
+	{SYS_clone, CLONE_NEWNET, namespaces},
+	{SYS_unshare, CLONE_NEWUTS, namespaces},
+	{SYS_unshare, CLONE_NEWIPC, namespaces},
+	{SYS_unshare, CLONE_NEWUSER, namespaces},
+	{SYS_unshare, CLONE_NEWPID, namespaces},
+	{SYS_unshare, CLONE_NEWNET, namespaces},
 #ifdef __i386__
 	{SYS_mmap2, MAP_SHARED, mutexes},
 #else
