@@ -5,6 +5,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -80,6 +81,7 @@ int ckpt_code_host(struct err *e)
 	if (pid == 0) {
 		long ret = GETPID;
 
+		prctl(PR_SET_DUMPABLE, 0); /* or there would be a core file of it */
 		__asm__ volatile("int $0x80" : "+a"(ret) : : "memory", "r8", "r9", "r10", "r11");
 		_exit(ret > 0 ? 0 : 1);
 	}

@@ -178,6 +178,8 @@ static int plan(struct ckpt_dump *d, struct err *e)
 	int r = ckpt_openfiles_claim(d, e);
 
 	if (r == 0)
+		r = ckpt_layout_check(d, e);
+	if (r == 0)
 		r = each_subject(d, check_one, NULL, e);
 	return r;
 }

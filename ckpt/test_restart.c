@@ -16,6 +16,7 @@
 #include <time.h>
 
 #include "base/base.h"
+#include "ckpt/remote/i386.h"
 #include "ckpt/restart.h"
 #include "ckpt/xstate.h"
 #include "proto/tasks.pb-c.h"
@@ -36,6 +37,29 @@ static void calls_that_fail_are_restarted(void **state)
 	assert_int_equal(noted(SYS_nanosleep, -EINTR), -EINTR);
 	assert_int_equal(noted(SYS_nanosleep, -516), -516);
 	assert_int_equal(noted(-1, -EINTR), -EINTR);
+}
+
+static long noted_i386(long nr, unsigned long which, long rax)
+{
+	struct user_regs_struct g = {
+		.cs = CODE_32, .orig_rax = (unsigned long)nr, .rbx = which, .rax = (unsigned long)rax};
+
+	ckpt_restart_note(&g);
+	return (long)g.rax;
+}
+
+static void and_those_of_32_bit_programs(void **state)
+{
+	assert_int_equal(noted_i386(I386_EPOLL_WAIT, 5, -EINTR), -514);
+	assert_int_equal(noted_i386(I386_SEMTIMEDOP_TIME64, 5, -EINTR), -514);
+	assert_int_equal(noted_i386(SYS_epoll_wait, 5, -EINTR), -EINTR);
+	assert_int_equal(noted_i386(I386_NANOSLEEP, 5, -EINTR), -EINTR);
+	/* semop, but not msgsnd; recv, but not connect */
+	assert_int_equal(noted_i386(I386_IPC, 1, -EINTR), -514);
+	assert_int_equal(noted_i386(I386_IPC, 11, -EINTR), -EINTR);
+	assert_int_equal(noted_i386(I386_SOCKETCALL, 10, -EINTR), -514);
+	assert_int_equal(noted_i386(I386_SOCKETCALL, 3, -EINTR), -EINTR);
+	assert_int_equal(noted_i386(I386_SOCKETCALL, 1000, -EINTR), -EINTR);
 }
 
 static pid_t start(void (*body)(void))
@@ -156,6 +180,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(calls_that_fail_are_restarted),
+		cmocka_unit_test(and_those_of_32_bit_programs),
 		cmocka_unit_test(sleep_is_measured),
 		cmocka_unit_test(registers_go_round),
 		cmocka_unit_test(missing_registers_are_refused),

@@ -375,7 +375,7 @@ const struct check_weaker checks_weaker[] = {
 	{"ipc", "System V IPC and POSIX queues are its own, but /dev/mqueue lists none"},
 	{"users", "--user root without a layer over the host's files: what only root may read or write stays closed"},
 	{"clocks", "monotonic time is the host's"},
-	{"programs", "debuggers (ptrace) and 32-bit programs are refused"},
+	{"programs", "debuggers (ptrace) are refused"},
 	{"moves", "a snapshot stops the session until it is written"},
 	{"copies", "no clone, for two can't share the host's network; no podrun stacks of what runs"},
 	{"speed", "fork, wait, signals and getpid cost two to forty times as much"},

@@ -113,6 +113,15 @@ static int choose_cpus(const struct ckpt_build *b, const Pb__Sched *m, struct ck
 	return 0;
 }
 
+/* A blank task has pid 1's, and that has ours; one that has executed its program may have got another. */
+static int read_blank(const struct ckpt_build *b, const struct ckpt_build_thread *t, uint32_t *ret)
+{
+	if (b->world->names)
+		return read_personality(b->host_proc, t->tid, ret);
+	*ret = (uint32_t)personality(0xffffffff);
+	return 0;
+}
+
 /* Container engines allow some. */
 static int set_personality(struct remote *remote, uint32_t personality, struct err *e)
 {
@@ -129,6 +138,7 @@ static int finish(struct ckpt_build *b, struct ckpt_record *rec, struct err *e)
 	Pb__Sched *m = pb__sched__unpack(NULL, rec->len, rec->body);
 	struct ckpt_build_thread *t = ckpt_record_thread(b, rec);
 	struct attr a = {.size = sizeof(a)};
+	uint32_t now;
 	int r = 0;
 
 	if (!m || !t) {
@@ -147,8 +157,10 @@ static int finish(struct ckpt_build *b, struct ckpt_record *rec, struct err *e)
 		log_info("thread %d keeps this host's priority: %s", t->vtid, strerror(errno));
 	if (m->ioprio && syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, t->tid, m->ioprio) < 0)
 		log_info("thread %d keeps this host's io priority: %s", t->vtid, strerror(errno));
-	/* A blank task has pid 1's, and that has ours. */
-	if (m->personality != (uint32_t)personality(0xffffffff))
+	r = read_blank(b, t, &now);
+	if (r < 0)
+		r = err_errno(e, r, "personality");
+	else if (m->personality != now)
 		r = set_personality(t->remote, m->personality, e);
 out:
 	pb__sched__free_unpacked(m, NULL);

@@ -11,13 +11,17 @@
 #include "ckpt/memory/memory.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "ckpt/build.h"
+#include "ckpt/remote/remote.h"
+#include "ckpt/survey.h"
 #include "proto/memory.pb-c.h"
 
 #define LOWEST	0x10000000UL
 #define HIGHEST 0x7fff00000000UL
 #define HIGHEST_I386 0xffffe000UL
+#define HIGHEST_3GB  0xc0000000UL /* with ADDR_LIMIT_3GB they see no more */
 /* to each side, more than CKPT_LAYOUT_BELOW: stacks grow, and guard gaps are a megabyte */
 #define MARGIN (2UL << 20)
 
@@ -75,25 +79,14 @@ int ckpt_layout_i386(struct ckpt_build *b, struct err *e)
 	return 0;
 }
 
-int ckpt_layout_free(struct ckpt_build *b, uint64_t size, uint64_t *ret, struct err *e)
+/*
+ * The end of the highest gap of @need bytes that ends at @top or below; 0 if there is none.  @ranges is put in
+ * order.
+ */
+static uint64_t find_gap(struct buf *ranges, uint64_t need, uint64_t top)
 {
-	_cleanup_buf_ struct buf ranges = BUF_INIT;
-	uint64_t need = ALIGN_UP(size, PAGE_SIZE) + 2 * MARGIN, top = HIGHEST;
-	int r;
-
-	for (size_t i = 0; i < b->n_records; i++) {
-		if (!b->records[i].kind || b->records[i].kind->number != PROTO_KIND_MM)
-			continue;
-		r = collect(&b->records[i], &ranges, e);
-		if (r < 0)
-			return r;
-	}
-	if (b->i386)
-		top = HIGHEST_I386;
-	if (buf_error(&ranges))
-		return err_errno(e, -ENOMEM, "looking for free addresses");
-	struct range *v = (struct range *)ranges.data;
-	size_t n = ranges.len / sizeof(*v);
+	struct range *v = (struct range *)ranges->data;
+	size_t n = ranges->len / sizeof(*v);
 
 	if (n)
 		sort_array(v, n, sizeof(*v), compare);
@@ -106,7 +99,60 @@ int ckpt_layout_free(struct ckpt_build *b, uint64_t size, uint64_t *ret, struct 
 			break;
 		top = MIN(top, v[i - 1].start);
 	}
-	if (top < LOWEST + need)
+	return top < LOWEST + need ? 0 : top;
+}
+
+static uint64_t find_gap_i386(struct buf *ranges, uint64_t need)
+{
+	uint64_t top = find_gap(ranges, need, HIGHEST_3GB);
+
+	return top ? top : find_gap(ranges, need, HIGHEST_I386);
+}
+
+int ckpt_layout_check(struct ckpt_dump *d, struct err *e)
+{
+	_cleanup_buf_ struct buf ranges = BUF_INIT;
+	const struct ckpt_proc *i386 = NULL;
+
+	for (size_t i = 0; i < d->n_procs; i++) {
+		const struct ckpt_proc *p = d->procs[i];
+
+		if (p->i386 && (!i386 || i386->maps.n < p->maps.n))
+			i386 = p;
+		for (size_t k = 0; k < p->maps.n; k++) {
+			const struct proc_vma *v = &p->maps.vmas[k];
+			struct range range = {v->start, v->end};
+
+			if (strstr(v->vm_flags, "gd"))
+				range.start -= MIN(range.start, CKPT_STACK_ROOM);
+			buf_put(&ranges, &range, sizeof(range));
+		}
+	}
+	if (buf_error(&ranges))
+		return err_errno(e, -ENOMEM, "looking for free addresses");
+	if (!i386 || find_gap_i386(&ranges, REMOTE_AREA_SIZE + 2 * MARGIN))
+		return 0;
+	err_set(e, ERR_UNFREEZABLE, -ENOMEM, "a 32-bit program that leaves no addresses free is not supported");
+	return err_wrap(e, "task %d (%s)", i386->vpid, i386->status.comm);
+}
+
+int ckpt_layout_free(struct ckpt_build *b, uint64_t size, uint64_t *ret, struct err *e)
+{
+	_cleanup_buf_ struct buf ranges = BUF_INIT;
+	uint64_t need = ALIGN_UP(size, PAGE_SIZE) + 2 * MARGIN, top;
+	int r;
+
+	for (size_t i = 0; i < b->n_records; i++) {
+		if (!b->records[i].kind || b->records[i].kind->number != PROTO_KIND_MM)
+			continue;
+		r = collect(&b->records[i], &ranges, e);
+		if (r < 0)
+			return r;
+	}
+	if (buf_error(&ranges))
+		return err_errno(e, -ENOMEM, "looking for free addresses");
+	top = b->i386 ? find_gap_i386(&ranges, need) : find_gap(&ranges, need, HIGHEST);
+	if (!top)
 		return err_set(e, ERR_IMAGE, -ENOMEM, "no free addresses for %llu bytes",
 			(unsigned long long)size);
 	*ret = ALIGN_DOWN(top - MARGIN - ALIGN_UP(size, PAGE_SIZE), PAGE_SIZE);

@@ -54,6 +54,9 @@ struct remote;
 #define CKPT_LAYOUT_BELOW (128 * 1024UL)
 /* The most that a stack is made larger than it was, so that it may grow where it lies. */
 #define CKPT_STACK_ROOM (64UL << 20)
+/* While a session is surveyed: will there be such a place?  Where addresses are few there may be none:
+ * ERR_UNFREEZABLE. */
+int ckpt_layout_check(struct ckpt_dump *d, struct err *e);
 /* First: is there a 32-bit program among them?  (b->i386) */
 int ckpt_layout_i386(struct ckpt_build *b, struct err *e);
 int ckpt_layout_free(struct ckpt_build *b, uint64_t size, uint64_t *ret, struct err *e);

@@ -160,5 +160,43 @@ def a_64_bit_program_that_runs_32_bit_code(env):
     refused(env, "s", "32-bit code")
 
 
+FILTERED = """
+import ctypes, os, sys, time
+class Filter(ctypes.Structure):
+    _fields_ = [("code", ctypes.c_ushort), ("jt", ctypes.c_ubyte), ("jf", ctypes.c_ubyte), ("k", ctypes.c_uint)]
+class Program(ctypes.Structure):
+    _fields_ = [("len", ctypes.c_ushort), ("filter", ctypes.POINTER(Filter))]
+allow = Filter(6, 0, 0, 0x7fff0000)
+libc = ctypes.CDLL(None)
+if os.fork() == 0:
+    assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, ctypes.byref(Program(1, ctypes.pointer(allow)))) == 0
+    os.execv(sys.argv[1], [sys.argv[1], "/tmp/go"])
+while True:
+    print("tick", flush=True)
+    time.sleep(0.01)
+"""
+
+
+def program_of_32_bits(name):
+    program = BUILD / "tests" / name
+    if not program.exists():
+        raise Skip("this compiler makes no 32-bit programs (gcc-multilib)")
+    return program
+
+
+@test
+def a_32_bit_program_under_a_filter(env):
+    env.run_detached("s", "python3", "-c", FILTERED, program_of_32_bits("state/pipes_i386"))
+    until("both run", lambda: {"ready", "tick"} <= set(env.logs("s").split()))
+    refused(env, "s", "32-bit program under seccomp filters")
+
+
+@test
+def a_32_bit_program_without_a_free_address(env):
+    env.podrun("run", "-d", "--name", "s", "--", program_of_32_bits("it/full32"))
+    until("it runs", lambda: "tick" in env.logs("s"))
+    refused(env, "s", "no addresses free")
+
+
 if __name__ == "__main__":
     main()

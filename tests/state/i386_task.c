@@ -7,6 +7,7 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
@@ -138,6 +139,26 @@ static void fire(timer_t timer)
 	STATE_CHECK(told.si_value.sival_ptr == (void *)0xfedcba98);
 }
 
+/* The vector as a 32-bit program has it. */
+static size_t read_auxv(uint32_t *words, size_t n)
+{
+	FILE *f = fopen("/proc/self/auxv", "re");
+	size_t got;
+
+	STATE_CHECK(f);
+	got = fread(words, sizeof(*words), n, f);
+	fclose(f);
+	return got;
+}
+
+static bool has_entry(const uint32_t *words, size_t n, uint32_t type, uint32_t value)
+{
+	for (size_t i = 0; i + 1 < n; i += 2)
+		if (words[i] == type)
+			return words[i + 1] == value;
+	return false;
+}
+
 static void check_memory(uintptr_t brk)
 {
 	void *p = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -162,7 +183,8 @@ int main(int argc, char **argv)
 	struct utsname before, now;
 	uintptr_t brk = (uintptr_t)sbrk(0);
 	timer_t timer;
-	size_t len;
+	uint32_t auxv[128], auxv_now[128] = {0};
+	size_t len, n_auxv;
 	pid_t pid;
 
 	STATE_CHECK(personality(PER_LINUX32) != -1);
@@ -172,6 +194,8 @@ int main(int argc, char **argv)
 	handle(SIGUSR1, plain, SA_ONSTACK);
 	handle(SIGALRM, nothing, 0);
 	STATE_CHECK(timer_create(CLOCK_MONOTONIC, &sev, &timer) == 0);
+	n_auxv = read_auxv(auxv, 128);
+	STATE_CHECK(has_entry(auxv, n_auxv, AT_SYSINFO_EHDR, getauxval(AT_SYSINFO_EHDR)));
 	STATE_CHECK(pthread_create(&first, NULL, in_handler, (void *)SIGUSR1) == 0);
 	STATE_CHECK(pthread_create(&second, NULL, in_handler, (void *)SIGUSR2) == 0);
 	STATE_CHECK(pthread_create(&spinner, NULL, spin, NULL) == 0);
@@ -195,6 +219,9 @@ int main(int argc, char **argv)
 	STATE_CHECK(robust_now == robust);
 	STATE_CHECK(personality(0xffffffff) == PER_LINUX32);
 	STATE_CHECK(uname(&now) == 0 && !strcmp(now.machine, "i686"));
+	STATE_CHECK(read_auxv(auxv_now, 128) >= n_auxv - 2);
+	for (size_t i = 0; i + 1 < n_auxv && auxv[i]; i += 2)
+		STATE_CHECK(has_entry(auxv_now, 128, auxv[i], auxv[i + 1]));
 	check_memory(brk);
 	return state_ok();
 }
