@@ -120,7 +120,7 @@ const struct policy_call32 policy_calls32[] = {
 	OWN(sigpending, 73, POLICY_ALLOW, W_SIGNALS),
 	SAME(sethostname, 74),
 	SAME(setrlimit, 75),
-	OWN(getrlimit, 76, POLICY_ALLOW, W_READS),
+	SAME(getrlimit, 76),
 	SAME(getrusage, 77),
 	SAME(gettimeofday, 78),
 	SAME(settimeofday, 79),

@@ -4,6 +4,7 @@
  * threads, programs that start each other.  Inside a session with a private view; says "right".
  *
  *      narrow                  all of it
+ *      narrow births           how many children it can have
  *      narrow exec FILE NAME   was started as FILE, by the name NAME
  */
 #include <dirent.h>
@@ -404,8 +405,24 @@ static void files(void)
 	CHECK(access(path, R_OK) == 0 && access("/proc/31000", F_OK) == -1);
 }
 
+static int births(void)
+{
+	int n = 0;
+	pid_t pid;
+
+	while ((pid = fork()) > 0)
+		n++;
+	if (pid == 0)
+		for (;;)
+			pause();
+	printf("%d\n", n);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
+	if (argc == 2 && strcmp(argv[1], "births") == 0)
+		return births();
 	if (argc == 4 && strcmp(argv[1], "exec") == 0) {
 		is_started_as(argv[2], argv[3], argv[0]);
 		return 0;

@@ -385,6 +385,12 @@ def births_are_counted(env):
 
 
 @test
+def births_of_32_bit_programs_are_counted(env):
+    r = env.podrun("run", *HERE, "--pids", "20", "--end-with-command", "--", needs_built("it", "narrow"), "births")
+    assert r.text == "19\n", r
+
+
+@test
 def chosen_where_there_are_no_namespaces(env):
     r = env.podrun("run", "--", "sh", "-c", "echo $$")
     assert r.text == "2\n"

@@ -53,11 +53,13 @@ struct row_stat_at {
 #define ROW_UID	       uid
 #define ROW_getrlimit  SYS_ugetrlimit
 #define ROW_setrlimit  SYS_setrlimit
+#define ROW_UNLIMITED  INT32_MAX /* of SYS_getrlimit */
 #define ROW_getsockopt SYS_getsockopt
 #else
 #define ROW_UID	       st_uid
 #define ROW_getrlimit  SYS_getrlimit
 #define ROW_setrlimit  SYS_setrlimit
+#define ROW_UNLIMITED  RLIM_INFINITY
 #define ROW_getsockopt SYS_getsockopt
 #define row_stat    stat
 #define row_stat_at stat

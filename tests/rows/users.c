@@ -175,6 +175,10 @@ static void limits(void)
 		ROW_CHECK(got.rlim_cur == RLIM_INFINITY &&
 			  syscall(ROW_setrlimit, which[i], &none) == 0);
 		ROW_CHECK(syscall(ROW_getrlimit, which[i], &none) == 0 && none.rlim_cur != 0);
+		none = (struct rlimit){0};
+		ROW_CHECK(syscall(SYS_getrlimit, which[i], &none) == 0);
+		ROW_CHECK(none.rlim_cur == ROW_UNLIMITED && none.rlim_max == ROW_UNLIMITED);
+		none = (struct rlimit){0};
 		ROW_CHECK(prlimit(row_child, which[i], &none, &got) == 0 &&
 			  got.rlim_cur == RLIM_INFINITY);
 		ROW_CHECK(prlimit(ROW_NOBODY, which[i], NULL, &got) == -1 && errno == ESRCH);
@@ -229,7 +233,8 @@ static void peer(void)
 	}
 #define OF_I386                                                                               \
 	{SYS_stat64, CALL, owners}, {SYS_lstat64, CALL, owners}, {SYS_fstat64, CALL, owners}, \
-		{ROW_getrlimit, RLIMIT_LOCKS, limits}, {ROW_getrlimit, RLIMIT_RSS, limits},
+		{ROW_getrlimit, RLIMIT_LOCKS, limits}, {ROW_getrlimit, RLIMIT_RSS, limits},   \
+		{SYS_getrlimit, RLIMIT_LOCKS, limits}, {SYS_getrlimit, RLIMIT_RSS, limits},
 #else
 #define BOTH(name, run)               \
 	{                             \
