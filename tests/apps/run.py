@@ -81,8 +81,10 @@ REWRITTEN = Way((*REWRITE, "--net", "host"), (REWRITE,), FEW, True)
 BETWEEN = Way((*REWRITE, "--net", "host"), (("--names", "kernel"), REWRITE), FEW)
 
 
-# What needs a root inside needs a user namespace.
+# What only namespaces can give.
 NOT_REWRITTEN = {
+    "chromium": "its sandbox needs namespaces",
+    "firefox": "its sandbox needs namespaces",
     "apt-dpkg": "root inside",
     "users": "root inside",
 }
