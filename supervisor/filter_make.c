@@ -7,11 +7,11 @@
  *
  * A program looks at the architecture first (a filter by number alone lets int 0x80 through) and has a
  * part for each, put one behind the other: jumps in BPF are relative and forward.  Each begins with
- * the rules that look at an argument (policy_rules); a call that has none falls through without an argument being
- * loaded, so that the kernel's bitmap knows calls allowed by number and never runs the program for
- * them (since 5.11).  Then comes a binary tree of numbers: for x86-64 what libseccomp makes of the table, with
- * x32 and whatever else refused; for i386 one that is made here, by number, since this
- * libseccomp need not know the names.
+ * the rules that look at an argument (policy_rules); a call that has none falls through without an
+ * argument being loaded, so that the kernel's bitmap knows calls allowed by number and never runs the
+ * program for them (since 5.11).  Then comes a binary tree of numbers: for x86-64 what libseccomp makes
+ * of the table, with x32 and whatever else refused; for i386 one that is made here, by number, since
+ * this libseccomp need not know the names.
  *
  * libseccomp could not say the first part: it can't combine "this masked value" with "any other".
  */

@@ -80,9 +80,9 @@ const struct policy_translated *policy_find_translated(int nr, unsigned translat
 
 /*
  * i386: its own numbers, up to where those of all architectures are the same (POLICY_SAME_FROM).  A
- * 32-bit program is as confined as a 64-bit one (int 0x80 works in every process): nearly every call is
- * *like* one of x86-64, which says what happens to it, rules on arguments and translation included.  Structures in memory
- * may differ; that concerns who looks at them (supervisor/rewrite/compat.h).
+ * 32-bit program is as confined as a 64-bit one (int 0x80 works in every process): nearly every call
+ * is *like* one of x86-64, which says what happens to it, rules on arguments and translation included.
+ * Structures in memory may differ; that concerns who looks at them (supervisor/rewrite/compat.h).
  */
 #define POLICY_SAME_FROM 424
 /* The classes whose calls are translated for 32-bit programs, too.  Under kernel names root inside is for

@@ -83,8 +83,8 @@ void calls_leave_sendmmsg(struct rewrite *rw, struct task *task, struct user_reg
 extern const struct rewrite_call compat_calls[];
 extern const size_t compat_n_calls;
 /*
- * socketcall(2) and ipc(2) become the calls they stand for, unless the latter waits.  -EFAULT, -EINVAL, 0 (also where
- * there is nothing to do).
+ * socketcall(2) and ipc(2) become the calls they stand for, unless the latter waits.  -EFAULT,
+ * -EINVAL, 0 (also where there is nothing to do).
  */
 int compat_unpack(struct task *task, struct user_regs_struct *regs);
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The theory of operation is in compat.h.  Structures are those of the kernel's asm/compat.h and asm/sys_ia32.h. */
+/*
+ * The theory of operation is in compat.h.  Structures are those of the kernel's asm/compat.h and
+ * asm/sys_ia32.h.
+ */
 #include "supervisor/rewrite/compat.h"
 
 #include <linux/audit.h>

@@ -6,9 +6,10 @@
  *      getpid is 20              ->   getpid is 39 (supervisor/policy: what a call is like)
  *
  * A 32-bit program makes them, by int 0x80 or through the vDSO, and so may 64-bit code by int 0x80: the
- * kernel says which it was, the code segment does not.  Whoever deals with a call sees it as x86-64's, with the upper halves zero, and
- * need not know, unless it looks at a structure in memory that has pointers or longs in it.
- * Those structures are here.  What a task gets back are its own registers, all of each.
+ * kernel says which it was, the code segment does not.  Whoever deals with a call sees it as
+ * x86-64's, with the upper halves zero, and need not know, unless it looks at a structure in memory
+ * that has pointers or longs in it.  Those structures are here.  What a task gets back are its own
+ * registers, all of each.
  *
  * Two calls of i386 stand for many others, one for each operation on sockets and one for System V's.  They
  * become those (compat_calls.c), so that arguments in memory are read once, and the filter is asked again

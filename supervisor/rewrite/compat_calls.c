@@ -70,7 +70,10 @@ static int unpack_control(struct user_regs_struct *regs, int nr, unsigned long l
 	return 0;
 }
 
-/* ipc(CALL, FIRST, SECOND, THIRD, POINTER, FIFTH).  What gets and what controls will be a question (answers.h). */
+/*
+ * ipc(CALL, FIRST, SECOND, THIRD, POINTER, FIFTH).  What gets and what controls will be a question
+ * (answers.h).
+ */
 static int unpack_ipc(const struct task *task, struct user_regs_struct *regs)
 {
 	struct user_regs_struct r = *regs;

@@ -85,7 +85,10 @@ static void leave_msg(struct rewrite *rw, struct task *task, struct user_regs_st
 
 /* ---- ipc(2) of i386 --------------------------------------------------------------------------- */
 
-/* Those that wait or attach (compat_unpack has made other calls of the rest); their id is the second argument. */
+/*
+ * Those that wait or attach (compat_unpack has made other calls of the rest); their id is the second
+ * argument.
+ */
 static int sort_of(uint64_t call)
 {
 	switch (call & 0xffff) {

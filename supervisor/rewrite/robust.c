@@ -91,7 +91,10 @@ static void prepare(const struct task *task, const struct list *l)
 		give_up(task, &l->head, entry);
 }
 
-/* Only tasks that run 32-bit code are asked for that one: to ask takes a call of that sort, which a host may not have. */
+/*
+ * Only tasks that run 32-bit code are asked for that one: to ask takes a call of that sort, which a
+ * host may not have.
+ */
 static bool is_narrow(const struct task *task)
 {
 	struct user_regs_struct regs;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * narrow - what 32-bit programs do every day: a C library of their own, the vDSO's way into the kernel, signals,
- * threads, programs that start each other.  Inside a session with a private view; says "right".
+ * narrow - what 32-bit programs do every day: a C library of their own, the vDSO's way into the
+ * kernel, signals, threads, programs that start each other.  Inside a session with a private view;
+ * says "right".
  *
  *      narrow                  all of it
  *      narrow births           how many children it can have
