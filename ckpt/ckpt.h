@@ -221,12 +221,15 @@ struct sock_filter;
 struct ckpt_filters *ckpt_filters_new(void);
 void ckpt_filters_free(struct ckpt_filters *f);
 /*
- * The number of the filter @code on top of filter @parent (0: none), the same for the same.
+ * The number of the filter @code on top of filter @parent (0: none), the same for the same; of @flags those
+ * that are about the moment of installing are left out.
  * 0: there is no room; then, or when something is installed that can't be known, say so:
  */
 uint32_t ckpt_filters_add(struct ckpt_filters *f, uint32_t parent, uint32_t flags,
 	const struct sock_filter *code, size_t n);
 void ckpt_filters_set_foreign(struct ckpt_filters *f);
+/* All tasks of the session are traced by podrun for life: a filter that hands calls to a tracer finds none. */
+void ckpt_filters_set_untraced(struct ckpt_filters *f);
 /* 0 if @code can be recorded, -EINVAL if the kernel will refuse it, -E2BIG if it is too long. */
 int ckpt_filters_try(const struct sock_filter *code, size_t n);
 /* What takes the place of SECCOMP_SET_MODE_STRICT, which no task that has filters can have. */
@@ -245,11 +248,21 @@ struct ckpt_install {
 	uint32_t flags; /* as the task gave them */
 	const struct sock_filter *code;
 	size_t n;
-	void (*answer)(void *ctx);
+	void (*answer)(void *ctx); /* not of ckpt_install_traced */
 	uint32_t (*number)(void *ctx, uint32_t parent);
+	/* What the session calls a thread that the result tells (SECCOMP_FILTER_FLAG_TSYNC).  NULL: what the
+	 * kernel does. */
+	pid_t (*thread)(void *ctx, pid_t tid);
 	void *ctx;
 };
 int ckpt_install(const struct ckpt_install *i, struct err *e);
+/*
+ * The same for one that the calling thread traces, which stands in a PTRACE_EVENT_SECCOMP of that call and
+ * in a PTRACE_EVENT_STOP afterwards; *ret_signal is that of the group stop it is in, else SIGTRAP.  Of a session
+ * that is untraced (ckpt_filters_set_untraced).  -ENOMEM: it still stands where it was; -ETIMEDOUT: it will
+ * stop, behind the call that failed; -ESRCH: it has ended, and may have been waited for.
+ */
+int ckpt_install_traced(const struct ckpt_install *i, int *ret_signal, struct err *e);
 
 /*
  * Memory that is copied while the session runs, in rounds, until so little is written to between two that the

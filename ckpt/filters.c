@@ -14,7 +14,9 @@
 #define MAX_FILTERS (1u << 16)
 #define MAX_BYTES   (64u << 20) /* of all programs together */
 #define MAX_DEPTH   4096 /* the kernel allows 32768 instructions on a task, at least 4 each */
-#define NUMBER_BITS 12	 /* that SECCOMP_RET_ERRNO can carry: up to 4095 */
+/* About the moment of installing, not about the filter. */
+#define PASSING_FLAGS (SECCOMP_FILTER_FLAG_TSYNC | SECCOMP_FILTER_FLAG_TSYNC_ESRCH)
+#define NUMBER_BITS   12 /* that SECCOMP_RET_ERRNO can carry: up to 4095 */
 
 struct program {
 	uint64_t hash;
@@ -32,7 +34,7 @@ struct ckpt_filters {
 	size_t n_nodes;
 	struct program **programs;
 	size_t n_programs, bytes;
-	bool foreign;
+	bool foreign, untraced;
 };
 
 struct ckpt_filters *ckpt_filters_new(void)
@@ -59,6 +61,16 @@ void ckpt_filters_set_foreign(struct ckpt_filters *f)
 bool ckpt_filters_foreign(const struct ckpt_filters *f)
 {
 	return f->foreign;
+}
+
+void ckpt_filters_set_untraced(struct ckpt_filters *f)
+{
+	f->untraced = true;
+}
+
+bool ckpt_filters_untraced(const struct ckpt_filters *f)
+{
+	return f->untraced;
 }
 
 /* ---- the table ---------------------------------------------------------------------------- */
@@ -168,6 +180,7 @@ uint32_t ckpt_filters_add(struct ckpt_filters *f, uint32_t parent, uint32_t flag
 
 	if (!p)
 		return 0;
+	flags &= ~(uint32_t)PASSING_FLAGS;
 	for (size_t i = 0; i < f->n_nodes; i++) {
 		const struct node *k = &f->nodes[i];
 
@@ -211,8 +224,8 @@ size_t ckpt_filters_depth(const struct ckpt_filters *f, uint32_t number)
 #define IF(value, yes, no) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, yes, no)
 #define RETURN(value)	   BPF_STMT(BPF_RET | BPF_K, value)
 
-#define DOOR_LOW  ((uint32_t)REMOTE_DOOR)
-#define DOOR_HIGH ((uint32_t)(REMOTE_DOOR >> 32))
+#define DOOR_LOW  ((uint32_t)PODRUN_DOOR)
+#define DOOR_HIGH ((uint32_t)(PODRUN_DOOR >> 32))
 #define SPARE	  (BPF_MEMWORDS - 1) /* nobody reads it behind a return */
 
 static void put_all(struct buf *b, const struct sock_filter *code, size_t n)
@@ -258,8 +271,29 @@ static bool allows(const struct sock_filter *i)
 	       (action == SECCOMP_RET_ALLOW || action == SECCOMP_RET_LOG);
 }
 
+static bool traces(const struct sock_filter *i)
+{
+	return i->code == (BPF_RET | BPF_K) &&
+	       (i->k & SECCOMP_RET_ACTION_FULL) == SECCOMP_RET_TRACE;
+}
+
+static const struct sock_filter no_tracer = RETURN(SECCOMP_RET_ERRNO | ENOSYS);
+
+/* What it returns in A, where nobody can be a tracer. */
+static void put_untraced(struct buf *b)
+{
+	const struct sock_filter test[] = {
+		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, SECCOMP_RET_ACTION_FULL),
+		IF(SECCOMP_RET_TRACE, 0, 1),
+		no_tracer,
+		BPF_STMT(BPF_LD | BPF_MEM, SPARE),
+	};
+
+	put_all(b, test, ARRAY_SIZE(test));
+}
+
 /* The end that takes the place of @ret. */
-static void put_tail(struct buf *b, const struct sock_filter *ret)
+static void put_tail(struct buf *b, const struct sock_filter *ret, bool untraced)
 {
 	const struct sock_filter save = BPF_STMT(BPF_ST, SPARE),
 				 load = BPF_STMT(BPF_LD | BPF_MEM, SPARE);
@@ -277,6 +311,8 @@ static void put_tail(struct buf *b, const struct sock_filter *ret)
 	put_all(b, test, ARRAY_SIZE(test));
 	if (computed)
 		put_all(b, &load, 1);
+	if (computed && untraced)
+		put_untraced(b);
 	put_all(b, ret, 1);
 }
 
@@ -299,6 +335,7 @@ static bool well_formed(const struct sock_filter *code, size_t n)
 
 /* Ends of a program so far, one for each different return. */
 struct tails {
+	bool untraced;
 	struct buf code;
 	struct {
 		struct sock_filter insn;
@@ -319,7 +356,7 @@ static int tail_of(struct tails *t, const struct sock_filter *insn)
 		return -E2BIG;
 	t->known[t->n].insn = *insn;
 	t->known[t->n++].at = (uint32_t)at;
-	put_tail(&t->code, insn);
+	put_tail(&t->code, insn, t->untraced);
 	return (int)at;
 }
 
@@ -329,7 +366,7 @@ static int put_body(struct buf *b, const struct sock_filter *code, size_t n, str
 		struct sock_filter insn = code[i];
 
 		if (is_return(&insn) && !allows(&insn)) {
-			int at = tail_of(t, &insn);
+			int at = tail_of(t, t->untraced && traces(&insn) ? &no_tracer : &insn);
 
 			if (at < 0)
 				return at;
@@ -341,7 +378,8 @@ static int put_body(struct buf *b, const struct sock_filter *code, size_t n, str
 	return 0;
 }
 
-int ckpt_filter_guard(const struct sock_filter *code, size_t n, uint32_t number, struct buf *ret)
+int ckpt_filter_guard(
+	const struct sock_filter *code, size_t n, uint32_t number, bool untraced, struct buf *ret)
 {
 	struct tails *t;
 	int r;
@@ -351,6 +389,7 @@ int ckpt_filter_guard(const struct sock_filter *code, size_t n, uint32_t number,
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return -ENOMEM;
+	t->untraced = untraced;
 	put_front(ret, number);
 	r = put_body(ret, code, n, t);
 	buf_put(ret, t->code.data, t->code.len);
@@ -366,7 +405,7 @@ int ckpt_filters_try(const struct sock_filter *code, size_t n)
 {
 	_cleanup_buf_ struct buf b = BUF_INIT;
 
-	return ckpt_filter_guard(code, n, 1, &b);
+	return ckpt_filter_guard(code, n, 1, true, &b); /* no form is longer */
 }
 
 /* kernel/seccomp.c, mode1_syscalls and mode1_syscalls_32. */

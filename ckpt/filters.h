@@ -8,13 +8,14 @@
  * strict one kills its task for nearly every call that a freeze would have to make inside.  So a
  * filter is known, and has a door, from the moment it is installed: the supervisor is notified of
  * seccomp(2), copies the program, and a worker has the task install a *guarded* form of that copy
- * (supervisor/install.c).  What is recorded is therefore what is installed.
+ * (supervisor/install.c).  What is recorded is therefore what is installed.  Where names are rewritten
+ * all this is the rewriter's (supervisor/rewrite/confine.c).
  *
  *      front     answers SYS_PODRUN_FILTER with the filter's number;  lets restart_syscall pass
  *      program   as it was, but where it would return anything other than "allow" it jumps to
- *      tails     "if the instruction pointer is REMOTE_DOOR: allow; else return that"
+ *      tails     "if the instruction pointer is PODRUN_DOOR: allow; else return that"
  *
- * No instruction can be at REMOTE_DOOR, in the kernel's half of addresses: only a tracer passes
+ * No instruction can be at PODRUN_DOOR, in the kernel's half of addresses: only a tracer passes
  * there (ckpt/remote), and whoever may trace a task may have it do anything already.  What the
  * program allows is decided by its own instructions alone, so the kernel's bitmap of calls that are
  * always allowed is what it was.
@@ -56,6 +57,8 @@ struct ckpt_filter {
 bool ckpt_filters_read(const struct ckpt_filters *f, uint32_t number, struct ckpt_filter *ret);
 /* Has a filter been installed that nobody knows? */
 bool ckpt_filters_foreign(const struct ckpt_filters *f);
+/* Are all tasks traced by podrun, so that nobody inside can be their tracer? */
+bool ckpt_filters_untraced(const struct ckpt_filters *f);
 /* How many filters a task has whose newest is @number; 0 if there is something wrong with it. */
 size_t ckpt_filters_depth(const struct ckpt_filters *f, uint32_t number);
 /* Takes up a filter as @number: for those of an image.  -EINVAL, -EEXIST, -ENOSPC, -ENOMEM. */
@@ -63,10 +66,12 @@ int ckpt_filters_put(struct ckpt_filters *f, uint32_t number, uint32_t parent, u
 	const struct sock_filter *code, size_t n);
 
 /*
- * The guarded form of a program.  -EINVAL for what the kernel refuses as well, -E2BIG when there is
+ * The guarded form of a program; if it is @untraced RET_TRACE is in it what the kernel makes of that
+ * where there is no tracer, ENOSYS.  -EINVAL for what the kernel refuses as well, -E2BIG when there is
  * no room for a door.
  */
-int ckpt_filter_guard(const struct sock_filter *code, size_t n, uint32_t number, struct buf *ret);
+int ckpt_filter_guard(
+	const struct sock_filter *code, size_t n, uint32_t number, bool untraced, struct buf *ret);
 
 /* The number of the newest filter of a guarded remote's task. */
 int ckpt_filter_ask(struct remote *r, uint32_t *ret, struct err *e);

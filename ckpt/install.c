@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <linux/seccomp.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
@@ -45,7 +46,7 @@ int ckpt_filter_put(struct remote *r, const struct ckpt_filters *f, uint32_t num
 
 	if (!ckpt_filters_read(f, number, &what))
 		return err_set(e, ERR_FAILED, -EINVAL, "no seccomp filter %u", number);
-	k = ckpt_filter_guard(what.code, what.n, number, &code);
+	k = ckpt_filter_guard(what.code, what.n, number, ckpt_filters_untraced(f), &code);
 	if (k < 0)
 		return err_errno(e, k, "seccomp filter");
 	program.len = (unsigned short)(code.len / sizeof(*program.filter));
@@ -65,7 +66,7 @@ static int seize(pid_t tid, struct err *e)
 	return 0;
 }
 
-static int await_stop(int proc, pid_t tid, struct err *e)
+static int await_stop(int proc, pid_t tid, int *ret_signal, struct err *e)
 {
 	uint64_t deadline = io_now_ns() + WAIT_NS;
 	int status, r;
@@ -74,6 +75,7 @@ static int await_stop(int proc, pid_t tid, struct err *e)
 		r = trace_wait(proc, tid, deadline, &status);
 		if (r < 0)
 			return err_errno(e, r, "task %d does not stop", tid);
+		*ret_signal = WSTOPSIG(status);
 		if (trace_event(status) == PTRACE_EVENT_STOP)
 			return 0;
 		/* a signal that came first, and is no business of ours */
@@ -101,8 +103,8 @@ static void set_result(struct remote *r, long result)
 	regs->orig_rax = (unsigned long)-1;
 }
 
-static int call(
-	struct remote *r, const struct ckpt_install *i, bool first, long *ret, struct err *e)
+static int call(struct remote *r, const struct ckpt_install *i, bool first, bool untraced,
+	long *ret, struct err *e)
 {
 	struct ckpt_filters *one = ckpt_filters_new();
 	uint32_t parent = 0, number;
@@ -115,13 +117,17 @@ static int call(
 		if (k < 0)
 			err_errno(e, k, "seccomp filter");
 	}
+	if (k == 0 && untraced)
+		ckpt_filters_set_untraced(one);
 	if (k == 0)
 		k = ckpt_filter_put(r, one, number, i->flags, ret, e);
+	if (k == 0 && *ret > 0 && i->thread)
+		*ret = i->thread(i->ctx, (pid_t)*ret);
 	ckpt_filters_free(one);
 	return k;
 }
 
-static int install(int proc, const struct ckpt_install *i, struct err *e)
+static int install(int proc, const struct ckpt_install *i, bool untraced, struct err *e)
 {
 	struct remote *r;
 	long result = -ENOMEM;
@@ -133,7 +139,7 @@ static int install(int proc, const struct ckpt_install *i, struct err *e)
 	k = remote_open_guarded(&r, proc, i->tid, 0, e);
 	if (k < 0)
 		return k;
-	if (call(r, i, n == 0, &result, e) < 0)
+	if (call(r, i, n == 0, untraced, &result, e) < 0)
 		log_warn("%s", e->msg);
 	set_result(r, result);
 	return remote_close(r, e);
@@ -142,15 +148,49 @@ static int install(int proc, const struct ckpt_install *i, struct err *e)
 int ckpt_install(const struct ckpt_install *i, struct err *e)
 {
 	_cleanup_close_ int proc = proc_open(e);
-	int r = proc < 0 ? proc : seize(i->tid, e);
+	int r = proc < 0 ? proc : seize(i->tid, e), sig;
 
 	if (r < 0)
 		return r;
 	i->answer(i->ctx);
-	r = await_stop(proc, i->tid, e);
+	r = await_stop(proc, i->tid, &sig, e);
 	if (r == 0)
-		r = install(proc, i, e);
+		r = install(proc, i, false, e);
 	/* should anything have gone wrong it is not our filter that stops it */
 	ptrace(PTRACE_DETACH, i->tid, 0, 0);
 	return r;
+}
+
+/* Its call is not made, and it stops behind it: a stop that is asked for comes before all signals. */
+static int leave_call(pid_t tid, struct err *e)
+{
+	struct user_regs_struct regs;
+
+	if (ptrace(PTRACE_GETREGS, tid, 0, &regs) < 0)
+		return err_errno(e, -errno, "registers of task %d", tid);
+	regs.orig_rax = (unsigned long)-1;
+	regs.rax = (unsigned long)-ENOMEM;
+	if (ptrace(PTRACE_SETREGS, tid, 0, &regs) < 0 || ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0 ||
+		ptrace(PTRACE_CONT, tid, 0, 0) < 0)
+		return err_errno(e, -errno, "cannot stop task %d", tid);
+	return 0;
+}
+
+int ckpt_install_traced(const struct ckpt_install *i, int *ret_signal, struct err *e)
+{
+	_cleanup_close_ int proc = proc_open(e);
+	int r;
+
+	if (proc < 0)
+		return -ENOMEM;
+	r = leave_call(i->tid, e);
+	if (r == 0)
+		r = await_stop(proc, i->tid, ret_signal, e);
+	if (r < 0)
+		return r == -ESRCH ? r : -ETIMEDOUT;
+	remote_pass_traced(true);
+	r = install(proc, i, true, e);
+	if (r < 0 && r != -ESRCH)
+		log_warn("%s", e->msg);
+	return r == -ESRCH ? r : 0;
 }

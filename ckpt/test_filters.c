@@ -40,7 +40,7 @@ static size_t make_program(uint32_t seed, struct sock_filter *p)
 	while (i < n) {
 		uint8_t left = (uint8_t)(n - i);
 
-		switch (next(&seed) % 6) {
+		switch (next(&seed) % 7) {
 		case 0:
 			p[i++] = (struct sock_filter)BPF_STMT(
 				BPF_LD | BPF_W | BPF_ABS, (next(&seed) % 3) * 8);
@@ -55,15 +55,19 @@ static size_t make_program(uint32_t seed, struct sock_filter *p)
 		case 3:
 			p[i++] = (struct sock_filter)RETURN(SECCOMP_RET_ALLOW);
 			break;
+		case 4: /* nobody traces: ENOSYS */
+			p[i++] = (struct sock_filter)RETURN(SECCOMP_RET_TRACE | next(&seed) % 64);
+			break;
 		default:
 			p[i++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
 				next(&seed) % 64 + (next(&seed) % 2 ? FIRST : 0),
 				(uint8_t)(next(&seed) % left), (uint8_t)(next(&seed) % left));
 		}
 	}
-	/* Computed: an errno from 1 to 63, or what it was. */
+	/* Computed: an errno from 1 to 63, or a tracer is asked. */
 	p[i++] = (struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 63);
-	p[i++] = (struct sock_filter)BPF_STMT(BPF_ALU | BPF_OR | BPF_K, SECCOMP_RET_ERRNO);
+	p[i++] = (struct sock_filter)BPF_STMT(
+		BPF_ALU | BPF_OR | BPF_K, next(&seed) % 4 ? SECCOMP_RET_ERRNO : SECCOMP_RET_TRACE);
 	p[i++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_A, 0);
 	return i;
 }
@@ -106,7 +110,7 @@ static void a_door_changes_no_verdict(void **state)
 		struct buf guarded = BUF_INIT;
 
 		memset(v, 0, 2 * sizeof(*v));
-		assert_int_equal(ckpt_filter_guard(p, n, seed, &guarded), 0);
+		assert_int_equal(ckpt_filter_guard(p, n, seed, seed % 2, &guarded), 0);
 		try_all(p, n, &v[0]);
 		try_all((struct sock_filter *)guarded.data, guarded.len / sizeof(*p), &v[1]);
 		assert_int_equal(v[0].installed, 0);
@@ -184,7 +188,7 @@ static int install_guarded(const struct sock_filter *code, size_t n, uint32_t nu
 	struct buf b = BUF_INIT;
 	struct sock_fprog program;
 
-	if (ckpt_filter_guard(code, n, number, &b) < 0)
+	if (ckpt_filter_guard(code, n, number, false, &b) < 0)
 		return -1;
 	program.len = (unsigned short)(b.len / sizeof(*code));
 	program.filter = (struct sock_filter *)b.data;

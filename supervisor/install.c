@@ -21,9 +21,6 @@
 #define TRACER_PATIENCE_NS (30 * 1000000000ULL)
 #define NAP_US		   500
 
-/* Flags about the moment of installing, not about the filter. */
-#define PASSING_FLAGS (SECCOMP_FILTER_FLAG_TSYNC | SECCOMP_FILTER_FLAG_TSYNC_ESRCH)
-
 /* Seen by workers, too. */
 struct shared {
 	_Atomic int phase; /* enum ckpt_phase, as the worker tells */
@@ -276,8 +273,7 @@ bool installs_expects(struct installs *s, pid_t tid)
 static void give_number(struct installs *s, struct install *i, uint32_t parent)
 {
 	const struct installs_call *c = &i->call;
-	uint32_t number = ckpt_filters_add(
-		s->table, parent, c->flags & ~(uint32_t)PASSING_FLAGS, c->code, c->n);
+	uint32_t number = ckpt_filters_add(s->table, parent, c->flags, c->code, c->n);
 
 	i->expected = number != 0;
 	send(i->sock, &number, sizeof(number), MSG_NOSIGNAL | MSG_DONTWAIT);

@@ -109,7 +109,8 @@ static int give_edge(void *ctx, const char *name, int fd, struct err *e)
 	return error < 0 ? error : 0;
 }
 
-/* In a file, for it may be larger than a message. */
+/* They are known to whoever installs more of them: the rewriter, which is us, or the supervisor.  In a
+ * file, for it may be larger than a message. */
 static int give_filters(void *ctx, const void *record, size_t len, struct err *e)
 {
 	struct restore *r = ctx;
@@ -118,6 +119,8 @@ static int give_filters(void *ctx, const void *record, size_t len, struct err *e
 	Pb__Empty empty = PB__EMPTY__INIT;
 	int error = fd < 0 ? -errno : io_write_full(fd, record, len);
 
+	if (r->rewriter)
+		return rewriter_filters(r->rewriter, record, len, e);
 	if (error < 0)
 		return err_errno(e, error, "filters");
 	m.body_case = PB__WORKER__BODY_FILTERS;

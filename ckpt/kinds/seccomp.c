@@ -333,6 +333,8 @@ int ckpt_filters_restore(struct ckpt_build *b, bool stopped, struct err *e)
 	f = ckpt_filters_new();
 	m = pb__seccomp__unpack(NULL, record->len, record->body);
 	r = f ? load(f, m, e) : err_errno(e, -ENOMEM, "seccomp filters");
+	if (r == 0 && b->world->names)
+		ckpt_filters_set_untraced(f);
 	for (size_t i = 0; r == 0 && i < b->n_procs; i++)
 		if (!b->procs[i].zombie && b->procs[i].stopped == stopped)
 			r = install_all(&b->procs[i], f, m, e);

@@ -415,7 +415,7 @@ static bool just_born(const struct remote *r)
 {
 	uint64_t code = r->area->addr + AREA_CODE;
 
-	if (r->regs.rip == REMOTE_DOOR)
+	if (r->regs.rip == PODRUN_DOOR)
 		return true;
 	return r->regs.rip >= code && r->regs.rip < code + PAGE_SIZE;
 }
@@ -543,7 +543,7 @@ static int leave(struct remote *r, bool last, struct err *e)
 	if (last) {
 		g.orig_rax = SYS_munmap;
 		/* What munmap returns is no number of a call. */
-		g.rip = r->guarded ? REMOTE_DOOR : r->regs.rip;
+		g.rip = r->guarded ? PODRUN_DOOR : r->regs.rip;
 		g.rdi = r->area->addr;
 		g.rsi = REMOTE_AREA_SIZE;
 	}

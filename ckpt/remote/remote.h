@@ -45,7 +45,7 @@
  * SIGKILL).
  *
  * A task may have seccomp filters of its own, which may kill it for any call.  All filters of a
- * session have a door in them (ckpt/filters.h): a call whose instruction pointer is REMOTE_DOOR
+ * session have a door in them (ckpt/filters.h): a call whose instruction pointer is PODRUN_DOOR
  * passes.  No instruction is there, so only a tracer can make such a call.  The remote of a *guarded*
  * task stops it at the entry of each call, where the kernel has not asked the filters yet, moves
  * the instruction pointer to the door, and back at the exit of the call: two more stops for each
@@ -100,8 +100,6 @@ int remote_open(struct remote **ret, int proc_fd, pid_t tid, uint64_t hint, stru
 int remote_open_guarded(struct remote **ret, int proc_fd, pid_t tid, uint64_t hint, struct err *e);
 /* From now on the task has filters of its own, or had them before; its children have them, too. */
 void remote_set_guarded(struct remote *r);
-/* In the kernel's half of all addresses, where even the emulated vsyscall page is not. */
-#define REMOTE_DOOR 0xffffffffffd00000ULL
 /*
  * The same with pages that an earlier remote has left there (remote_leave), at @address: nothing is
  * mapped, so there is nothing unprotected in it.  -ENOENT if they are not there, -EAGAIN if @tid or

@@ -99,7 +99,7 @@ static int pass_door(struct remote *r, struct err *e)
 		return remote_died(r, e);
 	if (info.op == PTRACE_SYSCALL_INFO_ENTRY) {
 		r->behind = info.instruction_pointer;
-		to = REMOTE_DOOR;
+		to = PODRUN_DOOR;
 	} else {
 		r->behind = 0;
 	}

@@ -146,13 +146,7 @@ static long on_tgsigqueue(struct question *q)
 		q, question_arg(q, 0), question_arg(q, 1), question_arg(q, 2), q->data->args[3]);
 }
 
-/* ---- the rest ------------------------------------------------------------------------------- */
-
-static long go_on(struct question *q)
-{
-	q->go_on = true;
-	return 0;
-}
+/* ---- the table ------------------------------------------------------------------------------ */
 
 const struct answer_row task_answers[] = {
 	{SYS_getpid, get_pid},
@@ -166,8 +160,6 @@ const struct answer_row task_answers[] = {
 	{SYS_tgkill, on_tgkill},
 	{SYS_rt_sigqueueinfo, on_sigqueue},
 	{SYS_rt_tgsigqueueinfo, on_tgsigqueue},
-	/* Handed over for what only a suspend needs to know. */
-	{SYS_seccomp, go_on},
 };
 
 const size_t task_n_answers = ARRAY_SIZE(task_answers);

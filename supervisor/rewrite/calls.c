@@ -593,24 +593,33 @@ static int enter(struct rewrite *rw, struct task *task, const struct rewrite_cal
 }
 
 /* The call is not made: @regs->rax is its result. */
-static bool is_done(struct task *task, struct user_regs_struct *regs)
+static int is_done(struct task *task, struct user_regs_struct *regs)
 {
 	task->call.row = NULL;
 	for (int i = 0; i < REWRITE_ARGS; i++)
 		*call_arg(regs, i) = task->call.args[i];
 	regs->orig_rax = (unsigned long long)-1;
 	compat_set_back(task->host, &task->compat, regs);
-	return false;
+	return 1;
 }
 
-bool rewrite_call_enter(struct rewrite *rw, struct task *task)
+/* The session's own filters, if it has any, are not asked about this once more (confine.h). */
+static void pass_filters(const struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
+{
+	if (!rw->confined)
+		return;
+	task->call.behind = regs->rip;
+	regs->rip = PODRUN_DOOR;
+}
+
+int rewrite_call_enter(struct rewrite *rw, struct task *task)
 {
 	const struct rewrite_call *row;
 	struct user_regs_struct regs;
 	int r;
 
 	if (compat_get(task->host, &task->compat, &regs) < 0)
-		return false;
+		return 1;
 	r = compat_unpack(task, &regs);
 	row = rewrite_call_find((int)regs.orig_rax);
 	if (!row && task->compat.unpacked)
@@ -618,15 +627,19 @@ bool rewrite_call_enter(struct rewrite *rw, struct task *task)
 	remember(task, row, &regs);
 	if (r == 0)
 		r = row ? enter(rw, task, row, &regs) : -ENOSYS;
+	if (r == CALL_GONE)
+		return r;
 	if (r < 0)
 		regs.rax = (unsigned long long)r;
 	if (r < 0 || r == CALL_DONE)
 		return is_done(task, &regs);
-	if (r == 1)
+	if (r != 0) {
 		task->call.row = NULL;
-	else
-		compat_set(task->host, &task->compat, &regs);
-	return r == 0;
+		return r;
+	}
+	pass_filters(rw, task, &regs);
+	compat_set(task->host, &task->compat, &regs);
+	return 0;
 }
 
 void rewrite_call_leave(struct rewrite *rw, struct task *task)
@@ -638,6 +651,8 @@ void rewrite_call_leave(struct rewrite *rw, struct task *task)
 		return;
 	for (int i = 0; i < REWRITE_ARGS; i++)
 		*call_arg(&regs, i) = task->call.args[i];
+	if (task->call.behind)
+		regs.rip = task->call.behind;
 	if (row->result && (long long)regs.rax > 0)
 		regs.rax = (unsigned long long)numbers_virtual(rw->tasks.numbers, (pid_t)regs.rax);
 	if (row->leave)

@@ -34,6 +34,8 @@ enum number_sort {
 
 #define REWRITE_ARGS 6
 #define CALL_DONE    2
+#define CALL_LEFT    3
+#define CALL_GONE    4
 
 struct rewrite_call {
 	int nr;
@@ -42,7 +44,9 @@ struct rewrite_call {
 	int error;		    /* of a number that nobody has: negative */
 	/*
 	 * What the registers alone do not say.  enter: 0, 1 if nothing will have to be put back,
-	 * CALL_DONE if regs->rax is the result already, or the error that the call returns unmade.
+	 * CALL_DONE if regs->rax is the result already, CALL_LEFT if the task has made it and stands in a
+	 * PTRACE_EVENT_STOP behind it (or will), CALL_GONE if it can't be touched any more, or the error that the call
+	 * returns unmade.
 	 */
 	int (*enter)(struct rewrite *rw, struct task *task, struct user_regs_struct *regs);
 	void (*leave)(struct rewrite *rw, struct task *task, struct user_regs_struct *regs);
@@ -92,10 +96,10 @@ int compat_unpack(struct task *task, struct user_regs_struct *regs);
 const struct rewrite_call *rewrite_call_find(int nr);
 
 /*
- * At the entry of a call, the task in its PTRACE_EVENT_SECCOMP stop.  True if it has to be stopped at the
- * exit, where rewrite_call_leave is due.
+ * At the entry of a call, the task in its PTRACE_EVENT_SECCOMP stop.  0 if it has to be stopped at the
+ * exit, where rewrite_call_leave is due; 1 if not; CALL_LEFT; CALL_GONE: there may be no @task any more.
  */
-bool rewrite_call_enter(struct rewrite *rw, struct task *task);
+int rewrite_call_enter(struct rewrite *rw, struct task *task);
 void rewrite_call_leave(struct rewrite *rw, struct task *task);
 
 /*

@@ -125,6 +125,7 @@ static void dump(struct rewriter *w, const struct order *o, const int *fds)
 		.options = {.portable = o->portable,
 			.outside = (enum ckpt_outside)o->outside,
 			.deadline_ms = o->deadline_ms,
+			.filters = w->rw.filters,
 			.notified = notified,
 			.n_notified = answers_list(notified)}};
 

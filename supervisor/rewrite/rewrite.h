@@ -24,6 +24,7 @@
 		PTRACE_O_TRACEEXEC | PTRACE_O_TRACEEXIT | PTRACE_O_TRACESECCOMP |                 \
 		PTRACE_O_EXITKILL)
 
+struct ckpt_filters;
 struct ipc_names;
 struct view;
 
@@ -36,6 +37,8 @@ struct rewrite {
 	struct host_names host;
 	size_t pi_sleepers; /* at least as many as there are (pi.h) */
 	struct view *view; /* NULL: files are the host's */
+	struct ckpt_filters *filters; /* that programs have given themselves (confine.h) */
+	bool confined;	   /* some have */
 	uint64_t lend_key; /* of calls that ask for a descriptor of ours (answers.c); 0: none does */
 	int listener; /* -1 until pid 1 has a filter */
 };

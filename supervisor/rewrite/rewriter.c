@@ -19,11 +19,13 @@
 #include <sys/wait.h>
 
 #include "base/base.h"
+#include "ckpt/ckpt.h"
 #include "supervisor/fence.h"
 #include "supervisor/init.h"
 #include "supervisor/ns.h"
 #include "supervisor/rewrite/answers.h"
 #include "supervisor/rewrite/calls.h"
+#include "supervisor/rewrite/confine.h"
 #include "supervisor/rewrite/hold.h"
 #include "supervisor/rewrite/orders.h"
 #include "supervisor/rewrite/pi.h"
@@ -245,11 +247,21 @@ static void on_end(struct rewriter *w, struct task *task)
 		tasks_end(&w->rw.tasks, task);
 }
 
+static void on_call(struct rewriter *w, struct task *task)
+{
+	int r = rewrite_call_enter(&w->rw, task);
+
+	if (r == CALL_LEFT)
+		on_stop(w, task, task->stop_signal);
+	else if (r != CALL_GONE)
+		go_on(w, task, r == 0 ? PTRACE_SYSCALL : PTRACE_CONT, 0);
+}
+
 static void on_event(struct rewriter *w, struct task *task, int event, int sig)
 {
 	switch (event) {
 	case PTRACE_EVENT_SECCOMP:
-		go_on(w, task, rewrite_call_enter(&w->rw, task) ? PTRACE_SYSCALL : PTRACE_CONT, 0);
+		on_call(w, task);
 		break;
 	case PTRACE_EVENT_FORK:
 	case PTRACE_EVENT_VFORK:
@@ -387,6 +399,8 @@ static int begin(
 		return -EIO;
 	if (c->view && begin_view(w, c) < 0)
 		return -EIO;
+	if (confine_begin(&w->rw) < 0)
+		return -ENOMEM;
 
 	if (ptrace(PTRACE_SEIZE, w->init, 0, REWRITER_OPTIONS) < 0)
 		return -errno;
@@ -550,6 +564,12 @@ static bool has_execed(const struct rewriter *w, int number)
 int rewriter_await_exec(struct rewriter *w, pid_t number)
 {
 	return deal_until(w, -1, has_execed, number);
+}
+
+int rewriter_filters(struct rewriter *w, const void *record, size_t len, struct err *e)
+{
+	w->rw.confined = true;
+	return ckpt_filters_load(w->rw.filters, record, len, e);
 }
 
 bool rewriter_describe(struct rewriter *w, struct ckpt_names *names, struct ckpt_paths *paths,

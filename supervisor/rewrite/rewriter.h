@@ -67,6 +67,8 @@ int rewriter_become(struct rewriter **ret, const struct world_config *c,
 /* Deals with stops until @fd is readable; until @number has called exec, and runs (-ETIMEDOUT). */
 void rewriter_await(struct rewriter *w, int fd);
 int rewriter_await_exec(struct rewriter *w, pid_t number);
+/* As ckpt_world.filters wants it. */
+int rewriter_filters(struct rewriter *w, const void *record, size_t len, struct err *e);
 /* For ckpt_restore, as long as the rewriter lives.  True if *paths is to be used, too. */
 bool rewriter_describe(struct rewriter *w, struct ckpt_names *names, struct ckpt_paths *paths,
 	struct ckpt_ipc_names *ipc);

@@ -22,6 +22,7 @@ struct task_call {
 	const struct rewrite_call *row; /* NULL: in none */
 	uint64_t args[6];		/* as the task gave them */
 	uint64_t extra;			/* the row's own */
+	uint64_t behind;		/* where it goes on, if it is at the door (confine.h); 0 */
 	uint32_t sleeps_for;		/* owner of a mutex (pi.c) */
 };
 

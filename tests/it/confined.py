@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Programs that confine themselves, are traced, or are no 64-bit programs: moved, or refused in one line."""
+"""Programs that confine themselves, are traced, or are no 64-bit programs: moved, or refused in one line.
+
+Those that confine themselves also where names are rewritten, in a container engine's profile."""
 import pathlib
 import struct
 import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from harness import BUILD, Failed, Skip, main, needs, test, until  # noqa: E402
+from harness import BUILD, Failed, Skip, add, main, needs, test, until  # noqa: E402
 
 CONFINED = BUILD / "tests" / "state" / "task_seccomp"
 
@@ -28,6 +30,26 @@ while True:
 """
 
 
+LISTEN = r"""
+import ctypes, errno, struct
+c = ctypes.CDLL(None, use_errno=True)
+allow = ctypes.create_string_buffer(struct.pack("HBBI", 6, 0, 0, 0x7fff0000))
+program = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", 1, ctypes.addressof(allow)))
+assert c.prctl(38, 1, 0, 0, 0) == 0 and c.syscall(317, 1, %d, program) == -1
+print(errno.errorcode[ctypes.get_errno()])
+"""
+
+
+def both(fn):
+    """Registers a test for both ways of naming; it gets the options of `podrun run`."""
+    def rewritten(env):
+        env.contain()
+        fn(env, ("--names", "rewrite", "--net", "host"))
+    add(fn.__name__, lambda env: fn(env, ()))
+    add(fn.__name__ + "_rewritten", rewritten)
+    return fn
+
+
 def refused(env, name, word):
     """A suspend fails in one line with `word` in it, and the session goes on."""
     before = len(env.logs(name))
@@ -40,11 +62,11 @@ def refused(env, name, word):
     env.podrun("kill", name)
 
 
-@test
-def filters_installed_while_it_is_frozen(env):
+@both
+def filters_installed_while_it_is_frozen(env, options):
     """Freezing and installing keep out of each other's way."""
     loop = 'i=0; while [ ! -e /tmp/end ]; do i=$((i+1)); "$0" /etc/passwd || echo broken; echo $i; done; echo end'
-    env.run_detached("s", "sh", "-c", loop, CONFINED)
+    env.run_detached("s", "sh", "-c", loop, CONFINED, options=options)
     for i in range(8):
         env.podrun("pause", "s")
         env.podrun("unpause", "s")
@@ -63,14 +85,64 @@ def filters_installed_while_it_is_frozen(env):
     assert words == [w for i in range(times) for w in ("ready", "ok", str(i + 1))] + ["end"], log[-2000:]
 
 
-@test
-def a_filter_that_has_no_room_for_a_door(env):
-    env.run_detached("s", "python3", "-c", INSTALL, "4096", ready="begun")
+KILLED = r"""
+import ctypes, os, signal, struct, sys, threading, time
+call = ctypes.CDLL(None, use_errno=True).syscall
+allow = ctypes.create_string_buffer(struct.pack("HBBI", 6, 0, 0, 0x7fff0000))
+program = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", 1, ctypes.addressof(allow)))
+prctl = ctypes.CDLL(None).prctl
+def install(flags):
+    while True:
+        call(317, 1, flags, program)
+for i in range(100):
+    pid = os.fork()
+    if pid == 0:
+        prctl(38, 1, 0, 0, 0)
+        for flags in (0, 1):
+            threading.Thread(target=install, args=(flags,)).start()
+        if i % 3 == 0:
+            os.execv("/bin/sleep", ["sleep", "1000"])
+        install(0)
+    time.sleep(.002 * (i % 8))
+    if i % 5 == 0:
+        os.kill(pid, signal.SIGSTOP)
+        os.waitpid(pid, os.WUNTRACED)
+        os.kill(pid, signal.SIGCONT)
+    os.kill(pid, signal.SIGKILL)
+    assert os.waitpid(pid, 0) == (pid, 9)
+print("ready", flush=True)
+while not os.path.exists("/tmp/end"):
+    time.sleep(.01)
+print("ended", flush=True)
+"""
+
+
+@both
+def killed_while_it_installs_one(env, options):
+    """Threads that install filters all the time, their process killed, stopped, or another program meanwhile."""
+    env.run_detached("s", "python3", "-c", KILLED, options=options)
+    env.podrun("suspend", "s", "-o", env.path("image"))
+    env.podrun("resume", "-d", env.path("image"))
+    env.podrun("exec", "s", "touch", "/tmp/end")
+    assert "ended" in env.wait("s")
+
+
+@both
+def a_filter_that_has_no_room_for_a_door(env, options):
+    env.run_detached("s", "python3", "-c", INSTALL, "4096", options=options, ready="begun")
     env.podrun("pause", "s")
     env.podrun("unpause", "s")
     env.podrun("exec", "s", "touch", "/tmp/install")
     until("the filter is there", lambda: "ready" in env.logs("s"))
     refused(env, "s", "filter that is not known")
+
+
+@both
+def a_listener_of_its_own(env, options):
+    """There can be only one, and the program is told as the kernel tells it."""
+    flags = 8 # SECCOMP_FILTER_FLAG_NEW_LISTENER
+    said = env.podrun("run", "--rm", *options, "--", "python3", "-c", LISTEN % flags).text
+    assert said == "EBUSY\n", said
 
 
 @test

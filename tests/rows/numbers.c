@@ -469,7 +469,7 @@ const struct row number_rows[] = {
 	{SYS_prctl, PR_SCHED_CORE, attributes},
 	{SYS_prctl, PR_SET_SECCOMP, filters},
 	{SYS_seccomp, SECCOMP_SET_MODE_STRICT, filters},
-	{SYS_seccomp, SECCOMP_FILTER_FLAG_TSYNC, filters},
+	{SYS_seccomp, SECCOMP_SET_MODE_FILTER, filters},
 	{SYS_setpriority, PRIO_USER, of_the_user},
 	{SYS_getpriority, PRIO_USER, of_the_user},
 	{SYS_ioprio_set, IOPRIO_WHO_USER, of_the_user},

@@ -93,7 +93,6 @@ NOT_REWRITTEN_HERE = {
 NOT_LEFT = {
     "sandboxes": "no namespaces",
     "sock_flow": "a loopback connection of the host's with more data than fits",
-    "task_seccomp": "filters of its own are not noted",
     "unix_connect": "on the host's network nobody may ask for the file of a socket that was renamed",
     "udp": "on the host's network peers are not found",
 }
