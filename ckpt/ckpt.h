@@ -327,7 +327,13 @@ struct ckpt_dump_options {
 	/* With snapshot: the session runs on, ckpt_write is not at its end.  May be NULL. */
 	void (*thawed)(void *ctx);
 	void *thawed_ctx;
+	/* Where the calling thread has to look after the session's tasks (ckpt_names) as soon as they run:
+	 * has @work(@arg) done in another, and returns when it is.  NULL: there is nothing to look after. */
+	void (*meanwhile)(void *ctx, void (*work)(void *arg), void *arg);
+	void *meanwhile_ctx;
 };
+/* @work(@arg), which takes long and traces nobody, while the session runs. */
+void ckpt_meanwhile(const struct ckpt_dump_options *o, void (*work)(void *arg), void *arg);
 
 struct ckpt_dump; /* a frozen session */
 

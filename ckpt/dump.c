@@ -416,10 +416,33 @@ static int write_data(struct ckpt_dump *d, const struct buf *list, unsigned part
 	return 0;
 }
 
+void ckpt_meanwhile(const struct ckpt_dump_options *o, void (*work)(void *arg), void *arg)
+{
+	if (o->meanwhile)
+		o->meanwhile(o->meanwhile_ctx, work, arg);
+	else
+		work(arg);
+}
+
+struct copies {
+	struct ckpt_dump *d;
+	const struct buf *list;
+	struct err *e;
+	int r;
+};
+
+static void write_copies(void *arg)
+{
+	struct copies *c = arg;
+
+	c->r = write_data(c->d, c->list, MEMORY, c->e);
+}
+
 /* The session runs on as soon as there is a copy of its memory to be written at leisure. */
 static int write_data_of_copies(struct ckpt_dump *d, const struct buf *list, struct err *e)
 {
 	uint64_t then = io_now_ns();
+	struct copies c = {.d = d, .list = list, .e = e};
 	int r = write_data(d, list, REST, e);
 
 	if (r == 0)
@@ -436,10 +459,10 @@ static int write_data_of_copies(struct ckpt_dump *d, const struct buf *list, str
 	if (d->options.thawed)
 		d->options.thawed(d->options.thawed_ctx);
 	then = io_now_ns();
-	r = write_data(d, list, MEMORY, e);
+	ckpt_meanwhile(&d->options, write_copies, &c);
 	ckpt_fork_end(d);
 	note_stage(d, "data", then);
-	return r;
+	return c.r;
 }
 
 static int write_all_data(struct ckpt_dump *d, const struct buf *list, struct err *e)

@@ -176,7 +176,7 @@ void session_hear_exits(struct session *s)
 	struct world_exit x;
 	struct err e = {0};
 	struct job *j;
-	int r;
+	int r, left;
 
 	while ((r = world_next_exit(&s->world, &x, &e)) == 1) {
 		log_debug("task %d ended with status %#x, %d left", x.vpid, x.status, x.left);
@@ -192,10 +192,11 @@ void session_hear_exits(struct session *s)
 		if (j)
 			job_ended(j, x.status);
 		j = job_find(s, 0);
-		if (j && j->exited && (x.left == 0 || s->record->config->end_with_command))
-			end(s, x.left);
+		left = really_left(s, x.left);
+		if (j && j->exited && (left == 0 || s->record->config->end_with_command))
+			end(s, left);
 		else
-			job_tell_all(s, really_left(s, x.left));
+			job_tell_all(s, left);
 		if (s->state == SESSION_CLOSING)
 			return;
 	}

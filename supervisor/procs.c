@@ -144,7 +144,8 @@ static Pb__Process *describe(const struct world *w, int proc_fd, size_t level, p
 	p->cpu_ms = cpu_ms(proc_fd, pid);
 	p->command = command_line(proc_fd, pid, st.comm);
 	*ret_pgid = inner(w, st.ns_pgid, &st, level);
-	if (!p->comm || !p->state || !p->command) {
+	/* A snapshot's copy of memory is none of the session's, and has no number. */
+	if ((w->numbers && !p->vpid) || !p->comm || !p->state || !p->command) {
 		pb__process__free_unpacked(p, NULL);
 		return NULL;
 	}

@@ -129,7 +129,8 @@ static int take_identity(struct session *s, const Pb__ImageInfo *info, struct er
 	c = s->record->config;
 	memcpy(op->image_id, info->image_id.data, 16);
 	op->copy = info->copy || op->resume->copy;
-	if (op->resume->name[0])
+	op->renamed = op->resume->name[0] && strcmp(c->name, op->resume->name) != 0;
+	if (op->renamed)
 		session_set_string(&c->name, op->resume->name);
 	s->record->started = time(NULL);
 	if (c->uid != getuid())
@@ -141,10 +142,11 @@ static int take_identity(struct session *s, const Pb__ImageInfo *info, struct er
 	return 0;
 }
 
-/* A copy must not share what only one session can have. */
-static int check_copy(const Pb__Config *c, struct err *e)
+/* A copy must not share what only one session can have.  The host's network it may have under the name of
+ * the original, in whose place it is then: there can be but one of that name. */
+static int check_copy(const Pb__Config *c, bool renamed, struct err *e)
 {
-	if (strcmp(c->net, "host") == 0)
+	if (renamed && strcmp(c->net, "host") == 0)
 		return err_set(e, ERR_STATE, -EBUSY, "a copy can't share the host's network");
 	for (size_t i = 0; i < c->n_binds; i++)
 		if (!c->binds[i]->read_only)
@@ -191,7 +193,7 @@ static void on_image(struct session *s, const Pb__ImageInfo *info)
 
 	r = take_identity(s, info, &e);
 	if (r == 0)
-		r = op->copy ? check_copy(s->record->config, &e)
+		r = op->copy ? check_copy(s->record->config, op->renamed, &e)
 			     : -(ledger_check(s->paths.state, op->image_id, &e) != 0);
 	if (r == 0 && !op->replace && rename_look(s, &live) == NAME_TAKEN)
 		r = rename_taken(s->record->config->name, &e);

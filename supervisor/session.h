@@ -121,6 +121,7 @@ struct session_operation {
 	bool discard; /* resume: remove the image file once the session runs */
 	bool replace; /* resume: end who has the name */
 	bool copy;    /* resume: of a snapshot, or clone */
+	bool renamed; /* resume: it gets another name than it had */
 	bool known;   /* resume: the image was known to be whole, and is not hashed again */
 	int zstd_level;
 	bool with_files;

@@ -78,6 +78,29 @@ static int finish(struct dump *d, int fd, struct proto_writer *out, struct err *
 	return fault_at(FAULT_WRITE_SYNC, e);
 }
 
+struct finishing {
+	struct dump *d;
+	int fd, r;
+	struct proto_writer *out;
+	struct err *e;
+};
+
+static void finish_later(void *arg)
+{
+	struct finishing *f = arg;
+
+	f->r = finish(f->d, f->fd, f->out, f->e);
+}
+
+/* The session runs. */
+static int finish_meanwhile(struct dump *d, int fd, struct proto_writer *out, struct err *e)
+{
+	struct finishing f = {.d = d, .fd = fd, .out = out, .e = e};
+
+	ckpt_meanwhile(&d->what->options, finish_later, &f);
+	return f.r;
+}
+
 static int thaw(struct dump *d, struct err *e)
 {
 	int r = ckpt_thaw(take_ptr(d->frozen), e);
@@ -110,7 +133,7 @@ static int write_image(struct dump *d, const Pb__WriteRequest *req, const int *f
 	if (req->snapshot && !req->stay)
 		r = thaw(d, e);
 	if (r == 0)
-		r = finish(d, fds[0], out, e);
+		r = (d->frozen ? finish : finish_meanwhile)(d, fds[0], out, e);
 	if (r == 0 && d->frozen)
 		d->report.frozen_ns = ckpt_dump_report(d->frozen)->frozen_ns;
 	return r;

@@ -11,7 +11,7 @@
  *                                        |             for it, so no trace is left in the task
  *                                        '-- clone --> copy
  *
- * The copy falls to pid 1, which reaps it when its time has come.  It never runs a line of the
+ * The copy falls to pid 1 (or a program that reaps orphans), which reaps it when its time has come.  It never runs a line of the
  * session's code, closes all descriptors (or the readers of pipes would wait for it), leaves the
  * session's process groups (or kill(-pgid) would hit it) and dies with us.
  *

@@ -148,6 +148,8 @@ static int enter_share(struct rewrite *rw, struct task *task, struct user_regs_s
 
 /* ---- waiting -------------------------------------------------------------------------------- */
 
+#define SYSCALL_LEN 2 /* bytes of the instruction */
+
 static int enter_waitid(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
 	switch ((idtype_t)regs->rdi) {
@@ -158,6 +160,13 @@ static int enter_waitid(struct rewrite *rw, struct task *task, struct user_regs_
 	default:
 		return 0;
 	}
+}
+
+/* Whom nobody has a number for, as a snapshot's copy of memory, was no child of its: it waits on. */
+static void wait_again(const struct task *task, struct user_regs_struct *regs)
+{
+	regs->rax = task->compat.is ? task->compat.raw.orig_rax : regs->orig_rax;
+	regs->rip -= SYSCALL_LEN;
 }
 
 static void leave_waitid(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
@@ -172,6 +181,10 @@ static void leave_waitid(struct rewrite *rw, struct task *task, struct user_regs
 				: offsetof(siginfo_t, si_pid);
 	if (task_peek(task, addr, who, sizeof(who)) < 0 || who[0] <= 0)
 		return;
+	if (!numbers_virtual(rw->tasks.numbers, who[0]) && !(task->call.args[3] & WNOWAIT)) {
+		wait_again(task, regs);
+		return;
+	}
 	info.si_uid = (uid_t)who[1];
 	rewrite_users_sender(&rw->tasks, who[0], &info);
 	who[0] = numbers_virtual(rw->tasks.numbers, who[0]);
@@ -183,8 +196,17 @@ static void leave_waitid(struct rewrite *rw, struct task *task, struct user_regs
 
 void calls_leave_wait4(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
-	if (!call_failed(regs))
-		tasks_reaped(&rw->tasks, (pid_t)regs->rax);
+	pid_t number;
+
+	if (call_failed(regs) || !regs->rax)
+		return;
+	number = numbers_virtual(rw->tasks.numbers, (pid_t)regs->rax);
+	if (number) {
+		tasks_reaped(&rw->tasks, number);
+		regs->rax = (unsigned long long)number;
+	} else {
+		wait_again(task, regs);
+	}
 }
 
 static void leave_sigwait_32(struct rewrite *rw, const struct task *task, uint64_t addr)
@@ -476,7 +498,7 @@ const struct rewrite_call task_calls[] = {
 	{SYS_set_tid_address, .result = true},
 	{SYS_setsid, .result = true, .enter = enter_setsid},
 	{SYS_setpgid, {T}, .error = -ESRCH, .enter = enter_setpgid},
-	{SYS_wait4, {W}, .result = true, .error = -ECHILD, .leave = calls_leave_wait4},
+	{SYS_wait4, {W}, .error = -ECHILD, .leave = calls_leave_wait4},
 	{SYS_waitid, .enter = enter_waitid, .leave = leave_waitid},
 	{SYS_rt_sigtimedwait, .leave = leave_sigwait},
 	{SYS_sched_setparam, {T}, .error = -ESRCH},

@@ -155,8 +155,7 @@ static void leave_oldolduname(struct rewrite *rw, struct task *task, struct user
 const struct rewrite_call compat_calls[] = {
 	{COMPAT_OWN | 59, .leave = leave_oldolduname},
 	{COMPAT_OWN | 109, .leave = leave_olduname},
-	{COMPAT_OWN | 7 /* waitpid */, {NUMBER_WAIT}, .result = true, .error = -ECHILD,
-		.leave = calls_leave_wait4},
+	{COMPAT_OWN | 7 /* waitpid */, {NUMBER_WAIT}, .error = -ECHILD, .leave = calls_leave_wait4},
 	{COMPAT_OWN | 90 /* mmap */, .enter = enter_old_mmap},
 };
 const size_t compat_n_calls = ARRAY_SIZE(compat_calls);

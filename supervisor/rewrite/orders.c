@@ -25,7 +25,7 @@
 #define MAX_EDGES (IO_MAX_FDS - 1)
 
 struct order {
-	bool portable;
+	bool portable, snapshot;
 	pid_t client; /* who asked for it, for the faults of tests */
 	uint32_t deadline_ms;
 	int outside;
@@ -46,6 +46,7 @@ int orders_send_dump(int sock, const struct worker_dump *what, int to_worker, st
 {
 	const struct ckpt_world *world = &what->world;
 	struct order o = {.portable = what->options.portable,
+		.snapshot = what->options.snapshot,
 		.deadline_ms = what->options.deadline_ms,
 		.client = what->client,
 		.outside = (int)what->options.outside,
@@ -95,6 +96,52 @@ int orders_start(struct rewriter *w)
 	return -pthread_create(&thread, NULL, wait_for_orders, w);
 }
 
+/* ---- what takes long, while the session runs ------------------------------------------------- */
+
+struct errand {
+	void (*work)(void *arg);
+	void *arg;
+	_Atomic bool done, seen;
+};
+
+static void *run_errand(void *arg)
+{
+	const struct timespec nap = {.tv_nsec = WAKE_NS};
+	struct errand *x = arg;
+
+	x->work(x->arg);
+	x->done = true;
+	while (!x->seen) {
+		pthread_kill(pending.tracer, WAKE);
+		nanosleep(&nap, NULL);
+	}
+	return NULL;
+}
+
+/* In a thread without signals, while this one follows the session's tasks. */
+static void meanwhile(void *rewriter, void (*work)(void *arg), void *arg)
+{
+	struct errand x = {.work = work, .arg = arg};
+	sigset_t all, before;
+	pthread_t thread;
+	int r;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	r = pthread_create(&thread, NULL, run_errand, &x);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (r != 0) {
+		work(arg);
+		return;
+	}
+	while (!x.done)
+		rewriter_wait(rewriter);
+	x.seen = true;
+	pthread_join(thread, NULL);
+}
+
+/* ---- orders --------------------------------------------------------------------------------- */
+
 static void dump(struct rewriter *w, const struct order *o, const int *fds)
 {
 	struct ckpt_names names;
@@ -123,6 +170,9 @@ static void dump(struct rewriter *w, const struct order *o, const int *fds)
 			.edges = edges,
 			.n_edges = o->n_edges},
 		.options = {.portable = o->portable,
+			.snapshot = o->snapshot,
+			.meanwhile = meanwhile,
+			.meanwhile_ctx = w,
 			.outside = (enum ckpt_outside)o->outside,
 			.deadline_ms = o->deadline_ms,
 			.filters = w->rw.filters,

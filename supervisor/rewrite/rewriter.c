@@ -322,18 +322,23 @@ void rewriter_status(struct rewriter *w, pid_t host, int status)
  * its own, so that whoever wakes it knows that it will wait in turn: then both stay on one
  * CPU, where an answer takes a tenth of the time.
  */
+void rewriter_wait(struct rewriter *w)
+{
+	int status;
+	pid_t host = waitpid(-1, &status, __WALL);
+
+	if (host < 0 && errno != EINTR)
+		_exit(0);
+	pthread_mutex_lock(&w->rw.lock);
+	if (host > 0)
+		rewriter_status(w, host, status);
+	pthread_mutex_unlock(&w->rw.lock);
+}
+
 _Noreturn void rewriter_follow(struct rewriter *w)
 {
 	for (;;) {
-		int status;
-		pid_t host = waitpid(-1, &status, __WALL);
-
-		if (host < 0 && errno != EINTR)
-			_exit(0);
-		pthread_mutex_lock(&w->rw.lock);
-		if (host > 0)
-			rewriter_status(w, host, status);
-		pthread_mutex_unlock(&w->rw.lock);
+		rewriter_wait(w);
 		orders_look(w);
 	}
 }

@@ -23,5 +23,7 @@ struct rewriter {
 
 /* Deals with one status of waitpid(2), with rw.lock held. */
 void rewriter_status(struct rewriter *w, pid_t host, int status);
+/* Waits for the next of them, or a signal, and deals with it. */
+void rewriter_wait(struct rewriter *w);
 
 #endif

@@ -18,6 +18,7 @@ Every program of tests/state is run in each of these ways:
                numbers for it
     rewritten  moved twice between hosts without namespaces
     back       from such a host to one with namespaces, and back
+    kept       a snapshot is taken there; the session runs on, ends, and the copy takes its place
 
 Those built as 32-bit programs (NAME_i386) are run in some of them.
 
@@ -104,6 +105,20 @@ NOT_REBUILT = dict(NOT_LEFT, **NOT_REWRITTEN_HERE, **{
     "mem_mapped": "no memory is mapped from the image",
 })
 
+# The program itself has run to its end before its copy is resumed: what it shares with the host is as it left it.
+HOSTS = "files of the host's, which the program has removed"
+CLOSED = "ports of the host's, which the program has closed a moment ago"
+NOT_KEPT = {
+    "fifos_overlay": HOSTS,
+    "file_ghost_overlay": HOSTS,
+    "file_regular_overlay": HOSTS,
+    "inotifys_overlay": HOSTS,
+    "task_waits": "monotonic time is the host's, and has gone on meanwhile",
+    "tcp_goodbye": CLOSED,
+    "tcp_listen": CLOSED,
+    "tcp_pair": CLOSED,
+}
+
 # With a layer over the host's files, which only a mount namespace can have.
 NOT_BACK = ("file_ghost_overlay", "file_regular_overlay")
 
@@ -166,6 +181,16 @@ def rooted(env, program):
         env.podrun("suspend", "s", "-o", image)
         env.podrun("resume", "-d", "--names", way, image)
         image.unlink()
+    _finish(env, "s")
+
+
+def kept(env, program):
+    env.contain()
+    env.run_detached("s", program, GO, *fault_ways.goes_on(program),
+                     options=("--names", "rewrite", "--net", "host"))
+    env.podrun("snapshot", "s", "-o", env.path("image"))
+    _finish(env, "s")
+    env.podrun("resume", "-d", env.path("image"))
     _finish(env, "s")
 
 
@@ -242,7 +267,7 @@ def _ways(path):
     if path.name != name or name in I386_ONLY:
         return I386_WAYS + ((faults, kills) if name in I386_KILLED else ()) + \
             ((leave, back) if name in I386_BACK else ())
-    return (plain, session, rewrite, leave, rewritten, back, suspend, twice, pipe, snapshot, faults) + \
+    return (plain, session, rewrite, leave, rewritten, back, kept, suspend, twice, pipe, snapshot, faults) + \
         ((kills,) if name not in fault_ways.TIMED + fault_ways.WAITING else ()) + \
         ((careful,) if name in fault_ways.CAREFUL else ()) + \
         ((rooted,) if name in ROOTED else ()) + \
@@ -255,9 +280,10 @@ for path in sorted(PROGRAMS.iterdir()) if PROGRAMS.is_dir() else []:
     for way in _ways(path):
         name = fault_ways.base_name(path)
         if path.name in fault_ways.LIVELY and way in (faults, kills) or \
-                way in (rewrite, leave, rewritten, back) and name in NOT_REWRITTEN or \
-                way in (rewritten, back) and name in NOT_REBUILT or \
+                way in (rewrite, leave, rewritten, back, kept) and name in NOT_REWRITTEN or \
+                way in (rewritten, back, kept) and name in NOT_REBUILT or \
                 way == back and name in NOT_BACK or \
+                way == kept and name in NOT_KEPT or \
                 way == rewrite and name in NOT_REWRITTEN_HERE or \
                 way == leave and name in NOT_LEFT:
             continue
