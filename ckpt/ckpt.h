@@ -463,10 +463,11 @@ int ckpt_tree_read(int dirfd, struct proto_reader *in, struct err *e);
 
 /*
  * Stops the session for a moment and writes where every thread stands, with symbols where their files
- * can be read; with @json an array of threads with their frames.  Of @w only init_pid and
- * proc_fd (or -1) are looked at.
+ * can be read; with @json an array of threads with their frames.  Of @w only init_pid, names and
+ * proc_fd (or -1) are looked at, of @o only the notified calls; NULL: there are none.
  */
-int ckpt_stacks(const struct ckpt_world *w, FILE *out, bool json, struct err *e);
+int ckpt_stacks(const struct ckpt_world *w, const struct ckpt_dump_options *o, FILE *out, bool json,
+	struct err *e);
 
 /* One line per record, for `podrun image show`; with @json one object per record. */
 int ckpt_image_show(struct proto_reader *in, FILE *out, bool json, struct err *e);

@@ -93,18 +93,24 @@ static int show_process(const struct ckpt_dump *d, const struct ckpt_proc *p,
 	return 0;
 }
 
-int ckpt_stacks(const struct ckpt_world *w, FILE *out, bool json, struct err *e)
+int ckpt_stacks(const struct ckpt_world *w, const struct ckpt_dump_options *o, FILE *out, bool json,
+	struct err *e)
 {
 	struct ckpt_dump d = {.world = w};
-	struct ckpt_freeze_options o = {.session_proc = w->proc_fd, .init_pid = w->init_pid};
+	struct ckpt_freeze_options f = {
+		.session_proc = w->proc_fd, .init_pid = w->init_pid, .names = w->names};
 	struct ckpt_stack_text text;
 	int r;
 
-	d.host_proc = o.host_proc = proc_open(e);
+	if (o) {
+		f.notified = o->notified;
+		f.n_notified = o->n_notified;
+	}
+	d.host_proc = f.host_proc = proc_open(e);
 	if (d.host_proc < 0)
 		return d.host_proc;
 	d.level = proc_level(d.host_proc, w->init_pid);
-	r = ckpt_frozen_make(&d.frozen, &o, e);
+	r = ckpt_frozen_make(&d.frozen, &f, e);
 	if (r == 0)
 		r = ckpt_survey_tasks(&d, d.frozen, e);
 	ckpt_stack_begin(&text, out, json);

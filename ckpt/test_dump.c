@@ -328,7 +328,7 @@ static void every_thread_is_unwound(void **state)
 	w.init_pid = start(out[1], body_deep);
 	close(out[1]);
 	await_line(out[0]);
-	if (ckpt_stacks(&w, f, false, &e) < 0)
+	if (ckpt_stacks(&w, NULL, f, false, &e) < 0)
 		fail_msg("%s", e.msg);
 	fclose(f);
 	assert_non_null(strstr(text, "sleep_in_a_named_function"));

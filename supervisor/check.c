@@ -376,8 +376,7 @@ const struct check_weaker checks_weaker[] = {
 	{"users", "--user root without a layer over the host's files: what only root may read or write stays closed"},
 	{"clocks", "monotonic time is the host's"},
 	{"programs", "debuggers (ptrace) are refused"},
-	{"moves", "a snapshot stops the session until it is written"},
-	{"copies", "no clone, for two can't share the host's network; no podrun stacks of what runs"},
+	{"copies", "no clone, for two can't share the host's network"},
 	{"speed", "fork, wait, signals and getpid cost two to forty times as much"},
 };
 const size_t n_checks_weaker = ARRAY_SIZE(checks_weaker);

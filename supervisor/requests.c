@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "proto/control.pb-c.h"
 #include "supervisor/control.h"
@@ -23,6 +24,7 @@
 #include "supervisor/procs.h"
 #include "supervisor/rebuild.h"
 #include "supervisor/relay.h"
+#include "supervisor/rewrite/orders.h"
 #include "supervisor/session.h"
 
 /* ---- input for jobs ----------------------------------------------------------------------- */
@@ -268,6 +270,23 @@ static int do_suspend(struct session *s, struct client *c, const Pb__Control *m,
 	return session_suspend(s, c, req, req->stream ? take_fd(&fds[0]) : -1, e);
 }
 
+/* The rewriter must not wait for who reads them: a file takes all. */
+static int do_stacks(struct session *s, struct client *c, const Pb__Control *m, int *fds,
+	size_t n_fds, struct err *e)
+{
+	struct stat st;
+	int r;
+
+	if (c->uid != geteuid())
+		return err_set(e, ERR_USAGE, -EPERM, "only the owner sees its stacks");
+	if (!s->world.rewriter || n_fds != 2 || fstat(fds[0], &st) < 0 || !S_ISREG(st.st_mode))
+		return err_set(e, ERR_FAILED, -EINVAL, "nobody can tell the stacks");
+	r = orders_send_stacks(s->world.rewriter_orders, m->stacks->json, fds, e);
+	if (r == 0)
+		control_send_done(c);
+	return r;
+}
+
 static int do_rename(struct session *s, struct client *c, const Pb__Control *m, int *fds,
 	size_t n_fds, struct err *e)
 {
@@ -342,6 +361,7 @@ static const struct request {
 	{PB__CONTROL__BODY_UNPAUSE, IN(PAUSED), do_unpause},
 	{PB__CONTROL__BODY_WAIT, ALIVE | IN(STARTING) | IN(REBUILDING), do_wait},
 	{PB__CONTROL__BODY_SUSPEND, IN(RUNNING) | IN(PAUSED), do_suspend, true},
+	{PB__CONTROL__BODY_STACKS, IN(RUNNING), do_stacks},
 	{PB__CONTROL__BODY_RENAME, IN(RUNNING) | IN(PAUSED), do_rename},
 	{PB__CONTROL__BODY_KILL, ALIVE | IN(STARTING), do_kill},
 	{PB__CONTROL__BODY_DECISION, IN(HELD) | IN(IN_DOUBT) | IN(ARRIVED), do_decision},

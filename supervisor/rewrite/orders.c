@@ -14,18 +14,23 @@
 #include <time.h>
 
 #include "base/base.h"
+#include "proto/control.pb-c.h"
+#include "proto/proto.h"
 #include "supervisor/rewrite/answers.h"
 #include "supervisor/rewrite/hold.h"
 #include "supervisor/rewrite/ipc_ckpt.h"
 #include "supervisor/rewrite/rewriter_state.h"
 #include "supervisor/rewrite/view.h"
+#include "supervisor/worker_begin.h"
 
 #define WAKE	  SIGUSR1
 #define WAKE_NS	  (200 * 1000L)
 #define MAX_EDGES (IO_MAX_FDS - 1)
 
 struct order {
+	enum { DUMP, STACKS } what;
 	bool portable, snapshot;
+	bool json;    /* stacks */
 	pid_t client; /* who asked for it, for the faults of tests */
 	uint32_t deadline_ms;
 	int outside;
@@ -61,6 +66,14 @@ int orders_send_dump(int sock, const struct worker_dump *what, int to_worker, st
 		fds[1 + i] = world->edges[i].fd;
 	}
 	r = io_send_fds(sock, &o, sizeof(o), fds, 1 + world->n_edges);
+	return r < 0 ? err_errno(e, r, "the rewriter") : 0;
+}
+
+int orders_send_stacks(int sock, bool json, const int fds[2], struct err *e)
+{
+	const struct order o = {.what = STACKS, .json = json};
+	int r = io_send_fds(sock, &o, sizeof(o), fds, 2);
+
 	return r < 0 ? err_errno(e, r, "the rewriter") : 0;
 }
 
@@ -192,6 +205,49 @@ static void dump(struct rewriter *w, const struct order *o, const int *fds)
 	close_fd(what.world.root_fd);
 }
 
+/* Takes @fds. */
+static void stacks(struct rewriter *w, const struct order *o, int fds[2])
+{
+	long notified[ANSWERS_MAX];
+	struct ckpt_names names;
+	struct ckpt_paths paths;
+	struct ckpt_ipc_names ipc;
+	const struct ckpt_world world = {.init_pid = w->init, .proc_fd = -1, .names = &names};
+	const struct ckpt_dump_options options = {
+		.notified = notified, .n_notified = answers_list(notified)};
+	FILE *out = fdopen(fds[0], "w");
+	struct proto_conn *conn;
+	struct err e = {0};
+
+	if (!out || proto_conn_new(&conn, fds[1], &e) < 0) {
+		out ? fclose(out) : close(fds[0]);
+		close(fds[1]);
+		return;
+	}
+	hold_describe(w, &names, &paths, &ipc);
+	ckpt_stacks(&world, &options, out, o->json, &e);
+	if (fclose(out) != 0 && !err_is(&e))
+		err_errno(&e, -errno, "stacks");
+	if (err_is(&e))
+		worker_reply_failure(conn, &e);
+	else
+		worker_reply(conn, PB__WORKER__BODY_ENDED, NULL);
+	proto_conn_free(conn);
+}
+
+/* Takes the first of @fds, or the first two. */
+static void obey(struct rewriter *w, const struct order *o, int *fds, size_t n)
+{
+	if (o->what == STACKS && n == 2) {
+		stacks(w, o, fds);
+		fds[1] = -1;
+	} else if (o->what == DUMP && n == 1 + o->n_edges && o->n_edges <= MAX_EDGES) {
+		dump(w, o, fds);
+	} else if (n) {
+		close(fds[0]);
+	}
+}
+
 void orders_look(struct rewriter *w)
 {
 	struct order o;
@@ -204,10 +260,7 @@ void orders_look(struct rewriter *w)
 	n = pending.n_fds;
 	memcpy(fds, pending.fds, sizeof(fds));
 	pending.there = false;
-	if (n == 1 + o.n_edges && o.n_edges <= MAX_EDGES)
-		dump(w, &o, fds); /* takes the first */
-	else if (n)
-		close(fds[0]);
+	obey(w, &o, fds, n);
 	for (size_t i = 1; i < n; i++)
-		close(fds[i]);
+		close_fd(fds[i]);
 }

@@ -10,7 +10,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from cli import one_line, read_until, terminal  # noqa: E402
-from harness import BUILD, main, needs_built, test, until  # noqa: E402
+from harness import BUILD, main, needs, needs_built, test, until  # noqa: E402
 
 # What names are rewritten for (tests/lib/profile.c).
 os.environ.setdefault("PODRUN_TEST_PROFILE", "1")
@@ -98,7 +98,7 @@ def it_moves_between_the_two_ways(env):
     until("it counts", lambda: "2 9 " in env.podrun("logs", "s").text)
     env.podrun("pause", "s")
     env.podrun("unpause", "s")
-    one_line(env.podrun("stacks", "s", code=4), "image stacks")
+    assert "read" in env.podrun("stacks", "s").text
     env.podrun("snapshot", "s", "-o", env.path("snapshot"))
     assert "read" in env.podrun("image", "stacks", env.path("snapshot")).text
     env.podrun("suspend", "s", "-o", env.path("image"))
@@ -201,6 +201,51 @@ def a_debugger_is_told(env):
     assert run(env, sys.executable, "-c", script).text == "-1 1\n"
 
 
+SIGNALFD = """
+import ctypes, os, signal, struct
+both = {signal.SIGUSR1, signal.SIGCHLD}
+signal.pthread_sigmask(signal.SIG_BLOCK, both)
+mask = struct.pack("16Q", sum(1 << s - 1 for s in both), *[0] * 15)
+fd = ctypes.CDLL(None).signalfd(-1, mask, 0)
+parent, child = os.getpid(), os.fork()
+if child == 0:
+    os.kill(parent, signal.SIGUSR1)
+    os._exit(0)
+os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+for _ in both:
+    signo, _, code, pid = struct.unpack("IiiI", os.read(fd, 128)[:16])
+    print(signal.Signals(signo).name, code, pid == child)
+assert os.wait() == (child, 0)
+"""
+
+
+@test
+def what_a_signalfd_says(env):
+    """As docs/names.md has it: only who waits for a child learns its number."""
+    said = sorted(run(env, sys.executable, "-c", SIGNALFD).text.split("\n"))
+    assert said == ["", "SIGCHLD 1 False", "SIGUSR1 -28772 True"], said
+
+
+@test
+def what_debuggers_say(env):
+    """One line of the kernel's own error, and what they wanted to look at runs on."""
+    needs("strace", "gdb")
+    env.run_detached("s", "python3", "-c", TICKS, options=HERE)
+    for command in (("strace", "true"), ("strace", "-p", "2"), ("gdb", "-nx", "-batch", "-p", "2"),
+                    ("gdb", "-nx", "-batch", "-ex", "run", "true")):
+        r = env.podrun("exec", "s", *command, check=False)
+        assert "Operation not permitted" in r.errors, r
+        assert r.code != 0 or command[0] == "gdb", r
+    before = len(env.logs("s"))
+    until("it goes on", lambda: len(env.logs("s")) > before)
+    # What they are for is had from outside, while it runs on.
+    env.podrun("snapshot", "s", "-o", env.path("i"))
+    env.podrun("image", "core", env.path("i"), "-o", env.path("core"))
+    r = env.call("gdb", "-nx", "-batch", "-ex", "thread apply all bt", "python3", env.path("core.2"))
+    assert r.text.count("\nThread ") == 2, r
+    env.podrun("kill", "s")
+
+
 @test
 def a_child_that_nobody_traces_is_not_born(env):
     script = "import ctypes; l = ctypes.CDLL(None, use_errno=True); " \
@@ -225,9 +270,39 @@ def whoever_leaves_its_parents_stays_in(env):
 def commands_see_the_same_numbers(env):
     env.run_detached("s", *SLEEP, options=HERE)
     assert env.podrun("exec", "s", "sh", "-c", "kill -0 2 && echo $$").text.strip() == "3"
-    one_line(env.podrun("stacks", "s", code=4), "names are rewritten", "hint: ")
     env.podrun("kill", "s", "--signal", "TERM")
     until("it has ended", lambda: env.podrun("ps", "-a", "--json").json()[0]["state"] == "ended")
+
+
+TICKS = """
+import threading, time
+def sleeper():
+    time.sleep(1000)
+threading.Thread(target=sleeper, daemon=True).start()
+print("ready", flush=True)
+while True:
+    time.sleep(.01)
+    print("tick", flush=True)
+"""
+
+
+@test
+def where_its_threads_stand(env):
+    """Who traces them tells, while the session runs: before a move, and after it."""
+    env.run_detached("s", "python3", "-c", TICKS, options=HERE)
+    for move in (False, True):
+        if move:
+            env.podrun("suspend", "s", "-o", env.path("image"))
+            env.podrun("resume", "-d", env.path("image"))
+        threads = env.podrun("stacks", "--json", "s").json()
+        assert {t["tid"] for t in threads} == {2, 3}, threads
+        assert all(any("sleep" in (f.get("function") or "") for f in t["frames"]) for t in threads), threads
+        assert "thread 3" in env.podrun("stacks", "s").text
+        before = len(env.logs("s"))
+        until("it goes on", lambda: len(env.logs("s")) > before)
+    env.podrun("pause", "s")
+    one_line(env.podrun("stacks", "s", code=6), "paused")
+    env.podrun("kill", "s")
 
 
 @test
