@@ -77,18 +77,24 @@ static bool get_narrow_list(const struct task *task, struct list *ret)
 	return true;
 }
 
-static void prepare(const struct task *task, const struct list *l)
+typedef void visit_fn(const struct task *task, const struct robust_list_head *head, uint64_t entry);
+
+/* False if there is no mutex in it. */
+static bool visit(const struct task *task, const struct list *l, visit_fn *fn)
 {
 	uint64_t entry = (uintptr_t)l->head.list.next;
 
+	if ((entry & ~1ULL) == l->at && !l->head.list_op_pending)
+		return false;
 	for (int i = 0; (entry & ~1ULL) != l->at && i < ROBUST_LIST_LIMIT; i++) {
-		give_up(task, &l->head, entry);
+		fn(task, &l->head, entry);
 		if (!get_link(task, l, entry & ~1ULL, &entry))
-			return;
+			return true;
 	}
 	entry = (uintptr_t)l->head.list_op_pending;
 	if (entry & ~1ULL)
-		give_up(task, &l->head, entry);
+		fn(task, &l->head, entry);
+	return true;
 }
 
 /*
@@ -102,14 +108,54 @@ static bool is_narrow(const struct task *task)
 	return ptrace(PTRACE_GETREGS, task->host, 0, &regs) == 0 && compat_is_code(&regs);
 }
 
-void robust_prepare(const struct task *task)
+/* All mutexes of its lists. */
+static bool visit_all(const struct task *task, visit_fn *fn)
 {
 	struct list l;
+	bool any = get_list(task, &l) && visit(task, &l, fn);
 
-	if (get_list(task, &l))
-		prepare(task, &l);
 	if (is_narrow(task) && get_narrow_list(task, &l))
-		prepare(task, &l);
+		any |= visit(task, &l, fn);
+	return any;
+}
+
+void robust_prepare(const struct task *task)
+{
+	visit_all(task, give_up);
+}
+
+/* ---- exec ----------------------------------------------------------------------------------- */
+
+/* PI mutexes stay as they are: nobody would be told. */
+static void exchange(const struct task *task, const struct robust_list_head *head, uint64_t entry,
+	pid_t from, pid_t to)
+{
+	uint64_t addr = (entry & ~1ULL) + (uint64_t)head->futex_offset;
+	uint32_t word;
+
+	if (!(entry & 1) && addr % sizeof(word) == 0 && get(task, addr, &word, sizeof(word)) &&
+		(word & FUTEX_TID_MASK) == (uint32_t)from)
+		put(task, addr, (uint32_t)to | FUTEX_WAITERS | (word & FUTEX_OWNER_DIED));
+}
+
+static void to_host(const struct task *task, const struct robust_list_head *head, uint64_t entry)
+{
+	exchange(task, head, entry, task->number, task->host);
+}
+
+static void to_number(const struct task *task, const struct robust_list_head *head, uint64_t entry)
+{
+	exchange(task, head, entry, task->host, task->number);
+}
+
+bool robust_before_exec(const struct task *task)
+{
+	return task->host == task->tgid && visit_all(task, to_host);
+}
+
+void robust_no_exec(const struct task *task)
+{
+	visit_all(task, to_number);
 }
 
 bool robust_takes(const struct task *task, uint64_t addr)

@@ -11,6 +11,10 @@
  * whoever shares a mapping.  An exec leaves a process with neither.  So its end is not looked at from
  * then on, until it maps something shared, or has a child with the same memory; what is born has
  * its parent's options.
+ *
+ * An exec gives up the mutexes of the thread that calls it as an end does, if that is the first one: another has the first one's number
+ * by the time the kernel looks.  Where its entry is a stop (with a private view) the words are made the host's there, and the session's
+ * again if it fails.
  */
 #ifndef SUPERVISOR_REWRITE_ROBUST_H
 #define SUPERVISOR_REWRITE_ROBUST_H
@@ -22,6 +26,9 @@ struct task;
 
 /* @task stands in its PTRACE_EVENT_EXIT. */
 void robust_prepare(const struct task *task);
+/* @task is about to exec; true if it holds any, or may: then robust_no_exec is due if the exec fails. */
+bool robust_before_exec(const struct task *task);
+void robust_no_exec(const struct task *task);
 /* Whether the mutex at @addr is robust, and @task, in a call to take it, has said so before. */
 bool robust_takes(const struct task *task, uint64_t addr);
 /* @task stands in some stop: whether its end is to be one. */

@@ -57,6 +57,7 @@ int view_enter_sendmmsg(struct rewrite *rw, struct task *task, struct user_regs_
 int view_enter_sendto(struct rewrite *rw, struct task *task, struct user_regs_struct *regs);
 void view_leave_sockname(struct rewrite *rw, struct task *task, struct user_regs_struct *regs);
 
+void view_leave_exec(struct rewrite *rw, struct task *task, struct user_regs_struct *regs);
 /*
  * Where on the host the kernel has to be told to find program @path of the session's, of whose links nothing is
  * left: for a session that is rebuilt.  0 or a negative errno.

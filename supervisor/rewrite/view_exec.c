@@ -20,6 +20,7 @@
 
 #include "base/base.h"
 #include "supervisor/rewrite/rewrite.h"
+#include "supervisor/rewrite/robust.h"
 #include "supervisor/rewrite/tasks.h"
 #include "supervisor/rewrite/view_program.h"
 
@@ -332,9 +333,18 @@ static int enter_exec(struct rewrite *rw, struct task *task, struct user_regs_st
 	return r != 0 ? r : enter_program(rw, task, regs, path_arg, &at, &scripts, path);
 }
 
+/* Its mutexes are to be given up by it. */
+static int with_mutexes(struct task *task, int r)
+{
+	if ((r != 0 && r != 1) || !robust_before_exec(task))
+		return r;
+	task->call.extra = true;
+	return 0;
+}
+
 int view_enter_exec(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
-	return enter_exec(rw, task, regs, AT_FDCWD, 0);
+	return with_mutexes(task, enter_exec(rw, task, regs, AT_FDCWD, 0));
 }
 
 /* By a descriptor alone, of a program that may have no name. */
@@ -365,8 +375,16 @@ int view_enter_execat(struct rewrite *rw, struct task *task, struct user_regs_st
 
 	if (rw->view->rooted && (int)regs->r8 & AT_EMPTY_PATH && (int)regs->rdi >= 0 &&
 		view_peek(task, regs->rsi, &first, 1) == 0 && !first)
-		return enter_fexec(rw, task, regs);
-	return enter_exec(rw, task, regs, (int)regs->rdi, 1);
+		return with_mutexes(task, enter_fexec(rw, task, regs));
+	return with_mutexes(task, enter_exec(rw, task, regs, (int)regs->rdi, 1));
+}
+
+/* It has failed. */
+void view_leave_exec(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
+{
+	view_take_back(rw, task, regs);
+	if (task->call.extra)
+		robust_no_exec(task);
 }
 
 /* ---- the new stack -------------------------------------------------------------------------- */

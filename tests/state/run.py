@@ -123,7 +123,8 @@ NOT_KEPT = {
 NOT_BACK = ("file_ghost_overlay", "file_regular_overlay")
 
 # These look at /proc, which is a part of the private view.
-PRIVATE = {"procfiles", "task_headless", "task_seccomp"}
+# An exec is looked at there only.
+PRIVATE = {"procfiles", "task_headless", "task_robust_exec", "task_seccomp"}
 
 
 def rewrite(env, program):
