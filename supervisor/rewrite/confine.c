@@ -75,8 +75,12 @@ static int install(struct rewrite *rw, struct task *task, uint32_t flags,
 		.thread = thread,
 		.ctx = &i};
 	struct err e = {0};
-	int r = ckpt_install_traced(&what, &task->stop_signal, &e);
+	int r;
 
+	/* Calls are answered meanwhile.  Nobody but this thread forgets a task. */
+	pthread_mutex_unlock(&rw->lock);
+	r = ckpt_install_traced(&what, &task->stop_signal, &e);
+	pthread_mutex_lock(&rw->lock);
 	if (r == -ENOMEM)
 		return r;
 	rw->confined = true;

@@ -41,6 +41,7 @@
 #define SYSCALL_STOP   (SIGTRAP | 0x80)
 #define ERESTARTSYS    512 /* linux/errno.h of the kernel */
 #define ERESTARTNOINTR 513
+#define TURNS	       32
 #define AWAIT_NS       (1000 * 1000L)
 #define AWAIT_MAX_NS   (10 * 1000000000ULL)
 
@@ -322,6 +323,25 @@ void rewriter_status(struct rewriter *w, pid_t host, int status)
  * its own, so that whoever wakes it knows that it will wait in turn: then both stay on one
  * CPU, where an answer takes a tenth of the time.
  */
+/*
+ * The kernel tells of the youngest first.  Two that stop all the time would be all that is ever told of, if not of all that
+ * stand was asked, now and then, before any of them goes on.
+ */
+static void take_turns(struct rewriter *w)
+{
+	struct {
+		pid_t host;
+		int status;
+	} standing[1024];
+	size_t n = 0;
+
+	while (n < ARRAY_SIZE(standing) &&
+		(standing[n].host = waitpid(-1, &standing[n].status, __WALL | WNOHANG)) > 0)
+		n++;
+	for (size_t i = 0; i < n; i++)
+		rewriter_status(w, standing[i].host, standing[i].status);
+}
+
 void rewriter_wait(struct rewriter *w)
 {
 	int status;
@@ -332,6 +352,8 @@ void rewriter_wait(struct rewriter *w)
 	pthread_mutex_lock(&w->rw.lock);
 	if (host > 0)
 		rewriter_status(w, host, status);
+	if (++w->turns % TURNS == 0)
+		take_turns(w);
 	pthread_mutex_unlock(&w->rw.lock);
 }
 

@@ -18,6 +18,7 @@ struct rewriter {
 	gid_t gid;
 	int sock;  /* to pid 1, for a moment */
 	int order; /* from the supervisor (orders.h) */
+	unsigned turns; /* stops that were dealt with */
 	bool hold; /* tasks are being held, or are (hold.h) */
 };
 
