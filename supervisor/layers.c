@@ -148,10 +148,13 @@ static int frame(const struct tree *t, bool first, struct err *e)
 
 int layers_mount(const struct world_config *c, const char *source, struct err *e)
 {
-	bool first = mkdir("upper", 0755) == 0;
 	struct tree t;
+	bool first;
 	int r;
 
+	/* Of a session that has had no layers so far it is empty, if it is there. */
+	rmdir("upper");
+	first = mkdir("upper", 0755) == 0;
 	if ((!first && errno != EEXIST) || (mkdir("work", 0700) < 0 && errno != EEXIST))
 		return err_errno(e, -errno, "cannot make the session's layer");
 	r = tree_init(&t, c, source, e);

@@ -20,7 +20,8 @@ PODRUN_TEST_MOVES is how many moves each makes; 3, and 100 in the long run.
 Each is run once more as NAME/rewrite: between hosts without namespaces (the default profile of
 container engines), where podrun rewrites the names and the network is the host's; and as NAME/between:
 from such a host to one with namespaces, and back.  That makes two moves, and a fifth of the others'
-in the long run.  What can't be done there is in NOT_REWRITTEN.
+in the long run.  What can't be done there is in NOT_REWRITTEN; some are run as root there, too: NAME/root-rewrite
+and NAME/root-between.
 """
 import contextlib
 import os
@@ -81,13 +82,17 @@ REWRITTEN = Way((*REWRITE, "--net", "host"), (REWRITE,), FEW, True)
 BETWEEN = Way((*REWRITE, "--net", "host"), (("--names", "kernel"), REWRITE), FEW)
 
 
-# What only namespaces can give.
+# What only namespaces can give.  A root inside changes files of the host's in a layer over them, which only a mount
+# namespace can have.
 NOT_REWRITTEN = {
     "chromium": "its sandbox needs namespaces",
     "firefox": "its sandbox needs namespaces",
-    "apt-dpkg": "root inside",
-    "users": "root inside",
+    "apt-dpkg": "writes /usr, /etc and /var/lib",
+    "users": "writes /etc/passwd, /etc/group and /home",
 }
+
+# Who runs as root there, too: becomes others, gives a terminal away, or just believes it.
+ROOT_REWRITTEN = ("bash-jobs", "nginx", "redis", "xterm")
 
 # On the host's network, and with the host's terminals, what a session has is its own until its image
 # is written: through a pipe it moves to other hosts only.  And nobody else may take it meanwhile: the
@@ -213,6 +218,9 @@ for path in sorted(HERE.iterdir()):
             if who == "me" and path.name not in NOT_REWRITTEN:
                 add(path.name + "/rewrite", lambda env, p=path: moved(env, p, "me", REWRITTEN))
                 add(path.name + "/between", lambda env, p=path: moved(env, p, "me", BETWEEN))
+            if who == "root" and path.name in ROOT_REWRITTEN:
+                add(path.name + "/root-rewrite", lambda env, p=path: moved(env, p, "root", REWRITTEN))
+                add(path.name + "/root-between", lambda env, p=path: moved(env, p, "root", BETWEEN))
 
 if __name__ == "__main__":
     main()

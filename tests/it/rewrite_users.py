@@ -232,6 +232,19 @@ def a_root_inside_goes_to_kernel_names_and_back(env):
         assert lines[-1] == "(44, 44, 44) 33", text
 
 
+@test
+def a_layer_is_made_where_it_can_be(env):
+    """Programs are found by the links in / as in any session that began with a layer."""
+    env.share_cache()
+    env.prefix = PROFILE
+    env.run_detached("s", "sh", "-c", "echo ready; exec sleep 1000", options=(*REWRITE, *ROOT))
+    env.podrun("suspend", "s", "-o", env.path("i"))
+    env.prefix = []
+    env.podrun("resume", "-d", "--names", "kernel", env.path("i"))
+    assert env.podrun("exec", "s", "/bin/sh", "-c", "touch /etc/mine && id -u").text == "0\n"
+    env.podrun("kill", "s")
+
+
 ACCOUNT = r"""
 import errno, grp, os, resource, signal, socket, struct, sys, time
 uid, gid = int(sys.argv[1]), int(sys.argv[2])
