@@ -256,13 +256,13 @@ static int take_limit(const struct question *q, uint64_t addr, struct rlimit *re
 
 static int put_limit(const struct question *q, uint64_t addr, const struct rlimit *l)
 {
-	/* The first of them ends where a long does. */
-	rlim_t most = q->nr32 == I386_OLD_GETRLIMIT ? INT32_MAX : UINT32_MAX;
-	uint32_t words[2] = {(uint32_t)MIN(l->rlim_cur, most), (uint32_t)MIN(l->rlim_max, most)};
+	enum { FIRST_GETRLIMIT = 76 }; /* knew no more than a signed long */
+	uint32_t most = q->nr32 == FIRST_GETRLIMIT ? INT32_MAX : UINT32_MAX;
+	uint32_t words[2] = {
+		(uint32_t)MIN(l->rlim_cur, most), (uint32_t)MIN(l->rlim_max, most)};
 
-	if (!is_short(q))
-		return question_write(q, addr, l, sizeof(*l));
-	return question_write(q, addr, words, sizeof(words));
+	return is_short(q) ? question_write(q, addr, words, sizeof(words))
+			   : question_write(q, addr, l, sizeof(*l));
 }
 
 /* Of somebody who has no words in them: as the kernel does it, on the host's terms. */
