@@ -350,6 +350,19 @@ static void close_again(struct ckpt_proc *p)
 	p->closed = false;
 }
 
+/* A file that is on the host may be there no more for the session, which is said as the kernel says it. */
+static void note_deleted(const struct ckpt_world *w, struct proc_vma *v)
+{
+	static const char deleted[] = " (deleted)";
+	size_t len = strlen(v->path), tail = strlen(deleted);
+
+	if (!w->paths || v->deleted || len <= tail || v->path[0] != '/' ||
+		strcmp(v->path + len - tail, deleted))
+		return;
+	v->deleted = true;
+	v->path[len - tail] = '\0';
+}
+
 static int read_maps(void *ctx, size_t i, struct err *e)
 {
 	struct ckpt_dump *d = ctx;
@@ -365,6 +378,7 @@ static int read_maps(void *ctx, size_t i, struct err *e)
 		v->path = ckpt_where_say(d->world, v->path);
 		if (!v->path)
 			return err_errno(e, -ENOMEM, "maps");
+		note_deleted(d->world, v);
 	}
 	return 0;
 }

@@ -101,8 +101,10 @@ static bool fdinfo_has_numbers(const struct procfs_node *n)
 	return true;
 }
 
-static bool is_copied(const struct procfs_node *n)
+static bool is_copied(const struct procfs *p, const struct procfs_node *n)
 {
+	if (n->row && n->row->sort == PROCFS_PATHS && !p->ops->rooted)
+		return false;
 	if (n->row && n->row->sort == PROCFS_FDINFO)
 		return fdinfo_has_numbers(n);
 	return S_ISREG(n->type) && n->row && (n->row->text || n->row->sort == PROCFS_IPC);
@@ -115,7 +117,7 @@ static int open_file(
 
 	if (flags & O_DIRECTORY)
 		return -ENOTDIR;
-	if (is_copied(n) && !(flags & O_PATH))
+	if (is_copied(p, n) && !(flags & O_PATH))
 		return wants_write(flags) ? -EACCES : procfs_copy_open(p, asker, n);
 	if (n->row && n->row->sort == PROCFS_MEMORY && !procfs_node_may_trace(p, asker, n))
 		return -EACCES;
@@ -261,7 +263,7 @@ int procfs_reopen(struct procfs *p, const char *path, int flags)
 
 	if (r < 0)
 		return r;
-	if (is_copied(&n) && !(flags & O_PATH))
+	if (is_copied(p, &n) && !(flags & O_PATH))
 		return procfs_copy_blank(&n);
 	return procfs_open(p, NULL, &n, flags);
 }
@@ -274,7 +276,7 @@ int procfs_settle(struct procfs *p, const char *path, int fd)
 
 	if (r < 0)
 		return r;
-	if (is_copied(&n))
+	if (is_copied(p, &n))
 		return procfs_copy_fill(p, &n, fd);
 	if (is_listed(&n))
 		dir = procfs_open(p, NULL, &n, O_RDONLY);

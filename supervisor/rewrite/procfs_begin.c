@@ -66,6 +66,7 @@ int procfs_begin(struct rewrite *rw, const char *files, struct err *e)
 
 	ops.arg = rw;
 	ops.host = &rw->host;
+	ops.rooted = rw->view->rooted;
 	if (asprintf(&instead, "%s/proc", files) < 0)
 		return err_errno(e, -ENOMEM, "/proc");
 	r = procfs_place_make(instead, place, e); /* open, and so locked, until the end */

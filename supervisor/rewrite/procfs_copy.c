@@ -78,6 +78,8 @@ static int read_host(const struct procfs *p, const struct task *asker, const str
 		.stopped = n->task && n->task->stop_signal,
 		.asks = n->task == asker,
 		.host = p->ops->host,
+		.session_path = p->ops->session_path,
+		.arg = p->ops->arg,
 	};
 	gid_t groups[USERS_MAX_GROUPS];
 	struct procfs_ids ids;

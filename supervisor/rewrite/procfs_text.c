@@ -3,6 +3,8 @@
 #include "supervisor/rewrite/procfs_text.h"
 
 #include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -145,6 +147,46 @@ bool procfs_text_is_ours(const struct numbers *numbers, const char *status, pid_
 		return true;
 	return state && state[strlen("\nState:\t")] == 'Z' &&
 	       numbers_virtual(numbers, (pid_t)value_of(status, "PPid:"));
+}
+
+/* ---- maps ----------------------------------------------------------------------------------- */
+
+/* "55d0-55d1 r--p 00000000 08:01 1234    /usr/bin/x": where the path is, NULL if the line has none. */
+static const char *find_path(const char *line, const char *end)
+{
+	const char *p = line + strcspn(line, " \n");
+
+	/* Other lines of smaps have a colon there. */
+	if (p >= end || p == line || p[-1] == ':')
+		return NULL;
+	for (int field = 1; field < 5 && p < end; field++) {
+		p = skip_blanks(p);
+		p += strcspn(p, " \n");
+	}
+	p = skip_blanks(p);
+	return p < end && *p == '/' ? p : NULL;
+}
+
+void procfs_text_maps(const struct procfs_facts *f, const char *text, struct buf *out)
+{
+	for (const char *line = text, *end; *line; line = end) {
+		const char *path, *stop;
+		char host[PATH_MAX], name[PATH_MAX];
+
+		end = next_line(line);
+		stop = end - (end > line && end[-1] == '\n');
+		path = find_path(line, stop);
+		if (path && f->session_path && (size_t)(stop - path) < sizeof(host)) {
+			snprintf(host, sizeof(host), "%.*s", (int)(stop - path), path);
+			if (f->session_path(f->arg, host, name, sizeof(name)) >= 0) {
+				put_span(out, line, path);
+				buf_put_str(out, name);
+				put_span(out, stop, end);
+				continue;
+			}
+		}
+		put_span(out, line, end);
+	}
 }
 
 /* ---- stat ----------------------------------------------------------------------------------- */

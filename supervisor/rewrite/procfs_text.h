@@ -27,6 +27,9 @@ struct procfs_facts {
 	bool asks;    /* it is the one that reads */
 	const struct host_names *host; /* NULL: the host's own */
 	const struct procfs_ids *ids; /* of a status: NULL where they are the host's */
+	/* What the session calls a path of the host's (procfs_ops.session_path). */
+	int (*session_path)(void *arg, const char *host, char *buf, size_t size);
+	void *arg;
 };
 
 struct procfs_ids {
@@ -45,6 +48,7 @@ procfs_text_fn procfs_text_stat;     /* PID/stat */
 procfs_text_fn procfs_text_children; /* PID/task/TID/children */
 procfs_text_fn procfs_text_sched;    /* PID/sched */
 procfs_text_fn procfs_text_timers;   /* PID/timers */
+procfs_text_fn procfs_text_maps;     /* PID/maps, PID/smaps */
 procfs_text_fn procfs_text_fdinfo;   /* PID/fdinfo/FD */
 procfs_text_fn procfs_text_locks;    /* locks */
 procfs_text_fn procfs_text_pid_max;  /* sys/kernel/pid_max */

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
 
 #include "base/base.h"
 #include "supervisor/rewrite/view.h"
@@ -112,8 +113,8 @@ static void texts(void **state)
 	const struct fixture *f = *state;
 	static const char *const in[] = {"/", "//", "/etc/passwd", "/dev", "/dev/", "/dev/.",
 		"/dev/..", "/dev/../etc", "/dev/pts/..", "/dev/pts/../..", "/usr/../dev/null",
-		"/dev/shm", "/dev/shm/x", "/dev/fd/3", "/sys", "/sys/..",
-		"/sys/../dev/null", "/devx", "/proc/self", "/./..", "/..//dev/null"};
+		"/dev/shm", "/dev/shm/x", "/dev/fd/3", "/sys", "/sys/..", "/sys/../dev/null",
+		"/devx", "/proc/self", "/./..", "/..//dev/null"};
 	static const char *const out[] = {"/dev/null", "//dev//null", "/./dev/./null",
 		"/dev/pts/ptmx", "/sys/kernel", "/sys/class/net/../block", "/dev/pts/x/../ptmx"};
 	unsigned how;
@@ -220,27 +221,39 @@ static void copies_of_programs(void **state)
 {
 	const struct fixture *f = *state;
 	char path[PATH_MAX], host[PATH_MAX], got[PATH_MAX], again[PATH_MAX];
-	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), copy;
+	int self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), fd, copy;
 	struct stat st, was;
 
+	assert_int_equal(fstat(self, &was), 0);
+	snprintf(path, sizeof(path), "%s/usr/bin/x", f->root);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0755);
+	assert_int_equal(sendfile(fd, self, NULL, (size_t)was.st_size), was.st_size);
+	close(self);
 	assert_int_equal(view_program_loader(fd, path), 1);
 	assert_int_equal(
-		view_program_copy(f->view->programs, fd, "/bin/x", "/some/loader", got), 0);
+		view_program_copy(f->view->programs, fd, "/usr/bin/x", "/some/loader", got), 0);
 	assert_int_equal(view_session_path(f->view, got, host), 0);
-	assert_string_equal(host, "/bin/x");
+	assert_string_equal(host, "/usr/bin/x");
 	copy = open(got, O_RDONLY | O_CLOEXEC);
 	assert_int_equal(view_program_loader(copy, path), 1);
 	assert_string_equal(path, "/some/loader");
 	assert_int_equal(fstat(copy, &was), 0);
 	/* It is made once, and again for another loader: then the former goes. */
 	assert_int_equal(
-		view_program_copy(f->view->programs, fd, "/bin/x", "/some/loader", again), 0);
+		view_program_copy(f->view->programs, fd, "/usr/bin/x", "/some/loader", again), 0);
 	assert_string_equal(got, again);
 	assert_int_equal(stat(got, &st), 0);
 	assert_int_equal(st.st_ino, was.st_ino);
 	assert_int_equal(fstat(fd, &was), 0);
 	assert_true(st.st_size < was.st_size); /* without what is not loaded */
-	assert_int_equal(view_program_copy(f->view->programs, fd, "/bin/x", "/other", again), 0);
+	/* Of a program that is another by now. */
+	snprintf(path, sizeof(path), "%s/usr/bin/x", f->root);
+	snprintf(host, sizeof(host), "%s/usr/bin/y", f->root);
+	assert_int_equal(rename(path, host), 0);
+	assert_int_equal(view_session_path(f->view, got, host), 0);
+	assert_string_equal(host, "/usr/bin/x (deleted)");
+	assert_int_equal(
+		view_program_copy(f->view->programs, fd, "/usr/bin/x", "/other", again), 0);
 	assert_int_equal(access(got, F_OK), -1);
 	close(copy);
 	close(fd);
@@ -251,6 +264,7 @@ static void broken_programs(void **state)
 {
 	const struct fixture *f = *state;
 	char path[PATH_MAX];
+	ino_t inode;
 	uint64_t seed = 88172645463325252ULL;
 	uint8_t good[4096], bad[4096];
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC),
@@ -271,11 +285,13 @@ static void broken_programs(void **state)
 		if (i % 40 == 0)
 			view_program_copy(f->view->programs, m, "/broken", "/loader", path);
 	}
-	assert_int_equal(view_program_path("/names/0/x", path), -ENOENT);
-	assert_int_equal(view_program_path("/copies", path), -ENOENT);
-	assert_int_equal(view_program_path("/copies/key", path), -ENOENT);
-	assert_int_equal(view_program_path("/copies/a/key (deleted)", path), 0);
-	assert_string_equal(path, "/a (deleted)");
+	assert_int_equal(view_program_path("/names/0/x", path, &inode), -ENOENT);
+	assert_int_equal(view_program_path("/copies", path, &inode), -ENOENT);
+	assert_int_equal(view_program_path("/copies/key", path, &inode), -ENOENT);
+	assert_int_equal(view_program_path("/copies/a-1/key (deleted)", path, &inode), 0);
+	assert_true(strcmp(path, "/a-1 (deleted)") == 0 && inode == 0);
+	assert_int_equal(view_program_path("/copies/a-1/key-ff", path, &inode), 0);
+	assert_true(strcmp(path, "/a-1") == 0 && inode == 255);
 	close(m);
 	close(fd);
 }

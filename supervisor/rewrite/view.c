@@ -680,6 +680,26 @@ static int say_former(const struct view *v, const char *host, char ret[PATH_MAX]
 	return -ENOENT;
 }
 
+/* A copy of a program is said as the program; if that is there no more, as the kernel would. */
+static int say_program(const struct view *v, const char *below_programs, char ret[PATH_MAX])
+{
+	static const char deleted[] = " (deleted)";
+	char source[PATH_MAX];
+	struct stat st;
+	ino_t inode;
+	size_t n, tail = strlen(deleted);
+	int r = view_program_path(below_programs, ret, &inode);
+
+	if (r < 0 || !inode || (view_host_path(v, ret, source) == 0 && lstat(source, &st) == 0 &&
+				       st.st_ino == inode))
+		return r;
+	n = strlen(ret);
+	if (n > tail && strcmp(ret + n - tail, deleted) == 0) /* it never was */
+		return 0;
+	return snprintf(ret + n, PATH_MAX - n, "%s", deleted) < (int)(PATH_MAX - n) ? 0
+										    : -ENAMETOOLONG;
+}
+
 int view_session_path(const struct view *v, const char *host, char ret[PATH_MAX])
 {
 	const struct view_entry *best = NULL;
@@ -689,7 +709,7 @@ int view_session_path(const struct view *v, const char *host, char ret[PATH_MAX]
 	if (view_is_terminal(host))
 		return view_say_terminal((struct view *)v, host, ret);
 	if (v->programs && below(host, v->programs, strlen(v->programs)))
-		return view_program_path(host + strlen(v->programs), ret);
+		return say_program(v, host + strlen(v->programs), ret);
 	for (size_t i = 0; i < v->n; i++) {
 		const struct view_entry *one = &v->entries[i];
 		size_t len = one->sort == VIEW_MOUNT ? strlen(one->host) : 0;

@@ -190,12 +190,21 @@ static int name_file(const struct rewrite *rw, int fd, char ret[PATH_MAX])
 	return 0;
 }
 
+/* What runs as /proc/PID/exe has led to, because the program itself is there no more. */
+static bool is_copy(const struct view *v, int fd)
+{
+	char host[PATH_MAX];
+
+	return procfs_name_of(fd, host) == 0 &&
+	       strncmp(host, v->programs, strlen(v->programs)) == 0;
+}
+
 /* The program at @at, open as @fd, on the host. */
 static int find_program(struct rewrite *rw, const struct task *task, const struct view_place *at,
 	int fd, char ret[PATH_MAX])
 {
 	char loader[PATH_MAX], host[PATH_MAX], path[PATH_MAX];
-	int r = fd < 0 ? 0 : view_program_loader(fd, loader);
+	int r = fd < 0 || is_copy(rw->view, fd) ? 0 : view_program_loader(fd, loader);
 
 	if (r > 0)
 		r = find_loader(rw, task, loader, host);

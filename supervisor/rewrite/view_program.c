@@ -20,7 +20,7 @@
 #define COPIES	   "/copies"
 #define NAMES	   "/names"
 #define MAX_PHDRS  256
-#define KEY_LEN	   16
+#define KEY_LEN	   33
 #define COPY_CHUNK (1u << 30)
 #define COPY_MAX   (2ULL << 30) /* all wait for it */
 
@@ -232,7 +232,8 @@ int view_program_copy(
 
 	if (fstat(fd, &st) < 0)
 		return -errno;
-	snprintf(key, sizeof(key), "%016llx", (unsigned long long)key_of(&st, loader));
+	snprintf(key, sizeof(key), "%016llx-%llx", (unsigned long long)key_of(&st, loader),
+		(unsigned long long)st.st_ino);
 	if (snprintf(where, sizeof(where), "%s" COPIES "%s", programs, path) >= PATH_MAX ||
 		snprintf(ret, PATH_MAX, "%s/%s", where, key) >= PATH_MAX)
 		return -ENAMETOOLONG;
@@ -245,11 +246,12 @@ int view_program_copy(
 	return make_copy(dir, key, fd, &st, loader);
 }
 
-int view_program_path(const char *below, char ret[PATH_MAX])
+int view_program_path(const char *below, char ret[PATH_MAX], ino_t *ret_inode)
 {
 	static const char deleted[] = " (deleted)";
 	size_t n = strlen(below), tail = strlen(deleted), top = strlen(COPIES);
 	bool gone = n > tail && strcmp(below + n - tail, deleted) == 0;
+	const char *dash = strrchr(below, '-');
 	int r;
 
 	if (strncmp(below, COPIES "/", top + 1) != 0)
@@ -260,6 +262,7 @@ int view_program_path(const char *below, char ret[PATH_MAX])
 		n--;
 	if (n <= top + 1)
 		return -ENOENT;
+	*ret_inode = gone || !dash || dash < below + n ? 0 : strtoull(dash + 1, NULL, 16);
 	r = snprintf(ret, PATH_MAX, "%.*s%s", (int)(n - 1 - top), below + top, gone ? deleted : "");
 	return r < PATH_MAX ? 0 : -ENAMETOOLONG;
 }

@@ -8,7 +8,7 @@
  * session's files, that names the loader by its path on the host; the memory, auxiliary vector, name and arguments
  * are what the kernel makes of any program.
  *
- *      FILES/programs/copies/usr/bin/python3/KEY      of /usr/bin/python3, as long as it is what KEY says
+ *      FILES/programs/copies/usr/bin/python3/KEY-INODE      of /usr/bin/python3, as long as it is what KEY says
  *      FILES/programs/names/KEY/python                a link to it, for who is called by that name
  *
  * A copy is made when a program is executed for the first time, and again when it has changed.  That a process
@@ -36,7 +36,10 @@ int view_program_copy(
 /* A path on the host that leads to @host and ends in @name; @host itself if that does. */
 int view_program_named(
 	const char *programs, const char *host, const char *name, char ret[PATH_MAX]);
-/* From behind the directory of all: the path of the session that is a copy of; -ENOENT if it is none. */
-int view_program_path(const char *below, char ret[PATH_MAX]);
+/*
+ * From behind the directory of all: the path of the session that is a copy of, and which inode it was of, 0 if the
+ * copy itself is gone; -ENOENT if it is none.
+ */
+int view_program_path(const char *below, char ret[PATH_MAX], ino_t *ret_inode);
 
 #endif

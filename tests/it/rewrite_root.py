@@ -10,7 +10,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from cli import finish, one_line  # noqa: E402
-from harness import PODRUN, PROFILE, main, test  # noqa: E402
+from harness import BUILD, PODRUN, PROFILE, main, test  # noqa: E402
 from tree import make_tree, put  # noqa: E402
 
 HERE = ("--names", "rewrite", "--net", "host")
@@ -125,7 +125,11 @@ for p in ./b ./named ./abs /opt/abs ./long* /bin/bash bash; do $p -c "$show" $p;
 /bin/busybox readlink /proc/self/exe; ln -s /bin/busybox ls; ./ls / >/dev/null && echo ls; readlink /proc/self/exe
 bash -c 'cat /proc/self/comm; readlink /proc/self/exe; readlink /proc/$$/exe; true'
 echo 'echo one' >p; chmod +x p; ./p; echo 'echo two' >p; ./p; cp /bin/busybox q; cp /bin/bash q; ./q -c 'readlink /proc/$$/exe; true'
-cp /bin/busybox n; mv n q; (exec -a busybox ./q echo three); rm q; cd /; rm -r /opt
+cp /bin/busybox n; mv n q; (exec -a busybox ./q echo three); rm q
+cp /bin/bash gone; ./gone -c 'rm gone; readlink /proc/$$/exe; exec /proc/$$/exe -c "echo again; readlink /proc/\$\$/exe; true"'
+cp /bin/bash gone; ./gone -c 'cp gone new; mv new gone; readlink /proc/$$/exe; ./gone -c "readlink /proc/\$\$/exe; true"'
+cp /bin/bash maps; ./maps -c 'while read a b c d e f; do echo "$f"; done </proc/$$/maps | sort -u | grep /; rm maps; grep -c "/opt/maps (deleted)" /proc/$$/maps; true'
+cd /; rm -r /opt
 """
 
 
@@ -487,6 +491,19 @@ def escapes(env, *prefix):
     finally:
         os.close(at)
     return p.stdout, p, secret
+
+
+@test
+def strange_arguments(env):
+    """Nonsense with a tree to spoil: the session lives, and nothing is left outside."""
+    roots = [make_tree(env.path("tree%d" % i), programs=[BUILD / "tests/path_probe"]) for i in range(2)]
+    env.contain()
+    before = sorted(os.listdir(env.dir)), os.stat(env.dir).st_mode
+    for seed, root in enumerate(roots):
+        text = run(env, "--root", root, "--", "sh", "-c",
+                   "echo before; path_probe 1000 %d <&- >/tmp/said 2>&1; echo $$" % (seed + 7)).text
+        assert text == "before\n2\n", text
+    assert (sorted(os.listdir(env.dir)), os.stat(env.dir).st_mode) == before
 
 
 @test
