@@ -17,7 +17,7 @@ int host_names_begin(struct host_names *ret, const struct world_config *c, struc
 		return err_errno(e, -EINVAL, "cannot set host name '%s'", name);
 	if (uname(&u) < 0)
 		return err_errno(e, -errno, "uname");
-	*ret = (struct host_names){.settable = c->as_root};
+	*ret = (struct host_names){0};
 	snprintf(ret->node, sizeof(ret->node), "%s", name);
 	snprintf(ret->domain, sizeof(ret->domain), "%s", u.domainname);
 	return 0;

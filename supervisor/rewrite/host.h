@@ -9,7 +9,6 @@
 #ifndef SUPERVISOR_REWRITE_HOST_H
 #define SUPERVISOR_REWRITE_HOST_H
 
-#include <stdbool.h>
 #include <sys/utsname.h>
 
 struct world_config;
@@ -19,7 +18,6 @@ struct err;
 
 struct host_names {
 	char node[HOST_NAME_LEN + 1], domain[HOST_NAME_LEN + 1];
-	bool settable; /* there is a root inside */
 };
 
 /* The names for @c: its host name, and the domain's of the host.  Refuses one that is too long. */

@@ -7,6 +7,8 @@
 #include "supervisor/rewrite/answers.h"
 #include "supervisor/rewrite/calls.h"
 #include "supervisor/rewrite/rewrite.h"
+#include "supervisor/rewrite/users.h"
+#include "supervisor/rewrite/users_caps.h"
 
 static void leave_uname(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
@@ -26,12 +28,24 @@ const struct rewrite_call host_calls[] = {
 };
 const size_t host_n_calls = ARRAY_SIZE(host_calls);
 
+/* As the root of a namespace may, who has a capability over it. */
+static bool may_set(const struct question *q)
+{
+	const struct rewrite_users *us = q->rw->tasks.users;
+	struct users u;
+
+	if (!us || !us->root)
+		return false;
+	rewrite_users_load(us, q->tid, &u);
+	return users_caps_has(q->asker, &u, CAP_SYS_ADMIN);
+}
+
 static long set_name(struct question *q, char *name)
 {
 	char text[HOST_NAME_LEN + 1] = "";
 	int len = question_arg(q, 1);
 
-	if (!q->rw->host.settable)
+	if (!may_set(q))
 		return -EPERM;
 	if (len < 0 || len > (int)HOST_NAME_LEN)
 		return -EINVAL;

@@ -50,6 +50,27 @@ def an_ordinary_user_does_not_set_it(env):
     assert "PermissionError" in r.errors, r
 
 
+BECOMES = """
+import os, socket
+socket.sethostname("new")
+print(os.uname().nodename, *open("/proc/sys/kernel/hostname"), end="")
+os.setuid(33)
+try:
+    socket.sethostname("other")
+except PermissionError:
+    print("refused", socket.gethostname())
+"""
+
+
+@test
+def root_inside_sets_it(env):
+    """But only as long as he is that; and the host keeps its own."""
+    was = os.uname().nodename
+    r = run(env, "--user", "root", "--", sys.executable, "-c", BECOMES)
+    assert r.text == "new new\nrefused new\n", r
+    assert os.uname().nodename == was
+
+
 WAITS = ("sh", "-c", "echo ready; while [ ! -e /tmp/go ]; do sleep 0.01; done; uname -n")
 
 
