@@ -374,7 +374,6 @@ const struct check_weaker checks_weaker[] = {
 		"by a program that is set on it; podrun's own state in a home directory be read"},
 	{"ipc", "System V IPC and POSIX queues are its own, but /dev/mqueue lists none"},
 	{"users", "--user root without a layer over the host's files: what only root may read or write stays closed"},
-	{"clocks", "monotonic time is the host's"},
 	{"programs", "debuggers (ptrace) are refused"},
 	{"copies", "no clone, for two can't share the host's network"},
 	{"speed", "fork, wait, signals and getpid cost two to forty times as much"},

@@ -62,10 +62,16 @@ static bool applies(const struct policy_rule *r, unsigned translated)
 	return !r->names || r->names & translated;
 }
 
-/* Load the argument, mask, compare, return: four instructions. */
+/* Load the argument, mask, compare, return; of a pointer the high half first. */
 static void put_rule(struct buf *b, const struct policy_rule *r)
 {
-	put_load(b, offsetof(struct seccomp_data, args) + r->arg * sizeof(__u64));
+	size_t at = offsetof(struct seccomp_data, args) + r->arg * sizeof(__u64);
+
+	if (r->whole) {
+		put_load(b, at + sizeof(uint32_t));
+		put(b, BPF_JMP | BPF_JEQ | BPF_K, 0, 4, 0);
+	}
+	put_load(b, at);
 	put(b, BPF_ALU | BPF_AND | BPF_K, 0, 0, r->mask);
 	put(b, BPF_JMP | BPF_JEQ | BPF_K, 0, 1, r->value);
 	put(b, BPF_RET | BPF_K, 0, 0, library_action(r->action));
@@ -80,7 +86,7 @@ static void put_rules_of_call(struct buf *b, uint32_t nr, const struct buf *rule
 		nr);
 	buf_put(b, rules->data, rules->len);
 	put_load(b, offsetof(struct seccomp_data, nr));
-	b->failed |= rules->failed;
+	b->failed |= rules->failed || rules->len / sizeof(struct sock_filter) + 1 > UINT8_MAX;
 }
 
 static void put_rules_about(
@@ -321,6 +327,7 @@ static int print_program(const char *name, unsigned translated)
 	return 0;
 }
 
+#define TIME	  NAMES_BIT(NAMES_TIME)
 #define REWRITTEN (NAMES_BIT(NAMES_PID) | NAMES_BIT(NAMES_IPC) | NAMES_BIT(NAMES_HOST))
 
 int main(void)
@@ -336,6 +343,11 @@ int main(void)
 		{"rewritten_users", REWRITTEN | NAMES_BIT(NAMES_USER)},
 		{"rewritten_files_users",
 			REWRITTEN | NAMES_BIT(NAMES_FILE) | NAMES_BIT(NAMES_USER)},
+		{"rewritten_time", REWRITTEN | TIME},
+		{"rewritten_files_time", REWRITTEN | NAMES_BIT(NAMES_FILE) | TIME},
+		{"rewritten_users_time", REWRITTEN | NAMES_BIT(NAMES_USER) | TIME},
+		{"rewritten_files_users_time",
+			REWRITTEN | NAMES_BIT(NAMES_FILE) | NAMES_BIT(NAMES_USER) | TIME},
 	};
 
 	printf("/* Made by supervisor/filter_make.c from supervisor/policy/table.c. */\n"

@@ -154,8 +154,20 @@ static void split_offset(int64_t ns, long long *sec, long long *rest)
 	}
 }
 
+/* What the kernel counts from is not what this host says if we are in a time namespace ourselves. */
+static int64_t own_offset(const char *text, const char *clock)
+{
+	const char *line = strstr(text, clock);
+	long long sec, nsec;
+
+	return line && sscanf(line + strlen(clock), "%lld %lld", &sec, &nsec) == 2
+		       ? sec * NSEC_PER_SEC + nsec
+		       : 0;
+}
+
 static int make_timens(const struct world_config *c, struct err *e)
 {
+	_cleanup_buf_ struct buf own = BUF_INIT;
 	long long msec, mrest, bsec, brest;
 	char text[128];
 	int r;
@@ -167,8 +179,10 @@ static int make_timens(const struct world_config *c, struct err *e)
 	}
 	if (c->monotonic_offset_ns == 0 && c->boottime_offset_ns == 0)
 		return 0;
-	split_offset(c->monotonic_offset_ns, &msec, &mrest);
-	split_offset(c->boottime_offset_ns, &bsec, &brest);
+	if (io_read_file(AT_FDCWD, "/proc/self/timens_offsets", 4096, &own) < 0 || !buf_cstr(&own))
+		return err_errno(e, -EIO, "cannot read the session's clocks");
+	split_offset(c->monotonic_offset_ns + own_offset(buf_cstr(&own), "monotonic"), &msec, &mrest);
+	split_offset(c->boottime_offset_ns + own_offset(buf_cstr(&own), "boottime"), &bsec, &brest);
 	snprintf(text, sizeof(text), "monotonic %lld %lld\nboottime %lld %lld\n", msec, mrest,
 		bsec, brest);
 	r = io_write_str(AT_FDCWD, "/proc/self/timens_offsets", text);

@@ -113,6 +113,14 @@ static int check_config(const Pb__Config *c, struct err *e)
 	return paths_check_name(c->name, e) < 0 ? err_reclass(e, ERR_IMAGE) : 0;
 }
 
+static int check_clocks(const Pb__World *w, struct err *e)
+{
+	if (w->monotonic_ns < 0 || w->monotonic_ns >= CKPT_CLOCK_MAX / 2 || w->boottime_ns < 0 ||
+		w->boottime_ns >= CKPT_CLOCK_MAX / 2)
+		return err_set(e, ERR_IMAGE, -EBADMSG, "the image's clocks make no sense");
+	return 0;
+}
+
 static int take_identity(struct session *s, const Pb__ImageInfo *info, struct err *e)
 {
 	struct session_operation *op = &s->op;
@@ -135,7 +143,7 @@ static int take_identity(struct session *s, const Pb__ImageInfo *info, struct er
 	s->record->started = time(NULL);
 	if (c->uid != getuid())
 		c->n_allow = 0; /* numbers of users of another host */
-	if (check_config(c, e) < 0)
+	if (check_config(c, e) < 0 || check_clocks(op->world, e) < 0)
 		return e->error;
 	if (op->copy && getrandom(c->session_id.data, 16, 0) != 16)
 		return err_errno(e, -errno, "random numbers");
@@ -298,6 +306,8 @@ static int become(
 
 	body.config = s->record->config;
 	body.files = s->files;
+	body.monotonic_offset_ns = s->monotonic_offset_ns;
+	body.boottime_offset_ns = s->boottime_offset_ns;
 	m.body_case = PB__WORKER__BODY_BECOME;
 	m.become = &body;
 	r = worker_send(s->worker, &m, fds, REWRITER_N_FDS, e);

@@ -176,6 +176,8 @@ static int become(struct restore *r, const Pb__Become *m, const int *fds, struct
 	if (error < 0)
 		return error;
 	plan.config.rewrite = true;
+	plan.config.monotonic_offset_ns = m->monotonic_offset_ns;
+	plan.config.boottime_offset_ns = m->boottime_offset_ns;
 	error = rewriter_become(&r->rewriter, &plan.config, r->what->tables, fds, e);
 	plan_fini(&plan);
 	if (error < 0)
@@ -184,6 +186,7 @@ static int become(struct restore *r, const Pb__Become *m, const int *fds, struct
 		r->world.paths = &r->paths;
 	r->world.names = &r->names;
 	r->world.ipc = &r->ipc;
+	r->world.clocks = (struct ckpt_clocks){m->monotonic_offset_ns, m->boottime_offset_ns};
 	return 0;
 }
 

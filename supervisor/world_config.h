@@ -40,7 +40,7 @@ struct world_config {
 	enum world_net net;
 	const struct world_bind *binds;
 	size_t n_binds;
-	int64_t monotonic_offset_ns; /* time namespace, 0 for a new session */
+	int64_t monotonic_offset_ns; /* the session's less the host's, 0 for a new session */
 	int64_t boottime_offset_ns;
 	uint64_t max_pids; /* 0: no limit */
 	int parent_userns; /* descriptor, -1 for none */

@@ -114,11 +114,15 @@ static int leave_to_kernel(uint8_t *vdso, const struct vdso_elf *f)
 	uint64_t offset;
 	const char *name;
 
-	for (size_t i = 0; vdso_elf_symbol(f, i, &name, &offset); i++)
-		if (offset && !strncmp(name, FUNCTION, strlen(FUNCTION)))
-			memset(vdso + f->symtab + i * sizeof(Elf32_Sym) +
-					offsetof(Elf32_Sym, st_shndx),
-				SHN_UNDEF, sizeof(Elf32_Half));
+	for (size_t i = 0; vdso_elf_symbol(f, i, &name, &offset); i++) {
+		uint8_t *sym = vdso + f->symtab + i * sizeof(Elf32_Sym);
+
+		if (!offset || strncmp(name, FUNCTION, strlen(FUNCTION)) != 0)
+			continue;
+		/* The one does for us, the other for C libraries. */
+		memset(sym + offsetof(Elf32_Sym, st_shndx), SHN_UNDEF, sizeof(Elf32_Half));
+		memset(sym + offsetof(Elf32_Sym, st_value), 0, sizeof(Elf32_Addr));
+	}
 	return 0;
 }
 

@@ -174,7 +174,8 @@ bool vdso_elf_open(struct vdso_elf *ret, const uint8_t *data, size_t len)
 	return true;
 }
 
-bool vdso_elf_symbol(const struct vdso_elf *f, size_t i, const char **ret_name, uint64_t *ret_offset)
+bool vdso_elf_symbol(
+	const struct vdso_elf *f, size_t i, const char **ret_name, uint64_t *ret_offset)
 {
 	uint64_t at = f->symtab + i * size_of_sym(f);
 	Elf64_Sym sym;

@@ -16,7 +16,7 @@ static const struct {
 	[NAMES_IPC] = {"ipc", "ipc namespace", true},
 	[NAMES_USER] = {"user", "user namespace", true},
 	[NAMES_PTS] = {"pts", "its own devpts", false},
-	[NAMES_TIME] = {"time", "time namespace", false},
+	[NAMES_TIME] = {"time", "time namespace", true},
 	[NAMES_HOST] = {"host name", "uts namespace", true},
 	[NAMES_FILE] = {"file", "mount namespace", true},
 	[NAMES_LAYER] = {"layer", "user namespace", true},
@@ -46,6 +46,9 @@ struct names names_choose(const struct world_config *c)
 	n.way[NAMES_IPC] = c->rewrite ? NAMES_TRANSLATED : NAMES_IDENTITY;
 	n.way[NAMES_HOST] = c->rewrite ? NAMES_TRANSLATED : NAMES_IDENTITY;
 	n.way[NAMES_FILE] = c->rewrite && c->view ? NAMES_TRANSLATED : NAMES_IDENTITY;
+	n.way[NAMES_TIME] = c->rewrite && (c->monotonic_offset_ns || c->boottime_offset_ns)
+				    ? NAMES_TRANSLATED
+				    : NAMES_IDENTITY;
 	n.way[NAMES_USER] = has_other_users(c) ? NAMES_TRANSLATED : NAMES_IDENTITY;
 	n.way[NAMES_LAYER] = c->as_root && !c->rewrite ? NAMES_TRANSLATED : NAMES_IDENTITY;
 	return n;

@@ -20,6 +20,7 @@
 #ifndef SUPERVISOR_POLICY_POLICY_H
 #define SUPERVISOR_POLICY_POLICY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -56,10 +57,11 @@ const struct policy_call *policy_find(int nr);
 struct policy_rule {
 	uint16_t nr;
 	uint8_t arg;
-	uint32_t mask, value; /* of the low half: none of these calls looks at the other */
+	uint32_t mask, value; /* of the low half; most of these calls don't look at the other */
 	enum policy_action action;
 	const char *why;
 	unsigned names; /* if set: only where one of these classes is translated */
+	bool whole;	/* the high half has to be 0 */
 };
 extern const struct policy_rule policy_rules[];
 extern const size_t policy_n_rules;
@@ -89,7 +91,7 @@ const struct policy_translated *policy_find_translated(int nr, unsigned translat
  * 64-bit ones. */
 #define POLICY_CLASSES32                                                       \
 	(NAMES_BIT(NAMES_PID) | NAMES_BIT(NAMES_IPC) | NAMES_BIT(NAMES_FILE) | \
-		NAMES_BIT(NAMES_HOST))
+		NAMES_BIT(NAMES_HOST) | NAMES_BIT(NAMES_TIME))
 static inline unsigned policy_classes32(unsigned translated)
 {
 	return translated &

@@ -19,6 +19,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 
 #include "base/base.h"
 
@@ -26,6 +27,7 @@
 #define LAYER NAMES_BIT(NAMES_LAYER)
 #define PID  NAMES_BIT(NAMES_PID)
 #define FILES NAMES_BIT(NAMES_FILE)
+#define TIME NAMES_BIT(NAMES_TIME)
 
 /* Reasons that many calls share. */
 #define W_HELD	  "works on what the task holds"
@@ -463,6 +465,22 @@ const size_t policy_n_calls = ARRAY_SIZE(policy_calls);
 		nr, 0, 0x80000000U, 0x80000000U, POLICY_TRACE, "takes a process", PID              \
 	}
 
+/* Of its own clock a session asks the rewriter, where the kernel's is another one. */
+#define TELLS_TIME(clock)                                                                          \
+	{                                                                                          \
+		SYS_clock_gettime, 0, LOW32, clock, POLICY_NOTIFY, "tells the host's time", TIME   \
+	}
+
+/* A point in time of a clock; and no such point (a NULL). */
+#define UNTIL(nr, arg, clock)                                                                      \
+	{                                                                                          \
+		nr, arg, LOW32, clock, POLICY_TRACE, "until the host's time", TIME                 \
+	}
+#define FOR_EVER(nr, arg)                                                                          \
+	{                                                                                          \
+		nr, arg, LOW32, 0, POLICY_ALLOW, "until it is woken", TIME, true                   \
+	}
+
 /* All that a user has, where 0 is the caller's own. */
 #define OF_ALL(nr, which)                                                                          \
 	{                                                                                          \
@@ -535,9 +553,29 @@ const struct policy_rule policy_rules[] = {
 	PI_FUTEX(FUTEX_UNLOCK_PI),
 	PI_FUTEX(FUTEX_WAIT_REQUEUE_PI),
 	PI_FUTEX(FUTEX_CMP_REQUEUE_PI),
+	FOR_EVER(SYS_futex, 3),
+	{SYS_futex, 1, (uint32_t)~FUTEX_PRIVATE_FLAG, FUTEX_WAIT_BITSET, POLICY_TRACE,
+		"until the host's time", TIME},
+	FOR_EVER(449 /* futex_waitv */, 3),
+	UNTIL(449, 4, CLOCK_MONOTONIC),
+	FOR_EVER(455 /* futex_wait */, 4),
+	UNTIL(455, 5, CLOCK_MONOTONIC),
 	CPU_CLOCK(SYS_clock_gettime),
+	TELLS_TIME(CLOCK_MONOTONIC),
+	TELLS_TIME(CLOCK_MONOTONIC_RAW),
+	TELLS_TIME(CLOCK_MONOTONIC_COARSE),
+	TELLS_TIME(CLOCK_BOOTTIME),
+	TELLS_TIME(CLOCK_BOOTTIME_ALARM),
 	CPU_CLOCK(SYS_clock_getres),
 	CPU_CLOCK(SYS_clock_nanosleep),
+	{SYS_clock_nanosleep, 1, TIMER_ABSTIME, 0, POLICY_ALLOW, "for a while", TIME},
+	UNTIL(SYS_clock_nanosleep, 0, CLOCK_MONOTONIC),
+	UNTIL(SYS_clock_nanosleep, 0, CLOCK_BOOTTIME),
+	UNTIL(SYS_clock_nanosleep, 0, CLOCK_BOOTTIME_ALARM),
+	{SYS_timer_settime, 1, TIMER_ABSTIME, TIMER_ABSTIME, POLICY_TRACE, "until the host's time",
+		TIME},
+	{SYS_timerfd_settime, 1, TFD_TIMER_ABSTIME, TFD_TIMER_ABSTIME, POLICY_TRACE,
+		"until the host's time", TIME},
 	{SYS_socket, 2, LOW32, NETLINK_CONNECTOR, POLICY_EPERM, "tells of the host's processes",
 		PID},
 	{SYS_seccomp, 0, LOW32, SECCOMP_SET_MODE_STRICT, POLICY_TRACE, "goes with an image", PID},

@@ -177,6 +177,7 @@ static const struct {
 	{attribute_answers, &attribute_n_answers},
 	{host_answers, &host_n_answers},
 	{user_answers, &user_n_answers},
+	{clock_answers, &clock_n_answers},
 };
 
 static rewrite_answer *by_number[ANSWERS_MAX];

@@ -55,6 +55,8 @@ extern const struct answer_row attribute_answers[]; /* attributes.c */
 extern const size_t attribute_n_answers;
 extern const struct answer_row host_answers[]; /* host_calls.c */
 extern const size_t host_n_answers;
+extern const struct answer_row clock_answers[]; /* clock_calls.c */
+extern const size_t clock_n_answers;
 
 /* One to be answered even when nobody but ckpt can ask: the kernel does not know. */
 bool attributes_asked(const struct seccomp_data *data);

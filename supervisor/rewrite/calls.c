@@ -440,7 +440,7 @@ static void leave_recvmmsg(struct rewrite *rw, struct task *task, struct user_re
 /* ---- timers --------------------------------------------------------------------------------- */
 
 /* The clock of a process or thread: CPUCLOCK_PID of linux/posix-timers.h. */
-static int enter_clock(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
+int calls_enter_clock(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
 	int clock = (int)regs->rdi;
 	pid_t number = ~(clock >> 3), host;
@@ -476,7 +476,7 @@ static uint64_t thread_told(const struct task *task, uint64_t addr)
 
 static int enter_timer_create(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
-	int r = enter_clock(rw, task, regs);
+	int r = calls_enter_clock(rw, task, regs);
 	uint64_t at = r < 0 ? 0 : thread_told(task, regs->rsi);
 
 	if (!at)
@@ -526,9 +526,9 @@ const struct rewrite_call task_calls[] = {
 	{SYS_recvmsg, .enter = enter_recvmsg, .leave = leave_recvmsg},
 	{SYS_recvmmsg, .leave = leave_recvmmsg},
 	{SYS_futex, .enter = pi_enter, .leave = pi_leave},
-	{SYS_clock_gettime, .enter = enter_clock},
-	{SYS_clock_getres, .enter = enter_clock},
-	{SYS_clock_nanosleep, .enter = enter_clock},
+	{SYS_clock_gettime, .enter = calls_enter_clock},
+	{SYS_clock_getres, .enter = calls_enter_clock},
+	{SYS_clock_nanosleep, .enter = calls_enter_clock},
 	{SYS_timer_create, .enter = enter_timer_create, .leave = call_back_at},
 };
 
@@ -540,6 +540,7 @@ static const struct {
 	const size_t *n;
 } rooms[] = {
 	{view_calls, &view_n_calls}, /* before what it adds to */
+	{clock_calls, &clock_n_calls}, /* likewise */
 	{task_calls, &task_n_calls},
 	{ipc_calls, &ipc_n_calls},
 	{owner_calls, &owner_n_calls},

@@ -69,6 +69,8 @@ extern const struct rewrite_call confine_calls[]; /* confine.c */
 extern const size_t confine_n_calls;
 extern const struct rewrite_call host_calls[]; /* host_calls.c */
 extern const size_t host_n_calls;
+extern const struct rewrite_call clock_calls[]; /* clock_calls.c */
+extern const size_t clock_n_calls;
 
 /* Of a msghdr, as much as anybody here looks at. */
 struct message {
@@ -91,6 +93,8 @@ extern const size_t compat_n_calls;
  * -EINVAL, 0 (also where there is nothing to do).
  */
 int compat_unpack(struct task *task, struct user_regs_struct *regs);
+/* A clock as the first argument, which may be that of a process. */
+int calls_enter_clock(struct rewrite *rw, struct task *task, struct user_regs_struct *regs);
 
 /* NULL: the call is none of these. */
 const struct rewrite_call *rewrite_call_find(int nr);

@@ -15,6 +15,7 @@
 #include <sys/ptrace.h>
 
 #include "supervisor/rewrite/host.h"
+#include "supervisor/rewrite/clocks.h"
 #include "supervisor/rewrite/place.h"
 #include "supervisor/rewrite/tasks.h"
 
@@ -35,6 +36,7 @@ struct rewrite {
 	struct ipc_names *ipc;
 	struct place place;
 	struct host_names host;
+	struct clocks clocks;
 	size_t pi_sleepers; /* at least as many as there are (pi.h) */
 	struct view *view; /* NULL: files are the host's */
 	struct ckpt_filters *filters; /* that programs have given themselves (confine.h) */

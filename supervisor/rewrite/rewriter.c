@@ -221,6 +221,9 @@ static void on_exec(struct rewriter *w, struct task *task)
 		tasks_exec(&w->rw.tasks, task, (pid_t)former);
 	view_execed(&w->rw, task);
 	rewrite_users_execed(&w->rw, task);
+	/* What is being rebuilt gets the vDSO of its image. */
+	if (!w->rw.trusting)
+		clocks_execed(&w->rw.clocks, task);
 	robust_watch(task, false);
 	go_on(w, task, PTRACE_CONT, 0);
 }
@@ -461,7 +464,8 @@ static void keep_only(struct rewriter *w)
 static int make(struct rewriter *w, const struct world_config *c,
 	const struct rewriter_tables *tables, const int fds[REWRITER_N_FDS])
 {
-	int pair[2];
+	const struct ckpt_clocks clocks = {c->monotonic_offset_ns, c->boottime_offset_ns};
+	int pair[2], r;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, "podrun-rewriter");
@@ -477,6 +481,9 @@ static int make(struct rewriter *w, const struct world_config *c,
 	w->config_dir = strdup(c->config_dir);
 	if (!w->name || !w->config_dir)
 		return -ENOMEM;
+	r = clocks_begin(&w->rw.clocks, &clocks);
+	if (r < 0)
+		return r;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return -errno;
 	w->init = fork();

@@ -24,6 +24,9 @@ struct task_call {
 	uint64_t extra;			/* the row's own */
 	uint64_t behind;		/* where it goes on, if it is at the door (confine.h); 0 */
 	uint32_t sleeps_for;		/* owner of a mutex (pi.c) */
+	uint64_t lent;			/* where there is another time than its own (clock_calls.c); 0 */
+	size_t lent_len;		/* bytes of it */
+	uint8_t was[16];		/* its own */
 };
 
 /* Of a root inside (users_caps.h). */
@@ -58,6 +61,7 @@ struct task {
 	uint32_t uid; /* of a process of a root inside: the real one that it has set; 0 is root's */
 	struct task_caps caps;
 	bool bears;  /* counted in tasks.bearing */
+	uint64_t vdso; /* address of its vDSO; 0: nobody has looked (clocks.h) */
 	struct task_call call;
 	struct compat_call compat; /* the same, where it is of i386 */
 	struct seccomp_data passed; /* a call with a path that was left to the kernel, the last one */

@@ -95,7 +95,7 @@ static void others_called_by_it(void **state)
 static bool handed_over(int nr, enum policy_action action)
 {
 	const unsigned all = NAMES_BIT(NAMES_PID) | NAMES_BIT(NAMES_IPC) | NAMES_BIT(NAMES_HOST) |
-			     NAMES_BIT(NAMES_FILE);
+			     NAMES_BIT(NAMES_FILE) | NAMES_BIT(NAMES_TIME);
 	const struct policy_translated *t = policy_find_translated(nr, all);
 
 	if (t && t->action == action)

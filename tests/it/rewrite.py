@@ -439,6 +439,33 @@ def each_row_of_32_bit_programs(env):
         assert r.text.endswith(" rows ok\n"), r
 
 
+def from_elsewhere(env, *command):
+    """In a session that has come from a host with clocks of its own, which `command` is told."""
+    script = "import time; print(int(time.clock_gettime(1)), int(time.clock_gettime(7)))"
+    env.elsewhere(1000000, 2000000, contained=True)
+    env.podrun("run", "-d", "--name", "s", "--names", "rewrite", "--net", "host", "--hostname", "rows", "--",
+               "sleep", "1000")
+    since = env.podrun("exec", "s", sys.executable, "-c", script).text.split()
+    env.podrun("suspend", "s", "-o", env.path("image"))
+    env.elsewhere(87000, 3000000, contained=True)
+    env.podrun("resume", "-d", "--names", "rewrite", env.path("image"))
+    r = env.podrun("exec", "s", *command, "--since", *since, check=False)
+    env.podrun("kill", "s")
+    return r
+
+
+@test
+def each_row_in_a_session_from_elsewhere(env):
+    r = from_elsewhere(env, BUILD / "tests" / "rows" / "rows")
+    assert " rows ok\n" in r.text, r
+
+
+@test
+def each_row_of_32_bit_programs_from_elsewhere(env):
+    r = from_elsewhere(env, needs_built("rows", "rows32"))
+    assert " rows ok\n" in r.text, r
+
+
 @test
 def a_32_bit_program(env):
     program = needs_built("it", "narrow")

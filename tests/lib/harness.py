@@ -108,6 +108,13 @@ class Env:
         """From here on they run outside again."""
         self.prefix = []
 
+    def elsewhere(self, monotonic, boottime, contained):
+        """From here on commands run on another host, as far as its clocks go: they say so many seconds
+        more.  `contained`: as in contain()."""
+        self.prefix = ["unshare", "--user", "--map-current-user", "--time",
+                       "--monotonic", str(monotonic), "--boottime", str(boottime)]
+        self.prefix += PROFILE if contained else []
+
     def share_cache(self):
         """For a root inside: the skeleton layer is made once, as it is for a user."""
         with _cache_lock:

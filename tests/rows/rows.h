@@ -7,6 +7,7 @@
  *                      names, and its result looked at.  Ends with "N rows ok"
  *      rows --users    those of users, in a session that is root inside
  *      rows --list     what it has rows for
+ *      rows --since MONOTONIC BOOTTIME    those about time, in one that has come from elsewhere
  *      rows32          the same as a 32-bit program, with rows of its own (rows32.c)
  *      rows_table PROGRAM x86-64|i386      every row of the tables has one there
  *
@@ -30,8 +31,9 @@ struct row {
 	uint32_t value;
 	void (*run)(void);
 };
-extern const struct row number_rows[], owner_rows[], name_rows[];
-extern const size_t n_number_rows, n_owner_rows, n_name_rows;
+extern const struct row number_rows[], owner_rows[], name_rows[], clock_rows[];
+extern const size_t n_number_rows, n_owner_rows, n_name_rows, n_clock_rows;
+extern int64_t row_since[2]; /* (clocks.c); 0: not told */
 /* Of users. */
 extern const struct row user_rows[];
 extern const size_t n_user_rows;

@@ -238,7 +238,7 @@ def resumes(env, image, action):
 
 # Its waits end by the clock, and some begin anew each time, or end with EINTR when the worker is
 # killed (docs/coverage.md): a few points that fail, and no move afterwards.
-TIMED = ("task_waits",)
+TIMED = ("task_waits", "clocks")
 # No clock, but semop ends with EINTR likewise.
 WAITING = ("sysv_waits",)
 

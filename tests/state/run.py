@@ -19,6 +19,8 @@ Every program of tests/state is run in each of these ways:
     rewritten  moved twice between hosts without namespaces
     back       from such a host to one with namespaces, and back
     kept       a snapshot is taken there; the session runs on, ends, and the copy takes its place
+    clocks     as rewritten, between hosts whose clocks are days apart; and
+    clocks_back as back, between such
 
 Those built as 32-bit programs (NAME_i386) are run in some of them.
 
@@ -168,6 +170,26 @@ def rewritten(env, program, ways=("rewrite", "rewrite")):
     _finish(env, "s")
 
 
+# What each host's monotonic and boot time say more than this one's, in seconds: days apart, up and down.
+CLOCKS = ((1000000, 2000000), (87000, 3000000), (400000, 5000000))
+
+
+def clocks(env, program, ways=("rewrite", "rewrite")):
+    image = env.path("image")
+    env.elsewhere(*CLOCKS[0], contained=True)
+    env.run_detached("s", program, GO, options=("--names", "rewrite", "--net", "host"))
+    for way, host in zip(ways, CLOCKS[1:]):
+        env.podrun("suspend", "s", "-o", image)
+        env.elsewhere(*host, contained=way == "rewrite")
+        env.podrun("resume", "-d", "--names", way, image)
+        image.unlink()
+    _finish(env, "s")
+
+
+def clocks_back(env, program):
+    clocks(env, program, ("kernel", "rewrite"))
+
+
 # There and back again.
 def back(env, program):
     rewritten(env, program, ("kernel", "rewrite"))
@@ -242,6 +264,9 @@ def _faulty(way):
 faults, kills, careful, supervisor, client, rewritten_faults = map(
     _faulty, ("faults", "kills", "careful", "supervisor", "client", "rewritten_faults"))
 SOME = ("counter", "pipes", "task_tree")
+# Time passes for them.
+CLOCKED = ("clocks", "counter", "epolls", "eventfds", "mem_vdso", "task_alarm", "task_in_calls", "task_threads", "task_timers",
+           "task_waits")
 # What has to do with paths and programs.
 ROOTED = ("file_ghost", "file_regular", "inotifys", "mem_deleted_file", "mem_devshm", "mem_private_file", "memfds",
           "posix_locks", "procfiles", "stacked", "task_attributes", "task_fds", "task_headless", "task_robust",
@@ -267,11 +292,13 @@ def _ways(path):
     name = fault_ways.base_name(path)
     if path.name != name or name in I386_ONLY:
         return I386_WAYS + ((faults, kills) if name in I386_KILLED else ()) + \
-            ((leave, back) if name in I386_BACK else ())
+            ((leave, back) if name in I386_BACK else ()) + \
+            ((clocks, clocks_back) if name in CLOCKED else ())
     return (plain, session, rewrite, leave, rewritten, back, kept, suspend, twice, pipe, snapshot, faults) + \
         ((kills,) if name not in fault_ways.TIMED + fault_ways.WAITING else ()) + \
         ((careful,) if name in fault_ways.CAREFUL else ()) + \
         ((rooted,) if name in ROOTED else ()) + \
+        ((clocks, clocks_back) if name in CLOCKED else ()) + \
         ((supervisor, client, rewritten_faults) if name in SOME else ())
 
 
