@@ -88,6 +88,7 @@ NOT_REWRITTEN = {
     "chromium": "its sandbox needs namespaces",
     "firefox": "its sandbox needs namespaces",
     "libreoffice": "the path of its socket is too long as the host's",
+    "xfce": "the path of its socket is too long as the host's",
     "apt-dpkg": "writes /usr, /etc and /var/lib",
     "users": "writes /etc/passwd, /etc/group and /home",
 }
@@ -101,7 +102,7 @@ ROOT_REWRITTEN = ("bash-jobs", "nginx", "redis", "xterm")
 TERMINALS = threading.Lock()
 HOLDS = {
     "mariadb": "a port", "node-http": "a port", "nginx": "a port", "openssl-stream": "a port", "redis": "a port",
-    "tmux-vim": "a terminal", "xterm": "a terminal",
+    "tmux-vim": "a terminal", "xfce": "a terminal", "xterm": "a terminal",
 }
 
 
