@@ -19,6 +19,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -42,6 +43,7 @@
 #define WAIT_NS	      (10 * 1000000000ULL)
 #define USER_END      0x7ffffffff000ULL
 #define USER_END_32   0xffffe000ULL
+#define USER_END_3GB  0xc0000000ULL
 #define LAST_SIGNAL   64
 
 struct growth {
@@ -131,10 +133,9 @@ static void raise_limits(pid_t pid)
 	}
 }
 
-static void add_unmap_all(const struct ckpt_build *b, struct remote *r)
+static void add_unmap_all(const struct ckpt_build *b, struct remote *r, uint64_t last)
 {
 	uint64_t end = b->area + REMOTE_AREA_SIZE;
-	uint64_t last = i386_runs(remote_regs(r)) ? USER_END_32 : USER_END;
 
 	remote_add(r, SYS_munmap, 0, b->area, 0, 0, 0, 0);
 	remote_add(r, SYS_munmap, end, last - end, 0, 0, 0, 0);
@@ -149,7 +150,7 @@ static int make_blank(struct ckpt_build *b, struct remote *r, struct err *e)
 	for (uint64_t sig = 1; sig <= LAST_SIGNAL; sig++)
 		if (sig != SIGKILL && sig != SIGSTOP)
 			remote_add(r, SYS_rt_sigaction, sig, at, 0, 8, 0, 0);
-	add_unmap_all(b, r);
+	add_unmap_all(b, r, USER_END);
 	return ckpt_run_all(r, "cannot blank the first process", e);
 }
 
@@ -292,19 +293,50 @@ static bool shares_memory(const struct ckpt_build *b, const struct ckpt_build_pr
 	return false;
 }
 
+/*
+ * Where the kernel puts mappings is decided by an exec, and by what the process says of its personality then.
+ * Here it may be refused; kind sched says so.
+ */
+static int set_personality(
+	struct ckpt_build *b, struct ckpt_build_proc *p, uint32_t *ret, struct err *e)
+{
+	struct remote *r = p->threads[0].remote;
+	struct ckpt_record *rec = ckpt_build_record(b, PROTO_KIND_SCHED, (uint64_t)p->vpid);
+	Pb__Sched *m = rec ? pb__sched__unpack(NULL, rec->len, rec->body) : NULL;
+	uint32_t its = m ? m->personality & ~(uint32_t)READ_IMPLIES_EXEC : 0;
+	long v;
+	int k;
+
+	pb__sched__free_unpacked(m, NULL);
+	*ret = (uint32_t)personality(0xffffffff);
+	if (its == *ret)
+		return 0;
+	k = remote_call(r, &v, e, SYS_personality, its, 0, 0, 0, 0, 0);
+	if (k == 0 && v >= 0)
+		*ret = its;
+	return k;
+}
+
 static int reexec(struct ckpt_build *b, struct ckpt_build_proc *p, const char *path, struct err *e)
 {
 	struct remote **r = &p->threads[0].remote;
 	const struct ckpt_paths *paths = b->world->paths;
 	char room[PATH_MAX], host[PATH_MAX + 2];
+	uint64_t last = USER_END;
+	uint32_t its;
 	int k;
 
 	if (!paths || !paths->program || paths->program(paths->ctx, path, host) < 0)
 		snprintf(host, sizeof(host), "/%s", ckpt_where_below(b->world, path, room));
+	k = set_personality(b, p, &its, e);
+	if (k < 0)
+		return k;
 	k = remote_reexec(r, host, b->area, SEIZE_OPTIONS, e);
 	if (k < 0)
 		return k;
-	add_unmap_all(b, *r);
+	if (i386_runs(remote_regs(*r)))
+		last = its & ADDR_LIMIT_3GB ? USER_END_3GB : USER_END_32;
+	add_unmap_all(b, *r, last);
 	return ckpt_run_all(*r, "cannot blank a process", e);
 }
 
