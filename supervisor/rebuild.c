@@ -425,6 +425,7 @@ static void send_started(struct session *s, struct client *c, bool frozen)
 	started.frozen = frozen;
 	started.report = s->op.report;
 	started.lacking = (char *)(s->lacking ? s->lacking : "");
+	started.root = s->lacking ? s->record->config->root : (char *)"";
 	if (j) {
 		started.vpid = j->vpid;
 		started.tty = j->tty;

@@ -97,7 +97,7 @@ void cli_say_lacking(const char *lacking, const char *root)
 	fprintf(stderr,
 		"podrun: no %s on this host: names are rewritten, and the network is the host's",
 		lacking);
-	if (root)
+	if (root[0])
 		fprintf(stderr, "; what the session writes below %s is written there", root);
 	fputs(" (podrun check)\n", stderr);
 }

@@ -192,7 +192,7 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 	r = resume_detached(&q, image, &reply, e);
 	if (r < 0)
 		return err_wrap(e, "cannot resume '%s'", argc ? argv[0] : only);
-	cli_say_lacking(reply->started->lacking, NULL);
+	cli_say_lacking(reply->started->lacking, reply->started->root);
 	if (o->json && reply->started->report) {
 		json_t *j = json_of_report(reply->started->report);
 

@@ -561,7 +561,7 @@ static int fall_back(const struct run_options *o, Pb__Config *config, struct err
 	config->names = (char *)"rewrite";
 	keep_home(config);
 	config->net = (char *)"host";
-	cli_say_lacking(lacking->name, config->root[0] ? config->root : NULL);
+	cli_say_lacking(lacking->name, config->root);
 	return 0;
 }
 

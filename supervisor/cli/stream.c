@@ -223,7 +223,7 @@ static int on_message(struct stream *s, const Pb__Control *m, struct err *e)
 	case PB__CONTROL__BODY_STARTED:
 		snprintf(s->name, sizeof(s->name), "%.71s", m->started->name);
 		s->started = true;
-		cli_say_lacking(m->started->lacking, NULL);
+		cli_say_lacking(m->started->lacking, m->started->root);
 		s->tty = m->started->tty;
 		s->input_open = s->o.input;
 		enter_raw_mode(s);

@@ -24,6 +24,10 @@ static int session_path(void *arg, const char *host, char *buf, size_t size)
 		return (size_t)r < size ? r : -ENAMETOOLONG;
 	}
 	r = view_session_path(rw->view, host, path);
+	if (r == -ENOENT) { /* the session may have another name by now */
+		view_refresh(rw->view);
+		r = view_session_path(rw->view, host, path);
+	}
 	if (r < 0)
 		return r;
 	r = snprintf(buf, size, "%s", path);

@@ -277,6 +277,12 @@ def said_without_namespaces(env):
     r = env.podrun("run", "--root", root, "--rm", "--", "cat", "/etc/passwd")
     assert r.text.startswith("tree:"), r
     one_line(r, "rewritten", "what the session writes below %s is written there" % root)
+    env.leave()
+    env.run_detached("s", *WAITS, options=("--net", "host", "--root", root))
+    env.podrun("suspend", "s", "-o", env.path("image"))
+    env.contain()
+    one_line(env.podrun("resume", "-d", env.path("image")), "rewritten", "below %s is written" % root)
+    finish(env, "s")
 
 
 VOLUME = r"""
