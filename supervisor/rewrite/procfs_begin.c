@@ -70,6 +70,7 @@ int procfs_begin(struct rewrite *rw, const char *files, struct err *e)
 
 	ops.arg = rw;
 	ops.host = &rw->host;
+	ops.boottime_ns = rw->clocks.offset.boottime_ns;
 	ops.rooted = rw->view->rooted;
 	if (asprintf(&instead, "%s/proc", files) < 0)
 		return err_errno(e, -ENOMEM, "/proc");

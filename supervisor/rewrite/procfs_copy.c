@@ -78,6 +78,7 @@ static int read_host(const struct procfs *p, const struct task *asker, const str
 		.stopped = n->task && n->task->stop_signal,
 		.asks = n->task == asker,
 		.host = p->ops->host,
+		.boottime_ns = p->ops->boottime_ns,
 		.session_path = p->ops->session_path,
 		.arg = p->ops->arg,
 	};

@@ -94,6 +94,7 @@ static const struct procfs_row table[] = {
 	{"sys/kernel/pid_max", false, .text = procfs_text_pid_max},
 	{"sys/kernel/hostname", false, .text = procfs_text_hostname},
 	{"sys/kernel/domainname", false, .text = procfs_text_domainname},
+	{"uptime", false, PROCFS_CLOCK, .text = procfs_text_uptime},
 	{"sysvipc/", false, .sort = PROCFS_IPC},
 };
 
@@ -224,7 +225,8 @@ int procfs_node_find(
 		return errno == ESRCH ? -ENOENT : -errno;
 	ret->type = ret->st.st_mode & S_IFMT;
 	ret->row = find_row(ret->rest, ret->number);
-	if (ret->row && ret->row->sort == PROCFS_IPC && !p->ops->sysvipc)
+	if (ret->row && ((ret->row->sort == PROCFS_IPC && !p->ops->sysvipc) ||
+				(ret->row->sort == PROCFS_CLOCK && !p->ops->boottime_ns)))
 		ret->row = NULL;
 	return 0;
 }

@@ -32,6 +32,7 @@ struct procfs_ops {
 	int (*program)(void *arg, const char *host);
 	int (*sysvipc)(void *arg, const char *name, struct buf *text);
 	const struct host_names *host;
+	int64_t boottime_ns; /* the session's less the host's */
 	bool rooted; /* the session calls all files otherwise than the host */
 	void *arg;
 };
@@ -56,6 +57,7 @@ enum procfs_sort {
 	PROCFS_MEMORY, /* opened by whoever may ptrace */
 	PROCFS_FDINFO, /* of some files it has numbers */
 	PROCFS_IPC,    /* what another room prints */
+	PROCFS_CLOCK,  /* special where the session's boot time is not the host's */
 	PROCFS_PATHS,  /* has paths, and is a copy where all are others */
 };
 

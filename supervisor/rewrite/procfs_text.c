@@ -197,6 +197,17 @@ static bool is_number_field(int field)
 	return field == 4 || field == 5 || field == 6 || field == 8;
 }
 
+/* When it began, in hundredths of a second of boot time (USER_HZ). */
+#define FIELD_START 22
+#define HUNDREDTH   10000000LL
+
+static void put_start(const struct procfs_facts *f, const char *p, struct buf *out)
+{
+	long long start = strtoll(p, NULL, 10) + f->boottime_ns / HUNDREDTH;
+
+	buf_printf(out, "%lld", MAX(start, 0));
+}
+
 void procfs_text_stat(const struct procfs_facts *f, const char *text, struct buf *out)
 {
 	const char *name = strchr(text, ' '), *p = strrchr(text, ')');
@@ -214,6 +225,8 @@ void procfs_text_stat(const struct procfs_facts *f, const char *text, struct buf
 			buf_put_u8(out, (uint8_t)state_of(f, p[1]));
 		else if (is_number_field(field))
 			put_number(f, p + 1, out);
+		else if (field == FIELD_START && f->boottime_ns)
+			put_start(f, p + 1, out);
 		else
 			put_span(out, p + 1, end);
 		p = end;
@@ -314,6 +327,20 @@ void procfs_text_fdinfo(const struct procfs_facts *f, const char *text, struct b
 		put_span(out, line, owner ? owner : line);
 		put_span(out, owner ? put_number(f, owner, out) : line, end);
 	}
+}
+
+/* "1234.56 2000.00\n": boot time, and for how long all processors together had nothing to do. */
+void procfs_text_uptime(const struct procfs_facts *f, const char *text, struct buf *out)
+{
+	const char *idle = strchr(text, ' ');
+	long long sec, hundredths;
+
+	if (!idle || sscanf(text, "%lld.%2lld", &sec, &hundredths) != 2) {
+		buf_put_str(out, text);
+		return;
+	}
+	hundredths = MAX(sec * 100 + hundredths + f->boottime_ns / HUNDREDTH, 0);
+	buf_printf(out, "%lld.%02lld%s", hundredths / 100, hundredths % 100, idle);
 }
 
 /* The table's own limit. */

@@ -26,6 +26,7 @@ struct procfs_facts {
 	bool stopped; /* by a signal: the session's, not a stop of the rewriter's */
 	bool asks;    /* it is the one that reads */
 	const struct host_names *host; /* NULL: the host's own */
+	int64_t boottime_ns; /* the session's boot time less the host's */
 	const struct procfs_ids *ids; /* of a status: NULL where they are the host's */
 	/* What the session calls a path of the host's (procfs_ops.session_path). */
 	int (*session_path)(void *arg, const char *host, char *buf, size_t size);
@@ -52,6 +53,7 @@ procfs_text_fn procfs_text_maps;     /* PID/maps, PID/smaps */
 procfs_text_fn procfs_text_fdinfo;   /* PID/fdinfo/FD */
 procfs_text_fn procfs_text_locks;    /* locks */
 procfs_text_fn procfs_text_pid_max;  /* sys/kernel/pid_max */
+procfs_text_fn procfs_text_uptime;   /* uptime */
 procfs_text_fn procfs_text_hostname, procfs_text_domainname; /* sys/kernel/ */
 
 /* From the text of a PID/status: does @tracer trace it, or is it a zombie that has its parent in the table?

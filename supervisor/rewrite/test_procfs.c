@@ -75,6 +75,16 @@ static void test_stat(void **state)
 	check(procfs_text_stat, "4002 (x) t 4001 4002 4002 0 4003 0\n", "2 (x) R 1 2 2 0 3 0\n");
 	check(procfs_text_stat, "nonsense", "");
 	check(procfs_text_stat, "4002 (x)", "2 (x)");
+	facts.boottime_ns = 86400000000000;
+	check(procfs_text_stat, "4002 (x) S 4001 4001 4001 0 -1 0 0 0 0 0 1 2 3 4 20 0 1 0 77 99 5\n",
+		"2 (x) S 1 1 1 0 -1 0 0 0 0 0 1 2 3 4 20 0 1 0 8640077 99 5\n");
+	check(procfs_text_uptime, "350735.47 234388.90\n", "437135.47 234388.90\n");
+	facts.boottime_ns = -350735460000000;
+	check(procfs_text_uptime, "350735.47 234388.90\n", "0.01 234388.90\n");
+	check(procfs_text_uptime, "nonsense", "nonsense");
+	check(procfs_text_stat, "4002 (x) S 4001 4001 4001 0 -1 0 0 0 0 0 1 2 3 4 20 0 1 0 77 99 5\n",
+		"2 (x) S 1 1 1 0 -1 0 0 0 0 0 1 2 3 4 20 0 1 0 0 99 5\n");
+	facts.boottime_ns = 0;
 }
 
 static void test_small_texts(void **state)

@@ -94,6 +94,36 @@ static void look_at_uptime(int64_t before)
 	STATE_CHECK(sysinfo(NULL) == -1 && errno == EFAULT);
 }
 
+static void expect_end(pid_t pid)
+{
+	int status;
+
+	STATE_CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0);
+}
+
+/* Where /proc is the session's: the time since the boot, and when a process that has just begun did. */
+static void look_at_proc(int64_t before)
+{
+	long up = 0, start = 0;
+	FILE *f = fopen("/proc/uptime", "re");
+	pid_t pid;
+
+	STATE_CHECK(f && fscanf(f, "%ld", &up) == 1 && fclose(f) == 0);
+	STATE_CHECK(up >= before / SECOND && up <= now(CLOCK_BOOTTIME) / SECOND);
+	pid = fork();
+	if (pid == 0) {
+		before = now(CLOCK_BOOTTIME);
+		f = fopen("/proc/self/stat", "re");
+		STATE_CHECK(f && fscanf(f,
+					 "%*d (%*[^)]) %*c %*d %*d %*d %*d %*d %*d %*d %*d %*d "
+					 "%*d %*d %*d %*d %*d %*d %*d %*d %*d %ld",
+					 &start) == 1);
+		STATE_CHECK(start / 100 <= before / SECOND && before / SECOND - start / 100 < 3600);
+		_exit(0);
+	}
+	expect_end(pid);
+}
+
 /*
  * ---- points in time -------------------------------------------------------------------------
  */
@@ -288,6 +318,7 @@ static void all(const int64_t before[N_CLOCKS])
 {
 	look(before);
 	look_at_uptime(before[3]);
+	look_at_proc(before[3]);
 	sleeps(CLOCK_MONOTONIC);
 	sleeps(CLOCK_BOOTTIME);
 	sleeps_at_the_edge();
@@ -391,13 +422,6 @@ static int another(char **argv)
 		before[i] = strtoll(argv[2 + i], NULL, 10);
 	all(before);
 	return 0;
-}
-
-static void expect_end(pid_t pid)
-{
-	int status;
-
-	STATE_CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0);
 }
 
 static void in_others(char **argv, const int64_t before[N_CLOCKS])
