@@ -385,27 +385,35 @@ static char *guess_node(const struct ckpt_dump *d, const struct ckpt_file *f, co
 	return path;
 }
 
+/* On the host's own network nobody may ask for the node, but its number is told. */
+static int search_node(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Unix *m, struct err *e)
+{
+	_cleanup_free_ char *guess = guess_node(d, f, m);
+	struct ckpt_unix_diag_list *list = NULL;
+	const struct ckpt_unix_diag *diag = NULL;
+	mode_t mode;
+	char *node;
+	int r = guess ? diag_of(d, f, &diag, &list, e) : err_errno(e, -ENOMEM, "name of a socket");
+
+	if (r < 0 || !diag || !diag->has_node)
+		return MIN(r, 0);
+	node = unix_find_node(d->world, guess, diag->node_ino, &mode);
+	if (node) {
+		m->node = node;
+		m->node_mode = mode & 07777;
+	}
+	return 0;
+}
+
 /* Where the node of a bound path is now. */
-static int dump_node(
-	const struct ckpt_dump *d, const struct ckpt_file *f, Pb__Unix *m, struct err *e)
+static int dump_node(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Unix *m, struct err *e)
 {
 	_cleanup_close_ int node = ioctl(f->fd, IOCTL_UNIXFILE);
-	char link[64], room[PATH_MAX];
+	char link[64];
 	struct stat st;
 
-	if (node < 0) {
-		/* The host's own network: no right to ask.  The name is the best guess. */
-		_cleanup_free_ char *guess = guess_node(d, f, m);
-
-		if (!guess)
-			return err_errno(e, -ENOMEM, "name of a socket");
-		if (!fstatat(d->world->root_fd, ckpt_where_below(d->world, guess, room), &st, 0) &&
-			S_ISSOCK(st.st_mode)) {
-			m->node = take_ptr(guess);
-			m->node_mode = st.st_mode & 07777;
-		}
-		return 0;
-	}
+	if (node < 0)
+		return search_node(d, f, m, e);
 	if (fstat(node, &st) < 0)
 		return err_errno(e, -errno, "node of a socket");
 	m->node_mode = st.st_mode & 07777;

@@ -94,6 +94,8 @@ static void talk_through(int l, const char *path)
 }
 
 static char dir[] = "/tmp/state-unix-XXXXXX", path[64], moved[64], gone[64], renamed_to[64];
+/* On the host's network others may run the same. */
+static char hidden[] = "\0state\0XXXXXXXX";
 static int plain, relative, abstract, renamed, c1, s1, c2, s2, c3, s3, w1, w2, s;
 static pid_t child;
 
@@ -118,8 +120,8 @@ static void make_others(void)
 
 	relative = listener("./rel", 5);
 	STATE_CHECK(chdir("/") == 0);
-	abstract = listener("\0state\0abstract", 15);
-	c2 = client("\0state\0abstract", 15);
+	abstract = listener(hidden, 15);
+	c2 = client(hidden, 15);
 	s2 = accept(abstract, NULL, NULL);
 	STATE_CHECK(s2 >= 0);
 
@@ -171,10 +173,10 @@ static void check_others(void)
 	STATE_CHECK(access(moved, F_OK) == -1);
 	talk_through(renamed, renamed_to);
 
-	check_name(c2, 1, "\0state\0abstract", 15);
-	check_name(s2, 0, "\0state\0abstract", 15);
+	check_name(c2, 1, hidden, 15);
+	check_name(s2, 0, hidden, 15);
 	talk(c2, s2);
-	c2 = client("\0state\0abstract", 15);
+	c2 = client(hidden, 15);
 	s2 = accept(abstract, NULL, NULL);
 	talk(c2, s2);
 
@@ -187,6 +189,7 @@ static void check_others(void)
 int main(int argc, char **argv)
 {
 	STATE_CHECK(mkdtemp(dir) && chdir(dir) == 0);
+	memcpy(hidden + 9, strrchr(dir, '-') + 1, 6);
 	snprintf(path, sizeof(path), "%s/plain", dir);
 	snprintf(moved, sizeof(moved), "%s/moved", dir);
 	snprintf(gone, sizeof(gone), "%s/gone", dir);
