@@ -169,6 +169,7 @@ struct ckpt_world {
 	const struct ckpt_names *names; /* NULL: the pid namespace has them */
 	const struct ckpt_ipc_names *ipc; /* NULL: the ipc namespace has them, if there is one */
 	struct ckpt_clocks clocks;	  /* 0: the time namespace carries them on, if there is one */
+	bool copy; /* restore only: of a session that may run, too (ckpt_where_alone) */
 	uid_t uid;			/* the caller's uid inside (0 for --user root) */
 	gid_t gid;
 	const struct ckpt_edge *edges;

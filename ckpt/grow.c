@@ -29,6 +29,7 @@
 #include "ckpt/kinds/pty.h"
 #include "ckpt/kinds/tasks.h"
 #include "ckpt/lend.h"
+#include "ckpt/memory/memory.h"
 #include "ckpt/remote/i386.h"
 #include "ckpt/nested_build.h"
 #include "ckpt/nested_list.h"
@@ -340,6 +341,15 @@ static int reexec(struct ckpt_build *b, struct ckpt_build_proc *p, const char *p
 	return ckpt_run_all(*r, "cannot blank a process", e);
 }
 
+/* It is the program that the process has mapped, too; if it is another one by now, that is not to run. */
+static int recognise(struct ckpt_build *b, const Pb__Mm *m, struct err *e)
+{
+	for (size_t i = 0; i < m->n_files; i++)
+		if (strcmp(m->files[i]->path, m->exe->path) == 0)
+			return ckpt_file_recognise(b, m->files[i], false, e);
+	return 0;
+}
+
 /* Without capabilities a process runs what it has executed (ckpt/remote/reexec.c); what shares memory runs what
  * its maker ran. */
 static int execute_programs(struct ckpt_build *b, struct err *e)
@@ -354,6 +364,9 @@ static int execute_programs(struct ckpt_build *b, struct err *e)
 			continue;
 		m = pb__mm__unpack(NULL, rec->len, rec->body);
 		if (m && m->exe && m->exe->path[0] == '/' && strlen(m->exe->path) < PATH_MAX)
+			r = recognise(b, m, e);
+		if (r == 0 && m && m->exe && m->exe->path[0] == '/' &&
+			strlen(m->exe->path) < PATH_MAX)
 			r = reexec(b, p, m->exe->path, e);
 		pb__mm__free_unpacked(m, NULL);
 		if (r < 0)

@@ -348,7 +348,6 @@ int ckpt_space_file(struct ckpt_space *s, size_t i)
 {
 	const Pb__Mapping *m = s->mm->mappings[i];
 	struct ckpt_space_mapping *at = &s->at[i];
-	struct ckpt_file_mark mark = {0};
 	const Pb__MappedFile *f;
 	struct err ignored;
 
@@ -357,14 +356,7 @@ int ckpt_space_file(struct ckpt_space *s, size_t i)
 		return at->fd;
 	at->tried = true;
 	f = s->mm->files[m->object];
-	mark.size = f->size;
-	mark.mtime_sec = f->mtime_sec;
-	mark.mtime_nsec = f->mtime_nsec;
-	mark.sample = f->sample;
-	mark.build_id_len = (uint32_t)MIN(f->build_id.len, sizeof(mark.build_id));
-	if (mark.build_id_len)
-		memcpy(mark.build_id, f->build_id.data, mark.build_id_len);
-	if (ckpt_file_recognise(&s->in->b, f->path, &mark, false, &ignored) == 0)
+	if (ckpt_file_recognise(&s->in->b, f, false, &ignored) == 0)
 		at->fd = open(f->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	return at->fd;
 }

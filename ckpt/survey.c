@@ -186,17 +186,13 @@ int ckpt_survey_tasks(struct ckpt_dump *d, const struct ckpt_frozen *f, struct e
 
 		for (count = 1; i + count < n && t[i + count].pid == t[i].pid;)
 			count++;
-		/* A dead child of pid 1 is as good as gone: pid 1 runs, and may reap it now. */
+		/* Pid 1 runs, and may reap its dead children now: it has told of them then. */
 		zombie = count == 1 && t[i].state == CKPT_TASK_ZOMBIE;
 		r = make_proc(d, t + i, count, &p, zombie ? NULL : e);
 		if (r < 0 && zombie)
 			continue;
 		if (r < 0)
 			return r;
-		if (p->state == CKPT_ZOMBIE && p->status.ppid == d->world->init_pid) {
-			free_proc(p);
-			continue;
-		}
 		d->procs[d->n_procs++] = p;
 		d->report.tasks += (uint32_t)p->n_threads;
 	}

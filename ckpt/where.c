@@ -29,6 +29,16 @@ const char *ckpt_where_host(const struct ckpt_world *w, const char *path, char r
 	return path;
 }
 
+int ckpt_where_alone(const struct ckpt_world *w, const char *what, const char *path, struct err *e)
+{
+	char room[PATH_MAX];
+
+	if (!w->copy || !w->names || strcmp(ckpt_where_host(w, path, room), path) != 0)
+		return 0;
+	return err_set(e, ERR_STATE, -EBUSY,
+		"a copy can't share the host's %s %s, which the session writes to", what, path);
+}
+
 int ckpt_where_say_name(const struct ckpt_world *w, uint8_t **name, size_t *len)
 {
 	char *path;

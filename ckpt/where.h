@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 struct ckpt_world;
+struct err;
 
 /* Takes @host over, a path as the host's /proc has it, and returns the session's in its place (NULL: no
  * memory).  What the session has no word for, and what is no path, stays what it is. */
@@ -22,6 +23,11 @@ const char *ckpt_where_below(const struct ckpt_world *w, const char *path, char 
 /* The session's @path as the builder opens it: @path itself, or what is put into @room.  @w NULL: of an
  * image that is only looked at. */
 const char *ckpt_where_host(const struct ckpt_world *w, const char *path, char room[PATH_MAX]);
+/*
+ * Two sessions must not write to one file of which both think that it is theirs.  Where no mount namespace gives
+ * a copy files of its own: -EBUSY with @e set if @path, a @what ("file"), is the host's.
+ */
+int ckpt_where_alone(const struct ckpt_world *w, const char *what, const char *path, struct err *e);
 /* Opens the session's @path from outside; symbolic links in it count as the session's.  -errno. */
 int ckpt_where_open(const struct ckpt_world *w, const char *path, int flags);
 

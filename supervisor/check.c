@@ -375,7 +375,8 @@ const struct check_weaker checks_weaker[] = {
 	{"ipc", "System V IPC and POSIX queues are its own, but /dev/mqueue lists none"},
 	{"users", "--user root without a layer over the host's files: what only root may read or write stays closed"},
 	{"programs", "debuggers (ptrace) are refused"},
-	{"copies", "no clone, for two can't share the host's network"},
+	{"copies", "a clone or a snapshot's copy can't have ports and abstract sockets that are taken, nor files of the "
+		"host's open for writing"},
 	{"speed", "fork, wait, signals and getpid cost two to forty times as much"},
 };
 const size_t n_checks_weaker = ARRAY_SIZE(checks_weaker);

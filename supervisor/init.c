@@ -30,6 +30,7 @@
 #include "supervisor/filter.h"
 #include "supervisor/init_protocol.h"
 #include "supervisor/ns.h"
+#include "supervisor/rewrite/numbers.h"
 #include "supervisor/start.h"
 #include "supervisor/view.h"
 #include "supervisor/world_config.h"
@@ -38,6 +39,8 @@ struct init {
 	int sock, signals;
 	bool rewritten;	   /* there is no namespace */
 	bool view;	   /* then: and paths */
+	const struct numbers *numbers; /* and what the session calls its processes */
+	int children;	   /* and whom of them we have, by the host's numbers; -1: the kernel does not tell */
 	pid_t own;	   /* as the kernel numbers us */
 	sigset_t mask;	   /* of the session's processes */
 	struct ns_ids ids;
@@ -72,7 +75,21 @@ static int status_of(const siginfo_t *info)
 	return info->si_status | (info->si_code == CLD_DUMPED ? WCOREFLAG : 0);
 }
 
-/* Without a /proc of its own it can't count, and its memory is closed to who would write numbers there. */
+/* Has pid 1 children besides @host?  Orphans come to it, so then somebody is left. */
+static bool has_others(const struct init *in, pid_t host)
+{
+	char text[64], *p = text;
+	ssize_t n = pread(in->children, text, sizeof(text) - 1, 0);
+	long child;
+
+	text[MAX(n, 0)] = '\0';
+	do {
+		child = strtol(p, &p, 10);
+	} while (child == host);
+	return child > 0;
+}
+
+/* One whom the rewriter has not met, or of whom the kernel can't tell whether he is the last. */
 static bool reap_unseen(struct init *in)
 {
 	struct init_exit x = {0};
@@ -97,13 +114,14 @@ static bool reap_one(struct init *in)
 	struct init_exit x = {0};
 	siginfo_t info = {0};
 
-	if (in->rewritten)
-		return reap_unseen(in);
 	if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid == 0)
 		return false;
-	x.vpid = info.si_pid;
+	/* Our memory is closed to who would write the session's number there. */
+	x.vpid = in->rewritten ? numbers_virtual(in->numbers, info.si_pid) : info.si_pid;
+	if (in->rewritten && (in->children < 0 || !x.vpid))
+		return reap_unseen(in);
 	x.status = status_of(&info);
-	x.left = MAX(count_left() - 1, 0);
+	x.left = in->rewritten ? has_others(in, info.si_pid) : MAX(count_left() - 1, 0);
 	if (io_send_fds(in->sock, &x, sizeof(x), NULL, 0) < 0)
 		_exit(0);
 	waitpid(x.vpid, NULL, 0);
@@ -241,8 +259,12 @@ static int private_world(
 /* All is the host's but the numbers of tasks; orphans come to us all the same. */
 static int rewritten_world(const struct world_config *c, struct init *in, struct err *e)
 {
+	char path[64];
+
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
 		return err_errno(e, -errno, "prctl");
+	snprintf(path, sizeof(path), "/proc/self/task/%d/children", in->own);
+	in->children = open(path, O_RDONLY | O_CLOEXEC);
 	in->view = c->view;
 	return 0;
 }
@@ -300,11 +322,11 @@ static size_t hand_over(const struct world_config *c, int rewriter, int *fds)
 	return INIT_FD_NS;
 }
 
-_Noreturn void init_main(
-	const struct world_config *c, const struct ns_ids *ids, int sock, int rewriter)
+_Noreturn void init_main(const struct world_config *c, const struct ns_ids *ids, int sock,
+	const struct numbers *numbers, int rewriter)
 {
 	struct init_ready ready = {0};
-	struct init in = {.ids = *ids, .rewritten = c->rewrite, .own = getpid()};
+	struct init in = {.ids = *ids, .rewritten = c->rewrite, .numbers = numbers, .own = getpid()};
 	int fds[INIT_FD_NS + NS_KIND_MAX];
 	size_t n = 0;
 

@@ -6,14 +6,15 @@
 #define SUPERVISOR_INIT_H
 
 struct ns_ids;
+struct numbers;
 struct world_config;
 
 /*
  * The child's side of ns_clone: becomes pid 1.  @sock: SOCK_SEQPACKET, to the supervisor; a failure is
- * told over it as well (struct init_ready).  @rewriter: where the filter's listener goes instead, if names
- * are rewritten, else -1.  Never returns.
+ * told over it as well (struct init_ready).  If names are rewritten, @numbers are the session's, and
+ * @rewriter is where the filter's listener goes instead; else NULL and -1.  Never returns.
  */
 _Noreturn void init_main(const struct world_config *c, const struct ns_ids *ids, int sock,
-	int rewriter);
+	const struct numbers *numbers, int rewriter);
 
 #endif

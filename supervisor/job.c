@@ -10,6 +10,7 @@
 #include "proto/control.pb-c.h"
 #include "supervisor/control.h"
 #include "supervisor/relay.h"
+#include "supervisor/rewrite/numbers.h"
 #include "supervisor/session.h"
 
 #define MAX_NUMBER 9999999u /* of a command: its edges have names of 15 bytes */
@@ -205,11 +206,13 @@ int job_revive(struct job **ret, struct session *s, const Pb__Job *p, struct err
 
 int job_check_all(struct session *s, struct err *e)
 {
+	const struct numbers *numbers = s->world.numbers;
 	char name[16];
 
 	for (const struct job *j = s->jobs; j; j = j->next) {
-		snprintf(name, sizeof(name), "%d", j->vpid);
-		if (!j->exited && faccessat(s->world.proc_fd, name, F_OK, 0) < 0)
+		snprintf(name, sizeof(name), "%d",
+			numbers ? numbers_host(numbers, j->vpid) : j->vpid);
+		if (!j->exited && !j->early && faccessat(s->world.proc_fd, name, F_OK, 0) < 0)
 			return err_set(e, ERR_IMAGE, -ESRCH, "command %u is process %d, which there is not",
 				j->number, j->vpid);
 	}

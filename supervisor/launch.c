@@ -132,8 +132,9 @@ static int reserve(struct session *s, bool generated, struct err *e)
 
 /* ---- the world ---------------------------------------------------------------------------- */
 
-/* A snapshot's copies of memory are processes, too, but none of the session's. */
-static int really_left(struct session *s, int left)
+/* A snapshot's copies of memory are processes, too, but none of the session's; @gone has ended, and pid 1 is about to
+ * take its number. */
+static int really_left(struct session *s, pid_t gone, int left)
 {
 	struct err ignored = {0};
 	struct procs procs;
@@ -143,6 +144,8 @@ static int really_left(struct session *s, int left)
 		procs_list(&s->world, session_copier(s), &procs, &ignored) < 0)
 		return left;
 	left = (int)procs.n;
+	for (size_t i = 0; i < procs.n; i++)
+		left -= procs.all[i]->vpid == gone && procs.all[i]->state[0] == 'Z';
 	procs_fini(&procs);
 	return left;
 }
@@ -171,32 +174,65 @@ static void end(struct session *s, bool somebody_left)
 		session_close(s, RECORD_ENDED);
 }
 
+static void on_exit_of(struct session *s, pid_t gone, int status, int left)
+{
+	struct job *j = job_find_vpid(s, gone);
+
+	if (j && j->number == 0) {
+		s->record->status = status;
+		s->record->ended = time(NULL);
+	}
+	if (j)
+		job_ended(j, status);
+	j = job_find(s, 0);
+	left = really_left(s, gone, left);
+	if (j && j->exited && (left == 0 || s->record->config->end_with_command))
+		end(s, left);
+	else
+		job_tell_all(s, left);
+}
+
+/* A zombie of the image, which pid 1 has taken at once; or the worker undoes what it has rebuilt, and says why. */
+static void note_early(struct session *s, const struct world_exit *x)
+{
+	struct job *j = job_find_vpid(s, x->vpid);
+
+	s->early_left = x->left;
+	if (!j || j->exited)
+		return;
+	j->early = true;
+	j->status = x->status;
+}
+
+void session_tell_early(struct session *s)
+{
+	struct job *j = s->jobs;
+
+	while (j && s->state != SESSION_CLOSING) {
+		if (!j->early) {
+			j = j->next;
+			continue;
+		}
+		j->early = false;
+		on_exit_of(s, j->vpid, j->status, s->early_left);
+		j = s->jobs;
+	}
+}
+
 void session_hear_exits(struct session *s)
 {
 	struct world_exit x;
 	struct err e = {0};
-	struct job *j;
-	int r, left;
+	int r;
 
 	while ((r = world_next_exit(&s->world, &x, &e)) == 1) {
 		log_debug("task %d ended with status %#x, %d left", x.vpid, x.status, x.left);
 		if (s->op.released && s->op.going && *s->op.going)
 			s->op.released(s);
 		if (s->state == SESSION_REBUILDING)
-			continue; /* undone by the worker, which says why */
-		j = job_find_vpid(s, x.vpid);
-		if (j && j->number == 0) {
-			s->record->status = x.status;
-			s->record->ended = time(NULL);
-		}
-		if (j)
-			job_ended(j, x.status);
-		j = job_find(s, 0);
-		left = really_left(s, x.left);
-		if (j && j->exited && (left == 0 || s->record->config->end_with_command))
-			end(s, left);
+			note_early(s, &x);
 		else
-			job_tell_all(s, left);
+			on_exit_of(s, x.vpid, x.status, x.left);
 		if (s->state == SESSION_CLOSING)
 			return;
 	}

@@ -19,5 +19,7 @@ void session_start(struct session *s, struct client *c, const struct Pb__RunRequ
 void session_make_world(struct session *s, void (*then)(struct session *s, struct err *e));
 /* Takes note of everybody whose end pid 1 has told; that of the last one closes the session. */
 void session_hear_exits(struct session *s);
+/* Once a rebuilt session runs: of those who had ended before. */
+void session_tell_early(struct session *s);
 
 #endif

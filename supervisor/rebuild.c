@@ -150,12 +150,9 @@ static int take_identity(struct session *s, const Pb__ImageInfo *info, struct er
 	return 0;
 }
 
-/* A copy must not share what only one session can have.  The host's network it may have under the name of
- * the original, in whose place it is then: there can be but one of that name. */
-static int check_copy(const Pb__Config *c, bool renamed, struct err *e)
+/* A copy must not share what only one session can have. */
+static int check_copy(const Pb__Config *c, struct err *e)
 {
-	if (renamed && strcmp(c->net, "host") == 0)
-		return err_set(e, ERR_STATE, -EBUSY, "a copy can't share the host's network");
 	for (size_t i = 0; i < c->n_binds; i++)
 		if (!c->binds[i]->read_only)
 			return err_set(e, ERR_STATE, -EBUSY,
@@ -201,7 +198,7 @@ static void on_image(struct session *s, const Pb__ImageInfo *info)
 
 	r = take_identity(s, info, &e);
 	if (r == 0)
-		r = op->copy ? check_copy(s->record->config, op->renamed, &e)
+		r = op->copy ? check_copy(s->record->config, &e)
 			     : -(ledger_check(s->paths.state, op->image_id, &e) != 0);
 	if (r == 0 && !op->replace && rename_look(s, &live) == NAME_TAKEN)
 		r = rename_taken(s->record->config->name, &e);
@@ -242,6 +239,8 @@ static void send_world(struct session *s)
 	body.init_pid = w.init_pid;
 	body.uid = w.uid;
 	body.gid = w.gid;
+	/* Under the name of the original it is in its place: there can be but one. */
+	body.copy = s->op.copy && s->op.renamed;
 	m.body_case = PB__WORKER__BODY_WORLD;
 	m.world = &body;
 	send_worker(s, &m, fds, n);
@@ -252,8 +251,8 @@ static bool falls_back(struct session *s, struct err *e)
 {
 	bool refused = e->class == ERR_HOST || e->error == -EPERM || e->error == -EACCES;
 	bool free = !s->op.resume->names[0] || strcmp(s->op.resume->names, "auto") == 0;
-	const struct check *lacking =
-		refused && free && !s->rewrite && !s->has_world ? check_lacking_names() : NULL;
+	bool can = !s->rewrite && !s->has_world && !mapped_info(s);
+	const struct check *lacking = refused && free && can ? check_lacking_names() : NULL;
 
 	if (!lacking)
 		return false;
@@ -479,6 +478,7 @@ static void on_released(struct session *s)
 	if (op->discard && op->path)
 		unlink(op->path);
 	session_end_operation(s);
+	session_tell_early(s);
 }
 
 /* Behind this the session is nowhere but here: whoever wrote the stream ends what he has. */
@@ -613,6 +613,8 @@ static void on_restored(struct session *s, const Pb__Report *report)
 	struct err e = {0};
 
 	s->op.report = (Pb__Report *)message_copy(&report->base);
+	/* Who is not there any more has been told of. */
+	session_hear_exits(s);
 	if (check_image(s, &e) < 0 || job_check_all(s, &e) < 0) {
 		fail(s, &e);
 		return;
@@ -692,6 +694,13 @@ static void on_gone(void *ctx, int status)
 
 static const struct worker_ops worker_ops = {on_message, on_gone};
 
+/* What is mapped is seen to by a tracer, which only where the kernel holds the names can come later. */
+static bool kernel_will_name(const Pb__ResumeRequest *req)
+{
+	return strcmp(req->names, "kernel") == 0 ||
+		(strcmp(req->names, "rewrite") != 0 && !check_lacking_names());
+}
+
 int session_resume(
 	struct session *s, struct client *c, const Pb__ResumeRequest *req, int image, struct err *e)
 {
@@ -740,8 +749,8 @@ int session_resume(
 	/* The lease first: what is known then is what will be read, and mapped. */
 	if (!op->stream && mapped_lease(s, image))
 		op->known = what.skip_digests = ledger_knows_file(s->paths.state, image);
-	if (op->known && !req->frozen && strcmp(req->names, "rewrite") != 0 &&
-		(req->map || getenv("PODRUN_MAP_RUN")))
+	if (op->known && !req->frozen && (req->map || getenv("PODRUN_MAP_RUN")) &&
+		kernel_will_name(req))
 		what.map = mapped_options(s);
 	s->state = SESSION_REBUILDING;
 	r = worker_start_restore(&s->worker, s->loop, &what, &worker_ops, s, e);

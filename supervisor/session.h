@@ -105,7 +105,8 @@ struct job {
 	unsigned number;
 	pid_t vpid;
 	bool exited, told, tty;
-	int status; /* as wait(2), once exited */
+	bool early; /* it had ended already when the session was rebuilt: told of when that runs */
+	int status; /* as wait(2), once exited or early */
 	char **argv;
 	struct relay *relay;
 	struct client *primary; /* NULL: detached */
@@ -173,6 +174,7 @@ struct session {
 	struct world world;
 	bool has_world;
 	int64_t monotonic_offset_ns, boottime_offset_ns;
+	int early_left; /* processes, as pid 1 has told while the session was rebuilt */
 	struct notify *notify;
 	struct event *init_readable, *listener_readable;
 

@@ -224,6 +224,7 @@ static int take_world(struct restore *r, struct err *e)
 	w->init_pid = m->world->init_pid;
 	w->uid = m->world->uid;
 	w->gid = m->world->gid;
+	w->copy = m->world->copy;
 	w->init_pidfd = fds[0];
 	w->root_fd = fds[1];
 	w->proc_fd = fds[2];

@@ -91,7 +91,7 @@ static int start_init(struct world *w, const struct world_config *c, int sock, s
 	w->uid = ids.uid;
 	w->gid = ids.gid;
 	if (w->init_pid == 0)
-		init_main(c, &ids, sock, -1);
+		init_main(c, &ids, sock, NULL, -1);
 	return MIN(w->init_pid, 0);
 }
 

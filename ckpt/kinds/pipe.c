@@ -288,6 +288,8 @@ static int make_fifo(const struct ckpt_build *b, const Pb__Pipe *m, struct ckpt_
 
 	if (!ckpt_common_check_path(m->path.data, m->path.len, path))
 		return err_set(e, ERR_IMAGE, -EBADMSG, "a FIFO without a path");
+	if (!m->gone && ckpt_where_alone(b->world, "FIFO", path, e) < 0)
+		return e->error;
 	/* A quiet reader must not see a writer come and go: O_PATH holds the file until then. */
 	o->fd = open_fifo(m, ckpt_where_host(b->world, path, room), m->quiet ? O_PATH : O_RDWR, e);
 	if (o->fd < 0)

@@ -288,6 +288,10 @@ static int open_again(struct ckpt_build *b, const Pb__Regular *m, struct err *e)
 	if (!ckpt_common_check_path(m->path.data, m->path.len, path) ||
 		m->entries_read > MAX_ENTRIES + 1)
 		return err_set(e, ERR_IMAGE, -EBADMSG, "an open file's record makes no sense");
+	if (S_ISREG(m->mode) && (flags & O_ACCMODE) != O_RDONLY)
+		r = ckpt_where_alone(b->world, "file", path, e);
+	if (r < 0)
+		return r;
 	fd = ckpt_common_open(ckpt_where_host(b->world, path, room), flags, e);
 	if (fd < 0)
 		return fd;

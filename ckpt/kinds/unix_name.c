@@ -334,6 +334,9 @@ int unix_bind(struct ckpt_build *b, int fd, struct unix_name name, const char *n
 				       (int)name.len - 1, name.data + 1)
 			     : 0;
 	}
+	if (node[0] && lstat(node, &st) == 0 &&
+		ckpt_where_alone(b->world, "socket", node, e) < 0)
+		return e->error;
 	if (b->world->paths) {
 		char path[UNIX_NAME_MAX + 1] = {0}, at[PATH_MAX];
 		const char *host;

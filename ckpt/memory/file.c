@@ -21,6 +21,7 @@
 #include "ckpt/memory/memory.h"
 #include "ckpt/survey.h"
 #include "ckpt/where.h"
+#include "proto/memory.pb-c.h"
 
 #define SAMPLE_LEN (64UL * 1024)
 #define MAX_PHDRS  64
@@ -211,14 +212,31 @@ static bool same_file(
 	       file_sample(fd, have.size) == want->sample;
 }
 
-int ckpt_file_recognise(struct ckpt_build *b, const char *path, const struct ckpt_file_mark *mark,
-	bool grown_is_fine, struct err *e)
+static struct ckpt_file_mark mark_of(const Pb__MappedFile *f)
 {
+	struct ckpt_file_mark mark = {
+		.size = f->size,
+		.mtime_sec = f->mtime_sec,
+		.mtime_nsec = f->mtime_nsec,
+		.sample = f->sample,
+		.build_id_len = (uint32_t)MIN(f->build_id.len, sizeof(mark.build_id)),
+	};
+
+	if (mark.build_id_len)
+		memcpy(mark.build_id, f->build_id.data, mark.build_id_len);
+	return mark;
+}
+
+int ckpt_file_recognise(
+	struct ckpt_build *b, const Pb__MappedFile *f, bool grown_is_fine, struct err *e)
+{
+	const struct ckpt_file_mark mark = mark_of(f);
+	const char *path = f->path;
 	uint64_t key = mix(MIX_START, path, strlen(path));
 	char room[PATH_MAX];
 	struct stat st;
 
-	key = mix(key, mark, sizeof(*mark));
+	key = mix(key, &mark, sizeof(mark));
 	key = mix(key, &grown_is_fine, sizeof(grown_is_fine));
 	if (find_known(b->kind_state[PROTO_KIND_MM], key))
 		return 0;
@@ -230,12 +248,12 @@ int ckpt_file_recognise(struct ckpt_build *b, const char *path, const struct ckp
 		err_hint(e, "the session needs this file of the host it was started on");
 		return err_reclass(e, ERR_HOST);
 	}
-	if (!S_ISREG(st.st_mode) || !same_file(fd, &st, mark, grown_is_fine)) {
+	if (!S_ISREG(st.st_mode) || !same_file(fd, &st, &mark, grown_is_fine)) {
 		err_set(e, ERR_HOST, -ESTALE, "%s is not the file which the session had mapped",
 			path);
 		return err_hint(e, "this host has another version of it; an image made with "
 				   "--with-files carries its own");
 	}
-	put_known(&b->kind_state[PROTO_KIND_MM], key, mark);
+	put_known(&b->kind_state[PROTO_KIND_MM], key, &mark);
 	return 0;
 }

@@ -164,7 +164,6 @@ static bool wants_write(const Pb__Mapping *m)
 static int open_path(struct batch *t, const Pb__Mapping *m, struct err *e)
 {
 	const Pb__MappedFile *f;
-	struct ckpt_file_mark mark = {0};
 	char room[PATH_MAX];
 	uint64_t path;
 	int r;
@@ -173,14 +172,9 @@ static int open_path(struct batch *t, const Pb__Mapping *m, struct err *e)
 		return err_set(e, ERR_IMAGE, -EBADMSG, "a mapping names file %llu of %zu",
 			(unsigned long long)m->object, t->mm->n_files);
 	f = t->mm->files[m->object];
-	mark.size = f->size;
-	mark.mtime_sec = f->mtime_sec;
-	mark.mtime_nsec = f->mtime_nsec;
-	mark.sample = f->sample;
-	mark.build_id_len = (uint32_t)MIN(f->build_id.len, sizeof(mark.build_id));
-	if (mark.build_id_len)
-		memcpy(mark.build_id, f->build_id.data, mark.build_id_len);
-	r = ckpt_file_recognise(t->b, f->path, &mark, wants_write(m), e);
+	r = ckpt_file_recognise(t->b, f, wants_write(m), e);
+	if (r == 0 && wants_write(m))
+		r = ckpt_where_alone(t->b->world, "file", f->path, e);
 	if (r < 0)
 		return r;
 	path = remote_put_str(t->r, ckpt_where_host(t->b->world, f->path, room));

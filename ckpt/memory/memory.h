@@ -64,6 +64,7 @@ int ckpt_layout_free(struct ckpt_build *b, uint64_t size, uint64_t *ret, struct 
 /* ---- mapping.c ----------------------------------------------------------------------------- */
 
 struct Pb__Mapping; /* proto/memory.pb-c.h */
+struct Pb__MappedFile;
 struct Pb__Mm;
 
 /*
@@ -214,11 +215,11 @@ struct ckpt_file_mark {
 int ckpt_file_describe(
 	struct ckpt_dump *d, const char *path, struct ckpt_file_mark *ret, struct err *e);
 /*
- * 0 when the file at @path is the one described; @grown_is_fine: one that the session itself may
+ * 0 when the file at the path of @f is the one described; @grown_is_fine: one that the session itself may
  * write, of which only the size is compared (at least so large).  ERR_HOST otherwise.
  */
-int ckpt_file_recognise(struct ckpt_build *b, const char *path, const struct ckpt_file_mark *mark,
-	bool grown_is_fine, struct err *e);
+int ckpt_file_recognise(struct ckpt_build *b, const struct Pb__MappedFile *f, bool grown_is_fine,
+	struct err *e);
 
 /* ---- vdso.c -------------------------------------------------------------------------------- */
 

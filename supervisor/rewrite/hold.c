@@ -231,6 +231,22 @@ static void let_go(struct rewriter *w, struct task *task)
 		tasks_end(&w->rw.tasks, task);
 }
 
+static void let_all_go(struct rewriter *w)
+{
+	size_t left = 0;
+
+	for (int i = 1; i < NUMBERS_MAX; i++)
+		left += lives(w, w->rw.tasks.all[i]) && w->rw.tasks.all[i]->held;
+	for (size_t i = 1, half = left / 2; i < NUMBERS_MAX; i++) {
+		if (!lives(w, w->rw.tasks.all[i]) || !w->rw.tasks.all[i]->held)
+			continue;
+		if (left-- == half + 1)
+			fault_at(FAULT_RELEASE_HALF, NULL);
+		know_ids(w, w->rw.tasks.all[i]);
+		let_go(w, w->rw.tasks.all[i]);
+	}
+}
+
 static void release(void *rewriter)
 {
 	struct rewriter *w = rewriter;
@@ -241,11 +257,7 @@ static void release(void *rewriter)
 		view_refresh(w->rw.view);
 	w->hold = false;
 	w->rw.trusting = false;
-	for (int i = 1; i < NUMBERS_MAX; i++)
-		if (lives(w, w->rw.tasks.all[i]) && w->rw.tasks.all[i]->held) {
-			know_ids(w, w->rw.tasks.all[i]);
-			let_go(w, w->rw.tasks.all[i]);
-		}
+	let_all_go(w);
 	pthread_mutex_unlock(&w->rw.lock);
 }
 

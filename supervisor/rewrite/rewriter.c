@@ -393,7 +393,8 @@ static void *answer_all(void *arg)
 /* ---- beginning ------------------------------------------------------------------------------ */
 
 /* Pid 1 goes on when it is traced. */
-static _Noreturn void become_init(const struct world_config *c, int init_sock, int to_rewriter)
+static _Noreturn void become_init(const struct world_config *c, const struct numbers *numbers,
+	int init_sock, int to_rewriter)
 {
 	struct ns_ids ids = {
 		.uid = getuid(), .outer_uid = getuid(), .gid = getgid(), .outer_gid = getgid()};
@@ -401,7 +402,7 @@ static _Noreturn void become_init(const struct world_config *c, int init_sock, i
 
 	if (read(to_rewriter, &go, 1) != 1)
 		_exit(1);
-	init_main(c, &ids, init_sock, to_rewriter);
+	init_main(c, &ids, init_sock, numbers, to_rewriter);
 }
 
 /* Which files the session sees, and what its paths can't reach. */
@@ -489,7 +490,7 @@ static int make(struct rewriter *w, const struct world_config *c,
 	w->init = fork();
 	if (w->init == 0) {
 		close(pair[0]);
-		become_init(c, fds[REWRITER_INIT], pair[1]);
+		become_init(c, tables->numbers, fds[REWRITER_INIT], pair[1]);
 	}
 	close(pair[1]);
 	w->sock = pair[0];
