@@ -59,22 +59,25 @@ static unsigned how_open(const struct seccomp_data *d)
 	return open_flags(d) & O_NOFOLLOW ? VIEW_NOFOLLOW : 0;
 }
 
-/* The task gets @fd, which is closed. */
+/*
+ * The task gets @fd, which is closed.  Both in one step, so that no signal comes between; but of a FIFO we may be a
+ * reader or a writer no longer when the task goes on, or it would meet us there.
+ */
 static long give(struct path_question *p, int fd)
 {
 	struct seccomp_notif_addfd add = {.id = p->q.id,
-		.flags = SECCOMP_ADDFD_FLAG_SEND,
+		.flags = S_ISFIFO(p->at->mode) ? 0 : SECCOMP_ADDFD_FLAG_SEND,
 		.srcfd = (uint32_t)fd,
 		.newfd_flags = (uint32_t)(open_flags(p->q.data) & O_CLOEXEC)};
 	int r = ioctl(p->q.rw->listener, SECCOMP_IOCTL_NOTIF_ADDFD, &add);
 
-	if (r < 0 && errno == EINVAL) { /* before 5.14 */
+	if (r < 0 && errno == EINVAL && add.flags) { /* before 5.14 */
 		add.flags = 0;
 		r = ioctl(p->q.rw->listener, SECCOMP_IOCTL_NOTIF_ADDFD, &add);
 		r = r < 0 ? -errno : r;
 	} else {
 		r = r < 0 ? -errno : r;
-		p->q.sent = r >= 0;
+		p->q.sent = r >= 0 && add.flags;
 	}
 	close(fd);
 	return r;

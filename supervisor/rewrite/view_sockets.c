@@ -43,6 +43,18 @@ static bool is_native(struct rewrite *rw, const struct task *task, const char *p
 	       view_mount_of(rw->view, base) == at->in && at->in->sort == VIEW_MOUNT;
 }
 
+/*
+ * Who receives a datagram, or accepts a connection, is told the path that the sender was bound to, which is the
+ * host's (docs/names.md): what is sent there is meant for the session's.
+ */
+static void say_again(const struct view *v, char path[sizeof(struct sockaddr_un)])
+{
+	char said[PATH_MAX];
+
+	if (path[0] == '/' && view_say(v, path, said) == 0 && strlen(said) < strlen(path))
+		strcpy(path, said);
+}
+
 /* The address at @addr as the kernel is to have it: its length, 0 if it is right already, or an error. */
 static ssize_t translated(struct rewrite *rw, struct task *task, uint64_t addr, uint64_t len, unsigned how,
 	struct sockaddr_un *ret)
@@ -56,6 +68,8 @@ static ssize_t translated(struct rewrite *rw, struct task *task, uint64_t addr, 
 	if (!peek_address(task, addr, len, ret))
 		return 0;
 	memcpy(path, ret->sun_path, len - PATH_AT);
+	if (!(how & VIEW_CREATE))
+		say_again(rw->view, path);
 	r = view_find_place(rw, task, AT_FDCWD, path, how, &place);
 	if (r == 1 || (r == 0 && is_native(rw, task, path, &place)))
 		return 0;

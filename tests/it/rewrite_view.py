@@ -256,6 +256,28 @@ a = socket.socket(socket.AF_UNIX); a.bind("\\0own"); a.listen(); s.connect("\\0o
 """
 
 
+ANSWERS = """
+import os, socket
+a, b = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+a.bind("/tmp/a")
+b.bind("/run/b")
+for send in (a.sendto, lambda data, to: a.sendmsg([data], [], 0, to)):
+    b.sendto(b"question", "/tmp/a")
+    data, sender = a.recvfrom(99)
+    send(b"answer", sender)
+    print(data, b.recv(99, socket.MSG_DONTWAIT))
+a.connect(sender)
+a.send(b"more")
+print(b.recv(99, socket.MSG_DONTWAIT), a.getpeername())
+"""
+
+
+@test
+def datagrams_are_answered(env):
+    """To the address that they came from."""
+    assert "more" in same(env, "python3", "-c", ANSWERS)
+
+
 @test
 def abstract_sockets_of_the_hosts(env):
     facts = env.podrun("check", "--json").json()["checks"]
