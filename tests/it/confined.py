@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from harness import BUILD, Failed, Skip, add, main, needs, test, until  # noqa: E402
+from harness import BUILD, Failed, Skip, add, main, needs, needs_namespaces, test, until  # noqa: E402
 
 CONFINED = BUILD / "tests" / "state" / "task_seccomp"
 
@@ -146,6 +146,7 @@ def a_listener_of_its_own(env, options):
 
 
 @test
+@needs_namespaces("all tasks have a tracer, so ptrace is refused")
 def a_filter_installed_under_a_tracer(env):
     needs("strace")
     trace = 'strace -qq -o /dev/null -e trace=none -p "$1" & echo $! >/tmp/tracer; wait'
@@ -164,6 +165,7 @@ def a_filter_installed_under_a_tracer(env):
 
 
 @test
+@needs_namespaces("all tasks have a tracer, so ptrace is refused")
 def a_traced_program(env):
     needs("strace")
     loop = "echo ready; while :; do sleep .01; echo tick; done"

@@ -8,8 +8,9 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from harness import BUILD, main, needs, test  # noqa: E402
+from harness import BUILD, main, needs, needs_namespaces, test  # noqa: E402
 
+LAYER = "a layer over the host's files"
 STATE = BUILD / "tests" / "state"
 STACKED = STATE / "stacked"
 
@@ -108,6 +109,7 @@ def finish(env, word):
 
 
 @test
+@needs_namespaces(LAYER)
 def with_files_needs_nothing_beneath(env):
     with beneath() as where:
         started_beneath(env, where, "--with-files")
@@ -116,6 +118,7 @@ def with_files_needs_nothing_beneath(env):
 
 
 @test
+@needs_namespaces(LAYER)
 def snapshot_with_files(env):
     with beneath() as where:
         started_beneath(env, where)

@@ -12,8 +12,10 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "state"))
 import faults  # noqa: E402
-from harness import BUILD, PODRUN, Skip, main, test, until  # noqa: E402
+from harness import BUILD, PODRUN, Skip, main, needs_namespaces, test, until  # noqa: E402
 
+# Where names are rewritten memory is copied before anything runs.
+MAPS = "memory that is mapped from the image needs a tracer of its own"
 MAPPED = BUILD / "tests" / "state" / "mem_mapped"
 
 
@@ -62,6 +64,7 @@ def _finish_mapped(env):
 
 
 @test
+@needs_namespaces(MAPS)
 def resume_keeps_writers_from_an_image_it_maps(env):
     image = _resume_mapped(env)
     with open(image, "r+b") as f:
@@ -88,6 +91,7 @@ def _waits_for_answer(pid):
 
 
 @test
+@needs_namespaces(MAPS)
 def resume_holds_calls_from_the_first_instruction_on(env):
     """Half of the session has been let go, and there is no converter yet."""
     def below(comm):
@@ -144,6 +148,7 @@ print("ok", flush=True)
 
 
 @test
+@needs_namespaces(MAPS)
 def resume_converts_whoever_never_stays(env):
     """Each process of a chain is the child of one that has ended already."""
     image = env.path("image")
@@ -199,6 +204,7 @@ print("ok", flush=True)
 
 
 @test
+@needs_namespaces(MAPS)
 def resume_leaves_alone_what_lies_where_memory_waits(env):
     image = env.path("image")
     env.environ["PODRUN_TEST_MAP_NAP"] = "60000"
@@ -241,6 +247,7 @@ def resume_hashes_an_image_that_somebody_could_write_to(env):
 
 
 @test
+@needs_namespaces(MAPS)
 def resume_maps_an_image_that_is_removed(env):
     image = _resume_mapped(env)
     image.unlink()
@@ -250,6 +257,7 @@ def resume_maps_an_image_that_is_removed(env):
 
 
 @test
+@needs_namespaces(MAPS)
 def resume_goes_on_when_its_converter_is_killed(env):
     def converter():
         for child in pathlib.Path("/proc/%d/task/%d/children" % (top, top)).read_text().split():
@@ -274,6 +282,7 @@ def resume_goes_on_when_its_converter_is_killed(env):
 
 
 @test
+@needs_namespaces(MAPS)
 def resume_of_mapped_memory_can_be_killed(env):
     image = _resume_mapped(env)
     env.podrun("kill", "s")

@@ -13,7 +13,7 @@ import shutil
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from harness import BUILD, PATIENCE, PODRUN, Failed, Skip, add, main, needs, test, until  # noqa: E402
+from harness import BUILD, PATIENCE, PODRUN, PROFILE, REWRITE, Failed, Skip, add, main, needs, needs_namespaces, test, until  # noqa: E402
 
 STATE = BUILD / "tests" / "state"
 
@@ -25,6 +25,14 @@ ELSEWHERE = {
     "every-namespace": ["--user", "--map-user=4242", "--map-group=4243", "--mount-proc", "--pid", "--fork",
                         "--net", "--ipc", "--uts", "--time", "--cgroup"],
 }
+# Where no user namespace can be had inside: the same account in other namespaces, as containers have.
+OTHERS = {
+    "a-container": ["--user", "--map-current-user", "--pid", "--fork", "--mount-proc"],
+    "a-container-of-its-own": ["--user", "--map-current-user", "--mount-proc", "--pid", "--fork", "--ipc", "--uts",
+                               "--cgroup"],
+}
+DOWN = "the loopback device of the host is down there"
+ROOT = "an account with capabilities, which a container's has not"
 PROGRAMS = ["task_tree", "task_threads", "task_signals", "pipes", "unix_pair", "tcp_pair", "sysv_ipc",
             "file_ghost", "mem_shared_anon", "ptys", "task_waits", "epolls"]
 PROGRAMS += [p for p in ("i386_family", "i386_task") if (STATE / p).exists()]
@@ -52,15 +60,22 @@ print('ok')
 
 def script(where, *lines):
     """Runs commands elsewhere; pid 1 of a new PID namespace has to wait for what is left to it."""
-    return ["unshare", *ELSEWHERE[where], "sh", "-e", "-c", "\n".join(lines)]
+    return ["unshare", *ELSEWHERE[where], *(PROFILE if REWRITE else []), "sh", "-e", "-c", "\n".join(lines)]
+
+
+def prepared(env, where):
+    """The host of this name: as long as names are rewritten it is a container in which there are no namespaces."""
+    there = env.host("there")
+    there.leave()
+    if there.call("unshare", *ELSEWHERE[where], "true", check=False).code:
+        raise Skip("this host has no such namespaces for us")
+    return there
 
 
 def resume_there(env, where, image, name):
     """Resumes an image elsewhere, lets it end there, and returns what it said."""
     needs("unshare")
-    if env.call("unshare", *ELSEWHERE[where], "true", check=False).code:
-        raise Skip("this host has no such namespaces for us")
-    there = env.host("there")
+    there = prepared(env, where)
     key = env.podrun("key", "show").text.split()[0]
     r = there.call(*script(where,
                            "p=%s" % PODRUN,
@@ -86,7 +101,7 @@ def goes(env, where, argv):
 def comes_back(env, where, argv):
     """The other way: made elsewhere, resumed here."""
     needs("unshare")
-    there = env.host("there")
+    there = prepared(env, where)
     command = " ".join("'%s'" % str(a).replace("'", "'\\''") for a in argv)
     r = there.call(*script(where,
                            "p=%s" % PODRUN,
@@ -101,14 +116,22 @@ def comes_back(env, where, argv):
         raise Failed(env.logs("s"))
 
 
-for _where in ELSEWHERE:
-    for _program in PROGRAMS:
-        add("to-%s/%s" % (_where, _program),
-            lambda env, w=_where, p=_program: goes(env, w, [STATE / p, "/tmp/go"]))
-    add("to-%s/owner" % _where, lambda env, w=_where: goes(env, w, ["python3", "-c", OWNER]))
-    add("from-%s/owner" % _where, lambda env, w=_where: comes_back(env, w, ["python3", "-c", OWNER]))
-    add("from-%s/task_tree" % _where,
-        lambda env, w=_where: comes_back(env, w, [STATE / "task_tree", "/tmp/go"]))
+def add_moves(where, mark):
+    for program in PROGRAMS:
+        down = program == "tcp_pair" and "--net" in ELSEWHERE[where]
+        add("to-%s/%s" % (where, program), (needs_namespaces(DOWN) if down else mark)(
+            lambda env, p=program: goes(env, where, [STATE / p, "/tmp/go"])))
+    add("to-%s/owner" % where, mark(lambda env: goes(env, where, ["python3", "-c", OWNER])))
+    add("from-%s/owner" % where, mark(lambda env: comes_back(env, where, ["python3", "-c", OWNER])))
+    add("from-%s/task_tree" % where, mark(lambda env: comes_back(env, where, [STATE / "task_tree", "/tmp/go"])))
+
+
+HERE_ONLY = list(ELSEWHERE)
+ELSEWHERE.update(OTHERS)
+for _where in HERE_ONLY:
+    add_moves(_where, needs_namespaces(ROOT) if "--map-root-user" in ELSEWHERE[_where] else lambda fn: fn)
+for _where in OTHERS if REWRITE else ():
+    add_moves(_where, lambda fn: fn)
 
 
 @test

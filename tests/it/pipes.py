@@ -17,7 +17,7 @@ TESTS = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(TESTS / "lib"))
 sys.path.insert(0, str(TESTS / "state"))
 from faults import Session, children, due, points, prepare, read  # noqa: E402
-from harness import PATIENCE, PODRUN, Failed, add, main, needs, test, until  # noqa: E402
+from harness import PATIENCE, PODRUN, Failed, add, main, needs, needs_namespaces, test, until  # noqa: E402
 
 COUNT = ("sh", "-c", "echo ready; i=0; while [ ! -e /tmp/go ]; do i=$((i+1)); sleep 0.01; done; "
                      "echo ok $$")
@@ -214,6 +214,7 @@ def a_reader_that_goes_away(env):
 
 
 @test
+@needs_namespaces("who freezes is the rewriter, and with it goes the session")
 def a_worker_that_is_killed_while_the_reader_decides(env):
     s, p, r = waiting_reader(env)
     for pid in children(s.supervisor):

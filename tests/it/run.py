@@ -11,7 +11,11 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from cli import COUNT, finish, one_line, read_until, ssh_to, terminal  # noqa: E402
-from harness import PATIENCE, PODRUN, main, needs, test, until  # noqa: E402
+from harness import PATIENCE, PODRUN, main, needs, needs_namespaces, test, until  # noqa: E402
+
+
+# What a root inside changes of the host's files is in it.
+LAYER = "a layer over the host's files"
 
 
 # ---- run ------------------------------------------------------------------------------------
@@ -57,10 +61,15 @@ def run_forwards_signals(env):
 @test
 def session_has_its_own_names(env):
     r = env.podrun("run", "--name", "names", "--", "sh", "-c",
-                   "echo $$; ls -d /proc/[0-9]* | wc -l; hostname; id -u; ls /tmp | wc -l")
-    pid, procs, host, uid, tmp = r.text.split()
-    assert int(pid) < 10 and int(procs) <= 5 and int(tmp) == 0, r
-    assert host == "names" and int(uid) == os.getuid(), r
+                   "echo $$; ls -d /proc/[0-9]* | wc -l; id -u; ls /tmp | wc -l")
+    pid, procs, uid, tmp = r.text.split()
+    assert int(pid) < 10 and int(procs) <= 5 and int(tmp) == 0 and int(uid) == os.getuid(), r
+
+
+@test
+@needs_namespaces("a host name nobody has asked for")
+def session_has_its_own_host_name(env):
+    assert env.podrun("run", "--name", "names", "--", "hostname").text == "names\n"
 
 
 @test
@@ -99,6 +108,7 @@ def environment_and_directory(env):
 
 
 @test
+@needs_namespaces(LAYER)
 def root_inside(env):
     env.share_cache()
     r = env.podrun("run", "--user", "root", "--", "sh", "-c", "id -u; touch /etc/mine && echo ok")
@@ -144,6 +154,7 @@ chown games sort && stat -c %U sort
 
 
 @test
+@needs_namespaces(LAYER)
 def root_inside_changes_the_hosts_files(env):
     env.share_cache()
     usr = {f: os.lstat("/usr/bin/" + f) for f in ("env", "tail", "cut", "sort", "awk")}
@@ -154,6 +165,7 @@ def root_inside_changes_the_hosts_files(env):
 
 
 @test
+@needs_namespaces(LAYER)
 def a_session_that_is_starting_can_be_killed(env):
     """Building the skeleton layer takes long; the supervisor is there meanwhile."""
     started = env.start(PODRUN, "run", "--name", "s", "--user", "root", "--", "sleep", "9")

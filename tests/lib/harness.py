@@ -14,6 +14,14 @@ as a failure.  Nothing here sleeps for a fixed time: `until` polls a condition.
 
 Prints one line per test and closes with `N passed, N failed` (`, N skipped`).  A skip is a
 failure when PODRUN_TEST_STRICT is set, as it is in CI.
+
+With PODRUN_TEST_NAMES=rewrite the same tests run where the host allows no namespaces: every command
+under the default profile of container engines (profile.c), with `names = rewrite` in the user's
+configuration.  A test of something that only namespaces give says so, and is listed at the end:
+
+    @test
+    @needs_namespaces("a host name is a namespace's")
+    def hostname_is_its_own(env): ...
 """
 import argparse
 import atexit
@@ -36,6 +44,12 @@ BUILD = pathlib.Path(os.environ.get("PODRUN_BUILD", ROOT / "build"))
 PODRUN = os.environ.get("PODRUN", str(BUILD / "podrun"))
 PROFILE = [str(BUILD / "tests" / "container_profile")]
 PATIENCE = float(os.environ.get("PODRUN_TEST_PATIENCE", "60"))
+NAMES = os.environ.get("PODRUN_TEST_NAMES", "kernel")
+REWRITE = NAMES == "rewrite"
+if NAMES not in ("kernel", "rewrite"):
+    sys.exit("PODRUN_TEST_NAMES: '%s' is neither 'kernel' nor 'rewrite'" % NAMES)
+# What a user says there who wants it by default; a session has the host's network then.
+REWRITE_CONFIG = "names = rewrite\nnet = host\n"
 
 
 class Skip(Exception):
@@ -92,12 +106,22 @@ class Env:
         # Short: where paths are rewritten, names of sockets (108 bytes) begin with it.
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="podrun-%s-" % name[:8]))
         self.environ = dict(os.environ)
+        self._make_places()
+        self.background = []
+        self.prefix = PROFILE if REWRITE or os.environ.get("PODRUN_TEST_PROFILE") else []
+
+    def _make_places(self):
         for key, sub in (("XDG_RUNTIME_DIR", "run"), ("XDG_STATE_HOME", "state"),
                          ("XDG_CONFIG_HOME", "config"), ("XDG_CACHE_HOME", "cache")):
             (self.dir / sub).mkdir(mode=0o700)
             self.environ[key] = str(self.dir / sub)
-        self.background = []
-        self.prefix = PROFILE if os.environ.get("PODRUN_TEST_PROFILE") else []
+        self.configure()
+
+    def configure(self, text=""):
+        """Writes the user's configuration."""
+        config = self.dir / "config" / "podrun"
+        config.mkdir(mode=0o700, exist_ok=True)
+        (config / "config").write_text((REWRITE_CONFIG if REWRITE else "") + text)
 
     def contain(self):
         """From here on commands run as in a container engine's: no namespace, and what else its
@@ -213,10 +237,7 @@ class _Host(Env):
         self.dir = env.dir / name
         self.dir.mkdir()
         self.environ = dict(env.environ)
-        for key, sub in (("XDG_RUNTIME_DIR", "run"), ("XDG_STATE_HOME", "state"),
-                         ("XDG_CONFIG_HOME", "config"), ("XDG_CACHE_HOME", "cache")):
-            (self.dir / sub).mkdir(mode=0o700)
-            self.environ[key] = str(self.dir / sub)
+        self._make_places()
         self.background = env.background
         self.prefix = env.prefix
 
@@ -233,6 +254,19 @@ def test(fn):
 def add(name, fn):
     """Registers a test made in a loop."""
     _tests.append((name, fn))
+
+
+def left_out(why):
+    """Marks a test that can't be: it is not run, but listed with the reason, and counted."""
+    def mark(fn):
+        fn.left_out = why
+        return fn
+    return mark
+
+
+def needs_namespaces(why):
+    """Marks a test of what only namespaces give: it is left out where names are rewritten."""
+    return left_out("needs namespaces: " + why) if REWRITE else lambda fn: fn
 
 
 def needs(*programs):
@@ -293,6 +327,8 @@ def main():
     if args.list:
         print("\n".join(n for n, _ in chosen))
         return
+    out = [(n, f.left_out) for n, f in chosen if hasattr(f, "left_out")]
+    chosen = [(n, f) for n, f in chosen if not hasattr(f, "left_out")]
     count = {"ok": 0, "FAIL": 0, "skip": 0}
     with concurrent.futures.ThreadPoolExecutor(args.j) as pool:
         todo = [pool.submit(_run_one, n, f) for n, f in chosen for _ in range(args.repeat)]
@@ -303,6 +339,9 @@ def main():
             count[verdict] += 1
             print("%-4s %-48s %6.2fs%s" % (verdict, name, seconds,
                   "  " + why.replace("\n", "\n       ") if why else ""), flush=True)
+    for name, why in out:
+        print("-    %-48s %s" % (name, why))
     line = "%d passed, %d failed" % (count["ok"], count["FAIL"])
-    print(line + (", %d skipped" % count["skip"] if count["skip"] else ""))
-    sys.exit(1 if count["FAIL"] or not count["ok"] else 0)
+    line += ", %d skipped" % count["skip"] if count["skip"] else ""
+    print(line + (", %d left out" % len(out) if out else ""))
+    sys.exit(1 if count["FAIL"] or not count["ok"] and not out else 0)

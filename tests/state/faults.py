@@ -14,7 +14,7 @@ import contextlib
 import os
 import subprocess
 
-from harness import BUILD, PODRUN, Failed, until
+from harness import BUILD, PODRUN, REWRITE, Failed, until
 
 GO = "/tmp/go"
 I386 = "_i386"
@@ -83,7 +83,8 @@ def links(path):
     return found
 
 
-STATUS = ("State", "TracerPid", "SigQ", "SigPnd", "ShdPnd", "SigBlk", "SigIgn", "SigCgt", "Threads")
+# Not SigQ: it counts what all processes of the user have pending.
+STATUS = ("State", "TracerPid", "SigPnd", "ShdPnd", "SigBlk", "SigIgn", "SigCgt", "Threads")
 
 
 def look_at(pid):
@@ -120,7 +121,7 @@ class Session:
         self.supervisor = env.podrun("inspect", name).json()["supervisor"]
         self.init = children(self.supervisor)[0]
         # Where names are rewritten who does that stands in between.
-        self.rewriter = self.init if getattr(env, "options", ()) else 0
+        self.rewriter = self.init if REWRITE or getattr(env, "options", ()) else 0
         if self.rewriter:
             self.init = children(self.rewriter)[0]
 

@@ -40,7 +40,9 @@ import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import faults as fault_ways  # noqa: E402
-from harness import BUILD, PATIENCE, PODRUN, Failed, Skip, add, main  # noqa: E402
+import harness  # noqa: E402
+import left_out  # noqa: E402
+from harness import BUILD, PATIENCE, PODRUN, REWRITE, Failed, Skip, add, main  # noqa: E402
 from tree import make_tree  # noqa: E402
 
 PROGRAMS = BUILD / "tests" / "state"
@@ -80,49 +82,6 @@ def session(env, program):
     env.run_detached("s", program, GO)
     _finish(env, "s")
 
-
-# Where numbers are rewritten, what shows them another way is not yet.
-NOT_REWRITTEN = {
-    "sandboxes": "no namespaces",
-}
-# What is right again where it is resumed.
-NOT_REWRITTEN_HERE = {
-    "procgone": "an open file of /proc is a copy from when it was opened",
-    "task_closed": "/proc shows that it is not closed in truth (rewrite/attributes.c)",
-}
-
-
-# Suspended with rewritten numbers, resumed where the kernel has them: not yet.
-NOT_LEFT = {
-    "sandboxes": "no namespaces",
-    "sock_flow": "a loopback connection of the host's with more data than fits",
-    "unix_connect": "on the host's network nobody may ask for the file of a socket that was renamed",
-    "udp": "on the host's network peers are not found",
-}
-
-# Rebuilt with rewritten numbers: not yet.
-NOT_REBUILT = dict(NOT_LEFT, **NOT_REWRITTEN_HERE, **{
-    "unix_dgram": "in a private view senders have the host's names of their sockets",
-    "fifos": "a reader left without a writer, now and then",
-    "mem_mapped": "no memory is mapped from the image",
-})
-
-# The program itself has run to its end before its copy is resumed: what it shares with the host is as it left it.
-HOSTS = "files of the host's, which the program has removed"
-CLOSED = "ports of the host's, which the program has closed a moment ago"
-NOT_KEPT = {
-    "fifos_overlay": HOSTS,
-    "file_ghost_overlay": HOSTS,
-    "file_regular_overlay": HOSTS,
-    "inotifys_overlay": HOSTS,
-    "task_waits": "monotonic time is the host's, and has gone on meanwhile",
-    "tcp_goodbye": CLOSED,
-    "tcp_listen": CLOSED,
-    "tcp_pair": CLOSED,
-}
-
-# With a layer over the host's files, which only a mount namespace can have.
-NOT_BACK = ("file_ghost_overlay", "file_regular_overlay")
 
 # These look at /proc, which is a part of the private view.
 # An exec is looked at there only.
@@ -302,20 +261,23 @@ def _ways(path):
         ((supervisor, client, rewritten_faults) if name in SOME else ())
 
 
-for path in sorted(PROGRAMS.iterdir()) if PROGRAMS.is_dir() else []:
-    if not path.is_file() or not os.access(path, os.X_OK):
-        continue
+# They say themselves who holds the names; and where the rewriter does it is whom those would kill.
+OF_THEIR_OWN = (plain, rewrite, leave, rewritten, back, kept, rooted, rewritten_faults)
+KILLS = (kills, careful)
+
+
+def add_program(path):
     for way in _ways(path):
-        name = fault_ways.base_name(path)
-        if path.name in fault_ways.LIVELY and way in (faults, kills) or \
-                way in (rewrite, leave, rewritten, back, kept) and name in NOT_REWRITTEN or \
-                way in (rewritten, back, kept) and name in NOT_REBUILT or \
-                way == back and name in NOT_BACK or \
-                way == kept and name in NOT_KEPT or \
-                way == rewrite and name in NOT_REWRITTEN_HERE or \
-                way == leave and name in NOT_LEFT:
+        if path.name in fault_ways.LIVELY and way in (faults, kills) or REWRITE and way in OF_THEIR_OWN + KILLS:
             continue
-        add("%s/%s" % (path.name, way.__name__), lambda env, w=way, p=path: _run(env, w, p))
+        fn = lambda env, w=way: _run(env, w, path)  # noqa: E731
+        why = left_out.why(fault_ways.base_name(path), way.__name__)
+        add("%s/%s" % (path.name, way.__name__), harness.left_out(why)(fn) if why else fn)
+
+
+for path in sorted(PROGRAMS.iterdir()) if PROGRAMS.is_dir() else []:
+    if path.is_file() and os.access(path, os.X_OK):
+        add_program(path)
 
 if PROGRAMS.is_dir() and not (PROGRAMS / ("pipes" + fault_ways.I386)).exists():
     add("pipes%s/plain" % fault_ways.I386, _no_i386)
