@@ -252,6 +252,8 @@ static int check_names(const struct run_options *o, struct err *e)
 					   : 0;
 	if (is(o->view, "host") && o->volumes.n)
 		return err_set(e, ERR_USAGE, -EINVAL, "--view host leaves nothing to --volume");
+	if (is(o->view, "host") && o->root)
+		return err_set(e, ERR_USAGE, -EINVAL, "--view host leaves nothing to --root");
 	if (is(o->net, "host") && !not_rewritten(o))
 		return 0;
 	err_set(e, ERR_HOST, -EOPNOTSUPP,

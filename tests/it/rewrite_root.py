@@ -268,6 +268,7 @@ def what_is_written_is_in_the_tree(env):
     assert not os.listdir(root / "tmp") and not os.listdir(root / "run"), root
     one_line(run(env, "--root", env.path("nothing"), "--", "true", code=125), "nothing")
     one_line(run(env, "--root", root / "etc/new", "--", "true", check=False), "etc/new")
+    one_line(run(env, "--root", root, "--view", "host", "--", "true", check=False), "--view", "--root")
 
 
 @test
