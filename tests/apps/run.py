@@ -86,7 +86,6 @@ BETWEEN = Way((*REWRITE, "--net", "host"), (("--names", "kernel"), REWRITE), FEW
 # namespace can have.
 NOT_REWRITTEN = {
     "chromium": "its sandbox needs namespaces",
-    "firefox": "its sandbox needs namespaces",
     "libreoffice": "the path of its socket is too long as the host's",
     "xfce": "the path of its socket is too long as the host's",
     "apt-dpkg": "writes /usr, /etc and /var/lib",
@@ -102,7 +101,7 @@ ROOT_REWRITTEN = ("bash-jobs", "nginx", "redis", "xterm")
 TERMINALS = threading.Lock()
 HOLDS = {
     "mariadb": "a port", "node-http": "a port", "nginx": "a port", "openssl-stream": "a port", "redis": "a port",
-    "tmux-vim": "a terminal", "xfce": "a terminal", "xterm": "a terminal",
+    "firefox": "a terminal", "tmux-vim": "a terminal", "xfce": "a terminal", "xterm": "a terminal",  # or a display
 }
 
 

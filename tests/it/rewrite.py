@@ -201,6 +201,16 @@ def a_debugger_is_told(env):
     assert run(env, sys.executable, "-c", script).text == "-1 1\n"
 
 
+@test
+def sandboxes_of_namespaces_say_what_they_lack(env):
+    """The kernel's own error, as where a container's profile refuses them."""
+    needs("bwrap", "unshare")
+    r = run(env, "bwrap", "--ro-bind", "/", "/", "true", check=False)
+    assert r.code == 1 and "No permissions to create" in r.errors, r
+    r = run(env, "unshare", "-r", "true", check=False)
+    assert r.code == 1 and "Operation not permitted" in r.errors, r
+
+
 SIGNALFD = """
 import ctypes, os, signal, struct
 both = {signal.SIGUSR1, signal.SIGCHLD}

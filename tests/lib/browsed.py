@@ -4,6 +4,7 @@
 The page has a worker compute, draws on a canvas, looks at what it has drawn, and tells a server of each
 step; the server knows what must come.  Renderers must be in a sandbox, as they are without podrun.
 """
+import contextlib
 import http.server
 import os
 import subprocess
@@ -84,14 +85,28 @@ class Handler(http.server.BaseHTTPRequestHandler):
         pass
 
 
-def users(pid):
-    """The user namespaces of all that descends from a process."""
-    found = set()
+def confinement(pid):
+    """Its user namespace, and how many seccomp filters it has."""
+    with open("/proc/%s/status" % pid) as f:
+        filters = [int(line.split()[1]) for line in f if line.startswith("Seccomp_filters:")]
+    return os.readlink("/proc/%s/ns/user" % pid), filters[0]
+
+
+def descendants(pid):
+    """How all that descends from a process is confined."""
+    found = []
     for task in os.listdir("/proc/%d/task" % pid):
-        with open("/proc/%d/task/%s/children" % (pid, task)) as f:
-            for child in f.read().split():
-                found |= {os.readlink("/proc/%s/ns/user" % child)} | users(int(child))
+        with contextlib.suppress(OSError): # has ended
+            with open("/proc/%d/task/%s/children" % (pid, task)) as f:
+                for child in map(int, f.read().split()):
+                    found += [confinement(child)] + descendants(child)
     return found
+
+
+def in_a_sandbox(browser):
+    """Where there are namespaces the browser's have one of their own; where there are none, filters alone."""
+    user, filters = confinement(os.getpid())
+    return any(u != user or f > filters for u, f in descendants(browser))
 
 
 def display():
@@ -114,7 +129,7 @@ def browse(command):
     sandboxed = False
     while not server.done.wait(0.2) and browser.poll() is None:
         if server.steps and not sandboxed:
-            sandboxed = any(ns != os.readlink("/proc/self/ns/user") for ns in users(browser.pid))
+            sandboxed = in_a_sandbox(browser.pid)
     print("steps", server.steps, "wrong", server.wrong[:3], "in a sandbox", sandboxed)
     browser.terminate()
     browser.wait()
