@@ -549,6 +549,16 @@ def a_command_that_is_not_there(m):
 
 
 @lie("counter", "World")
+def a_time_before_the_boot(m):
+    m.set("monotonic_ns", -1)
+
+
+@lie("counter", "World")
+def a_boot_in_the_stone_age(m):
+    m.set("boottime_ns", 1 << 62)
+
+
+@lie("counter", "World")
 def the_same_command_twice(m):
     m.all("jobs").append(m.all("jobs")[0])
 
