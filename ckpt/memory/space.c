@@ -15,6 +15,7 @@
 #include "proto/memory.pb-c.h"
 
 #define RESERVED (1ull << 30)
+#define LARGE	 (4ull << 20)
 
 #define UNFORKED (PB__MAPPING_FLAG__MAPPING_DONTFORK | PB__MAPPING_FLAG__MAPPING_WIPEONFORK)
 
@@ -51,6 +52,31 @@ static bool is_untouched(const struct proc_vma *v)
 	       !strstr(v->vm_flags, "ht");
 }
 
+/*
+ * The whole space in one call, where the kernel can, but for what is large and nobody's file: of that the kernel
+ * need not look at each page to say whose it is, which is most of the time it takes.
+ */
+static int scan_whole(struct ckpt_proc *p, struct ckpt_pages *pages, struct buf *guards, struct err *e)
+{
+	uint64_t at = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < p->maps.n && r >= 0; i++) {
+		const struct proc_vma *v = &p->maps.vmas[i];
+
+		if (v->ino || v->shared || *v->path || v->end - v->start < LARGE)
+			continue;
+		if (v->start > at)
+			r = ckpt_pages_find(pages, at, v->start, &p->memory_pages, guards, e);
+		pages->no_files = true;
+		if (r >= 0)
+			r = ckpt_pages_find(pages, v->start, v->end, &p->memory_pages, guards, e);
+		pages->no_files = false;
+		at = v->end;
+	}
+	return r < 0 ? r : ckpt_pages_find(pages, at, CKPT_TASK_SIZE, &p->memory_pages, guards, e);
+}
+
 /* Where a part of the memory has been copied before. */
 static int scan_watched(struct ckpt_dump *d, struct ckpt_proc *p, struct ckpt_pages *pages,
 	struct buf *guards, struct err *e)
@@ -82,9 +108,8 @@ int ckpt_space_scan(struct ckpt_dump *d, struct ckpt_proc *p, struct buf *guards
 	buf_clear(&p->memory_kept);
 	if (ckpt_ahead_space(d->options.ahead, p))
 		return scan_watched(d, p, &pages, guards, e);
-	/* the whole space in one call, where the kernel can */
 	if (ckpt_pages_scans(&pages))
-		return ckpt_pages_find(&pages, 0, CKPT_TASK_SIZE, &p->memory_pages, guards, e);
+		return scan_whole(p, &pages, guards, e);
 	for (size_t i = 0; i < p->maps.n && r >= 0; i++)
 		if (p->maps.vmas[i].start < CKPT_TASK_SIZE && !is_untouched(&p->maps.vmas[i]))
 			r = ckpt_pages_find(&pages, p->maps.vmas[i].start, p->maps.vmas[i].end,
