@@ -305,6 +305,30 @@ struct ckpt_arrived;
 int ckpt_arrived_read(struct ckpt_arrived **ret, struct proto_reader *in, const char *dir, struct err *e);
 void ckpt_arrived_free(struct ckpt_arrived *a);
 
+/*
+ * Images that another one refers to for pages which are as they were: a snapshot costs what has changed since the
+ * last one (ckpt/base.c).
+ */
+struct ckpt_base;
+/*
+ * Dump: the image @name in directory @dir, and those it refers to itself.  -EINVAL where nothing can be referred to,
+ * such as compressed pages.
+ */
+int ckpt_base_open(struct ckpt_base **ret, int dir, const char *name, struct err *e);
+/* Writes the records that stand in front. */
+int ckpt_base_write(const struct ckpt_base *b, struct proto_writer *out, struct err *e);
+/*
+ * Resume: takes the records that come next in @in; *ret is NULL if there are none.  The files are in @dir (-1: this is
+ * a stream, and there is none).  @check says whether an image in a file is whole and may be trusted.
+ */
+int ckpt_base_read(struct ckpt_base **ret, struct proto_reader *in, int dir,
+	int (*check)(void *ctx, int fd, struct err *e), void *ctx, struct err *e);
+/* Calls @each with the name of each file that the image @fd refers to; its offset does not matter. */
+int ckpt_base_names(int fd, void (*each)(void *ctx, const char *name), void *ctx, struct err *e);
+void ckpt_base_free(struct ckpt_base *b);
+/* A file that is to go while others refer to it has this behind its name. */
+#define CKPT_BASE_SUFFIX ".base"
+
 enum ckpt_phase { CKPT_RUNS, CKPT_STOPPING, CKPT_STANDS };
 
 struct ckpt_dump_options {
@@ -318,6 +342,7 @@ struct ckpt_dump_options {
 	const long *notified;
 	size_t n_notified;
 	const struct ckpt_filters *filters; /* borrowed; NULL: nothing is known */
+	struct ckpt_base *base; /* of a snapshot: borrowed, NULL: it stands alone */
 	struct ckpt_ahead *ahead; /* what was copied ahead, into the same image; borrowed, NULL: nothing */
 	/* Tasks are about to be stopped, have all stopped, are about to run.  May be NULL. */
 	void (*phase)(void *ctx, enum ckpt_phase phase);
@@ -344,6 +369,8 @@ int ckpt_freeze(struct ckpt_dump **ret, const struct ckpt_world *w,
 	const struct ckpt_dump_options *o, struct err *e);
 /* Says after the freeze what becomes of what leads out: ckpt_write refuses then. */
 void ckpt_dump_set_outside(struct ckpt_dump *d, enum ckpt_outside outside);
+/* Says what the image refers to, before it is written. */
+void ckpt_dump_set_base(struct ckpt_dump *d, struct ckpt_base *base);
 /* Writes all records and pages (the caller has opened the writer, written its own records, and
  * finishes it).  With options.snapshot the session runs again long before it returns. */
 int ckpt_write(struct ckpt_dump *d, struct proto_writer *out, struct err *e);
@@ -426,6 +453,7 @@ int ckpt_convert_range(
 
 struct ckpt_restore_options {
 	const struct ckpt_mapped *mapped; /* with proto_read_options.leave_long; NULL */
+	const struct ckpt_base *base; /* images it refers to; borrowed, NULL: none */
 	const struct ckpt_arrived *arrived; /* what was copied ahead; borrowed, NULL: nothing */
 	bool paused; /* leave the tasks stopped by SIGSTOP-free freeze; see ckpt_restore_release */
 	/* NULL, or set by the release once the tasks go on whatever happens to the caller: in memory

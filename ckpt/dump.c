@@ -477,6 +477,11 @@ static int write_all_data(struct ckpt_dump *d, const struct buf *list, struct er
 	return r < 0 ? r : fault_at(FAULT_WRITE_DATA, e);
 }
 
+void ckpt_dump_set_base(struct ckpt_dump *d, struct ckpt_base *base)
+{
+	d->options.base = base;
+}
+
 void ckpt_dump_set_outside(struct ckpt_dump *d, enum ckpt_outside outside)
 {
 	d->options.outside = outside;

@@ -28,7 +28,11 @@ static int skip_front(struct proto_reader *in, struct err *e)
 		if (f.kind == PROTO_KIND_AHEAD)
 			return err_set(e, ERR_IMAGE, -EOPNOTSUPP,
 				"memory was copied ahead: only podrun receive and resume read that");
-		if (f.type == PROTO_END || f.kind > PROTO_KIND_AHEAD) {
+		if (f.kind == PROTO_KIND_BASE)
+			return err_set(e, ERR_IMAGE, -EOPNOTSUPP,
+				"a part of its memory is in other images (podrun image show): resume it, and suspend "
+				"or snapshot that");
+		if (f.type == PROTO_END || f.kind > PROTO_KIND_BASE) {
 			proto_unread(in);
 			return 0;
 		}

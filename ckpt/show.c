@@ -11,6 +11,7 @@
 #include "ckpt/kind.h"
 #include "proto/config.pb-c.h"
 #include "proto/files.pb-c.h"
+#include "proto/memory.pb-c.h"
 
 static void show_config(const void *body, size_t len, FILE *out)
 {
@@ -48,6 +49,15 @@ static void show_tree(const void *body, size_t len, FILE *out)
 	pb__tree__free_unpacked(t, NULL);
 }
 
+static void show_base(const void *body, size_t len, FILE *out)
+{
+	Pb__Base *b = pb__base__unpack(NULL, len, body);
+
+	if (b)
+		fprintf(out, "pages of it are in %s", b->file);
+	pb__base__free_unpacked(b, NULL);
+}
+
 /* Records which the supervisor writes have no kind in the table. */
 static const struct {
 	const char *name;
@@ -57,6 +67,7 @@ static const struct {
 	[PROTO_KIND_TREE] = {"tree", show_tree},
 	[PROTO_KIND_WORLD] = {"world", show_world},
 	[PROTO_KIND_AHEAD] = {"ahead", NULL},
+	[PROTO_KIND_BASE] = {"base", show_base},
 };
 
 static const char *kind_name(uint32_t number, char unknown[16])

@@ -14,6 +14,7 @@ enum proto_kind {
 	PROTO_KIND_TREE = 2,   /* the session's own files; DATA frames are their contents */
 	PROTO_KIND_WORLD = 3,  /* host name, time offsets, mounts */
 	PROTO_KIND_AHEAD = 4,  /* memory copied while the session ran; DATA frames are pages */
+	PROTO_KIND_BASE = 5,   /* another image in whose file pages of this one are */
 
 	/* SESSION */
 	PROTO_KIND_SYSV_SHM = 10,
@@ -39,6 +40,7 @@ enum proto_kind {
 	PROTO_KIND_RLIMITS = 29,
 	PROTO_KIND_POSIX_LOCKS = 30,
 	PROTO_KIND_PRCTL = 31, /* dumpable, child subreaper, pdeathsig, name, THP, ... */
+	PROTO_KIND_REFS = 32,  /* pages that are in another image; DATA frames say where */
 
 	/* THREAD */
 	PROTO_KIND_THREAD = 40,	 /* registers, mask, altstack, robust list, rseq, clear_child_tid */

@@ -21,6 +21,8 @@ struct control_ops {
 		size_t n_fds);
 	/* The client for whom an operation is under way went away. */
 	void (*abandoned)(struct session *s);
+	/* Begins a snapshot into the file @path, for nobody. */
+	int (*snapshot)(struct session *s, char *path, struct err *e);
 };
 
 /* A connection that is there: the first client, or an accepted one (the socket is taken over). */

@@ -23,6 +23,7 @@
 #include "supervisor/names/users.h"
 #include "supervisor/notify.h"
 #include "supervisor/operation.h"
+#include "supervisor/periodic.h"
 #include "supervisor/rewrite/ipc.h"
 #include "supervisor/rewrite/numbers.h"
 #include "supervisor/session.h"
@@ -140,6 +141,7 @@ void session_close(struct session *s, enum record_state state)
 	if (s->retry)
 		event_free(s->retry);
 	s->retry = NULL;
+	periodic_free(s);
 	mapped_end(s);
 	end_world(s);
 	if (state == RECORD_ENDED && s->record) {
@@ -174,6 +176,7 @@ void session_free(struct session *s)
 	session_end_operation(s);
 	chore_free(s->chore);
 	worker_free(s->worker);
+	periodic_free(s);
 	mapped_free(s);
 	while (s->clients)
 		control_free(s->clients);

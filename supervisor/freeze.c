@@ -42,6 +42,7 @@
 #include "supervisor/notify.h"
 #include "supervisor/notify_call.h"
 #include "supervisor/operation.h"
+#include "supervisor/periodic.h"
 #include "supervisor/placing.h"
 #include "supervisor/session.h"
 #include "supervisor/worker.h"
@@ -444,6 +445,7 @@ static void on_gone(void *ctx, int status)
 	if (WIFSIGNALED(status) && !op->mending && mend(s) == 0)
 		return;
 	back_to_running(s);
+	periodic_done(s);
 	session_answer(s, err_is(&op->failure) ? &op->failure : NULL);
 	session_end_operation(s);
 	if (over && s->record->config->end_with_command)
@@ -454,6 +456,16 @@ static void on_gone(void *ctx, int status)
 
 static const struct worker_ops worker_ops = {on_message, on_gone};
 
+/* The directory of images. */
+static int open_images(const struct session *s)
+{
+	_cleanup_free_ char *path = NULL;
+
+	if (asprintf(&path, "%s/images", s->paths.state) < 0)
+		return -ENOMEM;
+	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
 static int start_worker(struct session *s, uint32_t deadline_ms, bool mend, struct err *e)
 {
 	_cleanup_free_ struct ckpt_edge *edges = calloc(MAX_EDGES, sizeof(*edges));
@@ -461,7 +473,9 @@ static int start_worker(struct session *s, uint32_t deadline_ms, bool mend, stru
 		.as_root = s->record->config->as_root, .mapped = mapped_info(s)};
 	struct installs *installs = s->notify ? notify_installs(s->notify) : NULL;
 	long notified[FILTER_MAX_NOTIFIED];
-	struct worker_dump what = {.config_dir = s->paths.config,
+	_cleanup_close_ int images = -1;
+	struct worker_dump what = {.images = -1,
+		.config_dir = s->paths.config,
 		.options = {.snapshot = s->op.what == OP_SNAPSHOT,
 			.portable = s->record->config->portable,
 			.outside = (enum ckpt_outside)s->op.outside,
@@ -478,6 +492,9 @@ static int start_worker(struct session *s, uint32_t deadline_ms, bool mend, stru
 	what.options.unhold = installs_unhold;
 	what.client = s->op.client_pid;
 	what.ahead = s->op.live && !mend;
+	what.older = s->world.rewriter ? NULL : periodic_older(s);
+	if (what.older && !mend)
+		what.images = images = open_images(s);
 	if (s->world.rewriter)
 		return worker_start_order(
 			&s->worker, s->loop, s->world.rewriter_orders, &what, &worker_ops, s, e);
@@ -652,8 +669,8 @@ int session_suspend(struct session *s, struct client *c, const Pb__SuspendReques
 	}
 	op->outside = r;
 
-	s->op.client_pid = c->pid;
-	fault_load(c->pid);
+	s->op.client_pid = c ? c->pid : 0;
+	fault_load(s->op.client_pid);
 	op->what = req->snapshot ? OP_SNAPSHOT : OP_SUSPEND;
 	op->began_ns = io_now_ns();
 	op->hold = req->hold && !req->snapshot;

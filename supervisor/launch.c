@@ -32,6 +32,7 @@
 #include "supervisor/message.h"
 #include "supervisor/notify.h"
 #include "supervisor/operation.h"
+#include "supervisor/periodic.h"
 #include "supervisor/plan.h"
 #include "supervisor/procs.h"
 #include "supervisor/session.h"
@@ -416,6 +417,7 @@ static int start_command(struct session *s, struct err *e)
 	}
 	s->state = SESSION_RUNNING;
 	session_save(s, RECORD_RUNNING, false, NULL);
+	periodic_begin(s);
 	if (run->attach) {
 		c->job = j;
 		j->primary = c;

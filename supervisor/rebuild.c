@@ -18,6 +18,7 @@
  * A `frozen` request stops at "restored" in state ARRIVED, durably recorded, and waits for a
  * decision, whatever happens to the client.
  */
+#include "supervisor/periodic.h"
 #include "supervisor/rebuild.h"
 
 #include <event2/event.h>
@@ -464,6 +465,7 @@ static void on_released(struct session *s)
 	s->state = SESSION_RUNNING;
 	mapped_begin(s);
 	session_save(s, RECORD_RUNNING, false, NULL);
+	periodic_begin(s);
 	if (op->report)
 		op->report->total_ns = io_now_ns() - op->began_ns;
 	if (c && op->resume->attach && j && !j->exited) {
@@ -701,11 +703,27 @@ static bool kernel_will_name(const Pb__ResumeRequest *req)
 		(strcmp(req->names, "rewrite") != 0 && !check_lacking_names());
 }
 
+/* That @path is in; -errno. */
+static int open_directory(const char *path)
+{
+	_cleanup_free_ char *dir = strdup(path);
+	char *slash = dir ? strrchr(dir, '/') : NULL;
+	int fd;
+
+	if (!slash)
+		return -ENOENT;
+	slash[slash == dir] = '\0';
+	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
 int session_resume(
 	struct session *s, struct client *c, const Pb__ResumeRequest *req, int image, struct err *e)
 {
 	struct session_operation *op = &s->op;
+	_cleanup_close_ int dir = -1;
 	struct worker_restore what = {.image = image,
+		.dir = -1,
 		.config_dir = s->paths.config,
 		.state_dir = s->paths.state,
 		.supervisor = getpid()};
@@ -752,6 +770,8 @@ int session_resume(
 	if (op->known && !req->frozen && (req->map || getenv("PODRUN_MAP_RUN")) &&
 		kernel_will_name(req))
 		what.map = mapped_options(s);
+	if (op->path)
+		what.dir = dir = open_directory(op->path);
 	s->state = SESSION_REBUILDING;
 	r = worker_start_restore(&s->worker, s->loop, &what, &worker_ops, s, e);
 	if (r == 0)

@@ -412,4 +412,14 @@ static void abandoned(struct session *s)
 		session_abandoned(s);
 }
 
-const struct control_ops requests_ops = {handle, abandoned};
+/* One that nobody has asked for just now. */
+static int snapshot(struct session *s, char *path, struct err *e)
+{
+	Pb__SuspendRequest q = PB__SUSPEND_REQUEST__INIT;
+
+	q.snapshot = true;
+	q.path = path;
+	return session_suspend(s, NULL, &q, -1, e);
+}
+
+const struct control_ops requests_ops = {handle, abandoned, snapshot};

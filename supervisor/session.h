@@ -190,6 +190,7 @@ struct session {
 	struct chore *chore; /* of launch.c, before there is a world */
 	void (*on_world)(struct session *s, struct err *e); /* what comes after it */
 	unsigned chores;				    /* done so far */
+	struct periodic *periodic; /* snapshots from time to time; or NULL */
 	struct mapped *mapped; /* it was resumed with memory mapped from its image; NULL */
 	struct session_operation op;
 	struct event *retry; /* timer of rebuild.c: the name is not free yet */

@@ -19,6 +19,7 @@ struct dump {
 	struct ckpt_ahead *ahead;
 	struct proto_writer *out;
 	struct proto_key *key;
+	struct ckpt_base *base; /* an earlier image, or NULL */
 	int image;
 	const char *note;
 	const struct worker_dump *what;
@@ -117,7 +118,10 @@ static int write_image(struct dump *d, const Pb__WriteRequest *req, const int *f
 	struct proto_writer *out, struct err *e)
 {
 	uint64_t then = io_now_ns(), tree;
-	int r = write_front(d, out, req, fds[1], e);
+	int r = d->base ? ckpt_base_write(d->base, out, e) : 0;
+
+	if (r == 0)
+		r = write_front(d, out, req, fds[1], e);
 
 	if (r == 0)
 		r = fault_at(FAULT_WRITE_FRONT, e);
@@ -341,8 +345,18 @@ static void tell_thawed(void *ctx)
 static void end_ahead(struct dump *d)
 {
 	ckpt_ahead_free(take_ptr(d->ahead));
+	ckpt_base_free(take_ptr(d->base));
 	close_out(d);
 	d->image = close_fd(d->image);
+}
+
+/* An image that can't be referred to is no misfortune: the new one is whole in itself. */
+static void open_base(struct dump *d)
+{
+	struct err e = {0};
+
+	if (ckpt_base_open(&d->base, d->what->images, d->what->older, &e) < 0)
+		log_info("the snapshot refers to no other: %s", e.msg);
 }
 
 /* True if it could be frozen, and runs again. */
@@ -357,7 +371,10 @@ static bool dump_all(struct proto_conn *conn, const struct worker_dump *what)
 		end_ahead(&d);
 		return false;
 	}
+	if (what->images >= 0)
+		open_base(&d);
 	options.ahead = d.ahead;
+	options.base = d.base;
 	d.began = io_now_ns();
 	options.thawed = tell_thawed;
 	options.thawed_ctx = &d;
@@ -376,8 +393,9 @@ static bool dump_all(struct proto_conn *conn, const struct worker_dump *what)
 void worker_main_dump(int sock, const void *arg)
 {
 	const struct worker_dump *what = arg;
+	const int fds[] = {what->listener, what->images};
 
-	_exit(dump_all(worker_begin(sock, &what->world, &what->listener, 1, "podrun-freeze"), what)
+	_exit(dump_all(worker_begin(sock, &what->world, fds, 2, "podrun-freeze"), what)
 			? 0
 			: 1);
 }

@@ -17,6 +17,8 @@ struct worker_dump {
 	pid_t client;		/* who asked for it; 0 */
 	int listener;		/* of notifications, for options.unhold */
 	const char *config_dir; /* where the key is */
+	int images;		/* directory of images, or -1 */
+	const char *older;	/* one in it that the new one may refer to, or NULL */
 	bool ahead;		/* memory is copied ahead, before anything is frozen */
 };
 

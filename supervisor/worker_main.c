@@ -37,6 +37,7 @@ struct restore {
 	struct ckpt_ipc_names ipc;
 	struct proto_conn *conn;
 	struct proto_reader *in;
+	struct ckpt_base *base; /* images it refers to, or NULL */
 	struct ckpt_arrived *arrived; /* memory that came ahead of the session, or NULL */
 	struct ckpt_world world;
 	struct ledger_claimant claimant;
@@ -325,6 +326,31 @@ static void tell_pieces(struct restore *r, const struct ckpt_build *b)
 	worker_reply(r->conn, PB__WORKER__BODY_PIECES, &m.base);
 }
 
+/* An image that this one refers to: is it whole, and one that would be accepted itself? */
+static int check_base(void *ctx, int fd, struct err *e)
+{
+	struct restore *r = ctx;
+	struct proto_read_options o = {.config_dir = r->what->config_dir,
+		.also_trust = r->what->also_trust,
+		.threads = PROTO_NO_THREADS};
+	struct proto_reader *in;
+	struct proto_frame f;
+	int error = proto_reader_open(&in, fd, &o, e);
+
+	if (error < 0 || ledger_knows_file(r->what->state_dir, fd)) {
+		if (error == 0)
+			proto_reader_close(in);
+		return error;
+	}
+	do
+		error = proto_read(in, &f, e);
+	while (error == 0 && f.type != PROTO_END);
+	proto_reader_close(in);
+	if (error == 0)
+		ledger_know_file(r->what->state_dir, fd);
+	return error;
+}
+
 static int rebuild(struct restore *r, const struct worker_restore *what, struct err *e)
 {
 	struct proto_read_options o = {.config_dir = what->config_dir,
@@ -350,6 +376,9 @@ static int rebuild(struct restore *r, const struct worker_restore *what, struct 
 	if (error == 0 && r->arrived)
 		error = fault_at(FAULT_AHEAD_ARRIVED, e);
 	options.arrived = r->arrived;
+	if (error == 0)
+		error = ckpt_base_read(&r->base, r->in, what->dir, check_base, r, e);
+	options.base = r->base;
 	if (error == 0)
 		error = send_front(r, e);
 	if (error == 0)
@@ -390,9 +419,11 @@ static _Noreturn void go_on(struct restore *r)
 
 	proto_reader_close(take_ptr(r->in));
 	ckpt_arrived_free(take_ptr(r->arrived));
+	ckpt_base_free(take_ptr(r->base));
 	proto_conn_free(take_ptr(r->conn));
 	ledger_claimant_fini(&r->claimant);
 	close_fd(r->what->image);
+	close_fd(r->what->dir);
 	close_fd(w->init_pidfd);
 	close_fd(w->root_fd);
 	close_fd(w->proc_fd);
@@ -404,9 +435,10 @@ void worker_main_restore(int sock, const void *arg)
 {
 	const struct worker_restore *what = arg;
 	struct restore r = {.what = what, .sock = sock};
+	const int fds[] = {what->image, what->dir};
 	struct err e = {0};
 
-	r.conn = worker_begin(sock, NULL, &what->image, 1, "podrun-rebuild");
+	r.conn = worker_begin(sock, NULL, fds, 2, "podrun-rebuild");
 	if (rebuild(&r, what, &e) < 0) {
 		worker_reply_failure(r.conn, &e);
 		_exit(1);

@@ -19,6 +19,7 @@ extern const struct ckpt_kind ckpt_kind_inotify;
 extern const struct ckpt_kind ckpt_kind_itimers;
 extern const struct ckpt_kind ckpt_kind_memfd;
 extern const struct ckpt_kind ckpt_kind_mm;
+extern const struct ckpt_kind ckpt_kind_refs;
 extern const struct ckpt_kind ckpt_kind_mqfile;
 extern const struct ckpt_kind ckpt_kind_mqueue;
 extern const struct ckpt_kind ckpt_kind_nested;

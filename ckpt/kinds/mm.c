@@ -445,6 +445,23 @@ static int mm_data(struct ckpt_build *b, struct ckpt_record *r, uint64_t offset,
 		s->at[s->last].prot & PROT_WRITE, e);
 }
 
+int ckpt_mm_put(struct ckpt_build *b, pid_t vpid, uint64_t addr, const void *data, size_t len,
+	struct err *e)
+{
+	struct ckpt_record *r = ckpt_build_record(b, PROTO_KIND_MM, (uint64_t)vpid);
+	struct mm_state *s = r ? r->state : NULL;
+	int ret = 0;
+
+	for (size_t done = 0, n; done < len && ret >= 0; done += n) {
+		if (!s || !find_mapping(s, addr + done, addr + done + PAGE_SIZE))
+			return err_set(e, ERR_IMAGE, -EBADMSG, "pages at %llx belong to no mapping",
+				(unsigned long long)addr);
+		n = MIN(len - done, s->at[s->last].end - (addr + done));
+		ret = mm_data(b, r, addr + done, (const uint8_t *)data + done, n, e);
+	}
+	return ret;
+}
+
 /* A range that was copied ahead: from @map, where it came to lie. */
 static int fill_kept(
 	struct ckpt_build *b, struct mm_state *s, uint64_t start, uint64_t end, struct err *e)

@@ -41,6 +41,7 @@ const struct ckpt_kind *const ckpt_kinds[] = {
 	&ckpt_kind_inotify,
 	&ckpt_kind_shared_mem, /* after the open files that carry such memory */
 	&ckpt_kind_mm,
+	&ckpt_kind_refs,
 	&ckpt_kind_sigactions,
 	&ckpt_kind_sched,
 	&ckpt_kind_rlimits,

@@ -142,6 +142,11 @@ bool ckpt_pages_scans(struct ckpt_pages *p);
 int ckpt_pages_find(struct ckpt_pages *p, uint64_t start, uint64_t end, struct buf *runs,
 	struct buf *guards, struct err *e);
 
+/* Reads all of it; what can't be read becomes zero. */
+void ckpt_pages_read(struct ckpt_pages *p, uint64_t addr, uint8_t *to, size_t len);
+bool ckpt_page_is_zero(const uint8_t *page);
+/* Shorter stretches of pages that need not be written, between others, are written. */
+#define CKPT_MIN_GAP (4 * PAGE_SIZE)
 /*
  * Writes the pages of [start, end) as DATA of (@kind, @subject), at offset address + @shift; those
  * that are zero only with @zeros (a zero page in the copy of a file is not nothing).  Unreadable
@@ -149,6 +154,17 @@ int ckpt_pages_find(struct ckpt_pages *p, uint64_t start, uint64_t end, struct b
  */
 int ckpt_pages_write(struct ckpt_pages *p, struct proto_writer *out, enum proto_kind kind,
 	uint64_t subject, struct ckpt_run run, uint64_t shift, bool zeros, struct err *e);
+
+/* ---- compare.c ----------------------------------------------------------------------------- */
+
+struct ckpt_base;
+
+/*
+ * As ckpt_pages_write for kind MM, of process @vpid: pages that @base has are not written, but where they are is
+ * appended to @refs (bytes as a DATA frame of kind REFS has them).
+ */
+int ckpt_pages_compare(struct ckpt_pages *p, struct proto_writer *out, struct ckpt_base *base,
+	pid_t vpid, struct ckpt_run run, bool zeros, struct buf *refs, struct err *e);
 
 /* ---- space.c ------------------------------------------------------------------------------- */
 
@@ -243,6 +259,9 @@ void ckpt_vdso_stop(uint8_t *vdso, size_t len);
 struct ckpt_record;
 /* Unpacks an MM record, its mappings checked: sorted, page aligned, below CKPT_TASK_SIZE. */
 int ckpt_mm_unpack(const struct ckpt_record *r, struct Pb__Mm **ret, struct err *e);
+/* Puts pages, which must lie in one private mapping, into the memory of process @vpid. */
+int ckpt_mm_put(struct ckpt_build *b, pid_t vpid, uint64_t addr, const void *data, size_t len,
+	struct err *e);
 /* Fills what was copied ahead and is still so, if it is a record of memory. */
 int ckpt_mm_fill_kept(struct ckpt_build *b, struct ckpt_record *r, struct err *e);
 /* A frame whose data was left in the image.  1: it is mapped, 0: it must be copied. */

@@ -27,9 +27,6 @@
 #include "ckpt/memory/memory.h"
 #include "proto/proto.h"
 
-/* Shorter stretches of zero pages between others are written. */
-#define MIN_ZERO_RUN (4 * PAGE_SIZE)
-
 enum method { UNKNOWN = 0, SCAN_GUARD, SCAN, PAGEMAP };
 
 int ckpt_pages_open(struct ckpt_pages *ret, int proc_fd, pid_t pid, struct err *e)
@@ -176,8 +173,7 @@ out:
 	return 0;
 }
 
-/* Reads all of it; what can't be read becomes zero. */
-static void read_memory(struct ckpt_pages *p, uint64_t addr, uint8_t *to, size_t len)
+void ckpt_pages_read(struct ckpt_pages *p, uint64_t addr, uint8_t *to, size_t len)
 {
 	bool by_file = false;
 
@@ -203,7 +199,7 @@ static void read_memory(struct ckpt_pages *p, uint64_t addr, uint8_t *to, size_t
 	}
 }
 
-static bool is_zero(const uint8_t *page)
+bool ckpt_page_is_zero(const uint8_t *page)
 {
 	uint64_t first;
 
@@ -219,13 +215,13 @@ static size_t next_stretch(const uint8_t *data, size_t len, size_t *pos)
 {
 	size_t start = *pos, end, zero;
 
-	while (start < len && is_zero(data + start))
+	while (start < len && ckpt_page_is_zero(data + start))
 		start += PAGE_SIZE;
 	*pos = start;
 	for (end = zero = start; zero < len; zero += PAGE_SIZE) {
-		if (!is_zero(data + zero))
+		if (!ckpt_page_is_zero(data + zero))
 			end = zero + PAGE_SIZE;
-		else if (zero + PAGE_SIZE - end >= MIN_ZERO_RUN)
+		else if (zero + PAGE_SIZE - end >= CKPT_MIN_GAP)
 			break;
 	}
 	return end - start;
@@ -275,7 +271,7 @@ int ckpt_pages_write(struct ckpt_pages *p, struct proto_writer *out, enum proto_
 
 		if (r < 0)
 			return r;
-		read_memory(p, at, room, len);
+		ckpt_pages_read(p, at, room, len);
 		r = commit_piece(p, out, kind, subject, at + shift, room, len, zeros, e);
 		if (r < 0)
 			return r;

@@ -13,6 +13,7 @@
 #include "ckpt/memory/memory.h"
 #include "ckpt/survey.h"
 #include "proto/memory.pb-c.h"
+#include "proto/proto.h"
 
 #define RESERVED (1ull << 30)
 #define LARGE	 (4ull << 20)
@@ -117,10 +118,18 @@ int ckpt_space_scan(struct ckpt_dump *d, struct ckpt_proc *p, struct buf *guards
 	return r;
 }
 
+static int write_run(struct ckpt_dump *d, struct ckpt_pages *pages, struct ckpt_proc *p,
+	struct ckpt_run run, bool zeros, struct buf *refs, struct err *e)
+{
+	if (d->options.base)
+		return ckpt_pages_compare(pages, d->out, d->options.base, p->vpid, run, zeros, refs, e);
+	return ckpt_pages_write(pages, d->out, PROTO_KIND_MM, (uint64_t)p->vpid, run, 0, zeros, e);
+}
+
 /* The pages of one mapping; @next is the first run that may touch it.  A run may go on into the
  * next mapping. */
 static int write_mapping(struct ckpt_dump *d, struct ckpt_pages *pages, struct ckpt_proc *p,
-	const struct proc_vma *v, const Pb__Mapping *m, size_t *next, struct err *e)
+	const struct proc_vma *v, const Pb__Mapping *m, size_t *next, struct buf *refs, struct err *e)
 {
 	bool anon = m->source == PB__MAPPING_SOURCE__MAPPING_ANON;
 	const struct ckpt_run *runs = (const struct ckpt_run *)p->memory_pages.data;
@@ -141,8 +150,7 @@ static int write_mapping(struct ckpt_dump *d, struct ckpt_pages *pages, struct c
 			return err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP,
 				"mapping %llx-%llx: huge pages in use that are read-only",
 				(unsigned long long)v->start, (unsigned long long)v->end);
-		r = ckpt_pages_write(
-			pages, d->out, PROTO_KIND_MM, (uint64_t)p->vpid, run, 0, !anon, e);
+		r = write_run(d, pages, p, run, !anon, refs, e);
 	}
 	return r;
 }
@@ -152,6 +160,7 @@ int ckpt_space_write(struct ckpt_dump *d, struct ckpt_proc *p, pid_t pid, enum c
 {
 	_cleanup_pages_ struct ckpt_pages pages = CKPT_PAGES_INIT;
 	int r = ckpt_pages_open(&pages, d->host_proc, pid, e);
+	_cleanup_buf_ struct buf refs = BUF_INIT;
 	size_t next = 0;
 
 	for (size_t i = 0; i < p->maps.n && r >= 0; i++) {
@@ -160,8 +169,12 @@ int ckpt_space_write(struct ckpt_dump *d, struct ckpt_proc *p, pid_t pid, enum c
 
 		r = ckpt_mapping_describe(d, p, v, &m, e);
 		if (r == 0 && is_wanted(&m, part))
-			r = write_mapping(d, &pages, p, v, &m, &next, e);
+			r = write_mapping(d, &pages, p, v, &m, &next, &refs, e);
 	}
+	if (r >= 0 && buf_error(&refs))
+		r = err_errno(e, -ENOMEM, "pages");
+	if (r >= 0 && refs.len)
+		r = proto_write_data(d->out, PROTO_KIND_REFS, (uint64_t)p->vpid, 0, refs.data, refs.len, e);
 	d->report.pages += pages.written;
 	return r < 0 ? r : 0;
 }

@@ -4,6 +4,7 @@
  * would be accepted.
  */
 #include <dirent.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -88,19 +89,66 @@ static int show(struct cli *c, const struct image_options *o, const char *what, 
 	return r;
 }
 
+static int read_all(struct proto_reader *in, uint64_t *ret_frames, struct err *e)
+{
+	struct proto_frame f;
+	int r;
+
+	do
+		r = proto_read(in, &f, e);
+	while (r == 0 && f.type != PROTO_END && ++*ret_frames);
+	return r;
+}
+
+/* One of those that it refers to. */
+static int verify_base(void *ctx, int fd, struct err *e)
+{
+	const struct cli *c = ctx;
+	const struct proto_read_options trusted = {.config_dir = c->paths.config};
+	struct proto_reader *in;
+	int r = proto_reader_open(&in, fd, &trusted, e);
+
+	if (r < 0)
+		return r;
+	r = read_all(in, &(uint64_t){0}, e);
+	proto_reader_close(in);
+	return r;
+}
+
+/* The directory that the image is in, -1 for what is no file. */
+static int open_directory(struct cli *c, const char *what)
+{
+	_cleanup_free_ char *path = NULL, *name = NULL;
+	_cleanup_close_ int fd = -1;
+	struct err ignored = {0};
+	char *slash;
+	bool own;
+
+	if (strcmp(what, "-") == 0)
+		return -1;
+	fd = resume_open(c, what, &path, &name, &own, &ignored);
+	slash = fd >= 0 && path ? strrchr(path, '/') : NULL;
+	if (!slash)
+		return -1;
+	slash[slash == path] = '\0';
+	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
 static int verify(struct cli *c, const struct image_options *o, const char *what, struct err *e)
 {
 	const struct proto_read_options trusted = {.config_dir = c->paths.config};
-	struct proto_frame f;
+	_cleanup_close_ int dir = open_directory(c, what);
+	struct ckpt_base *base = NULL;
 	struct proto_reader *in;
 	uint64_t frames = 0;
 	int fd, r = open_reader(c, what, &trusted, &in, &fd, e);
 
 	if (r < 0)
 		return r;
-	do
-		r = proto_read(in, &f, e);
-	while (r == 0 && f.type != PROTO_END && ++frames);
+	r = ckpt_base_read(&base, in, dir, verify_base, c, e);
+	ckpt_base_free(base);
+	if (r == 0)
+		r = read_all(in, &frames, e);
 	if (r == 0 && o->json) {
 		json_t *j = json_pack("{s:b, s:I}", "ok", 1, "frames", (json_int_t)frames);
 

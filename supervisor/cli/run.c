@@ -22,13 +22,14 @@
 
 struct run_options {
 	const char *name, *file, *workdir, *root, *user, *net, *names, *view, *hostname, *command,
-		*outside;
+		*outside, *every;
 	bool detach, interactive, tty, remove, portable, io_uring, end_with_command;
 	struct cli_list env, env_files, volumes, allow;
-	uint64_t memory, pids;
+	uint64_t memory, pids, keep;
 };
 
 #define ROOT_HOME "HOME=/root"
+#define KEEP	  10 /* snapshots */
 
 #define AT(member) offsetof(struct run_options, member)
 static const struct cli_option options[] = {
@@ -61,6 +62,8 @@ static const struct cli_option options[] = {
 	{"memory", 0, "SIZE", "limit of memory; needs a cgroup that is delegated to you", CLI_SIZE,
 		AT(memory)},
 	{"pids", 0, "N", "limit of processes and threads", CLI_NUMBER, AT(pids)},
+	{"every", 0, "TIME", "a snapshot that often: 30s, 10m, 2h; NAME@1, NAME@2 ...", CLI_STRING, AT(every)},
+	{"keep", 0, "N", "of these, so many (10)", CLI_NUMBER, AT(keep)},
 	{"portable", 0, NULL, "use no CPU feature that another host may lack", CLI_FLAG,
 		AT(portable)},
 	{"io-uring", 0, NULL, "allow io_uring; such a session can't be suspended", CLI_FLAG,
@@ -341,6 +344,25 @@ static int fill_allow(const struct run_options *o, Pb__Config *c, struct err *e)
 	return c->allow ? 0 : err_errno(e, -ENOMEM, "users");
 }
 
+/* "30s", "10m", "2h"; a number alone is seconds. */
+static int parse_time(const char *text, uint32_t *ret, struct err *e)
+{
+	static const struct {
+		char unit;
+		uint32_t seconds;
+	} units[] = {{'\0', 1}, {'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}};
+	char *end;
+	unsigned long n = strtoul(text, &end, 10);
+
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++)
+		if (*text >= '0' && *text <= '9' && *end == units[i].unit && (!*end || !end[1]) && n &&
+			n <= UINT32_MAX / units[i].seconds) {
+			*ret = (uint32_t)n * units[i].seconds;
+			return 0;
+		}
+	return err_set(e, ERR_USAGE, -EINVAL, "--every: '%s' is no time, such as 30s, 10m or 2h", text);
+}
+
 static int fill_config(
 	const struct run_options *o, Pb__Config *c, struct strings *env, char *cwd, struct err *e)
 {
@@ -374,6 +396,11 @@ static int fill_config(
 	c->as_root = o->user && strcmp(o->user, "root") == 0;
 	c->net = (char *)(o->net ? o->net : "none");
 	c->outside = (char *)(o->outside ? o->outside : "");
+	if (o->keep && !o->every)
+		return err_set(e, ERR_USAGE, -EINVAL, "--keep belongs to --every");
+	if (o->every && parse_time(o->every, &c->every, e) < 0)
+		return e->error;
+	c->keep = o->every ? (uint32_t)MIN(o->keep ? o->keep : KEEP, (uint64_t)UINT32_MAX) : 0;
 	c->memory = o->memory;
 	c->pids = o->pids;
 	c->portable = o->portable;

@@ -162,7 +162,7 @@ static void dump(struct rewriter *w, const struct order *o, const int *fds)
 	struct ckpt_ipc_names ipc;
 	struct ckpt_edge edges[MAX_EDGES];
 	long notified[ANSWERS_MAX];
-	struct worker_dump what = {.config_dir = w->config_dir,
+	struct worker_dump what = {.images = -1, .config_dir = w->config_dir,
 		.world = {.name = w->name,
 			.init_pid = w->init,
 			.init_pidfd = sys_pidfd_open(w->init, 0),

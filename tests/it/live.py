@@ -235,5 +235,104 @@ def rewritten_names_are_moved_as_without_it(env):
     assert "ok" in finish(other, "s").split()
 
 
+# ---- snapshots from time to time ---------------------------------------------------------------
+
+
+def images(env, name="s", suffix=""):
+    """The numbers of its snapshots; with `suffix` those that are kept for others only."""
+    found = [p.name[len(name) + 5:] for p in (env.path("state") / "podrun" / "images").glob(name + ".img@*")]
+    return sorted(int(n[:len(n) - len(suffix)]) for n in found
+                  if n.endswith(suffix) and n[:len(n) - len(suffix)].isdigit())
+
+
+def until_number(env, n):
+    return until("snapshot %d" % n, lambda: images(env) and images(env)[-1] >= n)
+
+
+def image_of(env, n, name="s"):
+    return env.path("state") / "podrun" / "images" / ("%s.img@%d" % (name, n))
+
+
+@test
+def periodic_snapshots_are_each_what_the_session_was(env):
+    """All that are kept are resumed, and it is rolled back."""
+    env.run_detached("s", WORK, 32, 3000, options=["--every", "1", "--keep", "3"])
+    until_number(env, 6)
+    env.podrun("kill", "s")
+    kept = images(env)
+    assert 3 <= len(kept) <= 4 and kept[-1] >= 6, kept
+    for n in kept:
+        env.podrun("image", "verify", "s@%d" % n)
+        env.podrun("resume", "-d", "--name", "copy", "s@%d" % n)
+        assert "ok" in finish(env, "copy").split()
+        env.podrun("rm", "copy")
+    env.podrun("resume", "-d", "--replace", "s@%d" % kept[0])
+    # what is rolled back goes on making them
+    until("a new one", lambda: images(env)[-1] > kept[-1])
+    env.podrun("resume", "-d", "--replace", "s@%d" % kept[-1])
+    assert "ok" in finish(env, "s").split()
+
+
+HOLDS = """
+import hashlib, os, random, time
+data = bytearray(random.Random(1).randbytes(48 << 20))
+print('ready', flush=True)
+while not os.path.exists('/tmp/go'): time.sleep(.02)
+print('ok' if data == random.Random(1).randbytes(48 << 20) else 'FAIL')
+"""
+
+
+@test
+def periodic_snapshots_cost_what_has_changed(env):
+    env.run_detached("s", "python3", "-c", HOLDS, options=["--every", "1s", "--keep", "2"])
+    until_number(env, 5)
+    env.podrun("kill", "s")
+    first, last = images(env, suffix=".base"), images(env)
+    assert first[0] == 1 and image_of(env, 1).with_name("s.img@1.base").stat().st_size > 48 << 20
+    shown = ""
+    for n in last:
+        assert image_of(env, n).stat().st_size < 2 << 20, n
+        shown += env.podrun("image", "show", "s@%d" % n).text
+    # none is kept for which there is no use
+    for n in first:
+        assert "pages of it are in s.img@%d\n" % n in shown, (first, last, shown)
+    env.podrun("resume", "-d", "s@%d" % last[-1], "--name", "back")
+    assert "ok" in finish(env, "back").split()
+
+
+@test
+def a_snapshot_is_not_believed_if_what_it_refers_to_is_not_the_same(env):
+    env.run_detached("s", "python3", "-c", HOLDS, options=["--every", "1", "--keep", "9"])
+    until_number(env, 2)
+    env.podrun("kill", "s")
+    first = image_of(env, 1)
+    whole = first.read_bytes()
+    changed = bytearray(whole)
+    changed[len(whole) // 2] ^= 1
+    first.write_bytes(changed)
+    for command in (["image", "verify", "s@2"], ["resume", "-d", "s@2"]):
+        one_line(env.podrun(*command, code=7), "s.img@1", "digest")
+    first.write_bytes(whole[:-200])
+    one_line(env.podrun("resume", "-d", "s@2", code=7), "s.img@1")
+    # another snapshot of the same session, under that name
+    first.write_bytes(image_of(env, 2).read_bytes())
+    one_line(env.podrun("resume", "-d", "s@2", code=7), "s.img@1")
+    first.unlink()
+    one_line(env.podrun("resume", "-d", "s@2", code=5), "s.img@1")
+    with open(image_of(env, 2), "rb") as f:
+        one_line(env.call(PODRUN, "resume", "-d", "-", stdin=f.read(), code=7), "refers to other images")
+    first.write_bytes(whole)
+    env.podrun("image", "verify", "s@2")
+    env.podrun("resume", "-d", "s@2")
+    assert "ok" in finish(env, "s").split()
+
+
+@test
+def times_and_numbers_of_snapshots_are_checked(env):
+    for wrong in (["--every", "soon"], ["--every", "0"], ["--every", "5w"], ["--every", "99999999999"],
+                  ["--keep", "3"]):
+        one_line(env.podrun("run", *wrong, "--", "true", code=2), "--every")
+
+
 if __name__ == "__main__":
     main()
