@@ -68,6 +68,25 @@ static void test_status(void **state)
 	check(procfs_text_status, "State:\tZ (zombie)\n", "State:\tZ (zombie)\n");
 }
 
+static void test_status_of_users(void **state)
+{
+	const gid_t groups[] = {5, 65534};
+	const struct procfs_ids ids = {.uid = {0, 33, 0, 33},
+		.gid = {1, 2, 3, 2},
+		.groups = groups,
+		.n_groups = 2,
+		.has_caps = true,
+		.caps = {0, 1, 0x1ffffffffff, 2, 3}};
+
+	facts.ids = &ids;
+	check(procfs_text_status,
+		"Name:\tUid:\nUid:\t1\t1\t1\t1\nGid:\t9\t9\t9\t9\nGroups:\t9 \nNStgid:\t4002\nCapInh:\tf\n"
+		"CapPrm:\tf\nCapEff:\tf\nCapBnd:\tf\nCapAmb:\tf\nNoNewPrivs:\t1\n",
+		"Name:\tUid:\nUid:\t0\t33\t0\t33\nGid:\t1\t2\t3\t2\nGroups:\t5 65534 \nNStgid:\t2\n"
+		"CapInh:\t0000000000000000\nCapPrm:\t0000000000000001\nCapEff:\t000001ffffffffff\n"
+		"CapBnd:\t0000000000000002\nCapAmb:\t0000000000000003\nNoNewPrivs:\t1\n");
+}
+
 static void test_stat(void **state)
 {
 	check(procfs_text_stat, "4002 (a) 4003 ) S 4001 4002 77 34816 -1 4194304 4001 0\n",
@@ -621,6 +640,7 @@ int main(void)
 #define SESSION(f) cmocka_unit_test_setup_teardown(f, make_session, end_session)
 	const struct CMUnitTest tests[] = {
 		TEXT(test_status),
+		TEXT(test_status_of_users),
 		TEXT(test_stat),
 		TEXT(test_small_texts),
 		TEXT(test_locks),

@@ -31,6 +31,8 @@ And some of them, because it is podrun's doing and not the program's, in these:
     careful    somebody is killed while what waits in a queue has been taken out of it
     rewritten_faults  as faults, between hosts without namespaces
     rooted     as back, with a root directory of its own (run --root)
+    accounts   between two accounts without namespaces: what tells of users tells of the session's
+    root_inside  as back, as root inside (run --user root)
 """
 import os
 import pathlib
@@ -42,7 +44,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import faults as fault_ways  # noqa: E402
 import harness  # noqa: E402
 import left_out  # noqa: E402
-from harness import BUILD, PATIENCE, PODRUN, REWRITE, Failed, Skip, add, main  # noqa: E402
+from harness import BUILD, PATIENCE, PODRUN, PROFILE, REWRITE, Failed, Skip, add, main, needs  # noqa: E402
 from tree import make_tree  # noqa: E402
 
 PROGRAMS = BUILD / "tests" / "state"
@@ -166,6 +168,35 @@ def rooted(env, program):
     _finish(env, "s")
 
 
+# From one account to another without namespaces, and back: the session's ids stay.
+def accounts(env, program):
+    image = env.path("image")
+    elsewhere = ["unshare", "--user", "--map-user=4242", "--map-group=4243"]
+    needs("unshare")
+    if env.call(*elsewhere, "true", check=False).code:
+        raise Skip("this host lets nobody be another account")
+    env.contain()
+    env.run_detached("s", program, GO, options=("--names", "rewrite", "--net", "host"))
+    for prefix in (elsewhere, []):
+        env.podrun("suspend", "s", "-o", image)
+        env.prefix = prefix + PROFILE
+        env.podrun("resume", "-d", "--names", "rewrite", image)
+        image.unlink()
+    _finish(env, "s")
+
+
+# As root inside, to where the kernel holds the names, and back.
+def root_inside(env, program):
+    image = env.path("image")
+    env.share_cache()
+    env.run_detached("s", program, GO, options=("--names", "rewrite", "--net", "host", "--user", "root"))
+    for way in ("kernel", "rewrite"):
+        env.podrun("suspend", "s", "-o", image)
+        env.podrun("resume", "-d", "--names", way, image)
+        image.unlink()
+    _finish(env, "s")
+
+
 def kept(env, program):
     env.contain()
     env.run_detached("s", program, GO, *fault_ways.goes_on(program),
@@ -230,6 +261,9 @@ CLOCKED = ("clocks", "counter", "epolls", "eventfds", "mem_vdso", "task_alarm", 
 ROOTED = ("file_ghost", "file_regular", "inotifys", "mem_deleted_file", "mem_devshm", "mem_private_file", "memfds",
           "posix_locks", "procfiles", "stacked", "task_attributes", "task_fds", "task_headless", "task_robust",
           "task_threads", "task_tree", "unix_abstract", "unix_flight")
+# What tells of users.
+OWNED = ("file_ghost", "file_regular", "memfds", "mqueue", "posix_locks", "procfiles", "signal_storm", "sysv_ipc",
+         "task_attributes", "task_signals", "task_tree", "task_waits", "unix_flight", "unix_pair")
 # A 32-bit program is another one to few kinds, but to what runs calls in it.
 I386_WAYS = (plain, twice, snapshot, rewrite, rewritten)
 I386_ONLY = ("i386_family", "i386_task")
@@ -258,11 +292,12 @@ def _ways(path):
         ((careful,) if name in fault_ways.CAREFUL else ()) + \
         ((rooted,) if name in ROOTED else ()) + \
         ((clocks, clocks_back) if name in CLOCKED else ()) + \
+        ((accounts, root_inside) if name in OWNED else ()) + \
         ((supervisor, client, rewritten_faults) if name in SOME else ())
 
 
 # They say themselves who holds the names; and where the rewriter does it is whom those would kill.
-OF_THEIR_OWN = (plain, rewrite, leave, rewritten, back, kept, rooted, rewritten_faults)
+OF_THEIR_OWN = (plain, rewrite, leave, rewritten, back, kept, rooted, accounts, root_inside, rewritten_faults)
 KILLS = (kills, careful)
 
 
