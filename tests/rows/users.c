@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -214,6 +215,24 @@ static void capabilities(void)
 	ROW_CHECK(setresuid(-1, 0, -1) == 0 && getuid() == 33 && geteuid() == 0);
 }
 
+/* Whose number is said, not all of the session. */
+static void of_a_user(void)
+{
+	int pair[2], ours = getpriority(PRIO_PROCESS, 0);
+	pid_t pid;
+	char c;
+
+	ROW_CHECK(pipe(pair) == 0);
+	pid = fork();
+	if (pid == 0)
+		_exit(setuid(33) == 0 && write(pair[1], "", 1) == 1 ? pause() : 1);
+	ROW_CHECK(read(pair[0], &c, 1) == 1 && setpriority(PRIO_USER, 33, ours + 5) == 0);
+	ROW_CHECK(getpriority(PRIO_PROCESS, (id_t)pid) == ours + 5 &&
+		  getpriority(PRIO_PROCESS, 0) == ours && getpriority(PRIO_USER, 33) == ours + 5);
+	ROW_FAILS(setpriority(PRIO_USER, 34, ours + 5), ESRCH);
+	ROW_CHECK(kill(pid, SIGKILL) == 0 && waitpid(pid, NULL, 0) == pid);
+}
+
 static void peer(void)
 {
 	struct ucred cred;
@@ -282,5 +301,7 @@ const struct row user_rows[] = {
 	{SYS_prctl, PR_CAPBSET_DROP, capabilities},
 	{SYS_prctl, PR_CAP_AMBIENT, capabilities},
 	{ROW_getsockopt, SO_PEERCRED, peer},
+	{SYS_setpriority, PRIO_USER, of_a_user},
+	{SYS_getpriority, PRIO_USER, of_a_user},
 };
 const size_t n_user_rows = N(user_rows);
