@@ -61,7 +61,7 @@ def apart(f):
             os._exit(0)
     os.waitpid(pid, 0)
 print(who())
-for args in itertools.product((-1, 0, 33, 65534, 65535), repeat=3):
+for args in itertools.product((-1, 0, 33, 65535), repeat=3):
     def one():
         say("setresuid", os.setresuid, *args)
         say("setresgid", os.setresgid, *args)
