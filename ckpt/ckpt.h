@@ -90,6 +90,8 @@ struct ckpt_names {
 	void (*alias)(void *ctx, pid_t number, pid_t host);
 	/* Who is born next has a number behind this one. */
 	void (*last)(void *ctx, pid_t number);
+	/* What it takes the host for, as long as the session stands still. */
+	const char *(*host_name)(void *ctx);
 	void *ctx;
 };
 
@@ -477,6 +479,10 @@ void ckpt_restore_undo(struct ckpt_build *b);
 const struct ckpt_report *ckpt_build_report(const struct ckpt_build *b);
 /* What has been mapped from the image, in the order of the stream; valid until the release. */
 const struct ckpt_piece *ckpt_build_pieces(const struct ckpt_build *b, size_t *ret_n);
+
+/* The name of its host as the session knows it now, which it may have changed. */
+#define CKPT_HOST_NAME 65 /* of utsname(2), with its end */
+int ckpt_host_name(const struct ckpt_world *w, char ret[CKPT_HOST_NAME], struct err *e);
 
 /*
  * The session's own files.  The supervisor keeps them in one directory (`files`: the overlays'

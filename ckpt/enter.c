@@ -35,6 +35,7 @@ static int join(const struct ckpt_world *w, int namespaces, struct err *e)
 		{CLONE_NEWNS, w->ns_mnt, "mount"},
 		{CLONE_NEWNET, w->ns_net, "net"},
 		{CLONE_NEWIPC, w->ns_ipc, "ipc"},
+		{CLONE_NEWUTS, w->ns_uts, "uts"},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(order); i++) {

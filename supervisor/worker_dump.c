@@ -41,12 +41,29 @@ static int write_tree(const struct dump *d, const Pb__Config *c, int files,
 	return ckpt_tree_write_all(files, d->frozen, volumes, c->n_binds, out, e);
 }
 
+/* A root inside may have changed it. */
+static int note_host_name(const struct dump *d, Pb__Config *c, struct err *e)
+{
+	char name[CKPT_HOST_NAME], *copy;
+	int r = c->as_root ? ckpt_host_name(&d->what->world, name, e) : 0;
+
+	if (r < 0 || !c->as_root || strcmp(name, c->hostname) == 0)
+		return r;
+	copy = strdup(name);
+	if (!copy)
+		return err_errno(e, -ENOMEM, "host name");
+	if (c->hostname != protobuf_c_empty_string)
+		free(c->hostname);
+	c->hostname = copy;
+	return 0;
+}
+
 static int write_front(const struct dump *d, struct proto_writer *out, const Pb__WriteRequest *req,
 	int files, struct err *e)
 {
 	const ProtobufCMessage *bodies[] = {&req->config->base, &req->world->base};
 	static const enum proto_kind kinds[] = {PROTO_KIND_CONFIG, PROTO_KIND_WORLD};
-	int r = 0;
+	int r = note_host_name(d, req->config, e);
 
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(kinds); i++) {
 		size_t len = protobuf_c_message_get_packed_size(bodies[i]);

@@ -353,6 +353,11 @@ static void queued(void *rewriter, void *siginfo)
 	rewrite_siginfo_back(&((struct rewriter *)rewriter)->rw.tasks, siginfo);
 }
 
+static const char *host_name(void *rewriter)
+{
+	return ((struct rewriter *)rewriter)->rw.host.node;
+}
+
 static int say(void *rewriter, const char *host, char ret[PATH_MAX])
 {
 	const struct view *view = ((struct rewriter *)rewriter)->rw.view;
@@ -439,6 +444,7 @@ void hold_describe(struct rewriter *w, struct ckpt_names *names, struct ckpt_pat
 		.stopped = stopped,
 		.queued = queued,
 		.last = last,
+		.host_name = host_name,
 		.alone = alone,
 		.alias = alias,
 		.ctx = w};

@@ -74,6 +74,24 @@ def root_inside_sets_it(env):
 WAITS = ("sh", "-c", "echo ready; while [ ! -e /tmp/go ]; do sleep 0.01; done; uname -n")
 
 
+CHANGES = ("sh", "-c", "hostname changed; echo ready; while [ ! -e /tmp/go ]; do sleep 0.01; done; uname -n")
+
+
+@test
+def a_changed_name_comes_along(env):
+    env.share_cache()
+    for name, way, back in (("a", "kernel", "kernel"), ("b", "kernel", "rewrite"), ("c", "rewrite", "kernel"),
+                            ("d", "rewrite", "rewrite")):
+        root = make_tree(env.path(name + ".tree"))
+        (root / "bin/hostname").symlink_to("busybox")
+        env.run_detached(name, *CHANGES, options=("--names", way, "--net", "host", "--user", "root", "--root", root))
+        env.podrun("suspend", name, "-o", env.path(name))
+        env.podrun("rm", name)
+        env.podrun("resume", env.path(name), "--names", back, "-d")
+        log = finish(env, name)
+        assert log.split()[-1] == "changed", (way, back, log)
+
+
 def moved(env, name, way, back, *options):
     """What a session says of its host when it has been resumed the other way."""
     env.run_detached(name, *WAITS, options=("--names", way, "--net", "host", *options))
