@@ -341,8 +341,13 @@ static void take_turns(struct rewriter *w)
 	while (n < ARRAY_SIZE(standing) &&
 		(standing[n].host = waitpid(-1, &standing[n].status, __WALL | WNOHANG)) > 0)
 		n++;
-	for (size_t i = 0; i < n; i++)
-		rewriter_status(w, standing[i].host, standing[i].status);
+	for (size_t i = 0; i < n; i++) {
+		int *status = &standing[i].status;
+
+		/* Who was killed meanwhile stands in its last stop by now, or is no more. */
+		if (!WIFSTOPPED(*status) || waitpid(standing[i].host, status, __WALL | WNOHANG) >= 0)
+			rewriter_status(w, standing[i].host, *status);
+	}
 }
 
 void rewriter_wait(struct rewriter *w)
