@@ -387,7 +387,7 @@ attempts = {
     "chroot": lambda: os.chroot("/tmp"), "pivot_root": lambda: syscall(155, b"/", b"/tmp"),
     "unshare": lambda: syscall(272, 0x10000000), "unshare mounts": lambda: syscall(272, 0x20000),
     "setns": lambda: syscall(308, os.open("/proc/self/ns/mnt", os.O_RDONLY), 0),
-    "hostname": lambda: socket.sethostname("mine"), "time": lambda: syscall(227, 0, struct.pack("qq", 1, 1)),
+    "time": lambda: syscall(227, 0, struct.pack("qq", 1, 1)),
     "reboot": lambda: syscall(169, 0xfee1dead, 672274793, 0, 0), "swapon": lambda: syscall(167, b"/tmp/x", 0),
     "module": lambda: syscall(175, b"", 0, b""), "bpf": lambda: syscall(321, 5, b"\0" * 64, 64), "iopl": lambda: syscall(172, 3),
     "ptrace": lambda: syscall(101, 16, victim, 0, 0), "kill": lambda: os.kill(victim, 9),
@@ -411,6 +411,10 @@ for way in ("root", "www-data", "root again"):
             print("HAS POWER:", way, name)
         except OSError:
             pass
+try:
+    socket.sethostname("mine")  # perhaps it is the session's own
+except OSError:
+    pass
 import shutil
 shutil.copy("/bin/id", "/tmp/id"); os.chown("/tmp/id", 0, 0); os.chmod("/tmp/id", 0o6755)
 os.setresuid(33, 33, 33)
@@ -423,6 +427,7 @@ while True: time.sleep(1)
 
 @test
 def root_inside_has_no_power_over_the_host(env):
+    was = os.uname().nodename
     victim = env.start("sleep", "1000")
     precious = env.path("precious")
     precious.touch(mode=0)
@@ -441,7 +446,7 @@ def root_inside_has_no_power_over_the_host(env):
             seen += 1
             assert set(lines["Uid"].split()) == {str(os.getuid())}, lines["Uid"]
             assert int(lines["CapEff"], 16) == int(lines["CapPrm"], 16) == 0, lines
-    assert seen and victim.poll() is None
+    assert seen and victim.poll() is None and os.uname().nodename == was
     env.podrun("kill", "s")
     victim.kill()
     victim.wait()
