@@ -223,6 +223,9 @@ void periodic_done(struct session *s)
 	p->under_way = false;
 	if (!s->op.placed || err_is(&s->op.failure))
 		return;
+	if (s->op.report)
+		log_info("snapshot %u: stopped for %.1f ms, %llu bytes", p->last,
+			(double)s->op.report->frozen_ns / 1e6, (unsigned long long)s->op.report->bytes);
 	buf_put(&p->own, &p->last, sizeof(p->last));
 	free(p->older);
 	p->older = strdup(base_name(s->op.path));
