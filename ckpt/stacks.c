@@ -24,6 +24,7 @@ static const struct proc_vma *find_vma(const struct proc_maps *m, uint64_t at)
 	return NULL;
 }
 
+/* @c: NULL where libunwind does not know its way, in 32-bit code. */
 static void show_frame(const struct proc_maps *maps, unw_cursor_t *c, int i, uint64_t ip,
 	struct ckpt_stack_text *text)
 {
@@ -32,7 +33,7 @@ static void show_frame(const struct proc_maps *maps, unw_cursor_t *c, int i, uin
 	unw_word_t into = 0;
 	char name[256];
 
-	if (unw_get_proc_name(c, name, sizeof(name), &into) == 0) {
+	if (c && unw_get_proc_name(c, name, sizeof(name), &into) == 0) {
 		f.function = name;
 		f.into = into;
 	}
@@ -43,12 +44,10 @@ static void show_frame(const struct proc_maps *maps, unw_cursor_t *c, int i, uin
 	ckpt_stack_put(text, &f);
 }
 
-static void show_frames(const struct proc_maps *maps, unw_addr_space_t space,
-	const struct ckpt_thread *t, struct ckpt_stack_text *text)
+static void show_frames(const struct proc_maps *maps, unw_addr_space_t space, pid_t tid,
+	struct ckpt_stack_text *text)
 {
-	/* of 32-bit code libunwind knows no callers here */
-	int most = i386_runs(&t->regs) ? 1 : MAX_FRAMES;
-	void *info = _UPT_create(t->tid);
+	void *info = _UPT_create(tid);
 	unw_cursor_t c;
 	unw_word_t ip;
 
@@ -61,7 +60,7 @@ static void show_frames(const struct proc_maps *maps, unw_addr_space_t space,
 			if (unw_get_reg(&c, UNW_REG_IP, &ip) < 0 || !ip)
 				break;
 			show_frame(maps, &c, i++, ip, text);
-		} while (i < most && unw_step(&c) > 0);
+		} while (i < MAX_FRAMES && unw_step(&c) > 0);
 	}
 	_UPT_destroy(info);
 }
@@ -85,7 +84,10 @@ static int show_process(const struct ckpt_dump *d, const struct ckpt_proc *p,
 		const struct ckpt_thread *t = p->threads[i];
 
 		ckpt_stack_thread(text, p->vpid, t->vtid, t->status.comm);
-		show_frames(&maps, space, t, text);
+		if (i386_runs(&t->regs))
+			show_frame(&maps, NULL, 0, t->regs.rip, text);
+		else
+			show_frames(&maps, space, t->tid, text);
 		ckpt_stack_thread_end(text);
 	}
 	unw_destroy_addr_space(space);

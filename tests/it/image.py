@@ -8,7 +8,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from harness import BUILD, main, needs, needs_namespaces, test  # noqa: E402
+from harness import BUILD, Skip, main, needs, needs_namespaces, test  # noqa: E402
 
 LAYER = "a layer over the host's files"
 STATE = BUILD / "tests" / "state"
@@ -50,6 +50,24 @@ def stacks_of_an_image(env):
     assert deep.count("stacked_inner") in (2, 4), deep
     with open(image, "rb") as f:
         assert env.podrun("image", "stacks", "-", stdin=f.read()).text == text
+
+
+@test
+def what_is_told_of_a_32_bit_program(env):
+    """Where each thread stands, without its callers; no core."""
+    program = BUILD / "tests" / "state" / "task_threads_i386"
+    if not program.exists():
+        raise Skip("this compiler makes no 32-bit programs (gcc-multilib)")
+    env.run_detached("s", program, "/tmp/go")
+    threads = env.podrun("stacks", "--json", "s").json()
+    env.podrun("snapshot", "s", "-o", env.path("image"))
+    env.podrun("kill", "s")
+    for some in (threads, env.podrun("image", "stacks", "--json", env.path("image")).json()):
+        assert len(some) > 1 and all(len(t["frames"]) == 1 for t in some), some
+        assert any("[vdso]" in str(t["frames"]) for t in some), some
+    r = env.podrun("image", "core", env.path("image"), "-o", env.path("core"), check=False)
+    assert r.code == 1 and "32-bit program" in r.errors, r
+    assert not list(env.path("core").parent.glob("core*"))
 
 
 @test
