@@ -35,7 +35,7 @@ def still_well(env, name):
     until("all of %s have ended" % name, lambda: not any(os.path.exists("/proc/%d" % p) for p in pids))
 
 
-def calls(env, view, place, program="calls"):
+def calls(env, view, place, program="calls", moved=False):
     caller = needs_built("attack", program)
     env.prefix = place
     victim = env.start("sleep", "1000", stdout=subprocess.DEVNULL)
@@ -47,6 +47,9 @@ def calls(env, view, place, program="calls"):
     # The command's own process, sh, is not what counts: it may be killed by what it has started.
     env.podrun("run", "-d", "--name", "s", "--pids", "60", *WAYS[view], "--", "sh", "-c",
                "trap '' %s; while :; do sleep 1000; done" % " ".join(map(str, IGNORED)))
+    if moved:  # its clocks are others than the host's from then on
+        env.podrun("suspend", "s", "-o", env.path("image"))
+        env.podrun("resume", "-d", "--names", "rewrite", env.path("image"))
     job = env.start(BUILD / "podrun", "exec", "s", "sh", "-c", script, stdout=subprocess.PIPE,
                     stderr=subprocess.STDOUT, text=True, errors="replace")
     said = ""
@@ -65,6 +68,8 @@ def calls(env, view, place, program="calls"):
 for each in WAYS:
     add("calls/" + each, lambda env, w=each: calls(env, w, PROFILE))
     add("calls32/" + each, lambda env, w=each: calls(env, w, PROFILE, "calls32"))
+add("calls/moved", lambda env: calls(env, "private", PROFILE, moved=True))
+add("calls32/moved", lambda env: calls(env, "private", PROFILE, "calls32", moved=True))
 add("calls/free", lambda env: calls(env, "private", []))
 
 
