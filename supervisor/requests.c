@@ -377,6 +377,13 @@ static bool runs_soon(const struct session *s)
 		(s->state == SESSION_FREEZING || s->state == SESSION_WRITING);
 }
 
+/* A snapshot that nobody has asked for just now is in nobody's way: who wants to freeze the session waits for it. */
+static bool is_unasked(const struct session *s)
+{
+	return s->op.what == OP_SNAPSHOT && !s->op.client && !s->op.over &&
+		(s->state == SESSION_FREEZING || s->state == SESSION_WRITING || s->state == SESSION_COPYING);
+}
+
 static void handle(struct session *s, struct client *c, const Pb__Control *m, int *fds,
 	size_t n_fds)
 {
@@ -390,6 +397,8 @@ static void handle(struct session *s, struct client *c, const Pb__Control *m, in
 		err_set(&e, ERR_FAILED, -EPROTO, "this supervisor does not know the request");
 		err_hint(&e, "it may be of another version of podrun");
 	} else if (q->what == PB__CONTROL__BODY_EXEC && runs_soon(s)) {
+		control_defer(c, m, fds, n_fds, &e);
+	} else if (q->freezes && is_unasked(s)) {
 		control_defer(c, m, fds, n_fds, &e);
 	} else if (!(q->states & 1u << s->state)) {
 		err_set(&e, ERR_STATE, -EBUSY, "the session is %s", session_state_name(s->state));

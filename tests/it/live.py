@@ -328,6 +328,23 @@ def a_snapshot_is_not_believed_if_what_it_refers_to_is_not_the_same(env):
 
 
 @test
+def a_periodic_snapshot_is_in_nobodys_way(env):
+    """Who wants to suspend, pause or move the session while one is written waits for it."""
+    env.run_detached("s", WORK, 96, 2000, options=["--every", "1", "--keep", "2"])
+    for _ in range(4):
+        n = images(env)[-1] if images(env) else 0
+        until("one is being written", lambda: [x for x in env.sessions() if x["state"] == "writing"]
+              or images(env) and images(env)[-1] > n + 1)
+        env.podrun("pause", "s")
+        env.podrun("unpause", "s")
+    until("one is being written", lambda: [x for x in env.sessions() if x["state"] == "writing"]
+          or images(env)[-1] > n + 9)
+    env.podrun("suspend", "s")
+    env.podrun("resume", "-d", "s")
+    assert "ok" in finish(env, "s").split()
+
+
+@test
 def times_and_numbers_of_snapshots_are_checked(env):
     for wrong in (["--every", "soon"], ["--every", "0"], ["--every", "5w"], ["--every", "99999999999"],
                   ["--keep", "3"]):
