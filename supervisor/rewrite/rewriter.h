@@ -14,7 +14,8 @@
  *                       signals, for who sent them (signals.h)
  *      an end           the number is free again, once nothing is called by it
  *
- * It waits for nothing but these, and deals with one after another.  If it dies, the
+ * It waits for nothing but these, and deals with one after another (but for a task that installs a filter, confine.h, and
+ * while it freezes the session, orders.h).  If it dies, the
  * kernel kills all it traces (PTRACE_O_EXITKILL), and if the supervisor dies, it dies: nothing of
  * a session outlives its names.
  */
