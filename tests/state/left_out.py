@@ -29,7 +29,6 @@ LEFT_OUT = {
     "sock_flow": [(MOVES, "a loopback connection of the host's with more data than fits")],
     "udp": [(MOVES, "on the host's network peers are not found")],
     "unix_dgram": [(PRIVATE, "in a private view senders have the host's names of their sockets")],
-    "task_waits": [(("kept", "snapshot"), "monotonic time is the host's")],
     "file_ghost_overlay": [(("back",), LAYER), (COPIES, FILES)],
     "file_regular_overlay": [(("back",), LAYER), (HERE_AT_ONCE, FILES)],
     "fifos_overlay": [(HERE_AT_ONCE, FILES)],
