@@ -237,10 +237,12 @@ void session_hear_exits(struct session *s)
 		if (s->state == SESSION_CLOSING)
 			return;
 	}
-	if (r < 0 && s->state == SESSION_REBUILDING)
+	if (r < 0 && s->state == SESSION_REBUILDING) {
 		event_del(s->init_readable);
-	else if (r < 0)
+		s->init_gone = true;
+	} else if (r < 0) {
 		session_close(s, RECORD_ENDED);
+	}
 }
 
 static void on_init_readable(evutil_socket_t fd, short what, void *ctx)

@@ -12,6 +12,7 @@
 #include "base/base.h"
 #include "ckpt/ckpt.h"
 #include "proto/control.pb-c.h"
+#include "supervisor/check.h"
 #include "supervisor/control.h"
 #include "supervisor/filter.h"
 #include "supervisor/filter_watch.h"
@@ -115,13 +116,20 @@ bool mapped_lease(struct session *s, int image)
 	return false;
 }
 
+/* What is mapped is seen to by a tracer, which only where the kernel holds the names can come later. */
+static bool kernel_will_name(const Pb__ResumeRequest *req)
+{
+	return strcmp(req->names, "kernel") == 0 ||
+		(strcmp(req->names, "rewrite") != 0 && !check_lacking_names());
+}
+
 const struct ckpt_mapped_options *mapped_options(struct session *s)
 {
 	struct mapped *m = s->mapped;
 	long lease_s = lease_seconds();
 
 	/* Memory is counted twice for a moment, which may not be had with strict accounting. */
-	if (lease_s < MIN_LEASE_S || proc_read_setting("/proc/sys/vm/overcommit_memory") == 2)
+	if (!kernel_will_name(s->op.resume) || lease_s < MIN_LEASE_S || proc_read_setting("/proc/sys/vm/overcommit_memory") == 2)
 		return NULL;
 	if (getrandom(&m->options.cookie, sizeof(m->options.cookie), 0) < 0)
 		return NULL;

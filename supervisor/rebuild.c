@@ -481,6 +481,9 @@ static void on_released(struct session *s)
 		unlink(op->path);
 	session_end_operation(s);
 	session_tell_early(s);
+	/* Under kernel names all has gone with it. */
+	if (s->init_gone && s->state != SESSION_CLOSING)
+		session_close(s, RECORD_ENDED);
 }
 
 /* Behind this the session is nowhere but here: whoever wrote the stream ends what he has. */
@@ -617,7 +620,9 @@ static void on_restored(struct session *s, const Pb__Report *report)
 	s->op.report = (Pb__Report *)message_copy(&report->base);
 	/* Who is not there any more has been told of. */
 	session_hear_exits(s);
-	if (check_image(s, &e) < 0 || job_check_all(s, &e) < 0) {
+	if (s->init_gone)
+		err_set(&e, ERR_FAILED, -ECHILD, "the session's pid 1 was killed");
+	if (err_is(&e) || check_image(s, &e) < 0 || job_check_all(s, &e) < 0) {
 		fail(s, &e);
 		return;
 	}
@@ -696,13 +701,6 @@ static void on_gone(void *ctx, int status)
 
 static const struct worker_ops worker_ops = {on_message, on_gone};
 
-/* What is mapped is seen to by a tracer, which only where the kernel holds the names can come later. */
-static bool kernel_will_name(const Pb__ResumeRequest *req)
-{
-	return strcmp(req->names, "kernel") == 0 ||
-		(strcmp(req->names, "rewrite") != 0 && !check_lacking_names());
-}
-
 /* That @path is in; -errno. */
 static int open_directory(const char *path)
 {
@@ -767,8 +765,7 @@ int session_resume(
 	/* The lease first: what is known then is what will be read, and mapped. */
 	if (!op->stream && mapped_lease(s, image))
 		op->known = what.skip_digests = ledger_knows_file(s->paths.state, image);
-	if (op->known && !req->frozen && (req->map || getenv("PODRUN_MAP_RUN")) &&
-		kernel_will_name(req))
+	if (op->known && !req->frozen && (req->map || getenv("PODRUN_MAP_RUN")))
 		what.map = mapped_options(s);
 	if (op->path)
 		what.dir = dir = open_directory(op->path);

@@ -174,6 +174,7 @@ struct session {
 	struct world world;
 	bool has_world;
 	int64_t monotonic_offset_ns, boottime_offset_ns;
+	bool init_gone; /* pid 1 has ended while the session was rebuilt */
 	int early_left; /* processes, as pid 1 has told while the session was rebuilt */
 	struct notify *notify;
 	struct event *init_readable, *listener_readable;

@@ -14,6 +14,7 @@
 #include "base/base.h"
 #include "supervisor/paths.h"
 #include "supervisor/rewrite/ipc.h"
+#include "supervisor/rewrite/procfs_place.h"
 
 int tenure_lock(const struct paths *p, struct err *e)
 {
@@ -132,6 +133,7 @@ void tenure_sweep(const struct paths *p)
 	struct swept s = {0};
 
 	ipc_sweep(p->state);
+	procfs_place_sweep();
 	if (asprintf(&sessions, "%s/sessions", p->state) < 0)
 		return;
 	lock = tenure_lock(p, NULL);

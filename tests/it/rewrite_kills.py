@@ -1,0 +1,229 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Who is killed while a session with rewritten names is suspended or resumed, and what is left then.
+
+At each step of base/fault.c's table whoever takes it is stopped, and one of the rewriter, pid 1 and the supervisor is
+killed.  It all happens in a container of its own: processes, System V objects, queues and /dev/shm can be counted there.
+Afterwards
+
+    the session runs, and there is no image; or it does not, and there is none, or one that is whole;
+    after the next command of podrun's there is no process, no object, no queue and no file of it.
+
+A step has one victim, another one with another PODRUN_TEST_SEED; with PODRUN_TEST_KILLS=all each has all three.
+"""
+import contextlib
+import os
+import pathlib
+import random
+import signal
+import sys
+
+os.environ["PODRUN_TEST_NAMES"] = "rewrite"
+TESTS = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(TESTS / "lib"))
+sys.path.insert(0, str(TESTS / "state"))
+from faults import due, points, prepare, read, state  # noqa: E402
+from harness import BUILD, PATIENCE, PODRUN, PROFILE, Env, Failed, Skip, add, main, needs, until  # noqa: E402
+
+# What is made on the host by other means than files of the session's own.
+PROGRAMS = [str(BUILD / "tests" / "state" / p) for p in ("sysv_ipc", "mqueue", "mem_devshm")]
+RUN = "for p in %s; do $p /tmp/go & done; wait" % " ".join(PROGRAMS)
+QUEUES = "/mnt/queues"
+# As root of it, and then as who one is, without any capability.
+CONTAINER = """
+mount -t tmpfs none /mnt && mkdir %s && mount -t mqueue none %s && mount -t tmpfs none /dev/shm &&
+exec unshare --user --map-user="$1" --map-group="$2" "$3" "$4" "$5" --inside "$6"
+""" % (QUEUES, QUEUES)
+UNSHARE = ("unshare", "--user", "--map-root-user", "--mount", "--ipc", "--pid", "--fork", "--mount-proc", "sh", "-c")
+
+
+# ---- what is there ----------------------------------------------------------------------------
+
+def processes():
+    """All in this container but us, by number; the dead come to us, for we are its pid 1."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    found = {}
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        if int(pid) != os.getpid() and state(int(pid)) not in ("", "Z", "X"):
+            found[int(pid)] = read("/proc/%s/cmdline" % pid).replace("\0", " ").strip() + \
+                " (%s)" % read("/proc/%s/comm" % pid).strip()
+    return found
+
+
+VICTIMS = {
+    "the rewriter": ("(podrun-rewriter)", "(podrun-rebuild)", "(podrun-freeze)"),
+    "pid 1": ("(podrun-init)",),
+    "the supervisor": ("podrun supervise (podrun)", "podrun supervise (exe)"),
+}
+
+
+def find(victim):
+    return [pid for pid, text in processes().items() if text.endswith(VICTIMS[victim])]
+
+
+def objects():
+    found = []
+    for sort in ("shm", "sem", "msg"):
+        found += [sort + line for line in read("/proc/sysvipc/" + sort).splitlines()[1:]]
+    return found + os.listdir(QUEUES) + os.listdir("/dev/shm")
+
+
+def is_clean():
+    return not processes() and not objects()
+
+
+# ---- one kill ---------------------------------------------------------------------------------
+
+def sessions(env):
+    return env.podrun("ps", "--json").json()
+
+
+def begin(env):
+    due(env, None, None)
+    env.podrun("rm", "-f", "s", check=False)
+    env.podrun("run", "-d", "--name", "s", "--", "sh", "-c", RUN)
+    until("all are ready", lambda: env.logs("s").count("ready") == len(PROGRAMS))
+
+
+def finish(env):
+    env.podrun("exec", "s", "touch", "/tmp/go")
+    log = env.wait("s")
+    if log.count("ok") != len(PROGRAMS):
+        raise Failed("the session is not what it was:\n" + log)
+
+
+def stopped():
+    """Who stands at the step, and is podrun's."""
+    return [pid for pid, text in processes().items() if "podrun" in text and state(pid) == "T"]
+
+
+def strike(env, point, victim, command):
+    """Runs @command up to @point, and kills there; returns its exit code, and whether it came so far."""
+    due(env, point.name, "stop")
+    p = env.start(PODRUN, *command)
+    until("it stands at " + point.name, lambda: stopped() or p.poll() is not None)
+    here = stopped()
+    for pid in find(victim):
+        os.kill(pid, signal.SIGKILL)
+    for pid in here:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
+    due(env, None, None)
+    return p.wait(timeout=PATIENCE), bool(here)
+
+
+def decided(env, image):
+    """Waits until the session runs or nothing of it does; True if it runs."""
+    def look():
+        if not processes():
+            return "over"
+        listed = sessions(env)
+        return listed and listed[0]["state"] == "running" and "running"
+
+    runs = until("it is decided", look) == "running"
+    if runs and image.exists():
+        raise Failed("it runs, and there is an image")
+    return runs
+
+
+def nothing_left(env):
+    env.podrun("ps", "-a")
+    try:
+        until("nothing is left", is_clean)
+    except Failed:
+        raise Failed("left: %s %s" % (processes(), objects())) from None
+
+
+def suspends(env, point, victim):
+    image = env.path("image")
+    begin(env)
+    code, _ = strike(env, point, victim, ("suspend", "s", "-o", image))
+    if decided(env, image):
+        finish(env)
+    elif image.exists():
+        nothing_left(env)
+        env.podrun("resume", "-d", image)
+        finish(env)
+        image.unlink()
+    elif code == 0:
+        raise Failed("the command says that it is suspended, and there is no image")
+    nothing_left(env)
+
+
+def snapshots(env, point, victim):
+    image = env.path("image")
+    begin(env)
+    strike(env, point, victim, ("snapshot", "s", "-o", image))
+    env.podrun("kill", "s", check=False)
+    nothing_left(env)
+    if image.exists():
+        env.podrun("rm", "s", check=False)
+        env.podrun("resume", "-d", image)
+        finish(env)
+        image.unlink()
+        nothing_left(env)
+
+
+def resumes(env, point, victim):
+    image = env.path("image")
+    begin(env)
+    env.podrun("suspend", "s", "-o", image)
+    nothing_left(env)
+    strike(env, point, victim, ("resume", "-d", image))
+    if until("it is decided", lambda: not processes() or sessions(env)) is not True:
+        finish(env)
+    else:
+        nothing_left(env)
+        r = env.podrun("resume", "-d", image, check=False)
+        if r.code == 0:
+            finish(env)
+        elif r.code != 6:
+            raise Failed("the image is neither used up nor good: %s" % r)
+    nothing_left(env)
+    image.unlink()
+
+
+WAYS = {"suspend": suspends, "snapshot": snapshots, "resume": resumes}
+
+
+# ---- all of them ------------------------------------------------------------------------------
+
+def chosen(way):
+    rng = random.Random(os.environ.get("PODRUN_TEST_SEED") or None)
+    for point in points(way):
+        everybody = sorted(VICTIMS)
+        yield from ((point, v) for v in (everybody if os.environ.get("PODRUN_TEST_KILLS") == "all"
+                                         else [rng.choice(everybody)]))
+
+
+def inside(way):
+    env = Env("kills")
+    env.leave()  # we are in it already
+    prepare(env)
+    try:
+        for point, victim in chosen(way):
+            print("%s: %s, %s" % (way, point.name, victim), flush=True)
+            WAYS[way](env, point, victim)
+    finally:
+        env.close()
+
+
+def outside(env, way):
+    needs("unshare")
+    env.leave()
+    if env.call(*UNSHARE, "mount -t tmpfs none /mnt", check=False).code:
+        raise Skip("this host makes no such container for us")
+    env.call(*UNSHARE, CONTAINER, "sh", os.getuid(), os.getgid(), PROFILE[0], sys.executable, __file__, way,
+             timeout=600)
+
+
+for _way in WAYS:
+    add("somebody_is_killed_in_a_" + _way, lambda env, w=_way: outside(env, w))
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--inside"]:
+        inside(sys.argv[2])
+    else:
+        main()
