@@ -102,6 +102,8 @@ struct ckpt_names {
 struct ckpt_paths {
 	int (*say)(void *ctx, const char *host, char ret[PATH_MAX]);
 	int (*host)(void *ctx, const char *path, char ret[PATH_MAX]);
+	/* What leads to the host's path @host, too, and fits into the name of a unix socket. */
+	int (*socket)(void *ctx, const char *host, char *ret, size_t size);
 	/*
 	 * Opens a path of the session's which is no file of the host's; -ENOTSUP: it is one.  And makes it say, when
 	 * all has been rebuilt, what it says of that.

@@ -39,6 +39,18 @@ int ckpt_where_alone(const struct ckpt_world *w, const char *what, const char *p
 		"a copy can't share the host's %s %s, which the session writes to", what, path);
 }
 
+const char *ckpt_where_socket(
+	const struct ckpt_world *w, const char *path, size_t size, char room[PATH_MAX])
+{
+	const char *host = ckpt_where_host(w, path, room);
+	char brief[PATH_MAX];
+
+	if (strlen(host) >= size && w->paths &&
+		w->paths->socket(w->paths->ctx, host, brief, size) == 0)
+		return strcpy(room, brief);
+	return host;
+}
+
 int ckpt_where_say_name(const struct ckpt_world *w, uint8_t **name, size_t *len)
 {
 	char *path;

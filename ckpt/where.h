@@ -23,6 +23,9 @@ const char *ckpt_where_below(const struct ckpt_world *w, const char *path, char 
 /* The session's @path as the builder opens it: @path itself, or what is put into @room.  @w NULL: of an
  * image that is only looked at. */
 const char *ckpt_where_host(const struct ckpt_world *w, const char *path, char room[PATH_MAX]);
+/* The same for the name of a unix socket, which has room for @size bytes; if it can't be made short enough, it is not. */
+const char *ckpt_where_socket(
+	const struct ckpt_world *w, const char *path, size_t size, char room[PATH_MAX]);
 /*
  * Two sessions must not write to one file of which both think that it is theirs.  Where no mount namespace gives
  * a copy files of its own: -EBUSY with @e set if @path, a @what ("file"), is the host's.

@@ -15,6 +15,7 @@
 #include "supervisor/paths.h"
 #include "supervisor/rewrite/ipc.h"
 #include "supervisor/rewrite/procfs_place.h"
+#include "supervisor/rewrite/view.h"
 
 int tenure_lock(const struct paths *p, struct err *e)
 {
@@ -134,6 +135,7 @@ void tenure_sweep(const struct paths *p)
 
 	ipc_sweep(p->state);
 	procfs_place_sweep();
+	view_short_sweep();
 	if (asprintf(&sessions, "%s/sessions", p->state) < 0)
 		return;
 	lock = tenure_lock(p, NULL);

@@ -40,7 +40,7 @@ char *tenure_set_aside(const char *path);
 /*
  * Removes what supervisors that were killed have left and nobody asks for by a name: what was set
  * aside, sessions that were being resumed, directories without a record, runtime directories, objects of
- * sessions without an ipc namespace (rewrite/ipc.h).
+ * sessions without an ipc namespace (rewrite/ipc.h), short names of sockets (rewrite/view.h).
  */
 void tenure_sweep(const struct paths *p);
 

@@ -201,8 +201,10 @@ void world_end(struct world *w)
 		while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
 			;
 	}
-	if (w->numbers)
+	if (w->numbers) {
 		procfs_place_sweep();
+		view_short_sweep();
+	}
 	/* Nobody makes any more. */
 	ipc_end(w->ipc);
 	w->ipc = NULL;

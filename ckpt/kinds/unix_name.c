@@ -14,7 +14,7 @@
  *
  * Where paths are rewritten, a name is the host's path for it, which can be bound: whatever is there
  * now makes room for the moment.  A node that belongs nowhere is called something else beside it until
- * the build ends.
+ * the build ends.  A path that is too long on the host is said by a shorter one.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -342,12 +342,13 @@ int unix_bind(struct ckpt_build *b, int fd, struct unix_name name, const char *n
 		const char *host;
 
 		memcpy(path, a.un.sun_path, sizeof(a.un.sun_path));
-		host = path[0] == '/' ? ckpt_where_host(b->world, path, at) : path;
+		host = path[0] == '/' ? ckpt_where_socket(b->world, path, UNIX_NAME_MAX, at) : path;
 		a = address_of(host, strlen(host));
 		if (!a.len)
 			return err_set(e, ERR_HOST, -ENAMETOOLONG,
 				"too long for the name of a unix socket: %s", host);
-		return bind_host(b, fd, &a, node[0] ? ckpt_where_host(b->world, node, room) : node,
+		return bind_host(b, fd, &a,
+			node[0] ? ckpt_where_socket(b->world, node, UNIX_NAME_MAX, room) : node,
 			mode, ret, e);
 	}
 	if (!node[0])

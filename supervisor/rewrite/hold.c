@@ -398,6 +398,11 @@ static int find(void *rewriter, const char *path, char ret[PATH_MAX])
 	return p ? find_in_proc(p, below, ret) : view_host_path(w->rw.view, path, ret);
 }
 
+static int brief(void *rewriter, const char *host, char *ret, size_t size)
+{
+	return view_short(((struct rewriter *)rewriter)->rw.view, host, ret, size);
+}
+
 static int open_made(void *rewriter, const char *path, int flags)
 {
 	const char *below;
@@ -450,6 +455,7 @@ void hold_describe(struct rewriter *w, struct ckpt_names *names, struct ckpt_pat
 		.ctx = w};
 	*paths = (struct ckpt_paths){.say = say,
 		.host = find,
+		.socket = brief,
 		.open = open_made,
 		.settle = settle,
 		.program = program,

@@ -3,8 +3,7 @@
  * procfs_place - where on the host the mirror of a session's /proc is (procfs_mirror.h).
  *
  * In /dev/shm, if that is a tmpfs, for nothing of it need ever reach a disk, and directories list in an
- * order there; else among the session's own files.  A directory in /dev/shm is locked (flock(2)) as long as
- * the rewriter lives.  Whatever nobody has locked somebody has left who was killed.
+ * order there; else among the session's own files.  A directory in /dev/shm is one of locked_dir.h.
  */
 #ifndef SUPERVISOR_REWRITE_PROCFS_PLACE_H
 #define SUPERVISOR_REWRITE_PROCFS_PLACE_H

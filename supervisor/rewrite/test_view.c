@@ -275,6 +275,48 @@ static void former_names(void **state)
 	assert_int_equal(view_session_path(f->view, host, path), -ENOENT);
 }
 
+static void short_names(void **state)
+{
+	struct fixture *f = *state;
+	char host[PATH_MAX], name[108], path[PATH_MAX], text[PATH_MAX], dir[PATH_MAX];
+	struct view *v = f->view;
+	struct stat st, other;
+
+	/* A volume in /tmp: the innermost. */
+	snprintf(host, sizeof(host), "%s/s", f->bind);
+	assert_int_equal(io_write_file(AT_FDCWD, host, "", 0, 0600), 0);
+	assert_false(view_short_said(v, host, path));
+	assert_int_equal(view_short(v, host, name, sizeof(name)), 0);
+	assert_in_range(strlen(name), 1, 23);
+	assert_int_equal(stat(name, &st), 0);
+	assert_int_equal(stat(host, &other), 0);
+	assert_true(st.st_ino == other.st_ino && st.st_dev == other.st_dev);
+	assert_int_equal(view_session_path(v, name, path), 0);
+	assert_true(strcmp(path, "/vol/s") == 0 || strcmp(path, "/tmp/in/s") == 0);
+
+	/* Everything in it that is none of ours, and what does not fit after all. */
+	snprintf(dir, sizeof(dir), "%s", v->short_dir);
+	assert_int_equal(stat(dir, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0700);
+	for (const char *const *p =
+			(const char *const[]){"", "/", "/x", "/-1", "/0x", "/999/s", NULL};
+		*p; p++) {
+		snprintf(text, sizeof(text), "%s%s", dir, *p);
+		assert_false(view_short_said(v, text, path));
+	}
+	snprintf(text, sizeof(text), "%s/%.107s", f->bind, f->dir);
+	assert_int_equal(view_short(v, text, name, strlen(text)), 0);
+	assert_int_equal(view_short(v, text, name, 20), -ENAMETOOLONG);
+	assert_int_equal(view_short(v, "/etc/passwd", name, sizeof(name)), -ENAMETOOLONG);
+
+	/* Whoever uses it keeps it; then it goes. */
+	view_short_sweep();
+	assert_int_equal(access(dir, F_OK), 0);
+	view_free(v);
+	assert_int_equal(access(dir, F_OK), -1);
+	assert_int_equal(view_create(&f->view, &f->config, NULL), 0);
+}
+
 static void to_the_host(void **state)
 {
 	const struct fixture *f = *state;
@@ -386,6 +428,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(growing_links, setup, teardown),
 		cmocka_unit_test_setup_teardown(back_to_the_session, setup, teardown),
 		cmocka_unit_test_setup_teardown(former_names, setup, teardown),
+		cmocka_unit_test_setup_teardown(short_names, setup, teardown),
 		cmocka_unit_test_setup_teardown(to_the_host, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_hidden_looks_empty, setup, teardown),
 		cmocka_unit_test_setup_teardown(terminals, setup, teardown),

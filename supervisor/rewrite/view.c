@@ -366,7 +366,7 @@ static int fill(struct view *v, const struct world_config *c)
 	const char *root = world_root(c);
 	int r;
 
-	v->fence = v->programs_fd = -1;
+	v->fence = v->programs_fd = v->short_fd = -1;
 	r = root ? add_root(v, root) : 0;
 	if (r == 0)
 		r = add_own(v, c);
@@ -519,6 +519,7 @@ void view_free(struct view *v)
 		free(v->scratch);
 		free(v->programs);
 		close_fd(v->programs_fd);
+		view_short_fini(v);
 	}
 	free(v);
 }
@@ -637,94 +638,6 @@ const struct view_entry *view_mount_of(const struct view *v, const char *path)
 		if (!len || (one && one->sort == VIEW_HOST))
 			return NULL;
 	}
-}
-
-static bool below(const char *path, const char *top, size_t len)
-{
-	return strncmp(path, top, len) == 0 &&
-	       (path[len] == '/' || !path[len] || strcmp(path + len, " (deleted)") == 0);
-}
-
-/*
- * A session's directory is called like the session, which may have had another name when a socket was bound:
- * SESSIONS/NAME/files/tmp.  What is behind it in @host, NULL if that is none.
- */
-static const char *behind_former_name(const struct view_entry *one, const char *host)
-{
-	size_t files = parent_of(one->host, strlen(one->host));
-	size_t name = parent_of(one->host, parent_of(one->host, files));
-	const char *rest;
-	size_t len;
-
-	if (!name || strncmp(host, one->host, name + 1) != 0)
-		return NULL;
-	rest = host + name + 1;
-	rest += strcspn(rest, "/");
-	/* From "/files". */
-	name = parent_of(one->host, files);
-	len = strlen(one->host + name);
-	return below(rest, one->host + name, len) ? rest + len : NULL;
-}
-
-static int say_former(const struct view *v, const char *host, char ret[PATH_MAX])
-{
-	for (size_t i = 0; i < v->n; i++) {
-		const struct view_entry *one = &v->entries[i];
-		const char *rest = one->sort == VIEW_MOUNT && one->own ? behind_former_name(one, host)
-								      : NULL;
-
-		if (rest)
-			return snprintf(ret, PATH_MAX, "%s%s", one->path, rest) < PATH_MAX ? 0
-											  : -ENAMETOOLONG;
-	}
-	return -ENOENT;
-}
-
-/* A copy of a program is said as the program; if that is there no more, as the kernel would. */
-static int say_program(const struct view *v, const char *below_programs, char ret[PATH_MAX])
-{
-	static const char deleted[] = " (deleted)";
-	char source[PATH_MAX];
-	struct stat st;
-	ino_t inode;
-	size_t n, tail = strlen(deleted);
-	int r = view_program_path(below_programs, ret, &inode);
-
-	if (r < 0 || !inode || (view_host_path(v, ret, source) == 0 && lstat(source, &st) == 0 &&
-				       st.st_ino == inode))
-		return r;
-	n = strlen(ret);
-	if (n > tail && strcmp(ret + n - tail, deleted) == 0) /* it never was */
-		return 0;
-	return snprintf(ret + n, PATH_MAX - n, "%s", deleted) < (int)(PATH_MAX - n) ? 0
-										    : -ENAMETOOLONG;
-}
-
-int view_session_path(const struct view *v, const char *host, char ret[PATH_MAX])
-{
-	const struct view_entry *best = NULL;
-	size_t longest = 0;
-	int n;
-
-	if (view_is_terminal(host))
-		return view_say_terminal((struct view *)v, host, ret);
-	if (v->programs && below(host, v->programs, strlen(v->programs)))
-		return say_program(v, host + strlen(v->programs), ret);
-	for (size_t i = 0; i < v->n; i++) {
-		const struct view_entry *one = &v->entries[i];
-		size_t len = one->sort == VIEW_MOUNT ? strlen(one->host) : 0;
-
-		if (len > longest && below(host, one->host, len)) {
-			best = one;
-			longest = len;
-		}
-	}
-	if (!best && view_mount_of(v, host))
-		return say_former(v, host, ret);
-	n = snprintf(ret, PATH_MAX, "%s%s", best ? best->path : "", host + longest);
-	if (n == 0)
-		strcpy(ret, "/");
-	return n >= PATH_MAX ? -ENAMETOOLONG : 0;
 }
 
 /* Without "." and ".." and superfluous slashes. */

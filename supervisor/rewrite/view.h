@@ -98,6 +98,8 @@ struct view {
 	bool rooted;		      /* there is a mount at / */
 	char *programs;		      /* the directory of the host for view_program.h */
 	int programs_fd;	      /* O_PATH, of it */
+	char *short_dir;	      /* view_short.c; NULL: not needed yet */
+	int short_fd;		      /* of it, if so */
 };
 
 /* ---- the table ------------------------------------------------------------------------------ */
@@ -156,6 +158,19 @@ bool view_is_terminal(const char *host);
 int view_say_terminal(struct view *v, const char *host, char ret[PATH_MAX]);
 /* Has the terminal that @one leads to been closed? */
 bool view_is_gone(const struct view_entry *one);
+
+/* The innermost mount that the host's path @host is in; NULL for none. */
+const struct view_entry *view_mount_of_host(const struct view *v, const char *host);
+
+/* ---- short names of sockets (view_short.c) ----------------------------------------------------- */
+
+/* Another path, of at most @size bytes, that leads where the host's @host does, in a mount.  0 or -ENAMETOOLONG. */
+int view_short(struct view *v, const char *host, char *ret, size_t size);
+/* Is @name one that view_short has made?  Then the session's own path for it. */
+bool view_short_said(const struct view *v, const char *name, char ret[PATH_MAX]);
+/* Removes what sessions have left who were killed. */
+void view_short_sweep(void);
+void view_short_fini(struct view *v);
 
 /* ---- the walk ------------------------------------------------------------------------------- */
 

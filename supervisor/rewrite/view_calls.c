@@ -555,7 +555,7 @@ const struct rewrite_call view_calls[] = {
 	{SYS_sendto, .enter = view_enter_sendto, .leave = view_take_back},
 	{SYS_sendmsg, .enter = view_enter_sendmsg, .leave = view_leave_sendmsg},
 	{SYS_sendmmsg, .enter = view_enter_sendmmsg, .leave = calls_leave_sendmmsg},
-	{SYS_getsockname, .leave = view_leave_sockname},
-	{SYS_getpeername, .leave = view_leave_sockname},
+	{SYS_getsockname, .enter = view_enter_sockname, .leave = view_leave_sockname},
+	{SYS_getpeername, .enter = view_enter_sockname, .leave = view_leave_sockname},
 };
 const size_t view_n_calls = ARRAY_SIZE(view_calls);

@@ -55,6 +55,7 @@ int view_enter_sendmsg(struct rewrite *rw, struct task *task, struct user_regs_s
 void view_leave_sendmsg(struct rewrite *rw, struct task *task, struct user_regs_struct *regs);
 int view_enter_sendmmsg(struct rewrite *rw, struct task *task, struct user_regs_struct *regs);
 int view_enter_sendto(struct rewrite *rw, struct task *task, struct user_regs_struct *regs);
+int view_enter_sockname(struct rewrite *rw, struct task *task, struct user_regs_struct *regs);
 void view_leave_sockname(struct rewrite *rw, struct task *task, struct user_regs_struct *regs);
 
 void view_leave_exec(struct rewrite *rw, struct task *task, struct user_regs_struct *regs);

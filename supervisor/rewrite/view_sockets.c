@@ -2,8 +2,8 @@
 /*
  * Sockets with a path: bound and connected to by the host's, told by the session's.
  *
- * The host's path has to fit into an address, too (108 bytes, unix(7)); one that does not ends with
- * ENAMETOOLONG.
+ * The host's path has to fit into an address, too (108 bytes, unix(7)); one that does not is told by a shorter
+ * one (view_short.c).  Whose address a receiver is told is left as the kernel has it: to answer it is understood.
  */
 #include "supervisor/rewrite/view_calls.h"
 
@@ -44,15 +44,21 @@ static bool is_native(struct rewrite *rw, const struct task *task, const char *p
 }
 
 /*
- * Who receives a datagram, or accepts a connection, is told the path that the sender was bound to, which is the
- * host's (docs/names.md): what is sent there is meant for the session's.
+ * As view_find_place.  Who receives a datagram, or accepts a connection, is told the path that the sender was bound
+ * to, which is the host's (docs/names.md): what is not there by the session's words may be meant by these.
  */
-static void say_again(const struct view *v, char path[sizeof(struct sockaddr_un)])
+static int find_socket(struct rewrite *rw, const struct task *task, const char *path, unsigned how,
+	struct view_place *ret)
 {
-	char said[PATH_MAX];
+	int r = view_find_place(rw, task, AT_FDCWD, path, how, ret);
+	char heard[PATH_MAX];
 
-	if (path[0] == '/' && view_say(v, path, said) == 0 && strlen(said) < strlen(path))
-		strcpy(path, said);
+	if (r != -ENOENT || how & VIEW_CREATE || path[0] != '/' ||
+		view_session_path(rw->view, path, heard) < 0)
+		return r;
+	view_place_fini(ret);
+	*ret = (struct view_place)VIEW_PLACE_INIT;
+	return view_find_place(rw, task, AT_FDCWD, heard, how, ret);
 }
 
 /* The address at @addr as the kernel is to have it: its length, 0 if it is right already, or an error. */
@@ -60,7 +66,8 @@ static ssize_t translated(struct rewrite *rw, struct task *task, uint64_t addr, 
 	struct sockaddr_un *ret)
 {
 	_cleanup_place_ struct view_place place = VIEW_PLACE_INIT;
-	char path[sizeof(*ret) + 1] = "", host[PATH_MAX];
+	char path[sizeof(*ret) + 1] = "", other[PATH_MAX], host[PATH_MAX];
+	const char *name = host;
 	size_t n;
 	int r;
 
@@ -68,19 +75,21 @@ static ssize_t translated(struct rewrite *rw, struct task *task, uint64_t addr, 
 	if (!peek_address(task, addr, len, ret))
 		return 0;
 	memcpy(path, ret->sun_path, len - PATH_AT);
-	if (!(how & VIEW_CREATE))
-		say_again(rw->view, path);
-	r = view_find_place(rw, task, AT_FDCWD, path, how, &place);
+	r = find_socket(rw, task, path, how, &place);
 	if (r == 1 || (r == 0 && is_native(rw, task, path, &place)))
 		return 0;
 	if (r == 0)
 		r = view_place_host(rw->view, &place, host);
 	if (r < 0)
 		return r;
-	n = strlen(host) + 1;
-	if (n > sizeof(ret->sun_path))
-		return -ENAMETOOLONG;
-	memcpy(ret->sun_path, host, n);
+	if (strlen(host) >= sizeof(ret->sun_path)) {
+		r = view_short(rw->view, host, other, sizeof(ret->sun_path));
+		if (r < 0)
+			return r;
+		name = other;
+	}
+	n = strlen(name) + 1;
+	memcpy(ret->sun_path, name, n);
 	return (ssize_t)(PATH_AT + n);
 }
 
@@ -201,26 +210,34 @@ int view_enter_sendmmsg(struct rewrite *rw, struct task *task, struct user_regs_
 	return calls_enter_sendmmsg(rw, task, regs);
 }
 
-/* getsockname(2), getpeername(2). */
+/* getsockname(2), getpeername(2): the room for the address is where its length will be. */
+int view_enter_sockname(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
+{
+	uint32_t room;
+
+	task->call.extra = view_peek(task, regs->rdx, &room, sizeof(room)) < 0 ? 0 : room;
+	return 0;
+}
+
 void view_leave_sockname(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
 	uint64_t addr = task->call.args[1], len_at = task->call.args[2];
 	struct sockaddr_un address = {0};
 	char host[sizeof(address) + 1] = "", path[PATH_MAX];
+	uint64_t room = task->call.extra;
 	uint32_t len;
 	size_t n;
 
-	if (regs->rax != 0 || view_peek(task, len_at, &len, sizeof(len)) < 0 ||
+	if (regs->rax != 0 || view_peek(task, len_at, &len, sizeof(len)) < 0 || len > room ||
 		!peek_address(task, addr, len, &address) || address.sun_path[0] != '/')
 		return;
 	memcpy(host, address.sun_path, len - PATH_AT);
 	if (view_say(rw->view, host, path) < 0 || strcmp(host, path) == 0)
 		return;
 	n = strlen(path) + 1;
-	/* Never more than the kernel has written there. */
-	if (PATH_AT + n > len)
+	if (PATH_AT + n > sizeof(address))
 		return;
 	len = (uint32_t)(PATH_AT + n);
-	view_poke(task, addr + PATH_AT, path, n);
+	view_poke(task, addr + PATH_AT, path, MIN(n, room - PATH_AT));
 	view_poke(task, len_at, &len, sizeof(len));
 }

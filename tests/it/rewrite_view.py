@@ -5,13 +5,14 @@ import difflib
 import os
 import pathlib
 import shutil
+import signal
 import socket
 import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from cli import one_line  # noqa: E402
-from harness import BUILD, PROFILE, main, test  # noqa: E402
+from harness import BUILD, PROFILE, main, test, until  # noqa: E402
 
 PROBE = str(BUILD / "tests" / "path_probe")
 RACE = str(BUILD / "tests" / "path_race")
@@ -406,6 +407,90 @@ def another_name(env):
     env.podrun("rename", "one", "two")
     env.podrun("exec", "-w", "/tmp", "two", "--", "touch", "go")
     assert env.wait("two").split() == ["ready", "x", "/tmp", "x", "x", "/tmp"]
+
+
+LONG = r"""
+import errno, os, socket, sys
+stream = lambda: socket.socket(socket.AF_UNIX)
+dgram = lambda: socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+for top in ("/tmp/", "/run/", "/dev/shm/", "/run/lock/", *sys.argv[1:]):
+    name = lambda what: top + (what * 86)[len(top):]
+    print("==", top)
+    s = stream(); s.bind(name("s")); s.listen()
+    c = stream(); c.bind(name("c")); c.connect(name("s")); p, _ = s.accept(); p.send(b"hello")
+    print(s.getsockname(), c.getsockname(), c.getpeername(), p.getsockname(), p.getpeername(), c.recv(9))
+    d = dgram(); d.bind(name("d")); e = dgram(); e.bind(name("e")); e.sendto(b"1", name("d"))
+    print(d.recv(9)); e.sendmsg([b"2"], [], 0, name("d"))
+    m, who = d.recvfrom(9); d.sendto(b"3", who); d.sendmsg([b"4"], [], 0, who); print(m, e.recv(9), e.recv(9))
+    os.symlink(name("s"), top + "l"); os.chdir(top); stream().connect("l"); stream().connect(top + "l")
+    stream().connect(name("s")[len(top):]); r = stream(); r.bind("r"); print(r.getsockname())
+    for f in (lambda: stream().bind(name("s")), lambda: stream().connect(name("n")), lambda: e.sendto(b"", name("n")),
+              lambda: stream().bind(top + "d/" + name("s")[len(top) + 2:])):
+        try:
+            print(f())
+        except OSError as e2:
+            print(errno.errorcode[e2.errno])
+    f = dgram(); f.bind(top + "short"); f.sendto(b"5", name("d")); m, who = d.recvfrom(9); d.sendto(m, who); print(f.recv(9))
+    os.unlink(name("s")); s = stream(); s.bind(name("s")); print(s.getsockname(), sorted(os.listdir(top)))
+"""
+
+
+@test
+def long_names_of_sockets(env):
+    own = env.path("own")
+    own.mkdir()
+    volume = "/" + "v" * 40 + "/"
+    text = run(env, "python3", "-c", LONG, "/tmp/" + "v" * 30 + "/",
+               options=("-v", "%s:/tmp/%s" % (own, "v" * 30))).text
+    assert text.count("ADDRINUSE") == 5 and not os.path.exists(own / "podrun"), text
+    same(env, "python3", "-c", LONG)
+    # Where what the session says is longer than what the host is told.
+    script = ("import socket, sys\ns = socket.socket(socket.AF_UNIX)\nn = sys.argv[1]\ns.bind(n)\n"
+              "print(s.getsockname() == n)")
+    assert run(env, "python3", "-c", script, volume + "s", options=("-v", "%s:%s" % (own, volume))).text == "True\n"
+    assert os.listdir(own).count("s") == 1
+
+
+HEARS = r"""
+import os, signal, socket, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+long = "/tmp/" + "s" * 80
+s = socket.socket(socket.AF_UNIX); s.bind(long); s.listen()
+c = socket.socket(socket.AF_UNIX); c.bind("/tmp/" + "c" * 80); c.connect(long)
+print(s.accept()[1], "ready", flush=True)
+signal.sigwait([signal.SIGUSR1])
+c = socket.socket(socket.AF_UNIX); c.connect(long); print(c.getpeername() == long)
+c = socket.socket(socket.AF_UNIX); c.bind("/tmp/" + "b" * 80); c.connect(long); print(c.getsockname()[:6], s.accept() and "over")
+"""
+
+
+def short_place(env, name):
+    """What the kernel says of a long name: a directory beside all others'."""
+    place = pathlib.Path(env.logs(name).split()[0]).parents[1]
+    assert place.parent == pathlib.Path("/tmp") and place.stat().st_mode & 0o777 == 0o700, place
+    assert os.listdir(place) == ["0"] and os.readlink(place / "0").endswith("/files/tmp"), os.listdir(place)
+    return place
+
+
+@test
+def short_names_go_with_the_session(env):
+    env.prefix = PROFILE
+    command = ("bash", "-c", "exec -a hears python3 -c '%s'" % HEARS.replace("'", "'\"'\"'"))
+    env.run_detached("hears", *command, options=(*REWRITE, "-w", "/"))
+    place = short_place(env, "hears")
+    env.podrun("rename", "hears", "heard")
+    env.podrun("exec", "-w", "/", "heard", "--", "pkill", "-USR1", "-f", "^hears")
+    assert env.wait("heard").split()[2:] == ["True", "/tmp/b", "over"], env.logs("heard")
+    assert not place.exists()
+
+    env.run_detached("killed", *command, options=(*REWRITE, "-w", "/"))
+    place = short_place(env, "killed")
+    os.kill(env.podrun("inspect", "killed").json()["supervisor"], signal.SIGKILL)
+
+    def swept():
+        env.podrun("ps")
+        return not place.exists()
+    until("nobody uses %s" % place, swept)
 
 
 @test
