@@ -18,7 +18,8 @@ SEED = int(os.environ.get("PODRUN_TEST_SEED") or time.time())
 CALLS = int(os.environ.get("PODRUN_TEST_CALLS", "20000"))
 IGNORED = [n for n in range(1, 65) if n not in (9, 17, 19, 32, 33)]
 WAYS = {"private": ("--names", "rewrite", "--net", "host"),
-        "host": ("--names", "rewrite", "--net", "host", "--view", "host")}
+        "host": ("--names", "rewrite", "--net", "host", "--view", "host"),
+        "root": ("--names", "rewrite", "--net", "host", "--user", "root")}
 
 
 def processes_of(env, name):
@@ -42,7 +43,7 @@ def calls(env, view, place, program="calls", moved=False):
     files = env.path("files")
     files.mkdir()
     script = "cp %s %s/calls && %s/calls %d %d %s" % (
-        (caller, "/tmp", "/tmp", SEED, CALLS, "/tmp") if view == "private" else
+        (caller, "/tmp", "/tmp", SEED, CALLS, "/tmp") if view != "host" else
         (caller, env.dir, env.dir, SEED, CALLS, files))
     # The command's own process, sh, is not what counts: it may be killed by what it has started.
     env.podrun("run", "-d", "--name", "s", "--pids", "60", *WAYS[view], "--", "sh", "-c",
