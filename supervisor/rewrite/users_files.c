@@ -73,6 +73,8 @@ static int find(const struct question *q, int dirfd, const char *said, bool foll
 			return base < 0 ? -errno : take_fd(&base);
 	}
 	fd = (int)syscall(SYS_openat2, base, said, &how, sizeof(how));
+	if (fd < 0 && (errno == EINVAL || errno == ENOSYS)) /* before 5.12, before 5.6 */
+		return -EAGAIN;
 	return fd < 0 ? -errno : fd;
 }
 
