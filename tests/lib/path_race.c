@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * path_race SECRET - tries to reach a file of the host's from inside a session that does not show it.
+ * path_race SECRET [rooted] - tries to reach a file of the host's from inside a session that does not show it.
  *
  * SECRET is in a directory of the host's which is private in the session, and so is what else is
  * tried beside it.  A thread changes paths under the hands of whoever has looked at them; symlinks and
- * directories change places; descriptors and ".." are walked.  Says "reached" for each that comes through,
+ * directories change places; descriptors and ".." are walked.  With a root of the session's own (rooted) the
+ * paths that are looked at first are below /dev, for others the kernel is never asked.  Says "reached" for each that comes through,
  * and "over" at the end.
  */
 #include <errno.h>
@@ -22,10 +23,11 @@
 #include <unistd.h>
 
 #define ROUNDS	 800
-#define HARMLESS "/etc/passwd"
 
 static char path[4096]; /* what the calls are given, and the thread changes */
 static const char *secret;
+static const char *harmless = "/etc/passwd", *nobody = "/home/nobody-has-this",
+		  *unmade = "/home/nobody/has/this", *other = "/etc";
 static char beside[4096]; /* a name next to the secret */
 static atomic_bool over;
 static _Atomic(const char *) here, there; /* the two that take turns */
@@ -74,7 +76,7 @@ static void read_it(void)
 {
 	struct open_how how = {.flags = O_RDONLY};
 
-	turns(HARMLESS, secret);
+	turns(harmless, secret);
 	for (int i = 0; i < ROUNDS; i++) {
 		look(open(path, O_RDONLY), "open");
 		look((int)syscall(SYS_open, path, O_RDONLY), "old open");
@@ -85,11 +87,13 @@ static void read_it(void)
 
 static void change_it(void)
 {
-	turns("/home/nobody-has-this", secret);
+	turns(nobody, secret);
 	for (int i = 0; i < ROUNDS; i++) {
 		int fd = open(path, O_WRONLY);
+		struct stat st;
 
-		if (fd >= 0)
+		/* Not what was harmless a moment ago. */
+		if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
 			reached("open to write");
 		if (truncate(path, 3) == 0)
 			reached("truncate");
@@ -106,7 +110,7 @@ static void change_it(void)
 /* All that is made stays for the test to find. */
 static void make_something(void)
 {
-	turns("/home/nobody/has/this", beside);
+	turns(unmade, beside);
 	for (int i = 0; i < ROUNDS; i++) {
 		close(open(path, O_WRONLY | O_CREAT | O_EXCL, 0600));
 		mkdir(path, 0700);
@@ -184,7 +188,7 @@ static void by_directory(void)
 
 	strcpy(dir, secret);
 	*strrchr(dir, '/') = '\0';
-	turns("/etc", dir);
+	turns(other, dir);
 	for (int i = 0; i < ROUNDS; i++) {
 		if (chdir(path) < 0)
 			continue;
@@ -199,11 +203,17 @@ int main(int argc, char **argv)
 		read_it, change_it, make_something, swap_links, by_descriptor, by_directory};
 	pthread_t thread;
 
-	if (argc != 2)
+	if (argc < 2)
 		return 2;
 	secret = argv[1];
+	if (argc > 2) {
+		harmless = "/dev/null";
+		nobody = "/dev/nobody-has-this";
+		unmade = "/dev/nobody/has/this";
+		other = "/dev";
+	}
 	snprintf(beside, sizeof(beside), "%s.beside", secret);
-	turns(HARMLESS, HARMLESS);
+	turns(harmless, harmless);
 	strcpy(path, here);
 	pthread_create(&thread, NULL, flip, NULL);
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
