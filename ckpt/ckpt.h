@@ -57,8 +57,8 @@ struct ckpt_names {
 	pid_t (*host)(void *ctx, pid_t number);
 	/* All tasks but pid 1, zombies among them; *ret is freed by the caller.  -ENOMEM. */
 	ssize_t (*list)(void *ctx, struct ckpt_held **ret);
-	/* All tasks are brought into a PTRACE_EVENT_STOP, or all go on as before (ERR_UNFREEZABLE); and
-	 * let go again, also when they were never stopped. */
+	/* All tasks are brought into a PTRACE_EVENT_STOP, or some are (ERR_UNFREEZABLE); and let go
+	 * again, in either case. */
 	int (*stop)(void *ctx, uint32_t deadline_ms, struct err *e);
 	void (*release)(void *ctx);
 	/* Processes share no memory, descriptors, directories, handlers or SEM_UNDO if what this says of them

@@ -362,6 +362,18 @@ static int freeze_held(struct ckpt_frozen *f, struct err *e)
 	return r;
 }
 
+/* A freeze fails: whoever stands still already goes on as after one that succeeds. */
+static void settle_held(struct ckpt_frozen *f)
+{
+	_cleanup_free_ struct ckpt_held *held = NULL;
+	ssize_t n = f->o.names->list(f->o.names->ctx, &held);
+	struct user_regs_struct regs;
+
+	for (ssize_t i = 0; i < n; i++)
+		if (!held[i].zombie)
+			ckpt_settle(&f->o, held[i].tid, &regs);
+}
+
 /* ---- interface ---------------------------------------------------------------------------- */
 
 int ckpt_frozen_make(struct ckpt_frozen **ret, const struct ckpt_freeze_options *o, struct err *e)
@@ -384,6 +396,8 @@ int ckpt_frozen_make(struct ckpt_frozen **ret, const struct ckpt_freeze_options 
 	sigprocmask(SIG_BLOCK, &chld, &old);
 	r = f->o.names ? freeze_held(f, e) : freeze_all(f, e);
 	ckpt_reaper_stop(take_ptr(f->reaper));
+	if (r < 0 && f->o.names)
+		settle_held(f);
 	if (r < 0)
 		ckpt_frozen_release(f);
 	sigprocmask(SIG_SETMASK, &old, NULL);

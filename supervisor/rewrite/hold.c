@@ -274,10 +274,8 @@ static int stop(void *rewriter, uint32_t deadline_ms, struct err *e)
 	pthread_sigmask(SIG_BLOCK, &chld, &old);
 	r = stop_all(w, io_now_ns() + deadline_ms * 1000000ULL, &chld, e);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (r < 0) {
-		release(w);
+	if (r < 0)
 		return r;
-	}
 	for (int i = 1; i < NUMBERS_MAX; i++)
 		if (lives(w, w->rw.tasks.all[i]))
 			ptrace(PTRACE_SETOPTIONS, w->rw.tasks.all[i]->host, 0, HELD_OPTIONS);
