@@ -66,6 +66,7 @@ static const struct fault_info points[] = {
 	[FAULT_TAKE_TERMINAL] = {"take.terminal", "", true, false},
 	[FAULT_AHEAD_BEGIN] = {"ahead.begin", "", true, true},
 	[FAULT_AHEAD_READY] = {"ahead.ready", "", false, true},
+	[FAULT_AHEAD_WATCHED] = {"ahead.watched", "", true, false},
 	[FAULT_AHEAD_ROUND] = {"ahead.round", "", true, true},
 	[FAULT_AHEAD_ARRIVED] = {"ahead.arrived", "", true, true},
 };

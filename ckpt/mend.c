@@ -94,14 +94,39 @@ static bool in_use(const struct ckpt_task *tasks, size_t n, const struct proc_ma
 
 /* ---- one process -------------------------------------------------------------------------- */
 
+/* One that was made for us (memory/track_wp.c); the session can't make any. */
+static int close_userfaultfd(struct remote *r, int host_proc, pid_t tid, struct err *e)
+{
+	_cleanup_free_ int *fds = NULL;
+	char path[48];
+	size_t n;
+	int k;
+
+	snprintf(path, sizeof(path), "%d/fd", tid);
+	k = proc_list_numbers(host_proc, path, &fds, &n, e);
+	for (size_t i = 0; k == 0 && i < n; i++) {
+		_cleanup_free_ char *link = NULL;
+
+		snprintf(path, sizeof(path), "%d/fd/%d", tid, fds[i]);
+		link = io_readlink(host_proc, path);
+		if (link && !strcmp(link, "anon_inode:[userfaultfd]"))
+			k = remote_must(r, NULL, e, SYS_close, (uint64_t)fds[i], 0, 0, 0, 0, 0);
+	}
+	return k;
+}
+
 static int unmap(int host_proc, pid_t tid, uint64_t area, struct err *e)
 {
 	struct remote *r;
+	uint64_t note;
 	int k = remote_open_guarded(&r, host_proc, tid, 0, e), x;
 
 	if (k < 0)
 		return k;
-	if (remote_left_note(tid, area) == CKPT_NOTE_CLOSED)
+	note = remote_left_note(tid, area);
+	if (note & CKPT_NOTE_WATCHED)
+		k = close_userfaultfd(r, host_proc, tid, e);
+	if (k == 0 && note & CKPT_NOTE_CLOSED)
 		k = remote_must(r, NULL, e, SYS_prctl, PR_SET_DUMPABLE, 0, 0, 0, 0, 0);
 	if (k == 0)
 		k = remote_must(r, NULL, e, SYS_munmap, area, REMOTE_AREA_SIZE, 0, 0, 0, 0);

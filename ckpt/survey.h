@@ -38,8 +38,10 @@ struct ckpt_thread {
 /* How a process stood when it was stopped; group-stopped and zombie are states to keep. */
 enum ckpt_state { CKPT_RUNNING, CKPT_STOPPED, CKPT_ZOMBIE };
 
-/* Left with the pages of a process that has been made dumpable (remote_note). */
-#define CKPT_NOTE_CLOSED 1
+/* Left with the pages of a process (remote_note), or both: it has been made dumpable; it has made a userfaultfd,
+ * which is still among its descriptors. */
+#define CKPT_NOTE_CLOSED  1
+#define CKPT_NOTE_WATCHED 2
 
 struct ckpt_proc {
 	const struct ckpt_dump *dump;

@@ -44,10 +44,14 @@ static bool wp_probe(void)
 
 static int wp_begin(struct ckpt_space *s, struct ckpt_dump *d, struct ckpt_proc *p, struct err *e)
 {
+	uint64_t note = p->closed ? CKPT_NOTE_CLOSED : 0;
 	struct remote *rem;
 	long theirs;
 	int fd, r = ckpt_proc_remote(p, &rem, e);
 
+	/* should we die before it is closed there */
+	if (r == 0)
+		r = remote_note(rem, note | CKPT_NOTE_WATCHED, e);
 	if (r == 0)
 		r = remote_call(rem, &theirs, e, SYS_userfaultfd,
 			O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY, 0, 0, 0, 0, 0);
@@ -55,11 +59,14 @@ static int wp_begin(struct ckpt_space *s, struct ckpt_dump *d, struct ckpt_proc 
 		return r;
 	if (theirs < 0)
 		return err_set(e, ERR_HOST, -EOPNOTSUPP, "userfaultfd: %s", strerror((int)-theirs));
+	fault_at(FAULT_AHEAD_WATCHED, NULL);
 	fd = (int)theirs;
 	r = ckpt_take(d->world, rem, &fd, 1, &s->uffd, e);
 	if (remote_must(rem, NULL, r < 0 ? NULL : e, SYS_close, (uint64_t)theirs, 0, 0, 0, 0, 0) <
 			0 &&
 		r == 0)
+		return e->error;
+	if (remote_note(rem, note, r < 0 ? NULL : e) < 0 && r == 0)
 		return e->error;
 	if (r == 0)
 		r = set_up(s->uffd);

@@ -132,7 +132,8 @@ for _fault in ("ahead.arrived kill", "ahead.arrived fail", "restore.unpack kill"
 
 
 # Where our own does, before anything is given away.
-for _fault in ("ahead.begin fail", "ahead.begin kill", "ahead.round fail", "ahead.round kill", "ahead.round kill 2",
+for _fault in ("ahead.begin fail", "ahead.begin kill", "ahead.watched kill", "ahead.round fail",
+               "ahead.round kill", "ahead.round kill 2",
                "ahead.ready fail", "freeze.survey kill", "freeze.files fail", "write.records kill",
                "write.data fail", "ahead.round kill-client"):
     def killed_here(env, fault=_fault):
