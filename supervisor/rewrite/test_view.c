@@ -278,7 +278,7 @@ static void former_names(void **state)
 static void short_names(void **state)
 {
 	struct fixture *f = *state;
-	char host[PATH_MAX], name[108], path[PATH_MAX], text[PATH_MAX], dir[PATH_MAX];
+	char host[PATH_MAX], name[108], path[PATH_MAX], text[PATH_MAX], dir[64];
 	struct view *v = f->view;
 	struct stat st, other;
 
@@ -298,8 +298,8 @@ static void short_names(void **state)
 	snprintf(dir, sizeof(dir), "%s", v->short_dir);
 	assert_int_equal(stat(dir, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0700);
-	for (const char *const *p =
-			(const char *const[]){"", "/", "/x", "/-1", "/0x", "/999/s", NULL};
+	for (const char *const *p = (const char *const[]){"", "/", "/x", "/-1", "/0x", "/999/s",
+		     "/d", "/d0/s", "/ 0/s", NULL};
 		*p; p++) {
 		snprintf(text, sizeof(text), "%s%s", dir, *p);
 		assert_false(view_short_said(v, text, path));
@@ -307,6 +307,22 @@ static void short_names(void **state)
 	snprintf(text, sizeof(text), "%s/%.107s", f->bind, f->dir);
 	assert_int_equal(view_short(v, text, name, strlen(text)), 0);
 	assert_int_equal(view_short(v, text, name, 20), -ENAMETOOLONG);
+
+	/* By the directory, which may have been there before. */
+	for (int i = 0; i < 3; i++) {
+		snprintf(text, sizeof(text), "%s/%090d%d/s", f->bind, 0, i / 2);
+		assert_int_equal(view_short(v, text, name, sizeof(name)), 0);
+		assert_in_range(strlen(name), 1, 24);
+		assert_int_equal(name[strlen(name) - 3], '0' + i / 2);
+		assert_true(view_short_said(v, name, path));
+		snprintf(text, sizeof(text), "/%090d%d/s", 0, i / 2);
+		assert_true(strncmp(path, "/vol", 4) == 0 || strncmp(path, "/tmp/in", 7) == 0);
+		assert_string_equal(path + strlen(path) - strlen(text), text);
+	}
+	snprintf(text, sizeof(text), "%s/d2/s", dir);
+	assert_false(view_short_said(v, text, path));
+	snprintf(text, sizeof(text), "%s/%0107d", f->bind, 0);
+	assert_int_equal(view_short(v, text, name, sizeof(name)), -ENAMETOOLONG);
 	assert_int_equal(view_short(v, "/etc/passwd", name, sizeof(name)), -ENAMETOOLONG);
 
 	/* Whoever uses it keeps it; then it goes. */

@@ -100,6 +100,8 @@ struct view {
 	int programs_fd;	      /* O_PATH, of it */
 	char *short_dir;	      /* view_short.c; NULL: not needed yet */
 	int short_fd;		      /* of it, if so */
+	char **short_deep;	      /* what its links d0, d1, ... say */
+	size_t n_short;
 };
 
 /* ---- the table ------------------------------------------------------------------------------ */

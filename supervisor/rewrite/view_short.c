@@ -7,6 +7,7 @@
  *      HOME/.local/.../files/tmp/x.sock        where it is
  *      /tmp/podrun.XXXXXX/0/x.sock             what bind(2) and connect(2) are told: 0 is a symlink to the
  *                                              host's directory of the first entry of the view
+ *      /tmp/podrun.XXXXXX/d0/x.sock            where even that is too long: d0 is one to 0/deep/directory
  *
  * The kernel keeps the name that a socket was bound to, and tells it (getsockname(2)).  The number in it says which entry that
  * was, so the way back needs no file: it stays right if the session is called otherwise since, when the links are made anew.
@@ -27,6 +28,8 @@
 
 #define TOP    "/tmp"
 #define PREFIX "podrun."
+#define DEEP	 "d"
+#define MAX_DEEP 4096
 
 void view_short_sweep(void)
 {
@@ -67,44 +70,125 @@ static int lead(int dir, const char *name, const char *host)
 	return 0;
 }
 
+/* @text in the table of directories; the number that it would get, if it is not there. */
+static size_t find_deep(const struct view *v, const char *text)
+{
+	size_t i = 0;
+
+	while (i < v->n_short && strcmp(v->short_deep[i], text) != 0)
+		i++;
+	return i;
+}
+
+static int add_deep(struct view *v, const char *text)
+{
+	size_t i = v->n_short;
+	char name[32];
+	char **grown;
+
+	if (i == MAX_DEEP)
+		return -ENOSPC;
+	grown = realloc(v->short_deep, (i + 1) * sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	v->short_deep = grown;
+	grown[i] = strdup(text);
+	if (!grown[i])
+		return -ENOMEM;
+	snprintf(name, sizeof(name), DEEP "%zu", i);
+	if (symlinkat(text, v->short_fd, name) < 0) {
+		int error = errno;
+
+		free(grown[i]);
+		return -error;
+	}
+	v->n_short++;
+	return 0;
+}
+
+/* By the directory that it is in; @rest is behind link @mount. */
+static int by_directory(struct view *v, size_t mount, const char *rest, char *ret, size_t size)
+{
+	const char *last = strrchr(rest, '/');
+	char text[PATH_MAX + 16];
+	size_t i;
+
+	if (!last)
+		return -ENAMETOOLONG;
+	snprintf(text, sizeof(text), "%zu%.*s", mount, (int)(last - rest), rest);
+	i = find_deep(v, text);
+	if (snprintf(ret, size, "%s/" DEEP "%zu%s", v->short_dir, i, last) >= (int)size)
+		return -ENAMETOOLONG;
+	return i < v->n_short ? 0 : add_deep(v, text);
+}
+
+static int make_short(
+	struct view *v, const struct view_entry *in, const char *host, char *ret, size_t size)
+{
+	size_t mount = (size_t)(in - v->entries);
+	const char *rest = host + strlen(in->host);
+	char name[32];
+	int r = make_dir(v);
+
+	snprintf(name, sizeof(name), "%zu", mount);
+	if (r == 0)
+		r = lead(v->short_fd, name, in->host);
+	if (r < 0)
+		return r;
+	if (snprintf(ret, size, "%s/%s%s", v->short_dir, name, rest) < (int)size)
+		return 0;
+	return by_directory(v, mount, rest, ret, size);
+}
+
 int view_short(struct view *v, const char *host, char *ret, size_t size)
 {
 	const struct view_entry *in = view_mount_of_host(v, host);
-	char name[16];
-	int n, r;
+	int r = in ? make_short(v, in, host, ret, size) : -ENAMETOOLONG;
 
-	if (!in)
-		return -ENAMETOOLONG;
-	r = make_dir(v);
-	if (r == 0) {
-		snprintf(name, sizeof(name), "%zu", (size_t)(in - v->entries));
-		r = lead(v->short_fd, name, in->host);
-	}
-	if (r < 0) {
+	if (r < 0 && r != -ENAMETOOLONG)
 		log_info("no short name for %s: %s", host, strerror(-r));
-		return -ENAMETOOLONG;
-	}
-	n = snprintf(ret, size, "%s/%s%s", v->short_dir, name, host + strlen(in->host));
-	return n < (int)size ? 0 : -ENAMETOOLONG;
+	return r < 0 ? -ENAMETOOLONG : 0;
+}
+
+/* A number of less than @n, and what is behind it. */
+static bool take_number(const char *text, size_t n, size_t *ret, const char **ret_rest)
+{
+	char *end;
+
+	if (text[0] < '0' || text[0] > '9')
+		return false;
+	*ret = strtoul(text, &end, 10);
+	*ret_rest = end;
+	return *ret < n && (!*end || *end == '/');
 }
 
 bool view_short_said(const struct view *v, const char *name, char ret[PATH_MAX])
 {
 	size_t dir = v->short_dir ? strlen(v->short_dir) : 0, i;
-	char *end;
+	const char *rest = "", *mount;
 
 	if (!dir || strncmp(name, v->short_dir, dir) != 0 || name[dir] != '/')
 		return false;
-	i = strtoul(name + dir + 1, &end, 10);
-	if (end == name + dir + 1 || (*end && *end != '/') || i >= v->n || v->entries[i].sort != VIEW_MOUNT)
+	mount = name + dir + 1;
+	if (mount[0] == DEEP[0]) {
+		if (!take_number(mount + 1, v->n_short, &i, &rest))
+			return false;
+		mount = v->short_deep[i];
+	}
+	if (!take_number(mount, v->n, &i, &mount) || v->entries[i].sort != VIEW_MOUNT)
 		return false;
-	return snprintf(ret, PATH_MAX, "%s%s", v->entries[i].path, end) < PATH_MAX;
+	return snprintf(ret, PATH_MAX, "%s%s%s", v->entries[i].path, mount, rest) < PATH_MAX;
 }
 
 void view_short_fini(struct view *v)
 {
 	if (v->short_dir)
 		io_rm_rf(AT_FDCWD, v->short_dir);
+	for (size_t i = 0; i < v->n_short; i++)
+		free(v->short_deep[i]);
+	free(v->short_deep);
+	v->short_deep = NULL;
+	v->n_short = 0;
 	free(v->short_dir);
 	v->short_dir = NULL;
 	v->short_fd = close_fd(v->short_fd);

@@ -432,6 +432,14 @@ for top in ("/tmp/", "/run/", "/dev/shm/", "/run/lock/", *sys.argv[1:]):
             print(errno.errorcode[e2.errno])
     f = dgram(); f.bind(top + "short"); f.sendto(b"5", name("d")); m, who = d.recvfrom(9); d.sendto(m, who); print(f.recv(9))
     os.unlink(name("s")); s = stream(); s.bind(name("s")); print(s.getsockname(), sorted(os.listdir(top)))
+    for i in "123":
+        deep = top + i * 40 + "/"; os.mkdir(deep); n = deep + (i * 107)[len(deep):]
+        s = stream(); s.bind(n); s.listen(); c = stream(); c.connect(n); print(s.getsockname(), c.getpeername())
+        os.rename(deep, top + "away" + i); stream().connect(top + "away" + i + n[len(deep) - 1:])
+        try:
+            stream().connect(n)
+        except OSError as e2:
+            print(errno.errorcode[e2.errno])
 """
 
 

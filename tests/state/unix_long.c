@@ -2,11 +2,13 @@
 /* Names of sockets that have hardly any room left in an address: nothing may make them longer. */
 #include <stddef.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
 #include "tests/state/state.h"
 
-#define LONG 90 /* bytes of a name */
+#define LONG 90	 /* bytes of a name */
+#define DEEP 107 /* of one in a directory below; all that there is room for */
 
 static char dir[] = "/tmp/state-long-XXXXXX";
 
@@ -14,9 +16,12 @@ static struct sockaddr_un named(char what)
 {
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
 
-	memset(a.sun_path, what, LONG);
+	/* A capital is deep. */
+	memset(a.sun_path, what, what < 'a' ? DEEP : LONG);
 	memcpy(a.sun_path, dir, strlen(dir));
 	a.sun_path[strlen(dir)] = '/';
+	if (what < 'a')
+		a.sun_path[LONG - 10] = '/';
 	return a;
 }
 
@@ -27,6 +32,14 @@ static int bound(int type, char what)
 
 	STATE_CHECK(fd >= 0 && bind(fd, (void *)&a, sizeof(a)) == 0);
 	return fd;
+}
+
+static void make_deep(char what)
+{
+	struct sockaddr_un a = named(what);
+
+	*strrchr(a.sun_path, '/') = '\0';
+	STATE_CHECK(mkdir(a.sun_path, 0700) == 0);
 }
 
 static void reach(int fd, char what)
@@ -42,7 +55,7 @@ static void check_name(int fd, int peer, char what)
 	socklen_t n = sizeof(a);
 
 	STATE_CHECK((peer ? getpeername : getsockname)(fd, (void *)&a, &n) == 0);
-	STATE_CHECK(n == offsetof(struct sockaddr_un, sun_path) + LONG + 1);
+	STATE_CHECK(n == offsetof(struct sockaddr_un, sun_path) + strlen(is.sun_path) + 1);
 	STATE_CHECK(!strcmp(a.sun_path, is.sun_path));
 }
 
@@ -71,7 +84,7 @@ static void answer(int server, int client, const char *word)
 int main(int argc, char **argv)
 {
 	struct sockaddr_un to;
-	int listener, client, accepted, early, late, left, server, sender, other;
+	int listener, client, accepted, early, late, left, server, sender, other, deep, below;
 
 	STATE_CHECK(mkdtemp(dir));
 	listener = bound(SOCK_STREAM, 's');
@@ -91,8 +104,21 @@ int main(int argc, char **argv)
 	reach(other, 'd');
 	to = named('d');
 	STATE_CHECK(sendto(sender, "early", 5, 0, (void *)&to, sizeof(to)) == 5);
+	make_deep('D');
+	deep = bound(SOCK_STREAM, 'D');
+	STATE_CHECK(listen(deep, 5) == 0);
+	make_deep('C');
+	below = bound(SOCK_STREAM, 'C');
+	reach(below, 'D');
 
 	state_ready(argc, argv);
+
+	check_name(deep, 0, 'D');
+	check_name(below, 0, 'C');
+	check_name(below, 1, 'D');
+	say(below, accept(deep, NULL, NULL), "deep");
+	reach(socket(AF_UNIX, SOCK_STREAM, 0), 'D');
+	STATE_CHECK(accept(deep, NULL, NULL) >= 0);
 
 	check_name(listener, 0, 's');
 	check_name(client, 0, 'c');
