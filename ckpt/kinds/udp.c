@@ -245,12 +245,28 @@ static int dump_addresses(int fd, Pb__Udp *m, struct err *e)
 	return m->remote ? 0 : err_errno(e, -ENOMEM, "address of a socket");
 }
 
-/* A socket on the host's network with a peer leads out of the session. */
+/* Is a socket of the session bound to @a? */
+static bool is_ours(const struct ckpt_dump *d, const union ckpt_sockaddr *a)
+{
+	for (size_t i = 0; i < d->n_files; i++) {
+		const struct ckpt_file *f = d->files[i];
+		union ckpt_sockaddr own = {0};
+		socklen_t len = sizeof(own);
+
+		if (f->kind == &ckpt_kind_udp && getsockname(f->fd, &own.any, &len) == 0 &&
+			ckpt_sock_addr_equal(&own, a))
+			return true;
+	}
+	return false;
+}
+
+/* A socket on the host's network with a peer leads out of the session, unless that is in it, too. */
 static bool leads_out(const struct ckpt_dump *d, int fd, union ckpt_sockaddr *ret)
 {
 	socklen_t len = sizeof(*ret);
 
-	return d->world->ns_net < 0 && getpeername(fd, &ret->any, &len) == 0;
+	*ret = (union ckpt_sockaddr){0};
+	return d->world->ns_net < 0 && getpeername(fd, &ret->any, &len) == 0 && !is_ours(d, ret);
 }
 
 static int check(struct ckpt_dump *d, union ckpt_subject s, struct err *e)

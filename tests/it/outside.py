@@ -241,6 +241,33 @@ def udp_is_connected_again(env):
     assert data == b"ping" and "pong" in env.wait("s")
 
 
+# Inside: both ends.
+PAIR = r"""
+import os, socket, time
+a, b = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for i in range(2))
+for s in a, b:
+    s.bind(("127.0.0.1", 0))
+    s.settimeout(30)
+a.connect(b.getsockname())
+b.connect(a.getsockname())
+print("ready", flush=True)
+while not os.path.exists("/tmp/go"):
+    time.sleep(.01)
+a.send(b"ping")
+assert b.recv(9) == b"ping"
+b.send(b"pong")
+print(a.recv(9).decode())
+"""
+
+
+@test
+def udp_within_the_session_does_not_lead_out(env):
+    env.run_detached("s", "python3", "-c", PAIR, options=["--net", "host"])
+    assert "severed" not in move(env)
+    env.podrun("exec", "s", "touch", "/tmp/go")
+    assert "pong" in env.wait("s")
+
+
 # Inside: listens at argv[1]; when /tmp/go is there it accepts what comes in a second.
 SERVER = r"""
 import os, socket, sys, time

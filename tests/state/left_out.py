@@ -27,7 +27,7 @@ LEFT_OUT = {
     "procgone": [(ENDS_HERE, "an open file of /proc is a copy from when it was opened")],
     "task_closed": [(ENDS_HERE, "/proc shows that it is not closed in truth (rewrite/attributes.c)")],
     "sock_flow": [(MOVES, "a loopback connection of the host's with more data than fits")],
-    "udp": [(MOVES, "on the host's network peers are not found")],
+    "udp": [(MOVES, "on the host's network what waits unread is lost")],
     "unix_dgram": [(PRIVATE, "in a private view senders have the host's names of their sockets")],
     "file_ghost_overlay": [(("back",), LAYER), (COPIES, FILES)],
     "file_regular_overlay": [(("back",), LAYER), (HERE_AT_ONCE, FILES)],
