@@ -408,7 +408,7 @@ static int make_core(struct ckpt_inspect *in, const struct ckpt_build_proc *p, i
 	if (r < 0)
 		return r;
 	if (s.mm->i386)
-		r = err_set(e, ERR_FAILED, -EOPNOTSUPP, "no core can be made of a 32-bit program");
+		r = err_set(e, ERR_HOST, -EOPNOTSUPP, "no core can be made of a 32-bit program");
 	else
 		r = put_notes(&l.notes, &s, p, e);
 	for (size_t i = 0; r == 0 && i < s.mm->n_mappings; i++)
