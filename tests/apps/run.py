@@ -86,8 +86,6 @@ BETWEEN = Way((*REWRITE, "--net", "host"), (("--names", "kernel"), REWRITE), FEW
 # namespace can have.
 NOT_REWRITTEN = {
     "chromium": "its sandbox needs namespaces",
-    "libreoffice": "the path of its socket is too long as the host's",
-    "xfce": "the path of its socket is too long as the host's",
     "apt-dpkg": "writes /usr, /etc and /var/lib",
     "users": "writes /etc/passwd, /etc/group and /home",
 }
