@@ -265,7 +265,8 @@ int ckpt_install(const struct ckpt_install *i, struct err *e);
  * The same for one that the calling thread traces, which stands in a PTRACE_EVENT_SECCOMP of that call and
  * in a PTRACE_EVENT_STOP afterwards; *ret_signal is that of the group stop it is in, else SIGTRAP.  Of a session
  * that is untraced (ckpt_filters_set_untraced).  -ENOMEM: it still stands where it was; -ETIMEDOUT: it will
- * stop, behind the call that failed; -ESRCH: it has ended, and may have been waited for.
+ * stop, behind the call that failed; -ESRCH: it has ended, and may have been waited for, or another thread has
+ * called exec and stands in its event under that number.
  */
 int ckpt_install_traced(const struct ckpt_install *i, int *ret_signal, struct err *e);
 

@@ -78,6 +78,9 @@ static int await_stop(int proc, pid_t tid, int *ret_signal, struct err *e)
 		*ret_signal = WSTOPSIG(status);
 		if (trace_event(status) == PTRACE_EVENT_STOP)
 			return 0;
+		/* another thread's, which has the number now */
+		if (trace_event(status) == PTRACE_EVENT_EXEC)
+			return err_set(e, ERR_FAILED, -ESRCH, "task %d has ended", tid);
 		/* a signal that came first, and is no business of ours */
 		if (ptrace(PTRACE_CONT, tid, 0, trace_event(status) ? 0 : WSTOPSIG(status)) < 0)
 			return err_errno(e, -errno, "task %d does not stop", tid);

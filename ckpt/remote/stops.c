@@ -123,7 +123,8 @@ static int judge_stop(struct remote *r, int status, enum want want, struct err *
 		return is_sentinel(r) && (want == WANT_SENTINEL || want == WANT_EXEC);
 	case PTRACE_EVENT_EXEC:
 		r->execed = true;
-		return want == WANT_EXEC;
+		/* Another thread's, which has taken the number: that one is somebody else's to deal with. */
+		return want == WANT_EXEC ? 1 : remote_died(r, e);
 	case PTRACE_EVENT_STOP:
 		return want == WANT_EVENT_STOP;
 	case PTRACE_EVENT_FORK:

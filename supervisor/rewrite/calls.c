@@ -650,7 +650,7 @@ int rewrite_call_enter(struct rewrite *rw, struct task *task)
 	remember(task, row, &regs);
 	if (r == 0)
 		r = row ? enter(rw, task, row, &regs) : -ENOSYS;
-	if (r == CALL_GONE)
+	if (r == CALL_GONE || r == CALL_EXECED)
 		return r;
 	if (r < 0)
 		regs.rax = (unsigned long long)r;

@@ -36,6 +36,7 @@ enum number_sort {
 #define CALL_DONE    2
 #define CALL_LEFT    3
 #define CALL_GONE    4
+#define CALL_EXECED  5
 
 struct rewrite_call {
 	int nr;
@@ -45,7 +46,8 @@ struct rewrite_call {
 	/*
 	 * What the registers alone do not say.  enter: 0, 1 if nothing will have to be put back,
 	 * CALL_DONE if regs->rax is the result already, CALL_LEFT if the task has made it and stands in a
-	 * PTRACE_EVENT_STOP behind it (or will), CALL_GONE if it can't be touched any more, or the error that the call
+	 * PTRACE_EVENT_STOP behind it (or will), CALL_GONE if it can't be touched any more, CALL_EXECED if
+	 * another thread has called exec and stands in its event under the number, or the error that the call
 	 * returns unmade.
 	 */
 	int (*enter)(struct rewrite *rw, struct task *task, struct user_regs_struct *regs);
@@ -101,7 +103,7 @@ const struct rewrite_call *rewrite_call_find(int nr);
 
 /*
  * At the entry of a call, the task in its PTRACE_EVENT_SECCOMP stop.  0 if it has to be stopped at the
- * exit, where rewrite_call_leave is due; 1 if not; CALL_LEFT; CALL_GONE: there may be no @task any more.
+ * exit, where rewrite_call_leave is due; 1 if not; CALL_LEFT; CALL_EXECED; CALL_GONE: there may be no @task any more.
  */
 int rewrite_call_enter(struct rewrite *rw, struct task *task);
 void rewrite_call_leave(struct rewrite *rw, struct task *task);

@@ -13,6 +13,7 @@
 #include <assert.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -51,15 +52,20 @@ static pid_t thread(void *ctx, pid_t host)
 	return numbers_virtual(((struct installing *)ctx)->rw->tasks.numbers, host);
 }
 
-/* It has ended; unless that is still to be waited for nobody will tell of it. */
-static void forget(struct rewrite *rw, struct task *task)
+/* Has it ended, and been waited for?  Then nobody will tell of it. */
+static bool is_over(const struct task *task)
 {
 	siginfo_t info;
 
-	if (waitid(P_PID, (id_t)task->host, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0)
-		return;
-	pi_ended(rw, task);
-	tasks_end(&rw->tasks, task);
+	return waitid(P_PID, (id_t)task->host, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) < 0;
+}
+
+static bool stands_in_exec(const struct task *task)
+{
+	siginfo_t info;
+
+	return ptrace(PTRACE_GETSIGINFO, task->host, 0, &info) == 0 &&
+	       info.si_code == (SIGTRAP | PTRACE_EVENT_EXEC << 8);
 }
 
 static int install(struct rewrite *rw, struct task *task, uint32_t flags,
@@ -86,8 +92,13 @@ static int install(struct rewrite *rw, struct task *task, uint32_t flags,
 	rw->confined = true;
 	if (r == -ETIMEDOUT)
 		log_warn("%s", e.msg);
-	if (r == -ESRCH)
-		forget(rw, task);
+	if (is_over(task)) {
+		pi_ended(rw, task);
+		tasks_end(&rw->tasks, task);
+		return CALL_GONE;
+	}
+	if (r == -ESRCH && stands_in_exec(task))
+		return CALL_EXECED;
 	return r == 0 ? CALL_LEFT : CALL_GONE;
 }
 

@@ -294,6 +294,8 @@ static int born(void *rewriter, pid_t number, pid_t host, pid_t pid)
 	task = tasks_add_as(&w->rw.tasks, host, number);
 	if (task) {
 		task->tgid = pid;
+		if (pid != host && tasks_find(&w->rw.tasks, pid))
+			tasks_find(&w->rw.tasks, pid)->threaded = true;
 		task->lives = task->told = task->held = task->inherited = true;
 		users_caps_all(&task->caps);
 		task->kin = 1; /* it may share with any of them */

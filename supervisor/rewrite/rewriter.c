@@ -130,6 +130,15 @@ static pid_t parent_of(const struct rewriter *w, const struct task *task, uint64
 	return process ? process->parent : 0;
 }
 
+static void make_thread(struct rewriter *w, struct task *child, pid_t tgid)
+{
+	struct task *process = tasks_find(&w->rw.tasks, tgid);
+
+	child->tgid = tgid;
+	if (process)
+		process->threaded = true;
+}
+
 /* What the parent tells. */
 static void on_born(struct rewriter *w, struct task *parent, int event)
 {
@@ -154,7 +163,7 @@ static void on_born(struct rewriter *w, struct task *parent, int event)
 	}
 	tasks_inherit(&w->rw.tasks, child, parent);
 	if (clone_flags(&regs) & CLONE_THREAD)
-		child->tgid = parent->tgid;
+		make_thread(w, child, parent->tgid);
 	if (clone_flags(&regs) & CLONE_PARENT_SETTID)
 		poke_number(parent, regs.rdx, child->number);
 	child->parent = parent_of(w, parent, clone_flags(&regs));
@@ -257,6 +266,8 @@ static void on_call(struct rewriter *w, struct task *task)
 
 	if (r == CALL_LEFT)
 		on_stop(w, task, task->stop_signal);
+	else if (r == CALL_EXECED)
+		on_exec(w, task);
 	else if (r != CALL_GONE)
 		go_on(w, task, r == 0 ? PTRACE_SYSCALL : PTRACE_CONT, 0);
 }
@@ -335,16 +346,23 @@ static void take_turns(struct rewriter *w)
 	struct {
 		pid_t host;
 		int status;
-	} standing[1024];
+	} standing[256];
 	size_t n = 0;
 
 	while (n < ARRAY_SIZE(standing) &&
-		(standing[n].host = waitpid(-1, &standing[n].status, __WALL | WNOHANG)) > 0)
+		(standing[n].host = waitpid(-1, &standing[n].status, __WALL | WNOHANG)) > 0) {
+		/* One is told of twice if it was killed, or another thread has its number by an exec. */
+		for (size_t i = 0; i < n; i++)
+			if (standing[i].host == standing[n].host)
+				standing[i].host = 0;
 		n++;
+	}
 	for (size_t i = 0; i < n; i++) {
 		int *status = &standing[i].status;
 
 		/* Who was killed meanwhile stands in its last stop by now, or is no more. */
+		if (!standing[i].host)
+			continue;
 		if (!WIFSTOPPED(*status) || waitpid(standing[i].host, status, __WALL | WNOHANG) >= 0)
 			rewriter_status(w, standing[i].host, *status);
 	}

@@ -221,9 +221,24 @@ void tasks_inherit(struct tasks *t, struct task *child, const struct task *paren
 	inherit_ids(child, process ? process : parent, parent);
 }
 
+/*
+ * All its threads have ended before it.  One that has called exec goes by its number, and if it was killed in that
+ * moment nobody has told of it.
+ */
+static void end_threads(struct tasks *t, const struct task *process)
+{
+	for (int i = 1; process->threaded && i < NUMBERS_MAX; i++)
+		if (t->all[i] && t->all[i] != process && !t->all[i]->gone &&
+			t->all[i]->tgid == process->host)
+			tasks_end(t, t->all[i]);
+}
+
 void tasks_end(struct tasks *t, struct task *task)
 {
 	bool thread = task->tgid != task->host;
+
+	if (!thread && !task->gone)
+		end_threads(t, task);
 
 	tasks_bore(t, task);
 	t->n_gone += !task->gone;
@@ -252,6 +267,7 @@ void tasks_exec(struct tasks *t, struct task *leader, pid_t former)
 	t->living += leader->gone;
 	leader->gone = false;
 	leader->closed = false;
+	leader->threaded = false;
 	leader->vforked_by = 0;
 	leader->loose = false;
 	leader->ends = false;

@@ -49,6 +49,7 @@ struct task {
 	bool told;
 	bool ends;	  /* stands in its last stop, or has ended */
 	bool renewed;	  /* has called exec, perhaps before it was told of */
+	bool threaded;	  /* a process: has had other threads since its exec */
 	bool reaped;	  /* nobody is called by its number any more; it goes soon */
 	bool leads;	  /* may have a group or a session by its number */
 	bool headless;	  /* has ended as the first thread of a process that goes on */

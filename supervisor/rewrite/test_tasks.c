@@ -122,6 +122,20 @@ static void ends(void **state)
 	drop(t);
 }
 
+/* Of a thread whose exec nobody has told, for it was killed in that moment, only its process' end is heard. */
+static void ends_with_its_threads(void **state)
+{
+	struct tasks *t = make();
+	struct task *process = born(t, 0), *thread = born(t, 1), *other = born(t, 2);
+
+	thread->tgid = process->host;
+	process->threaded = true;
+	tasks_end(t, process);
+	assert_int_equal(numbers_virtual(t->numbers, HOST(1)), 0);
+	assert_true(process->gone && !other->gone);
+	drop(t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -129,6 +143,7 @@ int main(void)
 		cmocka_unit_test(not_yet),
 		cmocka_unit_test(a_number_comes_back),
 		cmocka_unit_test(ends),
+		cmocka_unit_test(ends_with_its_threads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
