@@ -211,7 +211,8 @@ def travels(env, options, ways, prefixes, program=MOVED):
         env.share_cache()
     way, prefix = ways[0], prefixes[0]
     env.prefix = prefix + (PROFILE if way == "rewrite" else [])
-    env.run_detached("s", "python3", "-c", program,
+    # -B: what it would write beside its modules would be in a layer.
+    env.run_detached("s", "python3", "-B", "-c", program,
                      options=("--names", way, "--net", "host", "-w", "/", *options))
     for way, prefix in zip(ways[1:], prefixes[1:]):
         env.podrun("suspend", "s", "-o", env.path("i"))
