@@ -40,6 +40,7 @@
 #include "supervisor/tenure.h"
 
 #define MAX_CHORES 3 /* the host may change while the skeleton layer is built for it */
+#define LOOKS	   3 /* at who is left */
 
 /* ---- the name ----------------------------------------------------------------------------- */
 
@@ -133,22 +134,36 @@ static int reserve(struct session *s, bool generated, struct err *e)
 
 /* ---- the world ---------------------------------------------------------------------------- */
 
-/* A snapshot's copies of memory are processes, too, but none of the session's; @gone has ended, and pid 1 is about to
- * take its number. */
-static int really_left(struct session *s, pid_t gone, int left)
+/* How many there are besides pid 1 and @gone, which has ended and whose number pid 1 is about to take; -1: who knows. */
+static int count_others(const struct session *s, pid_t gone)
 {
 	struct err ignored = {0};
 	struct procs procs;
+	int n;
 
-	/* Nor can pid 1 count them where it has no /proc of its own. */
-	if (!left || (!session_copier(s) && !s->world.rewriter) ||
-		procs_list(&s->world, session_copier(s), &procs, &ignored) < 0)
-		return left;
-	left = (int)procs.n;
+	if (procs_list(&s->world, session_copier(s), &procs, &ignored) < 0)
+		return -1;
+	n = (int)procs.n;
 	for (size_t i = 0; i < procs.n; i++)
-		left -= procs.all[i]->vpid == gone && procs.all[i]->state[0] == 'Z';
+		n -= procs.all[i]->vpid == gone && procs.all[i]->state[0] == 'Z';
 	procs_fini(&procs);
-	return left;
+	return n;
+}
+
+/*
+ * A snapshot's copies of memory are processes, too, but none of the session's.  Nor can pid 1 count them where it has no
+ * /proc of its own.  The list of its children leaves one out when it takes the number of the one before in that
+ * moment (proc(5), task children): that nobody is left has to be seen more than once.
+ */
+static int really_left(const struct session *s, pid_t gone, int left)
+{
+	int n = 0;
+
+	if (!left || (!session_copier(s) && !s->world.rewriter))
+		return left;
+	for (int i = 0; i < LOOKS && n == 0; i++)
+		n = count_others(s, gone);
+	return n < 0 ? left : n;
 }
 
 /*

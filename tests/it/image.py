@@ -66,7 +66,7 @@ def what_is_told_of_a_32_bit_program(env):
         assert len(some) > 1 and all(len(t["frames"]) == 1 for t in some), some
         assert any("[vdso]" in str(t["frames"]) for t in some), some
     r = env.podrun("image", "core", env.path("image"), "-o", env.path("core"), check=False)
-    assert r.code == 1 and "32-bit program" in r.errors, r
+    assert r.code == 4 and "32-bit program" in r.errors, r
     assert not list(env.path("core").parent.glob("core*"))
 
 
