@@ -363,6 +363,21 @@ def an_image_of_another_account_keeps_its_ids(env):
     account(env, ("rewrite", "rewrite", "rewrite"), (ELSEWHERE, [], ELSEWHERE), 4242, 4243)
 
 
+@test
+def who_begins_it_may_have_capabilities(env):
+    """Then pid 1's memory is not closed, and what it says must not be taken for the session's."""
+    unshared(env)
+    env.prefix = ["unshare", "--user", "--map-root-user", *PROFILE]
+    env.run_detached("s", "sh", "-c", "echo ready; while [ ! -e /tmp/go ]; do sleep 0.02; done; echo $$ $(id -u)",
+                     options=("--names", "rewrite", "--net", "host"))
+    for _ in range(2):
+        env.podrun("suspend", "s", "-o", env.path("i"))
+        env.podrun("resume", "-d", "--names", "rewrite", env.path("i"))
+        env.path("i").unlink()
+    env.podrun("exec", "s", "touch", "/tmp/go")
+    assert env.wait("s").split()[-2:] == ["2", "0"]
+
+
 # What only real power over the host gives; each must fail.
 POWERS = r"""
 import ctypes, errno, os, socket, struct, subprocess, sys
