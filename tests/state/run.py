@@ -306,7 +306,7 @@ def add_program(path):
         if path.name in fault_ways.LIVELY and way in (faults, kills) or REWRITE and way in OF_THEIR_OWN + KILLS:
             continue
         fn = lambda env, w=way: _run(env, w, path)  # noqa: E731
-        why = left_out.why(fault_ways.base_name(path), way.__name__)
+        why = left_out.why(path.name, way.__name__) or left_out.why(fault_ways.base_name(path), way.__name__)
         add("%s/%s" % (path.name, way.__name__), harness.left_out(why)(fn) if why else fn)
 
 
