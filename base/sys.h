@@ -8,6 +8,7 @@
 #define BASE_SYS_H
 
 #include <linux/types.h>
+#include <linux/userfaultfd.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
@@ -25,6 +26,14 @@
 #ifndef SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP
 #define SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP (1UL << 0)
 #define SECCOMP_IOCTL_NOTIF_SET_FLAGS	   _IOW('!', 4, __u64)
+#endif
+
+/* linux/userfaultfd.h, 5.11 and 6.7 */
+#ifndef UFFD_USER_MODE_ONLY
+#define UFFD_USER_MODE_ONLY 1
+#endif
+#ifndef UFFD_FEATURE_WP_ASYNC
+#define UFFD_FEATURE_WP_ASYNC (1 << 15)
 #endif
 
 /* linux/fs.h, 6.7: PAGEMAP_SCAN */

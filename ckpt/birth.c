@@ -3,6 +3,7 @@
 #include "ckpt/birth.h"
 
 #include <errno.h>
+#include <linux/sched.h>
 #include <sched.h>
 
 #include "base/base.h"
@@ -13,12 +14,6 @@
 
 #define THREAD_FLAGS \
 	(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM)
-
-/* linux/sched.h */
-struct clone3_args {
-	uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls, set_tid,
-		set_tid_size, cgroup;
-};
 
 int ckpt_birth_note(struct ckpt_build *b, pid_t pid, struct err *e)
 {
@@ -43,7 +38,7 @@ int ckpt_birth_tell(const struct ckpt_build *b, pid_t vpid, pid_t host, pid_t pi
 
 /* Only clone3 takes a number, and container engines do not know it. */
 static void add_clone(
-	const struct ckpt_build *b, struct remote *maker, const struct clone3_args *args)
+	const struct ckpt_build *b, struct remote *maker, const struct clone_args *args)
 {
 	if (b->world->names)
 		remote_add(maker, SYS_clone, args->flags | args->exit_signal, 0, 0, 0, 0, 0);
@@ -53,7 +48,7 @@ static void add_clone(
 }
 
 static int choose_numbers(struct ckpt_build *b, const struct ckpt_build_proc *p, size_t k,
-	uint32_t user, struct remote *maker, struct clone3_args *args, struct err *e)
+	uint32_t user, struct remote *maker, struct clone_args *args, struct err *e)
 {
 	pid_t set[CKPT_MAX_SET];
 	int n = ckpt_nested_numbers(b, p, k, user, set, e);
@@ -64,7 +59,7 @@ static int choose_numbers(struct ckpt_build *b, const struct ckpt_build_proc *p,
 }
 
 static int choose_number(struct ckpt_build *b, pid_t vpid, uint32_t user, struct remote *maker,
-	struct clone3_args *args, struct err *e)
+	struct clone_args *args, struct err *e)
 {
 	const struct ckpt_build_proc *p = ckpt_build_proc(b, vpid);
 
@@ -80,7 +75,7 @@ static int choose_number(struct ckpt_build *b, pid_t vpid, uint32_t user, struct
 int ckpt_birth_child(struct ckpt_build *b, const struct ckpt_born *maker, uint32_t user, pid_t vpid,
 	uint64_t flags, int exit_signal, struct ckpt_born *t, struct err *e)
 {
-	struct clone3_args args = {.flags = flags, .exit_signal = (uint64_t)exit_signal};
+	struct clone_args args = {.flags = flags, .exit_signal = (uint64_t)exit_signal};
 	int r = choose_number(b, vpid, user, maker->remote, &args, e);
 
 	if (r == 0)
@@ -110,7 +105,7 @@ int ckpt_birth_child(struct ckpt_build *b, const struct ckpt_born *maker, uint32
 int ckpt_birth_add_thread(struct ckpt_build *b, const struct ckpt_build_proc *p, size_t k,
 	struct remote *leader, struct err *e)
 {
-	struct clone3_args args = {.flags = THREAD_FLAGS};
+	struct clone_args args = {.flags = THREAD_FLAGS};
 	int r = b->world->names ? 0
 				: choose_numbers(b, p, k, p->ns.ns[CKPT_NS_USER], leader, &args, e);
 

@@ -284,10 +284,10 @@ static int raise_loopback(struct remote *r, struct err *e)
 	return ckpt_run_all(r, "the loopback device of a program's own network", e);
 }
 
-static int tell_names(const struct ckpt_build *b, uint32_t number, struct remote *r, struct err *e)
+static int tell_names(struct ckpt_build *b, uint32_t number, struct remote *r, struct err *e)
 {
 	const struct ckpt_record *rec =
-		ckpt_build_record((struct ckpt_build *)b, PROTO_KIND_NESTED, 0);
+		ckpt_build_record(b, PROTO_KIND_NESTED, 0);
 	Pb__Nested *m = rec ? pb__nested__unpack(NULL, rec->len, rec->body) : NULL;
 	int rc = m && number <= m->n_namespaces ? 0 : bad(e);
 

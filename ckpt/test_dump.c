@@ -165,7 +165,7 @@ static int body_unclaimed(void)
 {
 	if (socket(AF_ALG, SOCK_SEQPACKET, 0) < 0 && socket(AF_PACKET, SOCK_RAW, 0) < 0 &&
 		syscall(SYS_fanotify_init, 0, O_RDONLY) < 0 &&
-		syscall(SYS_userfaultfd, 1 /* UFFD_USER_MODE_ONLY */) < 0)
+		syscall(SYS_userfaultfd, UFFD_USER_MODE_ONLY) < 0)
 		return write(1, "skip\n", 5) == 5 ? 9 : 8;
 	if (write(1, "ready\n", 6) != 6)
 		return 1;

@@ -14,7 +14,6 @@
 #include <linux/if_tun.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
-#include <linux/userfaultfd.h>
 #include <limits.h>
 #include <net/if.h>
 #include <poll.h>
@@ -37,12 +36,6 @@
 #include "supervisor/fence.h"
 
 #define DEADLINE_MS 5000
-#ifndef UFFD_FEATURE_WP_ASYNC
-#define UFFD_FEATURE_WP_ASYNC (1 << 15) /* linux/userfaultfd.h, 6.7 */
-#endif
-#ifndef UFFD_USER_MODE_ONLY
-#define UFFD_USER_MODE_ONLY 1
-#endif
 
 /* ---- the tries: true if it works; each runs in a child of its own --------------------------- */
 

@@ -3,7 +3,6 @@
  * compare - pages are written unless an earlier image has them (ckpt/base.h).
  */
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/base.h"
 #include "ckpt/base.h"
@@ -121,16 +120,8 @@ int ckpt_pages_compare(struct ckpt_pages *p, struct proto_writer *out, struct ck
 	pid_t vpid, struct ckpt_run run, bool zeros, struct buf *refs, struct err *e)
 {
 	struct piece piece = {.zeros = zeros, .base = base, .vpid = vpid};
-	int r = 0;
+	int r = ckpt_pages_room(p, e);
 
-	if (!p->scratch) {
-		void *m = mmap(NULL, PROTO_MAX_DATA, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-		if (m == MAP_FAILED)
-			return err_errno(e, -errno, "room for pages");
-		p->scratch = m;
-	}
 	for (uint64_t at = run.start; at < run.end && r >= 0; at += piece.len) {
 		piece.addr = at;
 		piece.data = p->scratch;

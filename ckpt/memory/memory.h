@@ -142,6 +142,8 @@ bool ckpt_pages_scans(struct ckpt_pages *p);
 int ckpt_pages_find(struct ckpt_pages *p, uint64_t start, uint64_t end, struct buf *runs,
 	struct buf *guards, struct err *e);
 
+/* Room for PROTO_MAX_DATA bytes in @scratch, if there is none yet; it goes with the close.  -ENOMEM. */
+int ckpt_pages_room(struct ckpt_pages *p, struct err *e);
 /* Reads all of it; what can't be read becomes zero. */
 void ckpt_pages_read(struct ckpt_pages *p, uint64_t addr, uint8_t *to, size_t len);
 bool ckpt_page_is_zero(const uint8_t *page);

@@ -227,6 +227,19 @@ static size_t next_stretch(const uint8_t *data, size_t len, size_t *pos)
 	return end - start;
 }
 
+int ckpt_pages_room(struct ckpt_pages *p, struct err *e)
+{
+	void *m;
+
+	if (p->scratch)
+		return 0;
+	m = mmap(NULL, PROTO_MAX_DATA, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (m == MAP_FAILED)
+		return err_errno(e, -errno, "room for pages");
+	p->scratch = m;
+	return 0;
+}
+
 /* One frame's room was filled with @len bytes of @addr: writes what is not zero in it. */
 static int commit_piece(struct ckpt_pages *p, struct proto_writer *out, enum proto_kind kind,
 	uint64_t subject, uint64_t offset, uint8_t *room, size_t len, bool zeros, struct err *e)
@@ -237,14 +250,8 @@ static int commit_piece(struct ckpt_pages *p, struct proto_writer *out, enum pro
 	p->written += n / PAGE_SIZE;
 	if (rest) {
 		/* the room is gone once its first stretch is committed */
-		if (!p->scratch) {
-			void *m = mmap(NULL, PROTO_MAX_DATA, PROT_READ | PROT_WRITE,
-				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-			if (m == MAP_FAILED)
-				return err_errno(e, -errno, "room for pages");
-			p->scratch = m;
-		}
+		if (ckpt_pages_room(p, e) < 0)
+			return e->error;
 		memcpy(p->scratch, room + pos + n, rest);
 	}
 	if (pos && n)

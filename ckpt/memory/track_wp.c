@@ -9,7 +9,6 @@
  * to be there, and a page that comes later counts as written.
  */
 #include <fcntl.h>
-#include <linux/userfaultfd.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
@@ -18,13 +17,6 @@
 #include "ckpt/memory/track.h"
 #include "ckpt/survey.h"
 #include "ckpt/take.h"
-
-#ifndef UFFD_FEATURE_WP_ASYNC
-#define UFFD_FEATURE_WP_ASYNC (1 << 15) /* linux/userfaultfd.h, 6.7 */
-#endif
-#ifndef UFFD_USER_MODE_ONLY
-#define UFFD_USER_MODE_ONLY 1
-#endif
 
 #define THERE (PAGE_IS_PRESENT | PAGE_IS_SWAPPED)
 

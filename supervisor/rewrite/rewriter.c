@@ -333,11 +333,6 @@ void rewriter_status(struct rewriter *w, pid_t host, int status)
 /* ---- two loops ------------------------------------------------------------------------------ */
 
 /*
- * One thread for stops, since only the tracer may ptrace, and one for calls.  Each waits in the kernel for
- * its own, so that whoever wakes it knows that it will wait in turn: then both stay on one
- * CPU, where an answer takes a tenth of the time.
- */
-/*
  * The kernel tells of the youngest first.  Two that stop all the time would be all that is ever told of, if not of all that
  * stand was asked, now and then, before any of them goes on.
  */
@@ -383,6 +378,11 @@ void rewriter_wait(struct rewriter *w)
 	pthread_mutex_unlock(&w->rw.lock);
 }
 
+/*
+ * One thread for stops, since only the tracer may ptrace, and one for calls.  Each waits in the kernel for
+ * its own, so that whoever wakes it knows that it will wait in turn: then both stay on one
+ * CPU, where an answer takes a tenth of the time.
+ */
 _Noreturn void rewriter_follow(struct rewriter *w)
 {
 	for (;;) {

@@ -1,18 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
+#include "supervisor/rewrite/test_view.h"
 
-#include <fcntl.h>
-#include <stdio.h>
 #include <sys/ioctl.h>
 
-#include "base/base.h"
 #include "supervisor/rewrite/pts.h"
-#include "supervisor/rewrite/view.h"
 #include "supervisor/world_config.h"
 
 struct fixture {
@@ -23,46 +14,22 @@ struct fixture {
 	struct view *view;
 };
 
-static void put(const char *dir, const char *name, const char *text)
-{
-	char path[PATH_MAX];
-
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	assert_int_equal(io_write_file(AT_FDCWD, path, text, strlen(text), 0644), 0);
-}
-
-static void make_link(const struct fixture *f, const char *target, const char *name)
-{
-	char path[PATH_MAX];
-
-	snprintf(path, sizeof(path), "%s/tmp/%s", f->files, name);
-	assert_int_equal(symlink(target, path), 0);
-}
-
-static void make_dir(const char *dir, const char *name)
-{
-	char path[PATH_MAX];
-
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	assert_int_equal(io_mkdir_p(AT_FDCWD, path, 0755), 0);
-}
-
 static void fill(struct fixture *f)
 {
 	put(f->bind, "bound", "x");
 	make_dir(f->files, "tmp/d/e");
 	put(f->files, "tmp/file", "x");
 	put(f->files, "tmp/d/e/deep", "x");
-	make_link(f, "/etc/passwd", "out");
-	make_link(f, "d/e", "short");
-	make_link(f, "/tmp/d", "long");
-	make_link(f, "../../../../../../../../etc/passwd", "up");
-	make_link(f, "../tmp/file", "back");
-	make_link(f, "loop2", "loop1");
-	make_link(f, "loop1", "loop2");
-	make_link(f, "/tmp/nothing", "dangling");
-	make_link(f, "file/", "slash");
-	make_link(f, "/vol/bound", "volume");
+	make_link(f->files, "/etc/passwd", "tmp/out");
+	make_link(f->files, "d/e", "tmp/short");
+	make_link(f->files, "/tmp/d", "tmp/long");
+	make_link(f->files, "../../../../../../../../etc/passwd", "tmp/up");
+	make_link(f->files, "../tmp/file", "tmp/back");
+	make_link(f->files, "loop2", "tmp/loop1");
+	make_link(f->files, "loop1", "tmp/loop2");
+	make_link(f->files, "/tmp/nothing", "tmp/dangling");
+	make_link(f->files, "file/", "tmp/slash");
+	make_link(f->files, "/vol/bound", "tmp/volume");
 }
 
 static int setup(void **state)
@@ -116,39 +83,7 @@ static void texts(void **state)
 		"/dev/null", "/usr/lib/../bin/sh", "/vo", "/volx", "/etc/../usr", "/tm",
 		"/usr/./run"};
 
-	for (size_t i = 0; i < ARRAY_SIZE(in); i++)
-		if (!view_leads_in(f->view, in[i]))
-			fail_msg("%s is in", in[i]);
-	for (size_t i = 0; i < ARRAY_SIZE(out); i++)
-		if (view_leads_in(f->view, out[i]))
-			fail_msg("%s is out", out[i]);
-}
-
-struct walk_case {
-	const char *path;
-	unsigned how;
-	int result;
-	const char *end;  /* the session's path it comes to */
-	const char *host; /* below files, or the whole */
-};
-
-static void check_walk(const struct fixture *f, const struct walk_case *c)
-{
-	_cleanup_place_ struct view_place p = VIEW_PLACE_INIT;
-	char host[PATH_MAX], want[PATH_MAX];
-	int r = view_walk(f->view, NULL, c->path, c->how, &p);
-
-	if (r != c->result)
-		fail_msg("%s: %d, not %d (%s)", c->path, r, c->result, p.path);
-	if (r < 0)
-		return;
-	if (strcmp(p.path, c->end) != 0)
-		fail_msg("%s comes to %s, not %s", c->path, p.path, c->end);
-	assert_int_equal(view_place_host(f->view, &p, host), 0);
-	snprintf(want, sizeof(want), "%s/%s", c->host[0] == '=' ? f->dir : f->files,
-		c->host[0] == '=' ? c->host + 1 : c->host);
-	if (strcmp(host, c->host[0] == '/' ? c->host : want) != 0)
-		fail_msg("%s is at %s", c->path, host);
+	check_texts(f->view, in, ARRAY_SIZE(in), out, ARRAY_SIZE(out));
 }
 
 static void walks(void **state)
@@ -194,8 +129,10 @@ static void walks(void **state)
 		{"/etc/passwd", 0, 0, "/etc/passwd", "/etc/passwd"},
 	};
 
+	const struct fixture *f = *state;
+
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
-		check_walk(*state, &cases[i]);
+		check_walk(f->view, f->files, f->dir, &cases[i]);
 }
 
 static void long_paths(void **state)
@@ -227,7 +164,7 @@ static void growing_links(void **state)
 	memset(text, '/', sizeof(text));
 	memcpy(text, "/tmp", 4);
 	memcpy(text + sizeof(text) - 7, "/grows", 7);
-	make_link(f, text, "grows");
+	make_link(f->files, text, "tmp/grows");
 	assert_int_equal(view_walk(f->view, NULL, "/tmp/grows/grows/grows", 0, &p), -ELOOP);
 }
 

@@ -1,18 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
+#include "supervisor/rewrite/test_view.h"
 
-#include <fcntl.h>
-#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 
-#include "base/base.h"
-#include "supervisor/rewrite/view.h"
 #include "supervisor/rewrite/view_program.h"
 #include "supervisor/world_config.h"
 
@@ -24,46 +15,22 @@ struct fixture {
 	struct view *view;
 };
 
-static void make_dir(const char *dir, const char *name)
-{
-	char path[PATH_MAX];
-
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	assert_int_equal(io_mkdir_p(AT_FDCWD, path, 0755), 0);
-}
-
-static void make_link(const struct fixture *f, const char *target, const char *name)
-{
-	char path[PATH_MAX];
-
-	snprintf(path, sizeof(path), "%s/%s", f->root, name);
-	assert_int_equal(symlink(target, path), 0);
-}
-
-static void put(const struct fixture *f, const char *name)
-{
-	char path[PATH_MAX];
-
-	snprintf(path, sizeof(path), "%s/%s", f->root, name);
-	assert_int_equal(io_write_file(AT_FDCWD, path, "x", 1, 0644), 0);
-}
-
 static void fill(const struct fixture *f)
 {
 	make_dir(f->root, "usr/bin");
 	make_dir(f->root, "vol");
 	make_dir(f->root, "dev/within");
 	make_dir(f->root, "hidden/below");
-	put(f, "usr/bin/prog");
-	put(f, "dev/within/file");
-	make_link(f, "usr/bin", "bin");
-	make_link(f, "/usr/bin/prog", "abs");
-	make_link(f, "../../../../../usr/bin/prog", "up");
-	make_link(f, "/tmp", "own");
-	make_link(f, "/dev/null", "null");
-	make_link(f, "/dev/../usr", "round");
-	make_link(f, "/etc/passwd", "out");
-	make_link(f, "loop", "loop");
+	put(f->root, "usr/bin/prog", "x");
+	put(f->root, "dev/within/file", "x");
+	make_link(f->root, "usr/bin", "bin");
+	make_link(f->root, "/usr/bin/prog", "abs");
+	make_link(f->root, "../../../../../usr/bin/prog", "up");
+	make_link(f->root, "/tmp", "own");
+	make_link(f->root, "/dev/null", "null");
+	make_link(f->root, "/dev/../usr", "round");
+	make_link(f->root, "/etc/passwd", "out");
+	make_link(f->root, "loop", "loop");
 }
 
 static int setup(void **state)
@@ -119,42 +86,11 @@ static void texts(void **state)
 		"/dev/pts/ptmx", "/sys/kernel", "/sys/class/net/../block", "/dev/pts/x/../ptmx"};
 	unsigned how;
 
-	for (size_t i = 0; i < ARRAY_SIZE(in); i++)
-		if (!view_leads_in(f->view, in[i]))
-			fail_msg("%s is in", in[i]);
-	for (size_t i = 0; i < ARRAY_SIZE(out); i++)
-		if (view_leads_in(f->view, out[i]))
-			fail_msg("%s is out", out[i]);
+	check_texts(f->view, in, ARRAY_SIZE(in), out, ARRAY_SIZE(out));
 	/* What the kernel calls dev/null there is in the tree. */
 	assert_true(view_leads_in_from(f->view, 1, "//dev/null", &how) && how == VIEW_FROM_MOUNT);
 	assert_false(view_leads_in_from(f->view, 4, "/dev/null", &how));
 	assert_true(view_leads_in_from(f->view, 4, "/dev/../etc", &how) && !how);
-}
-
-struct walk_case {
-	const char *path;
-	unsigned how;
-	int result;
-	const char *end;  /* the session's path it comes to */
-	const char *host; /* below the directory of all, or the whole */
-};
-
-static void check_walk(const struct fixture *f, const struct walk_case *c)
-{
-	_cleanup_place_ struct view_place p = VIEW_PLACE_INIT;
-	char host[PATH_MAX], want[PATH_MAX];
-	int r = view_walk(f->view, NULL, c->path, c->how, &p);
-
-	if (r != c->result)
-		fail_msg("%s: %d", c->path, r);
-	if (r < 0)
-		return;
-	assert_string_equal(p.path, c->end);
-	assert_int_equal(view_place_host(f->view, &p, host), 0);
-	snprintf(want, sizeof(want), "%s%s%s", c->host[0] == '/' ? "" : f->dir,
-		c->host[0] == '/' ? "" : "/", c->host);
-	if (strcmp(host, want) != 0)
-		fail_msg("%s is at %s, not %s", c->path, host, want);
 }
 
 static void walks(void **state)
@@ -190,8 +126,10 @@ static void walks(void **state)
 		{"/hidden/below", 0, -ENOENT, NULL, NULL},
 	};
 
+	const struct fixture *f = *state;
+
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
-		check_walk(*state, &cases[i]);
+		check_walk(f->view, f->dir, f->dir, &cases[i]);
 }
 
 static void names(void **state)
