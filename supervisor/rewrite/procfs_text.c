@@ -201,9 +201,15 @@ static bool is_number_field(int field)
 #define FIELD_START 22
 #define HUNDREDTH   10000000LL
 
+/* What is added to boot time in that unit: rounded down, so that nothing lies ahead of the session's clock. */
+static long long hundredths_added(const struct procfs_facts *f)
+{
+	return f->boottime_ns / HUNDREDTH - (f->boottime_ns % HUNDREDTH < 0 ? 1 : 0);
+}
+
 static void put_start(const struct procfs_facts *f, const char *p, struct buf *out)
 {
-	long long start = strtoll(p, NULL, 10) + f->boottime_ns / HUNDREDTH;
+	long long start = strtoll(p, NULL, 10) + hundredths_added(f);
 
 	buf_printf(out, "%lld", MAX(start, 0));
 }
@@ -339,7 +345,7 @@ void procfs_text_uptime(const struct procfs_facts *f, const char *text, struct b
 		buf_put_str(out, text);
 		return;
 	}
-	hundredths = MAX(sec * 100 + hundredths + f->boottime_ns / HUNDREDTH, 0);
+	hundredths = MAX(sec * 100 + hundredths + hundredths_added(f), 0);
 	buf_printf(out, "%lld.%02lld%s", hundredths / 100, hundredths % 100, idle);
 }
 

@@ -103,6 +103,11 @@ static void test_stat(void **state)
 	check(procfs_text_uptime, "nonsense", "nonsense");
 	check(procfs_text_stat, "4002 (x) S 4001 4001 4001 0 -1 0 0 0 0 0 1 2 3 4 20 0 1 0 77 99 5\n",
 		"2 (x) S 1 1 1 0 -1 0 0 0 0 0 1 2 3 4 20 0 1 0 0 99 5\n");
+	/* a clock that is behind by less than the unit is not ahead of itself */
+	facts.boottime_ns = -1;
+	check(procfs_text_uptime, "350735.00 234388.90\n", "350734.99 234388.90\n");
+	check(procfs_text_stat, "4002 (x) S 4001 4001 4001 0 -1 0 0 0 0 0 1 2 3 4 20 0 1 0 77 99 5\n",
+		"2 (x) S 1 1 1 0 -1 0 0 0 0 0 1 2 3 4 20 0 1 0 76 99 5\n");
 	facts.boottime_ns = 0;
 }
 
