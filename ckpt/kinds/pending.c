@@ -5,7 +5,9 @@
  * ptrace(2) lets their siginfo be read; only the task itself may queue one with a code that says
  * it came from the kernel or from somebody else.  All signals are blocked while it does.  Before
  * that, whatever the rebuilding itself has left in the queue (SIGCHLD of zombies) is taken out.
- * SIGSTOP can't be blocked, so it is sent by the builder at the very end (ckpt/restore.c).
+ * SIGSTOP can't be blocked, so it is sent by the builder at the very end (ckpt/restore.c).  For the same
+ * reason our own calls in a task may have taken it from the queue by the time that this is read (it is
+ * sent again when they are over, ckpt/remote): /proc had told of it before.
  */
 #include <errno.h>
 #include <signal.h>
@@ -82,13 +84,33 @@ static void rename_senders(const struct ckpt_dump *d, struct buf *queue)
 	}
 }
 
-static int dump_queue(struct ckpt_dump *d, pid_t tid, bool shared, struct buf *body, struct err *e)
+/* @pending: what was in the queue before any call of ours. */
+static void put_taken_stop(struct buf *queue, uint64_t pending)
+{
+	const siginfo_t stop = {.si_signo = SIGSTOP};
+	int sig;
+
+	if (!(pending & 1ULL << (SIGSTOP - 1)))
+		return;
+	for (size_t at = 0; at + SIGINFO_SIZE <= queue->len; at += SIGINFO_SIZE) {
+		memcpy(&sig, queue->data + at, sizeof(sig));
+		if (sig == SIGSTOP)
+			return;
+	}
+	buf_put(queue, &stop, sizeof(stop));
+}
+
+static int dump_queue(struct ckpt_dump *d, pid_t tid, bool shared, uint64_t pending,
+	struct buf *body, struct err *e)
 {
 	_cleanup_buf_ struct buf queue = BUF_INIT;
 	int r = read_queue(tid, shared, &queue, e);
 
 	if (r < 0)
 		return r;
+	put_taken_stop(&queue, pending);
+	if (buf_error(&queue) < 0)
+		return err_errno(e, -ENOMEM, "pending signals");
 	rename_senders(d, &queue);
 	return pack(&queue, body, e);
 }
@@ -97,14 +119,15 @@ static int dump_process(struct ckpt_dump *d, union ckpt_subject s, struct buf *b
 {
 	if (s.proc->state == CKPT_ZOMBIE || !s.proc->status.shared_pending)
 		return 1;
-	return dump_queue(d, s.proc->threads[0]->tid, true, body, e);
+	return dump_queue(
+		d, s.proc->threads[0]->tid, true, s.proc->status.shared_pending, body, e);
 }
 
 static int dump_thread(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e)
 {
 	if (s.thread->proc->state == CKPT_ZOMBIE || !s.thread->status.sig_pending)
 		return 1;
-	return dump_queue(d, s.thread->tid, false, body, e);
+	return dump_queue(d, s.thread->tid, false, s.thread->status.sig_pending, body, e);
 }
 
 /* Costs no stop, unlike asking the task; and mostly there is nothing. */
