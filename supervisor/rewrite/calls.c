@@ -103,7 +103,13 @@ void call_back_at(struct rewrite *rw, struct task *task, struct user_regs_struct
 static int enter_affinity(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
 	rw->place.asked = true;
+	place_again(&rw->place);
 	return regs->rdi ? 0 : 1;
+}
+
+static void leave_affinity(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
+{
+	place_again(&rw->place);
 }
 
 /* ---- groups --------------------------------------------------------------------------------- */
@@ -506,7 +512,8 @@ const struct rewrite_call task_calls[] = {
 	{SYS_sched_setscheduler, {T}, .error = -ESRCH},
 	{SYS_sched_getscheduler, {T}, .error = -ESRCH},
 	{SYS_sched_rr_get_interval, {T}, .error = -ESRCH},
-	{SYS_sched_setaffinity, {T}, .error = -ESRCH, .enter = enter_affinity},
+	{SYS_sched_setaffinity, {T}, .error = -ESRCH, .enter = enter_affinity,
+		.leave = leave_affinity},
 	{SYS_sched_getaffinity, {T}, .error = -ESRCH},
 	{SYS_sched_setattr, {T}, .error = -ESRCH},
 	{SYS_sched_getattr, {T}, .error = -ESRCH},
@@ -578,18 +585,18 @@ static void remember(
 		task->call.args[i] = *call_arg(regs, i);
 }
 
-static void leave_birth(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
+/* A call that has made a task: it can't fail any more, and only its result is another. */
+static const struct rewrite_call birth = {.nr = SYS_clone};
+
+void rewrite_call_birth(struct task *task, pid_t number)
 {
-	if (!call_failed(regs))
-		regs->rax = task->call.extra ? task->call.extra : (unsigned long long)-EAGAIN;
+	task->call = (struct task_call){.row = &birth, .extra = (uint64_t)number};
 }
 
-void rewrite_call_birth(struct task *task, struct user_regs_struct *regs, pid_t number)
+static void leave_birth(struct task *task)
 {
-	static const struct rewrite_call row = {SYS_clone, .leave = leave_birth};
-
-	remember(task, &row, regs);
-	task->call.extra = (uint64_t)number;
+	task->call.row = NULL;
+	compat_set_result(task->host, task->call.extra ? (long)task->call.extra : -EAGAIN);
 }
 
 /* What is a question now is never interrupted (answers.h): rewriter.c would not know it by its own number. */
@@ -670,6 +677,10 @@ void rewrite_call_leave(struct rewrite *rw, struct task *task)
 	const struct rewrite_call *row = task->call.row;
 	struct user_regs_struct regs;
 
+	if (row == &birth) {
+		leave_birth(task);
+		return;
+	}
 	if (!row || compat_get_again(task->host, &task->compat, &regs) < 0)
 		return;
 	for (int i = 0; i < REWRITE_ARGS; i++)

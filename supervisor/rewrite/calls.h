@@ -113,7 +113,7 @@ void rewrite_call_leave(struct rewrite *rw, struct task *task);
  * is stopped at: rewrite_call_leave is due from here on, too.  @number is the child's, who may be
  * forgotten by then.
  */
-void rewrite_call_birth(struct task *task, struct user_regs_struct *regs, pid_t number);
+void rewrite_call_birth(struct task *task, pid_t number);
 
 /* For the rows. */
 static inline unsigned long long *call_arg(struct user_regs_struct *r, int i)

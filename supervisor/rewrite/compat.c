@@ -43,14 +43,6 @@ static int order(int nr, int i)
 	return nr != I386_CLONE || i < 3 || i > 4 ? i : 7 - i;
 }
 
-static bool is_compat(pid_t host)
-{
-	struct __ptrace_syscall_info info;
-
-	return ptrace(PTRACE_GET_SYSCALL_INFO, host, sizeof(info), &info) > 0 &&
-	       info.arch == AUDIT_ARCH_I386;
-}
-
 static int number64(int nr)
 {
 	int like = policy_number64(nr);
@@ -68,27 +60,81 @@ static void translate(struct user_regs_struct *regs)
 	regs->orig_rax = (reg)(long long)number64(nr);
 }
 
-int compat_get_again(pid_t host, const struct compat_call *c, struct user_regs_struct *ret)
+static int get_all(pid_t host, struct compat_call *c, struct user_regs_struct *ret)
 {
 	if (ptrace(PTRACE_GETREGS, host, 0, ret) < 0)
 		return -errno;
-	if (c->is)
-		translate(ret);
+	c->raw = *ret;
+	if (!c->is)
+		return 0;
+	c->nr = (int)ret->orig_rax;
+	translate(ret);
 	return 0;
+}
+
+/* What the kernel says of a call at its entry costs half as much as all registers do. */
+static void take_entry(const struct __ptrace_syscall_info *info, struct user_regs_struct *ret)
+{
+	*ret = (struct user_regs_struct){.orig_rax = (reg)(long long)(int)info->seccomp.nr,
+		.rax = (reg)-ENOSYS,
+		.rip = info->instruction_pointer,
+		.rsp = info->stack_pointer};
+	for (int i = 0; i < N_ARGS; i++)
+		*arg64(ret, i) = info->seccomp.args[i];
 }
 
 int compat_get(pid_t host, struct compat_call *c, struct user_regs_struct *ret)
 {
-	c->is = is_compat(host);
+	struct __ptrace_syscall_info info;
+	long n = ptrace(PTRACE_GET_SYSCALL_INFO, host, sizeof(info), &info);
+
+	c->is = n > 0 && info.arch == AUDIT_ARCH_I386;
 	c->unpacked = false;
-	if (ptrace(PTRACE_GETREGS, host, 0, ret) < 0)
-		return -errno;
-	if (!c->is)
-		return 0;
+	if (n <= 0 || c->is || info.op != PTRACE_SYSCALL_INFO_SECCOMP)
+		return get_all(host, c, ret);
+	take_entry(&info, ret);
 	c->raw = *ret;
-	c->nr = (int)ret->orig_rax;
-	translate(ret);
 	return 0;
+}
+
+int compat_get_again(pid_t host, struct compat_call *c, struct user_regs_struct *ret)
+{
+	struct __ptrace_syscall_info info;
+
+	if (c->is) {
+		if (ptrace(PTRACE_GETREGS, host, 0, ret) < 0)
+			return -errno;
+		translate(ret);
+		return 0;
+	}
+	if (ptrace(PTRACE_GET_SYSCALL_INFO, host, sizeof(info), &info) <= 0 ||
+		info.op != PTRACE_SYSCALL_INFO_EXIT)
+		return get_all(host, c, ret);
+	c->raw.rax = (reg)info.exit.rval;
+	c->raw.rip = info.instruction_pointer;
+	c->raw.rsp = info.stack_pointer;
+	*ret = c->raw;
+	return 0;
+}
+
+/* None of these numbers is that of a birth in the table of i386. */
+int compat_get_birth(pid_t host, struct compat_call *c, struct user_regs_struct *ret)
+{
+	int r;
+
+	c->is = false;
+	c->unpacked = false;
+	r = get_all(host, c, ret);
+	if (r < 0)
+		return r;
+	switch ((int)ret->orig_rax) {
+	case SYS_clone:
+	case SYS_fork:
+	case SYS_vfork:
+		return 0;
+	default:
+		return compat_get(host, c, ret);
+	}
 }
 
 int compat_number(const struct compat_call *c, int nr)
@@ -117,32 +163,57 @@ static struct user_regs_struct own(const struct compat_call *c, const struct use
 	return r;
 }
 
-void compat_set(pid_t host, const struct compat_call *c, const struct user_regs_struct *regs)
+/* A register costs a third of what all do. */
+static void poke_changed(pid_t host, struct compat_call *c, const struct user_regs_struct *regs)
 {
-	struct user_regs_struct r = *regs, said = *regs;
+	reg was[sizeof(*regs) / sizeof(reg)], is[ARRAY_SIZE(was)];
 
-	if (c->is) {
-		r = own(c, regs);
-		r.orig_rax = number_of(c, regs->orig_rax);
-		for (int i = 0; i < N_ARGS; i++) {
-			uint32_t value = (uint32_t)*arg64(&said, order((int)r.orig_rax, i));
+	memcpy(was, &c->raw, sizeof(was));
+	memcpy(is, regs, sizeof(is));
+	for (size_t i = 0; i < ARRAY_SIZE(is); i++)
+		if (is[i] != was[i])
+			ptrace(PTRACE_POKEUSER, host, i * sizeof(reg), is[i]);
+	c->raw = *regs;
+}
 
-			/* The upper half is the task's own. */
-			if ((uint32_t)*arg32(&r, i) != value)
-				*arg32(&r, i) = value;
-		}
+void compat_set(pid_t host, struct compat_call *c, const struct user_regs_struct *regs)
+{
+	struct user_regs_struct r, said = *regs;
+
+	if (!c->is) {
+		poke_changed(host, c, regs);
+		return;
+	}
+	r = own(c, regs);
+	r.orig_rax = number_of(c, regs->orig_rax);
+	for (int i = 0; i < N_ARGS; i++) {
+		uint32_t value = (uint32_t)*arg64(&said, order((int)r.orig_rax, i));
+
+		/* The upper half is the task's own. */
+		if ((uint32_t)*arg32(&r, i) != value)
+			*arg32(&r, i) = value;
 	}
 	ptrace(PTRACE_SETREGS, host, 0, &r);
 }
 
-void compat_set_back(pid_t host, const struct compat_call *c, const struct user_regs_struct *regs)
+void compat_set_back(pid_t host, struct compat_call *c, const struct user_regs_struct *regs)
 {
-	struct user_regs_struct r = c->is ? own(c, regs) : *regs;
+	struct user_regs_struct r;
 
+	if (!c->is) {
+		poke_changed(host, c, regs);
+		return;
+	}
+	r = own(c, regs);
 	/* A call that is made again is the one that it was. */
-	if (c->is && (int)regs->orig_rax != -1)
+	if ((int)regs->orig_rax != -1)
 		r.orig_rax = c->raw.orig_rax;
 	ptrace(PTRACE_SETREGS, host, 0, &r);
+}
+
+void compat_set_result(pid_t host, long value)
+{
+	ptrace(PTRACE_POKEUSER, host, offsetof(struct user_regs_struct, rax), value);
 }
 
 bool compat_is_code(const struct user_regs_struct *regs)

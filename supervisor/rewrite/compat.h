@@ -26,11 +26,12 @@
 #include <sys/types.h>
 #include <sys/user.h>
 
-/* A call as the task has made it. */
 struct compat_call {
-	bool is; /* of i386; else the rest says nothing */
+	bool is; /* of i386 */
 	bool unpacked;
-	int nr;
+	int nr; /* of i386 */
+	/* As the task has made the call; of x86-64 what the kernel has now, of which only that is
+	 * written which is to change. */
 	struct user_regs_struct raw;
 };
 
@@ -39,14 +40,21 @@ struct compat_call {
 
 /* ---- registers ------------------------------------------------------------------------------ */
 
-/* Of task @host, which stands in a call or has just left one.  0 or a negative errno. */
+/*
+ * Of task @host, which stands in a call or has just left one.  At the entry of a call of x86-64 they are the number,
+ * arguments, result, rip and rsp; the others are 0.  0 or a negative errno.
+ */
 int compat_get(pid_t host, struct compat_call *c, struct user_regs_struct *ret);
 /* The same of one whose call began as @c. */
-int compat_get_again(pid_t host, const struct compat_call *c, struct user_regs_struct *ret);
+int compat_get_again(pid_t host, struct compat_call *c, struct user_regs_struct *ret);
+/* Of one that makes another task, or is made: all of them. */
+int compat_get_birth(pid_t host, struct compat_call *c, struct user_regs_struct *ret);
 /* It makes the call that @regs say. */
-void compat_set(pid_t host, const struct compat_call *c, const struct user_regs_struct *regs);
+void compat_set(pid_t host, struct compat_call *c, const struct user_regs_struct *regs);
 /* Its own registers come back, with the result of @regs. */
-void compat_set_back(pid_t host, const struct compat_call *c, const struct user_regs_struct *regs);
+void compat_set_back(pid_t host, struct compat_call *c, const struct user_regs_struct *regs);
+/* The call, whose other registers are the task's own, returns @value. */
+void compat_set_result(pid_t host, long value);
 /* The number by which the task itself makes a call again that is x86-64's @nr. */
 int compat_number(const struct compat_call *c, int nr);
 /* Does a program that runs with these registers have pointers of 32 bits? */

@@ -12,14 +12,18 @@
 
 #include <sched.h>
 #include <stdbool.h>
-#include <sys/types.h>
+
+struct task;
 
 struct place {
 	bool asked;    /* somebody has chosen CPUs in this session */
 	cpu_set_t now; /* where the thread for stops may run, once that is so */
+	unsigned turn; /* whoever was asked in an earlier one is asked again */
 };
 
-/* By the thread for stops: @host has just stopped. */
-void place_follow(struct place *p, pid_t host);
+/* By the thread for stops: @task has just stopped. */
+void place_follow(struct place *p, struct task *task);
+/* Some task may have other CPUs by now: that was chosen inside, or so long ago that it may have been outside. */
+void place_again(struct place *p);
 
 #endif

@@ -65,17 +65,32 @@ static void poke_number(const struct task *in, uint64_t addr, pid_t number)
 		process_vm_writev(in->host, &local, 1, &there, 1, 0);
 }
 
-/* The flags it was made with; a child's registers are still those of the call. */
-static uint64_t clone_flags(const struct user_regs_struct *regs)
+/* Of @host, who makes another or is made, as @task is. */
+static int know_birth(struct task *task, pid_t host)
 {
-	return (int)regs->orig_rax == SYS_clone ? regs->rdi : 0;
+	struct user_regs_struct regs;
+	struct compat_call call;
+	int r;
+
+	if (task->birth.known)
+		return 0;
+	r = compat_get_birth(host, &call, &regs);
+	if (r < 0)
+		return r;
+	task->birth = (struct task_birth){.known = true, .nr = (int)regs.orig_rax};
+	if (task->birth.nr != SYS_clone)
+		return 0;
+	task->birth.flags = regs.rdi;
+	task->birth.parent_tid = regs.rdx;
+	task->birth.child_tid = regs.r10;
+	return 0;
 }
 
-static void begin_life(struct rewriter *w, struct task *task, const struct user_regs_struct *regs)
+static void begin_life(struct rewriter *w, struct task *task)
 {
-	if (clone_flags(regs) & CLONE_CHILD_SETTID)
-		poke_number(task, regs->r10, task->number);
-	if (clone_flags(regs) & CLONE_VM)
+	if (task->birth.flags & CLONE_CHILD_SETTID)
+		poke_number(task, task->birth.child_tid, task->number);
+	if (task->birth.flags & CLONE_VM)
 		robust_watch(task, true);
 	task->lives = true;
 	task->waits = false;
@@ -87,33 +102,29 @@ static void begin_life(struct rewriter *w, struct task *task, const struct user_
 /* Its first stop. */
 static void on_birth(struct rewriter *w, struct task *task)
 {
-	struct user_regs_struct regs;
-	struct compat_call call;
-
-	if (compat_get(task->host, &call, &regs) < 0)
+	if (know_birth(task, task->host) < 0)
 		return;
-	if (!(clone_flags(&regs) & CLONE_THREAD))
+	if (!(task->birth.flags & CLONE_THREAD))
 		tasks_inherit_early(&w->rw.tasks, task);
 	/* A thread's process is told by the one that made it, as is its number, where that lies
 	 * in memory they share. */
-	if (task->host != w->init && (clone_flags(&regs) & CLONE_THREAD) && !task->told)
+	if (task->host != w->init && (task->birth.flags & CLONE_THREAD) && !task->told)
 		task->waits = true;
 	else
-		begin_life(w, task, &regs);
+		begin_life(w, task);
 }
 
 /*
  * May the child share something with its parent, now or once it has called exec?  (Until then the parent of a
  * vfork sleeps, and is not frozen.)
  */
-static bool may_share(const struct user_regs_struct *regs)
+static bool may_share(const struct task_birth *birth)
 {
-	uint64_t flags = clone_flags(regs);
-	int nr = (int)regs->orig_rax;
+	uint64_t flags = birth->flags;
 
-	if (nr == SYS_fork || nr == SYS_vfork)
+	if (birth->nr == SYS_fork || birth->nr == SYS_vfork)
 		return false;
-	if (nr != SYS_clone)
+	if (birth->nr != SYS_clone)
 		return true;
 	if (flags & CLONE_VFORK)
 		flags &= ~(uint64_t)CLONE_VM;
@@ -142,36 +153,36 @@ static void make_thread(struct rewriter *w, struct task *child, pid_t tgid)
 /* What the parent tells. */
 static void on_born(struct rewriter *w, struct task *parent, int event)
 {
-	struct user_regs_struct regs;
 	unsigned long host = 0;
 	struct task *child;
 
-	if (ptrace(PTRACE_GETEVENTMSG, parent->host, 0, &host) < 0 ||
-		compat_get(parent->host, &parent->compat, &regs) < 0)
+	if (ptrace(PTRACE_GETEVENTMSG, parent->host, 0, &host) < 0)
 		return;
 	tasks_bore(&w->rw.tasks, parent);
-	if (clone_flags(&regs) & CLONE_VM)
-		robust_watch(parent, true);
 	child = tasks_find(&w->rw.tasks, (pid_t)host);
 	/* One that is gone and was never told of had a short life; others had the number before. */
 	if (!child || (child->gone && child->told))
 		child = tasks_born(&w->rw.tasks, (pid_t)host);
-	rewrite_call_birth(parent, &regs, child ? child->number : 0);
+	rewrite_call_birth(parent, child ? child->number : 0);
 	if (!child) {
 		kill((pid_t)host, SIGKILL);
 		return;
 	}
+	if (know_birth(child, parent->host) < 0)
+		return;
+	if (child->birth.flags & CLONE_VM)
+		robust_watch(parent, true);
 	tasks_inherit(&w->rw.tasks, child, parent);
-	if (clone_flags(&regs) & CLONE_THREAD)
+	if (child->birth.flags & CLONE_THREAD)
 		make_thread(w, child, parent->tgid);
-	if (clone_flags(&regs) & CLONE_PARENT_SETTID)
-		poke_number(parent, regs.rdx, child->number);
-	child->parent = parent_of(w, parent, clone_flags(&regs));
+	if (child->birth.flags & CLONE_PARENT_SETTID)
+		poke_number(parent, child->birth.parent_tid, child->number);
+	child->parent = parent_of(w, parent, child->birth.flags);
 	child->told = true;
-	child->kin = may_share(&regs) ? parent->kin : child->number;
+	child->kin = may_share(&child->birth) ? parent->kin : child->number;
 	child->vforked_by = event == PTRACE_EVENT_VFORK && !child->renewed ? parent->host : 0;
 	if (child->waits)
-		begin_life(w, child, &regs);
+		begin_life(w, child);
 }
 
 /* ---- stops ---------------------------------------------------------------------------------- */
@@ -319,7 +330,7 @@ void rewriter_status(struct rewriter *w, pid_t host, int status)
 		kill(host, SIGKILL);
 		return;
 	}
-	place_follow(&w->rw.place, host);
+	place_follow(&w->rw.place, task);
 	if (status >> 16) {
 		on_event(w, task, status >> 16, WSTOPSIG(status));
 	} else if (WSTOPSIG(status) == SYSCALL_STOP) {
@@ -373,8 +384,10 @@ void rewriter_wait(struct rewriter *w)
 	pthread_mutex_lock(&w->rw.lock);
 	if (host > 0)
 		rewriter_status(w, host, status);
-	if (++w->turns % TURNS == 0)
+	if (++w->turns % TURNS == 0) {
+		place_again(&w->rw.place);
 		take_turns(w);
+	}
 	pthread_mutex_unlock(&w->rw.lock);
 }
 

@@ -103,9 +103,11 @@ static bool visit(const struct task *task, const struct list *l, visit_fn *fn)
  */
 static bool is_narrow(const struct task *task)
 {
-	struct user_regs_struct regs;
+	struct user_regs_struct regs = {0};
 
-	return ptrace(PTRACE_GETREGS, task->host, 0, &regs) == 0 && compat_is_code(&regs);
+	regs.cs = (unsigned long long)ptrace(
+		PTRACE_PEEKUSER, task->host, offsetof(struct user_regs_struct, cs), 0);
+	return regs.cs != (unsigned long long)-1 && compat_is_code(&regs);
 }
 
 /* All mutexes of its lists. */

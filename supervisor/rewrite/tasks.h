@@ -29,6 +29,13 @@ struct task_call {
 	uint8_t was[16];		/* its own */
 };
 
+/* The call that has made it, as its maker's registers and, until it goes on, its own have it. */
+struct task_birth {
+	bool known;
+	int nr; /* of x86-64 */
+	uint64_t flags, parent_tid, child_tid; /* of clone(2), else 0 */
+};
+
 /* Of a root inside (users_caps.h). */
 struct task_caps {
 	uint64_t effective, permitted, inheritable, bounding, ambient;
@@ -62,6 +69,8 @@ struct task {
 	uint32_t uid; /* of a process of a root inside: the real one that it has set; 0 is root's */
 	struct task_caps caps;
 	bool bears;  /* counted in tasks.bearing */
+	unsigned placed; /* when it was seen to run where we wait (place.h) */
+	struct task_birth birth;
 	uint64_t vdso; /* address of its vDSO; 0: nobody has looked (clocks.h) */
 	struct task_call call;
 	struct compat_call compat; /* the same, where it is of i386 */
