@@ -366,7 +366,7 @@ static int fill(struct view *v, const struct world_config *c)
 	const char *root = world_root(c);
 	int r;
 
-	v->fence = v->programs_fd = v->short_fd = -1;
+	v->fence = v->programs_fd = v->short_fd = v->self_fds = -1;
 	r = root ? add_root(v, root) : 0;
 	if (r == 0)
 		r = add_own(v, c);
@@ -402,7 +402,8 @@ int view_open(struct view *v, const struct tasks *tasks)
 	if (!v->cwds || !v->scratch)
 		return -ENOMEM;
 	v->programs_fd = open(v->programs, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (v->programs_fd < 0)
+	v->self_fds = open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (v->programs_fd < 0 || v->self_fds < 0)
 		return -errno;
 	for (size_t i = 0; i < v->n; i++) {
 		struct view_entry *one = &v->entries[i];
@@ -457,25 +458,34 @@ int view_lead_terminal(struct view *v, const char *path, const char *host, int f
 	return 0;
 }
 
-/* Is the directory @fd called otherwise than *@host? */
-static bool has_moved(int fd, const char *host, char ret[PATH_MAX])
+/* Is the directory @fd called otherwise than @host? */
+static bool has_moved(const struct view *v, int fd, const char *host, char ret[PATH_MAX])
 {
-	char link[32];
+	char name[12];
 	ssize_t n;
 
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	n = readlink(link, ret, PATH_MAX - 1);
+	snprintf(name, sizeof(name), "%d", fd);
+	n = readlinkat(v->self_fds, name, ret, PATH_MAX - 1);
 	if (n <= 0)
 		return false;
 	ret[n] = '\0';
 	return strcmp(ret, host) != 0;
 }
 
-static void refresh(int fd, char **host)
+int view_open_again(const struct view *v, int fd, int flags)
+{
+	char name[12];
+
+	snprintf(name, sizeof(name), "%d", fd);
+	fd = openat(v->self_fds, name, flags);
+	return fd < 0 ? -errno : fd;
+}
+
+static void refresh(const struct view *v, int fd, char **host)
 {
 	char path[PATH_MAX], *copy;
 
-	copy = has_moved(fd, *host, path) ? strdup(path) : NULL;
+	copy = has_moved(v, fd, *host, path) ? strdup(path) : NULL;
 	if (copy) {
 		free(*host);
 		*host = copy;
@@ -487,14 +497,14 @@ void view_refresh(struct view *v)
 	char path[PATH_MAX];
 
 	/* They all move together. */
-	if (v->programs_fd < 0 || !has_moved(v->programs_fd, v->programs, path))
+	if (v->programs_fd < 0 || !has_moved(v, v->programs_fd, v->programs, path))
 		return;
-	refresh(v->programs_fd, &v->programs);
+	refresh(v, v->programs_fd, &v->programs);
 	for (size_t i = 0; i < v->n; i++) {
 		struct view_entry *one = &v->entries[i];
 
 		if (one->sort == VIEW_MOUNT && one->own && one->fd >= 0)
-			refresh(one->fd, &one->host);
+			refresh(v, one->fd, &one->host);
 	}
 }
 
@@ -519,6 +529,7 @@ void view_free(struct view *v)
 		free(v->scratch);
 		free(v->programs);
 		close_fd(v->programs_fd);
+		close_fd(v->self_fds);
 		view_short_fini(v);
 	}
 	free(v);

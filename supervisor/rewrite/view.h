@@ -98,6 +98,7 @@ struct view {
 	bool rooted;		      /* there is a mount at / */
 	char *programs;		      /* the directory of the host for view_program.h */
 	int programs_fd;	      /* O_PATH, of it */
+	int self_fds;		      /* O_PATH, of /proc/self/fd */
 	char *short_dir;	      /* view_short.c; NULL: not needed yet */
 	int short_fd;		      /* of it, if so */
 	char **short_deep;	      /* what its links d0, d1, ... say */
@@ -118,6 +119,9 @@ int view_open(struct view *v, const struct tasks *tasks);
 void view_free(struct view *v);
 /* The session has perhaps another name by now (podrun rename), and its files are elsewhere. */
 void view_refresh(struct view *v);
+
+/* Opens what @fd (O_PATH), of this process, leads to, with @flags.  A descriptor or a negative errno. */
+int view_open_again(const struct view *v, int fd, int flags);
 
 /*
  * For pts.c, while others look: the session's terminal @path is the host's @host from now on, which @fd (O_PATH) is of.
@@ -182,6 +186,8 @@ struct view_place {
 	char path[PATH_MAX]; /* in the session, normal; the host's as text, with what is in it */
 	int fd; /* O_PATH, of what is there; -1 in /proc, on the host's side, and with -ENOENT */
 	mode_t mode;  /* its type */
+	bool looked;  /* @st is of it */
+	struct stat st;
 	bool walked;  /* a symlink or ".." has made another text of it */
 	bool foreign; /* on another file system than the mount: it may take long */
 	bool dot;     /* the last component was "." or ".." */

@@ -92,20 +92,18 @@ static int quick_flags(int flags)
 static long open_again(struct path_question *p, int flags)
 {
 	bool patient = p->mem >= 0;
-	char link[32];
 	int fd;
 
 	if (S_ISLNK(p->at->mode))
 		return -ELOOP;
 	if (S_ISFIFO(p->at->mode) && !(flags & O_NONBLOCK) && !patient)
 		return PATH_LATER;
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", p->at->fd);
-	fd = open(
-		link, patient ? (flags & ~O_NOFOLLOW) | O_NOCTTY | O_CLOEXEC : quick_flags(flags));
+	fd = view_open_again(p->q.rw->view, p->at->fd,
+		patient ? (flags & ~O_NOFOLLOW) | O_NOCTTY | O_CLOEXEC : quick_flags(flags));
 	if (fd < 0)
-		return errno == EWOULDBLOCK && !(flags & O_NONBLOCK) ? PATH_LATER : -errno;
+		return fd == -EWOULDBLOCK && !(flags & O_NONBLOCK) ? PATH_LATER : fd;
 	if (!patient && !(flags & O_NONBLOCK))
-		fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+		fcntl(fd, F_SETFL, flags);
 	return give(p, fd);
 }
 
@@ -195,12 +193,12 @@ static void show(
 static long stat_inside(struct path_question *p)
 {
 	uint64_t addr = arg(p, p->row->path + 1);
-	struct stat st;
-	int r;
+	struct stat st = p->at->st;
+	int r = 0;
 
 	if (node_of(p))
 		r = procfs_stat(procfs_of(p), node_of(p), &st);
-	else
+	else if (!p->at->looked)
 		r = fstatat(p->at->fd, "", &st, AT_EMPTY_PATH) < 0 ? -errno : 0;
 	if (r < 0)
 		return r;

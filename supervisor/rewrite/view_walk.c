@@ -55,6 +55,7 @@ static void set_fd(struct walk *w, int fd)
 {
 	close_fd(w->at->fd);
 	w->at->fd = fd;
+	w->at->looked = false;
 }
 
 /* What is at @w->at->fd, without asking a slow file system. */
@@ -185,6 +186,8 @@ static int leap(struct walk *w)
 	}
 	set_fd(w, fd);
 	at->mode = st.st_mode & S_IFMT;
+	at->looked = true;
+	at->st = st;
 	memcpy(at->path, whole, len + 1);
 	w->len = len;
 	w->rest[0] = '\0';

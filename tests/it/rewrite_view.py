@@ -66,7 +66,7 @@ def a_shell_script_says_the_same(env):
 
 
 CALLS = r"""
-import errno, os, socket, stat, sys, tempfile
+import ctypes, errno, os, socket, stat, sys, tempfile
 def say(what, f, *a, **k):
     try:
         r = f(*a, **k)
@@ -127,6 +127,13 @@ say("at", os.mkdir, "new", dir_fd=d)
 say("at", os.rename, "new", "newer", src_dir_fd=d, dst_dir_fd=d)
 say("at", os.unlink, "newer", dir_fd=d)
 say("at", os.rmdir, "newer", dir_fd=d)
+libc, buf = ctypes.CDLL(None, use_errno=True), ctypes.create_string_buffer(256)
+for p in (b"/tmp/d/f", b"d/f", b"f", b"", b"/tmp/loop"):
+    for fd in (-100, d, 99):
+        for flags in (0, 0x1000, 0x1100):  # AT_EMPTY_PATH, AT_SYMLINK_NOFOLLOW
+            stats = libc.fstatat(fd, p, buf, flags), libc.statx(fd, p, flags, 0, buf)
+            if p[:1] != b"/" or fd < 0 or not flags:
+                print(fd == d or fd, p, flags, *stats)
 say("rename", os.rename, "/tmp/d/f", "/run/f")
 say("link", os.link, "/tmp/d/f", "/dev/shm/f")
 say("link", os.link, "/tmp/l", "/tmp/l2", follow_symlinks=False)
