@@ -151,6 +151,11 @@ static void asks(void)
 	ROW_CHECK(syscall(SYS_newfstatat, d, "file", &at, 0) == 0 && at.st_size == 5);
 	ROW_CHECK(syscall(SYS_statx, AT_FDCWD, FILE_OF_IT, 0, STATX_SIZE, &stx) == 0 &&
 		  stx.stx_size == 5);
+	/* A path all the same. */
+	ROW_CHECK(syscall(SYS_newfstatat, AT_FDCWD, FILE_OF_IT, &at, AT_EMPTY_PATH) == 0 &&
+		  at.st_size == 5);
+	ROW_CHECK(syscall(SYS_statx, AT_FDCWD, FILE_OF_IT, AT_EMPTY_PATH, STATX_SIZE, &stx) == 0 &&
+		  stx.stx_size == 5);
 	ROW_CHECK(syscall(SYS_access, FILE_OF_IT, R_OK | W_OK) == 0);
 	ROW_CHECK(syscall(SYS_faccessat, d, "file", R_OK) == 0);
 	ROW_CHECK(syscall(SYS_faccessat2, AT_FDCWD, FILE_OF_IT, R_OK, 0) == 0);
@@ -325,7 +330,9 @@ const struct row name_rows[] = {
 	{SYS_stat, CALL, asks},
 	{SYS_lstat, CALL, asks},
 	{SYS_newfstatat, CALL, asks},
+	{SYS_newfstatat, (uint32_t)AT_FDCWD, asks},
 	{SYS_statx, CALL, asks},
+	{SYS_statx, (uint32_t)AT_FDCWD, asks},
 	{SYS_access, CALL, asks},
 	{SYS_faccessat, CALL, asks},
 	{SYS_faccessat2, CALL, asks},
