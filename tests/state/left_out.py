@@ -34,7 +34,6 @@ LEFT_OUT = {
     "fifos_overlay": [(HERE_AT_ONCE, FILES)],
     "inotifys_overlay": [(COPIES, FILES)],
     "netlink": [(("pipe",), PORTS)],
-    "signal_storm_i386": [(ENDS_HERE + MOVES, "a sleep by a process's CPU time that signals interrupt may end early")],
     "tcp_goodbye": [(HERE_AT_ONCE, PORTS)],
     "tcp_listen": [(HERE_AT_ONCE, PORTS)],
     "tcp_pair": [(HERE_AT_ONCE, PORTS)],

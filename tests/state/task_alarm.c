@@ -29,8 +29,7 @@ int main(int argc, char **argv)
 	state_ready(argc, argv);
 	STATE_CHECK(ticks == 0);
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
-	for (int i = 0; i < 500 && ticks < 4; i++)
+	while (ticks < 4)
 		state_nap();
-	STATE_CHECK(ticks >= 4);
 	return state_ok();
 }

@@ -87,10 +87,9 @@ int main(int argc, char **argv)
 	kill(dying, SIGCONT);
 	STATE_CHECK(waitpid(dying, &status, 0) == dying && WTERMSIG(status) == SIGTERM);
 	kill(counting, SIGCONT);
-	for (int i = 0; i < 500 && (ticks[0] < before[0] + 2 || ticks[2] < before[2] + 2); i++)
-		state_nap();
 	for (int i = 0; i < 3; i++)
-		STATE_CHECK(ticks[i] > before[i]);
+		while (ticks[i] == before[i])
+			state_nap();
 	STATE_CHECK(ticks[3] == SIGUSR1);
 	kill(counting, SIGKILL);
 	kill(unknown, SIGKILL);

@@ -46,7 +46,7 @@ static double raw_left(int id)
 int main(int argc, char **argv)
 {
 	struct itimerval real = {{5, 0}, {1000, 0}}, prof = {{0, 0}, {500, 0}}, v;
-	struct timespec two = {2, 0};
+	struct timespec patience = {60, 0};
 	int a, gap, b, c;
 	sigset_t mask;
 	siginfo_t si;
@@ -85,7 +85,7 @@ int main(int argc, char **argv)
 	set(b, 0, 0);
 	syscall(SYS_timer_settime, b, 0,
 		&(struct itimerspec){{0, 0}, {0, 1000000}}, NULL);
-	STATE_CHECK(sigtimedwait(&mask, &si, &two) == SIGUSR2);
+	STATE_CHECK(sigtimedwait(&mask, &si, &patience) == SIGUSR2);
 	STATE_CHECK(si.si_code == SI_TIMER && si.si_value.sival_int == 77);
 	return state_ok();
 }
