@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/timerfd.h>
@@ -31,38 +32,107 @@ static bool claim(const struct ckpt_file *f)
 static bool on_wall_clock(const Pb__TimerFd *m)
 {
 	return (m->clock == CLOCK_REALTIME || m->clock == CLOCK_REALTIME_ALARM) &&
-		(m->settime_flags & TFD_TIMER_ABSTIME);
+	       (m->settime_flags & TFD_TIMER_ABSTIME);
 }
 
-static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e)
+/*
+ * A timer may go off while it is looked at.  The kernel tells 0 of one whose time has come, also as long as
+ * the CPU that has it - another one, which may be late - has not made a tick of it; and it tells 0 of one that is
+ * not armed.  The former must not come back as the latter: a periodic one would stand still for ever.
+ *
+ * The survey looked when all tasks stood still, and since then nobody has armed anything.  What had time left then, and
+ * has neither time nor a tick now, is due.  What had none then is not armed, or was just going off: that is
+ * over a moment later.
+ */
+#define SETTLED_NS 2000000U
+#define TRIES	   100 /* one of so short a period goes off each time */
+
+/* When this dump met the first of them; 0: no memory. */
+static uint64_t since(struct ckpt_dump *d)
 {
-	const struct ckpt_file *f = s.file;
-	_cleanup_(cleanup_common) Pb__FileCommon *common = NULL;
+	void **slot = &d->kind_state[PROTO_KIND_TIMERFD];
+
+	if (!*slot && (*slot = malloc(sizeof(uint64_t))))
+		*(uint64_t *)*slot = io_now_ns();
+	return *slot ? *(uint64_t *)*slot : 0;
+}
+
+/* What fdinfo says is left; -1: nothing that is understood. */
+static int64_t told_left(const char *text)
+{
+	const char *p = text ? strstr(text, "\nit_value: (") : NULL;
+	struct timespec t;
+
+	return p && sscanf(p, "\nit_value: (%ld, %ld)", &t.tv_sec, &t.tv_nsec) == 2 ? io_ns_of(t)
+										    : -1;
+}
+
+/* Neither time is left nor a tick there: due, or not armed.  Returns false if that can't be told yet. */
+static bool tell_apart(struct ckpt_dump *d, const struct ckpt_file *f, Pb__TimerFd *m)
+{
+	const struct timespec nap = {.tv_nsec = SETTLED_NS / 8};
+
+	if (told_left(f->fdinfo) > 0) {
+		m->value_ns = 1;
+		return true;
+	}
+	if (io_now_ns() - since(d) >= SETTLED_NS)
+		return true;
+	nanosleep(&nap, NULL);
+	return false;
+}
+
+/* One look; returns 1 if what it tells belongs together, 0 if the timer went off meanwhile. */
+static int look(struct ckpt_dump *d, const struct ckpt_file *f, Pb__TimerFd *m, struct err *e)
+{
 	_cleanup_buf_ struct buf text = BUF_INIT;
-	Pb__TimerFd m = PB__TIMER_FD__INIT;
 	uint64_t clock, ticks, flags;
 	struct itimerspec left;
-	struct timespec now;
-	int r = ckpt_common_dump(d, f, &common, e);
+	int64_t told;
+	int r;
 
-	if (r < 0)
-		return r;
 	/* Brings the ticks of a periodic timer up to date; only then do they stand in fdinfo. */
 	if (timerfd_gettime(f->fd, &left) < 0)
 		return err_errno(e, -errno, "timerfd_gettime");
 	r = ckpt_common_fdinfo(d, f, &text, e);
 	if (r < 0)
 		return r;
-	if (!ckpt_fdinfo_number(buf_cstr(&text), "clockid", 10, &clock) ||
+	told = told_left(buf_cstr(&text));
+	if (told < 0 || !ckpt_fdinfo_number(buf_cstr(&text), "clockid", 10, &clock) ||
 		!ckpt_fdinfo_number(buf_cstr(&text), "ticks", 10, &ticks) ||
 		!ckpt_fdinfo_number(buf_cstr(&text), "settime flags", 8, &flags))
 		return err_set(e, ERR_HOST, -ENOTSUP, "fdinfo does not tell a timerfd's settings");
+	if (timerfd_gettime(f->fd, &left) < 0)
+		return err_errno(e, -errno, "timerfd_gettime");
+	m->clock = (int32_t)clock;
+	m->ticks = ticks;
+	m->settime_flags = (int32_t)flags;
+	m->value_ns = io_ns_of(left.it_value);
+	m->interval_ns = io_ns_of(left.it_interval);
+	if (told)
+		return m->value_ns && m->value_ns <= told;
+	if (m->value_ns || (m->ticks && m->interval_ns))
+		return 0;
+	return m->ticks || tell_apart(d, f, m);
+}
+
+static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e)
+{
+	const struct ckpt_file *f = s.file;
+	_cleanup_(cleanup_common) Pb__FileCommon *common = NULL;
+	Pb__TimerFd m = PB__TIMER_FD__INIT;
+	struct timespec now;
+	int r = ckpt_common_dump(d, f, &common, e);
+
+	if (r < 0)
+		return r;
 	m.common = common;
-	m.clock = (int32_t)clock;
-	m.ticks = ticks;
-	m.settime_flags = (int32_t)flags;
-	m.value_ns = io_ns_of(left.it_value);
-	m.interval_ns = io_ns_of(left.it_interval);
+	for (int i = 0; (r = look(d, f, &m, e)) == 0 && i < TRIES; i++)
+		;
+	if (r < 0)
+		return r;
+	if (r == 0 && m.interval_ns)
+		m.value_ns = MAX(m.value_ns, 1);
 	if (on_wall_clock(&m) && m.value_ns) {
 		clock_gettime(CLOCK_REALTIME, &now);
 		m.expires_ns = io_ns_of(now) + m.value_ns;
@@ -85,8 +155,8 @@ static int create(struct ckpt_build *b, struct ckpt_record *r, int *ret_fd, stru
 {
 	Pb__TimerFd *m = pb__timer_fd__unpack(NULL, r->len, r->body);
 	int fd = m && m->common && m->value_ns >= 0 && m->interval_ns >= 0 && m->expires_ns >= 0
-		? make(b, m, e)
-		: ckpt_common_bad(r, e);
+			 ? make(b, m, e)
+			 : ckpt_common_bad(r, e);
 
 	if (m)
 		pb__timer_fd__free_unpacked(m, NULL);

@@ -98,7 +98,7 @@ int main(int argc, char **argv)
 	/* A point in wall time stays that point, however long the way was. */
 	clock_gettime(CLOCK_REALTIME, &now);
 	STATE_CHECK(left(wall) > end - (double)now.tv_sec - 60 &&
-		left(wall) <= end - (double)now.tv_sec);
+		    left(wall) <= end - (double)now.tv_sec);
 	arm(waits, 0, 0.005, 0);
 	STATE_CHECK(read(waits, &v, sizeof(v)) == sizeof(v) && v == 1);
 	return state_ok();

@@ -256,7 +256,7 @@ faults, kills, careful, supervisor, client, rewritten_faults = map(
 SOME = ("counter", "pipes", "task_tree")
 # Time passes for them.
 CLOCKED = ("clocks", "counter", "epolls", "eventfds", "mem_vdso", "task_alarm", "task_in_calls", "task_threads", "task_timers",
-           "task_waits")
+           "task_waits", "timerfds")
 # What has to do with paths and programs.
 ROOTED = ("file_ghost", "file_regular", "inotifys", "mem_deleted_file", "mem_devshm", "mem_private_file", "memfds",
           "posix_locks", "procfiles", "stacked", "task_attributes", "task_fds", "task_headless", "task_robust",
