@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/base.h"
 #include "ckpt/ckpt.h"
@@ -14,14 +15,20 @@
 
 #define BITS	   9
 #define FAN	   (1u << BITS)
-#define LEVELS	   4 /* of 9 bits: 48 bits of an address with those within a page */
+#define LEVELS	   3 /* of 9 bits: 48 bits of an address with those within a chunk */
+#define PAGES	   (CKPT_ARRIVED_CHUNK / PAGE_SIZE)
 #define MAX_SPACES 65536
-#define MAX_PLACES UINT32_MAX
+#define MAX_CHUNKS (1u << 23) /* 16 TiB, the largest file of ext4 */
 
-/* Of the lowest level: places, from 1; 0: nothing has come. */
+struct chunk {
+	uint64_t offset; /* in the file */
+	uint64_t there[PAGES / 64];
+};
+
+/* Of the lowest level: chunks. */
 union table {
 	union table *below[FAN];
-	uint32_t place[FAN];
+	struct chunk *chunk[FAN];
 };
 
 struct space {
@@ -31,7 +38,7 @@ struct space {
 
 struct ckpt_arrived {
 	int fd;
-	uint32_t places;
+	uint32_t chunks;
 	struct space *spaces; /* by id */
 	size_t n, cap;
 	const uint8_t *map;
@@ -44,30 +51,51 @@ static void free_table(union table *t, int level)
 {
 	if (!t)
 		return;
-	for (unsigned i = 0; level && i < FAN; i++)
-		free_table(t->below[i], level - 1);
+	for (unsigned i = 0; i < FAN; i++) {
+		if (level)
+			free_table(t->below[i], level - 1);
+		else
+			free(t->chunk[i]);
+	}
 	free(t);
 }
 
 static unsigned slot_of(uint64_t addr, int level)
 {
-	return addr >> (12 + BITS * level) & (FAN - 1);
+	return addr / CKPT_ARRIVED_CHUNK >> BITS * level & (FAN - 1);
 }
 
-/* The place of a page; with @make one is made for it (NULL: no memory). */
-static uint32_t *find_place(struct space *s, uint64_t addr, bool make)
+/* Where the chunk of @addr is kept; with @make there is room for it (NULL: no memory). */
+static struct chunk **find_slot(struct space *s, uint64_t addr, bool make)
 {
 	union table **at = &s->top;
 
 	for (int level = LEVELS - 1;; level--) {
 		if (!*at && make)
-			*at = calloc(1, level ? sizeof(union table) : sizeof((*at)->place));
+			*at = calloc(1, sizeof(**at));
 		if (!*at)
 			return NULL;
 		if (!level)
-			return &(*at)->place[slot_of(addr, 0)];
+			return &(*at)->chunk[slot_of(addr, 0)];
 		at = &(*at)->below[slot_of(addr, level)];
 	}
+}
+
+static struct chunk *find_chunk(struct space *s, uint64_t addr)
+{
+	struct chunk **slot = s ? find_slot(s, addr, false) : NULL;
+
+	return slot ? *slot : NULL;
+}
+
+static unsigned page_of(uint64_t addr)
+{
+	return addr % CKPT_ARRIVED_CHUNK / PAGE_SIZE;
+}
+
+static bool is_there(const struct chunk *c, uint64_t addr)
+{
+	return c && c->there[page_of(addr) / 64] & 1ULL << page_of(addr) % 64;
 }
 
 static struct space *find_space(const struct ckpt_arrived *a, uint64_t id)
@@ -94,16 +122,82 @@ uint64_t ckpt_arrived_find(
 	const struct ckpt_arrived *a, uint64_t space, uint64_t at, uint64_t end, const void **ret)
 {
 	struct space *s = find_space(a, space);
-	uint32_t *place = find_place(s, at, false), first = place ? *place : 0;
-	uint64_t len = PAGE_SIZE;
+	struct chunk *c = find_chunk(s, at);
+	uint64_t len = PAGE_SIZE, offset = c ? c->offset + at % CKPT_ARRIVED_CHUNK : 0;
+	bool there = is_there(c, at);
 
 	for (; at + len < end; len += PAGE_SIZE) {
-		place = find_place(s, at + len, false);
-		if ((place ? *place : 0) != (first ? first + len / PAGE_SIZE : 0))
+		if ((at + len) % CKPT_ARRIVED_CHUNK == 0) {
+			c = find_chunk(s, at + len);
+			if (there && c && c->offset != offset + len)
+				break;
+		}
+		if (is_there(c, at + len) != there)
 			break;
 	}
-	*ret = first ? a->map + (first - 1) * PAGE_SIZE : NULL;
+	*ret = there ? a->map + offset : NULL;
 	return len;
+}
+
+int ckpt_arrived_place(
+	const struct ckpt_arrived *a, uint64_t space, uint64_t at, uint64_t *ret_offset)
+{
+	struct chunk *c = find_chunk(find_space(a, space), at);
+
+	if (!c)
+		return -ENOENT;
+	*ret_offset = c->offset + at % CKPT_ARRIVED_CHUNK;
+	return 0;
+}
+
+int ckpt_arrived_clear(
+	struct ckpt_arrived *a, uint64_t space, uint64_t at, uint64_t end, struct err *e)
+{
+	static const uint8_t zeros[16 * PAGE_SIZE];
+	const void *data;
+	int r = 0;
+
+	for (uint64_t len; at < end && r == 0; at += len) {
+		len = ckpt_arrived_find(a, space, at, MIN(end, at + sizeof(zeros)), &data);
+		if (data)
+			r = io_pwrite_full(a->fd, zeros, len, (const uint8_t *)data - a->map);
+	}
+	return r < 0 ? err_errno(e, r, "memory copied ahead") : 0;
+}
+
+static void each_chunk(const union table *t, int level, uint64_t at,
+	void (*each)(void *ctx, uint64_t addr, unsigned pages), void *ctx)
+{
+	for (uint64_t i = 0; t && i < FAN; i++) {
+		uint64_t addr = (at * FAN + i) * CKPT_ARRIVED_CHUNK;
+		unsigned n = 0;
+
+		if (level) {
+			each_chunk(t->below[i], level - 1, at * FAN + i, each, ctx);
+			continue;
+		}
+		for (size_t k = 0; t->chunk[i] && k < ARRAY_SIZE(t->chunk[i]->there); k++)
+			n += (unsigned)__builtin_popcountll(t->chunk[i]->there[k]);
+		if (n)
+			each(ctx, addr, n);
+	}
+}
+
+void ckpt_arrived_each(const struct ckpt_arrived *a,
+	void (*each)(void *ctx, uint64_t addr, unsigned pages), void *ctx)
+{
+	for (size_t i = 0; i < a->n; i++)
+		each_chunk(a->spaces[i].top, LEVELS - 1, 0, each, ctx);
+}
+
+int ckpt_arrived_image(const struct ckpt_arrived *a)
+{
+	char path[32];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", a->fd);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
 }
 
 /* ---- what comes ------------------------------------------------------------------------------ */
@@ -134,44 +228,58 @@ static int add_space(struct ckpt_arrived *a, uint64_t id, struct err *e)
 	return 0;
 }
 
-static int put(
-	struct ckpt_arrived *a, const uint8_t *data, size_t len, uint32_t place, struct err *e)
+static struct chunk *make_chunk(
+	struct ckpt_arrived *a, struct space *s, uint64_t addr, struct err *e)
 {
-	int r = len ? io_pwrite_full(a->fd, data, len, (off_t)(place - 1) * (off_t)PAGE_SIZE) : 0;
+	struct chunk **slot = find_slot(s, addr, true);
 
+	if (slot && *slot)
+		return *slot;
+	if (a->chunks == MAX_CHUNKS) {
+		err_set(e, ERR_IMAGE, -E2BIG, "too much memory was copied ahead");
+		return NULL;
+	}
+	if (slot)
+		*slot = calloc(1, sizeof(**slot));
+	if (!slot || !*slot) {
+		err_errno(e, -ENOMEM, "memory copied ahead");
+		return NULL;
+	}
+	(*slot)->offset = a->chunks++ * CKPT_ARRIVED_CHUNK;
+	return *slot;
+}
+
+/* What of a frame lies in one chunk. */
+static int put(struct ckpt_arrived *a, struct space *s, uint64_t addr, const uint8_t *data,
+	size_t len, struct err *e)
+{
+	struct chunk *c = make_chunk(a, s, addr, e);
+	int r;
+
+	if (!c)
+		return e->error;
+	for (unsigned i = page_of(addr); i < page_of(addr) + len / PAGE_SIZE; i++)
+		c->there[i / 64] |= 1ULL << i % 64;
+	r = io_pwrite_full(a->fd, data, len, (off_t)(c->offset + addr % CKPT_ARRIVED_CHUNK));
 	return r < 0 ? err_errno(e, r, "cannot keep what was copied ahead") : 0;
 }
 
-/* Pages that follow each other in the file are written at once. */
 static int take_data(struct ckpt_arrived *a, const struct proto_frame *f, struct err *e)
 {
 	struct space *s = find_space(a, f->subject);
 	const uint8_t *data = f->data;
-	uint32_t first = 0;
-	size_t from = 0;
+	int r = 0;
 
 	if (!s || (f->offset | f->len) % PAGE_SIZE || f->offset + f->len > CKPT_TASK_SIZE)
 		return err_set(e, ERR_IMAGE, -EBADMSG, "pages at %llx make no sense",
 			(unsigned long long)f->offset);
-	for (size_t at = 0; at < f->len; at += PAGE_SIZE) {
-		uint32_t *place = find_place(s, f->offset + at, true);
+	for (size_t at = 0, n; at < f->len && r == 0; at += n) {
+		uint64_t addr = f->offset + at;
 
-		if (!place)
-			return err_errno(e, -ENOMEM, "memory copied ahead");
-		if (!*place && a->places == MAX_PLACES)
-			return err_set(e, ERR_IMAGE, -E2BIG, "too much memory was copied ahead");
-		if (!*place)
-			*place = ++a->places;
-		if (!first)
-			first = *place;
-		if (*place == first + (at - from) / PAGE_SIZE)
-			continue;
-		if (put(a, data + from, at - from, first, e) < 0)
-			return e->error;
-		first = *place;
-		from = at;
+		n = MIN(f->len - at, CKPT_ARRIVED_CHUNK - addr % CKPT_ARRIVED_CHUNK);
+		r = put(a, s, addr, data + at, n, e);
 	}
-	return put(a, data + from, f->len - from, first, e);
+	return r;
 }
 
 static int read_all(struct ckpt_arrived *a, struct proto_reader *in, struct err *e)
@@ -191,14 +299,16 @@ static int read_all(struct ckpt_arrived *a, struct proto_reader *in, struct err 
 	return r;
 }
 
-/* To be looked at from now on. */
+/* To be looked at from now on; whole chunks, for who maps a part of it sees no end. */
 static int map(struct ckpt_arrived *a, struct err *e)
 {
 	void *m;
 
-	a->map_len = a->places * PAGE_SIZE;
+	a->map_len = a->chunks * CKPT_ARRIVED_CHUNK;
 	if (!a->map_len)
 		return 0;
+	if (ftruncate(a->fd, (off_t)a->map_len) < 0)
+		return err_errno(e, -errno, "memory copied ahead");
 	m = mmap(NULL, a->map_len, PROT_READ, MAP_SHARED, a->fd, 0);
 	if (m == MAP_FAILED)
 		return err_errno(e, -errno, "memory copied ahead");

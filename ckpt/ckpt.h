@@ -308,6 +308,8 @@ struct ckpt_arrived;
 /* Takes all AHEAD frames that come next in @in.  *ret is NULL if there are none.  @dir: where a nameless file may
  * be made. */
 int ckpt_arrived_read(struct ckpt_arrived **ret, struct proto_reader *in, const char *dir, struct err *e);
+/* The file as one that can't be written to: a descriptor of the caller's, or -errno. */
+int ckpt_arrived_image(const struct ckpt_arrived *a);
 void ckpt_arrived_free(struct ckpt_arrived *a);
 
 /*
@@ -416,6 +418,9 @@ struct ckpt_mapped_options {
 /* @image: whole and genuine.  The descriptor's offset is where the image begins, and stays. */
 int ckpt_mapped_survey(
 	struct ckpt_mapped *ret, int image, const struct ckpt_mapped_options *o, struct err *e);
+/* The same of what came ahead, @image being its file (ckpt_arrived_image).  -ENOMEM. */
+int ckpt_mapped_arrived(struct ckpt_mapped *ret, const struct ckpt_arrived *arrived,
+	const struct ckpt_mapped_options *o, int image);
 
 struct ckpt_piece {
 	uint64_t addr, len;
@@ -459,7 +464,7 @@ int ckpt_convert_range(
 struct ckpt_restore_options {
 	const struct ckpt_mapped *mapped; /* with proto_read_options.leave_long; NULL */
 	const struct ckpt_base *base; /* images it refers to; borrowed, NULL: none */
-	const struct ckpt_arrived *arrived; /* what was copied ahead; borrowed, NULL: nothing */
+	struct ckpt_arrived *arrived; /* what was copied ahead; borrowed, NULL: nothing */
 	bool paused; /* leave the tasks stopped by SIGSTOP-free freeze; see ckpt_restore_release */
 	/* NULL, or set by the release once the tasks go on whatever happens to the caller: in memory
 	 * shared with whoever wants to know after its death. */

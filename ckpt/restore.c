@@ -163,6 +163,9 @@ static int stage_data(struct ckpt_build *b, struct err *e)
 	for (size_t i = 0; i < b->n_records; i++)
 		if (ckpt_mm_fill_kept(b, &b->records[i], e) < 0)
 			return ckpt_records_wrap(b, &b->records[i], e);
+	/* what comes now is put in place of some of it */
+	if (ckpt_mapped_flush(b, e) < 0)
+		return e->error;
 	for (;;) {
 		struct ckpt_record *rec;
 		int r = proto_read(b->in, &f, e);
@@ -455,6 +458,7 @@ int ckpt_restore(struct ckpt_build **ret, const struct ckpt_world *w, struct pro
 		b->report.stages[i].name = stages[i].name;
 		b->report.stages[i].ns = now_ns() - then;
 		b->report.n_stages = i + 1;
+		log_debug("%s: %.1f ms", stages[i].name, (double)b->report.stages[i].ns / 1e6);
 		if (r < 0) {
 			log_info("restore failed in stage %s", stages[i].name);
 			ckpt_restore_undo(b);

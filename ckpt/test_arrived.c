@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,6 +121,48 @@ static void the_last_counts(void **state)
 	ckpt_arrived_free(a);
 }
 
+/* As it does in memory, by the chunk; and what is cleared is zero. */
+static void it_lies_together(void **state)
+{
+	const uint64_t chunk = CKPT_ARRIVED_CHUNK / PAGE_SIZE;
+	uint64_t first, offset;
+	struct ckpt_arrived *a;
+	struct proto_writer *w;
+	struct err e = {0};
+	int fd = begin(&w);
+	const void *p;
+
+	assert_int_equal(proto_write_record(w, PROTO_KIND_AHEAD, 1, "", 0, &e), 0);
+	put(w, 1, 3 * chunk, 1, 1);
+	put(w, 1, 40, 100, 2);
+	put(w, 1, 0, 1, 3);
+	put(w, 1, chunk - 2, 4, 4); /* over the edge */
+	put(w, 1, 40, 1, 5);
+	if (end(w, fd, &a, &e) < 0)
+		fail_msg("%s", e.msg);
+	assert_int_equal(ckpt_arrived_place(a, 1, BASE, &first), 0);
+	for (uint64_t i = 0; i < 2 * chunk; i++) {
+		assert_int_equal(ckpt_arrived_place(a, 1, BASE + i * PAGE_SIZE, &offset), 0);
+		assert_int_equal(offset, first + i * PAGE_SIZE);
+	}
+	assert_int_equal(ckpt_arrived_place(a, 1, BASE + 2 * CKPT_ARRIVED_CHUNK, &offset), -ENOENT);
+	assert_int_equal(ckpt_arrived_place(a, 2, BASE, &offset), -ENOENT);
+	assert_int_equal(at(a, 1, 40), 5);
+	assert_int_equal(at(a, 1, chunk + 1), 4);
+	assert_int_equal(
+		ckpt_arrived_clear(a, 1, BASE + 30 * PAGE_SIZE, BASE + 139 * PAGE_SIZE, &e), 0);
+	assert_int_equal(at(a, 1, 39), -1);
+	for (size_t i = 40; i < 139; i++)
+		assert_int_equal(at(a, 1, i), 0);
+	assert_int_equal(at(a, 1, 139), 2);
+	/* a hole on both sides of an edge is one */
+	assert_int_equal(ckpt_arrived_find(a, 1, BASE + 2 * CKPT_ARRIVED_CHUNK - PAGE_SIZE,
+				 BASE + 3 * CKPT_ARRIVED_CHUNK, &p),
+		CKPT_ARRIVED_CHUNK + PAGE_SIZE);
+	assert_null(p);
+	ckpt_arrived_free(a);
+}
+
 static void nothing_came(void **state)
 {
 	struct ckpt_arrived *a = (void *)1;
@@ -158,6 +201,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_last_counts),
+		cmocka_unit_test(it_lies_together),
 		cmocka_unit_test(nothing_came),
 		cmocka_unit_test(nonsense_is_refused),
 	};

@@ -34,6 +34,7 @@ struct mapped {
 	struct ckpt_mapped_options options;
 	struct ckpt_mapped info;
 	struct lease *lease; /* NULL: it was given up */
+	int arrived;	     /* a file that nobody else has, instead of an image; -1 */
 	struct event *restart, *late, *expiry;
 	bool failed, hurry, too_late;
 	struct ckpt_piece *pieces;
@@ -57,9 +58,15 @@ static void tell(struct mapped *m, Pb__Worker__BodyCase what, Pb__Held *body)
 		log_warn("%s", e.msg);
 }
 
+/* What memory is mapped from; -1: nothing any more. */
+static int source(const struct mapped *m)
+{
+	return m->lease ? lease_fd(m->lease) : m->arrived;
+}
+
 static bool hurry(struct mapped *m)
 {
-	if (!m || !m->lease || !m->n_pieces)
+	if (!m || source(m) < 0 || !m->n_pieces)
 		return false;
 	if (!m->hurry)
 		tell(m, PB__WORKER__BODY_HURRY, NULL);
@@ -94,20 +101,31 @@ static void on_lease_break(void *ctx)
 }
 
 /* KiB of the least run; 0 for what pays, else small programs, too. */
-static void choose_sizes(struct ckpt_mapped_options *o, long lease_s)
+static void choose_sizes(struct ckpt_mapped_options *o)
 {
 	const char *run = getenv("PODRUN_MAP_RUN");
 	unsigned long kib = run ? strtoul(run, NULL, 10) : 0;
 
 	o->min_run = kib ? MIN(kib, MIN_RUN >> 10) << 10 : MIN_RUN;
 	o->min_total = kib ? 1 : MIN_TOTAL;
-	o->max_total = (uint64_t)lease_s * SURE_PER_S;
+	o->max_total = UINT64_MAX;
+}
+
+static int begin(struct session *s)
+{
+	s->mapped = calloc(1, sizeof(*s->mapped));
+	if (!s->mapped)
+		return -ENOMEM;
+	s->mapped->arrived = -1;
+	return 0;
 }
 
 bool mapped_lease(struct session *s, int image)
 {
-	struct mapped *m = s->mapped = calloc(1, sizeof(*m));
-	int r = m ? lease_take(&m->lease, s->loop, image, on_lease_break, s) : -ENOMEM;
+	int r = begin(s);
+
+	if (r == 0)
+		r = lease_take(&s->mapped->lease, s->loop, image, on_lease_break, s);
 
 	if (r == 0)
 		return true;
@@ -123,19 +141,33 @@ static bool kernel_will_name(const Pb__ResumeRequest *req)
 		(strcmp(req->names, "rewrite") != 0 && !check_lacking_names());
 }
 
-const struct ckpt_mapped_options *mapped_options(struct session *s)
+static const struct ckpt_mapped_options *choose(struct session *s)
 {
-	struct mapped *m = s->mapped;
-	long lease_s = lease_seconds();
+	struct ckpt_mapped_options *o = &s->mapped->options;
 
 	/* Memory is counted twice for a moment, which may not be had with strict accounting. */
-	if (!kernel_will_name(s->op.resume) || lease_s < MIN_LEASE_S || proc_read_setting("/proc/sys/vm/overcommit_memory") == 2)
+	if (!kernel_will_name(s->op.resume) || proc_read_setting("/proc/sys/vm/overcommit_memory") == 2 ||
+		getrandom(&o->cookie, sizeof(o->cookie), 0) < 0)
 		return NULL;
-	if (getrandom(&m->options.cookie, sizeof(m->options.cookie), 0) < 0)
+	o->cookie |= 1;
+	choose_sizes(o);
+	return o;
+}
+
+const struct ckpt_mapped_options *mapped_options(struct session *s)
+{
+	const struct ckpt_mapped_options *o = choose(s);
+	long lease_s = lease_seconds();
+
+	if (!o || lease_s < MIN_LEASE_S)
 		return NULL;
-	m->options.cookie |= 1;
-	choose_sizes(&m->options, lease_s);
-	return &m->options;
+	s->mapped->options.max_total = (uint64_t)lease_s * SURE_PER_S;
+	return o;
+}
+
+const struct ckpt_mapped_options *mapped_arrivals(struct session *s)
+{
+	return begin(s) == 0 ? choose(s) : NULL;
 }
 
 bool mapped_image_is_whole(const struct session *s)
@@ -145,12 +177,15 @@ bool mapped_image_is_whole(const struct session *s)
 
 /* ---- what is mapped ------------------------------------------------------------------------ */
 
-void mapped_watch(struct session *s, const Pb__Watch *w)
+void mapped_watch(struct session *s, const Pb__Watch *w, int arrived)
 {
 	struct mapped *m = s->mapped;
 
-	if (!m || w->n_bounds > 2 * CKPT_MAX_MAPPED)
+	if (!m || w->n_bounds > 2 * CKPT_MAX_MAPPED || m->arrived >= 0 || m->info.n) {
+		close_fd(arrived);
 		return;
+	}
+	m->arrived = arrived;
 	for (size_t i = 0; i + 1 < w->n_bounds; i += 2)
 		m->info.ranges[m->info.n++] = (struct ckpt_range){w->bounds[i], w->bounds[i + 1]};
 	m->info.cookie = w->cookie;
@@ -189,7 +224,8 @@ bool mapped_broken(const struct session *s)
 {
 	const struct mapped *m = s->mapped;
 
-	return m && m->info.n && (m->failed || !m->lease || !lease_is_whole(m->lease));
+	return m && m->info.n &&
+	       (m->failed || source(m) < 0 || (m->lease && !lease_is_whole(m->lease)));
 }
 
 /* ---- calls that are held ------------------------------------------------------------------- */
@@ -321,7 +357,7 @@ static void start(struct session *s)
 	const struct world_config names_of = {
 		.as_root = s->record->config->as_root, .mapped = &m->info};
 	long notified[FILTER_MAX_NOTIFIED];
-	struct worker_convert what = {.image = lease_fd(m->lease),
+	struct worker_convert what = {.image = source(m),
 		.listener = s->world.listener,
 		.cookie = m->info.cookie,
 		.pieces = m->pieces,
@@ -406,6 +442,7 @@ void mapped_end(struct session *s)
 		event_free(m->expiry);
 	m->restart = m->late = m->expiry = NULL;
 	lease_give_up(take_ptr(m->lease));
+	m->arrived = close_fd(m->arrived);
 	if (s->notify)
 		notify_set_hold(s->notify, NULL, NULL);
 	for (size_t i = 0; i < m->n_held && s->notify && s->state != SESSION_CLOSING; i++)
@@ -413,6 +450,12 @@ void mapped_end(struct session *s)
 	free(take_ptr(m->held));
 	free(take_ptr(m->pieces));
 	m->n_held = m->cap_held = m->n_pieces = 0;
+}
+
+void mapped_wait(struct session *s)
+{
+	if (s->mapped && s->mapped->lease)
+		mapped_end(s);
 }
 
 void mapped_free(struct session *s)

@@ -15,6 +15,9 @@
  *                      until the converter has done that memory
  *      suspend, pause  wait in their client until it is done, which is hurried, too
  *
+ * What came ahead of a session that was moved while it ran (ckpt/arrived.h) lies in a nameless file that nobody else
+ * has: it is mapped like an image, without a lease, also while the session waits for its GO.
+ *
  * A converter that is killed is started again; nothing of the session is lost with it.
  *
  * The filter stays as it is: later calls on those ranges cost a notification each, and are let go on
@@ -38,10 +41,13 @@ struct Pb__Watch;
 bool mapped_lease(struct session *s, int image);
 /* What the worker that reads it must know to map memory from it; NULL: this host does not let us. */
 const struct ckpt_mapped_options *mapped_options(struct session *s);
+/* The same of what comes ahead of a session, in a stream. */
+const struct ckpt_mapped_options *mapped_arrivals(struct session *s);
 /* Nobody has wanted to change it yet. */
 bool mapped_image_is_whole(const struct session *s);
 /* The worker's messages: what it will map, and what it has. */
-void mapped_watch(struct session *s, const struct Pb__Watch *m);
+/* @arrived: the file it comes from, if that is what came ahead, which is ours to close; or -1. */
+void mapped_watch(struct session *s, const struct Pb__Watch *m, int arrived);
 void mapped_pieces(struct session *s, const struct Pb__Data *m);
 /* What the filter watches over, all the session's life; NULL: nothing. */
 const struct ckpt_mapped *mapped_info(const struct session *s);
@@ -55,6 +61,8 @@ void mapped_begin(struct session *s);
 /* 0: nothing is mapped.  1: it is hurried, and control_take_up follows.  Negative: that has taken
  * a minute already. */
 int mapped_hurry(struct session *s, struct err *e);
+/* The session stands still for who knows how long: an image file is not to be kept from others meanwhile. */
+void mapped_wait(struct session *s);
 /* Gives the image up, whatever was going on. */
 void mapped_end(struct session *s);
 void mapped_free(struct session *s);

@@ -551,7 +551,7 @@ static void settle(struct session *s)
 		release(s);
 		return;
 	}
-	mapped_end(s);
+	mapped_wait(s);
 	r = session_save(s, RECORD_ARRIVED, true, &e);
 	if (r < 0) {
 		fail(s, &e);
@@ -659,7 +659,7 @@ static void on_message(void *ctx, Pb__Worker *m, int *fds, size_t n_fds)
 		on_filters(s, fds, n_fds);
 		break;
 	case PB__WORKER__BODY_WATCH:
-		mapped_watch(s, m->watch);
+		mapped_watch(s, m->watch, n_fds == 1 ? take_fd(&fds[0]) : -1);
 		break;
 	case PB__WORKER__BODY_PIECES:
 		mapped_pieces(s, m->pieces);
@@ -767,6 +767,8 @@ int session_resume(
 		op->known = what.skip_digests = ledger_knows_file(s->paths.state, image);
 	if (op->known && !req->frozen && (req->map || getenv("PODRUN_MAP_RUN")))
 		what.map = mapped_options(s);
+	else if (op->stream)
+		what.map = mapped_arrivals(s);
 	if (op->path)
 		what.dir = dir = open_directory(op->path);
 	s->state = SESSION_REBUILDING;

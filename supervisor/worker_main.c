@@ -39,6 +39,7 @@ struct restore {
 	struct proto_reader *in;
 	struct ckpt_base *base; /* images it refers to, or NULL */
 	struct ckpt_arrived *arrived; /* memory that came ahead of the session, or NULL */
+	int arrived_image;	      /* its file, if it may be mapped */
 	struct ckpt_world world;
 	struct ledger_claimant claimant;
 };
@@ -294,26 +295,56 @@ static int confirm(
 	return ledger_confirm(&r->claimant, info.image_id, e);
 }
 
-/* The first look at the image: what will be mapped from it is told before the world is made. */
-static void look_ahead(
-	struct restore *r, const struct worker_restore *what, struct ckpt_mapped *ret)
+/* What will be mapped is told before the world is made.  @fd: from there, if the supervisor does not have it. */
+static int tell_watch(struct restore *r, const struct ckpt_mapped *mapped, int fd, struct err *e)
 {
 	uint64_t bounds[2 * CKPT_MAX_MAPPED];
+	Pb__Worker w = PB__WORKER__INIT;
 	Pb__Watch m = PB__WATCH__INIT;
-	struct err e = {0};
 
-	if (ckpt_mapped_survey(ret, what->image, what->map, &e) < 0) {
-		ret->n = 0; /* who reads it all says what is wrong with it */
-		return;
-	}
-	for (size_t i = 0; i < ret->n; i++) {
-		bounds[2 * i] = ret->ranges[i].start;
-		bounds[2 * i + 1] = ret->ranges[i].end;
+	for (size_t i = 0; i < mapped->n; i++) {
+		bounds[2 * i] = mapped->ranges[i].start;
+		bounds[2 * i + 1] = mapped->ranges[i].end;
 	}
 	m.bounds = bounds;
-	m.n_bounds = 2 * ret->n;
-	m.cookie = ret->cookie;
-	worker_reply(r->conn, PB__WORKER__BODY_WATCH, &m.base);
+	m.n_bounds = 2 * mapped->n;
+	m.cookie = mapped->cookie;
+	w.body_case = PB__WORKER__BODY_WATCH;
+	w.watch = &m;
+	return MIN(message_send_worker(r->conn, &w, &fd, fd >= 0, e), 0);
+}
+
+/* The first look at the image. */
+static int look_ahead(struct restore *r, struct ckpt_mapped *ret, struct err *e)
+{
+	struct err ignored = {0};
+
+	if (ckpt_mapped_survey(ret, r->what->image, r->what->map, &ignored) < 0)
+		ret->n = 0; /* who reads it all says what is wrong with it */
+	return tell_watch(r, ret, -1, e);
+}
+
+/* All that was copied ahead has come. */
+static int look_at_arrived(struct restore *r, struct ckpt_mapped *ret, struct err *e)
+{
+	r->arrived_image = ckpt_arrived_image(r->arrived);
+	if (r->arrived_image < 0)
+		return err_errno(e, r->arrived_image, "memory copied ahead");
+	if (ckpt_mapped_arrived(ret, r->arrived, r->what->map, r->arrived_image) < 0)
+		return err_errno(e, -ENOMEM, "memory copied ahead");
+	return ret->n ? tell_watch(r, ret, r->arrived_image, e) : 0;
+}
+
+/* What comes ahead of the session, if anything does. */
+static int take_arrived(struct restore *r, struct ckpt_mapped *mapped, struct err *e)
+{
+	int error = ckpt_arrived_read(&r->arrived, r->in, r->what->state_dir, e);
+
+	if (error == 0 && r->arrived)
+		error = fault_at(FAULT_AHEAD_ARRIVED, e);
+	if (error == 0 && r->arrived && r->what->map)
+		error = look_at_arrived(r, mapped, e);
+	return error;
 }
 
 static void tell_pieces(struct restore *r, const struct ckpt_build *b)
@@ -360,21 +391,20 @@ static int rebuild(struct restore *r, const struct worker_restore *what, struct 
 	struct ckpt_mapped mapped = {0};
 	struct ckpt_build *build = NULL;
 	Pb__Worker *m;
-	int error;
+	int error = 0;
 
-	if (what->map)
-		look_ahead(r, what, &mapped);
+	if (what->map && what->dir >= 0)
+		error = look_ahead(r, &mapped, e);
 	o.leave_long = mapped.n ? PROTO_KIND_MM : 0;
-	options.mapped = mapped.n ? &mapped : NULL;
-	error = fault_at(FAULT_RESTORE_BEGIN, e);
+	if (error == 0)
+		error = fault_at(FAULT_RESTORE_BEGIN, e);
 	if (error == 0)
 		error = ledger_claimant_open(&r->claimant, what->state_dir, what->supervisor, e);
 	if (error == 0)
 		error = proto_reader_open(&r->in, what->image, &o, e);
 	if (error == 0)
-		error = ckpt_arrived_read(&r->arrived, r->in, what->state_dir, e);
-	if (error == 0 && r->arrived)
-		error = fault_at(FAULT_AHEAD_ARRIVED, e);
+		error = take_arrived(r, &mapped, e);
+	options.mapped = mapped.n ? &mapped : NULL;
 	options.arrived = r->arrived;
 	if (error == 0)
 		error = ckpt_base_read(&r->base, r->in, what->dir, check_base, r, e);
@@ -419,6 +449,7 @@ static _Noreturn void go_on(struct restore *r)
 
 	proto_reader_close(take_ptr(r->in));
 	ckpt_arrived_free(take_ptr(r->arrived));
+	close_fd(r->arrived_image);
 	ckpt_base_free(take_ptr(r->base));
 	proto_conn_free(take_ptr(r->conn));
 	ledger_claimant_fini(&r->claimant);
@@ -434,7 +465,7 @@ static _Noreturn void go_on(struct restore *r)
 void worker_main_restore(int sock, const void *arg)
 {
 	const struct worker_restore *what = arg;
-	struct restore r = {.what = what, .sock = sock};
+	struct restore r = {.what = what, .sock = sock, .arrived_image = -1};
 	const int fds[] = {what->image, what->dir};
 	struct err e = {0};
 

@@ -25,7 +25,8 @@ struct worker_restore {
 	const uint8_t *also_trust; /* a key, or NULL */
 	bool skip_digests;
 	_Atomic bool *going;		       /* as in struct ckpt_restore_options */
-	const struct ckpt_mapped_options *map; /* NULL: nothing is mapped from the image */
+	/* NULL: nothing is mapped from the image, or, if it is a stream, from what comes ahead */
+	const struct ckpt_mapped_options *map;
 };
 
 /* What a converter needs; the rest it finds in the session's processes. */

@@ -315,12 +315,7 @@ struct mm_state {
 	uint64_t ahead; /* its memory space among what was copied ahead; 0: none */
 	int mem;
 	size_t n, last;
-	struct {
-		uint64_t start, end;
-		uint32_t prot;
-		bool fits, noreserve; /* it may be mapped from the image at first */
-		bool begun;	      /* and a part of it is */
-	} at[];
+	struct ckpt_private at[];
 };
 
 int ckpt_mm_unpack(const struct ckpt_record *r, Pb__Mm **ret, struct err *e)
@@ -462,48 +457,40 @@ int ckpt_mm_put(struct ckpt_build *b, pid_t vpid, uint64_t addr, const void *dat
 	return ret;
 }
 
-/* A range that was copied ahead: from @map, where it came to lie. */
-static int fill_kept(
-	struct ckpt_build *b, struct mm_state *s, uint64_t start, uint64_t end, struct err *e)
+static int no_mapping(uint64_t addr, struct err *e)
 {
-	const void *data;
-	int r = 0;
-
-	for (uint64_t at = start; at < end && r == 0;) {
-		uint64_t len = ckpt_arrived_find(b->options.arrived, s->ahead, at, end, &data);
-
-		if (data)
-			r = ckpt_fill(s->proc->threads[0].tid, b->world->proc_fd,
-				ckpt_said(b->world, s->proc->threads[0].vtid), &s->mem, at, data,
-				len, s->at[s->last].prot & PROT_WRITE, e);
-		b->report.pages += data ? len / PAGE_SIZE : 0;
-		at += len;
-	}
-	return r;
+	return err_set(e, ERR_IMAGE, -EBADMSG, "pages at %llx belong to no mapping",
+		(unsigned long long)addr);
 }
 
-/* It may go on from one mapping to the next. */
-static int fill_range(
-	struct ckpt_build *b, struct mm_state *s, uint64_t start, uint64_t end, struct err *e)
+/* Of what was kept what lies in one mapping. */
+static int fill_mapping(struct ckpt_build *b, struct mm_state *s, size_t i, const Pb__Mm *m,
+	size_t *next, struct err *e)
 {
-	int r = 0;
+	_cleanup_buf_ struct buf runs = BUF_INIT;
+	struct ckpt_private *v = &s->at[i];
 
-	while (start < end && r == 0) {
-		uint64_t to;
+	while (*next + 1 < m->n_kept && m->kept[*next] < v->end) {
+		uint64_t from = MAX(m->kept[*next], v->start), to = MIN(m->kept[*next + 1], v->end);
 
-		if (!find_mapping(s, start, start + PAGE_SIZE))
-			return err_set(e, ERR_IMAGE, -EBADMSG, "pages at %llx belong to no mapping",
-				(unsigned long long)start);
-		to = MIN(end, s->at[s->last].end);
-		r = fill_kept(b, s, start, to, e);
-		start = to;
+		/* it may go on from one mapping to the next */
+		if (m->kept[*next] < v->start && (!i || s->at[i - 1].end != v->start))
+			return no_mapping(m->kept[*next], e);
+		ckpt_run_put(&runs, from, to);
+		if (m->kept[*next + 1] > v->end)
+			break;
+		*next += 2;
 	}
-	return r;
+	if (buf_error(&runs))
+		return err_errno(e, -ENOMEM, "memory");
+	return ckpt_kept_put(b, s->proc, s->ahead, v, (const struct ckpt_run *)runs.data,
+		runs.len / sizeof(struct ckpt_run), &s->mem, e);
 }
 
 int ckpt_mm_fill_kept(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
 {
 	struct mm_state *s = r->kind == &ckpt_kind_mm ? r->state : NULL;
+	size_t next = 0;
 	Pb__Mm *m;
 	int ret = 0;
 
@@ -514,8 +501,10 @@ int ckpt_mm_fill_kept(struct ckpt_build *b, struct ckpt_record *r, struct err *e
 			(unsigned long long)s->ahead);
 	if (ckpt_mm_unpack(r, &m, e) < 0)
 		return e->error;
-	for (size_t i = 0; i + 1 < m->n_kept && ret == 0; i += 2)
-		ret = fill_range(b, s, m->kept[i], m->kept[i + 1], e);
+	for (size_t i = 0; i < s->n && ret == 0; i++)
+		ret = fill_mapping(b, s, i, m, &next, e);
+	if (ret == 0 && next < m->n_kept)
+		ret = no_mapping(m->kept[next], e);
 	pb__mm__free_unpacked(m, NULL);
 	return ret;
 }
@@ -524,16 +513,12 @@ int ckpt_mm_left(
 	struct ckpt_build *b, struct ckpt_record *r, const struct proto_frame *f, struct err *e)
 {
 	struct mm_state *s = r->kind == &ckpt_kind_mm ? r->state : NULL;
-	bool first;
 
 	if (!s || !ckpt_mapped_wants(b, f) || !find_mapping(s, f->offset, f->offset + f->len) ||
 		!s->at[s->last].fits)
 		return 0;
-	first = !s->at[s->last].begun;
-	s->at[s->last].begun = true;
-	b->report.pages += f->len / PAGE_SIZE;
-	return ckpt_mapped_add(
-		       b, s->proc, f, s->at[s->last].prot, s->at[s->last].noreserve, first, e) < 0
+	return ckpt_mapped_add(b, s->proc, &s->at[s->last], f->offset, f->len,
+		       (uint64_t)f->file_offset, e) < 0
 		       ? e->error
 		       : 1;
 }

@@ -20,7 +20,8 @@
  * where nothing is: by this convert.c knows it from what a program may have mapped over it.
  *
  * Which runs these will be has to be known before the session's filter is made, which is to hold
- * calls on them: a first look at the image, frame heads only, tells (ckpt_mapped_survey).
+ * calls on them: a first look at the image, frame heads only, tells (ckpt_mapped_survey).  Of memory that
+ * came ahead of its session all has come by then (ckpt_mapped_arrived); its file is the image then.
  *
  * Not mapped, but copied: short runs, stacks, executable, locked and otherwise special mappings, and
  * processes in whose memory anything is locked, or which are not dumpable or limited in size.
@@ -33,6 +34,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
+#include "ckpt/arrived.h"
 #include "ckpt/build.h"
 #include "ckpt/ckpt.h"
 #include "ckpt/said.h"
@@ -133,6 +135,51 @@ int ckpt_mapped_survey(
 	return r;
 }
 
+/* ---- what came ahead ------------------------------------------------------------------------ */
+
+struct ahead {
+	struct buf found;
+	struct ckpt_mapped *ret;
+};
+
+/* Most of the chunk must be there (kept.c). */
+static void look_at_chunk(void *ctx, uint64_t addr, unsigned pages)
+{
+	struct ckpt_range range = {addr, addr + CKPT_ARRIVED_CHUNK}, *last;
+	struct ahead *a = ctx;
+	size_t n = a->found.len / sizeof(range);
+
+	if (addr < LOWEST || pages * PAGE_SIZE < CKPT_ARRIVED_CHUNK / 2)
+		return;
+	last = n ? (struct ckpt_range *)a->found.data + n - 1 : NULL;
+	if (last && last->end == addr)
+		last->end = range.end;
+	else if (n < MAX_PIECES)
+		buf_put(&a->found, &range, sizeof(range));
+	else
+		return;
+	a->ret->bytes += CKPT_ARRIVED_CHUNK;
+}
+
+int ckpt_mapped_arrived(struct ckpt_mapped *ret, const struct ckpt_arrived *arrived,
+	const struct ckpt_mapped_options *o, int image)
+{
+	struct ahead a = {BUF_INIT, ret};
+	uint64_t most;
+	int r;
+
+	*ret = (struct ckpt_mapped){.image = image, .cookie = o->cookie, .min_run = o->min_run};
+	ckpt_arrived_each(arrived, look_at_chunk, &a);
+	/* a piece begins as far from a huge page's begin as it did */
+	most = ret->bytes / o->min_run + 1;
+	ret->room = ret->bytes + MIN(most, (uint64_t)MAX_PIECES) * HUGE;
+	r = buf_error(&a.found);
+	if (r == 0 && ret->bytes >= o->min_total && ret->bytes <= o->max_total)
+		cluster(&a.found, ret);
+	buf_fini(&a.found);
+	return r;
+}
+
 /* ---- which memory --------------------------------------------------------------------------- */
 
 static bool has_limits(struct ckpt_build *b, pid_t vpid)
@@ -204,22 +251,34 @@ static bool is_watched(const struct ckpt_mapped *m, uint64_t start, uint64_t end
 }
 
 /* Pages come in ascending order, unless the image is a strange one. */
-static bool is_behind(const struct ckpt_build *b, const struct proto_frame *f)
+static bool is_behind(const struct ckpt_build *b, pid_t vpid, uint64_t addr)
 {
 	const struct ckpt_piece *last =
 		(const struct ckpt_piece *)(b->pieces.data + b->pieces.len) - 1;
 
-	return !b->pieces.len || last->vpid != (pid_t)f->subject ||
-	       f->offset >= last->addr + last->len;
+	return !b->pieces.len || last->vpid != vpid || addr >= last->addr + last->len;
+}
+
+bool ckpt_mapped_watches(const struct ckpt_build *b, uint64_t start, uint64_t end)
+{
+	return b->options.mapped && is_watched(b->options.mapped, start, end);
+}
+
+bool ckpt_mapped_may(const struct ckpt_build *b, pid_t vpid, uint64_t addr, uint64_t len)
+{
+	const struct ckpt_mapped *m = b->options.mapped;
+
+	return m && len >= m->min_run && is_watched(m, addr, addr + len) &&
+	       b->pieces.len / sizeof(struct ckpt_piece) < MAX_PIECES &&
+	       b->spare_end - b->spare >= len + HUGE && is_behind(b, vpid, addr);
 }
 
 bool ckpt_mapped_wants(const struct ckpt_build *b, const struct proto_frame *f)
 {
 	const struct ckpt_mapped *m = b->options.mapped;
 
-	return m && is_long(f, m->min_run) && is_watched(m, f->offset, f->offset + f->len) &&
-	       b->pieces.len / sizeof(struct ckpt_piece) < MAX_PIECES &&
-	       b->spare_end - b->spare >= f->len + HUGE && is_behind(b, f);
+	return m && is_long(f, m->min_run) &&
+	       ckpt_mapped_may(b, (pid_t)f->subject, f->offset, f->len);
 }
 
 /* ---- mapping it ----------------------------------------------------------------------------- */
@@ -233,23 +292,25 @@ static uint64_t take_spare(struct ckpt_build *b, uint64_t place, uint64_t len)
 	return at;
 }
 
-int ckpt_mapped_add(struct ckpt_build *b, struct ckpt_build_proc *p, const struct proto_frame *f,
-	uint32_t prot, bool noreserve, bool first, struct err *e)
+int ckpt_mapped_add(struct ckpt_build *b, struct ckpt_build_proc *p, struct ckpt_private *v,
+	uint64_t addr, uint64_t len, uint64_t offset, struct err *e)
 {
-	struct ckpt_piece piece = {.addr = f->offset,
-		.len = f->len,
-		.offset = (uint64_t)f->file_offset,
-		.spare = take_spare(b, f->offset, f->len),
+	struct ckpt_piece piece = {.addr = addr,
+		.len = len,
+		.offset = offset,
+		.spare = take_spare(b, addr, len),
 		.area = b->area,
 		.vpid = p->vpid,
-		.prot = prot,
-		.flags = noreserve ? MAP_NORESERVE : 0};
+		.prot = v->prot,
+		.flags = v->noreserve ? MAP_NORESERVE : 0};
 	int mem = -1, r = 0;
 
 	/* it is overwritten when the piece is filled */
-	if (first)
+	if (!v->begun)
 		r = ckpt_fill(p->threads[0].tid, b->world->proc_fd,
-			ckpt_said(b->world, p->threads[0].vtid), &mem, f->offset, "", 1, false, e);
+			ckpt_said(b->world, p->threads[0].vtid), &mem, addr, "", 1, false, e);
+	v->begun = true;
+	b->report.pages += len / PAGE_SIZE;
 	close_fd(mem);
 	remote_leave(p->threads[0].remote, true);
 	buf_put(&b->pieces, &piece, sizeof(piece));

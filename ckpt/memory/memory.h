@@ -13,6 +13,7 @@
  *      place.c     restore: the vDSO in it
  *      fill.c      restore: pages of an image into a task
  *      mapped.c    restore: long runs are mapped from the image at first
+ *      kept.c      restore: what was copied ahead is mapped, or copied
  *      convert.c   afterwards: what is mapped becomes memory of the session's own
  *      file.c      mapped files: described at dump, recognised at restore
  *      vdso.c      the vDSO of the image against the one of this host
@@ -207,13 +208,31 @@ struct proto_frame;
 bool ckpt_mapped_process(
 	struct ckpt_build *b, const struct ckpt_build_proc *p, const struct Pb__Mm *m);
 bool ckpt_mapped_fits(const struct Pb__Mapping *m);
+/* Is all of it where calls are held?  And may it be mapped? */
+bool ckpt_mapped_watches(const struct ckpt_build *b, uint64_t start, uint64_t end);
+bool ckpt_mapped_may(const struct ckpt_build *b, pid_t vpid, uint64_t addr, uint64_t len);
 /* Is @f, whose data was left where it is, one of those that are to be mapped? */
 bool ckpt_mapped_wants(const struct ckpt_build *b, const struct proto_frame *f);
-/* Notes that @f is to be mapped; @first: nothing of this mapping has been yet. */
-int ckpt_mapped_add(struct ckpt_build *b, struct ckpt_build_proc *p, const struct proto_frame *f,
-	uint32_t prot, bool noreserve, bool first, struct err *e);
+
+/* A private mapping that is being filled. */
+struct ckpt_private {
+	uint64_t start, end;
+	uint32_t prot;
+	bool fits, noreserve; /* it may be mapped from the image at first */
+	bool begun;	      /* and a part of it is */
+};
+/* Notes that a part of @v is to be mapped from @offset of the image. */
+int ckpt_mapped_add(struct ckpt_build *b, struct ckpt_build_proc *p, struct ckpt_private *v,
+	uint64_t addr, uint64_t len, uint64_t offset, struct err *e);
 /* Maps what was noted. */
 int ckpt_mapped_flush(struct ckpt_build *b, struct err *e);
+
+/* ---- kept.c -------------------------------------------------------------------------------- */
+
+/* @runs, in order, lie in @v, and were copied ahead of @p, whose memory was @space then: noted to be mapped, or
+ * copied.  *mem: as of ckpt_fill. */
+int ckpt_kept_put(struct ckpt_build *b, struct ckpt_build_proc *p, uint64_t space,
+	struct ckpt_private *v, const struct ckpt_run *runs, size_t n, int *mem, struct err *e);
 
 /* ---- file.c -------------------------------------------------------------------------------- */
 
@@ -264,7 +283,7 @@ int ckpt_mm_unpack(const struct ckpt_record *r, struct Pb__Mm **ret, struct err 
 /* Puts pages, which must lie in one private mapping, into the memory of process @vpid. */
 int ckpt_mm_put(struct ckpt_build *b, pid_t vpid, uint64_t addr, const void *data, size_t len,
 	struct err *e);
-/* Fills what was copied ahead and is still so, if it is a record of memory. */
+/* Fills what was copied ahead and is still so, if it is a record of memory; or notes that it is to be mapped. */
 int ckpt_mm_fill_kept(struct ckpt_build *b, struct ckpt_record *r, struct err *e);
 /* A frame whose data was left in the image.  1: it is mapped, 0: it must be copied. */
 int ckpt_mm_left(struct ckpt_build *b, struct ckpt_record *r, const struct proto_frame *f,

@@ -5,7 +5,11 @@
 The program knows what each page of its memory must hold, and looks at all of it in the end
 (dirty_work.c).  Nothing here is about how long something takes.
 """
+import contextlib
+import os
 import pathlib
+import re
+import signal
 import subprocess
 import sys
 
@@ -29,7 +33,9 @@ def moved(env, *options):
 
 
 def there(env, name="other", cut="", fault=None):
-    """Another "host"; `fault`: where its podrun is to fail, `cut`: a filter on the way back."""
+    """Another "host"; `fault`: where its podrun is to fail, `cut`: a filter on the way back.  It maps what comes ahead of
+    small programs, too."""
+    env.environ["PODRUN_MAP_RUN"] = "4"
     other = env.host(name)
     ssh_to(env, other, cut=cut)
     if fault:
@@ -52,6 +58,64 @@ def a_busy_session_moves_and_has_all_of_its_memory(env):
     moved(other, "--force")
     assert not other.sessions()
     assert "ok" in finish(third, "s").split()
+
+
+def of_session(env):
+    """Its supervisor, and all that comes from that."""
+    found = [env.podrun("inspect", "s").json()["supervisor"]]
+    for p in found:
+        with contextlib.suppress(OSError):
+            for t in pathlib.Path("/proc/%d/task" % p).iterdir():
+                found += [int(c) for c in (t / "children").read_text().split()]
+    return found
+
+
+def mapped_in(env):
+    """Is memory mapped that came ahead?  It is in a file without a name."""
+    def maps(pid):
+        with contextlib.suppress(OSError):
+            if pathlib.Path("/proc/%d/comm" % pid).read_text() == "dirty_work\n":
+                return pathlib.Path("/proc/%d/maps" % pid).read_text()
+        return ""
+
+    return any(re.search(r"p [0-9a-f]+ \S+ \d+ +(\S*/#\d+|/memfd:podrun-ahead) \(deleted\)", maps(p))
+               for p in of_session(env))
+
+
+def converter(env):
+    for p in of_session(env):
+        with contextlib.suppress(OSError):
+            if pathlib.Path("/proc/%d/comm" % p).read_text() == "podrun-convert\n":
+                return p
+    return 0
+
+
+@test
+def what_came_ahead_is_mapped_and_becomes_its_own(env):
+    """Whoever converts it is killed; a suspend waits until it is done."""
+    env.environ["PODRUN_TEST_MAP_NAP"] = "60000"
+    env.run_detached("s", WORK, 48, 1000)
+    other = there(env)
+    moved(env, "--force")
+    assert mapped_in(other), "nothing is mapped"
+    first = until("a converter", lambda: converter(other))
+    os.kill(first, signal.SIGKILL)
+    until("another one", lambda: converter(other) not in (0, first))
+    other.podrun("suspend", "s")
+    other.podrun("resume", "-d", "s")
+    assert not mapped_in(other)
+    assert "ok" in finish(other, "s").split()
+
+
+@test
+def what_can_not_be_mapped_is_copied(env):
+    """A program whose memory is limited would find it counted twice."""
+    env.environ["PODRUN_TEST_MAP_NAP"] = "60000"
+    env.run_detached("s", "sh", "-c", "ulimit -d 9999999; exec %s 48 1000" % WORK)
+    other = there(env)
+    moved(env, "--force")
+    assert not mapped_in(other)
+    assert "ok" in finish(other, "s").split()
 
 
 @test
