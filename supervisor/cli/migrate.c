@@ -238,8 +238,7 @@ static int send_session(struct proto_conn *conn, const struct migrate_options *o
 	r = h.failure.error;
 	if (sent == 0)
 		return r;
-	if (r == 0)
-		message_free(take_ptr(*ret));
+	/* with a report it stands still until it is told that this was all */
 	*e = (struct err){0};
 	return expect(s, "READY", e) < 0 ? e->error :
 					   err_set(e, ERR_PEER, -EPIPE, "%s: the connection ended", s->host);
