@@ -122,7 +122,7 @@ static int parse_stat(struct buf *b, struct proc_status *s)
 
 /* ---- status ------------------------------------------------------------------------------- */
 
-enum form { DEC, OCT, HEX64, IDS, LEVELS, YES };
+enum form { DEC, OCT, KB, HEX64, IDS, LEVELS, YES };
 
 static const struct {
 	const char *key; /* with its colon */
@@ -136,7 +136,8 @@ static const struct {
 	L("Uid", IDS, uid),
 	L("Gid", IDS, gid),		   L("NStgid", LEVELS, ns_tgid),
 	L("NSpid", LEVELS, ns_pid),	   L("NSpgid", LEVELS, ns_pgid),
-	L("NSsid", LEVELS, ns_sid),	   L("VmRSS", DEC, vm_rss_kb),
+	L("NSsid", LEVELS, ns_sid),	   L("VmLck", KB, vm_locked_kb),
+	L("VmRSS", KB, vm_rss_kb),	   L("RssAnon", KB, rss_anon_kb),
 	L("Threads", DEC, threads),	   L("SigPnd", HEX64, sig_pending),
 	L("ShdPnd", HEX64, shared_pending), L("SigBlk", HEX64, sig_blocked),
 	L("SigIgn", HEX64, sig_ignored),   L("SigCgt", HEX64, sig_caught),
@@ -165,10 +166,10 @@ static void put_line(struct proc_status *s, size_t i, const char *p)
 	p = skip_blank(p);
 	switch (status_lines[i].form) {
 	case DEC:
-		if (to == (char *)&s->vm_rss_kb)
-			s->vm_rss_kb = take_dec(&p);
-		else
-			*(int32_t *)to = (int32_t)take_dec(&p);
+		*(int32_t *)to = (int32_t)take_dec(&p);
+		break;
+	case KB:
+		*(uint64_t *)to = take_dec(&p);
 		break;
 	case OCT:
 		*(uint32_t *)to = (uint32_t)strtoul(p, NULL, 8);

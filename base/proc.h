@@ -44,7 +44,7 @@ struct proc_status {
 	bool no_new_privs;
 	int seccomp, seccomp_filters;
 	int threads;
-	uint64_t vm_rss_kb;
+	uint64_t vm_locked_kb, vm_rss_kb, rss_anon_kb;
 };
 
 /* /proc/PID/status, proc_pid_status(5).  @proc_fd: a /proc that numbers processes as @pid does.

@@ -165,6 +165,12 @@ static int memory(struct ckpt_dump *d, struct err *e)
 	return r < 0 ? r : ckpt_nested_survey(d, e);
 }
 
+static void undo_memory(struct ckpt_dump *d)
+{
+	ckpt_fork_end(d);
+	ckpt_survey_leave(d);
+}
+
 static int check_one(struct ckpt_dump *d, const struct ckpt_kind *k, union ckpt_subject s,
 	uint64_t id, void *ctx, struct err *e)
 {
@@ -205,7 +211,7 @@ static const struct stage {
 } stages[] = {
 	{"quiesce", quiesce, undo_quiesce, FAULT_FREEZE_QUIESCE},
 	{"survey", survey, undo_survey, FAULT_FREEZE_SURVEY},
-	{"memory", memory, ckpt_survey_leave, FAULT_FREEZE_MEMORY},
+	{"memory", memory, undo_memory, FAULT_FREEZE_MEMORY},
 	{"files", ckpt_openfiles_survey, ckpt_openfiles_free, FAULT_FREEZE_FILES},
 	{"plan", plan, undo_plan, FAULT_FREEZE_PLAN},
 };

@@ -14,6 +14,7 @@
 #include "ckpt/code.h"
 #include "ckpt/filters.h"
 #include "ckpt/freeze.h"
+#include "ckpt/memory/memory.h"
 #include "ckpt/remote/i386.h"
 #include "ckpt/step.h"
 #include "ckpt/survey.h"
@@ -359,14 +360,9 @@ static void note_deleted(const struct ckpt_world *w, struct proc_vma *v)
 	v->path[len - tail] = '\0';
 }
 
-static int read_maps(void *ctx, size_t i, struct err *e)
+static int read_maps_of(struct ckpt_dump *d, struct ckpt_proc *p, bool detail, struct err *e)
 {
-	struct ckpt_dump *d = ctx;
-	struct ckpt_proc *p = d->procs[i];
-
-	if (p->state == CKPT_ZOMBIE)
-		return 0;
-	if (proc_read_maps(d->host_proc, p->look, true, &p->maps, e) < 0)
+	if (proc_read_maps(d->host_proc, p->look, detail, &p->maps, e) < 0)
 		return err_wrap(e, "task %d (%s)", p->vpid, p->status.comm);
 	for (size_t k = 0; k < p->maps.n; k++) {
 		struct proc_vma *v = &p->maps.vmas[k];
@@ -377,6 +373,26 @@ static int read_maps(void *ctx, size_t i, struct err *e)
 		note_deleted(d->world, v);
 	}
 	return 0;
+}
+
+static int read_maps(void *ctx, size_t i, struct err *e)
+{
+	struct ckpt_dump *d = ctx;
+	struct ckpt_proc *p = d->procs[i];
+
+	return p->state == CKPT_ZOMBIE ? 0 : read_maps_of(d, p, !ckpt_outline_pays(p), e);
+}
+
+/* Out of the vDSO: what its copy has in memory belongs to these registers. */
+static int take_outline(struct ckpt_dump *d, struct ckpt_proc *p, struct err *e)
+{
+	struct err why = {0};
+
+	if (!ckpt_outline_pays(p) || ckpt_outline_take(d, p, &why) == 0)
+		return 0;
+	log_info("task %d: %s", p->vpid, why.msg);
+	proc_maps_fini(&p->maps);
+	return read_maps_of(d, p, true, e);
 }
 
 static int each_living(struct ckpt_dump *d,
@@ -400,6 +416,8 @@ int ckpt_survey_memory(struct ckpt_dump *d, struct err *e)
 		r = par_each(d->n_procs, read_maps, d, e);
 	if (r == 0)
 		r = each_living(d, leave_vdso, e);
+	if (r == 0)
+		r = each_living(d, take_outline, e);
 	return r;
 }
 

@@ -15,6 +15,8 @@
  * session's code, closes all descriptors (or the readers of pipes would wait for it), leaves the
  * session's process groups (or kill(-pgid) would hit it) and dies with us.
  *
+ * Of large processes it is made before anything is written, for it tells about their mappings, too (outline.c).
+ *
  * What a fork does not take along is written while all are stopped: DONTFORK and WIPEONFORK areas
  * here, shared memory by its own kinds.  So are small spaces: copying a few pages is faster than
  * forking, and leaves the number of processes alone.  And so are spaces which can't be forked
@@ -64,7 +66,7 @@ static void end_copy(struct ckpt_proc *p)
 	p->memory_copy = NULL;
 }
 
-static int fork_space(struct ckpt_proc *p, struct err *e)
+int ckpt_fork_space(struct ckpt_proc *p, struct err *e)
 {
 	struct remote *task, *helper, *copy = NULL;
 	long vpid;
@@ -102,9 +104,9 @@ int ckpt_fork_all(struct ckpt_dump *d, struct err *e)
 
 		if (p->state == CKPT_ZOMBIE || p->mm != p->vpid)
 			continue;
-		if (private_kb(p) < WORTH_KB) {
+		if (!p->memory_copy && private_kb(p) < WORTH_KB) {
 			r = write_now(d, p, e);
-		} else if (fork_space(p, &why) < 0) {
+		} else if (!p->memory_copy && ckpt_fork_space(p, &why) < 0) {
 			log_info("task %d is copied while it is stopped: %s", p->vpid, why.msg);
 			r = write_now(d, p, e);
 		} else {

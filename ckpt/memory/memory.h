@@ -8,6 +8,7 @@
  *      pages.c     dump: which pages of a mapping must be written, and writing them
  *      space.c     dump: the pages of a whole memory space
  *      fork.c      dump: copies of memory spaces, so that the session can run on
+ *      outline.c   dump: the mappings of a large memory space, by such a copy
  *      track.c     dump: which pages have been written to since they were copied (track.h)
  *      map.c       restore: the mappings of a record in a blank task
  *      place.c     restore: the vDSO in it
@@ -190,8 +191,18 @@ int ckpt_space_write(struct ckpt_dump *d, struct ckpt_proc *p, pid_t pid, enum c
  * session runs again.  On failure no copies are left.
  */
 int ckpt_fork_all(struct ckpt_dump *d, struct err *e);
+/* One of them, p->memory_copy. */
+int ckpt_fork_space(struct ckpt_proc *p, struct err *e);
 /* Ends the copies; whatever happened.  Before the dump is freed. */
 void ckpt_fork_end(struct ckpt_dump *d);
+
+/* ---- outline.c ------------------------------------------------------------------------------ */
+
+/* Is @p one that is forked anyway, and so large that its smaps would take long? */
+bool ckpt_outline_pays(const struct ckpt_proc *p);
+/* Makes a copy of it (ckpt_fork_space), and fills in what p->maps, without detail, lacks; of mappings with many pages
+ * anonymous_kb is no more than a limit.  On failure the copy may be there, and p->maps is not to be used. */
+int ckpt_outline_take(struct ckpt_dump *d, struct ckpt_proc *p, struct err *e);
 
 /* ---- fill.c -------------------------------------------------------------------------------- */
 
