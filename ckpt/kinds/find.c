@@ -15,20 +15,87 @@
 #include "ckpt/where.h"
 
 #define MAX_ENTRIES 400000 /* looked at by the walk: about a second */
+#define DEEP	    3	   /* below a directory of which something was found */
+
+/*
+ * Directories yet to be walked, in this order: those below one that was found, because who watches one often watches
+ * what is in it; most others; and large trees that programs read and don't watch.
+ */
+enum rank { NEAR, USUAL, SELDOM, RANKS };
+
+static const char *const seldom[] = {"doc", "include", "info", "lib", "lib32", "lib64", "libexec",
+	"locale", "man", "python3", "src", "zoneinfo", "node_modules", ".git"};
+
+struct place {
+	char *path;
+	unsigned deep; /* so far below it to go on with those that are NEAR */
+};
+
+struct queue {
+	struct place *v;
+	size_t head, tail, cap;
+};
 
 struct search {
 	const struct ckpt_dump *d;
 	struct find_inode *want;
 	size_t n, left; /* left: not found yet */
 	size_t budget;
-	/* Directories yet to be walked, a queue. */
-	char **queue;
-	size_t head, tail, cap;
+	uint8_t *inos; /* a bit for each hash of an inode that is wanted */
+	struct queue queues[RANKS];
 };
 
 static int open_inside(const struct ckpt_dump *d, const char *path, int flags)
 {
 	return ckpt_where_open(d->world, path, flags);
+}
+
+/* ---- what is wanted ------------------------------------------------------------------------ */
+
+#define HASH_BITS 12
+
+static size_t hash(ino_t ino)
+{
+	return (size_t)(ino * 0x9e3779b97f4a7c15UL >> (64 - HASH_BITS));
+}
+
+static bool is_wanted(const struct search *s, ino_t ino)
+{
+	if (!(s->inos[hash(ino) / 8] & 1 << hash(ino) % 8))
+		return false;
+	for (size_t i = 0; i < s->n; i++)
+		if (!s->want[i].found && s->want[i].ino == ino)
+			return true;
+	return false;
+}
+
+static enum rank rank_of(const char *path)
+{
+	const char *name = strrchr(path, '/');
+
+	for (size_t i = 0; name && i < ARRAY_SIZE(seldom); i++)
+		if (!strcmp(name + 1, seldom[i]))
+			return SELDOM;
+	return USUAL;
+}
+
+static void enqueue(struct search *s, const char *path, enum rank rank, unsigned deep)
+{
+	struct queue *q = &s->queues[rank];
+	struct place *at;
+
+	if (q->tail == q->cap) {
+		size_t cap = q->cap ? 2 * q->cap : 256;
+		struct place *more = reallocarray(q->v, cap, sizeof(*more));
+
+		if (!more)
+			return;
+		q->v = more;
+		q->cap = cap;
+	}
+	at = &q->v[q->tail];
+	*at = (struct place){.path = strdup(path), .deep = deep};
+	q->tail += at->path != NULL;
 }
 
 /*
@@ -37,6 +104,8 @@ static int open_inside(const struct ckpt_dump *d, const char *path, int flags)
  */
 static void consider(struct search *s, const char *path, const struct stat *st, dev_t fs)
 {
+	bool found = false;
+
 	for (size_t i = 0; i < s->n; i++) {
 		struct find_inode *w = &s->want[i];
 
@@ -45,16 +114,13 @@ static void consider(struct search *s, const char *path, const struct stat *st, 
 		w->path = strdup(path);
 		w->found = w->path != NULL;
 		s->left -= w->found;
+		found = true;
 	}
+	if (found && S_ISDIR(st->st_mode))
+		enqueue(s, path, NEAR, DEEP);
 }
 
-static bool is_wanted(const struct search *s, ino_t ino)
-{
-	for (size_t i = 0; i < s->n; i++)
-		if (!s->want[i].found && s->want[i].ino == ino)
-			return true;
-	return false;
-}
+/* ---- likely names --------------------------------------------------------------------------- */
 
 /* @path and every directory on the way to it. */
 static void consider_path(struct search *s, const char *path)
@@ -104,23 +170,11 @@ static void consider_known(struct search *s)
 		consider_path(s, s->d->files[i]->link);
 }
 
-static void enqueue(struct search *s, const char *path)
-{
-	if (s->tail == s->cap) {
-		size_t cap = s->cap ? 2 * s->cap : 256;
-		char **more = reallocarray(s->queue, cap, sizeof(*more));
+/* ---- walks ---------------------------------------------------------------------------------- */
 
-		if (!more)
-			return;
-		s->queue = more;
-		s->cap = cap;
-	}
-	s->queue[s->tail] = strdup(path);
-	s->tail += s->queue[s->tail] != NULL;
-}
-
-static void walk_dir(struct search *s, const char *path)
+static void walk_dir(struct search *s, const struct place *at)
 {
+	const char *path = at->path;
 	int fd = open_inside(s->d, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
 	_cleanup_closedir_ DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct stat st, own;
@@ -131,18 +185,22 @@ static void walk_dir(struct search *s, const char *path)
 		return;
 	}
 	/* The root of a mount has another number than the entry which led to it. */
-	consider(s, path, &own, own.st_dev);
+	if (is_wanted(s, own.st_ino))
+		consider(s, path, &own, own.st_dev);
 	for (struct dirent *e; s->left && s->budget && (e = readdir(dir)); s->budget--) {
 		char name[PATH_MAX];
 
+		if (e->d_type != DT_DIR && !is_wanted(s, e->d_ino))
+			continue;
 		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
 			snprintf(name, sizeof(name), "%s/%s", path[1] ? path : "", e->d_name) >=
 				(int)sizeof(name))
 			continue;
-		if (e->d_type == DT_DIR)
-			enqueue(s, name);
-		else if (is_wanted(s, e->d_ino) &&
-			fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		if (e->d_type == DT_DIR && at->deep)
+			enqueue(s, name, NEAR, at->deep - 1);
+		else if (e->d_type == DT_DIR)
+			enqueue(s, name, rank_of(name), 0);
+		else if (fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0)
 			consider(s, name, &st, own.st_dev);
 	}
 }
@@ -152,19 +210,29 @@ static bool is_kernels(const char *path)
 	return !strcmp(path, "/proc") || !strcmp(path, "/sys");
 }
 
-/* Breadth first from what is in the queue. */
+static bool next_place(struct search *s, struct place *ret)
+{
+	for (size_t i = 0; i < RANKS; i++) {
+		struct queue *q = &s->queues[i];
+
+		if (q->head == q->tail)
+			continue;
+		*ret = q->v[q->head++];
+		return true;
+	}
+	return false;
+}
+
+/* Breadth first from what is in the queues. */
 static void walk(struct search *s)
 {
-	while (s->left && s->budget && s->head < s->tail) {
-		char *path = s->queue[s->head++];
+	struct place at;
 
-		if (!is_kernels(path))
-			walk_dir(s, path);
-		free(path);
+	while (next_place(s, &at)) {
+		if (s->left && s->budget && !is_kernels(at.path))
+			walk_dir(s, &at);
+		free(at.path);
 	}
-	while (s->head < s->tail)
-		free(s->queue[s->head++]);
-	s->head = s->tail = 0;
 }
 
 /* The places where a file system is mounted on which something is wanted. */
@@ -181,7 +249,7 @@ static void walk_mounts(struct search *s, const char *text, const char *how)
 		for (size_t i = 0; i < s->n; i++) {
 			if (s->want[i].found || s->want[i].dev != makedev(maj, min))
 				continue;
-			enqueue(s, point);
+			enqueue(s, point, rank_of(point), 0);
 			break;
 		}
 	}
@@ -199,19 +267,26 @@ static void walk_all(struct search *s)
 		walk_mounts(s, buf_cstr(&text), "rw");
 		walk_mounts(s, buf_cstr(&text), "ro");
 	}
-	enqueue(s, "/");
+	enqueue(s, "/", USUAL, 0);
 	walk(s);
-	free(s->queue);
 }
 
 size_t ckpt_find_inodes(const struct ckpt_dump *d, struct find_inode *want, size_t n)
 {
-	struct search s = {.d = d, .want = want, .n = n, .budget = MAX_ENTRIES};
+	uint8_t inos[(1 << HASH_BITS) / 8] = {0};
+	struct search s = {.d = d, .want = want, .n = n, .budget = MAX_ENTRIES, .inos = inos};
 
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		s.left += !want[i].found;
+		inos[hash(want[i].ino) / 8] |= (uint8_t)(1 << hash(want[i].ino) % 8);
+	}
 	consider_known(&s);
 	if (s.left)
 		walk_all(&s);
+	for (size_t i = 0; i < RANKS; i++) {
+		while (s.queues[i].head < s.queues[i].tail)
+			free(s.queues[i].v[s.queues[i].head++].path);
+		free(s.queues[i].v);
+	}
 	return s.left;
 }

@@ -5,7 +5,8 @@
  * Theory of operation
  *
  * fdinfo tells watch descriptor, mask and inode; the name is searched (find.h), or the inode is
- * that of an open file without one.  A watch whose name can't be found makes the freeze fail.
+ * that of an open file without one.  A watch whose name can't be found makes the freeze fail.  The names
+ * of all inotifies of the session are searched together, at the first of them.
  *
  * At resume watches are added at finish, so that the making of all else makes no events.  The
  * kernel counts watch descriptors up and never uses one again, so numbers in between are used up
@@ -42,20 +43,37 @@ static bool claim(const struct ckpt_file *f)
 
 /* ---- dump ------------------------------------------------------------------------------------ */
 
+/* Those of one inotify. */
 struct watches {
+	const struct ckpt_file *file;
 	Pb__InotifyWatch *w;
 	Pb__InotifyWatch **p; /* for the message */
-	struct find_inode *inodes; /* parallel; paths are ours */
+	size_t n, first;      /* first: of its inodes among all */
+	int pending;
+	int r; /* what is wrong with it, in @why */
+	struct err why;
+};
+
+struct registry {
+	struct buf inodes; /* struct find_inode, of all watches; paths are ours */
+	struct watches *of;
 	size_t n;
 };
 
-static void watches_fini(struct watches *l)
+static void forget(void *state)
 {
-	for (size_t i = 0; i < l->n; i++)
-		free(l->inodes[i].path);
-	free(l->inodes);
-	free(l->w);
-	free(l->p);
+	struct registry *g = state;
+	struct find_inode *inodes = (struct find_inode *)g->inodes.data;
+
+	for (size_t i = 0; i < g->inodes.len / sizeof(*inodes); i++)
+		free(inodes[i].path);
+	for (size_t i = 0; i < g->n; i++) {
+		free(g->of[i].w);
+		free(g->of[i].p);
+	}
+	buf_fini(&g->inodes);
+	free(g->of);
+	free(g);
 }
 
 static int compare_watches(const void *a, const void *b)
@@ -67,7 +85,7 @@ static int compare_watches(const void *a, const void *b)
 }
 
 /* The lines "inotify wd:1 ino:1a3 sdev:800013 mask:800afce ignored_mask:0 ..." of @text. */
-static int parse(const char *text, struct watches *l, struct err *e)
+static int parse(const char *text, struct watches *l, struct buf *inodes, struct err *e)
 {
 	size_t lines = 0;
 
@@ -77,11 +95,12 @@ static int parse(const char *text, struct watches *l, struct err *e)
 		return err_set(e, ERR_UNFREEZABLE, -E2BIG, "inotify has %zu watches", lines);
 	l->w = calloc(lines + 1, sizeof(*l->w));
 	l->p = calloc(lines + 1, sizeof(*l->p));
-	l->inodes = calloc(lines + 1, sizeof(*l->inodes));
-	if (!l->w || !l->p || !l->inodes)
+	l->first = inodes->len / sizeof(struct find_inode);
+	if (!l->w || !l->p)
 		return err_errno(e, -ENOMEM, "inotify");
 	for (const char *p = text; (p = strstr(p, "inotify wd:")); p++) {
 		Pb__InotifyWatch *w = &l->w[l->n];
+		struct find_inode inode = {0};
 		unsigned long ino;
 		unsigned dev, mask;
 
@@ -92,11 +111,12 @@ static int parse(const char *text, struct watches *l, struct err *e)
 				e, ERR_HOST, -ENOTSUP, "fdinfo of inotify is not understood");
 		w->mask = mask & MASKS;
 		/* The kernel's inner encoding: 12 bits of major, 20 of minor. */
-		l->inodes[l->n].dev = makedev(dev >> 20, dev & 0xfffff);
-		l->inodes[l->n].ino = ino;
+		inode.dev = makedev(dev >> 20, dev & 0xfffff);
+		inode.ino = ino;
+		buf_put(inodes, &inode, sizeof(inode));
 		l->p[l->n++] = w;
 	}
-	return 0;
+	return buf_error(inodes) < 0 ? err_errno(e, -ENOMEM, "inotify") : 0;
 }
 
 /* The open file without a name which watch @i is on, 0 if there is none. */
@@ -109,16 +129,69 @@ static uint32_t find_ghost(const struct ckpt_dump *d, const struct find_inode *i
 	return 0;
 }
 
-static int name_watches(struct ckpt_dump *d, struct watches *l, struct err *e)
+static void take_up(struct ckpt_dump *d, struct registry *g, const struct ckpt_file *f)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	struct watches *l = &g->of[g->n++];
+
+	l->file = f;
+	l->r = ckpt_common_fdinfo(d, f, &text, &l->why);
+	if (l->r == 0)
+		l->r = parse(buf_cstr(&text), l, &g->inodes, &l->why);
+	for (size_t i = 0; l->r == 0 && i < l->n; i++) {
+		struct find_inode *inode = (struct find_inode *)g->inodes.data + l->first + i;
+
+		l->w[i].file = find_ghost(d, inode);
+		/* Not to be searched for. */
+		inode->found = l->w[i].file != 0;
+	}
+	/* Before the search, which may open what is watched. */
+	ioctl(f->fd, FIONREAD, &l->pending);
+}
+
+/* All inotifies of the session, found at the first question. */
+static struct registry *get_registry(struct ckpt_dump *d)
+{
+	struct registry *g = d->kind_state[PROTO_KIND_INOTIFY];
+
+	if (g)
+		return g;
+	g = calloc(1, sizeof(*g));
+	if (g)
+		g->of = calloc(d->n_files + 1, sizeof(*g->of));
+	if (!g || !g->of) {
+		free(g);
+		return NULL;
+	}
+	d->kind_state[PROTO_KIND_INOTIFY] = g;
+	for (size_t i = 0; i < d->n_files; i++)
+		if (d->files[i]->kind == &ckpt_kind_inotify)
+			take_up(d, g, d->files[i]);
+	ckpt_find_inodes(
+		d, (struct find_inode *)g->inodes.data, g->inodes.len / sizeof(struct find_inode));
+	return g;
+}
+
+static struct watches *watches_of(
+	const struct registry *g, const struct ckpt_file *f, struct err *e)
+{
+	for (size_t i = 0; g && i < g->n; i++) {
+		struct watches *l = &g->of[i];
+
+		if (l->file != f)
+			continue;
+		if (l->r < 0)
+			*e = l->why;
+		return l->r < 0 ? NULL : l;
+	}
+	err_errno(e, -ENOMEM, "inotify");
+	return NULL;
+}
+
+static int name_watches(const struct registry *g, struct watches *l, struct err *e)
 {
 	for (size_t i = 0; i < l->n; i++) {
-		l->w[i].file = find_ghost(d, &l->inodes[i]);
-		/* Not to be searched for. */
-		l->inodes[i].found = l->w[i].file != 0;
-	}
-	ckpt_find_inodes(d, l->inodes, l->n);
-	for (size_t i = 0; i < l->n; i++) {
-		const struct find_inode *inode = &l->inodes[i];
+		const struct find_inode *inode = (struct find_inode *)g->inodes.data + l->first + i;
 
 		if (inode->path) {
 			l->w[i].path.data = (uint8_t *)inode->path;
@@ -135,27 +208,20 @@ static int name_watches(struct ckpt_dump *d, struct watches *l, struct err *e)
 static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e)
 {
 	_cleanup_(cleanup_common) Pb__FileCommon *common = NULL;
-	_cleanup_(watches_fini) struct watches list = {0};
-	_cleanup_buf_ struct buf text = BUF_INIT;
 	Pb__Inotify m = PB__INOTIFY__INIT;
-	int pending = 0;
-	int r = ckpt_common_dump(d, s.file, &common, e);
+	const struct registry *g = get_registry(d);
+	struct watches *l = watches_of(g, s.file, e);
+	int r = l ? ckpt_common_dump(d, s.file, &common, e) : e->error;
 
 	if (r == 0)
-		r = ckpt_common_fdinfo(d, s.file, &text, e);
-	if (r == 0)
-		r = parse(buf_cstr(&text), &list, e);
-	/* Before the search, which may open what is watched. */
-	ioctl(s.file->fd, FIONREAD, &pending);
-	if (r == 0)
-		r = name_watches(d, &list, e);
+		r = name_watches(g, l, e);
 	if (r < 0)
 		return r;
-	sort_array(list.p, list.n, sizeof(*list.p), compare_watches);
+	sort_array(l->p, l->n, sizeof(*l->p), compare_watches);
 	m.common = common;
-	m.watches = list.p;
-	m.n_watches = list.n;
-	m.pending = (uint32_t)pending;
+	m.watches = l->p;
+	m.n_watches = l->n;
+	m.pending = (uint32_t)l->pending;
 	return ckpt_pack(&m.base, body, e);
 }
 
@@ -230,8 +296,8 @@ static void throw_events_away(int fd)
 	fcntl(fd, F_SETFL, flags);
 }
 
-static int add_watches(struct ckpt_build *b, int fd, const Pb__Inotify *m, const char *spare,
-	struct err *e)
+static int add_watches(
+	struct ckpt_build *b, int fd, const Pb__Inotify *m, const char *spare, struct err *e)
 {
 	int next = 1;
 
@@ -306,6 +372,7 @@ const struct ckpt_kind ckpt_kind_inotify = {
 	.scope = CKPT_FILE,
 	.claim = claim,
 	.dump = dump,
+	.forget = forget,
 	.create = create,
 	.finish = finish,
 	.show = show,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* inotify: watches keep their descriptors, masks and files; one on a file without a name. */
+/* inotify: watches keep their descriptors, masks and files; one on a file without a name; several inotifies. */
 #include <fcntl.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
@@ -31,12 +31,19 @@ static void touch(const char *dir, const char *name)
 int main(int argc, char **argv)
 {
 	int in = inotify_init1(IN_NONBLOCK | IN_CLOEXEC), dir, sub, file, skipped, ghost, fd;
-	char path[64], below[128], name[128], c;
+	int other = inotify_init1(IN_NONBLOCK | IN_CLOEXEC), again, far;
+	char path[64], below[128], name[128], distant[128], c;
 
 	snprintf(path, sizeof(path), BASE "/state-inotify-XXXXXX");
 	STATE_CHECK(mkdtemp(path));
 	snprintf(below, sizeof(below), "%s/below", path);
 	snprintf(name, sizeof(name), "%s/file", path);
+	snprintf(distant, sizeof(distant), "%s/one/two/three/four", path);
+	for (char *p = distant + strlen(path) + 1; (p = strchr(p, '/')); *p++ = '/') {
+		*p = '\0';
+		STATE_CHECK(mkdir(distant, 0700) == 0);
+	}
+	STATE_CHECK(mkdir(distant, 0700) == 0);
 	STATE_CHECK(mkdir(below, 0700) == 0);
 	touch(path, "file");
 	touch(path, "ghost");
@@ -51,6 +58,9 @@ int main(int argc, char **argv)
 	ghost = inotify_add_watch(in, name, IN_MODIFY);
 	STATE_CHECK(fd >= 0 && ghost > file && file > sub && sub > skipped && skipped > dir);
 	STATE_CHECK(unlink(name) == 0);
+	far = inotify_add_watch(other, distant, IN_CREATE);
+	again = inotify_add_watch(other, below, IN_CREATE);
+	STATE_CHECK(far == 1 && again == 2);
 	while (read(in, name, sizeof(name)) > 0)
 		;
 
@@ -61,6 +71,9 @@ int main(int argc, char **argv)
 	expect(in, dir, IN_CREATE, "new");
 	touch(below, "deep");
 	expect(in, sub, IN_CREATE, "deep");
+	expect(other, again, IN_CREATE, "deep");
+	touch(distant, "away");
+	expect(other, far, IN_CREATE, "away");
 	STATE_CHECK(write(fd, "x", 1) == 1);
 	expect(in, ghost, IN_MODIFY, NULL);
 	snprintf(name, sizeof(name), "%s/file", path);
