@@ -179,8 +179,57 @@ static int read_table(struct ckpt_dump *d, struct slots *s, struct ckpt_proc *p,
 		p->fds[i].fd = list[i];
 		r = add_slot(d, s, p, &p->fds[i], e);
 	}
-	if (r == 0 && n && takes_all(d))
-		r = take_table(d, s, p, e);
+	return r;
+}
+
+/* Those of each process in a list of its own. */
+struct tables {
+	struct ckpt_dump *d;
+	struct slots *of;
+};
+
+static int read_one(void *ctx, size_t i, struct err *e)
+{
+	const struct tables *t = ctx;
+	struct ckpt_proc *p = t->d->procs[i];
+
+	return p->state != CKPT_ZOMBIE && p->files == p->vpid ? read_table(t->d, &t->of[i], p, e)
+							      : 0;
+}
+
+static void free_slots(struct slots *s)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		free(s->v[i].fdinfo);
+		close_fd(s->v[i].taken);
+	}
+	free(s->v);
+}
+
+/* /proc takes its time for each descriptor: so by all CPUs.  What tasks are asked for is up to this thread. */
+static int read_tables(struct ckpt_dump *d, struct slots *ret, struct err *e)
+{
+	struct tables t = {.d = d, .of = calloc(d->n_procs + 1, sizeof(*t.of))};
+	size_t n = 0;
+	int r = t.of ? par_each(d->n_procs, read_one, &t, e) : err_errno(e, -ENOMEM, "survey");
+
+	for (size_t i = 0; i < d->n_procs && r == 0; i++) {
+		n += t.of[i].n;
+		if (t.of[i].n && takes_all(d))
+			r = take_table(d, &t.of[i], d->procs[i], e);
+	}
+	ret->v = r == 0 ? calloc(n + 1, sizeof(*ret->v)) : NULL;
+	if (r == 0 && !ret->v)
+		r = err_errno(e, -ENOMEM, "survey");
+	for (size_t i = 0; t.of && i < d->n_procs; i++) {
+		if (r == 0 && t.of[i].n) {
+			memcpy(ret->v + ret->n, t.of[i].v, t.of[i].n * sizeof(*ret->v));
+			ret->n += t.of[i].n;
+			t.of[i].n = 0;
+		}
+		free_slots(&t.of[i]);
+	}
+	free(t.of);
 	return r;
 }
 
@@ -424,23 +473,15 @@ int ckpt_openfiles_survey(struct ckpt_dump *d, struct err *e)
 	int r = helpers ? 0 : err_errno(e, -ENOMEM, "survey");
 
 	allow_many_descriptors();
-	for (size_t i = 0; i < d->n_procs && r == 0; i++) {
-		struct ckpt_proc *p = d->procs[i];
-
-		if (p->state != CKPT_ZOMBIE && p->files == p->vpid)
-			r = read_table(d, &s, p, e);
-	}
+	if (r == 0)
+		r = read_tables(d, &s, e);
 	if (r == 0 && !takes_all(d))
 		r = borrow_tables(d, helpers, e);
 	if (r == 0)
 		r = make_files(d, &s, e);
 	if (helpers)
 		r = return_tables(d, helpers, r, e);
-	for (size_t i = 0; i < s.n; i++) {
-		free(s.v[i].fdinfo);
-		close_fd(s.v[i].taken);
-	}
-	free(s.v);
+	free_slots(&s);
 	return r;
 }
 

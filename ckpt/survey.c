@@ -82,8 +82,10 @@ static void free_proc(struct ckpt_proc *p)
 		free(p->threads[i]);
 	}
 	free(p->threads);
+	free(p->mappings);
 	proc_maps_fini(&p->maps);
 	buf_fini(&p->memory_pages);
+	buf_fini(&p->memory_guards);
 	buf_fini(&p->memory_kept);
 	close_fd(p->pidfd);
 	free(p->fds);
@@ -307,6 +309,8 @@ static int leave_vdso(struct ckpt_dump *d, struct ckpt_proc *p, struct err *e)
 		r = ckpt_step_out(d->host_proc, t->tid, vdso->start, vdso->end, &t->regs, e);
 		stepped = true;
 	}
+	/* what it did on the way may have touched a page */
+	p->memory_scanned &= !stepped;
 	if (r == 0 && stepped && (p->status.sig_ignored & 1ULL << (SIGTRAP - 1)))
 		r = ignore_again(p->threads[0], e);
 	return r;
@@ -372,7 +376,11 @@ static int read_maps_of(struct ckpt_dump *d, struct ckpt_proc *p, bool detail, s
 			return err_errno(e, -ENOMEM, "maps");
 		note_deleted(d->world, v);
 	}
-	return 0;
+	/* Beside others, while the page tables are still at hand. */
+	if (p->mm != p->vpid || d->options.ahead)
+		return 0;
+	return ckpt_space_scan(d, p, e) < 0 ? err_wrap(e, "task %d (%s)", p->vpid, p->status.comm)
+					    : 0;
 }
 
 static int read_maps(void *ctx, size_t i, struct err *e)
@@ -407,7 +415,7 @@ static int each_living(struct ckpt_dump *d,
 	return 0;
 }
 
-/* What is traced is up to this thread; smaps, the longest part by far, to all CPUs. */
+/* What is traced is up to this thread; smaps and page maps, the longest part by far, to all CPUs. */
 int ckpt_survey_memory(struct ckpt_dump *d, struct err *e)
 {
 	int r = each_living(d, ckpt_survey_open_up, e);

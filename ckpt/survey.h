@@ -56,7 +56,10 @@ struct ckpt_proc {
 	struct ckpt_thread **threads; /* threads[0] is the leader, if that lives */
 	size_t n_threads;
 	struct proc_maps maps; /* with detail; empty for zombies */
+	struct ckpt_mappings *mappings; /* what they are, as far as it was asked (memory/mapping.c) */
 	struct buf memory_pages;    /* struct ckpt_run: its touched private pages (memory/space.c) */
+	struct buf memory_guards;   /* and its guard pages */
+	bool memory_scanned;	    /* they are known */
 	struct buf memory_kept;	    /* those that are as they were copied ahead, and not among them */
 	struct remote *memory_copy; /* a forked copy of its memory, or NULL (memory/fork.c) */
 	bool memory_written;	    /* ahead of its turn */

@@ -162,19 +162,18 @@ static int draft_mappings(struct draft *f, struct ckpt_dump *d, struct ckpt_proc
 
 static int draft_guards(struct draft *f, struct ckpt_dump *d, struct ckpt_proc *p, struct err *e)
 {
-	_cleanup_buf_ struct buf guards = BUF_INIT;
-	int r = ckpt_space_scan(d, p, &guards, e);
+	int r = p->memory_scanned ? 0 : ckpt_space_scan(d, p, e);
 	size_t n;
 
 	if (r < 0)
 		return r;
-	n = guards.len / sizeof(struct ckpt_run);
+	n = p->memory_guards.len / sizeof(struct ckpt_run);
 	f->guards = calloc(n + 1, sizeof(*f->guards));
 	f->guard_list = calloc(n + 1, sizeof(*f->guard_list));
 	if (!f->guards || !f->guard_list)
 		return err_errno(e, -ENOMEM, "memory record");
 	for (size_t i = 0; i < n; i++) {
-		const struct ckpt_run *run = (struct ckpt_run *)guards.data + i;
+		const struct ckpt_run *run = (struct ckpt_run *)p->memory_guards.data + i;
 
 		pb__range__init(&f->guards[i]);
 		f->guards[i].start = run->start;

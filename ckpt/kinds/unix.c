@@ -52,7 +52,13 @@ struct state {
 	struct ckpt_unix_diag_list *list;
 	/* struct kept, each followed by a packed Unix with nothing but a queue */
 	struct buf queues;
-	size_t next; /* where the one asked for last ended: files are asked for in order */
+	size_t next;	  /* where the one asked for last ended: files are asked for in order */
+	struct buf peers; /* struct peer, of those whose peer is no living process of the session */
+};
+
+struct peer {
+	uint32_t file;
+	struct ucred cred; /* as the session knows it */
 };
 
 struct kept {
@@ -65,6 +71,7 @@ static void forget(void *p)
 
 	free(s->list);
 	buf_fini(&s->queues);
+	buf_fini(&s->peers);
 	free(s);
 }
 
@@ -90,8 +97,8 @@ static int list_of(struct ckpt_dump *d, struct ckpt_unix_diag_list **ret, struct
 
 		r = ckpt_nested_nets(d, &nets, e);
 		if (r == 0)
-			r = ckpt_sock_diag_unix(d->world, (const int *)nets.data, nets.len / sizeof(int),
-				&s->list, e);
+			r = ckpt_sock_diag_unix(d->world, (const int *)nets.data,
+				nets.len / sizeof(int), &s->list, e);
 		for (size_t i = 0; i < nets.len / sizeof(int); i++)
 			close(((const int *)nets.data)[i]);
 		if (r < 0)
@@ -326,25 +333,82 @@ static int find_pending(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Unix
 	return 0;
 }
 
-static int tell_cred(int sock, void *ctx, struct err *e)
+static bool get_cred(int fd, struct ucred *ret)
 {
-	struct ucred cred = {0};
-	socklen_t len = sizeof(cred);
+	socklen_t len = sizeof(*ret);
 
-	if (getsockopt(*(const int *)ctx, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0)
-		return err_errno(e, -errno, "SO_PEERCRED");
-	return io_write_full(sock, &cred, sizeof(cred));
+	*ret = (struct ucred){0};
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, ret, &len) == 0 && ret->pid;
+}
+
+static int tell_creds(int sock, void *ctx, struct err *e)
+{
+	const struct buf *fds = ctx;
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < fds->len / sizeof(int); i++) {
+		struct ucred cred;
+
+		get_cred(((const int *)fds->data)[i], &cred);
+		r = io_write_full(sock, &cred, sizeof(cred));
+	}
+	return r;
+}
+
+/* Of all sockets at once: somebody has to be made for the question. */
+static int ask_peers(struct ckpt_dump *d, struct state *s, struct err *e)
+{
+	_cleanup_buf_ struct buf fds = BUF_INIT, answer = BUF_INIT;
+	struct peer *peers;
+	size_t n;
+	int r;
+
+	for (size_t i = 0; i < d->n_files; i++) {
+		struct peer p = {.file = d->files[i]->id};
+
+		if (d->files[i]->kind != &ckpt_kind_unix || !get_cred(d->files[i]->fd, &p.cred) ||
+			ckpt_proc_by_pid(d, p.cred.pid))
+			continue;
+		buf_put(&fds, &d->files[i]->fd, sizeof(int));
+		buf_put(&s->peers, &p, sizeof(p));
+	}
+	if (buf_error(&fds) < 0 || buf_error(&s->peers) < 0)
+		return err_errno(e, -ENOMEM, "credentials");
+	n = fds.len / sizeof(int);
+	r = ckpt_enter_read(
+		d->world, CLONE_NEWPID, tell_creds, &fds, n * sizeof(struct ucred), &answer, e);
+	if (r < 0)
+		return r;
+	if (answer.len != n * sizeof(struct ucred))
+		return err_set(e, ERR_FAILED, -EPROTO, "an answer from inside the session");
+	peers = (struct peer *)s->peers.data;
+	for (size_t i = 0; i < n; i++)
+		memcpy(&peers[i].cred, answer.data + i * sizeof(struct ucred),
+			sizeof(struct ucred));
+	return 0;
+}
+
+/* The number by which the session knew @f's peer, 0 if it never did. */
+static int number_of_peer(struct ckpt_dump *d, const struct ckpt_file *f, pid_t *ret, struct err *e)
+{
+	struct state *s = state_of(d);
+	int r = !s ? err_errno(e, -ENOMEM, "unix sockets") : s->peers.len ? 0 : ask_peers(d, s, e);
+
+	*ret = 0;
+	for (size_t i = 0; r >= 0 && i < s->peers.len / sizeof(struct peer); i++)
+		if (((struct peer *)s->peers.data)[i].file == f->id)
+			*ret = ((struct peer *)s->peers.data)[i].cred.pid;
+	return MIN(r, 0);
 }
 
 /* SO_PEERCRED in the session's numbers; of an ended process only the session knows its. */
 static int dump_cred(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Unix *m, struct err *e)
 {
-	_cleanup_buf_ struct buf answer = BUF_INIT;
-	struct ucred cred = {0};
-	socklen_t len = sizeof(cred);
-	const struct ckpt_proc *p;
+	struct ucred cred;
+	pid_t pid;
+	int r = 0;
 
-	if (getsockopt(f->fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0 || !cred.pid)
+	if (!get_cred(f->fd, &cred))
 		return 0;
 	m->peer_cred = malloc(sizeof(*m->peer_cred));
 	if (!m->peer_cred)
@@ -352,22 +416,13 @@ static int dump_cred(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Unix *m
 	pb__sock_cred__init(m->peer_cred);
 	m->peer_cred->uid = ckpt_sock_uid(d, cred.uid);
 	m->peer_cred->gid = ckpt_sock_gid(d, cred.gid);
-	p = ckpt_proc_by_pid(d, cred.pid);
-	if (p || d->world->names) {
-		m->peer_cred->pid = ckpt_common_vpid(d, cred.pid);
-	} else {
-		int fd = f->fd;
-		int r = ckpt_enter_read(
-			d->world, CLONE_NEWPID, tell_cred, &fd, sizeof(cred), &answer, e);
-
-		if (r < 0)
-			return r;
-		if (answer.len == sizeof(cred)) {
-			memcpy(&cred, answer.data, sizeof(cred));
-			m->peer_cred->pid = cred.pid;
-		}
-	}
-	return 0;
+	if (ckpt_proc_by_pid(d, cred.pid) || d->world->names)
+		pid = ckpt_common_vpid(d, cred.pid);
+	else
+		r = number_of_peer(d, f, &pid, e);
+	if (r == 0)
+		m->peer_cred->pid = pid;
+	return r;
 }
 
 /* A relative name is believed to be seen from where its holder stands.  NULL: no memory. */

@@ -33,7 +33,7 @@
 #include "ckpt/remote/trace.h"
 #include "ckpt/survey.h"
 
-#define WORTH_KB (8 * 1024UL)
+#define WORTH_KB 1024UL /* forking takes less than a millisecond, writing as much some more */
 
 /* Kilobytes that must be written for @p, more or less. */
 static uint64_t private_kb(const struct ckpt_proc *p)

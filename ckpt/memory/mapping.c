@@ -6,6 +6,7 @@
  * ("[heap]", "/SYSV00001234", "anon_inode:[io_uring]"), device and inode, and two-letter flags.
  * This file turns the line into one of the few sources a record knows, or refuses it by name.
  */
+#include <assert.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -196,7 +197,7 @@ static int describe_source(
 	return 0;
 }
 
-int ckpt_mapping_describe(struct ckpt_dump *d, struct ckpt_proc *p, const struct proc_vma *v,
+static int describe(struct ckpt_dump *d, struct ckpt_proc *p, const struct proc_vma *v,
 	Pb__Mapping *ret, struct err *e)
 {
 	int r;
@@ -228,4 +229,38 @@ int ckpt_mapping_describe(struct ckpt_dump *d, struct ckpt_proc *p, const struct
 		return err_wrap(e, "mapping %llx-%llx", (unsigned long long)v->start,
 			(unsigned long long)v->end);
 	return 0;
+}
+
+/* By their places in the maps.  What is refused ends the freeze, and is not remembered. */
+struct ckpt_mappings {
+	size_t n;
+	struct {
+		bool known, nothing;
+		Pb__Mapping m;
+	} at[];
+};
+
+int ckpt_mapping_describe(struct ckpt_dump *d, struct ckpt_proc *p, const struct proc_vma *v,
+	Pb__Mapping *ret, struct err *e)
+{
+	size_t i = (size_t)(v - p->maps.vmas);
+	int r;
+
+	if (!p->mappings) {
+		p->mappings =
+			calloc(1, sizeof(*p->mappings) + p->maps.n * sizeof(p->mappings->at[0]));
+		if (!p->mappings)
+			return err_errno(e, -ENOMEM, "mappings");
+		p->mappings->n = p->maps.n;
+	}
+	assert(i < p->mappings->n);
+	if (!p->mappings->at[i].known) {
+		r = describe(d, p, v, &p->mappings->at[i].m, e);
+		if (r < 0)
+			return r;
+		p->mappings->at[i].nothing = r;
+		p->mappings->at[i].known = true;
+	}
+	*ret = p->mappings->at[i].m;
+	return p->mappings->at[i].nothing;
 }

@@ -70,8 +70,8 @@ struct Pb__MappedFile;
 struct Pb__Mm;
 
 /*
- * Says what mapping @v of @p is; strings are borrowed from @v, and `object` of MAPPING_PATH is left
- * to the caller.  1: nothing to record.  ERR_UNFREEZABLE for what is not supported.
+ * Says what mapping @v of p->maps is; strings are borrowed from @v, and `object` of MAPPING_PATH is left
+ * to the caller.  It is found out once.  1: nothing to record.  ERR_UNFREEZABLE for what is not supported.
  */
 int ckpt_mapping_describe(struct ckpt_dump *d, struct ckpt_proc *p, const struct proc_vma *v,
 	struct Pb__Mapping *ret, struct err *e);
@@ -175,8 +175,9 @@ int ckpt_pages_compare(struct ckpt_pages *p, struct proto_writer *out, struct ck
 /* Areas that a fork takes along, and those that madvise has excepted (DONTFORK, WIPEONFORK). */
 enum ckpt_space_part { CKPT_SPACE_ALL, CKPT_SPACE_FORKED, CKPT_SPACE_UNFORKED };
 
-/* Finds the anonymous pages of @p, as p->memory_pages, and its guard pages. */
-int ckpt_space_scan(struct ckpt_dump *d, struct ckpt_proc *p, struct buf *guards, struct err *e);
+/* Finds the anonymous pages of @p, as p->memory_pages, and its guard pages, as p->memory_guards.  Of several
+ * processes in several threads, but where memory has been copied ahead. */
+int ckpt_space_scan(struct ckpt_dump *d, struct ckpt_proc *p, struct err *e);
 /* Writes the private pages of @p found by the scan, as they are in the task @pid (itself or a
  * copy), to d->out. */
 int ckpt_space_write(struct ckpt_dump *d, struct ckpt_proc *p, pid_t pid, enum ckpt_space_part part,

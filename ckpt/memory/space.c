@@ -57,8 +57,9 @@ static bool is_untouched(const struct proc_vma *v)
  * The whole space in one call, where the kernel can, but for what is large and nobody's file: of that the kernel
  * need not look at each page to say whose it is, which is most of the time it takes.
  */
-static int scan_whole(struct ckpt_proc *p, struct ckpt_pages *pages, struct buf *guards, struct err *e)
+static int scan_whole(struct ckpt_proc *p, struct ckpt_pages *pages, struct err *e)
 {
+	struct buf *guards = &p->memory_guards;
 	uint64_t at = 0;
 	int r = 0;
 
@@ -79,9 +80,10 @@ static int scan_whole(struct ckpt_proc *p, struct ckpt_pages *pages, struct buf 
 }
 
 /* Where a part of the memory has been copied before. */
-static int scan_watched(struct ckpt_dump *d, struct ckpt_proc *p, struct ckpt_pages *pages,
-	struct buf *guards, struct err *e)
+static int scan_watched(
+	struct ckpt_dump *d, struct ckpt_proc *p, struct ckpt_pages *pages, struct err *e)
 {
+	struct buf *guards = &p->memory_guards;
 	int r = 0;
 
 	for (size_t i = 0; i < p->maps.n && r >= 0; i++) {
@@ -98,7 +100,18 @@ static int scan_watched(struct ckpt_dump *d, struct ckpt_proc *p, struct ckpt_pa
 	return r;
 }
 
-int ckpt_space_scan(struct ckpt_dump *d, struct ckpt_proc *p, struct buf *guards, struct err *e)
+static int scan_each(struct ckpt_proc *p, struct ckpt_pages *pages, struct err *e)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < p->maps.n && r >= 0; i++)
+		if (p->maps.vmas[i].start < CKPT_TASK_SIZE && !is_untouched(&p->maps.vmas[i]))
+			r = ckpt_pages_find(pages, p->maps.vmas[i].start, p->maps.vmas[i].end,
+				&p->memory_pages, &p->memory_guards, e);
+	return r;
+}
+
+int ckpt_space_scan(struct ckpt_dump *d, struct ckpt_proc *p, struct err *e)
 {
 	_cleanup_pages_ struct ckpt_pages pages = CKPT_PAGES_INIT;
 	int r = ckpt_pages_open(&pages, d->host_proc, p->look, e);
@@ -106,15 +119,15 @@ int ckpt_space_scan(struct ckpt_dump *d, struct ckpt_proc *p, struct buf *guards
 	if (r < 0)
 		return r;
 	buf_clear(&p->memory_pages);
+	buf_clear(&p->memory_guards);
 	buf_clear(&p->memory_kept);
 	if (ckpt_ahead_space(d->options.ahead, p))
-		return scan_watched(d, p, &pages, guards, e);
-	if (ckpt_pages_scans(&pages))
-		return scan_whole(p, &pages, guards, e);
-	for (size_t i = 0; i < p->maps.n && r >= 0; i++)
-		if (p->maps.vmas[i].start < CKPT_TASK_SIZE && !is_untouched(&p->maps.vmas[i]))
-			r = ckpt_pages_find(&pages, p->maps.vmas[i].start, p->maps.vmas[i].end,
-				&p->memory_pages, guards, e);
+		r = scan_watched(d, p, &pages, e);
+	else if (ckpt_pages_scans(&pages))
+		r = scan_whole(p, &pages, e);
+	else
+		r = scan_each(p, &pages, e);
+	p->memory_scanned = r >= 0;
 	return r;
 }
 
@@ -122,14 +135,16 @@ static int write_run(struct ckpt_dump *d, struct ckpt_pages *pages, struct ckpt_
 	struct ckpt_run run, bool zeros, struct buf *refs, struct err *e)
 {
 	if (d->options.base)
-		return ckpt_pages_compare(pages, d->out, d->options.base, p->vpid, run, zeros, refs, e);
+		return ckpt_pages_compare(
+			pages, d->out, d->options.base, p->vpid, run, zeros, refs, e);
 	return ckpt_pages_write(pages, d->out, PROTO_KIND_MM, (uint64_t)p->vpid, run, 0, zeros, e);
 }
 
 /* The pages of one mapping; @next is the first run that may touch it.  A run may go on into the
  * next mapping. */
 static int write_mapping(struct ckpt_dump *d, struct ckpt_pages *pages, struct ckpt_proc *p,
-	const struct proc_vma *v, const Pb__Mapping *m, size_t *next, struct buf *refs, struct err *e)
+	const struct proc_vma *v, const Pb__Mapping *m, size_t *next, struct buf *refs,
+	struct err *e)
 {
 	bool anon = m->source == PB__MAPPING_SOURCE__MAPPING_ANON;
 	const struct ckpt_run *runs = (const struct ckpt_run *)p->memory_pages.data;
@@ -174,7 +189,8 @@ int ckpt_space_write(struct ckpt_dump *d, struct ckpt_proc *p, pid_t pid, enum c
 	if (r >= 0 && buf_error(&refs))
 		r = err_errno(e, -ENOMEM, "pages");
 	if (r >= 0 && refs.len)
-		r = proto_write_data(d->out, PROTO_KIND_REFS, (uint64_t)p->vpid, 0, refs.data, refs.len, e);
+		r = proto_write_data(
+			d->out, PROTO_KIND_REFS, (uint64_t)p->vpid, 0, refs.data, refs.len, e);
 	d->report.pages += pages.written;
 	return r < 0 ? r : 0;
 }
