@@ -252,11 +252,10 @@ static void seeds(void **state)
 	assert_non_null(strstr(buf_cstr(&b), "\t4321\n"));
 	/* The supervisor may look into it. */
 	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
-	for (int i = 0; i < 100 && !strstr(text, "podrun-seed"); i++) {
+	while (!strstr(text, "podrun-seed")) {
 		(void)!readlink(path, text, sizeof(text) - 1);
 		usleep(1000);
 	}
-	assert_non_null(strstr(text, "podrun-seed"));
 }
 
 static void root_inside(void **state)
@@ -325,7 +324,8 @@ static int probe(void)
 		long got, expected;
 	} rows[] = {
 		{"unshare(NEWNS)", call(SYS_unshare, CLONE_NEWNS, 0, 0), -EPERM},
-		{"unshare(NEWUSER|NEWNS)", call(SYS_unshare, CLONE_NEWUSER | CLONE_NEWNS, 0, 0), -EPERM},
+		{"unshare(NEWUSER|NEWNS)", call(SYS_unshare, CLONE_NEWUSER | CLONE_NEWNS, 0, 0),
+			-EPERM},
 		{"unshare(NEWCGROUP)", call(SYS_unshare, CLONE_NEWCGROUP, 0, 0), -EPERM},
 		{"unshare(FS)", call(SYS_unshare, CLONE_FS, 0, 0), 0},
 		{"clone(NEWNS)", call(SYS_clone, CLONE_NEWNS | SIGCHLD, 0, 0), -EPERM},
