@@ -39,6 +39,14 @@ UNSHARE = ("unshare", "--user", "--map-root-user", "--mount", "--ipc", "--pid", 
 
 # ---- what is there ----------------------------------------------------------------------------
 
+def has_ended(pid):
+    """All of it: the first thread may have before the others, which have its files open until then."""
+    try:
+        return state(pid) in ("", "Z", "X") and len(os.listdir("/proc/%d/task" % pid)) < 2
+    except OSError:
+        return True
+
+
 def processes():
     """All in this container but us, by number; the dead come to us, for we are its pid 1."""
     with contextlib.suppress(ChildProcessError):
@@ -46,7 +54,7 @@ def processes():
             pass
     found = {}
     for pid in filter(str.isdigit, os.listdir("/proc")):
-        if int(pid) != os.getpid() and state(int(pid)) not in ("", "Z", "X"):
+        if int(pid) != os.getpid() and not has_ended(int(pid)):
             found[int(pid)] = read("/proc/%s/cmdline" % pid).replace("\0", " ").strip() + \
                 " (%s)" % read("/proc/%s/comm" % pid).strip()
     return found
@@ -100,37 +108,38 @@ def stopped():
 
 
 def strike(env, point, victim, command):
-    """Runs @command up to @point, and kills there; returns its exit code, and whether it came so far."""
+    """Runs @command up to @point, and kills there; returns its exit code, and whether anybody was killed."""
     due(env, point.name, "stop")
     p = env.start(PODRUN, *command)
     until("it stands at " + point.name, lambda: stopped() or p.poll() is not None)
-    here = stopped()
-    for pid in find(victim):
+    here, hit = stopped(), find(victim)
+    for pid in hit:
         os.kill(pid, signal.SIGKILL)
     for pid in here:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGCONT)
     due(env, None, None)
-    return p.wait(timeout=PATIENCE), bool(here)
+    return p.wait(timeout=PATIENCE), bool(hit)
 
 
-def decided(env, image):
-    """Waits until the session runs or nothing of it does; True if it runs."""
+def runs_on(env, hit):
+    """
+    Waits until the session runs or nothing of it does; True if it runs.  Without any of the victims it can't, but may
+    be listed for a moment.
+    """
     def look():
         if not processes():
             return "over"
-        listed = sessions(env)
-        return listed and listed[0]["state"] == "running" and "running"
+        return not hit and [s for s in sessions(env) if s["state"] == "running"] and "running"
 
-    runs = until("it is decided", look) == "running"
-    if runs and image.exists():
-        raise Failed("it runs, and there is an image")
-    return runs
+    return until("it is decided", look) == "running"
 
 
 def nothing_left(env):
-    env.podrun("ps", "-a")
+    """What somebody who is killed leaves is removed by the next command, once nobody runs who may still need it."""
     try:
+        until("nobody is left", lambda: not processes())
+        env.podrun("ps", "-a")
         until("nothing is left", is_clean)
     except Failed:
         raise Failed("left: %s %s" % (processes(), objects())) from None
@@ -139,8 +148,10 @@ def nothing_left(env):
 def suspends(env, point, victim):
     image = env.path("image")
     begin(env)
-    code, _ = strike(env, point, victim, ("suspend", "s", "-o", image))
-    if decided(env, image):
+    code, hit = strike(env, point, victim, ("suspend", "s", "-o", image))
+    if runs_on(env, hit):
+        if image.exists():
+            raise Failed("it runs, and there is an image")
         finish(env)
     elif image.exists():
         nothing_left(env)
@@ -171,8 +182,8 @@ def resumes(env, point, victim):
     begin(env)
     env.podrun("suspend", "s", "-o", image)
     nothing_left(env)
-    strike(env, point, victim, ("resume", "-d", image))
-    if until("it is decided", lambda: not processes() or sessions(env)) is not True:
+    _, hit = strike(env, point, victim, ("resume", "-d", image))
+    if runs_on(env, hit):
         finish(env)
     else:
         nothing_left(env)
