@@ -13,6 +13,7 @@
 #include "supervisor/rewrite/ipc_ckpt.h"
 #include "supervisor/rewrite/pts.h"
 #include "supervisor/rewrite/rewriter_state.h"
+#include "supervisor/rewrite/robust.h"
 #include "supervisor/rewrite/signals.h"
 #include "supervisor/rewrite/users.h"
 #include "supervisor/rewrite/users_caps.h"
@@ -223,7 +224,8 @@ static int stop_all(struct rewriter *w, uint64_t deadline, const sigset_t *chld,
 static void let_go(struct rewriter *w, struct task *task)
 {
 	task->held = task->loose = false;
-	ptrace(PTRACE_SETOPTIONS, task->host, 0, REWRITER_OPTIONS);
+	task->watch = WATCH_UNKNOWN;
+	robust_watch(task, true);
 	if (ptrace(task->stop_signal ? PTRACE_LISTEN : PTRACE_CONT, task->host, 0, 0) < 0 &&
 		errno == ESRCH &&
 		waitid(P_PID, (id_t)task->host, &(siginfo_t){0},

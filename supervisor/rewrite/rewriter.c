@@ -170,6 +170,8 @@ static void on_born(struct rewriter *w, struct task *parent, int event)
 	}
 	if (know_birth(child, parent->host) < 0)
 		return;
+	if (child->watch == WATCH_UNKNOWN)
+		child->watch = parent->watch;
 	if (child->birth.flags & CLONE_VM)
 		robust_watch(parent, true);
 	tasks_inherit(&w->rw.tasks, child, parent);
@@ -235,9 +237,11 @@ static bool is_stop_signal(int sig)
 
 static void on_exec(struct rewriter *w, struct task *task)
 {
-	unsigned long former = 0;
+	unsigned long former = (unsigned long)task->host;
 
-	if (ptrace(PTRACE_GETEVENTMSG, task->host, 0, &former) == 0)
+	/* It has been another thread's number if it had others. */
+	if ((task->told && !task->threaded) ||
+		ptrace(PTRACE_GETEVENTMSG, task->host, 0, &former) == 0)
 		tasks_exec(&w->rw.tasks, task, (pid_t)former);
 	view_execed(&w->rw, task);
 	rewrite_users_execed(&w->rw, task);

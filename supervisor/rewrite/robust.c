@@ -152,7 +152,7 @@ static void to_number(const struct task *task, const struct robust_list_head *he
 
 bool robust_before_exec(const struct task *task)
 {
-	return task->host == task->tgid && visit_all(task, to_host);
+	return task->host == task->tgid && task->watch != WATCH_OFF && visit_all(task, to_host);
 }
 
 void robust_no_exec(const struct task *task)
@@ -171,11 +171,14 @@ bool robust_takes(const struct task *task, uint64_t addr)
 	return entry && (entry & ~1ULL) + (uint64_t)l.head.futex_offset == addr;
 }
 
-void robust_watch(const struct task *task, bool watch)
+void robust_watch(struct task *task, bool watch)
 {
 	unsigned long options = REWRITER_OPTIONS;
 
+	if (task->watch == (watch ? WATCH_ON : WATCH_OFF))
+		return;
 	if (!watch)
 		options &= ~(unsigned long)PTRACE_O_TRACEEXIT;
-	ptrace(PTRACE_SETOPTIONS, task->host, 0, options);
+	if (ptrace(PTRACE_SETOPTIONS, task->host, 0, options) == 0)
+		task->watch = watch ? WATCH_ON : WATCH_OFF;
 }

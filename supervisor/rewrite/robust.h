@@ -14,7 +14,7 @@
  *
  * An exec gives up the mutexes of the thread that calls it as an end does, if that is the first one: another has the first one's number
  * by the time the kernel looks.  Where its entry is a stop (with a private view) the words are made the host's there, and the session's
- * again if it fails.
+ * again if it fails; of who shares nothing they are not looked at, as at its end.
  */
 #ifndef SUPERVISOR_REWRITE_ROBUST_H
 #define SUPERVISOR_REWRITE_ROBUST_H
@@ -32,6 +32,6 @@ void robust_no_exec(const struct task *task);
 /* Whether the mutex at @addr is robust, and @task, in a call to take it, has said so before. */
 bool robust_takes(const struct task *task, uint64_t addr);
 /* @task stands in some stop: whether its end is to be one. */
-void robust_watch(const struct task *task, bool watch);
+void robust_watch(struct task *task, bool watch);
 
 #endif

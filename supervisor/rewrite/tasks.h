@@ -69,6 +69,7 @@ struct task {
 	uint32_t uid; /* of a process of a root inside: the real one that it has set; 0 is root's */
 	struct task_caps caps;
 	bool bears;  /* counted in tasks.bearing */
+	enum { WATCH_UNKNOWN, WATCH_ON, WATCH_OFF } watch; /* is its end a stop (robust.h)? */
 	unsigned placed; /* when it was seen to run where we wait (place.h) */
 	struct task_birth birth;
 	uint64_t vdso; /* address of its vDSO; 0: nobody has looked (clocks.h) */

@@ -332,12 +332,13 @@ static int enter_exec(struct rewrite *rw, struct task *task, struct user_regs_st
 	int dirfd, int path_arg)
 {
 	_cleanup_place_ struct view_place at = VIEW_PLACE_INIT;
-	struct scripts scripts = {.n = 0};
+	struct scripts scripts; /* 26 KB: not all set to 0 */
 	char path[PATH_MAX];
 	int r;
 
 	if (view_peek_path(task, *view_arg(regs, path_arg), path) <= 0)
 		return 1;
+	scripts.n = 0;
 	r = view_find_place(rw, task, dirfd, path, 0, &at);
 	return r != 0 ? r : enter_program(rw, task, regs, path_arg, &at, &scripts, path);
 }
@@ -360,11 +361,12 @@ int view_enter_exec(struct rewrite *rw, struct task *task, struct user_regs_stru
 static int enter_fexec(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
 	_cleanup_place_ struct view_place at = VIEW_PLACE_INIT;
-	struct scripts scripts = {.n = 0};
+	struct scripts scripts; /* 26 KB: not all set to 0 */
 	_cleanup_close_ int fd = -1;
 	char text[48], loader[PATH_MAX];
 	struct stat st;
 
+	scripts.n = 0;
 	snprintf(text, sizeof(text), "/proc/%d/fd/%d", task->host, (int)regs->rdi);
 	at.fd = open(text, O_PATH | O_CLOEXEC);
 	if (at.fd < 0 || fstat(at.fd, &st) < 0)
