@@ -22,6 +22,10 @@ container engines), where podrun rewrites the names and the network is the host'
 from such a host to one with namespaces, and back.  That makes two moves, and a fifth of the others'
 in the long run.  What can't be done there is in NOT_REWRITTEN; some are run as root there, too: NAME/root-rewrite
 and NAME/root-between.
+
+One of each script's native runs is refused the calls that a session refuses (supervisor/policy, tests/lib/refused.c): it must
+make none of them, but for those of which REFUSED says what becomes of them.  What only root can do has no native run: NAME/refused
+is one in a session, under strace.
 """
 import contextlib
 import os
@@ -35,7 +39,7 @@ import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from harness import PATIENCE, PODRUN, Failed, add, main, needs  # noqa: E402
+from harness import BUILD, PATIENCE, PODRUN, Failed, add, main, needs  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 MOVES = int(os.environ.get("PODRUN_TEST_MOVES", "3"))
@@ -90,6 +94,19 @@ NOT_REWRITTEN = {
     "users": "writes /etc/passwd, /etc/group and /home",
 }
 
+# Calls that a session refuses and some make nevertheless: who, and why that does no harm.  clone3 is not looked for: the C
+# library does the same by clone then, for each thread.
+LOOK = str(BUILD / "tests" / "refused")
+REFUSED = (
+    ("clone (has other numbers)", ("firefox",), "asks for namespaces where there are none: its processes have filters then"),
+    ("unshare (has other numbers)", ("firefox",), "the same"),
+    ("io_setup", ("mariadb",), "when io_uring is not there; then its own threads read and write"),
+    ("io_uring_setup", ("mariadb", "qemu-sandbox"), "to find out: other ways to wait are taken"),
+    ("keyctl", ("users",), "su would have a keyring of its own (pam_keyinit), and does without"),
+    ("landlock_create_ruleset", ("chromium",), "asks for the version, and does without"),
+    ("quotactl", ("firefox",), "whether a quota leaves less room than statfs tells"),
+)
+
 # Who runs as root there, too: becomes others, gives a terminal away, or just believes it.
 ROOT_REWRITTEN = ("bash-jobs", "nginx", "redis", "xterm")
 
@@ -103,15 +120,32 @@ HOLDS = {
 }
 
 
-def native(env, script):
+def may_be_called(call, script):
+    return any(call == one and script.name in scripts for one, scripts, why in REFUSED)
+
+
+def check_refused(script, called):
+    """`called`: calls that a session refuses, and by which processes."""
+    wrong = sorted(one for one in called if not may_be_called(one[0], script))
+    if wrong:
+        raise Failed("%s makes calls that sessions refuse; if it can do without, REFUSED has to say how:\n%s" % (
+            script.name, "\n".join("%s, by %s" % one for one in wrong)))
+
+
+def native(env, script, look=None):
     """What the script prints when nobody moves it, and how long it takes.  It takes terminals and displays, too."""
     work = env.path("native")
     work.mkdir()
+    log = env.path("refused")
+    command = [LOOK, look, log, script] if look else [script]
     env.environ.update(WORK=str(work), PORT=free_port(), SCALE=str(SCALE))
     with TERMINALS if HOLDS.get(script.name) == "a terminal" else contextlib.nullcontext():
         began = time.monotonic()
-        out = env.call(script, timeout=LONGEST, cwd=work).text
-        return out, time.monotonic() - began
+        out = env.call(*command, timeout=LONGEST, cwd=work).text
+        seconds = time.monotonic() - began
+    if look:
+        check_refused(script, {tuple(line.split("\t")) for line in log.read_text().splitlines()})
+    return out, seconds
 
 
 def begin(env, script, user, name, way=HERE_ONLY):
@@ -123,6 +157,19 @@ def begin(env, script, user, name, way=HERE_ONLY):
         env.share_cache()
     env.podrun("run", "-d", "--end-with-command", "--name", name, *options, "--", "sh", "-c",
                "mkdir -p /tmp/work && cd /tmp/work && exec " + str(script))
+
+
+def refused_to_root(env, script):
+    """The calls of a run as root inside, as strace sees them before the session's filter does."""
+    needs("strace", *header(script, "needs"))
+    work, names = env.path("work"), env.call(LOOK, "kernel", "--list").text.split()
+    work.mkdir()
+    env.share_cache()
+    env.podrun("run", "--user", "root", "-v", "%s:/mnt" % work, "-e", "WORK=/tmp/work", "-e", "SCALE=1", "--", "sh", "-c",
+               "mkdir -p /tmp/work && cd /tmp/work && exec strace -f -qq -e signal=none -o /mnt/log -e trace=%s %s" % (
+                   ",".join("?" + one for one in names if one != "clone3"), script), timeout=LONGEST)
+    log = (work / "log").read_text()
+    check_refused(script, {(one, "pid " + pid) for pid, one in re.findall(r"^(\d+) +(\w+)\(", log, re.M)})
 
 
 def unmoved(env, script, user):
@@ -185,7 +232,8 @@ def move_through(env, script, user, name, seconds, moves, way):
 def moved(env, script, user, way=HERE_ONLY):
     needs(*header(script, "needs"))
     only_root = header(script, "as", "me") == ["root"]
-    expected, seconds = unmoved(env, script, user) if only_root else native(env, script)
+    look = "rewrite" if way is REWRITTEN else "kernel" if script.name in NOT_REWRITTEN else None
+    expected, seconds = unmoved(env, script, user) if only_root else native(env, script, look)
     if way.contained:
         env.contain()
     alone = way.run and HOLDS.get(script.name) == "a terminal"
@@ -211,6 +259,8 @@ def make_moves(env, script, user, way, expected, seconds):
 
 for path in sorted(HERE.iterdir()):
     if path.name != "run.py" and path.is_file() and os.access(path, os.X_OK):
+        if header(path, "as", "me") == ["root"]:
+            add(path.name + "/refused", lambda env, p=path: refused_to_root(env, p))
         for who in header(path, "as", "me"):
             add("%s/%s" % (path.name, who),
                 lambda env, p=path, w=who: moved(env, p, w))
