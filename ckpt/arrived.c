@@ -2,10 +2,13 @@
 /* The theory of operation is in arrived.h. */
 #include "ckpt/arrived.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/base.h"
@@ -163,6 +166,17 @@ int ckpt_arrived_clear(
 			r = io_pwrite_full(a->fd, zeros, len, (const uint8_t *)data - a->map);
 	}
 	return r < 0 ? err_errno(e, r, "memory copied ahead") : 0;
+}
+
+int ckpt_arrived_fill(const struct ckpt_arrived *a, uint64_t offset, uint64_t len)
+{
+	struct statfs fs;
+
+	if (fstatfs(a->fd, &fs) < 0)
+		return -errno;
+	if (fs.f_type != TMPFS_MAGIC)
+		return 0;
+	return fallocate(a->fd, FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)len) < 0 ? -errno : 0;
 }
 
 static void each_chunk(const union table *t, int level, uint64_t at,

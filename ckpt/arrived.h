@@ -35,6 +35,9 @@ int ckpt_arrived_place(
 /* What came for [@at, @end) is zero from now on. */
 int ckpt_arrived_clear(
 	struct ckpt_arrived *a, uint64_t space, uint64_t at, uint64_t end, struct err *e);
+/* Who maps [@offset, + @len) may touch all of it: on a tmpfs also a hole takes room when it is looked at, and whoever looks
+ * is killed if there is none.  -ENOSPC. */
+int ckpt_arrived_fill(const struct ckpt_arrived *a, uint64_t offset, uint64_t len);
 /* All chunks of all spaces of which something came, and how many pages; those of a space by address. */
 void ckpt_arrived_each(const struct ckpt_arrived *a,
 	void (*each)(void *ctx, uint64_t addr, unsigned pages), void *ctx);

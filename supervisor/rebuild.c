@@ -762,6 +762,7 @@ int session_resume(
 	s->host->ctx = s;
 	what.paths = &s->paths;
 	what.tables = &tables;
+	what.stream = op->stream;
 	/* The lease first: what is known then is what will be read, and mapped. */
 	if (!op->stream && mapped_lease(s, image))
 		op->known = what.skip_digests = ledger_knows_file(s->paths.state, image);

@@ -342,7 +342,7 @@ static int take_arrived(struct restore *r, struct ckpt_mapped *mapped, struct er
 
 	if (error == 0 && r->arrived)
 		error = fault_at(FAULT_AHEAD_ARRIVED, e);
-	if (error == 0 && r->arrived && r->what->map)
+	if (error == 0 && r->arrived && r->what->map && r->what->stream)
 		error = look_at_arrived(r, mapped, e);
 	return error;
 }
@@ -393,7 +393,7 @@ static int rebuild(struct restore *r, const struct worker_restore *what, struct 
 	Pb__Worker *m;
 	int error = 0;
 
-	if (what->map && what->dir >= 0)
+	if (what->map && !what->stream)
 		error = look_ahead(r, &mapped, e);
 	o.leave_long = mapped.n ? PROTO_KIND_MM : 0;
 	if (error == 0)

@@ -17,8 +17,9 @@ struct proto_conn;
 
 struct worker_restore {
 	int image; /* borrowed */
+	bool stream;
 	const char *config_dir, *state_dir;
-	int dir; /* that the image is in; -1: it is a stream */
+	int dir; /* that the image is in; -1: it has no name */
 	const struct paths *paths;
 	struct rewriter_tables *tables; /* should it become the rewriter of the session */
 	pid_t supervisor;

@@ -101,7 +101,8 @@ static int map_or_copy(const struct keeping *k, uint64_t at, uint64_t to, struct
 	if (at == to)
 		return 0;
 	if (!ckpt_mapped_may(k->b, k->p->vpid, at, to - at) ||
-		ckpt_arrived_place(k->b->options.arrived, k->space, at, &offset) < 0)
+		ckpt_arrived_place(k->b->options.arrived, k->space, at, &offset) < 0 ||
+		ckpt_arrived_fill(k->b->options.arrived, offset, to - at) < 0)
 		return each_part(k, at, to, false, copy, e);
 	r = each_part(k, at, to, true, clear, e);
 	if (r == 0)
