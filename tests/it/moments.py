@@ -14,19 +14,23 @@ import sys
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(TESTS / "lib"))
 sys.path.insert(0, str(TESTS / "state"))
-from faults import descendants, due, prepare, read, state  # noqa: E402
-from harness import PATIENCE, PODRUN, Failed, add, main, until  # noqa: E402
+from faults import due, prepare, read, state  # noqa: E402
+from harness import PATIENCE, PODRUN, Failed, add, main, needs_namespaces, test, until  # noqa: E402
+
+
+def ours(env):
+    """Processes of podrun's that belong to this test."""
+    return [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc")))
+            if read("/proc/%d/comm" % pid).startswith("podrun-") and str(env.dir) in read("/proc/%d/environ" % pid)]
 
 
 def at(env, point, what, *command):
     """Runs a command of podrun's, and calls `what` at that step of it."""
-    supervisor = env.podrun("inspect", "s").json()["supervisor"]
     due(env, point, "stop")
     p = env.start(PODRUN, *command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
     def standing():
-        return [pid for pid in descendants(supervisor)
-                if state(pid) == "T" and read("/proc/%d/comm" % pid).startswith("podrun-")]
+        return [pid for pid in ours(env) if state(pid) == "T"]
 
     try:
         (who,) = until("it stands at " + point, standing)
@@ -65,6 +69,27 @@ def stopped_when_frozen(env, way):
 
 for _way in ("suspend", "snapshot"):
     add("stopped_when_frozen/" + _way, lambda env, w=_way: stopped_when_frozen(env, w))
+
+@test
+@needs_namespaces("where names are rewritten nobody is let go before all are")
+def killed_by_one_that_runs_already(env):
+    """All are let go one by one when a session has been rebuilt, and who runs may kill those who do not yet."""
+    prepare(env)
+    due(env, None, None)
+    env.run_detached("s", "sh", "-c", "for i in 1 2 3 4; do p=$p\\ $!; sleep 1000 & done; echo ready; wait $!; "
+                     "echo ok $?; kill -9 $p; exit 0")
+    image = env.path("image")
+    env.podrun("suspend", "s", "-o", image)
+
+    def kill_the_last():
+        sleepers = [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc")))
+                    if read("/proc/%d/comm" % pid) == "sleep\n" and str(env.dir) in read("/proc/%d/environ" % pid)]
+        os.kill(max(sleepers, key=lambda pid: int(read("/proc/%d/status" % pid).split("NSpid:")[1].split("\n")[0]
+                                                  .split()[-1])), signal.SIGKILL)
+
+    at(env, "release.half", kill_the_last, "resume", "-d", image)
+    assert "ok 137" in env.wait("s", code=0), env.logs("s")
+
 
 if __name__ == "__main__":
     main()
