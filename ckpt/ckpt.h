@@ -514,14 +514,24 @@ int ckpt_stacks(const struct ckpt_world *w, const struct ckpt_dump_options *o, F
 
 /* One line per record, for `podrun image show`; with @json one object per record. */
 int ckpt_image_show(struct proto_reader *in, FILE *out, bool json, struct err *e);
+/* An image to be looked into. */
+struct ckpt_image {
+	struct proto_reader *in;
+	int fd;			      /* what @in reads from; borrowed */
+	const struct ckpt_base *base; /* images that it refers to (ckpt_base_read), or NULL */
+};
 /*
- * ELF core files, one for each process that is not a zombie: @path.VPID.  @fd is what @in reads from
- * and stays borrowed.  @told hears of each that is complete.  Pages of files that nobody had changed
- * are not in them, as in the kernel's.
+ * ELF core files, one for each process that is not a zombie: @path.VPID.  @told hears of each that is complete.
+ * Pages of files that nobody had changed are not in them, as in the kernel's.
  */
-int ckpt_image_core(struct proto_reader *in, int fd, const char *path,
+int ckpt_image_core(const struct ckpt_image *image, const char *path,
 	void (*told)(void *ctx, const char *path), void *ctx, struct err *e);
 /* Where every thread of the image stands; with @json an array of threads with their frames. */
-int ckpt_image_stacks(struct proto_reader *in, int fd, FILE *out, bool json, struct err *e);
+int ckpt_image_stacks(const struct ckpt_image *image, FILE *out, bool json, struct err *e);
+/*
+ * What is not the same in two images of a session: its processes with their mappings, memory, descriptors and so on,
+ * and its own files.  1: something is, and was written; 0: nothing; with @json always one object.
+ */
+int ckpt_image_diff(const struct ckpt_image *a, const struct ckpt_image *b, FILE *out, bool json, struct err *e);
 
 #endif

@@ -446,11 +446,11 @@ static int core_of(struct ckpt_inspect *in, const struct ckpt_build_proc *p, con
 	return r < 0 ? err_wrap(e, "task %d", p->vpid) : 0;
 }
 
-int ckpt_image_core(struct proto_reader *in, int fd, const char *path,
+int ckpt_image_core(const struct ckpt_image *image, const char *path,
 	void (*told)(void *ctx, const char *path), void *ctx, struct err *e)
 {
 	struct ckpt_inspect *i;
-	int r = ckpt_inspect_open(&i, in, fd, e);
+	int r = ckpt_inspect_open(&i, image, false, e);
 
 	if (r < 0)
 		return r;

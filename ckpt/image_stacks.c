@@ -336,11 +336,11 @@ static int put_process(struct walk *w, struct ckpt_inspect *in, const struct ckp
 	return r;
 }
 
-int ckpt_image_stacks(struct proto_reader *in, int fd, FILE *out, bool json, struct err *e)
+int ckpt_image_stacks(const struct ckpt_image *image, FILE *out, bool json, struct err *e)
 {
 	struct walk w = {.all_reads = MAX_READS_IMAGE};
 	struct ckpt_inspect *i;
-	int r = ckpt_inspect_open(&i, in, fd, e);
+	int r = ckpt_inspect_open(&i, image, false, e);
 
 	if (r < 0)
 		return r;

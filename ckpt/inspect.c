@@ -2,11 +2,13 @@
 /* The theory of operation is in inspect.h. */
 #include "ckpt/inspect.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 
 #include "base/base.h"
+#include "ckpt/base.h"
 #include "ckpt/memory/memory.h"
 #include "ckpt/records.h"
 #include "proto/files.pb-c.h"
@@ -14,30 +16,6 @@
 #include "proto/memory.pb-c.h"
 
 /* ---- reading the image ----------------------------------------------------------------------- */
-
-/* Up to the first record behind those of the supervisor. */
-static int skip_front(struct proto_reader *in, struct err *e)
-{
-	struct proto_frame f;
-
-	for (;;) {
-		int r = proto_read(in, &f, e);
-
-		if (r < 0)
-			return r;
-		if (f.kind == PROTO_KIND_AHEAD)
-			return err_set(e, ERR_IMAGE, -EOPNOTSUPP,
-				"memory was copied ahead: only podrun receive and resume read that");
-		if (f.kind == PROTO_KIND_BASE)
-			return err_set(e, ERR_IMAGE, -EOPNOTSUPP,
-				"a part of its memory is in other images (podrun image show): resume it, and suspend "
-				"or snapshot that");
-		if (f.type == PROTO_END || f.kind > PROTO_KIND_BASE) {
-			proto_unread(in);
-			return 0;
-		}
-	}
-}
 
 static bool is_memory(uint32_t kind)
 {
@@ -62,28 +40,107 @@ static int spool(struct ckpt_inspect *i, const struct proto_frame *f, struct err
 	return 0;
 }
 
-static int take_data(struct ckpt_inspect *i, const struct proto_frame *f, struct err *e)
+static int put_extent(struct ckpt_inspect *i, const struct ckpt_extent *x, struct err *e)
 {
-	struct ckpt_extent x = {.kind = f->kind, .subject = f->subject, .offset = f->offset,
-		.len = f->len, .at = f->file_offset};
-
 	if (i->n_extents == i->cap_extents) {
 		size_t cap = i->cap_extents ? 2 * i->cap_extents : 1024;
-		void *more = reallocarray(i->extents, cap, sizeof(x));
+		void *more = reallocarray(i->extents, cap, sizeof(*x));
 
 		if (!more)
 			return err_errno(e, -ENOMEM, "pages");
 		i->extents = more;
 		i->cap_extents = cap;
 	}
+	i->extents[i->n_extents++] = *x;
+	return 0;
+}
+
+static int take_data(struct ckpt_inspect *i, const struct proto_frame *f, struct err *e)
+{
+	struct ckpt_extent x = {.kind = f->kind,
+		.subject = f->subject,
+		.offset = f->offset,
+		.len = f->len,
+		.at = f->file_offset};
+
 	if (x.at < 0) {
 		x.at = i->spooled;
 		x.spooled = true;
 		if (spool(i, f, e) < 0)
 			return e->error;
 	}
-	i->extents[i->n_extents++] = x;
+	return put_extent(i, &x, e);
+}
+
+static uint64_t number_at(const uint8_t *p)
+{
+	uint64_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return le64toh(v);
+}
+
+/* proto/SPEC.md, "Pages that are in another image". */
+static int take_refs(struct ckpt_inspect *i, const struct proto_frame *f, struct err *e)
+{
+	for (size_t n = 0; n + CKPT_REF_LEN <= f->len; n += CKPT_REF_LEN) {
+		const uint8_t *at = f->data + n;
+		uint64_t number = number_at(at + 16), offset = number_at(at + 24);
+		struct ckpt_extent x = {.kind = PROTO_KIND_MM,
+			.subject = f->subject,
+			.offset = number_at(at),
+			.len = number_at(at + 8),
+			.base = (uint32_t)number,
+			.at = (off_t)offset};
+
+		if (number > UINT32_MAX || !x.len || x.offset + x.len < x.offset ||
+			!ckpt_base_at(i->base, number, offset, x.len))
+			return err_set(e, ERR_IMAGE, -EBADMSG, "a reference leads nowhere");
+		if (put_extent(i, &x, e) < 0)
+			return e->error;
+	}
 	return 0;
+}
+
+static int take_tree(struct ckpt_inspect *i, const struct proto_frame *f, struct err *e)
+{
+	void *more = reallocarray(i->trees, i->n_trees + 1, sizeof(*i->trees));
+
+	if (!more)
+		return err_errno(e, -ENOMEM, "files");
+	i->trees = more;
+	i->trees[i->n_trees] = pb__tree__unpack(NULL, f->len, f->data);
+	if (!i->trees[i->n_trees])
+		return err_set(e, ERR_IMAGE, -EBADMSG, "the session's files: damaged");
+	i->n_trees++;
+	return 0;
+}
+
+/* The records of the supervisor: up to the first one behind them. */
+static int read_front(struct ckpt_inspect *i, struct proto_reader *in, struct err *e)
+{
+	struct proto_frame f;
+
+	for (;;) {
+		int r = proto_read(in, &f, e);
+
+		if (r < 0)
+			return r;
+		if (f.kind == PROTO_KIND_AHEAD)
+			return err_set(e, ERR_IMAGE, -EOPNOTSUPP,
+				"memory was copied ahead: only podrun receive and resume read that");
+		if (f.kind == PROTO_KIND_BASE)
+			return err_set(e, ERR_IMAGE, -EBADMSG,
+				"a reference to another image is out of order");
+		if (f.type == PROTO_END || f.kind > PROTO_KIND_BASE) {
+			proto_unread(in);
+			return 0;
+		}
+		if (i->all && f.kind == PROTO_KIND_TREE)
+			r = f.type == PROTO_DATA ? take_data(i, &f, e) : take_tree(i, &f, e);
+		if (r < 0)
+			return r;
+	}
 }
 
 static int read_data(struct ckpt_inspect *i, struct proto_reader *in, struct err *e)
@@ -99,8 +156,12 @@ static int read_data(struct ckpt_inspect *i, struct proto_reader *in, struct err
 			return 0;
 		if (f.type != PROTO_DATA)
 			return err_set(e, ERR_IMAGE, -EBADMSG, "a record behind the data");
-		if (is_memory(f.kind) && take_data(i, &f, e) < 0)
-			return e->error;
+		if (f.kind == PROTO_KIND_REFS)
+			r = take_refs(i, &f, e);
+		else if (i->all || is_memory(f.kind))
+			r = take_data(i, &f, e);
+		if (r < 0)
+			return r;
 	}
 }
 
@@ -133,30 +194,32 @@ static int read_shared(struct ckpt_inspect *i, struct err *e)
 	return 0;
 }
 
-int ckpt_inspect_open(struct ckpt_inspect **ret, struct proto_reader *in, int fd, struct err *e)
+int ckpt_inspect_open(
+	struct ckpt_inspect **ret, const struct ckpt_image *image, bool all, struct err *e)
 {
 	struct ckpt_inspect *i = calloc(1, sizeof(*i));
 	int r;
 
 	if (!i)
 		return err_errno(e, -ENOMEM, "image");
-	i->image = fd;
+	i->image = image->fd;
+	i->base = image->base;
+	i->all = all;
 	i->spool = -1;
-	i->b.in = in;
+	i->b.in = image->in;
 	i->b.host_proc = i->b.self_pidfd = -1;
-	r = skip_front(in, e);
+	r = read_front(i, image->in, e);
 	if (r == 0)
 		r = ckpt_records_read(&i->b, e);
 	if (r == 0)
 		r = read_shared(i, e);
 	if (r == 0)
-		r = read_data(i, in, e);
+		r = read_data(i, image->in, e);
 	if (r < 0) {
 		ckpt_inspect_close(i);
 		return r;
 	}
-	if (i->n_extents)
-		sort_array(i->extents, i->n_extents, sizeof(*i->extents), compare);
+	sort_array(i->extents, i->n_extents, sizeof(*i->extents), compare);
 	*ret = i;
 	return 0;
 }
@@ -177,17 +240,18 @@ void ckpt_inspect_close(struct ckpt_inspect *i)
 	free(i->b.procs);
 	free(i->b.files);
 	free(i->extents);
+	for (size_t n = 0; n < i->n_trees; n++)
+		pb__tree__free_unpacked(i->trees[n], NULL);
+	free(i->trees);
 	pb__shared_mem__free_unpacked(i->shared, NULL);
 	pb__sysv_shm__free_unpacked(i->sysv, NULL);
 	close_fd(i->spool);
 	free(i);
 }
 
-/* ---- one address space ------------------------------------------------------------------------ */
-
 /* The first extent of (kind, subject) that ends behind @offset, or NULL. */
-static const struct ckpt_extent *find(const struct ckpt_inspect *i, uint32_t kind,
-	uint64_t subject, uint64_t offset)
+static const struct ckpt_extent *find(
+	const struct ckpt_inspect *i, uint32_t kind, uint64_t subject, uint64_t offset)
 {
 	const struct ckpt_extent key = {.kind = kind, .subject = subject, .offset = offset};
 	size_t low = 0, high = i->n_extents;
@@ -205,9 +269,80 @@ static const struct ckpt_extent *find(const struct ckpt_inspect *i, uint32_t kin
 	x = low ? &i->extents[low - 1] : NULL;
 	if (x && x->kind == kind && x->subject == subject && offset - x->offset < x->len)
 		return x;
+	if (low == i->n_extents)
+		return NULL;
 	x = &i->extents[low];
-	return low < i->n_extents && x->kind == kind && x->subject == subject ? x : NULL;
+	return x->kind == kind && x->subject == subject ? x : NULL;
 }
+
+static int read_extent(const struct ckpt_inspect *i, const struct ckpt_extent *x, uint64_t offset,
+	void *data, size_t len)
+{
+	uint64_t at = (uint64_t)x->at + (offset - x->offset);
+	const uint8_t *there = x->base ? ckpt_base_at(i->base, x->base, at, len) : NULL;
+
+	if (there)
+		memcpy(data, there, len);
+	else if (x->base || io_pread_full(x->spooled ? i->spool : i->image, data, len, (off_t)at) !=
+				    (ssize_t)len)
+		return -EFAULT;
+	return 0;
+}
+
+/* ---- data of any kind ------------------------------------------------------------------------- */
+
+/* What is stored from @offset on, and zeros between it. */
+static int read_any(const struct ckpt_inspect *i, uint32_t kind, uint64_t subject, uint64_t offset,
+	uint8_t *data, size_t len)
+{
+	memset(data, 0, len);
+	while (len) {
+		const struct ckpt_extent *x = find(i, kind, subject, offset);
+		uint64_t skip, n;
+
+		if (!x || (x->offset > offset && x->offset - offset >= len))
+			return 0;
+		skip = x->offset > offset ? x->offset - offset : 0;
+		n = MIN(len - skip, x->len - (offset + skip - x->offset));
+		if (read_extent(i, x, offset + skip, data + skip, n) < 0)
+			return -EFAULT;
+		offset += skip + n;
+		data += skip + n;
+		len -= skip + n;
+	}
+	return 0;
+}
+
+#define COMPARED 4096 /* bytes at a time */
+
+int ckpt_inspect_same(const struct ckpt_inspect *a, uint64_t a_subject,
+	const struct ckpt_inspect *b, uint64_t b_subject, uint32_t kind, uint64_t len)
+{
+	uint8_t x[COMPARED], y[COMPARED];
+
+	for (uint64_t at = 0; at < len; at += COMPARED) {
+		size_t n = MIN(len - at, (uint64_t)COMPARED);
+
+		if (read_any(a, kind, a_subject, at, x, n) < 0 ||
+			read_any(b, kind, b_subject, at, y, n) < 0)
+			return -EIO;
+		if (memcmp(x, y, n) != 0)
+			return 0;
+	}
+	return 1;
+}
+
+uint64_t ckpt_inspect_end(const struct ckpt_inspect *i, uint32_t kind, uint64_t subject)
+{
+	uint64_t end = 0;
+
+	for (const struct ckpt_extent *x = find(i, kind, subject, 0);
+		x && x < i->extents + i->n_extents && x->kind == kind && x->subject == subject; x++)
+		end = MAX(end, x->offset + x->len);
+	return end;
+}
+
+/* ---- one address space ------------------------------------------------------------------------ */
 
 /* Where the contents of open file @id are stored: with the first file of its inode. */
 static void place_file(const struct ckpt_inspect *i, uint32_t id, struct ckpt_space_mapping *ret)
@@ -230,8 +365,8 @@ static void place_file(const struct ckpt_inspect *i, uint32_t id, struct ckpt_sp
 	}
 }
 
-static void place_shared(const struct ckpt_inspect *i, const Pb__Mapping *m,
-	struct ckpt_space_mapping *ret)
+static void place_shared(
+	const struct ckpt_inspect *i, const Pb__Mapping *m, struct ckpt_space_mapping *ret)
 {
 	for (size_t n = 0; i->shared && n < i->shared->n_objects; n++) {
 		const Pb__SharedObject *o = i->shared->objects[n];
@@ -249,8 +384,8 @@ static void place_shared(const struct ckpt_inspect *i, const Pb__Mapping *m,
 	}
 }
 
-static void place_sysv(const struct ckpt_inspect *i, const Pb__Mapping *m,
-	struct ckpt_space_mapping *ret)
+static void place_sysv(
+	const struct ckpt_inspect *i, const Pb__Mapping *m, struct ckpt_space_mapping *ret)
 {
 	for (size_t n = 0; i->sysv && n < i->sysv->n_segments; n++) {
 		const Pb__ShmSegment *s = i->sysv->segments[n];
@@ -330,8 +465,8 @@ long ckpt_space_find(const struct ckpt_space *s, uint64_t addr)
 	return (long)low;
 }
 
-bool ckpt_space_stored(const struct ckpt_space *s, size_t i, uint64_t from, uint64_t *ret_start,
-	uint64_t *ret_end)
+bool ckpt_space_stored(
+	const struct ckpt_space *s, size_t i, uint64_t from, uint64_t *ret_start, uint64_t *ret_end)
 {
 	const Pb__Mapping *m = s->mm->mappings[i];
 	const struct ckpt_space_mapping *at = &s->at[i];
@@ -370,13 +505,8 @@ static int read_stored(const struct ckpt_space *s, size_t i, uint64_t addr, void
 	const struct ckpt_space_mapping *at = &s->at[i];
 	uint64_t offset = at->base + (addr - s->mm->mappings[i]->start);
 	const struct ckpt_extent *x = find(s->in, at->kind, at->subject, offset);
-	ssize_t n;
 
-	if (!x)
-		return -EFAULT;
-	n = io_pread_full(x->spooled ? s->in->spool : s->in->image, data, len,
-		x->at + (off_t)(offset - x->offset));
-	return n == (ssize_t)len ? 0 : -EFAULT;
+	return x ? read_extent(s->in, x, offset, data, len) : -EFAULT;
 }
 
 /* What is not stored: @len bytes that belong together. */

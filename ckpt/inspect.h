@@ -7,7 +7,7 @@
  * The image is read once, to its end, so that it is whole and its records are consistent
  * (ckpt/records.h).  Where its pages are is kept in a sorted list of extents; a seekable,
  * uncompressed image is left where it is and read from again, anything else is spooled to an
- * unlinked file.
+ * unlinked file.  Pages that are in other images (ckpt/base.h) are extents as well.
  *
  * A *space* is the memory of one process as an address space: what an address holds comes from
  * an extent, from the mapped file (if the host still has that very file), from the vDSO in the
@@ -28,37 +28,53 @@
 #include <stdint.h>
 
 #include "ckpt/build.h"
+#include "ckpt/ckpt.h"
 
 typedef struct Pb__Mm Pb__Mm;
 typedef struct Pb__SharedMem Pb__SharedMem;
 typedef struct Pb__SysvShm Pb__SysvShm;
+typedef struct Pb__Tree Pb__Tree;
 
 /* Bytes of (kind, subject) from @offset, at @at of the image or of the spool. */
 struct ckpt_extent {
 	uint32_t kind;
+	uint32_t base; /* of the image that it refers to by this number; 0: its own */
 	bool spooled;
 	uint64_t subject, offset, len;
 	off_t at;
 };
 
 struct ckpt_inspect {
-	struct ckpt_build b; /* records, procs and files; nothing is built */
-	int image;	     /* borrowed */
-	int spool;	     /* -1: none */
+	struct ckpt_build b;	      /* records, procs and files; nothing is built */
+	int image;		      /* borrowed */
+	const struct ckpt_base *base; /* borrowed, or NULL */
+	bool all;		      /* the session's own files, and data of all kinds, too */
+	int spool;		      /* -1: none */
 	off_t spooled;
 	struct ckpt_extent *extents; /* by kind, subject, offset */
 	size_t n_extents, cap_extents;
 	Pb__SharedMem *shared; /* or NULL */
 	Pb__SysvShm *sysv;     /* or NULL */
+	Pb__Tree **trees;      /* with @all: the session's own files, in several parts */
+	size_t n_trees;
 };
 
-/* Reads all of @in, whose bytes come from @fd (borrowed until the close). */
-int ckpt_inspect_open(struct ckpt_inspect **ret, struct proto_reader *in, int fd, struct err *e);
+/*
+ * Reads all of @image, which is borrowed until the close.  @all: also what is not memory, for
+ * ckpt_inspect_same and `trees`.
+ */
+int ckpt_inspect_open(
+	struct ckpt_inspect **ret, const struct ckpt_image *image, bool all, struct err *e);
 void ckpt_inspect_close(struct ckpt_inspect *i);
+/* Are @len bytes of (@kind, @subject) the same in both?  What is not stored is zero.  -EIO: can't be told. */
+int ckpt_inspect_same(const struct ckpt_inspect *a, uint64_t a_subject,
+	const struct ckpt_inspect *b, uint64_t b_subject, uint32_t kind, uint64_t len);
+/* How far the stored bytes of (@kind, @subject) reach; 0: there are none. */
+uint64_t ckpt_inspect_end(const struct ckpt_inspect *i, uint32_t kind, uint64_t subject);
 
 /* Of one mapping: where its stored bytes are, and a descriptor of its file. */
 struct ckpt_space_mapping {
-	uint32_t kind; /* 0: never stored */
+	uint32_t kind;		/* 0: never stored */
 	uint64_t subject, base; /* offset of the mapping's first byte */
 	bool tried;
 	int fd; /* of the file, -1: not to be had */

@@ -21,10 +21,12 @@ struct image_options {
 	const char *output;
 };
 
+#define USAGE "ls | show|verify|stacks IMAGE | core IMAGE [-o FILE] | diff IMAGE IMAGE"
+
 static const struct cli_option options[] = {
 	{"json", 0, NULL, "as JSON", CLI_FLAG, offsetof(struct image_options, json)},
-	{"output", 'o', "FILE", "where core writes: FILE.PID, one for each process (core)", CLI_STRING,
-		offsetof(struct image_options, output)},
+	{"output", 'o', "FILE", "where core writes: FILE.PID, one for each process (core)",
+		CLI_STRING, offsetof(struct image_options, output)},
 };
 
 /* Opens the image that @what means, read by @o. */
@@ -59,14 +61,14 @@ static void describe(const struct proto_reader *in, json_t *j)
 	json_object_set_new(j, "created", json_integer((json_int_t)info.created));
 }
 
-static int show(struct cli *c, const struct image_options *o, const char *what, struct err *e)
+static int show(struct cli *c, const struct image_options *o, char **what, struct err *e)
 {
 	const struct proto_read_options any = {0};
 	struct proto_reader *in;
 	json_t *head = json_object();
 	const char *key;
 	json_t *value;
-	int fd, r = open_reader(c, what, &any, &in, &fd, e);
+	int fd, r = open_reader(c, what[0], &any, &in, &fd, e);
 
 	if (r < 0)
 		return r;
@@ -75,7 +77,8 @@ static int show(struct cli *c, const struct image_options *o, const char *what, 
 		json_dumpf(head, stdout, JSON_COMPACT);
 		putchar('\n');
 	} else {
-		json_object_foreach(head, key, value) {
+		json_object_foreach(head, key, value)
+		{
 			if (json_is_string(value))
 				printf("%-8s %s\n", key, json_string_value(value));
 			else
@@ -103,10 +106,9 @@ static int read_all(struct proto_reader *in, uint64_t *ret_frames, struct err *e
 /* One of those that it refers to. */
 static int verify_base(void *ctx, int fd, struct err *e)
 {
-	const struct cli *c = ctx;
-	const struct proto_read_options trusted = {.config_dir = c->paths.config};
+	const struct proto_read_options *o = ctx;
 	struct proto_reader *in;
-	int r = proto_reader_open(&in, fd, &trusted, e);
+	int r = proto_reader_open(&in, fd, o, e);
 
 	if (r < 0)
 		return r;
@@ -134,18 +136,18 @@ static int open_directory(struct cli *c, const char *what)
 	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-static int verify(struct cli *c, const struct image_options *o, const char *what, struct err *e)
+static int verify(struct cli *c, const struct image_options *o, char **what, struct err *e)
 {
-	const struct proto_read_options trusted = {.config_dir = c->paths.config};
-	_cleanup_close_ int dir = open_directory(c, what);
+	struct proto_read_options trusted = {.config_dir = c->paths.config};
+	_cleanup_close_ int dir = open_directory(c, what[0]);
 	struct ckpt_base *base = NULL;
 	struct proto_reader *in;
 	uint64_t frames = 0;
-	int fd, r = open_reader(c, what, &trusted, &in, &fd, e);
+	int fd, r = open_reader(c, what[0], &trusted, &in, &fd, e);
 
 	if (r < 0)
 		return r;
-	r = ckpt_base_read(&base, in, dir, verify_base, c, e);
+	r = ckpt_base_read(&base, in, dir, verify_base, &trusted, e);
 	ckpt_base_free(base);
 	if (r == 0)
 		r = read_all(in, &frames, e);
@@ -155,7 +157,7 @@ static int verify(struct cli *c, const struct image_options *o, const char *what
 		describe(in, j);
 		json_print(j);
 	} else if (r == 0) {
-		printf("%s: whole and trusted\n", what);
+		printf("%s: whole and trusted\n", what[0]);
 	}
 	proto_reader_close(in);
 	close(fd);
@@ -167,32 +169,67 @@ static void tell_core(void *ctx, const char *path)
 	puts(path);
 }
 
-static int core(struct cli *c, const struct image_options *o, const char *what, struct err *e)
+/* One that is looked into, with those that it refers to; of any signer. */
+struct looked {
+	struct ckpt_image image;
+	struct ckpt_base *base;
+};
+
+static void looked_close(struct looked *l)
 {
-	const struct proto_read_options any = {0};
-	struct proto_reader *in;
-	int fd, r = open_reader(c, what, &any, &in, &fd, e);
+	if (!l->image.in)
+		return;
+	proto_reader_close(l->image.in);
+	ckpt_base_free(l->base);
+	close(l->image.fd);
+}
+#define _cleanup_looked_ __attribute__((cleanup(looked_close)))
+
+static int looked_open(struct looked *l, struct cli *c, const char *what, struct err *e)
+{
+	struct proto_read_options any = {0};
+	_cleanup_close_ int dir = open_directory(c, what);
+	int r = open_reader(c, what, &any, &l->image.in, &l->image.fd, e);
 
 	if (r < 0)
 		return r;
-	r = ckpt_image_core(in, fd, o->output ? o->output : "core", tell_core, NULL, e);
-	proto_reader_close(in);
-	close(fd);
+	r = ckpt_base_read(&l->base, l->image.in, dir, verify_base, &any, e);
+	l->image.base = l->base;
 	return r;
 }
 
-static int stacks(struct cli *c, const struct image_options *o, const char *what, struct err *e)
+static int core(struct cli *c, const struct image_options *o, char **what, struct err *e)
 {
-	const struct proto_read_options any = {0};
-	struct proto_reader *in;
-	int fd, r = open_reader(c, what, &any, &in, &fd, e);
+	_cleanup_looked_ struct looked l = {0};
+	int r = looked_open(&l, c, what[0], e);
 
+	return r < 0 ? r
+		     : ckpt_image_core(
+			       &l.image, o->output ? o->output : "core", tell_core, NULL, e);
+}
+
+static int stacks(struct cli *c, const struct image_options *o, char **what, struct err *e)
+{
+	_cleanup_looked_ struct looked l = {0};
+	int r = looked_open(&l, c, what[0], e);
+
+	return r < 0 ? r : ckpt_image_stacks(&l.image, stdout, o->json, e);
+}
+
+static int diff(struct cli *c, const struct image_options *o, char **what, struct err *e)
+{
+	_cleanup_looked_ struct looked a = {0}, b = {0};
+	int r;
+
+	if (strcmp(what[0], "-") == 0 && strcmp(what[1], "-") == 0)
+		return err_set(e, ERR_USAGE, -EINVAL, "only one of two images can be stdin");
+	r = looked_open(&a, c, what[0], e);
 	if (r < 0)
-		return r;
-	r = ckpt_image_stacks(in, fd, stdout, o->json, e);
-	proto_reader_close(in);
-	close(fd);
-	return r;
+		return err_wrap(e, "%s", what[0]);
+	r = looked_open(&b, c, what[1], e);
+	if (r < 0)
+		return err_wrap(e, "%s", what[1]);
+	return ckpt_image_diff(&a.image, &b.image, stdout, o->json, e);
 }
 
 /* One row of ls. */
@@ -205,9 +242,9 @@ static void list_one(const char *dir, const char *file, json_t *list, struct cli
 	if (asprintf(&path, "%s/%s", dir, file) < 0 || stat(path, &st) < 0 || !S_ISREG(st.st_mode))
 		return;
 	if (list) {
-		json_array_append_new(list,
-			json_pack("{s:o, s:I, s:I}", "image", json_text(path), "bytes",
-				(json_int_t)st.st_size, "written", (json_int_t)st.st_mtime));
+		json_array_append_new(
+			list, json_pack("{s:o, s:I, s:I}", "image", json_text(path), "bytes",
+				      (json_int_t)st.st_size, "written", (json_int_t)st.st_mtime));
 		return;
 	}
 	cli_bytes((uint64_t)st.st_size, size, sizeof(size));
@@ -217,7 +254,7 @@ static void list_one(const char *dir, const char *file, json_t *list, struct cli
 	cli_table_add(t, "%s", path);
 }
 
-static int list(struct cli *c, const struct image_options *o, const char *what, struct err *e)
+static int list(struct cli *c, const struct image_options *o, char **what, struct err *e)
 {
 	struct cli_table t = {.columns = 3};
 	_cleanup_free_ char *dir = NULL;
@@ -249,13 +286,14 @@ static int list(struct cli *c, const struct image_options *o, const char *what, 
 static const struct {
 	const char *name;
 	int operands;
-	int (*run)(struct cli *c, const struct image_options *o, const char *what, struct err *e);
+	int (*run)(struct cli *c, const struct image_options *o, char **what, struct err *e);
 } verbs[] = {
 	{"ls", 0, list},
 	{"show", 1, show},
 	{"verify", 1, verify},
 	{"stacks", 1, stacks},
 	{"core", 1, core},
+	{"diff", 2, diff},
 };
 
 static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
@@ -263,26 +301,27 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
 		if (strcmp(argv[0], verbs[i].name) != 0 || argc - 1 != verbs[i].operands)
 			continue;
-		if (verbs[i].run(c, opts, argv[1], e) < 0)
-			return argc > 1 ? err_wrap(e, "%s", argv[1]) : e->error;
+		if (verbs[i].run(c, opts, argv + 1, e) < 0)
+			return argc == 2 ? err_wrap(e, "%s", argv[1]) : e->error;
 		return 0;
 	}
-	return err_set(e, ERR_USAGE, -EINVAL, "usage: podrun image ls | show|verify|stacks IMAGE | core IMAGE [-o FILE]");
+	return err_set(e, ERR_USAGE, -EINVAL, "usage: podrun image " USAGE);
 }
 
 const struct cli_command cli_image = {
 	.name = "image",
-	.usage = "ls | show|verify|stacks IMAGE | core IMAGE [-o FILE]",
+	.usage = USAGE,
 	.help = "what is in an image",
 	.text = "IMAGE is a file, the name of a suspended session, NAME@N for its Nth snapshot, or - for "
 		"stdin. *stacks* tells where every thread stands, *core* writes an ELF core file of each process "
-		"for gdb; both read images of any signer.",
+		"for gdb, *diff* tells what has changed from one image of a session to another: processes, "
+		"mappings, pages of memory, descriptors, files of the session's own. They read images of any signer.",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.size = sizeof(struct image_options),
 	.group = CLI_MORE,
 	.operand = CLI_SESSION_OR_FILE,
 	.min_operands = 1,
-	.max_operands = 2,
+	.max_operands = 3,
 	.run = run,
 };

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Integration tests of images: what is told of them, cores, stacks."""
+"""Integration tests of images: what is told of them, cores, stacks, differences."""
 import contextlib
 import pathlib
 import shutil
@@ -8,7 +8,8 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from harness import BUILD, Skip, main, needs, needs_namespaces, test  # noqa: E402
+from cli import one_line  # noqa: E402
+from harness import BUILD, Skip, main, needs, needs_namespaces, test, until  # noqa: E402
 
 LAYER = "a layer over the host's files"
 STATE = BUILD / "tests" / "state"
@@ -96,6 +97,109 @@ def a_damaged_image_leaves_no_core(env):
     env.podrun("image", "core", image, "-o", env.path("core"), code=7)
     env.podrun("image", "stacks", image, code=7)
     assert not list(env.dir.glob("core*")), list(env.dir.iterdir())
+
+
+# Says what it has done between two images; the number of pages is all there is to know of memory.
+CHANGES = """
+import mmap, os, socket, threading, time
+def wait(name):
+    while not os.path.exists('/tmp/' + name): time.sleep(.01)
+pages = mmap.mmap(-1, 1 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+pages[:] = os.urandom(1 << 20)
+gone = mmap.mmap(-1, 5 << 20)
+pipe, pair, closed = os.pipe(), socket.socketpair(), os.open('/etc/passwd', os.O_RDONLY)
+open('/tmp/kept', 'w').write('kept'); open('/tmp/old', 'w').write('old'); open('/tmp/other', 'w').write('some')
+open('/tmp/long', 'wb').write(b'a' * 50000)
+old = os.fork()
+if not old: wait('never')
+print('ready', flush=True)
+wait('go')
+for i in 3, 77, 200: pages[i * 4096] = (pages[i * 4096] + 1) % 256
+gone.close()
+os.write(pipe[1], b'five.'); pair[0].send(b'abc'); os.close(closed)
+os.remove('/tmp/old'); open('/tmp/other', 'w').write('else'); open('/tmp/new', 'w').write('new')
+with open('/tmp/long', 'r+b') as f: f.seek(49000); f.write(b'b')
+threading.Thread(target=wait, args=('never',), daemon=True).start()
+os.kill(old, 9); os.waitpid(old, 0)
+print(os.fork() and 'changed %d %d %d' % (pipe[1], pair[1].fileno(), closed), flush=True)
+wait('never')
+"""
+
+
+@test
+def diff_tells_what_has_changed(env):
+    env.run_detached("s", "python3", "-c", CHANGES)
+    a, b = env.path("a"), env.path("b")
+    env.podrun("snapshot", "s", "-o", a)
+    env.podrun("exec", "s", "touch", "/tmp/go")
+    until("it is done", lambda: "changed" in env.logs("s"))
+    pipe, pair, closed = [int(n) for n in env.logs("s").split("changed ")[1].split()[:3]]
+    env.podrun("snapshot", "s", "-o", b, "--compress")
+    env.podrun("kill", "s")
+
+    r = env.podrun("image", "diff", "--json", a, b).json()
+    (changed,) = [p for p in r["processes"] if "change" not in p]
+    assert sorted(p["change"] for p in r["processes"] if p is not changed) == ["gone", "new"], r
+    assert any(m["pages"] == 3 and int(m["end"], 16) - int(m["start"], 16) >= 1 << 20 for m in changed["memory"]), r
+    assert [m["change"] for m in changed["mappings"]
+            if int(m["end"], 16) - int(m["start"], 16) == 5 << 20] == ["gone"], r
+    fds = {d["fd"]: d for d in changed["descriptors"]}
+    assert set(fds) == {pipe - 1, pair, closed}, fds
+    assert "other contents" in fds[pipe - 1]["is"], fds
+    assert "is" not in fds[closed] and "/etc/passwd" in fds[closed]["was"], fds
+    assert "3 bytes unread" in fds[pair]["is"] and "unread" not in fds[pair]["was"], fds
+    assert [t["change"] for t in changed["threads"]] == ["new"], r
+    files = {f["path"]: f for f in r["files"]}
+    assert set(files) == {"tmp/go", "tmp/long", "tmp/old", "tmp/other", "tmp/new"}, files
+    assert "other contents" in files["tmp/long"]["is"] and "other contents" in files["tmp/other"]["is"], files
+    assert "is" not in files["tmp/old"] and "was" not in files["tmp/new"], files
+
+    text = env.podrun("image", "diff", a, b).text
+    for line in ("process %d (python3)\n" % changed["pid"], ": 3 of 256 pages changed", "descriptor %d: " % closed,
+                 "file tmp/old: file of 3 bytes, mode", "(gone)", "(new)"):
+        assert line in text, text
+    with open(b, "rb") as f:
+        assert env.podrun("image", "diff", a, "-", stdin=f.read()).text == text
+    # The other way round, and not at all.
+    back = env.podrun("image", "diff", "--json", b, a).json()
+    assert {f["path"] for f in back["files"]} == set(files)
+    assert [len(p.get("memory", [])) for p in back["processes"] if p["pid"] == changed["pid"]] == \
+        [len(changed["memory"])]
+    for image in (a, b):
+        assert env.podrun("image", "diff", image, image).text == ""
+        assert not any(env.podrun("image", "diff", "--json", image, image).json().values())
+
+
+@test
+def diff_of_a_server(env):
+    """redis: one value more is a few pages of one process."""
+    needs("redis-server", "redis-cli")
+    env.run_detached("s", "redis-server", "--port", "6392", "--save", "", "--dir", "/tmp",
+                     ready="Ready to accept connections")
+    a, b = env.path("a"), env.path("b")
+    env.podrun("snapshot", "s", "-o", a)
+    env.podrun("exec", "s", "redis-cli", "-p", "6392", "set", "key", "value" * 1000)
+    env.podrun("snapshot", "s", "-o", b)
+    env.podrun("kill", "s")
+    r = env.podrun("image", "diff", "--json", a, b).json()
+    (server,) = r["processes"]
+    assert server["name"] == "redis-server" and 0 < sum(m["pages"] for m in server["memory"]) < 500, r
+    assert "descriptors" not in server and "threads" not in server, server
+
+
+@test
+def diff_needs_two_images_that_are_whole(env):
+    image = stacked(env)
+    one_line(env.podrun("image", "diff", image, code=2), "usage")
+    one_line(env.podrun("image", "diff", "-", "-", code=2), "stdin")
+    one_line(env.podrun("image", "diff", image, env.path("none"), code=5), "none")
+    data = bytearray(image.read_bytes())
+    data[len(data) // 2] ^= 1
+    env.path("damaged").write_bytes(data)
+    for which, two in (("second", (image, env.path("damaged"))), ("first", (env.path("damaged"), image))):
+        r = env.podrun("image", "diff", *two, code=7)
+        one_line(r, which, "digest")
+        assert r.text == "", r
 
 
 @contextlib.contextmanager

@@ -8,6 +8,7 @@ The program knows what each page of its memory must hold, and looks at all of it
 import contextlib
 import os
 import pathlib
+import random
 import re
 import signal
 import subprocess
@@ -422,6 +423,29 @@ def periodic_snapshots_cost_what_has_changed(env):
         assert "pages of it are in s.img@%d\n" % n in shown, (first, last, shown)
     env.podrun("resume", "-d", "s@%d" % last[-1], "--name", "back")
     assert "ok" in finish(env, "back").split()
+
+
+@test
+def what_is_told_of_snapshots_that_refer_to_others(env):
+    """Their memory is put together from several images: stacks, cores, and what has changed."""
+    env.run_detached("s", "python3", "-c", HOLDS, options=["--every", "1", "--keep", "9"])
+    until_number(env, 3)
+    env.podrun("kill", "s")
+    first, last = images(env)[0], images(env)[-1]
+    assert "pages of it are in" in env.podrun("image", "show", "s@%d" % last).text
+    (thread,) = env.podrun("image", "stacks", "--json", "s@%d" % last).json()
+    assert len(thread["frames"]) > 3, thread
+    (core,) = env.podrun("image", "core", "s@%d" % last, "-o", env.path("core")).text.split()
+    with open(core, "rb") as f:
+        assert random.Random(1).randbytes(48 << 20) in f.read()
+    r = env.podrun("image", "diff", "--json", "s@%d" % first, "s@%d" % last).json()
+    pages = [m["pages"] for p in r["processes"] for m in p["memory"]]
+    assert pages and sum(pages) < 500, r
+    whole = image_of(env, first).read_bytes()
+    image_of(env, first).write_bytes(whole[:len(whole) // 2] + b"x" + whole[len(whole) // 2 + 1:])
+    for command in (["stacks"], ["core", "-o", env.path("no")], ["diff", "s@%d" % (last - 1)]):
+        one_line(env.podrun("image", *command, "s@%d" % last, code=7), "s.img@%d" % first)
+    assert not list(env.dir.glob("no*"))
 
 
 @test
