@@ -6,6 +6,7 @@ A session made here is resumed there and finishes its work; one made there is re
 PODRUN_KERNEL names the directory with the other kernel (see `vm`); the sessions are portable
 ones, since the emulated processor lacks what this one has.
 """
+import json
 import os
 import pathlib
 import sys
@@ -269,6 +270,36 @@ def huge_pages(env):
         raise Failed(str(r))
 
 
+LIVE = """
+exec 2>&1
+uname -r
+printf '%%s\n' '#!/bin/sh' shift 'for d in RUNTIME CONFIG DATA STATE CACHE' \
+    'do mkdir -p -m 700 /home/me/other/$d; export XDG_${d}_HOME=/home/me/other/$d; done' \
+    'export XDG_RUNTIME_DIR=/home/me/other/RUNTIME' 'exec sh -c "$*"' > /tmp/ssh
+chmod +x /tmp/ssh
+export PODRUN_SSH=/tmp/ssh PATH=%(dir)s:$PATH
+podrun run -d --name s -- %(work)s %(mib)d %(rate)d
+until podrun logs s | grep -q ready; do sleep 0.1; done
+podrun migrate --live --force --json s there
+podrun ps -a
+/tmp/ssh there podrun exec s touch /tmp/go
+/tmp/ssh there podrun wait s
+/tmp/ssh there podrun logs s
+"""
+
+
+def live_by_soft_dirty(env):
+    """Moved while it runs, on a kernel that tells writes by soft-dirty bits only."""
+    share = env.path("share")
+    share.mkdir()
+    out = vm(env, LIVE % {"dir": pathlib.Path(PODRUN).parent, "work": BUILD / "tests" / "it" / "dirty_work",
+                          "mib": 8, "rate": 50})
+    said = json.loads(out[out.index("{"):out.rindex("}") + 1]) if "{" in out else {}
+    if "ok" not in out.split() or said.get("tracker") != "soft_dirty" or said.get("rounds", 0) < 2 or \
+            said.get("ahead", 0) < 2 << 20:
+        raise Failed(out)
+
+
 WORK = {"python-threads": PYTHON, "shell-pipe": SHELL, "redis-session": REDIS}
 for label, command in WORK.items():
     add("there/" + label, lambda env, a=command: there(env, a))
@@ -279,6 +310,7 @@ add("inside/states", states_inside)
 add("there/lesser-cpu", a_lesser_cpu_is_refused)
 add("there/memory", memory_is_limited)
 add("back/huge", huge_pages)
+add("inside/live", live_by_soft_dirty)
 
 if __name__ == "__main__":
     main()
