@@ -16,6 +16,7 @@
 #include "base/base.h"
 #include "ckpt/answers.h"
 #include "ckpt/freeze.h"
+#include "ckpt/kinds/find.h"
 #include "ckpt/memory/memory.h"
 #include "ckpt/nested_survey.h"
 #include "ckpt/openfiles.h"
@@ -239,6 +240,7 @@ static void note_stage(struct ckpt_dump *d, const char *name, uint64_t since)
 
 static void free_dump(struct ckpt_dump *d)
 {
+	ckpt_find_forget(&d->found);
 	close_fd(d->host_proc);
 	free(d);
 }
@@ -307,6 +309,19 @@ int ckpt_visit(const struct ckpt_world *w, const struct ckpt_dump_options *o,
 	return r;
 }
 
+/* What takes long and can be done while the session runs. */
+static int look_ahead(
+	const struct ckpt_world *w, const struct ckpt_dump_options *o, struct buf *found, struct err *e)
+{
+	struct ckpt_dump *d = new_dump(w, o, e);
+
+	if (!d)
+		return e->error;
+	ckpt_find_ahead(d, found);
+	free_dump(d);
+	return 0;
+}
+
 /*
  * What is in the way may be a matter of moments: an answer not fetched yet, a connection not
  * accepted yet.  The session runs a little, and it is tried again.  Who goes through a tree of
@@ -316,15 +331,25 @@ int ckpt_freeze(struct ckpt_dump **ret, const struct ckpt_world *w,
 	const struct ckpt_dump_options *o, struct err *e)
 {
 	uint32_t patience = o->deadline_ms ? o->deadline_ms : DEFAULT_PATIENCE_MS;
+	_cleanup_(ckpt_find_forget) struct buf found = BUF_INIT;
+	uint64_t before = io_now_ns();
+	int r = look_ahead(w, o, &found, e);
 	uint64_t begin = io_now_ns(), end = begin + patience * 1000000ULL,
 		 walked = begin + patience * 1000000ULL / WALKS_PART;
 
+	if (r < 0)
+		return r;
 	for (useconds_t nap = FIRST_NAP_US;; nap = MIN(2 * nap, (useconds_t)LONGEST_NAP_US)) {
-		int r = freeze_once(ret, w, o, ARRAY_SIZE(stages), e);
-		uint64_t then = io_now_ns() + nap * 1000ULL;
+		uint64_t then;
 
-		if (r == 0 && (then > walked || !ckpt_walks(*ret)))
+		r = freeze_once(ret, w, o, ARRAY_SIZE(stages), e);
+		then = io_now_ns() + nap * 1000ULL;
+		if (r == 0 && (then > walked || !ckpt_walks(*ret))) {
+			(*ret)->found = found;
+			found = BUF_INIT;
+			note_stage(*ret, "ahead", io_now_ns() - (begin - before));
 			return 0;
+		}
 		if (r == 0)
 			ckpt_thaw(take_ptr(*ret), e);
 		else if (r != -EAGAIN || then > end)

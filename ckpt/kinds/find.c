@@ -122,31 +122,42 @@ static void consider(struct search *s, const char *path, const struct stat *st, 
 
 /* ---- likely names --------------------------------------------------------------------------- */
 
+static void consider_name(struct search *s, char *path)
+{
+	_cleanup_close_ int fd = open_inside(s->d, path, O_PATH | O_NOFOLLOW);
+	_cleanup_close_ int up = -1;
+	char *slash = strrchr(path, '/'), keep = slash[1];
+	struct stat st, dir;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || !is_wanted(s, st.st_ino))
+		return;
+	slash[1] = '\0';
+	up = open_inside(s->d, path, O_PATH | O_DIRECTORY);
+	slash[1] = keep;
+	consider(s, path, &st, up >= 0 && fstat(up, &dir) == 0 ? dir.st_dev : st.st_dev);
+}
+
+static void consider_found(struct search *s)
+{
+	const struct find_inode *v = (const struct find_inode *)s->d->found.data;
+
+	for (size_t i = 0; s->left && i < s->d->found.len / sizeof(*v); i++)
+		if (v[i].path && is_wanted(s, v[i].ino))
+			consider_name(s, v[i].path);
+}
+
 /* @path and every directory on the way to it. */
 static void consider_path(struct search *s, const char *path)
 {
-	char part[PATH_MAX];
-	struct stat st, dir;
-	char *slash;
+	char part[PATH_MAX], *slash;
 
 	if (*path != '/' || snprintf(part, sizeof(part), "%s", path) >= (int)sizeof(part))
 		return;
 	while (s->left) {
-		_cleanup_close_ int fd = open_inside(s->d, part, O_PATH | O_NOFOLLOW);
-		_cleanup_close_ int up = -1;
-
-		slash = strrchr(part, '/');
-		if (fd >= 0 && fstat(fd, &st) == 0 && is_wanted(s, st.st_ino)) {
-			char keep = slash[1];
-
-			slash[1] = '\0';
-			up = open_inside(s->d, part, O_PATH | O_DIRECTORY);
-			slash[1] = keep;
-			consider(s, part, &st,
-				up >= 0 && fstat(up, &dir) == 0 ? dir.st_dev : st.st_dev);
-		}
+		consider_name(s, part);
 		if (part[1] == '\0')
 			return;
+		slash = strrchr(part, '/');
 		slash[slash == part] = '\0';
 	}
 }
@@ -280,6 +291,7 @@ size_t ckpt_find_inodes(const struct ckpt_dump *d, struct find_inode *want, size
 		s.left += !want[i].found;
 		inos[hash(want[i].ino) / 8] |= (uint8_t)(1 << hash(want[i].ino) % 8);
 	}
+	consider_found(&s);
 	consider_known(&s);
 	if (s.left)
 		walk_all(&s);

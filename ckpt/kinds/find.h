@@ -3,8 +3,8 @@
  * find - names of inodes of which only the number is known.  Private to ckpt.
  *
  * The kernel tells what an inotify watches by device and inode.  Names are tried in the order of
- * how likely they are: open files and the directories they are in, working directories, then a walk
- * over the session's files which gives up after a while.
+ * how likely they are: those found before the session stopped, open files and the directories they are in,
+ * working directories, then a walk over the session's files which gives up after a while.
  */
 #ifndef CKPT_KINDS_FIND_H
 #define CKPT_KINDS_FIND_H
@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+struct buf;
 struct ckpt_dump;
 
 struct find_inode {
@@ -24,5 +25,13 @@ struct find_inode {
 
 /* Looks for all @n at once.  Returns how many were not found. */
 size_t ckpt_find_inodes(const struct ckpt_dump *d, struct find_inode *want, size_t n);
+
+/*
+ * While the session runs: looks for what its inotifies watch now, so that it need not stand still for so long.
+ * @d has a world and nothing else yet; @ret gets struct find_inode, to be had as d->found later.  Nothing is found where
+ * no /proc of its own shows the session, or where looking would be noticed.
+ */
+void ckpt_find_ahead(const struct ckpt_dump *d, struct buf *ret);
+void ckpt_find_forget(struct buf *found);
 
 #endif

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * find_ahead - the search for names of watched inodes, while the session runs.
+ *
+ * Which there are is told by the session's own /proc.  Whoever comes or goes meanwhile is no loss: what is not
+ * found now is searched when all stand still, and what was found is looked at again.
+ *
+ * To walk over a directory is to open and to read it.  A program that watches for just that would find events
+ * in its queue, and an image has none of them: then nothing is done ahead.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/sysmacros.h>
+
+#include "base/base.h"
+#include "ckpt/kinds/find.h"
+#include "ckpt/survey.h"
+
+#define MAX_FDINFO (1 << 20)
+#define WOULD_SHOW (IN_ACCESS | IN_OPEN | IN_CLOSE_NOWRITE)
+
+static int compare_inodes(const void *a, const void *b)
+{
+	const struct find_inode *x = a, *y = b;
+
+	if (x->dev != y->dev)
+		return x->dev < y->dev ? -1 : 1;
+	return (x->ino > y->ino) - (x->ino < y->ino);
+}
+
+/* False if looking would be noticed. */
+static bool take_lines(const char *text, struct buf *inodes)
+{
+	for (const char *p = text; p && (p = strstr(p, "inotify wd:")); p++) {
+		struct find_inode inode = {0};
+		unsigned wd, dev, mask;
+		unsigned long ino;
+
+		if (sscanf(p, "inotify wd:%x ino:%lx sdev:%x mask:%x", &wd, &ino, &dev, &mask) != 4)
+			return false;
+		if (mask & WOULD_SHOW)
+			return false;
+		/* The kernel's inner encoding: 12 bits of major, 20 of minor. */
+		inode.dev = makedev(dev >> 20, dev & 0xfffff);
+		inode.ino = ino;
+		buf_put(inodes, &inode, sizeof(inode));
+	}
+	return true;
+}
+
+static bool take_process(int proc, pid_t pid, struct buf *inodes)
+{
+	_cleanup_free_ int *fds = NULL;
+	char path[64];
+	size_t n = 0;
+
+	snprintf(path, sizeof(path), "%d/fd", pid);
+	if (proc_list_numbers(proc, path, &fds, &n, NULL) < 0)
+		return true;
+	for (size_t i = 0; i < n; i++) {
+		_cleanup_free_ char *link = NULL;
+		_cleanup_buf_ struct buf text = BUF_INIT;
+
+		snprintf(path, sizeof(path), "%d/fd/%d", pid, fds[i]);
+		link = io_readlink(proc, path);
+		if (!link || strncmp(link, "anon_inode:", 11) || !strstr(link, "inotify"))
+			continue;
+		snprintf(path, sizeof(path), "%d/fdinfo/%d", pid, fds[i]);
+		if (io_read_file(proc, path, MAX_FDINFO, &text) == 0 && buf_cstr(&text) &&
+			!take_lines(buf_cstr(&text), inodes))
+			return false;
+	}
+	return true;
+}
+
+/* Each once: many programs watch the same. */
+static size_t make_unique(struct find_inode *v, size_t n)
+{
+	size_t k = 0;
+
+	sort_array(v, n, sizeof(*v), compare_inodes);
+	for (size_t i = 0; i < n; i++)
+		if (k == 0 || compare_inodes(&v[k - 1], &v[i]))
+			v[k++] = v[i];
+	return k;
+}
+
+void ckpt_find_ahead(const struct ckpt_dump *d, struct buf *ret)
+{
+	_cleanup_free_ int *pids = NULL;
+	int proc = d->world->proc_fd;
+	bool quiet = proc >= 0;
+	size_t n = 0;
+
+	if (quiet && proc_list_numbers(proc, ".", &pids, &n, NULL) < 0)
+		return;
+	for (size_t i = 0; quiet && i < n; i++)
+		quiet = pids[i] == 1 || take_process(proc, pids[i], ret);
+	if (!quiet || buf_error(ret) < 0) {
+		buf_clear(ret);
+		return;
+	}
+	n = make_unique((struct find_inode *)ret->data, ret->len / sizeof(struct find_inode));
+	ret->len = n * sizeof(struct find_inode);
+	ckpt_find_inodes(d, (struct find_inode *)ret->data, n);
+}
+
+void ckpt_find_forget(struct buf *found)
+{
+	for (size_t i = 0; i < found->len / sizeof(struct find_inode); i++)
+		free(((struct find_inode *)found->data)[i].path);
+	buf_fini(found);
+}
