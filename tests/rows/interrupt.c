@@ -59,5 +59,6 @@ static void by_interrupt(void)
 	ROW_CHECK(interrupt(26 /* ptrace */, 0, 0, 0, 0, 0) == -EPERM);
 }
 
-const struct row other_rows[] = {{SYS_getpid, 0x80, by_interrupt}};
+const struct row other_rows[] = {
+	{SYS_getpid, 0x80, by_interrupt}, {SYS_getpid, 0x50f, row_registers}};
 const size_t n_other_rows = N(other_rows);

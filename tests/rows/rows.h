@@ -37,6 +37,7 @@ extern int64_t row_since[2]; /* (clocks.c); 0: not told */
 /* Of users. */
 extern const struct row user_rows[];
 extern const size_t n_user_rows;
+void row_registers(void); /* what calls of 64-bit programs leave alone (registers.c) */
 /* Of 64-bit programs that make 32-bit calls (interrupt.c), or of 32-bit programs (rows32.c). */
 extern const struct row other_rows[];
 extern const size_t n_other_rows;
