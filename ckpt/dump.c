@@ -187,6 +187,8 @@ static int plan(struct ckpt_dump *d, struct err *e)
 	if (r == 0)
 		r = ckpt_layout_check(d, e);
 	if (r == 0)
+		r = ckpt_openfiles_gather(d, e);
+	if (r == 0)
 		r = each_subject(d, check_one, NULL, e);
 	return r;
 }

@@ -71,6 +71,8 @@ struct ckpt_kind {
 
 	/* FILE: true if this open file is mine.  Looks only at @f. */
 	bool (*claim)(const struct ckpt_file *f);
+	/* FILE: takes up the files that are in flight in this one (ckpt_file_add), before any is checked.  May be NULL. */
+	int (*gather)(struct ckpt_dump *d, union ckpt_subject s, struct err *e);
 	/* Can it be frozen, and by this host?  Before anything is written.  May be NULL. */
 	int (*check)(struct ckpt_dump *d, union ckpt_subject s, struct err *e);
 	/* SESSION: what can be told only inside the session's ipc namespace.  Runs in a helper there,

@@ -521,6 +521,22 @@ int ckpt_openfiles_claim(struct ckpt_dump *d, struct err *e)
 	return 0;
 }
 
+/* Those taken up meanwhile come at the end of the list. */
+int ckpt_openfiles_gather(struct ckpt_dump *d, struct err *e)
+{
+	for (size_t i = 0; i < d->n_files; i++) {
+		struct ckpt_file *f = d->files[i];
+		int r = f->gathered ? 0 : ckpt_nested_check_socket(d, f, e);
+
+		if (r >= 0 && !f->gathered && f->kind->gather)
+			r = f->kind->gather(d, (union ckpt_subject){.file = f}, e);
+		if (r < 0)
+			return ckpt_file_wrap(f, e);
+		f->gathered = true;
+	}
+	return 0;
+}
+
 int ckpt_openfiles_check(struct ckpt_dump *d, struct ckpt_file *f, struct err *e)
 {
 	if (f->checked)
@@ -578,10 +594,7 @@ int ckpt_file_add(struct ckpt_dump *d, int fd, struct ckpt_file **ret, struct er
 		r = append_file(d, f, e);
 	if (r < 0)
 		return r;
-	known = take_ptr(f);
-	*ret = known;
-	if (ckpt_openfiles_check(d, known, e) < 0)
-		return ckpt_file_wrap(known, e);
+	*ret = take_ptr(f);
 	return 0;
 }
 

@@ -180,7 +180,7 @@ static int by_connection(const void *a, const void *b, void *ctx)
 	return memcmp(&x, &y, sizeof(x));
 }
 
-/* Both ends of a connection lie beside one another in that order. */
+/* Both ends of a connection lie beside one another in that order; one that leads to itself has one. */
 static int find_peers(struct ckpt_inet_diag_list *list)
 {
 	_cleanup_free_ uint32_t *order = calloc(list->n + 1, sizeof(*order));
@@ -189,8 +189,12 @@ static int find_peers(struct ckpt_inet_diag_list *list)
 		return -ENOMEM;
 	sort_array(list->entries, list->n, sizeof(list->entries[0]), by_ino);
 	for (uint32_t i = 0; i < list->n; i++) {
+		struct ckpt_inet_diag *x = &list->entries[i];
+		bool itself = x->state != TCP_LISTEN && x->local.in.sin_port &&
+			      ckpt_sock_addr_equal(&x->local, &x->remote);
+
 		order[i] = i;
-		list->entries[i].peer = CKPT_SOCK_NONE;
+		x->peer = itself ? i : CKPT_SOCK_NONE;
 	}
 	if (list->n > 1)
 		qsort_r(order, list->n, sizeof(*order), by_connection, list);

@@ -42,6 +42,7 @@ enum {
 	BUF_LOCK = 72,
 	RCV_MARK = 75,
 	IP_LOCAL_PORTS = 51,
+	IP_RECVERR_RFC4884_ = 26,
 	UDP_GRO_ = 104,
 	UDP_SEGMENT_ = 103,
 	TCP_TX_DELAY_ = 37,
@@ -72,6 +73,12 @@ static const struct option_row rows[] = {
 	{ANY, SOL_SOCKET, SO_MAX_PACING_RATE, SOFT, 8},
 	{ANY, SOL_SOCKET, SO_ZEROCOPY, 0, 4},
 	{ANY, SOL_SOCKET, RCV_MARK, SOFT, 4},
+	{ANY, SOL_SOCKET, SO_INCOMING_CPU, SOFT, 4},
+	{ANY, SOL_SOCKET, SO_NO_CHECK, 0, 4},
+	{ANY, SOL_SOCKET, SO_BUSY_POLL, SOFT, 4},
+	{ANY, SOL_SOCKET, SO_SELECT_ERR_QUEUE, 0, 4},
+	{ANY, SOL_SOCKET, SO_TXTIME, SOFT, 8},
+	{ANY, SOL_SOCKET, SO_LOCK_FILTER, ASKED, 4}, /* behind the filter */
 	{AF_UNIX, 0, 0, SOL_SOCKET, SO_PASSCRED, 0, 4},
 	{AF_UNIX, 0, 0, SOL_SOCKET, SO_PASSSEC, 0, 4},
 	{AF_UNIX, 0, 0, SOL_SOCKET, PASS_PIDFD, 0, 4},
@@ -97,6 +104,8 @@ static const struct option_row rows[] = {
 	{AF_INET, 0, 0, IPPROTO_IP, IP_RECVOPTS, 0, 4},
 	{AF_INET, 0, 0, IPPROTO_IP, IP_RETOPTS, 0, 4},
 	{AF_INET, 0, 0, IPPROTO_IP, IP_RECVORIGDSTADDR, 0, 4},
+	{AF_INET, 0, 0, IPPROTO_IP, IP_RECVFRAGSIZE, 0, 4},
+	{AF_INET, 0, 0, IPPROTO_IP, IP_RECVERR_RFC4884_, 0, 4},
 	{AF_INET, SOCK_DGRAM, 0, IPPROTO_IP, IP_MULTICAST_TTL, 0, 4},
 	{AF_INET, SOCK_DGRAM, 0, IPPROTO_IP, IP_MULTICAST_LOOP, 0, 4},
 	{AF_INET, SOCK_DGRAM, 0, IPPROTO_IP, IP_MULTICAST_ALL, 0, 4},
@@ -118,6 +127,12 @@ static const struct option_row rows[] = {
 	{AF_INET6, 0, 0, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 0, 4},
 	{AF_INET6, 0, 0, IPPROTO_IPV6, IPV6_RECVTCLASS, 0, 4},
 	{AF_INET6, 0, 0, IPPROTO_IPV6, IPV6_RECVORIGDSTADDR, 0, 4},
+	{AF_INET6, 0, 0, IPPROTO_IPV6, IPV6_RECVHOPOPTS, 0, 4},
+	{AF_INET6, 0, 0, IPPROTO_IPV6, IPV6_RECVDSTOPTS, 0, 4},
+	{AF_INET6, 0, 0, IPPROTO_IPV6, IPV6_RECVRTHDR, 0, 4},
+	{AF_INET6, 0, 0, IPPROTO_IPV6, IPV6_RECVPATHMTU, 0, 4},
+	{AF_INET6, 0, 0, IPPROTO_IPV6, IPV6_RECVFRAGSIZE, 0, 4},
+	{AF_INET6, 0, 0, IPPROTO_IPV6, IPV6_MINHOPCOUNT, 0, 4},
 	{AF_INET6, 0, 0, IPPROTO_IPV6, IPV6_TCLASS, 0, 4},
 	{AF_INET6, 0, 0, IPPROTO_IPV6, IPV6_DONTFRAG, 0, 4},
 	{AF_INET6, 0, 0, IPPROTO_IPV6, IPV6_UNICAST_IF, 0, 4},
@@ -129,6 +144,7 @@ static const struct option_row rows[] = {
 	{0, SOCK_STREAM, IPPROTO_TCP, IPPROTO_TCP, TCP_DEFER_ACCEPT, EARLY, 4},
 	{0, SOCK_STREAM, IPPROTO_TCP, IPPROTO_TCP, TCP_SAVE_SYN, EARLY, 4},
 	{0, SOCK_STREAM, IPPROTO_TCP, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, ASKED, 4},
+	{0, SOCK_STREAM, IPPROTO_TCP, IPPROTO_TCP, TCP_FASTOPEN, EARLY | SOFT, 4},
 	{0, SOCK_STREAM, IPPROTO_TCP, IPPROTO_TCP, TCP_NODELAY, 0, 4},
 	{0, SOCK_STREAM, IPPROTO_TCP, IPPROTO_TCP, TCP_CORK, 0, 4},
 	{0, SOCK_STREAM, IPPROTO_TCP, IPPROTO_TCP, TCP_KEEPIDLE, 0, 4},
@@ -338,6 +354,25 @@ int ckpt_sock_options_early(int fd, const Pb__SockCommon *m, struct err *e)
 	return set_all(fd, m, EARLY | ASKED, EARLY, e);
 }
 
+/* From now on nobody takes the filter off. */
+static int lock_filter(int fd, const Pb__SockCommon *m, struct err *e)
+{
+	int locked;
+
+	for (size_t i = 0; i < m->n_options; i++) {
+		const Pb__SockOption *o = m->options[i];
+
+		if (o->level != SOL_SOCKET || o->name != SO_LOCK_FILTER ||
+			o->value.len != sizeof(locked))
+			continue;
+		memcpy(&locked, o->value.data, sizeof(locked));
+		if (locked &&
+			setsockopt(fd, SOL_SOCKET, SO_LOCK_FILTER, &locked, sizeof(locked)) < 0)
+			return err_errno(e, -errno, "cannot lock the filter of a socket");
+	}
+	return 0;
+}
+
 int ckpt_sock_options_late(struct ckpt_build *b, int fd, const Pb__SockCommon *m, struct err *e)
 {
 	int r = set_all(fd, m, ASKED, 0, e);
@@ -353,6 +388,9 @@ int ckpt_sock_options_late(struct ckpt_build *b, int fd, const Pb__SockCommon *m
 		if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &p, sizeof(p)) < 0)
 			return err_errno(e, -errno, "cannot set the filter of a socket");
 	}
+	r = lock_filter(fd, m, e);
+	if (r < 0)
+		return r;
 	if (fchmod(fd, m->mode & 07777) < 0)
 		return err_errno(e, -errno, "cannot set the mode of a socket");
 	return ckpt_common_restore(b, fd, m->file, e);

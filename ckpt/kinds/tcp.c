@@ -11,7 +11,7 @@
  *
  *      what is asked                            what it means
  *      ESTABLISHED ... CLOSING, LAST_ACK        CONNECTED, with or without fin_sent
- *      CLOSE, but something was received        CONNECTED, CLOSED or RESET by the peer
+ *      CLOSE, but something was received        CONNECTED, CLOSED or RESET by the peer; or REFUSED
  *      the counterpart in INET_DIAG             FILE; without inode: PENDING or CLOSED; none: VANISHED
  *
  * A counterpart without an inode is either not accepted yet or closed; its state tells.  What it
@@ -235,6 +235,10 @@ static void judge_closed(int fd, Pb__Tcp *m)
 
 	if (poll(&p, 1, 0) < 1 || !(p.revents & POLLRDHUP))
 		return;
+	if ((p.revents & POLLERR) && tcp_was_refused(fd)) {
+		m->state = PB__TCP__STATE__REFUSED;
+		return;
+	}
 	m->state = PB__TCP__STATE__CONNECTED;
 	m->peer_kind = p.revents & POLLERR ? PB__TCP__PEER__RESET : PB__TCP__PEER__CLOSED;
 	m->fin_sent = true;
@@ -291,14 +295,26 @@ static int look_at_foreign(
 	return sever(d, &remote, m, e);
 }
 
+/* The session's own socket to which connections to @a lead. */
+static const struct ckpt_file *listener_at(
+	struct ckpt_dump *d, const struct ckpt_inet_diag_list *list, const union ckpt_sockaddr *a)
+{
+	const struct ckpt_file *f = NULL;
+
+	for (size_t i = 0; i < list->n && !f; i++)
+		if (listens_at(&list->entries[i], a))
+			f = ckpt_sock_file(d, &ckpt_kind_tcp, NULL, list->entries[i].ino);
+	return f;
+}
+
 /* A connect(2) that has not been answered is begun again. */
-static int look_at_connecting(
-	const struct ckpt_dump *d, const struct ckpt_inet_diag *x, Pb__Tcp *m, struct err *e)
+static int look_at_connecting(struct ckpt_dump *d, const struct ckpt_inet_diag_list *list,
+	const struct ckpt_inet_diag *x, Pb__Tcp *m, struct err *e)
 {
 	char text[INET6_ADDRSTRLEN + 10];
 
 	m->state = PB__TCP__STATE__CONNECTING;
-	if (d->world->ns_net >= 0)
+	if (d->world->ns_net >= 0 || listener_at(d, list, &x->remote))
 		return 0;
 	return ckpt_outside(d, e, "a connection to %s, not answered yet, leads out of the session",
 		ckpt_sock_addr_text(&x->remote, text, sizeof(text)));
@@ -330,7 +346,7 @@ static int look(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Tcp *m, stru
 		return find_orphans(d, list, x, m, e);
 	}
 	if (state == TCP_SYN_SENT)
-		return look_at_connecting(d, x, m, e);
+		return look_at_connecting(d, list, x, m, e);
 	m->state = PB__TCP__STATE__CONNECTED;
 	m->fin_sent = state != TCP_ESTABLISHED && state != TCP_CLOSE_WAIT;
 	return find_peer(d, f, list, x, m, e);
@@ -383,14 +399,28 @@ static int peer_fd(const struct ckpt_dump *d, const Pb__Tcp *m)
 	return m->peer_kind == PB__TCP__PEER__FILE ? d->files[m->peer - 1]->fd : -1;
 }
 
+/* SO_REUSEADDR; what it was. */
+static int share_address(int fd, int share)
+{
+	int was = ckpt_sock_get_int(fd, SOL_SOCKET, SO_REUSEADDR);
+
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &share, sizeof(share));
+	return was;
+}
+
 /* Only the owner of the network can read what has not been delivered (tcp_queue.c). */
 static int deliver(struct ckpt_dump *d, const struct ckpt_file *f, const Pb__Tcp *m, struct err *e)
 {
-	int from = peer_fd(d, m), r;
+	int from = peer_fd(d, m), r, of_receiver, of_sender;
 
 	if (d->world->ns_net >= 0 || !tcp_queue_unsent(from))
 		return 0;
+	/* With the last byte may come the end of both: who keeps their addresses for a minute must share them. */
+	of_receiver = share_address(f->fd, 1);
+	of_sender = share_address(from, 1);
 	r = tcp_queue_deliver(d, f->fd, from, e);
+	share_address(f->fd, of_receiver);
+	share_address(from, of_sender);
 	if (r < 0 || !tcp_queue_unsent(from))
 		return r;
 	return unread(
@@ -479,7 +509,8 @@ static int dump_data(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
 
 static void show(const void *body, size_t len, FILE *out)
 {
-	static const char *const states[] = {"idle", "listening", "connected", "connecting"};
+	static const char *const states[] = {
+		"idle", "listening", "connected", "connecting", "refused"};
 	static const char *const peers[] = {
 		"", " file", " closed", " pending at file", " vanished", " reset"};
 	Pb__Tcp *m = pb__tcp__unpack(NULL, len, body);

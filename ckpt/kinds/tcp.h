@@ -4,11 +4,13 @@
  *
  *      tcp.c        kernel -> record
  *      tcp_queue.c  reads what is on its way between two sockets
+ *      tcp_refused.c  what a closed socket has never been
  *      tcp_build.c  record -> kernel
  */
 #ifndef CKPT_KINDS_TCP_H
 #define CKPT_KINDS_TCP_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "ckpt/kind.h"
@@ -30,6 +32,8 @@ int tcp_queue_make_room(const struct ckpt_dump *d, int fd, uint64_t bytes, struc
 void tcp_queue_invite(int fd, uint64_t bytes);
 /* Helps @from to deliver all it has to @fd, for a moment; best effort, see tcp_queue_unsent. */
 int tcp_queue_deliver(const struct ckpt_dump *d, int fd, int from, struct err *e);
+/* Has a connect(2) of @fd, which has an error to tell, failed without having been answered by a peer? */
+bool tcp_was_refused(int fd);
 /* Its state, TCP_* of netinet/tcp.h; -1 if it is no TCP socket. */
 int tcp_state(int fd);
 

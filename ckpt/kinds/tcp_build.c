@@ -10,7 +10,7 @@
  *      data     bytes are sent by the peer: what the receiver takes is received, what it does
  *               not stays unsent, as it was
  *      link     shutdown, closing of stand-ins for peers nobody has any more, backlogs
- *      finish   connects that had not been answered; options
+ *      finish   connects that had not been answered, or refused; options
  *
  * SO_REUSEADDR is on for all until the end: addresses are given in another order than they were.
  * Where more is on its way than a fresh socket would take, the defaults for buffers are raised for
@@ -77,12 +77,13 @@ static struct end *end_of_record(struct ckpt_record *r, struct err *e)
 	return r->state = u;
 }
 
+/* Its own, if it is connected to itself. */
 static struct end *peer_of(struct ckpt_build *b, const struct end *u, struct err *e)
 {
 	struct ckpt_record *r = ckpt_build_record(b, PROTO_KIND_TCP, u->m->peer);
 	struct end *p = r ? end_of_record(r, e) : NULL;
 
-	if (!p || p == u) {
+	if (!p) {
 		err_set(e, ERR_IMAGE, -EBADMSG, "a TCP socket's peer is missing");
 		return NULL;
 	}
@@ -268,6 +269,22 @@ static bool is_served(const struct ports *p, const Pb__InetAddr *a)
 	return a && (p->bits[(a->port & 0xffff) / 8] & (1 << (a->port % 8)));
 }
 
+/* Both sides begin to connect at the same time, as one. */
+static int make_loop(struct end *u, struct err *e)
+{
+	union ckpt_sockaddr local, remote;
+	int len = ckpt_sock_addr_unpack(u->m->local, u->m->domain, &local, e), r;
+
+	if (len < 0 || ckpt_sock_addr_unpack(u->m->remote, u->m->domain, &remote, e) < 0)
+		return -EBADMSG;
+	if (!ckpt_sock_addr_equal(&local, &remote))
+		return err_set(
+			e, ERR_IMAGE, -EBADMSG, "a TCP socket is its own peer at two addresses");
+	u->fd = make_socket(u->m, e);
+	r = u->fd < 0 ? u->fd : bind_to(u->fd, u->m->domain, u->m->local, e);
+	return r < 0 ? r : connect_to(u->fd, &remote, (socklen_t)len, e);
+}
+
 static int make_connected(
 	struct ckpt_build *b, struct end *u, const struct ports *ports, struct err *e)
 {
@@ -280,6 +297,8 @@ static int make_connected(
 		p = peer_of(b, u, e);
 		if (!p)
 			return -EBADMSG;
+		if (p == u)
+			return make_loop(u, e);
 		if (p->m->peer_kind != PB__TCP__PEER__FILE || p->m->peer != u->id || p->fd >= 0)
 			return err_set(
 				e, ERR_IMAGE, -EBADMSG, "TCP sockets disagree about their peers");
@@ -551,6 +570,26 @@ static int connect_on(const struct end *u, int fd, struct err *e)
 	return 0;
 }
 
+/* Nobody listens at a port that somebody has for the moment. */
+static int be_refused(const struct end *u, int fd, struct err *e)
+{
+	_cleanup_close_ int other = socket(u->m->domain, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct pollfd p = {.fd = fd, .events = POLLOUT};
+	union ckpt_sockaddr to = {.any.sa_family = (sa_family_t)u->m->domain};
+	socklen_t len = u->m->domain == AF_INET ? sizeof(to.in) : sizeof(to.in6);
+
+	if (u->m->domain == AF_INET)
+		to.in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	else
+		to.in6.sin6_addr = in6addr_loopback;
+	if (other < 0 || bind(other, &to.any, len) < 0 || getsockname(other, &to.any, &len) < 0)
+		return err_errno(e, -errno, "cannot find a port where nobody listens");
+	io_set_nonblock(fd, true);
+	if (connect(fd, &to.any, len) == 0 || errno != EINPROGRESS || poll(&p, 1, PATIENCE_MS) != 1)
+		log_info("the failure of a connect has been forgotten");
+	return 0;
+}
+
 int tcp_finish(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
 {
 	struct end *u = end_of_record(r, e);
@@ -561,6 +600,8 @@ int tcp_finish(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
 	fd = fd_of(b, u);
 	if (u->m->state == PB__TCP__STATE__CONNECTING)
 		rc = connect_on(u, fd, e);
+	else if (u->m->state == PB__TCP__STATE__REFUSED)
+		rc = be_refused(u, fd, e);
 	if (rc >= 0)
 		rc = ckpt_sock_options_late(b, fd, u->m->common, e);
 	pb__tcp__free_unpacked(u->m, NULL);

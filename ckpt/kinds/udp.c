@@ -8,7 +8,7 @@
  *
  * A session on the host's network keeps its addresses; what waits in such a socket is lost, as
  * datagrams may be, since it could only be sent again under a false name.  Also lost: what waits in a
- * ping socket, error queues, and corked data.
+ * ping socket or in one that is shut for reading, error queues, and corked data.
  */
 #include <errno.h>
 #include <linux/sockios.h>
@@ -245,6 +245,24 @@ static int dump_addresses(int fd, Pb__Udp *m, struct err *e)
 	return m->remote ? 0 : err_errno(e, -ENOMEM, "address of a socket");
 }
 
+/* Is @own, bound to any address, where this host reaches @a? */
+static bool is_at_any(const union ckpt_sockaddr *own, const union ckpt_sockaddr *a)
+{
+	const struct in6_addr *six = &a->in6.sin6_addr;
+	bool four = a->any.sa_family == AF_INET;
+	uint32_t ip = four ? a->in.sin_addr.s_addr : six->s6_addr32[3];
+
+	if (own->in.sin_port != a->in.sin_port)
+		return false;
+	if (!four && !IN6_IS_ADDR_V4MAPPED(six))
+		return own->any.sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(six) &&
+		       IN6_IS_ADDR_UNSPECIFIED(&own->in6.sin6_addr);
+	if (ntohl(ip) >> 24 != IN_LOOPBACKNET)
+		return false;
+	return own->any.sa_family == AF_INET ? !own->in.sin_addr.s_addr
+					     : IN6_IS_ADDR_UNSPECIFIED(&own->in6.sin6_addr);
+}
+
 /* Is a socket of the session bound to @a? */
 static bool is_ours(const struct ckpt_dump *d, const union ckpt_sockaddr *a)
 {
@@ -254,7 +272,7 @@ static bool is_ours(const struct ckpt_dump *d, const union ckpt_sockaddr *a)
 		socklen_t len = sizeof(own);
 
 		if (f->kind == &ckpt_kind_udp && getsockname(f->fd, &own.any, &len) == 0 &&
-			ckpt_sock_addr_equal(&own, a))
+			(ckpt_sock_addr_equal(&own, a) || is_at_any(&own, a)))
 			return true;
 	}
 	return false;
@@ -280,10 +298,21 @@ static int check(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
 		ckpt_sock_addr_text(&a, text, sizeof(text)));
 }
 
+/* shutdown(2), as far as it shows: of one that may still receive it does not. */
+static void look_shut(int fd, Pb__Udp *m)
+{
+	struct pollfd p = {.fd = fd, .events = POLLRDHUP};
+
+	m->no_receive = poll(&p, 1, 0) == 1 && (p.revents & POLLRDHUP);
+	m->no_send = m->no_receive && (p.revents & POLLHUP);
+}
+
 static int dump_queue(struct ckpt_dump *d, int fd, Pb__Udp *m, struct err *e)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
 
+	if (m->no_receive)
+		return 0;
 	/* An error that waits would be told to us instead of to the session. */
 	if (d->world->ns_net < 0 || is_ping(m->common->protocol) || poll(&p, 1, 0) != 1 ||
 		!(p.revents & POLLIN) || (p.revents & POLLERR))
@@ -307,6 +336,7 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 	r = ckpt_sock_common_dump(d, f, &common, e);
 	if (r >= 0)
 		r = dump_addresses(f->fd, &m, e);
+	look_shut(f->fd, &m);
 	if (r >= 0)
 		r = dump_queue(d, f->fd, &m, e);
 	if (r >= 0 && m.local)
@@ -463,6 +493,8 @@ static int link_queue(struct ckpt_build *b, struct ckpt_record *r, struct err *e
 		if (rc >= 0 && connect(fd, &a.any, (socklen_t)len) < 0 && !m->outside)
 			rc = err_errno(e, -errno, "cannot connect a UDP socket again");
 	}
+	if (m->no_receive)
+		shutdown(fd, m->no_send ? SHUT_RDWR : SHUT_RD);
 	pb__udp__free_unpacked(m, NULL);
 	return rc;
 }

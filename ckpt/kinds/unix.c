@@ -9,7 +9,7 @@
  * tells SIOCUNIXFILE, which the owner of the network namespace may ask.
  *
  * Unread bytes and the descriptors among them are peeked at.  A descriptor in flight may be one
- * that no table holds: it is taken up with ckpt_file_add, by the check, so that it gets a record
+ * that no table holds: it is taken up with ckpt_file_add, before the checks, so that it gets a record
  * like every other.
  *
  * A peer outside the session, or in another network, is refused or severed (outside.h).
@@ -178,6 +178,14 @@ static int diag_of(struct ckpt_dump *d, const struct ckpt_file *f,
 	return 0;
 }
 
+static bool is_foreign(struct ckpt_dump *d, const struct ckpt_file *f)
+{
+	struct ckpt_unix_diag_list *list;
+	const struct ckpt_unix_diag *diag;
+
+	return diag_of(d, f, &diag, &list, NULL) == 0 && !diag;
+}
+
 /* The name as bind(2) had it in the session; @which is getsockname or getpeername. */
 static int name_of(const struct ckpt_dump *d, int fd,
 	int (*which)(int, struct sockaddr *, socklen_t *), ProtobufCBinaryData *ret)
@@ -325,7 +333,9 @@ static int find_pending(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Unix
 		}
 		if (!client || ioctl(client->fd, SIOCOUTQ, &unread) < 0 || unread) {
 			err_set(e, ERR_UNFREEZABLE, -EAGAIN,
-				"a connection that has not been accepted yet holds data");
+				client ? "a connection that has not been accepted yet holds data"
+				       : "a connection that has not been accepted yet may hold data, "
+					 "its client has gone");
 			return err_hint(e, "try again when the server has accepted it");
 		}
 		m->pending[m->n_pending++] = client->id;
@@ -479,9 +489,17 @@ static int dump_node(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Unix *m
 	return m->node ? 0 : err_errno(e, -errno, "node of a socket");
 }
 
+static Pb__Unix__State unix_state(const struct ckpt_file *f, const struct ckpt_unix_diag *diag)
+{
+	if (ckpt_sock_get_int(f->fd, SOL_SOCKET, SO_TYPE) == SOCK_DGRAM)
+		return PB__UNIX__STATE__IDLE;
+	return diag->state == TCP_LISTEN	? PB__UNIX__STATE__LISTENING
+	       : diag->state == TCP_ESTABLISHED ? PB__UNIX__STATE__CONNECTED
+						: PB__UNIX__STATE__IDLE;
+}
+
 static int look(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Unix *m, struct err *e)
 {
-	int type = ckpt_sock_get_int(f->fd, SOL_SOCKET, SO_TYPE);
 	struct ckpt_unix_diag_list *list;
 	const struct ckpt_unix_diag *diag;
 	int r = diag_of(d, f, &diag, &list, e);
@@ -490,10 +508,7 @@ static int look(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Unix *m, str
 		return r;
 	if (!diag)
 		return look_at_foreign(d, f, m, e);
-	if (type != SOCK_DGRAM && diag->state == TCP_LISTEN)
-		m->state = PB__UNIX__STATE__LISTENING;
-	else if (type != SOCK_DGRAM && diag->state == TCP_ESTABLISHED)
-		m->state = PB__UNIX__STATE__CONNECTED;
+	m->state = unix_state(f, diag);
 	return find_peer(d, f, list, diag, m, e);
 }
 
@@ -523,24 +538,49 @@ static void fini(Pb__Unix *m)
 	ckpt_sock_queue_free(m->queue, m->n_queue);
 }
 
-/* Before anything is written: its peer is known, and what it carries has been taken up. */
+/* Keeps what @f holds, which is in state @m; what that carries is taken up. */
+static int take_queue(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Unix *m, struct err *e)
+{
+	char byte;
+	int r = 0;
+
+	if (m->state == PB__UNIX__STATE__CONNECTED &&
+		recv(f->fd, &byte, 1, MSG_OOB | MSG_PEEK | MSG_DONTWAIT) == 1)
+		return err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP,
+			"an urgent byte (MSG_OOB) in flight is not supported");
+	if (has_queue(f, m))
+		r = ckpt_sock_queue_dump(d, f->fd, &m->queue, &m->n_queue, e);
+	return r >= 0 && m->n_queue ? keep_queue(d, f, m, e) : r;
+}
+
+/* Before anybody looks for peers: one end may be in flight in the queue of another socket. */
+static int gather(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
+{
+	const struct ckpt_file *f = s.file;
+	struct ckpt_unix_diag_list *list;
+	const struct ckpt_unix_diag *diag;
+	Pb__Unix m = PB__UNIX__INIT;
+	int r = diag_of(d, f, &diag, &list, e);
+
+	if (r >= 0 && diag) {
+		m.state = unix_state(f, diag);
+		r = take_queue(d, f, &m, e);
+	}
+	fini(&m);
+	return r;
+}
+
+/* Before anything is written: its peer is known. */
 static int check(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
 {
 	const struct ckpt_file *f = s.file;
 	Pb__Unix m = PB__UNIX__INIT;
-	char byte;
 	int r = look(d, f, &m, e);
 
 	if (r >= 0 && m.state == PB__UNIX__STATE__LISTENING)
 		r = find_pending(d, f, &m, e);
-	if (r >= 0 && m.state == PB__UNIX__STATE__CONNECTED &&
-		recv(f->fd, &byte, 1, MSG_OOB | MSG_PEEK | MSG_DONTWAIT) == 1)
-		r = err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP,
-			"an urgent byte (MSG_OOB) in flight is not supported");
-	if (r >= 0 && has_queue(f, &m))
-		r = ckpt_sock_queue_dump(d, f->fd, &m.queue, &m.n_queue, e);
-	if (r >= 0 && m.n_queue)
-		r = keep_queue(d, f, &m, e);
+	if (r >= 0 && is_foreign(d, f))
+		r = take_queue(d, f, &m, e);
 	fini(&m);
 	return r;
 }
@@ -626,6 +666,7 @@ const struct ckpt_kind ckpt_kind_unix = {
 	.name = "unix",
 	.scope = CKPT_FILE,
 	.claim = claim,
+	.gather = gather,
 	.check = check,
 	.dump = dump,
 	.forget = forget,

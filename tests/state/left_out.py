@@ -36,6 +36,8 @@ LEFT_OUT = {
     "netlink": [(("pipe",), PORTS)],
     "tcp_goodbye": [(HERE_AT_ONCE, PORTS)],
     "tcp_listen": [(HERE_AT_ONCE, PORTS)],
+    "tcp_connects": [(HERE_AT_ONCE, PORTS)],
+    "tcp_states": [(HERE_AT_ONCE, PORTS)],
     "tcp_pair": [(HERE_AT_ONCE, PORTS)],
     "unix_abstract": [(("pipe",), PORTS)],
     "unix_connect": [(("pipe",), PORTS)],
