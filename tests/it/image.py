@@ -3,6 +3,7 @@
 """Integration tests of images: what is told of them, cores, stacks, differences."""
 import contextlib
 import pathlib
+import re
 import shutil
 import sys
 import tempfile
@@ -121,7 +122,7 @@ os.remove('/tmp/old'); open('/tmp/other', 'w').write('else'); open('/tmp/new', '
 with open('/tmp/long', 'r+b') as f: f.seek(49000); f.write(b'b')
 threading.Thread(target=wait, args=('never',), daemon=True).start()
 os.kill(old, 9); os.waitpid(old, 0)
-print(os.fork() and 'changed %d %d %d' % (pipe[1], pair[1].fileno(), closed), flush=True)
+if os.fork(): print('changed %d %d %d.' % (pipe[1], pair[1].fileno(), closed), flush=True)
 wait('never')
 """
 
@@ -132,8 +133,8 @@ def diff_tells_what_has_changed(env):
     a, b = env.path("a"), env.path("b")
     env.podrun("snapshot", "s", "-o", a)
     env.podrun("exec", "s", "touch", "/tmp/go")
-    until("it is done", lambda: "changed" in env.logs("s"))
-    pipe, pair, closed = [int(n) for n in env.logs("s").split("changed ")[1].split()[:3]]
+    done = until("it is done", lambda: re.search(r"changed (\d+) (\d+) (\d+)\.", env.logs("s")))
+    pipe, pair, closed = map(int, done.groups())
     env.podrun("snapshot", "s", "-o", b, "--compress")
     env.podrun("kill", "s")
 
