@@ -21,14 +21,47 @@
 #define MAX_FDS	     (1 << 20)
 #define CALLS_PER_FD 7 /* an O_PATH descriptor takes most (ckpt/lend.c) */
 
+/* Not by fdinfo, which shows O_CLOEXEC of the file's own flags as well: TIOCGPTPEER leaves it there. */
+static bool is_unsure(const struct ckpt_fd *f)
+{
+	int flags = f->cloexec ? fcntl(f->file->fd, F_GETFL) : -1;
+
+	return flags >= 0 && flags & O_CLOEXEC;
+}
+
+/* Asks the task where nothing else tells whether a descriptor is closed by exec. */
+static int ask_cloexec(struct ckpt_proc *p, struct err *e)
+{
+	struct remote *remote = NULL;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < p->n_fds; i++) {
+		if (!is_unsure(&p->fds[i]))
+			continue;
+		if (!remote)
+			r = ckpt_proc_remote(p, &remote, e);
+		if (r < 0)
+			break;
+		remote_add(remote, SYS_fcntl, (uint64_t)p->fds[i].fd, F_GETFD, 0, 0, 0, 0);
+		r = ckpt_run_all(remote, "fcntl", e);
+		if (r == 0)
+			p->fds[i].cloexec = remote_result(remote, 0) & FD_CLOEXEC;
+	}
+	return r;
+}
+
 static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e)
 {
 	Pb__Fdtable m = PB__FDTABLE__INIT;
 	_cleanup_free_ Pb__FdEntry *entries = NULL;
 	_cleanup_free_ Pb__FdEntry **list = NULL;
+	int r;
 
 	if (s.proc->state == CKPT_ZOMBIE || s.proc->files != s.proc->vpid || !s.proc->n_fds)
 		return 1;
+	r = ask_cloexec(s.proc, e);
+	if (r < 0)
+		return r;
 	entries = calloc(s.proc->n_fds, sizeof(*entries));
 	list = calloc(s.proc->n_fds, sizeof(*list));
 	if (!entries || !list)

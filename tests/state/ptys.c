@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Pseudo terminals: a job-controlled child on one with bytes both ways, settings, size, /dev/tty;
- * one that was hung up, one whose slave was closed, one nobody has opened yet.
+ * its other end as TIOCGPTPEER opens it; one that was hung up, one whose slave was closed, one nobody has opened yet.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -113,11 +113,26 @@ static void new_one(int other)
 	STATE_CHECK(access(name, F_OK) < 0 && errno == ENOENT);
 }
 
+/* Opened for itself alone by @master, in @fds[0]; and again in [1], which exec leaves open. */
+static void open_peer(int master, int fds[2])
+{
+	fds[0] = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+	fds[1] = dup(fds[0]);
+	STATE_CHECK(fds[0] >= 0 && fds[1] >= 0);
+}
+
+static void check_peer(const int fds[2])
+{
+	STATE_CHECK(fcntl(fds[0], F_GETFD) == FD_CLOEXEC && fcntl(fds[1], F_GETFD) == 0);
+	close(fds[0]);
+	close(fds[1]);
+}
+
 int main(int argc, char **argv)
 {
 	struct winsize size = {.ws_row = 31, .ws_col = 97}, now;
 	int master, slave, hung_master, hung_slave, closed_master, closed_slave, fresh, status;
-	int started[2];
+	int started[2], peer[2];
 	struct termios t;
 	struct pollfd p;
 	char c, name[64];
@@ -137,6 +152,7 @@ int main(int argc, char **argv)
 	STATE_CHECK(write(master, "tyEyped\nhalfX", 13) == 13);
 	usleep(20000);
 
+	open_peer(master, peer);
 	STATE_CHECK(openpty(&hung_master, &hung_slave, NULL, NULL, NULL) == 0);
 	STATE_CHECK(close(hung_master) == 0);
 	STATE_CHECK(openpty(&closed_master, &closed_slave, NULL, NULL, NULL) == 0);
@@ -146,6 +162,8 @@ int main(int argc, char **argv)
 
 	state_ready(argc, argv);
 
+	STATE_CHECK(fcntl(slave, F_GETFD) == 0);
+	check_peer(peer);
 	is_called(master, slave, name);
 	expect(master, "hello\r\nty\b \byped\r\nhalfX");
 	STATE_CHECK(ioctl(slave, TIOCGWINSZ, &now) == 0 && now.ws_row == 31 && now.ws_col == 97);
