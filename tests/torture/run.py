@@ -117,7 +117,7 @@ class Place:
     def supervisor(self):
         """Of a session that is there; 0 if it is just going."""
         r = self.podrun("inspect", "s", check=False)
-        return 0 if r.code else r.json()["supervisor"]
+        return 0 if r.code else r.json().get("supervisor", 0)
 
     def key(self):
         return self.podrun("key", "show").text.split()[0]
@@ -264,16 +264,21 @@ class Torture:
         for p in (self.a, self.b):
             q = self.b if p is self.a else self.a
             if now[p] == "arrived":
-                p.podrun("migrate", "--abort" if now[q] in ("running", "paused", "suspended") else "--finish", "s")
+                there = now[q] in ("running", "paused", "suspended")
+                if not there and set(hit) & set(LETHAL):
+                    self.new_life()  # it may have run on there, and ended: this is what it was before
+                p.podrun("migrate", "--abort" if there else "--finish", "s")
                 return self.settle()
         return now
 
     def after_death(self, now):
         """It may take a moment until a session notices that it is one no more."""
         for p in (self.a, self.b):
-            if now[p] == "running":
+            if now[p] == "paused":
+                p.podrun("unpause", "s", check=False)
+            if now[p] in ("running", "paused"):
                 until("it lives, or does not", lambda at=p: at.podrun("exec", "s", "true", check=False).code == 0
-                      or at.state() != "running")
+                      or at.state() not in self.LIVE)
         return self.settle()
 
     def become(self, what, code, image, hit):
