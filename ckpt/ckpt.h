@@ -495,9 +495,9 @@ int ckpt_host_name(const struct ckpt_world *w, char ret[CKPT_HOST_NAME], struct 
 /*
  * The session's own files.  The supervisor keeps them in one directory (`files`: the overlays'
  * upper layers, /tmp, /run) outside every namespace; they are written in front of everything else
- * and unpacked before the session's mounts are made.
+ * and unpacked before the session's mounts are made.  @frozen says what it has open; NULL: nothing.
  */
-int ckpt_tree_write(int dirfd, struct proto_writer *out, struct err *e);
+int ckpt_tree_write(int dirfd, const struct ckpt_dump *frozen, struct proto_writer *out, struct err *e);
 /* The same with the files beneath that the frozen session has in use, but for those at or below
  * @except (absolute paths: volumes). */
 int ckpt_tree_write_all(int dirfd, const struct ckpt_dump *d, char *const *except, size_t n_except,

@@ -20,13 +20,15 @@
 #include "ckpt/memory/memory.h"
 #include "ckpt/nested_survey.h"
 #include "ckpt/openfiles.h"
+#include "ckpt/program.h"
 #include "ckpt/visit.h"
 #include "ckpt/walks.h"
 
 #define DEFAULT_PATIENCE_MS 2000
 #define FIRST_NAP_US	    2000
 #define LONGEST_NAP_US	    50000
-#define WALKS_PART	    5 /* of the patience */
+#define WALKS_PART	    5 /* of the patience, for who reads directories */
+#define UNREAD_PART	    50 /* and for who reads events */
 
 /* ---- all subjects of a kind --------------------------------------------------------------- */
 
@@ -185,6 +187,8 @@ static int plan(struct ckpt_dump *d, struct err *e)
 	int r = ckpt_openfiles_claim(d, e);
 
 	if (r == 0)
+		r = ckpt_program_take_up(d, e);
+	if (r == 0)
 		r = ckpt_layout_check(d, e);
 	if (r == 0)
 		r = ckpt_openfiles_gather(d, e);
@@ -337,7 +341,8 @@ int ckpt_freeze(struct ckpt_dump **ret, const struct ckpt_world *w,
 	uint64_t before = io_now_ns();
 	int r = look_ahead(w, o, &found, e);
 	uint64_t begin = io_now_ns(), end = begin + patience * 1000000ULL,
-		 walked = begin + patience * 1000000ULL / WALKS_PART;
+		 walked = begin + patience * 1000000ULL / WALKS_PART,
+		 read = begin + patience * 1000000ULL / UNREAD_PART;
 
 	if (r < 0)
 		return r;
@@ -346,7 +351,8 @@ int ckpt_freeze(struct ckpt_dump **ret, const struct ckpt_world *w,
 
 		r = freeze_once(ret, w, o, ARRAY_SIZE(stages), e);
 		then = io_now_ns() + nap * 1000ULL;
-		if (r == 0 && (then > walked || !ckpt_walks(*ret))) {
+		if (r == 0 && (then > walked || !ckpt_walks(*ret)) &&
+			(then > read || !ckpt_unread(*ret))) {
 			(*ret)->found = found;
 			found = BUF_INIT;
 			note_stage(*ret, "ahead", io_now_ns() - (begin - before));

@@ -14,6 +14,9 @@
  * directory whose mode forbids its owner to read is changed for a moment; overlayfs leaves such a
  * directory in its work directory.
  *
+ * To open a file of which the session has a lease for writing would break it (fcntl(2)).  Such a file is read by
+ * the open file that has the lease.
+ *
  * With the files beneath (ckpt_tree_write_all), those in use (ckpt/lower.c) follow as if they were in
  * the upper layer, unless that has them already; at a resume they then cover whatever the new
  * host has there.  They are the user's from then on, so what the session could not write to loses
@@ -57,6 +60,8 @@ struct later {
 
 struct walk {
 	int top; /* borrowed */
+	const struct ckpt_dump *frozen; /* NULL: nobody has anything open */
+	bool has_leases;
 	struct proto_writer *out;
 	Pb__Tree batch;
 	size_t batch_bytes;
@@ -90,11 +95,33 @@ static int write_range(struct walk *w, int fd, const struct later *f, off_t from
 	return 0;
 }
 
-/* Opens a file for reading, whatever its mode says. */
-static int open_readable(int dirfd, const char *name, const struct stat *st)
+static bool has_lease(const struct ckpt_file *f)
 {
-	int fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	return f->fdinfo && strstr(f->fdinfo, ": LEASE ");
+}
 
+/* The open file that has a lease of the inode of @st, or -1. */
+static int leased(const struct walk *w, const struct stat *st)
+{
+	for (size_t i = 0; w->has_leases && i < w->frozen->n_files; i++) {
+		const struct ckpt_file *f = w->frozen->files[i];
+
+		if (f->st.st_ino == st->st_ino && f->st.st_dev == st->st_dev && has_lease(f))
+			return f->fd;
+	}
+	return -1;
+}
+
+/* Opens a file for reading, whatever its mode says. */
+static int open_readable(const struct walk *w, int dirfd, const char *name, const struct stat *st)
+{
+	int fd = leased(w, st);
+
+	if (fd >= 0) {
+		fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+		return fd < 0 ? -errno : fd;
+	}
+	fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0 && errno == EACCES) {
 		fchmodat(dirfd, name, (st->st_mode & 07777) | 0400, 0);
 		fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
@@ -111,9 +138,12 @@ static int write_contents(struct walk *w, const struct later *f, struct err *e)
 
 	if (fstatat(f->dirfd, f->path, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return err_errno(e, -errno, "%s", f->path);
-	fd = open_readable(f->dirfd, f->path, &st);
+	fd = open_readable(w, f->dirfd, f->path, &st);
 	if (fd < 0)
 		return err_errno(e, fd, "cannot open %s", f->path);
+	/* To look for holes would move the session's position. */
+	if (leased(w, &st) >= 0)
+		return write_range(w, fd, f, 0, (off_t)f->size, e);
 	while ((from = lseek(fd, to, SEEK_DATA)) >= 0 && (uint64_t)from < f->size) {
 		int r;
 
@@ -250,7 +280,7 @@ static int add_xattrs(Pb__TreeEntry *t, int fd)
 static int describe_regular(struct walk *w, int dirfd, const char *name, const struct stat *st,
 	Pb__TreeEntry *t)
 {
-	_cleanup_close_ int fd = open_readable(dirfd, name, st);
+	_cleanup_close_ int fd = open_readable(w, dirfd, name, st);
 	int r;
 
 	if (fd < 0)
@@ -572,8 +602,8 @@ static int walk_below(struct walk *w, const struct ckpt_dump *d, int root, char 
 	return r;
 }
 
-int ckpt_tree_write_all(int dirfd, const struct ckpt_dump *d, char *const *except, size_t n_except,
-	struct proto_writer *out, struct err *e)
+static int write_tree(int dirfd, const struct ckpt_dump *frozen, const struct ckpt_dump *d,
+	char *const *except, size_t n_except, struct proto_writer *out, struct err *e)
 {
 	Pb__TreeEntry *entries[FILETREE_BATCH];
 	struct walk *w = calloc(1, sizeof(*w));
@@ -588,6 +618,9 @@ int ckpt_tree_write_all(int dirfd, const struct ckpt_dump *d, char *const *excep
 	}
 	w->top = dirfd;
 	w->out = out;
+	w->frozen = frozen;
+	for (size_t i = 0; frozen && i < frozen->n_files; i++)
+		w->has_leases |= has_lease(frozen->files[i]);
 	pb__tree__init(&w->batch);
 	w->batch.entries = entries;
 	r = walk_dir(w, dirfd, "", e);
@@ -603,7 +636,13 @@ int ckpt_tree_write_all(int dirfd, const struct ckpt_dump *d, char *const *excep
 	return r < 0 ? err_wrap(e, "the session's files") : 0;
 }
 
-int ckpt_tree_write(int dirfd, struct proto_writer *out, struct err *e)
+int ckpt_tree_write_all(int dirfd, const struct ckpt_dump *d, char *const *except, size_t n_except,
+	struct proto_writer *out, struct err *e)
 {
-	return ckpt_tree_write_all(dirfd, NULL, NULL, 0, out, e);
+	return write_tree(dirfd, d, d, except, n_except, out, e);
+}
+
+int ckpt_tree_write(int dirfd, const struct ckpt_dump *frozen, struct proto_writer *out, struct err *e)
+{
+	return write_tree(dirfd, frozen, NULL, NULL, 0, out, e);
 }

@@ -11,6 +11,7 @@
 
 #include "base/base.h"
 #include "ckpt/kinds/tasks.h"
+#include "ckpt/where.h"
 
 /* A listening socket in the abstract space of the session's network; the kernel picks its name. */
 static int listen_abstract(struct sockaddr_un *ret, socklen_t *ret_len, struct err *e)
@@ -147,11 +148,20 @@ static int lend_path(struct ckpt_build *b, struct remote *r, int fd, struct err 
 	slash = path ? strrchr(path, '/') : NULL;
 	if (!slash || fstat(fd, &st) < 0)
 		return err_errno(e, -errno, "a path");
+	if (!S_ISDIR(st.st_mode) && st.st_nlink == 0) {
+		path = ckpt_where_say(b->world, take_ptr(path));
+		return err_set(e, ERR_HOST, -EOPNOTSUPP,
+			"an O_PATH descriptor of %s can't be had where names are rewritten",
+			path ? path : "a deleted file");
+	}
 	if (!S_ISDIR(st.st_mode)) {
 		*slash = '\0';
 		name = slash + 1;
 	}
-	dir = open(*path ? path : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (S_ISDIR(st.st_mode))
+		dir = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	else
+		dir = open(*path ? path : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir < 0)
 		return err_errno(e, -errno, "a descriptor of a path needs %s to be readable", path);
 	buf_put(&b->lent, &dir, sizeof(dir));

@@ -65,6 +65,7 @@ struct ckpt_proc {
 	bool memory_written;	    /* ahead of its turn */
 	bool closed; /* not dumpable; it is while it is frozen (survey.c) */
 	bool i386;   /* a 32-bit program */
+	uint32_t program; /* the file that it runs, if that has no path any more (ckpt/program.c) */
 	int pidfd;
 
 	/* The virtual pid of the first process (in order of vpid) sharing this thing with it;

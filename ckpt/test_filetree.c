@@ -149,7 +149,7 @@ static void files_of_every_sort(void **state)
 	bool has_xattrs = fsetxattr(fd, "user.overlay.opaque", "y", 1, 0) == 0;
 	close(fd);
 
-	assert_int_equal(ckpt_tree_write(f->from, f->out, &e), 0);
+	assert_int_equal(ckpt_tree_write(f->from, NULL, f->out, &e), 0);
 	assert_int_equal(read_back(f, &e), 0);
 	fchmodat(f->from, "closed", 0700, 0);
 	assert_int_equal(fstatat(f->to, "closed", &st, 0), 0);
@@ -175,7 +175,7 @@ static void many_files(void **state)
 		snprintf(name, sizeof(name), "f%d", i);
 		put_file(f->from, name, (size_t)(i * 13 % 9000), 0600);
 	}
-	assert_int_equal(ckpt_tree_write(f->from, f->out, &e), 0);
+	assert_int_equal(ckpt_tree_write(f->from, NULL, f->out, &e), 0);
 	assert_int_equal(read_back(f, &e), 0);
 	for (int i = 0; i < 1500; i++) {
 		snprintf(name, sizeof(name), "f%d", i);
@@ -188,7 +188,7 @@ static void an_empty_tree(void **state)
 	struct fixture *f = *state;
 	struct err e = {0};
 
-	assert_int_equal(ckpt_tree_write(f->from, f->out, &e), 0);
+	assert_int_equal(ckpt_tree_write(f->from, NULL, f->out, &e), 0);
 	assert_int_equal(read_back(f, &e), 0);
 }
 

@@ -10,10 +10,14 @@
  *
  * All of them hold directories open which they have read, as hardly anybody else does for long.  So
  * a freeze that meets one lets it go on and is tried again; ckpt_freeze says for how long.
+ *
+ * So it does for a shorter time where somebody has events of inotify to read, which no image can hold: who waits
+ * for them does so at once.
  */
 #include "ckpt/walks.h"
 
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 
 #include "base/base.h"
@@ -25,6 +29,22 @@ static bool is_being_read(const struct ckpt_file *f)
 	/* Those of /proc are of another kind, and have no numbers to keep. */
 	return f->kind && f->kind->number == PROTO_KIND_REGULAR && S_ISDIR(f->st.st_mode) &&
 	       !(f->flags & O_PATH) && f->pos != 0;
+}
+
+bool ckpt_unread(const struct ckpt_dump *d)
+{
+	for (size_t i = 0; i < d->n_files; i++) {
+		const struct ckpt_file *f = d->files[i];
+		int pending;
+
+		if (!f->holder || f->holder->state == CKPT_STOPPED || !f->kind ||
+			f->kind->number != PROTO_KIND_INOTIFY || ioctl(f->fd, FIONREAD, &pending) < 0 || !pending)
+			continue;
+		log_info("task %d (%s) has events of inotify to read: trying again", f->holder->vpid,
+			f->holder->status.comm);
+		return true;
+	}
+	return false;
 }
 
 bool ckpt_walks(const struct ckpt_dump *d)

@@ -76,7 +76,7 @@ static int write_front(const struct dump *d, struct proto_writer *out, const Pb_
 	}
 	if (r == 0 && req->with_files)
 		return write_tree(d, req->config, files, out, e);
-	return r < 0 ? r : ckpt_tree_write(files, out, e);
+	return r < 0 ? r : ckpt_tree_write(files, d->frozen, out, e);
 }
 
 /* The end of the stream, its signature, and all of it on the disk. */

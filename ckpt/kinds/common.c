@@ -2,13 +2,16 @@
 /* See common.h: dump side first, then the restore side, then objects shared by several files. */
 #include "ckpt/kinds/common.h"
 #include "ckpt/said.h"
+#include "ckpt/where.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
+#include <stdlib.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 
 #include "proto/files.pb-c.h"
 
@@ -116,6 +119,47 @@ char *ckpt_common_path(const struct ckpt_file *f)
 	if (f->st.st_nlink == 0 && len > tail && !strcmp(f->link + len - tail, mark))
 		len -= tail;
 	return strndup(f->link, len);
+}
+
+/* @way, with a slash at its end, made with what is missing above it, opened and removed again.  -EEXIST if it is there. */
+static int make_for_a_moment(char *way)
+{
+	char *first = NULL;
+	int fd = -EEXIST;
+
+	for (char *p = strchr(way + 1, '/'); p; p = strchr(p + 1, '/')) {
+		*p = '\0';
+		if (mkdir(way, 0700) == 0 && !first)
+			first = p;
+		*p = '/';
+	}
+	if (first) {
+		fd = open(way, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		fd = fd < 0 ? -errno : fd;
+	}
+	for (char *p = strrchr(way, '/'); first && p >= first; p = strrchr(way, '/')) {
+		*p = '\0';
+		rmdir(way);
+	}
+	return fd;
+}
+
+int ckpt_common_gone_dir(const struct ckpt_build *b, const char *path)
+{
+	char way[PATH_MAX + 1], spare[PATH_MAX], room[PATH_MAX];
+	int fd = -ENAMETOOLONG;
+
+	if (snprintf(way, sizeof(way), "%s/", path) < (int)sizeof(way))
+		fd = make_for_a_moment(way);
+	if (fd >= 0)
+		return fd;
+	snprintf(spare, sizeof(spare), "%s", ckpt_where_host(b->world, "/tmp/.podrun-XXXXXX", room));
+	if (!mkdtemp(spare))
+		return fd;
+	fd = open(spare, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fd = fd < 0 ? -errno : fd;
+	rmdir(spare);
+	return fd;
 }
 
 bool ckpt_common_check_path(const void *data, size_t len, char ret[PATH_MAX])
@@ -387,9 +431,6 @@ static int restore_lock(int fd, const Pb__FileLock *l)
 		ofd.l_len = l->end == UINT64_MAX ? 0 : (off_t)(l->end - l->start + 1);
 		return fcntl(fd, F_OFD_SETLK, &ofd);
 	case PB__FILE_LOCK__TYPE__LEASE:
-		/* A lease depends on who else has the file open: a hint, not a promise. */
-		if (fcntl(fd, F_SETLEASE, l->write ? F_WRLCK : F_RDLCK) < 0)
-			log_warn("a file lease was lost: %s", strerror(errno));
 		return 0;
 	default:
 		errno = EINVAL;
@@ -406,6 +447,19 @@ int ckpt_common_lock(int fd, const Pb__FileCommon *c, struct err *e)
 			return e->error == -EAGAIN ? err_reclass(e, ERR_HOST) : e->error;
 		}
 	return 0;
+}
+
+void ckpt_common_lease(struct ckpt_build *b, const struct ckpt_build_file *f, const Pb__FileCommon *c)
+{
+	struct ckpt_build_proc *p = f && f->holder ? ckpt_build_proc(b, f->holder) : NULL;
+	struct err e = {0};
+
+	for (size_t i = 0; p && c && i < c->n_locks; i++)
+		/* It depends on who else has the file open: a hint, not a promise. */
+		if (c->locks[i]->type == PB__FILE_LOCK__TYPE__LEASE &&
+			remote_must(p->threads[0].remote, NULL, &e, SYS_fcntl, (uint64_t)f->holder_fd,
+				F_SETLEASE, c->locks[i]->write ? F_WRLCK : F_RDLCK, 0, 0, 0) < 0)
+			log_warn("a file lease was lost: %s", e.msg);
 }
 
 int ckpt_common_open_flags(const Pb__FileCommon *c)

@@ -72,6 +72,9 @@ int ckpt_contents_dump(struct ckpt_dump *d, const struct ckpt_file *f, struct er
 int ckpt_common_restore(struct ckpt_build *b, int fd, const Pb__FileCommon *c, struct err *e);
 /* Takes the recorded locks again; for link, when every open file exists. */
 int ckpt_common_lock(int fd, const Pb__FileCommon *c, struct err *e);
+/* And leases; for finish, when only the session has the file open.  The signal that tells of a lease's end tells the
+ * descriptor by which it was taken, so a task that has @f takes it. */
+void ckpt_common_lease(struct ckpt_build *b, const struct ckpt_build_file *f, const Pb__FileCommon *c);
 
 /* Flags for open(2) of a recorded F_GETFL: without what creates or truncates, with O_CLOEXEC,
  * O_NOCTTY and O_NONBLOCK (ckpt_common_restore takes the last one back). */
@@ -90,6 +93,12 @@ int ckpt_common_reopen(struct ckpt_build *b, int fd, int flags, struct err *e);
 /* An open file of the object that the builder's @fd refers to, with all that was recorded of it.
  * Returns the descriptor, the caller's. */
 int ckpt_common_view(struct ckpt_build *b, int fd, const Pb__FileCommon *c, struct err *e);
+
+/*
+ * A directory that has been removed and was @path (the host's), open for reading: it is made there for a moment,
+ * with those above it that are gone, or else in the session's /tmp.  The descriptor or -errno.
+ */
+int ckpt_common_gone_dir(const struct ckpt_build *b, const char *path);
 
 /* Copies a recorded path (not terminated) as a string: true if it is absolute and can be one. */
 bool ckpt_common_check_path(const void *data, size_t len, char ret[PATH_MAX]);

@@ -19,7 +19,7 @@
 #include "proto/tasks.pb-c.h"
 
 #define MAX_FDS	     (1 << 20)
-#define CALLS_PER_FD 7 /* an O_PATH descriptor takes most (ckpt/lend.c) */
+#define CALLS_PER_FD 7 /* an O_PATH descriptor takes most (ckpt/lend.c), or one with O_ASYNC */
 
 /* Not by fdinfo, which shows O_CLOEXEC of the file's own flags as well: TIOCGPTPEER leaves it there. */
 static bool is_unsure(const struct ckpt_fd *f)
@@ -125,6 +125,18 @@ static int add_entry(
 	return 0;
 }
 
+/* The signals of O_ASYNC tell the number by which it was set. */
+static void say_number(struct remote *r, const struct ckpt_build_file *file)
+{
+	int flags = fcntl(file->fd, F_GETFL);
+	uint64_t fd = (uint64_t)file->holder_fd;
+
+	if (flags < 0 || !(flags & O_ASYNC))
+		return;
+	remote_add(r, SYS_fcntl, fd, F_SETFL, (uint64_t)(flags & ~O_ASYNC), 0, 0, 0);
+	remote_add(r, SYS_fcntl, fd, F_SETFL, (uint64_t)flags, 0, 0, 0);
+}
+
 static int link_table(struct ckpt_build *b, struct ckpt_record *rec, struct err *e)
 {
 	Pb__Fdtable *m = pb__fdtable__unpack(NULL, rec->len, rec->body);
@@ -140,14 +152,17 @@ static int link_table(struct ckpt_build *b, struct ckpt_record *rec, struct err 
 	for (size_t i = 0, next = 0; r == 0 && i < m->n_entries; i++) {
 		const Pb__FdEntry *f = m->entries[i];
 		struct ckpt_build_file *file = ckpt_build_file(b, f->file);
+		bool first = !file->holder;
 
-		if (!file->holder) {
+		if (first) {
 			file->holder = t->proc->vpid;
 			file->holder_fd = f->fd;
 		}
 		if ((int)next == gap)
 			next++;
 		r = add_entry(b, t->remote, f, (int)next, e);
+		if (r == 0 && first)
+			say_number(t->remote, file);
 		if ((int)next == f->fd)
 			next++;
 		calls += CALLS_PER_FD;

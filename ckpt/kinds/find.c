@@ -302,3 +302,56 @@ size_t ckpt_find_inodes(const struct ckpt_dump *d, struct find_inode *want, size
 	}
 	return s.left;
 }
+
+/* ---- a name that is gone --------------------------------------------------------------------- */
+
+char *ckpt_find_beside(const struct ckpt_dump *d, const char *path, dev_t dev, ino_t ino)
+{
+	_cleanup_free_ char *parent = strdup(path);
+	char *slash = parent ? strrchr(parent, '/') : NULL, *found = NULL;
+	_cleanup_closedir_ DIR *dir = NULL;
+	struct stat own;
+	int fd;
+
+	if (!slash)
+		return NULL;
+	*slash = '\0';
+	fd = open_inside(d, *parent ? parent : "/", O_RDONLY | O_DIRECTORY);
+	dir = fd < 0 ? NULL : fdopendir(fd);
+	if (!dir || fstat(fd, &own) < 0) {
+		if (!dir)
+			close_fd(fd);
+		return NULL;
+	}
+	for (struct dirent *entry; !found && (entry = readdir(dir));) {
+		struct stat st;
+
+		if (entry->d_type == DT_DIR || entry->d_type == DT_LNK ||
+			fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			continue;
+		/* As above: an overlay and its layers. */
+		if (st.st_ino == ino && (st.st_dev == dev || own.st_dev == dev) &&
+			asprintf(&found, "%s/%s", parent, entry->d_name) < 0)
+			found = NULL;
+	}
+	return found;
+}
+
+char *ckpt_find_name(const struct ckpt_dump *d, const struct ckpt_file *f)
+{
+	static const char mark[] = " (deleted)";
+	size_t len = strlen(f->link), tail = sizeof(mark) - 1;
+	struct find_inode want = {.dev = f->st.st_dev, .ino = f->st.st_ino};
+	_cleanup_free_ char *path = NULL;
+	char *found;
+
+	if (len > tail && !strcmp(f->link + len - tail, mark))
+		len -= tail;
+	path = strndup(f->link, len);
+	found = path ? ckpt_find_beside(d, path, want.dev, want.ino) : NULL;
+	if (!found && f->st.st_nlink > 0) {
+		ckpt_find_inodes(d, &want, 1);
+		found = want.path;
+	}
+	return found;
+}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * find - names of inodes of which only the number is known.  Private to ckpt.
+ * find - names of inodes of which the number is known, and perhaps a name that is gone.  Private to ckpt.
  *
  * The kernel tells what an inotify watches by device and inode.  Names are tried in the order of
  * how likely they are: those found before the session stopped, open files and the directories they are in,
@@ -15,6 +15,7 @@
 
 struct buf;
 struct ckpt_dump;
+struct ckpt_file;
 
 struct find_inode {
 	dev_t dev; /* of the file system */
@@ -33,5 +34,13 @@ size_t ckpt_find_inodes(const struct ckpt_dump *d, struct find_inode *want, size
  */
 void ckpt_find_ahead(const struct ckpt_dump *d, struct buf *ret);
 void ckpt_find_forget(struct buf *found);
+
+/*
+ * A name that @f still has, whose link count says that it has one, in the session's view: in the directory it was
+ * opened in, or anywhere.  Caller frees; NULL: none was found.
+ */
+char *ckpt_find_name(const struct ckpt_dump *d, const struct ckpt_file *f);
+/* The same of a mapped file that had the name @path, in the directory of that only. */
+char *ckpt_find_beside(const struct ckpt_dump *d, const char *path, dev_t dev, ino_t ino);
 
 #endif

@@ -18,6 +18,7 @@
 
 #include "base/base.h"
 #include "ckpt/build.h"
+#include "ckpt/kinds/common.h"
 #include "ckpt/kinds/tasks.h"
 #include "ckpt/nested_help.h"
 #include "ckpt/survey.h"
@@ -115,18 +116,17 @@ static int open_cwd(const struct ckpt_build *b, const Pb__Fs *m, struct err *e)
 {
 	char room[PATH_MAX];
 	const char *cwd = ckpt_where_host(b->world, m->cwd, room);
-	bool made = false;
 	int fd;
 
-	if (m->cwd_deleted)
-		made = mkdir(cwd, 0700) == 0;
+	if (m->cwd_deleted) {
+		fd = ckpt_common_gone_dir(b, cwd);
+		return fd < 0 ? err_errno(e, fd, "working directory %s (deleted)", m->cwd) : fd;
+	}
 	fd = open(cwd, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0) {
 		fd = err_errno(e, -errno, "working directory %s", m->cwd);
 		err_hint(e, "the directory has to be there when the session is resumed");
 	}
-	if (made)
-		rmdir(cwd);
 	return fd;
 }
 

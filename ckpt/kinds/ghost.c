@@ -104,17 +104,6 @@ static int make_file(const char *path, const char *dir, bool linkable)
 	return fd;
 }
 
-static int make_dir(const char *path)
-{
-	char spare[] = "/tmp/.podrun-XXXXXX";
-	const char *name = mkdir(path, 0700) == 0 ? path : mkdtemp(spare);
-	int fd = name ? open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-
-	if (name)
-		rmdir(name);
-	return fd;
-}
-
 static int make_object(const struct ckpt_build *b, const Pb__Ghost *m, struct ckpt_object *o,
 	struct err *e)
 {
@@ -129,7 +118,9 @@ static int make_object(const struct ckpt_build *b, const Pb__Ghost *m, struct ck
 	slash = strrchr(dir, '/');
 	slash[slash == dir] = '\0';
 	if (S_ISDIR(m->mode)) {
-		o->fd = make_dir(path);
+		o->fd = ckpt_common_gone_dir(b, path);
+		if (o->fd < 0)
+			errno = -o->fd;
 	} else {
 		o->fd = make_file(path, dir, m->linkable);
 		/* The place may be gone or read-only here. */
@@ -156,8 +147,12 @@ static int open_again(struct ckpt_build *b, const Pb__Ghost *m, struct err *e)
 static int create(struct ckpt_build *b, struct ckpt_record *r, int *ret_fd, struct err *e)
 {
 	Pb__Ghost *m = pb__ghost__unpack(NULL, r->len, r->body);
-	int fd = m && m->common ? open_again(b, m, e) : ckpt_common_bad(r, e);
+	int fd;
 
+	/* There is nothing in a removed directory, and its positions are the file system's own. */
+	if (m && m->common && S_ISDIR(m->mode))
+		m->common->pos = 0;
+	fd = m && m->common ? open_again(b, m, e) : ckpt_common_bad(r, e);
 	if (m)
 		pb__ghost__free_unpacked(m, NULL);
 	if (fd < 0)
@@ -182,6 +177,7 @@ static int finish(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
 {
 	Pb__Ghost *m = pb__ghost__unpack(NULL, r->len, r->body);
 	struct ckpt_object *o = m ? ckpt_object_get(b, PROTO_KIND_GHOST, m->object) : NULL;
+	const struct ckpt_build_file *f = ckpt_build_file(b, (uint32_t)r->subject);
 	int x = 0;
 
 	if (o && o->fd >= 0 && m->object == r->subject) {
@@ -192,6 +188,8 @@ static int finish(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
 		futimens(o->fd, times);
 		o->fd = close_fd(o->fd);
 	}
+	if (x == 0 && m)
+		ckpt_common_lease(b, f, m->common);
 	if (m)
 		pb__ghost__free_unpacked(m, NULL);
 	return x;

@@ -13,8 +13,13 @@
  * with a watch that is removed again; the events of that are thrown away.
  *
  * Events that nobody has read stay in the kernel: they can't be looked at without taking them
- * away, nor put back.  A session that runs on (snapshot, failed suspend) still has them; one that
- * is resumed does not, which the resume notes in its log.
+ * away, nor put back.  A freeze that meets some lets the session run on for a moment (ckpt/walks.c).  One
+ * that runs on (snapshot, failed suspend) still has them; to one that is resumed the kernel says what it
+ * says when it has lost some itself: IN_Q_OVERFLOW, on which a program looks at its files again.  No call
+ * makes that event, so as many others are made as the queue takes, and read away in front of it:
+ *
+ *      watch on a file nobody knows   M A M A M A ... M A   IN_Q_OVERFLOW        M modified, A accessed
+ *                                     '----- read -----'    '- left to be read'
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,6 +28,7 @@
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
@@ -34,6 +40,7 @@
 
 #define MAX_WATCHES 65536
 #define MAX_WD	    (1 << 20)
+#define MAX_QUEUED  (1u << 22) /* of fs.inotify.max_queued_events; 16384 mostly */
 #define MASKS	    (IN_ALL_EVENTS | IN_ONESHOT | IN_EXCL_UNLINK)
 
 static bool claim(const struct ckpt_file *f)
@@ -244,7 +251,7 @@ static int create(struct ckpt_build *b, struct ckpt_record *r, int *ret_fd, stru
 	return x;
 }
 
-/* Adds a watch; returns its descriptor. */
+/* Adds a watch; returns its descriptor.  The working directory is @b->host_proc. */
 static int add_watch(struct ckpt_build *b, int fd, const Pb__InotifyWatch *w, struct err *e)
 {
 	const struct ckpt_build_file *f;
@@ -262,13 +269,11 @@ static int add_watch(struct ckpt_build *b, int fd, const Pb__InotifyWatch *w, st
 	if (!f || f->fd < 0)
 		return err_set(e, ERR_IMAGE, -EBADMSG, "an inotify watch on nothing");
 	snprintf(path, sizeof(path), "self/fd/%d", f->fd);
-	wd = fchdir(b->host_proc) < 0 ? -1 : inotify_add_watch(fd, path, w->mask & MASKS);
-	if (wd < 0)
-		err_errno(e, -errno, "cannot watch a deleted file");
-	return chdir("/") < 0 || wd < 0 ? e->error : wd;
+	wd = inotify_add_watch(fd, path, w->mask & MASKS);
+	return wd < 0 ? err_errno(e, -errno, "cannot watch a deleted file") : wd;
 }
 
-/* Uses up watch descriptors from @next to before @wd with watches on @spare. */
+/* Uses up watch descriptors from @next to before @wd with watches on @spare, a path. */
 static int skip_to(int fd, int next, int wd, const char *spare, struct err *e)
 {
 	while (next < wd) {
@@ -321,30 +326,79 @@ static int add_watches(
 	return 0;
 }
 
+/* Fills the queue of @fd with events of @file, whose watch is on it, until it takes no more.  Two kinds by turns:
+ * one that is like the last is not taken. */
+static bool fill_queue(int fd, int file)
+{
+	unsigned made = 0;
+	int queued = 0, then = -1;
+	char byte = 0;
+
+	while (queued > then && made < MAX_QUEUED) {
+		then = queued;
+		for (int i = 0; i < 1024; i++, made += 2)
+			if (pwrite(file, &byte, 1, 0) != 1 || pread(file, &byte, 1, 0) != 1)
+				return false;
+		if (ioctl(fd, FIONREAD, &queued) < 0)
+			return false;
+	}
+	return queued == then;
+}
+
+/* Leaves IN_Q_OVERFLOW in the empty queue of @fd, and nothing else. */
+static int say_lost(struct ckpt_build *b, int fd, int spare, const char *path, struct err *e)
+{
+	_cleanup_close_ int file = ckpt_common_reopen(b, spare, O_RDWR, e);
+	int wd = file < 0 ? -1 : inotify_add_watch(fd, path, IN_MODIFY | IN_ACCESS), queued = 0;
+	struct inotify_event events[512];
+	bool full;
+
+	if (file < 0)
+		return file;
+	if (wd < 0)
+		return err_errno(e, -errno, "inotify_add_watch");
+	full = fill_queue(fd, file);
+	/* The end of the watch is not told any more. */
+	inotify_rm_watch(fd, wd);
+	ioctl(fd, FIONREAD, &queued);
+	if (!full || queued < (int)sizeof(events[0])) {
+		throw_events_away(fd);
+		log_warn("an inotify has lost its unread events, and the queue is too long to say so");
+		return 0;
+	}
+	for (size_t left = (size_t)queued - sizeof(events[0]); left;) {
+		ssize_t n = read(fd, events, MIN(left, sizeof(events)));
+
+		if (n <= 0)
+			return err_errno(e, n < 0 ? -errno : -EIO, "reading of an inotify");
+		left -= (size_t)n;
+	}
+	return 0;
+}
+
+static int restore(struct ckpt_build *b, int fd, const Pb__Inotify *m, struct err *e)
+{
+	_cleanup_close_ int spare = memfd_create("podrun-watch", MFD_CLOEXEC);
+	char path[32];
+	int r;
+
+	if (spare < 0 || fchdir(b->host_proc) < 0)
+		return err_errno(e, -errno, "something to watch");
+	snprintf(path, sizeof(path), "self/fd/%d", spare);
+	r = add_watches(b, fd, m, path, e);
+	if (r == 0 && m->pending)
+		r = say_lost(b, fd, spare, path, e);
+	if (chdir("/") < 0 && r == 0)
+		r = err_errno(e, -errno, "/");
+	return r;
+}
+
 static int finish(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
 {
 	Pb__Inotify *m = pb__inotify__unpack(NULL, r->len, r->body);
 	struct ckpt_build_file *f = ckpt_build_file(b, (uint32_t)r->subject);
-	struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_nsec = UTIME_OMIT}};
-	char spare[] = "/tmp/.podrun-XXXXXX";
-	struct stat st;
-	int x;
+	int x = m && f && f->fd >= 0 ? restore(b, f->fd, m, e) : ckpt_common_bad(r, e);
 
-	if (stat("/tmp", &st) == 0)
-		times[1] = st.st_mtim;
-	if (!m || !f || f->fd < 0) {
-		x = ckpt_common_bad(r, e);
-	} else if (!mkdtemp(spare)) {
-		x = err_errno(e, -errno, "a directory in /tmp");
-	} else {
-		x = add_watches(b, f->fd, m, spare, e);
-		rmdir(spare);
-		utimensat(AT_FDCWD, "/tmp", times, 0);
-		/* A watch on /tmp has seen that. */
-		throw_events_away(f->fd);
-		if (m->pending)
-			log_warn("an inotify has lost its unread events (%u bytes)", m->pending);
-	}
 	if (m)
 		pb__inotify__free_unpacked(m, NULL);
 	return x;
@@ -358,7 +412,7 @@ static void show(const void *body, size_t len, FILE *out)
 		fputs("unreadable", out);
 		return;
 	}
-	fprintf(out, "%zu watches, %u bytes of events lost", m->n_watches, m->pending);
+	fprintf(out, "%zu watches, %u bytes of events unread", m->n_watches, m->pending);
 	for (size_t i = 0; i < m->n_watches; i++)
 		fprintf(out, "%s %d %.*s mask %#x", i ? "," : ":", m->watches[i]->wd,
 			(int)m->watches[i]->path.len, (const char *)m->watches[i]->path.data,

@@ -217,9 +217,7 @@ static int draft_layout(struct draft *f, struct ckpt_proc *p, struct err *e)
 
 static int draft_program(struct draft *f, struct ckpt_dump *d, struct ckpt_proc *p, struct err *e)
 {
-	static const char deleted[] = " (deleted)";
 	char name[32];
-	size_t len;
 
 	_cleanup_close_ int fd = proc_open_file(d->host_proc, p->look, "auxv", O_RDONLY, e);
 	if (fd < 0)
@@ -232,15 +230,15 @@ static int draft_program(struct draft *f, struct ckpt_dump *d, struct ckpt_proc 
 	f->mm.auxv.data = f->auxv.data;
 	f->mm.auxv.len = f->auxv.len;
 
+	f->mm.program = p->program;
+	if (p->program)
+		return 0;
 	snprintf(name, sizeof(name), "%d/exe", p->look);
 	f->exe_path = ckpt_where_say(d->world, io_readlink(d->host_proc, name));
 	if (!f->exe_path)
 		return 0;
-	len = strlen(f->exe_path);
-	if (len >= sizeof(deleted) && !strcmp(f->exe_path + len - sizeof(deleted) + 1, deleted))
-		return 0;
 	if (f->exe_path[0] != '/' || ckpt_file_describe(d, f->exe_path, &f->exe_mark, NULL) < 0)
-		return 0; /* such as a memfd: then /proc/PID/exe of the resumed task is lost */
+		return 0; /* then /proc/PID/exe of the resumed task is lost */
 	put_mark(&f->exe, f->exe_path, &f->exe_mark);
 	f->mm.exe = &f->exe;
 	return 0;
@@ -531,7 +529,7 @@ static int mm_finish(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
 	if (ret < 0)
 		return ret;
 	s->mem = close_fd(s->mem);
-	ret = ckpt_map_finish(s->proc, m, e);
+	ret = ckpt_map_finish(b, s->proc, m, e);
 	pb__mm__free_unpacked(m, NULL);
 	return ret;
 }

@@ -27,6 +27,7 @@
 #include <sys/stat.h>
 
 #include "ckpt/kinds/common.h"
+#include "ckpt/kinds/find.h"
 #include "ckpt/kinds/kinds.h"
 #include "ckpt/kinds/outside.h"
 #include "ckpt/where.h"
@@ -132,7 +133,10 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 		m.gone = f->st.st_nlink == 0;
 		m.mode = f->st.st_mode & 07777;
 		m.quiet = !ends.writer && has_peer(f);
-		path = ckpt_common_path(f);
+		/* One of its names may be gone, and the kernel says that one. */
+		path = m.gone ? NULL : ckpt_find_name(d, f);
+		if (!path)
+			path = ckpt_common_path(f);
 		if (!path)
 			return err_errno(e, -ENOMEM, "%s", f->link);
 		m.path.data = (uint8_t *)path;

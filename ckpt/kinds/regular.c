@@ -10,8 +10,8 @@
  * them, where they are not carried.
  *
  * Whether the path still leads to the same file is looked up at check.  If it does not (the file
- * was renamed over, or deleted while it has another name), the directory it was in is searched for
- * another name; what has none left goes to kind GHOST.
+ * was renamed over, or deleted while it has another name), that is searched for (find.h); what has none
+ * left goes to kind GHOST.
  *
  * A directory's position is a cookie of its file system.  Beside it the number of entries that
  * had been read is recorded, which means the same everywhere.
@@ -28,6 +28,7 @@
 #include <sys/vfs.h>
 
 #include "ckpt/kinds/common.h"
+#include "ckpt/kinds/find.h"
 #include "ckpt/kinds/kinds.h"
 #include "ckpt/where.h"
 #include "proto/files.pb-c.h"
@@ -66,74 +67,21 @@ static bool claim(const struct ckpt_file *f)
 
 /* ---- where it is now ------------------------------------------------------------------------- */
 
-/* A path inside the session, looked at from outside.  Symbolic links in it count as the
- * session's. */
-static int open_inside(const struct ckpt_dump *d, const char *path, int flags)
-{
-	return ckpt_where_open(d->world, path, flags);
-}
-
-static bool same_inode(const struct stat *a, const struct stat *b)
-{
-	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
-}
-
 static bool leads_to(const struct ckpt_dump *d, const char *path, const struct stat *want)
 {
-	_cleanup_close_ int fd = open_inside(d, path, O_PATH | O_NOFOLLOW);
+	_cleanup_close_ int fd = ckpt_where_open(d->world, path, O_PATH | O_NOFOLLOW);
 	struct stat st;
 
-	return fd >= 0 && fstat(fd, &st) == 0 && same_inode(&st, want);
-}
-
-/* Another name of the file in the directory which @path is in; caller frees.  NULL: none. */
-static char *other_name(const struct ckpt_dump *d, const char *path, const struct stat *want)
-{
-	_cleanup_free_ char *parent = strdup(path);
-	char *slash = parent ? strrchr(parent, '/') : NULL;
-	_cleanup_closedir_ DIR *dir = NULL;
-	char *found = NULL;
-	int fd;
-
-	if (!slash)
-		return NULL;
-	*slash = '\0';
-	fd = open_inside(d, parent, O_RDONLY | O_DIRECTORY);
-	if (fd < 0)
-		return NULL;
-	dir = fdopendir(fd);
-	if (!dir) {
-		close(fd);
-		return NULL;
-	}
-	for (struct dirent *entry; !found && (entry = readdir(dir));) {
-		struct stat st;
-
-		if (entry->d_type != DT_UNKNOWN && entry->d_type != DT_REG)
-			continue;
-		if (fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-			same_inode(&st, want) &&
-			asprintf(&found, "%s/%s", parent, entry->d_name) < 0)
-			found = NULL;
-	}
-	return found;
+	return fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == want->st_dev &&
+	       st.st_ino == want->st_ino;
 }
 
 /* Where @f is now, in the session's view; NULL when it has no name that can be found. */
 static char *find_name(const struct ckpt_dump *d, const struct ckpt_file *f)
 {
-	static const char mark[] = " (deleted)";
-	size_t len = strlen(f->link), tail = sizeof(mark) - 1;
-	_cleanup_free_ char *path = NULL;
-
 	if (leads_to(d, f->link, &f->st))
 		return strdup(f->link);
-	if (!S_ISREG(f->st.st_mode))
-		return NULL;
-	if (len > tail && !strcmp(f->link + len - tail, mark))
-		len -= tail;
-	path = strndup(f->link, len);
-	return path ? other_name(d, path, &f->st) : NULL;
+	return S_ISREG(f->st.st_mode) ? ckpt_find_name(d, f) : NULL;
 }
 
 static int check(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
@@ -329,6 +277,17 @@ static int take_locks(struct ckpt_build *b, struct ckpt_record *r, struct err *e
 	return x;
 }
 
+static int take_leases(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
+{
+	Pb__Regular *m = pb__regular__unpack(NULL, r->len, r->body);
+
+	if (m)
+		ckpt_common_lease(b, ckpt_build_file(b, (uint32_t)r->subject), m->common);
+	if (m)
+		pb__regular__free_unpacked(m, NULL);
+	return 0;
+}
+
 static void show(const void *body, size_t len, FILE *out)
 {
 	Pb__Regular *m = pb__regular__unpack(NULL, len, body);
@@ -351,5 +310,6 @@ const struct ckpt_kind ckpt_kind_regular = {
 	.dump = dump,
 	.create = create,
 	.link = take_locks,
+	.finish = take_leases,
 	.show = show,
 };

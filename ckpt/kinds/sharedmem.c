@@ -30,6 +30,7 @@
 #include "base/base.h"
 #include "ckpt/build.h"
 #include "ckpt/kinds/common.h"
+#include "ckpt/kinds/find.h"
 #include "ckpt/kinds/kinds.h"
 #include "ckpt/memory/memory.h"
 #include "ckpt/survey.h"
@@ -119,6 +120,21 @@ static int add_object(
 	return 0;
 }
 
+/* A file that is shared with others by a name it still has: not one of ours. */
+static void say_other_name(const struct ckpt_dump *d, struct proc_vma *v)
+{
+	char *name;
+
+	if (!v->shared || !is_pathless(v) || v->path[0] != '/' || !strncmp(v->path, "/memfd:", 7))
+		return;
+	name = ckpt_find_beside(d, v->path, makedev(v->dev_major, v->dev_minor), v->ino);
+	if (!name)
+		return;
+	free(v->path);
+	v->path = name;
+	v->deleted = false;
+}
+
 /* All objects of the session, found at the first question. */
 static int get_registry(struct ckpt_dump *d, struct registry **ret, struct err *e)
 {
@@ -136,7 +152,9 @@ static int get_registry(struct ckpt_dump *d, struct registry **ret, struct err *
 	d->kind_state[PROTO_KIND_SHARED_MEM] = g;
 	for (size_t i = 0; i < d->n_procs; i++)
 		for (size_t k = 0; k < d->procs[i]->maps.n; k++) {
-			const struct proc_vma *v = &d->procs[i]->maps.vmas[k];
+			struct proc_vma *v = &d->procs[i]->maps.vmas[k];
+
+			say_other_name(d, v);
 			int r = is_pathless(v) ? add_object(d, &g, v, e) : 0;
 
 			if (r < 0)
@@ -369,6 +387,7 @@ struct made {
 	uint64_t id, size, data_at;
 	uint32_t file;
 	int fd; /* of objects without a file */
+	int read_fd; /* the same for mappings that may never be written through; -1 at first */
 };
 
 struct made_table {
@@ -404,7 +423,7 @@ static int make_objects(struct ckpt_build *b, const Pb__SharedMem *m, struct err
 
 		if (o->size > MAX_SIZE || o->data_at > MAX_SIZE)
 			return err_set(e, ERR_IMAGE, -E2BIG, "a shared object is too large");
-		t->at[i] = (struct made){o->id, o->size, o->data_at, o->file, -1};
+		t->at[i] = (struct made){o->id, o->size, o->data_at, o->file, -1, -1};
 		t->n = i + 1;
 		if (!o->file)
 			r = make_memfd(&t->at[i], e);
@@ -424,15 +443,22 @@ static int shared_create(struct ckpt_build *b, struct ckpt_record *r, int *ret_f
 	return ret;
 }
 
-int ckpt_shared_fd(struct ckpt_build *b, uint64_t id, int *ret_fd, struct err *e)
+int ckpt_shared_fd(struct ckpt_build *b, uint64_t id, bool writes, int *ret_fd, struct err *e)
 {
 	struct made_table *t = b->kind_state[PROTO_KIND_SHARED_MEM];
 
 	for (size_t i = 0; t && i < t->n; i++) {
-		if (t->at[i].id != id)
-			continue;
-		int fd = t->at[i].file ? ckpt_common_contents(b, t->at[i].file, e) : t->at[i].fd;
+		struct made *o = &t->at[i];
 
+		if (o->id != id)
+			continue;
+		int fd = o->file ? ckpt_common_contents(b, o->file, e) : o->fd;
+
+		if (fd >= 0 && !writes) {
+			if (o->read_fd < 0)
+				o->read_fd = ckpt_common_reopen(b, fd, O_RDONLY, e);
+			fd = o->read_fd;
+		}
 		if (fd < 0)
 			return fd;
 		*ret_fd = fd;
@@ -466,8 +492,10 @@ static int shared_finish(struct ckpt_build *b, struct ckpt_record *r, struct err
 {
 	struct made_table *t = b->kind_state[PROTO_KIND_SHARED_MEM];
 
-	for (size_t i = 0; t && i < t->n; i++)
+	for (size_t i = 0; t && i < t->n; i++) {
 		t->at[i].fd = close_fd(t->at[i].fd);
+		t->at[i].read_fd = close_fd(t->at[i].read_fd);
+	}
 	return 0;
 }
 

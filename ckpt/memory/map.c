@@ -189,7 +189,7 @@ static int open_path(struct batch *t, const Pb__Mapping *m, struct err *e)
 static int lend_object(struct batch *t, const Pb__Mapping *m, struct err *e)
 {
 	int fd, call;
-	int r = ckpt_shared_fd(t->b, m->object, &fd, e);
+	int r = ckpt_shared_fd(t->b, m->object, wants_write(m), &fd, e);
 
 	if (r < 0)
 		return r;
@@ -475,7 +475,37 @@ static int map_sysv(struct batch *t, struct err *e)
 
 /* ---- the rest of a memory space ------------------------------------------------------------- */
 
-static int set_layout(struct batch *t, struct err *e)
+/* The descriptor in the task of its program, for a moment; -1 if there is none to be said. */
+static int open_program(struct batch *t, bool last, long *ret_fd, struct err *e)
+{
+	const Pb__Mm *m = t->mm;
+	const struct ckpt_build_file *f;
+	int r, call;
+
+	*ret_fd = -1;
+	/* Who has no capability has no say in which program this is. */
+	if (t->b->world->names)
+		return 0;
+	if (!m->program || !last) {
+		uint64_t path = m->exe && !m->program ? remote_put_str(t->r, m->exe->path) : 0;
+
+		if (!path)
+			return 0;
+		r = remote_call(t->r, ret_fd, e, SYS_openat, (uint64_t)AT_FDCWD, path,
+			O_RDONLY | O_CLOEXEC, 0, 0, 0);
+		return r < 0 || *ret_fd >= 0 ? r : err_errno(e, (int)*ret_fd, "the program %s", m->exe->path);
+	}
+	f = ckpt_build_file(t->b, m->program);
+	call = f && f->fd >= 0 ? ckpt_build_lend(t->b, t->r, f->fd, e)
+			       : err_set(e, ERR_IMAGE, -EBADMSG, "a program that is not there");
+	r = call < 0 ? call : remote_run(t->r, true, e);
+	if (r >= 0)
+		*ret_fd = remote_result(t->r, call);
+	return r < 0 || *ret_fd >= 0 ? r : err_errno(e, (int)*ret_fd, "the program, which has been deleted");
+}
+
+/* @last: programs that have no path are there. */
+static int set_layout(struct batch *t, bool last, struct err *e)
 {
 	const Pb__Mm *m = t->mm;
 	struct prctl_mm_map map = {
@@ -493,21 +523,14 @@ static int set_layout(struct batch *t, struct err *e)
 		.exe_fd = (uint32_t)-1,
 	};
 	size_t auxv_len = MIN(m->auxv.len, (size_t)MAX_AUXV);
-	uint64_t addr, path;
-	long value, exe = -1;
+	uint64_t addr;
+	long value, exe;
 	int r;
 
-	/* Who has no capability has no say in which program this is. */
-	if (m->exe && !t->b->world->names) {
-		path = remote_put_str(t->r, m->exe->path);
-		r = remote_call(t->r, &exe, e, SYS_openat, (uint64_t)AT_FDCWD, path,
-			O_RDONLY | O_CLOEXEC, 0, 0, 0);
-		if (r < 0)
-			return r;
-		if (exe < 0)
-			return err_errno(e, (int)exe, "the program %s", m->exe->path);
-		map.exe_fd = (uint32_t)exe;
-	}
+	r = open_program(t, last, &exe, e);
+	if (r < 0)
+		return r;
+	map.exe_fd = (uint32_t)exe;
 	/* the kernel's own vector may be shorter than that of the image's: only zeros behind */
 	while (auxv_len > 16 && !memcmp(m->auxv.data + auxv_len - 16, (uint8_t[16]){0}, 16))
 		auxv_len -= 16;
@@ -581,16 +604,17 @@ int ckpt_map(struct ckpt_build *b, struct ckpt_build_proc *p, const Pb__Mm *m, s
 	if (r >= 0)
 		r = add_guards(&t, e);
 	if (r >= 0)
-		r = set_layout(&t, e);
+		r = set_layout(&t, false, e);
 	return r;
 }
 
-int ckpt_map_finish(struct ckpt_build_proc *p, const Pb__Mm *mm, struct err *e)
+int ckpt_map_finish(
+	struct ckpt_build *b, struct ckpt_build_proc *p, const Pb__Mm *mm, struct err *e)
 {
 	struct batch t;
 	int r = 0;
 
-	batch_init(&t, NULL, p, mm);
+	batch_init(&t, b, p, mm);
 	for (size_t i = 0; i < mm->n_mappings && r >= 0; i++) {
 		const Pb__Mapping *m = mm->mappings[i];
 
@@ -603,5 +627,8 @@ int ckpt_map_finish(struct ckpt_build_proc *p, const Pb__Mm *mm, struct err *e)
 		if (r >= 0 && HAS(m, SEALED))
 			call3(&t, m, "mseal", SYS_mseal, m->start, m->end - m->start, 0);
 	}
-	return r < 0 ? r : run(&t, e);
+	r = r < 0 ? r : run(&t, e);
+	if (r >= 0 && mm->program && !b->world->names)
+		r = set_layout(&t, true, e);
+	return r;
 }

@@ -179,15 +179,16 @@ static int describe_source(
 		ret->object = (uint64_t)id;
 		return 0;
 	}
+	/* Is it an object, or has it a name after all? */
+	r = ckpt_shared_find(d, v, &ret->object, e);
+	if (r < 0)
+		return r;
 	if (!own_name && !v->deleted && !starts(v->path, "/memfd:")) {
 		struct ckpt_file_mark mark;
 
 		ret->source = PB__MAPPING_SOURCE__MAPPING_PATH;
 		return ckpt_file_describe(d, v->path, &mark, e);
 	}
-	r = ckpt_shared_find(d, v, &ret->object, e);
-	if (r < 0)
-		return r;
 	ret->source = PB__MAPPING_SOURCE__MAPPING_SHARED;
 	if (!ret->object) {
 		/* nobody else can see the file: its contents become the mapping's own */

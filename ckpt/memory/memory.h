@@ -85,8 +85,9 @@ struct ckpt_build_proc;
 /* Makes the mappings of @m in the blank @p. */
 int ckpt_map(
 	struct ckpt_build *b, struct ckpt_build_proc *p, const struct Pb__Mm *m, struct err *e);
-/* What must come last: locked and sealed mappings. */
-int ckpt_map_finish(struct ckpt_build_proc *p, const struct Pb__Mm *m, struct err *e);
+/* What must come last: locked and sealed mappings, and a program without a path. */
+int ckpt_map_finish(
+	struct ckpt_build *b, struct ckpt_build_proc *p, const struct Pb__Mm *m, struct err *e);
 /* The vDSO; before any other mapping is made. */
 int ckpt_place_vdso(
 	struct ckpt_build *b, struct ckpt_build_proc *p, const struct Pb__Mm *m, struct err *e);
@@ -306,7 +307,10 @@ int ckpt_mm_left(struct ckpt_build *b, struct ckpt_record *r, const struct proto
 /* The object which @v is a window of (0: none, it is private and nobody else has it). */
 int ckpt_shared_find(
 	struct ckpt_dump *d, const struct proc_vma *v, uint64_t *ret_id, struct err *e);
-/* The builder's descriptor of object @id, open for writing unless seals forbid.  Borrowed. */
-int ckpt_shared_fd(struct ckpt_build *b, uint64_t id, int *ret_fd, struct err *e);
+/*
+ * The builder's descriptor of object @id.  Through one that only reads no mapping can be written, now or
+ * later, and seals against writing may follow (F_ADD_SEALS of fcntl(2)).  Borrowed.
+ */
+int ckpt_shared_fd(struct ckpt_build *b, uint64_t id, bool writes, int *ret_fd, struct err *e);
 
 #endif

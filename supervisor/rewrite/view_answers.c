@@ -499,6 +499,15 @@ static ssize_t read_path(const struct question *q, uint64_t addr, char ret[PATH_
 	return -ENAMETOOLONG;
 }
 
+/* Is @dir, as the host says it, one that has been removed? */
+static bool is_gone(const char *dir)
+{
+	static const char mark[] = " (deleted)";
+	size_t n = strlen(dir), tail = strlen(mark);
+
+	return n > tail && strcmp(dir + n - tail, mark) == 0;
+}
+
 static long on_path(struct question *q)
 {
 	const struct path_row *row = row_of(q->data->nr);
@@ -529,6 +538,9 @@ static long on_path(struct question *q)
 		r = view_base(v, whole ? whole : q->asker, q->tid, dirfd, base);
 		if (r < 0)
 			return view_is_outside(v, r) ? -EACCES : go_on(q);
+		/* There is nothing else in it. */
+		if (is_gone(base) && strcmp(path, ".") == 0)
+			return go_on(q);
 		len = strlen(base);
 		memmove(path + len + 1, path, (size_t)n + 1);
 		memcpy(path, base, len);
@@ -549,7 +561,7 @@ static long get_cwd(struct question *q)
 		!view_mount_of(q->rw->view, path))
 		return go_on(q);
 	n = strlen(path) + 1;
-	if (n > 10 && strcmp(path + n - 11, " (deleted)") == 0)
+	if (is_gone(path))
 		return go_on(q);
 	if (n > q->data->args[1])
 		return -ERANGE;

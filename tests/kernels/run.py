@@ -100,8 +100,8 @@ def back(env, argv):
 
 
 # What the other machine can't have: O_TMPFILE on an overlay (6.3); the groups and the priority of a
-# user who is somebody else there; a walk over all files of the host, which are behind 9p.
-NOT_THERE = {"file_ghost_overlay", "task_attributes", "inotifys_overlay"}
+# user who is somebody else there; a walk over all files of the host, which are behind 9p; a pidfd of a thread (6.9).
+NOT_THERE = {"file_ghost_overlay", "task_attributes", "inotifys_overlay", "pidfds_more"}
 
 
 def chosen_states():

@@ -90,7 +90,7 @@ def session(env, program):
 
 # These look at /proc, which is a part of the private view.
 # An exec is looked at there only.
-PRIVATE = {"procfiles", "task_headless", "task_robust_exec", "task_seccomp"}
+PRIVATE = {"procfiles", "procfiles_open", "task_headless", "task_robust_exec", "task_seccomp"}
 
 
 def rewrite(env, program):

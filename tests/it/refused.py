@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What no image could hold: calls that are not there in a session, and objects whose suspend is refused by name.
+
+Each is a row of docs/coverage.md.  Sockets, terminals and IPC have theirs in run.py, outside.py and rewrite_ipc.py.
+"""
+import errno
+import os
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+from cli import finish, one_line  # noqa: E402
+from harness import REWRITE, Failed, main, test  # noqa: E402
+
+# Number and arguments; which error.
+CALLS = {
+    "io_setup": (206, (1, 0), errno.ENOSYS),
+    "fanotify_init": (300, (0, 0), errno.ENOSYS),
+    "userfaultfd": (323, (1,), errno.ENOSYS),
+    "io_uring_setup": (425, (1, 0), errno.ENOSYS),
+    "landlock_create_ruleset": (444, (0, 0, 1), errno.ENOSYS),
+    "memfd_secret": (447, (0,), errno.ENOSYS),
+    "map_shadow_stack": (453, (0, 4096, 0), errno.ENOSYS),
+    "mseal": (462, (0, 0, 0), errno.ENOSYS),
+    "modify_ldt": (154, (0, 0, 0), errno.ENOSYS),
+    "mount": (165, (0, 0, 0, 0, 0), errno.EPERM),
+    "umount2": (166, (0, 0), errno.EPERM),
+    "pivot_root": (155, (0, 0), errno.EPERM),
+    "unshare, of mounts": (272, (0x20000,), errno.EPERM),
+    "unshare, of control groups": (272, (0x2000000,), errno.EPERM),
+    "setns": (308, (-1, 0), errno.EPERM),
+    "bpf": (321, (0, 0, 0), errno.EPERM),
+    "perf_event_open": (298, (0, 0, 0, 0, 0), errno.EPERM),
+    "open_by_handle_at": (304, (-1, 0, 0), errno.EPERM),
+    "open_tree": (428, (-1, 0, 0), errno.EPERM),
+    "fsopen": (430, (0, 0), errno.EPERM),
+}
+
+CALL = """
+import ctypes, sys
+c = ctypes.CDLL(None, use_errno=True)
+for call in sys.argv[1:]:
+    nr, *args = [ctypes.c_long(int(x)) for x in call.split(",")]
+    print(c.syscall(nr, *args), ctypes.get_errno())
+"""
+
+
+@test
+def calls_that_are_not_there(env):
+    said = ",".join
+    r = env.podrun("run", "--", sys.executable, "-c", CALL,
+                   *[said(map(str, (nr, *args))) for nr, args, _ in CALLS.values()])
+    for name, line in zip(CALLS, r.text.splitlines(), strict=True):
+        # Where names are rewritten a container engine's profile has its say, too.
+        expected = (errno.EPERM, errno.ENOSYS) if REWRITE else CALLS[name][2:]
+        if line not in ["-1 %d" % x for x in expected]:
+            raise Failed("%s: %s" % (name, line))
+
+
+HUGE = "MAP_ANONYMOUS | 0x40000 | 0x4000"  # MAP_HUGETLB, MAP_NORESERVE
+# What the program does, and a word of the refusal.
+OBJECTS = {
+    "a link's name that is gone": (
+        "os.symlink('x', '/tmp/soft'); os.open('/tmp/soft', os.O_PATH | os.O_NOFOLLOW); os.unlink('/tmp/soft')",
+        "/tmp/soft (deleted) cannot be found by its name any more"),
+    "shared huge pages": (
+        "m = mmap.mmap(-1, 2 << 20, flags=mmap.MAP_SHARED | mmap.%s)" % HUGE, "huge pages (hugetlbfs)"),
+    "huge pages of a file": (
+        "f = os.memfd_create('h', os.MFD_HUGETLB); os.ftruncate(f, 2 << 20); "
+        "m = mmap.mmap(f, 2 << 20, flags=mmap.MAP_PRIVATE | 0x4000)",
+        "huge pages (hugetlbfs)"),
+}
+
+HOLD = """
+import mmap, os, sys, time
+exec(sys.argv[1])
+print("ready", flush=True)
+while not os.path.exists("/tmp/go"):
+    time.sleep(.01)
+print("ok")
+"""
+
+
+@test
+def objects_that_are_refused(env):
+    for what, (statement, word) in OBJECTS.items():
+        if "huge" in what and not os.path.isdir("/sys/kernel/mm/hugepages/hugepages-2048kB"):
+            continue
+        env.run_detached("s", sys.executable, "-c", HOLD, statement)
+        one_line(env.podrun("suspend", "s", "-o", env.path("i"), code=3), "(python", word)
+        if env.path("i").exists() or "ok" not in finish(env, "s"):
+            raise Failed("%s: not as before" % what)
+        env.podrun("rm", "s")
+
+
+if __name__ == "__main__":
+    main()
