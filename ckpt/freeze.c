@@ -170,7 +170,19 @@ static int compare_pid(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* 1: the session's /proc shows no process but pid 1 and those we know. */
+static int count_known(const struct ckpt_frozen *f, pid_t pid)
+{
+	int n = 0;
+
+	for (size_t i = 0; i < f->n; i++)
+		n += f->tasks[i].pid == pid && f->tasks[i].state != CKPT_TASK_ENDED;
+	return n;
+}
+
+/*
+ * 1: the session's /proc shows no process but pid 1 and those we know, and of these no thread more.  Threads are counted,
+ * because a list of them ends early where the one that is being looked at is just gone: who comes behind it would run on.
+ */
 static int nobody_else(struct ckpt_frozen *f, struct err *e)
 {
 	_cleanup_free_ pid_t *known = calloc(f->n + 1, sizeof(*known));
@@ -187,9 +199,12 @@ static int nobody_else(struct ckpt_frozen *f, struct err *e)
 		const struct ckpt_task *t = &f->tasks[i];
 		struct proc_status s;
 
-		if (t->pid == t->tid && t->state != CKPT_TASK_ENDED &&
-			!proc_read_status(f->o.host_proc, t->pid, &s, NULL))
-			known[n_known++] = proc_at_level(s.ns_pid, &s, f->level);
+		if (t->pid != t->tid || t->state == CKPT_TASK_ENDED ||
+			proc_read_status(f->o.host_proc, t->pid, &s, NULL) < 0)
+			continue;
+		if (s.threads > count_known(f, t->pid))
+			return 0;
+		known[n_known++] = proc_at_level(s.ns_pid, &s, f->level);
 	}
 	sort_array(known, n_known, sizeof(*known), compare_pid);
 	r = proc_list_numbers(f->o.session_proc, ".", &seen, &n_seen, e);
