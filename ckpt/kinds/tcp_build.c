@@ -299,7 +299,8 @@ static int make_connected(
 			return -EBADMSG;
 		if (p == u)
 			return make_loop(u, e);
-		if (p->m->peer_kind != PB__TCP__PEER__FILE || p->m->peer != u->id || p->fd >= 0)
+		if (p->m->state != PB__TCP__STATE__CONNECTED ||
+			p->m->peer_kind != PB__TCP__PEER__FILE || p->m->peer != u->id || p->fd >= 0)
 			return err_set(
 				e, ERR_IMAGE, -EBADMSG, "TCP sockets disagree about their peers");
 		peer = &p->fd;
@@ -466,7 +467,7 @@ int tcp_data(struct ckpt_build *b, struct ckpt_record *r, uint64_t offset, const
 	size_t len, struct err *e)
 {
 	struct end *u = end_of_record(r, e);
-	int fd = u ? source_of(b, u, e) : -1;
+	int fd = u && u->m->state == PB__TCP__STATE__CONNECTED ? source_of(b, u, e) : -1;
 
 	if (fd < 0 || offset != u->filled)
 		return ckpt_common_bad(r, e);
