@@ -37,11 +37,13 @@ LEFT_OUT = {
     "inotifys_overlay": [(COPIES, FILES)],
     "task_exe_gone": [(REBUILDS, "a program without a path can't be executed")],
     "netlink": [(("pipe",), PORTS)],
+    "sock_options": [(("pipe",), PORTS)],
     "tcp_goodbye": [(HERE_AT_ONCE, PORTS)],
     "tcp_listen": [(HERE_AT_ONCE, PORTS)],
     "tcp_connects": [(HERE_AT_ONCE, PORTS)],
     "tcp_states": [(HERE_AT_ONCE, PORTS)],
     "tcp_pair": [(HERE_AT_ONCE, PORTS)],
+    "udp_states": [(("pipe",), PORTS)],
     "unix_abstract": [(("pipe",), PORTS)],
     "unix_connect": [(("pipe",), PORTS)],
 }
