@@ -22,43 +22,16 @@ os.environ["PODRUN_TEST_NAMES"] = "rewrite"
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(TESTS / "lib"))
 sys.path.insert(0, str(TESTS / "state"))
-from faults import due, points, prepare, read, state  # noqa: E402
-from harness import BUILD, PATIENCE, PODRUN, PROFILE, Env, Failed, Skip, add, main, needs, until  # noqa: E402
+from contained import OURS, contain, objects, processes  # noqa: E402
+from faults import due, points, prepare, state  # noqa: E402
+from harness import BUILD, PATIENCE, PODRUN, PROFILE, Env, Failed, add, main, until  # noqa: E402
 
 # What is made on the host by other means than files of the session's own.
 PROGRAMS = [str(BUILD / "tests" / "state" / p) for p in ("sysv_ipc", "mqueue", "mem_devshm")]
 RUN = "for p in %s; do $p /tmp/go & done; wait" % " ".join(PROGRAMS)
-QUEUES = "/mnt/queues"
-# As root of it, and then as who one is, without any capability.
-CONTAINER = """
-mount -t tmpfs none /mnt && mkdir %s && mount -t mqueue none %s && mount -t tmpfs none /dev/shm &&
-exec unshare --user --map-user="$1" --map-group="$2" "$3" "$4" "$5" --inside "$6"
-""" % (QUEUES, QUEUES)
-UNSHARE = ("unshare", "--user", "--map-root-user", "--mount", "--ipc", "--pid", "--fork", "--mount-proc", "sh", "-c")
 
 
 # ---- what is there ----------------------------------------------------------------------------
-
-def has_ended(pid):
-    """All of it: the first thread may have before the others, which have its files open until then."""
-    try:
-        return state(pid) in ("", "Z", "X") and len(os.listdir("/proc/%d/task" % pid)) < 2
-    except OSError:
-        return True
-
-
-def processes():
-    """All in this container but us, by number; the dead come to us, for we are its pid 1."""
-    with contextlib.suppress(ChildProcessError):
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
-    found = {}
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        if int(pid) != os.getpid() and not has_ended(int(pid)):
-            found[int(pid)] = read("/proc/%s/cmdline" % pid).replace("\0", " ").strip() + \
-                " (%s)" % read("/proc/%s/comm" % pid).strip()
-    return found
-
 
 VICTIMS = {
     "the rewriter": ("(podrun-rewriter)", "(podrun-rebuild)", "(podrun-freeze)"),
@@ -69,13 +42,6 @@ VICTIMS = {
 
 def find(victim):
     return [pid for pid, text in processes().items() if text.endswith(VICTIMS[victim])]
-
-
-def objects():
-    found = []
-    for sort in ("shm", "sem", "msg"):
-        found += [sort + line for line in read("/proc/sysvipc/" + sort).splitlines()[1:]]
-    return found + os.listdir(QUEUES) + os.listdir("/dev/shm")
 
 
 def is_clean():
@@ -111,6 +77,7 @@ def strike(env, point, victim, command):
     """Runs @command up to @point, and kills there; returns its exit code, and whether anybody was killed."""
     due(env, point.name, "stop")
     p = env.start(PODRUN, *command)
+    OURS.append(p.pid)
     until("it stands at " + point.name, lambda: stopped() or p.poll() is not None)
     here, hit = stopped(), find(victim)
     for pid in hit:
@@ -119,7 +86,9 @@ def strike(env, point, victim, command):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGCONT)
     due(env, None, None)
-    return p.wait(timeout=PATIENCE), bool(hit)
+    code = p.wait(timeout=PATIENCE)
+    OURS.remove(p.pid)
+    return code, bool(hit)
 
 
 def runs_on(env, hit):
@@ -222,12 +191,7 @@ def inside(way):
 
 
 def outside(env, way):
-    needs("unshare")
-    env.leave()
-    if env.call(*UNSHARE, "mount -t tmpfs none /mnt", check=False).code:
-        raise Skip("this host makes no such container for us")
-    env.call(*UNSHARE, CONTAINER, "sh", os.getuid(), os.getgid(), PROFILE[0], sys.executable, __file__, way,
-             timeout=600)
+    contain(env, __file__, way, profile=PROFILE[:1])
 
 
 for _way in WAYS:
