@@ -111,8 +111,8 @@ size_t filter_notified(const struct world_config *c, long ret[FILTER_MAX_NOTIFIE
 		for (size_t k = 0; k < policy_n_rules && !notified; k++) {
 			const struct policy_rule *rule = &policy_rules[k];
 
-			notified = rule->nr == call->nr && rule->action == POLICY_NOTIFY &&
-				   (!rule->names || rule->names & translated);
+			notified = rule->action == POLICY_NOTIFY &&
+				   policy_rule_is_about(rule, call->nr, translated);
 		}
 		if (notified)
 			ret[n++] = call->nr;

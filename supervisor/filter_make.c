@@ -57,11 +57,6 @@ static void put_load(struct buf *b, size_t offset)
 	put(b, BPF_LD | BPF_W | BPF_ABS, 0, 0, (uint32_t)offset);
 }
 
-static bool applies(const struct policy_rule *r, unsigned translated)
-{
-	return !r->names || r->names & translated;
-}
-
 /* Load the argument, mask, compare, return; of a pointer the high half first. */
 static void put_rule(struct buf *b, const struct policy_rule *r)
 {
@@ -93,7 +88,7 @@ static void put_rules_about(
 	struct buf *b, unsigned translated, int nr, const struct policy_rule *rules, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (rules[i].nr == nr && applies(&rules[i], translated))
+		if (policy_rule_is_about(&rules[i], nr, translated))
 			put_rule(b, &rules[i]);
 }
 

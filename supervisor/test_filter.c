@@ -62,8 +62,7 @@ static bool allows_by_number(const struct filter_program *p, uint32_t arch, uint
 static bool looks_at_arguments(int nr, unsigned translated)
 {
 	for (size_t i = 0; i < policy_n_rules; i++)
-		if (policy_rules[i].nr == nr &&
-			(!policy_rules[i].names || policy_rules[i].names & translated))
+		if (policy_rule_is_about(&policy_rules[i], nr, translated))
 			return true;
 	return false;
 }
@@ -105,8 +104,7 @@ static enum policy_action wanted_32(int nr, unsigned translated)
 static bool has_rule_32(int nr, unsigned translated)
 {
 	for (size_t i = 0; i < policy_n_rules32; i++)
-		if (policy_rules32[i].nr == nr &&
-			(!policy_rules32[i].names || policy_rules32[i].names & translated))
+		if (policy_rule_is_about(&policy_rules32[i], nr, translated))
 			return true;
 	return policy_number64(nr) >= 0 && policy_number64(nr) != SYS_PODRUN_SENTINEL &&
 	       looks_at_arguments(policy_number64(nr), translated);

@@ -65,6 +65,11 @@ struct policy_rule {
 };
 extern const struct policy_rule policy_rules[];
 extern const size_t policy_n_rules;
+/* Is @r about call @nr, where the classes in @translated (bits) are? */
+static inline bool policy_rule_is_about(const struct policy_rule *r, int nr, unsigned translated)
+{
+	return r->nr == nr && (!r->names || r->names & translated);
+}
 
 /*
  * What happens to a call instead where a class of names is translated by the rewriter

@@ -120,7 +120,7 @@ static const struct policy_rule *rule_of(const struct seccomp_data *d, int nr, u
 	for (size_t i = 0; i < n; i++) {
 		uint64_t arg = d->args[rules[i].arg];
 
-		if (rules[i].nr == nr && (!rules[i].names || rules[i].names & classes) &&
+		if (policy_rule_is_about(&rules[i], nr, classes) &&
 			((uint32_t)arg & rules[i].mask) == rules[i].value &&
 			(!rules[i].whole || arg >> 32 == 0))
 			return &rules[i];
