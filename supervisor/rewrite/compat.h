@@ -45,11 +45,12 @@ struct compat_call {
  * arguments, result, rip and rsp; the others are 0.  0 or a negative errno.
  */
 int compat_get(pid_t host, struct compat_call *c, struct user_regs_struct *ret);
-/* The same of one whose call began as @c. */
+/* The same of one whose call began as @c.  Of one that leaves a call of x86-64 the result, rip and rsp are read, and @c
+ * has them from now on; the others are as @c knows them, or 0. */
 int compat_get_again(pid_t host, struct compat_call *c, struct user_regs_struct *ret);
 /* Of one that makes another task, or is made: all of them. */
 int compat_get_birth(pid_t host, struct compat_call *c, struct user_regs_struct *ret);
-/* It makes the call that @regs say. */
+/* It makes the call that @regs say; @c has these registers from now on, also after compat_set_back. */
 void compat_set(pid_t host, struct compat_call *c, const struct user_regs_struct *regs);
 /* Its own registers come back, with the result of @regs. */
 void compat_set_back(pid_t host, struct compat_call *c, const struct user_regs_struct *regs);

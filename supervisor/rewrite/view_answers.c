@@ -540,7 +540,7 @@ static long on_path(struct question *q)
 			return view_is_outside(v, r) ? -EACCES : go_on(q);
 		/* There is nothing else in it. */
 		if (is_gone(base) && strcmp(path, ".") == 0)
-			return go_on(q);
+			return leave(q, row, dirfd, path, NULL);
 		len = strlen(base);
 		memmove(path + len + 1, path, (size_t)n + 1);
 		memcpy(path, base, len);

@@ -63,7 +63,7 @@ int main(int argc, char **argv)
 
 	STATE_CHECK(waitpid(pid, &status, 0) == pid && status == 0);
 	STATE_CHECK(!getcwd(cwd, sizeof(cwd)) && errno == ENOENT);
-	STATE_CHECK(stat(".", &a) == 0 && a.st_nlink == 0);
+	STATE_CHECK(stat(".", &a) == 0 && a.st_nlink == 0 && a.st_uid == geteuid());
 	STATE_CHECK(open("new", O_CREAT | O_WRONLY, 0600) == -1 && errno == ENOENT);
 	STATE_CHECK(fstat(fd, &a) == 0 && S_ISDIR(a.st_mode) && (a.st_mode & 07777) == 0751);
 	STATE_CHECK(fstat(again, &b) == 0 && a.st_ino == b.st_ino && a.st_nlink == 0);

@@ -265,7 +265,7 @@ ROOTED = ("file_ghost", "file_regular", "inotifys", "mem_deleted_file", "mem_dev
           "posix_locks", "procfiles", "stacked", "task_attributes", "task_fds", "task_headless", "task_robust",
           "task_threads", "task_tree", "unix_abstract", "unix_flight")
 # What tells of users.
-OWNED = ("file_ghost", "file_regular", "memfds", "mqueue", "posix_locks", "procfiles", "signal_storm", "sysv_ipc",
+OWNED = ("dirs_gone", "file_ghost", "file_regular", "memfds", "mqueue", "posix_locks", "procfiles", "signal_storm", "sysv_ipc",
          "task_attributes", "task_signals", "task_tree", "task_waits", "unix_flight", "unix_pair")
 # A 32-bit program is another one to few kinds, but to what runs calls in it.
 I386_WAYS = (plain, twice, snapshot, rewrite, rewritten)
