@@ -35,11 +35,11 @@ def until(what, condition):
 
 
 class Host:
-    """Where a session can be: a user's directories and key; the caller's own, or new ones below `top`."""
+    """Where a session can be: a user's directories and key, below `top`."""
 
-    def __init__(self, podrun, top=None):
+    def __init__(self, podrun, top):
         self.program, self.environ = podrun, dict(os.environ)
-        for key in ("RUNTIME_DIR", "STATE_HOME", "CONFIG_HOME") if top else ():
+        for key in ("RUNTIME_DIR", "STATE_HOME", "CONFIG_HOME"):
             path = top / key[0]
             path.mkdir(0o700, parents=True)
             self.environ["XDG_" + key] = str(path)
@@ -167,6 +167,8 @@ class Desktop:
         told = self.host.timed("suspend", "--json", self.name, "-o", image)
         if left := [pid for pid, when in there if when and began(pid) == when]:
             raise Failed("still there after the suspend: %s" % left)
+        if any(s["name"] == self.name for s in json.loads(self.host.podrun("ps", "--json"))):
+            raise Failed("podrun ps lists it after the suspend")
         return told
 
     def resume(self, image, host):

@@ -2,7 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Every example does what it says: examples/NAME/run ends with success.
 
-A line "# needs: PROGRAM ..." in it says what must be installed.
+Lines in it say
+
+    # needs: PROGRAM ...    what must be installed
+    # shows: PROGRAM ...    what it can do without, and is to be tested with
+    # long: OPTION FILE ... that it is for the long run, and which option names a directory for which files
 """
 import os
 import pathlib
@@ -20,27 +24,19 @@ def header(script, key):
     return found.group(1).split() if found else []
 
 
-def run(env, script, *options):
-    needs(*header(script, "needs"))
+def run(env, script):
+    needs(*header(script, "needs"), *header(script, "shows"))
     env.environ["TMPDIR"] = str(env.dir)
-    return env.call(script, *options, PODRUN, timeout=1800).text
-
-
-def desktop(env, script):
-    needs(*header(script, "shows"))
-    pictures = env.path("pictures")
-    pictures.mkdir()
-    said = run(env, script, "--pictures", pictures)
-    for name in ("before.png", "after.png", "suspended.svg"):
-        if not (pictures / name).stat().st_size:
-            raise Failed("%s is empty\n%s" % (name, said))
+    left, long = env.path("left"), header(script, "long")
+    said = env.call(script, *((long[0], left) if long else ()), PODRUN, timeout=1800).text
+    for name in long[1:]:
+        if not (left / name).exists() or not (left / name).stat().st_size:
+            raise Failed("%s is empty, or not there\n%s" % (name, said))
 
 
 for path in sorted((ROOT / "examples").glob("*/run")):
-    if path.parent.name != "desktop":
+    if LONG or not header(path, "long"):
         add(path.parent.name, lambda env, p=path: run(env, p))
-    elif LONG:
-        add("desktop", lambda env, p=path: desktop(env, p))
 
 if __name__ == "__main__":
     main()
