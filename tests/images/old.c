@@ -4,7 +4,7 @@
  * the machine that they are resumed on.  It has some of everything, says "ready", waits for /tmp/go, looks at
  * all of it, and says "ok".
  *
- * One that was made by an older podrun stays what it is: what is added here is in new images only (docs/testing.md).
+ * One that was made by an older podrun stays what it is: what is added here is in new images only (docs/adding.md).
  */
 #include <fcntl.h>
 #include <signal.h>

@@ -35,13 +35,16 @@ def at(env, point, what, *command):
     try:
         (who,) = until("it stands at " + point, standing)
         what()
-        due(env, None, None)
-        os.kill(who, signal.SIGCONT)
+    except Exception:
+        p.kill()
+        raise
     finally:
-        _, err = p.communicate(timeout=PATIENCE)
+        due(env, None, None)
+        for pid in standing():
+            os.kill(pid, signal.SIGCONT)
+    _, err = p.communicate(timeout=PATIENCE)
     if p.returncode:
         raise Failed(err.decode())
-
 
 
 def stopped_when_frozen(env, way):
@@ -69,6 +72,7 @@ def stopped_when_frozen(env, way):
 
 for _way in ("suspend", "snapshot"):
     add("stopped_when_frozen/" + _way, lambda env, w=_way: stopped_when_frozen(env, w))
+
 
 @test
 @needs_namespaces("where names are rewritten nobody is let go before all are")

@@ -13,10 +13,11 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from cli import finish, one_line  # noqa: E402
-from harness import BUILD, PODRUN, PROFILE, main, test  # noqa: E402
+from harness import BUILD, PODRUN, PROFILE, ROOT, main, test  # noqa: E402
 from tree import make_tree, put  # noqa: E402
 
 HERE = ("--names", "rewrite", "--net", "host")
+OUTSIDE = str(ROOT)  # which is surely there, and not in a tree
 
 
 def run(env, *argv, **kw):
@@ -134,7 +135,7 @@ pwd; ls / | grep -vx root; ls -l /proc/self/exe /proc/self/root | cut -d'>' -f2;
 ls -ld /bin /var/run /tmp /run | cut -c1; readlink -f /bin/sh /var/run/lock; id -u >/dev/null && echo id
 cat ../../etc/passwd /../etc/passwd /bin/../../etc/passwd /proc/self/root/etc/passwd /proc/self/cwd/etc/passwd
 cd /usr/lib && pwd && cd .. && pwd && cd ../../.. && pwd; cd /bin && pwd -P && cat ../../etc/passwd
-cd /; ls -d /work /root /nothing; ls -d ../../../../work; cat /proc/$$/root/../../../etc/passwd
+cd /; ls -d OUTSIDE /root /nothing; ls -d ../../../..OUTSIDE; cat /proc/$$/root/../../../etc/passwd
 cat </dev/null; echo x >/dev/null; head -c3 /dev/zero | wc -c; cd /dev; head -c2 zero | wc -c; cat ../etc/passwd; cd ..; pwd
 cat dev/null; test -c dev/null && echo device; ls -d /sys /sys/kernel /dev/shm; cd /sys/kernel && pwd && cd ../.. && pwd
 mkdir -p /opt/d /tmp/t; cd /opt; echo text >f; ln -s /opt/f abs; ln -s ../../../opt/f up; ln -s /tmp/t out
@@ -149,8 +150,9 @@ mkfifo p; cat p & echo through >p; wait; : >/nothing/x; rm -rf /opt; ls /opt; ec
 
 @test
 def a_shell_session_says_the_same(env):
-    text = same(env, "bash", "-c", SHELL)
+    text = same(env, "bash", "-c", SHELL.replace("OUTSIDE", OUTSIDE))
     assert "over" in text and text.count("tree:x:0") > 9, text
+    assert text.count("%s: No such file or directory" % OUTSIDE) == 2, text
 
 
 SORTS = r"""
@@ -219,7 +221,7 @@ paths = ["/", "//", "/.", "/..", "/../..", ".", "..", "../..", "f", "/opt/f", "/
          "rel", "up", "gone", "gone/", "t/in", "t/../etc/passwd", "t/..", "dev/null", "dev/../etc/passwd", "fds/0", "fds/..",
          "/dev", "/dev/", "/dev/null", "/dev/../opt/f", "/dev/./null", "/usr/../dev/null", "/nothing/../dev/null", "/sys", "/sys/kernel/..", "/proc", "/proc/..", "/proc/self/root",
          "/proc/self/root/opt/f", "/proc/self/cwd/f", "/proc/self/root/..", "/lib64/..", "/bin/sh", "/var/run/lock", "/var/run/..",
-         "x" * 255, "x" * 256, "/opt/" + "d/../" * 800 + "f", "", "/etc/shadow", "/work", "/home/../etc/passwd"]
+         "x" * 255, "x" * 256, "/opt/" + "d/../" * 800 + "f", "", "/etc/shadow", "OUTSIDE", "/home/../etc/passwd"]
 for p in paths:
     print("==", p[:40])
     def st(follow):
@@ -276,8 +278,9 @@ start(lambda: os.execve(memory(b"#!/nothing\n"), ["c"], {}))
 
 @test
 def calls_end_the_same(env):
-    text = same(env, "python3", "-c", CALLS, python=True)
-    assert "EXDEV" in text and "static" in text and "script d" in text and "work" not in text.replace("== /work", "")
+    text = same(env, "python3", "-c", CALLS.replace("OUTSIDE", OUTSIDE), python=True)
+    assert "EXDEV" in text and "static" in text and "script d" in text, text
+    assert text.partition("== %s\n" % OUTSIDE[:40])[2].startswith("stat -> ENOENT\nlstat -> ENOENT\n"), text
 
 
 @test
@@ -354,11 +357,12 @@ script = subprocess.Popen(["bash", "-c", "read x; echo $0 $x $(readlink /proc/$$
 def state():
     return [os.getcwd(), os.readlink("/proc/self/exe"), open("/proc/self/comm").read(), os.readlink("/proc/self/root"),
             [os.readlink("/proc/self/fd/%d" % i) for i in (f.fileno(), d, e, n, st.fileno(), t.fileno())],
-            os.stat("/proc/self/exe").st_size, m[:4], os.fstat(e).st_size, os.uname().nodename, os.path.exists("/work"),
+            os.stat("/proc/self/exe").st_size, m[:4], os.fstat(e).st_size, os.uname().nodename, os.path.exists("OUTSIDE"),
             sorted(open("/proc/%d/comm" % p).read() for p in (shell.pid, script.pid)), s.getsockname()]
 while "python3\n" in state()[-2]:
     time.sleep(0.01)
 before = state()
+assert not before[9]
 print("ready", flush=True)
 while not os.path.exists("/tmp/go"):
     time.sleep(0.01)
@@ -375,7 +379,8 @@ def a_session_in_a_tree_moves(env):
     root = make_tree(env.path("tree"), python=True)
     for name, ways in (("a", "rewrite kernel"), ("b", "kernel rewrite"), ("c", "rewrite rewrite kernel rewrite")):
         first, *rest = ways.split()
-        env.run_detached(name, "python3", "-B", "-c", MOVED, options=("--names", first, "--net", "host", "--root", root))
+        env.run_detached(name, "python3", "-B", "-c", MOVED.replace("OUTSIDE", OUTSIDE),
+                         options=("--names", first, "--net", "host", "--root", root))
         for way in rest:
             env.podrun("suspend", name, "-o", env.path(name + way))
             env.podrun("rm", name)
