@@ -309,8 +309,9 @@ static int leave_vdso(struct ckpt_dump *d, struct ckpt_proc *p, struct err *e)
 		r = ckpt_step_out(d->host_proc, t->tid, vdso->start, vdso->end, &t->regs, e);
 		stepped = true;
 	}
-	/* what it did on the way may have touched a page */
-	p->memory_scanned &= !stepped;
+	/* what it did on the way may have touched a page, of whoever shares its memory */
+	if (stepped)
+		ckpt_proc_by_vpid(d, p->mm)->memory_scanned = false;
 	if (r == 0 && stepped && (p->status.sig_ignored & 1ULL << (SIGTRAP - 1)))
 		r = ignore_again(p->threads[0], e);
 	return r;
