@@ -42,6 +42,7 @@ struct ckpt_build_proc {
 	bool headless; /* its first thread will have ended; until the finish it does all the work */
 	bool zombie, stopped; /* what it will be; until then it is as alive as the others */
 	bool stop_pending;    /* a SIGSTOP was on its way to it */
+	bool continued;	      /* which its parent has not asked for yet */
 	pid_t mm, files, fs, sighand; /* as in struct ckpt_proc */
 	struct ckpt_build_thread *threads; /* [0] is the leader, as long as that lives */
 	size_t n_threads;

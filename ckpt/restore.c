@@ -324,6 +324,34 @@ static int stop_process(struct ckpt_build *b, struct ckpt_build_proc *p, struct 
 	return r < 0 ? err_wrap(e, "task %d", p->vpid) : 0;
 }
 
+/*
+ * What a process was continued from comes to pass for it once more, and it is continued; it tells its parent on its way
+ * to the next call.  What both are sent for that is taken from their queues with the rest.
+ */
+static int continue_process(struct ckpt_build *b, struct ckpt_build_proc *p, struct err *e)
+{
+	long v;
+	int r = kill(p->pid, SIGSTOP) < 0 ? err_errno(e, -errno, "stop") : 0;
+
+	if (r == 0)
+		r = into_stop(b, p->threads[0].tid, e);
+	if (r == 0 && kill(p->pid, SIGCONT) < 0)
+		r = err_errno(e, -errno, "continue");
+	if (r == 0)
+		r = remote_call(p->threads[0].remote, &v, e, SYS_getpid, 0, 0, 0, 0, 0, 0);
+	return r < 0 ? err_wrap(e, "task %d", p->vpid) : 0;
+}
+
+static int continue_all(struct ckpt_build *b, struct err *e)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < b->n_procs; i++)
+		if (b->procs[i].continued)
+			r = continue_process(b, &b->procs[i], e);
+	return r;
+}
+
 static int finish_stopped(struct ckpt_build *b, struct err *e)
 {
 	int r = drain_pass(b, true, e);
@@ -345,6 +373,8 @@ static int stage_finish(struct ckpt_build *b, struct err *e)
 	/* Before signals of dying parents are asked for. */
 	if (r == 0)
 		r = ckpt_grow_heads(b, e);
+	if (r == 0)
+		r = continue_all(b, e);
 	if (r == 0)
 		r = finish_stopped(b, e);
 	if (r == 0)

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 
 #include "base/base.h"
 #include "ckpt/kinds/tasks.h"
@@ -106,6 +107,8 @@ static int ask_process(struct question *q, const struct proc_status *st)
 
 		q->prctl = i ? q->prctl : k;
 	}
+	remote_add(r, SYS_waitid, P_ALL, 0, AT(q, continued),
+		WCONTINUED | WNOHANG | WNOWAIT | __WALL, 0, 0);
 	q->membarrier = remote_add(r, SYS_membarrier, GET_REGISTRATIONS, 0, 0, 0, 0, 0);
 	q->brk = remote_add(r, SYS_brk, 0, 0, 0, 0, 0, 0);
 	return q->brk;

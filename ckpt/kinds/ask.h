@@ -49,6 +49,7 @@ struct ckpt_asked {
 	uint32_t membarrier;
 	uint64_t brk; /* program break */
 	bool subreaper;
+	siginfo_t continued; /* of a child of which it has not asked that; si_pid 0: there is none */
 	uint32_t n_groups, groups[]; /* at most CKPT_MAX_GROUPS */
 };
 

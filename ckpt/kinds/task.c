@@ -60,23 +60,47 @@ static int check(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
 	return s.proc == d->procs[0] ? check_tree(d, e) : 0;
 }
 
-/* Has the parent not been told of this stop yet?  Only the parent can ask. */
-static bool stop_unseen(struct ckpt_dump *d, struct ckpt_proc *p)
+/* Has @parent not been told yet that @p was stopped, or continued (@what)?  Only the parent can ask.  1: so it is. */
+static int ask_unseen(struct ckpt_proc *parent, struct ckpt_proc *p, int what, struct err *e)
 {
-	struct ckpt_proc *parent = ckpt_proc_by_vpid(d, p->vppid);
 	struct remote *remote;
 	siginfo_t *si;
 	uint64_t at;
 	long v;
+	int r = ckpt_proc_remote(parent, &remote, e);
 
-	if (!parent || parent->state == CKPT_ZOMBIE || ckpt_proc_remote(parent, &remote, NULL) < 0)
-		return false;
+	if (r < 0)
+		return r;
 	si = remote_data(remote, sizeof(*si), &at);
-	if (!si || remote_call(remote, &v, NULL, SYS_waitid, P_PID,
-			   (uint64_t)ckpt_proc_number(parent, p), at,
-			   WSTOPPED | WNOHANG | WNOWAIT | __WALL, 0, 0) < 0)
-		return false;
-	return v == 0 && si->si_pid == ckpt_proc_number(parent, p);
+	if (!si)
+		return err_errno(e, -ENOMEM, "task");
+	r = remote_call(remote, &v, e, SYS_waitid, P_PID, (uint64_t)ckpt_proc_number(parent, p), at,
+		(uint64_t)what | WNOHANG | WNOWAIT | __WALL, 0, 0);
+	return r < 0 ? r : v == 0 && si->si_pid == ckpt_proc_number(parent, p);
+}
+
+/*
+ * What its parent may still wait for.  That one of its children was continued it tells with all else it is asked; of
+ * which this is true it is asked only then.
+ */
+static int fill_unseen(struct ckpt_dump *d, struct ckpt_proc *p, Pb__Task *m, struct err *e)
+{
+	struct ckpt_proc *parent = ckpt_proc_by_vpid(d, p->vppid);
+	const struct ckpt_asked *asked;
+	int r;
+
+	if (!parent || parent->state == CKPT_ZOMBIE || p->state == CKPT_ZOMBIE)
+		return 0;
+	if (p->state == CKPT_STOPPED) {
+		r = ask_unseen(parent, p, WSTOPPED, e);
+		m->stop_unseen = r > 0;
+		return MIN(r, 0);
+	}
+	r = ckpt_ask_proc(parent, &asked, e);
+	if (r == 0 && asked->continued.si_pid)
+		r = ask_unseen(parent, p, WCONTINUED, e);
+	m->continue_unseen = r > 0;
+	return MIN(r, 0);
 }
 
 /* Its namespaces, and its numbers in them: behind the session's in each list of the kernel's. */
@@ -138,10 +162,10 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 		r = ckpt_ask_proc(p, &asked, e);
 		m.subreaper = r == 0 && asked->subreaper;
 	}
-	if (p->state == CKPT_STOPPED) {
+	if (p->state == CKPT_STOPPED)
 		m.stop_signal = p->stop_signal;
-		m.stop_unseen = stop_unseen(d, p);
-	}
+	if (r == 0)
+		r = fill_unseen(d, p, &m, e);
 	return r < 0 ? r : ckpt_pack(&m.base, body, e);
 }
 
@@ -191,7 +215,8 @@ int ckpt_task_read(struct ckpt_record *rec, struct ckpt_build_proc *p, struct er
 		m->ppid < 0 || m->pgid < 0 || m->sid < 0 || m->exit_signal < 0 ||
 		m->exit_signal > 64 || m->stop_signal < 0 || m->stop_signal > 64 ||
 		(m->state == PB__TASK_STATE__TASK_ZOMBIE && m->n_threads) ||
-		(m->headless && !m->n_threads)) {
+		(m->headless && !m->n_threads) ||
+		(m->continue_unseen && m->state != PB__TASK_STATE__TASK_RUNNING)) {
 		r = ckpt_record_bad(rec, e);
 		goto out;
 	}
@@ -200,6 +225,7 @@ int ckpt_task_read(struct ckpt_record *rec, struct ckpt_build_proc *p, struct er
 		.zombie = m->state == PB__TASK_STATE__TASK_ZOMBIE,
 		.headless = m->headless,
 		.stopped = m->state == PB__TASK_STATE__TASK_STOPPED,
+		.continued = m->continue_unseen,
 		.mm = m->mm,
 		.files = m->files,
 		.fs = m->fs,

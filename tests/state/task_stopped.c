@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Stopped processes: with threads, with signals waiting, and one whose parent does not know yet. */
+/*
+ * Stopped processes: with threads, with signals waiting, and one whose parent does not know yet.  Some that were
+ * continued, which their parent has not asked for yet.
+ */
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 
@@ -49,9 +53,50 @@ static void stop(pid_t pid)
 	STATE_CHECK(waitpid(pid, &status, WUNTRACED) == pid && WIFSTOPPED(status));
 }
 
+static void continued(int sig)
+{
+	ticks[4]++;
+}
+
+/* A process of @n threads that was stopped, and continued once. */
+static pid_t go_on(int n)
+{
+	long before = ticks[4];
+	pid_t pid;
+
+	ticks[5] = 0;
+	pid = fork();
+	if (pid == 0) {
+		pthread_t t;
+
+		signal(SIGCONT, continued);
+		for (long i = 1; i < n; i++)
+			pthread_create(&t, NULL, tick, (void *)6);
+		ticks[5] = 1;
+		for (;;)
+			pause();
+	}
+	while (!ticks[5])
+		state_nap();
+	stop(pid);
+	kill(pid, SIGCONT);
+	while (ticks[4] == before)
+		state_nap();
+	return pid;
+}
+
+static bool told(pid_t pid)
+{
+	siginfo_t si = {0};
+
+	STATE_CHECK(waitid(P_PID, (id_t)pid, &si, WCONTINUED | WNOHANG) == 0);
+	STATE_CHECK(!si.si_pid || (si.si_pid == pid && si.si_code == CLD_CONTINUED));
+	return si.si_pid;
+}
+
 int main(int argc, char **argv)
 {
-	pid_t counting, dying, unknown;
+	pid_t counting, dying, unknown, known, going[2];
 	long before[3];
 	siginfo_t si;
 	int status;
@@ -72,6 +117,10 @@ int main(int argc, char **argv)
 			pause();
 	kill(unknown, SIGSTOP);
 	STATE_CHECK(waitid(P_PID, unknown, &si, WSTOPPED | WNOWAIT) == 0);
+	known = go_on(1);
+	STATE_CHECK(told(known));
+	for (int i = 0; i < 2; i++)
+		going[i] = go_on(1 + 2 * i);
 	for (int i = 0; i < 3; i++)
 		before[i] = ticks[i];
 	state_ready(argc, argv);
@@ -83,6 +132,13 @@ int main(int argc, char **argv)
 	for (int i = 0; i < 3; i++)
 		STATE_CHECK(ticks[i] == before[i]);
 	STATE_CHECK(!ticks[3]);
+	STATE_CHECK(!told(known));
+	for (int i = 0; i < 2; i++) {
+		STATE_CHECK(told(going[i]) && !told(going[i]));
+		kill(going[i], SIGKILL);
+	}
+	kill(known, SIGKILL);
+	STATE_CHECK(ticks[4] == 3);
 	STATE_CHECK(waitpid(unknown, &status, WUNTRACED) == unknown && WIFSTOPPED(status));
 	kill(dying, SIGCONT);
 	STATE_CHECK(waitpid(dying, &status, 0) == dying && WTERMSIG(status) == SIGTERM);
