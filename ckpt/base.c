@@ -2,6 +2,7 @@
 /* The theory of operation is in base.h. */
 #include "ckpt/base.h"
 
+#include <endian.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,6 +102,58 @@ const uint8_t *ckpt_base_at(
 	return i && offset <= i->len && len <= i->len - offset ? i->map + offset : NULL;
 }
 
+/* ---- references ------------------------------------------------------------------------------- */
+
+static uint8_t *put_number(uint8_t *p, uint64_t v)
+{
+	v = htole64(v);
+	memcpy(p, &v, sizeof(v));
+	return p + sizeof(v);
+}
+
+void ckpt_ref_encode(const struct ckpt_ref *r, uint8_t ret[CKPT_REF_LEN])
+{
+	put_number(put_number(put_number(put_number(ret, r->addr), r->len), r->base), r->offset);
+}
+
+void ckpt_ref_decode(const uint8_t entry[CKPT_REF_LEN], struct ckpt_ref *ret)
+{
+	struct cursor c = cursor_of(entry, CKPT_REF_LEN);
+
+	ret->addr = cursor_u64(&c);
+	ret->len = cursor_u64(&c);
+	ret->base = cursor_u64(&c);
+	ret->offset = cursor_u64(&c);
+}
+
+/* Numbers begin behind the first @skip images. */
+static int read_ref(const struct ckpt_base *b, uint64_t skip, const uint8_t *data, size_t len,
+	size_t *at, struct ckpt_ref *ret, const uint8_t **ret_pages, struct err *e)
+{
+	const uint8_t *pages;
+	struct ckpt_ref r;
+
+	if (*at == len)
+		return 0;
+	if (len - *at < CKPT_REF_LEN)
+		return err_set(e, ERR_IMAGE, -EBADMSG, "references are damaged");
+	ckpt_ref_decode(data + *at, &r);
+	pages = r.base && r.base <= MAX_BASES ? ckpt_base_at(b, r.base + skip, r.offset, r.len)
+					      : NULL;
+	if (!pages || !r.len || (r.addr | r.len) % PAGE_SIZE || r.addr + r.len < r.addr)
+		return err_set(e, ERR_IMAGE, -EBADMSG, "a reference leads nowhere");
+	*at += CKPT_REF_LEN;
+	*ret = r;
+	*ret_pages = pages;
+	return 1;
+}
+
+int ckpt_ref_read(const struct ckpt_base *b, const void *data, size_t len, size_t *at,
+	struct ckpt_ref *ret, const uint8_t **ret_pages, struct err *e)
+{
+	return read_ref(b, 0, data, len, at, ret, ret_pages, e);
+}
+
 /* ---- what the base image has ------------------------------------------------------------------ */
 
 static int add_place(struct ckpt_base *b, const struct place *p, struct err *e)
@@ -120,34 +173,26 @@ static int add_place(struct ckpt_base *b, const struct place *p, struct err *e)
 	return 0;
 }
 
-static uint64_t number_at(const uint8_t *p)
-{
-	uint64_t v = 0;
-
-	for (int i = 8; i--;)
-		v = v << 8 | p[i];
-	return v;
-}
-
 /* @b->images: the base itself, then those that it names. */
 static int take_refs(struct ckpt_base *b, const struct proto_frame *f, struct err *e)
 {
-	const uint8_t *at = f->data;
+	const uint8_t *pages;
+	struct ckpt_ref ref;
+	size_t at = 0;
+	int r;
 
-	for (size_t i = 0; i + CKPT_REF_LEN <= f->len; i += CKPT_REF_LEN) {
+	while ((r = read_ref(b, 1, f->data, f->len, &at, &ref, &pages, e)) > 0) {
 		struct place p = {.subject = f->subject,
-			.addr = number_at(at + i),
-			.len = number_at(at + i + 8),
-			.image = (uint32_t)number_at(
-				at + i + 16), /* it was from 1: behind the base itself */
-			.offset = number_at(at + i + 24)};
+			.addr = ref.addr,
+			.len = ref.len,
+			.image = (uint32_t)ref.base, /* it was from 1: behind the base itself */
+			.offset = ref.offset};
 
-		if (!ckpt_base_at(b, p.image + 1UL, p.offset, p.len))
-			return err_set(e, ERR_IMAGE, -EBADMSG, "a reference leads nowhere");
-		if (add_place(b, &p, e) < 0)
-			return e->error;
+		r = add_place(b, &p, e);
+		if (r < 0)
+			return r;
 	}
-	return 0;
+	return r;
 }
 
 static int take_base(struct ckpt_base *b, int dir, const struct proto_frame *f, struct err *e)

@@ -25,8 +25,24 @@
 #include <sys/types.h>
 
 struct ckpt_base;
+struct err;
 
 #define CKPT_REF_LEN 32 /* bytes of an entry */
+
+/* Pages of a process that are in another image: an entry of DATA of kind REFS (proto/SPEC.md). */
+struct ckpt_ref {
+	uint64_t addr, len;
+	uint64_t base, offset; /* number of the base, from 1; in its file */
+};
+void ckpt_ref_encode(const struct ckpt_ref *r, uint8_t ret[CKPT_REF_LEN]);
+/* As it is there, whatever that is: for what we have written ourselves. */
+void ckpt_ref_decode(const uint8_t entry[CKPT_REF_LEN], struct ckpt_ref *ret);
+/*
+ * The entry at *@at of the @len bytes at @data, behind which *@at is moved: 1, 0 at their end.  -EBADMSG: they don't
+ * end with an entry, or it is not whole pages that @b (NULL: there is none) has; *ret_pages are those, borrowed.
+ */
+int ckpt_ref_read(const struct ckpt_base *b, const void *data, size_t len, size_t *at,
+	struct ckpt_ref *ret, const uint8_t **ret_pages, struct err *e);
 
 /* The page of @vpid at @addr as it was, and where it is (base from 1, offset in its file); NULL: there was none. */
 const uint8_t *ckpt_base_find(

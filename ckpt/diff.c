@@ -2,7 +2,6 @@
 /* The theory of operation is in diff.h. */
 #include "ckpt/diff.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,22 +20,17 @@ struct pair {
 
 /* ---- records ---------------------------------------------------------------------------------- */
 
-/*
- * What a kind says of its record, by its name; free(3) it.  Where @bare, without the numbers that an image gives to
- * objects and other files, which follow these words.
- */
+/* What a kind says of its record (@bare: ckpt/kind.h), by its name; free(3) it. */
 static char *record_text(const struct ckpt_record *r, bool bare)
 {
-	static const char *const before[] = {
-		"pipe ", "object ", "file ", "to ", "with ", "by ", "of "};
-	char *text = NULL, *at;
+	char *text = NULL;
 	size_t len;
 	FILE *room = open_memstream(&text, &len);
 
 	if (!room)
 		return NULL;
 	if (r->kind->show)
-		r->kind->show(r->body, r->len, room);
+		r->kind->show(r->body, r->len, bare, room);
 	fflush(room);
 	if (ferror(room) || !text) {
 		fclose(room);
@@ -49,10 +43,6 @@ static char *record_text(const struct ckpt_record *r, bool bare)
 		free(text);
 		return NULL;
 	}
-	for (size_t i = 0; bare && i < ARRAY_SIZE(before); i++)
-		for (at = strstr(text, before[i]); at; at = strstr(at, before[i]))
-			for (at += strlen(before[i]); isdigit((unsigned char)*at); at++)
-				*at = '0';
 	return text;
 }
 
@@ -111,28 +101,41 @@ static bool same_text(const struct ckpt_record *x, const struct ckpt_record *y)
 /* Of one kind: bytes on their way, and contents of files that have no name. */
 static bool same_bytes(struct pair *p, const struct ckpt_record *x, const struct ckpt_record *y)
 {
+	uint64_t was = ckpt_inspect_object(x), is = ckpt_inspect_object(y);
 	uint32_t kind = y->kind->number;
-	uint64_t len = MAX(
-		ckpt_inspect_end(p->a, kind, x->subject), ckpt_inspect_end(p->b, kind, y->subject));
 
-	return ckpt_inspect_same(p->a, x->subject, p->b, y->subject, kind, len) == 1;
+	return ckpt_inspect_same(p->a, was, p->b, is, kind, UINT64_MAX) == 1;
+}
+
+static void describe_fd(struct buf *ret, const char *text, const Pb__FdEntry *f, bool contents)
+{
+	buf_printf(ret, "%s%s%s", text, f->cloexec ? ", close-on-exec" : "",
+		contents ? ", other contents" : "");
 }
 
 static int compare_fd(struct pair *p, const Pb__FdEntry *f, const Pb__FdEntry *g, struct err *e)
 {
 	const struct ckpt_record *x = file_of(p->a, f), *y = file_of(p->b, g);
 	_cleanup_free_ char *was = x ? record_text(x, false) : NULL,
-			    *is = y ? record_text(y, false) : NULL, *contents = NULL;
+			    *is = y ? record_text(y, false) : NULL;
 	bool bytes = x && y && x->kind == y->kind && !same_bytes(p, x, y);
+	bool same = x && y && f->cloexec == g->cloexec && !bytes && same_text(x, y);
+	_cleanup_buf_ struct buf before = BUF_INIT, now = BUF_INIT;
 	FILE *out;
 
-	if ((x && !was) || (y && !is) || (bytes && asprintf(&contents, "%s, other contents", is) < 0))
+	if ((x && !was) || (y && !is))
 		return err_errno(e, -ENOMEM, "descriptors");
-	if (x && y && f->cloexec == g->cloexec && same_text(x, y) && !bytes)
+	if (same || (!x && !y))
 		return 0;
+	if (x)
+		describe_fd(&before, was, f, false);
+	if (y)
+		describe_fd(&now, is, g, bytes);
+	if (!buf_cstr(&before) || !buf_cstr(&now))
+		return err_errno(e, -ENOMEM, "descriptors");
 	out = ckpt_diff_part(p->t, "descriptors");
 	fprintf(out, p->t->json ? "\"fd\":%d" : "descriptor %d: ", f ? f->fd : g->fd);
-	ckpt_diff_change(p->t, was, bytes ? contents : is);
+	ckpt_diff_change(p->t, x ? buf_cstr(&before) : NULL, y ? buf_cstr(&now) : NULL);
 	return 0;
 }
 
@@ -314,14 +317,10 @@ static void compare_session(
 	struct pair p = {.t = t, .a = a, .b = b};
 
 	ckpt_diff_list(t, "session");
-	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
-		uint64_t len =
-			MAX(ckpt_inspect_end(a, kinds[i], 0), ckpt_inspect_end(b, kinds[i], 0));
-
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
 		if (!same_record(&p, kinds[i], 0) ||
-			ckpt_inspect_same(a, 0, b, 0, kinds[i], len) != 1)
+			ckpt_inspect_same(a, 0, b, 0, kinds[i], UINT64_MAX) != 1)
 			tell_kind(t, ckpt_kind_by_number(kinds[i]), ckpt_diff_item(t));
-	}
 }
 
 int ckpt_image_diff(

@@ -67,19 +67,40 @@ static void describe(const Pb__TreeEntry *f, struct buf *ret)
 static bool same_contents(const struct ckpt_inspect *a, const Pb__TreeEntry *x,
 	const struct ckpt_inspect *b, const Pb__TreeEntry *y)
 {
-	uint64_t end;
-
 	if (!x->id && !y->id)
 		return compare_bytes(&x->content, &y->content) == 0;
 	if (!x->id || !y->id)
 		return false;
-	end = MAX(ckpt_inspect_end(a, PROTO_KIND_TREE, x->id),
-		ckpt_inspect_end(b, PROTO_KIND_TREE, y->id));
-	return ckpt_inspect_same(a, x->id, b, y->id, PROTO_KIND_TREE, MIN(end, x->size)) == 1;
+	return ckpt_inspect_same(a, x->id, b, y->id, PROTO_KIND_TREE, x->size) == 1;
 }
 
+static int compare_name(const void *x, const void *y)
+{
+	const Pb__TreeXattr *const *a = x, *const *b = y;
+
+	return strcmp((*a)->name, (*b)->name);
+}
+
+/* File systems list them in any order. */
+static bool same_xattrs(const Pb__TreeEntry *x, const Pb__TreeEntry *y)
+{
+	if (x->n_xattrs != y->n_xattrs)
+		return false;
+	sort_array(x->xattrs, x->n_xattrs, sizeof(*x->xattrs), compare_name);
+	sort_array(y->xattrs, y->n_xattrs, sizeof(*y->xattrs), compare_name);
+	for (size_t i = 0; i < x->n_xattrs; i++)
+		if (compare_name(&x->xattrs[i], &y->xattrs[i]) != 0 ||
+			compare_bytes(&x->xattrs[i]->value, &y->xattrs[i]->value) != 0)
+			return false;
+	return true;
+}
+
+struct difference {
+	bool contents, xattrs;
+};
+
 static int tell(struct ckpt_diff_text *t, const Pb__TreeEntry *x, const Pb__TreeEntry *y,
-	bool contents, struct err *e)
+	struct difference d, struct err *e)
 {
 	_cleanup_buf_ struct buf was = BUF_INIT, is = BUF_INIT, path = BUF_INIT;
 	FILE *out;
@@ -89,8 +110,10 @@ static int tell(struct ckpt_diff_text *t, const Pb__TreeEntry *x, const Pb__Tree
 		describe(x, &was);
 	if (y)
 		describe(y, &is);
-	if (contents)
+	if (d.contents)
 		buf_printf(&is, ", other contents");
+	if (d.xattrs)
+		buf_printf(&is, ", other attributes");
 	if (!buf_cstr(&path) || !buf_cstr(&was) || !buf_cstr(&is))
 		return err_errno(e, -ENOMEM, "files");
 	out = ckpt_diff_item(t);
@@ -105,11 +128,13 @@ static int compare_entry(struct ckpt_diff_text *t, const struct ckpt_inspect *a,
 	const Pb__TreeEntry *x, const struct ckpt_inspect *b, const Pb__TreeEntry *y, struct err *e)
 {
 	bool same = x->type == y->type && x->size == y->size;
-	bool contents = same && !same_contents(a, x, b, y);
+	struct difference d = {
+		.contents = same && !same_contents(a, x, b, y), .xattrs = !same_xattrs(x, y)};
 
-	if (same && !contents && x->mode == y->mode && compare_bytes(&x->target, &y->target) == 0)
+	if (same && !d.contents && !d.xattrs && x->mode == y->mode &&
+		compare_bytes(&x->target, &y->target) == 0)
 		return 0;
-	return tell(t, x, y, contents, e);
+	return tell(t, x, y, d, e);
 }
 
 int ckpt_diff_files(struct ckpt_diff_text *t, const struct ckpt_inspect *a,
@@ -128,8 +153,8 @@ int ckpt_diff_files(struct ckpt_diff_text *t, const struct ckpt_inspect *a,
 		if (order == 0)
 			r = compare_entry(t, a, was.list[i], b, is.list[k], e);
 		else
-			r = order < 0 ? tell(t, was.list[i], NULL, false, e)
-				      : tell(t, NULL, is.list[k], false, e);
+			r = order < 0 ? tell(t, was.list[i], NULL, (struct difference){0}, e)
+				      : tell(t, NULL, is.list[k], (struct difference){0}, e);
 		i += order <= 0;
 		k += order >= 0;
 	}

@@ -2,7 +2,6 @@
 /* The theory of operation is in inspect.h. */
 #include "ckpt/inspect.h"
 
-#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -72,34 +71,27 @@ static int take_data(struct ckpt_inspect *i, const struct proto_frame *f, struct
 	return put_extent(i, &x, e);
 }
 
-static uint64_t number_at(const uint8_t *p)
-{
-	uint64_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return le64toh(v);
-}
-
 /* proto/SPEC.md, "Pages that are in another image". */
 static int take_refs(struct ckpt_inspect *i, const struct proto_frame *f, struct err *e)
 {
-	for (size_t n = 0; n + CKPT_REF_LEN <= f->len; n += CKPT_REF_LEN) {
-		const uint8_t *at = f->data + n;
-		uint64_t number = number_at(at + 16), offset = number_at(at + 24);
+	const uint8_t *pages;
+	struct ckpt_ref ref;
+	size_t at = 0;
+	int r;
+
+	while ((r = ckpt_ref_read(i->base, f->data, f->len, &at, &ref, &pages, e)) > 0) {
 		struct ckpt_extent x = {.kind = PROTO_KIND_MM,
 			.subject = f->subject,
-			.offset = number_at(at),
-			.len = number_at(at + 8),
-			.base = (uint32_t)number,
-			.at = (off_t)offset};
+			.offset = ref.addr,
+			.len = ref.len,
+			.base = (uint32_t)ref.base,
+			.at = (off_t)ref.offset};
 
-		if (number > UINT32_MAX || !x.len || x.offset + x.len < x.offset ||
-			!ckpt_base_at(i->base, number, offset, x.len))
-			return err_set(e, ERR_IMAGE, -EBADMSG, "a reference leads nowhere");
-		if (put_extent(i, &x, e) < 0)
-			return e->error;
+		r = put_extent(i, &x, e);
+		if (r < 0)
+			return r;
 	}
-	return 0;
+	return r;
 }
 
 static int take_tree(struct ckpt_inspect *i, const struct proto_frame *f, struct err *e)
@@ -313,14 +305,26 @@ static int read_any(const struct ckpt_inspect *i, uint32_t kind, uint64_t subjec
 	return 0;
 }
 
+/* Where the first byte is that is stored at or behind @at; UINT64_MAX: there is none. */
+static uint64_t next_stored(
+	const struct ckpt_inspect *i, uint32_t kind, uint64_t subject, uint64_t at)
+{
+	const struct ckpt_extent *x = find(i, kind, subject, at);
+
+	return x ? MAX(x->offset, at) : UINT64_MAX;
+}
+
 #define COMPARED 4096 /* bytes at a time */
 
 int ckpt_inspect_same(const struct ckpt_inspect *a, uint64_t a_subject,
 	const struct ckpt_inspect *b, uint64_t b_subject, uint32_t kind, uint64_t len)
 {
 	uint8_t x[COMPARED], y[COMPARED];
+	uint64_t at = 0;
 
-	for (uint64_t at = 0; at < len; at += COMPARED) {
+	/* From one stored byte to the next: an image may say that the last of them is anywhere. */
+	while ((at = MIN(next_stored(a, kind, a_subject, at),
+			next_stored(b, kind, b_subject, at))) < len) {
 		size_t n = MIN(len - at, (uint64_t)COMPARED);
 
 		if (read_any(a, kind, a_subject, at, x, n) < 0 ||
@@ -328,40 +332,52 @@ int ckpt_inspect_same(const struct ckpt_inspect *a, uint64_t a_subject,
 			return -EIO;
 		if (memcmp(x, y, n) != 0)
 			return 0;
+		at += n;
 	}
 	return 1;
 }
 
-uint64_t ckpt_inspect_end(const struct ckpt_inspect *i, uint32_t kind, uint64_t subject)
+uint64_t ckpt_inspect_object(const struct ckpt_record *r)
 {
-	uint64_t end = 0;
+	Pb__MemFd *memfd = NULL;
+	Pb__Ghost *ghost = NULL;
+	Pb__Pipe *pipe = NULL;
+	uint64_t object = r->subject;
 
-	for (const struct ckpt_extent *x = find(i, kind, subject, 0);
-		x && x < i->extents + i->n_extents && x->kind == kind && x->subject == subject; x++)
-		end = MAX(end, x->offset + x->len);
-	return end;
+	switch (r->kind->number) {
+	case PROTO_KIND_MEMFD:
+		memfd = pb__mem_fd__unpack(NULL, r->len, r->body);
+		object = memfd ? memfd->object : 0;
+		break;
+	case PROTO_KIND_GHOST:
+		ghost = pb__ghost__unpack(NULL, r->len, r->body);
+		object = ghost ? ghost->object : 0;
+		break;
+	case PROTO_KIND_PIPE:
+	case PROTO_KIND_FIFO:
+		pipe = pb__pipe__unpack(NULL, r->len, r->body);
+		object = pipe ? pipe->object : 0;
+		break;
+	default:
+		break;
+	}
+	pb__mem_fd__free_unpacked(memfd, NULL);
+	pb__ghost__free_unpacked(ghost, NULL);
+	pb__pipe__free_unpacked(pipe, NULL);
+	return object;
 }
 
 /* ---- one address space ------------------------------------------------------------------------ */
 
-/* Where the contents of open file @id are stored: with the first file of its inode. */
+/* Where the contents of open file @id are stored. */
 static void place_file(const struct ckpt_inspect *i, uint32_t id, struct ckpt_space_mapping *ret)
 {
 	const struct ckpt_build_file *f = ckpt_build_file((struct ckpt_build *)&i->b, id);
-	const struct ckpt_record *r = f ? f->record : NULL;
+	uint32_t kind = f && f->record ? f->record->kind->number : 0;
 
-	if (r && r->kind->number == PROTO_KIND_MEMFD) {
-		Pb__MemFd *m = pb__mem_fd__unpack(NULL, r->len, r->body);
-
-		ret->kind = PROTO_KIND_MEMFD;
-		ret->subject = m ? m->object : 0;
-		pb__mem_fd__free_unpacked(m, NULL);
-	} else if (r && r->kind->number == PROTO_KIND_GHOST) {
-		Pb__Ghost *g = pb__ghost__unpack(NULL, r->len, r->body);
-
-		ret->kind = PROTO_KIND_GHOST;
-		ret->subject = g ? g->object : 0;
-		pb__ghost__free_unpacked(g, NULL);
+	if (kind == PROTO_KIND_MEMFD || kind == PROTO_KIND_GHOST) {
+		ret->kind = kind;
+		ret->subject = ckpt_inspect_object(f->record);
 	}
 }
 

@@ -66,11 +66,14 @@ struct ckpt_inspect {
 int ckpt_inspect_open(
 	struct ckpt_inspect **ret, const struct ckpt_image *image, bool all, struct err *e);
 void ckpt_inspect_close(struct ckpt_inspect *i);
-/* Are @len bytes of (@kind, @subject) the same in both?  What is not stored is zero.  -EIO: can't be told. */
+/*
+ * Are the first @len bytes (UINT64_MAX: all) of (@kind, @subject) the same in both?  What is not stored is zero, and takes no
+ * time.  -EIO: can't be told.
+ */
 int ckpt_inspect_same(const struct ckpt_inspect *a, uint64_t a_subject,
 	const struct ckpt_inspect *b, uint64_t b_subject, uint32_t kind, uint64_t len);
-/* How far the stored bytes of (@kind, @subject) reach; 0: there are none. */
-uint64_t ckpt_inspect_end(const struct ckpt_inspect *i, uint32_t kind, uint64_t subject);
+/* Of an open file: the subject of its bytes, which are stored once for all open files of an inode or a pipe. */
+uint64_t ckpt_inspect_object(const struct ckpt_record *r);
 
 /* Of one mapping: where its stored bytes are, and a descriptor of its file. */
 struct ckpt_space_mapping {

@@ -97,8 +97,11 @@ struct ckpt_kind {
 	int (*finish)(struct ckpt_build *b, struct ckpt_record *r, struct err *e);
 	bool last; /* its finish tells what tasks are: behind those of all others */
 
-	/* One line of text about a record, without newline.  May be NULL. */
-	void (*show)(const void *body, size_t len, FILE *out);
+	/*
+	 * One line of text about a record, without newline.  @bare: 0 in place of the numbers that the image gives to its
+	 * files and objects, which are others in another image of the same session.  May be NULL.
+	 */
+	void (*show)(const void *body, size_t len, bool bare, FILE *out);
 };
 
 /* The table: walked in this order within every stage. */

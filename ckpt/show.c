@@ -117,7 +117,7 @@ static int show_record(const struct proto_frame *f, FILE *out, bool json, struct
 	if (!room)
 		return err_errno(e, -errno, "show");
 	if (k && k->show)
-		k->show(f->data, f->len, room);
+		k->show(f->data, f->len, false, room);
 	else if (!k && f->kind < ARRAY_SIZE(outer_kinds) && outer_kinds[f->kind].show)
 		outer_kinds[f->kind].show(f->data, f->len, room);
 	if (fclose(room) != 0)

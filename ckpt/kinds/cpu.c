@@ -246,7 +246,7 @@ static int create(struct ckpt_build *b, struct ckpt_record *r, int *ret_fd, stru
 	return err_hint(e, "sessions started by podrun run --portable can be moved between such CPUs");
 }
 
-static void show(const void *body, size_t len, FILE *out)
+static void show(const void *body, size_t len, bool bare, FILE *out)
 {
 	Pb__Cpu *m = pb__cpu__unpack(NULL, len, body);
 

@@ -475,7 +475,7 @@ static int devshm_finish(struct ckpt_build *b, struct ckpt_record *r, struct err
 	return ret;
 }
 
-static void devshm_show(const void *body, size_t len, FILE *out)
+static void devshm_show(const void *body, size_t len, bool bare, FILE *out)
 {
 	Pb__Devshm *m = pb__devshm__unpack(NULL, len, body);
 

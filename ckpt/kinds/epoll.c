@@ -402,7 +402,7 @@ static int link_targets(struct ckpt_build *b, struct ckpt_record *r, struct err 
 	return x;
 }
 
-static void show(const void *body, size_t len, FILE *out)
+static void show(const void *body, size_t len, bool bare, FILE *out)
 {
 	Pb__Epoll *m = pb__epoll__unpack(NULL, len, body);
 
@@ -413,7 +413,7 @@ static void show(const void *body, size_t len, FILE *out)
 	fprintf(out, "%zu entries", m->n_targets);
 	for (size_t i = 0; i < m->n_targets; i++)
 		fprintf(out, "%s fd %d file %u events %#x", i ? "," : ":", m->targets[i]->fd,
-			m->targets[i]->file, m->targets[i]->events);
+			bare ? 0 : m->targets[i]->file, m->targets[i]->events);
 	pb__epoll__free_unpacked(m, NULL);
 }
 

@@ -108,7 +108,7 @@ static int create(struct ckpt_build *b, struct ckpt_record *r, int *ret_fd, stru
 	return 0;
 }
 
-static void show(const void *body, size_t len, FILE *out)
+static void show(const void *body, size_t len, bool bare, FILE *out)
 {
 	Pb__EventFd *m = pb__event_fd__unpack(NULL, len, body);
 

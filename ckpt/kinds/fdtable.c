@@ -176,12 +176,13 @@ out:
 	return r;
 }
 
-static void show(const void *body, size_t len, FILE *out)
+static void show(const void *body, size_t len, bool bare, FILE *out)
 {
 	Pb__Fdtable *m = pb__fdtable__unpack(NULL, len, body);
 
 	for (size_t i = 0; m && i < m->n_entries; i++)
-		fprintf(out, "%s%d=file %u", i ? " " : "", m->entries[i]->fd, m->entries[i]->file);
+		fprintf(out, "%s%d=file %u", i ? " " : "", m->entries[i]->fd,
+			bare ? 0 : m->entries[i]->file);
 	pb__fdtable__free_unpacked(m, NULL);
 }
 

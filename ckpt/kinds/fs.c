@@ -197,7 +197,7 @@ static int link_fs(struct ckpt_build *b, struct ckpt_record *rec, struct err *e)
 	return MIN(r, 0);
 }
 
-static void show(const void *body, size_t len, FILE *out)
+static void show(const void *body, size_t len, bool bare, FILE *out)
 {
 	Pb__Fs *m = pb__fs__unpack(NULL, len, body);
 

@@ -195,7 +195,7 @@ static int finish(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
 	return x;
 }
 
-static void show(const void *body, size_t len, FILE *out)
+static void show(const void *body, size_t len, bool bare, FILE *out)
 {
 	Pb__Ghost *m = pb__ghost__unpack(NULL, len, body);
 
@@ -203,7 +203,8 @@ static void show(const void *body, size_t len, FILE *out)
 		fputs("unreadable", out);
 	else
 		fprintf(out, "%.*s (deleted), %llu bytes, object %u", (int)m->path.len,
-			(const char *)m->path.data, (unsigned long long)m->size, m->object);
+			(const char *)m->path.data, (unsigned long long)m->size,
+			bare ? 0 : m->object);
 	if (m)
 		pb__ghost__free_unpacked(m, NULL);
 }

@@ -404,7 +404,7 @@ static int finish(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
 	return x;
 }
 
-static void show(const void *body, size_t len, FILE *out)
+static void show(const void *body, size_t len, bool bare, FILE *out)
 {
 	Pb__Inotify *m = pb__inotify__unpack(NULL, len, body);
 

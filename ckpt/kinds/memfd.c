@@ -137,7 +137,7 @@ static int take_locks(struct ckpt_build *b, struct ckpt_record *r, struct err *e
 	return x;
 }
 
-static void show(const void *body, size_t len, FILE *out)
+static void show(const void *body, size_t len, bool bare, FILE *out)
 {
 	Pb__MemFd *m = pb__mem_fd__unpack(NULL, len, body);
 
@@ -146,7 +146,7 @@ static void show(const void *body, size_t len, FILE *out)
 	else
 		fprintf(out, "memfd '%.*s', %llu bytes, seals %#x, object %u", (int)m->name.len,
 			(const char *)m->name.data, (unsigned long long)m->size, m->seals,
-			m->object);
+			bare ? 0 : m->object);
 	if (m)
 		pb__mem_fd__free_unpacked(m, NULL);
 }

@@ -534,7 +534,7 @@ static int mm_finish(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
 	return ret;
 }
 
-static void mm_show(const void *body, size_t len, FILE *out)
+static void mm_show(const void *body, size_t len, bool bare, FILE *out)
 {
 	Pb__Mm *m = pb__mm__unpack(NULL, len, body);
 	uint64_t size = 0;

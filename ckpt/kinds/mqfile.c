@@ -138,12 +138,12 @@ static int finish(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
 	return rc;
 }
 
-static void show(const void *body, size_t len, FILE *out)
+static void show(const void *body, size_t len, bool bare, FILE *out)
 {
 	Pb__MqFile *m = pb__mq_file__unpack(NULL, len, body);
 
 	if (m && m->object)
-		fprintf(out, "deleted queue of file %u", m->object);
+		fprintf(out, "deleted queue of file %u", bare ? 0 : m->object);
 	else if (m)
 		fprintf(out, "/%s", m->name);
 	pb__mq_file__free_unpacked(m, NULL);

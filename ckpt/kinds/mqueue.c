@@ -419,7 +419,7 @@ static int create(struct ckpt_build *b, struct ckpt_record *r, int *ret_fd, stru
 	return MIN(rc, 0);
 }
 
-static void show(const void *body, size_t len, FILE *out)
+static void show(const void *body, size_t len, bool bare, FILE *out)
 {
 	Pb__Mqueues *m = pb__mqueues__unpack(NULL, len, body);
 

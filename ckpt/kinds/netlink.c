@@ -156,7 +156,7 @@ static int finish(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
 	return rc;
 }
 
-static void show(const void *body, size_t len, FILE *out)
+static void show(const void *body, size_t len, bool bare, FILE *out)
 {
 	Pb__Netlink *m = pb__netlink__unpack(NULL, len, body);
 

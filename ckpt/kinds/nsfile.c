@@ -123,7 +123,7 @@ static int create(struct ckpt_build *b, struct ckpt_record *r, int *ret_fd, stru
 	return x;
 }
 
-static void show(const void *body, size_t len, FILE *out)
+static void show(const void *body, size_t len, bool bare, FILE *out)
 {
 	Pb__NsFile *m = pb__ns_file__unpack(NULL, len, body);
 

@@ -213,7 +213,7 @@ static int finish(struct ckpt_build *b, struct ckpt_record *rec, struct err *e)
 	return MIN(r, 0);
 }
 
-static void show(const void *body, size_t len, FILE *out)
+static void show(const void *body, size_t len, bool bare, FILE *out)
 {
 	Pb__Pending *m = pb__pending__unpack(NULL, len, body);
 

@@ -370,7 +370,7 @@ static int finish(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
 	return 0;
 }
 
-static void show(const void *body, size_t len, FILE *out)
+static void show(const void *body, size_t len, bool bare, FILE *out)
 {
 	static const char *const modes[] = {"read", "write", "both", "?"};
 	Pb__Pipe *m = pb__pipe__unpack(NULL, len, body);
@@ -378,7 +378,7 @@ static void show(const void *body, size_t len, FILE *out)
 	if (!m || !m->common) {
 		fputs("unreadable", out);
 	} else {
-		fprintf(out, "pipe %u, %s end, %u bytes", m->object,
+		fprintf(out, "pipe %u, %s end, %u bytes", bare ? 0 : m->object,
 			modes[m->common->flags & O_ACCMODE], m->capacity);
 		if (*m->edge)
 			fprintf(out, ", edge %s", m->edge);

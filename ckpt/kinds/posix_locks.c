@@ -165,7 +165,7 @@ static int link_locks(struct ckpt_build *b, struct ckpt_record *r, struct err *e
 	return rc;
 }
 
-static void show(const void *body, size_t len, FILE *out)
+static void show(const void *body, size_t len, bool bare, FILE *out)
 {
 	Pb__PosixLocks *m = pb__posix_locks__unpack(NULL, len, body);
 

@@ -246,7 +246,7 @@ static int finish(struct ckpt_build *b, struct ckpt_record *rec, struct err *e)
 	return r;
 }
 
-static void show(const void *body, size_t len, FILE *out)
+static void show(const void *body, size_t len, bool bare, FILE *out)
 {
 	Pb__PosixTimers *m = pb__posix_timers__unpack(NULL, len, body);
 

@@ -115,7 +115,7 @@ static int finish(struct ckpt_build *b, struct ckpt_record *rec, struct err *e)
 	return r;
 }
 
-static void show(const void *body, size_t len, FILE *out)
+static void show(const void *body, size_t len, bool bare, FILE *out)
 {
 	Pb__Prctl *m = pb__prctl__unpack(NULL, len, body);
 

@@ -178,7 +178,7 @@ static int finish(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
 	return error < 0 ? err_errno(e, error, "cannot read %s", path) : 0;
 }
 
-static void show(const void *body, size_t len, FILE *out)
+static void show(const void *body, size_t len, bool bare, FILE *out)
 {
 	Pb__ProcFile *m = pb__proc_file__unpack(NULL, len, body);
 

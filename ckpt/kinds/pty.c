@@ -388,7 +388,7 @@ int ckpt_pty_dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, s
 	return p.first == f ? dump_first(d, &p, &m, body, e) : ckpt_pack(&m.base, body, e);
 }
 
-void ckpt_pty_show(const void *body, size_t len, FILE *out)
+void ckpt_pty_show(const void *body, size_t len, bool bare, FILE *out)
 {
 	Pb__Pty *m = pb__pty__unpack(NULL, len, body);
 

@@ -68,6 +68,6 @@ int ckpt_pty_dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, s
 int ckpt_pty_create(struct ckpt_build *b, struct ckpt_record *r, int *ret_fd, struct err *e);
 int ckpt_pty_link(struct ckpt_build *b, struct ckpt_record *r, struct err *e);
 int ckpt_pty_finish(struct ckpt_build *b, struct ckpt_record *r, struct err *e);
-void ckpt_pty_show(const void *body, size_t len, FILE *out);
+void ckpt_pty_show(const void *body, size_t len, bool bare, FILE *out);
 
 #endif

@@ -17,30 +17,18 @@ static int refs_dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body
 	return !d->options.base || s.proc->state == CKPT_ZOMBIE || s.proc->mm != s.proc->vpid;
 }
 
-static uint64_t number_at(const uint8_t *p)
-{
-	uint64_t v = 0;
-
-	for (int i = 8; i--;)
-		v = v << 8 | p[i];
-	return v;
-}
-
 static int refs_data(struct ckpt_build *b, struct ckpt_record *r, uint64_t offset, const void *data,
 	size_t len, struct err *e)
 {
-	const uint8_t *at = data;
-	int ret =
-		len % CKPT_REF_LEN ? err_set(e, ERR_IMAGE, -EBADMSG, "references are damaged") : 0;
+	const uint8_t *pages;
+	struct ckpt_ref ref;
+	size_t at = 0;
+	int ret;
 
-	for (size_t i = 0; i < len && ret == 0; i += CKPT_REF_LEN) {
-		uint64_t addr = number_at(at + i), n = number_at(at + i + 8);
-		const uint8_t *pages = ckpt_base_at(
-			b->options.base, number_at(at + i + 16), number_at(at + i + 24), n);
-
-		if (!pages || !n || (addr | n) % PAGE_SIZE)
-			return err_set(e, ERR_IMAGE, -EBADMSG, "a reference leads nowhere");
-		ret = ckpt_mm_put(b, (pid_t)r->subject, addr, pages, n, e);
+	while ((ret = ckpt_ref_read(b->options.base, data, len, &at, &ref, &pages, e)) > 0) {
+		ret = ckpt_mm_put(b, (pid_t)r->subject, ref.addr, pages, ref.len, e);
+		if (ret < 0)
+			return ret;
 	}
 	return ret;
 }

@@ -288,7 +288,7 @@ static int take_leases(struct ckpt_build *b, struct ckpt_record *r, struct err *
 	return 0;
 }
 
-static void show(const void *body, size_t len, FILE *out)
+static void show(const void *body, size_t len, bool bare, FILE *out)
 {
 	Pb__Regular *m = pb__regular__unpack(NULL, len, body);
 

@@ -98,7 +98,7 @@ out:
 	return r;
 }
 
-static void show(const void *body, size_t len, FILE *out)
+static void show(const void *body, size_t len, bool bare, FILE *out)
 {
 	Pb__Rlimits *m = pb__rlimits__unpack(NULL, len, body);
 	const char *sep = "";

@@ -167,7 +167,7 @@ out:
 	return r;
 }
 
-static void show(const void *body, size_t len, FILE *out)
+static void show(const void *body, size_t len, bool bare, FILE *out)
 {
 	Pb__Sched *m = pb__sched__unpack(NULL, len, body);
 

@@ -343,7 +343,7 @@ int ckpt_filters_restore(struct ckpt_build *b, bool stopped, struct err *e)
 	return r;
 }
 
-static void show(const void *body, size_t len, FILE *out)
+static void show(const void *body, size_t len, bool bare, FILE *out)
 {
 	Pb__Seccomp *m = pb__seccomp__unpack(NULL, len, body);
 	size_t insns = 0;

@@ -499,7 +499,7 @@ static int shared_finish(struct ckpt_build *b, struct ckpt_record *r, struct err
 	return 0;
 }
 
-static void shared_show(const void *body, size_t len, FILE *out)
+static void shared_show(const void *body, size_t len, bool bare, FILE *out)
 {
 	Pb__SharedMem *m = pb__shared_mem__unpack(NULL, len, body);
 

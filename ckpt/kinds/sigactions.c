@@ -94,7 +94,7 @@ out:
 	return r;
 }
 
-static void show(const void *body, size_t len, FILE *out)
+static void show(const void *body, size_t len, bool bare, FILE *out)
 {
 	Pb__Sigactions *m = pb__sigactions__unpack(NULL, len, body);
 

@@ -170,7 +170,7 @@ static int create(struct ckpt_build *b, struct ckpt_record *r, int *ret_fd, stru
 	return rc;
 }
 
-static void show(const void *body, size_t len, FILE *out)
+static void show(const void *body, size_t len, bool bare, FILE *out)
 {
 	Pb__SysvMsg *m = pb__sysv_msg__unpack(NULL, len, body);
 

@@ -645,7 +645,7 @@ static int link_promises(struct ckpt_build *b, struct ckpt_record *r, struct err
 	return each_set(b, r, make_promises, e);
 }
 
-static void show(const void *body, size_t len, FILE *out)
+static void show(const void *body, size_t len, bool bare, FILE *out)
 {
 	Pb__SysvSem *m = pb__sysv_sem__unpack(NULL, len, body);
 

@@ -311,7 +311,7 @@ static int finish(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
 	return 0;
 }
 
-static void show(const void *body, size_t len, FILE *out)
+static void show(const void *body, size_t len, bool bare, FILE *out)
 {
 	Pb__SysvShm *m = pb__sysv_shm__unpack(NULL, len, body);
 

@@ -240,7 +240,7 @@ out:
 	return r;
 }
 
-static void show(const void *body, size_t len, FILE *out)
+static void show(const void *body, size_t len, bool bare, FILE *out)
 {
 	static const char *const states[] = {"running", "stopped", "zombie"};
 	Pb__Task *m = pb__task__unpack(NULL, len, body);

@@ -507,7 +507,7 @@ static int dump_data(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
 	return r;
 }
 
-static void show(const void *body, size_t len, FILE *out)
+static void show(const void *body, size_t len, bool bare, FILE *out)
 {
 	static const char *const states[] = {
 		"idle", "listening", "connected", "connecting", "refused"};
@@ -527,7 +527,7 @@ static void show(const void *body, size_t len, FILE *out)
 	if (m->severed)
 		fputs(", severed", out);
 	if (m->peer)
-		fprintf(out, " %u", m->peer);
+		fprintf(out, " %u", bare ? 0 : m->peer);
 	if (m->received || m->unsent)
 		fprintf(out, ", %llu bytes unread", (unsigned long long)(m->received + m->unsent));
 	pb__tcp__free_unpacked(m, NULL);

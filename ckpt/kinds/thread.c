@@ -236,7 +236,7 @@ static int finish(struct ckpt_build *b, struct ckpt_record *rec, struct err *e)
 	return r;
 }
 
-static void show(const void *body, size_t len, FILE *out)
+static void show(const void *body, size_t len, bool bare, FILE *out)
 {
 	Pb__Thread *m = pb__thread__unpack(NULL, len, body);
 	struct user_regs_struct g = {0};

@@ -511,7 +511,7 @@ static int finish(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
 	return rc;
 }
 
-static void show(const void *body, size_t len, FILE *out)
+static void show(const void *body, size_t len, bool bare, FILE *out)
 {
 	Pb__Udp *m = pb__udp__unpack(NULL, len, body);
 

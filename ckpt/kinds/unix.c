@@ -638,7 +638,7 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 	return r;
 }
 
-static void show(const void *body, size_t len, FILE *out)
+static void show(const void *body, size_t len, bool bare, FILE *out)
 {
 	static const char *const states[] = {"", " listening", " connected"};
 	static const char *const peers[] = {
@@ -655,7 +655,7 @@ static void show(const void *body, size_t len, FILE *out)
 			(char *)m->name.data + !m->name.data[0]);
 	fputs((unsigned)m->peer_kind < ARRAY_SIZE(peers) ? peers[m->peer_kind] : "?", out);
 	if (m->peer)
-		fprintf(out, " %u", m->peer);
+		fprintf(out, " %u", bare ? 0 : m->peer);
 	if (m->n_queue)
 		fprintf(out, ", %zu bytes unread", ckpt_sock_queue_bytes(m->queue, m->n_queue));
 	pb__unix__free_unpacked(m, NULL);

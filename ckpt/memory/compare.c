@@ -9,37 +9,23 @@
 #include "ckpt/memory/memory.h"
 #include "proto/proto.h"
 
-static void put_number(uint8_t *p, uint64_t v)
-{
-	for (int i = 0; i < 8; i++)
-		p[i] = (uint8_t)(v >> 8 * i);
-}
-
-static uint64_t number_at(const uint8_t *p)
-{
-	uint64_t v = 0;
-
-	for (int i = 8; i--;)
-		v = v << 8 | p[i];
-	return v;
-}
-
 /* Appends, or lengthens the last one. */
 static void put_ref(struct buf *refs, uint64_t addr, uint32_t base, uint64_t offset)
 {
-	uint8_t entry[CKPT_REF_LEN],
-		*last = refs->len ? refs->data + refs->len - CKPT_REF_LEN : NULL;
-	uint64_t len = last ? number_at(last + 8) : 0;
+	const struct ckpt_ref ref = {
+		.addr = addr, .len = PAGE_SIZE, .base = base, .offset = offset};
+	uint8_t entry[CKPT_REF_LEN], *at = refs->len ? refs->data + refs->len - CKPT_REF_LEN : NULL;
+	struct ckpt_ref last = {0};
 
-	if (last && number_at(last) + len == addr && number_at(last + 16) == base &&
-		number_at(last + 24) + len == offset) {
-		put_number(last + 8, len + PAGE_SIZE);
+	if (at)
+		ckpt_ref_decode(at, &last);
+	if (at && last.addr + last.len == addr && last.base == base &&
+		last.offset + last.len == offset) {
+		last.len += PAGE_SIZE;
+		ckpt_ref_encode(&last, at);
 		return;
 	}
-	put_number(entry, addr);
-	put_number(entry + 8, PAGE_SIZE);
-	put_number(entry + 16, base);
-	put_number(entry + 24, offset);
+	ckpt_ref_encode(&ref, entry);
 	buf_put(refs, entry, sizeof(entry));
 }
 

@@ -22,7 +22,7 @@ static void show(const struct ckpt_kind *kind, const uint8_t *body, size_t size)
 	out = open_memstream(&text, &len);
 	if (!out)
 		abort();
-	kind->show(body, size, out);
+	kind->show(body, size, false, out);
 	fclose(out);
 }
 

@@ -102,13 +102,19 @@ def a_damaged_image_leaves_no_core(env):
 
 # Says what it has done between two images; the number of pages is all there is to know of memory.
 CHANGES = """
-import mmap, os, socket, threading, time
+import fcntl, mmap, os, socket, threading, time
 def wait(name):
     while not os.path.exists('/tmp/' + name): time.sleep(.01)
 pages = mmap.mmap(-1, 1 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
 pages[:] = os.urandom(1 << 20)
 gone = mmap.mmap(-1, 5 << 20)
-pipe, pair, closed = os.pipe(), socket.socketpair(), os.open('/etc/passwd', os.O_RDONLY)
+closed = os.open('/etc/passwd', os.O_RDONLY) # in front of so many that the image numbers those behind it anew
+many = [os.pipe() for i in range(8)]
+pipe, pair = os.pipe(), socket.socketpair()
+memory = os.memfd_create('memory')
+twice = os.open('/proc/self/fd/%d' % memory, os.O_RDWR)
+open('/tmp/file 1', 'w'); open('/tmp/file 2', 'w')
+named, marked = os.open('/tmp/file 1', os.O_RDONLY), os.open('/etc/passwd', os.O_RDONLY)
 open('/tmp/kept', 'w').write('kept'); open('/tmp/old', 'w').write('old'); open('/tmp/other', 'w').write('some')
 open('/tmp/long', 'wb').write(b'a' * 50000)
 old = os.fork()
@@ -118,11 +124,14 @@ wait('go')
 for i in 3, 77, 200: pages[i * 4096] = (pages[i * 4096] + 1) % 256
 gone.close()
 os.write(pipe[1], b'five.'); pair[0].send(b'abc'); os.close(closed)
+os.write(memory, b'x'); os.lseek(memory, 0, 0)
+other = os.open('/tmp/file 2', os.O_RDONLY); os.dup2(other, named, False); os.close(other)
+fcntl.fcntl(marked, fcntl.F_SETFD, 0)
 os.remove('/tmp/old'); open('/tmp/other', 'w').write('else'); open('/tmp/new', 'w').write('new')
 with open('/tmp/long', 'r+b') as f: f.seek(49000); f.write(b'b')
 threading.Thread(target=wait, args=('never',), daemon=True).start()
 os.kill(old, 9); os.waitpid(old, 0)
-if os.fork(): print('changed %d %d %d.' % (pipe[1], pair[1].fileno(), closed), flush=True)
+if os.fork(): print('changed %d %d %d %d %d %d %d.' % (pipe[1], pair[1].fileno(), closed, memory, twice, named, marked), flush=True)
 wait('never')
 """
 
@@ -133,8 +142,8 @@ def diff_tells_what_has_changed(env):
     a, b = env.path("a"), env.path("b")
     env.podrun("snapshot", "s", "-o", a)
     env.podrun("exec", "s", "touch", "/tmp/go")
-    done = until("it is done", lambda: re.search(r"changed (\d+) (\d+) (\d+)\.", env.logs("s")))
-    pipe, pair, closed = map(int, done.groups())
+    done = until("it is done", lambda: re.search(r"changed ([\d ]+)\.", env.logs("s")))
+    pipe, pair, closed, memory, twice, named, marked = map(int, done.group(1).split())
     env.podrun("snapshot", "s", "-o", b, "--compress")
     env.podrun("kill", "s")
 
@@ -145,8 +154,11 @@ def diff_tells_what_has_changed(env):
     assert [m["change"] for m in changed["mappings"]
             if int(m["end"], 16) - int(m["start"], 16) == 5 << 20] == ["gone"], r
     fds = {d["fd"]: d for d in changed["descriptors"]}
-    assert set(fds) == {pipe - 1, pair, closed}, fds
-    assert "other contents" in fds[pipe - 1]["is"], fds
+    # What a pipe and a file hold is told of all descriptors of it; numbers of the image's own are none of their names.
+    assert set(fds) == {pipe - 1, pipe, pair, closed, memory, twice, named, marked}, fds
+    assert all("other contents" in fds[fd]["is"] for fd in (pipe - 1, pipe, memory, twice)), fds
+    assert "/tmp/file 2" in fds[named]["is"] and "/tmp/file 1" in fds[named]["was"], fds
+    assert "close-on-exec" in fds[marked]["was"] and "close-on-exec" not in fds[marked]["is"], fds
     assert "is" not in fds[closed] and "/etc/passwd" in fds[closed]["was"], fds
     assert "3 bytes unread" in fds[pair]["is"] and "unread" not in fds[pair]["was"], fds
     assert [t["change"] for t in changed["threads"]] == ["new"], r
