@@ -16,6 +16,7 @@
 #include "base/base.h"
 #include "ckpt/answers.h"
 #include "ckpt/freeze.h"
+#include "ckpt/kinds/ask.h"
 #include "ckpt/kinds/find.h"
 #include "ckpt/memory/memory.h"
 #include "ckpt/nested_survey.h"
@@ -534,6 +535,8 @@ int ckpt_write(struct ckpt_dump *d, struct proto_writer *out, struct err *e)
 
 	d->out = out;
 	r = ckpt_answers_begin(d, e);
+	if (r == 0)
+		r = ckpt_ask_all(d, e);
 	if (r == 0)
 		r = each_subject(d, write_record, &pending, e);
 	note_stage(d, "records", then);

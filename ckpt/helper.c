@@ -11,14 +11,25 @@
 #include "ckpt/remote/trace.h"
 #include "ckpt/survey.h"
 
-int ckpt_helper_clone(
+int ckpt_helper_start(struct remote *maker, uint64_t flags, struct err *e)
+{
+	int i = remote_add(maker, SYS_clone, flags, 0, 0, 0, 0, 0);
+
+	return i < 0 ? err_errno(e, i, "a new task") : remote_start(maker, false, e);
+}
+
+int ckpt_helper_wait(
 	struct remote *maker, uint64_t flags, struct remote **ret, long *ret_vpid, struct err *e)
 {
+	int r = remote_wait(maker, e);
 	pid_t born;
-	int r = remote_must(maker, ret_vpid, e, SYS_clone, flags, 0, 0, 0, 0, 0);
 
+	if (r >= 0 && remote_result(maker, 0) < 0)
+		r = err_errno(e, (int)remote_result(maker, 0), "task %d makes a new task",
+			remote_tid(maker));
 	if (r < 0)
 		return r;
+	*ret_vpid = remote_result(maker, 0);
 	born = remote_born(maker, 0);
 	if (born <= 0)
 		return err_set(e, ERR_FAILED, -ESRCH, "the new task was not seen");
@@ -26,16 +37,35 @@ int ckpt_helper_clone(
 				: remote_open_child(ret, born, maker, e);
 }
 
-void ckpt_helper_end(struct remote *helper)
+int ckpt_helper_clone(
+	struct remote *maker, uint64_t flags, struct remote **ret, long *ret_vpid, struct err *e)
+{
+	int r = ckpt_helper_start(maker, flags, e);
+
+	return r < 0 ? r : ckpt_helper_wait(maker, flags, ret, ret_vpid, e);
+}
+
+int ckpt_helper_end_start(struct remote *helper)
+{
+	int i = remote_add(helper, SYS_exit_group, 0, 0, 0, 0, 0, 0);
+
+	return i < 0 ? i : remote_start(helper, false, NULL);
+}
+
+void ckpt_helper_end_wait(struct remote *helper, int started)
 {
 	pid_t tid = remote_tid(helper);
 
-	if (remote_add(helper, SYS_exit_group, 0, 0, 0, 0, 0, 0) < 0 ||
-		remote_run(helper, false, NULL) != -ESRCH) {
+	if (started < 0 || remote_wait(helper, NULL) != -ESRCH) {
 		trace_kill(tid);
 		waitpid(tid, NULL, __WALL);
 	}
 	remote_forget(helper);
+}
+
+void ckpt_helper_end(struct remote *helper)
+{
+	ckpt_helper_end_wait(helper, ckpt_helper_end_start(helper));
 }
 
 int ckpt_helper_borrow(struct ckpt_proc *p, struct ckpt_helper *ret, int *ret_pidfd, struct err *e)

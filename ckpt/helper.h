@@ -15,8 +15,15 @@ struct remote;
 /* One clone(2) call of @maker: the new task's remote, and its number in the session. */
 int ckpt_helper_clone(
 	struct remote *maker, uint64_t flags, struct remote **ret, long *ret_vpid, struct err *e);
+/* The same in two steps, as remote_start and remote_wait are. */
+int ckpt_helper_start(struct remote *maker, uint64_t flags, struct err *e);
+int ckpt_helper_wait(
+	struct remote *maker, uint64_t flags, struct remote **ret, long *ret_vpid, struct err *e);
 /* The task ends by itself, its tracer sees it.  Frees @helper. */
 void ckpt_helper_end(struct remote *helper);
+/* In two steps; the second comes whatever the first said. */
+int ckpt_helper_end_start(struct remote *helper);
+void ckpt_helper_end_wait(struct remote *helper, int started);
 
 /*
  * A process with the same descriptors as @p, for pidfd_getfd(2), which looks at first threads only.

@@ -25,6 +25,8 @@
 #define GET_REGISTRATIONS (1 << 9)
 
 #define FEW_GROUPS 64
+#define ROOM	   (sizeof(struct ckpt_asked) + FEW_GROUPS * sizeof(uint32_t))
+#define AT_ONCE	   32
 
 const struct ckpt_prctl_option ckpt_prctl_options[CKPT_N_PRCTL] = {
 	{PR_SET_DUMPABLE, PR_GET_DUMPABLE, false, -1},
@@ -155,49 +157,125 @@ static int many_groups(struct remote *r, struct ckpt_asked **a, struct err *e)
 	return 0;
 }
 
-static int ask(struct ckpt_thread *t, struct ckpt_asked **ret, struct err *e)
+/* Prepares the question, and has the thread begin with it. */
+static int start(struct question *q, struct ckpt_thread *t, struct err *e)
 {
-	const size_t size = sizeof(**ret) + FEW_GROUPS * sizeof(uint32_t);
-	_cleanup_free_ struct ckpt_asked *a = malloc(size);
-	bool first = t == t->proc->threads[0];
-	struct question q = {0};
-	long n;
-	int k = ckpt_thread_remote(t, &q.r, e);
+	int k = ckpt_thread_remote(t, &q->r, e);
 
 	if (k < 0)
 		return k;
-	q.room = remote_data(q.r, size, &q.at);
-	if (!a || !q.room)
+	q->room = remote_data(q->r, ROOM, &q->at);
+	if (!q->room)
 		return err_errno(e, -ENOMEM, "state of a thread");
-	k = q.wanted = ask_thread(&q, t->proc->i386);
-	if (first && k >= 0)
-		k = ask_process(&q, &t->proc->status);
+	k = q->wanted = ask_thread(q, t->proc->i386);
+	if (t == t->proc->threads[0] && k >= 0)
+		k = ask_process(q, &t->proc->status);
 	if (k < 0)
 		return err_errno(e, k, "state of a thread");
-	k = remote_run(q.r, false, e);
+	return remote_start(q->r, false, e);
+}
+
+static int take(const struct question *q, struct ckpt_thread *t, struct err *e)
+{
+	_cleanup_free_ struct ckpt_asked *a = malloc(ROOM);
+	int k = remote_wait(q->r, e);
+	long n;
+
 	if (k < 0)
 		return k;
-	for (int i = 0; i <= q.wanted; i++)
-		if (remote_result(q.r, i) < 0)
-			return err_errno(e, (int)remote_result(q.r, i), "state of a thread");
-	memcpy(a, q.room, size);
-	a->timer_slack = (uint64_t)remote_result(q.r, q.slack);
-	if (first) {
-		take_process(&q, t->proc, a);
-		n = remote_result(q.r, q.groups);
+	if (!a)
+		return err_errno(e, -ENOMEM, "state of a thread");
+	for (int i = 0; i <= q->wanted; i++)
+		if (remote_result(q->r, i) < 0)
+			return err_errno(e, (int)remote_result(q->r, i), "state of a thread");
+	memcpy(a, q->room, ROOM);
+	a->timer_slack = (uint64_t)remote_result(q->r, q->slack);
+	if (t == t->proc->threads[0]) {
+		take_process(q, t->proc, a);
+		n = remote_result(q->r, q->groups);
 		a->n_groups = n > 0 ? (uint32_t)n : 0;
-		k = n < 0 ? many_groups(q.r, &a, e) : 0;
+		k = n < 0 ? many_groups(q->r, &a, e) : 0;
 	}
 	if (k == 0)
-		*ret = take_ptr(a);
+		t->asked = take_ptr(a);
 	return k;
 }
 
 int ckpt_ask(struct ckpt_thread *t, const struct ckpt_asked **ret, struct err *e)
 {
-	int k = t->asked ? 0 : ask(t, &t->asked, e);
+	struct question q = {0};
+	int k = t->asked ? 0 : start(&q, t, e);
 
+	if (k == 0 && !t->asked)
+		k = take(&q, t, e);
 	if (k == 0)
 		*ret = t->asked;
 	return k;
+}
+
+/* ---- all of them ---------------------------------------------------------------------------- */
+
+/* The next one of @p to be asked, from *at on. */
+static struct ckpt_thread *next_of(const struct ckpt_proc *p, size_t *at)
+{
+	while (p->state != CKPT_ZOMBIE && *at < p->n_threads) {
+		struct ckpt_thread *t = p->threads[(*at)++];
+
+		if (!t->asked && t->status.state != 'Z')
+			return t;
+	}
+	return NULL;
+}
+
+/* Those who share memory share the pages a batch is in. */
+static bool is_busy(struct ckpt_thread *const *asked, size_t n, const struct ckpt_thread *t)
+{
+	for (size_t i = 0; i < n; i++)
+		if (asked[i]->proc->mm == t->proc->mm)
+			return true;
+	return false;
+}
+
+/* Asks some, one of each memory at most.  @at: of each process, how many have had their turn.  1: there are more. */
+static int ask_some(struct ckpt_dump *d, size_t *at, struct err *e)
+{
+	struct ckpt_thread *asked[AT_ONCE];
+	struct question q[AT_ONCE] = {0};
+	int r = 0, more = 0;
+	size_t n = 0;
+
+	for (size_t i = 0; i < d->n_procs && n < AT_ONCE && r >= 0; i++) {
+		struct ckpt_thread *t = next_of(d->procs[i], &at[i]);
+
+		if (t && is_busy(asked, n, t)) {
+			at[i]--;
+			more = 1;
+			continue;
+		}
+		if (!t)
+			continue;
+		r = start(&q[n], t, e);
+		if (r >= 0)
+			asked[n++] = t;
+		else
+			err_wrap(e, "task %d (%s)", t->vtid, t->status.comm);
+		more = 1;
+	}
+	for (size_t i = 0; i < n; i++) {
+		int k = take(&q[i], asked[i], r < 0 ? NULL : e);
+
+		if (k < 0 && r >= 0)
+			r = err_wrap(e, "task %d (%s)", asked[i]->vtid, asked[i]->status.comm);
+	}
+	return r < 0 ? r : more;
+}
+
+int ckpt_ask_all(struct ckpt_dump *d, struct err *e)
+{
+	_cleanup_free_ size_t *at = calloc(d->n_procs + 1, sizeof(*at));
+	int r = at ? 1 : err_errno(e, -ENOMEM, "state of threads");
+
+	while (r > 0)
+		r = ask_some(d, at, e);
+	return r;
 }

@@ -53,6 +53,8 @@ struct ckpt_asked {
 	uint32_t n_groups, groups[]; /* at most CKPT_MAX_GROUPS */
 };
 
+/* Asks all threads of the session, many at the same time: a stop of a task takes a wake-up, which is most of its time. */
+int ckpt_ask_all(struct ckpt_dump *d, struct err *e);
 /* The answers of @t, kept with it. */
 int ckpt_ask(struct ckpt_thread *t, const struct ckpt_asked **ret, struct err *e);
 

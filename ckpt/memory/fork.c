@@ -15,6 +15,9 @@
  * session's code, closes all descriptors (or the readers of pipes would wait for it), leaves the
  * session's process groups (or kill(-pgid) would hit it) and dies with us.
  *
+ * A fork takes the kernel some 30 us for each hundred mappings, and each stop of a task a wake-up: many are made at
+ * the same time, each step of all before the next of any.
+ *
  * Of large processes it is made before anything is written, for it tells about their mappings, too (outline.c).
  *
  * What a fork does not take along is written while all are stopped: DONTFORK and WIPEONFORK areas
@@ -34,6 +37,8 @@
 #include "ckpt/survey.h"
 
 #define WORTH_KB 1024UL /* forking takes less than a millisecond, writing as much some more */
+#define AT_ONCE	 16	/* each is two tasks more, until it is done */
+#define HELPS	 (CLONE_VM | CLONE_FS | CLONE_FILES)
 
 /* Kilobytes that must be written for @p, more or less. */
 static uint64_t private_kb(const struct ckpt_proc *p)
@@ -46,16 +51,6 @@ static uint64_t private_kb(const struct ckpt_proc *p)
 	return kb;
 }
 
-/* The new copy lets go of everything but its memory. */
-static int detach_copy(struct remote *copy, struct err *e)
-{
-	if (ptrace(PTRACE_SETOPTIONS, remote_tid(copy), 0, TRACE_OPTIONS | PTRACE_O_EXITKILL) < 0)
-		return err_errno(e, -errno, "copy of memory");
-	remote_add(copy, SYS_close_range, 0, ~0U, 0, 0, 0, 0);
-	remote_add(copy, SYS_setsid, 0, 0, 0, 0, 0, 0);
-	return remote_run(copy, false, e);
-}
-
 static void end_copy(struct ckpt_proc *p)
 {
 	if (!p->memory_copy)
@@ -66,26 +61,139 @@ static void end_copy(struct ckpt_proc *p)
 	p->memory_copy = NULL;
 }
 
+/* ---- steps, each in two halves ------------------------------------------------------------ */
+
+/* One copy being made. */
+struct forking {
+	struct ckpt_proc *p;
+	struct remote *task, *helper;
+	long vpid; /* the helper's */
+	int r;	   /* the first failure, in @e */
+	int started;
+	struct err e;
+};
+
+static int start_helper(struct forking *f, struct err *e)
+{
+	int r = ckpt_proc_remote(f->p, &f->task, e);
+
+	return r < 0 ? r : ckpt_helper_start(f->task, HELPS, e);
+}
+
+static int have_helper(struct forking *f, struct err *e)
+{
+	return ckpt_helper_wait(f->task, HELPS, &f->helper, &f->vpid, e);
+}
+
+static int start_copy(struct forking *f, struct err *e)
+{
+	return ckpt_helper_start(f->helper, 0, e);
+}
+
+static int have_copy(struct forking *f, struct err *e)
+{
+	return ckpt_helper_wait(f->helper, 0, &f->p->memory_copy, &(long){0}, e);
+}
+
+/* The new copy lets go of everything but its memory. */
+static int start_detaching(struct forking *f, struct err *e)
+{
+	struct remote *copy = f->p->memory_copy;
+
+	if (ptrace(PTRACE_SETOPTIONS, remote_tid(copy), 0, TRACE_OPTIONS | PTRACE_O_EXITKILL) < 0)
+		return err_errno(e, -errno, "copy of memory");
+	remote_add(copy, SYS_close_range, 0, ~0U, 0, 0, 0, 0);
+	remote_add(copy, SYS_setsid, 0, 0, 0, 0, 0, 0);
+	return remote_start(copy, false, e);
+}
+
+static int have_detached(struct forking *f, struct err *e)
+{
+	return remote_wait(f->p->memory_copy, e);
+}
+
+/* The helper has ended: nobody else shall find it. */
+static int start_reaping(struct forking *f, struct err *e)
+{
+	int i = remote_add(f->task, SYS_wait4, (uint64_t)f->vpid, 0, __WALL, 0, 0, 0);
+
+	return i < 0 ? err_errno(e, i, "wait4") : remote_start(f->task, false, e);
+}
+
+static int have_reaped(struct forking *f, struct err *e)
+{
+	int r = remote_wait(f->task, e);
+
+	return r >= 0 && remote_result(f->task, 0) < 0
+		       ? err_errno(e, (int)remote_result(f->task, 0), "wait4 in task %d",
+				 remote_tid(f->task))
+		       : r;
+}
+
+typedef int half_step(struct forking *f, struct err *e);
+
+static void take_half(struct forking *f, int *ret, half_step *half)
+{
+	struct err e = {0};
+
+	*ret = half(f, &e);
+	if (*ret < 0 && f->r >= 0) {
+		f->r = *ret;
+		f->e = e;
+	}
+}
+
+/* Of those to which nothing has happened. */
+static void step(struct forking *f, size_t n, half_step *start, half_step *have)
+{
+	for (size_t i = 0; i < n; i++) {
+		f[i].started = -1;
+		if (f[i].r >= 0)
+			take_half(&f[i], &f[i].started, start);
+	}
+	for (size_t i = 0; i < n; i++)
+		if (f[i].started >= 0)
+			take_half(&f[i], &(int){0}, have);
+}
+
+/* Helpers go, whatever happened; then a task that has lost its helper is as it was. */
+static void end_helpers(struct forking *f, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (f[i].helper)
+			f[i].started = ckpt_helper_end_start(f[i].helper);
+	for (size_t i = 0; i < n; i++)
+		if (f[i].helper)
+			ckpt_helper_end_wait(f[i].helper, f[i].started);
+	for (size_t i = 0; i < n; i++) {
+		f[i].started = -1;
+		if (f[i].helper)
+			take_half(&f[i], &f[i].started, start_reaping);
+	}
+	for (size_t i = 0; i < n; i++)
+		if (f[i].started >= 0)
+			take_half(&f[i], &(int){0}, have_reaped);
+}
+
+static void fork_some(struct forking *f, size_t n)
+{
+	step(f, n, start_helper, have_helper);
+	step(f, n, start_copy, have_copy);
+	step(f, n, start_detaching, have_detached);
+	end_helpers(f, n);
+	for (size_t i = 0; i < n; i++)
+		if (f[i].r < 0)
+			end_copy(f[i].p);
+}
+
 int ckpt_fork_space(struct ckpt_proc *p, struct err *e)
 {
-	struct remote *task, *helper, *copy = NULL;
-	long vpid;
-	int r = ckpt_proc_remote(p, &task, e);
+	struct forking f = {.p = p};
 
-	if (r >= 0)
-		r = ckpt_helper_clone(task, CLONE_VM | CLONE_FS | CLONE_FILES, &helper, &vpid, e);
-	if (r < 0)
-		return r;
-	r = ckpt_helper_clone(helper, 0, &copy, &(long){0}, e);
-	p->memory_copy = copy;
-	if (r >= 0)
-		r = detach_copy(copy, e);
-	ckpt_helper_end(helper);
-	if (r >= 0)
-		r = remote_must(task, NULL, e, SYS_wait4, (uint64_t)vpid, 0, __WALL, 0, 0, 0);
-	if (r < 0)
-		end_copy(p);
-	return r;
+	fork_some(&f, 1);
+	if (f.r < 0 && e)
+		*e = f.e;
+	return f.r;
 }
 
 static int write_now(struct ckpt_dump *d, struct ckpt_proc *p, struct err *e)
@@ -94,24 +202,44 @@ static int write_now(struct ckpt_dump *d, struct ckpt_proc *p, struct err *e)
 	return ckpt_space_write(d, p, p->look, CKPT_SPACE_ALL, e);
 }
 
+static bool has_own_memory(const struct ckpt_proc *p)
+{
+	return p->state != CKPT_ZOMBIE && p->mm == p->vpid;
+}
+
+/* All that are worth it. */
+static void fork_many(struct ckpt_dump *d)
+{
+	for (size_t i = 0; i < d->n_procs;) {
+		struct forking f[AT_ONCE] = {0};
+		size_t n = 0;
+
+		for (; i < d->n_procs && n < AT_ONCE; i++) {
+			struct ckpt_proc *p = d->procs[i];
+
+			if (has_own_memory(p) && !p->memory_copy && private_kb(p) >= WORTH_KB)
+				f[n++].p = p;
+		}
+		fork_some(f, n);
+		for (size_t k = 0; k < n; k++)
+			if (f[k].r < 0)
+				log_info("task %d is copied while it is stopped: %s", f[k].p->vpid,
+					f[k].e.msg);
+	}
+}
+
 int ckpt_fork_all(struct ckpt_dump *d, struct err *e)
 {
 	int r = 0;
 
+	fork_many(d);
 	for (size_t i = 0; i < d->n_procs && r >= 0; i++) {
 		struct ckpt_proc *p = d->procs[i];
-		struct err why = {0};
 
-		if (p->state == CKPT_ZOMBIE || p->mm != p->vpid)
+		if (!has_own_memory(p))
 			continue;
-		if (!p->memory_copy && private_kb(p) < WORTH_KB) {
-			r = write_now(d, p, e);
-		} else if (!p->memory_copy && ckpt_fork_space(p, &why) < 0) {
-			log_info("task %d is copied while it is stopped: %s", p->vpid, why.msg);
-			r = write_now(d, p, e);
-		} else {
-			r = ckpt_space_write(d, p, p->look, CKPT_SPACE_UNFORKED, e);
-		}
+		r = p->memory_copy ? ckpt_space_write(d, p, p->look, CKPT_SPACE_UNFORKED, e)
+				   : write_now(d, p, e);
 		if (r < 0)
 			err_wrap(e, "task %d", p->vpid);
 	}

@@ -214,6 +214,15 @@ int remote_put_batch(struct remote *r, struct err *e)
 	return copy_parts(r, parts, MAX_PARTS, true, e);
 }
 
+/* A batch has failed: the task stands where it did, if it still does. */
+static void give_up(struct remote *r)
+{
+	if (r->where == GONE)
+		return;
+	remote_put_back(r);
+	r->where = r->where == GONE ? GONE : AT_STOP;
+}
+
 int remote_finish_batch(struct remote *r, struct err *e)
 {
 	struct part parts[MAX_PARTS];
@@ -224,14 +233,11 @@ int remote_finish_batch(struct remote *r, struct err *e)
 		k = copy_parts(r, parts, MAX_PARTS - 1, false, e);
 	if (k == 0)
 		return remote_stand(r, e);
-	if (r->where != GONE) {
-		remote_put_back(r);
-		r->where = r->where == GONE ? GONE : AT_STOP;
-	}
+	give_up(r);
 	return k;
 }
 
-int remote_run(struct remote *r, bool stop_on_error, struct err *e)
+int remote_start(struct remote *r, bool stop_on_error, struct err *e)
 {
 	struct user_regs_struct g;
 	int k = remote_put_batch(r, e);
@@ -244,12 +250,23 @@ int remote_run(struct remote *r, bool stop_on_error, struct err *e)
 	if (k == 0)
 		k = remote_set_mask(r, ALL_SIGNALS, e);
 	if (k == 0)
-		return remote_finish_batch(r, e);
-	if (r->where != GONE) {
-		remote_put_back(r);
-		r->where = r->where == GONE ? GONE : AT_STOP;
-	}
+		k = remote_go(r, WANT_SENTINEL, e);
+	if (k < 0)
+		give_up(r);
 	return k;
+}
+
+int remote_wait(struct remote *r, struct err *e)
+{
+	assert(r->going);
+	return remote_finish_batch(r, e);
+}
+
+int remote_run(struct remote *r, bool stop_on_error, struct err *e)
+{
+	int k = remote_start(r, stop_on_error, e);
+
+	return k < 0 ? k : remote_wait(r, e);
 }
 
 long remote_result(const struct remote *r, int i)

@@ -72,6 +72,7 @@ struct remote {
 	bool born;	 /* made by a batch: has no registers of its own yet */
 	bool held_stop;	 /* a SIGSTOP came while a batch ran */
 	bool execed;	 /* has called exec (WANT_EXEC) */
+	bool going;	 /* runs towards its next stop, which nobody has waited for yet */
 	bool guarded;	 /* has filters of its own: calls go through the door */
 	uint64_t behind; /* guarded, in a call: where it goes on behind it; else 0 */
 	struct user_regs_struct regs;
@@ -100,6 +101,8 @@ int remote_set_mask(struct remote *r, uint64_t mask, struct err *e);
 
 enum want { WANT_SENTINEL, WANT_SYSCALL_STOP, WANT_EVENT_STOP, WANT_EXEC /* or the sentinel */ };
 
+/* Lets the task run, and does not wait: remote_go_until does, which is to follow with the same @want. */
+int remote_go(struct remote *r, enum want want, struct err *e);
 /* Lets the task run until it stands as wanted; all other stops on the way are passed. */
 int remote_go_until(struct remote *r, enum want want, struct err *e);
 /* From wherever it stands to a PTRACE_EVENT_STOP, by way of the call in orig_rax of @via. */

@@ -191,6 +191,12 @@ uint64_t remote_put_str(struct remote *r, const char *s);
  */
 int remote_run(struct remote *r, bool stop_on_error, struct err *e);
 /*
+ * The same in two steps, so that many tasks run theirs at the same time: all are started, then waited for.
+ * One that was started must be waited for before anything else is done with it; one that was not must not be.
+ */
+int remote_start(struct remote *r, bool stop_on_error, struct err *e);
+int remote_wait(struct remote *r, struct err *e);
+/*
  * A batch during which no other task of the same memory may run, also if the tracer is killed
  * meanwhile and they are not stopped any more (gate.c).
  *

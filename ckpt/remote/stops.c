@@ -137,17 +137,26 @@ static int judge_stop(struct remote *r, int status, enum want want, struct err *
 	}
 }
 
-int remote_go_until(struct remote *r, enum want want, struct err *e)
+int remote_go(struct remote *r, enum want want, struct err *e)
 {
 	bool calls = want == WANT_SYSCALL_STOP || (r->guarded && want == WANT_SENTINEL);
-	int request = calls ? PTRACE_SYSCALL : PTRACE_CONT;
+
+	if (ptrace(calls ? PTRACE_SYSCALL : PTRACE_CONT, r->tid, 0, 0) < 0)
+		return remote_died(r, e);
+	r->going = true;
+	return 0;
+}
+
+int remote_go_until(struct remote *r, enum want want, struct err *e)
+{
 	uint64_t deadline = io_now_ns() + RUN_TIMEOUT_NS;
 
 	for (;;) {
 		int status, k;
 
-		if (ptrace(request, r->tid, 0, 0) < 0)
-			return remote_died(r, e);
+		if (!r->going && remote_go(r, want, e) < 0)
+			return -ESRCH;
+		r->going = false;
 		k = trace_wait(r->proc_fd, r->tid, deadline, &status);
 		if (k == -ESRCH)
 			return remote_died(r, e);

@@ -718,6 +718,52 @@ static void cost_of_a_batch(void **state)
 	testtask_end(pid);
 }
 
+/* The first waits for what the last writes: it works only if they run at the same time. */
+static void many_at_the_same_time(void **state)
+{
+	enum { N = 5, KILLED = 2 };
+	struct fixture *f = *state;
+	struct remote *r[N];
+	pid_t pid[N];
+	int wire[2];
+
+	assert_int_equal(pipe(wire), 0);
+	for (int i = 0; i < N; i++) {
+		pid[i] = testtask_start(body_pause, NULL);
+		testtask_await_sleep(f->proc, pid[i]);
+		assert_int_equal(testtask_freeze(f->proc, pid[i]), 0);
+		ok(f, remote_open(&r[i], f->proc, pid[i], 0, &f->e));
+	}
+	for (int i = 0; i < N; i++) {
+		uint64_t at = remote_put(r[i], "x", 1);
+
+		remote_add(r[i], SYS_getpid, 0, 0, 0, 0, 0, 0);
+		if (i == 0)
+			remote_add(r[i], SYS_read, (uint64_t)wire[0], at, 1, 0, 0, 0);
+		else if (i == N - 1)
+			remote_add(r[i], SYS_write, (uint64_t)wire[1], at, 1, 0, 0, 0);
+		ok(f, remote_start(r[i], false, &f->e));
+		if (i == KILLED)
+			kill(pid[i], SIGKILL);
+	}
+	for (int i = 0; i < N; i++) {
+		if (i == KILLED) {
+			remote_wait(r[i], &f->e);
+			remote_forget(r[i]);
+			continue;
+		}
+		ok(f, remote_wait(r[i], &f->e));
+		assert_int_equal(remote_result(r[i], 0), pid[i]);
+		if (i == 0 || i == N - 1)
+			assert_int_equal(remote_result(r[i], 1), 1);
+		ok(f, remote_close(r[i], &f->e));
+		kill(pid[i], SIGKILL);
+		testtask_end(pid[i]);
+	}
+	close(wire[0]);
+	close(wire[1]);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -736,6 +782,7 @@ int main(void)
 		T(tasks_heal_when_the_tracer_dies),
 		T(others_wait_at_the_gate),
 		T(pages_that_were_left_are_used_again),
+		T(many_at_the_same_time),
 		T(cost_of_a_batch),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
