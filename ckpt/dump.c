@@ -66,7 +66,6 @@ static int each_thread(
 static int each_file(
 	struct ckpt_dump *d, const struct ckpt_kind *k, subject_op *op, void *ctx, struct err *e)
 {
-	/* A check may take up further files. */
 	for (size_t i = 0; i < d->n_files; i++) {
 		struct ckpt_file *f = d->files[i];
 
@@ -178,8 +177,6 @@ static void undo_memory(struct ckpt_dump *d)
 static int check_one(struct ckpt_dump *d, const struct ckpt_kind *k, union ckpt_subject s,
 	uint64_t id, void *ctx, struct err *e)
 {
-	if (k->scope == CKPT_FILE)
-		return ckpt_openfiles_check(d, s.file, e);
 	return k->check ? k->check(d, s, e) : 0;
 }
 

@@ -17,7 +17,8 @@
  * A record is (kind number, subject, protobuf body); bulk data follows its record as DATA frames
  * with the same kind and subject (ckpt_dump_data).  Numbers are for ever: see proto/kinds.h.
  *
- * Dump:     claim (FILE only) -> check -> ask -> dump  all tasks stopped; remote calls allowed
+ * Dump:     claim -> gather (both FILE only) -> check -> ask -> dump
+ *           all tasks stopped; remote calls allowed
  *           -> leave (FILE only), when the session ends and does not run on
  * Restore:  create -> link -> finish                  each over all records before the next stage
  *
@@ -71,7 +72,8 @@ struct ckpt_kind {
 
 	/* FILE: true if this open file is mine.  Looks only at @f. */
 	bool (*claim)(const struct ckpt_file *f);
-	/* FILE: takes up the files that are in flight in this one (ckpt_file_add), before any is checked.  May be NULL. */
+	/* FILE: takes up the files that are in flight in this one (ckpt_file_add), before any is
+	 * checked.  May be NULL. */
 	int (*gather)(struct ckpt_dump *d, union ckpt_subject s, struct err *e);
 	/* Can it be frozen, and by this host?  Before anything is written.  May be NULL. */
 	int (*check)(struct ckpt_dump *d, union ckpt_subject s, struct err *e);

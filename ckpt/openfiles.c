@@ -526,25 +526,14 @@ int ckpt_openfiles_gather(struct ckpt_dump *d, struct err *e)
 {
 	for (size_t i = 0; i < d->n_files; i++) {
 		struct ckpt_file *f = d->files[i];
-		int r = f->gathered ? 0 : ckpt_nested_check_socket(d, f, e);
+		int r = ckpt_nested_check_socket(d, f, e);
 
-		if (r >= 0 && !f->gathered && f->kind->gather)
+		if (r >= 0 && f->kind->gather)
 			r = f->kind->gather(d, (union ckpt_subject){.file = f}, e);
 		if (r < 0)
 			return ckpt_file_wrap(f, e);
-		f->gathered = true;
 	}
 	return 0;
-}
-
-int ckpt_openfiles_check(struct ckpt_dump *d, struct ckpt_file *f, struct err *e)
-{
-	if (f->checked)
-		return 0;
-	f->checked = true;
-	if (ckpt_nested_check_socket(d, f, e) < 0)
-		return e->error;
-	return f->kind->check ? f->kind->check(d, (union ckpt_subject){.file = f}, e) : 0;
 }
 
 static struct ckpt_file *find_same(const struct ckpt_dump *d, int fd, const struct stat *st)

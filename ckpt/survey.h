@@ -97,8 +97,6 @@ struct ckpt_file {
 	off_t pos;  /* from fdinfo */
 	int mnt_id; /* from fdinfo */
 	const struct ckpt_kind *kind;
-	bool gathered; /* what is in flight in it has been taken up */
-	bool checked;  /* its kind has been asked */
 	bool net_known;
 	uint32_t net; /* of a socket: the nested network namespace it belongs to; 0: the session's */
 	struct ckpt_proc *holder; /* one that has it in its table at holder_fd; NULL for a file
@@ -180,8 +178,8 @@ static inline int ckpt_proc_remote(struct ckpt_proc *p, struct remote **ret, str
 
 /*
  * Takes up a file that no table holds (in flight in a socket): @fd becomes the dump's.  Finds it
- * again if it is the same open file as one already known.  New files are claimed; they are checked with
- * all others.  Returns the file.
+ * again if it is the same open file as one already known.  New files are claimed; for `gather` of a
+ * kind or before it, so that they are gathered and checked with all others.  Returns the file.
  */
 int ckpt_file_add(struct ckpt_dump *d, int fd, struct ckpt_file **ret, struct err *e);
 

@@ -9,8 +9,8 @@
  * tells SIOCUNIXFILE, which the owner of the network namespace may ask.
  *
  * Unread bytes and the descriptors among them are peeked at.  A descriptor in flight may be one
- * that no table holds: it is taken up with ckpt_file_add, before the checks, so that it gets a record
- * like every other.
+ * that no table holds: it is taken up with ckpt_file_add, before the checks, so that it gets a
+ * record like every other.
  *
  * A peer outside the session, or in another network, is refused or severed (outside.h).
  *
@@ -22,7 +22,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sockios.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -178,12 +177,18 @@ static int diag_of(struct ckpt_dump *d, const struct ckpt_file *f,
 	return 0;
 }
 
-static bool is_foreign(struct ckpt_dump *d, const struct ckpt_file *f)
+/* By what the socket tells itself: one made in another network is in no list. */
+static Pb__Unix__State unix_state(const struct ckpt_file *f)
 {
-	struct ckpt_unix_diag_list *list;
-	const struct ckpt_unix_diag *diag;
+	struct sockaddr_un a;
+	socklen_t len = sizeof(a);
 
-	return diag_of(d, f, &diag, &list, NULL) == 0 && !diag;
+	if (ckpt_sock_get_int(f->fd, SOL_SOCKET, SO_TYPE) == SOCK_DGRAM)
+		return PB__UNIX__STATE__IDLE;
+	if (ckpt_sock_get_int(f->fd, SOL_SOCKET, SO_ACCEPTCONN) == 1)
+		return PB__UNIX__STATE__LISTENING;
+	return getpeername(f->fd, (struct sockaddr *)&a, &len) == 0 ? PB__UNIX__STATE__CONNECTED
+								    : PB__UNIX__STATE__IDLE;
 }
 
 /* The name as bind(2) had it in the session; @which is getsockname or getpeername. */
@@ -247,13 +252,11 @@ static int look_at_foreign(
 {
 	struct sockaddr_un a;
 	socklen_t len = sizeof(a);
-	bool listening = ckpt_sock_get_int(f->fd, SOL_SOCKET, SO_ACCEPTCONN) == 1;
 
-	if (listening || getpeername(f->fd, (struct sockaddr *)&a, &len) < 0)
+	if (m->state == PB__UNIX__STATE__LISTENING ||
+		getpeername(f->fd, (struct sockaddr *)&a, &len) < 0)
 		return err_set(e, ERR_UNFREEZABLE, -EXDEV,
 			"this unix socket belongs to another network than the session's");
-	if (ckpt_sock_get_int(f->fd, SOL_SOCKET, SO_TYPE) != SOCK_DGRAM)
-		m->state = PB__UNIX__STATE__CONNECTED;
 	return sever(d, f, (uint32_t)f->st.st_ino, m, e);
 }
 
@@ -489,15 +492,6 @@ static int dump_node(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Unix *m
 	return m->node ? 0 : err_errno(e, -errno, "node of a socket");
 }
 
-static Pb__Unix__State unix_state(const struct ckpt_file *f, const struct ckpt_unix_diag *diag)
-{
-	if (ckpt_sock_get_int(f->fd, SOL_SOCKET, SO_TYPE) == SOCK_DGRAM)
-		return PB__UNIX__STATE__IDLE;
-	return diag->state == TCP_LISTEN	? PB__UNIX__STATE__LISTENING
-	       : diag->state == TCP_ESTABLISHED ? PB__UNIX__STATE__CONNECTED
-						: PB__UNIX__STATE__IDLE;
-}
-
 static int look(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Unix *m, struct err *e)
 {
 	struct ckpt_unix_diag_list *list;
@@ -506,10 +500,8 @@ static int look(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Unix *m, str
 
 	if (r < 0)
 		return r;
-	if (!diag)
-		return look_at_foreign(d, f, m, e);
-	m->state = unix_state(f, diag);
-	return find_peer(d, f, list, diag, m, e);
+	m->state = unix_state(f);
+	return diag ? find_peer(d, f, list, diag, m, e) : look_at_foreign(d, f, m, e);
 }
 
 /* True if something waits to be read.  Where nothing does, a peek would tell a waiting error. */
@@ -556,16 +548,11 @@ static int take_queue(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Unix *
 /* Before anybody looks for peers: one end may be in flight in the queue of another socket. */
 static int gather(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
 {
-	const struct ckpt_file *f = s.file;
-	struct ckpt_unix_diag_list *list;
-	const struct ckpt_unix_diag *diag;
 	Pb__Unix m = PB__UNIX__INIT;
-	int r = diag_of(d, f, &diag, &list, e);
+	int r;
 
-	if (r >= 0 && diag) {
-		m.state = unix_state(f, diag);
-		r = take_queue(d, f, &m, e);
-	}
+	m.state = unix_state(s.file);
+	r = take_queue(d, s.file, &m, e);
 	fini(&m);
 	return r;
 }
@@ -573,14 +560,11 @@ static int gather(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
 /* Before anything is written: its peer is known. */
 static int check(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
 {
-	const struct ckpt_file *f = s.file;
 	Pb__Unix m = PB__UNIX__INIT;
-	int r = look(d, f, &m, e);
+	int r = look(d, s.file, &m, e);
 
 	if (r >= 0 && m.state == PB__UNIX__STATE__LISTENING)
-		r = find_pending(d, f, &m, e);
-	if (r >= 0 && is_foreign(d, f))
-		r = take_queue(d, f, &m, e);
+		r = find_pending(d, s.file, &m, e);
 	fini(&m);
 	return r;
 }

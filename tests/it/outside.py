@@ -364,6 +364,50 @@ def pipes_terminals_and_sockets_passed_from_outside(env):
     os.close(master)
 
 
+# Inside: is given both ends of a pair made outside, and sends one end of its own through it.
+CARRIER = r"""
+import array, os, socket, time
+s = socket.socket(socket.AF_UNIX)
+s.connect("/out/sock")
+_, (a, b), _, _ = socket.recv_fds(s, 1, 2)
+s.close()
+a, b = socket.socket(fileno=a), socket.socket(fileno=b)
+near, far = socket.socketpair()
+near.sendall(b"in a queue within a queue")
+socket.send_fds(a, [b"x"], [far.fileno()])
+far.close()
+print("ready", flush=True)
+while not os.path.exists("/tmp/go"):
+    time.sleep(.01)
+_, (far,), _, _ = socket.recv_fds(b, 1, 1)
+far = socket.socket(fileno=far)
+far.setblocking(False)
+print("queue", far.recv(64), flush=True)
+far.sendall(b"back")
+print("near", near.recv(64), flush=True)
+"""
+
+
+@test
+def what_waits_in_sockets_from_outside(env):
+    """A socket in flight in one that was passed in has a queue, too."""
+    options = options_of(env, "unix")
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(env.path("v") / "sock"))
+    listener.listen()
+    a, b = socket.socketpair()
+    env.run_detached("s", "python3", "-c", CARRIER, options=options, ready=None)
+    conn, _ = listener.accept()
+    socket.send_fds(conn, [b"x"], [a.fileno(), b.fileno()])
+    for s in (a, b, conn):
+        s.close()
+    until("it has them", lambda: "ready" in env.logs("s"))
+    move(env, "--outside=close")
+    env.podrun("exec", "s", "touch", "/tmp/go")
+    log = env.wait("s").split("\n")
+    assert log[-3:-1] == ["queue b'in a queue within a queue'", "near b'back'"], log
+
+
 @test
 def migrate_severs_as_well(env):
     other = env.host("other")
