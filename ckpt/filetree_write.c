@@ -14,8 +14,7 @@
  * directory whose mode forbids its owner to read is changed for a moment; overlayfs leaves such a
  * directory in its work directory.
  *
- * To open a file of which the session has a lease for writing would break it (fcntl(2)).  Such a file is read by
- * the open file that has the lease.
+ * A file of which the session has a lease is read as ckpt/leased.h says.
  *
  * With the files beneath (ckpt_tree_write_all), those in use (ckpt/lower.c) follow as if they were in
  * the upper layer, unless that has them already; at a resume they then cover whatever the new
@@ -36,6 +35,7 @@
 #include "ckpt/ckpt.h"
 #include "ckpt/filetree.h"
 #include "ckpt/kind.h"
+#include "ckpt/leased.h"
 #include "ckpt/lower.h"
 #include "ckpt/survey.h"
 #include "ckpt/where.h"
@@ -95,33 +95,23 @@ static int write_range(struct walk *w, int fd, const struct later *f, off_t from
 	return 0;
 }
 
-static bool has_lease(const struct ckpt_file *f)
-{
-	return f->fdinfo && strstr(f->fdinfo, ": LEASE ");
-}
-
-/* The open file that has a lease of the inode of @st, or -1. */
-static int leased(const struct walk *w, const struct stat *st)
+/* The open file whose lease of the inode of @st is in the way of readers, or NULL. */
+static const struct ckpt_file *leased(const struct walk *w, const struct stat *st)
 {
 	for (size_t i = 0; w->has_leases && i < w->frozen->n_files; i++) {
 		const struct ckpt_file *f = w->frozen->files[i];
 
-		if (f->st.st_ino == st->st_ino && f->st.st_dev == st->st_dev && has_lease(f))
-			return f->fd;
+		if (f->st.st_ino == st->st_ino && f->st.st_dev == st->st_dev && ckpt_leased(f))
+			return f;
 	}
-	return -1;
+	return NULL;
 }
 
 /* Opens a file for reading, whatever its mode says. */
-static int open_readable(const struct walk *w, int dirfd, const char *name, const struct stat *st)
+static int open_readable(int dirfd, const char *name, const struct stat *st)
 {
-	int fd = leased(w, st);
+	int fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 
-	if (fd >= 0) {
-		fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-		return fd < 0 ? -errno : fd;
-	}
-	fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0 && errno == EACCES) {
 		fchmodat(dirfd, name, (st->st_mode & 07777) | 0400, 0);
 		fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
@@ -130,20 +120,10 @@ static int open_readable(const struct walk *w, int dirfd, const char *name, cons
 	return fd < 0 ? -errno : fd;
 }
 
-static int write_contents(struct walk *w, const struct later *f, struct err *e)
+static int write_data(struct walk *w, int fd, const struct later *f, struct err *e)
 {
-	_cleanup_close_ int fd = -1;
-	struct stat st;
 	off_t from, to = 0;
 
-	if (fstatat(f->dirfd, f->path, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return err_errno(e, -errno, "%s", f->path);
-	fd = open_readable(w, f->dirfd, f->path, &st);
-	if (fd < 0)
-		return err_errno(e, fd, "cannot open %s", f->path);
-	/* To look for holes would move the session's position. */
-	if (leased(w, &st) >= 0)
-		return write_range(w, fd, f, 0, (off_t)f->size, e);
 	while ((from = lseek(fd, to, SEEK_DATA)) >= 0 && (uint64_t)from < f->size) {
 		int r;
 
@@ -158,6 +138,35 @@ static int write_contents(struct walk *w, const struct later *f, struct err *e)
 	if (from < 0 && errno == EINVAL)
 		return write_range(w, fd, f, 0, (off_t)f->size, e);
 	return 0;
+}
+
+static int write_by_name(
+	struct walk *w, const struct later *f, const struct stat *st, struct err *e)
+{
+	_cleanup_close_ int fd = open_readable(f->dirfd, f->path, st);
+
+	return fd < 0 ? err_errno(e, fd, "cannot open %s", f->path) : write_data(w, fd, f, e);
+}
+
+static int write_contents(struct walk *w, const struct later *f, struct err *e)
+{
+	struct ckpt_leased_reading reading;
+	const struct ckpt_file *lease;
+	struct stat st;
+	int r;
+
+	if (fstatat(f->dirfd, f->path, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return err_errno(e, -errno, "%s", f->path);
+	lease = leased(w, &st);
+	if (!lease)
+		return write_by_name(w, f, &st, e);
+	r = ckpt_leased_begin(&reading, lease, e);
+	if (r < 0)
+		return r;
+	/* To look for holes would move the session's position. */
+	r = r ? write_range(w, lease->fd, f, 0, (off_t)f->size, e) : write_by_name(w, f, &st, e);
+	ckpt_leased_end(&reading);
+	return r;
 }
 
 /* ---- batches --------------------------------------------------------------------------------- */
@@ -277,15 +286,11 @@ static int add_xattrs(Pb__TreeEntry *t, int fd)
 	return 0;
 }
 
-static int describe_regular(struct walk *w, int dirfd, const char *name, const struct stat *st,
-	Pb__TreeEntry *t)
+/* A regular file by its descriptor. */
+static int describe_open(struct walk *w, int fd, const struct stat *st, Pb__TreeEntry *t)
 {
-	_cleanup_close_ int fd = open_readable(w, dirfd, name, st);
-	int r;
+	int r = add_xattrs(t, fd);
 
-	if (fd < 0)
-		return fd;
-	r = add_xattrs(t, fd);
 	if (r < 0)
 		return r;
 	t->size = (uint64_t)st->st_size;
@@ -302,9 +307,29 @@ static int describe_regular(struct walk *w, int dirfd, const char *name, const s
 		return n < 0 ? (int)n : 0;
 	}
 	t->id = ++w->next_id;
-	w->later[w->n_later] =
-		(struct later){.dirfd = w->top, .path = strdup((char *)t->path.data), .id = t->id, .size = t->size};
+	w->later[w->n_later] = (struct later){.dirfd = w->top,
+		.path = strdup((char *)t->path.data),
+		.id = t->id,
+		.size = t->size};
 	return w->later[w->n_later].path ? (w->n_later++, 0) : -ENOMEM;
+}
+
+static int describe_regular(struct walk *w, int dirfd, const char *name, const struct stat *st,
+	Pb__TreeEntry *t)
+{
+	const struct ckpt_file *lease = leased(w, st);
+	struct ckpt_leased_reading reading;
+	int r = lease ? ckpt_leased_begin(&reading, lease, NULL) : 0, fd;
+
+	if (r < 0)
+		return r;
+	fd = r ? lease->fd : open_readable(dirfd, name, st);
+	r = fd < 0 ? fd : describe_open(w, fd, st, t);
+	if (fd >= 0 && !(lease && fd == lease->fd))
+		close(fd);
+	if (lease)
+		ckpt_leased_end(&reading);
+	return r;
 }
 
 static int describe_link(int dirfd, const char *name, Pb__TreeEntry *t)
@@ -620,7 +645,7 @@ static int write_tree(int dirfd, const struct ckpt_dump *frozen, const struct ck
 	w->out = out;
 	w->frozen = frozen;
 	for (size_t i = 0; frozen && i < frozen->n_files; i++)
-		w->has_leases |= has_lease(frozen->files[i]);
+		w->has_leases |= ckpt_leased(frozen->files[i]);
 	pb__tree__init(&w->batch);
 	w->batch.entries = entries;
 	r = walk_dir(w, dirfd, "", e);

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "ckpt/kinds/common.h"
+#include "ckpt/leased.h"
 
 #define PIECE (1u << 20)
 
@@ -49,21 +50,12 @@ static int dump_range(struct ckpt_dump *d, const struct ckpt_file *f, int fd, of
 	return 0;
 }
 
-int ckpt_contents_dump(struct ckpt_dump *d, const struct ckpt_file *f, struct err *e)
+/* Without its holes. */
+static int dump_data(
+	struct ckpt_dump *d, const struct ckpt_file *f, int fd, void *room, struct err *e)
 {
-	_cleanup_close_ int fd = -1;
-	_cleanup_free_ void *room = malloc(PIECE);
 	off_t from, to = 0;
 
-	/* Another open file would break a lease; and to look for holes by this one would move it. */
-	if (room && f->fdinfo && strstr(f->fdinfo, ": LEASE "))
-		return dump_range(d, f, f->fd, 0, f->st.st_size, room, e);
-	fd = open_to_read(d, f, e);
-
-	if (fd < 0)
-		return fd;
-	if (!room)
-		return err_errno(e, -ENOMEM, "%s", f->link);
 	while ((from = lseek(fd, to, SEEK_DATA)) >= 0) {
 		int r;
 
@@ -78,6 +70,33 @@ int ckpt_contents_dump(struct ckpt_dump *d, const struct ckpt_file *f, struct er
 	if (errno == EINVAL)
 		return dump_range(d, f, fd, 0, f->st.st_size, room, e);
 	return errno == ENXIO ? 0 : err_errno(e, -errno, "cannot read %s", f->link);
+}
+
+static int open_and_dump(
+	struct ckpt_dump *d, const struct ckpt_file *f, void *room, struct err *e)
+{
+	_cleanup_close_ int fd = open_to_read(d, f, e);
+
+	return fd < 0 ? fd : dump_data(d, f, fd, room, e);
+}
+
+int ckpt_contents_dump(struct ckpt_dump *d, const struct ckpt_file *f, struct err *e)
+{
+	_cleanup_free_ void *room = malloc(PIECE);
+	struct ckpt_leased_reading reading;
+	int r;
+
+	if (!room)
+		return err_errno(e, -ENOMEM, "%s", f->link);
+	if (!ckpt_leased(f))
+		return open_and_dump(d, f, room, e);
+	r = ckpt_leased_begin(&reading, f, e);
+	if (r < 0)
+		return r;
+	/* To look for holes by this open file would move it. */
+	r = r ? dump_range(d, f, f->fd, 0, f->st.st_size, room, e) : open_and_dump(d, f, room, e);
+	ckpt_leased_end(&reading);
+	return r;
 }
 
 int ckpt_contents_fill(struct ckpt_build *b, struct ckpt_record *r, uint64_t offset,

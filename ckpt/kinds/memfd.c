@@ -121,6 +121,8 @@ static int finish(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
 			x = err_errno(e, -errno, "cannot seal a memfd again (%#x)", m->seals);
 		o->fd = close_fd(o->fd);
 	}
+	if (x == 0 && m)
+		ckpt_common_lease(b, ckpt_build_file(b, (uint32_t)r->subject), m->common);
 	if (m)
 		pb__mem_fd__free_unpacked(m, NULL);
 	return x;
