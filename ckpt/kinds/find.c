@@ -337,6 +337,15 @@ char *ckpt_find_beside(const struct ckpt_dump *d, const char *path, dev_t dev, i
 	return found;
 }
 
+static bool leads_to(const struct ckpt_dump *d, const char *path, const struct stat *want)
+{
+	_cleanup_close_ int fd = open_inside(d, path, O_PATH | O_NOFOLLOW);
+	struct stat st;
+
+	return fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == want->st_dev &&
+	       st.st_ino == want->st_ino;
+}
+
 char *ckpt_find_name(const struct ckpt_dump *d, const struct ckpt_file *f)
 {
 	static const char mark[] = " (deleted)";
@@ -345,6 +354,10 @@ char *ckpt_find_name(const struct ckpt_dump *d, const struct ckpt_file *f)
 	_cleanup_free_ char *path = NULL;
 	char *found;
 
+	if (leads_to(d, f->link, &f->st))
+		return strdup(f->link);
+	if (!S_ISREG(f->st.st_mode) && !S_ISFIFO(f->st.st_mode))
+		return NULL;
 	if (len > tail && !strcmp(f->link + len - tail, mark))
 		len -= tail;
 	path = strndup(f->link, len);

@@ -36,8 +36,9 @@ void ckpt_find_ahead(const struct ckpt_dump *d, struct buf *ret);
 void ckpt_find_forget(struct buf *found);
 
 /*
- * A name that @f still has, whose link count says that it has one, in the session's view: in the directory it was
- * opened in, or anywhere.  Caller frees; NULL: none was found.
+ * A name that @f still has, whose link count says that it has one, in the session's view: that by
+ * which it was opened; of regular files and FIFOs also another one, in the directory of that or
+ * anywhere.  Caller frees; NULL: none was found.
  */
 char *ckpt_find_name(const struct ckpt_dump *d, const struct ckpt_file *f);
 /* The same of a mapped file that had the name @path, in the directory of that only. */

@@ -133,7 +133,7 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 		m.gone = f->st.st_nlink == 0;
 		m.mode = f->st.st_mode & 07777;
 		m.quiet = !ends.writer && has_peer(f);
-		/* One of its names may be gone, and the kernel says that one. */
+		/* That by which it was opened may be gone. */
 		path = m.gone ? NULL : ckpt_find_name(d, f);
 		if (!path)
 			path = ckpt_common_path(f);

@@ -67,27 +67,10 @@ static bool claim(const struct ckpt_file *f)
 
 /* ---- where it is now ------------------------------------------------------------------------- */
 
-static bool leads_to(const struct ckpt_dump *d, const char *path, const struct stat *want)
-{
-	_cleanup_close_ int fd = ckpt_where_open(d->world, path, O_PATH | O_NOFOLLOW);
-	struct stat st;
-
-	return fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == want->st_dev &&
-	       st.st_ino == want->st_ino;
-}
-
-/* Where @f is now, in the session's view; NULL when it has no name that can be found. */
-static char *find_name(const struct ckpt_dump *d, const struct ckpt_file *f)
-{
-	if (leads_to(d, f->link, &f->st))
-		return strdup(f->link);
-	return S_ISREG(f->st.st_mode) ? ckpt_find_name(d, f) : NULL;
-}
-
 static int check(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
 {
 	struct ckpt_file *f = s.file;
-	_cleanup_free_ char *name = find_name(d, f);
+	_cleanup_free_ char *name = ckpt_find_name(d, f);
 
 	if (name) {
 		/* From here on the path is what the kernel would say, had it been opened just

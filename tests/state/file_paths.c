@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Names that change below what is open: renamed files and directories, links, and descriptors that stand for
- * a name alone (O_PATH) - of a symlink, a FIFO, a socket, a device, a directory that is gone.
+ * Names that change below what is open: renamed files and directories, links, a FIFO with several
+ * names, and descriptors that stand for a name alone (O_PATH) - of a symlink, a FIFO, a socket, a
+ * device, a directory that is gone.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -84,9 +85,23 @@ static bool is_named(int fd, const char *want)
 	return !strcmp(is, want);
 }
 
+/* It is opened by the one in the middle, however a directory is read. */
+static int open_one_of_many(void)
+{
+	static const char *const names[] = {"name-1", "name-2", "name-3", "name-4", "name-5"};
+	int fd;
+
+	STATE_CHECK(mkfifo(in(names[0]), 0600) == 0);
+	for (int i = 1; i < 5; i++)
+		STATE_CHECK(link(path, in_too(names[i])) == 0);
+	fd = open(in(names[2]), O_RDWR);
+	STATE_CHECK(fd >= 0 && is_named(fd, path));
+	return fd;
+}
+
 int main(int argc, char **argv)
 {
-	int moved, below, deep, top, second, soft, fifo, sock, dev, file, gone_dir, elsewhere;
+	int moved, below, deep, top, second, soft, fifo, sock, dev, file, gone_dir, elsewhere, one_of_many;
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
 	char target[32] = "", cwd[128];
 	int listens = socket(AF_UNIX, SOCK_STREAM, 0);
@@ -110,6 +125,8 @@ int main(int argc, char **argv)
 	/* The same, and the second one is in another directory. */
 	elsewhere = make("here", "elsewhere");
 	STATE_CHECK(link(path, in_too("new/sub/there")) == 0 && unlink(path) == 0);
+
+	one_of_many = open_one_of_many();
 
 	file = only_path("after", 0);
 	STATE_CHECK(symlink("after", in("soft")) == 0);
@@ -138,6 +155,7 @@ int main(int argc, char **argv)
 	STATE_CHECK(holds(elsewhere, "elsewhere") && stat(in("new/sub/there"), &a) == 0);
 	STATE_CHECK(fstat(elsewhere, &b) == 0 && a.st_ino == b.st_ino);
 
+	STATE_CHECK(is_named(one_of_many, in("name-3")));
 	STATE_CHECK(type_of(file) == S_IFREG && opens(file, "moved"));
 	STATE_CHECK(type_of(soft) == S_IFLNK);
 	STATE_CHECK(readlinkat(soft, "", target, sizeof(target)) == 5 && !strcmp(target, "after"));
