@@ -419,8 +419,9 @@ static int deliver(struct ckpt_dump *d, const struct ckpt_file *f, const Pb__Tcp
 	of_receiver = share_address(f->fd, 1);
 	of_sender = share_address(from, 1);
 	r = tcp_queue_deliver(d, f->fd, from, e);
-	share_address(f->fd, of_receiver);
+	/* In this order: the two may be one socket. */
 	share_address(from, of_sender);
+	share_address(f->fd, of_receiver);
 	if (r < 0 || !tcp_queue_unsent(from))
 		return r;
 	return unread(
