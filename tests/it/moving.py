@@ -147,6 +147,44 @@ def from_another_directory(env):
     assert "ok" in env.wait("s").split()
 
 
+# A connect that was refused and is not told; IPv6 by an address of IPv4.
+REFUSED = r"""
+import errno, os, select, socket, time
+gone = socket.create_server(("127.0.0.1", 0))
+where = ("::ffff:127.0.0.1", gone.getsockname()[1])
+gone.close()
+s = socket.socket(socket.AF_INET6)
+s.setblocking(False)
+assert s.connect_ex(where) == errno.EINPROGRESS
+p = select.poll()
+p.register(s, select.POLLOUT)
+assert p.poll()
+print("ready", flush=True)
+while not os.path.exists("/tmp/go"):
+    time.sleep(.01)
+print("ok", errno.errorcode.get(s.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR), "forgotten"))
+"""
+
+
+@test
+def a_refused_connect_goes_where_nobody_has_an_address(env):
+    """The loopback device is down there, so that nobody can be asked to refuse it again."""
+    needs("unshare")
+    env.run_detached("s", "python3", "-c", REFUSED, options=["--net", "host"])
+    env.podrun("suspend", "s", "-o", env.path("i"))
+    there = env.host("there")
+    there.leave()
+    r = there.call("unshare", "-rn", "sh", "-e", "-c", "\n".join([
+        "p=%s" % PODRUN,
+        "$p key trust %s" % env.podrun("key", "show").text.split()[0],
+        "$p resume -d %s" % env.path("i"),
+        "$p exec s touch /tmp/go",
+        "$p wait s || true",
+        "$p logs s",
+        "$p rm -f s"]))
+    assert r.text.split()[-2:] == ["ok", "forgotten"], r
+
+
 @test
 def a_home_that_is_somewhere_else(env):
     """What the session wrote into its home comes along, whatever the other's home is called."""
