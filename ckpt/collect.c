@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -114,9 +115,25 @@ static void let_vfork_child_go(struct ckpt_frozen *f, struct ckpt_task *t)
 	}
 }
 
-/* What keeps a task from stopping, if we can do something about it. */
+/* Has it a stop, or its end, that was not taken yet? */
+static bool has_news(pid_t tid)
+{
+	const int any = WEXITED | WSTOPPED | WNOHANG | WNOWAIT | __WALL;
+	siginfo_t si = {0};
+
+	return waitid(P_PID, (id_t)tid, &si, any) == 0 && si.si_pid == tid;
+}
+
+/*
+ * What keeps a task from stopping, if we can do something about it.  A first thread that has ended
+ * stays as long as others of its process stand still, and tells nothing.
+ */
 static void help_to_stop(struct ckpt_frozen *f, struct ckpt_task *t)
 {
+	if (t->pid == t->tid && trace_gone(f->o.host_proc, t->tid) && !has_news(t->tid)) {
+		t->state = CKPT_TASK_ZOMBIE;
+		return;
+	}
 	if (f->o.unhold)
 		f->o.unhold(f->o.ctx, t->tid);
 	let_vfork_child_go(f, t);
@@ -158,7 +175,7 @@ int ckpt_collect_too_late(struct ckpt_frozen *f, struct err *e)
 
 /*
  * A thread that was ours is nowhere: it has called exec, and goes on as the first thread of its
- * process.  Whatever we knew of that number was of another.
+ * process.  Whatever we knew of that number was of another, even that it stands still or has ended.
  */
 static void lost_to_exec(struct ckpt_frozen *f, struct ckpt_task *t)
 {
@@ -167,10 +184,17 @@ static void lost_to_exec(struct ckpt_frozen *f, struct ckpt_task *t)
 
 	t->state = CKPT_TASK_ENDED;
 	f->fresh = true;
-	if (!leader || leader == t || !ptrace(PTRACE_GETREGS, leader->tid, 0, &probe))
-		return; /* it just ended, and the reaper took it */
+	if (!leader || leader == t)
+		return;
+	if (!has_news(leader->tid)) {
+		/* Or it just ended, and the reaper took it. */
+		if (leader->state == CKPT_TASK_ZOMBIE
+				? trace_gone(f->o.host_proc, leader->tid)
+				: !ptrace(PTRACE_GETREGS, leader->tid, 0, &probe))
+			return;
+		ptrace(PTRACE_INTERRUPT, leader->tid, 0, 0);
+	}
 	leader->state = CKPT_TASK_SEIZED;
-	ptrace(PTRACE_INTERRUPT, leader->tid, 0, 0);
 }
 
 /* An exec waits for the other threads of its process to be reaped: ours, which stood still. */
@@ -227,8 +251,9 @@ int ckpt_collect(struct ckpt_frozen *f, struct err *e)
 	for (;;) {
 		int r = collect_once(f, &pending, e);
 
-		if (r < 0 || pending == 0)
-			return MIN(r, 0);
+		if (r < 0 || (r == 0 && pending == 0))
+			return r;
+		/* Also where nobody seems to be missing: one may be again who was looked at already. */
 		if (r > 0)
 			continue;
 		if (io_now_ns() > f->deadline)

@@ -49,7 +49,7 @@
 
 /* ---- sweep -------------------------------------------------------------------------------- */
 
-/* A zombie may be the first thread of a process in exec: soon another goes by its number. */
+/* A zombie may be the first thread of a process whose others go on; by exec one goes by its number. */
 static bool known(const struct ckpt_frozen *f, pid_t tid)
 {
 	const struct ckpt_task *t = ckpt_taskset_find(f, tid);
@@ -152,9 +152,12 @@ static int sweep(struct ckpt_frozen *f, struct err *e)
 	for (size_t i = 0; i < f->o.n_only && r == 0; i++)
 		r = todo_push(&todo, f->o.only[i], e);
 
-	for (size_t i = 0; i < f->n && r == 0 && f->shallow; i++)
-		if (f->tasks[i].pid == f->tasks[i].tid && f->tasks[i].state < CKPT_TASK_ZOMBIE)
-			r = todo_push(&todo, f->tasks[i].pid, e);
+	for (size_t i = 0; i < f->n && r == 0 && f->shallow; i++) {
+		const struct ckpt_task *t = &f->tasks[i];
+
+		if (t->pid == t->tid && (t->state < CKPT_TASK_ZOMBIE || !known(f, t->tid)))
+			r = todo_push(&todo, t->pid, e);
+	}
 	while (r == 0 && todo.n)
 		r = sweep_process(f, todo.pids[--todo.n], &todo, e);
 	free(todo.pids);
@@ -185,16 +188,16 @@ static int count_known(const struct ckpt_frozen *f, pid_t pid)
  */
 static int nobody_else(struct ckpt_frozen *f, struct err *e)
 {
-	_cleanup_free_ pid_t *known = calloc(f->n + 1, sizeof(*known));
+	_cleanup_free_ pid_t *numbers = calloc(f->n + 1, sizeof(*numbers));
 	_cleanup_free_ int *seen = NULL;
-	size_t n_known = 0, n_seen;
+	size_t n = 0, n_seen;
 	int r;
 
 	if (f->o.session_proc < 0)
 		return 1;
-	if (!known)
+	if (!numbers)
 		return err_errno(e, -ENOMEM, "freeze");
-	known[n_known++] = 1;
+	numbers[n++] = 1;
 	for (size_t i = 0; i < f->n; i++) {
 		const struct ckpt_task *t = &f->tasks[i];
 		struct proc_status s;
@@ -202,16 +205,16 @@ static int nobody_else(struct ckpt_frozen *f, struct err *e)
 		if (t->pid != t->tid || t->state == CKPT_TASK_ENDED ||
 			proc_read_status(f->o.host_proc, t->pid, &s, NULL) < 0)
 			continue;
-		if (s.threads > count_known(f, t->pid))
+		if (s.threads > count_known(f, t->pid) || !known(f, t->tid))
 			return 0;
-		known[n_known++] = proc_at_level(s.ns_pid, &s, f->level);
+		numbers[n++] = proc_at_level(s.ns_pid, &s, f->level);
 	}
-	sort_array(known, n_known, sizeof(*known), compare_pid);
+	sort_array(numbers, n, sizeof(*numbers), compare_pid);
 	r = proc_list_numbers(f->o.session_proc, ".", &seen, &n_seen, e);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < n_seen; i++)
-		if (!sort_find(&seen[i], known, n_known, sizeof(*known), compare_pid))
+		if (!sort_find(&seen[i], numbers, n, sizeof(*numbers), compare_pid))
 			return 0;
 	return 1;
 }
@@ -478,6 +481,8 @@ void ckpt_frozen_release(struct ckpt_frozen *f)
 		}
 		if (t->state <= CKPT_TASK_STOPPED)
 			ptrace(PTRACE_DETACH, t->tid, 0, (long)sig);
+		else if (t->state == CKPT_TASK_ZOMBIE) /* was it ours, its parent is told only now */
+			waitpid(t->tid, NULL, __WALL | WNOHANG);
 	}
 	free(f->tasks);
 	free(f);
