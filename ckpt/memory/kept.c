@@ -12,8 +12,9 @@
  *      kept      |.xxx.........|.xxxxxxxxxx|xxxxx.xxxxx|xxxx
  *                  copied       ---------- mapped ---------
  *
- * A window is mapped if most of its pages are as they were copied.  The others are zero in the file first: they were written
- * to meanwhile, and come later, or were given back.  So what is left of a busy program does not break it into pieces.
+ * A window is mapped if most of its pages are as they were copied; or half of them, where that is so of all such windows of
+ * the mapping together.  The others are zero in the file first: they were written to meanwhile, and come later, or were
+ * given back.  So what is left of a busy program does not break it into pieces.
  */
 #include <sys/mman.h>
 
@@ -25,6 +26,7 @@
 
 /* Each page of a piece becomes memory in the end, also one that nobody had: no more than an eighth of it. */
 #define MOST(len) ((len) - (len) / 8)
+#define HALF(len) ((len) / 2)
 
 struct keeping {
 	struct ckpt_build *b;
@@ -122,11 +124,36 @@ static uint64_t count(const struct keeping *k, size_t *at, uint64_t start, uint6
 	return sum;
 }
 
+static uint64_t window_end(const struct keeping *k, uint64_t at)
+{
+	return MIN(ALIGN_DOWN(at, CKPT_ARRIVED_CHUNK) + CKPT_ARRIVED_CHUNK, k->v->end);
+}
+
+/* Is a window to be mapped of which half is kept? */
+static bool half_will_do(const struct keeping *k)
+{
+	uint64_t kept = 0, all = 0;
+	size_t run = 0;
+
+	for (uint64_t at = k->v->start, end; at < k->v->end; at = end) {
+		uint64_t n;
+
+		end = window_end(k, at);
+		n = count(k, &run, at, end);
+		if (n < HALF(end - at))
+			continue;
+		kept += n;
+		all += end - at;
+	}
+	return kept >= MOST(all);
+}
+
 /* Goes from window to window; those that can be mapped, and lie together in the file, are one piece. */
 static int put_windows(const struct keeping *k, struct err *e)
 {
 	const struct ckpt_arrived *a = k->b->options.arrived;
 	uint64_t from = k->v->start, offset, next = 0;
+	bool half = half_will_do(k);
 	size_t run = 0;
 	int r = 0;
 
@@ -134,9 +161,9 @@ static int put_windows(const struct keeping *k, struct err *e)
 		uint64_t kept;
 		bool whole;
 
-		end = MIN(ALIGN_DOWN(at, CKPT_ARRIVED_CHUNK) + CKPT_ARRIVED_CHUNK, k->v->end);
+		end = window_end(k, at);
 		kept = count(k, &run, at, end);
-		whole = kept >= MOST(end - at) && ckpt_mapped_watches(k->b, at, end) &&
+		whole = kept >= (half ? HALF(end - at) : MOST(end - at)) && ckpt_mapped_watches(k->b, at, end) &&
 			ckpt_arrived_place(a, k->space, at, &offset) == 0;
 		if (!whole || (at > from && offset != next)) {
 			r = map_or_copy(k, from, at, e);
