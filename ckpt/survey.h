@@ -119,7 +119,8 @@ struct ckpt_dump {
 	struct ckpt_nested *nested; /* number i is nested[i - 1] */
 	size_t n_nested;
 
-	struct buf found; /* names from before the freeze (kinds/find.h) */
+	struct buf found; /* names from before the freeze, and of lost files (kinds/find.h) */
+	bool found_lost;
 	struct proto_writer *out; /* while writing */
 	struct ckpt_answers *answers; /* of the asks of kinds (ckpt/answers.h), while writing */
 	void *kind_state[PROTO_KIND_MAX]; /* the kinds' own; freed with their forget, or free() */

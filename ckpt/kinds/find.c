@@ -3,6 +3,7 @@
 #include "ckpt/kinds/find.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/openat2.h>
@@ -50,9 +51,30 @@ static int open_inside(const struct ckpt_dump *d, const char *path, int flags)
 	return ckpt_where_open(d->world, path, flags);
 }
 
+/* ---- what is watched ------------------------------------------------------------------------ */
+
+/* A line is "inotify wd:1 ino:1a3 sdev:800013 mask:800afce ignored_mask:0 ...". */
+int ckpt_find_watch(const char **at, struct find_watch *ret)
+{
+	const char *line = *at ? strstr(*at, "inotify wd:") : NULL;
+	unsigned wd, dev, mask;
+	unsigned long ino;
+
+	if (!line)
+		return 0;
+	if (sscanf(line, "inotify wd:%x ino:%lx sdev:%x mask:%x", &wd, &ino, &dev, &mask) != 4)
+		return -ENOTSUP;
+	/* The kernel's inner encoding: 12 bits of major, 20 of minor. */
+	*ret = (struct find_watch){.wd = (int)wd,
+		.mask = mask,
+		.inode = {.dev = makedev(dev >> 20, dev & 0xfffff), .ino = ino}};
+	*at = line + 1;
+	return 1;
+}
+
 /* ---- what is wanted ------------------------------------------------------------------------ */
 
-#define HASH_BITS 12
+#define HASH_BITS 16
 
 static size_t hash(ino_t ino)
 {
@@ -282,24 +304,39 @@ static void walk_all(struct search *s)
 	walk(s);
 }
 
+static void begin(struct search *s)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		s->left += !s->want[i].found;
+		s->inos[hash(s->want[i].ino) / 8] |= (uint8_t)(1 << hash(s->want[i].ino) % 8);
+	}
+}
+
+static void go_everywhere(struct search *s)
+{
+	consider_found(s);
+	consider_known(s);
+	if (s->left)
+		walk_all(s);
+}
+
+static void end(struct search *s)
+{
+	for (size_t i = 0; i < RANKS; i++) {
+		while (s->queues[i].head < s->queues[i].tail)
+			free(s->queues[i].v[s->queues[i].head++].path);
+		free(s->queues[i].v);
+	}
+}
+
 size_t ckpt_find_inodes(const struct ckpt_dump *d, struct find_inode *want, size_t n)
 {
 	uint8_t inos[(1 << HASH_BITS) / 8] = {0};
 	struct search s = {.d = d, .want = want, .n = n, .budget = MAX_ENTRIES, .inos = inos};
 
-	for (size_t i = 0; i < n; i++) {
-		s.left += !want[i].found;
-		inos[hash(want[i].ino) / 8] |= (uint8_t)(1 << hash(want[i].ino) % 8);
-	}
-	consider_found(&s);
-	consider_known(&s);
-	if (s.left)
-		walk_all(&s);
-	for (size_t i = 0; i < RANKS; i++) {
-		while (s.queues[i].head < s.queues[i].tail)
-			free(s.queues[i].v[s.queues[i].head++].path);
-		free(s.queues[i].v);
-	}
+	begin(&s);
+	go_everywhere(&s);
+	end(&s);
 	return s.left;
 }
 
@@ -346,25 +383,78 @@ static bool leads_to(const struct ckpt_dump *d, const char *path, const struct s
 	       st.st_ino == want->st_ino;
 }
 
-char *ckpt_find_name(const struct ckpt_dump *d, const struct ckpt_file *f)
+/* Whether another name of @f is of use, as it has lost that by which it was opened. */
+static bool is_lost(const struct ckpt_dump *d, const struct ckpt_file *f)
 {
-	static const char mark[] = " (deleted)";
-	size_t len = strlen(f->link), tail = sizeof(mark) - 1;
-	struct find_inode want = {.dev = f->st.st_dev, .ino = f->st.st_ino};
-	_cleanup_free_ char *path = NULL;
-	char *found;
+	return (f->kind->number == PROTO_KIND_REGULAR || f->kind->number == PROTO_KIND_FIFO) &&
+	       (S_ISREG(f->st.st_mode) || S_ISFIFO(f->st.st_mode)) && f->st.st_nlink > 0 &&
+	       f->link[0] == '/' && !leads_to(d, f->link, &f->st);
+}
+
+static void enqueue_parent(struct search *s, const struct ckpt_file *f)
+{
+	const struct queue *q = &s->queues[NEAR];
+	const char *slash = strrchr(f->link, '/');
+	_cleanup_free_ char *dir = strndup(f->link, (size_t)MAX(slash - f->link, (ptrdiff_t)1));
+
+	if (dir && !(q->tail && !strcmp(q->v[q->tail - 1].path, dir)))
+		enqueue(s, dir, NEAR, 0);
+}
+
+/* In the directories that are in the queue, and not yet beneath them. */
+static void walk_parents(struct search *s)
+{
+	struct queue *q = &s->queues[NEAR];
+
+	for (size_t end = q->tail; q->head < end; q->head++) {
+		if (s->left && s->budget && !is_kernels(q->v[q->head].path))
+			walk_dir(s, &q->v[q->head]);
+		free(q->v[q->head].path);
+	}
+}
+
+/* Of all files that have lost theirs at once: to walk takes long. */
+static void find_lost(struct ckpt_dump *d)
+{
+	uint8_t inos[(1 << HASH_BITS) / 8] = {0};
+	struct search s = {.d = d, .budget = MAX_ENTRIES, .inos = inos};
+	_cleanup_buf_ struct buf lost = BUF_INIT;
+
+	for (size_t i = 0; i < d->n_files; i++) {
+		const struct ckpt_file *f = d->files[i];
+		struct find_inode want = {.dev = f->st.st_dev, .ino = f->st.st_ino};
+
+		if (!is_lost(d, f))
+			continue;
+		buf_put(&lost, &want, sizeof(want));
+		enqueue_parent(&s, f);
+	}
+	s.want = (struct find_inode *)lost.data;
+	s.n = buf_error(&lost) < 0 ? 0 : lost.len / sizeof(*s.want);
+	begin(&s);
+	walk_parents(&s);
+	if (s.left)
+		go_everywhere(&s);
+	end(&s);
+	/* Their paths go with it. */
+	if (s.n)
+		buf_put(&d->found, lost.data, lost.len);
+}
+
+char *ckpt_find_name(struct ckpt_dump *d, const struct ckpt_file *f)
+{
+	const struct find_inode *v;
 
 	if (leads_to(d, f->link, &f->st))
 		return strdup(f->link);
-	if (!S_ISREG(f->st.st_mode) && !S_ISFIFO(f->st.st_mode))
+	if (!is_lost(d, f))
 		return NULL;
-	if (len > tail && !strcmp(f->link + len - tail, mark))
-		len -= tail;
-	path = strndup(f->link, len);
-	found = path ? ckpt_find_beside(d, path, want.dev, want.ino) : NULL;
-	if (!found && f->st.st_nlink > 0) {
-		ckpt_find_inodes(d, &want, 1);
-		found = want.path;
-	}
-	return found;
+	if (!d->found_lost)
+		find_lost(d);
+	d->found_lost = true;
+	v = (const struct find_inode *)d->found.data;
+	for (size_t i = 0; i < d->found.len / sizeof(*v); i++)
+		if (v[i].path && v[i].ino == f->st.st_ino && leads_to(d, v[i].path, &f->st))
+			return strdup(v[i].path);
+	return NULL;
 }

@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct buf;
@@ -24,6 +25,17 @@ struct find_inode {
 	char *path; /* once found: absolute, in the session's view; free it */
 };
 
+/* What an inotify watches. */
+struct find_watch {
+	int wd;
+	uint32_t mask; /* as the kernel tells it: with bits of its own */
+	struct find_inode inode;
+};
+
+/* The next watch in the text of an inotify's fdinfo (proc(5)), of which *at is the rest: 1, 0 at its
+ * end, -ENOTSUP if a line is not understood. */
+int ckpt_find_watch(const char **at, struct find_watch *ret);
+
 /* Looks for all @n at once.  Returns how many were not found. */
 size_t ckpt_find_inodes(const struct ckpt_dump *d, struct find_inode *want, size_t n);
 
@@ -36,12 +48,12 @@ void ckpt_find_ahead(const struct ckpt_dump *d, struct buf *ret);
 void ckpt_find_forget(struct buf *found);
 
 /*
- * A name that @f still has, whose link count says that it has one, in the session's view: that by
- * which it was opened; of regular files and FIFOs also another one, in the directory of that or
- * anywhere.  Caller frees; NULL: none was found.
+ * A name that @f still has, in the session's view: that by which it was opened; of regular files and
+ * FIFOs also another one, in the directory of that or anywhere.  Caller frees; NULL: none was found.
+ * Those of all files are searched at the first question, and kept as d->found.
  */
-char *ckpt_find_name(const struct ckpt_dump *d, const struct ckpt_file *f);
-/* The same of a mapped file that had the name @path, in the directory of that only. */
+char *ckpt_find_name(struct ckpt_dump *d, const struct ckpt_file *f);
+/* A name of a mapped file that had the name @path, in the directory of that only.  Caller frees. */
 char *ckpt_find_beside(const struct ckpt_dump *d, const char *path, dev_t dev, ino_t ino);
 
 #endif

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/inotify.h>
-#include <sys/sysmacros.h>
 
 #include "base/base.h"
 #include "ckpt/kinds/find.h"
@@ -32,21 +31,15 @@ static int compare_inodes(const void *a, const void *b)
 /* False if looking would be noticed. */
 static bool take_lines(const char *text, struct buf *inodes)
 {
-	for (const char *p = text; p && (p = strstr(p, "inotify wd:")); p++) {
-		struct find_inode inode = {0};
-		unsigned wd, dev, mask;
-		unsigned long ino;
+	struct find_watch watch;
+	int r;
 
-		if (sscanf(p, "inotify wd:%x ino:%lx sdev:%x mask:%x", &wd, &ino, &dev, &mask) != 4)
+	while ((r = ckpt_find_watch(&text, &watch)) > 0) {
+		if (watch.mask & WOULD_SHOW)
 			return false;
-		if (mask & WOULD_SHOW)
-			return false;
-		/* The kernel's inner encoding: 12 bits of major, 20 of minor. */
-		inode.dev = makedev(dev >> 20, dev & 0xfffff);
-		inode.ino = ino;
-		buf_put(inodes, &inode, sizeof(inode));
+		buf_put(inodes, &watch.inode, sizeof(watch.inode));
 	}
-	return true;
+	return r == 0;
 }
 
 static bool take_process(int proc, pid_t pid, struct buf *inodes)

@@ -91,12 +91,13 @@ static int compare_watches(const void *a, const void *b)
 	return x->wd < y->wd ? -1 : x->wd > y->wd;
 }
 
-/* The lines "inotify wd:1 ino:1a3 sdev:800013 mask:800afce ignored_mask:0 ..." of @text. */
 static int parse(const char *text, struct watches *l, struct buf *inodes, struct err *e)
 {
+	struct find_watch watch;
 	size_t lines = 0;
+	int r;
 
-	for (const char *p = text; (p = strstr(p, "inotify wd:")); p++)
+	for (const char *p = text; ckpt_find_watch(&p, &watch) > 0;)
 		lines++;
 	if (lines > MAX_WATCHES)
 		return err_set(e, ERR_UNFREEZABLE, -E2BIG, "inotify has %zu watches", lines);
@@ -105,24 +106,17 @@ static int parse(const char *text, struct watches *l, struct buf *inodes, struct
 	l->first = inodes->len / sizeof(struct find_inode);
 	if (!l->w || !l->p)
 		return err_errno(e, -ENOMEM, "inotify");
-	for (const char *p = text; (p = strstr(p, "inotify wd:")); p++) {
+	while ((r = ckpt_find_watch(&text, &watch)) > 0) {
 		Pb__InotifyWatch *w = &l->w[l->n];
-		struct find_inode inode = {0};
-		unsigned long ino;
-		unsigned dev, mask;
 
 		pb__inotify_watch__init(w);
-		if (sscanf(p, "inotify wd:%x ino:%lx sdev:%x mask:%x", (unsigned *)&w->wd, &ino,
-			    &dev, &mask) != 4)
-			return err_set(
-				e, ERR_HOST, -ENOTSUP, "fdinfo of inotify is not understood");
-		w->mask = mask & MASKS;
-		/* The kernel's inner encoding: 12 bits of major, 20 of minor. */
-		inode.dev = makedev(dev >> 20, dev & 0xfffff);
-		inode.ino = ino;
-		buf_put(inodes, &inode, sizeof(inode));
+		w->wd = watch.wd;
+		w->mask = watch.mask & MASKS;
+		buf_put(inodes, &watch.inode, sizeof(watch.inode));
 		l->p[l->n++] = w;
 	}
+	if (r < 0)
+		return err_set(e, ERR_HOST, r, "fdinfo of inotify is not understood");
 	return buf_error(inodes) < 0 ? err_errno(e, -ENOMEM, "inotify") : 0;
 }
 
@@ -326,8 +320,8 @@ static int add_watches(
 	return 0;
 }
 
-/* Fills the queue of @fd with events of @file, whose watch is on it, until it takes no more.  Two kinds by turns:
- * one that is like the last is not taken. */
+/* Fills the queue of @fd with events of @file, whose watch is on it, until it takes no more: IN_Q_OVERFLOW
+ * is the last one then.  Two kinds by turns: one that is like the last is not taken. */
 static bool fill_queue(int fd, int file)
 {
 	unsigned made = 0;
@@ -345,7 +339,8 @@ static bool fill_queue(int fd, int file)
 	return queued == then;
 }
 
-/* Leaves IN_Q_OVERFLOW in the empty queue of @fd, and nothing else. */
+/* Leaves IN_Q_OVERFLOW in the empty queue of @fd and nothing else; or nothing at all, which is told in
+ * the log, where the host lets a queue be longer than is filled here. */
 static int say_lost(struct ckpt_build *b, int fd, int spare, const char *path, struct err *e)
 {
 	_cleanup_close_ int file = ckpt_common_reopen(b, spare, O_RDWR, e);
