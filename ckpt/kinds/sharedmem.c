@@ -47,7 +47,9 @@ struct object {
 	uint64_t size, data_at;
 	uint32_t file;
 	bool shared; /* by a MAP_SHARED mapping */
+	bool asked;  /* for its name */
 	const char *path;
+	char *name; /* that it still has: then it is a file like others, and no object */
 };
 
 struct registry {
@@ -62,6 +64,15 @@ static bool is_pathless(const struct proc_vma *v)
 		return false;
 	return v->deleted || !strncmp(v->path, "/memfd:", 7) ||
 	       (v->shared && (*v->path == '\0' || *v->path == '['));
+}
+
+static void forget(void *state)
+{
+	struct registry *g = state;
+
+	for (size_t i = 0; i < g->n; i++)
+		free(g->at[i].name);
+	free(g);
 }
 
 static struct object *find_object(struct registry *g, const struct proc_vma *v)
@@ -91,8 +102,32 @@ static uint32_t find_file(const struct ckpt_dump *d, const struct proc_vma *v)
 	return f ? f->id : 0;
 }
 
-static int add_object(
-	struct ckpt_dump *d, struct registry **g, const struct proc_vma *v, struct err *e)
+/* A file that is shared with others by a name it still has: searched once, told of each mapping. */
+static int take_name(struct ckpt_dump *d, struct object *o, struct proc_vma *v, struct err *e)
+{
+	char *name;
+
+	if (!v->shared || o->file || v->path[0] != '/' || !strncmp(v->path, "/memfd:", 7) ||
+		!strcmp(v->path, "/dev/zero"))
+		return 0;
+	if (!o->asked)
+		o->name = ckpt_find_beside(
+			d, v->path, makedev(v->dev_major, v->dev_minor), v->ino);
+	o->asked = true;
+	if (!o->name)
+		return 0;
+	name = strdup(o->name);
+	if (!name)
+		return err_errno(e, -ENOMEM, "shared memory");
+	/* It may be what @o has shown so far. */
+	o->path = o->name;
+	free(v->path);
+	v->path = name;
+	v->deleted = false;
+	return 0;
+}
+
+static int add_object(struct ckpt_dump *d, struct registry **g, struct proc_vma *v, struct err *e)
 {
 	struct object *o = find_object(*g, v);
 	uint64_t end = v->offset + (v->end - v->start);
@@ -117,22 +152,7 @@ static int add_object(
 	}
 	o->size = MAX(o->size, end);
 	o->shared = o->shared || v->shared;
-	return 0;
-}
-
-/* A file that is shared with others by a name it still has: not one of ours. */
-static void say_other_name(const struct ckpt_dump *d, struct proc_vma *v)
-{
-	char *name;
-
-	if (!v->shared || !is_pathless(v) || v->path[0] != '/' || !strncmp(v->path, "/memfd:", 7))
-		return;
-	name = ckpt_find_beside(d, v->path, makedev(v->dev_major, v->dev_minor), v->ino);
-	if (!name)
-		return;
-	free(v->path);
-	v->path = name;
-	v->deleted = false;
+	return take_name(d, o, v, e);
 }
 
 /* All objects of the session, found at the first question. */
@@ -153,8 +173,6 @@ static int get_registry(struct ckpt_dump *d, struct registry **ret, struct err *
 	for (size_t i = 0; i < d->n_procs; i++)
 		for (size_t k = 0; k < d->procs[i]->maps.n; k++) {
 			struct proc_vma *v = &d->procs[i]->maps.vmas[k];
-
-			say_other_name(d, v);
 			int r = is_pathless(v) ? add_object(d, &g, v, e) : 0;
 
 			if (r < 0)
@@ -170,7 +188,7 @@ static int get_registry(struct ckpt_dump *d, struct registry **ret, struct err *
 
 static bool is_object(const struct object *o)
 {
-	return o->shared || o->file;
+	return !o->name && (o->shared || o->file);
 }
 
 int ckpt_shared_find(struct ckpt_dump *d, const struct proc_vma *v, uint64_t *ret_id, struct err *e)
@@ -376,7 +394,7 @@ static int shared_dump_data(struct ckpt_dump *d, union ckpt_subject s, struct er
 	int r = get_registry(d, &g, e);
 
 	for (size_t i = 0; r >= 0 && i < g->n; i++)
-		if (g->at[i].shared && !g->at[i].file)
+		if (is_object(&g->at[i]) && !g->at[i].file)
 			r = write_object(d, &g->at[i], e);
 	return r;
 }
@@ -515,6 +533,7 @@ const struct ckpt_kind ckpt_kind_shared_mem = {
 	.scope = CKPT_SESSION,
 	.dump = shared_dump,
 	.dump_data = shared_dump_data,
+	.forget = forget,
 	.create = shared_create,
 	.data = shared_data,
 	.finish = shared_finish,
