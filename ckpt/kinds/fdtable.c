@@ -29,23 +29,36 @@ static bool is_unsure(const struct ckpt_fd *f)
 	return flags >= 0 && flags & O_CLOEXEC;
 }
 
-/* Asks the task where nothing else tells whether a descriptor is closed by exec. */
+/* Asks the task about @n descriptors. */
+static int ask(struct remote *remote, struct ckpt_fd *const *fds, size_t n, struct err *e)
+{
+	int r;
+
+	for (size_t i = 0; i < n; i++)
+		remote_add(remote, SYS_fcntl, (uint64_t)fds[i]->fd, F_GETFD, 0, 0, 0, 0);
+	r = ckpt_run_all(remote, "fcntl", e);
+	for (size_t i = 0; r == 0 && i < n; i++)
+		fds[i]->cloexec = remote_result(remote, (int)i) & FD_CLOEXEC;
+	return r;
+}
+
+/* Where nothing else tells whether a descriptor is closed by exec. */
 static int ask_cloexec(struct ckpt_proc *p, struct err *e)
 {
-	struct remote *remote = NULL;
+	struct ckpt_fd *unsure[REMOTE_MAX_CALLS];
+	struct remote *remote;
+	size_t n = 0;
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < p->n_fds; i++) {
-		if (!is_unsure(&p->fds[i]))
+		if (is_unsure(&p->fds[i]))
+			unsure[n++] = &p->fds[i];
+		if (!n || (n < ARRAY_SIZE(unsure) && i + 1 < p->n_fds))
 			continue;
-		if (!remote)
-			r = ckpt_proc_remote(p, &remote, e);
-		if (r < 0)
-			break;
-		remote_add(remote, SYS_fcntl, (uint64_t)p->fds[i].fd, F_GETFD, 0, 0, 0, 0);
-		r = ckpt_run_all(remote, "fcntl", e);
+		r = ckpt_proc_remote(p, &remote, e);
 		if (r == 0)
-			p->fds[i].cloexec = remote_result(remote, 0) & FD_CLOEXEC;
+			r = ask(remote, unsure, n, e);
+		n = 0;
 	}
 	return r;
 }

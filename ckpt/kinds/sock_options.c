@@ -314,14 +314,11 @@ static int set(int fd, const struct option_row *row, const Pb__SockOption *o, st
 	return 0;
 }
 
-static const Pb__SockOption *wanted(const Pb__SockCommon *m, const struct option_row *row)
+static const Pb__SockOption *wanted(const Pb__SockCommon *m, int level, int name)
 {
-	for (size_t i = 0; i < m->n_options; i++) {
-		const Pb__SockOption *o = m->options[i];
-
-		if (o->level == row->level && o->name == row->name)
-			return o;
-	}
+	for (size_t i = 0; i < m->n_options; i++)
+		if (m->options[i]->level == level && m->options[i]->name == name)
+			return m->options[i];
 	return NULL;
 }
 
@@ -332,7 +329,7 @@ static int set_all(int fd, const Pb__SockCommon *m, unsigned mask, unsigned how,
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		const struct option_row *row = &rows[i];
-		const Pb__SockOption *o = wanted(m, row);
+		const Pb__SockOption *o = wanted(m, row->level, row->name);
 		int len, r;
 
 		if (!o || (row->how & mask) != how || !concerns(row, domain, m->type, m->protocol))
@@ -357,19 +354,13 @@ int ckpt_sock_options_early(int fd, const Pb__SockCommon *m, struct err *e)
 /* From now on nobody takes the filter off. */
 static int lock_filter(int fd, const Pb__SockCommon *m, struct err *e)
 {
-	int locked;
+	const Pb__SockOption *o = wanted(m, SOL_SOCKET, SO_LOCK_FILTER);
+	int locked = 0;
 
-	for (size_t i = 0; i < m->n_options; i++) {
-		const Pb__SockOption *o = m->options[i];
-
-		if (o->level != SOL_SOCKET || o->name != SO_LOCK_FILTER ||
-			o->value.len != sizeof(locked))
-			continue;
+	if (o && o->value.len == sizeof(locked))
 		memcpy(&locked, o->value.data, sizeof(locked));
-		if (locked &&
-			setsockopt(fd, SOL_SOCKET, SO_LOCK_FILTER, &locked, sizeof(locked)) < 0)
-			return err_errno(e, -errno, "cannot lock the filter of a socket");
-	}
+	if (locked && setsockopt(fd, SOL_SOCKET, SO_LOCK_FILTER, &locked, sizeof(locked)) < 0)
+		return err_errno(e, -errno, "cannot lock the filter of a socket");
 	return 0;
 }
 
