@@ -365,9 +365,9 @@ static void note_deleted(const struct ckpt_world *w, struct proc_vma *v)
 	v->path[len - tail] = '\0';
 }
 
-static int read_maps_of(struct ckpt_dump *d, struct ckpt_proc *p, bool detail, struct err *e)
+static int read_maps_of(struct ckpt_dump *d, struct ckpt_proc *p, struct err *e)
 {
-	if (proc_read_maps(d->host_proc, p->look, detail, &p->maps, e) < 0)
+	if (proc_read_maps(d->host_proc, p->look, !p->outlined, &p->maps, e) < 0)
 		return err_wrap(e, "task %d (%s)", p->vpid, p->status.comm);
 	for (size_t k = 0; k < p->maps.n; k++) {
 		struct proc_vma *v = &p->maps.vmas[k];
@@ -389,19 +389,24 @@ static int read_maps(void *ctx, size_t i, struct err *e)
 	struct ckpt_dump *d = ctx;
 	struct ckpt_proc *p = d->procs[i];
 
-	return p->state == CKPT_ZOMBIE ? 0 : read_maps_of(d, p, !ckpt_outline_pays(p), e);
+	if (p->state == CKPT_ZOMBIE)
+		return 0;
+	p->outlined = ckpt_outline_pays(p);
+	return read_maps_of(d, p, e);
 }
 
 /* Out of the vDSO: what its copy has in memory belongs to these registers. */
 static int take_outline(struct ckpt_dump *d, struct ckpt_proc *p, struct err *e)
 {
+	bool outlined = p->outlined;
 	struct err why = {0};
 
-	if (!ckpt_outline_pays(p) || ckpt_outline_take(d, p, &why) == 0)
+	p->outlined = false;
+	if (!outlined || ckpt_outline_take(d, p, &why) == 0)
 		return 0;
 	log_info("task %d: %s", p->vpid, why.msg);
 	proc_maps_fini(&p->maps);
-	return read_maps_of(d, p, true, e);
+	return read_maps_of(d, p, e);
 }
 
 static int each_living(struct ckpt_dump *d,

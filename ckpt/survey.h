@@ -55,7 +55,8 @@ struct ckpt_proc {
 	struct proc_status status;
 	struct ckpt_thread **threads; /* threads[0] is the leader, if that lives */
 	size_t n_threads;
-	struct proc_maps maps; /* with detail; empty for zombies */
+	struct proc_maps maps; /* with detail, unless outlined; empty for zombies */
+	bool outlined;	       /* its outline is still to tell the detail (memory/outline.c) */
 	struct ckpt_mappings *mappings; /* what they are, as far as it was asked (memory/mapping.c) */
 	struct buf memory_pages;    /* struct ckpt_run: its touched private pages (memory/space.c) */
 	struct buf memory_guards;   /* and its guard pages */

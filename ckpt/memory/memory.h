@@ -200,7 +200,7 @@ void ckpt_fork_end(struct ckpt_dump *d);
 
 /* ---- outline.c ------------------------------------------------------------------------------ */
 
-/* Is @p one that is forked anyway, and so large that its smaps would take long? */
+/* Is @p one that is forked anyway, and so large that its smaps would take long, on a kernel that scans pages? */
 bool ckpt_outline_pays(const struct ckpt_proc *p);
 /* Makes a copy of it (ckpt_fork_space), and fills in what p->maps, without detail, lacks; of mappings with many pages
  * anonymous_kb is no more than a limit.  On failure the copy may be there, and p->maps is not to be used. */

@@ -11,6 +11,9 @@
  *
  *      task ---- fork ----> copy ---- marks, fork ----> outline          smaps of this, and then it ends
  *
+ * Whether a mapping has pages only a kernel with PAGEMAP_SCAN (6.7) tells in no time; on others all would be counted
+ * after all, and the scan of the pages wants to know what smaps counts (space.c).
+ *
  * A fork inherits all flags but four.  Mappings with DONTFORK are not in the copy, and locked ones are not locked there: who has
  * any is looked at as ever.  WIPEONFORK in the outline is the task's own where nothing was marked, and only mappings are marked whose
  * pages came along into the copy, so that they did not have it.  And memory watched by a userfaultfd of the
@@ -30,12 +33,20 @@
 #define WORTH_KB (32 * 1024UL)
 #define MAX_MARK 64
 
+static bool kernel_scans(const struct ckpt_proc *p)
+{
+	_cleanup_pages_ struct ckpt_pages pages = CKPT_PAGES_INIT;
+
+	return ckpt_pages_open(&pages, p->dump->host_proc, p->look, NULL) == 0 &&
+	       ckpt_pages_scans(&pages);
+}
+
 bool ckpt_outline_pays(const struct ckpt_proc *p)
 {
 	const struct proc_status *s = &p->status;
 
 	return p->dump->options.snapshot && p->mm == p->vpid && !s->vm_locked_kb &&
-	       !p->threads[0]->own_filters && s->rss_anon_kb >= WORTH_KB;
+	       !p->threads[0]->own_filters && s->rss_anon_kb >= WORTH_KB && kernel_scans(p);
 }
 
 /* Has it a page in [@start, @end)?  False also where the kernel does not say. */

@@ -46,10 +46,11 @@ static bool is_wanted(const Pb__Mapping *m, enum ckpt_space_part part)
 /*
  * Address space that somebody has reserved and not used: a terabyte of it has two gigabytes of page
  * map, which an older kernel would have to write for us.  What smaps counts leaves huge pages out.
+ * Where nothing was read of smaps, which has flags of every mapping, nothing is known.
  */
 static bool is_untouched(const struct proc_vma *v)
 {
-	return v->end - v->start >= RESERVED && !v->anonymous_kb && !v->swap_kb &&
+	return v->end - v->start >= RESERVED && *v->vm_flags && !v->anonymous_kb && !v->swap_kb &&
 	       !strstr(v->vm_flags, "ht");
 }
 

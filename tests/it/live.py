@@ -15,8 +15,8 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from cli import COUNT, finish, one_line, ssh_to  # noqa: E402
-from harness import BUILD, PATIENCE, PODRUN, Skip, add, main, needs, test, until  # noqa: E402
+from cli import COUNT, SPARSE, finish, one_line, ssh_to  # noqa: E402
+from harness import BUILD, PATIENCE, PODRUN, PROFILE, Skip, add, main, needs, test, until  # noqa: E402
 
 WORK = BUILD / "tests" / "it" / "dirty_work"
 
@@ -405,6 +405,20 @@ def a_snapshot_of_large_memory_has_what_was_said_of_it(env):
         assert "ok" in finish(env, "copy").split()
         env.podrun("rm", "s", "copy")
         env.path("image").unlink()
+
+
+@test
+def a_snapshot_has_what_is_in_hardly_used_gigabytes_where_no_pages_are_scanned(env):
+    """As before Linux 6.7; `tests/kernels/run.py inside/snapshot` asks such a kernel."""
+    env.prefix = env.prefix + PROFILE + ["--no-scan"]
+    checks = {c["name"]: c["ok"] for c in env.podrun("check", "--json", check=False).json()["checks"]}
+    assert not checks["pagemap-scan"]
+    env.run_detached("s", *SPARSE)
+    env.podrun("snapshot", "s", "-o", env.path("image"))
+    env.podrun("resume", "-d", "--name", "copy", env.path("image"))
+    assert "ok" in finish(env, "s").split()
+    log = finish(env, "copy")
+    assert "ok" in log.split(), log
 
 
 @test

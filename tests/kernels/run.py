@@ -12,6 +12,7 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+from cli import SPARSE  # noqa: E402
 from harness import BUILD, PODRUN, Failed, Skip, add, main  # noqa: E402
 
 VM = str(pathlib.Path(__file__).resolve().parent / "vm")
@@ -300,6 +301,28 @@ def live_by_soft_dirty(env):
         raise Failed(out)
 
 
+SNAPSHOT = """
+exec 2>&1
+%(P)s check | grep pagemap-scan
+%(P)s run -d --name s -- python3 -c "$(cat /mnt/program)"
+until %(P)s logs s | grep -q ready; do sleep 0.1; done
+%(P)s snapshot s -o image
+%(P)s resume -d --name copy image
+for n in s copy; do %(P)s exec $n touch /tmp/go; %(P)s wait $n; echo $n $(%(P)s logs $n); done
+"""
+
+
+def snapshot_of_sparse_memory(env):
+    """Where touched pages are found in the page map, and reserved memory must not be looked through."""
+    share = env.path("share")
+    share.mkdir()
+    (share / "config").mkdir(mode=0o700)
+    (share / "program").write_text(SPARSE[-1])
+    out = vm(env, SNAPSHOT % {"P": PODRUN}).split("\n")
+    if "NO" not in out[0] or "s ready ok" not in out or "copy ready ok" not in out:
+        raise Failed("\n".join(out))
+
+
 WORK = {"python-threads": PYTHON, "shell-pipe": SHELL, "redis-session": REDIS}
 for label, command in WORK.items():
     add("there/" + label, lambda env, a=command: there(env, a))
@@ -311,6 +334,7 @@ add("there/lesser-cpu", a_lesser_cpu_is_refused)
 add("there/memory", memory_is_limited)
 add("back/huge", huge_pages)
 add("inside/live", live_by_soft_dirty)
+add("inside/snapshot", snapshot_of_sparse_memory)
 
 if __name__ == "__main__":
     main()

@@ -48,6 +48,22 @@ COUNT = ("sh", "-c", "echo ready; i=0; while [ ! -e /tmp/go ]; do i=$((i+1)); sl
                      "echo ok $$")
 
 
+# A mapping of gigabytes of which only some pages are used, in a process that is large enough for its mappings to
+# be looked at in a copy (ckpt/memory/outline.c).
+SPARSE = ("python3", "-c", """
+import mmap, os, random, time
+size = 2 << 30
+m = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000)
+places = [(5 << 20, 4096), (700 << 20, 48 << 20), (size - 4096, 4096)]
+for at, n in places: m[at:at + n] = random.Random(at).randbytes(n)
+print("ready", flush=True)
+while not os.path.exists("/tmp/go"): time.sleep(.02)
+bad = [at for at, n in places if m[at:at + n] != random.Random(at).randbytes(n)]
+bad += [at for at in (0, 1 << 30) if m[at:at + 4096] != bytes(4096)]
+print("FAIL %r" % bad if bad else "ok")
+""")
+
+
 def finish(env, name):
     env.podrun("exec", name, "touch", "/tmp/go")
     return env.wait(name)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * container_profile [--listen | --refuse CALL] CMD... - runs a command under the filter that
- * container engines put around everything they start, as somebody without capabilities meets it.
+ * container_profile [--listen | --refuse CALL | --no-scan] CMD... - runs a command under the filter
+ * that container engines put around everything they start, as somebody without capabilities meets it.
  *
  * The default profile of Docker, Podman and containerd (moby: profiles/seccomp) allows a list of
  * calls and refuses the rest with EPERM.  Without capabilities that leaves no namespace, no
@@ -10,7 +10,8 @@
  * lacks is shorter than the list.
  *
  * --refuse takes one call alone away, as a security module may; --listen installs a listener
- * instead, of which there can be only one in a tree of processes (seccomp_unotify(2)).
+ * instead, of which there can be only one in a tree of processes (seccomp_unotify(2)).  --no-scan
+ * takes PAGEMAP_SCAN away, as if the kernel were older than Linux 6.7.
  */
 #include <errno.h>
 #include <linux/sched.h>
@@ -19,10 +20,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "base/sys.h"
 
 #define NUMBERS 1024 /* above the highest call of any kernel */
 
@@ -212,6 +216,16 @@ static void refuse(const char *name)
 	must(seccomp_load(ctx), "filter");
 }
 
+static void no_scan(void)
+{
+	scmp_filter_ctx ctx = begin(SCMP_ACT_ALLOW);
+
+	must(seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOTTY), SCMP_SYS(ioctl), 1,
+		     SCMP_A1(SCMP_CMP_EQ, PAGEMAP_SCAN)),
+		"ioctl");
+	must(seccomp_load(ctx), "filter");
+}
+
 /* Asks for a call that nobody makes; the descriptor has to stay open. */
 static void listen_to_calls(void)
 {
@@ -241,11 +255,15 @@ int main(int argc, char **argv)
 	} else if (argc > 3 && strcmp(argv[0], "--refuse") == 0) {
 		refuse(argv[1]);
 		argv += 2;
+	} else if (argc > 2 && strcmp(argv[0], "--no-scan") == 0) {
+		no_scan();
+		argv++;
 	} else {
 		load_profile();
 	}
 	if (!argv[0]) {
-		fprintf(stderr, "usage: container_profile [--listen | --refuse CALL] CMD...\n");
+		fprintf(stderr,
+			"usage: container_profile [--listen | --refuse CALL | --no-scan] CMD...\n");
 		return 2;
 	}
 	execvp(argv[0], argv);
