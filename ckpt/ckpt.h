@@ -404,6 +404,7 @@ struct ckpt_range {
 #define CKPT_MAX_MAPPED 8
 struct ckpt_mapped {
 	int image;	  /* a regular file that nobody can change now; borrowed */
+	bool arrived;	  /* it is that of what came ahead, whose offsets are not the image's */
 	uint32_t cookie;  /* by this the filter knows calls of ours */
 	uint64_t min_run; /* bytes */
 	struct ckpt_range ranges[CKPT_MAX_MAPPED];

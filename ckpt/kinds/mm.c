@@ -335,14 +335,16 @@ int ckpt_mm_unpack(const struct ckpt_record *r, Pb__Mm **ret, struct err *e)
 		}
 		at = v->end;
 	}
+	at = 0;
 	for (size_t i = 0; i < m->n_guards; i++) {
 		const Pb__Range *g = m->guards[i];
 
-		if (g->end <= g->start || g->end > CKPT_TASK_SIZE ||
+		if (g->start < at || g->end <= g->start || g->end > CKPT_TASK_SIZE ||
 			(g->start | g->end) % PAGE_SIZE) {
 			pb__mm__free_unpacked(m, NULL);
 			return err_set(e, ERR_IMAGE, -EBADMSG, "guard %zu is nonsense", i);
 		}
+		at = g->end;
 	}
 	at = 0;
 	for (size_t i = 0; i < m->n_kept; i++) {
@@ -357,11 +359,20 @@ int ckpt_mm_unpack(const struct ckpt_record *r, Pb__Mm **ret, struct err *e)
 	return 0;
 }
 
+/* A guard page is no page of the image, and none of a file stands for it.  @next: the first that may lie in @v. */
+static bool has_guard(const Pb__Mm *m, const Pb__Mapping *v, size_t *next)
+{
+	while (*next < m->n_guards && m->guards[*next]->end <= v->start)
+		++*next;
+	return *next < m->n_guards && m->guards[*next]->start < v->end;
+}
+
 static int remember(struct ckpt_build *b, struct ckpt_record *r, struct ckpt_build_proc *p,
 	const Pb__Mm *m, struct err *e)
 {
 	bool mapped = ckpt_mapped_process(b, p, m);
 	struct mm_state *s = calloc(1, sizeof(*s) + m->n_mappings * sizeof(s->at[0]));
+	size_t guard = 0;
 
 	if (!s)
 		return err_errno(e, -ENOMEM, "memory");
@@ -378,7 +389,7 @@ static int remember(struct ckpt_build *b, struct ckpt_record *r, struct ckpt_bui
 		s->at[s->n].end = v->end;
 		s->at[s->n].prot = v->prot;
 		s->at[s->n].noreserve = v->flags & PB__MAPPING_FLAG__MAPPING_NORESERVE;
-		s->at[s->n++].fits = mapped && ckpt_mapped_fits(v);
+		s->at[s->n++].fits = mapped && ckpt_mapped_fits(v) && !has_guard(m, v, &guard);
 	}
 	r->state = s;
 	return 0;

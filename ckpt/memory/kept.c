@@ -173,7 +173,8 @@ static int put_windows(const struct keeping *k, struct err *e)
 			r = kept ? each_part(k, at, end, false, copy, e) : 0;
 			from = end;
 		}
-		next = offset + (end - at);
+		if (whole)
+			next = offset + (end - at);
 	}
 	return r == 0 ? map_or_copy(k, from, k->v->end, e) : r;
 }
@@ -185,7 +186,7 @@ int ckpt_kept_put(struct ckpt_build *b, struct ckpt_build_proc *p, uint64_t spac
 
 	if (!n)
 		return 0;
-	if (v->fits)
+	if (v->fits && ckpt_mapped_is_arrived(b))
 		return put_windows(&k, e);
 	return each_part(&k, v->start, v->end, false, copy, e);
 }

@@ -23,8 +23,8 @@
  * calls on them: a first look at the image, frame heads only, tells (ckpt_mapped_survey).  Of memory that
  * came ahead of its session all has come by then (ckpt_mapped_arrived); its file is the image then.
  *
- * Not mapped, but copied: short runs, stacks, executable, locked and otherwise special mappings, and
- * processes in whose memory anything is locked, or which are not dumpable or limited in size.
+ * Not mapped, but copied: short runs, stacks, executable, locked and otherwise special mappings, those with
+ * guard pages, and processes in whose memory anything is locked, or which are not dumpable or limited in size.
  */
 #include "ckpt/memory/memory.h"
 
@@ -168,7 +168,8 @@ int ckpt_mapped_arrived(struct ckpt_mapped *ret, const struct ckpt_arrived *arri
 	uint64_t most;
 	int r;
 
-	*ret = (struct ckpt_mapped){.image = image, .cookie = o->cookie, .min_run = o->min_run};
+	*ret = (struct ckpt_mapped){
+		.image = image, .arrived = true, .cookie = o->cookie, .min_run = o->min_run};
 	ckpt_arrived_each(arrived, look_at_chunk, &a);
 	/* a piece begins as far from a huge page's begin as it did */
 	most = ret->bytes / o->min_run + 1;
@@ -259,6 +260,11 @@ static bool is_behind(const struct ckpt_build *b, pid_t vpid, uint64_t addr)
 	return !b->pieces.len || last->vpid != vpid || addr >= last->addr + last->len;
 }
 
+bool ckpt_mapped_is_arrived(const struct ckpt_build *b)
+{
+	return b->options.mapped && b->options.mapped->arrived;
+}
+
 bool ckpt_mapped_watches(const struct ckpt_build *b, uint64_t start, uint64_t end)
 {
 	return b->options.mapped && is_watched(b->options.mapped, start, end);
@@ -277,7 +283,7 @@ bool ckpt_mapped_wants(const struct ckpt_build *b, const struct proto_frame *f)
 {
 	const struct ckpt_mapped *m = b->options.mapped;
 
-	return m && is_long(f, m->min_run) &&
+	return m && !m->arrived && is_long(f, m->min_run) &&
 	       ckpt_mapped_may(b, (pid_t)f->subject, f->offset, f->len);
 }
 

@@ -221,6 +221,8 @@ struct proto_frame;
 bool ckpt_mapped_process(
 	struct ckpt_build *b, const struct ckpt_build_proc *p, const struct Pb__Mm *m);
 bool ckpt_mapped_fits(const struct Pb__Mapping *m);
+/* Is what is mapped the file of what came ahead, and not the image? */
+bool ckpt_mapped_is_arrived(const struct ckpt_build *b);
 /* Is all of it where calls are held?  And may it be mapped? */
 bool ckpt_mapped_watches(const struct ckpt_build *b, uint64_t start, uint64_t end);
 bool ckpt_mapped_may(const struct ckpt_build *b, pid_t vpid, uint64_t addr, uint64_t len);
@@ -242,8 +244,12 @@ int ckpt_mapped_flush(struct ckpt_build *b, struct err *e);
 
 /* ---- kept.c -------------------------------------------------------------------------------- */
 
-/* @runs, in order, lie in @v, and were copied ahead of @p, whose memory was @space then: noted to be mapped, or
- * copied.  *mem: as of ckpt_fill. */
+/*
+ * @runs, in order, lie in @v, and were copied ahead of @p, whose memory was @space then: noted to be mapped, or
+ * copied.  *mem: as of ckpt_fill.  What is mapped has zeros in the arrived file where no run is, so it is called
+ * once for each mapping of each process, and a space is one process's.  ERR_FAILED: the file can't be written to,
+ * or the task's memory can't.  On failure a part may be there.
+ */
 int ckpt_kept_put(struct ckpt_build *b, struct ckpt_build_proc *p, uint64_t space,
 	struct ckpt_private *v, const struct ckpt_run *runs, size_t n, int *mem, struct err *e);
 

@@ -119,6 +119,83 @@ def what_can_not_be_mapped_is_copied(env):
     assert "ok" in finish(other, "s").split()
 
 
+GUARDED = """
+import ctypes, mmap, os, random, time
+libc = ctypes.CDLL(None, use_errno=True)
+libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+libc.write.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t]
+size, at = 24 << 20, 9 << 20
+want = random.Random(1).randbytes(size)
+m = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+m[:] = want
+place = ctypes.addressof(ctypes.c_char.from_buffer(m))
+r, w = os.pipe()
+def readable(offset): return libc.write(w, place + offset, 1) == 1
+guards = libc.madvise(place + at, 4096, 102) == 0  # Linux 6.13
+assert readable(at) != guards
+print("ready", flush=True)
+while not os.path.exists("/tmp/go"): time.sleep(.02)
+assert readable(at) != guards, "the guard page is gone"
+assert m[:at] == want[:at] and m[at + 4096:] == want[at + 4096:]
+print("ok")
+"""
+
+
+@test
+def what_has_guard_pages_is_copied(env):
+    """No page of a file is one that nobody may touch."""
+    env.environ["PODRUN_TEST_MAP_NAP"] = "60000"
+    env.run_detached("s", "python3", "-c", GUARDED)
+    other = there(env)
+    moved(env, "--force")
+    log = finish(other, "s")
+    assert "ok" in log.split(), log
+
+
+# Some places, more than are watched one by one, are written to all the time: they come last, all else ahead.
+PLACES = """
+import mmap, os, random
+size, places, block = 48 << 20, range(0, 48 << 20, 4 << 20), 64 << 10
+m = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+m[:] = random.Random(1).randbytes(size)
+print("ready", flush=True)
+n = 0
+while not os.path.exists("/tmp/go"):
+    n += 1
+    for at in places: m[at:at + block] = bytes([n & 255]) * block
+want = bytearray(random.Random(1).randbytes(size))
+for at in places: want[at:at + block] = bytes([n & 255]) * block
+bad = [at for at in range(0, size, 4096) if m[at:at + 4096] != want[at:at + 4096]]
+print("FAIL", len(bad), bad[:9]) if bad else print("ok")
+"""
+
+
+@test
+def a_stream_that_was_kept_is_resumed_from_its_file(env):
+    """Where what came ahead is a file beside the image, and the image may be mapped, each is what it is."""
+    env.run_detached("s", "python3", "-c", PLACES)
+    third = env.host("third")
+    third.podrun("key", "trust", env.podrun("key", "show").text.split()[0])
+    other, image, line = there(env), env.path("image"), env.path("line")
+    script = env.path("ssh")
+    script.write_text(script.read_text().replace("sh -c", "tee %s | sh -c" % line))
+    assert moved(env, "--force")["ahead"] >= 40 << 20
+    other.podrun("kill", "s")
+    with open(line, "rb") as f, open(image, "wb") as out:
+        f.readline()  # the greeting; then chunks, their length in front
+        while n := int.from_bytes(f.read(4), "little"):
+            out.write(f.read(n))
+    # what fails behind the last page has been read to its end, and found whole
+    env.path("fault").write_text("resume.restored fail\n")
+    third.environ["PODRUN_TEST_FAULT"] = str(env.path("fault"))
+    assert third.podrun("resume", "-d", image, check=False).code
+    del third.environ["PODRUN_TEST_FAULT"]
+    third.environ.update({"PODRUN_MAP_RUN": "4", "PODRUN_TEST_MAP_NAP": "60000"})
+    third.podrun("resume", "-d", "--map", image)
+    log = finish(third, "s")
+    assert "ok" in log.split(), log
+
+
 @test
 def processes_come_and_go_meanwhile(env):
     """Some become another program, some end, some are born, at any moment."""
