@@ -11,7 +11,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from cli import finish, one_line  # noqa: E402
-from harness import REWRITE, Failed, Skip, add, main, test  # noqa: E402
+from harness import REWRITE, Failed, Skip, add, main, needs_namespaces, test  # noqa: E402
 
 # Number and arguments; which error.
 CALLS = {
@@ -94,6 +94,28 @@ def object_is_refused(env, what):
 
 for _what in OBJECTS:
     add("object_is_refused/" + _what.replace(" ", "_").replace("'", ""), lambda env, w=_what: object_is_refused(env, w))
+
+
+UNREAD = ('cp "$(command -v sh)" /tmp/program; chmod 111 /tmp/program; exec /tmp/program -c "$0; echo ready; '
+          'while [ ! -e /tmp/go ]; do sleep .02; done; echo ok"')
+
+
+@test
+@needs_namespaces("who rewrites names can't read the paths of such a program either")
+def a_program_that_may_not_be_read(env):
+    """Nobody could say that it is the same elsewhere; of one that is deleted the memory is carried."""
+    env.run_detached("s", "sh", "-c", UNREAD, "true")
+    one_line(env.podrun("suspend", "s", "-o", env.path("i"), code=3), "/tmp/program", "Permission denied")
+    if "ok" not in finish(env, "s"):
+        raise Failed("not as before")
+    env.podrun("rm", "s")
+    env.run_detached("s", "sh", "-c", UNREAD, "rm /tmp/program")
+    env.podrun("suspend", "s", "-o", env.path("i"))
+    env.podrun("resume", "-d", env.path("i"))
+    log = finish(env, "s")
+    if "ok" not in log.split():
+        raise Failed(log)
+
 
 if __name__ == "__main__":
     main()
