@@ -33,7 +33,7 @@
 struct mapped {
 	struct ckpt_mapped_options options;
 	struct ckpt_mapped info;
-	struct lease *lease; /* NULL: it was given up */
+	struct lease *lease; /* of an image; NULL: there is none, or it was given up */
 	int arrived;	     /* a file that nobody else has, instead of an image; -1 */
 	struct event *restart, *late, *expiry;
 	bool failed, hurry, too_late;
@@ -220,12 +220,19 @@ const struct ckpt_mapped *mapped_info(const struct session *s)
 	return s->mapped && s->mapped->info.n ? &s->mapped->info : NULL;
 }
 
-bool mapped_broken(const struct session *s)
+int mapped_check(const struct session *s, struct err *e)
 {
 	const struct mapped *m = s->mapped;
 
-	return m && m->info.n &&
-	       (m->failed || source(m) < 0 || (m->lease && !lease_is_whole(m->lease)));
+	if (!m || !m->info.n)
+		return 0;
+	if (m->failed)
+		return err_errno(e, -ENOMEM, "memory that is mapped");
+	if (m->lease && !lease_is_whole(m->lease))
+		return err_set(e, ERR_STATE, -EBUSY, "somebody is writing to the image");
+	if (source(m) < 0)
+		return err_set(e, ERR_FAILED, -EBADF, "what memory is mapped from is gone");
+	return 0;
 }
 
 /* ---- calls that are held ------------------------------------------------------------------- */

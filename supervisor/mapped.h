@@ -51,8 +51,9 @@ void mapped_watch(struct session *s, const struct Pb__Watch *m, int arrived);
 void mapped_pieces(struct session *s, const struct Pb__Data *m);
 /* What the filter watches over, all the session's life; NULL: nothing. */
 const struct ckpt_mapped *mapped_info(const struct session *s);
-/* True if somebody wants to write to the image and nothing has run yet: the resume must fail. */
-bool mapped_broken(const struct session *s);
+/* Before anything runs: may it, with what is mapped?  ERR_STATE: somebody wants to write to the image; or
+ * ERR_FAILED: the resume must fail. */
+int mapped_check(const struct session *s, struct err *e);
 
 /* Before the first task runs: from here on calls that would find out are held. */
 void mapped_guard(struct session *s);

@@ -505,10 +505,8 @@ static void release(struct session *s)
 	Pb__Worker m = PB__WORKER__INIT;
 	Pb__Release go = PB__RELEASE__INIT;
 	struct err e = {0};
-	int r = 0;
+	int r = mapped_check(s, &e);
 
-	if (mapped_broken(s))
-		r = err_set(&e, ERR_STATE, -EBUSY, "somebody is writing to the image");
 	if (r == 0 && !s->op.copy)
 		r = ledger_claim(s->paths.state, s->op.image_id, s->record->config->name, &e);
 	if (r < 0) {
