@@ -135,13 +135,15 @@ struct ckpt_ipc_names {
 	/* What the host calls the session's @name, or (@back) the session the host's.  -1: nothing. */
 	int (*look_up)(void *ctx, enum ckpt_ipc_sort sort, int name, bool back);
 	/* A new one with these names, @size in bytes or semaphores, @flags as for shmget(2).  The host's id. */
-	int (*make)(void *ctx, enum ckpt_ipc_sort sort, const struct ckpt_ipc_object *o, uint64_t size,
-		struct err *e);
+	int (*make)(void *ctx, enum ckpt_ipc_sort sort, const struct ckpt_ipc_object *o,
+		uint64_t size, struct err *e);
 	/* What the session calls queue @i (from 0), and the host, without slashes: 1, 0 if there is none
 	 * now, -ENOENT: nor behind it. */
-	int (*queue)(void *ctx, unsigned i, const char **ret_name, char ret_host[CKPT_IPC_HOST_NAME]);
+	int (*queue)(
+		void *ctx, unsigned i, const char **ret_name, char ret_host[CKPT_IPC_HOST_NAME]);
 	/* What the host is to call the new queue @name. */
-	int (*make_queue)(void *ctx, const char *name, char ret_host[CKPT_IPC_HOST_NAME], struct err *e);
+	int (*make_queue)(
+		void *ctx, const char *name, char ret_host[CKPT_IPC_HOST_NAME], struct err *e);
 	/* The session calls no queue @name any more. */
 	void (*forget_queue)(void *ctx, const char *name);
 	void *ctx;
@@ -297,17 +299,19 @@ struct ckpt_dump_options;
  * says how fast the session writes and the line takes.  @ret is given to the freeze, in its options.
  */
 int ckpt_ahead_copy(struct ckpt_ahead **ret, const struct ckpt_world *w,
-	const struct ckpt_dump_options *o, const struct ckpt_ahead_options *a, struct proto_writer *out,
-	struct err *e);
+	const struct ckpt_dump_options *o, const struct ckpt_ahead_options *a,
+	struct proto_writer *out, struct err *e);
 /* Rounds, and bytes that were copied; the name of the way. */
-void ckpt_ahead_sum(const struct ckpt_ahead *a, uint32_t *ret_rounds, uint64_t *ret_bytes, const char **ret_way);
+void ckpt_ahead_sum(const struct ckpt_ahead *a, uint32_t *ret_rounds, uint64_t *ret_bytes,
+	const char **ret_way);
 void ckpt_ahead_free(struct ckpt_ahead *a);
 
 /* The other end of it: such pages in a file of ours, until a record says which of them count. */
 struct ckpt_arrived;
 /* Takes all AHEAD frames that come next in @in.  *ret is NULL if there are none.  @dir: where a nameless file may
  * be made. */
-int ckpt_arrived_read(struct ckpt_arrived **ret, struct proto_reader *in, const char *dir, struct err *e);
+int ckpt_arrived_read(
+	struct ckpt_arrived **ret, struct proto_reader *in, const char *dir, struct err *e);
 /* The file as one that can't be written to: a descriptor of the caller's, or -errno. */
 int ckpt_arrived_image(const struct ckpt_arrived *a);
 void ckpt_arrived_free(struct ckpt_arrived *a);
@@ -498,7 +502,8 @@ int ckpt_host_name(const struct ckpt_world *w, char ret[CKPT_HOST_NAME], struct 
  * upper layers, /tmp, /run) outside every namespace; they are written in front of everything else
  * and unpacked before the session's mounts are made.  @frozen says what it has open; NULL: nothing.
  */
-int ckpt_tree_write(int dirfd, const struct ckpt_dump *frozen, struct proto_writer *out, struct err *e);
+int ckpt_tree_write(
+	int dirfd, const struct ckpt_dump *frozen, struct proto_writer *out, struct err *e);
 /* The same with the files beneath that the frozen session has in use, but for those at or below
  * @except (absolute paths: volumes). */
 int ckpt_tree_write_all(int dirfd, const struct ckpt_dump *d, char *const *except, size_t n_except,
@@ -533,6 +538,7 @@ int ckpt_image_stacks(const struct ckpt_image *image, FILE *out, bool json, stru
  * What is not the same in two images of a session: its processes with their mappings, memory, descriptors and so on,
  * and its own files.  1: something is, and was written; 0: nothing; with @json always one object.
  */
-int ckpt_image_diff(const struct ckpt_image *a, const struct ckpt_image *b, FILE *out, bool json, struct err *e);
+int ckpt_image_diff(const struct ckpt_image *a, const struct ckpt_image *b, FILE *out, bool json,
+	struct err *e);
 
 #endif

@@ -547,7 +547,8 @@ int ckpt_restore_release(struct ckpt_build *b, struct err *e)
 			kill(p->pid, SIGSTOP);
 		/* Those that run already may have killed it, or have called exec in another thread of it. */
 		for (size_t k = 0; k < p->n_threads; k++)
-			if (ptrace(PTRACE_DETACH, p->threads[k].tid, 0, 0) < 0 && errno != ESRCH && r == 0)
+			if (ptrace(PTRACE_DETACH, p->threads[k].tid, 0, 0) < 0 && errno != ESRCH &&
+				r == 0)
 				r = err_errno(e, -errno, "cannot let task %d go", p->vpid);
 	}
 	build_free(b);

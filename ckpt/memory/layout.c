@@ -132,7 +132,8 @@ int ckpt_layout_check(struct ckpt_dump *d, struct err *e)
 		return err_errno(e, -ENOMEM, "looking for free addresses");
 	if (!i386 || find_gap_i386(&ranges, REMOTE_AREA_SIZE + 2 * MARGIN))
 		return 0;
-	err_set(e, ERR_UNFREEZABLE, -ENOMEM, "a 32-bit program that leaves no addresses free is not supported");
+	err_set(e, ERR_UNFREEZABLE, -ENOMEM,
+		"a 32-bit program that leaves no addresses free is not supported");
 	return err_wrap(e, "task %d (%s)", i386->vpid, i386->status.comm);
 }
 

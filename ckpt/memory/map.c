@@ -493,7 +493,9 @@ static int open_program(struct batch *t, bool last, long *ret_fd, struct err *e)
 			return 0;
 		r = remote_call(t->r, ret_fd, e, SYS_openat, (uint64_t)AT_FDCWD, path,
 			O_RDONLY | O_CLOEXEC, 0, 0, 0);
-		return r < 0 || *ret_fd >= 0 ? r : err_errno(e, (int)*ret_fd, "the program %s", m->exe->path);
+		return r < 0 || *ret_fd >= 0
+			       ? r
+			       : err_errno(e, (int)*ret_fd, "the program %s", m->exe->path);
 	}
 	f = ckpt_build_file(t->b, m->program);
 	call = f && f->fd >= 0 ? ckpt_build_lend(t->b, t->r, f->fd, e)
@@ -501,7 +503,9 @@ static int open_program(struct batch *t, bool last, long *ret_fd, struct err *e)
 	r = call < 0 ? call : remote_run(t->r, true, e);
 	if (r >= 0)
 		*ret_fd = remote_result(t->r, call);
-	return r < 0 || *ret_fd >= 0 ? r : err_errno(e, (int)*ret_fd, "the program, which has been deleted");
+	return r < 0 || *ret_fd >= 0
+		       ? r
+		       : err_errno(e, (int)*ret_fd, "the program, which has been deleted");
 }
 
 /* @last: programs that have no path are there. */

@@ -116,7 +116,7 @@ struct ckpt_pages {
 	int pagemap; /* /proc/PID/pagemap */
 	int mem;     /* /proc/PID/mem */
 	int method;  /* what the kernel offers; found out at the first question */
-	bool no_files; /* none of the pages asked about is a file's: the kernel need not look at each */
+	bool no_files; /* no page asked about is a file's: the kernel need not look at each */
 	uint8_t *scratch;
 	uint64_t written; /* pages */
 };

@@ -147,7 +147,8 @@ static void child(enum host what, const char *name, uint32_t a, uint32_t b, uint
 	for (size_t i = 0; what == KNOWS_NOTHING && i + 4 < v.len; i++)
 		if (!memcmp(host + i, "cloc", 4) || !memcmp(host + i, "time", 4))
 			memcpy(host + i, "none", 4);
-	if (what == STANDS_STILL && ckpt_vdso_continue(host, v.len, &(struct ckpt_clocks){1, 1}) < 0)
+	if (what == STANDS_STILL &&
+		ckpt_vdso_continue(host, v.len, &(struct ckpt_clocks){1, 1}) < 0)
 		_exit(98);
 	if (ckpt_vdso_redirect(old, v.len, (uint64_t)(uintptr_t)old, host, v.len,
 		    (uint64_t)(uintptr_t)v.bytes, &e) < 0)
