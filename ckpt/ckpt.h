@@ -385,6 +385,11 @@ void ckpt_dump_set_base(struct ckpt_dump *d, struct ckpt_base *base);
 /* Writes all records and pages (the caller has opened the writer, written its own records, and
  * finishes it).  With options.snapshot the session runs again long before it returns. */
 int ckpt_write(struct ckpt_dump *d, struct proto_writer *out, struct err *e);
+/*
+ * @bound: from now on the tasks end if the process that has frozen them does, for the session may run
+ * elsewhere.  Else they run on then, as they do from the beginning.  ERR_FAILED: a task has ended.
+ */
+int ckpt_bind(struct ckpt_dump *d, bool bound, struct err *e);
 /* Kills every task of a session that was written, after its pid 1; whoever traces them waits. */
 void ckpt_kill(struct ckpt_dump *d);
 /* After the tasks of a session that was written have been killed: closes what is left of it. */

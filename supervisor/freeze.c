@@ -11,7 +11,8 @@
  *
  * A `hold` request (migrate) stops between the phases: the image has gone down a stream, and the
  * client decides.  Until it says GIVE_AWAY its going away means "run on"; after that nobody but a
- * person (`migrate --finish|--abort`) may decide.
+ * person (`migrate --finish|--abort`) may decide.  It may run elsewhere then, so its tasks are bound to the worker
+ * first: elsewhere a worker that is killed lets them run on, here they end with it, and only the other copy is left.
  */
 #include "supervisor/freeze.h"
 
@@ -351,6 +352,22 @@ static void on_ended(struct session *s)
 	session_end_operation(s);
 }
 
+/* It may be given away.  If nobody is there any more who wanted that, it runs already. */
+static void on_bound(struct session *s)
+{
+	struct client *c = s->op.client;
+	struct err e = {0};
+
+	if (s->state != SESSION_HELD || !c)
+		return;
+	if (session_save(s, RECORD_IN_DOUBT, true, &e) < 0) {
+		control_send_failure(c, &e, 0);
+		return;
+	}
+	s->state = SESSION_IN_DOUBT;
+	control_send_done(c);
+}
+
 static void on_progress(struct session *s, Pb__Progress *p);
 static void on_ready(struct session *s);
 
@@ -376,6 +393,9 @@ static void on_message(void *ctx, Pb__Worker *m, int *fds, size_t n_fds)
 		break;
 	case PB__WORKER__BODY_ENDED:
 		on_ended(s);
+		break;
+	case PB__WORKER__BODY_BOUND:
+		on_bound(s);
 		break;
 	case PB__WORKER__BODY_THAWED: /* a snapshot is written on, else the end of the process follows */
 		hold_installs(s, false);
@@ -419,6 +439,13 @@ static void on_gone(void *ctx, int status)
 		return;
 	if (s->state == SESSION_LEAVING) {
 		/* It was killed while ending the session, which was written and recorded. */
+		session_kill(s);
+		on_ended(s);
+		return;
+	}
+	if (s->state == SESSION_IN_DOUBT && op->what != OP_UNPAUSE) {
+		log_warn("the worker was killed: what was given to %s is only there", s->record->peer);
+		session_save(s, RECORD_MOVED, true, NULL);
 		session_kill(s);
 		on_ended(s);
 		return;
@@ -723,10 +750,8 @@ int session_decide(struct session *s, struct client *c, const Pb__Decision *d, s
 		if (s->state != SESSION_HELD)
 			return err_set(e, ERR_STATE, -EALREADY, "it was given away before");
 		session_set_string(&s->record->peer, d->peer[0] ? d->peer : "?");
-		if (session_save(s, RECORD_IN_DOUBT, true, e) < 0)
-			return e->error;
-		s->state = SESSION_IN_DOUBT;
-		control_send_done(c);
+		s->op.client = c;
+		tell_worker(s, PB__WORKER__BODY_BIND);
 		return 0;
 	default:
 		s->op.client = c;

@@ -24,6 +24,7 @@ struct dump {
 	const char *note;
 	const struct worker_dump *what;
 	struct ckpt_dump *frozen;
+	bool bound; /* its tasks end with us (ckpt_bind) */
 	struct ckpt_report report;
 	uint64_t began;
 };
@@ -289,7 +290,10 @@ static bool do_ahead(struct dump *d)
 static void do_thaw(struct dump *d)
 {
 	struct err e = {0};
+	int r = d->bound ? ckpt_bind(d->frozen, false, &e) : 0;
 
+	if (r < 0)
+		log_warn("%s", e.msg);
 	if (ckpt_thaw(take_ptr(d->frozen), &e) < 0)
 		worker_reply_failure(d->conn, &e);
 	else
@@ -324,6 +328,18 @@ static void do_end(struct dump *d)
 	_exit(0);
 }
 
+/* A worker that is killed lets its tasks run on. */
+static void do_bind(struct dump *d)
+{
+	struct err e = {0};
+
+	d->bound = true;
+	if (ckpt_bind(d->frozen, true, &e) < 0)
+		worker_reply_failure(d->conn, &e);
+	else
+		worker_reply(d->conn, PB__WORKER__BODY_BOUND, NULL);
+}
+
 /* Until the session runs again; its end is the worker's. */
 static void dump_loop(struct dump *d)
 {
@@ -336,6 +352,9 @@ static void dump_loop(struct dump *d)
 		switch (m->body_case) {
 		case PB__WORKER__BODY_WRITE:
 			do_write(d, m->write, fds, n);
+			break;
+		case PB__WORKER__BODY_BIND:
+			do_bind(d);
 			break;
 		case PB__WORKER__BODY_END:
 			do_end(d);

@@ -708,6 +708,23 @@ def migrate_in_doubt_is_decided_by_hand(env):
         env.podrun("rm", "s")
 
 
+@test
+@needs_namespaces("where names are rewritten, who freezes is who gives the names: without him there is no session anyhow")
+def in_doubt_it_ends_with_its_worker(env):
+    """It may run elsewhere, so it must not run on here because nobody holds it any more."""
+    other = env.host("other")
+    ssh_to(env, other, cut=" | head -n 1")  # READY comes back, ACK does not
+    env.run_detached("s", *COUNT)
+    env.podrun("migrate", "s", "there", code=9)
+    supervisor = env.podrun("inspect", "s").json()["supervisor"]
+    children = pathlib.Path("/proc/%d/task/%d/children" % (supervisor, supervisor)).read_text().split()
+    (worker,) = [pid for pid in children if pathlib.Path("/proc/%s/comm" % pid).read_text() == "podrun-freeze\n"]
+    os.kill(int(worker), signal.SIGKILL)
+    until("it is gone", lambda: not env.sessions())
+    one_line(env.podrun("migrate", "--abort", "s", code=6), "moved to there")
+    assert "ok" in finish(other, "s")
+
+
 # A TCP connection with an urgent byte, then told to go on.
 URGENT = r"""
 import os, socket, sys, time

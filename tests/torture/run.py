@@ -365,6 +365,8 @@ class Torture:
                 if image:
                     image.unlink()
                 return
+            if p is not self.here and set(hit) & set(LETHAL):
+                self.new_life()  # it may have run on there, and ended, of which here nobody knows
             self.here = p
         self.become("suspend", codes, image, hit)
         if image:
