@@ -70,7 +70,8 @@ struct remote {
 	struct remote_area *area;
 	enum where where;
 	bool born;	 /* made by a batch: has no registers of its own yet */
-	bool held_stop;	 /* a SIGSTOP came while a batch ran */
+	bool held_stop;	 /* a SIGSTOP came while a batch ran, and is sent again in the end */
+	int deliver;	 /* the signal with which it goes on */
 	bool execed;	 /* has called exec (WANT_EXEC) */
 	bool going;	 /* runs towards its next stop, which nobody has waited for yet */
 	bool guarded;	 /* has filters of its own: calls go through the door */

@@ -56,13 +56,20 @@ static bool is_sentinel(struct remote *r)
 	return false;
 }
 
-/* A signal was about to be delivered although all are blocked: what is it?  0 to go on. */
+/*
+ * A signal was about to be delivered although all are blocked: what is it?  0 to go on.
+ *
+ * SIGSTOP can't be blocked.  It is let through: the process is stopped, which it shows once we are gone, however we go,
+ * and runs until then as we let it run.  Where names are rewritten who lets it go on must know of that, and ends with
+ * the session: there it is kept for then.
+ */
 static int judge_signal(struct remote *r, int sig, struct err *e)
 {
 	siginfo_t si = {0};
 
 	if (sig == SIGSTOP) {
-		r->held_stop = true;
+		r->held_stop |= pass_traced;
+		r->deliver = pass_traced ? 0 : sig;
 		return 0;
 	}
 	if (ptrace(PTRACE_GETSIGINFO, r->tid, 0, &si) < 0)
@@ -141,8 +148,9 @@ int remote_go(struct remote *r, enum want want, struct err *e)
 {
 	bool calls = want == WANT_SYSCALL_STOP || (r->guarded && want == WANT_SENTINEL);
 
-	if (ptrace(calls ? PTRACE_SYSCALL : PTRACE_CONT, r->tid, 0, 0) < 0)
+	if (ptrace(calls ? PTRACE_SYSCALL : PTRACE_CONT, r->tid, 0, (long)r->deliver) < 0)
 		return remote_died(r, e);
+	r->deliver = 0;
 	r->going = true;
 	return 0;
 }

@@ -75,6 +75,25 @@ for _way in ("suspend", "snapshot"):
 
 
 @test
+@needs_namespaces("where names are rewritten the session ends with who freezes it")
+def stopped_when_its_freezer_is_killed(env):
+    """A SIGSTOP that had not arrived is not gone with a worker that has had the process do something meanwhile."""
+    prepare(env)
+    due(env, None, None)
+    env.run_detached("s", "sh", "-c", "x=$(head -c 3000000 /dev/zero | tr '\\0' x); sleep 1000 & echo ready; wait")
+    (sleeper,) = [p for p in env.podrun("inspect", "s").json()["processes"] if p["command"] == "sleep 1000"]
+    at(env, "freeze.swept", lambda: os.kill(sleeper["host_pid"], signal.SIGSTOP), "pause", "s")
+    (worker,) = [pid for pid in ours(env) if read("/proc/%d/comm" % pid) == "podrun-freeze\n"]
+    p = env.start(PODRUN, "suspend", "s", "-o", "-", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    p.stdout.read(500000)  # all records, and something of the shell's memory; more waits for a reader
+    os.kill(worker, signal.SIGKILL)
+    p.communicate(timeout=PATIENCE)
+    assert p.returncode
+    until("it is stopped", lambda: "T" in env.podrun("exec", "s", "cat", "/proc/%d/stat" % sleeper["pid"], check=False).text.split()[2:3])
+    env.podrun("kill", "s")
+
+
+@test
 @needs_namespaces("where names are rewritten nobody is let go before all are")
 def killed_by_one_that_runs_already(env):
     """All are let go one by one when a session has been rebuilt, and who runs may kill those who do not yet."""

@@ -360,6 +360,8 @@ class Torture:
                 p = self.other()
             codes, hit = self.do("resume", (p, ["resume", "-d", image or "s"], {}))
             now = self.settle()
+            if set(hit) & set(LETHAL):
+                now = self.after_death(now)
             if now[p] == "running":
                 self.here = p
                 if image:
