@@ -7,7 +7,8 @@
  * that, whatever the rebuilding itself has left in the queue (SIGCHLD of zombies) is taken out.
  * SIGSTOP can't be blocked, so it is sent by the builder at the very end (ckpt/restore.c).  For the same
  * reason our own calls in a task may have taken it from the queue by the time that this is read (it is
- * sent again when they are over, ckpt/remote): /proc had told of it before.
+ * let through, or sent again when they are over, ckpt/remote): /proc had told of it before.  Of all others it had told too
+ * early: timers go on while a session stands still, and it may be paused for days.
  */
 #include <errno.h>
 #include <signal.h>
@@ -117,7 +118,7 @@ static int dump_queue(struct ckpt_dump *d, pid_t tid, bool shared, uint64_t pend
 
 static int dump_process(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e)
 {
-	if (s.proc->state == CKPT_ZOMBIE || !s.proc->status.shared_pending)
+	if (s.proc->state == CKPT_ZOMBIE)
 		return 1;
 	return dump_queue(
 		d, s.proc->threads[0]->tid, true, s.proc->status.shared_pending, body, e);
@@ -125,7 +126,7 @@ static int dump_process(struct ckpt_dump *d, union ckpt_subject s, struct buf *b
 
 static int dump_thread(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e)
 {
-	if (s.thread->proc->state == CKPT_ZOMBIE || !s.thread->status.sig_pending)
+	if (s.thread->proc->state == CKPT_ZOMBIE)
 		return 1;
 	return dump_queue(d, s.thread->tid, false, s.thread->status.sig_pending, body, e);
 }

@@ -75,6 +75,18 @@ for _way in ("suspend", "snapshot"):
 
 
 @test
+def told_while_it_stands_still(env):
+    """A signal that comes to a session that is paused, as of a timer, goes along when it is suspended."""
+    env.run_detached("s", "sh", "-c", "trap 'echo ok; exit' USR1; echo ready; while :; do sleep 0.01; done")
+    (shell,) = [p for p in env.podrun("inspect", "s").json()["processes"] if p["command"].startswith("sh -c")]
+    env.podrun("pause", "s")
+    os.kill(shell["host_pid"], signal.SIGUSR1)
+    env.podrun("suspend", "s", "-o", env.path("image"))
+    env.podrun("resume", "-d", env.path("image"))
+    assert "ok" in env.wait("s").split()
+
+
+@test
 @needs_namespaces("where names are rewritten the session ends with who freezes it")
 def stopped_when_its_freezer_is_killed(env):
     """A SIGSTOP that had not arrived is not gone with a worker that has had the process do something meanwhile."""
