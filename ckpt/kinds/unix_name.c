@@ -12,6 +12,9 @@
  *      /tmp/.podrun-XXXXXX/7                   what it is called until the build ends: short
  *                                              enough for connect(2), whatever the name was
  *
+ * The place stays for the next name: some file systems take longer for making and removing directories
+ * than all else here does.
+ *
  * Where paths are rewritten, a name is the host's path for it, which can be bound: whatever is there
  * now makes room for the moment.  A node that belongs nowhere is called something else beside it until
  * the build ends.  A path that is too long on the host is said by a shorter one.
@@ -104,7 +107,7 @@ static int bind_staged(int fd, const char *path, const struct unix_address *a, c
 	_cleanup_close_ int here = -1;
 	int r;
 
-	if (mkdir(dir, 0700) < 0 || chdir(dir) < 0)
+	if ((mkdir(dir, 0700) < 0 && errno != EEXIST) || chdir(dir) < 0)
 		return -errno;
 	if (path[0] == '/' && chroot(".") < 0)
 		return -errno;
@@ -121,29 +124,33 @@ static int bind_staged(int fd, const char *path, const struct unix_address *a, c
 	return renameat(here, path, parent, to) < 0 ? -errno : 0;
 }
 
-/* Binds @fd to @name with its node as @base/@to; @base exists. */
-static int stage(struct ckpt_build *b, int fd, const struct unix_address *a, const char *base,
-	const char *to, struct err *e)
+/* Binds @fd to @a with its node as @base/@to; @base exists, and @base/root may, and stays. */
+static int stage(
+	int fd, const struct unix_address *a, const char *base, const char *to, struct err *e)
 {
 	_cleanup_close_ int parent = open(base, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	char dir[256], path[UNIX_NAME_MAX + 1] = {0};
-	int status;
-	pid_t pid;
+	int error = 0;
 
 	if (parent < 0)
 		return err_errno(e, -errno, "%s", base);
 	memcpy(path, a->un.sun_path, sizeof(a->un.sun_path));
 	snprintf(dir, sizeof(dir), "%s/root", base);
-	pid = fork();
-	if (pid == 0)
-		_exit(-bind_staged(fd, path, a, dir, parent, to));
-	if (pid < 0 || waitpid(pid, &status, __WALL) < 0)
-		return err_errno(e, -errno, "fork");
-	io_rm_rf(AT_FDCWD, dir);
-	if (!WIFEXITED(status) || WEXITSTATUS(status))
-		return err_errno(e, WIFEXITED(status) ? -WEXITSTATUS(status) : -ECHILD,
-			"cannot bind a unix socket to %s", path);
-	return 0;
+	for (int i = 0; i < 2; i++) {
+		pid_t pid = fork();
+		int status;
+
+		if (pid == 0)
+			_exit(-bind_staged(fd, path, a, dir, parent, to));
+		if (pid < 0 || waitpid(pid, &status, __WALL) < 0)
+			return err_errno(e, -errno, "fork");
+		error = WIFEXITED(status) ? -WEXITSTATUS(status) : -ECHILD;
+		/* an earlier name may have left a directory where this one is to be */
+		if (error != -EADDRINUSE)
+			break;
+		io_rm_rf(AT_FDCWD, dir);
+	}
+	return error < 0 ? err_errno(e, error, "cannot bind a unix socket to %s", path) : 0;
 }
 
 /* A node of its own in the staging directory. */
@@ -164,7 +171,7 @@ static int bind_nowhere(struct ckpt_build *b, int fd, const struct unix_address 
 		memcpy(n->staging, template, sizeof(template));
 	}
 	snprintf(to, sizeof(to), "%u", n->count++);
-	r = stage(b, fd, a, n->staging, to, e);
+	r = stage(fd, a, n->staging, to, e);
 	if (r < 0)
 		return r;
 	snprintf(path, sizeof(path), "%s/%s", n->staging, to);
@@ -173,8 +180,7 @@ static int bind_nowhere(struct ckpt_build *b, int fd, const struct unix_address 
 }
 
 /* The node at @node, though the name does not lead there. */
-static int bind_elsewhere(
-	struct ckpt_build *b, int fd, const struct unix_address *a, const char *node, struct err *e)
+static int bind_elsewhere(int fd, const struct unix_address *a, const char *node, struct err *e)
 {
 	_cleanup_free_ char *base = NULL, *made = NULL;
 	int r;
@@ -183,7 +189,7 @@ static int bind_elsewhere(
 		return err_errno(e, -ENOMEM, "names of sockets");
 	if (!mkdtemp(base))
 		return err_errno(e, -errno, "%s", base);
-	r = stage(b, fd, a, base, "node", e);
+	r = stage(fd, a, base, "node", e);
 	if (r >= 0 && asprintf(&made, "%s/node", base) < 0)
 		r = err_errno(e, -ENOMEM, "names of sockets");
 	if (r >= 0 && rename(made, node) < 0)
@@ -301,7 +307,7 @@ static int bind_host(struct ckpt_build *b, int fd, const struct unix_address *a,
 	if (!lstat(node, &st) && S_ISSOCK(st.st_mode) && unlink(node) < 0)
 		return err_errno(e, -errno, "%s", node);
 	if (a->un.sun_path[0] != '/')
-		r = bind_elsewhere(b, fd, a, node, e);
+		r = bind_elsewhere(fd, a, node, e);
 	else if (strcmp(a->un.sun_path, node) == 0)
 		r = bind_plain(fd, a);
 	else
@@ -358,7 +364,7 @@ int unix_bind(struct ckpt_build *b, int fd, struct unix_name name, const char *n
 	if (strlen(node) == name.len && !memcmp(node, name.data, name.len))
 		r = bind_plain(fd, &a);
 	else
-		r = bind_elsewhere(b, fd, &a, node, e);
+		r = bind_elsewhere(fd, &a, node, e);
 	if (r < 0)
 		return err_is(e) ? r : err_errno(e, r, "cannot bind a unix socket to %s", node);
 	if (chmod(node, mode & 07777) < 0)

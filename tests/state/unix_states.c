@@ -118,7 +118,7 @@ static void check_alone(void)
 
 /* ---- names ------------------------------------------------------------------------------------- */
 
-static int old_one, new_one, under_fifo, lost_dir, unlinked, ghost, to_ghost;
+static int old_one, new_one, under_fifo, lost_dir, was_dir, unlinked, ghost, to_ghost;
 
 static void make_named(void)
 {
@@ -134,6 +134,8 @@ static void make_named(void)
 	STATE_CHECK(mkdir(a.sun_path, 0700) == 0);
 	lost_dir = listening(SOCK_STREAM, "sub/lost");
 	delete ("sub/lost");
+	delete ("sub");
+	was_dir = bound(SOCK_STREAM, "sub");
 	delete ("sub");
 	unlinked = listening(SOCK_STREAM, "unlinked");
 	delete ("unlinked");
@@ -156,6 +158,7 @@ static void check_named(void)
 	STATE_CHECK(called(under_fifo, "under") && stat(a.sun_path, &st) == 0);
 	STATE_CHECK(S_ISFIFO(st.st_mode));
 	STATE_CHECK(called(lost_dir, "sub/lost") && called(unlinked, "unlinked"));
+	STATE_CHECK(called(was_dir, "sub"));
 	a = named("unlinked");
 	STATE_CHECK(access(a.sun_path, F_OK) == -1);
 	STATE_CHECK(recv(ghost, buf, sizeof(buf), 0) == 4 && called(ghost, "ghost"));
