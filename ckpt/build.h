@@ -94,8 +94,7 @@ struct ckpt_build {
 	struct buf pieces;
 	size_t pieces_done;
 	uint64_t spare, spare_end;
-	const uint8_t *left; /* the image, where long data is left in it; NULL */
-	size_t left_len;
+	struct ckpt_fillers *fillers;	  /* memory/fillers.h; NULL: the builder does it all */
 	void *kind_state[PROTO_KIND_MAX]; /* the kinds' own; freed with free() */
 };
 

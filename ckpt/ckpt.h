@@ -473,6 +473,10 @@ int ckpt_convert_range(
 
 struct ckpt_restore_options {
 	const struct ckpt_mapped *mapped; /* with proto_read_options.leave_long; NULL */
+	/* The image file, mapped, with leave_long: where data of memory is to be had; NULL.
+	 * Borrowed. */
+	const uint8_t *left;
+	size_t left_len;
 	const struct ckpt_base *base; /* images it refers to; borrowed, NULL: none */
 	struct ckpt_arrived *arrived; /* what was copied ahead; borrowed, NULL: nothing */
 	bool paused; /* leave the tasks stopped by SIGSTOP-free freeze; see ckpt_restore_release */

@@ -11,12 +11,14 @@
 #include "ckpt/join.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
 #include "base/base.h"
 #include "ckpt/ckpt.h"
+#include "ckpt/memory/fillers.h"
 #include "proto/proto.h"
 
 #define JOIN_WAIT_NS 1000000000ULL
@@ -41,7 +43,27 @@ static int join_one(const struct member *m, struct err *e)
 	return 0;
 }
 
-int ckpt_join(const struct ckpt_world *w, struct proto_reader *in, struct err *e)
+/*
+ * The builder holds every open file of the session at once.  With threads the kernel waits for
+ * all CPUs each time the table of descriptors grows (expand_fdtable in fs/file.c): it grows
+ * now.
+ */
+static void make_room(size_t files, int any_fd)
+{
+	size_t room = MIN(2 * files + 256, (size_t)16384);
+	struct rlimit most;
+	int fd;
+
+	if (getrlimit(RLIMIT_NOFILE, &most) < 0)
+		return;
+	most.rlim_cur = most.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &most);
+	fd = fcntl(any_fd, F_DUPFD_CLOEXEC, (int)MIN(room, (size_t)most.rlim_max - 1));
+	close_fd(fd);
+}
+
+int ckpt_join(const struct ckpt_world *w, struct proto_reader *in, struct ckpt_fillers *fillers,
+	size_t files, struct err *e)
 {
 	const struct member order[] = {
 		{w->ns_user, CLONE_NEWUSER, "user"},
@@ -52,11 +74,12 @@ int ckpt_join(const struct ckpt_world *w, struct proto_reader *in, struct err *e
 		{w->ns_mnt, CLONE_NEWNS, "mount"},
 	};
 	const struct member pid = {w->ns_pid, CLONE_NEWPID, "pid"};
-	struct rlimit files;
 	int r = 0;
 
-	if (w->names) /* nothing to join, but threads that were held back */
+	if (w->names) { /* nothing to join, but threads that were held back */
+		ckpt_fillers_start(fillers);
 		return prctl(PR_SET_DUMPABLE, 1) < 0 ? err_errno(e, -errno, "prctl") : 0;
+	}
 	proto_reader_settle(in);
 	for (size_t i = 0; i < ARRAY_SIZE(order) && r == 0; i++)
 		r = join_one(&order[i], e);
@@ -64,17 +87,14 @@ int ckpt_join(const struct ckpt_world *w, struct proto_reader *in, struct err *e
 		return r;
 	if (w->ns_mnt >= 0 && (fchdir(w->root_fd) < 0 || chroot(".") < 0))
 		return err_errno(e, -errno, "cannot enter the session's root");
+	make_room(files, w->root_fd);
 	proto_reader_start(in);
+	ckpt_fillers_start(fillers);
 	r = join_one(&pid, e);
 	if (r < 0)
 		return r;
 	/* Tasks take descriptors from the builder: they must be allowed to look at it. */
 	if (prctl(PR_SET_DUMPABLE, 1) < 0)
 		return err_errno(e, -errno, "prctl");
-	/* The builder holds every open file of the session at once. */
-	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-		files.rlim_cur = files.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &files);
-	}
 	return 0;
 }

@@ -9,9 +9,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/ptrace.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -21,7 +19,9 @@
 #include "ckpt/filters.h"
 #include "ckpt/grow.h"
 #include "ckpt/join.h"
+#include "ckpt/kinds/kinds.h"
 #include "ckpt/kinds/tasks.h"
+#include "ckpt/memory/fillers.h"
 #include "ckpt/memory/memory.h"
 #include "ckpt/nested_build.h"
 #include "ckpt/nested_help.h"
@@ -80,7 +80,9 @@ static int stage_world(struct ckpt_build *b, struct err *e)
 	b->self_pidfd = sys_pidfd_open(getpid(), 0);
 	if (b->self_pidfd < 0)
 		return err_errno(e, -errno, "pidfd_open");
-	return ckpt_join(b->world, b->in, e);
+	if (b->options.left)
+		b->fillers = ckpt_fillers_new();
+	return ckpt_join(b->world, b->in, b->fillers, b->n_files, e);
 }
 
 static int stage_tasks(struct ckpt_build *b, struct err *e)
@@ -125,33 +127,78 @@ static int create_one(struct ckpt_build *b, struct ckpt_record *r, struct err *e
 	return rc;
 }
 
-static int stage_create(struct ckpt_build *b, struct err *e)
+/*
+ * A frame's data, which may have been left in the file.  That of memory is taken from there
+ * also where it is short and has been read, for then it stays.
+ */
+static int find_left(struct ckpt_build *b, struct proto_frame *f, struct err *e)
 {
-	for (size_t i = 0; i < b->n_records; i++)
-		if (create_one(b, &b->records[i], e) < 0 || fault_at(FAULT_RESTORE_RECORD, e) < 0)
-			return ckpt_records_wrap(b, &b->records[i], e);
+	if (f->data && (!b->options.left || f->kind != PROTO_KIND_MM || f->file_offset < 0))
+		return 0;
+	if (!b->options.left || (uint64_t)f->file_offset + f->len > b->options.left_len)
+		return err_set(e, ERR_IMAGE, -EBADMSG, "the image has become shorter");
+	f->data = b->options.left + f->file_offset;
 	return 0;
 }
 
-/* Data that was left in the file: it is mapped by the builder, so that it need not be read first. */
-static int find_left(struct ckpt_build *b, struct proto_frame *f, struct err *e)
+static int put_data(
+	struct ckpt_build *b, struct ckpt_record *rec, struct proto_frame *f, struct err *e)
 {
-	int image = b->options.mapped ? b->options.mapped->image : -1;
-	struct stat st;
-	void *m;
+	int r = f->data ? 0 : ckpt_mm_left(b, rec, f, e);
 
-	if (!b->left) {
-		if (fstat(image, &st) < 0)
-			return err_errno(e, -errno, "image");
-		m = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, image, 0);
-		if (m == MAP_FAILED)
-			return err_errno(e, -errno, "image");
-		b->left = m;
-		b->left_len = (size_t)st.st_size;
+	if (r == 0)
+		r = find_left(b, f, e);
+	if (r == 0)
+		r = rec->kind->data(b, rec, f->offset, f->data, f->len, e);
+	return r < 0 ? ckpt_records_wrap(b, rec, e) : 0;
+}
+
+/* The record of a frame of data, or NULL. */
+static struct ckpt_record *data_record(struct ckpt_build *b, const struct proto_frame *f)
+{
+	struct ckpt_record *rec =
+		f->type == PROTO_DATA ? ckpt_build_record(b, f->kind, f->subject) : NULL;
+
+	return rec && rec->kind->data ? rec : NULL;
+}
+
+/*
+ * While the rest is being made, data of what has been made, records up to @made: as long as
+ * others copy it meanwhile.  Data asks for no more than its own record's create.
+ */
+static int data_ahead(struct ckpt_build *b, const struct ckpt_record *made, struct err *e)
+{
+	struct proto_frame f;
+
+	/* Then something else must come first (stage_data). */
+	if (b->options.mapped || b->options.arrived)
+		return 0;
+	while (ckpt_fillers_room(b->fillers)) {
+		struct ckpt_record *rec;
+
+		if (proto_read(b->in, &f, e) < 0)
+			return e->error;
+		rec = data_record(b, &f);
+		if (!rec || rec > made) {
+			proto_unread(b->in);
+			return 0;
+		}
+		if (put_data(b, rec, &f, e) < 0)
+			return e->error;
 	}
-	if ((uint64_t)f->file_offset + f->len > b->left_len)
-		return err_set(e, ERR_IMAGE, -EBADMSG, "the image has become shorter");
-	f->data = b->left + f->file_offset;
+	return 0;
+}
+
+static int stage_create(struct ckpt_build *b, struct err *e)
+{
+	for (size_t i = 0; i < b->n_records; i++) {
+		struct ckpt_record *r = &b->records[i];
+
+		if (create_one(b, r, e) < 0 || fault_at(FAULT_RESTORE_RECORD, e) < 0)
+			return ckpt_records_wrap(b, r, e);
+		if (r->kind == &ckpt_kind_mm && data_ahead(b, r, e) < 0)
+			return e->error;
+	}
 	return 0;
 }
 
@@ -159,6 +206,7 @@ static int find_left(struct ckpt_build *b, struct proto_frame *f, struct err *e)
 static int stage_data(struct ckpt_build *b, struct err *e)
 {
 	struct proto_frame f;
+	int r;
 
 	for (size_t i = 0; i < b->n_records; i++)
 		if (ckpt_mm_fill_kept(b, &b->records[i], e) < 0)
@@ -168,28 +216,24 @@ static int stage_data(struct ckpt_build *b, struct err *e)
 		return e->error;
 	for (;;) {
 		struct ckpt_record *rec;
-		int r = proto_read(b->in, &f, e);
 
+		r = proto_read(b->in, &f, e);
+		if (r == 0 && f.type == PROTO_END)
+			r = ckpt_fillers_wait(b->fillers, e);
 		if (r == 0 && f.type == PROTO_END)
 			r = ckpt_mapped_flush(b, e);
 		if (r < 0 || f.type == PROTO_END)
-			return r;
-		rec = f.type == PROTO_DATA ? ckpt_build_record(b, f.kind, f.subject) : NULL;
-		if (!rec || !rec->kind->data)
+			break;
+		rec = data_record(b, &f);
+		if (!rec)
 			return err_set(e, ERR_IMAGE, -EINVAL,
 				"the image has something of kind %u where it should not be",
 				f.kind);
-		r = f.data ? 0 : ckpt_mm_left(b, rec, &f, e);
-		if (r == 0 && !f.data)
-			r = find_left(b, &f, e);
-		if (r < 0)
-			return ckpt_records_wrap(b, rec, e);
-		if (r > 0)
-			continue;
-		r = rec->kind->data(b, rec, f.offset, f.data, f.len, e);
-		if (r < 0)
-			return ckpt_records_wrap(b, rec, e);
+		if (put_data(b, rec, &f, e) < 0)
+			return e->error;
 	}
+	ckpt_fillers_free(take_ptr(b->fillers));
+	return r;
 }
 
 static int stage_link(struct ckpt_build *b, struct err *e)
@@ -425,6 +469,7 @@ static void build_free(struct ckpt_build *b)
 	if (!b)
 		return;
 	ckpt_helpers_end(b);
+	ckpt_fillers_free(b->fillers);
 	for (size_t i = 0; i < b->n_procs; i++) {
 		for (size_t k = 0; k < b->procs[i].n_threads; k++) {
 			remote_forget(b->procs[i].threads[k].remote);
@@ -441,8 +486,6 @@ static void build_free(struct ckpt_build *b)
 	}
 	for (size_t i = 0; i < PROTO_KIND_MAX; i++)
 		free(b->kind_state[i]);
-	if (b->left)
-		munmap((void *)b->left, b->left_len);
 	buf_fini(&b->pieces);
 	for (size_t i = 0; i < b->lent.len / sizeof(int); i++)
 		close(((const int *)b->lent.data)[i]);
@@ -572,6 +615,7 @@ void ckpt_restore_undo(struct ckpt_build *b)
 
 	if (!b)
 		return;
+	ckpt_fillers_free(take_ptr(b->fillers));
 	/* A number of one that has ended may be another's by now: only what we trace. */
 	for (size_t i = 0; i < b->n_made; i++)
 		trace_kill(b->made[i]);

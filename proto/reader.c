@@ -446,7 +446,7 @@ void proto_unread(struct proto_reader *r)
 
 void proto_reader_start(struct proto_reader *r)
 {
-	if (!r->leave_long && proto_source_left(&r->source) >= THREADS_FROM)
+	if (proto_source_left(&r->source) >= THREADS_FROM)
 		proto_pool_start(&r->pool);
 }
 

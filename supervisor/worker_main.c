@@ -15,6 +15,7 @@
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "base/base.h"
@@ -40,6 +41,8 @@ struct restore {
 	struct ckpt_base *base; /* images it refers to, or NULL */
 	struct ckpt_arrived *arrived; /* memory that came ahead of the session, or NULL */
 	int arrived_image;	      /* its file, if it may be mapped */
+	const uint8_t *mapped;	      /* the image, NULL if it is not known */
+	size_t mapped_len;
 	struct ckpt_world world;
 	struct ledger_claimant claimant;
 };
@@ -319,7 +322,7 @@ static int look_ahead(struct restore *r, struct ckpt_mapped *ret, struct err *e)
 {
 	struct err ignored = {0};
 
-	if (ckpt_mapped_survey(ret, r->what->image, r->what->map, &ignored) < 0)
+	if (!r->mapped || ckpt_mapped_survey(ret, r->what->image, r->what->map, &ignored) < 0)
 		ret->n = 0; /* who reads it all says what is wrong with it */
 	return tell_watch(r, ret, -1, e);
 }
@@ -382,6 +385,25 @@ static int check_base(void *ctx, int fd, struct err *e)
 	return error;
 }
 
+/*
+ * An image that is known is mapped, if it is a file that can be: its pages need not be read
+ * first.  Nothing here looks at them, so that of a file which shrinks nothing but an error
+ * comes.
+ */
+static void map_image(struct restore *r)
+{
+	struct stat st;
+	void *m;
+
+	if (fstat(r->what->image, &st) < 0 || !S_ISREG(st.st_mode) || !st.st_size)
+		return;
+	m = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, r->what->image, 0);
+	if (m == MAP_FAILED)
+		return;
+	r->mapped = m;
+	r->mapped_len = (size_t)st.st_size;
+}
+
 static int rebuild(struct restore *r, const struct worker_restore *what, struct err *e)
 {
 	struct proto_read_options o = {.config_dir = what->config_dir,
@@ -393,9 +415,13 @@ static int rebuild(struct restore *r, const struct worker_restore *what, struct 
 	Pb__Worker *m;
 	int error = 0;
 
+	if (what->skip_digests)
+		map_image(r);
 	if (what->map && !what->stream)
 		error = look_ahead(r, &mapped, e);
-	o.leave_long = mapped.n ? PROTO_KIND_MM : 0;
+	o.leave_long = r->mapped ? PROTO_KIND_MM : 0;
+	options.left = r->mapped;
+	options.left_len = r->mapped_len;
 	if (error == 0)
 		error = fault_at(FAULT_RESTORE_BEGIN, e);
 	if (error == 0)
@@ -448,6 +474,8 @@ static _Noreturn void go_on(struct restore *r)
 	struct ckpt_world *w = &r->world;
 
 	proto_reader_close(take_ptr(r->in));
+	if (r->mapped)
+		munmap((void *)r->mapped, r->mapped_len);
 	ckpt_arrived_free(take_ptr(r->arrived));
 	close_fd(r->arrived_image);
 	ckpt_base_free(take_ptr(r->base));

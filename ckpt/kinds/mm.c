@@ -9,8 +9,9 @@
  *      dump_data   private mappings: touched pages that are not zero (memory/pages.c).  Shared
  *                  ones belong to their files, to kind SHARED_MEM or to a System V segment
  *      create      all mappings in the blank task (memory/map.c)
- *      data        pages as they come in the stream (memory/fill.c); long runs may be mapped from
- *                  the image at first (memory/mapped.c, memory/convert.c)
+ *      data        pages as they come in the stream (memory/fill.c), or by several threads from an image that
+ *                  is known (memory/fillers.c); long runs may be mapped from the image at first
+ *                  (memory/mapped.c, memory/convert.c)
  *      finish      what must not come before the pages: locks, seals
  *
  * One record per memory space, carried by the first process (by vpid) that has it.
@@ -26,6 +27,7 @@
 #include "ckpt/build.h"
 #include "ckpt/kinds/ask.h"
 #include "ckpt/kinds/kinds.h"
+#include "ckpt/memory/fillers.h"
 #include "ckpt/memory/memory.h"
 #include "ckpt/remote/i386.h"
 #include "ckpt/said.h"
@@ -311,6 +313,7 @@ struct mm_state {
 	struct ckpt_build_proc *proc;
 	uint64_t ahead; /* its memory space among what was copied ahead; 0: none */
 	int mem;
+	uint64_t filled; /* the end of what has come */
 	size_t n, last;
 	struct ckpt_private at[];
 };
@@ -434,6 +437,35 @@ static bool find_mapping(struct mm_state *s, uint64_t addr, uint64_t end)
 	return low < s->n && addr >= s->at[low].start && end <= s->at[low].end;
 }
 
+/* Data in the mapped image is there until the end; anything else only now. */
+static int fill(struct ckpt_build *b, struct mm_state *s, uint64_t addr, const uint8_t *data,
+	size_t len, struct err *e)
+{
+	const struct ckpt_filling w = {
+		.pid = s->proc->threads[0].tid,
+		.vpid = ckpt_said(b->world, s->proc->threads[0].vtid),
+		.proc_fd = b->world->proc_fd,
+		.mem = &s->mem,
+		.writable = s->at[s->last].prot & PROT_WRITE,
+		.addr = addr,
+		.data = data,
+		.len = len,
+	};
+	bool stays = b->options.left && data >= b->options.left &&
+		     data < b->options.left + b->options.left_len;
+	int r = 0;
+
+	/* Where an image has something twice the last is what counts. */
+	if (addr < s->filled)
+		r = ckpt_fillers_wait(b->fillers, e);
+	s->filled = MAX(s->filled, addr + len);
+	if (r == 0 && !w.writable && s->mem < 0)
+		s->mem = proc_open_file(w.proc_fd, w.vpid, "mem", O_RDWR, e);
+	if (r < 0 || (!w.writable && s->mem < 0))
+		return e->error;
+	return ckpt_fillers_add(stays ? b->fillers : NULL, &w, e);
+}
+
 static int mm_data(struct ckpt_build *b, struct ckpt_record *r, uint64_t offset, const void *data,
 	size_t len, struct err *e)
 {
@@ -443,9 +475,7 @@ static int mm_data(struct ckpt_build *b, struct ckpt_record *r, uint64_t offset,
 		return err_set(e, ERR_IMAGE, -EBADMSG, "pages at %llx belong to no mapping",
 			(unsigned long long)offset);
 	b->report.pages += len / PAGE_SIZE;
-	return ckpt_fill(s->proc->threads[0].tid, b->world->proc_fd,
-		ckpt_said(b->world, s->proc->threads[0].vtid), &s->mem, offset, data, len,
-		s->at[s->last].prot & PROT_WRITE, e);
+	return fill(b, s, offset, data, len, e);
 }
 
 int ckpt_mm_put(struct ckpt_build *b, pid_t vpid, uint64_t addr, const void *data, size_t len,

@@ -12,8 +12,8 @@
  *      /tmp/.podrun-XXXXXX/7                   what it is called until the build ends: short
  *                                              enough for connect(2), whatever the name was
  *
- * The place stays for the next name: some file systems take longer for making and removing directories
- * than all else here does.
+ * The place stays for the next name: some file systems take longer for making and removing
+ * directories than all else here does.
  *
  * Where paths are rewritten, a name is the host's path for it, which can be bound: whatever is there
  * now makes room for the moment.  A node that belongs nowhere is called something else beside it until

@@ -13,6 +13,7 @@
  *      map.c       restore: the mappings of a record in a blank task
  *      place.c     restore: the vDSO in it
  *      fill.c      restore: pages of an image into a task
+ *      fillers.c   restore: the same by several threads (fillers.h)
  *      mapped.c    restore: long runs are mapped from the image at first
  *      kept.c      restore: what was copied ahead is mapped, or copied
  *      convert.c   afterwards: what is mapped becomes memory of the session's own
@@ -212,6 +213,9 @@ int ckpt_outline_take(struct ckpt_dump *d, struct ckpt_proc *p, struct err *e);
  * *mem caches /proc/PID/mem (-1 at first) below @proc_fd, where the task is @vpid. */
 int ckpt_fill(pid_t pid, int proc_fd, pid_t vpid, int *mem, uint64_t addr, const void *data,
 	size_t len, bool writable, struct err *e);
+struct ckpt_filling; /* fillers.h */
+/* What of @w any thread can write; the rest is in @w then.  True: nothing is left. */
+bool ckpt_fill_part(struct ckpt_filling *w);
 
 /* ---- mapped.c ------------------------------------------------------------------------------ */
 
