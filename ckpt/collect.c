@@ -2,11 +2,11 @@
 /*
  * Theory of operation
  *
- * Every task that has been seized owes us one PTRACE_EVENT_STOP.  All are looked at in turn, without
- * waiting for any: whatever else they stop for on the way is passed on and the request repeated,
- * since any stop takes it back.  When nothing moves we nap until a SIGCHLD or a millisecond later,
- * and look for what no stop will ever tell: a vfork parent that waits for its child, a thread
- * that was replaced by an exec, one whose exec waits for us to reap the others.
+ * Every task that has been seized owes us one PTRACE_EVENT_STOP.  All are looked at in turn,
+ * without waiting for any: whatever else they stop for on the way is passed on and the request
+ * repeated, since any stop takes it back.  When nothing moves we nap until a SIGCHLD or a
+ * millisecond later, and look for what no stop will ever tell: a vfork parent that waits for its
+ * child, a thread that was replaced by an exec, one whose exec waits for us to reap the others.
  */
 #include "ckpt/collect.h"
 
@@ -253,7 +253,8 @@ int ckpt_collect(struct ckpt_frozen *f, struct err *e)
 
 		if (r < 0 || (r == 0 && pending == 0))
 			return r;
-		/* Also where nobody seems to be missing: one may be again who was looked at already. */
+		/* Also where nobody seems to be missing: one may be again
+		 * who was looked at already. */
 		if (r > 0)
 			continue;
 		if (io_now_ns() > f->deadline)

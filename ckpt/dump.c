@@ -314,8 +314,8 @@ int ckpt_visit(const struct ckpt_world *w, const struct ckpt_dump_options *o,
 }
 
 /* What takes long and can be done while the session runs. */
-static int look_ahead(
-	const struct ckpt_world *w, const struct ckpt_dump_options *o, struct buf *found, struct err *e)
+static int look_ahead(const struct ckpt_world *w, const struct ckpt_dump_options *o,
+	struct buf *found, struct err *e)
 {
 	struct ckpt_dump *d = new_dump(w, o, e);
 

@@ -16,8 +16,8 @@
  *
  * A file of which the session has a lease is read as ckpt/leased.h says.
  *
- * With the files beneath (ckpt_tree_write_all), those in use (ckpt/lower.c) follow as if they were in
- * the upper layer, unless that has them already; at a resume they then cover whatever the new
+ * With the files beneath (ckpt_tree_write_all), those in use (ckpt/lower.c) follow as if they were
+ * in the upper layer, unless that has them already; at a resume they then cover whatever the new
  * host has there.  They are the user's from then on, so what the session could not write to loses
  * its write permission, and set-user-ID bits go.
  */
@@ -486,7 +486,8 @@ static int is_name(const struct dirent *d)
 	return strcmp(d->d_name, ".") && strcmp(d->d_name, "..");
 }
 
-/* What stands in the session's directory for a /dev/shm, a /proc and hidden directories (supervisor/rewrite/view.h). */
+/* What stands in the session's directory for a /dev/shm, a /proc and hidden directories
+ * (supervisor/rewrite/view.h). */
 static bool is_made(const char *path, const char *name)
 {
 	static const char *const made[] = {"shm", "proc", "empty", "programs"};
@@ -650,7 +651,8 @@ static int write_tree(int dirfd, const struct ckpt_dump *frozen, const struct ck
 	w->batch.entries = entries;
 	r = walk_dir(w, dirfd, "", e);
 	if (r == 0 && d)
-		r = root < 0 ? err_errno(e, root, "/") : walk_below(w, d, root, except, n_except, e);
+		r = root < 0 ? err_errno(e, root, "/")
+			     : walk_below(w, d, root, except, n_except, e);
 	if (r == 0)
 		r = flush(w, e);
 	clear_batch(w);
@@ -667,7 +669,8 @@ int ckpt_tree_write_all(int dirfd, const struct ckpt_dump *d, char *const *excep
 	return write_tree(dirfd, d, d, except, n_except, out, e);
 }
 
-int ckpt_tree_write(int dirfd, const struct ckpt_dump *frozen, struct proto_writer *out, struct err *e)
+int ckpt_tree_write(
+	int dirfd, const struct ckpt_dump *frozen, struct proto_writer *out, struct err *e)
 {
 	return write_tree(dirfd, frozen, NULL, NULL, 0, out, e);
 }

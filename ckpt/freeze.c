@@ -21,7 +21,8 @@
  * A vfork parent sleeps uninterruptibly until its child has called exec or has ended.  Its child
  * is let go until then.
  *
- * At last every task is settled (settle.c): its registers are made such that it can go on from them.
+ * At last every task is settled (settle.c): its registers are made such
+ * that it can go on from them.
  */
 #include "ckpt/freeze.h"
 
@@ -49,7 +50,8 @@
 
 /* ---- sweep -------------------------------------------------------------------------------- */
 
-/* A zombie may be the first thread of a process whose others go on; by exec one goes by its number. */
+/* A zombie may be the first thread of a process whose others go on; by exec
+ * one goes by its number. */
 static bool known(const struct ckpt_frozen *f, pid_t tid)
 {
 	const struct ckpt_task *t = ckpt_taskset_find(f, tid);
@@ -78,7 +80,8 @@ static int seize(struct ckpt_frozen *f, pid_t pid, pid_t tid, struct err *e)
 		if (errno == ESRCH)
 			return 0;
 		if (trace_gone(f->o.host_proc, tid)) {
-			/* Zombie threads are reaped by the kernel, zombie processes are somebody's. */
+			/* Zombie threads are reaped by the kernel, zombie
+			 * processes are somebody's. */
 			if (pid == tid)
 				return ckpt_taskset_put(f, pid, tid, CKPT_TASK_ZOMBIE, e);
 			return 0;
@@ -183,8 +186,9 @@ static int count_known(const struct ckpt_frozen *f, pid_t pid)
 }
 
 /*
- * 1: the session's /proc shows no process but pid 1 and those we know, and of these no thread more.  Threads are counted,
- * because a list of them ends early where the one that is being looked at is just gone: who comes behind it would run on.
+ * 1: the session's /proc shows no process but pid 1 and those we know, and of these no thread more.
+ * Threads are counted, because a list of them ends early where the one that is being looked at is
+ * just gone: who comes behind it would run on.
  */
 static int nobody_else(struct ckpt_frozen *f, struct err *e)
 {
@@ -220,9 +224,9 @@ static int nobody_else(struct ckpt_frozen *f, struct err *e)
 }
 
 /*
- * Pid 1 runs on and reaps: who has ended and is its child is gone in a moment, and would be neither in the
- * session nor told of by then.  So he is waited for; not for long, it may be another pid 1 that
- * does not care.  0: look again.
+ * Pid 1 runs on and reaps: who has ended and is its child is gone in a moment, and would be neither
+ * in the session nor told of by then.  So he is waited for; not for long, it may be another pid 1
+ * that does not care.  0: look again.
  */
 static int no_orphan(struct ckpt_frozen *f)
 {
@@ -252,8 +256,8 @@ static int no_orphan(struct ckpt_frozen *f)
 }
 
 /*
- * All get the registers they will go on with.  Who was killed meanwhile, or has lost its number to an exec, is forgotten, so that
- * the next sweep takes up what it finds there.
+ * All get the registers they will go on with.  Who was killed meanwhile, or has lost its number to
+ * an exec, is forgotten, so that the next sweep takes up what it finds there.
  */
 static int settle_all(struct ckpt_frozen *f)
 {
@@ -303,7 +307,8 @@ static int freeze_all(struct ckpt_frozen *f, struct err *e)
 		r = sweep(f, e);
 		if (r == 0)
 			r = fault_at(FAULT_FREEZE_SWEPT, e);
-		/* From the second sweep on only threads are looked for, until somebody is missing. */
+		/* From the second sweep on only threads are looked for, until
+		 * somebody is missing. */
 		f->shallow = f->o.session_proc >= 0 || f->o.n_only;
 		if (r == 0 && !f->fresh) {
 			r = nobody_else(f, e);
@@ -445,8 +450,8 @@ uint64_t ckpt_frozen_since(const struct ckpt_frozen *f)
 }
 
 /*
- * On the way out of a failed freeze: what was told to stop will do so, and a call it is in would end
- * with EINTR.  So it is waited for, and told how to go on, as after a freeze that succeeds.
+ * On the way out of a failed freeze: what was told to stop will do so, and a call it is in would
+ * end with EINTR.  So it is waited for, and told how to go on, as after a freeze that succeeds.
  */
 static void settle_rest(struct ckpt_frozen *f)
 {
@@ -481,7 +486,8 @@ void ckpt_frozen_release(struct ckpt_frozen *f)
 		}
 		if (t->state <= CKPT_TASK_STOPPED)
 			ptrace(PTRACE_DETACH, t->tid, 0, (long)sig);
-		else if (t->state == CKPT_TASK_ZOMBIE) /* was it ours, its parent is told only now */
+		else if (t->state == CKPT_TASK_ZOMBIE)
+			/* was it ours, its parent is told only now */
 			waitpid(t->tid, NULL, __WALL | WNOHANG);
 	}
 	free(f->tasks);

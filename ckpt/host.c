@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The host name that a session has by now: its uts namespace's, or what who rewrites its names says. */
+/* The host name that a session has by now: its uts namespace's, or what who
+ * rewrites its names says. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>

@@ -67,12 +67,13 @@ int ckpt_inspect_open(
 	struct ckpt_inspect **ret, const struct ckpt_image *image, bool all, struct err *e);
 void ckpt_inspect_close(struct ckpt_inspect *i);
 /*
- * Are the first @len bytes (UINT64_MAX: all) of (@kind, @subject) the same in both?  What is not stored is zero, and takes no
- * time.  -EIO: can't be told.
+ * Are the first @len bytes (UINT64_MAX: all) of (@kind, @subject) the same in both?  What is not
+ * stored is zero, and takes no time.  -EIO: can't be told.
  */
 int ckpt_inspect_same(const struct ckpt_inspect *a, uint64_t a_subject,
 	const struct ckpt_inspect *b, uint64_t b_subject, uint32_t kind, uint64_t len);
-/* Of an open file: the subject of its bytes, which are stored once for all open files of an inode or a pipe. */
+/* Of an open file: the subject of its bytes, which are stored once for all open files
+ * of an inode or a pipe. */
 uint64_t ckpt_inspect_object(const struct ckpt_record *r);
 
 /* Of one mapping: where its stored bytes are, and a descriptor of its file. */

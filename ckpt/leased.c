@@ -10,8 +10,7 @@
 #include "base/base.h"
 #include "ckpt/survey.h"
 
-/* "lock:	1: LEASE  ACTIVE    WRITE 12 08:01:77 0 EOF"; one that is being broken tells what it will
- * be. */
+/* ": LEASE  ACTIVE    WRITE 12 08:01:77 0 EOF"; one that is being broken tells what it will be. */
 bool ckpt_leased(const struct ckpt_file *f)
 {
 	const char *line = f->fdinfo ? strstr(f->fdinfo, ": LEASE ") : NULL;

@@ -6,8 +6,8 @@
  * by kcmp(2), which orders open files as the kernel's pointers do: equals stand together, and
  * only one of them is duplicated into this process.
  *
- * Where a container engine's profile refuses kcmp or pidfd_getfd, all of them are duplicated (ckpt/take.h),
- * and those that look alike are told apart here (ckpt/same.h).
+ * Where a container engine's profile refuses kcmp or pidfd_getfd, all of them are duplicated
+ * (ckpt/take.h), and those that look alike are told apart here (ckpt/same.h).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -206,7 +206,8 @@ static void free_slots(struct slots *s)
 	free(s->v);
 }
 
-/* /proc takes its time for each descriptor: so by all CPUs.  What tasks are asked for is up to this thread. */
+/* /proc takes its time for each descriptor: so by all CPUs.  What tasks are asked for
+ * is up to this thread. */
 static int read_tables(struct ckpt_dump *d, struct slots *ret, struct err *e)
 {
 	struct tables t = {.d = d, .of = calloc(d->n_procs + 1, sizeof(*t.of))};

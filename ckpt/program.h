@@ -8,7 +8,8 @@
 struct ckpt_dump;
 struct err;
 
-/* Takes up the program of each process that has none by a path (ckpt_proc.program); before files are checked. */
+/* Takes up the program of each process that has none by a path (ckpt_proc.program);
+ * before files are checked. */
 int ckpt_program_take_up(struct ckpt_dump *d, struct err *e);
 
 #endif

@@ -21,7 +21,7 @@
 #define KIND PROTO_KIND_TREE
 #define MOST (UINT64_MAX - PAGE_SIZE)
 
-/* ---- bytes ------------------------------------------------------------------------------------ */
+/* ---- bytes ----------------------------------------------------------------------------------- */
 
 /* An image of these bytes, each of which is stored somewhere in it. */
 static struct ckpt_inspect image_of(struct ckpt_extent *x, size_t n)
@@ -92,7 +92,7 @@ static void in_pieces(void **state)
 	assert_int_equal(same(&a, &b, 8001), 0);
 }
 
-/* ---- files ------------------------------------------------------------------------------------ */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static ProtobufCBinaryData bytes(const char *s)
 {

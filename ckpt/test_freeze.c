@@ -297,7 +297,8 @@ static void threads_may_exec(void **state)
 	torment_exec(NULL);
 }
 
-/* From the second sweep on nobody asks for processes again; a directory without any agrees that these are all. */
+/* From the second sweep on nobody asks for processes again; a directory without any
+ * agrees that these are all. */
 static void threads_may_exec_when_the_first_has_ended(void **state)
 {
 	session_proc = open("/proc/self", O_PATH | O_CLOEXEC);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * walks - whether somebody in a frozen session is on the way through directories, or about to read events.
- * Private to ckpt.
+ * walks - whether somebody in a frozen session is on the way through directories, or about to read
+ * events.  Private to ckpt.
  */
 #ifndef CKPT_WALKS_H
 #define CKPT_WALKS_H
@@ -13,7 +13,8 @@ struct ckpt_dump;
 /* True, and logged, if a process holds a directory open of which it has read something. */
 bool ckpt_walks(const struct ckpt_dump *d);
 
-/* True, and logged, if a process that is not stopped has an inotify with events that nobody has read. */
+/* True, and logged, if a process that is not stopped has an inotify with events
+ * that nobody has read. */
 bool ckpt_unread(const struct ckpt_dump *d);
 
 #endif

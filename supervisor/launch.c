@@ -4,13 +4,13 @@
  *
  * A session begins with a name: the directory of that name can be made once, and whoever makes it
  * has the name.  Then come the log, the record, the control socket, the world, and the command; a
- * failure anywhere undoes all of it (end.c), for what never ran leaves no record.  The layer which a
- * root inside stands on is built by a child (chore.c) when it is missing, and may take long;
- * meanwhile the session is "starting", and can be killed.  A resumed session
- * goes the same way in another order (rebuild.c).
+ * failure anywhere undoes all of it (end.c), for what never ran leaves no record.  The layer which
+ * a root inside stands on is built by a child (chore.c) when it is missing, and may take long;
+ * meanwhile the session is "starting", and can be killed.  A resumed session goes the same way in
+ * another order (rebuild.c).
  *
- * From then on the world is watched: its notified calls are answered (notify.c), and pid 1 tells whose
- * process has ended.  The end of the last one ends the session.
+ * From then on the world is watched: its notified calls are answered (notify.c), and pid 1 tells
+ * whose process has ended.  The end of the last one ends the session.
  */
 #include "supervisor/launch.h"
 
@@ -134,7 +134,8 @@ static int reserve(struct session *s, bool generated, struct err *e)
 
 /* ---- the world ---------------------------------------------------------------------------- */
 
-/* How many there are besides pid 1 and @gone, which has ended and whose number pid 1 is about to take; -1: who knows. */
+/* How many there are besides pid 1 and @gone, which has ended and whose number pid 1 is about to
+ * take; -1: who knows. */
 static int count_others(const struct session *s, pid_t gone)
 {
 	struct err ignored = {0};
@@ -151,9 +152,10 @@ static int count_others(const struct session *s, pid_t gone)
 }
 
 /*
- * A snapshot's copies of memory are processes, too, but none of the session's.  Nor can pid 1 count them where it has no
- * /proc of its own.  The list of its children leaves one out when it takes the number of the one before in that
- * moment (proc(5), task children): that nobody is left has to be seen more than once.
+ * A snapshot's copies of memory are processes, too, but none of the session's.  Nor can pid 1
+ * count them where it has no /proc of its own.  The list of its children leaves one out when
+ * it takes the number of the one before in that moment (proc(5), task children): that nobody
+ * is left has to be seen more than once.
  */
 static int really_left(const struct session *s, pid_t gone, int left)
 {
@@ -167,8 +169,8 @@ static int really_left(const struct session *s, pid_t gone, int left)
 }
 
 /*
- * A snapshot that has its copies of memory, or is about to let the session go on, needs nothing of it any
- * more: a session that ends by itself waits for it (freeze.c ends it then).
+ * A snapshot that has its copies of memory, or is about to let the session go on, needs nothing of
+ * it any more: a session that ends by itself waits for it (freeze.c ends it then).
  */
 static bool waits_for_snapshot(struct session *s)
 {
@@ -208,7 +210,8 @@ static void on_exit_of(struct session *s, pid_t gone, int status, int left)
 		job_tell_all(s, left);
 }
 
-/* A zombie of the image, which pid 1 has taken at once; or the worker undoes what it has rebuilt, and says why. */
+/* A zombie of the image, which pid 1 has taken at once; or the worker undoes what it has
+ * rebuilt, and says why. */
 static void note_early(struct session *s, const struct world_exit *x)
 {
 	struct job *j = job_find_vpid(s, x->vpid);

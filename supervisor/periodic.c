@@ -57,7 +57,7 @@ static unsigned number_of(const struct session *s, const char *file, const char 
 	return n < UINT_MAX ? (unsigned)n : 0;
 }
 
-/* ---- what is not needed any more --------------------------------------------------------------- */
+/* ---- what is not needed any more ------------------------------------------------------------- */
 
 struct needed {
 	char *names[256];
@@ -120,7 +120,8 @@ static void keep_as_base(const struct session *s, int dir, const char *file)
 		ledger_know_file(s->paths.state, fd);
 }
 
-/* Those whose time is over go out of sight first, so that what they refer to is not needed because of them. */
+/* Those whose time is over go out of sight first, so that what they refer to is not
+ * needed because of them. */
 static void remove_old(struct session *s, struct periodic *p)
 {
 	unsigned keep = s->record->config->keep;
@@ -225,7 +226,8 @@ void periodic_done(struct session *s)
 		return;
 	if (s->op.report)
 		log_info("snapshot %u: stopped for %.1f ms, %llu bytes", p->last,
-			(double)s->op.report->frozen_ns / 1e6, (unsigned long long)s->op.report->bytes);
+			(double)s->op.report->frozen_ns / 1e6,
+			(unsigned long long)s->op.report->bytes);
 	buf_put(&p->own, &p->last, sizeof(p->last));
 	free(p->older);
 	p->older = strdup(base_name(s->op.path));

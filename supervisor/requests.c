@@ -3,8 +3,8 @@
  * Theory of operation
  *
  * Requests are rows of a table, with the states of the session in which they may be asked.  A
- * handler that fails says why in @e, and that is the client's answer; one that succeeds has answered, or
- * has begun what will.
+ * handler that fails says why in @e, and that is the client's answer; one that succeeds has
+ * answered, or has begun what will.
  */
 #include "supervisor/requests.h"
 
@@ -55,7 +55,8 @@ static int do_resize(struct session *s, struct client *c, const Pb__Control *m, 
 	size_t n_fds, struct err *e)
 {
 	if (c->job)
-		relay_resize(c->job->relay, (uint16_t)m->resize->rows, (uint16_t)m->resize->cols, NULL);
+		relay_resize(c->job->relay, (uint16_t)m->resize->rows,
+			(uint16_t)m->resize->cols, NULL);
 	return 0;
 }
 
@@ -377,11 +378,13 @@ static bool runs_soon(const struct session *s)
 		(s->state == SESSION_FREEZING || s->state == SESSION_WRITING);
 }
 
-/* A snapshot that nobody has asked for just now is in nobody's way: who wants to freeze the session waits for it. */
+/* A snapshot that nobody has asked for just now is in nobody's way: who wants to freeze the
+ * session waits for it. */
 static bool is_unasked(const struct session *s)
 {
 	return s->op.what == OP_SNAPSHOT && !s->op.client && !s->op.over &&
-		(s->state == SESSION_FREEZING || s->state == SESSION_WRITING || s->state == SESSION_COPYING);
+	       (s->state == SESSION_FREEZING || s->state == SESSION_WRITING ||
+		       s->state == SESSION_COPYING);
 }
 
 static void handle(struct session *s, struct client *c, const Pb__Control *m, int *fds,

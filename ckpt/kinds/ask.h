@@ -49,11 +49,12 @@ struct ckpt_asked {
 	uint32_t membarrier;
 	uint64_t brk; /* program break */
 	bool subreaper;
-	siginfo_t continued; /* of a child of which it has not asked that; si_pid 0: there is none */
+	siginfo_t continued; /* of a child of which it has not asked that; si_pid 0: none */
 	uint32_t n_groups, groups[]; /* at most CKPT_MAX_GROUPS */
 };
 
-/* Asks all threads of the session, many at the same time: a stop of a task takes a wake-up, which is most of its time. */
+/* Asks all threads of the session, many at the same time: a stop of a task takes a wake-up, which
+ * is most of its time. */
 int ckpt_ask_all(struct ckpt_dump *d, struct err *e);
 /* The answers of @t, kept with it. */
 int ckpt_ask(struct ckpt_thread *t, const struct ckpt_asked **ret, struct err *e);

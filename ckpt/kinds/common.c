@@ -121,7 +121,8 @@ char *ckpt_common_path(const struct ckpt_file *f)
 	return strndup(f->link, len);
 }
 
-/* @way, with a slash at its end, made with what is missing above it, opened and removed again.  -EEXIST if it is there. */
+/* @way, with a slash at its end, made with what is missing above it, opened and removed again.
+ * -EEXIST if it is there. */
 static int make_for_a_moment(char *way)
 {
 	char *first = NULL;
@@ -153,7 +154,8 @@ int ckpt_common_gone_dir(const struct ckpt_build *b, const char *path)
 		fd = make_for_a_moment(way);
 	if (fd >= 0)
 		return fd;
-	snprintf(spare, sizeof(spare), "%s", ckpt_where_host(b->world, "/tmp/.podrun-XXXXXX", room));
+	snprintf(spare, sizeof(spare), "%s",
+		ckpt_where_host(b->world, "/tmp/.podrun-XXXXXX", room));
 	if (!mkdtemp(spare))
 		return fd;
 	fd = open(spare, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -279,7 +281,7 @@ void ckpt_common_free(Pb__FileCommon *c)
 	free(c);
 }
 
-/* ---- files by inode --------------------------------------------------------------------------- */
+/* ---- files by inode -------------------------------------------------------------------------- */
 
 /* Every open file, by inode and then by id; made again when files were taken up since. */
 struct index {
@@ -449,7 +451,8 @@ int ckpt_common_lock(int fd, const Pb__FileCommon *c, struct err *e)
 	return 0;
 }
 
-void ckpt_common_lease(struct ckpt_build *b, const struct ckpt_build_file *f, const Pb__FileCommon *c)
+void ckpt_common_lease(
+	struct ckpt_build *b, const struct ckpt_build_file *f, const Pb__FileCommon *c)
 {
 	struct ckpt_build_proc *p = f && f->holder ? ckpt_build_proc(b, f->holder) : NULL;
 	struct err e = {0};

@@ -21,7 +21,8 @@
 #define MAX_FDS	     (1 << 20)
 #define CALLS_PER_FD 7 /* an O_PATH descriptor takes most (ckpt/lend.c), or one with O_ASYNC */
 
-/* Not by fdinfo, which shows O_CLOEXEC of the file's own flags as well: TIOCGPTPEER leaves it there. */
+/* Not by fdinfo, which shows O_CLOEXEC of the file's own flags as well:
+ * TIOCGPTPEER leaves it there. */
 static bool is_unsure(const struct ckpt_fd *f)
 {
 	int flags = f->cloexec ? fcntl(f->file->fd, F_GETFL) : -1;
@@ -159,7 +160,8 @@ static int link_table(struct ckpt_build *b, struct ckpt_record *rec, struct err 
 	r = m && t ? check_entries(b, rec, m, e) : ckpt_record_bad(rec, e);
 	if (r < 0 || !m->n_entries)
 		goto out;
-	/* What lends, if anything does, lies in the first gap, so the next is where the kernel puts things. */
+	/* What lends, if anything does, lies in the first gap, so the next is
+	 * where the kernel puts things. */
 	gap = b->world->names ? -1 : first_gap(m);
 	ckpt_lend_move(b, t->proc, gap);
 	for (size_t i = 0, next = 0; r == 0 && i < m->n_entries; i++) {

@@ -19,8 +19,8 @@
 #define DEEP	    3	   /* below a directory of which something was found */
 
 /*
- * Directories yet to be walked, in this order: those below one that was found, because who watches one often watches
- * what is in it; most others; and large trees that programs read and don't watch.
+ * Directories yet to be walked, in this order: those below one that was found, because who watches
+ * one often watches what is in it; most others; and large trees that programs read and don't watch.
  */
 enum rank { NEAR, USUAL, SELDOM, RANKS };
 

@@ -2,11 +2,11 @@
 /*
  * find_ahead - the search for names of watched inodes, while the session runs.
  *
- * Which there are is told by the session's own /proc.  Whoever comes or goes meanwhile is no loss: what is not
- * found now is searched when all stand still, and what was found is looked at again.
+ * Which there are is told by the session's own /proc.  Whoever comes or goes meanwhile is no loss:
+ * what is not found now is searched when all stand still, and what was found is looked at again.
  *
- * To walk over a directory is to open and to read it.  A program that watches for just that would find events
- * in its queue, and an image has none of them: then nothing is done ahead.
+ * To walk over a directory is to open and to read it.  A program that watches for just that would
+ * find events in its queue, and an image has none of them: then nothing is done ahead.
  */
 #include <stdio.h>
 #include <string.h>

@@ -5,21 +5,23 @@
  * Theory of operation
  *
  * fdinfo tells watch descriptor, mask and inode; the name is searched (find.h), or the inode is
- * that of an open file without one.  A watch whose name can't be found makes the freeze fail.  The names
- * of all inotifies of the session are searched together, at the first of them.
+ * that of an open file without one.  A watch whose name can't be found makes the freeze fail.  The
+ * names of all inotifies of the session are searched together, at the first of them.
  *
  * At resume watches are added at finish, so that the making of all else makes no events.  The
  * kernel counts watch descriptors up and never uses one again, so numbers in between are used up
  * with a watch that is removed again; the events of that are thrown away.
  *
  * Events that nobody has read stay in the kernel: they can't be looked at without taking them
- * away, nor put back.  A freeze that meets some lets the session run on for a moment (ckpt/walks.c).  One
- * that runs on (snapshot, failed suspend) still has them; to one that is resumed the kernel says what it
- * says when it has lost some itself: IN_Q_OVERFLOW, on which a program looks at its files again.  No call
- * makes that event, so as many others are made as the queue takes, and read away in front of it:
+ * away, nor put back.  A freeze that meets some lets the session run on for a moment
+ * (ckpt/walks.c).  One that runs on (snapshot, failed suspend) still has them; to one that is
+ * resumed the kernel says what it says when it has lost some itself: IN_Q_OVERFLOW, on which a
+ * program looks at its files again.  No call makes that event, so as many others are made as the
+ * queue takes, and read away in front of it:
  *
- *      watch on a file nobody knows   M A M A M A ... M A   IN_Q_OVERFLOW        M modified, A accessed
+ *      watch on a file nobody knows   M A M A M A ... M A   IN_Q_OVERFLOW
  *                                     '----- read -----'    '- left to be read'
+ *      M modified, A accessed
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -320,8 +322,9 @@ static int add_watches(
 	return 0;
 }
 
-/* Fills the queue of @fd with events of @file, whose watch is on it, until it takes no more: IN_Q_OVERFLOW
- * is the last one then.  Two kinds by turns: one that is like the last is not taken. */
+/* Fills the queue of @fd with events of @file, whose watch is on it, until it
+ * takes no more: IN_Q_OVERFLOW is the last one then.  Two kinds by turns: one
+ * that is like the last is not taken. */
 static bool fill_queue(int fd, int file)
 {
 	unsigned made = 0;
@@ -339,8 +342,8 @@ static bool fill_queue(int fd, int file)
 	return queued == then;
 }
 
-/* Leaves IN_Q_OVERFLOW in the empty queue of @fd and nothing else; or nothing at all, which is told in
- * the log, where the host lets a queue be longer than is filled here. */
+/* Leaves IN_Q_OVERFLOW in the empty queue of @fd and nothing else; or nothing at all, which is told
+ * in the log, where the host lets a queue be longer than is filled here. */
 static int say_lost(struct ckpt_build *b, int fd, int spare, const char *path, struct err *e)
 {
 	_cleanup_close_ int file = ckpt_common_reopen(b, spare, O_RDWR, e);
@@ -358,7 +361,8 @@ static int say_lost(struct ckpt_build *b, int fd, int spare, const char *path, s
 	ioctl(fd, FIONREAD, &queued);
 	if (!full || queued < (int)sizeof(events[0])) {
 		throw_events_away(fd);
-		log_warn("an inotify has lost its unread events, and the queue is too long to say so");
+		log_warn("an inotify has lost its unread events, and the queue is too long to say "
+			 "so");
 		return 0;
 	}
 	for (size_t left = (size_t)queued - sizeof(events[0]); left;) {

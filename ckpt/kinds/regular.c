@@ -10,8 +10,8 @@
  * them, where they are not carried.
  *
  * Whether the path still leads to the same file is looked up at check.  If it does not (the file
- * was renamed over, or deleted while it has another name), that is searched for (find.h); what has none
- * left goes to kind GHOST.
+ * was renamed over, or deleted while it has another name), that is searched for (find.h); what has
+ * none left goes to kind GHOST.
  *
  * A directory's position is a cookie of its file system.  Beside it the number of entries that
  * had been read is recorded, which means the same everywhere.
@@ -163,7 +163,8 @@ static int skip_entries(int fd, uint64_t n, struct err *e)
 /* Where only an installation changes files: hier(7). */
 static bool is_installed(const char *path)
 {
-	static const char *const tops[] = {"/usr/", "/opt/", "/lib", "/bin/", "/sbin/", "/nix/", "/gnu/"};
+	static const char *const tops[] = {
+		"/usr/", "/opt/", "/lib", "/bin/", "/sbin/", "/nix/", "/gnu/"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(tops); i++)
 		if (!strncmp(path, tops[i], strlen(tops[i])))

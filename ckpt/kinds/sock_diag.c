@@ -180,7 +180,8 @@ static int by_connection(const void *a, const void *b, void *ctx)
 	return memcmp(&x, &y, sizeof(x));
 }
 
-/* Both ends of a connection lie beside one another in that order; one that leads to itself has one. */
+/* Both ends of a connection lie beside one another in that order; one that
+ * leads to itself has one. */
 static int find_peers(struct ckpt_inet_diag_list *list)
 {
 	_cleanup_free_ uint32_t *order = calloc(list->n + 1, sizeof(*order));

@@ -60,7 +60,8 @@ static int check(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
 	return s.proc == d->procs[0] ? check_tree(d, e) : 0;
 }
 
-/* Has @parent not been told yet that @p was stopped, or continued (@what)?  Only the parent can ask.  1: so it is. */
+/* Has @parent not been told yet that @p was stopped, or continued (@what)?  Only the parent
+ * can ask.  1: so it is. */
 static int ask_unseen(struct ckpt_proc *parent, struct ckpt_proc *p, int what, struct err *e)
 {
 	struct remote *remote;
@@ -80,8 +81,8 @@ static int ask_unseen(struct ckpt_proc *parent, struct ckpt_proc *p, int what, s
 }
 
 /*
- * What its parent may still wait for.  That one of its children was continued it tells with all else it is asked; of
- * which this is true it is asked only then.
+ * What its parent may still wait for.  That one of its children was continued it tells with all
+ * else it is asked; of which this is true it is asked only then.
  */
 static int fill_unseen(struct ckpt_dump *d, struct ckpt_proc *p, Pb__Task *m, struct err *e)
 {
@@ -193,7 +194,8 @@ static int take_inner(const Pb__Task *m, struct ckpt_build_proc *p, struct err *
 	if (!m->n_namespaces && !m->n_inner)
 		return 0;
 	if (m->n_namespaces != CKPT_N_NS || m->n_inner % n || m->n_inner / n > CKPT_MAX_INNER)
-		return err_set(e, ERR_IMAGE, -EINVAL, "the numbers of process %d make no sense", p->vpid);
+		return err_set(
+			e, ERR_IMAGE, -EINVAL, "the numbers of process %d make no sense", p->vpid);
 	for (size_t i = 0; i < m->n_inner; i++)
 		if (m->inner[i] < 1)
 			return err_set(e, ERR_IMAGE, -EINVAL, "number %d", m->inner[i]);

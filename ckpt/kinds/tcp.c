@@ -12,14 +12,16 @@
  *      what is asked                            what it means
  *      ESTABLISHED ... CLOSING, LAST_ACK        CONNECTED, with or without fin_sent
  *      CLOSE, but something was received        CONNECTED, CLOSED or RESET by the peer; or REFUSED
- *      the counterpart in INET_DIAG             FILE; without inode: PENDING or CLOSED; none: VANISHED
+ *      the counterpart in INET_DIAG             FILE; without inode: PENDING or CLOSED;
+ *                                               none: VANISHED
  *
  * A counterpart without an inode is either not accepted yet or closed; its state tells.  What it
  * still holds nobody can read, so data in one makes the session unfreezable for the moment; a
  * closed one is helped to deliver it.
  *
- * Connections that lead out (a session on the host's network) are refused by name, or severed: CLOSED
- * or RESET, with what had arrived.  Not kept: TIME_WAIT, urgent data, what TCP_INFO has counted.
+ * Connections that lead out (a session on the host's network) are refused by name, or
+ * severed: CLOSED or RESET, with what had arrived.  Not kept: TIME_WAIT, urgent data, what
+ * TCP_INFO has counted.
  */
 #include "ckpt/kinds/tcp.h"
 
@@ -415,7 +417,8 @@ static int deliver(struct ckpt_dump *d, const struct ckpt_file *f, const Pb__Tcp
 
 	if (d->world->ns_net >= 0 || !tcp_queue_unsent(from))
 		return 0;
-	/* With the last byte may come the end of both: who keeps their addresses for a minute must share them. */
+	/* With the last byte may come the end of both: who keeps their addresses for a
+	 * minute must share them. */
 	of_receiver = share_address(f->fd, 1);
 	of_sender = share_address(from, 1);
 	r = tcp_queue_deliver(d, f->fd, from, e);

@@ -25,14 +25,16 @@ uint64_t tcp_queue_received(int fd);
 uint64_t tcp_queue_unsent(int from);
 /*
  * Makes room in @fd's receive queue for @bytes more, so that a peer nobody has any more can deliver
- * what it still holds, and tells it so.  Best effort: on the host's network up to half of what net.ipv4.tcp_rmem allows.
+ * what it still holds, and tells it so.  Best effort: on the host's network up to half of what
+ * net.ipv4.tcp_rmem allows.
  */
 int tcp_queue_make_room(const struct ckpt_dump *d, int fd, uint64_t bytes, struct err *e);
 /* Makes @fd's receive queue have room for @bytes more, as far as the host allows. */
 void tcp_queue_invite(int fd, uint64_t bytes);
 /* Helps @from to deliver all it has to @fd, for a moment; best effort, see tcp_queue_unsent. */
 int tcp_queue_deliver(const struct ckpt_dump *d, int fd, int from, struct err *e);
-/* Has a connect(2) of @fd, which has an error to tell, failed without having been answered by a peer? */
+/* Has a connect(2) of @fd, which has an error to tell, failed without
+ * having been answered by a peer? */
 bool tcp_was_refused(int fd);
 /* Its state, TCP_* of netinet/tcp.h; -1 if it is no TCP socket. */
 int tcp_state(int fd);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Was a connect(2) refused?  The error tells, but it is told once, and to the program.  What the kernel has counted tells
- * the same.  In a file of its own because libc's struct tcp_info is older than these counters, and excludes the kernel's.
+ * Was a connect(2) refused?  The error tells, but it is told once, and to the program.  What the
+ * kernel has counted tells the same.  In a file of its own because libc's struct tcp_info is older
+ * than these counters, and excludes the kernel's.
  */
 #include <linux/tcp.h>
 #include <netinet/in.h>

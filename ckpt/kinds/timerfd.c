@@ -36,13 +36,14 @@ static bool on_wall_clock(const Pb__TimerFd *m)
 }
 
 /*
- * A timer may go off while it is looked at.  The kernel tells 0 of one whose time has come, also as long as
- * the CPU that has it - another one, which may be late - has not made a tick of it; and it tells 0 of one that is
- * not armed.  The former must not come back as the latter: a periodic one would stand still for ever.
+ * A timer may go off while it is looked at.  The kernel tells 0 of one whose time has come, also as
+ * long as the CPU that has it - another one, which may be late - has not made a tick of it; and it
+ * tells 0 of one that is not armed.  The former must not come back as the latter: a periodic one
+ * would stand still for ever.
  *
- * The survey looked when all tasks stood still, and since then nobody has armed anything.  What had time left then, and
- * has neither time nor a tick now, is due.  What had none then is not armed, or was just going off: that is
- * over a moment later.
+ * The survey looked when all tasks stood still, and since then nobody has armed anything.  What had
+ * time left then, and has neither time nor a tick now, is due.  What had none then is not armed, or
+ * was just going off: that is over a moment later.
  */
 #define SETTLED_NS 2000000U
 #define TRIES	   100 /* one of so short a period goes off each time */
@@ -67,7 +68,8 @@ static int64_t told_left(const char *text)
 										    : -1;
 }
 
-/* Neither time is left nor a tick there: due, or not armed.  Returns false if that can't be told yet. */
+/* Neither time is left nor a tick there: due, or not armed.  Returns false if
+ * that can't be told yet. */
 static bool tell_apart(struct ckpt_dump *d, const struct ckpt_file *f, Pb__TimerFd *m)
 {
 	const struct timespec nap = {.tv_nsec = SETTLED_NS / 8};

@@ -7,8 +7,8 @@
  * but are listed by interface (/proc/net/igmp, igmp6): each socket is asked about each group.
  *
  * A session on the host's network keeps its addresses; what waits in such a socket is lost, as
- * datagrams may be, since it could only be sent again under a false name.  Also lost: what waits in a
- * ping socket or in one that is shut for reading, error queues, and corked data.
+ * datagrams may be, since it could only be sent again under a false name.  Also lost: what waits in
+ * a ping socket or in one that is shut for reading, error queues, and corked data.
  */
 #include <errno.h>
 #include <linux/sockios.h>
@@ -278,7 +278,8 @@ static bool is_ours(const struct ckpt_dump *d, const union ckpt_sockaddr *a)
 	return false;
 }
 
-/* A socket on the host's network with a peer leads out of the session, unless that is in it, too. */
+/* A socket on the host's network with a peer leads out of the session,
+ * unless that is in it, too. */
 static bool leads_out(const struct ckpt_dump *d, int fd, union ckpt_sockaddr *ret)
 {
 	socklen_t len = sizeof(*ret);

@@ -337,8 +337,8 @@ static int find_pending(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Unix
 		if (!client || ioctl(client->fd, SIOCOUTQ, &unread) < 0 || unread) {
 			err_set(e, ERR_UNFREEZABLE, -EAGAIN,
 				client ? "a connection that has not been accepted yet holds data"
-				       : "a connection that has not been accepted yet may hold data, "
-					 "its client has gone");
+				       : "a connection that has not been accepted yet may hold "
+					 "data, its client has gone");
 			return err_hint(e, "try again when the server has accepted it");
 		}
 		m->pending[m->n_pending++] = client->id;

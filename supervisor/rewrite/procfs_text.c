@@ -19,7 +19,8 @@ static void put_span(struct buf *out, const char *from, const char *to)
 	buf_put(out, from, (size_t)(to - from));
 }
 
-/* The number at @p as the session calls it.  What is no number of a task (0, -1) stays.  Returns its end. */
+/* The number at @p as the session calls it.  What is no number of a task (0, -1)
+ * stays.  Returns its end. */
 static const char *put_number(const struct procfs_facts *f, const char *p, struct buf *out)
 {
 	char *end;
@@ -82,7 +83,8 @@ static void put_state(
 		buf_put_str(out, is == 'T' ? "State:\tT (stopped)\n" : "State:\tR (running)\n");
 }
 
-/* "Uid:\t0\t0\t0\t0", "Groups:\t4 5 ", "CapEff:\t000001ffffffffff": true if @line is one of these. */
+/* "Uid:\t0\t0\t0\t0", "Groups:\t4 5 ", "CapEff:\t000001ffffffffff": true if
+ * @line is one of these. */
 static bool put_ids(const struct procfs_ids *ids, const char *line, struct buf *out)
 {
 	static const char *const caps[] = {"CapInh:", "CapPrm:", "CapEff:", "CapBnd:", "CapAmb:"};
@@ -151,7 +153,7 @@ bool procfs_text_is_ours(const struct numbers *numbers, const char *status, pid_
 
 /* ---- maps ----------------------------------------------------------------------------------- */
 
-/* "55d0-55d1 r--p 00000000 08:01 1234    /usr/bin/x": where the path is, NULL if the line has none. */
+/* "55d0-55d1 r--p 00000000 08:01 1234    /usr/bin/x": where the path is, NULL if there is none. */
 static const char *find_path(const char *line, const char *end)
 {
 	const char *p = line + strcspn(line, " \n");
@@ -191,7 +193,8 @@ void procfs_text_maps(const struct procfs_facts *f, const char *text, struct buf
 
 /* ---- stat ----------------------------------------------------------------------------------- */
 
-/* Numbers of tasks are fields 1, 4 (parent), 5 (group), 6 (session) and 8 (the terminal's group). */
+/* Numbers of tasks are fields 1, 4 (parent), 5 (group), 6 (session) and 8
+ * (the terminal's group). */
 static bool is_number_field(int field)
 {
 	return field == 4 || field == 5 || field == 6 || field == 8;
@@ -201,7 +204,8 @@ static bool is_number_field(int field)
 #define FIELD_START 22
 #define HUNDREDTH   10000000LL
 
-/* What is added to boot time in that unit: rounded down, so that nothing lies ahead of the session's clock. */
+/* What is added to boot time in that unit: rounded down, so that nothing lies ahead of
+ * the session's clock. */
 static long long hundredths_added(const struct procfs_facts *f)
 {
 	return f->boottime_ns / HUNDREDTH - (f->boottime_ns % HUNDREDTH < 0 ? 1 : 0);
@@ -284,8 +288,8 @@ void procfs_text_timers(const struct procfs_facts *f, const char *text, struct b
 
 /* ---- locks ---------------------------------------------------------------------------------- */
 
-/* "1: POSIX  ADVISORY  WRITE 12 08:01:99 0 EOF", with "->" behind the colon for one that waits: where the
- * number is, NULL if there is none. */
+/* "1: POSIX  ADVISORY  WRITE 12 08:01:99 0 EOF", with "->" behind the colon for one that waits:
+ * where the number is, NULL if there is none. */
 static const char *lock_owner(const char *p, const char *end)
 {
 	for (int word = 0; p < end; word++) {

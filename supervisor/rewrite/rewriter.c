@@ -45,8 +45,8 @@
 #define AWAIT_NS       (1000 * 1000L)
 #define AWAIT_MAX_NS   (10 * 1000000000ULL)
 
-/* It goes on to its next stop; one that is to be held is told so again, because any stop takes back the
- * request. */
+/* It goes on to its next stop; one that is to be held is told so again, because any stop
+ * takes back the request. */
 static void go_on(const struct rewriter *w, const struct task *task, int request, int sig)
 {
 	if (w->hold && !task->loose && task->host != w->init)
@@ -115,8 +115,8 @@ static void on_birth(struct rewriter *w, struct task *task)
 }
 
 /*
- * May the child share something with its parent, now or once it has called exec?  (Until then the parent of a
- * vfork sleeps, and is not frozen.)
+ * May the child share something with its parent, now or once it has called exec?  (Until then the
+ * parent of a vfork sleeps, and is not frozen.)
  */
 static bool may_share(const struct task_birth *birth)
 {
@@ -189,7 +189,8 @@ static void on_born(struct rewriter *w, struct task *parent, int event)
 
 /* ---- stops ---------------------------------------------------------------------------------- */
 
-/* An open that has been left to the kernel, or that the task makes itself, is interrupted as it is. */
+/* An open that has been left to the kernel, or that the task makes itself, is
+ * interrupted as it is. */
 static bool is_made(const struct task *task, const struct user_regs_struct *r)
 {
 	const struct seccomp_data *d = &task->passed;
@@ -348,8 +349,8 @@ void rewriter_status(struct rewriter *w, pid_t host, int status)
 /* ---- two loops ------------------------------------------------------------------------------ */
 
 /*
- * The kernel tells of the youngest first.  Two that stop all the time would be all that is ever told of, if not of all that
- * stand was asked, now and then, before any of them goes on.
+ * The kernel tells of the youngest first.  Two that stop all the time would be all that is ever
+ * told of, if not of all that stand was asked, now and then, before any of them goes on.
  */
 static void take_turns(struct rewriter *w)
 {
@@ -361,7 +362,8 @@ static void take_turns(struct rewriter *w)
 
 	while (n < ARRAY_SIZE(standing) &&
 		(standing[n].host = waitpid(-1, &standing[n].status, __WALL | WNOHANG)) > 0) {
-		/* One is told of twice if it was killed, or another thread has its number by an exec. */
+		/* One is told of twice if it was killed, or another thread has
+		 * its number by an exec. */
 		for (size_t i = 0; i < n; i++)
 			if (standing[i].host == standing[n].host)
 				standing[i].host = 0;
@@ -373,7 +375,8 @@ static void take_turns(struct rewriter *w)
 		/* Who was killed meanwhile stands in its last stop by now, or is no more. */
 		if (!standing[i].host)
 			continue;
-		if (!WIFSTOPPED(*status) || waitpid(standing[i].host, status, __WALL | WNOHANG) >= 0)
+		if (!WIFSTOPPED(*status) ||
+			waitpid(standing[i].host, status, __WALL | WNOHANG) >= 0)
 			rewriter_status(w, standing[i].host, *status);
 	}
 }
@@ -396,9 +399,9 @@ void rewriter_wait(struct rewriter *w)
 }
 
 /*
- * One thread for stops, since only the tracer may ptrace, and one for calls.  Each waits in the kernel for
- * its own, so that whoever wakes it knows that it will wait in turn: then both stay on one
- * CPU, where an answer takes a tenth of the time.
+ * One thread for stops, since only the tracer may ptrace, and one for calls.  Each waits in the
+ * kernel for its own, so that whoever wakes it knows that it will wait in turn: then both stay on
+ * one CPU, where an answer takes a tenth of the time.
  */
 _Noreturn void rewriter_follow(struct rewriter *w)
 {

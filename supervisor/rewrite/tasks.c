@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The host may give the number of a task that has ended to a stranger.  So the name of one that is gone
- * is believed only as long as somebody who lives has it as his group or session, or it is a zombie,
- * which the host's /proc tells.
+ * The host may give the number of a task that has ended to a stranger.  So the name of one that is
+ * gone is believed only as long as somebody who lives has it as his group or session, or it is a
+ * zombie, which the host's /proc tells.
  */
 #include "supervisor/rewrite/tasks.h"
 
@@ -16,7 +16,8 @@
 
 #define SWEEP_AT 64 /* numbers of ended tasks before they are looked through */
 
-/* Of pid 1, which is podrun's own and says the host's numbers: nobody may look at it, but root can. */
+/* Of pid 1, which is podrun's own and says the host's numbers: nobody may
+ * look at it, but root can. */
 static bool is_ours(const struct task *task)
 {
 	return task->number == 1;
@@ -232,8 +233,8 @@ void tasks_inherit(struct tasks *t, struct task *child, const struct task *paren
 }
 
 /*
- * All its threads have ended before it.  One that has called exec goes by its number, and if it was killed in that
- * moment nobody has told of it.
+ * All its threads have ended before it.  One that has called exec goes by its number, and if it was
+ * killed in that moment nobody has told of it.
  */
 static void end_threads(struct tasks *t, const struct task *process)
 {

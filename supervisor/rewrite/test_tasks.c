@@ -105,7 +105,8 @@ static void a_number_comes_back(void **state)
 	drop(t);
 }
 
-/* Threads have no number left once they have ended; who is dead can be waited for, not signalled. */
+/* Threads have no number left once they have ended; who is dead can be
+ * waited for, not signalled. */
 static void ends(void **state)
 {
 	struct tasks *t = make();
@@ -122,7 +123,8 @@ static void ends(void **state)
 	drop(t);
 }
 
-/* Of a thread whose exec nobody has told, for it was killed in that moment, only its process' end is heard. */
+/* Of a thread whose exec nobody has told, for it was killed in that moment, only its
+ * process' end is heard. */
 static void ends_with_its_threads(void **state)
 {
 	struct tasks *t = make();

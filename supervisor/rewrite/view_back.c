@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* From a path of the host, as /proc and the kernel tell it, to what the session calls it: by the text alone. */
+/* From a path of the host, as /proc and the kernel tell it, to what the session calls
+ * it: by the text alone. */
 #include "supervisor/rewrite/view.h"
 
 #include <stdio.h>
@@ -23,8 +24,8 @@ static bool below(const char *path, const char *top, size_t len)
 }
 
 /*
- * A session's directory is called like the session, which may have had another name when a socket was bound:
- * SESSIONS/NAME/files/tmp.  What is behind it in @host, NULL if that is none.
+ * A session's directory is called like the session, which may have had another name when a socket
+ * was bound: SESSIONS/NAME/files/tmp.  What is behind it in @host, NULL if that is none.
  */
 static const char *behind_former_name(const struct view_entry *one, const char *host)
 {
@@ -47,12 +48,15 @@ static int say_former(const struct view *v, const char *host, char ret[PATH_MAX]
 {
 	for (size_t i = 0; i < v->n; i++) {
 		const struct view_entry *one = &v->entries[i];
-		const char *rest = one->sort == VIEW_MOUNT && one->own ? behind_former_name(one, host)
-								      : NULL;
+		const char *rest = NULL;
+		int n;
 
-		if (rest)
-			return snprintf(ret, PATH_MAX, "%s%s", one->path, rest) < PATH_MAX ? 0
-											  : -ENAMETOOLONG;
+		if (one->sort == VIEW_MOUNT && one->own)
+			rest = behind_former_name(one, host);
+		if (!rest)
+			continue;
+		n = snprintf(ret, PATH_MAX, "%s%s", one->path, rest);
+		return n < PATH_MAX ? 0 : -ENAMETOOLONG;
 	}
 	return -ENOENT;
 }

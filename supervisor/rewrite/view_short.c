@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Names of sockets have 108 bytes, on the host, too, and the session's directories may be deep there.  Where a path
- * does not fit it is said by a short one:
+ * Names of sockets have 108 bytes, on the host, too, and the session's directories may be deep
+ * there.  Where a path does not fit it is said by a short one:
  *
  *      /tmp/x.sock                             what the session says
  *      HOME/.local/.../files/tmp/x.sock        where it is
- *      /tmp/podrun.XXXXXX/0/x.sock             what bind(2) and connect(2) are told: 0 is a symlink to the
- *                                              host's directory of the first entry of the view
- *      /tmp/podrun.XXXXXX/d0/x.sock            where even that is too long: d0 is one to 0/deep/directory
+ *      /tmp/podrun.XXXXXX/0/x.sock             what bind(2) and connect(2) are told: 0 is a
+ *                                              symlink to the host's directory of the first entry
+ *                                              of the view
+ *      /tmp/podrun.XXXXXX/d0/x.sock            where even that is too long: d0 is one to
+ *                                              0/deep/directory
  *
- * The kernel keeps the name that a socket was bound to, and tells it (getsockname(2)).  The number in it says which entry that
- * was, so the way back needs no file: it stays right if the session is called otherwise since, when the links are made anew.
+ * The kernel keeps the name that a socket was bound to, and tells it (getsockname(2)).  The number
+ * in it says which entry that was, so the way back needs no file: it stays right if the session is
+ * called otherwise since, when the links are made anew.
  *
- * The directory is made when it is needed first, in the host's /tmp, where it is short whatever the environment says.
- * Nobody else can put a link there (mode 0700), nor can the session: to it the host's /tmp is behind Landlock.  What
- * Landlock looks at is the file at the end of the way, not links on it.
+ * The directory is made when it is needed first, in the host's /tmp, where it is short
+ * whatever the environment says.  Nobody else can put a link there (mode 0700), nor can the
+ * session: to it the host's /tmp is behind Landlock.  What Landlock looks at is the file at
+ * the end of the way, not links on it.
  */
 #include "supervisor/rewrite/view.h"
 

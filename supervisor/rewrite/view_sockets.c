@@ -2,8 +2,9 @@
 /*
  * Sockets with a path: bound and connected to by the host's, told by the session's.
  *
- * The host's path has to fit into an address, too (108 bytes, unix(7)); one that does not is told by a shorter
- * one (view_short.c).  Whose address a receiver is told is left as the kernel has it: to answer it is understood.
+ * The host's path has to fit into an address, too (108 bytes, unix(7)); one that does not is told
+ * by a shorter one (view_short.c).  Whose address a receiver is told is left as the kernel has it:
+ * to answer it is understood.
  */
 #include "supervisor/rewrite/view_calls.h"
 
@@ -29,8 +30,8 @@ static bool peek_address(
 }
 
 /*
- * Will the kernel come to the same place?  What a socket is bound to is told to others: a relative name should stay
- * one.
+ * Will the kernel come to the same place?  What a socket is bound to is told to others: a relative
+ * name should stay one.
  */
 static bool is_native(struct rewrite *rw, const struct task *task, const char *path,
 	const struct view_place *at)
@@ -44,8 +45,9 @@ static bool is_native(struct rewrite *rw, const struct task *task, const char *p
 }
 
 /*
- * As view_find_place.  Who receives a datagram, or accepts a connection, is told the path that the sender was bound
- * to, which is the host's (docs/names.md): what is not there by the session's words may be meant by these.
+ * As view_find_place.  Who receives a datagram, or accepts a connection, is told the path that the
+ * sender was bound to, which is the host's (docs/names.md): what is not there by the session's
+ * words may be meant by these.
  */
 static int find_socket(struct rewrite *rw, const struct task *task, const char *path, unsigned how,
 	struct view_place *ret)
@@ -61,9 +63,10 @@ static int find_socket(struct rewrite *rw, const struct task *task, const char *
 	return view_find_place(rw, task, AT_FDCWD, heard, how, ret);
 }
 
-/* The address at @addr as the kernel is to have it: its length, 0 if it is right already, or an error. */
-static ssize_t translated(struct rewrite *rw, struct task *task, uint64_t addr, uint64_t len, unsigned how,
-	struct sockaddr_un *ret)
+/* The address at @addr as the kernel is to have it: its length, 0 if it is right
+ * already, or an error. */
+static ssize_t translated(struct rewrite *rw, struct task *task, uint64_t addr, uint64_t len,
+	unsigned how, struct sockaddr_un *ret)
 {
 	_cleanup_place_ struct view_place place = VIEW_PLACE_INIT;
 	char path[sizeof(*ret) + 1] = "", other[PATH_MAX], host[PATH_MAX];
@@ -94,12 +97,12 @@ static ssize_t translated(struct rewrite *rw, struct task *task, uint64_t addr, 
 }
 
 /* Argument @at is an address, the next one how long it is. */
-static int enter_address(struct rewrite *rw, struct task *task, struct user_regs_struct *regs, int at,
-	unsigned how)
+static int enter_address(
+	struct rewrite *rw, struct task *task, struct user_regs_struct *regs, int at, unsigned how)
 {
 	struct sockaddr_un address;
-	ssize_t n = translated(rw, task, *view_arg(regs, at), (unsigned)*view_arg(regs, at + 1), how,
-		&address);
+	ssize_t n = translated(
+		rw, task, *view_arg(regs, at), (unsigned)*view_arg(regs, at + 1), how, &address);
 	uint64_t addr;
 
 	if (n <= 0)
@@ -191,8 +194,8 @@ void view_leave_sendmsg(struct rewrite *rw, struct task *task, struct user_regs_
 	calls_leave_sendmsg(rw, task, regs);
 }
 
-/* The kernel writes into these headers, so that they have to be the task's; who sends several messages at once to sockets
- * with a path in the view is not known to exist. */
+/* The kernel writes into these headers, so that they have to be the task's; who sends several
+ * messages at once to sockets with a path in the view is not known to exist. */
 int view_enter_sendmmsg(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
 	struct sockaddr_un address;
