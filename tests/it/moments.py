@@ -47,13 +47,17 @@ def at(env, point, what, *command):
         raise Failed(err.decode())
 
 
+def sleepers(env):
+    return [p for p in env.podrun("inspect", "s").json()["processes"] if p["command"] == "sleep 1000"]
+
+
 def stopped_when_frozen(env, way):
     """A SIGSTOP that had not arrived when it was frozen arrives afterwards, wherever it goes on."""
     prepare(env)
     due(env, None, None)
     env.run_detached("s", "sh", "-c", "sleep 1000 & echo ready; while [ ! -e /tmp/go ]; do sleep 0.01; done; "
                      "kill -9 $!; wait; echo ok")
-    (sleeper,) = [p for p in env.podrun("inspect", "s").json()["processes"] if p["command"] == "sleep 1000"]
+    (sleeper,) = until("it sleeps", lambda: sleepers(env))
     image = env.path("image")
     at(env, "freeze.swept", lambda: os.kill(sleeper["host_pid"], signal.SIGSTOP), way, "s", "-o", image)
 
@@ -78,7 +82,8 @@ for _way in ("suspend", "snapshot"):
 def told_while_it_stands_still(env):
     """A signal that comes to a session that is paused, as of a timer, goes along when it is suspended."""
     env.run_detached("s", "sh", "-c", "trap 'echo ok; exit' USR1; echo ready; while :; do sleep 0.01; done")
-    (shell,) = [p for p in env.podrun("inspect", "s").json()["processes"] if p["command"].startswith("sh -c")]
+    # a child that has not called exec yet has the same command
+    shell = min(env.podrun("inspect", "s").json()["processes"], key=lambda p: p["pid"])
     env.podrun("pause", "s")
     os.kill(shell["host_pid"], signal.SIGUSR1)
     env.podrun("suspend", "s", "-o", env.path("image"))
@@ -93,7 +98,7 @@ def stopped_when_its_freezer_is_killed(env):
     prepare(env)
     due(env, None, None)
     env.run_detached("s", "sh", "-c", "x=$(head -c 3000000 /dev/zero | tr '\\0' x); sleep 1000 & echo ready; wait")
-    (sleeper,) = [p for p in env.podrun("inspect", "s").json()["processes"] if p["command"] == "sleep 1000"]
+    (sleeper,) = until("it sleeps", lambda: sleepers(env))
     at(env, "freeze.swept", lambda: os.kill(sleeper["host_pid"], signal.SIGSTOP), "pause", "s")
     (worker,) = [pid for pid in ours(env) if read("/proc/%d/comm" % pid) == "podrun-freeze\n"]
     p = env.start(PODRUN, "suspend", "s", "-o", "-", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
