@@ -20,6 +20,8 @@
 #include "ckpt/survey.h"
 #include "ckpt/where.h"
 
+#define OPEN_AT_ONCE 32
+
 struct ckpt_proc *ckpt_proc_by_vpid(const struct ckpt_dump *d, pid_t vpid)
 {
 	size_t lo = 0, hi = d->n_procs;
@@ -472,19 +474,56 @@ int ckpt_thread_remote(struct ckpt_thread *t, struct remote **ret, struct err *e
 	return 0;
 }
 
+/* Those which are opened without further ado. */
+static bool opens_plainly(const struct ckpt_dump *d, const struct ckpt_proc *p)
+{
+	return p->state != CKPT_ZOMBIE && p->mm == p->vpid && !p->threads[0]->own_filters &&
+	       !remote_of_same_memory(d, p);
+}
+
+void ckpt_survey_enter(struct ckpt_dump *d)
+{
+	for (size_t i = 0; i < d->n_procs;) {
+		struct ckpt_thread *of[OPEN_AT_ONCE];
+		struct remote *opened[OPEN_AT_ONCE] = {0};
+		pid_t tids[OPEN_AT_ONCE];
+		size_t n = 0;
+
+		for (; i < d->n_procs && n < OPEN_AT_ONCE; i++) {
+			if (!opens_plainly(d, d->procs[i]))
+				continue;
+			of[n] = d->procs[i]->threads[0];
+			tids[n] = of[n]->tid;
+			n++;
+		}
+		remote_open_many(opened, d->host_proc, tids, n);
+		for (size_t k = 0; k < n; k++)
+			of[k]->remote = opened[k];
+	}
+}
+
 void ckpt_survey_leave(struct ckpt_dump *d)
 {
+	_cleanup_free_ struct remote **list = NULL;
+	size_t n = 0, all = 0;
+
 	for (size_t i = 0; i < d->n_procs; i++) {
-		struct ckpt_proc *p = d->procs[i];
+		close_again(d->procs[i]);
+		all += d->procs[i]->n_threads;
+	}
+	list = calloc(all + 1, sizeof(struct remote *));
+	for (size_t i = 0; i < d->n_procs; i++) {
+		for (size_t k = 0; k < d->procs[i]->n_threads; k++) {
+			struct remote *r = take_ptr(d->procs[i]->threads[k]->remote);
 
-		close_again(p);
-		for (size_t k = 0; k < p->n_threads; k++) {
-			struct err e = {0};
-
-			if (remote_close(take_ptr(p->threads[k]->remote), &e) < 0)
-				log_info("thaw: %s", e.msg);
+			if (list)
+				list[n++] = r;
+			else
+				remote_close_all(&r, 1);
 		}
 	}
+	if (list)
+		remote_close_all(list, n);
 }
 
 void ckpt_survey_free(struct ckpt_dump *d)

@@ -143,6 +143,8 @@ int ckpt_survey_sharing(struct ckpt_dump *d, struct err *e);
 int ckpt_survey_open_up(struct ckpt_dump *d, struct ckpt_proc *p, struct err *e);
 /* Their memory maps; takes threads out of the vDSO. */
 int ckpt_survey_memory(struct ckpt_dump *d, struct err *e);
+/* Opens remotes of all that will be asked, as far as that can be done together; ckpt_thread_remote opens the others. */
+void ckpt_survey_enter(struct ckpt_dump *d);
 /* Closes all remotes: the tasks are as they were frozen. */
 void ckpt_survey_leave(struct ckpt_dump *d);
 void ckpt_survey_free(struct ckpt_dump *d);

@@ -275,6 +275,7 @@ int ckpt_ask_all(struct ckpt_dump *d, struct err *e)
 	_cleanup_free_ size_t *at = calloc(d->n_procs + 1, sizeof(*at));
 	int r = at ? 1 : err_errno(e, -ENOMEM, "state of threads");
 
+	ckpt_survey_enter(d);
 	while (r > 0)
 		r = ask_some(d, at, e);
 	return r;

@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 
 #define BIRTH_TIMEOUT_NS (30 * 1000000000ULL)
+#define CLOSE_AT_ONCE	 32
 
 /* ---- opening ------------------------------------------------------------------------------ */
 
@@ -177,14 +178,13 @@ static int write_code(struct remote *r, struct err *e)
 }
 
 /*
- * The same from behind the vDSO (boot.c): 1 when there is no room for that.  The task stands at the sentinel
- * there.
+ * The same from behind the vDSO (boot.c), in two steps: 1 when there is no room for that.  The task stands at the
+ * sentinel there.
  */
-static int boot_mmap(struct remote *r, struct err *e)
+static int start_boot_mmap(struct remote *r, struct err *e)
 {
-	uint64_t at = remote_boot_place(r), addr;
+	uint64_t at = remote_boot_place(r);
 	struct user_regs_struct g = r->regs;
-	int k;
 
 	if (!at)
 		return 1;
@@ -193,7 +193,14 @@ static int boot_mmap(struct remote *r, struct err *e)
 		return 1;
 	}
 	load_mmap(r, &g, 0, 0);
-	k = remote_boot_call(r, &g, &addr, e);
+	return remote_boot_start(r, &g, e);
+}
+
+static int have_boot_mmap(struct remote *r, struct err *e)
+{
+	uint64_t addr;
+	int k = remote_boot_wait(r, &addr, e);
+
 	if (k < 0)
 		return k;
 	if (addr > -4096UL)
@@ -206,20 +213,11 @@ static int boot_mmap(struct remote *r, struct err *e)
  * The area is mapped executable, and never both writable and executable: some hosts refuse
  * that.  The executor makes all but its own page writable, and is ready.
  */
-static int map_area(struct remote *r, uint64_t hint, struct err *e)
+static int start_executor(struct remote *r, struct err *e)
 {
 	struct user_regs_struct g;
-	uint64_t insn;
-	/* A task that is to be blank ends with its tracer anyway. */
-	int k = hint ? 1 : boot_mmap(r, e);
+	int k = write_code(r, e);
 
-	if (k == 1) {
-		k = find_syscall(r, &insn, e);
-		if (k == 0)
-			k = call_mmap(r, insn, hint, e);
-	}
-	if (k == 0)
-		k = write_code(r, e);
 	if (k < 0)
 		return k;
 	g = remote_exec_regs(r, false);
@@ -231,9 +229,32 @@ static int map_area(struct remote *r, uint64_t hint, struct err *e)
 	k = remote_set_regs(r, &g, e);
 	if (k == 0)
 		k = remote_set_mask(r, ALL_SIGNALS, e);
-	if (k == 0)
-		k = remote_go_until(r, WANT_SENTINEL, e);
+	return k == 0 ? remote_go(r, WANT_SENTINEL, e) : k;
+}
+
+static int have_executor(struct remote *r, struct err *e)
+{
+	int k = remote_go_until(r, WANT_SENTINEL, e);
+
 	return k < 0 ? k : remote_stand(r, e);
+}
+
+static int map_area(struct remote *r, uint64_t hint, struct err *e)
+{
+	uint64_t insn;
+	/* A task that is to be blank ends with its tracer anyway. */
+	int k = hint ? 1 : start_boot_mmap(r, e);
+
+	if (k == 0) {
+		k = have_boot_mmap(r, e);
+	} else if (k == 1) {
+		k = find_syscall(r, &insn, e);
+		if (k == 0)
+			k = call_mmap(r, insn, hint, e);
+	}
+	if (k == 0)
+		k = start_executor(r, e);
+	return k == 0 ? have_executor(r, e) : k;
 }
 
 static struct remote *new_remote(int proc_fd, pid_t tid, struct remote_area *area)
@@ -328,6 +349,43 @@ int remote_open(struct remote **ret, int proc_fd, pid_t tid, uint64_t hint, stru
 int remote_open_guarded(struct remote **ret, int proc_fd, pid_t tid, uint64_t hint, struct err *e)
 {
 	return open_new(ret, proc_fd, tid, hint, true, e);
+}
+
+/* What a step of one of many has come to: unless that is 0 it is no more among them, and the task as it was. */
+static void judge_step(struct remote **r, int k)
+{
+	if (k < 0) {
+		remote_put_back(*r);
+		remote_boot_wipe(*r);
+	}
+	if (k != 0)
+		remote_forget(take_ptr(*r));
+}
+
+/* All who are still there are let go, and then waited for. */
+static void open_step(struct remote **list, size_t n, int (*start)(struct remote *r, struct err *e),
+	int (*have)(struct remote *r, struct err *e))
+{
+	for (size_t i = 0; i < n; i++)
+		if (list[i])
+			judge_step(&list[i], start(list[i], NULL));
+	for (size_t i = 0; i < n; i++)
+		if (list[i])
+			judge_step(&list[i], have(list[i], NULL));
+}
+
+void remote_open_many(struct remote **ret, int proc_fd, const pid_t *tids, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		ret[i] = new_remote(proc_fd, tids[i], NULL);
+		if (ret[i] && read_state(ret[i], NULL) < 0)
+			remote_forget(take_ptr(ret[i]));
+	}
+	open_step(ret, n, start_boot_mmap, have_boot_mmap);
+	open_step(ret, n, start_executor, have_executor);
+	for (size_t i = 0; i < n; i++)
+		if (ret[i])
+			remote_boot_wipe(ret[i]);
 }
 
 void remote_set_guarded(struct remote *r)
@@ -507,12 +565,11 @@ bool remote_is_left(pid_t tid, const struct proc_vma *vma)
 
 /* ---- closing ------------------------------------------------------------------------------ */
 
-/* 0 when the pages are gone; the task stands at a sentinel as before.  1: not this way. */
-static int boot_munmap(struct remote *r, struct err *e)
+/* The pages go, in two steps: 1 when not this way. */
+static int start_boot_munmap(struct remote *r, struct err *e)
 {
-	uint64_t at = remote_boot_place(r), ignored;
+	uint64_t at = remote_boot_place(r);
 	struct user_regs_struct g = r->regs;
-	int k;
 
 	if (!at || remote_boot_put(r, at) < 0)
 		return 1;
@@ -525,18 +582,23 @@ static int boot_munmap(struct remote *r, struct err *e)
 		g.rdi = r->area->addr;
 		g.rsi = REMOTE_AREA_SIZE;
 	}
-	k = remote_boot_call(r, &g, &ignored, e);
-	if (k == 0)
-		return remote_stand(r, e);
-	remote_put_back(r);
-	return k;
+	return remote_boot_start(r, &g, e);
+}
+
+/* The task stands at a sentinel as before. */
+static int have_boot_munmap(struct remote *r, struct err *e)
+{
+	uint64_t ignored;
+	int k = remote_boot_wait(r, &ignored, e);
+
+	return k == 0 ? remote_stand(r, e) : k;
 }
 
 /*
  * From the sentinel stop to a PTRACE_EVENT_STOP.  For the last remote of the area the sentinel
  * becomes munmap; should that fail the pages stay, and nobody is the worse for it.
  */
-static int leave(struct remote *r, bool last, struct err *e)
+static int start_leaving(struct remote *r, bool last, struct err *e)
 {
 	struct user_regs_struct g = remote_user_regs(r);
 
@@ -547,30 +609,14 @@ static int leave(struct remote *r, bool last, struct err *e)
 		g.rdi = r->area->addr;
 		g.rsi = REMOTE_AREA_SIZE;
 	}
-	return remote_to_event_stop(r, &g, e);
+	return remote_go_to_event_stop(r, &g, e);
 }
 
-static int close_it(struct remote *r, struct err *e)
+/* It stands in a PTRACE_EVENT_STOP. */
+static int be_as_before(struct remote *r, struct err *e)
 {
-	bool last = r->area->refs == 1 && !r->area->left;
-	int k = 0;
+	int k = remote_set_regs(r, &r->regs, e);
 
-	if (r->where == GONE)
-		return remote_died(r, e);
-	/* It opened its sibling's area and never ran a batch: now it must, to get rid of it. */
-	if (last && r->where == AT_STOP) {
-		remote_clear_batch(r);
-		k = remote_run(r, false, e);
-	}
-	if (k == 0 && last && r->where == AT_SENTINEL) {
-		k = boot_munmap(r, e);
-		last = k == 1;
-		k = MIN(k, 0);
-	}
-	if (k == 0 && r->where == AT_SENTINEL)
-		k = leave(r, last, e);
-	if (k == 0)
-		k = remote_set_regs(r, &r->regs, e);
 	if (k == 0)
 		k = remote_set_mask(r, r->mask, e);
 	if (k == 0 && r->held_stop)
@@ -578,14 +624,111 @@ static int close_it(struct remote *r, struct err *e)
 	return k;
 }
 
+/* One of those that are closed together. */
+struct closing {
+	struct remote *r;
+	bool last, boot; /* unmaps the pages; and does so from behind the vDSO */
+	int k;
+	struct err e;
+};
+
+static void close_begin(struct closing *c)
+{
+	struct remote *r = c->r;
+
+	c->k = r->where == GONE ? remote_died(r, &c->e) : 0;
+	/* It opened its sibling's area and never ran a batch: now it must, to get rid of it. */
+	if (c->k == 0 && c->last && r->where == AT_STOP) {
+		remote_clear_batch(r);
+		c->k = remote_run(r, false, &c->e);
+	}
+	if (c->k < 0 || !c->last || r->where != AT_SENTINEL)
+		return;
+	c->k = start_boot_munmap(r, &c->e);
+	c->boot = c->k == 0;
+	if (c->k < 0)
+		remote_put_back(r);
+	c->k = MIN(c->k, 0);
+}
+
+static void close_leave(struct closing *c)
+{
+	if (c->boot) {
+		c->k = have_boot_munmap(c->r, &c->e);
+		if (c->k < 0)
+			remote_put_back(c->r);
+	}
+	if (c->k == 0 && c->r->where == AT_SENTINEL)
+		c->k = start_leaving(c->r, c->last && !c->boot, &c->e);
+}
+
+static void close_end(struct closing *c)
+{
+	if (c->k == 0 && c->r->going)
+		c->k = remote_go_until(c->r, WANT_EVENT_STOP, &c->e);
+	if (c->k == 0)
+		c->k = be_as_before(c->r, &c->e);
+	remote_boot_wipe(c->r);
+	remote_forget(c->r);
+}
+
+static void close_some(struct closing *c, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		close_begin(&c[i]);
+	for (size_t i = 0; i < n; i++)
+		close_leave(&c[i]);
+	for (size_t i = 0; i < n; i++)
+		close_end(&c[i]);
+}
+
 int remote_close(struct remote *r, struct err *e)
 {
-	int k;
+	struct closing c = {.r = r};
 
 	if (!r)
 		return 0;
-	k = close_it(r, e);
-	remote_boot_wipe(r);
-	remote_forget(r);
+	c.last = r->area->refs == 1 && !r->area->left;
+	close_some(&c, 1);
+	if (c.k < 0 && e)
+		*e = c.e;
+	return c.k;
+}
+
+/* Some of @list from *at on: all, or such that each leaves its pages to another.  Returns how many. */
+static size_t pick(struct remote **list, size_t n, size_t *at, bool all, struct closing *c)
+{
+	size_t k = 0;
+
+	for (; *at < n && k < CLOSE_AT_ONCE; ++*at) {
+		struct remote_area *area = list[*at] ? list[*at]->area : NULL;
+
+		if (!area || (!all && area->refs - area->leaving == 1))
+			continue;
+		c[k] = (struct closing){.r = take_ptr(list[*at])};
+		if (all)
+			c[k].last = area->refs == 1 && !area->left;
+		else
+			area->leaving++;
+		k++;
+	}
 	return k;
+}
+
+/* First those who are not the last of their memory. */
+void remote_close_all(struct remote **list, size_t n)
+{
+	for (int all = 0; all < 2; all++) {
+		for (size_t at = 0; at < n;) {
+			struct closing c[CLOSE_AT_ONCE];
+			size_t k = pick(list, n, &at, all, c);
+
+			for (size_t i = 0; i < k && !all; i++)
+				c[i].r->area->leaving--;
+			close_some(c, k);
+			for (size_t i = 0; i < k; i++)
+				if (c[i].k < 0)
+					log_info("thaw: %s", c[i].e.msg);
+		}
+	}
 }

@@ -163,8 +163,7 @@ void remote_boot_wipe(struct remote *r)
 	r->area->boot = 0;
 }
 
-int remote_boot_call(
-	struct remote *r, const struct user_regs_struct *call, uint64_t *ret, struct err *e)
+int remote_boot_start(struct remote *r, const struct user_regs_struct *call, struct err *e)
 {
 	struct user_regs_struct g = *call;
 	int k;
@@ -176,8 +175,14 @@ int remote_boot_call(
 	k = remote_set_regs(r, &g, e);
 	if (k == 0)
 		k = remote_set_mask(r, ALL_SIGNALS, e);
-	if (k == 0)
-		k = remote_go_until(r, WANT_SENTINEL, e);
+	return k == 0 ? remote_go(r, WANT_SENTINEL, e) : k;
+}
+
+int remote_boot_wait(struct remote *r, uint64_t *ret, struct err *e)
+{
+	struct user_regs_struct g;
+	int k = remote_go_until(r, WANT_SENTINEL, e);
+
 	if (k == 0 && ptrace(PTRACE_GETREGS, r->tid, 0, &g) < 0)
 		k = remote_died(r, e);
 	if (k == 0)

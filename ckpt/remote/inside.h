@@ -40,7 +40,7 @@ extern const uint8_t remote_exec_begin[], remote_exec_end[], remote_exec_run[],
 extern const uint8_t remote_boot_begin[], remote_boot_heal[], remote_boot_far[];
 
 struct remote_area {
-	unsigned refs;
+	unsigned refs, leaving; /* remotes; those of them that are being closed (remote_close_all) */
 	uint64_t addr;
 	bool left;     /* stays when the last remote is closed */
 	uint64_t room; /* behind the vDSO (boot.c), once it was looked for; 0 */
@@ -106,7 +106,9 @@ enum want { WANT_SENTINEL, WANT_SYSCALL_STOP, WANT_EVENT_STOP, WANT_EXEC /* or t
 int remote_go(struct remote *r, enum want want, struct err *e);
 /* Lets the task run until it stands as wanted; all other stops on the way are passed. */
 int remote_go_until(struct remote *r, enum want want, struct err *e);
-/* From wherever it stands to a PTRACE_EVENT_STOP, by way of the call in orig_rax of @via. */
+/* From wherever it stands to a PTRACE_EVENT_STOP, by way of the call in orig_rax of @via.  The first half only starts,
+ * and wants remote_go_until. */
+int remote_go_to_event_stop(struct remote *r, const struct user_regs_struct *via, struct err *e);
 int remote_to_event_stop(struct remote *r, const struct user_regs_struct *via, struct err *e);
 /* Leaves the task as it was, for failures after it has been moved. */
 void remote_put_back(struct remote *r);
@@ -143,10 +145,10 @@ int remote_finish_batch(struct remote *r, struct err *e);
 uint64_t remote_boot_place(struct remote *r);
 /* Writes it there, with what heals @r. */
 int remote_boot_put(struct remote *r, uint64_t at);
-/* One call with the registers @call; its raw result in *ret.  The task stands at the sentinel then,
+/* One call with the registers @call, in two steps; its raw result in *ret.  The task stands at the sentinel then,
  * with registers that are not its own. */
-int remote_boot_call(
-	struct remote *r, const struct user_regs_struct *call, uint64_t *ret, struct err *e);
+int remote_boot_start(struct remote *r, const struct user_regs_struct *call, struct err *e);
+int remote_boot_wait(struct remote *r, uint64_t *ret, struct err *e);
 /* Once the task stands elsewhere. */
 void remote_boot_wipe(struct remote *r);
 

@@ -96,6 +96,11 @@ void remote_pass_traced(bool on);
 
 /* See above; ERR_UNFREEZABLE when the task has no memory to spare or no system call instruction. */
 int remote_open(struct remote **ret, int proc_fd, pid_t tid, uint64_t hint, struct err *e);
+/*
+ * The same of @n tasks, none of which share memory, at the same time.  *ret[i] is NULL for one that could not be
+ * opened this way, which is as it was: remote_open tells why, or does it.
+ */
+void remote_open_many(struct remote **ret, int proc_fd, const pid_t *tids, size_t n);
 /* The same for a task that has filters of its own. */
 int remote_open_guarded(struct remote **ret, int proc_fd, pid_t tid, uint64_t hint, struct err *e);
 /* From now on the task has filters of its own, or had them before; its children have them, too. */
@@ -240,6 +245,8 @@ uint64_t *remote_sigmask(struct remote *r);
  * unmaps the pages.  The task stays stopped by PTRACE_EVENT_STOP.  Frees @r also on failure.
  */
 int remote_close(struct remote *r, struct err *e);
+/* The same of all in @list, which may have NULLs, many at the same time; what fails is logged. */
+void remote_close_all(struct remote **list, size_t n);
 /*
  * A note for whoever finds the pages after our death (0 unless something was noted): what has to be
  * undone in the task.

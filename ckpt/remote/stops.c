@@ -298,13 +298,20 @@ int remote_stand_in_user(struct remote *r, struct err *e)
 	return k < 0 ? k : remote_set_mask(r, r->mask, e);
 }
 
-int remote_to_event_stop(struct remote *r, const struct user_regs_struct *via, struct err *e)
+int remote_go_to_event_stop(struct remote *r, const struct user_regs_struct *via, struct err *e)
 {
 	int k;
 
 	if (ptrace(PTRACE_INTERRUPT, r->tid, 0, 0) < 0)
 		return remote_died(r, e);
 	k = remote_set_regs(r, via, e);
+	return k < 0 ? k : remote_go(r, WANT_EVENT_STOP, e);
+}
+
+int remote_to_event_stop(struct remote *r, const struct user_regs_struct *via, struct err *e)
+{
+	int k = remote_go_to_event_stop(r, via, e);
+
 	return k < 0 ? k : remote_go_until(r, WANT_EVENT_STOP, e);
 }
 

@@ -43,10 +43,10 @@ static int teardown(void **state)
 	return 0;
 }
 
-#define ok(f, call)                                                                                \
-	do {                                                                                       \
-		if ((call) < 0)                                                                    \
-			fail_msg("%s: %s", #call, (f)->e.msg);                                     \
+#define ok(f, call)                                            \
+	do {                                                   \
+		if ((call) < 0)                                \
+			fail_msg("%s: %s", #call, (f)->e.msg); \
 	} while (0)
 
 static void thaw(pid_t pid)
@@ -99,8 +99,8 @@ static void calls_with_references(void **state)
 	path = remote_put_str(r, "/etc/passwd");
 	fd = remote_add(r, SYS_openat, (uint64_t)AT_FDCWD, path, O_RDONLY, 0, 0, 0);
 	st = remote_data(r, sizeof(*st), &addr);
-	i = remote_add_args(r, SYS_fstat,
-		(struct remote_arg[6]){REMOTE_RESULT(fd), REMOTE_ARG(addr)});
+	i = remote_add_args(
+		r, SYS_fstat, (struct remote_arg[6]){REMOTE_RESULT(fd), REMOTE_ARG(addr)});
 	remote_add_args(r, SYS_close, (struct remote_arg[6]){REMOTE_RESULT(fd)});
 	ok(f, remote_run(r, true, &f->e));
 	assert_true(remote_result(r, fd) >= 0);
@@ -146,8 +146,8 @@ static void a_full_table_and_an_early_end(void **state)
 static void a_computing_task_notices_nothing(void **state)
 {
 	struct fixture *f = *state;
-	volatile int *go = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-		0);
+	volatile int *go =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	pid_t pid = testtask_start(body_spin, (void *)go);
 	struct user_regs_struct before, after;
 	long v;
@@ -224,7 +224,7 @@ static void threads_by_clone3(void **state)
 	pid_t pid = testtask_start(body_pause, NULL);
 	struct clone_args args = {
 		.flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
-			CLONE_SYSVSEM,
+			 CLONE_SYSVSEM,
 	};
 	struct remote *r, *threads[10];
 	long v;
@@ -634,8 +634,8 @@ static void run_gated(struct fixture *f, pid_t pid, struct counting *c, bool die
 static void others_wait_at_the_gate(void **state)
 {
 	struct fixture *f = *state;
-	struct counting *c = mmap(
-		NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct counting *c =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	for (int die = 0; die < 2; die++) {
 		pid_t pid, tracer;
@@ -718,52 +718,6 @@ static void cost_of_a_batch(void **state)
 	testtask_end(pid);
 }
 
-/* The first waits for what the last writes: it works only if they run at the same time. */
-static void many_at_the_same_time(void **state)
-{
-	enum { N = 5, KILLED = 2 };
-	struct fixture *f = *state;
-	struct remote *r[N];
-	pid_t pid[N];
-	int wire[2];
-
-	assert_int_equal(pipe(wire), 0);
-	for (int i = 0; i < N; i++) {
-		pid[i] = testtask_start(body_pause, NULL);
-		testtask_await_sleep(f->proc, pid[i]);
-		assert_int_equal(testtask_freeze(f->proc, pid[i]), 0);
-		ok(f, remote_open(&r[i], f->proc, pid[i], 0, &f->e));
-	}
-	for (int i = 0; i < N; i++) {
-		uint64_t at = remote_put(r[i], "x", 1);
-
-		remote_add(r[i], SYS_getpid, 0, 0, 0, 0, 0, 0);
-		if (i == 0)
-			remote_add(r[i], SYS_read, (uint64_t)wire[0], at, 1, 0, 0, 0);
-		else if (i == N - 1)
-			remote_add(r[i], SYS_write, (uint64_t)wire[1], at, 1, 0, 0, 0);
-		ok(f, remote_start(r[i], false, &f->e));
-		if (i == KILLED)
-			kill(pid[i], SIGKILL);
-	}
-	for (int i = 0; i < N; i++) {
-		if (i == KILLED) {
-			remote_wait(r[i], &f->e);
-			remote_forget(r[i]);
-			continue;
-		}
-		ok(f, remote_wait(r[i], &f->e));
-		assert_int_equal(remote_result(r[i], 0), pid[i]);
-		if (i == 0 || i == N - 1)
-			assert_int_equal(remote_result(r[i], 1), 1);
-		ok(f, remote_close(r[i], &f->e));
-		kill(pid[i], SIGKILL);
-		testtask_end(pid[i]);
-	}
-	close(wire[0]);
-	close(wire[1]);
-}
-
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -782,7 +736,6 @@ int main(void)
 		T(tasks_heal_when_the_tracer_dies),
 		T(others_wait_at_the_gate),
 		T(pages_that_were_left_are_used_again),
-		T(many_at_the_same_time),
 		T(cost_of_a_batch),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
