@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Contents of files which travel inside an image: kinds GHOST and MEMFD. */
+/*
+ * Contents of files which travel inside an image: kinds GHOST and MEMFD.
+ *
+ * A memfd of huge pages has no holes that lseek(2) would tell of, and nobody can write(2) it: what is zero is left out, and
+ * the rest is written where it is mapped.
+ */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 #include "ckpt/kinds/common.h"
 #include "ckpt/leased.h"
@@ -30,19 +38,34 @@ static int open_to_read(const struct ckpt_dump *d, const struct ckpt_file *f, st
 	return fd < 0 ? err_errno(e, -errno, "cannot read %s", f->link) : fd;
 }
 
+static bool is_huge(int fd)
+{
+	struct statfs fs;
+
+	return fstatfs(fd, &fs) == 0 && fs.f_type == HUGETLBFS_MAGIC;
+}
+
+static bool is_zero(const uint8_t *p, size_t n)
+{
+	return !p[0] && !memcmp(p, p + 1, n - 1);
+}
+
 /* Writes [@from, @to) of @fd. */
 static int dump_range(struct ckpt_dump *d, const struct ckpt_file *f, int fd, off_t from, off_t to,
 	void *room, struct err *e)
 {
+	bool huge = is_huge(fd);
+
 	while (from < to) {
 		ssize_t n = io_pread_full(fd, room, (size_t)MIN(to - from, (off_t)PIECE), from);
-		int r;
+		int r = 0;
 
 		if (n < 0)
 			return err_errno(e, (int)n, "cannot read %s", f->link);
 		if (n == 0)
 			return 0;
-		r = ckpt_dump_data(d, f->kind, f->id, (uint64_t)from, room, (size_t)n, e);
+		if (!huge || !is_zero(room, (size_t)n))
+			r = ckpt_dump_data(d, f->kind, f->id, (uint64_t)from, room, (size_t)n, e);
 		if (r < 0)
 			return r;
 		from += n;
@@ -99,6 +122,28 @@ int ckpt_contents_dump(struct ckpt_dump *d, const struct ckpt_file *f, struct er
 	return r;
 }
 
+/* @page: size of a huge page, of which the file has a whole number. */
+static int fill_huge(
+	int fd, uint64_t page, uint64_t offset, const void *data, size_t len, struct err *e)
+{
+	uint64_t from = ALIGN_DOWN(offset, page), to = ALIGN_UP(offset + len, page);
+	uint8_t *m;
+
+	/* Who touches one that can't be had would be killed. */
+	if (fallocate(fd, 0, (off_t)from, (off_t)(to - from)) < 0) {
+		err_set(e, ERR_HOST, -errno,
+			"this host has not enough huge pages of %llu MiB for a memfd",
+			(unsigned long long)page >> 20);
+		return err_hint(e, "sysctl vm.nr_hugepages");
+	}
+	m = mmap(NULL, to - from, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)from);
+	if (m == MAP_FAILED)
+		return err_errno(e, -errno, "cannot map a memfd of huge pages");
+	memcpy(m + (offset - from), data, len);
+	munmap(m, to - from);
+	return 0;
+}
+
 int ckpt_contents_fill(struct ckpt_build *b, struct ckpt_record *r, uint64_t offset,
 	const void *data, size_t len, struct err *e)
 {
@@ -109,6 +154,8 @@ int ckpt_contents_fill(struct ckpt_build *b, struct ckpt_record *r, uint64_t off
 	if (!o || o->fd < 0 || fstat(o->fd, &st) < 0 || !S_ISREG(st.st_mode) ||
 		offset > (uint64_t)st.st_size || len > (uint64_t)st.st_size - offset)
 		return ckpt_common_bad(r, e);
+	if (is_huge(o->fd))
+		return fill_huge(o->fd, (uint64_t)st.st_blksize, offset, data, len, e);
 	x = io_pwrite_full(o->fd, data, len, (off_t)offset);
 	return x < 0 ? err_errno(e, x, "cannot write the contents of a %s", r->kind->name) : 0;
 }

@@ -13,6 +13,7 @@ import shutil
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+from cli import one_line  # noqa: E402
 from harness import BUILD, PATIENCE, PODRUN, PROFILE, REWRITE, Failed, Skip, add, main, needs, needs_namespaces, test, until  # noqa: E402
 
 STATE = BUILD / "tests" / "state"
@@ -250,6 +251,50 @@ def who_goes_through_a_directory_comes_to_its_end_first(env):
     (shared / "end").touch()
     env.podrun("resume", "-d", image)
     assert env.wait("w") == "the same\n"
+
+
+HOLDS_GROUPS = """
+hold() { setpriv "$@" sh -c 'echo >> /tmp/begun; until [ -e /tmp/go ]; do sleep .02; done; echo $(id -G)'; }
+hold --groups 7,4001 & hold --groups 4002 & hold --clear-groups &
+until [ "$(cat /tmp/begun 2> /dev/null | wc -l)" = 3 ]; do sleep .02; done
+echo ready
+wait
+"""
+
+
+@test
+def root_inside_keeps_supplementary_groups(env):
+    """Of several processes, also when others are set after a move."""
+    env.share_cache()
+    env.run_detached("s", "sh", "-c", HOLDS_GROUPS, options=["--user", "root"])
+    for move in ("one", "two"):
+        env.podrun("suspend", "s", "-o", env.path(move))
+        env.podrun("resume", "-d", env.path(move))
+        assert env.podrun("exec", "s", "setpriv", "--groups", "9", "id", "-G").text == "0 9\n"
+    env.podrun("exec", "s", "touch", "/tmp/go")
+    assert sorted(env.wait("s").split("\n")) == sorted(["ready", "0 7 4001", "0 4002", "0", ""])
+
+
+HOLDS_A_SOCKET = """
+import os, socket, sys, time
+s = eval(sys.argv[1])
+print("ready", flush=True)
+while not os.path.exists("/tmp/go"): time.sleep(.01)
+print("ok")
+"""
+
+
+@test
+@needs_namespaces("a network of its own, where root may have such sockets")
+def packet_and_raw_sockets_of_root_inside_are_refused(env):
+    env.share_cache()
+    for name, made in (("packet", "socket.socket(socket.AF_PACKET, socket.SOCK_RAW)"),
+                       ("raw", "socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)")):
+        env.run_detached(name, sys.executable, "-c", HOLDS_A_SOCKET, made, options=["--user", "root"])
+        one_line(env.podrun("suspend", name, "-o", env.path("i"), code=3), "(python", "fd 3: socket:[", "is not supported")
+        assert not env.path("i").exists()
+        env.podrun("exec", name, "touch", "/tmp/go")
+        assert "ok" in env.wait(name).split()
 
 
 if __name__ == "__main__":

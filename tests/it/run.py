@@ -116,28 +116,6 @@ def root_inside(env):
     assert not os.path.exists("/etc/mine")
 
 
-HOLDS_GROUPS = """
-hold() { setpriv "$@" sh -c 'echo >> /tmp/begun; until [ -e /tmp/go ]; do sleep .02; done; echo $(id -G)'; }
-hold --groups 7,4001 & hold --groups 4002 & hold --clear-groups &
-until [ "$(cat /tmp/begun 2> /dev/null | wc -l)" = 3 ]; do sleep .02; done
-echo ready
-wait
-"""
-
-
-@test
-def root_inside_keeps_supplementary_groups(env):
-    """Of several processes, also when others are set after a move."""
-    env.share_cache()
-    env.run_detached("s", "sh", "-c", HOLDS_GROUPS, options=["--user", "root"])
-    for move in ("one", "two"):
-        env.podrun("suspend", "s", "-o", env.path(move))
-        env.podrun("resume", "-d", env.path(move))
-        assert env.podrun("exec", "s", "setpriv", "--groups", "9", "id", "-G").text == "0 9\n"
-    env.podrun("exec", "s", "touch", "/tmp/go")
-    assert sorted(env.wait("s").split("\n")) == sorted(["ready", "0 7 4001", "0 4002", "0", ""])
-
-
 CHANGES_THE_HOSTS_FILES = """
 set -e
 cd /usr/bin

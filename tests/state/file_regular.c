@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 
 #include "tests/state/state.h"
@@ -45,12 +46,42 @@ static int count(DIR *d, int most)
 	return n;
 }
 
+/* null, zero, full, random, urandom */
+static void open_devices(int ret[5])
+{
+	static const char *const paths[] = {
+		"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"};
+
+	for (int i = 0; i < 5; i++) {
+		ret[i] = open(paths[i], i < 3 ? O_RDWR : O_RDONLY);
+		STATE_CHECK(ret[i] >= 0);
+	}
+}
+
+static void check_devices(const int fds[5])
+{
+	static const unsigned minors[] = {3, 5, 7, 8, 9};
+	struct stat st;
+	char buf[64];
+
+	for (int i = 0; i < 5; i++)
+		STATE_CHECK(fstat(fds[i], &st) == 0 && st.st_rdev == makedev(1, minors[i]));
+	STATE_CHECK(write(fds[0], "x", 1) == 1 && read(fds[0], buf, 1) == 0);
+	STATE_CHECK(read(fds[1], buf, 2) == 2 && buf[0] == 0);
+	STATE_CHECK(write(fds[2], "x", 1) == -1 && errno == ENOSPC);
+	STATE_CHECK(read(fds[2], buf, 2) == 2 && buf[0] == 0);
+	for (int i = 3; i < 5; i++) {
+		memset(buf, 0, sizeof(buf));
+		STATE_CHECK(read(fds[i], buf, 32) == 32 && memcmp(buf, buf + 32, 32) != 0);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	struct f_owner_ex owner = {.type = F_OWNER_PID, .pid = getpid()}, got;
 	struct flock range = {.l_type = F_WRLCK, .l_start = 10, .l_len = 5}, probe = range;
 	struct f_owner_ex group = {.type = F_OWNER_PGRP, .pid = getpgrp()};
-	int a, shared, append, path, own, null, zero, locked, second, cwd, closed;
+	int a, shared, append, path, own, devices[5], locked, second, cwd, closed;
 	char buf[64], link[128], want[128];
 	struct stat st;
 	int status;
@@ -68,10 +99,9 @@ int main(int argc, char **argv)
 	STATE_CHECK(lseek(own, 7, SEEK_SET) == 7);
 	closed = fcntl(a, F_DUPFD, 700);
 	STATE_CHECK(closed == 700);
-	null = open("/dev/null", O_RDWR);
-	zero = open("/dev/zero", O_RDONLY);
+	open_devices(devices);
 	cwd = open(".", O_RDONLY | O_DIRECTORY);
-	STATE_CHECK(null >= 0 && zero >= 0 && cwd >= 0);
+	STATE_CHECK(cwd >= 0);
 	locked = at("lock", O_CREAT | O_RDWR);
 	second = at("lock", O_RDWR);
 	STATE_CHECK(flock(locked, LOCK_EX) == 0);
@@ -101,8 +131,7 @@ int main(int argc, char **argv)
 	STATE_CHECK(write(append, "end", 3) == 3 && fstat(a, &st) == 0 && st.st_size == 13);
 	STATE_CHECK(fcntl(path, F_GETFL) & O_PATH);
 	STATE_CHECK(read(path, buf, 1) == -1 && errno == EBADF);
-	STATE_CHECK(write(null, "x", 1) == 1 && read(null, buf, 1) == 0);
-	STATE_CHECK(read(zero, buf, 2) == 2 && buf[0] == 0);
+	check_devices(devices);
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", own);
 	snprintf(want, sizeof(want), "%s/a", dir);
 	STATE_CHECK(readlink(link, buf, sizeof(buf)) == (ssize_t)strlen(want) &&

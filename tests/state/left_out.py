@@ -36,6 +36,7 @@ LEFT_OUT = {
     "fifos_overlay": [(HERE_AT_ONCE, FILES)],
     "inotifys_overlay": [(COPIES, FILES)],
     "task_exe_gone": [(REBUILDS, "a program without a path can't be executed")],
+    "task_exe_memfd": [(REBUILDS, "a program without a path can't be executed")],
     "netlink": [(("pipe",), PORTS)],
     "sock_options": [(("pipe",), PORTS)],
     "tcp_goodbye": [(HERE_AT_ONCE, PORTS)],

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Advice about memory: what a fork does with it, how it is read, what it is called; and that all new memory is locked. */
+/* Advice about memory: what a fork does with it, how it is read, what it is called. */
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>

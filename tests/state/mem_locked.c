@@ -4,6 +4,17 @@
 
 #include "tests/state/maps.h"
 
+static int resident(void *p, size_t pages)
+{
+	unsigned char there[16];
+	int n = 0;
+
+	STATE_CHECK(pages <= sizeof(there) && mincore(p, pages * PAGE, there) == 0);
+	for (size_t i = 0; i < pages; i++)
+		n += there[i] & 1;
+	return n;
+}
+
 int main(int argc, char **argv)
 {
 	uint8_t *locked = state_map(4), *dump = state_map(4), *huge = state_map(1024);
@@ -14,7 +25,8 @@ int main(int argc, char **argv)
 
 	memset(locked, 1, 4 * PAGE);
 	STATE_CHECK(mlock(locked, 4 * PAGE) == 0);
-	STATE_CHECK(mlock2(lazy, 4 * PAGE, 1) == 0);
+	STATE_CHECK(mlock2(lazy, 4 * PAGE, MLOCK_ONFAULT) == 0);
+	lazy[0] = 1;
 	STATE_CHECK(madvise(dump, 4 * PAGE, MADV_DONTDUMP) == 0);
 	can_huge = madvise(huge, 1024 * PAGE, MADV_HUGEPAGE) == 0;
 	madvise(nohuge, 1024 * PAGE, MADV_NOHUGEPAGE);
@@ -23,7 +35,10 @@ int main(int argc, char **argv)
 	big[1UL << 41] = 6;
 	state_ready(argc, argv);
 	STATE_CHECK(state_all(locked, 1, 4) && state_has_flag(locked, "lo"));
-	STATE_CHECK(state_has_flag(lazy, "lo"));
+	/* On fault: nobody has touched it, and so nothing is there yet. */
+	STATE_CHECK(state_has_flag(lazy, "lo") && resident(lazy, 4) == 1);
+	lazy[2 * PAGE] = 1;
+	STATE_CHECK(resident(lazy, 4) == 2);
 	STATE_CHECK(state_has_flag(dump, "dd"));
 	STATE_CHECK(!can_huge || state_has_flag(huge, "hg"));
 	STATE_CHECK(!can_huge || state_has_flag(nohuge, "nh"));

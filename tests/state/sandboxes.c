@@ -2,10 +2,11 @@
 /*
  * A sandbox as browsers build theirs: a zygote in user, pid, network, ipc and uts namespaces of its own, which goes on
  * into a second user namespace, has the fdinfo directory of a dead process for its root, and starts workers in
- * a pid namespace each.
+ * a pid namespace each.  And a process with a directory for its root, as who has no other way to see less.
  */
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/securebits.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <pthread.h>
@@ -129,6 +130,8 @@ static void be_worker(int sock)
 
 /* ---- the zygote ------------------------------------------------------------------------------ */
 
+#define BITS (SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP)
+
 static pid_t worker_number, zombie_number;
 static int worker_sock;
 static struct __user_cap_data_struct caps[2];
@@ -168,6 +171,7 @@ static void check_zygote(void)
 	STATE_CHECK(info.si_pid == zombie_number && info.si_status == 7);
 	get_caps(now);
 	STATE_CHECK(!memcmp(now, caps, sizeof(caps)));
+	STATE_CHECK(prctl(PR_GET_SECUREBITS) == BITS);
 	check_network();
 	id = shmget(77, 4096, IPC_CREAT | IPC_EXCL | 0600);
 	STATE_CHECK(id >= 0 && shmctl(id, IPC_RMID, NULL) == 0);
@@ -223,6 +227,7 @@ static void be_zygote(int sock)
 	write_file("/proc/self/uid_map", "77 7 1");
 	write_file("/proc/self/gid_map", "78 8 1");
 	leave_files();
+	STATE_CHECK(prctl(PR_SET_SECUREBITS, BITS) == 0);
 	drop_some();
 	STATE_CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair) == 0);
 	worker_sock = pair[0];
@@ -275,6 +280,37 @@ static pid_t fork_waiting(void)
 		pause();
 }
 
+/* ---- a directory as a root ------------------------------------------------------------------ */
+
+static void check_root(void)
+{
+	char cwd[64];
+	int fd = open("/file", O_RDONLY | O_CLOEXEC);
+
+	STATE_CHECK(
+		fd >= 0 && read(fd, cwd, 6) == 6 && !memcmp(cwd, "inside", 6) && close(fd) == 0);
+	STATE_CHECK(getcwd(cwd, sizeof(cwd)) && !strcmp(cwd, "/below"));
+	STATE_CHECK(access("../file", F_OK) == 0 && access("../../file", F_OK) == 0);
+	STATE_CHECK(access("/etc", F_OK) < 0 && access("../../etc", F_OK) < 0);
+}
+
+static pid_t rooted(char *dir, int sock)
+{
+	pid_t pid;
+	int fd;
+
+	STATE_CHECK(mkdtemp(dir));
+	pid = fork_with(CLONE_NEWUSER);
+	if (pid)
+		return pid;
+	STATE_CHECK(chdir(dir) == 0 && mkdir("below", 0700) == 0);
+	fd = open("file", O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+	STATE_CHECK(fd >= 0 && write(fd, "inside", 6) == 6 && close(fd) == 0);
+	STATE_CHECK(chroot(".") == 0 && chdir("/below") == 0);
+	answer(sock, check_root);
+	return 0;
+}
+
 /* Two processes in a user and network namespace each made for itself, after a child of the first was born. */
 static pid_t unshared(int sock)
 {
@@ -294,8 +330,9 @@ int main(int argc, char **argv)
 {
 	static const char *const sorts[] = {"user", "pid", "net", "ipc", "uts"};
 	char uids[LINE], status[LINE], now[LINE], text[64];
-	pid_t zygote, other, inside;
-	int pair[2], other_pair[2];
+	char dir[] = "/tmp/state-root-XXXXXX";
+	pid_t zygote, other, inside, in_root;
+	int pair[2], other_pair[2], root_pair[2];
 
 	STATE_CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
 	STATE_CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, other_pair) == 0);
@@ -316,6 +353,10 @@ int main(int argc, char **argv)
 	expect(pair[0], 'r');
 	other = unshared(other_pair[1]);
 	STATE_CHECK(read(other_pair[0], &inside, sizeof(inside)) == sizeof(inside));
+	STATE_CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, root_pair) == 0);
+	in_root = rooted(dir, root_pair[1]);
+	STATE_CHECK(in_root > 0);
+	expect(root_pair[0], 'r');
 	line_of(zygote, "uid_map", " ", uids);
 	line_of(zygote, "status", "NSpid", status);
 
@@ -332,6 +373,9 @@ int main(int argc, char **argv)
 	STATE_CHECK(namespace_of(other, "user") == namespace_of(inside, "user"));
 	STATE_CHECK(namespace_of(other, "user") != namespace_of(zygote, "user"));
 	ask(pair[0], CHECK);
+	ask(root_pair[0], CHECK);
+	STATE_CHECK(kill(in_root, SIGKILL) == 0 && waitpid(in_root, NULL, 0) == in_root);
+	state_remove(dir);
 	STATE_CHECK(kill(zygote, SIGKILL) == 0 && kill(other, SIGKILL) == 0);
 	STATE_CHECK(waitpid(zygote, NULL, 0) == zygote && waitpid(other, NULL, 0) == other);
 	return state_ok();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Threads go on with their numbers, names, storage, masks and stacks; joining them works. */
+/* Threads go on with their numbers, names, storage, masks, stacks and rseq areas; joining them works. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
@@ -17,9 +17,25 @@ static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
 static pthread_barrier_t ready;
 static int go;
 
+/*
+ * A thread has one rseq area, mostly the C library's: who asks for another, of the same size, is told so, in the same way
+ * each time.  0: it had none, and has it now.
+ */
+static int ask_rseq(void)
+{
+	static __thread char area[32] __attribute__((aligned(32)));
+
+	return syscall(SYS_rseq, area, sizeof(area), 0, 0x53053053) == 0 ? 0 : errno;
+}
+
+static void check_rseq(int before)
+{
+	STATE_CHECK(ask_rseq() == (before ? before : EBUSY));
+}
+
 static void *work(void *arg)
 {
-	int n = (int)(intptr_t)arg;
+	int n = (int)(intptr_t)arg, rseq = ask_rseq();
 	pid_t tid = (pid_t)syscall(SYS_gettid);
 	sigset_t mask, now;
 	char name[16], seen[16];
@@ -36,6 +52,7 @@ static void *work(void *arg)
 		pthread_cond_wait(&cond, &lock);
 	pthread_mutex_unlock(&lock);
 
+	check_rseq(rseq);
 	STATE_CHECK(number == n && tid == (pid_t)syscall(SYS_gettid));
 	STATE_CHECK(prctl(PR_GET_NAME, seen) == 0 && !strcmp(name, seen));
 	pthread_sigmask(SIG_SETMASK, NULL, &now);
@@ -46,6 +63,7 @@ static void *work(void *arg)
 
 int main(int argc, char **argv)
 {
+	int rseq = ask_rseq();
 	pthread_t threads[N];
 
 	pthread_barrier_init(&ready, NULL, N + 1);
@@ -53,6 +71,7 @@ int main(int argc, char **argv)
 		STATE_CHECK(pthread_create(&threads[i], NULL, work, (void *)(intptr_t)i) == 0);
 	pthread_barrier_wait(&ready);
 	state_ready(argc, argv);
+	check_rseq(rseq);
 	pthread_mutex_lock(&lock);
 	go = 1;
 	pthread_cond_broadcast(&cond);
