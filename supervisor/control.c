@@ -254,7 +254,8 @@ void control_free(struct client *c)
 			relay_end_input(j->relay);
 		relay_poke(j->relay);
 	}
-	if (s->op.client == c) {
+	/* The first one may go before it has asked for anything: then nobody ever will. */
+	if (s->op.client == c || (s->state == SESSION_STARTING && s->op.what == OP_NONE)) {
 		s->op.client = NULL;
 		s->control->abandoned(s);
 	}

@@ -8,6 +8,7 @@ moment.  What tests/torture has found once and nothing else would is kept here.
 import os
 import pathlib
 import signal
+import socket
 import subprocess
 import sys
 
@@ -108,6 +109,16 @@ def stopped_when_its_freezer_is_killed(env):
     assert p.returncode
     until("it is stopped", lambda: "T" in env.podrun("exec", "s", "cat", "/proc/%d/stat" % sleeper["pid"], check=False).text.split()[2:3])
     env.podrun("kill", "s")
+
+
+@test
+def nobody_asks_it_for_anything(env):
+    """A supervisor whose first client is killed before it has said what for ends, too."""
+    here, there = socket.socketpair()
+    p = env.start("sh", "-c", "exec %s supervise 3<&0 </dev/null" % PODRUN, stdin=there)
+    there.close()
+    here.close()
+    p.wait(timeout=PATIENCE)
 
 
 @test
