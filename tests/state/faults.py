@@ -240,8 +240,9 @@ def resumes(env, image, action):
 # Its waits end by the clock, and some begin anew each time, or end with EINTR when the worker is
 # killed (docs/coverage.md): a few points that fail, and no move afterwards.
 TIMED = ("task_waits", "clocks")
-# No clock, but semop ends with EINTR likewise.
-WAITING = ("sysv_waits",)
+# No clock, but semop ends with EINTR likewise; a job stopped because it reads its terminal reads again before it is
+# stopped as it was, and has that signal once more until it is continued.
+WAITING = ("sysv_waits", "task_jobs")
 
 def goes_on(program):
     """Arguments which tell it that the session itself will go on after a freeze."""
