@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The host may give the number of a task that has ended to a stranger.  So the name of one that is
- * gone is believed only as long as somebody who lives has it as his group or session, or it is a
+ * gone is believed only as long as somebody, who may be a zombie, has it as his group or session, or it is a
  * zombie, which the host's /proc tells.
  */
 #include "supervisor/rewrite/tasks.h"
@@ -90,13 +90,15 @@ bool tasks_is_zombie(const struct tasks *t, const struct task *task)
 	return task->gone && is_zombie(t, task->host);
 }
 
+/* Of somebody who lives, or of a zombie. */
 static bool names_group(const struct tasks *t, pid_t host, bool session)
 {
 	for (int i = 1; i < NUMBERS_MAX; i++) {
 		const struct task *one = t->all[i];
 
-		if (one && !one->gone &&
-			(getpgid(one->host) == host || (session && getsid(one->host) == host)))
+		if (one && !one->reaped &&
+			(getpgid(one->host) == host || (session && getsid(one->host) == host)) &&
+			(!one->gone || is_zombie(t, one->host)))
 			return true;
 	}
 	return false;
