@@ -14,17 +14,6 @@
 #include "ckpt/remote/remote.h"
 #include "ckpt/remote/testtask.h"
 
-struct fixture {
-	int proc;
-	struct err e;
-};
-
-#define ok(f, call)                                                                                \
-	do {                                                                                       \
-		if ((call) < 0)                                                                    \
-			fail_msg("%s: %s", #call, (f)->e.msg);                                     \
-	} while (0)
-
 /* Computes without a system call until *arg changes: the same by steps as at once? */
 static int body_spin(void *arg)
 {

@@ -12,23 +12,6 @@
 #include "ckpt/remote/remote.h"
 #include "ckpt/remote/testtask.h"
 
-struct fixture {
-	int proc;
-	struct err e;
-};
-
-#define ok(f, call)                                                                                \
-	do {                                                                                       \
-		if ((call) < 0)                                                                    \
-			fail_msg("%s: %s", #call, (f)->e.msg);                                     \
-	} while (0)
-
-static int body_pause(void *arg)
-{
-	pause();
-	return 1;
-}
-
 static bool has_mapping_at(struct fixture *f, pid_t pid, uint64_t at)
 {
 	struct proc_maps maps;
@@ -85,7 +68,7 @@ static void many_at_the_same_time(void **state)
 	assert_true(f->proc >= 0);
 	assert_int_equal(pipe(wire), 0);
 	for (int i = 0; i < N; i++) {
-		pid[i] = testtask_start(body_pause, NULL);
+		pid[i] = testtask_start(testtask_pause, NULL);
 		testtask_await_sleep(f->proc, pid[i]);
 		assert_int_equal(testtask_freeze(f->proc, pid[i]), 0);
 		assert_false(ptrace(PTRACE_GETREGS, pid[i], 0, &before[i]));

@@ -20,11 +20,6 @@
 #include "ckpt/remote/remote.h"
 #include "ckpt/remote/testtask.h"
 
-struct fixture {
-	int proc;
-	struct err e;
-};
-
 static int setup(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
@@ -43,22 +38,9 @@ static int teardown(void **state)
 	return 0;
 }
 
-#define ok(f, call)                                            \
-	do {                                                   \
-		if ((call) < 0)                                \
-			fail_msg("%s: %s", #call, (f)->e.msg); \
-	} while (0)
-
 static void thaw(pid_t pid)
 {
 	assert_int_equal(ptrace(PTRACE_DETACH, pid, 0, 0), 0);
-}
-
-/* Sleeps so long that nothing but a signal or the test ends it. */
-static int body_pause(void *arg)
-{
-	pause();
-	return 1;
 }
 
 /* Computes without a system call until *arg changes, with every register in use. */
@@ -83,7 +65,7 @@ static int body_spin(void *arg)
 static void calls_with_references(void **state)
 {
 	struct fixture *f = *state;
-	pid_t pid = testtask_start(body_pause, NULL);
+	pid_t pid = testtask_start(testtask_pause, NULL);
 	struct remote *r;
 	uint64_t path, addr;
 	struct stat *st;
@@ -117,7 +99,7 @@ static void calls_with_references(void **state)
 static void a_full_table_and_an_early_end(void **state)
 {
 	struct fixture *f = *state;
-	pid_t pid = testtask_start(body_pause, NULL);
+	pid_t pid = testtask_start(testtask_pause, NULL);
 	struct remote *r;
 	int n = 0;
 
@@ -174,7 +156,7 @@ static void a_computing_task_notices_nothing(void **state)
 static void children_by_clone3(void **state)
 {
 	struct fixture *f = *state;
-	pid_t pid = testtask_start(body_pause, NULL);
+	pid_t pid = testtask_start(testtask_pause, NULL);
 	struct clone_args args = {.exit_signal = SIGCHLD};
 	struct remote *r, *child;
 	long v, in_child;
@@ -221,7 +203,7 @@ static void children_by_clone3(void **state)
 static void threads_by_clone3(void **state)
 {
 	struct fixture *f = *state;
-	pid_t pid = testtask_start(body_pause, NULL);
+	pid_t pid = testtask_start(testtask_pause, NULL);
 	struct clone_args args = {
 		.flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
 			 CLONE_SYSVSEM,
@@ -270,7 +252,7 @@ static void remote_roundtrip(struct fixture *f, struct remote *r, int from, int 
 static void much_data(void **state)
 {
 	struct fixture *f = *state;
-	pid_t pid = testtask_start(body_pause, NULL);
+	pid_t pid = testtask_start(testtask_pause, NULL);
 	uint64_t in, out, small, pair;
 	struct remote *r;
 	uint8_t *a, *b;
@@ -439,7 +421,7 @@ static void a_signal_waits_for_the_end(void **state)
 static void a_stopped_task_stays_stopped(void **state)
 {
 	struct fixture *f = *state;
-	pid_t pid = testtask_start(body_pause, NULL);
+	pid_t pid = testtask_start(testtask_pause, NULL);
 	struct proc_status s;
 	struct remote *r;
 	int status;
@@ -476,7 +458,7 @@ static void a_stopped_task_stays_stopped(void **state)
 static void death_is_an_error(void **state)
 {
 	struct fixture *f = *state;
-	pid_t pid = testtask_start(body_pause, NULL);
+	pid_t pid = testtask_start(testtask_pause, NULL);
 	struct remote *r;
 	long v;
 
@@ -490,7 +472,7 @@ static void death_is_an_error(void **state)
 	assert_int_equal(remote_close(r, &f->e), -ESRCH);
 
 	/* It ends itself in the middle. */
-	pid = testtask_start(body_pause, NULL);
+	pid = testtask_start(testtask_pause, NULL);
 	testtask_await_sleep(f->proc, pid);
 	assert_int_equal(testtask_freeze(f->proc, pid), 0);
 	ok(f, remote_open(&r, f->proc, pid, 0, &f->e));
@@ -697,7 +679,7 @@ static void pages_that_were_left_are_used_again(void **state)
 static void cost_of_a_batch(void **state)
 {
 	struct fixture *f = *state;
-	pid_t pid = testtask_start(body_pause, NULL);
+	pid_t pid = testtask_start(testtask_pause, NULL);
 	uint64_t t0, t1, t2, t3;
 	struct remote *r;
 	long v;

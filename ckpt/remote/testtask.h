@@ -17,6 +17,19 @@
 #include "base/base.h"
 #include "ckpt/remote/trace.h"
 
+/* What a test of remotes needs: the host's /proc, and where errors go. */
+struct fixture {
+	int proc;
+	struct err e;
+};
+
+/* Fails the test, by cmocka, with what @f was told. */
+#define ok(f, call)                                            \
+	do {                                                   \
+		if ((call) < 0)                                \
+			fail_msg("%s: %s", #call, (f)->e.msg); \
+	} while (0)
+
 /* The sentinel is answered with RET_TRACE, all else is allowed. */
 static inline void testtask_filter(void)
 {
@@ -60,6 +73,13 @@ static inline pid_t testtask_start(int (*body)(void *), void *arg)
 		abort();
 	close(ready[0]);
 	return pid;
+}
+
+/* A body: sleeps so long that nothing but a signal or the test ends it. */
+static inline int testtask_pause(void *arg)
+{
+	pause();
+	return 1;
 }
 
 /* Waits until a task sleeps in a call. */

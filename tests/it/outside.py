@@ -335,25 +335,29 @@ print("pair", attempt(os.read, pair, 9), attempt(os.read, pair, 9), attempt(os.w
 """
 
 
-@test
-def pipes_terminals_and_sockets_passed_from_outside(env):
+def given(env, program, *fds):
+    """Starts a session of that program, and passes it these through a socket of the host's; they are its alone then."""
     options = options_of(env, "unix")
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(env.path("v") / "sock"))
     listener.listen()
+    env.run_detached("s", "python3", "-c", program, options=options, ready=None)
+    conn, _ = listener.accept()
+    socket.send_fds(conn, [b"x"], fds)
+    for fd in fds:
+        os.close(fd)
+    conn.close()
+    until("it has them", lambda: "ready" in env.logs("s"))
+
+
+@test
+def pipes_terminals_and_sockets_passed_from_outside(env):
     to, out = os.pipe(), os.pipe()
     master, slave = pty.openpty()
     a, b = socket.socketpair()
     os.write(to[1], b"waiting")
     a.sendall(b"there")
-    env.run_detached("s", "python3", "-c", TAKER, options=options, ready=None)
-    conn, _ = listener.accept()
-    socket.send_fds(conn, [b"x"], [to[0], out[1], slave, b.fileno()])
-    for fd in (to[0], out[1], slave):
-        os.close(fd)
-    b.close()
-    conn.close()
-    until("it has them", lambda: "ready" in env.logs("s"))
+    given(env, TAKER, to[0], out[1], slave, b.detach())
     r = env.podrun("suspend", "s", "-o", env.path("i"), code=3)
     assert "outside" in r.errors, r
     move(env, "--outside=close")
@@ -391,17 +395,8 @@ print("near", near.recv(64), flush=True)
 @test
 def what_waits_in_sockets_from_outside(env):
     """A socket in flight in one that was passed in has a queue, too."""
-    options = options_of(env, "unix")
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind(str(env.path("v") / "sock"))
-    listener.listen()
     a, b = socket.socketpair()
-    env.run_detached("s", "python3", "-c", CARRIER, options=options, ready=None)
-    conn, _ = listener.accept()
-    socket.send_fds(conn, [b"x"], [a.fileno(), b.fileno()])
-    for s in (a, b, conn):
-        s.close()
-    until("it has them", lambda: "ready" in env.logs("s"))
+    given(env, CARRIER, a.detach(), b.detach())
     move(env, "--outside=close")
     env.podrun("exec", "s", "touch", "/tmp/go")
     log = env.wait("s").split("\n")
