@@ -279,12 +279,17 @@ static int check_options(const struct run_options *o, struct err *e)
 		(o->view && one_of("view", o->view, views, e) < 0) ||
 		(o->outside && one_of("outside", o->outside, fates, e) < 0))
 		return e->error;
-	if (o->net && strcmp(o->net, "vnat") == 0)
-		return err_set(e, ERR_HOST, -EOPNOTSUPP, "--net vnat is not built yet");
+	if (o->net && strcmp(o->net, "vnat") == 0) {
+		err_set(e, ERR_HOST, -EOPNOTSUPP, "--net vnat is not built yet");
+		return err_hint(e,
+			"--net host uses this host's network; connections to outside do not move then");
+	}
 	if (check_names(o, e) < 0)
 		return e->error;
-	if (o->io_uring)
-		return err_set(e, ERR_HOST, -EOPNOTSUPP, "--io-uring is not built yet");
+	if (o->io_uring) {
+		err_set(e, ERR_HOST, -EOPNOTSUPP, "--io-uring is not built yet");
+		return err_hint(e, "programs are told that the kernel has none, and do without");
+	}
 	return 0;
 }
 
