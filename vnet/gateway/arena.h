@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * arena - what a gateway's worker knows, in memory that outlives it.
+ *
+ * The keeper maps the arena before it starts the first worker, and every worker finds it at the same
+ * address with all descriptors still open.  A record becomes valid by the last store to it (its `state`, its fd),
+ * and invalid by the first; everything else - chains, free lists, timers, the epoll set - is a worker's own and made
+ * again from the records.  A descriptor that no record holds is closed or adopted at a worker's start.
+ */
+#ifndef VNET_GATEWAY_ARENA_H
+#define VNET_GATEWAY_ARENA_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "vnet/client.h"
+
+struct err;
+
+#define GATEWAY_MAX_SESSIONS  64    /* attached or suspended */
+#define GATEWAY_MAX_CONNS     256   /* clients of the control socket */
+#define GATEWAY_MAX_FLOWS     16384 /* TCP, of all sessions */
+#define GATEWAY_SESSION_FLOWS 4096  /* of one, unless it is told otherwise */
+#define GATEWAY_MAX_PIPES     128
+#define GATEWAY_POOL	      32 /* unbound sockets of the inner namespace */
+
+enum gateway_session_state {
+	GATEWAY_SESSION_FREE,
+	GATEWAY_SESSION_ATTACHED,
+	GATEWAY_SESSION_SUSPENDED
+};
+
+struct gateway_published {
+	bool used;
+	struct vnet_port port;
+	int32_t fd; /* TCP: bound outside, and listening while the session does; -1: none */
+	bool listening;
+};
+
+struct gateway_counts {
+	uint64_t from_packets, from_bytes, to_packets, to_bytes, dropped, refused, opened;
+};
+
+/* Addresses that are all zero are none. */
+struct gateway_session {
+	uint32_t state;
+	bool held;
+	int32_t tun, diag; /* -1: none */
+	int32_t conn;	   /* index of the control connection, -1 */
+	char name[64], id[64];
+	struct in_addr address4, gateway4, loopback4;
+	struct in6_addr address6, gateway6, loopback6;
+	uint32_t mtu, max_flows;
+	struct vnet_claim
+		claim;	/* what the next attach must say; the label is the session's for life */
+	uint64_t since; /* io_now_ns() of the last change of state */
+	struct gateway_published ports[VNET_MAX_PORTS];
+	struct gateway_counts counts;
+};
+
+struct gateway_conn {
+	bool used;
+	int32_t fd;
+	int32_t session; /* index, -1 */
+	/* Serials of the requests that attached and detached it, and what was answered. */
+	uint64_t attached_by, detached_by;
+	bool lost;
+	uint32_t kept;
+};
+
+/* Of a TCP connection what is not the translator's (vnet/vnat.h): same index as its record there. */
+enum gateway_flow_state {
+	GATEWAY_FLOW_FREE,
+	GATEWAY_FLOW_CONNECTING, /* outside; the session's SYN is held */
+	GATEWAY_FLOW_SHAKING,	 /* outside is there, the inner handshake is under way */
+	GATEWAY_FLOW_OPEN,	 /* both are: bytes go both ways */
+};
+
+enum gateway_side { GATEWAY_INNER, GATEWAY_OUTER };
+
+struct gateway_flow {
+	uint32_t state;
+	uint32_t session;
+	int32_t fd[2];	 /* by side, -1: none */
+	int32_t pipe[2]; /* with bytes on their way from that side; -1: none */
+	bool ended[2];	 /* that side has sent its end, and the other has been told */
+	bool inbound;
+	uint64_t since;
+};
+
+struct gateway_pipe {
+	int32_t fd[2]; /* -1: not made */
+	int32_t flow;  /* -1: free */
+	uint32_t side; /* where its bytes are from */
+};
+
+struct gateway_arena {
+	uint8_t identity[VNET_IDENTITY_SIZE];
+	int32_t keeper, worker; /* pids */
+	uint32_t restarts;
+	int32_t directory, listener; /* vnet/ondemand.h */
+	int32_t inner_ns, gw_tun,
+		gate; /* the inner namespace, its TUN and its one listener; -1: not made */
+	uint16_t gate_port;
+	bool v6; /* the kernel has IPv6 */
+	int32_t pool[GATEWAY_POOL];
+	struct gateway_session sessions[GATEWAY_MAX_SESSIONS];
+	struct gateway_conn conns[GATEWAY_MAX_CONNS];
+	struct gateway_flow flows[GATEWAY_MAX_FLOWS];
+	struct gateway_pipe pipes[GATEWAY_MAX_PIPES];
+	size_t vnat_offset, datagram_offset,
+		size; /* what follows: for the translator, and for datagrams */
+};
+
+/* Zeroed but for what is set here, shared with every process that is cloned later. */
+int gateway_arena_new(
+	struct gateway_arena **ret, size_t vnat_room, size_t datagram_room, struct err *e);
+void *gateway_arena_vnat(struct gateway_arena *a);
+void *gateway_arena_datagrams(struct gateway_arena *a);
+
+/* A set of descriptors, to find those that nobody holds. */
+struct gateway_fds {
+	uint8_t *bits;
+	size_t n; /* descriptors below this */
+};
+void gateway_fds_keep(struct gateway_fds *s, int fd);
+/* Everything the arena's own records hold. */
+void gateway_arena_keep(const struct gateway_arena *a, struct gateway_fds *s);
+/*
+ * Calls @stray for each descriptor that is open and not in @s, which closes it or finds a record for it.
+ */
+int gateway_fds_stray(
+	struct gateway_fds *s, void (*stray)(void *ctx, int fd), void *ctx, struct err *e);
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * gateway - one user's way from sessions to the network: `podrun gateway --serve`.
+ *
+ *      session netns             this process, in the host's netns                        outside
+ *      app - TCP - TUN s   <==>  link - vnat - gw0 [inner netns: kernel TCP] accept - splice - sockets
+ *                                  '- datagrams (UDP, ICMP echo, DNS) ------------------------- sockets
+ *
+ *      keeper    maps the arena, starts the worker and starts it again
+ *      worker    the loop; what it opens it has in common with the keeper (CLONE_FILES)
+ *      inner     the inner network namespace, and the one thread that makes sockets in it
+ *      control   clients and their requests          session   who is attached
+ *      link      packets between TUNs                flow      TCP connections; pump moves their bytes
+ *      publish   ports outside                       datagram  UDP, ICMP, DNS
+ *
+ * Who connects has the same uid (the socket's directory is 0700), but packets are a session's and trusted
+ * in nothing.
+ */
+#ifndef VNET_GATEWAY_GATEWAY_H
+#define VNET_GATEWAY_GATEWAY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "vnet/gateway/arena.h"
+#include "vnet/gateway/loop.h"
+
+struct err;
+struct vnet_packet;
+struct vnet_vnat;
+
+/* What all parts of a worker are given.  What only one part needs is that part's own. */
+struct vnet_gateway {
+	struct gateway_loop *loop;
+	struct gateway_arena *arena;
+	struct vnet_vnat *vnat;
+	struct gateway_inner *inner;
+	struct gateway_link *link;
+	struct gateway_flows *flows;
+	struct gateway_control *control;
+	struct gateway_publisher *publisher;
+	void *datagrams;
+};
+
+/*
+ * Writes @p, whose addresses are as the session is to see them, to the session's TUN; holds a copy
+ * while it is frozen, as far as there is room.  @session: index into arena->sessions.
+ */
+void vnet_gateway_to_session(struct vnet_gateway *g, uint32_t session, struct vnet_packet *p);
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * session - who is attached to the gateway, held, away, or back.
+ */
+#ifndef VNET_GATEWAY_SESSION_H
+#define VNET_GATEWAY_SESSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "vnet/client.h"
+
+struct err;
+struct vnet_gateway;
+
+/* At a worker's start: watches the TUNs of those that are attached. */
+int gateway_session_start(struct vnet_gateway *g, struct err *e);
+
+/* What came with an attach beside the descriptors. */
+struct gateway_session_wish {
+	struct vnet_attach attach;
+	int tun, diag; /* taken on success */
+	int conn;
+};
+/* The session's index.  *ret_lost, *ret_flows: of its claim. */
+int gateway_session_attach(struct vnet_gateway *g, struct gateway_session_wish *w, bool *ret_lost,
+	uint32_t *ret_flows, struct err *e);
+/* How many connections it has. */
+uint32_t gateway_session_hold(struct vnet_gateway *g, uint32_t session);
+void gateway_session_go(struct vnet_gateway *g, uint32_t session);
+/* How many connections were kept. */
+uint32_t gateway_session_detach(struct vnet_gateway *g, uint32_t session, bool suspended);
+int gateway_session_publish(
+	struct vnet_gateway *g, uint32_t session, const struct vnet_port *p, struct err *e);
+int gateway_session_unpublish(
+	struct vnet_gateway *g, uint32_t session, const struct vnet_port *p, struct err *e);
+uint32_t gateway_session_flows(struct vnet_gateway *g, uint32_t session);
+/* Is any attached or suspended? */
+bool gateway_session_any(const struct vnet_gateway *g);
+
+#endif

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The gateway process as its clients see it: this program is also the gateway that they start. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/base.h"
+#include "proto/gateway.pb-c.h"
+#include "vnet/client.h"
+#include "vnet/gateway/main.h"
+#include "vnet/vnet.h"
+
+static char runtime[] = "/tmp/podrun-gateway-XXXXXX";
+
+static struct vnet_client *open_client(void)
+{
+	struct vnet_client *c;
+	struct err e = {0};
+
+	if (vnet_client_connect(&c, runtime, true, &e) < 0)
+		fail_msg("%s", e.msg);
+	return c;
+}
+
+static struct vnet_answer answer(struct vnet_client *c)
+{
+	struct vnet_answer a;
+	struct err e = {0};
+
+	if (vnet_client_wait(c, &a, &e) < 0)
+		fail_msg("%s", e.msg);
+	return a;
+}
+
+/* A TUN that nobody else has: its interface is made in a namespace that ends with the child. */
+static int some_tun(void)
+{
+	int pair[2];
+
+	assert_int_equal(pipe2(pair, O_CLOEXEC | O_NONBLOCK), 0);
+	close(pair[1]);
+	return pair[0];
+}
+
+static const struct vnet_attach work = {
+	.name = "work", .id = "1", .address4 = {0x0200ab0a}, .mtu = 1420};
+
+static struct vnet_answer attach(struct vnet_client *c, const struct vnet_attach *what)
+{
+	struct err e = {0};
+	int tun = some_tun();
+
+	assert_int_equal(vnet_client_attach(c, what, tun, -1, &e), 0);
+	close(tun);
+	return answer(c);
+}
+
+static struct vnet_answer list(struct vnet_client *c)
+{
+	struct err e = {0};
+	struct vnet_answer a;
+
+	assert_int_equal(vnet_client_list(c, NULL, &e), 0);
+	a = answer(c);
+	assert_int_equal(a.kind, VNET_ANSWER_SESSIONS);
+	return a;
+}
+
+/* The gateway ends once nobody needs it: its socket is at its name no more. */
+static void wait_for_end(void)
+{
+	struct vnet_client *c;
+	struct err e = {0};
+
+	for (;;) {
+		struct pollfd p;
+
+		if (vnet_client_connect(&c, runtime, false, &e) < 0)
+			break;
+		p = (struct pollfd){.fd = vnet_client_fd(c), .events = POLLIN};
+		vnet_client_free(c);
+		poll(&p, 0, 1);
+	}
+	assert_int_equal(e.error, -ENOENT);
+}
+
+static void test_none(void **state)
+{
+	struct vnet_client *c;
+	struct err e = {0};
+
+	assert_int_equal(vnet_client_connect(&c, runtime, false, &e), -ENOENT);
+	assert_int_equal(e.class, ERR_NOT_FOUND);
+}
+
+static void test_attach(void **state)
+{
+	struct vnet_client *c = open_client();
+	struct vnet_answer a = attach(c, &work);
+	struct err e = {0};
+
+	assert_int_equal(a.kind, VNET_ANSWER_ATTACHED);
+	assert_int_not_equal(a.claim.label, 0);
+	assert_int_equal(a.claim.epoch, 1);
+	assert_false(a.lost);
+
+	a = list(c);
+	assert_int_equal(a.sessions->n_sessions, 1);
+	assert_string_equal(a.sessions->sessions[0]->name, "work");
+	assert_false(a.sessions->sessions[0]->held);
+	vnet_answer_fini(&a);
+
+	assert_int_equal(vnet_client_hold(c, &e), 0);
+	assert_int_equal(answer(c).kind, VNET_ANSWER_FLOWS);
+	a = list(c);
+	assert_true(a.sessions->sessions[0]->held);
+	vnet_answer_fini(&a);
+	assert_int_equal(vnet_client_go(c, &e), 0);
+	assert_int_equal(answer(c).kind, VNET_ANSWER_DONE);
+
+	/* Without connections there is nothing to keep. */
+	assert_int_equal(vnet_client_detach(c, true, &e), 0);
+	a = answer(c);
+	assert_int_equal(a.kind, VNET_ANSWER_FLOWS);
+	assert_int_equal(a.flows, 0);
+	a = list(c);
+	assert_int_equal(a.sessions->n_sessions, 0);
+	vnet_answer_fini(&a);
+	vnet_client_free(c);
+	wait_for_end();
+}
+
+static void test_refused(void **state)
+{
+	struct vnet_client *c = open_client();
+	struct vnet_answer a;
+	struct err e = {0};
+
+	assert_int_equal(vnet_client_hold(c, &e), 0);
+	assert_int_equal(vnet_client_wait(c, &a, &e), -ENOTCONN);
+	assert_int_equal(e.class, ERR_STATE);
+	vnet_client_free(c);
+	wait_for_end();
+}
+
+static void test_late_claim(void **state)
+{
+	struct vnet_client *c = open_client();
+	struct vnet_attach again = work;
+	struct vnet_answer a;
+
+	again.claim = (struct vnet_claim){.label = 7, .epoch = 3};
+	a = attach(c, &again);
+	assert_true(a.lost);
+	assert_int_equal(a.claim.epoch, 1);
+	assert_int_not_equal(a.claim.label, 7);
+	vnet_client_free(c);
+	wait_for_end();
+}
+
+/* A worker is killed with a session attached and requests on their way. */
+static void test_killed(void **state)
+{
+	struct vnet_client *c = open_client();
+	struct vnet_answer a = attach(c, &work);
+	uint32_t label = a.claim.label;
+	struct err e = {0};
+
+	for (int i = 0; i < 20; i++) {
+		a = list(c);
+		assert_int_equal(a.sessions->restarts, i);
+		assert_int_equal(a.sessions->n_sessions, 1);
+		assert_int_equal(a.sessions->sessions[0]->label, label);
+		assert_int_equal(a.sessions->sessions[0]->held, i % 2);
+		assert_int_equal(vnet_client_list(c, NULL, &e), 0);
+		kill(a.sessions->worker, SIGKILL);
+		vnet_answer_fini(&a);
+		assert_int_equal(i % 2 ? vnet_client_go(c, &e) : vnet_client_hold(c, &e), 0);
+		a = answer(c);
+		assert_int_equal(a.kind, VNET_ANSWER_SESSIONS);
+		vnet_answer_fini(&a);
+		assert_int_equal(answer(c).kind, i % 2 ? VNET_ANSWER_DONE : VNET_ANSWER_FLOWS);
+	}
+	vnet_client_free(c);
+	wait_for_end();
+}
+
+/* Many first clients at once meet one gateway. */
+static void test_many(void **state)
+{
+	struct vnet_client *c[8];
+	struct vnet_answer a;
+
+	for (size_t i = 0; i < ARRAY_SIZE(c); i++) {
+		c[i] = open_client();
+		a = attach(c[i], &work);
+		assert_int_equal(a.kind, VNET_ANSWER_ATTACHED);
+	}
+	a = list(c[3]);
+	assert_int_equal(a.sessions->n_sessions, ARRAY_SIZE(c));
+	vnet_answer_fini(&a);
+	for (size_t i = 0; i < ARRAY_SIZE(c); i++)
+		vnet_client_free(c[i]);
+	wait_for_end();
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_none),
+		cmocka_unit_test(test_attach),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_late_claim),
+		cmocka_unit_test(test_killed),
+		cmocka_unit_test(test_many),
+	};
+	int r;
+
+	if (argc == 3 && strcmp(argv[1], "gateway") == 0)
+		return vnet_gateway_main();
+	if (!mkdtemp(runtime))
+		return 1;
+	r = cmocka_run_group_tests(tests, NULL, NULL);
+	io_rm_rf(AT_FDCWD, runtime);
+	return r;
+}
