@@ -302,7 +302,8 @@ static int put_strings(const struct world_spawn *s, struct init_request *request
 	return fd;
 }
 
-static int spawn_failed(const struct world_spawn *s, const struct init_reply *reply, struct err *e)
+static int spawn_failed(const struct world *w, const struct world_spawn *s,
+	const struct init_reply *reply, struct err *e)
 {
 	switch (reply->stage) {
 	case INIT_TTY:
@@ -321,6 +322,9 @@ static int spawn_failed(const struct world_spawn *s, const struct init_reply *re
 		if (reply->error == ENOENT && !strchr(s->argv[0], '/'))
 			err_hint(e, "no directory of the session's PATH has it; podrun help lists "
 				    "podrun's own commands");
+		if (reply->error == EACCES && w->rewriter)
+			err_hint(e, "without namespaces a program must be readable, too, so that "
+				    "paths can be rewritten for it; with --view host none are");
 		return reply->error == ENOENT ? err_reclass(e, ERR_NOT_FOUND) : e->error;
 	default:
 		return err_errno(e, -reply->error, "cannot start a process");
@@ -356,7 +360,7 @@ int world_spawn(struct world *w, const struct world_spawn *s, pid_t *ret_vpid, i
 		return r;
 	if (reply.stage != INIT_DONE) {
 		close_fd(master);
-		return spawn_failed(s, &reply, e);
+		return spawn_failed(w, s, &reply, e);
 	}
 	*ret_vpid = reply.vpid;
 	if (s->tty)

@@ -244,6 +244,10 @@ static void on_exec(struct rewriter *w, struct task *task)
 	if ((task->told && !task->threaded) ||
 		ptrace(PTRACE_GETEVENTMSG, task->host, 0, &former) == 0)
 		tasks_exec(&w->rw.tasks, task, (pid_t)former);
+	if (!view_may_run(&w->rw, task)) {
+		kill(task->host, SIGKILL);
+		return;
+	}
 	view_execed(&w->rw, task);
 	rewrite_users_execed(&w->rw, task);
 	/* What is being rebuilt gets the vDSO of its image. */

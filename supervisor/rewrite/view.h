@@ -96,6 +96,7 @@ struct view {
 	unsigned generation;	      /* goes up when a task changes directory */
 	int fence;		      /* as of fence_create; -1: there is none */
 	bool rooted;		      /* there is a mount at / */
+	bool unread_told;	      /* a program that can't be read was refused, and the log says so */
 	char *programs;		      /* the directory of the host for view_program.h */
 	int programs_fd;	      /* O_PATH, of it */
 	int self_fds;		      /* O_PATH, of /proc/self/fd */

@@ -66,6 +66,8 @@ void view_leave_exec(struct rewrite *rw, struct task *task, struct user_regs_str
 int view_exec_path(struct rewrite *rw, const char *path, char ret[PATH_MAX]);
 /* At the event of an exec: where the auxiliary vector is, and how wide its words are; 0 if nowhere. */
 uint64_t view_vector(const struct task *task, size_t *ret_width);
+/* At the event of an exec: false if the new program's memory is closed to us, so that it must not run. */
+bool view_may_run(struct rewrite *rw, const struct task *task);
 /* At the event of an exec: the new program is not to see the host's path. */
 void view_execed(struct rewrite *rw, const struct task *task);
 

@@ -9,6 +9,10 @@
  *
  * An interpreter that is in the view itself the kernel would not find.  Then the arguments that the kernel
  * would have made are made here; nor would it find a loader (view_program.h).
+ *
+ * The memory of a program that may be executed but not read is closed to its tracer, too: no path of it could be
+ * replaced, and it would see the host's.  So it is not executed: EACCES, and the log says why.  What has been exchanged
+ * behind that look, or has an interpreter or a loader of that kind, is killed before it runs.
  */
 #include "supervisor/rewrite/view_calls.h"
 
@@ -17,6 +21,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/uio.h>
 
 #include "base/base.h"
 #include "supervisor/rewrite/rewrite.h"
@@ -274,13 +279,49 @@ static int put_program(struct rewrite *rw, struct task *task, struct user_regs_s
 	return 0;
 }
 
-/* Who may not execute it must not be helped to.  What is no file the kernel refuses. */
-static int may_execute(const struct view_place *at)
+/* What the user of a program that is not executed needs to know, once; -EACCES. */
+static int unreadable(struct rewrite *rw, const char *path)
 {
+	if (!rw->view->unread_told)
+		log_warn(
+			"%s may be executed but not read: not executed, for its paths could not be "
+			"replaced",
+			path);
+	rw->view->unread_told = true;
+	return -EACCES;
+}
+
+/* Who may not execute it must not be helped to.  What is no file the kernel refuses. */
+static int may_execute(struct rewrite *rw, const struct view_place *at, const char *path)
+{
+	const int flags = AT_EMPTY_PATH | AT_EACCESS;
+
 	if (at->fd < 0 || !S_ISREG(at->mode))
 		return 0;
-	return syscall(SYS_faccessat2, at->fd, "", X_OK, AT_EMPTY_PATH | AT_EACCESS) < 0 ? -errno
-											 : 0;
+	if (syscall(SYS_faccessat2, at->fd, "", X_OK, flags) < 0)
+		return -errno;
+	if (syscall(SYS_faccessat2, at->fd, "", R_OK, flags) < 0)
+		return errno == EACCES ? unreadable(rw, path) : -errno;
+	return 0;
+}
+
+/* The same of a program that the kernel finds by itself.  1, or a negative errno. */
+static int may_execute_outside(
+	struct rewrite *rw, const struct task *task, int dirfd, const char *path)
+{
+	char text[PATH_MAX];
+	int n;
+
+	if (path[0] == '/')
+		n = snprintf(text, sizeof(text), "%s", path);
+	else if (dirfd == AT_FDCWD)
+		n = snprintf(text, sizeof(text), "/proc/%d/cwd/%s", task->host, path);
+	else
+		n = snprintf(text, sizeof(text), "/proc/%d/fd/%d%s%s", task->host, dirfd,
+			*path ? "/" : "", path);
+	if (n >= PATH_MAX || faccessat(AT_FDCWD, text, R_OK, AT_EACCESS) == 0 || errno != EACCES)
+		return 1;
+	return faccessat(AT_FDCWD, text, X_OK, AT_EACCESS) < 0 ? 1 : unreadable(rw, path);
 }
 
 static int open_program(const struct view_place *at)
@@ -301,7 +342,7 @@ static int enter_program(struct rewrite *rw, struct task *task, struct user_regs
 	struct script *s = &scripts->all[scripts->n];
 	_cleanup_close_ int fd = open_program(at);
 	char host[PATH_MAX], named[PATH_MAX];
-	int r = may_execute(at);
+	int r = may_execute(rw, at, path);
 
 	if (r < 0)
 		return r;
@@ -336,10 +377,12 @@ static int enter_exec(struct rewrite *rw, struct task *task, struct user_regs_st
 	char path[PATH_MAX];
 	int r;
 
-	if (view_peek_path(task, *view_arg(regs, path_arg), path) <= 0)
+	if (view_peek_path(task, *view_arg(regs, path_arg), path) < 0)
 		return 1;
 	scripts.n = 0;
 	r = view_find_place(rw, task, dirfd, path, 0, &at);
+	if (r == 1)
+		return may_execute_outside(rw, task, dirfd, path);
 	return r != 0 ? r : enter_program(rw, task, regs, path_arg, &at, &scripts, path);
 }
 
@@ -479,6 +522,20 @@ static void replace_on_stack(const struct task *task, const struct view_scratch 
 	at = behind_environment(task, at + width * (n + 1), width);
 	if (at)
 		replace_in_vector(task, s, at, width);
+}
+
+bool view_may_run(struct rewrite *rw, const struct task *task)
+{
+	struct iovec local = {&(char){0}, 1}, nowhere = {NULL, 1};
+
+	/* Who may is told of the address that nothing is there. */
+	if (!rw->view || rw->trusting ||
+		process_vm_readv(task->host, &local, 1, &nowhere, 1, 0) >= 0 || errno != EPERM)
+		return true;
+	log_warn("process %d has executed what may not be read: killed, for its paths could not be "
+		 "replaced",
+		numbers_virtual(rw->tasks.numbers, task->tgid));
+	return false;
 }
 
 void view_execed(struct rewrite *rw, const struct task *task)

@@ -101,7 +101,7 @@ UNREAD = ('cp "$(command -v sh)" /tmp/program; chmod 111 /tmp/program; exec /tmp
 
 
 @test
-@needs_namespaces("who rewrites names can't read the paths of such a program either")
+@needs_namespaces("where names are rewritten such a program is not executed")
 def a_program_that_may_not_be_read(env):
     """Nobody could say that it is the same elsewhere; of one that is deleted the memory is carried."""
     env.run_detached("s", "sh", "-c", UNREAD, "true")

@@ -335,6 +335,43 @@ def nothing_of_the_hosts_is_reached(env):
             shutil.rmtree(own)
 
 
+UNREAD = r"""
+exec 2>&1; cp "$(command -v stat)" /tmp/stat; chmod 111 /tmp/stat
+cd /tmp; /tmp/stat -c %n "$1"; ./stat -c %n "$1"; /out/stat -c %n "$1"
+cd "$2"; "$2/stat" -c %n "$1"; ./stat -c %n "$1"
+python3 -c 'import os, sys; os.execve(os.open(sys.argv[1], os.O_PATH), ["stat", "-c", "%n", sys.argv[2]], {})' \
+        "$2/stat" "$1" 2>&1 | tail -1
+printf '#!%s/stat -c%%n\n' "$2" >/tmp/script; chmod +x /tmp/script; /tmp/script "$1"; echo $?
+chmod 555 /tmp/stat; /tmp/stat -c %n /tmp; echo over
+"""
+
+
+@test
+def a_program_that_may_not_be_read(env):
+    """Its paths could not be replaced, so it would see which of the host's files are there."""
+    place = pathlib.Path(tempfile.mkdtemp(prefix="podrun-unread-", dir="/var/tmp"))
+    try:
+        stat = place / "stat"
+        shutil.copy(shutil.which("stat"), stat)
+        stat.chmod(0o111)
+        # The host's /tmp is not the session's.
+        secret = env.path("secret")
+        secret.touch()
+        lines = run(env, "sh", "-c", UNREAD, "sh", str(secret), str(place),
+                    options=("-v", "%s:/out" % place)).text.splitlines()
+        assert str(secret) not in lines, lines
+        assert all("ermission" in line and "denied" in line for line in lines[:6]), lines
+        # As an interpreter it is the kernel that finds it: killed.
+        assert lines[6:] in (["Killed", "137", "/tmp", "over"], ["137", "/tmp", "over"]), lines
+        refused = run(env, str(stat), "-c", "%n", str(secret), code=126)
+        one_line(refused, "cannot run '%s': Permission denied" % stat, "must be readable")
+        assert run(env, str(stat), "-c", "%n", str(secret), options=("--view", "host")).text.strip() == str(secret)
+        env.prefix = []
+        env.podrun("run", "--net", "host", "--rm", "--", str(stat), "-c", "%n", str(secret), code=1)
+    finally:
+        shutil.rmtree(place)
+
+
 @test
 def strange_arguments(env):
     for seed in range(3):
