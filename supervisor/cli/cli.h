@@ -21,6 +21,7 @@
 enum cli_type {
 	CLI_FLAG,    /* bool; --x, --x=no */
 	CLI_STRING,  /* const char * */
+	CLI_MAYBE,   /* const char *, "" where --x has no =VALUE */
 	CLI_LIST,    /* struct cli_list, given any number of times */
 	CLI_NUMBER,  /* uint64_t */
 	CLI_SIZE,    /* uint64_t in bytes, with K M G T */

@@ -37,7 +37,10 @@ static void spell(const struct cli_option *o, char *ret, size_t size)
 
 	if (o->letter)
 		snprintf(letter, sizeof(letter), "-%c, ", o->letter);
-	snprintf(ret, size, "%s--%s%s%s", letter, o->name, o->arg ? " " : "", o->arg ? o->arg : "");
+	if (o->type == CLI_MAYBE)
+		snprintf(ret, size, "%s--%s[=%s]", letter, o->name, o->arg);
+	else
+		snprintf(ret, size, "%s--%s%s%s", letter, o->name, o->arg ? " " : "", o->arg ? o->arg : "");
 }
 
 void cli_help_command(const struct cli_command *cmd, FILE *out)
@@ -218,7 +221,8 @@ static void zsh(FILE *out)
 			for (const char *p = cmd->options[k].help; *p; p++)
 				if (!strchr("[]':", *p))
 					fputc(*p, out);
-			fprintf(out, "]%s'", cmd->options[k].arg ? ":value:_files" : "");
+			fprintf(out, "]%s'",
+				cmd->options[k].arg && cmd->options[k].type != CLI_MAYBE ? ":value:_files" : "");
 		}
 		fprintf(out, " '*:operand:%s' ;;\n", actions[cmd->operand]);
 	}
@@ -241,7 +245,7 @@ static void fish(FILE *out)
 			if (o->type == CLI_REFUSED)
 				continue;
 			fprintf(out, "complete -c podrun -n '__fish_seen_subcommand_from %s' -l %s%s -d '",
-				cmd->name, o->name, o->arg ? " -r" : "");
+				cmd->name, o->name, o->arg && o->type != CLI_MAYBE ? " -r" : "");
 			quoted(o->help, out);
 			fprintf(out, "'\n");
 		}

@@ -49,6 +49,26 @@ json_t *json_of_process(const Pb__Process *p)
 		"rss_kb", (json_int_t)p->rss_kb, "cpu_ms", (json_int_t)p->cpu_ms);
 }
 
+static json_t *published(const Pb__PublishedPort *p)
+{
+	return json_pack("{s:o, s:i, s:i, s:s}", "address", json_text(p->address), "host", (int)p->host,
+		"session", (int)p->session, "protocol", p->udp ? "udp" : "tcp");
+}
+
+static json_t *network_of(const Pb__VirtualNetwork *n)
+{
+	json_t *ports = json_array(), *j;
+
+	for (size_t i = 0; i < n->n_publish; i++)
+		json_array_append_new(ports, published(n->publish[i]));
+	j = json_pack("{s:[o,o], s:[o,o], s:i, s:o, s:o}", "addresses", json_text(n->address4),
+		json_text(n->address6), "resolver", json_text(n->gateway4), json_text(n->gateway6), "mtu",
+		(int)n->mtu, "gateway", json_text(n->gateway[0] ? n->gateway : "local"), "publish", ports);
+	if (n->host_loopback[0])
+		json_object_set_new(j, "host_loopback", json_text(n->host_loopback));
+	return j;
+}
+
 static json_t *config_of(const Pb__Config *c)
 {
 	json_t *binds = json_array(), *j;
@@ -66,6 +86,8 @@ static json_t *config_of(const Pb__Config *c)
 		c->outside[0] ? c->outside : "refuse");
 	if (c->root[0])
 		json_object_set_new(j, "root", json_text(c->root));
+	if (c->network)
+		json_object_set_new(j, "network", network_of(c->network));
 	json_object_set_new(j, "names", json_text(c->names));
 	json_object_set_new(j, "view", json_text(c->view[0] ? c->view : "private"));
 	return j;

@@ -110,7 +110,7 @@ static int store(const struct cli_option *o, void *target, const char *value, co
 
 	if (o->type == CLI_REFUSED)
 		return err_set(e, ERR_HOST, -EOPNOTSUPP, "%s: %s", spelled, o->help);
-	if (o->arg && !value)
+	if (o->arg && !value && o->type != CLI_MAYBE)
 		return err_set(e, ERR_USAGE, -EINVAL, "%s needs a value (%s)", spelled, o->arg);
 	switch (o->type) {
 	case CLI_FLAG:
@@ -118,6 +118,9 @@ static int store(const struct cli_option *o, void *target, const char *value, co
 		break;
 	case CLI_STRING:
 		*(const char **)slot = value;
+		break;
+	case CLI_MAYBE:
+		*(const char **)slot = value ? value : "";
 		break;
 	case CLI_LIST:
 		r = append(slot, value);
@@ -165,6 +168,12 @@ static int unknown(const struct cli_command *cmd, const char *what, struct err *
 	return err_hint(e, "podrun help %s", cmd->name);
 }
 
+/* Its value may be the argument behind it. */
+static bool takes_next(const struct cli_option *o)
+{
+	return o->arg && o->type != CLI_REFUSED && o->type != CLI_MAYBE;
+}
+
 /* "--name=value" or "--name value"; returns how many arguments it took. */
 static int parse_long(const struct cli_command *cmd, void *o, char **argv, struct err *e)
 {
@@ -178,7 +187,7 @@ static int parse_long(const struct cli_command *cmd, void *o, char **argv, struc
 	snprintf(spelled, sizeof(spelled), "--%.*s", (int)MIN(n, (size_t)60), name);
 	if (!option)
 		return unknown(cmd, spelled, e);
-	if (option->arg && option->type != CLI_REFUSED && !value && argv[1]) {
+	if (takes_next(option) && !value && argv[1]) {
 		value = argv[1];
 		used = 2;
 	}
@@ -194,7 +203,7 @@ static int parse_letters(const struct cli_command *cmd, void *o, char **argv, st
 
 		if (!option)
 			return unknown(cmd, spelled, e);
-		if (option->arg && option->type != CLI_REFUSED) {
+		if (takes_next(option)) {
 			const char *value = p[1] ? p + 1 : argv[1];
 
 			return store(option, o, value, spelled, e) < 0 ? e->error : p[1] ? 1 : 2;

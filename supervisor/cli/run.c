@@ -14,6 +14,7 @@
 #include "supervisor/check.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/cli/run.h"
+#include "supervisor/cli/run_net.h"
 #include "supervisor/cli/stream.h"
 #include "supervisor/client.h"
 #include "supervisor/message.h"
@@ -21,10 +22,11 @@
 #include "supervisor/world.h"
 
 struct run_options {
-	const char *name, *file, *workdir, *root, *user, *net, *names, *view, *hostname, *command,
+	const char *name, *file, *workdir, *root, *user, *names, *view, *hostname, *command,
 		*outside, *every;
 	bool detach, interactive, tty, remove, portable, io_uring, end_with_command;
 	struct cli_list env, env_files, volumes, allow;
+	struct run_net net;
 	uint64_t memory, pids, keep;
 };
 
@@ -49,8 +51,20 @@ static const struct cli_option options[] = {
 	{"user", 0, "root|me", "who the session runs as inside", CLI_STRING, AT(user)},
 	{"hostname", 0, "NAME", "host name inside (default: the session's name)", CLI_STRING,
 		AT(hostname)},
-	{"net", 0, "none|host", "network: a loopback of its own, or the host's", CLI_STRING,
-		AT(net)},
+	{"net", 0, "none|host|vnat",
+		"network: a loopback of its own, the host's, or addresses of its own behind a gateway",
+		CLI_STRING, AT(net.net)},
+	{"publish", 'p', "[IP:]HOST:SESSION[/udp]",
+		"a port of the host that leads to one of the session's (--net vnat)", CLI_LIST,
+		AT(net.publish)},
+	{"address", 0, "ADDRESS", "the session's own, for IPv4, IPv6 or both (--net vnat)", CLI_LIST,
+		AT(net.address)},
+	{"gateway", 0, "local|HOST|wg:FILE",
+		"where its connections meet the outside (--net vnat; default: here)", CLI_STRING,
+		AT(net.gateway)},
+	{"host-loopback", 0, "ADDRESS",
+		"let it reach the host's loopback, by the gateway's or this address (--net vnat)",
+		CLI_MAYBE, AT(net.host_loopback)},
 	{"outside", 0, "refuse|close|reset",
 		"at a suspend, what becomes of connections that lead out of the session",
 		CLI_STRING, AT(outside)},
@@ -74,11 +88,6 @@ static const struct cli_option options[] = {
 	{"file", 0, "FILE", "options and command from a file of `name = value` lines", CLI_STRING,
 		AT(file)},
 	{"command", 0, "COMMAND", "the command, for use in files", CLI_STRING, AT(command)},
-	{"publish", 'p', "[IP:]HOST:SESSION",
-		"published ports need a gateway, which is not built yet", CLI_REFUSED, 0},
-	{"address", 0, "ADDRESS", "session addresses need --net vnat, which is not built yet",
-		CLI_REFUSED, 0},
-	{"gateway", 0, "HOST", "gateways are not built yet", CLI_REFUSED, 0},
 	{"display", 0, "WxH", "session displays are not built yet", CLI_REFUSED, 0},
 	{"vnc", 0, "PORT", "session displays are not built yet", CLI_REFUSED, 0},
 };
@@ -238,7 +247,8 @@ static const char *not_rewritten(const struct run_options *o)
 		bool asked;
 		const char *option;
 	} all[] = {
-		{is(o->net, "none"), "--net none (a loopback that nobody else has)"},
+		{is(o->net.net, "none"), "--net none (a loopback that nobody else has)"},
+		{is(run_net_of(&o->net), "vnat"), "--net vnat (addresses of the session's own)"},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
@@ -257,10 +267,10 @@ static int check_names(const struct run_options *o, struct err *e)
 		return err_set(e, ERR_USAGE, -EINVAL, "--view host leaves nothing to --volume");
 	if (is(o->view, "host") && o->root)
 		return err_set(e, ERR_USAGE, -EINVAL, "--view host leaves nothing to --root");
-	if (is(o->net, "host") && !not_rewritten(o))
+	if (is(run_net_of(&o->net), "host"))
 		return 0;
 	err_set(e, ERR_HOST, -EOPNOTSUPP,
-		"--names rewrite has no network of its own");
+		"--names rewrite has no network of its own, only the host's");
 	return err_hint(e, "say so with --net host");
 }
 
@@ -274,12 +284,12 @@ static int check_options(const struct run_options *o, struct err *e)
 
 	if ((o->name && paths_check_name(o->name, e) < 0) ||
 		(o->user && one_of("user", o->user, users, e) < 0) ||
-		(o->net && one_of("net", o->net, nets, e) < 0) ||
+		(o->net.net && one_of("net", o->net.net, nets, e) < 0) ||
 		(o->names && one_of("names", o->names, ways, e) < 0) ||
 		(o->view && one_of("view", o->view, views, e) < 0) ||
 		(o->outside && one_of("outside", o->outside, fates, e) < 0))
 		return e->error;
-	if (o->net && strcmp(o->net, "vnat") == 0) {
+	if (is(run_net_of(&o->net), "vnat")) {
 		err_set(e, ERR_HOST, -EOPNOTSUPP, "--net vnat is not built yet");
 		return err_hint(e,
 			"--net host uses this host's network; connections to outside do not move then");
@@ -380,6 +390,8 @@ static int fill_config(
 		r = fill_binds(o, c, e);
 	if (r == 0)
 		r = fill_allow(o, c, e);
+	if (r == 0)
+		r = run_net_fill(&o->net, c, e);
 	if (r < 0)
 		return r;
 	if (o->root) {
@@ -399,7 +411,6 @@ static int fill_config(
 	c->keep_stdin = o->interactive;
 	c->remove = o->remove;
 	c->as_root = o->user && strcmp(o->user, "root") == 0;
-	c->net = (char *)(o->net ? o->net : "none");
 	c->outside = (char *)(o->outside ? o->outside : "");
 	if (o->keep && !o->every)
 		return err_set(e, ERR_USAGE, -EINVAL, "--keep belongs to --every");
@@ -501,6 +512,7 @@ static int merge_files(struct cli *c, struct run_options *o, struct cli_list *ke
 			*(bool *)to |= *(const bool *)from;
 			break;
 		case CLI_STRING:
+		case CLI_MAYBE:
 			if (*(const char *const *)from)
 				*(const char **)to = *(const char *const *)from;
 			break;
