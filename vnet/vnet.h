@@ -1,11 +1,37 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vnet - names for the network that outlive the host.  The room's public header.
+ *
+ * A session has addresses that never change.  They are those of one TUN interface in its network
+ * namespace, and no other host or session knows them: the *gateway*, a process that stays where it is while the session moves,
+ * reads that TUN, translates virtual addresses to physical ones of its own (*VNAT*), and holds the
+ * outside halves of all connections as plain sockets of its host.
+ *
+ *      session                     gateway                                         outside
+ *      app - kernel TCP - TUN ==== VNAT - TUN - kernel TCP - splice - sockets ---- servers, clients
+ *      ^ moves, with its addresses  ^ stays
+ *
+ * What the layers are, from the bottom, each including only what is above it in this list:
+ *
+ *      checksum, endpoint   arithmetic, and addresses of both families
+ *      packet               an IP packet: parsed once, rewritten in place, or made
+ *      netlink, tun         interfaces, addresses, routes; packets in and out of the kernel
+ *      reassemble           fragments back to datagrams
+ *      vnat                 the translator: pure, in memory that survives its process
+ *      capture              packets into a pcap file
+ *      gateway/             the process; its client is what the supervisor calls
+ *      tunnel/              carriers to a gateway on another host
+ *
+ * The supervisor makes the session's interface (vnet_tun_make, in the session's network namespace) and hands its
+ * descriptor to the gateway, which alone reads and writes it.
  */
 #ifndef VNET_VNET_H
 #define VNET_VNET_H
 
 #include "vnet/client.h"
+#include "vnet/endpoint.h"
 #include "vnet/gateway/main.h"
+#include "vnet/netlink.h"
+#include "vnet/tun.h"
 
 #endif

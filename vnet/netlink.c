@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <assert.h>
+#include <errno.h>
+#include <linux/if_link.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <linux/veth.h>
+#include <net/if.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/base.h"
+#include "vnet/netlink.h"
+
+/* A request under construction: fixed, for none of ours has more than a handful of attributes. */
+struct request {
+	struct nlmsghdr h;
+	uint8_t body[512];
+};
+
+static void *append(struct request *rq, size_t len)
+{
+	void *at = (uint8_t *)rq + NLMSG_ALIGN(rq->h.nlmsg_len);
+
+	assert(NLMSG_ALIGN(rq->h.nlmsg_len) + len <= sizeof(*rq));
+	memset(at, 0, len);
+	rq->h.nlmsg_len = (uint32_t)(NLMSG_ALIGN(rq->h.nlmsg_len) + len);
+	return at;
+}
+
+/* A request with a family header of @len bytes behind it, which is zeros. */
+static void *begin(struct request *rq, uint16_t type, uint16_t flags, size_t len)
+{
+	rq->h = (struct nlmsghdr){
+		.nlmsg_len = NLMSG_HDRLEN,
+		.nlmsg_type = type,
+		.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | flags,
+	};
+	return append(rq, len);
+}
+
+static struct rtattr *put(struct request *rq, uint16_t type, const void *data, size_t len)
+{
+	struct rtattr *a = append(rq, RTA_LENGTH(len));
+
+	a->rta_type = type;
+	a->rta_len = (uint16_t)RTA_LENGTH(len);
+	if (len)
+		memcpy(RTA_DATA(a), data, len);
+	return a;
+}
+
+static void put_u32(struct request *rq, uint16_t type, uint32_t v)
+{
+	put(rq, type, &v, sizeof(v));
+}
+
+static void put_string(struct request *rq, uint16_t type, const char *s)
+{
+	put(rq, type, s, strlen(s) + 1);
+}
+
+static void put_address(struct request *rq, uint16_t type, const struct vnet_endpoint *ep)
+{
+	put(rq, type, &ep->v6, ep->family == AF_INET ? sizeof(ep->v4) : sizeof(ep->v6));
+}
+
+/* What was put since @a is inside of it. */
+static void close_nest(struct request *rq, struct rtattr *a)
+{
+	a->rta_len = (uint16_t)((uint8_t *)rq + NLMSG_ALIGN(rq->h.nlmsg_len) - (uint8_t *)a);
+}
+
+int vnet_netlink_open(struct vnet_netlink *ret, struct err *e)
+{
+	_cleanup_close_ int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+	int on = 1;
+
+	if (fd < 0)
+		return err_errno(e, -errno, "rtnetlink");
+	/* Without them errors are numbers only. */
+	setsockopt(fd, SOL_NETLINK, NETLINK_EXT_ACK, &on, sizeof(on));
+	setsockopt(fd, SOL_NETLINK, NETLINK_CAP_ACK, &on, sizeof(on));
+	*ret = (struct vnet_netlink){take_fd(&fd), 0};
+	return 0;
+}
+
+void vnet_netlink_fini(struct vnet_netlink *nl)
+{
+	nl->fd = close_fd(nl->fd);
+}
+
+/* The kernel's own words about an error, or NULL. */
+static const char *explanation(const struct nlmsghdr *h)
+{
+	size_t at = NLMSG_HDRLEN + sizeof(struct nlmsgerr);
+
+	if (!(h->nlmsg_flags & NLM_F_ACK_TLVS))
+		return NULL;
+	while (at + NLA_HDRLEN <= h->nlmsg_len) {
+		const struct nlattr *a =
+			(const struct nlattr *)(const void *)((const uint8_t *)h + at);
+
+		if (a->nla_len < NLA_HDRLEN || at + a->nla_len > h->nlmsg_len)
+			return NULL;
+		if (a->nla_type == NLMSGERR_ATTR_MSG && a->nla_len > NLA_HDRLEN)
+			return (const char *)a + NLA_HDRLEN;
+		at += NLA_ALIGN(a->nla_len);
+	}
+	return NULL;
+}
+
+/*
+ * Sends @rq and waits for its acknowledgement.  An answer that comes before it is left in @answer (>= 4 KB)
+ * if that is not NULL; its length is returned, else 0.
+ */
+static int talk(
+	struct vnet_netlink *nl, struct request *rq, void *answer, size_t room, struct err *e)
+{
+	_Alignas(struct nlmsghdr) uint8_t buf[8192];
+	int got = 0;
+
+	rq->h.nlmsg_seq = ++nl->sequence;
+	if (send(nl->fd, rq, rq->h.nlmsg_len, 0) < 0)
+		return err_errno(e, -errno, "rtnetlink");
+	for (;;) {
+		ssize_t n = recv(nl->fd, buf, sizeof(buf), 0);
+		size_t left = n > 0 ? (size_t)n : 0;
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_errno(e, -errno, "rtnetlink");
+		for (struct nlmsghdr *h = (void *)buf; NLMSG_OK(h, left); h = NLMSG_NEXT(h, left)) {
+			const struct nlmsgerr *error = NLMSG_DATA(h);
+			const char *why;
+
+			if (h->nlmsg_seq != nl->sequence)
+				continue;
+			if (h->nlmsg_type != NLMSG_ERROR) {
+				got = (int)MIN((size_t)h->nlmsg_len, room);
+				if (answer)
+					memcpy(answer, h, (size_t)got);
+				continue;
+			}
+			if (error->error == 0)
+				return got;
+			why = explanation(h);
+			return err_errno(e, error->error, "%s", why ? why : "rtnetlink");
+		}
+	}
+}
+
+int vnet_netlink_index(struct vnet_netlink *nl, const char *name, struct err *e)
+{
+	_Alignas(struct nlmsghdr) uint8_t answer[8192];
+	const struct nlmsghdr *h = (const void *)answer;
+	const struct ifinfomsg *info = NLMSG_DATA(h);
+	struct request rq;
+	int r;
+
+	begin(&rq, RTM_GETLINK, 0, sizeof(struct ifinfomsg));
+	put_string(&rq, IFLA_IFNAME, name);
+	r = talk(nl, &rq, answer, sizeof(answer), e);
+	if (r < 0)
+		return err_wrap(e, "interface %s", name);
+	if (r < (int)NLMSG_LENGTH(sizeof(*info)) || h->nlmsg_type != RTM_NEWLINK)
+		return err_set(e, ERR_FAILED, -EPROTO, "interface %s: no answer", name);
+	return info->ifi_index;
+}
+
+int vnet_netlink_link_set(
+	struct vnet_netlink *nl, int index, const struct vnet_link *link, struct err *e)
+{
+	struct request rq;
+	struct ifinfomsg *info = begin(&rq, RTM_NEWLINK, 0, sizeof(*info));
+
+	info->ifi_index = index;
+	if (link->up)
+		info->ifi_flags = info->ifi_change = IFF_UP;
+	if (link->mtu)
+		put_u32(&rq, IFLA_MTU, link->mtu);
+	if (link->queue)
+		put_u32(&rq, IFLA_TXQLEN, link->queue);
+	/* For IPv6 too: the kernel lowers its own limit for IPv4 (IFLA_GSO_IPV4_MAX_SIZE) with this one. */
+	if (link->gso_max_size)
+		put_u32(&rq, IFLA_GSO_MAX_SIZE, link->gso_max_size);
+	return talk(nl, &rq, NULL, 0, e);
+}
+
+int vnet_netlink_link_move(struct vnet_netlink *nl, int index, int netns_fd, struct err *e)
+{
+	struct request rq;
+	struct ifinfomsg *info = begin(&rq, RTM_NEWLINK, 0, sizeof(*info));
+
+	info->ifi_index = index;
+	put_u32(&rq, IFLA_NET_NS_FD, (uint32_t)netns_fd);
+	return talk(nl, &rq, NULL, 0, e);
+}
+
+int vnet_netlink_veth_add(
+	struct vnet_netlink *nl, const char *name, const char *peer, int netns_fd, struct err *e)
+{
+	struct request rq;
+	struct rtattr *info, *data, *other;
+
+	begin(&rq, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, sizeof(struct ifinfomsg));
+	put_string(&rq, IFLA_IFNAME, name);
+	info = put(&rq, IFLA_LINKINFO, NULL, 0);
+	put_string(&rq, IFLA_INFO_KIND, "veth");
+	data = put(&rq, IFLA_INFO_DATA, NULL, 0);
+	other = put(&rq, VETH_INFO_PEER, NULL, 0);
+	append(&rq, sizeof(struct ifinfomsg));
+	put_string(&rq, IFLA_IFNAME, peer);
+	if (netns_fd >= 0)
+		put_u32(&rq, IFLA_NET_NS_FD, (uint32_t)netns_fd);
+	close_nest(&rq, other);
+	close_nest(&rq, data);
+	close_nest(&rq, info);
+	return talk(nl, &rq, NULL, 0, e) < 0 ? err_wrap(e, "interfaces %s and %s", name, peer) : 0;
+}
+
+int vnet_netlink_link_delete(struct vnet_netlink *nl, int index, struct err *e)
+{
+	struct request rq;
+	struct ifinfomsg *info = begin(&rq, RTM_DELLINK, 0, sizeof(*info));
+
+	info->ifi_index = index;
+	return talk(nl, &rq, NULL, 0, e);
+}
+
+static int address(struct vnet_netlink *nl, uint16_t type, int index,
+	const struct vnet_endpoint *ep, unsigned int prefix, struct err *e)
+{
+	uint16_t flags = type == RTM_NEWADDR ? NLM_F_CREATE | NLM_F_REPLACE : 0;
+	struct request rq;
+	struct ifaddrmsg *ifa = begin(&rq, type, flags, sizeof(*ifa));
+	char text[VNET_ENDPOINT_TEXT];
+
+	ifa->ifa_family = ep->family;
+	ifa->ifa_prefixlen = (uint8_t)prefix;
+	ifa->ifa_index = (unsigned int)index;
+	put_address(&rq, IFA_LOCAL, ep);
+	put_address(&rq, IFA_ADDRESS, ep);
+	put_u32(&rq, IFA_FLAGS, IFA_F_NODAD | IFA_F_NOPREFIXROUTE | IFA_F_PERMANENT);
+	if (talk(nl, &rq, NULL, 0, e) < 0)
+		return err_wrap(e, "address %s", vnet_endpoint_format(ep, text));
+	return 0;
+}
+
+int vnet_netlink_address_add(struct vnet_netlink *nl, int index, const struct vnet_endpoint *ep,
+	unsigned int prefix, struct err *e)
+{
+	return address(nl, RTM_NEWADDR, index, ep, prefix, e);
+}
+
+int vnet_netlink_address_delete(struct vnet_netlink *nl, int index, const struct vnet_endpoint *ep,
+	unsigned int prefix, struct err *e)
+{
+	return address(nl, RTM_DELADDR, index, ep, prefix, e);
+}
+
+static int route(
+	struct vnet_netlink *nl, uint16_t type, const struct vnet_route *want, struct err *e)
+{
+	uint16_t flags = type == RTM_NEWROUTE ? NLM_F_CREATE | NLM_F_REPLACE : 0;
+	struct request rq;
+	struct rtmsg *rt = begin(&rq, type, flags, sizeof(*rt));
+	char text[VNET_ENDPOINT_TEXT];
+
+	rt->rtm_family = want->dst.family;
+	rt->rtm_dst_len = (uint8_t)want->prefix;
+	rt->rtm_table = want->local ? RT_TABLE_LOCAL : RT_TABLE_MAIN;
+	rt->rtm_type = want->local ? RTN_LOCAL : RTN_UNICAST;
+	rt->rtm_protocol = RTPROT_STATIC;
+	rt->rtm_scope = want->local	   ? RT_SCOPE_HOST
+			: want->via.family ? RT_SCOPE_UNIVERSE
+					   : RT_SCOPE_LINK;
+	if (want->prefix)
+		put_address(&rq, RTA_DST, &want->dst);
+	put_u32(&rq, RTA_OIF, (uint32_t)want->index);
+	if (want->via.family)
+		put_address(&rq, RTA_GATEWAY, &want->via);
+	if (want->src.family)
+		put_address(&rq, RTA_PREFSRC, &want->src);
+	if (talk(nl, &rq, NULL, 0, e) < 0)
+		return err_wrap(
+			e, "route to %s/%u", vnet_endpoint_format(&want->dst, text), want->prefix);
+	return 0;
+}
+
+int vnet_netlink_route_add(struct vnet_netlink *nl, const struct vnet_route *want, struct err *e)
+{
+	return route(nl, RTM_NEWROUTE, want, e);
+}
+
+int vnet_netlink_route_delete(struct vnet_netlink *nl, const struct vnet_route *want, struct err *e)
+{
+	return route(nl, RTM_DELROUTE, want, e);
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * netlink - requests to the kernel's rtnetlink: interfaces, addresses, routes.
+ *
+ * A connection belongs to the network namespace that its thread was in when it was opened, for good: whoever holds
+ * one can arrange that namespace from anywhere, as long as he has CAP_NET_ADMIN in the user
+ * namespace that owns it.  Each function sends one request and waits for the kernel's answer, which comes at once;
+ * the text that the kernel gives with an error (extended acknowledgement) becomes part of ours.
+ *
+ * Sources: RFC 3549, Documentation/userspace-api/netlink/intro.rst, linux/rtnetlink.h, linux/if_link.h.
+ */
+#ifndef VNET_NETLINK_H
+#define VNET_NETLINK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "vnet/endpoint.h"
+
+struct err;
+
+struct vnet_netlink {
+	int fd;
+	uint32_t sequence;
+};
+
+#define VNET_NETLINK_INIT ((struct vnet_netlink){-1, 0})
+
+/* In the calling thread's network namespace. */
+int vnet_netlink_open(struct vnet_netlink *ret, struct err *e);
+void vnet_netlink_fini(struct vnet_netlink *nl);
+#define _cleanup_netlink_ __attribute__((cleanup(vnet_netlink_fini)))
+
+/* The index of an interface, > 0; -ENODEV. */
+int vnet_netlink_index(struct vnet_netlink *nl, const char *name, struct err *e);
+
+/* What is 0 stays as it is. */
+struct vnet_link {
+	unsigned int mtu;
+	unsigned int gso_max_size; /* of IPv4 and IPv6 super-packets, in bytes */
+	unsigned int queue;	   /* packets */
+	bool up;
+};
+int vnet_netlink_link_set(
+	struct vnet_netlink *nl, int index, const struct vnet_link *link, struct err *e);
+
+/* An interface goes to another network namespace (a descriptor of it), with the name it has. */
+int vnet_netlink_link_move(struct vnet_netlink *nl, int index, int netns_fd, struct err *e);
+
+/*
+ * A pair of interfaces that are each other's wire: @name here, @peer in the namespace @netns_fd (-1: here too).
+ */
+int vnet_netlink_veth_add(
+	struct vnet_netlink *nl, const char *name, const char *peer, int netns_fd, struct err *e);
+
+int vnet_netlink_link_delete(struct vnet_netlink *nl, int index, struct err *e);
+
+/*
+ * The interface gets an address; without a route to its prefix, and IPv6 without duplicate address detection, so
+ * that it can be used at once.  The port of @address is ignored.  An address it has is no error.
+ */
+int vnet_netlink_address_add(struct vnet_netlink *nl, int index,
+	const struct vnet_endpoint *address, unsigned int prefix, struct err *e);
+int vnet_netlink_address_delete(struct vnet_netlink *nl, int index,
+	const struct vnet_endpoint *address, unsigned int prefix, struct err *e);
+
+struct vnet_route {
+	struct vnet_endpoint
+		dst; /* family always; the address is ignored if prefix is 0: a default route */
+	unsigned int prefix;
+	int index;  /* of the interface it leads to */
+	bool local; /* what goes there is for this host itself (type local, table local) */
+	struct vnet_endpoint via, src; /* next hop, preferred source; family 0: none */
+};
+/* Replaces a route that is there for the same destination. */
+int vnet_netlink_route_add(struct vnet_netlink *nl, const struct vnet_route *route, struct err *e);
+int vnet_netlink_route_delete(
+	struct vnet_netlink *nl, const struct vnet_route *route, struct err *e);
+
+#endif
