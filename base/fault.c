@@ -24,6 +24,7 @@ static const struct fault_info points[] = {
 	[FAULT_FREEZE_QUIESCE] = {"freeze.quiesce", "suspend snapshot", true, true},
 	[FAULT_FREEZE_SURVEY] = {"freeze.survey", "suspend snapshot", true, true},
 	[FAULT_FREEZE_MEMORY] = {"freeze.memory", "suspend snapshot", true, true},
+	[FAULT_FREEZE_NETWORK] = {"freeze.network", "suspend snapshot", true, true},
 	[FAULT_FREEZE_FILES] = {"freeze.files", "suspend snapshot", true, true},
 	[FAULT_FREEZE_PLAN] = {"freeze.plan", "suspend snapshot", true, true},
 	[FAULT_SUSPEND_FROZEN] = {"suspend.frozen", "suspend snapshot", false, true},

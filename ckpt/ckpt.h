@@ -176,6 +176,12 @@ struct ckpt_world {
 	const struct ckpt_ipc_names *ipc; /* NULL: the ipc namespace has them, if there is one */
 	struct ckpt_clocks clocks;	  /* 0: the time namespace carries them on, if there is one */
 	bool copy; /* restore only: of a session that may run, too (ckpt_where_alone) */
+	/*
+	 * Its connections lead out by a network of its own whose other end somebody holds back while it stands
+	 * still (options.hold): they are kept (ckpt/kinds/tcp_live.h).  Restore: unless they are lost, another's by
+	 * now; then they come back as reset.
+	 */
+	bool vnet, vnet_lost;
 	uid_t uid;			/* the caller's uid inside (0 for --user root) */
 	gid_t gid;
 	const struct ckpt_edge *edges;
@@ -361,6 +367,10 @@ struct ckpt_dump_options {
 	 * with -ERESTARTNOINTR now.  May be NULL. */
 	void (*unhold)(void *ctx, pid_t tid);
 	void *ctx;
+	/* Of a session with a virtual network: packets from and to it are held back from now on (@on), before its
+	 * sockets are looked at, or no longer, just before its tasks run.  May be NULL. */
+	int (*hold)(void *ctx, bool on, struct err *e);
+	void *hold_ctx;
 	/* With snapshot: the session runs on, ckpt_write is not at its end.  May be NULL. */
 	void (*thawed)(void *ctx);
 	void *thawed_ctx;

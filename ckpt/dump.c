@@ -174,6 +174,20 @@ static void undo_memory(struct ckpt_dump *d)
 	ckpt_survey_leave(d);
 }
 
+/* From here on nothing happens to its connections. */
+static int network(struct ckpt_dump *d, struct err *e)
+{
+	return d->options.hold ? d->options.hold(d->options.hold_ctx, true, e) : 0;
+}
+
+static void undo_network(struct ckpt_dump *d)
+{
+	struct err e = {0};
+
+	if (d->options.hold && d->options.hold(d->options.hold_ctx, false, &e) < 0)
+		log_warn("%s", e.msg);
+}
+
 static int check_one(struct ckpt_dump *d, const struct ckpt_kind *k, union ckpt_subject s,
 	uint64_t id, void *ctx, struct err *e)
 {
@@ -217,6 +231,7 @@ static const struct stage {
 	{"quiesce", quiesce, undo_quiesce, FAULT_FREEZE_QUIESCE},
 	{"survey", survey, undo_survey, FAULT_FREEZE_SURVEY},
 	{"memory", memory, undo_memory, FAULT_FREEZE_MEMORY},
+	{"network", network, undo_network, FAULT_FREEZE_NETWORK},
 	{"files", ckpt_openfiles_survey, ckpt_openfiles_free, FAULT_FREEZE_FILES},
 	{"plan", plan, undo_plan, FAULT_FREEZE_PLAN},
 };

@@ -39,13 +39,13 @@
 #include "supervisor/mapped.h"
 #include "supervisor/message.h"
 #include "supervisor/names/users.h"
-#include "supervisor/names/users.h"
 #include "supervisor/notify.h"
 #include "supervisor/notify_call.h"
 #include "supervisor/operation.h"
 #include "supervisor/periodic.h"
 #include "supervisor/placing.h"
 #include "supervisor/session.h"
+#include "supervisor/traffic.h"
 #include "supervisor/worker.h"
 
 #define HANDOVER_MS 5
@@ -65,6 +65,7 @@ static void hold_installs(struct session *s, bool on)
 static void back_to_running(struct session *s)
 {
 	worker_free(take_ptr(s->worker));
+	traffic_pass(s);
 	hold_installs(s, false);
 	s->state = SESSION_RUNNING;
 	control_take_up(s);
@@ -379,6 +380,12 @@ static void on_message(void *ctx, Pb__Worker *m, int *fds, size_t n_fds)
 	case PB__WORKER__BODY_FROZEN:
 		on_frozen(s);
 		break;
+	case PB__WORKER__BODY_HOLD:
+		traffic_hold(s);
+		break;
+	case PB__WORKER__BODY_PASS:
+		traffic_pass(s);
+		break;
 	case PB__WORKER__BODY_PROGRESS:
 		on_progress(s, m->progress);
 		break;
@@ -511,6 +518,7 @@ static int start_worker(struct session *s, uint32_t deadline_ms, bool mend, stru
 	if (!edges)
 		return err_errno(e, -ENOMEM, "edges");
 	what.world = introduce_world(&s->world, s->record->config->name);
+	what.world.vnet = s->traffic.ops != NULL;
 	what.world.edges = edges;
 	what.world.n_edges = job_edges(s, edges, MAX_EDGES);
 	what.options.notified = notified;

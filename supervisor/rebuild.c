@@ -48,7 +48,6 @@
 #include "supervisor/mapped.h"
 #include "supervisor/message.h"
 #include "supervisor/names/users.h"
-#include "supervisor/names/users.h"
 #include "supervisor/notify.h"
 #include "supervisor/notify_call.h"
 #include "supervisor/operation.h"
@@ -59,6 +58,7 @@
 #include "supervisor/session.h"
 #include "supervisor/tenure.h"
 #include "supervisor/upper.h"
+#include "supervisor/traffic.h"
 #include "supervisor/worker.h"
 #include "supervisor/worker_begin.h"
 
@@ -242,6 +242,8 @@ static void send_world(struct session *s)
 	body.gid = w.gid;
 	/* Under the name of the original it is in its place: there can be but one. */
 	body.copy = s->op.copy && s->op.renamed;
+	body.vnet = s->traffic.ops != NULL;
+	body.vnet_lost = s->traffic.lost;
 	m.body_case = PB__WORKER__BODY_WORLD;
 	m.world = &body;
 	send_worker(s, &m, fds, n);
@@ -462,6 +464,7 @@ static void on_released(struct session *s)
 	fault_at(FAULT_RESUME_RELEASED, NULL);
 	/* It has nothing left to do, and the next operation may come with one of its own. */
 	worker_free(take_ptr(s->worker));
+	traffic_pass(s);
 	s->state = SESSION_RUNNING;
 	mapped_begin(s);
 	session_save(s, RECORD_RUNNING, false, NULL);

@@ -49,6 +49,7 @@ struct notify;
 struct proto_conn;
 struct relay;
 struct session;
+struct traffic_ops;
 struct worker;
 struct Pb__Record;
 struct Pb__Report;
@@ -192,6 +193,12 @@ struct session {
 	void (*on_world)(struct session *s, struct err *e); /* what comes after it */
 	unsigned chores;				    /* done so far */
 	struct periodic *periodic; /* snapshots from time to time; or NULL */
+	struct {
+		const struct traffic_ops *ops; /* NULL: it has no virtual network */
+		void *ctx;
+		bool held;     /* or asked to be */
+		bool lost;     /* resume: connections can't be kept, and come back as reset */
+	} traffic;	       /* traffic.h */
 	struct mapped *mapped; /* it was resumed with memory mapped from its image; NULL */
 	struct session_operation op;
 	struct event *retry; /* timer of rebuild.c: the name is not free yet */

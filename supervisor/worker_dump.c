@@ -388,6 +388,29 @@ static void end_ahead(struct dump *d)
 	d->image = close_fd(d->image);
 }
 
+/* ckpt_dump_options.hold: the supervisor has the line to whoever carries the packets. */
+static int hold_packets(void *ctx, bool on, struct err *e)
+{
+	struct dump *d = ctx;
+	int fds[MESSAGE_MAX_FDS], r = 0;
+	Pb__Worker *m;
+	size_t n;
+
+	worker_reply(d->conn, on ? PB__WORKER__BODY_HOLD : PB__WORKER__BODY_PASS, NULL);
+	if (!on)
+		return 0;
+	if (message_recv_worker(d->conn, &m, fds, MESSAGE_MAX_FDS, &n, e) != 1)
+		return err_set(e, ERR_FAILED, -EPIPE, "the supervisor gave up");
+	if (m->body_case != PB__WORKER__BODY_HOLDING)
+		r = err_set(e, ERR_FAILED, -EPIPE, "the supervisor gave up");
+	else if (m->holding->failure)
+		r = message_to_err(m->holding->failure, e);
+	message_free_worker(m);
+	while (n)
+		close_fd(fds[--n]);
+	return r;
+}
+
 /* An image that can't be referred to is no misfortune: the new one is whole in itself. */
 static void open_base(struct dump *d)
 {
@@ -416,6 +439,8 @@ static bool dump_all(struct proto_conn *conn, const struct worker_dump *what)
 	d.began = io_now_ns();
 	options.thawed = tell_thawed;
 	options.thawed_ctx = &d;
+	options.hold = what->world.vnet ? hold_packets : NULL;
+	options.hold_ctx = &d;
 	if (fault_at(FAULT_FREEZE_BEGIN, &e) < 0 ||
 		ckpt_freeze(&d.frozen, &what->world, &options, &e) < 0) {
 		worker_reply_failure(d.conn, &e);

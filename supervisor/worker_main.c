@@ -230,6 +230,8 @@ static int take_world(struct restore *r, struct err *e)
 	w->uid = m->world->uid;
 	w->gid = m->world->gid;
 	w->copy = m->world->copy;
+	w->vnet = m->world->vnet;
+	w->vnet_lost = m->world->vnet_lost;
 	w->init_pidfd = fds[0];
 	w->root_fd = fds[1];
 	w->proc_fd = fds[2];
