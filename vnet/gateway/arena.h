@@ -23,13 +23,14 @@ struct err;
 #define GATEWAY_MAX_CONNS     256   /* clients of the control socket */
 #define GATEWAY_MAX_FLOWS     16384 /* TCP, of all sessions */
 #define GATEWAY_SESSION_FLOWS 4096  /* of one, unless it is told otherwise */
-#define GATEWAY_MAX_PIPES     128
+#define GATEWAY_MAX_PIPES     (2 * GATEWAY_MAX_FLOWS)
 #define GATEWAY_POOL	      32 /* unbound sockets of the inner namespace */
 
 enum gateway_session_state {
 	GATEWAY_SESSION_FREE,
 	GATEWAY_SESSION_ATTACHED,
-	GATEWAY_SESSION_SUSPENDED
+	GATEWAY_SESSION_SUSPENDED,
+	GATEWAY_SESSION_ENDING, /* it is gone, and some of what it sent is still to be delivered */
 };
 
 struct gateway_published {
@@ -104,7 +105,8 @@ struct gateway_arena {
 	int32_t inner_ns, gw_tun,
 		gate; /* the inner namespace, its TUN and its one listener; -1: not made */
 	uint16_t gate_port;
-	bool v6; /* the kernel has IPv6 */
+	bool v6;    /* the kernel has IPv6 */
+	bool whole; /* and takes super-packets that are written to a TUN */
 	int32_t pool[GATEWAY_POOL];
 	struct gateway_session sessions[GATEWAY_MAX_SESSIONS];
 	struct gateway_conn conns[GATEWAY_MAX_CONNS];

@@ -40,6 +40,18 @@ struct request {
 	size_t n_fds;
 };
 
+/* Nobody is connected, attached or away: the process has no purpose any more. */
+static void maybe_end(struct vnet_gateway *g)
+{
+	if (gateway_session_any(g))
+		return;
+	for (int i = 0; i < GATEWAY_MAX_CONNS; i++)
+		if (g->arena->conns[i].used)
+			return;
+	if (vnet_ondemand_retire(g->arena->directory, g->arena->listener))
+		gateway_loop_stop(g->loop);
+}
+
 static void close_conn(struct vnet_gateway *g, int index)
 {
 	struct gateway_conn *c = &g->arena->conns[index];
@@ -51,13 +63,7 @@ static void close_conn(struct vnet_gateway *g, int index)
 	gateway_loop_remove(g->loop, fd);
 	c->used = false;
 	close(fd);
-	if (gateway_session_any(g))
-		return;
-	for (int i = 0; i < GATEWAY_MAX_CONNS; i++)
-		if (g->arena->conns[i].used)
-			return;
-	if (vnet_ondemand_retire(g->arena->directory, g->arena->listener))
-		gateway_loop_stop(g->loop);
+	maybe_end(g);
 }
 
 /* ---- answers ----------------------------------------------------------------------------- */
@@ -488,6 +494,7 @@ int gateway_control_start(struct vnet_gateway *g, struct err *e)
 	g->control = calloc(1, sizeof(*g->control));
 	if (!g->control)
 		return err_errno(e, -ENOMEM, "control socket");
+	g->maybe_end = maybe_end;
 	g->control->listener = (struct conn_watch){{on_connection}, g};
 	r = gateway_loop_add(g->loop, g->arena->listener, EPOLLIN, &g->control->listener.watch);
 	for (int i = 0; r == 0 && i < GATEWAY_MAX_CONNS; i++)

@@ -10,7 +10,8 @@
  *      worker    the loop; what it opens it has in common with the keeper (CLONE_FILES)
  *      inner     the inner network namespace, and the one thread that makes sockets in it
  *      control   clients and their requests          session   who is attached
- *      link      packets between TUNs                flow      TCP connections; pump moves their bytes
+ *      link      packets out of TUNs                 wire      and into them
+ *      flow      TCP connections                     pump      moves their bytes
  *      publish   ports outside                       datagram  UDP, ICMP, DNS
  *
  * Who connects has the same uid (the socket's directory is 0700), but packets are a session's and trusted
@@ -35,11 +36,17 @@ struct vnet_gateway {
 	struct gateway_arena *arena;
 	struct vnet_vnat *vnat;
 	struct gateway_inner *inner;
+	struct gateway_wire *wire;
 	struct gateway_link *link;
+	struct gateway_pump *pump;
 	struct gateway_flows *flows;
 	struct gateway_control *control;
+	struct gateway_sessions *sessions;
 	struct gateway_publisher *publisher;
 	void *datagrams;
+	/* Told from below: a flow has ended, a session is no more. */
+	void (*flow_ended)(struct vnet_gateway *g, uint32_t session);
+	void (*maybe_end)(struct vnet_gateway *g);
 };
 
 /*

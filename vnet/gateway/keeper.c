@@ -19,9 +19,9 @@
 #include "base/base.h"
 #include "vnet/gateway/arena.h"
 
-#define QUICK_NS     1000000000ull /* whoever lived shorter died at once */
-#define QUICK_DEATHS 8		   /* that are not waited for */
-#define MAX_WAIT_MS  2000u
+#define QUICK_NS     100000000ull /* whoever lived shorter died at once */
+#define QUICK_DEATHS 8		  /* that are not waited for */
+#define MAX_WAIT_MS  1000u
 
 static pid_t start_worker(struct gateway_arena *a, int (*work)(struct gateway_arena *a))
 {
@@ -48,7 +48,7 @@ static unsigned wait_before_next(unsigned deaths)
 	if (deaths <= QUICK_DEATHS)
 		return 0;
 	deaths -= QUICK_DEATHS;
-	return deaths > 8 ? MAX_WAIT_MS : 5u << deaths;
+	return deaths > 7 ? MAX_WAIT_MS : 5u << deaths;
 }
 
 /* The worker's exit status, or -1 for SIGTERM. */

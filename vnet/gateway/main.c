@@ -24,6 +24,7 @@
 #include "vnet/gateway/worker.h"
 #include "vnet/message.h"
 #include "vnet/ondemand.h"
+#include "vnet/vnat.h"
 
 static int own_userns(struct err *e)
 {
@@ -91,7 +92,9 @@ int vnet_gateway_main(void)
 	raise_limits();
 	io_set_cloexec(VNET_ONDEMAND_LISTENER, true);
 	io_set_cloexec(VNET_ONDEMAND_DIRECTORY, true);
-	if (own_userns(&e) < 0 || gateway_arena_new(&a, 0, 0, &e) < 0) {
+	if (own_userns(&e) < 0 ||
+		gateway_arena_new(
+			&a, vnet_vnat_size(GATEWAY_MAX_SESSIONS, GATEWAY_MAX_FLOWS), 0, &e) < 0) {
 		log_error("%s", e.msg);
 		while (!vnet_ondemand_retire(VNET_ONDEMAND_DIRECTORY, VNET_ONDEMAND_LISTENER))
 			refuse(VNET_ONDEMAND_LISTENER, &e);

@@ -2,7 +2,7 @@
 /*
  * Theory of operation
  *
- *      free --attach--> attached --detach(end), or the connection ends--> free
+ *      free --attach--> attached --detach(end), or the connection ends--> ending --all delivered--> free
  *                        ^    |
  *                 claim  |    '--detach(suspended), with connections--> suspended
  *                        '-------------------------------------------------'
@@ -20,7 +20,20 @@
 #include <sys/random.h>
 
 #include "base/base.h"
+#include "vnet/gateway/flow.h"
 #include "vnet/gateway/gateway.h"
+#include "vnet/gateway/link.h"
+#include "vnet/gateway/wire.h"
+#include "vnet/tun.h"
+#include "vnet/vnat.h"
+
+#define ENDING_NS 60000000000ull /* for what a session that has ended has sent */
+
+struct gateway_sessions {
+	struct vnet_gateway *g;
+	struct gateway_later sweep;
+	struct gateway_timer deadline;
+};
 
 static struct gateway_session *session_at(struct vnet_gateway *g, uint32_t index)
 {
@@ -83,13 +96,39 @@ static int next_epoch(struct vnet_gateway *g, struct vnet_claim *c, struct err *
 
 /* ---- attach ------------------------------------------------------------------------------ */
 
-static int find_free(struct vnet_gateway *g, struct err *e)
+/* A record of the translator's, and ours with the same number. */
+static int make_record(struct vnet_gateway *g, const struct vnet_attach *a, struct err *e)
 {
-	for (int i = 0; i < GATEWAY_MAX_SESSIONS; i++)
-		if (session_at(g, (uint32_t)i)->state == GATEWAY_SESSION_FREE)
-			return i;
-	return err_set(e, ERR_FAILED, -EMFILE, "the gateway has %d sessions already",
-		GATEWAY_MAX_SESSIONS);
+	struct vnet_endpoint v4 = {0}, v6 = {0};
+	uint32_t index = 0;
+	int r;
+
+	if (a->address4.s_addr)
+		v4 = vnet_endpoint_v4(a->address4, 0);
+	if (!IN6_IS_ADDR_UNSPECIFIED(&a->address6))
+		v6 = vnet_endpoint_v6(&a->address6, 0);
+	if (!v4.family && !v6.family)
+		return err_set(e, ERR_USAGE, -EINVAL, "a session needs an address");
+	while (index < GATEWAY_MAX_SESSIONS && session_at(g, index)->state != GATEWAY_SESSION_FREE)
+		index++;
+	if (index == GATEWAY_MAX_SESSIONS)
+		return err_set(e, ERR_FAILED, -ENOSPC, "the gateway has %d sessions already",
+			GATEWAY_MAX_SESSIONS);
+	r = vnet_session_add(g->vnat, index, v4.family ? &v4 : NULL, v6.family ? &v6 : NULL);
+	if (r < 0)
+		return err_errno(e, r, "the session's addresses");
+	*session_at(g, index) = (struct gateway_session){.tun = -1, .diag = -1, .conn = -1};
+	return (int)index;
+}
+
+/* Not attached any more, and nothing is to be delivered. */
+static void forget(struct vnet_gateway *g, uint32_t index)
+{
+	struct gateway_session *s = session_at(g, index);
+
+	gateway_wire_forget(g, index);
+	vnet_session_remove(g->vnat, index);
+	s->state = GATEWAY_SESSION_FREE;
 }
 
 static void fill_in(struct gateway_session *s, const struct gateway_session_wish *w)
@@ -124,20 +163,26 @@ int gateway_session_attach(struct vnet_gateway *g, struct gateway_session_wish *
 	struct gateway_session *s;
 
 	if (!kept)
-		index = find_free(g, e);
+		index = make_record(g, &w->attach, e);
 	if (index < 0)
 		return index;
 	s = session_at(g, (uint32_t)index);
 	if (kept)
 		claim = s->claim;
-	else
-		*s = (struct gateway_session){0};
-	if (next_epoch(g, &claim, e) < 0)
+	if (next_epoch(g, &claim, e) < 0) {
+		if (!kept)
+			vnet_session_remove(g->vnat, (uint32_t)index);
 		return e->error;
+	}
 	fill_in(s, w);
 	s->claim = claim;
 	s->state = GATEWAY_SESSION_ATTACHED;
 	g->arena->conns[w->conn].session = index;
+	vnet_session_set_away(g->vnat, (uint32_t)index, false);
+	if (!g->arena->whole)
+		vnet_tun_set_segmentation(s->tun, false, NULL);
+	if (!s->held)
+		gateway_session_go(g, (uint32_t)index);
 	*ret_lost = claims && !kept;
 	*ret_flows = gateway_session_flows(g, (uint32_t)index);
 	return index;
@@ -147,13 +192,83 @@ int gateway_session_attach(struct vnet_gateway *g, struct gateway_session_wish *
 
 uint32_t gateway_session_hold(struct vnet_gateway *g, uint32_t session)
 {
+	gateway_link_stop(g, session);
 	session_at(g, session)->held = true;
 	return gateway_session_flows(g, session);
 }
 
+/* What was sent to the session while it was away: its answers make the inner kernel go on at once. */
+static void replay(struct vnet_gateway *g, uint32_t session)
+{
+	uint32_t room[VNET_KEPT / 4], flow = VNET_NONE;
+
+	while ((flow = vnet_flow_next(g->vnat, session, flow)) != VNET_NONE) {
+		struct vnet_packet p = {.data = (uint8_t *)room, .room = sizeof(room)};
+
+		if (vnet_flow_replay(g->vnat, flow, &p) == 1)
+			vnet_gateway_to_session(g, session, &p);
+	}
+}
+
 void gateway_session_go(struct vnet_gateway *g, uint32_t session)
 {
+	struct err e = {0};
+
 	session_at(g, session)->held = false;
+	gateway_wire_flush(g, session);
+	replay(g, session);
+	if (gateway_link_read(g, session, &e) < 0)
+		log_error("%s: %s", session_at(g, session)->name, e.msg);
+}
+
+/* Sessions whose last flow has ended are no more. */
+static void sweep(struct gateway_later *l)
+{
+	struct vnet_gateway *g = gateway_container(l, struct gateway_sessions, sweep)->g;
+
+	for (uint32_t i = 0; i < GATEWAY_MAX_SESSIONS; i++) {
+		uint32_t state = session_at(g, i)->state;
+
+		if ((state == GATEWAY_SESSION_ENDING || state == GATEWAY_SESSION_SUSPENDED) &&
+			!gateway_session_flows(g, i))
+			forget(g, i);
+	}
+	g->maybe_end(g);
+}
+
+static void on_flow_ended(struct vnet_gateway *g, uint32_t session)
+{
+	if (session_at(g, session)->state != GATEWAY_SESSION_ATTACHED)
+		gateway_loop_later(g->loop, &g->sessions->sweep);
+}
+
+/* Who does not take what a session has sent has had time enough. */
+static void on_deadline(struct gateway_timer *t)
+{
+	struct vnet_gateway *g = gateway_container(t, struct gateway_sessions, deadline)->g;
+	bool more = false;
+
+	for (uint32_t i = 0; i < GATEWAY_MAX_SESSIONS; i++) {
+		const struct gateway_session *s = session_at(g, i);
+
+		if (s->state != GATEWAY_SESSION_ENDING)
+			continue;
+		if (io_now_ns() - s->since >= ENDING_NS)
+			gateway_flow_end_session(g, i, true);
+		else
+			more = true;
+	}
+	if (more)
+		gateway_loop_timer(g->loop, t, ENDING_NS);
+}
+
+static void end(struct vnet_gateway *g, uint32_t session)
+{
+	session_at(g, session)->state = GATEWAY_SESSION_ENDING;
+	if (!gateway_flow_end_session(g, session, false))
+		forget(g, session);
+	else if (!g->sessions->deadline.due)
+		gateway_loop_timer(g->loop, &g->sessions->deadline, ENDING_NS);
 }
 
 uint32_t gateway_session_detach(struct vnet_gateway *g, uint32_t session, bool suspended)
@@ -163,12 +278,19 @@ uint32_t gateway_session_detach(struct vnet_gateway *g, uint32_t session, bool s
 	int tun = s->tun, diag = s->diag;
 
 	s->held = true;
+	gateway_wire_forget(g, session);
+	gateway_link_stop(g, session);
 	s->tun = s->diag = s->conn = -1;
 	close_fd(tun);
 	close_fd(diag);
 	s->since = io_now_ns();
-	s->state = suspended && flows ? GATEWAY_SESSION_SUSPENDED : GATEWAY_SESSION_FREE;
-	return suspended ? flows : 0;
+	if (suspended && flows) {
+		vnet_session_set_away(g->vnat, session, true);
+		s->state = GATEWAY_SESSION_SUSPENDED;
+		return flows;
+	}
+	end(g, session);
+	return 0;
 }
 
 int gateway_session_publish(
@@ -202,7 +324,40 @@ bool gateway_session_any(const struct vnet_gateway *g)
 	return false;
 }
 
+/* A session whose record a worker had not got further with, or was just about to free. */
+static void take_up(struct vnet_gateway *g, uint32_t i)
+{
+	struct gateway_session *s = session_at(g, i);
+	struct err e = {0};
+
+	if (s->state == GATEWAY_SESSION_FREE) {
+		if (vnet_session_get(g->vnat, i))
+			vnet_session_remove(g->vnat, i);
+		return;
+	}
+	if (!vnet_session_get(g->vnat, i)) {
+		s->state = GATEWAY_SESSION_FREE;
+		return;
+	}
+	if (s->state == GATEWAY_SESSION_ATTACHED && !s->held && gateway_link_read(g, i, &e) < 0)
+		log_error("%s: %s", s->name, e.msg);
+	if (s->state == GATEWAY_SESSION_ATTACHED)
+		g->arena->conns[s->conn].session = (int32_t)i;
+	if (s->state == GATEWAY_SESSION_ENDING)
+		gateway_loop_timer(g->loop, &g->sessions->deadline, ENDING_NS);
+}
+
 int gateway_session_start(struct vnet_gateway *g, struct err *e)
 {
+	g->sessions = calloc(1, sizeof(*g->sessions));
+	if (!g->sessions)
+		return err_errno(e, -ENOMEM, "gateway");
+	g->sessions->g = g;
+	g->sessions->sweep.run = sweep;
+	g->sessions->deadline.fire = on_deadline;
+	g->flow_ended = on_flow_ended;
+	for (uint32_t i = 0; i < GATEWAY_MAX_SESSIONS; i++)
+		take_up(g, i);
+	gateway_loop_later(g->loop, &g->sessions->sweep);
 	return 0;
 }

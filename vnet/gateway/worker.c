@@ -10,22 +10,43 @@
 
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "base/base.h"
 #include "vnet/gateway/control.h"
+#include "vnet/gateway/flow.h"
 #include "vnet/gateway/gateway.h"
+#include "vnet/gateway/inner.h"
+#include "vnet/gateway/link.h"
+#include "vnet/gateway/outbound.h"
+#include "vnet/gateway/pump.h"
 #include "vnet/gateway/session.h"
+#include "vnet/gateway/wire.h"
+#include "vnet/vnat.h"
+
+#define STRAYS 4096
+
+/* Sockets that a killed worker had taken and not written down yet. */
+struct strays {
+	struct vnet_gateway *g;
+	int *fds;
+	size_t n, room;
+};
 
 static void on_stray(void *ctx, int fd)
 {
-	struct vnet_gateway *g = ctx;
+	struct strays *s = ctx;
+	struct stat st;
 
-	if (fd == gateway_loop_fd(g->loop) || gateway_control_adopt(g, fd))
+	if (fd == gateway_loop_fd(s->g->loop))
 		return;
-	close(fd);
+	if (fstat(fd, &st) < 0 || !S_ISSOCK(st.st_mode) || s->n == s->room)
+		close(fd);
+	else
+		s->fds[s->n++] = fd;
 }
 
-static int tidy(struct vnet_gateway *g, struct err *e)
+static int find_strays(struct strays *ret, struct err *e)
 {
 	struct rlimit limit;
 	struct gateway_fds s = {0};
@@ -35,12 +56,46 @@ static int tidy(struct vnet_gateway *g, struct err *e)
 		return err_errno(e, -errno, "limits");
 	s.n = (size_t)limit.rlim_cur;
 	s.bits = calloc(s.n / 8 + 1, 1);
-	if (!s.bits)
+	ret->room = STRAYS;
+	ret->fds = calloc(ret->room, sizeof(*ret->fds));
+	if (!s.bits || !ret->fds) {
+		free(s.bits);
 		return err_errno(e, -ENOMEM, "descriptors");
-	gateway_arena_keep(g->arena, &s);
-	r = gateway_fds_stray(&s, on_stray, g, e);
+	}
+	gateway_arena_keep(ret->g->arena, &s);
+	r = gateway_fds_stray(&s, on_stray, ret, e);
 	free(s.bits);
 	return r;
+}
+
+static void adopt(struct strays *s)
+{
+	while (s->n) {
+		int fd = s->fds[--s->n];
+
+		if (!gateway_control_adopt(s->g, fd) && !gateway_outbound_adopt(s->g, fd))
+			close(fd);
+	}
+	free(s->fds);
+}
+
+static int begin(struct vnet_gateway *g, struct err *e)
+{
+	struct gateway_arena *a = g->arena;
+	struct strays strays = {.g = g};
+
+	if (gateway_loop_new(&g->loop, e) < 0 || find_strays(&strays, e) < 0 ||
+		gateway_inner_start(g, e) < 0 ||
+		vnet_vnat_new(gateway_arena_vnat(a), GATEWAY_MAX_SESSIONS, GATEWAY_MAX_FLOWS,
+			a->gate_port, a->gate_port, &g->vnat, e) < 0 ||
+		gateway_wire_start(g, e) < 0 || gateway_pump_start(g, e) < 0 ||
+		gateway_flow_start(g, e) < 0 || gateway_outbound_start(g, e) < 0 ||
+		gateway_link_start(g, e) < 0 || gateway_control_start(g, e) < 0 ||
+		gateway_session_start(g, e) < 0)
+		return e->error;
+	adopt(&strays);
+	gateway_flow_take_up(g);
+	return 0;
 }
 
 int gateway_worker_run(struct gateway_arena *a)
@@ -52,8 +107,7 @@ int gateway_worker_run(struct gateway_arena *a)
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	log_init(STDERR_FILENO, "gateway");
-	if (gateway_loop_new(&g.loop, &e) < 0 || gateway_control_start(&g, &e) < 0 ||
-		tidy(&g, &e) < 0 || gateway_session_start(&g, &e) < 0) {
+	if (begin(&g, &e) < 0) {
 		log_error("%s", e.msg);
 		return 1;
 	}

@@ -1,0 +1,372 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The gateway: streams of sessions through it, in a network of this script's own.
+
+What is outside is this script itself (192.0.2.1, 2001:db8::1, the loopback); a session is a network namespace that
+`netsession` makes and attaches, and programs are run in it by nsenter.
+"""
+import os
+import pathlib
+import random
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+import networks  # noqa: E402
+from harness import BUILD, main, test, until  # noqa: E402
+
+NETSESSION = BUILD / "tests" / "it" / "netsession"
+OUT4, OUT6 = "192.0.2.1", "2001:db8::1"
+BLOCK = 1 << 16
+
+
+class Session:
+    """A session's network, attached to the gateway of `runtime`."""
+
+    def __init__(self, env, name="s", ports=()):
+        self.name = name
+        self.process = env.start(NETSESSION, env.dir / "run", name, *ports, stdin=subprocess.PIPE,
+                                 stdout=subprocess.PIPE, text=True)
+        self.pid = self._answer().split()[1]
+        self.attached = self._answer()
+
+    def _answer(self):
+        line = self.process.stdout.readline()
+        assert line, "netsession has ended"
+        return line.strip()
+
+    def say(self, command):
+        self.process.stdin.write(command + "\n")
+        self.process.stdin.flush()
+        return self._answer()
+
+    def list(self):
+        """What the gateway says of this session, and of itself."""
+        words = self.say("list").split()
+        general, found = dict(zip(words[:6:2], words[1:6:2])), {}
+        for i in range(6, len(words), 2):
+            if words[i] == "session":
+                found = {}
+                if words[i + 1] == self.name:
+                    general["mine"] = found
+            found[words[i]] = words[i + 1]
+        return general
+
+    def argv(self, *argv):
+        return ["nsenter", "-t", self.pid, "-U", "-n", "--preserve-credentials", *argv]
+
+    def python(self, code, *args):
+        """Starts a program inside, with pipes for stdin and stdout."""
+        return subprocess.Popen(self.argv(sys.executable, "-c", COMMON + code, *map(str, args)),
+                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def run(self, code, *args):
+        p = self.python(code, *args)
+        out, _ = p.communicate(timeout=120)
+        assert p.returncode == 0, "exit %d: %s" % (p.returncode, out)
+        return out.strip()
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+COMMON = r"""
+import hashlib, os, socket, struct, sys
+def connect(host, port):
+    s = socket.socket(socket.AF_INET6 if ':' in host else socket.AF_INET)
+    s.connect((host, int(port)))
+    return s
+def digest(s):
+    h = hashlib.sha256()
+    while True:
+        b = s.recv(1 << 16)
+        if not b:
+            return h.hexdigest()
+        h.update(b)
+def blocks(n, seed):
+    block = hashlib.sha256(seed.encode()).digest() * 2048
+    for i in range(n):
+        yield i.to_bytes(8, 'big') + block[8:]
+def say(*what):
+    print(*what, flush=True)
+"""
+exec(COMMON)  # the outside does the same  # pylint: disable=exec-used
+
+
+def expect(n, seed):
+    h = hashlib.sha256()
+    for b in blocks(n, seed):  # noqa: F821
+        h.update(b)
+    return h.hexdigest()
+
+
+class Server:
+    """Listens outside; each connection is served by `serve` in a thread."""
+
+    def __init__(self, serve, host=OUT4):
+        self.sock = socket.create_server((host, 0), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+        self.host, self.port = host, self.sock.getsockname()[1]
+        self.serve, self.results, self.threads = serve, [], []
+        t = threading.Thread(target=self._accept, daemon=True)
+        t.start()
+
+    def _accept(self):
+        while True:
+            try:
+                conn, _ = self.sock.accept()
+            except OSError:
+                return
+            t = threading.Thread(target=self._one, args=(conn,), daemon=True)
+            t.start()
+            self.threads.append(t)
+
+    def _one(self, conn):
+        with conn:
+            self.results.append(self.serve(conn))
+
+    def result(self):
+        until("the server has a result", lambda: self.results)
+        return self.results[0]
+
+
+def send(n, seed):
+    def serve(conn):
+        for b in blocks(n, seed):  # noqa: F821
+            conn.sendall(b)
+        conn.shutdown(socket.SHUT_WR)
+        return digest(conn)  # noqa: F821
+    return serve
+
+
+# A session that sends, ends, and still hears everything: half-closed.
+EXCHANGE = r"""
+s = connect(sys.argv[1], sys.argv[2])
+for b in blocks(int(sys.argv[3]), 'up'):
+    s.sendall(b)
+s.shutdown(socket.SHUT_WR)
+say(digest(s))
+"""
+
+
+def receive_then_send(n):
+    def serve(conn):
+        got = digest(conn)  # noqa: F821
+        for b in blocks(n, "down"):  # noqa: F821
+            conn.sendall(b)
+        return got
+    return serve
+
+
+def gateway_gone(env):
+    return not (env.dir / "run" / ".gateway" / "socket").exists()
+
+
+# ---- outbound -------------------------------------------------------------------------------
+
+@test
+def streams_and_half_close(env):
+    s = Session(env)
+    for host in (OUT4, OUT6):
+        server = Server(receive_then_send(100), host)
+        assert s.run(EXCHANGE, host, server.port, 100) == expect(100, "down")
+        assert server.result() == expect(100, "up")
+    s.close()
+    until("the gateway has ended", lambda: gateway_gone(env))
+
+
+REASON = r"""
+import errno
+try:
+    connect(sys.argv[1], sys.argv[2])
+    say('connected')
+except OSError as e:
+    say(errno.errorcode[e.errno])
+"""
+
+
+@test
+def refused_and_unreachable(env):
+    s = Session(env)
+    for host in (OUT4, OUT6):
+        with socket.create_server((host, 0), family=socket.AF_INET6 if ":" in host else socket.AF_INET) as gone:
+            port = gone.getsockname()[1]
+        assert s.run(REASON, host, port) == "ECONNREFUSED"
+    assert s.run(REASON, "198.51.100.1", 80) == "ENETUNREACH"
+    assert s.run(REASON, "2001:db8:1::1", 80) == "ENETUNREACH"
+    s.close()
+
+
+@test
+def the_hosts_loopback_by_its_address_only(env):
+    s = Session(env)
+    server = Server(send(1, "lo"), "127.0.0.1")
+    code = "s = connect(sys.argv[1], sys.argv[2])\nsay(digest(s))"
+    assert s.run(code, "10.171.0.3", server.port) == expect(1, "lo")
+    assert s.run(REASON, "10.171.0.1", server.port) == "ECONNREFUSED"
+    s.close()
+
+
+RESET = r"""
+s = connect(sys.argv[1], sys.argv[2])
+s.sendall(b'x')
+if sys.argv[3] == 'ours':
+    s.recv(1)
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
+    s.close()
+    say('closed')
+else:
+    try:
+        say('data', s.recv(1))
+    except ConnectionResetError:
+        say('reset')
+"""
+
+
+@test
+def resets_both_ways(env):
+    s = Session(env)
+
+    def resets(conn):
+        conn.recv(1)
+        conn.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, (1).to_bytes(4, "little") + bytes(4))
+
+    def is_reset(conn):
+        conn.sendall(b"y")
+        conn.recv(1)
+        try:
+            conn.recv(1)
+        except ConnectionResetError:
+            return "reset"
+        return "end"
+
+    assert s.run(RESET, OUT4, Server(resets).port, "theirs") == "reset"
+    server = Server(is_reset)
+    assert s.run(RESET, OUT4, server.port, "ours") == "closed"
+    assert server.result() == "reset"
+    s.close()
+
+
+@test
+def many_at_once(env):
+    s = Session(env)
+    server = Server(send(1, "one"))
+    code = r"""
+all = [connect(sys.argv[1], sys.argv[2]) for _ in range(300)]
+for s in all:
+    s.shutdown(socket.SHUT_WR)
+say(' '.join(sorted({digest(s) for s in all})))
+"""
+    assert s.run(code, OUT4, server.port) == expect(1, "one")
+    until("all flows have ended", lambda: s.list()["mine"]["flows"] == "0")
+    s.close()
+
+
+# ---- the worker is killed -------------------------------------------------------------------
+
+@test
+def killed_again_and_again(env):
+    s = Session(env)
+    n = 3000
+    down, up = Server(send(n, "down")), Server(receive_then_send(1))
+    loader = s.python("s = connect(sys.argv[1], sys.argv[2])\nsay(digest(s))", OUT4, down.port)
+    sender = s.python(EXCHANGE, OUT4, up.port, n)
+    kills = 0
+    while loader.poll() is None or sender.poll() is None:
+        os.kill(int(s.list()["worker"]), 9)
+        kills += 1
+        time.sleep(random.random() / 5)  # another moment each time
+    assert loader.stdout.read().strip() == expect(n, "down")
+    assert sender.stdout.read().strip() == expect(1, "down")
+    assert up.result() == expect(n, "up")
+    assert kills > 3, kills
+    assert int(s.list()["restarts"]) == kills
+    s.close()
+
+
+# ---- held, away and back --------------------------------------------------------------------
+
+DOWNLOAD = "s = connect(sys.argv[1], sys.argv[2])\nsay('connected')\nsay(digest(s))"
+
+
+@test
+def held_and_on(env):
+    s = Session(env)
+    server = Server(send(1000, "down"))
+    p = s.python(DOWNLOAD, OUT4, server.port)
+    assert p.stdout.readline() == "connected\n"
+    for _ in range(20):
+        assert s.say("hold").startswith("done")
+        assert s.say("go").startswith("done")
+    assert p.stdout.read().strip() == expect(1000, "down")
+    s.close()
+
+
+@test
+def away_and_back(env):
+    s = Session(env)
+    go = threading.Event()
+
+    def serve(conn):
+        conn.sendall(b"before")
+        go.wait()
+        return send(200, "after")(conn)
+
+    server = Server(serve)
+    p = s.python("s = connect(sys.argv[1], sys.argv[2])\nsay(s.recv(6))\nsay(digest(s))", OUT4, server.port)
+    assert p.stdout.readline() == "b'before'\n"
+    assert s.say("suspend") == "done flows 1"
+    go.set()
+    os.kill(int(s.list()["worker"]), 9)
+    assert s.list()["mine"]["suspended"] == "1"
+    other = Session(env, "other")
+    assert "lost 0 flows 0" in other.attached
+    assert "epoch 2 lost 0 flows 1" in s.say("resume"), "the connections are its own"
+    assert p.stdout.read().strip() == expect(200, "after")
+    other.close()
+    s.close()
+
+
+@test
+def who_comes_late_gets_nothing(env):
+    s = Session(env)
+    quiet = threading.Event()
+    server = Server(lambda conn: quiet.wait())
+    p = s.python("s = connect(sys.argv[1], sys.argv[2])\nsay('up')\n"
+                 "try:\n  s.recv(1)\nexcept OSError as e:\n  say(type(e).__name__)", OUT4, server.port)
+    assert p.stdout.readline() == "up\n"
+    assert s.say("suspend") == "done flows 1"
+    assert "lost 0 flows 1" in s.say("resume")
+    assert s.say("suspend") == "done flows 1"
+    assert "lost 1 flows 0" in s.say("late")
+    quiet.set()
+    p.kill()
+    p.wait()
+    s.close()
+
+
+# ---- limits ---------------------------------------------------------------------------------
+
+@test
+def other_sources_are_dropped(env):
+    s = Session(env)
+    before = int(s.list()["mine"]["dropped"])
+    subprocess.run(s.argv("ip", "address", "add", "10.171.0.77/32", "dev", "net0"), check=True)
+    s.run("s = socket.socket()\ns.bind(('10.171.0.77', 0))\ns.setblocking(False)\ns.connect_ex((sys.argv[1], 9))",
+          OUT4)
+    until("the SYN is dropped", lambda: int(s.list()["mine"]["dropped"]) > before)
+    s.close()
+
+
+def begin():
+    networks.enter()
+    for address in (OUT4 + "/32", OUT6 + "/128"):
+        subprocess.run(["ip", "address", "add", address, "dev", "lo"], check=True)
+    main()
+
+
+if __name__ == "__main__":
+    begin()

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Theory of operation
+ *
+ *      outbound    CONNECTING (outside) -> SHAKING (until the gate accepts) -> OPEN
+ *      inbound     SHAKING (inside; the client is there already)            -> OPEN
+ *
+ * A flow is two records with one number: the translator's (vnet/vnat.h) and ours, with the sockets.  Ours
+ * begins later and ends earlier, so a number without ours is what a killed worker had not got
+ * further with, and is dropped.
+ *
+ * An end that one side sends is passed on when all before it was; a reset at once.  When both sides have
+ * ended, the inner socket is kept until the session has acknowledged everything, however long it is away.
+ */
+#include "vnet/gateway/flow.h"
+
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include "base/base.h"
+#include "vnet/gateway/gateway.h"
+#include "vnet/gateway/pump.h"
+#include "vnet/vnat.h"
+
+#define WATCHED (EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET)
+
+struct flow_watch {
+	struct gateway_watch side[2];
+	struct gateway_later later;
+	struct vnet_gateway *g;
+};
+
+struct gateway_flows {
+	const struct gateway_flow_ops *ops[2];
+	struct gateway_timer expire;
+	struct vnet_gateway *g;
+	struct flow_watch watches[GATEWAY_MAX_FLOWS];
+};
+
+/* ---- ends -------------------------------------------------------------------------------- */
+
+static void close_side(struct vnet_gateway *g, struct gateway_flow *f, unsigned side, bool reset)
+{
+	const struct linger hard = {.l_onoff = 1};
+	int fd = f->fd[side];
+
+	if (fd < 0)
+		return;
+	f->fd[side] = -1;
+	gateway_loop_remove(g->loop, fd);
+	if (reset)
+		setsockopt(fd, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
+	close(fd);
+}
+
+void gateway_flow_close(struct vnet_gateway *g, uint32_t flow, bool reset)
+{
+	struct gateway_flow *f = &g->arena->flows[flow];
+
+	gateway_loop_forget(g->loop, &g->flows->watches[flow].later);
+	gateway_pump_release(g, flow);
+	close_side(g, f, GATEWAY_INNER, reset);
+	close_side(g, f, GATEWAY_OUTER, reset);
+	f->state = GATEWAY_FLOW_FREE;
+}
+
+static void arm_expire(struct vnet_gateway *g)
+{
+	uint32_t seconds;
+
+	vnet_vnat_set_clock(g->vnat, (uint32_t)(io_now_ns() / 1000000000u));
+	seconds = vnet_vnat_expire(g->vnat);
+	if (seconds != UINT32_MAX)
+		gateway_loop_timer(g->loop, &g->flows->expire, (seconds + 1) * 1000000000ull);
+}
+
+static void on_expire(struct gateway_timer *t)
+{
+	arm_expire(gateway_container(t, struct gateway_flows, expire)->g);
+}
+
+static void ended(struct vnet_gateway *g, uint32_t flow)
+{
+	vnet_flow_linger(g->vnat, flow);
+	if (!g->flows->expire.due)
+		arm_expire(g);
+	g->flow_ended(g, g->arena->flows[flow].session);
+}
+
+void gateway_flow_reset(struct vnet_gateway *g, uint32_t flow)
+{
+	gateway_flow_close(g, flow, true);
+	ended(g, flow);
+}
+
+/* Has the session's kernel everything, the end included? */
+static bool inner_delivered(const struct gateway_flow *f)
+{
+	struct tcp_info info;
+	socklen_t len = sizeof(info);
+	int left = 0;
+
+	if (ioctl(f->fd[GATEWAY_INNER], SIOCOUTQ, &left) == 0 && left == 0)
+		return true;
+	return getsockopt(f->fd[GATEWAY_INNER], IPPROTO_TCP, TCP_INFO, &info, &len) == 0 &&
+	       info.tcpi_state == TCP_CLOSE;
+}
+
+/* ---- events ------------------------------------------------------------------------------ */
+
+static void run_pump(struct vnet_gateway *g, uint32_t flow)
+{
+	struct gateway_flow *f = &g->arena->flows[flow];
+	bool ending = g->arena->sessions[f->session].state == GATEWAY_SESSION_ENDING;
+
+	switch (gateway_pump_run(g, flow)) {
+	case GATEWAY_PUMP_IDLE:
+		if (ending && f->ended[GATEWAY_INNER])
+			break;
+		return;
+	case GATEWAY_PUMP_MORE:
+		gateway_loop_later(g->loop, &g->flows->watches[flow].later);
+		return;
+	case GATEWAY_PUMP_RESET:
+		gateway_flow_reset(g, flow);
+		return;
+	case GATEWAY_PUMP_OVER:
+		if (!ending && !inner_delivered(f))
+			return;
+		break;
+	}
+	gateway_flow_close(g, flow, false);
+	ended(g, flow);
+}
+
+static int socket_error(int fd)
+{
+	int error = 0;
+	socklen_t len = sizeof(error);
+
+	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0 ? -errno : -error;
+}
+
+static void on_event(struct vnet_gateway *g, uint32_t flow, enum gateway_side side, uint32_t events)
+{
+	struct gateway_flow *f = &g->arena->flows[flow];
+	enum gateway_side first = f->inbound ? GATEWAY_INNER : GATEWAY_OUTER;
+	bool waits = f->state == (f->inbound ? GATEWAY_FLOW_SHAKING : GATEWAY_FLOW_CONNECTING);
+
+	if (f->state == GATEWAY_FLOW_FREE)
+		return;
+	if (f->state == GATEWAY_FLOW_OPEN)
+		run_pump(g, flow);
+	else if (waits && side == first && (events & (EPOLLOUT | EPOLLERR | EPOLLHUP)))
+		g->flows->ops[f->inbound]->connected(g, flow, socket_error(f->fd[side]));
+	else if (events & EPOLLERR)
+		gateway_flow_reset(g, flow);
+}
+
+static uint32_t flow_of(struct flow_watch *w)
+{
+	return (uint32_t)(w - w->g->flows->watches);
+}
+
+static void on_inner(struct gateway_watch *w, uint32_t events)
+{
+	struct flow_watch *fw = gateway_container(w, struct flow_watch, side[GATEWAY_INNER]);
+
+	on_event(fw->g, flow_of(fw), GATEWAY_INNER, events);
+}
+
+static void on_outer(struct gateway_watch *w, uint32_t events)
+{
+	struct flow_watch *fw = gateway_container(w, struct flow_watch, side[GATEWAY_OUTER]);
+
+	on_event(fw->g, flow_of(fw), GATEWAY_OUTER, events);
+}
+
+static void on_later(struct gateway_later *l)
+{
+	struct flow_watch *fw = gateway_container(l, struct flow_watch, later);
+
+	if (fw->g->arena->flows[flow_of(fw)].state == GATEWAY_FLOW_OPEN)
+		run_pump(fw->g, flow_of(fw));
+}
+
+/* ---- beginnings -------------------------------------------------------------------------- */
+
+struct gateway_flow *gateway_flow_begin(
+	struct vnet_gateway *g, uint32_t flow, uint32_t session, bool inbound)
+{
+	struct gateway_flow *f = &g->arena->flows[flow];
+
+	*f = (struct gateway_flow){.session = session,
+		.fd = {-1, -1},
+		.pipe = {-1, -1},
+		.inbound = inbound,
+		.since = gateway_loop_now(g->loop)};
+	g->arena->sessions[session].counts.opened++;
+	return f;
+}
+
+int gateway_flow_watch(struct vnet_gateway *g, uint32_t flow, enum gateway_side side)
+{
+	struct flow_watch *w = &g->flows->watches[flow];
+
+	w->g = g;
+	w->later.run = on_later;
+	w->side[side].ready = side == GATEWAY_INNER ? on_inner : on_outer;
+	return gateway_loop_add(g->loop, g->arena->flows[flow].fd[side], WATCHED, &w->side[side]);
+}
+
+void gateway_flow_open(struct vnet_gateway *g, uint32_t flow)
+{
+	g->arena->flows[flow].state = GATEWAY_FLOW_OPEN;
+	run_pump(g, flow);
+}
+
+/* ---- sessions ---------------------------------------------------------------------------- */
+
+/* Has the session's kernel sent its end? */
+static bool inner_ended(const struct gateway_flow *f)
+{
+	struct tcp_info info;
+	socklen_t len = sizeof(info);
+
+	if (f->ended[GATEWAY_INNER])
+		return true;
+	if (getsockopt(f->fd[GATEWAY_INNER], IPPROTO_TCP, TCP_INFO, &info, &len) < 0)
+		return false;
+	return info.tcpi_state == TCP_CLOSE_WAIT || info.tcpi_state == TCP_LAST_ACK ||
+	       info.tcpi_state == TCP_CLOSING || info.tcpi_state == TCP_TIME_WAIT;
+}
+
+uint32_t gateway_flow_end_session(struct vnet_gateway *g, uint32_t session, bool now)
+{
+	uint32_t left = 0;
+
+	for (uint32_t i = 0; i < GATEWAY_MAX_FLOWS; i++) {
+		struct gateway_flow *f = &g->arena->flows[i];
+
+		if (f->state == GATEWAY_FLOW_FREE || f->session != session)
+			continue;
+		if (now || f->state != GATEWAY_FLOW_OPEN || !inner_ended(f))
+			gateway_flow_reset(g, i);
+		else
+			run_pump(g, i);
+		left += f->state != GATEWAY_FLOW_FREE;
+	}
+	return left;
+}
+
+/* ---- the worker's start ------------------------------------------------------------------ */
+
+int gateway_flow_start(struct vnet_gateway *g, struct err *e)
+{
+	g->flows = calloc(1, sizeof(*g->flows));
+	if (!g->flows)
+		return err_errno(e, -ENOMEM, "gateway");
+	g->flows->g = g;
+	g->flows->expire.fire = on_expire;
+	return 0;
+}
+
+void gateway_flow_set_ops(struct vnet_gateway *g, bool inbound, const struct gateway_flow_ops *ops)
+{
+	g->flows->ops[inbound] = ops;
+}
+
+static void take_up(struct vnet_gateway *g, uint32_t i)
+{
+	struct gateway_flow *f = &g->arena->flows[i];
+	const struct vnet_flow *v = vnet_flow_get(g->vnat, i);
+
+	if (f->state == GATEWAY_FLOW_FREE) {
+		if (v && v->state != VNET_FLOW_LINGER)
+			vnet_flow_drop(g->vnat, i);
+		return;
+	}
+	if (!v || v->state == VNET_FLOW_LINGER || v->session != f->session) {
+		gateway_flow_close(g, i, true);
+		return;
+	}
+	for (int side = 0; side < 2; side++)
+		if (f->fd[side] >= 0)
+			gateway_flow_watch(g, i, (enum gateway_side)side);
+	/* Accepted by a worker that could not say so any more. */
+	if (f->state == GATEWAY_FLOW_SHAKING && !f->inbound && f->fd[GATEWAY_INNER] >= 0)
+		f->state = GATEWAY_FLOW_OPEN;
+	if (f->state == GATEWAY_FLOW_OPEN) {
+		g->flows->watches[i].later.run = on_later;
+		gateway_loop_later(g->loop, &g->flows->watches[i].later);
+	}
+}
+
+void gateway_flow_take_up(struct vnet_gateway *g)
+{
+	for (uint32_t i = 0; i < GATEWAY_MAX_FLOWS; i++)
+		take_up(g, i);
+	arm_expire(g);
+}

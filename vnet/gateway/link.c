@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Theory of operation
+ *
+ * A packet is read into one buffer, given other addresses there, and written: two system calls, and
+ * no copy of ours.  While there are packets up to TURN are taken from one TUN before others have
+ * their turn, so that a session which sends all the time keeps nobody waiting.
+ *
+ * A session may only say its own addresses as a source.  What else its root makes up - another's address, the
+ * gateway's, a router's announcements - is dropped here, before anything looks at it.
+ */
+#include "vnet/gateway/link.h"
+
+#include <string.h>
+
+#include "base/base.h"
+#include "vnet/gateway/gateway.h"
+#include "vnet/gateway/outbound.h"
+#include "vnet/gateway/wire.h"
+#include "vnet/tun.h"
+#include "vnet/vnat.h"
+
+#define TURN 32
+
+struct link_watch {
+	struct gateway_watch watch;
+	struct vnet_gateway *g;
+};
+
+struct gateway_link {
+	struct link_watch gw, sessions[GATEWAY_MAX_SESSIONS];
+	_Alignas(16) uint8_t buffer[VNET_PACKET_MAX];
+};
+
+static struct vnet_packet packet_in(struct gateway_link *l)
+{
+	return (struct vnet_packet){.data = l->buffer, .room = sizeof(l->buffer)};
+}
+
+static void set_clock(struct vnet_gateway *g)
+{
+	vnet_vnat_set_clock(g->vnat, (uint32_t)(gateway_loop_now(g->loop) / 1000000000u));
+}
+
+/* ---- from a session ---------------------------------------------------------------------- */
+
+static bool own_source(const struct gateway_session *s, const struct vnet_packet *p)
+{
+	if (p->version == 4)
+		return s->address4.s_addr && p->src.v4.s_addr == s->address4.s_addr;
+	return !IN6_IS_ADDR_UNSPECIFIED(&s->address6) &&
+	       memcmp(&p->src.v6, &s->address6, sizeof(s->address6)) == 0;
+}
+
+static void from_session(struct vnet_gateway *g, uint32_t session, struct vnet_packet *p)
+{
+	struct gateway_session *s = &g->arena->sessions[session];
+	uint32_t flow;
+
+	s->counts.from_packets++;
+	s->counts.from_bytes += p->len;
+	if (vnet_packet_parse(p) < 0 || !own_source(s, p)) {
+		s->counts.dropped++;
+		return;
+	}
+	switch (vnet_vnat_from_session(g->vnat, session, p, &flow)) {
+	case VNAT_PASS:
+		gateway_wire_to_inner(g, p);
+		break;
+	case VNAT_NEW:
+		gateway_outbound_syn(g, session, p);
+		break;
+	case VNAT_DATAGRAM:
+		s->counts.dropped++;
+		break;
+	case VNAT_ANSWER:
+		vnet_gateway_to_session(g, session, p);
+		break;
+	case VNAT_DROP:
+		break;
+	}
+}
+
+static void on_session(struct gateway_watch *w, uint32_t events)
+{
+	struct link_watch *lw = gateway_container(w, struct link_watch, watch);
+	struct vnet_gateway *g = lw->g;
+	uint32_t session = (uint32_t)(lw - g->link->sessions);
+	const struct gateway_session *s = &g->arena->sessions[session];
+
+	set_clock(g);
+	for (int i = 0; i < TURN && s->state == GATEWAY_SESSION_ATTACHED && !s->held; i++) {
+		struct vnet_packet p = packet_in(g->link);
+		int r = vnet_tun_read(s->tun, &p);
+
+		if (r == -EAGAIN)
+			return;
+		if (r < 0) {
+			/* The interface is gone, with its namespace; the supervisor will say so. */
+			gateway_link_stop(g, session);
+			return;
+		}
+		from_session(g, session, &p);
+	}
+}
+
+int gateway_link_read(struct vnet_gateway *g, uint32_t session, struct err *e)
+{
+	struct link_watch *w = &g->link->sessions[session];
+	int r;
+
+	w->g = g;
+	w->watch.ready = on_session;
+	r = gateway_loop_add(g->loop, g->arena->sessions[session].tun, EPOLLIN, &w->watch);
+	return r < 0 && r != -EEXIST ? err_errno(e, r, "the session's TUN") : 0;
+}
+
+void gateway_link_stop(struct vnet_gateway *g, uint32_t session)
+{
+	gateway_loop_remove(g->loop, g->arena->sessions[session].tun);
+}
+
+/* ---- from the inner kernel --------------------------------------------------------------- */
+
+static void from_inner(struct vnet_gateway *g, struct vnet_packet *p)
+{
+	uint32_t session, flow;
+
+	if (vnet_packet_parse(p) < 0)
+		return;
+	switch (vnet_vnat_from_gateway(g->vnat, p, &session, &flow)) {
+	case VNAT_PASS:
+		vnet_gateway_to_session(g, session, p);
+		break;
+	case VNAT_ANSWER:
+		gateway_wire_to_inner(g, p);
+		break;
+	default:
+		break;
+	}
+}
+
+static void on_gw(struct gateway_watch *w, uint32_t events)
+{
+	struct vnet_gateway *g = gateway_container(w, struct link_watch, watch)->g;
+
+	set_clock(g);
+	for (int i = 0; i < TURN; i++) {
+		struct vnet_packet p = packet_in(g->link);
+
+		if (vnet_tun_read(g->arena->gw_tun, &p) < 0)
+			return;
+		from_inner(g, &p);
+	}
+}
+
+int gateway_link_start(struct vnet_gateway *g, struct err *e)
+{
+	int r;
+
+	g->link = calloc(1, sizeof(*g->link));
+	if (!g->link)
+		return err_errno(e, -ENOMEM, "gateway");
+	g->link->gw = (struct link_watch){{on_gw}, g};
+	r = gateway_loop_add(g->loop, g->arena->gw_tun, EPOLLIN, &g->link->gw.watch);
+	return r < 0 ? err_errno(e, r, "gw0") : 0;
+}

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Theory of operation
+ *
+ *      SYN of the session --> held; connect() outside
+ *                refused  --> RST             unreachable --> the ICMP error that says so
+ *                accepted --> the SYN goes on to the gate, which answers it; accept() gives the inner socket
+ *
+ * So a session sees what its destination has answered, and only then.  A try that nobody answers ends as the host's own
+ * would (tcp_syn_retries, about two minutes), with "host unreachable".
+ *
+ * Destinations that mean this host itself are not a session's to reach, but by the address that it was given for
+ * that (loopback4 and 6 of its attach).
+ */
+#include "vnet/gateway/outbound.h"
+
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/base.h"
+#include "vnet/gateway/flow.h"
+#include "vnet/gateway/gateway.h"
+#include "vnet/gateway/wire.h"
+#include "vnet/vnat.h"
+
+#define ACCEPTS	     64	 /* in one turn */
+#define KEEP_IDLE_S  120 /* outside; so that NATs on the way remember, while a session is away too */
+#define KEEP_EVERY_S 60
+#define KEEP_TIMES   127
+
+struct gateway_outbound {
+	struct gateway_watch gate;
+	struct vnet_gateway *g;
+};
+
+/* ---- destinations ------------------------------------------------------------------------ */
+
+static bool is_v4(const struct vnet_endpoint *ep, struct in_addr a)
+{
+	return ep->family == AF_INET && a.s_addr && ep->v4.s_addr == a.s_addr;
+}
+
+static bool is_v6(const struct vnet_endpoint *ep, const struct in6_addr *a)
+{
+	return ep->family == AF_INET6 && !IN6_IS_ADDR_UNSPECIFIED(a) &&
+	       memcmp(&ep->v6, a, sizeof(*a)) == 0;
+}
+
+/* Where the session's @dst is outside: 0, or the errno that it gets for it. */
+static int outside_of(
+	const struct gateway_session *s, const struct vnet_endpoint *dst, struct vnet_endpoint *ret)
+{
+	*ret = *dst;
+	if (is_v4(dst, s->loopback4)) {
+		ret->v4.s_addr = htonl(INADDR_LOOPBACK);
+		return 0;
+	}
+	if (is_v6(dst, &s->loopback6)) {
+		ret->v6 = in6addr_loopback;
+		return 0;
+	}
+	if (is_v4(dst, s->gateway4) || is_v6(dst, &s->gateway6))
+		return -ECONNREFUSED;
+	if (vnet_endpoint_is_loopback(dst) || !vnet_endpoint_is_unicast(dst))
+		return -ENETUNREACH;
+	if (dst->family == AF_INET6 &&
+		(IN6_IS_ADDR_LINKLOCAL(&dst->v6) || IN6_IS_ADDR_V4MAPPED(&dst->v6)))
+		return -ENETUNREACH;
+	return 0;
+}
+
+/* ---- outside ----------------------------------------------------------------------------- */
+
+static void set_int(int fd, int level, int option, int value)
+{
+	setsockopt(fd, level, option, &value, sizeof(value));
+}
+
+static int connect_outside(struct vnet_gateway *g, uint32_t flow, const struct vnet_endpoint *to)
+{
+	struct gateway_flow *f = &g->arena->flows[flow];
+	struct sockaddr_storage sa;
+	socklen_t len = vnet_endpoint_to_sockaddr(to, &sa);
+	int fd = socket(to->family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0)
+		return -errno;
+	f->fd[GATEWAY_OUTER] = fd;
+	f->state = GATEWAY_FLOW_CONNECTING;
+	set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	set_int(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+	set_int(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEP_IDLE_S);
+	set_int(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEP_EVERY_S);
+	set_int(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEP_TIMES);
+	if (connect(fd, (struct sockaddr *)&sa, len) < 0 && errno != EINPROGRESS)
+		return -errno;
+	return gateway_flow_watch(g, flow, GATEWAY_OUTER);
+}
+
+/* What a failed connect() is on the session's side: an ICMP error, or NULL for RST. */
+static const struct vnet_icmp *icmp_of(int error, uint8_t family)
+{
+	enum { NET, HOST, PROHIBITED };
+	static const struct vnet_icmp v4[] = {{ICMP_DEST_UNREACH, ICMP_NET_UNREACH, 0},
+		{ICMP_DEST_UNREACH, ICMP_HOST_UNREACH, 0},
+		{ICMP_DEST_UNREACH, ICMP_PKT_FILTERED, 0}};
+	static const struct vnet_icmp v6[] = {{ICMP6_DST_UNREACH, ICMP6_DST_UNREACH_NOROUTE, 0},
+		{ICMP6_DST_UNREACH, ICMP6_DST_UNREACH_ADDR, 0},
+		{ICMP6_DST_UNREACH, ICMP6_DST_UNREACH_ADMIN, 0}};
+	const struct vnet_icmp *all = family == AF_INET ? v4 : v6;
+
+	switch (error) {
+	case -ENETUNREACH:
+	case -EAFNOSUPPORT:
+	case -EADDRNOTAVAIL:
+		return &all[NET];
+	case -EACCES:
+	case -EPERM:
+		return &all[PROHIBITED];
+	case -EHOSTUNREACH:
+	case -ETIMEDOUT:
+	case -EHOSTDOWN:
+		return &all[HOST];
+	default:
+		return NULL;
+	}
+}
+
+static void refuse(struct vnet_gateway *g, uint32_t flow, int error)
+{
+	const struct vnet_flow *v = vnet_flow_get(g->vnat, flow);
+	uint32_t room[VNET_KEPT / 2], session = v->session;
+	struct vnet_packet p = {.data = (uint8_t *)room, .room = sizeof(room)};
+
+	vnet_flow_refuse(g->vnat, flow, icmp_of(error, v->inside.family), &p);
+	if (g->arena->flows[flow].state != GATEWAY_FLOW_FREE)
+		gateway_flow_close(g, flow, false);
+	vnet_gateway_to_session(g, session, &p);
+}
+
+static void on_connected(struct vnet_gateway *g, uint32_t flow, int error)
+{
+	uint32_t room[VNET_KEPT / 4];
+	struct vnet_packet p = {.data = (uint8_t *)room, .room = sizeof(room)};
+
+	if (error) {
+		refuse(g, flow, error);
+		return;
+	}
+	vnet_flow_release(g->vnat, flow, &p);
+	g->arena->flows[flow].state = GATEWAY_FLOW_SHAKING;
+	gateway_wire_to_inner(g, &p);
+}
+
+/* ---- the session's side ------------------------------------------------------------------ */
+
+static void answer_rst(struct vnet_gateway *g, uint32_t session, struct vnet_packet *p)
+{
+	if (vnet_packet_make_rst(p, p) == 0)
+		vnet_gateway_to_session(g, session, p);
+}
+
+void gateway_outbound_syn(struct vnet_gateway *g, uint32_t session, struct vnet_packet *p)
+{
+	struct gateway_session *s = &g->arena->sessions[session];
+	const struct vnet_session *v = vnet_session_get(g->vnat, session);
+	struct vnet_endpoint to;
+	int r = outside_of(s, &p->dst, &to);
+	uint32_t flow;
+
+	if (v->n_flows >= s->max_flows || vnet_flow_open(g->vnat, session, p, &flow) < 0) {
+		s->counts.refused++;
+		answer_rst(g, session, p);
+		return;
+	}
+	gateway_flow_begin(g, flow, session, false);
+	if (r == 0)
+		r = connect_outside(g, flow, &to);
+	if (r < 0)
+		refuse(g, flow, r);
+}
+
+/* The flow whose inner leg @fd is, connected with @peer; VNET_NONE. */
+static uint32_t flow_of(
+	struct vnet_gateway *g, int fd, const struct sockaddr_storage *peer, socklen_t peer_len)
+{
+	struct sockaddr_storage own;
+	socklen_t len = sizeof(own);
+	struct vnet_endpoint near, far;
+
+	if (getsockname(fd, (struct sockaddr *)&own, &len) < 0 ||
+		vnet_endpoint_from_sockaddr(peer, peer_len, &near) < 0 ||
+		vnet_endpoint_from_sockaddr(&own, len, &far) < 0)
+		return VNET_NONE;
+	return vnet_flow_by_inner(g->vnat, &near, &far);
+}
+
+/* @fd is taken if true. */
+static bool accepted(struct vnet_gateway *g, uint32_t flow, int fd)
+{
+	struct gateway_flow *f = flow == VNET_NONE ? NULL : &g->arena->flows[flow];
+
+	if (!f || f->state != GATEWAY_FLOW_SHAKING || f->inbound || f->fd[GATEWAY_INNER] >= 0)
+		return false;
+	f->fd[GATEWAY_INNER] = fd;
+	return true;
+}
+
+static void on_gate(struct gateway_watch *w, uint32_t events)
+{
+	struct vnet_gateway *g = gateway_container(w, struct gateway_outbound, gate)->g;
+
+	for (int i = 0; i < ACCEPTS; i++) {
+		struct sockaddr_storage peer;
+		socklen_t len = sizeof(peer);
+		int fd = accept4(g->arena->gate, (struct sockaddr *)&peer, &len,
+			SOCK_CLOEXEC | SOCK_NONBLOCK);
+		uint32_t flow;
+
+		if (fd < 0)
+			return;
+		flow = flow_of(g, fd, &peer, len);
+		if (!accepted(g, flow, fd)) {
+			close(fd);
+			continue;
+		}
+		if (gateway_flow_watch(g, flow, GATEWAY_INNER) < 0)
+			gateway_flow_reset(g, flow);
+		else
+			gateway_flow_open(g, flow);
+	}
+}
+
+bool gateway_outbound_adopt(struct vnet_gateway *g, int fd)
+{
+	struct sockaddr_storage peer;
+	socklen_t len = sizeof(peer);
+
+	if (getpeername(fd, (struct sockaddr *)&peer, &len) < 0 ||
+		(peer.ss_family != AF_INET && peer.ss_family != AF_INET6))
+		return false;
+	return accepted(g, flow_of(g, fd, &peer, len), fd);
+}
+
+int gateway_outbound_start(struct vnet_gateway *g, struct err *e)
+{
+	static const struct gateway_flow_ops ops = {on_connected};
+	struct gateway_outbound *o = calloc(1, sizeof(*o));
+	int r;
+
+	if (!o)
+		return err_errno(e, -ENOMEM, "gateway");
+	o->g = g;
+	o->gate.ready = on_gate;
+	gateway_flow_set_ops(g, false, &ops);
+	r = gateway_loop_add(g->loop, g->arena->gate, EPOLLIN, &o->gate);
+	return r < 0 ? err_errno(e, r, "the gateway's listener") : 0;
+}

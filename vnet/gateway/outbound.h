@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * outbound - connections that a session makes.
+ */
+#ifndef VNET_GATEWAY_OUTBOUND_H
+#define VNET_GATEWAY_OUTBOUND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct err;
+struct vnet_gateway;
+struct vnet_packet;
+
+int gateway_outbound_start(struct vnet_gateway *g, struct err *e);
+/* The SYN of a connection that is not known. */
+void gateway_outbound_syn(struct vnet_gateway *g, uint32_t session, struct vnet_packet *p);
+/* A descriptor that nobody holds: taken if it is a connection that the gate had accepted. */
+bool gateway_outbound_adopt(struct vnet_gateway *g, int fd);
+
+#endif

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Theory of operation
+ *
+ *      socket --splice--> pipe --splice--> socket
+ *
+ * Pages go from one socket's queue to the other's.  A pipe is needed while something is in it, which is seldom
+ * longer than one call: a flow takes one from the pool for each direction and gives it back empty, so idle
+ * connections have no pipes.  Each pipe says in the arena whose bytes it has: those of a worker that was killed
+ * are still in it, and are passed on by the next one.  Nothing is ever counted in memory that could be
+ * wrong by one call.
+ *
+ * Sockets are watched edge triggered, so a direction is run until it would wait.
+ */
+#include "vnet/gateway/pump.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include "base/base.h"
+#include "vnet/gateway/gateway.h"
+
+#define PIPE_BYTES (256 << 10)
+#define CHUNK	   (256u << 10)
+#define TURNS	   16  /* of one direction before others have their turn */
+#define CACHED	   256 /* free pipes that stay open */
+
+struct gateway_pump {
+	uint32_t n_free, n_unmade;
+	int32_t free[GATEWAY_MAX_PIPES];   /* open, empty */
+	int32_t unmade[GATEWAY_MAX_PIPES]; /* not open */
+};
+
+/* ---- pipes ------------------------------------------------------------------------------- */
+
+static size_t filled(const struct gateway_pipe *p)
+{
+	int n = 0;
+
+	return ioctl(p->fd[0], FIONREAD, &n) < 0 ? 0 : (size_t)n;
+}
+
+static void put_pipe(struct vnet_gateway *g, int32_t index)
+{
+	struct gateway_pipe *p = &g->arena->pipes[index];
+	struct gateway_pump *pump = g->pump;
+
+	p->flow = -1;
+	if (pump->n_free < CACHED) {
+		pump->free[pump->n_free++] = index;
+		return;
+	}
+	for (int end = 0; end < 2; end++) {
+		int fd = p->fd[end];
+
+		p->fd[end] = -1;
+		close_fd(fd);
+	}
+	pump->unmade[pump->n_unmade++] = index;
+}
+
+static int32_t take_pipe(struct vnet_gateway *g, uint32_t flow, unsigned side)
+{
+	struct gateway_pump *pump = g->pump;
+	struct gateway_pipe *p;
+	int32_t index;
+	int fd[2];
+
+	if (pump->n_free) {
+		index = pump->free[--pump->n_free];
+		p = &g->arena->pipes[index];
+	} else {
+		if (!pump->n_unmade || pipe2(fd, O_CLOEXEC | O_NONBLOCK) < 0)
+			return -1;
+		fcntl(fd[1], F_SETPIPE_SZ, PIPE_BYTES);
+		index = pump->unmade[--pump->n_unmade];
+		p = &g->arena->pipes[index];
+		p->fd[0] = fd[0];
+		p->fd[1] = fd[1];
+	}
+	p->side = side;
+	p->flow = (int32_t)flow;
+	return index;
+}
+
+int gateway_pump_start(struct vnet_gateway *g, struct err *e)
+{
+	struct gateway_arena *a = g->arena;
+
+	g->pump = calloc(1, sizeof(*g->pump));
+	if (!g->pump)
+		return err_errno(e, -ENOMEM, "gateway");
+	for (size_t i = 0; i < GATEWAY_MAX_FLOWS; i++)
+		a->flows[i].pipe[0] = a->flows[i].pipe[1] = -1;
+	for (int32_t i = GATEWAY_MAX_PIPES - 1; i >= 0; i--) {
+		struct gateway_pipe *p = &a->pipes[i];
+
+		if (p->fd[0] < 0 || p->fd[1] < 0) {
+			p->fd[0] = close_fd(p->fd[0]);
+			p->fd[1] = close_fd(p->fd[1]);
+			p->flow = -1;
+			g->pump->unmade[g->pump->n_unmade++] = i;
+		} else if (p->flow >= 0 && filled(p) &&
+			   a->flows[p->flow].state != GATEWAY_FLOW_FREE) {
+			a->flows[p->flow].pipe[p->side] = i;
+		} else if (filled(p)) {
+			/* Of a flow that is no more. */
+			p->fd[0] = close_fd(p->fd[0]);
+			p->fd[1] = close_fd(p->fd[1]);
+			p->flow = -1;
+			g->pump->unmade[g->pump->n_unmade++] = i;
+		} else {
+			put_pipe(g, i);
+		}
+	}
+	return 0;
+}
+
+void gateway_pump_release(struct vnet_gateway *g, uint32_t flow)
+{
+	struct gateway_flow *f = &g->arena->flows[flow];
+
+	for (int side = 0; side < 2; side++) {
+		struct gateway_pipe *p;
+
+		if (f->pipe[side] < 0)
+			continue;
+		p = &g->arena->pipes[f->pipe[side]];
+		for (int end = 0; end < 2; end++) {
+			int fd = p->fd[end];
+
+			p->fd[end] = -1;
+			close_fd(fd);
+		}
+		p->flow = -1;
+		g->pump->unmade[g->pump->n_unmade++] = f->pipe[side];
+		f->pipe[side] = -1;
+	}
+}
+
+/* ---- one direction ----------------------------------------------------------------------- */
+
+/* What can be had from the socket, into the pipe: as splice(2), with -errno. */
+static ssize_t draw(const struct gateway_flow *f, const struct gateway_pipe *p, unsigned side)
+{
+	ssize_t n;
+
+	do
+		n = splice(f->fd[side], NULL, p->fd[1], NULL, CHUNK,
+			SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+	while (n < 0 && errno == EINTR);
+	return n < 0 ? -errno : n;
+}
+
+static ssize_t push(const struct gateway_flow *f, const struct gateway_pipe *p, unsigned side)
+{
+	ssize_t n;
+
+	do
+		n = splice(p->fd[0], NULL, f->fd[!side], NULL, CHUNK,
+			SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+	while (n < 0 && errno == EINTR);
+	return n < 0 ? -errno : n;
+}
+
+static void give_back(struct vnet_gateway *g, struct gateway_flow *f, unsigned side)
+{
+	put_pipe(g, f->pipe[side]);
+	f->pipe[side] = -1;
+}
+
+/* The pipe is empty and the socket has nothing (0) or is at its end. */
+static int stop(struct vnet_gateway *g, struct gateway_flow *f, unsigned side, bool end)
+{
+	give_back(g, f, side);
+	if (!end)
+		return 0;
+	if (shutdown(f->fd[!side], SHUT_WR) < 0)
+		return -errno;
+	f->ended[side] = true;
+	return 0;
+}
+
+/*
+ * From @side to the other one.  1: more at once; 0: as much as goes; -errno: a side has failed.
+ */
+static int run_side(struct vnet_gateway *g, uint32_t flow, unsigned side)
+{
+	struct gateway_flow *f = &g->arena->flows[flow];
+	bool left_over = f->pipe[side] >= 0;
+	struct gateway_pipe *p;
+	ssize_t left, n;
+
+	if (!left_over)
+		f->pipe[side] = take_pipe(g, flow, side);
+	if (f->pipe[side] < 0)
+		return 1;
+	p = &g->arena->pipes[f->pipe[side]];
+	left = left_over ? (ssize_t)filled(p) : 0;
+	for (int turn = 0; turn < TURNS; turn++) {
+		if (left == 0)
+			left = draw(f, p, side);
+		if (left == 0 || left == -EAGAIN)
+			return stop(g, f, side, left == 0);
+		if (left < 0)
+			return (int)left;
+		for (; left > 0; left -= n) {
+			n = push(f, p, side);
+			if (n <= 0)
+				return n == -EAGAIN ? 0 : n ? (int)n : -EIO;
+		}
+	}
+	give_back(g, f, side);
+	return 1;
+}
+
+enum gateway_pump_result gateway_pump_run(struct vnet_gateway *g, uint32_t flow)
+{
+	struct gateway_flow *f = &g->arena->flows[flow];
+	bool more = false;
+
+	for (unsigned side = 0; side < 2; side++) {
+		int r = f->ended[side] ? 0 : run_side(g, flow, side);
+
+		if (r < 0)
+			return GATEWAY_PUMP_RESET;
+		more |= r > 0;
+	}
+	if (f->ended[0] && f->ended[1])
+		return GATEWAY_PUMP_OVER;
+	return more ? GATEWAY_PUMP_MORE : GATEWAY_PUMP_IDLE;
+}

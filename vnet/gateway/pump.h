@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * pump - moves the bytes of a connection between its two sockets, without touching them.
+ */
+#ifndef VNET_GATEWAY_PUMP_H
+#define VNET_GATEWAY_PUMP_H
+
+#include <stdint.h>
+
+struct err;
+struct vnet_gateway;
+
+enum gateway_pump_result {
+	GATEWAY_PUMP_IDLE,  /* nothing to do before the next event */
+	GATEWAY_PUMP_MORE,  /* there may be more: call again, after others had their turn */
+	GATEWAY_PUMP_OVER,  /* both sides have sent their end, and everything was passed on */
+	GATEWAY_PUMP_RESET, /* one side has failed */
+};
+
+/* At a worker's start: pipes with bytes in them belong to the flows that they say. */
+int gateway_pump_start(struct vnet_gateway *g, struct err *e);
+/* Both ways, as much as goes without waiting. */
+enum gateway_pump_result gateway_pump_run(struct vnet_gateway *g, uint32_t flow);
+/* Bytes on their way are dropped, and the flow's pipes are free for others. */
+void gateway_pump_release(struct vnet_gateway *g, uint32_t flow);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * wire - packets into TUNs: gw0's at once, a session's at once or when it goes on.
+ *
+ * vnet_gateway_to_session of gateway.h is here.
+ */
+#ifndef VNET_GATEWAY_WIRE_H
+#define VNET_GATEWAY_WIRE_H
+
+#include <stdint.h>
+
+struct err;
+struct vnet_gateway;
+struct vnet_packet;
+
+int gateway_wire_start(struct vnet_gateway *g, struct err *e);
+void gateway_wire_to_inner(struct vnet_gateway *g, const struct vnet_packet *p);
+/* What has been held for a session is written, or thrown away. */
+void gateway_wire_flush(struct vnet_gateway *g, uint32_t session);
+void gateway_wire_forget(struct vnet_gateway *g, uint32_t session);
+
+#endif
