@@ -18,6 +18,7 @@
 #include "ckpt/freeze.h"
 #include "ckpt/kinds/ask.h"
 #include "ckpt/kinds/find.h"
+#include "ckpt/kinds/tcp.h"
 #include "ckpt/memory/memory.h"
 #include "ckpt/nested_survey.h"
 #include "ckpt/openfiles.h"
@@ -204,6 +205,8 @@ static int plan(struct ckpt_dump *d, struct err *e)
 		r = ckpt_layout_check(d, e);
 	if (r == 0)
 		r = ckpt_openfiles_gather(d, e);
+	if (r == 0)
+		r = tcp_check_closed(d, e);
 	if (r == 0)
 		r = each_subject(d, check_one, NULL, e);
 	return r;

@@ -15,6 +15,7 @@
  *      -s         snapshot: thaw it instead of ending it, and let that one finish as well
  *      -m SEED    change some bytes of the image's records and sign it again: the rebuilding may
  *                 fail, but must end in good order; nothing of it runs (exit code 0: so it did)
+ *      -o         its network is virtual, with a host outside (tests/lib/outsidenet.h); with -s it is not rebuilt
  *      -k         keep the directory, and say where it is
  *      -v         say what happens and how long it takes
  *
@@ -26,8 +27,10 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 
 #include "base/base.h"
@@ -35,11 +38,12 @@
 #include "proto/proto.h"
 #include "supervisor/introduce.h"
 #include "supervisor/world.h"
+#include "tests/lib/outsidenet.h"
 #include "tests/lib/testworld.h"
 
 static struct {
 	int times;
-	bool snapshot, keep, verbose, mutate;
+	bool snapshot, keep, verbose, mutate, outside;
 	unsigned seed;
 } options = {.times = 1};
 
@@ -54,6 +58,7 @@ static const char *const edge_names[3] = {"stdin", "stdout", "stderr"};
 struct cycle {
 	char dir[64], files[80], image[80];
 	struct testworld tw;
+	struct outsidenet out;
 	pid_t vpid;	  /* of the program */
 	int ends[3];	  /* our ends of its stdio */
 	struct proto_key *key;
@@ -73,6 +78,16 @@ static void make_world(struct cycle *c)
 
 	if (testworld_make(&c->tw, "cycle", c->files, &e) < 0)
 		die(&e, "world");
+	if (options.outside)
+		outsidenet_attach(&c->out, c->tw.world.ns_user, c->tw.world.ns_net);
+}
+
+static int hold(void *ctx, bool on, struct err *e)
+{
+	struct cycle *c = ctx;
+
+	outsidenet_hold(&c->out, on);
+	return 0;
 }
 
 static void start(struct cycle *c, char **argv)
@@ -146,6 +161,7 @@ static struct ckpt_world view(struct cycle *c, struct ckpt_edge edges[3])
 	struct ckpt_world v = introduce_world(&c->tw.world, "cycle");
 
 	v.edges = edges;
+	v.vnet = options.outside;
 	for (int i = 0; edges && i < 3; i++) {
 		if (c->ends[i] < 0)
 			continue;
@@ -157,6 +173,13 @@ static struct ckpt_world view(struct cycle *c, struct ckpt_edge edges[3])
 
 static void report(const char *what, const struct ckpt_report *r)
 {
+	struct rusage used;
+	struct timeval cpu;
+
+	getrusage(RUSAGE_SELF, &used);
+	timeradd(&used.ru_utime, &used.ru_stime, &cpu);
+	SAY("%s: of its worker's time %.2f ms on a CPU\n", what,
+		(double)cpu.tv_sec * 1e3 + (double)cpu.tv_usec / 1e3);
 	SAY("%s: %.2f ms, %u processes, %u tasks, %llu pages\n", what, (double)r->total_ns / 1e6,
 		r->processes, r->tasks, (unsigned long long)r->pages);
 	for (size_t i = 0; i < r->n_stages; i++)
@@ -165,7 +188,10 @@ static void report(const char *what, const struct ckpt_report *r)
 
 static _Noreturn void dump_worker(struct cycle *c)
 {
-	const struct ckpt_dump_options o = {.snapshot = options.snapshot, .deadline_ms = 3000};
+	const struct ckpt_dump_options o = {.snapshot = options.snapshot,
+		.deadline_ms = 3000,
+		.hold = options.outside ? hold : NULL,
+		.hold_ctx = c};
 	const struct proto_write_options wo = {.key = c->key, .threads = 1};
 	struct ckpt_edge edges[3];
 	struct ckpt_world w = view(c, edges);
@@ -253,6 +279,8 @@ static _Noreturn void restore_worker(struct cycle *c, int sock)
 	report("restore", ckpt_build_report(b));
 	if (ckpt_restore_release(b, &e) < 0)
 		die(&e, "release");
+	if (options.outside)
+		outsidenet_hold(&c->out, false);
 	exit(0);
 }
 
@@ -374,7 +402,11 @@ static int await_exit(struct cycle *c)
 
 static int run(struct cycle *c, char **argv)
 {
+	if (options.outside)
+		outsidenet_make(&c->out);
 	make_world(c);
+	if (options.outside)
+		outsidenet_hold(&c->out, false);
 	start(c, argv);
 	await_ready(c);
 	for (int i = 0; i < options.times; i++) {
@@ -384,6 +416,8 @@ static int run(struct cycle *c, char **argv)
 			if (await_exit(c) != 0)
 				return 1;
 			no_go(c);
+			if (options.outside)
+				return 0;
 		}
 		testworld_end(&c->tw);
 		make_world(c);
@@ -403,7 +437,7 @@ int main(int argc, char **argv)
 	struct err e = {0};
 	int opt, r;
 
-	while ((opt = getopt(argc, argv, "+n:m:skv")) != -1) {
+	while ((opt = getopt(argc, argv, "+n:m:sokv")) != -1) {
 		switch (opt) {
 		case 'n':
 			options.times = atoi(optarg);
@@ -414,6 +448,9 @@ int main(int argc, char **argv)
 			break;
 		case 's':
 			options.snapshot = true;
+			break;
+		case 'o':
+			options.outside = true;
 			break;
 		case 'k':
 			options.keep = true;

@@ -19,7 +19,9 @@
  * still holds nobody can read, so data in one makes the session unfreezable for the moment; a
  * closed one is helped to deliver it.
  *
- * Connections that lead out (a session on the host's network) are refused by name, or
+ * Those that lead out by a virtual network are another matter: OUTSIDE (tcp_live.h).
+ *
+ * Connections that lead out otherwise (a session on the host's network) are refused by name, or
  * severed: CLOSED or RESET, with what had arrived.  Not kept: TIME_WAIT, urgent data, what
  * TCP_INFO has counted.
  */
@@ -34,6 +36,8 @@
 #include "ckpt/kinds/kinds.h"
 #include "ckpt/kinds/outside.h"
 #include "ckpt/kinds/sock.h"
+#include "ckpt/kinds/tcp_live.h"
+#include "ckpt/kinds/tcp_repair.h"
 #include "ckpt/survey.h"
 #include "proto/sockets.pb-c.h"
 
@@ -65,6 +69,14 @@ static int list_of(struct ckpt_dump *d, const struct ckpt_inet_diag_list **ret, 
 	}
 	*ret = *slot;
 	return 0;
+}
+
+int tcp_check_closed(struct ckpt_dump *d, struct err *e)
+{
+	const struct ckpt_inet_diag_list *list;
+	int r = d->world->vnet ? list_of(d, &list, e) : 0;
+
+	return r < 0 || !d->world->vnet ? r : tcp_live_check(d, list, e);
 }
 
 static const struct ckpt_inet_diag *counterpart(
@@ -152,6 +164,10 @@ static int find_peer(struct ckpt_dump *d, const struct ckpt_file *f,
 	const struct ckpt_inet_diag *o = counterpart(list, x);
 	const struct ckpt_file *peer;
 
+	if (tcp_live_leads_out(d, x)) {
+		m->peer_kind = PB__TCP__PEER__OUTSIDE;
+		return 0;
+	}
 	if (!o && d->world->ns_net < 0)
 		return sever(d, &x->remote, m, e);
 	if (!o) {
@@ -316,6 +332,8 @@ static int look_at_connecting(struct ckpt_dump *d, const struct ckpt_inet_diag_l
 	char text[INET6_ADDRSTRLEN + 10];
 
 	m->state = PB__TCP__STATE__CONNECTING;
+	if (tcp_live_leads_out(d, x))
+		m->peer_kind = PB__TCP__PEER__OUTSIDE;
 	if (d->world->ns_net >= 0 || listener_at(d, list, &x->remote))
 		return 0;
 	return ckpt_outside(d, e, "a connection to %s, not answered yet, leads out of the session",
@@ -327,7 +345,7 @@ static int look(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Tcp *m, stru
 {
 	const struct ckpt_inet_diag_list *list;
 	const struct ckpt_inet_diag *x;
-	int state = tcp_state(f->fd);
+	int state = tcp_repair_state(f->fd);
 	int r = list_of(d, &list, e);
 
 	if (r < 0)
@@ -471,12 +489,17 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 {
 	const struct ckpt_file *f = s.file;
 	Pb__SockCommon common = PB__SOCK_COMMON__INIT;
+	Pb__TcpLive live = PB__TCP_LIVE__INIT;
 	const struct ckpt_inet_diag_list *list;
 	Pb__Tcp m = PB__TCP__INIT;
 	int r;
 
 	m.common = &common;
 	r = look(d, f, &m, e);
+	if (r >= 0 && m.peer_kind == PB__TCP__PEER__OUTSIDE) {
+		m.live = &live;
+		r = tcp_live_dump(f->fd, &live, &m.received, e);
+	}
 	if (r >= 0)
 		r = ckpt_sock_common_dump(d, f, &common, e);
 	if (r >= 0)
@@ -485,8 +508,8 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 		r = dump_addresses(
 			f->fd, ckpt_sock_inet_by_ino(list, (uint32_t)f->st.st_ino), &m, e);
 	if (r >= 0) {
-		m.mss = chosen_mss(f->fd, &m);
-		if (m.state == PB__TCP__STATE__CONNECTED) {
+		m.mss = m.live ? 0 : chosen_mss(f->fd, &m);
+		if (!m.live && m.state == PB__TCP__STATE__CONNECTED) {
 			m.received = tcp_queue_received(f->fd);
 			m.unsent = tcp_queue_unsent(peer_fd(d, &m));
 		}
@@ -500,10 +523,17 @@ static int dump_data(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
 {
 	_cleanup_buf_ struct buf bytes = BUF_INIT;
 	const struct ckpt_file *f = s.file;
+	Pb__TcpLive live = PB__TCP_LIVE__INIT;
 	Pb__Tcp m = PB__TCP__INIT;
 	int r = look(d, f, &m, e);
+	bool outside = m.peer_kind == PB__TCP__PEER__OUTSIDE;
 
-	if (r >= 0 && m.state == PB__TCP__STATE__CONNECTED)
+	/* Nothing changes while its packets are held back. */
+	if (r >= 0 && outside)
+		r = tcp_live_dump(f->fd, &live, &m.received, e);
+	if (r >= 0 && outside && live.state != TCP_SYN_SENT)
+		r = tcp_live_read(f->fd, &live, m.received, &bytes, e);
+	else if (r >= 0 && m.state == PB__TCP__STATE__CONNECTED)
 		r = tcp_queue_read(f->fd, peer_fd(d, &m), &bytes, e);
 	if (r >= 0 && bytes.len)
 		r = ckpt_dump_data(d, &ckpt_kind_tcp, f->id, 0, bytes.data, bytes.len, e);
@@ -516,7 +546,7 @@ static void show(const void *body, size_t len, bool bare, FILE *out)
 	static const char *const states[] = {
 		"idle", "listening", "connected", "connecting", "refused"};
 	static const char *const peers[] = {
-		"", " file", " closed", " pending at file", " vanished", " reset"};
+		"", " file", " closed", " pending at file", " vanished", " reset", " outside"};
 	Pb__Tcp *m = pb__tcp__unpack(NULL, len, body);
 
 	if (!m)
@@ -534,6 +564,9 @@ static void show(const void *body, size_t len, bool bare, FILE *out)
 		fprintf(out, " %u", bare ? 0 : m->peer);
 	if (m->received || m->unsent)
 		fprintf(out, ", %llu bytes unread", (unsigned long long)(m->received + m->unsent));
+	if (m->live && (m->live->sent || m->live->unsent))
+		fprintf(out, ", %llu not acknowledged",
+			(unsigned long long)(m->live->sent + m->live->unsent));
 	pb__tcp__free_unpacked(m, NULL);
 }
 

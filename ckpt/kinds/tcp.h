@@ -5,7 +5,10 @@
  *      tcp.c        kernel -> record
  *      tcp_queue.c  reads what is on its way between two sockets
  *      tcp_refused.c  what a closed socket has never been
+ *      tcp_repair.c   the kernel's own view of a socket
  *      tcp_build.c  record -> kernel
+ *      tcp_sizes.c  room in their buffers
+ *      tcp_live.c, tcp_live_build.c, tcp_fin.c  connections that lead out by a virtual network
  */
 #ifndef CKPT_KINDS_TCP_H
 #define CKPT_KINDS_TCP_H
@@ -15,6 +18,9 @@
 
 #include "ckpt/kind.h"
 
+/* Is there a connection that leads out by a virtual network, has been closed by the session,
+ * and still has to deliver something?  -EAGAIN. */
+int tcp_check_closed(struct ckpt_dump *d, struct err *e);
 /*
  * Appends the bytes on their way to @fd: first those it can read, then those that its peer @from
  * (-1: none) has taken and not delivered.  Both are as before afterwards.
@@ -36,8 +42,6 @@ int tcp_queue_deliver(const struct ckpt_dump *d, int fd, int from, struct err *e
 /* Has a connect(2) of @fd, which has an error to tell, failed without
  * having been answered by a peer? */
 bool tcp_was_refused(int fd);
-/* Its state, TCP_* of netinet/tcp.h; -1 if it is no TCP socket. */
-int tcp_state(int fd);
 
 /* The restore side's ops of kind TCP (ckpt/kind.h), in tcp_build.c. */
 int tcp_create(struct ckpt_build *b, struct ckpt_record *r, int *ret_fd, struct err *e);

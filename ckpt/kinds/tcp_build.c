@@ -30,6 +30,8 @@
 #include "ckpt/kinds/kinds.h"
 #include "ckpt/kinds/sock.h"
 #include "ckpt/kinds/tcp.h"
+#include "ckpt/kinds/tcp_live.h"
+#include "ckpt/kinds/tcp_sizes.h"
 #include "proto/sockets.pb-c.h"
 
 #define PATIENCE_MS 2000
@@ -44,9 +46,31 @@ struct end {
 	int fd;	      /* until its own create takes it */
 	int stand_in; /* the other end where nobody has it; -1 */
 	uint64_t filled;
+	uint64_t dropped;
+	bool lost; /* led out by a virtual network, to somebody who is another's by now */
+	struct tcp_live live;
 };
 
-static struct end *end_of_record(struct ckpt_record *r, struct err *e)
+/* It leads out, and is kept. */
+static bool is_live(const struct end *u)
+{
+	return u->m->peer_kind == PB__TCP__PEER__OUTSIDE &&
+	       u->m->state == PB__TCP__STATE__CONNECTED;
+}
+
+/* Its peer is another's: it has been reset. */
+static void lose(struct end *u)
+{
+	u->lost = true;
+	u->m->live->state = 0;
+	if (u->m->state == PB__TCP__STATE__CONNECTED) {
+		u->m->severed = true;
+		u->m->fin_sent = true;
+		u->m->peer_kind = PB__TCP__PEER__RESET;
+	}
+}
+
+static struct end *end_of_record(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
 {
 	struct end *u = r->state;
 	const Pb__Tcp *m;
@@ -61,12 +85,15 @@ static struct end *end_of_record(struct ckpt_record *r, struct err *e)
 	m = u->m = pb__tcp__unpack(NULL, r->len, r->body);
 	if (!m || !m->common || (m->domain != AF_INET && m->domain != AF_INET6) ||
 		m->common->type != SOCK_STREAM || m->received > MAX_QUEUE ||
-		m->unsent > MAX_QUEUE) {
+		m->unsent > MAX_QUEUE ||
+		(m->peer_kind == PB__TCP__PEER__OUTSIDE && !tcp_live_valid(m))) {
 		pb__tcp__free_unpacked(u->m, NULL);
 		free(u);
 		ckpt_common_bad(r, e);
 		return NULL;
 	}
+	if (m->peer_kind == PB__TCP__PEER__OUTSIDE && (!b->world->vnet || b->world->vnet_lost))
+		lose(u);
 	/* Its addresses were those of another place: it gets whatever is free. */
 	if (m->severed) {
 		pb__inet_addr__free_unpacked(take_ptr(u->m->local), NULL);
@@ -81,7 +108,7 @@ static struct end *end_of_record(struct ckpt_record *r, struct err *e)
 static struct end *peer_of(struct ckpt_build *b, const struct end *u, struct err *e)
 {
 	struct ckpt_record *r = ckpt_build_record(b, PROTO_KIND_TCP, u->m->peer);
-	struct end *p = r ? end_of_record(r, e) : NULL;
+	struct end *p = r ? end_of_record(b, r, e) : NULL;
 
 	if (!p) {
 		err_set(e, ERR_IMAGE, -EBADMSG, "a TCP socket's peer is missing");
@@ -256,7 +283,7 @@ static void note_ports(struct ckpt_build *b, struct ports *p)
 
 		if (!b->records[i].kind || b->records[i].kind->number != PROTO_KIND_TCP)
 			continue;
-		o = end_of_record(&b->records[i], NULL);
+		o = end_of_record(b, &b->records[i], NULL);
 		if (o && o->m->state == PB__TCP__STATE__LISTENING && o->m->local)
 			p->bits[(o->m->local->port & 0xffff) / 8] |=
 				(uint8_t)(1 << (o->m->local->port % 8));
@@ -331,7 +358,7 @@ static int make_listening(const struct end *u, int fd, struct err *e)
 
 static bool is_connection(const struct end *u)
 {
-	return u->m->state == PB__TCP__STATE__CONNECTED &&
+	return !is_live(u) && u->m->state == PB__TCP__STATE__CONNECTED &&
 	       u->m->peer_kind != PB__TCP__PEER__PENDING;
 }
 
@@ -342,6 +369,27 @@ static int make_alone(struct end *u, struct err *e)
 		return u->fd;
 	return u->m->state == PB__TCP__STATE__LISTENING ? make_listening(u, u->fd, e)
 							: make_idle(u, u->fd, e);
+}
+
+/* Those that lead out. */
+static int make_live(struct ckpt_build *b, struct tcp_sizes *sizes, struct err *e)
+{
+	for (size_t i = 0; i < b->n_records; i++) {
+		struct ckpt_record *r = &b->records[i];
+		struct end *u;
+
+		if (!r->kind || r->kind->number != PROTO_KIND_TCP)
+			continue;
+		u = end_of_record(b, r, e);
+		if (!u)
+			return -EBADMSG;
+		if (!is_live(u))
+			continue;
+		u->fd = tcp_live_make(b, u->m, sizes, e);
+		if (u->fd < 0)
+			return u->fd;
+	}
+	return 0;
 }
 
 /* Connections first: while nothing else has their addresses. */
@@ -359,7 +407,7 @@ static int make_all(struct ckpt_build *b, struct err *e)
 
 			if (!r->kind || r->kind->number != PROTO_KIND_TCP)
 				continue;
-			u = end_of_record(r, e);
+			u = end_of_record(b, r, e);
 			if (!u)
 				return -EBADMSG;
 			listening = u->m->state == PB__TCP__STATE__LISTENING;
@@ -378,39 +426,6 @@ static int make_all(struct ckpt_build *b, struct err *e)
 
 /* ---- sizes ---------------------------------------------------------------------------------- */
 
-/* The three numbers of net.ipv4.tcp_rmem or tcp_wmem. */
-struct sizes {
-	const char *name;
-	unsigned long v[3];
-};
-
-static bool read_sizes(struct ckpt_build *b, struct sizes *s)
-{
-	_cleanup_buf_ struct buf text = BUF_INIT;
-
-	return io_read_file(b->host_proc, s->name, 256, &text) >= 0 && buf_cstr(&text) &&
-	       sscanf(buf_cstr(&text), "%lu %lu %lu", &s->v[0], &s->v[1], &s->v[2]) == 3;
-}
-
-static void write_sizes(struct ckpt_build *b, const struct sizes *s)
-{
-	char text[96];
-
-	snprintf(text, sizeof(text), "%lu %lu %lu", s->v[0], s->v[1], s->v[2]);
-	if (io_write_str(b->host_proc, s->name, text) < 0)
-		log_info("cannot set /proc/%s", s->name);
-}
-
-/* The kernel counts overhead into a buffer's size: four times the bytes is plenty. */
-static void raise_sizes(struct ckpt_build *b, const struct sizes *now, uint64_t bytes)
-{
-	struct sizes more = *now;
-
-	more.v[1] = MAX(more.v[1], (unsigned long)(4 * bytes + 65536));
-	more.v[2] = MAX(more.v[2], more.v[1]);
-	write_sizes(b, &more);
-}
-
 static uint64_t largest_queue(struct ckpt_build *b)
 {
 	uint64_t largest = 0;
@@ -420,28 +435,29 @@ static uint64_t largest_queue(struct ckpt_build *b)
 
 		if (!b->records[i].kind || b->records[i].kind->number != PROTO_KIND_TCP)
 			continue;
-		u = end_of_record(&b->records[i], NULL);
-		if (u)
+		u = end_of_record(b, &b->records[i], NULL);
+		if (u && !is_live(u))
 			largest = MAX(largest, u->m->received + u->m->unsent);
 	}
 	return MIN(largest, (uint64_t)(256 << 20));
 }
 
+/* The kernel counts overhead into a buffer's size: four times the bytes is plenty. */
 static int make_all_sized(struct ckpt_build *b, struct err *e)
 {
-	struct sizes receive = {.name = "sys/net/ipv4/tcp_rmem"};
-	struct sizes send = {.name = "sys/net/ipv4/tcp_wmem"};
-	uint64_t largest = largest_queue(b);
+	uint64_t largest = largest_queue(b), plenty = 4 * largest + 65536;
+	struct tcp_sizes sizes;
 	int r;
 
-	if (largest <= SMALL_QUEUE || b->world->ns_net < 0 || !read_sizes(b, &receive) ||
-		!read_sizes(b, &send))
-		return make_all(b, e);
-	raise_sizes(b, &receive, largest);
-	raise_sizes(b, &send, largest);
-	r = make_all(b, e);
-	write_sizes(b, &receive);
-	write_sizes(b, &send);
+	tcp_sizes_begin(&sizes, b);
+	r = make_live(b, &sizes, e);
+	if (r >= 0 && largest > SMALL_QUEUE)
+		tcp_sizes_raise(&sizes, plenty, plenty);
+	else
+		tcp_sizes_end(&sizes);
+	if (r >= 0)
+		r = make_all(b, e);
+	tcp_sizes_end(&sizes);
 	return r;
 }
 
@@ -449,7 +465,7 @@ static int make_all_sized(struct ckpt_build *b, struct err *e)
 
 int tcp_create(struct ckpt_build *b, struct ckpt_record *r, int *ret_fd, struct err *e)
 {
-	struct end *u = end_of_record(r, e);
+	struct end *u = end_of_record(b, r, e);
 	int rc;
 
 	if (!u)
@@ -466,9 +482,20 @@ int tcp_create(struct ckpt_build *b, struct ckpt_record *r, int *ret_fd, struct 
 int tcp_data(struct ckpt_build *b, struct ckpt_record *r, uint64_t offset, const void *data,
 	size_t len, struct err *e)
 {
-	struct end *u = end_of_record(r, e);
-	int fd = u && u->m->state == PB__TCP__STATE__CONNECTED ? source_of(b, u, e) : -1;
+	struct end *u = end_of_record(b, r, e);
+	int fd;
 
+	if (u && is_live(u))
+		return tcp_live_data(&u->live, fd_of(b, u), u->m, offset, data, len, e);
+	fd = u && u->m->state == PB__TCP__STATE__CONNECTED ? source_of(b, u, e) : -1;
+	/* What it has sent itself has gone with whom it was for. */
+	if (u && u->lost && offset == u->filled + u->dropped && offset + len > u->m->received) {
+		size_t all = len;
+
+		len = offset < u->m->received ? (size_t)(u->m->received - offset) : 0;
+		u->dropped += all - len;
+		offset = u->filled;
+	}
 	if (fd < 0 || offset != u->filled)
 		return ckpt_common_bad(r, e);
 	if (!offset && b->world->ns_net < 0)
@@ -534,12 +561,14 @@ static int join_backlog(const struct end *u, int fd, struct err *e)
 
 int tcp_link(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
 {
-	struct end *u = end_of_record(r, e);
+	struct end *u = end_of_record(b, r, e);
 	int fd, rc = 0;
 
 	if (!u)
 		return -EBADMSG;
 	fd = fd_of(b, u);
+	if (is_live(u))
+		rc = tcp_live_link(&u->live, fd, u->m, e);
 	if (u->m->peer_kind == PB__TCP__PEER__PENDING)
 		rc = join_backlog(u, fd, e);
 	for (size_t i = 0; i < u->m->n_orphans && rc >= 0; i++)
@@ -550,7 +579,7 @@ int tcp_link(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
 		await(fd, MIN(u->m->received, u->filled));
 	if (u->stand_in >= 0)
 		end_stand_in(u);
-	if (u->m->fin_sent)
+	if (u->m->fin_sent && !is_live(u))
 		shutdown(fd, SHUT_WR);
 	if (u->m->no_receive)
 		shutdown(fd, SHUT_RD);
@@ -565,6 +594,12 @@ static int connect_on(const struct end *u, int fd, struct err *e)
 
 	if (len < 0)
 		return len;
+	if (u->m->peer_kind == PB__TCP__PEER__OUTSIDE && !u->lost) {
+		int r = tcp_live_number_syn(fd, u->m->live, e);
+
+		if (r < 0)
+			return r;
+	}
 	io_set_nonblock(fd, true);
 	if (connect(fd, &to.any, (socklen_t)len) < 0 && errno != EINPROGRESS)
 		log_info("a connect is not pending any more: %s", strerror(errno));
@@ -593,18 +628,21 @@ static void be_refused(const struct end *u, int fd)
 
 int tcp_finish(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
 {
-	struct end *u = end_of_record(r, e);
+	struct end *u = end_of_record(b, r, e);
 	int fd, rc = 0;
 
 	if (!u)
 		return -EBADMSG;
 	fd = fd_of(b, u);
+	if (is_live(u))
+		rc = tcp_live_finish(&u->live, fd, u->m, e);
 	if (u->m->state == PB__TCP__STATE__CONNECTING)
 		rc = connect_on(u, fd, e);
 	else if (u->m->state == PB__TCP__STATE__REFUSED)
 		be_refused(u, fd);
 	if (rc >= 0)
 		rc = ckpt_sock_options_late(b, fd, u->m->common, e);
+	tcp_live_fini(&u->live);
 	pb__tcp__free_unpacked(u->m, NULL);
 	free(u);
 	r->state = NULL;

@@ -12,8 +12,6 @@
  * kernel from delivering meanwhile, so the send queue is read first: whatever leaves it afterwards
  * is in our copy, and the receiver's number, read last, says from where the copy counts.
  *
- * Repair mode forgets SO_REUSEADDR when it is switched off; it is set again.
- *
  * On the host's network nobody may switch repair mode on.  What has not been delivered is made to
  * be delivered, by the same means as in the next case.
  *
@@ -33,21 +31,11 @@
 #include "ckpt/enter.h"
 #include "ckpt/kinds/sock.h"
 #include "ckpt/kinds/tcp.h"
+#include "ckpt/kinds/tcp_repair.h"
 #include "ckpt/survey.h"
 
-enum { NO_QUEUE, RECV_QUEUE, SEND_QUEUE }; /* linux/tcp.h: TCP_NO_QUEUE ... */
-#define REPAIR_OFF_NO_PROBE -1
-#define MAX_QUEUE	    (1u << 30)
-#define ROUNDS		    100
-
-int tcp_state(int fd)
-{
-	struct tcp_info info;
-	socklen_t len = sizeof(info);
-
-	memset(&info, 0, sizeof(info));
-	return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) < 0 ? -1 : info.tcpi_state;
-}
+#define MAX_QUEUE (1u << 30)
+#define ROUNDS	  100
 
 uint64_t tcp_queue_received(int fd)
 {
@@ -59,7 +47,7 @@ uint64_t tcp_queue_received(int fd)
 /* The FIN counts as a byte. */
 static int fin_of(int fd)
 {
-	int state = tcp_state(fd);
+	int state = tcp_repair_state(fd);
 
 	return state == TCP_FIN_WAIT1 || state == TCP_CLOSING || state == TCP_LAST_ACK;
 }
@@ -74,79 +62,20 @@ uint64_t tcp_queue_unsent(int from)
 	return n > 0 ? (uint64_t)n : 0;
 }
 
-struct repair {
-	int fd, reuse;
-};
-
-static int repair_on(struct repair *r, int fd, struct err *e)
-{
-	int one = 1;
-
-	r->fd = -1;
-	r->reuse = ckpt_sock_get_int(fd, SOL_SOCKET, SO_REUSEADDR);
-	if (setsockopt(fd, IPPROTO_TCP, TCP_REPAIR, &one, sizeof(one)) < 0)
-		return err_errno(e, -errno, "TCP_REPAIR");
-	r->fd = fd;
-	return 0;
-}
-
-static void repair_off(struct repair *r)
-{
-	int off = REPAIR_OFF_NO_PROBE;
-
-	if (r->fd < 0)
-		return;
-	setsockopt(r->fd, IPPROTO_TCP, TCP_REPAIR, &off, sizeof(off));
-	setsockopt(r->fd, SOL_SOCKET, SO_REUSEADDR, &r->reuse, sizeof(r->reuse));
-}
-
-/* The number behind the last byte of a queue; the queue stays chosen. */
-static int queue_seq(int fd, int queue, uint32_t *ret, struct err *e)
-{
-	socklen_t len = sizeof(*ret);
-
-	if (setsockopt(fd, IPPROTO_TCP, TCP_REPAIR_QUEUE, &queue, sizeof(queue)) < 0 ||
-		getsockopt(fd, IPPROTO_TCP, TCP_QUEUE_SEQ, ret, &len) < 0)
-		return err_errno(e, -errno, "TCP_QUEUE_SEQ");
-	return 0;
-}
-
-/* Appends everything that a peek shows.  Without @expected bytes it would tell a waiting error. */
-static int peek_all(int fd, size_t expected, struct buf *ret, struct err *e)
-{
-	size_t room = expected + 4096;
-	uint8_t *p;
-	ssize_t n;
-
-	if (!expected)
-		return 0;
-	if (room > MAX_QUEUE)
-		return err_set(e, ERR_UNFREEZABLE, -EFBIG, "too much is on its way over TCP");
-	p = buf_reserve(ret, room);
-	if (!p)
-		return err_errno(e, -ENOMEM, "queue of a socket");
-	n = recv(fd, p, room, MSG_PEEK | MSG_DONTWAIT);
-	if (n > 0)
-		ret->len += (size_t)n;
-	if (n < 0 && errno != EAGAIN)
-		return err_errno(e, -errno, "cannot look into a TCP queue");
-	return 0;
-}
-
 /* The send queue of @from, and the number behind its last byte. */
 static int read_sent(int from, struct buf *ret, uint32_t *ret_end, struct err *e)
 {
-	struct repair repair;
-	int none = NO_QUEUE, r = repair_on(&repair, from, e);
+	struct tcp_repair repair;
+	int none = TCP_NO_QUEUE, r = tcp_repair_on(&repair, from, e);
 
 	if (r >= 0)
-		r = queue_seq(from, SEND_QUEUE, ret_end, e);
+		r = tcp_repair_seq(from, TCP_SEND_QUEUE, ret_end, e);
 	if (r >= 0)
-		r = peek_all(from, tcp_queue_unsent(from), ret, e);
+		r = tcp_repair_peek(from, tcp_queue_unsent(from), ret, e);
 	*ret_end -= (uint32_t)fin_of(from);
 	if (repair.fd >= 0)
 		setsockopt(from, IPPROTO_TCP, TCP_REPAIR_QUEUE, &none, sizeof(none));
-	repair_off(&repair);
+	tcp_repair_off(&repair);
 	return r;
 }
 
@@ -154,17 +83,17 @@ static int read_sent(int from, struct buf *ret, uint32_t *ret_end, struct err *e
 static int read_received(int fd, struct buf *ret, uint32_t *ret_next, struct err *e)
 {
 	size_t start = ret->len;
-	struct repair repair;
-	int r = repair_on(&repair, fd, e);
+	struct tcp_repair repair;
+	int r = tcp_repair_on(&repair, fd, e);
 
 	for (int i = 0; r >= 0; i++) {
 		uint32_t before;
 
-		r = queue_seq(fd, RECV_QUEUE, &before, e);
+		r = tcp_repair_seq(fd, TCP_RECV_QUEUE, &before, e);
 		if (r >= 0)
-			r = peek_all(fd, tcp_queue_received(fd), ret, e);
+			r = tcp_repair_peek(fd, tcp_queue_received(fd), ret, e);
 		if (r >= 0)
-			r = queue_seq(fd, RECV_QUEUE, ret_next, e);
+			r = tcp_repair_seq(fd, TCP_RECV_QUEUE, ret_next, e);
 		if (r < 0 || before == *ret_next)
 			break;
 		if (i == ROUNDS)
@@ -172,7 +101,7 @@ static int read_received(int fd, struct buf *ret, uint32_t *ret_next, struct err
 				e, ERR_UNFREEZABLE, -EAGAIN, "a TCP queue does not come to rest");
 		ret->len = start;
 	}
-	repair_off(&repair);
+	tcp_repair_off(&repair);
 	return r;
 }
 
@@ -187,7 +116,7 @@ int tcp_queue_read(int fd, int from, struct buf *ret, struct err *e)
 	if (peek_off >= 0)
 		setsockopt(fd, SOL_SOCKET, SO_PEEK_OFF, &none, sizeof(none));
 	if (!tcp_queue_unsent(from)) {
-		r = peek_all(fd, tcp_queue_received(fd), ret, e);
+		r = tcp_repair_peek(fd, tcp_queue_received(fd), ret, e);
 	} else {
 		r = read_sent(from, &sent, &end, e);
 		if (r >= 0)
@@ -205,7 +134,8 @@ int tcp_queue_read(int fd, int from, struct buf *ret, struct err *e)
 	return buf_error(ret);
 }
 
-/* ---- room for what a peer still has ------------------------------------------------------------- */
+/* ---- room for what a peer still has
+ * ------------------------------------------------------------- */
 
 void tcp_queue_invite(int fd, uint64_t bytes)
 {
