@@ -145,6 +145,8 @@ static const struct {
 	L("CapEff", HEX64, cap_eff),	   L("CapBnd", HEX64, cap_bnd),
 	L("CapAmb", HEX64, cap_amb),	   L("NoNewPrivs", YES, no_new_privs),
 	L("Seccomp", DEC, seccomp),	   L("Seccomp_filters", DEC, seccomp_filters),
+	L("voluntary_ctxt_switches", KB, switches),
+	L("nonvoluntary_ctxt_switches", KB, forced_switches),
 #undef L
 };
 static_assert(sizeof(pid_t) == 4 && sizeof(uid_t) == 4, "ids are stored as 32 bits");

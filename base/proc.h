@@ -45,6 +45,7 @@ struct proc_status {
 	int seccomp, seccomp_filters;
 	int threads;
 	uint64_t vm_locked_kb, vm_rss_kb, rss_anon_kb;
+	uint64_t switches, forced_switches; /* how often it has given up its CPU */
 };
 
 /* /proc/PID/status, proc_pid_status(5).  @proc_fd: a /proc that numbers processes as @pid does.

@@ -29,7 +29,7 @@
 #define DEFAULT_PATIENCE_MS 2000
 #define FIRST_NAP_US	    2000
 #define LONGEST_NAP_US	    50000
-#define WALKS_PART	    5 /* of the patience, for who reads directories */
+#define WALKS_PART	    5  /* of the patience, for who reads directories */
 #define UNREAD_PART	    50 /* and for who reads events */
 
 /* ---- all subjects of a kind --------------------------------------------------------------- */
@@ -290,13 +290,15 @@ static struct ckpt_dump *new_dump(
 
 /* The first @n stages. */
 static int freeze_once(struct ckpt_dump **ret, const struct ckpt_world *w,
-	const struct ckpt_dump_options *o, size_t n, struct err *e)
+	const struct ckpt_dump_options *o, const struct ckpt_before *before, size_t n,
+	struct err *e)
 {
 	uint64_t begin = io_now_ns();
 	struct ckpt_dump *d = new_dump(w, o, e);
 
 	if (!d)
 		return e->error;
+	d->before = before;
 	for (size_t i = 0; i < n; i++) {
 		uint64_t then = io_now_ns();
 		int r = stages[i].run(d, e);
@@ -320,7 +322,7 @@ int ckpt_visit(const struct ckpt_world *w, const struct ckpt_dump_options *o,
 	struct err *e)
 {
 	struct ckpt_dump *d;
-	int r = freeze_once(&d, w, o, VISIT_STAGES, e);
+	int r = freeze_once(&d, w, o, NULL, VISIT_STAGES, e);
 
 	if (r < 0)
 		return r;
@@ -331,15 +333,21 @@ int ckpt_visit(const struct ckpt_world *w, const struct ckpt_dump_options *o,
 	return r;
 }
 
+static void forget_before(struct ckpt_before **b)
+{
+	ckpt_before_free(*b);
+}
+
 /* What takes long and can be done while the session runs. */
 static int look_ahead(const struct ckpt_world *w, const struct ckpt_dump_options *o,
-	struct buf *found, struct err *e)
+	struct buf *found, struct ckpt_before **ret_before, struct err *e)
 {
 	struct ckpt_dump *d = new_dump(w, o, e);
 
 	if (!d)
 		return e->error;
 	ckpt_find_ahead(d, found);
+	*ret_before = o->snapshot ? ckpt_before_read(d) : NULL;
 	free_dump(d);
 	return 0;
 }
@@ -354,8 +362,9 @@ int ckpt_freeze(struct ckpt_dump **ret, const struct ckpt_world *w,
 {
 	uint32_t patience = o->deadline_ms ? o->deadline_ms : DEFAULT_PATIENCE_MS;
 	_cleanup_(ckpt_find_forget) struct buf found = BUF_INIT;
-	uint64_t before = io_now_ns();
-	int r = look_ahead(w, o, &found, e);
+	_cleanup_(forget_before) struct ckpt_before *before = NULL;
+	uint64_t asked = io_now_ns();
+	int r = look_ahead(w, o, &found, &before, e);
 	uint64_t begin = io_now_ns(), end = begin + patience * 1000000ULL,
 		 walked = begin + patience * 1000000ULL / WALKS_PART,
 		 read = begin + patience * 1000000ULL / UNREAD_PART;
@@ -365,13 +374,14 @@ int ckpt_freeze(struct ckpt_dump **ret, const struct ckpt_world *w,
 	for (useconds_t nap = FIRST_NAP_US;; nap = MIN(2 * nap, (useconds_t)LONGEST_NAP_US)) {
 		uint64_t then;
 
-		r = freeze_once(ret, w, o, ARRAY_SIZE(stages), e);
+		r = freeze_once(ret, w, o, before, ARRAY_SIZE(stages), e);
 		then = io_now_ns() + nap * 1000ULL;
 		if (r == 0 && (then > walked || !ckpt_walks(*ret)) &&
 			(then > read || !ckpt_unread(*ret))) {
 			(*ret)->found = found;
+			(*ret)->before = NULL;
 			found = BUF_INIT;
-			note_stage(*ret, "ahead", io_now_ns() - (begin - before));
+			note_stage(*ret, "ahead", io_now_ns() - (begin - asked));
 			return 0;
 		}
 		if (r == 0)
@@ -491,6 +501,8 @@ static void write_copies(void *arg)
 	struct copies *c = arg;
 
 	c->r = write_data(c->d, c->list, MEMORY, c->e);
+	if (c->r == 0)
+		c->r = ckpt_before_check_copies(c->d, c->e);
 }
 
 /* The session runs on as soon as there is a copy of its memory to be written at leisure. */

@@ -369,7 +369,7 @@ static void note_deleted(const struct ckpt_world *w, struct proc_vma *v)
 
 static int read_maps_of(struct ckpt_dump *d, struct ckpt_proc *p, struct err *e)
 {
-	if (proc_read_maps(d->host_proc, p->look, !p->outlined, &p->maps, e) < 0)
+	if (!p->from_before && proc_read_maps(d->host_proc, p->look, !p->outlined, &p->maps, e) < 0)
 		return err_wrap(e, "task %d (%s)", p->vpid, p->status.comm);
 	for (size_t k = 0; k < p->maps.n; k++) {
 		struct proc_vma *v = &p->maps.vmas[k];
@@ -393,7 +393,8 @@ static int read_maps(void *ctx, size_t i, struct err *e)
 
 	if (p->state == CKPT_ZOMBIE)
 		return 0;
-	p->outlined = ckpt_outline_pays(p);
+	p->from_before = ckpt_before_take(p);
+	p->outlined = !p->from_before && ckpt_outline_pays(p);
 	return read_maps_of(d, p, e);
 }
 

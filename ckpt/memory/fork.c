@@ -238,6 +238,11 @@ int ckpt_fork_all(struct ckpt_dump *d, struct err *e)
 
 		if (!has_own_memory(p))
 			continue;
+		/* Of a copy there is time for that when the session runs. */
+		if (!p->memory_copy && ckpt_before_check(p, p->look, e) < 0)
+			r = e->error;
+		if (r < 0)
+			break;
 		r = p->memory_copy ? ckpt_space_write(d, p, p->look, CKPT_SPACE_UNFORKED, e)
 				   : write_now(d, p, e);
 		if (r < 0)

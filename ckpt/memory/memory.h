@@ -199,10 +199,24 @@ int ckpt_fork_space(struct ckpt_proc *p, struct err *e);
 /* Ends the copies; whatever happened.  Before the dump is freed. */
 void ckpt_fork_end(struct ckpt_dump *d);
 
+/* ---- before.c ------------------------------------------------------------------------------- */
+
+struct ckpt_before;
+/* What smaps says of the processes of a session that runs; NULL: nothing. */
+struct ckpt_before *ckpt_before_read(const struct ckpt_dump *d);
+void ckpt_before_free(struct ckpt_before *b);
+/* Of a stopped process that has slept since: p->maps, with detail, and true.  Several at the same time. */
+bool ckpt_before_take(struct ckpt_proc *p);
+/* Is what was taken still so in @pid, the process or a forked copy?  -EAGAIN.  The second: of all copies. */
+int ckpt_before_check(struct ckpt_proc *p, pid_t pid, struct err *e);
+int ckpt_before_check_copies(struct ckpt_dump *d, struct err *e);
+
 /* ---- outline.c ------------------------------------------------------------------------------ */
 
 /* Is @p one that is forked anyway, and so large that its smaps would take long, on a kernel that scans pages? */
 bool ckpt_outline_pays(const struct ckpt_proc *p);
+/* Does the kernel scan pages (PAGEMAP_SCAN, 6.7) of @p? */
+bool ckpt_pages_scanned(const struct ckpt_proc *p);
 /* Makes a copy of it (ckpt_fork_space), and fills in what p->maps, without detail, lacks; of mappings with many pages
  * anonymous_kb is no more than a limit.  On failure the copy may be there, and p->maps is not to be used. */
 int ckpt_outline_take(struct ckpt_dump *d, struct ckpt_proc *p, struct err *e);

@@ -33,7 +33,7 @@
 #define WORTH_KB (32 * 1024UL)
 #define MAX_MARK 64
 
-static bool kernel_scans(const struct ckpt_proc *p)
+bool ckpt_pages_scanned(const struct ckpt_proc *p)
 {
 	_cleanup_pages_ struct ckpt_pages pages = CKPT_PAGES_INIT;
 
@@ -46,7 +46,7 @@ bool ckpt_outline_pays(const struct ckpt_proc *p)
 	const struct proc_status *s = &p->status;
 
 	return p->dump->options.snapshot && p->mm == p->vpid && !s->vm_locked_kb &&
-	       !p->threads[0]->own_filters && s->rss_anon_kb >= WORTH_KB && kernel_scans(p);
+	       !p->threads[0]->own_filters && s->rss_anon_kb >= WORTH_KB && ckpt_pages_scanned(p);
 }
 
 /* Has it a page in [@start, @end)?  False also where the kernel does not say. */

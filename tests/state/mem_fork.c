@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * What forks have in common: pages that neither has written to, and who writes one after a move has it to himself.  And what
- * madvise says about fork: DONTFORK and WIPEONFORK, with contents, after a move.
+ * madvise says about fork: DONTFORK and WIPEONFORK, with contents, after a move.  It is large enough that a snapshot takes its
+ * mappings as they were before it was stopped (ckpt/memory/before.c).
  */
 #include <sys/wait.h>
 
 #include "tests/state/maps.h"
 
 #define COMMON 16
+#define MUCH   1024
 
 /* Ends with 0 if it has what it should, and what its parent writes meanwhile is not seen. */
 static pid_t start_child(uint8_t *common, int from_child[2], int to_child[2])
@@ -30,7 +32,7 @@ static pid_t start_child(uint8_t *common, int from_child[2], int to_child[2])
 int main(int argc, char **argv)
 {
 	uint8_t *dont = state_map(4), *wipe = state_map(4), *plain = state_map(4);
-	uint8_t *common = state_map(COMMON);
+	uint8_t *common = state_map(COMMON), *much = state_map(MUCH);
 	int from_child[2], to_child[2], status;
 	pid_t child, other;
 	char c;
@@ -38,6 +40,7 @@ int main(int argc, char **argv)
 	memset(dont, 1, 4 * PAGE);
 	memset(wipe, 2, 4 * PAGE);
 	memset(plain, 3, 4 * PAGE);
+	memset(much, 4, MUCH * PAGE);
 	STATE_CHECK(madvise(dont, 4 * PAGE, MADV_DONTFORK) == 0);
 	STATE_CHECK(madvise(wipe, 4 * PAGE, MADV_WIPEONFORK) == 0);
 	memset(common, 5, COMMON * PAGE);
@@ -47,6 +50,7 @@ int main(int argc, char **argv)
 	memset(common + 8 * PAGE, 7, 2 * PAGE);
 	state_ready(argc, argv);
 	STATE_CHECK(state_all(dont, 1, 4) && state_all(wipe, 2, 4) && state_all(plain, 3, 4));
+	STATE_CHECK(state_all(much, 4, MUCH));
 	STATE_CHECK(state_has_flag(dont, "dc") && state_has_flag(wipe, "wf"));
 	memset(common, 8, PAGE);
 	STATE_CHECK(write(to_child[1], "g", 1) == 1 && read(from_child[0], &c, 1) == 1);
