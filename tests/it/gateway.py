@@ -265,6 +265,87 @@ say(' '.join(sorted({digest(s) for s in all})))
     s.close()
 
 
+# ---- inbound --------------------------------------------------------------------------------
+
+LISTEN = r"""
+family = socket.AF_INET6 if ':' in sys.argv[1] else socket.AF_INET
+l = socket.create_server((sys.argv[1], int(sys.argv[2])), family=family, dualstack_ipv6=family == socket.AF_INET6)
+say('listening')
+for line in sys.stdin:
+    c, peer = l.accept()
+    got = digest(c)
+    for b in blocks(20, 'answer'):
+        c.sendall(b)
+    c.close()
+    say(peer[0], peer[1], got)
+say('ends')
+"""
+
+
+def refused(host, port):
+    try:
+        socket.create_connection((host, port), timeout=20).close()
+    except ConnectionRefusedError:
+        return True
+    return False
+
+
+def exchange(host, port, source):
+    """Sends, ends, and hears the answer; returns our port."""
+    with socket.create_connection((host, port), source_address=(source, 0)) as c:
+        ours = c.getsockname()[1]
+        for b in blocks(20, "ask"):  # noqa: F821
+            c.sendall(b)
+        c.shutdown(socket.SHUT_WR)
+        assert digest(c) == expect(20, "answer")  # noqa: F821
+    return ours
+
+
+@test
+def published_with_the_clients_address(env):
+    s = Session(env, "s", ["8080:80"])
+    assert refused(OUT4, 8080), "nobody listens inside"
+    p = s.python(LISTEN, "::", 80)
+    assert p.stdout.readline() == "listening\n"
+    until("it listens outside", lambda: s.list()["mine"]["listening"] == "1")
+    for host, source, seen in ((OUT4, OUT4, "::ffff:" + OUT4), (OUT6, OUT6, OUT6), ("127.0.0.1", "127.0.0.1", None)):
+        p.stdin.write("\n")
+        p.stdin.flush()
+        ours = exchange(host, 8080, source)
+        address, port, got = p.stdout.readline().split()
+        assert got == expect(20, "ask")
+        if seen:
+            assert (address, int(port)) == (seen, ours), (address, port)
+        else:
+            assert address == "::ffff:10.171.0.1", address
+    p.stdin.close()
+    assert p.stdout.readline() == "ends\n"
+    p.wait()
+    until("it does not listen outside", lambda: s.list()["mine"]["listening"] == "0")
+    assert refused(OUT4, 8080)
+    other = Session(env, "other", ["8080:80"])
+    assert other.attached == "failed port 8080 of this host is published by 's'", other.attached
+    other.close()
+    s.close()
+
+
+@test
+def published_while_the_worker_is_killed(env):
+    s = Session(env, "s", ["8081:80"])
+    p = s.python(LISTEN, "0.0.0.0", 80)
+    assert p.stdout.readline() == "listening\n"
+    until("it listens outside", lambda: s.list()["mine"]["listening"] == "1")
+    for _ in range(10):
+        p.stdin.write("\n")
+        p.stdin.flush()
+        os.kill(int(s.list()["worker"]), 9)
+        exchange(OUT4, 8081, OUT4)
+        assert p.stdout.readline().split()[2] == expect(20, "ask")
+    p.stdin.close()
+    p.wait()
+    s.close()
+
+
 # ---- the worker is killed -------------------------------------------------------------------
 
 @test

@@ -17,6 +17,7 @@
 #include "base/base.h"
 #include "proto/gateway.pb-c.h"
 #include "vnet/gateway/gateway.h"
+#include "vnet/gateway/publish.h"
 #include "vnet/gateway/session.h"
 #include "vnet/message.h"
 #include "vnet/ondemand.h"
@@ -263,7 +264,7 @@ static int publish(struct request *r, struct err *e)
 	struct vnet_port p;
 
 	if (take_port(&p, r->m->publish, e) < 0 ||
-		gateway_session_publish(r->g, (uint32_t)r->conn->session, &p, e) < 0)
+		gateway_publish_add(r->g, (uint32_t)r->conn->session, &p, e) < 0)
 		return e->error;
 	return reply_done(r);
 }
@@ -273,7 +274,7 @@ static int unpublish(struct request *r, struct err *e)
 	struct vnet_port p;
 
 	if (take_port(&p, r->m->unpublish, e) < 0 ||
-		gateway_session_unpublish(r->g, (uint32_t)r->conn->session, &p, e) < 0)
+		gateway_publish_remove(r->g, (uint32_t)r->conn->session, &p, e) < 0)
 		return e->error;
 	return reply_done(r);
 }

@@ -23,6 +23,7 @@
 #include "vnet/gateway/flow.h"
 #include "vnet/gateway/gateway.h"
 #include "vnet/gateway/link.h"
+#include "vnet/gateway/publish.h"
 #include "vnet/gateway/wire.h"
 #include "vnet/tun.h"
 #include "vnet/vnat.h"
@@ -126,6 +127,7 @@ static void forget(struct vnet_gateway *g, uint32_t index)
 {
 	struct gateway_session *s = session_at(g, index);
 
+	gateway_publish_remove_all(g, index);
 	gateway_wire_forget(g, index);
 	vnet_session_remove(g->vnat, index);
 	s->state = GATEWAY_SESSION_FREE;
@@ -153,6 +155,16 @@ static void fill_in(struct gateway_session *s, const struct gateway_session_wish
 	s->since = io_now_ns();
 }
 
+/* The session's diag socket tells where it listens: it must be there first. */
+static int publish_all(
+	struct vnet_gateway *g, uint32_t index, const struct vnet_attach *a, struct err *e)
+{
+	for (size_t i = 0; i < a->n_ports; i++)
+		if (gateway_publish_add(g, index, &a->ports[i], e) < 0)
+			return e->error;
+	return 0;
+}
+
 int gateway_session_attach(struct vnet_gateway *g, struct gateway_session_wish *w, bool *ret_lost,
 	uint32_t *ret_flows, struct err *e)
 {
@@ -167,9 +179,16 @@ int gateway_session_attach(struct vnet_gateway *g, struct gateway_session_wish *
 	if (index < 0)
 		return index;
 	s = session_at(g, (uint32_t)index);
+	s->diag = w->diag;
 	if (kept)
 		claim = s->claim;
 	if (next_epoch(g, &claim, e) < 0) {
+		if (!kept)
+			vnet_session_remove(g->vnat, (uint32_t)index);
+		return e->error;
+	}
+	if (publish_all(g, (uint32_t)index, &w->attach, e) < 0) {
+		gateway_publish_remove_all(g, (uint32_t)index);
 		if (!kept)
 			vnet_session_remove(g->vnat, (uint32_t)index);
 		return e->error;
@@ -217,6 +236,7 @@ void gateway_session_go(struct vnet_gateway *g, uint32_t session)
 	session_at(g, session)->held = false;
 	gateway_wire_flush(g, session);
 	replay(g, session);
+	gateway_publish_expect(g);
 	if (gateway_link_read(g, session, &e) < 0)
 		log_error("%s: %s", session_at(g, session)->name, e.msg);
 }
@@ -280,6 +300,7 @@ uint32_t gateway_session_detach(struct vnet_gateway *g, uint32_t session, bool s
 	s->held = true;
 	gateway_wire_forget(g, session);
 	gateway_link_stop(g, session);
+	gateway_publish_remove_all(g, session);
 	s->tun = s->diag = s->conn = -1;
 	close_fd(tun);
 	close_fd(diag);
@@ -291,18 +312,6 @@ uint32_t gateway_session_detach(struct vnet_gateway *g, uint32_t session, bool s
 	}
 	end(g, session);
 	return 0;
-}
-
-int gateway_session_publish(
-	struct vnet_gateway *g, uint32_t session, const struct vnet_port *p, struct err *e)
-{
-	return err_set(e, ERR_HOST, -EOPNOTSUPP, "publishing ports is not supported");
-}
-
-int gateway_session_unpublish(
-	struct vnet_gateway *g, uint32_t session, const struct vnet_port *p, struct err *e)
-{
-	return err_set(e, ERR_NOT_FOUND, -ENOENT, "port %u is not published", p->outside);
 }
 
 uint32_t gateway_session_flows(struct vnet_gateway *g, uint32_t session)

@@ -30,10 +30,6 @@ uint32_t gateway_session_hold(struct vnet_gateway *g, uint32_t session);
 void gateway_session_go(struct vnet_gateway *g, uint32_t session);
 /* How many connections were kept. */
 uint32_t gateway_session_detach(struct vnet_gateway *g, uint32_t session, bool suspended);
-int gateway_session_publish(
-	struct vnet_gateway *g, uint32_t session, const struct vnet_port *p, struct err *e);
-int gateway_session_unpublish(
-	struct vnet_gateway *g, uint32_t session, const struct vnet_port *p, struct err *e);
 uint32_t gateway_session_flows(struct vnet_gateway *g, uint32_t session);
 /* Is any attached or suspended? */
 bool gateway_session_any(const struct vnet_gateway *g);

@@ -16,9 +16,11 @@
 #include "vnet/gateway/control.h"
 #include "vnet/gateway/flow.h"
 #include "vnet/gateway/gateway.h"
+#include "vnet/gateway/inbound.h"
 #include "vnet/gateway/inner.h"
 #include "vnet/gateway/link.h"
 #include "vnet/gateway/outbound.h"
+#include "vnet/gateway/publish.h"
 #include "vnet/gateway/pump.h"
 #include "vnet/gateway/session.h"
 #include "vnet/gateway/wire.h"
@@ -73,7 +75,8 @@ static void adopt(struct strays *s)
 	while (s->n) {
 		int fd = s->fds[--s->n];
 
-		if (!gateway_control_adopt(s->g, fd) && !gateway_outbound_adopt(s->g, fd))
+		if (!gateway_control_adopt(s->g, fd) && !gateway_outbound_adopt(s->g, fd) &&
+			!gateway_publish_adopt(s->g, fd))
 			close(fd);
 	}
 	free(s->fds);
@@ -90,7 +93,8 @@ static int begin(struct vnet_gateway *g, struct err *e)
 			a->gate_port, a->gate_port, &g->vnat, e) < 0 ||
 		gateway_wire_start(g, e) < 0 || gateway_pump_start(g, e) < 0 ||
 		gateway_flow_start(g, e) < 0 || gateway_outbound_start(g, e) < 0 ||
-		gateway_link_start(g, e) < 0 || gateway_control_start(g, e) < 0 ||
+		gateway_inbound_start(g, e) < 0 || gateway_link_start(g, e) < 0 ||
+		gateway_publish_start(g, e) < 0 || gateway_control_start(g, e) < 0 ||
 		gateway_session_start(g, e) < 0)
 		return e->error;
 	adopt(&strays);

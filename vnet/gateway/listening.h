@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * listening - at which TCP ports does a session listen?
+ */
+#ifndef VNET_GATEWAY_LISTENING_H
+#define VNET_GATEWAY_LISTENING_H
+
+#include <stdint.h>
+
+#include "vnet/gateway/arena.h"
+
+#define GATEWAY_PORT_BYTES (65536 / 8)
+
+/*
+ * A bit in @ret for each port where somebody outside the session would reach a listener, as the session's diag socket
+ * says.  0 or a negative errno.
+ */
+int gateway_listening_ports(const struct gateway_session *s, uint8_t ret[GATEWAY_PORT_BYTES]);
+
+#endif
