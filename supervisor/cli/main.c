@@ -8,7 +8,6 @@
 #include "supervisor/cli/cli.h"
 #include "supervisor/client.h"
 #include "supervisor/supervise.h"
-#include "vnet/vnet.h"
 
 #define OWN_FAILURE 125 /* of run, exec, attach: the command's codes must stay apart from ours */
 
@@ -84,8 +83,6 @@ int main(int argc, char **argv)
 	log_init(STDERR_FILENO, "podrun");
 	if (argc == 2 && strcmp(argv[1], "supervise") == 0)
 		return supervise_main();
-	if (argc == 3 && strcmp(argv[1], "gateway") == 0 && strcmp(argv[2], "--serve") == 0)
-		return vnet_gateway_main();
 	if (argc < 2 || wants_help(argc - 1, argv + 1)) {
 		cli_help_screen(argc < 2 ? stderr : stdout);
 		return argc < 2 ? 2 : 0;

@@ -79,6 +79,14 @@ static void refuse(int listener, const struct err *e)
 	}
 }
 
+bool vnet_gateway_called(void)
+{
+	int on = 0;
+	socklen_t n = sizeof(on);
+
+	return getsockopt(VNET_ONDEMAND_LISTENER, SOL_SOCKET, SO_ACCEPTCONN, &on, &n) == 0 && on;
+}
+
 int vnet_gateway_main(void)
 {
 	struct gateway_arena *a;

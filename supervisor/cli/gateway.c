@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * podrun gateway: the process through which sessions reach the outside.  Sessions start it by themselves;
+ * this looks at it, or is it.
+ */
+#include <stddef.h>
+#include <string.h>
+
+#include "proto/gateway.pb-c.h"
+#include "supervisor/cli/cli.h"
+#include "supervisor/cli/json.h"
+#include "vnet/vnet.h"
+
+struct gateway_options {
+	bool serve, json;
+};
+
+static const struct cli_option options[] = {
+	{"serve", 0, NULL, "be the gateway; sessions start it so when there is none", CLI_FLAG,
+		offsetof(struct gateway_options, serve)},
+	{"json", 0, NULL, "as JSON", CLI_FLAG, offsetof(struct gateway_options, json)},
+};
+
+struct totals {
+	uint32_t attached, suspended, connections;
+};
+
+static struct totals count(const Pb__GatewaySessions *all)
+{
+	struct totals t = {0};
+
+	for (size_t i = 0; i < all->n_sessions; i++) {
+		t.attached += !all->sessions[i]->suspended;
+		t.suspended += all->sessions[i]->suspended;
+		t.connections += all->sessions[i]->flows;
+	}
+	return t;
+}
+
+static void print(const Pb__GatewaySessions *all, bool json)
+{
+	struct totals t = count(all);
+
+	if (json) {
+		json_print(json_pack("{s:b, s:i, s:i, s:i, s:i, s:i, s:i, s:i}", "running", 1,
+			"keeper", (int)all->keeper, "worker", (int)all->worker, "restarts",
+			(int)all->restarts, "sessions", (int)t.attached, "suspended",
+			(int)t.suspended, "connections", (int)t.connections, "connections_max",
+			(int)all->flows_max));
+		return;
+	}
+	printf("running: process %d, its worker %d", all->keeper, all->worker);
+	if (all->restarts)
+		printf(" (started again %u times)", all->restarts);
+	printf("\nsessions: %u attached, %u suspended\nconnections: %u of at most %u\n", t.attached,
+		t.suspended, t.connections, all->flows_max);
+}
+
+static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
+{
+	const struct gateway_options *o = opts;
+	struct vnet_client *client;
+	struct vnet_answer a = {0};
+	int r;
+
+	if (o->serve && vnet_gateway_called())
+		return vnet_gateway_main();
+	if (o->serve) {
+		err_set(e, ERR_USAGE, -EINVAL,
+			"--serve is for sessions, which start a gateway when they need one");
+		return err_hint(e, "podrun run --net vnat");
+	}
+	r = vnet_client_connect(&client, c->paths.runtime, false, e);
+	if (r == -ENOENT) {
+		*e = (struct err){0};
+		if (o->json)
+			json_print(json_pack("{s:b}", "running", 0));
+		else
+			printf("not running: no session needs it\n");
+		return 0;
+	}
+	if (r < 0)
+		return r;
+	r = vnet_client_list(client, NULL, e);
+	if (r == 0)
+		r = vnet_client_wait(client, &a, e);
+	vnet_client_free(client);
+	if (r == 0 && a.sessions)
+		print(a.sessions, o->json);
+	vnet_answer_fini(&a);
+	return r;
+}
+
+const struct cli_command cli_gateway = {
+	.name = "gateway",
+	.usage = "[--json]",
+	.help = "the process through which sessions reach the outside",
+	.text = "Sessions that were started with *--net vnat* reach the outside through a process of their user "
+		"which stays where it is while they are suspended or moved, and keeps the outside ends of their "
+		"connections meanwhile. The first one that needs it starts it, and it ends when none does, attached "
+		"or suspended. Without an option it is told whether it runs, and what it has.\n\n"
+		"It works without privilege. Ports below net.ipv4.ip\\_unprivileged\\_port\\_start can't be "
+		"published therefore; pings need a line in net.ipv4.ping\\_group\\_range.",
+	.options = options,
+	.n_options = ARRAY_SIZE(options),
+	.size = sizeof(struct gateway_options),
+	.group = CLI_MORE,
+	.run = run,
+};

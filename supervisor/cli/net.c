@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * podrun net: what the user's gateway says of the sessions that are attached to it.
+ */
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/signalfd.h>
+
+#include "proto/gateway.pb-c.h"
+#include "supervisor/cli/cli.h"
+#include "supervisor/cli/json.h"
+#include "vnet/vnet.h"
+
+struct net_options {
+	const char *write;
+	bool json;
+};
+
+static const struct cli_option options[] = {
+	{"write", 'w', "FILE|-", "of capture: where the packets go, as pcap", CLI_STRING,
+		offsetof(struct net_options, write)},
+	{"json", 0, NULL, "of ls and stats: as JSON", CLI_FLAG, offsetof(struct net_options, json)},
+};
+
+/* ---- what is asked ------------------------------------------------------------------------ */
+
+/* @name NULL: of all.  No gateway at all is one without sessions, where that is an answer. */
+static int ask(struct cli *c, const char *name, struct vnet_answer *ret, struct err *e)
+{
+	struct vnet_client *client;
+	int r = vnet_client_connect(&client, c->paths.runtime, false, e);
+
+	*ret = (struct vnet_answer){0};
+	if (r == -ENOENT && !name) {
+		*e = (struct err){0};
+		return 0;
+	}
+	if (r < 0)
+		return r;
+	r = vnet_client_list(client, name, e);
+	if (r == 0)
+		r = vnet_client_wait(client, ret, e);
+	vnet_client_free(client);
+	if (r == 0 && !ret->sessions)
+		r = err_set(e, ERR_FAILED, -EPROTO, "the gateway speaks another language");
+	return r;
+}
+
+static void address_text(const ProtobufCBinaryData *b, char *ret, size_t size)
+{
+	ret[0] = '\0';
+	if (b->len == 4 || b->len == 16)
+		inet_ntop(b->len == 4 ? AF_INET : AF_INET6, b->data, ret, (socklen_t)size);
+}
+
+static const char *state_of(const Pb__GatewaySession *s)
+{
+	return s->suspended ? "suspended" : s->held ? "held" : "attached";
+}
+
+/* ---- ls ----------------------------------------------------------------------------------- */
+
+/* "127.0.0.1:8080->80/tcp", with "(closed)" where the session does not listen. */
+static void put_port(struct buf *b, const Pb__GatewaySession *s, size_t i)
+{
+	const Pb__GatewayPort *p = s->ports[i];
+	bool open = i < s->n_listening && s->listening[i];
+	char address[INET6_ADDRSTRLEN];
+
+	address_text(&p->address, address, sizeof(address));
+	buf_printf(b, "%s", b->len ? " " : "");
+	if (address[0])
+		buf_printf(b, p->address.len == 16 ? "[%s]:" : "%s:", address);
+	buf_printf(b, "%u->%u/%s%s", p->outside, p->session,
+		p->protocol == IPPROTO_UDP ? "udp" : "tcp", open ? "" : " (closed)");
+}
+
+static void print_list(const Pb__GatewaySessions *all)
+{
+	struct cli_table t = {.columns = 6};
+	static const char *const titles[] = {
+		"SESSION", "STATE", "CONNECTIONS", "IPV4", "IPV6", "PORTS"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(titles); i++)
+		cli_table_add(&t, "%s", titles[i]);
+	for (size_t i = 0; all && i < all->n_sessions; i++) {
+		const Pb__GatewaySession *s = all->sessions[i];
+		char v4[INET6_ADDRSTRLEN], v6[INET6_ADDRSTRLEN];
+		_cleanup_buf_ struct buf ports = BUF_INIT;
+
+		address_text(&s->address4, v4, sizeof(v4));
+		address_text(&s->address6, v6, sizeof(v6));
+		for (size_t k = 0; k < s->n_ports; k++)
+			put_port(&ports, s, k);
+		cli_table_add(&t, "%s", s->name);
+		cli_table_add(&t, "%s", state_of(s));
+		cli_table_add(&t, "%u", s->flows);
+		cli_table_add(&t, "%s", v4);
+		cli_table_add(&t, "%s", v6);
+		cli_table_add(&t, "%s", ports.len && buf_cstr(&ports) ? buf_cstr(&ports) : "-");
+	}
+	cli_table_print(&t, stdout);
+}
+
+static json_t *json_of_port(const Pb__GatewaySession *s, size_t i)
+{
+	const Pb__GatewayPort *p = s->ports[i];
+	char address[INET6_ADDRSTRLEN];
+
+	address_text(&p->address, address, sizeof(address));
+	return json_pack("{s:s, s:i, s:i, s:s, s:b}", "address", address, "host", (int)p->outside,
+		"session", (int)p->session, "protocol", p->protocol == IPPROTO_UDP ? "udp" : "tcp",
+		"open", i < s->n_listening && s->listening[i]);
+}
+
+static json_t *json_of(const Pb__GatewaySession *s)
+{
+	char v4[INET6_ADDRSTRLEN], v6[INET6_ADDRSTRLEN];
+	json_t *ports = json_array(), *j;
+
+	address_text(&s->address4, v4, sizeof(v4));
+	address_text(&s->address6, v6, sizeof(v6));
+	for (size_t i = 0; i < s->n_ports; i++)
+		json_array_append_new(ports, json_of_port(s, i));
+	j = json_pack("{s:o, s:o, s:s, s:[s,s], s:i, s:i, s:I, s:i, s:I, s:o}", "name",
+		json_text(s->name), "id", json_text(s->id), "state", state_of(s), "addresses", v4,
+		v6, "mtu", (int)s->mtu, "connections", (int)s->flows, "label", (json_int_t)s->label,
+		"epoch", (int)s->epoch, "opened", (json_int_t)s->opened, "ports", ports);
+	json_object_update_new(j,
+		json_pack("{s:{s:I, s:I}, s:{s:I, s:I}, s:I, s:I}", "sent", "packets",
+			(json_int_t)s->from_packets, "bytes", (json_int_t)s->from_bytes, "received",
+			"packets", (json_int_t)s->to_packets, "bytes", (json_int_t)s->to_bytes,
+			"dropped", (json_int_t)s->dropped, "refused", (json_int_t)s->refused));
+	return j;
+}
+
+static void print_json(const Pb__GatewaySessions *all)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; all && i < all->n_sessions; i++)
+		json_array_append_new(list, json_of(all->sessions[i]));
+	json_print(list);
+}
+
+static int list(struct cli *c, const struct net_options *o, const char *name, struct err *e)
+{
+	struct vnet_answer a;
+
+	if (ask(c, name, &a, e) < 0)
+		return e->error;
+	(o->json ? print_json : print_list)(a.sessions);
+	vnet_answer_fini(&a);
+	return 0;
+}
+
+/* ---- stats -------------------------------------------------------------------------------- */
+
+static void print_stats(const Pb__GatewaySession *s)
+{
+	char from[32], to[32];
+
+	cli_bytes(s->from_bytes, from, sizeof(from));
+	cli_bytes(s->to_bytes, to, sizeof(to));
+	printf("%s\n", s->name);
+	printf("  connections  %u open, %llu so far, %llu refused for too many\n", s->flows,
+		(unsigned long long)s->opened, (unsigned long long)s->refused);
+	printf("  sent         %llu packets, %s\n", (unsigned long long)s->from_packets, from);
+	printf("  received     %llu packets, %s\n", (unsigned long long)s->to_packets, to);
+	printf("  dropped      %llu packets\n", (unsigned long long)s->dropped);
+}
+
+static int stats(struct cli *c, const struct net_options *o, const char *name, struct err *e)
+{
+	struct vnet_answer a;
+
+	if (ask(c, name, &a, e) < 0)
+		return e->error;
+	if (o->json)
+		print_json(a.sessions);
+	for (size_t i = 0; !o->json && a.sessions && i < a.sessions->n_sessions; i++)
+		print_stats(a.sessions->sessions[i]);
+	vnet_answer_fini(&a);
+	return 0;
+}
+
+/* ---- capture ------------------------------------------------------------------------------ */
+
+/* Until a signal, or the end of the gateway. */
+static int wait_for_end(struct vnet_client *client, struct err *e)
+{
+	sigset_t mask;
+	struct pollfd polls[2];
+	int r = 0;
+
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGINT);
+	sigaddset(&mask, SIGTERM);
+	sigaddset(&mask, SIGHUP);
+	sigprocmask(SIG_BLOCK, &mask, NULL);
+	polls[0] = (struct pollfd){vnet_client_fd(client), POLLIN, 0};
+	polls[1] = (struct pollfd){signalfd(-1, &mask, SFD_CLOEXEC), POLLIN, 0};
+	if (polls[1].fd < 0)
+		return err_errno(e, -errno, "signalfd");
+	while (r == 0 && !polls[1].revents) {
+		struct vnet_answer a;
+
+		if (poll(polls, 2, -1) < 0 && errno != EINTR)
+			r = err_errno(e, -errno, "poll");
+		if (r == 0 && polls[0].revents && vnet_client_receive(client, &a, e) < 0)
+			r = err_set(e, ERR_FAILED, -ECONNRESET, "the gateway is gone");
+	}
+	close(polls[1].fd);
+	return r;
+}
+
+static int capture(struct cli *c, const struct net_options *o, const char *name, struct err *e)
+{
+	_cleanup_close_ int file = -1;
+	struct vnet_client *client;
+	struct vnet_answer a;
+	int r;
+
+	if (!o->write)
+		return err_set(
+			e, ERR_USAGE, -EINVAL, "usage: podrun net capture SESSION -w FILE|-");
+	if (strcmp(o->write, "-") == 0 && isatty(STDOUT_FILENO))
+		return err_set(
+			e, ERR_USAGE, -ENOTTY, "packets are not for a terminal: say -w FILE");
+	file = strcmp(o->write, "-") == 0
+		       ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)
+		       : open(o->write, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (file < 0)
+		return err_errno(e, -errno, "cannot write %s", o->write);
+	if (vnet_client_connect(&client, c->paths.runtime, false, e) < 0)
+		return e->error;
+	r = vnet_client_capture(client, name, file, e);
+	if (r == 0)
+		r = vnet_client_wait(client, &a, e);
+	if (r == 0) {
+		fprintf(stderr, "capturing; ctrl-c ends it\n");
+		r = wait_for_end(client, e);
+	}
+	if (r == 0 && vnet_client_capture(client, name, -1, e) == 0)
+		r = vnet_client_wait(client, &a, e);
+	vnet_client_free(client);
+	return r;
+}
+
+/* ---- the command -------------------------------------------------------------------------- */
+
+static const struct {
+	const char *name;
+	bool session; /* needs one */
+	int (*run)(struct cli *c, const struct net_options *o, const char *name, struct err *e);
+} verbs[] = {
+	{"ls", false, list},
+	{"stats", false, stats},
+	{"capture", true, capture},
+};
+
+static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
+{
+	_cleanup_free_ char *only = NULL;
+	const char *name = argc > 1 ? argv[1] : NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
+		if (strcmp(argv[0], verbs[i].name) != 0)
+			continue;
+		if (verbs[i].session && !name) {
+			if (cli_only_session(c, &only, e) < 0)
+				return e->error;
+			name = only;
+		}
+		return verbs[i].run(c, opts, name, e);
+	}
+	return err_set(e, ERR_USAGE, -EINVAL,
+		"usage: podrun net ls | stats [SESSION] | capture SESSION -w FILE");
+}
+
+const struct cli_command cli_net = {
+	.name = "net",
+	.usage = "ls | stats [SESSION] | capture SESSION -w FILE|-",
+	.help = "networks of sessions: who is attached, how much passes, and what",
+	.text = "Of sessions that were started with *--net vnat*. *ls* lists those attached to the gateway "
+		"here, and those whose connections wait for a resume; *stats* counts connections, packets and "
+		"bytes; *capture* writes what crosses a session's interface, for *tcpdump*(8) or *wireshark*(1), "
+		"until it is interrupted. None of them needs a privilege.",
+	.options = options,
+	.n_options = ARRAY_SIZE(options),
+	.size = sizeof(struct net_options),
+	.group = CLI_LOOK,
+	.operand = CLI_SESSION,
+	.min_operands = 1,
+	.max_operands = 2,
+	.run = run,
+};
