@@ -21,7 +21,7 @@ static bool get(void *data, uint32_t id, struct vnet_datagram_session *ret)
 		.address4.s_addr = htonl(0x0aab0002),
 		.gateway4.s_addr = htonl(0x0aab0001),
 		.physical4.s_addr = htonl(0x0a000002),
-		.host_loopback = true};
+		.loopback4.s_addr = htonl(0x0aab0003)};
 	ret->gateway6.s6_addr[0] = ret->address6.s6_addr[0] = ret->physical6.s6_addr[0] = 0xfd;
 	ret->gateway6.s6_addr[15] = 1;
 	ret->address6.s6_addr[15] = 2;

@@ -46,6 +46,11 @@ static int before(const char *name, const char *zone)
 	return name[n - z - 1] == '.' ? (int)(n - z - 1) : -1;
 }
 
+static bool has_loopback(const struct vnet_datagram_session *s)
+{
+	return s->loopback4.s_addr || !IN6_IS_ADDR_UNSPECIFIED(&s->loopback6);
+}
+
 static void answer_name(const struct vnet_datagram_sessions *sessions, void *data, uint32_t asking,
 	const char *name, uint16_t type, struct vnet_dns_names_answer *ret)
 {
@@ -55,10 +60,14 @@ static void answer_name(const struct vnet_datagram_sessions *sessions, void *dat
 	ret->rcode = VNET_DNS_NXDOMAIN;
 	if (!sessions->get(data, asking, &self))
 		return;
-	if ((strcmp(name, "host") == 0 && self.host_loopback) || strcmp(name, "gateway") == 0) {
+	if (strcmp(name, "gateway") == 0) {
 		ret->rcode = VNET_DNS_NOERROR;
 		add4(ret, type, self.gateway4);
 		add6(ret, type, self.gateway6);
+	} else if (strcmp(name, "host") == 0 && has_loopback(&self)) {
+		ret->rcode = VNET_DNS_NOERROR;
+		add4(ret, type, self.loopback4);
+		add6(ret, type, self.loopback6);
 	} else if (sessions->by_name(data, name, &id) && sessions->get(data, id, &other)) {
 		ret->rcode = VNET_DNS_NOERROR;
 		add4(ret, type, id == asking ? other.address4 : other.physical4);
@@ -102,20 +111,28 @@ static bool reverse6(const char *name, size_t len, struct in6_addr *ret)
 	return true;
 }
 
+static bool is_address(
+	int family, const void *address, const struct in_addr *v4, const struct in6_addr *v6)
+{
+	return family == AF_INET ? memcmp(address, v4, sizeof(*v4)) == 0
+				 : memcmp(address, v6, sizeof(*v6)) == 0;
+}
+
 /* Whose address it is, for session @asking; false if it is nobody's here. */
 static bool owner(const struct vnet_datagram_sessions *sessions, void *data, uint32_t asking,
 	int family, const void *address, char *ret, size_t size)
 {
 	struct vnet_datagram_session self, other;
-	const size_t n = family == AF_INET ? sizeof(struct in_addr) : sizeof(struct in6_addr);
 	uint32_t id;
 
 	if (!sessions->get(data, asking, &self))
 		return false;
-	if (memcmp(address, family == AF_INET ? (void *)&self.gateway4 : &self.gateway6, n) == 0)
+	if (is_address(family, address, &self.gateway4, &self.gateway6))
 		snprintf(ret, size, "gateway." ZONE);
-	else if (memcmp(address, family == AF_INET ? (void *)&self.address4 : &self.address6, n) ==
-		 0)
+	else if (has_loopback(&self) &&
+		 is_address(family, address, &self.loopback4, &self.loopback6))
+		snprintf(ret, size, "host." ZONE);
+	else if (is_address(family, address, &self.address4, &self.address6))
 		snprintf(ret, size, "%s." ZONE, self.name);
 	else if (sessions->by_physical(data, family, address, &id) &&
 		 sessions->get(data, id, &other))

@@ -20,9 +20,11 @@ struct vnet_datagram_session {
 	const char *name; /* borrowed until something changes */
 	struct in_addr address4, gateway4, physical4;
 	struct in6_addr address6, gateway6, physical6;
-	uint16_t mtu;	    /* of its TUN, bytes */
-	bool host_loopback; /* the gateway's address leads to services on this host's loopback */
-	bool held;	    /* frozen or away: nothing can be given to it now */
+	/* They lead to services on this host's loopback. */
+	struct in_addr loopback4;
+	struct in6_addr loopback6;
+	uint16_t mtu; /* of its TUN, bytes */
+	bool held;    /* frozen or away: nothing can be given to it now */
 };
 
 struct vnet_datagram_sessions {
@@ -36,6 +38,8 @@ struct vnet_datagram_sessions {
 	bool (*by_physical)(void *data, int family, const void *address, uint32_t *ret);
 	/* Gives a packet to a session that is not held (one that is: it may be lost). */
 	void (*to_session)(void *data, uint32_t id, struct vnet_packet *p);
+	/* The last of a session's conversations has aged (vnet_datagram_count).  May be NULL. */
+	void (*idle)(void *data, uint32_t id);
 };
 
 #endif

@@ -185,7 +185,7 @@ static void test_reply(void **state)
 }
 
 static const struct vnet_datagram_session SESSIONS[] = {
-	{.name = "work", .host_loopback = true},
+	{.name = "work"},
 	{.name = "other"},
 };
 
@@ -198,6 +198,10 @@ static bool get(void *data, uint32_t id, struct vnet_datagram_session *ret)
 	*ret = SESSIONS[id];
 	inet_pton(AF_INET, "10.171.0.1", &ret->gateway4);
 	inet_pton(AF_INET6, "fd7a:706f:6472::1", &ret->gateway6);
+	if (id == 0) {
+		inet_pton(AF_INET, "10.171.0.3", &ret->loopback4);
+		inet_pton(AF_INET6, "fd7a:706f:6472::3", &ret->loopback6);
+	}
 	inet_pton(AF_INET, "10.171.0.2", &ret->address4);
 	inet_pton(AF_INET6, "fd7a:706f:6472::2", &ret->address6);
 	snprintf(text, sizeof(text), "10.200.0.%u", id + 1);
@@ -259,8 +263,8 @@ static void test_names(void **state)
 	struct in6_addr v6;
 	char name[80];
 
-	assert_string_equal(ask(0, "host.podrun.internal", VNET_DNS_A), "10.171.0.1");
-	assert_string_equal(ask(0, "HOST.Podrun.Internal", VNET_DNS_AAAA), "fd7a:706f:6472::1");
+	assert_string_equal(ask(0, "host.podrun.internal", VNET_DNS_A), "10.171.0.3");
+	assert_string_equal(ask(0, "HOST.Podrun.Internal", VNET_DNS_AAAA), "fd7a:706f:6472::3");
 	assert_string_equal(ask(0, "host.podrun.internal", VNET_DNS_SOA), "");
 	assert_string_equal(ask(1, "host.podrun.internal", VNET_DNS_A), "NX");
 	assert_string_equal(ask(1, "gateway.podrun.internal", VNET_DNS_A), "10.171.0.1");

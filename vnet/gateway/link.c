@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "vnet/gateway/datagram.h"
 #include "vnet/gateway/gateway.h"
 #include "vnet/gateway/outbound.h"
 #include "vnet/gateway/wire.h"
@@ -71,7 +72,7 @@ static void from_session(struct vnet_gateway *g, uint32_t session, struct vnet_p
 		gateway_outbound_syn(g, session, p);
 		break;
 	case VNAT_DATAGRAM:
-		s->counts.dropped++;
+		gateway_datagram_from_session(g, session, p);
 		break;
 	case VNAT_ANSWER:
 		vnet_gateway_to_session(g, session, p);
@@ -81,14 +82,10 @@ static void from_session(struct vnet_gateway *g, uint32_t session, struct vnet_p
 	}
 }
 
-static void on_session(struct gateway_watch *w, uint32_t events)
+static void read_turn(struct vnet_gateway *g, uint32_t session)
 {
-	struct link_watch *lw = gateway_container(w, struct link_watch, watch);
-	struct vnet_gateway *g = lw->g;
-	uint32_t session = (uint32_t)(lw - g->link->sessions);
 	const struct gateway_session *s = &g->arena->sessions[session];
 
-	set_clock(g);
 	for (int i = 0; i < TURN && s->state == GATEWAY_SESSION_ATTACHED && !s->held; i++) {
 		struct vnet_packet p = packet_in(g->link);
 		int r = vnet_tun_read(s->tun, &p);
@@ -102,6 +99,15 @@ static void on_session(struct gateway_watch *w, uint32_t events)
 		}
 		from_session(g, session, &p);
 	}
+}
+
+static void on_session(struct gateway_watch *w, uint32_t events)
+{
+	struct link_watch *lw = gateway_container(w, struct link_watch, watch);
+
+	set_clock(lw->g);
+	read_turn(lw->g, (uint32_t)(lw - lw->g->link->sessions));
+	gateway_datagram_flush(lw->g);
 }
 
 int gateway_link_read(struct vnet_gateway *g, uint32_t session, struct err *e)

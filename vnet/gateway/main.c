@@ -20,6 +20,7 @@
 #include "base/base.h"
 #include "proto/gateway.pb-c.h"
 #include "vnet/gateway/arena.h"
+#include "vnet/gateway/datagram.h"
 #include "vnet/gateway/keeper.h"
 #include "vnet/gateway/worker.h"
 #include "vnet/message.h"
@@ -102,7 +103,8 @@ int vnet_gateway_main(void)
 	io_set_cloexec(VNET_ONDEMAND_DIRECTORY, true);
 	if (own_userns(&e) < 0 ||
 		gateway_arena_new(
-			&a, vnet_vnat_size(GATEWAY_MAX_SESSIONS, GATEWAY_MAX_FLOWS), 0, &e) < 0) {
+			&a, vnet_vnat_size(GATEWAY_MAX_SESSIONS, GATEWAY_MAX_FLOWS),
+			gateway_datagram_room(), &e) < 0) {
 		log_error("%s", e.msg);
 		while (!vnet_ondemand_retire(VNET_ONDEMAND_DIRECTORY, VNET_ONDEMAND_LISTENER))
 			refuse(VNET_ONDEMAND_LISTENER, &e);

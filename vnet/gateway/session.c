@@ -20,6 +20,7 @@
 #include <sys/random.h>
 
 #include "base/base.h"
+#include "vnet/gateway/datagram.h"
 #include "vnet/gateway/flow.h"
 #include "vnet/gateway/gateway.h"
 #include "vnet/gateway/link.h"
@@ -129,6 +130,7 @@ static void forget(struct vnet_gateway *g, uint32_t index)
 
 	gateway_publish_remove_all(g, index);
 	gateway_wire_forget(g, index);
+	gateway_datagram_end_session(g, index);
 	vnet_session_remove(g->vnat, index);
 	s->state = GATEWAY_SESSION_FREE;
 }
@@ -237,6 +239,7 @@ void gateway_session_go(struct vnet_gateway *g, uint32_t session)
 	gateway_wire_flush(g, session);
 	replay(g, session);
 	gateway_publish_expect(g);
+	gateway_datagram_go(g, session);
 	if (gateway_link_read(g, session, &e) < 0)
 		log_error("%s: %s", session_at(g, session)->name, e.msg);
 }
@@ -249,7 +252,9 @@ static void sweep(struct gateway_later *l)
 	for (uint32_t i = 0; i < GATEWAY_MAX_SESSIONS; i++) {
 		uint32_t state = session_at(g, i)->state;
 
-		if ((state == GATEWAY_SESSION_ENDING || state == GATEWAY_SESSION_SUSPENDED) &&
+		if ((state == GATEWAY_SESSION_ENDING ||
+			    (state == GATEWAY_SESSION_SUSPENDED &&
+				    !gateway_datagram_count(g, i))) &&
 			!gateway_session_flows(g, i))
 			forget(g, i);
 	}
@@ -305,7 +310,7 @@ uint32_t gateway_session_detach(struct vnet_gateway *g, uint32_t session, bool s
 	close_fd(tun);
 	close_fd(diag);
 	s->since = io_now_ns();
-	if (suspended && flows) {
+	if (suspended && (flows || gateway_datagram_count(g, session))) {
 		vnet_session_set_away(g->vnat, session, true);
 		s->state = GATEWAY_SESSION_SUSPENDED;
 		return flows;

@@ -14,6 +14,7 @@
 
 #include "base/base.h"
 #include "vnet/gateway/control.h"
+#include "vnet/gateway/datagram.h"
 #include "vnet/gateway/flow.h"
 #include "vnet/gateway/gateway.h"
 #include "vnet/gateway/inbound.h"
@@ -65,6 +66,7 @@ static int find_strays(struct strays *ret, struct err *e)
 		return err_errno(e, -ENOMEM, "descriptors");
 	}
 	gateway_arena_keep(ret->g->arena, &s);
+	gateway_datagram_keep(ret->g->arena, &s);
 	r = gateway_fds_stray(&s, on_stray, ret, e);
 	free(s.bits);
 	return r;
@@ -91,7 +93,7 @@ static int begin(struct vnet_gateway *g, struct err *e)
 		gateway_inner_start(g, e) < 0 ||
 		vnet_vnat_new(gateway_arena_vnat(a), GATEWAY_MAX_SESSIONS, GATEWAY_MAX_FLOWS,
 			a->gate_port, a->gate_port, &g->vnat, e) < 0 ||
-		gateway_wire_start(g, e) < 0 || gateway_pump_start(g, e) < 0 ||
+		gateway_wire_start(g, e) < 0 || gateway_datagram_start(g, e) < 0 || gateway_pump_start(g, e) < 0 ||
 		gateway_flow_start(g, e) < 0 || gateway_outbound_start(g, e) < 0 ||
 		gateway_inbound_start(g, e) < 0 || gateway_link_start(g, e) < 0 ||
 		gateway_publish_start(g, e) < 0 || gateway_control_start(g, e) < 0 ||
