@@ -21,6 +21,7 @@
 #include "supervisor/job.h"
 #include "supervisor/mapped.h"
 #include "supervisor/names/users.h"
+#include "supervisor/network.h"
 #include "supervisor/notify.h"
 #include "supervisor/operation.h"
 #include "supervisor/periodic.h"
@@ -144,6 +145,7 @@ void session_close(struct session *s, enum record_state state)
 	periodic_free(s);
 	mapped_end(s);
 	end_world(s);
+	network_end(s);
 	if (state == RECORD_ENDED && s->record) {
 		job_drain_all(s);
 		end_jobs(s);
@@ -178,6 +180,7 @@ void session_free(struct session *s)
 	worker_free(s->worker);
 	periodic_free(s);
 	mapped_free(s);
+	network_free(s);
 	while (s->clients)
 		control_free(s->clients);
 	while (s->jobs) {

@@ -39,6 +39,7 @@
 #include "supervisor/mapped.h"
 #include "supervisor/message.h"
 #include "supervisor/names/users.h"
+#include "supervisor/network.h"
 #include "supervisor/notify.h"
 #include "supervisor/notify_call.h"
 #include "supervisor/operation.h"
@@ -131,6 +132,7 @@ static int start_writing(struct session *s, struct err *e)
 	if (dir < 0)
 		return err_errno(e, -errno, "%s", files);
 	describe_world(s, &world, jobs, list, MAX_EDGES, &uts);
+	network_describe(s, &world);
 	sets = s->notify ? notify_groups(s->notify) : s->world.groups;
 	if (sets && users_groups_dump(sets, &world, &groups) < 0)
 		return err_errno(e, -ENOMEM, "image");
@@ -199,6 +201,7 @@ static void commit(struct session *s)
 	if (s->op.report)
 		s->op.report->frozen_ns += io_now_ns() - s->op.written_ns;
 	s->state = SESSION_LEAVING;
+	network_suspend(s);
 	event_del(s->init_readable); /* pid 1's end is not the session's */
 	tell_worker(s, PB__WORKER__BODY_END);
 }

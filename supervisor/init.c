@@ -43,6 +43,7 @@ struct init {
 	int children;	   /* and whom of them we have, by the host's numbers; -1: the kernel does not tell */
 	pid_t own;	   /* as the kernel numbers us */
 	sigset_t mask;	   /* of the session's processes */
+	int net[INIT_NET_MAX]; /* of a virtual network, until they are handed over */
 	struct ns_ids ids;
 };
 
@@ -246,11 +247,14 @@ static int close_others(int *sock, int *rewriter, struct err *e)
 	return 0;
 }
 
-static int private_world(
-	const struct world_config *c, const struct ns_ids *ids, int fds[NS_KIND_MAX], struct err *e)
+static int private_world(const struct world_config *c, const struct ns_ids *ids, struct init *in,
+	int fds[NS_KIND_MAX], struct err *e)
 {
 	int r = ns_enter(c, ids, e);
 
+	/* While the host's /dev is there. */
+	if (r == 0 && c->net == WORLD_NET_VNAT)
+		r = ns_network(c, &in->net[INIT_NET_TUN], &in->net[INIT_NET_DIAG], e);
 	if (r == 0)
 		r = ns_open(fds, e);
 	return r < 0 ? r : view_setup(c, e);
@@ -295,7 +299,7 @@ static int become(const struct world_config *c, const struct ns_ids *ids, struct
 	prctl(PR_SET_DUMPABLE, 1);
 	setsid();
 	reset_signals(in);
-	r = c->rewrite ? rewritten_world(c, in, e) : private_world(c, ids, fds + INIT_FD_NS, e);
+	r = c->rewrite ? rewritten_world(c, in, e) : private_world(c, ids, in, fds + INIT_FD_NS, e);
 	if (r < 0)
 		return r;
 	fds[INIT_FD_ROOT] = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -340,5 +344,11 @@ _Noreturn void init_main(const struct world_config *c, const struct ns_ids *ids,
 		_exit(1);
 	while (n)
 		close(fds[--n]);
+	if (c->net == WORLD_NET_VNAT) {
+		if (io_send_fds(sock, &ready, sizeof(ready), in.net, INIT_NET_MAX) < 0)
+			_exit(1);
+		for (int i = 0; i < INIT_NET_MAX; i++)
+			close(in.net[i]);
+	}
 	run(&in);
 }

@@ -5,6 +5,7 @@
  *      supervisor                        pid 1
  *      clone(NEW*)  ------------------->  namespaces, mounts, filter
  *                   <-- init_ready -----  + listener, /, /proc, namespaces
+ *                   <-- init_ready -----  once more, with a virtual network: + its TUN, a diag socket
  *      init_request + reply socket ---->  fork, exec
  *                   <-- init_reply -----  on the reply socket; + pty master; host pid by credentials
  *                   <-- init_exit ------  a child has ended
@@ -25,6 +26,8 @@
 
 #include "base/base.h"
 
+/* Descriptors of a virtual network. */
+enum init_net { INIT_NET_TUN, INIT_NET_DIAG, INIT_NET_MAX };
 /* Descriptors that come with init_ready, in this order; the namespaces follow. */
 enum init_fd { INIT_FD_LISTENER, INIT_FD_ROOT, INIT_FD_PROC, INIT_FD_NS };
 

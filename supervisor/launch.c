@@ -30,6 +30,7 @@
 #include "supervisor/job.h"
 #include "supervisor/mapped.h"
 #include "supervisor/message.h"
+#include "supervisor/network.h"
 #include "supervisor/notify.h"
 #include "supervisor/operation.h"
 #include "supervisor/periodic.h"
@@ -372,7 +373,8 @@ void session_make_world(struct session *s, void (*then)(struct session *s, struc
 	e = (struct err){0};
 	make_world(s, r == 0 ? &skeleton : NULL, &e);
 	skeleton_fini(&skeleton);
-	then(s, &e);
+	if (err_is(&e) || network_begin(s, then, &e) <= 0)
+		then(s, &e);
 }
 
 /* ---- the command -------------------------------------------------------------------------- */

@@ -16,7 +16,9 @@
  */
 #include "supervisor/ns.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
+#include <linux/netlink.h>
 #include <net/if.h>
 #include <sched.h>
 #include <stdio.h>
@@ -28,6 +30,7 @@
 
 #include "base/base.h"
 #include "supervisor/world_config.h"
+#include "vnet/vnet.h"
 
 #ifndef CLONE_NEWTIME
 #define CLONE_NEWTIME 0x00000080 /* linux/sched.h, 5.6 */
@@ -212,6 +215,9 @@ static void tune_network(void)
 		log_debug("no MPTCP to switch off");
 	if (io_write_str(AT_FDCWD, "/proc/sys/net/ipv4/ping_group_range", range) < 0)
 		log_debug("ping sockets stay closed");
+	/* Nobody else's ports are in it. */
+	if (io_write_str(AT_FDCWD, "/proc/sys/net/ipv4/ip_unprivileged_port_start", "0") < 0)
+		log_debug("low ports are for root");
 }
 
 /* Counts inside this user namespace only (5.14); pid 1 is one of them. */
@@ -246,6 +252,25 @@ int ns_enter(const struct world_config *c, const struct ns_ids *ids, struct err 
 		r = loopback_up(e);
 	}
 	return r < 0 ? r : limit_pids(c, e);
+}
+
+int ns_network(const struct world_config *c, int *ret_tun, int *ret_diag, struct err *e)
+{
+	const struct world_network *n = &c->network;
+	struct vnet_interface net0 = {.name = "net0", .mtu = n->mtu, .default_routes = true};
+
+	if (inet_pton(AF_INET, n->address4, &net0.v4.v4) == 1)
+		net0.v4.family = AF_INET;
+	if (inet_pton(AF_INET6, n->address6, &net0.v6.v6) == 1)
+		net0.v6.family = AF_INET6;
+	*ret_diag = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+	if (*ret_diag < 0)
+		return err_errno(e, -errno, "sock_diag");
+	*ret_tun = vnet_tun_make(&net0, e);
+	if (*ret_tun >= 0)
+		return 0;
+	*ret_diag = close_fd(*ret_diag);
+	return err_wrap(e, "no network of its own");
 }
 
 int ns_open(int ret[NS_KIND_MAX], struct err *e)

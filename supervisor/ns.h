@@ -30,6 +30,12 @@ pid_t ns_clone(const struct world_config *c, struct ns_ids *ret_ids, int *ret_pi
  */
 int ns_enter(const struct world_config *c, const struct ns_ids *ids, struct err *e);
 
+/*
+ * Of a virtual network, behind that: makes its interface net0.  The other end of it comes back, and a socket of
+ * sock_diag(7) that tells of the namespace's sockets.
+ */
+int ns_network(const struct world_config *c, int *ret_tun, int *ret_diag, struct err *e);
+
 /* Descriptors of the caller's namespaces, in this order; -1 for one the kernel does not have. */
 enum ns_kind { NS_USER, NS_PID, NS_MNT, NS_NET, NS_IPC, NS_UTS, NS_TIME, NS_KIND_MAX };
 /* ret[NS_TIME] is the one of the caller's children. */

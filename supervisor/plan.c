@@ -9,6 +9,13 @@
 
 static_assert(PLAN_PLACES == 2 && PLAN_HIDDEN == 3, "as they are filled below");
 
+static enum world_net net_of(const Pb__Config *c)
+{
+	if (strcmp(c->net, "host") == 0)
+		return WORLD_NET_HOST;
+	return strcmp(c->net, "vnat") == 0 && c->network ? WORLD_NET_VNAT : WORLD_NET_NONE;
+}
+
 int plan_make(struct plan *ret, const Pb__Config *c, const struct paths *paths, const char *files,
 	struct err *e)
 {
@@ -33,7 +40,7 @@ int plan_make(struct plan *ret, const Pb__Config *c, const struct paths *paths, 
 		.as_root = c->as_root,
 		.uid = c->uid,
 		.gid = c->gid,
-		.net = strcmp(c->net, "host") == 0 ? WORLD_NET_HOST : WORLD_NET_NONE,
+		.net = net_of(c),
 		.binds = ret->binds,
 		.n_binds = c->n_binds,
 		.max_pids = c->pids,
@@ -42,6 +49,12 @@ int plan_make(struct plan *ret, const Pb__Config *c, const struct paths *paths, 
 		.hidden = ret->hidden,
 		.n_hidden = PLAN_HIDDEN,
 		.parent_userns = -1};
+	if (c->network)
+		ret->config.network = (struct world_network){.address4 = c->network->address4,
+			.address6 = c->network->address6,
+			.gateway4 = c->network->gateway4,
+			.gateway6 = c->network->gateway6,
+			.mtu = c->network->mtu};
 	return 0;
 }
 

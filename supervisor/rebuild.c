@@ -48,6 +48,7 @@
 #include "supervisor/mapped.h"
 #include "supervisor/message.h"
 #include "supervisor/names/users.h"
+#include "supervisor/network.h"
 #include "supervisor/notify.h"
 #include "supervisor/notify_call.h"
 #include "supervisor/operation.h"
@@ -427,6 +428,7 @@ static void send_started(struct session *s, struct client *c, bool frozen)
 	started.frozen = frozen;
 	started.report = s->op.report;
 	started.lacking = (char *)(s->lacking ? s->lacking : "");
+	started.note = (char *)network_note(s);
 	started.root = s->lacking ? s->record->config->root : (char *)"";
 	if (j) {
 		started.vpid = j->vpid;

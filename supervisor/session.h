@@ -45,6 +45,7 @@ struct event;
 struct event_base;
 struct job;
 struct mapped;
+struct network;
 struct notify;
 struct proto_conn;
 struct relay;
@@ -199,6 +200,7 @@ struct session {
 		bool held;     /* or asked to be */
 		bool lost;     /* resume: connections can't be kept, and come back as reset */
 	} traffic;	       /* traffic.h */
+	struct network *network; /* network.h: its virtual network at the gateway; or NULL */
 	struct mapped *mapped; /* it was resumed with memory mapped from its image; NULL */
 	struct session_operation op;
 	struct event *retry; /* timer of rebuild.c: the name is not free yet */

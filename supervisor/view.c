@@ -24,6 +24,7 @@
 #include "supervisor/devices.h"
 #include "supervisor/layers.h"
 #include "supervisor/mounts.h"
+#include "supervisor/resolver.h"
 #include "supervisor/skeleton.h"
 #include "supervisor/world_config.h"
 
@@ -222,6 +223,8 @@ int view_setup(const struct world_config *c, struct err *e)
 	r = open_trees(c, trees, e);
 	if (r == 0)
 		r = put_together(c, e);
+	if (r == 0 && c->net == WORLD_NET_VNAT)
+		resolver_make(c);
 	for (size_t i = 0; i < c->n_binds; i++) {
 		if (r == 0)
 			r = attach(trees[i], &c->binds[i], e);

@@ -76,6 +76,21 @@ static int receive_ready(struct world *w, struct err *e)
 	return 0;
 }
 
+static int receive_network(struct world *w, struct err *e)
+{
+	struct init_ready ready;
+	int fds[INIT_NET_MAX];
+	size_t n = 0;
+	ssize_t r = io_recv_fds(w->init_sock, &ready, sizeof(ready), fds, ARRAY_SIZE(fds), &n);
+
+	if (r != sizeof(ready) || n != INIT_NET_MAX)
+		return err_set(e, ERR_FAILED, -EPROTO,
+			"the session's pid 1 ended while it was starting");
+	w->tun = fds[INIT_NET_TUN];
+	w->diag = fds[INIT_NET_DIAG];
+	return 0;
+}
+
 /* They are held as long as the session stands on it. */
 static void hold_skeleton(struct world *w, const struct skeleton *s)
 {
@@ -156,6 +171,8 @@ int world_create(
 		.listener = -1,
 		.root_fd = -1,
 		.proc_fd = -1,
+		.tun = -1,
+		.diag = -1,
 		.ns_user = -1,
 		.ns_pid = -1,
 		.ns_mnt = -1,
@@ -175,6 +192,8 @@ int world_create(
 	w.init_sock = pair[0];
 	if (r == 0)
 		r = receive_ready(&w, e);
+	if (r == 0 && c->net == WORLD_NET_VNAT && !w.rewriter)
+		r = receive_network(&w, e);
 	if (r < 0) {
 		world_destroy(&w);
 		return r;
@@ -212,7 +231,8 @@ void world_end(struct world *w)
 
 void world_destroy(struct world *w)
 {
-	int *fds[] = {&w->init_pidfd, &w->init_sock, &w->root_fd, &w->proc_fd, &w->ns_user,
+	int *fds[] = {&w->init_pidfd, &w->init_sock, &w->root_fd, &w->proc_fd, &w->tun,
+		&w->diag, &w->ns_user,
 		&w->ns_pid, &w->ns_mnt, &w->ns_net, &w->ns_ipc, &w->ns_uts, &w->ns_time,
 		&w->skeleton_locks[0], &w->skeleton_locks[1], &w->rewriter_orders};
 

@@ -34,6 +34,7 @@ struct world {
 	int init_sock;		 /* SOCK_SEQPACKET to pid 1: init_protocol.h */
 	int listener;		 /* seccomp user notification */
 	int root_fd, proc_fd;
+	int tun, diag; /* of a virtual network: net0's other end, and who tells of its sockets; -1 */
 	int ns_user, ns_pid, ns_mnt, ns_net, ns_ipc, ns_uts, ns_time;
 	int skeleton_locks[2]; /* duplicates: supervisor/skeleton.h */
 };

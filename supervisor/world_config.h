@@ -16,7 +16,14 @@ struct skeleton;
 
 struct ckpt_mapped;
 
-enum world_net { WORLD_NET_NONE, WORLD_NET_HOST };
+enum world_net { WORLD_NET_NONE, WORLD_NET_HOST, WORLD_NET_VNAT };
+
+/* Of WORLD_NET_VNAT; all as text. */
+struct world_network {
+	const char *address4, *address6;
+	const char *gateway4, *gateway6; /* where names are asked for */
+	unsigned mtu;
+};
 
 struct world_bind {
 	char *source; /* on the host, absolute */
@@ -38,6 +45,7 @@ struct world_config {
 	uid_t uid;    /* who one is inside otherwise: who started it, on whatever host */
 	gid_t gid;
 	enum world_net net;
+	struct world_network network;
 	const struct world_bind *binds;
 	size_t n_binds;
 	int64_t monotonic_offset_ns; /* the session's less the host's, 0 for a new session */

@@ -90,6 +90,12 @@ void cli_bytes(uint64_t bytes, char *ret, size_t size)
 	snprintf(ret, size, i ? "%.1f %s" : "%.0f %s", v, units[i]);
 }
 
+void cli_say_note(const char *note)
+{
+	if (note[0])
+		fprintf(stderr, "podrun: %s\n", note);
+}
+
 void cli_say_lacking(const char *lacking, const char *root)
 {
 	if (!lacking[0])

@@ -17,7 +17,7 @@
 
 struct resume_options {
 	const char *name;
-	const char *names;
+	const char *names, *connections;
 	bool detach, interactive, tty, replace, map, json;
 };
 
@@ -31,6 +31,9 @@ static const struct cli_option options[] = {
 	{"map", 0, NULL, "let it run before all of its memory has been copied", CLI_FLAG, AT(map)},
 	{"names", 0, "auto|kernel|rewrite", "who holds names from now on, as in podrun run",
 		CLI_STRING, AT(names)},
+	{"connections", 0, "keep|reset",
+		"to the outside, of a session with --net vnat: as they were (if its gateway still has them), or reset",
+		CLI_STRING, AT(connections)},
 	{"json", 0, NULL, "tell how long it took, as JSON (with -d)", CLI_FLAG, AT(json)},
 };
 
@@ -175,6 +178,9 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 	if (o->names && strcmp(o->names, "auto") && strcmp(o->names, "kernel") &&
 		strcmp(o->names, "rewrite"))
 		return err_set(e, ERR_USAGE, -EINVAL, "--names: '%s' is not valid here", o->names);
+	if (o->connections && strcmp(o->connections, "keep") && strcmp(o->connections, "reset"))
+		return err_set(
+			e, ERR_USAGE, -EINVAL, "--connections: '%s' is not valid here", o->connections);
 	image = resume_open(c, argc ? argv[0] : only, &path, &name, &own, e);
 	if (image < 0)
 		return err_wrap(e, "cannot resume");
@@ -184,6 +190,7 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 	q.discard = own;
 	q.map = o->map;
 	q.names = (char *)(o->names ? o->names : "auto");
+	q.connections = (char *)(o->connections ? o->connections : "keep");
 	if (!o->detach) {
 		r = attached(o, &q, image, !path, e);
 		/* Codes of the command stay apart from ours only once there is a command. */
@@ -193,6 +200,7 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 	if (r < 0)
 		return err_wrap(e, "cannot resume '%s'", argc ? argv[0] : only);
 	cli_say_lacking(reply->started->lacking, reply->started->root);
+	cli_say_note(reply->started->note);
 	if (o->json && reply->started->report) {
 		json_t *j = json_of_report(reply->started->report);
 

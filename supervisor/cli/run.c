@@ -289,11 +289,6 @@ static int check_options(const struct run_options *o, struct err *e)
 		(o->view && one_of("view", o->view, views, e) < 0) ||
 		(o->outside && one_of("outside", o->outside, fates, e) < 0))
 		return e->error;
-	if (is(run_net_of(&o->net), "vnat")) {
-		err_set(e, ERR_HOST, -EOPNOTSUPP, "--net vnat is not built yet");
-		return err_hint(e,
-			"--net host uses this host's network; connections to outside do not move then");
-	}
 	if (check_names(o, e) < 0)
 		return e->error;
 	if (o->io_uring) {

@@ -28,7 +28,8 @@
 static int bad_port(const char *text, struct err *e)
 {
 	err_set(e, ERR_USAGE, -EINVAL, "--publish: '%s' is not valid here", text);
-	return err_hint(e, "[IP:]HOST:SESSION[/udp], such as 8080:80, 127.0.0.1:8080:80 or [::1]:53:53/udp");
+	return err_hint(e,
+		"[IP:]HOST:SESSION[/udp], such as 8080:80, 127.0.0.1:8080:80 or [::1]:53:53/udp");
 }
 
 /* A port behind which the text ends at @end. */
@@ -84,7 +85,8 @@ int run_net_parse_publish(const char *text, Pb__PublishedPort *ret, struct err *
 	last = memrchr(text, ':', (size_t)(end - text));
 	pb__published_port__init(ret);
 	if (!last || parse_port(last + 1, end, &ret->session) < 0 ||
-		parse_host(text, last, &address, &rest) < 0 || parse_port(rest, last, &ret->host) < 0)
+		parse_host(text, last, &address, &rest) < 0 ||
+		parse_port(rest, last, &ret->host) < 0)
 		return bad_port(text, e);
 	ret->udp = udp;
 	if (address)
@@ -124,8 +126,8 @@ static bool usable6(const char *text)
 	struct in6_addr a;
 
 	return inet_pton(AF_INET6, text, &a) == 1 && !IN6_IS_ADDR_UNSPECIFIED(&a) &&
-	       !IN6_IS_ADDR_LOOPBACK(&a) && !IN6_IS_ADDR_MULTICAST(&a) && !IN6_IS_ADDR_LINKLOCAL(&a) &&
-	       !IN6_IS_ADDR_V4MAPPED(&a);
+	       !IN6_IS_ADDR_LOOPBACK(&a) && !IN6_IS_ADDR_MULTICAST(&a) &&
+	       !IN6_IS_ADDR_LINKLOCAL(&a) && !IN6_IS_ADDR_V4MAPPED(&a);
 }
 
 static int fill_addresses(const struct cli_list *list, Pb__VirtualNetwork *n, struct err *e)
@@ -145,7 +147,8 @@ static int fill_addresses(const struct cli_list *list, Pb__VirtualNetwork *n, st
 			return err_set(e, ERR_USAGE, -EINVAL,
 				"--address: '%s' is no address that a session can have", text);
 		if (strcmp(text, six ? GATEWAY6 : GATEWAY4) == 0)
-			return err_set(e, ERR_USAGE, -EINVAL, "--address: %s is the gateway's", text);
+			return err_set(
+				e, ERR_USAGE, -EINVAL, "--address: %s is the gateway's", text);
 		if (said[six])
 			return err_set(e, ERR_USAGE, -EINVAL,
 				"--address: one for IPv4 and one for IPv6, not two of a kind");
@@ -185,10 +188,12 @@ static int fill_loopback(const char *loopback, Pb__VirtualNetwork *n, struct err
 		return 0;
 	n->host_loopback = (char *)(loopback[0] ? loopback : GATEWAY4);
 	if (!usable4(n->host_loopback) && !usable6(n->host_loopback))
-		return err_set(e, ERR_USAGE, -EINVAL, "--host-loopback: '%s' is no address", loopback);
-	if (strcmp(n->host_loopback, n->address4) == 0 || strcmp(n->host_loopback, n->address6) == 0)
-		return err_set(e, ERR_USAGE, -EINVAL, "--host-loopback: %s is the session's own address",
-			loopback);
+		return err_set(
+			e, ERR_USAGE, -EINVAL, "--host-loopback: '%s' is no address", loopback);
+	if (strcmp(n->host_loopback, n->address4) == 0 ||
+		strcmp(n->host_loopback, n->address6) == 0)
+		return err_set(e, ERR_USAGE, -EINVAL,
+			"--host-loopback: %s is the session's own address", loopback);
 	return 0;
 }
 

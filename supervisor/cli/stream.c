@@ -224,6 +224,7 @@ static int on_message(struct stream *s, const Pb__Control *m, struct err *e)
 		snprintf(s->name, sizeof(s->name), "%.71s", m->started->name);
 		s->started = true;
 		cli_say_lacking(m->started->lacking, m->started->root);
+		cli_say_note(m->started->note);
 		s->tty = m->started->tty;
 		s->input_open = s->o.input;
 		enter_raw_mode(s);

@@ -72,7 +72,7 @@ class Node:
     def addresses(self, device, *addresses):
         for a in addresses:
             self.root("ip", "address", "add", a, "dev", device, *(["nodad"] if ":" in a else []))
-        self.root("ip", "link", "set", device, "up")
+        self.root("ip", "link", "set", "dev", device, "up")
 
     def default(self, *gateways):
         for g in gateways:

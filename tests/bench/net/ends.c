@@ -10,6 +10,9 @@
  *         rr SIZE MS                   SIZE bytes there and back, one at a time
  *         conn MS                      connections, each for one byte there and back
  *         paced MS PER_SECOND          such connections at a rate: how long each takes to be set up
+ *         crowd N MS                   128 bytes there and back on N connections at a time; half of
+ *                                      them always have bytes on their way; times of rounds
+ *     ends once ADDRESS PORT LINE      does one of them, and ends
  *
  * A connection begins with a struct ask. What is sent behind it is a pattern whose period is a
  * prime, so that bytes lost, repeated or swapped by any unit of a network are seen: the end that
@@ -40,6 +43,12 @@
 
 struct ask {
 	uint32_t magic, what, size, ms, mbit;
+};
+
+/* Of a stream that was received. */
+struct answer {
+	int64_t count; /* bytes, or -1 */
+	double gap;    /* seconds */
 };
 
 enum { UP = 1, DOWN, ECHO, CONN };
@@ -122,22 +131,29 @@ static int64_t send_stream(int s, const struct ask *ask)
 	return shutdown(s, SHUT_WR) < 0 ? -1 : (int64_t)sent;
 }
 
-/* All until the end of the stream; -1 if it is not the pattern. */
-static int64_t receive_stream(int s)
+/* All until the end of the stream, and the longest wait; count -1 if it is not the pattern. */
+static struct answer receive_stream(int s)
 {
 	static __thread uint8_t buf[MOST];
+	struct answer a = {.count = -1};
+	double last = now(), then;
 	uint64_t got = 0;
 
 	for (;;) {
 		ssize_t n = recv(s, buf, sizeof(buf), 0);
 
+		then = now();
+		if (got && then - last > a.gap)
+			a.gap = then - last;
+		last = then;
+
 		if (n == 0)
-			return (int64_t)got;
-		if (n < 0)
-			return -1;
+			a.count = (int64_t)got;
+		if (n <= 0)
+			return a;
 		if (memcmp(buf, pattern + got % PERIOD, (size_t)n) != 0) {
 			errno = EBADMSG;
-			return -1;
+			return a;
 		}
 		got += (size_t)n;
 	}
@@ -155,23 +171,22 @@ static void *serve_one(void *arg)
 {
 	int s = (int)(intptr_t)arg;
 	struct ask ask;
-	int64_t count = 0;
+	struct answer a;
 
 	set_up(s);
 	if (all_of(s, &ask, sizeof(ask), false) < 0 || ask.magic != MAGIC || ask.size > MOST) {
 		close(s);
 		return NULL;
 	}
-	if (ask.what == UP)
-		count = receive_stream(s);
-	else if (ask.what == DOWN)
-		count = send_stream(s, &ask);
-	else if (ask.what == ECHO)
+	if (ask.what == UP) {
+		a = receive_stream(s);
+		all_of(s, &a, sizeof(a), true);
+	} else if (ask.what == DOWN) {
+		if (send_stream(s, &ask) >= 0)
+			all_of(s, &a, sizeof(a), false); /* until the client has gone */
+	} else if (ask.what == ECHO) {
 		echo(s, ask.size);
-	if (ask.what == UP)
-		all_of(s, &count, sizeof(count), true);
-	else if (ask.what == DOWN)
-		all_of(s, &count, sizeof(count), false); /* until the client has gone */
+	}
 	close(s);
 	return NULL;
 }
@@ -196,7 +211,7 @@ static void *serve_bytes(void *arg)
 
 static struct addrinfo *resolve(const char *address, int port)
 {
-	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST}, *found;
+	struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found;
 	char service[16];
 
 	snprintf(service, sizeof(service), "%d", port);
@@ -272,22 +287,24 @@ static void stream(
 	struct ask ask = {.size = size, .ms = ms, .mbit = mbit};
 	int s = begin(a, what, size, ms, mbit);
 	double since = now();
-	int64_t done, theirs;
+	struct answer got;
+	int64_t sent;
 
 	if (what == UP) {
-		done = send_stream(s, &ask);
-		if (done < 0 || all_of(s, &theirs, sizeof(theirs), false) < 0)
+		sent = send_stream(s, &ask);
+		if (sent < 0 || all_of(s, &got, sizeof(got), false) < 0)
 			die("sending");
-		if (theirs != done) {
+		if (got.count != sent) {
 			errno = EBADMSG;
 			die("what the server received");
 		}
 	} else {
-		done = receive_stream(s);
-		if (done < 0)
+		got = receive_stream(s);
+		if (got.count < 0)
 			die("receiving");
 	}
-	printf("{\"bytes\": %lld, \"seconds\": %.6f}\n", (long long)done, now() - since);
+	printf("{\"bytes\": %lld, \"seconds\": %.6f, \"gap_ms\": %.3f}\n", (long long)got.count,
+		now() - since, got.gap * 1e3);
 	close(s);
 }
 
@@ -361,34 +378,85 @@ static void connections(const struct addrinfo *a, uint32_t ms, uint32_t per_seco
 	print_samples(samples, n, last - since);
 }
 
-static int drive(const char *address, int port)
+/* Sends on all, then reads on all; those with odd numbers are one round behind. */
+static void crowd(const struct addrinfo *a, uint32_t n, uint32_t ms)
+{
+	int *s = calloc(n, sizeof(*s));
+	double since = now(), last = since, end;
+	uint8_t back[128];
+	size_t rounds = 0;
+
+	if (!s || n == 0)
+		die("crowd");
+	for (uint32_t i = 0; i < n; i++) {
+		s[i] = begin(a, ECHO, sizeof(back), ms, 0);
+		if (i % 2 && all_of(s[i], pattern + i, sizeof(back), true) < 0)
+			die("crowd");
+	}
+	for (last = now(), end = last + ms / 1e3; last < end && rounds < SAMPLES; rounds++) {
+		double then;
+
+		for (uint32_t i = 0; i < n; i++)
+			if (all_of(s[i], pattern + i, sizeof(back), true) < 0)
+				die("crowd");
+		for (uint32_t i = 0; i < n; i++) {
+			if (all_of(s[i], back, sizeof(back), false) < 0)
+				die("crowd");
+			if (memcmp(back, pattern + i, sizeof(back)) != 0) {
+				errno = EBADMSG;
+				die("crowd");
+			}
+		}
+		then = now();
+		samples[rounds] = then - last;
+		last = then;
+	}
+	print_samples(samples, rounds, last - since);
+	for (uint32_t i = 0; i < n; i++)
+		close(s[i]);
+	free(s);
+}
+
+static int obey(const char *line, const struct addrinfo *a, const struct addrinfo *bytes)
+{
+	uint32_t x, y, z;
+
+	if (sscanf(line, "up %u %u", &x, &y) == 2)
+		stream(a, UP, x, y, 0);
+	else if (sscanf(line, "down %u %u", &x, &y) == 2)
+		stream(a, DOWN, x, y, 0);
+	else if (sscanf(line, "rate %u %u %u", &x, &y, &z) == 3)
+		stream(a, DOWN, x, y, z);
+	else if (sscanf(line, "rr %u %u", &x, &y) == 2)
+		round_trips(a, x, y);
+	else if (sscanf(line, "conn %u", &x) == 1)
+		connections(bytes, x, 0);
+	else if (sscanf(line, "paced %u %u", &x, &y) == 2)
+		connections(bytes, x, y);
+	else if (sscanf(line, "crowd %u %u", &x, &y) == 2)
+		crowd(a, x, y);
+	else
+		return 2;
+	fflush(stdout);
+	return 0;
+}
+
+static int drive(const char *address, int port, const char *once)
 {
 	struct addrinfo *a = resolve(address, port), *bytes = resolve(address, port + 1);
-	uint32_t x, y, z;
 	char line[128];
+	int code = 0;
 
 	puts("ready");
 	fflush(stdout);
-	while (fgets(line, sizeof(line), stdin)) {
-		if (sscanf(line, "up %u %u", &x, &y) == 2)
-			stream(a, UP, x, y, 0);
-		else if (sscanf(line, "down %u %u", &x, &y) == 2)
-			stream(a, DOWN, x, y, 0);
-		else if (sscanf(line, "rate %u %u %u", &x, &y, &z) == 3)
-			stream(a, DOWN, x, y, z);
-		else if (sscanf(line, "rr %u %u", &x, &y) == 2)
-			round_trips(a, x, y);
-		else if (sscanf(line, "conn %u", &x) == 1)
-			connections(bytes, x, 0);
-		else if (sscanf(line, "paced %u %u", &x, &y) == 2)
-			connections(bytes, x, y);
-		else
-			return 2;
-		fflush(stdout);
-	}
+	if (once)
+		code = obey(once, a, bytes);
+	else
+		while (code == 0 && fgets(line, sizeof(line), stdin))
+			code = obey(line, a, bytes);
 	freeaddrinfo(a);
 	freeaddrinfo(bytes);
-	return 0;
+	return code;
 }
 
 int main(int argc, char **argv)
@@ -397,7 +465,9 @@ int main(int argc, char **argv)
 	if (argc == 4 && strcmp(argv[1], "serve") == 0)
 		serve(argv[2], atoi(argv[3]));
 	if (argc == 4 && strcmp(argv[1], "drive") == 0)
-		return drive(argv[2], atoi(argv[3]));
-	fputs("usage: ends serve|drive ADDRESS PORT\n", stderr);
+		return drive(argv[2], atoi(argv[3]), NULL);
+	if (argc == 5 && strcmp(argv[1], "once") == 0)
+		return drive(argv[2], atoi(argv[3]), argv[4]);
+	fputs("usage: ends serve|drive|once ADDRESS PORT [LINE]\n", stderr);
 	return 2;
 }

@@ -16,7 +16,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 import networks  # noqa: E402
-from harness import BUILD, until  # noqa: E402
+from harness import BUILD, PODRUN, until  # noqa: E402
 
 ENDS = str(BUILD / "tests" / "bench" / "net" / "ends")
 PORT = 7700
@@ -81,35 +81,55 @@ def served(node, address):
 class Setup:
     """One of them; `ask` measures."""
 
-    def __init__(self, argv, server, helpers=lambda: [], errors=None):
+    def __init__(self, argv, server, helpers=lambda: [], errors=None, env=None):
         self.server, self.helpers = server, helpers
+        known = by_name("ends")
         self.process = subprocess.Popen(list(map(str, argv)), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=errors)
+                                        stderr=errors, env=env)
         if self.process.stdout.readline() != b"ready\n":
             raise RuntimeError("no client: " + " ".join(map(str, argv)))
-        self.client = inner(self.process, "ends")
+        self.client = [pid for pid in by_name("ends") if pid not in known][0]
+
+    def tell(self, *words):
+        self.process.stdin.write((" ".join(map(str, words)) + "\n").encode())
+        self.process.stdin.flush()
+
+    def hear(self):
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError("a client ended: %s" % self.process.args)
+        return json.loads(line)
 
     def ask(self, *words):
         """What the client says, with CPU seconds: `helper`, and `path`, which is everybody's."""
-        own = [self.client, self.server]
-        helpers = self.helpers()
-        before = cpu(helpers), cpu(own)
-        self.process.stdin.write((" ".join(map(str, words)) + "\n").encode())
-        self.process.stdin.flush()
-        line = self.process.stdout.readline()
-        if not line:
-            raise RuntimeError("%s: the client ended" % " ".join(map(str, words)))
-        got = json.loads(line)
-        got["helper"] = cpu(helpers) - before[0]
-        got["path"] = got["helper"] + cpu(own) - before[1]
-        return got
+        return together([self], *words)[0][0]
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+def together(setups, *words):
+    """The same for many at the same time: what each says, and the CPU seconds of all."""
+    helpers = {pid for s in setups for pid in s.helpers()}
+    own = {pid for s in setups for pid in (s.client, s.server)}
+    before = cpu(helpers), cpu(own)
+    for s in setups:
+        s.tell(*words)
+    said = [s.hear() for s in setups]
+    used = {"helper": cpu(helpers) - before[0]}
+    used["path"] = used["helper"] + cpu(own) - before[1]
+    if len(said) == 1:
+        said[0].update(used)
+    return said, used
 
 
 class Bench:
     """The networks that all have in common, and what makes each setup."""
 
-    def __init__(self, place):
-        self.place = pathlib.Path(place)
+    def __init__(self, env):
+        self.env, self.place, self.count = env, env.dir, 0
         self.host = networks.Node("host")
         outside = networks.Node("outside")
         networks.join(self.host, "eth0", outside, "eth0")
@@ -117,6 +137,7 @@ class Bench:
         outside.addresses("eth0", OUTSIDE + "/24")
         self.host.default(OUTSIDE)
         self.server = served(self.host, "0.0.0.0")
+        env.prefix = self.host.user
 
     def errors(self, name):
         return open(self.place / (name + ".log"), "ab")
@@ -125,11 +146,12 @@ class Bench:
         return Setup(self.host.user + [ENDS, "drive", "127.0.0.1", PORT], self.server)
 
     def veth(self):
-        session = networks.Node("veth")
-        networks.join(session, "eth0", self.host, "veth0")
-        session.addresses("eth0", "198.51.100.2/24")
-        self.host.addresses("veth0", "198.51.100.1/24")
-        return Setup(session.user + [ENDS, "drive", "198.51.100.1", PORT], self.server)
+        self.count += 1
+        session, device, net = networks.Node("veth"), "veth%d" % self.count, "198.51.%d" % (100 + self.count)
+        networks.join(session, "eth0", self.host, device)
+        session.addresses("eth0", net + ".2/24")
+        self.host.addresses(device, net + ".1/24")
+        return Setup(session.user + [ENDS, "drive", net + ".1", PORT], self.server)
 
     def slirp4netns(self):
         slirp = find("slirp4netns", "slirp4netns")
@@ -181,6 +203,31 @@ class Bench:
         a, b = networks.Node("wg-a"), networks.Node("wg-b")
         helpers = self.wireguard(a, b)
         return Setup(a.user + [ENDS, "drive", "10.88.0.2", PORT], served(b, "10.88.0.2"), lambda: helpers)
+
+    def session(self, *argv, options=()):
+        """What starts a session with a virtual network there."""
+        return [*self.env.prefix, PODRUN, "run", "--net", "vnat", *options, "--", *argv]
+
+    def podrun(self, address, **kw):
+        # A gateway and a session's supervisor are begun when they are needed, so they are looked for each time.
+        return Setup(self.session(ENDS, "drive", address, PORT, **kw), self.server, lambda: by_name("podrun"),
+                     self.errors("podrun"), self.env.environ)
+
+    def podrun_local(self):
+        """From a session to its gateway, and from there by a socket of the host's."""
+        return self.podrun(HOST)
+
+    def podrun_carrier(self):
+        """From one session to another behind the same gateway."""
+        known = by_name("ends")
+        p = subprocess.Popen(self.session(ENDS, "serve", "0.0.0.0", PORT, options=["--name", "server"]),
+                             stdout=subprocess.PIPE, stderr=self.errors("podrun"), env=self.env.environ)
+        if p.stdout.readline() != b"ready\n":
+            raise RuntimeError("no server in a session")
+        server = [pid for pid in by_name("ends") if pid not in known][0]
+        setup = self.podrun("server.podrun.internal")
+        setup.server = server
+        return setup
 
 
 SETUPS = {

@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Theory of operation
+ *
+ *      run       attach              -> attached                      then the command is started
+ *      freeze    hold                -> held: it is in effect         then sockets are looked at
+ *      thaw      go
+ *      suspend   hold ... detach, suspended                           when the image is recorded
+ *      resume    attach with claim, frozen -> attached, perhaps lost  then sockets are made; go
+ *      end       the connection to the gateway ends
+ *
+ * All of these are messages on one connection (vnet/client.h), answered in order; nobody here waits for one.
+ *
+ * A gateway that is gone altogether has taken the outside halves of all connections with it.  The
+ * session keeps its interface, so another gateway is started and attached to: old connections are reset then, new
+ * ones work.
+ */
+#include "supervisor/network.h"
+
+#include <arpa/inet.h>
+#include <event2/event.h>
+#include <string.h>
+
+#include "proto/control.pb-c.h"
+#include "supervisor/session.h"
+#include "supervisor/traffic.h"
+#include "vnet/vnet.h"
+
+#define FIRST_RETRY_MS 50
+#define LAST_RETRY_MS  5000
+
+struct network {
+	struct session *session;
+	struct vnet_client *client; /* NULL between two gateways */
+	struct event *readable, *retry;
+	unsigned retry_ms;
+	bool attached, left, lost;
+	uint32_t flows; /* connections that there were at the last hold */
+	void (*then)(struct session *s, struct err *e); /* who waits for the attach */
+	void (*held)(void *arg, const struct err *e);	/* who waits for the hold */
+	void *held_arg;
+	struct vnet_claim claim;  /* label 0: none */
+	Pb__GatewayClaim message; /* the same, for an image */
+};
+
+static int connect_gateway(struct network *n, struct err *e);
+
+/* ---- what is asked ------------------------------------------------------------------------ */
+
+static void take_address4(const char *text, struct in_addr *ret)
+{
+	if (inet_pton(AF_INET, text, ret) != 1)
+		ret->s_addr = 0;
+}
+
+static void take_address6(const char *text, struct in6_addr *ret)
+{
+	if (inet_pton(AF_INET6, text, ret) != 1)
+		*ret = in6addr_any;
+}
+
+static int take_ports(const Pb__VirtualNetwork *v, struct vnet_attach *a, struct err *e)
+{
+	if (v->n_publish > VNET_MAX_PORTS)
+		return err_set(e, ERR_USAGE, -E2BIG, "a session can publish %d ports, not %zu",
+			VNET_MAX_PORTS, v->n_publish);
+	for (size_t i = 0; i < v->n_publish; i++) {
+		const Pb__PublishedPort *from = v->publish[i];
+		struct vnet_port *p = &a->ports[a->n_ports++];
+
+		*p = (struct vnet_port){.protocol = from->udp ? IPPROTO_UDP : IPPROTO_TCP,
+			.outside = (uint16_t)from->host,
+			.session = (uint16_t)from->session};
+		if (from->address[0]) {
+			p->family = strchr(from->address, ':') ? AF_INET6 : AF_INET;
+			inet_pton(p->family, from->address, &p->address);
+		}
+	}
+	return 0;
+}
+
+static int attach(struct network *n, bool frozen, struct err *e)
+{
+	struct session *s = n->session;
+	const Pb__Config *c = s->record->config;
+	const Pb__VirtualNetwork *v = c->network;
+	struct vnet_attach a = {
+		.name = c->name, .mtu = v->mtu, .frozen = frozen, .claim = n->claim};
+	char id[33] = "";
+
+	for (size_t i = 0; i < c->session_id.len && i < 16; i++)
+		snprintf(id + 2 * i, 3, "%02x", c->session_id.data[i]);
+	a.id = id;
+	take_address4(v->address4, &a.address4);
+	take_address6(v->address6, &a.address6);
+	take_address4(v->gateway4, &a.gateway4);
+	take_address6(v->gateway6, &a.gateway6);
+	take_address4(v->host_loopback, &a.loopback4);
+	take_address6(v->host_loopback, &a.loopback6);
+	if (v->gateway[0] && strcmp(v->gateway, "local") != 0)
+		a.remote = v->gateway;
+	if (take_ports(v, &a, e) < 0)
+		return e->error;
+	return vnet_client_attach(n->client, &a, s->world.tun, s->world.diag, e);
+}
+
+/* ---- what is answered --------------------------------------------------------------------- */
+
+static void tell_then(struct network *n, struct err *e)
+{
+	void (*then)(struct session * s, struct err * e) = n->then;
+
+	n->then = NULL;
+	if (then)
+		then(n->session, e);
+}
+
+static void tell_held(struct network *n, const struct err *e)
+{
+	void (*held)(void *arg, const struct err *e) = n->held;
+
+	n->held = NULL;
+	if (held)
+		held(n->held_arg, e);
+}
+
+static void on_attached(struct network *n, const struct vnet_answer *a)
+{
+	struct session *s = n->session;
+	struct err none = {0};
+
+	if (n->attached && a->lost)
+		log_warn("the gateway was restarted: connections to the outside are reset");
+	n->attached = true;
+	n->retry_ms = FIRST_RETRY_MS;
+	n->claim = a->claim;
+	if (n->then && s->op.resume) {
+		s->traffic.lost = a->lost || !s->op.world->claim;
+		n->lost = a->lost;
+		if (a->lost)
+			log_warn("%s", NETWORK_LOST);
+	}
+	tell_then(n, &none);
+}
+
+static void on_failure(struct network *n, struct err *e)
+{
+	log_warn("gateway: %s", e->msg);
+	if (n->then) {
+		err_wrap(e, "cannot attach the session to its gateway");
+		tell_then(n, e);
+	} else {
+		tell_held(n, e);
+	}
+}
+
+static void on_retry(evutil_socket_t fd, short what, void *ctx);
+
+/* Another gateway is to take its place, soon, and ever later if that fails. */
+static void begin_anew(struct network *n)
+{
+	struct timeval t = {n->retry_ms / 1000, (n->retry_ms % 1000) * 1000};
+
+	if (n->readable)
+		event_free(take_ptr(n->readable));
+	vnet_client_free(take_ptr(n->client));
+	if (n->left)
+		return;
+	if (!n->retry)
+		n->retry = event_new(n->session->loop, -1, 0, on_retry, n);
+	if (n->retry)
+		event_add(n->retry, &t);
+	n->retry_ms = MIN(n->retry_ms * 2, (unsigned)LAST_RETRY_MS);
+}
+
+static void on_gone(struct network *n, struct err *e)
+{
+	if (n->then) {
+		vnet_client_free(take_ptr(n->client));
+		err_hint(e, "podrun check tells what it needs");
+		on_failure(n, e);
+		return;
+	}
+	/* Nothing passes where there is no gateway. */
+	tell_held(n, NULL);
+	log_warn("the gateway is gone: another is started");
+	begin_anew(n);
+}
+
+static void on_answer(evutil_socket_t fd, short what, void *ctx)
+{
+	struct network *n = ctx;
+	struct vnet_answer a;
+	struct err e = {0};
+	int r;
+
+	while (n->client && (r = vnet_client_receive(n->client, &a, &e)) != 0) {
+		if (r < 0) {
+			on_gone(n, &e);
+			return;
+		}
+		if (a.kind == VNET_ANSWER_ATTACHED) {
+			on_attached(n, &a);
+		} else if (a.kind == VNET_ANSWER_FAILED) {
+			on_failure(n, &a.failure);
+		} else if (a.kind == VNET_ANSWER_FLOWS) {
+			n->flows = a.flows;
+			tell_held(n, NULL);
+		}
+		vnet_answer_fini(&a);
+	}
+}
+
+static int connect_gateway(struct network *n, struct err *e)
+{
+	struct session *s = n->session;
+
+	if (vnet_client_connect(&n->client, s->paths.runtime, true, e) < 0)
+		return e->error;
+	n->readable =
+		event_new(s->loop, vnet_client_fd(n->client), EV_READ | EV_PERSIST, on_answer, n);
+	if (!n->readable || event_add(n->readable, NULL) < 0)
+		return err_errno(e, -ENOMEM, "gateway");
+	return attach(n, s->traffic.held, e);
+}
+
+static void on_retry(evutil_socket_t fd, short what, void *ctx)
+{
+	struct network *n = ctx;
+	struct err e = {0};
+
+	if (connect_gateway(n, &e) == 0)
+		return;
+	log_warn("gateway: %s", e.msg);
+	begin_anew(n);
+}
+
+/* ---- freezing ----------------------------------------------------------------------------- */
+
+static void hold(void *ctx, void (*done)(void *arg, const struct err *e), void *arg)
+{
+	struct network *n = ctx;
+	struct err e = {0};
+
+	n->held = done;
+	n->held_arg = arg;
+	if (!n->client)
+		tell_held(n, NULL);
+	else if (vnet_client_hold(n->client, &e) < 0)
+		on_gone(n, &e);
+}
+
+static void pass(void *ctx)
+{
+	struct network *n = ctx;
+	struct err e = {0};
+
+	if (n->client && vnet_client_go(n->client, &e) < 0)
+		on_gone(n, &e);
+}
+
+static const struct traffic_ops traffic_ops = {hold, pass};
+
+/* ---- beginning and end -------------------------------------------------------------------- */
+
+/* What the image says, unless they are not to be had back. */
+static void take_claim(struct network *n, const Pb__GatewayClaim *m, const char *wish)
+{
+	if (!m || strcmp(wish, "reset") == 0 || m->ticket.len != sizeof(n->claim.ticket) ||
+		m->gateway.len != sizeof(n->claim.gateway))
+		return;
+	n->claim.label = m->label;
+	n->claim.epoch = m->epoch;
+	memcpy(n->claim.ticket, m->ticket.data, sizeof(n->claim.ticket));
+	memcpy(n->claim.gateway, m->gateway.data, sizeof(n->claim.gateway));
+}
+
+int network_begin(struct session *s, void (*then)(struct session *s, struct err *e), struct err *e)
+{
+	struct network *n;
+
+	if (s->world.tun < 0)
+		return 0;
+	n = calloc(1, sizeof(*n));
+	if (!n)
+		return err_errno(e, -ENOMEM, "network");
+	s->network = n;
+	n->session = s;
+	n->then = then;
+	n->retry_ms = FIRST_RETRY_MS;
+	s->traffic.ops = &traffic_ops;
+	s->traffic.ctx = n;
+	if (s->op.resume) {
+		take_claim(n, s->op.world->claim, s->op.resume->connections);
+		s->traffic.held = true;
+	}
+	return connect_gateway(n, e) < 0 ? e->error : 1;
+}
+
+void network_describe(const struct session *s, Pb__World *w)
+{
+	struct network *n = s->network;
+
+	if (!n || !n->claim.label || !n->flows || s->op.what == OP_SNAPSHOT)
+		return;
+	pb__gateway_claim__init(&n->message);
+	n->message.label = n->claim.label;
+	n->message.epoch = n->claim.epoch;
+	n->message.ticket = (ProtobufCBinaryData){sizeof(n->claim.ticket), n->claim.ticket};
+	n->message.gateway = (ProtobufCBinaryData){sizeof(n->claim.gateway), n->claim.gateway};
+	w->claim = &n->message;
+}
+
+const char *network_note(const struct session *s)
+{
+	return s->network && s->network->lost ? NETWORK_LOST : "";
+}
+
+void network_suspend(struct session *s)
+{
+	struct network *n = s->network;
+	struct err e = {0};
+
+	if (!n || n->left)
+		return;
+	n->left = true;
+	if (n->client && vnet_client_detach(n->client, true, &e) < 0)
+		log_warn("gateway: %s", e.msg);
+}
+
+void network_end(struct session *s)
+{
+	struct network *n = s->network;
+
+	s->traffic.ops = NULL;
+	if (!n)
+		return;
+	n->left = true;
+	n->then = NULL;
+	n->held = NULL;
+	if (n->readable)
+		event_free(take_ptr(n->readable));
+	if (n->retry)
+		event_free(take_ptr(n->retry));
+	vnet_client_free(take_ptr(n->client));
+}
+
+void network_free(struct session *s)
+{
+	network_end(s);
+	free(take_ptr(s->network));
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * network - a session with addresses of its own (--net vnat) at the user's gateway.
+ *
+ * The session's world has an interface, net0, whose other end is a descriptor of ours; here it is given to
+ * the gateway process, and taken back.  docs/network.md has the whole way.
+ */
+#ifndef SUPERVISOR_NETWORK_H
+#define SUPERVISOR_NETWORK_H
+
+#include <stdbool.h>
+
+struct err;
+struct session;
+struct Pb__World;
+
+/*
+ * The world is made, and nothing runs in it.  Attaches it, and calls @then once that is done or has failed.
+ * Resuming, its connections are claimed, and nothing passes before traffic_pass.  Returns 1 when @then will
+ * be called, 0 for a session that has no such network, a negative errno.
+ */
+int network_begin(struct session *s, void (*then)(struct session *s, struct err *e), struct err *e);
+
+/*
+ * What the image of a suspend holds so that its connections can be had back.  Points into @s; a snapshot gets
+ * nothing, for the session that runs on has them.
+ */
+void network_describe(const struct session *s, struct Pb__World *w);
+
+/* What is said of a resumed session whose connections are another's, or no more. */
+#define NETWORK_LOST \
+	"its connections to the outside were reset: the gateway does not have them for it any more"
+/* That, or "". */
+const char *network_note(const struct session *s);
+
+/* The session is its image now: its connections wait for it at the gateway. */
+void network_suspend(struct session *s);
+
+/* Anything else is the end of them; nobody is called any more.  Nothing there: fine. */
+void network_end(struct session *s);
+void network_free(struct session *s);
+
+#endif

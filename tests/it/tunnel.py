@@ -1,0 +1,224 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Tunnels between two hosts: ours with wireguard-go, in both roles, and with another of ours.
+
+Both hosts are network namespaces of the user who runs this (tests/lib/networks.py), joined by a veth. Streams go in both
+directions through the tunnel, and every byte of them is compared (tests/bench/net/ends.c).
+"""
+import contextlib
+import itertools
+import json
+import os
+import pathlib
+import socket
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+import networks  # noqa: E402
+from harness import BUILD, main, needs, test, until  # noqa: E402
+
+JOIN = BUILD / "tests" / "tunnel_join"
+ENDS = BUILD / "tests" / "bench" / "net" / "ends"
+PORT = 7700
+MS = 400  # of each stream
+_numbers = itertools.count()
+
+
+class Side:
+    """One host and its end of the tunnel."""
+
+    def __init__(self, env, i, ipv6):
+        self.env, self.i = env, i
+        self.node = networks.Node("side%d" % i)
+        self.name = "wg%d-%d" % (next(_numbers), i)
+        self.outer = ("fd00:6::%d" if ipv6 else "192.0.2.%d") % (i + 1)
+        self.inner, self.inner6 = "10.88.0.%d" % (i + 1), "fd88::%d" % (i + 1)
+        self.private = subprocess.run(["wg", "genkey"], capture_output=True, text=True, check=True).stdout.strip()
+        self.public = subprocess.run(["wg", "pubkey"], input=self.private, capture_output=True, text=True,
+                                     check=True).stdout.strip()
+        self.started = []
+
+    def endpoint(self):
+        return ("[%s]:51820" if ":" in self.outer else "%s:51820") % self.outer
+
+    def config(self, other, preshared, knows, wg_quick):
+        """Of ours as users have it; wg(8) does not know what is wg-quick's."""
+        text = "[Interface]\nPrivateKey = %s\nListenPort = 51820\n" % self.private
+        if wg_quick:
+            text += "Address = %s/32, %s/128\n" % (self.inner, self.inner6)
+        text += "[Peer]\nPublicKey = %s\nAllowedIPs = %s/32, %s/128\n" % (other.public, other.inner, other.inner6)
+        if preshared:
+            text += "PresharedKey = %s\n" % preshared
+        if knows:
+            text += "Endpoint = %s\n" % other.endpoint()
+        path = self.env.path("side%d.conf" % self.i)
+        path.write_text(text)
+        path.chmod(0o600)
+        return path
+
+    def route(self, other):
+        for a in (other.inner, other.inner6):
+            self.node.root("ip", "route", "add", a, "dev", self.name)
+
+    def begin(self, argv, **kw):
+        log = open(self.env.path("side%d.log" % self.i), "wb")
+        p = subprocess.Popen(self.node.inside(*argv), stderr=log, **kw)
+        log.close()
+        self.started.append(p)
+        return p
+
+    def podrun(self, other, config, *options, pass_fds=()):
+        p = self.begin([JOIN, *options, config, self.name], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                       pass_fds=pass_fds)
+        assert p.stdout.readline() == b"ready\n", self.env.path("side%d.log" % self.i).read_text()
+        self.route(other)
+
+    def wireguard_go(self, other, config):
+        needs("wireguard-go")
+        self.begin(["wireguard-go", "--foreground", self.name], stdout=subprocess.DEVNULL)
+        until("wireguard-go", lambda: os.path.exists("/run/wireguard/%s.sock" % self.name))
+        self.node.root("wg", "setconf", self.name, config)
+        self.node.root("ip", "link", "set", self.name, "mtu", "1420")
+        self.node.addresses(self.name, self.inner + "/32", self.inner6 + "/128")
+        self.route(other)
+
+    def close(self):
+        for p in self.started:
+            p.kill()
+            p.wait()
+            for f in (p.stdin, p.stdout):
+                if f:
+                    f.close()
+        self.node.close()
+
+
+@contextlib.contextmanager
+def tunnel(env, first, second, *options, preshared=False, ipv6=False, knows=(True, True), stream=False):
+    """Two sides; `first` and `second` say whose program each runs."""
+    needs("wg")
+    sides = [Side(env, i, ipv6) for i in (0, 1)]
+    key = preshared and subprocess.run(["wg", "genpsk"], capture_output=True, text=True, check=True).stdout.strip()
+    pair = socket.socketpair() if stream else ()
+    try:
+        networks.join(sides[0].node, "eth0", sides[1].node, "eth0")
+        for s in sides:
+            s.node.addresses("eth0", s.outer + ("/64" if ipv6 else "/24"))
+        for s, program in zip(sides, (first, second)):
+            other = sides[1 - s.i]
+            config = s.config(other, key, knows[s.i], program == "podrun")
+            if program == "podrun":
+                extra = ["--stream", pair[s.i].fileno()] if stream else []
+                s.podrun(other, config, *options, *extra, pass_fds=[p.fileno() for p in pair])
+            else:
+                s.wireguard_go(other, config)
+        for p in pair:
+            p.close()
+        yield sides
+    finally:
+        for s in sides:
+            s.close()
+
+
+@contextlib.contextmanager
+def client(a, b, address):
+    """A client on side `a` of a server on side `b`."""
+    server = b.node.start(ENDS, "serve", address, PORT, stdout=subprocess.PIPE)
+    assert server.stdout.readline() == b"ready\n"
+    p = a.node.start(ENDS, "drive", address, PORT, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def ask(*words):
+        p.stdin.write((" ".join(map(str, words)) + "\n").encode())
+        p.stdin.flush()
+        line = p.stdout.readline()
+        assert line, "%s: the client ended" % (words,)
+        return json.loads(line)
+    try:
+        assert p.stdout.readline() == b"ready\n"
+        yield ask
+    finally:
+        for q in (p, server):
+            q.kill()
+            q.wait()
+            q.stdout.close()
+        p.stdin.close()
+
+
+def exchange(a, b):
+    """All sorts of traffic, begun by `a`."""
+    a.node.root("ping", "-c", "1", "-W", "20", b.inner)
+    b.node.root("ping", "-c", "1", "-W", "20", "-s", "3000", a.inner)  # in fragments
+    for address in (b.inner, b.inner6):
+        with client(a, b, address) as ask:
+            for way in ("up", "down"):
+                assert ask(way, 65536, MS)["bytes"] > 1 << 20
+            assert ask("up", 100, MS)["bytes"] > 1000
+            assert ask("rr", 128, MS)["count"] > 10
+            assert ask("conn", MS)["count"] > 2
+
+
+@test
+def podrun_asks_wireguard_go(env):
+    """Only one knows where the other is."""
+    with tunnel(env, "podrun", "wireguard-go", knows=(True, False)) as (a, b):
+        exchange(a, b)
+
+
+@test
+def wireguard_go_asks_podrun(env):
+    with tunnel(env, "wireguard-go", "podrun", knows=(True, False)) as (a, b):
+        exchange(a, b)
+
+
+@test
+def preshared_over_ipv6(env):
+    with tunnel(env, "podrun", "wireguard-go", preshared=True, ipv6=True) as (a, b):
+        exchange(b, a)
+
+
+@test
+def without_offloads(env):
+    """As on old kernels: datagrams and packets one by one."""
+    with tunnel(env, "podrun", "wireguard-go", "--no-runs", "--no-super") as (a, b):
+        exchange(a, b)
+
+
+@test
+def two_of_ours(env):
+    with tunnel(env, "podrun", "podrun", preshared=True) as (a, b):
+        exchange(a, b)
+
+
+@test
+def over_a_stream(env):
+    with tunnel(env, "podrun", "podrun", stream=True) as (a, b):
+        exchange(a, b)
+
+
+def roams(env, program):
+    """Our host gets another address under a connection that is at work."""
+    with tunnel(env, "podrun", program, knows=(True, False)) as (a, b):
+        with client(a, b, b.inner) as ask:
+            assert ask("up", 65536, MS)["bytes"] > 1 << 20
+            a.node.root("ip", "address", "add", "192.0.2.77/24", "dev", "eth0")
+            a.node.root("ip", "address", "del", "192.0.2.1/24", "dev", "eth0")
+            a.node.root("ip", "address", "replace", "192.0.2.77/24", "dev", "eth0")
+            for way in ("down", "up"):
+                assert ask(way, 65536, MS)["bytes"] > 1 << 20
+        if program == "wireguard-go":
+            assert "192.0.2.77:" in b.node.root("wg", "show", b.name, "endpoints")
+
+
+@test
+def roams_to_wireguard_go(env):
+    roams(env, "wireguard-go")
+
+
+@test
+def roams_to_podrun(env):
+    roams(env, "podrun")
+
+
+if __name__ == "__main__":
+    networks.enter()
+    main()

@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Real programs whose other end is outside: moved while they work, with their connections.
+
+Each program of clients/ works in a session on one of two hosts (world.py) with somebody outside who knows nothing of podrun,
+tells how far it is in /tmp/beat, checks all it gets, and stops when /tmp/go is there.  In `NAME/again` its session is
+suspended and resumed several times, in `NAME/hosts` it goes to another host and back, and in `NAME/line` it is
+suspended and resumed behind a line that is slow, loses packets and reorders them.  After each move the work has to go on.
+
+PODRUN_TEST_MOVES is how many moves each makes (3).  PODRUN_TEST_NET=host is to try the programs themselves: they
+run on the hosts' network then, and nothing is moved.
+"""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+import networks  # noqa: E402
+from harness import Skip, add, main, needs, test, until  # noqa: E402
+from world import OUTSIDE, World  # noqa: E402
+
+HERE = pathlib.Path(__file__).resolve().parent
+MOVES = int(os.environ.get("PODRUN_TEST_MOVES", "3"))
+NET = os.environ.get("PODRUN_TEST_NET", "vnat")
+PORTS = {"redis-cli": 6379, "psql": 5432, "iperf3": 5201}
+PG = "/usr/lib/postgresql"
+
+
+def start_postgres(w):
+    bins = max(pathlib.Path(PG).glob("*/bin"))
+    data = w.env.path("pg")
+    w.env.call(*w.outside.user, bins / "initdb", "-U", "postgres", "-A", "trust", "-D", data)
+    with open(data / "pg_hba.conf", "a") as f:
+        f.write("host all all 0.0.0.0/0 trust\n")
+    w.serve("outside", bins / "postgres", "-D", data, "-h", "0.0.0.0", "-k", w.env.dir, "-c", "fsync=off")
+    w.answers("outside", OUTSIDE, 5432)
+    until("a database", lambda: w.env.call(*w.outside.user, "psql", "-h", OUTSIDE, "-U", "postgres", "-c",
+                                           "CREATE DATABASE bench", check=False).code == 0)
+    w.env.call(*w.outside.user, "pgbench", "-q", "-i", "-h", OUTSIDE, "-U", "postgres", "bench")
+
+
+def start_others(w, name):
+    """Those whose servers are programs of their own."""
+    if name == "redis-cli":
+        w.serve("outside", "redis-server", "--bind", "0.0.0.0", "--protected-mode", "no", "--save", "", cwd=w.env.dir)
+    elif name == "iperf3":
+        w.serve("outside", "iperf3", "-s")
+    elif name == "psql":
+        start_postgres(w)
+    if name in PORTS:
+        w.answers("outside", OUTSIDE, PORTS[name])
+
+
+def serve(w, name):
+    place = w.env.path("outside")
+    place.mkdir()
+    w.outside.sysctl("net/ipv4/ip_unprivileged_port_start", 0)
+    w.serve("outside", sys.executable, HERE / "server.py", place)
+    for port in (8000, 53):
+        w.answers("outside", OUTSIDE, port)
+    start_others(w, name)
+
+
+def beat_of(host, session):
+    r = host.podrun("exec", session, "cat", "/tmp/beat", check=False)
+    return int(r.out or 0) if r.code == 0 else 0
+
+
+def goes_on(host, session):
+    """It works, and did not only finish what it had."""
+    before = beat_of(host, session)
+    until("the work goes on: " + host.logs(session)[-500:], lambda: beat_of(host, session) > before + 1)
+
+
+def requirements(script):
+    text = script.read_text()
+    for key, found in re.findall(r"^# (needs|needs-python): *(.*)$", text, re.M):
+        if key == "needs":
+            os.environ["PATH"] += os.pathsep + os.pathsep.join(map(str, pathlib.Path(PG).glob("*/bin")))
+            needs(*found.split())
+        else:
+            try:
+                __import__(found)
+            except ImportError as e:
+                raise Skip("python3-%s is not installed" % found) from e
+
+
+def ends_well(w, host, name):
+    (w.env.path("outside") / "enough").touch()
+    host.podrun("exec", "s", "touch", "/tmp/go")
+    log = host.wait("s", timeout=120)
+    assert "FAIL" not in log and re.search(r"^ok after \d+$", log, re.M), log[-2000:]
+    host.podrun("rm", "s", check=False)
+
+
+def at_work(env, name, move, **kw):
+    script = HERE / "clients" / name
+    requirements(script)
+    with World(env, **kw) as w:
+        serve(w, name)
+        host = w.a
+        w.run(host, "s", "python3", script, net=NET, options=["-e", "PYTHONDONTWRITEBYTECODE=1"])
+        for i in range(MOVES if NET == "vnat" else 0):
+            goes_on(host, "s")
+            host = move(w, host, i)
+        goes_on(host, "s")
+        ends_well(w, host, name)
+
+
+def again(w, host, i):
+    w.again(host, "s")
+    return host
+
+
+def to_the_other(w, host, i):
+    there = w.b if host is w.a else w.a
+    w.migrate("s", host, there)
+    return there
+
+
+def on_a_bad_line(w, host, i):
+    w.lines["a"].say("delay", 10 * i)
+    w.lines["a"].say("loss", 5 * i)
+    w.lines["a"].say("reorder", 20 * i)
+    return again(w, host, i)
+
+
+@test
+def the_line_itself(env):
+    """What stands between is what it says: packets are late, lost and out of order, and streams exact."""
+    with World(env, relays=["a"]) as w:
+        serve(w, "curl-download")
+        line = w.lines["a"]
+        for words in ("delay", 20), ("loss", 20), ("reorder", 50):
+            line.say(*words)
+        got = env.call(*w.a.prefix, "ping", "-n", "-q", "-i", "0.002", "-c", "500", OUTSIDE, check=False).text
+        came = int(re.search(r"(\d+) received", got)[1])
+        assert 400 < came < 500, got
+        p = env.start(*w.a.prefix, "sh", "-c", "curl -sS http://%s:8000/stream/x | tee %s | sha256sum" % (
+            OUTSIDE, env.path("got")), stdout=subprocess.PIPE)
+        until("some of it", lambda: env.path("got").exists() and env.path("got").stat().st_size > 1 << 20)
+        (env.path("outside") / "enough").touch()
+        mine = p.communicate(timeout=60)[0].split()[0].decode()
+        theirs = env.call(*w.a.prefix, "curl", "-sS", "http://%s:8000/digest/x" % OUTSIDE).text
+        assert theirs == "%s %d" % (mine, env.path("got").stat().st_size), (mine, theirs)
+        line.say("cut")
+        assert "0 received" in env.call(*w.a.prefix, "ping", "-q", "-W1", "-c1", OUTSIDE, check=False).text
+
+
+if "PODRUN_TEST_NAMES" not in os.environ or os.environ["PODRUN_TEST_NAMES"] != "rewrite":
+    for path in sorted((HERE / "clients").iterdir()):
+        if os.access(path, os.X_OK) and path.is_file():
+            add(path.name + "/again", lambda env, n=path.name: at_work(env, n, again))
+            add(path.name + "/hosts", lambda env, n=path.name: at_work(env, n, to_the_other))
+            if path.name not in ("ping", "udp"):
+                add(path.name + "/line", lambda env, n=path.name: at_work(env, n, on_a_bad_line, relays=["a"]))
+
+if __name__ == "__main__":
+    if "-l" not in sys.argv and shutil.which("unshare"):
+        networks.enter()
+    main()
