@@ -229,6 +229,35 @@ class Bench:
         setup.server = server
         return setup
 
+    def tunnel(self, *options):
+        """The same protocol, by podrun: what a gateway on another host is reached by."""
+        wg = find("wg", "wireguard-tools")
+        a, b = networks.Node("tunnel-a"), networks.Node("tunnel-b")
+        networks.join(a, "eth0", b, "eth0")
+        sides = [(a, "192.0.2.11", "10.88.0.1"), (b, "192.0.2.12", "10.88.0.2")]
+        keys = [subprocess.run([wg, "genkey"], capture_output=True, text=True, check=True).stdout for _ in sides]
+        public = [subprocess.run([wg, "pubkey"], input=k, capture_output=True, text=True, check=True).stdout
+                  for k in keys]
+        helpers = []
+        for i, (node, under, inside) in enumerate(sides):
+            node.addresses("eth0", under + "/24")
+            config = self.place / ("tunnel%d%s.conf" % (i, "".join(options)))
+            config.write_text("[Interface]\nPrivateKey = %sListenPort = 51820\nAddress = %s/32\n[Peer]\nPublicKey = %s"
+                              "AllowedIPs = %s/32\nEndpoint = %s:51820\n" % (keys[i], inside, public[1 - i],
+                                                                            sides[1 - i][2], sides[1 - i][1]))
+            config.chmod(0o600)
+            helper = subprocess.Popen(node.inside(BUILD / "tests" / "tunnel_join", *options, config, "wg0"),
+                                      stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors("tunnel"))
+            if helper.stdout.readline() != b"ready\n":
+                raise RuntimeError("no tunnel")
+            helpers.append(inner(helper, "tunnel_join"))
+            node.root("ip", "route", "add", sides[1 - i][2], "dev", "wg0")
+        return Setup(a.user + [ENDS, "drive", "10.88.0.2", PORT], served(b, "10.88.0.2"), lambda: helpers)
+
+    def tunnel_single(self):
+        """Datagram by datagram, as over a network card that can't cut and join them."""
+        return self.tunnel("--no-runs")
+
 
 SETUPS = {
     "loopback": Bench.loopback,
@@ -236,4 +265,6 @@ SETUPS = {
     "slirp4netns": Bench.slirp4netns,
     "pasta": Bench.pasta,
     "wireguard-go": Bench.wireguard_go,
+    "tunnel": Bench.tunnel,
+    "tunnel-single": Bench.tunnel_single,
 }
