@@ -6,8 +6,8 @@
  *
  * A world is made (supervisor/world.h), PROGRAM runs in it until it says "ready" on its standard
  * output, is frozen into an image, ended with its world, and rebuilt from the image in a new one;
- * TIMES times.  Then /tmp/go is made inside, what the program writes is passed on, and its exit code
- * is ours.  The programs of tests/state do what is wanted:
+ * TIMES times.  Then /tmp/go is made inside, what the program writes is passed on, and its exit
+ * code is ours.  The programs of tests/state do what is wanted:
  *
  *      build/tests/ckpt_cycle -- $PWD/build/tests/state/counter /tmp/go
  *
@@ -16,6 +16,7 @@
  *      -m SEED    change some bytes of the image's records and sign it again: the rebuilding may
  *                 fail, but must end in good order; nothing of it runs (exit code 0: so it did)
  *      -o         its network is virtual, with a host outside (tests/lib/outsidenet.h); with -s it is not rebuilt
+ *      -l         with -o: its connections are lost meanwhile
  *      -k         keep the directory, and say where it is
  *      -v         say what happens and how long it takes
  *
@@ -43,7 +44,7 @@
 
 static struct {
 	int times;
-	bool snapshot, keep, verbose, mutate, outside;
+	bool snapshot, keep, verbose, mutate, outside, lost;
 	unsigned seed;
 } options = {.times = 1};
 
@@ -162,6 +163,7 @@ static struct ckpt_world view(struct cycle *c, struct ckpt_edge edges[3])
 
 	v.edges = edges;
 	v.vnet = options.outside;
+	v.vnet_lost = options.lost;
 	for (int i = 0; edges && i < 3; i++) {
 		if (c->ends[i] < 0)
 			continue;
@@ -437,7 +439,7 @@ int main(int argc, char **argv)
 	struct err e = {0};
 	int opt, r;
 
-	while ((opt = getopt(argc, argv, "+n:m:sokv")) != -1) {
+	while ((opt = getopt(argc, argv, "+n:m:solkv")) != -1) {
 		switch (opt) {
 		case 'n':
 			options.times = atoi(optarg);
@@ -451,6 +453,9 @@ int main(int argc, char **argv)
 			break;
 		case 'o':
 			options.outside = true;
+			break;
+		case 'l':
+			options.lost = true;
 			break;
 		case 'k':
 			options.keep = true;

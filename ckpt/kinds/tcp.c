@@ -529,11 +529,11 @@ static int dump_data(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
 	bool outside = m.peer_kind == PB__TCP__PEER__OUTSIDE;
 
 	/* Nothing changes while its packets are held back. */
-	if (r >= 0 && outside)
+	if (r >= 0 && outside && (tcp_queue_received(f->fd) || tcp_queue_unsent(f->fd))) {
 		r = tcp_live_dump(f->fd, &live, &m.received, e);
-	if (r >= 0 && outside && live.state != TCP_SYN_SENT)
-		r = tcp_live_read(f->fd, &live, m.received, &bytes, e);
-	else if (r >= 0 && m.state == PB__TCP__STATE__CONNECTED)
+		if (r >= 0)
+			r = tcp_live_read(f->fd, &live, m.received, &bytes, e);
+	} else if (r >= 0 && !outside && m.state == PB__TCP__STATE__CONNECTED)
 		r = tcp_queue_read(f->fd, peer_fd(d, &m), &bytes, e);
 	if (r >= 0 && bytes.len)
 		r = ckpt_dump_data(d, &ckpt_kind_tcp, f->id, 0, bytes.data, bytes.len, e);

@@ -6,6 +6,8 @@
  * the session's loopback device, before it is connected.  Multicast memberships belong to sockets
  * but are listed by interface (/proc/net/igmp, igmp6): each socket is asked about each group.
  *
+ * What came from outside by a virtual network is sent in the name of who had sent it.
+ *
  * A session on the host's network keeps its addresses; what waits in such a socket is lost, as
  * datagrams may be, since it could only be sent again under a false name.  Also lost: what waits in
  * a ping socket or in one that is shut for reading, error queues, and corked data.
@@ -407,6 +409,12 @@ static int create(struct ckpt_build *b, struct ckpt_record *r, int *ret_fd, stru
 	return rc;
 }
 
+static bool is_loopback(const union ckpt_sockaddr *a)
+{
+	return a->any.sa_family == AF_INET ? a->in.sin_addr.s_addr == htonl(INADDR_LOOPBACK)
+					   : IN6_IS_ADDR_LOOPBACK(&a->in6.sin6_addr);
+}
+
 static size_t waiting(int fd)
 {
 	int n = 0;
@@ -427,6 +435,39 @@ static int address_of(int fd, const Pb__Udp *m, union ckpt_sockaddr *ret, struct
 	return len;
 }
 
+/* The session's own address by which it reaches @source; @to has the port. */
+static void own_address(int domain, const Pb__InetAddr *source, union ckpt_sockaddr *to)
+{
+	_cleanup_close_ int fd = socket(domain, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	in_port_t port = to->in.sin_port;
+	union ckpt_sockaddr a;
+	socklen_t len = sizeof(a);
+	int n = ckpt_sock_addr_unpack(source, domain, &a, NULL);
+
+	if (n < 0 || connect(fd, &a.any, (socklen_t)n) < 0 || getsockname(fd, &a.any, &len) < 0)
+		return;
+	*to = a;
+	to->in.sin_port = port;
+}
+
+/*
+ * A source that is not the session's own is outside: whoever owns the network may send in its
+ * name.  As a packet of its would, it goes to the session's address there, which a socket bound
+ * to any has not told.
+ */
+static int bind_outside(int fd, const Pb__Udp *m, const Pb__InetAddr *source,
+	union ckpt_sockaddr *to, struct err *e)
+{
+	int one = 1;
+
+	if (is_loopback(to))
+		own_address(m->domain, source, to);
+	setsockopt(fd, IPPROTO_IP, IP_TRANSPARENT, &one, sizeof(one));
+	if (m->domain == AF_INET6)
+		setsockopt(fd, IPPROTO_IPV6, IPV6_TRANSPARENT, &one, sizeof(one));
+	return bind_to(fd, m->domain, source, e);
+}
+
 static int send_from(const Pb__Udp *m, const Pb__SockMessage *message,
 	const union ckpt_sockaddr *to, socklen_t len, struct err *e)
 {
@@ -438,7 +479,11 @@ static int send_from(const Pb__Udp *m, const Pb__SockMessage *message,
 		return fd;
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	ckpt_sock_widen(fd);
-	r = bind_to(fd, m->domain, message->source, e);
+	r = bind_to(fd, m->domain, message->source, NULL);
+	if (r == -EADDRNOTAVAIL)
+		r = bind_outside(fd, m, message->source, &target, e);
+	else if (r < 0)
+		r = bind_to(fd, m->domain, message->source, e);
 	if (r < 0)
 		return r;
 	/* To a socket bound to any address: by the way the source's family goes. */

@@ -112,6 +112,19 @@ static void call(int port)
 		start_peer(fd);
 }
 
+/* From port OUTSIDENET_PORT + 1. */
+static void send_datagram(int port)
+{
+	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)}, own;
+	_cleanup_close_ int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	own = to;
+	own.sin_port = htons(OUTSIDENET_PORT + 1);
+	inet_pton(AF_INET, OUTSIDENET_SESSION4, &to.sin_addr);
+	must(fd >= 0 && bind(fd, (void *)&own, sizeof(own)) == 0, "datagram");
+	must(sendto(fd, "hello", 5, 0, (void *)&to, sizeof(to)) == 5, "datagram");
+}
+
 static bool read_line(int fd, char *line, size_t size)
 {
 	size_t n = 0;
@@ -137,6 +150,8 @@ static void control(int fd)
 			while (!results[number])
 				pthread_cond_wait(&changed, &lock);
 			dprintf(fd, "%ld\n", results[number] > 0 ? results[number] - 1 : -1);
+		} else if (sscanf(line, "datagram %d", &number) == 1) {
+			send_datagram(number);
 		} else if (sscanf(line, "call %d", &number) == 1) {
 			pthread_mutex_unlock(&lock);
 			call(number);

@@ -10,8 +10,8 @@
  * then perhaps its end (FIN 1), reads nothing until it is told to, then all up to the end;
  * without FIN it then says "bye" and ends.  ID 0 is its controller: "go" lets the others read;
  * "result ID" is answered with how many bytes ID has sent it, in a line, once it has read all, or
- * -1 if they were not those of outsidenet_byte(); "call PORT" makes it connect to the session.
- * "echo": sends back what it gets.
+ * -1 if they were not those of outsidenet_byte(); "datagram PORT" sends one there; "call PORT"
+ * makes it connect to the session.  "echo": sends back what it gets.
  *
  * What goes to the port OUTSIDENET_DEAF is lost until packets have been held back once.
  */

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * connections GO [N] - TCP connections with a host outside (tests/lib/outsidenet.h), in every
- * state, that are moved: both families, queues full both ways, ends said by one side, the other,
- * or both, one not answered yet, N idle ones.
+ * connections GO [N [lost]] - TCP connections with a host outside (tests/lib/outsidenet.h), in
+ * every state, that are moved: both families, queues full both ways, ends said by one side, the
+ * other, or both, one not answered yet, N idle ones.
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdbool.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 
@@ -55,11 +58,19 @@ static void await(int fd, int state)
 		state_nap();
 }
 
-/* Writes until nothing more is taken, or @most. */
+static int queued(int fd, unsigned long what)
+{
+	int n;
+
+	STATE_CHECK(ioctl(fd, what, &n) == 0);
+	return n;
+}
+
+/* Writes until nothing more is taken because the peer has no room left, or @most. */
 static void stuff(struct connection *c, size_t most)
 {
 	static unsigned char block[16384];
-	int dry = 0;
+	int dry = 0, before = 0;
 
 	STATE_CHECK(fcntl(c->fd, F_SETFL, O_NONBLOCK) == 0);
 	while (dry < 10 && c->sent < most) {
@@ -70,11 +81,15 @@ static void stuff(struct connection *c, size_t most)
 			block[i] = outsidenet_byte(c->sent + i);
 		n = write(c->fd, block, len);
 		STATE_CHECK(n > 0 || errno == EAGAIN);
-		dry = n < 0 ? dry + 1 : 0;
-		if (n < 0)
-			state_nap();
-		else
+		if (n > 0) {
 			c->sent += (size_t)n;
+			dry = 0;
+			continue;
+		}
+		state_nap();
+		/* Unsent although nothing moves: the window is closed. */
+		dry = queued(c->fd, SIOCOUTQNSD) && queued(c->fd, SIOCOUTQ) == before ? dry + 1 : 0;
+		before = queued(c->fd, SIOCOUTQ);
 	}
 	STATE_CHECK(fcntl(c->fd, F_SETFL, 0) == 0);
 }
@@ -178,6 +193,66 @@ static int dial_echo(bool six)
 	return fd;
 }
 
+/* Two UDP sockets, bound to any address and connected, each with a datagram that waits. */
+static void make_udp(int control, int fd[2])
+{
+	for (int i = 0; i < 2; i++) {
+		struct sockaddr_in at = {.sin_family = AF_INET}, to = at;
+		socklen_t len = sizeof(at);
+		char line[64];
+
+		fd[i] = socket(AF_INET, SOCK_DGRAM, 0);
+		to.sin_port = htons(OUTSIDENET_PORT + 1);
+		inet_pton(AF_INET, OUTSIDENET_HOST4, &to.sin_addr);
+		STATE_CHECK(bind(fd[i], (void *)&at, sizeof(at)) == 0);
+		STATE_CHECK(!i || connect(fd[i], (void *)&to, sizeof(to)) == 0);
+		STATE_CHECK(getsockname(fd[i], (void *)&at, &len) == 0);
+		snprintf(line, sizeof(line), "datagram %d\n", ntohs(at.sin_port));
+		STATE_CHECK(write(control, line, strlen(line)) == (ssize_t)strlen(line));
+		STATE_CHECK(poll(&(struct pollfd){.fd = fd[i], .events = POLLIN}, 1, -1) == 1);
+	}
+}
+
+static void check_udp(const int fd[2])
+{
+	for (int i = 0; i < 2; i++) {
+		struct sockaddr_in from, host = {.sin_family = AF_INET};
+		socklen_t len = sizeof(from);
+		char text[8];
+
+		inet_pton(AF_INET, OUTSIDENET_HOST4, &host.sin_addr);
+		STATE_CHECK(recvfrom(fd[i], text, sizeof(text), MSG_DONTWAIT, (void *)&from,
+				    &len) == 5);
+		STATE_CHECK(!memcmp(text, "hello", 5));
+		STATE_CHECK(from.sin_addr.s_addr == host.sin_addr.s_addr &&
+			    ntohs(from.sin_port) == OUTSIDENET_PORT + 1);
+		len = sizeof(from);
+		STATE_CHECK(!i || (getpeername(fd[i], (void *)&from, &len) == 0 &&
+					  ntohs(from.sin_port) == OUTSIDENET_PORT + 1));
+	}
+}
+
+/* They are another's by now: what had arrived can be read, then comes the error. */
+static void check_lost(const struct connection *c, size_t n, const int *many, int n_many)
+{
+	unsigned char text[4096];
+	ssize_t got;
+
+	for (size_t i = 0; i < n; i++) {
+		size_t at = MUCH - c[i].to_read, before = at;
+
+		while ((got = read(c[i].fd, text, sizeof(text))) > 0)
+			for (ssize_t k = 0; k < got; k++, at++)
+				STATE_CHECK(text[k] == outsidenet_byte(at));
+		STATE_CHECK(got < 0 && errno == ECONNRESET);
+		STATE_CHECK(c[i].state != TCP_CLOSE_WAIT || at == MUCH);
+		STATE_CHECK(c[i].state != TCP_ESTABLISHED || at > before);
+		STATE_CHECK(write(c[i].fd, "x", 1) < 0 && errno == EPIPE);
+	}
+	for (int i = 0; i < n_many; i++)
+		STATE_CHECK(read(many[i], text, 1) < 0 && errno == ECONNRESET);
+}
+
 int main(int argc, char **argv)
 {
 	static const int states[] = {TCP_ESTABLISHED, TCP_ESTABLISHED, TCP_CLOSE_WAIT,
@@ -190,6 +265,9 @@ int main(int argc, char **argv)
 	struct rlimit most;
 	struct pollfd p;
 	socklen_t len = sizeof(on);
+	int udp[2];
+
+	signal(SIGPIPE, SIG_IGN);
 
 	getrlimit(RLIMIT_NOFILE, &most);
 	most.rlim_cur = most.rlim_max;
@@ -201,6 +279,7 @@ int main(int argc, char **argv)
 	STATE_CHECK(setsockopt(many[0], SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one)) == 0);
 	STATE_CHECK(setsockopt(many[0], IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle)) == 0);
 	STATE_CHECK(setsockopt(many[0], IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)) == 0);
+	make_udp(control, udp);
 	for (int i = 0; i < N; i++)
 		begin(&c[i], i + 1, states[i]);
 	for (int i = 0; i < N; i++)
@@ -209,6 +288,11 @@ int main(int argc, char **argv)
 	STATE_CHECK(state_of(deaf) == TCP_SYN_SENT);
 	state_ready(argc, argv);
 
+	check_udp(udp);
+	if (argc > 3) {
+		check_lost(c, N, many, n);
+		return state_ok();
+	}
 	for (int i = 0; i < N; i++)
 		await(c[i].fd, c[i].state);
 	for (int i = 0; i < n; i++)
