@@ -26,12 +26,13 @@
 #include "vnet/gateway/pump.h"
 #include "vnet/vnat.h"
 
-#define WATCHED (EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET)
+#define WATCHED (EPOLLIN | EPOLLRDHUP | EPOLLET)
 
 struct flow_watch {
 	struct gateway_watch side[2];
-	struct gateway_later later;
+	struct gateway_later later, poked;
 	struct vnet_gateway *g;
+	bool for_room[2]; /* watched for EPOLLOUT as well */
 };
 
 struct gateway_flows {
@@ -51,7 +52,6 @@ static void close_side(struct vnet_gateway *g, struct gateway_flow *f, unsigned 
 	if (fd < 0)
 		return;
 	f->fd[side] = -1;
-	gateway_loop_remove(g->loop, fd);
 	if (reset)
 		setsockopt(fd, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
 	close(fd);
@@ -62,6 +62,7 @@ void gateway_flow_close(struct vnet_gateway *g, uint32_t flow, bool reset)
 	struct gateway_flow *f = &g->arena->flows[flow];
 
 	gateway_loop_forget(g->loop, &g->flows->watches[flow].later);
+	gateway_loop_forget(g->loop, &g->flows->watches[flow].poked);
 	gateway_pump_release(g, flow);
 	close_side(g, f, GATEWAY_INNER, reset);
 	close_side(g, f, GATEWAY_OUTER, reset);
@@ -110,15 +111,40 @@ static bool inner_delivered(const struct gateway_flow *f)
 	       info.tcpi_state == TCP_CLOSE;
 }
 
+static uint32_t flow_of(struct flow_watch *w)
+{
+	return (uint32_t)(w - w->g->flows->watches);
+}
+
 /* ---- events ------------------------------------------------------------------------------ */
 
-static void run_pump(struct vnet_gateway *g, uint32_t flow)
+/* Watches a socket for room, or no more: most never need it, and an event that says no more than "room" costs a turn. */
+static void watch_for_room(struct vnet_gateway *g, uint32_t flow, unsigned side, bool on)
 {
+	struct flow_watch *w = &g->flows->watches[flow];
+
+	if (w->for_room[side] == on || g->arena->flows[flow].fd[side] < 0)
+		return;
+	w->for_room[side] = on;
+	gateway_loop_change(g->loop, g->arena->flows[flow].fd[side],
+		on ? WATCHED | EPOLLOUT : WATCHED, &w->side[side]);
+}
+
+static void run_pump(struct vnet_gateway *g, uint32_t flow, int side, uint32_t events)
+{
+	const struct gateway_pump_cause why = {side, events};
 	struct gateway_flow *f = &g->arena->flows[flow];
 	bool ending = g->arena->sessions[f->session].state == GATEWAY_SESSION_ENDING;
+	bool inner = false, blocked[2] = {false, false};
+	enum gateway_pump_result r = gateway_pump_run(g, flow, &why, &inner, blocked);
 
-	switch (gateway_pump_run(g, flow)) {
+	if (inner && g->inner_sends)
+		g->inner_sends(g);
+	switch (r) {
 	case GATEWAY_PUMP_IDLE:
+		watch_for_room(g, flow, GATEWAY_INNER, blocked[GATEWAY_INNER]);
+		if (blocked[GATEWAY_OUTER])
+			watch_for_room(g, flow, GATEWAY_OUTER, true);
 		if (ending && f->ended[GATEWAY_INNER])
 			break;
 		return;
@@ -135,6 +161,23 @@ static void run_pump(struct vnet_gateway *g, uint32_t flow)
 	}
 	gateway_flow_close(g, flow, false);
 	ended(g, flow);
+}
+
+void gateway_flow_poke(struct vnet_gateway *g, uint32_t flow)
+{
+	struct flow_watch *w = &g->flows->watches[flow];
+
+	if (g->arena->flows[flow].state == GATEWAY_FLOW_OPEN)
+		gateway_loop_later(g->loop, &w->poked);
+}
+
+static void on_poked(struct gateway_later *l)
+{
+	struct flow_watch *fw = gateway_container(l, struct flow_watch, poked);
+	uint32_t flow = flow_of(fw);
+
+	if (fw->g->arena->flows[flow].state == GATEWAY_FLOW_OPEN)
+		run_pump(fw->g, flow, GATEWAY_INNER, EPOLLIN);
 }
 
 static int socket_error(int fd)
@@ -154,16 +197,11 @@ static void on_event(struct vnet_gateway *g, uint32_t flow, enum gateway_side si
 	if (f->state == GATEWAY_FLOW_FREE)
 		return;
 	if (f->state == GATEWAY_FLOW_OPEN)
-		run_pump(g, flow);
+		run_pump(g, flow, (int)side, events);
 	else if (waits && side == first && (events & (EPOLLOUT | EPOLLERR | EPOLLHUP)))
 		g->flows->ops[f->inbound]->connected(g, flow, socket_error(f->fd[side]));
 	else if (events & EPOLLERR)
 		gateway_flow_reset(g, flow);
-}
-
-static uint32_t flow_of(struct flow_watch *w)
-{
-	return (uint32_t)(w - w->g->flows->watches);
 }
 
 static void on_inner(struct gateway_watch *w, uint32_t events)
@@ -185,7 +223,7 @@ static void on_later(struct gateway_later *l)
 	struct flow_watch *fw = gateway_container(l, struct flow_watch, later);
 
 	if (fw->g->arena->flows[flow_of(fw)].state == GATEWAY_FLOW_OPEN)
-		run_pump(fw->g, flow_of(fw));
+		run_pump(fw->g, flow_of(fw), -1, 0);
 }
 
 /* ---- beginnings -------------------------------------------------------------------------- */
@@ -207,17 +245,22 @@ struct gateway_flow *gateway_flow_begin(
 int gateway_flow_watch(struct vnet_gateway *g, uint32_t flow, enum gateway_side side)
 {
 	struct flow_watch *w = &g->flows->watches[flow];
+	const struct gateway_flow *f = &g->arena->flows[flow];
 
 	w->g = g;
 	w->later.run = on_later;
+	w->poked.run = on_poked;
 	w->side[side].ready = side == GATEWAY_INNER ? on_inner : on_outer;
-	return gateway_loop_add(g->loop, g->arena->flows[flow].fd[side], WATCHED, &w->side[side]);
+	/* Room is how a socket tells that it is connected. */
+	w->for_room[side] = side == (f->inbound ? GATEWAY_INNER : GATEWAY_OUTER);
+	return gateway_loop_add(g->loop, f->fd[side],
+		w->for_room[side] ? WATCHED | EPOLLOUT : WATCHED, &w->side[side]);
 }
 
 void gateway_flow_open(struct vnet_gateway *g, uint32_t flow)
 {
 	g->arena->flows[flow].state = GATEWAY_FLOW_OPEN;
-	run_pump(g, flow);
+	run_pump(g, flow, -1, 0);
 }
 
 /* ---- sessions ---------------------------------------------------------------------------- */
@@ -248,7 +291,7 @@ uint32_t gateway_flow_end_session(struct vnet_gateway *g, uint32_t session, bool
 		if (now || f->state != GATEWAY_FLOW_OPEN || !inner_ended(f))
 			gateway_flow_reset(g, i);
 		else
-			run_pump(g, i);
+			run_pump(g, i, -1, 0);
 		left += f->state != GATEWAY_FLOW_FREE;
 	}
 	return left;

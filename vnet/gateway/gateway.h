@@ -47,6 +47,7 @@ struct vnet_gateway {
 	/* Told from below: a flow has ended, a session is no more. */
 	void (*flow_ended)(struct vnet_gateway *g, uint32_t session);
 	void (*maybe_end)(struct vnet_gateway *g);
+	void (*inner_sends)(struct vnet_gateway *g); /* gw0 will have packets */
 };
 
 /*

@@ -6,6 +6,9 @@
  * no copy of ours.  While there are packets up to TURN are taken from one TUN before others have
  * their turn, so that a session which sends all the time keeps nobody waiting.
  *
+ * What is written to one side makes the other side readable, and nobody needs epoll to be told: a flow that got
+ * bytes is read at the end of the same turn, and so is gw0 when bytes went into it.
+ *
  * A session may only say its own addresses as a source.  What else its root makes up - another's address, the
  * gateway's, a router's announcements - is dropped here, before anything looks at it.
  */
@@ -15,6 +18,7 @@
 
 #include "base/base.h"
 #include "vnet/gateway/datagram.h"
+#include "vnet/gateway/flow.h"
 #include "vnet/gateway/gateway.h"
 #include "vnet/gateway/outbound.h"
 #include "vnet/gateway/wire.h"
@@ -30,6 +34,7 @@ struct link_watch {
 
 struct gateway_link {
 	struct link_watch gw, sessions[GATEWAY_MAX_SESSIONS];
+	struct gateway_later gw_soon;
 	_Alignas(16) uint8_t buffer[VNET_PACKET_MAX];
 };
 
@@ -67,6 +72,8 @@ static void from_session(struct vnet_gateway *g, uint32_t session, struct vnet_p
 	switch (vnet_vnat_from_session(g->vnat, session, p, &flow)) {
 	case VNAT_PASS:
 		gateway_wire_to_inner(g, p);
+		if (flow != VNET_NONE && p->payload_len)
+			gateway_flow_poke(g, flow);
 		break;
 	case VNAT_NEW:
 		gateway_outbound_syn(g, session, p);
@@ -146,10 +153,8 @@ static void from_inner(struct vnet_gateway *g, struct vnet_packet *p)
 	}
 }
 
-static void on_gw(struct gateway_watch *w, uint32_t events)
+static void read_gw(struct vnet_gateway *g)
 {
-	struct vnet_gateway *g = gateway_container(w, struct link_watch, watch)->g;
-
 	set_clock(g);
 	for (int i = 0; i < TURN; i++) {
 		struct vnet_packet p = packet_in(g->link);
@@ -160,6 +165,21 @@ static void on_gw(struct gateway_watch *w, uint32_t events)
 	}
 }
 
+static void on_gw(struct gateway_watch *w, uint32_t events)
+{
+	read_gw(gateway_container(w, struct link_watch, watch)->g);
+}
+
+static void on_gw_soon(struct gateway_later *l)
+{
+	read_gw(gateway_container(l, struct gateway_link, gw_soon)->gw.g);
+}
+
+static void inner_sends(struct vnet_gateway *g)
+{
+	gateway_loop_later(g->loop, &g->link->gw_soon);
+}
+
 int gateway_link_start(struct vnet_gateway *g, struct err *e)
 {
 	int r;
@@ -168,6 +188,8 @@ int gateway_link_start(struct vnet_gateway *g, struct err *e)
 	if (!g->link)
 		return err_errno(e, -ENOMEM, "gateway");
 	g->link->gw = (struct link_watch){{on_gw}, g};
+	g->link->gw_soon.run = on_gw_soon;
+	g->inner_sends = inner_sends;
 	r = gateway_loop_add(g->loop, g->arena->gw_tun, EPOLLIN, &g->link->gw.watch);
 	return r < 0 ? err_errno(e, r, "gw0") : 0;
 }

@@ -10,7 +10,8 @@
  * are still in it, and are passed on by the next one.  Nothing is ever counted in memory that could be
  * wrong by one call.
  *
- * Sockets are watched edge triggered, so a direction is run until it would wait.
+ * Sockets are watched edge triggered, so a direction is run until it would wait - or until what came was so little
+ * that there can't be more: a message there and back costs two calls each way.
  */
 #include "vnet/gateway/pump.h"
 
@@ -22,14 +23,17 @@
 #include "base/base.h"
 #include "vnet/gateway/gateway.h"
 
-#define PIPE_BYTES (256 << 10)
-#define CHUNK	   (256u << 10)
+#define SLOTS	   256 /* of a pipe: each takes a page, or a byte */
+#define PIPE_BYTES (SLOTS * 4096)
+#define CHUNK	   (1u << 20)
 #define TURNS	   16  /* of one direction before others have their turn */
 #define CACHED	   256 /* free pipes that stay open */
 
 struct gateway_pump {
 	uint32_t n_free, n_unmade;
-	int32_t free[GATEWAY_MAX_PIPES];   /* open, empty */
+	int32_t free[GATEWAY_MAX_PIPES]; /* open, empty */
+	uint16_t
+		slots[GATEWAY_MAX_PIPES]; /* as far as known; a user's pipes together are limited */
 	int32_t unmade[GATEWAY_MAX_PIPES]; /* not open */
 };
 
@@ -74,8 +78,9 @@ static int32_t take_pipe(struct vnet_gateway *g, uint32_t flow, unsigned side)
 	} else {
 		if (!pump->n_unmade || pipe2(fd, O_CLOEXEC | O_NONBLOCK) < 0)
 			return -1;
-		fcntl(fd[1], F_SETPIPE_SZ, PIPE_BYTES);
 		index = pump->unmade[--pump->n_unmade];
+		pump->slots[index] =
+			fcntl(fd[1], F_SETPIPE_SZ, PIPE_BYTES) == PIPE_BYTES ? SLOTS : 1;
 		p = &g->arena->pipes[index];
 		p->fd[0] = fd[0];
 		p->fd[1] = fd[1];
@@ -184,14 +189,17 @@ static int stop(struct vnet_gateway *g, struct gateway_flow *f, unsigned side, b
 }
 
 /*
- * From @side to the other one.  1: more at once; 0: as much as goes; -errno: a side has failed.
+ * From @side to the other one, *ret_moved bytes.  1: more at once; 0: as much as goes; -errno: a side has failed.
+ * @quiet: no end is to be expected.
  */
-static int run_side(struct vnet_gateway *g, uint32_t flow, unsigned side)
+static int run_side(
+	struct vnet_gateway *g, uint32_t flow, unsigned side, bool quiet, bool *ret_moved)
 {
 	struct gateway_flow *f = &g->arena->flows[flow];
 	bool left_over = f->pipe[side] >= 0;
 	struct gateway_pipe *p;
 	ssize_t left, n;
+	bool last;
 
 	if (!left_over)
 		f->pipe[side] = take_pipe(g, flow, side);
@@ -206,28 +214,51 @@ static int run_side(struct vnet_gateway *g, uint32_t flow, unsigned side)
 			return stop(g, f, side, left == 0);
 		if (left < 0)
 			return (int)left;
+		/* Less than a byte for each slot: it was not the pipe that was full. */
+		last = quiet && !left_over && left < g->pump->slots[f->pipe[side]];
 		for (; left > 0; left -= n) {
 			n = push(f, p, side);
 			if (n <= 0)
 				return n == -EAGAIN ? 0 : n ? (int)n : -EIO;
+			*ret_moved = true;
 		}
+		if (last)
+			return stop(g, f, side, false);
 	}
 	give_back(g, f, side);
 	return 1;
 }
 
-enum gateway_pump_result gateway_pump_run(struct vnet_gateway *g, uint32_t flow)
+/* Has something happened that lets bytes from @side go on? */
+static bool concerns(const struct gateway_flow *f, const struct gateway_pump_cause *why, int side)
+{
+	if (f->ended[side])
+		return false;
+	if (why->side < 0 || (why->events & (EPOLLHUP | EPOLLERR)))
+		return true;
+	if (why->side == side)
+		return why->events & (EPOLLIN | EPOLLRDHUP);
+	return (why->events & EPOLLOUT) && f->pipe[side] >= 0;
+}
+
+enum gateway_pump_result gateway_pump_run(struct vnet_gateway *g, uint32_t flow,
+	const struct gateway_pump_cause *why, bool *ret_inner, bool ret_blocked[2])
 {
 	struct gateway_flow *f = &g->arena->flows[flow];
-	bool more = false;
+	bool quiet = why->side >= 0 && !(why->events & (EPOLLHUP | EPOLLERR | EPOLLRDHUP));
+	bool more = false, moved[2] = {false, false};
 
-	for (unsigned side = 0; side < 2; side++) {
-		int r = f->ended[side] ? 0 : run_side(g, flow, side);
+	for (int side = 0; side < 2; side++) {
+		int r = 0;
 
+		if (concerns(f, why, side))
+			r = run_side(g, flow, (unsigned)side, quiet, &moved[side]);
 		if (r < 0)
 			return GATEWAY_PUMP_RESET;
 		more |= r > 0;
+		ret_blocked[!side] = f->pipe[side] >= 0 && r == 0;
 	}
+	*ret_inner = moved[GATEWAY_OUTER];
 	if (f->ended[0] && f->ended[1])
 		return GATEWAY_PUMP_OVER;
 	return more ? GATEWAY_PUMP_MORE : GATEWAY_PUMP_IDLE;

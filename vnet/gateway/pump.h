@@ -5,6 +5,7 @@
 #ifndef VNET_GATEWAY_PUMP_H
 #define VNET_GATEWAY_PUMP_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct err;
@@ -19,8 +20,14 @@ enum gateway_pump_result {
 
 /* At a worker's start: pipes with bytes in them belong to the flows that they say. */
 int gateway_pump_start(struct vnet_gateway *g, struct err *e);
-/* Both ways, as much as goes without waiting. */
-enum gateway_pump_result gateway_pump_run(struct vnet_gateway *g, uint32_t flow);
+/* What epoll has said of one side, or -1 and 0 for all there is; as much as goes without waiting. */
+struct gateway_pump_cause {
+	int side; /* enum gateway_side */
+	uint32_t events;
+};
+/* *ret_inner: bytes went to the inner socket.  *ret_blocked, by side: bytes wait for that socket to take more. */
+enum gateway_pump_result gateway_pump_run(struct vnet_gateway *g, uint32_t flow,
+	const struct gateway_pump_cause *why, bool *ret_inner, bool ret_blocked[2]);
 /* Bytes on their way are dropped, and the flow's pipes are free for others. */
 void gateway_pump_release(struct vnet_gateway *g, uint32_t flow);
 

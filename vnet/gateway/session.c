@@ -252,9 +252,8 @@ static void sweep(struct gateway_later *l)
 	for (uint32_t i = 0; i < GATEWAY_MAX_SESSIONS; i++) {
 		uint32_t state = session_at(g, i)->state;
 
-		if ((state == GATEWAY_SESSION_ENDING ||
-			    (state == GATEWAY_SESSION_SUSPENDED &&
-				    !gateway_datagram_count(g, i))) &&
+		if ((state == GATEWAY_SESSION_ENDING || (state == GATEWAY_SESSION_SUSPENDED &&
+								!gateway_datagram_count(g, i))) &&
 			!gateway_session_flows(g, i))
 			forget(g, i);
 	}
