@@ -5,6 +5,7 @@
 What is outside is this script itself (192.0.2.1, 2001:db8::1, the loopback); a session is a network namespace that
 `netsession` makes and attaches, and programs are run in it by nsenter.
 """
+import hashlib
 import os
 import pathlib
 import random
@@ -326,6 +327,52 @@ def published_with_the_clients_address(env):
     other = Session(env, "other", ["8080:80"])
     assert other.attached == "failed port 8080 of this host is published by 's'", other.attached
     other.close()
+    s.close()
+
+
+PENDING = r"""
+l = socket.create_server(('0.0.0.0', 80))
+say('listening')
+sys.stdin.readline()
+c, peer = l.accept()
+say(*peer)
+say(digest(c))
+"""
+
+
+@test
+def nobody_had_accepted_it(env):
+    """The session's listener is made anew, and its client does not notice."""
+    s = Session(env, "s", ["8082:80"])
+    first = s.python(PENDING)
+    assert first.stdout.readline() == "listening\n"
+    until("it listens outside", lambda: s.list()["mine"]["listening"] == "1")
+    h = hashlib.sha256(b"received")
+    with socket.create_connection((OUT4, 8082), source_address=(OUT4, 0)) as c:
+        ours = c.getsockname()[1]
+        c.sendall(b"received")
+        waiting = ["ss", "-tnH", "state", "established", "( sport = :80 )"]
+        until("it waits there", lambda: subprocess.run(s.argv(*waiting), capture_output=True,
+                                                       text=True).stdout.split()[:1] == ["8"])
+        assert s.say("suspend") == "done flows 1"
+        first.kill()
+        first.wait()
+        for b in blocks(10, "more"):  # noqa: F821
+            c.sendall(b)
+            h.update(b)
+        c.shutdown(socket.SHUT_WR)
+        second = s.python(PENDING)
+        assert second.stdout.readline() == "listening\n"
+        assert "lost 0 flows 1" in s.say("frozen")
+        assert s.say("redo %s %d 80 received" % (OUT4, ours)) == "done"
+        assert s.say("redo %s %d 80 received" % (OUT4, ours)) == "done", "twice is as good as once"
+        assert s.say("redo %s 1 80 received" % OUT4) == "no such connection"
+        assert s.say("go").startswith("done")
+        second.stdin.write("\n")
+        second.stdin.close()
+        assert second.stdout.readline().split() == [OUT4, str(ours)]
+        assert second.stdout.readline().strip() == h.hexdigest()
+    second.wait()
     s.close()
 
 

@@ -6,7 +6,7 @@
  *
  * The gateway (this program is also that) runs where this was started; then a user and network namespace is
  * entered in which net0 is all there is.  Says "ready PID", and obeys lines: hold, go, suspend (detach, keep
- * the claim), resume (attach with it), late (attach with the one before), end, list.  Each is answered by one line.
+ * the claim), resume (attach with it), frozen (the same, and nothing passes), redo, late (attach with the one before), end, list.  Each is answered by one line.
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -119,6 +119,28 @@ static void resume_frozen(void)
 	attach();
 }
 
+/* "redo ADDRESS PORT SESSION-PORT TEXT": the text is what the session's kernel has received. */
+static void redo(const char *line)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET};
+	char address[40], text[64];
+	unsigned port, own;
+	struct vnet_answer answer = {0};
+	struct err e = {0};
+
+	if (sscanf(line, "redo %39s %u %u %63s", address, &port, &own, text) != 4) {
+		printf("what?\n");
+		return;
+	}
+	inet_pton(AF_INET, address, &a.sin_addr);
+	a.sin_port = htons((uint16_t)port);
+	if (vnet_client_redo(
+		    client, (struct sockaddr *)&a, (uint16_t)own, text, strlen(text), &e) == 0)
+		answer = wait_answer(&e);
+	printf("%s\n", err_is(&e) ? e.msg : "done");
+	vnet_answer_fini(&answer);
+}
+
 static void obey(const char *line)
 {
 	if (!strcmp(line, "hold\n"))
@@ -135,6 +157,8 @@ static void obey(const char *line)
 		attach();
 	else if (!strcmp(line, "frozen\n"))
 		resume_frozen();
+	else if (!strncmp(line, "redo ", 5))
+		redo(line);
 	else if (!strcmp(line, "late\n"))
 		late();
 	else
@@ -190,7 +214,7 @@ static void make_network(void)
 int main(int argc, char **argv)
 {
 	struct err e = {0};
-	char line[64];
+	char line[256];
 
 	if (argc == 3 && strcmp(argv[1], "gateway") == 0)
 		return vnet_gateway_main();

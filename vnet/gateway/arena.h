@@ -24,7 +24,7 @@ struct err;
 #define GATEWAY_MAX_FLOWS     16384 /* TCP, of all sessions */
 #define GATEWAY_SESSION_FLOWS 4096  /* of one, unless it is told otherwise */
 #define GATEWAY_MAX_PIPES     (2 * GATEWAY_MAX_FLOWS)
-#define GATEWAY_POOL	      32 /* unbound sockets of the inner namespace */
+#define GATEWAY_POOL	      256 /* unbound sockets of the inner namespace */
 
 enum gateway_session_state {
 	GATEWAY_SESSION_FREE,

@@ -16,8 +16,11 @@
 
 #include "base/base.h"
 #include "proto/gateway.pb-c.h"
+#include "vnet/endpoint.h"
+#include "vnet/gateway/capture.h"
 #include "vnet/gateway/gateway.h"
 #include "vnet/gateway/publish.h"
+#include "vnet/gateway/redo.h"
 #include "vnet/gateway/session.h"
 #include "vnet/message.h"
 #include "vnet/ondemand.h"
@@ -61,6 +64,7 @@ static void close_conn(struct vnet_gateway *g, int index)
 	if (c->session >= 0)
 		gateway_session_detach(g, (uint32_t)c->session, false);
 	c->session = -1;
+	gateway_capture_forget(g, index);
 	gateway_loop_remove(g->loop, fd);
 	c->used = false;
 	close(fd);
@@ -376,6 +380,43 @@ static int list(struct request *r, struct err *e)
 	return 0;
 }
 
+static int redo(struct request *r, struct err *e)
+{
+	const Pb__GatewayRedo *m = r->m->redo;
+	struct vnet_endpoint client = {.family = m->client.len == 4 ? AF_INET : AF_INET6,
+		.port = (uint16_t)m->client_port};
+
+	if (r->n_fds != 1 || (m->client.len != 4 && m->client.len != 16) ||
+		m->client_port > UINT16_MAX || m->session_port > UINT16_MAX)
+		return err_set(e, ERR_FAILED, -EINVAL, "a request to the gateway makes no sense");
+	memcpy(&client.v6, m->client.data, m->client.len);
+	if (gateway_redo_flow(r->g, (uint32_t)r->conn->session, &client, (uint16_t)m->session_port,
+		    r->fds[0], e) < 0)
+		return e->error;
+	return reply_done(r);
+}
+
+static int capture(struct request *r, struct err *e)
+{
+	const Pb__GatewayCapture *m = r->m->capture;
+	const struct gateway_arena *a = r->g->arena;
+	uint32_t i = 0;
+
+	while (i < GATEWAY_MAX_SESSIONS && (a->sessions[i].state == GATEWAY_SESSION_FREE ||
+						   strcmp(a->sessions[i].name, m->name) != 0))
+		i++;
+	if (i == GATEWAY_MAX_SESSIONS)
+		return err_set(e, ERR_NOT_FOUND, -ENOENT, "'%.64s' is not attached to the gateway",
+			m->name);
+	if (m->stop)
+		gateway_capture_end(r->g, i);
+	else if (r->n_fds != 1)
+		return err_set(e, ERR_FAILED, -EINVAL, "nothing to write a capture to");
+	else if (gateway_capture_begin(r->g, i, r->index, r->fds[--r->n_fds], e) < 0)
+		return e->error;
+	return reply_done(r);
+}
+
 static const struct handler {
 	int (*handle)(struct request *r, struct err *e);
 	bool attached; /* only where a session is */
@@ -386,7 +427,9 @@ static const struct handler {
 	[PB__GATEWAY_REQUEST__BODY_DETACH] = {detach, true},
 	[PB__GATEWAY_REQUEST__BODY_PUBLISH] = {publish, true},
 	[PB__GATEWAY_REQUEST__BODY_UNPUBLISH] = {unpublish, true},
+	[PB__GATEWAY_REQUEST__BODY_REDO] = {redo, true},
 	[PB__GATEWAY_REQUEST__BODY_LIST] = {list, false},
+	[PB__GATEWAY_REQUEST__BODY_CAPTURE] = {capture, false},
 };
 
 static void handle(struct request *r)

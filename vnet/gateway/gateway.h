@@ -43,6 +43,7 @@ struct vnet_gateway {
 	struct gateway_control *control;
 	struct gateway_sessions *sessions;
 	struct gateway_publisher *publisher;
+	struct gateway_captures *captures;
 	struct gateway_datagrams *datagrams;
 	/* Told from below: a flow has ended, a session is no more. */
 	void (*flow_ended)(struct vnet_gateway *g, uint32_t session);

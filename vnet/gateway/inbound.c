@@ -190,6 +190,37 @@ void gateway_inbound_client(struct vnet_gateway *g, uint32_t session, uint16_t p
 		gateway_flow_reset(g, flow);
 }
 
+int gateway_inbound_again(struct vnet_gateway *g, uint32_t session,
+	const struct vnet_endpoint *client, const struct vnet_endpoint *inside, uint32_t old,
+	int32_t pipe)
+{
+	struct gateway_flow *before = &g->arena->flows[old], *f;
+	int outer = before->fd[GATEWAY_OUTER];
+	struct vnet_endpoint far, near;
+	_cleanup_close_ int inner = named_socket(g, inside->family, &far);
+	uint32_t flow;
+	int r;
+
+	if (inner < 0)
+		return inner;
+	vnet_flow_drop(g->vnat, old);
+	r = vnet_flow_inbound(g->vnat, session, client, inside, &far, &near, &flow);
+	if (r < 0)
+		return r;
+	gateway_loop_remove(g->loop, outer);
+	before->fd[GATEWAY_OUTER] = -1;
+	gateway_flow_close(g, old, false); /* silently: the inner socket is in repair mode */
+	f = gateway_flow_begin(g, flow, session, true);
+	f->fd[GATEWAY_INNER] = take_fd(&inner);
+	f->fd[GATEWAY_OUTER] = outer;
+	f->pipe[GATEWAY_OUTER] = pipe;
+	g->arena->pipes[pipe].flow = (int32_t)flow;
+	f->state = GATEWAY_FLOW_SHAKING;
+	if (connect_inside(g, flow, &near) < 0 || gateway_flow_watch(g, flow, GATEWAY_OUTER) < 0)
+		gateway_flow_reset(g, flow);
+	return 0;
+}
+
 static void on_connected(struct vnet_gateway *g, uint32_t flow, int error)
 {
 	if (error)

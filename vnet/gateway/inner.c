@@ -20,6 +20,7 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -33,12 +34,14 @@
 #include "vnet/tun.h"
 #include "vnet/vnat.h"
 
+#define EMPTY_TRIES 20 /* of a millisecond */
 #define BACKLOG	    4096
 #define PATIENCE_MS 0x7fffffff /* 24 days: TCP_USER_TIMEOUT */
 
 struct gateway_inner {
 	struct gateway_arena *arena;
-	int wanted; /* eventfd: the pool is to be filled */
+	int wanted;	/* eventfd: the pool is to be filled */
+	unsigned taken; /* since it was filled */
 	pthread_t thread;
 	/* The outcome of the beginning. */
 	pthread_mutex_t lock;
@@ -278,20 +281,34 @@ int gateway_inner_start(struct vnet_gateway *g, struct err *e)
 	return in->failure.error;
 }
 
-int gateway_inner_socket(struct vnet_gateway *g)
+static int take_socket(struct gateway_arena *a)
 {
-	const uint64_t one = 1;
-	int found = -EAGAIN;
-
-	for (size_t i = 0; i < GATEWAY_POOL && found < 0; i++) {
-		int fd = __atomic_load_n(&g->arena->pool[i], __ATOMIC_ACQUIRE);
+	for (size_t i = 0; i < GATEWAY_POOL; i++) {
+		int fd = __atomic_load_n(&a->pool[i], __ATOMIC_ACQUIRE);
 
 		if (fd < 0)
 			continue;
-		found = fd;
-		__atomic_store_n(&g->arena->pool[i], -1, __ATOMIC_RELEASE);
+		__atomic_store_n(&a->pool[i], -1, __ATOMIC_RELEASE);
+		return fd;
 	}
-	if (write(g->inner->wanted, &one, sizeof(one)) < 0)
-		return found;
-	return found;
+	return -EAGAIN;
+}
+
+int gateway_inner_socket(struct vnet_gateway *g)
+{
+	struct gateway_inner *in = g->inner;
+	const uint64_t one = 1;
+	int fd = take_socket(g->arena);
+
+	if (fd >= 0 && ++in->taken < GATEWAY_POOL / 2)
+		return fd;
+	in->taken = 0;
+	if (write(in->wanted, &one, sizeof(one)) < 0)
+		return fd;
+	/* A burst has used them all up; making one takes some microseconds. */
+	for (int i = 0; fd < 0 && i < EMPTY_TRIES; i++) {
+		poll(NULL, 0, 1);
+		fd = take_socket(g->arena);
+	}
+	return fd;
 }

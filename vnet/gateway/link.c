@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "vnet/gateway/capture.h"
 #include "vnet/gateway/datagram.h"
 #include "vnet/gateway/flow.h"
 #include "vnet/gateway/gateway.h"
@@ -69,6 +70,7 @@ static void from_session(struct vnet_gateway *g, uint32_t session, struct vnet_p
 		s->counts.dropped++;
 		return;
 	}
+	gateway_capture_packet(g, session, p);
 	switch (vnet_vnat_from_session(g->vnat, session, p, &flow)) {
 	case VNAT_PASS:
 		gateway_wire_to_inner(g, p);

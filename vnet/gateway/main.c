@@ -102,8 +102,7 @@ int vnet_gateway_main(void)
 	io_set_cloexec(VNET_ONDEMAND_LISTENER, true);
 	io_set_cloexec(VNET_ONDEMAND_DIRECTORY, true);
 	if (own_userns(&e) < 0 ||
-		gateway_arena_new(
-			&a, vnet_vnat_size(GATEWAY_MAX_SESSIONS, GATEWAY_MAX_FLOWS),
+		gateway_arena_new(&a, vnet_vnat_size(GATEWAY_MAX_SESSIONS, GATEWAY_MAX_FLOWS),
 			gateway_datagram_room(), &e) < 0) {
 		log_error("%s", e.msg);
 		while (!vnet_ondemand_retire(VNET_ONDEMAND_DIRECTORY, VNET_ONDEMAND_LISTENER))

@@ -123,26 +123,51 @@ int gateway_pump_start(struct vnet_gateway *g, struct err *e)
 	return 0;
 }
 
+void gateway_pump_drop(struct vnet_gateway *g, int32_t pipe)
+{
+	struct gateway_pipe *p = pipe < 0 ? NULL : &g->arena->pipes[pipe];
+
+	if (!p)
+		return;
+	for (int end = 0; end < 2; end++) {
+		int fd = p->fd[end];
+
+		p->fd[end] = -1;
+		close_fd(fd);
+	}
+	p->flow = -1;
+	g->pump->unmade[g->pump->n_unmade++] = pipe;
+}
+
 void gateway_pump_release(struct vnet_gateway *g, uint32_t flow)
 {
 	struct gateway_flow *f = &g->arena->flows[flow];
 
 	for (int side = 0; side < 2; side++) {
-		struct gateway_pipe *p;
-
-		if (f->pipe[side] < 0)
-			continue;
-		p = &g->arena->pipes[f->pipe[side]];
-		for (int end = 0; end < 2; end++) {
-			int fd = p->fd[end];
-
-			p->fd[end] = -1;
-			close_fd(fd);
-		}
-		p->flow = -1;
-		g->pump->unmade[g->pump->n_unmade++] = f->pipe[side];
+		gateway_pump_drop(g, f->pipe[side]);
 		f->pipe[side] = -1;
 	}
+}
+
+int32_t gateway_pump_put_first(struct vnet_gateway *g, uint32_t flow, const void *data, size_t n)
+{
+	struct gateway_flow *f = &g->arena->flows[flow];
+	int32_t index = take_pipe(g, flow, GATEWAY_OUTER), old = f->pipe[GATEWAY_OUTER];
+	struct gateway_pipe *p = index < 0 ? NULL : &g->arena->pipes[index];
+	bool fits = p && io_write_full(p->fd[1], data, n) == 0;
+
+	if (p)
+		p->flow = -1;
+	while (fits && old >= 0 && filled(&g->arena->pipes[old]))
+		fits = splice(g->arena->pipes[old].fd[0], NULL, p->fd[1], NULL, CHUNK,
+			       SPLICE_F_MOVE | SPLICE_F_NONBLOCK) > 0;
+	if (!fits) {
+		gateway_pump_drop(g, index);
+		return index < 0 ? -EMFILE : -ENOBUFS;
+	}
+	gateway_pump_drop(g, old);
+	f->pipe[GATEWAY_OUTER] = -1;
+	return index;
 }
 
 /* ---- one direction ----------------------------------------------------------------------- */

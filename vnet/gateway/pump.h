@@ -6,6 +6,7 @@
 #define VNET_GATEWAY_PUMP_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct err;
@@ -30,5 +31,13 @@ enum gateway_pump_result gateway_pump_run(struct vnet_gateway *g, uint32_t flow,
 	const struct gateway_pump_cause *why, bool *ret_inner, bool ret_blocked[2]);
 /* Bytes on their way are dropped, and the flow's pipes are free for others. */
 void gateway_pump_release(struct vnet_gateway *g, uint32_t flow);
+
+/*
+ * A pipe with @n bytes in it, and behind them what was on its way from the flow's outer side, which has no
+ * pipe then.  Nobody's until its record says whose; its index or a negative errno.
+ */
+int32_t gateway_pump_put_first(struct vnet_gateway *g, uint32_t flow, const void *data, size_t n);
+/* Accepts -1. */
+void gateway_pump_drop(struct vnet_gateway *g, int32_t pipe);
 
 #endif

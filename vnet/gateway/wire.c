@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "vnet/gateway/capture.h"
 #include "vnet/gateway/gateway.h"
 #include "vnet/tun.h"
 
@@ -48,8 +49,11 @@ void gateway_wire_to_inner(struct vnet_gateway *g, const struct vnet_packet *p)
 	vnet_tun_write(g->arena->gw_tun, p);
 }
 
-static void write_to(struct gateway_session *s, const struct vnet_packet *p)
+static void write_to(struct vnet_gateway *g, uint32_t session, const struct vnet_packet *p)
 {
+	struct gateway_session *s = &g->arena->sessions[session];
+
+	gateway_capture_packet(g, session, p);
 	if (vnet_tun_write(s->tun, p) < 0) {
 		s->counts.dropped++;
 		return;
@@ -87,7 +91,7 @@ void vnet_gateway_to_session(struct vnet_gateway *g, uint32_t session, struct vn
 	if (s->held)
 		hold(s, &g->wire->held[session], p);
 	else
-		write_to(s, p);
+		write_to(g, session, p);
 }
 
 static struct held *take_first(struct queue *q)
@@ -112,7 +116,7 @@ void gateway_wire_flush(struct vnet_gateway *g, uint32_t session)
 		struct vnet_packet p = {
 			.vh = h->vh, .data = h->data, .len = h->len, .room = h->len};
 
-		write_to(&g->arena->sessions[session], &p);
+		write_to(g, session, &p);
 		free(h);
 	}
 }

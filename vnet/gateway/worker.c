@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 
 #include "base/base.h"
+#include "vnet/gateway/capture.h"
 #include "vnet/gateway/control.h"
 #include "vnet/gateway/datagram.h"
 #include "vnet/gateway/flow.h"
@@ -93,7 +94,8 @@ static int begin(struct vnet_gateway *g, struct err *e)
 		gateway_inner_start(g, e) < 0 ||
 		vnet_vnat_new(gateway_arena_vnat(a), GATEWAY_MAX_SESSIONS, GATEWAY_MAX_FLOWS,
 			a->gate_port, a->gate_port, &g->vnat, e) < 0 ||
-		gateway_wire_start(g, e) < 0 || gateway_datagram_start(g, e) < 0 || gateway_pump_start(g, e) < 0 ||
+		gateway_capture_start(g, e) < 0 || gateway_wire_start(g, e) < 0 ||
+		gateway_datagram_start(g, e) < 0 || gateway_pump_start(g, e) < 0 ||
 		gateway_flow_start(g, e) < 0 || gateway_outbound_start(g, e) < 0 ||
 		gateway_inbound_start(g, e) < 0 || gateway_link_start(g, e) < 0 ||
 		gateway_publish_start(g, e) < 0 || gateway_control_start(g, e) < 0 ||
