@@ -190,8 +190,7 @@ static bool ends(const struct gateway_session *s, const struct vnet_port *p, int
 	return s->address4.s_addr;
 }
 
-int gateway_datagram_publish(
-	struct vnet_gateway *g, uint32_t session, const struct vnet_port *p, struct err *e)
+int gateway_datagram_publish(struct vnet_gateway *g, uint32_t session, const struct vnet_port *p)
 {
 	static const int families[] = {AF_INET, AF_INET6};
 	int r = -EAFNOSUPPORT;
@@ -206,11 +205,11 @@ int gateway_datagram_publish(
 		/* A host without IPv6 publishes what it can. */
 		if (one < 0 && !(r == 0 && one == -EAFNOSUPPORT)) {
 			gateway_datagram_unpublish(g, session, p);
-			return err_errno(e, one, "UDP port %u", p->outside);
+			return one;
 		}
 		r = MAX(r, one);
 	}
-	return r < 0 ? err_errno(e, r, "UDP port %u", p->outside) : 0;
+	return r;
 }
 
 void gateway_datagram_unpublish(struct vnet_gateway *g, uint32_t session, const struct vnet_port *p)

@@ -36,8 +36,7 @@ void gateway_datagram_end_session(struct vnet_gateway *g, uint32_t session);
 uint32_t gateway_datagram_count(struct vnet_gateway *g, uint32_t session);
 
 /* UDP ports outside: -EADDRINUSE, -EACCES and so on. */
-int gateway_datagram_publish(
-	struct vnet_gateway *g, uint32_t session, const struct vnet_port *p, struct err *e);
+int gateway_datagram_publish(struct vnet_gateway *g, uint32_t session, const struct vnet_port *p);
 void gateway_datagram_unpublish(
 	struct vnet_gateway *g, uint32_t session, const struct vnet_port *p);
 

@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 
 #include "base/base.h"
+#include "vnet/gateway/datagram.h"
 #include "vnet/gateway/gateway.h"
 #include "vnet/gateway/inbound.h"
 #include "vnet/gateway/listening.h"
@@ -262,8 +263,14 @@ int gateway_publish_add(
 		return err_set(e, ERR_FAILED, -EADDRINUSE,
 			"port %u of this host is published by '%s'", p->outside,
 			whose(g, session, p));
-	if (p->protocol != IPPROTO_TCP)
-		return err_set(e, ERR_HOST, -EOPNOTSUPP, "publishing UDP ports is not supported");
+	if (p->protocol == IPPROTO_UDP) {
+		fd = gateway_datagram_publish(g, session, p);
+		if (fd < 0)
+			return explain(p, fd, e);
+		*slot = (struct gateway_published){.port = *p, .fd = -1};
+		slot->used = true;
+		return 0;
+	}
 	fd = bound_socket(p, g->arena->v6);
 	if (fd < 0)
 		return explain(p, fd, e);
@@ -277,11 +284,14 @@ int gateway_publish_add(
 	return 0;
 }
 
-static void remove_one(struct vnet_gateway *g, struct gateway_published *p)
+static void remove_one(struct vnet_gateway *g, uint32_t session, struct gateway_published *p)
 {
 	int fd = p->fd;
 
-	gateway_loop_remove(g->loop, fd);
+	if (p->port.protocol == IPPROTO_UDP)
+		gateway_datagram_unpublish(g, session, &p->port);
+	else
+		gateway_loop_remove(g->loop, fd);
 	p->used = p->listening = false;
 	close_fd(fd);
 }
@@ -294,7 +304,7 @@ int gateway_publish_remove(
 
 		if (!one->used || !same_port(&one->port, p))
 			continue;
-		remove_one(g, one);
+		remove_one(g, session, one);
 		return 0;
 	}
 	return err_set(e, ERR_NOT_FOUND, -ENOENT, "port %u is not published", p->outside);
@@ -304,7 +314,7 @@ void gateway_publish_remove_all(struct vnet_gateway *g, uint32_t session)
 {
 	for (size_t i = 0; i < VNET_MAX_PORTS; i++)
 		if (port_at(g, session, i)->used)
-			remove_one(g, port_at(g, session, i));
+			remove_one(g, session, port_at(g, session, i));
 }
 
 int gateway_publish_start(struct vnet_gateway *g, struct err *e)
