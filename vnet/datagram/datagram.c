@@ -18,7 +18,7 @@
 
 #include "base/base.h"
 #include "vnet/datagram/datagram.h"
-#include "vnet/datagram/dns_message.h"
+#include "vnet/datagram/dns.h"
 #include "vnet/datagram/echo.h"
 #include "vnet/datagram/state.h"
 #include "vnet/datagram/udp.h"
@@ -28,6 +28,7 @@
 /* In memory that outlives us. */
 struct arena {
 	struct vnet_mapping mappings[VNET_MAPPINGS];
+	struct vnet_dns_pending pending[VNET_DNS_PENDING];
 };
 
 size_t vnet_datagram_arena_size(void)
@@ -38,19 +39,27 @@ size_t vnet_datagram_arena_size(void)
 static int set_up(struct vnet_datagram *d, void *arena)
 {
 	struct arena *a = arena;
+	int r;
 
 	d->records = a->mappings;
+	d->pending = a->pending;
 	d->mappings = vnet_mappings_new(a->mappings, VNET_MAPPINGS);
 	d->in = malloc((size_t)VNET_OUTSIDE_BATCH * VNET_DATAGRAM_BUFFER);
 	d->out = malloc(VNET_DATAGRAM_BUFFER);
 	d->run.data = malloc(VNET_DATAGRAM_BUFFER);
 	d->epoll = epoll_create1(EPOLL_CLOEXEC);
 	d->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	d->dns_timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
 	if (!d->mappings || !d->in || !d->out || !d->run.data)
 		return -ENOMEM;
-	if (d->epoll < 0 || d->timer < 0)
+	if (d->epoll < 0 || d->timer < 0 || d->dns_timer < 0)
 		return -errno;
-	return vnet_datagram_watch(d, d->timer, EPOLLIN, VNET_DATAGRAM_TIMER, 0);
+	r = vnet_datagram_watch(d, d->timer, EPOLLIN, VNET_DATAGRAM_TIMER, 0);
+	if (r == 0)
+		r = vnet_datagram_watch(d, d->dns_timer, EPOLLIN, VNET_DATAGRAM_DNS_TIMER, 0);
+	if (r == 0)
+		vnet_dns_start(d);
+	return r;
 }
 
 int vnet_datagram_new(struct vnet_datagram **ret, void *arena,
@@ -84,6 +93,7 @@ void vnet_datagram_free(struct vnet_datagram *d)
 		return;
 	close_fd(d->epoll);
 	close_fd(d->timer);
+	close_fd(d->dns_timer);
 	vnet_mappings_free(d->mappings);
 	free(d->in);
 	free(d->out);
@@ -98,6 +108,9 @@ void vnet_datagram_each_fd(void *arena, void (*keep)(void *ctx, int fd), void *c
 	for (size_t i = 0; i < ARRAY_SIZE(a->mappings); i++)
 		if (a->mappings[i].state)
 			keep(ctx, a->mappings[i].fd);
+	for (size_t i = 0; i < ARRAY_SIZE(a->pending); i++)
+		if (a->pending[i].state && a->pending[i].fd >= 0)
+			keep(ctx, a->pending[i].fd);
 }
 
 int vnet_datagram_fd(const struct vnet_datagram *d)
@@ -182,7 +195,9 @@ void vnet_datagram_take(struct vnet_datagram *d, uint32_t session, struct vnet_p
 		return;
 	if (has_expired(d, session, &s, p) || take_for_other(d, &s, p))
 		return;
-	if (vnet_packet_icmp(p))
+	if (vnet_dns_is_for(&s, p))
+		vnet_dns_from_session(d, session, &s, p);
+	else if (vnet_packet_icmp(p))
 		vnet_echo_from_session(d, session, &s, p);
 	else if (vnet_packet_udp(p))
 		vnet_udp_from_session(d, session, &s, p);
@@ -251,10 +266,14 @@ void vnet_datagram_run(struct vnet_datagram *d)
 		case VNET_DATAGRAM_MAPPING:
 			mapping_ready(d, index);
 			break;
+		case VNET_DATAGRAM_DNS:
+			vnet_dns_ready(d, index);
+			break;
+		case VNET_DATAGRAM_DNS_TIMER:
+			vnet_dns_expire(d);
+			break;
 		case VNET_DATAGRAM_TIMER:
 			age(d);
-			break;
-		default:
 			break;
 		}
 	}
@@ -264,12 +283,24 @@ void vnet_datagram_go(struct vnet_datagram *d, uint32_t session)
 {
 	const uint64_t now = vnet_datagram_now();
 
+	vnet_dns_go(d, session);
 	for (struct vnet_mapping *m = NULL; (m = vnet_mappings_next(d->mappings, m));)
 		if (m->session == session) {
 			m->used_ms = now;
 			vnet_datagram_watch_mapping(d, m);
 			vnet_datagram_tick(d);
 		}
+}
+
+bool vnet_datagram_resolver(struct vnet_datagram *d, struct vnet_endpoint *ret)
+{
+	const union vnet_resolv_server *s = &d->resolv.servers[0];
+	struct sockaddr_storage sa = {0};
+
+	vnet_resolv_refresh(&d->resolv);
+	memcpy(&sa, s, sizeof(*s));
+	return !(s->sa.sa_family == AF_INET6 && s->v6.sin6_scope_id) &&
+	       vnet_endpoint_from_sockaddr(&sa, vnet_resolv_server_len(s), ret) == 0;
 }
 
 uint32_t vnet_datagram_count(struct vnet_datagram *d, uint32_t session)
@@ -284,6 +315,7 @@ uint32_t vnet_datagram_count(struct vnet_datagram *d, uint32_t session)
 
 void vnet_datagram_forget(struct vnet_datagram *d, uint32_t session)
 {
+	vnet_dns_forget(d, session);
 	for (struct vnet_mapping *m = NULL; (m = vnet_mappings_next(d->mappings, m));)
 		if (m->session == session)
 			vnet_datagram_close(d, m);

@@ -23,6 +23,7 @@
 #ifndef VNET_DATAGRAM_DATAGRAM_H
 #define VNET_DATAGRAM_DATAGRAM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -59,6 +60,11 @@ void vnet_datagram_flush(struct vnet_datagram *d);
 
 /* The session takes packets again. */
 void vnet_datagram_go(struct vnet_datagram *d, uint32_t session);
+/*
+ * The first name server of the host as it is now, for TCP; false if it can't be said as an
+ * endpoint (an address with a scope).
+ */
+bool vnet_datagram_resolver(struct vnet_datagram *d, struct vnet_endpoint *ret);
 /* How many ports of it are in a conversation: published ones, questions and pings are none. */
 uint32_t vnet_datagram_count(struct vnet_datagram *d, uint32_t session);
 /* Nothing of it is left. */

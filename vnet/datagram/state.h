@@ -16,7 +16,6 @@
 #include "vnet/packet.h"
 
 struct vnet_dns_pending;
-struct vnet_dns_stream;
 
 /*
  * In front of a received payload there is room for the headers of a packet, and it stays aligned.
@@ -28,8 +27,7 @@ struct vnet_dns_stream;
 enum vnet_datagram_watch {
 	VNET_DATAGRAM_MAPPING,
 	VNET_DATAGRAM_DNS,
-	VNET_DATAGRAM_STREAM,
-	VNET_DATAGRAM_STREAM_SERVER,
+	VNET_DATAGRAM_DNS_TIMER,
 	VNET_DATAGRAM_TIMER,
 };
 
@@ -47,12 +45,11 @@ struct vnet_datagram_run {
 struct vnet_datagram {
 	const struct vnet_datagram_sessions *sessions;
 	void *data; /* theirs */
-	int epoll, timer;
+	int epoll, timer, dns_timer;
 	bool ticking;
 	struct vnet_mappings *mappings;
 	struct vnet_mapping *records;
 	struct vnet_dns_pending *pending; /* in the arena */
-	struct vnet_dns_stream *streams;
 	struct vnet_resolv resolv;
 	struct vnet_datagram_run run;
 	bool no_echo[2]; /* ping sockets are refused, v4 and v6; it has been said */

@@ -171,6 +171,11 @@ uint32_t gateway_datagram_count(struct vnet_gateway *g, uint32_t session)
 	return vnet_datagram_count(g->datagrams->d, session);
 }
 
+bool gateway_datagram_resolver(struct vnet_gateway *g, struct vnet_endpoint *ret)
+{
+	return vnet_datagram_resolver(g->datagrams->d, ret);
+}
+
 /* A port's two ends in one family; false if the session or the port has not that family. */
 static bool ends(const struct gateway_session *s, const struct vnet_port *p, int family,
 	struct vnet_endpoint *outside, struct vnet_endpoint *inside)

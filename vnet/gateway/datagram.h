@@ -6,12 +6,14 @@
 #ifndef VNET_GATEWAY_DATAGRAM_H
 #define VNET_GATEWAY_DATAGRAM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct err;
 struct gateway_arena;
 struct gateway_fds;
+struct vnet_endpoint;
 struct vnet_gateway;
 struct vnet_packet;
 struct vnet_port;
@@ -34,6 +36,9 @@ void gateway_datagram_end_session(struct vnet_gateway *g, uint32_t session);
 
 /* How many of its ports are in a conversation: what a suspended session is kept for. */
 uint32_t gateway_datagram_count(struct vnet_gateway *g, uint32_t session);
+
+/* The host's first name server, for TCP; false if it can't be told by address and port. */
+bool gateway_datagram_resolver(struct vnet_gateway *g, struct vnet_endpoint *ret);
 
 /* UDP ports outside: -EADDRINUSE, -EACCES and so on. */
 int gateway_datagram_publish(struct vnet_gateway *g, uint32_t session, const struct vnet_port *p);

@@ -10,7 +10,8 @@
  * would (tcp_syn_retries, about two minutes), with "host unreachable".
  *
  * Destinations that mean this host itself are not a session's to reach, but by the address that it was given for
- * that (loopback4 and 6 of its attach).
+ * that (loopback4 and 6 of its attach).  The gateway's own address has port 53, which is the first of the host's name
+ * servers: who asks by TCP has had an answer by UDP that was cut.
  */
 #include "vnet/gateway/outbound.h"
 
@@ -19,11 +20,13 @@
 #include <sys/socket.h>
 
 #include "base/base.h"
+#include "vnet/gateway/datagram.h"
 #include "vnet/gateway/flow.h"
 #include "vnet/gateway/gateway.h"
 #include "vnet/gateway/wire.h"
 #include "vnet/vnat.h"
 
+#define DNS_PORT     53
 #define ACCEPTS	     64	 /* in one turn */
 #define KEEP_IDLE_S  120 /* outside; so that NATs on the way remember, while a session is away too */
 #define KEEP_EVERY_S 60
@@ -48,8 +51,8 @@ static bool is_v6(const struct vnet_endpoint *ep, const struct in6_addr *a)
 }
 
 /* Where the session's @dst is outside: 0, or the errno that it gets for it. */
-static int outside_of(
-	const struct gateway_session *s, const struct vnet_endpoint *dst, struct vnet_endpoint *ret)
+static int outside_of(struct vnet_gateway *g, const struct gateway_session *s,
+	const struct vnet_endpoint *dst, struct vnet_endpoint *ret)
 {
 	*ret = *dst;
 	if (is_v4(dst, s->loopback4)) {
@@ -61,7 +64,8 @@ static int outside_of(
 		return 0;
 	}
 	if (is_v4(dst, s->gateway4) || is_v6(dst, &s->gateway6))
-		return -ECONNREFUSED;
+		return dst->port == DNS_PORT && gateway_datagram_resolver(g, ret) ? 0
+										  : -ECONNREFUSED;
 	if (vnet_endpoint_is_loopback(dst) || !vnet_endpoint_is_unicast(dst))
 		return -ENETUNREACH;
 	if (dst->family == AF_INET6 &&
@@ -166,7 +170,7 @@ void gateway_outbound_syn(struct vnet_gateway *g, uint32_t session, struct vnet_
 	struct gateway_session *s = &g->arena->sessions[session];
 	const struct vnet_session *v = vnet_session_get(g->vnat, session);
 	struct vnet_endpoint to;
-	int r = outside_of(s, &p->dst, &to);
+	int r = outside_of(g, s, &p->dst, &to);
 	uint32_t flow;
 
 	if (v->n_flows >= s->max_flows || vnet_flow_open(g->vnat, session, p, &flow) < 0) {

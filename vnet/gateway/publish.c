@@ -2,12 +2,13 @@
 /*
  * Theory of operation
  *
- * A published TCP port is one socket outside, bound as long as it is published.  It listens while the session
- * does: a client then sees what it would see of a program on the host itself, refused included.  A listener
- * is made to listen no more by shutdown(2), after which it keeps its port.
+ * A published TCP port is one socket outside, bound as long as it is published.  It listens while
+ * the session does: a client then sees what it would see of a program on the host itself, refused
+ * included.  A listener is made to listen no more by shutdown(2), after which it keeps its port.
  *
- * Whether the session listens is asked again and again (listening.h), at first after FIRST_NS, then twice as
- * rarely each time until EVERY_NS, and only while a session with published ports runs.
+ * Whether the session listens is asked again and again (listening.h), at first after FIRST_NS,
+ * then twice as rarely each time until EVERY_NS, and only while a session with published ports
+ * runs.
  */
 #include "vnet/gateway/publish.h"
 
