@@ -27,6 +27,7 @@ struct buf;
 struct err;
 struct proto_reader;
 struct proto_writer;
+struct sockaddr;
 
 /*
  * An edge: a descriptor of the session whose other end the supervisor holds (stdin, stdout, stderr as
@@ -194,6 +195,9 @@ struct ckpt_world {
 	int (*edge)(void *ctx, const char *name, int fd, struct err *e);
 	/* Restore only.  What the supervisor needs for ckpt_filters_load.  May be NULL. */
 	int (*filters)(void *ctx, const void *record, size_t len, struct err *e);
+	/* Restore only, of a virtual network: the connection from @client to the session's @port, which no
+	 * program had accepted, is to begin anew.  May be NULL. */
+	int (*redo)(void *ctx, const struct sockaddr *client, uint16_t port, struct err *e);
 	void *ctx;
 };
 

@@ -383,12 +383,6 @@ static void on_message(void *ctx, Pb__Worker *m, int *fds, size_t n_fds)
 	case PB__WORKER__BODY_FROZEN:
 		on_frozen(s);
 		break;
-	case PB__WORKER__BODY_HOLD:
-		traffic_hold(s);
-		break;
-	case PB__WORKER__BODY_PASS:
-		traffic_pass(s);
-		break;
 	case PB__WORKER__BODY_PROGRESS:
 		on_progress(s, m->progress);
 		break;
@@ -416,6 +410,7 @@ static void on_message(void *ctx, Pb__Worker *m, int *fds, size_t n_fds)
 		}
 		break;
 	default:
+		traffic_message(s, m);
 		break;
 	}
 }

@@ -259,7 +259,16 @@ static void pass(void *ctx)
 		on_gone(n, &e);
 }
 
-static const struct traffic_ops traffic_ops = {hold, pass};
+static void redo(void *ctx, const struct sockaddr *client, uint16_t port)
+{
+	struct network *n = ctx;
+	struct err e = {0};
+
+	if (n->client && vnet_client_redo(n->client, client, port, NULL, 0, &e) < 0)
+		on_gone(n, &e);
+}
+
+static const struct traffic_ops traffic_ops = {hold, pass, redo};
 
 /* ---- beginning and end -------------------------------------------------------------------- */
 

@@ -679,6 +679,7 @@ static void on_message(void *ctx, Pb__Worker *m, int *fds, size_t n_fds)
 		fail(s, &e);
 		break;
 	default:
+		traffic_message(s, m);
 		break;
 	}
 }

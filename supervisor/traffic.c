@@ -2,6 +2,9 @@
 /* The theory of operation is in traffic.h. */
 #include "supervisor/traffic.h"
 
+#include <string.h>
+#include <sys/socket.h>
+
 #include "proto/control.pb-c.h"
 #include "supervisor/message.h"
 #include "supervisor/session.h"
@@ -27,7 +30,7 @@ static void on_held(void *ctx, const struct err *failure)
 		log_warn("%s", e.msg);
 }
 
-void traffic_hold(struct session *s)
+static void hold(struct session *s)
 {
 	if (!s->traffic.ops) {
 		on_held(s, NULL);
@@ -43,4 +46,24 @@ void traffic_pass(struct session *s)
 		return;
 	s->traffic.held = false;
 	s->traffic.ops->pass(s->traffic.ctx);
+}
+
+static void redo(struct session *s, const Pb__Redo *m)
+{
+	struct sockaddr_storage client = {0};
+
+	if (!s->traffic.ops || !s->traffic.ops->redo || m->client.len > sizeof(client))
+		return;
+	memcpy(&client, m->client.data, m->client.len);
+	s->traffic.ops->redo(s->traffic.ctx, (void *)&client, (uint16_t)m->port);
+}
+
+void traffic_message(struct session *s, const Pb__Worker *m)
+{
+	if (m->body_case == PB__WORKER__BODY_HOLD)
+		hold(s);
+	else if (m->body_case == PB__WORKER__BODY_PASS)
+		traffic_pass(s);
+	else if (m->body_case == PB__WORKER__BODY_REDO)
+		redo(s, m->redo);
 }

@@ -10,6 +10,7 @@
  *                    sockets are looked at
  *                    about to run again    pass >      -> ops.pass; also if the worker was killed
  *      resume        attached, held; `lost` if its connections are another's by now
+ *                    connections not accepted  redo >  -> ops.redo
  *                    released                          -> ops.pass
  *
  * What becomes of the packets of a session that ends is for whoever detaches it.
@@ -17,19 +18,27 @@
 #ifndef SUPERVISOR_TRAFFIC_H
 #define SUPERVISOR_TRAFFIC_H
 
+#include <stdint.h>
+
 struct err;
 struct session;
+struct sockaddr;
+struct Pb__Worker;
 
 struct traffic_ops {
-	/* Packets both ways are held back; @done(@arg, NULL) once that is in effect - in the call, or later -
-	 * or with what went wrong: they are not then.  Not called while an earlier one is unanswered. */
+	/* Packets both ways are held back; @done(@arg, NULL) once that is in effect - in the
+	 * call, or later - or with what went wrong: they are not then.  Not called while an
+	 * earlier one is unanswered. */
 	void (*hold)(void *ctx, void (*done)(void *arg, const struct err *e), void *arg);
 	/* They go on, those that were held first. */
 	void (*pass)(void *ctx);
+	/* Resume, while they are held: the connection from @client to the session's @port,
+	 * which no program had accepted, is to begin anew.  May be NULL. */
+	void (*redo)(void *ctx, const struct sockaddr *client, uint16_t port);
 };
 
-/* The session's dump worker asks for it, and is answered. */
-void traffic_hold(struct session *s);
+/* A message of the session's worker that nobody else knows: hold, pass, redo. */
+void traffic_message(struct session *s, const struct Pb__Worker *m);
 /* The session is about to run, or runs.  Nothing is held: fine. */
 void traffic_pass(struct session *s);
 

@@ -10,6 +10,7 @@
 
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -134,6 +135,23 @@ static int give_filters(void *ctx, const void *record, size_t len, struct err *e
 	return MIN(error, 0);
 }
 
+static int give_redo(void *ctx, const struct sockaddr *client, uint16_t port, struct err *e)
+{
+	struct restore *r = ctx;
+	Pb__Worker m = PB__WORKER__INIT;
+	Pb__Redo redo = PB__REDO__INIT;
+	int error;
+
+	redo.client.data = (uint8_t *)client;
+	redo.client.len = client->sa_family == AF_INET ? sizeof(struct sockaddr_in)
+						       : sizeof(struct sockaddr_in6);
+	redo.port = port;
+	m.body_case = PB__WORKER__BODY_REDO;
+	m.redo = &redo;
+	error = message_send_worker(r->conn, &m, NULL, 0, e);
+	return MIN(error, 0);
+}
+
 /* The record that must come next, as a copy in @b. */
 static int read_front(struct proto_reader *in, enum proto_kind kind, struct buf *b, struct err *e)
 {
@@ -241,6 +259,7 @@ static int take_world(struct restore *r, struct err *e)
 	w->seed = ask_seed;
 	w->edge = give_edge;
 	w->filters = give_filters;
+	w->redo = give_redo;
 	w->ctx = r;
 	message_free_worker(m);
 	return 0;

@@ -17,6 +17,7 @@
  *                 fail, but must end in good order; nothing of it runs (exit code 0: so it did)
  *      -o         its network is virtual, with a host outside (tests/lib/outsidenet.h); with -s it is not rebuilt
  *      -l         with -o: its connections are lost meanwhile
+ *      -w N       that many connections from outside are to be made once more
  *      -k         keep the directory, and say where it is
  *      -v         say what happens and how long it takes
  *
@@ -43,10 +44,10 @@
 #include "tests/lib/testworld.h"
 
 static struct {
-	int times;
+	int times, waiting;
 	bool snapshot, keep, verbose, mutate, outside, lost;
 	unsigned seed;
-} options = {.times = 1};
+} options = {.times = 1, .waiting = -1};
 
 #define SAY(...)                                                                                   \
 	do {                                                                                       \
@@ -253,6 +254,14 @@ static void mutate(struct cycle *c)
 	rename(path, c->image);
 }
 
+static int n_redo;
+
+static int count_redo(void *ctx, const struct sockaddr *client, uint16_t port, struct err *e)
+{
+	n_redo += client->sa_family == AF_INET && port;
+	return 0;
+}
+
 static _Noreturn void restore_worker(struct cycle *c, int sock)
 {
 	const struct ckpt_restore_options o = {0};
@@ -267,6 +276,7 @@ static _Noreturn void restore_worker(struct cycle *c, int sock)
 	w.ctx = &give;
 	w.seed = seed_for_worker;
 	w.edge = give_edge;
+	w.redo = count_redo;
 	if (options.mutate) {
 		alarm(60);
 		if (proto_reader_open(&in, fd, &ro, &e) < 0 ||
@@ -279,6 +289,10 @@ static _Noreturn void restore_worker(struct cycle *c, int sock)
 	if (proto_reader_open(&in, fd, &ro, &e) < 0 || ckpt_restore(&b, &w, in, &o, &e) < 0)
 		die(&e, "restore");
 	report("restore", ckpt_build_report(b));
+	if (options.waiting >= 0 && n_redo != options.waiting) {
+		fprintf(stderr, "ckpt_cycle: %d are to be made once more\n", n_redo);
+		exit(2);
+	}
 	if (ckpt_restore_release(b, &e) < 0)
 		die(&e, "release");
 	if (options.outside)
@@ -439,7 +453,7 @@ int main(int argc, char **argv)
 	struct err e = {0};
 	int opt, r;
 
-	while ((opt = getopt(argc, argv, "+n:m:solkv")) != -1) {
+	while ((opt = getopt(argc, argv, "+n:m:w:solkv")) != -1) {
 		switch (opt) {
 		case 'n':
 			options.times = atoi(optarg);
@@ -453,6 +467,9 @@ int main(int argc, char **argv)
 			break;
 		case 'o':
 			options.outside = true;
+			break;
+		case 'w':
+			options.waiting = atoi(optarg);
 			break;
 		case 'l':
 			options.lost = true;

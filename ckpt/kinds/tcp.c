@@ -214,12 +214,23 @@ static int drop_pending(const struct ckpt_dump *d, const struct ckpt_inet_diag *
 		ckpt_sock_addr_text(&o->remote, text, sizeof(text)));
 }
 
+/* From outside by a virtual network: whoever carries it makes it once more (ckpt_world.redo).
+ * What it has brought only accept(2) would tell. */
+static int note_waiting(const struct ckpt_inet_diag *o, Pb__Tcp *m, struct err *e)
+{
+	if (o->rqueue > (o->state == TCP_CLOSE_WAIT))
+		return unread("which has not been accepted yet", e);
+	m->waiting[m->n_waiting] = ckpt_sock_addr_pack(&o->remote);
+	return m->waiting[m->n_waiting++] ? 0 : err_errno(e, -ENOMEM, "backlog");
+}
+
 /* Connections in the backlog whose other side has been closed. */
 static int find_orphans(struct ckpt_dump *d, const struct ckpt_inet_diag_list *list,
 	const struct ckpt_inet_diag *x, Pb__Tcp *m, struct err *e)
 {
 	m->orphans = calloc(list->n + 1, sizeof(*m->orphans));
-	if (!m->orphans)
+	m->waiting = calloc(list->n + 1, sizeof(*m->waiting));
+	if (!m->orphans || !m->waiting)
 		return err_errno(e, -ENOMEM, "backlog");
 	for (size_t i = 0; i < list->n; i++) {
 		const struct ckpt_inet_diag *o = &list->entries[i], *other;
@@ -227,6 +238,13 @@ static int find_orphans(struct ckpt_dump *d, const struct ckpt_inet_diag_list *l
 		if (o == x || !is_pending(o) || o->state == TCP_SYN_RECV ||
 			!listens_at(x, &o->local))
 			continue;
+		if (tcp_live_leads_out(d, o)) {
+			int r = note_waiting(o, m, e);
+
+			if (r < 0)
+				return r;
+			continue;
+		}
 		if (comes_from_outside(d, list, o)) {
 			int r = drop_pending(d, o, e);
 
@@ -381,6 +399,9 @@ static void fini(Pb__Tcp *m)
 	for (size_t i = 0; i < m->n_orphans; i++)
 		ckpt_sock_addr_free(m->orphans[i]);
 	free(m->orphans);
+	for (size_t i = 0; i < m->n_waiting; i++)
+		ckpt_sock_addr_free(m->waiting[i]);
+	free(m->waiting);
 }
 
 /*
@@ -558,6 +579,8 @@ static void show(const void *body, size_t len, bool bare, FILE *out)
 		ckpt_sock_addr_show(m->remote, m->domain, out);
 	}
 	fputs((unsigned)m->peer_kind < ARRAY_SIZE(peers) ? peers[m->peer_kind] : "?", out);
+	if (m->n_waiting)
+		fprintf(out, ", %zu from outside wait", m->n_waiting);
 	if (m->severed)
 		fputs(", severed", out);
 	if (m->peer)

@@ -559,6 +559,26 @@ static int join_backlog(const struct end *u, int fd, struct err *e)
 	return len < 0 ? len : connect_to(fd, &to, (socklen_t)len, e);
 }
 
+/* Whoever had connected from outside does so once more. */
+static int call_again(const struct ckpt_build *b, const struct end *u, struct err *e)
+{
+	const struct ckpt_world *w = b->world;
+
+	if (!w->vnet || w->vnet_lost || !w->redo || !u->m->local)
+		return 0;
+	for (size_t i = 0; i < u->m->n_waiting; i++) {
+		union ckpt_sockaddr from;
+		int r = ckpt_sock_addr_unpack(u->m->waiting[i], u->m->domain, &from, e);
+
+		tcp_live_unmap(&from);
+		if (r >= 0)
+			r = w->redo(w->ctx, &from.any, (uint16_t)u->m->local->port, e);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
 int tcp_link(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
 {
 	struct end *u = end_of_record(b, r, e);
@@ -573,6 +593,8 @@ int tcp_link(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
 		rc = join_backlog(u, fd, e);
 	for (size_t i = 0; i < u->m->n_orphans && rc >= 0; i++)
 		rc = leave_orphan(u, u->m->orphans[i], e);
+	if (rc >= 0)
+		rc = call_again(b, u, e);
 	if (rc < 0)
 		return rc;
 	if (is_connection(u))

@@ -84,6 +84,9 @@ int tcp_live_finish(struct tcp_live *l, int fd, const struct Pb__Tcp *m, struct 
 /* Of SYN_SENT, before its connect(2). */
 int tcp_live_number_syn(int fd, const struct Pb__TcpLive *m, struct err *e);
 
+/* Of an IPv4 address in its form in IPv6: what it is on the wire.  Others stay. */
+void tcp_live_unmap(union ckpt_sockaddr *a);
+
 /* ---- the peer's FIN (tcp_fin.c)
  * ---------------------------------------------------------------- */
 

@@ -238,8 +238,7 @@ static int await_state(int fd, uint32_t state, struct err *e)
 	return 0;
 }
 
-/* A mapped address is one of IPv4 on the wire. */
-static void unmap(union ckpt_sockaddr *a)
+void tcp_live_unmap(union ckpt_sockaddr *a)
 {
 	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = a->in6.sin6_port};
 
@@ -265,8 +264,8 @@ static int hear_fin(int fd, const Pb__Tcp *m, uint32_t state, struct err *e)
 	if (ckpt_sock_addr_unpack(m->local, m->domain, &local, e) < 0 ||
 		ckpt_sock_addr_unpack(m->remote, m->domain, &remote, e) < 0)
 		return -EBADMSG;
-	unmap(&local);
-	unmap(&remote);
+	tcp_live_unmap(&local);
+	tcp_live_unmap(&remote);
 	if (local.any.sa_family != remote.any.sa_family)
 		return err_set(e, ERR_IMAGE, -EBADMSG, "bad address of a socket");
 	r = tcp_fin_send(&fin, e);

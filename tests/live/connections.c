@@ -176,23 +176,6 @@ static void check_result(int control, const struct connection *c)
 	STATE_CHECK(strtoul(line, NULL, 10) == c->sent);
 }
 
-static void check_echo(int fd, char c)
-{
-	char back = 0;
-
-	STATE_CHECK(write(fd, &c, 1) == 1);
-	STATE_CHECK(read(fd, &back, 1) == 1 && back == c);
-}
-
-static int dial_echo(bool six)
-{
-	int fd = dial(six, OUTSIDENET_PORT, 0);
-
-	STATE_CHECK(write(fd, "echo\n", 5) == 5);
-	check_echo(fd, 'a');
-	return fd;
-}
-
 /* Two UDP sockets, bound to any address and connected, each with a datagram that waits. */
 static void make_udp(int control, int fd[2])
 {
@@ -232,6 +215,55 @@ static void check_udp(const int fd[2])
 	}
 }
 
+static void check_echo(int fd, char c)
+{
+	char back = 0;
+
+	STATE_CHECK(write(fd, &c, 1) == 1);
+	STATE_CHECK(read(fd, &back, 1) == 1 && back == c);
+}
+
+static int dial_echo(bool six)
+{
+	int fd = dial(six, OUTSIDENET_PORT, 0);
+
+	STATE_CHECK(write(fd, "echo\n", 5) == 5);
+	check_echo(fd, 'a');
+	return fd;
+}
+
+/* A listening socket of both families, and one from outside that waits to be accepted. */
+static int make_listener(int control)
+{
+	struct sockaddr_in6 at = {.sin6_family = AF_INET6};
+	socklen_t len = sizeof(at);
+	int fd = socket(AF_INET6, SOCK_STREAM, 0);
+	char line[64];
+
+	STATE_CHECK(bind(fd, (void *)&at, sizeof(at)) == 0 && listen(fd, 5) == 0);
+	STATE_CHECK(getsockname(fd, (void *)&at, &len) == 0);
+	snprintf(line, sizeof(line), "call %d\n", ntohs(at.sin6_port));
+	STATE_CHECK(write(control, line, strlen(line)) == (ssize_t)strlen(line));
+	STATE_CHECK(poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, -1) == 1);
+	return fd;
+}
+
+/* It listens on: another comes, if the first has not stayed. */
+static void check_listener(int control, int fd)
+{
+	struct sockaddr_in6 at;
+	socklen_t len = sizeof(at);
+	char line[64];
+	int got;
+
+	STATE_CHECK(getsockname(fd, (void *)&at, &len) == 0);
+	snprintf(line, sizeof(line), "call %d\n", ntohs(at.sin6_port));
+	STATE_CHECK(write(control, line, strlen(line)) == (ssize_t)strlen(line));
+	got = accept(fd, NULL, NULL);
+	STATE_CHECK(got >= 0 && write(got, "echo\n", 5) == 5);
+	check_echo(got, 'd');
+}
+
 /* They are another's by now: what had arrived can be read, then comes the error. */
 static void check_lost(const struct connection *c, size_t n, const int *many, int n_many)
 {
@@ -265,7 +297,7 @@ int main(int argc, char **argv)
 	struct rlimit most;
 	struct pollfd p;
 	socklen_t len = sizeof(on);
-	int udp[2];
+	int udp[2], listener;
 
 	signal(SIGPIPE, SIG_IGN);
 
@@ -280,6 +312,7 @@ int main(int argc, char **argv)
 	STATE_CHECK(setsockopt(many[0], IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle)) == 0);
 	STATE_CHECK(setsockopt(many[0], IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)) == 0);
 	make_udp(control, udp);
+	listener = make_listener(control);
 	for (int i = 0; i < N; i++)
 		begin(&c[i], i + 1, states[i]);
 	for (int i = 0; i < N; i++)
@@ -293,6 +326,7 @@ int main(int argc, char **argv)
 		check_lost(c, N, many, n);
 		return state_ok();
 	}
+	check_listener(control, listener);
 	for (int i = 0; i < N; i++)
 		await(c[i].fd, c[i].state);
 	for (int i = 0; i < n; i++)
