@@ -35,6 +35,7 @@ struct network {
 	struct event *readable, *retry;
 	unsigned retry_ms;
 	bool attached, left, lost;
+	bool reset;	/* what is claimed is not wanted: its outside ends are to hear of it */
 	uint32_t flows; /* connections that there were at the last hold */
 	void (*then)(struct session *s, struct err *e); /* who waits for the attach */
 	void (*held)(void *arg, const struct err *e);	/* who waits for the hold */
@@ -124,18 +125,38 @@ static void tell_held(struct network *n, const struct err *e)
 		held(n->held_arg, e);
 }
 
+static void on_failure(struct network *n, struct err *e);
+
+/* The end of the line that has claimed them is the end of the old connections. */
+static void attach_anew(struct network *n)
+{
+	struct err e = {0};
+
+	n->reset = false;
+	n->claim = (struct vnet_claim){0};
+	event_free(take_ptr(n->readable));
+	vnet_client_free(take_ptr(n->client));
+	if (connect_gateway(n, &e) < 0)
+		on_failure(n, &e);
+}
+
 static void on_attached(struct network *n, const struct vnet_answer *a)
 {
 	struct session *s = n->session;
+	bool had_claim = n->claim.label;
 	struct err none = {0};
 
 	if (n->attached && a->lost)
 		log_warn("the gateway was restarted: connections to the outside are reset");
+	if (n->reset) {
+		attach_anew(n);
+		return;
+	}
 	n->attached = true;
 	n->retry_ms = FIRST_RETRY_MS;
 	n->claim = a->claim;
 	if (n->then && s->op.resume) {
-		s->traffic.lost = a->lost || !s->op.world->claim;
+		s->traffic.lost = a->lost || !had_claim;
 		n->lost = a->lost;
 		if (a->lost)
 			log_warn("%s", NETWORK_LOST);
@@ -275,9 +296,10 @@ static const struct traffic_ops traffic_ops = {hold, pass, redo};
 /* What the image says, unless they are not to be had back. */
 static void take_claim(struct network *n, const Pb__GatewayClaim *m, const char *wish)
 {
-	if (!m || strcmp(wish, "reset") == 0 || m->ticket.len != sizeof(n->claim.ticket) ||
+	if (!m || m->ticket.len != sizeof(n->claim.ticket) ||
 		m->gateway.len != sizeof(n->claim.gateway))
 		return;
+	n->reset = strcmp(wish, "reset") == 0;
 	n->claim.label = m->label;
 	n->claim.epoch = m->epoch;
 	memcpy(n->claim.ticket, m->ticket.data, sizeof(n->claim.ticket));

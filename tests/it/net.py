@@ -1,0 +1,398 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Sessions with addresses of their own (--net vnat), as a user has them.
+
+This script is the outside: 192.0.2.1 and 2001:db8::1 in a network of its own.  podrun runs on a host beside
+it, 192.0.2.2, a namespace of an ordinary user (tests/lib/networks.py).
+"""
+import contextlib
+import hashlib
+import os
+import pathlib
+import shutil
+import socket
+import sys
+import threading
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+import networks  # noqa: E402
+from harness import Failed, main, test, until  # noqa: E402
+
+OUT4, OUT6, HOST4, HOST6 = "192.0.2.1", "2001:db8::1", "192.0.2.2", "2001:db8::2"
+BLOCK = 1 << 16
+host = None
+
+# What programs in sessions begin with.
+COMMON = r"""
+import errno, hashlib, os, socket, sys, time
+def say(*what): print(*what, flush=True)
+def connect(host, port): return socket.create_connection((host, int(port)))
+def wait_for(path):
+    while not os.path.exists(path): time.sleep(.01)
+"""
+# Talks until that fails, and stays.
+TALK = COMMON + r"""
+s = connect(sys.argv[1], sys.argv[2])
+say("ready")
+try:
+    while True:
+        s.sendall(b"hello")
+        time.sleep(.01)
+except OSError as e:
+    say(errno.errorcode[e.errno])
+wait_for("/tmp/go")
+"""
+ONCE = COMMON + r"""
+try:
+    s = connect(sys.argv[1], sys.argv[2])
+    say("connected from", s.getsockname()[0])
+    s.sendall(b"hello")
+    s.shutdown(socket.SHUT_WR)
+    data = b""
+    while b := s.recv(100): data += b
+    say("got", data.decode())
+except OSError as e:
+    say(errno.errorcode.get(e.errno, str(e)))
+"""
+# Reads until the end, and says what it was.
+DOWNLOAD = COMMON + r"""
+s = connect(sys.argv[1], sys.argv[2])
+h, n = hashlib.sha256(), 0
+try:
+    while b := s.recv(1 << 16):
+        h.update(b)
+        if n < 1 << 20 <= n + len(b): say("ready")
+        n += len(b)
+    say("end", n, h.hexdigest())
+except OSError as e:
+    say("broken", errno.errorcode[e.errno])
+"""
+LISTEN = COMMON + r"""
+l = socket.create_server((sys.argv[2], int(sys.argv[1])),
+                         family=socket.AF_INET6 if ":" in sys.argv[2] else socket.AF_INET,
+                         dualstack_ipv6=":" in sys.argv[2])
+say("ready")
+while True:
+    s, client = l.accept()
+    say("client", client[0])
+    s.sendall(sys.argv[3].encode())
+    s.close()
+"""
+
+
+class Server:
+    """Outside: each connection is served in a thread."""
+
+    def __init__(self, serve, address=OUT4):
+        six = ":" in address
+        self.sock = socket.create_server((address, 0), family=socket.AF_INET6 if six else socket.AF_INET)
+        self.address, self.port = address, self.sock.getsockname()[1]
+        self.serve, self.peers = serve, []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                s, peer = self.sock.accept()
+                self.peers.append(peer[0])
+                threading.Thread(target=self._one, args=(s,), daemon=True).start()
+
+    def _one(self, s):
+        with contextlib.suppress(OSError), s:
+            self.serve(s)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.sock.close()
+
+
+def answer(s):
+    while data := s.recv(100):
+        s.sendall(data.upper())
+
+
+def swallow(s):
+    while s.recv(100):
+        pass
+
+
+class Stream:
+    """Sends as fast as it is taken, until it is told to end, and knows what it was."""
+
+    def __init__(self):
+        self.sent, self.hash = 0, hashlib.sha256()
+        self.ending, self.ended = threading.Event(), threading.Event()
+        self.broken = None
+
+    def __call__(self, s):
+        block = hashlib.sha256(b"podrun").digest() * (BLOCK // 32 - 1)
+        try:
+            while not self.ending.is_set():
+                data = self.sent.to_bytes(32, "big") + block
+                s.sendall(data)
+                self.hash.update(data)
+                self.sent += len(data)
+        except OSError as e:
+            self.broken = e
+            raise
+        finally:
+            self.ended.set()
+
+    def more(self, megabytes=4):
+        """Waits until so much more has gone out."""
+        want = self.sent + (megabytes << 20)
+        until("%d bytes are sent (%s)" % (want, self.broken), lambda: self.broken or self.sent >= want)
+        assert not self.broken, self.broken
+
+    def end(self):
+        self.ending.set()
+        until("the last block is sent", self.ended.is_set)
+        return "end %d %s" % (self.sent, self.hash.hexdigest())
+
+
+def virtual(env, *more):
+    """Commands of this test run on the host beside us; the options of a session there."""
+    env.prefix = host.user
+    return ["--net", "vnat", *more]
+
+
+def ask(env, address, port, *options):
+    """What a session finds there, in one line each."""
+    return env.podrun("run", *virtual(env, *options), "--", "python3", "-c", ONCE, address, port).text
+
+
+def close(env, *names):
+    for name in names:
+        env.podrun("kill", name, check=False)
+        env.podrun("rm", name, check=False)
+    until("the gateway ends", lambda: not env.podrun("gateway", "--json").json()["running"])
+
+
+@test
+def a_session_has_addresses_of_its_own(env):
+    look = "ip -o addr show net0; cat /etc/resolv.conf /etc/hosts; cat /proc/sys/net/mptcp/enabled"
+    r = env.podrun("run", *virtual(env, "--hostname", "here"), "--", "sh", "-c", look)
+    for words in ("inet 10.171.0.2/32", "inet6 fd7a:706f:6472::2/128", "nameserver 10.171.0.1",
+                  "nameserver fd7a:706f:6472::1", "10.171.0.2 here", "fd7a:706f:6472::2 here"):
+        assert words in r.text, r
+    assert r.text.endswith("\n0\n"), r
+    r = env.podrun("run", "--address", "192.168.7.7", "--address", "2001:db8:7::7", "--", "sh", "-c", look)
+    assert "inet 192.168.7.7/32" in r.text and "inet6 2001:db8:7::7/128" in r.text, r
+    close(env)
+
+
+@test
+def connections_to_the_outside(env):
+    for address, own, seen in ((OUT4, "10.171.0.2", HOST4), (OUT6, "fd7a:706f:6472::2", HOST6)):
+        with Server(answer, address) as s:
+            assert ask(env, address, s.port) == "connected from %s\ngot HELLO\n" % own
+            assert s.peers == [seen], s.peers
+    close(env)
+
+
+@test
+def nobody_there(env):
+    with socket.create_server((OUT4, 0)) as s:
+        port = s.getsockname()[1]
+    assert ask(env, OUT4, port) == "ECONNREFUSED\n"
+    assert ask(env, OUT6, port) == "ECONNREFUSED\n"
+    # The host has no way there.
+    assert ask(env, "198.51.100.1", port) in ("ENETUNREACH\n", "EHOSTUNREACH\n")
+    close(env)
+
+
+@test
+def the_hosts_loopback_is_closed_unless_asked_for(env):
+    virtual(env)
+    server = ("import socket\nl = socket.create_server(('127.0.0.1', 0))\nprint(l.getsockname()[1], flush=True)\n"
+              "while True:\n s = l.accept()[0]\n s.recv(5)\n s.sendall(b'the host')\n s.close()\n")
+    p = env.start(sys.executable, "-c", server, stdout=-1, text=True)
+    port = p.stdout.readline().strip()
+    assert "the host" not in ask(env, "10.171.0.1", port)
+    assert "got the host" in ask(env, "10.171.0.1", port, "--host-loopback")
+    assert "got the host" in ask(env, "10.171.0.9", port, "--host-loopback=10.171.0.9")
+    assert "the host" not in ask(env, "127.0.0.1", port, "--host-loopback")
+    p.kill()
+    p.wait()
+    close(env)
+
+
+def get(address, port):
+    with socket.create_connection((address, port)) as s:
+        return s.recv(100).decode()
+
+
+@test
+def published_ports(env):
+    options = virtual(env, "-p", "8080:80", "-p", "%s:8081:80" % HOST4, "-p", "[%s]:8082:80" % HOST6)
+    env.run_detached("web", "python3", "-c", LISTEN, "80", "::", "web", options=options)
+    for address, port in ((HOST4, 8080), (HOST6, 8080), (HOST4, 8081), (HOST6, 8082)):
+        until("port %d leads inside" % port, lambda: attempt(get, address, port) == "web")
+    assert attempt(get, HOST6, 8081) is None and attempt(get, HOST4, 8082) is None
+    # who is there
+    until("the client's address is seen", lambda: "client ::ffff:" + OUT4 in env.logs("web"))
+    assert "client " + OUT6 in env.logs("web")
+    ports = env.podrun("net", "ls", "--json").json()[0]["ports"]
+    assert sorted(p["host"] for p in ports) == [8080, 8081, 8082] and all(p["open"] for p in ports), ports
+    close(env, "web")
+    assert attempt(get, HOST4, 8080) is None
+
+
+def attempt(f, *args):
+    with contextlib.suppress(OSError):
+        return f(*args)
+    return None
+
+
+@test
+def two_sessions_listen_on_the_same_port(env):
+    for name, port in (("one", 8001), ("two", 8002)):
+        env.run_detached(name, "python3", "-c", LISTEN, "80", "0.0.0.0", name,
+                         options=virtual(env, "-p", "%d:80" % port))
+    for name, port in (("one", 8001), ("two", 8002)):
+        until(name + " answers", lambda: attempt(get, HOST4, port) == name)
+    r = env.podrun("run", "-p", "8001:80", "--", "true", check=False)
+    assert r.code != 0 and "8001" in r.errors, r
+    assert get(HOST4, 8001) == "one"
+    close(env, "one", "two")
+
+
+@contextlib.contextmanager
+def downloading(env, name="s", *options):
+    stream = Stream()
+    with Server(stream) as s:
+        env.run_detached(name, "python3", "-c", DOWNLOAD, OUT4, s.port, options=virtual(env, *options))
+        stream.more()
+        yield stream
+
+
+@test
+def a_download_goes_on_behind_a_suspend(env):
+    with downloading(env) as stream:
+        for _ in range(3):
+            env.podrun("suspend", "s")
+            left = env.podrun("net", "ls", "--json").json()
+            assert [x["state"] for x in left] == ["suspended"] and left[0]["connections"] == 1, left
+            r = env.podrun("resume", "-d", "s")
+            assert "reset" not in r.errors, r
+            stream.more()
+        assert stream.end() in env.wait("s")
+    close(env, "s")
+
+
+@test
+def a_pause_and_a_snapshot_leave_it_alone(env):
+    with downloading(env) as stream:
+        env.podrun("pause", "s")
+        env.podrun("unpause", "s")
+        stream.more()
+        env.podrun("snapshot", "s", "-o", env.path("i"))
+        stream.more()
+        assert stream.end() in env.wait("s")
+        # Later its image has no connection any more, and says so.
+        env.podrun("rm", "s")
+        env.podrun("resume", "-d", env.path("i"))
+        assert "broken ECONNRESET" in env.wait("s")
+    close(env, "s")
+
+
+@test
+def a_clone_begins_without_connections(env):
+    with downloading(env) as stream:
+        env.podrun("clone", "s")
+        assert "broken ECONNRESET" in env.wait("s-1")
+        stream.more()
+        assert stream.end() in env.wait("s")
+    close(env, "s", "s-1")
+
+
+@test
+def connections_are_reset_where_one_says_so(env):
+    with downloading(env) as stream:
+        env.podrun("suspend", "s")
+        env.podrun("resume", "-d", "--connections", "reset", "s")
+        assert "broken ECONNRESET" in env.wait("s")
+        until("the outside hears it", lambda: stream.broken)
+    close(env, "s")
+
+
+@test
+def an_image_that_comes_late_has_no_connections(env):
+    image, late = env.path("i"), env.path("late")
+    with downloading(env) as stream:
+        env.podrun("suspend", "s", "-o", image)
+        shutil.copy(image, late)
+        env.podrun("resume", "-d", image)
+        stream.more()
+        other = env.host("b")  # has not heard that the image is used up
+        shutil.copytree(env.dir / "config", other.dir / "config", dirs_exist_ok=True)
+        other.environ["XDG_RUNTIME_DIR"] = env.environ["XDG_RUNTIME_DIR"]  # the same gateway
+        r = other.podrun("resume", "-d", "--name", "t", late)
+        assert "were reset" in r.errors, r
+        assert "broken ECONNRESET" in other.wait("t")
+        stream.more()
+        assert stream.end() in env.wait("s")
+    close(env, "s")
+
+
+@test
+def a_gateway_whose_worker_is_killed_goes_on(env):
+    with downloading(env) as stream:
+        for n in range(3):
+            worker = env.podrun("gateway", "--json").json()["worker"]
+            env.call("kill", "-KILL", worker)
+            until("another is there", lambda: env.podrun("gateway", "--json").json()["restarts"] > n)
+            stream.more()
+        assert stream.end() in env.wait("s")
+    close(env, "s")
+
+
+@test
+def another_gateway_takes_the_place_of_one_that_is_gone(env):
+    with Server(swallow) as silent, Server(answer) as s:
+        env.run_detached("s", "python3", "-c", TALK, OUT4, silent.port, options=virtual(env))
+        old = env.podrun("gateway", "--json").json()
+        env.call("kill", "-KILL", old["keeper"], old["worker"])
+        until("old connections are reset", lambda: "ECONNRESET" in env.logs("s"))
+        until("the session is attached again", lambda: attached(env) not in (None, old["keeper"]))
+        assert "got HELLO" in env.podrun("exec", "s", "python3", "-c", ONCE, OUT4, s.port).text
+    close(env, "s")
+
+
+def attached(env):
+    now = env.podrun("gateway", "--json").json()
+    return now["keeper"] if now.get("sessions") else None
+
+
+@test
+def what_is_told_of_networks(env):
+    env.run_detached("s", "sh", "-c", "echo ready; sleep 1000", options=virtual(env, "-p", "8090:80"))
+    network = env.podrun("inspect", "s").json()["config"]["network"]
+    assert network["addresses"] == ["10.171.0.2", "fd7a:706f:6472::2"] and network["gateway"] == "local"
+    assert network["publish"] == [{"address": "", "host": 8090, "session": 80, "protocol": "tcp"}], network
+    assert "8090" in env.podrun("net", "ls").text
+    assert env.podrun("net", "stats", "s", "--json").json()[0]["name"] == "s"
+    r = env.podrun("net", "stats", "nobody", code=5)
+    assert "nobody" in r.errors, r
+    close(env, "s")
+    assert env.podrun("net", "ls", "--json").json() == []
+
+
+def begin():
+    """The host beside us, and the way there."""
+    global host
+    networks.enter()
+    host = networks.Node("host")
+    for command in (["link", "add", "out", "type", "veth", "peer", "name", "eth0", "netns", host.pid],
+                    ["address", "add", OUT4 + "/24", "dev", "out"],
+                    ["address", "add", OUT6 + "/64", "dev", "out", "nodad"], ["link", "set", "out", "up"]):
+        if os.spawnvp(os.P_WAIT, "ip", ["ip", *command]):
+            raise Failed("ip " + " ".join(command))
+    host.addresses("eth0", HOST4 + "/24", HOST6 + "/64")
+
+
+if __name__ == "__main__":
+    begin()
+    main()
