@@ -135,7 +135,9 @@ static void attach_anew(struct network *n)
 	n->reset = false;
 	n->claim = (struct vnet_claim){0};
 	event_free(take_ptr(n->readable));
+	vnet_client_detach(n->client, false, &e);
 	vnet_client_free(take_ptr(n->client));
+	e = (struct err){0};
 	if (connect_gateway(n, &e) < 0)
 		on_failure(n, &e);
 }
@@ -157,8 +159,8 @@ static void on_attached(struct network *n, const struct vnet_answer *a)
 	n->claim = a->claim;
 	if (n->then && s->op.resume) {
 		s->traffic.lost = a->lost || !had_claim;
-		n->lost = a->lost;
-		if (a->lost)
+		n->lost = a->lost && s->op.world->connections;
+		if (n->lost)
 			log_warn("%s", NETWORK_LOST);
 	}
 	tell_then(n, &none);
@@ -332,7 +334,7 @@ void network_describe(const struct session *s, Pb__World *w)
 {
 	struct network *n = s->network;
 
-	if (!n || !n->claim.label || !n->flows || s->op.what == OP_SNAPSHOT)
+	if (!n || !n->claim.label || s->op.what == OP_SNAPSHOT)
 		return;
 	pb__gateway_claim__init(&n->message);
 	n->message.label = n->claim.label;
@@ -340,6 +342,7 @@ void network_describe(const struct session *s, Pb__World *w)
 	n->message.ticket = (ProtobufCBinaryData){sizeof(n->claim.ticket), n->claim.ticket};
 	n->message.gateway = (ProtobufCBinaryData){sizeof(n->claim.gateway), n->claim.gateway};
 	w->claim = &n->message;
+	w->connections = n->flows;
 }
 
 const char *network_note(const struct session *s)

@@ -192,6 +192,56 @@ def connections_to_the_outside(env):
     close(env)
 
 
+UDP = COMMON + r"""
+s = socket.socket(socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET, socket.SOCK_DGRAM)
+s.connect((sys.argv[1], int(sys.argv[2])))
+def talk():
+    s.settimeout(.2)
+    while True:  # one may be lost
+        s.send(b"hello")
+        try: return s.recv(100).decode()
+        except TimeoutError: pass
+say("ready", talk())
+wait_for("/tmp/go")
+say("again", talk())
+"""
+
+
+def answer_datagrams(s, peers):
+    with contextlib.suppress(OSError):
+        while True:
+            data, peer = s.recvfrom(100)
+            peers.append(peer)
+            s.sendto(data.upper(), peer)
+
+
+@test
+def datagrams(env):
+    for address in (OUT4, OUT6):
+        peers = []
+        with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM) as s:
+            s.bind((address, 0))
+            threading.Thread(target=answer_datagrams, args=(s, peers), daemon=True).start()
+            env.run_detached("s", "python3", "-c", UDP, address, s.getsockname()[1], options=virtual(env),
+                             ready="ready HELLO")
+            env.podrun("suspend", "s")
+            env.podrun("resume", "-d", "s")
+            env.podrun("exec", "s", "touch", "/tmp/go")
+            assert "again HELLO" in env.wait("s")
+            # the outside has seen one peer all the time
+            assert len(set(peers)) == 1, peers
+            env.podrun("rm", "s")
+    close(env)
+
+
+@test
+def pings(env):
+    for address in (OUT4, OUT6, "10.171.0.1"):
+        r = env.podrun("run", *virtual(env), "--", "ping", "-c1", "-W10", address)
+        assert "1 received" in r.text, r
+    close(env)
+
+
 @test
 def nobody_there(env):
     with socket.create_server((OUT4, 0)) as s:
@@ -315,6 +365,23 @@ def connections_are_reset_where_one_says_so(env):
         env.podrun("resume", "-d", "--connections", "reset", "s")
         assert "broken ECONNRESET" in env.wait("s")
         until("the outside hears it", lambda: stream.broken)
+    close(env, "s")
+
+
+@test
+def a_resume_that_fails_changes_nothing(env):
+    with downloading(env) as stream:
+        env.podrun("suspend", "s")
+        env.path("fault").write_text("resume.restored fail")
+        env.environ["PODRUN_TEST_FAULT"] = str(env.path("fault"))
+        for _ in range(2):
+            r = env.podrun("resume", "-d", "s", check=False)
+            assert r.code != 0, r
+        del env.environ["PODRUN_TEST_FAULT"]
+        r = env.podrun("resume", "-d", "s")
+        assert "reset" not in r.errors, r
+        stream.more()
+        assert stream.end() in env.wait("s")
     close(env, "s")
 
 

@@ -54,6 +54,7 @@ struct gateway_session {
 	struct in_addr address4, gateway4, loopback4;
 	struct in6_addr address6, gateway6, loopback6;
 	uint32_t mtu, max_flows;
+	struct vnet_claim before; /* the claim that this one has taken up, until packets pass; label 0: none */
 	struct vnet_claim
 		claim;	/* what the next attach must say; the label is the session's for life */
 	uint64_t since; /* io_now_ns() of the last change of state */

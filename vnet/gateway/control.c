@@ -62,7 +62,7 @@ static void close_conn(struct vnet_gateway *g, int index)
 	int fd = c->fd;
 
 	if (c->session >= 0)
-		gateway_session_detach(g, (uint32_t)c->session, false);
+		gateway_session_lose(g, (uint32_t)c->session);
 	c->session = -1;
 	gateway_capture_forget(g, index);
 	gateway_loop_remove(g->loop, fd);

@@ -12,6 +12,9 @@
  * them, and any other, or one whose connections are gone, is told "lost": it is a new session with a new
  * label, and what its kernel still sends for old connections is answered with RST.
  *
+ * A claim counts from the moment that packets pass.  Whoever attached frozen and is gone before that, a resume that
+ * failed, has changed nothing: the claim before it is good again.
+ *
  * A suspended session without connections is nothing that could be claimed and is forgotten at once.
  */
 #include "vnet/gateway/session.h"
@@ -173,7 +176,7 @@ int gateway_session_attach(struct vnet_gateway *g, struct gateway_session_wish *
 	bool claims = w->attach.claim.label != 0;
 	int index = claims ? find_claimed(g, &w->attach.claim) : -1;
 	bool kept = index >= 0;
-	struct vnet_claim claim = {0};
+	struct vnet_claim claim = {0}, before = {0};
 	struct gateway_session *s;
 
 	if (!kept)
@@ -183,7 +186,7 @@ int gateway_session_attach(struct vnet_gateway *g, struct gateway_session_wish *
 	s = session_at(g, (uint32_t)index);
 	s->diag = w->diag;
 	if (kept)
-		claim = s->claim;
+		claim = before = s->claim;
 	if (next_epoch(g, &claim, e) < 0) {
 		if (!kept)
 			vnet_session_remove(g->vnat, (uint32_t)index);
@@ -196,6 +199,7 @@ int gateway_session_attach(struct vnet_gateway *g, struct gateway_session_wish *
 		return e->error;
 	}
 	fill_in(s, w);
+	s->before = before;
 	s->claim = claim;
 	s->state = GATEWAY_SESSION_ATTACHED;
 	g->arena->conns[w->conn].session = index;
@@ -236,6 +240,7 @@ void gateway_session_go(struct vnet_gateway *g, uint32_t session)
 	struct err e = {0};
 
 	session_at(g, session)->held = false;
+	session_at(g, session)->before.label = 0;
 	gateway_wire_flush(g, session);
 	replay(g, session);
 	gateway_publish_expect(g);
@@ -293,6 +298,17 @@ static void end(struct vnet_gateway *g, uint32_t session)
 		forget(g, session);
 	else if (!g->sessions->deadline.due)
 		gateway_loop_timer(g->loop, &g->sessions->deadline, ENDING_NS);
+}
+
+void gateway_session_lose(struct vnet_gateway *g, uint32_t session)
+{
+	struct gateway_session *s = session_at(g, session);
+	bool undone = s->before.label != 0;
+
+	if (undone)
+		s->claim = s->before;
+	s->before.label = 0;
+	gateway_session_detach(g, session, undone);
 }
 
 uint32_t gateway_session_detach(struct vnet_gateway *g, uint32_t session, bool suspended)

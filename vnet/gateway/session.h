@@ -28,6 +28,8 @@ int gateway_session_attach(struct vnet_gateway *g, struct gateway_session_wish *
 /* How many connections it has. */
 uint32_t gateway_session_hold(struct vnet_gateway *g, uint32_t session);
 void gateway_session_go(struct vnet_gateway *g, uint32_t session);
+/* Its connection has ended without a word. */
+void gateway_session_lose(struct vnet_gateway *g, uint32_t session);
 /* How many connections were kept. */
 uint32_t gateway_session_detach(struct vnet_gateway *g, uint32_t session, bool suspended);
 uint32_t gateway_session_flows(struct vnet_gateway *g, uint32_t session);
