@@ -16,6 +16,7 @@
 #include <linux/seccomp.h>
 #include <limits.h>
 #include <net/if.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <pwd.h>
 #include <sched.h>
@@ -244,6 +245,12 @@ static bool try_tun(void)
 	return fd >= 0 && ioctl(fd, TUNSETIFF, &ifr) == 0;
 }
 
+/* ping(8) needs no privilege for such a socket: icmp(7). */
+static bool try_ping(void)
+{
+	return socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, IPPROTO_ICMP) >= 0;
+}
+
 static bool try_fuse(void)
 {
 	return access("/dev/fuse", R_OK | W_OK) == 0;
@@ -343,8 +350,10 @@ const struct check checks[] = {
 		"Linux 6.7; in a container, a seccomp profile that allows userfaultfd"},
 	{"soft-dirty", CHECK_MORE, try_soft_dirty, "one way less to track writes",
 		"CONFIG_MEM_SOFT_DIRTY; not needed with write-tracking"},
-	{"tun", CHECK_MORE, try_tun, "sessions have no network of their own but the loopback",
-		"/dev/net/tun, readable and writable"},
+	{"tun", CHECK_MORE, try_tun, "no addresses of a session's own (--net vnat), only a loopback or the host's network",
+		"chmod 0666 /dev/net/tun, as it is on most systems; in a container, --device /dev/net/tun"},
+	{"ping", CHECK_MORE, try_ping, "sessions with --net vnat can ping nobody outside",
+		"sysctl net.ipv4.ping_group_range='0 2147483647'"},
 	{"fuse", CHECK_MORE, try_fuse, "memory can't be fetched lazily", "/dev/fuse, readable and writable"},
 	{"landlock", CHECK_MORE, try_landlock, "where names are rewritten a program that is set on it can open what the "
 		"host has in /tmp, /run and /proc", "Linux 5.19 with CONFIG_SECURITY_LANDLOCK, landlock in lsm=; in a "
@@ -360,7 +369,7 @@ const size_t n_checks = ARRAY_SIZE(checks);
 
 const struct check_weaker checks_weaker[] = {
 	{"isolation", "no namespace keeps the session in, but podrun's filter and tracer alone"},
-	{"network", "the host's: no loopback of its own, no --net none"},
+	{"network", "the host's: no loopback of its own, no --net none, no --net vnat"},
 	{"files", "/tmp, /run, /dev/shm, /proc and volumes are its own; all others are the host's as they are, without a "
 		"layer in between, and so are those of --root"},
 	{"hidden files", "names and attributes of what is hidden can be found out, and sockets with a path be reached, "

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* ps: the sessions of this user, live ones and records of others. */
 #include <stddef.h>
+#include <string.h>
 
 #include "proto/control.pb-c.h"
 #include "supervisor/cli/cli.h"
@@ -31,15 +32,34 @@ static void add_command(struct cli_table *t, const Pb__Config *c)
 	cli_table_add(t, "%.60s", buf_cstr(&b) ? buf_cstr(&b) : "");
 }
 
+/* "vnat 8080->80, 127.0.0.1:53->53/udp" */
+static void add_network(struct cli_table *t, const Pb__Config *c)
+{
+	const Pb__VirtualNetwork *n = c->network;
+	_cleanup_buf_ struct buf b = BUF_INIT;
+
+	buf_put_str(&b, c->net);
+	for (size_t i = 0; n && i < n->n_publish; i++) {
+		const Pb__PublishedPort *p = n->publish[i];
+
+		buf_printf(&b, i ? ", " : " ");
+		if (p->address[0])
+			buf_printf(&b, strchr(p->address, ':') ? "[%s]:" : "%s:", p->address);
+		buf_printf(&b, "%u->%u%s", p->host, p->session, p->udp ? "/udp" : "");
+	}
+	cli_table_add(t, "%s", buf_cstr(&b) ? buf_cstr(&b) : "");
+}
+
 static void print_table(const struct client_session *all, size_t n, bool everything)
 {
-	struct cli_table t = {.columns = 5};
+	struct cli_table t = {.columns = 6};
 	char ago[64];
 
 	cli_table_add(&t, "NAME");
 	cli_table_add(&t, "STATE");
 	cli_table_add(&t, "TASKS");
 	cli_table_add(&t, "STARTED");
+	cli_table_add(&t, "NETWORK");
 	cli_table_add(&t, "COMMAND");
 	for (size_t i = 0; i < n; i++) {
 		const struct client_session *s = &all[i];
@@ -54,6 +74,7 @@ static void print_table(const struct client_session *all, size_t n, bool everyth
 		else
 			cli_table_add(&t, "-");
 		cli_table_add(&t, "%s", ago);
+		add_network(&t, s->record->config);
 		add_command(&t, s->record->config);
 	}
 	cli_table_print(&t, stdout);
