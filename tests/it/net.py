@@ -10,13 +10,15 @@ import hashlib
 import os
 import pathlib
 import shutil
+import signal
 import socket
 import sys
+import tempfile
 import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import networks  # noqa: E402
-from harness import Failed, main, test, until  # noqa: E402
+from harness import PODRUN, Failed, main, test, until  # noqa: E402
 
 OUT4, OUT6, HOST4, HOST6 = "192.0.2.1", "2001:db8::1", "192.0.2.2", "2001:db8::2"
 BLOCK = 1 << 16
@@ -242,6 +244,54 @@ def pings(env):
     close(env)
 
 
+def name_server(s, asked):
+    """Knows one name, outside.test; anything else is not there."""
+    with contextlib.suppress(OSError):
+        while True:
+            data, peer = s.recvfrom(512)
+            asked.append(data)
+            question = data[12:]
+            end = question.index(0) + 5
+            known = question[:end - 4] == b"\x07outside\x04test\0" and question[end - 4:end - 2] == b"\0\1"
+            answer = b"\xc0\x0c\0\1\0\1\0\0\0\1\0\4" + socket.inet_aton(OUT4) if known else b""
+            flags = b"\x81\x80" if b"\x07outside\x04test" in question else b"\x81\x83"
+            s.sendto(data[:2] + flags + b"\0\1" + (b"\0\1" if known else b"\0\0") + b"\0\0\0\0" +
+                     question[:end] + answer, peer)
+
+
+@test
+def names_of_hosts(env):
+    asked = []
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s, Server(answer) as there:
+        s.bind((OUT4, 53))
+        threading.Thread(target=name_server, args=(s, asked), daemon=True).start()
+        assert "got HELLO" in ask(env, "outside.test", there.port)
+        assert asked
+        r = env.podrun("run", *virtual(env), "--", "getent", "hosts", "nobody.test", check=False)
+        assert r.code == 2, r
+    close(env)
+
+
+@test
+def what_was_said_last_arrives(env):
+    """A session ends with its command, and all that it has sent goes out all the same."""
+    say = COMMON + "connect(sys.argv[1], sys.argv[2]).sendall(b'x' * int(sys.argv[3]))\n"
+    got = []
+
+    def collect(s):
+        n = 0
+        while data := s.recv(BLOCK):
+            n += len(data)
+        got.append(n)
+
+    for size in (5, 4 << 20):
+        got.clear()
+        with Server(collect) as s:
+            env.podrun("run", *virtual(env), "--", "python3", "-c", say, OUT4, s.port, size)
+            until("all %d bytes arrive (%s)" % (size, got), lambda: got == [size])
+    close(env)
+
+
 @test
 def nobody_there(env):
     with socket.create_server((OUT4, 0)) as s:
@@ -447,11 +497,27 @@ def what_is_told_of_networks(env):
     assert env.podrun("net", "ls", "--json").json() == []
 
 
+@test
+def packets_can_be_captured(env):
+    env.run_detached("s", "sh", "-c", "echo ready; sleep 1000", options=virtual(env))
+    p = env.start(PODRUN, "net", "capture", "s", "-w", env.path("x.pcap"), stderr=-1, text=True)
+    assert "capturing" in p.stderr.readline()
+    with Server(answer) as s:
+        env.podrun("exec", "s", "python3", "-c", ONCE, OUT4, s.port)
+    p.send_signal(signal.SIGINT)
+    p.wait()
+    data = env.path("x.pcap").read_bytes()
+    assert data[:4] in (b"\xd4\xc3\xb2\xa1", b"\x4d\x3c\xb2\xa1") and socket.inet_aton(OUT4) in data and b"hello" in data
+    close(env, "s")
+
+
 def begin():
     """The host beside us, and the way there."""
     global host
     networks.enter()
-    host = networks.Node("host")
+    resolv = pathlib.Path(tempfile.mkdtemp(prefix="podrun-net-")) / "resolv.conf"
+    resolv.write_text("nameserver %s\n" % OUT4)
+    host = networks.Node("host", str(resolv))
     for command in (["link", "add", "out", "type", "veth", "peer", "name", "eth0", "netns", host.pid],
                     ["address", "add", OUT4 + "/24", "dev", "out"],
                     ["address", "add", OUT6 + "/64", "dev", "out", "nodad"], ["link", "set", "out", "up"]):
