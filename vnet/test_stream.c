@@ -98,7 +98,7 @@ static int make_tun(int which)
 	want.v4 = test_ep("100.64.0.0", 0);
 	want.v6 = test_ep("fd64::", 0);
 	fd = vnet_tun_make(&want, NULL);
-	if (fd < 0 || vnet_netlink_open(&nl, NULL) < 0 || route(&nl, "10.0.0.0", 8, "gw0") < 0 ||
+	if (fd < 0 || vnet_netlink_open(&nl, NULL) < 0 || route(&nl, "198.18.0.0", 15, "gw0") < 0 ||
 		route(&nl, "fd65::", 16, "gw0") < 0 || route(&nl, "100.64.0.0", 10, "lo") < 0 ||
 		route(&nl, VNET_ALIAS_V6, 16, "lo") < 0)
 		return -1;

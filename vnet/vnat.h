@@ -12,7 +12,7 @@
  *        its virtual address  whom it talks to                its physical       an address of the gateway's,
  *        and port             (a server, a client)            address, a port    where a socket is
  *
- * - Physical addresses.  Every session has one of each family, which no other has or has had lately: 10.x.y.z,
+ * - Physical addresses.  Every session has one of each family, which no other has or has had lately: 198.18.y.z,
  *   made of the number of its record and of how often that was used.  So two sessions may
  *   have the same virtual address, and what is still on its way to an old session never reaches a new one.
  * - Aliases.  One listener in the gateway takes all outbound connections, whatever their destination.  So that the two
@@ -69,8 +69,8 @@ struct err;
 #define VNET_OWNER 96
 
 /* Where physical addresses and aliases are: to be routed to gw0, and to be local, in the inner namespace. */
-#define VNET_PHYSICAL_V4      0x0a000000u /* 10.0.0.0/8 */
-#define VNET_PHYSICAL_V4_BITS 8
+#define VNET_PHYSICAL_V4      0xc6120000u /* 198.18.0.0/15: no network uses it (RFC 2544) */
+#define VNET_PHYSICAL_V4_BITS 15
 #define VNET_ALIAS_V4	      0x64400000u /* 100.64.0.0/10 */
 #define VNET_ALIAS_V4_BITS    10
 #define VNET_PHYSICAL_V6      "fd65::" /* /16 */

@@ -4,7 +4,7 @@
  *
  * An address says which record it belongs to and how often that was used:
  *
- *      10.0.0.0/8     | generation | record |      24 bits; the record has as many as max_sessions needs
+ *      198.18.0.0/15  | generation | record |      17 bits; the record has as many as max_sessions needs
  *      fd65::         | generation (32) | record (32) |
  */
 #include <arpa/inet.h>
@@ -34,7 +34,7 @@ static struct vnet_endpoint physical_v6(uint32_t i, uint32_t generation)
 	return ep;
 }
 
-/* 10.0.0.0 and 10.255.255.255 are no addresses of hosts. */
+/* 198.18.0.0 and 198.19.255.255 are no addresses of hosts. */
 static bool is_host(const struct vnet_endpoint *v4)
 {
 	uint32_t host = ntohl(v4->v4.s_addr) & ((1u << V4_HOST_BITS) - 1);

@@ -393,6 +393,41 @@ def published_while_the_worker_is_killed(env):
     s.close()
 
 
+# ---- from session to session ----------------------------------------------------------------
+
+LOOK_UP = r"""
+def look_up(name, kind):
+    q = struct.pack('>6H', 7, 0x100, 1, 0, 0, 0)
+    q += b''.join(bytes([len(l)]) + l.encode() for l in name.split('.')) + struct.pack('>BHH', 0, kind, 1)
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.settimeout(20)
+    s.sendto(q, ('10.171.0.1', 53))
+    return s.recv(512)[-16 if kind == 28 else -4:]
+"""
+
+
+@test
+def sessions_by_their_names(env):
+    s, other = Session(env), Session(env, "other")
+    p = other.python(LISTEN, "::", 80)
+    assert p.stdout.readline() == "listening\n"
+    code = LOOK_UP + r"""
+for kind, family in ((1, socket.AF_INET), (28, socket.AF_INET6)):
+    s = connect(socket.inet_ntop(family, look_up('other.podrun.internal', kind)), 80)
+    for b in blocks(20, 'ask'):
+        s.sendall(b)
+    s.shutdown(socket.SHUT_WR)
+    say(digest(s))
+"""
+    p.stdin.write("\n\n")
+    p.stdin.close()
+    assert s.run(code).split() == [expect(20, "answer")] * 2
+    assert [p.stdout.readline().split()[2] for _ in range(2)] == [expect(20, "ask")] * 2
+    p.wait()
+    other.close()
+    s.close()
+
+
 # ---- the worker is killed -------------------------------------------------------------------
 
 @test

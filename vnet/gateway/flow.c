@@ -26,7 +26,11 @@
 #include "vnet/gateway/pump.h"
 #include "vnet/vnat.h"
 
-#define WATCHED (EPOLLIN | EPOLLRDHUP | EPOLLET)
+/* Outside, while a session is away: with these a dead peer is noticed after two hours. */
+#define KEEP_IDLE_S  120
+#define KEEP_EVERY_S 60
+#define KEEP_TIMES   127
+#define WATCHED	     (EPOLLIN | EPOLLRDHUP | EPOLLET)
 
 struct flow_watch {
 	struct gateway_watch side[2];
@@ -295,6 +299,24 @@ uint32_t gateway_flow_end_session(struct vnet_gateway *g, uint32_t session, bool
 		left += f->state != GATEWAY_FLOW_FREE;
 	}
 	return left;
+}
+
+void gateway_flow_keep_alive(struct vnet_gateway *g, uint32_t session)
+{
+	static const struct {
+		int level, option, value;
+	} all[] = {{SOL_SOCKET, SO_KEEPALIVE, 1}, {IPPROTO_TCP, TCP_KEEPIDLE, KEEP_IDLE_S},
+		{IPPROTO_TCP, TCP_KEEPINTVL, KEEP_EVERY_S}, {IPPROTO_TCP, TCP_KEEPCNT, KEEP_TIMES}};
+
+	for (uint32_t i = 0; i < GATEWAY_MAX_FLOWS; i++) {
+		const struct gateway_flow *f = &g->arena->flows[i];
+
+		if (f->state == GATEWAY_FLOW_FREE || f->session != session)
+			continue;
+		for (size_t o = 0; o < ARRAY_SIZE(all); o++)
+			setsockopt(f->fd[GATEWAY_OUTER], all[o].level, all[o].option, &all[o].value,
+				sizeof(all[o].value));
+	}
 }
 
 /* ---- the worker's start ------------------------------------------------------------------ */

@@ -39,5 +39,7 @@ void gateway_flow_reset(struct vnet_gateway *g, uint32_t flow);
 void gateway_flow_close(struct vnet_gateway *g, uint32_t flow, bool reset);
 /* What can still be delivered of a session that has ended is; the rest is reset.  How many are left. */
 uint32_t gateway_flow_end_session(struct vnet_gateway *g, uint32_t session, bool now);
+/* Its session goes away: NATs on the way outside are kept from forgetting its connections. */
+void gateway_flow_keep_alive(struct vnet_gateway *g, uint32_t session);
 
 #endif

@@ -139,18 +139,6 @@ static int connect_inside(struct vnet_gateway *g, uint32_t flow, const struct vn
 	return gateway_flow_watch(g, flow, GATEWAY_INNER);
 }
 
-static void set_patience(int fd)
-{
-	const struct {
-		int level, option, value;
-	} all[] = {{IPPROTO_TCP, TCP_NODELAY, 1}, {SOL_SOCKET, SO_KEEPALIVE, 1},
-		{IPPROTO_TCP, TCP_KEEPIDLE, 120}, {IPPROTO_TCP, TCP_KEEPINTVL, 60},
-		{IPPROTO_TCP, TCP_KEEPCNT, 127}};
-
-	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
-		setsockopt(fd, all[i].level, all[i].option, &all[i].value, sizeof(int));
-}
-
 static void refuse(int fd)
 {
 	const struct linger hard = {.l_onoff = 1};
@@ -165,6 +153,7 @@ void gateway_inbound_client(struct vnet_gateway *g, uint32_t session, uint16_t p
 	struct gateway_session *s = &g->arena->sessions[session];
 	struct vnet_endpoint inside, far, near;
 	struct gateway_flow *f;
+	const int on = 1;
 	uint32_t flow;
 	int inner;
 
@@ -185,7 +174,7 @@ void gateway_inbound_client(struct vnet_gateway *g, uint32_t session, uint16_t p
 	f->fd[GATEWAY_INNER] = inner;
 	f->fd[GATEWAY_OUTER] = fd;
 	f->state = GATEWAY_FLOW_SHAKING;
-	set_patience(fd);
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	if (connect_inside(g, flow, &near) < 0 || gateway_flow_watch(g, flow, GATEWAY_OUTER) < 0)
 		gateway_flow_reset(g, flow);
 }

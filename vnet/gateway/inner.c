@@ -8,7 +8,7 @@
  * not its user namespace's.)
  *
  *      gw0             a TUN: what the session's packets become is written there, and read from there
- *      10.0.0.0/8      physical addresses of sessions: out of gw0           (and fd65::/16)
+ *      198.18.0.0/15   physical addresses of sessions: out of gw0           (and fd65::/16)
  *      100.64.0.0/10   aliases of everybody else: all local, on lo          (and fd64::/16)
  *      gate            the one listener, for all of them
  *      pool            sockets for inbound connections, a few in advance

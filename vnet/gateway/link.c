@@ -21,6 +21,7 @@
 #include "vnet/gateway/datagram.h"
 #include "vnet/gateway/flow.h"
 #include "vnet/gateway/gateway.h"
+#include "vnet/gateway/neighbour.h"
 #include "vnet/gateway/outbound.h"
 #include "vnet/gateway/wire.h"
 #include "vnet/tun.h"
@@ -71,6 +72,8 @@ static void from_session(struct vnet_gateway *g, uint32_t session, struct vnet_p
 		return;
 	}
 	gateway_capture_packet(g, session, p);
+	if (gateway_neighbour_take(g, session, p))
+		return;
 	switch (vnet_vnat_from_session(g->vnat, session, p, &flow)) {
 	case VNAT_PASS:
 		gateway_wire_to_inner(g, p);

@@ -26,11 +26,8 @@
 #include "vnet/gateway/wire.h"
 #include "vnet/vnat.h"
 
-#define DNS_PORT     53
-#define ACCEPTS	     64	 /* in one turn */
-#define KEEP_IDLE_S  120 /* outside; so that NATs on the way remember, while a session is away too */
-#define KEEP_EVERY_S 60
-#define KEEP_TIMES   127
+#define DNS_PORT 53
+#define ACCEPTS	 64 /* in one turn */
 
 struct gateway_outbound {
 	struct gateway_watch gate;
@@ -93,10 +90,6 @@ static int connect_outside(struct vnet_gateway *g, uint32_t flow, const struct v
 	f->fd[GATEWAY_OUTER] = fd;
 	f->state = GATEWAY_FLOW_CONNECTING;
 	set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-	set_int(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-	set_int(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEP_IDLE_S);
-	set_int(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEP_EVERY_S);
-	set_int(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEP_TIMES);
 	if (connect(fd, (struct sockaddr *)&sa, len) < 0 && errno != EINPROGRESS)
 		return -errno;
 	return gateway_flow_watch(g, flow, GATEWAY_OUTER);

@@ -327,6 +327,7 @@ uint32_t gateway_session_detach(struct vnet_gateway *g, uint32_t session, bool s
 	s->since = io_now_ns();
 	if (suspended && (flows || gateway_datagram_count(g, session))) {
 		vnet_session_set_away(g->vnat, session, true);
+		gateway_flow_keep_alive(g, session);
 		s->state = GATEWAY_SESSION_SUSPENDED;
 		return flows;
 	}
