@@ -88,6 +88,16 @@ class Node:
         self.holder.stdout.close()
 
 
+def names_of(pid):
+    """What a process is called: by itself, and by whoever started it (a program that starts itself again is "exe")."""
+    proc = "/proc/%s/" % pid
+    try:
+        with open(proc + "comm") as comm, open(proc + "cmdline", "rb") as line:
+            return comm.read().strip(), os.path.basename(line.read().split(b"\0")[0]).decode(errors="replace")
+    except OSError:
+        return ()
+
+
 def join(a, at_a, b, at_b):
     """A veth: `at_a` in one, `at_b` in the other."""
     a.root("ip", "link", "add", at_a, "type", "veth", "peer", "name", at_b, "netns", b.pid)

@@ -209,7 +209,7 @@ class World:
         found = []
         for p in pathlib.Path("/proc").iterdir():
             with contextlib.suppress(OSError):
-                if p.name.isdigit() and (p / "comm").read_text().startswith("podrun") and \
+                if p.name.isdigit() and any(n.startswith("podrun") for n in networks.names_of(p.name)) and \
                         os.stat(p / "ns" / "net").st_ino in mine:
                     found.append(p.name)
         return found

@@ -6,7 +6,6 @@ processes that stand between the two and whose CPU time counts.  Everything is s
 node (tests/lib/networks.py); the server of most is in `host`, and a setup begins with a network of its own,
 as a session does.
 """
-import contextlib
 import json
 import os
 import pathlib
@@ -44,14 +43,9 @@ def cpu(pids):
 
 
 def by_name(*begin):
-    """Processes whose names begin so (some don't say which program they run); there are no others' here."""
-    found = []
-    for p in pathlib.Path("/proc").iterdir():
-        if p.name.isdigit():
-            with contextlib.suppress(OSError):
-                if (p / "comm").read_text().startswith(begin):
-                    found.append(int(p.name))
-    return found
+    """Processes whose names begin so; there are no others' in this namespace."""
+    pids = [int(p.name) for p in pathlib.Path("/proc").iterdir() if p.name.isdigit()]
+    return [pid for pid in pids if any(n.startswith(begin) for n in networks.names_of(pid))]
 
 
 def parent(pid):
@@ -267,4 +261,5 @@ SETUPS = {
     "wireguard-go": Bench.wireguard_go,
     "tunnel": Bench.tunnel,
     "tunnel-single": Bench.tunnel_single,
+    "podrun-local": Bench.podrun_local,
 }
