@@ -98,7 +98,8 @@ static int attach(struct network *n, bool frozen, struct err *e)
 	take_address6(v->gateway6, &a.gateway6);
 	take_address4(v->host_loopback, &a.loopback4);
 	take_address6(v->host_loopback, &a.loopback6);
-	if (v->gateway[0] && strcmp(v->gateway, "local") != 0)
+	/* Of a gateway on another host the one who carries things there knows. */
+	if (strncmp(v->gateway, "wg:", 3) == 0)
 		a.remote = v->gateway;
 	if (take_ports(v, &a, e) < 0)
 		return e->error;
@@ -237,8 +238,12 @@ static void on_answer(evutil_socket_t fd, short what, void *ctx)
 static int connect_gateway(struct network *n, struct err *e)
 {
 	struct session *s = n->session;
+	const char *gateway = s->record->config->network->gateway;
+	bool local =
+		!gateway[0] || strcmp(gateway, "local") == 0 || strncmp(gateway, "wg:", 3) == 0;
 
-	if (vnet_client_connect(&n->client, s->paths.runtime, true, e) < 0)
+	if ((local ? vnet_client_connect(&n->client, s->paths.runtime, true, e)
+		   : vnet_client_connect_away(&n->client, gateway, e)) < 0)
 		return e->error;
 	n->readable =
 		event_new(s->loop, vnet_client_fd(n->client), EV_READ | EV_PERSIST, on_answer, n);

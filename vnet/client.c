@@ -8,6 +8,7 @@
 
 #include "base/base.h"
 #include "proto/gateway.pb-c.h"
+#include "vnet/away.h"
 #include "vnet/message.h"
 #include "vnet/ondemand.h"
 
@@ -17,19 +18,30 @@ struct vnet_client {
 	uint64_t answered; /* and of the last answer: one may come twice (vnet/message.c) */
 };
 
-int vnet_client_connect(struct vnet_client **ret, const char *runtime, bool start, struct err *e)
+static int client_of(struct vnet_client **ret, int sock, struct err *e)
 {
-	struct vnet_client *c = calloc(1, sizeof(*c));
+	struct vnet_client *c;
 
-	if (!c)
+	if (sock < 0)
+		return sock;
+	c = calloc(1, sizeof(*c));
+	if (!c) {
+		close(sock);
 		return err_errno(e, -ENOMEM, "gateway");
-	c->sock = vnet_ondemand_connect(runtime, start, e);
-	if (c->sock < 0) {
-		free(c);
-		return e->error;
 	}
+	c->sock = sock;
 	*ret = c;
 	return 0;
+}
+
+int vnet_client_connect(struct vnet_client **ret, const char *runtime, bool start, struct err *e)
+{
+	return client_of(ret, vnet_ondemand_connect(runtime, start, e), e);
+}
+
+int vnet_client_connect_away(struct vnet_client **ret, const char *host, struct err *e)
+{
+	return client_of(ret, vnet_away_connect(host, e), e);
 }
 
 void vnet_client_free(struct vnet_client *c)

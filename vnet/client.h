@@ -83,6 +83,11 @@ struct vnet_client;
  * Connecting does not wait for it to be up.
  */
 int vnet_client_connect(struct vnet_client **ret, const char *runtime, bool start, struct err *e);
+/*
+ * The same for the gateway of this user on another host, as ssh knows it (vnet/away.h).  What that
+ * says goes to the caller's stderr.
+ */
+int vnet_client_connect_away(struct vnet_client **ret, const char *host, struct err *e);
 /* Accepts NULL.  Ends what is attached by this connection. */
 void vnet_client_free(struct vnet_client *c);
 /* Readable when there may be an answer, or the gateway has gone. */

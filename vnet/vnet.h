@@ -28,6 +28,7 @@
 #ifndef VNET_VNET_H
 #define VNET_VNET_H
 
+#include "vnet/away.h"
 #include "vnet/client.h"
 #include "vnet/endpoint.h"
 #include "vnet/gateway/main.h"

@@ -12,12 +12,17 @@
 #include "vnet/vnet.h"
 
 struct gateway_options {
-	bool serve, json;
+	bool serve, json, join;
+	const char *carry;
 };
 
 static const struct cli_option options[] = {
 	{"serve", 0, NULL, "be the gateway; sessions start it so when there is none", CLI_FLAG,
 		offsetof(struct gateway_options, serve)},
+	{"carry", 0, "HOST", "be a session's way to the gateway at HOST; sessions start it so",
+		CLI_STRING, offsetof(struct gateway_options, carry)},
+	{"join", 0, NULL, "be the other end of that way, on stdin and stdout", CLI_FLAG,
+		offsetof(struct gateway_options, join)},
 	{"json", 0, NULL, "as JSON", CLI_FLAG, offsetof(struct gateway_options, json)},
 };
 
@@ -70,6 +75,12 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 			"--serve is for sessions, which start a gateway when they need one");
 		return err_hint(e, "podrun run --net vnat");
 	}
+	if (o->carry)
+		return vnet_away_carry(o->carry)
+			       ? err_set(e, ERR_FAILED, -EIO, "%s can't be reached", o->carry)
+			       : 0;
+	if (o->join)
+		return vnet_away_join(c->paths.runtime, e);
 	r = vnet_client_connect(&client, c->paths.runtime, false, e);
 	if (r == -ENOENT) {
 		*e = (struct err){0};

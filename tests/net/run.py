@@ -4,7 +4,7 @@
 
 Each program of clients/ works in a session on one of two hosts (world.py) with somebody outside who knows nothing of podrun,
 tells how far it is in /tmp/beat, checks all it gets, and stops when /tmp/go is there.  In `NAME/again` its session is
-suspended and resumed several times, in `NAME/hosts` it goes to another host and back, and in `NAME/line` it is
+suspended and resumed several times, in `NAME/hosts` it goes to another host and back while its gateway is on a third, and in `NAME/line` it is
 suspended and resumed behind a line that is slow, loses packets and reorders them.  After each move the work has to go on.
 
 PODRUN_TEST_MOVES is how many moves each makes (3).  PODRUN_TEST_NET=host is to try the programs themselves: they
@@ -96,13 +96,13 @@ def ends_well(w, host, name):
     host.podrun("rm", "s", check=False)
 
 
-def at_work(env, name, move, **kw):
+def at_work(env, name, move, options=(), **kw):
     script = HERE / "clients" / name
     requirements(script)
     with World(env, **kw) as w:
         serve(w, name)
         host = w.a
-        w.run(host, "s", "python3", script, net=NET, options=["-e", "PYTHONDONTWRITEBYTECODE=1"])
+        w.run(host, "s", "python3", script, net=NET, options=["-e", "PYTHONDONTWRITEBYTECODE=1", *options])
         for i in range(MOVES if NET == "vnat" else 0):
             goes_on(host, "s")
             host = move(w, host, i)
@@ -154,7 +154,8 @@ if "PODRUN_TEST_NAMES" not in os.environ or os.environ["PODRUN_TEST_NAMES"] != "
     for path in sorted((HERE / "clients").iterdir()):
         if os.access(path, os.X_OK) and path.is_file():
             add(path.name + "/again", lambda env, n=path.name: at_work(env, n, again))
-            add(path.name + "/hosts", lambda env, n=path.name: at_work(env, n, to_the_other))
+            add(path.name + "/hosts", lambda env, n=path.name: at_work(
+                env, n, to_the_other, ["--gateway", "c"] if NET == "vnat" else [], hosts=("a", "b", "c")))
             if path.name not in ("ping", "udp"):
                 add(path.name + "/line", lambda env, n=path.name: at_work(env, n, on_a_bad_line, relays=["a"]))
 

@@ -85,8 +85,9 @@ class World:
             host.prefix = self.nodes[name].user
             host.node, host.address = self.nodes[name], "198.51.100.%d" % (4 * k + 2)
             setattr(self, name, host)
-            self._sshd(name, host.address, ["%s=%s" % (v, host.environ[v]) for v in host.environ if v.startswith("XDG_")])
             host.environ["PODRUN_SSH"] = str(self._client(name))
+            self._sshd(name, host.address, ["%s=%s" % (v, host.environ[v]) for v in host.environ
+                                            if v.startswith("XDG_") or v == "PODRUN_SSH"])
         self._connect("outside", "203.0.113.0", "2001:db8:ff::", "outside" in relays)
         self.outside = self.nodes["outside"]
         self._terminals(self.outside)
@@ -167,7 +168,7 @@ class World:
             self.nodes[name].user + [sys.executable, "-c", probe], stderr=subprocess.DEVNULL).returncode == 0)
 
     def run(self, host, name, *argv, net="vnat", options=()):
-        """A session with a virtual network; what ssh needs is at /ssh in it."""
+        """A session with a virtual network; what ssh to the outside needs is at /ssh in it."""
         host.run_detached(name, *argv, options=["--net", net, "-v", "%s:/ssh:ro" % self.env.path("ssh"), *options])
 
     def again(self, host, name):

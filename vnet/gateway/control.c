@@ -213,9 +213,9 @@ static int reply_attached(struct request *r, uint32_t session, bool lost, uint32
 static int attach(struct request *r, struct err *e)
 {
 	struct gateway_session_wish w = {.conn = r->index, .diag = -1};
+	int index, left;
 	uint32_t flows;
 	bool lost;
-	int index;
 
 	/* Once more after a worker was killed: it is attached already. */
 	if (r->conn->session >= 0 && r->conn->attached_by == r->m->serial) {
@@ -231,6 +231,11 @@ static int attach(struct request *r, struct err *e)
 	w.tun = r->fds[0];
 	w.diag = r->n_fds > 1 ? r->fds[1] : -1;
 	r->conn->attached_by = r->m->serial;
+	left = gateway_session_leave(r->g, &w.attach.claim);
+	if (left >= 0) {
+		r->g->arena->conns[left].session = -1;
+		close_conn(r->g, left);
+	}
 	index = gateway_session_attach(r->g, &w, &lost, &flows, e);
 	if (index < 0)
 		return index;

@@ -57,19 +57,35 @@ static bool same_ticket(const uint8_t *a, const uint8_t *b)
 	return !differ;
 }
 
+static bool claims(const struct vnet_claim *c, const struct gateway_session *s)
+{
+	return s->claim.label == c->label && s->claim.epoch == c->epoch &&
+	       !memcmp(s->claim.gateway, c->gateway, sizeof(c->gateway)) &&
+	       same_ticket(s->claim.ticket, c->ticket);
+}
+
 /* The session that @c may take over, or -1. */
 static int find_claimed(struct vnet_gateway *g, const struct vnet_claim *c)
 {
 	for (int i = 0; i < GATEWAY_MAX_SESSIONS; i++) {
 		const struct gateway_session *s = session_at(g, (uint32_t)i);
 
-		if (s->state == GATEWAY_SESSION_SUSPENDED && s->claim.label == c->label)
-			return s->claim.epoch == c->epoch &&
-					       !memcmp(s->claim.gateway, c->gateway,
-						       sizeof(c->gateway)) &&
-					       same_ticket(s->claim.ticket, c->ticket)
-				       ? i
-				       : -1;
+		if (s->state == GATEWAY_SESSION_SUSPENDED && claims(c, s))
+			return i;
+	}
+	return -1;
+}
+
+int gateway_session_leave(struct vnet_gateway *g, const struct vnet_claim *c)
+{
+	for (int i = 0; c->label && i < GATEWAY_MAX_SESSIONS; i++) {
+		const struct gateway_session *s = session_at(g, (uint32_t)i);
+		int conn = s->conn;
+
+		if (s->state != GATEWAY_SESSION_ATTACHED || !s->held || !claims(c, s))
+			continue;
+		gateway_session_detach(g, (uint32_t)i, true);
+		return conn;
 	}
 	return -1;
 }

@@ -22,6 +22,11 @@ struct gateway_session_wish {
 	int tun, diag; /* taken on success */
 	int conn;
 };
+/*
+ * A session that moves to another host is still attached, and held, on the one that it leaves when
+ * it attaches from there: then it is detached from the first, whose connection is returned; -1 otherwise.
+ */
+int gateway_session_leave(struct vnet_gateway *g, const struct vnet_claim *c);
 /* The session's index.  *ret_lost, *ret_flows: of its claim. */
 int gateway_session_attach(struct vnet_gateway *g, struct gateway_session_wish *w, bool *ret_lost,
 	uint32_t *ret_flows, struct err *e);

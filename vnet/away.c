@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Theory of operation
+ *
+ *      supervisor == socket == carry ===== ssh ===== join == socket == gateway
+ *      session's TUN ============'                     '== socket, in place of a TUN
+ *
+ * Supervisor and gateway speak with each other as if they were on one host (client.h).  What lies between
+ * them passes requests and answers on as they are, in order with the packets, in frames on one byte stream. It
+ * looks at requests only to know when packets may be read: between HOLD and GO, and before a session that attaches frozen is
+ * told to go, none are, for a kernel whose sockets are being looked at must not be heard.  Since frames
+ * stay in order, all that the gateway has sent before it said "held" has been written to the TUN before
+ * the supervisor hears of it.
+ *
+ * Descriptors stay where they are.  The TUN is read and written on its host, and the gateway gets a
+ * socket that gives and takes a packet a call as a TUN does; a file goes as its contents.
+ *
+ * Each process has a thread for each direction, so that a line which is full one way never stops the other.
+ * Only the stream is waited for: packets for which a socket has no room are dropped, as a network does.
+ */
+#include "vnet/away.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "proto/gateway.pb-c.h"
+#include "vnet/message.h"
+#include "vnet/ondemand.h"
+
+#define TURN	 32	     /* packets until others have their turn */
+#define FILE_MAX (64u << 20) /* bytes */
+
+enum frame_kind { FRAME_PACKET = 1, FRAME_MESSAGE, FRAME_MESSAGE_AND_FILE };
+
+struct frame {
+	uint32_t kind, len, file; /* of this host's byte order: both ends check the kind */
+};
+
+struct away {
+	int control;	     /* to the supervisor, or to the gateway */
+	_Atomic int packets; /* the TUN, or a socket; -1: none yet */
+	int theirs;	     /* join: the end for the gateway, until it has it */
+	int in, out;	     /* the stream */
+	bool carries;	     /* the session's side */
+	bool reading;	     /* packets; of the outgoing thread alone */
+};
+
+/* ---- out, to the stream ------------------------------------------------------------------ */
+
+/* A session's socket may be waited for only where nobody waits for it in turn. */
+static int send_frame(struct away *a, enum frame_kind kind, uint8_t *room, size_t len, size_t file)
+{
+	struct frame f = {.kind = kind, .len = (uint32_t)len, .file = (uint32_t)file};
+
+	memcpy(room, &f, sizeof(f));
+	return (int)io_write_full(a->out, room, sizeof(f) + len);
+}
+
+static int send_packets(struct away *a)
+{
+	static _Alignas(16) uint8_t room[sizeof(struct frame) + VNET_MESSAGE_MAX];
+
+	for (int i = 0; i < TURN; i++) {
+		ssize_t n = read(
+			atomic_load(&a->packets), room + sizeof(struct frame), VNET_MESSAGE_MAX);
+
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			return 0;
+		if (n <= 0) {
+			a->reading = false; /* the interface is gone; its supervisor will say so */
+			return 0;
+		}
+		if (send_frame(a, FRAME_PACKET, room, (size_t)n, 0) < 0)
+			return -EPIPE;
+	}
+	return 0;
+}
+
+/* What a request means for the packets; an attach goes on without its descriptors. */
+static void look_at(struct away *a, const Pb__GatewayRequest *m, const int *fds, size_t n_fds)
+{
+	switch (m->body_case) {
+	case PB__GATEWAY_REQUEST__BODY_ATTACH:
+		if (n_fds) {
+			int tun = fcntl(fds[0], F_DUPFD_CLOEXEC, 0);
+
+			fcntl(tun, F_SETFL, fcntl(tun, F_GETFL) | O_NONBLOCK);
+			atomic_store(&a->packets, tun);
+		}
+		a->reading = n_fds && !m->attach->frozen;
+		break;
+	case PB__GATEWAY_REQUEST__BODY_HOLD:
+	case PB__GATEWAY_REQUEST__BODY_DETACH:
+		a->reading = false;
+		break;
+	case PB__GATEWAY_REQUEST__BODY_GO:
+		a->reading = atomic_load(&a->packets) >= 0;
+		break;
+	default:
+		break;
+	}
+}
+
+static int send_with_file(struct away *a, uint8_t *room, size_t len, int fd)
+{
+	off_t size = lseek(fd, 0, SEEK_END);
+	_cleanup_free_ uint8_t *data = NULL;
+
+	if (size < 0 || size > (off_t)FILE_MAX)
+		return -EFBIG;
+	data = malloc((size_t)size + 1);
+	if (!data || pread(fd, data, (size_t)size, 0) != size)
+		return -EIO;
+	if (send_frame(a, FRAME_MESSAGE_AND_FILE, room, len, (size_t)size) < 0)
+		return -EPIPE;
+	return (int)io_write_full(a->out, data, (size_t)size);
+}
+
+static int send_message(struct away *a)
+{
+	const ProtobufCMessageDescriptor *type =
+		a->carries ? &pb__gateway_request__descriptor : &pb__gateway_reply__descriptor;
+	static uint8_t room[sizeof(struct frame) + VNET_MESSAGE_MAX];
+	int fds[VNET_MESSAGE_MAX_FDS], r;
+	ProtobufCMessage *m;
+	struct err e = {0};
+	size_t n_fds, len;
+
+	r = vnet_message_receive(a->control, false, type, &m, fds, &n_fds, &e);
+	if (r <= 0)
+		return r;
+	if (a->carries)
+		look_at(a, (Pb__GatewayRequest *)m, fds, n_fds);
+	len = protobuf_c_message_pack(m, room + sizeof(struct frame));
+	if (a->carries && ((Pb__GatewayRequest *)m)->body_case == PB__GATEWAY_REQUEST__BODY_REDO &&
+		n_fds)
+		r = send_with_file(a, room, len, fds[0]);
+	else
+		r = send_frame(a, FRAME_MESSAGE, room, len, 0);
+	protobuf_c_message_free_unpacked(m, NULL);
+	while (n_fds)
+		close_fd(fds[--n_fds]);
+	return r < 0 ? r : 0;
+}
+
+static void outgoing(struct away *a)
+{
+	for (;;) {
+		struct pollfd fds[] = {{.fd = a->control, .events = POLLIN},
+			{.fd = a->reading ? atomic_load(&a->packets) : -1, .events = POLLIN}};
+
+		if (poll(fds, 2, -1) < 0 && errno != EINTR)
+			return;
+		if (fds[0].revents && send_message(a) < 0)
+			return;
+		if (fds[1].revents && a->reading && send_packets(a) < 0)
+			return;
+	}
+}
+
+/* ---- in, from the stream ----------------------------------------------------------------- */
+
+static int give_file(struct away *a, const ProtobufCMessage *m, size_t size)
+{
+	_cleanup_close_ int memory = memfd_create("received", MFD_CLOEXEC);
+	_cleanup_free_ uint8_t *data = malloc(size + 1);
+	struct err e = {0};
+
+	if (memory < 0 || !data || io_read_full(a->in, data, size) != (ssize_t)size ||
+		io_write_full(memory, data, size) < 0)
+		return -EIO;
+	return vnet_message_send(a->control, m, &memory, 1, &e);
+}
+
+/* A request gets the descriptors that it lost on the way. */
+static int give_request(struct away *a, Pb__GatewayRequest *m, const struct frame *f)
+{
+	struct err e = {0};
+	int r;
+
+	if (f->kind == FRAME_MESSAGE_AND_FILE)
+		return give_file(a, &m->base, f->file);
+	if (m->body_case != PB__GATEWAY_REQUEST__BODY_ATTACH)
+		return vnet_message_send(a->control, &m->base, NULL, 0, &e);
+	if (a->theirs < 0)
+		return -EBADMSG;
+	r = vnet_message_send(a->control, &m->base, &a->theirs, 1, &e);
+	a->theirs = close_fd(a->theirs);
+	return r;
+}
+
+static int take_message(struct away *a, const struct frame *f, const uint8_t *data)
+{
+	ProtobufCMessage *m;
+	struct err e = {0};
+	int r;
+
+	m = protobuf_c_message_unpack(
+		a->carries ? &pb__gateway_reply__descriptor : &pb__gateway_request__descriptor,
+		NULL, f->len, data);
+	if (!m)
+		return -EBADMSG;
+	r = a->carries ? vnet_message_send(a->control, m, NULL, 0, &e)
+		       : give_request(a, (Pb__GatewayRequest *)m, f);
+	protobuf_c_message_free_unpacked(m, NULL);
+	return r;
+}
+
+static void take_packet(struct away *a, const uint8_t *data, size_t len)
+{
+	int fd = atomic_load(&a->packets);
+
+	if (fd < 0)
+		return;
+	if (a->carries)
+		(void)!write(fd, data, len);
+	else
+		send(fd, data, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+static void *incoming(void *ctx)
+{
+	static _Alignas(16) uint8_t data[VNET_MESSAGE_MAX];
+	struct away *a = ctx;
+	struct frame f;
+
+	while (io_read_full(a->in, &f, sizeof(f)) == sizeof(f)) {
+		if (f.len > sizeof(data) || f.file > FILE_MAX ||
+			io_read_full(a->in, data, f.len) != (ssize_t)f.len)
+			break;
+		if (f.kind == FRAME_PACKET)
+			take_packet(a, data, f.len);
+		else if ((f.kind != FRAME_MESSAGE && f.kind != FRAME_MESSAGE_AND_FILE) ||
+			 take_message(a, &f, data) < 0)
+			break;
+	}
+	/* The other thread ends at the end of its socket, and tells who is behind it by ending. */
+	shutdown(a->control, SHUT_RDWR);
+	return NULL;
+}
+
+static int both_ways(struct away *a, struct err *e)
+{
+	pthread_t t;
+
+	if (pthread_create(&t, NULL, incoming, a) != 0)
+		return err_errno(e, -EAGAIN, "thread");
+	pthread_detach(t);
+	outgoing(a);
+	return 0;
+}
+
+/* ---- the two ends ------------------------------------------------------------------------ */
+
+/* As migrate's: words of the command are for the shell; the host and what runs there are arguments. */
+static pid_t start_ssh(const char *host, int *ret_in, int *ret_out)
+{
+	const char *command = getenv("PODRUN_SSH");
+	char script[4096];
+	int in[2], out[2];
+	pid_t pid;
+
+	snprintf(script, sizeof(script), "exec %s \"$@\"", command ? command : "ssh");
+	if (pipe2(in, O_CLOEXEC) < 0 || pipe2(out, O_CLOEXEC) < 0)
+		return -errno;
+	pid = fork();
+	if (pid == 0) {
+		signal(SIGPIPE, SIG_DFL);
+		if (dup2(in[0], STDIN_FILENO) < 0 || dup2(out[1], STDOUT_FILENO) < 0)
+			_exit(127);
+		execl("/bin/sh", "sh", "-c", script, "sh", host, "podrun gateway --join",
+			(char *)NULL);
+		_exit(127);
+	}
+	close(in[0]);
+	close(out[1]);
+	*ret_in = out[0];
+	*ret_out = in[1];
+	return pid < 0 ? -errno : pid;
+}
+
+int vnet_away_carry(const char *host)
+{
+	struct away a = {.control = VNET_AWAY_SOCKET, .packets = -1, .theirs = -1, .carries = true};
+	struct err e = {0};
+	pid_t ssh;
+
+	signal(SIGPIPE, SIG_IGN);
+	io_set_cloexec(a.control, true);
+	ssh = start_ssh(host, &a.in, &a.out);
+	if (ssh < 0 || both_ways(&a, &e) < 0) {
+		log_error("the gateway at %s can't be reached", host);
+		return 1;
+	}
+	close(a.out); /* the other end ends, and ssh does */
+	while (waitpid(ssh, NULL, 0) < 0 && errno == EINTR)
+		;
+	return 0;
+}
+
+int vnet_away_join(const char *runtime, struct err *e)
+{
+	struct away a = {.in = STDIN_FILENO, .out = STDOUT_FILENO, .reading = true};
+	int pair[2], r;
+
+	signal(SIGPIPE, SIG_IGN);
+	a.control = vnet_ondemand_connect(runtime, true, e);
+	if (a.control < 0)
+		return a.control;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
+		return err_errno(e, -errno, "socket");
+	for (int i = 0; i < 2; i++)
+		setsockopt(pair[i], SOL_SOCKET, SO_SNDBUF, &(int){4 << 20}, sizeof(int));
+	atomic_store(&a.packets, pair[0]);
+	a.theirs = pair[1];
+	r = both_ways(&a, e);
+	close_fd(a.control);
+	return r;
+}
+
+int vnet_away_connect(const char *host, struct err *e)
+{
+	char *argv[] = {(char *)"podrun", (char *)"gateway", (char *)"--carry", (char *)host, NULL};
+	int pair[2], status;
+	pid_t child;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_errno(e, -errno, "socket");
+	child = fork();
+	if (child == 0) {
+		/* Nobody's child, so that nobody has to wait for it. */
+		if (fork() != 0)
+			_exit(0);
+		setsid();
+		if (dup2(pair[1], VNET_AWAY_SOCKET) < 0)
+			_exit(127);
+		syscall(SYS_close_range, VNET_AWAY_SOCKET + 1, ~0u, 0);
+		execv("/proc/self/exe", argv);
+		_exit(127);
+	}
+	close(pair[1]);
+	if (child < 0) {
+		close(pair[0]);
+		return err_errno(e, -errno, "fork");
+	}
+	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	return pair[0];
+}

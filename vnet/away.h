@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * away - a gateway on another host, behind a byte stream: `ssh HOST podrun gateway --join`.
+ */
+#ifndef VNET_AWAY_H
+#define VNET_AWAY_H
+
+struct err;
+
+#define VNET_AWAY_SOCKET 3 /* where the carrying process finds its session's socket */
+
+/*
+ * Starts a process that carries a session's packets and requests to the gateway at @host.  A
+ * connected SOCK_SEQPACKET socket on which it speaks as a gateway of this host would, or a
+ * negative errno.  Whether @host can be reached is told by the first answer, or by the end.
+ */
+int vnet_away_connect(const char *host, struct err *e);
+
+/* That process; ends when the session does, or the line.  Returns the exit code. */
+int vnet_away_carry(const char *host);
+
+/*
+ * The other end, on stdin and stdout: attaches whoever is there to the gateway of this user,
+ * whose directory is @runtime, starting one if needed.  0 at the end of either.
+ */
+int vnet_away_join(const char *runtime, struct err *e);
+
+#endif
