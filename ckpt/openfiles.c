@@ -11,10 +11,12 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 
 #include "base/base.h"
 #include "ckpt/nested_sock.h"
@@ -497,6 +499,24 @@ void ckpt_openfiles_free(struct ckpt_dump *d)
 
 /* ---- kinds -------------------------------------------------------------------------------- */
 
+/* Of a socket of no kind: what people call it, with a space in front. */
+static const char *sort_of_socket(const struct ckpt_file *f)
+{
+	int domain = 0, type = 0, protocol = 0;
+	socklen_t len = sizeof(int);
+
+	if (!S_ISSOCK(f->st.st_mode) ||
+		getsockopt(f->fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) < 0 ||
+		getsockopt(f->fd, SOL_SOCKET, SO_TYPE, &type, &len) < 0 ||
+		getsockopt(f->fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len) < 0)
+		return "";
+	if (domain == AF_PACKET)
+		return " (a packet socket)";
+	if (protocol == IPPROTO_MPTCP)
+		return " (MPTCP)";
+	return type == SOCK_RAW ? " (a raw socket)" : "";
+}
+
 static int claim(struct ckpt_file *f, struct err *e)
 {
 	for (size_t i = 0; i < ckpt_n_kinds; i++) {
@@ -507,7 +527,8 @@ static int claim(struct ckpt_file *f, struct err *e)
 			return 0;
 		}
 	}
-	err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP, "%s is not supported", f->link);
+	err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP, "%s%s is not supported", f->link,
+		sort_of_socket(f));
 	return ckpt_file_wrap(f, e);
 }
 

@@ -291,7 +291,7 @@ def packet_and_raw_sockets_of_root_inside_are_refused(env):
     for name, made in (("packet", "socket.socket(socket.AF_PACKET, socket.SOCK_RAW)"),
                        ("raw", "socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)")):
         env.run_detached(name, sys.executable, "-c", HOLDS_A_SOCKET, made, options=["--user", "root"])
-        one_line(env.podrun("suspend", name, "-o", env.path("i"), code=3), "(python", "fd 3: socket:[", "is not supported")
+        one_line(env.podrun("suspend", name, "-o", env.path("i"), code=3), "(python", "fd 3: socket:[", " %s socket) is not supported" % name)
         assert not env.path("i").exists()
         env.podrun("exec", name, "touch", "/tmp/go")
         assert "ok" in env.wait(name).split()

@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Connections through the gateway to a server of the host's, of sessions that are moved: every byte is checked."""
+import contextlib
+import pathlib
+import socket
+import sys
+import threading
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+from harness import add, main, needs_namespaces, test, until  # noqa: E402
+
+LOOPBACK = "10.171.0.100"  # what stands for the host's, inside
+
+# Inside: sends bytes that tell their place, and reads them back, until /tmp/stop is there.
+CLIENT = r"""
+import os, socket, sys
+def pattern(at, n): return bytes((i * 7 + i // 251) & 255 for i in range(at, at + n))
+s = socket.create_connection((sys.argv[1], int(sys.argv[2])))
+sent = got = 0
+block = int(sys.argv[3])
+print("ready", flush=True)
+def ends(fn, *args):
+    try:
+        return fn(*args)
+    except (ConnectionResetError, BrokenPipeError):
+        print("reset", flush=True)
+        sys.exit(0)
+while not os.path.exists("/tmp/stop"):
+    ends(s.sendall, pattern(sent, block))
+    sent += block
+    while got < sent:
+        data = ends(s.recv, 65536)
+        if data != pattern(got, len(data)) or not data:
+            print("wrong at", got, flush=True)
+            sys.exit(1)
+        got += len(data)
+print("intact", flush=True)
+"""
+
+
+class Server:
+    """Outside: sends back what it gets, and counts."""
+
+    def __init__(self):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.echoed, self.clients = 0, 0
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self.listener.accept()
+                self.clients += 1
+                threading.Thread(target=self.serve, args=(client,), daemon=True).start()
+
+    def serve(self, client):
+        with client, contextlib.suppress(OSError):
+            while data := client.recv(65536):
+                client.sendall(data)
+                self.echoed += len(data)
+
+    def goes_on(self):
+        """Waits until the session has been heard of once more."""
+        before = self.echoed
+        until("the session is heard of", lambda: self.echoed > before)
+
+
+def start(env, server, block):
+    env.run_detached("s", sys.executable, "-c", CLIENT, LOOPBACK, str(server.port), str(block),
+                     options=["--net", "vnat", "--host-loopback=" + LOOPBACK])
+    server.goes_on()
+
+
+def stop(env, server):
+    env.podrun("exec", "s", "touch", "/tmp/stop")
+    assert env.wait("s").split()[-1] == "intact"
+    assert server.clients == 1, server.clients
+
+
+def moves(env, block):
+    server = Server()
+    start(env, server, block)
+    for i in range(3):
+        env.podrun("suspend", "s", "-o", env.path("i%d" % i))
+        env.podrun("resume", env.path("i%d" % i), "-d")
+        server.goes_on()
+    stop(env, server)
+
+
+for text, size in (("ping_pong", 64), ("in_bulk", 65536)):
+    add("a_connection_survives_suspends_" + text, needs_namespaces("a network of its own")(
+        lambda env, size=size: moves(env, size)))
+
+
+@test
+@needs_namespaces("a network of its own")
+def a_snapshot_leaves_it_alone_and_a_copy_finds_it_reset(env):
+    server = Server()
+    start(env, server, 4096)
+    env.podrun("snapshot", "s", "-o", env.path("i"))
+    server.goes_on()
+    env.podrun("resume", env.path("i"), "--name", "copy", "-d")
+    assert env.wait("copy").split()[-1] == "reset"
+    server.goes_on()
+    stop(env, server)
+
+
+@test
+@needs_namespaces("a network of its own")
+def a_failed_suspend_leaves_it_alone(env):
+    server = Server()
+    start(env, server, 4096)
+    assert env.podrun("suspend", "s", "-o", "/nonexistent/i", check=False).code
+    server.goes_on()
+    stop(env, server)
+
+
+if __name__ == "__main__":
+    main()
