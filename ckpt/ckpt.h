@@ -404,6 +404,12 @@ int ckpt_write(struct ckpt_dump *d, struct proto_writer *out, struct err *e);
  * elsewhere.  Else they run on then, as they do from the beginning.  ERR_FAILED: a task has ended.
  */
 int ckpt_bind(struct ckpt_dump *d, bool bound, struct err *e);
+/*
+ * Before a session that was written is killed: its open files are its tasks' alone from now on, but for those that
+ * ckpt_leave is to look at.  They are closed for the last time by many tasks at once then, which for an inotify instance
+ * means to wait 15 ms for the kernel.
+ */
+void ckpt_let_go(struct ckpt_dump *d);
 /* Kills every task of a session that was written, after its pid 1; whoever traces them waits. */
 void ckpt_kill(struct ckpt_dump *d);
 /* After the tasks of a session that was written have been killed: closes what is left of it. */

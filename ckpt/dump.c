@@ -394,6 +394,13 @@ int ckpt_freeze(struct ckpt_dump **ret, const struct ckpt_world *w,
 	}
 }
 
+void ckpt_let_go(struct ckpt_dump *d)
+{
+	for (size_t i = 0; i < d->n_files; i++)
+		if (d->files[i]->kind && !d->files[i]->kind->leave)
+			d->files[i]->fd = close_fd(d->files[i]->fd);
+}
+
 void ckpt_leave(struct ckpt_dump *d)
 {
 	for (size_t i = 0; i < d->n_files; i++)

@@ -309,6 +309,8 @@ static void end_frozen(struct dump *d)
 	int status;
 	pid_t pid;
 
+	if (d->frozen)
+		ckpt_let_go(d->frozen);
 	sys_pidfd_send_signal(d->what->world.init_pidfd, SIGKILL);
 	fault_at(FAULT_END_KILLED, NULL);
 	if (d->frozen)
