@@ -8,52 +8,24 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 
 #include "base/base.h"
-#include "vnet/checksum.h"
-#include "vnet/packet.h"
+#include "vnet/test_packets.h"
 
-/* A packet with a buffer of its own. */
-struct buffer {
-	struct vnet_packet p;
-	_Alignas(4) uint8_t bytes[VNET_PACKET_MAX];
-};
-
-static struct vnet_packet *reset(struct buffer *b)
-{
-	b->p = (struct vnet_packet){.data = b->bytes, .room = sizeof(b->bytes)};
-	return &b->p;
-}
-
-static struct vnet_endpoint ep(const char *address, uint16_t port)
-{
-	struct vnet_endpoint e = {.port = port};
-
-	e.family = strchr(address, ':') ? AF_INET6 : AF_INET;
-	assert_int_equal(inet_pton(e.family, address, &e.v6), 1);
-	return e;
-}
-
-/* Completes a partial checksum, as a network card does. */
-static void complete(struct vnet_packet *p)
-{
-	uint16_t *check = (uint16_t *)(void *)(p->data + p->vh.csum_start + p->vh.csum_offset);
-
-	assert_true(p->vh.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM);
-	*check = (uint16_t)~vnet_checksum_fold(
-		vnet_checksum_add(0, p->data + p->l4, p->len - p->l4));
-	p->vh = (struct virtio_net_hdr){0};
-}
+static const char *folder;
 
 static void udp_is_made_and_parsed(void **state)
 {
 	const char *pairs[][2] = {
 		{"10.171.0.2", "192.0.2.7"}, {"fd7a:706f:6472::2", "2001:db8::7"}};
-	static struct buffer b;
+	static struct test_buffer b;
 
 	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++) {
-		struct vnet_endpoint src = ep(pairs[i][0], 1234), dst = ep(pairs[i][1], 53);
-		struct vnet_packet *p = reset(&b), made;
+		struct vnet_endpoint src = test_ep(pairs[i][0], 1234),
+				     dst = test_ep(pairs[i][1], 53);
+		struct vnet_packet *p = test_reset(&b), made;
 
 		assert_int_equal(vnet_packet_make_udp(p, &src, &dst, "abc", 3, 0), 0);
 		made = *p;
@@ -65,7 +37,7 @@ static void udp_is_made_and_parsed(void **state)
 		assert_memory_equal(p->data + p->payload, "abc", 3);
 		assert_true(
 			vnet_endpoint_equal(&p->src, &src) && vnet_endpoint_equal(&p->dst, &dst));
-		complete(p);
+		test_complete(p);
 		assert_true(vnet_packet_checksum_ok(p));
 		p->data[p->payload] ^= 1;
 		assert_false(vnet_packet_checksum_ok(p));
@@ -77,17 +49,18 @@ static void ends_are_replaced(void **state)
 {
 	const char *names[][3] = {{"10.171.0.2", "192.0.2.7", "10.3.2.1"},
 		{"fd7a:706f:6472::2", "2001:db8::7", "fd65:1::ffff"}};
-	static struct buffer b;
+	static struct test_buffer b;
 
 	for (int i = 0; i < 8; i++) {
 		bool v6 = i & 1, partial = i & 2, wrong = i & 4;
-		struct vnet_endpoint src = ep(names[v6][0], 1234), dst = ep(names[v6][1], 53);
-		struct vnet_endpoint to = ep(names[v6][2], 65535);
-		struct vnet_packet *p = reset(&b);
+		struct vnet_endpoint src = test_ep(names[v6][0], 1234),
+				     dst = test_ep(names[v6][1], 53);
+		struct vnet_endpoint to = test_ep(names[v6][2], 65535);
+		struct vnet_packet *p = test_reset(&b);
 
 		assert_int_equal(vnet_packet_make_udp(p, &src, &dst, "payload", 7, 0), 0);
 		if (!partial)
-			complete(p);
+			test_complete(p);
 		if (wrong)
 			vnet_packet_udp(p)->check ^= 0x0100;
 		vnet_packet_set_src(p, &to);
@@ -96,18 +69,106 @@ static void ends_are_replaced(void **state)
 		assert_true(
 			vnet_endpoint_equal(&p->src, &to) && vnet_endpoint_equal(&p->dst, &src));
 		if (partial)
-			complete(p);
+			test_complete(p);
 		if (!partial || !wrong)
 			assert_int_equal(vnet_packet_checksum_ok(p), !wrong);
 	}
 }
 
-int main(void)
+/* What the inputs of the fuzzer with these names are (tests/fuzz/corpus/packet). */
+static const struct {
+	const char *name;
+	bool good, checksum_ok;
+	int l4, payload_len, embedded;
+} inputs[] = {
+	{"tcp4-syn", true, true, 20, 0, -ENOENT},
+	{"tcp6-syn", true, true, 40, 0, -ENOENT},
+	{"tcp4-wrong-checksum", true, false, 20, 3, -ENOENT},
+	{"tcp4-partial", true, true, 20, 3, -ENOENT},
+	{"tcp4-super", true, true, 20, 4000, -ENOENT},
+	{"tcp6-super", true, true, 40, 4000, -ENOENT},
+	{"udp4-super", true, true, 20, 4000, -ENOENT},
+	{"udp4", true, true, 20, 3, -ENOENT},
+	{"udp4-none", true, true, 20, 3, -ENOENT},
+	{"udp6", true, true, 40, 4, -ENOENT},
+	{"udp6-none", true, false, 40, 4, -ENOENT},
+	{"udp4-short", true, true, 20, 2, -ENOENT},
+	{"echo4", true, true, 20, 5, -ENOENT},
+	{"echo6", true, true, 40, 5, -ENOENT},
+	{"icmp4-about-tcp", true, true, 20, 43, 0},
+	{"icmp6-about-tcp", true, true, 40, 63, 0},
+	{"icmp4-odd", true, true, 20, 44, 0},
+	{"icmp4-about-udp", true, true, 20, 31, 0},
+	{"icmp4-about-icmp", true, true, 20, 28, 0},
+	{"icmp4-about-8-bytes", true, true, 20, 28, 0},
+	{"icmp4-about-7-bytes", true, true, 20, 27, -EBADMSG},
+	{"icmp4-about-nothing", true, true, 20, 0, -EBADMSG},
+	{"frag4-first", true, false, 20, 16, -ENOENT},
+	{"frag4-last", true, false, 20, 16, -ENOENT},
+	{"frag6-first", true, false, 48, 8, -ENOENT},
+	{"frag6-last", true, false, 48, 8, -ENOENT},
+	{"ext6-hop-dst", true, true, 56, 0, -ENOENT},
+	{"ext6-routing-done", true, true, 48, 0, -ENOENT},
+	{"ext6-ah", true, false, 64, 0, -ENOENT},
+	{"options4", true, false, 60, 0, -ENOENT},
+	{"trailing", true, true, 20, 0, -ENOENT},
+	{"sctp", true, true, 20, 20, -ENOENT},
+	{"tcp6-super-says-v4"},
+	{"super-of-0"},
+	{"super-without-partial"},
+	{"partial-elsewhere"},
+	{"udp4-long"},
+	{"udp4-tiny"},
+	{"frag4-tiny"},
+	{"frag6-twice"},
+	{"ext6-routing-left"},
+	{"ext6-long"},
+	{"ext6-nine"},
+	{"ext6-end"},
+	{"doff-4"},
+	{"doff-15"},
+	{"len-behind"},
+	{"len-before"},
+	{"version-5"},
+	{"nothing"},
+};
+
+static void good_ones_and_bad_ones(void **state)
+{
+	static struct test_buffer b;
+	struct vnet_embedded e;
+
+	for (size_t i = 0; i < ARRAY_SIZE(inputs); i++) {
+		struct vnet_packet *p = test_reset(&b);
+		_cleanup_buf_ struct buf file = BUF_INIT;
+		char path[4096];
+
+		snprintf(path, sizeof(path), "%s/../../tests/fuzz/corpus/packet/%s", folder,
+			inputs[i].name);
+		print_message("%s\n", inputs[i].name);
+		assert_int_equal(io_read_file(AT_FDCWD, path, sizeof(b.bytes), &file), 0);
+		assert_true(file.len >= sizeof(p->vh));
+		memcpy(&p->vh, file.data, sizeof(p->vh));
+		p->len = file.len - sizeof(p->vh);
+		memcpy(p->data, file.data + sizeof(p->vh), p->len);
+		assert_int_equal(vnet_packet_parse(p), inputs[i].good ? 0 : -EBADMSG);
+		if (!inputs[i].good)
+			continue;
+		assert_int_equal(vnet_packet_checksum_ok(p), inputs[i].checksum_ok);
+		assert_int_equal(p->l4, inputs[i].l4);
+		assert_int_equal(p->payload_len, inputs[i].payload_len);
+		assert_int_equal(vnet_packet_embedded(p, &e), inputs[i].embedded);
+	}
+}
+
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(udp_is_made_and_parsed),
 		cmocka_unit_test(ends_are_replaced),
+		cmocka_unit_test(good_ones_and_bad_ones),
 	};
 
+	folder = argc > 1 ? argv[1] : "vnet/vectors";
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

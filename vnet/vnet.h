@@ -19,6 +19,7 @@
  *      reassemble           fragments back to datagrams
  *      vnat                 the translator: pure, in memory that survives its process
  *      capture              packets into a pcap file
+ *      datagram/            UDP, ICMP echo and DNS, packet by packet
  *      gateway/             the process; its client is what the supervisor calls
  *      tunnel/              carriers to a gateway on another host
  *

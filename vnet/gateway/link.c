@@ -4,7 +4,8 @@
  *
  * A packet is read into one buffer, given other addresses there, and written: two system calls, and
  * no copy of ours.  While there are packets up to TURN are taken from one TUN before others have
- * their turn, so that a session which sends all the time keeps nobody waiting.
+ * their turn, so that a session which sends all the time keeps nobody waiting.  Fragments of datagrams are
+ * the exception: they wait, copied, until the whole is there.
  *
  * What is written to one side makes the other side readable, and nobody needs epoll to be told: a flow that got
  * bytes is read at the end of the same turn, and so is gw0 when bytes went into it.
@@ -24,6 +25,7 @@
 #include "vnet/gateway/neighbour.h"
 #include "vnet/gateway/outbound.h"
 #include "vnet/gateway/wire.h"
+#include "vnet/reassemble.h"
 #include "vnet/tun.h"
 #include "vnet/vnat.h"
 
@@ -37,6 +39,7 @@ struct link_watch {
 struct gateway_link {
 	struct link_watch gw, sessions[GATEWAY_MAX_SESSIONS];
 	struct gateway_later gw_soon;
+	struct vnet_reassembly *fragments;
 	_Alignas(16) uint8_t buffer[VNET_PACKET_MAX];
 };
 
@@ -45,9 +48,14 @@ static struct vnet_packet packet_in(struct gateway_link *l)
 	return (struct vnet_packet){.data = l->buffer, .room = sizeof(l->buffer)};
 }
 
+static uint32_t seconds(struct vnet_gateway *g)
+{
+	return (uint32_t)(gateway_loop_now(g->loop) / 1000000000u);
+}
+
 static void set_clock(struct vnet_gateway *g)
 {
-	vnet_vnat_set_clock(g->vnat, (uint32_t)(gateway_loop_now(g->loop) / 1000000000u));
+	vnet_vnat_set_clock(g->vnat, seconds(g));
 }
 
 /* ---- from a session ---------------------------------------------------------------------- */
@@ -84,7 +92,8 @@ static void from_session(struct vnet_gateway *g, uint32_t session, struct vnet_p
 		gateway_outbound_syn(g, session, p);
 		break;
 	case VNAT_DATAGRAM:
-		gateway_datagram_from_session(g, session, p);
+		if (!p->fragment || vnet_reassemble(g->link->fragments, session, seconds(g), p) == 1)
+			gateway_datagram_from_session(g, session, p);
 		break;
 	case VNAT_ANSWER:
 		vnet_gateway_to_session(g, session, p);
@@ -191,6 +200,9 @@ int gateway_link_start(struct vnet_gateway *g, struct err *e)
 
 	g->link = calloc(1, sizeof(*g->link));
 	if (!g->link)
+		return err_errno(e, -ENOMEM, "gateway");
+	g->link->fragments = vnet_reassembly_new();
+	if (!g->link->fragments)
 		return err_errno(e, -ENOMEM, "gateway");
 	g->link->gw = (struct link_watch){{on_gw}, g};
 	g->link->gw_soon.run = on_gw_soon;
