@@ -450,6 +450,21 @@ def killed_again_and_again(env):
     s.close()
 
 
+@test
+def the_keeper_is_killed_too(env):
+    s = Session(env)
+    server = Server(send(2000, "down"))
+    p = s.python("s = connect(sys.argv[1], sys.argv[2])\nsay(digest(s))", OUT4, server.port)
+    for _ in range(3):
+        keeper = s.list()["keeper"]
+        os.kill(int(keeper), 9)
+        until("there is another keeper", lambda: s.list()["keeper"] != keeper)
+        os.kill(int(s.list()["worker"]), 9)
+    assert p.stdout.read().strip() == expect(2000, "down")
+    s.close()
+    until("the gateway has ended", lambda: gateway_gone(env))
+
+
 # ---- held, away and back --------------------------------------------------------------------
 
 DOWNLOAD = "s = connect(sys.argv[1], sys.argv[2])\nsay('connected')\nsay(digest(s))"
@@ -512,6 +527,29 @@ def who_comes_late_gets_nothing(env):
 
 
 # ---- limits ---------------------------------------------------------------------------------
+
+@test
+def no_more_connections_than_allowed(env):
+    s = Session(env, "s", ["flows=3"])
+    server = Server(send(1, "one"))
+    code = r"""
+all, refused = [], 0
+for _ in range(5):
+    try:
+        all.append(connect(sys.argv[1], sys.argv[2]))
+    except ConnectionRefusedError:
+        refused += 1
+say(len(all), refused)
+for s in all:
+    digest(s)
+    s.close()
+"""
+    assert s.run(code, OUT4, server.port) == "3 2"
+    assert s.list()["mine"]["refused"] == "2"
+    until("all flows have ended", lambda: s.list()["mine"]["flows"] == "0")
+    assert s.run(DOWNLOAD, OUT4, server.port).split()[1] == expect(1, "one")
+    s.close()
+
 
 @test
 def other_sources_are_dropped(env):

@@ -5,6 +5,9 @@
  * A worker begins by putting the house in order: descriptors that no record holds are adopted, where they
  * can be told - a connection that was accepted and not yet written down - or closed.  Then each part
  * watches what the arena says there is.  The first worker finds an empty arena and does the same.
+ *
+ * The keeper may be killed as well.  Its worker notices, and becomes the keeper of a new worker: memory and
+ * descriptors are its own as much as they were the keeper's.
  */
 #include "vnet/gateway/worker.h"
 
@@ -20,6 +23,7 @@
 #include "vnet/gateway/gateway.h"
 #include "vnet/gateway/inbound.h"
 #include "vnet/gateway/inner.h"
+#include "vnet/gateway/keeper.h"
 #include "vnet/gateway/link.h"
 #include "vnet/gateway/outbound.h"
 #include "vnet/gateway/publish.h"
@@ -29,6 +33,13 @@
 #include "vnet/vnat.h"
 
 #define STRAYS 4096
+
+struct keeper_watch {
+	struct gateway_watch watch;
+	struct gateway_loop *loop;
+	int fd; /* pidfd */
+	bool gone;
+};
 
 /* Sockets that a killed worker had taken and not written down yet. */
 struct strays {
@@ -85,6 +96,29 @@ static void adopt(struct strays *s)
 	free(s->fds);
 }
 
+static void on_keeper_gone(struct gateway_watch *w, uint32_t events)
+{
+	struct keeper_watch *k = gateway_container(w, struct keeper_watch, watch);
+
+	k->gone = true;
+	gateway_loop_stop(k->loop);
+}
+
+static int watch_keeper(
+	struct keeper_watch *k, struct gateway_loop *loop, pid_t keeper, struct err *e)
+{
+	int r;
+
+	k->watch.ready = on_keeper_gone;
+	k->loop = loop;
+	k->fd = sys_pidfd_open(keeper, 0);
+	r = k->fd < 0 ? -errno : gateway_loop_add(loop, k->fd, EPOLLIN, &k->watch);
+	k->gone = r < 0 || getppid() != keeper;
+	if (k->gone)
+		gateway_loop_stop(loop);
+	return r < 0 && r != -ESRCH ? err_errno(e, r, "the gateway's keeper") : 0;
+}
+
 static int begin(struct vnet_gateway *g, struct err *e)
 {
 	struct gateway_arena *a = g->arena;
@@ -109,16 +143,21 @@ static int begin(struct vnet_gateway *g, struct err *e)
 int gateway_worker_run(struct gateway_arena *a)
 {
 	struct vnet_gateway g = {.arena = a};
+	struct keeper_watch k = {.fd = -1};
 	struct err e = {0};
 	sigset_t none;
 
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	log_init(STDERR_FILENO, "gateway");
-	if (begin(&g, &e) < 0) {
+	if (begin(&g, &e) < 0 || watch_keeper(&k, g.loop, a->keeper, &e) < 0) {
 		log_error("%s", e.msg);
 		return 1;
 	}
 	gateway_loop_run(g.loop);
-	return 0;
+	close_fd(k.fd);
+	if (!k.gone)
+		return 0;
+	log_warn("the keeper was killed, this worker takes its place");
+	return gateway_keeper_run(a, gateway_worker_run);
 }
