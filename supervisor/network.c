@@ -188,7 +188,8 @@ static void begin_anew(struct network *n)
 	if (n->readable)
 		event_free(take_ptr(n->readable));
 	vnet_client_free(take_ptr(n->client));
-	if (n->left)
+	/* One that stands still needs none, and its connections may be claimed where it is going to run. */
+	if (n->left || n->session->traffic.held)
 		return;
 	if (!n->retry)
 		n->retry = event_new(n->session->loop, -1, 0, on_retry, n);
@@ -283,7 +284,9 @@ static void pass(void *ctx)
 	struct network *n = ctx;
 	struct err e = {0};
 
-	if (n->client && vnet_client_go(n->client, &e) < 0)
+	if (!n->client && !n->left)
+		begin_anew(n);
+	else if (n->client && vnet_client_go(n->client, &e) < 0)
 		on_gone(n, &e);
 }
 
@@ -313,6 +316,13 @@ static void take_claim(struct network *n, const Pb__GatewayClaim *m, const char 
 	memcpy(n->claim.gateway, m->gateway.data, sizeof(n->claim.gateway));
 }
 
+/* A copy beside its original can't have the same ports of the host. */
+static void drop_ports(Pb__VirtualNetwork *v)
+{
+	while (v->n_publish)
+		pb__published_port__free_unpacked(v->publish[--v->n_publish], NULL);
+}
+
 int network_begin(struct session *s, void (*then)(struct session *s, struct err *e), struct err *e)
 {
 	struct network *n;
@@ -328,6 +338,8 @@ int network_begin(struct session *s, void (*then)(struct session *s, struct err 
 	n->retry_ms = FIRST_RETRY_MS;
 	s->traffic.ops = &traffic_ops;
 	s->traffic.ctx = n;
+	if (s->op.resume && s->op.copy && s->op.renamed)
+		drop_ports(s->record->config->network);
 	if (s->op.resume) {
 		take_claim(n, s->op.world->claim, s->op.resume->connections);
 		s->traffic.held = true;
@@ -355,6 +367,14 @@ const char *network_note(const struct session *s)
 	return s->network && s->network->lost ? NETWORK_LOST : "";
 }
 
+/* Nobody on another host can claim what a gateway of this one has. */
+static bool out_of_reach(const struct session *s)
+{
+	const char *gateway = s->record->config->network->gateway;
+
+	return s->record->peer[0] && (!gateway[0] || strcmp(gateway, "local") == 0);
+}
+
 void network_suspend(struct session *s)
 {
 	struct network *n = s->network;
@@ -363,7 +383,7 @@ void network_suspend(struct session *s)
 	if (!n || n->left)
 		return;
 	n->left = true;
-	if (n->client && vnet_client_detach(n->client, true, &e) < 0)
+	if (n->client && vnet_client_detach(n->client, !out_of_reach(s), &e) < 0)
 		log_warn("gateway: %s", e.msg);
 }
 

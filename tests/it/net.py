@@ -409,6 +409,29 @@ def a_clone_begins_without_connections(env):
 
 
 @test
+def a_clone_publishes_nothing(env):
+    env.run_detached("web", "python3", "-c", LISTEN, "80", "::", "web", options=virtual(env, "-p", "8100:80"))
+    env.podrun("clone", "web", "2")
+    assert env.podrun("inspect", "web-1").json()["config"]["network"]["publish"] == []
+    assert "vnat 8100->80" in env.podrun("ps").text
+    until("the original answers", lambda: attempt(get, HOST4, 8100) == "web")
+    close(env, "web", "web-1", "web-2")
+
+
+@test
+def a_paused_session_does_without_a_gateway(env):
+    with Server(answer) as s:
+        env.run_detached("s", "sh", "-c", "echo ready; sleep 1000", options=virtual(env))
+        env.podrun("pause", "s")
+        old = env.podrun("gateway", "--json").json()
+        env.call("kill", "-KILL", old["keeper"], old["worker"])
+        env.podrun("unpause", "s")
+        until("the session is attached again", lambda: attached(env) not in (None, old["keeper"]))
+        assert "got HELLO" in env.podrun("exec", "s", "python3", "-c", ONCE, OUT4, s.port).text
+    close(env, "s")
+
+
+@test
 def connections_are_reset_where_one_says_so(env):
     with downloading(env) as stream:
         env.podrun("suspend", "s")
