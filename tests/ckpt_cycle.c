@@ -13,7 +13,7 @@
  *
  *      -n TIMES   how often (1)
  *      -s         snapshot: thaw it instead of ending it, and let that one finish as well
- *      -m SEED    change some bytes of the image's records and sign it again: the rebuilding may
+ *      -m SEED    (with -o: of TCP records) change some bytes of the image's records and sign it again: the rebuilding may
  *                 fail, but must end in good order; nothing of it runs (exit code 0: so it did)
  *      -o         its network is virtual, with a host outside (tests/lib/outsidenet.h); with -s it is not rebuilt
  *      -l         with -o: its connections are lost meanwhile
@@ -37,7 +37,9 @@
 
 #include "base/base.h"
 #include "ckpt/ckpt.h"
+#include "proto/kinds.h"
 #include "proto/proto.h"
+#include "proto/sockets.pb-c.h"
 #include "supervisor/introduce.h"
 #include "supervisor/world.h"
 #include "tests/lib/outsidenet.h"
@@ -216,6 +218,45 @@ static _Noreturn void dump_worker(struct cycle *c)
 	exit(0);
 }
 
+/* With -o: what a TCP record claims of its connection is no more true, in one field. */
+static uint8_t *twist(const struct proto_frame *f, size_t *ret_len)
+{
+	static const uint64_t values[] = {0, 1, 14, 15, 255, 1 << 16, 1u << 30, 1u << 31,
+		UINT32_MAX, 1ull << 32, 1ull << 40, UINT64_MAX};
+	uint64_t value = values[(size_t)rand() % ARRAY_SIZE(values)];
+	Pb__Tcp *m = pb__tcp__unpack(NULL, f->len, f->data);
+	Pb__TcpLive *l = m ? m->live : NULL;
+	uint32_t *numbers[13];
+	uint8_t *body;
+
+	if (!l) {
+		pb__tcp__free_unpacked(m, NULL);
+		return NULL;
+	}
+	memcpy(numbers,
+		(uint32_t *[]){&l->state, &l->receive_seq, &l->send_seq, &l->mss, &l->options,
+			&l->send_scale, &l->receive_scale, &l->timestamp, &l->send_wl1,
+			&l->send_window, &l->max_window, &l->receive_window, &l->receive_wup},
+		sizeof(numbers));
+	switch (rand() % 5) {
+	case 0:
+		l->sent = value;
+		break;
+	case 1:
+		l->unsent = value;
+		break;
+	case 2:
+		m->received = value;
+		break;
+	default:
+		*numbers[(size_t)rand() % ARRAY_SIZE(numbers)] = (uint32_t)value;
+	}
+	body = malloc(pb__tcp__get_packed_size(m));
+	*ret_len = body ? pb__tcp__pack(m, body) : 0;
+	pb__tcp__free_unpacked(m, NULL);
+	return body;
+}
+
 /* Copies the image, with a few bytes of a few records changed. */
 static void mutate(struct cycle *c)
 {
@@ -234,8 +275,17 @@ static void mutate(struct cycle *c)
 	if (proto_reader_open(&in, from, &ro, &e) < 0 || proto_writer_open(&out, to, &wo, &e) < 0)
 		die(&e, "mutate");
 	while (proto_read(in, &f, &e) == 0 && f.type != PROTO_END) {
-		_cleanup_free_ uint8_t *body = malloc(f.len + 1);
+		bool tcp = options.outside && f.type == PROTO_RECORD && f.kind == PROTO_KIND_TCP;
+		size_t len = f.len;
+		uint8_t *twisted = tcp && rand() % 30 == 0 ? twist(&f, &len) : NULL;
+		_cleanup_free_ uint8_t *body = twisted ? twisted : malloc(f.len + 1);
 
+		if (options.outside && f.type == PROTO_RECORD) {
+			if (!twisted)
+				memcpy(body, f.data, f.len);
+			proto_write_record(out, f.kind, f.subject, body, len, &e);
+			continue;
+		}
 		if (f.type == PROTO_DATA) {
 			proto_write_data(out, f.kind, f.subject, f.offset, f.data, f.len, &e);
 			continue;
