@@ -428,6 +428,89 @@ for kind, family in ((1, socket.AF_INET), (28, socket.AF_INET6)):
     s.close()
 
 
+# ---- datagrams -----------------------------------------------------------------------------
+
+# Each has a number and is sent again until it has come back, as anybody does who uses datagrams.
+DATAGRAMS = r"""
+host, port, n = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+s = socket.socket(socket.AF_INET6 if ':' in host else socket.AF_INET, socket.SOCK_DGRAM)
+s.connect((host, port))
+s.settimeout(.2)
+h = hashlib.sha256()
+for i, b in enumerate(blocks(n, 'ask')):
+    b = b[:1200]
+    while True:
+        try:
+            s.send(b)
+            back = s.recv(2000)
+            while back[:8] != b[:8]:
+                back = s.recv(2000)
+            break
+        except (TimeoutError, ConnectionRefusedError):
+            pass
+    h.update(back[8:])
+say(h.hexdigest())
+"""
+
+
+def echoes(out):
+    """A socket outside that sends everything back the other way round, and whom it has seen."""
+    s = socket.socket(socket.AF_INET6 if ":" in out else socket.AF_INET, socket.SOCK_DGRAM)
+    s.bind((out, 0))
+    seen = set()
+
+    def serve():
+        while True:
+            b, a = s.recvfrom(2000)
+            if b == b"end":
+                return
+            seen.add(a[1])
+            s.sendto(b[:8] + b[:7:-1], a)
+    thread = threading.Thread(target=serve)
+    thread.start()
+
+    def end():
+        s.sendto(b"end", s.getsockname())
+        thread.join()
+        s.close()
+        return seen
+    return s.getsockname()[1], end
+
+
+def echoed(n):
+    h = hashlib.sha256()
+    for b in blocks(n, "ask"):  # noqa: F821
+        h.update(b[:1200][:7:-1])
+    return h.hexdigest()
+
+
+@test
+def datagrams_both_ways(env):
+    s = Session(env)
+    for out in OUT4, OUT6:
+        port, end = echoes(out)
+        assert s.run(DATAGRAMS, out, port, 500) == echoed(500)
+        assert len(end()) == 1
+    s.close()
+
+
+@test
+def datagrams_while_the_worker_is_killed(env):
+    """The port outside stays the same, so whoever is outside does not notice."""
+    s = Session(env)
+    port, end = echoes(OUT4)
+    p = s.python(DATAGRAMS, OUT4, port, 10000)
+    kills = 0
+    while p.poll() is None:
+        os.kill(int(s.list()["worker"]), 9)
+        kills += 1
+        time.sleep(random.random() / 5)  # another moment each time
+    assert p.stdout.read().strip() == echoed(10000)
+    assert len(end()) == 1
+    assert kills > 1, kills
+    s.close()
+
+
 # ---- the worker is killed -------------------------------------------------------------------
 
 @test
