@@ -200,7 +200,7 @@ class Bench:
 
     def session(self, *argv, options=()):
         """What starts a session with a virtual network there."""
-        return [*self.env.prefix, PODRUN, "run", "--net", "vnat", *options, "--", *argv]
+        return [*self.env.prefix, PODRUN, "run", "--net", "vnat", *options, "--", *map(str, argv)]
 
     def podrun(self, address, **kw):
         # A gateway and a session's supervisor are begun when they are needed, so they are looked for each time.
@@ -259,7 +259,7 @@ SETUPS = {
     "slirp4netns": Bench.slirp4netns,
     "pasta": Bench.pasta,
     "wireguard-go": Bench.wireguard_go,
-    "tunnel": Bench.tunnel,
-    "tunnel-single": Bench.tunnel_single,
     "podrun-local": Bench.podrun_local,
+    "podrun-tunnel": Bench.tunnel,
+    "podrun-tunnel-single": Bench.tunnel_single,
 }
