@@ -214,7 +214,7 @@ class Bench:
     def podrun_carrier(self):
         """From one session to another behind the same gateway."""
         known = by_name("ends")
-        p = subprocess.Popen(self.session(ENDS, "serve", "0.0.0.0", PORT, options=["--name", "server"]),
+        p = subprocess.Popen(self.session(ENDS, "serve", "::", PORT, options=["--name", "server"]),
                              stdout=subprocess.PIPE, stderr=self.errors("podrun"), env=self.env.environ)
         if p.stdout.readline() != b"ready\n":
             raise RuntimeError("no server in a session")
@@ -260,6 +260,7 @@ SETUPS = {
     "pasta": Bench.pasta,
     "wireguard-go": Bench.wireguard_go,
     "podrun-local": Bench.podrun_local,
+    "podrun-carrier": Bench.podrun_carrier,
     "podrun-tunnel": Bench.tunnel,
     "podrun-tunnel-single": Bench.tunnel_single,
 }
