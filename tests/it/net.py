@@ -424,7 +424,7 @@ def a_paused_session_does_without_a_gateway(env):
         env.run_detached("s", "sh", "-c", "echo ready; sleep 1000", options=virtual(env))
         env.podrun("pause", "s")
         old = env.podrun("gateway", "--json").json()
-        env.call("kill", "-KILL", old["keeper"], old["worker"])
+        end_gateway(env, old)
         env.podrun("unpause", "s")
         until("the session is attached again", lambda: attached(env) not in (None, old["keeper"]))
         assert "got HELLO" in env.podrun("exec", "s", "python3", "-c", ONCE, OUT4, s.port).text
@@ -494,11 +494,17 @@ def another_gateway_takes_the_place_of_one_that_is_gone(env):
     with Server(swallow) as silent, Server(answer) as s:
         env.run_detached("s", "python3", "-c", TALK, OUT4, silent.port, options=virtual(env))
         old = env.podrun("gateway", "--json").json()
-        env.call("kill", "-KILL", old["keeper"], old["worker"])
+        end_gateway(env, old)
         until("old connections are reset", lambda: "ECONNRESET" in env.logs("s"))
         until("the session is attached again", lambda: attached(env) not in (None, old["keeper"]))
         assert "got HELLO" in env.podrun("exec", "s", "python3", "-c", ONCE, OUT4, s.port).text
     close(env, "s")
+
+
+def end_gateway(env, old):
+    """Wholly: neither process can take the place of the other."""
+    for what in ("-STOP", "-KILL"):
+        env.call("kill", what, old["keeper"], old["worker"])
 
 
 def attached(env):
