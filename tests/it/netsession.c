@@ -2,7 +2,7 @@
 /*
  * netsession - a network as sessions have it, attached to a gateway, and nothing else of a session.
  *
- *      netsession RUNTIME NAME [flows=N] [OUTSIDE:SESSION]...
+ *      netsession RUNTIME NAME [wg:FILE] [flows=N] [OUTSIDE:SESSION]...
  *
  * The gateway (this program is also that) runs where this was started; then a user and network namespace is
  * entered in which net0 is all there is.  Says "ready PID", and obeys lines: hold, go, suspend (detach, keep
@@ -228,13 +228,16 @@ int main(int argc, char **argv)
 	what.name = argv[2];
 	what.id = "test";
 	for (int i = 3; i < argc; i++) {
-		struct vnet_port *p = &what.ports[what.n_ports++];
+		struct vnet_port *p = &what.ports[what.n_ports];
 		unsigned outside, session;
 
-		if (sscanf(argv[i], "flows=%u", &what.max_flows) == 1) {
-			what.n_ports--;
+		if (sscanf(argv[i], "flows=%u", &what.max_flows) == 1)
+			continue;
+		if (!strncmp(argv[i], "wg:", 3)) {
+			what.remote = argv[i];
 			continue;
 		}
+		what.n_ports++;
 		if (sscanf(argv[i], "%u:%u", &outside, &session) != 2)
 			return 2;
 		*p = (struct vnet_port){.protocol = IPPROTO_TCP,

@@ -19,6 +19,7 @@ import networks  # noqa: E402
 from harness import BUILD, main, needs, test, until  # noqa: E402
 
 JOIN = BUILD / "tests" / "tunnel_join"
+NETSESSION = BUILD / "tests" / "it" / "netsession"
 ENDS = BUILD / "tests" / "bench" / "net" / "ends"
 PORT = 7700
 MS = 400  # of each stream
@@ -217,6 +218,81 @@ def roams_to_wireguard_go(env):
 @test
 def roams_to_podrun(env):
     roams(env, "podrun")
+
+
+class Session:
+    """A session's network (netsession.c) behind a gateway that is in this script's own network."""
+
+    def __init__(self, env, name, config):
+        self.p = env.start(NETSESSION, env.dir / "run", name, "wg:%s" % config, stdin=subprocess.PIPE,
+                           stdout=subprocess.PIPE, text=True)
+        self.pid = self.p.stdout.readline().split()[1]
+        self.attached = self.p.stdout.readline().strip()
+
+    def say(self, command):
+        self.p.stdin.write(command + "\n")
+        self.p.stdin.flush()
+        return self.p.stdout.readline().strip()
+
+    def start(self, *argv, **kw):
+        return subprocess.Popen(["nsenter", "-t", self.pid, "-U", "-n", "--preserve-credentials", *map(str, argv)], **kw)
+
+    def close(self):
+        self.p.stdin.close()
+        self.p.wait()
+        self.p.stdout.close()
+
+
+def kill_worker(session):
+    """Somebody kills the gateway's worker; another takes its place."""
+    words = session.say("list").split()
+    os.kill(int(words[1]), 9)
+    until("another worker", lambda: session.say("list").split()[1] != words[1])
+
+
+@test
+def gateway_with_a_wireguard_server(env):
+    """A session whose way out is a server that knows nothing of podrun; its connection outlives all else."""
+    needs("wg")
+    a, b = Side(env, 0, False), Side(env, 1, False)
+    sessions = []
+    try:
+        subprocess.run(["ip", "link", "add", "up0", "type", "veth", "peer", "name", "eth0", "netns", b.node.pid], check=True)
+        subprocess.run(["ip", "address", "add", a.outer + "/24", "dev", "up0"], check=True)
+        subprocess.run(["ip", "link", "set", "up0", "up"], check=True)
+        b.node.addresses("eth0", b.outer + "/24")
+        b.wireguard_go(a, b.config(a, None, False, False))
+        config = a.config(b, None, True, True)
+        config.write_text(config.read_text().replace("ListenPort = 51820\n", ""))
+        first = Session(env, "first", config)
+        sessions.append(first)
+        assert first.attached.startswith("attached"), first.attached
+        a.node.start = first.start
+        with client(a, b, b.inner) as ask:
+            for way in ("up", "down"):
+                assert ask(way, 65536, MS)["bytes"] > 1 << 20
+            assert ask("conn", MS)["count"] > 2
+            kill_worker(first)
+            assert ask("up", 65536, MS)["bytes"] > 1 << 20
+            assert first.say("hold").startswith("done")
+            assert first.say("go").startswith("done")
+            assert ask("down", 65536, MS)["bytes"] > 1 << 20
+            assert first.say("suspend").startswith("done")
+            assert " lost 0 " in first.say("resume")
+            assert ask("up", 65536, MS)["bytes"] > 1 << 20
+        with client(a, b, b.inner6) as ask:
+            assert ask("down", 65536, MS)["bytes"] > 1 << 20
+        # One file is one live session.
+        second = Session(env, "second", config)
+        sessions.append(second)
+        assert "another live session has this key" in second.attached, second.attached
+        assert first.say("end").startswith("done")
+        assert second.say("resume").startswith("attached")
+    finally:
+        for s in sessions:
+            s.close()
+        for s in (a, b):
+            s.close()
 
 
 if __name__ == "__main__":

@@ -182,8 +182,9 @@ static int take_attach(struct vnet_attach *ret, const Pb__GatewayAttach *m, stru
 		m->n_ports > VNET_MAX_PORTS || a.mtu < 1280 || a.mtu > 65535 || !m->name[0] ||
 		strlen(m->name) >= 64 || strlen(m->id) >= 64)
 		return err_set(e, ERR_FAILED, -EINVAL, "a request to the gateway makes no sense");
-	if (m->remote[0])
-		return err_set(e, ERR_HOST, -EOPNOTSUPP, "a gateway elsewhere is not supported");
+	if (strlen(m->remote) >= GATEWAY_REMOTE_MAX)
+		return err_set(e, ERR_USAGE, -ENAMETOOLONG, "the gateway's name is too long");
+	a.remote = m->remote;
 	for (size_t i = 0; i < m->n_ports; i++)
 		if (take_port(&a.ports[i], m->ports[i], e) < 0)
 			return e->error;

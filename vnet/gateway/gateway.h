@@ -12,6 +12,7 @@
  *      control   clients and their requests          session   who is attached
  *      link      packets out of TUNs                 wire      and into them
  *      flow      TCP connections                     pump      moves their bytes
+ *      remote    sessions whose way out is a tunnel
  *      publish   ports outside                       datagram  UDP, ICMP, DNS
  *
  * Who connects has the same uid (the socket's directory is 0700), but packets are a session's and trusted
@@ -41,6 +42,7 @@ struct vnet_gateway {
 	struct gateway_pump *pump;
 	struct gateway_flows *flows;
 	struct gateway_control *control;
+	struct gateway_remotes *remotes;
 	struct gateway_sessions *sessions;
 	struct gateway_publisher *publisher;
 	struct gateway_captures *captures;

@@ -24,6 +24,7 @@
 #include "vnet/gateway/gateway.h"
 #include "vnet/gateway/neighbour.h"
 #include "vnet/gateway/outbound.h"
+#include "vnet/gateway/remote.h"
 #include "vnet/gateway/wire.h"
 #include "vnet/reassemble.h"
 #include "vnet/tun.h"
@@ -80,7 +81,7 @@ static void from_session(struct vnet_gateway *g, uint32_t session, struct vnet_p
 		return;
 	}
 	gateway_capture_packet(g, session, p);
-	if (gateway_neighbour_take(g, session, p))
+	if (gateway_remote_take(g, session, p) || gateway_neighbour_take(g, session, p))
 		return;
 	switch (vnet_vnat_from_session(g->vnat, session, p, &flow)) {
 	case VNAT_PASS:
@@ -128,6 +129,7 @@ static void on_session(struct gateway_watch *w, uint32_t events)
 
 	set_clock(lw->g);
 	read_turn(lw->g, (uint32_t)(lw - lw->g->link->sessions));
+	gateway_remote_flush(lw->g, (uint32_t)(lw - lw->g->link->sessions));
 	gateway_datagram_flush(lw->g);
 }
 

@@ -28,6 +28,7 @@
 #include "vnet/gateway/gateway.h"
 #include "vnet/gateway/link.h"
 #include "vnet/gateway/publish.h"
+#include "vnet/gateway/remote.h"
 #include "vnet/gateway/wire.h"
 #include "vnet/tun.h"
 #include "vnet/vnat.h"
@@ -160,6 +161,7 @@ static void fill_in(struct gateway_session *s, const struct gateway_session_wish
 
 	snprintf(s->name, sizeof(s->name), "%s", a->name);
 	snprintf(s->id, sizeof(s->id), "%s", a->id);
+	snprintf(s->remote, sizeof(s->remote), "%s", a->remote ? a->remote : "");
 	s->address4 = a->address4;
 	s->gateway4 = a->gateway4;
 	s->loopback4 = a->loopback4;
@@ -216,6 +218,13 @@ int gateway_session_attach(struct vnet_gateway *g, struct gateway_session_wish *
 	}
 	fill_in(s, w);
 	s->before = before;
+	if (gateway_remote_open(g, (uint32_t)index, false, e) < 0) {
+		s->tun = s->diag = s->conn = -1; /* the caller's still */
+		gateway_publish_remove_all(g, (uint32_t)index);
+		if (!kept)
+			vnet_session_remove(g->vnat, (uint32_t)index);
+		return e->error;
+	}
 	s->claim = claim;
 	s->state = GATEWAY_SESSION_ATTACHED;
 	g->arena->conns[w->conn].session = index;
@@ -224,7 +233,8 @@ int gateway_session_attach(struct vnet_gateway *g, struct gateway_session_wish *
 		vnet_tun_set_segmentation(s->tun, false, NULL);
 	if (!s->held)
 		gateway_session_go(g, (uint32_t)index);
-	*ret_lost = claims && !kept;
+	/* Nothing of connections through a tunnel was ever here. */
+	*ret_lost = claims && !kept && !s->remote[0];
 	*ret_flows = gateway_session_flows(g, (uint32_t)index);
 	return index;
 }
@@ -336,6 +346,7 @@ uint32_t gateway_session_detach(struct vnet_gateway *g, uint32_t session, bool s
 	s->held = true;
 	gateway_wire_forget(g, session);
 	gateway_link_stop(g, session);
+	gateway_remote_close(g, session);
 	gateway_publish_remove_all(g, session);
 	s->tun = s->diag = s->conn = -1;
 	close_fd(tun);
@@ -385,6 +396,8 @@ static void take_up(struct vnet_gateway *g, uint32_t i)
 		s->state = GATEWAY_SESSION_FREE;
 		return;
 	}
+	if (s->state == GATEWAY_SESSION_ATTACHED && gateway_remote_open(g, i, true, &e) < 0)
+		log_error("%s: %s", s->name, e.msg);
 	if (s->state == GATEWAY_SESSION_ATTACHED && !s->held && gateway_link_read(g, i, &e) < 0)
 		log_error("%s: %s", s->name, e.msg);
 	if (s->state == GATEWAY_SESSION_ATTACHED)

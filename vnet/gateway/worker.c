@@ -28,6 +28,7 @@
 #include "vnet/gateway/outbound.h"
 #include "vnet/gateway/publish.h"
 #include "vnet/gateway/pump.h"
+#include "vnet/gateway/remote.h"
 #include "vnet/gateway/session.h"
 #include "vnet/gateway/wire.h"
 #include "vnet/vnat.h"
@@ -131,7 +132,7 @@ static int begin(struct vnet_gateway *g, struct err *e)
 		gateway_capture_start(g, e) < 0 || gateway_wire_start(g, e) < 0 ||
 		gateway_datagram_start(g, e) < 0 || gateway_pump_start(g, e) < 0 ||
 		gateway_flow_start(g, e) < 0 || gateway_outbound_start(g, e) < 0 ||
-		gateway_inbound_start(g, e) < 0 || gateway_link_start(g, e) < 0 ||
+		gateway_inbound_start(g, e) < 0 || gateway_link_start(g, e) < 0 || gateway_remote_start(g, e) < 0 ||
 		gateway_publish_start(g, e) < 0 || gateway_control_start(g, e) < 0 ||
 		gateway_session_start(g, e) < 0)
 		return e->error;

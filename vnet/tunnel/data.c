@@ -32,7 +32,7 @@ static size_t padded(const struct vnet_tunnel *t, size_t len)
 static uint8_t *begin(struct vnet_peer *p, size_t len)
 {
 	struct vnet_keypair *k = p->current;
-	uint8_t *room = vnet_udp_put(p->tunnel->udp, &p->at, len + VNET_DATA_OVERHEAD);
+	uint8_t *room = vnet_socket_put(p->tunnel->udp, &p->at, len + VNET_DATA_OVERHEAD);
 	const struct vnet_data head = {
 		.type = htole32(VNET_DATA),
 		.receiver = htole32(k->remote),
@@ -87,7 +87,7 @@ void vnet_data_keepalive(struct vnet_peer *p)
 	room = begin(p, 0);
 	if (!room || seal(p->current, room, 0) < 0)
 		return;
-	vnet_udp_flush(p->tunnel->udp);
+	vnet_socket_flush(p->tunnel->udp);
 	vnet_timers_any_sent(p);
 	keep_fresh_sending(p);
 }
@@ -166,7 +166,7 @@ void vnet_data_send_staged(struct vnet_peer *p)
 	}
 	while (p->staged && send_now(p, &p->staged->p) == 0)
 		unstage(p);
-	vnet_udp_flush(p->tunnel->udp);
+	vnet_socket_flush(p->tunnel->udp);
 }
 
 int vnet_data_send(struct vnet_peer *p, const struct vnet_packet *packet)

@@ -20,7 +20,7 @@
 #include "vnet/tunnel/outside.h"
 #include "vnet/tunnel/replay.h"
 #include "vnet/tunnel/stamp.h"
-#include "vnet/tunnel/udp.h"
+#include "vnet/tunnel/socket.h"
 
 #define SECONDS 1000000000ULL
 
@@ -94,7 +94,7 @@ struct vnet_tunnel {
 	uint64_t now; /* of the call that is under way */
 	uint64_t due; /* no timer is before this */
 	unsigned mtu;
-	struct vnet_udp *udp;
+	struct vnet_socket *udp;
 	struct vnet_coalesce *coalesce;
 	struct vnet_cookie_guard guard;
 	struct vnet_flood flood;

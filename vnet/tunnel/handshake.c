@@ -65,12 +65,12 @@ static struct address address_of(const struct vnet_endpoint *from)
 static void send_message(
 	struct vnet_tunnel *t, const struct vnet_endpoint *to, const void *message, size_t len)
 {
-	uint8_t *room = vnet_udp_put(t->udp, to, len);
+	uint8_t *room = vnet_socket_put(t->udp, to, len);
 
 	if (!room)
 		return; /* lost, as a datagram may be */
 	memcpy(room, message, len);
-	vnet_udp_flush(t->udp);
+	vnet_socket_flush(t->udp);
 }
 
 static int initiate(struct vnet_peer *p)

@@ -55,17 +55,17 @@ static int tunnel_send(struct vnet_carrier *c, uint32_t to, const struct vnet_pa
 
 static void tunnel_flush(struct vnet_carrier *c)
 {
-	vnet_udp_flush(tunnel_of(c)->udp);
+	vnet_socket_flush(tunnel_of(c)->udp);
 }
 
 static struct vnet_carrier_watch tunnel_watch(struct vnet_carrier *c, unsigned which)
 {
-	struct vnet_udp *u = tunnel_of(c)->udp;
+	struct vnet_socket *u = tunnel_of(c)->udp;
 
 	if (which)
 		return (struct vnet_carrier_watch){.fd = -1};
 	return (struct vnet_carrier_watch){
-		.fd = vnet_udp_fd(u), .read = true, .write = vnet_udp_blocked(u)};
+		.fd = vnet_socket_fd(u), .read = true, .write = vnet_socket_blocked(u)};
 }
 
 static uint64_t tunnel_deadline(struct vnet_carrier *c)
@@ -90,14 +90,14 @@ static void take_datagram(
 static int tunnel_run(struct vnet_carrier *c, struct err *e)
 {
 	struct vnet_tunnel *t = tunnel_of(c);
-	struct vnet_udp_run runs[VNET_UDP_RUNS];
+	struct vnet_socket_run runs[VNET_SOCKET_RUNS];
 	unsigned n = 1;
 
 	look_at_clock(t);
-	if (vnet_udp_blocked(t->udp))
-		vnet_udp_flush(t->udp);
+	if (vnet_socket_blocked(t->udp))
+		vnet_socket_flush(t->udp);
 	for (unsigned round = 0; round < ROUNDS && n; round++) {
-		n = vnet_udp_receive(t->udp, runs);
+		n = vnet_socket_receive(t->udp, runs);
 		for (unsigned i = 0; i < n; i++)
 			for (size_t at = 0; at < runs[i].len; at += runs[i].segment)
 				take_datagram(t, &runs[i].from, runs[i].data + at,
@@ -119,7 +119,7 @@ static void tunnel_close(struct vnet_carrier *c)
 	if (t->peers)
 		vnet_crypto_wipe(t->peers, t->n_peers * sizeof(*t->peers));
 	free(t->peers);
-	vnet_udp_close(t->udp);
+	vnet_socket_close(t->udp);
 	vnet_coalesce_free(t->coalesce);
 	vnet_index_fini(&t->index);
 	vnet_allowed_fini(&t->allowed);
@@ -203,7 +203,7 @@ static int set_up(struct vnet_tunnel *t, const struct vnet_config *c,
 		.deliver = o->owner.deliver,
 		.ctx = o->owner.ctx,
 	};
-	const struct vnet_udp_options udp = {.port = c->listen_port, .no_runs = o->no_udp_runs};
+	const struct vnet_socket_options udp = {.port = c->listen_port, .no_runs = o->no_udp_runs};
 	int r;
 
 	(void)((r = vnet_noise_identity(&t->own, c->private)) ||
@@ -216,7 +216,7 @@ static int set_up(struct vnet_tunnel *t, const struct vnet_config *c,
 	t->coalesce = vnet_coalesce_new(&join);
 	if (!t->peers || !t->coalesce)
 		return err_errno(e, -ENOMEM, "tunnel");
-	if ((r = open_stamp(t, o->state, e)) < 0 || (r = vnet_udp_open(&t->udp, &udp, e)) < 0)
+	if ((r = open_stamp(t, o->state, e)) < 0 || (r = vnet_socket_open(&t->udp, &udp, e)) < 0)
 		return r;
 	for (size_t i = 0; i < c->n_peers; i++)
 		if ((r = add_peer(t, &c->peers[i], e)) < 0)
@@ -268,7 +268,7 @@ int vnet_tunnel_peer_stats(
 
 uint16_t vnet_tunnel_port(struct vnet_carrier *c)
 {
-	return vnet_udp_port(tunnel_of(c)->udp);
+	return vnet_socket_port(tunnel_of(c)->udp);
 }
 
 void vnet_tunnel_greet(struct vnet_carrier *c, uint32_t peer)

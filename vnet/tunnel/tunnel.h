@@ -28,7 +28,7 @@
 struct vnet_tunnel_options {
 	struct vnet_carrier_owner owner;
 	const char *state; /* a directory for the last time stamp; NULL: in memory only */
-	bool no_udp_runs;  /* see udp.h */
+	bool no_udp_runs;  /* see socket.h */
 	bool no_super_tcp, no_super_udp;       /* what the receiving TUN does not take */
 	const struct vnet_tunnel_clock *clock; /* NULL: the system's */
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "vnet/tunnel/udp.h"
+#include "vnet/tunnel/socket.h"
 
 #include <netinet/udp.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ struct out_run {
 	bool closed; /* its last datagram was a shorter one */
 };
 
-struct vnet_udp {
+struct vnet_socket {
 	int fd, family;
 	uint16_t port;
 	bool segments; /* the kernel cuts runs up */
@@ -31,7 +31,7 @@ struct vnet_udp {
 	uint8_t *out_data, *in_data;
 };
 
-void vnet_udp_close(struct vnet_udp *u)
+void vnet_socket_close(struct vnet_socket *u)
 {
 	if (!u)
 		return;
@@ -41,7 +41,7 @@ void vnet_udp_close(struct vnet_udp *u)
 	free(u);
 }
 
-DEFINE_CLEANUP(udp, struct vnet_udp *, vnet_udp_close);
+DEFINE_CLEANUP(udp, struct vnet_socket *, vnet_socket_close);
 
 static void set(int fd, int level, int option, int value)
 {
@@ -49,7 +49,7 @@ static void set(int fd, int level, int option, int value)
 	(void)setsockopt(fd, level, option, &value, sizeof(value));
 }
 
-static int bind_to(struct vnet_udp *u, int family, uint16_t port)
+static int bind_to(struct vnet_socket *u, int family, uint16_t port)
 {
 	struct vnet_endpoint any = {.family = (uint8_t)family, .port = port};
 	struct sockaddr_storage sa;
@@ -75,16 +75,16 @@ static int bind_to(struct vnet_udp *u, int family, uint16_t port)
 	return 0;
 }
 
-int vnet_udp_open(struct vnet_udp **ret, const struct vnet_udp_options *o, struct err *e)
+int vnet_socket_open(struct vnet_socket **ret, const struct vnet_socket_options *o, struct err *e)
 {
-	_cleanup_(cleanup_udp) struct vnet_udp *u = calloc(1, sizeof(*u));
+	_cleanup_(cleanup_udp) struct vnet_socket *u = calloc(1, sizeof(*u));
 	int r;
 
 	if (!u)
 		return err_errno(e, -ENOMEM, "UDP");
 	u->fd = -1;
 	u->out_data = malloc(OUT_ROOM);
-	u->in_data = malloc((size_t)VNET_UDP_RUNS * IN_ROOM);
+	u->in_data = malloc((size_t)VNET_SOCKET_RUNS * IN_ROOM);
 	if (!u->out_data || !u->in_data)
 		return err_errno(e, -ENOMEM, "UDP");
 	r = bind_to(u, AF_INET6, o->port);
@@ -105,24 +105,24 @@ int vnet_udp_open(struct vnet_udp **ret, const struct vnet_udp_options *o, struc
 	return 0;
 }
 
-int vnet_udp_fd(const struct vnet_udp *u)
+int vnet_socket_fd(const struct vnet_socket *u)
 {
 	return u->fd;
 }
 
-uint16_t vnet_udp_port(const struct vnet_udp *u)
+uint16_t vnet_socket_port(const struct vnet_socket *u)
 {
 	return u->port;
 }
 
-bool vnet_udp_blocked(const struct vnet_udp *u)
+bool vnet_socket_blocked(const struct vnet_socket *u)
 {
 	return u->first < u->n_out;
 }
 
 /* A socket of IPv6 wants addresses of IPv4 in its own form. */
 static socklen_t address_for(
-	const struct vnet_udp *u, const struct vnet_endpoint *to, struct sockaddr_storage *ret)
+	const struct vnet_socket *u, const struct vnet_endpoint *to, struct sockaddr_storage *ret)
 {
 	struct vnet_endpoint mapped = *to;
 
@@ -135,25 +135,25 @@ static socklen_t address_for(
 	return vnet_endpoint_to_sockaddr(&mapped, ret);
 }
 
-static void forget(struct vnet_udp *u)
+static void forget(struct vnet_socket *u)
 {
 	u->first = u->n_out = 0;
 	u->used = u->sent_of_first = 0;
 }
 
-uint8_t *vnet_udp_put(struct vnet_udp *u, const struct vnet_endpoint *to, size_t len)
+uint8_t *vnet_socket_put(struct vnet_socket *u, const struct vnet_endpoint *to, size_t len)
 {
 	struct out_run *run = u->n_out ? &u->out[u->n_out - 1] : NULL;
 	uint8_t *data;
 
 	if (u->used >= FLUSH_AFTER || u->used + len > OUT_ROOM || u->n_out == OUT_RUNS) {
-		vnet_udp_flush(u);
-		if (vnet_udp_blocked(u) && (u->used + len > OUT_ROOM || u->n_out == OUT_RUNS))
+		vnet_socket_flush(u);
+		if (vnet_socket_blocked(u) && (u->used + len > OUT_ROOM || u->n_out == OUT_RUNS))
 			return NULL;
 		run = NULL;
 	}
 	data = u->out_data + u->used;
-	if (run && !run->closed && len <= run->segment && run->len + len <= VNET_UDP_MAX &&
+	if (run && !run->closed && len <= run->segment && run->len + len <= VNET_SOCKET_MAX &&
 		run->len / run->segment < RUN_MAX && vnet_endpoint_equal(&run->to, to)) {
 		run->len += len;
 		run->closed = len < run->segment;
@@ -166,7 +166,7 @@ uint8_t *vnet_udp_put(struct vnet_udp *u, const struct vnet_endpoint *to, size_t
 }
 
 /* One system call for a whole run.  1: gone, 0: it can't be done like this, -EAGAIN: not now. */
-static int send_whole(struct vnet_udp *u, const struct out_run *run)
+static int send_whole(struct vnet_socket *u, const struct out_run *run)
 {
 	union {
 		struct cmsghdr head;
@@ -207,7 +207,7 @@ static int send_whole(struct vnet_udp *u, const struct out_run *run)
 }
 
 /* Datagram by datagram.  1: gone, -EAGAIN: not all, not now. */
-static int send_pieces(struct vnet_udp *u, const struct out_run *run)
+static int send_pieces(struct vnet_socket *u, const struct out_run *run)
 {
 	struct sockaddr_storage sa;
 	struct mmsghdr m[RUN_MAX + 1];
@@ -239,7 +239,7 @@ static int send_pieces(struct vnet_udp *u, const struct out_run *run)
 	return 1;
 }
 
-void vnet_udp_flush(struct vnet_udp *u)
+void vnet_socket_flush(struct vnet_socket *u)
 {
 	for (; u->first < u->n_out; u->first++) {
 		const struct out_run *run = &u->out[u->first];
@@ -269,16 +269,16 @@ static size_t segment_of(struct msghdr *m)
 	return 0;
 }
 
-unsigned vnet_udp_receive(struct vnet_udp *u, struct vnet_udp_run ret[VNET_UDP_RUNS])
+unsigned vnet_socket_receive(struct vnet_socket *u, struct vnet_socket_run ret[VNET_SOCKET_RUNS])
 {
-	struct sockaddr_storage from[VNET_UDP_RUNS];
-	struct mmsghdr m[VNET_UDP_RUNS];
-	struct iovec iov[VNET_UDP_RUNS];
-	char control[VNET_UDP_RUNS][CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));
+	struct sockaddr_storage from[VNET_SOCKET_RUNS];
+	struct mmsghdr m[VNET_SOCKET_RUNS];
+	struct iovec iov[VNET_SOCKET_RUNS];
+	char control[VNET_SOCKET_RUNS][CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));
 	unsigned n_runs = 0;
 	int n;
 
-	for (unsigned i = 0; i < VNET_UDP_RUNS; i++) {
+	for (unsigned i = 0; i < VNET_SOCKET_RUNS; i++) {
 		iov[i] = (struct iovec){u->in_data + (size_t)i * IN_ROOM, 65536};
 		m[i] = (struct mmsghdr){.msg_hdr = {.msg_name = &from[i],
 						.msg_namelen = sizeof(from[i]),
@@ -288,10 +288,10 @@ unsigned vnet_udp_receive(struct vnet_udp *u, struct vnet_udp_run ret[VNET_UDP_R
 						.msg_controllen = sizeof(control[i])}};
 	}
 	do
-		n = recvmmsg(u->fd, m, VNET_UDP_RUNS, MSG_DONTWAIT, NULL);
+		n = recvmmsg(u->fd, m, VNET_SOCKET_RUNS, MSG_DONTWAIT, NULL);
 	while (n < 0 && errno == EINTR);
 	for (int i = 0; i < n; i++) {
-		struct vnet_udp_run *run = &ret[n_runs];
+		struct vnet_socket_run *run = &ret[n_runs];
 
 		if (!m[i].msg_len || m[i].msg_hdr.msg_flags & MSG_TRUNC ||
 			vnet_endpoint_from_sockaddr(
