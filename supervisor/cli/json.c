@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 #include "proto/control.pb-c.h"
+#include "supervisor/cli/net_text.h"
 #include "supervisor/cli/stream.h"
 #include "supervisor/client.h"
 
@@ -49,28 +50,38 @@ json_t *json_of_process(const Pb__Process *p)
 		"rss_kb", (json_int_t)p->rss_kb, "cpu_ms", (json_int_t)p->cpu_ms);
 }
 
-static json_t *published(const Pb__PublishedPort *p)
+json_t *json_of_port(const char *address, uint32_t host, uint32_t session, bool udp)
 {
-	return json_pack("{s:o, s:i, s:i, s:s}", "address", json_text(p->address), "host", (int)p->host,
-		"session", (int)p->session, "protocol", p->udp ? "udp" : "tcp");
+	return json_pack("{s:o, s:i, s:i, s:s}", "address", json_text(address), "host", (int)host,
+		"session", (int)session, "protocol", udp ? "udp" : "tcp");
 }
 
-static json_t *network_of(const Pb__VirtualNetwork *n)
+static json_t *network_of(const struct client_session *s)
 {
+	const Pb__VirtualNetwork *n = s->record->config->network;
+	_cleanup_buf_ struct buf needs = BUF_INIT;
 	json_t *ports = json_array(), *j;
 
-	for (size_t i = 0; i < n->n_publish; i++)
-		json_array_append_new(ports, published(n->publish[i]));
+	for (size_t i = 0; i < n->n_publish; i++) {
+		const Pb__PublishedPort *p = n->publish[i];
+
+		json_array_append_new(
+			ports, json_of_port(p->address, p->host, p->session, p->udp));
+	}
 	j = json_pack("{s:[o,o], s:[o,o], s:i, s:o, s:o}", "addresses", json_text(n->address4),
 		json_text(n->address6), "resolver", json_text(n->gateway4), json_text(n->gateway6), "mtu",
 		(int)n->mtu, "gateway", json_text(n->gateway[0] ? n->gateway : "local"), "publish", ports);
 	if (n->host_loopback[0])
 		json_object_set_new(j, "host_loopback", json_text(n->host_loopback));
+	net_text_put_dependency(&needs, s);
+	json_object_set_new(j, "residual_dependency",
+		needs.len && buf_cstr(&needs) ? json_text(buf_cstr(&needs)) : json_null());
 	return j;
 }
 
-static json_t *config_of(const Pb__Config *c)
+static json_t *config_of(const struct client_session *s)
 {
+	const Pb__Config *c = s->record->config;
 	json_t *binds = json_array(), *j;
 
 	for (size_t i = 0; i < c->n_binds; i++)
@@ -87,7 +98,7 @@ static json_t *config_of(const Pb__Config *c)
 	if (c->root[0])
 		json_object_set_new(j, "root", json_text(c->root));
 	if (c->network)
-		json_object_set_new(j, "network", network_of(c->network));
+		json_object_set_new(j, "network", network_of(s));
 	json_object_set_new(j, "names", json_text(c->names));
 	json_object_set_new(j, "view", json_text(c->view[0] ? c->view : "private"));
 	return j;
@@ -128,10 +139,12 @@ json_t *json_of_session(const struct client_session *s, bool all)
 		json_object_set_new(j, "image", json_text(r->image));
 	if (r->peer[0])
 		json_object_set_new(j, "peer", json_text(r->peer));
+	if (!all && r->config->network)
+		json_object_set_new(j, "network", network_of(s));
 	if (!all)
 		return j;
 	json_object_set_new(j, "id", json_hex(r->config->session_id.data, r->config->session_id.len));
-	json_object_set_new(j, "config", config_of(r->config));
+	json_object_set_new(j, "config", config_of(s));
 	if (s->info)
 		add_live(j, s->info->information);
 	return j;

@@ -8,6 +8,7 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 struct client_session;
 struct Pb__Report;
@@ -18,6 +19,8 @@ struct Pb__Process;
 json_t *json_of_session(const struct client_session *s, bool all);
 json_t *json_of_process(const struct Pb__Process *p);
 json_t *json_of_report(const struct Pb__Report *r);
+/* A published port.  @address: outside, "" for all of the host's. */
+json_t *json_of_port(const char *address, uint32_t host, uint32_t session, bool udp);
 json_t *json_text(const char *s);
 json_t *json_hex(const unsigned char *data, size_t n);
 /* Prints it, indented, with a newline, and drops the reference. */

@@ -13,6 +13,7 @@
 #include "proto/gateway.pb-c.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/cli/json.h"
+#include "supervisor/cli/net_text.h"
 #include "vnet/vnet.h"
 
 struct net_options {
@@ -64,7 +65,7 @@ static const char *state_of(const Pb__GatewaySession *s)
 
 /* ---- ls ----------------------------------------------------------------------------------- */
 
-/* "127.0.0.1:8080->80/tcp", with "(closed)" where the session does not listen. */
+/* "127.0.0.1:8080->80", with "(closed)" where the session does not listen. */
 static void put_port(struct buf *b, const Pb__GatewaySession *s, size_t i)
 {
 	const Pb__GatewayPort *p = s->ports[i];
@@ -73,10 +74,8 @@ static void put_port(struct buf *b, const Pb__GatewaySession *s, size_t i)
 
 	address_text(&p->address, address, sizeof(address));
 	buf_printf(b, "%s", b->len ? " " : "");
-	if (address[0])
-		buf_printf(b, p->address.len == 16 ? "[%s]:" : "%s:", address);
-	buf_printf(b, "%u->%u/%s%s", p->outside, p->session,
-		p->protocol == IPPROTO_UDP ? "udp" : "tcp", open ? "" : " (closed)");
+	net_text_put_port(b, address, p->outside, p->session, p->protocol == IPPROTO_UDP);
+	buf_put_str(b, open ? "" : " (closed)");
 }
 
 static void print_list(const Pb__GatewaySessions *all)
@@ -106,15 +105,16 @@ static void print_list(const Pb__GatewaySessions *all)
 	cli_table_print(&t, stdout);
 }
 
-static json_t *json_of_port(const Pb__GatewaySession *s, size_t i)
+static json_t *json_of_open_port(const Pb__GatewaySession *s, size_t i)
 {
 	const Pb__GatewayPort *p = s->ports[i];
 	char address[INET6_ADDRSTRLEN];
+	json_t *j;
 
 	address_text(&p->address, address, sizeof(address));
-	return json_pack("{s:s, s:i, s:i, s:s, s:b}", "address", address, "host", (int)p->outside,
-		"session", (int)p->session, "protocol", p->protocol == IPPROTO_UDP ? "udp" : "tcp",
-		"open", i < s->n_listening && s->listening[i]);
+	j = json_of_port(address, p->outside, p->session, p->protocol == IPPROTO_UDP);
+	json_object_set_new(j, "open", json_boolean(i < s->n_listening && s->listening[i]));
+	return j;
 }
 
 static json_t *json_of(const Pb__GatewaySession *s)
@@ -125,7 +125,7 @@ static json_t *json_of(const Pb__GatewaySession *s)
 	address_text(&s->address4, v4, sizeof(v4));
 	address_text(&s->address6, v6, sizeof(v6));
 	for (size_t i = 0; i < s->n_ports; i++)
-		json_array_append_new(ports, json_of_port(s, i));
+		json_array_append_new(ports, json_of_open_port(s, i));
 	j = json_pack("{s:o, s:o, s:s, s:[s,s], s:i, s:i, s:I, s:i, s:I, s:o}", "name",
 		json_text(s->name), "id", json_text(s->id), "state", state_of(s), "addresses", v4,
 		v6, "mtu", (int)s->mtu, "connections", (int)s->flows, "label", (json_int_t)s->label,

@@ -6,6 +6,7 @@
 #include "proto/control.pb-c.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/cli/json.h"
+#include "supervisor/cli/net_text.h"
 #include "supervisor/client.h"
 
 struct ps_options {
@@ -32,22 +33,25 @@ static void add_command(struct cli_table *t, const Pb__Config *c)
 	cli_table_add(t, "%.60s", buf_cstr(&b) ? buf_cstr(&b) : "");
 }
 
-/* "vnat 8080->80, 127.0.0.1:53->53/udp" */
-static void add_network(struct cli_table *t, const Pb__Config *c)
+static void add_network(struct cli_table *t, const struct client_session *s)
 {
-	const Pb__VirtualNetwork *n = c->network;
 	_cleanup_buf_ struct buf b = BUF_INIT;
 
-	buf_put_str(&b, c->net);
-	for (size_t i = 0; n && i < n->n_publish; i++) {
-		const Pb__PublishedPort *p = n->publish[i];
-
-		buf_printf(&b, i ? ", " : " ");
-		if (p->address[0])
-			buf_printf(&b, strchr(p->address, ':') ? "[%s]:" : "%s:", p->address);
-		buf_printf(&b, "%u->%u%s", p->host, p->session, p->udp ? "/udp" : "");
-	}
+	net_text_put_cell(&b, s);
 	cli_table_add(t, "%s", buf_cstr(&b) ? buf_cstr(&b) : "");
+}
+
+/* A line for each session that needs more than the host on which it is. */
+static void print_dependencies(const struct client_session *all, size_t n, bool everything)
+{
+	for (size_t i = 0; i < n; i++) {
+		_cleanup_buf_ struct buf b = BUF_INIT;
+
+		if (all[i].live || everything)
+			net_text_put_dependency(&b, &all[i]);
+		if (b.len && buf_cstr(&b))
+			printf("%s depends on %s\n", all[i].name, buf_cstr(&b));
+	}
 }
 
 static void print_table(const struct client_session *all, size_t n, bool everything)
@@ -74,10 +78,11 @@ static void print_table(const struct client_session *all, size_t n, bool everyth
 		else
 			cli_table_add(&t, "-");
 		cli_table_add(&t, "%s", ago);
-		add_network(&t, s->record->config);
+		add_network(&t, s);
 		add_command(&t, s->record->config);
 	}
 	cli_table_print(&t, stdout);
+	print_dependencies(all, n, everything);
 }
 
 static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)

@@ -226,6 +226,10 @@ int run_net_fill(const struct run_net *o, Pb__Config *c, struct err *e)
 		err_set(e, ERR_USAGE, -EINVAL, "%s does not go with --net %s", wanted, c->net);
 		return err_hint(e, "say --net vnat");
 	}
+	if (o->publish.n && o->gateway && strncmp(o->gateway, "wg:", 3) == 0) {
+		err_set(e, ERR_USAGE, -EINVAL, "--publish does not go with --gateway wg:FILE");
+		return err_hint(e, "all ports are reached at the address that the file gives");
+	}
 	n = c->network = malloc(sizeof(*n));
 	if (!n)
 		return err_errno(e, -ENOMEM, "network");

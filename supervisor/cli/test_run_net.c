@@ -84,7 +84,8 @@ static void which_network(void **state)
 	const struct run_net none = {0}, host = {.net = "host"},
 			     ports_only = {.publish = {ports, 1}},
 			     both = {.net = "none", .publish = {ports, 1}},
-			     own = {.net = "vnat", .address = {addresses, 2}};
+			     own = {.net = "vnat", .address = {addresses, 2}},
+			     tunnel = {.gateway = "wg:/etc/a.conf", .publish = {ports, 1}};
 	struct err e;
 	Pb__Config c;
 
@@ -102,6 +103,9 @@ static void which_network(void **state)
 	release(&c);
 	assert_int_equal(fill(&both, &c, &e), -EINVAL);
 	assert_non_null(strstr(e.msg, "--publish"));
+	release(&c);
+	assert_int_equal(fill(&tunnel, &c, &e), -EINVAL);
+	assert_non_null(strstr(e.msg, "wg:FILE"));
 	release(&c);
 	assert_int_equal(fill(&own, &c, &e), 0);
 	assert_string_equal(c.network->address4, "192.0.2.7");

@@ -413,7 +413,7 @@ def a_clone_publishes_nothing(env):
     env.run_detached("web", "python3", "-c", LISTEN, "80", "::", "web", options=virtual(env, "-p", "8100:80"))
     env.podrun("clone", "web", "2")
     assert env.podrun("inspect", "web-1").json()["config"]["network"]["publish"] == []
-    assert "vnat 8100->80" in env.podrun("ps").text
+    assert "vnat 10.171.0.2, fd7a:706f:6472::2, 8100->80" in env.podrun("ps").text
     until("the original answers", lambda: attempt(get, HOST4, 8100) == "web")
     close(env, "web", "web-1", "web-2")
 
@@ -524,6 +524,48 @@ def what_is_told_of_networks(env):
     assert "nobody" in r.errors, r
     close(env, "s")
     assert env.podrun("net", "ls", "--json").json() == []
+
+
+def network(env, name):
+    """What ps and inspect, which agree, say of it."""
+    told = env.podrun("inspect", name).json()["config"]["network"]
+    listed = {s["name"]: s for s in env.podrun("ps", "-a", "--json").json()}
+    assert listed[name]["network"] == told, (listed, told)
+    return told
+
+
+@test
+def what_a_session_depends_on_is_told(env):
+    """Nothing but its host while it runs, the gateway there while its connections wait for it."""
+    with downloading(env) as stream:
+        assert network(env, "s")["residual_dependency"] is None
+        assert "depends" not in env.podrun("ps").text
+        env.podrun("suspend", "s")
+        assert "gateway on this host" in network(env, "s")["residual_dependency"]
+        assert "s depends on the gateway on this host" in env.podrun("ps", "-a").text
+        env.podrun("resume", "-d", "s")
+        assert network(env, "s")["residual_dependency"] is None
+        assert stream.end() in env.wait("s")
+    close(env, "s")
+
+
+@test
+def a_dependency_on_another_host_is_told(env):
+    """The `ssh` of this test is the same host; its gateway is another's as far as podrun knows."""
+    ssh = env.path("ssh")
+    ssh.write_text("#!/bin/sh\nshift\nPATH=%s:$PATH exec sh -c \"$*\"\n" % pathlib.Path(PODRUN).parent)
+    ssh.chmod(0o755)
+    env.environ["PODRUN_SSH"] = str(ssh)
+    with downloading(env, "s", "--gateway", "there", "-p", "8095:80") as stream:
+        told = network(env, "s")
+        assert told["gateway"] == "there" and told["addresses"] == ["10.171.0.2", "fd7a:706f:6472::2"], told
+        assert "the gateway on there" in told["residual_dependency"], told
+        text = env.podrun("ps").text
+        assert "8095->80, gateway: there" in text and "s depends on the gateway on there" in text, text
+        assert stream.end() in env.wait("s")
+        until("it needs nobody any more", lambda: env.podrun("inspect", "s").json()["config"]["network"]
+              ["residual_dependency"] is None)
+    close(env, "s")
 
 
 @test
