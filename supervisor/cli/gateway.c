@@ -109,7 +109,8 @@ const struct cli_command cli_gateway = {
 	.text = "Sessions that were started with *--net vnat* reach the outside through a process of their user "
 		"which stays where it is while they are suspended or moved, and keeps the outside ends of their "
 		"connections meanwhile. The first one that needs it starts it, and it ends when none does, attached "
-		"or suspended. Without an option it is told whether it runs, and what it has.\n\n"
+		"or suspended. Without an option it is told whether it runs, and what it has. With *podrun run "
+		"--gateway HOST* it is your process on HOST, reached by *ssh*.\n\n"
 		"It works without privilege. Ports below net.ipv4.ip\\_unprivileged\\_port\\_start can't be "
 		"published therefore; pings need a line in net.ipv4.ping\\_group\\_range.",
 	.options = options,

@@ -349,6 +349,8 @@ const struct cli_command cli_migrate = {
 		"the session whole, exit code 8, the session runs on here. If it does not acknowledge that "
 		"it may go on, exit code 9, both sides stay frozen until *--finish* or *--abort* is said on "
 		"each.\n\n"
+		"Connections to the outside go on where the session has a gateway on another host (*podrun run "
+		"--gateway HOST*); a local one stays behind, and they are reset.\n\n"
 		"With *--live* memory is copied while the session runs, and again what it has written to "
 		"meanwhile, until little is left; then it stops, for that and all else. Commands can't be started in "
 		"it before that is over. A session that writes faster than the line takes it is told so, and runs on "

@@ -124,7 +124,9 @@ const struct cli_command cli_suspend = {
 		"runs on if its reader goes away before that. *podrun resume -* reads the last byte when "
 		"the session has been rebuilt; other programs read it at once, and what becomes of the "
 		"image then is up to them.\n\n"
-		"A connection whose other end is outside the session can't come along. It is refused by "
+		"With *--net vnat* the gateway keeps connections to the outside until the session is "
+		"resumed.\n\n"
+		"Any other connection whose other end is outside the session can't come along. It is refused by "
 		"name, exit code 3, unless *--outside* says what the session shall find after the resume: "
 		"what had arrived, and then with *close* the end of the file (writing gives EPIPE), with "
 		"*reset* ECONNRESET where that can be. UDP sockets are connected again to the same address.",
