@@ -10,6 +10,13 @@
 /* More extension headers than this nobody has a use for (RFC 8504 5.3 lets hosts choose a limit). */
 #define MAX_EXTENSIONS 8
 
+/*
+ * Of a super-packet, as kernels make them (TCP_MIN_GSO_SIZE, UDP_MAX_SEGMENTS).  Pieces of a byte would be tens of
+ * thousands of datagrams for whoever has to cut it.
+ */
+#define TCP_PIECE_MIN  8
+#define UDP_PIECES_MAX 128
+
 /* What the headers of the network layer say; the same for a packet and for an embedded one. */
 struct network {
 	uint8_t proto;
@@ -183,6 +190,13 @@ static int checksum_offset(const struct vnet_packet *p)
 	}
 }
 
+static bool pieces_make_sense(const struct vnet_packet *p)
+{
+	if (p->proto == IPPROTO_TCP)
+		return p->vh.gso_size >= TCP_PIECE_MIN;
+	return p->payload_len <= (size_t)UDP_PIECES_MAX * p->vh.gso_size;
+}
+
 /* Do the fields of vh describe this packet? */
 static int check_offload(struct vnet_packet *p)
 {
@@ -216,7 +230,7 @@ static int check_offload(struct vnet_packet *p)
 	}
 	/* 0xffff means something else to the kernel (GSO_BY_FRAGS). */
 	if (p->proto != proto || p->fragment || vh->gso_size == 0 || vh->gso_size == 0xffff ||
-		!(vh->flags & VIRTIO_NET_HDR_F_NEEDS_CSUM))
+		!(vh->flags & VIRTIO_NET_HDR_F_NEEDS_CSUM) || !pieces_make_sense(p))
 		return -EBADMSG;
 	vh->hdr_len = p->payload;
 	return 0;

@@ -44,6 +44,33 @@ static void udp_is_made_and_parsed(void **state)
 	}
 }
 
+/* Whoever has to cut it is not to be kept busy by pieces of a byte. */
+static void pieces_are_not_too_small(void **state)
+{
+	static const struct {
+		size_t len;
+		uint16_t piece;
+		int result;
+	} udp[] = {{256, 2, 0}, {257, 2, -EBADMSG}, {300, 1, -EBADMSG}, {60000, 1300, 0}};
+	const struct vnet_endpoint src = test_ep("10.171.0.2", 1), dst = test_ep("192.0.2.7", 2);
+	static const uint8_t payload[60000];
+	static struct test_buffer b;
+	struct vnet_packet *p;
+
+	for (size_t i = 0; i < ARRAY_SIZE(udp); i++) {
+		p = test_reset(&b);
+		assert_int_equal(
+			vnet_packet_make_udp(p, &src, &dst, payload, udp[i].len, udp[i].piece), 0);
+		assert_int_equal(vnet_packet_parse(p), udp[i].result);
+	}
+	p = test_tcp(&b, &src, &dst,
+		&(struct test_tcp){
+			.flags = TEST_ACK, .payload = "0123456789abcdef", .gso_size = 8});
+	assert_int_equal(vnet_packet_parse(p), 0);
+	p->vh.gso_size = 7;
+	assert_int_equal(vnet_packet_parse(p), -EBADMSG);
+}
+
 /* Other ends, and the checksum is as right or as wrong as it was: complete or partial, either family. */
 static void ends_are_replaced(void **state)
 {
@@ -165,6 +192,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(udp_is_made_and_parsed),
+		cmocka_unit_test(pieces_are_not_too_small),
 		cmocka_unit_test(ends_are_replaced),
 		cmocka_unit_test(good_ones_and_bad_ones),
 	};
