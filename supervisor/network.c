@@ -69,12 +69,18 @@ static int take_ports(const Pb__VirtualNetwork *v, struct vnet_attach *a, struct
 		const Pb__PublishedPort *from = v->publish[i];
 		struct vnet_port *p = &a->ports[a->n_ports++];
 
+		/* The command line's are checked; an image may say anything. */
+		if (from->host > UINT16_MAX || from->session > UINT16_MAX)
+			return err_set(e, ERR_IMAGE, -EBADMSG, "a published port that is none");
 		*p = (struct vnet_port){.protocol = from->udp ? IPPROTO_UDP : IPPROTO_TCP,
 			.outside = (uint16_t)from->host,
 			.session = (uint16_t)from->session};
 		if (from->address[0]) {
 			p->family = strchr(from->address, ':') ? AF_INET6 : AF_INET;
-			inet_pton(p->family, from->address, &p->address);
+			/* Not everywhere instead of there. */
+			if (inet_pton(p->family, from->address, &p->address) != 1)
+				return err_set(e, ERR_IMAGE, -EBADMSG,
+					"a port published at an address that is none");
 		}
 	}
 	return 0;

@@ -296,6 +296,11 @@ int vnet_away_carry(const char *host)
 	struct err e = {0};
 	pid_t ssh;
 
+	/* It may come with an image: what looks like an option would be one of ssh's. */
+	if (!host[0] || host[0] == '-') {
+		log_error("'%s' is no host", host);
+		return 1;
+	}
 	signal(SIGPIPE, SIG_IGN);
 	io_set_cloexec(a.control, true);
 	ssh = start_ssh(host, &a.in, &a.out);
