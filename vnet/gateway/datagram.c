@@ -56,7 +56,8 @@ static bool by_name(void *data, const char *name, uint32_t *ret)
 	for (uint32_t i = 0; i < GATEWAY_MAX_SESSIONS; i++) {
 		const struct gateway_session *s = &g->arena->sessions[i];
 
-		if (s->state == GATEWAY_SESSION_ATTACHED && strcasecmp(s->name, name) == 0) {
+		if (s->state == GATEWAY_SESSION_ATTACHED && !s->remote[0] &&
+			strcasecmp(s->name, name) == 0) {
 			*ret = i;
 			return true;
 		}
@@ -83,7 +84,7 @@ static bool by_physical(void *data, int family, const void *address, uint32_t *r
 	for (uint32_t i = 0; i < GATEWAY_MAX_SESSIONS; i++) {
 		const struct vnet_session *s = vnet_session_get(g->vnat, i);
 
-		if (s && is_physical(s, family, address)) {
+		if (s && !g->arena->sessions[i].remote[0] && is_physical(s, family, address)) {
 			*ret = i;
 			return true;
 		}

@@ -7,6 +7,8 @@
  * source becomes the sender's physical address, its destination the receiver's virtual one.  That needs no
  * record; an answer is translated by the same rule.  No socket of ours is in between, so nothing is held for a
  * session that is away: its neighbour's kernel tries again.
+ *
+ * Who has a tunnel for its way out has no neighbours: what it says to them would go there, too.
  */
 #include "vnet/gateway/neighbour.h"
 
@@ -40,7 +42,8 @@ bool gateway_neighbour_take(struct vnet_gateway *g, uint32_t session, struct vne
 		return false;
 	for (i = 0; i < GATEWAY_MAX_SESSIONS; i++) {
 		other = vnet_session_get(g->vnat, i);
-		if (other && vnet_endpoint_same_address(physical_of(other, p->dst.family), &p->dst))
+		if (other && !g->arena->sessions[i].remote[0] &&
+			vnet_endpoint_same_address(physical_of(other, p->dst.family), &p->dst))
 			break;
 	}
 	if (i == GATEWAY_MAX_SESSIONS)

@@ -41,6 +41,7 @@ struct lookup {
 struct remote {
 	struct gateway_watch watch;
 	struct gateway_timer due, look, reopen;
+	struct gateway_later last; /* when nothing that epoll has said of it is still to be told */
 	struct vnet_gateway *g;
 	uint32_t session;
 	struct vnet_carrier *carrier;		     /* NULL until it is open */
@@ -90,7 +91,10 @@ static void run(struct remote *r)
 
 static void on_ready(struct gateway_watch *w, uint32_t events)
 {
-	run(gateway_container(w, struct remote, watch));
+	struct remote *r = gateway_container(w, struct remote, watch);
+
+	if (r->carrier)
+		run(r);
 }
 
 static void on_due(struct gateway_timer *t)
@@ -393,6 +397,11 @@ int gateway_remote_open(struct vnet_gateway *g, uint32_t session, bool again, st
 	return 0;
 }
 
+static void on_last(struct gateway_later *l)
+{
+	free(gateway_container(l, struct remote, last));
+}
+
 void gateway_remote_close(struct vnet_gateway *g, uint32_t session)
 {
 	struct remote *r = take_ptr(g->remotes->of[session]);
@@ -405,6 +414,7 @@ void gateway_remote_close(struct vnet_gateway *g, uint32_t session)
 	forget_lookup(r);
 	if (r->carrier)
 		gateway_loop_remove(g->loop, vnet_carrier_watch(r->carrier, 0).fd);
-	vnet_carrier_close(r->carrier);
-	free(r);
+	vnet_carrier_close(take_ptr(r->carrier));
+	r->last.run = on_last;
+	gateway_loop_later(g->loop, &r->last);
 }
