@@ -23,6 +23,7 @@
 #include <sys/random.h>
 
 #include "base/base.h"
+#include "vnet/gateway/capture.h"
 #include "vnet/gateway/datagram.h"
 #include "vnet/gateway/flow.h"
 #include "vnet/gateway/gateway.h"
@@ -118,6 +119,11 @@ static int next_epoch(struct vnet_gateway *g, struct vnet_claim *c, struct err *
 
 /* ---- attach ------------------------------------------------------------------------------ */
 
+static bool can_be_own(const struct vnet_endpoint *ep)
+{
+	return vnet_endpoint_is_unicast(ep) && !vnet_endpoint_is_loopback(ep);
+}
+
 /* A record of the translator's, and ours with the same number. */
 static int make_record(struct vnet_gateway *g, const struct vnet_attach *a, struct err *e)
 {
@@ -131,6 +137,9 @@ static int make_record(struct vnet_gateway *g, const struct vnet_attach *a, stru
 		v6 = vnet_endpoint_v6(&a->address6, 0);
 	if (!v4.family && !v6.family)
 		return err_set(e, ERR_USAGE, -EINVAL, "a session needs an address");
+	/* An image may say anything; answers are made to these (vnet_packet_make_icmp_error). */
+	if ((v4.family && !can_be_own(&v4)) || (v6.family && !can_be_own(&v6)))
+		return err_set(e, ERR_USAGE, -EINVAL, "no host can have the session's address");
 	while (index < GATEWAY_MAX_SESSIONS && session_at(g, index)->state != GATEWAY_SESSION_FREE)
 		index++;
 	if (index == GATEWAY_MAX_SESSIONS)
@@ -149,6 +158,7 @@ static void forget(struct vnet_gateway *g, uint32_t index)
 	struct gateway_session *s = session_at(g, index);
 
 	gateway_publish_remove_all(g, index);
+	gateway_capture_end(g, index);
 	gateway_wire_forget(g, index);
 	gateway_datagram_end_session(g, index);
 	vnet_session_remove(g->vnat, index);
@@ -211,6 +221,7 @@ int gateway_session_attach(struct vnet_gateway *g, struct gateway_session_wish *
 		return e->error;
 	}
 	if (publish_all(g, (uint32_t)index, &w->attach, e) < 0) {
+		s->diag = -1; /* the caller's still */
 		gateway_publish_remove_all(g, (uint32_t)index);
 		if (!kept)
 			vnet_session_remove(g->vnat, (uint32_t)index);
@@ -400,10 +411,23 @@ static void take_up(struct vnet_gateway *g, uint32_t i)
 		log_error("%s: %s", s->name, e.msg);
 	if (s->state == GATEWAY_SESSION_ATTACHED && !s->held && gateway_link_read(g, i, &e) < 0)
 		log_error("%s: %s", s->name, e.msg);
-	if (s->state == GATEWAY_SESSION_ATTACHED)
+	/* None: it was being detached, and its client's request or end is still to be seen. */
+	if (s->state == GATEWAY_SESSION_ATTACHED && s->conn >= 0)
 		g->arena->conns[s->conn].session = (int32_t)i;
 	if (s->state == GATEWAY_SESSION_ENDING)
 		gateway_loop_timer(g->loop, &g->sessions->deadline, ENDING_NS);
+}
+
+/* Whoever detached a session, and whose record still has it: the next with that number is another. */
+static void take_up_conns(struct gateway_arena *a)
+{
+	for (size_t i = 0; i < GATEWAY_MAX_CONNS; i++) {
+		int32_t session = a->conns[i].session;
+
+		if (a->conns[i].used && session >= 0 &&
+			a->sessions[session].state != GATEWAY_SESSION_ATTACHED)
+			a->conns[i].session = -1;
+	}
 }
 
 int gateway_session_start(struct vnet_gateway *g, struct err *e)
@@ -417,6 +441,7 @@ int gateway_session_start(struct vnet_gateway *g, struct err *e)
 	g->flow_ended = on_flow_ended;
 	for (uint32_t i = 0; i < GATEWAY_MAX_SESSIONS; i++)
 		take_up(g, i);
+	take_up_conns(g->arena);
 	gateway_loop_later(g->loop, &g->sessions->sweep);
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <arpa/inet.h>
 #include <cmocka.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -151,6 +152,27 @@ static void test_refused(void **state)
 	wait_for_end();
 }
 
+/* Of an image: nobody could be answered there. */
+static void test_odd_address(void **state)
+{
+	static const uint32_t odd[] = {0xe0000001, 0xffffffff, 0x7f000001, 0x00000001};
+	struct vnet_client *c = open_client();
+	struct vnet_attach a = work;
+
+	for (size_t i = 0; i < ARRAY_SIZE(odd); i++) {
+		struct vnet_answer answer;
+		struct err e = {0};
+		int tun = some_tun();
+
+		a.address4.s_addr = htonl(odd[i]);
+		assert_int_equal(vnet_client_attach(c, &a, tun, -1, &e), 0);
+		close(tun);
+		assert_int_equal(vnet_client_wait(c, &answer, &e), -EINVAL);
+	}
+	vnet_client_free(c);
+	wait_for_end();
+}
+
 static void test_late_claim(void **state)
 {
 	struct vnet_client *c = open_client();
@@ -218,6 +240,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_none),
 		cmocka_unit_test(test_attach),
 		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_odd_address),
 		cmocka_unit_test(test_late_claim),
 		cmocka_unit_test(test_killed),
 		cmocka_unit_test(test_many),
