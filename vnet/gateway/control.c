@@ -31,6 +31,7 @@ struct conn_watch {
 };
 
 struct gateway_control {
+	struct gateway_rest rest;
 	struct conn_watch listener, conns[GATEWAY_MAX_CONNS];
 };
 
@@ -521,6 +522,8 @@ static void on_connection(struct gateway_watch *w, uint32_t events)
 
 	if (fd >= 0)
 		add_conn(g, fd);
+	else
+		gateway_loop_rest(g->loop, &g->control->rest, g->arena->listener, w, errno);
 }
 
 bool gateway_control_adopt(struct vnet_gateway *g, int fd)

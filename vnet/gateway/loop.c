@@ -10,7 +10,8 @@
 
 #include "base/base.h"
 
-#define BATCH 64
+#define BATCH	64
+#define REST_NS 100000000ull
 
 struct gateway_loop {
 	int epoll;
@@ -107,6 +108,31 @@ void gateway_loop_forget(struct gateway_loop *l, struct gateway_later *later)
 		l->last = at;
 	later->queued = false;
 	l->n_later--;
+}
+
+static void on_rested(struct gateway_timer *t)
+{
+	struct gateway_rest *r = gateway_container(t, struct gateway_rest, timer);
+
+	gateway_loop_change(r->loop, r->fd, EPOLLIN, r->watch);
+}
+
+void gateway_loop_rest(
+	struct gateway_loop *l, struct gateway_rest *r, int fd, struct gateway_watch *w, int error)
+{
+	if (error != EMFILE && error != ENFILE && error != ENOBUFS && error != ENOMEM)
+		return;
+	r->timer.fire = on_rested;
+	r->loop = l;
+	r->watch = w;
+	r->fd = fd;
+	gateway_loop_change(l, fd, 0, w);
+	gateway_loop_timer(l, &r->timer, REST_NS);
+}
+
+void gateway_loop_rest_clear(struct gateway_loop *l, struct gateway_rest *r)
+{
+	gateway_loop_timer_clear(l, &r->timer);
 }
 
 uint64_t gateway_loop_now(const struct gateway_loop *l)

@@ -47,6 +47,22 @@ void gateway_loop_remove(struct gateway_loop *l, int fd);
 void gateway_loop_timer(struct gateway_loop *l, struct gateway_timer *t, uint64_t ns_from_now);
 void gateway_loop_timer_clear(struct gateway_loop *l, struct gateway_timer *t);
 void gateway_loop_later(struct gateway_loop *l, struct gateway_later *later);
+
+/* A listener that is let alone for a moment.  Zeroed at first. */
+struct gateway_rest {
+	struct gateway_timer timer;
+	struct gateway_loop *loop;
+	struct gateway_watch *watch;
+	int fd;
+};
+/*
+ * After a failed accept4 of @fd, which @w watches for EPOLLIN: when descriptors are short (@error, an errno) the
+ * client stays where it is, and epoll would say so again at once, for ever.
+ */
+void gateway_loop_rest(
+	struct gateway_loop *l, struct gateway_rest *r, int fd, struct gateway_watch *w, int error);
+/* Before @fd is removed. */
+void gateway_loop_rest_clear(struct gateway_loop *l, struct gateway_rest *r);
 /* Of one that is queued, before its memory goes. */
 void gateway_loop_forget(struct gateway_loop *l, struct gateway_later *later);
 

@@ -31,6 +31,7 @@
 
 struct gateway_outbound {
 	struct gateway_watch gate;
+	struct gateway_rest rest;
 	struct vnet_gateway *g;
 };
 
@@ -206,7 +207,8 @@ static bool accepted(struct vnet_gateway *g, uint32_t flow, int fd)
 
 static void on_gate(struct gateway_watch *w, uint32_t events)
 {
-	struct vnet_gateway *g = gateway_container(w, struct gateway_outbound, gate)->g;
+	struct gateway_outbound *o = gateway_container(w, struct gateway_outbound, gate);
+	struct vnet_gateway *g = o->g;
 
 	for (int i = 0; i < ACCEPTS; i++) {
 		struct sockaddr_storage peer;
@@ -215,8 +217,10 @@ static void on_gate(struct gateway_watch *w, uint32_t events)
 			SOCK_CLOEXEC | SOCK_NONBLOCK);
 		uint32_t flow;
 
-		if (fd < 0)
+		if (fd < 0) {
+			gateway_loop_rest(g->loop, &o->rest, g->arena->gate, w, errno);
 			return;
+		}
 		flow = flow_of(g, fd, &peer, len);
 		if (!accepted(g, flow, fd)) {
 			close(fd);

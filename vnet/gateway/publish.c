@@ -4,7 +4,8 @@
  *
  * A published TCP port is one socket outside, bound as long as it is published.  It listens while
  * the session does: a client then sees what it would see of a program on the host itself, refused
- * included.  A listener is made to listen no more by shutdown(2), after which it keeps its port.
+ * included.  A listener is made to listen no more by shutdown(2), after which it keeps its port, for
+ * itself alone (SO_REUSEADDR off): else any user of the host could listen there meanwhile.
  *
  * Whether the session listens is asked again and again (listening.h), at first after FIRST_NS,
  * then twice as rarely each time until EVERY_NS, and only while a session with published ports
@@ -29,6 +30,7 @@
 
 struct port_watch {
 	struct gateway_watch watch;
+	struct gateway_rest rest;
 	struct vnet_gateway *g;
 };
 
@@ -60,8 +62,10 @@ static void on_client(struct gateway_watch *w, uint32_t events)
 		struct vnet_endpoint client;
 		int fd = accept4(p->fd, (struct sockaddr *)&sa, &len, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
-		if (fd < 0)
+		if (fd < 0) {
+			gateway_loop_rest(g->loop, &pw->rest, p->fd, w, errno);
 			return;
+		}
 		if (vnet_endpoint_from_sockaddr(&sa, len, &client) < 0)
 			close(fd);
 		else
@@ -95,24 +99,52 @@ bool gateway_publish_adopt(struct vnet_gateway *g, int fd)
 
 /* ---- listening --------------------------------------------------------------------------- */
 
+/*
+ * With it we may listen again while connections of before are open; without it nobody else may be
+ * bound to the port while we are, but do not listen.
+ */
+static void set_reuse(int fd, int on)
+{
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+}
+
+static void stand_by(int fd)
+{
+	shutdown(fd, SHUT_RDWR);
+	set_reuse(fd, 0);
+}
+
 static int begin_listening(struct vnet_gateway *g, uint32_t session, size_t i)
 {
 	struct gateway_published *p = port_at(g, session, i);
 	struct port_watch *w = &g->publisher->watches[session][i];
 
-	if (listen(p->fd, BACKLOG) < 0)
-		return -errno;
+	set_reuse(p->fd, 1);
+	if (listen(p->fd, BACKLOG) < 0) {
+		int r = -errno;
+
+		set_reuse(p->fd, 0);
+		return r;
+	}
 	p->listening = true;
 	w->g = g;
 	w->watch.ready = on_client;
 	return gateway_loop_add(g->loop, p->fd, EPOLLIN, &w->watch);
 }
 
-static void stop_listening(struct vnet_gateway *g, struct gateway_published *p)
+static void unwatch(struct vnet_gateway *g, uint32_t session, const struct gateway_published *p)
 {
+	size_t i = (size_t)(p - g->arena->sessions[session].ports);
+
+	gateway_loop_rest_clear(g->loop, &g->publisher->watches[session][i].rest);
 	gateway_loop_remove(g->loop, p->fd);
+}
+
+static void stop_listening(struct vnet_gateway *g, uint32_t session, struct gateway_published *p)
+{
+	unwatch(g, session, p);
 	p->listening = false;
-	shutdown(p->fd, SHUT_RDWR);
+	stand_by(p->fd);
 }
 
 /* True if the session is one to be looked at. */
@@ -136,7 +168,7 @@ static bool look_at(struct vnet_gateway *g, uint32_t session)
 		if (!p->used || p->fd < 0 || now == p->listening)
 			continue;
 		if (!now)
-			stop_listening(g, p);
+			stop_listening(g, session, p);
 		else if (begin_listening(g, session, i) < 0)
 			log_warn("%s: port %u outside is another's now", s->name, p->port.outside);
 	}
@@ -192,7 +224,7 @@ static int bound_socket(const struct vnet_port *p, bool v6)
 					     : v6      ? AF_INET6
 						       : AF_INET,
 		.port = p->outside};
-	const int on = 1, only = p->family == AF_INET6;
+	const int only = p->family == AF_INET6;
 	_cleanup_close_ int fd = socket(at.family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	struct sockaddr_storage sa;
 	socklen_t len;
@@ -204,7 +236,7 @@ static int bound_socket(const struct vnet_port *p, bool v6)
 	else if (p->family == AF_INET6)
 		at.v6 = p->address;
 	len = vnet_endpoint_to_sockaddr(&at, &sa);
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	set_reuse(fd, 1);
 	if (at.family == AF_INET6)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof(only));
 	if (bind(fd, (struct sockaddr *)&sa, len) < 0 || listen(fd, BACKLOG) < 0)
@@ -278,7 +310,7 @@ int gateway_publish_add(
 	*slot = (struct gateway_published){.port = *p, .fd = fd};
 	slot->used = true;
 	if (s->diag >= 0)
-		shutdown(fd, SHUT_RDWR);
+		stand_by(fd);
 	else
 		begin_listening(g, session, (size_t)i);
 	gateway_publish_expect(g);
@@ -292,7 +324,7 @@ static void remove_one(struct vnet_gateway *g, uint32_t session, struct gateway_
 	if (p->port.protocol == IPPROTO_UDP)
 		gateway_datagram_unpublish(g, session, &p->port);
 	else
-		gateway_loop_remove(g->loop, fd);
+		unwatch(g, session, p);
 	p->used = p->listening = false;
 	close_fd(fd);
 }
