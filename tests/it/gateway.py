@@ -5,6 +5,7 @@
 What is outside is this script itself (192.0.2.1, 2001:db8::1, the loopback); a session is a network namespace that
 `netsession` makes and attaches, and programs are run in it by nsenter.
 """
+import errno
 import hashlib
 import os
 import pathlib
@@ -266,6 +267,40 @@ say(' '.join(sorted({digest(s) for s in all})))
     s.close()
 
 
+GIVE_UP = r"""
+s = socket.socket()
+s.setblocking(False)
+s.connect_ex((sys.argv[1], int(sys.argv[2])))
+say('asked')
+sys.stdin.readline()
+"""
+
+
+@test
+def given_up_before_the_answer(env):
+    """Outside answers when the program has gone: nothing is left of it on either side."""
+    s = Session(env)
+    full = socket.socket()
+    full.bind((OUT4, 0))
+    full.listen(0)
+    port = full.getsockname()[1]
+    in_front = socket.create_connection((OUT4, port))
+    p = s.python(GIVE_UP, OUT4, port)
+    assert p.stdout.readline() == "asked\n"
+    until("outside is being asked", lambda: s.list()["mine"]["flows"] == "1")
+    p.communicate("\n")
+    full.accept()[0].close()
+    late, _ = full.accept()
+    try:
+        assert late.recv(1) == b""
+    except ConnectionResetError:
+        pass
+    until("the flow has ended", lambda: s.list()["mine"]["flows"] == "0")
+    for sock in late, in_front, full:
+        sock.close()
+    s.close()
+
+
 # ---- inbound --------------------------------------------------------------------------------
 
 LISTEN = r"""
@@ -328,6 +363,38 @@ def published_with_the_clients_address(env):
     assert other.attached == "failed port 8080 of this host is published by 's'", other.attached
     other.close()
     s.close()
+
+
+def may_listen(port):
+    """May somebody else of this host, by what any server sets?"""
+    with socket.socket() as other:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            other.bind(("0.0.0.0", port))
+            other.listen()
+        except OSError as e:
+            assert e.errno == errno.EADDRINUSE, e
+            return False
+    return True
+
+
+@test
+def a_published_port_is_nobody_elses(env):
+    """Not before the session listens, nor after, though nobody does outside then."""
+    s = Session(env, "s", ["8080:80"])
+    assert not may_listen(8080)
+    for _ in range(2):
+        p = s.python(LISTEN, "::", 80)
+        assert p.stdout.readline() == "listening\n"
+        until("it listens outside", lambda: s.list()["mine"]["listening"] == "1")
+        p.stdin.write("\n")
+        p.stdin.flush()
+        exchange(OUT4, 8080, OUT4)
+        p.communicate()
+        until("it does not listen outside", lambda: s.list()["mine"]["listening"] == "0")
+        assert not may_listen(8080)
+    s.close()
+    assert may_listen(8080)
 
 
 PENDING = r"""
@@ -643,6 +710,18 @@ def other_sources_are_dropped(env):
           OUT4)
     until("the SYN is dropped", lambda: int(s.list()["mine"]["dropped"]) > before)
     s.close()
+
+
+@test
+def a_host_is_no_option(env):
+    """Its name may come with an image, and ssh would take it for an option."""
+    called, ssh = env.path("called"), env.path("ssh")
+    ssh.write_text('#!/bin/sh\necho "$1" >>"%s"\n' % called)
+    ssh.chmod(0o755)
+    env.environ["PODRUN_SSH"] = str(ssh)
+    for host in "some.host", "-oProxyCommand=true":
+        env.podrun("gateway", "--carry=" + host, check=False)
+    assert called.read_text() == "some.host\n"
 
 
 def begin():

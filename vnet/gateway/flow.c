@@ -17,6 +17,7 @@
 #include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -31,17 +32,22 @@
 #define KEEP_EVERY_S 60
 #define KEEP_TIMES   127
 #define WATCHED	     (EPOLLIN | EPOLLRDHUP | EPOLLET)
+#define NO_PIPE_NS   20000000ull    /* until pipes are asked for again */
+#define STALE_NS     60000000000ull /* between two looks for those that do not come about */
+/* connect() outside and the gate's handshake together take three minutes at most. */
+#define SHAKING_NS 300000000000ull
 
 struct flow_watch {
 	struct gateway_watch side[2];
 	struct gateway_later later, poked;
 	struct vnet_gateway *g;
 	bool for_room[2]; /* watched for EPOLLOUT as well */
+	bool no_pipe;
 };
 
 struct gateway_flows {
 	const struct gateway_flow_ops *ops[2];
-	struct gateway_timer expire;
+	struct gateway_timer expire, no_pipe, stale;
 	struct vnet_gateway *g;
 	struct flow_watch watches[GATEWAY_MAX_FLOWS];
 };
@@ -115,6 +121,36 @@ static bool inner_delivered(const struct gateway_flow *f)
 	       info.tcpi_state == TCP_CLOSE;
 }
 
+void gateway_flow_refused(struct vnet_gateway *g, uint32_t flow)
+{
+	const struct gateway_flow *f = &g->arena->flows[flow];
+
+	if (f->state == GATEWAY_FLOW_SHAKING && !f->inbound)
+		gateway_flow_reset(g, flow);
+}
+
+/* A session whose kernel never answers the gate; one that stands still has time. */
+static void on_stale(struct gateway_timer *t)
+{
+	struct vnet_gateway *g = gateway_container(t, struct gateway_flows, stale)->g;
+	bool any = false;
+
+	for (uint32_t i = 0; i < GATEWAY_MAX_FLOWS; i++) {
+		const struct gateway_flow *f = &g->arena->flows[i];
+		const struct gateway_session *s = &g->arena->sessions[f->session];
+
+		if (f->inbound ||
+			(f->state != GATEWAY_FLOW_SHAKING && f->state != GATEWAY_FLOW_CONNECTING))
+			continue;
+		any = true;
+		if (f->state == GATEWAY_FLOW_SHAKING && !s->held &&
+			gateway_loop_now(g->loop) - f->since > SHAKING_NS)
+			gateway_flow_reset(g, i);
+	}
+	if (any)
+		gateway_loop_timer(g->loop, t, STALE_NS);
+}
+
 static uint32_t flow_of(struct flow_watch *w)
 {
 	return (uint32_t)(w - w->g->flows->watches);
@@ -132,6 +168,27 @@ static void watch_for_room(struct vnet_gateway *g, uint32_t flow, unsigned side,
 	w->for_room[side] = on;
 	gateway_loop_change(g->loop, g->arena->flows[flow].fd[side],
 		on ? WATCHED | EPOLLOUT : WATCHED, &w->side[side]);
+}
+
+/* Nothing tells when there are pipes again. */
+static void wait_for_pipe(struct vnet_gateway *g, uint32_t flow)
+{
+	g->flows->watches[flow].no_pipe = true;
+	if (!g->flows->no_pipe.due)
+		gateway_loop_timer(g->loop, &g->flows->no_pipe, NO_PIPE_NS);
+}
+
+static void on_no_pipe(struct gateway_timer *t)
+{
+	struct vnet_gateway *g = gateway_container(t, struct gateway_flows, no_pipe)->g;
+
+	for (uint32_t i = 0; i < GATEWAY_MAX_FLOWS; i++) {
+		struct flow_watch *w = &g->flows->watches[i];
+
+		if (w->no_pipe && g->arena->flows[i].state == GATEWAY_FLOW_OPEN)
+			gateway_loop_later(g->loop, &w->later);
+		w->no_pipe = false;
+	}
 }
 
 static void run_pump(struct vnet_gateway *g, uint32_t flow, int side, uint32_t events)
@@ -154,6 +211,9 @@ static void run_pump(struct vnet_gateway *g, uint32_t flow, int side, uint32_t e
 		return;
 	case GATEWAY_PUMP_MORE:
 		gateway_loop_later(g->loop, &g->flows->watches[flow].later);
+		return;
+	case GATEWAY_PUMP_NO_PIPE:
+		wait_for_pipe(g, flow);
 		return;
 	case GATEWAY_PUMP_RESET:
 		gateway_flow_reset(g, flow);
@@ -192,6 +252,14 @@ static int socket_error(int fd)
 	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0 ? -errno : -error;
 }
 
+/* What has happened may be an older socket's, that of the flow before this one in the same record. */
+static bool is_connecting(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLOUT};
+
+	return poll(&p, 1, 0) == 0;
+}
+
 static void on_event(struct vnet_gateway *g, uint32_t flow, enum gateway_side side, uint32_t events)
 {
 	struct gateway_flow *f = &g->arena->flows[flow];
@@ -200,12 +268,14 @@ static void on_event(struct vnet_gateway *g, uint32_t flow, enum gateway_side si
 
 	if (f->state == GATEWAY_FLOW_FREE)
 		return;
-	if (f->state == GATEWAY_FLOW_OPEN)
+	if (f->state == GATEWAY_FLOW_OPEN) {
 		run_pump(g, flow, (int)side, events);
-	else if (waits && side == first && (events & (EPOLLOUT | EPOLLERR | EPOLLHUP)))
-		g->flows->ops[f->inbound]->connected(g, flow, socket_error(f->fd[side]));
-	else if (events & EPOLLERR)
+	} else if (waits && side == first) {
+		if (!is_connecting(f->fd[side]))
+			g->flows->ops[f->inbound]->connected(g, flow, socket_error(f->fd[side]));
+	} else if ((events & EPOLLERR) && f->fd[side] >= 0 && socket_error(f->fd[side])) {
 		gateway_flow_reset(g, flow);
+	}
 }
 
 static void on_inner(struct gateway_watch *w, uint32_t events)
@@ -243,6 +313,8 @@ struct gateway_flow *gateway_flow_begin(
 		.inbound = inbound,
 		.since = gateway_loop_now(g->loop)};
 	g->arena->sessions[session].counts.opened++;
+	if (!inbound && !g->flows->stale.due)
+		gateway_loop_timer(g->loop, &g->flows->stale, STALE_NS);
 	return f;
 }
 
@@ -328,6 +400,8 @@ int gateway_flow_start(struct vnet_gateway *g, struct err *e)
 		return err_errno(e, -ENOMEM, "gateway");
 	g->flows->g = g;
 	g->flows->expire.fire = on_expire;
+	g->flows->no_pipe.fire = on_no_pipe;
+	g->flows->stale.fire = on_stale;
 	return 0;
 }
 
@@ -350,6 +424,9 @@ static void take_up(struct vnet_gateway *g, uint32_t i)
 		gateway_flow_close(g, i, true);
 		return;
 	}
+	/* The SYN has been let go, and perhaps not been written: the session sends it again. */
+	if (f->state == GATEWAY_FLOW_CONNECTING && v->state == VNET_FLOW_OPEN)
+		f->state = GATEWAY_FLOW_SHAKING;
 	for (int side = 0; side < 2; side++)
 		if (f->fd[side] >= 0)
 			gateway_flow_watch(g, i, (enum gateway_side)side);
@@ -367,4 +444,5 @@ void gateway_flow_take_up(struct vnet_gateway *g)
 	for (uint32_t i = 0; i < GATEWAY_MAX_FLOWS; i++)
 		take_up(g, i);
 	arm_expire(g);
+	gateway_loop_timer(g->loop, &g->flows->stale, STALE_NS);
 }

@@ -33,6 +33,11 @@ int gateway_flow_watch(struct vnet_gateway *g, uint32_t flow, enum gateway_side 
 void gateway_flow_open(struct vnet_gateway *g, uint32_t flow);
 /* Its session has sent something: it may be read at the end of this turn, before anybody is told. */
 void gateway_flow_poke(struct vnet_gateway *g, uint32_t flow);
+/*
+ * Its session has sent a RST.  A connection that the session's kernel has given up before it began ends then,
+ * for no socket would ever tell.
+ */
+void gateway_flow_refused(struct vnet_gateway *g, uint32_t flow);
 /* RST to whichever side is there. */
 void gateway_flow_reset(struct vnet_gateway *g, uint32_t flow);
 /* Closes what there is and forgets the record; the translator's is the caller's. */

@@ -69,6 +69,13 @@ static bool own_source(const struct gateway_session *s, const struct vnet_packet
 	       memcmp(&p->src.v6, &s->address6, sizeof(s->address6)) == 0;
 }
 
+static bool is_reset(const struct vnet_packet *p)
+{
+	const struct tcphdr *tcp = vnet_packet_tcp(p);
+
+	return tcp && tcp->rst;
+}
+
 static void from_session(struct vnet_gateway *g, uint32_t session, struct vnet_packet *p)
 {
 	struct gateway_session *s = &g->arena->sessions[session];
@@ -86,7 +93,9 @@ static void from_session(struct vnet_gateway *g, uint32_t session, struct vnet_p
 	switch (vnet_vnat_from_session(g->vnat, session, p, &flow)) {
 	case VNAT_PASS:
 		gateway_wire_to_inner(g, p);
-		if (flow != VNET_NONE && p->payload_len)
+		if (flow != VNET_NONE && is_reset(p))
+			gateway_flow_refused(g, flow);
+		else if (flow != VNET_NONE && p->payload_len)
 			gateway_flow_poke(g, flow);
 		break;
 	case VNAT_NEW:

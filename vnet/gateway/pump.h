@@ -13,10 +13,11 @@ struct err;
 struct vnet_gateway;
 
 enum gateway_pump_result {
-	GATEWAY_PUMP_IDLE,  /* nothing to do before the next event */
-	GATEWAY_PUMP_MORE,  /* there may be more: call again, after others had their turn */
-	GATEWAY_PUMP_OVER,  /* both sides have sent their end, and everything was passed on */
-	GATEWAY_PUMP_RESET, /* one side has failed */
+	GATEWAY_PUMP_IDLE,    /* nothing to do before the next event */
+	GATEWAY_PUMP_MORE,    /* there may be more: call again, after others had their turn */
+	GATEWAY_PUMP_NO_PIPE, /* descriptors are short: call again after a while */
+	GATEWAY_PUMP_OVER,    /* both sides have sent their end, and everything was passed on */
+	GATEWAY_PUMP_RESET,   /* one side has failed */
 };
 
 /* At a worker's start: pipes with bytes in them belong to the flows that they say. */
