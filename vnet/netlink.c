@@ -68,7 +68,9 @@ static void put_address(struct request *rq, uint16_t type, const struct vnet_end
 /* What was put since @a is inside of it. */
 static void close_nest(struct request *rq, struct rtattr *a)
 {
-	a->rta_len = (uint16_t)((uint8_t *)rq + NLMSG_ALIGN(rq->h.nlmsg_len) - (uint8_t *)a);
+	/* With the padding of what was last in it, which the message must not end before. */
+	rq->h.nlmsg_len = NLMSG_ALIGN(rq->h.nlmsg_len);
+	a->rta_len = (uint16_t)((uint8_t *)rq + rq->h.nlmsg_len - (uint8_t *)a);
 }
 
 int vnet_netlink_open(struct vnet_netlink *ret, struct err *e)
@@ -169,6 +171,18 @@ int vnet_netlink_index(struct vnet_netlink *nl, const char *name, struct err *e)
 	return info->ifi_index;
 }
 
+/* linux/if_link.h: IFLA_AF_SPEC has one attribute for each family. */
+static void put_no_link_local(struct request *rq)
+{
+	const uint8_t mode = IN6_ADDR_GEN_MODE_NONE;
+	struct rtattr *families = put(rq, IFLA_AF_SPEC, NULL, 0);
+	struct rtattr *family = put(rq, AF_INET6, NULL, 0);
+
+	put(rq, IFLA_INET6_ADDR_GEN_MODE, &mode, sizeof(mode));
+	close_nest(rq, family);
+	close_nest(rq, families);
+}
+
 int vnet_netlink_link_set(
 	struct vnet_netlink *nl, int index, const struct vnet_link *link, struct err *e)
 {
@@ -185,6 +199,8 @@ int vnet_netlink_link_set(
 	/* For IPv6 too: the kernel lowers its own limit for IPv4 (IFLA_GSO_IPV4_MAX_SIZE) with this one. */
 	if (link->gso_max_size)
 		put_u32(&rq, IFLA_GSO_MAX_SIZE, link->gso_max_size);
+	if (link->no_link_local)
+		put_no_link_local(&rq);
 	return talk(nl, &rq, NULL, 0, e);
 }
 

@@ -40,6 +40,7 @@ struct vnet_link {
 	unsigned int gso_max_size; /* of IPv4 and IPv6 super-packets, in bytes */
 	unsigned int queue;	   /* packets */
 	bool up;
+	bool no_link_local; /* of IPv6; of an interface that is not up yet */
 };
 int vnet_netlink_link_set(
 	struct vnet_netlink *nl, int index, const struct vnet_link *link, struct err *e);

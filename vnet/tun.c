@@ -74,6 +74,22 @@ static int make_family(struct vnet_netlink *nl, int index, const struct vnet_end
 	return vnet_netlink_route_add(nl, &route, e);
 }
 
+/*
+ * The kernel would choose one at random as the interface comes up, which nobody else knows, and another after every
+ * move.  Where there is no IPv6 there is none.
+ */
+static int without_link_local(struct vnet_netlink *nl, int index, struct err *e)
+{
+	const struct vnet_link link = {.no_link_local = true};
+	int r = vnet_netlink_link_set(nl, index, &link, e);
+
+	if (r != -EAFNOSUPPORT)
+		return r;
+	if (e)
+		*e = (struct err){0};
+	return 0;
+}
+
 int vnet_tun_make(const struct vnet_interface *want, struct err *e)
 {
 	_cleanup_netlink_ struct vnet_netlink nl = VNET_NETLINK_INIT;
@@ -90,7 +106,9 @@ int vnet_tun_make(const struct vnet_interface *want, struct err *e)
 	index = vnet_netlink_index(&nl, want->name, e);
 	if (index < 0)
 		return index;
-	r = vnet_netlink_link_set(&nl, index, &link, e);
+	r = without_link_local(&nl, index, e);
+	if (r == 0)
+		r = vnet_netlink_link_set(&nl, index, &link, e);
 	if (r == 0)
 		r = make_family(&nl, index, &want->v4, want->default_routes, e);
 	if (r == 0)
