@@ -152,6 +152,27 @@ static void outbound_v6(void **state)
 	outbound_life(true);
 }
 
+/* Of several copies of one SYN, here with different numbers where a time stamp would differ. */
+static void the_latest_syn_goes_on(void **state)
+{
+	struct vnet_flow *f;
+	uint32_t flow, same;
+
+	begin(64);
+	assert_int_equal(out(3, (struct test_tcp){TEST_SYN, 1000, .ack = 1}, &flow), VNAT_NEW);
+	assert_int_equal(vnet_flow_open(vnat, 3, &buffer.p, &flow), 0);
+	assert_int_equal(out(3, (struct test_tcp){TEST_SYN, 1000, .ack = 2}, &same), VNAT_DROP);
+	assert_int_equal(same, flow);
+	restart();
+	assert_int_equal(out(3, (struct test_tcp){TEST_SYN, 1000, .ack = 3}, &same), VNAT_DROP);
+	vnet_flow_release(vnat, flow, test_reset(&buffer));
+	f = vnet_flow_get(vnat, flow);
+	check_ends(&f->near, &f->far);
+	assert_int_equal(ntohl(vnet_packet_tcp(&buffer.p)->seq), 1000);
+	assert_int_equal(ntohl(vnet_packet_tcp(&buffer.p)->ack_seq), 3);
+	end();
+}
+
 static void inbound_life(void **state)
 {
 	struct vnet_endpoint client = test_ep("203.0.113.9", 50000), near, far;
@@ -509,6 +530,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(outbound_v4),
 		cmocka_unit_test(outbound_v6),
+		cmocka_unit_test(the_latest_syn_goes_on),
 		cmocka_unit_test(inbound_life),
 		cmocka_unit_test(unknown_segments_get_a_rst),
 		cmocka_unit_test(refusals),

@@ -90,17 +90,13 @@ static enum vnat_verdict icmp_from_session(
 /* A SYN for ends that a flow has which is not over as far as we know. */
 static enum vnat_verdict syn_again(struct vnet_flow *f, const struct vnet_packet *p)
 {
-	struct vnet_packet kept = {.data = f->kept};
-	const struct tcphdr *old;
-
 	if (vnat_state(f) != VNET_FLOW_HELD)
 		return VNAT_PASS;
-	kept.proto = IPPROTO_TCP;
-	kept.l4 = f->kept_vh.csum_start;
-	old = vnet_packet_tcp(&kept);
-	/* Retransmitted; or the application gave up and tries again with the same port. */
-	if (!f->kept_valid || old->seq != vnet_packet_tcp(p)->seq)
-		vnat_keep(f, p, 0);
+	/*
+	 * The latest is the one to be answered: whoever tries again with the same port has forgotten the one before,
+	 * and the kernel of a session that has moved takes no answer to another kernel's time stamp (RFC 7323).
+	 */
+	vnat_keep(f, p, 0);
 	return VNAT_DROP;
 }
 
