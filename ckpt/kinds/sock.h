@@ -43,6 +43,18 @@ int ckpt_sock_options_early(int fd, const struct Pb__SockCommon *m, struct err *
 /* Also the file's status flags, owner and mode. */
 int ckpt_sock_options_late(
 	struct ckpt_build *b, int fd, const struct Pb__SockCommon *m, struct err *e);
+/*
+ * The same, with less to ask: @fresh remembers what new sockets of one type and protocol, and of
+ * both internet families, say.  For sockets that ckpt_sock_create has made, and for which nobody
+ * has set other options meanwhile.  NULL: everything is asked.
+ */
+struct ckpt_sock_fresh;
+/* One block, freed with free(); NULL when memory is gone. */
+struct ckpt_sock_fresh *ckpt_sock_fresh_new(void);
+int ckpt_sock_options_early_of(
+	int fd, const struct Pb__SockCommon *m, struct ckpt_sock_fresh *fresh, struct err *e);
+int ckpt_sock_options_late_of(struct ckpt_build *b, int fd, const struct Pb__SockCommon *m,
+	struct ckpt_sock_fresh *fresh, struct err *e);
 /* Room for what is put into a queue before the late options set the socket's own sizes. */
 void ckpt_sock_widen(int fd);
 

@@ -4,7 +4,9 @@
  *
  * Every option is asked for; one that the socket or the kernel does not know is left out.  When
  * restoring, a value is set only where the new socket has another one: what was never touched
- * need not be possible to set.  socket(7), ip(7), ipv6(7), tcp(7), udp(7), netlink(7), and the
+ * need not be possible to set.  Where many sockets of one kind are made in one way, what a fresh one
+ * says is asked once (ckpt_sock_fresh), and of each of them only what is to be something else, or
+ * may have changed on the way.  socket(7), ip(7), ipv6(7), tcp(7), udp(7), netlink(7), and the
  * uapi headers for the numbers younger than libc's.
  */
 #include "ckpt/kinds/sock.h"
@@ -26,6 +28,7 @@ enum {
 	SIZE = 2,  /* a buffer: told doubled, limited by the host, set by size() */
 	SOFT = 4,  /* the host may refuse it */
 	ASKED = 8, /* set by the kind itself: dumped only */
+	MOVES = 16, /* changes without being set, by what happens to the socket or by another option */
 };
 
 struct option_row {
@@ -50,7 +53,7 @@ enum {
 
 #define ANY 0, 0, 0
 static const struct option_row rows[] = {
-	{ANY, SOL_SOCKET, SO_REUSEADDR, EARLY, 4},
+	{ANY, SOL_SOCKET, SO_REUSEADDR, EARLY | MOVES, 4},
 	{ANY, SOL_SOCKET, SO_REUSEPORT, EARLY, 4},
 	{ANY, SOL_SOCKET, SO_BINDTODEVICE, EARLY, 16},
 	{ANY, SOL_SOCKET, SO_MARK, EARLY, 4},
@@ -59,8 +62,8 @@ static const struct option_row rows[] = {
 	{ANY, SOL_SOCKET, SO_KEEPALIVE, 0, 4},
 	{ANY, SOL_SOCKET, SO_OOBINLINE, 0, 4},
 	{ANY, SOL_SOCKET, SO_LINGER, 0, 8},
-	{ANY, SOL_SOCKET, SO_PRIORITY, SOFT, 4},
-	{ANY, SOL_SOCKET, SO_RCVLOWAT, 0, 4},
+	{ANY, SOL_SOCKET, SO_PRIORITY, SOFT | MOVES, 4},
+	{ANY, SOL_SOCKET, SO_RCVLOWAT, MOVES, 4},
 	{ANY, SOL_SOCKET, SO_RCVTIMEO_NEW, 0, 16},
 	{ANY, SOL_SOCKET, SO_SNDTIMEO_NEW, 0, 16},
 	{ANY, SOL_SOCKET, SO_TIMESTAMP_OLD, 0, 4},
@@ -70,10 +73,10 @@ static const struct option_row rows[] = {
 	{ANY, SOL_SOCKET, SO_TIMESTAMPING_OLD, SOFT, 4},
 	{ANY, SOL_SOCKET, SO_RXQ_OVFL, 0, 4},
 	{ANY, SOL_SOCKET, SO_PEEK_OFF, 0, 4},
-	{ANY, SOL_SOCKET, SO_MAX_PACING_RATE, SOFT, 8},
+	{ANY, SOL_SOCKET, SO_MAX_PACING_RATE, SOFT | MOVES, 8},
 	{ANY, SOL_SOCKET, SO_ZEROCOPY, 0, 4},
 	{ANY, SOL_SOCKET, RCV_MARK, SOFT, 4},
-	{ANY, SOL_SOCKET, SO_INCOMING_CPU, SOFT, 4},
+	{ANY, SOL_SOCKET, SO_INCOMING_CPU, SOFT | MOVES, 4},
 	{ANY, SOL_SOCKET, SO_NO_CHECK, 0, 4},
 	{ANY, SOL_SOCKET, SO_BUSY_POLL, SOFT, 4},
 	{ANY, SOL_SOCKET, SO_SELECT_ERR_QUEUE, 0, 4},
@@ -85,15 +88,15 @@ static const struct option_row rows[] = {
 	{AF_UNIX, 0, 0, SOL_SOCKET, PASS_RIGHTS, 0, 4},
 	{AF_NETLINK, 0, 0, SOL_SOCKET, SO_PASSCRED, 0, 4},
 	/* The sizes, and after them which of them the user had chosen. */
-	{ANY, SOL_SOCKET, SO_SNDBUF, SIZE | SOFT, 4},
-	{ANY, SOL_SOCKET, SO_RCVBUF, SIZE | SOFT, 4},
-	{ANY, SOL_SOCKET, BUF_LOCK, SOFT, 4},
+	{ANY, SOL_SOCKET, SO_SNDBUF, SIZE | SOFT | MOVES, 4},
+	{ANY, SOL_SOCKET, SO_RCVBUF, SIZE | SOFT | MOVES, 4},
+	{ANY, SOL_SOCKET, BUF_LOCK, SOFT | MOVES, 4},
 
 	{AF_INET, 0, 0, IPPROTO_IP, IP_FREEBIND, EARLY, 4},
 	{AF_INET, 0, 0, IPPROTO_IP, IP_TRANSPARENT, EARLY, 4},
 	{AF_INET, 0, 0, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 0, 4},
 	{AF_INET, 0, 0, IPPROTO_IP, IP_LOCAL_PORTS, 0, 4},
-	{AF_INET, 0, 0, IPPROTO_IP, IP_TOS, 0, 4},
+	{AF_INET, 0, 0, IPPROTO_IP, IP_TOS, MOVES, 4},
 	{AF_INET, 0, 0, IPPROTO_IP, IP_TTL, 0, 4},
 	{AF_INET, 0, 0, IPPROTO_IP, IP_MINTTL, 0, 4},
 	{AF_INET, 0, 0, IPPROTO_IP, IP_MTU_DISCOVER, 0, 4},
@@ -113,7 +116,7 @@ static const struct option_row rows[] = {
 	{AF_INET, 0, 0, IPPROTO_IP, IP_UNICAST_IF, 0, 4},
 
 	/* A bound address switches it on, for good. */
-	{AF_INET6, 0, 0, IPPROTO_IPV6, IPV6_V6ONLY, EARLY | SOFT, 4},
+	{AF_INET6, 0, 0, IPPROTO_IPV6, IPV6_V6ONLY, EARLY | SOFT | MOVES, 4},
 	{AF_INET6, 0, 0, IPPROTO_IPV6, IPV6_FREEBIND, EARLY, 4},
 	{AF_INET6, 0, 0, IPPROTO_IPV6, IPV6_TRANSPARENT, EARLY, 4},
 	{AF_INET6, 0, 0, IPPROTO_IPV6, IPV6_UNICAST_HOPS, 0, 4},
@@ -133,14 +136,14 @@ static const struct option_row rows[] = {
 	{AF_INET6, 0, 0, IPPROTO_IPV6, IPV6_RECVPATHMTU, 0, 4},
 	{AF_INET6, 0, 0, IPPROTO_IPV6, IPV6_RECVFRAGSIZE, 0, 4},
 	{AF_INET6, 0, 0, IPPROTO_IPV6, IPV6_MINHOPCOUNT, 0, 4},
-	{AF_INET6, 0, 0, IPPROTO_IPV6, IPV6_TCLASS, 0, 4},
+	{AF_INET6, 0, 0, IPPROTO_IPV6, IPV6_TCLASS, MOVES, 4},
 	{AF_INET6, 0, 0, IPPROTO_IPV6, IPV6_DONTFRAG, 0, 4},
 	{AF_INET6, 0, 0, IPPROTO_IPV6, IPV6_UNICAST_IF, 0, 4},
 	{AF_INET6, 0, 0, IPPROTO_IPV6, IPV6_ADDR_PREFERENCES, SOFT, 4},
 	{AF_INET6, 0, 0, IPPROTO_IPV6, IPV6_AUTOFLOWLABEL, SOFT, 4},
 
 	{0, SOCK_STREAM, IPPROTO_TCP, IPPROTO_TCP, TCP_MAXSEG, ASKED, 4},
-	{0, SOCK_STREAM, IPPROTO_TCP, IPPROTO_TCP, TCP_CONGESTION, EARLY | SOFT, 16},
+	{0, SOCK_STREAM, IPPROTO_TCP, IPPROTO_TCP, TCP_CONGESTION, EARLY | SOFT | MOVES, 16},
 	{0, SOCK_STREAM, IPPROTO_TCP, IPPROTO_TCP, TCP_DEFER_ACCEPT, EARLY, 4},
 	{0, SOCK_STREAM, IPPROTO_TCP, IPPROTO_TCP, TCP_SAVE_SYN, EARLY, 4},
 	{0, SOCK_STREAM, IPPROTO_TCP, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, ASKED, 4},
@@ -314,25 +317,73 @@ static int set(int fd, const struct option_row *row, const Pb__SockOption *o, st
 	return 0;
 }
 
-static const Pb__SockOption *wanted(const Pb__SockCommon *m, int level, int name)
+/* Looked for from *@at on, where the next one is: they are in the order of the rows, mostly. */
+static const Pb__SockOption *wanted(const Pb__SockCommon *m, int level, int name, size_t *at)
 {
-	for (size_t i = 0; i < m->n_options; i++)
-		if (m->options[i]->level == level && m->options[i]->name == name)
-			return m->options[i];
+	for (size_t i = 0; i < m->n_options; i++) {
+		size_t k = (*at + i) % m->n_options;
+
+		if (m->options[k]->level != level || m->options[k]->name != name)
+			continue;
+		*at = k + 1;
+		return m->options[k];
+	}
 	return NULL;
 }
 
-static int set_all(int fd, const Pb__SockCommon *m, unsigned mask, unsigned how, struct err *e)
+/* What new sockets say, of both families. */
+struct ckpt_sock_fresh {
+	struct fresh {
+		bool asked;
+		int len[ARRAY_SIZE(rows)]; /* a negative errno where there is no such option */
+		uint8_t value[ARRAY_SIZE(rows)][MAX_VALUE];
+	} four, six;
+};
+
+struct ckpt_sock_fresh *ckpt_sock_fresh_new(void)
+{
+	return calloc(1, sizeof(struct ckpt_sock_fresh));
+}
+
+static const struct fresh *ask_fresh(
+	struct ckpt_sock_fresh *all, int domain, const Pb__SockCommon *m)
+{
+	struct fresh *f = domain == AF_INET ? &all->four : &all->six;
+	_cleanup_close_ int fd = f->asked ? -1 : ckpt_sock_create(domain, m, NULL);
+
+	for (size_t i = 0; !f->asked && i < ARRAY_SIZE(rows); i++)
+		f->len[i] = fd >= 0 && concerns(&rows[i], domain, m->type, m->protocol)
+				    ? get(fd, &rows[i], f->value[i])
+				    : -ENOPROTOOPT;
+	f->asked = true;
+	return f;
+}
+
+/* Is @o what row @i is of a new socket, and nothing but setsockopt(2) makes it something else? */
+static bool is_fresh(const struct fresh *f, size_t i, const Pb__SockOption *o)
+{
+	return !(rows[i].how & MOVES) && f->len[i] >= 0 && (size_t)f->len[i] == o->value.len &&
+	       !memcmp(f->value[i], o->value.data, o->value.len);
+}
+
+/* @all: what the socket was like; NULL: it is asked for everything. */
+static int set_all(int fd, const Pb__SockCommon *m, struct ckpt_sock_fresh *all, unsigned mask,
+	unsigned how, struct err *e)
 {
 	int domain = ckpt_sock_get_int(fd, SOL_SOCKET, SO_DOMAIN);
+	const struct fresh *fresh = all ? ask_fresh(all, domain, m) : NULL;
 	uint8_t now[MAX_VALUE];
+	size_t at = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		const struct option_row *row = &rows[i];
-		const Pb__SockOption *o = wanted(m, row->level, row->name);
+		const Pb__SockOption *o;
 		int len, r;
 
-		if (!o || (row->how & mask) != how || !concerns(row, domain, m->type, m->protocol))
+		if ((row->how & mask) != how || !concerns(row, domain, m->type, m->protocol))
+			continue;
+		o = wanted(m, row->level, row->name, &at);
+		if (!o || (fresh && is_fresh(fresh, i, o)))
 			continue;
 		len = get(fd, row, now);
 		if ((size_t)len == o->value.len && !memcmp(now, o->value.data, o->value.len))
@@ -348,13 +399,19 @@ static int set_all(int fd, const Pb__SockCommon *m, unsigned mask, unsigned how,
 
 int ckpt_sock_options_early(int fd, const Pb__SockCommon *m, struct err *e)
 {
-	return set_all(fd, m, EARLY | ASKED, EARLY, e);
+	return ckpt_sock_options_early_of(fd, m, NULL, e);
+}
+
+int ckpt_sock_options_early_of(
+	int fd, const Pb__SockCommon *m, struct ckpt_sock_fresh *fresh, struct err *e)
+{
+	return set_all(fd, m, fresh, EARLY | ASKED, EARLY, e);
 }
 
 /* From now on nobody takes the filter off. */
 static int lock_filter(int fd, const Pb__SockCommon *m, struct err *e)
 {
-	const Pb__SockOption *o = wanted(m, SOL_SOCKET, SO_LOCK_FILTER);
+	const Pb__SockOption *o = wanted(m, SOL_SOCKET, SO_LOCK_FILTER, &(size_t){0});
 	int locked = 0;
 
 	if (o && o->value.len == sizeof(locked))
@@ -366,7 +423,13 @@ static int lock_filter(int fd, const Pb__SockCommon *m, struct err *e)
 
 int ckpt_sock_options_late(struct ckpt_build *b, int fd, const Pb__SockCommon *m, struct err *e)
 {
-	int r = set_all(fd, m, ASKED, 0, e);
+	return ckpt_sock_options_late_of(b, fd, m, NULL, e);
+}
+
+int ckpt_sock_options_late_of(struct ckpt_build *b, int fd, const Pb__SockCommon *m,
+	struct ckpt_sock_fresh *fresh, struct err *e)
+{
+	int r = set_all(fd, m, fresh, ASKED, 0, e);
 
 	if (r < 0)
 		return r;

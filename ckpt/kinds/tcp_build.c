@@ -663,7 +663,8 @@ int tcp_finish(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
 	else if (u->m->state == PB__TCP__STATE__REFUSED)
 		be_refused(u, fd);
 	if (rc >= 0)
-		rc = ckpt_sock_options_late(b, fd, u->m->common, e);
+		rc = ckpt_sock_options_late_of(
+			b, fd, u->m->common, is_live(u) ? tcp_live_fresh(b, u->m) : NULL, e);
 	tcp_live_fini(&u->live);
 	pb__tcp__free_unpacked(u->m, NULL);
 	free(u);

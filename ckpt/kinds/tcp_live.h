@@ -72,6 +72,8 @@ void tcp_live_fini(struct tcp_live *l);
 
 /* Does @m, of an image, make sense? */
 bool tcp_live_valid(const struct Pb__Tcp *m);
+/* What their options are like when they are new; NULL: that is of no use. */
+struct ckpt_sock_fresh *tcp_live_fresh(struct ckpt_build *b, const struct Pb__Tcp *m);
 /* A connected socket in repair mode, with empty queues. */
 int tcp_live_make(
 	struct ckpt_build *b, const struct Pb__Tcp *m, struct tcp_sizes *sizes, struct err *e);

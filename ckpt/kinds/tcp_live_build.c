@@ -117,6 +117,17 @@ static void choose_sizes(struct tcp_sizes *sizes, const Pb__Tcp *m)
 		MAX((uint64_t)sizes->before[1][1], 4 * bytes + ROOM));
 }
 
+struct ckpt_sock_fresh *tcp_live_fresh(struct ckpt_build *b, const Pb__Tcp *m)
+{
+	void **slot = &b->kind_state[PROTO_KIND_TCP];
+
+	if (m->common->protocol != IPPROTO_TCP)
+		return NULL;
+	if (!*slot)
+		*slot = ckpt_sock_fresh_new();
+	return *slot;
+}
+
 int tcp_live_make(struct ckpt_build *b, const Pb__Tcp *m, struct tcp_sizes *sizes, struct err *e)
 {
 	const Pb__TcpLive *live = m->live;
@@ -125,7 +136,7 @@ int tcp_live_make(struct ckpt_build *b, const Pb__Tcp *m, struct tcp_sizes *size
 
 	choose_sizes(sizes, m);
 	fd = ckpt_sock_create(m->domain, m->common, e);
-	r = fd < 0 ? fd : ckpt_sock_options_early(fd, m->common, e);
+	r = fd < 0 ? fd : ckpt_sock_options_early_of(fd, m->common, tcp_live_fresh(b, m), e);
 	if (r >= 0)
 		r = set(fd, TCP_REPAIR, &on, sizeof(on), "TCP_REPAIR", e);
 	if (r >= 0)

@@ -18,8 +18,9 @@
 #include "tests/lib/outsidenet.h"
 #include "tests/state/state.h"
 
-#define MUCH 3000000
-#define MORE 100000
+#define MUCH	 3000000
+#define MORE	 100000
+#define BUF_LOCK 72 /* asm-generic/socket.h, 5.14 */
 
 struct connection {
 	int fd;
@@ -264,6 +265,52 @@ static void check_listener(int control, int fd)
 	check_echo(got, 'd');
 }
 
+/* Of the second idle one, which is of IPv6: options that its program has chosen, and some that nobody has. */
+static const struct option {
+	int level, name, value; /* -1: as it was */
+} options[] = {
+	{SOL_SOCKET, SO_OOBINLINE, 1},
+	{SOL_SOCKET, SO_REUSEPORT, 1},
+	{SOL_SOCKET, SO_RCVBUF, 70000},
+	{SOL_SOCKET, BUF_LOCK, -1},
+	{SOL_SOCKET, SO_KEEPALIVE, -1},
+	{IPPROTO_IP, IP_TTL, 33},
+	{IPPROTO_IP, IP_MTU_DISCOVER, -1},
+	{IPPROTO_IPV6, IPV6_UNICAST_HOPS, 44},
+	{IPPROTO_IPV6, IPV6_RECVTCLASS, 1},
+	{IPPROTO_TCP, TCP_USER_TIMEOUT, 123456},
+	{IPPROTO_TCP, TCP_NOTSENT_LOWAT, 4096},
+	{IPPROTO_TCP, TCP_SYNCNT, 3},
+	{IPPROTO_TCP, TCP_KEEPINTVL, -1},
+	{IPPROTO_TCP, TCP_LINGER2, -1},
+};
+enum { N_OPTIONS = sizeof(options) / sizeof(options[0]) };
+
+static int option_of(int fd, const struct option *o)
+{
+	int value = 0;
+	socklen_t len = sizeof(value);
+
+	STATE_CHECK(getsockopt(fd, o->level, o->name, &value, &len) == 0);
+	return value;
+}
+
+static void choose_options(int fd, int ret[N_OPTIONS])
+{
+	for (int i = 0; i < N_OPTIONS; i++)
+		STATE_CHECK(
+			options[i].value < 0 || setsockopt(fd, options[i].level, options[i].name,
+							&options[i].value, sizeof(int)) == 0);
+	for (int i = 0; i < N_OPTIONS; i++)
+		ret[i] = option_of(fd, &options[i]);
+}
+
+static void check_options(int fd, const int before[N_OPTIONS])
+{
+	for (int i = 0; i < N_OPTIONS; i++)
+		STATE_CHECK(option_of(fd, &options[i]) == before[i]);
+}
+
 /* They are another's by now: what had arrived can be read, then comes the error. */
 static void check_lost(const struct connection *c, size_t n, const int *many, int n_many)
 {
@@ -297,7 +344,7 @@ int main(int argc, char **argv)
 	struct rlimit most;
 	struct pollfd p;
 	socklen_t len = sizeof(on);
-	int udp[2], listener;
+	int udp[2], listener, chosen[N_OPTIONS];
 
 	signal(SIGPIPE, SIG_IGN);
 
@@ -311,6 +358,7 @@ int main(int argc, char **argv)
 	STATE_CHECK(setsockopt(many[0], SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one)) == 0);
 	STATE_CHECK(setsockopt(many[0], IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle)) == 0);
 	STATE_CHECK(setsockopt(many[0], IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)) == 0);
+	choose_options(many[1], chosen);
 	make_udp(control, udp);
 	listener = make_listener(control);
 	for (int i = 0; i < N; i++)
@@ -334,6 +382,7 @@ int main(int argc, char **argv)
 	STATE_CHECK(getsockopt(many[0], IPPROTO_TCP, TCP_KEEPIDLE, &on, &len) == 0 && on == idle);
 	STATE_CHECK(getsockopt(many[0], IPPROTO_TCP, TCP_NODELAY, &on, &len) == 0 && on == 1);
 	STATE_CHECK(getsockopt(many[0], SOL_SOCKET, SO_REUSEADDR, &on, &len) == 0 && on == 0);
+	check_options(many[1], chosen);
 	p = (struct pollfd){.fd = deaf, .events = POLLOUT};
 	STATE_CHECK(poll(&p, 1, -1) == 1);
 	STATE_CHECK(getsockopt(deaf, SOL_SOCKET, SO_ERROR, &on, &len) == 0 && on == 0);
