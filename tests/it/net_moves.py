@@ -42,11 +42,13 @@ print("intact", flush=True)
 class Server:
     """Outside: sends back what it gets, and counts."""
 
-    def __init__(self):
-        self.listener = socket.create_server(("127.0.0.1", 0))
+    def __init__(self, accepts=True):
+        """@accepts False: there is room for one that waits, and accept() has to be called."""
+        self.listener = socket.create_server(("127.0.0.1", 0), backlog=5 if accepts else 0)
         self.port = self.listener.getsockname()[1]
         self.echoed, self.clients = 0, 0
-        threading.Thread(target=self.accept, daemon=True).start()
+        if accepts:
+            threading.Thread(target=self.accept, daemon=True).start()
 
     def accept(self):
         with contextlib.suppress(OSError):
@@ -113,6 +115,30 @@ def a_failed_suspend_leaves_it_alone(env):
     server = Server()
     start(env, server, 4096)
     assert env.podrun("suspend", "s", "-o", "/nonexistent/i", check=False).code
+    server.goes_on()
+    stop(env, server)
+
+
+def asks(port):
+    """Does somebody on this host connect to @port, and is not answered?"""
+    lines = [line.split() for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return any(x[2] == "0100007F:%04X" % port and x[3] == "02" for x in lines)
+
+
+@test
+@needs_namespaces("a network of its own")
+def a_connect_that_is_answered_meanwhile_succeeds(env):
+    server = Server(accepts=False)
+    with socket.create_connection(("127.0.0.1", server.port)):
+        env.run_detached("s", sys.executable, "-c", CLIENT, LOOPBACK, str(server.port), "64", ready="",
+                         options=["--net", "vnat", "--host-loopback=" + LOOPBACK])
+        until("the gateway asks for it", lambda: asks(server.port))
+        env.podrun("suspend", "s", "-o", env.path("i"))
+        assert asks(server.port)
+        server.listener.accept()[0].close()
+        threading.Thread(target=server.accept, daemon=True).start()
+        until("the gateway is answered", lambda: server.clients == 1)
+    env.podrun("resume", env.path("i"), "-d")
     server.goes_on()
     stop(env, server)
 

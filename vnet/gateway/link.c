@@ -109,6 +109,8 @@ static void from_session(struct vnet_gateway *g, uint32_t session, struct vnet_p
 		vnet_gateway_to_session(g, session, p);
 		break;
 	case VNAT_DROP:
+		if (flow != VNET_NONE)
+			gateway_outbound_again(g, flow);
 		break;
 	}
 }

@@ -9,6 +9,9 @@
  * So a session sees what its destination has answered, and only then.  A try that nobody answers ends as the host's own
  * would (tcp_syn_retries, about two minutes), with "host unreachable".
  *
+ * What is accepted while the session stands still waits: if it goes on in another kernel, then only the SYN that
+ * this one sends is of use, for its time stamps are others.
+ *
  * Destinations that mean this host itself are not a session's to reach, but by the address that it was given for
  * that (loopback4 and 6 of its attach).  The gateway's own address has port 53, which is the first of the host's name
  * servers: who asks by TCP has had an answer by UDP that was cut.
@@ -141,14 +144,38 @@ static void on_connected(struct vnet_gateway *g, uint32_t flow, int error)
 {
 	uint32_t room[VNET_KEPT / 4];
 	struct vnet_packet p = {.data = (uint8_t *)room, .room = sizeof(room)};
+	const struct gateway_session *s = &g->arena->sessions[g->arena->flows[flow].session];
 
 	if (error) {
 		refuse(g, flow, error);
 		return;
 	}
+	if (s->held || s->state != GATEWAY_SESSION_ATTACHED)
+		return;
 	vnet_flow_release(g->vnat, flow, &p);
 	g->arena->flows[flow].state = GATEWAY_FLOW_SHAKING;
 	gateway_wire_to_inner(g, &p);
+}
+
+void gateway_outbound_again(struct vnet_gateway *g, uint32_t flow)
+{
+	const struct gateway_flow *f = &g->arena->flows[flow];
+	struct tcp_info info = {0};
+	socklen_t len = sizeof(info);
+
+	/* Of a failure an event tells. */
+	if (f->state == GATEWAY_FLOW_CONNECTING &&
+		getsockopt(f->fd[GATEWAY_OUTER], IPPROTO_TCP, TCP_INFO, &info, &len) == 0 &&
+		(info.tcpi_state == TCP_ESTABLISHED || info.tcpi_state == TCP_CLOSE_WAIT))
+		on_connected(g, flow, 0);
+}
+
+void gateway_outbound_go(struct vnet_gateway *g, uint32_t session)
+{
+	for (uint32_t i = 0; i < GATEWAY_MAX_FLOWS; i++)
+		if (g->arena->flows[i].state == GATEWAY_FLOW_CONNECTING &&
+			g->arena->flows[i].session == session)
+			gateway_outbound_again(g, i);
 }
 
 /* ---- the session's side ------------------------------------------------------------------ */

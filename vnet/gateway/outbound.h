@@ -15,6 +15,10 @@ struct vnet_packet;
 int gateway_outbound_start(struct vnet_gateway *g, struct err *e);
 /* The SYN of a connection that is not known. */
 void gateway_outbound_syn(struct vnet_gateway *g, uint32_t session, struct vnet_packet *p);
+/* The SYN of one that is held has come again: it may have been waited for. */
+void gateway_outbound_again(struct vnet_gateway *g, uint32_t flow);
+/* The session, which stood still and has not moved, goes on. */
+void gateway_outbound_go(struct vnet_gateway *g, uint32_t session);
 /* A descriptor that nobody holds: taken if it is a connection that the gate had accepted. */
 bool gateway_outbound_adopt(struct vnet_gateway *g, int fd);
 

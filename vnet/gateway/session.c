@@ -28,6 +28,7 @@
 #include "vnet/gateway/flow.h"
 #include "vnet/gateway/gateway.h"
 #include "vnet/gateway/link.h"
+#include "vnet/gateway/outbound.h"
 #include "vnet/gateway/publish.h"
 #include "vnet/gateway/remote.h"
 #include "vnet/gateway/wire.h"
@@ -274,12 +275,15 @@ static void replay(struct vnet_gateway *g, uint32_t session)
 
 void gateway_session_go(struct vnet_gateway *g, uint32_t session)
 {
+	bool moved = session_at(g, session)->before.label != 0;
 	struct err e = {0};
 
 	session_at(g, session)->held = false;
 	session_at(g, session)->before.label = 0;
 	gateway_wire_flush(g, session);
 	replay(g, session);
+	if (!moved)
+		gateway_outbound_go(g, session);
 	gateway_publish_expect(g);
 	gateway_datagram_go(g, session);
 	if (gateway_link_read(g, session, &e) < 0)
