@@ -193,6 +193,17 @@ int vnet_client_redo(struct vnet_client *c, const struct sockaddr *client, uint1
 	return ask(c, &m, &memory, 1, e);
 }
 
+int vnet_client_forget(struct vnet_client *c, const struct vnet_claim *claim, struct err *e)
+{
+	Pb__GatewayRequest m = PB__GATEWAY_REQUEST__INIT;
+	Pb__GatewayClaim forget;
+
+	claim_message(&forget, claim);
+	m.body_case = PB__GATEWAY_REQUEST__BODY_FORGET;
+	m.forget = &forget;
+	return ask(c, &m, NULL, 0, e);
+}
+
 static int ask_port(struct vnet_client *c, Pb__GatewayRequest__BodyCase which,
 	const struct vnet_port *p, struct err *e)
 {

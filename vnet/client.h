@@ -60,7 +60,7 @@ struct vnet_attach {
 enum vnet_answer_kind {
 	VNET_ANSWER_FAILED,   /* .failure */
 	VNET_ANSWER_ATTACHED, /* .claim, .lost, .flows */
-	VNET_ANSWER_FLOWS,    /* of hold and detach: .flows */
+	VNET_ANSWER_FLOWS,    /* of hold, detach and forget: .flows */
 	VNET_ANSWER_DONE,
 	VNET_ANSWER_SESSIONS, /* .sessions, freed by vnet_answer_fini */
 };
@@ -110,6 +110,8 @@ int vnet_client_detach(struct vnet_client *c, bool suspended, struct err *e);
  * @n bytes at @data coming first. */
 int vnet_client_redo(struct vnet_client *c, const struct sockaddr *client, uint16_t session_port,
 	const void *data, size_t n, struct err *e);
+/* The suspended session that @claim is the claim of will not be resumed: its connections are reset. */
+int vnet_client_forget(struct vnet_client *c, const struct vnet_claim *claim, struct err *e);
 int vnet_client_publish(struct vnet_client *c, const struct vnet_port *p, struct err *e);
 int vnet_client_unpublish(struct vnet_client *c, const struct vnet_port *p, struct err *e);
 /* @name NULL: all sessions. */

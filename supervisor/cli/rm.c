@@ -2,12 +2,17 @@
 /* rm: what is left of sessions that are not running: record, log, image. */
 #include <fcntl.h>
 #include <stddef.h>
+#include <string.h>
 
+#include "proto/config.pb-c.h"
 #include "proto/control.pb-c.h"
+#include "proto/kinds.h"
+#include "proto/proto.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/client.h"
 #include "supervisor/record.h"
 #include "supervisor/tenure.h"
+#include "vnet/vnet.h"
 
 struct rm_options {
 	bool force, all;
@@ -19,10 +24,69 @@ static const struct cli_option options[] = {
 	{"all", 'a', NULL, "all that have ended", CLI_FLAG, offsetof(struct rm_options, all)},
 };
 
+/* ---- what waits for it at the gateway ----------------------------------------------------- */
+
+static bool take_claim(const Pb__World *w, struct vnet_claim *ret)
+{
+	const Pb__GatewayClaim *m = w ? w->claim : NULL;
+
+	if (!m || m->ticket.len != sizeof(ret->ticket) || m->gateway.len != sizeof(ret->gateway))
+		return false;
+	ret->label = m->label;
+	ret->epoch = m->epoch;
+	memcpy(ret->ticket, m->ticket.data, sizeof(ret->ticket));
+	memcpy(ret->gateway, m->gateway.data, sizeof(ret->gateway));
+	return true;
+}
+
+/* What the image that goes with @name would claim: its second record tells (ckpt/ckpt.h). */
+static bool find_claim(const struct paths *p, const char *name, struct vnet_claim *ret)
+{
+	const struct proto_read_options any = {0};
+	_cleanup_free_ char *path = paths_image(p, name, 0);
+	_cleanup_close_ int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	struct proto_reader *in;
+	struct proto_frame f;
+	struct err ignored = {0};
+	bool found = false;
+
+	if (fd < 0 || proto_reader_open(&in, fd, &any, &ignored) < 0)
+		return false;
+	if (proto_read(in, &f, &ignored) == 0 && proto_read(in, &f, &ignored) == 0 &&
+		f.type == PROTO_RECORD && f.kind == PROTO_KIND_WORLD) {
+		Pb__World *w = pb__world__unpack(NULL, f.len, f.data);
+
+		found = take_claim(w, ret);
+		pb__world__free_unpacked(w, NULL);
+	}
+	proto_reader_close(in);
+	return found;
+}
+
+/* Nobody will come for its connections.  A gateway that is not there, or knows nothing of them, has none. */
+static void end_connections(const struct paths *p, const struct vnet_claim *claim)
+{
+	struct vnet_client *client;
+	struct vnet_answer a = {0};
+	struct err ignored = {0};
+
+	if (vnet_client_connect(&client, p->runtime, false, &ignored) < 0)
+		return;
+	if (vnet_client_forget(client, claim, &ignored) == 0 &&
+		vnet_client_wait(client, &a, &ignored) == 0)
+		vnet_answer_fini(&a);
+	vnet_client_free(client);
+}
+
+/* ---- sessions ----------------------------------------------------------------------------- */
+
 static int remove_one(struct cli *c, const char *name, bool force, struct err *e)
 {
 	_cleanup_free_ char *runtime = paths_runtime(&c->paths, name, NULL);
+	struct vnet_claim claim;
 	struct client_session s;
+	bool claims;
+	int r;
 
 	tenure_sweep(&c->paths);
 	if (client_look(&s, &c->paths, name, e) < 0)
@@ -47,7 +111,11 @@ static int remove_one(struct cli *c, const char *name, bool force, struct err *e
 		usleep(10000);
 	if (runtime)
 		io_rm_rf(AT_FDCWD, runtime);
-	return record_remove(&c->paths, name, e);
+	claims = find_claim(&c->paths, name, &claim);
+	r = record_remove(&c->paths, name, e);
+	if (r == 0 && claims)
+		end_connections(&c->paths, &claim);
+	return r;
 }
 
 static int remove_all(struct cli *c, struct err *e)

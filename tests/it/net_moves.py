@@ -46,7 +46,7 @@ class Server:
         """@accepts False: there is room for one that waits, and accept() has to be called."""
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=5 if accepts else 0)
         self.port = self.listener.getsockname()[1]
-        self.echoed, self.clients = 0, 0
+        self.echoed, self.clients, self.gone = 0, 0, 0
         if accepts:
             threading.Thread(target=self.accept, daemon=True).start()
 
@@ -62,6 +62,7 @@ class Server:
             while data := client.recv(65536):
                 client.sendall(data)
                 self.echoed += len(data)
+        self.gone += 1
 
     def goes_on(self):
         """Waits until the session has been heard of once more."""
@@ -141,6 +142,17 @@ def a_connect_that_is_answered_meanwhile_succeeds(env):
     env.podrun("resume", env.path("i"), "-d")
     server.goes_on()
     stop(env, server)
+
+
+@test
+@needs_namespaces("a network of its own")
+def removing_it_ends_its_connections(env):
+    server = Server()
+    start(env, server, 64)
+    env.podrun("suspend", "s")
+    assert not server.gone
+    env.podrun("rm", "s")
+    until("the server sees the end", lambda: server.gone == 1)
 
 
 if __name__ == "__main__":

@@ -270,6 +270,15 @@ static int detach(struct request *r, struct err *e)
 	return reply_flows(r, n);
 }
 
+static int forget(struct request *r, struct err *e)
+{
+	struct vnet_claim c = {0};
+
+	if (!take_claim(&c, r->m->forget))
+		return err_set(e, ERR_FAILED, -EINVAL, "a request to the gateway makes no sense");
+	return reply_flows(r, gateway_session_forget(r->g, &c));
+}
+
 static int publish(struct request *r, struct err *e)
 {
 	struct vnet_port p;
@@ -437,6 +446,7 @@ static const struct handler {
 	[PB__GATEWAY_REQUEST__BODY_REDO] = {redo, true},
 	[PB__GATEWAY_REQUEST__BODY_LIST] = {list, false},
 	[PB__GATEWAY_REQUEST__BODY_CAPTURE] = {capture, false},
+	[PB__GATEWAY_REQUEST__BODY_FORGET] = {forget, false},
 };
 
 static void handle(struct request *r)

@@ -15,7 +15,8 @@
  * A claim counts from the moment that packets pass.  Whoever attached frozen and is gone before that, a resume that
  * failed, has changed nothing: the claim before it is good again.
  *
- * A suspended session without connections is nothing that could be claimed and is forgotten at once.
+ * A suspended session without connections is nothing that could be claimed and is forgotten at once.  One whose image
+ * is removed ends: who removes it has the ticket.
  */
 #include "vnet/gateway/session.h"
 
@@ -375,6 +376,19 @@ uint32_t gateway_session_detach(struct vnet_gateway *g, uint32_t session, bool s
 	}
 	end(g, session);
 	return 0;
+}
+
+uint32_t gateway_session_forget(struct vnet_gateway *g, const struct vnet_claim *c)
+{
+	int index = c->label ? find_claimed(g, c) : -1;
+	uint32_t flows;
+
+	if (index < 0)
+		return 0;
+	flows = gateway_session_flows(g, (uint32_t)index);
+	session_at(g, (uint32_t)index)->since = io_now_ns();
+	end(g, (uint32_t)index);
+	return flows;
 }
 
 uint32_t gateway_session_flows(struct vnet_gateway *g, uint32_t session)

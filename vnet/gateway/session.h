@@ -37,6 +37,8 @@ void gateway_session_go(struct vnet_gateway *g, uint32_t session);
 void gateway_session_lose(struct vnet_gateway *g, uint32_t session);
 /* How many connections were kept. */
 uint32_t gateway_session_detach(struct vnet_gateway *g, uint32_t session, bool suspended);
+/* A suspended one that nobody will resume ends: how many connections it had. */
+uint32_t gateway_session_forget(struct vnet_gateway *g, const struct vnet_claim *c);
 uint32_t gateway_session_flows(struct vnet_gateway *g, uint32_t session);
 /* Is any attached or suspended? */
 bool gateway_session_any(const struct vnet_gateway *g);

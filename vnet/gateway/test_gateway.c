@@ -178,8 +178,13 @@ static void test_late_claim(void **state)
 	struct vnet_client *c = open_client();
 	struct vnet_attach again = work;
 	struct vnet_answer a;
+	struct err e = {0};
 
 	again.claim = (struct vnet_claim){.label = 7, .epoch = 3};
+	assert_int_equal(vnet_client_forget(c, &again.claim, &e), 0);
+	a = answer(c);
+	assert_int_equal(a.kind, VNET_ANSWER_FLOWS);
+	assert_int_equal(a.flows, 0);
 	a = attach(c, &again);
 	assert_true(a.lost);
 	assert_int_equal(a.claim.epoch, 1);
