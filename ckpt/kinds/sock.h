@@ -35,6 +35,12 @@ int ckpt_sock_get_int(int fd, int level, int name);
 /* Fills @m (initialised) from @f; what it allocates ckpt_sock_common_fini frees. */
 int ckpt_sock_common_dump(
 	struct ckpt_dump *d, const struct ckpt_file *f, struct Pb__SockCommon *m, struct err *e);
+/*
+ * The same.  @sparse: what new TCP sockets have as 0 is left out where it is 0; for those that are made anew
+ * without such options.
+ */
+int ckpt_sock_common_dump_of(struct ckpt_dump *d, const struct ckpt_file *f,
+	struct Pb__SockCommon *m, bool sparse, struct err *e);
 /* Frees what ckpt_sock_common_dump put into @m, not @m itself. */
 void ckpt_sock_common_fini(struct Pb__SockCommon *m);
 /* A new socket of the builder as @m says, close-on-exec. */

@@ -522,7 +522,7 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 		r = tcp_live_dump(f->fd, &live, &m.received, e);
 	}
 	if (r >= 0)
-		r = ckpt_sock_common_dump(d, f, &common, e);
+		r = ckpt_sock_common_dump_of(d, f, &common, m.live, e);
 	if (r >= 0)
 		r = list_of(d, &list, e);
 	if (r >= 0)
