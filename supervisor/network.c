@@ -11,6 +11,11 @@
  *
  * All of these are messages on one connection (vnet/client.h), answered in order; nobody here waits for one.
  *
+ * A session that comes from another host, where its gateway is, may find that gateway lent to it (vnet/away.h).
+ * Then it goes on with it, and its configuration says `through` whom, until the line is gone, or the session has
+ * moved on: what a host then finds is its own gateway, which has the connections if it is theirs.  As soon as
+ * no connection needs it, and no published port, it changes over to the gateway of this host.
+ *
  * A gateway that is gone altogether has taken the outside halves of all connections with it.  The
  * session keeps its interface, so another gateway is started and attached to: old connections are reset then, new
  * ones work.
@@ -22,17 +27,22 @@
 #include <string.h>
 
 #include "proto/control.pb-c.h"
+#include "proto/gateway.pb-c.h"
 #include "supervisor/session.h"
 #include "supervisor/traffic.h"
 #include "vnet/vnet.h"
 
 #define FIRST_RETRY_MS 50
 #define LAST_RETRY_MS  5000
+#define LENT_LOOK_S    10 /* between two looks whether a lent gateway is needed */
 
 struct network {
 	struct session *session;
 	struct vnet_client *client; /* NULL between two gateways */
 	struct event *readable, *retry;
+	struct event *look; /* at what a lent gateway is good for */
+	bool may_borrow;    /* it arrives: its gateway may be there, lent */
+	bool leaving;	    /* a hold was asked for, to see whether it can be left */
 	unsigned retry_ms;
 	bool attached, left, lost;
 	bool reset;	/* what is claimed is not wanted: its outside ends are to hear of it */
@@ -45,6 +55,25 @@ struct network {
 };
 
 static int connect_gateway(struct network *n, struct err *e);
+
+static Pb__VirtualNetwork *virtual_of(const struct network *n)
+{
+	return n->session->record->config->network;
+}
+
+static bool is_local(const Pb__VirtualNetwork *v)
+{
+	return !v->gateway[0] || strcmp(v->gateway, "local") == 0;
+}
+
+static void id_of(const struct network *n, char ret[33])
+{
+	const ProtobufCBinaryData *id = &n->session->record->config->session_id;
+
+	ret[0] = '\0';
+	for (size_t i = 0; i < id->len && i < 16; i++)
+		snprintf(ret + 2 * i, 3, "%02x", id->data[i]);
+}
 
 /* ---- what is asked ------------------------------------------------------------------------ */
 
@@ -93,10 +122,9 @@ static int attach(struct network *n, bool frozen, struct err *e)
 	const Pb__VirtualNetwork *v = c->network;
 	struct vnet_attach a = {
 		.name = c->name, .mtu = v->mtu, .frozen = frozen, .claim = n->claim};
-	char id[33] = "";
+	char id[33];
 
-	for (size_t i = 0; i < c->session_id.len && i < 16; i++)
-		snprintf(id + 2 * i, 3, "%02x", c->session_id.data[i]);
+	id_of(n, id);
 	a.id = id;
 	take_address4(v->address4, &a.address4);
 	take_address6(v->address6, &a.address6);
@@ -139,7 +167,7 @@ static void attach_anew(struct network *n)
 {
 	struct err e = {0};
 
-	n->reset = false;
+	n->reset = n->leaving = false;
 	n->claim = (struct vnet_claim){0};
 	event_free(take_ptr(n->readable));
 	vnet_client_detach(n->client, false, &e);
@@ -171,6 +199,71 @@ static void on_attached(struct network *n, const struct vnet_answer *a)
 			log_warn("%s", NETWORK_LOST);
 	}
 	tell_then(n, &none);
+}
+
+/* ---- a gateway that is lent ----------------------------------------------------------------- */
+
+static void on_look(evutil_socket_t fd, short what, void *ctx)
+{
+	struct network *n = ctx;
+	struct err ignored = {0};
+
+	if (n->client && n->attached && !n->leaving && !n->left && !n->session->traffic.held)
+		vnet_client_list(n->client, NULL, &ignored);
+}
+
+/* Only while nothing passes it is certain that there are none. */
+static void on_sessions(struct network *n, const Pb__GatewaySessions *all)
+{
+	struct err ignored = {0};
+	char id[33];
+
+	id_of(n, id);
+	for (size_t i = 0; i < all->n_sessions; i++) {
+		const Pb__GatewaySession *s = all->sessions[i];
+
+		if (strcmp(s->id, id) != 0 || s->suspended || s->flows || n->session->traffic.held)
+			continue;
+		n->leaving = vnet_client_hold(n->client, &ignored) == 0;
+		return;
+	}
+}
+
+/* That hold is in effect.  A freeze that came meanwhile is answered next. */
+static void leave(struct network *n, uint32_t flows)
+{
+	struct err ignored = {0};
+
+	n->leaving = false;
+	if (n->session->traffic.held || n->left)
+		return;
+	if (flows) {
+		vnet_client_go(n->client, &ignored);
+		return;
+	}
+	log_info("no connection needs the gateway of %s any more", virtual_of(n)->through);
+	attach_anew(n);
+}
+
+/* 0 when there is one, -ENOENT when there is none. */
+static int borrow(struct network *n, struct err *e)
+{
+	const struct timeval often = {.tv_sec = LENT_LOOK_S};
+	struct session *s = n->session;
+	const char *from = s->op.world && s->op.world->host[0] ? s->op.world->host : "its old host";
+	char id[33];
+	int r;
+
+	id_of(n, id);
+	r = vnet_client_connect_lent(&n->client, s->paths.runtime, id, e);
+	if (r < 0)
+		return r;
+	session_set_string(&virtual_of(n)->through, from);
+	if (!virtual_of(n)->n_publish)
+		n->look = event_new(s->loop, -1, EV_PERSIST, on_look, n);
+	if (n->look)
+		event_add(n->look, &often);
+	return 0;
 }
 
 static void on_failure(struct network *n, struct err *e)
@@ -234,6 +327,10 @@ static void on_answer(evutil_socket_t fd, short what, void *ctx)
 			on_attached(n, &a);
 		} else if (a.kind == VNET_ANSWER_FAILED) {
 			on_failure(n, &a.failure);
+		} else if (a.kind == VNET_ANSWER_SESSIONS) {
+			on_sessions(n, a.sessions);
+		} else if (a.kind == VNET_ANSWER_FLOWS && n->leaving) {
+			leave(n, a.flows);
 		} else if (a.kind == VNET_ANSWER_FLOWS) {
 			n->flows = a.flows;
 			tell_held(n, NULL);
@@ -242,15 +339,30 @@ static void on_answer(evutil_socket_t fd, short what, void *ctx)
 	}
 }
 
+static int reach_gateway(struct network *n, struct err *e)
+{
+	Pb__VirtualNetwork *v = virtual_of(n);
+	bool may_borrow = n->may_borrow && is_local(v);
+	int r = -ENOENT;
+
+	n->may_borrow = n->leaving = false;
+	if (may_borrow)
+		r = borrow(n, e);
+	if (r != -ENOENT)
+		return r;
+	session_set_string(&v->through, "");
+	if (n->look)
+		event_free(take_ptr(n->look));
+	if (is_local(v) || strncmp(v->gateway, "wg:", 3) == 0)
+		return vnet_client_connect(&n->client, n->session->paths.runtime, true, e);
+	return vnet_client_connect_away(&n->client, v->gateway, e);
+}
+
 static int connect_gateway(struct network *n, struct err *e)
 {
 	struct session *s = n->session;
-	const char *gateway = s->record->config->network->gateway;
-	bool local =
-		!gateway[0] || strcmp(gateway, "local") == 0 || strncmp(gateway, "wg:", 3) == 0;
 
-	if ((local ? vnet_client_connect(&n->client, s->paths.runtime, true, e)
-		   : vnet_client_connect_away(&n->client, gateway, e)) < 0)
+	if (reach_gateway(n, e) < 0)
 		return e->error;
 	n->readable =
 		event_new(s->loop, vnet_client_fd(n->client), EV_READ | EV_PERSIST, on_answer, n);
@@ -349,6 +461,7 @@ int network_begin(struct session *s, void (*then)(struct session *s, struct err 
 	if (s->op.resume) {
 		take_claim(n, s->op.world->claim, s->op.resume->connections);
 		s->traffic.held = true;
+		n->may_borrow = s->op.resume->frozen;
 	}
 	return connect_gateway(n, e) < 0 ? e->error : 1;
 }
@@ -376,9 +489,7 @@ const char *network_note(const struct session *s)
 /* Nobody on another host can claim what a gateway of this one has. */
 static bool out_of_reach(const struct session *s)
 {
-	const char *gateway = s->record->config->network->gateway;
-
-	return s->record->peer[0] && (!gateway[0] || strcmp(gateway, "local") == 0);
+	return s->record->peer[0] && is_local(s->record->config->network);
 }
 
 void network_suspend(struct session *s)
@@ -407,6 +518,8 @@ void network_end(struct session *s)
 		event_free(take_ptr(n->readable));
 	if (n->retry)
 		event_free(take_ptr(n->retry));
+	if (n->look)
+		event_free(take_ptr(n->look));
 	vnet_client_free(take_ptr(n->client));
 }
 

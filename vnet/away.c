@@ -17,6 +17,14 @@
  *
  * Each process has a thread for each direction, so that a line which is full one way never stops the other.
  * Only the stream is waited for: packets for which a socket has no room are dropped, as a network does.
+ *
+ *      supervisor == socket == borrow ===== ssh ===== lend == socket == gateway
+ *      where the session goes                         where it comes from
+ *
+ * A session that is moved away from its gateway goes on with it by the same means, but the line is made from the
+ * gateway's side, for that is who has a way to the other.  Borrow listens at RUNTIME/.gateway/lent-ID, and says
+ * so with an empty frame; the first who connects has it.  Until the session is given away the line
+ * exists as long as the process that moves it, so that whatever goes wrong leaves the connections here.
  */
 #include "vnet/away.h"
 
@@ -30,6 +38,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -41,7 +50,7 @@
 #define TURN	 32	     /* packets until others have their turn */
 #define FILE_MAX (64u << 20) /* bytes */
 
-enum frame_kind { FRAME_PACKET = 1, FRAME_MESSAGE, FRAME_MESSAGE_AND_FILE };
+enum frame_kind { FRAME_PACKET = 1, FRAME_MESSAGE, FRAME_MESSAGE_AND_FILE, FRAME_LISTENS };
 
 struct frame {
 	uint32_t kind, len, file; /* of this host's byte order: both ends check the kind */
@@ -264,7 +273,7 @@ static int both_ways(struct away *a, struct err *e)
 /* ---- the two ends ------------------------------------------------------------------------ */
 
 /* As migrate's: words of the command are for the shell; the host and what runs there are arguments. */
-static pid_t start_ssh(const char *host, int *ret_in, int *ret_out)
+static pid_t start_ssh(const char *host, const char *there, int *ret_in, int *ret_out)
 {
 	const char *command = getenv("PODRUN_SSH");
 	char script[4096];
@@ -279,8 +288,7 @@ static pid_t start_ssh(const char *host, int *ret_in, int *ret_out)
 		signal(SIGPIPE, SIG_DFL);
 		if (dup2(in[0], STDIN_FILENO) < 0 || dup2(out[1], STDOUT_FILENO) < 0)
 			_exit(127);
-		execl("/bin/sh", "sh", "-c", script, "sh", host, "podrun gateway --join",
-			(char *)NULL);
+		execl("/bin/sh", "sh", "-c", script, "sh", host, there, (char *)NULL);
 		_exit(127);
 	}
 	close(in[0]);
@@ -303,7 +311,7 @@ int vnet_away_carry(const char *host)
 	}
 	signal(SIGPIPE, SIG_IGN);
 	io_set_cloexec(a.control, true);
-	ssh = start_ssh(host, &a.in, &a.out);
+	ssh = start_ssh(host, "podrun gateway --join", &a.in, &a.out);
 	if (ssh < 0 || both_ways(&a, &e) < 0) {
 		log_error("the gateway at %s can't be reached", host);
 		return 1;
@@ -314,24 +322,32 @@ int vnet_away_carry(const char *host)
 	return 0;
 }
 
-int vnet_away_join(const char *runtime, struct err *e)
+/* Whoever is at the other end of the stream is attached to the gateway of this user. */
+static int join(struct away *a, const char *runtime, struct err *e)
 {
-	struct away a = {.in = STDIN_FILENO, .out = STDOUT_FILENO, .reading = true};
 	int pair[2], r;
 
-	signal(SIGPIPE, SIG_IGN);
-	a.control = vnet_ondemand_connect(runtime, true, e);
-	if (a.control < 0)
-		return a.control;
+	a->reading = true;
+	a->control = vnet_ondemand_connect(runtime, true, e);
+	if (a->control < 0)
+		return a->control;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
 		return err_errno(e, -errno, "socket");
 	for (int i = 0; i < 2; i++)
 		setsockopt(pair[i], SOL_SOCKET, SO_SNDBUF, &(int){4 << 20}, sizeof(int));
-	atomic_store(&a.packets, pair[0]);
-	a.theirs = pair[1];
-	r = both_ways(&a, e);
-	close_fd(a.control);
+	atomic_store(&a->packets, pair[0]);
+	a->theirs = pair[1];
+	r = both_ways(a, e);
+	close_fd(a->control);
 	return r;
+}
+
+int vnet_away_join(const char *runtime, struct err *e)
+{
+	struct away a = {.in = STDIN_FILENO, .out = STDOUT_FILENO};
+
+	signal(SIGPIPE, SIG_IGN);
+	return join(&a, runtime, e);
 }
 
 int vnet_away_connect(const char *host, struct err *e)
@@ -362,4 +378,127 @@ int vnet_away_connect(const char *host, struct err *e)
 	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 		;
 	return pair[0];
+}
+
+/* ---- lent --------------------------------------------------------------------------------- */
+
+static int lent_address(int dir, const char *id, struct sockaddr_un *ret, struct err *e)
+{
+	int n;
+
+	*ret = (struct sockaddr_un){.sun_family = AF_UNIX};
+	if (!id[0] || strspn(id, "0123456789abcdef") != strlen(id))
+		return err_set(e, ERR_USAGE, -EINVAL, "'%.64s' is no session", id);
+	n = snprintf(ret->sun_path, sizeof(ret->sun_path), "/proc/self/fd/%d/lent-%s", dir, id);
+	return n < (int)sizeof(ret->sun_path)
+		       ? 0
+		       : err_set(e, ERR_USAGE, -ENAMETOOLONG, "'%.64s' is no session", id);
+}
+
+int vnet_away_connect_lent(const char *runtime, const char *id, struct err *e)
+{
+	_cleanup_close_ int dir = vnet_ondemand_directory(runtime, e), sock = -1;
+	struct sockaddr_un a;
+
+	if (dir < 0 || lent_address(dir, id, &a, e) < 0)
+		return e->error;
+	sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (sock < 0)
+		return err_errno(e, -errno, "socket");
+	if (connect(sock, (struct sockaddr *)&a, sizeof(a)) < 0)
+		return -ENOENT;
+	return take_fd(&sock);
+}
+
+/* The one who connects, or -ECONNRESET when the stream ends first. */
+static int accept_one(int listener, int in)
+{
+	struct pollfd fds[] = {{.fd = listener, .events = POLLIN}, {.fd = in, .events = POLLIN}};
+
+	while (poll(fds, 2, -1) < 0 && errno == EINTR)
+		continue;
+	if (!(fds[0].revents & POLLIN))
+		return -ECONNRESET;
+	return accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+}
+
+int vnet_away_borrow(const char *runtime, const char *id, struct err *e)
+{
+	struct away a = {.in = STDIN_FILENO,
+		.out = STDOUT_FILENO,
+		.packets = -1,
+		.theirs = -1,
+		.carries = true};
+	_cleanup_close_ int dir = vnet_ondemand_directory(runtime, e), listener = -1;
+	uint8_t room[sizeof(struct frame)];
+	struct sockaddr_un at;
+
+	signal(SIGPIPE, SIG_IGN);
+	if (dir < 0 || lent_address(dir, id, &at, e) < 0)
+		return e->error;
+	listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	unlink(at.sun_path);
+	if (listener < 0 || bind(listener, (struct sockaddr *)&at, sizeof(at)) < 0 ||
+		listen(listener, 1) < 0)
+		return err_errno(e, -errno, "cannot listen for the session");
+	a.control = send_frame(&a, FRAME_LISTENS, room, 0, 0);
+	if (a.control == 0)
+		a.control = accept_one(listener, a.in);
+	unlink(at.sun_path);
+	listener = close_fd(listener);
+	if (a.control < 0)
+		return 0; /* the move has come to nothing */
+	return both_ways(&a, e);
+}
+
+/* The mover's word that the session is given away; without it his end is that of the line. */
+static void *await_word(void *ctx)
+{
+	char word;
+	ssize_t n;
+
+	do
+		n = read(STDIN_FILENO, &word, 1);
+	while (n < 0 && errno == EINTR);
+	if (n != 1)
+		_exit(0);
+	return NULL;
+}
+
+/* True when the session is there, false when its mover is gone. */
+static bool await_session(int in)
+{
+	struct pollfd fds[] = {{.fd = in, .events = POLLIN}, {STDIN_FILENO, POLLIN, 0}};
+
+	while (poll(fds, 2, -1) < 0 && errno == EINTR)
+		continue;
+	return fds[0].revents & POLLIN;
+}
+
+int vnet_away_lend(
+	const char *runtime, const char *host, const char *podrun, const char *id, struct err *e)
+{
+	struct away a = {.packets = -1, .theirs = -1};
+	struct frame f = {0};
+	char there[4096];
+	pthread_t t;
+	pid_t ssh;
+	int r;
+
+	signal(SIGPIPE, SIG_IGN);
+	snprintf(there, sizeof(there), "%s gateway --borrow %s", podrun, id);
+	ssh = start_ssh(host, there, &a.in, &a.out);
+	if (ssh < 0 || io_read_full(a.in, &f, sizeof(f)) != sizeof(f) || f.kind != FRAME_LISTENS)
+		return err_set(
+			e, ERR_PEER, -ECONNRESET, "%s does not take the session's line", host);
+	if (io_write_full(STDOUT_FILENO, "\n", 1) < 0 || !await_session(a.in))
+		return 0;
+	if (pthread_create(&t, NULL, await_word, NULL) != 0)
+		return err_errno(e, -EAGAIN, "thread");
+	pthread_detach(t);
+	r = join(&a, runtime, e);
+	close(a.out);
+	while (waitpid(ssh, NULL, 0) < 0 && errno == EINTR)
+		continue;
+	return r;
 }

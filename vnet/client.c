@@ -44,6 +44,12 @@ int vnet_client_connect_away(struct vnet_client **ret, const char *host, struct 
 	return client_of(ret, vnet_away_connect(host, e), e);
 }
 
+int vnet_client_connect_lent(
+	struct vnet_client **ret, const char *runtime, const char *id, struct err *e)
+{
+	return client_of(ret, vnet_away_connect_lent(runtime, id, e), e);
+}
+
 void vnet_client_free(struct vnet_client *c)
 {
 	if (!c)

@@ -88,6 +88,12 @@ int vnet_client_connect(struct vnet_client **ret, const char *runtime, bool star
  * says goes to the caller's stderr.
  */
 int vnet_client_connect_away(struct vnet_client **ret, const char *host, struct err *e);
+/*
+ * The same for the gateway of the host that session @id (hexadecimal) comes from, which its mover has lent to
+ * it.  -ENOENT, with @e unset, if he has not.
+ */
+int vnet_client_connect_lent(
+	struct vnet_client **ret, const char *runtime, const char *id, struct err *e);
 /* Accepts NULL.  Ends what is attached by this connection. */
 void vnet_client_free(struct vnet_client *c);
 /* Readable when there may be an answer, or the gateway has gone. */

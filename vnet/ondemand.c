@@ -5,6 +5,7 @@
  *      RUNTIME/.gateway/socket         where the gateway listens
  *      RUNTIME/.gateway/lock           held while the socket is made or removed, never for long
  *      RUNTIME/.gateway/log            the gateway's stderr
+ *      RUNTIME/.gateway/lent-ID        where a session that arrives finds the gateway it had (away.h)
  *
  * Whoever finds nobody listening makes the listening socket itself, and hands it to the gateway it
  * starts: from that moment on connecting succeeds, and nobody waits for a process to come up.  Under the
@@ -71,6 +72,11 @@ static int open_directory(const char *runtime, bool make, struct err *e)
 	if (dir < 0)
 		return errno == ENOENT ? -ENOENT : err_errno(e, -errno, "%s", path);
 	return dir;
+}
+
+int vnet_ondemand_directory(const char *runtime, struct err *e)
+{
+	return open_directory(runtime, true, e);
 }
 
 /* In the grandchild: becomes the gateway. */

@@ -16,6 +16,9 @@ struct err;
 /* A connected socket (close-on-exec, SOCK_SEQPACKET), or a negative errno: -ENOENT without a gateway and @start. */
 int vnet_ondemand_connect(const char *runtime, bool start, struct err *e);
 
+/* The gateway's directory below @runtime, made if there is none; a descriptor (close-on-exec). */
+int vnet_ondemand_directory(const char *runtime, struct err *e);
+
 /*
  * Of the gateway: the socket is at its name no more, and nobody has connected that is not accepted yet: true,
  * and the process may end.  False: somebody has (it is in the listener's queue), and everything is as before.

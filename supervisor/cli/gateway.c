@@ -13,7 +13,7 @@
 
 struct gateway_options {
 	bool serve, json, join;
-	const char *carry;
+	const char *carry, *lend, *borrow, *podrun;
 };
 
 static const struct cli_option options[] = {
@@ -23,6 +23,12 @@ static const struct cli_option options[] = {
 		CLI_STRING, offsetof(struct gateway_options, carry)},
 	{"join", 0, NULL, "be the other end of that way, on stdin and stdout", CLI_FLAG,
 		offsetof(struct gateway_options, join)},
+	{"lend", 0, "HOST", "be a moved session's way back from HOST; migrate starts it so",
+		CLI_STRING, offsetof(struct gateway_options, lend)},
+	{"borrow", 0, "ID", "which session: of --lend, or alone the other end of that way",
+		CLI_STRING, offsetof(struct gateway_options, borrow)},
+	{"podrun", 0, "PATH", "of --lend: where podrun is on the other host", CLI_STRING,
+		offsetof(struct gateway_options, podrun)},
 	{"json", 0, NULL, "as JSON", CLI_FLAG, offsetof(struct gateway_options, json)},
 };
 
@@ -79,6 +85,13 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 		return vnet_away_carry(o->carry)
 			       ? err_set(e, ERR_FAILED, -EIO, "%s can't be reached", o->carry)
 			       : 0;
+	if (o->lend && !o->borrow)
+		return err_set(e, ERR_USAGE, -EINVAL, "--lend needs --borrow");
+	if (o->lend)
+		return vnet_away_lend(c->paths.runtime, o->lend,
+			o->podrun ? o->podrun : "podrun", o->borrow, e);
+	if (o->borrow)
+		return vnet_away_borrow(c->paths.runtime, o->borrow, e);
 	if (o->join)
 		return vnet_away_join(c->paths.runtime, e);
 	r = vnet_client_connect(&client, c->paths.runtime, false, e);

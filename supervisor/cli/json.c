@@ -71,6 +71,8 @@ static json_t *network_of(const struct client_session *s)
 	j = json_pack("{s:[o,o], s:[o,o], s:i, s:o, s:o}", "addresses", json_text(n->address4),
 		json_text(n->address6), "resolver", json_text(n->gateway4), json_text(n->gateway6), "mtu",
 		(int)n->mtu, "gateway", json_text(n->gateway[0] ? n->gateway : "local"), "publish", ports);
+	if (n->through[0])
+		json_object_set_new(j, "through", json_text(n->through));
 	if (n->host_loopback[0])
 		json_object_set_new(j, "host_loopback", json_text(n->host_loopback));
 	net_text_put_dependency(&needs, s);

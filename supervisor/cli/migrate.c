@@ -17,13 +17,14 @@
 #include "proto/proto.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/cli/json.h"
+#include "supervisor/cli/lend.h"
 #include "supervisor/cli/transfer.h"
 #include "supervisor/client.h"
 #include "supervisor/message.h"
 
 struct migrate_options {
 	bool finish, abort, json, compress, live, force;
-	const char *podrun, *outside, *tracker;
+	const char *podrun, *outside, *tracker, *connections;
 	uint64_t rounds, time, rest;
 };
 
@@ -37,6 +38,9 @@ static const struct cli_option options[] = {
 	{"compress", 'z', NULL, "compress with zstd", CLI_FLAG, AT(compress)},
 	{"outside", 0, "refuse|close|reset", "what becomes of connections that lead out of the session",
 		CLI_STRING, AT(outside)},
+	{"connections", 0, "keep|reset",
+		"through a gateway on this host: they go on through it (keep), or are reset there", CLI_STRING,
+		AT(connections)},
 	{"podrun", 0, "PATH", "where podrun is on the other host", CLI_STRING, AT(podrun)},
 	{"live", 0, NULL, "copy memory while the session runs, and stop it for the rest only", CLI_FLAG,
 		AT(live)},
@@ -56,17 +60,25 @@ struct ssh {
 	pid_t pid;
 	int in, out; /* ours */
 	const char *host;
+	char line[TRANSFER_MAX_LINE]; /* that was expected last */
+	struct lend lend;
 };
 
-static int start_ssh(struct cli *c, const struct migrate_options *o, const char *host,
+/* The shell's words that lead there; freed by the caller. */
+static char *ssh_command(struct cli *c)
+{
+	const char *command = getenv("PODRUN_SSH");
+	char *configured = command ? NULL : cli_setting(c, "ssh");
+
+	return configured ? configured : strdup(command ? command : "ssh");
+}
+
+static int start_ssh(const char *command, const struct migrate_options *o, const char *host,
 	struct ssh *ret, struct err *e)
 {
-	_cleanup_free_ char *configured = cli_setting(c, "ssh"), *script = NULL, *remote = NULL;
-	const char *command = getenv("PODRUN_SSH");
+	_cleanup_free_ char *script = NULL, *remote = NULL;
 	int in[2], out[2];
 
-	if (!command)
-		command = configured ? configured : "ssh";
 	/* Words of the command are for the shell; the host and what runs there are arguments. */
 	if (asprintf(&script, "exec %s \"$@\"", command) < 0 ||
 		asprintf(&remote, "%s receive", o->podrun ? o->podrun : "podrun") < 0)
@@ -106,7 +118,7 @@ static void end_ssh(struct ssh *s)
 /* The other side's next line must begin with @word. */
 static int expect(struct ssh *s, const char *word, struct err *e)
 {
-	char line[TRANSFER_MAX_LINE];
+	char *line = s->line;
 
 	if (transfer_read_line(s->out, line) < 0) {
 		err_set(e, ERR_PEER, -ECONNRESET, "%s: the connection ended", s->host);
@@ -225,7 +237,9 @@ static int send_session(struct proto_conn *conn, const struct migrate_options *o
 	r = message_send(conn, &m, &ends[1], 1, e);
 	close(ends[1]);
 	sent = r < 0 ? r : transfer_send_image(ends[0], s->in, &watch);
-	/* A worker that is still writing fails now, and the session runs on. */
+	/* A worker that is still writing fails now, and the session runs on, here. */
+	if (sent < 0)
+		lend_end(&s->lend);
 	close(ends[0]);
 	if (r < 0)
 		return r;
@@ -254,6 +268,7 @@ static int hand_over(struct proto_conn *conn, const char *name, struct ssh *s, s
 		transfer_write_line(s->in, "ABORT");
 		return r;
 	}
+	lend_keep(&s->lend);
 	r = transfer_write_line(s->in, "GO");
 	if (r == 0)
 		r = expect(s, "ACK", &why);
@@ -274,10 +289,38 @@ static void tell(const struct migrate_options *o, const Pb__Report *r)
 		json_print(json_of_report(r));
 }
 
+/* "READY NAME NOTE": what is not as it was. */
+static void tell_note(const struct ssh *s)
+{
+	const char *name = strchr(s->line, ' '), *note = name ? strchr(name + 1, ' ') : NULL;
+
+	if (strncmp(s->line, "READY ", 6) == 0 && note)
+		fprintf(stderr, "podrun: %s\n", note + 1);
+}
+
+/* The way there, and a way back if its connections need one. */
+static int start_lines(struct cli *c, const struct migrate_options *o, const char *name,
+	struct ssh *s, const char *host, struct err *e)
+{
+	_cleanup_free_ char *command = ssh_command(c);
+	int r;
+
+	if (!command)
+		return err_errno(e, -ENOMEM, "ssh");
+	if (!o->connections || strcmp(o->connections, "reset") != 0)
+		lend_begin(&s->lend, c, name, host, command, o->podrun ? o->podrun : "podrun");
+	r = start_ssh(command, o, host, s, e);
+	if (r == 0)
+		r = say_hello(c, s, e);
+	if (r == 0 && !lend_await(&s->lend))
+		fprintf(stderr, "podrun: its connections can't go on through this host's gateway\n");
+	return r;
+}
+
 static int move(struct cli *c, const struct migrate_options *o, const char *name, const char *host,
 	struct err *e)
 {
-	struct ssh ssh = {.in = -1, .out = -1};
+	struct ssh ssh = {.in = -1, .out = -1, .lend = LEND_INIT};
 	Pb__Control *report = NULL;
 	struct proto_conn *conn;
 	struct err ignored = {0};
@@ -286,18 +329,21 @@ static int move(struct cli *c, const struct migrate_options *o, const char *name
 	if (r < 0)
 		return r;
 	signal(SIGPIPE, SIG_IGN);
-	r = start_ssh(c, o, host, &ssh, e);
-	if (r == 0)
-		r = say_hello(c, &ssh, e);
+	r = start_lines(c, o, name, &ssh, host, e);
 	if (r == 0)
 		r = send_session(conn, o, &ssh, &report, e);
 	if (r == 0)
 		r = expect(&ssh, "READY", e);
 	if (r == 0) {
+		tell_note(&ssh);
 		r = hand_over(conn, name, &ssh, e);
-	} else if (report) {
-		transfer_write_line(ssh.in, "ABORT");
-		decide(conn, PB__DECISION__WHAT__ABORT, "", &ignored);
+		lend_end(&ssh.lend);
+	} else {
+		lend_end(&ssh.lend); /* first, for the session runs on as soon as it hears of it */
+		if (report) {
+			transfer_write_line(ssh.in, "ABORT");
+			decide(conn, PB__DECISION__WHAT__ABORT, "", &ignored);
+		}
 	}
 	end_ssh(&ssh);
 	proto_conn_free(conn);
@@ -319,6 +365,9 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 	if (!o->live && (o->rounds || o->time || o->rest || o->force || o->tracker))
 		return err_set(e, ERR_USAGE, -EINVAL,
 			"--rounds, --time, --rest, --force and --tracker belong to --live");
+	if (o->connections && strcmp(o->connections, "keep") != 0 &&
+		strcmp(o->connections, "reset") != 0)
+		return err_set(e, ERR_USAGE, -EINVAL, "--connections is keep or reset");
 	if (o->finish && o->abort)
 		return err_set(e, ERR_USAGE, -EINVAL, "--finish or --abort, not both");
 	if (argc < (settle ? 1 : 2)) {
@@ -350,7 +399,8 @@ const struct cli_command cli_migrate = {
 		"it may go on, exit code 9, both sides stay frozen until *--finish* or *--abort* is said on "
 		"each.\n\n"
 		"Connections to the outside go on where the session has a gateway on another host (*podrun run "
-		"--gateway HOST*); a local one stays behind, and they are reset.\n\n"
+		"--gateway HOST*). One whose gateway is on this host keeps them as long as this host and the way to it "
+		"through *ssh* are there; *podrun ps* says through whom it goes.\n\n"
 		"With *--live* memory is copied while the session runs, and again what it has written to "
 		"meanwhile, until little is left; then it stops, for that and all else. Commands can't be started in "
 		"it before that is over. A session that writes faster than the line takes it is told so, and runs on "

@@ -38,6 +38,8 @@ void net_text_put_cell(struct buf *b, const struct client_session *s)
 	buf_put_str(b, c->net);
 	if (!n)
 		return;
+	if (s->live && n->through[0])
+		buf_printf(b, " (through %s)", n->through);
 	buf_printf(b, " %s, %s", n->address4, n->address6);
 	for (size_t i = 0; i < n->n_publish; i++) {
 		const Pb__PublishedPort *p = n->publish[i];
@@ -67,6 +69,11 @@ void net_text_put_dependency(struct buf *b, const struct client_session *s)
 			"the gateway on %s, which keeps the outside ends of its connections, wherever the "
 			"session is",
 			n->gateway);
+	else if (n->through[0])
+		buf_printf(b,
+			"%s, from where it was moved: the gateway there keeps the outside ends of its "
+			"connections",
+			n->through);
 	else if (suspended)
 		buf_put_str(b,
 			"the gateway on this host, if it has connections to the outside: resumed anywhere "

@@ -77,7 +77,7 @@ static int give_up(const struct err *e)
 static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 {
 	uint8_t key[PROTO_KEY_LEN];
-	char line[TRANSFER_MAX_LINE], name[PATHS_MAX_NAME];
+	char line[TRANSFER_MAX_LINE], name[PATHS_MAX_NAME], note[256];
 	struct proto_conn *conn;
 	Pb__Control *reply;
 	int r = read_hello(key, e);
@@ -91,8 +91,9 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 	if (r < 0)
 		return give_up(e);
 	snprintf(name, sizeof(name), "%.63s", reply->started->name);
+	snprintf(note, sizeof(note), "%s%s", reply->started->note[0] ? " " : "", reply->started->note);
 	message_free(reply);
-	r = transfer_write_line(STDOUT_FILENO, "READY %s", name);
+	r = transfer_write_line(STDOUT_FILENO, "READY %s%s", name, note);
 	if (r == 0)
 		r = transfer_read_line(STDIN_FILENO, line);
 	if (r < 0) {

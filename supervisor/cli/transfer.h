@@ -5,7 +5,7 @@
  *      migrate                                  receive
  *      "podrun-receive 1 KEY\n"            ->   trusts KEY for this one image
  *      chunks of the image, then an empty one
- *                                          <-   "READY NAME\n": rebuilt, verified, frozen
+ *                                          <-   "READY NAME[ NOTE]\n": rebuilt, verified, frozen
  *      (records durably: given away)
  *      "GO\n", or "ABORT\n"                ->   lets it run, or undoes it
  *                                          <-   "ACK\n"

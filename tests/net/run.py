@@ -4,8 +4,9 @@
 
 Each program of clients/ works in a session on one of two hosts (world.py) with somebody outside who knows nothing of podrun,
 tells how far it is in /tmp/beat, checks all it gets, and stops when /tmp/go is there.  In `NAME/again` its session is
-suspended and resumed several times, in `NAME/hosts` it goes to another host and back while its gateway is on a third, and in `NAME/line` it is
-suspended and resumed behind a line that is slow, loses packets and reorders them.  After each move the work has to go on.
+suspended and resumed several times, in `NAME/hosts` it goes to another host and back while its gateway is on a third, in `NAME/away` the
+same away from a gateway on the first host, and in `NAME/line` it is suspended and resumed behind a line that is slow, loses packets and
+reorders them.  After each move the work has to go on.
 
 PODRUN_TEST_MOVES is how many moves each makes (3).  PODRUN_TEST_NET=host is to try the programs themselves: they
 run on the hosts' network then, and nothing is moved.
@@ -121,6 +122,35 @@ def to_the_other(w, host, i):
     return there
 
 
+def away_from_it(w, host, i):
+    """Its gateway is where it began: it depends on that host while it is away, and says so."""
+    there = to_the_other(w, host, i)
+    network = network_of(there)
+    assert network.get("through") == (os.uname().nodename if there is w.b else None), network
+    assert ("(through " in there.podrun("ps").text) == (there is w.b), there.podrun("ps").text
+    return there
+
+
+HOLDER = """
+import os, socket, time
+c = socket.create_connection(("%s", 8000))
+print("ready", flush=True)
+while not os.path.exists("/tmp/go"):
+    time.sleep(.05)
+    if c and os.path.exists("/tmp/close"):
+        c = c.close()
+"""
+
+
+def seen_as(host):
+    """Where the outside thinks that the session is."""
+    return host.podrun("exec", "s", "curl", "-sS", "http://%s:8000/whoami/x" % OUTSIDE).text.split()[0]
+
+
+def network_of(host):
+    return host.podrun("inspect", "s").json()["config"]["network"]
+
+
 def on_a_bad_line(w, host, i):
     w.lines["a"].say("delay", 10 * i)
     w.lines["a"].say("loss", 5 * i)
@@ -150,12 +180,45 @@ def the_line_itself(env):
         assert "0 received" in env.call(*w.a.prefix, "ping", "-q", "-W1", "-c1", OUTSIDE, check=False).text
 
 
+def let_go(env):
+    """A gateway left behind serves its session until no connection needs it; the new host's own does then."""
+    requirements(HERE / "clients" / "curl-download")
+    with World(env) as w:
+        serve(w, "curl-download")
+        w.run(w.a, "s", "python3", "-c", HOLDER % OUTSIDE)
+        w.migrate("s", w.a, w.b)
+        assert seen_as(w.b).endswith(w.a.address) and "through" in network_of(w.b), network_of(w.b)
+        w.b.podrun("exec", "s", "touch", "/tmp/close")
+        until("nothing goes through the old host", lambda: "through" not in network_of(w.b))
+        assert seen_as(w.b).endswith(w.b.address)
+        w.b.podrun("exec", "s", "touch", "/tmp/go")
+        w.b.wait("s")
+
+
+def not_kept(env):
+    """Connections that are not to be kept are no reason to depend on a host that was left."""
+    requirements(HERE / "clients" / "curl-download")
+    with World(env) as w:
+        serve(w, "curl-download")
+        w.run(w.a, "s", "python3", "-c", HOLDER % OUTSIDE)
+        r = w.a.podrun("migrate", "--connections", "reset", "s", w.b.dir.name, timeout=120)
+        assert "its connections to the outside were reset" in r.errors, r
+        assert seen_as(w.b).endswith(w.b.address) and "through" not in network_of(w.b), network_of(w.b)
+        w.b.podrun("exec", "s", "touch", "/tmp/go")
+        w.b.wait("s")
+
+
 if "PODRUN_TEST_NAMES" not in os.environ or os.environ["PODRUN_TEST_NAMES"] != "rewrite":
+    if NET == "vnat":
+        add("gateway/let_go", let_go)
+        add("gateway/not_kept", not_kept)
     for path in sorted((HERE / "clients").iterdir()):
         if os.access(path, os.X_OK) and path.is_file():
             add(path.name + "/again", lambda env, n=path.name: at_work(env, n, again))
             add(path.name + "/hosts", lambda env, n=path.name: at_work(
                 env, n, to_the_other, ["--gateway", "c"] if NET == "vnat" else [], hosts=("a", "b", "c")))
+            if path.name.startswith("curl-") and NET == "vnat":
+                add(path.name + "/away", lambda env, n=path.name: at_work(env, n, away_from_it))
             if path.name not in ("ping", "udp"):
                 add(path.name + "/line", lambda env, n=path.name: at_work(env, n, on_a_bad_line, relays=["a"]))
 
