@@ -129,7 +129,18 @@ void gateway_flow_refused(struct vnet_gateway *g, uint32_t flow)
 		gateway_flow_reset(g, flow);
 }
 
-/* A session whose kernel never answers the gate; one that stands still has time. */
+/* What has happened may be an older socket's, that of the flow before this one in the same record. */
+static bool is_connecting(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLOUT};
+
+	return poll(&p, 1, 0) == 0;
+}
+
+/*
+ * A session whose kernel never answers the gate, or has come back and does not send its SYN again; one that
+ * stands still has time.
+ */
 static void on_stale(struct gateway_timer *t)
 {
 	struct vnet_gateway *g = gateway_container(t, struct gateway_flows, stale)->g;
@@ -143,8 +154,8 @@ static void on_stale(struct gateway_timer *t)
 			(f->state != GATEWAY_FLOW_SHAKING && f->state != GATEWAY_FLOW_CONNECTING))
 			continue;
 		any = true;
-		if (f->state == GATEWAY_FLOW_SHAKING && !s->held &&
-			gateway_loop_now(g->loop) - f->since > SHAKING_NS)
+		if (!s->held && gateway_loop_now(g->loop) - f->since > SHAKING_NS &&
+			!is_connecting(f->fd[GATEWAY_OUTER]))
 			gateway_flow_reset(g, i);
 	}
 	if (any)
@@ -250,14 +261,6 @@ static int socket_error(int fd)
 	socklen_t len = sizeof(error);
 
 	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0 ? -errno : -error;
-}
-
-/* What has happened may be an older socket's, that of the flow before this one in the same record. */
-static bool is_connecting(int fd)
-{
-	struct pollfd p = {.fd = fd, .events = POLLOUT};
-
-	return poll(&p, 1, 0) == 0;
 }
 
 static void on_event(struct vnet_gateway *g, uint32_t flow, enum gateway_side side, uint32_t events)
