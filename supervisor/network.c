@@ -9,16 +9,18 @@
  *      resume    attach with claim, frozen -> attached, perhaps lost  then sockets are made; go
  *      end       the connection to the gateway ends
  *
- * All of these are messages on one connection (vnet/client.h), answered in order; nobody here waits for one.
+ * All of these are messages on one connection (vnet/client.h), answered in order; nobody here waits
+ * for one.
  *
- * A session that comes from another host, where its gateway is, may find that gateway lent to it (vnet/away.h).
- * Then it goes on with it, and its configuration says `through` whom, until the line is gone, or the session has
- * moved on: what a host then finds is its own gateway, which has the connections if it is theirs.  As soon as
- * no connection needs it, and no published port, it changes over to the gateway of this host.
+ * A session that comes from another host, where its gateway is, may find that gateway lent to it
+ * (vnet/away.h).  Then it goes on with it, and its configuration says `through` whom, until the
+ * line is gone, or the session has moved on: what a host then finds is its own gateway, which has
+ * the connections if it is theirs.  As soon as no connection needs it, and no published port, it
+ * changes over to the gateway of this host.
  *
  * A gateway that is gone altogether has taken the outside halves of all connections with it.  The
- * session keeps its interface, so another gateway is started and attached to: old connections are reset then, new
- * ones work.
+ * session keeps its interface, so another gateway is started and attached to: old connections are
+ * reset then, new ones work.
  */
 #include "supervisor/network.h"
 
@@ -287,7 +289,10 @@ static void begin_anew(struct network *n)
 	if (n->readable)
 		event_free(take_ptr(n->readable));
 	vnet_client_free(take_ptr(n->client));
-	/* One that stands still needs none, and its connections may be claimed where it is going to run. */
+	/*
+	 * One that stands still needs none, and its connections may be claimed where it is going to
+	 * run.
+	 */
 	if (n->left || n->session->traffic.held)
 		return;
 	if (!n->retry)

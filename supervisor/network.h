@@ -2,8 +2,8 @@
 /*
  * network - a session with addresses of its own (--net vnat) at the user's gateway.
  *
- * The session's world has an interface, net0, whose other end is a descriptor of ours; here it is given to
- * the gateway process, and taken back.  docs/network.md has the whole way.
+ * The session's world has an interface, net0, whose other end is a descriptor of ours; here it is
+ * given to the gateway process, and taken back.  docs/network.md has the whole way.
  */
 #ifndef SUPERVISOR_NETWORK_H
 #define SUPERVISOR_NETWORK_H
@@ -15,15 +15,15 @@ struct session;
 struct Pb__World;
 
 /*
- * The world is made, and nothing runs in it.  Attaches it, and calls @then once that is done or has failed.
- * Resuming, its connections are claimed, and nothing passes before traffic_pass.  Returns 1 when @then will
- * be called, 0 for a session that has no such network, a negative errno.
+ * The world is made, and nothing runs in it.  Attaches it, and calls @then once that is done or has
+ * failed.  Resuming, its connections are claimed, and nothing passes before traffic_pass.  Returns
+ * 1 when @then will be called, 0 for a session that has no such network, a negative errno.
  */
 int network_begin(struct session *s, void (*then)(struct session *s, struct err *e), struct err *e);
 
 /*
- * What the image of a suspend holds so that its connections can be had back.  Points into @s; a snapshot gets
- * nothing, for the session that runs on has them.
+ * What the image of a suspend holds so that its connections can be had back.  Points into @s; a
+ * snapshot gets nothing, for the session that runs on has them.
  */
 void network_describe(const struct session *s, struct Pb__World *w);
 

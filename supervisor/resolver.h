@@ -2,9 +2,10 @@
 /*
  * resolver - where the programs of a session with a virtual network find names of hosts.
  *
- * /etc/resolv.conf names the gateway, which asks whom its own host asks at that time; /etc/hosts has the
- * session's own name.  Both are files in the session's /run/podrun, bound over what the session's root has:
- * they travel with it, changes included, and nothing is written to a layer that may not be writable.
+ * /etc/resolv.conf names the gateway, which asks whom its own host asks at that time; /etc/hosts
+ * has the session's own name.  Both are files in the session's /run/podrun, bound over what the
+ * session's root has: they travel with it, changes included, and nothing is written to a layer that
+ * may not be writable.
  */
 #ifndef SUPERVISOR_RESOLVER_H
 #define SUPERVISOR_RESOLVER_H

@@ -5,26 +5,28 @@
  *      supervisor == socket == carry ===== ssh ===== join == socket == gateway
  *      session's TUN ============'                     '== socket, in place of a TUN
  *
- * Supervisor and gateway speak with each other as if they were on one host (client.h).  What lies between
- * them passes requests and answers on as they are, in order with the packets, in frames on one byte stream. It
- * looks at requests only to know when packets may be read: between HOLD and GO, and before a session that attaches frozen is
- * told to go, none are, for a kernel whose sockets are being looked at must not be heard.  Since frames
- * stay in order, all that the gateway has sent before it said "held" has been written to the TUN before
- * the supervisor hears of it.
+ * Supervisor and gateway speak with each other as if they were on one host (client.h).  What lies
+ * between them passes requests and answers on as they are, in order with the packets, in frames on
+ * one byte stream. It looks at requests only to know when packets may be read: between HOLD and GO,
+ * and before a session that attaches frozen is told to go, none are, for a kernel whose sockets are
+ * being looked at must not be heard.  Since frames stay in order, all that the gateway has sent
+ * before it said "held" has been written to the TUN before the supervisor hears of it.
  *
  * Descriptors stay where they are.  The TUN is read and written on its host, and the gateway gets a
  * socket that gives and takes a packet a call as a TUN does; a file goes as its contents.
  *
- * Each process has a thread for each direction, so that a line which is full one way never stops the other.
- * Only the stream is waited for: packets for which a socket has no room are dropped, as a network does.
+ * Each process has a thread for each direction, so that a line which is full one way never stops
+ * the other. Only the stream is waited for: packets for which a socket has no room are dropped, as
+ * a network does.
  *
  *      supervisor == socket == borrow ===== ssh ===== lend == socket == gateway
  *      where the session goes                         where it comes from
  *
- * A session that is moved away from its gateway goes on with it by the same means, but the line is made from the
- * gateway's side, for that is who has a way to the other.  Borrow listens at RUNTIME/.gateway/lent-ID, and says
- * so with an empty frame; the first who connects has it.  Until the session is given away the line
- * exists as long as the process that moves it, so that whatever goes wrong leaves the connections here.
+ * A session that is moved away from its gateway goes on with it by the same means, but the line is
+ * made from the gateway's side, for that is who has a way to the other.  Borrow listens at
+ * RUNTIME/.gateway/lent-ID, and says so with an empty frame; the first who connects has it.  Until
+ * the session is given away the line exists as long as the process that moves it, so that whatever
+ * goes wrong leaves the connections here.
  */
 #include "vnet/away.h"
 
@@ -272,7 +274,9 @@ static int both_ways(struct away *a, struct err *e)
 
 /* ---- the two ends ------------------------------------------------------------------------ */
 
-/* As migrate's: words of the command are for the shell; the host and what runs there are arguments. */
+/*
+ * As migrate's: words of the command are for the shell; the host and what runs there are arguments.
+ */
 static pid_t start_ssh(const char *host, const char *there, int *ret_in, int *ret_out)
 {
 	const char *command = getenv("PODRUN_SSH");

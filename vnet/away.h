@@ -26,14 +26,17 @@ int vnet_away_carry(const char *host);
 int vnet_away_join(const char *runtime, struct err *e);
 
 /*
- * A session that has moved away keeps this host's gateway.  Goes to @host by ssh, where @podrun (a command) is to
- * borrow() the line for session @id (32 hexadecimal digits); writes a newline to stdout as soon as the session can
- * be attached there.  stdin is its mover's: its end undoes everything, unless a byte came before.  Returns 0 at the
- * end of the line.
+ * A session that has moved away keeps this host's gateway.  Goes to @host by ssh, where @podrun (a
+ * command) is to borrow() the line for session @id (32 hexadecimal digits); writes a newline to
+ * stdout as soon as the session can be attached there.  stdin is its mover's: its end undoes
+ * everything, unless a byte came before.  Returns 0 at the end of the line.
  */
 int vnet_away_lend(
 	const char *runtime, const char *host, const char *podrun, const char *id, struct err *e);
-/* Its other end, on stdin and stdout: offers the line to session @id, once.  0 at the end of either. */
+/*
+ * Its other end, on stdin and stdout: offers the line to session @id, once.  0 at the end of
+ * either.
+ */
 int vnet_away_borrow(const char *runtime, const char *id, struct err *e);
 /* The session takes it: a connected socket; -ENOENT, with @e unset, when there is none. */
 int vnet_away_connect_lent(const char *runtime, const char *id, struct err *e);

@@ -34,7 +34,9 @@ static ssize_t keep(void *cookie, const char *data, size_t n)
 static int flush(struct vnet_capture *c)
 {
 	while (c->waiting.len) {
-		/* A pipe that can be written to takes as much as this without blocking (pipe(7)). */
+		/*
+		 * A pipe that can be written to takes as much as this without blocking (pipe(7)).
+		 */
 		size_t n = c->file ? c->waiting.len : MIN(c->waiting.len, (size_t)PIPE_BUF);
 		struct pollfd p = {c->fd, POLLOUT, 0};
 		ssize_t done;

@@ -11,8 +11,8 @@
  *     folded    uint16_t, the sum with its carries added at the lower end
  *     checksum  uint16_t, its complement: what is in a header
  *
- * A *partial* checksum (virtio's NEEDS_CSUM, the kernel's CHECKSUM_PARTIAL) is a field that holds the
- * folded sum of the pseudo-header, not complemented: whoever sends the packet on a wire adds
+ * A *partial* checksum (virtio's NEEDS_CSUM, the kernel's CHECKSUM_PARTIAL) is a field that holds
+ * the folded sum of the pseudo-header, not complemented: whoever sends the packet on a wire adds
  * the rest.  Between two TUNs of one host nobody ever does.
  */
 #ifndef VNET_CHECKSUM_H
@@ -44,7 +44,10 @@ static inline uint16_t vnet_checksum_adjust(uint16_t field, uint64_t difference)
 	return (uint16_t)~vnet_checksum_fold((uint16_t)~field + difference);
 }
 
-/* The sum of a pseudo-header (RFC 9293 3.1, RFC 8200 8.1): @len bytes of transport header and payload. */
+/*
+ * The sum of a pseudo-header (RFC 9293 3.1, RFC 8200 8.1): @len bytes of transport header and
+ * payload.
+ */
 uint64_t vnet_checksum_pseudo_v4(struct in_addr src, struct in_addr dst, uint8_t proto, size_t len);
 uint64_t vnet_checksum_pseudo_v6(
 	const struct in6_addr *src, const struct in6_addr *dst, uint8_t proto, size_t len);

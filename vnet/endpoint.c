@@ -102,7 +102,9 @@ bool vnet_endpoint_is_unicast(const struct vnet_endpoint *ep)
 	if (ep->family == AF_INET) {
 		uint32_t host = ntohl(ep->v4.s_addr);
 
-		/* 0.0.0.0/8 is "this network"; 224/4 multicast; 240/4 reserved, with the broadcast. */
+		/*
+		 * 0.0.0.0/8 is "this network"; 224/4 multicast; 240/4 reserved, with the broadcast.
+		 */
 		return host >> 24 != 0 && host < 0xe0000000u;
 	}
 	return ep->family == AF_INET6 && !IN6_IS_ADDR_MULTICAST(&ep->v6) &&

@@ -3,8 +3,8 @@
  * endpoint - an IPv4 or IPv6 address with a port: one end of a flow, whatever its family.
  *
  * Every place that would otherwise have the two families twice (struct sockaddr_in, _in6) takes one
- * of these.  Addresses are in network order, as everywhere; the port is in host order, so that it can be
- * printed, compared and counted.
+ * of these.  Addresses are in network order, as everywhere; the port is in host order, so that it
+ * can be printed, compared and counted.
  */
 #ifndef VNET_ENDPOINT_H
 #define VNET_ENDPOINT_H

@@ -2,9 +2,10 @@
 /*
  * Theory of operation
  *
- * A packet arrives whole or not at all, so neither side keeps half of a message in its memory.  That is what
- * lets a gateway's worker be killed at any moment: it looks at a request (MSG_PEEK), does it, answers, and
- * only then takes the packet out.  Requests are such that doing one twice is as good as once.
+ * A packet arrives whole or not at all, so neither side keeps half of a message in its memory.
+ * That is what lets a gateway's worker be killed at any moment: it looks at a request (MSG_PEEK),
+ * does it, answers, and only then takes the packet out.  Requests are such that doing one twice is
+ * as good as once.
  */
 #include "vnet/message.h"
 

@@ -20,8 +20,8 @@ int vnet_message_send(
 	int sock, const struct ProtobufCMessage *m, const int *fds, size_t n_fds, struct err *e);
 /*
  * 1 and a message (freed with protobuf_c_message_free_unpacked) and its descriptors, which are the
- * caller's; 0 when there is none; -ECONNRESET at the end, -EBADMSG for nonsense.  With @peek it stays in
- * the socket, and comes again.
+ * caller's; 0 when there is none; -ECONNRESET at the end, -EBADMSG for nonsense.  With @peek it
+ * stays in the socket, and comes again.
  */
 int vnet_message_receive(int sock, bool peek, const struct ProtobufCMessageDescriptor *type,
 	struct ProtobufCMessage **ret, int *fds, size_t *ret_n_fds, struct err *e);

@@ -113,8 +113,8 @@ static const char *explanation(const struct nlmsghdr *h)
 }
 
 /*
- * Sends @rq and waits for its acknowledgement.  An answer that comes before it is left in @answer (>= 4 KB)
- * if that is not NULL; its length is returned, else 0.
+ * Sends @rq and waits for its acknowledgement.  An answer that comes before it is left in @answer
+ * (>= 4 KB) if that is not NULL; its length is returned, else 0.
  */
 static int talk(
 	struct vnet_netlink *nl, struct request *rq, void *answer, size_t room, struct err *e)
@@ -196,7 +196,10 @@ int vnet_netlink_link_set(
 		put_u32(&rq, IFLA_MTU, link->mtu);
 	if (link->queue)
 		put_u32(&rq, IFLA_TXQLEN, link->queue);
-	/* For IPv6 too: the kernel lowers its own limit for IPv4 (IFLA_GSO_IPV4_MAX_SIZE) with this one. */
+	/*
+	 * For IPv6 too: the kernel lowers its own limit for IPv4 (IFLA_GSO_IPV4_MAX_SIZE) with this
+	 * one.
+	 */
 	if (link->gso_max_size)
 		put_u32(&rq, IFLA_GSO_MAX_SIZE, link->gso_max_size);
 	if (link->no_link_local)

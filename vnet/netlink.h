@@ -2,12 +2,14 @@
 /*
  * netlink - requests to the kernel's rtnetlink: interfaces, addresses, routes.
  *
- * A connection belongs to the network namespace that its thread was in when it was opened, for good: whoever holds
- * one can arrange that namespace from anywhere, as long as he has CAP_NET_ADMIN in the user
- * namespace that owns it.  Each function sends one request and waits for the kernel's answer, which comes at once;
- * the text that the kernel gives with an error (extended acknowledgement) becomes part of ours.
+ * A connection belongs to the network namespace that its thread was in when it was opened, for
+ * good: whoever holds one can arrange that namespace from anywhere, as long as he has CAP_NET_ADMIN
+ * in the user namespace that owns it.  Each function sends one request and waits for the kernel's
+ * answer, which comes at once; the text that the kernel gives with an error (extended
+ * acknowledgement) becomes part of ours.
  *
- * Sources: RFC 3549, Documentation/userspace-api/netlink/intro.rst, linux/rtnetlink.h, linux/if_link.h.
+ * Sources: RFC 3549, Documentation/userspace-api/netlink/intro.rst, linux/rtnetlink.h,
+ * linux/if_link.h.
  */
 #ifndef VNET_NETLINK_H
 #define VNET_NETLINK_H
@@ -49,7 +51,8 @@ int vnet_netlink_link_set(
 int vnet_netlink_link_move(struct vnet_netlink *nl, int index, int netns_fd, struct err *e);
 
 /*
- * A pair of interfaces that are each other's wire: @name here, @peer in the namespace @netns_fd (-1: here too).
+ * A pair of interfaces that are each other's wire: @name here, @peer in the namespace @netns_fd
+ * (-1: here too).
  */
 int vnet_netlink_veth_add(
 	struct vnet_netlink *nl, const char *name, const char *peer, int netns_fd, struct err *e);
@@ -57,8 +60,9 @@ int vnet_netlink_veth_add(
 int vnet_netlink_link_delete(struct vnet_netlink *nl, int index, struct err *e);
 
 /*
- * The interface gets an address; without a route to its prefix, and IPv6 without duplicate address detection, so
- * that it can be used at once.  The port of @address is ignored.  An address it has is no error.
+ * The interface gets an address; without a route to its prefix, and IPv6 without duplicate address
+ * detection, so that it can be used at once.  The port of @address is ignored.  An address it has
+ * is no error.
  */
 int vnet_netlink_address_add(struct vnet_netlink *nl, int index,
 	const struct vnet_endpoint *address, unsigned int prefix, struct err *e);

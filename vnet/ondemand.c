@@ -8,12 +8,12 @@
  *      RUNTIME/.gateway/lent-ID        where a session that arrives finds the gateway it had (away.h)
  *
  * Whoever finds nobody listening makes the listening socket itself, and hands it to the gateway it
- * starts: from that moment on connecting succeeds, and nobody waits for a process to come up.  Under the
- * lock only one of many first clients does so.
+ * starts: from that moment on connecting succeeds, and nobody waits for a process to come up.
+ * Under the lock only one of many first clients does so.
  *
  * A gateway that wants to end takes the name away, under the lock, looks whether somebody has
- * connected meanwhile, and if so puts it back.  So a connection either meets a gateway that serves it,
- * or the next one.
+ * connected meanwhile, and if so puts it back.  So a connection either meets a gateway that serves
+ * it, or the next one.
  */
 #include "vnet/ondemand.h"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Packets that nobody sent: datagrams that came from a socket, and the answers of hosts that are not there.
+ * Packets that nobody sent: datagrams that came from a socket, and the answers of hosts that are
+ * not there.
  */
 #include <arpa/inet.h>
 #include <assert.h>
@@ -35,7 +36,8 @@ static bool fits(const struct vnet_packet *p, uint8_t family, size_t len)
 }
 
 /*
- * The IP header of a packet with @len bytes behind it, of which @header are the transport's; fills in *p.  They fit.
+ * The IP header of a packet with @len bytes behind it, of which @header are the transport's; fills
+ * in *p.  They fit.
  */
 static void begin(struct vnet_packet *p, const struct vnet_endpoint *src,
 	const struct vnet_endpoint *dst, uint8_t proto, size_t header, size_t len)

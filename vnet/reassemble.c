@@ -14,7 +14,7 @@
 /* A datagram of which something has come. */
 struct partial {
 	bool used;
-	uint8_t proto; /* as the fragment header has it: of the transport, or of another extension */
+	uint8_t proto;	   /* of the fragment header: a transport's, or another extension's */
 	uint16_t head_len; /* 0: the first fragment has not come */
 	uint32_t session, id;
 	uint32_t since; /* the second of its first fragment */
@@ -156,7 +156,10 @@ static bool mark(struct partial *d, size_t from, size_t to)
 /* Puts the bytes of @p into their place. */
 static int add(struct partial *d, const struct vnet_packet *p)
 {
-	/* Behind the fragment header there may be more headers in the first one: they are part of what was cut. */
+	/*
+	 * Behind the fragment header there may be more headers in the first one: they are part of
+	 * what was cut.
+	 */
 	size_t begin = p->version == 4 ? p->l4 : p->fragment_at + 8u;
 	size_t len = p->len - begin, from = p->fragment_offset, to = from + len;
 

@@ -80,7 +80,10 @@ static void a_slow_reader_loses_packets(void **state)
 	pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0) {
-		/* Whatever is there now has to be whole packets, but for the end that close() cut off. */
+		/*
+		 * Whatever is there now has to be whole packets, but for the end that close() cut
+		 * off.
+		 */
 		dup2(fds[0], 0);
 		close_range(3, ~0u, 0);
 		pcap = pcap_fopen_offline(stdin, error);

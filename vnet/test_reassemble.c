@@ -119,7 +119,10 @@ static void overlaps_are_refused(void **state)
 	assert_int_equal(vnet_reassemble(r, 1, 0, cut(0, 1400, 1)), 0);
 	assert_int_equal(vnet_reassemble(r, 1, 0, cut(1392, 2800, 1)), -EBADMSG);
 	assert_int_equal(vnet_reassemble(r, 1, 0, cut(1400, 4008, 1)), 0);
-	/* A last one that ends before what has come; two last ones; a piece that is no multiple of 8. */
+	/*
+	 * A last one that ends before what has come; two last ones; a piece that is no multiple of
+	 * 8.
+	 */
 	assert_int_equal(vnet_reassemble(r, 1, 0, cut(2800, 3200, 2)), 0);
 	whole.p.len -= 2000;
 	assert_int_equal(vnet_reassemble(r, 1, 0, cut(1400, 2008, 2)), -EBADMSG);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Two kernels and the translator between them: a session's TUN and a gateway's, each in a user and network namespace
- * of its own, and this process, which has no privilege over either, hands packets from one to the other.
+ * Two kernels and the translator between them: a session's TUN and a gateway's, each in a user and
+ * network namespace of its own, and this process, which has no privilege over either, hands packets
+ * from one to the other.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -201,7 +202,10 @@ static int connect_to(const char *address)
 	return fd;
 }
 
-/* In the session: a stream to servers of both families, which are told by what only the translator knows. */
+/*
+ * In the session: a stream to servers of both families, which are told by what only the translator
+ * knows.
+ */
 static int session_main(int go)
 {
 	const char *servers[] = {"192.0.2.7", "2001:db8::7"};

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A trace of a session's TUN once more through the translator: what the session sent goes out and comes to the gateway with
- * the flow's names; what it got is given the names it must have had at the gateway, and comes in as it was.
+ * A trace of a session's TUN once more through the translator: what the session sent goes out and
+ * comes to the gateway with the flow's names; what it got is given the names it must have had at
+ * the gateway, and comes in as it was.
  */
 #include <setjmp.h>
 #include <stdarg.h>

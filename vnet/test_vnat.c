@@ -193,7 +193,10 @@ static void inbound_life(void **state)
 	assert_int_equal(same, flow);
 	check_ends(&near, &far);
 	assert_true(vnet_flow_get(vnat, flow)->seen & VNET_SEEN_REPLY);
-	/* The kernel gives the same port to another connection: the old one is over, once its owner says so. */
+	/*
+	 * The kernel gives the same port to another connection: the old one is over, once its owner
+	 * says so.
+	 */
 	client.port++;
 	assert_int_equal(
 		vnet_flow_inbound(vnat, 3, &client, &app, &far, &near, &same), -EADDRINUSE);
@@ -285,7 +288,9 @@ static void sessions_do_not_mix(void **state)
 	end();
 }
 
-/* Many destinations from one port: some have the same alias, and no two flows the same inner leg. */
+/*
+ * Many destinations from one port: some have the same alias, and no two flows the same inner leg.
+ */
 static void aliases_that_collide(void **state)
 {
 	uint32_t moved = 0, flow;

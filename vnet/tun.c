@@ -75,8 +75,8 @@ static int make_family(struct vnet_netlink *nl, int index, const struct vnet_end
 }
 
 /*
- * The kernel would choose one at random as the interface comes up, which nobody else knows, and another after every
- * move.  Where there is no IPv6 there is none.
+ * The kernel would choose one at random as the interface comes up, which nobody else knows, and
+ * another after every move.  Where there is no IPv6 there is none.
  */
 static int without_link_local(struct vnet_netlink *nl, int index, struct err *e)
 {
@@ -149,7 +149,9 @@ int vnet_tun_probe(int fd)
 
 	if (r < 0)
 		return r;
-	/* What is refused there is the header of a super-packet of TCP whose checksum is partial. */
+	/*
+	 * What is refused there is the header of a super-packet of TCP whose checksum is partial.
+	 */
 	((struct iphdr *)(void *)p.data)->protocol = IPPROTO_TCP;
 	p.data[p.l4 + 12] = 5 << 4;
 	p.vh.csum_offset = offsetof(struct tcphdr, check);

@@ -66,7 +66,8 @@ static struct vnet_endpoint physical(const struct vnet_session *s, uint8_t famil
 }
 
 /*
- * May the session have a flow between these ends?  One that lingers makes room.  0, -EADDRINUSE, -ENOSPC, -ENOENT.
+ * May the session have a flow between these ends?  One that lingers makes room.  0, -EADDRINUSE,
+ * -ENOSPC, -ENOENT.
  */
 static int admit(struct vnet_vnat *v, uint32_t session, const struct vnet_endpoint *inside,
 	const struct vnet_endpoint *outside)
@@ -157,7 +158,10 @@ int vnet_flow_inbound(struct vnet_vnat *v, uint32_t session, const struct vnet_e
 	i = vnat_table_find_inner(v, &near, far);
 	if (i != VNET_NONE && vnat_state(&v->flows[i]) != VNET_FLOW_LINGER)
 		return -EADDRINUSE;
-	/* The kernel has given this port to somebody else: it knows that the old connection is over. */
+	/*
+	 * The kernel has given this port to somebody else: it knows that the old connection is
+	 * over.
+	 */
 	if (i != VNET_NONE)
 		vnat_table_release(v, i);
 	i = vnat_table_take(v);

@@ -6,7 +6,9 @@
 #include "base/base.h"
 #include "vnet/vnat_keep.h"
 
-/* What is written before is in memory before what comes after, for a process that finds the record. */
+/*
+ * What is written before is in memory before what comes after, for a process that finds the record.
+ */
 static void in_order(void)
 {
 	atomic_signal_fence(memory_order_seq_cst);

@@ -4,7 +4,8 @@
  *
  * An address says which record it belongs to and how often that was used:
  *
- *      198.18.0.0/15  | generation | record |      17 bits; the record has as many as max_sessions needs
+ *      198.18.0.0/15  | generation | record |      17 bits, of which the record's are as many as
+ *                                                  max_sessions needs
  *      fd65::         | generation (32) | record (32) |
  */
 #include <arpa/inet.h>

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vnat_table - the translator's memory: records in the arena, and indexes that can be made of them again.
+ * vnat_table - the translator's memory: records in the arena, and indexes that can be made of them
+ * again.
  *
  *      arena (the caller's, survives)             this process's
  *      head | sessions[] | flows[]                heads[] -> links[].next ...
  *
- * A flow is in two hash tables, by what the session sees (session, inside, outside) and by its inner leg (near, far), or it
- * is in the free list.  A lingering one is also in the list of those, oldest first.  What is linked is numbers,
- * and none of the links is in the arena, so it does not matter at which instruction a process was killed.
+ * A flow is in two hash tables, by what the session sees (session, inside, outside) and by its
+ * inner leg (near, far), or it is in the free list.  A lingering one is also in the list of those,
+ * oldest first.  What is linked is numbers, and none of the links is in the arena, so it does not
+ * matter at which instruction a process was killed.
  */
 #ifndef VNET_VNAT_TABLE_H
 #define VNET_VNAT_TABLE_H
@@ -49,11 +51,14 @@ uint32_t vnat_table_find_inner(const struct vnet_vnat *v, const struct vnet_endp
 	const struct vnet_endpoint *far);
 
 /*
- * A record for a new flow, or VNET_NONE: a free one, or that of the flow that has lingered longest.  It is in no index and has
- * zeros in everything but its generation.
+ * A record for a new flow, or VNET_NONE: a free one, or that of the flow that has lingered longest.
+ * It is in no index and has zeros in everything but its generation.
  */
 uint32_t vnat_table_take(struct vnet_vnat *v);
-/* Writes the state of a record whose ends are filled in (HELD or OPEN), and puts it into the indexes. */
+/*
+ * Writes the state of a record whose ends are filled in (HELD or OPEN), and puts it into the
+ * indexes.
+ */
 void vnat_table_commit(struct vnet_vnat *v, uint32_t flow, enum vnet_flow_state state);
 /* A record that was taken and not committed. */
 void vnat_table_put_back(struct vnet_vnat *v, uint32_t flow);

@@ -32,7 +32,10 @@ static enum vnat_verdict answer_rst(struct vnet_packet *p)
 static enum vnat_verdict answer_protocol(struct vnet_session *s, struct vnet_packet *p)
 {
 	const struct vnet_icmp v4 = {.type = ICMP_DEST_UNREACH, .code = ICMP_PROT_UNREACH};
-	/* The pointer is to the byte that announces the protocol, if there are no extension headers. */
+	/*
+	 * The pointer is to the byte that announces the protocol, if there are no extension
+	 * headers.
+	 */
 	const struct vnet_icmp v6 = {.type = ICMP6_PARAM_PROB,
 		.code = ICMP6_PARAMPROB_NEXTHEADER,
 		.rest = htonl(offsetof(struct ip6_hdr, ip6_nxt))};
@@ -93,8 +96,9 @@ static enum vnat_verdict syn_again(struct vnet_flow *f, const struct vnet_packet
 	if (vnat_state(f) != VNET_FLOW_HELD)
 		return VNAT_PASS;
 	/*
-	 * The latest is the one to be answered: whoever tries again with the same port has forgotten the one before,
-	 * and the kernel of a session that has moved takes no answer to another kernel's time stamp (RFC 7323).
+	 * The latest is the one to be answered: whoever tries again with the same port has
+	 * forgotten the one before, and the kernel of a session that has moved takes no answer to
+	 * another kernel's time stamp (RFC 7323).
 	 */
 	vnat_keep(f, p, 0);
 	return VNAT_DROP;
@@ -190,7 +194,9 @@ enum vnat_verdict vnet_vnat_from_gateway(
 	f = vnet_flow_get(v, *ret_flow);
 	if (!f)
 		return answer_rst(p);
-	/* The inner leg of a flow that is held does not exist: it is the remains of an older one. */
+	/*
+	 * The inner leg of a flow that is held does not exist: it is the remains of an older one.
+	 */
 	if (vnat_state(f) == VNET_FLOW_HELD)
 		return VNAT_DROP;
 	*ret_session = f->session;

@@ -3,9 +3,9 @@
  * vnet - names for the network that outlive the host.  The room's public header.
  *
  * A session has addresses that never change.  They are those of one TUN interface in its network
- * namespace, and no other host or session knows them: the *gateway*, a process that stays where it is while the session moves,
- * reads that TUN, translates virtual addresses to physical ones of its own (*VNAT*), and holds the
- * outside halves of all connections as plain sockets of its host.
+ * namespace, and no other host or session knows them: the *gateway*, a process that stays where it
+ * is while the session moves, reads that TUN, translates virtual addresses to physical ones of its
+ * own (*VNAT*), and holds the outside halves of all connections as plain sockets of its host.
  *
  *      session                     gateway                                         outside
  *      app - kernel TCP - TUN ==== VNAT - TUN - kernel TCP - splice - sockets ---- servers, clients
@@ -20,11 +20,14 @@
  *      vnat                 the translator: pure, in memory that survives its process
  *      capture              packets into a pcap file
  *      datagram/            UDP, ICMP echo and DNS, packet by packet
- *      gateway/             the process; its client is what the supervisor calls
- *      tunnel/              carriers to a gateway on another host
+ *      tunnel/              carriers to another host: the WireGuard protocol, a byte stream
+ *      message, ondemand    requests on the gateway's socket; its start by whoever needs it first
+ *      away                 requests and packets to a gateway on another host, over ssh
+ *      client               what the supervisor and the command line call
+ *      gateway/             the process
  *
- * The supervisor makes the session's interface (vnet_tun_make, in the session's network namespace) and hands its
- * descriptor to the gateway, which alone reads and writes it.
+ * The supervisor makes the session's interface (vnet_tun_make, in the session's network namespace)
+ * and hands its descriptor to the gateway, which alone reads and writes it.
  */
 #ifndef VNET_VNET_H
 #define VNET_VNET_H

@@ -89,8 +89,7 @@ int tcp_live_number_syn(int fd, const struct Pb__TcpLive *m, struct err *e);
 /* Of an IPv4 address in its form in IPv6: what it is on the wire.  Others stay. */
 void tcp_live_unmap(union ckpt_sockaddr *a);
 
-/* ---- the peer's FIN (tcp_fin.c)
- * ---------------------------------------------------------------- */
+/* ---- the peer's FIN (tcp_fin.c) -------------------------------------------------------------- */
 
 /* What of a segment matters here; numbers as in RFC 9293. */
 struct tcp_fin {

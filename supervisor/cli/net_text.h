@@ -11,7 +11,10 @@
 struct buf;
 struct client_session;
 
-/* "8080->80", "127.0.0.1:53->53/udp", "[::1]:8080->80".  @address: outside, "" for all of the host's. */
+/*
+ * "8080->80", "127.0.0.1:53->53/udp", "[::1]:8080->80".  @address: outside, "" for all of the
+ * host's.
+ */
 void net_text_put_port(
 	struct buf *b, const char *address, uint32_t host, uint32_t session, bool udp);
 
@@ -22,8 +25,8 @@ void net_text_put_port(
 void net_text_put_cell(struct buf *b, const struct client_session *s);
 
 /*
- * The residual dependency: what else the session's connections to the outside need now, beside the host
- * on which it is, as a sentence without an end.  "" if that is nothing.
+ * The residual dependency: what else the session's connections to the outside need now, beside the
+ * host on which it is, as a sentence without an end.  "" if that is nothing.
  */
 void net_text_put_dependency(struct buf *b, const struct client_session *s);
 

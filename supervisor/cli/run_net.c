@@ -2,10 +2,10 @@
 /*
  * Theory of operation
  *
- * --publish, --address, --gateway and --host-loopback are of a virtual network: where one of them is
- * given and --net is not, --net vnat is meant.  All that is left open is decided here and written
- * into the config, so that a session keeps its addresses for life, whatever a later version of podrun
- * would give to a new one.
+ * --publish, --address, --gateway and --host-loopback are of a virtual network: where one of them
+ * is given and --net is not, --net vnat is meant.  All that is left open is decided here and
+ * written into the config, so that a session keeps its addresses for life, whatever a later version
+ * of podrun would give to a new one.
  */
 #include "supervisor/cli/run_net.h"
 
@@ -47,7 +47,9 @@ static int parse_port(const char *from, const char *end, uint32_t *ret)
 	return 0;
 }
 
-/* The address in front of the ports, with or without brackets; *ret_rest is what follows its ':'. */
+/*
+ * The address in front of the ports, with or without brackets; *ret_rest is what follows its ':'.
+ */
 static int parse_host(const char *text, const char *last, char **ret, const char **ret_rest)
 {
 	struct in6_addr bytes;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Any bytes as a packet from a TUN: a virtio header and an IP packet.  What the parser accepts is then given
- * other ends and answered in all ways, and must stay a packet that the parser accepts, with a checksum as right or wrong as before.
+ * Any bytes as a packet from a TUN: a virtio header and an IP packet.  What the parser accepts is
+ * then given other ends and answered in all ways, and must stay a packet that the parser accepts,
+ * with a checksum as right or wrong as before.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Any packets, from a session or from the gateway, in any order, through the translator; between them its
- * owner does what he may do, and another process takes over.  A step is
+ * Any packets, from a session or from the gateway, in any order, through the translator; between
+ * them its owner does what he may do, and another process takes over.  A step is
  *
  *      what (1 byte) | length (1 byte) | an IP packet of that length
  *
- * A packet that passes must be one that the parser accepts, and each flow must be found by both of its names.
+ * A packet that passes must be one that the parser accepts, and each flow must be found by both of
+ * its names.
  */
 #include <arpa/inet.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The gateway: streams of sessions through it, in a network of this script's own.
 
-What is outside is this script itself (192.0.2.1, 2001:db8::1, the loopback); a session is a network namespace that
-`netsession` makes and attaches, and programs are run in it by nsenter.
+What is outside is this script itself (192.0.2.1, 2001:db8::1, the loopback); a session is a network
+namespace that `netsession` makes and attaches, and programs are run in it by nsenter.
 """
 import errno
 import hashlib

@@ -4,9 +4,10 @@
  *
  *      netsession RUNTIME NAME [wg:FILE] [flows=N] [OUTSIDE:SESSION]...
  *
- * The gateway (this program is also that) runs where this was started; then a user and network namespace is
- * entered in which net0 is all there is.  Says "ready PID", and obeys lines: hold, go, suspend (detach, keep
- * the claim), resume (attach with it), frozen (the same, and nothing passes), redo, late (attach with the one before), end, list.  Each is answered by one line.
+ * The gateway (this program is also that) runs where this was started; then a user and network
+ * namespace is entered in which net0 is all there is.  Says "ready PID", and obeys lines: hold, go,
+ * suspend (detach, keep the claim), resume (attach with it), frozen (the same, and nothing passes),
+ * redo, late (attach with the one before), end, list.  Each is answered by one line.
  */
 #include <arpa/inet.h>
 #include <fcntl.h>

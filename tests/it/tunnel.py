@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Tunnels between two hosts: ours with wireguard-go, in both roles, and with another of ours.
 
-Both hosts are network namespaces of the user who runs this (tests/lib/networks.py), joined by a veth. Streams go in both
-directions through the tunnel, and every byte of them is compared (tests/bench/net/ends.c).
+Both hosts are network namespaces of the user who runs this (tests/lib/networks.py), joined by a
+veth. Streams go in both directions through the tunnel, and every byte of them is compared
+(tests/bench/net/ends.c).
 """
 import contextlib
 import itertools

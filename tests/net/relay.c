@@ -2,8 +2,8 @@
 /*
  * usage: relay PID NAME PID NAME
  *
- * A line between two network namespaces which delays, loses and reorders packets, for kernels that have no
- * netem: a TUN device in each, and this program between them.  It does what lines on stdin
+ * A line between two network namespaces which delays, loses and reorders packets, for kernels that
+ * have no netem: a TUN device in each, and this program between them.  It does what lines on stdin
  * say, and answers each with "ok":
  *
  *     delay MS          each packet takes so long

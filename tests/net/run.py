@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Real programs whose other end is outside: moved while they work, with their connections.
 
-Each program of clients/ works in a session on one of two hosts (world.py) with somebody outside who knows nothing of podrun,
-tells how far it is in /tmp/beat, checks all it gets, and stops when /tmp/go is there.  In `NAME/again` its session is
-suspended and resumed several times, in `NAME/hosts` it goes to another host and back while its gateway is on a third, in `NAME/away` the
-same away from a gateway on the first host, and in `NAME/line` it is suspended and resumed behind a line that is slow, loses packets and
-reorders them.  After each move the work has to go on.
+Each program of clients/ works in a session on one of two hosts (world.py) with somebody outside who
+knows nothing of podrun, tells how far it is in /tmp/beat, checks all it gets, and stops when
+/tmp/go is there.  In `NAME/again` its session is suspended and resumed several times, in
+`NAME/hosts` it goes to another host and back while its gateway is on a third, in `NAME/away` the
+same away from a gateway on the first host, and in `NAME/line` it is suspended and resumed behind a
+line that is slow, loses packets and reorders them.  After each move the work has to go on.
 
-PODRUN_TEST_MOVES is how many moves each makes (3).  PODRUN_TEST_NET=host is to try the programs themselves: they
-run on the hosts' network then, and nothing is moved.
+PODRUN_TEST_MOVES is how many moves each makes (3).  PODRUN_TEST_NET=host is to try the programs
+themselves: they run on the hosts' network then, and nothing is moved.
 """
 import os
 import pathlib

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """usage: server.py DIR: what is outside, and knows nothing of podrun.
 
-TCP 8000: HTTP.  GET /stream/ID sends bytes as fast as they go, until there is a file `enough` in DIR, and PUT /sink/ID takes
-what it is given; GET /digest/ID tells the SHA-256 and length of either.  8001: a WebSocket that counts.
-UDP 5300: answers each datagram with its sender's name and how many came from there.  UDP and
-TCP 53: names, the same address for all (below example.test), one that moves with each answer at counter.example.test.
+TCP 8000: HTTP.  GET /stream/ID sends bytes as fast as they go, until there is a file `enough` in
+DIR, and PUT /sink/ID takes what it is given; GET /digest/ID tells the SHA-256 and length of either.
+8001: a WebSocket that counts.  UDP 5300: answers each datagram with its sender's name and how many
+came from there.  UDP and TCP 53: names, the same address for all (below example.test), one that
+moves with each answer at counter.example.test.
 """
 import asyncio
 import hashlib

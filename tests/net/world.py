@@ -9,9 +9,9 @@
               a --- line --- internet --- line --- outside
               b --- line ---'
 
-A host's network is a namespace, so is that of the internet, which routes.  Everybody is an ordinary user in his
-(tests/lib/networks.py).  `w.migrate` goes through a real ssh from one host to the other.  At the end
-no process of podrun's may be left on any host.
+A host's network is a namespace, so is that of the internet, which routes.  Everybody is an ordinary
+user in his (tests/lib/networks.py).  `w.migrate` goes through a real ssh from one host to the
+other.  At the end no process of podrun's may be left on any host.
 """
 import contextlib
 import os

@@ -2,10 +2,11 @@
 /*
  * arena - what a gateway's worker knows, in memory that outlives it.
  *
- * The keeper maps the arena before it starts the first worker, and every worker finds it at the same
- * address with all descriptors still open.  A record becomes valid by the last store to it (its `state`, its fd),
- * and invalid by the first; everything else - chains, free lists, timers, the epoll set - is a worker's own and made
- * again from the records.  A descriptor that no record holds is closed or adopted at a worker's start.
+ * The keeper maps the arena before it starts the first worker, and every worker finds it at the
+ * same address with all descriptors still open.  A record becomes valid by the last store to it
+ * (its `state`, its fd), and invalid by the first; everything else - chains, free lists, timers,
+ * the epoll set - is a worker's own and made again from the records.  A descriptor that no record
+ * holds is closed or adopted at a worker's start.
  */
 #ifndef VNET_GATEWAY_ARENA_H
 #define VNET_GATEWAY_ARENA_H
@@ -56,9 +57,10 @@ struct gateway_session {
 	struct in_addr address4, gateway4, loopback4;
 	struct in6_addr address6, gateway6, loopback6;
 	uint32_t mtu, max_flows;
-	struct vnet_claim before; /* the claim that this one has taken up, until packets pass; label 0: none */
-	struct vnet_claim
-		claim;	/* what the next attach must say; the label is the session's for life */
+	/* The claim that this one has taken up, until packets pass; label 0: none. */
+	struct vnet_claim before;
+	/* What the next attach must say; the label is the session's for life. */
+	struct vnet_claim claim;
 	uint64_t since; /* io_now_ns() of the last change of state */
 	struct gateway_published ports[VNET_MAX_PORTS];
 	struct gateway_counts counts;
@@ -74,7 +76,9 @@ struct gateway_conn {
 	uint32_t kept;
 };
 
-/* Of a TCP connection what is not the translator's (vnet/vnat.h): same index as its record there. */
+/*
+ * Of a TCP connection what is not the translator's (vnet/vnat.h): same index as its record there.
+ */
 enum gateway_flow_state {
 	GATEWAY_FLOW_FREE,
 	GATEWAY_FLOW_CONNECTING, /* outside; the session's SYN is held */
@@ -105,8 +109,8 @@ struct gateway_arena {
 	int32_t keeper, worker; /* pids */
 	uint32_t restarts;
 	int32_t directory, listener; /* vnet/ondemand.h */
-	int32_t inner_ns, gw_tun,
-		gate; /* the inner namespace, its TUN and its one listener; -1: not made */
+	/* The inner namespace, its TUN and its one listener; -1: not made. */
+	int32_t inner_ns, gw_tun, gate;
 	uint16_t gate_port;
 	bool v6;    /* the kernel has IPv6 */
 	bool whole; /* and takes super-packets that are written to a TUN */
@@ -115,8 +119,8 @@ struct gateway_arena {
 	struct gateway_conn conns[GATEWAY_MAX_CONNS];
 	struct gateway_flow flows[GATEWAY_MAX_FLOWS];
 	struct gateway_pipe pipes[GATEWAY_MAX_PIPES];
-	size_t vnat_offset, datagram_offset,
-		size; /* what follows: for the translator, and for datagrams */
+	/* What follows: for the translator, and for datagrams. */
+	size_t vnat_offset, datagram_offset, size;
 };
 
 /* Zeroed but for what is set here, shared with every process that is cloned later. */
@@ -134,7 +138,8 @@ void gateway_fds_keep(struct gateway_fds *s, int fd);
 /* Everything the arena's own records hold. */
 void gateway_arena_keep(const struct gateway_arena *a, struct gateway_fds *s);
 /*
- * Calls @stray for each descriptor that is open and not in @s, which closes it or finds a record for it.
+ * Calls @stray for each descriptor that is open and not in @s, which closes it or finds a record
+ * for it.
  */
 int gateway_fds_stray(
 	struct gateway_fds *s, void (*stray)(void *ctx, int fd), void *ctx, struct err *e);

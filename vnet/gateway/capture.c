@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A capture is the worker's own: it ends when the worker is killed, and whoever reads it sees the end of the file.
+ * A capture is the worker's own: it ends when the worker is killed, and whoever reads it sees the
+ * end of the file.
  */
 #include "vnet/gateway/capture.h"
 

@@ -13,8 +13,8 @@ struct vnet_packet;
 
 int gateway_capture_start(struct vnet_gateway *g, struct err *e);
 /*
- * What crosses the session's TUN is written to @fd (taken) from now on, for the client @conn: until it asks for the end, or
- * goes.  One at a time.
+ * What crosses the session's TUN is written to @fd (taken) from now on, for the client @conn: until
+ * it asks for the end, or goes.  One at a time.
  */
 int gateway_capture_begin(
 	struct vnet_gateway *g, uint32_t session, int conn, int fd, struct err *e);

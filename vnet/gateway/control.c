@@ -2,12 +2,12 @@
 /*
  * Theory of operation
  *
- * A request is looked at, done, answered, and only then taken out of the socket (vnet/message.c), so a
- * worker that is killed in between leaves it to the next one.  Each row of the table below does what doing it
- * twice does not change; the client ignores a second answer.
+ * A request is looked at, done, answered, and only then taken out of the socket (vnet/message.c),
+ * so a worker that is killed in between leaves it to the next one.  Each row of the table below
+ * does what doing it twice does not change; the client ignores a second answer.
  *
- * A connection that attached a session is that session's life: at its end the session's connections are
- * reset.
+ * A connection that attached a session is that session's life: at its end the session's connections
+ * are reset.
  */
 #include "vnet/gateway/control.h"
 

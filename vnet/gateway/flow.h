@@ -27,22 +27,30 @@ void gateway_flow_take_up(struct vnet_gateway *g);
 /* The record of a flow that the translator has made just now; its state is still FREE. */
 struct gateway_flow *gateway_flow_begin(
 	struct vnet_gateway *g, uint32_t flow, uint32_t session, bool inbound);
-/* Its socket on @side (taken) is there, and watched: until it is connected for the ops, then for the pump. */
+/*
+ * Its socket on @side (taken) is there, and watched: until it is connected for the ops, then for
+ * the pump.
+ */
 int gateway_flow_watch(struct vnet_gateway *g, uint32_t flow, enum gateway_side side);
 /* Both sockets are connected. */
 void gateway_flow_open(struct vnet_gateway *g, uint32_t flow);
-/* Its session has sent something: it may be read at the end of this turn, before anybody is told. */
+/*
+ * Its session has sent something: it may be read at the end of this turn, before anybody is told.
+ */
 void gateway_flow_poke(struct vnet_gateway *g, uint32_t flow);
 /*
- * Its session has sent a RST.  A connection that the session's kernel has given up before it began ends then,
- * for no socket would ever tell.
+ * Its session has sent a RST.  A connection that the session's kernel has given up before it began
+ * ends then, for no socket would ever tell.
  */
 void gateway_flow_refused(struct vnet_gateway *g, uint32_t flow);
 /* RST to whichever side is there. */
 void gateway_flow_reset(struct vnet_gateway *g, uint32_t flow);
 /* Closes what there is and forgets the record; the translator's is the caller's. */
 void gateway_flow_close(struct vnet_gateway *g, uint32_t flow, bool reset);
-/* What can still be delivered of a session that has ended is; the rest is reset.  How many are left. */
+/*
+ * What can still be delivered of a session that has ended is; the rest is reset.  How many are
+ * left.
+ */
 uint32_t gateway_flow_end_session(struct vnet_gateway *g, uint32_t session, bool now);
 /* Its session goes away: NATs on the way outside are kept from forgetting its connections. */
 void gateway_flow_keep_alive(struct vnet_gateway *g, uint32_t session);

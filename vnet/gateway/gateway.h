@@ -2,21 +2,24 @@
 /*
  * gateway - one user's way from sessions to the network: `podrun gateway --serve`.
  *
- *      session netns             this process, in the host's netns                        outside
- *      app - TCP - TUN s   <==>  link - vnat - gw0 [inner netns: kernel TCP] accept - splice - sockets
- *                                  '- datagrams (UDP, ICMP echo, DNS) ------------------------- sockets
+ *      session netns         this process, in the host's netns                        outside
+ *      app - TCP - TUN <==>  link - vnat - gw0 [inner netns: kernel TCP] - splice --- sockets
+ *                              '- datagrams (UDP, ICMP echo, DNS) ------------------- sockets
  *
  *      keeper    maps the arena, starts the worker and starts it again
  *      worker    the loop; what it opens it has in common with the keeper (CLONE_FILES)
  *      inner     the inner network namespace, and the one thread that makes sockets in it
- *      control   clients and their requests          session   who is attached
- *      link      packets out of TUNs                 wire      and into them
- *      flow      TCP connections                     pump      moves their bytes
+ *      control   clients and their requests          session    who is attached
+ *      link      packets out of TUNs                 wire       and into them
+ *      flow      TCP connections                     pump       moves their bytes
+ *      outbound  those a session makes               inbound    those made to published ports
+ *      publish   ports outside                       listening  which ports a session listens on
+ *      redo      inbound ones nobody had accepted    neighbour  from one session to another
+ *      datagram  UDP, ICMP, DNS                      capture    sessions whose packets are recorded
  *      remote    sessions whose way out is a tunnel
- *      publish   ports outside                       datagram  UDP, ICMP, DNS
  *
- * Who connects has the same uid (the socket's directory is 0700), but packets are a session's and trusted
- * in nothing.
+ * Who connects has the same uid (the socket's directory is 0700), but packets are a session's and
+ * trusted in nothing.
  */
 #ifndef VNET_GATEWAY_GATEWAY_H
 #define VNET_GATEWAY_GATEWAY_H

@@ -2,15 +2,16 @@
 /*
  * Theory of operation
  *
- * An inner socket is bound to an alias and connects to the session's physical address; the translator shows
- * the session its client instead of the alias, with the client's own address and port.
+ * An inner socket is bound to an alias and connects to the session's physical address; the
+ * translator shows the session its client instead of the alias, with the client's own address and
+ * port.
  *
- * Not every client can be shown so: the host's loopback would mean the session's own, and a link-local address
- * leads nowhere from there.  Those come from the gateway's address, and so does a client of a family that the
- * session has no address of.
+ * Not every client can be shown so: the host's loopback would mean the session's own, and a
+ * link-local address leads nowhere from there.  Those come from the gateway's address, and so does
+ * a client of a family that the session has no address of.
  *
- * What the client has sent waits in its socket until the session has answered.  A session that refuses has the client
- * reset.
+ * What the client has sent waits in its socket until the session has answered.  A session that
+ * refuses has the client reset.
  */
 #include "vnet/gateway/inbound.h"
 

@@ -12,12 +12,15 @@ struct vnet_endpoint;
 struct vnet_gateway;
 
 int gateway_inbound_start(struct vnet_gateway *g, struct err *e);
-/* A client that was accepted outside (@fd is taken) is to be connected with @port of the session. */
+/*
+ * A client that was accepted outside (@fd is taken) is to be connected with @port of the session.
+ */
 void gateway_inbound_client(struct vnet_gateway *g, uint32_t session, uint16_t port, int fd,
 	const struct vnet_endpoint *client);
 /*
- * A connection that is there already (redo.h) is tried again under exactly these names, its bytes in @pipe first.
- * @outer and @pipe are taken on success; the record it had, @old, loses its descriptor of @outer.
+ * A connection that is there already (redo.h) is tried again under exactly these names, its bytes
+ * in @pipe first. @outer and @pipe are taken on success; the record it had, @old, loses its
+ * descriptor of @outer.
  */
 int gateway_inbound_again(struct vnet_gateway *g, uint32_t session,
 	const struct vnet_endpoint *client, const struct vnet_endpoint *inside, uint32_t old,

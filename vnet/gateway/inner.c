@@ -2,18 +2,19 @@
 /*
  * Theory of operation
  *
- * A socket belongs to the network namespace of the thread that made it, whoever uses it.  So one thread lives in
- * the inner namespace and makes what is needed there; everything else in the gateway happens in the
- * host's namespace.  (A thread that may enter the inner namespace can't come back: the host's is
- * not its user namespace's.)
+ * A socket belongs to the network namespace of the thread that made it, whoever uses it.  So one
+ * thread lives in the inner namespace and makes what is needed there; everything else in the
+ * gateway happens in the host's namespace.  (A thread that may enter the inner namespace can't come
+ * back: the host's is not its user namespace's.)
  *
- *      gw0             a TUN: what the session's packets become is written there, and read from there
+ *      gw0             a TUN: translated packets of sessions are written there and read from there
  *      198.18.0.0/15   physical addresses of sessions: out of gw0           (and fd65::/16)
  *      100.64.0.0/10   aliases of everybody else: all local, on lo          (and fd64::/16)
  *      gate            the one listener, for all of them
  *      pool            sockets for inbound connections, a few in advance
  *
- * The inner legs are to last while a session is away for days, so the kernel's patience is set to its most.
+ * The inner legs are to last while a session is away for days, so the kernel's patience is set to
+ * its most.
  */
 #include "vnet/gateway/inner.h"
 

@@ -2,10 +2,10 @@
 /*
  * Theory of operation
  *
- * A worker is made by clone(CLONE_FILES): it and the keeper have one table of descriptors, so what the worker
- * opens the keeper has too, without a message, and nothing is closed when the worker is killed.  Memory is
- * copied as by fork, but for the arena, which is shared.  What a worker did last may be half done; the next
- * one finds out (worker.c).
+ * A worker is made by clone(CLONE_FILES): it and the keeper have one table of descriptors, so what
+ * the worker opens the keeper has too, without a message, and nothing is closed when the worker is
+ * killed.  Memory is copied as by fork, but for the arena, which is shared.  What a worker did last
+ * may be half done; the next one finds out (worker.c).
  *
  * A worker that dies again and again at once is started more and more rarely.
  */

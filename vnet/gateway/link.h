@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * link - packets out of the TUNs: what a session sends, and what the inner kernel sends to sessions.
+ * link - packets out of the TUNs: what a session sends, and what the inner kernel sends to
+ * sessions.
  */
 #ifndef VNET_GATEWAY_LINK_H
 #define VNET_GATEWAY_LINK_H

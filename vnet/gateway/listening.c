@@ -2,10 +2,10 @@
 /*
  * Theory of operation
  *
- * sock_diag(7) answers for the network namespace that its socket was made in, whoever asks, so the supervisor's
- * socket tells the gateway about the session without a way into it.  The kernel gives the answer while it is being
- * read; nobody is waited for.  There is no message when somebody begins to listen, so the question is asked again
- * (publish.c).
+ * sock_diag(7) answers for the network namespace that its socket was made in, whoever asks, so the
+ * supervisor's socket tells the gateway about the session without a way into it.  The kernel gives
+ * the answer while it is being read; nobody is waited for.  There is no message when somebody
+ * begins to listen, so the question is asked again (publish.c).
  */
 #include "vnet/gateway/listening.h"
 
@@ -18,7 +18,10 @@
 
 #include "base/base.h"
 
-/* A listener at its loopback, or at another address that is not the one we connect to, can't be reached. */
+/*
+ * A listener at its loopback, or at another address that is not the one we connect to, can't be
+ * reached.
+ */
 static bool reachable(const struct gateway_session *s, const struct inet_diag_msg *m)
 {
 	const struct in6_addr *a6 = (const struct in6_addr *)(const void *)m->id.idiag_src;

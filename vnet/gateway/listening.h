@@ -12,8 +12,8 @@
 #define GATEWAY_PORT_BYTES (65536 / 8)
 
 /*
- * A bit in @ret for each port where somebody outside the session would reach a listener, as the session's diag socket
- * says.  0 or a negative errno.
+ * A bit in @ret for each port where somebody outside the session would reach a listener, as the
+ * session's diag socket says.  0 or a negative errno.
  */
 int gateway_listening_ports(const struct gateway_session *s, uint8_t ret[GATEWAY_PORT_BYTES]);
 

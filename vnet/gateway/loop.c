@@ -2,9 +2,9 @@
 /*
  * Theory of operation
  *
- * There are few timers (ageing, ports, a name server's answer), so they are a list sorted by when they are
- * due.  A turn of the loop takes up to BATCH events, runs what is due, and then what was put off; while
- * something is put off epoll_wait does not wait.
+ * There are few timers (ageing, ports, a name server's answer), so they are a list sorted by when
+ * they are due.  A turn of the loop takes up to BATCH events, runs what is due, and then what was
+ * put off; while something is put off epoll_wait does not wait.
  */
 #include "vnet/gateway/loop.h"
 

@@ -3,7 +3,8 @@
  * loop - the gateway's event loop: descriptors, timers, and work that is continued later.
  *
  * epoll itself and not libevent, because it is on the path of every packet: flows are watched edge
- * triggered for both directions, registered once and never changed again, and an event costs one indirect call.
+ * triggered for both directions, registered once and never changed again, and an event costs one
+ * indirect call.
  */
 #ifndef VNET_GATEWAY_LOOP_H
 #define VNET_GATEWAY_LOOP_H
@@ -38,8 +39,10 @@ struct gateway_later {
 #define gateway_container(p, type, member) ((type *)((char *)(p)-offsetof(type, member)))
 
 int gateway_loop_new(struct gateway_loop **ret, struct err *e);
-/* 0 or a negative errno, of epoll_ctl(2).  Closing a descriptor's last duplicate ends watching it, but the
- * descriptors of the gateway are shared with its keeper: always remove before closing. */
+/*
+ * 0 or a negative errno, of epoll_ctl(2).  Closing a descriptor's last duplicate ends watching it,
+ * but the descriptors of the gateway are shared with its keeper: always remove before closing.
+ */
 int gateway_loop_add(struct gateway_loop *l, int fd, uint32_t events, struct gateway_watch *w);
 int gateway_loop_change(struct gateway_loop *l, int fd, uint32_t events, struct gateway_watch *w);
 void gateway_loop_remove(struct gateway_loop *l, int fd);
@@ -56,8 +59,8 @@ struct gateway_rest {
 	int fd;
 };
 /*
- * After a failed accept4 of @fd, which @w watches for EPOLLIN: when descriptors are short (@error, an errno) the
- * client stays where it is, and epoll would say so again at once, for ever.
+ * After a failed accept4 of @fd, which @w watches for EPOLLIN: when descriptors are short (@error,
+ * an errno) the client stays where it is, and epoll would say so again at once, for ever.
  */
 void gateway_loop_rest(
 	struct gateway_loop *l, struct gateway_rest *r, int fd, struct gateway_watch *w, int error);

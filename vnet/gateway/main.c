@@ -3,8 +3,8 @@
  * Theory of operation
  *
  * The process stays in the host's network namespace, where its outside sockets are, and gets a user
- * namespace of its own, with no ids but its user's, by which it owns the inner network namespace.  Where
- * the host allows no user namespaces it can't be; then it says so to everybody who asks.
+ * namespace of its own, with no ids but its user's, by which it owns the inner network namespace.
+ * Where the host allows no user namespaces it can't be; then it says so to everybody who asks.
  */
 #include "vnet/gateway/main.h"
 

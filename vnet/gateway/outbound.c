@@ -6,15 +6,15 @@
  *                refused  --> RST             unreachable --> the ICMP error that says so
  *                accepted --> the SYN goes on to the gate, which answers it; accept() gives the inner socket
  *
- * So a session sees what its destination has answered, and only then.  A try that nobody answers ends as the host's own
- * would (tcp_syn_retries, about two minutes), with "host unreachable".
+ * So a session sees what its destination has answered, and only then.  A try that nobody answers
+ * ends as the host's own would (tcp_syn_retries, about two minutes), with "host unreachable".
  *
- * What is accepted while the session stands still waits: if it goes on in another kernel, then only the SYN that
- * this one sends is of use, for its time stamps are others.
+ * What is accepted while the session stands still waits: if it goes on in another kernel, then only
+ * the SYN that this one sends is of use, for its time stamps are others.
  *
- * Destinations that mean this host itself are not a session's to reach, but by the address that it was given for
- * that (loopback4 and 6 of its attach).  The gateway's own address has port 53, which is the first of the host's name
- * servers: who asks by TCP has had an answer by UDP that was cut.
+ * Destinations that mean this host itself are not a session's to reach, but by the address that it
+ * was given for that (loopback4 and 6 of its attach).  The gateway's own address has port 53, which
+ * is the first of the host's name servers: who asks by TCP has had an answer by UDP that was cut.
  */
 #include "vnet/gateway/outbound.h"
 

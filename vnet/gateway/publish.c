@@ -4,8 +4,8 @@
  *
  * A published TCP port is one socket outside, bound as long as it is published.  It listens while
  * the session does: a client then sees what it would see of a program on the host itself, refused
- * included.  A listener is made to listen no more by shutdown(2), after which it keeps its port, for
- * itself alone (SO_REUSEADDR off): else any user of the host could listen there meanwhile.
+ * included.  A listener is made to listen no more by shutdown(2), after which it keeps its port,
+ * for itself alone (SO_REUSEADDR off): else any user of the host could listen there meanwhile.
  *
  * Whether the session listens is asked again and again (listening.h), at first after FIRST_NS,
  * then twice as rarely each time until EVERY_NS, and only while a session with published ports

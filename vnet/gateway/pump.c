@@ -4,14 +4,14 @@
  *
  *      socket --splice--> pipe --splice--> socket
  *
- * Pages go from one socket's queue to the other's.  A pipe is needed while something is in it, which is seldom
- * longer than one call: a flow takes one from the pool for each direction and gives it back empty, so idle
- * connections have no pipes.  Each pipe says in the arena whose bytes it has: those of a worker that was killed
- * are still in it, and are passed on by the next one.  Nothing is ever counted in memory that could be
- * wrong by one call.
+ * Pages go from one socket's queue to the other's.  A pipe is needed while something is in it,
+ * which is seldom longer than one call: a flow takes one from the pool for each direction and gives
+ * it back empty, so idle connections have no pipes.  Each pipe says in the arena whose bytes it
+ * has: those of a worker that was killed are still in it, and are passed on by the next one.
+ * Nothing is ever counted in memory that could be wrong by one call.
  *
- * Sockets are watched edge triggered, so a direction is run until it would wait - or until what came was so little
- * that there can't be more: a message there and back costs two calls each way.
+ * Sockets are watched edge triggered, so a direction is run until it would wait - or until what
+ * came was so little that there can't be more: a message there and back costs two calls each way.
  */
 #include "vnet/gateway/pump.h"
 
@@ -186,8 +186,9 @@ static ssize_t draw(const struct gateway_flow *f, const struct gateway_pipe *p, 
 }
 
 /*
- * Of the @left bytes in the pipe as many as go.  Not one more is asked for: kernels from 6.5 on take that for a
- * promise when there are 16 pages, and keep the last bytes back (MSG_MORE) for 200 ms.
+ * Of the @left bytes in the pipe as many as go.  Not one more is asked for: kernels from 6.5 on
+ * take that for a promise when there are 16 pages, and keep the last bytes back (MSG_MORE) for 200
+ * ms.
  */
 static ssize_t push(
 	const struct gateway_flow *f, const struct gateway_pipe *p, unsigned side, size_t left)
@@ -220,8 +221,8 @@ static int stop(struct vnet_gateway *g, struct gateway_flow *f, unsigned side, b
 }
 
 /*
- * From @side to the other one, *ret_moved bytes.  1: more at once; 0: as much as goes; NO_PIPE; -errno: a side has
- * failed.  @quiet: no end is to be expected.
+ * From @side to the other one, *ret_moved bytes.  1: more at once; 0: as much as goes; NO_PIPE;
+ * -errno: a side has failed.  @quiet: no end is to be expected.
  */
 static int run_side(
 	struct vnet_gateway *g, uint32_t flow, unsigned side, bool quiet, bool *ret_moved)

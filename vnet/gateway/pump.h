@@ -22,20 +22,25 @@ enum gateway_pump_result {
 
 /* At a worker's start: pipes with bytes in them belong to the flows that they say. */
 int gateway_pump_start(struct vnet_gateway *g, struct err *e);
-/* What epoll has said of one side, or -1 and 0 for all there is; as much as goes without waiting. */
+/*
+ * What epoll has said of one side, or -1 and 0 for all there is; as much as goes without waiting.
+ */
 struct gateway_pump_cause {
 	int side; /* enum gateway_side */
 	uint32_t events;
 };
-/* *ret_inner: bytes went to the inner socket.  *ret_blocked, by side: bytes wait for that socket to take more. */
+/*
+ * *ret_inner: bytes went to the inner socket.  *ret_blocked, by side: bytes wait for that socket to
+ * take more.
+ */
 enum gateway_pump_result gateway_pump_run(struct vnet_gateway *g, uint32_t flow,
 	const struct gateway_pump_cause *why, bool *ret_inner, bool ret_blocked[2]);
 /* Bytes on their way are dropped, and the flow's pipes are free for others. */
 void gateway_pump_release(struct vnet_gateway *g, uint32_t flow);
 
 /*
- * A pipe with @n bytes in it, and behind them what was on its way from the flow's outer side, which has no
- * pipe then.  Nobody's until its record says whose; its index or a negative errno.
+ * A pipe with @n bytes in it, and behind them what was on its way from the flow's outer side, which
+ * has no pipe then.  Nobody's until its record says whose; its index or a negative errno.
  */
 int32_t gateway_pump_put_first(struct vnet_gateway *g, uint32_t flow, const void *data, size_t n);
 /* Accepts -1. */

@@ -2,17 +2,19 @@
 /*
  * Theory of operation
  *
- * No kernel lets a connection be put on a listener's queue, so one that waited there can't be restored.  But nobody in the
- * session has seen it yet, and its client need not notice: the inner leg is thrown away without a
- * packet, and a new one with the same names is made.  Through it goes, from the beginning, what the client has
- * ever sent:
+ * No kernel lets a connection be put on a listener's queue, so one that waited there can't be
+ * restored.  But nobody in the session has seen it yet, and its client need not notice: the inner
+ * leg is thrown away without a packet, and a new one with the same names is made.  Through it goes,
+ * from the beginning, what the client has ever sent:
  *
  *      received by the session's kernel (it said so)                  0 .. N
- *      in the old inner socket's send queue (TCP_REPAIR shows it)     A .. W,  A <= N: acknowledged up to A
+ *      in the old inner socket's send queue (TCP_REPAIR shows it)     A .. W
  *      in the pipe, and in the outer socket                           W ..
  *
- * The first two are put into a pipe in front of the third, and the pump does the rest once the session has
- * answered.
+ * A <= N is how far the session has acknowledged.
+ *
+ * The first two are put into a pipe in front of the third, and the pump does the rest once the
+ * session has answered.
  */
 #include "vnet/gateway/redo.h"
 
@@ -54,7 +56,10 @@ static int read_received(int fd, struct buf *ret)
 	return 0;
 }
 
-/* Appends what the old inner socket has sent and the session has not; the socket says nothing any more. */
+/*
+ * Appends what the old inner socket has sent and the session has not; the socket says nothing any
+ * more.
+ */
 static int append_unsent(int fd, struct buf *b)
 {
 	const int on = 1, queue = TCP_SEND_QUEUE;

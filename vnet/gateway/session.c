@@ -7,16 +7,17 @@
  *                 claim  |    '--detach(suspended), with connections--> suspended
  *                        '-------------------------------------------------'
  *
- * A session's connections belong to one epoch of its label.  Who attaches with the ticket of the present epoch takes
- * them over; the next epoch begins, with another ticket.  So of many copies of an image only the first gets
- * them, and any other, or one whose connections are gone, is told "lost": it is a new session with a new
- * label, and what its kernel still sends for old connections is answered with RST.
+ * A session's connections belong to one epoch of its label.  Who attaches with the ticket of the
+ * present epoch takes them over; the next epoch begins, with another ticket.  So of many copies of
+ * an image only the first gets them, and any other, or one whose connections are gone, is told
+ * "lost": it is a new session with a new label, and what its kernel still sends for old connections
+ * is answered with RST.
  *
- * A claim counts from the moment that packets pass.  Whoever attached frozen and is gone before that, a resume that
- * failed, has changed nothing: the claim before it is good again.
+ * A claim counts from the moment that packets pass.  Whoever attached frozen and is gone before
+ * that, a resume that failed, has changed nothing: the claim before it is good again.
  *
- * A suspended session without connections is nothing that could be claimed and is forgotten at once.  One whose image
- * is removed ends: who removes it has the ticket.
+ * A suspended session without connections is nothing that could be claimed and is forgotten at
+ * once.  One whose image is removed ends: who removes it has the ticket.
  */
 #include "vnet/gateway/session.h"
 
@@ -261,7 +262,9 @@ uint32_t gateway_session_hold(struct vnet_gateway *g, uint32_t session)
 	return gateway_session_flows(g, session);
 }
 
-/* What was sent to the session while it was away: its answers make the inner kernel go on at once. */
+/*
+ * What was sent to the session while it was away: its answers make the inner kernel go on at once.
+ */
 static void replay(struct vnet_gateway *g, uint32_t session)
 {
 	uint32_t room[VNET_KEPT / 4], flow = VNET_NONE;
@@ -436,7 +439,9 @@ static void take_up(struct vnet_gateway *g, uint32_t i)
 		gateway_loop_timer(g->loop, &g->sessions->deadline, ENDING_NS);
 }
 
-/* Whoever detached a session, and whose record still has it: the next with that number is another. */
+/*
+ * Whoever detached a session, and whose record still has it: the next with that number is another.
+ */
 static void take_up_conns(struct gateway_arena *a)
 {
 	for (size_t i = 0; i < GATEWAY_MAX_CONNS; i++) {

@@ -24,7 +24,8 @@ struct gateway_session_wish {
 };
 /*
  * A session that moves to another host is still attached, and held, on the one that it leaves when
- * it attaches from there: then it is detached from the first, whose connection is returned; -1 otherwise.
+ * it attaches from there: then it is detached from the first, whose connection is returned; -1
+ * otherwise.
  */
 int gateway_session_leave(struct vnet_gateway *g, const struct vnet_claim *c);
 /* The session's index.  *ret_lost, *ret_flows: of its claim. */

@@ -2,10 +2,10 @@
 /*
  * Theory of operation
  *
- * A packet that can't be written is lost, as on any wire, and its sender tries again.  For a session that is
- * frozen for a moment that would cost more than the moment (a retransmission takes 200 ms and more), so
- * packets for it are held, up to HELD_PACKETS and HELD_BYTES; beyond that the newest are lost.  They are in the worker's own
- * memory: with it they are lost as well.
+ * A packet that can't be written is lost, as on any wire, and its sender tries again.  For a
+ * session that is frozen for a moment that would cost more than the moment (a retransmission takes
+ * 200 ms and more), so packets for it are held, up to HELD_PACKETS and HELD_BYTES; beyond that the
+ * newest are lost.  They are in the worker's own memory: with it they are lost as well.
  */
 #include "vnet/gateway/wire.h"
 

@@ -2,12 +2,13 @@
 /*
  * Theory of operation
  *
- * A worker begins by putting the house in order: descriptors that no record holds are adopted, where they
- * can be told - a connection that was accepted and not yet written down - or closed.  Then each part
- * watches what the arena says there is.  The first worker finds an empty arena and does the same.
+ * A worker begins by putting the house in order: descriptors that no record holds are adopted,
+ * where they can be told - a connection that was accepted and not yet written down - or closed.
+ * Then each part watches what the arena says there is.  The first worker finds an empty arena and
+ * does the same.
  *
- * The keeper may be killed as well.  Its worker notices, and becomes the keeper of a new worker: memory and
- * descriptors are its own as much as they were the keeper's.
+ * The keeper may be killed as well.  Its worker notices, and becomes the keeper of a new worker:
+ * memory and descriptors are its own as much as they were the keeper's.
  */
 #include "vnet/gateway/worker.h"
 
@@ -132,9 +133,9 @@ static int begin(struct vnet_gateway *g, struct err *e)
 		gateway_capture_start(g, e) < 0 || gateway_wire_start(g, e) < 0 ||
 		gateway_datagram_start(g, e) < 0 || gateway_pump_start(g, e) < 0 ||
 		gateway_flow_start(g, e) < 0 || gateway_outbound_start(g, e) < 0 ||
-		gateway_inbound_start(g, e) < 0 || gateway_link_start(g, e) < 0 || gateway_remote_start(g, e) < 0 ||
-		gateway_publish_start(g, e) < 0 || gateway_control_start(g, e) < 0 ||
-		gateway_session_start(g, e) < 0)
+		gateway_inbound_start(g, e) < 0 || gateway_link_start(g, e) < 0 ||
+		gateway_remote_start(g, e) < 0 || gateway_publish_start(g, e) < 0 ||
+		gateway_control_start(g, e) < 0 || gateway_session_start(g, e) < 0)
 		return e->error;
 	adopt(&strays);
 	gateway_flow_take_up(g);

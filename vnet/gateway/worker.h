@@ -7,7 +7,9 @@
 
 struct gateway_arena;
 
-/* Until nobody needs a gateway any more: 0.  Anything else is a failure, and another worker's turn. */
+/*
+ * Until nobody needs a gateway any more: 0.  Anything else is a failure, and another worker's turn.
+ */
 int gateway_worker_run(struct gateway_arena *a);
 
 #endif

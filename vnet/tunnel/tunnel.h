@@ -12,8 +12,8 @@
  * answers go (*roaming*). So a session that is resumed on another host needs only to send
  * something.
  *
- * Modules, from the bottom: crypto, message; noise, cookie, replay, index, allowed, stamp, udp,
- * segment, coalesce; device.h (what they work on), timers, handshake, data; tunnel.
+ * Modules, from the bottom: crypto, message; noise, cookie, flood, replay, index, allowed, stamp,
+ * socket, segment, coalesce; device.h (what they work on), timers, handshake, data; tunnel.
  */
 #ifndef VNET_TUNNEL_TUNNEL_H
 #define VNET_TUNNEL_TUNNEL_H

@@ -2,9 +2,9 @@
 """The setups that are measured: how a client and a server reach each other, and by whose help.
 
 A setup has a client that has said "ready" (ends.c), the process of its server, and `helpers()`: the
-processes that stand between the two and whose CPU time counts.  Everything is started as the user of a
-node (tests/lib/networks.py); the server of most is in `host`, and a setup begins with a network of its own,
-as a session does.
+processes that stand between the two and whose CPU time counts.  Everything is started as the user
+of a node (tests/lib/networks.py); the server of most is in `host`, and a setup begins with a
+network of its own, as a session does.
 """
 import json
 import os
