@@ -114,6 +114,13 @@ static inline struct icmphdr *vnet_packet_icmp(const struct vnet_packet *p)
 		       : NULL;
 }
 
+/*
+ * Does a parsed packet say nothing but how far its sender has received: no data, no SACK, no ECN, no end?  Of two such,
+ * @later makes @earlier needless if it is of the same connection and acknowledges or offers more.
+ */
+bool vnet_packet_is_ack(const struct vnet_packet *p);
+bool vnet_packet_ack_covers(const struct vnet_packet *later, const struct vnet_packet *earlier);
+
 /* The packet that an ICMP error complains about, as far as it is embedded. */
 struct vnet_embedded {
 	uint8_t proto;

@@ -188,6 +188,67 @@ static void good_ones_and_bad_ones(void **state)
 	}
 }
 
+/* Only what says nothing else is needless, and only behind something that says more. */
+static void acknowledgements_cover_others(void **state)
+{
+	static const struct {
+		struct test_tcp t;
+		bool ack, covers; /* the first one */
+	} all[] = {
+		{{TEST_ACK, 100, 0xfffffff0, NULL, 0, 0}, true, false},
+		{{TEST_ACK, 100, 0xfffffff1, NULL, 0, 0}, true, true},
+		{{TEST_ACK, 100, 0x10, NULL, 0, 0}, true, true},
+		{{TEST_ACK, 100, 0xffffffe0, NULL, 0, 0}, true, false},
+		{{TEST_ACK, 101, 0x10, NULL, 0, 0}, true, false},
+		{{TEST_ACK, 100, 0x10, "x", 0, 0}, false, false},
+		{{TEST_ACK | TEST_FIN, 100, 0x10, NULL, 0, 0}, false, false},
+		{{TEST_ACK | TEST_SYN, 100, 0x10, NULL, 0, 0}, false, false},
+		{{TEST_ACK | TEST_RST, 100, 0x10, NULL, 0, 0}, false, false},
+		{{TEST_ACK | 0x40 /* ECE */, 100, 0x10, NULL, 0, 0}, false, false},
+		{{TEST_SYN, 100, 0, NULL, 0, 0}, false, false},
+	};
+	static struct test_buffer first, b;
+	const char *pairs[][2] = {
+		{"10.171.0.2", "192.0.2.7"}, {"fd7a:706f:6472::2", "2001:db8::7"}};
+
+	for (size_t v6 = 0; v6 < 2; v6++) {
+		struct vnet_endpoint src = test_ep(pairs[v6][0], 1), dst = test_ep(pairs[v6][1], 2),
+				     other = test_ep(pairs[v6][0], 3);
+		struct vnet_packet *p = test_tcp(&first, &src, &dst, &all[0].t), *q;
+
+		for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+			q = test_tcp(&b, &src, &dst, &all[i].t);
+			assert_int_equal(vnet_packet_is_ack(q), all[i].ack);
+			if (all[i].ack)
+				assert_int_equal(vnet_packet_ack_covers(q, p), all[i].covers);
+		}
+		q = test_tcp(&b, &src, &dst, &all[0].t);
+		vnet_packet_tcp(q)->window = htons(ntohs(vnet_packet_tcp(q)->window) + 1);
+		assert_true(vnet_packet_ack_covers(q, p));
+		assert_false(vnet_packet_ack_covers(p, q));
+		q = test_tcp(&b, &other, &dst, &all[1].t);
+		assert_false(vnet_packet_ack_covers(q, p));
+		assert_int_equal(vnet_packet_make_udp(q, &src, &dst, NULL, 0, 0), 0);
+		assert_false(vnet_packet_is_ack(q));
+	}
+}
+
+/* Time stamps change nothing; a SACK is what the sender wants to know. */
+static void acknowledgements_have_options(void **state)
+{
+	static const uint8_t stamps[12] = {1, 1, 8, 10}, sack[12] = {1, 1, 5, 10};
+	static const struct test_tcp t = {TEST_ACK, 100, 1, (const char *)stamps, 12, 0};
+	struct vnet_endpoint src = test_ep("10.171.0.2", 1), dst = test_ep("192.0.2.7", 2);
+	static struct test_buffer b;
+	struct vnet_packet *p = test_tcp(&b, &src, &dst, &t);
+
+	vnet_packet_tcp(p)->doff = 8;
+	assert_int_equal(vnet_packet_parse(p), 0);
+	assert_true(vnet_packet_is_ack(p));
+	memcpy(vnet_packet_tcp(p) + 1, sack, sizeof(sack));
+	assert_false(vnet_packet_is_ack(p));
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -195,6 +256,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(pieces_are_not_too_small),
 		cmocka_unit_test(ends_are_replaced),
 		cmocka_unit_test(good_ones_and_bad_ones),
+		cmocka_unit_test(acknowledgements_cover_others),
+		cmocka_unit_test(acknowledgements_have_options),
 	};
 
 	folder = argc > 1 ? argv[1] : "vnet/vectors";

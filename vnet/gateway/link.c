@@ -3,9 +3,12 @@
  * Theory of operation
  *
  * A packet is read into one buffer, given other addresses there, and written: two system calls, and
- * no copy of ours.  While there are packets up to TURN are taken from one TUN before others have
- * their turn, so that a session which sends all the time keeps nobody waiting.  Fragments of datagrams are
+ * no copy of ours.  While there are packets up to TURN, or BYTES, are taken from one TUN before others
+ * have their turn, so that a session which sends all the time keeps nobody waiting.  Fragments of datagrams are
  * the exception: they wait, copied, until the whole is there.
+ *
+ * A receiver acknowledges each super-packet, and who sent them gets the acknowledgements of a turn all
+ * at once: those that a later one makes needless are left out.  None waits longer than its turn.
  *
  * What is written to one side makes the other side readable, and nobody needs epoll to be told: a flow that got
  * bytes is read at the end of the same turn, and so is gw0 when bytes went into it.
@@ -30,14 +33,24 @@
 #include "vnet/tun.h"
 #include "vnet/vnat.h"
 
-#define TURN 32
+#define TURN  32
+#define BYTES 300000 /* of a turn: what is copied is in the CPU's cache when it is passed on */
 
 struct link_watch {
 	struct gateway_watch watch;
 	struct vnet_gateway *g;
 };
 
+/* An acknowledgement that was read in this turn and may be made needless. */
+struct link_ack {
+	bool any, to_inner;
+	uint32_t session;
+	struct vnet_packet p;
+	_Alignas(4) uint8_t data[128];
+};
+
 struct gateway_link {
+	struct link_ack ack;
 	struct link_watch gw, sessions[GATEWAY_MAX_SESSIONS];
 	struct gateway_later gw_soon;
 	struct vnet_reassembly *fragments;
@@ -57,6 +70,46 @@ static uint32_t seconds(struct vnet_gateway *g)
 static void set_clock(struct vnet_gateway *g)
 {
 	vnet_vnat_set_clock(g->vnat, seconds(g));
+}
+
+static void write_to(struct vnet_gateway *g, bool to_inner, uint32_t session, struct vnet_packet *p)
+{
+	if (to_inner)
+		gateway_wire_to_inner(g, p);
+	else
+		vnet_gateway_to_session(g, session, p);
+}
+
+/* At the end of a turn, and before anything that is to come behind it. */
+static void write_ack(struct vnet_gateway *g)
+{
+	struct link_ack *a = &g->link->ack;
+
+	if (a->any)
+		write_to(g, a->to_inner, a->session, &a->p);
+	a->any = false;
+}
+
+/* A packet of @session's, on its way to either side. */
+static void give(struct vnet_gateway *g, bool to_inner, uint32_t session, struct vnet_packet *p)
+{
+	struct link_ack *a = &g->link->ack;
+	bool ack = p->len <= sizeof(a->data) && vnet_packet_is_ack(p);
+
+	if (!ack || a->session != session || a->to_inner != to_inner || !a->any ||
+		!vnet_packet_ack_covers(p, &a->p))
+		write_ack(g);
+	if (!ack) {
+		write_to(g, to_inner, session, p);
+		return;
+	}
+	a->any = true;
+	a->to_inner = to_inner;
+	a->session = session;
+	a->p = *p;
+	a->p.data = a->data;
+	a->p.room = sizeof(a->data);
+	memcpy(a->data, p->data, p->len);
 }
 
 /* ---- from a session ---------------------------------------------------------------------- */
@@ -92,7 +145,7 @@ static void from_session(struct vnet_gateway *g, uint32_t session, struct vnet_p
 		return;
 	switch (vnet_vnat_from_session(g->vnat, session, p, &flow)) {
 	case VNAT_PASS:
-		gateway_wire_to_inner(g, p);
+		give(g, true, session, p);
 		if (flow != VNET_NONE && is_reset(p))
 			gateway_flow_refused(g, flow);
 		else if (flow != VNET_NONE && p->payload_len)
@@ -118,6 +171,7 @@ static void from_session(struct vnet_gateway *g, uint32_t session, struct vnet_p
 static void read_turn(struct vnet_gateway *g, uint32_t session)
 {
 	const struct gateway_session *s = &g->arena->sessions[session];
+	size_t bytes = 0;
 
 	for (int i = 0; i < TURN && s->state == GATEWAY_SESSION_ATTACHED && !s->held; i++) {
 		struct vnet_packet p = packet_in(g->link);
@@ -130,7 +184,10 @@ static void read_turn(struct vnet_gateway *g, uint32_t session)
 			gateway_link_stop(g, session);
 			return;
 		}
+		bytes += p.len;
 		from_session(g, session, &p);
+		if (bytes > BYTES)
+			return;
 	}
 }
 
@@ -140,6 +197,7 @@ static void on_session(struct gateway_watch *w, uint32_t events)
 
 	set_clock(lw->g);
 	read_turn(lw->g, (uint32_t)(lw - lw->g->link->sessions));
+	write_ack(lw->g);
 	gateway_remote_flush(lw->g, (uint32_t)(lw - lw->g->link->sessions));
 	gateway_datagram_flush(lw->g);
 }
@@ -170,7 +228,7 @@ static void from_inner(struct vnet_gateway *g, struct vnet_packet *p)
 		return;
 	switch (vnet_vnat_from_gateway(g->vnat, p, &session, &flow)) {
 	case VNAT_PASS:
-		vnet_gateway_to_session(g, session, p);
+		give(g, false, session, p);
 		break;
 	case VNAT_ANSWER:
 		gateway_wire_to_inner(g, p);
@@ -180,16 +238,27 @@ static void from_inner(struct vnet_gateway *g, struct vnet_packet *p)
 	}
 }
 
-static void read_gw(struct vnet_gateway *g)
+static void read_gw_turn(struct vnet_gateway *g)
 {
-	set_clock(g);
+	size_t bytes = 0;
+
 	for (int i = 0; i < TURN; i++) {
 		struct vnet_packet p = packet_in(g->link);
 
 		if (vnet_tun_read(g->arena->gw_tun, &p) < 0)
 			return;
+		bytes += p.len;
 		from_inner(g, &p);
+		if (bytes > BYTES)
+			return;
 	}
+}
+
+static void read_gw(struct vnet_gateway *g)
+{
+	set_clock(g);
+	read_gw_turn(g);
+	write_ack(g);
 }
 
 static void on_gw(struct gateway_watch *w, uint32_t events)

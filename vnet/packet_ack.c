@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Acknowledgements that say nothing else, and which of them make others needless.
+ */
+#include <arpa/inet.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "vnet/packet.h"
+
+/* Of the 16 bits with the header's length and the flags: all but the length, and of those the one that may be set. */
+#define FLAGS	 0x0fffu
+#define FLAG_ACK 0x0010u
+
+static uint16_t flags_of(const struct vnet_packet *p)
+{
+	uint16_t word;
+
+	memcpy(&word, p->data + p->l4 + 12, sizeof(word));
+	return ntohs(word) & FLAGS;
+}
+
+bool vnet_packet_is_ack(const struct vnet_packet *p)
+{
+	/* No options, or time stamps as every kernel lays them out (RFC 7323 appendix A). */
+	static const uint8_t stamps[] = {1, 1, 8, 10};
+	const struct tcphdr *tcp = vnet_packet_tcp(p);
+
+	return tcp && !p->fragment && !p->payload_len && flags_of(p) == FLAG_ACK &&
+	       (tcp->doff == 5 || (tcp->doff == 8 && !memcmp(tcp + 1, stamps, sizeof(stamps))));
+}
+
+bool vnet_packet_ack_covers(const struct vnet_packet *later, const struct vnet_packet *earlier)
+{
+	const struct tcphdr *a = vnet_packet_tcp(later), *b = vnet_packet_tcp(earlier);
+	int32_t more = (int32_t)(ntohl(a->ack_seq) - ntohl(b->ack_seq));
+
+	/* The same again is news, of something that is missing; but not with a larger window. */
+	return a->seq == b->seq && a->doff == b->doff &&
+	       (more > 0 || (more == 0 && ntohs(a->window) > ntohs(b->window))) &&
+	       vnet_endpoint_equal(&later->src, &earlier->src) &&
+	       vnet_endpoint_equal(&later->dst, &earlier->dst);
+}
