@@ -351,6 +351,25 @@ int vnet_client_wait(struct vnet_client *c, struct vnet_answer *ret, struct err 
 	return 0;
 }
 
+int vnet_client_look(const char *runtime, const char *name, struct vnet_answer *ret, struct err *e)
+{
+	struct vnet_client *client;
+	int r = vnet_client_connect(&client, runtime, false, e);
+
+	*ret = (struct vnet_answer){0};
+	if (r < 0)
+		return r;
+	r = vnet_client_list(client, name, e);
+	if (r == 0)
+		r = vnet_client_wait(client, ret, e);
+	vnet_client_free(client);
+	if (r == -ECONNRESET)
+		return err_set(e, ERR_NOT_FOUND, -ENOENT, "the gateway has just ended");
+	if (r == 0 && !ret->sessions)
+		return err_set(e, ERR_FAILED, -EPROTO, "the gateway speaks another language");
+	return r;
+}
+
 void vnet_answer_fini(struct vnet_answer *a)
 {
 	if (a->sessions)

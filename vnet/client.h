@@ -129,6 +129,11 @@ int vnet_client_capture(struct vnet_client *c, const char *name, int fd, struct 
 int vnet_client_receive(struct vnet_client *c, struct vnet_answer *ret, struct err *e);
 /* Waits for the next answer: 0.  An answer that is a failure is the error of this call. */
 int vnet_client_wait(struct vnet_client *c, struct vnet_answer *ret, struct err *e);
+/*
+ * What the gateway that runs now has: of @name, or of all (NULL).  0 and ret->sessions, freed by vnet_answer_fini; -ENOENT
+ * if there is none, or it ended while it was asked.  Waits.
+ */
+int vnet_client_look(const char *runtime, const char *name, struct vnet_answer *ret, struct err *e);
 void vnet_answer_fini(struct vnet_answer *a);
 
 #endif

@@ -70,8 +70,7 @@ static void print(const Pb__GatewaySessions *all, bool json)
 static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 {
 	const struct gateway_options *o = opts;
-	struct vnet_client *client;
-	struct vnet_answer a = {0};
+	struct vnet_answer a;
 	int r;
 
 	if (o->serve && vnet_gateway_called())
@@ -94,7 +93,7 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 		return vnet_away_borrow(c->paths.runtime, o->borrow, e);
 	if (o->join)
 		return vnet_away_join(c->paths.runtime, e);
-	r = vnet_client_connect(&client, c->paths.runtime, false, e);
+	r = vnet_client_look(c->paths.runtime, NULL, &a, e);
 	if (r == -ENOENT) {
 		*e = (struct err){0};
 		if (o->json)
@@ -103,13 +102,7 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 			printf("not running: no session needs it\n");
 		return 0;
 	}
-	if (r < 0)
-		return r;
-	r = vnet_client_list(client, NULL, e);
 	if (r == 0)
-		r = vnet_client_wait(client, &a, e);
-	vnet_client_free(client);
-	if (r == 0 && a.sessions)
 		print(a.sessions, o->json);
 	vnet_answer_fini(&a);
 	return r;

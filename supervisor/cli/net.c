@@ -32,22 +32,12 @@ static const struct cli_option options[] = {
 /* @name NULL: of all.  No gateway at all is one without sessions, where that is an answer. */
 static int ask(struct cli *c, const char *name, struct vnet_answer *ret, struct err *e)
 {
-	struct vnet_client *client;
-	int r = vnet_client_connect(&client, c->paths.runtime, false, e);
+	int r = vnet_client_look(c->paths.runtime, name, ret, e);
 
-	*ret = (struct vnet_answer){0};
 	if (r == -ENOENT && !name) {
 		*e = (struct err){0};
 		return 0;
 	}
-	if (r < 0)
-		return r;
-	r = vnet_client_list(client, name, e);
-	if (r == 0)
-		r = vnet_client_wait(client, ret, e);
-	vnet_client_free(client);
-	if (r == 0 && !ret->sessions)
-		r = err_set(e, ERR_FAILED, -EPROTO, "the gateway speaks another language");
 	return r;
 }
 
