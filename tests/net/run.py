@@ -74,7 +74,10 @@ def beat_of(host, session):
 def goes_on(host, session):
     """It works, and did not only finish what it had."""
     before = beat_of(host, session)
-    until("the work goes on: " + host.logs(session)[-500:], lambda: beat_of(host, session) > before + 1)
+    try:
+        until("the work goes on", lambda: beat_of(host, session) > before + 1)
+    except BaseException as e:
+        raise AssertionError("%s: %s" % (e, host.logs(session)[-500:])) from e
 
 
 def requirements(script):
