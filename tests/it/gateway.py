@@ -381,20 +381,20 @@ def may_listen(port):
 @test
 def a_published_port_is_nobody_elses(env):
     """Not before the session listens, nor after, though nobody does outside then."""
-    s = Session(env, "s", ["8080:80"])
-    assert not may_listen(8080)
+    s = Session(env, "s", ["8083:80"])
+    assert not may_listen(8083)
     for _ in range(2):
         p = s.python(LISTEN, "::", 80)
         assert p.stdout.readline() == "listening\n"
         until("it listens outside", lambda: s.list()["mine"]["listening"] == "1")
         p.stdin.write("\n")
         p.stdin.flush()
-        exchange(OUT4, 8080, OUT4)
+        exchange(OUT4, 8083, OUT4)
         p.communicate()
         until("it does not listen outside", lambda: s.list()["mine"]["listening"] == "0")
-        assert not may_listen(8080)
+        assert not may_listen(8083)
     s.close()
-    until("the port is free", lambda: may_listen(8080))
+    until("the port is free", lambda: may_listen(8083))
 
 
 PENDING = r"""
