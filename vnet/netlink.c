@@ -207,16 +207,6 @@ int vnet_netlink_link_set(
 	return talk(nl, &rq, NULL, 0, e);
 }
 
-int vnet_netlink_link_move(struct vnet_netlink *nl, int index, int netns_fd, struct err *e)
-{
-	struct request rq;
-	struct ifinfomsg *info = begin(&rq, RTM_NEWLINK, 0, sizeof(*info));
-
-	info->ifi_index = index;
-	put_u32(&rq, IFLA_NET_NS_FD, (uint32_t)netns_fd);
-	return talk(nl, &rq, NULL, 0, e);
-}
-
 int vnet_netlink_veth_add(
 	struct vnet_netlink *nl, const char *name, const char *peer, int netns_fd, struct err *e)
 {
@@ -239,21 +229,11 @@ int vnet_netlink_veth_add(
 	return talk(nl, &rq, NULL, 0, e) < 0 ? err_wrap(e, "interfaces %s and %s", name, peer) : 0;
 }
 
-int vnet_netlink_link_delete(struct vnet_netlink *nl, int index, struct err *e)
+int vnet_netlink_address_add(struct vnet_netlink *nl, int index, const struct vnet_endpoint *ep,
+	unsigned int prefix, struct err *e)
 {
 	struct request rq;
-	struct ifinfomsg *info = begin(&rq, RTM_DELLINK, 0, sizeof(*info));
-
-	info->ifi_index = index;
-	return talk(nl, &rq, NULL, 0, e);
-}
-
-static int address(struct vnet_netlink *nl, uint16_t type, int index,
-	const struct vnet_endpoint *ep, unsigned int prefix, struct err *e)
-{
-	uint16_t flags = type == RTM_NEWADDR ? NLM_F_CREATE | NLM_F_REPLACE : 0;
-	struct request rq;
-	struct ifaddrmsg *ifa = begin(&rq, type, flags, sizeof(*ifa));
+	struct ifaddrmsg *ifa = begin(&rq, RTM_NEWADDR, NLM_F_CREATE | NLM_F_REPLACE, sizeof(*ifa));
 	char text[VNET_ENDPOINT_TEXT];
 
 	ifa->ifa_family = ep->family;
@@ -267,24 +247,10 @@ static int address(struct vnet_netlink *nl, uint16_t type, int index,
 	return 0;
 }
 
-int vnet_netlink_address_add(struct vnet_netlink *nl, int index, const struct vnet_endpoint *ep,
-	unsigned int prefix, struct err *e)
+int vnet_netlink_route_add(struct vnet_netlink *nl, const struct vnet_route *want, struct err *e)
 {
-	return address(nl, RTM_NEWADDR, index, ep, prefix, e);
-}
-
-int vnet_netlink_address_delete(struct vnet_netlink *nl, int index, const struct vnet_endpoint *ep,
-	unsigned int prefix, struct err *e)
-{
-	return address(nl, RTM_DELADDR, index, ep, prefix, e);
-}
-
-static int route(
-	struct vnet_netlink *nl, uint16_t type, const struct vnet_route *want, struct err *e)
-{
-	uint16_t flags = type == RTM_NEWROUTE ? NLM_F_CREATE | NLM_F_REPLACE : 0;
 	struct request rq;
-	struct rtmsg *rt = begin(&rq, type, flags, sizeof(*rt));
+	struct rtmsg *rt = begin(&rq, RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE, sizeof(*rt));
 	char text[VNET_ENDPOINT_TEXT];
 
 	rt->rtm_family = want->dst.family;
@@ -306,14 +272,4 @@ static int route(
 		return err_wrap(
 			e, "route to %s/%u", vnet_endpoint_format(&want->dst, text), want->prefix);
 	return 0;
-}
-
-int vnet_netlink_route_add(struct vnet_netlink *nl, const struct vnet_route *want, struct err *e)
-{
-	return route(nl, RTM_NEWROUTE, want, e);
-}
-
-int vnet_netlink_route_delete(struct vnet_netlink *nl, const struct vnet_route *want, struct err *e)
-{
-	return route(nl, RTM_DELROUTE, want, e);
 }

@@ -47,9 +47,6 @@ struct vnet_link {
 int vnet_netlink_link_set(
 	struct vnet_netlink *nl, int index, const struct vnet_link *link, struct err *e);
 
-/* An interface goes to another network namespace (a descriptor of it), with the name it has. */
-int vnet_netlink_link_move(struct vnet_netlink *nl, int index, int netns_fd, struct err *e);
-
 /*
  * A pair of interfaces that are each other's wire: @name here, @peer in the namespace @netns_fd
  * (-1: here too).
@@ -57,16 +54,12 @@ int vnet_netlink_link_move(struct vnet_netlink *nl, int index, int netns_fd, str
 int vnet_netlink_veth_add(
 	struct vnet_netlink *nl, const char *name, const char *peer, int netns_fd, struct err *e);
 
-int vnet_netlink_link_delete(struct vnet_netlink *nl, int index, struct err *e);
-
 /*
  * The interface gets an address; without a route to its prefix, and IPv6 without duplicate address
  * detection, so that it can be used at once.  The port of @address is ignored.  An address it has
  * is no error.
  */
 int vnet_netlink_address_add(struct vnet_netlink *nl, int index,
-	const struct vnet_endpoint *address, unsigned int prefix, struct err *e);
-int vnet_netlink_address_delete(struct vnet_netlink *nl, int index,
 	const struct vnet_endpoint *address, unsigned int prefix, struct err *e);
 
 struct vnet_route {
@@ -79,7 +72,5 @@ struct vnet_route {
 };
 /* Replaces a route that is there for the same destination. */
 int vnet_netlink_route_add(struct vnet_netlink *nl, const struct vnet_route *route, struct err *e);
-int vnet_netlink_route_delete(
-	struct vnet_netlink *nl, const struct vnet_route *route, struct err *e);
 
 #endif
