@@ -281,6 +281,11 @@ int ckpt_install(const struct ckpt_install *i, struct err *e);
  * called exec and stands in its event under that number.
  */
 int ckpt_install_traced(const struct ckpt_install *i, int *ret_signal, struct err *e);
+/*
+ * Has @tid, in a stop, made a call for which a filter of its own kills it?  Then it stands still only on its
+ * way to its end, and must be let go on: no call can be made in it any more.  @proc_fd: /proc of the host.
+ */
+bool ckpt_doomed(int proc_fd, pid_t tid);
 
 /*
  * Memory that is copied while the session runs, in rounds, until so little is written to between two that the

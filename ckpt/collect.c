@@ -7,6 +7,9 @@
  * repeated, since any stop takes it back.  When nothing moves we nap until a SIGCHLD or a
  * millisecond later, and look for what no stop will ever tell: a vfork parent that waits for its
  * child, a thread that was replaced by an exec, one whose exec waits for us to reap the others.
+ *
+ * One that a seccomp filter is about to kill stops once more on its way, and is let go on: its end is
+ * waited for.
  */
 #include "ckpt/collect.h"
 
@@ -67,6 +70,10 @@ static int take_stop(struct ckpt_frozen *f, pid_t tid, int status, struct err *e
 	}
 	switch (trace_event(status)) {
 	case PTRACE_EVENT_STOP:
+		if (trace_doomed(f->o.host_proc, tid)) {
+			ptrace(PTRACE_CONT, tid, 0, 0);
+			return 0;
+		}
 		t->state = CKPT_TASK_STOPPED;
 		t->stop_signal = sig == SIGTRAP ? 0 : sig;
 		return 0;

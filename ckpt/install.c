@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 
 #include "base/base.h"
+#include "ckpt/ckpt.h"
 #include "ckpt/filters.h"
 #include "ckpt/remote/remote.h"
 #include "ckpt/remote/trace.h"
@@ -53,6 +54,11 @@ int ckpt_filter_put(struct remote *r, const struct ckpt_filters *f, uint32_t num
 	program.filter = (struct sock_filter *)(uintptr_t)remote_put(r, code.data, code.len);
 	return remote_call(r, ret, e, SYS_seccomp, SECCOMP_SET_MODE_FILTER, what.flags | flags,
 		remote_put(r, &program, sizeof(program)), 0, 0, 0);
+}
+
+bool ckpt_doomed(int proc_fd, pid_t tid)
+{
+	return trace_doomed(proc_fd, tid);
 }
 
 /* ---- in the place of the task's own call --------------------------------------------------- */

@@ -14,6 +14,12 @@
 #define FIRST_NAP_NS (1000 * 1000L)
 #define LAST_NAP_NS  (50 * 1000 * 1000L)
 
+#define SECCOMP_MODE_DEAD 3 /* kernel/seccomp.c, since Linux 5.16; seen in /proc/PID/status */
+#ifndef SYS_SECCOMP
+#define SYS_SECCOMP 1 /* asm-generic/siginfo.h; libc's headers have it only in newer versions */
+#endif
+#define PEEKED 32
+
 int trace_get_mask(pid_t tid, uint64_t *ret)
 {
 	return ptrace(PTRACE_GETSIGMASK, tid, sizeof(*ret), ret) < 0 ? -errno : 0;
@@ -47,6 +53,27 @@ bool trace_gone(int proc_fd, pid_t tid)
 	text[n] = '\0';
 	state = strrchr(text, ')');
 	return state && state[1] && (state[2] == 'Z' || state[2] == 'X');
+}
+
+/* Is there a SIGSYS in its queue as seccomp sends them, or perhaps behind so many others? */
+static bool has_seccomp_signal(pid_t tid)
+{
+	struct __ptrace_peeksiginfo_args args = {.nr = PEEKED};
+	siginfo_t queue[PEEKED];
+	long n = ptrace(PTRACE_PEEKSIGINFO, tid, &args, queue);
+
+	for (long i = 0; i < n; i++)
+		if (queue[i].si_signo == SIGSYS && queue[i].si_code == SYS_SECCOMP)
+			return true;
+	return n == PEEKED;
+}
+
+bool trace_doomed(int proc_fd, pid_t tid)
+{
+	struct proc_status s;
+
+	return has_seccomp_signal(tid) && proc_read_status(proc_fd, tid, &s, NULL) == 0 &&
+	       s.seccomp == SECCOMP_MODE_DEAD;
 }
 
 /* SIGCHLD is blocked around the wait, so that one which comes between the look and the nap is

@@ -44,4 +44,11 @@ void trace_kill(pid_t tid);
 /* True if @tid has ended, even if nobody has reaped it. */
 bool trace_gone(int proc_fd, pid_t tid);
 
+/*
+ * True if @tid, in a stop, has made a call for which a seccomp filter kills it (SECCOMP_RET_KILL_*):
+ * the kernel has marked it (SECCOMP_MODE_DEAD of kernel/seccomp.c), a forced SIGSYS is pending, and
+ * any call that is made in it is its end.  Nothing but that end can come: it is let run.
+ */
+bool trace_doomed(int proc_fd, pid_t tid);
+
 #endif

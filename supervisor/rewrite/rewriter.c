@@ -263,7 +263,7 @@ static void on_stop(struct rewriter *w, struct task *task, int sig)
 	task->stop_signal = is_stop_signal(sig) ? sig : 0;
 	if (!task->lives)
 		on_birth(w, task);
-	else if (w->hold && task->host != w->init)
+	else if (w->hold && task->host != w->init && !ckpt_doomed(w->proc, task->host))
 		task->held = true;
 	else
 		ptrace(task->stop_signal ? PTRACE_LISTEN : PTRACE_CONT, task->host, 0, 0);
@@ -473,6 +473,9 @@ static int begin(
 	pthread_t thread;
 	sigset_t chld;
 
+	w->proc = proc_open(&e);
+	if (w->proc < 0)
+		return w->proc;
 	if (rewrite_users_begin(&w->rw, c, tables->groups, &e) < 0)
 		return -EIO;
 	if (c->view && begin_view(w, c) < 0)

@@ -16,6 +16,7 @@ struct rewriter {
 	char *name, *config_dir; /* of the session; where its user's key is */
 	uid_t uid;		 /* who it is inside */
 	gid_t gid;
+	int proc;
 	int sock;  /* to pid 1, for a moment */
 	int order; /* from the supervisor (orders.h) */
 	unsigned turns; /* stops that were dealt with */

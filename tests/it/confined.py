@@ -12,6 +12,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from harness import BUILD, Failed, Skip, add, main, needs, needs_namespaces, test, until  # noqa: E402
 
 CONFINED = BUILD / "tests" / "state" / "task_seccomp"
+DOOMED = BUILD / "tests" / "it" / "doomed"
 
 # Inside: installs a filter of argv[1] instructions when /tmp/install is there, then counts.
 INSTALL = r"""
@@ -83,6 +84,19 @@ def filters_installed_while_it_is_frozen(env, options):
     times = len(words) // 3
     # Nothing that any of them wrote is missing, or there twice.
     assert words == [w for i in range(times) for w in ("ready", "ok", str(i + 1))] + ["end"], log[-2000:]
+
+
+@both
+def killed_by_a_filter_while_it_is_frozen(env, options):
+    """A call that is a task's end may be made the moment before it stops."""
+    env.run_detached("s", DOOMED, options=options)
+    for _ in range(40):
+        env.podrun("pause", "s")
+        env.podrun("unpause", "s")
+    env.podrun("suspend", "s", "-o", env.path("image"))
+    env.podrun("resume", "-d", env.path("image"))
+    assert env.logs("s") == "ready\n"
+    env.podrun("kill", "s")
 
 
 KILLED = r"""
