@@ -4,7 +4,6 @@
 #include <linux/if_link.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
-#include <linux/veth.h>
 #include <net/if.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -205,28 +204,6 @@ int vnet_netlink_link_set(
 	if (link->no_link_local)
 		put_no_link_local(&rq);
 	return talk(nl, &rq, NULL, 0, e);
-}
-
-int vnet_netlink_veth_add(
-	struct vnet_netlink *nl, const char *name, const char *peer, int netns_fd, struct err *e)
-{
-	struct request rq;
-	struct rtattr *info, *data, *other;
-
-	begin(&rq, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, sizeof(struct ifinfomsg));
-	put_string(&rq, IFLA_IFNAME, name);
-	info = put(&rq, IFLA_LINKINFO, NULL, 0);
-	put_string(&rq, IFLA_INFO_KIND, "veth");
-	data = put(&rq, IFLA_INFO_DATA, NULL, 0);
-	other = put(&rq, VETH_INFO_PEER, NULL, 0);
-	append(&rq, sizeof(struct ifinfomsg));
-	put_string(&rq, IFLA_IFNAME, peer);
-	if (netns_fd >= 0)
-		put_u32(&rq, IFLA_NET_NS_FD, (uint32_t)netns_fd);
-	close_nest(&rq, other);
-	close_nest(&rq, data);
-	close_nest(&rq, info);
-	return talk(nl, &rq, NULL, 0, e) < 0 ? err_wrap(e, "interfaces %s and %s", name, peer) : 0;
 }
 
 int vnet_netlink_address_add(struct vnet_netlink *nl, int index, const struct vnet_endpoint *ep,

@@ -48,13 +48,6 @@ int vnet_netlink_link_set(
 	struct vnet_netlink *nl, int index, const struct vnet_link *link, struct err *e);
 
 /*
- * A pair of interfaces that are each other's wire: @name here, @peer in the namespace @netns_fd
- * (-1: here too).
- */
-int vnet_netlink_veth_add(
-	struct vnet_netlink *nl, const char *name, const char *peer, int netns_fd, struct err *e);
-
-/*
  * The interface gets an address; without a route to its prefix, and IPv6 without duplicate address
  * detection, so that it can be used at once.  The port of @address is ignored.  An address it has
  * is no error.
