@@ -302,11 +302,24 @@ static void begin_anew(struct network *n)
 	n->retry_ms = MIN(n->retry_ms * 2, (unsigned)LAST_RETRY_MS);
 }
 
+/* It went before it had answered. */
+static void say_who_is_gone(const struct network *n, struct err *e)
+{
+	const Pb__VirtualNetwork *v = virtual_of(n);
+
+	if (is_local(v) || strncmp(v->gateway, "wg:", 3) == 0) {
+		err_hint(e, "podrun check tells what it needs");
+		return;
+	}
+	err_set(e, ERR_FAILED, -EHOSTUNREACH, "%s can't be reached", v->gateway);
+	err_hint(e, "see what ssh %s podrun gateway says", v->gateway);
+}
+
 static void on_gone(struct network *n, struct err *e)
 {
 	if (n->then) {
 		vnet_client_free(take_ptr(n->client));
-		err_hint(e, "podrun check tells what it needs");
+		say_who_is_gone(n, e);
 		on_failure(n, e);
 		return;
 	}

@@ -145,9 +145,11 @@ static int fill_addresses(const struct cli_list *list, Pb__VirtualNetwork *n, st
 		const char *text = list->items[i];
 		int six = strchr(text, ':') != NULL;
 
-		if (!(six ? usable6(text) : usable4(text)))
-			return err_set(e, ERR_USAGE, -EINVAL,
+		if (!(six ? usable6(text) : usable4(text))) {
+			err_set(e, ERR_USAGE, -EINVAL,
 				"--address: '%s' is no address that a session can have", text);
+			return err_hint(e, "such as %s or %s", ADDRESS4, ADDRESS6);
+		}
 		if (strcmp(text, six ? GATEWAY6 : GATEWAY4) == 0)
 			return err_set(
 				e, ERR_USAGE, -EINVAL, "--address: %s is the gateway's", text);
