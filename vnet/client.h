@@ -79,8 +79,8 @@ struct vnet_client;
 
 /*
  * @runtime: podrun's runtime directory (supervisor/paths.h).  Without a gateway there and @start,
- * `podrun gateway --serve` is executed in the background from the caller's own binary; -ENOENT without @start.
- * Connecting does not wait for it to be up.
+ * `podrun gateway --serve` is executed in the background from the caller's own binary; -ENOENT
+ * without @start. Connecting does not wait for it to be up.
  */
 int vnet_client_connect(struct vnet_client **ret, const char *runtime, bool start, struct err *e);
 /*
@@ -89,8 +89,8 @@ int vnet_client_connect(struct vnet_client **ret, const char *runtime, bool star
  */
 int vnet_client_connect_away(struct vnet_client **ret, const char *host, struct err *e);
 /*
- * The same for the gateway of the host that session @id (hexadecimal) comes from, which its mover has lent to
- * it.  -ENOENT, with @e unset, if he has not.
+ * The same for the gateway of the host that session @id (hexadecimal) comes from, which its mover
+ * has lent to it.  -ENOENT, with @e unset, if he has not.
  */
 int vnet_client_connect_lent(
 	struct vnet_client **ret, const char *runtime, const char *id, struct err *e);
@@ -100,10 +100,10 @@ void vnet_client_free(struct vnet_client *c);
 int vnet_client_fd(const struct vnet_client *c);
 
 /*
- * Requests.  All return 0, or a negative errno when the connection is of no use any more.
- * @tun stays the caller's (the gateway gets a duplicate) and must not be read by anybody else.  @diag: a
- * NETLINK_SOCK_DIAG socket made in the session's network namespace, by which the gateway sees where the session
- * listens; -1: published ports listen always.
+ * Requests.  All return 0, or a negative errno when the connection is of no use any more. @tun
+ * stays the caller's (the gateway gets a duplicate) and must not be read by anybody else.  @diag: a
+ * NETLINK_SOCK_DIAG socket made in the session's network namespace, by which the gateway sees where
+ * the session listens; -1: published ports listen always.
  */
 int vnet_client_attach(
 	struct vnet_client *c, const struct vnet_attach *a, int tun, int diag, struct err *e);
@@ -116,7 +116,9 @@ int vnet_client_detach(struct vnet_client *c, bool suspended, struct err *e);
  * @n bytes at @data coming first. */
 int vnet_client_redo(struct vnet_client *c, const struct sockaddr *client, uint16_t session_port,
 	const void *data, size_t n, struct err *e);
-/* The suspended session that @claim is the claim of will not be resumed: its connections are reset. */
+/*
+ * The suspended session that @claim is the claim of will not be resumed: its connections are reset.
+ */
 int vnet_client_forget(struct vnet_client *c, const struct vnet_claim *claim, struct err *e);
 int vnet_client_publish(struct vnet_client *c, const struct vnet_port *p, struct err *e);
 int vnet_client_unpublish(struct vnet_client *c, const struct vnet_port *p, struct err *e);
@@ -130,8 +132,8 @@ int vnet_client_receive(struct vnet_client *c, struct vnet_answer *ret, struct e
 /* Waits for the next answer: 0.  An answer that is a failure is the error of this call. */
 int vnet_client_wait(struct vnet_client *c, struct vnet_answer *ret, struct err *e);
 /*
- * What the gateway that runs now has: of @name, or of all (NULL).  0 and ret->sessions, freed by vnet_answer_fini; -ENOENT
- * if there is none, or it ended while it was asked.  Waits.
+ * What the gateway that runs now has: of @name, or of all (NULL).  0 and ret->sessions, freed by
+ * vnet_answer_fini; -ENOENT if there is none, or it ended while it was asked.  Waits.
  */
 int vnet_client_look(const char *runtime, const char *name, struct vnet_answer *ret, struct err *e);
 void vnet_answer_fini(struct vnet_answer *a);

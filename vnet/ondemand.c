@@ -5,7 +5,7 @@
  *      RUNTIME/.gateway/socket         where the gateway listens
  *      RUNTIME/.gateway/lock           held while the socket is made or removed, never for long
  *      RUNTIME/.gateway/log            the gateway's stderr
- *      RUNTIME/.gateway/lent-ID        where a session that arrives finds the gateway it had (away.h)
+ *      RUNTIME/.gateway/lent-ID        where a session that arrives finds its gateway (away.h)
  *
  * Whoever finds nobody listening makes the listening socket itself, and hands it to the gateway it
  * starts: from that moment on connecting succeeds, and nobody waits for a process to come up.

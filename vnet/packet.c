@@ -7,12 +7,14 @@
 #include "vnet/checksum.h"
 #include "vnet/packet.h"
 
-/* More extension headers than this nobody has a use for (RFC 8504 5.3 lets hosts choose a limit). */
+/*
+ * More extension headers than this nobody has a use for (RFC 8504 5.3 lets hosts choose a limit).
+ */
 #define MAX_EXTENSIONS 8
 
 /*
- * Of a super-packet, as kernels make them (TCP_MIN_GSO_SIZE, UDP_MAX_SEGMENTS).  Pieces of a byte would be tens of
- * thousands of datagrams for whoever has to cut it.
+ * Of a super-packet, as kernels make them (TCP_MIN_GSO_SIZE, UDP_MAX_SEGMENTS).  Pieces of a byte
+ * would be tens of thousands of datagrams for whoever has to cut it.
  */
 #define TCP_PIECE_MIN  8
 #define UDP_PIECES_MAX 128
@@ -69,7 +71,10 @@ static int read_extension(const uint8_t *data, size_t len, size_t *next_at, stru
 					      : (h[1] + 1u) * 8u;
 	if (len - n->l4 < size)
 		return -EBADMSG;
-	/* With hops left the destination is not the one that checksums are made with (RFC 8200 8.1). */
+	/*
+	 * With hops left the destination is not the one that checksums are made with (RFC 8200
+	 * 8.1).
+	 */
 	if (n->proto == IPPROTO_ROUTING && h[3])
 		return -EBADMSG;
 	if (n->proto == IPPROTO_FRAGMENT) {

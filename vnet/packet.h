@@ -10,14 +10,14 @@
  * headers and never touches the payload.
  *
  * Super-packets.  A TUN with offloads hands over up to 64 KB as *one* packet: vh.gso_size says into
- * which pieces somebody would have to cut it on a wire, and its transport checksum is *partial* (see
- * checksum.h).  Between two TUNs of a host neither is ever done, which is where the speed is:
+ * which pieces somebody would have to cut it on a wire, and its transport checksum is *partial*
+ * (see checksum.h).  Between two TUNs of a host neither is ever done, which is where the speed is:
  * the cost of a packet is that of its two system calls, so the packet has to be large.  The fields
  * of vh come from whoever sent the packet and are checked like any other header.
  *
- * Rewriting an address changes up to three checksums (IPv4 header, transport, and what
- * an ICMP error has embedded), each by the difference; a wrong checksum stays wrong, so that the receiver finds
- * out.  A partial one holds the addresses only, not the ports, and is adjusted accordingly.
+ * Rewriting an address changes up to three checksums (IPv4 header, transport, and what an ICMP
+ * error has embedded), each by the difference; a wrong checksum stays wrong, so that the receiver
+ * finds out.  A partial one holds the addresses only, not the ports, and is adjusted accordingly.
  *
  * Fragments.  A session's kernel cuts UDP datagrams above the MTU.  Those are parsed as far as they
  * go (`fragment`), and vnet/reassemble.h puts them together.
@@ -48,7 +48,10 @@
 #define VIRTIO_NET_HDR_GSO_UDP_L4 5
 #endif
 
-/* What a buffer needs for any packet: the largest IP packet, with room for headers in front of a payload. */
+/*
+ * What a buffer needs for any packet: the largest IP packet, with room for headers in front of a
+ * payload.
+ */
 #define VNET_PACKET_MAX 65536
 
 struct vnet_packet {
@@ -74,10 +77,10 @@ struct vnet_packet {
 };
 
 /*
- * Looks at data[0..len) and vh and fills in the rest; cuts len to what the IP header says.  0, or -EBADMSG
- * for what is not a well-formed packet: lengths, IPv4 header checksum, versions, routing headers with
- * hops left, offload fields that don't describe this packet.  Transport checksums are not looked at
- * (vnet_packet_checksum_ok).
+ * Looks at data[0..len) and vh and fills in the rest; cuts len to what the IP header says.  0, or
+ * -EBADMSG for what is not a well-formed packet: lengths, IPv4 header checksum, versions, routing
+ * headers with hops left, offload fields that don't describe this packet.  Transport checksums are
+ * not looked at (vnet_packet_checksum_ok).
  */
 int vnet_packet_parse(struct vnet_packet *p);
 
@@ -88,7 +91,10 @@ int vnet_packet_parse(struct vnet_packet *p);
 void vnet_packet_set_src(struct vnet_packet *p, const struct vnet_endpoint *to);
 void vnet_packet_set_dst(struct vnet_packet *p, const struct vnet_endpoint *to);
 
-/* True if the transport checksum is right, or partial (then nothing was on a wire), or absent as UDP allows. */
+/*
+ * True if the transport checksum is right, or partial (then nothing was on a wire), or absent as
+ * UDP allows.
+ */
 bool vnet_packet_checksum_ok(const struct vnet_packet *p);
 
 /* The transport header of a parsed packet, or NULL if it has another, or none here. */
@@ -115,8 +121,9 @@ static inline struct icmphdr *vnet_packet_icmp(const struct vnet_packet *p)
 }
 
 /*
- * Does a parsed packet say nothing but how far its sender has received: no data, no SACK, no ECN, no end?  Of two such,
- * @later makes @earlier needless if it is of the same connection and acknowledges or offers more.
+ * Does a parsed packet say nothing but how far its sender has received: no data, no SACK, no ECN,
+ * no end?  Of two such, @later makes @earlier needless if it is of the same connection and
+ * acknowledges or offers more.
  */
 bool vnet_packet_is_ack(const struct vnet_packet *p);
 bool vnet_packet_ack_covers(const struct vnet_packet *later, const struct vnet_packet *earlier);
@@ -133,8 +140,8 @@ struct vnet_embedded {
 int vnet_packet_embedded(const struct vnet_packet *p, struct vnet_embedded *ret);
 
 /*
- * Gives the embedded packet @e of @p other ends (ports of TCP and UDP only), adjusting its checksums and
- * the one of the ICMP message around it.  @e follows.
+ * Gives the embedded packet @e of @p other ends (ports of TCP and UDP only), adjusting its
+ * checksums and the one of the ICMP message around it.  @e follows.
  */
 void vnet_packet_set_embedded(struct vnet_packet *p, struct vnet_embedded *e,
 	const struct vnet_endpoint *src, const struct vnet_endpoint *dst);
@@ -143,20 +150,21 @@ void vnet_packet_set_embedded(struct vnet_packet *p, struct vnet_embedded *e,
 size_t vnet_packet_udp_headers(uint8_t family);
 
 /*
- * The makers below write a whole packet into p->data[0..p->room) and fill in *p, as if parsed.  -EMSGSIZE if
- * it does not fit in the buffer or in an IP packet.  Both ends have the same family.
+ * The makers below write a whole packet into p->data[0..p->room) and fill in *p, as if parsed.
+ * -EMSGSIZE if it does not fit in the buffer or in an IP packet.  Both ends have the same family.
  */
 
 /*
- * A UDP datagram, or with @gso_size > 0 a run of datagrams of that size (the last may be shorter).  Its
- * checksum is partial.  @payload may be where it is going to be (data + vnet_packet_udp_headers): then nothing
- * is copied.
+ * A UDP datagram, or with @gso_size > 0 a run of datagrams of that size (the last may be shorter).
+ * Its checksum is partial.  @payload may be where it is going to be (data +
+ * vnet_packet_udp_headers): then nothing is copied.
  */
 int vnet_packet_make_udp(struct vnet_packet *p, const struct vnet_endpoint *src,
 	const struct vnet_endpoint *dst, const void *payload, size_t len, uint16_t gso_size);
 
 /*
- * An ICMP message; @rest is what is behind the checksum (id and number of an echo, an MTU ...), in network order.
+ * An ICMP message; @rest is what is behind the checksum (id and number of an echo, an MTU ...), in
+ * network order.
  */
 struct vnet_icmp {
 	uint8_t type, code;
@@ -167,15 +175,15 @@ int vnet_packet_make_icmp(struct vnet_packet *p, const struct vnet_endpoint *src
 	size_t len);
 
 /*
- * The RST that answers the TCP segment @to as a closed port would (RFC 9293 3.10.7.1), as long as @to
- * is not one itself (-EINVAL).  @p may be @to.
+ * The RST that answers the TCP segment @to as a closed port would (RFC 9293 3.10.7.1), as long as
+ * @to is not one itself (-EINVAL).  @p may be @to.
  */
 int vnet_packet_make_rst(struct vnet_packet *p, const struct vnet_packet *to);
 
 /*
- * An ICMP error of the packet's family about @to, from @from (NULL: from @to's destination), with as much
- * of @to embedded as RFC 1812 (576 bytes) and RFC 4443 (1280) want.  -EINVAL where none may be
- * sent: about an ICMP error, a fragment that is not the first, a multicast.  @p may be @to.
+ * An ICMP error of the packet's family about @to, from @from (NULL: from @to's destination), with
+ * as much of @to embedded as RFC 1812 (576 bytes) and RFC 4443 (1280) want.  -EINVAL where none may
+ * be sent: about an ICMP error, a fragment that is not the first, a multicast.  @p may be @to.
  */
 int vnet_packet_make_icmp_error(struct vnet_packet *p, const struct vnet_packet *to,
 	const struct vnet_endpoint *from, const struct vnet_icmp *icmp);
@@ -184,8 +192,8 @@ int vnet_packet_make_icmp_error(struct vnet_packet *p, const struct vnet_packet 
 int vnet_packet_make_echo_reply(struct vnet_packet *p);
 
 /*
- * Cuts the payload of a TCP segment to @payload_len bytes at most; what is left is no super-packet, and its
- * checksum is partial.
+ * Cuts the payload of a TCP segment to @payload_len bytes at most; what is left is no super-packet,
+ * and its checksum is partial.
  */
 void vnet_packet_truncate(struct vnet_packet *p, size_t payload_len);
 

@@ -8,7 +8,10 @@
 #include "base/base.h"
 #include "vnet/packet.h"
 
-/* Of the 16 bits with the header's length and the flags: all but the length, and of those the one that may be set. */
+/*
+ * Of the 16 bits with the header's length and the flags: all but the length, and of those the one
+ * that may be set.
+ */
 #define FLAGS	 0x0fffu
 #define FLAG_ACK 0x0010u
 

@@ -71,7 +71,10 @@ static void pieces_are_not_too_small(void **state)
 	assert_int_equal(vnet_packet_parse(p), -EBADMSG);
 }
 
-/* Other ends, and the checksum is as right or as wrong as it was: complete or partial, either family. */
+/*
+ * Other ends, and the checksum is as right or as wrong as it was: complete or partial, either
+ * family.
+ */
 static void ends_are_replaced(void **state)
 {
 	const char *names[][3] = {{"10.171.0.2", "192.0.2.7", "10.3.2.1"},

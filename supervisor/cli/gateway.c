@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * podrun gateway: the process through which sessions reach the outside.  Sessions start it by themselves;
- * this looks at it, or is it.
+ * podrun gateway: the process through which sessions reach the outside.  Sessions start it by
+ * themselves; this looks at it, or is it.
  */
 #include <stddef.h>
 #include <string.h>

@@ -5,12 +5,13 @@
  *      outbound    CONNECTING (outside) -> SHAKING (until the gate accepts) -> OPEN
  *      inbound     SHAKING (inside; the client is there already)            -> OPEN
  *
- * A flow is two records with one number: the translator's (vnet/vnat.h) and ours, with the sockets.  Ours
- * begins later and ends earlier, so a number without ours is what a killed worker had not got
+ * A flow is two records with one number: the translator's (vnet/vnat.h) and ours, with the sockets.
+ * Ours begins later and ends earlier, so a number without ours is what a killed worker had not got
  * further with, and is dropped.
  *
- * An end that one side sends is passed on when all before it was; a reset at once.  When both sides have
- * ended, the inner socket is kept until the session has acknowledged everything, however long it is away.
+ * An end that one side sends is passed on when all before it was; a reset at once.  When both sides
+ * have ended, the inner socket is kept until the session has acknowledged everything, however long
+ * it is away.
  */
 #include "vnet/gateway/flow.h"
 
@@ -129,7 +130,9 @@ void gateway_flow_refused(struct vnet_gateway *g, uint32_t flow)
 		gateway_flow_reset(g, flow);
 }
 
-/* What has happened may be an older socket's, that of the flow before this one in the same record. */
+/*
+ * What has happened may be an older socket's, that of the flow before this one in the same record.
+ */
 static bool is_connecting(int fd)
 {
 	struct pollfd p = {.fd = fd, .events = POLLOUT};
@@ -138,8 +141,8 @@ static bool is_connecting(int fd)
 }
 
 /*
- * A session whose kernel never answers the gate, or has come back and does not send its SYN again; one that
- * stands still has time.
+ * A session whose kernel never answers the gate, or has come back and does not send its SYN again;
+ * one that stands still has time.
  */
 static void on_stale(struct gateway_timer *t)
 {
@@ -169,7 +172,10 @@ static uint32_t flow_of(struct flow_watch *w)
 
 /* ---- events ------------------------------------------------------------------------------ */
 
-/* Watches a socket for room, or no more: most never need it, and an event that says no more than "room" costs a turn. */
+/*
+ * Watches a socket for room, or no more: most never need it, and an event that says no more than
+ * "room" costs a turn.
+ */
 static void watch_for_room(struct vnet_gateway *g, uint32_t flow, unsigned side, bool on)
 {
 	struct flow_watch *w = &g->flows->watches[flow];

@@ -3,18 +3,19 @@
  * Theory of operation
  *
  * A packet is read into one buffer, given other addresses there, and written: two system calls, and
- * no copy of ours.  While there are packets up to TURN, or BYTES, are taken from one TUN before others
- * have their turn, so that a session which sends all the time keeps nobody waiting.  Fragments of datagrams are
- * the exception: they wait, copied, until the whole is there.
+ * no copy of ours.  While there are packets up to TURN, or BYTES, are taken from one TUN before
+ * others have their turn, so that a session which sends all the time keeps nobody waiting.
+ * Fragments of datagrams are the exception: they wait, copied, until the whole is there.
  *
- * A receiver acknowledges each super-packet, and who sent them gets the acknowledgements of a turn all
- * at once: those that a later one makes needless are left out.  None waits longer than its turn.
+ * A receiver acknowledges each super-packet, and who sent them gets the acknowledgements of a turn
+ * all at once: those that a later one makes needless are left out.  None waits longer than its
+ * turn.
  *
- * What is written to one side makes the other side readable, and nobody needs epoll to be told: a flow that got
- * bytes is read at the end of the same turn, and so is gw0 when bytes went into it.
+ * What is written to one side makes the other side readable, and nobody needs epoll to be told: a
+ * flow that got bytes is read at the end of the same turn, and so is gw0 when bytes went into it.
  *
- * A session may only say its own addresses as a source.  What else its root makes up - another's address, the
- * gateway's, a router's announcements - is dropped here, before anything looks at it.
+ * A session may only say its own addresses as a source.  What else its root makes up - another's
+ * address, the gateway's, a router's announcements - is dropped here, before anything looks at it.
  */
 #include "vnet/gateway/link.h"
 

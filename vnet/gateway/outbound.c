@@ -4,7 +4,8 @@
  *
  *      SYN of the session --> held; connect() outside
  *                refused  --> RST             unreachable --> the ICMP error that says so
- *                accepted --> the SYN goes on to the gate, which answers it; accept() gives the inner socket
+ *                accepted --> the SYN goes on to the gate, which answers it; accept() gives the
+ *                             inner socket
  *
  * So a session sees what its destination has answered, and only then.  A try that nobody answers
  * ends as the host's own would (tcp_syn_retries, about two minutes), with "host unreachable".

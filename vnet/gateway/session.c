@@ -2,7 +2,7 @@
 /*
  * Theory of operation
  *
- *      free --attach--> attached --detach(end), or the connection ends--> ending --all delivered--> free
+ *      free --attach--> attached --detach(end), or connection ends--> ending --delivered--> free
  *                        ^    |
  *                 claim  |    '--detach(suspended), with connections--> suspended
  *                        '-------------------------------------------------'
