@@ -83,7 +83,9 @@ REWRITE = ("--names", "rewrite")
 FEW = max(2, MOVES // 5)
 HERE_ONLY = Way()
 REWRITTEN = Way((*REWRITE, "--net", "host"), (REWRITE,), FEW, True)
-BETWEEN = Way((*REWRITE, "--net", "host"), (("--names", "kernel"), REWRITE), FEW)
+# A firefox that is moved so early that it looks for user namespaces on the host that has them makes some, and
+# then can't go where there are none: it is told what it would have found where it began.
+BETWEEN = Way((*REWRITE, "--net", "host", "-e", "MOZ_ASSUME_USER_NS=0"), (("--names", "kernel"), REWRITE), FEW)
 
 
 # What only namespaces can give.  A root inside changes files of the host's in a layer over them, which only a mount
