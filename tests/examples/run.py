@@ -6,6 +6,7 @@ Lines in it say
 
     # needs: PROGRAM ...    what must be installed
     # shows: PROGRAM ...    what it can do without, and is to be tested with
+    # namespaces: WHY       that it can't be without the host's namespaces
     # long: OPTION FILE ... that it is for the long run, and which option names a directory for which files
 """
 import os
@@ -14,7 +15,7 @@ import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from harness import PODRUN, ROOT, Failed, add, main, needs  # noqa: E402
+from harness import PODRUN, ROOT, Failed, add, main, needs, needs_namespaces  # noqa: E402
 
 LONG = int(os.environ.get("PODRUN_TEST_MOVES", "3")) > 3
 
@@ -35,8 +36,10 @@ def run(env, script):
 
 
 for path in sorted((ROOT / "examples").glob("*/run")):
+    why = " ".join(header(path, "namespaces"))
     if LONG or not header(path, "long"):
-        add(path.parent.name, lambda env, p=path: run(env, p))
+        test = needs_namespaces(why) if why else lambda fn: fn
+        add(path.parent.name, test(lambda env, p=path: run(env, p)))
 
 if __name__ == "__main__":
     main()
