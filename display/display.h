@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * display - a session's screen, shown elsewhere.  The room's public header.
+ *
+ * A session with a display has an X server of its own inside.  The *display server* stands outside,
+ * sees that X server's picture and tells every *viewer* how to draw it, with few and short
+ * commands, the shortest first; viewers send keys and pointer back.
+ *
+ *      session               display server                             viewer
+ *      programs - X server = source - update - queue - encode -- wire -- decode - canvas
+ *                   picture,                   ^ one for each viewer
+ *                   damage
+ *
+ * What the layers are, from the bottom, each including only what is above it in this list:
+ *
+ *      pixels       rectangles, frames
+ *      wire         messages as bytes, both directions (proto/SPEC.md)
+ *      codec/       pixels to bytes and back: lz4, zstd, JPEG, palettes
+ *      command      what is to be drawn, and its encoding
+ *      change       where two frames differ
+ *      move         what has only changed its place
+ *      classify     the rest as commands
+ *      update       the three of them, and the shadow
+ *      decode       the other end
+ */
+#ifndef DISPLAY_DISPLAY_H
+#define DISPLAY_DISPLAY_H
+
+#include "display/decode.h"
+#include "display/update.h"
+#include "display/wire.h"
+
+#endif
