@@ -29,7 +29,8 @@ const struct display_frame *display_update_shadow(const struct display_update *u
  * the rest in any order. The shadow is then what they lead to.  What changes in @now meanwhile is
  * in the shadow before or after the change: it has to be damaged again. @hints as in
  * display_move_find; may be NULL.  @changed (initialised; may be NULL) becomes what differed.
- * Returns how many commands were appended, or -ENOMEM (then the shadow is as it was).
+ * Returns how many commands were appended, or -ENOMEM: then the shadow is as @now, and viewers
+ * have to be sent the whole of it.
  */
 int display_update_run(struct display_update *u, const struct display_frame *now,
 	pixman_region32_t *damage, const struct display_move *hints, size_t n_hints,

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The region is cut into cells of a fixed grid; of each cell it is said what its pixels are like:
+ * of one colour, of few, a pattern that repeats, many colours, a picture.  Then, from the upper
+ * left one on, cells of the same sort are gathered in rectangles as large as possible: large ones
+ * compress better, and each costs a head.  A large area of one colour is a rectangle of its own; a
+ * small one joins whatever is around it.  What is drawn of a cell is the extents of the region
+ * within it, so that of a letter only its own few pixels are sent.
+ */
+#include "display/classify.h"
+
+#include <string.h>
+
+#include "base/base.h"
+#include "display/codec/palette.h"
+
+#define CELL 32
+#define LEAST_FILL \
+	2048 /* pixels of one colour that are worth an SFILL, if there are others around */
+#define LEAST_TILES 4096 /* pixels of a pattern that are worth a PFILL */
+#define TILE	    8	 /* the period that is looked for, and its divisors */
+#define SMOOTH	    5	 /* a picture: fewer than 1 of so many ... */
+#define SMOOTH_OF   10	 /* ... pixels are as the one to the left */
+
+enum sort {
+	NOTHING, /* no part of the region, or done */
+	FLAT,
+	TILED,
+	FEW,
+	MANY,
+	PICTURE,
+};
+
+struct cell {
+	enum sort sort;
+	pixman_box32_t box; /* of the region, within the cell */
+	struct display_palette
+		palette; /* FLAT, FEW: the colours; TILED: [0] is a number of the pattern */
+};
+
+struct grid {
+	const struct display_frame *f;
+	struct display_commands *out;
+	struct cell *cells;
+	int x, y, columns, rows; /* x, y: of the first cell, in cells */
+	bool failed;
+};
+
+/* ---- cells ----------------------------------------------------------------------------------- */
+
+static struct cell *cell_at(const struct grid *g, int column, int row)
+{
+	return &g->cells[(size_t)row * (size_t)g->columns + (size_t)column];
+}
+
+static struct display_rect cell_rect(const struct cell *c)
+{
+	return display_rect_of(&c->box);
+}
+
+static void cover(struct grid *g, const pixman_box32_t *b)
+{
+	for (int row = b->y1 / CELL - g->y; row <= (b->y2 - 1) / CELL - g->y; row++)
+		for (int column = b->x1 / CELL - g->x; column <= (b->x2 - 1) / CELL - g->x;
+			column++) {
+			int x = (column + g->x) * CELL, y = (row + g->y) * CELL;
+			pixman_box32_t part = {MAX(b->x1, x), MAX(b->y1, y), MIN(b->x2, x + CELL),
+				MIN(b->y2, y + CELL)};
+			struct cell *c = cell_at(g, column, row);
+
+			if (c->sort == NOTHING)
+				c->box = part;
+			c->sort = FEW;
+			c->box = (pixman_box32_t){MIN(c->box.x1, part.x1), MIN(c->box.y1, part.y1),
+				MAX(c->box.x2, part.x2), MAX(c->box.y2, part.y2)};
+		}
+}
+
+static bool is_picture(const struct grid *g, const struct display_rect *r)
+{
+	int same = 0;
+
+	for (int y = r->y; y < r->y + r->h; y++) {
+		const uint32_t *p = display_frame_at(g->f, r->x, y);
+
+		for (int i = 1; i < r->w; i++)
+			same += p[i] == p[i - 1];
+	}
+	return same * SMOOTH_OF < (r->w - 1) * r->h * SMOOTH;
+}
+
+/* Whether all of a whole cell repeats every TILE pixels; *ret_number tells tiles apart. */
+static bool is_tiled(const struct grid *g, const struct display_rect *r, uint32_t *ret_number)
+{
+	uint32_t number = 0;
+
+	if (r->w < CELL || r->h < CELL)
+		return false;
+	for (int y = 0; y < CELL; y++) {
+		const uint32_t *p = display_frame_at(g->f, r->x, r->y + y);
+
+		if (memcmp(p, p + TILE, (CELL - TILE) * sizeof(*p)) ||
+			(y >= TILE && memcmp(p, display_frame_at(g->f, r->x, r->y + y - TILE),
+					      CELL * sizeof(*p))))
+			return false;
+		for (int i = 0; y < TILE && i < TILE; i++)
+			number = (number ^ p[i]) * 0x9e3779b1u;
+	}
+	*ret_number = number;
+	return true;
+}
+
+static void sort_cell(const struct grid *g, struct cell *c)
+{
+	const struct display_rect r = cell_rect(c);
+	uint32_t number = 0;
+
+	if (!display_palette_find(g->f, &r, DISPLAY_PALETTE_MAX, &c->palette)) {
+		c->sort = is_picture(g, &r) ? PICTURE : MANY;
+		return;
+	}
+	c->sort = c->palette.n == 1 ? FLAT : FEW;
+	if (c->sort == FEW && is_tiled(g, &r, &number)) {
+		c->sort = TILED;
+		c->palette.colours[0] = number;
+	}
+}
+
+/* ---- rectangles ------------------------------------------------------------------------------ */
+
+/* Cells x1..x2, y1..y2. */
+struct group {
+	int x1, y1, x2, y2;
+	enum sort sort;
+	struct display_palette palette; /* of the first */
+	bool exact;			/* only the very same palette joins: FLAT, TILED */
+};
+
+static bool joins(const struct group *gr, const struct cell *c)
+{
+	if (gr->exact)
+		return c->sort == gr->sort && c->palette.colours[0] == gr->palette.colours[0];
+	if (c->sort == FLAT)
+		return true;
+	return c->sort == gr->sort || (c->sort == TILED && gr->sort == FEW);
+}
+
+/* As many cells as join, first to the right, then rows of as many. */
+static void extend(const struct grid *g, struct group *gr)
+{
+	while (gr->x2 < g->columns && joins(gr, cell_at(g, gr->x2, gr->y1)))
+		gr->x2++;
+	for (; gr->y2 < g->rows; gr->y2++)
+		for (int x = gr->x1; x < gr->x2; x++)
+			if (!joins(gr, cell_at(g, x, gr->y2)))
+				return;
+}
+
+/* The extents of what is to be drawn of the group. */
+static struct display_rect group_rect(const struct grid *g, const struct group *gr)
+{
+	pixman_box32_t b = cell_at(g, gr->x1, gr->y1)->box;
+
+	for (int y = gr->y1; y < gr->y2; y++)
+		for (int x = gr->x1; x < gr->x2; x++) {
+			const pixman_box32_t *c = &cell_at(g, x, y)->box;
+
+			b = (pixman_box32_t){MIN(b.x1, c->x1), MIN(b.y1, c->y1), MAX(b.x2, c->x2),
+				MAX(b.y2, c->y2)};
+		}
+	return display_rect_of(&b);
+}
+
+static void done(const struct grid *g, const struct group *gr)
+{
+	for (int y = gr->y1; y < gr->y2; y++)
+		for (int x = gr->x1; x < gr->x2; x++)
+			cell_at(g, x, y)->sort = NOTHING;
+}
+
+/* In bands that are not too large for one command. */
+static void add(struct grid *g, struct display_command c)
+{
+	const struct display_rect all = c.rect;
+	const int band = DISPLAY_COMMAND_PIXELS / all.w;
+
+	for (int y = 0; y < all.h; y += band) {
+		c.rect.y = all.y + y;
+		c.rect.h = MIN(band, all.h - y);
+		if (display_commands_add(g->out, &c) < 0)
+			g->failed = true;
+	}
+}
+
+static void add_fill(struct grid *g, const struct display_rect *r, uint32_t colour)
+{
+	add(g, (struct display_command){.type = DISPLAY_SFILL, .rect = *r, .colour = {colour}});
+}
+
+static void add_few(struct grid *g, const struct display_rect *r)
+{
+	struct display_command c = {.type = DISPLAY_RAW, .rect = *r, .hint = DISPLAY_FEW_COLOURS};
+	struct display_palette p;
+
+	if (!display_palette_find(g->f, r, DISPLAY_PALETTE_MAX, &p)) {
+		c.hint = DISPLAY_PLAIN;
+	} else if (p.n == 1) {
+		return add_fill(g, r, p.colours[0]);
+	} else if (p.n == 2) {
+		c.type = DISPLAY_BITMAP;
+		c.colour[0] = p.colours[0];
+		c.colour[1] = p.colours[1];
+	}
+	add(g, c);
+}
+
+static void add_group(struct grid *g, const struct group *gr, const struct display_rect *r)
+{
+	switch (gr->sort) {
+	case TILED:
+		return add(g, (struct display_command){
+				      .type = DISPLAY_PFILL, .rect = *r, .tw = TILE, .th = TILE});
+	case FLAT:
+	case FEW:
+		return add_few(g, r);
+	default:
+		return add(
+			g, (struct display_command){.type = DISPLAY_RAW,
+				   .rect = *r,
+				   .hint = gr->sort == PICTURE ? DISPLAY_SMOOTH : DISPLAY_PLAIN});
+	}
+}
+
+static struct group group_from(const struct grid *g, int x, int y, bool exact)
+{
+	const struct cell *c = cell_at(g, x, y);
+	struct group gr = {x, y, x + 1, y + 1, c->sort, c->palette, exact};
+
+	extend(g, &gr);
+	return gr;
+}
+
+/* What is of one colour, or repeats, and is large. */
+static void take_large(struct grid *g, int x, int y)
+{
+	const enum sort sort = cell_at(g, x, y)->sort;
+	struct display_rect r;
+	struct group gr;
+
+	if (sort != FLAT && sort != TILED)
+		return;
+	gr = group_from(g, x, y, true);
+	r = group_rect(g, &gr);
+	if (display_rect_area(&r) < (sort == FLAT ? LEAST_FILL : LEAST_TILES))
+		return;
+	if (sort == FLAT)
+		add_fill(g, &r, gr.palette.colours[0]);
+	else
+		add_group(g, &gr, &r);
+	done(g, &gr);
+}
+
+/* The rest.  What begins with a small area of one colour is of the sort that is next to it. */
+static void take_rest(struct grid *g, int x, int y)
+{
+	struct display_rect r;
+	struct group gr;
+
+	if (cell_at(g, x, y)->sort == NOTHING)
+		return;
+	if (cell_at(g, x, y)->sort == TILED)
+		cell_at(g, x, y)->sort = FEW;
+	gr = group_from(g, x, y, false);
+	if (gr.sort == FLAT && gr.x2 < g->columns && cell_at(g, gr.x2, y)->sort != NOTHING) {
+		gr = (struct group){x, y, gr.x2, y + 1, cell_at(g, gr.x2, y)->sort, {0}, false};
+		gr.sort = gr.sort == TILED ? FEW : gr.sort;
+		extend(g, &gr);
+	}
+	r = group_rect(g, &gr);
+	add_group(g, &gr, &r);
+	done(g, &gr);
+}
+
+static void each_cell(struct grid *g, void (*f)(struct grid *g, int x, int y))
+{
+	for (int y = 0; y < g->rows; y++)
+		for (int x = 0; x < g->columns; x++)
+			f(g, x, y);
+}
+
+int display_classify(
+	const struct display_frame *f, pixman_region32_t *region, struct display_commands *out)
+{
+	const pixman_box32_t *all = pixman_region32_extents(region);
+	struct grid g = {.f = f, .out = out};
+	const pixman_box32_t *boxes;
+	int n;
+
+	if (!pixman_region32_not_empty(region))
+		return 0;
+	g.x = all->x1 / CELL;
+	g.y = all->y1 / CELL;
+	g.columns = (all->x2 - 1) / CELL + 1 - g.x;
+	g.rows = (all->y2 - 1) / CELL + 1 - g.y;
+	g.cells = calloc((size_t)g.columns * (size_t)g.rows, sizeof(*g.cells));
+	if (!g.cells)
+		return -ENOMEM;
+	boxes = pixman_region32_rectangles(region, &n);
+	for (int i = 0; i < n; i++)
+		cover(&g, &boxes[i]);
+	for (int i = 0; i < g.columns * g.rows; i++)
+		if (g.cells[i].sort != NOTHING)
+			sort_cell(&g, &g.cells[i]);
+	each_cell(&g, take_large);
+	each_cell(&g, take_rest);
+	free(g.cells);
+	return g.failed ? -ENOMEM : 0;
+}

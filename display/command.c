@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What is short enough by itself is sent as it is; the rest is packed as palette indices where
+ * there are few colours, as JPEG where that is wanted, else as left-delta (codec/raw24.h), and
+ * compressed.  What has not become smaller is sent plain.
+ */
+#include "display/command.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "display/codec/block.h"
+#include "display/codec/jpeg.h"
+#include "display/codec/palette.h"
+#include "display/codec/raw24.h"
+
+#define SMALL	   4096 /* bytes and pixels, below which everything is tried */
+#define JPEG_LEAST 1024 /* pixels, below which it isn't worth its tables */
+
+struct display_encoder {
+	struct display_block *block;
+	struct display_jpeg *jpeg;
+	struct buf pixels;    /* not yet compressed */
+	struct buf packed[2]; /* compressed, by display_block_format */
+};
+
+/* One command on its way. */
+struct put {
+	struct display_encoder *enc;
+	struct buf *out;
+	const struct display_frame *f;
+	struct display_rect rect;
+	const struct display_codecs *to;
+};
+
+/* ---- lists ----------------------------------------------------------------------------------- */
+
+int display_commands_add(struct display_commands *l, const struct display_command *c)
+{
+	if (l->n == l->room) {
+		size_t room = l->room ? 2 * l->room : 32;
+		struct display_command *more = realloc(l->list, room * sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		l->list = more;
+		l->room = room;
+	}
+	l->list[l->n++] = *c;
+	return 0;
+}
+
+void display_commands_fini(struct display_commands *l)
+{
+	free(l->list);
+	*l = (struct display_commands){0};
+}
+
+/* ---- the encoder ----------------------------------------------------------------------------- */
+
+int display_encoder_new(struct display_encoder **ret_encoder)
+{
+	struct display_encoder *enc = calloc(1, sizeof(*enc));
+
+	if (!enc)
+		return -ENOMEM;
+	if (display_block_new(&enc->block) < 0 || display_jpeg_new(&enc->jpeg) < 0) {
+		display_encoder_free(enc);
+		return -ENOMEM;
+	}
+	*ret_encoder = enc;
+	return 0;
+}
+
+void display_encoder_free(struct display_encoder *enc)
+{
+	if (!enc)
+		return;
+	display_block_free(enc->block);
+	display_jpeg_free(enc->jpeg);
+	buf_fini(&enc->pixels);
+	for (size_t i = 0; i < ARRAY_SIZE(enc->packed); i++)
+		buf_fini(&enc->packed[i]);
+	free(enc);
+}
+
+static bool takes(const struct put *p, enum display_codec codec)
+{
+	return p->to->mask & 1u << codec;
+}
+
+static void empty(struct buf *b)
+{
+	buf_clear(b);
+	b->failed = false;
+}
+
+/* Compresses enc->pixels; returns the result if the viewer takes @codec and it is below @less. */
+static const struct buf *compress(
+	struct put *p, enum display_codec codec, enum display_block_format format, size_t less)
+{
+	struct buf *to = &p->enc->packed[format];
+	const struct buf *from = &p->enc->pixels;
+	int level = p->to->level ? p->to->level : 1;
+
+	if (!takes(p, codec))
+		return NULL;
+	empty(to);
+	if (display_block_pack(p->enc->block, format, level, from->data, from->len, to) < 0)
+		return NULL;
+	return to->len < less ? to : NULL;
+}
+
+/*
+ * The smaller of enc->pixels compressed in the ways that the viewer takes, with its codec; NULL if
+ * none is smaller than @less.  A frame of zstd is nearly always smaller than lz4's block where
+ * there is much of it.
+ */
+static const struct buf *smallest(struct put *p, enum display_codec lz4, enum display_codec zstd,
+	size_t less, enum display_codec *ret_codec)
+{
+	const struct buf *best = compress(p, zstd, DISPLAY_BLOCK_ZSTD, less), *other;
+
+	if (best)
+		*ret_codec = zstd;
+	if (best && p->enc->pixels.len > SMALL)
+		return best;
+	other = compress(p, lz4, DISPLAY_BLOCK_LZ4, best ? best->len : less);
+	if (!other)
+		return best;
+	*ret_codec = lz4;
+	return other;
+}
+
+/* Room for @n bytes in enc->pixels, or NULL. */
+static uint8_t *pixels(struct put *p, size_t n)
+{
+	empty(&p->enc->pixels);
+	return buf_grow(&p->enc->pixels, n);
+}
+
+static int put_fill(struct put *p, uint32_t colour)
+{
+	struct display_message m = {.type = DISPLAY_SFILL, .rect = p->rect, .colour = {colour}};
+
+	display_wire_put(p->out, &m);
+	return 0;
+}
+
+static void put_raw(struct put *p, enum display_codec codec, const void *data, size_t n)
+{
+	struct display_message m = {
+		.type = DISPLAY_RAW, .rect = p->rect, .codec = (uint8_t)codec, .data = {data, n}};
+
+	display_wire_put(p->out, &m);
+}
+
+/* The palette and then @indices. */
+static void put_indices(struct put *p, enum display_codec codec, const struct display_palette *pal,
+	const struct buf *indices)
+{
+	struct display_message m = {.type = DISPLAY_RAW, .rect = p->rect, .codec = (uint8_t)codec};
+	size_t begin = display_wire_begin(p->out, &m);
+
+	buf_put_u8(p->out, (uint8_t)pal->n);
+	for (int i = 0; i < pal->n; i++)
+		buf_put_u32(p->out, pal->colours[i]);
+	buf_put(p->out, indices->data, indices->len);
+	display_wire_end(p->out, begin);
+}
+
+/*
+ * With these colours: 1 if it has been put, 0 if they are not all, or if the viewer does not take
+ * palettes and needs more than bits.
+ */
+static int put_palette(struct put *p, const struct display_palette *pal)
+{
+	size_t n = display_palette_size(&p->rect, pal->n);
+	enum display_codec codec = DISPLAY_CODEC_PALETTE;
+	uint8_t *indices = pixels(p, n);
+	const struct buf *best;
+
+	if (!indices)
+		return -ENOMEM;
+	if (!display_palette_pack(p->f, &p->rect, pal, indices))
+		return 0;
+	best = smallest(p, DISPLAY_CODEC_PALETTE_LZ4, DISPLAY_CODEC_PALETTE_ZSTD, n, &codec);
+	if (!best && pal->n == 2) {
+		struct display_message m = {.type = DISPLAY_BITMAP,
+			.rect = p->rect,
+			.data = {indices, n},
+			.colour = {pal->colours[0], pal->colours[1]}};
+
+		display_wire_put(p->out, &m);
+		return 1;
+	}
+	if (!best && !takes(p, DISPLAY_CODEC_PALETTE))
+		return 0;
+	put_indices(p, codec, pal, best ? best : &p->enc->pixels);
+	return 1;
+}
+
+/* 1 if it has few colours and has been put, or 0. */
+static int put_few(struct put *p)
+{
+	struct display_palette pal;
+
+	if (!display_palette_find(p->f, &p->rect, DISPLAY_PALETTE_MAX, &pal))
+		return 0;
+	if (pal.n == 1)
+		return put_fill(p, pal.colours[0]), 1;
+	return put_palette(p, &pal);
+}
+
+static int put_jpeg(struct put *p)
+{
+	struct buf *to = &p->enc->packed[0];
+	int r;
+
+	empty(to);
+	r = display_jpeg_pack(p->enc->jpeg, p->f, &p->rect, p->to->quality, to);
+	if (r < 0)
+		return r;
+	put_raw(p, DISPLAY_CODEC_JPEG, to->data, to->len);
+	return 1;
+}
+
+/* Exactly, whatever it is. */
+static int put_lossless(struct put *p)
+{
+	size_t n = display_raw24_size(&p->rect);
+	enum display_codec codec = DISPLAY_CODEC_NONE;
+	uint8_t *bytes = pixels(p, n);
+	const struct buf *best;
+
+	if (!bytes)
+		return -ENOMEM;
+	display_raw24_pack_left(p->f, &p->rect, bytes);
+	best = smallest(p, DISPLAY_CODEC_LEFT_LZ4, DISPLAY_CODEC_LEFT_ZSTD, n, &codec);
+	if (!best) {
+		display_raw24_pack(p->f, &p->rect, bytes);
+		best = compress(p, DISPLAY_CODEC_LZ4, DISPLAY_BLOCK_LZ4, n);
+		codec = best ? DISPLAY_CODEC_LZ4 : DISPLAY_CODEC_NONE;
+	}
+	if (!best)
+		best = &p->enc->pixels;
+	put_raw(p, codec, best->data, best->len);
+	return 0;
+}
+
+/* ---- commands -------------------------------------------------------------------------------- */
+
+static int put_any(struct put *p, enum display_hint hint)
+{
+	long area = display_rect_area(&p->rect);
+	int r = 0;
+
+	if (hint == DISPLAY_FEW_COLOURS || area <= SMALL)
+		r = put_few(p);
+	if (r)
+		return MIN(r, 0);
+	if (hint == DISPLAY_SMOOTH && area >= JPEG_LEAST && p->to->quality > 0 &&
+		takes(p, DISPLAY_CODEC_JPEG))
+		return put_jpeg(p);
+	return put_lossless(p);
+}
+
+static bool is_filled(const struct put *p, uint32_t colour)
+{
+	uint32_t d = 0;
+
+	for (int y = p->rect.y; y < p->rect.y + p->rect.h; y++) {
+		const uint32_t *row = display_frame_at(p->f, p->rect.x, y);
+
+		for (int i = 0; i < p->rect.w; i++)
+			d |= row[i] ^ colour;
+	}
+	return !d;
+}
+
+/* True if everything repeats with a period of @tw and @th. */
+static bool is_tiled(const struct put *p, int tw, int th)
+{
+	const struct display_rect *r = &p->rect;
+
+	for (int y = 0; y < r->h; y++) {
+		const uint32_t *row = display_frame_at(p->f, r->x, r->y + y);
+
+		if (y >= th && memcmp(row, display_frame_at(p->f, r->x, r->y + y - th),
+				       (size_t)r->w * sizeof(*row)))
+			return false;
+		if (r->w > tw && memcmp(row, row + tw, (size_t)(r->w - tw) * sizeof(*row)))
+			return false;
+	}
+	return true;
+}
+
+static int put_tile(struct put *p, int tw, int th)
+{
+	struct display_rect tile = {p->rect.x, p->rect.y, MIN(tw, p->rect.w), MIN(th, p->rect.h)};
+	struct display_message m = {.type = DISPLAY_PFILL, .rect = p->rect};
+	uint8_t *bytes = pixels(p, display_raw24_size(&tile));
+
+	if (!bytes)
+		return -ENOMEM;
+	display_raw24_pack(p->f, &tile, bytes);
+	m.tw = (uint8_t)tile.w;
+	m.th = (uint8_t)tile.h;
+	m.data = (struct display_bytes){bytes, display_raw24_size(&tile)};
+	display_wire_put(p->out, &m);
+	return 0;
+}
+
+static int put_bits(struct put *p, const uint32_t *colour)
+{
+	const struct display_palette pal = {2, {colour[0], colour[1]}};
+	int r = put_palette(p, &pal);
+
+	return r ? MIN(r, 0) : put_any(p, DISPLAY_FEW_COLOURS);
+}
+
+static int put_copy(struct put *p, int sx, int sy)
+{
+	struct display_message m = {.type = DISPLAY_COPY, .rect = p->rect};
+
+	m.sx = sx;
+	m.sy = sy;
+	display_wire_put(p->out, &m);
+	return 0;
+}
+
+static bool is_tile(int tw, int th)
+{
+	return tw >= 1 && th >= 1 && tw <= DISPLAY_TILE_MAX && th <= DISPLAY_TILE_MAX;
+}
+
+static int put(struct put *p, const struct display_command *c)
+{
+	switch (c->type) {
+	case DISPLAY_COPY:
+		return put_copy(p, c->sx, c->sy);
+	case DISPLAY_SFILL:
+		return is_filled(p, c->colour[0]) ? put_fill(p, c->colour[0])
+						  : put_any(p, DISPLAY_PLAIN);
+	case DISPLAY_BITMAP:
+		return put_bits(p, c->colour);
+	case DISPLAY_PFILL:
+		return is_tile(c->tw, c->th) && is_tiled(p, c->tw, c->th)
+			       ? put_tile(p, c->tw, c->th)
+			       : put_any(p, DISPLAY_PLAIN);
+	default:
+		return put_any(p, c->hint);
+	}
+}
+
+int display_command_put(struct display_encoder *enc, struct buf *out,
+	const struct display_command *c, const struct display_frame *f,
+	const struct display_codecs *to)
+{
+	struct put p = {.enc = enc, .out = out, .f = f, .rect = c->rect, .to = to};
+	size_t before = out->len;
+	int r;
+
+	assert(display_rect_within(&c->rect, f->width, f->height));
+	assert(display_rect_area(&c->rect) <= DISPLAY_COMMAND_PIXELS);
+	r = out->failed ? -ENOMEM : put(&p, c);
+	if (out->failed)
+		r = -ENOMEM;
+	if (r < 0)
+		out->len = before;
+	return r;
+}
+
+int display_command_put_exact(struct display_encoder *enc, struct buf *out,
+	const struct display_command *c, const struct display_frame *f,
+	const struct display_codecs *to)
+{
+	struct display_codecs exact = *to;
+
+	exact.quality = 0;
+	return display_command_put(enc, out, c, f, &exact);
+}
+
+size_t display_command_size(const struct display_command *c)
+{
+	const size_t head = DISPLAY_WIRE_HEAD + 12;
+	size_t area = (size_t)display_rect_area(&c->rect);
+
+	switch (c->type) {
+	case DISPLAY_COPY:
+	case DISPLAY_SFILL:
+		return head;
+	case DISPLAY_BITMAP:
+		return head + 4 + area / 8;
+	case DISPLAY_PFILL:
+		return head + 3 * (size_t)MIN(c->tw, c->rect.w) * (size_t)MIN(c->th, c->rect.h);
+	default:
+		break;
+	}
+	switch (c->hint) {
+	case DISPLAY_FEW_COLOURS:
+		return head + area / 8;
+	case DISPLAY_SMOOTH:
+		return head + area;
+	default:
+		return head + area / 2;
+	}
+}

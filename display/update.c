@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Two frames, which are the same between updates: the shadow, and the picture as it was taken.  An
+ * update takes what has changed into the second (from then on nobody can change it any more),
+ * finds moves between the two - each is carried out in the shadow, for a viewer does the same -
+ * and copies the rest.
+ */
+#include "display/update.h"
+
+#include "base/base.h"
+#include "display/change.h"
+#include "display/classify.h"
+
+struct display_update {
+	struct display_frame shadow, taken;
+	struct display_mover *mover;
+};
+
+int display_update_new(int width, int height, struct display_update **ret_update)
+{
+	struct display_update *u = calloc(1, sizeof(*u));
+	int r;
+
+	if (!u)
+		return -ENOMEM;
+	r = display_frame_init(&u->shadow, width, height);
+	if (r == 0)
+		r = display_frame_init(&u->taken, width, height);
+	if (r == 0)
+		r = display_mover_new(&u->mover);
+	if (r < 0) {
+		display_update_free(u);
+		return r;
+	}
+	*ret_update = u;
+	return 0;
+}
+
+void display_update_free(struct display_update *u)
+{
+	if (!u)
+		return;
+	display_frame_fini(&u->shadow);
+	display_frame_fini(&u->taken);
+	display_mover_free(u->mover);
+	free(u);
+}
+
+const struct display_frame *display_update_shadow(const struct display_update *u)
+{
+	return &u->shadow;
+}
+
+static void copy_region(
+	const struct display_frame *to, const struct display_frame *from, pixman_region32_t *region)
+{
+	const pixman_box32_t *b;
+	int n;
+
+	b = pixman_region32_rectangles(region, &n);
+	for (int i = 0; i < n; i++) {
+		const struct display_rect r = display_rect_of(&b[i]);
+
+		display_frame_copy(to, from, &r);
+	}
+}
+
+/* Takes one move out of @rest.  1 if there was one. */
+static int move(struct display_update *u, pixman_region32_t *rest, const struct display_move *hints,
+	size_t n_hints, struct display_commands *out)
+{
+	struct display_command c = {.type = DISPLAY_COPY};
+	struct display_move m;
+	pixman_region32_t moved;
+
+	if (!display_move_find(u->mover, &u->shadow, &u->taken, rest, hints, n_hints, &m))
+		return 0;
+	c.rect = m.rect;
+	c.sx = m.sx;
+	c.sy = m.sy;
+	if (display_commands_add(out, &c) < 0)
+		return -ENOMEM;
+	display_frame_move(&u->shadow, &m.rect, m.sx, m.sy);
+	pixman_region32_init_rect(
+		&moved, m.rect.x, m.rect.y, (unsigned)m.rect.w, (unsigned)m.rect.h);
+	pixman_region32_subtract(rest, rest, &moved);
+	pixman_region32_fini(&moved);
+	return 1;
+}
+
+int display_update_run(struct display_update *u, const struct display_frame *now,
+	pixman_region32_t *damage, const struct display_move *hints, size_t n_hints,
+	struct display_commands *out, pixman_region32_t *changed)
+{
+	const size_t before = out->n;
+	pixman_region32_t all, rest;
+	int r = 1;
+
+	if (now->width != u->shadow.width || now->height != u->shadow.height)
+		return -EINVAL;
+	pixman_region32_init(&all);
+	pixman_region32_init(&rest);
+	display_change_find(&u->shadow, now, damage, &all);
+	copy_region(&u->taken, now, &all);
+	pixman_region32_copy(&rest, &all);
+	for (int i = 0; i < DISPLAY_MOVES && r > 0; i++)
+		r = move(u, &rest, hints, n_hints, out);
+	if (r >= 0)
+		r = display_classify(&u->taken, &rest, out);
+	copy_region(&u->shadow, &u->taken, &all);
+	if (r < 0)
+		out->n = before;
+	if (changed)
+		pixman_region32_copy(changed, &all);
+	pixman_region32_fini(&all);
+	pixman_region32_fini(&rest);
+	return r < 0 ? r : (int)(out->n - before);
+}
