@@ -43,8 +43,8 @@ void display_frame_copy(const struct display_frame *to, const struct display_fra
 	const struct display_rect *r)
 {
 	for (int y = r->y; y < r->y + r->h; y++) {
-		const uint32_t *restrict s = display_frame_at(from, r->x, y);
-		uint32_t *restrict d = display_frame_at(to, r->x, y);
+		const uint32_t *s = display_frame_at(from, r->x, y);
+		uint32_t *d = display_frame_at(to, r->x, y);
 
 		for (int i = 0; i < r->w; i++)
 			d[i] = s[i] & DISPLAY_RGB;

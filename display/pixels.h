@@ -40,7 +40,7 @@ static inline uint32_t *display_frame_at(const struct display_frame *f, int x, i
 
 /* True if every pixel's colour is the same; frames of different sizes are not. */
 bool display_frame_same(const struct display_frame *a, const struct display_frame *b);
-/* Copies the colours of @r, which lies in both, with upper bytes of 0. */
+/* Copies the colours of @r, which lies in both, with upper bytes of 0.  They may be the same. */
 void display_frame_copy(const struct display_frame *to, const struct display_frame *from,
 	const struct display_rect *r);
 void display_frame_fill(

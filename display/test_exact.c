@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * From a picture to commands to bytes to a picture: not one pixel is wrong, whatever happens on the
+ * screen, whatever a viewer takes (as long as that is lossless), however commands are cut and
+ * in whatever order they are sent, and in whatever pieces the bytes arrive.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/base.h"
+#include "display/display.h"
+#include "display/test_scene.h"
+#include "proto/display.pb-c.h"
+
+#define FRAMES 20000
+
+struct world {
+	struct scene scene;
+	struct display_update *update;
+	struct display_encoder *encoder;
+	struct display_decoder *decoder;
+	struct display_codecs codecs;
+	size_t copied; /* pixels */
+};
+
+static void put_welcome(struct buf *out, int w, int h)
+{
+	Pb__DisplayWelcome welcome = PB__DISPLAY_WELCOME__INIT;
+	struct display_message m = {.type = DISPLAY_WELCOME};
+	uint8_t packed[64];
+
+	welcome.version = DISPLAY_VERSION;
+	welcome.width = (uint32_t)w;
+	welcome.height = (uint32_t)h;
+	m.data = (struct display_bytes){packed, pb__display_welcome__pack(&welcome, packed)};
+	display_wire_put(out, &m);
+}
+
+static void feed(struct world *w, const struct buf *b)
+{
+	struct err e = {0};
+
+	for (size_t at = 0, n; at < b->len; at += n) {
+		n = MIN(b->len - at, (size_t)1 + (size_t)scene_random(&w->scene, 60000));
+		if (display_decoder_feed(w->decoder, b->data + at, n, &e) < 0)
+			fail_msg("%s", e.msg);
+	}
+}
+
+static void begin(struct world *w, int width, int height, uint64_t seed)
+{
+	_cleanup_buf_ struct buf out = BUF_INIT;
+
+	*w = (struct world){0};
+	assert_int_equal(scene_init(&w->scene, width, height, seed), 0);
+	assert_int_equal(display_update_new(width, height, &w->update), 0);
+	assert_int_equal(display_encoder_new(&w->encoder), 0);
+	assert_int_equal(display_decoder_new(NULL, NULL, &w->decoder), 0);
+	w->codecs.mask = (uint32_t)scene_random(&w->scene, 1 << DISPLAY_CODECS);
+	put_welcome(&out, width, height);
+	feed(w, &out);
+}
+
+static void end(struct world *w)
+{
+	scene_fini(&w->scene);
+	display_update_free(w->update);
+	display_encoder_free(w->encoder);
+	display_decoder_free(w->decoder);
+}
+
+/* Half of the command, the upper or the left one; the other half is in *c. */
+static struct display_command cut(struct world *w, struct display_command *c)
+{
+	struct display_command first = *c;
+	int at;
+
+	if (c->rect.h > 1 && scene_random(&w->scene, 2)) {
+		at = 1 + scene_random(&w->scene, c->rect.h - 1);
+		first.rect.h = at;
+		c->rect.y += at;
+		c->rect.h -= at;
+	} else if (c->rect.w > 1) {
+		at = 1 + scene_random(&w->scene, c->rect.w - 1);
+		first.rect.w = at;
+		c->rect.x += at;
+		c->rect.w -= at;
+	}
+	return first;
+}
+
+static void put(struct world *w, struct buf *out, const struct display_command *c)
+{
+	assert_int_equal(display_command_put(
+				 w->encoder, out, c, display_update_shadow(w->update), &w->codecs),
+		0);
+}
+
+/* COPYs in their order, the rest in any, and some in halves. */
+static void send(struct world *w, struct display_commands *l)
+{
+	_cleanup_buf_ struct buf out = BUF_INIT;
+	size_t i = 0;
+
+	for (; i < l->n && l->list[i].type == DISPLAY_COPY; i++) {
+		put(w, &out, &l->list[i]);
+		w->copied += (size_t)display_rect_area(&l->list[i].rect);
+	}
+	for (; i < l->n; i++) {
+		size_t other = i + (size_t)scene_random(&w->scene, (int)(l->n - i));
+		struct display_command c = l->list[other], first;
+
+		l->list[other] = l->list[i];
+		assert_int_not_equal(c.type, DISPLAY_COPY);
+		if (scene_random(&w->scene, 3) == 0) {
+			first = cut(w, &c);
+			put(w, &out, &first);
+		}
+		put(w, &out, &c);
+	}
+	feed(w, &out);
+}
+
+static void step(struct world *w, enum scene_step what)
+{
+	struct display_commands l = {0};
+	pixman_region32_t damage;
+
+	pixman_region32_init(&damage);
+	scene_do(&w->scene, what, &damage);
+	assert_true(
+		display_update_run(w->update, &w->scene.screen, &damage, NULL, 0, &l, NULL) >= 0);
+	send(w, &l);
+	assert_true(display_frame_same(display_update_shadow(w->update), &w->scene.screen));
+	if (!display_frame_same(display_decoder_frame(w->decoder), &w->scene.screen))
+		fail_msg("wrong pixels after step %d, codecs %#x", (int)what, w->codecs.mask);
+	pixman_region32_fini(&damage);
+	display_commands_fini(&l);
+}
+
+/* Anything after anything, on screens of any size. */
+static void test_random(void **state)
+{
+	for (int frames = 0, seed = 1; frames < FRAMES; seed++) {
+		struct world w;
+
+		begin(&w, 1 + seed * 37 % 290, 1 + seed * 53 % 210, (uint64_t)seed);
+		for (int i = 0; i < 60; i++, frames++)
+			step(&w, (enum scene_step)scene_random(&w.scene, SCENE_STEPS));
+		end(&w);
+	}
+}
+
+/* A whole desktop: each step several times, so that windows go on being dragged. */
+static void test_large(void **state)
+{
+	struct world w;
+
+	begin(&w, 1024, 768, 7);
+	for (int i = 0; i < 3 * SCENE_STEPS; i++)
+		for (int k = 0; k < 3; k++)
+			step(&w, (enum scene_step)(i % SCENE_STEPS));
+	end(&w);
+}
+
+/* What is dragged or scrolled is sent as copies. */
+static void test_copies(void **state)
+{
+	size_t moved = 0;
+	struct world w;
+
+	begin(&w, 640, 480, 3);
+	step(&w, SCENE_PAGE);
+	step(&w, SCENE_DRAG);
+	w.copied = 0;
+	for (int i = 0; i < 20; i++) {
+		struct display_rect before = w.scene.window;
+
+		step(&w, SCENE_DRAG);
+		if (before.x != w.scene.window.x || before.y != w.scene.window.y)
+			moved += (size_t)display_rect_area(&before);
+	}
+	assert_true(moved > 0);
+	if (w.copied < moved * 9 / 10)
+		fail_msg("%zu of %zu pixels were copied", w.copied, moved);
+	end(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_random),
+		cmocka_unit_test(test_large),
+		cmocka_unit_test(test_copies),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The test vectors of proto/SPEC.md, section "Display": what is in proto/vectors/display is
+ * decoded to the picture that is there, and each message put again is the same bytes.
+ *
+ *     test_vectors DIR           checks
+ *     test_vectors --make DIR    writes them anew, for a new version of the format only
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <stdio.h>
+
+#include "base/base.h"
+#include "display/codec/block.h"
+#include "display/codec/palette.h"
+#include "display/codec/raw24.h"
+#include "display/display.h"
+#include "proto/display.pb-c.h"
+
+#define WIDTH  32
+#define HEIGHT 16
+
+static const char *vectors;
+
+/* ---- making ---------------------------------------------------------------------------------- */
+
+struct maker {
+	struct buf out;
+	struct display_block *block;
+	struct display_frame f; /* what the pixels are taken from */
+};
+
+static void put_record(struct buf *out, enum display_type type, const ProtobufCMessage *record)
+{
+	struct display_message m = {.type = type};
+	uint8_t packed[256];
+
+	m.data = (struct display_bytes){packed, protobuf_c_message_pack(record, packed)};
+	display_wire_put(out, &m);
+}
+
+static void put_raw(struct maker *k, enum display_codec codec, const struct display_rect *r,
+	const void *data, size_t n)
+{
+	struct display_message m = {.type = DISPLAY_RAW, .rect = *r, .data = {data, n}};
+
+	m.codec = (uint8_t)codec;
+	display_wire_put(&k->out, &m);
+}
+
+static void make_24(struct maker *k, enum display_codec codec, struct display_rect r)
+{
+	_cleanup_buf_ struct buf packed = BUF_INIT;
+	uint8_t bytes[WIDTH * HEIGHT * 3];
+	size_t n = display_raw24_size(&r);
+
+	if (codec == DISPLAY_CODEC_LEFT_LZ4 || codec == DISPLAY_CODEC_LEFT_ZSTD)
+		display_raw24_pack_left(&k->f, &r, bytes);
+	else
+		display_raw24_pack(&k->f, &r, bytes);
+	if (codec == DISPLAY_CODEC_NONE)
+		return put_raw(k, codec, &r, bytes, n);
+	display_block_pack(k->block,
+		codec == DISPLAY_CODEC_LEFT_ZSTD ? DISPLAY_BLOCK_ZSTD : DISPLAY_BLOCK_LZ4, 1, bytes,
+		n, &packed);
+	put_raw(k, codec, &r, packed.data, packed.len);
+}
+
+static void make_palette(struct maker *k, enum display_codec codec, struct display_rect r, int n)
+{
+	_cleanup_buf_ struct buf data = BUF_INIT;
+	struct display_palette p = {.n = n};
+	uint8_t indices[WIDTH * HEIGHT];
+
+	buf_put_u8(&data, (uint8_t)n);
+	for (int i = 0; i < n; i++) {
+		p.colours[i] = (uint32_t)i * 0x102030;
+		buf_put_u32(&data, p.colours[i]);
+	}
+	for (int y = 0; y < r.h; y++)
+		for (int x = 0; x < r.w; x++)
+			*display_frame_at(&k->f, r.x + x, r.y + y) = p.colours[(x * y + x) % n];
+	display_palette_pack(&k->f, &r, &p, indices);
+	if (codec == DISPLAY_CODEC_PALETTE)
+		buf_put(&data, indices, display_palette_size(&r, n));
+	else
+		display_block_pack(k->block,
+			codec == DISPLAY_CODEC_PALETTE_ZSTD ? DISPLAY_BLOCK_ZSTD
+							    : DISPLAY_BLOCK_LZ4,
+			1, indices, display_palette_size(&r, n), &data);
+	put_raw(k, codec, &r, data.data, data.len);
+}
+
+static void make_others(struct maker *k)
+{
+	static const uint8_t bits[] = {0xa5, 0x80, 0x5a, 0x00, 0xff, 0x80};
+	static const uint8_t tile[] = {255, 0, 0, 0, 255, 0, 0, 0, 255, 9, 9, 9, 8, 8, 8, 7, 7, 7};
+	struct display_message m = {.type = DISPLAY_BITMAP, .rect = {23, 0, 9, 3}};
+
+	m.data = (struct display_bytes){bits, sizeof(bits)};
+	m.colour[0] = 0xffffff;
+	m.colour[1] = 0x800000;
+	display_wire_put(&k->out, &m);
+	m = (struct display_message){.type = DISPLAY_PFILL, .rect = {20, 9, 8, 5}};
+	m.data = (struct display_bytes){tile, sizeof(tile)};
+	m.tw = 3;
+	m.th = 2;
+	display_wire_put(&k->out, &m);
+	m = (struct display_message){.type = DISPLAY_COPY, .rect = {3, 2, 28, 13}};
+	m.sx = 1;
+	m.sy = 1;
+	display_wire_put(&k->out, &m);
+	m = (struct display_message){.type = DISPLAY_COPY, .rect = {0, 0, 10, 10}};
+	m.sx = 2;
+	m.sy = 3;
+	display_wire_put(&k->out, &m);
+	buf_put(&k->out, (uint8_t[]){99, 0, 0, 0, 1, 0, 0, 0, 42}, 9);
+	m = (struct display_message){.type = DISPLAY_UPDATED, .serial = 1};
+	display_wire_put(&k->out, &m);
+}
+
+static void make_server(struct maker *k)
+{
+	Pb__DisplayWelcome w = PB__DISPLAY_WELCOME__INIT;
+	struct display_message fill = {.type = DISPLAY_SFILL, .rect = {0, 0, WIDTH, HEIGHT - 1}};
+
+	display_frame_init(&k->f, WIDTH, HEIGHT);
+	display_block_new(&k->block);
+	for (int i = 0; i < WIDTH * HEIGHT; i++)
+		k->f.pixels[i] = (uint32_t)i * 0x010305 & DISPLAY_RGB;
+	w.version = DISPLAY_VERSION;
+	w.width = WIDTH;
+	w.height = HEIGHT;
+	w.session = (char *)"vector";
+	put_record(&k->out, DISPLAY_WELCOME, &w.base);
+	fill.colour[0] = 0x3465a4;
+	display_wire_put(&k->out, &fill);
+	make_24(k, DISPLAY_CODEC_NONE, (struct display_rect){0, 0, 7, 3});
+	make_24(k, DISPLAY_CODEC_LZ4, (struct display_rect){7, 0, 8, 4});
+	make_24(k, DISPLAY_CODEC_LEFT_LZ4, (struct display_rect){15, 0, 8, 4});
+	make_24(k, DISPLAY_CODEC_LEFT_ZSTD, (struct display_rect){0, 4, 20, 3});
+	make_palette(k, DISPLAY_CODEC_PALETTE, (struct display_rect){0, 8, 5, 7}, 3);
+	make_palette(k, DISPLAY_CODEC_PALETTE_LZ4, (struct display_rect){5, 8, 9, 7}, 16);
+	make_palette(k, DISPLAY_CODEC_PALETTE_ZSTD, (struct display_rect){14, 8, 6, 8}, 2);
+	make_others(k);
+	display_block_free(k->block);
+	display_frame_fini(&k->f);
+}
+
+static void make_viewer(struct buf *out)
+{
+	Pb__DisplayHello hello = PB__DISPLAY_HELLO__INIT;
+	Pb__DisplayFile file = PB__DISPLAY_FILE__INIT;
+	const struct display_message all[] = {
+		{.type = DISPLAY_KEY, .key = {0x61, 30, true}},
+		{.type = DISPLAY_POINTER, .pointer = {-1, 700, 5, -1, 2}},
+		{.type = DISPLAY_CLIPBOARD_IN, .data = {(const uint8_t *)"text", 4}},
+		{.type = DISPLAY_RESIZE_IN, .size = {1280, 800}},
+		{.type = DISPLAY_REFRESH, .rect = {1, 2, 3, 4}},
+		{.type = DISPLAY_ACK, .serial = 0x01020304},
+	};
+
+	hello.version = DISPLAY_VERSION;
+	hello.codecs = DISPLAY_DECODER_CODECS;
+	hello.layout = (char *)"us";
+	put_record(out, DISPLAY_HELLO, &hello.base);
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		display_wire_put(out, &all[i]);
+	file.id = 1;
+	file.name = (char *)"a.txt";
+	file.size = 3;
+	put_record(out, DISPLAY_FILE_IN, &file.base);
+}
+
+/* ---- checking -------------------------------------------------------------------------------- */
+
+static void file_path(char path[4096], const char *name)
+{
+	snprintf(path, 4096, "%s/%s", vectors, name);
+}
+
+static void load(const char *name, struct buf *to)
+{
+	char path[4096];
+
+	file_path(path, name);
+	assert_int_equal(io_read_file(AT_FDCWD, path, 1 << 20, to), 0);
+}
+
+/* The picture that @stream leads to, as pixels. */
+static void picture(const struct buf *stream, struct buf *to)
+{
+	const struct display_rect all = {0, 0, WIDTH, HEIGHT};
+	struct display_decoder *d;
+	struct err e = {0};
+
+	assert_int_equal(display_decoder_new(NULL, NULL, &d), 0);
+	if (display_decoder_feed(d, stream->data, stream->len, &e) < 0)
+		fail_msg("%s", e.msg);
+	assert_int_equal(display_decoder_frame(d)->width, WIDTH);
+	assert_int_equal(display_decoder_frame(d)->height, HEIGHT);
+	display_raw24_pack(display_decoder_frame(d), &all, buf_grow(to, display_raw24_size(&all)));
+	display_decoder_free(d);
+}
+
+static void put_again(const struct buf *b, bool from_server)
+{
+	_cleanup_buf_ struct buf again = BUF_INIT;
+	struct display_message m;
+	size_t used;
+
+	for (size_t at = 0; at < b->len; at += used) {
+		assert_int_equal(
+			display_wire_take(b->data + at, b->len - at, from_server, &m, &used, NULL),
+			1);
+		if (m.type == DISPLAY_SKIP)
+			buf_put(&again, b->data + at, used);
+		else
+			display_wire_put(&again, &m);
+	}
+	assert_int_equal(again.len, b->len);
+	assert_memory_equal(again.data, b->data, b->len);
+}
+
+static void test_server(void **state)
+{
+	_cleanup_buf_ struct buf stream = BUF_INIT, expected = BUF_INIT, drawn = BUF_INIT;
+
+	load("server.bin", &stream);
+	load("picture.bin", &expected);
+	picture(&stream, &drawn);
+	assert_int_equal(drawn.len, expected.len);
+	assert_memory_equal(drawn.data, expected.data, drawn.len);
+	put_again(&stream, true);
+}
+
+static void test_viewer(void **state)
+{
+	_cleanup_buf_ struct buf stream = BUF_INIT, made = BUF_INIT;
+
+	load("viewer.bin", &stream);
+	make_viewer(&made);
+	assert_int_equal(made.len, stream.len);
+	assert_memory_equal(made.data, stream.data, made.len);
+	put_again(&stream, false);
+}
+
+static int store(const char *name, const struct buf *b)
+{
+	char path[4096];
+
+	file_path(path, name);
+	return io_write_file(AT_FDCWD, path, b->data, b->len, 0644);
+}
+
+static int make(void)
+{
+	_cleanup_buf_ struct buf drawn = BUF_INIT, viewer = BUF_INIT;
+	struct maker k = {.out = BUF_INIT};
+	int r;
+
+	make_server(&k);
+	picture(&k.out, &drawn);
+	make_viewer(&viewer);
+	r = store("server.bin", &k.out) | store("picture.bin", &drawn) |
+	    store("viewer.bin", &viewer);
+	buf_fini(&k.out);
+	return r != 0;
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_server),
+		cmocka_unit_test(test_viewer),
+	};
+
+	vectors = argv[argc - 1];
+	if (argc == 3 && strcmp(argv[1], "--make") == 0)
+		return make();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
