@@ -196,6 +196,7 @@ static void end(struct session *s, bool somebody_left)
 static void on_exit_of(struct session *s, pid_t gone, int status, int left)
 {
 	struct job *j = job_find_vpid(s, gone);
+	int now;
 
 	if (j && j->number == 0) {
 		s->record->status = status;
@@ -204,11 +205,14 @@ static void on_exit_of(struct session *s, pid_t gone, int status, int left)
 	if (j)
 		job_ended(j, status);
 	j = job_find(s, 0);
-	left = really_left(s, gone, left);
-	if (j && j->exited && (left == 0 || s->record->config->end_with_command))
-		end(s, left);
+	now = really_left(s, gone, left);
+	/* Whom pid 1 has seen has ended since: it tells so next, and how, which a client may wait for. */
+	if (left && !now && !session_copier(s) && !s->record->config->end_with_command)
+		return;
+	if (j && j->exited && (now == 0 || s->record->config->end_with_command))
+		end(s, now);
 	else
-		job_tell_all(s, left);
+		job_tell_all(s, now);
 }
 
 /* A zombie of the image, which pid 1 has taken at once; or the worker undoes what it has

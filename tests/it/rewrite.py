@@ -10,7 +10,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from cli import one_line, read_until, terminal  # noqa: E402
-from harness import BUILD, main, needs, needs_built, test, until  # noqa: E402
+from harness import BUILD, PATIENCE, PODRUN, main, needs, needs_built, test, until  # noqa: E402
 
 # What names are rewritten for (tests/lib/profile.c).
 os.environ.setdefault("PODRUN_TEST_PROFILE", "1")
@@ -284,6 +284,39 @@ def commands_see_the_same_numbers(env):
     until("it has ended", lambda: env.podrun("ps", "-a", "--json").json()[0]["state"] == "ended")
 
 
+# Ends when number 2 has, whose end has been told by then.
+LAST = """
+import os, sys, time
+print("in", flush=True)
+while not os.path.exists(sys.argv[1]): time.sleep(.01)
+while True:
+    try:
+        os.kill(2, 0)
+    except ProcessLookupError:
+        sys.exit(7)
+    time.sleep(.01)
+"""
+
+
+@test
+def a_command_that_ends_as_the_session_does_has_its_own_status(env):
+    """Who is told of both ends at the same time tells the second one's, too."""
+    go = env.path("go")
+    env.run_detached("s", "sh", "-c", "echo ready; while [ ! -e %s ]; do sleep .01; done" % go, options=HERE)
+    told = env.podrun("inspect", "s").json()
+    last = env.start(PODRUN, "exec", "s", sys.executable, "-c", LAST, go, stdout=subprocess.PIPE)
+    assert last.stdout.readline() == b"in\n"
+    (started,) = [p["host_pid"] for p in env.podrun("inspect", "s").json()["processes"] if "python" in p["command"]]
+    os.kill(told["supervisor"], signal.SIGSTOP)
+    try:
+        go.touch()
+        until("both have ended", lambda: not os.path.exists("/proc/%d" % started))
+    finally:
+        os.kill(told["supervisor"], signal.SIGCONT)
+    assert last.wait(timeout=PATIENCE) == 7
+    assert env.wait("s") == "ready\n"
+
+
 TICKS = """
 import threading, time
 def sleeper():
@@ -296,6 +329,12 @@ while True:
 """
 
 
+def both_sleep(threads):
+    """One of them says "tick" now and then, and may be seen in the middle of it."""
+    assert {t["tid"] for t in threads} == {2, 3}, threads
+    return all(any("sleep" in (f.get("function") or "") for f in t["frames"]) for t in threads)
+
+
 @test
 def where_its_threads_stand(env):
     """Who traces them tells, while the session runs: before a move, and after it."""
@@ -304,9 +343,7 @@ def where_its_threads_stand(env):
         if move:
             env.podrun("suspend", "s", "-o", env.path("image"))
             env.podrun("resume", "-d", env.path("image"))
-        threads = env.podrun("stacks", "--json", "s").json()
-        assert {t["tid"] for t in threads} == {2, 3}, threads
-        assert all(any("sleep" in (f.get("function") or "") for f in t["frames"]) for t in threads), threads
+        until("both are seen to sleep", lambda: both_sleep(env.podrun("stacks", "--json", "s").json()))
         assert "thread 3" in env.podrun("stacks", "s").text
         before = len(env.logs("s"))
         until("it goes on", lambda: len(env.logs("s")) > before)
