@@ -45,7 +45,7 @@ def same(env, script, plain=lambda line: line):
 # ---- programs -----------------------------------------------------------------------------------
 
 # A process with two threads and a child, one that is stopped, and one of another group whose parent has
-# ended.  Nothing forks while somebody is waited for, so that the numbers are the same each time.
+# ended.  Nothing forks while somebody is waited for, so that the numbers are the same each time; in the end all sleep.
 PEOPLE = r"""
 mkfifo /tmp/up
 python3 -c '
@@ -54,11 +54,14 @@ c = subprocess.Popen(["sleep", "1000"], stdin=open("/etc/passwd"))
 threading.Thread(target=c.wait).start()
 open("/tmp/up", "w").close()
 ' &
-read line </tmp/up
+py=$!; read line </tmp/up; read child </proc/$py/task/$py/children
+state() { until read -d '' -r stat <$1 || [[ $stat == *\)\ $2\ * ]]; do :; done; }
 comm() { until read comm </proc/$1/comm && test $comm = sleep; do :; done; }
-sleep 2000 & comm $!; kill -STOP $!
-until read -d '' -r comm </proc/$!/stat || [[ $comm == *\)\ T\ * ]]; do :; done
+sleep 2000 & comm $!; kill -STOP $!; state /proc/$!/stat T
 (setsid sleep 3000 & echo $! >/tmp/pid); read pid </tmp/pid; comm $pid
+for f in /proc/$py/task/*/stat /proc/$child/stat /proc/$pid/stat; do state $f S; done
+# A command that looks when the shell waits for it.
+calm() { bash -c "$(declare -f state); state /proc/\$PPID/stat S; exec \"\$@\"" calm "$@"; }
 """
 OVER = "; kill -9 -1; true"
 
@@ -72,7 +75,7 @@ def words(line):
 @test
 def ps_says_the_same(env):
     needs("ps")
-    said = same(env, PEOPLE + "ps -ef >/tmp/out; awk '{$4=\"\"; print}' /tmp/out; ps axo pid,ppid,pgid,sid,tty,stat,comm; ps -eLo pid,lwp,nlwp,comm;"
+    said = same(env, PEOPLE + "ps -ef >/tmp/out; awk '{$4=\"\"; print}' /tmp/out; calm ps axo pid,ppid,pgid,sid,tty,stat,comm; ps -eLo pid,lwp,nlwp,comm;"
                               "ps -o pid,tpgid,args --forest -e" + OVER, words)
     assert [line for line in said if "podrun-init" in line][0].split()[1:3] == ["1", "0"], said
 
@@ -80,7 +83,7 @@ def ps_says_the_same(env):
 @test
 def others_of_procps_say_the_same(env):
     needs("top", "pgrep", "pidof")
-    same(env, PEOPLE + "top -b -n1 >/tmp/out; awk 'NR == 2 {print} NR > 6 {sub(/-.*/, \"\", $12); print $1, $2, $3, $4, $8, $12}' /tmp/out; pgrep -l sleep;"
+    same(env, PEOPLE + "calm top -b -n1 -o -PID >/tmp/out; awk 'NR == 2 {print} NR > 6 {sub(/-.*/, \"\", $12); print $1, $2, $3, $4, $8, $12}' /tmp/out; pgrep -l sleep;"
                        "pgrep -f '^sleep 2000'; pgrep -P 1; pgrep -s 0 python3; pidof sleep; pkill -f '^sleep 3000';"
                        "pwdx $$; pmap $$ | tail -1 | cut -c1-6; uptime | wc -l; free | wc -l; vmstat | wc -l" + OVER, words)
 
