@@ -420,8 +420,8 @@ def ring(*_):
     raise Rung
 signal.signal(signal.SIGALRM, ring)
 for opens in (lambda: os.open("/tmp/f", os.O_RDONLY), lambda: open("/tmp/f", "w")):
-    signal.setitimer(signal.ITIMER_REAL, 0.2)
     try:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
         opens()
         print("opened")
     except Rung:
@@ -437,7 +437,14 @@ p = subprocess.Popen(["cat", "/tmp/f"]); time.sleep(0.1); p.kill(); print(p.wait
 many = [subprocess.Popen(["cat", "/tmp/f"], stdout=subprocess.PIPE) for i in range(20)]
 time.sleep(0.1)
 print(os.stat("/tmp/f").st_size)
-fd = os.open("/tmp/f", os.O_WRONLY); time.sleep(0.1); os.close(fd)
+fd = os.open("/tmp/f", os.O_WRONLY)
+def has_it(p):
+    try:
+        return any(os.readlink("/proc/%d/fd/%s" % (p.pid, n)) == "/tmp/f" for n in os.listdir("/proc/%d/fd" % p.pid))
+    except OSError:
+        return False
+while not all(map(has_it, many)): time.sleep(0.01)
+os.close(fd)
 print([p.wait() for p in many])
 """
 
