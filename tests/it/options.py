@@ -13,6 +13,12 @@ from harness import PATIENCE, PODRUN, REWRITE, main, needs, needs_namespaces, te
 SLEEP = ("sh", "-c", "echo ready; exec sleep 1000")
 
 
+def asleep(env, name):
+    """Starts a session that is nothing but `sleep`; the shell that becomes it has said "ready" before."""
+    env.run_detached(name, *SLEEP)
+    until("it is sleep", lambda: [p["comm"] for p in env.podrun("top", "--json", name).json()] == ["sleep"])
+
+
 # ---- run ------------------------------------------------------------------------------------
 
 @test
@@ -116,7 +122,7 @@ def what_is_not_built_yet_says_so(env):
 
 @test
 def top_lists_processes(env):
-    env.run_detached("s", *SLEEP)
+    asleep(env, "s")
     assert "sleep 1000" in env.podrun("top", "s").text
     (p,) = env.podrun("top", "--json", "s").json()
     assert p["pid"] == 2 and p["comm"] == "sleep", p
@@ -138,7 +144,7 @@ def logs_follow_to_the_end(env):
 
 @test
 def stacks_as_json(env):
-    env.run_detached("s", *SLEEP)
+    asleep(env, "s")
     threads = env.podrun("stacks", "--json", "s").json()
     assert [t["comm"] for t in threads] == ["sleep"] and threads[0]["frames"], threads
     env.podrun("kill", "s")
