@@ -32,14 +32,13 @@ import os
 import pathlib
 import random
 import re
-import socket
 import subprocess
 import sys
 import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from harness import BUILD, PATIENCE, PODRUN, Failed, add, main, needs  # noqa: E402
+from harness import BUILD, PATIENCE, PODRUN, Failed, add, main, needs, quiet_port  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 MOVES = int(os.environ.get("PODRUN_TEST_MOVES", "3"))
@@ -52,31 +51,13 @@ def header(path, key, default=""):
     return (m.group(1) if m else default).split()
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return str(s.getsockname()[1])
-
-
-def quiet_port():
-    """A port of this host's which nobody gets by chance while the session is suspended."""
-    with open("/proc/sys/net/ipv4/ip_local_port_range") as f:
-        least = int(f.read().split()[0])
-    while True:
-        with socket.socket() as s:
-            port = random.randrange(max(1024, least - 12000), least)
-            with contextlib.suppress(OSError):
-                s.bind(("127.0.0.1", port))
-                return str(port)
-
-
 class Way:
     """How a session is begun and moved: options of run, and of each resume in turn."""
 
     def __init__(self, run=(), resume=((),), moves=MOVES, contained=False):
         self.run, self.resume, self.moves = list(run), resume, moves
         self.contained = contained
-        self.port = quiet_port if run else lambda: "7000"
+        self.port = quiet_port if run else lambda: 7000
 
 
 REWRITE = ("--names", "rewrite")
@@ -140,7 +121,7 @@ def native(env, script, look=None):
     work.mkdir()
     log = env.path("refused")
     command = [LOOK, look, log, script] if look else [script]
-    env.environ.update(WORK=str(work), PORT=free_port(), SCALE=str(SCALE))
+    env.environ.update(WORK=str(work), PORT=str(quiet_port()), SCALE=str(SCALE))
     with TERMINALS if HOLDS.get(script.name) == "a terminal" else contextlib.nullcontext():
         began = time.monotonic()
         out = env.call(*command, timeout=LONGEST, cwd=work).text
@@ -152,7 +133,7 @@ def native(env, script, look=None):
 
 def begin(env, script, user, name, way=HERE_ONLY):
     """Starts the script in a session."""
-    options = [*way.run, "-e", "WORK=/tmp/work", "-e", "PORT=" + way.port(),
+    options = [*way.run, "-e", "WORK=/tmp/work", "-e", "PORT=%d" % way.port(),
                "-e", "SCALE=%d" % SCALE]
     if user == "root":
         options += ["--user", "root"]

@@ -11,7 +11,7 @@ import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from cli import ssh_to  # noqa: E402
-from harness import BUILD, REWRITE, add, main, needs_namespaces, test, until  # noqa: E402
+from harness import BUILD, REWRITE, add, main, needs_namespaces, quiet_port, test, until  # noqa: E402
 
 # Inside: connects, says "ready", and when /tmp/go is there tells how reading and writing end.
 CLIENT = r"""
@@ -294,8 +294,7 @@ except TimeoutError:
 def those_who_wait_outside_do_not_come_along(env):
     for kind in ("unix", "tcp"):
         if kind == "tcp":
-            with socket.create_server(("127.0.0.1", 0)) as spare:
-                where = outside = spare.getsockname()
+            where = outside = ("127.0.0.1", quiet_port())
         else:
             where, outside = "/out/in", str(env.path("v") / "in")
         env.run_detached("s", "python3", "-c", SERVER, kind, where[1] if kind == "tcp" else where,

@@ -175,8 +175,8 @@ def a_session_that_is_starting_can_be_killed(env):
 @test
 def loopback_works_inside(env):
     r = env.podrun("run", "--", "python3", "-c",
-                   "import socket as s; l=s.create_server(('127.0.0.1',80 and 8080));"
-                   "c=s.create_connection(('127.0.0.1',8080)); a,_=l.accept();"
+                   "import socket as s; l=s.create_server(('127.0.0.1',0));"
+                   "c=s.create_connection(l.getsockname()); a,_=l.accept();"
                    "a.sendall(b'hi'); print(c.recv(9).decode())")
     assert r.text == "hi\n"
 

@@ -30,8 +30,10 @@ import contextlib
 import json
 import os
 import pathlib
+import random
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -94,6 +96,23 @@ def until(what, condition, patience=None):
             raise Failed("waited in vain: " + what)
         time.sleep(pause)
         pause = min(pause * 1.5, 0.1)
+
+
+_ports, _ports_lock = set(), threading.Lock()
+
+
+def quiet_port():
+    """A port of this host's which no other test gets, and nobody by the kernel's choice: it may be free for a while, as that
+    of a session that is suspended is."""
+    with open("/proc/sys/net/ipv4/ip_local_port_range") as f:
+        least = int(f.read().split()[0])
+    while True:
+        port = random.randrange(max(1024, least - 12000), least)
+        with socket.socket() as s, _ports_lock, contextlib.suppress(OSError):
+            if port not in _ports:
+                s.bind(("", port))
+                _ports.add(port)
+                return port
 
 
 _cache, _cache_lock = [], threading.Lock()

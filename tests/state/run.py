@@ -44,7 +44,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import faults as fault_ways  # noqa: E402
 import harness  # noqa: E402
 import left_out  # noqa: E402
-from harness import BUILD, PATIENCE, PODRUN, PROFILE, REWRITE, Failed, Skip, add, main, needs  # noqa: E402
+from harness import BUILD, PATIENCE, PODRUN, PROFILE, REWRITE, Failed, Skip, add, main, needs, until  # noqa: E402
 from tree import make_tree  # noqa: E402
 
 PROGRAMS = BUILD / "tests" / "state"
@@ -107,13 +107,24 @@ def rewrite(env, program):
         raise Failed("no verdict:\n%s" % log)
 
 
+def resume_here(env, *args):
+    """On the host's network somebody else may have been given one of its ports meanwhile, and have it for a while."""
+    def attempt():
+        r = env.podrun("resume", "-d", *args, check=False)
+        if r.code and "Address already in use" not in r.errors:
+            raise Failed(str(r))
+        return r.code == 0
+
+    until("its ports are free", attempt, PATIENCE / 3)
+
+
 def leave(env, program):
     image = env.path("image")
     env.contain()
     env.run_detached("s", program, GO, options=("--names", "rewrite", "--net", "host"))
     env.podrun("suspend", "s", "-o", image)
     env.leave()
-    env.podrun("resume", "-d", image)
+    resume_here(env, image)
     _finish(env, "s")
 
 
@@ -127,7 +138,7 @@ def rewritten(env, program, ways=("rewrite", "rewrite")):
         env.podrun("suspend", "s", "-o", image)
         # By the time it comes back, others have the numbers of its terminals.
         held = [fd for _ in range(6) for fd in os.openpty()] if fault_ways.base_name(program) == "ptys" else []
-        env.podrun("resume", "-d", "--names", way, image)
+        resume_here(env, "--names", way, image)
         for fd in held:
             os.close(fd)
         image.unlink()
@@ -206,7 +217,7 @@ def kept(env, program):
                      options=("--names", "rewrite", "--net", "host"))
     env.podrun("snapshot", "s", "-o", env.path("image"))
     _finish(env, "s")
-    env.podrun("resume", "-d", env.path("image"))
+    resume_here(env, env.path("image"))
     _finish(env, "s")
 
 
