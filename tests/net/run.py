@@ -27,7 +27,7 @@ from world import OUTSIDE, World  # noqa: E402
 HERE = pathlib.Path(__file__).resolve().parent
 MOVES = int(os.environ.get("PODRUN_TEST_MOVES", "3"))
 NET = os.environ.get("PODRUN_TEST_NET", "vnat")
-PORTS = {"redis-cli": 6379, "psql": 5432, "iperf3": 5201}
+PORTS = {"redis-cli": 6379, "psql": 5432, "iperf3": 5201, "websocket": 8001}
 PG = "/usr/lib/postgresql"
 
 
@@ -177,7 +177,7 @@ def the_line_itself(env):
             OUTSIDE, env.path("got")), stdout=subprocess.PIPE)
         until("some of it", lambda: env.path("got").exists() and env.path("got").stat().st_size > 1 << 20)
         (env.path("outside") / "enough").touch()
-        mine = p.communicate(timeout=60)[0].split()[0].decode()
+        mine = p.communicate(timeout=300)[0].split()[0].decode()
         theirs = env.call(*w.a.prefix, "curl", "-sS", "http://%s:8000/digest/x" % OUTSIDE).text
         assert theirs == "%s %d" % (mine, env.path("got").stat().st_size), (mine, theirs)
         line.say("cut")
