@@ -22,11 +22,16 @@
  *      classify     the rest as commands
  *      update       the three of them, and the shadow
  *      decode       the other end
+ *      record       its bytes in a file
+ *      queue        what one viewer has yet to be sent, the shortest first
+ *      scale        a smaller picture
+ *      pace         how much may be on its way to a viewer
  */
 #ifndef DISPLAY_DISPLAY_H
 #define DISPLAY_DISPLAY_H
 
 #include "display/decode.h"
+#include "display/record.h"
 #include "display/update.h"
 #include "display/wire.h"
 
