@@ -26,12 +26,17 @@
  *      queue        what one viewer has yet to be sent, the shortest first
  *      scale        a smaller picture
  *      pace         how much may be on its way to a viewer
+ *      source       what is shown, and who takes input; memory is one for tests
+ *      peer         the connection to a viewer
+ *      server       a source, and all peers
+ *      serve        the process
  */
 #ifndef DISPLAY_DISPLAY_H
 #define DISPLAY_DISPLAY_H
 
 #include "display/decode.h"
 #include "display/record.h"
+#include "display/serve.h"
 #include "display/update.h"
 #include "display/wire.h"
 

@@ -1,0 +1,607 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Theory of operation
+ *
+ *      source: damaged --> (a timer) --> update: damage, frame -> commands --> each peer's queue
+ *
+ * An update is made at once when there has been none for a while, and else not before GAP_NS, or
+ * as long as the last one took, has passed since: a source that changes all the time gets half of
+ * a processor at most, and a key is answered without delay.  Near input the gap is shorter.
+ * Without a viewer the source isn't looked at; what is damaged stays so.
+ *
+ * The frame that viewers have is the update's *shadow*, and everything that is sent is read from
+ * it.  A viewer that comes gets all of it as commands, later the same ones as all others.
+ *
+ * Who looks where: a viewer's last click or movement is watched for (display_queue_watch), and
+ * after a key the place where the last small change behind a key was, the caret.
+ *
+ * Each viewer's keys and buttons that are down are known, and come up when it is gone, and before
+ * the session is let go.
+ */
+#include "display/server.h"
+
+#include <event2/event.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/base.h"
+#include "display/peer.h"
+#include "display/update.h"
+#include "proto/display.pb-c.h"
+
+#define GAP_NS	    12000000ull
+#define GAP_NEAR_NS 3000000ull	 /* for as long as WATCH_NS behind input */
+#define WATCH_NS    500000000ull /* a place is watched for so long */
+#define CARET_NS    100000000ull /* behind a key something may be its answer */
+#define CARET_SIDE  96		 /* pixels: what is larger is no caret */
+#define WATCH_SIDE  64		 /* pixels around the pointer */
+#define RESIZE_MS   50		 /* the last of several wishes counts */
+#define KEYS	    32
+#define MOVES	    16
+
+struct key {
+	uint32_t keysym;
+	uint16_t scancode;
+};
+
+struct viewer {
+	struct display_server *server;
+	struct display_peer *peer;
+	struct key keys[KEYS]; /* that are down */
+	size_t n_keys;
+	uint8_t buttons;
+	uint64_t input_ns, key_ns;
+	struct display_rect watched;
+	struct viewer *next;
+};
+
+struct display_server {
+	struct event_base *base;
+	struct display_source *source;
+	const struct display_server_ops *ops;
+	void *arg;
+	struct event *tick, *resize;
+	struct display_world world;
+	struct display_update *update; /* NULL: there is no picture yet */
+	struct viewer *viewers;
+	size_t n_viewers;
+	bool damaged, attached, finishes;
+	uint64_t last_ns, took_ns; /* of the last update */
+	uint64_t input_ns;
+	struct display_rect caret; /* w of 0: unknown */
+	int want_w, want_h;
+};
+
+/* The nearest of 0..@most. */
+static int within(int n, int most)
+{
+	return n < 0 ? 0 : MIN(n, most);
+}
+
+/* A slot has something new: @m, or what peers make themselves. */
+static void set_slot(struct display_server *s, enum display_slot slot,
+	const struct display_message *m, const void *from)
+{
+	struct buf *b = &s->world.slots[slot].message;
+
+	buf_clear(b);
+	if (m)
+		display_wire_put(b, m);
+	if (buf_error(b)) {
+		/* Not told: the next one is. */
+		buf_fini(b);
+		return;
+	}
+	s->world.slots[slot].version++;
+	s->world.slots[slot].from = from;
+	for (struct viewer *v = s->viewers; v; v = v->next)
+		display_peer_kick(v->peer);
+}
+
+/* ---- updates ------------------------------------------------------------------------------- */
+
+static void schedule(struct display_server *s)
+{
+	uint64_t now = io_now_ns(), gap = MAX(s->took_ns, GAP_NS), at;
+	struct timeval t = {0};
+
+	if (!s->n_viewers || event_pending(s->tick, EV_TIMEOUT, NULL))
+		return;
+	if (now - s->input_ns < WATCH_NS)
+		gap = MAX(s->took_ns, GAP_NEAR_NS);
+	at = s->last_ns + gap;
+	if (at > now) {
+		t.tv_sec = (time_t)((at - now) / 1000000000);
+		t.tv_usec = (suseconds_t)((at - now) % 1000000000 / 1000);
+	}
+	event_add(s->tick, &t);
+}
+
+/* Where a viewer looks while an update is told. */
+static void watch(
+	struct display_server *s, struct viewer *v, pixman_region32_t *changed, uint64_t now)
+{
+	const pixman_box32_t *b = pixman_region32_extents(changed);
+	struct display_rect r = display_rect_of(b);
+
+	if (now - v->key_ns < CARET_NS && r.w > 0 && r.w <= CARET_SIDE && r.h <= CARET_SIDE) {
+		s->caret = (struct display_rect){r.x - CARET_SIDE / 2, r.y - CARET_SIDE / 4,
+			r.w + CARET_SIDE, r.h + CARET_SIDE / 2};
+		v->watched = s->caret;
+	}
+	display_peer_watch(
+		v->peer, now - v->input_ns < WATCH_NS && v->watched.w > 0 ? &v->watched : NULL);
+}
+
+static void tell_all(struct display_server *s, const struct display_commands *c,
+	pixman_region32_t *changed, uint64_t now)
+{
+	for (struct viewer *v = s->viewers; v; v = v->next) {
+		watch(s, v, changed, now);
+		display_peer_update(v->peer, c, changed);
+	}
+}
+
+/* The source's picture has a size that the shadow has not: begins anew.  0 or -ENOMEM. */
+static int begin(struct display_server *s, const struct display_frame *now)
+{
+	struct display_update *u;
+	int r = display_update_new(now->width, now->height, &u);
+
+	if (r < 0)
+		return r;
+	display_update_free(s->update);
+	s->update = u;
+	s->world.frame = display_update_shadow(u);
+	set_slot(s, DISPLAY_SLOT_SIZE, NULL, NULL);
+	for (struct viewer *v = s->viewers; v; v = v->next)
+		display_peer_resized(v->peer);
+	return 0;
+}
+
+/* Brings the shadow to the source's picture, and tells all. */
+static void run_update(struct display_server *s)
+{
+	struct display_frame now = s->source->ops->frame(s->source);
+	struct display_move moves[MOVES];
+	struct display_commands commands = {0};
+	pixman_region32_t damage, changed;
+	uint64_t began = io_now_ns();
+	size_t n = 0;
+	int r = 0;
+
+	if (now.width <= 0 || now.height <= 0)
+		return;
+	pixman_region32_init(&damage);
+	pixman_region32_init(&changed);
+	s->damaged = false;
+	s->source->ops->damage(s->source, &damage);
+	if (s->source->ops->moves)
+		n = s->source->ops->moves(s->source, moves, MOVES);
+	now = s->source->ops->frame(s->source);
+	if (!s->update || s->world.frame->width != now.width ||
+		s->world.frame->height != now.height) {
+		r = begin(s, &now);
+		pixman_region32_fini(&damage);
+		pixman_region32_init_rect(&damage, 0, 0, (unsigned)now.width, (unsigned)now.height);
+	}
+	if (r == 0)
+		r = display_update_run(s->update, &now, &damage, moves, n, &commands, &changed);
+	if (r > 0)
+		tell_all(s, &commands, &changed, began);
+	else if (r < 0)
+		log_warn("display: no memory for an update");
+	display_commands_fini(&commands);
+	pixman_region32_fini(&damage);
+	pixman_region32_fini(&changed);
+	s->last_ns = io_now_ns();
+	s->took_ns = s->last_ns - began;
+}
+
+static void on_tick(evutil_socket_t fd, short what, void *arg)
+{
+	struct display_server *s = arg;
+
+	if (s->damaged && s->n_viewers)
+		run_update(s);
+}
+
+/* ---- what the source tells ------------------------------------------------------------------ */
+
+static void on_damaged(void *arg)
+{
+	struct display_server *s = arg;
+
+	s->damaged = true;
+	schedule(s);
+}
+
+static void on_cursor(void *arg, const struct display_cursor *c)
+{
+	struct display_message m = {.type = DISPLAY_CURSOR};
+
+	if (c->width < 0 || c->height < 0 || c->width > DISPLAY_CURSOR_MAX ||
+		c->height > DISPLAY_CURSOR_MAX)
+		return;
+	if (c->width && c->height) {
+		m.cursor.hot_x = c->hot_x;
+		m.cursor.hot_y = c->hot_y;
+		m.cursor.w = c->width;
+		m.cursor.h = c->height;
+		m.data = (struct display_bytes){c->rgba, (size_t)(c->width * c->height) * 4};
+	}
+	set_slot(arg, DISPLAY_SLOT_CURSOR, &m, NULL);
+}
+
+static void tell_pointer(struct display_server *s, int x, int y, const void *from)
+{
+	s->world.pointer_x = within(x, DISPLAY_SIZE_MAX);
+	s->world.pointer_y = within(y, DISPLAY_SIZE_MAX);
+	set_slot(s, DISPLAY_SLOT_POINTER, NULL, from);
+}
+
+static void on_pointer_at(void *arg, int x, int y)
+{
+	tell_pointer(arg, x, y, NULL);
+}
+
+static void on_clipboard(void *arg, const char *text, size_t len)
+{
+	struct display_message m = {
+		.type = DISPLAY_CLIPBOARD, .data = {(const uint8_t *)text, len}};
+
+	if (len <= DISPLAY_CLIPBOARD_MAX)
+		set_slot(arg, DISPLAY_SLOT_CLIPBOARD, &m, NULL);
+}
+
+static void on_audio(void *arg, uint64_t us, const void *packet, size_t len)
+{
+	struct display_server *s = arg;
+
+	for (struct viewer *v = s->viewers; v; v = v->next)
+		display_peer_audio(v->peer, us, packet, len);
+}
+
+static void on_lost(void *arg)
+{
+	struct display_server *s = arg;
+
+	if (s->ops && s->ops->lost)
+		s->ops->lost(s->arg);
+}
+
+static const struct display_source_events events = {
+	.damaged = on_damaged,
+	.resized = on_damaged,
+	.cursor = on_cursor,
+	.pointer_at = on_pointer_at,
+	.clipboard = on_clipboard,
+	.audio = on_audio,
+	.lost = on_lost,
+};
+
+/* ---- what viewers tell ----------------------------------------------------------------------- */
+
+/* Of one physical key the symbol may be another one when it comes up, for Shift came up before. */
+static bool same_key(const struct key *k, const struct display_message *m)
+{
+	return k->scancode || m->key.scancode ? k->scancode == m->key.scancode
+					      : k->keysym == m->key.keysym;
+}
+
+static void take_key(struct display_server *s, struct viewer *v, const struct display_message *m)
+{
+	struct key k;
+	size_t i;
+
+	for (i = 0; i < v->n_keys; i++)
+		if (same_key(&v->keys[i], m))
+			break;
+	/* More keys than fingers are ignored, for they must come up some day. */
+	if (i == (m->key.down ? KEYS : v->n_keys))
+		return;
+	if (m->key.down && i == v->n_keys)
+		v->keys[v->n_keys++] = (struct key){m->key.keysym, m->key.scancode};
+	k = v->keys[i];
+	if (!m->key.down)
+		v->keys[i] = v->keys[--v->n_keys];
+	v->key_ns = io_now_ns();
+	v->watched = s->caret;
+	s->source->ops->key(s->source, k.keysym, k.scancode, m->key.down);
+}
+
+/* What all viewers together hold. */
+static uint8_t all_buttons(const struct display_server *s)
+{
+	uint8_t all = 0;
+
+	for (const struct viewer *v = s->viewers; v; v = v->next)
+		all |= v->buttons;
+	return all;
+}
+
+static void take_pointer(
+	struct display_server *s, struct viewer *v, const struct display_message *m)
+{
+	int x = m->pointer.x, y = m->pointer.y;
+
+	display_peer_to_screen(v->peer, &x, &y);
+	x = within(x, s->world.frame->width - 1);
+	y = within(y, s->world.frame->height - 1);
+	v->buttons = m->pointer.buttons;
+	v->watched = (struct display_rect){
+		x - WATCH_SIDE / 2, y - WATCH_SIDE / 2, WATCH_SIDE, WATCH_SIDE};
+	s->source->ops->pointer(
+		s->source, x, y, all_buttons(s), m->pointer.wheel_x, m->pointer.wheel_y);
+	if (s->n_viewers > 1)
+		tell_pointer(s, x, y, v->peer);
+	s->world.pointer_x = x;
+	s->world.pointer_y = y;
+}
+
+static void take_clipboard(
+	struct display_server *s, struct viewer *v, const struct display_message *m)
+{
+	struct display_message out = {.type = DISPLAY_CLIPBOARD, .data = m->data};
+
+	if (m->data.len > DISPLAY_CLIPBOARD_MAX)
+		return;
+	s->source->ops->clipboard(s->source, (const char *)m->data.data, m->data.len);
+	set_slot(s, DISPLAY_SLOT_CLIPBOARD, &out, v->peer);
+}
+
+static void take_resize(struct display_server *s, const struct display_message *m)
+{
+	const struct timeval t = {0, RESIZE_MS * 1000};
+
+	s->want_w = MIN(m->size.w, DISPLAY_SIZE_MAX);
+	s->want_h = MIN(m->size.h, DISPLAY_SIZE_MAX);
+	event_add(s->resize, &t);
+}
+
+static void on_resize_timer(evutil_socket_t fd, short what, void *arg)
+{
+	struct display_server *s = arg;
+
+	if (s->attached)
+		s->source->ops->resize(s->source, s->want_w, s->want_h);
+}
+
+static void on_message(void *arg, struct display_peer *p, const struct display_message *m)
+{
+	struct viewer *v = arg;
+	struct display_server *s = v->server;
+
+	if (!s->attached)
+		return;
+	v->input_ns = s->input_ns = io_now_ns();
+	switch (m->type) {
+	case DISPLAY_KEY:
+		take_key(s, v, m);
+		break;
+	case DISPLAY_POINTER:
+		take_pointer(s, v, m);
+		break;
+	case DISPLAY_CLIPBOARD_IN:
+		take_clipboard(s, v, m);
+		break;
+	case DISPLAY_RESIZE_IN:
+		take_resize(s, m);
+		break;
+	default:
+		break;
+	}
+}
+
+static void release(struct display_server *s, struct viewer *v)
+{
+	bool held = v->buttons;
+
+	v->buttons = 0;
+	while (s->attached && v->n_keys) {
+		const struct key *k = &v->keys[--v->n_keys];
+
+		s->source->ops->key(s->source, k->keysym, k->scancode, false);
+	}
+	v->n_keys = 0;
+	if (s->attached && held)
+		s->source->ops->pointer(
+			s->source, s->world.pointer_x, s->world.pointer_y, all_buttons(s), 0, 0);
+}
+
+static void on_joined(void *arg, struct display_peer *p)
+{
+	struct viewer *v = arg;
+
+	display_peer_everything(p);
+	if (v->server->damaged)
+		schedule(v->server);
+}
+
+static void tell_finished(struct display_server *s)
+{
+	s->finishes = false;
+	if (s->ops && s->ops->finished)
+		s->ops->finished(s->arg);
+}
+
+static void drop(struct display_server *s, struct viewer *v)
+{
+	struct viewer **at = &s->viewers;
+
+	while (*at != v)
+		at = &(*at)->next;
+	*at = v->next;
+	s->n_viewers--;
+	release(s, v);
+	for (int i = 0; i < DISPLAY_SLOTS; i++)
+		if (s->world.slots[i].from == v->peer)
+			s->world.slots[i].from = NULL;
+	display_peer_free(v->peer);
+	free(v);
+	if (s->finishes && !s->n_viewers)
+		tell_finished(s);
+}
+
+static void on_gone(void *arg, struct display_peer *p)
+{
+	struct viewer *v = arg;
+
+	drop(v->server, v);
+}
+
+static const struct display_peer_ops peer_ops = {
+	.joined = on_joined,
+	.message = on_message,
+	.gone = on_gone,
+};
+
+/* ---- the server ------------------------------------------------------------------------------ */
+
+int display_server_new(struct event_base *base, struct display_source *source, const char *name,
+	const struct display_server_ops *ops, void *arg, struct display_server **ret_server,
+	struct err *e)
+{
+	struct display_server *s = calloc(1, sizeof(*s));
+	int r = -ENOMEM;
+
+	if (!s)
+		return err_errno(e, r, "display server");
+	*s = (struct display_server){.base = base,
+		.source = source,
+		.ops = ops,
+		.arg = arg,
+		.attached = true,
+		.damaged = true,
+		.world = {.base = base, .name = name}};
+	s->tick = event_new(base, -1, 0, on_tick, s);
+	s->resize = event_new(base, -1, 0, on_resize_timer, s);
+	if (s->tick && s->resize)
+		r = display_encoder_new(&s->world.encoder);
+	if (r < 0)
+		err_errno(e, r, "display server");
+	else
+		r = source->ops->attach(source, base, &events, s, e);
+	if (r < 0) {
+		s->source = NULL;
+		display_server_free(s);
+		return r;
+	}
+	*ret_server = s;
+	return 0;
+}
+
+void display_server_free(struct display_server *s)
+{
+	if (!s)
+		return;
+	s->finishes = false;
+	while (s->viewers)
+		drop(s, s->viewers);
+	if (s->source)
+		s->source->ops->destroy(s->source);
+	if (s->tick)
+		event_free(s->tick);
+	if (s->resize)
+		event_free(s->resize);
+	for (int i = 0; i < DISPLAY_SLOTS; i++)
+		buf_fini(&s->world.slots[i].message);
+	display_encoder_free(s->world.encoder);
+	display_update_free(s->update);
+	free(s);
+}
+
+/* It is told why, if it listens at once. */
+static int refuse(int fd)
+{
+	Pb__DisplayNotice n = PB__DISPLAY_NOTICE__INIT;
+	char text[] = "there are too many viewers";
+	uint8_t bytes[64];
+	struct display_message m = {.type = DISPLAY_NOTICE};
+	_cleanup_buf_ struct buf b = BUF_INIT;
+
+	n.kind = PB__DISPLAY_NOTICE__KIND__REFUSED;
+	n.text = text;
+	m.data = (struct display_bytes){bytes, pb__display_notice__pack(&n, bytes)};
+	display_wire_put(&b, &m);
+	if (buf_error(&b) == 0 && send(fd, b.data, b.len, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		log_debug("display: a viewer is gone already");
+	close_fd(fd);
+	return -EUSERS;
+}
+
+int display_server_add(struct display_server *s, int fd)
+{
+	struct viewer *v;
+	int r;
+
+	if (s->n_viewers == DISPLAY_SERVER_VIEWERS)
+		return refuse(fd);
+	v = calloc(1, sizeof(*v));
+	if (!v) {
+		close_fd(fd);
+		return -ENOMEM;
+	}
+	v->server = s;
+	r = display_peer_new(&s->world, fd, &peer_ops, v, &v->peer);
+	if (r < 0) {
+		free(v);
+		return r;
+	}
+	v->next = s->viewers;
+	s->viewers = v;
+	s->n_viewers++;
+	if (s->damaged)
+		schedule(s);
+	return 0;
+}
+
+size_t display_server_viewers(const struct display_server *s)
+{
+	return s->n_viewers;
+}
+
+void display_server_tell(struct display_server *s, enum display_state state, const char *text)
+{
+	Pb__DisplayNotice n = PB__DISPLAY_NOTICE__INIT;
+	struct display_message m = {.type = DISPLAY_NOTICE};
+	_cleanup_free_ uint8_t *bytes = NULL;
+
+	n.kind = (Pb__DisplayNotice__Kind)state;
+	n.text = (char *)(text ? text : "");
+	if (state == DISPLAY_STATE_MOVED)
+		n.host = n.text;
+	bytes = malloc(pb__display_notice__get_packed_size(&n) + 1);
+	if (!bytes)
+		return;
+	m.data = (struct display_bytes){bytes, pb__display_notice__pack(&n, bytes)};
+	set_slot(s, DISPLAY_SLOT_NOTICE, &m, NULL);
+}
+
+void display_server_let_go(struct display_server *s)
+{
+	for (struct viewer *v = s->viewers; v; v = v->next)
+		release(s, v);
+	s->attached = false;
+	s->source->ops->let_go(s->source);
+}
+
+int display_server_take_up(struct display_server *s, struct err *e)
+{
+	int r = s->source->ops->take_up(s->source, e);
+
+	if (r < 0)
+		return r;
+	s->attached = true;
+	on_damaged(s);
+	return 0;
+}
+
+void display_server_finish(struct display_server *s)
+{
+	s->finishes = true;
+	for (struct viewer *v = s->viewers; v; v = v->next)
+		display_peer_finish(v->peer);
+	if (!s->n_viewers)
+		tell_finished(s);
+}
