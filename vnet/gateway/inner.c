@@ -14,7 +14,9 @@
  *      pool            sockets for inbound connections, a few in advance
  *
  * The inner legs are to last while a session is away for days, so the kernel's patience is set to
- * its most.
+ * its most.  What they cross is no network but two queues, so their congestion control is the one
+ * that asks least of the CPU, whatever the host's default is: BBR would pace them with a timer
+ * for each super-packet.
  */
 #include "vnet/gateway/inner.h"
 
@@ -82,6 +84,7 @@ static void set_kernel(void)
 	} settings[] = {
 		{"ipv4/tcp_rmem", "4096 131072 16777216"},
 		{"ipv4/tcp_wmem", "4096 262144 16777216"},
+		{"ipv4/tcp_congestion_control", "reno"},
 		{"ipv4/tcp_retries2", "255"},
 		{"ipv4/tcp_syn_retries", "6"},
 		{"ipv4/tcp_slow_start_after_idle", "0"},

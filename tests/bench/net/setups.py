@@ -130,6 +130,8 @@ class Bench:
         self.host.addresses("eth0", HOST + "/24")
         outside.addresses("eth0", OUTSIDE + "/24")
         self.host.default(OUTSIDE)
+        # The senders choose it (ends.c), and sockets of those who relay, which have the host's default, are senders.
+        self.host.sysctl("net/ipv4/tcp_congestion_control", "reno")
         self.server = served(self.host, "0.0.0.0")
         env.prefix = self.host.user
 
