@@ -292,15 +292,19 @@ void vnet_datagram_go(struct vnet_datagram *d, uint32_t session)
 		}
 }
 
-bool vnet_datagram_resolver(struct vnet_datagram *d, struct vnet_endpoint *ret)
+bool vnet_datagram_resolver(struct vnet_datagram *d, unsigned *at, struct vnet_endpoint *ret)
 {
-	const union vnet_resolv_server *s = &d->resolv.servers[0];
-	struct sockaddr_storage sa = {0};
-
 	vnet_resolv_refresh(&d->resolv);
-	memcpy(&sa, s, sizeof(*s));
-	return !(s->sa.sa_family == AF_INET6 && s->v6.sin6_scope_id) &&
-	       vnet_endpoint_from_sockaddr(&sa, vnet_resolv_server_len(s), ret) == 0;
+	while (*at < d->resolv.n) {
+		const union vnet_resolv_server *s = &d->resolv.servers[(*at)++];
+		struct sockaddr_storage sa = {0};
+
+		memcpy(&sa, s, sizeof(*s));
+		if (!(s->sa.sa_family == AF_INET6 && s->v6.sin6_scope_id) &&
+			vnet_endpoint_from_sockaddr(&sa, vnet_resolv_server_len(s), ret) == 0)
+			return true;
+	}
+	return false;
 }
 
 uint32_t vnet_datagram_count(struct vnet_datagram *d, uint32_t session)

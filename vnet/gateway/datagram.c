@@ -172,9 +172,9 @@ uint32_t gateway_datagram_count(struct vnet_gateway *g, uint32_t session)
 	return vnet_datagram_count(g->datagrams->d, session);
 }
 
-bool gateway_datagram_resolver(struct vnet_gateway *g, struct vnet_endpoint *ret)
+bool gateway_datagram_resolver(struct vnet_gateway *g, unsigned *at, struct vnet_endpoint *ret)
 {
-	return vnet_datagram_resolver(g->datagrams->d, ret);
+	return vnet_datagram_resolver(g->datagrams->d, at, ret);
 }
 
 /* A port's two ends in one family; false if the session or the port has not that family. */

@@ -37,8 +37,11 @@ void gateway_datagram_end_session(struct vnet_gateway *g, uint32_t session);
 /* How many of its ports are in a conversation: what a suspended session is kept for. */
 uint32_t gateway_datagram_count(struct vnet_gateway *g, uint32_t session);
 
-/* The host's first name server, for TCP; false if it can't be told by address and port. */
-bool gateway_datagram_resolver(struct vnet_gateway *g, struct vnet_endpoint *ret);
+/*
+ * The host's name servers, for TCP: the first with *at 0, the next with what *at is then; false:
+ * there are no more.
+ */
+bool gateway_datagram_resolver(struct vnet_gateway *g, unsigned *at, struct vnet_endpoint *ret);
 
 /* UDP ports outside: -EADDRINUSE, -EACCES and so on. */
 int gateway_datagram_publish(struct vnet_gateway *g, uint32_t session, const struct vnet_port *p);

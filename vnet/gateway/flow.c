@@ -433,6 +433,12 @@ static void take_up(struct vnet_gateway *g, uint32_t i)
 		gateway_flow_close(g, i, true);
 		return;
 	}
+	/* Between two name servers: the session's next SYN begins anew. */
+	if (f->state == GATEWAY_FLOW_CONNECTING && f->fd[GATEWAY_OUTER] < 0) {
+		gateway_flow_close(g, i, true);
+		vnet_flow_drop(g->vnat, i);
+		return;
+	}
 	/* The SYN has been let go, and perhaps not been written: the session sends it again. */
 	if (f->state == GATEWAY_FLOW_CONNECTING && v->state == VNET_FLOW_OPEN)
 		f->state = GATEWAY_FLOW_SHAKING;

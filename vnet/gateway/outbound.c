@@ -15,7 +15,8 @@
  *
  * Destinations that mean this host itself are not a session's to reach, but by the address that it
  * was given for that (loopback4 and 6 of its attach).  The gateway's own address has port 53, which
- * is the first of the host's name servers: who asks by TCP has had an answer by UDP that was cut.
+ * is a name server of the host's: who asks by TCP has had an answer by UDP that was cut.  It is
+ * the first that accepts; one that says nothing is waited for as long as one SYN more takes.
  */
 #include "vnet/gateway/outbound.h"
 
@@ -52,11 +53,15 @@ static bool is_v6(const struct vnet_endpoint *ep, const struct in6_addr *a)
 	       memcmp(&ep->v6, a, sizeof(*a)) == 0;
 }
 
-/* Where the session's @dst is outside: 0, or the errno that it gets for it. */
+/*
+ * Where the session's @dst is outside: 0, or the errno that it gets for it.  *ret_asked: it is a
+ * name server, and the next is there (gateway_datagram_resolver).
+ */
 static int outside_of(struct vnet_gateway *g, const struct gateway_session *s,
-	const struct vnet_endpoint *dst, struct vnet_endpoint *ret)
+	const struct vnet_endpoint *dst, struct vnet_endpoint *ret, unsigned *ret_asked)
 {
 	*ret = *dst;
+	*ret_asked = 0;
 	if (is_v4(dst, s->loopback4)) {
 		ret->v4.s_addr = htonl(INADDR_LOOPBACK);
 		return 0;
@@ -66,8 +71,9 @@ static int outside_of(struct vnet_gateway *g, const struct gateway_session *s,
 		return 0;
 	}
 	if (is_v4(dst, s->gateway4) || is_v6(dst, &s->gateway6))
-		return dst->port == DNS_PORT && gateway_datagram_resolver(g, ret) ? 0
-										  : -ECONNREFUSED;
+		return dst->port == DNS_PORT && gateway_datagram_resolver(g, ret_asked, ret)
+			       ? 0
+			       : -ECONNREFUSED;
 	if (vnet_endpoint_is_loopback(dst) || !vnet_endpoint_is_unicast(dst))
 		return -ENETUNREACH;
 	if (dst->family == AF_INET6 &&
@@ -83,6 +89,15 @@ static void set_int(int fd, int level, int option, int value)
 	setsockopt(fd, level, option, &value, sizeof(value));
 }
 
+/* Is there another name server to ask? */
+static bool have_next(struct vnet_gateway *g, const struct gateway_flow *f)
+{
+	unsigned at = f->asked;
+	struct vnet_endpoint next;
+
+	return at && gateway_datagram_resolver(g, &at, &next);
+}
+
 static int connect_outside(struct vnet_gateway *g, uint32_t flow, const struct vnet_endpoint *to)
 {
 	struct gateway_flow *f = &g->arena->flows[flow];
@@ -95,9 +110,31 @@ static int connect_outside(struct vnet_gateway *g, uint32_t flow, const struct v
 	f->fd[GATEWAY_OUTER] = fd;
 	f->state = GATEWAY_FLOW_CONNECTING;
 	set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	if (have_next(g, f))
+		set_int(fd, IPPROTO_TCP, TCP_SYNCNT, 1);
 	if (connect(fd, (struct sockaddr *)&sa, len) < 0 && errno != EINPROGRESS)
 		return -errno;
 	return gateway_flow_watch(g, flow, GATEWAY_OUTER);
+}
+
+/* True when the next name server is being asked in place of one that could not be. */
+static bool ask_next(struct vnet_gateway *g, uint32_t flow)
+{
+	struct gateway_flow *f = &g->arena->flows[flow];
+	unsigned at = f->asked;
+	struct vnet_endpoint to;
+
+	while (at && gateway_datagram_resolver(g, &at, &to)) {
+		int fd = f->fd[GATEWAY_OUTER];
+
+		f->fd[GATEWAY_OUTER] = -1;
+		gateway_loop_remove(g->loop, fd);
+		close_fd(fd);
+		f->asked = (uint8_t)at;
+		if (connect_outside(g, flow, &to) == 0)
+			return true;
+	}
+	return false;
 }
 
 /* What a failed connect() is on the session's side: an ICMP error, or NULL for RST. */
@@ -147,6 +184,8 @@ static void on_connected(struct vnet_gateway *g, uint32_t flow, int error)
 	struct vnet_packet p = {.data = (uint8_t *)room, .room = sizeof(room)};
 	const struct gateway_session *s = &g->arena->sessions[g->arena->flows[flow].session];
 
+	if (error && ask_next(g, flow))
+		return;
 	if (error) {
 		refuse(g, flow, error);
 		return;
@@ -192,7 +231,8 @@ void gateway_outbound_syn(struct vnet_gateway *g, uint32_t session, struct vnet_
 	struct gateway_session *s = &g->arena->sessions[session];
 	const struct vnet_session *v = vnet_session_get(g->vnat, session);
 	struct vnet_endpoint to;
-	int r = outside_of(g, s, &p->dst, &to);
+	unsigned asked;
+	int r = outside_of(g, s, &p->dst, &to, &asked);
 	uint32_t flow;
 
 	if (v->n_flows >= s->max_flows || vnet_flow_open(g->vnat, session, p, &flow) < 0) {
@@ -200,10 +240,10 @@ void gateway_outbound_syn(struct vnet_gateway *g, uint32_t session, struct vnet_
 		answer_rst(g, session, p);
 		return;
 	}
-	gateway_flow_begin(g, flow, session, false);
+	gateway_flow_begin(g, flow, session, false)->asked = (uint8_t)asked;
 	if (r == 0)
 		r = connect_outside(g, flow, &to);
-	if (r < 0)
+	if (r < 0 && !ask_next(g, flow))
 		refuse(g, flow, r);
 }
 
