@@ -2,14 +2,17 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The gateway's outside: what hosts, name servers and lines there do that connections have to bear."""
 import contextlib
+import hashlib
 import os
 import pathlib
+import select
 import socket
 import subprocess
 import sys
+import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from gateways import OUT4, REASON, Server, Session, begin, expect, send  # noqa: E402
+from gateways import OUT4, REASON, Server, Session, begin, digest, expect, send  # noqa: E402
 from harness import test  # noqa: E402
 
 
@@ -36,6 +39,48 @@ def a_name_server_that_refuses_is_followed_by_the_next(env):
         assert s.run(code) == expect(1, "name")
     with name_servers(env, *refuse):
         assert s.run(REASON, "10.171.0.1", 53) == "ECONNREFUSED"
+    s.close()
+
+
+# Both ends do the same at once.
+URGENT = r"""
+import threading
+def urgent(s):
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_OOBINLINE, 1)
+    def talk():
+        for i in range(40):
+            s.sendall(b'x' * (i * i * 100))
+            s.send(b'!', socket.MSG_OOB)
+        s.shutdown(socket.SHUT_WR)
+    t = threading.Thread(target=talk)
+    t.start()
+    got = digest(s)
+    t.join()
+    return got
+def urgent_in_all():
+    return hashlib.sha256(b''.join(b'x' * (i * i * 100) + b'!' for i in range(40))).hexdigest()
+"""
+exec(URGENT)  # pylint: disable=exec-used
+
+
+@test
+def urgent_data_stops_nothing(env):
+    s = Session(env)
+    server = Server(urgent)
+    assert s.run(URGENT + "say(urgent(connect(sys.argv[1], sys.argv[2])))", OUT4, server.port) == \
+        urgent_in_all()
+    assert server.result() == urgent_in_all()
+
+    def out_of_line(conn):
+        select.select([], [], [conn])
+        conn.send(b"?", socket.MSG_OOB)
+        return conn.recv(1, socket.MSG_OOB)
+
+    server = Server(out_of_line)
+    code = ("import select\ns = connect(sys.argv[1], sys.argv[2])\ns.send(b'!', socket.MSG_OOB)\n"
+            "select.select([], [], [s])\nsay(s.recv(1, socket.MSG_OOB))")
+    assert s.run(code, OUT4, server.port) == "b'?'"
+    assert server.result() == b"!", "urgent outside as well"
     s.close()
 
 

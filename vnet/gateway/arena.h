@@ -94,6 +94,7 @@ struct gateway_flow {
 	int32_t fd[2];	 /* by side, -1: none */
 	int32_t pipe[2]; /* with bytes on their way from that side; -1: none */
 	bool ended[2];	 /* that side has sent its end, and the other has been told */
+	bool urgent[2];	 /* that side has sent urgent data, which may not have been passed on */
 	bool inbound;
 	uint8_t asked; /* name servers that were tried, of a question by TCP; else 0 */
 	uint64_t since;

@@ -32,7 +32,7 @@
 #define KEEP_IDLE_S  120
 #define KEEP_EVERY_S 60
 #define KEEP_TIMES   127
-#define WATCHED	     (EPOLLIN | EPOLLRDHUP | EPOLLET)
+#define WATCHED	     (EPOLLIN | EPOLLPRI | EPOLLRDHUP | EPOLLET)
 #define NO_PIPE_NS   20000000ull    /* until pipes are asked for again */
 #define STALE_NS     60000000000ull /* between two looks for those that do not come about */
 /* connect() outside and the gate's handshake together take three minutes at most. */
@@ -277,6 +277,8 @@ static void on_event(struct vnet_gateway *g, uint32_t flow, enum gateway_side si
 
 	if (f->state == GATEWAY_FLOW_FREE)
 		return;
+	if (events & EPOLLPRI)
+		f->urgent[side] = true;
 	if (f->state == GATEWAY_FLOW_OPEN) {
 		run_pump(g, flow, (int)side, events);
 	} else if (waits && side == first) {
@@ -331,7 +333,11 @@ int gateway_flow_watch(struct vnet_gateway *g, uint32_t flow, enum gateway_side 
 {
 	struct flow_watch *w = &g->flows->watches[flow];
 	const struct gateway_flow *f = &g->arena->flows[flow];
+	const int on = 1;
 
+	/* As pump.c wants it; inner sockets have it from the gate. */
+	if (side == GATEWAY_OUTER)
+		setsockopt(f->fd[side], SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on));
 	w->g = g;
 	w->later.run = on_later;
 	w->poked.run = on_poked;

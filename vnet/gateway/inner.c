@@ -174,6 +174,7 @@ static int new_socket(const struct gateway_arena *a)
 	if (a->v6)
 		set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
 	set_int(fd, SOL_IP, IP_FREEBIND, 1); /* aliases are local, but nobody's address */
+	set_int(fd, SOL_SOCKET, SO_OOBINLINE, 1); /* pump.c */
 	set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1);
 	set_int(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, PATIENCE_MS);
 	return fd;

@@ -10,6 +10,11 @@
  * has: those of a worker that was killed are still in it, and are passed on by the next one.
  * Nothing is ever counted in memory that could be wrong by one call.
  *
+ * Urgent data (TCP's, RFC 6093) is a mark in the stream at which splice(2) stops for good.  The byte
+ * there is taken out of line, and sent as urgent again; where there is no room for that it goes
+ * into the pipe as any other.  Sockets have SO_OOBINLINE, so it is where it was in the stream.
+ * This is the one byte that a killed worker may take with it.
+ *
  * Sockets are watched edge triggered, so a direction is run until it would wait - or until what
  * came was so little that there can't be more: a message there and back costs two calls each way.
  */
@@ -202,6 +207,29 @@ static ssize_t push(
 	return n < 0 ? -errno : n;
 }
 
+/*
+ * splice(2) has given @drawn, nothing or an end (which it says at a mark, too): past the mark, if
+ * there is one, with the pipe empty.  As draw(); *ret_moved: a byte went to the other side at once.
+ */
+static ssize_t pass_mark(struct gateway_flow *f, const struct gateway_pipe *p, unsigned side,
+	ssize_t drawn, bool *ret_moved)
+{
+	ssize_t n;
+	char byte;
+
+	if (sockatmark(f->fd[side]) != 1)
+		return drawn;
+	n = recv(f->fd[side], &byte, 1, MSG_DONTWAIT);
+	if (n <= 0)
+		return n < 0 ? -errno : 0;
+	f->urgent[side] = false;
+	*ret_moved = send(f->fd[!side], &byte, 1, MSG_OOB | MSG_DONTWAIT | MSG_NOSIGNAL) == 1;
+	if (*ret_moved)
+		return 0;
+	n = write(p->fd[1], &byte, 1);
+	return n < 0 ? -errno : n;
+}
+
 static void give_back(struct vnet_gateway *g, struct gateway_flow *f, unsigned side)
 {
 	put_pipe(g, f->pipe[side]);
@@ -230,8 +258,8 @@ static int run_side(
 	struct gateway_flow *f = &g->arena->flows[flow];
 	bool left_over = f->pipe[side] >= 0;
 	struct gateway_pipe *p;
+	bool last, marked = false;
 	ssize_t left, n;
-	bool last;
 
 	if (!left_over)
 		f->pipe[side] = take_pipe(g, flow, side);
@@ -242,12 +270,20 @@ static int run_side(
 	for (int turn = 0; turn < TURNS; turn++) {
 		if (left == 0)
 			left = draw(f, p, side);
+		if (left == 0 || (left == -EAGAIN && f->urgent[side]))
+			left = pass_mark(f, p, side, left, &marked);
+		if (marked) {
+			*ret_moved = true;
+			marked = false;
+			continue;
+		}
 		if (left == 0 || left == -EAGAIN)
 			return stop(g, f, side, left == 0);
 		if (left < 0)
 			return (int)left;
 		/* Less than a byte for each slot: it was not the pipe that was full. */
-		last = quiet && !left_over && left < g->pump->slots[f->pipe[side]];
+		last = quiet && !left_over && !f->urgent[side] &&
+		       left < g->pump->slots[f->pipe[side]];
 		for (; left > 0; left -= n) {
 			n = push(f, p, side, (size_t)left);
 			if (n <= 0)
@@ -269,7 +305,7 @@ static bool concerns(const struct gateway_flow *f, const struct gateway_pump_cau
 	if (why->side < 0 || (why->events & (EPOLLHUP | EPOLLERR)))
 		return true;
 	if (why->side == side)
-		return why->events & (EPOLLIN | EPOLLRDHUP);
+		return why->events & (EPOLLIN | EPOLLPRI | EPOLLRDHUP);
 	return (why->events & EPOLLOUT) && f->pipe[side] >= 0;
 }
 
