@@ -12,8 +12,8 @@ import sys
 import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from gateways import OUT4, REASON, Server, Session, begin, digest, expect, send  # noqa: E402
-from harness import test  # noqa: E402
+from gateways import DOWNLOAD, OUT4, REASON, Server, Session, begin, digest, expect, send  # noqa: E402
+from harness import test, until  # noqa: E402
 
 
 @contextlib.contextmanager
@@ -81,6 +81,35 @@ def urgent_data_stops_nothing(env):
             "select.select([], [], [s])\nsay(s.recv(1, socket.MSG_OOB))")
     assert s.run(code, OUT4, server.port) == "b'?'"
     assert server.result() == b"!", "urgent outside as well"
+    s.close()
+
+
+def has_keepalive(local, remote):
+    """Of ports: has that socket of the host's the timer of one that is idle (proc(5), net/tcp)?"""
+    with open("/proc/net/tcp") as f:
+        for line in f.read().splitlines()[1:]:
+            _, own, peer, _, _, timer = line.split()[:6]
+            if int(own.split(":")[1], 16) == local and int(peer.split(":")[1], 16) == remote:
+                return timer.startswith("02:")
+    return False
+
+
+@test
+def who_says_nothing_is_kept_alive_outside(env):
+    """While the session is there: its own keepalives end at the gateway."""
+    s = Session(env)
+    peer, done = [], threading.Event()
+
+    def serve(conn):
+        peer.append(conn.getpeername()[1])
+        done.wait()
+
+    server = Server(serve)
+    p = s.python(DOWNLOAD, OUT4, server.port)
+    assert p.stdout.readline() == "connected\n"
+    until("the connection is kept alive", lambda: peer and has_keepalive(peer[0], server.port))
+    done.set()
+    p.wait()
     s.close()
 
 

@@ -9,6 +9,10 @@
  * Ours begins later and ends earlier, so a number without ours is what a killed worker had not got
  * further with, and is dropped.
  *
+ * A session's keepalives are answered by the inner kernel, so outside there are the gateway's own,
+ * whether the session is there or away: no NAT on the way forgets a connection that is not used,
+ * and one whose peer is gone ends.  Those that do not last are spared the calls.
+ *
  * An end that one side sends is passed on when all before it was; a reset at once.  When both sides
  * have ended, the inner socket is kept until the session has acknowledged everything, however long
  * it is away.
@@ -28,12 +32,13 @@
 #include "vnet/gateway/pump.h"
 #include "vnet/vnat.h"
 
-/* Outside, while a session is away: with these a dead peer is noticed after two hours. */
+/* Outside: with these a dead peer is noticed after two hours, as by most programs' own. */
 #define KEEP_IDLE_S  120
 #define KEEP_EVERY_S 60
 #define KEEP_TIMES   127
 #define WATCHED	     (EPOLLIN | EPOLLPRI | EPOLLRDHUP | EPOLLET)
 #define NO_PIPE_NS   20000000ull    /* until pipes are asked for again */
+#define LASTS_NS     5000000000ull  /* the age from which a connection is kept alive */
 #define STALE_NS     60000000000ull /* between two looks for those that do not come about */
 /* connect() outside and the gate's handshake together take three minutes at most. */
 #define SHAKING_NS 300000000000ull
@@ -44,11 +49,12 @@ struct flow_watch {
 	struct vnet_gateway *g;
 	bool for_room[2]; /* watched for EPOLLOUT as well */
 	bool no_pipe;
+	bool kept_alive;
 };
 
 struct gateway_flows {
 	const struct gateway_flow_ops *ops[2];
-	struct gateway_timer expire, no_pipe, stale;
+	struct gateway_timer expire, no_pipe, stale, lasts;
 	struct vnet_gateway *g;
 	struct flow_watch watches[GATEWAY_MAX_FLOWS];
 };
@@ -163,6 +169,36 @@ static void on_stale(struct gateway_timer *t)
 	}
 	if (any)
 		gateway_loop_timer(g->loop, t, STALE_NS);
+}
+
+static void keep_alive(struct vnet_gateway *g, uint32_t flow)
+{
+	static const struct {
+		int level, option, value;
+	} all[] = {{SOL_SOCKET, SO_KEEPALIVE, 1}, {IPPROTO_TCP, TCP_KEEPIDLE, KEEP_IDLE_S},
+		{IPPROTO_TCP, TCP_KEEPINTVL, KEEP_EVERY_S}, {IPPROTO_TCP, TCP_KEEPCNT, KEEP_TIMES}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		setsockopt(g->arena->flows[flow].fd[GATEWAY_OUTER], all[i].level, all[i].option,
+			&all[i].value, sizeof(all[i].value));
+	g->flows->watches[flow].kept_alive = true;
+}
+
+static void on_lasts(struct gateway_timer *t)
+{
+	struct vnet_gateway *g = gateway_container(t, struct gateway_flows, lasts)->g;
+
+	for (uint32_t i = 0; i < GATEWAY_MAX_FLOWS; i++)
+		if (g->arena->flows[i].state == GATEWAY_FLOW_OPEN &&
+			!g->flows->watches[i].kept_alive)
+			keep_alive(g, i);
+}
+
+static void expect_to_last(struct vnet_gateway *g, uint32_t flow)
+{
+	g->flows->watches[flow].kept_alive = false;
+	if (!g->flows->lasts.due)
+		gateway_loop_timer(g->loop, &g->flows->lasts, LASTS_NS);
 }
 
 static uint32_t flow_of(struct flow_watch *w)
@@ -351,6 +387,7 @@ int gateway_flow_watch(struct vnet_gateway *g, uint32_t flow, enum gateway_side 
 void gateway_flow_open(struct vnet_gateway *g, uint32_t flow)
 {
 	g->arena->flows[flow].state = GATEWAY_FLOW_OPEN;
+	expect_to_last(g, flow);
 	run_pump(g, flow, -1, 0);
 }
 
@@ -390,20 +427,10 @@ uint32_t gateway_flow_end_session(struct vnet_gateway *g, uint32_t session, bool
 
 void gateway_flow_keep_alive(struct vnet_gateway *g, uint32_t session)
 {
-	static const struct {
-		int level, option, value;
-	} all[] = {{SOL_SOCKET, SO_KEEPALIVE, 1}, {IPPROTO_TCP, TCP_KEEPIDLE, KEEP_IDLE_S},
-		{IPPROTO_TCP, TCP_KEEPINTVL, KEEP_EVERY_S}, {IPPROTO_TCP, TCP_KEEPCNT, KEEP_TIMES}};
-
-	for (uint32_t i = 0; i < GATEWAY_MAX_FLOWS; i++) {
-		const struct gateway_flow *f = &g->arena->flows[i];
-
-		if (f->state == GATEWAY_FLOW_FREE || f->session != session)
-			continue;
-		for (size_t o = 0; o < ARRAY_SIZE(all); o++)
-			setsockopt(f->fd[GATEWAY_OUTER], all[o].level, all[o].option, &all[o].value,
-				sizeof(all[o].value));
-	}
+	for (uint32_t i = 0; i < GATEWAY_MAX_FLOWS; i++)
+		if (g->arena->flows[i].state != GATEWAY_FLOW_FREE &&
+			g->arena->flows[i].session == session)
+			keep_alive(g, i);
 }
 
 /* ---- the worker's start ------------------------------------------------------------------ */
@@ -417,6 +444,7 @@ int gateway_flow_start(struct vnet_gateway *g, struct err *e)
 	g->flows->expire.fire = on_expire;
 	g->flows->no_pipe.fire = on_no_pipe;
 	g->flows->stale.fire = on_stale;
+	g->flows->lasts.fire = on_lasts;
 	return 0;
 }
 
@@ -457,6 +485,7 @@ static void take_up(struct vnet_gateway *g, uint32_t i)
 	if (f->state == GATEWAY_FLOW_OPEN) {
 		g->flows->watches[i].later.run = on_later;
 		gateway_loop_later(g->loop, &g->flows->watches[i].later);
+		expect_to_last(g, i);
 	}
 }
 

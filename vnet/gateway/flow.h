@@ -52,7 +52,7 @@ void gateway_flow_close(struct vnet_gateway *g, uint32_t flow, bool reset);
  * left.
  */
 uint32_t gateway_flow_end_session(struct vnet_gateway *g, uint32_t session, bool now);
-/* Its session goes away: NATs on the way outside are kept from forgetting its connections. */
+/* Its session goes away: those of its connections that are not kept alive yet are. */
 void gateway_flow_keep_alive(struct vnet_gateway *g, uint32_t session);
 
 #endif
