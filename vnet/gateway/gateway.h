@@ -54,6 +54,8 @@ struct vnet_gateway {
 	void (*flow_ended)(struct vnet_gateway *g, uint32_t session);
 	void (*maybe_end)(struct vnet_gateway *g);
 	void (*inner_sends)(struct vnet_gateway *g); /* gw0 will have packets */
+	/* What takes its packets has no room: they wait until it has (gateway_wire_flush). */
+	void (*session_is_full)(struct vnet_gateway *g, uint32_t session);
 };
 
 /*

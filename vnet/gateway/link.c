@@ -192,15 +192,42 @@ static void read_turn(struct vnet_gateway *g, uint32_t session)
 	}
 }
 
+/* To be read, and written to if anything waits for that. */
+static uint32_t watched(const struct vnet_gateway *g, uint32_t session)
+{
+	return gateway_wire_waits(g, session) ? EPOLLIN | EPOLLOUT : EPOLLIN;
+}
+
+static void watch_for_room(struct vnet_gateway *g, uint32_t session)
+{
+	gateway_loop_change(g->loop, g->arena->sessions[session].tun, watched(g, session),
+		&g->link->sessions[session].watch);
+}
+
+static void on_room(struct vnet_gateway *g, uint32_t session)
+{
+	const struct gateway_session *s = &g->arena->sessions[session];
+
+	if (s->state != GATEWAY_SESSION_ATTACHED || s->held)
+		return;
+	gateway_wire_flush(g, session);
+	if (!gateway_wire_waits(g, session))
+		watch_for_room(g, session);
+}
+
 static void on_session(struct gateway_watch *w, uint32_t events)
 {
 	struct link_watch *lw = gateway_container(w, struct link_watch, watch);
+	struct vnet_gateway *g = lw->g;
+	uint32_t session = (uint32_t)(lw - g->link->sessions);
 
-	set_clock(lw->g);
-	read_turn(lw->g, (uint32_t)(lw - lw->g->link->sessions));
-	write_ack(lw->g);
-	gateway_remote_flush(lw->g, (uint32_t)(lw - lw->g->link->sessions));
-	gateway_datagram_flush(lw->g);
+	if (events & EPOLLOUT)
+		on_room(g, session);
+	set_clock(g);
+	read_turn(g, session);
+	write_ack(g);
+	gateway_remote_flush(g, session);
+	gateway_datagram_flush(g);
 }
 
 int gateway_link_read(struct vnet_gateway *g, uint32_t session, struct err *e)
@@ -210,7 +237,8 @@ int gateway_link_read(struct vnet_gateway *g, uint32_t session, struct err *e)
 
 	w->g = g;
 	w->watch.ready = on_session;
-	r = gateway_loop_add(g->loop, g->arena->sessions[session].tun, EPOLLIN, &w->watch);
+	r = gateway_loop_add(
+		g->loop, g->arena->sessions[session].tun, watched(g, session), &w->watch);
 	return r < 0 && r != -EEXIST ? err_errno(e, r, "the session's TUN") : 0;
 }
 
@@ -290,6 +318,7 @@ int gateway_link_start(struct vnet_gateway *g, struct err *e)
 	g->link->gw = (struct link_watch){{on_gw}, g};
 	g->link->gw_soon.run = on_gw_soon;
 	g->inner_sends = inner_sends;
+	g->session_is_full = watch_for_room;
 	r = gateway_loop_add(g->loop, g->arena->gw_tun, EPOLLIN, &g->link->gw.watch);
 	return r < 0 ? err_errno(e, r, "gw0") : 0;
 }

@@ -17,6 +17,8 @@
 #include "proto/gateway.pb-c.h"
 #include "vnet/client.h"
 #include "vnet/gateway/main.h"
+#include "vnet/packet.h"
+#include "vnet/tun.h"
 #include "vnet/vnet.h"
 
 static char runtime[] = "/tmp/podrun-gateway-XXXXXX";
@@ -52,7 +54,7 @@ static int some_tun(void)
 }
 
 static const struct vnet_attach work = {
-	.name = "work", .id = "1", .address4 = {0x0200ab0a}, .mtu = 1420};
+	.name = "work", .id = "1", .address4 = {0x0200ab0a}, .gateway4 = {0x0100ab0a}, .mtu = 1420};
 
 static struct vnet_answer attach(struct vnet_client *c, const struct vnet_attach *what)
 {
@@ -100,6 +102,56 @@ static void test_none(void **state)
 
 	assert_int_equal(vnet_client_connect(&c, runtime, false, &e), -ENOENT);
 	assert_int_equal(e.class, ERR_NOT_FOUND);
+}
+
+#define PINGS 200u
+
+static void send_ping(int tun, uint16_t number)
+{
+	uint32_t room[512], rest[256] = {0};
+	struct vnet_packet p = {.data = (uint8_t *)room, .room = sizeof(room)};
+	const struct vnet_endpoint from = vnet_endpoint_v4(work.address4, 0),
+				   to = vnet_endpoint_v4(work.gateway4, 0);
+	const struct vnet_icmp echo = {.type = ICMP_ECHO, .rest = htonl(number)};
+
+	assert_int_equal(vnet_packet_make_icmp(&p, &from, &to, &echo, rest, sizeof(rest)), 0);
+	assert_int_equal(vnet_tun_write(tun, &p), 0);
+}
+
+/* The next packet's number; they come in order. */
+static uint16_t read_ping(int tun)
+{
+	uint32_t room[512];
+	struct vnet_packet p = {.data = (uint8_t *)room, .room = sizeof(room)};
+	struct pollfd ready = {.fd = tun, .events = POLLIN};
+
+	assert_int_equal(poll(&ready, 1, 60000), 1);
+	assert_int_equal(vnet_tun_read(tun, &p), 0);
+	assert_int_equal(vnet_packet_parse(&p), 0);
+	return ntohs(vnet_packet_icmp(&p)->un.echo.sequence);
+}
+
+/* A socket in place of a TUN has room for some packets only: the others wait until it has. */
+static void test_full(void **state)
+{
+	struct vnet_client *c = open_client();
+	struct err e = {0};
+	const int size = 1; /* the least there is */
+	int pair[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	assert_int_equal(setsockopt(pair[1], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)), 0);
+	assert_int_equal(fcntl(pair[1], F_SETFL, O_NONBLOCK), 0);
+	assert_int_equal(vnet_client_attach(c, &work, pair[1], -1, &e), 0);
+	assert_int_equal(answer(c).kind, VNET_ANSWER_ATTACHED);
+	close(pair[1]);
+	for (unsigned i = 0; i < PINGS; i++)
+		send_ping(pair[0], (uint16_t)i);
+	for (unsigned i = 0; i < PINGS; i++)
+		assert_int_equal(read_ping(pair[0]), i);
+	vnet_client_free(c);
+	close(pair[0]);
+	wait_for_end();
 }
 
 static void test_attach(void **state)
@@ -244,6 +296,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_none),
 		cmocka_unit_test(test_attach),
+		cmocka_unit_test(test_full),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_odd_address),
 		cmocka_unit_test(test_late_claim),

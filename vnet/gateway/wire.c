@@ -6,6 +6,10 @@
  * session that is frozen for a moment that would cost more than the moment (a retransmission takes
  * 200 ms and more), so packets for it are held, up to HELD_PACKETS and HELD_BYTES; beyond that the
  * newest are lost.  They are in the worker's own memory: with it they are lost as well.
+ *
+ * A TUN takes every packet; the socket that stands for one of another host (vnet/away.h) is full
+ * after five large ones.  What it has no room for waits in the same way until it has, up to
+ * WAITING_BYTES: more would make a slow line slower for everybody else on it.
  */
 #include "vnet/gateway/wire.h"
 
@@ -16,8 +20,9 @@
 #include "vnet/gateway/gateway.h"
 #include "vnet/tun.h"
 
-#define HELD_PACKETS 1024u
-#define HELD_BYTES   (8u << 20)
+#define HELD_PACKETS  1024u
+#define HELD_BYTES    (8u << 20)
+#define WAITING_BYTES (1u << 20)
 
 struct held {
 	struct held *next;
@@ -49,24 +54,30 @@ void gateway_wire_to_inner(struct vnet_gateway *g, const struct vnet_packet *p)
 	vnet_tun_write(g->arena->gw_tun, p);
 }
 
-static void write_to(struct vnet_gateway *g, uint32_t session, const struct vnet_packet *p)
+/* False: there is no room for it now. */
+static bool write_to(struct vnet_gateway *g, uint32_t session, const struct vnet_packet *p)
 {
 	struct gateway_session *s = &g->arena->sessions[session];
+	int r = vnet_tun_write(s->tun, p);
 
+	if (r == -EAGAIN)
+		return false;
 	gateway_capture_packet(g, session, p);
-	if (vnet_tun_write(s->tun, p) < 0) {
+	if (r < 0) {
 		s->counts.dropped++;
-		return;
+		return true;
 	}
 	s->counts.to_packets++;
 	s->counts.to_bytes += p->len;
+	return true;
 }
 
 static void hold(struct gateway_session *s, struct queue *q, const struct vnet_packet *p)
 {
+	const size_t most = s->held ? HELD_BYTES : WAITING_BYTES;
 	struct held *h = NULL;
 
-	if (q->packets < HELD_PACKETS && q->bytes + p->len <= HELD_BYTES)
+	if (q->packets < HELD_PACKETS && q->bytes + p->len <= most)
 		h = malloc(sizeof(*h) + p->len);
 	if (!h) {
 		s->counts.dropped++;
@@ -85,13 +96,19 @@ static void hold(struct gateway_session *s, struct queue *q, const struct vnet_p
 void vnet_gateway_to_session(struct vnet_gateway *g, uint32_t session, struct vnet_packet *p)
 {
 	struct gateway_session *s = &g->arena->sessions[session];
+	struct queue *q = &g->wire->held[session];
+	bool first = !q->first;
 
-	if (s->state != GATEWAY_SESSION_ATTACHED)
+	if (s->state != GATEWAY_SESSION_ATTACHED || (!s->held && first && write_to(g, session, p)))
 		return;
-	if (s->held)
-		hold(s, &g->wire->held[session], p);
-	else
-		write_to(g, session, p);
+	hold(s, q, p);
+	if (!s->held && first)
+		g->session_is_full(g, session);
+}
+
+bool gateway_wire_waits(const struct vnet_gateway *g, uint32_t session)
+{
+	return g->wire->held[session].first;
 }
 
 static struct held *take_first(struct queue *q)
@@ -110,14 +127,16 @@ static struct held *take_first(struct queue *q)
 
 void gateway_wire_flush(struct vnet_gateway *g, uint32_t session)
 {
-	struct held *h;
+	struct queue *q = &g->wire->held[session];
 
-	while ((h = take_first(&g->wire->held[session]))) {
+	while (q->first) {
+		struct held *h = q->first;
 		struct vnet_packet p = {
 			.vh = h->vh, .data = h->data, .len = h->len, .room = h->len};
 
-		write_to(g, session, &p);
-		free(h);
+		if (!write_to(g, session, &p))
+			return;
+		free(take_first(q));
 	}
 }
 

@@ -7,6 +7,7 @@
 #ifndef VNET_GATEWAY_WIRE_H
 #define VNET_GATEWAY_WIRE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct err;
@@ -15,7 +16,9 @@ struct vnet_packet;
 
 int gateway_wire_start(struct vnet_gateway *g, struct err *e);
 void gateway_wire_to_inner(struct vnet_gateway *g, const struct vnet_packet *p);
-/* What has been held for a session is written, or thrown away. */
+/* Is anything held for a session, frozen or with no room? */
+bool gateway_wire_waits(const struct vnet_gateway *g, uint32_t session);
+/* What has been held for a session is written, as far as there is room, or thrown away. */
 void gateway_wire_flush(struct vnet_gateway *g, uint32_t session);
 void gateway_wire_forget(struct vnet_gateway *g, uint32_t session);
 
