@@ -16,9 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/base.h"
 #include "vnet/client.h"
-
-struct err;
 
 #define GATEWAY_REMOTE_MAX    1024
 #define GATEWAY_MAX_SESSIONS  64    /* attached or suspended */
@@ -110,6 +109,7 @@ struct gateway_arena {
 	uint8_t identity[VNET_IDENTITY_SIZE];
 	int32_t keeper, worker; /* pids */
 	uint32_t restarts;
+	struct err failure;	     /* why the last worker could not begin */
 	int32_t directory, listener; /* vnet/ondemand.h */
 	/* The inner namespace, its TUN and its one listener; -1: not made. */
 	int32_t inner_ns, gw_tun, gate;

@@ -7,7 +7,10 @@
  * killed.  Memory is copied as by fork, but for the arena, which is shared.  What a worker did last
  * may be half done; the next one finds out (worker.c).
  *
- * A worker that dies again and again at once is started more and more rarely.
+ * A worker that dies again and again at once is started more and more rarely, and in the end no
+ * more: what is wrong on this host then, or with the arena, does not pass by itself.  While there are
+ * sessions with something to lose that takes half a minute; those who have just come are told why
+ * (main.c), and supervisors start another gateway.
  */
 #include "vnet/gateway/keeper.h"
 
@@ -22,6 +25,8 @@
 #define QUICK_NS     100000000ull /* whoever lived shorter died at once */
 #define QUICK_DEATHS 8		  /* that are not waited for */
 #define MAX_WAIT_MS  1000u
+#define GIVE_UP	     44 /* quick deaths */
+#define NO_SESSIONS  3	/* the same where nobody has anything to lose */
 
 static pid_t start_worker(struct gateway_arena *a, int (*work)(struct gateway_arena *a))
 {
@@ -49,6 +54,14 @@ static unsigned wait_before_next(unsigned deaths)
 		return 0;
 	deaths -= QUICK_DEATHS;
 	return deaths > 7 ? MAX_WAIT_MS : 5u << deaths;
+}
+
+static bool has_sessions(const struct gateway_arena *a)
+{
+	for (size_t i = 0; i < GATEWAY_MAX_SESSIONS; i++)
+		if (a->sessions[i].state != GATEWAY_SESSION_FREE)
+			return true;
+	return false;
 }
 
 /* The worker's exit status, or -1 for SIGTERM. */
@@ -89,6 +102,10 @@ int gateway_keeper_run(struct gateway_arena *a, int (*work)(struct gateway_arena
 			return status ? 1 : 0;
 		deaths = io_now_ns() - since < QUICK_NS ? deaths + 1 : 0;
 		a->restarts++;
+		if (deaths >= (has_sessions(a) ? GIVE_UP : NO_SESSIONS)) {
+			log_error("the worker ended at once %u times, the gateway ends", deaths);
+			return 1;
+		}
 		ms = wait_before_next(deaths);
 		log_warn("the worker ended (status 0x%x), another one starts in %u ms", status, ms);
 		if (ms && told_to_end(&signals, ms))

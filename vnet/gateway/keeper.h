@@ -11,7 +11,8 @@ struct gateway_arena;
 
 /*
  * Runs @work in child processes, one after the other, until one returns 0 by itself; each has the
- * same arena and, whatever happens to it, the same table of descriptors.  0, or 1 after SIGTERM.
+ * same arena and, whatever happens to it, the same table of descriptors.  0, or 1 after SIGTERM and
+ * when it makes no sense to start another one; then a->failure may say why.
  */
 int gateway_keeper_run(struct gateway_arena *a, int (*work)(struct gateway_arena *a));
 

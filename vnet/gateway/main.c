@@ -112,7 +112,8 @@ int vnet_gateway_main(void)
 	a->directory = VNET_ONDEMAND_DIRECTORY;
 	a->listener = VNET_ONDEMAND_LISTENER;
 	r = gateway_keeper_run(a, gateway_worker_run);
-	if (r)
-		vnet_ondemand_retire(VNET_ONDEMAND_DIRECTORY, VNET_ONDEMAND_LISTENER);
+	while (r && !vnet_ondemand_retire(VNET_ONDEMAND_DIRECTORY, VNET_ONDEMAND_LISTENER) &&
+		err_is(&a->failure))
+		refuse(VNET_ONDEMAND_LISTENER, &a->failure);
 	return r;
 }

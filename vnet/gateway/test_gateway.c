@@ -11,11 +11,15 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "base/base.h"
 #include "proto/gateway.pb-c.h"
 #include "vnet/client.h"
+#include "vnet/gateway/arena.h"
+#include "vnet/gateway/keeper.h"
 #include "vnet/gateway/main.h"
 #include "vnet/packet.h"
 #include "vnet/tun.h"
@@ -272,6 +276,29 @@ static void test_killed(void **state)
 	wait_for_end();
 }
 
+static int cannot_begin(struct gateway_arena *a)
+{
+	return 1;
+}
+
+/* Where no worker can begin the keeper does not try for ever. */
+static void test_hopeless(void **state)
+{
+	struct gateway_arena *a;
+	struct err e = {0};
+	int status;
+	pid_t pid;
+
+	assert_int_equal(gateway_arena_new(&a, 4096, 4096, &e), 0);
+	pid = fork();
+	if (pid == 0)
+		_exit(gateway_keeper_run(a, cannot_begin));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 1 << 8);
+	assert_in_range(a->restarts, 2, 8);
+	munmap(a, a->size);
+}
+
 /* Many first clients at once meet one gateway. */
 static void test_many(void **state)
 {
@@ -301,6 +328,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_odd_address),
 		cmocka_unit_test(test_late_claim),
 		cmocka_unit_test(test_killed),
+		cmocka_unit_test(test_hopeless),
 		cmocka_unit_test(test_many),
 	};
 	int r;

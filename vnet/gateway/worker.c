@@ -154,8 +154,10 @@ int gateway_worker_run(struct gateway_arena *a)
 	log_init(STDERR_FILENO, "gateway");
 	if (begin(&g, &e) < 0 || watch_keeper(&k, g.loop, a->keeper, &e) < 0) {
 		log_error("%s", e.msg);
+		a->failure = e;
 		return 1;
 	}
+	a->failure = (struct err){0};
 	gateway_loop_run(g.loop);
 	close_fd(k.fd);
 	if (!k.gone)
