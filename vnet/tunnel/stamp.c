@@ -8,6 +8,9 @@
 
 #include <endian.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 
@@ -79,6 +82,44 @@ void vnet_stamp_close(struct vnet_stamp *s)
 	s->fd = close_fd(s->fd);
 }
 
+static void *sync_thread(void *ctx)
+{
+	int *fd = ctx;
+
+	fdatasync(*fd);
+	close(*fd);
+	free(fd);
+	return NULL;
+}
+
+/*
+ * Opened anew, for a duplicate would hold the lock.  Where that or the thread can't be had the disk
+ * has it a little later, as it has all files.
+ */
+static void sync_behind(int stamp)
+{
+	int *fd = malloc(sizeof(*fd));
+	char path[64];
+	sigset_t all, old;
+	pthread_t t;
+	int r;
+
+	if (!fd)
+		return;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", stamp);
+	*fd = open(path, O_RDWR | O_CLOEXEC);
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &old);
+	r = *fd < 0 ? -errno : -pthread_create(&t, NULL, sync_thread, fd);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (r == 0) {
+		pthread_detach(t);
+		return;
+	}
+	close_fd(*fd);
+	free(fd);
+}
+
 int vnet_stamp_next(struct vnet_stamp *s, uint64_t unix_ns, uint8_t ret[VNET_STAMP_LEN])
 {
 	uint8_t next[VNET_STAMP_LEN];
@@ -92,8 +133,7 @@ int vnet_stamp_next(struct vnet_stamp *s, uint64_t unix_ns, uint8_t ret[VNET_STA
 	if (s->fd >= 0) {
 		if ((r = io_pwrite_full(s->fd, next, sizeof(next), 0)) < 0)
 			return r;
-		if (fdatasync(s->fd) < 0)
-			return -errno;
+		sync_behind(s->fd);
 	}
 	memcpy(s->last, next, sizeof(next));
 	memcpy(ret, next, sizeof(next));
