@@ -20,6 +20,7 @@
 #include "vnet/datagram/datagram.h"
 #include "vnet/datagram/dns.h"
 #include "vnet/datagram/echo.h"
+#include "vnet/datagram/shown.h"
 #include "vnet/datagram/state.h"
 #include "vnet/datagram/udp.h"
 
@@ -29,6 +30,7 @@
 struct arena {
 	struct vnet_mapping mappings[VNET_MAPPINGS];
 	struct vnet_dns_pending pending[VNET_DNS_PENDING];
+	struct vnet_shown shown[VNET_SHOWN];
 };
 
 size_t vnet_datagram_arena_size(void)
@@ -43,6 +45,7 @@ static int set_up(struct vnet_datagram *d, void *arena)
 
 	d->records = a->mappings;
 	d->pending = a->pending;
+	d->shown = a->shown;
 	d->mappings = vnet_mappings_new(a->mappings, VNET_MAPPINGS);
 	d->in = malloc((size_t)VNET_OUTSIDE_BATCH * VNET_DATAGRAM_BUFFER);
 	d->out = malloc(VNET_DATAGRAM_BUFFER);

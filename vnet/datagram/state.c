@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "vnet/datagram/shown.h"
 #include "vnet/datagram/state.h"
 
 uint64_t vnet_datagram_now(void)
@@ -59,6 +60,8 @@ void vnet_datagram_close(struct vnet_datagram *d, struct vnet_mapping *m)
 
 	if (d->run.mapping == m)
 		d->run.mapping = NULL;
+	if (m->published)
+		vnet_shown_forget(d->shown, vnet_mappings_index(d->mappings, m));
 	vnet_datagram_unwatch(d, fd);
 	vnet_mappings_remove(d->mappings, m);
 	close(fd);

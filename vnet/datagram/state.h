@@ -16,6 +16,7 @@
 #include "vnet/packet.h"
 
 struct vnet_dns_pending;
+struct vnet_shown;
 
 /*
  * In front of a received payload there is room for the headers of a packet, and it stays aligned.
@@ -50,6 +51,7 @@ struct vnet_datagram {
 	struct vnet_mappings *mappings;
 	struct vnet_mapping *records;
 	struct vnet_dns_pending *pending; /* in the arena */
+	struct vnet_shown *shown;	  /* in the arena */
 	struct vnet_resolv resolv;
 	struct vnet_datagram_run run;
 	bool no_echo[2]; /* ping sockets are refused, v4 and v6; it has been said */

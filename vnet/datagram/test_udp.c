@@ -263,6 +263,52 @@ static void test_published(void **state)
 	close(out);
 }
 
+/* A client on the host's loopback, where the session may not go by itself. */
+static void one_shown(const char *loopback, const char *any, const char *own, const char *gateway)
+{
+	struct vnet_endpoint outside = world_endpoint(any, 5354), inside = world_endpoint(own, 7);
+	struct vnet_endpoint to = world_endpoint(loopback, 5354), from, other;
+	int in = world_bound(&world, 0, SOCK_DGRAM, any, 7);
+	int out = world_bound(&world, -1, SOCK_DGRAM, loopback, 0);
+	int stranger = world_bound(&world, -1, SOCK_DGRAM, loopback, 0);
+	char text[16];
+
+	assert_int_equal(vnet_datagram_open_port(world.datagrams, 0, &outside, &inside), 0);
+	world_send(out, &to, "hello", 5);
+	assert_int_equal(world_receive(&world, in, text, sizeof(text), &from), 5);
+	assert_endpoint(&from, gateway, world_port(out));
+	world_restart(&world);
+	world_send(in, &from, "hi", 2);
+	assert_int_equal(world_receive(&world, out, text, sizeof(text), &other), 2);
+	assert_endpoint(&other, loopback, 5354);
+
+	/* Nobody else there, and nobody by another port. */
+	other = from;
+	other.port = world_port(stranger);
+	world_send(in, &other, "psst", 4);
+	close(in);
+	in = world_bound(&world, 0, SOCK_DGRAM, any, 8);
+	world_send(in, &from, "psst", 4);
+	world_settle(&world);
+	assert_int_equal(recv(stranger, text, sizeof(text), MSG_DONTWAIT), -1);
+	assert_int_equal(recv(out, text, sizeof(text), MSG_DONTWAIT), -1);
+	vnet_datagram_forget(world.datagrams, 0);
+	close(in);
+	close(out);
+	close(stranger);
+}
+
+static void test_shown(void **state)
+{
+	struct vnet_datagram_session before = world.session[0];
+
+	world.session[0].loopback4.s_addr = 0;
+	world.session[0].loopback6 = in6addr_any;
+	one_shown("127.0.0.1", "0.0.0.0", "10.171.0.2", "10.171.0.1");
+	one_shown("::1", "::", "fd7a:706f:6472::2", "fd7a:706f:6472::1");
+	world.session[0] = before;
+}
+
 /* By the other's physical address, there and back, and refused. */
 static void test_sessions(void **state)
 {
@@ -367,6 +413,7 @@ int main(void)
 		cmocka_unit_test(test_bulk),
 		cmocka_unit_test(test_held),
 		cmocka_unit_test(test_published),
+		cmocka_unit_test(test_shown),
 		cmocka_unit_test(test_sessions),
 		cmocka_unit_test(test_ping),
 		cmocka_unit_test(test_hops),

@@ -12,7 +12,8 @@
  *
  * Anybody outside may answer to a mapped port (endpoint-independent filtering, RFC 4787 REQ-8),
  * as with any program's own socket on this host - but not this host's loopback, unless the
- * session may reach that.
+ * session may reach that.  Clients of a published port are asked for, wherever they are: those that
+ * the session can't see by their own addresses have one of its gateway's ports (shown.h).
  *
  * A socket is made for the first datagram; when the session has too many, the one unused for
  * longest goes.
@@ -23,6 +24,7 @@
 #include "base/base.h"
 #include "vnet/datagram/dns_message.h"
 #include "vnet/datagram/report.h"
+#include "vnet/datagram/shown.h"
 #include "vnet/datagram/state.h"
 #include "vnet/datagram/udp.h"
 
@@ -109,6 +111,36 @@ static void send_packet(struct vnet_datagram *d, struct vnet_mapping *m,
 		vnet_datagram_refuse_errno(d, m->session, p, r);
 }
 
+/* An answer to a client who is shown as the gateway; *ret_to is @p's destination at first. */
+static bool answers_shown(struct vnet_datagram *d, uint32_t session,
+	const struct vnet_datagram_session *s, const struct vnet_packet *p,
+	struct vnet_mapping **ret_m, struct vnet_endpoint *ret_to)
+{
+	const struct vnet_endpoint gateway = vnet_datagram_gateway(s, p->dst.family);
+
+	if (!vnet_endpoint_same_address(&gateway, &p->dst))
+		return false;
+	*ret_m = vnet_mappings_find(d->mappings, session, VNET_MAPPING_UDP, &p->src);
+	return *ret_m && (*ret_m)->published &&
+	       vnet_shown_client(d->shown, vnet_mappings_index(d->mappings, *ret_m), p->dst.port,
+		       vnet_datagram_now(), ret_to);
+}
+
+/* What the session sees the sender of @m as; false: he is none of its business. */
+static bool see(struct vnet_datagram *d, const struct vnet_mapping *map,
+	const struct vnet_datagram_session *s, const struct vnet_outside_message *m,
+	struct vnet_endpoint *ret)
+{
+	if (vnet_datagram_inside_of(s, &m->from, ret))
+		return true;
+	if (!map->published)
+		return false;
+	*ret = vnet_datagram_gateway(s, m->from.family);
+	ret->port = vnet_shown_as(
+		d->shown, vnet_mappings_index(d->mappings, map), &m->from, vnet_datagram_now());
+	return ret->port;
+}
+
 void vnet_udp_from_session(struct vnet_datagram *d, uint32_t session,
 	const struct vnet_datagram_session *s, struct vnet_packet *p)
 {
@@ -117,7 +149,7 @@ void vnet_udp_from_session(struct vnet_datagram *d, uint32_t session,
 		.inside = p->src,
 		.outside.family = p->src.family,
 		.brief = p->dst.port == VNET_DNS_PORT};
-	struct vnet_endpoint to;
+	struct vnet_endpoint to = p->dst;
 	struct vnet_mapping *m;
 	int r = 0;
 
@@ -126,9 +158,11 @@ void vnet_udp_from_session(struct vnet_datagram *d, uint32_t session,
 		d->dropped++;
 		return;
 	}
-	r = vnet_datagram_outside_of(s, &p->dst, &to);
-	if (r == 0)
-		r = vnet_datagram_mapping(d, &want, &m);
+	if (!answers_shown(d, session, s, p, &m, &to)) {
+		r = vnet_datagram_outside_of(s, &p->dst, &to);
+		if (r == 0)
+			r = vnet_datagram_mapping(d, &want, &m);
+	}
 	if (r < 0) {
 		vnet_datagram_refuse_errno(d, session, p, r);
 		return;
@@ -169,7 +203,7 @@ static unsigned deliver(struct vnet_datagram *d, struct vnet_mapping *map,
 	size_t len = m->len;
 	unsigned used = 1;
 
-	if (!vnet_datagram_inside_of(s, &m->from, &from)) {
+	if (!see(d, map, s, m, &from)) {
 		d->dropped++;
 		return 1;
 	}
