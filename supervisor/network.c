@@ -134,6 +134,7 @@ static int attach(struct network *n, bool frozen, struct err *e)
 	take_address6(v->gateway6, &a.gateway6);
 	take_address4(v->host_loopback, &a.loopback4);
 	take_address6(v->host_loopback, &a.loopback6);
+	a.link_local = v->link_local;
 	/* Of a gateway on another host the one who carries things there knows. */
 	if (strncmp(v->gateway, "wg:", 3) == 0)
 		a.remote = v->gateway;

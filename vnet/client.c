@@ -129,6 +129,7 @@ int vnet_client_attach(
 	attach.loopback4 = bytes_of(&a->loopback4, 4);
 	attach.loopback6 = bytes_of(&a->loopback6, 16);
 	attach.mtu = a->mtu;
+	attach.link_local = a->link_local;
 	attach.frozen = a->frozen;
 	attach.remote = (char *)(a->remote ? a->remote : "");
 	attach.max_flows = a->max_flows;

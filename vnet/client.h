@@ -49,6 +49,7 @@ struct vnet_attach {
 	struct in_addr address4, gateway4, loopback4;
 	struct in6_addr address6, gateway6, loopback6;
 	uint32_t mtu;
+	bool link_local;	 /* reach what vnet_endpoint_is_of_host() says */
 	bool frozen;		 /* nothing passes before vnet_client_go */
 	struct vnet_claim claim; /* label 0: none */
 	struct vnet_port ports[VNET_MAX_PORTS];

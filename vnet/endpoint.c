@@ -97,6 +97,28 @@ bool vnet_endpoint_is_loopback(const struct vnet_endpoint *ep)
 	return IN6_IS_ADDR_LOOPBACK(&ep->v6);
 }
 
+bool vnet_endpoint_is_of_host(const struct vnet_endpoint *ep)
+{
+	/* 168.63.129.16, 100.100.100.200, 192.0.0.192; fd00:ec2::254, fd20:ce::254 */
+	static const uint32_t services4[] = {0xa83f8110, 0x646464c8, 0xc00000c0};
+	static const struct in6_addr services6[] = {
+		{{{0xfd, 0, 0x0e, 0xc2, [14] = 0x02, 0x54}}},
+		{{{0xfd, 0x20, 0, 0xce, [14] = 0x02, 0x54}}},
+	};
+	const uint32_t host = ntohl(ep->v4.s_addr);
+	bool is = false;
+
+	if (ep->family == AF_INET) {
+		is = host >> 16 == 0xa9fe;
+		for (size_t i = 0; i < sizeof(services4) / sizeof(*services4); i++)
+			is |= host == services4[i];
+		return is;
+	}
+	for (size_t i = 0; i < sizeof(services6) / sizeof(*services6); i++)
+		is |= !memcmp(&ep->v6, &services6[i], sizeof(ep->v6));
+	return is || IN6_IS_ADDR_LINKLOCAL(&ep->v6);
+}
+
 bool vnet_endpoint_is_unicast(const struct vnet_endpoint *ep)
 {
 	if (ep->family == AF_INET) {

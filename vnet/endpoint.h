@@ -73,6 +73,12 @@ const char *vnet_endpoint_format(const struct vnet_endpoint *ep, char text[VNET_
 /* Loopback: 127.0.0.0/8, ::1. */
 bool vnet_endpoint_is_loopback(const struct vnet_endpoint *ep);
 
+/*
+ * Of one host or link alone: link-local (RFC 3927, fe80::/10), and where clouds tell a machine who it
+ * is, with its credentials: Amazon, Google, Azure, Alibaba, Oracle.
+ */
+bool vnet_endpoint_is_of_host(const struct vnet_endpoint *ep);
+
 /* Multicast, IPv4 broadcast, unspecified: nobody has a connection with them. */
 bool vnet_endpoint_is_unicast(const struct vnet_endpoint *ep);
 

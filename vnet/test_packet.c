@@ -252,9 +252,29 @@ static void acknowledgements_have_options(void **state)
 	assert_false(vnet_packet_is_ack(p));
 }
 
+static void whose_addresses(void **state)
+{
+	static const struct {
+		const char *text;
+		bool of_host;
+	} all[] = {{"169.254.169.254", true}, {"169.254.0.1", true}, {"169.253.255.255", false},
+		{"168.63.129.16", true}, {"100.100.100.200", true}, {"192.0.0.192", true},
+		{"192.0.2.1", false}, {"fe80::1", true}, {"fd00:ec2::254", true},
+		{"fd20:ce::254", true}, {"fd00:ec2::253", false}, {"2001:db8::1", false}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+		struct vnet_endpoint ep = {.family = strchr(all[i].text, ':') ? AF_INET6 : AF_INET};
+
+		assert_int_equal(inet_pton(ep.family, all[i].text, &ep.v6), 1);
+		if (vnet_endpoint_is_of_host(&ep) != all[i].of_host)
+			fail_msg("%s", all[i].text);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(whose_addresses),
 		cmocka_unit_test(udp_is_made_and_parsed),
 		cmocka_unit_test(pieces_are_not_too_small),
 		cmocka_unit_test(ends_are_replaced),

@@ -57,14 +57,17 @@ static const struct cli_option options[] = {
 	{"publish", 'p', "[IP:]HOST:SESSION[/udp]",
 		"a port of the host that leads to one of the session's (--net vnat)", CLI_LIST,
 		AT(net.publish)},
-	{"address", 0, "ADDRESS", "the session's own, for IPv4, IPv6 or both (--net vnat)", CLI_LIST,
-		AT(net.address)},
+	{"address", 0, "ADDRESS", "the session's own, for IPv4, IPv6 or both (--net vnat)",
+		CLI_LIST, AT(net.address)},
 	{"gateway", 0, "local|HOST|wg:FILE",
 		"where its connections meet the outside (--net vnat; default: here)", CLI_STRING,
 		AT(net.gateway)},
 	{"host-loopback", 0, "ADDRESS",
 		"let it reach the host's loopback, by the gateway's or this address (--net vnat)",
 		CLI_MAYBE, AT(net.host_loopback)},
+	{"link-local", 0, NULL,
+		"let it reach link-local addresses, and so what a cloud tells its host (--net vnat)",
+		CLI_FLAG, AT(net.link_local)},
 	{"outside", 0, "refuse|close|reset",
 		"at a suspend, what becomes of connections that lead out of the session",
 		CLI_STRING, AT(outside)},
@@ -76,7 +79,8 @@ static const struct cli_option options[] = {
 	{"memory", 0, "SIZE", "limit of memory; needs a cgroup that is delegated to you", CLI_SIZE,
 		AT(memory)},
 	{"pids", 0, "N", "limit of processes and threads", CLI_NUMBER, AT(pids)},
-	{"every", 0, "TIME", "a snapshot that often: 30s, 10m, 2h; NAME@1, NAME@2 ...", CLI_STRING, AT(every)},
+	{"every", 0, "TIME", "a snapshot that often: 30s, 10m, 2h; NAME@1, NAME@2 ...", CLI_STRING,
+		AT(every)},
 	{"keep", 0, "N", "of these, so many (10)", CLI_NUMBER, AT(keep)},
 	{"portable", 0, NULL, "use no CPU feature that another host may lack", CLI_FLAG,
 		AT(portable)},
@@ -651,7 +655,7 @@ const struct cli_command cli_run = {
 		"*--net vnat* gives it addresses that are its own for life, and a gateway: a process of yours "
 		"that keeps its connections to the outside while it is suspended. *--gateway HOST* has "
 		"them kept on another host, by *ssh*, from where they follow a *migrate*; *wg:FILE* is "
-		"a WireGuard server. *-p*, *--address*, *--gateway* and *--host-loopback* mean *--net vnat*.\n\n"
+		"a WireGuard server. *-p*, *--address*, *--gateway*, *--host-loopback* and *--link-local* mean *--net vnat*.\n\n"
 		"The kernel's namespaces hold the session's names. Where the host allows none, podrun says "
 		"so and rewrites numbers of processes and names of IPC objects itself (*--names rewrite*). /tmp, /run, /dev/shm, "
 		"/proc and what *-v* says are the session's there, too; all other files, clocks and network are the "

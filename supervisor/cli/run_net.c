@@ -2,8 +2,8 @@
 /*
  * Theory of operation
  *
- * --publish, --address, --gateway and --host-loopback are of a virtual network: where one of them
- * is given and --net is not, --net vnat is meant.  All that is left open is decided here and
+ * --publish, --address, --gateway, --host-loopback and --link-local are of a virtual network: where
+ * one of them is given and --net is not, --net vnat is meant.  All that is left open is decided here and
  * written into the config, so that a session keeps its addresses for life, whatever a later version
  * of podrun would give to a new one.
  */
@@ -210,7 +210,9 @@ static const char *wants_virtual(const struct run_net *o)
 		return "--address";
 	if (o->gateway)
 		return "--gateway";
-	return o->host_loopback ? "--host-loopback" : NULL;
+	if (o->host_loopback)
+		return "--host-loopback";
+	return o->link_local ? "--link-local" : NULL;
 }
 
 const char *run_net_of(const struct run_net *o)
@@ -239,6 +241,7 @@ int run_net_fill(const struct run_net *o, Pb__Config *c, struct err *e)
 		return err_errno(e, -ENOMEM, "network");
 	pb__virtual_network__init(n);
 	n->mtu = MTU;
+	n->link_local = o->link_local;
 	if (fill_addresses(&o->address, n, e) < 0 || fill_gateway(o->gateway, n, e) < 0 ||
 		fill_loopback(o->host_loopback, n, e) < 0)
 		return e->error;

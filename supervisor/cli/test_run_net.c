@@ -84,6 +84,7 @@ static void which_network(void **state)
 	const struct run_net none = {0}, host = {.net = "host"},
 			     ports_only = {.publish = {ports, 1}},
 			     both = {.net = "none", .publish = {ports, 1}},
+			     clouds = {.link_local = true},
 			     own = {.net = "vnat", .address = {addresses, 2}},
 			     tunnel = {.gateway = "wg:/etc/a.conf", .publish = {ports, 1}};
 	struct err e;
@@ -100,6 +101,11 @@ static void which_network(void **state)
 	assert_int_equal(c.network->publish[0]->host, 8080);
 	assert_string_equal(c.network->gateway, "local");
 	assert_string_equal(c.network->host_loopback, "");
+	assert_false(c.network->link_local);
+	release(&c);
+	assert_int_equal(fill(&clouds, &c, &e), 0);
+	assert_string_equal(c.net, "vnat");
+	assert_true(c.network->link_local);
 	release(&c);
 	assert_int_equal(fill(&both, &c, &e), -EINVAL);
 	assert_non_null(strstr(e.msg, "--publish"));

@@ -113,5 +113,45 @@ def who_says_nothing_is_kept_alive_outside(env):
     s.close()
 
 
+# What a datagram there comes to, by a socket that asks for all errors (IP_RECVERR).
+DATAGRAM = r"""
+import errno
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(socket.IPPROTO_IP, 11, 1)
+s.connect((sys.argv[1], int(sys.argv[2])))
+s.send(b'x')
+try:
+    say(s.recv(10))
+except OSError as e:
+    say(errno.errorcode[e.errno])
+"""
+
+
+@test
+def link_local_addresses_are_the_hosts_alone(env):
+    """As the metadata service of a cloud, with the host's credentials."""
+    here = "169.254.169.254"
+    subprocess.run(["ip", "address", "add", here + "/32", "dev", "lo"], check=True)
+    server = Server(send(1, "secret"), here)
+    datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    datagrams.bind((here, 0))
+
+    def echo():
+        data, peer = datagrams.recvfrom(10)
+        datagrams.sendto(data, peer)
+
+    threading.Thread(target=echo, daemon=True).start()
+    closed, opened = Session(env), Session(env, "allowed", ["link-local"])
+    assert closed.run(REASON, here, server.port) == "EHOSTUNREACH"
+    assert closed.run(DATAGRAM, here, datagrams.getsockname()[1]) == "EHOSTUNREACH"
+    for other in "100.100.100.200", "168.63.129.16", "192.0.0.192":
+        assert closed.run(REASON, other, 80) == "EHOSTUNREACH", other
+    assert opened.run(DOWNLOAD, here, server.port).split()[1] == expect(1, "secret")
+    assert opened.run(DATAGRAM, here, datagrams.getsockname()[1]) == "b'x'"
+    closed.close()
+    opened.close()
+    datagrams.close()
+
+
 if __name__ == "__main__":
     begin()

@@ -2,7 +2,7 @@
 /*
  * netsession - a network as sessions have it, attached to a gateway, and nothing else of a session.
  *
- *      netsession RUNTIME NAME [wg:FILE] [flows=N] [OUTSIDE:SESSION]...
+ *      netsession RUNTIME NAME [wg:FILE] [flows=N] [link-local] [OUTSIDE:SESSION]...
  *
  * The gateway (this program is also that) runs where this was started; then a user and network
  * namespace is entered in which net0 is all there is.  Says "ready PID", and obeys lines: hold, go,
@@ -234,6 +234,10 @@ int main(int argc, char **argv)
 
 		if (sscanf(argv[i], "flows=%u", &what.max_flows) == 1)
 			continue;
+		if (!strcmp(argv[i], "link-local")) {
+			what.link_local = true;
+			continue;
+		}
 		if (!strncmp(argv[i], "wg:", 3)) {
 			what.remote = argv[i];
 			continue;

@@ -23,8 +23,9 @@ struct vnet_datagram_session {
 	/* They lead to services on this host's loopback. */
 	struct in_addr loopback4;
 	struct in6_addr loopback6;
-	uint16_t mtu; /* of its TUN, bytes */
-	bool held;    /* frozen or away: nothing can be given to it now */
+	bool link_local; /* it may reach what vnet_endpoint_is_of_host() says */
+	uint16_t mtu;	 /* of its TUN, bytes */
+	bool held;	 /* frozen or away: nothing can be given to it now */
 };
 
 struct vnet_datagram_sessions {

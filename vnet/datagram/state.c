@@ -3,7 +3,7 @@
  * state - mappings with their sockets, and which addresses are which.
  *
  * Of the host a session sees what the network shows, and its loopback only by an address of its own
- * (loopback4, loopback6), if it has one.  Addresses by which a socket would reach this host
+ * (loopback4, loopback6), if it has one; of link-local addresses none, unless it may.  Addresses by which a socket would reach this host
  * in other ways - 0.0.0.0, an IPv4 address written as IPv6 - are refused.
  */
 #include <errno.h>
@@ -148,9 +148,10 @@ static bool loopback_of(
 	return family == AF_INET ? s->loopback4.s_addr : !IN6_IS_ADDR_UNSPECIFIED(&s->loopback6);
 }
 
-static bool may_reach(const struct vnet_endpoint *to)
+static bool may_reach(const struct vnet_datagram_session *s, const struct vnet_endpoint *to)
 {
-	if (!vnet_endpoint_is_unicast(to) || vnet_endpoint_is_loopback(to))
+	if (!vnet_endpoint_is_unicast(to) || vnet_endpoint_is_loopback(to) ||
+		(vnet_endpoint_is_of_host(to) && !s->link_local))
 		return false;
 	if (to->family == AF_INET)
 		return ntohl(to->v4.s_addr) >> 24 != 0;
@@ -174,7 +175,7 @@ int vnet_datagram_outside_of(const struct vnet_datagram_session *s, const struct
 	}
 	if (vnet_endpoint_same_address(to, &gateway))
 		return -ECONNREFUSED;
-	return may_reach(to) ? 0 : -EPERM;
+	return may_reach(s, to) ? 0 : -EPERM;
 }
 
 bool vnet_datagram_inside_of(const struct vnet_datagram_session *s,
@@ -193,7 +194,7 @@ bool vnet_datagram_inside_of(const struct vnet_datagram_session *s,
 		return true;
 	}
 	/* Somebody outside who has the session's or its gateway's own address. */
-	return may_reach(from) && !vnet_endpoint_same_address(from, &own) &&
+	return may_reach(s, from) && !vnet_endpoint_same_address(from, &own) &&
 	       !vnet_endpoint_same_address(from, &gateway);
 }
 

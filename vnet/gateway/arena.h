@@ -49,6 +49,7 @@ struct gateway_counts {
 struct gateway_session {
 	uint32_t state;
 	bool held;
+	bool link_local;   /* it may reach the host's link-local addresses */
 	int32_t tun, diag; /* -1: none */
 	int32_t conn;	   /* index of the control connection, -1 */
 	char name[64], id[64];

@@ -173,7 +173,11 @@ static bool take_claim(struct vnet_claim *ret, const Pb__GatewayClaim *m)
 
 static int take_attach(struct vnet_attach *ret, const Pb__GatewayAttach *m, struct err *e)
 {
-	struct vnet_attach a = {.name = m->name, .id = m->id, .mtu = m->mtu, .frozen = m->frozen};
+	struct vnet_attach a = {.name = m->name,
+		.id = m->id,
+		.mtu = m->mtu,
+		.link_local = m->link_local,
+		.frozen = m->frozen};
 
 	if (!take_bytes(&a.address4, 4, m->address4) || !take_bytes(&a.gateway4, 4, m->gateway4) ||
 		!take_bytes(&a.loopback4, 4, m->loopback4) ||

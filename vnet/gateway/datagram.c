@@ -40,6 +40,7 @@ static bool get(void *data, uint32_t id, struct vnet_datagram_session *ret)
 		.address6 = s->address6,
 		.gateway6 = s->gateway6,
 		.loopback6 = s->loopback6,
+		.link_local = s->link_local,
 		.mtu = (uint16_t)s->mtu,
 		.held = s->held || s->state == GATEWAY_SESSION_SUSPENDED};
 	if (names->physical_v4.family)

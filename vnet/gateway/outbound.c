@@ -14,7 +14,8 @@
  * the SYN that this one sends is of use, for its time stamps are others.
  *
  * Destinations that mean this host itself are not a session's to reach, but by the address that it
- * was given for that (loopback4 and 6 of its attach).  The gateway's own address has port 53, which
+ * was given for that (loopback4 and 6 of its attach); nor are link-local ones and those by which a
+ * cloud gives its machines credentials, unless it was allowed that.  The gateway's own address has port 53, which
  * is a name server of the host's: who asks by TCP has had an answer by UDP that was cut.  It is
  * the first that accepts; one that says nothing is waited for as long as one SYN more takes.
  */
@@ -79,7 +80,7 @@ static int outside_of(struct vnet_gateway *g, const struct gateway_session *s,
 	if (dst->family == AF_INET6 &&
 		(IN6_IS_ADDR_LINKLOCAL(&dst->v6) || IN6_IS_ADDR_V4MAPPED(&dst->v6)))
 		return -ENETUNREACH;
-	return 0;
+	return vnet_endpoint_is_of_host(dst) && !s->link_local ? -EPERM : 0;
 }
 
 /* ---- outside ----------------------------------------------------------------------------- */
