@@ -35,6 +35,8 @@ struct proto_key; /* a private key */
 /* The user's key in @config_dir/key (0600), made on first use. */
 int proto_key_open(struct proto_key **ret, const char *config_dir, struct err *e);
 void proto_key_close(struct proto_key *k);
+/* The public half of the user's own key: 1, or 0 when none was made yet (none is made). */
+int proto_key_own(const char *config_dir, uint8_t ret[PROTO_KEY_LEN], struct err *e);
 void proto_key_public(const struct proto_key *k, uint8_t ret[PROTO_KEY_LEN]);
 /* "ed25519:BASE64" of a public key; parse accepts the same. */
 #define PROTO_KEY_TEXT_LEN 64

@@ -18,6 +18,11 @@
  * the connections if it is theirs.  As soon as no connection needs it, and no published port, it
  * changes over to the gateway of this host.
  *
+ * An image that somebody else has made, or the same user on another host, is trusted to be what it
+ * says (proto_trust_has).  That does not mean that its session may have what is this host's: its
+ * loopback, and gateways of this user's, by ssh or a file with keys.  `migrate` is another matter,
+ * for who sends a session by it could log in.
+ *
  * A gateway that is gone altogether has taken the outside halves of all connections with it.  The
  * session keeps its interface, so another gateway is started and attached to: old connections are
  * reset then, new ones work.
@@ -30,6 +35,7 @@
 
 #include "proto/control.pb-c.h"
 #include "proto/gateway.pb-c.h"
+#include "proto/proto.h"
 #include "supervisor/session.h"
 #include "supervisor/traffic.h"
 #include "vnet/vnet.h"
@@ -52,6 +58,8 @@ struct network {
 	void (*then)(struct session *s, struct err *e); /* who waits for the attach */
 	void (*held)(void *arg, const struct err *e);	/* who waits for the hold */
 	void *held_arg;
+	char opened[256]; /* what an image made elsewhere has opened here, in words */
+	char note[512];
 	struct vnet_claim claim;  /* label 0: none */
 	Pb__GatewayClaim message; /* the same, for an image */
 };
@@ -453,6 +461,56 @@ static void take_claim(struct network *n, const Pb__GatewayClaim *m, const char 
 	memcpy(n->claim.gateway, m->gateway.data, sizeof(n->claim.gateway));
 }
 
+/* Not by this user on this host. */
+static bool made_elsewhere(const struct session *s, const ProtobufCBinaryData *signer)
+{
+	uint8_t own[PROTO_KEY_LEN];
+	struct err ignored = {0};
+
+	return signer->len != sizeof(own) || proto_key_own(s->paths.config, own, &ignored) != 1 ||
+	       memcmp(own, signer->data, sizeof(own)) != 0;
+}
+
+int network_check_image(struct session *s, const Pb__ImageInfo *info, struct err *e)
+{
+	const Pb__VirtualNetwork *v = s->record->config->network;
+	const char *what = NULL;
+
+	s->op.foreign = !s->op.resume->frozen && made_elsewhere(s, &info->signer);
+	if (!v || !s->op.foreign || s->op.resume->trust_network)
+		return 0;
+	if (v->host_loopback[0])
+		what = "reach the loopback of its host";
+	else if (v->link_local)
+		what = "reach link-local addresses of its host";
+	else if (!is_local(v))
+		what = "have a gateway that is not its host's";
+	if (!what)
+		return 0;
+	err_set(e, ERR_IMAGE, -EPERM, "the image was made elsewhere, and its session is to %s",
+		what);
+	return err_hint(e, "resume --trust-network if it may have that here");
+}
+
+/* A port of this host's is open for whoever made the image. */
+static void say_ports(struct network *n)
+{
+	const Pb__VirtualNetwork *v = virtual_of(n);
+	_cleanup_buf_ struct buf b = BUF_INIT;
+
+	if (!n->session->op.foreign || !v->n_publish)
+		return;
+	for (size_t i = 0; i < v->n_publish && i < 4; i++)
+		buf_printf(&b, "%s%s%s%u->%u%s", i ? ", " : "", v->publish[i]->address,
+			v->publish[i]->address[0] ? " " : "", v->publish[i]->host,
+			v->publish[i]->session, v->publish[i]->udp ? "/udp" : "");
+	if (v->n_publish > 4)
+		buf_printf(&b, " and %zu more", v->n_publish - 4);
+	snprintf(n->opened, sizeof(n->opened),
+		"the image was made elsewhere, and publishes here %s",
+		b.len && buf_cstr(&b) ? buf_cstr(&b) : "ports");
+}
+
 /* A copy beside its original can't have the same ports of the host. */
 static void drop_ports(Pb__VirtualNetwork *v)
 {
@@ -479,6 +537,7 @@ int network_begin(struct session *s, void (*then)(struct session *s, struct err 
 		drop_ports(s->record->config->network);
 	if (s->op.resume) {
 		take_claim(n, s->op.world->claim, s->op.resume->connections);
+		say_ports(n);
 		s->traffic.held = true;
 		n->may_borrow = s->op.resume->frozen;
 	}
@@ -502,7 +561,13 @@ void network_describe(const struct session *s, Pb__World *w)
 
 const char *network_note(const struct session *s)
 {
-	return s->network && s->network->lost ? NETWORK_LOST : "";
+	struct network *n = s->network;
+
+	if (!n)
+		return "";
+	snprintf(n->note, sizeof(n->note), "%s%s%s", n->lost ? NETWORK_LOST : "",
+		n->lost && n->opened[0] ? "; " : "", n->opened);
+	return n->note;
 }
 
 /* Nobody on another host can claim what a gateway of this one has. */

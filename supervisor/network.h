@@ -12,7 +12,14 @@
 
 struct err;
 struct session;
+struct Pb__ImageInfo;
 struct Pb__World;
+
+/*
+ * Whether what the image's config says of its network may be had here without more words: ERR_IMAGE
+ * where it was made elsewhere, and a session would get at something that is this host's.
+ */
+int network_check_image(struct session *s, const struct Pb__ImageInfo *info, struct err *e);
 
 /*
  * The world is made, and nothing runs in it.  Attaches it, and calls @then once that is done or has
@@ -30,7 +37,7 @@ void network_describe(const struct session *s, struct Pb__World *w);
 /* What is said of a resumed session whose connections are another's, or no more. */
 #define NETWORK_LOST \
 	"its connections to the outside were reset: the gateway does not have them for it any more"
-/* That, or "". */
+/* That, and which ports an image that was made elsewhere publishes; or "". */
 const char *network_note(const struct session *s);
 
 /* The session is its image now: its connections wait for it at the gateway. */

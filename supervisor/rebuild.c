@@ -145,7 +145,8 @@ static int take_identity(struct session *s, const Pb__ImageInfo *info, struct er
 	s->record->started = time(NULL);
 	if (c->uid != getuid())
 		c->n_allow = 0; /* numbers of users of another host */
-	if (check_config(c, e) < 0 || check_clocks(op->world, e) < 0)
+	if (check_config(c, e) < 0 || check_clocks(op->world, e) < 0 ||
+		network_check_image(s, info, e) < 0)
 		return e->error;
 	if (op->copy && getrandom(c->session_id.data, 16, 0) != 16)
 		return err_errno(e, -errno, "random numbers");
@@ -757,8 +758,7 @@ int session_resume(
 	s->host->groups = users_groups_new();
 	if (!s->host->groups)
 		return err_errno(e, -ENOMEM, "users");
-	if (numbers_create(&s->host->numbers, e) < 0 ||
-		ipc_create(&s->host->ipc, e) < 0)
+	if (numbers_create(&s->host->numbers, e) < 0 || ipc_create(&s->host->ipc, e) < 0)
 		return e->error;
 	tables = (struct rewriter_tables){
 		s->host->numbers, ipc_table(s->host->ipc), s->host->groups};

@@ -18,7 +18,7 @@
 struct resume_options {
 	const char *name;
 	const char *names, *connections;
-	bool detach, interactive, tty, replace, map, json;
+	bool detach, interactive, tty, replace, map, json, trust_network;
 };
 
 #define AT(member) offsetof(struct resume_options, member)
@@ -34,6 +34,9 @@ static const struct cli_option options[] = {
 	{"connections", 0, "keep|reset",
 		"to the outside, of a session with --net vnat: as they were (if its gateway still has them), or reset",
 		CLI_STRING, AT(connections)},
+	{"trust-network", 0, NULL,
+		"the session of an image made elsewhere has what that says of its network",
+		CLI_FLAG, AT(trust_network)},
 	{"json", 0, NULL, "tell how long it took, as JSON (with -d)", CLI_FLAG, AT(json)},
 };
 
@@ -189,6 +192,7 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 	q.replace = o->replace;
 	q.discard = own;
 	q.map = o->map;
+	q.trust_network = o->trust_network;
 	q.names = (char *)(o->names ? o->names : "auto");
 	q.connections = (char *)(o->connections ? o->connections : "keep");
 	if (!o->detach) {
@@ -223,7 +227,10 @@ const struct cli_command cli_resume = {
 		"not, but needs a name that is free (*--name*). With *--map* a session with much memory runs "
 		"at once: its memory is mapped from the image, which must be a file that this host "
 		"wrote or verified, and copied in the next second or so. Until then /proc/PID/maps shows "
-		"the image, and some calls take longer.",
+		"the image, and some calls take longer.\n\n"
+		"An image that was not made by you on this host says which ports it publishes here. One "
+		"whose session would reach this host's loopback or link-local addresses, or has a gateway that "
+		"is not the host's own, is refused without *--trust-network*.",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.size = sizeof(struct resume_options),

@@ -319,6 +319,30 @@ def the_hosts_loopback_is_closed_unless_asked_for(env):
     close(env)
 
 
+@test
+def an_image_made_elsewhere_gets_nothing_of_this_host_unasked(env):
+    """Somebody whose images are trusted is not trusted with the loopback; which ports are opened is said."""
+    loops = ["sh", "-c", "echo ready; exec sleep 1000"]
+    virtual(env)
+    other = env.host("other")
+    other.podrun("key", "trust", env.podrun("key", "show").text.split()[0])
+    for option in "--host-loopback", "--link-local":
+        env.run_detached("s", *loops, options=virtual(env, "-p", "8101:80", option))
+        env.podrun("suspend", "s", "-o", env.path("i"))
+        r = other.podrun("resume", "-d", env.path("i"), code=7)
+        assert "--trust-network" in r.errors and "made elsewhere" in r.errors, r
+        r = other.podrun("resume", "-d", "--trust-network", env.path("i"))
+        assert "publishes here 8101->80" in r.errors, r
+        close(other, "s")
+        env.podrun("rm", "s")
+        env.path("i").unlink()
+    env.run_detached("s", *loops, options=virtual(env, "-p", "8101:80", "--host-loopback"))
+    env.podrun("suspend", "s", "-o", env.path("i"))
+    r = env.podrun("resume", "-d", env.path("i"))
+    assert "elsewhere" not in r.errors, r
+    close(env, "s")
+
+
 def get(address, port):
     with socket.create_connection((address, port)) as s:
         return s.recv(100).decode()
