@@ -23,6 +23,7 @@
  *      update       the three of them, and the shadow
  *      decode       the other end
  *      record       its bytes in a file
+ *      x/           the X server of a session as a source
  *      queue        what one viewer has yet to be sent, the shortest first
  *      scale        a smaller picture
  *      pace         how much may be on its way to a viewer
@@ -39,5 +40,6 @@
 #include "display/serve.h"
 #include "display/update.h"
 #include "display/wire.h"
+#include "display/x/x.h"
 
 #endif

@@ -1,0 +1,563 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Theory of operation
+ *
+ * Pixels are never asked for: the framebuffer is mapped (framebuffer.h).  What the X server is
+ * asked is where they may have changed, by XDamage, and nobody waits for the answer:
+ *
+ *      something is drawn       DamageNotify, once ("non-empty")
+ *      we                       Subtract into a region, Fetch that region    reset: what is drawn
+ *      the reply                the region; the server is told          from here on is told again
+ *      the server               damage() takes it, and reads pixels          only now another Fetch
+ *
+ * Reading comes after the reset, so nothing is missed; what is drawn between the two is reported
+ * once more, and found unchanged.  Not asking before the last answer was taken makes
+ * a server that is behind take larger regions instead of more of them.
+ *
+ * Before a freeze the connection is closed, and what only the connection holds - keys that are
+ * down, the clipboard - is released or kept for the next one.  The mapping leads to a file, which
+ * no image minds: it stays, and so viewers can be shown the picture of a frozen session.
+ *
+ * The X server may answer anything: numbers out of range are cut, and a broken connection is told
+ * as lost.
+ */
+#include <event2/event.h>
+#include <fcntl.h>
+#include <string.h>
+#include <xcb/damage.h>
+#include <xcb/randr.h>
+#include <xcb/xcb.h>
+#include <xcb/xcbext.h>
+#include <xcb/xfixes.h>
+#include <xcb/xtest.h>
+
+#include "base/base.h"
+#include "display/x/clipboard.h"
+#include "display/x/cursor.h"
+#include "display/x/framebuffer.h"
+#include "display/x/keyboard.h"
+#include "display/x/reach.h"
+#include "display/x/screen.h"
+#include "display/x/windows.h"
+#include "display/x/x.h"
+
+#define MAX_RECTS   4096 /* of a region: beyond it everything is damaged */
+#define MAX_NOTCHES 32	 /* of a wheel, at once */
+#define N_BUTTONS   5	 /* of the wire's mask */
+
+struct source {
+	struct display_source base;
+	struct display_x_options options;
+	struct event_base *loop;
+	const struct display_source_events *events;
+	void *arg;
+
+	struct display_x_framebuffer framebuffer;
+	int width, height; /* of the screen, within the framebuffer; 0: none yet */
+	bool sized;	   /* it had the size of the options once */
+
+	xcb_connection_t *c;	       /* NULL: none */
+	struct event *readable, *soon; /* `soon`: something may be queued already */
+	xcb_window_t root;
+	uint8_t damage_event, fixes_event, randr_event;
+	xcb_damage_damage_t damage;
+	xcb_xfixes_region_t region;
+	bool drawn;	   /* DamageNotify that was not answered yet */
+	unsigned fetching; /* sequence number, 0: no */
+	pixman_region32_t damaged;
+	bool told;
+	unsigned cursor_asked; /* sequence number, 0: no */
+	struct buf cursor;
+	uint8_t buttons;
+	struct display_x_keyboard keyboard;
+	struct display_x_clipboard clipboard;
+	struct display_x_windows windows;
+};
+
+static struct source *of(struct display_source *s)
+{
+	return (struct source *)s;
+}
+
+/* ---- damage ---------------------------------------------------------------------------------- */
+
+static void fetch(struct source *s)
+{
+	if (!s->drawn || s->fetching || s->told)
+		return;
+	s->drawn = false;
+	xcb_damage_subtract(s->c, s->damage, XCB_NONE, s->region);
+	s->fetching = xcb_xfixes_fetch_region(s->c, s->region).sequence;
+	xcb_flush(s->c);
+}
+
+static void tell_damaged(struct source *s)
+{
+	if (s->told || !pixman_region32_not_empty(&s->damaged))
+		return;
+	s->told = true;
+	s->events->damaged(s->arg);
+}
+
+static void add_damage(struct source *s, int x, int y, int width, int height)
+{
+	pixman_box32_t box = {
+		MAX(x, 0), MAX(y, 0), MIN(x + width, s->width), MIN(y + height, s->height)};
+
+	if (box.x1 < box.x2 && box.y1 < box.y2)
+		pixman_region32_union_rect(&s->damaged, &s->damaged, box.x1, box.y1,
+			(unsigned)(box.x2 - box.x1), (unsigned)(box.y2 - box.y1));
+}
+
+static void take_region(struct source *s, const xcb_xfixes_fetch_region_reply_t *r)
+{
+	const xcb_rectangle_t *rects = xcb_xfixes_fetch_region_rectangles(r);
+	int n = xcb_xfixes_fetch_region_rectangles_length(r);
+
+	if (n > MAX_RECTS)
+		add_damage(s, r->extents.x, r->extents.y, r->extents.width, r->extents.height);
+	for (int i = 0; i < n && n <= MAX_RECTS; i++)
+		add_damage(s, rects[i].x, rects[i].y, rects[i].width, rects[i].height);
+	tell_damaged(s);
+}
+
+/* ---- size ------------------------------------------------------------------------------------ */
+
+/* @width, @height are the X server's word; what is not in the framebuffer is not there. */
+static void take_size(struct source *s, int width, int height)
+{
+	width = display_x_clamp(width, 1, s->framebuffer.all.width);
+	height = display_x_clamp(height, 1, s->framebuffer.all.height);
+	if (width == s->width && height == s->height)
+		return;
+	s->width = width;
+	s->height = height;
+	display_x_framebuffer_trim(&s->framebuffer, s->options.shm, width, height);
+	pixman_region32_fini(&s->damaged);
+	pixman_region32_init(&s->damaged);
+	s->events->resized(s->arg);
+}
+
+/* ---- what the X server says ------------------------------------------------------------------ */
+
+static void ask_cursor(struct source *s)
+{
+	if (!s->cursor_asked)
+		s->cursor_asked = xcb_xfixes_get_cursor_image(s->c).sequence;
+	xcb_flush(s->c);
+}
+
+static void on_event(struct source *s, const xcb_generic_event_t *event)
+{
+	uint8_t type = event->response_type & 0x7f;
+	const xcb_randr_screen_change_notify_event_t *screen = (const void *)event;
+
+	if (display_x_clipboard_event(&s->clipboard, event) ||
+		display_x_windows_event(&s->windows, event))
+		return;
+	if (type == s->damage_event + XCB_DAMAGE_NOTIFY) {
+		s->drawn = true;
+		fetch(s);
+	} else if (type == s->fixes_event + XCB_XFIXES_CURSOR_NOTIFY) {
+		ask_cursor(s);
+	} else if (type == s->randr_event + XCB_RANDR_SCREEN_CHANGE_NOTIFY) {
+		take_size(s, screen->width, screen->height);
+	} else if (type == XCB_MAPPING_NOTIFY) {
+		display_x_keyboard_mapped(&s->keyboard, (const void *)event);
+	}
+}
+
+/* The answer to request @*sequence, if it is there; the number is cleared then. */
+static void *take_reply(struct source *s, unsigned *sequence)
+{
+	xcb_generic_error_t *error = NULL;
+	void *reply = NULL;
+
+	if (!*sequence || !xcb_poll_for_reply(s->c, *sequence, &reply, &error))
+		return NULL;
+	*sequence = 0;
+	free(error);
+	return reply;
+}
+
+static void take_replies(struct source *s)
+{
+	bool was_fetching = s->fetching;
+	xcb_xfixes_fetch_region_reply_t *region = take_reply(s, &s->fetching);
+	xcb_xfixes_get_cursor_image_reply_t *image = take_reply(s, &s->cursor_asked);
+	struct display_cursor cursor;
+
+	if (region)
+		take_region(s, region);
+	free(region);
+	if (was_fetching && !s->fetching)
+		fetch(s);
+	if (image) {
+		display_x_cursor_take(image, &s->cursor, &cursor);
+		s->events->cursor(s->arg, &cursor);
+	}
+	free(image);
+}
+
+static void disconnect(struct source *s)
+{
+	if (s->readable)
+		event_free(take_ptr(s->readable));
+	if (s->soon)
+		event_free(take_ptr(s->soon));
+	s->keyboard.n_down = s->c && xcb_connection_has_error(s->c) ? 0 : s->keyboard.n_down;
+	display_x_keyboard_fini(&s->keyboard);
+	display_x_clipboard_close(&s->clipboard);
+	if (s->c)
+		xcb_disconnect(take_ptr(s->c));
+	s->fetching = s->cursor_asked = 0;
+	s->drawn = false;
+	s->buttons = 0;
+}
+
+static void look(struct source *s)
+{
+	xcb_generic_event_t *event;
+
+	while (s->c && (event = xcb_poll_for_event(s->c))) {
+		if (event->response_type)
+			on_event(s, event);
+		free(event);
+	}
+	if (s->c)
+		take_replies(s);
+	/* A reply that was read may have brought events with it. */
+	while (s->c && (event = xcb_poll_for_queued_event(s->c))) {
+		if (event->response_type)
+			on_event(s, event);
+		free(event);
+	}
+	if (!s->c || !xcb_connection_has_error(s->c))
+		return;
+	disconnect(s);
+	s->events->lost(s->arg);
+}
+
+static void on_readable(evutil_socket_t fd, short what, void *ctx)
+{
+	look(ctx);
+}
+
+/* Whoever has waited for a reply may have read events that no socket tells of any more. */
+static void look_soon(struct source *s)
+{
+	if (s->soon)
+		event_active(s->soon, EV_TIMEOUT, 0);
+}
+
+/* ---- connecting ------------------------------------------------------------------------------ */
+
+static int begin_extensions(struct source *s, struct err *e)
+{
+	const xcb_query_extension_reply_t *damage = xcb_get_extension_data(s->c, &xcb_damage_id);
+	const xcb_query_extension_reply_t *fixes = xcb_get_extension_data(s->c, &xcb_xfixes_id);
+	const xcb_query_extension_reply_t *randr = xcb_get_extension_data(s->c, &xcb_randr_id);
+	const xcb_query_extension_reply_t *test = xcb_get_extension_data(s->c, &xcb_test_id);
+	void *damage_version, *fixes_version;
+
+	if (!damage || !damage->present || !fixes || !fixes->present || !randr || !randr->present ||
+		!test || !test->present)
+		return err_set(e, ERR_HOST, -EOPNOTSUPP,
+			"the X server lacks one of DAMAGE, XFIXES, RANDR, XTEST");
+	damage_version =
+		xcb_damage_query_version_reply(s->c, xcb_damage_query_version(s->c, 1, 1), NULL);
+	fixes_version =
+		xcb_xfixes_query_version_reply(s->c, xcb_xfixes_query_version(s->c, 5, 0), NULL);
+	s->damage_event = damage->first_event;
+	s->fixes_event = fixes->first_event;
+	s->randr_event = randr->first_event;
+	if (!damage_version || !fixes_version)
+		err_set(e, ERR_HOST, -EOPNOTSUPP, "the X server is too old");
+	free(damage_version);
+	free(fixes_version);
+	return err_is(e) ? e->error : 0;
+}
+
+static int watch(struct source *s, struct err *e)
+{
+	if (begin_extensions(s, e) < 0 || display_x_screen_watch(s->c, s->root, e) < 0 ||
+		display_x_keyboard_init(&s->keyboard, s->c, e) < 0 ||
+		display_x_clipboard_open(&s->clipboard, s->c, e) < 0)
+		return e->error;
+	s->damage = xcb_generate_id(s->c);
+	s->region = xcb_generate_id(s->c);
+	xcb_xfixes_create_region(s->c, s->region, 0, NULL);
+	xcb_damage_create(s->c, s->damage, s->root, XCB_DAMAGE_REPORT_LEVEL_NON_EMPTY);
+	xcb_xfixes_select_cursor_input(s->c, s->root, XCB_XFIXES_CURSOR_NOTIFY_MASK_DISPLAY_CURSOR);
+	/* Else Xvfb paints it into the picture, where viewers have one of their own. */
+	xcb_xfixes_hide_cursor(s->c, s->root);
+	display_x_windows_watch(&s->windows, s->c, s->root);
+	ask_cursor(s);
+	return 0;
+}
+
+static int map(struct source *s, struct err *e)
+{
+	struct display_x_framebuffer old = s->framebuffer;
+
+	if (display_x_framebuffer_current(&old, s->options.shm))
+		return 0;
+	if (display_x_framebuffer_map(&s->framebuffer, s->options.shm, e) < 0)
+		return e->error;
+	/* Another X server is to have the size that the last one had. */
+	if (s->width) {
+		s->options.width = s->width;
+		s->options.height = s->height;
+		s->sized = false;
+	}
+	/* take_size tells of it, as soon as the size is known. */
+	s->width = s->height = 0;
+	s->told = false;
+	display_x_framebuffer_unmap(&old);
+	return 0;
+}
+
+static int measure(struct source *s, struct err *e)
+{
+	xcb_get_geometry_reply_t *g;
+	int r = 0;
+
+	if (!s->sized && s->options.width)
+		r = display_x_screen_resize(s->c, s->root, s->options.width, s->options.height, e);
+	if (r < 0)
+		return r;
+	g = xcb_get_geometry_reply(s->c, xcb_get_geometry(s->c, s->root), NULL);
+	if (!g)
+		return err_set(e, ERR_FAILED, -EIO, "the X server has no screen");
+	s->sized = true;
+	take_size(s, g->width, g->height);
+	free(g);
+	return 0;
+}
+
+static int listen_to(struct source *s, struct err *e)
+{
+	s->readable = event_new(
+		s->loop, xcb_get_file_descriptor(s->c), EV_READ | EV_PERSIST, on_readable, s);
+	s->soon = event_new(s->loop, -1, 0, on_readable, s);
+	if (!s->readable || !s->soon || event_add(s->readable, NULL) < 0)
+		return err_errno(e, -ENOMEM, "display");
+	look_soon(s);
+	return 0;
+}
+
+static int take_up(struct display_source *base, struct err *e)
+{
+	struct source *s = of(base);
+	xcb_screen_t *screen;
+	int r;
+
+	if (s->c)
+		return 0;
+	r = display_x_reach(s->options.files, s->options.number, &s->c, e);
+	if (r < 0)
+		return r;
+	screen = xcb_setup_roots_iterator(xcb_get_setup(s->c)).data;
+	r = screen ? 0 : err_set(e, ERR_FAILED, -EIO, "the X server has no screen");
+	if (r == 0) {
+		s->root = screen->root;
+		r = map(s, e);
+	}
+	if (r == 0)
+		r = watch(s, e);
+	if (r == 0)
+		r = measure(s, e);
+	if (r == 0)
+		r = listen_to(s, e);
+	if (r < 0) {
+		disconnect(s);
+		return r;
+	}
+	/* What was drawn while nobody looked. */
+	add_damage(s, 0, 0, s->width, s->height);
+	tell_damaged(s);
+	return 0;
+}
+
+/* Buttons come up, keys by display_x_keyboard_fini; the X server has got it all when we leave. */
+static void release(struct source *s)
+{
+	xcb_get_input_focus_reply_t *r;
+
+	for (unsigned i = 1; i <= 9; i++)
+		if (i <= 3 || i >= 8)
+			xcb_test_fake_input(s->c, XCB_BUTTON_RELEASE, (uint8_t)i, XCB_CURRENT_TIME,
+				XCB_NONE, 0, 0, 0);
+	display_x_keyboard_fini(&s->keyboard);
+	r = xcb_get_input_focus_reply(s->c, xcb_get_input_focus(s->c), NULL);
+	free(r);
+}
+
+static void let_go(struct display_source *base)
+{
+	struct source *s = of(base);
+
+	if (!s->c)
+		return;
+	release(s);
+	disconnect(s);
+}
+
+/* ---- what the server asks for ---------------------------------------------------------------- */
+
+static int attach(struct display_source *base, struct event_base *loop,
+	const struct display_source_events *events, void *arg, struct err *e)
+{
+	struct source *s = of(base);
+
+	s->loop = loop;
+	s->events = events;
+	s->arg = arg;
+	return 0;
+}
+
+static struct display_frame frame(struct display_source *base)
+{
+	struct source *s = of(base);
+	struct display_frame f = s->framebuffer.all;
+
+	f.width = s->width;
+	f.height = s->height;
+	return s->width ? f : (struct display_frame){0};
+}
+
+static void take_damage(struct display_source *base, pixman_region32_t *region)
+{
+	struct source *s = of(base);
+
+	pixman_region32_union(region, region, &s->damaged);
+	pixman_region32_fini(&s->damaged);
+	pixman_region32_init(&s->damaged);
+	s->told = false;
+	if (s->c)
+		fetch(s);
+}
+
+static size_t moves(struct display_source *base, struct display_move *ret, size_t max)
+{
+	struct source *s = of(base);
+
+	return display_x_windows_moves(&s->windows, s->width, s->height, ret, max);
+}
+
+static void key(struct display_source *base, uint32_t keysym, uint16_t scancode, bool down)
+{
+	display_x_keyboard_key(&of(base)->keyboard, keysym, scancode, down);
+}
+
+static void fake_button(struct source *s, uint8_t button, bool down)
+{
+	xcb_test_fake_input(s->c, down ? XCB_BUTTON_PRESS : XCB_BUTTON_RELEASE, button,
+		XCB_CURRENT_TIME, XCB_NONE, 0, 0, 0);
+}
+
+/* A notch is a click of @less or @more. */
+static void turn(struct source *s, int notches, uint8_t less, uint8_t more)
+{
+	int n = MIN(notches < 0 ? -notches : notches, MAX_NOTCHES);
+
+	while (n-- > 0) {
+		fake_button(s, notches < 0 ? less : more, true);
+		fake_button(s, notches < 0 ? less : more, false);
+	}
+}
+
+static void pointer(
+	struct display_source *base, int x, int y, uint8_t buttons, int wheel_x, int wheel_y)
+{
+	/* As the wire's mask has them: left, middle, right, back, forward. */
+	static const uint8_t numbers[N_BUTTONS] = {1, 2, 3, 8, 9};
+	struct source *s = of(base);
+	uint8_t changed;
+
+	if (!s->c)
+		return;
+	xcb_test_fake_input(s->c, XCB_MOTION_NOTIFY, 0, XCB_CURRENT_TIME, s->root,
+		(int16_t)display_x_clamp(x, 0, s->width - 1),
+		(int16_t)display_x_clamp(y, 0, s->height - 1), 0);
+	changed = buttons ^ s->buttons;
+	for (unsigned i = 0; i < N_BUTTONS; i++)
+		if (changed & 1u << i)
+			fake_button(s, numbers[i], buttons & 1u << i);
+	s->buttons = buttons;
+	turn(s, wheel_y, 4, 5);
+	turn(s, wheel_x, 6, 7);
+	xcb_flush(s->c);
+}
+
+static void clipboard(struct display_source *base, const char *text, size_t len)
+{
+	display_x_clipboard_set(&of(base)->clipboard, text, len);
+}
+
+static void resize(struct display_source *base, int width, int height)
+{
+	struct source *s = of(base);
+	struct err e = {0};
+
+	if (!s->c)
+		return;
+	if (display_x_screen_resize(s->c, s->root, width, height, &e) < 0)
+		log_warn("display: %s", e.msg);
+	look_soon(s);
+}
+
+static void on_text(void *arg, const char *text, size_t len)
+{
+	struct source *s = arg;
+
+	s->events->clipboard(s->arg, text, len);
+}
+
+static void destroy(struct display_source *base)
+{
+	struct source *s = of(base);
+
+	if (s->c)
+		release(s);
+	disconnect(s);
+	display_x_clipboard_fini(&s->clipboard);
+	display_x_framebuffer_unmap(&s->framebuffer);
+	pixman_region32_fini(&s->damaged);
+	buf_fini(&s->cursor);
+	close_fd(s->options.files);
+	close_fd(s->options.shm);
+	free(s);
+}
+
+static const struct display_source_ops ops = {
+	.attach = attach,
+	.frame = frame,
+	.damage = take_damage,
+	.moves = moves,
+	.key = key,
+	.pointer = pointer,
+	.clipboard = clipboard,
+	.resize = resize,
+	.let_go = let_go,
+	.take_up = take_up,
+	.destroy = destroy,
+};
+
+int display_x_create(struct display_source **ret, const struct display_x_options *o, struct err *e)
+{
+	struct source *s = calloc(1, sizeof(*s));
+
+	if (!s) {
+		close_fd(o->files);
+		close_fd(o->shm);
+		return err_errno(e, -ENOMEM, "display");
+	}
+	s->base.ops = &ops;
+	s->options = *o;
+	s->clipboard.text = on_text;
+	s->clipboard.arg = s;
+	pixman_region32_init(&s->damaged);
+	*ret = &s->base;
+	return 0;
+}
