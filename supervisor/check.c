@@ -306,6 +306,22 @@ static bool try_landlock_scopes(void)
 	return fence_scopes(fence_version());
 }
 
+/* By the PATH that sessions have, too. */
+static bool try_xvfb(void)
+{
+	const char *path = getenv("PATH");
+	_cleanup_free_ char *dirs = strdup(path ? path : "/usr/local/bin:/usr/bin:/bin");
+	char *save = NULL, program[PATH_MAX];
+
+	for (char *dir = dirs ? strtok_r(dirs, ":", &save) : NULL; dir;
+		dir = strtok_r(NULL, ":", &save)) {
+		snprintf(program, sizeof(program), "%s/Xvfb", dir);
+		if (access(program, X_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
 static bool try_subids(void)
 {
 	return has_line_for_user("/etc/subuid") && has_line_for_user("/etc/subgid") &&
@@ -362,6 +378,8 @@ const struct check checks[] = {
 		"within reach", "Linux 6.12"},
 	{"subordinate-ids", CHECK_MORE, try_subids, "users of a root inside are all the same to the kernel",
 		"newuidmap (package uidmap), lines in /etc/subuid and /etc/subgid"},
+	{"display", CHECK_MORE, try_xvfb, "sessions have no displays of their own (--display)",
+		"Xvfb (package xvfb)"},
 	{"memory-limit", CHECK_MORE, cgroup_is_delegated, "--memory is refused",
 		"a delegated cgroup: run under systemd-run --user --scope -p Delegate=yes"},
 };

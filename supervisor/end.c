@@ -27,6 +27,7 @@
 #include "supervisor/periodic.h"
 #include "supervisor/rewrite/ipc.h"
 #include "supervisor/rewrite/numbers.h"
+#include "supervisor/screen.h"
 #include "supervisor/session.h"
 #include "supervisor/tenure.h"
 #include "supervisor/worker.h"
@@ -145,6 +146,7 @@ void session_close(struct session *s, enum record_state state)
 	periodic_free(s);
 	mapped_end(s);
 	end_world(s);
+	screen_end(s, state);
 	network_end(s);
 	if (state == RECORD_ENDED && s->record) {
 		job_drain_all(s);
@@ -181,6 +183,7 @@ void session_free(struct session *s)
 	periodic_free(s);
 	mapped_free(s);
 	network_free(s);
+	screen_free(s);
 	while (s->clients)
 		control_free(s->clients);
 	while (s->jobs) {

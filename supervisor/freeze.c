@@ -45,6 +45,7 @@
 #include "supervisor/operation.h"
 #include "supervisor/periodic.h"
 #include "supervisor/placing.h"
+#include "supervisor/screen.h"
 #include "supervisor/session.h"
 #include "supervisor/traffic.h"
 #include "supervisor/worker.h"
@@ -69,6 +70,7 @@ static void back_to_running(struct session *s)
 	traffic_pass(s);
 	hold_installs(s, false);
 	s->state = SESSION_RUNNING;
+	screen_take_up(s);
 	control_take_up(s);
 	session_set_string(&s->record->peer, "");
 	session_save(s, RECORD_RUNNING, false, NULL);
@@ -318,6 +320,7 @@ static void on_frozen(struct session *s)
 	s->op.frozen = true;
 	if (s->op.what == OP_PAUSE) {
 		s->state = SESSION_PAUSED;
+		screen_paused(s);
 		session_save(s, RECORD_PAUSED, false, NULL);
 		session_answer(s, NULL);
 		session_end_operation(s);
@@ -406,6 +409,7 @@ static void on_message(void *ctx, Pb__Worker *m, int *fds, size_t n_fds)
 		job_hold_all(s, false);
 		if (s->state == SESSION_WRITING && s->op.what == OP_SNAPSHOT) {
 			s->state = SESSION_COPYING;
+			screen_take_up(s);
 			control_take_up(s);
 		}
 		break;
@@ -480,7 +484,7 @@ static void on_gone(void *ctx, int status)
 	periodic_done(s);
 	session_answer(s, err_is(&op->failure) ? &op->failure : NULL);
 	session_end_operation(s);
-	if (over && s->record->config->end_with_command)
+	if (over && (s->record->config->end_with_command || screen_processes(s)))
 		session_kill(s);
 	else if (over)
 		session_close(s, RECORD_ENDED);
@@ -562,23 +566,41 @@ static void freeze_now(void *ctx)
 	session_end_operation(s);
 }
 
-static int freeze(struct session *s, uint32_t deadline_ms, struct err *e)
+/* The display server's connection does not lead into the session any more. */
+static int freeze_when_idle(struct session *s, struct err *e)
 {
 	struct installs *installs = s->notify ? notify_installs(s->notify) : NULL;
-	int r;
+
+	if (!installs || !installs_busy(installs))
+		return stop_or_start(s, e);
+	installs_when_idle(installs, freeze_now, s);
+	return 0;
+}
+
+static void on_let_go(struct session *s)
+{
+	struct err e = {0};
+
+	if (s->state != SESSION_FREEZING || s->killed || freeze_when_idle(s, &e) == 0)
+		return;
+	back_to_running(s);
+	session_answer(s, &e);
+	session_end_operation(s);
+}
+
+static int freeze(struct session *s, uint32_t deadline_ms, struct err *e)
+{
+	int r = 0;
 
 	job_hold_all(s, true);
 	s->op.deadline_ms = deadline_ms;
 	hold_installs(s, true);
-	if (installs && installs_busy(installs)) {
-		installs_when_idle(installs, freeze_now, s);
-		s->state = SESSION_FREEZING;
-		return 0;
-	}
-	r = stop_or_start(s, e);
+	if (screen_let_go(s, on_let_go) == 0)
+		r = freeze_when_idle(s, e);
 	if (r < 0) {
 		hold_installs(s, false);
 		job_hold_all(s, false);
+		screen_take_up(s);
 		return r;
 	}
 	s->state = SESSION_FREEZING;

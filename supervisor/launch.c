@@ -36,6 +36,7 @@
 #include "supervisor/periodic.h"
 #include "supervisor/plan.h"
 #include "supervisor/procs.h"
+#include "supervisor/screen.h"
 #include "supervisor/session.h"
 #include "supervisor/skeleton.h"
 #include "supervisor/tenure.h"
@@ -156,17 +157,17 @@ static int count_others(const struct session *s, pid_t gone)
  * A snapshot's copies of memory are processes, too, but none of the session's.  Nor can pid 1
  * count them where it has no /proc of its own.  The list of its children leaves one out when
  * it takes the number of the one before in that moment (proc(5), task children): that nobody
- * is left has to be seen more than once.
+ * is left has to be seen more than once.  Who is there for the display only does not count.
  */
 static int really_left(const struct session *s, pid_t gone, int left)
 {
-	int n = 0;
+	int n = 0, display = screen_processes(s);
 
 	if (!left || (!session_copier(s) && !s->world.rewriter))
-		return left;
-	for (int i = 0; i < LOOKS && n == 0; i++)
+		return MAX(left - display, 0);
+	for (int i = 0; i < LOOKS && n >= 0 && n <= display; i++)
 		n = count_others(s, gone);
-	return n < 0 ? left : n;
+	return MAX((n < 0 ? left : n) - display, 0);
 }
 
 /*
@@ -198,6 +199,9 @@ static void on_exit_of(struct session *s, pid_t gone, int status, int left)
 	struct job *j = job_find_vpid(s, gone);
 	int now;
 
+	screen_exited(s, gone);
+	if (s->state == SESSION_CLOSING)
+		return;
 	if (j && j->number == 0) {
 		s->record->status = status;
 		s->record->ended = time(NULL);
@@ -207,10 +211,11 @@ static void on_exit_of(struct session *s, pid_t gone, int status, int left)
 	j = job_find(s, 0);
 	now = really_left(s, gone, left);
 	/* Whom pid 1 has seen has ended since: it tells so next, and how, which a client may wait for. */
-	if (left && !now && !session_copier(s) && !s->record->config->end_with_command)
+	if (left > screen_processes(s) && !now && !session_copier(s) &&
+		!s->record->config->end_with_command)
 		return;
 	if (j && j->exited && (now == 0 || s->record->config->end_with_command))
-		end(s, now);
+		end(s, now || screen_processes(s));
 	else
 		job_tell_all(s, now);
 }
@@ -457,13 +462,19 @@ static int start_command(struct session *s, struct err *e)
 	return 0;
 }
 
-static void on_world(struct session *s, struct err *e)
+static void on_display(struct session *s, struct err *e)
 {
 	if (!err_is(e))
 		start_command(s, e);
 	if (err_is(e))
 		session_give_up(s, s->op.client, e);
 	session_end_operation(s);
+}
+
+static void on_world(struct session *s, struct err *e)
+{
+	if (err_is(e) || screen_begin(s, on_display, e) <= 0)
+		on_display(s, e);
 }
 
 /* What the session is to see of it wherever it goes: without a namespace that is the host's own. */
@@ -491,6 +502,8 @@ static int prepare(struct session *s, const Pb__RunRequest *run, struct err *e)
 	r = fresh_id(config, e);
 	if (r == 0)
 		r = reserve(s, run->generated, e);
+	if (r == 0)
+		r = screen_prepare(s, e);
 	if (r == 0 && !config->hostname[0])
 		r = default_hostname(config);
 	if (r == 0)

@@ -56,6 +56,7 @@
 #include "supervisor/rename.h"
 #include "supervisor/rewrite/ipc.h"
 #include "supervisor/rewrite/numbers.h"
+#include "supervisor/screen.h"
 #include "supervisor/session.h"
 #include "supervisor/tenure.h"
 #include "supervisor/upper.h"
@@ -145,7 +146,7 @@ static int take_identity(struct session *s, const Pb__ImageInfo *info, struct er
 	s->record->started = time(NULL);
 	if (c->uid != getuid())
 		c->n_allow = 0; /* numbers of users of another host */
-	if (check_config(c, e) < 0 || check_clocks(op->world, e) < 0 ||
+	if (check_config(c, e) < 0 || screen_check(c, e) < 0 || check_clocks(op->world, e) < 0 ||
 		network_check_image(s, info, e) < 0)
 		return e->error;
 	if (op->copy && getrandom(c->session_id.data, 16, 0) != 16)
@@ -481,6 +482,7 @@ static void on_released(struct session *s)
 	}
 	revive_input(s);
 	job_hold_all(s, false);
+	screen_resume(s);
 	if (c)
 		send_started(s, c, false);
 	if (op->discard && op->path)
@@ -753,11 +755,8 @@ int session_resume(
 	}
 	what.going = op->going;
 	s->host = calloc(1, sizeof(*s->host));
-	if (!s->host)
+	if (!s->host || !(s->host->groups = users_groups_new()))
 		return err_errno(e, -ENOMEM, "resume");
-	s->host->groups = users_groups_new();
-	if (!s->host->groups)
-		return err_errno(e, -ENOMEM, "users");
 	if (numbers_create(&s->host->numbers, e) < 0 || ipc_create(&s->host->ipc, e) < 0)
 		return e->error;
 	tables = (struct rewriter_tables){

@@ -41,6 +41,7 @@
 struct chore;
 struct client;
 struct control_ops;
+struct screen;
 struct event;
 struct event_base;
 struct job;
@@ -202,6 +203,7 @@ struct session {
 		bool lost;     /* resume: connections can't be kept, and come back as reset */
 	} traffic;	       /* traffic.h */
 	struct network *network; /* network.h: its virtual network at the gateway; or NULL */
+	struct screen *screen; /* screen.h: the process that shows it; or NULL */
 	struct mapped *mapped; /* it was resumed with memory mapped from its image; NULL */
 	struct session_operation op;
 	struct event *retry; /* timer of rebuild.c: the name is not free yet */

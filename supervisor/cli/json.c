@@ -108,6 +108,15 @@ static json_t *config_of(const struct client_session *s)
 	return j;
 }
 
+static json_t *display_of(const Pb__Config *c)
+{
+	char name[16];
+
+	snprintf(name, sizeof(name), ":%u", c->display->number);
+	return json_pack("{s:i, s:i, s:s, s:i}", "width", (int)c->display->width, "height",
+		(int)c->display->height, "name", name, "server", (int)c->display->server);
+}
+
 static void add_live(json_t *j, const Pb__Info *info)
 {
 	json_t *processes = json_array(), *jobs = json_array();
@@ -145,6 +154,8 @@ json_t *json_of_session(const struct client_session *s, bool all)
 		json_object_set_new(j, "peer", json_text(r->peer));
 	if (!all && r->config->network)
 		json_object_set_new(j, "network", network_of(s));
+	if (r->config->display)
+		json_object_set_new(j, "display", display_of(r->config));
 	if (!all)
 		return j;
 	json_object_set_new(j, "id", json_hex(r->config->session_id.data, r->config->session_id.len));

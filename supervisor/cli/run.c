@@ -11,6 +11,7 @@
 
 #include "proto/control.pb-c.h"
 #include "proto/proto.h"
+#include "display/display.h"
 #include "supervisor/check.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/cli/run.h"
@@ -23,7 +24,7 @@
 
 struct run_options {
 	const char *name, *file, *workdir, *root, *user, *names, *view, *hostname, *command,
-		*outside, *every;
+		*outside, *every, *display;
 	bool detach, interactive, tty, remove, portable, io_uring, end_with_command;
 	struct cli_list env, env_files, volumes, allow;
 	struct run_net net;
@@ -92,7 +93,8 @@ static const struct cli_option options[] = {
 	{"file", 0, "FILE", "options and command from a file of `name = value` lines", CLI_STRING,
 		AT(file)},
 	{"command", 0, "COMMAND", "the command, for use in files", CLI_STRING, AT(command)},
-	{"display", 0, "WxH", "session displays are not built yet", CLI_REFUSED, 0},
+	{"display", 0, "WxH", "a screen of its own, which podrun view shows (1280x800)", CLI_MAYBE,
+		AT(display)},
 	{"vnc", 0, "PORT", "session displays are not built yet", CLI_REFUSED, 0},
 };
 
@@ -295,6 +297,9 @@ static int check_options(const struct run_options *o, struct err *e)
 		return e->error;
 	if (check_names(o, e) < 0)
 		return e->error;
+	if (o->display && is(o->view, "host"))
+		return err_set(e, ERR_USAGE, -EINVAL,
+			"--view host has no /tmp of its own for a --display");
 	if (o->io_uring) {
 		err_set(e, ERR_HOST, -EOPNOTSUPP, "--io-uring is not built yet");
 		return err_hint(e, "programs are told that the kernel has none, and do without");
@@ -377,6 +382,28 @@ static int parse_time(const char *text, uint32_t *ret, struct err *e)
 	return err_set(e, ERR_USAGE, -EINVAL, "--every: '%s' is no time, such as 30s, 10m or 2h", text);
 }
 
+/* "1280x800"; "" is the usual. */
+static int fill_display(const char *text, Pb__Config *c, struct err *e)
+{
+	Pb__Display *d = malloc(sizeof(*d));
+	char end;
+
+	if (!d)
+		return err_errno(e, -ENOMEM, "display");
+	pb__display__init(d);
+	c->display = d;
+	d->width = DISPLAY_WIDTH;
+	d->height = DISPLAY_HEIGHT;
+	if (!text[0])
+		return 0;
+	if (sscanf(text, "%5ux%5u%c", &d->width, &d->height, &end) == 2 && d->width && d->height &&
+		d->width <= DISPLAY_MAX_WIDTH && d->height <= DISPLAY_MAX_HEIGHT)
+		return 0;
+	err_set(e, ERR_USAGE, -EINVAL, "--display: '%s' is not valid here", text);
+	return err_hint(e, "WIDTHxHEIGHT in pixels, at most %dx%d", DISPLAY_MAX_WIDTH,
+		DISPLAY_MAX_HEIGHT);
+}
+
 static int fill_config(
 	const struct run_options *o, Pb__Config *c, struct strings *env, char *cwd, struct err *e)
 {
@@ -391,6 +418,8 @@ static int fill_config(
 		r = fill_allow(o, c, e);
 	if (r == 0)
 		r = run_net_fill(&o->net, c, e);
+	if (r == 0 && o->display)
+		r = fill_display(o->display, c, e);
 	if (r < 0)
 		return r;
 	if (o->root) {
@@ -656,6 +685,10 @@ const struct cli_command cli_run = {
 		"that keeps its connections to the outside while it is suspended. *--gateway HOST* has "
 		"them kept on another host, by *ssh*, from where they follow a *migrate*; *wg:FILE* is "
 		"a WireGuard server. *-p*, *--address*, *--gateway*, *--host-loopback* and *--link-local* mean *--net vnat*.\n\n"
+		"*--display* gives it a screen: an X server (*Xvfb*) that is a part of the session and moves with "
+		"it. DISPLAY and XAUTHORITY are set for everything inside. *podrun view* shows it and "
+		"types into it; viewers come and go, and the session does not notice. WxH is its size at first; "
+		"viewers and *xrandr* change it.\n\n"
 		"The kernel's namespaces hold the session's names. Where the host allows none, podrun says "
 		"so and rewrites numbers of processes and names of IPC objects itself (*--names rewrite*). /tmp, /run, /dev/shm, "
 		"/proc and what *-v* says are the session's there, too; all other files, clocks and network are the "

@@ -111,7 +111,7 @@ def who_may_use_the_socket(env):
 
 @test
 def what_is_not_built_yet_says_so(env):
-    for option in (("--display", "800x600"), ("--vnc", "1"), ("--io-uring",)):
+    for option in (("--vnc", "1"), ("--io-uring",)):
         one_line(env.podrun("run", *option, "--", "true", check=False), "not built")
     env.run_detached("s", *SLEEP)
     one_line(env.podrun("migrate", "--lazy", "s", "there", check=False), "not built")

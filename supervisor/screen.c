@@ -1,0 +1,586 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Theory of operation
+ *
+ *      the session                                   outside
+ *      pid 1 -- Xvfb :N  <--- unix socket in /tmp --- podrun display --serve <--- viewers
+ *                  '--- picture in /dev/shm (mapped) ------'
+ *
+ * Xvfb is started by pid 1 as a command is, before everything else, and is a part of the session:
+ * frozen, written and rebuilt like any process.  Only here it is known to be there for the display
+ * only, so that a session ends when nobody else is left.
+ *
+ * The display server's connection to it leads out of the session, and is no part of any image: it
+ * is let go before a freeze begins, and taken up when the session runs again.
+ *
+ *      run       spawn Xvfb, start the server, TAKE_UP until it says TAKEN, then the command begins
+ *      freeze    LET_GO -> GONE, then the tasks are stopped
+ *      thaw      TAKE_UP -> TAKEN
+ *      resume    start the server, TAKE_UP
+ *      end       SUSPENDED, MOVED or ENDED, and its socket is closed
+ *
+ * What is missing - Xvfb, the server, its connection - is put back by tend(), sooner or later.
+ * A server that does not let go is killed: that closes its connection just as well.
+ */
+#include "supervisor/screen.h"
+
+#include <event2/event.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include "base/base.h"
+#include "proto/control.pb-c.h"
+#include "supervisor/screen_server.h"
+#include "supervisor/session.h"
+
+#define FIRST_RETRY_MS	  10
+#define LAST_RETRY_MS	  2000
+#define START_PATIENCE_MS 60000 /* for Xvfb to be ready */
+#define GONE_PATIENCE_MS  3000	/* for the server to let go */
+#define MAX_STARTS	  5	/* of the server, for a session to begin */
+
+#define PLACE	   "podrun-display" /* below /run */
+#define AUTHORITY  "Xauthority"	    /* of DISPLAY_AUTHORITY */
+#define LOG	   "log"
+#define COOKIE	   "MIT-MAGIC-COOKIE-1"
+#define MAX_NUMBER 9999
+
+struct screen {
+	struct session *session;
+	struct screen_server *server; /* NULL: none now */
+	int listener;		      /* where viewers connect */
+	struct event *timer;
+	unsigned retry_ms, starts;
+	uint64_t deadline_ns; /* of the beginning */
+	bool asked, up;	      /* to take up; it has */
+	bool held;	      /* let go until the session runs again */
+	bool paused;
+	bool fresh; /* the X server's screen has not got its size yet */
+	void (*then)(struct session *s, struct err *e); /* who waits for the beginning */
+	void (*gone)(struct session *s);		/* who waits until it is let go */
+};
+
+static Pb__Display *display_of(const struct session *s)
+{
+	return s->record && s->record->config ? s->record->config->display : NULL;
+}
+
+/* ---- what the session is told ---------------------------------------------------------------- */
+
+int screen_check(const Pb__Config *c, struct err *e)
+{
+	const Pb__Display *d = c->display;
+
+	if (d && (d->width < 1 || d->height < 1 || d->width > DISPLAY_MAX_WIDTH ||
+			 d->height > DISPLAY_MAX_HEIGHT || d->number > MAX_NUMBER))
+		return err_set(e, ERR_IMAGE, -EBADMSG, "a display that makes no sense");
+	return 0;
+}
+
+/* Of the host's network the abstract sockets are seen, too: clients would find the display of the
+ * user's own desktop first. */
+static int choose_number(const Pb__Config *c, uint32_t *ret, struct err *e)
+{
+	uint16_t any = 0;
+
+	if (strcmp(c->net, "host") == 0 && getrandom(&any, sizeof(any), 0) != sizeof(any))
+		return err_errno(e, -errno, "random numbers");
+	*ret = strcmp(c->net, "host") == 0 ? 100 + any % (MAX_NUMBER - 100) : 0;
+	return 0;
+}
+
+static int set_variable(Pb__Config *c, const char *name, char *text)
+{
+	size_t n = strlen(name);
+	char **grown;
+
+	if (!text)
+		return -ENOMEM;
+	for (size_t i = 0; i < c->n_env; i++) {
+		if (strncmp(c->env[i], name, n) != 0 || c->env[i][n] != '=')
+			continue;
+		free(c->env[i]);
+		c->env[i] = text;
+		return 0;
+	}
+	grown = realloc(c->env, (c->n_env + 1) * sizeof(*grown));
+	if (!grown) {
+		free(text);
+		return -ENOMEM;
+	}
+	c->env = grown;
+	c->env[c->n_env++] = text;
+	return 0;
+}
+
+int screen_prepare(struct session *s, struct err *e)
+{
+	Pb__Config *c = s->record->config;
+	char *variable;
+	int r;
+
+	if (!c->display)
+		return 0;
+	if (screen_check(c, e) < 0)
+		return err_reclass(e, ERR_USAGE);
+	r = choose_number(c, &c->display->number, e);
+	if (r < 0)
+		return r;
+	if (asprintf(&variable, "DISPLAY=:%u", c->display->number) < 0 ||
+		set_variable(c, "DISPLAY", variable) < 0 ||
+		set_variable(c, "XAUTHORITY", strdup("XAUTHORITY=/run/" PLACE "/" AUTHORITY)) < 0)
+		return err_errno(e, -ENOMEM, "display");
+	return 0;
+}
+
+/* A directory of the session's own files; O_PATH. */
+static int open_files(const struct session *s)
+{
+	_cleanup_free_ char *path = NULL;
+
+	if (asprintf(&path, "%s/files", s->dir) < 0)
+		return -ENOMEM;
+	return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* Nothing in the session can lead out of it. */
+static int open_within(int dir, const char *path, int flags)
+{
+	struct open_how how = {.flags = (uint64_t)(flags | O_CLOEXEC),
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+
+	return (int)syscall(SYS_openat2, dir, path, &how, sizeof(how));
+}
+
+/* Any client with that cookie, whatever it thinks the host is called: Xau(3), FamilyWild. */
+static int write_authority(const struct session *s, struct err *e)
+{
+	static const uint8_t head[] = {0xff, 0xff, 0, 0, 0, 0, 0, sizeof(COOKIE) - 1};
+	_cleanup_close_ int files = open_files(s), place = -1;
+	_cleanup_buf_ struct buf b = BUF_INIT;
+	uint8_t cookie[16];
+	int r;
+
+	if (getrandom(cookie, sizeof(cookie), 0) != sizeof(cookie))
+		return err_errno(e, -errno, "random numbers");
+	buf_put(&b, head, sizeof(head));
+	buf_put(&b, COOKIE, sizeof(COOKIE) - 1);
+	buf_put_u8(&b, 0);
+	buf_put_u8(&b, sizeof(cookie));
+	buf_put(&b, cookie, sizeof(cookie));
+	if (files < 0 || io_mkdir_p(files, "run/" PLACE, 0700) < 0)
+		return err_errno(e, -errno, "cannot make /run/" PLACE);
+	place = open_within(files, "run/" PLACE, O_RDONLY | O_DIRECTORY);
+	r = place < 0 ? -errno : buf_error(&b);
+	if (r == 0)
+		r = io_write_file(place, AUTHORITY, b.data, b.len, 0600);
+	return r < 0 ? err_errno(e, r, "cannot make /run/" PLACE "/" AUTHORITY) : 0;
+}
+
+/* ---- the X server ---------------------------------------------------------------------------- */
+
+/* What a killed one leaves would be taken for another that runs. */
+static const char script[] =
+	"umask 077; n=${1#:}; d=/dev/shm/" DISPLAY_PICTURES "; "
+	"rm -rf \"$d\" \"/tmp/.X$n-lock\" \"/tmp/.X11-unix/X$n\"; mkdir -p \"$d\" && "
+	"exec Xvfb \"$@\" -fbdir \"$d\" 2> /run/" PLACE "/" LOG;
+
+static int spawn_x(struct session *s, struct err *e)
+{
+	const Pb__Config *c = s->record->config;
+	_cleanup_free_ char **env = calloc(c->n_env + 1, sizeof(*env));
+	char number[16], screen[32];
+	char *const argv[] = {(char *)"/bin/sh", (char *)"-c", (char *)script, (char *)"Xvfb",
+		number, (char *)"-screen", (char *)"0", screen, (char *)"-noreset",
+		(char *)"-nolisten", (char *)"tcp", (char *)"-nolisten", (char *)"local",
+		(char *)"-auth", (char *)"/run/" PLACE "/" AUTHORITY, NULL};
+	struct world_spawn spawn = {.argv = argv,
+		.envp = env,
+		.cwd = "/",
+		.stdio = {-1, -1, -1},
+		.umask = 077 | WORLD_UMASK};
+	pid_t vpid;
+	int none = -1;
+
+	if (!env)
+		return err_errno(e, -ENOMEM, "display");
+	if (c->n_env)
+		memcpy(env, c->env, c->n_env * sizeof(*env));
+	snprintf(number, sizeof(number), ":%u", c->display->number);
+	snprintf(screen, sizeof(screen), "%dx%dx24", DISPLAY_MAX_WIDTH, DISPLAY_MAX_HEIGHT);
+	if (world_spawn(&s->world, &spawn, &vpid, &none, e) < 0)
+		return err_wrap(e, "cannot start the display's X server");
+	c->display->server = vpid;
+	return 0;
+}
+
+/* The last thing it has said: it is shown to people. */
+static void last_words(const struct session *s, char *ret, size_t size)
+{
+	_cleanup_close_ int files = open_files(s), fd = -1;
+	char text[4096], *line;
+	ssize_t n;
+
+	*ret = '\0';
+	fd = files < 0 ? -1 : open_within(files, "run/" PLACE "/" LOG, O_RDONLY | O_NONBLOCK);
+	n = fd < 0 ? -1 : io_read_full(fd, text, sizeof(text) - 1);
+	if (n <= 0)
+		return;
+	while (n > 0 && strchr("\n ", text[n - 1]))
+		n--;
+	text[n] = '\0';
+	line = strrchr(text, '\n');
+	line = line ? line + 1 : text;
+	line[MIN(strlen(line), size - 1)] = '\0';
+	strcpy(ret, line);
+	for (char *p = ret; *p; p++)
+		if ((unsigned char)*p < ' ' || (unsigned char)*p > '~')
+			*p = '?';
+}
+
+int screen_processes(const struct session *s)
+{
+	const Pb__Display *d = display_of(s);
+
+	return d && d->server > 0;
+}
+
+/* ---- looking after it all -------------------------------------------------------------------- */
+
+static void tend(struct screen *d);
+
+static void again(struct screen *d, unsigned ms)
+{
+	const struct timeval then = {
+		.tv_sec = ms / 1000, .tv_usec = (suseconds_t)(ms % 1000) * 1000};
+
+	event_add(d->timer, &then);
+}
+
+static void later(struct screen *d)
+{
+	again(d, d->retry_ms);
+	d->retry_ms = MIN(d->retry_ms * 2, (unsigned)LAST_RETRY_MS);
+}
+
+static void tell_then(struct screen *d, struct err *e)
+{
+	void (*then)(struct session * s, struct err * e) = d->then;
+
+	d->then = NULL;
+	if (then)
+		then(d->session, e);
+}
+
+static void tell_gone(struct screen *d)
+{
+	void (*gone)(struct session * s) = d->gone;
+
+	d->gone = NULL;
+	d->asked = d->up = false;
+	event_del(d->timer);
+	if (gone)
+		gone(d->session);
+}
+
+/* It does not begin: that is tried again, unless somebody has waited for it long enough. */
+static void on_failed(struct screen *d, const char *why)
+{
+	struct err e = {0};
+
+	if (!d->then || (io_now_ns() < d->deadline_ns && d->starts <= MAX_STARTS)) {
+		later(d);
+		return;
+	}
+	err_set(&e, ERR_FAILED, -ETIMEDOUT, "the session's display can't be reached: %s", why);
+	tell_then(d, &e);
+}
+
+static void on_heard(void *ctx, enum display_serve_word word, const char *text)
+{
+	struct screen *d = ctx;
+	struct err none = {0};
+
+	switch (word) {
+	case DISPLAY_SERVE_TAKEN:
+		d->asked = false;
+		d->up = !d->held;
+		d->fresh = false;
+		d->retry_ms = FIRST_RETRY_MS;
+		d->starts = 0;
+		tell_then(d, &none);
+		break;
+	case DISPLAY_SERVE_FAILED:
+		d->asked = false;
+		log_debug("display: %s", text);
+		if (!d->held)
+			on_failed(d, text);
+		break;
+	case DISPLAY_SERVE_GONE:
+		tell_gone(d);
+		break;
+	case DISPLAY_SERVE_LOST:
+		d->up = false;
+		if (!d->held)
+			later(d);
+		break;
+	default:
+		log_warn("the display server says '%c', which is nothing", word);
+		break;
+	}
+}
+
+static void on_gone(void *ctx)
+{
+	struct screen *d = ctx;
+
+	log_warn("the display server has ended");
+	screen_server_free(take_ptr(d->server));
+	if (d->held)
+		tell_gone(d);
+	else
+		on_failed(d, "the display server ends");
+	d->asked = d->up = false;
+}
+
+static int start_server(struct screen *d, struct err *e)
+{
+	static const struct screen_server_ops ops = {on_heard, on_gone};
+	struct session *s = d->session;
+	const Pb__Config *c = s->record->config;
+	_cleanup_close_ int files = open_files(s), shm = -1;
+	struct screen_server_config config = {.name = c->name,
+		.number = c->display->number,
+		.width = d->fresh ? c->display->width : 0,
+		.height = d->fresh ? c->display->height : 0,
+		.listener = d->listener};
+
+	if (files < 0)
+		return err_errno(e, -errno, "display server");
+	shm = s->rewrite ? open_within(files, "shm", O_PATH | O_DIRECTORY)
+			 : open_within(s->world.root_fd, "dev/shm", O_PATH | O_DIRECTORY);
+	if (shm < 0)
+		return err_errno(e, -errno, "the session's /dev/shm");
+	config.files = files;
+	config.shm = shm;
+	d->starts++;
+	return screen_server_start(&d->server, s->loop, &config, &ops, d, e);
+}
+
+/* May something be started in the session? */
+static bool is_running(const struct session *s)
+{
+	return s->state == SESSION_STARTING || s->state == SESSION_RUNNING ||
+	       s->state == SESSION_COPYING;
+}
+
+static void tend(struct screen *d)
+{
+	struct session *s = d->session;
+	Pb__Display *config = display_of(s);
+	struct err e = {0};
+
+	if (d->held || s->state == SESSION_CLOSING)
+		return;
+	if (!config->server && is_running(s)) {
+		d->fresh = true;
+		if (spawn_x(s, &e) < 0)
+			log_warn("%s", e.msg);
+	}
+	if (!d->server && start_server(d, &e) < 0) {
+		log_warn("%s", e.msg);
+		on_failed(d, e.msg);
+		return;
+	}
+	if (!d->up && !d->asked) {
+		d->asked = true;
+		screen_server_say(d->server, DISPLAY_SERVE_TAKE_UP, NULL);
+	}
+}
+
+static void on_timer(evutil_socket_t fd, short what, void *ctx)
+{
+	struct screen *d = ctx;
+
+	if (!d->gone) {
+		tend(d);
+		return;
+	}
+	log_warn("the display server does not let go: it is killed");
+	screen_server_free(take_ptr(d->server));
+	tell_gone(d);
+}
+
+void screen_exited(struct session *s, pid_t vpid)
+{
+	Pb__Display *config = display_of(s);
+	struct screen *d = s->screen;
+	struct err e = {0};
+	char why[160];
+
+	if (!config || config->server != vpid || !d)
+		return;
+	config->server = 0;
+	last_words(s, why, sizeof(why));
+	if (!d->then) {
+		log_warn("the display's X server has ended: %s", why);
+		if (!d->held)
+			later(d);
+		return;
+	}
+	err_set(&e, ERR_HOST, -ENOENT, "the session has no display: %s",
+		why[0] ? why : "its X server has ended");
+	err_hint(&e, "it needs Xvfb (package xvfb); podrun check says whether it is there");
+	tell_then(d, &e);
+}
+
+/* ---- beginning ------------------------------------------------------------------------------- */
+
+static int listen_for_viewers(const struct session *s, struct err *e)
+{
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	_cleanup_close_ int dir = open(s->runtime, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (dir < 0 || fd < 0)
+		return err_errno(e, -errno, "%s", s->runtime);
+	unlinkat(dir, "display", 0);
+	snprintf(a.sun_path, sizeof(a.sun_path), "/proc/self/fd/%d/display", dir);
+	if (bind(fd, (struct sockaddr *)&a, sizeof(a)) < 0 || listen(fd, 16) < 0)
+		return err_errno(e, -errno, "the display's socket");
+	return take_fd(&fd);
+}
+
+/* Does nothing if it is there. */
+static int make(struct session *s, struct err *e)
+{
+	struct screen *d = s->screen ? s->screen : calloc(1, sizeof(*d));
+
+	if (!d)
+		return err_errno(e, -ENOMEM, "display");
+	if (s->screen)
+		return 0;
+	*d = (struct screen){.session = s, .listener = -1, .retry_ms = FIRST_RETRY_MS};
+	s->screen = d;
+	d->timer = event_new(s->loop, -1, 0, on_timer, d);
+	if (!d->timer)
+		return err_errno(e, -ENOMEM, "display");
+	d->listener = listen_for_viewers(s, e);
+	return MIN(d->listener, 0);
+}
+
+int screen_begin(struct session *s, void (*then)(struct session *s, struct err *e), struct err *e)
+{
+	int r;
+
+	if (!display_of(s))
+		return 0;
+	r = make(s, e);
+	if (r == 0)
+		r = write_authority(s, e);
+	if (r == 0)
+		r = spawn_x(s, e);
+	if (r < 0)
+		return r;
+	s->screen->fresh = true;
+	s->screen->then = then;
+	s->screen->deadline_ns = io_now_ns() + START_PATIENCE_MS * 1000000ull;
+	tend(s->screen);
+	return 1;
+}
+
+void screen_resume(struct session *s)
+{
+	struct err e = {0};
+
+	if (!display_of(s))
+		return;
+	if (make(s, &e) < 0)
+		log_warn("%s", e.msg);
+	else
+		tend(s->screen);
+}
+
+/* ---- freezing -------------------------------------------------------------------------------- */
+
+int screen_let_go(struct session *s, void (*then)(struct session *s))
+{
+	struct screen *d = s->screen;
+
+	if (!d)
+		return 0;
+	d->held = true;
+	event_del(d->timer);
+	if (!d->server || (!d->up && !d->asked))
+		return 0;
+	d->gone = then;
+	again(d, GONE_PATIENCE_MS);
+	screen_server_say(d->server, DISPLAY_SERVE_LET_GO, NULL);
+	return 1;
+}
+
+void screen_take_up(struct session *s)
+{
+	struct screen *d = s->screen;
+
+	if (!d)
+		return;
+	d->held = false;
+	d->gone = NULL;
+	if (d->paused && d->server)
+		screen_server_say(d->server, DISPLAY_SERVE_RUNNING, NULL);
+	d->paused = false;
+	tend(d);
+}
+
+void screen_paused(struct session *s)
+{
+	struct screen *d = s->screen;
+
+	if (!d)
+		return;
+	d->paused = true;
+	if (d->server)
+		screen_server_say(d->server, DISPLAY_SERVE_PAUSED, NULL);
+}
+
+/* ---- the end --------------------------------------------------------------------------------- */
+
+void screen_end(struct session *s, enum record_state state)
+{
+	struct screen *d = s->screen;
+	bool moved = state == RECORD_MOVED;
+
+	if (!d)
+		return;
+	d->then = NULL;
+	d->gone = NULL;
+	if (d->timer)
+		event_del(d->timer);
+	if (!d->server)
+		return;
+	screen_server_say(d->server,
+		moved			    ? DISPLAY_SERVE_MOVED
+		: state == RECORD_SUSPENDED ? DISPLAY_SERVE_SUSPENDED
+					    : DISPLAY_SERVE_ENDED,
+		moved ? s->record->peer : NULL);
+	screen_server_leave(d->server);
+}
+
+void screen_free(struct session *s)
+{
+	struct screen *d = s->screen;
+
+	if (!d)
+		return;
+	screen_server_free(d->server);
+	if (d->timer)
+		event_free(d->timer);
+	close_fd(d->listener);
+	free(take_ptr(s->screen));
+}

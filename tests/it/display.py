@@ -1,0 +1,432 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Displays of sessions: what a viewer sees is what the X server has, typing, the clipboard, sizes, and all that
+a freeze must not disturb.  The viewer is display_viewer.c, which decodes as any viewer does."""
+import contextlib
+import os
+import pathlib
+import queue
+import re
+import signal
+import struct
+import subprocess
+import sys
+import threading
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+from cli import one_line  # noqa: E402
+from harness import BUILD, PATIENCE, PODRUN, Failed, main, needs, needs_namespaces, test, until  # noqa: E402
+
+VIEWER = BUILD / "tests" / "it" / "display_viewer"
+# Reads keys of a terminal one by one and says their numbers.
+KEYS = "stty raw -echo; echo ready > /tmp/ready; while :; do dd bs=1 count=1 2>/dev/null | od -An -tu1 >> /tmp/keys; done"
+NOTICE = {"paused": "1", "suspended": "2", "moved": "3", "ended": "4", "running": "0"}
+
+
+class Viewer:
+    """Connected to a session's display server; `lines` is all that it has said."""
+
+    def __init__(self, env, name="s", host=None):
+        host = host or env
+        socket = pathlib.Path(host.environ["XDG_RUNTIME_DIR"]) / "podrun" / name / "display"
+        self.env = env
+        self.p = subprocess.Popen([VIEWER, socket], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+        env.background.append(self.p)
+        self.lines, self.n = [], 0
+        self.thread = threading.Thread(target=self._read, daemon=True)
+        self.thread.start()
+        self.said("welcome")
+
+    def _read(self):
+        with contextlib.suppress(ValueError, OSError):
+            for line in self.p.stdout:
+                self.lines.append(line.rstrip("\n"))
+
+    def do(self, text):
+        self.p.stdin.write(text + "\n")
+        self.p.stdin.flush()
+
+    def find(self, text, since=0):
+        return next((x for x in self.lines[since:] if x.startswith(text)), None)
+
+    def said(self, text, since=0):
+        return until("the viewer says %r: %s" % (text, self.lines[-5:]), lambda: self.find(text, since))
+
+    def picture(self):
+        """(width, height, RGB)"""
+        self.n += 1
+        path = self.env.path("picture%d-%d.ppm" % (id(self), self.n))
+        self.do("picture %s" % path)
+        self.said("picture %s" % path)
+        data = path.read_bytes()
+        path.unlink()
+        head = re.match(rb"P6\n(\d+) (\d+)\n255\n", data)
+        return int(head[1]), int(head[2]), data[head.end():]
+
+    def type(self, *keysyms):
+        for k in keysyms:
+            self.do("key %#x 1" % k)
+            self.do("key %#x 0" % k)
+
+
+def screenshot(env, name="s"):
+    """The same as the X server tells it: xwd(1) in the session."""
+    data = env.podrun("exec", name, "xwd", "-root", "-silent").out
+    word = struct.unpack(">25I", data[:100])
+    width, height, stride = word[4], word[5], word[12]
+    at = word[0] + word[19] * 12
+    rows = []
+    for y in range(height):
+        row = data[at + y * stride:at + y * stride + width * 4]
+        rgb = bytearray(width * 3)
+        rgb[0::3], rgb[1::3], rgb[2::3] = row[2::4], row[1::4], row[0::4]
+        rows.append(bytes(rgb))
+    return width, height, b"".join(rows)
+
+
+def sees_all(env, viewer, name="s"):
+    """Until the viewer has what the X server has; nothing may be drawing."""
+    until("the viewer's picture is the X server's", lambda: viewer.picture() == screenshot(env, name))
+
+
+def begin(env, *command, options=(), name="s", size="=640x480"):
+    needs("Xvfb", "xterm", "xwd", "xdotool", "xclip")
+    env.podrun("run", "-d", "--name", name, "--display" + size, *options, "--", *command)
+
+
+def begin_terminal(env, **kw):
+    """A terminal that writes down each key it gets, on all of the screen."""
+    begin(env, "xterm", "-bc", "-b", "0", "-geometry", "120x50+0+0", "-xrm", "*cursorBlink: false", "-e", "sh", "-c", KEYS, **kw)
+    until("the terminal is there", lambda: inside(env, "cat", "/tmp/ready").code == 0)
+
+
+def inside(env, *command, name="s"):
+    return env.podrun("exec", name, *command, check=False)
+
+
+def keys(env, name="s"):
+    return bytes(int(x) for x in inside(env, "cat", "/tmp/keys", name=name).text.split()).decode(errors="replace")
+
+
+def types(env, viewer, text, *keysyms, name="s"):
+    before = keys(env, name)
+    viewer.do("pointer 50 50 0")
+    viewer.type(*(keysyms or map(ord, text)))
+    until("the terminal gets %r: %r" % (before + text, keys(env, name)), lambda: keys(env, name) == before + text)
+
+
+def processes(env, *names):
+    """Of this test: whose environment has its directories."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            argv = pathlib.Path("/proc", pid, "cmdline").read_bytes().split(b"\0")
+            mine = str(env.dir).encode() in pathlib.Path("/proc", pid, "environ").read_bytes()
+            line = b" ".join(argv)
+            if mine and any(n.encode() in line for n in names):
+                found.append(int(pid))
+    return found
+
+
+# ---- run -------------------------------------------------------------------------------------
+
+@test
+def display_is_there_before_the_command(env):
+    needs("Xvfb", "xdpyinfo")
+    r = env.podrun("run", "--display=800x600", "--", "sh", "-c", "xdpyinfo && echo $DISPLAY $XAUTHORITY")
+    assert re.search(r"dimensions: *800x600 pixels", r.text), r
+    assert "DAMAGE" in r.text and "/Xauthority" in r.text.splitlines()[-1], r
+
+
+@test
+def session_ends_with_its_command(env):
+    """The X server alone is nobody."""
+    needs("Xvfb")
+    r = env.podrun("run", "--display", "--", "sh", "-c", "exit 3", code=3)
+    assert r.text == "" and "processes" not in r.errors, r
+    until("nothing is left", lambda: not processes(env, "Xvfb", "podrun"))
+
+
+@test
+def nothing_is_left_after_kill(env):
+    begin(env, "sleep", "1000")
+    Viewer(env)
+    assert len(processes(env, "Xvfb")) >= 1 and len(processes(env, "display --serve")) == 1
+    env.podrun("kill", "s")
+    until("nothing is left: %s" % processes(env, "Xvfb", "podrun"), lambda: not processes(env, "Xvfb", "podrun"))
+    env.podrun("rm", "s")
+
+
+@test
+def display_is_told(env):
+    begin(env, "sleep", "1000", size="=800x600")
+    (s,) = env.podrun("ps", "--json").json()
+    assert s["display"]["width"] == 800 and s["display"]["height"] == 600, s
+    whole = env.podrun("inspect", "s").json()
+    assert whole["display"]["server"] in [p["pid"] for p in whole["processes"]], whole
+    assert any(c["name"] == "display" for c in env.podrun("check", "--json", check=False).json()["checks"])
+    env.podrun("kill", "s")
+
+
+@test
+def sizes_that_are_none(env):
+    for size in ("=0x5", "=5", "=10000x10000", "=5x5x", "=x"):
+        one_line(env.podrun("run", "--display" + size, "--", "true", code=2), "--display")
+
+
+@test
+def a_session_without_xvfb_says_so(env):
+    empty = env.path("bin")
+    empty.mkdir()
+    for program in ("sh", "rm", "mkdir"):
+        (empty / program).symlink_to("/bin/" + program)
+    r = env.podrun("run", "--display", "-e", "PATH=%s" % empty, "--", "/bin/true", check=False)
+    assert r.code not in (0, 125 + 128), r
+    one_line(r, "display", "Xvfb")
+    assert env.sessions() == []
+
+
+# ---- what is seen ------------------------------------------------------------------------------
+
+@test
+def viewer_sees_what_is_drawn(env):
+    begin_terminal(env)
+    v = Viewer(env)
+    sees_all(env, v)
+    inside(env, "sh", "-c", "for i in 1 2 3; do xterm -geometry 40x10+$((i*60))+$((i*50)) -bc -e 'seq 100; cat' & done")
+    until("windows", lambda: len(inside(env, "xdotool", "search", "--class", "xterm").text.split()) >= 4)
+    sees_all(env, v)
+    second = Viewer(env)
+    sees_all(env, second)
+    env.podrun("kill", "s")
+    v.said("notice " + NOTICE["ended"])
+    v.said("closed")
+
+
+@test
+def viewer_sees_another_size(env):
+    begin_terminal(env)
+    v = Viewer(env)
+    for width, height in ((1000, 700), (500, 300), (1280, 1024)):
+        at = len(v.lines)
+        v.do("resize %d %d" % (width, height))
+        v.said("resized %d %d" % (width, height), at)
+        sees_all(env, v)
+    assert "1280x1024" in inside(env, "xdpyinfo").text
+    env.podrun("kill", "s")
+
+
+# ---- input -------------------------------------------------------------------------------------
+
+@test
+def keys_arrive(env):
+    begin_terminal(env)
+    v = Viewer(env)
+    types(env, v, "hello 123")
+    # Shift held, as a keyboard has it; and a capital without it, as a telephone has it.
+    v.do("key 0xffe1 1")
+    types(env, v, "AB!", ord("A"), ord("B"), ord("!"))
+    v.do("key 0xffe1 0")
+    types(env, v, "Q")
+    # What the session's layout does not have: typed with AltGr elsewhere.
+    v.do("key 0xfe03 1")
+    types(env, v, "@\u20ac", ord("@"), 0x20ac)
+    v.do("key 0xfe03 0")
+    types(env, v, "\u00e9\u00df\u0436", 0xe9, 0xdf, 0x01000436)
+    v.do("key 0xffe3 1")
+    types(env, v, "\x03", ord("c"))
+    v.do("key 0xffe3 0")
+    types(env, v, "c")
+    env.podrun("kill", "s")
+
+
+@test
+def keys_come_up_with_the_viewer(env):
+    begin_terminal(env)
+    v = Viewer(env)
+    v.do("key 0xffe1 1")
+    types(env, v, "X", ord("X"))
+    v.p.kill()
+    v.p.wait()
+    types(env, Viewer(env), "y1")
+    env.podrun("kill", "s")
+
+
+@test
+def pointer_clicks(env):
+    begin(env, "sh", "-c", "xev -root -event button > /tmp/events")
+    needs("xev")
+    v = Viewer(env)
+    until("xev", lambda: processes(env, "xev"))
+
+    def clicked():
+        for b in (0, 1, 0, 4, 0):
+            v.do("pointer 123 45 %d" % b)
+        events = inside(env, "cat", "/tmp/events").text
+        return "button 1" in events and "button 3" in events and "(123,45)" in events
+    until("clicks arrive", clicked)
+    env.podrun("kill", "s")
+
+
+# ---- clipboard -----------------------------------------------------------------------------------
+
+def paste(env, name="s"):
+    return inside(env, "timeout", "10", "xclip", "-selection", "clipboard", "-o", name=name).text
+
+
+def copy(env, text, name="s"):
+    inside(env, "sh", "-c", "printf '%s' \"$1\" | xclip -selection clipboard -i > /dev/null 2>&1", "sh", text, name=name)
+
+
+@test
+def clipboard_both_ways(env):
+    begin(env, "sleep", "1000")
+    v = Viewer(env)
+    copy(env, "from inside \u00e9")
+    v.said("clipboard 14 from inside \u00e9")
+    v.do("clipboard from outside \u20ac")
+    until("the session has it", lambda: paste(env) == "from outside \u20ac")
+    v.do("fill 700000")
+    until("a long one: %d" % len(paste(env)), lambda: len(paste(env)) == 700000)
+    inside(env, "sh", "-c", "head -c 900000 /dev/zero | tr '\\0' x | xclip -selection clipboard -i > /dev/null 2>&1")
+    v.said("clipboard 900000 xxx")
+    env.podrun("kill", "s")
+
+
+# ---- freezes -------------------------------------------------------------------------------------
+
+@test
+def snapshot_is_not_noticed(env):
+    begin_terminal(env)
+    v = Viewer(env)
+    types(env, v, "a")
+    v.do("clipboard kept")
+    until("the session has it", lambda: paste(env) == "kept")
+    at = len(v.lines)
+    for i in range(3):
+        env.podrun("snapshot", "s", "-o", env.path("copy%d" % i))
+        types(env, v, "b")
+    assert paste(env) == "kept"
+    sees_all(env, v)
+    said = [x for x in v.lines[at:] if x.startswith(("notice", "closed", "welcome", "resized", "clipboard"))]
+    assert not said, said
+    env.podrun("kill", "s")
+    env.podrun("rm", "s")
+    env.podrun("resume", "-d", env.path("copy2"))
+    v = Viewer(env)
+    sees_all(env, v)
+    types(env, v, "c")
+    env.podrun("kill", "s")
+
+
+@test
+def suspended_and_resumed(env):
+    begin_terminal(env)
+    v = Viewer(env)
+    types(env, v, "one")
+    v.do("key 0xffe1 1")  # stays down
+    sees_all(env, v)
+    env.podrun("suspend", "s")
+    v.said("notice " + NOTICE["suspended"])
+    v.said("closed")
+    until("nothing is left", lambda: not processes(env, "Xvfb", "podrun"))
+    env.podrun("resume", "-d", "s")
+    v = Viewer(env)
+    sees_all(env, v)
+    assert len(set(v.picture()[2])) > 1, "nothing is seen"
+    types(env, v, "two")
+    sees_all(env, v)
+    env.podrun("kill", "s")
+
+
+@test
+def paused(env):
+    begin_terminal(env)
+    v = Viewer(env)
+    sees_all(env, v)
+    env.podrun("pause", "s")
+    v.said("notice " + NOTICE["paused"])
+    second = Viewer(env)
+    until("the picture of a paused session", lambda: second.picture() == v.picture())
+    at = len(v.lines)
+    env.podrun("unpause", "s")
+    v.said("notice " + NOTICE["running"], at)
+    types(env, v, "on")
+    env.podrun("kill", "s")
+
+
+@test
+@needs_namespaces("a copy's display at the same number, on a network of its own")
+def cloned(env):
+    begin_terminal(env)
+    v = Viewer(env)
+    types(env, v, "both")
+    env.podrun("clone", "s", "2")
+    names = sorted(s["name"] for s in env.sessions())
+    assert len(names) == 3, names
+    for i, name in enumerate(n for n in names if n != "s"):
+        other = Viewer(env, name)
+        types(env, other, str(i), name=name)
+        assert keys(env, name) == "both%d" % i
+    types(env, v, "!")
+    assert keys(env) == "both!"
+    for name in names:
+        env.podrun("kill", name)
+
+
+@test
+def a_suspend_that_fails_leaves_the_viewer(env):
+    begin_terminal(env)
+    v = Viewer(env)
+    types(env, v, "a")
+    env.podrun("suspend", "s", "-o", "/no/such/directory/image", check=False)
+    types(env, v, "b")
+    env.podrun("kill", "s")
+
+
+# ---- who dies -------------------------------------------------------------------------------------
+
+@test
+def display_server_is_started_again(env):
+    begin_terminal(env)
+    v = Viewer(env)
+    (old,) = processes(env, "display --serve")
+    os.kill(old, signal.SIGKILL)
+    v.said("closed")
+    v = Viewer(env)
+    types(env, v, "again")
+    sees_all(env, v)
+    assert processes(env, "display --serve") not in ([], [old])
+    env.podrun("kill", "s")
+
+
+@test
+def x_server_is_started_again(env):
+    begin(env, "sleep", "1000")
+    v = Viewer(env)
+    old = env.podrun("inspect", "s").json()["display"]["server"]
+    env.podrun("kill", "-s", "KILL", "s", str(old))
+    until("another", lambda: env.podrun("inspect", "s").json()["display"]["server"] not in (0, old))
+    until("a client", lambda: inside(env, "xdpyinfo").code == 0)
+    inside(env, "sh", "-c", "xterm -bc -e cat & until xdotool search --class xterm; do sleep 0.1; done")
+    sees_all(env, v)
+    env.podrun("suspend", "s")
+    env.podrun("resume", "-d", "s")
+    sees_all(env, Viewer(env))
+    env.podrun("kill", "s")
+
+
+@test
+def a_stopped_display_server_does_not_hold_a_freeze_up(env):
+    begin_terminal(env)
+    Viewer(env)
+    (old,) = processes(env, "display --serve")
+    os.kill(old, signal.SIGSTOP)
+    env.podrun("snapshot", "s", "-o", env.path("copy"))
+    types(env, Viewer(env), "x")
+    assert processes(env, "display --serve") not in ([], [old])
+    env.podrun("kill", "s")
+
+
+if __name__ == "__main__":
+    main()
