@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The region is cut into cells of a fixed grid; of each cell it is said what its pixels are like:
- * of one colour, of few, a pattern that repeats, many colours, a picture.  Then, from the upper
- * left one on, cells of the same sort are gathered in rectangles as large as possible: large ones
- * compress better, and each costs a head.  A large area of one colour is a rectangle of its own; a
- * small one joins whatever is around it.  What is drawn of a cell is the extents of the region
- * within it, so that of a letter only its own few pixels are sent.
+ * What compresses best is one large rectangle: letters repeat, and each rectangle begins anew.  So
+ * only that is cut out which a command of its own is much better for: large areas of one colour,
+ * or of a pattern that repeats, and pictures (which a viewer may want lossy).
+ *
+ * The region is cut into cells of a fixed grid, and of each cell it is said what its pixels are
+ * like. Then, from the upper left one on, cells of the same sort are gathered in rectangles as
+ * large as possible.  What is drawn of a cell is the extents of the region within it, so that of a
+ * letter only its own few pixels are sent.
  */
 #include "display/classify.h"
 
@@ -14,28 +16,26 @@
 #include "base/base.h"
 #include "display/codec/palette.h"
 
-#define CELL 32
-#define LEAST_FILL \
-	2048 /* pixels of one colour that are worth an SFILL, if there are others around */
-#define LEAST_TILES 4096 /* pixels of a pattern that are worth a PFILL */
-#define TILE	    8	 /* the period that is looked for, and its divisors */
-#define SMOOTH	    5	 /* a picture: fewer than 1 of so many ... */
-#define SMOOTH_OF   10	 /* ... pixels are as the one to the left */
+#define CELL	      32
+#define LEAST_FILL    (1 << 16) /* pixels of one colour that are cut out */
+#define LEAST_TILES   (1 << 14) /* pixels of a pattern */
+#define LEAST_PICTURE (1 << 13)
+#define FEW_COLOURS   16
+#define TILE	      8 /* the period that is looked for, and its divisors */
+#define PICTURE_OF    3 /* in a picture fewer than 1 of so many pixels is as the one to the left */
 
 enum sort {
 	NOTHING, /* no part of the region, or done */
 	FLAT,
 	TILED,
-	FEW,
-	MANY,
+	OTHER, /* text, widgets */
 	PICTURE,
 };
 
 struct cell {
 	enum sort sort;
 	pixman_box32_t box; /* of the region, within the cell */
-	struct display_palette
-		palette; /* FLAT, FEW: the colours; TILED: [0] is a number of the pattern */
+	uint32_t colour;    /* FLAT: its; TILED: a number of the pattern */
 };
 
 struct grid {
@@ -70,7 +70,7 @@ static void cover(struct grid *g, const pixman_box32_t *b)
 
 			if (c->sort == NOTHING)
 				c->box = part;
-			c->sort = FEW;
+			c->sort = OTHER;
 			c->box = (pixman_box32_t){MIN(c->box.x1, part.x1), MIN(c->box.y1, part.y1),
 				MAX(c->box.x2, part.x2), MAX(c->box.y2, part.y2)};
 		}
@@ -86,7 +86,7 @@ static bool is_picture(const struct grid *g, const struct display_rect *r)
 		for (int i = 1; i < r->w; i++)
 			same += p[i] == p[i - 1];
 	}
-	return same * SMOOTH_OF < (r->w - 1) * r->h * SMOOTH;
+	return same * PICTURE_OF < (r->w - 1) * r->h;
 }
 
 /* Whether all of a whole cell repeats every TILE pixels; *ret_number tells tiles apart. */
@@ -113,17 +113,17 @@ static bool is_tiled(const struct grid *g, const struct display_rect *r, uint32_
 static void sort_cell(const struct grid *g, struct cell *c)
 {
 	const struct display_rect r = cell_rect(c);
-	uint32_t number = 0;
+	uint32_t colours[2] = {0};
+	int n = display_palette_count(g->f, &r, FEW_COLOURS, colours);
 
-	if (!display_palette_find(g->f, &r, DISPLAY_PALETTE_MAX, &c->palette)) {
-		c->sort = is_picture(g, &r) ? PICTURE : MANY;
-		return;
-	}
-	c->sort = c->palette.n == 1 ? FLAT : FEW;
-	if (c->sort == FEW && is_tiled(g, &r, &number)) {
+	c->sort = OTHER;
+	c->colour = colours[0];
+	if (n == 1)
+		c->sort = FLAT;
+	else if (n > FEW_COLOURS && is_picture(g, &r))
+		c->sort = PICTURE;
+	else if (n <= FEW_COLOURS && is_tiled(g, &r, &c->colour))
 		c->sort = TILED;
-		c->palette.colours[0] = number;
-	}
 }
 
 /* ---- rectangles ------------------------------------------------------------------------------ */
@@ -131,29 +131,29 @@ static void sort_cell(const struct grid *g, struct cell *c)
 /* Cells x1..x2, y1..y2. */
 struct group {
 	int x1, y1, x2, y2;
-	enum sort sort;
-	struct display_palette palette; /* of the first */
-	bool exact;			/* only the very same palette joins: FLAT, TILED */
+	enum sort sort;	 /* OTHER: any */
+	uint32_t colour; /* FLAT, TILED */
 };
 
 static bool joins(const struct group *gr, const struct cell *c)
 {
-	if (gr->exact)
-		return c->sort == gr->sort && c->palette.colours[0] == gr->palette.colours[0];
-	if (c->sort == FLAT)
-		return true;
-	return c->sort == gr->sort || (c->sort == TILED && gr->sort == FEW);
+	if (gr->sort == OTHER)
+		return c->sort != NOTHING && c->sort != PICTURE;
+	return c->sort == gr->sort && (c->sort == PICTURE || c->colour == gr->colour);
 }
 
 /* As many cells as join, first to the right, then rows of as many. */
-static void extend(const struct grid *g, struct group *gr)
+static struct group group_from(const struct grid *g, int x, int y, enum sort sort)
 {
-	while (gr->x2 < g->columns && joins(gr, cell_at(g, gr->x2, gr->y1)))
-		gr->x2++;
-	for (; gr->y2 < g->rows; gr->y2++)
-		for (int x = gr->x1; x < gr->x2; x++)
-			if (!joins(gr, cell_at(g, x, gr->y2)))
-				return;
+	struct group gr = {x, y, x + 1, y + 1, sort, cell_at(g, x, y)->colour};
+
+	while (gr.x2 < g->columns && joins(&gr, cell_at(g, gr.x2, y)))
+		gr.x2++;
+	for (; gr.y2 < g->rows; gr.y2++)
+		for (x = gr.x1; x < gr.x2; x++)
+			if (!joins(&gr, cell_at(g, x, gr.y2)))
+				return gr;
+	return gr;
 }
 
 /* The extents of what is to be drawn of the group. */
@@ -192,75 +192,63 @@ static void add(struct grid *g, struct display_command c)
 	}
 }
 
-static void add_fill(struct grid *g, const struct display_rect *r, uint32_t colour)
+static void add_other(struct grid *g, const struct display_rect *r)
 {
-	add(g, (struct display_command){.type = DISPLAY_SFILL, .rect = *r, .colour = {colour}});
-}
+	struct display_command c = {.type = DISPLAY_RAW, .rect = *r};
+	int n = display_palette_count(g->f, r, FEW_COLOURS, c.colour);
 
-static void add_few(struct grid *g, const struct display_rect *r)
-{
-	struct display_command c = {.type = DISPLAY_RAW, .rect = *r, .hint = DISPLAY_FEW_COLOURS};
-	struct display_palette p;
-
-	if (!display_palette_find(g->f, r, DISPLAY_PALETTE_MAX, &p)) {
-		c.hint = DISPLAY_PLAIN;
-	} else if (p.n == 1) {
-		return add_fill(g, r, p.colours[0]);
-	} else if (p.n == 2) {
+	if (n == 1)
+		c.type = DISPLAY_SFILL;
+	else if (n == 2)
 		c.type = DISPLAY_BITMAP;
-		c.colour[0] = p.colours[0];
-		c.colour[1] = p.colours[1];
-	}
+	else if (n <= FEW_COLOURS)
+		c.hint = DISPLAY_FEW_COLOURS;
 	add(g, c);
 }
 
 static void add_group(struct grid *g, const struct group *gr, const struct display_rect *r)
 {
+	struct display_command c = {.type = DISPLAY_RAW, .rect = *r};
+
 	switch (gr->sort) {
 	case TILED:
-		return add(g, (struct display_command){
-				      .type = DISPLAY_PFILL, .rect = *r, .tw = TILE, .th = TILE});
+		c.type = DISPLAY_PFILL;
+		c.tw = c.th = TILE;
+		break;
 	case FLAT:
-	case FEW:
-		return add_few(g, r);
+		c.type = DISPLAY_SFILL;
+		c.colour[0] = gr->colour;
+		break;
+	case PICTURE:
+		c.hint = DISPLAY_SMOOTH;
+		break;
 	default:
-		return add(
-			g, (struct display_command){.type = DISPLAY_RAW,
-				   .rect = *r,
-				   .hint = gr->sort == PICTURE ? DISPLAY_SMOOTH : DISPLAY_PLAIN});
+		return add_other(g, r);
 	}
+	add(g, c);
 }
 
-static struct group group_from(const struct grid *g, int x, int y, bool exact)
-{
-	const struct cell *c = cell_at(g, x, y);
-	struct group gr = {x, y, x + 1, y + 1, c->sort, c->palette, exact};
-
-	extend(g, &gr);
-	return gr;
-}
-
-/* What is of one colour, or repeats, and is large. */
+/* What is large and of a sort of its own.  A small picture is none. */
 static void take_large(struct grid *g, int x, int y)
 {
+	static const long least[] = {
+		[FLAT] = LEAST_FILL, [TILED] = LEAST_TILES, [PICTURE] = LEAST_PICTURE};
 	const enum sort sort = cell_at(g, x, y)->sort;
 	struct display_rect r;
 	struct group gr;
 
-	if (sort != FLAT && sort != TILED)
+	if (sort == NOTHING || sort == OTHER)
 		return;
-	gr = group_from(g, x, y, true);
+	gr = group_from(g, x, y, sort);
 	r = group_rect(g, &gr);
-	if (display_rect_area(&r) < (sort == FLAT ? LEAST_FILL : LEAST_TILES))
-		return;
-	if (sort == FLAT)
-		add_fill(g, &r, gr.palette.colours[0]);
-	else
+	if (display_rect_area(&r) >= least[sort]) {
 		add_group(g, &gr, &r);
-	done(g, &gr);
+		done(g, &gr);
+	} else if (sort == PICTURE) {
+		cell_at(g, x, y)->sort = OTHER;
+	}
 }
 
-/* The rest.  What begins with a small area of one colour is of the sort that is next to it. */
 static void take_rest(struct grid *g, int x, int y)
 {
 	struct display_rect r;
@@ -268,14 +256,7 @@ static void take_rest(struct grid *g, int x, int y)
 
 	if (cell_at(g, x, y)->sort == NOTHING)
 		return;
-	if (cell_at(g, x, y)->sort == TILED)
-		cell_at(g, x, y)->sort = FEW;
-	gr = group_from(g, x, y, false);
-	if (gr.sort == FLAT && gr.x2 < g->columns && cell_at(g, gr.x2, y)->sort != NOTHING) {
-		gr = (struct group){x, y, gr.x2, y + 1, cell_at(g, gr.x2, y)->sort, {0}, false};
-		gr.sort = gr.sort == TILED ? FEW : gr.sort;
-		extend(g, &gr);
-	}
+	gr = group_from(g, x, y, OTHER);
 	r = group_rect(g, &gr);
 	add_group(g, &gr, &r);
 	done(g, &gr);

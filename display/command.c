@@ -15,8 +15,9 @@
 #include "display/codec/palette.h"
 #include "display/codec/raw24.h"
 
-#define SMALL	   4096 /* bytes and pixels, below which everything is tried */
-#define JPEG_LEAST 1024 /* pixels, below which it isn't worth its tables */
+#define SMALL	    4096 /* bytes and pixels, below which everything is tried */
+#define JPEG_LEAST  1024 /* pixels, below which it isn't worth its tables */
+#define SAMPLE_ROWS 16
 
 struct display_encoder {
 	struct display_block *block;
@@ -163,54 +164,53 @@ static void put_indices(struct put *p, enum display_codec codec, const struct di
 	struct display_message m = {.type = DISPLAY_RAW, .rect = p->rect, .codec = (uint8_t)codec};
 	size_t begin = display_wire_begin(p->out, &m);
 
-	buf_put_u8(p->out, (uint8_t)pal->n);
+	buf_put_u8(p->out, (uint8_t)pal->n); /* 256 is 0 */
 	for (int i = 0; i < pal->n; i++)
 		buf_put_u32(p->out, pal->colours[i]);
 	buf_put(p->out, indices->data, indices->len);
 	display_wire_end(p->out, begin);
 }
 
-/*
- * With these colours: 1 if it has been put, 0 if they are not all, or if the viewer does not take
- * palettes and needs more than bits.
- */
-static int put_palette(struct put *p, const struct display_palette *pal)
+static int put_bits(struct put *p, const struct display_palette *pal, const struct buf *bits)
 {
-	size_t n = display_palette_size(&p->rect, pal->n);
+	struct display_message m = {
+		.type = DISPLAY_BITMAP, .rect = p->rect, .data = {bits->data, bits->len}};
+
+	m.colour[0] = pal->colours[0];
+	m.colour[1] = pal->colours[1];
+	display_wire_put(p->out, &m);
+	return 1;
+}
+
+/*
+ * 1 if it has few colours and has been put; 0 if there are too many, or the viewer does not take
+ * palettes and it needs more than bits.
+ */
+static int put_few(struct put *p)
+{
+	uint8_t *indices = pixels(p, (size_t)display_rect_area(&p->rect));
 	enum display_codec codec = DISPLAY_CODEC_PALETTE;
-	uint8_t *indices = pixels(p, n);
+	struct buf *plain = &p->enc->pixels;
+	struct display_palette pal;
 	const struct buf *best;
 
 	if (!indices)
 		return -ENOMEM;
-	if (!display_palette_pack(p->f, &p->rect, pal, indices))
-		return 0;
-	best = smallest(p, DISPLAY_CODEC_PALETTE_LZ4, DISPLAY_CODEC_PALETTE_ZSTD, n, &codec);
-	if (!best && pal->n == 2) {
-		struct display_message m = {.type = DISPLAY_BITMAP,
-			.rect = p->rect,
-			.data = {indices, n},
-			.colour = {pal->colours[0], pal->colours[1]}};
-
-		display_wire_put(p->out, &m);
-		return 1;
-	}
-	if (!best && !takes(p, DISPLAY_CODEC_PALETTE))
-		return 0;
-	put_indices(p, codec, pal, best ? best : &p->enc->pixels);
-	return 1;
-}
-
-/* 1 if it has few colours and has been put, or 0. */
-static int put_few(struct put *p)
-{
-	struct display_palette pal;
-
-	if (!display_palette_find(p->f, &p->rect, DISPLAY_PALETTE_MAX, &pal))
+	if (!display_palette_pack(p->f, &p->rect, DISPLAY_PALETTE_MAX, &pal, indices))
 		return 0;
 	if (pal.n == 1)
 		return put_fill(p, pal.colours[0]), 1;
-	return put_palette(p, &pal);
+	if (pal.n > 16 && 4 * pal.n > display_rect_area(&p->rect))
+		return 0; /* the palette alone is too long */
+	plain->len = display_palette_size(&p->rect, pal.n);
+	best = smallest(
+		p, DISPLAY_CODEC_PALETTE_LZ4, DISPLAY_CODEC_PALETTE_ZSTD, plain->len, &codec);
+	if (!best && pal.n == 2)
+		return put_bits(p, &pal, plain);
+	if (!best && !takes(p, DISPLAY_CODEC_PALETTE))
+		return 0;
+	put_indices(p, codec, &pal, best ? best : plain);
+	return 1;
 }
 
 static int put_jpeg(struct put *p)
@@ -226,25 +226,55 @@ static int put_jpeg(struct put *p)
 	return 1;
 }
 
+/* For lz4 it depends on the pixels what is better: some rows of the middle are tried both ways. */
+static bool is_better_left(struct put *p)
+{
+	struct display_rect r = p->rect;
+	size_t len[2] = {0};
+
+	if (!takes(p, DISPLAY_CODEC_LZ4) || !takes(p, DISPLAY_CODEC_LEFT_LZ4))
+		return takes(p, DISPLAY_CODEC_LEFT_LZ4);
+	r.y += MAX(0, r.h - SAMPLE_ROWS) / 2;
+	r.h = MIN(r.h, SAMPLE_ROWS);
+	for (int left = 0; left < 2; left++) {
+		struct buf *to = &p->enc->packed[DISPLAY_BLOCK_LZ4];
+		uint8_t *bytes = pixels(p, display_raw24_size(&r));
+
+		if (!bytes)
+			return true;
+		(left ? display_raw24_pack_left : display_raw24_pack)(p->f, &r, bytes);
+		empty(to);
+		display_block_pack(
+			p->enc->block, DISPLAY_BLOCK_LZ4, 0, bytes, p->enc->pixels.len, to);
+		len[left] = to->len;
+	}
+	return len[1] < len[0];
+}
+
 /* Exactly, whatever it is. */
 static int put_lossless(struct put *p)
 {
-	size_t n = display_raw24_size(&p->rect);
+	const bool left = takes(p, DISPLAY_CODEC_LEFT_ZSTD) || is_better_left(p);
 	enum display_codec codec = DISPLAY_CODEC_NONE;
+	size_t n = display_raw24_size(&p->rect);
 	uint8_t *bytes = pixels(p, n);
 	const struct buf *best;
 
 	if (!bytes)
 		return -ENOMEM;
-	display_raw24_pack_left(p->f, &p->rect, bytes);
-	best = smallest(p, DISPLAY_CODEC_LEFT_LZ4, DISPLAY_CODEC_LEFT_ZSTD, n, &codec);
-	if (!best) {
+	if (left) {
+		display_raw24_pack_left(p->f, &p->rect, bytes);
+		best = smallest(p, DISPLAY_CODEC_LEFT_LZ4, DISPLAY_CODEC_LEFT_ZSTD, n, &codec);
+	} else {
 		display_raw24_pack(p->f, &p->rect, bytes);
-		best = compress(p, DISPLAY_CODEC_LZ4, DISPLAY_BLOCK_LZ4, n);
-		codec = best ? DISPLAY_CODEC_LZ4 : DISPLAY_CODEC_NONE;
+		best = compress(p, codec = DISPLAY_CODEC_LZ4, DISPLAY_BLOCK_LZ4, n);
 	}
-	if (!best)
+	if (!best) {
+		codec = DISPLAY_CODEC_NONE;
 		best = &p->enc->pixels;
+		if (left)
+			display_raw24_pack(p->f, &p->rect, bytes);
+	}
 	put_raw(p, codec, best->data, best->len);
 	return 0;
 }
@@ -256,7 +286,7 @@ static int put_any(struct put *p, enum display_hint hint)
 	long area = display_rect_area(&p->rect);
 	int r = 0;
 
-	if (hint == DISPLAY_FEW_COLOURS || area <= SMALL)
+	if (hint != DISPLAY_SMOOTH || area <= SMALL)
 		r = put_few(p);
 	if (r)
 		return MIN(r, 0);
@@ -312,14 +342,6 @@ static int put_tile(struct put *p, int tw, int th)
 	return 0;
 }
 
-static int put_bits(struct put *p, const uint32_t *colour)
-{
-	const struct display_palette pal = {2, {colour[0], colour[1]}};
-	int r = put_palette(p, &pal);
-
-	return r ? MIN(r, 0) : put_any(p, DISPLAY_FEW_COLOURS);
-}
-
 static int put_copy(struct put *p, int sx, int sy)
 {
 	struct display_message m = {.type = DISPLAY_COPY, .rect = p->rect};
@@ -344,7 +366,7 @@ static int put(struct put *p, const struct display_command *c)
 		return is_filled(p, c->colour[0]) ? put_fill(p, c->colour[0])
 						  : put_any(p, DISPLAY_PLAIN);
 	case DISPLAY_BITMAP:
-		return put_bits(p, c->colour);
+		return put_any(p, DISPLAY_FEW_COLOURS);
 	case DISPLAY_PFILL:
 		return is_tile(c->tw, c->th) && is_tiled(p, c->tw, c->th)
 			       ? put_tile(p, c->tw, c->th)

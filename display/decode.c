@@ -102,12 +102,15 @@ static bool draw_palette(struct display_decoder *d, const struct display_message
 	const enum display_block_format format =
 		m->codec == DISPLAY_CODEC_PALETTE_ZSTD ? DISPLAY_BLOCK_ZSTD : DISPLAY_BLOCK_LZ4;
 	struct cursor c = cursor_of(m->data.data, m->data.len);
-	struct display_palette pal = {.n = cursor_u8(&c)};
+	struct display_palette pal;
 	struct display_bytes rest;
 	const uint8_t *indices;
 	size_t n;
 
-	if (pal.n < 2 || pal.n > DISPLAY_PALETTE_MAX)
+	pal.n = cursor_u8(&c);
+	if (!pal.n)
+		pal.n = 256;
+	if (pal.n < 2)
 		return false;
 	for (int i = 0; i < pal.n; i++)
 		pal.colours[i] = cursor_u32(&c) & DISPLAY_RGB;

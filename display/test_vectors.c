@@ -75,25 +75,24 @@ static void make_24(struct maker *k, enum display_codec codec, struct display_re
 static void make_palette(struct maker *k, enum display_codec codec, struct display_rect r, int n)
 {
 	_cleanup_buf_ struct buf data = BUF_INIT;
-	struct display_palette p = {.n = n};
 	uint8_t indices[WIDTH * HEIGHT];
+	struct display_palette p;
 
-	buf_put_u8(&data, (uint8_t)n);
-	for (int i = 0; i < n; i++) {
-		p.colours[i] = (uint32_t)i * 0x102030;
-		buf_put_u32(&data, p.colours[i]);
-	}
 	for (int y = 0; y < r.h; y++)
 		for (int x = 0; x < r.w; x++)
-			*display_frame_at(&k->f, r.x + x, r.y + y) = p.colours[(x * y + x) % n];
-	display_palette_pack(&k->f, &r, &p, indices);
+			*display_frame_at(&k->f, r.x + x, r.y + y) =
+				(uint32_t)((x * y + x) % n) * 0x102030;
+	display_palette_pack(&k->f, &r, n, &p, indices);
+	buf_put_u8(&data, (uint8_t)p.n);
+	for (int i = 0; i < p.n; i++)
+		buf_put_u32(&data, p.colours[i]);
 	if (codec == DISPLAY_CODEC_PALETTE)
-		buf_put(&data, indices, display_palette_size(&r, n));
+		buf_put(&data, indices, display_palette_size(&r, p.n));
 	else
 		display_block_pack(k->block,
 			codec == DISPLAY_CODEC_PALETTE_ZSTD ? DISPLAY_BLOCK_ZSTD
 							    : DISPLAY_BLOCK_LZ4,
-			1, indices, display_palette_size(&r, n), &data);
+			1, indices, display_palette_size(&r, p.n), &data);
 	put_raw(k, codec, &r, data.data, data.len);
 }
 
@@ -148,6 +147,7 @@ static void make_server(struct maker *k)
 	make_palette(k, DISPLAY_CODEC_PALETTE, (struct display_rect){0, 8, 5, 7}, 3);
 	make_palette(k, DISPLAY_CODEC_PALETTE_LZ4, (struct display_rect){5, 8, 9, 7}, 16);
 	make_palette(k, DISPLAY_CODEC_PALETTE_ZSTD, (struct display_rect){14, 8, 6, 8}, 2);
+	make_palette(k, DISPLAY_CODEC_PALETTE_LZ4, (struct display_rect){20, 4, 12, 5}, 23);
 	make_others(k);
 	display_block_free(k->block);
 	display_frame_fini(&k->f);

@@ -67,7 +67,7 @@ enum display_codec {
 	DISPLAY_CODEC_LEFT_LZ4 = 2,  /* each byte minus the pixel's to the left, as an lz4 block */
 	DISPLAY_CODEC_LEFT_ZSTD = 3, /* the same as a zstd frame */
 	DISPLAY_CODEC_JPEG = 4,
-	DISPLAY_CODEC_PALETTE = 5, /* 2 to 16 colours and indices */
+	DISPLAY_CODEC_PALETTE = 5, /* 2 to 256 colours and indices */
 	DISPLAY_CODEC_PALETTE_LZ4 = 6,
 	DISPLAY_CODEC_PALETTE_ZSTD = 7,
 	DISPLAY_CODECS

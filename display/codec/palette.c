@@ -9,105 +9,116 @@
 
 #include "base/base.h"
 
-#define SLOTS 64
-#define FREE  0xffffffffu /* no colour */
+#define SLOT_BITS 10
+#define SLOTS	  (1 << SLOT_BITS)
+#define FREE	  0xffffffffu /* no colour */
 
 struct lookup {
 	uint32_t colour[SLOTS];
 	uint8_t index[SLOTS];
 };
 
-static void lookup_init(struct lookup *l)
+/* For @max colours only so many slots are used: a smaller table is sooner made. */
+static unsigned lookup_init(struct lookup *l, int max)
 {
-	memset(l->colour, 0xff, sizeof(l->colour));
+	unsigned bits = max <= 16 ? 6 : SLOT_BITS;
+
+	memset(l->colour, 0xff, sizeof(*l->colour) << bits);
+	return 32 - bits;
 }
 
 /* Where @colour is, or where it would be. */
-static unsigned slot_of(const struct lookup *l, uint32_t colour)
+static unsigned slot_of(const struct lookup *l, uint32_t colour, unsigned shift)
 {
-	unsigned i = (colour * 0x9e3779b1u) >> 26;
+	unsigned mask = (1u << (32 - shift)) - 1, i = (colour * 0x9e3779b1u) >> shift;
 
 	while (l->colour[i] != colour && l->colour[i] != FREE)
-		i = (i + 1) % SLOTS;
+		i = (i + 1) & mask;
 	return i;
 }
 
-static void enter(struct lookup *l, uint32_t colour, int index)
+/* The bytes of a row's indices as bits of them, in place; returns where the next row goes. */
+static uint8_t *squeeze(const uint8_t *indices, int n, int bits, uint8_t *out)
 {
-	unsigned i = slot_of(l, colour);
+	const int each = 8 / bits;
 
-	l->colour[i] = colour;
-	l->index[i] = (uint8_t)index;
+	for (int i = 0; i < n; i += each) {
+		unsigned byte = 0;
+
+		for (int k = 0; k < each; k++)
+			byte = byte << bits | (i + k < n ? indices[i + k] : 0);
+		*out++ = (uint8_t)byte;
+	}
+	return out;
 }
 
-bool display_palette_find(const struct display_frame *f, const struct display_rect *r, int max,
-	struct display_palette *ret_palette)
+bool display_palette_pack(const struct display_frame *f, const struct display_rect *r, int max,
+	struct display_palette *ret_palette, uint8_t *out)
 {
-	struct display_palette p = {0};
-	struct lookup l;
+	struct display_palette *p = ret_palette;
+	uint8_t index = 0, *to = out;
 	uint32_t last = FREE;
+	struct lookup l;
+	unsigned shift = lookup_init(&l, max);
 
-	lookup_init(&l);
+	p->n = 0;
+	for (int y = r->y; y < r->y + r->h; y++, to += r->w) {
+		const uint32_t *row = display_frame_at(f, r->x, y);
+
+		for (int i = 0; i < r->w; i++) {
+			if (row[i] != last) {
+				unsigned slot = slot_of(&l, row[i], shift);
+
+				last = row[i];
+				if (l.colour[slot] != last) {
+					if (p->n == max)
+						return false;
+					l.colour[slot] = last;
+					l.index[slot] = (uint8_t)p->n;
+					p->colours[p->n++] = last;
+				}
+				index = l.index[slot];
+			}
+			to[i] = index;
+		}
+	}
+	to = out;
+	if (display_palette_bits(p->n) < 8)
+		for (int y = 0; y < r->h; y++)
+			to = squeeze(out + (size_t)y * (size_t)r->w, r->w,
+				display_palette_bits(p->n), to);
+	return true;
+}
+
+int display_palette_count(const struct display_frame *f, const struct display_rect *r, int max,
+	uint32_t ret_colours[2])
+{
+	uint32_t last = FREE;
+	struct lookup l;
+	unsigned shift = lookup_init(&l, max);
+	int n = 0;
+
 	for (int y = r->y; y < r->y + r->h; y++) {
 		const uint32_t *row = display_frame_at(f, r->x, y);
 
 		for (int i = 0; i < r->w; i++) {
+			unsigned slot;
+
 			if (row[i] == last)
 				continue;
 			last = row[i];
-			if (l.colour[slot_of(&l, last)] == last)
+			slot = slot_of(&l, last, shift);
+			if (l.colour[slot] == last)
 				continue;
-			if (p.n == max)
-				return false;
-			enter(&l, last, p.n);
-			p.colours[p.n++] = last;
+			if (n == max)
+				return max + 1;
+			l.colour[slot] = last;
+			if (n < 2)
+				ret_colours[n] = last;
+			n++;
 		}
 	}
-	*ret_palette = p;
-	return true;
-}
-
-static bool pack_row(const struct lookup *l, const uint32_t *row, int n, int bits, uint8_t **out)
-{
-	uint32_t last = FREE;
-	unsigned index = 0, byte = 0;
-	int room = 8;
-
-	for (int i = 0; i < n; i++) {
-		if (row[i] != last) {
-			unsigned slot = slot_of(l, row[i]);
-
-			last = row[i];
-			if (l->colour[slot] != last)
-				return false;
-			index = l->index[slot];
-		}
-		room -= bits;
-		byte |= index << room;
-		if (!room) {
-			*(*out)++ = (uint8_t)byte;
-			byte = 0;
-			room = 8;
-		}
-	}
-	if (room < 8)
-		*(*out)++ = (uint8_t)byte;
-	return true;
-}
-
-bool display_palette_pack(const struct display_frame *f, const struct display_rect *r,
-	const struct display_palette *p, uint8_t *out)
-{
-	const int bits = display_palette_bits(p->n);
-	struct lookup l;
-
-	lookup_init(&l);
-	for (int i = 0; i < p->n; i++)
-		enter(&l, p->colours[i], i);
-	for (int y = r->y; y < r->y + r->h; y++)
-		if (!pack_row(&l, display_frame_at(f, r->x, y), r->w, bits, &out))
-			return false;
-	return true;
+	return n;
 }
 
 static unsigned index_at(const uint8_t *row, int i, int bits)
