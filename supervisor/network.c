@@ -143,6 +143,7 @@ static int attach(struct network *n, bool frozen, struct err *e)
 	take_address4(v->host_loopback, &a.loopback4);
 	take_address6(v->host_loopback, &a.loopback6);
 	a.link_local = v->link_local;
+	a.dns_update = v->dns_update;
 	/* Of a gateway on another host the one who carries things there knows. */
 	if (strncmp(v->gateway, "wg:", 3) == 0)
 		a.remote = v->gateway;
@@ -483,6 +484,8 @@ int network_check_image(struct session *s, const Pb__ImageInfo *info, struct err
 		what = "reach the loopback of its host";
 	else if (v->link_local)
 		what = "reach link-local addresses of its host";
+	else if (v->dns_update[0])
+		what = "have a name in DNS changed";
 	else if (!is_local(v))
 		what = "have a gateway that is not its host's";
 	if (!what)
@@ -511,9 +514,10 @@ static void say_ports(struct network *n)
 		b.len && buf_cstr(&b) ? buf_cstr(&b) : "ports");
 }
 
-/* A copy beside its original can't have the same ports of the host. */
+/* A copy beside its original can't have the same ports of the host, nor its name. */
 static void drop_ports(Pb__VirtualNetwork *v)
 {
+	session_set_string(&v->dns_update, "");
 	while (v->n_publish)
 		pb__published_port__free_unpacked(v->publish[--v->n_publish], NULL);
 }

@@ -132,6 +132,7 @@ int vnet_client_attach(
 	attach.link_local = a->link_local;
 	attach.frozen = a->frozen;
 	attach.remote = (char *)(a->remote ? a->remote : "");
+	attach.dns_update = (char *)(a->dns_update ? a->dns_update : "");
 	attach.max_flows = a->max_flows;
 	if (a->claim.label) {
 		claim_message(&claim, &a->claim);

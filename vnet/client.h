@@ -55,6 +55,7 @@ struct vnet_attach {
 	struct vnet_port ports[VNET_MAX_PORTS];
 	size_t n_ports;
 	const char *remote; /* NULL: this gateway itself */
+	const char *dns_update; /* vnet/nsupdate.h; NULL: nobody is told where it is */
 	uint32_t max_flows; /* 0: the gateway's own limit */
 };
 

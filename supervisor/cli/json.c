@@ -75,6 +75,8 @@ static json_t *network_of(const struct client_session *s)
 		json_object_set_new(j, "through", json_text(n->through));
 	if (n->host_loopback[0])
 		json_object_set_new(j, "host_loopback", json_text(n->host_loopback));
+	if (n->dns_update[0])
+		json_object_set_new(j, "dns_update", json_text(n->dns_update));
 	if (n->link_local)
 		json_object_set_new(j, "link_local", json_true());
 	net_text_put_dependency(&needs, s);

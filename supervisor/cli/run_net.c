@@ -2,8 +2,8 @@
 /*
  * Theory of operation
  *
- * --publish, --address, --gateway, --host-loopback and --link-local are of a virtual network: where
- * one of them is given and --net is not, --net vnat is meant.  All that is left open is decided here and
+ * --publish, --address, --gateway, --host-loopback, --link-local and --dns-update are of a virtual
+ * network: where one of them is given and --net is not, --net vnat is meant.  All that is left open is decided here and
  * written into the config, so that a session keeps its addresses for life, whatever a later version
  * of podrun would give to a new one.
  */
@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "proto/control.pb-c.h"
+#include "vnet/vnet.h"
 
 /*
  * The same for all sessions, which never meet by them: translation keeps them apart.  They were
@@ -201,6 +202,41 @@ static int fill_loopback(const char *loopback, Pb__VirtualNetwork *n, struct err
 	return 0;
 }
 
+/* The key is the gateway's to read: where that is here, it is looked at now. */
+static int fill_update(const char *text, Pb__VirtualNetwork *n, struct err *e)
+{
+	struct vnet_nsupdate_key key;
+	struct vnet_nsupdate u;
+	char *path;
+
+	if (!text)
+		return 0;
+	if (vnet_nsupdate_parse(text, &u, e) < 0)
+		return e->error;
+	n->dns_update = (char *)text;
+	if (!u.key_file[0])
+		return 0;
+	if (strcmp(n->gateway, "local") != 0)
+		return u.key_file[0] == '/'
+			       ? 0
+			       : err_set(e, ERR_USAGE, -EINVAL,
+					 "--dns-update: %s is to be a whole path on %s", u.key_file,
+					 n->gateway);
+	path = realpath(u.key_file, NULL);
+	if (!path) {
+		err_errno(e, -errno, "--dns-update: %s", u.key_file);
+		return err_reclass(e, ERR_NOT_FOUND);
+	}
+	if (vnet_nsupdate_key_load(path, &key, e) < 0)
+		return err_wrap(e, "--dns-update");
+	explicit_bzero(&key, sizeof(key));
+	if (asprintf(&n->dns_update, "%.*s%s", (int)(strlen(text) - strlen(u.key_file)), text,
+		    path) < 0)
+		return err_errno(e, -ENOMEM, "network");
+	free(path);
+	return 0;
+}
+
 /* The first option given that needs a virtual network, or NULL. */
 static const char *wants_virtual(const struct run_net *o)
 {
@@ -212,7 +248,9 @@ static const char *wants_virtual(const struct run_net *o)
 		return "--gateway";
 	if (o->host_loopback)
 		return "--host-loopback";
-	return o->link_local ? "--link-local" : NULL;
+	if (o->link_local)
+		return "--link-local";
+	return o->dns_update ? "--dns-update" : NULL;
 }
 
 const char *run_net_of(const struct run_net *o)
@@ -236,6 +274,9 @@ int run_net_fill(const struct run_net *o, Pb__Config *c, struct err *e)
 		err_set(e, ERR_USAGE, -EINVAL, "--publish does not go with --gateway wg:FILE");
 		return err_hint(e, "all ports are reached at the address that the file gives");
 	}
+	if (o->dns_update && o->gateway && strncmp(o->gateway, "wg:", 3) == 0)
+		return err_set(
+			e, ERR_USAGE, -EINVAL, "--dns-update does not go with --gateway wg:FILE");
 	n = c->network = malloc(sizeof(*n));
 	if (!n)
 		return err_errno(e, -ENOMEM, "network");
@@ -243,7 +284,7 @@ int run_net_fill(const struct run_net *o, Pb__Config *c, struct err *e)
 	n->mtu = MTU;
 	n->link_local = o->link_local;
 	if (fill_addresses(&o->address, n, e) < 0 || fill_gateway(o->gateway, n, e) < 0 ||
-		fill_loopback(o->host_loopback, n, e) < 0)
+		fill_loopback(o->host_loopback, n, e) < 0 || fill_update(o->dns_update, n, e) < 0)
 		return e->error;
 	return fill_publish(&o->publish, n, e);
 }

@@ -119,6 +119,32 @@ static void which_network(void **state)
 	release(&c);
 }
 
+static void names_that_follow(void **state)
+{
+	const struct run_net unsigned_one = {.dns_update = "example.org/web@192.0.2.53"},
+			     no_key = {.dns_update = "example.org/web@192.0.2.53:/nowhere/key"},
+			     there = {.dns_update = "example.org/web@192.0.2.53:key",
+				     .gateway = "some.host"},
+			     bad = {.dns_update = "example.org"},
+			     tunnel = {.dns_update = "example.org/web@192.0.2.53",
+				     .gateway = "wg:/etc/a.conf"};
+	struct err e;
+	Pb__Config c;
+
+	assert_int_equal(fill(&unsigned_one, &c, &e), 0);
+	assert_string_equal(c.net, "vnat");
+	assert_string_equal(c.network->dns_update, "example.org/web@192.0.2.53");
+	release(&c);
+	assert_int_equal(fill(&no_key, &c, &e), -ENOENT);
+	release(&c);
+	assert_int_equal(fill(&there, &c, &e), -EINVAL);
+	release(&c);
+	assert_int_equal(fill(&bad, &c, &e), -EINVAL);
+	release(&c);
+	assert_int_equal(fill(&tunnel, &c, &e), -EINVAL);
+	release(&c);
+}
+
 static void addresses_nobody_can_have(void **state)
 {
 	static const char *const bad[] = {"", "1.2.3", "0.0.0.0", "127.0.0.1", "224.0.0.1",
@@ -155,6 +181,7 @@ int main(void)
 		cmocka_unit_test(published_ports),
 		cmocka_unit_test(not_published),
 		cmocka_unit_test(which_network),
+		cmocka_unit_test(names_that_follow),
 		cmocka_unit_test(addresses_nobody_can_have),
 		cmocka_unit_test(two_of_a_kind),
 	};

@@ -12,8 +12,9 @@ import sys
 import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from gateways import DOWNLOAD, OUT4, REASON, Server, Session, begin, digest, expect, send  # noqa: E402
-from harness import test, until  # noqa: E402
+from gateways import DOWNLOAD, OUT4, OUT6, REASON, Server, Session, begin, digest, expect, send  # noqa: E402
+from harness import needs, test, until  # noqa: E402
+from nameserver import NameServer  # noqa: E402
 
 
 @contextlib.contextmanager
@@ -151,6 +152,63 @@ def link_local_addresses_are_the_hosts_alone(env):
     closed.close()
     opened.close()
     datagrams.close()
+
+
+SECRET = "cG9kcnVuIHRlc3RzIGEga2V5IG9mIDMyIGJ5dGVzLi4="
+
+
+def key_file(env, name, secret=SECRET):
+    path = env.path(name)
+    path.write_text('key "%s" {\n\talgorithm hmac-sha256;\n\tsecret "%s";\n};\n' % (name, secret))
+    return path
+
+
+def serve_names(server, drop=0):
+    """In a thread; the first `drop` datagrams are lost."""
+    def run():
+        for _ in range(drop):
+            server.sock.recvfrom(4096)
+        while True:
+            server.serve_one()
+    threading.Thread(target=run, daemon=True).start()
+
+
+@test
+def a_name_follows_the_session(env):
+    server = NameServer(OUT4, 0, "example.test", "mover", SECRET)
+    serve_names(server, drop=1)
+    update = "update=example.test/web@%s#%d:%s" % (OUT4, server.port, key_file(env, "mover"))
+    s = Session(env, "s", [update, "8090:80"])
+    mine = sorted([OUT4, OUT6])
+    until("the name is there", lambda: server.addresses("web.example.test") == mine)
+    before = server.told
+    server.records.clear()
+    s.say("suspend")
+    s.say("resume")
+    until("it is told again", lambda: server.told > before)
+    assert server.addresses("web.example.test") == mine and not server.refused
+    s.close()
+    for bad in "update=example.test/web@%s#%d" % (OUT4, server.port), update.replace("/mover", "/wrong"):
+        key_file(env, "wrong", SECRET.replace("cG9k", "cG9L"))
+        refused, told = server.refused, server.told
+        other = Session(env, "other", [bad])
+        until("it is refused", lambda: server.refused > refused)
+        assert server.told == told
+        other.close()
+
+
+@test
+def the_name_server_of_the_tests_is_one(env):
+    """nsupdate(1), which others have written, gets on with it."""
+    needs("nsupdate")
+    server = NameServer(OUT4, 0, "example.test", "mover", SECRET)
+    serve_names(server)
+    commands = "server %s %d\nzone example.test\nupdate delete web.example.test A\n" \
+        "update add web.example.test 60 A 192.0.2.9\nsend\n" % (OUT4, server.port)
+    # An answer that is not signed is none to it, but it has said what it had to say.
+    subprocess.run(["nsupdate", "-t", "2", "-r", "0", "-k", key_file(env, "mover")], input=commands, text=True,
+                   capture_output=True, check=False)
+    assert server.addresses("web.example.test") == ["192.0.2.9"], server.records
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 /*
  * netsession - a network as sessions have it, attached to a gateway, and nothing else of a session.
  *
- *      netsession RUNTIME NAME [wg:FILE] [flows=N] [link-local] [OUTSIDE:SESSION]...
+ *      netsession RUNTIME NAME [wg:FILE] [flows=N] [link-local] [update=SPEC]
+ *              [OUTSIDE:SESSION]...
  *
  * The gateway (this program is also that) runs where this was started; then a user and network
  * namespace is entered in which net0 is all there is.  Says "ready PID", and obeys lines: hold, go,
@@ -236,6 +237,10 @@ int main(int argc, char **argv)
 			continue;
 		if (!strcmp(argv[i], "link-local")) {
 			what.link_local = true;
+			continue;
+		}
+		if (!strncmp(argv[i], "update=", 7)) {
+			what.dns_update = argv[i] + 7;
 			continue;
 		}
 		if (!strncmp(argv[i], "wg:", 3)) {

@@ -212,10 +212,36 @@ def not_kept(env):
         w.b.wait("s")
 
 
+def name_follows(env):
+    """A name in DNS points to the host where the session's ports are, and goes along with them."""
+    secret = "cG9kcnVuIHRlc3RzIGEga2V5IG9mIDMyIGJ5dGVzLi4="
+    known, key = env.path("known"), env.path("mover")
+    key.write_text('key "mover" { algorithm hmac-sha256; secret "%s"; };\n' % secret)
+    with World(env) as w:
+        w.serve("outside", sys.executable, HERE.parent / "lib" / "nameserver.py", OUTSIDE, 5300, "example.test",
+                "mover", secret, known)
+        update = "example.test/web@%s#5300:%s" % (OUTSIDE, key)
+        w.run(w.a, "s", "sh", "-c", "echo ready; while [ ! -e /tmp/go ]; do sleep .05; done",
+              options=["-p", "8080:80", "--dns-update", update])
+
+        def points_to(address):
+            lines = known.read_text().splitlines() if known.exists() else []
+            return "web.example.test " + address in lines and "refused 0" in lines
+
+        until("the name points to a", lambda: points_to(w.a.address))
+        w.migrate("s", w.a, w.b)
+        until("the name points to b", lambda: points_to(w.b.address) and not points_to(w.a.address))
+        w.again(w.b, "s")
+        assert network_of(w.b)["dns_update"] == update, network_of(w.b)
+        w.b.podrun("exec", "s", "touch", "/tmp/go")
+        w.b.wait("s")
+
+
 if "PODRUN_TEST_NAMES" not in os.environ or os.environ["PODRUN_TEST_NAMES"] != "rewrite":
     if NET == "vnat":
         add("gateway/let_go", let_go)
         add("gateway/not_kept", not_kept)
+        add("gateway/name_follows", name_follows)
     for path in sorted((HERE / "clients").iterdir()):
         if os.access(path, os.X_OK) and path.is_file():
             add(path.name + "/again", lambda env, n=path.name: at_work(env, n, again))

@@ -20,6 +20,7 @@
 #include "vnet/client.h"
 
 #define GATEWAY_REMOTE_MAX    1024
+#define GATEWAY_UPDATE_MAX    2048
 #define GATEWAY_MAX_SESSIONS  64    /* attached or suspended */
 #define GATEWAY_MAX_CONNS     256   /* clients of the control socket */
 #define GATEWAY_MAX_FLOWS     16384 /* TCP, of all sessions */
@@ -54,6 +55,7 @@ struct gateway_session {
 	int32_t conn;	   /* index of the control connection, -1 */
 	char name[64], id[64];
 	char remote[GATEWAY_REMOTE_MAX]; /* the way out is there; empty: here */
+	char dns_update[GATEWAY_UPDATE_MAX]; /* vnet/nsupdate.h; empty: nobody is told */
 	struct in_addr address4, gateway4, loopback4;
 	struct in6_addr address6, gateway6, loopback6;
 	uint32_t mtu, max_flows;

@@ -189,7 +189,10 @@ static int take_attach(struct vnet_attach *ret, const Pb__GatewayAttach *m, stru
 		return err_set(e, ERR_FAILED, -EINVAL, "a request to the gateway makes no sense");
 	if (strlen(m->remote) >= GATEWAY_REMOTE_MAX)
 		return err_set(e, ERR_USAGE, -ENAMETOOLONG, "the gateway's name is too long");
+	if (strlen(m->dns_update) >= GATEWAY_UPDATE_MAX)
+		return err_set(e, ERR_USAGE, -ENAMETOOLONG, "--dns-update is too long");
 	a.remote = m->remote;
+	a.dns_update = m->dns_update;
 	for (size_t i = 0; i < m->n_ports; i++)
 		if (take_port(&a.ports[i], m->ports[i], e) < 0)
 			return e->error;

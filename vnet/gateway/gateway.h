@@ -17,6 +17,7 @@
  *      redo      inbound ones nobody had accepted    neighbour  from one session to another
  *      datagram  UDP, ICMP, DNS                      capture    sessions whose packets are recorded
  *      remote    sessions whose way out is a tunnel
+ *      dynamic   names in DNS that follow a session
  *
  * Who connects has the same uid (the socket's directory is 0700), but packets are a session's and
  * trusted in nothing.
@@ -50,6 +51,7 @@ struct vnet_gateway {
 	struct gateway_publisher *publisher;
 	struct gateway_captures *captures;
 	struct gateway_datagrams *datagrams;
+	struct gateway_dynamic *dynamic;
 	/* Told from below: a flow has ended, a session is no more. */
 	void (*flow_ended)(struct vnet_gateway *g, uint32_t session);
 	void (*maybe_end)(struct vnet_gateway *g);

@@ -27,6 +27,7 @@
 #include "base/base.h"
 #include "vnet/gateway/capture.h"
 #include "vnet/gateway/datagram.h"
+#include "vnet/gateway/dynamic.h"
 #include "vnet/gateway/flow.h"
 #include "vnet/gateway/gateway.h"
 #include "vnet/gateway/link.h"
@@ -175,6 +176,7 @@ static void fill_in(struct gateway_session *s, const struct gateway_session_wish
 	snprintf(s->name, sizeof(s->name), "%s", a->name);
 	snprintf(s->id, sizeof(s->id), "%s", a->id);
 	snprintf(s->remote, sizeof(s->remote), "%s", a->remote ? a->remote : "");
+	snprintf(s->dns_update, sizeof(s->dns_update), "%s", a->dns_update ? a->dns_update : "");
 	s->address4 = a->address4;
 	s->gateway4 = a->gateway4;
 	s->loopback4 = a->loopback4;
@@ -291,6 +293,7 @@ void gateway_session_go(struct vnet_gateway *g, uint32_t session)
 		gateway_outbound_go(g, session);
 	gateway_publish_expect(g);
 	gateway_datagram_go(g, session);
+	gateway_dynamic_tell(g, session);
 	if (gateway_link_read(g, session, &e) < 0)
 		log_error("%s: %s", session_at(g, session)->name, e.msg);
 }
@@ -367,6 +370,7 @@ uint32_t gateway_session_detach(struct vnet_gateway *g, uint32_t session, bool s
 	gateway_wire_forget(g, session);
 	gateway_link_stop(g, session);
 	gateway_remote_close(g, session);
+	gateway_dynamic_stop(g, session);
 	gateway_publish_remove_all(g, session);
 	s->tun = s->diag = s->conn = -1;
 	close_fd(tun);
@@ -433,6 +437,8 @@ static void take_up(struct vnet_gateway *g, uint32_t i)
 		log_error("%s: %s", s->name, e.msg);
 	if (s->state == GATEWAY_SESSION_ATTACHED && !s->held && gateway_link_read(g, i, &e) < 0)
 		log_error("%s: %s", s->name, e.msg);
+	if (s->state == GATEWAY_SESSION_ATTACHED && !s->held)
+		gateway_dynamic_tell(g, i);
 	/* None: it was being detached, and its client's request or end is still to be seen. */
 	if (s->state == GATEWAY_SESSION_ATTACHED && s->conn >= 0)
 		g->arena->conns[s->conn].session = (int32_t)i;

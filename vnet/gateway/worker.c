@@ -20,6 +20,7 @@
 #include "vnet/gateway/capture.h"
 #include "vnet/gateway/control.h"
 #include "vnet/gateway/datagram.h"
+#include "vnet/gateway/dynamic.h"
 #include "vnet/gateway/flow.h"
 #include "vnet/gateway/gateway.h"
 #include "vnet/gateway/inbound.h"
@@ -134,8 +135,9 @@ static int begin(struct vnet_gateway *g, struct err *e)
 		gateway_datagram_start(g, e) < 0 || gateway_pump_start(g, e) < 0 ||
 		gateway_flow_start(g, e) < 0 || gateway_outbound_start(g, e) < 0 ||
 		gateway_inbound_start(g, e) < 0 || gateway_link_start(g, e) < 0 ||
-		gateway_remote_start(g, e) < 0 || gateway_publish_start(g, e) < 0 ||
-		gateway_control_start(g, e) < 0 || gateway_session_start(g, e) < 0)
+		gateway_remote_start(g, e) < 0 || gateway_dynamic_start(g, e) < 0 ||
+		gateway_publish_start(g, e) < 0 || gateway_control_start(g, e) < 0 ||
+		gateway_session_start(g, e) < 0)
 		return e->error;
 	adopt(&strays);
 	gateway_flow_take_up(g);

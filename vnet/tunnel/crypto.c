@@ -113,6 +113,31 @@ int vnet_crypto_derive(const uint8_t chain[VNET_HASH_LEN], const void *input, si
 	return r;
 }
 
+int vnet_crypto_hmac(const void *key, size_t key_len, const void *data, size_t len, uint8_t ret[32])
+{
+	unsigned n = 0;
+
+	return HMAC(EVP_sha256(), key, (int)key_len, data, len, ret, &n) && n == 32 ? 0 : -EIO;
+}
+
+ssize_t vnet_crypto_base64(const char *text, uint8_t *ret, size_t room)
+{
+	size_t n = strlen(text), padding = 0;
+	uint8_t out[768];
+	int len;
+
+	while (padding < n && padding < 2 && text[n - 1 - padding] == '=')
+		padding++;
+	if (n % 4 || n / 4 * 3 > sizeof(out))
+		return -EINVAL;
+	len = EVP_DecodeBlock(out, (const unsigned char *)text, (int)n);
+	if (len < (int)padding || (size_t)len - padding > room)
+		return -EINVAL;
+	memcpy(ret, out, (size_t)len - padding);
+	OPENSSL_cleanse(out, sizeof(out));
+	return (ssize_t)((size_t)len - padding);
+}
+
 static void nonce_of(uint64_t counter, uint8_t ret[NONCE_LEN])
 {
 	counter = htole64(counter);

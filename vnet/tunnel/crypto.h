@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #define VNET_KEY_LEN	32
 #define VNET_HASH_LEN	32
@@ -41,6 +42,12 @@ int vnet_crypto_mac(
  * where @chain or @input are. */
 int vnet_crypto_derive(const uint8_t chain[VNET_HASH_LEN], const void *input, size_t len,
 	unsigned n, uint8_t *ret[]);
+
+/* HMAC-SHA256 (RFC 2104), 32 bytes; for DNS. */
+int vnet_crypto_hmac(
+	const void *key, size_t key_len, const void *data, size_t len, uint8_t ret[32]);
+/* The bytes of @text, or -EINVAL: no base64, or more than @room. */
+ssize_t vnet_crypto_base64(const char *text, uint8_t *ret, size_t room);
 
 /* One message under a key used once: the nonce is @counter.  @ret has @len + 16 bytes (of
  * open: @len - 16), and may be @in. */

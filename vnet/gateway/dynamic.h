@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * dynamic - names in DNS that follow a session: `--dns-update`.
+ */
+#ifndef VNET_GATEWAY_DYNAMIC_H
+#define VNET_GATEWAY_DYNAMIC_H
+
+#include <stdint.h>
+
+struct err;
+struct vnet_gateway;
+
+/* Before sessions are taken up. */
+int gateway_dynamic_start(struct vnet_gateway *g, struct err *e);
+/*
+ * The session's ports are here from now on: whom its record names (`dns_update`, if anything) is
+ * told.  Nobody waits for that.
+ */
+void gateway_dynamic_tell(struct vnet_gateway *g, uint32_t session);
+/* It is somewhere else, or nowhere. */
+void gateway_dynamic_stop(struct vnet_gateway *g, uint32_t session);
+
+#endif
