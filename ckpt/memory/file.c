@@ -27,15 +27,16 @@
 #define MAX_PHDRS  64
 #define MAX_NOTES  4096
 
-/* What has been asked: path and answer. */
+/* What has been asked: path and answer.  Each key is at its place or behind it; half of them are free. */
 struct known {
-	uint64_t key;
+	uint64_t key; /* 0: free */
 	struct ckpt_file_mark mark;
 };
 struct known_table {
-	size_t n, cap;
+	size_t n, cap; /* cap: a power of two */
 	struct known at[];
 };
+#define FIRST_CAP 256
 
 /* FNV-1a over 64-bit words, the rest byte by byte; starts at @h. */
 static uint64_t mix(uint64_t h, const void *data, size_t len)
@@ -56,33 +57,54 @@ static uint64_t mix(uint64_t h, const void *data, size_t len)
 
 #define MIX_START 0xcbf29ce484222325ULL
 
+/* Where @key is, or would be. */
+static struct known *place_of(struct known_table *t, uint64_t key)
+{
+	size_t i = (key ^ key >> 32) & (t->cap - 1);
+
+	while (t->at[i].key && t->at[i].key != key)
+		i = (i + 1) & (t->cap - 1);
+	return &t->at[i];
+}
+
 static const struct known *find_known(void *state, uint64_t key)
 {
-	const struct known_table *t = state;
+	const struct known *k = state ? place_of(state, key) : NULL;
 
-	for (size_t i = 0; t && i < t->n; i++)
-		if (t->at[i].key == key)
-			return &t->at[i];
-	return NULL;
+	return k && k->key ? k : NULL;
+}
+
+static struct known_table *with_room(struct known_table *t)
+{
+	size_t cap = t ? 2 * t->cap : FIRST_CAP;
+	struct known_table *more;
+
+	if (t && 2 * t->n < t->cap)
+		return t;
+	more = calloc(1, sizeof(*more) + cap * sizeof(more->at[0]));
+	if (!more)
+		return NULL;
+	more->cap = cap;
+	for (size_t i = 0; t && i < t->cap; i++)
+		if (t->at[i].key)
+			*place_of(more, t->at[i].key) = t->at[i];
+	more->n = t ? t->n : 0;
+	free(t);
+	return more;
 }
 
 /* Remembering is for speed: when memory is short it is left. */
 static void put_known(void **state, uint64_t key, const struct ckpt_file_mark *mark)
 {
-	struct known_table *t = *state;
+	struct known_table *t = with_room(*state);
 
-	if (!t || t->n == t->cap) {
-		size_t cap = t ? 2 * t->cap : 64;
-		struct known_table *more = realloc(t, sizeof(*t) + cap * sizeof(t->at[0]));
-
-		if (!more)
-			return;
-		if (!t)
-			more->n = 0;
-		more->cap = cap;
-		*state = t = more;
-	}
-	t->at[t->n++] = (struct known){key, *mark};
+	if (!t)
+		return;
+	*state = t;
+	if (!key || place_of(t, key)->key)
+		return;
+	*place_of(t, key) = (struct known){key, *mark};
+	t->n++;
 }
 
 /* MIX_START, size, 64 KiB at the start, in the middle, at the end. */

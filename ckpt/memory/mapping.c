@@ -79,6 +79,31 @@ static bool is_code(const char *word, const char *code)
 	return word[0] == code[0] && word[1] == code[1];
 }
 
+/* What a flag means: bits of the record, and whether it is refused. */
+struct meaning {
+	uint32_t flags;
+	uint8_t refused; /* 1 + index of refused_codes */
+};
+
+#define LETTERS 26
+
+static const struct meaning *meaning_of(const char *word)
+{
+	static struct meaning table[LETTERS][LETTERS];
+	static const struct meaning none;
+	static bool made;
+	unsigned a = (unsigned)(word[0] - 'a'), b = (unsigned)(word[1] - 'a');
+
+	for (size_t i = 0; !made && i < ARRAY_SIZE(flag_codes); i++)
+		table[flag_codes[i].code[0] - 'a'][flag_codes[i].code[1] - 'a'].flags |=
+			flag_codes[i].flag;
+	for (size_t i = 0; !made && i < ARRAY_SIZE(refused_codes); i++)
+		table[refused_codes[i].code[0] - 'a'][refused_codes[i].code[1] - 'a'].refused =
+			(uint8_t)(i + 1);
+	made = true;
+	return a < LETTERS && b < LETTERS ? &table[a][b] : &none;
+}
+
 /* One walk over the flags, since there are thousands of mappings: fills *ret_flags. */
 static int take_flags(
 	const struct ckpt_dump *d, const struct proc_vma *v, uint32_t *ret_flags, struct err *e)
@@ -87,16 +112,16 @@ static int take_flags(
 	bool ours = ckpt_ahead_watches(d->options.ahead, v);
 
 	for (const char *w = v->vm_flags; w[0] && w[1]; w += 2) {
+		const struct meaning *m;
+
 		while (*w == ' ')
 			w++;
 		if (!w[0] || !w[1])
 			break;
-		for (size_t i = 0; i < ARRAY_SIZE(flag_codes); i++)
-			if (is_code(w, flag_codes[i].code))
-				flags |= flag_codes[i].flag;
-		for (size_t i = 0; i < ARRAY_SIZE(refused_codes); i++)
-			if (is_code(w, refused_codes[i].code) && !(ours && is_code(w, "uw")))
-				return refuse(v, refused_codes[i].what, e);
+		m = meaning_of(w);
+		flags |= m->flags;
+		if (m->refused && !(ours && is_code(w, "uw")))
+			return refuse(v, refused_codes[m->refused - 1].what, e);
 		if (v->shared && is_code(w, "mw"))
 			flags |= PB__MAPPING_FLAG__MAPPING_MAYWRITE;
 	}
@@ -146,7 +171,8 @@ static bool is_ours(const struct ckpt_proc *p, const struct proc_vma *v)
 {
 	const struct ckpt_dump *d = p->dump;
 
-	for (size_t i = 0; i < d->n_procs; i++) {
+	/* They are nobody's file and have no name; most mappings have. */
+	for (size_t i = 0; !*v->path && i < d->n_procs; i++) {
 		const struct ckpt_proc *q = d->procs[i];
 
 		for (size_t k = 0; q->mm == p->mm && k < q->n_threads; k++)
