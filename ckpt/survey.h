@@ -63,6 +63,7 @@ struct ckpt_proc {
 	struct buf memory_pages;    /* struct ckpt_run: its touched private pages (memory/space.c) */
 	struct buf memory_guards;   /* and its guard pages */
 	bool memory_scanned;	    /* they are known */
+	bool memory_waits;	    /* only the guard pages are: its copy tells the rest (memory/space.c) */
 	struct buf memory_kept;	    /* those that are as they were copied ahead, and not among them */
 	struct remote *memory_copy; /* a forked copy of its memory, or NULL (memory/fork.c) */
 	bool memory_written;	    /* ahead of its turn */

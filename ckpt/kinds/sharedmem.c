@@ -344,6 +344,9 @@ static int write_window(struct ckpt_dump *d, const struct window *w, struct err 
 		r = skip_copies(&pages, w, e);
 	for (size_t i = 0; i < runs.len / sizeof(all) && r >= 0; i++)
 		r = write_run(d, &pages, w, ((struct ckpt_run *)runs.data)[i], e);
+	if (r >= 0 && pages.gone)
+		r = err_set(e, ERR_UNFREEZABLE, -ESRCH,
+			"task %d was killed while its memory was written", w->p->vpid);
 	d->report.pages += pages.written;
 	return r;
 }

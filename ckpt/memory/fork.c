@@ -51,6 +51,12 @@ static uint64_t private_kb(const struct ckpt_proc *p)
 	return kb;
 }
 
+bool ckpt_fork_pays(const struct ckpt_proc *p)
+{
+	/* Of those the maps tell later how much there is. */
+	return p->dump->options.snapshot && (p->outlined || private_kb(p) >= WORTH_KB);
+}
+
 static void end_copy(struct ckpt_proc *p)
 {
 	if (!p->memory_copy)
@@ -217,7 +223,7 @@ static void fork_many(struct ckpt_dump *d)
 		for (; i < d->n_procs && n < AT_ONCE; i++) {
 			struct ckpt_proc *p = d->procs[i];
 
-			if (has_own_memory(p) && !p->memory_copy && private_kb(p) >= WORTH_KB)
+			if (has_own_memory(p) && !p->memory_copy && ckpt_fork_pays(p))
 				f[n++].p = p;
 		}
 		fork_some(f, n);

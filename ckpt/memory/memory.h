@@ -120,6 +120,7 @@ struct ckpt_pages {
 	bool no_files; /* no page asked about is a file's: the kernel need not look at each */
 	uint8_t *scratch;
 	uint64_t written; /* pages */
+	bool gone;	  /* its memory was when pages were read: it had been killed */
 };
 
 #define CKPT_PAGES_INIT ((struct ckpt_pages){.pagemap = -1, .mem = -1})
@@ -146,9 +147,13 @@ bool ckpt_pages_scans(struct ckpt_pages *p);
 int ckpt_pages_find(struct ckpt_pages *p, uint64_t start, uint64_t end, struct buf *runs,
 	struct buf *guards, struct err *e);
 
+/* The guard pages alone: where the kernel scans pages, in a part of the time. */
+int ckpt_pages_find_guards(
+	struct ckpt_pages *p, uint64_t start, uint64_t end, struct buf *guards, struct err *e);
+
 /* Room for PROTO_MAX_DATA bytes in @scratch, if there is none yet; it goes with the close.  -ENOMEM. */
 int ckpt_pages_room(struct ckpt_pages *p, struct err *e);
-/* Reads all of it; what can't be read becomes zero. */
+/* Reads all of it; what can't be read becomes zero.  Of a task that has been killed that is all: @gone then. */
 void ckpt_pages_read(struct ckpt_pages *p, uint64_t addr, uint8_t *to, size_t len);
 bool ckpt_page_is_zero(const uint8_t *page);
 /* Shorter stretches of pages that need not be written, between others, are written. */
@@ -177,9 +182,11 @@ int ckpt_pages_compare(struct ckpt_pages *p, struct proto_writer *out, struct ck
 /* Areas that a fork takes along, and those that madvise has excepted (DONTFORK, WIPEONFORK). */
 enum ckpt_space_part { CKPT_SPACE_ALL, CKPT_SPACE_FORKED, CKPT_SPACE_UNFORKED };
 
-/* Finds the anonymous pages of @p, as p->memory_pages, and its guard pages, as p->memory_guards.  Of several
- * processes in several threads, but where memory has been copied ahead. */
+/* Finds the anonymous pages of @p, as p->memory_pages, and its guard pages, as p->memory_guards; or only those, if it
+ * will be copied (p->memory_waits).  Of several processes in several threads, but where memory has been copied ahead. */
 int ckpt_space_scan(struct ckpt_dump *d, struct ckpt_proc *p, struct err *e);
+/* When the session runs: finds those that waited, in the copies of memory.  -ESRCH: a copy was killed. */
+int ckpt_space_scan_copies(struct ckpt_dump *d, struct err *e);
 /* Writes the private pages of @p found by the scan, as they are in the task @pid (itself or a
  * copy), to d->out. */
 int ckpt_space_write(struct ckpt_dump *d, struct ckpt_proc *p, pid_t pid, enum ckpt_space_part part,
@@ -194,6 +201,8 @@ int ckpt_space_write(struct ckpt_dump *d, struct ckpt_proc *p, pid_t pid, enum c
  * session runs again.  On failure no copies are left.
  */
 int ckpt_fork_all(struct ckpt_dump *d, struct err *e);
+/* Is @p, with its own memory, worth it?  As far as p->maps tells now. */
+bool ckpt_fork_pays(const struct ckpt_proc *p);
 /* One of them, p->memory_copy. */
 int ckpt_fork_space(struct ckpt_proc *p, struct err *e);
 /* Ends the copies; whatever happened.  Before the dump is freed. */

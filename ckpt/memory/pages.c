@@ -68,34 +68,42 @@ void ckpt_run_put(struct buf *b, uint64_t start, uint64_t end)
 		buf_put(b, &run, sizeof(run));
 }
 
-static int find_by_scan(
-	struct ckpt_pages *p, uint64_t start, uint64_t end, struct buf *runs, struct buf *guards)
+/* What @arg asks for from its start to its end. */
+static int scan(
+	const struct ckpt_pages *p, struct pm_scan_arg *arg, struct buf *runs, struct buf *guards)
 {
 	struct page_region region[256];
-	struct pm_scan_arg arg = {
-		.size = sizeof(arg),
-		.vec = (uint64_t)(uintptr_t)region,
-		.vec_len = ARRAY_SIZE(region),
-		.category_inverted = PAGE_IS_PFNZERO | (p->no_files ? 0 : PAGE_IS_FILE),
-		.category_mask = PAGE_IS_PFNZERO | (p->no_files ? 0 : PAGE_IS_FILE),
-		.category_anyof_mask = PAGE_IS_PRESENT | PAGE_IS_SWAPPED,
-		.return_mask = p->method == SCAN ? PAGE_IS_PRESENT : PAGE_IS_GUARD,
-		.end = end,
-	};
 
-	for (uint64_t at = start; at < end; at = arg.walk_end) {
-		arg.start = at;
-		int n = ioctl(p->pagemap, PAGEMAP_SCAN, &arg);
+	arg->size = sizeof(*arg);
+	arg->vec = (uint64_t)(uintptr_t)region;
+	arg->vec_len = ARRAY_SIZE(region);
+	for (; arg->start < arg->end; arg->start = arg->walk_end) {
+		int n = ioctl(p->pagemap, PAGEMAP_SCAN, arg);
 
 		if (n < 0)
 			return -errno;
 		for (int i = 0; i < n; i++)
 			ckpt_run_put(region[i].categories & PAGE_IS_GUARD ? guards : runs,
 				region[i].start, region[i].end);
-		if (arg.walk_end <= at)
+		if (arg->walk_end <= arg->start)
 			return -EIO;
 	}
 	return 0;
+}
+
+static int find_by_scan(
+	struct ckpt_pages *p, uint64_t start, uint64_t end, struct buf *runs, struct buf *guards)
+{
+	struct pm_scan_arg arg = {
+		.category_inverted = PAGE_IS_PFNZERO | (p->no_files ? 0 : PAGE_IS_FILE),
+		.category_mask = PAGE_IS_PFNZERO | (p->no_files ? 0 : PAGE_IS_FILE),
+		.category_anyof_mask = PAGE_IS_PRESENT | PAGE_IS_SWAPPED,
+		.return_mask = p->method == SCAN ? PAGE_IS_PRESENT : PAGE_IS_GUARD,
+		.start = start,
+		.end = end,
+	};
+
+	return scan(p, &arg, runs, guards);
 }
 
 int ckpt_pages_each_word(int pagemap, uint64_t start, uint64_t end,
@@ -173,6 +181,26 @@ out:
 	return 0;
 }
 
+int ckpt_pages_find_guards(
+	struct ckpt_pages *p, uint64_t start, uint64_t end, struct buf *guards, struct err *e)
+{
+	struct pm_scan_arg arg = {
+		.category_mask = PAGE_IS_GUARD,
+		.return_mask = PAGE_IS_GUARD,
+		.start = start,
+		.end = end,
+	};
+	int r;
+
+	if (!ckpt_pages_scans(p))
+		return ckpt_pages_find(p, start, end, NULL, guards, e);
+	r = p->method == SCAN_GUARD ? scan(p, &arg, NULL, guards) : 0;
+	if (r >= 0 && buf_error(guards))
+		r = -ENOMEM;
+	return r < 0 ? err_errno(e, r, "reading the page map at %llx", (unsigned long long)start)
+		     : 0;
+}
+
 void ckpt_pages_read(struct ckpt_pages *p, uint64_t addr, uint8_t *to, size_t len)
 {
 	bool by_file = false;
@@ -187,6 +215,8 @@ void ckpt_pages_read(struct ckpt_pages *p, uint64_t addr, uint8_t *to, size_t le
 			continue;
 		}
 		if (n <= 0) {
+			/* A page that can't be read is an error; 0 is the end of all memory. */
+			p->gone = p->gone || n == 0;
 			log_debug("task %d: page %llx can't be read", p->pid,
 				(unsigned long long)addr);
 			n = PAGE_SIZE;

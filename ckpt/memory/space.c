@@ -2,6 +2,13 @@
 /*
  * space - the private pages of a memory space.
  *
+ * Theory of operation
+ *
+ * They are looked for while the session stands still; but where a snapshot will copy the space (fork.c), only the guard pages,
+ * which belong into the record, are.  A copy has the same private pages where the task has them, none of those that the task
+ * has of files, and its own to be looked at when the session runs.  What a fork leaves out is looked for, mapping by mapping,
+ * as it is written.  Where the kernel does not scan pages (Linux 6.7), this is not done: guard pages alone take as long as all.
+ *
  * Shared mappings belong to their files, to kind SHARED_MEM or to System V segments.  Droppable
  * memory (vgetrandom's state) comes back empty on purpose: a copy must not repeat random numbers.
  */
@@ -58,9 +65,9 @@ static bool is_untouched(const struct proc_vma *v)
  * The whole space in one call, where the kernel can, but for what is large and nobody's file: of that the kernel
  * need not look at each page to say whose it is, which is most of the time it takes.
  */
-static int scan_whole(struct ckpt_proc *p, struct ckpt_pages *pages, struct err *e)
+static int scan_whole(
+	struct ckpt_proc *p, struct ckpt_pages *pages, struct buf *guards, struct err *e)
 {
-	struct buf *guards = &p->memory_guards;
 	uint64_t at = 0;
 	int r = 0;
 
@@ -122,14 +129,50 @@ int ckpt_space_scan(struct ckpt_dump *d, struct ckpt_proc *p, struct err *e)
 	buf_clear(&p->memory_pages);
 	buf_clear(&p->memory_guards);
 	buf_clear(&p->memory_kept);
-	if (ckpt_ahead_space(d->options.ahead, p))
+	p->memory_waits = false;
+	if (ckpt_ahead_space(d->options.ahead, p)) {
 		r = scan_watched(d, p, &pages, e);
-	else if (ckpt_pages_scans(&pages))
-		r = scan_whole(p, &pages, e);
-	else
+	} else if (!ckpt_pages_scans(&pages)) {
 		r = scan_each(p, &pages, e);
+	} else if (ckpt_fork_pays(p)) {
+		r = ckpt_pages_find_guards(&pages, 0, CKPT_TASK_SIZE, &p->memory_guards, e);
+		p->memory_waits = true;
+	} else {
+		r = scan_whole(p, &pages, &p->memory_guards, e);
+	}
 	p->memory_scanned = r >= 0;
 	return r;
+}
+
+/* What has waited, in the task of @pages.  Its guard pages are known. */
+static int scan_waiting(struct ckpt_proc *p, struct ckpt_pages *pages, struct err *e)
+{
+	int r;
+
+	buf_clear(&p->memory_pages);
+	r = scan_whole(p, pages, NULL, e);
+	p->memory_waits = r < 0;
+	return r;
+}
+
+static int scan_copy(void *ctx, size_t i, struct err *e)
+{
+	_cleanup_pages_ struct ckpt_pages pages = CKPT_PAGES_INIT;
+	struct ckpt_dump *d = ctx;
+	struct ckpt_proc *p = d->procs[i];
+	int r;
+
+	if (!p->memory_copy || !p->memory_waits)
+		return 0;
+	r = ckpt_pages_open(&pages, d->host_proc, remote_tid(p->memory_copy), e);
+	if (r >= 0)
+		r = scan_waiting(p, &pages, e);
+	return r < 0 ? err_wrap(e, "task %d (%s)", p->vpid, p->status.comm) : 0;
+}
+
+int ckpt_space_scan_copies(struct ckpt_dump *d, struct err *e)
+{
+	return par_each(d->n_procs, scan_copy, d, e);
 }
 
 static int write_run(struct ckpt_dump *d, struct ckpt_pages *pages, struct ckpt_proc *p,
@@ -171,24 +214,47 @@ static int write_mapping(struct ckpt_dump *d, struct ckpt_pages *pages, struct c
 	return r;
 }
 
+/* Before the first mapping that is written, and where pages have waited that a fork leaves out, before each. */
+static int prepare(struct ckpt_dump *d, struct ckpt_pages *pages, struct ckpt_proc *p, pid_t pid,
+	const struct proc_vma *v, enum ckpt_space_part part, struct err *e)
+{
+	int r = 0;
+
+	if (pages->pagemap < 0)
+		r = ckpt_pages_open(pages, d->host_proc, pid, e);
+	if (r < 0 || !p->memory_waits)
+		return r;
+	if (part != CKPT_SPACE_UNFORKED)
+		return scan_waiting(p, pages, e);
+	buf_clear(&p->memory_pages);
+	return ckpt_pages_find(pages, v->start, v->end, &p->memory_pages, NULL, e);
+}
+
 int ckpt_space_write(struct ckpt_dump *d, struct ckpt_proc *p, pid_t pid, enum ckpt_space_part part,
 	struct err *e)
 {
 	_cleanup_pages_ struct ckpt_pages pages = CKPT_PAGES_INIT;
-	int r = ckpt_pages_open(&pages, d->host_proc, pid, e);
 	_cleanup_buf_ struct buf refs = BUF_INIT;
 	size_t next = 0;
+	int r = 0;
 
 	for (size_t i = 0; i < p->maps.n && r >= 0; i++) {
 		const struct proc_vma *v = &p->maps.vmas[i];
 		Pb__Mapping m;
 
 		r = ckpt_mapping_describe(d, p, v, &m, e);
-		if (r == 0 && is_wanted(&m, part))
+		if (r != 0 || !is_wanted(&m, part))
+			continue;
+		r = prepare(d, &pages, p, pid, v, part, e);
+		if (p->memory_waits)
+			next = 0;
+		if (r >= 0)
 			r = write_mapping(d, &pages, p, v, &m, &next, &refs, e);
 	}
 	if (r >= 0 && buf_error(&refs))
 		r = err_errno(e, -ENOMEM, "pages");
+	if (r >= 0 && pages.gone)
+		r = err_set(e, ERR_UNFREEZABLE, -ESRCH, "it was killed while its memory was written");
 	if (r >= 0 && refs.len)
 		r = proto_write_data(
 			d->out, PROTO_KIND_REFS, (uint64_t)p->vpid, 0, refs.data, refs.len, e);

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Unit tests of the pages of a memory space: a forked copy tells the same as the task itself. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/base.h"
+#include "ckpt/memory/memory.h"
+#include "ckpt/remote/remote.h"
+#include "ckpt/remote/testtask.h"
+#include "ckpt/survey.h"
+
+#define PAGES 1024
+#define NR(n) ((n)*PAGE_SIZE)
+
+#ifndef MADV_GUARD_INSTALL
+#define MADV_GUARD_INSTALL 102
+#endif
+
+static uint8_t *area, *file, *wipe; /* at the same addresses in the child */
+static bool guarded;
+
+/* Before the child is born: where its mappings are. */
+static void make_mappings(void)
+{
+	const int rw = PROT_READ | PROT_WRITE;
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	area = mmap(NULL, NR(PAGES), rw, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	wipe = mmap(NULL, NR(4), rw, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	file = mmap(NULL, NR(4), rw, MAP_PRIVATE, fd, 0);
+	assert_true(area != MAP_FAILED && wipe != MAP_FAILED && file != MAP_FAILED);
+	close(fd);
+	guarded = madvise(area + NR(900), NR(2), MADV_GUARD_INSTALL) == 0;
+}
+
+static int body(void *arg)
+{
+	memset(area + NR(3), 1, NR(700));
+	memset(area + NR(800), 0, PAGE_SIZE);
+	memset(file + NR(1), 2, PAGE_SIZE);
+	memset(wipe, 3, NR(2));
+	/* read, not written: the zero page, and one of the file */
+	*(volatile uint8_t *)wipe = area[NR(1)] + file[NR(2)];
+	madvise(wipe, NR(4), MADV_WIPEONFORK);
+	pause();
+	return 1;
+}
+
+struct scene {
+	struct fixture f;
+	pid_t child;
+	struct ckpt_world world;
+	struct ckpt_dump d;
+	struct ckpt_proc p, *procs[1];
+	struct ckpt_thread t, *threads[1];
+};
+
+static int set_up(void **state)
+{
+	struct scene *s = calloc(1, sizeof(*s));
+
+	make_mappings();
+	s->child = testtask_start(body, NULL);
+	s->d.host_proc = s->f.proc = proc_open(&s->f.e);
+	testtask_await_sleep(s->f.proc, s->child);
+	assert_int_equal(testtask_freeze(s->f.proc, s->child), 0);
+	s->world.init_pid = getpid();
+	s->d.world = &s->world;
+	s->d.procs = s->procs;
+	s->d.n_procs = 1;
+	s->procs[0] = &s->p;
+	s->threads[0] = &s->t;
+	s->t = (struct ckpt_thread){.proc = &s->p, .tid = s->child, .vtid = 2};
+	s->p = (struct ckpt_proc){.dump = &s->d,
+		.pid = s->child,
+		.look = s->child,
+		.vpid = 2,
+		.mm = 2,
+		.threads = s->threads,
+		.n_threads = 1};
+	assert_int_equal(ptrace(PTRACE_GETREGS, s->child, 0, &s->t.regs), 0);
+	ok(&s->f, proc_read_maps(s->f.proc, s->child, true, &s->p.maps, &s->f.e));
+	*state = s;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct scene *s = *state;
+
+	ckpt_fork_end(&s->d);
+	remote_forget(s->t.remote);
+	kill(s->child, SIGKILL);
+	testtask_end(s->child);
+	proc_maps_fini(&s->p.maps);
+	buf_fini(&s->p.memory_pages);
+	buf_fini(&s->p.memory_guards);
+	close_fd(s->f.proc);
+	munmap(area, NR(PAGES));
+	munmap(wipe, NR(4));
+	munmap(file, NR(4));
+	free(s);
+	return 0;
+}
+
+/* How many of @n pages at @start are in @runs. */
+static size_t count(const struct buf *runs, const uint8_t *start, size_t n)
+{
+	const struct ckpt_run *run = (const struct ckpt_run *)runs->data;
+	uint64_t from = (uint64_t)(uintptr_t)start, to = from + NR(n), bytes = 0;
+
+	for (size_t i = 0; i < runs->len / sizeof(*run); i++)
+		if (run[i].start < to && run[i].end > from)
+			bytes += MIN(run[i].end, to) - MAX(run[i].start, from);
+	return bytes / PAGE_SIZE;
+}
+
+static void check_equal(const struct buf *a, const struct buf *b)
+{
+	assert_int_equal(a->len, b->len);
+	assert_true(!a->len || !memcmp(a->data, b->data, a->len));
+}
+
+static void check_pages(const struct buf *runs)
+{
+	assert_int_equal(count(runs, area, 3), 0);
+	assert_int_equal(count(runs, area + NR(3), 700), 700);
+	assert_int_equal(count(runs, area + NR(703), 97), 0);
+	assert_int_equal(count(runs, area + NR(800), 1), 1);
+	assert_int_equal(count(runs, area + NR(801), 99), 0);
+	assert_int_equal(count(runs, file, 1), 0);
+	assert_int_equal(count(runs, file + NR(1), 1), 1);
+	assert_int_equal(count(runs, file + NR(2), 2), 0);
+}
+
+/* All private mappings but those that a fork leaves out, and the kernel's own. */
+static void check_same(const struct scene *s, const struct buf *a, const struct buf *b)
+{
+	for (size_t i = 0; i < s->p.maps.n; i++) {
+		const struct proc_vma *v = &s->p.maps.vmas[i];
+		const uint8_t *start = (const uint8_t *)(uintptr_t)v->start;
+
+		if (v->shared || v->end > CKPT_TASK_SIZE || proc_vma_has(v, "wf") ||
+			!strncmp(v->path, "[v", 2))
+			continue;
+		for (size_t k = 0; k < (v->end - v->start) / PAGE_SIZE; k++)
+			if (count(a, start + NR(k), 1) != count(b, start + NR(k), 1))
+				fail_msg("page %p of %s", (const void *)(start + NR(k)), v->path);
+	}
+}
+
+static void a_copy_tells_the_same(void **state)
+{
+	_cleanup_buf_ struct buf pages = BUF_INIT, guards = BUF_INIT;
+	struct scene *s = *state;
+	struct ckpt_proc *p = &s->p;
+
+	ok(&s->f, ckpt_space_scan(&s->d, p, &s->f.e));
+	assert_true(p->memory_scanned && !p->memory_waits);
+	check_pages(&p->memory_pages);
+	assert_int_equal(count(&p->memory_pages, wipe, 4), 2);
+	buf_put(&pages, p->memory_pages.data, p->memory_pages.len);
+	buf_put(&guards, p->memory_guards.data, p->memory_guards.len);
+
+	s->d.options.snapshot = true;
+	ok(&s->f, ckpt_space_scan(&s->d, p, &s->f.e));
+	assert_true(p->memory_scanned);
+	if (!ckpt_pages_scanned(p))
+		skip();
+	assert_true(p->memory_waits);
+	assert_int_equal(p->memory_pages.len, 0);
+	check_equal(&p->memory_guards, &guards);
+
+	ok(&s->f, ckpt_fork_space(p, &s->f.e));
+	ok(&s->f, ckpt_space_scan_copies(&s->d, &s->f.e));
+	assert_false(p->memory_waits);
+	check_pages(&p->memory_pages);
+	check_same(s, &pages, &p->memory_pages);
+	check_equal(&p->memory_guards, &guards);
+}
+
+/* What could not be copied is looked for in the task itself, and so is what is small. */
+static void without_a_copy(void **state)
+{
+	struct scene *s = *state;
+
+	s->d.options.snapshot = true;
+	for (size_t i = 0; i < s->p.maps.n; i++)
+		s->p.maps.vmas[i].anonymous_kb = 0;
+	ok(&s->f, ckpt_space_scan(&s->d, &s->p, &s->f.e));
+	assert_false(s->p.memory_waits);
+	check_pages(&s->p.memory_pages);
+	ok(&s->f, ckpt_space_scan_copies(&s->d, &s->f.e));
+	check_pages(&s->p.memory_pages);
+}
+
+static void guards_alone(void **state)
+{
+	_cleanup_pages_ struct ckpt_pages pages = CKPT_PAGES_INIT;
+	_cleanup_buf_ struct buf all = BUF_INIT, alone = BUF_INIT;
+	const uint64_t start = (uint64_t)(uintptr_t)area, end = start + NR(PAGES);
+	struct scene *s = *state;
+
+	ok(&s->f, ckpt_pages_open(&pages, s->f.proc, s->child, &s->f.e));
+	ok(&s->f, ckpt_pages_find(&pages, start, end, NULL, &all, &s->f.e));
+	ok(&s->f, ckpt_pages_find_guards(&pages, start, end, &alone, &s->f.e));
+	check_equal(&alone, &all);
+	assert_true(all.len == 0 || count(&alone, area + NR(900), 2) == 2);
+	assert_true(guarded || all.len == 0);
+}
+
+/* Its pages can't be told from zeros then. */
+static void who_is_killed(void **state)
+{
+	_cleanup_pages_ struct ckpt_pages pages = CKPT_PAGES_INIT;
+	struct scene *s = *state;
+	uint8_t page[PAGE_SIZE];
+	int status;
+
+	ok(&s->f, ckpt_pages_open(&pages, s->f.proc, s->child, &s->f.e));
+	ckpt_pages_read(&pages, (uint64_t)(uintptr_t)area + NR(3), page, sizeof(page));
+	assert_int_equal(page[0], 1);
+	ckpt_pages_read(&pages, (uint64_t)(uintptr_t)area - NR(1UL << 20), page, sizeof(page));
+	assert_false(pages.gone);
+	kill(s->child, SIGKILL);
+	assert_int_equal(waitid(P_PID, (id_t)s->child, &(siginfo_t){0}, WEXITED | WNOWAIT), 0);
+	ckpt_pages_read(&pages, (uint64_t)(uintptr_t)area + NR(3), page, sizeof(page));
+	assert_true(pages.gone);
+	assert_false(waitpid(s->child, &status, WNOHANG) < 0);
+	s->child = testtask_start(body, NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_copy_tells_the_same, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(without_a_copy, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(guards_alone, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(who_is_killed, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
