@@ -31,6 +31,8 @@
  *      peer         the connection to a viewer
  *      server       a source, and all peers
  *      serve        the process
+ *      viewer/      a viewer without a window
+ *      web/         the page for browsers (viewer/web/): served, and its websockets relayed
  */
 #ifndef DISPLAY_DISPLAY_H
 #define DISPLAY_DISPLAY_H
@@ -39,6 +41,9 @@
 #include "display/record.h"
 #include "display/serve.h"
 #include "display/update.h"
+#include "display/viewer/capture.h"
+#include "display/viewer/picture.h"
+#include "display/web/web.h"
 #include "display/wire.h"
 #include "display/x/x.h"
 

@@ -7,9 +7,9 @@
 #include "supervisor/cli/cli.h"
 
 #define COMMANDS(X)                                                                                \
-	X(run) X(exec) X(attach) X(ps) X(inspect) X(logs) X(top) X(stacks) X(pause) X(unpause)     \
-	X(kill) X(stop) X(wait) X(rm) X(rename) X(suspend) X(snapshot) X(resume) X(clone)          \
-	X(migrate) X(net) X(gateway) X(display) X(key) X(image) X(check) X(receive) X(help)
+	X(run) X(exec) X(attach) X(view) X(ps) X(inspect) X(logs) X(top) X(stacks) X(pause)       \
+	X(unpause) X(kill) X(stop) X(wait) X(rm) X(rename) X(suspend) X(snapshot) X(resume)        \
+	X(clone) X(migrate) X(net) X(gateway) X(display) X(key) X(image) X(check) X(receive) X(help)
 
 #define DECLARE(name) extern const struct cli_command cli_##name;
 COMMANDS(DECLARE)

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* greet - a viewer's first message. */
+#ifndef DISPLAY_VIEWER_GREET_H
+#define DISPLAY_VIEWER_GREET_H
+
+#include <stdbool.h>
+
+struct display_viewer_wish {
+	const char *name; /* of the viewer */
+	bool view_only;
+	unsigned quality; /* of JPEG; 0: exact */
+	unsigned video;	  /* formats, a mask */
+};
+
+/* Sends HELLO with all codecs of our decoder.  0 or -errno. */
+int display_viewer_greet(int fd, const struct display_viewer_wish *wish);
+
+#endif

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "display/viewer/native_line.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "base/base.h"
+#include "display/viewer/greet.h"
+#include "proto/display.pb-c.h"
+
+#define PIECE	 (64u << 10) /* bytes */
+#define FIRST_MS 200	     /* until it is tried again */
+#define LAST_MS	 5000
+
+struct native_line {
+	char *const *command;
+	bool view_only;
+	void (*wake)(void *ctx);
+	void *ctx;
+
+	pthread_mutex_t lock; /* of what follows */
+	struct display_decoder *decoder;
+	struct native_news news;
+	bool told;		 /* the window's thread has been woken, and has not looked yet */
+	int sock;		 /* -1: no line */
+	struct buf acknowledged; /* is sent when the lock is free */
+};
+
+/* ---- what comes, with the lock held */
+
+static void changed(void *ctx, const struct display_rect *r)
+{
+	struct display_rect *all = &((struct native_line *)ctx)->news.changed;
+	int x, y;
+
+	if (!all->w) {
+		*all = *r;
+		return;
+	}
+	x = MAX(all->x + all->w, r->x + r->w);
+	y = MAX(all->y + all->h, r->y + r->h);
+	all->x = MIN(all->x, r->x);
+	all->y = MIN(all->y, r->y);
+	all->w = x - all->x;
+	all->h = y - all->y;
+}
+
+static void resized(void *ctx, int width, int height)
+{
+	struct native_news *n = &((struct native_line *)ctx)->news;
+
+	n->resized = true;
+	n->changed = (struct display_rect){0, 0, width, height};
+}
+
+static void take_text(char **to, const void *data, size_t len)
+{
+	free(*to);
+	*to = strndup(data, len);
+}
+
+static void take_cursor(struct native_news *n, const struct display_message *m)
+{
+	free(n->cursor_pixels);
+	n->cursor_pixels = malloc(m->data.len + 1);
+	if (!n->cursor_pixels)
+		return;
+	memcpy(n->cursor_pixels, m->data.data, m->data.len);
+	n->cursor = true;
+	n->hot_x = m->cursor.hot_x;
+	n->hot_y = m->cursor.hot_y;
+	n->cursor_w = m->cursor.w;
+	n->cursor_h = m->cursor.h;
+}
+
+static void take_notice(struct native_news *n, const struct display_message *m)
+{
+	static const char *const kinds[] = {"", "paused", "suspended", "moved", "ended", "refused"};
+	Pb__DisplayNotice *p = pb__display_notice__unpack(NULL, m->data.len, m->data.data);
+	const char *kind;
+
+	if (!p)
+		return;
+	kind = (size_t)p->kind < ARRAY_SIZE(kinds) ? kinds[p->kind] : "";
+	free(n->notice);
+	if (asprintf(&n->notice, "%s%s%s", kind, kind[0] && p->text[0] ? ": " : "", p->text) < 0)
+		n->notice = NULL;
+	pb__display_notice__free_unpacked(p, NULL);
+}
+
+static void take_welcome(struct native_news *n, const struct display_message *m)
+{
+	Pb__DisplayWelcome *p = pb__display_welcome__unpack(NULL, m->data.len, m->data.data);
+
+	if (!p)
+		return;
+	take_text(&n->title, p->session, strlen(p->session));
+	take_text(&n->notice, "", 0);
+	n->connected = true;
+	pb__display_welcome__free_unpacked(p, NULL);
+}
+
+static void message(void *ctx, const struct display_message *m)
+{
+	struct native_line *l = ctx;
+	struct display_message ack = {.type = DISPLAY_ACK};
+
+	switch (m->type) {
+	case DISPLAY_UPDATED:
+	case DISPLAY_MARK:
+		ack.serial = m->serial;
+		display_wire_put(&l->acknowledged, &ack);
+		break;
+	case DISPLAY_CURSOR:
+		take_cursor(&l->news, m);
+		break;
+	case DISPLAY_CLIPBOARD:
+		take_text(&l->news.clipboard, m->data.data, m->data.len);
+		break;
+	case DISPLAY_NOTICE:
+		take_notice(&l->news, m);
+		break;
+	case DISPLAY_WELCOME:
+		take_welcome(&l->news, m);
+		break;
+	default:
+		break;
+	}
+}
+
+static const struct display_decoder_ops ops = {changed, resized, message};
+
+/* ---- the thread */
+
+static void tell(struct native_line *l)
+{
+	bool told = l->told;
+
+	l->told = true;
+	pthread_mutex_unlock(&l->lock);
+	if (!told)
+		l->wake(l->ctx);
+}
+
+/* A new picture's decoder; false without memory. */
+static bool begin(struct native_line *l, int sock)
+{
+	struct display_decoder *fresh;
+
+	if (display_decoder_new(&ops, l, &fresh) < 0)
+		return false;
+	pthread_mutex_lock(&l->lock);
+	display_decoder_free(l->decoder);
+	l->decoder = fresh;
+	l->sock = sock;
+	pthread_mutex_unlock(&l->lock);
+	return true;
+}
+
+/* Until it ends.  True if it was a good one. */
+static bool follow(struct native_line *l, int sock)
+{
+	struct display_viewer_wish wish = {.name = "native", .view_only = l->view_only};
+	_cleanup_free_ uint8_t *piece = malloc(PIECE);
+	bool good = false;
+	int r = 0;
+
+	if (!piece || !begin(l, sock) || display_viewer_greet(sock, &wish) < 0)
+		return false;
+	while (r == 0) {
+		ssize_t n = read(sock, piece, PIECE);
+		struct err e = {0};
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		pthread_mutex_lock(&l->lock);
+		r = display_decoder_feed(l->decoder, piece, (size_t)n, &e);
+		if (r == 0 && l->acknowledged.len)
+			r = io_write_full(sock, l->acknowledged.data, l->acknowledged.len);
+		buf_clear(&l->acknowledged);
+		tell(l);
+		good = true;
+	}
+	return good;
+}
+
+static pid_t start(char *const command[], int *ret_sock)
+{
+	int pair[2];
+	pid_t child;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return -1;
+	child = fork();
+	if (child == 0) {
+		signal(SIGPIPE, SIG_DFL);
+		if (dup2(pair[1], STDIN_FILENO) >= 0 && dup2(pair[1], STDOUT_FILENO) >= 0)
+			execvp(command[0], command);
+		_exit(127);
+	}
+	close(pair[1]);
+	*ret_sock = pair[0];
+	return child;
+}
+
+static void *live(void *arg)
+{
+	struct native_line *l = arg;
+	int pause = FIRST_MS;
+
+	for (;;) {
+		int sock = -1;
+		pid_t child = start(l->command, &sock);
+		struct timespec nap;
+
+		if (child > 0 && follow(l, sock))
+			pause = FIRST_MS;
+		pthread_mutex_lock(&l->lock);
+		l->sock = -1;
+		l->news.connected = false;
+		tell(l);
+		close_fd(sock);
+		if (child > 0)
+			waitpid(child, NULL, 0);
+		nap = (struct timespec){pause / 1000, pause % 1000 * 1000000L};
+		nanosleep(&nap, NULL);
+		pause = MIN(pause * 2, LAST_MS);
+	}
+	return NULL;
+}
+
+/* ---- for the window's thread */
+
+int native_line_start(struct native_line **ret, char *const command[], bool view_only,
+	void (*wake)(void *ctx), void *ctx, struct err *e)
+{
+	struct native_line *l = calloc(1, sizeof(*l));
+	pthread_t thread;
+
+	if (!l || display_decoder_new(&ops, l, &l->decoder) < 0) {
+		free(l);
+		return err_errno(e, -ENOMEM, "memory");
+	}
+	*l = (struct native_line){
+		command, view_only, wake, ctx, PTHREAD_MUTEX_INITIALIZER, l->decoder, .sock = -1};
+	signal(SIGPIPE, SIG_IGN);
+	if (pthread_create(&thread, NULL, live, l) != 0) {
+		display_decoder_free(l->decoder);
+		free(l);
+		return err_errno(e, -EAGAIN, "thread");
+	}
+	pthread_detach(thread);
+	*ret = l;
+	return 0;
+}
+
+const struct display_frame *native_line_lock(struct native_line *l, struct native_news *ret)
+{
+	pthread_mutex_lock(&l->lock);
+	*ret = l->news;
+	l->news = (struct native_news){.connected = ret->connected};
+	l->told = false;
+	return display_decoder_frame(l->decoder);
+}
+
+void native_line_unlock(struct native_line *l)
+{
+	pthread_mutex_unlock(&l->lock);
+}
+
+void native_line_send(struct native_line *l, const struct display_message *m)
+{
+	_cleanup_buf_ struct buf out = BUF_INIT;
+
+	display_wire_put(&out, m);
+	pthread_mutex_lock(&l->lock);
+	if (l->sock >= 0 && buf_error(&out) == 0)
+		io_write_full(l->sock, out.data, out.len);
+	pthread_mutex_unlock(&l->lock);
+}

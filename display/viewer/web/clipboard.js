@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * clipboard - text that was copied in the session is put onto the clipboard of this machine.
+ *
+ * Browsers allow it while the page has the focus, some only in answer to a key or a click.  What is
+ * refused is tried again with the next one.  The other direction needs no permission where the user
+ * pastes (keyboard.js); where reading is allowed, it is also read when the page gets the focus.
+ */
+export const MAX_BYTES = 1 << 20;
+
+export class Clipboard {
+	/* send(text): what is on this machine's clipboard. */
+	constructor(send) {
+		this.send = send;
+		this.waiting = null;
+		this.last = null; // what both sides have
+		for (const name of ["keydown", "pointerdown"])
+			window.addEventListener(name, () => this.write(), true);
+		window.addEventListener("focus", () => this.read());
+	}
+
+	/* From the session. */
+	take(text) {
+		this.waiting = text;
+		this.last = text;
+		this.write();
+	}
+
+	async write() {
+		const text = this.waiting;
+
+		if (text === null || !navigator.clipboard)
+			return;
+		try {
+			await navigator.clipboard.writeText(text);
+			if (this.waiting === text)
+				this.waiting = null;
+		} catch {
+			/* with the next key or click */
+		}
+	}
+
+	give(text) {
+		if (text && text !== this.last && text.length <= MAX_BYTES) {
+			this.last = text;
+			this.send(text);
+		}
+	}
+
+	async read() {
+		try {
+			const state = await navigator.permissions.query({ name: "clipboard-read" });
+			if (state.state === "granted" && this.waiting === null)
+				this.give(await navigator.clipboard.readText());
+		} catch {
+			/* this browser does not let pages read it; pasting works */
+		}
+	}
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * main - the page of `podrun view`: a session's display in a browser.
+ *
+ *      connection -> Assembler (wire) -> Screen -> canvas
+ *                                           '-> what is no drawing: cursor, clipboard, notices
+ *      Keyboard, Mouse, Clipboard -> message (wire) -> connection
+ *
+ * Nothing is kept about the session: when the connection is made again, all of it comes anew.
+ */
+import { Assembler, Reader, TYPE, message, protoDecode, protoEncode, text } from "./wire.js";
+import { CODECS, cursorImage } from "./pixels.js";
+import { Screen, VIDEO_FORMATS } from "./screen.js";
+import { Connection } from "./connection.js";
+import { Keyboard } from "./keyboard.js";
+import { Mouse } from "./mouse.js";
+import { Clipboard, MAX_BYTES } from "./clipboard.js";
+
+const VIEW = 1; // DisplayWelcome.Role
+const RUNNING = 0, MOVED = 3;
+const NOTICES = ["", "paused", "suspended: it goes on when it is resumed", "moved", "ended", "refused"];
+
+const $ = (id) => document.getElementById(id);
+const canvas = $("screen");
+
+let assembler = null;
+let viewOnly = false;
+
+/* ---- what is shown beside the picture */
+
+function say(what) {
+	$("notice").textContent = what;
+	$("notice").hidden = !what;
+}
+
+function notice(body) {
+	const found = protoDecode(body);
+	const kind = found[1] || 0;
+	const words = [NOTICES[kind] ?? "", kind === MOVED && found[3] ? "to " + text(found[3]) : "",
+		text(found[2])];
+
+	say(kind === RUNNING ? text(found[2]) : "The session is " + words.filter(Boolean).join("\n"));
+}
+
+function cursor(body) {
+	const r = new Reader(body);
+	const [x, y, w, h] = [r.u16(), r.u16(), r.u16(), r.u16()];
+
+	if (!w || !h) {
+		canvas.style.cursor = "none";
+		return;
+	}
+	if (w > 512 || h > 512)
+		throw new Error("a cursor of " + w + "x" + h);
+	const picture = document.createElement("canvas");
+	picture.width = w;
+	picture.height = h;
+	picture.getContext("2d").putImageData(cursorImage(r.bytes(w * h * 4), w, h), 0, 0);
+	canvas.style.cursor = "url(" + picture.toDataURL() + ") " + x + " " + y + ", default";
+}
+
+function welcome(body) {
+	const found = protoDecode(body);
+	const name = text(found[5]);
+
+	screen.resize(found[2] || 0, found[3] || 0);
+	viewOnly = viewOnly || found[4] === VIEW;
+	document.title = name ? name + " - podrun" : "podrun";
+	$("name").textContent = name + (viewOnly ? " (view only)" : "");
+	say("");
+	wantSize();
+}
+
+/* ---- the display's messages */
+
+const screen = new Screen(canvas, {
+	updated(serial) {
+		canvas.dataset.updated = serial;
+		connection.send(message(TYPE.ACK, [[4, serial]]));
+	},
+	marked(serial) {
+		connection.send(message(TYPE.ACK, [[4, serial]]));
+	},
+	resized() {
+		canvas.hidden = false;
+	},
+	failed(error) {
+		console.error(error);
+		connection.restart();
+	},
+	other(type, body) {
+		if (type === TYPE.WELCOME)
+			welcome(body);
+		else if (type === TYPE.CURSOR)
+			cursor(body);
+		else if (type === TYPE.NOTICE)
+			notice(body);
+		else if (type === TYPE.CLIPBOARD && body.length <= MAX_BYTES)
+			clipboard.take(text(body));
+	},
+});
+
+const connection = new Connection({
+	open(answer) {
+		viewOnly = Boolean(answer.viewOnly);
+		assembler = new Assembler((type, body) => screen.take(type, body));
+		screen.restart();
+		connection.send(message(TYPE.HELLO, [], protoEncode({
+			1: 1, 3: CODECS, 4: VIDEO_FORMATS, 5: answer.quality, 8: viewOnly, 11: "browser",
+		})));
+	},
+	data(bytes) {
+		try {
+			assembler.push(bytes);
+			connection.works();
+		} catch (e) {
+			console.error(e);
+			connection.restart();
+		}
+	},
+	lost(reason, again) {
+		keyboard.releaseAll();
+		say((reason || "The connection has ended.") + (again ? "\nTrying again..." : ""));
+	},
+});
+
+/* ---- input */
+
+const input = (...fields) => viewOnly || connection.send(message(...fields));
+
+const keyboard = new Keyboard($("keys"),
+	(keysym, scancode, down) =>
+		input(TYPE.KEY, [[4, keysym], [2, scancode], [1, down], [1, 0]]),
+	(pasted) => clipboard.give(pasted));
+
+new Mouse(canvas,
+	(x, y, buttons, wheelX, wheelY) => input(TYPE.POINTER,
+		[[2, x], [2, y], [1, buttons], [1, 0], [1, wheelX & 255], [1, wheelY & 255]]),
+	(e) => e.pointerType === "touch" || keyboard.focus());
+
+const clipboard = new Clipboard((what) => {
+	const bytes = new TextEncoder().encode(what);
+	if (bytes.length <= MAX_BYTES)
+		input(TYPE.TO_CLIPBOARD, [], bytes);
+});
+
+/* ---- the bar; what is chosen is kept for the next time */
+
+function choose(name, fallback, changed) {
+	const button = $(name);
+	const show = (on) => button.classList.toggle("on", on);
+	const stored = localStorage.getItem(name);
+
+	show(stored === null ? fallback : stored === "1");
+	button.addEventListener("click", () => {
+		const on = !button.classList.contains("on");
+		localStorage.setItem(name, on ? "1" : "0");
+		show(on);
+		changed(on);
+		keyboard.focus();
+	});
+	changed(button.classList.contains("on"));
+}
+
+function wantSize() {
+	if (!$("resize").classList.contains("on"))
+		return;
+	const side = (css) => Math.max(64, Math.min(Math.round(css), 8192));
+	input(TYPE.WANT_RESIZE, [[2, side(innerWidth)], [2, side(innerHeight)]]);
+}
+
+choose("fit", true, (on) => $("stage").classList.toggle("fit", on));
+choose("resize", false, wantSize);
+let resizing;
+addEventListener("resize", () => {
+	clearTimeout(resizing);
+	resizing = setTimeout(wantSize, 200);
+});
+$("full").addEventListener("click", async () => {
+	await (document.fullscreenElement ? document.exitFullscreen()
+		: document.documentElement.requestFullscreen());
+	/* Escape, Alt-Tab and the like for the session, where the browser gives them away. */
+	if (document.fullscreenElement && navigator.keyboard)
+		navigator.keyboard.lock().catch(() => {});
+	keyboard.focus();
+});
+$("board").addEventListener("click", () => keyboard.focus());
+addEventListener("focus", () => keyboard.focus());
+keyboard.focus();

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * screen - plays the server's messages on a canvas, in their order.
+ *
+ * Everything is drawn at once but JPEG, which browsers decode beside the page: its decoding begins
+ * when the message arrives, and what came behind waits until it has been drawn.  So messages go
+ * through a queue whose head may be waited for.  UPDATED comes out of the same queue: when the
+ * server hears of it, all before it can be seen.
+ *
+ * The canvas is the only copy of the picture; COPY reads from it.
+ */
+import { Reader, TYPE } from "./wire.js";
+import * as pixels from "./pixels.js";
+
+const MAX_SIDE = 8192;
+const VIDEO = { I420: 0, MJPEG: 1 };
+export const VIDEO_FORMATS = 1 << VIDEO.I420 | 1 << VIDEO.MJPEG;
+
+export class Screen {
+	/*
+	 * `events`: updated(serial), marked(serial), resized(), failed(error), and other(type, body) for what is
+	 * no drawing.
+	 */
+	constructor(canvas, events) {
+		this.canvas = canvas;
+		this.events = events;
+		this.pen = canvas.getContext("2d", { alpha: false });
+		this.scratch = document.createElement("canvas");
+		this.restart();
+	}
+
+	/* What is still queued belongs to a connection that has ended. */
+	restart() {
+		this.queue = [];
+		this.waiting = false;
+		this.run = {}; // of this connection
+	}
+
+	resize(w, h) {
+		if (w < 1 || h < 1 || w > MAX_SIDE || h > MAX_SIDE)
+			throw new Error("a screen of " + w + "x" + h);
+		this.canvas.width = w; // black from here on, whatever it was
+		this.canvas.height = h;
+		this.pen.imageSmoothingEnabled = false;
+		this.pen.fillStyle = "#000";
+		this.pen.fillRect(0, 0, w, h);
+		this.events.resized();
+	}
+
+	take(type, body) {
+		const entry = { type, body, bitmap: null };
+
+		if (type === TYPE.RAW || type === TYPE.VIDEO)
+			entry.bitmap = this.decode(type, body);
+		this.queue.push(entry);
+		if (!this.waiting)
+			this.play();
+	}
+
+	/* The promise of a bitmap, where a browser's decoder is needed. */
+	decode(type, body) {
+		const r = new Reader(body);
+		let jpeg;
+
+		if (type === TYPE.RAW) {
+			r.bytes(8);
+			if (r.u8() !== pixels.CODEC.JPEG)
+				return null;
+			r.u8();
+			jpeg = r.rest();
+		} else {
+			r.bytes(12);
+			if (r.u8() !== VIDEO.MJPEG)
+				return null;
+			r.bytes(13);
+			jpeg = r.rest();
+		}
+		const bitmap = createImageBitmap(new Blob([jpeg], { type: "image/jpeg" }),
+			{ colorSpaceConversion: "none", premultiplyAlpha: "none" });
+		bitmap.catch(() => {}); // it is looked at when its turn has come
+		return bitmap;
+	}
+
+	async play() {
+		const run = this.run;
+
+		this.waiting = true;
+		try {
+			while (run === this.run && this.queue.length) {
+				const entry = this.queue[0];
+				const bitmap = entry.bitmap ? await entry.bitmap : null;
+				if (run !== this.run)
+					return;
+				this.queue.shift();
+				this.draw(entry.type, entry.body, bitmap);
+			}
+		} catch (e) {
+			if (run === this.run)
+				this.events.failed(e);
+		}
+		if (run === this.run)
+			this.waiting = false;
+	}
+
+	rect(r) {
+		const [x, y, w, h] = [r.u16(), r.u16(), r.u16(), r.u16()];
+
+		if (!w || !h || x + w > this.canvas.width || y + h > this.canvas.height)
+			throw new Error("a rectangle is not within the screen");
+		return [x, y, w, h];
+	}
+
+	draw(type, body, bitmap) {
+		const r = new Reader(body);
+
+		switch (type) {
+		case TYPE.RAW:
+			return this.raw(r, bitmap);
+		case TYPE.COPY:
+			return this.copy(r);
+		case TYPE.SFILL: {
+			const rect = this.rect(r);
+			this.pen.fillStyle = pixels.cssColour(r.u32());
+			return this.pen.fillRect(...rect);
+		}
+		case TYPE.BITMAP: {
+			const [x, y, w, h] = this.rect(r);
+			return this.pen.putImageData(pixels.bitmapImage(r, w, h), x, y);
+		}
+		case TYPE.PFILL: {
+			const [x, y, w, h] = this.rect(r);
+			return this.pen.putImageData(pixels.tiledImage(r, w, h), x, y);
+		}
+		case TYPE.VIDEO:
+			return this.video(r, bitmap);
+		case TYPE.RESIZE:
+			return this.resize(r.u16(), r.u16());
+		case TYPE.UPDATED:
+			return this.events.updated(r.u32());
+		case TYPE.MARK:
+			return this.events.marked(r.u32());
+		default:
+			return this.events.other(type, body);
+		}
+	}
+
+	raw(r, bitmap) {
+		const [x, y, w, h] = this.rect(r);
+		const codec = r.u8();
+
+		r.u8();
+		if (!bitmap)
+			return this.pen.putImageData(pixels.rawImage(codec, r, w, h), x, y);
+		if (bitmap.width !== w || bitmap.height !== h)
+			throw new Error("a picture has another size than its rectangle");
+		this.pen.drawImage(bitmap, x, y);
+		bitmap.close();
+	}
+
+	copy(r) {
+		const sx = r.u16(), sy = r.u16();
+		const [x, y, w, h] = this.rect(r);
+
+		if (sx + w > this.canvas.width || sy + h > this.canvas.height)
+			throw new Error("a rectangle is not within the screen");
+		this.pen.drawImage(this.canvas, sx, sy, w, h, x, y, w, h);
+	}
+
+	video(r, bitmap) {
+		r.bytes(4);
+		const rect = this.rect(r);
+		const format = r.u8();
+		r.u8();
+		const w = r.u16(), h = r.u16();
+		r.u64();
+		if (!bitmap) {
+			if (format !== VIDEO.I420 || !w || !h)
+				throw new Error("video of a format that was not agreed on");
+			this.scratch.width = w;
+			this.scratch.height = h;
+			this.scratch.getContext("2d").putImageData(
+				pixels.i420Image(r.rest(), w, h), 0, 0);
+		}
+		this.pen.imageSmoothingEnabled = true;
+		this.pen.drawImage(bitmap || this.scratch, ...rect);
+		this.pen.imageSmoothingEnabled = false;
+		if (bitmap)
+			bitmap.close();
+	}
+}

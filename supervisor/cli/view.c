@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* view: a session's display, in a browser, in a window of its own, or as a picture. */
+#include <fcntl.h>
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "display/display.h"
+#include "supervisor/cli/cli.h"
+#include "supervisor/cli/view_way.h"
+
+#define FAR_QUALITY 85 /* of JPEG, where a line may be slow and nothing else was said */
+
+struct view_options {
+	bool no_open, view_only, stdio, native, lossless;
+	const char *listen, *screenshot, *podrun;
+	uint64_t quality;
+};
+
+static const struct cli_option options[] = {
+	{"no-open", 0, NULL, "only print the address", CLI_FLAG,
+		offsetof(struct view_options, no_open)},
+	{"view-only", 0, NULL, "without keyboard and pointer", CLI_FLAG,
+		offsetof(struct view_options, view_only)},
+	{"listen", 0, "ADDR:PORT", "serve browsers on other machines, by https", CLI_STRING,
+		offsetof(struct view_options, listen)},
+	{"lossless", 0, NULL, "exact pictures on slow lines, too", CLI_FLAG,
+		offsetof(struct view_options, lossless)},
+	{"quality", 0, "1-100", "of JPEG where a picture may differ a little", CLI_NUMBER,
+		offsetof(struct view_options, quality)},
+	{"screenshot", 0, "FILE", "write what is shown as .png or .ppm, and end", CLI_STRING,
+		offsetof(struct view_options, screenshot)},
+	{"stdio", 0, NULL, "the display protocol on stdin and stdout; ssh starts it so", CLI_FLAG,
+		offsetof(struct view_options, stdio)},
+	{"native", 0, NULL, "in a window of its own (podrun-viewer)", CLI_FLAG,
+		offsetof(struct view_options, native)},
+	{"podrun", 0, "PATH", "where podrun is on the other host", CLI_STRING,
+		offsetof(struct view_options, podrun)},
+};
+
+struct view {
+	struct cli *cli;
+	const struct view_options *o;
+	struct view_way way;
+	char *note; /* a file that leads a browser to the address, or NULL */
+};
+
+/* ---- in a browser */
+
+static void start_opener(const char *note)
+{
+	sigset_t none;
+
+	if (fork() != 0)
+		return;
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGCHLD, SIG_DFL);
+	setsid();
+	if (dup2(STDERR_FILENO, STDOUT_FILENO) >= 0)
+		execlp("xdg-open", "xdg-open", note, (char *)NULL);
+	_exit(127);
+}
+
+/* The address lets in whoever sees it, and arguments can be seen: a file of ours leads there. */
+static void open_browser(struct view *v, const char *url)
+{
+	_cleanup_buf_ struct buf page = BUF_INIT;
+
+	buf_printf(&page,
+		"<!doctype html><meta http-equiv=\"refresh\" content=\"0; url=%s\">\n"
+		"<a href=\"%s\">the session's display</a>\n",
+		url, url);
+	if (buf_error(&page) < 0 ||
+		asprintf(&v->note, "%s/.view-%d.html", v->cli->paths.runtime, (int)getpid()) < 0) {
+		v->note = NULL;
+		return;
+	}
+	if (io_replace_file(AT_FDCWD, v->note, page.data, page.len, 0600) == 0)
+		start_opener(v->note);
+}
+
+static bool is_on_a_desktop(void)
+{
+	return getenv("DISPLAY") || getenv("WAYLAND_DISPLAY");
+}
+
+static int connect_way(void *ctx, struct err *e)
+{
+	return view_way_connect(&((struct view *)ctx)->way, e);
+}
+
+static void tell(void *ctx, const char *url)
+{
+	struct view *v = ctx;
+
+	printf("%s\n", url);
+	fflush(stdout);
+	if (!v->note && !v->o->no_open && !v->o->listen && is_on_a_desktop())
+		open_browser(v, url);
+}
+
+/* A display that is not there is told before anybody is given an address. */
+static int try(struct view *v, struct err *e)
+{
+	int sock = v->way.host ? -1 : view_way_connect(&v->way, e);
+
+	close_fd(sock);
+	return v->way.host || sock >= 0 ? 0 : sock;
+}
+
+static void block_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGCHLD, SIG_IGN); /* openers and ssh end when they like */
+}
+
+static unsigned quality(const struct view *v)
+{
+	if (v->o->lossless)
+		return 0;
+	return v->o->quality		     ? (unsigned)v->o->quality
+	       : v->way.host || v->o->listen ? FAR_QUALITY
+					     : 0;
+}
+
+static int serve(struct view *v, struct err *e)
+{
+	struct display_web_options web = {
+		.listen = v->o->listen,
+		.keys = v->cli->paths.config,
+		.view_only = v->o->view_only,
+		.quality = quality(v),
+		.connect = connect_way,
+		.address = tell,
+		.ctx = v,
+	};
+	struct display_web *w;
+	int r = try(v, e);
+
+	if (r < 0)
+		return r;
+	block_signals();
+	r = display_web_new(&w, &web, e);
+	if (r < 0)
+		return r;
+	if (display_web_fingerprint(w)[0])
+		fprintf(stderr, "certificate (SHA-256): %s\n", display_web_fingerprint(w));
+	r = display_web_run(w, e);
+	display_web_free(w);
+	if (v->note)
+		unlink(v->note);
+	free(v->note);
+	return r;
+}
+
+/* ---- otherwise */
+
+static int screenshot(struct view *v, struct err *e)
+{
+	_cleanup_close_ int sock = -1;
+
+	if (display_picture_check(v->o->screenshot, e) < 0)
+		return e->error;
+	sock = view_way_connect(&v->way, e);
+	if (sock < 0)
+		return sock;
+	signal(SIGPIPE, SIG_IGN);
+	return display_capture(sock, v->o->screenshot, e);
+}
+
+/* The viewer's file: beside us, as installed, or as built. */
+static int find_viewer(const char *us, char *ret, size_t size, struct err *e)
+{
+	static const char *const places[] = {"", "../libexec/podrun/", "display/viewer/"};
+	const char *slash = strrchr(us, '/');
+
+	for (size_t i = 0; slash && i < ARRAY_SIZE(places); i++) {
+		int n = snprintf(
+			ret, size, "%.*s/%spodrun-viewer", (int)(slash - us), us, places[i]);
+
+		if (n < (int)size && access(ret, X_OK) == 0)
+			return 0;
+	}
+	err_set(e, ERR_HOST, -ENOENT,
+		"podrun-viewer is not installed: it is built where SDL2 is found");
+	return err_hint(e, "podrun view shows it in a browser");
+}
+
+static int native(struct view *v, const char *target, struct err *e)
+{
+	_cleanup_free_ char *us = io_readlink(AT_FDCWD, "/proc/self/exe");
+	char viewer[4096];
+	const char *argv[10] = {viewer};
+	int n = 1;
+
+	if (!us)
+		return err_errno(e, -errno, "/proc/self/exe");
+	if (find_viewer(us, viewer, sizeof(viewer), e) < 0 || try(v, e) < 0)
+		return e->error;
+	if (v->o->view_only)
+		argv[n++] = "--view-only";
+	argv[n++] = us;
+	argv[n++] = "view";
+	argv[n++] = "--stdio";
+	if (v->o->podrun) {
+		argv[n++] = "--podrun";
+		argv[n++] = v->o->podrun;
+	}
+	argv[n++] = target;
+	execv(viewer, (char **)argv);
+	return err_errno(e, -errno, "%s", viewer);
+}
+
+static int check(const struct view_options *o, struct err *e)
+{
+	if (o->quality > 100)
+		return err_set(e, ERR_USAGE, -EINVAL, "--quality is from 1 to 100");
+	if (o->lossless && o->quality)
+		return err_set(
+			e, ERR_USAGE, -EINVAL, "--lossless and --quality exclude each other");
+	if ((o->listen != NULL) + (o->screenshot != NULL) + o->stdio + o->native > 1)
+		return err_set(e, ERR_USAGE, -EINVAL,
+			"of --listen, --screenshot, --native and --stdio only one can be done");
+	return 0;
+}
+
+static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
+{
+	struct view v = {.cli = c, .o = opts};
+	int r = check(v.o, e);
+
+	if (r == 0)
+		r = view_way_parse(&v.way, c, argv[0], e);
+	if (r < 0)
+		return r;
+	v.way.podrun = v.o->podrun;
+	if (v.o->stdio)
+		r = view_way_stdio(&v.way, e);
+	else if (v.o->screenshot)
+		r = screenshot(&v, e);
+	else if (v.o->native)
+		r = native(&v, argv[0], e);
+	else
+		r = serve(&v, e);
+	view_way_fini(&v.way);
+	return r;
+}
+
+const struct cli_command cli_view = {
+	.name = "view",
+	.usage = "[[[USER@]HOST:]NAME]",
+	.help = "a session's display in a browser",
+	.text = "Serves the display of a session that was started with *--display* to a browser on this machine, and "
+		"prints its address, which lets one browser in, once; on a desktop it is opened, too. The page "
+		"connects again by itself when the connection ends, also after the session was suspended and "
+		"resumed. Interrupt it to end.\n\n"
+		"A display on another host comes through *ssh*, where podrun must be installed. With *--listen* "
+		"browsers on other machines are served by https, with a key of podrun's own: compare the "
+		"fingerprint that is printed with the one the browser shows before you trust it. Each address that "
+		"has been used is followed by another.",
+	.options = options,
+	.n_options = ARRAY_SIZE(options),
+	.size = sizeof(struct view_options),
+	.group = CLI_LOOK,
+	.operand = CLI_SESSION,
+	.max_operands = 1,
+	.session = true,
+	.run = run,
+};
