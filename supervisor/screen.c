@@ -306,6 +306,7 @@ static void on_heard(void *ctx, enum display_serve_word word, const char *text)
 	struct screen *d = ctx;
 	struct err none = {0};
 
+	log_debug("display server: '%c' %s", word, text);
 	switch (word) {
 	case DISPLAY_SERVE_TAKEN:
 		d->asked = false;
@@ -518,6 +519,7 @@ int screen_let_go(struct session *s, void (*then)(struct session *s))
 	event_del(d->timer);
 	if (!d->server || (!d->up && !d->asked))
 		return 0;
+	log_debug("the display is let go");
 	d->gone = then;
 	again(d, GONE_PATIENCE_MS);
 	screen_server_say(d->server, DISPLAY_SERVE_LET_GO, NULL);

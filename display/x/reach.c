@@ -81,15 +81,18 @@ int display_x_reach(int files, unsigned number, xcb_connection_t **ret, struct e
 		.datalen = COOKIE_SIZE,
 		.data = (char *)cookie};
 	int r = read_cookie(files, cookie), fd;
+	xcb_connection_t *c;
 
 	if (r < 0)
 		return err_errno(e, r, "the display's cookie");
 	fd = connect_socket(files, number);
 	if (fd < 0)
 		return err_errno(e, fd, "the X server's socket");
-	*ret = xcb_connect_to_fd(fd, &auth);
-	if (!xcb_connection_has_error(*ret))
+	c = xcb_connect_to_fd(fd, &auth);
+	if (!xcb_connection_has_error(c)) {
+		*ret = c;
 		return 0;
-	xcb_disconnect(*ret);
+	}
+	xcb_disconnect(c);
 	return err_set(e, ERR_FAILED, -ECONNREFUSED, "the X server does not want us");
 }

@@ -133,8 +133,9 @@ static void take_size(struct source *s, int width, int height)
 	s->width = width;
 	s->height = height;
 	display_x_framebuffer_trim(&s->framebuffer, s->options.shm, width, height);
+	/* Whoever has had that size before, and none of those between, has another picture of it. */
 	pixman_region32_fini(&s->damaged);
-	pixman_region32_init(&s->damaged);
+	pixman_region32_init_rect(&s->damaged, 0, 0, (unsigned)width, (unsigned)height);
 	s->events->resized(s->arg);
 }
 

@@ -96,7 +96,7 @@ def begin(env, *command, options=(), name="s", size="=640x480"):
 
 def begin_terminal(env, **kw):
     """A terminal that writes down each key it gets, on all of the screen."""
-    begin(env, "xterm", "-bc", "-b", "0", "-geometry", "120x50+0+0", "-xrm", "*cursorBlink: false", "-e", "sh", "-c", KEYS, **kw)
+    begin(env, "xterm", "+bc", "-b", "0", "-geometry", "120x50+0+0", "-xrm", "*cursorBlink: false", "-e", "sh", "-c", KEYS, **kw)
     until("the terminal is there", lambda: inside(env, "cat", "/tmp/ready").code == 0)
 
 
@@ -193,7 +193,7 @@ def viewer_sees_what_is_drawn(env):
     begin_terminal(env)
     v = Viewer(env)
     sees_all(env, v)
-    inside(env, "sh", "-c", "for i in 1 2 3; do xterm -geometry 40x10+$((i*60))+$((i*50)) -bc -e 'seq 100; cat' & done")
+    inside(env, "sh", "-c", "for i in 1 2 3; do xterm -geometry 40x10+$((i*60))+$((i*50)) +bc -e 'seq 100; cat' & done")
     until("windows", lambda: len(inside(env, "xdotool", "search", "--class", "xterm").text.split()) >= 4)
     sees_all(env, v)
     second = Viewer(env)
@@ -408,7 +408,7 @@ def x_server_is_started_again(env):
     env.podrun("kill", "-s", "KILL", "s", str(old))
     until("another", lambda: env.podrun("inspect", "s").json()["display"]["server"] not in (0, old))
     until("a client", lambda: inside(env, "xdpyinfo").code == 0)
-    inside(env, "sh", "-c", "xterm -bc -e cat & until xdotool search --class xterm; do sleep 0.1; done")
+    inside(env, "sh", "-c", "xterm +bc -e cat & until xdotool search --class xterm; do sleep 0.1; done")
     sees_all(env, v)
     env.podrun("suspend", "s")
     env.podrun("resume", "-d", "s")
