@@ -91,7 +91,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct display_source_ops ops;
 	struct event_base *base;
-	struct display_memory *m;
+	struct display_memory *m = NULL;
 	struct display_server *server;
 	size_t pieces;
 	int fd;
@@ -99,7 +99,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size < 1 || size > MOST)
 		return 0;
 	base = event_base_new();
-	must(base && display_memory_new(40, 30, &m) == 0);
+	must(base != NULL);
+	must(display_memory_new(40, 30, &m) == 0);
 	ops = *m->source.ops;
 	ops.resize = no_resize;
 	m->source.ops = &ops;
