@@ -8,13 +8,15 @@
 
 #include "display/display.h"
 #include "supervisor/cli/cli.h"
+#include "supervisor/cli/view_record.h"
+#include "supervisor/cli/view_vnc.h"
 #include "supervisor/cli/view_way.h"
 
 #define FAR_QUALITY 85 /* of JPEG, where a line may be slow and nothing else was said */
 
 struct view_options {
 	bool no_open, view_only, stdio, native, lossless;
-	const char *listen, *screenshot, *podrun;
+	const char *listen, *screenshot, *podrun, *vnc, *record, *replay;
 	uint64_t quality;
 };
 
@@ -31,6 +33,12 @@ static const struct cli_option options[] = {
 		offsetof(struct view_options, quality)},
 	{"screenshot", 0, "FILE", "write what is shown as .png or .ppm, and end", CLI_STRING,
 		offsetof(struct view_options, screenshot)},
+	{"vnc", 0, "[ADDR:]PORT", "serve VNC viewers; a PORT of 0 is the first free one", CLI_STRING,
+		offsetof(struct view_options, vnc)},
+	{"record", 0, "FILE", "write what is shown from now on, until interrupted", CLI_STRING,
+		offsetof(struct view_options, record)},
+	{"replay", 0, "FILE", "show what --record has written", CLI_STRING,
+		offsetof(struct view_options, replay)},
 	{"stdio", 0, NULL, "the display protocol on stdin and stdout; ssh starts it so", CLI_FLAG,
 		offsetof(struct view_options, stdio)},
 	{"native", 0, NULL, "in a window of its own (podrun-viewer)", CLI_FLAG,
@@ -88,7 +96,9 @@ static bool is_on_a_desktop(void)
 
 static int connect_way(void *ctx, struct err *e)
 {
-	return view_way_connect(&((struct view *)ctx)->way, e);
+	struct view *v = ctx;
+
+	return v->o->replay ? view_replay(v->o->replay, e) : view_way_connect(&v->way, e);
 }
 
 static void tell(void *ctx, const char *url)
@@ -104,8 +114,11 @@ static void tell(void *ctx, const char *url)
 /* A display that is not there is told before anybody is given an address. */
 static int try(struct view *v, struct err *e)
 {
-	int sock = v->way.host ? -1 : view_way_connect(&v->way, e);
+	int sock;
 
+	if (v->o->replay)
+		return view_replay_check(v->o->replay, e);
+	sock = v->way.host ? -1 : view_way_connect(&v->way, e);
 	close_fd(sock);
 	return v->way.host || sock >= 0 ? 0 : sock;
 }
@@ -177,6 +190,20 @@ static int screenshot(struct view *v, struct err *e)
 	return display_capture(sock, v->o->screenshot, e);
 }
 
+/* What needs one connection, and no browser. */
+static int with_display(struct view *v, struct err *e)
+{
+	_cleanup_close_ int sock = -1;
+
+	if (v->o->vnc && view_vnc_check(v->o->vnc, e) < 0)
+		return e->error;
+	sock = view_way_connect(&v->way, e);
+	if (sock < 0)
+		return sock;
+	return v->o->vnc ? view_vnc(sock, v->o->vnc, v->o->view_only, quality(v), e)
+			 : view_record(sock, v->o->record, e);
+}
+
 /* The viewer's file: beside us, as installed, or as built. */
 static int find_viewer(const char *us, char *ret, size_t size, struct err *e)
 {
@@ -227,19 +254,28 @@ static int check(const struct view_options *o, struct err *e)
 	if (o->lossless && o->quality)
 		return err_set(
 			e, ERR_USAGE, -EINVAL, "--lossless and --quality exclude each other");
-	if ((o->listen != NULL) + (o->screenshot != NULL) + o->stdio + o->native > 1)
+	if ((o->listen != NULL) + (o->screenshot != NULL) + (o->vnc != NULL) +
+			(o->record != NULL) + o->stdio + o->native > 1)
 		return err_set(e, ERR_USAGE, -EINVAL,
-			"of --listen, --screenshot, --native and --stdio only one can be done");
+			"of --listen, --screenshot, --vnc, --record, --native and --stdio only one can be done");
+	if (o->replay && (o->screenshot || o->vnc || o->record || o->stdio || o->native))
+		return err_set(e, ERR_USAGE, -EINVAL, "--replay is for browsers");
 	return 0;
 }
 
 static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 {
 	struct view v = {.cli = c, .o = opts};
+	_cleanup_free_ char *only = NULL;
 	int r = check(v.o, e);
 
+	if (r == 0 && v.o->replay)
+		return argc ? err_set(e, ERR_USAGE, -EINVAL, "--replay needs no session")
+			    : serve(&v, e);
+	if (r == 0 && argc == 0)
+		r = cli_only_session(c, &only, e);
 	if (r == 0)
-		r = view_way_parse(&v.way, c, argv[0], e);
+		r = view_way_parse(&v.way, c, argc ? argv[0] : only, e);
 	if (r < 0)
 		return r;
 	v.way.podrun = v.o->podrun;
@@ -248,7 +284,9 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 	else if (v.o->screenshot)
 		r = screenshot(&v, e);
 	else if (v.o->native)
-		r = native(&v, argv[0], e);
+		r = native(&v, argc ? argv[0] : only, e);
+	else if (v.o->vnc || v.o->record)
+		r = with_display(&v, e);
 	else
 		r = serve(&v, e);
 	view_way_fini(&v.way);
@@ -266,13 +304,15 @@ const struct cli_command cli_view = {
 		"A display on another host comes through *ssh*, where podrun must be installed. With *--listen* "
 		"browsers on other machines are served by https, with a key of podrun's own: compare the "
 		"fingerprint that is printed with the one the browser shows before you trust it. Each address that "
-		"has been used is followed by another.",
+		"has been used is followed by another.\n\n"
+		"*--vnc* serves VNC viewers on this machine, or at ADDR; where, and the password they need, is "
+		"printed. VNC encrypts nothing: for other machines take an *ssh* tunnel. What *--record* writes can "
+		"be shown again by *--replay*, as long as it took.",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.size = sizeof(struct view_options),
 	.group = CLI_LOOK,
 	.operand = CLI_SESSION,
 	.max_operands = 1,
-	.session = true,
 	.run = run,
 };

@@ -31,7 +31,8 @@ class View:
     """podrun view, and the address it has printed."""
 
     def __init__(self, env, *args, target="fake"):
-        self.process = env.start(PODRUN, "view", "--no-open", *args, target, stdout=subprocess.PIPE,
+        args = [*args, target] if target else args
+        self.process = env.start(PODRUN, "view", "--no-open", *args, stdout=subprocess.PIPE,
                                  stderr=subprocess.PIPE, text=True)
         self.url = self.next_url()
         self.host, self.port, self.token = re.fullmatch(r"https?://([\d.]+):(\d+)/#([0-9a-f]{64})", self.url).groups()
@@ -587,6 +588,61 @@ def through_ssh(env):
     tab.close()
     until("the viewer has gone there, too", lambda: viewer.ended)
     view.close()
+
+
+def ends(process):
+    process.send_signal(signal.SIGINT)
+    assert process.wait(60) == 0
+
+
+@test
+def recorded_and_shown_again(env):
+    sent = welcome() + Picture().everything() + updated(7)
+    display = Display(env, sent)
+    file = env.path("screen.rec")
+    recorder = env.start(PODRUN, "view", "--record", file, "fake")
+    until("all is there", lambda: display.viewers and display.viewers[0].updates() == [7])
+    later = message(MARK, struct.pack("<I", 8)) + updated(9)
+    display.viewers[0].send(later)
+    until("it is acknowledged", lambda: display.viewers[0].updates() == [7, 8, 9])
+    ends(recorder)
+    view = View(env, "--replay", file, target=None)
+    for first in ("token " + view.token, None):
+        ws = view.websocket()
+        if first:
+            ws.send(first)
+            ticket = "ticket " + json.loads(ws.receive())["ticket"]
+        else:
+            ws.send(ticket)
+            ws.receive()
+        ws.send(hello())
+        got = b""
+        while len(got) < len(sent + later):
+            got += ws.receive()
+        assert got == sent + later
+        ws.close()
+    view.close()
+    env.path("other").write_bytes(b"x" * 1000)
+    r = env.podrun("view", "--replay", env.path("other"), code=1)
+    assert "recording" in r.errors, r.errors
+    env.podrun("view", "--replay", file, "fake", code=2)
+
+
+@test
+def vnc_viewers_need_the_password(env):
+    Display(env, welcome() + Picture().everything() + updated(7))
+    vnc = env.start(PODRUN, "view", "--vnc", "127.0.0.1:0", "fake", stdout=subprocess.PIPE, text=True)
+    line = vnc.stdout.readline()
+    port = re.fullmatch(r"127\.0\.0\.1:(\d+) password [a-z2-9]{8}\n", line).group(1)
+    with socket.create_connection(("127.0.0.1", int(port)), timeout=60) as s:
+        banner = s.recv(12, socket.MSG_WAITALL)
+        assert banner.startswith(b"RFB 003."), banner
+        s.sendall(b"RFB 003.008\n")
+        # one kind of security, the password's (RFC 6143, 7.1.2)
+        assert s.recv(2, socket.MSG_WAITALL) == b"\1\2"
+    vnc.terminate()
+    vnc.wait(60)
+    env.podrun("view", "--vnc", "nowhere", "fake", code=2)
 
 
 @test
