@@ -448,6 +448,7 @@ static int start_command(struct session *s, struct err *e)
 	}
 	s->state = SESSION_RUNNING;
 	session_save(s, RECORD_RUNNING, false, NULL);
+	network_tell(s);
 	periodic_begin(s);
 	if (run->attach) {
 		c->job = j;

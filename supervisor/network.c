@@ -38,6 +38,7 @@
 #include "proto/proto.h"
 #include "supervisor/session.h"
 #include "supervisor/traffic.h"
+#include "supervisor/whereabouts.h"
 #include "vnet/vnet.h"
 
 #define FIRST_RETRY_MS 50
@@ -60,6 +61,9 @@ struct network {
 	void *held_arg;
 	char opened[256]; /* what an image made elsewhere has opened here, in words */
 	char note[512];
+	char outside[2 *
+		     INET6_ADDRSTRLEN]; /* by what the outside knows it, as whereabouts.h wants it */
+	char told[2 * INET6_ADDRSTRLEN]; /* and what the session has been told of that */
 	struct vnet_claim claim;  /* label 0: none */
 	Pb__GatewayClaim message; /* the same, for an image */
 };
@@ -174,6 +178,28 @@ static void tell_held(struct network *n, const struct err *e)
 
 static void on_failure(struct network *n, struct err *e);
 
+static void take_outside(struct network *n, const struct vnet_answer *a)
+{
+	char v4[INET6_ADDRSTRLEN] = "", v6[INET6_ADDRSTRLEN] = "";
+
+	if (a->outside4.s_addr)
+		inet_ntop(AF_INET, &a->outside4, v4, sizeof(v4));
+	if (!IN6_IS_ADDR_UNSPECIFIED(&a->outside6))
+		inet_ntop(AF_INET6, &a->outside6, v6, sizeof(v6));
+	snprintf(n->outside, sizeof(n->outside), "%s%s%s", v4, v4[0] && v6[0] ? " " : "", v6);
+}
+
+void network_tell(struct session *s)
+{
+	struct network *n = s->network;
+
+	if (!n || !n->attached || s->state != SESSION_RUNNING || s->traffic.held ||
+		strcmp(n->outside, n->told) == 0)
+		return;
+	memcpy(n->told, n->outside, sizeof(n->told));
+	whereabouts_tell(s, n->told);
+}
+
 /* The end of the line that has claimed them is the end of the old connections. */
 static void attach_anew(struct network *n)
 {
@@ -204,6 +230,7 @@ static void on_attached(struct network *n, const struct vnet_answer *a)
 	n->attached = true;
 	n->retry_ms = FIRST_RETRY_MS;
 	n->claim = a->claim;
+	take_outside(n, a);
 	if (n->then && s->op.resume) {
 		s->traffic.lost = a->lost || !had_claim;
 		n->lost = a->lost && s->op.world->connections;
@@ -211,6 +238,7 @@ static void on_attached(struct network *n, const struct vnet_answer *a)
 			log_warn("%s", NETWORK_LOST);
 	}
 	tell_then(n, &none);
+	network_tell(s);
 }
 
 /* ---- a gateway that is lent ----------------------------------------------------------------- */

@@ -34,6 +34,9 @@ int network_begin(struct session *s, void (*then)(struct session *s, struct err 
  */
 void network_describe(const struct session *s, struct Pb__World *w);
 
+/* The session runs: it hears by which addresses it is known outside, if those are others now. */
+void network_tell(struct session *s);
+
 /* What is said of a resumed session whose connections are another's, or no more. */
 #define NETWORK_LOST \
 	"its connections to the outside were reset: the gateway does not have them for it any more"

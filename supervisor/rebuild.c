@@ -470,6 +470,7 @@ static void on_released(struct session *s)
 	worker_free(take_ptr(s->worker));
 	traffic_pass(s);
 	s->state = SESSION_RUNNING;
+	network_tell(s);
 	mapped_begin(s);
 	session_save(s, RECORD_RUNNING, false, NULL);
 	periodic_begin(s);

@@ -291,6 +291,10 @@ static int answer_of(struct vnet_answer *a, Pb__GatewayReply *m)
 		a->kind = VNET_ANSWER_ATTACHED;
 		a->lost = m->attached->lost;
 		a->flows = m->attached->flows;
+		if (m->attached->outside4.len == sizeof(a->outside4))
+			memcpy(&a->outside4, m->attached->outside4.data, sizeof(a->outside4));
+		if (m->attached->outside6.len == sizeof(a->outside6))
+			memcpy(&a->outside6, m->attached->outside6.data, sizeof(a->outside6));
 		return claim_of(&a->claim, m->attached->claim) ? 0 : -EBADMSG;
 	case PB__GATEWAY_REPLY__BODY_FLOWS:
 		a->kind = VNET_ANSWER_FLOWS;

@@ -74,6 +74,9 @@ struct vnet_answer {
 	struct vnet_claim claim;
 	bool lost; /* somebody else has claimed the connections, or they are gone */
 	uint32_t flows;
+	/* Of ATTACHED: the host's own towards the internet; zeros: none. */
+	struct in_addr outside4;
+	struct in6_addr outside6;
 	struct Pb__GatewaySessions *sessions;
 };
 

@@ -77,6 +77,8 @@ static json_t *network_of(const struct client_session *s)
 		json_object_set_new(j, "host_loopback", json_text(n->host_loopback));
 	if (n->dns_update[0])
 		json_object_set_new(j, "dns_update", json_text(n->dns_update));
+	if (n->on_move[0])
+		json_object_set_new(j, "on_move", json_text(n->on_move));
 	if (n->link_local)
 		json_object_set_new(j, "link_local", json_true());
 	net_text_put_dependency(&needs, s);

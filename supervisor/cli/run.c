@@ -69,6 +69,9 @@ static const struct cli_option options[] = {
 	{"dns-update", 0, "ZONE/NAME@SERVER[:KEYFILE]",
 		"a name in DNS that points to where its ports are, wherever it goes (--net vnat)",
 		CLI_STRING, AT(net.dns_update)},
+	{"on-move", 0, "COMMAND",
+		"run inside, by sh, when the outside knows it by other addresses (--net vnat)",
+		CLI_STRING, AT(net.on_move)},
 	{"link-local", 0, NULL,
 		"let it reach link-local addresses, and so what a cloud tells its host (--net vnat)",
 		CLI_FLAG, AT(net.link_local)},
@@ -687,7 +690,7 @@ const struct cli_command cli_run = {
 		"*--net vnat* gives it addresses that are its own for life, and a gateway: a process of yours "
 		"that keeps its connections to the outside while it is suspended. *--gateway HOST* has "
 		"them kept on another host, by *ssh*, from where they follow a *migrate*; *wg:FILE* is "
-		"a WireGuard server. *-p*, *--address*, *--gateway*, *--host-loopback*, *--link-local* and *--dns-update* mean *--net vnat*.\n\n"
+		"a WireGuard server. *-p*, *--address*, *--gateway*, *--host-loopback*, *--link-local*, *--dns-update* and *--on-move* mean *--net vnat*.\n\n"
 		"*--display* gives it a screen: an X server (*Xvfb*) that is a part of the session and moves with "
 		"it. DISPLAY and XAUTHORITY are set for everything inside. *podrun view* shows it and "
 		"types into it; viewers come and go, and the session does not notice. WxH is its size at first; "

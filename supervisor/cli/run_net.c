@@ -2,10 +2,10 @@
 /*
  * Theory of operation
  *
- * --publish, --address, --gateway, --host-loopback, --link-local and --dns-update are of a virtual
- * network: where one of them is given and --net is not, --net vnat is meant.  All that is left open is decided here and
- * written into the config, so that a session keeps its addresses for life, whatever a later version
- * of podrun would give to a new one.
+ * --publish, --address, --gateway, --host-loopback, --link-local, --dns-update and --on-move are of a
+ * virtual network: where one of them is given and --net is not, --net vnat is meant.  All that is
+ * left open is decided here and written into the config, so that a session keeps its addresses for
+ * life, whatever a later version of podrun would give to a new one.
  */
 #include "supervisor/cli/run_net.h"
 
@@ -250,7 +250,9 @@ static const char *wants_virtual(const struct run_net *o)
 		return "--host-loopback";
 	if (o->link_local)
 		return "--link-local";
-	return o->dns_update ? "--dns-update" : NULL;
+	if (o->dns_update)
+		return "--dns-update";
+	return o->on_move ? "--on-move" : NULL;
 }
 
 const char *run_net_of(const struct run_net *o)
@@ -283,6 +285,8 @@ int run_net_fill(const struct run_net *o, Pb__Config *c, struct err *e)
 	pb__virtual_network__init(n);
 	n->mtu = MTU;
 	n->link_local = o->link_local;
+	if (o->on_move)
+		n->on_move = (char *)o->on_move;
 	if (fill_addresses(&o->address, n, e) < 0 || fill_gateway(o->gateway, n, e) < 0 ||
 		fill_loopback(o->host_loopback, n, e) < 0 || fill_update(o->dns_update, n, e) < 0)
 		return e->error;

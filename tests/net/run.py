@@ -237,11 +237,34 @@ def name_follows(env):
         w.b.wait("s")
 
 
+def told_where(env):
+    """A session that has asked hears by which addresses the outside knows it, after each move."""
+    with World(env) as w:
+        w.run(w.a, "s", "sh", "-c", "echo ready; while [ ! -e /tmp/go ]; do sleep .05; done",
+              options=["--on-move", "echo at $PODRUN_OUTSIDE; cp /run/podrun/outside /tmp/where"])
+
+        def where(host):
+            return host.podrun("exec", "s", "cat", "/tmp/where", check=False).text.split()
+
+        until("it is at a", lambda: w.a.address in where(w.a))
+        w.a.podrun("pause", "s")
+        w.a.podrun("unpause", "s")
+        w.migrate("s", w.a, w.b)
+        until("it is at b", lambda: w.b.address in where(w.b))
+        assert w.a.address not in where(w.b)
+        w.b.podrun("exec", "s", "rm", "/tmp/where")
+        w.again(w.b, "s")
+        until("it is at b still", lambda: w.b.address in where(w.b))
+        w.b.podrun("exec", "s", "touch", "/tmp/go")
+        w.b.wait("s")
+
+
 if "PODRUN_TEST_NAMES" not in os.environ or os.environ["PODRUN_TEST_NAMES"] != "rewrite":
     if NET == "vnat":
         add("gateway/let_go", let_go)
         add("gateway/not_kept", not_kept)
         add("gateway/name_follows", name_follows)
+        add("gateway/told_where", told_where)
     for path in sorted((HERE / "clients").iterdir()):
         if os.access(path, os.X_OK) and path.is_file():
             add(path.name + "/again", lambda env, n=path.name: at_work(env, n, again))

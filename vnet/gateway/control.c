@@ -18,6 +18,7 @@
 #include "proto/gateway.pb-c.h"
 #include "vnet/endpoint.h"
 #include "vnet/gateway/capture.h"
+#include "vnet/gateway/dynamic.h"
 #include "vnet/gateway/gateway.h"
 #include "vnet/gateway/publish.h"
 #include "vnet/gateway/redo.h"
@@ -204,12 +205,27 @@ static int take_attach(struct vnet_attach *ret, const Pb__GatewayAttach *m, stru
 
 /* ---- requests ---------------------------------------------------------------------------- */
 
+static ProtobufCBinaryData bytes_of(const void *p, size_t n)
+{
+	static const uint8_t none[16];
+
+	return (ProtobufCBinaryData){memcmp(p, none, n) ? n : 0, (uint8_t *)p};
+}
+
 static int reply_attached(struct request *r, uint32_t session, bool lost, uint32_t flows)
 {
 	Pb__GatewayClaim claim = claim_message(&r->g->arena->sessions[session].claim);
 	Pb__GatewayReply m = PB__GATEWAY_REPLY__INIT;
 	Pb__GatewayAttached attached = PB__GATEWAY_ATTACHED__INIT;
 
+	struct in_addr own4 = {0};
+	struct in6_addr own6 = in6addr_any;
+
+	/* Behind a tunnel the outside sees its server. */
+	if (!r->g->arena->sessions[session].remote[0])
+		gateway_dynamic_own(&own4, &own6);
+	attached.outside4 = bytes_of(&own4, sizeof(own4));
+	attached.outside6 = bytes_of(&own6, sizeof(own6));
 	attached.claim = &claim;
 	attached.lost = lost;
 	attached.flows = flows;
@@ -312,13 +328,6 @@ struct session_message {
 	Pb__GatewayPort ports[VNET_MAX_PORTS], *pointers[VNET_MAX_PORTS];
 	protobuf_c_boolean listening[VNET_MAX_PORTS];
 };
-
-static ProtobufCBinaryData bytes_of(const void *p, size_t n)
-{
-	static const uint8_t none[16];
-
-	return (ProtobufCBinaryData){memcmp(p, none, n) ? n : 0, (uint8_t *)p};
-}
 
 static void list_ports(struct session_message *ret, const struct gateway_session *s)
 {

@@ -78,14 +78,32 @@ static bool own_address(const struct vnet_endpoint *to, int *ret_fd, struct vnet
 	return !vnet_endpoint_is_loopback(ret) && !vnet_endpoint_is_of_host(ret);
 }
 
+/* Where the internet is, as far as routes go. */
+static struct vnet_endpoint internet(int family)
+{
+	const struct in_addr v4 = {htonl(0xc0000201)}; /* 192.0.2.1 */
+	const struct in6_addr v6 = {{{0x20, 0x01, 0x0d, 0xb8, [15] = 1}}};
+
+	return family == AF_INET ? vnet_endpoint_v4(v4, 53) : vnet_endpoint_v6(&v6, 53);
+}
+
+void gateway_dynamic_own(struct in_addr *ret4, struct in6_addr *ret6)
+{
+	struct vnet_endpoint to4 = internet(AF_INET), to6 = internet(AF_INET6), own;
+
+	*ret4 = (struct in_addr){0};
+	*ret6 = in6addr_any;
+	if (own_address(&to4, NULL, &own))
+		*ret4 = own.v4;
+	if (own_address(&to6, NULL, &own))
+		*ret6 = own.v6;
+}
+
 /* One of each family, as far as there are; the socket to the server is open then. */
 static size_t own_addresses(struct told *t, struct vnet_endpoint ret[2])
 {
-	const struct in_addr internet4 = {htonl(0xc0000201)}; /* 192.0.2.1 */
-	const struct in6_addr internet6 = {{{0x20, 0x01, 0x0d, 0xb8, [15] = 1}}};
-	struct vnet_endpoint other = t->what.server.family == AF_INET
-					     ? vnet_endpoint_v6(&internet6, 53)
-					     : vnet_endpoint_v4(internet4, 53);
+	struct vnet_endpoint other =
+		internet(t->what.server.family == AF_INET ? AF_INET6 : AF_INET);
 	size_t n = 0;
 
 	n += own_address(&t->what.server, &t->fd, &ret[n]);

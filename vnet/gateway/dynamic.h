@@ -5,6 +5,7 @@
 #ifndef VNET_GATEWAY_DYNAMIC_H
 #define VNET_GATEWAY_DYNAMIC_H
 
+#include <netinet/in.h>
 #include <stdint.h>
 
 struct err;
@@ -17,6 +18,8 @@ int gateway_dynamic_start(struct vnet_gateway *g, struct err *e);
  * told.  Nobody waits for that.
  */
 void gateway_dynamic_tell(struct vnet_gateway *g, uint32_t session);
+/* The host's own addresses towards the internet; zeros where there is none. */
+void gateway_dynamic_own(struct in_addr *ret4, struct in6_addr *ret6);
 /* It is somewhere else, or nowhere. */
 void gateway_dynamic_stop(struct vnet_gateway *g, uint32_t session);
 
