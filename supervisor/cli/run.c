@@ -101,7 +101,7 @@ static const struct cli_option options[] = {
 	{"command", 0, "COMMAND", "the command, for use in files", CLI_STRING, AT(command)},
 	{"display", 0, "WxH", "a screen of its own, which podrun view shows (1280x800)", CLI_MAYBE,
 		AT(display)},
-	{"vnc", 0, "PORT", "podrun view --vnc PORT serves VNC viewers", CLI_REFUSED, 0},
+	{"vnc", 0, "PORT", "not built: podrun view --vnc PORT serves VNC viewers", CLI_REFUSED, 0},
 };
 
 static bool is(const char *value, const char *what)
