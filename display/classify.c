@@ -22,10 +22,12 @@
 #define LEAST_PICTURE (1 << 13)
 #define FEW_COLOURS   16
 #define TILE	      8 /* the period that is looked for, and its divisors */
+#define FILL_FROM     3 /* one of so many cells in the region: flat ones between them are fillers */
 #define PICTURE_OF    3 /* in a picture fewer than 1 of so many pixels is as the one to the left */
 
 enum sort {
 	NOTHING, /* no part of the region, or done */
+	FILLER,	 /* no part of it, of one colour, among cells that are */
 	FLAT,
 	TILED,
 	OTHER, /* text, widgets */
@@ -126,6 +128,35 @@ static void sort_cell(const struct grid *g, struct cell *c)
 		c->sort = TILED;
 }
 
+/*
+ * Where much has changed, what has not is covered, too, if it is of one colour: it costs next to
+ * nothing, and pieces around it would.
+ */
+static void fill(struct grid *g, const pixman_box32_t *all)
+{
+	const int n = g->columns * g->rows;
+	int changed = 0;
+
+	for (int i = 0; i < n; i++)
+		changed += g->cells[i].sort != NOTHING;
+	if (changed == n || changed * FILL_FROM < n)
+		return;
+	for (int i = 0; i < n; i++) {
+		const int x = (i % g->columns + g->x) * CELL, y = (i / g->columns + g->y) * CELL;
+		struct cell *c = &g->cells[i];
+		uint32_t colours[2];
+		struct display_rect r;
+
+		if (c->sort != NOTHING)
+			continue;
+		c->box = (pixman_box32_t){MAX(all->x1, x), MAX(all->y1, y), MIN(all->x2, x + CELL),
+			MIN(all->y2, y + CELL)};
+		r = cell_rect(c);
+		if (display_palette_count(g->f, &r, 1, colours) == 1)
+			c->sort = FILLER;
+	}
+}
+
 /* ---- rectangles ------------------------------------------------------------------------------ */
 
 /* Cells x1..x2, y1..y2. */
@@ -138,7 +169,7 @@ struct group {
 static bool joins(const struct group *gr, const struct cell *c)
 {
 	if (gr->sort == OTHER)
-		return c->sort != NOTHING && c->sort != PICTURE;
+		return c->sort != NOTHING && c->sort != PICTURE; /* also a filler */
 	return c->sort == gr->sort && (c->sort == PICTURE || c->colour == gr->colour);
 }
 
@@ -237,7 +268,7 @@ static void take_large(struct grid *g, int x, int y)
 	struct display_rect r;
 	struct group gr;
 
-	if (sort == NOTHING || sort == OTHER)
+	if (sort == NOTHING || sort == FILLER || sort == OTHER)
 		return;
 	gr = group_from(g, x, y, sort);
 	r = group_rect(g, &gr);
@@ -254,7 +285,7 @@ static void take_rest(struct grid *g, int x, int y)
 	struct display_rect r;
 	struct group gr;
 
-	if (cell_at(g, x, y)->sort == NOTHING)
+	if (cell_at(g, x, y)->sort == NOTHING || cell_at(g, x, y)->sort == FILLER)
 		return;
 	gr = group_from(g, x, y, OTHER);
 	r = group_rect(g, &gr);
@@ -292,6 +323,7 @@ int display_classify(
 	for (int i = 0; i < g.columns * g.rows; i++)
 		if (g.cells[i].sort != NOTHING)
 			sort_cell(&g, &g.cells[i]);
+	fill(&g, all);
 	each_cell(&g, take_large);
 	each_cell(&g, take_rest);
 	free(g.cells);

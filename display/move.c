@@ -34,9 +34,11 @@
 #define VOTES	     (1 << 12)
 #define GUESSES	     3 /* that are looked at */
 #define MAX_GUESSES  (DISPLAY_MOVES + 1 + GUESSES)
-#define LEAST_VOTES  3
+#define LEAST_VOTES  3	  /* of rows or points, */
+#define VOTES_PART   128  /* and of one of so many points */
 #define LEAST_PIXELS 2048 /* changed, for a search */
-#define LEAST_GAIN   24	  /* cells that need not be sent */
+#define LEAST_GAIN   24	  /* cells that need not be sent, */
+#define LEAST_PART   8	  /* and one of so many of all that would be */
 #define GOOD_SCROLL  3	  /* one of so many rows says so: no more guesses are needed */
 
 struct point {
@@ -466,7 +468,7 @@ static int guess(struct search *s, const struct display_move *hints, size_t n_hi
 	guess_distances(s);
 	for (int i = 0; i < GUESSES; i++) {
 		v = best_vote(s);
-		if (v.n < LEAST_VOTES)
+		if (v.n < MAX(LEAST_VOTES, s->m->n_points / VOTES_PART))
 			break;
 		n = add_guess(guesses, n, v);
 	}
@@ -479,7 +481,7 @@ int display_move_find(struct display_mover *m, const struct display_frame *befor
 {
 	struct search s = {.m = m, .before = before, .after = after};
 	struct vote guesses[MAX_GUESSES];
-	uint32_t gain = LEAST_GAIN - 1, all;
+	uint32_t gain, all;
 	bool found = false;
 	int n;
 
@@ -492,6 +494,7 @@ int display_move_find(struct display_mover *m, const struct display_frame *befor
 	if (!n || sum_gains(&s) < 0)
 		return 0;
 	all = gain_of(&s, 0, 0, s.columns, s.box.y2 - s.box.y1);
+	gain = MAX(LEAST_GAIN - 1u, all / LEAST_PART);
 	for (int i = 0; i < n && gain <= all / 2; i++)
 		found |= look(&s, guesses[i].dx, guesses[i].dy, &gain, ret_move);
 	return found;
