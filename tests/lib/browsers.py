@@ -87,6 +87,9 @@ class Chromium(_Calls):
         there, back = (fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 20) for fd in (there, back))
         argv = ["chromium", "--headless=new", "--disable-gpu", "--no-first-run", "--remote-debugging-pipe",
                 "--user-data-dir=HOME/profile", "--ignore-certificate-errors", "--window-size=1000,800", "about:blank"]
+        # Its own sandbox needs what containers don't give.
+        if subprocess.run(["unshare", "--user", "true"], stderr=subprocess.DEVNULL, check=False).returncode:
+            argv.insert(1, "--no-sandbox")
         self.browser = _Process(["bash", "-c", 'exec "$@" 3<&%d 4>&%d' % (there, back), "bash"] + argv,
                                 pass_fds=[there, back], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                 stderr=subprocess.DEVNULL)
@@ -179,6 +182,14 @@ class ChromiumTab:
             extra["text"] = text
         self.command("Input.dispatchKeyEvent", type="keyDown" if down else "keyUp", code=code, key=key,
                      windowsVirtualKeyCode=number, modifiers=self.modifiers, **extra)
+
+    def type(self, text):
+        """Key by key, as a layout would have it on which each character has one; \r is Enter."""
+        for c in text:
+            name = {"\r": "Enter", " ": " "}.get(c, c)
+            for kind in "keyDown", "keyUp":
+                self.command("Input.dispatchKeyEvent", type=kind, key=name, code="Enter" if c == "\r" else "",
+                             **({"text": c} if kind == "keyDown" else {}))
 
     def mouse(self, kind, x, y, button="none", buttons=0, **more):
         """kind: mousePressed, mouseMoved, mouseReleased, mouseWheel."""
