@@ -246,7 +246,18 @@ static int sever(const struct ckpt_dump *d, const struct ckpt_file *f, uint32_t 
 		ino);
 }
 
-/* A socket made outside and passed in: all that can be told of it is what it tells itself. */
+/* Nothing comes, and nothing can be sent: unix_poll() has it so once the other end is closed. */
+static bool is_over(const struct ckpt_file *f)
+{
+	struct pollfd p = {.fd = f->fd};
+
+	return poll(&p, 1, 0) == 1 && (p.revents & POLLHUP);
+}
+
+/*
+ * A socket made outside and passed in, or accepted from there: the connecting end makes both, in
+ * its own network.  All that can be told of it is what it tells itself.
+ */
 static int look_at_foreign(
 	const struct ckpt_dump *d, const struct ckpt_file *f, Pb__Unix *m, struct err *e)
 {
@@ -257,6 +268,11 @@ static int look_at_foreign(
 		getpeername(f->fd, (struct sockaddr *)&a, &len) < 0)
 		return err_set(e, ERR_UNFREEZABLE, -EXDEV,
 			"this unix socket belongs to another network than the session's");
+	if (is_over(f)) {
+		m->peer_kind = PB__UNIX__PEER__GONE;
+		m->shutdown = 3;
+		return 0;
+	}
 	return sever(d, f, (uint32_t)f->st.st_ino, m, e);
 }
 

@@ -152,6 +152,35 @@ def severed(env, kind):
             assert got == GONE[how], (how, got)
 
 
+LISTENER = r"""
+import os, socket, time
+l = socket.socket(socket.AF_UNIX)
+l.bind("/out/sock")
+l.listen()
+print("listens", flush=True)
+c = l.accept()[0]
+print("ready", flush=True)
+while not os.path.exists("/tmp/go"):
+    time.sleep(.01)
+print("read", c.recv(64), c.recv(64))
+"""
+
+
+@test
+def a_guest_that_has_left_leads_nowhere(env):
+    """Its connection was made in another network, and has not been looked at since it was closed."""
+    options = options_of(env, "unix")
+    env.run_detached("s", "python3", "-c", LISTENER, options=options, ready="listens")
+    with socket.socket(socket.AF_UNIX) as guest:
+        guest.connect(str(env.path("v") / "sock"))
+        until("it is let in", lambda: "ready" in env.logs("s"))
+        guest.sendall(b"bye")
+        assert "outside the session" in env.podrun("snapshot", "s", "-o", env.path("i"), code=3).errors
+    env.podrun("snapshot", "s", "-o", env.path("i"))
+    assert "severed" not in move(env)
+    assert verdict(env, "s") == "read b'bye' b''"
+
+
 ABSTRACT = "Landlock keeps a session with a private view from the host's abstract sockets"
 add("severed_unix", lambda env: severed(env, "unix"))
 add("severed_abstract", needs_namespaces(ABSTRACT)(lambda env: severed(env, "abstract")))
