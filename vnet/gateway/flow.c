@@ -47,7 +47,8 @@ struct flow_watch {
 	struct gateway_watch side[2];
 	struct gateway_later later, poked;
 	struct vnet_gateway *g;
-	bool for_room[2]; /* watched for EPOLLOUT as well */
+	bool for_room[2];   /* watched for EPOLLOUT as well */
+	uint32_t missed[2]; /* events from before the flow was open */
 	bool no_pipe;
 	bool kept_alive;
 };
@@ -286,6 +287,8 @@ void gateway_flow_poke(struct vnet_gateway *g, uint32_t flow)
 
 	if (g->arena->flows[flow].state == GATEWAY_FLOW_OPEN)
 		gateway_loop_later(g->loop, &w->poked);
+	else
+		w->missed[GATEWAY_INNER] |= EPOLLIN;
 }
 
 static void on_poked(struct gateway_later *l)
@@ -317,7 +320,10 @@ static void on_event(struct vnet_gateway *g, uint32_t flow, enum gateway_side si
 		f->urgent[side] = true;
 	if (f->state == GATEWAY_FLOW_OPEN) {
 		run_pump(g, flow, (int)side, events);
-	} else if (waits && side == first) {
+		return;
+	}
+	g->flows->watches[flow].missed[side] |= events;
+	if (waits && side == first) {
 		if (!is_connecting(f->fd[side]))
 			g->flows->ops[f->inbound]->connected(g, flow, socket_error(f->fd[side]));
 	} else if ((events & EPOLLERR) && f->fd[side] >= 0 && socket_error(f->fd[side])) {
@@ -353,7 +359,9 @@ struct gateway_flow *gateway_flow_begin(
 	struct vnet_gateway *g, uint32_t flow, uint32_t session, bool inbound)
 {
 	struct gateway_flow *f = &g->arena->flows[flow];
+	uint32_t *missed = g->flows->watches[flow].missed;
 
+	missed[GATEWAY_INNER] = missed[GATEWAY_OUTER] = 0;
 	*f = (struct gateway_flow){.session = session,
 		.fd = {-1, -1},
 		.pipe = {-1, -1},
@@ -386,9 +394,14 @@ int gateway_flow_watch(struct vnet_gateway *g, uint32_t flow, enum gateway_side 
 
 void gateway_flow_open(struct vnet_gateway *g, uint32_t flow)
 {
-	g->arena->flows[flow].state = GATEWAY_FLOW_OPEN;
+	struct gateway_flow *f = &g->arena->flows[flow];
+	const uint32_t *missed = g->flows->watches[flow].missed;
+
+	f->state = GATEWAY_FLOW_OPEN;
 	expect_to_last(g, flow);
-	run_pump(g, flow, -1, 0);
+	for (int side = 0; side < 2 && f->state == GATEWAY_FLOW_OPEN; side++)
+		if ((missed[side] & ~(uint32_t)EPOLLOUT) || f->pipe[side] >= 0)
+			run_pump(g, flow, side, missed[side] | EPOLLIN);
 }
 
 /* ---- sessions ---------------------------------------------------------------------------- */

@@ -45,6 +45,7 @@ struct vnet_gateway {
 	struct gateway_link *link;
 	struct gateway_pump *pump;
 	struct gateway_flows *flows;
+	struct gateway_outbound *outbound;
 	struct gateway_control *control;
 	struct gateway_remotes *remotes;
 	struct gateway_sessions *sessions;

@@ -130,6 +130,17 @@ static bool is_reset(const struct vnet_packet *p)
 	return tcp && tcp->rst;
 }
 
+/* What a flow's packet, on its way to the inner kernel, will have happen there. */
+static void passed(struct vnet_gateway *g, uint32_t flow, const struct vnet_packet *p)
+{
+	if (is_reset(p))
+		gateway_flow_refused(g, flow);
+	else if (p->payload_len)
+		gateway_flow_poke(g, flow);
+	else
+		gateway_outbound_shaken(g, flow);
+}
+
 static void from_session(struct vnet_gateway *g, uint32_t session, struct vnet_packet *p)
 {
 	struct gateway_session *s = &g->arena->sessions[session];
@@ -147,10 +158,8 @@ static void from_session(struct vnet_gateway *g, uint32_t session, struct vnet_p
 	switch (vnet_vnat_from_session(g->vnat, session, p, &flow)) {
 	case VNAT_PASS:
 		give(g, true, session, p);
-		if (flow != VNET_NONE && is_reset(p))
-			gateway_flow_refused(g, flow);
-		else if (flow != VNET_NONE && p->payload_len)
-			gateway_flow_poke(g, flow);
+		if (flow != VNET_NONE)
+			passed(g, flow, p);
 		break;
 	case VNAT_NEW:
 		gateway_outbound_syn(g, session, p);

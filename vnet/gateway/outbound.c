@@ -37,6 +37,8 @@
 
 struct gateway_outbound {
 	struct gateway_watch gate;
+	struct gateway_later soon;
+	int shaken; /* flows that are at the gate, as far as packets tell */
 	struct gateway_rest rest;
 	struct vnet_gateway *g;
 };
@@ -99,12 +101,14 @@ static bool have_next(struct vnet_gateway *g, const struct gateway_flow *f)
 	return at && gateway_datagram_resolver(g, &at, &next);
 }
 
+static void on_connected(struct vnet_gateway *g, uint32_t flow, int error);
+
 static int connect_outside(struct vnet_gateway *g, uint32_t flow, const struct vnet_endpoint *to)
 {
 	struct gateway_flow *f = &g->arena->flows[flow];
 	struct sockaddr_storage sa;
 	socklen_t len = vnet_endpoint_to_sockaddr(to, &sa);
-	int fd = socket(to->family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int r, fd = socket(to->family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	if (fd < 0)
 		return -errno;
@@ -115,7 +119,14 @@ static int connect_outside(struct vnet_gateway *g, uint32_t flow, const struct v
 		set_int(fd, IPPROTO_TCP, TCP_SYNCNT, 1);
 	if (connect(fd, (struct sockaddr *)&sa, len) < 0 && errno != EINPROGRESS)
 		return -errno;
-	return gateway_flow_watch(g, flow, GATEWAY_OUTER);
+	r = gateway_flow_watch(g, flow, GATEWAY_OUTER);
+	if (r < 0)
+		return r;
+	/* What is on this host has answered by now, and no event need tell. */
+	if (connect(fd, (struct sockaddr *)&sa, len) < 0)
+		return errno == EALREADY ? 0 : -errno;
+	on_connected(g, flow, 0);
+	return 0;
 }
 
 /* True when the next name server is being asked in place of one that could not be. */
@@ -196,6 +207,7 @@ static void on_connected(struct vnet_gateway *g, uint32_t flow, int error)
 	vnet_flow_release(g->vnat, flow, &p);
 	g->arena->flows[flow].state = GATEWAY_FLOW_SHAKING;
 	gateway_wire_to_inner(g, &p);
+	g->inner_sends(g);
 }
 
 void gateway_outbound_again(struct vnet_gateway *g, uint32_t flow)
@@ -274,12 +286,11 @@ static bool accepted(struct vnet_gateway *g, uint32_t flow, int fd)
 	return true;
 }
 
-static void on_gate(struct gateway_watch *w, uint32_t events)
+static void accept_some(struct gateway_outbound *o, int most)
 {
-	struct gateway_outbound *o = gateway_container(w, struct gateway_outbound, gate);
 	struct vnet_gateway *g = o->g;
 
-	for (int i = 0; i < ACCEPTS; i++) {
+	for (int i = 0; i < most; i++) {
 		struct sockaddr_storage peer;
 		socklen_t len = sizeof(peer);
 		int fd = accept4(g->arena->gate, (struct sockaddr *)&peer, &len,
@@ -287,7 +298,7 @@ static void on_gate(struct gateway_watch *w, uint32_t events)
 		uint32_t flow;
 
 		if (fd < 0) {
-			gateway_loop_rest(g->loop, &o->rest, g->arena->gate, w, errno);
+			gateway_loop_rest(g->loop, &o->rest, g->arena->gate, &o->gate, errno);
 			return;
 		}
 		flow = flow_of(g, fd, &peer, len);
@@ -300,6 +311,29 @@ static void on_gate(struct gateway_watch *w, uint32_t events)
 		else
 			gateway_flow_open(g, flow);
 	}
+}
+
+static void on_gate(struct gateway_watch *w, uint32_t events)
+{
+	accept_some(gateway_container(w, struct gateway_outbound, gate), ACCEPTS);
+}
+
+static void on_soon(struct gateway_later *l)
+{
+	struct gateway_outbound *o = gateway_container(l, struct gateway_outbound, soon);
+
+	accept_some(o, MIN(o->shaken, ACCEPTS));
+	o->shaken = 0;
+}
+
+void gateway_outbound_shaken(struct vnet_gateway *g, uint32_t flow)
+{
+	const struct gateway_flow *f = &g->arena->flows[flow];
+
+	if (f->state != GATEWAY_FLOW_SHAKING || f->inbound)
+		return;
+	g->outbound->shaken++;
+	gateway_loop_later(g->loop, &g->outbound->soon);
 }
 
 bool gateway_outbound_adopt(struct vnet_gateway *g, int fd)
@@ -323,6 +357,8 @@ int gateway_outbound_start(struct vnet_gateway *g, struct err *e)
 		return err_errno(e, -ENOMEM, "gateway");
 	o->g = g;
 	o->gate.ready = on_gate;
+	o->soon.run = on_soon;
+	g->outbound = o;
 	gateway_flow_set_ops(g, false, &ops);
 	r = gateway_loop_add(g->loop, g->arena->gate, EPOLLIN, &o->gate);
 	return r < 0 ? err_errno(e, r, "the gateway's listener") : 0;

@@ -17,6 +17,11 @@ int gateway_outbound_start(struct vnet_gateway *g, struct err *e);
 void gateway_outbound_syn(struct vnet_gateway *g, uint32_t session, struct vnet_packet *p);
 /* The SYN of one that is held has come again: it may have been waited for. */
 void gateway_outbound_again(struct vnet_gateway *g, uint32_t flow);
+/*
+ * The session has acknowledged something of a flow: if that is what its handshake waits for, the
+ * gate is looked at in this turn.
+ */
+void gateway_outbound_shaken(struct vnet_gateway *g, uint32_t flow);
 /* The session, which stood still and has not moved, goes on. */
 void gateway_outbound_go(struct vnet_gateway *g, uint32_t session);
 /* A descriptor that nobody holds: taken if it is a connection that the gate had accepted. */
