@@ -17,6 +17,9 @@
  *
  * Sockets are watched edge triggered, so a direction is run until it would wait - or until what
  * came was so little that there can't be more: a message there and back costs two calls each way.
+ *
+ * The last bytes before an end that is known to be there wait for it (SPLICE_F_MORE), for both fit
+ * one packet, and so does the answer to them.
  */
 #include "vnet/gateway/pump.h"
 
@@ -195,14 +198,15 @@ static ssize_t draw(const struct gateway_flow *f, const struct gateway_pipe *p, 
  * take that for a promise when there are 16 pages, and keep the last bytes back (MSG_MORE) for 200
  * ms.
  */
-static ssize_t push(
-	const struct gateway_flow *f, const struct gateway_pipe *p, unsigned side, size_t left)
+static ssize_t push(const struct gateway_flow *f, const struct gateway_pipe *p, unsigned side,
+	size_t left, bool ends)
 {
+	const unsigned flags = SPLICE_F_MOVE | SPLICE_F_NONBLOCK;
 	ssize_t n;
 
 	do
 		n = splice(p->fd[0], NULL, f->fd[!side], NULL, left,
-			SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+			ends ? flags | SPLICE_F_MORE : flags);
 	while (n < 0 && errno == EINTR);
 	return n < 0 ? -errno : n;
 }
@@ -250,11 +254,15 @@ static int stop(struct vnet_gateway *g, struct gateway_flow *f, unsigned side, b
 
 /*
  * From @side to the other one, *ret_moved bytes.  1: more at once; 0: as much as goes; NO_PIPE;
- * -errno: a side has failed.  @quiet: no end is to be expected.
+ * -errno: a side has failed.
  */
-static int run_side(
-	struct vnet_gateway *g, uint32_t flow, unsigned side, bool quiet, bool *ret_moved)
+static int run_side(struct vnet_gateway *g, uint32_t flow, unsigned side,
+	const struct gateway_pump_cause *why, bool *ret_moved)
 {
+	/* No end is to be expected; an end is all that comes behind what is there. */
+	const bool quiet = why->side >= 0 && !(why->events & (EPOLLHUP | EPOLLERR | EPOLLRDHUP)),
+		   ends = why->side == (int)side && (why->events & EPOLLRDHUP) &&
+			  !(why->events & EPOLLERR);
 	struct gateway_flow *f = &g->arena->flows[flow];
 	bool left_over = f->pipe[side] >= 0;
 	struct gateway_pipe *p;
@@ -285,7 +293,7 @@ static int run_side(
 		last = quiet && !left_over && !f->urgent[side] &&
 		       left < g->pump->slots[f->pipe[side]];
 		for (; left > 0; left -= n) {
-			n = push(f, p, side, (size_t)left);
+			n = push(f, p, side, (size_t)left, ends);
 			if (n <= 0)
 				return n == -EAGAIN ? 0 : n ? (int)n : -EIO;
 			*ret_moved = true;
@@ -313,14 +321,13 @@ enum gateway_pump_result gateway_pump_run(struct vnet_gateway *g, uint32_t flow,
 	const struct gateway_pump_cause *why, bool *ret_inner, bool ret_blocked[2])
 {
 	struct gateway_flow *f = &g->arena->flows[flow];
-	bool quiet = why->side >= 0 && !(why->events & (EPOLLHUP | EPOLLERR | EPOLLRDHUP));
 	bool more = false, no_pipe = false, moved[2] = {false, false};
 
 	for (int side = 0; side < 2; side++) {
 		int r = 0;
 
 		if (concerns(f, why, side))
-			r = run_side(g, flow, (unsigned)side, quiet, &moved[side]);
+			r = run_side(g, flow, (unsigned)side, why, &moved[side]);
 		if (r < 0)
 			return GATEWAY_PUMP_RESET;
 		more |= r == 1;
