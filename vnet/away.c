@@ -37,6 +37,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -78,11 +79,13 @@ static int send_frame(struct away *a, enum frame_kind kind, uint8_t *room, size_
 	return (int)io_write_full(a->out, room, sizeof(f) + len);
 }
 
-static int send_packets(struct away *a)
+/* As many as are there: of a turn (@bytes is 0), or until they are @bytes. */
+static int send_packets(struct away *a, size_t bytes)
 {
 	static _Alignas(16) uint8_t room[sizeof(struct frame) + VNET_MESSAGE_MAX];
+	size_t sent = 0;
 
-	for (int i = 0; i < TURN; i++) {
+	for (int i = 0; bytes ? sent < bytes : i < TURN; i++) {
 		ssize_t n = read(
 			atomic_load(&a->packets), room + sizeof(struct frame), VNET_MESSAGE_MAX);
 
@@ -94,8 +97,24 @@ static int send_packets(struct away *a)
 		}
 		if (send_frame(a, FRAME_PACKET, room, (size_t)n, 0) < 0)
 			return -EPIPE;
+		sent += (size_t)n;
 	}
 	return 0;
+}
+
+/*
+ * What the gateway sent before a reply of its goes before it: "held" is true when it arrives. Only
+ * what is there now; there may be more all the time.
+ */
+static int send_queued(struct away *a)
+{
+	int queued = 0;
+
+	if (a->carries || !a->reading)
+		return 0;
+	if (ioctl(atomic_load(&a->packets), FIONREAD, &queued) < 0 || queued <= 0)
+		return 0;
+	return send_packets(a, (size_t)queued);
 }
 
 /* What a request means for the packets; an attach goes on without its descriptors. */
@@ -173,9 +192,9 @@ static void outgoing(struct away *a)
 
 		if (poll(fds, 2, -1) < 0 && errno != EINTR)
 			return;
-		if (fds[0].revents && send_message(a) < 0)
+		if (fds[0].revents && (send_queued(a) < 0 || send_message(a) < 0))
 			return;
-		if (fds[1].revents && a->reading && send_packets(a) < 0)
+		if (fds[1].revents && a->reading && send_packets(a, 0) < 0)
 			return;
 	}
 }
