@@ -68,7 +68,7 @@ static int seize(struct ckpt_frozen *f, pid_t pid, pid_t tid, struct err *e)
 
 	if (known(f, tid))
 		return 0;
-	asleep_ns = ckpt_restart_asleep(f->o.host_proc, tid);
+	asleep_ns = ckpt_restart_asleep(f->o.host_proc, tid, &f->clocks);
 	for (int tries = 0; tries < SEIZE_TRIES; tries++) {
 		if (ptrace(PTRACE_SEIZE, tid, 0, TRACE_OPTIONS) == 0) {
 			ptrace(PTRACE_INTERRUPT, tid, 0, 0);
@@ -343,7 +343,7 @@ static int note_sleepers(struct ckpt_frozen *f, struct err *e)
 		r = ckpt_taskset_put(f, held[i].pid, held[i].tid, CKPT_TASK_ENDED, e);
 		if (r == 0)
 			ckpt_taskset_find(f, held[i].tid)->asleep_ns =
-				ckpt_restart_asleep(f->o.host_proc, held[i].tid);
+				ckpt_restart_asleep(f->o.host_proc, held[i].tid, &f->clocks);
 	}
 	return r;
 }

@@ -19,6 +19,7 @@
 #define NSEC		      1000000000ULL
 #define MSEC		      1000000ULL
 #define RED_ZONE	      128
+#define CLOCK_AGE_NS	      (20 * MSEC)
 
 /* Where a call keeps its relative timeout. */
 enum unit { NONE, MILLISECONDS, TIMESPEC, TIMESPEC_32 };
@@ -202,27 +203,40 @@ static bool wants_measure(int proc_fd, pid_t tid)
 
 /*
  * The clock is one CPU's: it leaves out what interrupts and the hypervisor took, so those of two CPUs
- * drift apart.  We go to the CPU the task slept on, and so have just been put on it.
+ * drift apart.  We go to the CPU the task slept on, and so have just been put on it.  That takes its time
+ * where others want that CPU, too, so it is done anew only when it has been for so long that it matters.
  */
-uint64_t ckpt_restart_asleep(int proc_fd, pid_t tid)
+static uint64_t clock_of(int proc_fd, int cpu, struct ckpt_restart_clocks *clocks)
 {
-	uint64_t its, ours;
+	uint64_t now = io_now_ns();
 	cpu_set_t all, one;
+
+	if (clocks->of[cpu].said && now - clocks->of[cpu].at < CLOCK_AGE_NS)
+		return clocks->of[cpu].said + (now - clocks->of[cpu].at);
+	if (sched_getaffinity(0, sizeof(all), &all) < 0)
+		return 0;
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	if (sched_setaffinity(0, sizeof(one), &one) < 0)
+		return 0;
+	clocks->of[cpu].said = last_ran(proc_fd, sys_gettid());
+	clocks->of[cpu].at = io_now_ns();
+	sched_setaffinity(0, sizeof(all), &all);
+	return clocks->of[cpu].said;
+}
+
+uint64_t ckpt_restart_asleep(int proc_fd, pid_t tid, struct ckpt_restart_clocks *clocks)
+{
+	uint64_t its;
 	int cpu;
 
 	if (!wants_measure(proc_fd, tid))
 		return 0;
 	its = last_ran(proc_fd, tid);
 	cpu = last_cpu(proc_fd, tid);
-	if (!its || cpu < 0 || cpu >= CPU_SETSIZE || sched_getaffinity(0, sizeof(all), &all) < 0)
+	if (!its || cpu < 0 || cpu >= CPU_SETSIZE)
 		return 0;
-	CPU_ZERO(&one);
-	CPU_SET(cpu, &one);
-	if (sched_setaffinity(0, sizeof(one), &one) < 0)
-		return 0;
-	ours = last_ran(proc_fd, sys_gettid());
-	sched_setaffinity(0, sizeof(all), &all);
-	return less(ours, its);
+	return less(clock_of(proc_fd, cpu, clocks), its);
 }
 
 /*

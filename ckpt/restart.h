@@ -17,20 +17,28 @@
 #ifndef CKPT_RESTART_H
 #define CKPT_RESTART_H
 
+#include <sched.h>
 #include <stdint.h>
 #include <sys/types.h>
 #include <sys/user.h>
 
 struct remote;
 
+/* What clocks of CPUs said, and when; all zero at first. */
+struct ckpt_restart_clocks {
+	struct {
+		uint64_t said, at;
+	} of[CPU_SETSIZE];
+};
+
 /* Of a task that is stopped by us: makes the second case restartable. */
 void ckpt_restart_note(struct user_regs_struct *regs);
 
 /*
  * For how long @tid has not run, in nanoseconds; 0 when it can't be told or runs right now.  To be
- * asked before it is stopped, for that makes it run.
+ * asked before it is stopped, for that makes it run.  @clocks is for whoever asks of many.
  */
-uint64_t ckpt_restart_asleep(int proc_fd, pid_t tid);
+uint64_t ckpt_restart_asleep(int proc_fd, pid_t tid, struct ckpt_restart_clocks *clocks);
 
 /*
  * Of a rebuilt task whose memory is in place: changes @regs (and memory below its stack) so that

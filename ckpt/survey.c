@@ -58,11 +58,12 @@ static pid_t own_number(const struct ckpt_dump *d, const pid_t *levels, const st
 	return names && number ? names->number(names->ctx, number) : number;
 }
 
-static int add_thread(
-	struct ckpt_dump *d, struct ckpt_proc *p, const struct ckpt_task *t, struct err *e)
+/* @known: its status, if that has been read. */
+static int add_thread(struct ckpt_dump *d, struct ckpt_proc *p, const struct ckpt_task *t,
+	const struct proc_status *known, struct err *e)
 {
 	struct ckpt_thread *th = calloc(1, sizeof(*th));
-	int r;
+	int r = 0;
 
 	if (!th)
 		return err_errno(e, -ENOMEM, "survey");
@@ -71,7 +72,10 @@ static int add_thread(
 	th->tid = t->tid;
 	th->regs = t->regs;
 	th->asleep_ns = t->asleep_ns;
-	r = proc_read_task_status(d->host_proc, t->pid, t->tid, &th->status, e);
+	if (known)
+		th->status = *known;
+	else
+		r = proc_read_task_status(d->host_proc, t->pid, t->tid, &th->status, e);
 	th->vtid = own_number(d, th->status.ns_pid, &th->status);
 	return r;
 }
@@ -104,7 +108,7 @@ static int fill_threads(struct ckpt_dump *d, struct ckpt_proc *p, const struct c
 	/* /proc shows little of a process whose leader is dead, and ptrace can't reach that. */
 	p->headless = n > 1 && tasks[0].state == CKPT_TASK_ZOMBIE;
 	for (size_t i = p->headless; i < n && r == 0; i++) {
-		r = add_thread(d, p, &tasks[i], e);
+		r = add_thread(d, p, &tasks[i], tasks[i].tid == p->pid ? &leader : NULL, e);
 		if (tasks[i].stop_signal) {
 			p->state = CKPT_STOPPED;
 			p->stop_signal = tasks[i].stop_signal;

@@ -153,6 +153,10 @@ static void consider_name(struct search *s, char *path)
 
 	if (fd < 0 || fstat(fd, &st) < 0 || !is_wanted(s, st.st_ino))
 		return;
+	/* Mostly that is all; what is still wanted may be by the device of an overlay. */
+	consider(s, path, &st, st.st_dev);
+	if (!is_wanted(s, st.st_ino))
+		return;
 	slash[1] = '\0';
 	up = open_inside(s->d, path, O_PATH | O_DIRECTORY);
 	slash[1] = keep;
