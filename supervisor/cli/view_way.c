@@ -11,8 +11,10 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "proto/control.pb-c.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/client.h"
+#include "supervisor/record.h"
 
 #define PIECE (32u << 10) /* bytes */
 
@@ -77,6 +79,23 @@ static int connect_here(struct view_way *w, struct err *e)
 	return take_fd(&sock);
 }
 
+/* The host that a session of ours was moved to, or NULL; it may come back. */
+static char *moved_to(struct view_way *w)
+{
+	struct client_session s;
+	struct err ignored = {0};
+	char *host = NULL;
+
+	if (client_look(&s, &w->cli->paths, w->name, &ignored) < 0)
+		return NULL;
+	/* "?": whoever took it has not said who it is */
+	if (!s.live && s.record && record_state_of(s.record->state) == RECORD_MOVED &&
+		s.record->peer[0] && s.record->peer[0] != '-' && strcmp(s.record->peer, "?") != 0)
+		host = strdup(s.record->peer);
+	client_session_fini(&s);
+	return host;
+}
+
 /* ---- on another host */
 
 /* In the child: becomes ssh, with @sock as its stdin and stdout. */
@@ -93,7 +112,7 @@ static void become_ssh(const char *script, const char *host, const char *remote,
 	_exit(127);
 }
 
-static int connect_there(struct view_way *w, struct err *e)
+static int connect_there(struct view_way *w, const char *host, struct err *e)
 {
 	const char *told = getenv("PODRUN_SSH");
 	_cleanup_free_ char *configured = told ? NULL : cli_setting(w->cli, "ssh");
@@ -111,7 +130,7 @@ static int connect_there(struct view_way *w, struct err *e)
 		return err_errno(e, -errno, "socket");
 	child = fork();
 	if (child == 0)
-		become_ssh(script, w->host, remote, pair[1]);
+		become_ssh(script, host, remote, pair[1]);
 	close(pair[1]);
 	if (child < 0) {
 		close(pair[0]);
@@ -122,9 +141,15 @@ static int connect_there(struct view_way *w, struct err *e)
 
 int view_way_connect(void *way, struct err *e)
 {
+	_cleanup_free_ char *host = NULL;
 	struct view_way *w = way;
+	int sock;
 
-	return w->host ? connect_there(w, e) : connect_here(w, e);
+	if (w->host)
+		return connect_there(w, w->host, e);
+	sock = connect_here(w, e);
+	host = sock < 0 ? moved_to(w) : NULL;
+	return host ? connect_there(w, host, e) : sock;
 }
 
 /* ---- stdio */

@@ -22,6 +22,7 @@ os.environ.setdefault("PODRUN_TEST_PATIENCE", "180")  # browsers take their time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import browsers  # noqa: E402
 import websocket  # noqa: E402
+from cli import ssh_to  # noqa: E402
 from harness import PODRUN, main, needs, test, until  # noqa: E402
 from played import (ACK, CLIPBOARD, CLIPBOARD_IN, CURSOR, FILE_IN, H, HELLO, JPEG, KEY, LEFT_LZ4, LZ4,  # noqa: E402
                     MARK, NONE, NOTICE, PALETTE, PALETTE_LZ4, POINTER, RAW, REFRESH, RESIZE, RESIZE_IN, SFILL, W, WELCOME,
@@ -73,6 +74,8 @@ def closed_with(ws):
 
 CANVAS = """(() => {
   const c = document.getElementById('screen');
+  if (!c)
+    return [0, 0, ''];
   const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;
   let out = '';
   for (let i = 0; i < d.length; i += 4)
@@ -644,6 +647,35 @@ def vnc_viewers_need_the_password(env):
     vnc.terminate()
     vnc.wait(60)
     env.podrun("view", "--vnc", "nowhere", "fake", code=2)
+
+
+@test
+def follows_a_session_that_moves(env):
+    """A page on this host goes on when the session is on another one, by ssh."""
+    other = env.host("there")
+    other.podrun("key", "trust", env.podrun("key", "show").text.split()[0])
+    ssh_to(env, other)
+    env.podrun("run", "-d", "--name", "s", "--display=400x200", "--", "xterm")
+    view = View(env, target="s")
+    tab = browsers.get(browsers.Chromium).open(view.url)
+    until("the page shows the terminal", lambda: b"\xff" in shown(tab)[2])
+    env.podrun("migrate", "s", "me@there")
+
+    def shows_it_there():
+        w, h, data = shown(tab)
+        other.podrun("view", "--screenshot", env.path("shot.ppm"), "s")
+        return (w, h) == (400, 200) and ppm(env.path("shot.ppm"), w, h) == data and \
+            tab.evaluate("document.getElementById('notice').hidden")
+
+    until("the page shows it there", shows_it_there)
+    for c in "exit":
+        tab.key(c, True)
+        tab.key(c, False)
+    tab.key("Enter", True)
+    tab.key("Enter", False)
+    until("the terminal has ended there", lambda: not other.sessions())
+    tab.close()
+    view.close()
 
 
 @test
