@@ -377,11 +377,7 @@ int gateway_flow_watch(struct vnet_gateway *g, uint32_t flow, enum gateway_side 
 {
 	struct flow_watch *w = &g->flows->watches[flow];
 	const struct gateway_flow *f = &g->arena->flows[flow];
-	const int on = 1;
 
-	/* As pump.c wants it; inner sockets have it from the gate. */
-	if (side == GATEWAY_OUTER)
-		setsockopt(f->fd[side], SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on));
 	w->g = g;
 	w->later.run = on_later;
 	w->poked.run = on_poked;

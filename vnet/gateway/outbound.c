@@ -114,6 +114,7 @@ static int connect_outside(struct vnet_gateway *g, uint32_t flow, const struct v
 		return -errno;
 	f->fd[GATEWAY_OUTER] = fd;
 	f->state = GATEWAY_FLOW_CONNECTING;
+	set_int(fd, SOL_SOCKET, SO_OOBINLINE, 1); /* pump.c */
 	set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1);
 	if (have_next(g, f))
 		set_int(fd, IPPROTO_TCP, TCP_SYNCNT, 1);

@@ -224,7 +224,7 @@ static int bound_socket(const struct vnet_port *p, bool v6)
 					     : v6      ? AF_INET6
 						       : AF_INET,
 		.port = p->outside};
-	const int only = p->family == AF_INET6;
+	const int only = p->family == AF_INET6, inline_too = 1; /* as pump.c wants it */
 	_cleanup_close_ int fd = socket(at.family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	struct sockaddr_storage sa;
 	socklen_t len;
@@ -237,6 +237,7 @@ static int bound_socket(const struct vnet_port *p, bool v6)
 		at.v6 = p->address;
 	len = vnet_endpoint_to_sockaddr(&at, &sa);
 	set_reuse(fd, 1);
+	setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &inline_too, sizeof(inline_too));
 	if (at.family == AF_INET6)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof(only));
 	if (bind(fd, (struct sockaddr *)&sa, len) < 0 || listen(fd, BACKLOG) < 0)
