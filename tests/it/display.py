@@ -14,7 +14,7 @@ import sys
 import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from cli import one_line  # noqa: E402
+from cli import one_line, ssh_to  # noqa: E402
 from harness import BUILD, PATIENCE, PODRUN, Failed, main, needs, needs_namespaces, test, until  # noqa: E402
 
 VIEWER = BUILD / "tests" / "it" / "display_viewer"
@@ -372,6 +372,23 @@ def cloned(env):
     assert keys(env) == "both!"
     for name in names:
         env.podrun("kill", name)
+
+
+@test
+def migrated(env):
+    other = env.host("there")
+    ssh_to(env, other)
+    begin_terminal(env)
+    v = Viewer(env)
+    types(env, v, "here")
+    env.podrun("migrate", "s", "there")
+    v.said("notice " + NOTICE["moved"])
+    v.said("closed")
+    v = Viewer(env, host=other)
+    types(other, v, "there")
+    assert keys(other) == "herethere"
+    sees_all(other, v)
+    other.podrun("kill", "s")
 
 
 @test
