@@ -15,9 +15,11 @@
 #include "display/codec/palette.h"
 #include "display/codec/raw24.h"
 
-#define SMALL	    4096 /* bytes and pixels, below which everything is tried */
-#define JPEG_LEAST  1024 /* pixels, below which it isn't worth its tables */
-#define SAMPLE_ROWS 16
+#define SMALL	      4096 /* bytes and pixels, below which everything is tried */
+#define JPEG_LEAST    1024 /* pixels, below which it isn't worth its tables */
+#define SAMPLE_ROWS   16
+#define LEVEL	      3 /* of zstd: letters that repeat are worth some time, */
+#define LEVEL_PICTURE 1 /* pictures are not */
 
 struct display_encoder {
 	struct display_block *block;
@@ -33,6 +35,7 @@ struct put {
 	const struct display_frame *f;
 	struct display_rect rect;
 	const struct display_codecs *to;
+	int level; /* of zstd */
 };
 
 /* ---- lists ----------------------------------------------------------------------------------- */
@@ -103,12 +106,11 @@ static const struct buf *compress(
 {
 	struct buf *to = &p->enc->packed[format];
 	const struct buf *from = &p->enc->pixels;
-	int level = p->to->level ? p->to->level : 1;
 
 	if (!takes(p, codec))
 		return NULL;
 	empty(to);
-	if (display_block_pack(p->enc->block, format, level, from->data, from->len, to) < 0)
+	if (display_block_pack(p->enc->block, format, p->level, from->data, from->len, to) < 0)
 		return NULL;
 	return to->len < less ? to : NULL;
 }
@@ -286,6 +288,7 @@ static int put_any(struct put *p, enum display_hint hint)
 	long area = display_rect_area(&p->rect);
 	int r = 0;
 
+	p->level = p->to->level ? p->to->level : hint == DISPLAY_SMOOTH ? LEVEL_PICTURE : LEVEL;
 	if (hint != DISPLAY_SMOOTH || area <= SMALL)
 		r = put_few(p);
 	if (r)

@@ -55,7 +55,7 @@ void display_commands_fini(struct display_commands *l);
 struct display_codecs {
 	uint32_t mask; /* 1 << codec; codec 0 always counts as there */
 	int quality;   /* of JPEG, 1..100; 0: lossless only */
-	int level;     /* of zstd, 1..19; 0: 1 */
+	int level;     /* of zstd, 1..19; 0: what suits the pixels */
 };
 
 /* Scratch memory and compressors, for any number of viewers. */
