@@ -63,7 +63,9 @@ int call_replace(const struct tasks *t, enum number_sort sort, unsigned long lon
 		return 0;
 	if (number != 0 && host == 0)
 		return -ESRCH;
-	*value = (unsigned long long)(long long)host;
+	/* What means the same on the host, as -1 does to wait4(2), stays as it was said, in 32 or 64 bits. */
+	if (host != number)
+		*value = (unsigned long long)(long long)host;
 	return 0;
 }
 
