@@ -21,7 +21,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import networks  # noqa: E402
-from harness import Skip, add, main, needs, test, until  # noqa: E402
+from harness import PATIENCE, Skip, add, main, needs, test, until  # noqa: E402
 from world import OUTSIDE, World  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -75,7 +75,7 @@ def goes_on(host, session):
     """It works, and did not only finish what it had."""
     before = beat_of(host, session)
     try:
-        until("the work goes on", lambda: beat_of(host, session) > before + 1)
+        until("the work goes on", lambda: beat_of(host, session) > before + 1, 3 * PATIENCE)
     except BaseException as e:
         raise AssertionError("%s: %s" % (e, host.logs(session)[-500:])) from e
 
@@ -273,7 +273,8 @@ if "PODRUN_TEST_NAMES" not in os.environ or os.environ["PODRUN_TEST_NAMES"] != "
             if path.name.startswith("curl-") and NET == "vnat":
                 add(path.name + "/away", lambda env, n=path.name: at_work(env, n, away_from_it))
             if path.name not in ("ping", "udp"):
-                add(path.name + "/line", lambda env, n=path.name: at_work(env, n, on_a_bad_line, relays=["a"]))
+                add(path.name + "/line", lambda env, n=path.name: at_work(
+                    env, n, on_a_bad_line, ["-e", "BAD_LINE=1"], relays=["a"]))
 
 if __name__ == "__main__":
     if "-l" not in sys.argv and shutil.which("unshare"):
