@@ -107,6 +107,7 @@ static rfbClient *connect_to(unsigned port, char *(*password)(rfbClient *))
 	assert_non_null(client);
 	client->GetPassword = password;
 	client->serverPort = (int)port;
+	free(client->serverHost);
 	client->serverHost = strdup("127.0.0.1");
 	client->appData.enableJPEG = FALSE;
 	client->format.redShift = 16;
@@ -167,6 +168,7 @@ static void test_vnc(void **state)
 	assert_true(SendPointerEvent(client, POINT_X, POINT_Y, rfbButton1Mask));
 	assert_true(SendKeyEvent(client, KEY, TRUE));
 	wait_for_picture(client, true);
+	free(client->frameBuffer);
 	rfbClientCleanup(client);
 	kill(vnc, SIGTERM);
 	assert_int_equal(waitpid(vnc, &status, 0), vnc);
