@@ -139,7 +139,7 @@ except OSError as e:
 def link_local_addresses_are_the_hosts_alone(env):
     """As the metadata service of a cloud, with the host's credentials."""
     here = "169.254.169.254"
-    subprocess.run(["ip", "address", "add", here + "/32", "dev", "lo"], check=True)
+    subprocess.run(["ip", "address", "replace", here + "/32", "dev", "lo"], check=True)
     server = Server(send(1, "secret"), here)
     datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     datagrams.bind((here, 0))
