@@ -8,6 +8,7 @@
  * mean something only when memory is there, and the registers are loaded when the executor leaves.
  */
 #include <errno.h>
+#include <netinet/tcp.h>
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 #include "ckpt/build.h"
 #include "ckpt/kinds/ask.h"
 #include "ckpt/kinds/tasks.h"
+#include "ckpt/kinds/tcp_repair.h"
 #include "ckpt/lend.h"
 #include "ckpt/remote/i386.h"
 #include "ckpt/restart.h"
@@ -29,6 +31,8 @@
 #define N_REGS	     27
 #define USER_END     0x800000000000ULL
 #define ALTSTACK_KEPT (SS_DISABLE | (int)(1U << 31)) /* SS_AUTODISARM */
+#define ERESTARTSYS    512 /* linux/errno.h of the kernel */
+#define ERESTARTNOINTR 513
 
 static_assert(sizeof(struct user_regs_struct) == N_REGS * 8, "registers");
 
@@ -207,6 +211,28 @@ static int tell(struct ckpt_build *b, struct ckpt_build_thread *t, const Pb__Thr
 	return e->error == -ENOMEM ? err_reclass(e, ERR_IMAGE) : e->error;
 }
 
+/*
+ * A connect(2) that had been answered when its thread was frozen, which had not seen it yet.  Made again
+ * it would be told of success by the kernel that it waited in, and that it is connected already (EISCONN)
+ * by this one, in which the socket never was on its way.
+ */
+static void end_connect(const struct ckpt_build_thread *t, struct user_regs_struct *g)
+{
+	_cleanup_close_ int pidfd = -1, fd = -1;
+	bool again = (long)g->rax == -ERESTARTSYS || (long)g->rax == -ERESTARTNOINTR;
+	int state;
+
+	if (!again || i386_runs(g) || g->orig_rax != SYS_connect)
+		return;
+	pidfd = sys_pidfd_open(t->proc->pid, 0);
+	fd = pidfd < 0 ? -1 : sys_pidfd_getfd(pidfd, (int)g->rdi);
+	state = fd < 0 ? -1 : tcp_repair_state(fd);
+	if (state != TCP_ESTABLISHED && state != TCP_CLOSE_WAIT)
+		return;
+	g->rax = 0;
+	g->orig_rax = (unsigned long long)-1;
+}
+
 static int finish(struct ckpt_build *b, struct ckpt_record *rec, struct err *e)
 {
 	Pb__Thread *m = pb__thread__unpack(NULL, rec->len, rec->body);
@@ -229,6 +255,7 @@ static int finish(struct ckpt_build *b, struct ckpt_record *rec, struct err *e)
 		r = ckpt_xstate_restore(t->tid, m, e);
 	if (r == 0) {
 		ckpt_restart_resume(t->remote, &regs, m->asleep_ns);
+		end_connect(t, &regs);
 		*remote_regs(t->remote) = regs;
 		*remote_sigmask(t->remote) = m->sigmask;
 	}

@@ -146,6 +146,33 @@ def a_connect_that_is_answered_meanwhile_succeeds(env):
 
 @test
 @needs_namespaces("a network of its own")
+def a_connect_that_was_answered_succeeds(env):
+    """Its thread, which was stopped, has not seen that yet when it is frozen."""
+    server = Server(accepts=False)
+
+    def inside(path):
+        return env.podrun("exec", "s", "cat", path).text
+
+    with socket.create_connection(("127.0.0.1", server.port)):
+        env.run_detached("s", sys.executable, "-c", CLIENT, LOOPBACK, str(server.port), "64", ready="",
+                         options=["--net", "vnat", "--host-loopback=" + LOOPBACK])
+        until("the gateway asks for it", lambda: asks(server.port))
+        env.podrun("kill", "-s", "STOP", "s", "2")
+        until("the client is stopped", lambda: ") T " in inside("/proc/2/stat"))
+        server.listener.accept()[0].close()
+        threading.Thread(target=server.accept, daemon=True).start()
+        until("it is connected", lambda: any(
+            line.split()[2].endswith(":%04X" % server.port) and line.split()[3] == "01"
+            for line in inside("/proc/net/tcp").splitlines()[1:]))
+    env.podrun("suspend", "s", "-o", env.path("i"))
+    env.podrun("resume", env.path("i"), "-d")
+    env.podrun("kill", "-s", "CONT", "s", "2")
+    server.goes_on()
+    stop(env, server)
+
+
+@test
+@needs_namespaces("a network of its own")
 def removing_it_ends_its_connections(env):
     server = Server()
     start(env, server, 64)
