@@ -6,6 +6,7 @@ import hashlib
 import os
 import pathlib
 import select
+import signal
 import socket
 import subprocess
 import sys
@@ -89,6 +90,42 @@ def urgent_data_stops_nothing(env):
             "select.select([], [], [s])\nsay(s.recv(1, socket.MSG_OOB))")
     assert s.run(code, OUT4, server.port) == "b'?'"
     assert server.result() == b"!", "urgent outside as well"
+    s.close()
+
+
+# Sends without end, and reads what it was told when it is stopped.
+UNWELCOME = r"""
+for i in range(20):
+    s, told = connect(sys.argv[1], sys.argv[2]), b''
+    try:
+        while True:
+            s.sendall(b'x' * 65536)
+    except (ConnectionResetError, BrokenPipeError):
+        pass
+    try:
+        while more := s.recv(100):
+            told += more
+    except ConnectionResetError:
+        pass
+    say(told.decode())
+"""
+
+
+@test
+def what_is_said_before_a_reset_arrives(env):
+    """Of a server that answers and closes without having read all, as those of HTTP do: both at once."""
+    s = Session(env)
+    worker = int(s.list()["worker"])
+
+    def refuse(conn):
+        conn.recv(1)
+        os.kill(worker, signal.SIGSTOP)
+        conn.recv(1, socket.MSG_PEEK)
+        conn.sendall(b"denied")
+        conn.close()
+        os.kill(worker, signal.SIGCONT)
+
+    assert s.run(UNWELCOME, OUT4, Server(refuse).port).split("\n") == ["denied"] * 20
     s.close()
 
 

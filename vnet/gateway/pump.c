@@ -35,6 +35,7 @@
 #define PIPE_BYTES (SLOTS * 4096)
 #define CHUNK	   (1u << 20)
 #define TURNS	   16  /* of one direction before others have their turn */
+#define DRAIN_RUNS 64  /* of what came from a side that has failed */
 #define CACHED	   256 /* free pipes that stay open */
 #define NO_PIPE	   2
 
@@ -317,6 +318,20 @@ static bool concerns(const struct gateway_flow *f, const struct gateway_pump_cau
 	return (why->events & EPOLLOUT) && f->pipe[side] >= 0;
 }
 
+/*
+ * A side has failed.  What came from it before its reset has arrived, as far as a program is concerned that
+ * reads it (a refusal, and then a reset because of what it had sent meanwhile): it goes on, as much as
+ * there is room for.
+ */
+static void drain(struct vnet_gateway *g, uint32_t flow, unsigned side, bool *ret_moved)
+{
+	const struct gateway_pump_cause all = {-1, 0};
+
+	for (int i = 0; i < DRAIN_RUNS && !g->arena->flows[flow].ended[side]; i++)
+		if (run_side(g, flow, side, &all, ret_moved) != 1)
+			return;
+}
+
 enum gateway_pump_result gateway_pump_run(struct vnet_gateway *g, uint32_t flow,
 	const struct gateway_pump_cause *why, bool *ret_inner, bool ret_blocked[2])
 {
@@ -328,8 +343,11 @@ enum gateway_pump_result gateway_pump_run(struct vnet_gateway *g, uint32_t flow,
 
 		if (concerns(f, why, side))
 			r = run_side(g, flow, (unsigned)side, why, &moved[side]);
-		if (r < 0)
+		if (r < 0) {
+			drain(g, flow, !side, &moved[!side]);
+			*ret_inner = moved[GATEWAY_OUTER];
 			return GATEWAY_PUMP_RESET;
+		}
 		more |= r == 1;
 		no_pipe |= r == NO_PIPE;
 		ret_blocked[!side] = f->pipe[side] >= 0 && r == 0;
