@@ -452,6 +452,8 @@ int main(int argc, char **argv)
 	int fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
 	struct itimerspec later = {{0}, {0}}, left;
 	struct sigevent none = {.sigev_notify = SIGEV_NONE};
+	/* Who compares the threads before and after a freeze that fails wants none to end meanwhile. */
+	const bool ending = !(argc == 3 && strcmp(argv[2], "on") == 0);
 	pthread_t soon[N_WAITS], never[N_WAITS];
 	int64_t before[N_CLOCKS];
 	pthread_mutexattr_t attr;
@@ -468,7 +470,8 @@ int main(int argc, char **argv)
 	all(before);
 	for (size_t i = 0; i < N_WAITS; i++) {
 		never[i] = begin(i, HOUR);
-		soon[i] = begin(N_WAITS + i, SECOND / 2);
+		if (ending)
+			soon[i] = begin(N_WAITS + i, SECOND / 2);
 	}
 	later.it_value = to(now(CLOCK_BOOTTIME) + HOUR);
 	STATE_CHECK(timerfd_settime(fd, TFD_TIMER_ABSTIME, &later, NULL) == 0);
@@ -480,7 +483,9 @@ int main(int argc, char **argv)
 	look(before);
 	for (size_t i = 0; i < N_WAITS; i++) {
 		STATE_CHECK(!__atomic_load_n(&waiters[i].back, __ATOMIC_SEQ_CST));
-		STATE_CHECK(pthread_join(soon[i], NULL) == 0 && !waiters[N_WAITS + i].woken);
+		if (ending)
+			STATE_CHECK(pthread_join(soon[i], NULL) == 0 &&
+				    !waiters[N_WAITS + i].woken);
 	}
 	STATE_CHECK(timerfd_gettime(fd, &left) == 0 && of(left.it_value) > 0);
 	STATE_CHECK(of(left.it_value) <= HOUR);
