@@ -13,6 +13,7 @@
  *                              closed
  */
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -209,6 +210,7 @@ int main(int argc, char **argv)
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	setvbuf(stdin, NULL, _IONBF, 0);
+	signal(SIGPIPE, SIG_IGN); /* a server that has ended is told of, also where it is written to */
 	if (v.sock < 0 || display_decoder_new(&ops, &v, &v.decoder) < 0) {
 		perror(argc > 1 ? argv[1] : "usage: display_viewer SOCKET");
 		return 1;
