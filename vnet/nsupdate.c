@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 
 #include "base/base.h"
 #include "vnet/tunnel/crypto.h"
@@ -181,11 +182,31 @@ static bool parse_key(const char *text, struct vnet_nsupdate_key *ret)
 	return algorithm && ret->len;
 }
 
+/* A gateway that waited for a pipe or a terminal would do nothing else. */
+static int read_key(const char *path, struct buf *b)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	struct stat st;
+	ssize_t n;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EINVAL;
+	if (st.st_size > KEY_FILE)
+		return -EFBIG;
+	if (!buf_reserve(b, KEY_FILE))
+		return -ENOMEM;
+	n = io_read_full(fd, b->data, KEY_FILE);
+	b->len = n > 0 ? (size_t)n : 0;
+	return n < 0 ? (int)n : 0;
+}
+
 int vnet_nsupdate_key_load(const char *path, struct vnet_nsupdate_key *ret, struct err *e)
 {
 	_cleanup_buf_ struct buf b = BUF_INIT;
 	struct vnet_nsupdate_key key = {0};
-	int r = io_read_file(AT_FDCWD, path, KEY_FILE, &b);
+	int r = read_key(path, &b);
 
 	if (r < 0)
 		return err_errno(e, r, "%s", path);

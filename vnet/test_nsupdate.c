@@ -9,7 +9,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/base.h"
@@ -26,8 +28,7 @@ static void said(void **state)
 	assert_string_equal(u.name, "web.example.org");
 	assert_string_equal(vnet_endpoint_format(&u.server, text), "192.0.2.53:53");
 	assert_string_equal(u.key_file, "");
-	assert_int_equal(
-		vnet_nsupdate_parse("example.org./@@[2001:db8::53]#5353:/a:b", &u, &e), 0);
+	assert_int_equal(vnet_nsupdate_parse("example.org./@@[2001:db8::53]#5353:/a:b", &u, &e), 0);
 	assert_string_equal(u.name, "example.org");
 	assert_int_equal(
 		vnet_nsupdate_parse("example.org./a.b@[2001:db8::53]#5353:/a:b", &u, &e), 0);
@@ -68,6 +69,25 @@ static int load(const char *text, struct vnet_nsupdate_key *ret)
 	r = vnet_nsupdate_key_load(path, ret, &e);
 	unlink(path);
 	return r;
+}
+
+/* Whoever waited for it would wait for ever. */
+static void no_file(void **state)
+{
+	char dir[] = "/tmp/podrun-key-XXXXXX", path[64];
+	struct vnet_nsupdate_key key;
+	struct err e = {0};
+
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/pipe", dir);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	alarm(30);
+	assert_int_equal(vnet_nsupdate_key_load(path, &key, &e), -EINVAL);
+	alarm(0);
+	unlink(path);
+	e = (struct err){0};
+	assert_int_equal(vnet_nsupdate_key_load(dir, &key, &e), -EINVAL);
+	rmdir(dir);
 }
 
 static void keys(void **state)
@@ -120,6 +140,7 @@ int main(void)
 		cmocka_unit_test(said),
 		cmocka_unit_test(said_badly),
 		cmocka_unit_test(keys),
+		cmocka_unit_test(no_file),
 		cmocka_unit_test(messages),
 	};
 
