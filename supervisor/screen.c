@@ -324,6 +324,9 @@ static void on_heard(void *ctx, enum display_serve_word word, const char *text)
 		break;
 	case DISPLAY_SERVE_GONE:
 		tell_gone(d);
+		/* Whoever wanted that has given up meanwhile. */
+		if (!d->held)
+			tend(d);
 		break;
 	case DISPLAY_SERVE_LOST:
 		d->up = false;
@@ -342,11 +345,12 @@ static void on_gone(void *ctx)
 
 	log_warn("the display server has ended");
 	screen_server_free(take_ptr(d->server));
+	/* Before anybody is told, who may have another one started at once. */
+	d->asked = d->up = false;
 	if (d->held)
 		tell_gone(d);
 	else
 		on_failed(d, "the display server ends");
-	d->asked = d->up = false;
 }
 
 static int start_server(struct screen *d, struct err *e)
