@@ -436,13 +436,27 @@ static int mend(struct session *s)
 	return r;
 }
 
+/* The operation is over, and the session is not. */
+static void run_on(struct session *s, struct err *failure)
+{
+	bool over = s->op.over;
+
+	back_to_running(s);
+	periodic_done(s);
+	session_answer(s, err_is(failure) ? failure : NULL);
+	session_end_operation(s);
+	if (over && (s->record->config->end_with_command || screen_processes(s)))
+		session_kill(s);
+	else if (over)
+		session_close(s, RECORD_ENDED);
+}
+
 static void on_gone(void *ctx, int status)
 {
 	struct session *s = ctx;
 	struct session_operation *op = &s->op;
 	bool done = op->what == OP_NONE || op->what == OP_UNPAUSE ||
 		    (op->what == OP_SNAPSHOT && op->report);
-	bool over = op->over;
 
 	if (s->state == SESSION_CLOSING)
 		return;
@@ -480,14 +494,7 @@ static void on_gone(void *ctx, int status)
 	}
 	if (WIFSIGNALED(status) && !op->mending && mend(s) == 0)
 		return;
-	back_to_running(s);
-	periodic_done(s);
-	session_answer(s, err_is(&op->failure) ? &op->failure : NULL);
-	session_end_operation(s);
-	if (over && (s->record->config->end_with_command || screen_processes(s)))
-		session_kill(s);
-	else if (over)
-		session_close(s, RECORD_ENDED);
+	run_on(s, &op->failure);
 }
 
 static const struct worker_ops worker_ops = {on_message, on_gone};
@@ -561,9 +568,7 @@ static void freeze_now(void *ctx)
 
 	if (stop_or_start(s, &e) == 0)
 		return;
-	back_to_running(s);
-	session_answer(s, &e);
-	session_end_operation(s);
+	run_on(s, &e);
 }
 
 /* The display server's connection does not lead into the session any more. */
@@ -583,9 +588,7 @@ static void on_let_go(struct session *s)
 
 	if (s->state != SESSION_FREEZING || s->killed || freeze_when_idle(s, &e) == 0)
 		return;
-	back_to_running(s);
-	session_answer(s, &e);
-	session_end_operation(s);
+	run_on(s, &e);
 }
 
 static int freeze(struct session *s, uint32_t deadline_ms, struct err *e)
