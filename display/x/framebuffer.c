@@ -122,7 +122,8 @@ static int parse(const uint32_t raw[N_WORDS], size_t file_size, size_t *ret_offs
 		return -EBADMSG;
 	if (w[HEADER_SIZE] < sizeof(w) || w[HEADER_SIZE] > MAX_HEADER || w[N_COLOURS] > MAX_COLOURS)
 		return -EBADMSG;
-	if (!w[WIDTH] || !w[HEIGHT] || w[WIDTH] > DISPLAY_SIZE_MAX || w[HEIGHT] > DISPLAY_SIZE_MAX)
+	if (!w[WIDTH] || !w[HEIGHT] || w[WIDTH] > DISPLAY_MAX_WIDTH ||
+		w[HEIGHT] > DISPLAY_MAX_HEIGHT)
 		return -EBADMSG;
 	offset = w[HEADER_SIZE] + (size_t)w[N_COLOURS] * COLOUR_BYTES;
 	stride = w[BYTES_PER_LINE];

@@ -96,6 +96,30 @@ static void others_are_refused(void **state)
 	assert_int_equal(map(&f), -EBADMSG);
 }
 
+/* Larger than Xvfb was started with: it would be our memory, not the session's. */
+static void too_large_is_refused(void **state)
+{
+	static const uint32_t sizes[][2] = {{DISPLAY_MAX_WIDTH, DISPLAY_MAX_HEIGHT},
+		{DISPLAY_MAX_WIDTH + 1, 1}, {1, DISPLAY_MAX_HEIGHT + 1}};
+	struct display_x_framebuffer f;
+	uint32_t words[WORDS];
+
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		_cleanup_close_ int fd = -1;
+
+		memcpy(words, header, sizeof(words));
+		words[4] = sizes[i][0];
+		words[5] = sizes[i][1];
+		words[12] = sizes[i][0] * 4;
+		write_file(words, SIZE);
+		fd = openat(dir, FILE_AT, O_RDWR | O_CLOEXEC);
+		assert_int_equal(ftruncate(fd, (off_t)1 << 30), 0);
+		assert_int_equal(map(&f), i == 0 ? 0 : -EBADMSG);
+		if (i == 0)
+			display_x_framebuffer_unmap(&f);
+	}
+}
+
 static void links_are_not_followed(void **state)
 {
 	struct display_x_framebuffer f;
@@ -142,6 +166,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(is_mapped),
 		cmocka_unit_test(others_are_refused),
+		cmocka_unit_test(too_large_is_refused),
 		cmocka_unit_test(links_are_not_followed),
 		cmocka_unit_test(cut_short_is_black),
 	};
