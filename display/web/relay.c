@@ -313,6 +313,8 @@ int display_relay_stream(
 			end(r, CLOSE_GONE, "The display server has ended the connection.");
 		}
 		return 0;
+	case LWS_CALLBACK_FILTER_PROTOCOL_CONNECTION:
+		return -1; /* a websocket that asks for this protocol */
 	default:
 		return 0;
 	}

@@ -187,6 +187,12 @@ static int websocket(
 
 /* ---- what else the loop looks at: descriptors of ours, with the web as opaque data */
 
+/* Whoever asks for a websocket may name any protocol of the table, and these are for nobody. */
+static bool is_asked_for(enum lws_callback_reasons reason)
+{
+	return reason == LWS_CALLBACK_FILTER_PROTOCOL_CONNECTION;
+}
+
 static void adopt(struct display_web *w, int fd)
 {
 	/* The kernel keeps little: what is newer than that may still be decided. */
@@ -201,7 +207,7 @@ static int listener(
 	int fd;
 
 	if (reason != LWS_CALLBACK_RAW_RX_FILE)
-		return 0;
+		return is_asked_for(reason) ? -1 : 0;
 	fd = accept4(lws_get_socket_fd(wsi), NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd >= 0)
 		adopt(lws_get_protocol(wsi)->user, fd);
@@ -213,7 +219,7 @@ static int signals(
 {
 	if (reason == LWS_CALLBACK_RAW_RX_FILE)
 		((struct display_web *)lws_get_protocol(wsi)->user)->ended = true;
-	return reason == LWS_CALLBACK_RAW_RX_FILE ? -1 : 0;
+	return reason == LWS_CALLBACK_RAW_RX_FILE || is_asked_for(reason) ? -1 : 0;
 }
 
 static int watch(struct display_web *w, int fd, const char *protocol, struct err *e)

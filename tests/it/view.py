@@ -386,7 +386,9 @@ def other_pages_are_refused(env):
                   {"Origin": ours.replace("http", "https")}, {"Origin": "http://127.0.0.1:1"}, {"Origin": ours + ".evil.example"},
                   {"Host": "evil.example:%d" % view.port}, {"Host": "127.0.0.1"}, {"Host": None},
                   {"Host": "evil.example:%d" % view.port, "Origin": "http://evil.example:%d" % view.port},
-                  {"path": "/other"}, {"protocol": "chat"}, {"protocol": None}):
+                  {"path": "/other"}, {"protocol": "chat"}, {"protocol": None},
+                  *({"protocol": p, "Origin": "http://evil.example"} for p in
+                    ("http-only", "listener", "signals", "podrun-stream"))):
         assert view.refuses(**wrong), wrong
     local = "localhost:%d" % view.port
     assert not view.refuses(Host=local, Origin="http://" + local)
