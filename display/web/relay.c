@@ -28,7 +28,7 @@
 #define PIECE	   (32u << 10)	/* bytes of the stream */
 #define LAST_MAX   (1u << 20)	/* bytes that are read when the stream has ended */
 #define UP_MAX	   (256u << 10) /* bytes for the stream until a browser has to wait */
-#define PATIENCE   20		/* seconds until a browser has said who it is */
+#define PATIENCE   20		/* seconds for a browser to say who it is, or to read its end */
 #define ANSWER_MAX 256
 #define FIRST_MAX  128
 
@@ -106,10 +106,18 @@ static void open_stream(struct display_relay *r)
 	lws_set_opaque_user_data(r->stream, r);
 }
 
+/* It may be at the end of a line that is dead: nothing is kept for it until it reads that. */
+static void replace(struct display_relay *r)
+{
+	end(r, CLOSE_REPLACED, "The session is shown in another window.");
+	drop_stream(r);
+	lws_set_timeout(r->websocket, PENDING_TIMEOUT_USER_OK, PATIENCE);
+}
+
 static void seat(struct display_relay *r, struct display_seat *s)
 {
 	if (s->guest)
-		end(s->guest, CLOSE_REPLACED, "The session is shown in another window.");
+		replace(s->guest);
 	s->guest = r;
 	r->seat = s;
 	snprintf(r->answer, sizeof(r->answer),

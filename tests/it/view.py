@@ -11,6 +11,7 @@ import json
 import os
 import pathlib
 import re
+import select
 import shlex
 import signal
 import socket
@@ -373,6 +374,28 @@ def a_token_works_once(env):
     back.send(hello())
     assert back.receive()[0] == WELCOME
     assert len(display.viewers) == 2
+    view.close()
+
+
+@test
+def who_reads_nothing_is_replaced_all_the_same(env):
+    """A line that died takes no place among the display server's viewers when its page is back by another one."""
+    display = Display(env, welcome() + updated(1))
+    view = View(env)
+    ws = view.websocket()
+    ws.send("token " + view.token)
+    ticket = json.loads(ws.receive())["ticket"]
+    ws.send(hello())
+    dead = display.viewer()
+    while select.select([], [dead.sock], [], 1)[1]:
+        dead.sock.send(message(99, bytes(1 << 16)), socket.MSG_DONTWAIT)
+    back = view.websocket()
+    back.send("ticket " + ticket)
+    assert json.loads(back.receive())["ticket"] == ticket
+    back.send(hello())
+    until("the first one's stream has ended", lambda: dead.ended)
+    assert not display.viewer(2).ended
+    ws.close()
     view.close()
 
 
