@@ -7,6 +7,7 @@
 
 #include <event2/event.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -30,6 +31,10 @@
 #define POINT_X	 33
 #define POINT_Y	 44
 #define PASSWORD "geheimni"
+#define MANY	 20 /* viewers are too many */
+
+/* Pictures behind the first one, of one colour each. */
+enum { PRESSED = 0xabcdef, STILL_PRESSED = 0x123456, RELEASED = 0x654321, WRONG = 0xff0000 };
 
 static uint32_t pixel(int x, int y)
 {
@@ -47,13 +52,29 @@ static pid_t child(void)
 	return pid;
 }
 
-/* Shows a picture, and another one when a key and the pointer have come. */
+/* The picture that follows @now with what input has come, or @now. */
+static uint32_t next_picture(const struct display_memory *m, uint32_t now)
+{
+	bool down = m->n_down == 1 && m->down[0] == KEY;
+
+	switch (now) {
+	default:
+		return down && m->x == POINT_X && m->y == POINT_Y && m->buttons == 1 ? PRESSED
+										     : now;
+	case PRESSED:
+		return m->x == POINT_X ? now : down ? STILL_PRESSED : WRONG;
+	case STILL_PRESSED:
+		return m->n_down ? now : m->buttons ? WRONG : RELEASED;
+	}
+}
+
 static void serve(int fd)
 {
 	struct event_base *base = event_base_new();
 	struct display_memory *m = NULL;
 	struct display_server *server;
 	const struct display_rect all = {0, 0, WIDTH, HEIGHT};
+	uint32_t now = 0, next;
 
 	if (display_memory_new(WIDTH, HEIGHT, &m) < 0 ||
 		display_server_new(base, &m->source, "work", NULL, NULL, &server, NULL) < 0 ||
@@ -64,11 +85,12 @@ static void serve(int fd)
 			*display_frame_at(&m->picture, x, y) = pixel(x, y);
 	while (display_server_viewers(server)) {
 		event_base_loop(base, EVLOOP_ONCE);
-		if (m->n_down == 1 && m->down[0] == KEY && m->x == POINT_X && m->y == POINT_Y &&
-			m->buttons == 1 && *display_frame_at(&m->picture, 0, 0) != 0xabcdef) {
-			display_frame_fill(&m->picture, &all, 0xabcdef);
-			display_memory_damage(m, &all);
-		}
+		next = next_picture(m, now);
+		if (next == now)
+			continue;
+		now = next;
+		display_frame_fill(&m->picture, &all, now);
+		display_memory_damage(m, &all);
 	}
 	_exit(0);
 }
@@ -116,25 +138,55 @@ static rfbClient *connect_to(unsigned port, char *(*password)(rfbClient *))
 	return rfbInitClient(client, NULL, NULL) ? client : NULL;
 }
 
-static unsigned differing(const rfbClient *client, bool second)
+/* From the first picture with a @colour of 0. */
+static unsigned differing(const rfbClient *client, uint32_t colour)
 {
 	const uint32_t *p = (const uint32_t *)(const void *)client->frameBuffer;
 	unsigned n = 0;
 
 	for (int y = 0; y < HEIGHT; y++)
 		for (int x = 0; x < WIDTH; x++)
-			n += (p[y * WIDTH + x] & DISPLAY_RGB) != (second ? 0xabcdef : pixel(x, y));
+			n += (p[y * WIDTH + x] & DISPLAY_RGB) != (colour ? colour : pixel(x, y));
 	return n;
 }
 
-static void wait_for_picture(rfbClient *client, bool second)
+static void wait_for_picture(rfbClient *client, uint32_t colour)
 {
-	while (differing(client, second)) {
+	while (differing(client, colour)) {
+		assert_int_not_equal(differing(client, WRONG), 0);
 		/* It does not look at what it has read already (facts: libvncclient). */
 		if (!client->buffered && WaitForMessage(client, 100000) == 0)
 			continue;
 		assert_true(HandleRFBServerMessage(client));
 	}
+}
+
+static void leave(rfbClient *client)
+{
+	free(client->frameBuffer);
+	rfbClientCleanup(client);
+}
+
+/* Without a password so many are let wait, and no more. */
+static void come_in_crowds(unsigned port)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET,
+		.sin_port = htons((uint16_t)port),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	const struct timeval patience = {60, 0};
+	int crowd[MANY];
+	char version[12], more;
+
+	for (size_t i = 0; i < MANY; i++) {
+		crowd[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		assert_true(crowd[i] >= 0);
+		setsockopt(crowd[i], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+		assert_int_equal(connect(crowd[i], (struct sockaddr *)&a, sizeof(a)), 0);
+		assert_int_equal(recv(crowd[i], version, sizeof(version), MSG_WAITALL), 12);
+	}
+	assert_int_equal(recv(crowd[MANY - 1], &more, 1, 0), 0);
+	for (size_t i = 0; i < MANY; i++)
+		close(crowd[i]);
 }
 
 static void test_vnc(void **state)
@@ -164,12 +216,20 @@ static void test_vnc(void **state)
 	assert_non_null(client);
 	assert_int_equal(client->width, WIDTH);
 	assert_int_equal(client->height, HEIGHT);
-	wait_for_picture(client, false);
+	wait_for_picture(client, 0);
 	assert_true(SendPointerEvent(client, POINT_X, POINT_Y, rfbButton1Mask));
 	assert_true(SendKeyEvent(client, KEY, TRUE));
-	wait_for_picture(client, true);
-	free(client->frameBuffer);
-	rfbClientCleanup(client);
+	wait_for_picture(client, PRESSED);
+	/* Who is not let in releases nothing; who is, and leaves, everything. */
+	assert_null(connect_to(port, tell_wrong_password));
+	assert_true(SendPointerEvent(client, POINT_X + 1, POINT_Y, rfbButton1Mask));
+	wait_for_picture(client, STILL_PRESSED);
+	leave(client);
+	client = connect_to(port, tell_password);
+	assert_non_null(client);
+	wait_for_picture(client, RELEASED);
+	come_in_crowds(port);
+	leave(client);
 	kill(vnc, SIGTERM);
 	assert_int_equal(waitpid(vnc, &status, 0), vnc);
 	assert_int_equal(waitpid(server, &status, 0), server);

@@ -6,7 +6,9 @@
  * for the display server and for VNC viewers, and lets libvncserver do what there is to do. The
  * library keeps a callback's state in the screen, whose screenData is ours.
  *
- * VNC says wheels as buttons; a press of one is a notch.  Keys of a viewer that is gone come up.
+ * VNC says wheels as buttons; a press of one is a notch.  Keys and buttons come up when a viewer is
+ * gone that has typed or clicked: one that has not been let in changes nothing.  The library looks at
+ * its viewers' descriptors by select(2), and minds no limit of that: there are CLIENTS at most.
  */
 #include "display/viewer/vnc.h"
 
@@ -25,6 +27,7 @@
 #define READ	   (64u << 10)
 #define KEYS	   64
 #define FDS	   256
+#define CLIENTS	   16
 
 struct vnc {
 	int fd;
@@ -36,7 +39,10 @@ struct vnc {
 	bool resized;
 	uint32_t down[KEYS]; /* keysyms */
 	size_t n_down;
-	int wheel; /* of its buttons, those that are down */
+	int wheel;   /* of its buttons, those that are down */
+	int buttons; /* others */
+	int x, y;    /* where they were last */
+	unsigned n_clients;
 	bool failed;
 };
 
@@ -71,26 +77,38 @@ static void on_key(rfbBool down, rfbKeySym keysym, rfbClientPtr client)
 {
 	struct vnc *v = client->screen->screenData;
 
-	if (!v->options->view_only)
-		tell_key(v, (uint32_t)keysym, down);
+	if (v->options->view_only)
+		return;
+	client->clientData = v;
+	tell_key(v, (uint32_t)keysym, down);
 }
 
 /* Buttons 4 to 7 are the wheel: up, down, left, right. */
-static void on_pointer(int mask, int x, int y, rfbClientPtr client)
+static void tell_pointer(struct vnc *v, int mask)
 {
-	struct vnc *v = client->screen->screenData;
 	struct display_message m = {.type = DISPLAY_POINTER};
 	int pressed = mask & ~v->wheel;
 
 	v->wheel = mask & 0x78;
-	if (v->options->view_only)
-		return;
-	m.pointer.x = x;
-	m.pointer.y = y;
-	m.pointer.buttons = mask & 7;
+	v->buttons = mask & 7;
+	m.pointer.x = v->x;
+	m.pointer.y = v->y;
+	m.pointer.buttons = (uint8_t)v->buttons;
 	m.pointer.wheel_y = !!(pressed & 0x10) - !!(pressed & 0x08);
 	m.pointer.wheel_x = !!(pressed & 0x40) - !!(pressed & 0x20);
 	tell(v, &m);
+}
+
+static void on_pointer(int mask, int x, int y, rfbClientPtr client)
+{
+	struct vnc *v = client->screen->screenData;
+
+	if (v->options->view_only)
+		return;
+	client->clientData = v;
+	v->x = x;
+	v->y = y;
+	tell_pointer(v, mask);
 	rfbDefaultPtrAddEvent(mask, x, y, client);
 }
 
@@ -145,6 +163,11 @@ static void on_gone(rfbClientPtr client)
 {
 	struct vnc *v = client->screen->screenData;
 
+	v->n_clients--;
+	if (!client->clientData)
+		return;
+	if (v->buttons)
+		tell_pointer(v, 0);
 	while (v->n_down)
 		tell_key(v, v->down[v->n_down - 1], false);
 	v->wheel = 0;
@@ -152,6 +175,11 @@ static void on_gone(rfbClientPtr client)
 
 static enum rfbNewClientAction on_client(rfbClientPtr client)
 {
+	struct vnc *v = client->screen->screenData;
+
+	if (v->n_clients == CLIENTS)
+		return RFB_CLIENT_REFUSE;
+	v->n_clients++;
 	client->clientGoneHook = on_gone;
 	return RFB_CLIENT_ACCEPT;
 }
