@@ -36,6 +36,7 @@
 #define NOTSENT	      (32 << 10)
 #define AUDIO_BEHIND  (64u << 10) /* bytes to be sent first: then sound would come too late */
 #define HELLO_SECONDS 20
+#define WISHES	      64  /* places to be sent again; of more, all that is around them */
 #define REFRESH_MS    300 /* without a change, until what was sent lossily is sent again */
 
 struct display_peer {
@@ -47,6 +48,7 @@ struct display_peer {
 	struct buf in, out;
 	size_t off; /* of out that is sent */
 	struct display_queue *queue;
+	pixman_region32_t wishes; /* to be sent again, in its frame */
 	struct display_codecs codecs;
 	int max_width, max_height;   /* that it wants; 0: any */
 	struct display_scale *scale; /* or NULL */
@@ -174,12 +176,36 @@ static int take_hello(struct display_peer *p, const struct display_message *m)
 	return r;
 }
 
+/* The queue is told when it is looked at: however many of these come, that takes no time. */
 static void refresh(struct display_peer *p, const struct display_rect *r)
 {
-	const struct display_command c = {.type = DISPLAY_RAW, .rect = *r, .hint = DISPLAY_PLAIN};
+	const struct display_frame *f = frame_of(p);
+	struct display_rect all = {0, 0, f->width, f->height}, seen;
 
-	display_queue_add(p->queue, &c, 1);
+	if (!display_rect_intersect(r, &all, &seen))
+		return;
+	pixman_region32_union_rect(
+		&p->wishes, &p->wishes, seen.x, seen.y, (unsigned)seen.w, (unsigned)seen.h);
+	if (pixman_region32_n_rects(&p->wishes) > WISHES) {
+		pixman_box32_t around = *pixman_region32_extents(&p->wishes);
+
+		pixman_region32_reset(&p->wishes, &around);
+	}
 	display_peer_kick(p);
+}
+
+static void queue_wishes(struct display_peer *p)
+{
+	int n;
+	const pixman_box32_t *b = pixman_region32_rectangles(&p->wishes, &n);
+
+	for (int i = 0; i < n; i++) {
+		const struct display_command c = {
+			.type = DISPLAY_RAW, .rect = display_rect_of(&b[i]), .hint = DISPLAY_PLAIN};
+
+		display_queue_add(p->queue, &c, 1);
+	}
+	pixman_region32_clear(&p->wishes);
 }
 
 static int take(struct display_peer *p, const struct display_message *m)
@@ -327,6 +353,7 @@ static int fill(struct display_peer *p)
 	int r = 1;
 
 	put_slots(p);
+	queue_wishes(p);
 	if (!display_queue_empty(p->queue))
 		p->spare = false;
 	while (p->out.len < CHUNK && r > 0)
@@ -433,6 +460,7 @@ int display_peer_new(const struct display_world *world, int fd, const struct dis
 	}
 	*p = (struct display_peer){.world = world, .ops = ops, .arg = arg, .fd = fd, .told = true};
 	display_pace_init(&p->pace);
+	pixman_region32_init(&p->wishes);
 	keep_socket_short(fd);
 	p->read = event_new(world->base, fd, EV_READ | EV_PERSIST, on_read, p);
 	p->write = event_new(world->base, fd, EV_WRITE, on_write, p);
@@ -460,6 +488,7 @@ void display_peer_free(struct display_peer *p)
 	buf_fini(&p->in);
 	buf_fini(&p->out);
 	display_queue_destroy(p->queue);
+	pixman_region32_fini(&p->wishes);
 	display_scale_free(p->scale);
 	free(p);
 }
@@ -481,6 +510,7 @@ void display_peer_resized(struct display_peer *p)
 		if (fit(p) < 0)
 			display_peer_finish(p);
 		display_queue_resize(p->queue, frame_of(p)->width, frame_of(p)->height);
+		pixman_region32_clear(&p->wishes);
 	} else if (p->said_hello && !p->finishes && welcome(p) < 0) {
 		display_peer_finish(p);
 	}
@@ -518,6 +548,7 @@ void display_peer_update(
 {
 	if (!p->joined)
 		return;
+	queue_wishes(p); /* first: nothing is copied from there */
 	if (p->scale)
 		put_smaller(p, changed);
 	else

@@ -584,6 +584,32 @@ static void test_hostile(void **state)
 	world_fini(&w);
 }
 
+/* Of very many wishes to see places again, those that come together are few. */
+static void test_many_wishes(void **state)
+{
+	struct display_message m = {.type = DISPLAY_REFRESH, .rect = {.w = 1, .h = 1}};
+	_cleanup_buf_ struct buf b = BUF_INIT;
+	struct client c;
+	unsigned before;
+	struct world w;
+
+	world_init(&w, 13);
+	connect_client(&w, &c);
+	hello(&c, 1, 0, false);
+	UNTIL(&w, &c, c.n[DISPLAY_UPDATED]);
+	before = c.n[DISPLAY_RAW] + c.n[DISPLAY_SFILL];
+	for (int i = 0; i < 3600; i++) {
+		m.rect.x = i % 60 * 2;
+		m.rect.y = i / 60 * 2;
+		display_wire_put(&b, &m);
+	}
+	assert_int_equal(io_write_full(c.fd, b.data, b.len), 0);
+	UNTIL(&w, &c, c.n[DISPLAY_UPDATED] > 1);
+	assert_in_range(c.n[DISPLAY_RAW] + c.n[DISPLAY_SFILL] - before, 1, 1000);
+	client_fini(&c);
+	world_fini(&w);
+}
+
 static void test_too_many(void **state)
 {
 	struct world w;
@@ -724,6 +750,7 @@ int main(void)
 		cmocka_unit_test(test_scaled),
 		cmocka_unit_test(test_clipboard_cursor_notice),
 		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_many_wishes),
 		cmocka_unit_test(test_too_many),
 		cmocka_unit_test(test_window),
 		cmocka_unit_test(test_record),
