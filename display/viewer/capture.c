@@ -11,18 +11,23 @@
 #define PIECE (64u << 10) /* bytes */
 
 struct capture {
-	bool complete;
+	bool sized, complete;
 };
+
+static void resized(void *ctx, int width, int height)
+{
+	((struct capture *)ctx)->sized = true;
+}
 
 static void message(void *ctx, const struct display_message *m)
 {
 	struct capture *c = ctx;
 
 	if (m->type == DISPLAY_UPDATED)
-		c->complete = true;
+		c->complete = c->sized; /* of nothing there is no picture */
 }
 
-static const struct display_decoder_ops ops = {.message = message};
+static const struct display_decoder_ops ops = {.resized = resized, .message = message};
 
 static int look(int fd, struct display_decoder *d, struct capture *c, struct err *e)
 {

@@ -536,6 +536,16 @@ def screenshot_is_exact(env):
     assert ".png or .ppm" in r.errors
 
 
+@test
+def a_screenshot_is_of_something(env):
+    """A server that calls nothing complete has shown nothing yet."""
+    picture = Picture()
+    between = message(99, bytes(1 << 17))  # more than is read at once
+    Display(env, updated(1) + between + welcome() + picture.everything() + updated(7))
+    env.podrun("view", "--screenshot", env.path("shot.ppm"), "fake")
+    assert ppm(env.path("shot.ppm"), W, H) == picture.rgb()
+
+
 class Screen:
     """An X server whose picture is a file."""
 
