@@ -55,6 +55,8 @@ static void there_are_so_many_seats(void **state)
 		assert_non_null(display_tickets_admit(&t, token));
 		assert_string_not_equal(token, t.token);
 	}
+	assert_string_equal(t.token, "");
+	assert_null(display_tickets_admit(&t, token));
 	assert_null(display_tickets_admit(&t, t.token));
 }
 

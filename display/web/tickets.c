@@ -45,7 +45,8 @@ struct display_seat *display_tickets_admit(struct display_tickets *t, const char
 	if (t->n == DISPLAY_SEATS || !same(t->token, token) || make(s->ticket, &ignored) < 0)
 		return NULL;
 	t->n++;
-	if (!t->several || make(t->token, &ignored) < 0)
+	/* With the last seat there is nothing that another token would be good for. */
+	if (!t->several || t->n == DISPLAY_SEATS || make(t->token, &ignored) < 0)
 		t->token[0] = '\0';
 	return s;
 }
