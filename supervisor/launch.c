@@ -210,8 +210,11 @@ static void on_exit_of(struct session *s, pid_t gone, int status, int left)
 		job_ended(j, status);
 	j = job_find(s, 0);
 	now = really_left(s, gone, left);
-	/* Whom pid 1 has seen has ended since: it tells so next, and how, which a client may wait for. */
-	if (left > screen_processes(s) && !now && !session_copier(s) &&
+	/*
+	 * Whom pid 1 has seen has ended since: it tells so next, and how, which a client may wait
+	 * for.  Unless it was a copy that a snapshot is written of.
+	 */
+	if (left > screen_processes(s) && !now && !session_copier(s) && s->state != SESSION_COPYING &&
 		!s->record->config->end_with_command)
 		return;
 	if (j && j->exited && (now == 0 || s->record->config->end_with_command))
