@@ -194,6 +194,15 @@ static void end(struct session *s, bool somebody_left)
 		session_close(s, RECORD_ENDED);
 }
 
+/* Is there a command of exec whose end pid 1 still has to tell? */
+static bool awaits_command(const struct session *s)
+{
+	for (const struct job *j = s->jobs; j; j = j->next)
+		if (j->number != 0 && !j->exited)
+			return true;
+	return false;
+}
+
 static void on_exit_of(struct session *s, pid_t gone, int status, int left)
 {
 	struct job *j = job_find_vpid(s, gone);
@@ -215,7 +224,7 @@ static void on_exit_of(struct session *s, pid_t gone, int status, int left)
 	 * for.  Unless it was a copy that a snapshot is written of.
 	 */
 	if (left > screen_processes(s) && !now && !session_copier(s) && s->state != SESSION_COPYING &&
-		!s->record->config->end_with_command)
+		awaits_command(s) && !s->record->config->end_with_command)
 		return;
 	if (j && j->exited && (now == 0 || s->record->config->end_with_command))
 		end(s, now || screen_processes(s));
