@@ -108,7 +108,9 @@ static int read_property(struct display_x_clipboard *b, size_t *ret_len)
 	if (!r)
 		return -EIO;
 	len = (size_t)xcb_get_property_value_length(r);
-	if (r->type == b->atoms[DISPLAY_X_INCR])
+	if (len > (size_t)r->length * 4)
+		done = -EBADMSG; /* it says to have more than it has sent */
+	else if (r->type == b->atoms[DISPLAY_X_INCR])
 		done = -EAGAIN;
 	else if (r->format != 8 || b->incoming.len + len > DISPLAY_CLIPBOARD_MAX || r->bytes_after)
 		done = -E2BIG;

@@ -24,7 +24,7 @@ void display_x_cursor_take(
 	const xcb_xfixes_get_cursor_image_reply_t *reply, struct buf *b, struct display_cursor *ret)
 {
 	const uint32_t *pixels = xcb_xfixes_get_cursor_image_cursor_image(reply);
-	size_t there = (size_t)MAX(xcb_xfixes_get_cursor_image_cursor_image_length(reply), 0);
+	size_t there = reply->length; /* XCB's own length is what the fields say */
 	int width = MIN(reply->width, DISPLAY_CURSOR_MAX),
 	    height = MIN(reply->height, DISPLAY_CURSOR_MAX);
 	bool visible = false;

@@ -73,6 +73,16 @@ static int connect_socket(int files, unsigned number)
 	return take_fd(&fd);
 }
 
+/* A screen is there, as far as XCB looks for it by what the X server has said. */
+static bool has_screen(const xcb_setup_t *s)
+{
+	size_t size = 8 + (size_t)s->length * 4;
+	size_t needed = sizeof(*s) + ((size_t)s->vendor_len + 3) / 4 * 4 +
+			s->pixmap_formats_len * sizeof(xcb_format_t) + sizeof(xcb_screen_t);
+
+	return size >= sizeof(*s) && s->roots_len && needed <= size;
+}
+
 int display_x_reach(int files, unsigned number, xcb_connection_t **ret, struct err *e)
 {
 	uint8_t cookie[COOKIE_SIZE];
@@ -89,10 +99,13 @@ int display_x_reach(int files, unsigned number, xcb_connection_t **ret, struct e
 	if (fd < 0)
 		return err_errno(e, fd, "the X server's socket");
 	c = xcb_connect_to_fd(fd, &auth);
-	if (!xcb_connection_has_error(c)) {
+	if (!xcb_connection_has_error(c) && has_screen(xcb_get_setup(c))) {
 		*ret = c;
 		return 0;
 	}
+	r = xcb_connection_has_error(c) ? 0 : -EBADMSG;
 	xcb_disconnect(c);
+	if (r < 0)
+		return err_set(e, ERR_FAILED, r, "the X server has no screen");
 	return err_set(e, ERR_FAILED, -ECONNREFUSED, "the X server does not want us");
 }

@@ -43,6 +43,15 @@ int display_x_screen_watch(xcb_connection_t *c, xcb_window_t root, struct err *e
 	return 0;
 }
 
+/* XCB takes their numbers for granted. */
+static bool adds_up(const xcb_randr_get_screen_resources_reply_t *r)
+{
+	size_t needed = ((size_t)r->num_crtcs + r->num_outputs) * sizeof(uint32_t) +
+			r->num_modes * sizeof(xcb_randr_mode_info_t);
+
+	return needed <= (size_t)r->length * 4;
+}
+
 /* The first of each: Xvfb has no more. */
 static int look(struct screen *s, struct err *e)
 {
@@ -50,6 +59,8 @@ static int look(struct screen *s, struct err *e)
 
 	s->resources = xcb_randr_get_screen_resources_reply(
 		s->c, xcb_randr_get_screen_resources(s->c, s->root), NULL);
+	if (s->resources && !adds_up(s->resources))
+		return err_set(e, ERR_FAILED, -EBADMSG, "the X server's outputs make no sense");
 	if (!s->resources || !s->resources->num_crtcs || !s->resources->num_outputs)
 		return err_set(e, ERR_FAILED, -ENODEV, "the X server has no output");
 	s->crtc = xcb_randr_get_screen_resources_crtcs(s->resources)[0];
