@@ -293,6 +293,45 @@ def what_was_said_last_arrives(env):
 
 
 @test
+def what_was_said_last_arrives_at_a_gateway_that_had_no_time(env):
+    """It still reads what a session had sent when that has ended, also if another worker does it."""
+    say = COMMON + r"""
+s = connect(sys.argv[1], sys.argv[2])
+s.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 200000)
+u = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+say("ready")
+wait_for("/tmp/go")
+u.sendto(b"a datagram", (sys.argv[1], int(sys.argv[3])))
+s.sendall(b"x" * int(sys.argv[4]))
+"""
+    size = 100000
+    for how in "-CONT", "-KILL":
+        got = []
+
+        def collect(s, got=got):
+            n = 0
+            while data := s.recv(BLOCK):
+                n += len(data)
+            got.append(n)
+
+        with Server(collect) as s, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as u:
+            u.bind((OUT4, 0))
+            u.settimeout(60)
+            env.run_detached("s", "python3", "-c", say, OUT4, s.port, u.getsockname()[1], size,
+                             options=virtual(env, "-v", "%s:/tmp" % env.path(".")))
+            worker = env.podrun("gateway", "--json").json()["worker"]
+            env.call("kill", "-STOP", worker)
+            open(env.path("go"), "w").close()
+            env.wait("s")
+            os.unlink(env.path("go"))
+            assert not got, got
+            env.call("kill", how, worker)
+            until("all %d bytes arrive (%s)" % (size, got), lambda got=got: got == [size])
+            assert u.recv(100) == b"a datagram"
+        close(env, "s")
+
+
+@test
 def nobody_there(env):
     with socket.create_server((OUT4, 0)) as s:
         port = s.getsockname()[1]

@@ -32,7 +32,8 @@ enum gateway_session_state {
 	GATEWAY_SESSION_FREE,
 	GATEWAY_SESSION_ATTACHED,
 	GATEWAY_SESSION_SUSPENDED,
-	GATEWAY_SESSION_ENDING, /* it is gone, and some of what it sent is still to be delivered */
+	/* It is gone, and some of what it sent is still to be read from its TUN, or delivered. */
+	GATEWAY_SESSION_ENDING,
 };
 
 struct gateway_published {
@@ -54,7 +55,7 @@ struct gateway_session {
 	int32_t tun, diag; /* -1: none */
 	int32_t conn;	   /* index of the control connection, -1 */
 	char name[64], id[64];
-	char remote[GATEWAY_REMOTE_MAX]; /* the way out is there; empty: here */
+	char remote[GATEWAY_REMOTE_MAX];     /* the way out is there; empty: here */
 	char dns_update[GATEWAY_UPDATE_MAX]; /* vnet/nsupdate.h; empty: nobody is told */
 	struct in_addr address4, gateway4, loopback4;
 	struct in6_addr address6, gateway6, loopback6;
@@ -67,6 +68,13 @@ struct gateway_session {
 	struct gateway_published ports[VNET_MAX_PORTS];
 	struct gateway_counts counts;
 };
+
+/* Packets go to and come from its kernel, if it is not held. */
+static inline bool gateway_session_has_kernel(const struct gateway_session *s)
+{
+	return s->tun >= 0 &&
+	       (s->state == GATEWAY_SESSION_ATTACHED || s->state == GATEWAY_SESSION_ENDING);
+}
 
 struct gateway_conn {
 	bool used;

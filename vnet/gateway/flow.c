@@ -36,6 +36,7 @@
 #define KEEP_IDLE_S  120
 #define KEEP_EVERY_S 60
 #define KEEP_TIMES   127
+#define ASK_TIMES    20
 #define WATCHED	     (EPOLLIN | EPOLLPRI | EPOLLRDHUP | EPOLLET)
 #define NO_PIPE_NS   20000000ull    /* until pipes are asked for again */
 #define LASTS_NS     5000000000ull  /* the age from which a connection is kept alive */
@@ -373,6 +374,19 @@ struct gateway_flow *gateway_flow_begin(
 	return f;
 }
 
+/* The session's kernel is asked in short intervals whether it still knows of the connection. */
+static void ask_inner(const struct gateway_flow *f)
+{
+	static const struct {
+		int level, option, value;
+	} all[] = {{IPPROTO_TCP, TCP_KEEPIDLE, 1}, {IPPROTO_TCP, TCP_KEEPINTVL, 1},
+		{IPPROTO_TCP, TCP_KEEPCNT, ASK_TIMES}, {SOL_SOCKET, SO_KEEPALIVE, 1}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		setsockopt(f->fd[GATEWAY_INNER], all[i].level, all[i].option, &all[i].value,
+			sizeof(all[i].value));
+}
+
 int gateway_flow_watch(struct vnet_gateway *g, uint32_t flow, enum gateway_side side)
 {
 	struct flow_watch *w = &g->flows->watches[flow];
@@ -395,6 +409,8 @@ void gateway_flow_open(struct vnet_gateway *g, uint32_t flow)
 
 	f->state = GATEWAY_FLOW_OPEN;
 	expect_to_last(g, flow);
+	if (g->arena->sessions[f->session].state == GATEWAY_SESSION_ENDING)
+		ask_inner(f);
 	for (int side = 0; side < 2 && f->state == GATEWAY_FLOW_OPEN; side++)
 		if ((missed[side] & ~(uint32_t)EPOLLOUT) || f->pipe[side] >= 0)
 			run_pump(g, flow, side, missed[side] | EPOLLIN);
@@ -432,6 +448,23 @@ uint32_t gateway_flow_end_session(struct vnet_gateway *g, uint32_t session, bool
 		left += f->state != GATEWAY_FLOW_FREE;
 	}
 	return left;
+}
+
+void gateway_flow_finish_session(struct vnet_gateway *g, uint32_t session)
+{
+	for (uint32_t i = 0; i < GATEWAY_MAX_FLOWS; i++) {
+		struct gateway_flow *f = &g->arena->flows[i];
+
+		if (f->state == GATEWAY_FLOW_FREE || f->session != session)
+			continue;
+		if (f->state == GATEWAY_FLOW_CONNECTING ||
+			(f->inbound && f->state != GATEWAY_FLOW_OPEN))
+			gateway_flow_reset(g, i);
+		else if (f->state == GATEWAY_FLOW_OPEN && inner_ended(f))
+			run_pump(g, i, -1, 0);
+		else if (f->state == GATEWAY_FLOW_OPEN)
+			ask_inner(f);
+	}
 }
 
 void gateway_flow_keep_alive(struct vnet_gateway *g, uint32_t session)

@@ -52,6 +52,11 @@ void gateway_flow_close(struct vnet_gateway *g, uint32_t flow, bool reset);
  * left.
  */
 uint32_t gateway_flow_end_session(struct vnet_gateway *g, uint32_t session, bool now);
+/*
+ * It has ended, but its kernel is still there (gateway_session_has_kernel): each connection goes on
+ * until that has sent its end, or knows nothing of it.
+ */
+void gateway_flow_finish_session(struct vnet_gateway *g, uint32_t session);
 /* Its session goes away: those of its connections that are not kept alive yet are. */
 void gateway_flow_keep_alive(struct vnet_gateway *g, uint32_t session);
 

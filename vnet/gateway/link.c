@@ -34,8 +34,9 @@
 #include "vnet/tun.h"
 #include "vnet/vnat.h"
 
-#define TURN  32
-#define BYTES 300000 /* of a turn: what is copied is in the CPU's cache when it is passed on */
+#define TURN	    32
+#define DRAIN_TURNS 64
+#define BYTES	    300000 /* of a turn: what is copied is in the CPU's cache when it is passed on */
 
 struct link_watch {
 	struct gateway_watch watch;
@@ -165,7 +166,8 @@ static void from_session(struct vnet_gateway *g, uint32_t session, struct vnet_p
 		gateway_outbound_syn(g, session, p);
 		break;
 	case VNAT_DATAGRAM:
-		if (!p->fragment || vnet_reassemble(g->link->fragments, session, seconds(g), p) == 1)
+		if (!p->fragment ||
+			vnet_reassemble(g->link->fragments, session, seconds(g), p) == 1)
 			gateway_datagram_from_session(g, session, p);
 		break;
 	case VNAT_ANSWER:
@@ -178,27 +180,31 @@ static void from_session(struct vnet_gateway *g, uint32_t session, struct vnet_p
 	}
 }
 
-static void read_turn(struct vnet_gateway *g, uint32_t session)
+/* False: there is nothing more to be read now. */
+static bool read_turn(struct vnet_gateway *g, uint32_t session)
 {
 	const struct gateway_session *s = &g->arena->sessions[session];
 	size_t bytes = 0;
 
-	for (int i = 0; i < TURN && s->state == GATEWAY_SESSION_ATTACHED && !s->held; i++) {
+	for (int i = 0; i < TURN && gateway_session_has_kernel(s) && !s->held; i++) {
 		struct vnet_packet p = packet_in(g->link);
 		int r = vnet_tun_read(s->tun, &p);
 
 		if (r == -EAGAIN)
-			return;
+			return false;
 		if (r < 0) {
 			/* The interface is gone, with its namespace; the supervisor will say so. */
 			gateway_link_stop(g, session);
-			return;
+			if (s->state == GATEWAY_SESSION_ENDING)
+				gateway_flow_end_session(g, session, false);
+			return false;
 		}
 		bytes += p.len;
 		from_session(g, session, &p);
 		if (bytes > BYTES)
-			return;
+			break;
 	}
+	return true;
 }
 
 /* To be read, and written to if anything waits for that. */
@@ -217,7 +223,7 @@ static void on_room(struct vnet_gateway *g, uint32_t session)
 {
 	const struct gateway_session *s = &g->arena->sessions[session];
 
-	if (s->state != GATEWAY_SESSION_ATTACHED || s->held)
+	if (!gateway_session_has_kernel(s) || s->held)
 		return;
 	gateway_wire_flush(g, session);
 	if (!gateway_wire_waits(g, session))
@@ -254,6 +260,24 @@ int gateway_link_read(struct vnet_gateway *g, uint32_t session, struct err *e)
 void gateway_link_stop(struct vnet_gateway *g, uint32_t session)
 {
 	gateway_loop_remove(g->loop, g->arena->sessions[session].tun);
+}
+
+void gateway_link_drain(struct vnet_gateway *g, uint32_t session)
+{
+	struct gateway_session *s = &g->arena->sessions[session];
+	struct err e = {0};
+	int turns = 0;
+
+	s->held = false;
+	gateway_wire_flush(g, session);
+	if (gateway_link_read(g, session, &e) < 0)
+		log_error("%s: %s", s->name, e.msg);
+	set_clock(g);
+	while (turns++ < DRAIN_TURNS && read_turn(g, session))
+		;
+	write_ack(g);
+	gateway_remote_flush(g, session);
+	gateway_datagram_flush(g);
 }
 
 /* ---- from the inner kernel --------------------------------------------------------------- */

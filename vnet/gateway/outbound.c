@@ -249,6 +249,8 @@ void gateway_outbound_syn(struct vnet_gateway *g, uint32_t session, struct vnet_
 	int r = outside_of(g, s, &p->dst, &to, &asked);
 	uint32_t flow;
 
+	if (s->state != GATEWAY_SESSION_ATTACHED)
+		return; /* nobody is there any more who could want it */
 	if (v->n_flows >= s->max_flows || vnet_flow_open(g->vnat, session, p, &flow) < 0) {
 		s->counts.refused++;
 		answer_rst(g, session, p);

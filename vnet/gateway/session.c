@@ -18,6 +18,11 @@
  *
  * A suspended session without connections is nothing that could be claimed and is forgotten at
  * once.  One whose image is removed ends: who removes it has the ticket.
+ *
+ * A host's kernel goes on sending what its programs had left in their sockets when they ended, and
+ * so does a session's: one whose supervisor is gone keeps its TUN until each of its connections has
+ * its end, or none of those is left in its kernel.  One that is told to let its connections go, and
+ * one that was suspended, has no kernel to wait for.
  */
 #include "vnet/gateway/session.h"
 
@@ -156,6 +161,19 @@ static int make_record(struct vnet_gateway *g, const struct vnet_attach *a, stru
 	return (int)index;
 }
 
+static void close_tun(struct vnet_gateway *g, uint32_t index)
+{
+	struct gateway_session *s = session_at(g, index);
+	int tun = s->tun;
+
+	gateway_wire_forget(g, index);
+	if (tun < 0)
+		return;
+	gateway_link_stop(g, index);
+	s->tun = -1;
+	close_fd(tun);
+}
+
 /* Not attached any more, and nothing is to be delivered. */
 static void forget(struct vnet_gateway *g, uint32_t index)
 {
@@ -163,7 +181,7 @@ static void forget(struct vnet_gateway *g, uint32_t index)
 
 	gateway_publish_remove_all(g, index);
 	gateway_capture_end(g, index);
-	gateway_wire_forget(g, index);
+	close_tun(g, index);
 	gateway_datagram_end_session(g, index);
 	vnet_session_remove(g->vnat, index);
 	s->state = GATEWAY_SESSION_FREE;
@@ -342,38 +360,36 @@ static void on_deadline(struct gateway_timer *t)
 
 static void end(struct vnet_gateway *g, uint32_t session)
 {
-	session_at(g, session)->state = GATEWAY_SESSION_ENDING;
-	if (!gateway_flow_end_session(g, session, false))
+	struct gateway_session *s = session_at(g, session);
+
+	s->state = GATEWAY_SESSION_ENDING;
+	s->held = false;
+	if (s->tun >= 0)
+		gateway_flow_finish_session(g, session);
+	else
+		gateway_flow_end_session(g, session, false);
+	if (!gateway_session_flows(g, session))
 		forget(g, session);
 	else if (!g->sessions->deadline.due)
 		gateway_loop_timer(g->loop, &g->sessions->deadline, ENDING_NS);
 }
 
-void gateway_session_lose(struct vnet_gateway *g, uint32_t session)
-{
-	struct gateway_session *s = session_at(g, session);
-	bool undone = s->before.label != 0;
-
-	if (undone)
-		s->claim = s->before;
-	s->before.label = 0;
-	gateway_session_detach(g, session, undone);
-}
-
-uint32_t gateway_session_detach(struct vnet_gateway *g, uint32_t session, bool suspended)
+/* @finish: its kernel may still have something to send. */
+static uint32_t detach(struct vnet_gateway *g, uint32_t session, bool suspended, bool finish)
 {
 	struct gateway_session *s = session_at(g, session);
 	uint32_t flows = gateway_session_flows(g, session);
-	int tun = s->tun, diag = s->diag;
+	int diag = s->diag;
 
-	s->held = true;
-	gateway_wire_forget(g, session);
-	gateway_link_stop(g, session);
+	if (finish)
+		gateway_link_drain(g, session);
+	else
+		close_tun(g, session);
 	gateway_remote_close(g, session);
 	gateway_dynamic_stop(g, session);
 	gateway_publish_remove_all(g, session);
-	s->tun = s->diag = s->conn = -1;
-	close_fd(tun);
+	s->held = true;
+	s->diag = s->conn = -1;
 	close_fd(diag);
 	s->since = io_now_ns();
 	if (suspended && (flows || gateway_datagram_count(g, session))) {
@@ -384,6 +400,22 @@ uint32_t gateway_session_detach(struct vnet_gateway *g, uint32_t session, bool s
 	}
 	end(g, session);
 	return 0;
+}
+
+void gateway_session_lose(struct vnet_gateway *g, uint32_t session)
+{
+	struct gateway_session *s = session_at(g, session);
+	bool undone = s->before.label != 0;
+
+	if (undone)
+		s->claim = s->before;
+	s->before.label = 0;
+	detach(g, session, undone, !undone);
+}
+
+uint32_t gateway_session_detach(struct vnet_gateway *g, uint32_t session, bool suspended)
+{
+	return detach(g, session, suspended, false);
 }
 
 uint32_t gateway_session_forget(struct vnet_gateway *g, const struct vnet_claim *c)
@@ -442,8 +474,11 @@ static void take_up(struct vnet_gateway *g, uint32_t i)
 	/* None: it was being detached, and its client's request or end is still to be seen. */
 	if (s->state == GATEWAY_SESSION_ATTACHED && s->conn >= 0)
 		g->arena->conns[s->conn].session = (int32_t)i;
-	if (s->state == GATEWAY_SESSION_ENDING)
+	if (s->state == GATEWAY_SESSION_ENDING) {
+		if (s->tun >= 0 && gateway_link_read(g, i, &e) < 0)
+			log_error("%s: %s", s->name, e.msg);
 		gateway_loop_timer(g->loop, &g->sessions->deadline, ENDING_NS);
+	}
 }
 
 /*

@@ -99,7 +99,7 @@ void vnet_gateway_to_session(struct vnet_gateway *g, uint32_t session, struct vn
 	struct queue *q = &g->wire->held[session];
 	bool first = !q->first;
 
-	if (s->state != GATEWAY_SESSION_ATTACHED || (!s->held && first && write_to(g, session, p)))
+	if (!gateway_session_has_kernel(s) || (!s->held && first && write_to(g, session, p)))
 		return;
 	hold(s, q, p);
 	if (!s->held && first)
