@@ -24,6 +24,7 @@ struct display_decoder {
 	struct buf pixels;  /* decompressed */
 	struct display_block *block;
 	struct display_jpeg *jpeg;
+	struct display_film *film;
 };
 
 int display_decoder_new(
@@ -36,7 +37,8 @@ int display_decoder_new(
 		return -ENOMEM;
 	d->ops = ops ? ops : &none;
 	d->ctx = ctx;
-	if (display_block_new(&d->block) < 0 || display_jpeg_new(&d->jpeg) < 0) {
+	if (display_block_new(&d->block) < 0 || display_jpeg_new(&d->jpeg) < 0 ||
+		display_film_new(&d->film) < 0) {
 		display_decoder_free(d);
 		return -ENOMEM;
 	}
@@ -53,6 +55,7 @@ void display_decoder_free(struct display_decoder *d)
 	buf_fini(&d->pixels);
 	display_block_free(d->block);
 	display_jpeg_free(d->jpeg);
+	display_film_free(d->film);
 	free(d);
 }
 
@@ -182,12 +185,8 @@ static bool draw_tiles(struct display_decoder *d, const struct display_message *
 	return true;
 }
 
-/* A message that has a rectangle of the picture. */
-static bool draw(struct display_decoder *d, const struct display_message *m)
+static bool draw_command(struct display_decoder *d, const struct display_message *m)
 {
-	if (!display_rect_within(&m->rect, d->frame.width, d->frame.height) ||
-		(m->type == DISPLAY_RAW && display_rect_area(&m->rect) > DISPLAY_COMMAND_PIXELS))
-		return false;
 	switch (m->type) {
 	case DISPLAY_RAW:
 		return draw_raw(d, m);
@@ -201,8 +200,19 @@ static bool draw(struct display_decoder *d, const struct display_message *m)
 	case DISPLAY_PFILL:
 		return draw_tiles(d, m);
 	default:
-		return true; /* VIDEO: nothing is drawn here */
+		return false;
 	}
+}
+
+/* A message that has a rectangle of the picture.  0, -EBADMSG or -ENOMEM. */
+static int draw(struct display_decoder *d, const struct display_message *m)
+{
+	if (!display_rect_within(&m->rect, d->frame.width, d->frame.height) ||
+		(m->type == DISPLAY_RAW && display_rect_area(&m->rect) > DISPLAY_COMMAND_PIXELS))
+		return -EBADMSG;
+	if (m->type == DISPLAY_VIDEO)
+		return display_film_draw(d->film, &d->frame, m);
+	return draw_command(d, m) ? 0 : -EBADMSG;
 }
 
 /* ---- messages -------------------------------------------------------------------------------- */
@@ -252,9 +262,8 @@ static int carry_out(struct display_decoder *d, const struct display_message *m)
 	case DISPLAY_BITMAP:
 	case DISPLAY_PFILL:
 	case DISPLAY_VIDEO:
-		if (!draw(d, m))
-			return -EBADMSG;
-		if (d->ops->changed && m->type != DISPLAY_VIDEO)
+		r = draw(d, m);
+		if (r == 0 && d->ops->changed)
 			d->ops->changed(d->ctx, &m->rect);
 		break;
 	default:

@@ -8,6 +8,7 @@
 #ifndef DISPLAY_DECODE_H
 #define DISPLAY_DECODE_H
 
+#include "display/film.h"
 #include "display/pixels.h"
 #include "display/wire.h"
 
@@ -16,6 +17,8 @@ struct display_decoder;
 
 /* Codecs that it decodes. */
 #define DISPLAY_DECODER_CODECS ((1u << DISPLAY_CODECS) - 1)
+/* Formats of VIDEO that it draws. */
+#define DISPLAY_DECODER_VIDEO DISPLAY_FILM_FORMATS
 
 /* All may be NULL.  The decoder must not be used or freed from within. */
 struct display_decoder_ops {
@@ -25,7 +28,7 @@ struct display_decoder_ops {
 	void (*resized)(void *ctx, int width, int height);
 	/*
 	 * Every message that is known, after the picture has been changed by it; WELCOME, NOTICE
-	 * and FILE as packed records.  VIDEO is not drawn here.
+	 * and FILE as packed records.
 	 */
 	void (*message)(void *ctx, const struct display_message *m);
 };

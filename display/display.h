@@ -15,12 +15,13 @@
  *
  *      pixels       rectangles, frames
  *      wire         messages as bytes, both directions (proto/SPEC.md)
- *      codec/       pixels to bytes and back: lz4, zstd, JPEG, palettes
+ *      codec/       pixels to bytes and back: lz4, zstd, JPEG, palettes, I420
  *      command      what is to be drawn, and its encoding
  *      change       where two frames differ
  *      move         what has only changed its place
  *      classify     the rest as commands
  *      update       the three of them, and the shadow
+ *      film         frames of video
  *      decode       the other end
  *      record       its bytes in a file
  *      x/           the X server of a session as a source

@@ -96,6 +96,23 @@ static void make_palette(struct maker *k, enum display_codec codec, struct displ
 	put_raw(k, codec, &r, data.data, data.len);
 }
 
+/* 5x3 pixels, whatever the rectangle. */
+static void make_video(struct maker *k, struct display_rect r)
+{
+	struct display_message m = {.type = DISPLAY_VIDEO, .rect = r};
+	uint8_t frame[5 * 3 + 2 * 3 * 2];
+
+	for (size_t i = 0; i < sizeof(frame); i++)
+		frame[i] = (uint8_t)(i * i * 11 + 40);
+	m.video.stream = 1;
+	m.video.format = DISPLAY_VIDEO_I420;
+	m.video.fw = 5;
+	m.video.fh = 3;
+	m.video.time = 1000000;
+	m.data = (struct display_bytes){frame, sizeof(frame)};
+	display_wire_put(&k->out, &m);
+}
+
 static void make_others(struct maker *k)
 {
 	static const uint8_t bits[] = {0xa5, 0x80, 0x5a, 0x00, 0xff, 0x80};
@@ -119,6 +136,8 @@ static void make_others(struct maker *k)
 	m.sx = 2;
 	m.sy = 3;
 	display_wire_put(&k->out, &m);
+	make_video(k, (struct display_rect){24, 10, 5, 3});
+	make_video(k, (struct display_rect){11, 3, 11, 8});
 	buf_put(&k->out, (uint8_t[]){99, 0, 0, 0, 1, 0, 0, 0, 42}, 9);
 	m = (struct display_message){.type = DISPLAY_UPDATED, .serial = 1};
 	display_wire_put(&k->out, &m);

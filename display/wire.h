@@ -76,7 +76,7 @@ enum display_codec {
 enum display_video_format {
 	DISPLAY_VIDEO_I420 = 0,
 	DISPLAY_VIDEO_MJPEG = 1,
-	DISPLAY_VIDEO_VP8 = 2,
+	DISPLAY_VIDEO_VP8 = 2, /* not yet */
 };
 
 /* Borrowed. */

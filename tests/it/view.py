@@ -25,9 +25,9 @@ import browsers  # noqa: E402
 import websocket  # noqa: E402
 from cli import ssh_to  # noqa: E402
 from harness import PODRUN, main, needs, test, until  # noqa: E402
-from played import (ACK, CLIPBOARD, CLIPBOARD_IN, CURSOR, FILE_IN, H, HELLO, JPEG, KEY, LEFT_LZ4, LZ4,  # noqa: E402
-                    MARK, NONE, NOTICE, PALETTE, PALETTE_LZ4, POINTER, RAW, REFRESH, RESIZE, RESIZE_IN, SFILL, W, WELCOME,
-                    Display, Picture, field, fields, message, rect, updated, welcome)
+from played import (ACK, CLIPBOARD, CLIPBOARD_IN, CURSOR, FILE_IN, GRADIENT, H, HELLO, I420, JPEG, KEY,  # noqa: E402
+                    LEFT_LZ4, LZ4, MARK, MJPEG, NONE, NOTICE, PALETTE, PALETTE_LZ4, POINTER, RAW, REFRESH, RESIZE,
+                    RESIZE_IN, SFILL, W, WELCOME, Display, Picture, field, fields, message, rect, updated, welcome)
 
 
 class View:
@@ -112,6 +112,7 @@ def draws_exactly(env, kind):
     same(tab, picture)
     viewer = display.viewer()
     hello = fields(viewer.got[0][1])
+    assert hello[4] == 1 << I420 | 1 << MJPEG, hello
     assert hello[1] == 1 and hello[3] == 1 << NONE | 1 << LZ4 | 1 << LEFT_LZ4 | 1 << JPEG | 1 << PALETTE | 1 << PALETTE_LZ4, hello
     assert 5 not in hello and 2 not in hello, "exact on this machine; the token stays here: %s" % hello
     until("the update is acknowledged", lambda: viewer.updates() == [7])
@@ -147,15 +148,22 @@ def jpeg_in_its_turn(env, kind):
     for at in range(3):
         first += [picture.jpeg(at * 30, at * 10), picture.fill(0xff0000 >> 8 * at, at * 30 + 5, at * 10 + 5, 9, 9)]
     first += [picture.copy(0, 0, 60, 2, 20, 20)]
+    first += [picture.mjpeg(5, 28), picture.fill(0x00ff80, 10, 33, 9, 9), picture.video(MJPEG, GRADIENT, 32, 32, 40, 40, 50, 20)]
     display = Display(env, welcome() + b"".join(first) + updated(1))
     view = View(env)
     tab = browsers.get(kind).open(view.url)
     has_serial(tab, 1)
     _, _, data = shown(tab)
+    # the last is scaled: what is in its middle is known, and around it nothing has been touched
+    middle = 3 * (50 * W + 65)
+    assert all(abs(a - b) <= 12 for a, b in zip(data[middle:middle + 3], (4 * 16 + 60, 4 * 16 + 40, 2 * 32 + 30))), data[middle:middle + 3]
+    data = bytearray(data)
     expected = picture.rgb()
+    for y in range(40, 60):
+        data[3 * (y * W + 40):3 * (y * W + 90)] = expected[3 * (y * W + 40):3 * (y * W + 90)]
     off = max(abs(a - b) for a, b in zip(data, expected))
     assert off <= 8, "a channel is off by %d" % off
-    assert all(data[i] == expected[i] for x, y in ((6, 6), (36, 16), (66, 26)) for i in
+    assert all(data[i] == expected[i] for x, y in ((6, 6), (36, 16), (66, 26), (11, 34)) for i in
                range(3 * (y * W + x), 3 * (y * W + x) + 3)), "a fill is not on top"
     # a viewer that stops in the middle of one that is no JPEG begins anew
     display.viewer().send(message(RAW, rect(0, 0, 8, 8) + bytes([JPEG, 0]) + b"no picture"))

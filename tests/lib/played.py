@@ -12,6 +12,7 @@ from harness import until
     1, 16, 17, 18, 19, 20, 21, 22, 25, 26, 27, 28, 30)
 HELLO, KEY, POINTER, CLIPBOARD_IN, RESIZE_IN, REFRESH, ACK, FILE_IN = range(64, 72)
 NONE, LZ4, LEFT_LZ4, JPEG, PALETTE, PALETTE_LZ4 = 0, 1, 2, 4, 5, 6
+I420, MJPEG = 0, 1
 W, H = 97, 61
 
 # 32x32: red grows to the right, green downwards, blue with both.
@@ -173,6 +174,40 @@ class Picture:
         self.put(x, y, 32, 32, lambda i, j: 4 * i + 60 << 16 | 4 * j + 40 << 8 | 2 * (i + j) + 30)
         return message(RAW, rect(x, y, 32, 32) + bytes([JPEG, 0]) + GRADIENT)
 
+    @staticmethod
+    def video(kind, frame, w, h, *r):
+        return message(VIDEO, struct.pack("<HH", 1, 0) + rect(*r) + struct.pack("<BBHHQ", kind, 0, w, h, 40000) + frame)
+
+    def i420(self, fw, fh, x, y, w, h):
+        """Noise as video, scaled to its rectangle, by the formulas of proto/SPEC.md."""
+        across, down = (fw + 1) // 2, (fh + 1) // 2
+        frame = bytes(self.random.randrange(256) for _ in range(fw * fh + 2 * across * down))
+
+        def pixel(i, j):
+            u, v = (frame[fw * fh + k * across * down + j // 2 * across + i // 2] - 128 for k in (0, 1))
+            luma = frame[j * fw + i]
+            return [min(max(luma + ((n + 32768) >> 16), 0), 255) for n in
+                    (91881 * v, -22554 * u - 46802 * v, 116130 * u)]
+
+        def place(at, size, to):
+            p = min(max((2 * at + 1) * size * 128 // to - 128, 0), (size - 1) * 256)
+            return p >> 8, min((p >> 8) + 1, size - 1), p & 255
+
+        def mixed(i, j):
+            (x0, x1, a), (y0, y1, b) = place(i, fw, w), place(j, fh, h)
+            four = zip(pixel(x0, y0), pixel(x1, y0), pixel(x0, y1), pixel(x1, y1))
+            red, green, blue = (((s * (256 - a) + t * a) * (256 - b) + (s1 * (256 - a) + t1 * a) * b + 32768) >> 16
+                                for s, t, s1, t1 in four)
+            return red << 16 | green << 8 | blue
+
+        self.put(x, y, w, h, mixed)
+        return self.video(I420, frame, fw, fh, x, y, w, h)
+
+    def mjpeg(self, x, y):
+        """As jpeg, but of a film."""
+        self.jpeg(x, y)
+        return self.video(MJPEG, GRADIENT, 32, 32, x, y, 32, 32)
+
     def everything(self):
         """Each command and each codec without loss, over one another, with copies in between."""
         out = [self.raw(NONE, 0, 0, W, H, self.noise),
@@ -185,7 +220,8 @@ class Picture:
         out += [self.fill(0x123456, 90, 0, 7, 61), self.bitmap(0, 0xffffff, 50, 1, 33, 9),
                 self.tiles(5, 3, 2, 50, 21, 10), self.tiles(64, 64, 40, 2, 3, 3),
                 self.copy(0, 0, 7, 5, 60, 40), self.copy(20, 20, 13, 11, 60, 40), self.copy(0, 10, 0, 9, 97, 51),
-                self.copy(10, 0, 12, 0, 80, 61), self.fill(0xff, 3, 3, 1, 1)]
+                self.copy(10, 0, 12, 0, 80, 61), self.fill(0xff, 3, 3, 1, 1),
+                self.i420(9, 7, 60, 30, 9, 7), self.i420(10, 6, 55, 38, 23, 15), self.copy(60, 32, 50, 25, 15, 9)]
         return b"".join(out)
 
     def rgb(self):

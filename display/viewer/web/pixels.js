@@ -118,23 +118,52 @@ export function tiledImage(r, w, h) {
 	return data;
 }
 
-/* A frame of video, BT.601 in the range of television, as cameras and films have it. */
+/* A frame of video: brightness and colour as JPEG has them, by the numbers of proto/SPEC.md. */
 export function i420Image(bytes, w, h) {
-	const [data] = image(w, h);
-	const out = data.data; // clamped
+	const [data, out] = image(w, h);
 	const half = w + 1 >> 1, u = w * h, v = u + half * (h + 1 >> 1);
+	const clamped = (n) => n < 0 ? 0 : n > 255 ? 255 : n;
 
 	if (bytes.length !== v + half * (h + 1 >> 1))
 		throw new Error("a frame has not as many bytes as pixels");
-	for (let y = 0, at = 0; y < h; y++) {
-		for (let x = 0; x < w; x++, at += 4) {
-			const chroma = (y >> 1) * half + (x >> 1);
-			const luma = 1.164383 * (bytes[y * w + x] - 16);
-			const cb = bytes[u + chroma] - 128, cr = bytes[v + chroma] - 128;
-			out[at] = luma + 1.596027 * cr;
-			out[at + 1] = luma - 0.391762 * cb - 0.812968 * cr;
-			out[at + 2] = luma + 2.017232 * cb;
-			out[at + 3] = 255;
+	for (let y = 0, i = 0; y < h; y++) {
+		for (let x = 0; x < w; x++, i++) {
+			const colour = (y >> 1) * half + (x >> 1);
+			const luma = bytes[i], cb = bytes[u + colour] - 128, cr = bytes[v + colour] - 128;
+			const r = clamped(luma + (91881 * cr + 32768 >> 16));
+			const g = clamped(luma + (-22554 * cb - 46802 * cr + 32768 >> 16));
+			const b = clamped(luma + (116130 * cb + 32768 >> 16));
+			out[i] = OPAQUE | b << 16 | g << 8 | r;
+		}
+	}
+	return data;
+}
+
+/* Where in a frame each of `to` pixels has its middle: an index, the next one, and 1/256 between them. */
+function places(from, to) {
+	return Array.from({ length: to }, (_, at) => {
+		const middle = Math.floor((2 * at + 1) * from * 128 / to) - 128;
+		const place = Math.min(Math.max(middle, 0), (from - 1) * 256);
+		return [place >> 8, Math.min((place >> 8) + 1, from - 1), place & 255];
+	});
+}
+
+/* The picture in another size, by the numbers of proto/SPEC.md. */
+export function stretchedImage(from, w, h) {
+	if (from.width === w && from.height === h)
+		return from;
+	const [data] = image(w, h);
+	const out = data.data, bytes = from.data, row = from.width * 4;
+	const columns = places(from.width, w);
+	let at = 0;
+
+	for (const [y0, y1, b] of places(from.height, h)) {
+		for (const [x0, x1, a] of columns) {
+			for (let c = 0; c < 4; c++) {
+				const above = bytes[y0 * row + 4 * x0 + c] * (256 - a) + bytes[y0 * row + 4 * x1 + c] * a;
+				const below = bytes[y1 * row + 4 * x0 + c] * (256 - a) + bytes[y1 * row + 4 * x1 + c] * a;
+				out[at++] = above * (256 - b) + below * b + 32768 >> 16;
+			}
 		}
 	}
 	return data;

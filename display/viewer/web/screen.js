@@ -13,6 +13,7 @@ import { Reader, TYPE } from "./wire.js";
 import * as pixels from "./pixels.js";
 
 const MAX_SIDE = 8192;
+const MAX_FRAME = 4194304; // pixels
 const VIDEO = { I420: 0, MJPEG: 1 };
 export const VIDEO_FORMATS = 1 << VIDEO.I420 | 1 << VIDEO.MJPEG;
 
@@ -25,7 +26,6 @@ export class Screen {
 		this.canvas = canvas;
 		this.events = events;
 		this.pen = canvas.getContext("2d", { alpha: false });
-		this.scratch = document.createElement("canvas");
 		this.restart();
 	}
 
@@ -168,23 +168,21 @@ export class Screen {
 
 	video(r, bitmap) {
 		r.bytes(4);
-		const rect = this.rect(r);
+		const [x, y, w, h] = this.rect(r);
 		const format = r.u8();
 		r.u8();
-		const w = r.u16(), h = r.u16();
+		const fw = r.u16(), fh = r.u16();
 		r.u64();
-		if (!bitmap) {
-			if (format !== VIDEO.I420 || !w || !h)
-				throw new Error("video of a format that was not agreed on");
-			this.scratch.width = w;
-			this.scratch.height = h;
-			this.scratch.getContext("2d").putImageData(
-				pixels.i420Image(r.rest(), w, h), 0, 0);
-		}
+		if (!fw || !fh || fw * fh > MAX_FRAME || (!bitmap && format !== VIDEO.I420))
+			throw new Error("video that was not agreed on");
+		if (!bitmap)
+			return this.pen.putImageData(
+				pixels.stretchedImage(pixels.i420Image(r.rest(), fw, fh), w, h), x, y);
+		if (bitmap.width !== fw || bitmap.height !== fh)
+			throw new Error("a picture has another size than is said");
 		this.pen.imageSmoothingEnabled = true;
-		this.pen.drawImage(bitmap || this.scratch, ...rect);
+		this.pen.drawImage(bitmap, x, y, w, h);
 		this.pen.imageSmoothingEnabled = false;
-		if (bitmap)
-			bitmap.close();
+		bitmap.close();
 	}
 }
