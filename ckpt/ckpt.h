@@ -183,6 +183,7 @@ struct ckpt_world {
 	 * now; then they come back as reset.
 	 */
 	bool vnet, vnet_lost;
+	bool wired; /* its own network leads out by an interface whose connections nobody keeps */
 	uid_t uid;			/* the caller's uid inside (0 for --user root) */
 	gid_t gid;
 	const struct ckpt_edge *edges;

@@ -351,6 +351,8 @@ static void on_ended(struct session *s)
 		if (!op->report->frozen_ns)
 			op->report->frozen_ns = all;
 	}
+	/* Whoever is told may resume it at once. */
+	network_give_back(s);
 	if (!moved)
 		session_answer(s, NULL);
 	else if (op->client)
@@ -528,6 +530,7 @@ static int start_worker(struct session *s, uint32_t deadline_ms, bool mend, stru
 		return err_errno(e, -ENOMEM, "edges");
 	what.world = introduce_world(&s->world, s->record->config->name);
 	what.world.vnet = s->traffic.ops != NULL;
+	what.world.wired = s->passthrough != NULL;
 	what.world.edges = edges;
 	what.world.n_edges = job_edges(s, edges, MAX_EDGES);
 	what.options.notified = notified;

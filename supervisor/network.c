@@ -23,6 +23,9 @@
  * loopback, and gateways of this user's, by ssh or a file with keys.  `migrate` is another matter,
  * for who sends a session by it could log in.
  *
+ * A session with an interface of the host's (--net passthrough:IF) has no gateway: the interface is
+ * taken when its world is made, and given back when everything in it has ended.
+ *
  * A gateway that is gone altogether has taken the outside halves of all connections with it.  The
  * session keeps its interface, so another gateway is started and attached to: old connections are
  * reset then, new ones work.
@@ -503,12 +506,17 @@ static bool made_elsewhere(const struct session *s, const ProtobufCBinaryData *s
 int network_check_image(struct session *s, const Pb__ImageInfo *info, struct err *e)
 {
 	const Pb__VirtualNetwork *v = s->record->config->network;
-	const char *what = NULL;
+	const char *interface = vnet_passthrough_of(s->record->config->net), *what = NULL;
+	struct vnet_passthrough_name name;
 
+	if (interface && vnet_passthrough_parse(interface, &name, e) < 0)
+		return err_reclass(e, ERR_IMAGE);
 	s->op.foreign = !s->op.resume->frozen && made_elsewhere(s, &info->signer);
-	if (!v || !s->op.foreign || s->op.resume->trust_network)
+	if ((!v && !interface) || !s->op.foreign || s->op.resume->trust_network)
 		return 0;
-	if (v->host_loopback[0])
+	if (interface)
+		what = "have an interface of its host";
+	else if (v->host_loopback[0])
 		what = "reach the loopback of its host";
 	else if (v->link_local)
 		what = "reach link-local addresses of its host";
@@ -550,10 +558,21 @@ static void drop_ports(Pb__VirtualNetwork *v)
 		pb__published_port__free_unpacked(v->publish[--v->n_publish], NULL);
 }
 
+static int take_interface(struct session *s, const char *text, struct err *e)
+{
+	if (s->world.ns_net < 0)
+		return err_set(e, ERR_HOST, -EOPNOTSUPP,
+			"--net passthrough needs a network of its own, which this host does not allow");
+	return vnet_passthrough_take(&s->passthrough, text, s->world.ns_net, e);
+}
+
 int network_begin(struct session *s, void (*then)(struct session *s, struct err *e), struct err *e)
 {
+	const char *interface = vnet_passthrough_of(s->record->config->net);
 	struct network *n;
 
+	if (interface)
+		return take_interface(s, interface, e);
 	if (s->world.tun < 0)
 		return 0;
 	n = calloc(1, sizeof(*n));
@@ -620,11 +639,20 @@ void network_suspend(struct session *s)
 		log_warn("gateway: %s", e.msg);
 }
 
+void network_give_back(struct session *s)
+{
+	struct err e = {0};
+
+	if (vnet_passthrough_give_back(take_ptr(s->passthrough), &e) < 0)
+		log_warn("%s", e.msg);
+}
+
 void network_end(struct session *s)
 {
 	struct network *n = s->network;
 
 	s->traffic.ops = NULL;
+	network_give_back(s);
 	if (!n)
 		return;
 	n->left = true;

@@ -46,7 +46,11 @@ const char *network_note(const struct session *s);
 /* The session is its image now: its connections wait for it at the gateway. */
 void network_suspend(struct session *s);
 
-/* Anything else is the end of them; nobody is called any more.  Nothing there: fine. */
+/* Everything inside has ended: an interface of the host's goes back there.  None: fine. */
+void network_give_back(struct session *s);
+/*
+ * Likewise, and so have its connections; nobody is called any more.  Nothing there: fine.
+ */
 void network_end(struct session *s);
 void network_free(struct session *s);
 

@@ -6,6 +6,7 @@
 #include "base/base.h"
 #include "proto/control.pb-c.h"
 #include "supervisor/paths.h"
+#include "vnet/vnet.h"
 
 static_assert(PLAN_PLACES == 2 && PLAN_HIDDEN == 3, "as they are filled below");
 
@@ -13,6 +14,8 @@ static enum world_net net_of(const Pb__Config *c)
 {
 	if (strcmp(c->net, "host") == 0)
 		return WORLD_NET_HOST;
+	if (vnet_passthrough_of(c->net))
+		return WORLD_NET_PASSTHROUGH;
 	return strcmp(c->net, "vnat") == 0 && c->network ? WORLD_NET_VNAT : WORLD_NET_NONE;
 }
 

@@ -202,6 +202,8 @@ struct session {
 		bool held;     /* or asked to be */
 		bool lost;     /* resume: connections can't be kept, and come back as reset */
 	} traffic;	       /* traffic.h */
+	struct vnet_passthrough
+		*passthrough;	 /* network.h: the host's interface that it has; or NULL */
 	struct network *network; /* network.h: its virtual network at the gateway; or NULL */
 	struct screen *screen; /* screen.h: the process that shows it; or NULL */
 	struct mapped *mapped; /* it was resumed with memory mapped from its image; NULL */

@@ -117,7 +117,7 @@ static int make_private(const struct world_config *c, struct err *e)
 		r = make_own("run", 0755, e);
 	if (r == 0)
 		r = fill_run(getuid(), e);
-	if (r == 0 && c->net == WORLD_NET_HOST)
+	if (r == 0 && (c->net == WORLD_NET_HOST || c->net == WORLD_NET_PASSTHROUGH))
 		copy_resolver();
 	if (r == 0)
 		make_sys();

@@ -16,7 +16,7 @@ struct skeleton;
 
 struct ckpt_mapped;
 
-enum world_net { WORLD_NET_NONE, WORLD_NET_HOST, WORLD_NET_VNAT };
+enum world_net { WORLD_NET_NONE, WORLD_NET_HOST, WORLD_NET_VNAT, WORLD_NET_PASSTHROUGH };
 
 /* Of WORLD_NET_VNAT; all as text. */
 struct world_network {

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/if_link.h>
 #include <linux/netlink.h>
+#include <linux/nsfs.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
+#include <sched.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "base/base.h"
 #include "vnet/netlink.h"
@@ -86,6 +92,59 @@ int vnet_netlink_open(struct vnet_netlink *ret, struct err *e)
 	return 0;
 }
 
+static bool is_own_userns(int fd)
+{
+	struct stat a, b;
+
+	return stat("/proc/self/ns/user", &a) == 0 && fstat(fd, &b) == 0 && a.st_ino == b.st_ino &&
+	       a.st_dev == b.st_dev;
+}
+
+/* In a child, which may go where its parent stays away from: the socket is sent through @sock. */
+static int open_there(int netns, int sock)
+{
+	_cleanup_close_ int owner = ioctl(netns, NS_GET_USERNS), fd = -1;
+
+	if (owner < 0)
+		return -errno;
+	/* The capabilities come with it; who has them already can't join what he is in. */
+	if (!is_own_userns(owner) && setns(owner, CLONE_NEWUSER) < 0)
+		return -errno;
+	if (setns(netns, CLONE_NEWNET) < 0)
+		return -errno;
+	fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+	return fd < 0 ? -errno : io_send_fds(sock, "", 1, &fd, 1);
+}
+
+int vnet_netlink_open_in(struct vnet_netlink *ret, int netns, struct err *e)
+{
+	int pair[2], status = 0, fd = -1;
+	size_t n = 0;
+	char byte;
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_errno(e, -errno, "socketpair");
+	pid = fork();
+	if (pid == 0)
+		_exit(-open_there(netns, pair[1]) & 0xff);
+	close(pair[1]);
+	if (pid > 0) {
+		io_recv_fds(pair[0], &byte, 1, &fd, 1, &n);
+		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+			;
+	}
+	close(pair[0]);
+	if (pid < 0)
+		return err_errno(e, -errno, "fork");
+	if (n != 1)
+		return err_errno(e,
+			WIFEXITED(status) && WEXITSTATUS(status) ? -WEXITSTATUS(status) : -EIO,
+			"cannot enter the network namespace");
+	*ret = (struct vnet_netlink){fd, 0};
+	return 0;
+}
+
 void vnet_netlink_fini(struct vnet_netlink *nl)
 {
 	nl->fd = close_fd(nl->fd);
@@ -111,6 +170,15 @@ static const char *explanation(const struct nlmsghdr *h)
 	return NULL;
 }
 
+/* With an address it is the sender's rights that count, and not those of who made the socket. */
+static ssize_t say(struct vnet_netlink *nl, struct nlmsghdr *h)
+{
+	const struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
+
+	h->nlmsg_seq = ++nl->sequence;
+	return sendto(nl->fd, h, h->nlmsg_len, 0, (const void *)&kernel, sizeof(kernel));
+}
+
 /*
  * Sends @rq and waits for its acknowledgement.  An answer that comes before it is left in @answer
  * (>= 4 KB) if that is not NULL; its length is returned, else 0.
@@ -121,8 +189,7 @@ static int talk(
 	_Alignas(struct nlmsghdr) uint8_t buf[8192];
 	int got = 0;
 
-	rq->h.nlmsg_seq = ++nl->sequence;
-	if (send(nl->fd, rq, rq->h.nlmsg_len, 0) < 0)
+	if (say(nl, &rq->h) < 0)
 		return err_errno(e, -errno, "rtnetlink");
 	for (;;) {
 		ssize_t n = recv(nl->fd, buf, sizeof(buf), 0);
@@ -152,11 +219,10 @@ static int talk(
 	}
 }
 
-int vnet_netlink_index(struct vnet_netlink *nl, const char *name, struct err *e)
+static int look_at(struct vnet_netlink *nl, const char *name, struct ifinfomsg *ret, struct err *e)
 {
 	_Alignas(struct nlmsghdr) uint8_t answer[8192];
 	const struct nlmsghdr *h = (const void *)answer;
-	const struct ifinfomsg *info = NLMSG_DATA(h);
 	struct request rq;
 	int r;
 
@@ -165,9 +231,105 @@ int vnet_netlink_index(struct vnet_netlink *nl, const char *name, struct err *e)
 	r = talk(nl, &rq, answer, sizeof(answer), e);
 	if (r < 0)
 		return err_wrap(e, "interface %s", name);
-	if (r < (int)NLMSG_LENGTH(sizeof(*info)) || h->nlmsg_type != RTM_NEWLINK)
+	if (r < (int)NLMSG_LENGTH(sizeof(*ret)) || h->nlmsg_type != RTM_NEWLINK)
 		return err_set(e, ERR_FAILED, -EPROTO, "interface %s: no answer", name);
-	return info->ifi_index;
+	memcpy(ret, NLMSG_DATA(h), sizeof(*ret));
+	return 0;
+}
+
+int vnet_netlink_index(struct vnet_netlink *nl, const char *name, struct err *e)
+{
+	struct ifinfomsg info;
+	int r = look_at(nl, name, &info, e);
+
+	return r < 0 ? r : info.ifi_index;
+}
+
+int vnet_netlink_is_up(struct vnet_netlink *nl, const char *name, struct err *e)
+{
+	struct ifinfomsg info;
+	int r = look_at(nl, name, &info, e);
+
+	return r < 0 ? r : (info.ifi_flags & IFF_UP) != 0;
+}
+
+int vnet_netlink_name(struct vnet_netlink *nl, int index, const char *name, struct err *e)
+{
+	struct request rq;
+	struct ifinfomsg *info = begin(&rq, RTM_NEWLINK, 0, sizeof(*info));
+
+	info->ifi_index = index;
+	info->ifi_change = IFF_UP; /* a name can't change of one that is up */
+	put_string(&rq, IFLA_IFNAME, name);
+	return talk(nl, &rq, NULL, 0, e);
+}
+
+int vnet_netlink_move(struct vnet_netlink *nl, int index, int netns, struct err *e)
+{
+	struct request rq;
+	struct ifinfomsg *info = begin(&rq, RTM_NEWLINK, 0, sizeof(*info));
+
+	info->ifi_index = index;
+	put_u32(&rq, IFLA_NET_NS_FD, (uint32_t)netns);
+	return talk(nl, &rq, NULL, 0, e);
+}
+
+/* One datagram of answers; 1 when that was the last. */
+static int take_answers(const struct vnet_netlink *nl, const void *data, size_t left,
+	vnet_netlink_each each, void *ctx)
+{
+	for (const struct nlmsghdr *h = data; NLMSG_OK(h, left); h = NLMSG_NEXT(h, left)) {
+		const struct nlmsgerr *error = NLMSG_DATA(h);
+		int r;
+
+		if (h->nlmsg_seq != nl->sequence)
+			continue;
+		if (h->nlmsg_type == NLMSG_DONE)
+			return 1;
+		if (h->nlmsg_type == NLMSG_ERROR)
+			return error->error ? error->error : 1;
+		r = each(ctx, h);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int vnet_netlink_dump(struct vnet_netlink *nl, uint16_t type, int family, vnet_netlink_each each,
+	void *ctx, struct err *e)
+{
+	_Alignas(struct nlmsghdr) uint8_t buf[32768];
+	struct request rq;
+	struct rtmsg *head = begin(&rq, type, NLM_F_DUMP, sizeof(struct ifaddrmsg));
+	int r = 0;
+
+	static_assert(offsetof(struct rtmsg, rtm_family) == offsetof(struct ifaddrmsg, ifa_family),
+		"the family comes first in both");
+	if (type == RTM_GETROUTE)
+		append(&rq, sizeof(*head) - sizeof(struct ifaddrmsg));
+	head->rtm_family = (uint8_t)family;
+	if (say(nl, &rq.h) < 0)
+		return err_errno(e, -errno, "rtnetlink");
+	while (r == 0) {
+		ssize_t n = recv(nl->fd, buf, sizeof(buf), 0);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		r = n < 0 ? -errno : take_answers(nl, buf, (size_t)n, each, ctx);
+	}
+	return r < 0 ? err_errno(e, r, "rtnetlink") : 0;
+}
+
+int vnet_netlink_repeat(struct vnet_netlink *nl, const struct nlmsghdr *message, struct err *e)
+{
+	struct request rq;
+	size_t len = message->nlmsg_len - NLMSG_HDRLEN;
+
+	if (len > sizeof(rq.body) - NLMSG_ALIGNTO)
+		return err_set(e, ERR_FAILED, -E2BIG, "rtnetlink");
+	memcpy(begin(&rq, message->nlmsg_type, NLM_F_CREATE | NLM_F_REPLACE, len),
+		NLMSG_DATA(message), len);
+	return talk(nl, &rq, NULL, 0, e);
 }
 
 /* linux/if_link.h: IFLA_AF_SPEC has one attribute for each family. */

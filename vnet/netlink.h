@@ -30,11 +30,38 @@ struct vnet_netlink {
 
 /* In the calling thread's network namespace. */
 int vnet_netlink_open(struct vnet_netlink *ret, struct err *e);
+/*
+ * In the network namespace of descriptor @netns, which a child enters for that: one that belongs to a
+ * user namespace which the caller owns, or has CAP_SYS_ADMIN in.
+ */
+int vnet_netlink_open_in(struct vnet_netlink *ret, int netns, struct err *e);
 void vnet_netlink_fini(struct vnet_netlink *nl);
 #define _cleanup_netlink_ __attribute__((cleanup(vnet_netlink_fini)))
 
 /* The index of an interface, > 0; -ENODEV. */
 int vnet_netlink_index(struct vnet_netlink *nl, const char *name, struct err *e);
+
+/* 1 or 0: somebody has set it up. */
+int vnet_netlink_is_up(struct vnet_netlink *nl, const char *name, struct err *e);
+/* Takes the interface down, and gives it another name. */
+int vnet_netlink_name(struct vnet_netlink *nl, int index, const char *name, struct err *e);
+/*
+ * Moves the interface into the network namespace of descriptor @netns; the caller needs the capability
+ * there, too.  It arrives down, and its addresses and routes are gone.  -EPERM; -EINVAL and others
+ * where its kind can't be moved.
+ */
+int vnet_netlink_move(struct vnet_netlink *nl, int index, int netns, struct err *e);
+
+/*
+ * Calls @each for all that there is: @type RTM_GETADDR or RTM_GETROUTE, of AF_INET or AF_INET6; a
+ * negative errno of it ends that.
+ */
+struct nlmsghdr;
+typedef int (*vnet_netlink_each)(void *ctx, const struct nlmsghdr *message);
+int vnet_netlink_dump(struct vnet_netlink *nl, uint16_t type, int family, vnet_netlink_each each,
+	void *ctx, struct err *e);
+/* Such a message, once more: what it says shall be so. */
+int vnet_netlink_repeat(struct vnet_netlink *nl, const struct nlmsghdr *message, struct err *e);
 
 /* What is 0 stays as it is. */
 struct vnet_link {

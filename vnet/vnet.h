@@ -21,6 +21,7 @@
  *      capture              packets into a pcap file
  *      datagram/            UDP, ICMP echo and DNS, packet by packet
  *      tunnel/              carriers to another host: the WireGuard protocol, a byte stream
+ *      passthrough          an interface of the host's that a session has for a while
  *      nsupdate             messages that change a name in DNS
  *      message, ondemand    requests on the gateway's socket; its start by whoever needs it first
  *      away                 requests and packets to a gateway on another host, over ssh
@@ -39,6 +40,7 @@
 #include "vnet/gateway/main.h"
 #include "vnet/netlink.h"
 #include "vnet/nsupdate.h"
+#include "vnet/passthrough.h"
 #include "vnet/tun.h"
 
 #endif

@@ -21,8 +21,8 @@
  *
  * Those that lead out by a virtual network are another matter: OUTSIDE (tcp_live.h).
  *
- * Connections that lead out otherwise (a session on the host's network) are refused by name, or
- * severed: CLOSED or RESET, with what had arrived.  Not kept: TIME_WAIT, urgent data, what
+ * Connections that lead out otherwise (a session on the host's network, or with an interface of the
+ * host's) are refused by name, or severed: CLOSED or RESET, with what had arrived.  Not kept: TIME_WAIT, urgent data, what
  * TCP_INFO has counted.
  */
 #include "ckpt/kinds/tcp.h"
@@ -74,9 +74,10 @@ static int list_of(struct ckpt_dump *d, const struct ckpt_inet_diag_list **ret, 
 int tcp_check_closed(struct ckpt_dump *d, struct err *e)
 {
 	const struct ckpt_inet_diag_list *list;
-	int r = d->world->vnet ? list_of(d, &list, e) : 0;
+	bool leads_out = d->world->vnet || d->world->wired;
+	int r = leads_out ? list_of(d, &list, e) : 0;
 
-	return r < 0 || !d->world->vnet ? r : tcp_live_check(d, list, e);
+	return r < 0 || !leads_out ? r : tcp_live_check(d, list, e);
 }
 
 static const struct ckpt_inet_diag *counterpart(
@@ -168,7 +169,7 @@ static int find_peer(struct ckpt_dump *d, const struct ckpt_file *f,
 		m->peer_kind = PB__TCP__PEER__OUTSIDE;
 		return 0;
 	}
-	if (!o && d->world->ns_net < 0)
+	if (!o && (d->world->ns_net < 0 || tcp_live_is_wired(d, x)))
 		return sever(d, &x->remote, m, e);
 	if (!o) {
 		bool told = x->state != TCP_ESTABLISHED && x->state != TCP_FIN_WAIT1 &&
@@ -201,7 +202,7 @@ static bool comes_from_outside(
 	const struct ckpt_inet_diag *other = counterpart(list, o);
 
 	if (d->world->ns_net >= 0)
-		return false;
+		return tcp_live_is_wired(d, o);
 	return !other || (other->ino && !ckpt_sock_file(d, &ckpt_kind_tcp, NULL, other->ino));
 }
 
@@ -352,7 +353,7 @@ static int look_at_connecting(struct ckpt_dump *d, const struct ckpt_inet_diag_l
 	m->state = PB__TCP__STATE__CONNECTING;
 	if (tcp_live_leads_out(d, x))
 		m->peer_kind = PB__TCP__PEER__OUTSIDE;
-	if (d->world->ns_net >= 0 || listener_at(d, list, &x->remote))
+	if (!tcp_live_is_wired(d, x) && (d->world->ns_net >= 0 || listener_at(d, list, &x->remote)))
 		return 0;
 	return ckpt_outside(d, e, "a connection to %s, not answered yet, leads out of the session",
 		ckpt_sock_addr_text(&x->remote, text, sizeof(text)));

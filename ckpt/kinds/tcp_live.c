@@ -31,11 +31,20 @@ static bool same_host(const union ckpt_sockaddr *a, const union ckpt_sockaddr *b
 	return IN6_ARE_ADDR_EQUAL(&a->in6.sin6_addr, &b->in6.sin6_addr);
 }
 
+static bool leaves(const struct ckpt_dump *d, const struct ckpt_inet_diag *x)
+{
+	return d->world->ns_net >= 0 && x->peer == CKPT_SOCK_NONE && !is_loopback(&x->local) &&
+	       !is_loopback(&x->remote) && !same_host(&x->local, &x->remote);
+}
+
 bool tcp_live_leads_out(const struct ckpt_dump *d, const struct ckpt_inet_diag *x)
 {
-	return d->world->vnet && d->world->ns_net >= 0 && x->peer == CKPT_SOCK_NONE &&
-	       !is_loopback(&x->local) && !is_loopback(&x->remote) &&
-	       !same_host(&x->local, &x->remote);
+	return d->world->vnet && leaves(d, x);
+}
+
+bool tcp_live_is_wired(const struct ckpt_dump *d, const struct ckpt_inet_diag *x)
+{
+	return d->world->wired && leaves(d, x);
 }
 
 int tcp_live_check(const struct ckpt_dump *d, const struct ckpt_inet_diag_list *list, struct err *e)
@@ -45,7 +54,7 @@ int tcp_live_check(const struct ckpt_dump *d, const struct ckpt_inet_diag_list *
 	for (size_t i = 0; i < list->n; i++) {
 		const struct ckpt_inet_diag *x = &list->entries[i];
 
-		if (x->ino || !tcp_live_leads_out(d, x) ||
+		if (x->ino || !leaves(d, x) ||
 			(x->state != TCP_FIN_WAIT1 && x->state != TCP_CLOSING &&
 				x->state != TCP_LAST_ACK))
 			continue;

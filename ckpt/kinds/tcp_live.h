@@ -52,6 +52,8 @@ struct tcp_sizes;
 /* Does the connection of @x, whose other end is not in the session, lead out by a virtual
  * network? */
 bool tcp_live_leads_out(const struct ckpt_dump *d, const struct ckpt_inet_diag *x);
+/* Likewise by an interface of the host's, so that it can't be kept (ckpt_world.wired)? */
+bool tcp_live_is_wired(const struct ckpt_dump *d, const struct ckpt_inet_diag *x);
 /* Is it one that the session has closed and the peer has not got all of?  -EAGAIN. */
 int tcp_live_check(
 	const struct ckpt_dump *d, const struct ckpt_inet_diag_list *list, struct err *e);

@@ -21,6 +21,7 @@
 #include "supervisor/message.h"
 #include "supervisor/portable.h"
 #include "supervisor/world.h"
+#include "vnet/vnet.h"
 
 struct run_options {
 	const char *name, *file, *workdir, *root, *user, *names, *view, *hostname, *command,
@@ -52,8 +53,9 @@ static const struct cli_option options[] = {
 	{"user", 0, "root|me", "who the session runs as inside", CLI_STRING, AT(user)},
 	{"hostname", 0, "NAME", "host name inside (default: the session's name)", CLI_STRING,
 		AT(hostname)},
-	{"net", 0, "none|host|vnat",
-		"network: a loopback of its own, the host's, or addresses of its own behind a gateway",
+	{"net", 0, "none|host|vnat|passthrough:IF[@NETNS]",
+		"network: a loopback of its own, the host's, addresses of its own behind a gateway, or an "
+		"interface of the host's",
 		CLI_STRING, AT(net.net)},
 	{"publish", 'p', "[IP:]HOST:SESSION[/udp]",
 		"a port of the host that leads to one of the session's (--net vnat)", CLI_LIST,
@@ -261,6 +263,8 @@ static const char *not_rewritten(const struct run_options *o)
 	} all[] = {
 		{is(o->net.net, "none"), "--net none (a loopback that nobody else has)"},
 		{is(run_net_of(&o->net), "vnat"), "--net vnat (addresses of the session's own)"},
+		{vnet_passthrough_of(run_net_of(&o->net)) != NULL,
+			"--net passthrough (a network of its own)"},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
@@ -294,9 +298,13 @@ static int check_options(const struct run_options *o, struct err *e)
 	static const char *const views[] = {"private", "host", NULL};
 	static const char *const fates[] = {"refuse", "close", "reset", NULL};
 
+	const char *interface = o->net.net ? vnet_passthrough_of(o->net.net) : NULL;
+	struct vnet_passthrough_name name;
+
 	if ((o->name && paths_check_name(o->name, e) < 0) ||
 		(o->user && one_of("user", o->user, users, e) < 0) ||
-		(o->net.net && one_of("net", o->net.net, nets, e) < 0) ||
+		(interface ? vnet_passthrough_parse(interface, &name, e) < 0
+			   : o->net.net && one_of("net", o->net.net, nets, e) < 0) ||
 		(o->names && one_of("names", o->names, ways, e) < 0) ||
 		(o->view && one_of("view", o->view, views, e) < 0) ||
 		(o->outside && one_of("outside", o->outside, fates, e) < 0))
@@ -691,6 +699,10 @@ const struct cli_command cli_run = {
 		"that keeps its connections to the outside while it is suspended. *--gateway HOST* has "
 		"them kept on another host, by *ssh*, from where they follow a *migrate*; *wg:FILE* is "
 		"a WireGuard server. *-p*, *--address*, *--gateway*, *--host-loopback*, *--link-local*, *--dns-update* and *--on-move* mean *--net vnat*.\n\n"
+		"*--net passthrough:IF* moves an interface of the host's into the session while it is there, with "
+		"its addresses and routes; IF@NETNS is one of another network namespace: a name of *ip netns*, a "
+		"pid, or a path. The user must have been granted it. Connections by it can't be kept: *suspend* "
+		"refuses while there are any.\n\n"
 		"*--display* gives it a screen: an X server (*Xvfb*) that is a part of the session and moves with "
 		"it. DISPLAY and XAUTHORITY are set for everything inside. *podrun view* shows it and "
 		"types into it; viewers come and go, and the session does not notice. WxH is its size at first; "
