@@ -15,6 +15,9 @@
  * Descriptors stay where they are.  The TUN is read and written on its host, and the gateway gets a
  * socket that gives and takes a packet a call as a TUN does; a file goes as its contents.
  *
+ * The supervisor's end is not that of its session's packets (vnet/gateway/session.c): whoever carries
+ * them says so in its place, and goes on until the gateway wants no more.
+ *
  * Each process has a thread for each direction, so that a line which is full one way never stops
  * the other. Only the stream is waited for: packets for which a socket has no room are dropped, as
  * a network does.
@@ -50,8 +53,9 @@
 #include "vnet/message.h"
 #include "vnet/ondemand.h"
 
-#define TURN	 32	     /* packets until others have their turn */
-#define FILE_MAX (64u << 20) /* bytes */
+#define TURN	  32	      /* packets until others have their turn */
+#define FILE_MAX  (64u << 20) /* bytes */
+#define FINISH_MS 70000	      /* the gateway waits for a minute */
 
 enum frame_kind { FRAME_PACKET = 1, FRAME_MESSAGE, FRAME_MESSAGE_AND_FILE, FRAME_LISTENS };
 
@@ -66,6 +70,9 @@ struct away {
 	int in, out;	     /* the stream */
 	bool carries;	     /* the session's side */
 	bool reading;	     /* packets; of the outgoing thread alone */
+	bool attached;	     /* so far as the supervisor has said; of the outgoing thread alone */
+	_Atomic bool finishing; /* the supervisor is gone */
+	_Atomic bool over;	/* the stream is */
 };
 
 /* ---- out, to the stream ------------------------------------------------------------------ */
@@ -92,8 +99,9 @@ static int send_packets(struct away *a, size_t bytes)
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			return 0;
 		if (n <= 0) {
-			a->reading = false; /* the interface is gone; its supervisor will say so */
-			return 0;
+			/* The interface is gone; its supervisor will say so, if it is there. */
+			a->reading = false;
+			return atomic_load(&a->finishing) ? -ENOLINK : 0;
 		}
 		if (send_frame(a, FRAME_PACKET, room, (size_t)n, 0) < 0)
 			return -EPIPE;
@@ -129,9 +137,13 @@ static void look_at(struct away *a, const Pb__GatewayRequest *m, const int *fds,
 			atomic_store(&a->packets, tun);
 		}
 		a->reading = n_fds && !m->attach->frozen;
+		a->attached = n_fds;
+		break;
+	case PB__GATEWAY_REQUEST__BODY_DETACH:
+		a->attached = false;
+		a->reading = false;
 		break;
 	case PB__GATEWAY_REQUEST__BODY_HOLD:
-	case PB__GATEWAY_REQUEST__BODY_DETACH:
 		a->reading = false;
 		break;
 	case PB__GATEWAY_REQUEST__BODY_GO:
@@ -184,6 +196,35 @@ static int send_message(struct away *a)
 	return r < 0 ? r : 0;
 }
 
+static int send_finish(struct away *a)
+{
+	Pb__GatewayRequest m = PB__GATEWAY_REQUEST__INIT;
+	Pb__GatewayDetach detach = PB__GATEWAY_DETACH__INIT;
+	uint8_t room[sizeof(struct frame) + 64];
+
+	detach.finish = true;
+	m.serial = UINT64_MAX;
+	m.body_case = PB__GATEWAY_REQUEST__BODY_DETACH;
+	m.detach = &detach;
+	return send_frame(a, FRAME_MESSAGE, room,
+		pb__gateway_request__pack(&m, room + sizeof(struct frame)), 0);
+}
+
+/* What the session's kernel has still to say, and to hear. */
+static void finish(struct away *a)
+{
+	const uint64_t until = io_now_ns() + FINISH_MS * 1000000ull;
+	struct pollfd fd = {.fd = atomic_load(&a->packets), .events = POLLIN};
+
+	atomic_store(&a->finishing, true);
+	if (send_finish(a) < 0)
+		return;
+	a->reading = true;
+	while (!atomic_load(&a->over) && io_now_ns() < until)
+		if (poll(&fd, 1, 100) > 0 && send_packets(a, 0) < 0)
+			return;
+}
+
 static void outgoing(struct away *a)
 {
 	for (;;) {
@@ -193,10 +234,12 @@ static void outgoing(struct away *a)
 		if (poll(fds, 2, -1) < 0 && errno != EINTR)
 			return;
 		if (fds[0].revents && (send_queued(a) < 0 || send_message(a) < 0))
-			return;
+			break;
 		if (fds[1].revents && a->reading && send_packets(a, 0) < 0)
 			return;
 	}
+	if (a->carries && a->attached && !atomic_load(&a->over))
+		finish(a);
 }
 
 /* ---- in, from the stream ----------------------------------------------------------------- */
@@ -221,6 +264,8 @@ static int give_request(struct away *a, Pb__GatewayRequest *m, const struct fram
 
 	if (f->kind == FRAME_MESSAGE_AND_FILE)
 		return give_file(a, &m->base, f->file);
+	if (m->body_case == PB__GATEWAY_REQUEST__BODY_DETACH && m->detach->finish)
+		atomic_store(&a->finishing, true);
 	if (m->body_case != PB__GATEWAY_REQUEST__BODY_ATTACH)
 		return vnet_message_send(a->control, &m->base, NULL, 0, &e);
 	if (a->theirs < 0)
@@ -230,10 +275,19 @@ static int give_request(struct away *a, Pb__GatewayRequest *m, const struct fram
 	return r;
 }
 
+static int give_reply(struct away *a, const Pb__GatewayReply *m)
+{
+	struct err e = {0};
+
+	if (!atomic_load(&a->finishing))
+		return vnet_message_send(a->control, &m->base, NULL, 0, &e);
+	/* Nobody is there for it.  The gateway may have dropped the session by itself. */
+	return m->body_case == PB__GATEWAY_REPLY__BODY_FAILURE ? -ENOLINK : 0;
+}
+
 static int take_message(struct away *a, const struct frame *f, const uint8_t *data)
 {
 	ProtobufCMessage *m;
-	struct err e = {0};
 	int r;
 
 	m = protobuf_c_message_unpack(
@@ -241,8 +295,10 @@ static int take_message(struct away *a, const struct frame *f, const uint8_t *da
 		NULL, f->len, data);
 	if (!m)
 		return -EBADMSG;
-	r = a->carries ? vnet_message_send(a->control, m, NULL, 0, &e)
-		       : give_request(a, (Pb__GatewayRequest *)m, f);
+	if (a->carries)
+		r = give_reply(a, (Pb__GatewayReply *)m);
+	else
+		r = give_request(a, (Pb__GatewayRequest *)m, f);
 	protobuf_c_message_free_unpacked(m, NULL);
 	return r;
 }
@@ -275,6 +331,7 @@ static void *incoming(void *ctx)
 			 take_message(a, &f, data) < 0)
 			break;
 	}
+	atomic_store(&a->over, true);
 	/* The other thread ends at the end of its socket, and tells who is behind it by ending. */
 	shutdown(a->control, SHUT_RDWR);
 	return NULL;

@@ -160,6 +160,15 @@ def virtual(env, *more):
     return ["--net", "vnat", *more]
 
 
+def there(env):
+    """Options of a session whose gateway is another host's as far as podrun knows: its `ssh` is the same host."""
+    ssh = env.path("ssh")
+    ssh.write_text("#!/bin/sh\nshift\nPATH=%s:$PATH exec sh -c \"$*\"\n" % pathlib.Path(PODRUN).parent)
+    ssh.chmod(0o755)
+    env.environ["PODRUN_SSH"] = str(ssh)
+    return ["--gateway", "there"]
+
+
 def ask(env, address, port, *options):
     """What a session finds there, in one line each."""
     return env.podrun("run", *virtual(env, *options), "--", "python3", "-c", ONCE, address, port).text
@@ -305,7 +314,7 @@ u.sendto(b"a datagram", (sys.argv[1], int(sys.argv[3])))
 s.sendall(b"x" * int(sys.argv[4]))
 """
     size = 100000
-    for how in "-CONT", "-KILL":
+    for how, options in ("-CONT", []), ("-KILL", []), ("-CONT", there(env)), ("-KILL", there(env)):
         got = []
 
         def collect(s, got=got):
@@ -318,7 +327,7 @@ s.sendall(b"x" * int(sys.argv[4]))
             u.bind((OUT4, 0))
             u.settimeout(60)
             env.run_detached("s", "python3", "-c", say, OUT4, s.port, u.getsockname()[1], size,
-                             options=virtual(env, "-v", "%s:/tmp" % env.path(".")))
+                             options=virtual(env, "-v", "%s:/tmp" % env.path("."), *options))
             worker = env.podrun("gateway", "--json").json()["worker"]
             env.call("kill", "-STOP", worker)
             open(env.path("go"), "w").close()
@@ -614,12 +623,7 @@ def what_a_session_depends_on_is_told(env):
 
 @test
 def a_dependency_on_another_host_is_told(env):
-    """The `ssh` of this test is the same host; its gateway is another's as far as podrun knows."""
-    ssh = env.path("ssh")
-    ssh.write_text("#!/bin/sh\nshift\nPATH=%s:$PATH exec sh -c \"$*\"\n" % pathlib.Path(PODRUN).parent)
-    ssh.chmod(0o755)
-    env.environ["PODRUN_SSH"] = str(ssh)
-    with downloading(env, "s", "--gateway", "there", "-p", "8095:80") as stream:
+    with downloading(env, "s", *there(env), "-p", "8095:80") as stream:
         told = network(env, "s")
         assert told["gateway"] == "there" and told["addresses"] == ["10.171.0.2", "fd7a:706f:6472::2"], told
         assert "the gateway on there" in told["residual_dependency"], told

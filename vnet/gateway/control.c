@@ -284,11 +284,14 @@ static int go(struct request *r, struct err *e)
 static int detach(struct request *r, struct err *e)
 {
 	uint32_t session = (uint32_t)r->conn->session;
-	uint32_t n;
+	uint32_t n = 0;
 
 	r->conn->kept = gateway_session_flows(r->g, session);
 	r->conn->detached_by = r->m->serial;
-	n = gateway_session_detach(r->g, session, r->m->detach->suspended);
+	if (r->m->detach->finish)
+		gateway_session_lose(r->g, session);
+	else
+		n = gateway_session_detach(r->g, session, r->m->detach->suspended);
 	r->conn->session = -1;
 	return reply_flows(r, n);
 }
