@@ -31,6 +31,7 @@
  *      source       what is shown, and who takes input; memory is one for tests
  *      peer         the connection to a viewer
  *      server       a source, and all peers
+ *      sound        what is played in a session
  *      serve        the process
  *      viewer/      a viewer without a window
  *      web/         the page for browsers (viewer/web/): served, and its websockets relayed
@@ -41,6 +42,7 @@
 #include "display/decode.h"
 #include "display/record.h"
 #include "display/serve.h"
+#include "display/sound.h"
 #include "display/update.h"
 #include "display/viewer/capture.h"
 #include "display/viewer/greet.h"

@@ -34,7 +34,7 @@
 #define READ	      (64u << 10)
 #define SOCKET_BUFFER (128 << 10)
 #define NOTSENT	      (32 << 10)
-#define AUDIO_BEHIND  (64u << 10) /* bytes to be sent first: then sound would come too late */
+#define AUDIO_WAITING 8 /* packets of 20 ms that wait: more would come too late */
 #define HELLO_SECONDS 20
 #define WISHES	      64  /* places to be sent again; of more, all that is around them */
 #define REFRESH_MS    300 /* without a change, until what was sent lossily is sent again */
@@ -46,7 +46,8 @@ struct display_peer {
 	int fd;
 	struct event *read, *write, *timer;
 	struct buf in, out;
-	size_t off; /* of out that is sent */
+	size_t off;	  /* of out that is sent */
+	unsigned packets; /* of sound in out */
 	struct display_queue *queue;
 	pixman_region32_t wishes; /* to be sent again, in its frame */
 	struct display_codecs codecs;
@@ -385,6 +386,7 @@ static int send_out(struct display_peer *p)
 		p->off += (size_t)n;
 	}
 	p->off = 0;
+	p->packets = 0;
 	buf_clear(&p->out);
 	return 1;
 }
@@ -503,6 +505,11 @@ bool display_peer_controls(const struct display_peer *p)
 	return p->controls;
 }
 
+bool display_peer_listens(const struct display_peer *p)
+{
+	return p->joined && p->audio;
+}
+
 void display_peer_resized(struct display_peer *p)
 {
 	if (p->joined) {
@@ -602,8 +609,9 @@ void display_peer_audio(struct display_peer *p, uint64_t us, const void *packet,
 	struct display_message m = {.type = DISPLAY_AUDIO, .data = {packet, len}};
 	size_t before = p->out.len;
 
-	if (!p->joined || !p->audio || before - p->off > AUDIO_BEHIND)
+	if (!display_peer_listens(p) || p->packets >= AUDIO_WAITING)
 		return;
+	p->packets++;
 	m.time = us;
 	display_wire_put(&p->out, &m);
 	display_pace_sent(&p->pace, p->out.len - before);

@@ -69,6 +69,8 @@ void display_peer_free(struct display_peer *p);
 bool display_peer_joined(const struct display_peer *p);
 /* May it do more than look? */
 bool display_peer_controls(const struct display_peer *p);
+/* Is it told of sound? */
+bool display_peer_listens(const struct display_peer *p);
 /* The world's frame has another size, and is black: nothing waits any more. */
 void display_peer_resized(struct display_peer *p);
 /*
@@ -85,7 +87,7 @@ void display_peer_watch(struct display_peer *p, const struct display_rect *r);
 void display_peer_to_screen(const struct display_peer *p, int *x, int *y);
 /* Something is in its queue or in a slot: it is sent as soon as there is room. */
 void display_peer_kick(struct display_peer *p);
-/* A packet of sound: sent at once, or not at all. */
+/* A packet of sound: it is sent at once, or not at all if too many still wait. */
 void display_peer_audio(struct display_peer *p, uint64_t us, const void *packet, size_t len);
 /* What waits is sent if the viewer reads it, and then the connection ends: gone is called. */
 void display_peer_finish(struct display_peer *p);

@@ -15,10 +15,12 @@
 
 #include "base/base.h"
 #include "display/server.h"
+#include "display/sound.h"
 
 struct serve {
 	struct event_base *base;
 	struct display_server *server;
+	struct display_sound *sound; /* NULL: none */
 	int listener, control;
 };
 
@@ -36,6 +38,8 @@ static void answer(struct serve *s, enum display_serve_word word, const char *te
 static void let_go(struct serve *s, const char *text)
 {
 	display_server_let_go(s->server);
+	if (s->sound)
+		display_sound_let_go(s->sound);
 	answer(s, DISPLAY_SERVE_GONE, "");
 }
 
@@ -43,10 +47,13 @@ static void take_up(struct serve *s, const char *text)
 {
 	struct err e = {0};
 
-	if (display_server_take_up(s->server, &e) < 0)
+	if (display_server_take_up(s->server, &e) < 0) {
 		answer(s, DISPLAY_SERVE_FAILED, e.msg);
-	else
-		answer(s, DISPLAY_SERVE_TAKEN, "");
+		return;
+	}
+	if (s->sound)
+		display_sound_take_up(s->sound);
+	answer(s, DISPLAY_SERVE_TAKEN, "");
 }
 
 static void ended(struct serve *s, const char *text)
@@ -110,6 +117,21 @@ static void on_lost(void *arg)
 	answer(arg, DISPLAY_SERVE_LOST, "");
 }
 
+static void on_listened(void *arg, bool anybody)
+{
+	struct serve *s = arg;
+
+	if (s->sound)
+		display_sound_listen(s->sound, anybody);
+}
+
+static void on_packet(void *arg, uint64_t us, const void *packet, size_t len)
+{
+	struct serve *s = arg;
+
+	display_server_audio(s->server, us, packet, len);
+}
+
 static void on_finished(void *arg)
 {
 	struct serve *s = arg;
@@ -137,7 +159,8 @@ static int loop(struct serve *s, struct err *e)
 int display_serve(
 	const struct display_serve_options *o, struct display_source *source, struct err *e)
 {
-	static const struct display_server_ops ops = {.lost = on_lost, .finished = on_finished};
+	static const struct display_server_ops ops = {
+		.lost = on_lost, .listened = on_listened, .finished = on_finished};
 	struct serve s = {.base = event_base_new(), .listener = o->listener, .control = o->control};
 	int r;
 
@@ -150,12 +173,16 @@ int display_serve(
 		if (r < 0)
 			source->ops->destroy(source);
 	}
+	if (r == 0 && o->shm >= 0 && display_sound_new(s.base, o->shm, on_packet, &s, &s.sound) < 0)
+		log_warn("display: no memory for sound");
 	if (r == 0)
 		r = loop(&s, e);
 	display_server_free(s.server);
+	display_sound_free(s.sound);
 	if (s.base)
 		event_base_free(s.base);
 	close_fd(s.listener);
 	close_fd(s.control);
+	close_fd(o->shm);
 	return r;
 }

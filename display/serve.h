@@ -42,6 +42,7 @@ enum display_serve_word {
 struct display_serve_options {
 	const char *name;      /* of the session, told to viewers */
 	int listener, control; /* the two descriptors, owned from the call on */
+	int shm;	       /* O_PATH, owned: the session's /dev/shm, for its sound; -1: none */
 };
 
 /* Serves @source (owned from the call on, taken up when the supervisor says so) until the end. */

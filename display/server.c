@@ -65,7 +65,7 @@ struct display_server {
 	struct display_update *update; /* NULL: there is no picture yet */
 	struct viewer *viewers;
 	size_t n_viewers;
-	bool damaged, attached, finishes;
+	bool damaged, attached, finishes, listened;
 	uint64_t last_ns, took_ns; /* of the last update */
 	uint64_t input_ns;
 	struct display_rect caret; /* w of 0: unknown */
@@ -254,14 +254,6 @@ static void on_clipboard(void *arg, const char *text, size_t len)
 		set_slot(arg, DISPLAY_SLOT_CLIPBOARD, &m, NULL);
 }
 
-static void on_audio(void *arg, uint64_t us, const void *packet, size_t len)
-{
-	struct display_server *s = arg;
-
-	for (struct viewer *v = s->viewers; v; v = v->next)
-		display_peer_audio(v->peer, us, packet, len);
-}
-
 static void on_lost(void *arg)
 {
 	struct display_server *s = arg;
@@ -276,7 +268,6 @@ static const struct display_source_events events = {
 	.cursor = on_cursor,
 	.pointer_at = on_pointer_at,
 	.clipboard = on_clipboard,
-	.audio = on_audio,
 	.lost = on_lost,
 };
 
@@ -409,11 +400,25 @@ static void release(struct display_server *s, struct viewer *v)
 			s->source, s->world.pointer_x, s->world.pointer_y, all_buttons(s), 0, 0);
 }
 
+static void tell_listened(struct display_server *s)
+{
+	bool anybody = false;
+
+	for (const struct viewer *v = s->viewers; v; v = v->next)
+		anybody |= display_peer_listens(v->peer);
+	if (anybody == s->listened)
+		return;
+	s->listened = anybody;
+	if (s->ops && s->ops->listened)
+		s->ops->listened(s->arg, anybody);
+}
+
 static void on_joined(void *arg, struct display_peer *p)
 {
 	struct viewer *v = arg;
 
 	display_peer_everything(p);
+	tell_listened(v->server);
 	if (v->server->damaged)
 		schedule(v->server);
 }
@@ -439,6 +444,7 @@ static void drop(struct display_server *s, struct viewer *v)
 			s->world.slots[i].from = NULL;
 	display_peer_free(v->peer);
 	free(v);
+	tell_listened(s);
 	if (s->finishes && !s->n_viewers)
 		tell_finished(s);
 }
@@ -576,6 +582,12 @@ void display_server_tell(struct display_server *s, enum display_state state, con
 		return;
 	m.data = (struct display_bytes){bytes, pb__display_notice__pack(&n, bytes)};
 	set_slot(s, DISPLAY_SLOT_NOTICE, &m, NULL);
+}
+
+void display_server_audio(struct display_server *s, uint64_t us, const void *packet, size_t len)
+{
+	for (struct viewer *v = s->viewers; v; v = v->next)
+		display_peer_audio(v->peer, us, packet, len);
 }
 
 void display_server_let_go(struct display_server *s)

@@ -29,6 +29,8 @@ enum display_state {
 struct display_server_ops {
 	/* The source is lost (source.h). */
 	void (*lost)(void *arg);
+	/* Somebody listens (display_server_audio), or nobody does any more. */
+	void (*listened)(void *arg, bool anybody);
 	/* Behind display_server_finish the last viewer is gone. */
 	void (*finished)(void *arg);
 };
@@ -52,6 +54,9 @@ size_t display_server_viewers(const struct display_server *s);
 
 /* Viewers are told, those that come later too; @text may be NULL. */
 void display_server_tell(struct display_server *s, enum display_state state, const char *text);
+
+/* An Opus packet of 20 ms, 48 kHz stereo; @us of the clock that video has, too. */
+void display_server_audio(struct display_server *s, uint64_t us, const void *packet, size_t len);
 
 /* The source's ops of the same names, with all keys up before, and the picture looked at again. */
 void display_server_let_go(struct display_server *s);

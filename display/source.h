@@ -49,8 +49,6 @@ struct display_source_events {
 	void (*pointer_at)(void *arg, int x, int y);
 	/* UTF-8, without a NUL, at most DISPLAY_CLIPBOARD_MAX. */
 	void (*clipboard)(void *arg, const char *text, size_t len);
-	/* An Opus packet of 20 ms, 48 kHz stereo; @us of the clock that video has, too. */
-	void (*audio)(void *arg, uint64_t us, const void *packet, size_t len);
 	/* It can't follow the session any more (Xvfb ended); frame() is what it was last. */
 	void (*lost)(void *arg);
 };

@@ -33,6 +33,7 @@
 #include <linux/magic.h>
 
 #include "base/base.h"
+#include "display/display.h"
 #include "supervisor/cgroup.h"
 #include "supervisor/fence.h"
 
@@ -307,7 +308,7 @@ static bool try_landlock_scopes(void)
 }
 
 /* By the PATH that sessions have, too. */
-static bool try_xvfb(void)
+static bool has_program(const char *name)
 {
 	const char *path = getenv("PATH");
 	_cleanup_free_ char *dirs = strdup(path ? path : "/usr/local/bin:/usr/bin:/bin");
@@ -315,11 +316,21 @@ static bool try_xvfb(void)
 
 	for (char *dir = dirs ? strtok_r(dirs, ":", &save) : NULL; dir;
 		dir = strtok_r(NULL, ":", &save)) {
-		snprintf(program, sizeof(program), "%s/Xvfb", dir);
+		snprintf(program, sizeof(program), "%s/%s", dir, name);
 		if (access(program, X_OK) == 0)
 			return true;
 	}
 	return false;
+}
+
+static bool try_xvfb(void)
+{
+	return has_program("Xvfb");
+}
+
+static bool try_sound(void)
+{
+	return display_sound_built() && has_program("pulseaudio");
 }
 
 static bool try_subids(void)
@@ -380,6 +391,8 @@ const struct check checks[] = {
 		"newuidmap (package uidmap), lines in /etc/subuid and /etc/subgid"},
 	{"display", CHECK_MORE, try_xvfb, "sessions have no displays of their own (--display)",
 		"Xvfb (package xvfb)"},
+	{"sound", CHECK_MORE, try_sound, "what is played in a session with a display isn't heard",
+		"PulseAudio (package pulseaudio), and podrun built with Opus (package libopus-dev)"},
 	{"memory-limit", CHECK_MORE, cgroup_is_delegated, "--memory is refused",
 		"a delegated cgroup: run under systemd-run --user --scope -p Delegate=yes"},
 };

@@ -19,6 +19,9 @@
  *      resume    start the server, TAKE_UP
  *      end       SUSPENDED, MOVED or ENDED, and its socket is closed
  *
+ * The sound server is a process like Xvfb, but nothing leads to it: the display server reads a FIFO
+ * (display/sound.h), and closes it as well.  Without one the session goes on without sound.
+ *
  * What is missing - Xvfb, the server, its connection - is put back by tend(), sooner or later.
  * A server that does not let go is killed: that closes its connection just as well.
  */
@@ -26,7 +29,6 @@
 
 #include <event2/event.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -35,17 +37,19 @@
 
 #include "base/base.h"
 #include "proto/control.pb-c.h"
+#include "supervisor/screen_place.h"
 #include "supervisor/screen_server.h"
+#include "supervisor/screen_sound.h"
 #include "supervisor/session.h"
 
 #define FIRST_RETRY_MS	  10
 #define LAST_RETRY_MS	  2000
+#define SOUND_RETRY_MS	  20
 #define START_PATIENCE_MS 60000 /* for Xvfb to be ready */
 #define GONE_PATIENCE_MS  3000	/* for the server to let go */
 #define MAX_STARTS	  5	/* of the server, for a session to begin */
 
-#define PLACE	   "podrun-display" /* below /run */
-#define AUTHORITY  "Xauthority"	    /* of DISPLAY_AUTHORITY */
+#define AUTHORITY  "Xauthority" /* of DISPLAY_AUTHORITY */
 #define LOG	   "log"
 #define COOKIE	   "MIT-MAGIC-COOKIE-1"
 #define MAX_NUMBER 9999
@@ -54,13 +58,15 @@ struct screen {
 	struct session *session;
 	struct screen_server *server; /* NULL: none now */
 	int listener;		      /* where viewers connect */
-	struct event *timer;
+	struct event *timer, *sound_timer;
 	unsigned retry_ms, starts;
 	uint64_t deadline_ns; /* of the beginning */
 	bool asked, up;	      /* to take up; it has */
 	bool held;	      /* let go until the session runs again */
 	bool paused;
-	bool fresh; /* the X server's screen has not got its size yet */
+	bool fresh;    /* the X server's screen has not got its size yet */
+	bool hearable; /* there is a sound server, and it takes clients */
+	bool mute;     /* there is none, and will be none */
 	void (*then)(struct session *s, struct err *e); /* who waits for the beginning */
 	void (*gone)(struct session *s);		/* who waits until it is let go */
 };
@@ -77,7 +83,8 @@ int screen_check(const Pb__Config *c, struct err *e)
 	const Pb__Display *d = c->display;
 
 	if (d && (d->width < 1 || d->height < 1 || d->width > DISPLAY_MAX_WIDTH ||
-			 d->height > DISPLAY_MAX_HEIGHT || d->number > MAX_NUMBER))
+			 d->height > DISPLAY_MAX_HEIGHT || d->number > MAX_NUMBER ||
+			 d->sound > PB__DISPLAY__SOUND__MUST))
 		return err_set(e, ERR_IMAGE, -EBADMSG, "a display that makes no sense");
 	return 0;
 }
@@ -91,30 +98,6 @@ static int choose_number(const Pb__Config *c, uint32_t *ret, struct err *e)
 	if (strcmp(c->net, "host") == 0 && getrandom(&any, sizeof(any), 0) != sizeof(any))
 		return err_errno(e, -errno, "random numbers");
 	*ret = strcmp(c->net, "host") == 0 ? 100 + any % (MAX_NUMBER - 100) : 0;
-	return 0;
-}
-
-static int set_variable(Pb__Config *c, const char *name, char *text)
-{
-	size_t n = strlen(name);
-	char **grown;
-
-	if (!text)
-		return -ENOMEM;
-	for (size_t i = 0; i < c->n_env; i++) {
-		if (strncmp(c->env[i], name, n) != 0 || c->env[i][n] != '=')
-			continue;
-		free(c->env[i]);
-		c->env[i] = text;
-		return 0;
-	}
-	grown = realloc(c->env, (c->n_env + 1) * sizeof(*grown));
-	if (!grown) {
-		free(text);
-		return -ENOMEM;
-	}
-	c->env = grown;
-	c->env[c->n_env++] = text;
 	return 0;
 }
 
@@ -132,36 +115,19 @@ int screen_prepare(struct session *s, struct err *e)
 	if (r < 0)
 		return r;
 	if (asprintf(&variable, "DISPLAY=:%u", c->display->number) < 0 ||
-		set_variable(c, "DISPLAY", variable) < 0 ||
-		set_variable(c, "XAUTHORITY", strdup("XAUTHORITY=/run/" PLACE "/" AUTHORITY)) < 0)
+		screen_place_set(c, "DISPLAY", variable) < 0 ||
+		screen_place_set(c, "XAUTHORITY",
+			strdup("XAUTHORITY=/run/" SCREEN_PLACE "/" AUTHORITY)) < 0 ||
+		screen_sound_prepare(c) < 0)
 		return err_errno(e, -ENOMEM, "display");
 	return 0;
-}
-
-/* A directory of the session's own files; O_PATH. */
-static int open_files(const struct session *s)
-{
-	_cleanup_free_ char *path = NULL;
-
-	if (asprintf(&path, "%s/files", s->dir) < 0)
-		return -ENOMEM;
-	return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-}
-
-/* Nothing in the session can lead out of it. */
-static int open_within(int dir, const char *path, int flags)
-{
-	struct open_how how = {.flags = (uint64_t)(flags | O_CLOEXEC),
-		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
-
-	return (int)syscall(SYS_openat2, dir, path, &how, sizeof(how));
 }
 
 /* Any client with that cookie, whatever it thinks the host is called: Xau(3), FamilyWild. */
 static int write_authority(const struct session *s, struct err *e)
 {
 	static const uint8_t head[] = {0xff, 0xff, 0, 0, 0, 0, 0, sizeof(COOKIE) - 1};
-	_cleanup_close_ int files = open_files(s), place = -1;
+	_cleanup_close_ int files = screen_place_files(s), place = -1;
 	_cleanup_buf_ struct buf b = BUF_INIT;
 	uint8_t cookie[16];
 	int r;
@@ -173,13 +139,13 @@ static int write_authority(const struct session *s, struct err *e)
 	buf_put_u8(&b, 0);
 	buf_put_u8(&b, sizeof(cookie));
 	buf_put(&b, cookie, sizeof(cookie));
-	if (files < 0 || io_mkdir_p(files, "run/" PLACE, 0700) < 0)
-		return err_errno(e, -errno, "cannot make /run/" PLACE);
-	place = open_within(files, "run/" PLACE, O_RDONLY | O_DIRECTORY);
+	if (files < 0 || io_mkdir_p(files, "run/" SCREEN_PLACE, 0700) < 0)
+		return err_errno(e, -errno, "cannot make /run/" SCREEN_PLACE);
+	place = screen_place_open(files, "run/" SCREEN_PLACE, O_RDONLY | O_DIRECTORY);
 	r = place < 0 ? -errno : buf_error(&b);
 	if (r == 0)
 		r = io_write_file(place, AUTHORITY, b.data, b.len, 0600);
-	return r < 0 ? err_errno(e, r, "cannot make /run/" PLACE "/" AUTHORITY) : 0;
+	return r < 0 ? err_errno(e, r, "cannot make /run/" SCREEN_PLACE "/" AUTHORITY) : 0;
 }
 
 /* ---- the X server ---------------------------------------------------------------------------- */
@@ -188,7 +154,7 @@ static int write_authority(const struct session *s, struct err *e)
 static const char script[] =
 	"umask 077; n=${1#:}; d=/dev/shm/" DISPLAY_PICTURES "; "
 	"rm -rf \"$d\" \"/tmp/.X$n-lock\" \"/tmp/.X11-unix/X$n\"; mkdir -p \"$d\" && "
-	"exec Xvfb \"$@\" -fbdir \"$d\" 2> /run/" PLACE "/" LOG;
+	"exec Xvfb \"$@\" -fbdir \"$d\" 2> /run/" SCREEN_PLACE "/" LOG;
 
 static int spawn_x(struct session *s, struct err *e)
 {
@@ -198,7 +164,7 @@ static int spawn_x(struct session *s, struct err *e)
 	char *const argv[] = {(char *)"/bin/sh", (char *)"-c", (char *)script, (char *)"Xvfb",
 		number, (char *)"-screen", (char *)"0", screen, (char *)"-noreset",
 		(char *)"-nolisten", (char *)"tcp", (char *)"-nolisten", (char *)"local",
-		(char *)"-auth", (char *)"/run/" PLACE "/" AUTHORITY, NULL};
+		(char *)"-auth", (char *)"/run/" SCREEN_PLACE "/" AUTHORITY, NULL};
 	struct world_spawn spawn = {.argv = argv,
 		.envp = env,
 		.cwd = "/",
@@ -219,35 +185,11 @@ static int spawn_x(struct session *s, struct err *e)
 	return 0;
 }
 
-/* The last thing it has said: it is shown to people. */
-static void last_words(const struct session *s, char *ret, size_t size)
-{
-	_cleanup_close_ int files = open_files(s), fd = -1;
-	char text[4096], *line;
-	ssize_t n;
-
-	*ret = '\0';
-	fd = files < 0 ? -1 : open_within(files, "run/" PLACE "/" LOG, O_RDONLY | O_NONBLOCK);
-	n = fd < 0 ? -1 : io_read_full(fd, text, sizeof(text) - 1);
-	if (n <= 0)
-		return;
-	while (n > 0 && strchr("\n ", text[n - 1]))
-		n--;
-	text[n] = '\0';
-	line = strrchr(text, '\n');
-	line = line ? line + 1 : text;
-	line[MIN(strlen(line), size - 1)] = '\0';
-	strcpy(ret, line);
-	for (char *p = ret; *p; p++)
-		if ((unsigned char)*p < ' ' || (unsigned char)*p > '~')
-			*p = '?';
-}
-
 int screen_processes(const struct session *s)
 {
 	const Pb__Display *d = display_of(s);
 
-	return d && d->server > 0;
+	return d ? (d->server > 0) + (d->sound_server > 0) : 0;
 }
 
 /* ---- looking after it all -------------------------------------------------------------------- */
@@ -288,6 +230,15 @@ static void tell_gone(struct screen *d)
 		gone(d->session);
 }
 
+/* Whoever waits for the beginning need not any more, if it is all there. */
+static void begun(struct screen *d)
+{
+	struct err none = {0};
+
+	if (d->up && (d->hearable || d->mute))
+		tell_then(d, &none);
+}
+
 /* It does not begin: that is tried again, unless somebody has waited for it long enough. */
 static void on_failed(struct screen *d, const char *why)
 {
@@ -304,7 +255,6 @@ static void on_failed(struct screen *d, const char *why)
 static void on_heard(void *ctx, enum display_serve_word word, const char *text)
 {
 	struct screen *d = ctx;
-	struct err none = {0};
 
 	log_debug("display server: '%c' %s", word, text);
 	switch (word) {
@@ -314,7 +264,7 @@ static void on_heard(void *ctx, enum display_serve_word word, const char *text)
 		d->fresh = false;
 		d->retry_ms = FIRST_RETRY_MS;
 		d->starts = 0;
-		tell_then(d, &none);
+		begun(d);
 		break;
 	case DISPLAY_SERVE_FAILED:
 		d->asked = false;
@@ -358,7 +308,7 @@ static int start_server(struct screen *d, struct err *e)
 	static const struct screen_server_ops ops = {on_heard, on_gone};
 	struct session *s = d->session;
 	const Pb__Config *c = s->record->config;
-	_cleanup_close_ int files = open_files(s), shm = -1;
+	_cleanup_close_ int files = screen_place_files(s), shm = -1;
 	struct screen_server_config config = {.name = c->name,
 		.number = c->display->number,
 		.width = d->fresh ? c->display->width : 0,
@@ -367,8 +317,8 @@ static int start_server(struct screen *d, struct err *e)
 
 	if (files < 0)
 		return err_errno(e, -errno, "display server");
-	shm = s->rewrite ? open_within(files, "shm", O_PATH | O_DIRECTORY)
-			 : open_within(s->world.root_fd, "dev/shm", O_PATH | O_DIRECTORY);
+	shm = s->rewrite ? screen_place_open(files, "shm", O_PATH | O_DIRECTORY)
+			 : screen_place_open(s->world.root_fd, "dev/shm", O_PATH | O_DIRECTORY);
 	if (shm < 0)
 		return err_errno(e, -errno, "the session's /dev/shm");
 	config.files = files;
@@ -408,6 +358,37 @@ static void tend(struct screen *d)
 	}
 }
 
+static void tend_sound(struct screen *d)
+{
+	static const struct timeval soon = {.tv_usec = SOUND_RETRY_MS * 1000};
+	struct session *s = d->session;
+	Pb__Display *config = display_of(s);
+	struct err e = {0};
+
+	if (d->held || d->mute || !is_running(s))
+		return;
+	if (!config->sound_server && screen_sound_spawn(s, &e) < 0)
+		log_warn("%s", e.msg);
+	if (!d->hearable) {
+		d->hearable = config->sound_server && screen_sound_answers(s);
+		/* The display server looks again, too. */
+		if (d->hearable && d->up)
+			screen_server_say(d->server, DISPLAY_SERVE_TAKE_UP, NULL);
+	}
+	if (!d->hearable && d->then && io_now_ns() > d->deadline_ns) {
+		log_warn("the display's sound server does not begin: no sound");
+		d->mute = true;
+	}
+	if (!d->hearable && !d->mute)
+		event_add(d->sound_timer, &soon);
+	begun(d);
+}
+
+static void on_sound_timer(evutil_socket_t fd, short what, void *ctx)
+{
+	tend_sound(ctx);
+}
+
 static void on_timer(evutil_socket_t fd, short what, void *ctx)
 {
 	struct screen *d = ctx;
@@ -421,6 +402,34 @@ static void on_timer(evutil_socket_t fd, short what, void *ctx)
 	tell_gone(d);
 }
 
+static void sound_exited(struct screen *d)
+{
+	static const struct timeval later_on = {.tv_sec = LAST_RETRY_MS / 1000};
+	Pb__Display *config = display_of(d->session);
+	struct err e = {0};
+	char why[160];
+
+	config->sound_server = 0;
+	screen_place_words(d->session, SCREEN_SOUND_LOG, why, sizeof(why));
+	event_del(d->sound_timer);
+	if (d->hearable) {
+		log_warn("the display's sound server has ended: %s", why);
+		d->hearable = false;
+		if (!d->held)
+			event_add(d->sound_timer, &later_on);
+		return;
+	}
+	d->mute = true;
+	log_warn("the display has no sound: %s", why);
+	if (config->sound != PB__DISPLAY__SOUND__MUST || !d->then) {
+		begun(d);
+		return;
+	}
+	err_set(&e, ERR_HOST, -ENOENT, "the display has no sound: %s", why);
+	err_hint(&e, "it needs pulseaudio; podrun check says whether it is there");
+	tell_then(d, &e);
+}
+
 void screen_exited(struct session *s, pid_t vpid)
 {
 	Pb__Display *config = display_of(s);
@@ -428,10 +437,12 @@ void screen_exited(struct session *s, pid_t vpid)
 	struct err e = {0};
 	char why[160];
 
+	if (config && d && config->sound_server == vpid)
+		sound_exited(d);
 	if (!config || config->server != vpid || !d)
 		return;
 	config->server = 0;
-	last_words(s, why, sizeof(why));
+	screen_place_words(s, LOG, why, sizeof(why));
 	if (!d->then) {
 		log_warn("the display's X server has ended: %s", why);
 		if (!d->held)
@@ -473,7 +484,8 @@ static int make(struct session *s, struct err *e)
 	*d = (struct screen){.session = s, .listener = -1, .retry_ms = FIRST_RETRY_MS};
 	s->screen = d;
 	d->timer = event_new(s->loop, -1, 0, on_timer, d);
-	if (!d->timer)
+	d->sound_timer = event_new(s->loop, -1, 0, on_sound_timer, d);
+	if (!d->timer || !d->sound_timer)
 		return err_errno(e, -ENOMEM, "display");
 	d->listener = listen_for_viewers(s, e);
 	return MIN(d->listener, 0);
@@ -495,7 +507,9 @@ int screen_begin(struct session *s, void (*then)(struct session *s, struct err *
 	s->screen->fresh = true;
 	s->screen->then = then;
 	s->screen->deadline_ns = io_now_ns() + START_PATIENCE_MS * 1000000ull;
+	s->screen->mute = display_of(s)->sound == PB__DISPLAY__SOUND__NONE;
 	tend(s->screen);
+	tend_sound(s->screen);
 	return 1;
 }
 
@@ -505,10 +519,13 @@ void screen_resume(struct session *s)
 
 	if (!display_of(s))
 		return;
-	if (make(s, &e) < 0)
+	if (make(s, &e) < 0) {
 		log_warn("%s", e.msg);
-	else
-		tend(s->screen);
+		return;
+	}
+	s->screen->hearable = display_of(s)->sound_server;
+	s->screen->mute = !display_of(s)->sound_server;
+	tend(s->screen);
 }
 
 /* ---- freezing -------------------------------------------------------------------------------- */
@@ -521,6 +538,7 @@ int screen_let_go(struct session *s, void (*then)(struct session *s))
 		return 0;
 	d->held = true;
 	event_del(d->timer);
+	event_del(d->sound_timer);
 	if (!d->server || (!d->up && !d->asked))
 		return 0;
 	log_debug("the display is let go");
@@ -542,6 +560,7 @@ void screen_take_up(struct session *s)
 		screen_server_say(d->server, DISPLAY_SERVE_RUNNING, NULL);
 	d->paused = false;
 	tend(d);
+	tend_sound(d);
 }
 
 void screen_paused(struct session *s)
@@ -568,6 +587,8 @@ void screen_end(struct session *s, enum record_state state)
 	d->gone = NULL;
 	if (d->timer)
 		event_del(d->timer);
+	if (d->sound_timer)
+		event_del(d->sound_timer);
 	if (!d->server)
 		return;
 	screen_server_say(d->server,
@@ -587,6 +608,8 @@ void screen_free(struct session *s)
 	screen_server_free(d->server);
 	if (d->timer)
 		event_free(d->timer);
+	if (d->sound_timer)
+		event_free(d->sound_timer);
 	close_fd(d->listener);
 	free(take_ptr(s->screen));
 }

@@ -117,8 +117,9 @@ static json_t *display_of(const Pb__Config *c)
 	char name[16];
 
 	snprintf(name, sizeof(name), ":%u", c->display->number);
-	return json_pack("{s:i, s:i, s:s, s:i}", "width", (int)c->display->width, "height",
-		(int)c->display->height, "name", name, "server", (int)c->display->server);
+	return json_pack("{s:i, s:i, s:s, s:i, s:i}", "width", (int)c->display->width, "height",
+		(int)c->display->height, "name", name, "server", (int)c->display->server,
+		"sound_server", (int)c->display->sound_server);
 }
 
 static void add_live(json_t *j, const Pb__Info *info)

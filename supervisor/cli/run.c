@@ -26,7 +26,8 @@
 struct run_options {
 	const char *name, *file, *workdir, *root, *user, *names, *view, *hostname, *command,
 		*outside, *every, *display;
-	bool detach, interactive, tty, remove, portable, io_uring, end_with_command;
+	bool detach, interactive, tty, remove, portable, io_uring, end_with_command, sound,
+		no_sound;
 	struct cli_list env, env_files, volumes, allow;
 	struct run_net net;
 	uint64_t memory, pids, keep;
@@ -103,6 +104,9 @@ static const struct cli_option options[] = {
 	{"command", 0, "COMMAND", "the command, for use in files", CLI_STRING, AT(command)},
 	{"display", 0, "WxH", "a screen of its own, which podrun view shows (1280x800)", CLI_MAYBE,
 		AT(display)},
+	{"sound", 0, NULL, "with --display: not without PulseAudio, by which viewers hear what is played",
+		CLI_FLAG, AT(sound)},
+	{"no-sound", 0, NULL, "with --display: none", CLI_FLAG, AT(no_sound)},
 	{"vnc", 0, "PORT", "not built: podrun view --vnc PORT serves VNC viewers", CLI_REFUSED, 0},
 };
 
@@ -311,6 +315,10 @@ static int check_options(const struct run_options *o, struct err *e)
 		return e->error;
 	if (check_names(o, e) < 0)
 		return e->error;
+	if ((o->sound || o->no_sound) && (!o->display || (o->sound && o->no_sound)))
+		return err_set(e, ERR_USAGE, -EINVAL,
+			o->display ? "--sound and --no-sound exclude each other"
+				   : "sound is a part of a --display");
 	if (o->display && is(o->view, "host"))
 		return err_set(e, ERR_USAGE, -EINVAL,
 			"--view host has no /tmp of its own for a --display");
@@ -434,6 +442,9 @@ static int fill_config(
 		r = run_net_fill(&o->net, c, e);
 	if (r == 0 && o->display)
 		r = fill_display(o->display, c, e);
+	if (r == 0 && o->display && (o->sound || o->no_sound))
+		c->display->sound =
+			o->sound ? PB__DISPLAY__SOUND__MUST : PB__DISPLAY__SOUND__NONE;
 	if (r < 0)
 		return r;
 	if (o->root) {
