@@ -136,8 +136,25 @@ static int reserve(struct session *s, bool generated, struct err *e)
 
 /* ---- the world ---------------------------------------------------------------------------- */
 
-/* How many there are besides pid 1 and @gone, which has ended and whose number pid 1 is about to
- * take; -1: who knows. */
+/* Each command that podrun starts is the leader of a group of its own. */
+static bool is_aside(const struct session *s, pid_t group)
+{
+	for (const struct job *j = s->jobs; j; j = j->next)
+		if (j->aside && !j->exited && j->vpid == group)
+			return true;
+	return false;
+}
+
+static bool has_aside(const struct session *s)
+{
+	for (const struct job *j = s->jobs; j; j = j->next)
+		if (j->aside && !j->exited)
+			return true;
+	return false;
+}
+
+/* How many there are besides pid 1, commands that are aside, and @gone, which has ended and
+ * whose number pid 1 is about to take; -1: who knows. */
 static int count_others(const struct session *s, pid_t gone)
 {
 	struct err ignored = {0};
@@ -148,7 +165,8 @@ static int count_others(const struct session *s, pid_t gone)
 		return -1;
 	n = (int)procs.n;
 	for (size_t i = 0; i < procs.n; i++)
-		n -= procs.all[i]->vpid == gone && procs.all[i]->state[0] == 'Z';
+		n -= (procs.all[i]->vpid == gone && procs.all[i]->state[0] == 'Z') ||
+		     is_aside(s, procs.pgids[i]);
 	procs_fini(&procs);
 	return n;
 }
@@ -157,13 +175,14 @@ static int count_others(const struct session *s, pid_t gone)
  * A snapshot's copies of memory are processes, too, but none of the session's.  Nor can pid 1
  * count them where it has no /proc of its own.  The list of its children leaves one out when
  * it takes the number of the one before in that moment (proc(5), task children): that nobody
- * is left has to be seen more than once.  Who is there for the display only does not count.
+ * is left has to be seen more than once.  Who is there for the display only does not count, nor
+ * who is aside.
  */
 static int really_left(const struct session *s, pid_t gone, int left)
 {
 	int n = 0, display = screen_processes(s);
 
-	if (!left || (!session_copier(s) && !s->world.rewriter))
+	if (!left || (!session_copier(s) && !s->world.rewriter && !has_aside(s)))
 		return MAX(left - display, 0);
 	for (int i = 0; i < LOOKS && n >= 0 && n <= display; i++)
 		n = count_others(s, gone);
@@ -198,7 +217,7 @@ static void end(struct session *s, bool somebody_left)
 static bool awaits_command(const struct session *s)
 {
 	for (const struct job *j = s->jobs; j; j = j->next)
-		if (j->number != 0 && !j->exited)
+		if (j->number != 0 && !j->exited && !j->aside)
 			return true;
 	return false;
 }
@@ -227,7 +246,7 @@ static void on_exit_of(struct session *s, pid_t gone, int status, int left)
 		awaits_command(s) && !s->record->config->end_with_command)
 		return;
 	if (j && j->exited && (now == 0 || s->record->config->end_with_command))
-		end(s, now || screen_processes(s));
+		end(s, now || screen_processes(s) || has_aside(s));
 	else
 		job_tell_all(s, now);
 }

@@ -108,6 +108,7 @@ struct job {
 	unsigned number;
 	pid_t vpid;
 	bool exited, told, tty;
+	bool aside; /* nobody waits for it, and a session in which nothing else is left has ended */
 	bool early; /* it had ended already when the session was rebuilt: told of when that runs */
 	int status; /* as wait(2), once exited or early */
 	char **argv;

@@ -50,4 +50,6 @@ void whereabouts_tell(struct session *s, const char *addresses)
 	spec.envp = env;
 	if (job_start(&j, s, &spec, &e) < 0)
 		log_warn("--on-move: %s", e.msg);
+	else
+		j->aside = true;
 }

@@ -636,6 +636,21 @@ def a_dependency_on_another_host_is_told(env):
 
 
 @test
+def who_is_told_of_moves_keeps_no_session(env):
+    """It ends with its command, whatever --on-move is doing then, and nothing is said of that."""
+    for told in "true", "sleep 1000", "sleep 1000 & sleep 1000; true":
+        r = env.podrun("run", *virtual(env, "--on-move", told), "--", "sh", "-c", "exit 7", code=7)
+        assert not r.errors, r
+    # What its command has left behind keeps it, as ever.
+    r = env.podrun("run", "--name", "s", *virtual(env, "--on-move", "sleep 1000"), "--", "sh", "-c",
+                   "(while [ ! -e /tmp/go ]; do sleep .05; done) & exit 7", code=7)
+    assert "'s' goes on with" in r.errors, r
+    env.podrun("exec", "s", "touch", "/tmp/go")
+    env.wait("s", code=7)
+    close(env)
+
+
+@test
 def packets_can_be_captured(env):
     env.run_detached("s", "sh", "-c", "echo ready; sleep 1000", options=virtual(env))
     p = env.start(PODRUN, "net", "capture", "s", "-w", env.path("x.pcap"), stderr=-1, text=True)
