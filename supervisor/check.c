@@ -400,7 +400,9 @@ const size_t n_checks = ARRAY_SIZE(checks);
 
 const struct check_weaker checks_weaker[] = {
 	{"isolation", "no namespace keeps the session in, but podrun's filter and tracer alone"},
-	{"network", "the host's: no loopback of its own, no --net none, no --net vnat"},
+	{"network", "the host's: no loopback of its own, no --net none, no --net vnat, no --net passthrough"},
+	{"connections", "to the outside can't be kept: a suspend refuses while there are any, or closes or resets them "
+		"(--outside); ports that it listens on are opened again"},
 	{"files", "/tmp, /run, /dev/shm, /proc and volumes are its own; all others are the host's as they are, without a "
 		"layer in between, and so are those of --root"},
 	{"hidden files", "names and attributes of what is hidden can be found out, and sockets with a path be reached, "

@@ -569,7 +569,7 @@ def chosen_where_only_mounts_are_refused(env):
 def check_says_what_is_weaker(env):
     facts = env.podrun("check", "--json").json()
     assert facts["ok"] and facts["names"] == "rewrite", facts
-    assert {"network", "files", "isolation"} <= {w["what"] for w in facts["weaker"]}, facts
+    assert {"network", "connections", "files", "isolation"} <= {w["what"] for w in facts["weaker"]}, facts
     text = env.podrun("check").text
     assert "rewritten by podrun" in text and "to lift it:" in text
 
