@@ -29,7 +29,7 @@
 #define HEADER	  12
 
 enum { TYPE_A = 1, TYPE_SOA = 6, TYPE_AAAA = 28, TYPE_TSIG = 250 };
-enum { CLASS_IN = 1, CLASS_ANY = 255 };
+enum { CLASS_IN = 1, CLASS_NONE = 254, CLASS_ANY = 255 };
 #define OPCODE_UPDATE 5
 
 /* ---- what is said ------------------------------------------------------------------------ */
@@ -273,11 +273,13 @@ static void put_head(
 	put_number(o, len, 2);
 }
 
-static void put_address(struct out *o, const char *name, const struct vnet_endpoint *a)
+static void put_address(
+	struct out *o, const char *name, uint16_t class, const struct vnet_endpoint *a)
 {
 	size_t n = a->family == AF_INET ? 4 : 16;
 
-	put_head(o, name, n == 4 ? TYPE_A : TYPE_AAAA, CLASS_IN, VNET_NSUPDATE_TTL, n);
+	put_head(o, name, n == 4 ? TYPE_A : TYPE_AAAA, class,
+		class == CLASS_IN ? VNET_NSUPDATE_TTL : 0, n);
 	put(o, &a->v6, n);
 }
 
@@ -312,25 +314,29 @@ static void sign(struct out *o, const struct vnet_nsupdate_key *key, uint16_t id
 		o->data[11] = 1; /* additional records; the MAC is of the message without */
 }
 
-ssize_t vnet_nsupdate_make(const struct vnet_nsupdate *u, const struct vnet_nsupdate_key *key,
-	uint16_t id, uint64_t unix_s, const struct vnet_endpoint *addresses, size_t n, uint8_t *out,
-	size_t room)
+ssize_t vnet_nsupdate_make(const struct vnet_nsupdate *u, enum vnet_nsupdate_change change,
+	const struct vnet_nsupdate_key *key, uint16_t id, uint64_t unix_s,
+	const struct vnet_endpoint *addresses, size_t n, uint8_t *out, size_t room)
 {
+	bool has = change == VNET_NSUPDATE_HAS;
 	struct out o = {out, 0, MIN(room, (size_t)VNET_NSUPDATE_ROOM), false};
 
 	put_number(&o, id, 2);
 	put_number(&o, OPCODE_UPDATE << 11, 2);
 	put_number(&o, 1, 2);	  /* zones */
 	put_number(&o, 0, 2);	  /* prerequisites */
-	put_number(&o, n + 2, 2); /* updates */
+	put_number(&o, n + (has ? 2 : 0), 2); /* updates */
 	put_number(&o, 0, 2);
 	put_name(&o, u->zone);
 	put_number(&o, TYPE_SOA, 2);
 	put_number(&o, CLASS_IN, 2);
-	put_head(&o, u->name, TYPE_A, CLASS_ANY, 0, 0);
-	put_head(&o, u->name, TYPE_AAAA, CLASS_ANY, 0, 0);
+	if (has) {
+		put_head(&o, u->name, TYPE_A, CLASS_ANY, 0, 0);
+		put_head(&o, u->name, TYPE_AAAA, CLASS_ANY, 0, 0);
+	}
+	/* Of class NONE it is that one record that goes (RFC 2136, 2.5.4). */
 	for (size_t i = 0; i < n; i++)
-		put_address(&o, u->name, &addresses[i]);
+		put_address(&o, u->name, has ? CLASS_IN : CLASS_NONE, &addresses[i]);
 	if (key)
 		sign(&o, key, id, unix_s);
 	return o.full ? -ENOSPC : (ssize_t)o.len;

@@ -123,10 +123,18 @@ static void messages(void **state)
 	ssize_t n;
 
 	assert_int_equal(vnet_nsupdate_parse("example.org/web@192.0.2.53", &u, &e), 0);
-	n = vnet_nsupdate_make(&u, &key, 0x1234, 1700000000, &a, 1, out, sizeof(out));
+	n = vnet_nsupdate_make(
+		&u, VNET_NSUPDATE_LEAVES, NULL, 0x1234, 1700000000, &a, 1, out, sizeof(out));
+	assert_int_equal(n, 12 + sizeof("?example.org") + 4 + sizeof("?web.example.org") + 10 + 4);
+	assert_int_equal(out[9], 1);
+	/* class NONE, for no time: that record goes, and no other */
+	assert_memory_equal(out + n - 14, "\0\1\0\376\0\0\0\0\0\4", 10);
+	n = vnet_nsupdate_make(
+		&u, VNET_NSUPDATE_HAS, &key, 0x1234, 1700000000, &a, 1, out, sizeof(out));
 	assert_in_range(n, 100, 300);
 	for (size_t room = 0; room < (size_t)n; room++)
-		assert_int_equal(vnet_nsupdate_make(&u, &key, 0x1234, 1700000000, &a, 1, out, room),
+		assert_int_equal(vnet_nsupdate_make(&u, VNET_NSUPDATE_HAS, &key, 0x1234, 1700000000,
+					 &a, 1, out, room),
 			-ENOSPC);
 	assert_int_equal(vnet_nsupdate_answer(refused, sizeof(refused), 0x1234), 5);
 	assert_string_equal(vnet_nsupdate_rcode(5), "REFUSED");

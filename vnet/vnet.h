@@ -22,7 +22,7 @@
  *      datagram/            UDP, ICMP echo and DNS, packet by packet
  *      tunnel/              carriers to another host: the WireGuard protocol, a byte stream
  *      passthrough          an interface of the host's that a session has for a while
- *      nsupdate             messages that change a name in DNS
+ *      nsupdate             messages that change a name in DNS (nsupdate_send: and who waits for that)
  *      message, ondemand    requests on the gateway's socket; its start by whoever needs it first
  *      away                 requests and packets to a gateway on another host, over ssh
  *      client               what the supervisor and the command line call
@@ -40,6 +40,7 @@
 #include "vnet/gateway/main.h"
 #include "vnet/netlink.h"
 #include "vnet/nsupdate.h"
+#include "vnet/nsupdate_send.h"
 #include "vnet/passthrough.h"
 #include "vnet/tun.h"
 

@@ -78,6 +78,31 @@ static void end_connections(const struct paths *p, const struct vnet_claim *clai
 	vnet_client_free(client);
 }
 
+/*
+ * What --dns-update said of one that is suspended here, or NULL: its name will lead nowhere.  Of one
+ * that ended its gateway has said so; with one on another host the addresses are that host's.
+ */
+static char *find_name(const struct client_session *s)
+{
+	const Pb__VirtualNetwork *n = s->record->config->network;
+
+	if (!n || !n->dns_update[0] || (n->gateway[0] && strcmp(n->gateway, "local") != 0) ||
+		record_state_of(s->record->state) != RECORD_SUSPENDED)
+		return NULL;
+	return strdup(n->dns_update);
+}
+
+static void leave_name(const char *update)
+{
+	struct err e = {0};
+	char note[sizeof(e.msg) + 64];
+
+	if (!update || vnet_nsupdate_withdraw(update, &e) == 0)
+		return;
+	snprintf(note, sizeof(note), "its name is still in DNS: %s", e.msg);
+	cli_say_note(note);
+}
+
 /* ---- sessions ----------------------------------------------------------------------------- */
 
 static int remove_one(struct cli *c, const char *name, bool force, struct err *e)
@@ -85,6 +110,7 @@ static int remove_one(struct cli *c, const char *name, bool force, struct err *e
 	_cleanup_free_ char *runtime = paths_runtime(&c->paths, name, NULL);
 	struct vnet_claim claim;
 	struct client_session s;
+	_cleanup_free_ char *name_in_dns = NULL;
 	bool claims;
 	int r;
 
@@ -103,6 +129,8 @@ static int remove_one(struct cli *c, const char *name, bool force, struct err *e
 		err_set(e, ERR_STATE, -EBUSY, "cannot remove '%s': it is %s", name, s.state);
 		err_hint(e, "podrun stop %s, or podrun rm -f %s", name, name);
 	}
+	if (!s.live)
+		name_in_dns = find_name(&s);
 	client_session_fini(&s);
 	if (err_is(e))
 		return e->error;
@@ -115,6 +143,8 @@ static int remove_one(struct cli *c, const char *name, bool force, struct err *e
 	r = record_remove(&c->paths, name, e);
 	if (r == 0 && claims)
 		end_connections(&c->paths, &claim);
+	if (r == 0)
+		leave_name(name_in_dns);
 	return r;
 }
 

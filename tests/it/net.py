@@ -18,6 +18,7 @@ import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import networks  # noqa: E402
+from nameserver import NameServer  # noqa: E402
 from harness import PODRUN, Failed, main, test, until  # noqa: E402
 
 OUT4, OUT6, HOST4, HOST6 = "192.0.2.1", "2001:db8::1", "192.0.2.2", "2001:db8::2"
@@ -633,6 +634,56 @@ def a_dependency_on_another_host_is_told(env):
         until("it needs nobody any more", lambda: env.podrun("inspect", "s").json()["config"]["network"]
               ["residual_dependency"] is None)
     close(env, "s")
+
+
+@test
+def a_name_in_dns_goes_when_its_session_does(env):
+    """Ended, killed, or removed while it is suspended; addresses that others have given the name stay."""
+    secret = "cG9kcnVuIHRlc3RzIGEga2V5IG9mIDMyIGJ5dGVzLi4="
+    env.path("key").write_text('key "mover" { algorithm hmac-sha256; secret "%s"; };\n' % secret)
+    server = NameServer(OUT4, 0, "example.test", "mover", secret)
+
+    def serve():
+        with contextlib.suppress(OSError):
+            while True:
+                server.serve_one()
+
+    threading.Thread(target=serve, daemon=True).start()
+    options = virtual(env, "--dns-update", "example.test/web@%s#%d:%s" % (OUT4, server.port, env.path("key")))
+    waits = ["sh", "-c", "echo ready; while [ ! -e /tmp/go ]; do sleep .05; done"]
+
+    def points_to(*addresses):
+        until("it points to %s" % (addresses,), lambda: server.addresses("web.example.test") == sorted(addresses))
+
+    env.run_detached("s", *waits, options=options)
+    points_to(HOST4, HOST6)
+    env.podrun("suspend", "s")
+    env.podrun("resume", "-d", "s")
+    points_to(HOST4, HOST6)
+    env.podrun("exec", "s", "touch", "/tmp/go")
+    env.wait("s")
+    points_to()
+    env.podrun("rm", "s")
+    env.run_detached("s", *waits, options=options)
+    points_to(HOST4, HOST6)
+    server.records["web.example.test"][1].append("203.0.113.7")
+    env.podrun("kill", "s")
+    points_to("203.0.113.7")
+    env.podrun("rm", "s")
+    env.run_detached("s", *waits, options=options)
+    points_to(HOST4, HOST6)
+    env.podrun("suspend", "s")
+    assert server.addresses("web.example.test") == sorted([HOST4, HOST6])
+    env.podrun("rm", "s")
+    assert server.addresses("web.example.test") == []
+    assert not server.refused
+    # A server that has gone keeps nobody.
+    env.run_detached("s", *waits, options=options)
+    points_to(HOST4, HOST6)
+    env.podrun("suspend", "s")
+    server.sock.close()
+    assert "still in DNS" in env.podrun("rm", "s").errors
+    close(env)
 
 
 @test

@@ -16,7 +16,7 @@ import struct
 import sys
 import time
 
-A, SOA, AAAA, TSIG, IN, ANY = 1, 6, 28, 250, 1, 255
+A, SOA, AAAA, TSIG, IN, NONE, ANY = 1, 6, 28, 250, 1, 254, 255
 UPDATE, NOTAUTH, NOTZONE, FORMERR = 5, 9, 10, 1
 
 
@@ -91,10 +91,14 @@ class NameServer:
             known = self.records.setdefault(r["name"], {})
             if r["class"] == ANY:
                 known.pop(r["type"], None)
+                continue
+            address = socket.inet_ntop(socket.AF_INET if r["type"] == A else socket.AF_INET6, r["data"])
+            if r["class"] == NONE:
+                assert r["ttl"] == 0, r
+                known[r["type"]] = [a for a in known.get(r["type"], []) if a != address]
             else:
                 assert r["class"] == IN and 0 < r["ttl"] <= 300, r
-                known.setdefault(r["type"], []).append(
-                    socket.inet_ntop(socket.AF_INET if r["type"] == A else socket.AF_INET6, r["data"]))
+                known.setdefault(r["type"], []).append(address)
         self.told += 1
         return 0
 

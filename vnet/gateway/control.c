@@ -49,7 +49,7 @@ struct request {
 /* Nobody is connected, attached or away: the process has no purpose any more. */
 static void maybe_end(struct vnet_gateway *g)
 {
-	if (gateway_session_any(g))
+	if (gateway_session_any(g) || gateway_dynamic_any(g))
 		return;
 	for (int i = 0; i < GATEWAY_MAX_CONNS; i++)
 		if (g->arena->conns[i].used)

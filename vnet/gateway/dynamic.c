@@ -7,9 +7,10 @@
  * a resume, after a migrate to another gateway.  The key is a file of the gateway's host, read
  * when it is needed.
  *
- * Which address is the host's depends on who asks.  Of the server's family it is the one by which
- * the server is reached; of the other it is the one with which the host would go to the internet
- * (connect() to an address of documentation, which sends nothing).
+ * When a session ends, or its supervisor does, the server is told that the name has this host's addresses
+ * no more.  Only these: the session may have been moved, and its new host's stay.  A gateway that has
+ * nothing else to do waits for that, for TRIES times AGAIN_NS at most.  One that is suspended keeps its name, until it
+ * is removed (vnet_nsupdate_withdraw), and so does one that goes to another gateway.
  *
  * A datagram may be lost: it is sent again every AGAIN_NS until there is an answer.  A server that
  * refuses is asked again after REFUSED_NS, and so is one that has not answered TRIES times: it may be
@@ -25,6 +26,7 @@
 #include "base/base.h"
 #include "vnet/gateway/gateway.h"
 #include "vnet/nsupdate.h"
+#include "vnet/nsupdate_send.h"
 
 #define AGAIN_NS   1000000000ull
 #define REFUSED_NS 60000000000ull
@@ -37,17 +39,18 @@ struct told {
 	int fd; /* -1: nothing is to be told */
 	uint16_t id;
 	unsigned tries;
+	enum vnet_nsupdate_change change;
+	bool said; /* it is told, or has been */
 	struct vnet_nsupdate what;
+	struct vnet_endpoint own[2]; /* what was said last */
+	size_t n;
+	char session[sizeof(((struct gateway_session *)NULL)->name)];
 };
 
 struct gateway_dynamic {
 	struct told of[GATEWAY_MAX_SESSIONS];
+	struct told left[GATEWAY_MAX_SESSIONS]; /* of sessions that have ended */
 };
-
-static const char *name_of(const struct told *t)
-{
-	return t->g->arena->sessions[t - t->g->dynamic->of].name;
-}
 
 static void close_socket(struct told *t)
 {
@@ -60,55 +63,11 @@ static void close_socket(struct told *t)
 	close(fd);
 }
 
-/* The host's own address when it sends to @to; false if there is none that others could use. */
-static bool own_address(const struct vnet_endpoint *to, int *ret_fd, struct vnet_endpoint *ret)
-{
-	_cleanup_close_ int fd = socket(to->family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	struct sockaddr_storage sa;
-	socklen_t len = vnet_endpoint_to_sockaddr(to, &sa);
-
-	if (fd < 0 || connect(fd, (struct sockaddr *)&sa, len) < 0)
-		return false;
-	len = sizeof(sa);
-	if (getsockname(fd, (struct sockaddr *)&sa, &len) < 0 ||
-		vnet_endpoint_from_sockaddr(&sa, len, ret) < 0)
-		return false;
-	if (ret_fd)
-		*ret_fd = take_fd(&fd);
-	return !vnet_endpoint_is_loopback(ret) && !vnet_endpoint_is_of_host(ret);
-}
-
-/* Where the internet is, as far as routes go. */
-static struct vnet_endpoint internet(int family)
-{
-	const struct in_addr v4 = {htonl(0xc0000201)}; /* 192.0.2.1 */
-	const struct in6_addr v6 = {{{0x20, 0x01, 0x0d, 0xb8, [15] = 1}}};
-
-	return family == AF_INET ? vnet_endpoint_v4(v4, 53) : vnet_endpoint_v6(&v6, 53);
-}
-
 void gateway_dynamic_own(struct in_addr *ret4, struct in6_addr *ret6)
 {
-	struct vnet_endpoint to4 = internet(AF_INET), to6 = internet(AF_INET6), own;
-
-	*ret4 = (struct in_addr){0};
-	*ret6 = in6addr_any;
-	if (own_address(&to4, NULL, &own))
-		*ret4 = own.v4;
-	if (own_address(&to6, NULL, &own))
-		*ret6 = own.v6;
-}
-
-/* One of each family, as far as there are; the socket to the server is open then. */
-static size_t own_addresses(struct told *t, struct vnet_endpoint ret[2])
-{
-	struct vnet_endpoint other =
-		internet(t->what.server.family == AF_INET ? AF_INET6 : AF_INET);
-	size_t n = 0;
-
-	n += own_address(&t->what.server, &t->fd, &ret[n]);
-	n += own_address(&other, NULL, &ret[n]);
-	return n;
+	/* Zeros where there is none. */
+	*ret4 = vnet_nsupdate_own_of(AF_INET).v4;
+	*ret6 = vnet_nsupdate_own_of(AF_INET6).v6;
 }
 
 static void send_update(struct told *t);
@@ -121,6 +80,19 @@ static void try_again(struct told *t, uint64_t ns)
 	gateway_loop_timer(t->g->loop, &t->due, ns);
 }
 
+/* Who has ended is not waited for. */
+static void give_up(struct told *t)
+{
+	if (t->change == VNET_NSUPDATE_HAS) {
+		try_again(t, REFUSED_NS);
+		return;
+	}
+	close_socket(t);
+	gateway_loop_timer_clear(t->g->loop, &t->due);
+	t->said = false;
+	t->g->maybe_end(t->g);
+}
+
 static void on_due(struct gateway_timer *timer)
 {
 	struct told *t = gateway_container(timer, struct told, due);
@@ -129,8 +101,8 @@ static void on_due(struct gateway_timer *timer)
 		send_update(t);
 		return;
 	}
-	log_warn("%s: the name server of %s does not answer", name_of(t), t->what.name);
-	try_again(t, REFUSED_NS);
+	log_warn("%s: the name server of %s does not answer", t->session, t->what.name);
+	give_up(t);
 }
 
 static void on_answer(struct gateway_watch *w, uint32_t events)
@@ -147,14 +119,17 @@ static void on_answer(struct gateway_watch *w, uint32_t events)
 	if (rcode < 0)
 		return;
 	if (rcode) {
-		log_warn("%s: the name server of %s says %s", name_of(t), t->what.name,
+		log_warn("%s: the name server of %s says %s", t->session, t->what.name,
 			vnet_nsupdate_rcode(rcode));
-		try_again(t, REFUSED_NS);
+		give_up(t);
 		return;
 	}
-	log_info("%s: %s points here now", name_of(t), t->what.name);
+	log_info("%s: %s points here %s", t->session, t->what.name,
+		t->change == VNET_NSUPDATE_HAS ? "now" : "no more");
 	close_socket(t);
 	gateway_loop_timer_clear(t->g->loop, &t->due);
+	if (t->change == VNET_NSUPDATE_LEAVES)
+		give_up(t);
 }
 
 static int make_and_send(struct told *t, struct err *e)
@@ -162,19 +137,23 @@ static int make_and_send(struct told *t, struct err *e)
 	struct vnet_nsupdate_key key;
 	bool is_signed = t->what.key_file[0];
 	uint8_t message[VNET_NSUPDATE_ROOM];
-	struct vnet_endpoint own[2];
+	struct vnet_endpoint now[2];
 	size_t n;
 	ssize_t len;
 
-	if (is_signed && vnet_nsupdate_key_load(t->what.key_file, &key, e) < 0)
-		return e->error;
-	n = own_addresses(t, own);
-	if (t->fd < 0 || !n)
+	n = vnet_nsupdate_own(&t->what.server, now, &t->fd);
+	if (t->change == VNET_NSUPDATE_HAS) {
+		memcpy(t->own, now, sizeof(now));
+		t->n = n;
+	}
+	if (t->fd < 0 || !t->n)
 		return err_set(e, ERR_FAILED, -ENETUNREACH, "there is no way to the name server");
 	if (getrandom(&t->id, sizeof(t->id), 0) != sizeof(t->id))
 		return err_set(e, ERR_FAILED, -EIO, "random numbers");
-	len = vnet_nsupdate_make(&t->what, is_signed ? &key : NULL, t->id, (uint64_t)time(NULL),
-		own, n, message, sizeof(message));
+	if (is_signed && vnet_nsupdate_key_load(t->what.key_file, &key, e) < 0)
+		return e->error;
+	len = vnet_nsupdate_make(&t->what, t->change, is_signed ? &key : NULL, t->id,
+		(uint64_t)time(NULL), t->own, t->n, message, sizeof(message));
 	explicit_bzero(&key, sizeof(key));
 	if (len < 0)
 		return err_errno(e, (int)len, "%s", t->what.name);
@@ -191,36 +170,98 @@ static void send_update(struct told *t)
 	close_socket(t);
 	t->tries++;
 	if (make_and_send(t, &e) < 0) {
-		log_warn("%s: %s: %s", name_of(t), t->what.name, e.msg);
-		try_again(t, REFUSED_NS);
+		log_warn("%s: %s: %s", t->session, t->what.name, e.msg);
+		give_up(t);
 		return;
 	}
 	gateway_loop_timer(t->g->loop, &t->due, AGAIN_NS);
 }
 
+static void stop(struct told *t)
+{
+	close_socket(t);
+	gateway_loop_timer_clear(t->g->loop, &t->due);
+}
+
+/* What was said of the name before is of no concern any more. */
+static void forget_left(struct gateway_dynamic *d, const struct vnet_nsupdate *u)
+{
+	for (size_t i = 0; i < GATEWAY_MAX_SESSIONS; i++) {
+		struct told *t = &d->left[i];
+
+		if (!t->said || strcmp(t->what.name, u->name) != 0)
+			continue;
+		stop(t);
+		t->said = false;
+	}
+}
+
 void gateway_dynamic_tell(struct vnet_gateway *g, uint32_t session)
 {
-	const char *text = g->arena->sessions[session].dns_update;
+	const struct gateway_session *s = &g->arena->sessions[session];
 	struct told *t = &g->dynamic->of[session];
 	struct err e = {0};
 
-	gateway_dynamic_stop(g, session);
-	if (!text[0])
+	gateway_dynamic_forget(g, session);
+	if (!s->dns_update[0])
 		return;
-	if (vnet_nsupdate_parse(text, &t->what, &e) < 0) {
-		log_warn("%s: %s", name_of(t), e.msg);
+	snprintf(t->session, sizeof(t->session), "%s", s->name);
+	if (vnet_nsupdate_parse(s->dns_update, &t->what, &e) < 0) {
+		log_warn("%s: %s", t->session, e.msg);
 		return;
 	}
+	forget_left(g->dynamic, &t->what);
+	t->said = true;
 	t->tries = 0;
 	send_update(t);
 }
 
 void gateway_dynamic_stop(struct vnet_gateway *g, uint32_t session)
 {
-	struct told *t = &g->dynamic->of[session];
+	stop(&g->dynamic->of[session]);
+}
 
-	close_socket(t);
-	gateway_loop_timer_clear(g->loop, &t->due);
+void gateway_dynamic_forget(struct vnet_gateway *g, uint32_t session)
+{
+	gateway_dynamic_stop(g, session);
+	g->dynamic->of[session].said = false;
+}
+
+void gateway_dynamic_leave(struct vnet_gateway *g, uint32_t session)
+{
+	struct told *from = &g->dynamic->of[session], *t = NULL;
+
+	for (size_t i = 0; i < GATEWAY_MAX_SESSIONS && !t; i++)
+		if (!g->dynamic->left[i].said)
+			t = &g->dynamic->left[i];
+	gateway_dynamic_stop(g, session);
+	if (!from->said || !from->n || !t)
+		return;
+	from->said = false;
+	t->what = from->what;
+	memcpy(t->session, from->session, sizeof(t->session));
+	memcpy(t->own, from->own, sizeof(t->own));
+	t->n = from->n;
+	t->said = true;
+	t->tries = 0;
+	t->change = VNET_NSUPDATE_LEAVES;
+	send_update(t);
+}
+
+bool gateway_dynamic_any(const struct vnet_gateway *g)
+{
+	for (size_t i = 0; i < GATEWAY_MAX_SESSIONS; i++)
+		if (g->dynamic->left[i].said)
+			return true;
+	return false;
+}
+
+static void init(struct vnet_gateway *g, struct told *t)
+{
+	t->g = g;
+	t->fd = -1;
+	t->watch.ready = on_answer;
+	t->due.fire = on_due;
 }
 
 int gateway_dynamic_start(struct vnet_gateway *g, struct err *e)
@@ -229,12 +270,8 @@ int gateway_dynamic_start(struct vnet_gateway *g, struct err *e)
 	if (!g->dynamic)
 		return err_errno(e, -ENOMEM, "gateway");
 	for (size_t i = 0; i < GATEWAY_MAX_SESSIONS; i++) {
-		struct told *t = &g->dynamic->of[i];
-
-		t->g = g;
-		t->fd = -1;
-		t->watch.ready = on_answer;
-		t->due.fire = on_due;
+		init(g, &g->dynamic->of[i]);
+		init(g, &g->dynamic->left[i]);
 	}
 	return 0;
 }

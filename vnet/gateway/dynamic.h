@@ -6,6 +6,7 @@
 #define VNET_GATEWAY_DYNAMIC_H
 
 #include <netinet/in.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct err;
@@ -20,7 +21,13 @@ int gateway_dynamic_start(struct vnet_gateway *g, struct err *e);
 void gateway_dynamic_tell(struct vnet_gateway *g, uint32_t session);
 /* The host's own addresses towards the internet; zeros where there is none. */
 void gateway_dynamic_own(struct in_addr *ret4, struct in6_addr *ret6);
-/* It is somewhere else, or nowhere. */
+/* It is somewhere else, or away: nobody is told of it any more. */
 void gateway_dynamic_stop(struct vnet_gateway *g, uint32_t session);
+/* There is another one in its place, or none. */
+void gateway_dynamic_forget(struct vnet_gateway *g, uint32_t session);
+/* It has ended: its name is not to point here any more. */
+void gateway_dynamic_leave(struct vnet_gateway *g, uint32_t session);
+/* Is somebody still being told of one that has ended? */
+bool gateway_dynamic_any(const struct vnet_gateway *g);
 
 #endif

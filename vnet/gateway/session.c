@@ -183,6 +183,7 @@ static void forget(struct vnet_gateway *g, uint32_t index)
 	gateway_capture_end(g, index);
 	close_tun(g, index);
 	gateway_datagram_end_session(g, index);
+	gateway_dynamic_forget(g, index);
 	vnet_session_remove(g->vnat, index);
 	s->state = GATEWAY_SESSION_FREE;
 }
@@ -409,6 +410,8 @@ void gateway_session_lose(struct vnet_gateway *g, uint32_t session)
 
 	if (undone)
 		s->claim = s->before;
+	else
+		gateway_dynamic_leave(g, session);
 	s->before.label = 0;
 	detach(g, session, undone, !undone);
 }
