@@ -358,10 +358,14 @@ void ckpt_base_free(struct ckpt_base *b);
 
 enum ckpt_phase { CKPT_RUNS, CKPT_STOPPING, CKPT_STANDS };
 
+#define CKPT_VISITED_SIZE 64
 struct ckpt_dump_options {
 	enum ckpt_outside outside;
 	bool snapshot; /* the session runs on: private memory may be written after the thaw */
 	bool portable; /* its programs are held to what every CPU has (kind CPU) */
+	/* Where a unix socket of the session listens to those who look at it from outside, or "":
+	 * who has gone before being accepted there has left nothing. */
+	char visited[CKPT_VISITED_SIZE];
 	uint32_t deadline_ms; /* for tasks that can't be stopped at once (vfork, D state), and for
 			       * what is in the way for the moment only (-EAGAIN) */
 	/* System calls which the session's filter notifies, borrowed: one that is waiting for its

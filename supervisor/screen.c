@@ -563,6 +563,15 @@ void screen_take_up(struct session *s)
 	tend_sound(d);
 }
 
+void screen_visited(const struct session *s, char *ret, size_t size)
+{
+	const Pb__Display *c = display_of(s);
+
+	*ret = '\0';
+	if (c)
+		snprintf(ret, size, "/tmp/.X11-unix/X%u", c->number);
+}
+
 void screen_paused(struct session *s)
 {
 	struct screen *d = s->screen;

@@ -40,6 +40,8 @@ void screen_resume(struct session *s);
 int screen_let_go(struct session *s, void (*then)(struct session *s));
 /* The session runs; whether it was let go or not. */
 void screen_take_up(struct session *s);
+/* Where the X server listens, as the session calls it; "" without a display. */
+void screen_visited(const struct session *s, char *ret, size_t size);
 /* It stands still, and stays so for a while. */
 void screen_paused(struct session *s);
 

@@ -326,6 +326,20 @@ static int drop_pending(const struct ckpt_dump *d, uint32_t ino, struct err *e)
 		"a connection from outside the session (inode %u) has not been accepted yet", ino);
 }
 
+/* Is @f an X server's?  It answers whoever greets it, and without an answer nothing happens. */
+static bool forgets_who_left(const struct ckpt_dump *d, const struct ckpt_file *f)
+{
+	const char *visited = d->options.visited;
+	ProtobufCBinaryData name = {0};
+	bool same;
+
+	if (!visited[0] || name_of(d, f->fd, getsockname, &name) < 0)
+		return false;
+	same = name.len == strlen(visited) && memcmp(name.data, visited, name.len) == 0;
+	free(name.data);
+	return same;
+}
+
 /* The backlog of a listening socket; what has been sent over such a connection nobody can see. */
 static int find_pending(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Unix *m, struct err *e)
 {
@@ -350,6 +364,8 @@ static int find_pending(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Unix
 				return r;
 			continue;
 		}
+		if (!client && forgets_who_left(d, f))
+			continue;
 		if (!client || ioctl(client->fd, SIOCOUTQ, &unread) < 0 || unread) {
 			err_set(e, ERR_UNFREEZABLE, -EAGAIN,
 				client ? "a connection that has not been accepted yet holds data"

@@ -34,6 +34,7 @@ struct order {
 	pid_t client; /* who asked for it, for the faults of tests */
 	uint32_t deadline_ms;
 	int outside;
+	char visited[CKPT_VISITED_SIZE];
 	uint32_t n_edges;
 	char edges[MAX_EDGES][sizeof(((struct ckpt_edge *)NULL)->name)];
 };
@@ -58,6 +59,7 @@ int orders_send_dump(int sock, const struct worker_dump *what, int to_worker, st
 		.n_edges = (uint32_t)world->n_edges};
 	int fds[1 + MAX_EDGES] = {to_worker}, r;
 
+	memcpy(o.visited, what->options.visited, sizeof(o.visited));
 	if (world->n_edges > MAX_EDGES)
 		return err_set(e, ERR_UNFREEZABLE, -E2BIG,
 			"more than %d streams and terminals are attached", MAX_EDGES);
@@ -193,6 +195,7 @@ static void dump(struct rewriter *w, const struct order *o, const int *fds)
 			.n_notified = answers_list(notified)}};
 
 	hold_describe(w, &names, &paths, &ipc);
+	memcpy(what.options.visited, o->visited, sizeof(o->visited) - 1);
 	for (size_t i = 0; i < o->n_edges; i++) {
 		memcpy(edges[i].name, o->edges[i], sizeof(edges[i].name));
 		edges[i].fd = fds[1 + i];
