@@ -254,6 +254,12 @@ static void on_clipboard(void *arg, const char *text, size_t len)
 		set_slot(arg, DISPLAY_SLOT_CLIPBOARD, &m, NULL);
 }
 
+static void on_silent(void *arg, bool silent)
+{
+	display_server_tell(arg, silent ? DISPLAY_STATE_PAUSED : DISPLAY_STATE_RUNNING,
+		silent ? "its X server does not answer" : "");
+}
+
 static void on_lost(void *arg)
 {
 	struct display_server *s = arg;
@@ -268,6 +274,7 @@ static const struct display_source_events events = {
 	.cursor = on_cursor,
 	.pointer_at = on_pointer_at,
 	.clipboard = on_clipboard,
+	.silent = on_silent,
 	.lost = on_lost,
 };
 

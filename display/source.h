@@ -7,7 +7,7 @@
  * is the source that sessions have; memory.h one for tests, fuzzers and benchmarks.
  *
  *      server --ops--> source        frame, damage, key, pointer, clipboard, resize
- *      server <-events-- source      damaged, resized, cursor, pointer_at, clipboard, lost
+ *      server <-events-- source      damaged, resized, cursor, pointer_at, clipboard, silent, lost
  *
  * Both live in one thread and one libevent loop.  A source may call its events from its own
  * callbacks of the loop and from within let_go and take_up, but never from within another op.
@@ -49,6 +49,8 @@ struct display_source_events {
 	void (*pointer_at)(void *arg, int x, int y);
 	/* UTF-8, without a NUL, at most DISPLAY_CLIPBOARD_MAX. */
 	void (*clipboard)(void *arg, const char *text, size_t len);
+	/* Nothing is heard of the session's display for a while; or (false) it is again. */
+	void (*silent)(void *arg, bool silent);
 	/* It can't follow the session any more (Xvfb ended); frame() is what it was last. */
 	void (*lost)(void *arg);
 };

@@ -23,7 +23,9 @@
  * (display/sound.h), and closes it as well.  Without one the session goes on without sound.
  *
  * What is missing - Xvfb, the server, its connection - is put back by tend(), sooner or later.
- * A server that does not let go is killed: that closes its connection just as well.
+ * A server that does not let go is killed: that closes its connection just as well.  Likewise one
+ * that says nothing to being asked to take up.  It always has an answer soon, also when the X server
+ * has none: then it is asked again, later.
  */
 #include "supervisor/screen.h"
 
@@ -45,7 +47,8 @@
 #define FIRST_RETRY_MS	  10
 #define LAST_RETRY_MS	  2000
 #define SOUND_RETRY_MS	  20
-#define START_PATIENCE_MS 60000 /* for Xvfb to be ready */
+#define START_PATIENCE_MS 30000 /* for Xvfb to be ready */
+#define ASKED_PATIENCE_MS 20000 /* for the server to answer */
 #define GONE_PATIENCE_MS  3000	/* for the server to let go */
 #define MAX_STARTS	  5	/* of the server, for a session to begin */
 
@@ -61,6 +64,7 @@ struct screen {
 	struct event *timer, *sound_timer;
 	unsigned retry_ms, starts;
 	uint64_t deadline_ns; /* of the beginning */
+	uint64_t answer_ns;   /* of the server, while asked */
 	bool asked, up;	      /* to take up; it has */
 	bool held;	      /* let go until the session runs again */
 	bool paused;
@@ -354,8 +358,11 @@ static void tend(struct screen *d)
 	}
 	if (!d->up && !d->asked) {
 		d->asked = true;
+		d->answer_ns = io_now_ns() + ASKED_PATIENCE_MS * 1000000ull;
 		screen_server_say(d->server, DISPLAY_SERVE_TAKE_UP, NULL);
 	}
+	if (d->asked)
+		again(d, ASKED_PATIENCE_MS);
 }
 
 static void tend_sound(struct screen *d)
@@ -393,13 +400,18 @@ static void on_timer(evutil_socket_t fd, short what, void *ctx)
 {
 	struct screen *d = ctx;
 
-	if (!d->gone) {
+	if (d->gone) {
+		log_warn("the display server does not let go: it is killed");
+		screen_server_free(take_ptr(d->server));
+		tell_gone(d);
+	} else if (d->asked && d->server && io_now_ns() >= d->answer_ns) {
+		log_warn("the display server does not answer: it is killed");
+		screen_server_free(take_ptr(d->server));
+		d->asked = false;
+		on_failed(d, "its server does not answer");
+	} else {
 		tend(d);
-		return;
 	}
-	log_warn("the display server does not let go: it is killed");
-	screen_server_free(take_ptr(d->server));
-	tell_gone(d);
 }
 
 static void sound_exited(struct screen *d)

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "display/x/patience.h"
 #include "display/x/x.h"
 
 #define COOKIE_NAME "MIT-MAGIC-COOKIE-1"
@@ -83,7 +84,7 @@ static bool has_screen(const xcb_setup_t *s)
 	return size >= sizeof(*s) && s->roots_len && needed <= size;
 }
 
-int display_x_reach(int files, unsigned number, xcb_connection_t **ret, struct err *e)
+int display_x_reach(int files, unsigned number, unsigned ms, xcb_connection_t **ret, struct err *e)
 {
 	uint8_t cookie[COOKIE_SIZE];
 	xcb_auth_info_t auth = {.namelen = sizeof(COOKIE_NAME) - 1,
@@ -92,19 +93,24 @@ int display_x_reach(int files, unsigned number, xcb_connection_t **ret, struct e
 		.data = (char *)cookie};
 	int r = read_cookie(files, cookie), fd;
 	xcb_connection_t *c;
+	bool over;
 
 	if (r < 0)
 		return err_errno(e, r, "the display's cookie");
 	fd = connect_socket(files, number);
 	if (fd < 0)
 		return err_errno(e, fd, "the X server's socket");
+	display_x_patience_begin(fd, ms);
 	c = xcb_connect_to_fd(fd, &auth);
+	over = display_x_patience_end();
 	if (!xcb_connection_has_error(c) && has_screen(xcb_get_setup(c))) {
 		*ret = c;
 		return 0;
 	}
 	r = xcb_connection_has_error(c) ? 0 : -EBADMSG;
 	xcb_disconnect(c);
+	if (over)
+		return err_set(e, ERR_FAILED, -ETIMEDOUT, "the X server does not answer");
 	if (r < 0)
 		return err_set(e, ERR_FAILED, r, "the X server has no screen");
 	return err_set(e, ERR_FAILED, -ECONNREFUSED, "the X server does not want us");

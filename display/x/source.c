@@ -19,7 +19,9 @@
  * no image minds: it stays, and so viewers can be shown the picture of a frozen session.
  *
  * The X server may answer anything: numbers out of range are cut, and a broken connection is told
- * as lost.
+ * as lost.  Or it answers nothing.  Whatever waits for it has an end (patience.h), behind which the
+ * connection is a broken one; and input is followed by a question.  If that has no answer for
+ * SILENCE_MS, viewers are told.
  */
 #include <event2/event.h>
 #include <fcntl.h>
@@ -36,6 +38,7 @@
 #include "display/x/cursor.h"
 #include "display/x/framebuffer.h"
 #include "display/x/keyboard.h"
+#include "display/x/patience.h"
 #include "display/x/reach.h"
 #include "display/x/screen.h"
 #include "display/x/windows.h"
@@ -44,6 +47,10 @@
 #define MAX_RECTS   4096 /* of a region: beyond it everything is damaged */
 #define MAX_NOTCHES 32	 /* of a wheel, at once */
 #define N_BUTTONS   5	 /* of the wire's mask */
+
+#define PATIENCE_MS	2000  /* of all that one call waits */
+#define MAX_PATIENCE_MS 8000  /* it grows: the machine may be busy */
+#define SILENCE_MS	10000 /* until viewers are told */
 
 struct source {
 	struct display_source base;
@@ -72,11 +79,64 @@ struct source {
 	struct display_x_keyboard keyboard;
 	struct display_x_clipboard clipboard;
 	struct display_x_windows windows;
+
+	unsigned patience_ms; /* of the next take_up */
+	unsigned asked;	      /* whether it is there: sequence number, 0: no */
+	struct event *doubt;  /* since something was not answered */
+	bool silent;	      /* told so */
 };
 
 static struct source *of(struct display_source *s)
 {
 	return (struct source *)s;
+}
+
+/* ---- whether it answers ------------------------------------------------------------------------ */
+
+static void doubt(struct source *s)
+{
+	const struct timeval then = {.tv_sec = SILENCE_MS / 1000};
+
+	if (!event_pending(s->doubt, EV_TIMEOUT, NULL))
+		event_add(s->doubt, &then);
+}
+
+static void on_doubt(evutil_socket_t fd, short what, void *ctx)
+{
+	struct source *s = ctx;
+
+	s->silent = true;
+	s->events->silent(s->arg, true);
+}
+
+static void answered(struct source *s)
+{
+	event_del(s->doubt);
+	if (s->silent)
+		s->events->silent(s->arg, false);
+	s->silent = false;
+}
+
+/* Around all that may wait for the X server, with a connection. */
+static void begin(struct source *s, unsigned ms)
+{
+	display_x_patience_begin(xcb_get_file_descriptor(s->c), ms);
+}
+
+static void end(struct source *s)
+{
+	if (display_x_patience_end())
+		doubt(s);
+}
+
+/* Behind input. */
+static void ask(struct source *s)
+{
+	if (!s->asked) {
+		s->asked = xcb_get_input_focus(s->c).sequence;
+		doubt(s);
+	}
+	xcb_flush(s->c);
 }
 
 /* ---- damage ---------------------------------------------------------------------------------- */
@@ -187,7 +247,11 @@ static void take_replies(struct source *s)
 	xcb_xfixes_fetch_region_reply_t *region = take_reply(s, &s->fetching);
 	xcb_xfixes_get_cursor_image_reply_t *image = take_reply(s, &s->cursor_asked);
 	struct display_cursor cursor;
+	void *there = take_reply(s, &s->asked);
 
+	if (there)
+		answered(s);
+	free(there);
 	if (region)
 		take_region(s, region);
 	free(region);
@@ -211,7 +275,7 @@ static void disconnect(struct source *s)
 	display_x_clipboard_close(&s->clipboard);
 	if (s->c)
 		xcb_disconnect(take_ptr(s->c));
-	s->fetching = s->cursor_asked = 0;
+	s->fetching = s->cursor_asked = s->asked = 0;
 	s->drawn = false;
 	s->buttons = 0;
 }
@@ -241,7 +305,11 @@ static void look(struct source *s)
 
 static void on_readable(evutil_socket_t fd, short what, void *ctx)
 {
-	look(ctx);
+	struct source *s = ctx;
+
+	begin(s, PATIENCE_MS);
+	look(s);
+	end(s);
 }
 
 /* Whoever has waited for a reply may have read events that no socket tells of any more. */
@@ -347,17 +415,12 @@ static int listen_to(struct source *s, struct err *e)
 	return 0;
 }
 
-static int take_up(struct display_source *base, struct err *e)
+/* There is a connection. */
+static int begin_all(struct source *s, struct err *e)
 {
-	struct source *s = of(base);
 	xcb_screen_t *screen;
 	int r;
 
-	if (s->c)
-		return 0;
-	r = display_x_reach(s->options.files, s->options.number, &s->c, e);
-	if (r < 0)
-		return r;
 	screen = xcb_setup_roots_iterator(xcb_get_setup(s->c)).data;
 	r = screen ? 0 : err_set(e, ERR_FAILED, -EIO, "the X server has no screen");
 	if (r == 0) {
@@ -368,12 +431,35 @@ static int take_up(struct display_source *base, struct err *e)
 		r = watch(s, e);
 	if (r == 0)
 		r = measure(s, e);
-	if (r == 0)
-		r = listen_to(s, e);
+	return r == 0 ? listen_to(s, e) : r;
+}
+
+static int take_up(struct display_source *base, struct err *e)
+{
+	struct source *s = of(base);
+	bool over = false;
+	int r;
+
+	if (s->c)
+		return 0;
+	r = display_x_reach(s->options.files, s->options.number, s->patience_ms, &s->c, e);
+	if (r == 0) {
+		begin(s, s->patience_ms);
+		r = begin_all(s, e);
+		over = display_x_patience_end();
+	}
+	if (over)
+		r = err_set(e, ERR_FAILED, -ETIMEDOUT, "the X server does not answer");
+	if (r == -ETIMEDOUT) {
+		s->patience_ms = MIN(s->patience_ms * 2, MAX_PATIENCE_MS);
+		doubt(s);
+	}
 	if (r < 0) {
 		disconnect(s);
 		return r;
 	}
+	s->patience_ms = PATIENCE_MS;
+	answered(s);
 	/* What was drawn while nobody looked. */
 	add_damage(s, 0, 0, s->width, s->height);
 	tell_damaged(s);
@@ -385,6 +471,7 @@ static void release(struct source *s)
 {
 	xcb_get_input_focus_reply_t *r;
 
+	begin(s, PATIENCE_MS);
 	for (unsigned i = 1; i <= 9; i++)
 		if (i <= 3 || i >= 8)
 			xcb_test_fake_input(s->c, XCB_BUTTON_RELEASE, (uint8_t)i, XCB_CURRENT_TIME,
@@ -392,16 +479,18 @@ static void release(struct source *s)
 	display_x_keyboard_fini(&s->keyboard);
 	r = xcb_get_input_focus_reply(s->c, xcb_get_input_focus(s->c), NULL);
 	free(r);
+	end(s);
 }
 
 static void let_go(struct display_source *base)
 {
 	struct source *s = of(base);
 
-	if (!s->c)
-		return;
-	release(s);
-	disconnect(s);
+	if (s->c) {
+		release(s);
+		disconnect(s);
+	}
+	event_del(s->doubt);
 }
 
 /* ---- what the server asks for ---------------------------------------------------------------- */
@@ -414,7 +503,8 @@ static int attach(struct display_source *base, struct event_base *loop,
 	s->loop = loop;
 	s->events = events;
 	s->arg = arg;
-	return 0;
+	s->doubt = event_new(loop, -1, 0, on_doubt, s);
+	return s->doubt ? 0 : err_errno(e, -ENOMEM, "display");
 }
 
 static struct display_frame frame(struct display_source *base)
@@ -435,8 +525,11 @@ static void take_damage(struct display_source *base, pixman_region32_t *region)
 	pixman_region32_fini(&s->damaged);
 	pixman_region32_init(&s->damaged);
 	s->told = false;
-	if (s->c)
-		fetch(s);
+	if (!s->c)
+		return;
+	begin(s, PATIENCE_MS);
+	fetch(s);
+	end(s);
 }
 
 static size_t moves(struct display_source *base, struct display_move *ret, size_t max)
@@ -448,7 +541,14 @@ static size_t moves(struct display_source *base, struct display_move *ret, size_
 
 static void key(struct display_source *base, uint32_t keysym, uint16_t scancode, bool down)
 {
-	display_x_keyboard_key(&of(base)->keyboard, keysym, scancode, down);
+	struct source *s = of(base);
+
+	if (!s->c)
+		return;
+	begin(s, PATIENCE_MS);
+	display_x_keyboard_key(&s->keyboard, keysym, scancode, down);
+	ask(s);
+	end(s);
 }
 
 static void fake_button(struct source *s, uint8_t button, bool down)
@@ -478,6 +578,7 @@ static void pointer(
 
 	if (!s->c)
 		return;
+	begin(s, PATIENCE_MS);
 	xcb_test_fake_input(s->c, XCB_MOTION_NOTIFY, 0, XCB_CURRENT_TIME, s->root,
 		(int16_t)display_x_clamp(x, 0, s->width - 1),
 		(int16_t)display_x_clamp(y, 0, s->height - 1), 0);
@@ -488,12 +589,19 @@ static void pointer(
 	s->buttons = buttons;
 	turn(s, wheel_y, 4, 5);
 	turn(s, wheel_x, 6, 7);
-	xcb_flush(s->c);
+	ask(s);
+	end(s);
 }
 
 static void clipboard(struct display_source *base, const char *text, size_t len)
 {
-	display_x_clipboard_set(&of(base)->clipboard, text, len);
+	struct source *s = of(base);
+
+	if (s->c)
+		begin(s, PATIENCE_MS);
+	display_x_clipboard_set(&s->clipboard, text, len);
+	if (s->c)
+		end(s);
 }
 
 static void resize(struct display_source *base, int width, int height)
@@ -503,8 +611,10 @@ static void resize(struct display_source *base, int width, int height)
 
 	if (!s->c)
 		return;
+	begin(s, PATIENCE_MS);
 	if (display_x_screen_resize(s->c, s->root, width, height, &e) < 0)
 		log_warn("display: %s", e.msg);
+	end(s);
 	look_soon(s);
 }
 
@@ -522,6 +632,8 @@ static void destroy(struct display_source *base)
 	if (s->c)
 		release(s);
 	disconnect(s);
+	if (s->doubt)
+		event_free(s->doubt);
 	display_x_clipboard_fini(&s->clipboard);
 	display_x_framebuffer_unmap(&s->framebuffer);
 	pixman_region32_fini(&s->damaged);
@@ -556,6 +668,7 @@ int display_x_create(struct display_source **ret, const struct display_x_options
 	}
 	s->base.ops = &ops;
 	s->options = *o;
+	s->patience_ms = PATIENCE_MS;
 	s->clipboard.text = on_text;
 	s->clipboard.arg = s;
 	pixman_region32_init(&s->damaged);

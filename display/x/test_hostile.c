@@ -24,6 +24,7 @@
 #include "display/source.h"
 #include "display/x/clipboard.h"
 #include "display/x/cursor.h"
+#include "display/x/patience.h"
 #include "display/x/reach.h"
 #include "display/x/screen.h"
 #include "display/x/x.h"
@@ -33,8 +34,17 @@
 #define MAJOR	     140 /* of every extension */
 #define MAX_REQUEST  4096
 #define HIDDEN_MODES 60000
+#define PATIENCE_MS  30000
+#define SHORT_MS     100
+#define MUTE	     255 /* roots: no greeting */
 
-enum { INTERN_ATOM = 16, GET_PROPERTY = 20, SELECTION_OWNER = 23, QUERY_EXTENSION = 98 };
+enum {
+	INTERN_ATOM = 16,
+	ATOM_NAME = 17,
+	GET_PROPERTY = 20,
+	SELECTION_OWNER = 23,
+	QUERY_EXTENSION = 98
+};
 enum { RANDR_RESOURCES = 8, RANDR_CREATE_MODE = 16, RANDR_CRTC_INFO = 20 };
 
 struct room {
@@ -119,6 +129,12 @@ static void answer(int fd, const uint8_t *request, uint16_t sequence)
 		memcpy(head + 8, &atom, 4);
 		reply(fd, head, sequence, 0);
 		break;
+	case ATOM_NAME:
+		head[0] = 1;
+		memcpy(head + 2, &sequence, 2);
+		memcpy(head + 4, &much, 4);
+		say(fd, head, sizeof(head));
+		break;
 	case GET_PROPERTY:
 		head[1] = 8;
 		memcpy(head + 8, &atom, 4);
@@ -148,6 +164,8 @@ static _Noreturn void serve(int listener, unsigned roots)
 	uint8_t request[MAX_REQUEST];
 	uint16_t len;
 
+	while (roots == MUTE)
+		pause();
 	greet(fd, roots);
 	for (uint16_t sequence = 1;; sequence++) {
 		hear(fd, request, 4);
@@ -206,7 +224,7 @@ static xcb_connection_t *reach(const struct room *r)
 	xcb_connection_t *c = NULL;
 	struct err e = {0};
 
-	assert_int_equal(display_x_reach(r->dir, NUMBER, &c, &e), 0);
+	assert_int_equal(display_x_reach(r->dir, NUMBER, PATIENCE_MS, &c, &e), 0);
 	return c;
 }
 
@@ -218,7 +236,7 @@ static void a_greeting_without_a_screen(void **state)
 	xcb_connection_t *c = NULL;
 	struct err e = {0};
 
-	assert_int_equal(display_x_reach(r.dir, NUMBER, &c, &e), -EBADMSG);
+	assert_int_equal(display_x_reach(r.dir, NUMBER, PATIENCE_MS, &c, &e), -EBADMSG);
 	room_free(&r);
 }
 
@@ -229,6 +247,30 @@ static void modes_that_were_not_sent(void **state)
 	struct err e = {0};
 
 	assert_int_equal(display_x_screen_resize(c, 0x100, 640, 480, &e), -EBADMSG);
+	xcb_disconnect(c);
+	room_free(&r);
+}
+
+static void a_server_that_says_nothing(void **state)
+{
+	struct room r = room_new(MUTE);
+	xcb_connection_t *c = NULL;
+	struct err e = {0};
+
+	assert_int_equal(display_x_reach(r.dir, NUMBER, SHORT_MS, &c, &e), -ETIMEDOUT);
+	room_free(&r);
+}
+
+/* It is told that there is much of it, and no more is said. */
+static void a_reply_that_does_not_end(void **state)
+{
+	struct room r = room_new(1);
+	xcb_connection_t *c = reach(&r);
+
+	display_x_patience_begin(xcb_get_file_descriptor(c), SHORT_MS);
+	assert_null(xcb_get_atom_name_reply(c, xcb_get_atom_name(c, XCB_ATOM_STRING), NULL));
+	assert_true(display_x_patience_end());
+	assert_int_not_equal(xcb_connection_has_error(c), 0);
 	xcb_disconnect(c);
 	room_free(&r);
 }
@@ -282,6 +324,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_greeting_without_a_screen),
 		cmocka_unit_test(modes_that_were_not_sent),
+		cmocka_unit_test(a_server_that_says_nothing),
+		cmocka_unit_test(a_reply_that_does_not_end),
 		cmocka_unit_test(a_clipboard_that_was_not_sent),
 		cmocka_unit_test(a_cursor_that_was_not_sent),
 	};

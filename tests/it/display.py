@@ -434,6 +434,56 @@ def x_server_is_started_again(env):
 
 
 @test
+def an_x_server_that_stands_still(env):
+    """Viewers are told, and the session can be frozen as ever, again and again."""
+    begin_terminal(env)
+    v = Viewer(env)
+    sees_all(env, v)
+    x = str(env.podrun("inspect", "s").json()["display"]["server"])
+    env.podrun("kill", "-s", "STOP", "s", x)
+    v.type(0xffe1)
+    v.said("notice %s its X server" % NOTICE["paused"])
+    at = len(v.lines)
+    env.podrun("kill", "-s", "CONT", "s", x)
+    v.said("notice " + NOTICE["running"], at)
+    types(env, v, "on")
+    env.podrun("kill", "-s", "STOP", "s", x)
+    at = len(v.lines)
+    env.podrun("snapshot", "s", "-o", env.path("copy"))
+    # So it has been connected to in vain, and those connections are there.
+    v.said("notice %s its X server" % NOTICE["paused"], at)
+    env.podrun("suspend", "s")
+    env.podrun("resume", "-d", "s")
+    env.podrun("kill", "-s", "CONT", "s", x)
+    v = Viewer(env)
+    types(env, v, "again")
+    sees_all(env, v)
+    env.podrun("kill", "s")
+
+
+@test
+def an_x_server_that_says_nothing(env):
+    """It listens, and that is all: run tells, and ends."""
+    place = env.path("bin")
+    place.mkdir()
+    for program in ("sh", "rm", "mkdir"):
+        (place / program).symlink_to("/bin/" + program)
+    (place / "Xvfb").write_text(
+        "#!/usr/bin/python3 -S\n"
+        "import os, socket, sys\n"
+        "os.makedirs('/tmp/.X11-unix', exist_ok=True)\n"
+        "s = socket.socket(socket.AF_UNIX)\n"
+        "s.bind('/tmp/.X11-unix/X' + sys.argv[1][1:])\n"
+        "s.listen()\n"
+        "open('/dev/shm/.podrun-display/there', 'w')\n"
+        "c = [s.accept() for i in range(1000)]\n")
+    (place / "Xvfb").chmod(0o755)
+    r = env.podrun("run", "--display", "-v", "%s:/mnt" % place, "-e", "PATH=/mnt", "--", "/bin/true", check=False)
+    one_line(r, "display", "does not answer")
+    assert env.sessions() == []
+
+
+@test
 def a_stopped_display_server_does_not_hold_a_freeze_up(env):
     begin_terminal(env)
     Viewer(env)
