@@ -78,12 +78,12 @@ static void cover(struct grid *g, const pixman_box32_t *b)
 		}
 }
 
-static bool is_picture(const struct grid *g, const struct display_rect *r)
+static bool is_picture(const struct display_frame *f, const struct display_rect *r)
 {
 	int same = 0;
 
 	for (int y = r->y; y < r->y + r->h; y++) {
-		const uint32_t *p = display_frame_at(g->f, r->x, y);
+		const uint32_t *p = display_frame_at(f, r->x, y);
 
 		for (int i = 1; i < r->w; i++)
 			same += p[i] == p[i - 1];
@@ -122,7 +122,7 @@ static void sort_cell(const struct grid *g, struct cell *c)
 	c->colour = colours[0];
 	if (n == 1)
 		c->sort = FLAT;
-	else if (n > FEW_COLOURS && is_picture(g, &r))
+	else if (n > FEW_COLOURS && is_picture(g->f, &r))
 		c->sort = PICTURE;
 	else if (n <= FEW_COLOURS && is_tiled(g, &r, &c->colour))
 		c->sort = TILED;
@@ -298,6 +298,13 @@ static void each_cell(struct grid *g, void (*f)(struct grid *g, int x, int y))
 	for (int y = 0; y < g->rows; y++)
 		for (int x = 0; x < g->columns; x++)
 			f(g, x, y);
+}
+
+bool display_classify_is_picture(const struct display_frame *f, const struct display_rect *r)
+{
+	uint32_t colours[FEW_COLOURS + 1];
+
+	return display_palette_count(f, r, FEW_COLOURS, colours) > FEW_COLOURS && is_picture(f, r);
 }
 
 int display_classify(

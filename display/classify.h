@@ -16,4 +16,10 @@
 int display_classify(
 	const struct display_frame *f, pixman_region32_t *region, struct display_commands *out);
 
+/*
+ * True if @r of @f, a frame of our own, has many colours and few pixels like their neighbours.
+ * Meant for rectangles of some hundred pixels.
+ */
+bool display_classify_is_picture(const struct display_frame *f, const struct display_rect *r);
+
 #endif

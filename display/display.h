@@ -21,11 +21,13 @@
  *      move         what has only changed its place
  *      classify     the rest as commands
  *      update       the three of them, and the shadow
+ *      video        where a film plays
  *      film         frames of video
  *      decode       the other end
  *      record       its bytes in a file
  *      x/           the X server of a session as a source
  *      queue        what one viewer has yet to be sent, the shortest first
+ *      reel         what one viewer has of the films
  *      scale        a smaller picture
  *      pace         how much may be on its way to a viewer
  *      source       what is shown, and who takes input; memory is one for tests

@@ -8,7 +8,8 @@
  * Out: there is one buffer of encoded bytes, which is filled only when it is empty and the socket
  * takes more, with CHUNK bytes or a little more:
  *
- *      slots that have changed -> commands from the queue, in the order it decides -> UPDATED
+ *      slots that have changed -> commands from the queue, in the order it decides
+ *         -> a frame of a film -> UPDATED
  *
  * so that what waits does so in the queue, where it can still be overtaken and painted over.  The
  * socket's own buffer is kept small, and what is on its way beyond it by the pace (pace.h).  What
@@ -26,6 +27,8 @@
 
 #include "base/base.h"
 #include "display/classify.h"
+#include "display/film.h"
+#include "display/reel.h"
 #include "display/scale.h"
 #include "proto/display.pb-c.h"
 
@@ -54,11 +57,13 @@ struct display_peer {
 	int max_width, max_height;   /* that it wants; 0: any */
 	struct display_scale *scale; /* or NULL */
 	struct display_pace pace;
+	struct display_reel reel;
 	uint32_t seen[DISPLAY_SLOTS];
 	bool said_hello, joined, controls, audio;
 	bool blocked;  /* the socket is full */
 	bool told;     /* UPDATED was the last that was sent */
 	bool spare;    /* there has been no change for a while */
+	bool fresh;    /* there has been one since the timer was set */
 	bool finishes; /* the connection ends when all is sent */
 };
 
@@ -133,6 +138,7 @@ static int welcome(struct display_peer *p)
 	w.role = p->controls ? PB__DISPLAY_WELCOME__ROLE__CONTROL : PB__DISPLAY_WELCOME__ROLE__VIEW;
 	w.session = (char *)p->world->name;
 	w.codecs = p->codecs.mask;
+	w.video = p->reel.formats;
 	w.audio = p->audio;
 	put_packed(p, DISPLAY_WELCOME, &w.base);
 	if (buf_error(&p->out))
@@ -171,6 +177,7 @@ static int take_hello(struct display_peer *p, const struct display_message *m)
 	p->max_height = (int)MIN(h->max_height, (uint32_t)DISPLAY_SIZE_MAX);
 	p->controls = !h->view_only;
 	p->audio = h->audio;
+	display_reel_init(&p->reel, h->video, p->codecs.quality);
 	if (p->world->frame)
 		r = welcome(p);
 	pb__display_hello__free_unpacked(h, NULL);
@@ -341,11 +348,39 @@ static int put_command(struct display_peer *p)
 		return r;
 	size = p->out.len - before;
 	display_queue_sent(p->queue, &c, size, r > 0);
+	display_reel_paid(&p->reel, size);
 	display_pace_sent(&p->pace, size);
 	p->told = false;
+	p->fresh = true;
 	if (display_pace_due(&p->pace))
 		put_serial(p, DISPLAY_MARK);
 	return 1;
+}
+
+/*
+ * The newest frame of a film that has one.  Commands have come first, and as many bytes of them as
+ * the last frame had, if so many waited: neither waits long for the other.  0 or -ENOMEM.
+ */
+static int put_film(struct display_peer *p)
+{
+	struct display_reel_film *f = display_reel_next(&p->reel);
+	struct display_film_kind kind;
+	size_t before = p->out.len, size;
+	int r;
+
+	if (!f || display_queue_copies(p->queue) || display_pace_room(&p->pace) == 0 ||
+		(p->reel.owed && !display_queue_empty(p->queue)))
+		return 0;
+	kind = display_reel_kind(&p->reel, f);
+	r = display_film_put(p->world->film, &p->out, f->id, f->us, frame_of(p), &f->rect, &kind);
+	if (r < 0 && r != -EMSGSIZE)
+		return r;
+	size = p->out.len - before;
+	display_reel_sent(&p->reel, f, size, p->pace.window);
+	display_queue_sent_apart(p->queue, &f->rect, size);
+	display_pace_sent(&p->pace, size);
+	p->told = false;
+	return 0;
 }
 
 /* Encodes what comes next; 0 or -ENOMEM. */
@@ -357,18 +392,25 @@ static int fill(struct display_peer *p)
 	queue_wishes(p);
 	if (!display_queue_empty(p->queue))
 		p->spare = false;
-	while (p->out.len < CHUNK && r > 0)
+	/* What is only sent again, better, is behind a new frame. */
+	while (p->out.len < CHUNK && r > 0 &&
+		!(display_queue_empty(p->queue) && display_reel_next(&p->reel)))
 		r = put_command(p);
+	if (r >= 0)
+		r = put_film(p);
 	if (r < 0)
 		return r;
 	if (display_pace_due(&p->pace))
 		put_serial(p, DISPLAY_MARK);
-	if (display_queue_empty(p->queue) && !p->told) {
+	if (display_queue_empty(p->queue) && !display_reel_next(&p->reel) && !p->told) {
 		p->told = true;
 		put_serial(p, DISPLAY_UPDATED);
 	}
-	if (display_queue_empty(p->queue) && !p->spare && display_queue_state(p->queue).lossy)
+	if (display_queue_empty(p->queue) && !p->spare && display_queue_state(p->queue).lossy &&
+		(p->fresh || !event_pending(p->timer, EV_TIMEOUT, NULL))) {
+		p->fresh = false;
 		wait_ms(p, REFRESH_MS);
+	}
 	return buf_error(&p->out);
 }
 
@@ -517,6 +559,7 @@ void display_peer_resized(struct display_peer *p)
 		if (fit(p) < 0)
 			display_peer_finish(p);
 		display_queue_resize(p->queue, frame_of(p)->width, frame_of(p)->height);
+		display_reel_clear(&p->reel);
 		pixman_region32_clear(&p->wishes);
 	} else if (p->said_hello && !p->finishes && welcome(p) < 0) {
 		display_peer_finish(p);
@@ -537,30 +580,80 @@ static void put_area(struct display_peer *p, pixman_region32_t *area)
 	display_peer_kick(p);
 }
 
-/* The smaller picture follows, and is sent where it has changed. */
+/* Where @r of the world's frame is in its own, with every pixel that it touches. */
+static struct display_rect own_rect(const struct display_peer *p, const struct display_rect *r)
+{
+	const struct display_frame *f = p->world->frame, *s = frame_of(p);
+	struct display_rect own = {r->x * s->width / f->width, r->y * s->height / f->height, 0, 0};
+
+	own.w = ((r->x + r->w) * s->width + f->width - 1) / f->width - own.x;
+	own.h = ((r->y + r->h) * s->height + f->height - 1) / f->height - own.y;
+	return own;
+}
+
+/* The smaller picture follows, and is sent where it has changed, but for films. */
 static void put_smaller(struct display_peer *p, pixman_region32_t *changed)
 {
 	pixman_region32_t area;
 
 	pixman_region32_init(&area);
-	if (display_scale_run(p->scale, p->world->frame, changed, &area) == 0)
+	if (display_scale_run(p->scale, p->world->frame, changed, &area) == 0) {
+		for (int i = 0; i < DISPLAY_VIDEO_FILMS; i++) {
+			const struct display_rect *r = &p->reel.films[i].rect;
+			pixman_region32_t film;
+
+			pixman_region32_init_rect(
+				&film, r->x, r->y, (unsigned)r->w, (unsigned)r->h);
+			if (p->reel.films[i].id)
+				pixman_region32_subtract(&area, &area, &film);
+			pixman_region32_fini(&film);
+		}
 		put_area(p, &area);
-	else
+	} else {
 		display_peer_finish(p);
+	}
 	pixman_region32_fini(&area);
 }
 
-void display_peer_update(
-	struct display_peer *p, const struct display_commands *c, pixman_region32_t *changed)
+void display_peer_update(struct display_peer *p, const struct display_commands *c,
+	const struct display_commands *films, pixman_region32_t *changed)
 {
 	if (!p->joined)
 		return;
 	queue_wishes(p); /* first: nothing is copied from there */
-	if (p->scale)
+	if (p->scale) {
 		put_smaller(p, changed);
-	else
+	} else {
 		display_queue_add(p->queue, c->list, c->n);
+		if (!display_reel_shows(&p->reel))
+			display_queue_add(p->queue, films->list, films->n);
+	}
+	display_reel_note(&p->reel, p->world->films);
 	display_peer_kick(p);
+}
+
+bool display_peer_shows_films(const struct display_peer *p)
+{
+	return p->joined && display_reel_shows(&p->reel);
+}
+
+void display_peer_films(struct display_peer *p)
+{
+	const struct display_video_film *films = p->world->films;
+	struct display_rect rects[DISPLAY_VIDEO_FILMS];
+	pixman_region32_t held, open;
+
+	if (!display_peer_shows_films(p))
+		return;
+	for (int i = 0; i < DISPLAY_VIDEO_FILMS; i++)
+		rects[i] = own_rect(p, &films[i].rect);
+	pixman_region32_init(&held);
+	pixman_region32_init(&open);
+	display_reel_follow(&p->reel, films, rects, &held, &open);
+	display_queue_hold(p->queue, &held);
+	put_area(p, &open);
+	pixman_region32_fini(&held);
+	pixman_region32_fini(&open);
 }
 
 void display_peer_everything(struct display_peer *p)
@@ -576,6 +669,7 @@ void display_peer_everything(struct display_peer *p)
 	else
 		put_area(p, &all);
 	pixman_region32_fini(&all);
+	display_peer_films(p);
 }
 
 void display_peer_watch(struct display_peer *p, const struct display_rect *r)
@@ -585,12 +679,7 @@ void display_peer_watch(struct display_peer *p, const struct display_rect *r)
 	if (!p->joined)
 		return;
 	if (r && p->scale) {
-		const struct display_frame *f = p->world->frame, *s = frame_of(p);
-
-		own.x = r->x * s->width / f->width;
-		own.y = r->y * s->height / f->height;
-		own.w = r->w * s->width / f->width + 1;
-		own.h = r->h * s->height / f->height + 1;
+		own = own_rect(p, r);
 		r = &own;
 	}
 	display_queue_watch(p->queue, r);

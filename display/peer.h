@@ -18,6 +18,7 @@
 #include "display/command.h"
 #include "display/pace.h"
 #include "display/queue.h"
+#include "display/video.h"
 
 struct event;
 struct event_base;
@@ -39,6 +40,8 @@ struct display_world {
 	const char *name;		   /* of the session */
 	const struct display_frame *frame; /* the shadow */
 	struct display_encoder *encoder;
+	struct display_film *film;
+	const struct display_video_film *films; /* that play; NULL: no frame yet */
 	struct {
 		struct buf message; /* header and body; empty: none yet */
 		uint32_t version;   /* another one for another message */
@@ -74,11 +77,15 @@ bool display_peer_listens(const struct display_peer *p);
 /* The world's frame has another size, and is black: nothing waits any more. */
 void display_peer_resized(struct display_peer *p);
 /*
- * The frame has changed by these commands, in @changed.  Before it has joined, this and those below
- * do nothing.
+ * The frame has changed by these commands, in @changed; @films is what else has changed where films
+ * play, for those that are not shown them.  Before it has joined, this and those below do nothing.
  */
-void display_peer_update(
-	struct display_peer *p, const struct display_commands *c, pixman_region32_t *changed);
+void display_peer_update(struct display_peer *p, const struct display_commands *c,
+	const struct display_commands *films, pixman_region32_t *changed);
+/* Is it shown films as such? */
+bool display_peer_shows_films(const struct display_peer *p);
+/* Others play, or elsewhere. */
+void display_peer_films(struct display_peer *p);
 /* All of the frame is to be sent. */
 void display_peer_everything(struct display_peer *p);
 /* Where on the screen its person looks (display_queue_watch), or NULL. */

@@ -67,6 +67,7 @@ struct display_queue {
 	struct display_command copies[DISPLAY_QUEUE_COPIES];
 	size_t n_copies;
 	pixman_region32_t lossy;
+	pixman_region32_t held;
 	pixman_box32_t watched; /* empty: nothing */
 	uint32_t cost[KINDS];	/* 1/1024 bytes per pixel */
 };
@@ -216,6 +217,7 @@ static void clear(struct display_queue *q)
 	memset(q->lists, 0, sizeof(q->lists));
 	q->n = q->n_copies = 0;
 	pixman_region32_clear(&q->lossy);
+	pixman_region32_clear(&q->held);
 }
 
 struct display_queue *display_queue_new(int width, int height)
@@ -227,6 +229,7 @@ struct display_queue *display_queue_new(int width, int height)
 	q->width = width;
 	q->height = height;
 	pixman_region32_init(&q->lossy);
+	pixman_region32_init(&q->held);
 	memcpy(q->cost, first_cost, sizeof(q->cost));
 	return q;
 }
@@ -237,6 +240,7 @@ void display_queue_destroy(struct display_queue *q)
 		return;
 	clear(q);
 	pixman_region32_fini(&q->lossy);
+	pixman_region32_fini(&q->held);
 	free(q);
 }
 
@@ -383,8 +387,10 @@ static void moved_parts(struct display_queue *q, const struct display_rect *sour
 		pixman_region32_union(waits, waits, &part);
 	}
 	pixman_region32_fini(&part);
+	/* What is held may be older than the frame, too. */
+	pixman_region32_union(lossy, &q->lossy, &q->held);
 	pixman_region32_intersect_rect(
-		lossy, &q->lossy, source->x, source->y, (unsigned)source->w, (unsigned)source->h);
+		lossy, lossy, source->x, source->y, (unsigned)source->w, (unsigned)source->h);
 	pixman_region32_translate(waits, dx, dy);
 	pixman_region32_translate(lossy, dx, dy);
 }
@@ -580,11 +586,15 @@ static enum display_queue_result next_refresh(
 	struct display_command c = {.type = DISPLAY_RAW, .hint = DISPLAY_PLAIN};
 	pixman_region32_t area;
 
-	if (!pixman_region32_not_empty(&q->lossy))
+	pixman_region32_init(&area);
+	pixman_region32_subtract(&area, &q->lossy, &q->held);
+	if (!pixman_region32_not_empty(&area)) {
+		pixman_region32_fini(&area);
 		return DISPLAY_QUEUE_NONE;
-	c.rect = cut(q, &c, &q->lossy, 0, room);
-	pixman_region32_init_rect(
-		&area, c.rect.x, c.rect.y, (unsigned)c.rect.w, (unsigned)c.rect.h);
+	}
+	c.rect = cut(q, &c, &area, 0, room);
+	pixman_region32_reset(&area,
+		&(pixman_box32_t){c.rect.x, c.rect.y, c.rect.x + c.rect.w, c.rect.y + c.rect.h});
 	pixman_region32_subtract(&q->lossy, &q->lossy, &area);
 	pixman_region32_fini(&area);
 	*ret = c;
@@ -619,6 +629,13 @@ enum display_queue_result display_queue_next(
 	return DISPLAY_QUEUE_COMMAND;
 }
 
+static void add_lossy(struct display_queue *q, const struct display_rect *r)
+{
+	pixman_region32_union_rect(
+		&q->lossy, &q->lossy, r->x, r->y, (unsigned)r->w, (unsigned)r->h);
+	simplify(q, &q->lossy);
+}
+
 void display_queue_sent(
 	struct display_queue *q, const struct display_command *c, size_t bytes, bool lossy)
 {
@@ -632,13 +649,34 @@ void display_queue_sent(
 		/* Large ones say more than small ones. */
 		q->cost[kind] = (uint32_t)((q->cost[kind] * 7 + MIN(now, 3072u)) / 8 + 1);
 	}
-	if (c->type == DISPLAY_COPY)
-		return;
-	if (lossy) {
-		pixman_region32_union_rect(&q->lossy, &q->lossy, c->rect.x, c->rect.y,
-			(unsigned)c->rect.w, (unsigned)c->rect.h);
+	if (lossy && c->type != DISPLAY_COPY)
+		add_lossy(q, &c->rect);
+}
+
+void display_queue_hold(struct display_queue *q, pixman_region32_t *area)
+{
+	pixman_region32_t more;
+
+	pixman_region32_init(&more);
+	pixman_region32_subtract(&more, area, &q->held);
+	if (pixman_region32_not_empty(&more)) {
+		evict(q, &more);
+		pixman_region32_union(&q->lossy, &q->lossy, &more);
 		simplify(q, &q->lossy);
 	}
+	pixman_region32_copy(&q->held, area);
+	pixman_region32_fini(&more);
+}
+
+void display_queue_sent_apart(struct display_queue *q, const struct display_rect *r, size_t bytes)
+{
+	q->sent += bytes;
+	add_lossy(q, r);
+}
+
+bool display_queue_copies(const struct display_queue *q)
+{
+	return q->n_copies > 0;
 }
 
 bool display_queue_empty(const struct display_queue *q)

@@ -10,6 +10,7 @@
  *      display_queue_add      after each update of the frame: what has changed
  *      display_queue_next     when there is room: a command, or as many rows of one as fit
  *      display_queue_sent     what that came to
+ *      display_queue_hold     places that are shown as video, by somebody else
  *
  * The rule between queue and viewer: once the COPYs that wait have been executed, the viewer's
  * picture is the frame except where something waits (or where it has been sent lossily).
@@ -70,6 +71,16 @@ enum display_queue_result display_queue_next(
 /* A command that _next gave became @bytes, in a lossy codec or not.  Estimates learn from it. */
 void display_queue_sent(
 	struct display_queue *q, const struct display_command *c, size_t bytes, bool lossy);
+
+/*
+ * @area is shown as video: it counts as sent lossily, and isn't refreshed as long as it is held.
+ * What waits there does so no more; commands that are added there later go as usual.
+ */
+void display_queue_hold(struct display_queue *q, pixman_region32_t *area);
+/* @r has been sent, lossily, but not by a command of this queue, which are behind @bytes now. */
+void display_queue_sent_apart(struct display_queue *q, const struct display_rect *r, size_t bytes);
+/* COPYs wait: nothing may be sent in front of them. */
+bool display_queue_copies(const struct display_queue *q);
 
 /* Nothing waits (there may be something to refresh). */
 bool display_queue_empty(const struct display_queue *q);

@@ -25,8 +25,11 @@
 #include <sys/socket.h>
 
 #include "base/base.h"
+#include "display/classify.h"
+#include "display/film.h"
 #include "display/peer.h"
 #include "display/update.h"
+#include "display/video.h"
 #include "proto/display.pb-c.h"
 
 #define GAP_NS	    12000000ull
@@ -60,12 +63,14 @@ struct display_server {
 	struct display_source *source;
 	const struct display_server_ops *ops;
 	void *arg;
-	struct event *tick, *resize;
+	struct event *tick, *resize, *rests;
 	struct display_world world;
 	struct display_update *update; /* NULL: there is no picture yet */
+	struct display_video *video;   /* likewise */
 	struct viewer *viewers;
 	size_t n_viewers;
 	bool damaged, attached, finishes, listened;
+	uint64_t (*clock)(void);   /* of films */
 	uint64_t last_ns, took_ns; /* of the last update */
 	uint64_t input_ns;
 	struct display_rect caret; /* w of 0: unknown */
@@ -133,25 +138,92 @@ static void watch(
 		v->peer, now - v->input_ns < WATCH_NS && v->watched.w > 0 ? &v->watched : NULL);
 }
 
+/* What has changed where films play, as commands for those who are not shown films. */
+static void put_films(
+	struct display_server *s, pixman_region32_t *changed, struct display_commands *out)
+{
+	pixman_region32_t part;
+	bool all = true;
+
+	for (struct viewer *v = s->viewers; v; v = v->next)
+		all = all && display_peer_shows_films(v->peer);
+	if (all || !display_video_plays(s->video))
+		return;
+	pixman_region32_init(&part);
+	pixman_region32_intersect(&part, changed, display_video_region(s->video));
+	if (display_classify(s->world.frame, &part, out) < 0)
+		log_warn("display: no memory for an update");
+	pixman_region32_fini(&part);
+}
+
+static bool any_shows_films(const struct display_server *s)
+{
+	for (const struct viewer *v = s->viewers; v; v = v->next)
+		if (display_peer_shows_films(v->peer))
+			return true;
+	return false;
+}
+
+/* Looks for films behind an update, or without one (NULL). */
+static void look_for_films(struct display_server *s, const struct display_commands *c)
+{
+	const struct timeval t = {0, DISPLAY_VIDEO_LOOK_NS / 1000};
+
+	if (!any_shows_films(s)) {
+		if (!display_video_plays(s->video))
+			return;
+		display_video_forget(s->video);
+	} else if (!display_video_look(s->video, s->clock(), s->world.frame, c)) {
+		return;
+	}
+	display_update_leave(s->update, display_video_region(s->video));
+	for (struct viewer *v = s->viewers; v; v = v->next)
+		display_peer_films(v->peer);
+	if (display_video_plays(s->video))
+		event_add(s->rests, &t);
+	else
+		event_del(s->rests);
+}
+
 static void tell_all(struct display_server *s, const struct display_commands *c,
 	pixman_region32_t *changed, uint64_t now)
 {
+	struct display_commands films = {0};
+
+	put_films(s, changed, &films);
+	display_video_change(s->video, s->clock(), changed);
 	for (struct viewer *v = s->viewers; v; v = v->next) {
 		watch(s, v, changed, now);
-		display_peer_update(v->peer, c, changed);
+		display_peer_update(v->peer, c, &films, changed);
 	}
+	display_commands_fini(&films);
+	look_for_films(s, c);
+}
+
+/* A film may have come to rest. */
+static void on_rests(evutil_socket_t fd, short what, void *arg)
+{
+	struct display_server *s = arg;
+
+	look_for_films(s, NULL);
 }
 
 /* The source's picture has a size that the shadow has not: begins anew.  0 or -ENOMEM. */
 static int begin(struct display_server *s, const struct display_frame *now)
 {
+	struct display_video *video = display_video_new(now->width, now->height);
 	struct display_update *u;
-	int r = display_update_new(now->width, now->height, &u);
+	int r = video ? display_update_new(now->width, now->height, &u) : -ENOMEM;
 
-	if (r < 0)
+	if (r < 0) {
+		display_video_free(video);
 		return r;
+	}
 	display_update_free(s->update);
+	display_video_free(s->video);
 	s->update = u;
+	s->video = video;
+	s->world.films = display_video_films(video);
 	s->world.frame = display_update_shadow(u);
 	set_slot(s, DISPLAY_SLOT_SIZE, NULL, NULL);
 	for (struct viewer *v = s->viewers; v; v = v->next)
@@ -187,7 +259,7 @@ static void run_update(struct display_server *s)
 	}
 	if (r == 0)
 		r = display_update_run(s->update, &now, &damage, moves, n, &commands, &changed);
-	if (r > 0)
+	if (r >= 0 && pixman_region32_not_empty(&changed))
 		tell_all(s, &commands, &changed, began);
 	else if (r < 0)
 		log_warn("display: no memory for an update");
@@ -486,11 +558,15 @@ int display_server_new(struct event_base *base, struct display_source *source, c
 		.arg = arg,
 		.attached = true,
 		.damaged = true,
+		.clock = io_now_ns,
 		.world = {.base = base, .name = name}};
 	s->tick = event_new(base, -1, 0, on_tick, s);
 	s->resize = event_new(base, -1, 0, on_resize_timer, s);
-	if (s->tick && s->resize)
+	s->rests = event_new(base, -1, EV_PERSIST, on_rests, s);
+	if (s->tick && s->resize && s->rests)
 		r = display_encoder_new(&s->world.encoder);
+	if (r == 0)
+		r = display_film_new(&s->world.film);
 	if (r < 0)
 		err_errno(e, r, "display server");
 	else
@@ -502,6 +578,11 @@ int display_server_new(struct event_base *base, struct display_source *source, c
 	}
 	*ret_server = s;
 	return 0;
+}
+
+void display_server_clock(struct display_server *s, uint64_t (*now_ns)(void))
+{
+	s->clock = now_ns;
 }
 
 void display_server_free(struct display_server *s)
@@ -517,9 +598,13 @@ void display_server_free(struct display_server *s)
 		event_free(s->tick);
 	if (s->resize)
 		event_free(s->resize);
+	if (s->rests)
+		event_free(s->rests);
 	for (int i = 0; i < DISPLAY_SLOTS; i++)
 		buf_fini(&s->world.slots[i].message);
 	display_encoder_free(s->world.encoder);
+	display_film_free(s->world.film);
+	display_video_free(s->video);
 	display_update_free(s->update);
 	free(s);
 }

@@ -14,6 +14,7 @@
 struct display_update {
 	struct display_frame shadow, taken;
 	struct display_mover *mover;
+	pixman_region32_t left; /* to others */
 };
 
 int display_update_new(int width, int height, struct display_update **ret_update)
@@ -23,6 +24,7 @@ int display_update_new(int width, int height, struct display_update **ret_update
 
 	if (!u)
 		return -ENOMEM;
+	pixman_region32_init(&u->left);
 	r = display_frame_init(&u->shadow, width, height);
 	if (r == 0)
 		r = display_frame_init(&u->taken, width, height);
@@ -43,7 +45,13 @@ void display_update_free(struct display_update *u)
 	display_frame_fini(&u->shadow);
 	display_frame_fini(&u->taken);
 	display_mover_free(u->mover);
+	pixman_region32_fini(&u->left);
 	free(u);
+}
+
+void display_update_leave(struct display_update *u, pixman_region32_t *area)
+{
+	pixman_region32_copy(&u->left, area);
 }
 
 const struct display_frame *display_update_shadow(const struct display_update *u)
@@ -102,7 +110,7 @@ int display_update_run(struct display_update *u, const struct display_frame *now
 	pixman_region32_init(&rest);
 	display_change_find(&u->shadow, now, damage, &all);
 	copy_region(&u->taken, now, &all);
-	pixman_region32_copy(&rest, &all);
+	pixman_region32_subtract(&rest, &all, &u->left);
 	for (int i = 0; i < DISPLAY_MOVES && r > 0; i++)
 		r = move(u, &rest, hints, n_hints, out);
 	if (r >= 0)

@@ -24,6 +24,12 @@ void display_update_free(struct display_update *u);
 const struct display_frame *display_update_shadow(const struct display_update *u);
 
 /*
+ * What changes in @area is from now on shown by somebody else (as video): no commands are made of
+ * it, though it is in `changed`, and COPYs may read from there.
+ */
+void display_update_leave(struct display_update *u, pixman_region32_t *area);
+
+/*
  * Looks at @damage of @now, which is as large as the shadow, and appends commands to @out that
  * bring a viewer to it: COPYs first, to be carried out in their order and before all others, then
  * the rest in any order. The shadow is then what they lead to.  What changes in @now meanwhile is

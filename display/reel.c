@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A frame that is larger than what may be on its way to the viewer delays everything behind it by
+ * more than the line's time: after STRIKES of those the next level is taken.  Back it goes when a
+ * better frame would fit, for CALM frames.
+ */
+#include "display/reel.h"
+
+#include <string.h>
+
+#include "base/base.h"
+
+#define STRIKES	    3
+#define CALM	    96
+#define MUCH	    5	      /* a level's frames have about a quarter of the one's before */
+#define PIXELS	    (2 << 20) /* of a frame that is sent, at most */
+#define QUALITY	    80	      /* more is not seen in what moves */
+#define QUALITY_LOW 50
+
+static const struct level {
+	int shrink;
+	bool low;
+} levels[] = {{1, false}, {2, false}, {2, true}, {4, false}, {4, true}, {8, true}};
+
+void display_reel_init(struct display_reel *r, unsigned formats, int quality)
+{
+	*r = (struct display_reel){0};
+	if (quality <= 0)
+		return;
+	r->formats = formats & DISPLAY_FILM_FORMATS;
+	r->quality = MIN(quality, QUALITY);
+}
+
+bool display_reel_shows(const struct display_reel *r)
+{
+	return r->formats;
+}
+
+void display_reel_clear(struct display_reel *r)
+{
+	memset(r->films, 0, sizeof(r->films));
+	r->owed = 0;
+}
+
+static void add(pixman_region32_t *to, const struct display_rect *r)
+{
+	pixman_region32_union_rect(to, to, r->x, r->y, (unsigned)r->w, (unsigned)r->h);
+}
+
+void display_reel_follow(struct display_reel *r, const struct display_video_film *films,
+	const struct display_rect *rects, pixman_region32_t *held, pixman_region32_t *open)
+{
+	pixman_region32_clear(held);
+	for (int i = 0; i < DISPLAY_VIDEO_FILMS; i++) {
+		struct display_reel_film *f = &r->films[i];
+
+		if (f->id != films[i].id) {
+			if (f->id && f->newest != f->sent)
+				add(open, &f->rect);
+			*f = (struct display_reel_film){.id = films[i].id};
+		}
+		if (!f->id)
+			continue;
+		f->rect = rects[i];
+		add(held, &f->rect);
+	}
+	/* Another one may have taken it over. */
+	pixman_region32_subtract(open, open, held);
+	display_reel_note(r, films);
+}
+
+void display_reel_note(struct display_reel *r, const struct display_video_film *films)
+{
+	for (int i = 0; i < DISPLAY_VIDEO_FILMS; i++) {
+		if (!r->films[i].id || r->films[i].id != films[i].id)
+			continue;
+		r->films[i].newest = films[i].frame;
+		r->films[i].us = films[i].ns / 1000;
+	}
+}
+
+struct display_reel_film *display_reel_next(struct display_reel *r)
+{
+	for (int i = 1; i <= DISPLAY_VIDEO_FILMS; i++) {
+		const int k = (r->last + i) % DISPLAY_VIDEO_FILMS;
+
+		if (r->films[k].id && r->films[k].newest != r->films[k].sent)
+			return &r->films[k];
+	}
+	return NULL;
+}
+
+struct display_film_kind display_reel_kind(
+	const struct display_reel *r, const struct display_reel_film *f)
+{
+	const struct level *l = &levels[f->level];
+	struct display_film_kind kind = {DISPLAY_VIDEO_MJPEG, r->quality, l->shrink};
+
+	if (!(r->formats & 1u << DISPLAY_VIDEO_MJPEG))
+		kind.format = DISPLAY_VIDEO_I420;
+	if (l->low)
+		kind.quality = MIN(kind.quality, QUALITY_LOW);
+	while (display_rect_area(&f->rect) / kind.shrink / kind.shrink > PIXELS)
+		kind.shrink *= 2;
+	return kind;
+}
+
+void display_reel_sent(
+	struct display_reel *r, struct display_reel_film *f, size_t bytes, uint64_t window)
+{
+	f->sent = f->newest;
+	r->last = (int)(f - r->films);
+	r->owed = bytes;
+	if (bytes > window || bytes == 0) {
+		f->calm = 0;
+		if (++f->strikes < STRIKES && bytes)
+			return;
+		f->strikes = 0;
+		f->level = MIN(f->level + 1, (unsigned)ARRAY_SIZE(levels) - 1);
+	} else {
+		f->strikes = 0;
+		f->calm = bytes * MUCH < window ? f->calm + 1 : 0;
+		if (f->calm < CALM || !f->level)
+			return;
+		f->calm = 0;
+		f->level--;
+	}
+}
+
+void display_reel_paid(struct display_reel *r, size_t bytes)
+{
+	r->owed -= MIN(r->owed, (uint64_t)bytes);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * reel - what one viewer has of the films that play (video.h): which frame was sent, and how the
+ * next one is to be.
+ *
+ * No frames are kept: the newest is made of the screen when there is room for it, and those that
+ * came meanwhile are never sent.  On a line that is too slow for frames they become smaller.
+ */
+#ifndef DISPLAY_REEL_H
+#define DISPLAY_REEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "display/film.h"
+#include "display/video.h"
+
+/* Zero: shows none. */
+struct display_reel {
+	unsigned formats; /* that the viewer takes, of DISPLAY_FILM_FORMATS */
+	int quality;	  /* 1..100 */
+	struct display_reel_film {
+		uint16_t id;		  /* 0: none */
+		struct display_rect rect; /* in the viewer's picture */
+		uint64_t newest, sent;	  /* frames */
+		uint64_t us;		  /* of the newest */
+		unsigned level;		  /* 0: as good as wished */
+		unsigned strikes, calm;	  /* frames that were too large, or small enough */
+	} films[DISPLAY_VIDEO_FILMS];
+	int last;      /* that was sent */
+	uint64_t owed; /* bytes of other things that come before the next frame, if any wait */
+};
+
+/* A viewer takes these formats at this quality (0: none). */
+void display_reel_init(struct display_reel *r, unsigned formats, int quality);
+/* Are films shown at all? */
+bool display_reel_shows(const struct display_reel *r);
+/* The viewer's picture is a new one: nothing plays. */
+void display_reel_clear(struct display_reel *r);
+
+/*
+ * @films play now, and are at @rects of the viewer's picture.  @held (initialised) becomes where they
+ * are; to @open (initialised) is added where one has ended whose last frame was not sent.
+ */
+void display_reel_follow(struct display_reel *r, const struct display_video_film *films,
+	const struct display_rect *rects, pixman_region32_t *held, pixman_region32_t *open);
+/* Which frames there are now. */
+void display_reel_note(struct display_reel *r, const struct display_video_film *films);
+
+/* A film with a newer frame than was sent, in turn, or NULL. */
+struct display_reel_film *display_reel_next(struct display_reel *r);
+/* How its frame is to be made. */
+struct display_film_kind display_reel_kind(
+	const struct display_reel *r, const struct display_reel_film *f);
+/*
+ * Its newest frame was sent and came to @bytes (0: it could not be made), of @window that may be on
+ * their way.
+ */
+void display_reel_sent(
+	struct display_reel *r, struct display_reel_film *f, size_t bytes, uint64_t window);
+/* So many bytes of other things have been sent. */
+void display_reel_paid(struct display_reel *r, size_t bytes);
+
+#endif
