@@ -290,7 +290,7 @@ static struct ckpt_dump *new_dump(
 
 /* The first @n stages. */
 static int freeze_once(struct ckpt_dump **ret, const struct ckpt_world *w,
-	const struct ckpt_dump_options *o, const struct ckpt_before *before, size_t n,
+	const struct ckpt_dump_options *o, struct ckpt_before *before, size_t n,
 	struct err *e)
 {
 	uint64_t begin = io_now_ns();
@@ -343,11 +343,12 @@ static int look_ahead(const struct ckpt_world *w, const struct ckpt_dump_options
 	struct buf *found, struct ckpt_before **ret_before, struct err *e)
 {
 	struct ckpt_dump *d = new_dump(w, o, e);
+	bool quiet;
 
 	if (!d)
 		return e->error;
-	ckpt_find_ahead(d, found);
-	*ret_before = o->snapshot ? ckpt_before_read(d) : NULL;
+	quiet = ckpt_find_ahead(d, found);
+	*ret_before = o->snapshot ? ckpt_before_read(d, quiet) : NULL;
 	free_dump(d);
 	return 0;
 }

@@ -433,6 +433,7 @@ int ckpt_survey_memory(struct ckpt_dump *d, struct err *e)
 {
 	int r = each_living(d, ckpt_survey_open_up, e);
 
+	ckpt_before_look_again(d->before);
 	if (r == 0)
 		r = par_each(d->n_procs, read_maps, d, e);
 	if (r == 0)

@@ -57,7 +57,7 @@ struct ckpt_proc {
 	struct ckpt_thread **threads; /* threads[0] is the leader, if that lives */
 	size_t n_threads;
 	struct proc_maps maps; /* with detail, unless outlined; empty for zombies */
-	bool from_before;      /* their detail is from before it was stopped (memory/before.c) */
+	bool from_before;      /* they are from before it was stopped (memory/before.c) */
 	bool outlined;	       /* its outline is still to tell the detail (memory/outline.c) */
 	struct ckpt_mappings *mappings; /* what they are, as far as it was asked (memory/mapping.c) */
 	struct buf memory_pages;    /* struct ckpt_run: its touched private pages (memory/space.c) */
@@ -123,7 +123,7 @@ struct ckpt_dump {
 	struct ckpt_nested *nested; /* number i is nested[i - 1] */
 	size_t n_nested;
 
-	const struct ckpt_before *before; /* while freezing: memory/before.c; NULL */
+	struct ckpt_before *before; /* while freezing: memory/before.c; NULL */
 	struct buf found; /* names from before the freeze, and of lost files (kinds/find.h) */
 	bool found_lost;
 	struct proto_writer *out; /* while writing */

@@ -79,7 +79,7 @@ static size_t make_unique(struct find_inode *v, size_t n)
 	return k;
 }
 
-void ckpt_find_ahead(const struct ckpt_dump *d, struct buf *ret)
+bool ckpt_find_ahead(const struct ckpt_dump *d, struct buf *ret)
 {
 	_cleanup_free_ int *pids = NULL;
 	int proc = d->world->proc_fd;
@@ -87,16 +87,17 @@ void ckpt_find_ahead(const struct ckpt_dump *d, struct buf *ret)
 	size_t n = 0;
 
 	if (quiet && proc_list_numbers(proc, ".", &pids, &n, NULL) < 0)
-		return;
+		return false;
 	for (size_t i = 0; quiet && i < n; i++)
 		quiet = pids[i] == 1 || take_process(proc, pids[i], ret);
 	if (!quiet || buf_error(ret) < 0) {
 		buf_clear(ret);
-		return;
+		return false;
 	}
 	n = make_unique((struct find_inode *)ret->data, ret->len / sizeof(struct find_inode));
 	ret->len = n * sizeof(struct find_inode);
 	ckpt_find_inodes(d, (struct find_inode *)ret->data, n);
+	return true;
 }
 
 void ckpt_find_forget(struct buf *found)

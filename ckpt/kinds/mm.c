@@ -113,7 +113,7 @@ static int draft_file(
 			*ret = i - 1;
 			return 0;
 		}
-	r = ckpt_file_describe(d, path, &f->marks[n], e);
+	r = ckpt_file_describe(d, path, 0, &f->marks[n], e);
 	if (r < 0)
 		return r;
 	put_mark(&f->files[n], path, &f->marks[n]);
@@ -239,7 +239,7 @@ static int draft_program(struct draft *f, struct ckpt_dump *d, struct ckpt_proc 
 	f->exe_path = ckpt_where_say(d->world, io_readlink(d->host_proc, name));
 	if (!f->exe_path)
 		return 0;
-	if (f->exe_path[0] != '/' || ckpt_file_describe(d, f->exe_path, &f->exe_mark, NULL) < 0)
+	if (f->exe_path[0] != '/' || ckpt_file_describe(d, f->exe_path, 0, &f->exe_mark, NULL) < 0)
 		return 0; /* then /proc/PID/exe of the resumed task is lost */
 	put_mark(&f->exe, f->exe_path, &f->exe_mark);
 	f->mm.exe = &f->exe;

@@ -11,14 +11,13 @@
  *      how often each thread has given up its CPU, and that it sleeps; then smaps        (the session runs)
  *      the same number, but for the one time that our stop has taken                     (it stands still)
  *
- * What can change without the process is read again, with `maps`: paths of files.  It must agree in all else.  Nobody
- * else can change a process' mappings: those who share its memory are not looked at ahead, and process_madvise(2)
- * changes no flags of others.
+ * Nobody else can change a process' mappings: those who share its memory are not looked at ahead, and process_madvise(2)
+ * changes no flags of others.  The names of their files others can change: those are looked at, each once (seen.c).
  *
  * That number leaves a gap: a thread that had been woken and was on its way to sleep again, in the same call or in another,
  * when our stop came, has given up its CPU but once.  So what was taken over is looked at again, in the forked copy (fork.c), when the
- * session runs: a fork inherits all flags but two of locked memory, and leaves DONTFORK out.  If it is not the same, which takes an
- * madvise(2) within these microseconds, the snapshot fails and says so.
+ * session runs: a fork inherits all mappings and their flags but two of locked memory, and leaves DONTFORK out.  If it is not the same,
+ * which takes an mmap(2) or madvise(2) within these microseconds, the snapshot fails and says so.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -28,7 +27,7 @@
 #include "ckpt/memory/memory.h"
 #include "ckpt/survey.h"
 
-#define WORTH_KB  2048UL /* less is perhaps not forked, and is read fast */
+#define WORTH_KB  256UL /* less is read fast, and copied faster than forked */
 #define MAX_PROCS 4096
 
 struct thread {
@@ -48,6 +47,7 @@ struct ckpt_before {
 	int host_proc;
 	struct process *all; /* by pid */
 	size_t n;
+	struct ckpt_seen *seen; /* files of all of them */
 };
 
 static uint64_t switches_of(const struct proc_status *s)
@@ -120,7 +120,16 @@ static int compare(const void *a, const void *b)
 	return (x->pid > y->pid) - (x->pid < y->pid);
 }
 
-struct ckpt_before *ckpt_before_read(const struct ckpt_dump *d)
+static void look_at_files(struct ckpt_before *b, const struct ckpt_world *w, bool may_open)
+{
+	_cleanup_free_ struct proc_maps **maps = calloc(b->n + 1, sizeof(struct proc_maps *));
+
+	for (size_t i = 0; maps && i < b->n; i++)
+		maps[i] = &b->all[i].maps;
+	b->seen = maps ? ckpt_seen_look(w, may_open, maps, b->n) : NULL;
+}
+
+struct ckpt_before *ckpt_before_read(const struct ckpt_dump *d, bool may_open)
 {
 	struct ckpt_before *b = calloc(1, sizeof(*b));
 	_cleanup_buf_ struct buf pids = BUF_INIT;
@@ -139,6 +148,7 @@ struct ckpt_before *ckpt_before_read(const struct ckpt_dump *d)
 		b->all[i].pid = ((pid_t *)pids.data)[i];
 	sort_array(b->all, b->n, sizeof(*b->all), compare);
 	par_each(b->n, read_process, b, NULL);
+	look_at_files(b, d->world, may_open);
 	b->host_proc = -1;
 	return b;
 }
@@ -149,8 +159,10 @@ void ckpt_before_free(struct ckpt_before *b)
 		free(b->all[i].threads);
 		proc_maps_fini(&b->all[i].maps);
 	}
-	if (b)
+	if (b) {
+		ckpt_seen_free(b->seen);
 		free(b->all);
+	}
 	free(b);
 }
 
@@ -192,48 +204,31 @@ static bool is_alone(const struct ckpt_proc *p)
 	return p->mm == p->vpid && !p->i386 && p->state == CKPT_RUNNING && !p->headless;
 }
 
-static bool is_same(const struct proc_vma *a, const struct proc_vma *b)
+void ckpt_before_look_again(struct ckpt_before *b)
 {
-	return a->start == b->start && a->end == b->end && a->offset == b->offset &&
-	       a->prot == b->prot && a->shared == b->shared && a->ino == b->ino &&
-	       a->dev_major == b->dev_major && a->dev_minor == b->dev_minor;
-}
-
-/* Path and extents are those of now. */
-static bool take_details(struct proc_maps *now, const struct proc_maps *before)
-{
-	if (now->n != before->n)
-		return false;
-	for (size_t i = 0; i < now->n; i++)
-		if (!is_same(&now->vmas[i], &before->vmas[i]))
-			return false;
-	for (size_t i = 0; i < now->n; i++) {
-		struct proc_vma *v = &now->vmas[i];
-		const struct proc_vma *from = &before->vmas[i];
-
-		memcpy(v->vm_flags, from->vm_flags, sizeof(v->vm_flags));
-		v->swap_kb = from->swap_kb;
-		v->rss_kb = from->rss_kb;
-		v->anonymous_kb = from->anonymous_kb;
-		v->page_kb = from->page_kb;
-	}
-	return true;
+	if (b && b->seen)
+		ckpt_seen_look_again(b->seen);
 }
 
 bool ckpt_before_take(struct ckpt_proc *p)
 {
-	const struct ckpt_before *b = p->dump->before;
+	struct ckpt_before *b = p->dump->before;
 	struct process key = {.pid = p->pid}, *found;
 
-	found = b && b->n ? bsearch(&key, b->all, b->n, sizeof(key), compare) : NULL;
+	found = b && b->n && b->seen ? bsearch(&key, b->all, b->n, sizeof(key), compare) : NULL;
 	if (!found || !found->maps.n || !is_alone(p) || !has_slept(found, p) ||
-		!ckpt_pages_scanned(p) ||
-		proc_read_maps(p->dump->host_proc, p->look, false, &p->maps, NULL) < 0)
+		!ckpt_seen_all(b->seen, &found->maps) || !ckpt_pages_scanned(p))
 		return false;
-	p->from_before = take_details(&p->maps, &found->maps);
-	if (!p->from_before)
-		proc_maps_fini(&p->maps);
-	return p->from_before;
+	p->maps = found->maps;
+	found->maps = (struct proc_maps){0};
+	p->from_before = true;
+	return true;
+}
+
+bool ckpt_before_mark(const struct ckpt_before *b, const char *path, uint64_t ino,
+	struct ckpt_file_mark *ret)
+{
+	return b && b->seen && ckpt_seen_mark(b->seen, path, ino, ret);
 }
 
 /* ---- and afterwards ------------------------------------------------------------------------- */
@@ -268,35 +263,78 @@ static bool are_same_flags(const char *a, const char *b)
 	}
 }
 
+/* Is @v a part of @now, or all of it?  Neighbours that differed only in what a fork leaves out may be one. */
+static bool is_part(const struct proc_vma *v, const struct proc_vma *now)
+{
+	return now->start <= v->start && now->end >= v->end && now->prot == v->prot &&
+	       now->shared == v->shared && now->ino == v->ino &&
+	       now->dev_major == v->dev_major && now->dev_minor == v->dev_minor &&
+	       (!v->ino || now->offset + (v->start - now->start) == v->offset) &&
+	       are_same_flags(v->vm_flags, now->vm_flags);
+}
+
+static int has_changed(uint64_t start, uint64_t end, struct err *e)
+{
+	err_set(e, ERR_UNFREEZABLE, -EAGAIN,
+		"mapping %llx-%llx was changed while it was being stopped",
+		(unsigned long long)start, (unsigned long long)end);
+	return err_hint(e, "it happens once in many thousand snapshots: take another");
+}
+
+/* All that it had it has. */
+static int lacks_nothing(const struct ckpt_proc *p, const struct proc_maps *now, struct err *e)
+{
+	size_t k = 0;
+
+	for (size_t i = 0; i < p->maps.n && p->maps.vmas[i].end <= CKPT_TASK_SIZE; i++) {
+		const struct proc_vma *v = &p->maps.vmas[i];
+		bool there;
+
+		while (k < now->n && now->vmas[k].end <= v->start)
+			k++;
+		there = k < now->n && now->vmas[k].start < v->end;
+		if (there ? !is_part(v, &now->vmas[k]) : !proc_vma_has(v, "dc"))
+			return has_changed(v->start, v->end, e);
+	}
+	return 0;
+}
+
+/* And nothing more, but the executor's pages. */
+static int has_no_more(const struct ckpt_proc *p, const struct proc_maps *now, struct err *e)
+{
+	size_t k = 0;
+
+	for (size_t i = 0; i < now->n && now->vmas[i].end <= CKPT_TASK_SIZE; i++) {
+		const uint64_t end = now->vmas[i].end;
+		struct proc_vma v = now->vmas[i];
+
+		while (v.start < end) {
+			while (k < p->maps.n && p->maps.vmas[k].end <= v.start)
+				k++;
+			v.end = v.start + PAGE_SIZE;
+			if (k < p->maps.n && p->maps.vmas[k].start <= v.start)
+				v.start = p->maps.vmas[k].end;
+			else if (ckpt_mapping_is_ours(p, &v))
+				v.start = v.end;
+			else
+				return has_changed(v.start, end, e);
+		}
+	}
+	return 0;
+}
+
 int ckpt_before_check(struct ckpt_proc *p, pid_t pid, struct err *e)
 {
 	struct proc_maps now;
-	size_t k = 0;
 	int r = p->from_before ? proc_read_maps(p->dump->host_proc, pid, true, &now, e) : 1;
 
 	if (r != 0)
 		return MIN(r, 0);
-	for (size_t i = 0; i < p->maps.n && r == 0; i++) {
-		const struct proc_vma *v = &p->maps.vmas[i];
-		bool same;
-
-		while (k < now.n && now.vmas[k].end <= v->start)
-			k++;
-		/* Neighbours that differed only in what a fork leaves out are one. */
-		same = k < now.n && now.vmas[k].start <= v->start && now.vmas[k].end >= v->end
-			       ? are_same_flags(v->vm_flags, now.vmas[k].vm_flags)
-			       : proc_vma_has(v, "dc");
-		if (!same && v->end <= CKPT_TASK_SIZE)
-			r = err_set(e, ERR_UNFREEZABLE, -EAGAIN,
-				"mapping %llx-%llx was changed while it was being stopped",
-				(unsigned long long)v->start, (unsigned long long)v->end);
-	}
+	r = lacks_nothing(p, &now, e);
+	if (r == 0)
+		r = has_no_more(p, &now, e);
 	proc_maps_fini(&now);
-	if (r < 0) {
-		err_hint(e, "it happens once in many thousand snapshots: take another");
-		err_wrap(e, "task %d (%s)", p->vpid, p->status.comm);
-	}
-	return r;
+	return r < 0 ? err_wrap(e, "task %d (%s)", p->vpid, p->status.comm) : 0;
 }
 
 static int check_copy(void *ctx, size_t i, struct err *e)

@@ -185,8 +185,16 @@ static void fill_mark(const struct stat *st, struct ckpt_file_mark *ret)
 	};
 }
 
-int ckpt_file_describe(
-	struct ckpt_dump *d, const char *path, struct ckpt_file_mark *ret, struct err *e)
+void ckpt_file_mark(int fd, const struct stat *st, struct ckpt_file_mark *ret)
+{
+	fill_mark(st, ret);
+	read_build_id(fd, ret);
+	if (!ret->build_id_len)
+		ret->sample = file_sample(fd, ret->size);
+}
+
+int ckpt_file_describe(struct ckpt_dump *d, const char *path, uint64_t ino,
+	struct ckpt_file_mark *ret, struct err *e)
 {
 	uint64_t key = mix(MIX_START, path, strlen(path));
 	const struct known *k = find_known(d->kind_state[PROTO_KIND_MM], key);
@@ -194,6 +202,10 @@ int ckpt_file_describe(
 
 	if (k) {
 		*ret = k->mark;
+		return 0;
+	}
+	if (ino && ckpt_before_mark(d->before, path, ino, ret)) {
+		put_known(&d->kind_state[PROTO_KIND_MM], key, ret);
 		return 0;
 	}
 	_cleanup_close_ int fd = ckpt_where_open(d->world, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
@@ -207,10 +219,7 @@ int ckpt_file_describe(
 	if (!S_ISREG(st.st_mode))
 		return err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP,
 			"a mapping of the device %s is not supported", path);
-	fill_mark(&st, ret);
-	read_build_id(fd, ret);
-	if (!ret->build_id_len)
-		ret->sample = file_sample(fd, ret->size);
+	ckpt_file_mark(fd, &st, ret);
 	put_known(&d->kind_state[PROTO_KIND_MM], key, ret);
 	return 0;
 }

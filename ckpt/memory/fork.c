@@ -36,7 +36,7 @@
 #include "ckpt/remote/trace.h"
 #include "ckpt/survey.h"
 
-#define WORTH_KB 1024UL /* forking takes less than a millisecond, writing as much some more */
+#define WORTH_KB 256UL /* forking takes less than a millisecond, writing as much some more */
 #define AT_ONCE	 16	/* each is two tasks more, until it is done */
 #define HELPS	 (CLONE_VM | CLONE_FS | CLONE_FILES)
 
@@ -53,8 +53,9 @@ static uint64_t private_kb(const struct ckpt_proc *p)
 
 bool ckpt_fork_pays(const struct ckpt_proc *p)
 {
-	/* Of those the maps tell later how much there is. */
-	return p->dump->options.snapshot && (p->outlined || private_kb(p) >= WORTH_KB);
+	/* Of the first the maps tell later how much there is; of the others the copy tells whether they are right. */
+	return p->dump->options.snapshot &&
+	       (p->outlined || p->from_before || private_kb(p) >= WORTH_KB);
 }
 
 static void end_copy(struct ckpt_proc *p)

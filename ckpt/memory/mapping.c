@@ -167,7 +167,7 @@ static bool is_area_of(const struct remote *r, const struct proc_vma *v)
 	return r && v->start >= remote_address(r) && v->end <= remote_address(r) + REMOTE_AREA_SIZE;
 }
 
-static bool is_ours(const struct ckpt_proc *p, const struct proc_vma *v)
+bool ckpt_mapping_is_ours(const struct ckpt_proc *p, const struct proc_vma *v)
 {
 	const struct ckpt_dump *d = p->dump;
 
@@ -213,7 +213,7 @@ static int describe_source(
 		struct ckpt_file_mark mark;
 
 		ret->source = PB__MAPPING_SOURCE__MAPPING_PATH;
-		return ckpt_file_describe(d, v->path, &mark, e);
+		return ckpt_file_describe(d, v->path, v->ino, &mark, e);
 	}
 	ret->source = PB__MAPPING_SOURCE__MAPPING_SHARED;
 	if (!ret->object) {
@@ -230,7 +230,7 @@ static int describe(struct ckpt_dump *d, struct ckpt_proc *p, const struct proc_
 	int r;
 
 	pb__mapping__init(ret);
-	if (v->start >= CKPT_TASK_SIZE || !strcmp(v->path, "[vsyscall]") || is_ours(p, v))
+	if (v->start >= CKPT_TASK_SIZE || !strcmp(v->path, "[vsyscall]") || ckpt_mapping_is_ours(p, v))
 		return 1;
 	ret->start = v->start;
 	ret->end = v->end;

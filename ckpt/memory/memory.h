@@ -8,6 +8,8 @@
  *      pages.c     dump: which pages of a mapping must be written, and writing them
  *      space.c     dump: the pages of a whole memory space
  *      fork.c      dump: copies of memory spaces, so that the session can run on
+ *      before.c    dump: mappings of those who sleep, from before they are stopped
+ *      seen.c      dump: the files of these
  *      outline.c   dump: the mappings of a large memory space, by such a copy
  *      track.c     dump: which pages have been written to since they were copied (track.h)
  *      map.c       restore: the mappings of a record in a blank task
@@ -37,11 +39,15 @@
 struct buf;
 struct ckpt_build;
 struct ckpt_dump;
+struct ckpt_file_mark;
 struct ckpt_proc;
+struct ckpt_world;
 struct err;
+struct proc_maps;
 struct proc_vma;
 struct proto_writer;
 struct remote;
+struct stat;
 
 /* Addresses from here on are the kernel's, or [vsyscall]. */
 #define CKPT_TASK_SIZE 0x7ffffffff000UL
@@ -76,6 +82,8 @@ struct Pb__Mm;
  */
 int ckpt_mapping_describe(struct ckpt_dump *d, struct ckpt_proc *p, const struct proc_vma *v,
 	struct Pb__Mapping *ret, struct err *e);
+/* Has the executor borrowed it? */
+bool ckpt_mapping_is_ours(const struct ckpt_proc *p, const struct proc_vma *v);
 /* The name given by PR_SET_VMA_ANON_NAME in @path ("[anon:NAME]"): its length, 0 for none. */
 size_t ckpt_mapping_name(const char *path, const char **ret);
 
@@ -211,14 +219,35 @@ void ckpt_fork_end(struct ckpt_dump *d);
 /* ---- before.c ------------------------------------------------------------------------------- */
 
 struct ckpt_before;
-/* What smaps says of the processes of a session that runs; NULL: nothing. */
-struct ckpt_before *ckpt_before_read(const struct ckpt_dump *d);
+/* What smaps says of the processes of a session that runs; NULL: nothing.  @may_open: as of ckpt_seen_look. */
+struct ckpt_before *ckpt_before_read(const struct ckpt_dump *d, bool may_open);
 void ckpt_before_free(struct ckpt_before *b);
-/* Of a stopped process that has slept since: p->maps, with detail, and true.  Several at the same time. */
+/* When it stands still, before anything is taken.  NULL is fine. */
+void ckpt_before_look_again(struct ckpt_before *b);
+/* Of a stopped process that has slept since: p->maps, with detail, and true; once.  Several at the same time. */
 bool ckpt_before_take(struct ckpt_proc *p);
-/* Is what was taken still so in @pid, the process or a forked copy?  -EAGAIN.  The second: of all copies. */
+/* Is what was taken so in @pid, the process or a forked copy?  -EAGAIN.  The second: of all copies. */
 int ckpt_before_check(struct ckpt_proc *p, pid_t pid, struct err *e);
 int ckpt_before_check_copies(struct ckpt_dump *d, struct err *e);
+
+/* What is known of a file that is mapped, and still so: as ckpt_seen_mark.  @b may be NULL. */
+bool ckpt_before_mark(const struct ckpt_before *b, const char *path, uint64_t ino,
+	struct ckpt_file_mark *ret);
+
+/* ---- seen.c --------------------------------------------------------------------------------- */
+
+struct ckpt_seen;
+/* The files of mappings, @n times some; @may_open: or what they are recognised by is not looked for.  NULL: no memory. */
+struct ckpt_seen *ckpt_seen_look(
+	const struct ckpt_world *w, bool may_open, struct proc_maps *const *maps, size_t n);
+void ckpt_seen_free(struct ckpt_seen *s);
+/* When all stand still: which are what they were.  Before that none is. */
+void ckpt_seen_look_again(struct ckpt_seen *s);
+/* Do the paths of all mappings, which were among those, still lead to their files? */
+bool ckpt_seen_all(const struct ckpt_seen *s, const struct proc_maps *m);
+/* What such a file is recognised by, and true, if that is known and its size and times are what they were. */
+bool ckpt_seen_mark(const struct ckpt_seen *s, const char *path, uint64_t ino,
+	struct ckpt_file_mark *ret);
 
 /* ---- outline.c ------------------------------------------------------------------------------ */
 
@@ -292,12 +321,14 @@ struct ckpt_file_mark {
 	uint64_t sample;
 };
 
+/* That of the regular file @fd. */
+void ckpt_file_mark(int fd, const struct stat *st, struct ckpt_file_mark *ret);
 /*
- * Describes the file @path of the session.  Refuses what is no regular file (ERR_UNFREEZABLE).
- * Asks each file once per dump.
+ * Describes the file @path of the session, which a mapping says is inode @ino (0: not known).  Refuses what is no regular
+ * file (ERR_UNFREEZABLE).  Asks each file once per dump.
  */
-int ckpt_file_describe(
-	struct ckpt_dump *d, const char *path, struct ckpt_file_mark *ret, struct err *e);
+int ckpt_file_describe(struct ckpt_dump *d, const char *path, uint64_t ino,
+	struct ckpt_file_mark *ret, struct err *e);
 /*
  * 0 when the file at the path of @f is the one described; @grown_is_fine: one that the session itself may
  * write, of which only the size is compared (at least so large).  ERR_HOST otherwise.

@@ -6,11 +6,16 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "base/base.h"
@@ -21,11 +26,45 @@
 
 static uint8_t *area;
 static volatile int *woken; /* shared with the child */
+static char file_name[128];
+static ino_t file_ino;
 
 static void on_signal(int sig)
 {
 	madvise(area, PAGE_SIZE, MADV_DONTDUMP);
 	++*woken;
+}
+
+/* Apart from all others. */
+static void on_other_signal(int sig)
+{
+	mmap(area + 2 * LEN, PAGE_SIZE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	++*woken;
+}
+
+static void make_file(const char *name)
+{
+	int fd = open(name, O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC, 0600);
+
+	assert_return_code(fd, errno);
+	assert_int_equal(ftruncate(fd, 4 * PAGE_SIZE), 0);
+	assert_int_equal(pwrite(fd, "data", 4, PAGE_SIZE), 4);
+	close_fd(fd);
+}
+
+static void map_file(void)
+{
+	struct stat st;
+	int fd;
+
+	snprintf(file_name, sizeof(file_name), "%s/test-before-%d",
+		getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp", getpid());
+	make_file(file_name);
+	fd = open(file_name, O_RDONLY | O_CLOEXEC);
+	assert_int_equal(fstat(fd, &st), 0);
+	file_ino = st.st_ino;
+	assert_ptr_not_equal(mmap(NULL, PAGE_SIZE, PROT_READ, MAP_PRIVATE, fd, 0), MAP_FAILED);
+	close_fd(fd);
 }
 
 static pid_t start_child(void)
@@ -38,6 +77,7 @@ static pid_t start_child(void)
 	memset(area, 1, LEN);
 	madvise(area + LEN / 2, PAGE_SIZE, MADV_DONTFORK);
 	signal(SIGUSR1, on_signal);
+	signal(SIGUSR2, on_other_signal);
 	++*woken;
 	for (;;)
 		pause();
@@ -65,14 +105,18 @@ static int set_up(void **state)
 {
 	struct scene *s = calloc(1, sizeof(*s));
 
-	area = mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	area = mmap(NULL, 3 * LEN, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	mprotect(area, LEN, PROT_READ | PROT_WRITE);
+	munmap(area + LEN, 2 * LEN);
+	map_file();
 	woken = mmap(NULL, PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	s->child = start_child();
 	s->world.init_pid = getpid();
+	s->world.root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	s->d.world = &s->world;
 	s->d.host_proc = proc_open(NULL);
 	await_sleep(s, 1);
-	s->before = ckpt_before_read(&s->d);
+	s->before = ckpt_before_read(&s->d, true);
 	s->d.before = s->before;
 	*state = s;
 	return s->before ? 0 : -1;
@@ -87,6 +131,8 @@ static int tear_down(void **state)
 	ckpt_before_free(s->before);
 	proc_maps_fini(&s->p.maps);
 	close_fd(s->d.host_proc);
+	close_fd(s->world.root_fd);
+	unlink(file_name);
 	munmap(area, LEN);
 	munmap((void *)woken, PAGE_SIZE);
 	free(s);
@@ -128,6 +174,7 @@ static void who_has_slept(void **state)
 	struct err e = {0};
 
 	stop(s);
+	ckpt_before_look_again(s->before);
 	assert_true(ckpt_before_take(&s->p));
 	assert_int_equal(proc_read_maps(s->d.host_proc, s->child, true, &now, NULL), 0);
 	assert_int_equal(now.n, s->p.maps.n);
@@ -148,6 +195,7 @@ static void who_has_run(void **state)
 	kill(s->child, SIGUSR1);
 	await_sleep(s, 2);
 	stop(s);
+	ckpt_before_look_again(s->before);
 	assert_false(ckpt_before_take(&s->p));
 	assert_int_equal(s->p.maps.n, 0);
 }
@@ -170,8 +218,77 @@ static void who_changes_flags_afterwards(void **state)
 	struct err e = {0};
 
 	stop(s);
+	ckpt_before_look_again(s->before);
 	assert_true(ckpt_before_take(&s->p));
 	kill(s->child, SIGUSR1);
+	assert_int_equal(ptrace(PTRACE_DETACH, s->child, 0, 0), 0);
+	await_sleep(s, 2);
+	assert_int_equal(ckpt_before_check(&s->p, s->child, &e), -EAGAIN);
+	assert_non_null(strstr(e.msg, "was changed"));
+}
+
+/* A library of his; the name of a file is told by somebody else than him. */
+static void whose_file_is_renamed(void **state)
+{
+	struct scene *s = *state;
+	char to[sizeof(file_name) + 1];
+
+	snprintf(to, sizeof(to), "%s-", file_name);
+	assert_int_equal(rename(file_name, to), 0);
+	stop(s);
+	ckpt_before_look_again(s->before);
+	assert_int_equal(rename(to, file_name), 0);
+	assert_false(ckpt_before_take(&s->p));
+}
+
+static void whose_file_is_replaced(void **state)
+{
+	struct scene *s = *state;
+	char to[sizeof(file_name) + 1];
+	struct ckpt_file_mark mark;
+
+	snprintf(to, sizeof(to), "%s-", file_name);
+	make_file(to);
+	assert_int_equal(rename(to, file_name), 0);
+	stop(s);
+	ckpt_before_look_again(s->before);
+	assert_false(ckpt_before_mark(s->before, file_name, file_ino, &mark));
+	assert_false(ckpt_before_take(&s->p));
+}
+
+/* What it is recognised by is as well known as by a look at it, until it is written to. */
+static void what_a_file_is_recognised_by(void **state)
+{
+	struct scene *s = *state;
+	struct ckpt_file_mark mark, now;
+	struct stat st;
+	int fd = open(file_name, O_RDWR | O_APPEND | O_CLOEXEC);
+
+	assert_return_code(fd, errno);
+	assert_int_equal(fstat(fd, &st), 0);
+	ckpt_file_mark(fd, &st, &now);
+	assert_false(ckpt_before_mark(s->before, file_name, st.st_ino, &mark));
+	ckpt_before_look_again(s->before);
+	assert_true(ckpt_before_mark(s->before, file_name, st.st_ino, &mark));
+	assert_int_equal(mark.sample, now.sample);
+	assert_int_equal(mark.size, now.size);
+	assert_false(ckpt_before_mark(s->before, file_name, st.st_ino + 1, &mark));
+	assert_int_equal(write(fd, "more", 4), 4);
+	ckpt_before_look_again(s->before);
+	assert_false(ckpt_before_mark(s->before, file_name, st.st_ino, &mark));
+	close_fd(fd);
+}
+
+/* Once nothing was taken over he may map what he likes; afterwards he may not have. */
+static void who_maps_something_afterwards(void **state)
+{
+	struct scene *s = *state;
+	struct err e = {0};
+
+	stop(s);
+	ckpt_before_look_again(s->before);
+	assert_true(ckpt_before_take(&s->p));
+	kill(s->child, SIGUSR2);
 	assert_int_equal(ptrace(PTRACE_DETACH, s->child, 0, 0), 0);
 	await_sleep(s, 2);
 	assert_int_equal(ckpt_before_check(&s->p, s->child, &e), -EAGAIN);
@@ -185,6 +302,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(who_has_run, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(whose_memory_is_shared, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(who_changes_flags_afterwards, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(who_maps_something_afterwards, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(whose_file_is_renamed, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(whose_file_is_replaced, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(what_a_file_is_recognised_by, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
