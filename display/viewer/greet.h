@@ -8,6 +8,7 @@
 struct display_viewer_wish {
 	const char *name; /* of the viewer */
 	bool view_only;
+	bool audio;
 	unsigned quality; /* of JPEG; 0: exact */
 	unsigned video;	  /* formats, a mask */
 };

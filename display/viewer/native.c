@@ -18,6 +18,7 @@
 #include "base/base.h"
 #include "display/viewer/native_keys.h"
 #include "display/viewer/native_line.h"
+#include "display/viewer/native_sound.h"
 
 #define TITLE	 "podrun"
 #define HELD_MAX 64
@@ -400,7 +401,8 @@ int main(int argc, char **argv)
 	SDL_SetHint(SDL_HINT_VIDEO_ALLOW_SCREENSAVER, "1");
 	n.woken = SDL_RegisterEvents(1);
 	SDL_StartTextInput();
-	if (native_line_start(&n.line, command, n.view_only, wake, &n, &e) < 0) {
+	if (native_line_start(&n.line, command, n.view_only, native_sound_new(), wake, &n, &e) <
+		0) {
 		fprintf(stderr, "podrun-viewer: %s\n", e.msg);
 		return 1;
 	}

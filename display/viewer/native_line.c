@@ -12,6 +12,7 @@
 
 #include "base/base.h"
 #include "display/viewer/greet.h"
+#include "display/viewer/native_sound.h"
 #include "proto/display.pb-c.h"
 
 #define PIECE	 (64u << 10) /* bytes */
@@ -21,6 +22,7 @@
 struct native_line {
 	char *const *command;
 	bool view_only;
+	struct native_sound *sound;
 	void (*wake)(void *ctx);
 	void *ctx;
 
@@ -123,6 +125,9 @@ static void message(void *ctx, const struct display_message *m)
 	case DISPLAY_CLIPBOARD:
 		take_text(&l->news.clipboard, m->data.data, m->data.len);
 		break;
+	case DISPLAY_AUDIO:
+		native_sound_play(l->sound, m->data.data, m->data.len);
+		break;
 	case DISPLAY_NOTICE:
 		take_notice(&l->news, m);
 		break;
@@ -166,7 +171,8 @@ static bool begin(struct native_line *l, int sock)
 /* Until it ends.  True if it was a good one. */
 static bool follow(struct native_line *l, int sock)
 {
-	struct display_viewer_wish wish = {.name = "native", .view_only = l->view_only};
+	struct display_viewer_wish wish = {
+		.name = "native", .view_only = l->view_only, .audio = l->sound};
 	_cleanup_free_ uint8_t *piece = malloc(PIECE);
 	bool good = false;
 	int r = 0;
@@ -240,7 +246,7 @@ static void *live(void *arg)
 /* ---- for the window's thread */
 
 int native_line_start(struct native_line **ret, char *const command[], bool view_only,
-	void (*wake)(void *ctx), void *ctx, struct err *e)
+	struct native_sound *sound, void (*wake)(void *ctx), void *ctx, struct err *e)
 {
 	struct native_line *l = calloc(1, sizeof(*l));
 	pthread_t thread;
@@ -249,8 +255,8 @@ int native_line_start(struct native_line **ret, char *const command[], bool view
 		free(l);
 		return err_errno(e, -ENOMEM, "memory");
 	}
-	*l = (struct native_line){
-		command, view_only, wake, ctx, PTHREAD_MUTEX_INITIALIZER, l->decoder, .sock = -1};
+	*l = (struct native_line){command, view_only, sound, wake, ctx, PTHREAD_MUTEX_INITIALIZER,
+		l->decoder, .sock = -1};
 	signal(SIGPIPE, SIG_IGN);
 	if (pthread_create(&thread, NULL, live, l) != 0) {
 		display_decoder_free(l->decoder);

@@ -14,6 +14,7 @@
 #include "display/decode.h"
 
 struct native_line;
+struct native_sound;
 struct buf;
 struct err;
 
@@ -30,9 +31,12 @@ struct native_news {
 	uint8_t *cursor_pixels; /* RGBA; the taker frees it */
 };
 
-/* @wake is called by the line's thread after news that were taken the last time. */
+/*
+ * @wake is called by the line's thread after news that were taken the last time.  @sound, or NULL, is what
+ * that thread plays.
+ */
 int native_line_start(struct native_line **ret, char *const command[], bool view_only,
-	void (*wake)(void *ctx), void *ctx, struct err *e);
+	struct native_sound *sound, void (*wake)(void *ctx), void *ctx, struct err *e);
 /* Takes the news. The picture stays as it is until native_line_unlock. */
 const struct display_frame *native_line_lock(struct native_line *l, struct native_news *ret);
 void native_line_unlock(struct native_line *l);

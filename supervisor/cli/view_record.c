@@ -74,7 +74,8 @@ static int open_signals(struct err *e)
 
 int view_record(int sock, const char *path, struct err *e)
 {
-	const struct display_viewer_wish wish = {.name = "record", .view_only = true};
+	const struct display_viewer_wish wish = {
+		.name = "record", .view_only = true, .audio = true};
 	_cleanup_close_ int file =
 		open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	_cleanup_close_ int signals = -1;

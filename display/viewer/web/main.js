@@ -3,7 +3,7 @@
  * main - the page of `podrun view`: a session's display in a browser.
  *
  *      connection -> Assembler (wire) -> Screen -> canvas
- *                                           '-> what is no drawing: cursor, clipboard, notices
+ *                                           '-> what is no drawing: cursor, sound, clipboard, notices
  *      Keyboard, Mouse, Clipboard -> message (wire) -> connection
  *
  * Nothing is kept about the session: when the connection is made again, all of it comes anew.
@@ -14,6 +14,7 @@ import { Screen, VIDEO_FORMATS } from "./screen.js";
 import { Connection } from "./connection.js";
 import { Keyboard } from "./keyboard.js";
 import { Mouse } from "./mouse.js";
+import { Sound } from "./sound.js";
 import { Clipboard, MAX_BYTES } from "./clipboard.js";
 
 const VIEW = 1; // DisplayWelcome.Role
@@ -95,6 +96,8 @@ const screen = new Screen(canvas, {
 			cursor(body);
 		else if (type === TYPE.NOTICE)
 			notice(body);
+		else if (type === TYPE.AUDIO)
+			sound.take(body);
 		else if (type === TYPE.CLIPBOARD && body.length <= MAX_BYTES)
 			clipboard.take(text(body));
 	},
@@ -106,7 +109,8 @@ const connection = new Connection({
 		assembler = new Assembler((type, body) => screen.take(type, body));
 		screen.restart();
 		connection.send(message(TYPE.HELLO, [], protoEncode({
-			1: 1, 3: CODECS, 4: VIDEO_FORMATS, 5: answer.quality, 8: viewOnly, 11: "browser",
+			1: 1, 3: CODECS, 4: VIDEO_FORMATS, 5: answer.quality, 8: viewOnly,
+			10: Sound.possible, 11: "browser",
 		})));
 	},
 	data(bytes) {
@@ -123,6 +127,8 @@ const connection = new Connection({
 		say((reason || "The connection has ended.") + (again ? "\nTrying again..." : ""));
 	},
 });
+
+const sound = new Sound();
 
 /* ---- input */
 
@@ -171,6 +177,8 @@ function wantSize() {
 
 choose("fit", true, (on) => $("stage").classList.toggle("fit", on));
 choose("resize", false, wantSize);
+choose("sound", true, (on) => sound.enable(on));
+$("sound").hidden = !Sound.possible;
 let resizing;
 addEventListener("resize", () => {
 	clearTimeout(resizing);
