@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef BENCH_DISPLAY_WATCH_CPU_H
+#define BENCH_DISPLAY_WATCH_CPU_H
+
+/* Milliseconds of CPU that processes (numbers with commas) have taken, with all their threads. */
+double watch_cpu_ms(const char *pids);
+
+#endif
