@@ -10,17 +10,19 @@
 
 #include "base/base.h"
 
-#define STRIKES	    3
+#define STRIKES	    8
 #define CALM	    96
 #define MUCH	    5	      /* a level's frames have about a quarter of the one's before */
 #define PIXELS	    (2 << 20) /* of a frame that is sent, at most */
 #define QUALITY	    80	      /* more is not seen in what moves */
 #define QUALITY_LOW 50
+#define WHOLE	    100 /* a quality that wants no JPEG where the line has room for that */
 
 static const struct level {
 	int shrink;
-	bool low;
-} levels[] = {{1, false}, {2, false}, {2, true}, {4, false}, {4, true}, {8, true}};
+	bool whole, low;
+} levels[] = {{1, true, false}, {1, false, false}, {2, false, false}, {2, false, true},
+	{4, false, false}, {4, false, true}, {8, false, true}};
 
 void display_reel_init(struct display_reel *r, unsigned formats, int quality)
 {
@@ -29,6 +31,7 @@ void display_reel_init(struct display_reel *r, unsigned formats, int quality)
 		return;
 	r->formats = formats & DISPLAY_FILM_FORMATS;
 	r->quality = MIN(quality, QUALITY);
+	r->best = quality == WHOLE ? 0 : 1;
 }
 
 bool display_reel_shows(const struct display_reel *r)
@@ -57,7 +60,7 @@ void display_reel_follow(struct display_reel *r, const struct display_video_film
 		if (f->id != films[i].id) {
 			if (f->id && f->newest != f->sent)
 				add(open, &f->rect);
-			*f = (struct display_reel_film){.id = films[i].id};
+			*f = (struct display_reel_film){.id = films[i].id, .level = r->best};
 		}
 		if (!f->id)
 			continue;
@@ -90,19 +93,38 @@ struct display_reel_film *display_reel_next(struct display_reel *r)
 	return NULL;
 }
 
-struct display_film_kind display_reel_kind(
-	const struct display_reel *r, const struct display_reel_film *f)
+static struct display_film_kind kind_at(
+	const struct display_reel *r, const struct display_reel_film *f, unsigned level)
 {
-	const struct level *l = &levels[f->level];
+	const struct level *l = &levels[level];
 	struct display_film_kind kind = {DISPLAY_VIDEO_MJPEG, r->quality, l->shrink};
 
-	if (!(r->formats & 1u << DISPLAY_VIDEO_MJPEG))
+	if (!(r->formats & 1u << DISPLAY_VIDEO_MJPEG) ||
+		(l->whole && r->formats & 1u << DISPLAY_VIDEO_I420))
 		kind.format = DISPLAY_VIDEO_I420;
 	if (l->low)
 		kind.quality = MIN(kind.quality, QUALITY_LOW);
 	while (display_rect_area(&f->rect) / kind.shrink / kind.shrink > PIXELS)
 		kind.shrink *= 2;
 	return kind;
+}
+
+struct display_film_kind display_reel_kind(
+	const struct display_reel *r, const struct display_reel_film *f)
+{
+	return kind_at(r, f, f->level);
+}
+
+/* About what a frame of the level before this one would come to. */
+static uint64_t better(
+	const struct display_reel *r, const struct display_reel_film *f, size_t bytes)
+{
+	struct display_film_kind kind = kind_at(r, f, f->level - 1);
+	uint64_t pixels = (uint64_t)display_rect_area(&f->rect);
+
+	if (kind.format == DISPLAY_VIDEO_I420)
+		return pixels * 3 / 2 / (uint64_t)(kind.shrink * kind.shrink);
+	return (uint64_t)bytes * MUCH;
 }
 
 void display_reel_sent(
@@ -117,11 +139,12 @@ void display_reel_sent(
 			return;
 		f->strikes = 0;
 		f->level = MIN(f->level + 1, (unsigned)ARRAY_SIZE(levels) - 1);
-	} else {
-		f->strikes = 0;
-		f->calm = bytes * MUCH < window ? f->calm + 1 : 0;
-		if (f->calm < CALM || !f->level)
-			return;
+		return;
+	}
+	f->strikes = 0;
+	if (f->level == r->best || better(r, f, bytes) > window)
+		f->calm = 0;
+	else if (++f->calm >= CALM) {
 		f->calm = 0;
 		f->level--;
 	}

@@ -20,12 +20,13 @@
 struct display_reel {
 	unsigned formats; /* that the viewer takes, of DISPLAY_FILM_FORMATS */
 	int quality;	  /* 1..100 */
+	unsigned best;	  /* level */
 	struct display_reel_film {
 		uint16_t id;		  /* 0: none */
 		struct display_rect rect; /* in the viewer's picture */
 		uint64_t newest, sent;	  /* frames */
 		uint64_t us;		  /* of the newest */
-		unsigned level;		  /* 0: as good as wished */
+		unsigned level;		  /* r->best: as good as wished */
 		unsigned strikes, calm;	  /* frames that were too large, or small enough */
 	} films[DISPLAY_VIDEO_FILMS];
 	int last;      /* that was sent */

@@ -346,7 +346,7 @@ static void test_levels(void **state)
 	kind = display_reel_kind(&r, f);
 	assert_int_equal(kind.quality, 75);
 	assert_int_equal(kind.shrink, 1);
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 8; i++)
 		display_reel_sent(&r, f, 50000, 40000);
 	assert_int_equal(display_reel_kind(&r, f).shrink, 2);
 	for (int i = 0; i < 100; i++) /* they fit, but better ones would not */
@@ -359,6 +359,21 @@ static void test_levels(void **state)
 		display_reel_sent(&r, f, 50000, 1);
 	assert_true(display_reel_kind(&r, f).shrink >= 4);
 	assert_int_equal(r.owed, 50000);
+	/* Who wants all there is has it whole where there is room for that. */
+	display_reel_init(&r, BOTH, 100);
+	display_reel_follow(&r, films, rects, &held, &lost);
+	f = display_reel_next(&r);
+	assert_int_equal(display_reel_kind(&r, f).format, DISPLAY_VIDEO_I420);
+	for (int i = 0; i < 8; i++)
+		display_reel_sent(&r, f, 720000, 500000);
+	assert_int_equal(display_reel_kind(&r, f).format, DISPLAY_VIDEO_MJPEG);
+	assert_int_equal(display_reel_kind(&r, f).shrink, 1);
+	for (int i = 0; i < 100; i++)
+		display_reel_sent(&r, f, 50000, 700000);
+	assert_int_equal(display_reel_kind(&r, f).format, DISPLAY_VIDEO_MJPEG);
+	for (int i = 0; i < 100; i++)
+		display_reel_sent(&r, f, 50000, 800000);
+	assert_int_equal(display_reel_kind(&r, f).format, DISPLAY_VIDEO_I420);
 	/* A last frame that was not sent is told when the film has ended. */
 	films[0].frame++;
 	display_reel_note(&r, films);

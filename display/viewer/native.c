@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * podrun-viewer [--view-only] COMMAND...: a session's display in a window of its own, drawn by SDL.
+ * podrun-viewer [--view-only] [--quality=N] COMMAND...: a session's display in a window of its own,
+ * drawn by SDL.
  *
  * Theory of operation
  *
@@ -384,12 +385,18 @@ static void take(struct native *n, const SDL_Event *e)
 
 int main(int argc, char **argv)
 {
-	struct native n = {.view_only = argc > 1 && strcmp(argv[1], "--view-only") == 0};
-	char **command = argv + 1 + n.view_only;
+	struct native n = {0};
+	struct display_viewer_wish wish = {.name = "native", .video = DISPLAY_DECODER_VIDEO};
+	char **command = argv + 1;
 	struct err e = {0};
 	SDL_Event event;
 
-	if (argc < 2 + n.view_only) {
+	for (; *command && strncmp(*command, "--", 2) == 0; command++) {
+		n.view_only |= strcmp(*command, "--view-only") == 0;
+		sscanf(*command, "--quality=%u", &wish.quality);
+	}
+	wish.view_only = n.view_only;
+	if (!*command) {
 		fprintf(stderr, "podrun-viewer is started by podrun view --native\n");
 		return 2;
 	}
@@ -401,8 +408,7 @@ int main(int argc, char **argv)
 	SDL_SetHint(SDL_HINT_VIDEO_ALLOW_SCREENSAVER, "1");
 	n.woken = SDL_RegisterEvents(1);
 	SDL_StartTextInput();
-	if (native_line_start(&n.line, command, n.view_only, native_sound_new(), wake, &n, &e) <
-		0) {
+	if (native_line_start(&n.line, command, &wish, native_sound_new(), wake, &n, &e) < 0) {
 		fprintf(stderr, "podrun-viewer: %s\n", e.msg);
 		return 1;
 	}

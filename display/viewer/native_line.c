@@ -21,7 +21,7 @@
 
 struct native_line {
 	char *const *command;
-	bool view_only;
+	struct display_viewer_wish wish;
 	struct native_sound *sound;
 	void (*wake)(void *ctx);
 	void *ctx;
@@ -171,13 +171,11 @@ static bool begin(struct native_line *l, int sock)
 /* Until it ends.  True if it was a good one. */
 static bool follow(struct native_line *l, int sock)
 {
-	struct display_viewer_wish wish = {
-		.name = "native", .view_only = l->view_only, .audio = l->sound};
 	_cleanup_free_ uint8_t *piece = malloc(PIECE);
 	bool good = false;
 	int r = 0;
 
-	if (!piece || !begin(l, sock) || display_viewer_greet(sock, &wish) < 0)
+	if (!piece || !begin(l, sock) || display_viewer_greet(sock, &l->wish) < 0)
 		return false;
 	while (r == 0) {
 		ssize_t n = read(sock, piece, PIECE);
@@ -245,8 +243,9 @@ static void *live(void *arg)
 
 /* ---- for the window's thread */
 
-int native_line_start(struct native_line **ret, char *const command[], bool view_only,
-	struct native_sound *sound, void (*wake)(void *ctx), void *ctx, struct err *e)
+int native_line_start(struct native_line **ret, char *const command[],
+	const struct display_viewer_wish *wish, struct native_sound *sound, void (*wake)(void *ctx),
+	void *ctx, struct err *e)
 {
 	struct native_line *l = calloc(1, sizeof(*l));
 	pthread_t thread;
@@ -255,8 +254,9 @@ int native_line_start(struct native_line **ret, char *const command[], bool view
 		free(l);
 		return err_errno(e, -ENOMEM, "memory");
 	}
-	*l = (struct native_line){command, view_only, sound, wake, ctx, PTHREAD_MUTEX_INITIALIZER,
+	*l = (struct native_line){command, *wish, sound, wake, ctx, PTHREAD_MUTEX_INITIALIZER,
 		l->decoder, .sock = -1};
+	l->wish.audio = sound != NULL;
 	signal(SIGPIPE, SIG_IGN);
 	if (pthread_create(&thread, NULL, live, l) != 0) {
 		display_decoder_free(l->decoder);

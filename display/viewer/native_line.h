@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "display/decode.h"
+#include "display/viewer/greet.h"
 
 struct native_line;
 struct native_sound;
@@ -32,11 +33,12 @@ struct native_news {
 };
 
 /*
- * @wake is called by the line's thread after news that were taken the last time.  @sound, or NULL, is what
- * that thread plays.
+ * @wish is copied; audio follows from @sound, or NULL, which is what the line's thread plays. @wake
+ * is called by that thread after news that were taken the last time.
  */
-int native_line_start(struct native_line **ret, char *const command[], bool view_only,
-	struct native_sound *sound, void (*wake)(void *ctx), void *ctx, struct err *e);
+int native_line_start(struct native_line **ret, char *const command[],
+	const struct display_viewer_wish *wish, struct native_sound *sound, void (*wake)(void *ctx),
+	void *ctx, struct err *e);
 /* Takes the news. The picture stays as it is until native_line_unlock. */
 const struct display_frame *native_line_lock(struct native_line *l, struct native_news *ret);
 void native_line_unlock(struct native_line *l);

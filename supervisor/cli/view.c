@@ -225,7 +225,7 @@ static int find_viewer(const char *us, char *ret, size_t size, struct err *e)
 static int native(struct view *v, const char *target, struct err *e)
 {
 	_cleanup_free_ char *us = io_readlink(AT_FDCWD, "/proc/self/exe");
-	char viewer[4096];
+	char viewer[4096], wish[32];
 	const char *argv[10] = {viewer};
 	int n = 1;
 
@@ -235,6 +235,10 @@ static int native(struct view *v, const char *target, struct err *e)
 		return e->error;
 	if (v->o->view_only)
 		argv[n++] = "--view-only";
+	if (quality(v)) {
+		snprintf(wish, sizeof(wish), "--quality=%u", quality(v));
+		argv[n++] = wish;
+	}
 	argv[n++] = us;
 	argv[n++] = "view";
 	argv[n++] = "--stdio";

@@ -18,6 +18,7 @@ from cli import one_line, ssh_to  # noqa: E402
 from harness import BUILD, PATIENCE, PODRUN, Failed, main, needs, needs_namespaces, test, until  # noqa: E402
 
 VIEWER = BUILD / "tests" / "it" / "display_viewer"
+FILM = BUILD / "tests" / "it" / "film"
 # Reads keys of a terminal one by one and says their numbers.
 KEYS = "stty raw -echo; echo ready > /tmp/ready; while :; do dd bs=1 count=1 2>/dev/null | od -An -tu1 >> /tmp/keys; done"
 NOTICE = {"paused": "1", "suspended": "2", "moved": "3", "ended": "4", "running": "0"}
@@ -26,11 +27,11 @@ NOTICE = {"paused": "1", "suspended": "2", "moved": "3", "ended": "4", "running"
 class Viewer:
     """Connected to a session's display server; `lines` is all that it has said."""
 
-    def __init__(self, env, name="s", host=None):
+    def __init__(self, env, name="s", host=None, quality=None):
         host = host or env
         socket = pathlib.Path(host.environ["XDG_RUNTIME_DIR"]) / "podrun" / name / "display"
         self.env = env
-        self.p = subprocess.Popen([VIEWER, socket], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+        self.p = subprocess.Popen([VIEWER, socket, *([str(quality)] if quality else [])], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
         env.background.append(self.p)
         self.lines, self.n = [], 0
         self.thread = threading.Thread(target=self._read, daemon=True)
@@ -213,6 +214,20 @@ def viewer_sees_another_size(env):
         v.said("resized %d %d" % (width, height), at)
         sees_all(env, v)
     assert "1280x1024" in inside(env, "xdpyinfo").text
+    env.podrun("kill", "s")
+
+
+@test
+def films_are_shown_as_such(env):
+    """What plays is sent as VIDEO to who agrees to that; everybody has exactly the picture when it rests."""
+    begin(env, FILM, "40", "30", "352", "240", "/tmp/stop", size="=640x480")
+    exact, viewer = Viewer(env), Viewer(env, quality=75)
+    until("films come", lambda: sum(x.startswith("film ") for x in viewer.lines) > 20)
+    assert "film 40 30 352 240" in viewer.lines, viewer.lines[-3:]
+    inside(env, "touch", "/tmp/stop")
+    sees_all(env, viewer)
+    sees_all(env, exact)
+    assert not exact.find("film"), "one who wants it exact is sent a film"
     env.podrun("kill", "s")
 
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A viewer for tests: display_viewer SOCKET.  It decodes what the server sends and says what comes,
- * a line each; it does what it reads, a line each:
+ * A viewer for tests: display_viewer SOCKET [QUALITY], exact without a quality, and else one that
+ * takes films.  It decodes what the server sends and says what comes, a line each; it does what it
+ * reads, a line each:
  *
  *      key KEYSYM 1|0          welcome WIDTH HEIGHT SESSION
  *      pointer X Y BUTTONS     resized WIDTH HEIGHT
@@ -10,6 +11,7 @@
  *      resize WIDTH HEIGHT     notice KIND TEXT
  *      picture FILE            picture FILE (written, as a PPM)
  *                              cursor WIDTH HEIGHT
+ *                              film X Y WIDTH HEIGHT
  *                              closed
  */
 #include <poll.h>
@@ -73,6 +75,9 @@ static void on_message(void *ctx, const struct display_message *m)
 		break;
 	case DISPLAY_CURSOR:
 		printf("cursor %d %d\n", m->cursor.w, m->cursor.h);
+		break;
+	case DISPLAY_VIDEO:
+		printf("film %d %d %d %d\n", m->rect.x, m->rect.y, m->rect.w, m->rect.h);
 		break;
 	case DISPLAY_UPDATED:
 	case DISPLAY_MARK:
@@ -156,7 +161,7 @@ static void obey(struct viewer *v, char *line)
 	}
 }
 
-static void greet(struct viewer *v)
+static void greet(struct viewer *v, unsigned quality)
 {
 	Pb__DisplayHello hello = PB__DISPLAY_HELLO__INIT;
 	uint8_t packed[256];
@@ -165,6 +170,8 @@ static void greet(struct viewer *v)
 	hello.version = DISPLAY_VERSION;
 	hello.codecs = DISPLAY_DECODER_CODECS & ~(1u << DISPLAY_CODEC_JPEG);
 	hello.name = (char *)"test";
+	hello.quality = quality;
+	hello.video = quality ? DISPLAY_DECODER_VIDEO : 0;
 	m.data.len = pb__display_hello__pack(&hello, packed);
 	send_message(v, &m);
 }
@@ -210,12 +217,13 @@ int main(int argc, char **argv)
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	setvbuf(stdin, NULL, _IONBF, 0);
-	signal(SIGPIPE, SIG_IGN); /* a server that has ended is told of, also where it is written to */
+	signal(SIGPIPE,
+		SIG_IGN); /* a server that has ended is told of, also where it is written to */
 	if (v.sock < 0 || display_decoder_new(&ops, &v, &v.decoder) < 0) {
 		perror(argc > 1 ? argv[1] : "usage: display_viewer SOCKET");
 		return 1;
 	}
-	greet(&v);
+	greet(&v, argc > 2 ? (unsigned)atoi(argv[2]) : 0);
 	while (turn(&v, &e))
 		;
 	printf("closed %s\n", e.msg);
