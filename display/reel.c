@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A frame that is larger than what may be on its way to the viewer delays everything behind it by
- * more than the line's time: after STRIKES of those the next level is taken.  Back it goes when a
- * better frame would fit, for CALM frames.
+ * more than the line's time.  When that makes frames be left out, after STRIKES of those in a row
+ * the next level is taken.  Back it goes when a better frame would fit, for CALM frames.
  */
 #include "display/reel.h"
 
@@ -130,10 +130,12 @@ static uint64_t better(
 void display_reel_sent(
 	struct display_reel *r, struct display_reel_film *f, size_t bytes, uint64_t window)
 {
+	const bool left_out = f->newest - f->sent > 1;
+
 	f->sent = f->newest;
 	r->last = (int)(f - r->films);
 	r->owed = bytes;
-	if (bytes > window || bytes == 0) {
+	if ((bytes > window && left_out) || bytes == 0) {
 		f->calm = 0;
 		if (++f->strikes < STRIKES && bytes)
 			return;

@@ -327,6 +327,14 @@ static void test_slow(void **state)
 	world_fini(&w);
 }
 
+/* Of so many frames the last one is sent. */
+static void frame(struct display_reel *r, struct display_reel_film *f, unsigned frames,
+	size_t bytes, uint64_t window)
+{
+	f->newest += frames;
+	display_reel_sent(r, f, bytes, window);
+}
+
 /* Levels: down where frames are too large for the line, up again where they are small. */
 static void test_levels(void **state)
 {
@@ -346,17 +354,20 @@ static void test_levels(void **state)
 	kind = display_reel_kind(&r, f);
 	assert_int_equal(kind.quality, 75);
 	assert_int_equal(kind.shrink, 1);
+	for (int i = 0; i < 100; i++) /* large, but none is left out */
+		frame(&r, f, 1, 50000, 40000);
+	assert_int_equal(display_reel_kind(&r, f).shrink, 1);
 	for (int i = 0; i < 8; i++)
-		display_reel_sent(&r, f, 50000, 40000);
+		frame(&r, f, 2, 50000, 40000);
 	assert_int_equal(display_reel_kind(&r, f).shrink, 2);
 	for (int i = 0; i < 100; i++) /* they fit, but better ones would not */
-		display_reel_sent(&r, f, 15000, 40000);
+		frame(&r, f, 2, 15000, 40000);
 	assert_int_equal(display_reel_kind(&r, f).shrink, 2);
 	for (int i = 0; i < 100; i++)
-		display_reel_sent(&r, f, 15000, 80000);
+		frame(&r, f, 2, 15000, 80000);
 	assert_int_equal(display_reel_kind(&r, f).shrink, 1);
 	for (int i = 0; i < 100; i++)
-		display_reel_sent(&r, f, 50000, 1);
+		frame(&r, f, 2, 50000, 1);
 	assert_true(display_reel_kind(&r, f).shrink >= 4);
 	assert_int_equal(r.owed, 50000);
 	/* Who wants all there is has it whole where there is room for that. */
@@ -365,17 +376,17 @@ static void test_levels(void **state)
 	f = display_reel_next(&r);
 	assert_int_equal(display_reel_kind(&r, f).format, DISPLAY_VIDEO_I420);
 	for (int i = 0; i < 8; i++)
-		display_reel_sent(&r, f, 720000, 500000);
+		frame(&r, f, 2, 720000, 500000);
 	assert_int_equal(display_reel_kind(&r, f).format, DISPLAY_VIDEO_MJPEG);
 	assert_int_equal(display_reel_kind(&r, f).shrink, 1);
 	for (int i = 0; i < 100; i++)
-		display_reel_sent(&r, f, 50000, 700000);
+		frame(&r, f, 2, 50000, 700000);
 	assert_int_equal(display_reel_kind(&r, f).format, DISPLAY_VIDEO_MJPEG);
 	for (int i = 0; i < 100; i++)
-		display_reel_sent(&r, f, 50000, 800000);
+		frame(&r, f, 2, 50000, 800000);
 	assert_int_equal(display_reel_kind(&r, f).format, DISPLAY_VIDEO_I420);
 	/* A last frame that was not sent is told when the film has ended. */
-	films[0].frame++;
+	films[0].frame = f->newest + 1;
 	display_reel_note(&r, films);
 	films[0].id = 0;
 	display_reel_follow(&r, films, rects, &held, &lost);
