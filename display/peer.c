@@ -475,7 +475,9 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 	}
 	if (!p->joined || !display_queue_empty(p->queue))
 		return;
-	if (!display_pace_idle(&p->pace)) {
+	/* While a film plays there is always something on its way. */
+	if (!display_pace_idle(&p->pace) &&
+		!(display_reel_plays(&p->reel) && display_pace_room(&p->pace) > 0)) {
 		wait_ms(p, REFRESH_MS);
 		return;
 	}

@@ -39,6 +39,14 @@ bool display_reel_shows(const struct display_reel *r)
 	return r->formats;
 }
 
+bool display_reel_plays(const struct display_reel *r)
+{
+	for (int i = 0; i < DISPLAY_VIDEO_FILMS; i++)
+		if (r->films[i].id)
+			return true;
+	return false;
+}
+
 void display_reel_clear(struct display_reel *r)
 {
 	memset(r->films, 0, sizeof(r->films));

@@ -37,6 +37,8 @@ struct display_reel {
 void display_reel_init(struct display_reel *r, unsigned formats, int quality);
 /* Are films shown at all? */
 bool display_reel_shows(const struct display_reel *r);
+/* Does it show one now? */
+bool display_reel_plays(const struct display_reel *r);
 /* The viewer's picture is a new one: nothing plays. */
 void display_reel_clear(struct display_reel *r);
 

@@ -197,6 +197,63 @@ static void test_no_stale_pixel(void **state)
 	}
 }
 
+/* Frames of a film in @r, which the queue is not told of; `*ret_open`: the viewer lacks the newest. */
+static void play(struct model *m, const struct display_rect *r, bool *ret_open)
+{
+	const struct display_command frame = {.type = DISPLAY_RAW, .rect = *r};
+
+	if (rnd(m, 3)) {
+		draw(m, r);
+		*ret_open = true;
+	}
+	if (rnd(m, 2) && !display_queue_copies(m->q)) {
+		execute(m, &frame, true);
+		display_queue_sent_apart(m->q, r, 1000);
+		*ret_open = false;
+	}
+}
+
+/* Films come and go, whatever is copied out of them: at last the viewer has the frame exactly. */
+static void test_held(void **state)
+{
+	for (uint64_t seed = 1; seed <= 40; seed++) {
+		struct model m;
+		pixman_region32_t held;
+
+		model_init(&m, seed);
+		pixman_region32_init(&held);
+		for (int film = 0; film < 12; film++) {
+			const struct display_rect r = random_rect(&m);
+			const struct display_command all = {.type = DISPLAY_RAW, .rect = r};
+			pixman_box32_t box = display_rect_box(&r);
+			bool open = true;
+
+			pixman_region32_reset(&held, &box);
+			display_queue_hold(m.q, &held);
+			for (uint32_t n = rnd(&m, 20); n; n--) {
+				play(&m, &r, &open);
+				if (rnd(&m, 3) == 0)
+					change(&m);
+				for (uint32_t k = rnd(&m, 4); k; k--)
+					send_one(&m, rnd(&m, 3000), rnd(&m, 2));
+			}
+			drain(&m, true); /* it is not refreshed while it plays */
+			pixman_region32_clear(&held);
+			display_queue_hold(m.q, &held);
+			if (open)
+				display_queue_add(m.q, &all, 1);
+			if (rnd(&m, 2)) {
+				drain(&m, true);
+				assert_int_equal(differing(&m, ~0u), 0);
+			}
+		}
+		drain(&m, true);
+		assert_int_equal(differing(&m, ~0u), 0);
+		pixman_region32_fini(&held);
+		model_fini(&m);
+	}
+}
+
 /* However long nobody reads. */
 static void test_bounded(void **state)
 {
@@ -421,6 +478,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_no_stale_pixel),
+		cmocka_unit_test(test_held),
 		cmocka_unit_test(test_bounded),
 		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_watched),
