@@ -523,7 +523,7 @@ def a_window_of_its_own(env):
     display = Display(env, welcome() + picture.everything() + updated(7))
     screen = Screen(env)
     env.environ.update(SDL_RENDER_DRIVER="software", SDL_VIDEODRIVER="x11", HOME=str(env.dir))
-    viewer = env.start(PODRUN, "view", "--native", "fake")
+    viewer = env.start(PODRUN, "view", "--native", "--quality", "70", "fake")
 
     def place():
         found = env.call("xdotool", "search", "--name", "^fake$", "getwindowgeometry", "--shell", check=False).text
@@ -533,6 +533,8 @@ def a_window_of_its_own(env):
     until("the window is there", lambda: place().get("WIDTH") == W)
     until("it shows the picture", lambda: screen.pixels(place()["X"], place()["Y"], W, H) == picture.rgb())
     there = display.viewer()
+    wishes = fields(there.got[0][1])
+    assert wishes[4] == 1 << I420 | 1 << MJPEG and wishes[5] == 70, wishes
     until("the update is acknowledged", lambda: there.updates() == [7])
     window = str(place()["WINDOW"])
     env.call("xdotool", "windowfocus", "--sync", window, "mousemove", "--window", window, "10", "20", "click", "1")
