@@ -4,7 +4,8 @@
  *
  * A child that execs the same binary, with what it needs as descriptors at fixed numbers, and
  * without privilege over anything else: what viewers and the session's X server send is read
- * there, not in the supervisor.  Its end is that of the socket to it.
+ * there, not in the supervisor.  What it may take of memory has a limit; at its end another one is
+ * started.  Its end is that of the socket to it.
  */
 #include "supervisor/screen_server.h"
 
@@ -17,6 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,7 +26,19 @@
 #include "base/base.h"
 
 #define PATIENCE_MS 2000 /* for the end of one that was left */
-#define N_FDS	    4
+/* Bytes of its own memory: XCB takes as much for a reply as the session's X server says there is.
+ * The address sanitizer has terabytes, which are none. */
+#if defined(__SANITIZE_ADDRESS__)
+#define MEMORY_MAX RLIM_INFINITY
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define MEMORY_MAX RLIM_INFINITY
+#endif
+#endif
+#ifndef MEMORY_MAX
+#define MEMORY_MAX ((rlim_t)1 << 30)
+#endif
+#define N_FDS 4
 
 struct screen_server {
 	pid_t pid;
@@ -47,6 +61,7 @@ static _Noreturn void become(const struct screen_server_config *c, int control, 
 	char *const argv[] = {(char *)"podrun", (char *)"display", (char *)"--serve",
 		(char *)"--number", number, (char *)"--size", size, (char *)c->name, NULL};
 	struct sigaction dfl = {.sa_handler = SIG_DFL};
+	struct rlimit memory;
 	int high[N_FDS];
 	sigset_t none;
 
@@ -65,6 +80,10 @@ static _Noreturn void become(const struct screen_server_config *c, int control, 
 		sigaction(sig, &dfl, NULL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
+	if (getrlimit(RLIMIT_DATA, &memory) == 0) {
+		memory.rlim_cur = memory.rlim_max = MIN(memory.rlim_max, MEMORY_MAX);
+		setrlimit(RLIMIT_DATA, &memory);
+	}
 	execv("/proc/self/exe", argv);
 	_exit(125);
 }

@@ -433,6 +433,16 @@ def display_server_is_started_again(env):
 
 
 @test
+def display_server_has_bounds(env):
+    begin(env, "sleep", "1000")
+    (server,) = processes(env, "display --serve")
+    limit = re.search(r"^Max data size +(\S+) +(\S+)", pathlib.Path("/proc/%d/limits" % server).read_text(), re.M)
+    # The address sanitizer has terabytes of addresses, and can't be held to that.
+    assert "ASAN_OPTIONS" in os.environ or all(int(x) <= 1 << 30 for x in limit.groups()), limit
+    env.podrun("kill", "s")
+
+
+@test
 def x_server_is_started_again(env):
     begin(env, "sleep", "1000")
     v = Viewer(env)
