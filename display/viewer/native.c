@@ -383,6 +383,15 @@ static void take(struct native *n, const SDL_Event *e)
 	}
 }
 
+/* Without a screen SDL takes a driver that draws for nobody, unless it was told which one. */
+static bool has_screen(void)
+{
+	const char *driver = SDL_GetCurrentVideoDriver();
+
+	return getenv("SDL_VIDEODRIVER") ||
+	       (driver && (strcmp(driver, "x11") == 0 || strcmp(driver, "wayland") == 0));
+}
+
 int main(int argc, char **argv)
 {
 	struct native n = {0};
@@ -402,6 +411,11 @@ int main(int argc, char **argv)
 	}
 	if (SDL_Init(SDL_INIT_VIDEO) < 0) {
 		fail("no screen");
+		return 1;
+	}
+	if (!has_screen()) {
+		fprintf(stderr,
+			"podrun-viewer: no screen: neither DISPLAY nor WAYLAND_DISPLAY leads to one\n");
 		return 1;
 	}
 	SDL_SetHint(SDL_HINT_RENDER_SCALE_QUALITY, "linear");
