@@ -114,13 +114,9 @@ static void tell(void *ctx, const char *url)
 /* A display that is not there is told before anybody is given an address. */
 static int try(struct view *v, struct err *e)
 {
-	int sock;
-
 	if (v->o->replay)
 		return view_replay_check(v->o->replay, e);
-	sock = v->way.host ? -1 : view_way_connect(&v->way, e);
-	close_fd(sock);
-	return v->way.host || sock >= 0 ? 0 : sock;
+	return view_way_try(&v->way, e);
 }
 
 static void block_signals(void)

@@ -2,21 +2,26 @@
 #include "supervisor/cli/view_way.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/base.h"
+#include "display/display.h"
 #include "proto/control.pb-c.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/client.h"
 #include "supervisor/record.h"
 
-#define PIECE (32u << 10) /* bytes */
+#define PIECE	      (32u << 10) /* bytes */
+#define SAID_MAX      4096	  /* bytes of what ssh has to say */
+#define LAST_WORDS_MS 1000	  /* for them, when it has ended */
 
 int view_way_parse(struct view_way *w, struct cli *c, const char *text, struct err *e)
 {
@@ -98,8 +103,8 @@ static char *moved_to(struct view_way *w)
 
 /* ---- on another host */
 
-/* In the child: becomes ssh, with @sock as its stdin and stdout. */
-static void become_ssh(const char *script, const char *host, const char *remote, int sock)
+/* In the child: becomes ssh, with @sock as its stdin and stdout, and @said for what it says or -1. */
+static void become_ssh(const char *script, const char *host, const char *remote, int sock, int said)
 {
 	sigset_t none;
 
@@ -107,12 +112,14 @@ static void become_ssh(const char *script, const char *host, const char *remote,
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
 	signal(SIGCHLD, SIG_DFL);
-	if (dup2(sock, STDIN_FILENO) >= 0 && dup2(sock, STDOUT_FILENO) >= 0)
+	if (dup2(sock, STDIN_FILENO) >= 0 && dup2(sock, STDOUT_FILENO) >= 0 &&
+		(said < 0 || dup2(said, STDERR_FILENO) >= 0))
 		execl("/bin/sh", "sh", "-c", script, "sh", host, remote, (char *)NULL);
 	_exit(127);
 }
 
-static int connect_there(struct view_way *w, const char *host, struct err *e)
+static int start_ssh(
+	struct view_way *w, const char *host, int said, pid_t *ret_child, struct err *e)
 {
 	const char *told = getenv("PODRUN_SSH");
 	_cleanup_free_ char *configured = told ? NULL : cli_setting(w->cli, "ssh");
@@ -130,13 +137,126 @@ static int connect_there(struct view_way *w, const char *host, struct err *e)
 		return err_errno(e, -errno, "socket");
 	child = fork();
 	if (child == 0)
-		become_ssh(script, host, remote, pair[1]);
+		become_ssh(script, host, remote, pair[1], said);
 	close(pair[1]);
 	if (child < 0) {
 		close(pair[0]);
 		return err_errno(e, -errno, "fork");
 	}
+	*ret_child = child;
 	return pair[0];
+}
+
+static int connect_there(struct view_way *w, const char *host, struct err *e)
+{
+	pid_t child;
+
+	return start_ssh(w, host, -1, &child, e);
+}
+
+/* Its last line but for hints, as far as it can be shown; used up. */
+static const char *last_line(struct buf *said)
+{
+	char *text = (char *)buf_cstr(said), *line;
+
+	if (!text)
+		return "";
+	do {
+		while (said->len && (unsigned char)text[said->len - 1] <= ' ')
+			text[--said->len] = '\0';
+		line = strrchr(text, '\n');
+		line = line ? line + 1 : text;
+		said->len = (size_t)(line - text);
+	} while (said->len && strncmp(line, "hint: ", 6) == 0);
+	for (char *p = line; *p; p++)
+		if ((unsigned char)*p < ' ' || *p == 127)
+			*p = '?';
+	return strncmp(line, "podrun: ", 8) == 0 ? line + 8 : line;
+}
+
+/* Until @sock has something, or its end; what comes of @said meanwhile is collected.  True if it has. */
+static bool hear(int sock, int said, struct buf *ret)
+{
+	struct pollfd all[] = {{sock, POLLIN, 0}, {said, POLLIN, 0}};
+	char piece[256];
+	bool ended = false;
+
+	for (;;) {
+		int there = poll(all, ARRAY_SIZE(all), ended ? LAST_WORDS_MS : -1);
+		ssize_t n;
+
+		if (there < 0 && errno == EINTR)
+			continue;
+		if (there <= 0)
+			return false;
+		if (all[1].revents) {
+			n = read(said, piece, sizeof(piece));
+			if (n <= 0)
+				all[1].fd = -1;
+			else if (ret->len < SAID_MAX)
+				buf_put(ret, piece, (size_t)n);
+		} else if (read(sock, piece, 1) == 1) {
+			return true;
+		} else {
+			all[0].fd = -1;
+			ended = true;
+		}
+		if (ended && all[1].fd < 0)
+			return false;
+	}
+}
+
+static int try_there(struct view_way *w, const char *host, struct err *e)
+{
+	const struct display_viewer_wish wish = {.name = "podrun view", .view_only = true};
+	_cleanup_buf_ struct buf said = BUF_INIT;
+	_cleanup_close_ int sock = -1;
+	const char *why;
+	pid_t child;
+	int pair[2];
+	bool there;
+
+	if (pipe2(pair, O_CLOEXEC) < 0)
+		return err_errno(e, -errno, "pipe");
+	signal(SIGPIPE, SIG_IGN);
+	sock = start_ssh(w, host, pair[1], &child, e);
+	close(pair[1]);
+	if (sock < 0) {
+		close(pair[0]);
+		return sock;
+	}
+	/* If that can't be sent, the reason is heard. */
+	display_viewer_greet(sock, &wish);
+	there = hear(sock, pair[0], &said);
+	kill(child, SIGTERM);
+	waitpid(child, NULL, 0);
+	close(pair[0]);
+	if (there) {
+		fwrite(said.data, 1, said.len, stderr);
+		return 0;
+	}
+	why = last_line(&said);
+	return err_set(e, ERR_FAILED, -EHOSTUNREACH, "can't reach the display of '%s' on %s: %s",
+		w->name, host, why[0] ? why : "nothing is heard of it");
+}
+
+int view_way_try(struct view_way *w, struct err *e)
+{
+	_cleanup_free_ char *host = NULL;
+	int sock;
+
+	if (w->host)
+		return try_there(w, w->host, e);
+	sock = connect_here(w, e);
+	if (sock >= 0) {
+		close(sock);
+		return 0;
+	}
+	host = moved_to(w);
+	if (!host)
+		return sock;
+	*e = (struct err){0};
+	return try_there(w, host, e);
 }
 
 int view_way_connect(void *way, struct err *e)

@@ -23,7 +23,7 @@ os.environ.setdefault("PODRUN_TEST_PATIENCE", "180")  # browsers take their time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import browsers  # noqa: E402
 import websocket  # noqa: E402
-from cli import ssh_to  # noqa: E402
+from cli import one_line, ssh_to  # noqa: E402
 from harness import PODRUN, main, needs, test, until  # noqa: E402
 from looking import Screen, View, has_serial  # noqa: E402
 from played import (ACK, CLIPBOARD, CLIPBOARD_IN, CURSOR, FILE_IN, GRADIENT, H, HELLO, I420, JPEG, KEY,  # noqa: E402
@@ -558,6 +558,18 @@ def a_window_of_its_own(env):
 
 
 @test
+def a_window_needs_a_screen(env):
+    Display(env, welcome() + Picture().everything() + updated(7))
+    for name in ("SDL_VIDEODRIVER", "DISPLAY", "WAYLAND_DISPLAY"):
+        env.environ.pop(name, None)
+    for display in (None, ":4711"):
+        if display:
+            env.environ["DISPLAY"] = display
+        r = env.podrun("view", "--native", "fake", code=1)
+        assert re.fullmatch("podrun-viewer: no screen: neither DISPLAY nor WAYLAND_DISPLAY leads to one\n", r.errors), r
+
+
+@test
 def through_ssh(env):
     """What stands for ssh runs the command on this host; its environment is that host's."""
     picture = Picture()
@@ -574,11 +586,27 @@ def through_ssh(env):
     has_serial(tab, 7)
     same(tab, picture)
     tab.key("a", True)
-    viewer = display.viewer(2)
+    viewer = display.viewer(3)  # the second looked whether there is a display
     until("a is heard there", lambda: (0x61, 30, 1) in viewer.input())
     tab.close()
     until("the viewer has gone there, too", lambda: viewer.ended)
     view.close()
+
+
+@test
+def another_host_is_tried_first(env):
+    """Before there is an address: whoever can't reach it is told why."""
+    words = "echo Warning: something; echo ssh: Could not resolve hostname nohost.invalid; exit 255"
+    env.environ["PODRUN_SSH"] = shlex.join(["sh", "-c", "{ %s; } >&2" % words, "ssh"])
+    for way in ((), ("--native",), ("--listen", "127.0.0.1:0")):
+        r = env.podrun("view", *way, "nohost.invalid:d", code=1)
+        one_line(r, "'d' on nohost.invalid", "Could not resolve")
+        assert r.text == "", r
+    env.environ["PODRUN_SSH"] = "sh -c 'exec sleep 0' ssh"
+    one_line(env.podrun("view", "nohost.invalid:d", code=1), "'d' on nohost.invalid", "nothing is heard")
+    there = env.host("there")
+    env.environ["PODRUN_SSH"] = shlex.join(["env", "XDG_RUNTIME_DIR=" + there.environ["XDG_RUNTIME_DIR"], "sh", "-c", 'eval "$2"', "ssh"])
+    one_line(env.podrun("view", "--podrun", PODRUN, "there:d", code=1), "'d' on there", "no session")
 
 
 def ends(process):
