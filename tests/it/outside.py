@@ -11,7 +11,7 @@ import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from cli import ssh_to  # noqa: E402
-from harness import BUILD, REWRITE, add, main, needs_namespaces, quiet_port, test, until  # noqa: E402
+from harness import BUILD, PODRUN, REWRITE, add, main, needs_namespaces, quiet_port, test, until  # noqa: E402
 
 # Inside: connects, says "ready", and when /tmp/go is there tells how reading and writing end.
 CLIENT = r"""
@@ -337,6 +337,37 @@ def those_who_wait_outside_do_not_come_along(env):
         assert "nobody" in env.wait("s")
         env.podrun("rm", "s")
         s.close()
+
+
+# Inside: a connection that has brought something, and is accepted when /out/go is there.
+SLOW = r"""
+import os, socket, time
+l = socket.create_server(("127.0.0.1", 0))
+c = socket.create_connection(l.getsockname())
+c.sendall(b"hello")
+print("ready", flush=True)
+while not os.path.exists("/out/go"): time.sleep(.01)
+s, _ = l.accept()
+print("got", s.recv(5).decode(), flush=True)
+while not os.path.exists("/out/end"): time.sleep(.01)
+"""
+
+
+@test
+def what_will_pass_is_waited_for(env):
+    place = env.path("v")
+    place.mkdir()
+    env.run_detached("s", "python3", "-c", SLOW, options=["-v", "%s:/out" % place])
+    r = env.podrun("suspend", "s", "-o", env.path("i"), code=3)
+    assert "holds data" in r.errors and "try again" in r.errors, r
+    log = next(env.dir.rglob("supervisor.log"))
+    assert log.read_text().count("holds data") > 1, log.read_text()
+    p = env.start(PODRUN, "snapshot", "s", "-o", env.path("i"))
+    (place / "go").touch()
+    if p.wait():  # on a slow machine
+        env.podrun("snapshot", "s", "-o", env.path("i"))
+    (place / "end").touch()
+    assert "got hello" in env.wait("s")
 
 
 # Inside: takes descriptors from outside, then looks at them when /tmp/go is there.
