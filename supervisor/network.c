@@ -584,6 +584,9 @@ int network_begin(struct session *s, void (*then)(struct session *s, struct err 
 	n->retry_ms = FIRST_RETRY_MS;
 	s->traffic.ops = &traffic_ops;
 	s->traffic.ctx = n;
+	/* A session that has left may have left somebody behind who has its ports. */
+	if (s->record->config->network->n_publish)
+		vnet_forward_stop(s->paths.runtime);
 	if (s->op.resume && s->op.copy && s->op.renamed)
 		drop_ports(s->record->config->network);
 	if (s->op.resume) {

@@ -25,6 +25,7 @@
  *      nsupdate             messages that change a name in DNS (nsupdate_send: and who waits for that)
  *      message, ondemand    requests on the gateway's socket; its start by whoever needs it first
  *      away                 requests and packets to a gateway on another host, over ssh
+ *      forward              published ports of a session that was moved, for a while
  *      client               what the supervisor and the command line call
  *      gateway/             the process
  *
@@ -37,6 +38,7 @@
 #include "vnet/away.h"
 #include "vnet/client.h"
 #include "vnet/endpoint.h"
+#include "vnet/forward.h"
 #include "vnet/gateway/main.h"
 #include "vnet/netlink.h"
 #include "vnet/nsupdate.h"

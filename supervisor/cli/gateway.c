@@ -13,7 +13,7 @@
 
 struct gateway_options {
 	bool serve, json, join;
-	const char *carry, *lend, *borrow, *podrun;
+	const char *carry, *lend, *borrow, *podrun, *forward, *ports, *reach;
 };
 
 static const struct cli_option options[] = {
@@ -27,8 +27,15 @@ static const struct cli_option options[] = {
 		CLI_STRING, offsetof(struct gateway_options, lend)},
 	{"borrow", 0, "ID", "which session: of --lend, or alone the other end of that way",
 		CLI_STRING, offsetof(struct gateway_options, borrow)},
-	{"podrun", 0, "PATH", "of --lend: where podrun is on the other host", CLI_STRING,
-		offsetof(struct gateway_options, podrun)},
+	{"forward", 0, "HOST",
+		"pass on connections to a session that was moved to HOST; migrate starts it so",
+		CLI_STRING, offsetof(struct gateway_options, forward)},
+	{"ports", 0, "[IP:]PORT,...", "of --forward: which", CLI_STRING,
+		offsetof(struct gateway_options, ports)},
+	{"reach", 0, "[IP:]PORT", "be the other end of such a connection, on stdin and stdout",
+		CLI_STRING, offsetof(struct gateway_options, reach)},
+	{"podrun", 0, "PATH", "of --lend and --forward: where podrun is on the other host",
+		CLI_STRING, offsetof(struct gateway_options, podrun)},
 	{"json", 0, NULL, "as JSON", CLI_FLAG, offsetof(struct gateway_options, json)},
 };
 
@@ -91,6 +98,13 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 			o->podrun ? o->podrun : "podrun", o->borrow, e);
 	if (o->borrow)
 		return vnet_away_borrow(c->paths.runtime, o->borrow, e);
+	if (o->forward && !o->ports)
+		return err_set(e, ERR_USAGE, -EINVAL, "--forward needs --ports");
+	if (o->forward)
+		return vnet_forward_serve(c->paths.runtime, o->forward,
+			o->podrun ? o->podrun : "podrun", o->ports, e);
+	if (o->reach)
+		return vnet_forward_reach(o->reach, e);
 	if (o->join)
 		return vnet_away_join(c->paths.runtime, e);
 	r = vnet_client_look(c->paths.runtime, NULL, &a, e);

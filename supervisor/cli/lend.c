@@ -101,6 +101,51 @@ void lend_begin(struct lend *l, struct cli *c, const char *name, const char *hos
 	l->said = said[0];
 }
 
+char *lend_ports(struct cli *c, const char *name)
+{
+	_cleanup_buf_ struct buf ports = BUF_INIT;
+	const Pb__VirtualNetwork *v;
+	struct client_session s;
+	struct err ignored = {0};
+	char id[ID_TEXT];
+
+	if (client_look(&s, &c->paths, name, &ignored) < 0)
+		return NULL;
+	v = s.record->config->network;
+	if (is_at_home(s.record->config, id) && v->dns_update[0])
+		for (size_t i = 0; i < v->n_publish; i++) {
+			const Pb__PublishedPort *p = v->publish[i];
+
+			if (p->udp)
+				continue;
+			buf_printf(&ports,
+				strchr(p->address, ':') ? "%s[%s]:%u"
+				: p->address[0]		? "%s%s:%u"
+							: "%s%s%u",
+				ports.len ? "," : "", p->address, p->host);
+		}
+	client_session_fini(&s);
+	return ports.len && buf_cstr(&ports) ? strdup(buf_cstr(&ports)) : NULL;
+}
+
+void lend_forward(
+	struct cli *c, const char *host, const char *ssh, const char *podrun, const char *ports)
+{
+	char *argv[] = {(char *)"podrun", (char *)"gateway", (char *)"--forward", (char *)host,
+		(char *)"--ports", (char *)ports, (char *)"--podrun", (char *)podrun, NULL};
+	_cleanup_close_ int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	pid_t child = fork();
+
+	if (child == 0) {
+		/* Nobody's child, so that nobody has to wait for it. */
+		if (fork() == 0)
+			become(c->paths.runtime, null, null, ssh, argv);
+		_exit(0);
+	}
+	while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
+		continue;
+}
+
 bool lend_await(struct lend *l)
 {
 	char word;

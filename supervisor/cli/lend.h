@@ -37,4 +37,13 @@ void lend_keep(struct lend *l);
 /* Returns when it is gone.  Nothing there, or kept: fine. */
 void lend_end(struct lend *l);
 
+/*
+ * The TCP ports at which others may look for the session by its name in DNS (--dns-update) when it has been
+ * moved, as vnet/forward.h wants them; NULL: none.  Freed by the caller.
+ */
+char *lend_ports(struct cli *c, const char *name);
+/* It was moved to @host, without connections: leaves a forwarder behind for a while. */
+void lend_forward(
+	struct cli *c, const char *host, const char *ssh, const char *podrun, const char *ports);
+
 #endif

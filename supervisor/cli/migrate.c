@@ -321,6 +321,7 @@ static int move(struct cli *c, const struct migrate_options *o, const char *name
 	struct err *e)
 {
 	struct ssh ssh = {.in = -1, .out = -1, .lend = LEND_INIT};
+	_cleanup_free_ char *ports = NULL, *command = NULL;
 	Pb__Control *report = NULL;
 	struct proto_conn *conn;
 	struct err ignored = {0};
@@ -329,15 +330,21 @@ static int move(struct cli *c, const struct migrate_options *o, const char *name
 	if (r < 0)
 		return r;
 	signal(SIGPIPE, SIG_IGN);
+	ports = lend_ports(c, name);
 	r = start_lines(c, o, name, &ssh, host, e);
 	if (r == 0)
 		r = send_session(conn, o, &ssh, &report, e);
 	if (r == 0)
 		r = expect(&ssh, "READY", e);
 	if (r == 0) {
+		bool lent = ssh.lend.pid != 0;
+
 		tell_note(&ssh);
 		r = hand_over(conn, name, &ssh, e);
 		lend_end(&ssh.lend);
+		command = r == 0 && ports && !lent ? ssh_command(c) : NULL;
+		if (command)
+			lend_forward(c, host, command, o->podrun ? o->podrun : "podrun", ports);
 	} else {
 		lend_end(&ssh.lend); /* first, for the session runs on as soon as it hears of it */
 		if (report) {

@@ -212,6 +212,29 @@ def not_kept(env):
         w.b.wait("s")
 
 
+ANSWERS = r"""
+import os, socket
+l = socket.create_server(("", 80))
+l.settimeout(.05)
+print("ready", flush=True)
+while not os.path.exists("/tmp/go"):
+    try: s, _ = l.accept()
+    except TimeoutError: continue
+    s.settimeout(30)
+    data = b""
+    while b := s.recv(100): data += b
+    s.sendall(data.upper())
+    s.close()
+"""
+
+
+def asked(w, address):
+    """What a client outside, who ends what it says first, is told at port 8080 there."""
+    code = ("import socket\ns = socket.create_connection(('%s', 8080), 10)\ns.sendall(b'hello')\n"
+            "s.shutdown(socket.SHUT_WR)\ndata = b''\nwhile b := s.recv(100): data += b\nprint(data.decode())" % address)
+    return subprocess.run(w.outside.user + [sys.executable, "-c", code], capture_output=True, text=True).stdout.strip()
+
+
 def name_follows(env):
     """A name in DNS points to the host where the session's ports are, and goes along with them."""
     secret = "cG9kcnVuIHRlc3RzIGEga2V5IG9mIDMyIGJ5dGVzLi4="
@@ -221,8 +244,7 @@ def name_follows(env):
         w.serve("outside", sys.executable, HERE.parent / "lib" / "nameserver.py", OUTSIDE, 5300, "example.test",
                 "mover", secret, known)
         update = "example.test/web@%s#5300:%s" % (OUTSIDE, key)
-        w.run(w.a, "s", "sh", "-c", "echo ready; while [ ! -e /tmp/go ]; do sleep .05; done",
-              options=["-p", "8080:80", "--dns-update", update])
+        w.run(w.a, "s", "python3", "-c", ANSWERS, options=["-p", "8080:80", "--dns-update", update])
 
         def points_to(address):
             lines = known.read_text().splitlines() if known.exists() else []
@@ -231,10 +253,22 @@ def name_follows(env):
         until("the name points to a", lambda: points_to(w.a.address))
         w.migrate("s", w.a, w.b)
         until("the name points to b", lambda: points_to(w.b.address) and not points_to(w.a.address))
+        # Who has looked it up before is led on for a while; ports are there again for who comes back.
+        until("a leads on to b", lambda: asked(w, w.a.address) == "HELLO")
+        assert asked(w, w.b.address) == "HELLO"
+        w.migrate("s", w.b, w.a)
+        until("the name points to a again", lambda: points_to(w.a.address) and not points_to(w.b.address))
+        until("b leads on to a", lambda: asked(w, w.b.address) == "HELLO")
+        until("a has its port", lambda: asked(w, w.a.address) == "HELLO")
+        w.migrate("s", w.a, w.b)
+        until("the name points to b again", lambda: points_to(w.b.address) and not points_to(w.a.address))
         w.again(w.b, "s")
         assert network_of(w.b)["dns_update"] == update, network_of(w.b)
         w.b.podrun("exec", "s", "touch", "/tmp/go")
         w.b.wait("s")
+        # They would be there for another minute.
+        for host in w.a, w.b:
+            host.podrun("run", "--rm", "-p", "8081:80", "--", "true")
 
 
 def told_where(env):
