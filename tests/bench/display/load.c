@@ -370,6 +370,8 @@ static void prepare(struct load *l, const struct stage_ask *a)
 		prepare_drag(l);
 	else if (l->prepared == STAGE_TYPE)
 		prepare_letter(l);
+	else if (l->prepared == STAGE_NOTES)
+		begin_terminal(l);
 	sync_x(l);
 	say(l, 'r');
 }
@@ -402,7 +404,8 @@ static void obey(struct load *l)
 
 static void on_event(struct load *l, const xcb_generic_event_t *e)
 {
-	if ((e->response_type & 0x7f) != XCB_KEY_PRESS || l->prepared != STAGE_TYPE)
+	if ((e->response_type & 0x7f) != XCB_KEY_PRESS ||
+		(l->prepared != STAGE_TYPE && l->prepared != STAGE_NOTES))
 		return;
 	drawn(l);
 	letter(l, l->window);

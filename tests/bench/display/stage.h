@@ -42,6 +42,7 @@ enum stage_what {
 	STAGE_DRAG = 'd',   /* a window is moved */
 	/* the same, but draws it at the next key */
 	STAGE_TYPE = 't',
+	STAGE_NOTES = 'n', /* no target; a letter for each key from now on */
 	STAGE_GO = 'g',
 	/* n frames of the clip, in their time; 'e' at the end */
 	STAGE_VIDEO = 'v',

@@ -379,9 +379,17 @@ static void video(struct watch *w, int frames)
 /* Idle, or typing slowly: what a session costs meanwhile. */
 static void stay(struct watch *w, double seconds, double letters)
 {
-	uint64_t begun = now_ns(), until = begun + (uint64_t)(seconds * 1e9), key = begun;
-	double server = watch_cpu_ms(w->pids);
+	uint64_t begun, until, key;
+	double server;
 
+	if (letters > 0) {
+		ask(w, STAGE_NOTES, 0);
+		hear(w, 'r');
+	}
+	settle(w, 2 * QUIET);
+	server = watch_cpu_ms(w->pids);
+	begun = key = now_ns();
+	until = begun + (uint64_t)(seconds * 1e9);
 	w->own_cpu = w->looking_cpu = 0;
 	while (now_ns() < until) {
 		uint64_t next = until;

@@ -45,7 +45,9 @@ static const struct display_decoder_ops ops = {
 
 static void begin(struct watch_end *e, int quality)
 {
-	const struct display_viewer_wish wish = {.name = "bench", .quality = (unsigned)quality};
+	const struct display_viewer_wish wish = {.name = "bench",
+		.quality = (unsigned)quality,
+		.video = quality ? DISPLAY_DECODER_VIDEO : 0};
 	struct display_decoder *d;
 
 	if (display_decoder_new(&ops, e, &d) < 0 || display_viewer_greet(e->fd, &wish) < 0)
