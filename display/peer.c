@@ -39,8 +39,9 @@
 #define NOTSENT	      (32 << 10)
 #define AUDIO_WAITING 8 /* packets of 20 ms that wait: more would come too late */
 #define HELLO_SECONDS 20
-#define WISHES	      64  /* places to be sent again; of more, all that is around them */
-#define REFRESH_MS    300 /* without a change, until what was sent lossily is sent again */
+#define FILES_NS      100000000ull /* a piece of a file that often, even if more is drawn */
+#define WISHES	      64	   /* places to be sent again; of more, all that is around them */
+#define REFRESH_MS    300	   /* without a change, until what was sent lossily is sent again */
 
 struct display_peer {
 	const struct display_world *world;
@@ -49,8 +50,9 @@ struct display_peer {
 	int fd;
 	struct event *read, *write, *timer;
 	struct buf in, out;
-	size_t off;	  /* of out that is sent */
-	unsigned packets; /* of sound in out */
+	size_t off;	   /* of out that is sent */
+	unsigned packets;  /* of sound in out */
+	uint64_t files_ns; /* when a piece of a file was put */
 	struct display_queue *queue;
 	pixman_region32_t wishes; /* to be sent again, in its frame */
 	struct display_codecs codecs;
@@ -140,6 +142,7 @@ static int welcome(struct display_peer *p)
 	w.codecs = p->codecs.mask;
 	w.video = p->reel.formats;
 	w.audio = p->audio;
+	w.files = p->controls && p->world->files;
 	put_packed(p, DISPLAY_WELCOME, &w.base);
 	if (buf_error(&p->out))
 		return -ENOMEM;
@@ -383,6 +386,21 @@ static int put_film(struct display_peer *p)
 	return 0;
 }
 
+/* They come last, but now and then also while more is drawn. */
+static void put_files(struct display_peer *p)
+{
+	size_t before = p->out.len;
+	uint64_t now = io_now_ns();
+	bool bulk = display_queue_empty(p->queue) || now - p->files_ns > FILES_NS;
+
+	if (!p->controls || !p->world->files || !display_pace_room(&p->pace))
+		return;
+	p->ops->files(p->arg, &p->out, bulk);
+	if (bulk && p->out.len > before)
+		p->files_ns = now;
+	display_pace_sent(&p->pace, p->out.len - before);
+}
+
 /* Encodes what comes next; 0 or -ENOMEM. */
 static int fill(struct display_peer *p)
 {
@@ -400,6 +418,7 @@ static int fill(struct display_peer *p)
 		r = put_film(p);
 	if (r < 0)
 		return r;
+	put_files(p);
 	if (display_pace_due(&p->pace))
 		put_serial(p, DISPLAY_MARK);
 	if (display_queue_empty(p->queue) && !display_reel_next(&p->reel) && !p->told) {

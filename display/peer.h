@@ -48,6 +48,7 @@ struct display_world {
 		const void *from;   /* the peer who knows it already, or NULL */
 	} slots[DISPLAY_SLOTS];
 	int pointer_x, pointer_y;
+	bool files; /* there is a place for them in the session */
 };
 
 /* A peer may be freed from within gone, and from outside of these. */
@@ -56,6 +57,8 @@ struct display_peer_ops {
 	void (*joined)(void *arg, struct display_peer *p);
 	/* Messages that concern the session, of a peer that has joined. */
 	void (*message)(void *arg, struct display_peer *p, const struct display_message *m);
+	/* To append FILE messages to @out: those that wait, and with @bulk a piece of a file. */
+	void (*files)(void *arg, struct buf *out, bool bulk);
 	/* It can't be talked to any more: the owner frees it. */
 	void (*gone)(void *arg, struct display_peer *p);
 };

@@ -175,6 +175,8 @@ int display_serve(
 	}
 	if (r == 0 && o->shm >= 0 && display_sound_new(s.base, o->shm, on_packet, &s, &s.sound) < 0)
 		log_warn("display: no memory for sound");
+	if (r == 0 && o->files >= 0)
+		display_server_share(s.server, o->files);
 	if (r == 0)
 		r = loop(&s, e);
 	display_server_free(s.server);
@@ -184,5 +186,6 @@ int display_serve(
 	close_fd(s.listener);
 	close_fd(s.control);
 	close_fd(o->shm);
+	close_fd(o->files);
 	return r;
 }

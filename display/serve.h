@@ -43,6 +43,7 @@ struct display_serve_options {
 	const char *name;      /* of the session, told to viewers */
 	int listener, control; /* the two descriptors, owned from the call on */
 	int shm;	       /* O_PATH, owned: the session's /dev/shm, for its sound; -1: none */
+	int files;	       /* O_PATH, owned: the session's own files, for viewers'; -1: none */
 };
 
 /* Serves @source (owned from the call on, taken up when the supervisor says so) until the end. */

@@ -25,6 +25,7 @@
 #include <sys/socket.h>
 
 #include "base/base.h"
+#include "display/files.h"
 #include "display/classify.h"
 #include "display/film.h"
 #include "display/peer.h"
@@ -50,7 +51,8 @@ struct key {
 struct viewer {
 	struct display_server *server;
 	struct display_peer *peer;
-	struct key keys[KEYS]; /* that are down */
+	struct display_files *files; /* NULL: it had nothing to do with any */
+	struct key keys[KEYS];	     /* that are down */
 	size_t n_keys;
 	uint8_t buttons;
 	uint64_t input_ns, key_ns;
@@ -75,6 +77,7 @@ struct display_server {
 	uint64_t input_ns;
 	struct display_rect caret; /* w of 0: unknown */
 	int want_w, want_h;
+	int files; /* the session's own, O_PATH; -1: not shared */
 };
 
 /* The nearest of 0..@most. */
@@ -437,12 +440,31 @@ static void on_resize_timer(evutil_socket_t fd, short what, void *arg)
 		s->source->ops->resize(s->source, s->want_w, s->want_h);
 }
 
+static void take_file(struct display_server *s, struct viewer *v, const struct display_message *m)
+{
+	if (s->files < 0 || (!v->files && display_files_new(s->files, &v->files) < 0))
+		return;
+	display_files_hold(v->files, !s->attached);
+	display_files_take(v->files, &m->data);
+	display_peer_kick(v->peer);
+}
+
+static void on_files(void *arg, struct buf *out, bool bulk)
+{
+	struct viewer *v = arg;
+
+	if (v->files)
+		display_files_put(v->files, out, bulk);
+}
+
 static void on_message(void *arg, struct display_peer *p, const struct display_message *m)
 {
 	struct viewer *v = arg;
 	struct display_server *s = v->server;
 
-	if (!s->attached)
+	if (m->type == DISPLAY_FILE_IN)
+		take_file(s, v, m);
+	if (!s->attached || m->type == DISPLAY_FILE_IN)
 		return;
 	v->input_ns = s->input_ns = io_now_ns();
 	switch (m->type) {
@@ -522,6 +544,7 @@ static void drop(struct display_server *s, struct viewer *v)
 		if (s->world.slots[i].from == v->peer)
 			s->world.slots[i].from = NULL;
 	display_peer_free(v->peer);
+	display_files_free(v->files);
 	free(v);
 	tell_listened(s);
 	if (s->finishes && !s->n_viewers)
@@ -538,6 +561,7 @@ static void on_gone(void *arg, struct display_peer *p)
 static const struct display_peer_ops peer_ops = {
 	.joined = on_joined,
 	.message = on_message,
+	.files = on_files,
 	.gone = on_gone,
 };
 
@@ -557,6 +581,7 @@ int display_server_new(struct event_base *base, struct display_source *source, c
 		.ops = ops,
 		.arg = arg,
 		.attached = true,
+		.files = -1,
 		.damaged = true,
 		.clock = io_now_ns,
 		.world = {.base = base, .name = name}};
@@ -682,10 +707,28 @@ void display_server_audio(struct display_server *s, uint64_t us, const void *pac
 		display_peer_audio(v->peer, us, packet, len);
 }
 
+void display_server_share(struct display_server *s, int files)
+{
+	s->files = files;
+	s->world.files = true;
+}
+
+/* Of the viewers' files. */
+static void hold_files(struct display_server *s, bool on)
+{
+	for (struct viewer *v = s->viewers; v; v = v->next) {
+		if (!v->files)
+			continue;
+		display_files_hold(v->files, on);
+		display_peer_kick(v->peer);
+	}
+}
+
 void display_server_let_go(struct display_server *s)
 {
 	for (struct viewer *v = s->viewers; v; v = v->next)
 		release(s, v);
+	hold_files(s, true);
 	s->attached = false;
 	s->source->ops->let_go(s->source);
 }
@@ -697,6 +740,7 @@ int display_server_take_up(struct display_server *s, struct err *e)
 	if (r < 0)
 		return r;
 	s->attached = true;
+	hold_files(s, false);
 	on_damaged(s);
 	return 0;
 }

@@ -58,6 +58,9 @@ void display_server_tell(struct display_server *s, enum display_state state, con
 /* An Opus packet of 20 ms, 48 kHz stereo; @us of the clock that video has, too. */
 void display_server_audio(struct display_server *s, uint64_t us, const void *packet, size_t len);
 
+/* Viewers may have files of the session's, and give it some: display_files_new. */
+void display_server_share(struct display_server *s, int files);
+
 /* The source's ops of the same names, with all keys up before, and the picture looked at again. */
 void display_server_let_go(struct display_server *s);
 int display_server_take_up(struct display_server *s, struct err *e);

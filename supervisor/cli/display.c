@@ -44,7 +44,8 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 	struct display_serve_options serve = {.name = argc ? argv[0] : "",
 		.listener = DISPLAY_SERVE_LISTENER,
 		.control = DISPLAY_SERVE_CONTROL,
-		.shm = -1};
+		.shm = -1,
+		.files = -1};
 	struct display_source *source;
 
 	if (!o->serve || !was_called()) {
@@ -54,9 +55,11 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 	log_init(STDERR_FILENO, "display");
 	if (o->size && sscanf(o->size, "%5dx%5d", &x.width, &x.height) != 2)
 		return err_set(e, ERR_USAGE, -EINVAL, "--size: '%s' is not valid here", o->size);
+	serve.files = fcntl(SCREEN_SERVER_FILES, F_DUPFD_CLOEXEC, 0);
 	serve.shm = fcntl(SCREEN_SERVER_SHM, F_DUPFD_CLOEXEC, 0);
 	if (display_x_create(&source, &x, e) < 0) {
 		close_fd(serve.shm);
+		close_fd(serve.files);
 		return e->error;
 	}
 	return display_serve(&serve, source, e);

@@ -15,6 +15,7 @@ import { Connection } from "./connection.js";
 import { Keyboard } from "./keyboard.js";
 import { Mouse } from "./mouse.js";
 import { Sound } from "./sound.js";
+import { Files } from "./files.js";
 import { Clipboard, MAX_BYTES } from "./clipboard.js";
 
 const VIEW = 1; // DisplayWelcome.Role
@@ -69,6 +70,9 @@ function welcome(body) {
 	document.title = name ? name + " - podrun" : "podrun";
 	$("name").textContent = name + (viewOnly ? " (view only)" : "");
 	say("");
+	files.restart(Boolean(found[10]) && !viewOnly);
+	$("share").hidden = !files.allowed;
+	$("files").hidden = true;
 	wantSize();
 }
 
@@ -98,6 +102,8 @@ const screen = new Screen(canvas, {
 			notice(body);
 		else if (type === TYPE.AUDIO)
 			sound.take(body);
+		else if (type === TYPE.FILE)
+			files.take(body);
 		else if (type === TYPE.CLIPBOARD && body.length <= MAX_BYTES)
 			clipboard.take(text(body));
 	},
@@ -144,6 +150,9 @@ new Mouse(canvas,
 		[[2, x], [2, y], [1, buttons], [1, 0], [1, wheelX & 255], [1, wheelY & 255]]),
 	(e) => e.pointerType === "touch" || keyboard.focus());
 
+const files = new Files((bytes) => viewOnly || connection.send(bytes),
+	{ drop: document.documentElement, choose: $("choose"), list: $("list"), told: $("told") });
+
 const clipboard = new Clipboard((what) => {
 	const bytes = new TextEncoder().encode(what);
 	if (bytes.length <= MAX_BYTES)
@@ -177,6 +186,11 @@ function wantSize() {
 
 choose("fit", true, (on) => $("stage").classList.toggle("fit", on));
 choose("resize", false, wantSize);
+$("share").addEventListener("click", () => {
+	$("files").hidden = !$("files").hidden;
+	if (!$("files").hidden)
+		files.ask();
+});
 choose("sound", true, (on) => sound.enable(on));
 $("sound").hidden = !Sound.possible;
 let resizing;

@@ -30,6 +30,7 @@ export const TYPE = {
 	WANT_RESIZE: 68,
 	REFRESH: 69,
 	ACK: 70,
+	TO_FILE: 71,
 };
 
 const HEADER = 8;
@@ -166,7 +167,9 @@ export function protoEncode(fields) {
 	for (const [number, value] of Object.entries(fields)) {
 		if (!value)
 			continue;
-		if (typeof value === "string") {
+		if (value instanceof Uint8Array) {
+			out.push(...varint(number * 8 + 2), ...varint(value.length), ...value);
+		} else if (typeof value === "string") {
 			const text = new TextEncoder().encode(value);
 			out.push(...varint(number * 8 + 2), ...varint(text.length), ...text);
 		} else {
