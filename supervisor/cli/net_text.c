@@ -36,8 +36,10 @@ void net_text_put_cell(struct buf *b, const struct client_session *s)
 	const Pb__VirtualNetwork *n = c->network;
 
 	buf_put_str(b, c->net);
-	if (!n)
+	if (!n) {
+		make_printable(b);
 		return;
+	}
 	if (s->live && n->through[0])
 		buf_printf(b, " (through %s)", n->through);
 	buf_printf(b, " %s, %s", n->address4, n->address6);

@@ -12,9 +12,6 @@
 #include "supervisor/client.h"
 #include "supervisor/message.h"
 
-#define PATIENCE_NS 3000000000ull /* with what will pass by itself */
-#define AGAIN_US    100000
-
 struct suspend_options {
 	const char *output, *outside;
 	bool json, compress, with_files;
@@ -68,12 +65,6 @@ static void tell(const struct suspend_options *o, const Pb__Report *report)
 	}
 }
 
-/* What is in the way will pass while the session runs on: data on its way to be delivered or read. */
-static bool will_pass(const struct err *e)
-{
-	return e->class == ERR_UNFREEZABLE && e->error == -EAGAIN;
-}
-
 static int call(struct cli *c, const Pb__Control *m, const char *name, int *out, Pb__Control **ret,
 	struct err *e)
 {
@@ -90,7 +81,7 @@ static int call(struct cli *c, const Pb__Control *m, const char *name, int *out,
 static int ask(struct cli *c, const struct suspend_options *o, const char *name, bool snapshot,
 	struct err *e)
 {
-	uint64_t deadline = 0; /* from the first time on */
+	uint64_t deadline = 0;
 	Pb__Control m = PB__CONTROL__INIT, *reply;
 	Pb__SuspendRequest q = PB__SUSPEND_REQUEST__INIT;
 	_cleanup_free_ char *path = NULL;
@@ -112,13 +103,9 @@ static int ask(struct cli *c, const struct suspend_options *o, const char *name,
 	m.body_case = PB__CONTROL__BODY_SUSPEND;
 	m.suspend = &q;
 	out = q.stream ? STDOUT_FILENO : -1;
-	while ((r = call(c, &m, name, &out, &reply, e)) < 0 && will_pass(e) && !q.stream) {
-		deadline = deadline ? deadline : io_now_ns() + PATIENCE_NS;
-		if (io_now_ns() > deadline)
-			return r;
-		*e = (struct err){0};
-		usleep(AGAIN_US);
-	}
+	do
+		r = call(c, &m, name, &out, &reply, e);
+	while (r < 0 && !q.stream && cli_will_pass(e, &deadline));
 	if (r < 0)
 		return r;
 	if (reply->body_case == PB__CONTROL__BODY_REPORT)

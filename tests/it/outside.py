@@ -361,7 +361,11 @@ def what_will_pass_is_waited_for(env):
     r = env.podrun("suspend", "s", "-o", env.path("i"), code=3)
     assert "holds data" in r.errors and "try again" in r.errors, r
     log = next(env.dir.rglob("supervisor.log"))
-    assert log.read_text().count("holds data") > 1, log.read_text()
+    before = log.read_text().count("holds data")
+    assert before > 1, log.read_text()
+    ssh_to(env, env.host("other"))
+    r = env.podrun("migrate", "s", "there", code=3)
+    assert "holds data" in r.errors and log.read_text().count("holds data") > before + 1, log.read_text()
     p = env.start(PODRUN, "snapshot", "s", "-o", env.path("i"))
     (place / "go").touch()
     if p.wait():  # on a slow machine
