@@ -10,6 +10,9 @@
  * A viewer's text makes us the owner, and whoever asks is answered the same two ways.  Ours ends
  * with the connection, so the text is kept and offered again on the next one, unless somebody has
  * copied something meanwhile: a freeze takes nothing away.
+ *
+ * It makes us the owner of PRIMARY as well, which the middle button pastes.  The other way round
+ * PRIMARY is left alone: whoever selects something to paste over it wants to keep what was copied.
  */
 #include "display/x/clipboard.h"
 
@@ -52,6 +55,8 @@ static void ask(struct display_x_clipboard *b, xcb_timestamp_t time)
 
 static void on_owner(struct display_x_clipboard *b, const xcb_xfixes_selection_notify_event_t *n)
 {
+	if (n->selection == XCB_ATOM_PRIMARY)
+		b->primary = n->owner == b->window;
 	if (n->selection != b->atoms[DISPLAY_X_CLIPBOARD])
 		return;
 	b->owner = n->owner == b->window;
@@ -221,7 +226,8 @@ static bool answer(
 	const xcb_atom_t targets[] = {b->atoms[DISPLAY_X_TARGETS], b->atoms[DISPLAY_X_UTF8_STRING],
 		b->atoms[DISPLAY_X_TEXT_PLAIN], b->atoms[DISPLAY_X_TEXT], XCB_ATOM_STRING};
 
-	if (!b->owner || q->selection != b->atoms[DISPLAY_X_CLIPBOARD])
+	if (!(b->owner && q->selection == b->atoms[DISPLAY_X_CLIPBOARD]) &&
+		!(b->primary && q->selection == XCB_ATOM_PRIMARY))
 		return false;
 	if (q->target == b->atoms[DISPLAY_X_TARGETS]) {
 		put_property(
@@ -257,15 +263,22 @@ static void on_request(struct display_x_clipboard *b, const xcb_selection_reques
 	xcb_flush(b->c);
 }
 
+static void become_owner(struct display_x_clipboard *b, bool primary)
+{
+	b->owner = true;
+	b->primary = primary;
+	xcb_set_selection_owner(b->c, b->window, b->atoms[DISPLAY_X_CLIPBOARD], XCB_CURRENT_TIME);
+	if (primary)
+		xcb_set_selection_owner(b->c, b->window, XCB_ATOM_PRIMARY, XCB_CURRENT_TIME);
+	xcb_flush(b->c);
+}
+
 void display_x_clipboard_set(struct display_x_clipboard *b, const char *text, size_t len)
 {
 	b->own.len = 0;
 	buf_put(&b->own, text, MIN(len, DISPLAY_CLIPBOARD_MAX));
-	if (!b->c || buf_error(&b->own) < 0)
-		return;
-	b->owner = true;
-	xcb_set_selection_owner(b->c, b->window, b->atoms[DISPLAY_X_CLIPBOARD], XCB_CURRENT_TIME);
-	xcb_flush(b->c);
+	if (b->c && buf_error(&b->own) == 0)
+		become_owner(b, true);
 }
 
 /* ---- beginning and end ----------------------------------------------------------------------- */
@@ -318,11 +331,15 @@ int display_x_clipboard_open(struct display_x_clipboard *b, xcb_connection_t *c,
 		XCB_WINDOW_CLASS_INPUT_ONLY, XCB_COPY_FROM_PARENT, XCB_CW_EVENT_MASK, &events);
 	xcb_xfixes_select_selection_input(c, screen->root, b->atoms[DISPLAY_X_CLIPBOARD],
 		XCB_XFIXES_SELECTION_EVENT_MASK_SET_SELECTION_OWNER);
+	xcb_xfixes_select_selection_input(c, screen->root, XCB_ATOM_PRIMARY,
+		XCB_XFIXES_SELECTION_EVENT_MASK_SET_SELECTION_OWNER);
 	b->again = is_owned(b);
 	if (b->again)
 		ask(b, XCB_CURRENT_TIME);
-	else if (b->own.len)
-		display_x_clipboard_set(b, (const char *)b->own.data, b->own.len);
+	if (b->again || !b->own.len)
+		b->primary = false;
+	else
+		become_owner(b, b->primary);
 	return 0;
 }
 

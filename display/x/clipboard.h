@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * clipboard - text between an X server's CLIPBOARD and viewers.
+ * clipboard - text between an X server's CLIPBOARD and viewers; theirs is PRIMARY, too.
  */
 #ifndef DISPLAY_X_CLIPBOARD_H
 #define DISPLAY_X_CLIPBOARD_H
@@ -35,7 +35,7 @@ struct display_x_clipboard {
 	uint8_t first_event; /* of XFixes */
 	uint32_t max;	     /* bytes of a property, at once */
 	struct buf own;	     /* what a viewer has put there; survives the connection */
-	bool owner;	     /* of CLIPBOARD */
+	bool owner, primary; /* of CLIPBOARD; of PRIMARY, also when it is closed */
 	struct buf told;     /* what the session had copied last, likewise */
 	bool again;	     /* it is asked for only because the connection is new */
 	struct buf incoming;

@@ -285,8 +285,8 @@ def pointer_clicks(env):
 
 # ---- clipboard -----------------------------------------------------------------------------------
 
-def paste(env, name="s"):
-    return inside(env, "timeout", "10", "xclip", "-selection", "clipboard", "-o", name=name).text
+def paste(env, name="s", selection="clipboard"):
+    return inside(env, "timeout", "10", "xclip", "-selection", selection, "-o", name=name).text
 
 
 def copy(env, text, name="s"):
@@ -301,6 +301,10 @@ def clipboard_both_ways(env):
     v.said("clipboard 14 from inside \u00e9")
     v.do("clipboard from outside \u20ac")
     until("the session has it", lambda: paste(env) == "from outside \u20ac")
+    assert paste(env, selection="primary") == "from outside \u20ac"
+    # What is selected in the session is its own, and what was copied stays what it is.
+    inside(env, "sh", "-c", "printf selected | xclip -selection primary -i > /dev/null 2>&1")
+    assert paste(env, selection="primary") == "selected" and paste(env) == "from outside \u20ac"
     v.do("fill 700000")
     until("a long one: %d" % len(paste(env)), lambda: len(paste(env)) == 700000)
     inside(env, "sh", "-c", "head -c 900000 /dev/zero | tr '\\0' x | xclip -selection clipboard -i > /dev/null 2>&1")
