@@ -164,13 +164,14 @@ static void undo_survey(struct ckpt_dump *d)
 /* What processes are made of; their files of /proc can all be read now. */
 static int memory(struct ckpt_dump *d, struct err *e)
 {
-	int r = ckpt_survey_memory(d, e);
+	int r = ckpt_survey_memory(d, ckpt_openfiles_read, e);
 
 	return r < 0 ? r : ckpt_nested_survey(d, e);
 }
 
 static void undo_memory(struct ckpt_dump *d)
 {
+	ckpt_openfiles_forget(d);
 	ckpt_fork_end(d);
 	ckpt_survey_leave(d);
 }

@@ -22,14 +22,14 @@ int ckpt_helper_wait(
 	struct remote *maker, uint64_t flags, struct remote **ret, long *ret_vpid, struct err *e)
 {
 	int r = remote_wait(maker, e);
+	long vpid = remote_result(maker, remote_count(maker) - 1);
 	pid_t born;
 
-	if (r >= 0 && remote_result(maker, 0) < 0)
-		r = err_errno(e, (int)remote_result(maker, 0), "task %d makes a new task",
-			remote_tid(maker));
+	if (r >= 0 && vpid < 0)
+		r = err_errno(e, (int)vpid, "task %d makes a new task", remote_tid(maker));
 	if (r < 0)
 		return r;
-	*ret_vpid = remote_result(maker, 0);
+	*ret_vpid = vpid;
 	born = remote_born(maker, 0);
 	if (born <= 0)
 		return err_set(e, ERR_FAILED, -ESRCH, "the new task was not seen");

@@ -43,7 +43,7 @@ struct slot {
 	size_t group; /* of taken ones that look alike: the same in all that lead to one file */
 };
 
-struct slots {
+struct ckpt_slots {
 	struct slot *v;
 	size_t n, cap;
 };
@@ -98,7 +98,7 @@ static char *read_fdinfo(int host_proc, const char *path, struct err *e)
 
 /* ---- slots -------------------------------------------------------------------------------- */
 
-static int add_slot(struct ckpt_dump *d, struct slots *s, struct ckpt_proc *p,
+static int add_slot(struct ckpt_dump *d, struct ckpt_slots *s, struct ckpt_proc *p,
 	struct ckpt_fd *in_table, struct err *e)
 {
 	struct slot *slot;
@@ -142,12 +142,11 @@ static bool takes_all(const struct ckpt_dump *d)
 	return d->world->names && !(ckpt_same_by_kcmp() && ckpt_take_by_pidfd());
 }
 
-/* Our duplicates of the last slots, all in the table of @p. */
-static int take_table(struct ckpt_dump *d, struct slots *s, struct ckpt_proc *p, struct err *e)
+/* Our duplicates of the slots from @v on, all in the table of @p. */
+static int take_table(struct ckpt_dump *d, struct slot *v, struct ckpt_proc *p, struct err *e)
 {
 	_cleanup_free_ int *theirs = calloc(p->n_fds + 1, sizeof(*theirs));
 	_cleanup_free_ int *ours = calloc(p->n_fds + 1, sizeof(*ours));
-	struct slot *v = s->v + s->n - p->n_fds;
 	struct remote *remote;
 	int r = theirs && ours ? ckpt_proc_remote(p, &remote, e) : err_errno(e, -ENOMEM, "survey");
 
@@ -162,7 +161,7 @@ static int take_table(struct ckpt_dump *d, struct slots *s, struct ckpt_proc *p,
 	return 0;
 }
 
-static int read_table(struct ckpt_dump *d, struct slots *s, struct ckpt_proc *p, struct err *e)
+static int read_table(struct ckpt_dump *d, struct ckpt_slots *s, struct ckpt_proc *p, struct err *e)
 {
 	_cleanup_free_ int *list = NULL;
 	char path[32];
@@ -184,55 +183,47 @@ static int read_table(struct ckpt_dump *d, struct slots *s, struct ckpt_proc *p,
 	return r;
 }
 
-/* Those of each process in a list of its own. */
-struct tables {
-	struct ckpt_dump *d;
-	struct slots *of;
-};
-
-static int read_one(void *ctx, size_t i, struct err *e)
+static void free_slots(struct ckpt_slots *s)
 {
-	const struct tables *t = ctx;
-	struct ckpt_proc *p = t->d->procs[i];
-
-	return p->state != CKPT_ZOMBIE && p->files == p->vpid ? read_table(t->d, &t->of[i], p, e)
-							      : 0;
-}
-
-static void free_slots(struct slots *s)
-{
-	for (size_t i = 0; i < s->n; i++) {
+	for (size_t i = 0; s && i < s->n; i++) {
 		free(s->v[i].fdinfo);
 		close_fd(s->v[i].taken);
 	}
-	free(s->v);
+	if (s)
+		free(s->v);
+	free(s);
 }
 
-/* /proc takes its time for each descriptor: so by all CPUs.  What tasks are asked for
- * is up to this thread. */
-static int read_tables(struct ckpt_dump *d, struct slots *ret, struct err *e)
+/*
+ * /proc takes its time for each descriptor, and more than twice the time where two threads ask at the same time: so it
+ * is one thread, beside others that have something else to do.
+ */
+int ckpt_openfiles_read(struct ckpt_dump *d, struct err *e)
 {
-	struct tables t = {.d = d, .of = calloc(d->n_procs + 1, sizeof(*t.of))};
-	size_t n = 0;
-	int r = t.of ? par_each(d->n_procs, read_one, &t, e) : err_errno(e, -ENOMEM, "survey");
+	int r = 0;
+
+	d->slots = calloc(1, sizeof(*d->slots));
+	if (!d->slots)
+		return err_errno(e, -ENOMEM, "survey");
+	for (size_t i = 0; i < d->n_procs && r == 0; i++) {
+		struct ckpt_proc *p = d->procs[i];
+
+		if (p->state != CKPT_ZOMBIE && p->files == p->vpid)
+			r = read_table(d, d->slots, p, e);
+	}
+	return r;
+}
+
+static int take_tables(struct ckpt_dump *d, struct err *e)
+{
+	struct slot *v = d->slots->v;
+	int r = 0;
 
 	for (size_t i = 0; i < d->n_procs && r == 0; i++) {
-		n += t.of[i].n;
-		if (t.of[i].n && takes_all(d))
-			r = take_table(d, &t.of[i], d->procs[i], e);
+		if (d->procs[i]->n_fds)
+			r = take_table(d, v, d->procs[i], e);
+		v += d->procs[i]->n_fds;
 	}
-	ret->v = r == 0 ? calloc(n + 1, sizeof(*ret->v)) : NULL;
-	if (r == 0 && !ret->v)
-		r = err_errno(e, -ENOMEM, "survey");
-	for (size_t i = 0; t.of && i < d->n_procs; i++) {
-		if (r == 0 && t.of[i].n) {
-			memcpy(ret->v + ret->n, t.of[i].v, t.of[i].n * sizeof(*ret->v));
-			ret->n += t.of[i].n;
-			t.of[i].n = 0;
-		}
-		free_slots(&t.of[i]);
-	}
-	free(t.of);
 	return r;
 }
 
@@ -428,7 +419,7 @@ static int tell_apart(struct slot *v, size_t n)
 	return r;
 }
 
-static int tell_all_apart(struct slots *s, struct err *e)
+static int tell_all_apart(struct ckpt_slots *s, struct err *e)
 {
 	size_t count;
 
@@ -443,7 +434,7 @@ static int tell_all_apart(struct slots *s, struct err *e)
 	return 0;
 }
 
-static int make_files(struct ckpt_dump *d, struct slots *s, struct err *e)
+static int make_files(struct ckpt_dump *d, struct ckpt_slots *s, struct err *e)
 {
 	size_t count;
 
@@ -472,24 +463,27 @@ static int make_files(struct ckpt_dump *d, struct slots *s, struct err *e)
 int ckpt_openfiles_survey(struct ckpt_dump *d, struct err *e)
 {
 	_cleanup_free_ struct ckpt_helper *helpers = calloc(d->n_procs + 1, sizeof(*helpers));
-	struct slots s = {0};
 	int r = helpers ? 0 : err_errno(e, -ENOMEM, "survey");
 
 	allow_many_descriptors();
 	if (r == 0)
-		r = read_tables(d, &s, e);
-	if (r == 0 && !takes_all(d))
-		r = borrow_tables(d, helpers, e);
+		r = takes_all(d) ? take_tables(d, e) : borrow_tables(d, helpers, e);
 	if (r == 0)
-		r = make_files(d, &s, e);
+		r = make_files(d, d->slots, e);
 	if (helpers)
 		r = return_tables(d, helpers, r, e);
-	free_slots(&s);
+	ckpt_openfiles_forget(d);
 	return r;
+}
+
+void ckpt_openfiles_forget(struct ckpt_dump *d)
+{
+	free_slots(take_ptr(d->slots));
 }
 
 void ckpt_openfiles_free(struct ckpt_dump *d)
 {
+	ckpt_openfiles_forget(d);
 	for (size_t i = 0; i < d->n_files; i++)
 		free_file(d->files[i]);
 	free(d->files);

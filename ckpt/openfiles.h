@@ -7,7 +7,10 @@
 
 #include "ckpt/survey.h"
 
-/* Fills the descriptor tables of all processes, and the files of the dump, each once. */
+/* Reads the descriptor tables of all processes; of /proc alone, by any thread. */
+int ckpt_openfiles_read(struct ckpt_dump *d, struct err *e);
+void ckpt_openfiles_forget(struct ckpt_dump *d);
+/* After that: fills the files of the dump, each once. */
 int ckpt_openfiles_survey(struct ckpt_dump *d, struct err *e);
 /* Finds a kind for every open file. */
 int ckpt_openfiles_claim(struct ckpt_dump *d, struct err *e);

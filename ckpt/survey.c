@@ -390,16 +390,26 @@ static int read_maps_of(struct ckpt_dump *d, struct ckpt_proc *p, struct err *e)
 					    : 0;
 }
 
-static int read_maps(void *ctx, size_t i, struct err *e)
+static int read_maps(struct ckpt_dump *d, struct ckpt_proc *p, struct err *e)
 {
-	struct ckpt_dump *d = ctx;
-	struct ckpt_proc *p = d->procs[i];
-
 	if (p->state == CKPT_ZOMBIE)
 		return 0;
 	p->from_before = ckpt_before_take(p);
 	p->outlined = !p->from_before && ckpt_outline_pays(p);
 	return read_maps_of(d, p, e);
+}
+
+/* What is read of /proc: number 0 is something else, the others are maps. */
+struct reading {
+	struct ckpt_dump *d;
+	int (*other)(struct ckpt_dump *d, struct err *e);
+};
+
+static int read_one(void *ctx, size_t i, struct err *e)
+{
+	const struct reading *r = ctx;
+
+	return i ? read_maps(r->d, r->d->procs[i - 1], e) : r->other(r->d, e);
 }
 
 /* Out of the vDSO: what its copy has in memory belongs to these registers. */
@@ -429,13 +439,14 @@ static int each_living(struct ckpt_dump *d,
 }
 
 /* What is traced is up to this thread; smaps and page maps, the longest part by far, to all CPUs. */
-int ckpt_survey_memory(struct ckpt_dump *d, struct err *e)
+int ckpt_survey_memory(
+	struct ckpt_dump *d, int (*other)(struct ckpt_dump *d, struct err *e), struct err *e)
 {
 	int r = each_living(d, ckpt_survey_open_up, e);
 
 	ckpt_before_look_again(d->before);
 	if (r == 0)
-		r = par_each(d->n_procs, read_maps, d, e);
+		r = par_each(d->n_procs + 1, read_one, &(struct reading){d, other}, e);
 	if (r == 0)
 		r = each_living(d, leave_vdso, e);
 	if (r == 0)

@@ -24,6 +24,7 @@
 
 struct ckpt_before;
 struct ckpt_frozen;
+struct ckpt_slots;
 
 struct ckpt_thread {
 	struct ckpt_proc *proc;
@@ -118,6 +119,7 @@ struct ckpt_dump {
 
 	struct ckpt_proc **procs; /* by vpid, without pid 1 */
 	size_t n_procs;
+	struct ckpt_slots *slots; /* of descriptor tables, until there are files (ckpt/openfiles.c) */
 	struct ckpt_file **files; /* by id: files[i]->id == i + 1 */
 	size_t n_files;
 	struct ckpt_nested *nested; /* number i is nested[i - 1] */
@@ -145,8 +147,8 @@ int ckpt_survey_filters(struct ckpt_dump *d, struct err *e);
 int ckpt_survey_sharing(struct ckpt_dump *d, struct err *e);
 /* Makes one dumpable, if it is not, until ckpt_survey_leave. */
 int ckpt_survey_open_up(struct ckpt_dump *d, struct ckpt_proc *p, struct err *e);
-/* Their memory maps; takes threads out of the vDSO. */
-int ckpt_survey_memory(struct ckpt_dump *d, struct err *e);
+/* Their memory maps; takes threads out of the vDSO.  Beside it @other of @d, which asks /proc alone. */
+int ckpt_survey_memory(struct ckpt_dump *d, int (*other)(struct ckpt_dump *d, struct err *e), struct err *e);
 /* Opens remotes of all that will be asked, as far as that can be done together; ckpt_thread_remote opens the others. */
 void ckpt_survey_enter(struct ckpt_dump *d);
 /* Closes all remotes: the tasks are as they were frozen. */

@@ -9,8 +9,10 @@
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/un.h>
 
 #include "ckpt/survey.h"
 #include "ckpt/where.h"
@@ -19,10 +21,10 @@
 #define DEEP	    3	   /* below a directory of which something was found */
 
 /*
- * Directories yet to be walked, in this order: those below one that was found, because who watches
+ * Directories yet to be walked, in this order: where programs stand, or a lost file was; those below one that was found, because who watches
  * one often watches what is in it; most others; and large trees that programs read and don't watch.
  */
-enum rank { NEAR, USUAL, SELDOM, RANKS };
+enum rank { HERE, NEAR, USUAL, SELDOM, RANKS };
 
 static const char *const seldom[] = {"doc", "include", "info", "lib", "lib32", "lib64", "libexec",
 	"locale", "man", "python3", "src", "zoneinfo", "node_modules", ".git"};
@@ -188,6 +190,31 @@ static void consider_path(struct search *s, const char *path)
 	}
 }
 
+/* What is in @path is looked at before there is a walk over everything; many stand in one place. */
+static void enqueue_once(struct search *s, const char *path)
+{
+	const struct queue *q = &s->queues[HERE];
+
+	for (size_t i = q->head; i < q->tail; i++)
+		if (!strcmp(q->v[i].path, path))
+			return;
+	enqueue(s, path, HERE, 0);
+}
+
+/* Who has bound a socket often watches the directory it is in. */
+static void consider_socket(struct search *s, const struct ckpt_file *f)
+{
+	struct sockaddr_un a = {0};
+	socklen_t len = sizeof(a);
+	char path[sizeof(a.sun_path) + 1] = "";
+
+	if (s->d->world->paths || getsockname(f->fd, (struct sockaddr *)&a, &len) < 0 ||
+		a.sun_family != AF_UNIX)
+		return;
+	memcpy(path, a.sun_path, sizeof(a.sun_path));
+	consider_path(s, path);
+}
+
 static void consider_known(struct search *s)
 {
 	static const char *const links[] = {"cwd", "root", "exe"};
@@ -201,8 +228,13 @@ static void consider_known(struct search *s)
 			path = ckpt_where_say(s->d->world, io_readlink(s->d->host_proc, name));
 			if (path)
 				consider_path(s, path);
+			if (path && k == 0 && path[0] == '/')
+				enqueue_once(s, path);
 		}
 	}
+	for (size_t i = 0; s->left && i < s->d->n_files; i++)
+		if (S_ISSOCK(s->d->files[i]->st.st_mode))
+			consider_socket(s, s->d->files[i]);
 	for (size_t i = 0; s->left && i < s->d->n_files; i++)
 		consider_path(s, s->d->files[i]->link);
 }
@@ -316,10 +348,23 @@ static void begin(struct search *s)
 	}
 }
 
+/* In those directories, and not yet beneath them. */
+static void walk_here(struct search *s)
+{
+	struct queue *q = &s->queues[HERE];
+
+	for (size_t end = q->tail; q->head < end; q->head++) {
+		if (s->left && s->budget && !is_kernels(q->v[q->head].path))
+			walk_dir(s, &q->v[q->head]);
+		free(q->v[q->head].path);
+	}
+}
+
 static void go_everywhere(struct search *s)
 {
 	consider_found(s);
 	consider_known(s);
+	walk_here(s);
 	if (s->left)
 		walk_all(s);
 }
@@ -397,24 +442,12 @@ static bool is_lost(const struct ckpt_dump *d, const struct ckpt_file *f)
 
 static void enqueue_parent(struct search *s, const struct ckpt_file *f)
 {
-	const struct queue *q = &s->queues[NEAR];
+	const struct queue *q = &s->queues[HERE];
 	const char *slash = strrchr(f->link, '/');
 	_cleanup_free_ char *dir = strndup(f->link, (size_t)MAX(slash - f->link, (ptrdiff_t)1));
 
 	if (dir && !(q->tail && !strcmp(q->v[q->tail - 1].path, dir)))
-		enqueue(s, dir, NEAR, 0);
-}
-
-/* In the directories that are in the queue, and not yet beneath them. */
-static void walk_parents(struct search *s)
-{
-	struct queue *q = &s->queues[NEAR];
-
-	for (size_t end = q->tail; q->head < end; q->head++) {
-		if (s->left && s->budget && !is_kernels(q->v[q->head].path))
-			walk_dir(s, &q->v[q->head]);
-		free(q->v[q->head].path);
-	}
+		enqueue(s, dir, HERE, 0);
 }
 
 /* Of all files that have lost theirs at once: to walk takes long. */
@@ -436,7 +469,7 @@ static void find_lost(struct ckpt_dump *d)
 	s.want = (struct find_inode *)lost.data;
 	s.n = buf_error(&lost) < 0 ? 0 : lost.len / sizeof(*s.want);
 	begin(&s);
-	walk_parents(&s);
+	walk_here(&s);
 	if (s.left)
 		go_everywhere(&s);
 	end(&s);

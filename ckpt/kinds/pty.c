@@ -124,6 +124,12 @@ static bool hung_up(int fd)
 	return poll(&p, 1, 0) >= 0 && (p.revents & POLLHUP);
 }
 
+/* A master whose slave was never opened: to open it would be seen. */
+static bool is_unopened(const struct pair *p)
+{
+	return !p->slave && !hung_up(p->master_fd);
+}
+
 /* True if nobody of the session or the supervisor holds its master, but somebody does. */
 static bool leads_out(struct ckpt_dump *d, const struct ckpt_file *f)
 {
@@ -186,8 +192,8 @@ static void dump_modes(const struct ckpt_dump *d, const struct pair *p, Pb__PtyP
 	m->packet = ioctl(p->master_fd, TIOCGPKT, &on) == 0 && on;
 	m->exclusive_master = ioctl(p->master_fd, TIOCGEXCL, &on) == 0 && on;
 	m->exclusive_slave = p->slave && ioctl(p->slave->fd, TIOCGEXCL, &on) == 0 && on;
-	m->slave_closed = !p->slave && hung_up(p->master_fd);
-	m->unopened = !p->slave && !m->slave_closed;
+	m->unopened = is_unopened(p);
+	m->slave_closed = !p->slave && !m->unopened;
 	snprintf(path, sizeof(path), "dev/pts/%d", p->index);
 	if (fstatat(d->world->root_fd, path, &st, 0) == 0)
 		m->mode = st.st_mode & 07777;
@@ -213,13 +219,22 @@ static int borrow_slave(const struct pair *p, int *ret_flags)
 
 /* What waits is in our hands for a moment: ckpt/careful.h. */
 struct taking {
-	int master, slave;
+	int index, master, slave;
 	int master_flags, slave_flags; /* of the session's own, to be given back; -1 */
 	bool output, packet;
 	struct termios2 t;
 	bool taken, putting;
 	enum pty_flow flow;
+	bool done;
+	int r; /* what came of it, in @e */
+	struct err e;
 	struct pty_notes notes;
+};
+
+/* All pairs of the session: a child for each would take a millisecond. */
+struct takings {
+	size_t n, size; /* in bytes */
+	struct taking of[];
 };
 
 static void recall(const struct taking *t, struct pty_bytes *b)
@@ -268,33 +283,98 @@ static int take_and_put(void *shared, struct err *e)
 	return r < 0 ? r : x;
 }
 
-/* Takes what waits into @b and puts it back at once. */
-static int look_at_bytes(const struct pair *p, bool packet, const struct termios2 *settings,
-	struct pty_bytes *b, struct err *e)
+static int take_and_put_all(void *shared, struct err *e)
 {
-	struct taking *t = ckpt_careful_alloc(sizeof(*t));
-	int r;
+	struct takings *all = shared;
 
-	if (!t)
-		return err_errno(e, -ENOMEM, "terminal");
-	t->slave = borrow_slave(p, &t->slave_flags);
-	if (t->slave < 0) {
-		ckpt_careful_free(t, sizeof(*t));
-		return 0;
+	for (size_t i = 0; i < all->n; i++) {
+		struct taking *t = &all->of[i];
+
+		if (!t->done)
+			t->r = take_and_put(t, &t->e);
+		t->done = true;
 	}
-	t->master = p->master_fd;
-	t->master_flags = p->master ? p->master->flags : -1;
-	t->packet = packet;
-	t->output = p->master != NULL;
-	t->t = *settings;
-	r = ckpt_careful(take_and_put, t, e);
-	recall(t, b);
-	if (t->slave_flags < 0)
-		close_fd(t->slave);
-	ckpt_careful_free(t, sizeof(*t));
-	if (r == 0 && (b->lines.failed || b->input.failed || b->output.failed))
-		r = err_errno(e, -ENOMEM, "terminal");
-	return r;
+	return 0;
+}
+
+/* The pair whose first record is @f's, with two ends and settings in @t. */
+static bool prepare(struct ckpt_dump *d, const struct ckpt_file *f, struct taking *t)
+{
+	struct pair p;
+	int on = 0;
+
+	if (!is_terminal(f) || (!is_master(f) && (hung_up(f->fd) || leads_out(d, f))))
+		return false;
+	p = find_pair(d, index_of(f));
+	if (p.first != f || p.index < 0 || is_unopened(&p) ||
+		ioctl(p.master_fd, TCGETS2, &t->t) < 0)
+		return false;
+	t->slave = borrow_slave(&p, &t->slave_flags);
+	if (t->slave < 0)
+		return false;
+	t->index = p.index;
+	t->master = p.master_fd;
+	t->master_flags = p.master ? p.master->flags : -1;
+	t->packet = ioctl(p.master_fd, TIOCGPKT, &on) == 0 && on;
+	t->output = p.master != NULL;
+	return true;
+}
+
+/* Takes what waits in all pairs, and puts it back at once. */
+static struct takings *take_all_pairs(struct ckpt_dump *d, struct err *e)
+{
+	struct takings *all;
+	size_t n = 0, size;
+
+	for (size_t i = 0; i < d->n_files; i++)
+		n += is_terminal(d->files[i]);
+	size = sizeof(*all) + n * sizeof(all->of[0]);
+	all = ckpt_careful_alloc(size);
+	if (!all) {
+		err_errno(e, -ENOMEM, "terminal");
+		return NULL;
+	}
+	all->size = size;
+	for (size_t i = 0; i < d->n_files; i++)
+		all->n += prepare(d, d->files[i], &all->of[all->n]);
+	if (all->n)
+		ckpt_careful(take_and_put_all, all, NULL);
+	for (size_t i = 0; i < all->n; i++)
+		if (all->of[i].slave_flags < 0)
+			close_fd(all->of[i].slave);
+	return all;
+}
+
+void ckpt_pty_forget(void *state)
+{
+	struct takings *all = state;
+
+	ckpt_careful_free(all, all->size);
+}
+
+/* What waited in @p, into @b. */
+static int look_at_bytes(
+	struct ckpt_dump *d, const struct pair *p, struct pty_bytes *b, struct err *e)
+{
+	void **state = &d->kind_state[PROTO_KIND_PTY];
+	const struct takings *all = *state ? *state : take_all_pairs(d, e);
+
+	if (!all)
+		return e->error;
+	*state = (void *)all;
+	for (size_t i = 0; i < all->n; i++) {
+		const struct taking *t = &all->of[i];
+
+		if (t->index != p->index)
+			continue;
+		recall(t, b);
+		if (t->r < 0)
+			*e = t->e;
+		else if (b->lines.failed || b->input.failed || b->output.failed)
+			return err_errno(e, -ENOMEM, "terminal");
+		return t->r;
+	}
+	return 0;
 }
 
 /* Points @m's fields into @b; @lines has room for all. */
@@ -352,7 +432,7 @@ static int dump_first(struct ckpt_dump *d, const struct pair *p, Pb__Pty *m, str
 	if (p->edge)
 		m->pair->edge = (char *)p->edge->name;
 	if (!m->pair->unopened)
-		r = look_at_bytes(p, m->pair->packet, &t, &bytes, e);
+		r = look_at_bytes(d, p, &bytes, e);
 	if (r < 0)
 		return r;
 	describe_bytes(&bytes, lines, m->pair);

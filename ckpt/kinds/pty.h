@@ -65,6 +65,7 @@ bool ckpt_pty_claim(const struct ckpt_file *f);
 bool ckpt_pty_claim_tty(const struct ckpt_file *f);
 int ckpt_pty_check(struct ckpt_dump *d, union ckpt_subject s, struct err *e);
 int ckpt_pty_dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e);
+void ckpt_pty_forget(void *state);
 int ckpt_pty_create(struct ckpt_build *b, struct ckpt_record *r, int *ret_fd, struct err *e);
 int ckpt_pty_link(struct ckpt_build *b, struct ckpt_record *r, struct err *e);
 int ckpt_pty_finish(struct ckpt_build *b, struct ckpt_record *r, struct err *e);

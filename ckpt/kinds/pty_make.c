@@ -462,6 +462,7 @@ const struct ckpt_kind ckpt_kind_pty = {
 	.claim = ckpt_pty_claim,
 	.check = ckpt_pty_check,
 	.dump = ckpt_pty_dump,
+	.forget = ckpt_pty_forget,
 	.create = ckpt_pty_create,
 	.link = ckpt_pty_link,
 	.finish = ckpt_pty_finish,

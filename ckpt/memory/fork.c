@@ -12,8 +12,8 @@
  *                                        '-- clone --> copy
  *
  * The copy falls to pid 1 (or a program that reaps orphans), which reaps it when its time has come.  It never runs a line of the
- * session's code, closes all descriptors (or the readers of pipes would wait for it), leaves the
- * session's process groups (or kill(-pgid) would hit it) and dies with us.
+ * session's code, has no descriptors (or the readers of pipes would wait for it) and is in no process group of the
+ * session's (or kill(-pgid) would hit it), because the helper closes all and leaves before it makes it; and it dies with us.
  *
  * A fork takes the kernel some 30 us for each hundred mappings, and each stop of a task a wake-up: many are made at
  * the same time, each step of all before the next of any.
@@ -38,7 +38,7 @@
 
 #define WORTH_KB 256UL /* forking takes less than a millisecond, writing as much some more */
 #define AT_ONCE	 16	/* each is two tasks more, until it is done */
-#define HELPS	 (CLONE_VM | CLONE_FS | CLONE_FILES)
+#define HELPS	 (CLONE_VM | CLONE_FS)
 
 /* Kilobytes that must be written for @p, more or less. */
 static uint64_t private_kb(const struct ckpt_proc *p)
@@ -92,31 +92,22 @@ static int have_helper(struct forking *f, struct err *e)
 	return ckpt_helper_wait(f->task, HELPS, &f->helper, &f->vpid, e);
 }
 
+/* The helper has descriptors and a session of its own, so the copy has neither the task's. */
 static int start_copy(struct forking *f, struct err *e)
 {
+	remote_add(f->helper, SYS_close_range, 0, ~0U, 0, 0, 0, 0);
+	remote_add(f->helper, SYS_setsid, 0, 0, 0, 0, 0, 0);
 	return ckpt_helper_start(f->helper, 0, e);
 }
 
 static int have_copy(struct forking *f, struct err *e)
 {
-	return ckpt_helper_wait(f->helper, 0, &f->p->memory_copy, &(long){0}, e);
-}
+	int r = ckpt_helper_wait(f->helper, 0, &f->p->memory_copy, &(long){0}, e);
 
-/* The new copy lets go of everything but its memory. */
-static int start_detaching(struct forking *f, struct err *e)
-{
-	struct remote *copy = f->p->memory_copy;
-
-	if (ptrace(PTRACE_SETOPTIONS, remote_tid(copy), 0, TRACE_OPTIONS | PTRACE_O_EXITKILL) < 0)
+	if (r >= 0 && ptrace(PTRACE_SETOPTIONS, remote_tid(f->p->memory_copy), 0,
+			      TRACE_OPTIONS | PTRACE_O_EXITKILL) < 0)
 		return err_errno(e, -errno, "copy of memory");
-	remote_add(copy, SYS_close_range, 0, ~0U, 0, 0, 0, 0);
-	remote_add(copy, SYS_setsid, 0, 0, 0, 0, 0, 0);
-	return remote_start(copy, false, e);
-}
-
-static int have_detached(struct forking *f, struct err *e)
-{
-	return remote_wait(f->p->memory_copy, e);
+	return r;
 }
 
 /* The helper has ended: nobody else shall find it. */
@@ -186,7 +177,6 @@ static void fork_some(struct forking *f, size_t n)
 {
 	step(f, n, start_helper, have_helper);
 	step(f, n, start_copy, have_copy);
-	step(f, n, start_detaching, have_detached);
 	end_helpers(f, n);
 	for (size_t i = 0; i < n; i++)
 		if (f[i].r < 0)

@@ -274,6 +274,11 @@ long remote_result(const struct remote *r, int i)
 	return r->ran && i >= 0 && i < r->n ? r->entries[i].ret : -ECANCELED;
 }
 
+int remote_count(const struct remote *r)
+{
+	return r->n;
+}
+
 int remote_call(struct remote *r, long *ret_value, struct err *e, long nr, uint64_t a0, uint64_t a1,
 	uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5)
 {

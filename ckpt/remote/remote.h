@@ -218,6 +218,8 @@ int remote_gate_close(struct remote_gate *g, struct err *e);
 
 /* The raw result of call @i of the last batch: >= 0, an address, or -errno. */
 long remote_result(const struct remote *r, int i);
+/* How many calls there are in the batch. */
+int remote_count(const struct remote *r);
 
 /* One call, now: result or -errno in *ret_value.  Fails only when the task could not run it.
  * No other call may be in preparation (data may). */
