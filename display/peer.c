@@ -3,7 +3,8 @@
  * Theory of operation
  *
  * In: bytes are collected until a message is whole, which may be a mebibyte and eight bytes, and
- * is handled in place.  The first must be HELLO, and come soon.
+ * is handled in place.  The first must be HELLO, and come soon.  What comes behind it before there is
+ * a picture waits for that, as much as the largest message.
  *
  * Out: there is one buffer of encoded bytes, which is filled only when it is empty and the socket
  * takes more, with CHUNK bytes or a little more:
@@ -149,6 +150,7 @@ static int welcome(struct display_peer *p)
 	display_pace_sent(&p->pace, p->out.len - before);
 	p->seen[DISPLAY_SLOT_SIZE] = p->world->slots[DISPLAY_SLOT_SIZE].version;
 	p->joined = true;
+	event_active(p->read, EV_READ, 0); /* for what has waited */
 	event_del(p->timer);
 	p->ops->joined(p->arg, p);
 	display_peer_kick(p);
@@ -247,7 +249,7 @@ static int take_all(struct display_peer *p)
 	size_t done = 0, used;
 	int r = 0;
 
-	while (!p->finishes) {
+	while (!p->finishes && (p->joined || !p->said_hello)) {
 		struct display_message m;
 
 		r = display_wire_take(p->in.data + done, p->in.len - done, false, &m, &used, NULL);
@@ -259,7 +261,9 @@ static int take_all(struct display_peer *p)
 			break;
 	}
 	buf_consume(&p->in, done);
-	return r < 0 ? r : 0;
+	return r < 0								? r
+	       : p->in.len > DISPLAY_WIRE_HEAD + DISPLAY_WIRE_VIEWER_MAX + READ ? -E2BIG
+										: 0;
 }
 
 static void on_read(evutil_socket_t fd, short what, void *arg)
@@ -273,15 +277,13 @@ static void on_read(evutil_socket_t fd, short what, void *arg)
 		return;
 	}
 	n = recv(p->fd, to, READ, MSG_DONTWAIT);
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	if (n <= 0) {
+	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
 		gone(p);
 		return;
 	}
 	if (p->finishes)
 		return;
-	p->in.len += (size_t)n;
+	p->in.len += (size_t)MAX(n, 0);
 	if (take_all(p) < 0)
 		gone(p);
 }
@@ -314,7 +316,8 @@ static void put_slots(struct display_peer *p)
 		if (p->seen[i] == p->world->slots[i].version)
 			continue;
 		p->seen[i] = p->world->slots[i].version;
-		if (p->world->slots[i].from != p)
+		/* What was copied is not on the screen, and not for those who only look at that. */
+		if (p->world->slots[i].from != p && (i != DISPLAY_SLOT_CLIPBOARD || p->controls))
 			put_slot(p, i);
 	}
 	display_pace_sent(&p->pace, p->out.len - before);

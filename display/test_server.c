@@ -379,10 +379,13 @@ static void test_input(void **state)
 	world_init(&w, 6);
 	connect_client(&w, &c);
 	hello(&c, 0xff, 0, false);
+	point(&c, 3, 4, 0, 0); /* there is no picture yet */
 	connect_client(&w, &looks);
 	hello(&looks, 0xff, 0, true);
 	settle(&w, &c, 1);
 	settle(&w, &looks, 1);
+	assert_int_equal(w.source->n_pointers, 1);
+	assert_int_equal(w.source->y, 4);
 	assert_int_equal(c.role, PB__DISPLAY_WELCOME__ROLE__CONTROL);
 	assert_int_equal(looks.role, PB__DISPLAY_WELCOME__ROLE__VIEW);
 	key(&looks, 'x', 45, true);
@@ -396,15 +399,14 @@ static void test_input(void **state)
 	key(&c, 'q', 16, false); /* that never was down */
 	key(&c, 'b', 48, true);
 	point(&c, 5000, -3, 4, 2);
-	UNTIL(&w, &looks, w.source->n_pointers == 1);
+	UNTIL(&w, &looks, w.source->n_pointers == 2);
 	assert_int_equal(w.source->n_down, 1);
 	assert_int_equal(w.source->down[0], 'b');
 	assert_int_equal(w.source->x, WIDTH - 1);
 	assert_int_equal(w.source->y, 0);
 	assert_int_equal(w.source->buttons, 4);
 	assert_int_equal(w.source->wheel_y, 2);
-	UNTIL(&w, &looks, looks.n[DISPLAY_POINTER_AT] == 1);
-	assert_int_equal(looks.last[DISPLAY_POINTER_AT].at.x, WIDTH - 1);
+	UNTIL(&w, &looks, looks.last[DISPLAY_POINTER_AT].at.x == WIDTH - 1);
 	client_fini(&c);
 	UNTIL(&w, &looks, display_server_viewers(w.server) == 1);
 	assert_int_equal(w.source->n_down, 0);
@@ -510,9 +512,11 @@ static void test_clipboard_cursor_notice(void **state)
 	const struct display_message text = {
 		.type = DISPLAY_CLIPBOARD_IN, .data = {(const uint8_t *)"gr\xc3\xbc\xc3\x9f", 6}};
 	struct world w;
-	struct client a, b;
+	struct client a, b, looks;
 
 	world_init(&w, 8);
+	connect_client(&w, &looks);
+	hello(&looks, 0xff, 0, true);
 	connect_client(&w, &a);
 	hello(&a, 0xff, 0, false);
 	w.source->events->cursor(w.source->arg, &cursor);
@@ -533,6 +537,9 @@ static void test_clipboard_cursor_notice(void **state)
 	assert_int_equal(w.source->clipboard_len, 6);
 	settle(&w, &a, 1);
 	assert_int_equal(a.n[DISPLAY_CLIPBOARD], 1);
+	UNTIL(&w, &looks, looks.n[DISPLAY_NOTICE] && looks.n[DISPLAY_CURSOR]);
+	assert_int_equal(looks.n[DISPLAY_CLIPBOARD], 0);
+	client_fini(&looks);
 	client_fini(&a);
 	client_fini(&b);
 	world_fini(&w);
