@@ -22,6 +22,7 @@ struct serve {
 	struct display_server *server;
 	struct display_sound *sound; /* NULL: none */
 	int listener, control;
+	char *name; /* NULL: that of the options */
 };
 
 static void answer(struct serve *s, enum display_serve_word word, const char *text)
@@ -56,6 +57,17 @@ static void take_up(struct serve *s, const char *text)
 	answer(s, DISPLAY_SERVE_TAKEN, "");
 }
 
+static void renamed(struct serve *s, const char *text)
+{
+	char *name = strdup(text), *before = s->name;
+
+	if (!name)
+		return;
+	s->name = name;
+	display_server_rename(s->server, name);
+	free(before);
+}
+
 static void ended(struct serve *s, const char *text)
 {
 	display_server_tell(s->server, DISPLAY_STATE_ENDED, text);
@@ -73,6 +85,7 @@ static const struct word {
 	{DISPLAY_SERVE_PAUSED, NULL, DISPLAY_STATE_PAUSED},
 	{DISPLAY_SERVE_SUSPENDED, NULL, DISPLAY_STATE_SUSPENDED},
 	{DISPLAY_SERVE_MOVED, NULL, DISPLAY_STATE_MOVED},
+	{DISPLAY_SERVE_RENAMED, renamed, 0},
 	{DISPLAY_SERVE_ENDED, ended, 0},
 };
 
@@ -180,6 +193,7 @@ int display_serve(
 	if (r == 0)
 		r = loop(&s, e);
 	display_server_free(s.server);
+	free(s.name);
 	display_sound_free(s.sound);
 	if (s.base)
 		event_base_free(s.base);

@@ -31,6 +31,8 @@ enum display_serve_word {
 	DISPLAY_SERVE_PAUSED = 'P',
 	DISPLAY_SERVE_SUSPENDED = 'S',
 	DISPLAY_SERVE_MOVED = 'M', /* text: to which host */
+	DISPLAY_SERVE_RENAMED =
+		'N',		   /* text: the session's name from now on, for viewers that come */
 	DISPLAY_SERVE_ENDED = 'E', /* and the server ends when they have been told */
 	/* To the supervisor. */
 	DISPLAY_SERVE_GONE = 'l',

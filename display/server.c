@@ -724,6 +724,11 @@ static void hold_files(struct display_server *s, bool on)
 	}
 }
 
+void display_server_rename(struct display_server *s, const char *name)
+{
+	s->world.name = name;
+}
+
 void display_server_let_go(struct display_server *s)
 {
 	for (struct viewer *v = s->viewers; v; v = v->next)

@@ -61,6 +61,9 @@ void display_server_audio(struct display_server *s, uint64_t us, const void *pac
 /* Viewers may have files of the session's, and give it some: display_files_new. */
 void display_server_share(struct display_server *s, int files);
 
+/* Viewers that come are told @name, which is borrowed. */
+void display_server_rename(struct display_server *s, const char *name);
+
 /* The source's ops of the same names, with all keys up before, and the picture looked at again. */
 void display_server_let_go(struct display_server *s);
 int display_server_take_up(struct display_server *s, struct err *e);

@@ -25,6 +25,7 @@
 #include "supervisor/rebuild.h"
 #include "supervisor/relay.h"
 #include "supervisor/rewrite/orders.h"
+#include "supervisor/screen.h"
 #include "supervisor/session.h"
 
 /* ---- input for jobs ----------------------------------------------------------------------- */
@@ -316,6 +317,7 @@ static int do_rename(struct session *s, struct client *c, const Pb__Control *m, 
 	s->runtime = take_ptr(runtime);
 	session_set_string(&s->record->config->name, m->rename->name);
 	session_save(s, record_state_of(s->record->state), false, NULL);
+	screen_renamed(s);
 	control_send_done(c);
 	return 0;
 }

@@ -584,6 +584,14 @@ void screen_visited(const struct session *s, char *ret, size_t size)
 		snprintf(ret, size, "/tmp/.X11-unix/X%u", c->number);
 }
 
+void screen_renamed(struct session *s)
+{
+	struct screen *d = s->screen;
+
+	if (d && d->server)
+		screen_server_say(d->server, DISPLAY_SERVE_RENAMED, s->record->config->name);
+}
+
 void screen_paused(struct session *s)
 {
 	struct screen *d = s->screen;

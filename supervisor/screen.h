@@ -42,6 +42,8 @@ int screen_let_go(struct session *s, void (*then)(struct session *s));
 void screen_take_up(struct session *s);
 /* Where the X server listens, as the session calls it; "" without a display. */
 void screen_visited(const struct session *s, char *ret, size_t size);
+/* It has another name. */
+void screen_renamed(struct session *s);
 /* It stands still, and stays so for a while. */
 void screen_paused(struct session *s);
 

@@ -420,6 +420,21 @@ def a_suspend_that_fails_leaves_the_viewer(env):
     env.podrun("kill", "s")
 
 
+@test
+def renamed(env):
+    begin(env, "sleep", "1000")
+    first = Viewer(env)
+    assert first.find("welcome").endswith(" s")
+    env.podrun("rename", "s", "other")
+    assert Viewer(env, "other").find("welcome").endswith(" other")
+    assert not first.find("closed")
+    (server,) = processes(env, "display --serve")
+    os.kill(server, signal.SIGKILL)
+    first.said("closed")
+    assert Viewer(env, "other").find("welcome").endswith(" other")
+    env.podrun("kill", "other")
+
+
 # ---- who dies -------------------------------------------------------------------------------------
 
 @test
