@@ -2,7 +2,9 @@
 /*
  * A frame that is larger than what may be on its way to the viewer delays everything behind it by
  * more than the line's time.  When that makes frames be left out, after STRIKES of those in a row
- * the next level is taken.  Back it goes when a better frame would fit, for CALM frames.
+ * the next level is taken.  Back it goes when a better frame would fit, for CALM frames; and when
+ * none was left out for longer, for what may be on its way does not grow while it isn't made use
+ * of.  Each time that was too early it waits twice as long.
  */
 #include "display/reel.h"
 
@@ -10,13 +12,15 @@
 
 #include "base/base.h"
 
-#define STRIKES	    8
-#define CALM	    96
-#define MUCH	    5	      /* a level's frames have about a quarter of the one's before */
-#define PIXELS	    (2 << 20) /* of a frame that is sent, at most */
-#define QUALITY	    80	      /* more is not seen in what moves */
-#define QUALITY_LOW 50
-#define WHOLE	    100 /* a quality that wants no JPEG where the line has room for that */
+#define STRIKES	      8
+#define CALM	      96
+#define PATIENCE      (5 * CALM)
+#define PATIENCE_MOST (32 * CALM)
+#define MUCH	      5		/* a level's frames have about a quarter of the one's before */
+#define PIXELS	      (2 << 20) /* of a frame that is sent, at most */
+#define QUALITY	      80	/* more is not seen in what moves */
+#define QUALITY_LOW   50
+#define WHOLE	      100 /* a quality that wants no JPEG where the line has room for that */
 
 static const struct level {
 	int shrink;
@@ -68,7 +72,8 @@ void display_reel_follow(struct display_reel *r, const struct display_video_film
 		if (f->id != films[i].id) {
 			if (f->id && f->newest != f->sent)
 				add(open, &f->rect);
-			*f = (struct display_reel_film){.id = films[i].id, .level = r->best};
+			*f = (struct display_reel_film){
+				.id = films[i].id, .level = r->best, .patience = PATIENCE};
 		}
 		if (!f->id)
 			continue;
@@ -148,14 +153,17 @@ void display_reel_sent(
 		if (++f->strikes < STRIKES && bytes)
 			return;
 		f->strikes = 0;
+		if (f->tried)
+			f->patience = MIN(2 * f->patience, PATIENCE_MOST);
 		f->level = MIN(f->level + 1, (unsigned)ARRAY_SIZE(levels) - 1);
 		return;
 	}
 	f->strikes = 0;
-	if (f->level == r->best || better(r, f, bytes) > window)
+	if (f->level == r->best || left_out)
 		f->calm = 0;
-	else if (++f->calm >= CALM) {
+	else if (++f->calm >= (better(r, f, bytes) <= window ? CALM : f->patience)) {
 		f->calm = 0;
+		f->tried = true;
 		f->level--;
 	}
 }

@@ -28,6 +28,8 @@ struct display_reel {
 		uint64_t us;		  /* of the newest */
 		unsigned level;		  /* r->best: as good as wished */
 		unsigned strikes, calm;	  /* frames that were too large, or small enough */
+		unsigned patience;	  /* so much calm before a better level is tried anyhow */
+		bool tried;		  /* a better one was */
 	} films[DISPLAY_VIDEO_FILMS];
 	int last;      /* that was sent */
 	uint64_t owed; /* bytes of other things that come before the next frame, if any wait */

@@ -361,10 +361,10 @@ static void test_levels(void **state)
 		frame(&r, f, 2, 50000, 40000);
 	assert_int_equal(display_reel_kind(&r, f).shrink, 2);
 	for (int i = 0; i < 100; i++) /* they fit, but better ones would not */
-		frame(&r, f, 2, 15000, 40000);
+		frame(&r, f, 1, 15000, 40000);
 	assert_int_equal(display_reel_kind(&r, f).shrink, 2);
 	for (int i = 0; i < 100; i++)
-		frame(&r, f, 2, 15000, 80000);
+		frame(&r, f, 1, 15000, 80000);
 	assert_int_equal(display_reel_kind(&r, f).shrink, 1);
 	for (int i = 0; i < 100; i++)
 		frame(&r, f, 2, 50000, 1);
@@ -380,10 +380,10 @@ static void test_levels(void **state)
 	assert_int_equal(display_reel_kind(&r, f).format, DISPLAY_VIDEO_MJPEG);
 	assert_int_equal(display_reel_kind(&r, f).shrink, 1);
 	for (int i = 0; i < 100; i++)
-		frame(&r, f, 2, 50000, 700000);
+		frame(&r, f, 1, 50000, 700000);
 	assert_int_equal(display_reel_kind(&r, f).format, DISPLAY_VIDEO_MJPEG);
 	for (int i = 0; i < 100; i++)
-		frame(&r, f, 2, 50000, 800000);
+		frame(&r, f, 1, 50000, 800000);
 	assert_int_equal(display_reel_kind(&r, f).format, DISPLAY_VIDEO_I420);
 	/* A last frame that was not sent is told when the film has ended. */
 	films[0].frame = f->newest + 1;
@@ -405,6 +405,38 @@ static void test_levels(void **state)
 	pixman_region32_fini(&lost);
 }
 
+/* After a longer time a better level is tried anyhow; in vain, and then it takes longer still. */
+static void test_patience(void **state)
+{
+	const struct display_video_film films[DISPLAY_VIDEO_FILMS] = {{.id = 7, .frame = 1}};
+	const struct display_rect rects[DISPLAY_VIDEO_FILMS] = {{0, 0, 800, 600}};
+	struct display_reel_film *f;
+	pixman_region32_t held, lost;
+	struct display_reel r;
+
+	pixman_region32_init(&held);
+	pixman_region32_init(&lost);
+	display_reel_init(&r, BOTH, 75);
+	display_reel_follow(&r, films, rects, &held, &lost);
+	f = display_reel_next(&r);
+	for (int i = 0; i < 8; i++)
+		frame(&r, f, 2, 50000, 40000);
+	for (int i = 0; i < 480; i++) {
+		assert_int_equal(display_reel_kind(&r, f).shrink, 2);
+		frame(&r, f, 1, 15000, 40000);
+	}
+	assert_int_equal(display_reel_kind(&r, f).shrink, 1);
+	for (int i = 0; i < 8; i++)
+		frame(&r, f, 2, 50000, 40000);
+	for (int i = 0; i < 960; i++) {
+		assert_int_equal(display_reel_kind(&r, f).shrink, 2);
+		frame(&r, f, 1, 15000, 40000);
+	}
+	assert_int_equal(display_reel_kind(&r, f).shrink, 1);
+	pixman_region32_fini(&held);
+	pixman_region32_fini(&lost);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -412,6 +444,7 @@ int main(void)
 		cmocka_unit_test(test_exact_in_the_end),
 		cmocka_unit_test(test_slow),
 		cmocka_unit_test(test_levels),
+		cmocka_unit_test(test_patience),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
