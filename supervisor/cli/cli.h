@@ -132,12 +132,6 @@ void cli_ago(int64_t when, char *ret, size_t size);
 void cli_bytes(uint64_t bytes, char *ret, size_t size);
 /* Says on stderr what is not as it was, in one line; nothing if that is empty. */
 void cli_say_note(const char *note);
-/*
- * Is what keeps a session from being frozen about to pass by itself, while it runs on: data that is being
- * delivered, or about to be accepted?  Then waits a moment, and true: to be tried once more.  False for anything else,
- * and three seconds after the first time.  *deadline: 0 at first.
- */
-bool cli_will_pass(struct err *e, uint64_t *deadline);
 /* Says on stderr that names are rewritten, because the host has no @lacking; nothing if that is empty.
  * @root: its root directory, which has no layer over it then; or "". */
 void cli_say_lacking(const char *lacking, const char *root);

@@ -364,7 +364,6 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 {
 	const struct migrate_options *o = opts;
 	bool settle = o->finish || o->abort;
-	uint64_t deadline = 0;
 	_cleanup_free_ char *only = NULL;
 	const char *name = argv[0];
 	struct proto_conn *conn;
@@ -386,9 +385,7 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 		name = only;
 	}
 	if (!settle) {
-		do
-			r = move(c, o, name, argv[argc - 1], e);
-		while (r < 0 && cli_will_pass(e, &deadline));
+		r = move(c, o, name, argv[argc - 1], e);
 		return r < 0 ? err_wrap(e, "cannot migrate '%s'", name) : 0;
 	}
 	r = client_connect(&conn, &c->paths, name, e);
@@ -407,7 +404,7 @@ const struct cli_command cli_migrate = {
 		"command in the *ssh* setting or in *PODRUN\\_SSH*. If the other side fails before it has "
 		"the session whole, exit code 8, the session runs on here. If it does not acknowledge that "
 		"it may go on, exit code 9, both sides stay frozen until *--finish* or *--abort* is said on "
-		"each. What keeps the session from being frozen and will pass by itself is waited for, as by *podrun-suspend*(1).\n\n"
+		"each.\n\n"
 		"Connections to the outside go on where the session has a gateway on another host (*podrun run "
 		"--gateway HOST*). One whose gateway is on this host keeps them as long as this host and the way to it "
 		"through *ssh* are there; *podrun ps* says through whom it goes.\n\n"

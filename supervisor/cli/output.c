@@ -7,9 +7,6 @@
 
 #include "supervisor/cli/cli.h"
 
-#define PATIENCE_NS 3000000000ull /* with what will pass by itself */
-#define AGAIN_US    100000
-
 void cli_print_error(const struct err *e)
 {
 	fflush(stdout);
@@ -97,20 +94,6 @@ void cli_say_note(const char *note)
 {
 	if (note[0])
 		fprintf(stderr, "podrun: %s\n", note);
-}
-
-bool cli_will_pass(struct err *e, uint64_t *deadline)
-{
-	uint64_t now = io_now_ns();
-
-	if (e->class != ERR_UNFREEZABLE || e->error != -EAGAIN)
-		return false;
-	*deadline = *deadline ? *deadline : now + PATIENCE_NS;
-	if (now > *deadline)
-		return false;
-	*e = (struct err){0};
-	usleep(AGAIN_US);
-	return true;
 }
 
 void cli_say_lacking(const char *lacking, const char *root)

@@ -65,27 +65,14 @@ static void tell(const struct suspend_options *o, const Pb__Report *report)
 	}
 }
 
-static int call(struct cli *c, const Pb__Control *m, const char *name, int *out, Pb__Control **ret,
-	struct err *e)
-{
-	struct proto_conn *conn;
-	int r = client_connect(&conn, &c->paths, name, e);
-
-	if (r < 0)
-		return r;
-	r = client_call(conn, m, out, *out >= 0, ret, e);
-	proto_conn_free(conn);
-	return r < 0 ? client_lost(&c->paths, name, e) : 0;
-}
-
 static int ask(struct cli *c, const struct suspend_options *o, const char *name, bool snapshot,
 	struct err *e)
 {
-	uint64_t deadline = 0;
 	Pb__Control m = PB__CONTROL__INIT, *reply;
 	Pb__SuspendRequest q = PB__SUSPEND_REQUEST__INIT;
 	_cleanup_free_ char *path = NULL;
-	int out = -1, r;
+	int out = STDOUT_FILENO, r;
+	struct proto_conn *conn;
 
 	q.snapshot = snapshot;
 	q.zstd_level = o->compress ? 3 : 0;
@@ -102,12 +89,13 @@ static int ask(struct cli *c, const struct suspend_options *o, const char *name,
 	}
 	m.body_case = PB__CONTROL__BODY_SUSPEND;
 	m.suspend = &q;
-	out = q.stream ? STDOUT_FILENO : -1;
-	do
-		r = call(c, &m, name, &out, &reply, e);
-	while (r < 0 && !q.stream && cli_will_pass(e, &deadline));
+	r = client_connect(&conn, &c->paths, name, e);
 	if (r < 0)
 		return r;
+	r = client_call(conn, &m, &out, q.stream, &reply, e);
+	proto_conn_free(conn);
+	if (r < 0)
+		return client_lost(&c->paths, name, e);
 	if (reply->body_case == PB__CONTROL__BODY_REPORT)
 		tell(o, reply->report);
 	message_free(reply);
@@ -131,8 +119,7 @@ const struct cli_command cli_suspend = {
 	.help = "freeze a session, write it to an image, end it",
 	.text = "The image is written under a temporary name, synced and renamed; only then does the "
 		"session end. If anything fails it runs on as before. Without *-o* the image is kept in "
-		"podrun's own place, and *podrun resume NAME* finds it. What will pass by itself - data on its way that nobody "
-		"can take along - is waited for, three seconds at most.\n\n"
+		"podrun's own place, and *podrun resume NAME* finds it.\n\n"
 		"Into a pipe (*-o -*) the session stays frozen until the whole image has been read, and "
 		"runs on if its reader goes away before that. *podrun resume -* reads the last byte when "
 		"the session has been rebuilt; other programs read it at once, and what becomes of the "

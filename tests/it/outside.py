@@ -11,7 +11,7 @@ import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from cli import ssh_to  # noqa: E402
-from harness import BUILD, PODRUN, REWRITE, add, main, needs_namespaces, quiet_port, test, until  # noqa: E402
+from harness import BUILD, PATIENCE, PODRUN, REWRITE, add, main, needs_namespaces, quiet_port, test, until  # noqa: E402
 
 # Inside: connects, says "ready", and when /tmp/go is there tells how reading and writing end.
 CLIENT = r"""
@@ -358,18 +358,12 @@ def what_will_pass_is_waited_for(env):
     place = env.path("v")
     place.mkdir()
     env.run_detached("s", "python3", "-c", SLOW, options=["-v", "%s:/out" % place])
-    r = env.podrun("suspend", "s", "-o", env.path("i"), code=3)
+    r = env.podrun("suspend", "s", "-o", env.path("i"), "--deadline", "500", code=3)
     assert "holds data" in r.errors and "try again" in r.errors, r
-    log = next(env.dir.rglob("supervisor.log"))
-    before = log.read_text().count("holds data")
-    assert before > 1, log.read_text()
-    ssh_to(env, env.host("other"))
-    r = env.podrun("migrate", "s", "there", code=3)
-    assert "holds data" in r.errors and log.read_text().count("holds data") > before + 1, log.read_text()
-    p = env.start(PODRUN, "snapshot", "s", "-o", env.path("i"))
+    # Meanwhile the session runs a little, and accepts it.
+    p = env.start(PODRUN, "snapshot", "s", "-o", env.path("i"), "--deadline", str(int(PATIENCE * 1000)))
     (place / "go").touch()
-    if p.wait():  # on a slow machine
-        env.podrun("snapshot", "s", "-o", env.path("i"))
+    assert p.wait() == 0
     (place / "end").touch()
     assert "got hello" in env.wait("s")
 
