@@ -11,7 +11,7 @@
 
 #include "base/base.h"
 
-#define BACKLOG	 32
+#define BACKLOG	 128
 #define HOST_MAX 256
 
 void display_address_loopback(struct display_address *ret)

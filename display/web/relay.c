@@ -120,6 +120,7 @@ static void seat(struct display_relay *r, struct display_seat *s)
 		replace(s->guest);
 	s->guest = r;
 	r->seat = s;
+	r->all->seated(r->all->ctx, r->websocket);
 	snprintf(r->answer, sizeof(r->answer),
 		"{\"ticket\": \"%s\", \"viewOnly\": %s, \"quality\": %u}", s->ticket,
 		r->all->view_only ? "true" : "false", r->all->quality);

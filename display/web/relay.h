@@ -20,6 +20,8 @@ struct display_relays {
 	unsigned quality; /* of JPEG that the page is to ask for; 0: lossless */
 	/* A connected stream socket that becomes ours, or a negative errno. */
 	int (*connect)(void *ctx, struct err *e);
+	/* Somebody has shown who he is. */
+	void (*seated)(void *ctx, const struct lws *websocket);
 	/* A token has been used. */
 	void (*admitted)(void *ctx);
 	void *ctx;

@@ -10,24 +10,30 @@
  *      websocket  /stream: a relay each (relay.c)
  *      streams    of the relays
  *
+ * Who has connected and shown no ticket has a place among the strangers, and loses it to others.
+ *
  * Every request must name us by a name of ours, and a websocket must come from a page of ours
  * (address.h); who may see the session is decided by tickets (tickets.h).
  */
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 
 #include "base/base.h"
 #include "display/web/address.h"
 #include "display/web/pages.h"
 #include "display/web/relay.h"
+#include "display/web/strangers.h"
 #include "display/web/tls.h"
 #include "display/web/web.h"
 
 #define FD_MAX	    256	       /* connections, and what we have beside them */
+#define RESERVED    8	       /* of descriptors, not for strangers */
 #define HOST_MAX    256	       /* bytes of Host and Origin */
 #define HEADERS_MAX 2048       /* bytes of an answer's */
 #define UNSENT_MAX  (32 << 10) /* bytes that the kernel may keep for a browser */
@@ -43,9 +49,11 @@ struct display_web {
 	struct lws_vhost *vhost;
 	struct lws_protocols protocols[6];
 	struct display_relays relays;
+	struct display_strangers strangers;
 	struct display_address address;
 	struct display_tls tls;
 	const struct display_web_options *options;
+	int spare; /* a descriptor to be given up */
 	bool ended;
 };
 
@@ -145,6 +153,7 @@ static int send_page(struct lws *wsi, struct answer *a)
 static int http(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in, size_t len)
 {
 	const struct lws_protocols *p = lws_get_protocol(wsi);
+	struct display_web *w;
 
 	switch (reason) {
 	case LWS_CALLBACK_HTTP:
@@ -154,6 +163,10 @@ static int http(struct lws *wsi, enum lws_callback_reasons reason, void *user, v
 	case LWS_CALLBACK_FILTER_PROTOCOL_CONNECTION:
 	case LWS_CALLBACK_ESTABLISHED:
 		return -1;
+	case LWS_CALLBACK_WSI_DESTROY: /* of any connection */
+		w = lws_context_user(lws_get_context(wsi));
+		display_strangers_remove(&w->strangers, wsi);
+		return 0;
 	default:
 		return lws_callback_http_dummy(wsi, reason, user, in, len);
 	}
@@ -193,24 +206,67 @@ static bool is_asked_for(enum lws_callback_reasons reason)
 	return reason == LWS_CALLBACK_FILTER_PROTOCOL_CONNECTION;
 }
 
-static void adopt(struct display_web *w, int fd)
+static void send_away(struct lws *stranger)
 {
+	if (stranger)
+		lws_set_timeout(stranger, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC);
+}
+
+static void adopt(struct display_web *w, int fd, const struct sockaddr_storage *from)
+{
+	struct lws *wsi;
+
 	/* The kernel keeps little: what is newer than that may still be decided. */
 	setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &(int){UNSENT_MAX}, sizeof(int));
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
-	lws_adopt_socket_vhost(w->vhost, fd); /* or closes it */
+	wsi = lws_adopt_socket_vhost(w->vhost, fd); /* or closes it */
+	if (wsi)
+		send_away(display_strangers_add(&w->strangers, wsi, from));
+}
+
+/* Where few descriptors are left, strangers have to go: those who have been admitted need some. */
+static void keep_some(struct display_web *w, int fd)
+{
+	struct rlimit most;
+
+	if (getrlimit(RLIMIT_NOFILE, &most) < 0)
+		return;
+	/* The lowest free one is taken always, so its number tells how many there are. */
+	for (rlim_t n = (rlim_t)fd + RESERVED; n && n >= most.rlim_cur; n--)
+		send_away(display_strangers_least_welcome(&w->strangers));
+}
+
+/* There are no descriptors left.  Who waits would be told of again at once, and for ever. */
+static void make_room(struct display_web *w, int listens)
+{
+	struct lws *stranger = display_strangers_least_welcome(&w->strangers);
+
+	if (stranger) {
+		send_away(stranger);
+		return;
+	}
+	w->spare = close_fd(w->spare);
+	close_fd(accept4(listens, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK));
+	w->spare = open("/dev/null", O_PATH | O_CLOEXEC);
 }
 
 static int listener(
 	struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in, size_t len)
 {
-	int fd;
+	struct display_web *w = lws_get_protocol(wsi)->user;
+	struct sockaddr_storage from = {0};
+	socklen_t size = sizeof(from);
+	int fd, listens = lws_get_socket_fd(wsi);
 
 	if (reason != LWS_CALLBACK_RAW_RX_FILE)
 		return is_asked_for(reason) ? -1 : 0;
-	fd = accept4(lws_get_socket_fd(wsi), NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	if (fd >= 0)
-		adopt(lws_get_protocol(wsi)->user, fd);
+	fd = accept4(listens, (struct sockaddr *)&from, &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (fd >= 0) {
+		keep_some(w, fd);
+		adopt(w, fd, &from);
+	} else if (errno == EMFILE || errno == ENFILE) {
+		make_room(w, listens);
+	}
 	return 0;
 }
 
@@ -245,6 +301,13 @@ static void tell_address(struct display_web *w)
 	snprintf(url + n, sizeof(url) - n, "#%s", w->relays.tickets.token);
 	if (w->relays.tickets.token[0])
 		w->options->address(w->options->ctx, url);
+}
+
+static void seated(void *ctx, const struct lws *websocket)
+{
+	struct display_web *w = ctx;
+
+	display_strangers_remove(&w->strangers, websocket);
 }
 
 static void admitted(void *ctx)
@@ -289,6 +352,7 @@ static int make_context(struct display_web *w, struct err *e)
 		.pt_serv_buf_size = SERVICE,
 		.fd_limit_per_thread = FD_MAX,
 		.timeout_secs = 20,
+		.user = w,
 		.gid = (gid_t)-1,
 		.uid = (uid_t)-1,
 	};
@@ -317,6 +381,7 @@ static int init(struct display_web *w, struct err *e)
 	w->relays.quality = o->quality;
 	w->relays.connect = open_stream;
 	w->relays.admitted = admitted;
+	w->relays.seated = seated;
 	w->relays.ctx = w;
 	fill_protocols(w);
 	fd = display_address_listen(&w->address, e);
@@ -339,6 +404,7 @@ int display_web_new(
 	if (!w)
 		return err_errno(e, -ENOMEM, "memory");
 	w->options = options;
+	w->spare = open("/dev/null", O_PATH | O_CLOEXEC);
 	r = init(w, e);
 	if (r < 0) {
 		display_web_free(w);
@@ -355,6 +421,7 @@ void display_web_free(struct display_web *w)
 	if (w->context)
 		lws_context_destroy(w->context);
 	display_tls_fini(&w->tls);
+	close_fd(w->spare);
 	free(w);
 }
 

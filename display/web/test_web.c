@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Who may come in over http, and what may pass. */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,6 +15,7 @@
 #include "display/display.h"
 #include "display/web/address.h"
 #include "display/web/filter.h"
+#include "display/web/strangers.h"
 #include "display/web/tickets.h"
 #include "proto/display.pb-c.h"
 
@@ -239,6 +241,66 @@ static void names_of_ours(void **state)
 	close(fd);
 }
 
+/* ---- strangers */
+
+static struct sockaddr_storage from(const char *text)
+{
+	union {
+		struct sockaddr_storage any;
+		struct sockaddr_in v4;
+		struct sockaddr_in6 v6;
+	} a = {0};
+
+	a.any.ss_family = strchr(text, ':') ? AF_INET6 : AF_INET;
+	assert_int_equal(
+		inet_pton(a.any.ss_family, text,
+			strchr(text, ':') ? (void *)&a.v6.sin6_addr : (void *)&a.v4.sin_addr),
+		1);
+	return a.any;
+}
+
+static void who_fills_all_places_is_in_his_own_way(void **state)
+{
+	static const char *const same[] = {"2001:db8::1", "2001:db8::2:3:4:5"};
+	const struct sockaddr_storage friend = from("192.0.2.1"), flood = from("192.0.2.2"),
+				      mapped = from("::ffff:192.0.2.2");
+	struct display_strangers s = {0};
+	char who[200];
+
+	assert_null(display_strangers_add(&s, &who[0], &friend));
+	for (int i = 1; i < 100; i++)
+		assert_ptr_equal(display_strangers_add(&s, &who[i], i % 2 ? &flood : &mapped),
+			i > DISPLAY_STRANGERS_FROM ? &who[i - DISPLAY_STRANGERS_FROM] : NULL);
+	display_strangers_remove(&s, &who[99]);
+	assert_null(display_strangers_add(&s, &who[100], &flood));
+	for (int i = 101; i < 101 + DISPLAY_STRANGERS_FROM; i++) {
+		const struct sockaddr_storage a = from(same[i % 2]);
+
+		assert_null(display_strangers_add(&s, &who[i], &a));
+	}
+	assert_ptr_equal(display_strangers_least_welcome(&s), &who[84]);
+}
+
+/* From many addresses: the one that was there first goes. */
+static void there_are_so_many_strangers(void **state)
+{
+	struct display_strangers s = {0};
+	char who[DISPLAY_STRANGERS + 1];
+
+	for (int i = 0; i <= DISPLAY_STRANGERS; i++) {
+		char text[32];
+		struct sockaddr_storage a;
+
+		snprintf(text, sizeof(text), "2001:db8:0:%x::1", i);
+		a = from(text);
+		assert_ptr_equal(display_strangers_add(&s, &who[i], &a),
+			i < DISPLAY_STRANGERS ? NULL : &who[0]);
+	}
+	for (int i = 1; i <= DISPLAY_STRANGERS; i++)
+		assert_ptr_equal(display_strangers_least_welcome(&s), &who[i]);
+	assert_null(display_strangers_least_welcome(&s));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -249,6 +311,8 @@ int main(void)
 		cmocka_unit_test(what_is_not_the_protocol),
 		cmocka_unit_test(addresses_are_numbers),
 		cmocka_unit_test(names_of_ours),
+		cmocka_unit_test(who_fills_all_places_is_in_his_own_way),
+		cmocka_unit_test(there_are_so_many_strangers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,6 +11,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import select
 import shlex
 import signal
@@ -28,7 +29,7 @@ from harness import PODRUN, main, needs, test, until  # noqa: E402
 from looking import Screen, View, has_serial  # noqa: E402
 from played import (ACK, CLIPBOARD, CLIPBOARD_IN, CURSOR, FILE_IN, GRADIENT, H, HELLO, I420, JPEG, KEY,  # noqa: E402
                     LEFT_LZ4, LZ4, MARK, MJPEG, NONE, NOTICE, PALETTE, PALETTE_LZ4, POINTER, RAW, REFRESH, RESIZE,
-                    RESIZE_IN, SFILL, W, WELCOME, Display, Picture, field, fields, message, rect, updated, welcome)
+                    RESIZE_IN, SFILL, UPDATED, W, WELCOME, Display, Picture, field, fields, message, rect, updated, welcome)
 
 
 def closed_with(ws):
@@ -478,6 +479,33 @@ def ppm(path, w, h):
     head = b"P6\n%d %d\n255\n" % (w, h)
     assert data.startswith(head), data[:20]
     return data[len(head):]
+
+
+@test
+def who_says_nothing_keeps_nobody_out(env):
+    """Neither by connecting and being silent, nor by taking all descriptors there are."""
+    display = Display(env, welcome() + updated(1))
+    for i, most in enumerate((1024, 32)):
+        view = View(env, "--listen", "127.0.0.1:0")
+        resource.prlimit(view.process.pid, resource.RLIMIT_NOFILE, (most, most))
+        silent = [socket.create_connection((view.host, view.port), source_address=("127.0.0.2", 0)) for _ in range(300)]
+        ws = view.websocket()
+        ws.send("token " + view.token)
+        ws.receive()
+        ws.send(hello())
+        assert ws.receive()[0] == WELCOME
+        # Others come still; who has been admitted stays.
+        silent += [socket.create_connection((view.host, view.port), source_address=("127.0.0.2", 0)) for _ in range(300)]
+        other = view.websocket()
+        other.send("token " + view.next_url().split("#")[1])
+        other.receive()
+        other.send(hello())
+        assert other.receive()[0] == WELCOME
+        display.viewer(1 + 2 * i).sock.sendall(updated(2))
+        assert ws.receive()[0] == UPDATED
+        for s in silent:
+            s.close()
+        view.close()
 
 
 @test
