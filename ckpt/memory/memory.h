@@ -126,6 +126,7 @@ struct ckpt_pages {
 	int mem;     /* /proc/PID/mem */
 	int method;  /* what the kernel offers; found out at the first question */
 	bool no_files; /* no page asked about is a file's: the kernel need not look at each */
+	bool forked;   /* pages are shared with whoever was forked: they are read without being made its own */
 	uint8_t *scratch;
 	uint64_t written; /* pages */
 	bool gone;	  /* its memory was when pages were read: it had been killed */

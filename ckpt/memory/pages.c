@@ -201,9 +201,13 @@ int ckpt_pages_find_guards(
 		     : 0;
 }
 
+/*
+ * process_vm_readv(2) pins pages, for which the kernel gives a forked copy its own of each that it shares.  To read its
+ * memory as a file does not.
+ */
 void ckpt_pages_read(struct ckpt_pages *p, uint64_t addr, uint8_t *to, size_t len)
 {
-	bool by_file = false;
+	bool by_file = p->forked;
 
 	while (len) {
 		struct iovec local = {to, len}, remote = {(void *)(uintptr_t)addr, len};
@@ -221,7 +225,7 @@ void ckpt_pages_read(struct ckpt_pages *p, uint64_t addr, uint8_t *to, size_t le
 				(unsigned long long)addr);
 			n = PAGE_SIZE;
 			memset(to, 0, (size_t)n);
-			by_file = false;
+			by_file = p->forked;
 		}
 		addr += (size_t)n;
 		to += n;

@@ -222,6 +222,7 @@ static int prepare(struct ckpt_dump *d, struct ckpt_pages *pages, struct ckpt_pr
 
 	if (pages->pagemap < 0)
 		r = ckpt_pages_open(pages, d->host_proc, pid, e);
+	pages->forked = p->memory_copy && remote_tid(p->memory_copy) == pid;
 	if (r < 0 || !p->memory_waits)
 		return r;
 	if (part != CKPT_SPACE_UNFORKED)
