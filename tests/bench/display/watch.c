@@ -40,6 +40,7 @@
 #define PATIENCE    20000000000ULL /* ns, until a step counts as never seen */
 #define QUIET	    300000000ULL   /* ns without a byte */
 #define QUIET_SMALL 150000000ULL   /* behind steps that change little */
+#define RESTLESS    3000000000ULL  /* that is waited for */
 #define KEY	    'x'
 #define SAMPLE	    24 /* every so many frames one is compared by SSIM */
 #define SAMPLES	    64
@@ -221,12 +222,12 @@ static void hear(struct watch *w, char what)
 		watch_die("the load");
 }
 
-/* Until nothing has come for so long. */
+/* Until nothing has come for so long; there are servers that never rest. */
 static uint64_t settle(struct watch *w, uint64_t quiet)
 {
-	uint64_t last = now_ns();
+	uint64_t last = now_ns(), end = last + RESTLESS;
 
-	while (turn(w, quiet))
+	while (turn(w, quiet) && last < end)
 		last = now_ns();
 	return last;
 }
