@@ -115,6 +115,10 @@ int screen_prepare(struct session *s, struct err *e)
 		return 0;
 	if (screen_check(c, e) < 0)
 		return err_reclass(e, ERR_USAGE);
+	if (c->display->sound == PB__DISPLAY__SOUND__MUST && !display_sound_built())
+		return err_set(e, ERR_HOST, -EOPNOTSUPP, "podrun was built without sound");
+	if (!display_sound_built())
+		c->display->sound = PB__DISPLAY__SOUND__NONE;
 	r = choose_number(c, &c->display->number, e);
 	if (r < 0)
 		return r;

@@ -97,6 +97,18 @@ def heard_again_after_resume(env):
 
 
 @test
+def heard_where_names_are_rewritten(env):
+    needs_sound(env)
+    begin(env, "--sound", "--names", "rewrite", "--net", "host")
+    v = listen(env)
+    hears(env, v, 440)
+    env.podrun("suspend", "s")
+    env.podrun("resume", "-d", "s")
+    hears(env, listen(env), 440)
+    env.podrun("kill", "s")
+
+
+@test
 def sound_server_is_started_again(env):
     needs_sound(env)
     begin(env)
