@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Theory of operation
+ *
+ * The line's thread waits for the socket; both threads send, and neither ever waits for that: what
+ * does not fit is kept, and goes when there is room.  A server that reads nothing for so long that
+ * more than OUT_MAX is kept is left, and another line is tried; with its connection all keys come up.
+ */
 #include "display/viewer/native_line.h"
 
 #include <errno.h>
@@ -6,6 +13,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -18,6 +26,7 @@
 #define PIECE	 (64u << 10) /* bytes */
 #define FIRST_MS 200	     /* until it is tried again */
 #define LAST_MS	 5000
+#define OUT_MAX	 (4u << 20) /* bytes that wait to be sent: some texts as long as they may be */
 
 struct native_line {
 	char *const *command;
@@ -29,9 +38,10 @@ struct native_line {
 	pthread_mutex_t lock; /* of what follows */
 	struct display_decoder *decoder;
 	struct native_news news;
-	bool told;		 /* the window's thread has been woken, and has not looked yet */
-	int sock;		 /* -1: no line */
-	struct buf acknowledged; /* is sent when the lock is free */
+	bool told;	/* the window's thread has been woken, and has not looked yet */
+	int sock;	/* -1: no line */
+	struct buf out; /* to be sent */
+	int more;	/* an eventfd: there is something in `out` */
 };
 
 /* ---- what comes, with the lock held */
@@ -117,7 +127,7 @@ static void message(void *ctx, const struct display_message *m)
 	case DISPLAY_UPDATED:
 	case DISPLAY_MARK:
 		ack.serial = m->serial;
-		display_wire_put(&l->acknowledged, &ack);
+		display_wire_put(&l->out, &ack);
 		break;
 	case DISPLAY_CURSOR:
 		take_cursor(&l->news, m);
@@ -153,6 +163,23 @@ static void tell(struct native_line *l)
 		l->wake(l->ctx);
 }
 
+/* As much as there is room for, with the lock held.  0 or -errno. */
+static int flush(struct native_line *l)
+{
+	if (buf_error(&l->out) < 0 || l->out.len > OUT_MAX)
+		return -ENOBUFS;
+	while (l->out.len) {
+		ssize_t n = send(l->sock, l->out.data, l->out.len, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return errno == EAGAIN ? 0 : -errno;
+		buf_consume(&l->out, (size_t)n);
+	}
+	return 0;
+}
+
 /* A new picture's decoder; false without memory. */
 static bool begin(struct native_line *l, int sock)
 {
@@ -164,8 +191,28 @@ static bool begin(struct native_line *l, int sock)
 	display_decoder_free(l->decoder);
 	l->decoder = fresh;
 	l->sock = sock;
+	buf_fini(&l->out);
+	l->out = BUF_INIT;
 	pthread_mutex_unlock(&l->lock);
 	return true;
+}
+
+/* Bytes that have come, 0 at the end, negative if there is something to be sent. */
+static ssize_t await(struct native_line *l, int sock, uint8_t *piece)
+{
+	struct pollfd all[] = {{sock, POLLIN, 0}, {l->more, POLLIN, 0}};
+	eventfd_t ignored;
+	ssize_t n;
+
+	pthread_mutex_lock(&l->lock);
+	if (l->out.len)
+		all[0].events |= POLLOUT;
+	pthread_mutex_unlock(&l->lock);
+	poll(all, ARRAY_SIZE(all), -1);
+	if (all[1].revents)
+		eventfd_read(l->more, &ignored);
+	n = recv(sock, piece, PIECE, MSG_DONTWAIT);
+	return n < 0 && errno != EAGAIN && errno != EINTR ? 0 : n;
 }
 
 /* Until it ends.  True if it was a good one. */
@@ -178,18 +225,20 @@ static bool follow(struct native_line *l, int sock)
 	if (!piece || !begin(l, sock) || display_viewer_greet(sock, &l->wish) < 0)
 		return false;
 	while (r == 0) {
-		ssize_t n = read(sock, piece, PIECE);
+		ssize_t n = await(l, sock, piece);
 		struct err e = {0};
 
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
+		if (n == 0)
 			break;
 		pthread_mutex_lock(&l->lock);
-		r = display_decoder_feed(l->decoder, piece, (size_t)n, &e);
-		if (r == 0 && l->acknowledged.len)
-			r = io_write_full(sock, l->acknowledged.data, l->acknowledged.len);
-		buf_clear(&l->acknowledged);
+		if (n > 0)
+			r = display_decoder_feed(l->decoder, piece, (size_t)n, &e);
+		if (r == 0)
+			r = flush(l);
+		if (n < 0) {
+			pthread_mutex_unlock(&l->lock);
+			continue;
+		}
 		tell(l);
 		good = true;
 	}
@@ -232,7 +281,8 @@ static void *live(void *arg)
 		l->news.connected = false;
 		tell(l);
 		close_fd(sock);
-		if (child > 0)
+		/* It may be writing to somebody who doesn't read. */
+		if (child > 0 && kill(child, SIGTERM) == 0)
 			waitpid(child, NULL, 0);
 		nap = (struct timespec){pause / 1000, pause % 1000 * 1000000L};
 		nanosleep(&nap, NULL);
@@ -255,10 +305,12 @@ int native_line_start(struct native_line **ret, char *const command[],
 		return err_errno(e, -ENOMEM, "memory");
 	}
 	*l = (struct native_line){command, *wish, sound, wake, ctx, PTHREAD_MUTEX_INITIALIZER,
-		l->decoder, .sock = -1};
+		l->decoder, .sock = -1, .out = BUF_INIT,
+		.more = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
 	l->wish.audio = sound != NULL;
 	signal(SIGPIPE, SIG_IGN);
-	if (pthread_create(&thread, NULL, live, l) != 0) {
+	if (l->more < 0 || pthread_create(&thread, NULL, live, l) != 0) {
+		close_fd(l->more);
 		display_decoder_free(l->decoder);
 		free(l);
 		return err_errno(e, -EAGAIN, "thread");
@@ -284,11 +336,12 @@ void native_line_unlock(struct native_line *l)
 
 void native_line_send(struct native_line *l, const struct display_message *m)
 {
-	_cleanup_buf_ struct buf out = BUF_INIT;
-
-	display_wire_put(&out, m);
 	pthread_mutex_lock(&l->lock);
-	if (l->sock >= 0 && buf_error(&out) == 0)
-		io_write_full(l->sock, out.data, out.len);
+	if (l->sock >= 0) {
+		display_wire_put(&l->out, m);
+		/* The other thread sees what has become of it. */
+		if (flush(l) < 0 || l->out.len)
+			eventfd_write(l->more, 1);
+	}
 	pthread_mutex_unlock(&l->lock);
 }

@@ -42,7 +42,7 @@ int native_line_start(struct native_line **ret, char *const command[],
 /* Takes the news. The picture stays as it is until native_line_unlock. */
 const struct display_frame *native_line_lock(struct native_line *l, struct native_news *ret);
 void native_line_unlock(struct native_line *l);
-/* Sends a message, if the line is there. */
+/* Sends a message, if the line is there; never waits. */
 void native_line_send(struct native_line *l, const struct display_message *m);
 
 #endif
