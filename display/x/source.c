@@ -129,6 +129,16 @@ static void end(struct source *s)
 		doubt(s);
 }
 
+/*
+ * Whoever has sent something, or waited for a reply, may have read events and replies that no socket
+ * tells of any more: to be called by all but look().
+ */
+static void look_soon(struct source *s)
+{
+	if (s->soon)
+		event_active(s->soon, EV_TIMEOUT, 0);
+}
+
 /* Behind input. */
 static void ask(struct source *s)
 {
@@ -241,13 +251,15 @@ static void *take_reply(struct source *s, unsigned *sequence)
 	return reply;
 }
 
-static void take_replies(struct source *s)
+/* True if there was one. */
+static bool take_replies(struct source *s)
 {
 	bool was_fetching = s->fetching;
 	xcb_xfixes_fetch_region_reply_t *region = take_reply(s, &s->fetching);
 	xcb_xfixes_get_cursor_image_reply_t *image = take_reply(s, &s->cursor_asked);
 	struct display_cursor cursor;
 	void *there = take_reply(s, &s->asked);
+	bool any = region || image || there || (was_fetching && !s->fetching);
 
 	if (there)
 		answered(s);
@@ -262,6 +274,7 @@ static void take_replies(struct source *s)
 		s->events->cursor(s->arg, &cursor);
 	}
 	free(image);
+	return any;
 }
 
 static void disconnect(struct source *s)
@@ -283,19 +296,19 @@ static void disconnect(struct source *s)
 static void look(struct source *s)
 {
 	xcb_generic_event_t *event;
+	bool more = true;
 
-	while (s->c && (event = xcb_poll_for_event(s->c))) {
-		if (event->response_type)
-			on_event(s, event);
-		free(event);
-	}
-	if (s->c)
-		take_replies(s);
-	/* A reply that was read may have brought events with it. */
-	while (s->c && (event = xcb_poll_for_queued_event(s->c))) {
-		if (event->response_type)
-			on_event(s, event);
-		free(event);
+	/* What is sent meanwhile may read more, so until nothing is left. */
+	while (s->c && more) {
+		more = false;
+		while (s->c && (event = xcb_poll_for_event(s->c))) {
+			if (event->response_type)
+				on_event(s, event);
+			free(event);
+			more = true;
+		}
+		if (s->c && take_replies(s))
+			more = true;
 	}
 	if (!s->c || !xcb_connection_has_error(s->c))
 		return;
@@ -310,13 +323,6 @@ static void on_readable(evutil_socket_t fd, short what, void *ctx)
 	begin(s, PATIENCE_MS);
 	look(s);
 	end(s);
-}
-
-/* Whoever has waited for a reply may have read events that no socket tells of any more. */
-static void look_soon(struct source *s)
-{
-	if (s->soon)
-		event_active(s->soon, EV_TIMEOUT, 0);
 }
 
 /* ---- connecting ------------------------------------------------------------------------------ */
@@ -530,6 +536,7 @@ static void take_damage(struct display_source *base, pixman_region32_t *region)
 	begin(s, PATIENCE_MS);
 	fetch(s);
 	end(s);
+	look_soon(s);
 }
 
 static size_t moves(struct display_source *base, struct display_move *ret, size_t max)
@@ -549,6 +556,7 @@ static void key(struct display_source *base, uint32_t keysym, uint16_t scancode,
 	display_x_keyboard_key(&s->keyboard, keysym, scancode, down);
 	ask(s);
 	end(s);
+	look_soon(s);
 }
 
 static void fake_button(struct source *s, uint8_t button, bool down)
@@ -591,6 +599,7 @@ static void pointer(
 	turn(s, wheel_x, 6, 7);
 	ask(s);
 	end(s);
+	look_soon(s);
 }
 
 static void clipboard(struct display_source *base, const char *text, size_t len)
@@ -600,8 +609,10 @@ static void clipboard(struct display_source *base, const char *text, size_t len)
 	if (s->c)
 		begin(s, PATIENCE_MS);
 	display_x_clipboard_set(&s->clipboard, text, len);
-	if (s->c)
+	if (s->c) {
 		end(s);
+		look_soon(s);
+	}
 }
 
 static void resize(struct display_source *base, int width, int height)
