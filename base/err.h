@@ -67,7 +67,9 @@ int err_wrap(struct err *e, const char *fmt, ...) __attribute__((format(printf, 
 /* Says what the user can do about it; the last hint wins.  Returns e->error. */
 int err_hint(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Changes the class of a failure on the way up, where the caller knows better.  Returns e->error. */
+/*
+ * Changes the class of a failure on the way up, where the caller knows better.  Returns e->error.
+ */
 int err_reclass(struct err *e, enum err_class class);
 
 /*

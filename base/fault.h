@@ -90,7 +90,10 @@ struct fault_info {
 };
 const struct fault_info *fault_info(enum fault_point p);
 
-/* In a fresh worker, or one that has read the file by itself: it is this one that kill-worker kills. */
+/*
+ * In a fresh worker, or one that has read the file by itself: it is this one that kill-worker
+ * kills.
+ */
 void fault_in_worker(void);
 /* In a worker that has nothing more to do until its child has ended. */
 void fault_worker_waits(void);

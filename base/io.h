@@ -19,7 +19,9 @@ struct buf;
 /* Reads until @n bytes or the end; returns how many were read. */
 ssize_t io_read_full(int fd, void *data, size_t n);
 ssize_t io_pread_full(int fd, void *data, size_t n, off_t offset);
-/* Writes all @n bytes.  -EIO when nothing more is taken, as by /proc/PID/mem of a task that ended. */
+/*
+ * Writes all @n bytes.  -EIO when nothing more is taken, as by /proc/PID/mem of a task that ended.
+ */
 int io_write_full(int fd, const void *data, size_t n);
 int io_pwrite_full(int fd, const void *data, size_t n, off_t offset);
 

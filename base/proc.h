@@ -56,8 +56,8 @@ int proc_read_task_status(int proc_fd, pid_t pid, pid_t tid, struct proc_status 
 	struct err *e);
 
 /*
- * Of a task in several pid namespaces the lists above have a number for each: the one @pid is in itself, told by
- * its place in them.  PROC_INNERMOST when @pid is 0 or has gone.
+ * Of a task in several pid namespaces the lists above have a number for each: the one @pid is in
+ * itself, told by its place in them.  PROC_INNERMOST when @pid is 0 or has gone.
  */
 #define PROC_INNERMOST SIZE_MAX
 size_t proc_level(int proc_fd, pid_t pid);

@@ -104,21 +104,23 @@ enum sys_kcmp_type {
 #define PODRUN_SENTINEL_ARG 28528
 
 /*
- * Asks the newest of a task's own seccomp filters for its number (ckpt/filters.h).  No kernel has it
- * either, and nobody but a tracer gets an answer.
+ * Asks the newest of a task's own seccomp filters for its number (ckpt/filters.h).  No kernel has
+ * it either, and nobody but a tracer gets an answer.
  */
 #define SYS_PODRUN_FILTER 28529
 
 /*
- * The instruction pointer at which these filters let any call pass: in the kernel's half of all addresses, where even
- * the emulated vsyscall page is not, so that only a tracer can make such a call.
+ * The instruction pointer at which these filters let any call pass: in the kernel's half of all
+ * addresses, where even the emulated vsyscall page is not, so that only a tracer can make such a
+ * call.
  */
 #define PODRUN_DOOR 0xffffffffffd00000ULL
 
 /*
- * The sixth argument of a clone3 that ckpt injects; the kernel ignores it.  Its flags are in memory,
- * where a filter can't look, so clone3 is ENOSYS in a session, decided without asking anybody: every
- * process that makes a thread tries it once.  One with this mark goes to the supervisor.
+ * The sixth argument of a clone3 that ckpt injects; the kernel ignores it.  Its flags are in
+ * memory, where a filter can't look, so clone3 is ENOSYS in a session, decided without asking
+ * anybody: every process that makes a thread tries it once.  One with this mark goes to the
+ * supervisor.
  */
 #define SYS_PODRUN_CLONE3_MARK 0x706f6472
 

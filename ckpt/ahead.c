@@ -9,12 +9,13 @@
  *                 found, and copied again
  *      the end    what is found is little enough, and copied: now the session may stop for the rest
  *
- * A page is found, and counts as clean, before it is copied: if it is written to while it is copied, it is found
- * again.  So what is clean in the end is as it was last copied.  Pages of zeros are left out as long as nothing
- * was copied there before.
+ * A page is found, and counts as clean, before it is copied: if it is written to while it is
+ * copied, it is found again.  So what is clean in the end is as it was last copied.  Pages of zeros
+ * are left out as long as nothing was copied there before.
  *
- * A session that writes faster than the line takes it never gets there.  That is the case when two rounds on end
- * have found nearly as much as the one before, when there have been too many rounds, or when it takes too long.
+ * A session that writes faster than the line takes it never gets there.  That is the case when two
+ * rounds on end have found nearly as much as the one before, when there have been too many rounds,
+ * or when it takes too long.
  */
 #include "ckpt/ahead.h"
 
@@ -60,7 +61,7 @@ struct ckpt_ahead {
 	unsigned stuck;
 };
 
-/* ---- what has been written to ----------------------------------------------------------------- */
+/* ---- what has been written to ---------------------------------------------------------------- */
 
 static void drop_found(struct ckpt_ahead *a)
 {
@@ -131,7 +132,7 @@ static int look(struct ckpt_ahead *a, struct err *e)
 	return running ? find(a, e) : 0;
 }
 
-/* ---- copying it ------------------------------------------------------------------------------- */
+/* ---- copying it ------------------------------------------------------------------------------ */
 
 static void report(struct ckpt_ahead *a, bool now)
 {
@@ -207,7 +208,7 @@ static int copy(struct ckpt_ahead *a, struct err *e)
 	return r;
 }
 
-/* ---- rounds ----------------------------------------------------------------------------------- */
+/* ---- rounds ---------------------------------------------------------------------------------- */
 
 static uint64_t little(const struct ckpt_ahead *a)
 {
@@ -330,7 +331,7 @@ void ckpt_ahead_free(struct ckpt_ahead *a)
 	free(a);
 }
 
-/* ---- for the dump ----------------------------------------------------------------------------- */
+/* ---- for the dump ---------------------------------------------------------------------------- */
 
 uint64_t ckpt_ahead_space(const struct ckpt_ahead *a, const struct ckpt_proc *p)
 {

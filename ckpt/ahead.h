@@ -20,8 +20,10 @@ struct proc_vma;
 uint64_t ckpt_ahead_space(const struct ckpt_ahead *a, const struct ckpt_proc *p);
 /* Is this mapping (of smaps) one whose pages may have been? */
 bool ckpt_ahead_watches(const struct ckpt_ahead *a, const struct proc_vma *v);
-/* Of such a mapping of a process that has a space: pages (struct ckpt_run) to be copied now, those that are as they
- * were copied, guard pages. */
+/*
+ * Of such a mapping of a process that has a space: pages (struct ckpt_run) to be copied now, those
+ * that are as they were copied, guard pages.
+ */
 int ckpt_ahead_look(const struct ckpt_ahead *a, int pagemap, const struct proc_vma *v,
 	struct buf *pages, struct buf *kept, struct buf *guards, struct err *e);
 

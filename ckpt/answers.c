@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The helper sends for each kind with an ask op its number, the length of its answer and the answer.
- * It ends at the first ask that fails; the story comes with ckpt_enter_end.
+ * The helper sends for each kind with an ask op its number, the length of its answer and the
+ * answer. It ends at the first ask that fails; the story comes with ckpt_enter_end.
  */
 #include "ckpt/answers.h"
 

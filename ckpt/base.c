@@ -102,7 +102,7 @@ const uint8_t *ckpt_base_at(
 	return i && offset <= i->len && len <= i->len - offset ? i->map + offset : NULL;
 }
 
-/* ---- references ------------------------------------------------------------------------------- */
+/* ---- references ------------------------------------------------------------------------------ */
 
 static uint8_t *put_number(uint8_t *p, uint64_t v)
 {
@@ -154,7 +154,7 @@ int ckpt_ref_read(const struct ckpt_base *b, const void *data, size_t len, size_
 	return read_ref(b, 0, data, len, at, ret, ret_pages, e);
 }
 
-/* ---- what the base image has ------------------------------------------------------------------ */
+/* ---- what the base image has ----------------------------------------------------------------- */
 
 static int add_place(struct ckpt_base *b, const struct place *p, struct err *e)
 {
@@ -274,8 +274,8 @@ static void forget_image(struct ckpt_base *b, uint32_t which)
 }
 
 /*
- * Those of which nothing is left are forgotten, and if there is no room for the base itself among the MAX_BASES the one
- * of which the least is.
+ * Those of which nothing is left are forgotten, and if there is no room for the base itself among
+ * the MAX_BASES the one of which the least is.
  */
 static void forget_some(struct ckpt_base *b)
 {
@@ -375,7 +375,7 @@ int ckpt_base_write(const struct ckpt_base *b, struct proto_writer *out, struct 
 	return r;
 }
 
-/* ---- resume ----------------------------------------------------------------------------------- */
+/* ---- resume ---------------------------------------------------------------------------------- */
 
 static int read_one(struct ckpt_base *b, const struct proto_frame *f, int dir,
 	int (*check)(void *ctx, int fd, struct err *e), void *ctx, struct err *e)

@@ -126,7 +126,10 @@ static uint64_t flags_of(unsigned founds)
 	return flags;
 }
 
-/* Before @who makes user namespace @user for itself or a child: descriptor *ret_fd of its will lend in there. */
+/*
+ * Before @who makes user namespace @user for itself or a child: descriptor *ret_fd of its will lend
+ * in there.
+ */
 static int take_lender(
 	struct ckpt_build *b, struct ckpt_born *who, uint32_t user, int *ret_fd, struct err *e)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * birth - how one blank process of a build is made by another, with the numbers it must have and into the
- * namespaces it must be in.  Private to ckpt; the order of births is ckpt/grow.c's.
+ * birth - how one blank process of a build is made by another, with the numbers it must have and
+ * into the namespaces it must be in.  Private to ckpt; the order of births is ckpt/grow.c's.
  */
 #ifndef CKPT_BIRTH_H
 #define CKPT_BIRTH_H
@@ -22,7 +22,10 @@ int ckpt_birth_note(struct ckpt_build *b, pid_t pid, struct err *e);
 /* Where names are rewritten: task @host of process @pid is the session's @vpid (0: nobody's). */
 int ckpt_birth_tell(const struct ckpt_build *b, pid_t vpid, pid_t host, pid_t pid, struct err *e);
 
-/* A child of @maker, which is in user namespace @user, with clone(2)'s @flags.  @vpid 0: of any number. */
+/*
+ * A child of @maker, which is in user namespace @user, with clone(2)'s @flags.  @vpid 0: of any
+ * number.
+ */
 int ckpt_birth_child(struct ckpt_build *b, const struct ckpt_born *maker, uint32_t user, pid_t vpid,
 	uint64_t flags, int exit_signal, struct ckpt_born *t, struct err *e);
 /* The target of @o, with the namespaces that its birth makes. */

@@ -89,7 +89,10 @@ struct ckpt_build {
 	struct buf helpers; /* for them (nested_help.c) */
 	pid_t *made;	/* every process made, dead or alive, for the undo */
 	size_t n_made;
-	/* What is mapped from the image at first (memory/mapped.c), and addresses for its own memory. */
+	/*
+	 * What is mapped from the image at first (memory/mapped.c), and addresses for its own
+	 * memory.
+	 */
 	struct buf lent; /* descriptors that tasks are being lent (lend.c) */
 	struct buf pieces;
 	size_t pieces_done;

@@ -30,8 +30,8 @@ struct proto_writer;
 struct sockaddr;
 
 /*
- * An edge: a descriptor of the session whose other end the supervisor holds (stdin, stdout, stderr as
- * pipes, or a terminal as the master of a pty of the session's devpts).
+ * An edge: a descriptor of the session whose other end the supervisor holds (stdin, stdout, stderr
+ * as pipes, or a terminal as the master of a pty of the session's devpts).
  */
 struct ckpt_edge {
 	char name[16]; /* "stdin", "stdout", "stderr", "tty", "exec3.stdin", ... */
@@ -39,8 +39,8 @@ struct ckpt_edge {
 };
 
 /*
- * Of a session whose numbers of tasks no pid namespace holds.  Whoever rewrites them traces all its tasks from
- * birth: he stops them, lets them go, and knows which number is whose.  The caller of
+ * Of a session whose numbers of tasks no pid namespace holds.  Whoever rewrites them traces all its
+ * tasks from birth: he stops them, lets them go, and knows which number is whose.  The caller of
  * ckpt_freeze or ckpt_restore is this process, in the thread that traces.
  */
 struct ckpt_held {
@@ -53,7 +53,10 @@ struct ckpt_caps {
 	uint64_t inheritable, permitted, effective, bounding, ambient;
 };
 struct ckpt_names {
-	/* What the session calls host task (or group, or session) @host, and the other way; 0: nobody. */
+	/*
+	 * What the session calls host task (or group, or session) @host, and the other way; 0:
+	 * nobody.
+	 */
 	pid_t (*number)(void *ctx, pid_t host);
 	pid_t (*host)(void *ctx, pid_t number);
 	/* All tasks but pid 1, zombies among them; *ret is freed by the caller.  -ENOMEM. */
@@ -62,32 +65,49 @@ struct ckpt_names {
 	 * again, in either case. */
 	int (*stop)(void *ctx, uint32_t deadline_ms, struct err *e);
 	void (*release)(void *ctx);
-	/* Processes share no memory, descriptors, directories, handlers or SEM_UNDO if what this says of them
-	 * differs. */
+	/*
+	 * Processes share no memory, descriptors, directories, handlers or SEM_UNDO if what this
+	 * says of them differs.
+	 */
 	pid_t (*kin)(void *ctx, pid_t host);
 	/* Makes what the kernel says of a signal that waits what the session is to see. */
 	void (*signal)(void *ctx, siginfo_t *info);
-	/* The capabilities of thread @host as the session has them; false: those that the kernel tells are. */
+	/*
+	 * The capabilities of thread @host as the session has them; false: those that the kernel
+	 * tells are.
+	 */
 	bool (*caps)(void *ctx, pid_t host, struct ckpt_caps *ret);
-	/* While all stand still, lend_call(lend_key, N) of a task gives it descriptor N of the caller's
-	 * process, as the lowest that is free and close-on-exec (ckpt/lend.h). */
+	/*
+	 * While all stand still, lend_call(lend_key, N) of a task gives it descriptor N of the
+	 * caller's process, as the lowest that is free and close-on-exec (ckpt/lend.h).
+	 */
 	long lend_call;
 	uint64_t lend_key;
-	/* Restore.  The builder has made @host, a thread of @pid or that process, which stands still: it is
-	 * @number.  -EEXIST: that is another's. */
+	/*
+	 * Restore.  The builder has made @host, a thread of @pid or that process, which stands
+	 * still: it is @number.  -EEXIST: that is another's.
+	 */
 	int (*born)(void *ctx, pid_t number, pid_t host, pid_t pid);
-	/* It has ended; its number may still be a zombie's or a group's.  Or it ended as the first thread
-	 * of a process that goes on. */
+	/*
+	 * It has ended; its number may still be a zombie's or a group's.  Or it ended as the first
+	 * thread of a process that goes on.
+	 */
 	void (*ended)(void *ctx, pid_t host, bool headless);
 	/* It stands in a group stop by this signal, and will after the release. */
 	void (*stopped)(void *ctx, pid_t host, int sig);
 	/* Makes a siginfo_t as the session is to see it what has to be queued for that. */
 	void (*queued)(void *ctx, void *siginfo);
-	/* Thread @host has these capabilities as far as it can know, which may be none that the kernel knows of. */
+	/*
+	 * Thread @host has these capabilities as far as it can know, which may be none that the
+	 * kernel knows of.
+	 */
 	void (*give_caps)(void *ctx, pid_t host, const struct ckpt_caps *caps);
 	/* Process @host has been made to share nothing with any other. */
 	void (*alone)(void *ctx, pid_t host);
-	/* What the kernel remembers of @host, a child of the builder's, is @number's to the session. */
+	/*
+	 * What the kernel remembers of @host, a child of the builder's, is @number's to the
+	 * session.
+	 */
 	void (*alias)(void *ctx, pid_t number, pid_t host);
 	/* Who is born next has a number behind this one. */
 	void (*last)(void *ctx, pid_t number);
@@ -97,8 +117,8 @@ struct ckpt_names {
 };
 
 /*
- * Of a session whose paths no mount namespace holds: what it calls a path of the host, and where on the host a
- * path of its is.  0 or a negative errno.
+ * Of a session whose paths no mount namespace holds: what it calls a path of the host, and where on
+ * the host a path of its is.  0 or a negative errno.
  */
 struct ckpt_paths {
 	int (*say)(void *ctx, const char *host, char ret[PATH_MAX]);
@@ -106,22 +126,24 @@ struct ckpt_paths {
 	/* What leads to the host's path @host, too, and fits into the name of a unix socket. */
 	int (*socket)(void *ctx, const char *host, char *ret, size_t size);
 	/*
-	 * Opens a path of the session's which is no file of the host's; -ENOTSUP: it is one.  And makes it say, when
-	 * all has been rebuilt, what it says of that.
+	 * Opens a path of the session's which is no file of the host's; -ENOTSUP: it is one.  And
+	 * makes it say, when all has been rebuilt, what it says of that.
 	 */
 	int (*open)(void *ctx, const char *path, int flags);
 	int (*settle)(void *ctx, const char *path, int fd);
 	/* Where on the host the program @path is to be executed; NULL: where it is. */
 	int (*program)(void *ctx, const char *path, char ret[PATH_MAX]);
-	/* The host's terminal /dev/pts/@host has been made, and is /dev/pts/@number to the session. */
+	/*
+	 * The host's terminal /dev/pts/@host has been made, and is /dev/pts/@number to the session.
+	 */
 	int (*terminal)(void *ctx, unsigned number, unsigned host);
 	void *ctx;
 };
 
 /*
- * Of a session whose System V objects and message queues no ipc namespace holds: they are the host's, the
- * caller's, under names of their own.  While all tasks are stopped the caller may read and change
- * each of them, whatever its mode says.
+ * Of a session whose System V objects and message queues no ipc namespace holds: they are the
+ * host's, the caller's, under names of their own.  While all tasks are stopped the caller may read
+ * and change each of them, whatever its mode says.
  */
 enum ckpt_ipc_sort { CKPT_IPC_SHM, CKPT_IPC_SEM, CKPT_IPC_MSG };
 struct ckpt_ipc_object {
@@ -133,13 +155,20 @@ struct ckpt_ipc_object {
 struct ckpt_ipc_names {
 	/* All objects of a sort; *ret is freed by the caller.  -ENOMEM. */
 	ssize_t (*list)(void *ctx, enum ckpt_ipc_sort sort, struct ckpt_ipc_object **ret);
-	/* What the host calls the session's @name, or (@back) the session the host's.  -1: nothing. */
+	/*
+	 * What the host calls the session's @name, or (@back) the session the host's.  -1: nothing.
+	 */
 	int (*look_up)(void *ctx, enum ckpt_ipc_sort sort, int name, bool back);
-	/* A new one with these names, @size in bytes or semaphores, @flags as for shmget(2).  The host's id. */
+	/*
+	 * A new one with these names, @size in bytes or semaphores, @flags as for shmget(2).  The
+	 * host's id.
+	 */
 	int (*make)(void *ctx, enum ckpt_ipc_sort sort, const struct ckpt_ipc_object *o,
 		uint64_t size, struct err *e);
-	/* What the session calls queue @i (from 0), and the host, without slashes: 1, 0 if there is none
-	 * now, -ENOENT: nor behind it. */
+	/*
+	 * What the session calls queue @i (from 0), and the host, without slashes: 1, 0 if there is
+	 * none now, -ENOENT: nor behind it.
+	 */
 	int (*queue)(
 		void *ctx, unsigned i, const char **ret_name, char ret_host[CKPT_IPC_HOST_NAME]);
 	/* What the host is to call the new queue @name. */
@@ -151,8 +180,9 @@ struct ckpt_ipc_names {
 };
 
 /*
- * What has to be added to the host's clocks to give those of a session which no time namespace carries on:
- * CLOCK_MONOTONIC and its like (RAW, COARSE), and CLOCK_BOOTTIME.  Nanoseconds, less than CKPT_CLOCK_MAX.
+ * What has to be added to the host's clocks to give those of a session which no time namespace
+ * carries on: CLOCK_MONOTONIC and its like (RAW, COARSE), and CLOCK_BOOTTIME.  Nanoseconds, less
+ * than CKPT_CLOCK_MAX.
  */
 #define CKPT_CLOCK_MAX (1LL << 61)
 struct ckpt_clocks {
@@ -178,9 +208,9 @@ struct ckpt_world {
 	struct ckpt_clocks clocks;	  /* 0: the time namespace carries them on, if there is one */
 	bool copy; /* restore only: of a session that may run, too (ckpt_where_alone) */
 	/*
-	 * Its connections lead out by a network of its own whose other end somebody holds back while it stands
-	 * still (options.hold): they are kept (ckpt/kinds/tcp_live.h).  Restore: unless they are lost, another's by
-	 * now; then they come back as reset.
+	 * Its connections lead out by a network of its own whose other end somebody holds back
+	 * while it stands still (options.hold): they are kept (ckpt/kinds/tcp_live.h).  Restore:
+	 * unless they are lost, another's by now; then they come back as reset.
 	 */
 	bool vnet, vnet_lost;
 	bool wired; /* its own network leads out by an interface whose connections nobody keeps */
@@ -196,8 +226,10 @@ struct ckpt_world {
 	int (*edge)(void *ctx, const char *name, int fd, struct err *e);
 	/* Restore only.  What the supervisor needs for ckpt_filters_load.  May be NULL. */
 	int (*filters)(void *ctx, const void *record, size_t len, struct err *e);
-	/* Restore only, of a virtual network: the connection from @client to the session's @port, which no
-	 * program had accepted, is to begin anew.  May be NULL. */
+	/*
+	 * Restore only, of a virtual network: the connection from @client to the session's @port,
+	 * which no program had accepted, is to begin anew.  May be NULL.
+	 */
 	int (*redo)(void *ctx, const struct sockaddr *client, uint16_t port, struct err *e);
 	void *ctx;
 };
@@ -222,7 +254,9 @@ struct ckpt_report {
 	} stages[CKPT_MAX_STAGES];
 	size_t n_stages;
 };
-/* Adds a stage that began at @since (io_now_ns) and ends now; beyond the room for them it is lost. */
+/*
+ * Adds a stage that began at @since (io_now_ns) and ends now; beyond the room for them it is lost.
+ */
 void ckpt_report_stage(struct ckpt_report *r, const char *name, uint64_t since);
 
 /* What becomes of connections that lead out of the session (ckpt/kinds/outside.h). */
@@ -239,14 +273,17 @@ struct sock_filter;
 struct ckpt_filters *ckpt_filters_new(void);
 void ckpt_filters_free(struct ckpt_filters *f);
 /*
- * The number of the filter @code on top of filter @parent (0: none), the same for the same; of @flags those
- * that are about the moment of installing are left out.
- * 0: there is no room; then, or when something is installed that can't be known, say so:
+ * The number of the filter @code on top of filter @parent (0: none), the same for the same; of
+ * @flags those that are about the moment of installing are left out. 0: there is no room; then, or
+ * when something is installed that can't be known, say so:
  */
 uint32_t ckpt_filters_add(struct ckpt_filters *f, uint32_t parent, uint32_t flags,
 	const struct sock_filter *code, size_t n);
 void ckpt_filters_set_foreign(struct ckpt_filters *f);
-/* All tasks of the session are traced by podrun for life: a filter that hands calls to a tracer finds none. */
+/*
+ * All tasks of the session are traced by podrun for life: a filter that hands calls to a tracer
+ * finds none.
+ */
 void ckpt_filters_set_untraced(struct ckpt_filters *f);
 /* 0 if @code can be recorded, -EINVAL if the kernel will refuse it, -E2BIG if it is too long. */
 int ckpt_filters_try(const struct sock_filter *code, size_t n);
@@ -268,29 +305,33 @@ struct ckpt_install {
 	size_t n;
 	void (*answer)(void *ctx); /* not of ckpt_install_traced */
 	uint32_t (*number)(void *ctx, uint32_t parent);
-	/* What the session calls a thread that the result tells (SECCOMP_FILTER_FLAG_TSYNC).  NULL: what the
-	 * kernel does. */
+	/*
+	 * What the session calls a thread that the result tells (SECCOMP_FILTER_FLAG_TSYNC).  NULL:
+	 * what the kernel does.
+	 */
 	pid_t (*thread)(void *ctx, pid_t tid);
 	void *ctx;
 };
 int ckpt_install(const struct ckpt_install *i, struct err *e);
 /*
- * The same for one that the calling thread traces, which stands in a PTRACE_EVENT_SECCOMP of that call and
- * in a PTRACE_EVENT_STOP afterwards; *ret_signal is that of the group stop it is in, else SIGTRAP.  Of a session
- * that is untraced (ckpt_filters_set_untraced).  -ENOMEM: it still stands where it was; -ETIMEDOUT: it will
- * stop, behind the call that failed; -ESRCH: it has ended, and may have been waited for, or another thread has
- * called exec and stands in its event under that number.
+ * The same for one that the calling thread traces, which stands in a PTRACE_EVENT_SECCOMP of that
+ * call and in a PTRACE_EVENT_STOP afterwards; *ret_signal is that of the group stop it is in, else
+ * SIGTRAP.  Of a session that is untraced (ckpt_filters_set_untraced).  -ENOMEM: it still stands
+ * where it was; -ETIMEDOUT: it will stop, behind the call that failed; -ESRCH: it has ended, and
+ * may have been waited for, or another thread has called exec and stands in its event under that
+ * number.
  */
 int ckpt_install_traced(const struct ckpt_install *i, int *ret_signal, struct err *e);
 /*
- * Has @tid, in a stop, made a call for which a filter of its own kills it?  Then it stands still only on its
- * way to its end, and must be let go on: no call can be made in it any more.  @proc_fd: /proc of the host.
+ * Has @tid, in a stop, made a call for which a filter of its own kills it?  Then it stands still
+ * only on its way to its end, and must be let go on: no call can be made in it any more.  @proc_fd:
+ * /proc of the host.
  */
 bool ckpt_doomed(int proc_fd, pid_t tid);
 
 /*
- * Memory that is copied while the session runs, in rounds, until so little is written to between two that the
- * session need not stand still for long when the rest is copied (ckpt/ahead.c).
+ * Memory that is copied while the session runs, in rounds, until so little is written to between
+ * two that the session need not stand still for long when the rest is copied (ckpt/ahead.c).
  */
 struct ckpt_ahead_progress {
 	uint32_t round;	   /* from 1 */
@@ -310,9 +351,10 @@ struct ckpt_ahead_options {
 struct ckpt_ahead;
 struct ckpt_dump_options;
 /*
- * Writes AHEAD frames to @out, which has been opened and not written to.  -EOPNOTSUPP (ERR_HOST): this host can't
- * tell which memory was written to; nothing has been written.  A rest that does not become small is a failure that
- * says how fast the session writes and the line takes.  @ret is given to the freeze, in its options.
+ * Writes AHEAD frames to @out, which has been opened and not written to.  -EOPNOTSUPP (ERR_HOST):
+ * this host can't tell which memory was written to; nothing has been written.  A rest that does not
+ * become small is a failure that says how fast the session writes and the line takes.  @ret is
+ * given to the freeze, in its options.
  */
 int ckpt_ahead_copy(struct ckpt_ahead **ret, const struct ckpt_world *w,
 	const struct ckpt_dump_options *o, const struct ckpt_ahead_options *a,
@@ -324,8 +366,10 @@ void ckpt_ahead_free(struct ckpt_ahead *a);
 
 /* The other end of it: such pages in a file of ours, until a record says which of them count. */
 struct ckpt_arrived;
-/* Takes all AHEAD frames that come next in @in.  *ret is NULL if there are none.  @dir: where a nameless file may
- * be made. */
+/*
+ * Takes all AHEAD frames that come next in @in.  *ret is NULL if there are none.  @dir: where a
+ * nameless file may be made.
+ */
 int ckpt_arrived_read(
 	struct ckpt_arrived **ret, struct proto_reader *in, const char *dir, struct err *e);
 /* The file as one that can't be written to: a descriptor of the caller's, or -errno. */
@@ -333,24 +377,27 @@ int ckpt_arrived_image(const struct ckpt_arrived *a);
 void ckpt_arrived_free(struct ckpt_arrived *a);
 
 /*
- * Images that another one refers to for pages which are as they were: a snapshot costs what has changed since the
- * last one (ckpt/base.c).
+ * Images that another one refers to for pages which are as they were: a snapshot costs what has
+ * changed since the last one (ckpt/base.c).
  */
 struct ckpt_base;
 /*
- * Dump: the image @name in directory @dir, and those it refers to itself.  -EINVAL where nothing can be referred to,
- * such as compressed pages.
+ * Dump: the image @name in directory @dir, and those it refers to itself.  -EINVAL where nothing
+ * can be referred to, such as compressed pages.
  */
 int ckpt_base_open(struct ckpt_base **ret, int dir, const char *name, struct err *e);
 /* Writes the records that stand in front. */
 int ckpt_base_write(const struct ckpt_base *b, struct proto_writer *out, struct err *e);
 /*
- * Resume: takes the records that come next in @in; *ret is NULL if there are none.  The files are in @dir (-1: this is
- * a stream, and there is none).  @check says whether an image in a file is whole and may be trusted.
+ * Resume: takes the records that come next in @in; *ret is NULL if there are none.  The files are
+ * in @dir (-1: this is a stream, and there is none).  @check says whether an image in a file is
+ * whole and may be trusted.
  */
 int ckpt_base_read(struct ckpt_base **ret, struct proto_reader *in, int dir,
 	int (*check)(void *ctx, int fd, struct err *e), void *ctx, struct err *e);
-/* Calls @each with the name of each file that the image @fd refers to; its offset does not matter. */
+/*
+ * Calls @each with the name of each file that the image @fd refers to; its offset does not matter.
+ */
 int ckpt_base_names(int fd, void (*each)(void *ctx, const char *name), void *ctx, struct err *e);
 void ckpt_base_free(struct ckpt_base *b);
 /* A file that is to go while others refer to it has this behind its name. */
@@ -381,15 +428,21 @@ struct ckpt_dump_options {
 	 * with -ERESTARTNOINTR now.  May be NULL. */
 	void (*unhold)(void *ctx, pid_t tid);
 	void *ctx;
-	/* Of a session with a virtual network: packets from and to it are held back from now on (@on), before its
-	 * sockets are looked at, or no longer, just before its tasks run.  May be NULL. */
+	/*
+	 * Of a session with a virtual network: packets from and to it are held back from now on
+	 * (@on), before its sockets are looked at, or no longer, just before its tasks run.  May be
+	 * NULL.
+	 */
 	int (*hold)(void *ctx, bool on, struct err *e);
 	void *hold_ctx;
 	/* With snapshot: the session runs on, ckpt_write is not at its end.  May be NULL. */
 	void (*thawed)(void *ctx);
 	void *thawed_ctx;
-	/* Where the calling thread has to look after the session's tasks (ckpt_names) as soon as they run:
-	 * has @work(@arg) done in another, and returns when it is.  NULL: there is nothing to look after. */
+	/*
+	 * Where the calling thread has to look after the session's tasks (ckpt_names) as soon as
+	 * they run: has @work(@arg) done in another, and returns when it is.  NULL: there is
+	 * nothing to look after.
+	 */
 	void (*meanwhile)(void *ctx, void (*work)(void *arg), void *arg);
 	void *meanwhile_ctx;
 };
@@ -410,14 +463,15 @@ void ckpt_dump_set_base(struct ckpt_dump *d, struct ckpt_base *base);
  * finishes it).  With options.snapshot the session runs again long before it returns. */
 int ckpt_write(struct ckpt_dump *d, struct proto_writer *out, struct err *e);
 /*
- * @bound: from now on the tasks end if the process that has frozen them does, for the session may run
- * elsewhere.  Else they run on then, as they do from the beginning.  ERR_FAILED: a task has ended.
+ * @bound: from now on the tasks end if the process that has frozen them does, for the session may
+ * run elsewhere.  Else they run on then, as they do from the beginning.  ERR_FAILED: a task has
+ * ended.
  */
 int ckpt_bind(struct ckpt_dump *d, bool bound, struct err *e);
 /*
- * Before a session that was written is killed: its open files are its tasks' alone from now on, but for those that
- * ckpt_leave is to look at.  They are closed for the last time by many tasks at once then, which for an inotify instance
- * means to wait 15 ms for the kernel.
+ * Before a session that was written is killed: its open files are its tasks' alone from now on, but
+ * for those that ckpt_leave is to look at.  They are closed for the last time by many tasks at once
+ * then, which for an inotify instance means to wait 15 ms for the kernel.
  */
 void ckpt_let_go(struct ckpt_dump *d);
 /* Kills every task of a session that was written, after its pid 1; whoever traces them waits. */
@@ -426,8 +480,10 @@ void ckpt_kill(struct ckpt_dump *d);
 void ckpt_leave(struct ckpt_dump *d);
 /* Lets the session run on exactly as before and frees @d.  NULL is fine. */
 int ckpt_thaw(struct ckpt_dump *d, struct err *e);
-/* After a worker has been killed: removes what it has left in the tasks, for which the session stops
- * for a moment. */
+/*
+ * After a worker has been killed: removes what it has left in the tasks, for which the session
+ * stops for a moment.
+ */
 int ckpt_mend(const struct ckpt_world *w, const struct ckpt_dump_options *o, struct err *e);
 /* Up to now, if the session is still frozen. */
 const struct ckpt_report *ckpt_dump_report(struct ckpt_dump *d);
@@ -483,8 +539,10 @@ struct ckpt_convert_options {
 	size_t n_pieces;
 	const long *notified;
 	size_t n_notified;
-	/* Is called while tasks are waited for; ckpt_frozen_expects(f, tid) says whether a task whose
-	 * call is being held must be made to do it again, or it would never stop. */
+	/*
+	 * Is called while tasks are waited for; ckpt_frozen_expects(f, tid) says whether a task
+	 * whose call is being held must be made to do it again, or it would never stop.
+	 */
 	void (*waiting)(void *ctx, const struct ckpt_frozen *f);
 	void *ctx;
 };
@@ -510,8 +568,10 @@ struct ckpt_restore_options {
 	const struct ckpt_base *base; /* images it refers to; borrowed, NULL: none */
 	struct ckpt_arrived *arrived; /* what was copied ahead; borrowed, NULL: nothing */
 	bool paused; /* leave the tasks stopped by SIGSTOP-free freeze; see ckpt_restore_release */
-	/* NULL, or set by the release once the tasks go on whatever happens to the caller: in memory
-	 * shared with whoever wants to know after its death. */
+	/*
+	 * NULL, or set by the release once the tasks go on whatever happens to the caller: in
+	 * memory shared with whoever wants to know after its death.
+	 */
 	_Atomic bool *going;
 };
 struct ckpt_build; /* a session being rebuilt */
@@ -550,9 +610,9 @@ int ckpt_tree_write_all(int dirfd, const struct ckpt_dump *d, char *const *excep
 int ckpt_tree_read(int dirfd, struct proto_reader *in, struct err *e);
 
 /*
- * Stops the session for a moment and writes where every thread stands, with symbols where their files
- * can be read; with @json an array of threads with their frames.  Of @w only init_pid, names and
- * proc_fd (or -1) are looked at, of @o only the notified calls; NULL: there are none.
+ * Stops the session for a moment and writes where every thread stands, with symbols where their
+ * files can be read; with @json an array of threads with their frames.  Of @w only init_pid, names
+ * and proc_fd (or -1) are looked at, of @o only the notified calls; NULL: there are none.
  */
 int ckpt_stacks(const struct ckpt_world *w, const struct ckpt_dump_options *o, FILE *out, bool json,
 	struct err *e);
@@ -566,16 +626,17 @@ struct ckpt_image {
 	const struct ckpt_base *base; /* images that it refers to (ckpt_base_read), or NULL */
 };
 /*
- * ELF core files, one for each process that is not a zombie: @path.VPID.  @told hears of each that is complete.
- * Pages of files that nobody had changed are not in them, as in the kernel's.
+ * ELF core files, one for each process that is not a zombie: @path.VPID.  @told hears of each that
+ * is complete. Pages of files that nobody had changed are not in them, as in the kernel's.
  */
 int ckpt_image_core(const struct ckpt_image *image, const char *path,
 	void (*told)(void *ctx, const char *path), void *ctx, struct err *e);
 /* Where every thread of the image stands; with @json an array of threads with their frames. */
 int ckpt_image_stacks(const struct ckpt_image *image, FILE *out, bool json, struct err *e);
 /*
- * What is not the same in two images of a session: its processes with their mappings, memory, descriptors and so on,
- * and its own files.  1: something is, and was written; 0: nothing; with @json always one object.
+ * What is not the same in two images of a session: its processes with their mappings, memory,
+ * descriptors and so on, and its own files.  1: something is, and was written; 0: nothing; with
+ * @json always one object.
  */
 int ckpt_image_diff(const struct ckpt_image *a, const struct ckpt_image *b, FILE *out, bool json,
 	struct err *e);

@@ -2,9 +2,9 @@
 /*
  * code - 64-bit and 32-bit programs of a frozen session.  Private to ckpt.
  *
- * A process is one or the other, which the kernel does not tell: it is seen by the code segment of its threads
- * and by its vDSO.  A process that mixes both is refused, because nobody can know for which of them
- * its handlers and lists are.
+ * A process is one or the other, which the kernel does not tell: it is seen by the code segment of
+ * its threads and by its vDSO.  A process that mixes both is refused, because nobody can know for
+ * which of them its handlers and lists are.
  */
 #ifndef CKPT_CODE_H
 #define CKPT_CODE_H

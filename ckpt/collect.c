@@ -8,8 +8,8 @@
  * millisecond later, and look for what no stop will ever tell: a vfork parent that waits for its
  * child, a thread that was replaced by an exec, one whose exec waits for us to reap the others.
  *
- * One that a seccomp filter is about to kill stops once more on its way, and is let go on: its end is
- * waited for.
+ * One that a seccomp filter is about to kill stops once more on its way, and is let go on: its end
+ * is waited for.
  */
 #include "ckpt/collect.h"
 

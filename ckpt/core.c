@@ -40,7 +40,7 @@
 #define CHUNK	  (1u << 20)
 #define PSARGS	  80
 
-/* ---- notes ------------------------------------------------------------------------------------ */
+/* ---- notes ----------------------------------------------------------------------------------- */
 
 static void put_note(struct buf *b, const char *name, uint32_t type, const void *data, size_t len)
 {
@@ -192,7 +192,7 @@ static int put_notes(struct buf *b, struct ckpt_space *s, const struct ckpt_buil
 	return r < 0 ? r : buf_error(b) < 0 ? err_errno(e, -ENOMEM, "notes") : 0;
 }
 
-/* ---- segments --------------------------------------------------------------------------------- */
+/* ---- segments -------------------------------------------------------------------------------- */
 
 struct segment {
 	uint64_t start, end;
@@ -275,7 +275,7 @@ static void put_mapping(struct buf *b, struct ckpt_space *s, size_t i)
 	}
 }
 
-/* ---- the file --------------------------------------------------------------------------------- */
+/* ---- the file -------------------------------------------------------------------------------- */
 
 struct layout {
 	struct buf notes, segments, head;

@@ -18,7 +18,7 @@ struct pair {
 	const struct ckpt_build_proc *was, *is;
 };
 
-/* ---- records ---------------------------------------------------------------------------------- */
+/* ---- records --------------------------------------------------------------------------------- */
 
 /* What a kind says of its record (@bare: ckpt/kind.h), by its name; free(3) it. */
 static char *record_text(const struct ckpt_record *r, bool bare)
@@ -74,7 +74,7 @@ static void compare_kinds(struct pair *p)
 				p->t, ckpt_kind_by_number(kinds[i]), ckpt_diff_part(p->t, "other"));
 }
 
-/* ---- descriptors ------------------------------------------------------------------------------ */
+/* ---- descriptors ----------------------------------------------------------------------------- */
 
 static Pb__Fdtable *table_of(struct ckpt_inspect *in, const struct ckpt_build_proc *p)
 {
@@ -160,7 +160,7 @@ static int compare_descriptors(struct pair *p, struct err *e)
 	return r;
 }
 
-/* ---- one process ------------------------------------------------------------------------------ */
+/* ---- one process ----------------------------------------------------------------------------- */
 
 static bool has_thread(const struct ckpt_build_proc *p, pid_t vtid)
 {
@@ -306,7 +306,7 @@ static int compare_processes(
 	return r;
 }
 
-/* ---- the session ------------------------------------------------------------------------------ */
+/* ---- the session ----------------------------------------------------------------------------- */
 
 static void compare_session(
 	struct ckpt_diff_text *t, struct ckpt_inspect *a, struct ckpt_inspect *b)

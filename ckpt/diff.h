@@ -4,16 +4,17 @@
  *
  * Theory of operation
  *
- * Both images are looked into (ckpt/inspect.h) and gone through side by side: processes by their number, mappings
- * by address, pages where they are stored in one of the two, descriptors by number, files by path.  What is found
- * is told at once, so nothing is kept but the two images.
+ * Both images are looked into (ckpt/inspect.h) and gone through side by side: processes by their
+ * number, mappings by address, pages where they are stored in one of the two, descriptors by
+ * number, files by path.  What is found is told at once, so nothing is kept but the two images.
  *
  *      diff.c          processes, threads, descriptors, what else they have
  *      diff_memory.c   mappings, and pages of those that both have
  *      diff_files.c    the session's own files
  *      diff_text.c     how it is told: lines, or one JSON object
  *
- * Numbers that an image gives to its open files and objects mean nothing outside of it, and are not compared.
+ * Numbers that an image gives to its open files and objects mean nothing outside of it, and are not
+ * compared.
  */
 #ifndef CKPT_DIFF_H
 #define CKPT_DIFF_H
@@ -47,7 +48,10 @@ void ckpt_diff_process(struct ckpt_diff_text *t, pid_t pid, const char *name);
 void ckpt_diff_process_end(struct ckpt_diff_text *t);
 /* Something of that process, in the array @part: as ckpt_diff_item, each line is indented. */
 FILE *ckpt_diff_part(struct ckpt_diff_text *t, const char *part);
-/* "was" and "is" of what has been begun by one of these, which it ends.  NULL: it was, or is, not there. */
+/*
+ * "was" and "is" of what has been begun by one of these, which it ends.  NULL: it was, or is, not
+ * there.
+ */
 void ckpt_diff_change(struct ckpt_diff_text *t, const char *was, const char *is);
 
 /* Mappings of two processes, and memory where both have it. */

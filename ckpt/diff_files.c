@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The session's own files: entries of both images, sorted by path, are walked together.  Contents of small files are in
- * the entry, those of others are data under its number.  A time alone that has changed is no difference.
+ * The session's own files: entries of both images, sorted by path, are walked together.  Contents
+ * of small files are in the entry, those of others are data under its number.  A time alone that
+ * has changed is no difference.
  */
 #include <errno.h>
 #include <string.h>

@@ -2,9 +2,9 @@
 /*
  * Theory of operation
  *
- * Mappings are in the order of their addresses in both images, and walked together.  Pages are compared where both
- * have a mapping of the same at the same address, and only where one of them has stored something: what neither has
- * is zero, or what the file has, in both.
+ * Mappings are in the order of their addresses in both images, and walked together.  Pages are
+ * compared where both have a mapping of the same at the same address, and only where one of them
+ * has stored something: what neither has is zero, or what the file has, in both.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -17,7 +17,7 @@
 
 #define CHUNK (64u << 10) /* compared at once; a multiple of the page size */
 
-/* ---- mappings --------------------------------------------------------------------------------- */
+/* ---- mappings -------------------------------------------------------------------------------- */
 
 static const char *path_of(const Pb__Mm *mm, const Pb__Mapping *m)
 {
@@ -108,7 +108,7 @@ static void compare_mappings(struct ckpt_diff_text *t, const Pb__Mm *a, const Pb
 	}
 }
 
-/* ---- pages ------------------------------------------------------------------------------------ */
+/* ---- pages ----------------------------------------------------------------------------------- */
 
 struct walk {
 	struct ckpt_diff_text *t;
@@ -141,7 +141,10 @@ static uint64_t count_pages(struct walk *w, uint64_t start, uint64_t end)
 	return n;
 }
 
-/* Pages between @from and @end, where mapping @i of one and @k of the other show the same, that differ. */
+/*
+ * Pages between @from and @end, where mapping @i of one and @k of the other show the same, that
+ * differ.
+ */
 static uint64_t count_range(struct walk *w, size_t i, size_t k, uint64_t from, uint64_t end)
 {
 	uint64_t n = 0;

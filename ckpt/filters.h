@@ -4,12 +4,12 @@
  *
  * Theory of operation
  *
- * The kernel shows nobody but root which filters a task has, lets nobody but root suspend them, and a
- * strict one kills its task for nearly every call that a freeze would have to make inside.  So a
+ * The kernel shows nobody but root which filters a task has, lets nobody but root suspend them, and
+ * a strict one kills its task for nearly every call that a freeze would have to make inside.  So a
  * filter is known, and has a door, from the moment it is installed: the supervisor is notified of
  * seccomp(2), copies the program, and a worker has the task install a *guarded* form of that copy
- * (supervisor/install.c).  What is recorded is therefore what is installed.  Where names are rewritten
- * all this is the rewriter's (supervisor/rewrite/confine.c).
+ * (supervisor/install.c).  What is recorded is therefore what is installed.  Where names are
+ * rewritten all this is the rewriter's (supervisor/rewrite/confine.c).
  *
  *      front     answers SYS_PODRUN_FILTER with the filter's number;  lets restart_syscall pass
  *      program   as it was, but where it would return anything other than "allow" it jumps to
@@ -20,15 +20,15 @@
  * program allows is decided by its own instructions alone, so the kernel's bitmap of calls that are
  * always allowed is what it was.
  *
- * restart_syscall is how the kernel goes on with a sleep that a freeze has interrupted; a filter that
- * does not know it would kill a task for having been looked at.  It does nothing else.
+ * restart_syscall is how the kernel goes on with a sleep that a freeze has interrupted; a filter
+ * that does not know it would kill a task for having been looked at.  It does nothing else.
  *
  * A task's filters are a chain, and children share their parents': so filters are numbered as nodes
  * of a tree, and the newest of a task says it all.  Nodes that look the same are one.
  *
- * What the supervisor could not replace (the task is traced inside the session, is a 32-bit program,
- * or the program is too long to take up a door) is installed as it is and makes the table *foreign*:
- * then a task with filters is not touched, and a suspend refused.
+ * What the supervisor could not replace (the task is traced inside the session, is a 32-bit
+ * program, or the program is too long to take up a door) is installed as it is and makes the table
+ * *foreign*: then a task with filters is not touched, and a suspend refused.
  *
  * Memory shared with a thread that runs can't be kept from being changed while the worker has the
  * program there (some 100 us).  Whoever does that has a filter without a door, or with another
@@ -66,9 +66,9 @@ int ckpt_filters_put(struct ckpt_filters *f, uint32_t number, uint32_t parent, u
 	const struct sock_filter *code, size_t n);
 
 /*
- * The guarded form of a program; if it is @untraced RET_TRACE is in it what the kernel makes of that
- * where there is no tracer, ENOSYS.  -EINVAL for what the kernel refuses as well, -E2BIG when there is
- * no room for a door.
+ * The guarded form of a program; if it is @untraced RET_TRACE is in it what the kernel makes of
+ * that where there is no tracer, ENOSYS.  -EINVAL for what the kernel refuses as well, -E2BIG when
+ * there is no room for a door.
  */
 int ckpt_filter_guard(
 	const struct sock_filter *code, size_t n, uint32_t number, bool untraced, struct buf *ret);
@@ -81,8 +81,8 @@ int ckpt_filter_put(struct remote *r, const struct ckpt_filters *f, uint32_t num
 
 struct ckpt_build;
 /*
- * ckpt/kinds/seccomp.c: gives the tasks of all processes which are (not) @stopped their filters; the
- * last thing that happens in them.
+ * ckpt/kinds/seccomp.c: gives the tasks of all processes which are (not) @stopped their filters;
+ * the last thing that happens in them.
  */
 int ckpt_filters_restore(struct ckpt_build *b, bool stopped, struct err *e);
 

@@ -3,9 +3,9 @@
  * Theory of operation
  *
  * Pid 1 makes one process, the seed.  It is seized and blanked: its memory is unmapped but for the
- * executor's pages, its descriptors are closed.  All others descend from it by clone3 calls which the
- * executor makes, with the number each must have, in the order of a plan (ckpt/tree.h); they are
- * traced from birth and as blank as the seed.  Children of pid 1 are made with CLONE_PARENT.
+ * executor's pages, its descriptors are closed.  All others descend from it by clone3 calls which
+ * the executor makes, with the number each must have, in the order of a plan (ckpt/tree.h); they
+ * are traced from birth and as blank as the seed.  Children of pid 1 are made with CLONE_PARENT.
  *
  * When all are there, threads are made the same way, stand-ins for dead leaders end, and those
  * that were zombies end as they had ended before.
@@ -77,7 +77,7 @@ static struct ckpt_born *slot(struct growth *g, pid_t vpid)
 	return t;
 }
 
-/* ---- numbers without a namespace -------------------------------------------------------------- */
+/* ---- numbers without a namespace ------------------------------------------------------------- */
 
 static void tell_ended(const struct ckpt_build *b, const struct ckpt_born *t, bool headless)
 {
@@ -295,8 +295,8 @@ static bool shares_memory(const struct ckpt_build *b, const struct ckpt_build_pr
 }
 
 /*
- * Where the kernel puts mappings is decided by an exec, and by what the process says of its personality then.
- * Here it may be refused; kind sched says so.
+ * Where the kernel puts mappings is decided by an exec, and by what the process says of its
+ * personality then. Here it may be refused; kind sched says so.
  */
 static int set_personality(
 	struct ckpt_build *b, struct ckpt_build_proc *p, uint32_t *ret, struct err *e)
@@ -341,7 +341,10 @@ static int reexec(struct ckpt_build *b, struct ckpt_build_proc *p, const char *p
 	return ckpt_run_all(*r, "cannot blank a process", e);
 }
 
-/* It is the program that the process has mapped, too; if it is another one by now, that is not to run. */
+/*
+ * It is the program that the process has mapped, too; if it is another one by now, that is not to
+ * run.
+ */
 static int recognise(struct ckpt_build *b, const Pb__Mm *m, struct err *e)
 {
 	for (size_t i = 0; i < m->n_files; i++)
@@ -350,8 +353,10 @@ static int recognise(struct ckpt_build *b, const Pb__Mm *m, struct err *e)
 	return 0;
 }
 
-/* Without capabilities a process runs what it has executed (ckpt/remote/reexec.c); what shares memory runs what
- * its maker ran. */
+/*
+ * Without capabilities a process runs what it has executed (ckpt/remote/reexec.c); what shares
+ * memory runs what its maker ran.
+ */
 static int execute_programs(struct ckpt_build *b, struct err *e)
 {
 	for (size_t i = 0; i < b->n_procs; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * helper - short-lived tasks which a stopped task of the session makes for us.  They are traced from
- * birth, never run a line of the session's code, and are ended by us.
+ * helper - short-lived tasks which a stopped task of the session makes for us.  They are traced
+ * from birth, never run a line of the session's code, and are ended by us.
  */
 #ifndef CKPT_HELPER_H
 #define CKPT_HELPER_H
@@ -15,7 +15,10 @@ struct remote;
 /* One clone(2) call of @maker: the new task's remote, and its number in the session. */
 int ckpt_helper_clone(
 	struct remote *maker, uint64_t flags, struct remote **ret, long *ret_vpid, struct err *e);
-/* The same in two steps, as remote_start and remote_wait are.  Calls that were added before are made before it. */
+/*
+ * The same in two steps, as remote_start and remote_wait are.  Calls that were added before are
+ * made before it.
+ */
 int ckpt_helper_start(struct remote *maker, uint64_t flags, struct err *e);
 int ckpt_helper_wait(
 	struct remote *maker, uint64_t flags, struct remote **ret, long *ret_vpid, struct err *e);

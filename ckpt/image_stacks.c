@@ -33,7 +33,8 @@
 
 /*
  * What unwinding may ask of memory: an unwind table that goes round in circles, or through a
- * terabyte of zeros, ends here.  A real stack of MAX_FRAMES takes a few thousand reads a frame at most.
+ * terabyte of zeros, ends here.  A real stack of MAX_FRAMES takes a few thousand reads a frame at
+ * most.
  */
 #define MAX_READS	 (1u << 21)  /* of a thread */
 #define MAX_READS_IMAGE (1ull << 28) /* of all */
@@ -53,7 +54,7 @@ struct walk {
 	uint64_t all_reads; /* left to all */
 };
 
-/* ---- accessors -------------------------------------------------------------------------------- */
+/* ---- accessors ------------------------------------------------------------------------------- */
 
 static bool may_read(struct walk *w)
 {
@@ -201,7 +202,7 @@ static const unw_accessors_t accessors = {
 	.get_proc_name = no_name,
 };
 
-/* ---- names ------------------------------------------------------------------------------------ */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static const char *function_at(struct walk *w, size_t i, uint64_t ip, uint64_t *ret_into)
 {
@@ -235,12 +236,14 @@ static const char *mapping_name(const Pb__Mm *mm, size_t i)
 	return NULL;
 }
 
-/* ---- frames ----------------------------------------------------------------------------------- */
+/* ---- frames ---------------------------------------------------------------------------------- */
 
 static void put_frame(struct walk *w, int number, uint64_t ip, bool exact)
 {
 	struct ckpt_stack_frame f = {.number = number, .ip = ip};
-	/* A return address may be behind the end of a function that calls one which never returns. */
+	/*
+	 * A return address may be behind the end of a function that calls one which never returns.
+	 */
 	uint64_t back = exact ? 0 : 1;
 	long i = ckpt_space_find(&w->space, ip - back);
 

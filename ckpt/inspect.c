@@ -281,7 +281,7 @@ static int read_extent(const struct ckpt_inspect *i, const struct ckpt_extent *x
 	return 0;
 }
 
-/* ---- data of any kind ------------------------------------------------------------------------- */
+/* ---- data of any kind ------------------------------------------------------------------------ */
 
 /* What is stored from @offset on, and zeros between it. */
 static int read_any(const struct ckpt_inspect *i, uint32_t kind, uint64_t subject, uint64_t offset,
@@ -367,7 +367,7 @@ uint64_t ckpt_inspect_object(const struct ckpt_record *r)
 	return object;
 }
 
-/* ---- one address space ------------------------------------------------------------------------ */
+/* ---- one address space ----------------------------------------------------------------------- */
 
 /* Where the contents of open file @id are stored. */
 static void place_file(const struct ckpt_inspect *i, uint32_t id, struct ckpt_space_mapping *ret)

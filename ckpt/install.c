@@ -170,7 +170,9 @@ int ckpt_install(const struct ckpt_install *i, struct err *e)
 	return r;
 }
 
-/* Its call is not made, and it stops behind it: a stop that is asked for comes before all signals. */
+/*
+ * Its call is not made, and it stops behind it: a stop that is asked for comes before all signals.
+ */
 static int leave_call(pid_t tid, struct err *e)
 {
 	struct user_regs_struct regs;

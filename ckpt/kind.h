@@ -77,8 +77,11 @@ struct ckpt_kind {
 	int (*gather)(struct ckpt_dump *d, union ckpt_subject s, struct err *e);
 	/* Can it be frozen, and by this host?  Before anything is written.  May be NULL. */
 	int (*check)(struct ckpt_dump *d, union ckpt_subject s, struct err *e);
-	/* SESSION: what can be told only inside the session's ipc namespace.  Runs in a helper there,
-	 * one for all kinds (ckpt/answers.h); dump finds @answer with ckpt_answer.  May be NULL. */
+	/*
+	 * SESSION: what can be told only inside the session's ipc namespace.  Runs in a helper
+	 * there, one for all kinds (ckpt/answers.h); dump finds @answer with ckpt_answer.  May be
+	 * NULL.
+	 */
 	int (*ask)(const struct ckpt_world *w, struct buf *answer, struct err *e);
 	/* Fills @body.  A positive return means "nothing to record". */
 	int (*dump)(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e);
@@ -100,8 +103,9 @@ struct ckpt_kind {
 	bool last; /* its finish tells what tasks are: behind those of all others */
 
 	/*
-	 * One line of text about a record, without newline.  @bare: 0 in place of the numbers that the image gives to its
-	 * files and objects, which are others in another image of the same session.  May be NULL.
+	 * One line of text about a record, without newline.  @bare: 0 in place of the numbers that
+	 * the image gives to its files and objects, which are others in another image of the same
+	 * session.  May be NULL.
 	 */
 	void (*show)(const void *body, size_t len, bool bare, FILE *out);
 };

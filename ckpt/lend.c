@@ -130,8 +130,8 @@ static struct ckpt_build_proc *proc_of(struct ckpt_build *b, const struct remote
 }
 
 /*
- * The kernel gives no O_PATH descriptor that way.  The task opens it anew: below its directory, which is
- * lent instead.  What it gets has the number that it would have had.
+ * The kernel gives no O_PATH descriptor that way.  The task opens it anew: below its directory,
+ * which is lent instead.  What it gets has the number that it would have had.
  */
 static int lend_path(struct ckpt_build *b, struct remote *r, int fd, struct err *e)
 {

@@ -8,17 +8,19 @@
  * The builder is not in the session's pid namespace, so tasks can't open that pidfd themselves:
  * the first task is given it over a socket, the others inherit it.
  *
- * Where names are rewritten, whoever answers the session's calls is the process that makes them now: one
- * with a key as its argument is answered by a descriptor (SECCOMP_IOCTL_NOTIF_ADDFD).  Tables hold
- * nothing of ours then, and no call is needed that container engines refuse.
+ * Where names are rewritten, whoever answers the session's calls is the process that makes them
+ * now: one with a key as its argument is answered by a descriptor (SECCOMP_IOCTL_NOTIF_ADDFD).
+ * Tables hold nothing of ours then, and no call is needed that container engines refuse.
  */
 #ifndef CKPT_LEND_H
 #define CKPT_LEND_H
 
 #include "ckpt/build.h"
 
-/* Adds the call for descriptor @fd of ours to a batch of @r; its index, or -ENOSPC.  Only where names are
- * rewritten (@names). */
+/*
+ * Adds the call for descriptor @fd of ours to a batch of @r; its index, or -ENOSPC.  Only where
+ * names are rewritten (@names).
+ */
 int ckpt_lend_call(const struct ckpt_names *names, struct remote *r, int fd);
 /* Gives the pidfd to a task without any descriptor; it gets number *ret_fd. */
 int ckpt_lend_bootstrap(struct ckpt_build *b, struct remote *r, int *ret_fd, struct err *e);

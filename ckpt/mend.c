@@ -2,12 +2,12 @@
 /*
  * Theory of operation
  *
- * A task whose tracer is killed goes on by itself (ckpt/remote/remote.h), but the pages which it was
- * lent stay in its memory.  They are known by the executor's code at their beginning, and a note in
- * them tells what else has to be undone.  Everything
- * is stopped once more, and they are unmapped, unless somebody may still be in there: a thread that
- * is in the middle of healing, or in a handler that came upon it.  Then it runs a little, and is
- * looked at again; at last the pages stay, and nobody is the worse for it.
+ * A task whose tracer is killed goes on by itself (ckpt/remote/remote.h), but the pages which it
+ * was lent stay in its memory.  They are known by the executor's code at their beginning, and a
+ * note in them tells what else has to be undone.  Everything is stopped once more, and they are
+ * unmapped, unless somebody may still be in there: a thread that is in the middle of healing, or in
+ * a handler that came upon it.  Then it runs a little, and is looked at again; at last the pages
+ * stay, and nobody is the worse for it.
  */
 #include <errno.h>
 #include <string.h>

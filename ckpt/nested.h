@@ -2,14 +2,15 @@
 /*
  * nested - namespaces inside the session's: programs that sandbox themselves.  Private to ckpt.
  *
- * Browsers put their renderers into user, pid, network and ipc namespaces of their own (user_namespaces(7),
- * pid_namespaces(7)).  A session's filter lets programs make those, but neither join one nor make
- * one for mounts (supervisor/policy), so every namespace has a *founder*: the process that came into it
- * first, as number 1 if it is a pid namespace, and all others in it descend from that.  This is what makes
- * a tree with such namespaces possible to rebuild: the founder makes it anew, the others are born in it.
+ * Browsers put their renderers into user, pid, network and ipc namespaces of their own
+ * (user_namespaces(7), pid_namespaces(7)).  A session's filter lets programs make those, but
+ * neither join one nor make one for mounts (supervisor/policy), so every namespace has a *founder*:
+ * the process that came into it first, as number 1 if it is a pid namespace, and all others in it
+ * descend from that.  This is what makes a tree with such namespaces possible to rebuild: the
+ * founder makes it anew, the others are born in it.
  *
- * Everything else of podrun goes by the session's numbers, which members of a nested pid namespace have, too.
- * Their inner ones are in the records for two uses: to be given at birth, and to be said
+ * Everything else of podrun goes by the session's numbers, which members of a nested pid namespace
+ * have, too. Their inner ones are in the records for two uses: to be given at birth, and to be said
  * in calls which such a task makes.
  */
 #ifndef CKPT_NESTED_H

@@ -172,7 +172,10 @@ int ckpt_nested_numbers(struct ckpt_build *b, const struct ckpt_build_proc *p, s
 	bool chosen = true;
 	int n = 0;
 
-	/* The builder has all capabilities in the session's user namespace, as has whoever it made there. */
+	/*
+	 * The builder has all capabilities in the session's user namespace, as has whoever it made
+	 * there.
+	 */
 	for (size_t d = p->depth + 1; d-- > 0;) {
 		chosen = chosen && passes(b, ns ? b->nested[ns - 1].owner : 0, user);
 		if (chosen)

@@ -2,8 +2,8 @@
 /*
  * The theory of operation is in nested_help.h.
  *
- * As children of the builder they have numbers in the session's pid namespaces for that long: such as nobody in
- * the image has, from the upper end.
+ * As children of the builder they have numbers in the session's pid namespaces for that long: such
+ * as nobody in the image has, from the upper end.
  */
 #include "ckpt/nested_help.h"
 

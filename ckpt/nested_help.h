@@ -2,14 +2,14 @@
 /*
  * nested_help - processes that help the builder to fill nested namespaces.  Private to ckpt.
  *
- * Tasks take descriptors by pidfd_getfd(2) from the builder (ckpt/lend.h).  Who is in a user namespace within the
- * session's has no right to that.  So for each such namespace there is a *lender*: a process that is in it, too,
- * and has the builder's descriptor table.  It is made before the namespace, so that the founder
- * can be given its pidfd.
+ * Tasks take descriptors by pidfd_getfd(2) from the builder (ckpt/lend.h).  Who is in a user
+ * namespace within the session's has no right to that.  So for each such namespace there is a
+ * *lender*: a process that is in it, too, and has the builder's descriptor table.  It is made
+ * before the namespace, so that the founder can be given its pidfd.
  *
- * Nor may such a task choose a number of its child in a pid namespace that is not its user namespace's: that is the
- * next one which the kernel gives there, and somebody in there decides about it by
- * kernel.ns_last_pid (proc(5)), a *scribe*.
+ * Nor may such a task choose a number of its child in a pid namespace that is not its user
+ * namespace's: that is the next one which the kernel gives there, and somebody in there decides
+ * about it by kernel.ns_last_pid (proc(5)), a *scribe*.
  *
  * All of them end with the build.
  */
@@ -18,8 +18,10 @@
 
 #include "ckpt/build.h"
 
-/* For a process that is about to make user namespace @user.  *ret_pidfd is the builder's descriptor of its
- * lender, borrowed. */
+/*
+ * For a process that is about to make user namespace @user.  *ret_pidfd is the builder's descriptor
+ * of its lender, borrowed.
+ */
 int ckpt_lender_start(struct ckpt_build *b, uint32_t user, int *ret_pidfd, struct err *e);
 /* It goes into the user namespace of process @host. */
 int ckpt_lender_enter(struct ckpt_build *b, uint32_t user, pid_t host, struct err *e);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Sockets of sandboxes that have a network of their own (ckpt/nested.h), in which nobody can be reached.
+ * Sockets of sandboxes that have a network of their own (ckpt/nested.h), in which nobody can be
+ * reached.
  *
- * What is left to them are unix sockets, which connect across networks unless they have abstract names: those
- * are rebuilt by the processes that had made them, wherever these are.  All others are refused.
+ * What is left to them are unix sockets, which connect across networks unless they have abstract
+ * names: those are rebuilt by the processes that had made them, wherever these are.  All others are
+ * refused.
  */
 #include "ckpt/nested_sock.h"
 
@@ -45,8 +47,10 @@ static bool unknown(const struct ckpt_file *f)
 	return !f->net_known && f->fd >= 0 && S_ISSOCK(f->st.st_mode);
 }
 
-/* The inode numbers of the networks of all sockets about which that is unknown: only who has rights over
- * them may ask. */
+/*
+ * The inode numbers of the networks of all sockets about which that is unknown: only who has rights
+ * over them may ask.
+ */
 static int tell(int sock, void *ctx, struct err *e)
 {
 	const struct ckpt_dump *d = ctx;

@@ -5,7 +5,10 @@
 
 #include "ckpt/survey.h"
 
-/* Fills the sets of all processes and the list of namespaces.  ERR_UNFREEZABLE: what can't be rebuilt. */
+/*
+ * Fills the sets of all processes and the list of namespaces.  ERR_UNFREEZABLE: what can't be
+ * rebuilt.
+ */
 int ckpt_nested_survey(struct ckpt_dump *d, struct err *e);
 
 #endif

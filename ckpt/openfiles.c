@@ -195,8 +195,8 @@ static void free_slots(struct ckpt_slots *s)
 }
 
 /*
- * /proc takes its time for each descriptor, and more than twice the time where two threads ask at the same time: so it
- * is one thread, beside others that have something else to do.
+ * /proc takes its time for each descriptor, and more than twice the time where two threads ask at
+ * the same time: so it is one thread, beside others that have something else to do.
  */
 int ckpt_openfiles_read(struct ckpt_dump *d, struct err *e)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * openfiles - the part of the survey that is about descriptor tables, open files, and whose they are.
+ * openfiles - the part of the survey that is about descriptor tables, open files, and whose they
+ * are.
  */
 #ifndef CKPT_OPENFILES_H
 #define CKPT_OPENFILES_H

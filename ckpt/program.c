@@ -2,14 +2,15 @@
 /*
  * Theory of operation
  *
- * An upgrade deletes programs that run, and others run what they have made in a memfd or deleted themselves.
- * /proc/PID/exe still opens such a file, whole.  It is taken up as an open file that nobody holds: one of kind
- * GHOST or MEMFD carries its contents then, and mappings find it as they find all that is open
- * (ckpt/kinds/sharedmem.c).  At a resume the process is given it by descriptor, when nobody can write to
- * it any more (mm.c); where names are rewritten nobody can give it, for lack of a capability.
+ * An upgrade deletes programs that run, and others run what they have made in a memfd or deleted
+ * themselves. /proc/PID/exe still opens such a file, whole.  It is taken up as an open file that
+ * nobody holds: one of kind GHOST or MEMFD carries its contents then, and mappings find it as they
+ * find all that is open (ckpt/kinds/sharedmem.c).  At a resume the process is given it by
+ * descriptor, when nobody can write to it any more (mm.c); where names are rewritten nobody can
+ * give it, for lack of a capability.
  *
- * One that may be run and not read (mode 0111) can't be opened, by nobody here: its mappings are written as they are
- * in memory, and the process has no program of its own afterwards.
+ * One that may be run and not read (mode 0111) can't be opened, by nobody here: its mappings are
+ * written as they are in memory, and the process has no program of its own afterwards.
  */
 #include "ckpt/program.h"
 
@@ -30,7 +31,10 @@ static bool has_path(const struct ckpt_dump *d, const struct ckpt_proc *p)
 	snprintf(name, sizeof(name), "%d/exe", p->look);
 	path = io_readlink(d->host_proc, name);
 	len = path ? strlen(path) : 0;
-	/* Without a program that could be given it again a process has what it was made of (supervisor/start.c). */
+	/*
+	 * Without a program that could be given it again a process has what it was made of
+	 * (supervisor/start.c).
+	 */
 	return len <= tail || strcmp(path + len - tail, mark) != 0 ||
 	       !strcmp(path, "/memfd:podrun-seed (deleted)");
 }

@@ -22,8 +22,8 @@ struct ckpt_reaper {
 };
 
 /*
- * A wait for ends only would take the stops of traced tasks as well, and those are for the thread that
- * freezes: so it looks first.
+ * A wait for ends only would take the stops of traced tasks as well, and those are for the thread
+ * that freezes: so it looks first.
  */
 static bool has_ended(pid_t tid)
 {

@@ -14,7 +14,10 @@
 
 struct ckpt_reaper;
 
-/* NULL when there is no thread to be had: it is needed once in a blue moon.  @host_proc is borrowed. */
+/*
+ * NULL when there is no thread to be had: it is needed once in a blue moon.  @host_proc is
+ * borrowed.
+ */
 struct ckpt_reaper *ckpt_reaper_start(int host_proc);
 /* The threads of @pid are being seized from now on; 0: of no process. */
 void ckpt_reaper_watch(struct ckpt_reaper *r, pid_t pid);

@@ -202,9 +202,10 @@ static bool wants_measure(int proc_fd, pid_t tid)
 }
 
 /*
- * The clock is one CPU's: it leaves out what interrupts and the hypervisor took, so those of two CPUs
- * drift apart.  We go to the CPU the task slept on, and so have just been put on it.  That takes its time
- * where others want that CPU, too, so it is done anew only when it has been for so long that it matters.
+ * The clock is one CPU's: it leaves out what interrupts and the hypervisor took, so those of two
+ * CPUs drift apart.  We go to the CPU the task slept on, and so have just been put on it.  That
+ * takes its time where others want that CPU, too, so it is done anew only when it has been for so
+ * long that it matters.
  */
 static uint64_t clock_of(int proc_fd, int cpu, struct ckpt_restart_clocks *clocks)
 {
@@ -240,8 +241,8 @@ uint64_t ckpt_restart_asleep(int proc_fd, pid_t tid, struct ckpt_restart_clocks 
 }
 
 /*
- * A 32-bit program has called the vDSO, where three registers were pushed; the number is loaded some instructions
- * before.
+ * A 32-bit program has called the vDSO, where three registers were pushed; the number is loaded
+ * some instructions before.
  */
 static long guess_call_i386(struct remote *r, const struct user_regs_struct *g)
 {

@@ -369,8 +369,9 @@ static int stop_process(struct ckpt_build *b, struct ckpt_build_proc *p, struct 
 }
 
 /*
- * What a process was continued from comes to pass for it once more, and it is continued; it tells its parent on its way
- * to the next call.  What both are sent for that is taken from their queues with the rest.
+ * What a process was continued from comes to pass for it once more, and it is continued; it tells
+ * its parent on its way to the next call.  What both are sent for that is taken from their queues
+ * with the rest.
  */
 static int continue_process(struct ckpt_build *b, struct ckpt_build_proc *p, struct err *e)
 {
@@ -588,7 +589,10 @@ int ckpt_restore_release(struct ckpt_build *b, struct err *e)
 			fault_at(FAULT_RELEASE_HALF, NULL);
 		if (p->stop_pending && !p->stopped)
 			kill(p->pid, SIGSTOP);
-		/* Those that run already may have killed it, or have called exec in another thread of it. */
+		/*
+		 * Those that run already may have killed it, or have called exec in another thread
+		 * of it.
+		 */
 		for (size_t k = 0; k < p->n_threads; k++)
 			if (ptrace(PTRACE_DETACH, p->threads[k].tid, 0, 0) < 0 && errno != ESRCH &&
 				r == 0)

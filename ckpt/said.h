@@ -2,8 +2,8 @@
 /*
  * said - numbers of tasks as the kernel has to be told them.  Private to ckpt.
  *
- * A call that is made inside a task takes the numbers of its pid namespace, which are the session's.  Where
- * no namespace holds them they are the host's, and so are those that it returns.
+ * A call that is made inside a task takes the numbers of its pid namespace, which are the
+ * session's.  Where no namespace holds them they are the host's, and so are those that it returns.
  */
 #ifndef CKPT_SAID_H
 #define CKPT_SAID_H

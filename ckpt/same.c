@@ -72,8 +72,8 @@ static bool is_like(const struct look *a, const struct look *b)
 }
 
 /*
- * Marks as many as can be of those like @v[from], none of which is told yet, and tells whose file each of
- * the others is, if it is marked.
+ * Marks as many as can be of those like @v[from], none of which is told yet, and tells whose file
+ * each of the others is, if it is marked.
  */
 static void one_round(struct look *v, size_t n, size_t from)
 {

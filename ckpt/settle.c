@@ -60,7 +60,9 @@ static bool leave_rseq(pid_t tid, struct user_regs_struct *regs)
 	return true;
 }
 
-/* A 32-bit program's numbers are others, of which few go to the supervisor (supervisor/notify.c). */
+/*
+ * A 32-bit program's numbers are others, of which few go to the supervisor (supervisor/notify.c).
+ */
 static bool is_notified(const struct ckpt_freeze_options *o, const struct user_regs_struct *regs)
 {
 	unsigned long nr = regs->orig_rax;

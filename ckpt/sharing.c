@@ -5,10 +5,10 @@
  * Sharing is found by sorting: kcmp(2) orders kernel objects as well as telling them apart, so n
  * processes need n log n calls rather than n * n.
  *
- * Container engines refuse kcmp(2).  There whoever rewrites the session's names has seen all births, and
- * knows who may share something at all: most often nobody.  Among those it is tried.  Something that
- * can be seen from outside is changed in one, with a mark of its own, looked for in the others, and put
- * back, while all stand still:
+ * Container engines refuse kcmp(2).  There whoever rewrites the session's names has seen all
+ * births, and knows who may share something at all: most often nobody.  Among those it is tried.
+ * Something that can be seen from outside is changed in one, with a mark of its own, looked for in
+ * the others, and put back, while all stand still:
  *
  *      memory        a note in the pages that are lent to it
  *      descriptors   one more, behind all others
@@ -291,8 +291,10 @@ static int suspect_one(struct ckpt_dump *d, const struct trick *t, struct suspec
 	return t->put(d, s->proc, s->before, t->mark(s->before, (*n_marked)++), e);
 }
 
-/* Marks as many as can be of those like the first that is not told yet.  Of equal kin in the same state
- * the first has the lowest number. */
+/*
+ * Marks as many as can be of those like the first that is not told yet.  Of equal kin in the same
+ * state the first has the lowest number.
+ */
 static int one_round(
 	struct ckpt_dump *d, const struct trick *t, struct suspect *v, size_t n, struct err *e)
 {

@@ -324,9 +324,9 @@ static int leave_vdso(struct ckpt_dump *d, struct ckpt_proc *p, struct err *e)
 }
 
 /*
- * A program that has made itself not dumpable (ssh-agent does) keeps its files of /proc from everybody
- * but root; that they belong to him gives it away.  While it is frozen it is dumpable, which is noted where ckpt/mend.c finds it
- * should we die.
+ * A program that has made itself not dumpable (ssh-agent does) keeps its files of /proc from
+ * everybody but root; that they belong to him gives it away.  While it is frozen it is dumpable,
+ * which is noted where ckpt/mend.c finds it should we die.
  */
 int ckpt_survey_open_up(struct ckpt_dump *d, struct ckpt_proc *p, struct err *e)
 {
@@ -358,7 +358,10 @@ static void close_again(struct ckpt_proc *p)
 	p->closed = false;
 }
 
-/* A file that is on the host may be there no more for the session, which is said as the kernel says it. */
+/*
+ * A file that is on the host may be there no more for the session, which is said as the kernel says
+ * it.
+ */
 static void note_deleted(const struct ckpt_world *w, struct proc_vma *v)
 {
 	static const char deleted[] = " (deleted)";
@@ -438,7 +441,9 @@ static int each_living(struct ckpt_dump *d,
 	return 0;
 }
 
-/* What is traced is up to this thread; smaps and page maps, the longest part by far, to all CPUs. */
+/*
+ * What is traced is up to this thread; smaps and page maps, the longest part by far, to all CPUs.
+ */
 int ckpt_survey_memory(
 	struct ckpt_dump *d, int (*other)(struct ckpt_dump *d, struct err *e), struct err *e)
 {

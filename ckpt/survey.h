@@ -40,8 +40,10 @@ struct ckpt_thread {
 /* How a process stood when it was stopped; group-stopped and zombie are states to keep. */
 enum ckpt_state { CKPT_RUNNING, CKPT_STOPPED, CKPT_ZOMBIE };
 
-/* Left with the pages of a process (remote_note), or both: it has been made dumpable; it has made a userfaultfd,
- * which is still among its descriptors. */
+/*
+ * Left with the pages of a process (remote_note), or both: it has been made dumpable; it has made a
+ * userfaultfd, which is still among its descriptors.
+ */
 #define CKPT_NOTE_CLOSED  1
 #define CKPT_NOTE_WATCHED 2
 
@@ -140,16 +142,24 @@ int ckpt_survey_tasks(struct ckpt_dump *d, const struct ckpt_frozen *f, struct e
 /* Which are 32-bit programs; before any call is made in one.  Refuses those that mix both
  * kinds of code (ckpt/code.h). */
 int ckpt_survey_code(struct ckpt_dump *d, struct err *e);
-/* Which threads have seccomp filters of their own; no call can be made in one before.  Refuses those
- * whose filters may be unknown. */
+/*
+ * Which threads have seccomp filters of their own; no call can be made in one before.  Refuses
+ * those whose filters may be unknown.
+ */
 int ckpt_survey_filters(struct ckpt_dump *d, struct err *e);
 /* Which of them share memory, descriptor tables, directories and handlers (ckpt/sharing.c). */
 int ckpt_survey_sharing(struct ckpt_dump *d, struct err *e);
 /* Makes one dumpable, if it is not, until ckpt_survey_leave. */
 int ckpt_survey_open_up(struct ckpt_dump *d, struct ckpt_proc *p, struct err *e);
-/* Their memory maps; takes threads out of the vDSO.  Beside it @other of @d, which asks /proc alone. */
+/*
+ * Their memory maps; takes threads out of the vDSO.  Beside it @other of @d, which asks /proc
+ * alone.
+ */
 int ckpt_survey_memory(struct ckpt_dump *d, int (*other)(struct ckpt_dump *d, struct err *e), struct err *e);
-/* Opens remotes of all that will be asked, as far as that can be done together; ckpt_thread_remote opens the others. */
+/*
+ * Opens remotes of all that will be asked, as far as that can be done together; ckpt_thread_remote
+ * opens the others.
+ */
 void ckpt_survey_enter(struct ckpt_dump *d);
 /* Closes all remotes: the tasks are as they were frozen. */
 void ckpt_survey_leave(struct ckpt_dump *d);
@@ -161,7 +171,9 @@ void ckpt_survey_free(struct ckpt_dump *d);
 struct ckpt_proc *ckpt_proc_by_vpid(const struct ckpt_dump *d, pid_t vpid);
 struct ckpt_proc *ckpt_proc_by_pid(const struct ckpt_dump *d, pid_t pid);
 
-/* By which number a call made in a task of @by means @p, of the same pid namespace or one inside. */
+/*
+ * By which number a call made in a task of @by means @p, of the same pid namespace or one inside.
+ */
 static inline pid_t ckpt_proc_number(const struct ckpt_proc *by, const struct ckpt_proc *p)
 {
 	const struct ckpt_dump *d = p->dump;
@@ -171,7 +183,10 @@ static inline pid_t ckpt_proc_number(const struct ckpt_proc *by, const struct ck
 		return proc_at_level(p->status.ns_tgid, &p->status, d->level + depth);
 	return d->world->names ? p->pid : p->vpid;
 }
-/* What such a call has told of a task, group or session: the session's number.  0: none of the session's. */
+/*
+ * What such a call has told of a task, group or session: the session's number.  0: none of the
+ * session's.
+ */
 static inline pid_t ckpt_told_number(const struct ckpt_dump *d, pid_t told)
 {
 	const struct ckpt_names *names = d->world->names;

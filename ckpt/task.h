@@ -39,7 +39,9 @@ struct ckpt_freeze_options {
 	const long *notified;		/* system calls which the session's filter notifies */
 	size_t n_notified;
 	void (*unhold)(void *ctx, pid_t tid); /* as in ckpt_dump_options */
-	/* If given, these processes are stopped and no others (init_pid and session_proc: 0, -1). */
+	/*
+	 * If given, these processes are stopped and no others (init_pid and session_proc: 0, -1).
+	 */
 	const pid_t *only;
 	size_t n_only;
 	/* Is called again and again while tasks are waited for: ckpt_frozen_expects (ckpt.h) says

@@ -41,7 +41,9 @@ static void born(struct kernel *k, pid_t vpid, pid_t ppid, const struct task *ma
 		true, maker ? maker->ns : (struct ckpt_ns_set){{0}}};
 }
 
-/* As the kernel lets one: around it is what was said, and no sibling gets a pid or user namespace. */
+/*
+ * As the kernel lets one: around it is what was said, and no sibling gets a pid or user namespace.
+ */
 static void make_namespaces(struct kernel *k, struct task *t, unsigned founds)
 {
 	const struct ckpt_tree_node *node = NULL;
@@ -223,7 +225,10 @@ static void test_moved_leader(void **state)
 		.mm = (v), .sighand = (v), .files = (v), .fs = (v), __VA_ARGS__            \
 	}
 
-/* As a browser is: a zygote in namespaces of its own, whose children have each a pid namespace within that. */
+/*
+ * As a browser is: a zygote in namespaces of its own, whose children have each a pid namespace
+ * within that.
+ */
 static void test_browser(void **state)
 {
 	const struct ckpt_tree_node n[] = {NODE(2, 1, 2, 2),
@@ -244,7 +249,10 @@ static void test_browser(void **state)
 	check(n, ARRAY_SIZE(n));
 }
 
-/* Who goes into a user namespace has children from before and from afterwards; one of those leads a session. */
+/*
+ * Who goes into a user namespace has children from before and from afterwards; one of those leads a
+ * session.
+ */
 static void test_unshare(void **state)
 {
 	const struct ckpt_tree_node n[] = {

@@ -17,10 +17,10 @@
  *      3. when nobody did, a session whose leader is dead gets a stand-in that leads it
  *      4. when there is none, an adopted orphan has misled us about a leader's birth: forget that
  *
- * A namespace within the session's (ckpt/nested.h) is like a session: one is born where one's maker is, and
- * goes into one's own when no child is left to bear before. A pid namespace can't be
- * gone into; who is its first is born as that, with the group of its maker if that group is
- * outside, for it can't be named inside.
+ * A namespace within the session's (ckpt/nested.h) is like a session: one is born where one's maker
+ * is, and goes into one's own when no child is left to bear before. A pid namespace can't be gone
+ * into; who is its first is born as that, with the group of its maker if that group is outside, for
+ * it can't be named inside.
  *
  * Groups are easier, since they can be joined from within the session: each group gets its leader
  * (or a stand-in), then everybody joins.  Stand-ins end last; sessions and groups outlive them.
@@ -167,7 +167,9 @@ static bool founds(const struct member *m, int sort)
 	return m->n.founds & 1U << sort;
 }
 
-/* Is @ns where @m is to be born?  Of what it makes for itself it has to be where that can be made. */
+/*
+ * Is @ns where @m is to be born?  Of what it makes for itself it has to be where that can be made.
+ */
 static bool fits_namespaces(const struct member *m, const struct ckpt_ns_set *ns)
 {
 	for (int i = 0; i < CKPT_N_NS; i++) {
@@ -194,7 +196,10 @@ static bool shares_with(const struct member *m, const struct member *maker)
 	       (m->n.fs == m->n.vpid || m->n.fs == maker->n.fs);
 }
 
-/* A pid namespace has to be made by the birth of its first, and the user namespace that owns it with it. */
+/*
+ * A pid namespace has to be made by the birth of its first, and the user namespace that owns it
+ * with it.
+ */
 static void found_at_birth(struct member *m, struct ckpt_tree_op *op)
 {
 	if (!founds(m, CKPT_NS_PID))
@@ -327,7 +332,9 @@ static bool bears_before(const struct play *p, const struct member *m)
 	return false;
 }
 
-/* One of those who have made namespaces and have nobody left to bear before does so.  1 if one did. */
+/*
+ * One of those who have made namespaces and have nobody left to bear before does so.  1 if one did.
+ */
 static int try_unshare(struct play *p, struct err *e)
 {
 	for (size_t i = 0; i < p->n_nodes; i++) {

@@ -25,8 +25,11 @@ struct ckpt_tree_node {
 	int exit_signal;
 	/* The first process that shares these; its own number otherwise. */
 	pid_t mm, sighand, files, fs;
-	/* Namespaces within the session's (ckpt/nested.h): which it is in; the sorts (bits) of those that it
-	 * came into first; around these, for users and pids; who owns such a pid namespace. */
+	/*
+	 * Namespaces within the session's (ckpt/nested.h): which it is in; the sorts (bits) of
+	 * those that it came into first; around these, for users and pids; who owns such a pid
+	 * namespace.
+	 */
 	struct ckpt_ns_set ns, outer;
 	unsigned founds;
 	uint32_t pid_owner, first_user; /* the first user namespace that it makes: there may be several */

@@ -2,8 +2,8 @@
 /*
  * files - one viewer's files into a directory of the session's, and from there.
  *
- * The directory is /tmp/DISPLAY_FILES_PLACE of the session.  Both sides may be hostile: a viewer gets at
- * nothing else, whatever it calls its files, and what the session puts there leads nowhere.
+ * The directory is /tmp/DISPLAY_FILES_PLACE of the session.  Both sides may be hostile: a viewer
+ * gets at nothing else, whatever it calls its files, and what the session puts there leads nowhere.
  */
 #ifndef DISPLAY_FILES_H
 #define DISPLAY_FILES_H

@@ -2,8 +2,8 @@
 /*
  * Theory of operation
  *
- * In: bytes are collected until a message is whole, which may be a mebibyte and eight bytes, and
- * is handled in place.  The first must be HELLO, and come soon.  What comes behind it before there is
+ * In: bytes are collected until a message is whole, which may be a mebibyte and eight bytes, and is
+ * handled in place.  The first must be HELLO, and come soon.  What comes behind it before there is
  * a picture waits for that, as much as the largest message.
  *
  * Out: there is one buffer of encoded bytes, which is filled only when it is empty and the socket

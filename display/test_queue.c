@@ -197,7 +197,9 @@ static void test_no_stale_pixel(void **state)
 	}
 }
 
-/* Frames of a film in @r, which the queue is not told of; `*ret_open`: the viewer lacks the newest. */
+/*
+ * Frames of a film in @r, which the queue is not told of; `*ret_open`: the viewer lacks the newest.
+ */
 static void play(struct model *m, const struct display_rect *r, bool *ret_open)
 {
 	const struct display_command frame = {.type = DISPLAY_RAW, .rect = *r};

@@ -334,7 +334,9 @@ static void test_slides(void **state)
 
 /* ---- anything -------------------------------------------------------------------------------- */
 
-/* Any mix and any clock: films lie on the screen, apart from each other, and the region is theirs. */
+/*
+ * Any mix and any clock: films lie on the screen, apart from each other, and the region is theirs.
+ */
 static void test_anything(void **state)
 {
 	struct world w;

@@ -9,8 +9,9 @@
  * are gathered into pieces.  A piece that is large, whole, and mostly of pictures becomes a film.
  *
  * A film stays one with less: cells in it are lively with fewer changes, of its pieces only a part
- * must be, and fewer of them pictures.  It ends when nothing has changed for REST_NS, when it was not enough
- * of a film at WEAK looks one behind the other, or when something large is copied out of it.
+ * must be, and fewer of them pictures.  It ends when nothing has changed for REST_NS, when it was
+ * not enough of a film at WEAK looks one behind the other, or when something large is copied out of
+ * it.
  */
 #include "display/video.h"
 

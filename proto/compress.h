@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * compress - compression of one data frame, the only file of this room that knows libzstd (RFC 8878).
+ * compress - compression of one data frame, the only file of this room that knows libzstd (RFC
+ * 8878).
  */
 #ifndef PROTO_COMPRESS_H
 #define PROTO_COMPRESS_H

@@ -9,8 +9,8 @@
  *   keys              Ed25519, made on first use; whose images are accepted
  *   control messages  length-prefixed protobuf over a unix socket, with descriptors
  *
- * Generated protobuf-c headers (proto/NAME.pb-c.h) may be included by .c files of other rooms that fill
- * or read a message, never by headers.
+ * Generated protobuf-c headers (proto/NAME.pb-c.h) may be included by .c files of other rooms that
+ * fill or read a message, never by headers.
  */
 #ifndef PROTO_PROTO_H
 #define PROTO_PROTO_H
@@ -43,7 +43,10 @@ void proto_key_public(const struct proto_key *k, uint8_t ret[PROTO_KEY_LEN]);
 void proto_key_format(const uint8_t key[PROTO_KEY_LEN], char ret[PROTO_KEY_TEXT_LEN]);
 int proto_key_parse(const char *text, uint8_t ret[PROTO_KEY_LEN], struct err *e);
 
-/* Trusted keys: one per line in @config_dir/trusted, "ed25519:... comment". One's own is always trusted. */
+/*
+ * Trusted keys: one per line in @config_dir/trusted, "ed25519:... comment". One's own is always
+ * trusted.
+ */
 int proto_trust_add(const char *config_dir, const uint8_t key[PROTO_KEY_LEN], const char *comment,
 	struct err *e);
 int proto_trust_remove(const char *config_dir, const uint8_t key[PROTO_KEY_LEN], struct err *e);
@@ -140,8 +143,10 @@ struct proto_frame {
 	uint32_t kind; /* as found: may be one this version does not know */
 	uint64_t subject;
 	uint64_t offset;  /* of DATA */
-	/* Valid until the next proto_read.  NULL for uncompressed data of the kind leave_long, of 32 KiB
-	 * and more, in a file, which is passed over: it is at file_offset. */
+	/*
+	 * Valid until the next proto_read.  NULL for uncompressed data of the kind leave_long, of
+	 * 32 KiB and more, in a file, which is passed over: it is at file_offset.
+	 */
 	const void *data;
 	size_t len;
 	int64_t file_offset; /* where uncompressed data begins in a seekable image, or -1 */

@@ -7,8 +7,8 @@
  * processes may read one file.
  *
  * The last byte of a pipe is not taken out of it before proto_source_take: it is looked at with
- * tee(2).  Whoever wrote it can see that it is still there (FIONREAD) when we have gone away, and so
- * that we did not want what we read.
+ * tee(2).  Whoever wrote it can see that it is still there (FIONREAD) when we have gone away, and
+ * so that we did not want what we read.
  */
 #ifndef PROTO_SOURCE_H
 #define PROTO_SOURCE_H

@@ -634,7 +634,7 @@ static void other_versions_are_named(void **state)
 	assert_string_equal(e.msg, "this is not a podrun image");
 }
 
-/* ---- frames whose author knows how to sign ---------------------------------------------------- */
+/* ---- frames whose author knows how to sign --------------------------------------------------- */
 
 static const struct proto_frame_head hostile[] = {
 	{.type = 0, .stored = 8, .length = 8},

@@ -4,7 +4,8 @@
  *
  * A supervisor is a grandchild of the command line that asked for it, in a session of its own, with
  * /dev/null as stdin and stdout; stderr becomes the session's supervisor.log.  It execs the same
- * binary, so that it begins with nothing of its parent's memory and none of its descriptors but one.
+ * binary, so that it begins with nothing of its parent's memory and none of its descriptors but
+ * one.
  */
 #include "supervisor/background.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * cgroup - a limit of memory for a session, where the host has delegated a control group to its user.
+ * cgroup - a limit of memory for a session, where the host has delegated a control group to its
+ * user.
  *
  * Only a control group can limit memory that several processes use together, and only version 2 can
  * be given to an ordinary user: a part of the hierarchy belongs to him (systemd-run --user --scope
@@ -24,7 +25,9 @@ bool cgroup_is_delegated(void);
 int cgroup_create(const char *name, uint64_t memory, char **ret, struct err *e);
 /* Puts the one process @pid there; all it starts from now on will be there as well. */
 int cgroup_enter(const char *path, pid_t pid, struct err *e);
-/* Removes the group, in which everything has ended or is about to, and frees @path; NULL is fine. */
+/*
+ * Removes the group, in which everything has ended or is about to, and frees @path; NULL is fine.
+ */
 void cgroup_remove(char *path);
 
 #endif

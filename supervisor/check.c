@@ -2,9 +2,9 @@
 /*
  * Theory of operation
  *
- * Each row is tried rather than looked up: a sysctl that allows something is no promise that the next
- * layer does.  A try runs in a child of its own, which it may change for good - enter namespaces,
- * install filters - and which is killed if it hangs.
+ * Each row is tried rather than looked up: a sysctl that allows something is no promise that the
+ * next layer does.  A try runs in a child of its own, which it may change for good - enter
+ * namespaces, install filters - and which is killed if it hangs.
  */
 #include "supervisor/check.h"
 

@@ -35,8 +35,8 @@ int client_call(struct proto_conn *c, const struct Pb__Control *m, const int *fd
 	struct Pb__Control **ret, struct err *e);
 int client_receive(struct proto_conn *c, struct Pb__Control **ret, struct err *e);
 /*
- * Sends @m, an answer to which is to be read.  That nobody takes it is no failure: what the supervisor said
- * before it ended, or that it has ended, is read next.
+ * Sends @m, an answer to which is to be read.  That nobody takes it is no failure: what the
+ * supervisor said before it ended, or that it has ended, is read next.
  */
 int client_send(struct proto_conn *c, const struct Pb__Control *m, const int *fds, size_t n_fds,
 	struct err *e);

@@ -7,8 +7,8 @@
  * job.c).  A client that sends nonsense or goes away is forgotten; nothing it started ends with
  * it, except what was waiting for its decision (control_ops.abandoned).
  *
- * Who may connect: the owner, root, and the users of --allow, by SO_PEERCRED.  Those can't reach the
- * owner's runtime directory, so sessions with --allow listen at an abstract address as well:
+ * Who may connect: the owner, root, and the users of --allow, by SO_PEERCRED.  Those can't reach
+ * the owner's runtime directory, so sessions with --allow listen at an abstract address as well:
  * @podrun/UID/NAME, where clients check in turn that the owner is who listens.
  */
 #include "supervisor/control.h"

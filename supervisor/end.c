@@ -2,10 +2,10 @@
 /*
  * Theory of operation
  *
- * A session ends once: session_close.  It may be called from any state and any callback of the event
- * loop, and does what can be done without waiting: everything inside is killed, what is left on disk
- * is set aside under the lock of the names, clients are told.  The loop is left when no client
- * waits for bytes any more; what takes long (namespaces, directory trees) goes after it, in
+ * A session ends once: session_close.  It may be called from any state and any callback of the
+ * event loop, and does what can be done without waiting: everything inside is killed, what is left
+ * on disk is set aside under the lock of the names, clients are told.  The loop is left when no
+ * client waits for bytes any more; what takes long (namespaces, directory trees) goes after it, in
  * session_free.
  */
 #include "supervisor/end.h"

@@ -178,7 +178,9 @@ int fence_create(const struct world_config *c, struct err *e)
 	return err_errno(e, r, "cannot keep the session from the host's files");
 }
 
-/* Before version 6 a ruleset has to be about files: about moving them, which is allowed everywhere. */
+/*
+ * Before version 6 a ruleset has to be about files: about moving them, which is allowed everywhere.
+ */
 int fence_create_bare(struct err *e)
 {
 	int version = fence_version(), r = 0;

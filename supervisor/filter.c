@@ -40,8 +40,8 @@ static int install(const struct sock_fprog *program)
 }
 
 /*
- * Where births are counted (--pids) they stop at their entry.  In a filter of its own, so that what the
- * other refuses stays refused, and before it, which would ask.
+ * Where births are counted (--pids) they stop at their entry.  In a filter of its own, so that what
+ * the other refuses stays refused, and before it, which would ask.
  */
 static int install_counting(void)
 {

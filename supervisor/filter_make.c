@@ -5,13 +5,13 @@
  * Runs when podrun is built and writes the filters as C: making one takes libseccomp 7 ms, half of
  * what the start of a session may cost.  There is one program for each set of translated names.
  *
- * A program looks at the architecture first (a filter by number alone lets int 0x80 through) and has a
- * part for each, put one behind the other: jumps in BPF are relative and forward.  Each begins with
- * the rules that look at an argument (policy_rules); a call that has none falls through without an
- * argument being loaded, so that the kernel's bitmap knows calls allowed by number and never runs the
- * program for them (since 5.11).  Then comes a binary tree of numbers: for x86-64 what libseccomp makes
- * of the table, with x32 and whatever else refused; for i386 one that is made here, by number, since
- * this libseccomp need not know the names.
+ * A program looks at the architecture first (a filter by number alone lets int 0x80 through) and
+ * has a part for each, put one behind the other: jumps in BPF are relative and forward.  Each
+ * begins with the rules that look at an argument (policy_rules); a call that has none falls through
+ * without an argument being loaded, so that the kernel's bitmap knows calls allowed by number and
+ * never runs the program for them (since 5.11).  Then comes a binary tree of numbers: for x86-64
+ * what libseccomp makes of the table, with x32 and whatever else refused; for i386 one that is made
+ * here, by number, since this libseccomp need not know the names.
  *
  * libseccomp could not say the first part: it can't combine "this masked value" with "any other".
  */
@@ -72,7 +72,10 @@ static void put_rule(struct buf *b, const struct policy_rule *r)
 	put(b, BPF_RET | BPF_K, 0, 0, library_action(r->action));
 }
 
-/* The rules about one call, behind a check that it is the one.  Its number is loaded before and behind. */
+/*
+ * The rules about one call, behind a check that it is the one.  Its number is loaded before and
+ * behind.
+ */
 static void put_rules_of_call(struct buf *b, uint32_t nr, const struct buf *rules)
 {
 	if (!rules->len)

@@ -12,8 +12,8 @@
  *      whoever has our mark in a spare argument     -> behind
  *      [address, address + length) touches a range? notify, else behind
  *
- * The mark is a random number where the kernel looks at nothing: in an argument that the call does not
- * have.  It protects nothing: a program that found it out would only harm its own memory.
+ * The mark is a random number where the kernel looks at nothing: in an argument that the call does
+ * not have.  It protects nothing: a program that found it out would only harm its own memory.
  */
 #include "supervisor/filter_watch.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * freeze - the operations on a running session that need a worker: pause, suspend, snapshot, and the
- * source's side of a migration.  All return once they have begun; the client is answered later.
+ * freeze - the operations on a running session that need a worker: pause, suspend, snapshot, and
+ * the source's side of a migration.  All return once they have begun; the client is answered later.
  */
 #ifndef SUPERVISOR_FREEZE_H
 #define SUPERVISOR_FREEZE_H

@@ -14,8 +14,8 @@
  *      resume    looks at the last byte without taking it (proto/source.h), rebuilds and verifies
  *                everything, and takes the byte as its last act before it releases what it made
  *
- * Should the frozen session get loose in between (its worker was killed), or nobody wait for the outcome
- * any more, the byte is fetched back: of two who read it one gets it.
+ * Should the frozen session get loose in between (its worker was killed), or nobody wait for the
+ * outcome any more, the byte is fetched back: of two who read it one gets it.
  *
  * Whoever reads without resuming (cat, zstd, ssh) takes the byte as any other: for the suspend the
  * image is then in good hands, as it always was.  Between hosts only a migration knows better.

@@ -10,9 +10,9 @@ struct numbers;
 struct world_config;
 
 /*
- * The child's side of ns_clone: becomes pid 1.  @sock: SOCK_SEQPACKET, to the supervisor; a failure is
- * told over it as well (struct init_ready).  If names are rewritten, @numbers are the session's, and
- * @rewriter is where the filter's listener goes instead; else NULL and -1.  Never returns.
+ * The child's side of ns_clone: becomes pid 1.  @sock: SOCK_SEQPACKET, to the supervisor; a failure
+ * is told over it as well (struct init_ready).  If names are rewritten, @numbers are the session's,
+ * and @rewriter is where the filter's listener goes instead; else NULL and -1.  Never returns.
  */
 _Noreturn void init_main(const struct world_config *c, const struct ns_ids *ids, int sock,
 	const struct numbers *numbers, int rewriter);

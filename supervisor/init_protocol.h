@@ -13,9 +13,9 @@
  * While the supervisor waits for a reply it answers no notified call, so pid 1 and what it forks
  * must make none before the exec: no stat, no getuid.
  *
- * Both sides are the same binary: messages are plain structs, one per SOCK_SEQPACKET datagram.  Each
- * request brings the socket its answer goes to, so that an exit that happens meanwhile can't come
- * between.  Pid 1 ends when the supervisor's end closes, and with it everything inside.
+ * Both sides are the same binary: messages are plain structs, one per SOCK_SEQPACKET datagram.
+ * Each request brings the socket its answer goes to, so that an exit that happens meanwhile can't
+ * come between.  Pid 1 ends when the supervisor's end closes, and with it everything inside.
  */
 #ifndef SUPERVISOR_INIT_PROTOCOL_H
 #define SUPERVISOR_INIT_PROTOCOL_H

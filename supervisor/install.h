@@ -58,7 +58,9 @@ bool installs_expects(struct installs *s, pid_t tid);
 
 /* From when a freeze is asked for until its worker has done with the session. */
 void installs_hold(struct installs *s, bool on);
-/* Is an installation under way?  Then @idle is called once none is any more, from installs_ready. */
+/*
+ * Is an installation under way?  Then @idle is called once none is any more, from installs_ready.
+ */
 bool installs_busy(const struct installs *s);
 void installs_when_idle(struct installs *s, void (*idle)(void *ctx), void *ctx);
 /* Does everything stand still?  Then whoever calls is a worker of ours, inside a task. */

@@ -3,8 +3,8 @@
  * job - a command podrun started in a session (by run or exec), with its stdio.
  *
  * Output goes to the log and to every client attached to the job.  The *primary* client (who
- * started it) holds the job up when it doesn't read, as a pipe would; what others can't take in time
- * they don't get.
+ * started it) holds the job up when it doesn't read, as a pipe would; what others can't take in
+ * time they don't get.
  */
 #ifndef SUPERVISOR_JOB_H
 #define SUPERVISOR_JOB_H

@@ -13,8 +13,8 @@ struct Pb__RunRequest;
 /* Makes the session that @run asks for and starts its command.  @c is answered, perhaps later. */
 void session_start(struct session *s, struct client *c, const struct Pb__RunRequest *run);
 /*
- * Makes the world from the config, watches it, and calls @then, at once or later; with the story in @e
- * (err_is) if that failed.
+ * Makes the world from the config, watches it, and calls @then, at once or later; with the story in
+ * @e (err_is) if that failed.
  */
 void session_make_world(struct session *s, void (*then)(struct session *s, struct err *e));
 /* Takes note of everybody whose end pid 1 has told; that of the last one closes the session. */

@@ -43,7 +43,10 @@
 #include "supervisor/upper.h"
 #include "supervisor/world_config.h"
 
-/* Mount points for what is private.  A --root may have anything there, symlinks to elsewhere included. */
+/*
+ * Mount points for what is private.  A --root may have anything there, symlinks to elsewhere
+ * included.
+ */
 static int make_private(struct err *e)
 {
 	char path[sizeof(MOUNTS_BASE) + 8];

@@ -4,14 +4,14 @@
  *
  * Theory of operation
  *
- * A read lease (fcntl F_SETLEASE) is given for a file of one's own that nobody has open for writing,
- * nor mapped by such a descriptor.  From then on the kernel keeps whoever opens it for writing, or
- * truncates it, waiting until the lease is given up, for lease-break-time at most, and we are told by
- * SIGIO.  Removing and renaming it are nobody's business.
+ * A read lease (fcntl F_SETLEASE) is given for a file of one's own that nobody has open for
+ * writing, nor mapped by such a descriptor.  From then on the kernel keeps whoever opens it for
+ * writing, or truncates it, waiting until the lease is given up, for lease-break-time at most, and
+ * we are told by SIGIO.  Removing and renaming it are nobody's business.
  *
  * Inode, size and ctime say whether a file is still what it was only if there is no such
- * descriptor: what is written through a mapping need not change them.  So they are asked for under the
- * lease.
+ * descriptor: what is written through a mapping need not change them.  So they are asked for under
+ * the lease.
  *
  * There are file systems where the kernel grants leases though others can write to the file, on
  * another host or behind its back (fuse, 9p): only those of this kernel's own are taken.
@@ -25,8 +25,11 @@ struct err;
 struct event_base;
 struct lease;
 
-/* Keeps a copy of @image, which was opened for reading.  @broken is called, once, when somebody wants
- * to write to it.  There can be only one in a process.  -EAGAIN: somebody has it open for writing. */
+/*
+ * Keeps a copy of @image, which was opened for reading.  @broken is called, once, when somebody
+ * wants to write to it.  There can be only one in a process.  -EAGAIN: somebody has it open for
+ * writing.
+ */
 int lease_take(struct lease **ret, struct event_base *loop, int image, void (*broken)(void *ctx),
 	void *ctx);
 /* NULL is fine. */

@@ -83,7 +83,7 @@ static char *find_line(char *text, const char *key)
 	return NULL;
 }
 
-/* ---- lines: ID TIME NAME HOLDER, of which those of older versions have no holder ----------------- */
+/* ---- lines: ID TIME NAME HOLDER, of which those of older versions have no holder ------------- */
 
 #define CLAIMED	  '?' /* nothing has run: counts as long as its holder lives */
 #define CONFIRMED '='

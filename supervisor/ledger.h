@@ -3,14 +3,14 @@
  * ledger - which images this host has used up, and which it knows to be whole.
  *
  * A suspended image is a *move*: its first resume on this host consumes it.  The ledger is a text
- * file of one line per image id.  Two steps lead there: a supervisor *claims* the image, so that of two
- * resumes at the same time one wins; its worker *confirms* that, durably, as the last thing before anything
- * of the session runs.  A claim that was not confirmed when its supervisor died counts no more:
- * nothing has run, and the image can be resumed again.
+ * file of one line per image id.  Two steps lead there: a supervisor *claims* the image, so that of
+ * two resumes at the same time one wins; its worker *confirms* that, durably, as the last thing
+ * before anything of the session runs.  A claim that was not confirmed when its supervisor died
+ * counts no more: nothing has run, and the image can be resumed again.
  *
  * Beside it is the index of image files which this host wrote or verified: while inode, size and
- * ctime of such a file are unchanged it need not be hashed again.  That says something only of a file
- * which nobody has open for writing (lease.h) and which nobody else may write to.
+ * ctime of such a file are unchanged it need not be hashed again.  That says something only of a
+ * file which nobody has open for writing (lease.h) and which nobody else may write to.
  */
 #ifndef SUPERVISOR_LEDGER_H
 #define SUPERVISOR_LEDGER_H
@@ -24,8 +24,8 @@ struct err;
 /* 0, or -EALREADY (ERR_STATE) with who had it.  The claim is this process's. */
 int ledger_claim(const char *state_dir, const uint8_t id[16], const char *name, struct err *e);
 /*
- * Who confirms the claim of process @pid, by its child, which looks from elsewhere then (another root,
- * another /proc).  0 and durably recorded, or -ESTALE if there is no such claim any more.
+ * Who confirms the claim of process @pid, by its child, which looks from elsewhere then (another
+ * root, another /proc).  0 and durably recorded, or -ESTALE if there is no such claim any more.
  */
 #define LEDGER_MAX_HOLDER 40
 struct ledger_claimant {

@@ -74,8 +74,10 @@ static bool hurry(struct mapped *m)
 	return true;
 }
 
-/* A task can't be stopped, and the kernel lets the writer go on soon: better no session than one whose
- * memory somebody else writes to. */
+/*
+ * A task can't be stopped, and the kernel lets the writer go on soon: better no session than one
+ * whose memory somebody else writes to.
+ */
 static void on_expired(evutil_socket_t fd, short what, void *ctx)
 {
 	struct session *s = ctx;
@@ -134,7 +136,10 @@ bool mapped_lease(struct session *s, int image)
 	return false;
 }
 
-/* What is mapped is seen to by a tracer, which only where the kernel holds the names can come later. */
+/*
+ * What is mapped is seen to by a tracer, which only where the kernel holds the names can come
+ * later.
+ */
 static bool kernel_will_name(const Pb__ResumeRequest *req)
 {
 	return strcmp(req->names, "kernel") == 0 ||

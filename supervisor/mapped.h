@@ -15,13 +15,14 @@
  *                      until the converter has done that memory
  *      suspend, pause  wait in their client until it is done, which is hurried, too
  *
- * What came ahead of a session that was moved while it ran (ckpt/arrived.h) lies in a nameless file that nobody else
- * has: it is mapped like an image, without a lease, also while the session waits for its GO.
+ * What came ahead of a session that was moved while it ran (ckpt/arrived.h) lies in a nameless file
+ * that nobody else has: it is mapped like an image, without a lease, also while the session waits
+ * for its GO.
  *
  * A converter that is killed is started again; nothing of the session is lost with it.
  *
- * The filter stays as it is: later calls on those ranges cost a notification each, and are let go on
- * at once.
+ * The filter stays as it is: later calls on those ranges cost a notification each, and are let go
+ * on at once.
  */
 #ifndef SUPERVISOR_MAPPED_H
 #define SUPERVISOR_MAPPED_H
@@ -36,10 +37,14 @@ struct session;
 struct Pb__Data;
 struct Pb__Watch;
 
-/* True if @image can't be changed from here on (lease.h).  Only then may be asked whether it is known
- * to be whole. */
+/*
+ * True if @image can't be changed from here on (lease.h).  Only then may be asked whether it is
+ * known to be whole.
+ */
 bool mapped_lease(struct session *s, int image);
-/* What the worker that reads it must know to map memory from it; NULL: this host does not let us. */
+/*
+ * What the worker that reads it must know to map memory from it; NULL: this host does not let us.
+ */
 const struct ckpt_mapped_options *mapped_options(struct session *s);
 /* The same of what comes ahead of a session, in a stream. */
 const struct ckpt_mapped_options *mapped_arrivals(struct session *s);
@@ -51,8 +56,10 @@ void mapped_watch(struct session *s, const struct Pb__Watch *m, int arrived);
 void mapped_pieces(struct session *s, const struct Pb__Data *m);
 /* What the filter watches over, all the session's life; NULL: nothing. */
 const struct ckpt_mapped *mapped_info(const struct session *s);
-/* Before anything runs: may it, with what is mapped?  ERR_STATE: somebody wants to write to the image; or
- * ERR_FAILED: the resume must fail. */
+/*
+ * Before anything runs: may it, with what is mapped?  ERR_STATE: somebody wants to write to the
+ * image; or ERR_FAILED: the resume must fail.
+ */
 int mapped_check(const struct session *s, struct err *e);
 
 /* Before the first task runs: from here on calls that would find out are held. */
@@ -62,7 +69,10 @@ void mapped_begin(struct session *s);
 /* 0: nothing is mapped.  1: it is hurried, and control_take_up follows.  Negative: that has taken
  * a minute already. */
 int mapped_hurry(struct session *s, struct err *e);
-/* The session stands still for who knows how long: an image file is not to be kept from others meanwhile. */
+/*
+ * The session stands still for who knows how long: an image file is not to be kept from others
+ * meanwhile.
+ */
 void mapped_wait(struct session *s);
 /* Gives the image up, whatever was going on. */
 void mapped_end(struct session *s);

@@ -136,7 +136,9 @@ static void install_filter(struct notify_call *c, uint64_t addr, uint32_t flags)
 	size_t size;
 	int r;
 
-	/* How libseccomp asks which flags there are; nothing is there that could change meanwhile. */
+	/*
+	 * How libseccomp asks which flags there are; nothing is there that could change meanwhile.
+	 */
 	if (!addr)
 		return notify_continue(c);
 	if (notify_read(c, addr, &program, sizeof(program)) < 0)

@@ -33,14 +33,14 @@ int notify_ready(struct notify *n, struct err *e);
 int notify_fd(const struct notify *n);
 
 /*
- * While a worker of ours makes tasks, calls it injects (clone3 with chosen numbers, userfaultfd) are
- * let through; no task of the session runs then.
+ * While a worker of ours makes tasks, calls it injects (clone3 with chosen numbers, userfaultfd)
+ * are let through; no task of the session runs then.
  */
 void notify_set_trusting(struct notify *n, bool on);
 
 /*
- * Calls that are about memory go through @hold first, where it is set: true if it has taken the call
- * over, which is then answered when it is given to notify_again.
+ * Calls that are about memory go through @hold first, where it is set: true if it has taken the
+ * call over, which is then answered when it is given to notify_again.
  */
 struct seccomp_notif;
 typedef bool notify_hold(void *ctx, const struct seccomp_notif *call);

@@ -2,8 +2,8 @@
 /*
  * Theory of operation
  *
- * One clone(2) makes everything but the time namespace: a user namespace comes first, whatever
- * the order of the flags, and gives the child the capabilities that the others need.  The child maps
+ * One clone(2) makes everything but the time namespace: a user namespace comes first, whatever the
+ * order of the flags, and gives the child the capabilities that the others need.  The child maps
  * exactly one uid and one gid, its own (user_namespaces(7): that needs no privilege once setgroups
  * is denied).
  *
@@ -157,7 +157,9 @@ static void split_offset(int64_t ns, long long *sec, long long *rest)
 	}
 }
 
-/* What the kernel counts from is not what this host says if we are in a time namespace ourselves. */
+/*
+ * What the kernel counts from is not what this host says if we are in a time namespace ourselves.
+ */
 static int64_t own_offset(const char *text, const char *clock)
 {
 	const char *line = strstr(text, clock);

@@ -31,8 +31,8 @@ pid_t ns_clone(const struct world_config *c, struct ns_ids *ret_ids, int *ret_pi
 int ns_enter(const struct world_config *c, const struct ns_ids *ids, struct err *e);
 
 /*
- * Of a virtual network, behind that: makes its interface net0.  The other end of it comes back, and a socket of
- * sock_diag(7) that tells of the namespace's sockets.
+ * Of a virtual network, behind that: makes its interface net0.  The other end of it comes back, and
+ * a socket of sock_diag(7) that tells of the namespace's sockets.
  */
 int ns_network(const struct world_config *c, int *ret_tun, int *ret_diag, struct err *e);
 

@@ -41,7 +41,10 @@ void session_answer(struct session *s, const struct err *failure)
 	Pb__Control m = PB__CONTROL__INIT;
 	struct client *c = op->client;
 
-	/* Whoever hears of the image may lease it, which goes only when nobody has it open for writing. */
+	/*
+	 * Whoever hears of the image may lease it, which goes only when nobody has it open for
+	 * writing.
+	 */
 	op->image = close_fd(op->image);
 	if (!c)
 		return;

@@ -11,7 +11,10 @@ struct session;
 /* Answers the operation's client, if it is still there: with @failure, else with what there is to
  * report. */
 void session_answer(struct session *s, const struct err *failure);
-/* Nothing is under way any more: frees what belonged to it, and removes a file that was not finished. */
+/*
+ * Nothing is under way any more: frees what belonged to it, and removes a file that was not
+ * finished.
+ */
 void session_end_operation(struct session *s);
 
 #endif

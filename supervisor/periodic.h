@@ -4,12 +4,13 @@
  *
  * Theory of operation
  *
- * They lie where `podrun snapshot` puts its own, as NAME@N with ever larger N.  Each refers to the one before it for
- * pages that are as they were (ckpt/base.h), the first stands alone.  Of those made by this supervisor so many are
- * kept.  One that is to go while others refer to it is kept under another name, which nobody resumes, until nobody
- * refers to it any more.
+ * They lie where `podrun snapshot` puts its own, as NAME@N with ever larger N.  Each refers to the
+ * one before it for pages that are as they were (ckpt/base.h), the first stands alone.  Of those
+ * made by this supervisor so many are kept.  One that is to go while others refer to it is kept
+ * under another name, which nobody resumes, until nobody refers to it any more.
  *
- * A time at which something else is going on is passed; one that fails is told in the supervisor's log.
+ * A time at which something else is going on is passed; one that fails is told in the supervisor's
+ * log.
  */
 #ifndef SUPERVISOR_PERIODIC_H
 #define SUPERVISOR_PERIODIC_H

@@ -2,8 +2,8 @@
 /*
  * placing - where an image is written, and how it gets its name.
  *
- * It has no name until it is whole and synced, or a temporary one where the file system has no nameless files.  An image
- * that had the name before is kept beside it until the operation is over.
+ * It has no name until it is whole and synced, or a temporary one where the file system has no
+ * nameless files.  An image that had the name before is kept beside it until the operation is over.
  */
 #ifndef SUPERVISOR_PLACING_H
 #define SUPERVISOR_PLACING_H
@@ -12,7 +12,10 @@ struct err;
 struct session;
 struct Pb__SuspendRequest;
 
-/* Opens s->op.image: a stream (@stream, which becomes the operation's), something that is no file, a file. */
+/*
+ * Opens s->op.image: a stream (@stream, which becomes the operation's), something that is no file,
+ * a file.
+ */
 int placing_open(struct session *s, const struct Pb__SuspendRequest *req, int stream, struct err *e);
 /* The image gets its name. */
 int placing_commit(struct session *s, struct err *e);

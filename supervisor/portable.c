@@ -16,13 +16,17 @@ const struct portable_variable portable_variables[] = {
 		"-ERMS,-FSRM,-RTM,-XSAVEC,-AVX_Usable,-AVX2_Usable,-AVX512F_Usable,-FMA_Usable,"
 		"-FMA4_Usable,-XSAVEC_Usable",
 		':'},
-	/* The dynamic linker saves registers around lazy binding, in as much room as they needed on the
-	 * CPU where the program started.  Without lazy binding it need not. */
+	/*
+	 * The dynamic linker saves registers around lazy binding, in as much room as they needed on
+	 * the CPU where the program started.  Without lazy binding it need not.
+	 */
 	{"LD_BIND_NOW", "1", 0},
 	/* Go: internal/cpu; what GOAMD64 requires stays. */
 	{"GODEBUG", "cpu.all=off", ','},
-	/* OpenSSL, OPENSSL_ia32cap(3): FMA, MOVBE, XSAVE, OSXSAVE, AVX, F16C, RDRAND and AMD's XOP, and
-	 * all of leaf 7. */
+	/*
+	 * OpenSSL, OPENSSL_ia32cap(3): FMA, MOVBE, XSAVE, OSXSAVE, AVX, F16C, RDRAND and AMD's XOP,
+	 * and all of leaf 7.
+	 */
 	{"OPENSSL_ia32cap", "~0x7c40180000000000:0:0:0:0", 0},
 	{"GNUTLS_CPUID_OVERRIDE", "0xe", 0}, /* AES, SSSE3, PCLMUL */
 	{"NETTLE_FAT_OVERRIDE", "aesni,pclmul", 0},

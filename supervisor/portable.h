@@ -10,8 +10,8 @@
  * the switches that libraries have, all of them environment variables, and holds them to x86-64-v2
  * with AES and carry-less multiplication: what every x86-64 server since 2010 has.
  *
- * What reads CPUID itself and has no switch may still use more (gcc's __builtin_cpu_supports, Rust's
- * is_x86_feature_detected, V8): that can't be seen from outside.
+ * What reads CPUID itself and has no switch may still use more (gcc's __builtin_cpu_supports,
+ * Rust's is_x86_feature_detected, V8): that can't be seen from outside.
  *
  * ckpt/kinds/cpu.c has the other half: an image says what the session may use.
  */

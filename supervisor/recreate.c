@@ -2,9 +2,9 @@
 /*
  * Theory of operation
  *
- * Entry by entry: symlinks and small files are copied, a directory with mounts below is recreated in
- * turn, and one without becomes a plan.  What the user can't look into stays closed, automounts are
- * not triggered, devices and sockets (which would lead to the host) are left out.
+ * Entry by entry: symlinks and small files are copied, a directory with mounts below is recreated
+ * in turn, and one without becomes a plan.  What the user can't look into stays closed, automounts
+ * are not triggered, devices and sockets (which would lead to the host) are left out.
  *
  * An overlay makes stat(2) 1.4 and open(2) 2 times as expensive, so what holds programs and is
  * not writable for the user anyway is bound as it is, unless root inside or a layer from elsewhere
@@ -113,8 +113,8 @@ static bool has_writable(const char *host)
 }
 
 /*
- * Directories of programs and their settings, as hier(7) has them.  Not those where daemons may have
- * sockets (/opt, /nix): through a bind they could be connected to, through an overlay not.
+ * Directories of programs and their settings, as hier(7) has them.  Not those where daemons may
+ * have sockets (/opt, /nix): through a bind they could be connected to, through an overlay not.
  */
 static bool shown_as_is(const struct tree *t, const char *path, const char *host)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * recreate - the frame of a session's root: the directories of the host that have mounts below them, made
- * again, and the plan of what is mounted in them once they stand.
+ * recreate - the frame of a session's root: the directories of the host that have mounts below
+ * them, made again, and the plan of what is mounted in them once they stand.
  */
 #ifndef SUPERVISOR_RECREATE_H
 #define SUPERVISOR_RECREATE_H

@@ -2,8 +2,8 @@
 /*
  * rename - the name of a session that is being resumed.
  *
- * It is rebuilt in a directory without a name, and takes its name when all of it is there: perhaps from the
- * record of the very session that it was, or from one that has just ended.
+ * It is rebuilt in a directory without a name, and takes its name when all of it is there: perhaps
+ * from the record of the very session that it was, or from one that has just ended.
  */
 #ifndef SUPERVISOR_RENAME_H
 #define SUPERVISOR_RENAME_H
@@ -13,7 +13,10 @@
 struct err;
 struct session;
 
-/* Is the name of this session free, about to be (the session itself still has it), or in use by another? */
+/*
+ * Is the name of this session free, about to be (the session itself still has it), or in use by
+ * another?
+ */
 enum name_use { NAME_FREE, NAME_WAIT, NAME_TAKEN };
 enum name_use rename_look(struct session *s, bool *ret_live);
 /* ERR_STATE, with a hint; returns -EEXIST. */

@@ -22,10 +22,10 @@
  * The sound server is a process like Xvfb, but nothing leads to it: the display server reads a FIFO
  * (display/sound.h), and closes it as well.  Without one the session goes on without sound.
  *
- * What is missing - Xvfb, the server, its connection - is put back by tend(), sooner or later.
- * A server that does not let go is killed: that closes its connection just as well.  Likewise one
- * that says nothing to being asked to take up.  It always has an answer soon, also when the X server
- * has none: then it is asked again, later.
+ * What is missing - Xvfb, the server, its connection - is put back by tend(), sooner or later. A
+ * server that does not let go is killed: that closes its connection just as well.  Likewise one
+ * that says nothing to being asked to take up.  It always has an answer soon, also when the X
+ * server has none: then it is asked again, later.
  */
 #include "supervisor/screen.h"
 

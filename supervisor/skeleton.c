@@ -14,8 +14,8 @@
  * everything in /etc, tree (expensive) by those of the package databases.  A directory that was
  * made later by hand is missing in the tree: then files can't be made in it, nothing worse.
  *
- * A part is built beside its place, by one at a time, and renamed.  Sessions hold a shared lock on it; who builds a
- * new one removes those that nobody holds.
+ * A part is built beside its place, by one at a time, and renamed.  Sessions hold a shared lock on
+ * it; who builds a new one removes those that nobody holds.
  */
 #include "supervisor/skeleton.h"
 
@@ -385,7 +385,9 @@ int skeleton_hold(const struct skeleton *s, struct skeleton *ret, struct err *e)
 	struct skeleton held = {.lock = {-1, -1}};
 
 	for (int part = 0; part < SKELETON_PART_MAX; part++) {
-		/* Anew: a descriptor from outside is of another mount namespace, no layer for us. */
+		/*
+		 * Anew: a descriptor from outside is of another mount namespace, no layer for us.
+		 */
 		held.lock[part] = open(s->path[part], O_PATH | O_DIRECTORY | O_CLOEXEC);
 		if (held.lock[part] < 0 ||
 			asprintf(&held.path[part], "/proc/self/fd/%d", held.lock[part]) < 0) {

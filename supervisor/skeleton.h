@@ -2,8 +2,8 @@
 /*
  * skeleton - user-owned copies of the host's directories, and of what in them root inside changes.
  *
- * They lie between the host's files and the session's own layer.  The cache is shared by all sessions of
- * a user: $XDG_CACHE_HOME/podrun/skeleton/{tree,etc}-KEY.
+ * They lie between the host's files and the session's own layer.  The cache is shared by all
+ * sessions of a user: $XDG_CACHE_HOME/podrun/skeleton/{tree,etc}-KEY.
  */
 #ifndef SUPERVISOR_SKELETON_H
 #define SUPERVISOR_SKELETON_H

@@ -103,7 +103,10 @@ static int exec_at(const char *path, const struct strings *s)
 	return errno == ENOEXEC ? exec_script(path, s) : -errno;
 }
 
-/* What is to be tried, by the PATH that the program is given, not ours; NULL ends it.  NULL: no memory. */
+/*
+ * What is to be tried, by the PATH that the program is given, not ours; NULL ends it.  NULL: no
+ * memory.
+ */
 static char **paths_of(const struct strings *s)
 {
 	const char *dirs = env_get(s->envp, "PATH"), *end;

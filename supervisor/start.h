@@ -13,9 +13,9 @@ struct init_reply;
 struct init_request;
 
 /*
- * Forks and execs what @request says; returns when the exec has succeeded or failed, with the story in
- * @reply.  @fds: the arguments' memfd, then 0 1 2 (borrowed).  @asked: what it says is rewritten by
- * somebody who has to read it (starter.h).  With a tty *ret_master is its master.
+ * Forks and execs what @request says; returns when the exec has succeeded or failed, with the story
+ * in @reply.  @fds: the arguments' memfd, then 0 1 2 (borrowed).  @asked: what it says is rewritten
+ * by somebody who has to read it (starter.h).  With a tty *ret_master is its master.
  */
 void start_process(const struct init_request *request, bool asked, const int *fds, size_t n_fds,
 	const sigset_t *mask, struct init_reply *reply, int *ret_master);

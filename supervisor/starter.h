@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * starter - a program of a few bytes that executes what pid 1 was asked to start, where paths are rewritten.
+ * starter - a program of a few bytes that executes what pid 1 was asked to start, where paths are
+ * rewritten.
  *
- * A child of pid 1 is a copy of it, which nobody may read; but who rewrites what it says has to (rewrite/view.h).
- * So the child executes an ELF file made in a memfd, as a seed does (start.c), that holds nothing but
- * arguments, environment and paths, and goes on as any other program of the session.
+ * A child of pid 1 is a copy of it, which nobody may read; but who rewrites what it says has to
+ * (rewrite/view.h). So the child executes an ELF file made in a memfd, as a seed does (start.c),
+ * that holds nothing but arguments, environment and paths, and goes on as any other program of the
+ * session.
  */
 #ifndef SUPERVISOR_STARTER_H
 #define SUPERVISOR_STARTER_H

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* starter_layout - where starter_x86_64.S finds what it needs: struct starter_data.  Private to starter. */
+/*
+ * starter_layout - where starter_x86_64.S finds what it needs: struct starter_data.  Private to
+ * starter.
+ */
 #ifndef SUPERVISOR_STARTER_LAYOUT_H
 #define SUPERVISOR_STARTER_LAYOUT_H
 

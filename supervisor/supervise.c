@@ -57,7 +57,9 @@ int supervise_main(void)
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 	signal(SIGIO, SIG_IGN); /* of a lease: supervisor/mapped.c */
-	/* Small: the buffers that pass through are freed at once, and must go back to the system. */
+	/*
+	 * Small: the buffers that pass through are freed at once, and must go back to the system.
+	 */
 	mallopt(M_TRIM_THRESHOLD, 128 << 10);
 	mallopt(M_ARENA_MAX, 1);
 	if (!loop || session_new(&s, loop, &requests_ops, &e) < 0 ||

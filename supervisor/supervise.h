@@ -6,8 +6,8 @@
 #define SUPERVISOR_SUPERVISE_H
 
 /*
- * `podrun supervise`: serves the client at descriptor BACKGROUND_FD (supervisor/background.h), whose
- * first request makes the session, until the session is gone.  Returns the exit code.
+ * `podrun supervise`: serves the client at descriptor BACKGROUND_FD (supervisor/background.h),
+ * whose first request makes the session, until the session is gone.  Returns the exit code.
  */
 int supervise_main(void);
 

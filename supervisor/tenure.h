@@ -7,9 +7,9 @@
  * both look and rename under one lock; so nobody removes what has become another's, and a path
  * changes hands in one step: what leaves is renamed away before it is taken apart.
  *
- * An open directory is locked (flock), and the lock goes with its owner, however that ends.  So what
- * a supervisor that was killed has left can be told from what another is just making, and whoever
- * comes by removes it.
+ * An open directory is locked (flock), and the lock goes with its owner, however that ends.  So
+ * what a supervisor that was killed has left can be told from what another is just making, and
+ * whoever comes by removes it.
  */
 #ifndef SUPERVISOR_TENURE_H
 #define SUPERVISOR_TENURE_H
@@ -39,8 +39,9 @@ char *tenure_set_aside(const char *path);
 
 /*
  * Removes what supervisors that were killed have left and nobody asks for by a name: what was set
- * aside, sessions that were being resumed, directories without a record, runtime directories, objects of
- * sessions without an ipc namespace (rewrite/ipc.h), short names of sockets (rewrite/view.h).
+ * aside, sessions that were being resumed, directories without a record, runtime directories,
+ * objects of sessions without an ipc namespace (rewrite/ipc.h), short names of sockets
+ * (rewrite/view.h).
  */
 void tenure_sweep(const struct paths *p);
 

@@ -166,7 +166,10 @@ static void each_architecture_has_its_own_numbers(void **state)
 		assert_int_equal(run(p, AUDIT_ARCH_I386, 7, 0), traced);
 		assert_int_equal(run(p, AUDIT_ARCH_I386, 102, 1), traced);
 		assert_int_equal(run(p, AUDIT_ARCH_I386, 102, 4), SECCOMP_RET_ALLOW);
-		/* clone with new mounts, with a new user; mount; what no i386 has; x32, another architecture. */
+		/*
+		 * clone with new mounts, with a new user; mount; what no i386 has; x32, another
+		 * architecture.
+		 */
 		assert_int_equal(
 			run(p, AUDIT_ARCH_I386, 120, 0x00020000), SECCOMP_RET_ERRNO | EPERM);
 		assert_int_equal(run(p, AUDIT_ARCH_I386, 120, 0x10000000) == (SECCOMP_RET_ERRNO | EPERM), pids);

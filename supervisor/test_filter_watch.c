@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The kernel itself says what the program does: it runs in a child, before one that allows all; what it
- * notifies is ENOSYS there, for nobody listens.
+ * The kernel itself says what the program does: it runs in a child, before one that allows all;
+ * what it notifies is ENOSYS there, for nobody listens.
  */
 #include <setjmp.h>
 #include <stdarg.h>

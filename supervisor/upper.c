@@ -6,8 +6,8 @@
  * the user, so where the user could not write on the host it is made without write permission.
  *
  * A file can be copied up only if its owner has a number inside, and so must all directories above
- * it.  /var/tmp, and home or working directories which lie deep in other users' directories, would be
- * EOVERFLOW for the first file made in them; those (world_config.places) are made in the upper
+ * it.  /var/tmp, and home or working directories which lie deep in other users' directories, would
+ * be EOVERFLOW for the first file made in them; those (world_config.places) are made in the upper
  * layer beforehand, where they belong to the user.
  */
 #include "supervisor/upper.h"
@@ -136,8 +136,10 @@ static ssize_t read_some(int dir, const char *name, mode_t type, char *ret, size
 	return fd < 0 ? -1 : io_read_full(fd, ret, max);
 }
 
-/* A root inside gets copies of what lies in / beside the directories: as long as they are the host's, nothing has
- * been changed by them. */
+/*
+ * A root inside gets copies of what lies in / beside the directories: as long as they are the
+ * host's, nothing has been changed by them.
+ */
 static bool is_the_hosts(int dir, const char *name, const char *root, const char *below)
 {
 	_cleanup_free_ char *path = NULL;

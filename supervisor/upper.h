@@ -16,8 +16,9 @@ int upper_make(const struct tree *t, const char *path, struct err *e);
 int upper_prepare(const struct tree *t, struct err *e);
 
 /*
- * Has a session files in its layers that are not below them, at @root of the host ("": its own /), as well?  1 and the path of
- * one, as the session has it (*ret is freed by the caller), or 0.  @files: files_dir, below @dir_fd.
+ * Has a session files in its layers that are not below them, at @root of the host ("": its own /),
+ * as well?  1 and the path of one, as the session has it (*ret is freed by the caller), or 0.
+ * @files: files_dir, below @dir_fd.
  */
 int upper_changed(int dir_fd, const char *files, const char *root, char **ret);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The file is written by the command's own shell and not from here: who writes into a session's files
- * from outside may be led astray, or kept waiting, by what the session has put there.
+ * The file is written by the command's own shell and not from here: who writes into a session's
+ * files from outside may be led astray, or kept waiting, by what the session has put there.
  */
 #include "supervisor/whereabouts.h"
 

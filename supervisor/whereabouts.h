@@ -4,8 +4,8 @@
  * (Zap, section 4.5).
  *
  * Its own addresses never change, and most programs need no others.  One that tells others where it
- * is - a peer of peers, a service that announces itself - asks for it by --on-move: a command that is
- * run inside, by sh, at the start and behind each resume and each change of gateway.
+ * is - a peer of peers, a service that announces itself - asks for it by --on-move: a command that
+ * is run inside, by sh, at the start and behind each resume and each change of gateway.
  *
  *      /run/podrun/outside     an address a line
  *      PODRUN_OUTSIDE          the same, with blanks between, for the command

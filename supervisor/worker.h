@@ -22,8 +22,8 @@
  *      convert   < held, hurry               cleared > or repeated >, for each that was held
  *                                            converted >, exits
  *
- * failure > may come instead of any answer.  When the supervisor's end closes, a dump worker ends what
- * is frozen and a restore worker undoes.
+ * failure > may come instead of any answer.  When the supervisor's end closes, a dump worker ends
+ * what is frozen and a restore worker undoes.
  */
 #ifndef SUPERVISOR_WORKER_H
 #define SUPERVISOR_WORKER_H
@@ -62,8 +62,10 @@ int worker_start_convert(struct worker **ret, struct event_base *loop,
 /* Queues the message; descriptors are duplicated.  It is never waited for. */
 int worker_send(
 	struct worker *w, const struct Pb__Worker *m, const int *fds, size_t n_fds, struct err *e);
-/* A restore worker has become the rewriter of its session: whoever has that has the process from now on.
- * Its end here is that of the conversation. */
+/*
+ * A restore worker has become the rewriter of its session: whoever has that has the process from
+ * now on. Its end here is that of the conversation.
+ */
 void worker_become_rewriter(struct worker *w);
 /* On this host. */
 pid_t worker_pid(const struct worker *w);

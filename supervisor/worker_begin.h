@@ -2,8 +2,8 @@
 /*
  * worker_begin - what all workers have in common: how they begin, and how they answer.
  *
- * A worker begins as a copy of the supervisor.  It first closes every descriptor that it was not given,
- * or a client's connection would stay open as long as the worker lives.  Then it is an
+ * A worker begins as a copy of the supervisor.  It first closes every descriptor that it was not
+ * given, or a client's connection would stay open as long as the worker lives.  Then it is an
  * ordinary, blocking program: do one step, answer, wait for what to do next.
  */
 #ifndef SUPERVISOR_WORKER_BEGIN_H
@@ -26,7 +26,10 @@ void worker_ns_slots(struct ckpt_world *w, int *ret_slots[WORKER_N_NS]);
 struct proto_conn *worker_begin(int sock, const struct ckpt_world *w, const int *fds, size_t n_fds,
 	const char *name);
 
-/* One message to the supervisor (@what: Pb__Worker__BodyCase); that it can't be sent is only logged.  @body NULL: it is empty. */
+/*
+ * One message to the supervisor (@what: Pb__Worker__BodyCase); that it can't be sent is only
+ * logged.  @body NULL: it is empty.
+ */
 void worker_reply(struct proto_conn *conn, int what, struct ProtobufCMessage *body);
 void worker_reply_failure(struct proto_conn *conn, const struct err *e);
 /* @image_id (16 bytes) and @held (one) may be NULL. */

@@ -4,8 +4,8 @@
  * as long as the stop was, and in between whatever a task of the session waits for.
  *
  * A task whose call is being held does not stop.  While its process is being stopped it is told to
- * do the call again: the answer -ERESTARTNOINTR does that, for a task that has a stop before it; then
- * its call comes once more.
+ * do the call again: the answer -ERESTARTNOINTR does that, for a task that has a stop before it;
+ * then its call comes once more.
  */
 #include "supervisor/worker_begin.h"
 #include "supervisor/worker_main.h"
@@ -196,7 +196,10 @@ static void work(struct convert *c)
 		r = ckpt_convert_step(c->work, &e);
 		if (r == 0)
 			return;
-		/* as long as it has been stopped it may run; nobody who can't be stopped is asked too often */
+		/*
+		 * as long as it has been stopped it may run; nobody who can't be stopped is asked
+		 * too often
+		 */
 		pause = c->hurry ? 0 : MAX(io_now_ns() - then, least);
 		if (r < 0) {
 			pause = idle;

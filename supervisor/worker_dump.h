@@ -2,8 +2,8 @@
 /*
  * worker_dump - the worker that freezes a session and writes it.
  *
- * The supervisor's death is an end of file on the socket: a session dies with it, so what is frozen is
- * ended.
+ * The supervisor's death is an end of file on the socket: a session dies with it, so what is frozen
+ * is ended.
  */
 #ifndef SUPERVISOR_WORKER_DUMP_H
 #define SUPERVISOR_WORKER_DUMP_H
@@ -22,14 +22,16 @@ struct worker_dump {
 	bool ahead;		/* memory is copied ahead, before anything is frozen */
 };
 
-/* Called in a fresh fork with the worker's end of the socket pair and a struct worker_dump; it exits, and
- * returns only by mistake. */
+/*
+ * Called in a fresh fork with the worker's end of the socket pair and a struct worker_dump; it
+ * exits, and returns only by mistake.
+ */
 void worker_main_dump(int sock, const void *what);
 /* The same: ckpt_mend, without a word. */
 void worker_main_mend(int sock, const void *what);
 /*
- * As worker_main_dump, in a process that has more to do: it returns when the session runs (again).  Takes
- * @sock.  If the session does not survive, nor does the caller.
+ * As worker_main_dump, in a process that has more to do: it returns when the session runs (again).
+ * Takes @sock.  If the session does not survive, nor does the caller.
  */
 void worker_dump_here(int sock, const struct worker_dump *what);
 

@@ -2,9 +2,9 @@
 /*
  * Theory of operation
  *
- * A restore worker does what its name says, one message at a time (worker.h).  The supervisor's death is an
- * end of file on the socket: what is being rebuilt is undone.  Where no namespaces are to be had it
- * becomes the rewriter of the new session before it rebuilds it, and stays that.
+ * A restore worker does what its name says, one message at a time (worker.h).  The supervisor's
+ * death is an end of file on the socket: what is being rebuilt is undone.  Where no namespaces are
+ * to be had it becomes the rewriter of the new session before it rebuilds it, and stays that.
  */
 #include "supervisor/worker_main.h"
 
@@ -115,8 +115,10 @@ static int give_edge(void *ctx, const char *name, int fd, struct err *e)
 	return error < 0 ? error : 0;
 }
 
-/* They are known to whoever installs more of them: the rewriter, which is us, or the supervisor.  In a
- * file, for it may be larger than a message. */
+/*
+ * They are known to whoever installs more of them: the rewriter, which is us, or the supervisor.
+ * In a file, for it may be larger than a message.
+ */
 static int give_filters(void *ctx, const void *record, size_t len, struct err *e)
 {
 	struct restore *r = ctx;
@@ -303,8 +305,8 @@ static Pb__Worker *await_release(struct restore *r)
 }
 
 /*
- * The last step before something runs: from here on the image is used up.  0 only while the supervisor, and
- * with it the session, lives.
+ * The last step before something runs: from here on the image is used up.  0 only while the
+ * supervisor, and with it the session, lives.
  */
 static int confirm(
 	struct restore *r, const struct worker_restore *what, bool claimed, struct err *e)
@@ -319,7 +321,10 @@ static int confirm(
 	return ledger_confirm(&r->claimant, info.image_id, e);
 }
 
-/* What will be mapped is told before the world is made.  @fd: from there, if the supervisor does not have it. */
+/*
+ * What will be mapped is told before the world is made.  @fd: from there, if the supervisor does
+ * not have it.
+ */
 static int tell_watch(struct restore *r, const struct ckpt_mapped *mapped, int fd, struct err *e)
 {
 	uint64_t bounds[2 * CKPT_MAX_MAPPED];

@@ -198,7 +198,9 @@ int world_create(
 		world_destroy(&w);
 		return r;
 	}
-	/* The host's network is not the session's: nobody can join it, and nothing in it is owned. */
+	/*
+	 * The host's network is not the session's: nobody can join it, and nothing in it is owned.
+	 */
 	if (c->net == WORLD_NET_HOST)
 		w.ns_net = close_fd(w.ns_net);
 	*ret = w;

@@ -2,9 +2,10 @@
 /*
  * world - what a session stands in: namespaces, its view of files, its pid 1.
  *
- * world_create makes user, pid, ipc, uts, mount, net and time namespaces without privilege, puts the
- * file view together, and starts pid 1 (supervisor/init.c), which installs the seccomp filter and
- * hands over the listener.  Everything the session runs is a child of pid 1, spawned on request.
+ * world_create makes user, pid, ipc, uts, mount, net and time namespaces without privilege, puts
+ * the file view together, and starts pid 1 (supervisor/init.c), which installs the seccomp filter
+ * and hands over the listener.  Everything the session runs is a child of pid 1, spawned on
+ * request.
  */
 #ifndef SUPERVISOR_WORLD_H
 #define SUPERVISOR_WORLD_H
@@ -60,7 +61,9 @@ int world_create(
 	struct world *ret, const struct world_config *c, struct world_host *h, struct err *e);
 /* SIGKILLs pid 1, and with it everything inside, and waits for its end. */
 void world_end(struct world *w);
-/* The same, and closes all, which takes the namespaces apart: the kernel may take a while for it. */
+/*
+ * The same, and closes all, which takes the namespaces apart: the kernel may take a while for it.
+ */
 void world_destroy(struct world *w);
 
 /* What pid 1 is asked to start.  Strings are borrowed. */
@@ -76,8 +79,9 @@ struct world_spawn {
 #define WORLD_UMASK 01000 /* marks a mask that has been said, for 0 is one */
 
 /*
- * Starts a child of pid 1 as leader of its own session.  Returns its pid in the session and, with @s->tty, the pty's master.  An exec
- * that fails gives -ENOENT / -EACCES here (so that `run` can answer 127 / 126).
+ * Starts a child of pid 1 as leader of its own session.  Returns its pid in the session and, with
+ * @s->tty, the pty's master.  An exec that fails gives -ENOENT / -EACCES here (so that `run` can
+ * answer 127 / 126).
  */
 int world_spawn(struct world *w, const struct world_spawn *s, pid_t *ret_vpid, int *ret_master,
 	struct err *e);

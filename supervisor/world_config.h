@@ -53,9 +53,9 @@ struct world_config {
 	uint64_t max_pids; /* 0: no limit */
 	int parent_userns; /* descriptor, -1 for none */
 	/*
-	 * Directories of the host that the session must be able to write to (in its own layer), such as the
-	 * user's home and working directory.  Needed where they lie below directories of other users,
-	 * which an overlay can't copy up.  Those that don't exist are ignored.
+	 * Directories of the host that the session must be able to write to (in its own layer),
+	 * such as the user's home and working directory.  Needed where they lie below directories
+	 * of other users, which an overlay can't copy up.  Those that don't exist are ignored.
 	 */
 	const char *const *places;
 	size_t n_places;

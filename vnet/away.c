@@ -15,8 +15,8 @@
  * Descriptors stay where they are.  The TUN is read and written on its host, and the gateway gets a
  * socket that gives and takes a packet a call as a TUN does; a file goes as its contents.
  *
- * The supervisor's end is not that of its session's packets (vnet/gateway/session.c): whoever carries
- * them says so in its place, and goes on until the gateway wants no more.
+ * The supervisor's end is not that of its session's packets (vnet/gateway/session.c): whoever
+ * carries them says so in its place, and goes on until the gateway wants no more.
  *
  * Each process has a thread for each direction, so that a line which is full one way never stops
  * the other. Only the stream is waited for: packets for which a socket has no room are dropped, as

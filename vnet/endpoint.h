@@ -74,8 +74,8 @@ const char *vnet_endpoint_format(const struct vnet_endpoint *ep, char text[VNET_
 bool vnet_endpoint_is_loopback(const struct vnet_endpoint *ep);
 
 /*
- * Of one host or link alone: link-local (RFC 3927, fe80::/10), and where clouds tell a machine who it
- * is, with its credentials: Amazon, Google, Azure, Alibaba, Oracle.
+ * Of one host or link alone: link-local (RFC 3927, fe80::/10), and where clouds tell a machine who
+ * it is, with its credentials: Amazon, Google, Azure, Alibaba, Oracle.
  */
 bool vnet_endpoint_is_of_host(const struct vnet_endpoint *ep);
 

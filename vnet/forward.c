@@ -4,15 +4,16 @@
  *
  *      client -- old host: forwarder = ssh == new host: sshd = podrun gateway --reach -- published port
  *
- * A session that was moved without connections leaves its gateway behind, and its name in DNS is changed
- * (gateway/dynamic.c).  Whoever has looked the name up before goes to the old host for another
- * VNET_NSUPDATE_TTL.  So `migrate` leaves this process there: it has the session's TCP ports, and
- * runs one ssh for each connection, whose stdin and stdout the connection itself is.  That goes through
- * whatever ssh goes through, and needs to know no address of the new host.
+ * A session that was moved without connections leaves its gateway behind, and its name in DNS is
+ * changed (gateway/dynamic.c).  Whoever has looked the name up before goes to the old host for
+ * another VNET_NSUPDATE_TTL.  So `migrate` leaves this process there: it has the session's TCP
+ * ports, and runs one ssh for each connection, whose stdin and stdout the connection itself is.
+ * That goes through whatever ssh goes through, and needs to know no address of the new host.
  *
- * The ports are free as soon as the old gateway has let them go, and are to be free again when
- * a session of this user's wants one, perhaps the same one, which comes back.  Such a one connects to the
- * forwarder's socket in the gateway's directory, and reads: at the end of that the ports are free.
+ * The ports are free as soon as the old gateway has let them go, and are to be free again when a
+ * session of this user's wants one, perhaps the same one, which comes back.  Such a one connects to
+ * the forwarder's socket in the gateway's directory, and reads: at the end of that the ports are
+ * free.
  */
 #include "vnet/forward.h"
 
@@ -55,7 +56,7 @@ struct forward {
 	unsigned children;
 };
 
-/* ---- ports --------------------------------------------------------------------------------------- */
+/* ---- ports ----------------------------------------------------------------------------------- */
 
 static int parse_place(const char *text, size_t len, struct place *ret, struct err *e)
 {
@@ -128,7 +129,7 @@ static void try_bind(struct place *p)
 		p->fd = take_fd(&fd);
 }
 
-/* ---- connections --------------------------------------------------------------------------------- */
+/* ---- connections ----------------------------------------------------------------------------- */
 
 static _Noreturn void become_ssh(const struct forward *f, const struct place *p, int fd)
 {
@@ -243,7 +244,7 @@ void vnet_forward_stop(const char *runtime)
 		closedir(d);
 }
 
-/* ---- there --------------------------------------------------------------------------------------- */
+/* ---- there ----------------------------------------------------------------------------------- */
 
 static void copy(int from, int to)
 {

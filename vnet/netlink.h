@@ -31,8 +31,8 @@ struct vnet_netlink {
 /* In the calling thread's network namespace. */
 int vnet_netlink_open(struct vnet_netlink *ret, struct err *e);
 /*
- * In the network namespace of descriptor @netns, which a child enters for that: one that belongs to a
- * user namespace which the caller owns, or has CAP_SYS_ADMIN in.
+ * In the network namespace of descriptor @netns, which a child enters for that: one that belongs to
+ * a user namespace which the caller owns, or has CAP_SYS_ADMIN in.
  */
 int vnet_netlink_open_in(struct vnet_netlink *ret, int netns, struct err *e);
 void vnet_netlink_fini(struct vnet_netlink *nl);
@@ -46,9 +46,9 @@ int vnet_netlink_is_up(struct vnet_netlink *nl, const char *name, struct err *e)
 /* Takes the interface down, and gives it another name. */
 int vnet_netlink_name(struct vnet_netlink *nl, int index, const char *name, struct err *e);
 /*
- * Moves the interface into the network namespace of descriptor @netns; the caller needs the capability
- * there, too.  It arrives down, and its addresses and routes are gone.  -EPERM; -EINVAL and others
- * where its kind can't be moved.
+ * Moves the interface into the network namespace of descriptor @netns; the caller needs the
+ * capability there, too.  It arrives down, and its addresses and routes are gone.  -EPERM; -EINVAL
+ * and others where its kind can't be moved.
  */
 int vnet_netlink_move(struct vnet_netlink *nl, int index, int netns, struct err *e);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * nsupdate - messages that change a name in DNS (RFC 2136), signed with a shared key (TSIG, RFC 8945).
+ * nsupdate - messages that change a name in DNS (RFC 2136), signed with a shared key (TSIG, RFC
+ * 8945).
  */
 #ifndef VNET_NSUPDATE_H
 #define VNET_NSUPDATE_H
@@ -38,19 +39,21 @@ struct vnet_nsupdate_key {
 int vnet_nsupdate_key_load(const char *path, struct vnet_nsupdate_key *ret, struct err *e);
 
 /*
- * VNET_NSUPDATE_HAS: the name has these addresses from now on, and no others.  VNET_NSUPDATE_LEAVES: it has
- * them no more; those that somebody else has given it stay.
+ * VNET_NSUPDATE_HAS: the name has these addresses from now on, and no others.
+ * VNET_NSUPDATE_LEAVES: it has them no more; those that somebody else has given it stay.
  */
 enum vnet_nsupdate_change { VNET_NSUPDATE_HAS, VNET_NSUPDATE_LEAVES };
 /*
- * A message with that change, of @n @addresses.  @key NULL: not signed.  @unix_s: seconds since 1970.
- * The length of what is in @out, or -ENOSPC.
+ * A message with that change, of @n @addresses.  @key NULL: not signed.  @unix_s: seconds since
+ * 1970. The length of what is in @out, or -ENOSPC.
  */
 ssize_t vnet_nsupdate_make(const struct vnet_nsupdate *u, enum vnet_nsupdate_change change,
 	const struct vnet_nsupdate_key *key, uint16_t id, uint64_t unix_s,
 	const struct vnet_endpoint *addresses, size_t n, uint8_t *out, size_t room);
 
-/* What a server says to the message with @id: its rcode, 0 for done; -EBADMSG if it is no answer. */
+/*
+ * What a server says to the message with @id: its rcode, 0 for done; -EBADMSG if it is no answer.
+ */
 int vnet_nsupdate_answer(const uint8_t *message, size_t len, uint16_t id);
 /* "REFUSED", ...; an rcode. */
 const char *vnet_nsupdate_rcode(int rcode);

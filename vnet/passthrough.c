@@ -5,17 +5,17 @@
  *      take         look at its addresses and routes -> move -> up, addresses, routes
  *      give back    its old name -> move -> as it was
  *
- * An interface that changes its network namespace loses all but its own settings, so what the kernel
- * tells of its addresses and routes is kept, message by message, and said again where it is then (as `ip
- * address save` and `restore` do).  What the kernel makes by itself is left out: routes that
- * follow from addresses or advertisements, link-local addresses of IPv6.
+ * An interface that changes its network namespace loses all but its own settings, so what the
+ * kernel tells of its addresses and routes is kept, message by message, and said again where it is
+ * then (as `ip address save` and `restore` do).  What the kernel makes by itself is left out:
+ * routes that follow from addresses or advertisements, link-local addresses of IPv6.
  *
  * Both networks are spoken to through a netlink socket each, by the supervisor, which owns the user
  * namespace of the session, and has the right to the other one or fails (netlink.h).
  *
- * The descriptor of the network namespace that it came from keeps that in being.  If the supervisor is killed the
- * session's network goes without giving anything back: the kernel returns a device of hardware
- * to the initial network namespace then, and removes a virtual one.
+ * The descriptor of the network namespace that it came from keeps that in being.  If the supervisor
+ * is killed the session's network goes without giving anything back: the kernel returns a device of
+ * hardware to the initial network namespace then, and removes a virtual one.
  */
 #include "vnet/passthrough.h"
 
@@ -141,7 +141,7 @@ static int open_outside(struct vnet_passthrough *p, struct err *e)
 	return 0;
 }
 
-/* ---- what it has ------------------------------------------------------------------------------- */
+/* ---- what it has ----------------------------------------------------------------------------- */
 
 static const struct rtattr *attribute(const struct nlmsghdr *h, size_t head, uint16_t type)
 {
@@ -255,7 +255,7 @@ static void say_again(struct vnet_passthrough *p, struct vnet_netlink *nl)
 		}
 }
 
-/* ---- there and back ---------------------------------------------------------------------------- */
+/* ---- there and back -------------------------------------------------------------------------- */
 
 /* Moved: it may have another number now. */
 static int arrive(struct vnet_passthrough *p, struct vnet_netlink *nl, bool up, struct err *e)

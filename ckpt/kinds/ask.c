@@ -236,7 +236,10 @@ static bool is_busy(struct ckpt_thread *const *asked, size_t n, const struct ckp
 	return false;
 }
 
-/* Asks some, one of each memory at most.  @at: of each process, how many have had their turn.  1: there are more. */
+/*
+ * Asks some, one of each memory at most.  @at: of each process, how many have had their turn.  1:
+ * there are more.
+ */
 static int ask_some(struct ckpt_dump *d, size_t *at, struct err *e)
 {
 	struct ckpt_thread *asked[AT_ONCE];

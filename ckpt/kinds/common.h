@@ -72,8 +72,10 @@ int ckpt_contents_dump(struct ckpt_dump *d, const struct ckpt_file *f, struct er
 int ckpt_common_restore(struct ckpt_build *b, int fd, const Pb__FileCommon *c, struct err *e);
 /* Takes the recorded locks again; for link, when every open file exists. */
 int ckpt_common_lock(int fd, const Pb__FileCommon *c, struct err *e);
-/* And leases; for finish, when only the session has the file open.  The signal that tells of a lease's end tells the
- * descriptor by which it was taken, so a task that has @f takes it. */
+/*
+ * And leases; for finish, when only the session has the file open.  The signal that tells of a
+ * lease's end tells the descriptor by which it was taken, so a task that has @f takes it.
+ */
 void ckpt_common_lease(struct ckpt_build *b, const struct ckpt_build_file *f, const Pb__FileCommon *c);
 
 /* Flags for open(2) of a recorded F_GETFL: without what creates or truncates, with O_CLOEXEC,
@@ -95,8 +97,9 @@ int ckpt_common_reopen(struct ckpt_build *b, int fd, int flags, struct err *e);
 int ckpt_common_view(struct ckpt_build *b, int fd, const Pb__FileCommon *c, struct err *e);
 
 /*
- * A directory that has been removed and was @path (the host's), open for reading: it is made there for a moment,
- * with those above it that are gone, or else in the session's /tmp.  The descriptor or -errno.
+ * A directory that has been removed and was @path (the host's), open for reading: it is made there
+ * for a moment, with those above it that are gone, or else in the session's /tmp.  The descriptor
+ * or -errno.
  */
 int ckpt_common_gone_dir(const struct ckpt_build *b, const char *path);
 

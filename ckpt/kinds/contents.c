@@ -2,8 +2,8 @@
 /*
  * Contents of files which travel inside an image: kinds GHOST and MEMFD.
  *
- * A memfd of huge pages has no holes that lseek(2) would tell of, and nobody can write(2) it: what is zero is left out, and
- * the rest is written where it is mapped.
+ * A memfd of huge pages has no holes that lseek(2) would tell of, and nobody can write(2) it: what
+ * is zero is left out, and the rest is written where it is mapped.
  */
 #include <errno.h>
 #include <fcntl.h>

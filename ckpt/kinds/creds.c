@@ -156,7 +156,8 @@ static int clip(struct ckpt_build *b, const struct ckpt_build_thread *t, Pb__Cre
 
 /*
  * Without a user namespace everybody is who we are, with our groups and without capabilities: what
- * is born is right already, or can't be had.  What else a root inside has is told by those who rewrite names.
+ * is born is right already, or can't be had.  What else a root inside has is told by those who
+ * rewrite names.
  */
 static int check_own(const struct ckpt_build *b, const Pb__Creds *m, struct err *e)
 {

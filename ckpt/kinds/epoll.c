@@ -8,8 +8,8 @@
  * the number nor the inode in fdinfo says for certain which open file it is: the number may have
  * been closed or used again since, while a duplicate keeps the entry alive.  kcmp(KCMP_EPOLL_TFD)
  * does, and it can compare our own duplicates: we hold every open file of the session.  Where it is
- * refused, a file that is in question is added once more, at that number and by a child of ours, whose
- * numbers nobody else uses: if it is there already, the kernel says so.
+ * refused, a file that is in question is added once more, at that number and by a child of ours,
+ * whose numbers nobody else uses: if it is there already, the kernel says so.
  *
  * At resume the builder does the same: it puts each target at the recorded number in its own table
  * for a moment, adds it, and puts back what was there.
@@ -17,9 +17,9 @@
  * An entry of EPOLLONESHOT that has fired waits for nothing, not even EPOLLHUP, which epoll_ctl
  * always adds.  Such entries are added first, with every event, and made to fire.
  *
- * A signalfd is special: whoever adds it is whose signals wake (the entry hangs on the queue of that
- * process's signal handlers).  So it is added by a process of the session that has both, the first
- * of them: the kernel does not tell which one it was.  The builder's own would wake nobody.
+ * A signalfd is special: whoever adds it is whose signals wake (the entry hangs on the queue of
+ * that process's signal handlers).  So it is added by a process of the session that has both, the
+ * first of them: the kernel does not tell which one it was.  The builder's own would wake nobody.
  *
  * An edge which the session has seen already is seen once more after a resume; that is allowed by
  * epoll(7) at any time.
@@ -302,7 +302,9 @@ static int add_at(int epoll, int target, const Pb__EpollTarget *t)
 
 /* ---- by the task itself ---------------------------------------------------------------------- */
 
-/* The descriptor of file @id in a table, or only @at if that is not negative; -1 if there is none. */
+/*
+ * The descriptor of file @id in a table, or only @at if that is not negative; -1 if there is none.
+ */
 static int number_of(const Pb__Fdtable *m, uint32_t id, int at)
 {
 	for (size_t i = 0; i < m->n_entries; i++)

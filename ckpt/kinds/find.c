@@ -21,8 +21,9 @@
 #define DEEP	    3	   /* below a directory of which something was found */
 
 /*
- * Directories yet to be walked, in this order: where programs stand, or a lost file was; those below one that was found, because who watches
- * one often watches what is in it; most others; and large trees that programs read and don't watch.
+ * Directories yet to be walked, in this order: where programs stand, or a lost file was; those
+ * below one that was found, because who watches one often watches what is in it; most others; and
+ * large trees that programs read and don't watch.
  */
 enum rank { HERE, NEAR, USUAL, SELDOM, RANKS };
 

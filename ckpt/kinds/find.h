@@ -41,10 +41,10 @@ int ckpt_find_watch(const char **at, struct find_watch *ret);
 size_t ckpt_find_inodes(const struct ckpt_dump *d, struct find_inode *want, size_t n);
 
 /*
- * While the session runs: looks for what its inotifies watch now, so that it need not stand
- * still for so long.  @d has a world and nothing else yet; @ret gets struct find_inode, to be
- * had as d->found later.  Nothing is found, and false returned, where no /proc of its own shows the session, or
- * where looking would be noticed.
+ * While the session runs: looks for what its inotifies watch now, so that it need not stand still
+ * for so long.  @d has a world and nothing else yet; @ret gets struct find_inode, to be had as
+ * d->found later.  Nothing is found, and false returned, where no /proc of its own shows the
+ * session, or where looking would be noticed.
  */
 bool ckpt_find_ahead(const struct ckpt_dump *d, struct buf *ret);
 void ckpt_find_forget(struct buf *found);

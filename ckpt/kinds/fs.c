@@ -5,9 +5,9 @@
  * A directory is remembered by its name.  One that was deleted while somebody worked in it is
  * made anew for the moment of entering it, and is then deleted again.
  *
- * Sandboxes of browsers have as their root a directory of /proc whose process has ended (credentials.cc
- * of Chromium): nothing can be found there.  What takes its place is the same directory of a
- * process that ends with the build (ckpt/nested_help.h).
+ * Sandboxes of browsers have as their root a directory of /proc whose process has ended
+ * (credentials.cc of Chromium): nothing can be found there.  What takes its place is the same
+ * directory of a process that ends with the build (ckpt/nested_help.h).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -73,7 +73,9 @@ static const char *below_process(const char *path)
 	return NULL;
 }
 
-/* @name, "cwd" or "root" of a process, leads to @path: is that a directory of one that has ended? */
+/*
+ * @name, "cwd" or "root" of a process, leads to @path: is that a directory of one that has ended?
+ */
 static bool has_ended(struct ckpt_dump *d, pid_t pid, const char *name, const char *path)
 {
 	char link[32];

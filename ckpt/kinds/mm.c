@@ -362,7 +362,10 @@ int ckpt_mm_unpack(const struct ckpt_record *r, Pb__Mm **ret, struct err *e)
 	return 0;
 }
 
-/* A guard page is no page of the image, and none of a file stands for it.  @next: the first that may lie in @v. */
+/*
+ * A guard page is no page of the image, and none of a file stands for it.  @next: the first that
+ * may lie in @v.
+ */
 static bool has_guard(const Pb__Mm *m, const Pb__Mapping *v, size_t *next)
 {
 	while (*next < m->n_guards && m->guards[*next]->end <= v->start)

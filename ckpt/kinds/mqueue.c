@@ -8,8 +8,8 @@
  * (ckpt/careful.h).  A registration of mq_notify would notice the first one; and what it is
  * to tell is nowhere to be read.  So a queue with one is refused by name.
  *
- * Where there is no ipc namespace they are the host's, and whoever rewrites names knows what they are
- * called there (struct ckpt_ipc_names).
+ * Where there is no ipc namespace they are the host's, and whoever rewrites names knows what they
+ * are called there (struct ckpt_ipc_names).
  */
 #include "ckpt/kinds/mqueue.h"
 
@@ -113,7 +113,9 @@ static int fill(int fd, const Pb__Mqueue *m, struct err *e)
 
 /* ---- looking at messages: taking them out and putting them back ------------------------------ */
 
-/* Notes of the step below, in memory that is shared (ckpt/careful.h).  Behind it are the messages. */
+/*
+ * Notes of the step below, in memory that is shared (ckpt/careful.h).  Behind it are the messages.
+ */
 struct taking {
 	int fd;
 	size_t total, bytes; /* in the queue at first */

@@ -20,8 +20,9 @@ void mqueue_fini(struct Pb__Mqueue *m);
 int mqueue_make(
 	const struct ckpt_world *w, const char *name, const struct Pb__Mqueue *m, struct err *e);
 /*
- * The name to make calls with, with its slash, for what the session calls @name and the other way (without, as
- * /proc tells it): they differ where no ipc namespace holds them.  -ENOENT with a story.
+ * The name to make calls with, with its slash, for what the session calls @name and the other way
+ * (without, as /proc tells it): they differ where no ipc namespace holds them.  -ENOENT with a
+ * story.
  */
 #define MQUEUE_PATH (MQUEUE_NAME_MAX + 2)
 int mqueue_host_path(

@@ -2,8 +2,8 @@
 /*
  * nested - namespaces within the session's (ckpt/nested.h): kind NESTED.
  *
- * What they are was found out by the survey, and they are made with the processes (ckpt/grow.c).  Objects of
- * System V in one are not carried.
+ * What they are was found out by the survey, and they are made with the processes (ckpt/grow.c).
+ * Objects of System V in one are not carried.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,8 +20,10 @@
 #include "ckpt/survey.h"
 #include "proto/tasks.pb-c.h"
 
-/* What only somebody inside can tell: of an ipc namespace whether it holds anything, of a uts namespace its
- * names. */
+/*
+ * What only somebody inside can tell: of an ipc namespace whether it holds anything, of a uts
+ * namespace its names.
+ */
 struct answer {
 	char full;
 	struct utsname names;

@@ -2,13 +2,14 @@
 /*
  * Pending signals, those of a process and those of a thread.
  *
- * ptrace(2) lets their siginfo be read; only the task itself may queue one with a code that says
- * it came from the kernel or from somebody else.  All signals are blocked while it does.  Before
- * that, whatever the rebuilding itself has left in the queue (SIGCHLD of zombies) is taken out.
- * SIGSTOP can't be blocked, so it is sent by the builder at the very end (ckpt/restore.c).  For the same
- * reason our own calls in a task may have taken it from the queue by the time that this is read (it is
- * let through, or sent again when they are over, ckpt/remote): /proc had told of it before.  Of all others it had told too
- * early: timers go on while a session stands still, and it may be paused for days.
+ * ptrace(2) lets their siginfo be read; only the task itself may queue one with a code that says it
+ * came from the kernel or from somebody else.  All signals are blocked while it does.  Before that,
+ * whatever the rebuilding itself has left in the queue (SIGCHLD of zombies) is taken out. SIGSTOP
+ * can't be blocked, so it is sent by the builder at the very end (ckpt/restore.c).  For the same
+ * reason our own calls in a task may have taken it from the queue by the time that this is read (it
+ * is let through, or sent again when they are over, ckpt/remote): /proc had told of it before.  Of
+ * all others it had told too early: timers go on while a session stands still, and it may be paused
+ * for days.
  */
 #include <errno.h>
 #include <signal.h>

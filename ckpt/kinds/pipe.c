@@ -13,9 +13,9 @@
  *      reads  <---------- "stdin"  <------ writes         bytes travel with the session
  *      writes ----------> "stdout" ------> reads          bytes stay: the supervisor reads them
  *
- * An end whose other end is neither in the session nor the supervisor's leads out (outside.h): if it
- * is not refused it comes back with nobody at the other end.
- * In packet mode (O_DIRECT) every DATA frame is one packet.
+ * An end whose other end is neither in the session nor the supervisor's leads out (outside.h): if
+ * it is not refused it comes back with nobody at the other end. In packet mode (O_DIRECT) every
+ * DATA frame is one packet.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -4,8 +4,8 @@
  *
  * The fdinfo of each descriptor that leads to the file shows them (/proc/locks would name the
  * processes that have any, but reading it makes all CPUs wait for each other: 5 to 15 ms).  They
- * are taken again by the process itself, when it has its descriptors.  (Locks of open files - flock,
- * F_OFD_SETLK - travel with those: ckpt/kinds/common.h.)
+ * are taken again by the process itself, when it has its descriptors.  (Locks of open files -
+ * flock, F_OFD_SETLK - travel with those: ckpt/kinds/common.h.)
  */
 #include <errno.h>
 #include <fcntl.h>

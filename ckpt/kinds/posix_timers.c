@@ -2,10 +2,10 @@
 /*
  * POSIX timers: /proc/PID/timers says which there are, timer_gettime from inside what is left.
  *
- * Their ids are the kernel's choice, but since 6.16 it can be told (PR_TIMER_CREATE_RESTORE_IDS).  Before,
- * ids were given out in ascending order, so timers are made and deleted until the wanted one comes.
- * A timer that was set to a point in time goes on with what was left of it: whether it was set
- * so can't be seen.  Overruns that were already counted are lost.
+ * Their ids are the kernel's choice, but since 6.16 it can be told (PR_TIMER_CREATE_RESTORE_IDS).
+ * Before, ids were given out in ascending order, so timers are made and deleted until the wanted
+ * one comes. A timer that was set to a point in time goes on with what was left of it: whether it
+ * was set so can't be seen.  Overruns that were already counted are lost.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What prctl(2) sets on a process and nothing else records: the table of options in ask.c.  Attributes of
- * threads (name, pdeathsig, timer slack) are of kind THREAD, those of rights of kind CREDS.
- * With them go three that are set elsewhere: membarrier(2) registrations, and the files
+ * What prctl(2) sets on a process and nothing else records: the table of options in ask.c.
+ * Attributes of threads (name, pdeathsig, timer slack) are of kind THREAD, those of rights of kind
+ * CREDS. With them go three that are set elsewhere: membarrier(2) registrations, and the files
  * oom_score_adj and coredump_filter of /proc/PID.
  */
 #include "base/base.h"

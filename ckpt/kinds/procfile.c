@@ -6,8 +6,8 @@
  * the session's, and all processes exist when files are made.  A file of a process that has ended
  * answers ESRCH or nothing; one is made of a child of the builder's which ends as well.
  *
- * Where no pid namespace holds the numbers, what the session has open may be a stand-in of another file system,
- * which its path tells (struct ckpt_paths).
+ * Where no pid namespace holds the numbers, what the session has open may be a stand-in of another
+ * file system, which its path tells (struct ckpt_paths).
  */
 #include <errno.h>
 #include <fcntl.h>

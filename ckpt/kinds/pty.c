@@ -12,8 +12,8 @@
  *
  * The master is the session's own (tmux, script) or the supervisor's (`run -t`): then it is an
  * edge, and what waits for the master stays with the supervisor, which reads it anyway.  A slave
- * whose master is neither leads to a terminal outside and is refused or severed (outside.h): hung up.
- * One whose master is gone (hung up) is made again that way.
+ * whose master is neither leads to a terminal outside and is refused or severed (outside.h): hung
+ * up. One whose master is gone (hung up) is made again that way.
  *
  * pty_make.c makes pairs at resume.
  */
@@ -245,8 +245,10 @@ static void recall(const struct taking *t, struct pty_bytes *b)
 	b->flow = t->flow;
 }
 
-/* What is switched for the while: we do not wait, and in packet mode every read has a byte in front,
- * and changes of settings are told. */
+/*
+ * What is switched for the while: we do not wait, and in packet mode every read has a byte in
+ * front, and changes of settings are told.
+ */
 static void switch_modes(const struct taking *t, bool ours)
 {
 	int packet = ours ? 0 : 1, nonblock = ours ? O_NONBLOCK : 0;
@@ -394,7 +396,10 @@ static void describe_bytes(struct pty_bytes *b, ProtobufCBinaryData *lines, Pb__
 	m->stopped = b->flow;
 }
 
-/* The number that the session knows the terminal by: where it has no devpts it may be another than the host's. */
+/*
+ * The number that the session knows the terminal by: where it has no devpts it may be another than
+ * the host's.
+ */
 static uint32_t said_index(const struct ckpt_dump *d, int index)
 {
 	const struct ckpt_paths *paths = d->world->paths;

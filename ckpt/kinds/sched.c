@@ -113,7 +113,10 @@ static int choose_cpus(const struct ckpt_build *b, const Pb__Sched *m, struct ck
 	return 0;
 }
 
-/* A blank task has pid 1's, and that has ours; one that has executed its program may have got another. */
+/*
+ * A blank task has pid 1's, and that has ours; one that has executed its program may have got
+ * another.
+ */
 static int read_blank(const struct ckpt_build *b, const struct ckpt_build_thread *t, uint32_t *ret)
 {
 	if (b->world->names)

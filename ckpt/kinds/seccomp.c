@@ -6,10 +6,10 @@
  * Dump: each task is asked for the number of its newest filter; that it has as many filters as
  * this one has ancestors proves that none is missing.  One record has all filters in use.
  *
- * Restore: filters come last of all, when nothing but loading the registers is left to be done in
- * a task, and in the order in which it had them.  What all threads of a process have in common is
- * installed by the first of them for all (SECCOMP_FILTER_FLAG_TSYNC): then it is the same filter for
- * the kernel, too, and the program can synchronize its threads later.  Beyond that, threads and
+ * Restore: filters come last of all, when nothing but loading the registers is left to be done in a
+ * task, and in the order in which it had them.  What all threads of a process have in common is
+ * installed by the first of them for all (SECCOMP_FILTER_FLAG_TSYNC): then it is the same filter
+ * for the kernel, too, and the program can synchronize its threads later.  Beyond that, threads and
  * processes that had shared a filter have one each that is equal.
  */
 #include <errno.h>

@@ -36,8 +36,8 @@ int ckpt_sock_get_int(int fd, int level, int name);
 int ckpt_sock_common_dump(
 	struct ckpt_dump *d, const struct ckpt_file *f, struct Pb__SockCommon *m, struct err *e);
 /*
- * The same.  @sparse: what new TCP sockets have as 0 is left out where it is 0; for those that are made anew
- * without such options.
+ * The same.  @sparse: what new TCP sockets have as 0 is left out where it is 0; for those that are
+ * made anew without such options.
  */
 int ckpt_sock_common_dump_of(struct ckpt_dump *d, const struct ckpt_file *f,
 	struct Pb__SockCommon *m, bool sparse, struct err *e);
@@ -170,7 +170,10 @@ struct ckpt_unix_diag_list {
 /* All sockets of @protocol (IPPROTO_TCP, ...), both domains. */
 int ckpt_sock_diag_inet(
 	const struct ckpt_world *w, int protocol, struct ckpt_inet_diag_list **ret, struct err *e);
-/* All unix sockets of the session's network, and of those nested in it whose descriptors are in @nets. */
+/*
+ * All unix sockets of the session's network, and of those nested in it whose descriptors are in
+ * @nets.
+ */
 int ckpt_sock_diag_unix(const struct ckpt_world *w, const int *nets, size_t n_nets,
 	struct ckpt_unix_diag_list **ret, struct err *e);
 /* The entry with @ino, or NULL. */

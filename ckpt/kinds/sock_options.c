@@ -3,11 +3,11 @@
  * Options of sockets, as a table: which there are, for whom, and when they are set again.
  *
  * Every option is asked for; one that the socket or the kernel does not know is left out.  When
- * restoring, a value is set only where the new socket has another one: what was never touched
- * need not be possible to set.  Where many sockets of one kind are made in one way, what a fresh one
+ * restoring, a value is set only where the new socket has another one: what was never touched need
+ * not be possible to set.  Where many sockets of one kind are made in one way, what a fresh one
  * says is asked once (ckpt_sock_fresh), and of each of them only what is to be something else, or
- * may have changed on the way.  socket(7), ip(7), ipv6(7), tcp(7), udp(7), netlink(7), and the
- * uapi headers for the numbers younger than libc's.
+ * may have changed on the way.  socket(7), ip(7), ipv6(7), tcp(7), udp(7), netlink(7), and the uapi
+ * headers for the numbers younger than libc's.
  */
 #include "ckpt/kinds/sock.h"
 

@@ -15,7 +15,10 @@ static const char *const families[] = {"shm", "sem", "msg"};
 
 /* ---- dump ----------------------------------------------------------------------------------- */
 
-/* What shmctl(SHM_STAT) and its like tell of the object at @index, and SHM_INFO of the highest index. */
+/*
+ * What shmctl(SHM_STAT) and its like tell of the object at @index, and SHM_INFO of the highest
+ * index.
+ */
 union status {
 	struct ipc_perm perm; /* each begins with it */
 	struct shmid_ds shm;

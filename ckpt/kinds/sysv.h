@@ -8,8 +8,9 @@
  * msg_next_id of /proc/sys/kernel.
  *
  * Where there is no ipc namespace whoever rewrites names knows which of the host's objects are the
- * session's and what it calls them (struct ckpt_ipc_names); the host's id is the one to make
- * calls with, in the session's tasks as well, for they stand still and nobody rewrites what they are made to do.
+ * session's and what it calls them (struct ckpt_ipc_names); the host's id is the one to make calls
+ * with, in the session's tasks as well, for they stand still and nobody rewrites what they are made
+ * to do.
  */
 #ifndef CKPT_KINDS_SYSV_H
 #define CKPT_KINDS_SYSV_H
@@ -40,7 +41,10 @@ int sysv_id(const struct ckpt_world *w, enum ckpt_ipc_sort sort, int host);
 /* A new message, freed with free(); NULL when memory is out. */
 struct Pb__IpcPerm *sysv_perm_dump(int id, const struct ipc_perm *p);
 
-/* Gives it its owner: the session's users are the host's where there is no ipc namespace, and there is one. */
+/*
+ * Gives it its owner: the session's users are the host's where there is no ipc namespace, and there
+ * is one.
+ */
 void sysv_set_owner(const struct ckpt_build *b, const struct Pb__IpcPerm *m, struct ipc_perm *p);
 /* Makes an object again: returns the id to make calls with, or a negative errno.  @size: bytes of a
  * segment, semaphores of a set. */

@@ -4,8 +4,8 @@
  *
  * Values are there to be read.  What a process has promised to undo at its end (SEM_UNDO) is not:
  * no call shows it.  But the kernel refuses a promise that is too large, and it does or refuses all
- * operations of one semop(2) together.  So one is made that can't succeed, in which D is promised on
- * top of what there is, and taken back without a promise:
+ * operations of one semop(2) together.  So one is made that can't succeed, in which D is promised
+ * on top of what there is, and taken back without a promise:
  *
  *      -value, then (+n SEM_UNDO, -n) until the n are D, then -1      all with IPC_NOWAIT
  *
@@ -15,10 +15,10 @@
  * Nothing has changed either way, and some sixteen of them find the number.  A process that may not
  * use the set is made to undo, by unshare(2), and to promise again: possible without threads.
  *
- * KCMP_SYSVSEM tells which processes have promised anything at all, or could: all with threads; where
- * kcmp(2) is denied all are asked, and of two that have promised the very same one promises more, to see if
- * that is the other's, too.  Threads of a process share their promises; processes that share them otherwise
- * are refused.
+ * KCMP_SYSVSEM tells which processes have promised anything at all, or could: all with threads;
+ * where kcmp(2) is denied all are asked, and of two that have promised the very same one promises
+ * more, to see if that is the other's, too.  Threads of a process share their promises; processes
+ * that share them otherwise are refused.
  *
  * Lost: who changed a semaphore last, and when (sem_otime is not 0 again where it was not 0).
  */
@@ -333,7 +333,7 @@ static bool shares_promises(const struct ckpt_dump *d, const struct ckpt_proc *p
 	return false;
 }
 
-/* ---- dump: promises that are shared, without kcmp --------------------------------------------------- */
+/* ---- dump: promises that are shared, without kcmp -------------------------------------------- */
 
 static const Pb__SemUndo *undo_of(const Pb__SemSet *s, pid_t vpid, uint32_t number)
 {
@@ -402,8 +402,8 @@ static int is_below(
 }
 
 /*
- * Two processes that have promised the very same: one promises one more, the other is asked, and it is
- * taken back.
+ * Two processes that have promised the very same: one promises one more, the other is asked, and it
+ * is taken back.
  */
 static int try_pair(const Pb__SysvSem *m, struct ckpt_proc *p, struct ckpt_proc *q, struct err *e)
 {
@@ -581,8 +581,8 @@ static int shift(int id, size_t number, int *value, int to, struct err *e)
 }
 
 /*
- * What is promised and what a semaphore is have nothing to do with each other: others have changed it
- * since.  So it is given room for the step, and its value afterwards.
+ * What is promised and what a semaphore is have nothing to do with each other: others have changed
+ * it since.  So it is given room for the step, and its value afterwards.
  */
 static int make_promise(struct remote *r, int id, const Pb__SemUndo *u, int value, struct err *e)
 {

@@ -22,8 +22,8 @@
  * Those that lead out by a virtual network are another matter: OUTSIDE (tcp_live.h).
  *
  * Connections that lead out otherwise (a session on the host's network, or with an interface of the
- * host's) are refused by name, or severed: CLOSED or RESET, with what had arrived.  Not kept: TIME_WAIT, urgent data, what
- * TCP_INFO has counted.
+ * host's) are refused by name, or severed: CLOSED or RESET, with what had arrived.  Not kept:
+ * TIME_WAIT, urgent data, what TCP_INFO has counted.
  */
 #include "ckpt/kinds/tcp.h"
 

@@ -212,9 +212,9 @@ static int tell(struct ckpt_build *b, struct ckpt_build_thread *t, const Pb__Thr
 }
 
 /*
- * A connect(2) that had been answered when its thread was frozen, which had not seen it yet.  Made again
- * it would be told of success by the kernel that it waited in, and that it is connected already (EISCONN)
- * by this one, in which the socket never was on its way.
+ * A connect(2) that had been answered when its thread was frozen, which had not seen it yet.  Made
+ * again it would be told of success by the kernel that it waited in, and that it is connected
+ * already (EISCONN) by this one, in which the socket never was on its way.
  */
 static void end_connect(const struct ckpt_build_thread *t, struct user_regs_struct *g)
 {

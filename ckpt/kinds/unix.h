@@ -49,8 +49,10 @@ struct unix_address {
  */
 int unix_bind(struct ckpt_build *b, int fd, struct unix_name name, const char *node, mode_t mode,
 	struct unix_address *ret, struct err *e);
-/* The path of node @ino in the session, which may be @guess, and its mode; NULL: it is nowhere to be found (or no
- * memory).  Caller frees. */
+/*
+ * The path of node @ino in the session, which may be @guess, and its mode; NULL: it is nowhere to
+ * be found (or no memory).  Caller frees.
+ */
 char *unix_find_node(
 	const struct ckpt_world *w, const char *guess, uint32_t ino, mode_t *ret_mode);
 /* Removes the staging directory. */

@@ -15,9 +15,9 @@
  * The place stays for the next name: some file systems take longer for making and removing
  * directories than all else here does.
  *
- * Where paths are rewritten, a name is the host's path for it, which can be bound: whatever is there
- * now makes room for the moment.  A node that belongs nowhere is called something else beside it until
- * the build ends.  A path that is too long on the host is said by a shorter one.
+ * Where paths are rewritten, a name is the host's path for it, which can be bound: whatever is
+ * there now makes room for the moment.  A node that belongs nowhere is called something else beside
+ * it until the build ends.  A path that is too long on the host is said by a shorter one.
  */
 #include <errno.h>
 #include <fcntl.h>

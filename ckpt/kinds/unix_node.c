@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Where a socket's node is, if the kernel tells its inode number and nothing else: by the name it was bound to, or by
- * another in the same directory, or somewhere in the directories that are the session's own.  One that has
- * been moved elsewhere is lost.
+ * Where a socket's node is, if the kernel tells its inode number and nothing else: by the name it
+ * was bound to, or by another in the same directory, or somewhere in the directories that are the
+ * session's own.  One that has been moved elsewhere is lost.
  */
 #include <dirent.h>
 #include <errno.h>

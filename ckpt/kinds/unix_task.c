@@ -6,14 +6,14 @@
  * a socketpair for its children) the builder makes a child with its number in the session's pid
  * namespace, which exists just for that call: the kernel keeps the number with the socket.
  *
- * Landlock remembers who made a socket, too, and lets nobody connect to an abstract name of those who are
- * not as confined as himself.  Where that guards a session such sockets are made inside.
+ * Landlock remembers who made a socket, too, and lets nobody connect to an abstract name of those
+ * who are not as confined as himself.  Where that guards a session such sockets are made inside.
  *
  * SCM_CREDENTIALS may name any process that exists in the sender's pid namespace, given
  * CAP_SYS_ADMIN over it.  The builder has that, but is not in that namespace: a child of its is.
  *
- * Where names are rewritten a child does all of it, under whatever number it has on the host: the session is
- * told the right one, as of all that the kernel remembers of its processes.
+ * Where names are rewritten a child does all of it, under whatever number it has on the host: the
+ * session is told the right one, as of all that the kernel remembers of its processes.
  */
 #include <errno.h>
 #include <linux/sched.h>

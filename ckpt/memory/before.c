@@ -1,23 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * before - what smaps says of processes that sleep, read before the session is stopped for a snapshot.
+ * before - what smaps says of processes that sleep, read before the session is stopped for a
+ * snapshot.
  *
  * Theory of operation
  *
- * Only /proc/PID/smaps tells a mapping's flags, and for each mapping it counts pages and prints twenty lines: five
- * times the time that `maps` takes, and of all that a desktop stands still for the longest part.  But most of its
- * processes do nothing at any moment, and who has not run since then has the mappings that he had:
+ * Only /proc/PID/smaps tells a mapping's flags, and for each mapping it counts pages and prints
+ * twenty lines: five times the time that `maps` takes, and of all that a desktop stands still for
+ * the longest part.  But most of its processes do nothing at any moment, and who has not run since
+ * then has the mappings that he had:
  *
  *      how often each thread has given up its CPU, and that it sleeps; then smaps        (the session runs)
  *      the same number, but for the one time that our stop has taken                     (it stands still)
  *
- * Nobody else can change a process' mappings: those who share its memory are not looked at ahead, and process_madvise(2)
- * changes no flags of others.  The names of their files others can change: those are looked at, each once (seen.c).
+ * Nobody else can change a process' mappings: those who share its memory are not looked at ahead,
+ * and process_madvise(2) changes no flags of others.  The names of their files others can change:
+ * those are looked at, each once (seen.c).
  *
- * That number leaves a gap: a thread that had been woken and was on its way to sleep again, in the same call or in another,
- * when our stop came, has given up its CPU but once.  So what was taken over is looked at again, in the forked copy (fork.c), when the
- * session runs: a fork inherits all mappings and their flags but two of locked memory, and leaves DONTFORK out.  If it is not the same,
- * which takes an mmap(2) or madvise(2) within these microseconds, the snapshot fails and says so.
+ * That number leaves a gap: a thread that had been woken and was on its way to sleep again, in the
+ * same call or in another, when our stop came, has given up its CPU but once.  So what was taken
+ * over is looked at again, in the forked copy (fork.c), when the session runs: a fork inherits all
+ * mappings and their flags but two of locked memory, and leaves DONTFORK out.  If it is not the
+ * same, which takes an mmap(2) or madvise(2) within these microseconds, the snapshot fails and says
+ * so.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -263,7 +268,10 @@ static bool are_same_flags(const char *a, const char *b)
 	}
 }
 
-/* Is @v a part of @now, or all of it?  Neighbours that differed only in what a fork leaves out may be one. */
+/*
+ * Is @v a part of @now, or all of it?  Neighbours that differed only in what a fork leaves out may
+ * be one.
+ */
 static bool is_part(const struct proc_vma *v, const struct proc_vma *now)
 {
 	return now->start <= v->start && now->end >= v->end && now->prot == v->prot &&

@@ -11,18 +11,18 @@
  *             those that it has written since.  Nothing is different when this fails
  *      move   mremap of spare to place: one call, after which the image is not there any more
  *
- * So the converter may be killed at any moment: place is whole before and after each of the two, other
- * threads are kept from writing to it during the second (ckpt/remote/gate.c), and whoever goes on
- * copies that slice once more.  All it must know is in /proc/PID/maps, read
- * while the process stands still: a mapping of the image is a piece, or what munmap, mprotect and
- * fork have made of one; its offset tells which, and the piece where its spare is.
+ * So the converter may be killed at any moment: place is whole before and after each of the two,
+ * other threads are kept from writing to it during the second (ckpt/remote/gate.c), and whoever
+ * goes on copies that slice once more.  All it must know is in /proc/PID/maps, read while the
+ * process stands still: a mapping of the image is a piece, or what munmap, mprotect and fork have
+ * made of one; its offset tells which, and the piece where its spare is.
  *
  * What has been unmapped meanwhile leaves its spare behind: addresses, no memory.
  *
  * Who is looked at: every process of the session, in passes, until one pass has found nothing and
  * nobody new has come.  A child that was forked from what is still mapped is found like any other.
- * Where processes come and go all the time they are all stopped at once after some passes, and what is
- * left is done there and then.
+ * Where processes come and go all the time they are all stopped at once after some passes, and what
+ * is left is done there and then.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -214,8 +214,10 @@ static bool is_own(const struct proc_vma *v)
 	return v && !v->shared && v->ino == 0;
 }
 
-/* As it was left by mapped.c, or by a converter that was killed.  Else a program has mapped something
- * there, and nobody wants memory that can be written to and not read. */
+/*
+ * As it was left by mapped.c, or by a converter that was killed.  Else a program has mapped
+ * something there, and nobody wants memory that can be written to and not read.
+ */
 static bool is_spare(const struct proc_vma *v)
 {
 	return is_own(v) && (v->prot == PROT_NONE || v->prot == PROT_WRITE);
@@ -253,8 +255,9 @@ static size_t choose(const struct ckpt_convert *c, const struct proc_maps *m, ui
 }
 
 /*
- * The memory of @pid as one of its threads sees it: a first one that has ended sees none.  What we may not
- * look at is that of a program whose file can't be read: nothing of ours has come through its exec.
+ * The memory of @pid as one of its threads sees it: a first one that has ended sees none.  What we
+ * may not look at is that of a program whose file can't be read: nothing of ours has come through
+ * its exec.
  */
 static int read_maps(struct ckpt_convert *c, pid_t pid, struct proc_maps *ret, struct err *e)
 {
@@ -349,8 +352,8 @@ static int copy_parts(const struct ckpt_convert *c, struct remote *r, pid_t vpid
 }
 
 /*
- * What has been copied takes its place.  Should we be killed meanwhile, the other tasks may not go on
- * before that is done: what they write would be lost.
+ * What has been copied takes its place.  Should we be killed meanwhile, the other tasks may not go
+ * on before that is done: what they write would be lost.
  */
 static int move_parts(const struct ckpt_convert *c, struct remote *r, const struct part *v,
 	size_t n, const pid_t *others, size_t n_others, struct err *e)

@@ -27,7 +27,10 @@
 #define MAX_PHDRS  64
 #define MAX_NOTES  4096
 
-/* What has been asked: path and answer.  Each key is at its place or behind it; half of them are free. */
+/*
+ * What has been asked: path and answer.  Each key is at its place or behind it; half of them are
+ * free.
+ */
 struct known {
 	uint64_t key; /* 0: free */
 	struct ckpt_file_mark mark;

@@ -11,14 +11,16 @@
  *                                        |             for it, so no trace is left in the task
  *                                        '-- clone --> copy
  *
- * The copy falls to pid 1 (or a program that reaps orphans), which reaps it when its time has come.  It never runs a line of the
- * session's code, has no descriptors (or the readers of pipes would wait for it) and is in no process group of the
- * session's (or kill(-pgid) would hit it), because the helper closes all and leaves before it makes it; and it dies with us.
+ * The copy falls to pid 1 (or a program that reaps orphans), which reaps it when its time has come.
+ * It never runs a line of the session's code, has no descriptors (or the readers of pipes would
+ * wait for it) and is in no process group of the session's (or kill(-pgid) would hit it), because
+ * the helper closes all and leaves before it makes it; and it dies with us.
  *
- * A fork takes the kernel some 30 us for each hundred mappings, and each stop of a task a wake-up: many are made at
- * the same time, each step of all before the next of any.
+ * A fork takes the kernel some 30 us for each hundred mappings, and each stop of a task a wake-up:
+ * many are made at the same time, each step of all before the next of any.
  *
- * Of large processes it is made before anything is written, for it tells about their mappings, too (outline.c).
+ * Of large processes it is made before anything is written, for it tells about their mappings, too
+ * (outline.c).
  *
  * What a fork does not take along is written while all are stopped: DONTFORK and WIPEONFORK areas
  * here, shared memory by its own kinds.  So are small spaces: copying a few pages is faster than
@@ -53,7 +55,10 @@ static uint64_t private_kb(const struct ckpt_proc *p)
 
 bool ckpt_fork_pays(const struct ckpt_proc *p)
 {
-	/* Of the first the maps tell later how much there is; of the others the copy tells whether they are right. */
+	/*
+	 * Of the first the maps tell later how much there is; of the others the copy tells whether
+	 * they are right.
+	 */
 	return p->dump->options.snapshot &&
 	       (p->outlined || p->from_before || private_kb(p) >= WORTH_KB);
 }

@@ -4,17 +4,18 @@
  *
  * Theory of operation
  *
- * What came ahead lies in a file (ckpt/arrived.h), and the session stands still while it is taken from there.  Copying a
- * gigabyte takes half a second; so, where a resume may map memory at all (mapped.c), it is mapped, and becomes the
- * session's own afterwards.
+ * What came ahead lies in a file (ckpt/arrived.h), and the session stands still while it is taken
+ * from there.  Copying a gigabyte takes half a second; so, where a resume may map memory at all
+ * (mapped.c), it is mapped, and becomes the session's own afterwards.
  *
  *      windows   0 2m          4m          6m          8m       chunks of the file, as far as they lie in the mapping
  *      kept      |.xxx.........|.xxxxxxxxxx|xxxxx.xxxxx|xxxx
  *                  copied       ---------- mapped ---------
  *
- * A window is mapped if most of its pages are as they were copied; or half of them, where that is so of all such windows of
- * the mapping together.  The others are zero in the file first: they were written to meanwhile, and come later, or were
- * given back.  So what is left of a busy program does not break it into pieces.
+ * A window is mapped if most of its pages are as they were copied; or half of them, where that is
+ * so of all such windows of the mapping together.  The others are zero in the file first: they were
+ * written to meanwhile, and come later, or were given back.  So what is left of a busy program does
+ * not break it into pieces.
  */
 #include <sys/mman.h>
 
@@ -24,7 +25,10 @@
 #include "ckpt/memory/memory.h"
 #include "ckpt/said.h"
 
-/* Each page of a piece becomes memory in the end, also one that nobody had: no more than an eighth of it. */
+/*
+ * Each page of a piece becomes memory in the end, also one that nobody had: no more than an eighth
+ * of it.
+ */
 #define MOST(len) ((len) - (len) / 8)
 #define HALF(len) ((len) / 2)
 
@@ -148,7 +152,10 @@ static bool half_will_do(const struct keeping *k)
 	return kept >= MOST(all);
 }
 
-/* Goes from window to window; those that can be mapped, and lie together in the file, are one piece. */
+/*
+ * Goes from window to window; those that can be mapped, and lie together in the file, are one
+ * piece.
+ */
 static int put_windows(const struct keeping *k, struct err *e)
 {
 	const struct ckpt_arrived *a = k->b->options.arrived;

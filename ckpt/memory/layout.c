@@ -3,10 +3,10 @@
  * layout - where an image leaves room.
  *
  * The executor's pages must lie at one address that is free in every memory space of the image,
- * from before the first mapping is made until after the last.  All mappings of all records are
- * put in one list, sorted, and the highest gap that is large enough is taken: above the
- * libraries there is nearly always one, and the area where the heap grows is left alone.  If one of them
- * is of a 32-bit program it must lie where that can see it.
+ * from before the first mapping is made until after the last.  All mappings of all records are put
+ * in one list, sorted, and the highest gap that is large enough is taken: above the libraries there
+ * is nearly always one, and the area where the heap grows is left alone.  If one of them is of a
+ * 32-bit program it must lie where that can see it.
  */
 #include "ckpt/memory/memory.h"
 
@@ -80,8 +80,8 @@ int ckpt_layout_i386(struct ckpt_build *b, struct err *e)
 }
 
 /*
- * The end of the highest gap of @need bytes that ends at @top or below; 0 if there is none.  @ranges is put in
- * order.
+ * The end of the highest gap of @need bytes that ends at @top or below; 0 if there is none.
+ * @ranges is put in order.
  */
 static uint64_t find_gap(struct buf *ranges, uint64_t need, uint64_t top)
 {

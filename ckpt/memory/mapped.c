@@ -14,17 +14,20 @@
  *      place    a b c | d e f g | h i       the mapping: the run d-g comes from the image now,
  *      spare            . . . .             its own memory waits here, untouched
  *
- * What is moved aside keeps its origin as far as the kernel is concerned (anon_vma and vm_pgoff, since
- * one page of the whole mapping was touched before), its flags and its name.  So when it is moved
- * back, filled, the kernel makes one mapping of the pieces again.  Nobody can read or write there, as
- * where nothing is: by this convert.c knows it from what a program may have mapped over it.
+ * What is moved aside keeps its origin as far as the kernel is concerned (anon_vma and vm_pgoff,
+ * since one page of the whole mapping was touched before), its flags and its name.  So when it is
+ * moved back, filled, the kernel makes one mapping of the pieces again.  Nobody can read or write
+ * there, as where nothing is: by this convert.c knows it from what a program may have mapped over
+ * it.
  *
  * Which runs these will be has to be known before the session's filter is made, which is to hold
- * calls on them: a first look at the image, frame heads only, tells (ckpt_mapped_survey).  Of memory that
- * came ahead of its session all has come by then (ckpt_mapped_arrived); its file is the image then.
+ * calls on them: a first look at the image, frame heads only, tells (ckpt_mapped_survey).  Of
+ * memory that came ahead of its session all has come by then (ckpt_mapped_arrived); its file is the
+ * image then.
  *
- * Not mapped, but copied: short runs, stacks, executable, locked and otherwise special mappings, those with
- * guard pages, and processes in whose memory anything is locked, or which are not dumpable or limited in size.
+ * Not mapped, but copied: short runs, stacks, executable, locked and otherwise special mappings,
+ * those with guard pages, and processes in whose memory anything is locked, or which are not
+ * dumpable or limited in size.
  */
 #include "ckpt/memory/memory.h"
 

@@ -63,8 +63,10 @@ struct stat;
 #define CKPT_LAYOUT_BELOW (128 * 1024UL)
 /* The most that a stack is made larger than it was, so that it may grow where it lies. */
 #define CKPT_STACK_ROOM (64UL << 20)
-/* While a session is surveyed: will there be such a place?  Where addresses are few there may be none:
- * ERR_UNFREEZABLE. */
+/*
+ * While a session is surveyed: will there be such a place?  Where addresses are few there may be
+ * none: ERR_UNFREEZABLE.
+ */
 int ckpt_layout_check(struct ckpt_dump *d, struct err *e);
 /* First: is there a 32-bit program among them?  (b->i386) */
 int ckpt_layout_i386(struct ckpt_build *b, struct err *e);
@@ -77,8 +79,9 @@ struct Pb__MappedFile;
 struct Pb__Mm;
 
 /*
- * Says what mapping @v of p->maps is; strings are borrowed from @v, and `object` of MAPPING_PATH is left
- * to the caller.  It is found out once.  1: nothing to record.  ERR_UNFREEZABLE for what is not supported.
+ * Says what mapping @v of p->maps is; strings are borrowed from @v, and `object` of MAPPING_PATH is
+ * left to the caller.  It is found out once.  1: nothing to record.  ERR_UNFREEZABLE for what is
+ * not supported.
  */
 int ckpt_mapping_describe(struct ckpt_dump *d, struct ckpt_proc *p, const struct proc_vma *v,
 	struct Pb__Mapping *ret, struct err *e);
@@ -140,7 +143,8 @@ void ckpt_pages_close(struct ckpt_pages *p);
 #define _cleanup_pages_ __attribute__((cleanup(ckpt_pages_close)))
 
 /*
- * Calls @each with the words of the page map for [@start, @end), @n pages from @at.  0 or negative errno.
+ * Calls @each with the words of the page map for [@start, @end), @n pages from @at.  0 or negative
+ * errno.
  */
 int ckpt_pages_each_word(int pagemap, uint64_t start, uint64_t end,
 	void (*each)(void *ctx, uint64_t at, const uint64_t *words, size_t n), void *ctx);
@@ -160,9 +164,15 @@ int ckpt_pages_find(struct ckpt_pages *p, uint64_t start, uint64_t end, struct b
 int ckpt_pages_find_guards(
 	struct ckpt_pages *p, uint64_t start, uint64_t end, struct buf *guards, struct err *e);
 
-/* Room for PROTO_MAX_DATA bytes in @scratch, if there is none yet; it goes with the close.  -ENOMEM. */
+/*
+ * Room for PROTO_MAX_DATA bytes in @scratch, if there is none yet; it goes with the close.
+ * -ENOMEM.
+ */
 int ckpt_pages_room(struct ckpt_pages *p, struct err *e);
-/* Reads all of it; what can't be read becomes zero.  Of a task that has been killed that is all: @gone then. */
+/*
+ * Reads all of it; what can't be read becomes zero.  Of a task that has been killed that is all:
+ * @gone then.
+ */
 void ckpt_pages_read(struct ckpt_pages *p, uint64_t addr, uint8_t *to, size_t len);
 bool ckpt_page_is_zero(const uint8_t *page);
 /* Shorter stretches of pages that need not be written, between others, are written. */
@@ -180,8 +190,8 @@ int ckpt_pages_write(struct ckpt_pages *p, struct proto_writer *out, enum proto_
 struct ckpt_base;
 
 /*
- * As ckpt_pages_write for kind MM, of process @vpid: pages that @base has are not written, but where they are is
- * appended to @refs (bytes as a DATA frame of kind REFS has them).
+ * As ckpt_pages_write for kind MM, of process @vpid: pages that @base has are not written, but
+ * where they are is appended to @refs (bytes as a DATA frame of kind REFS has them).
  */
 int ckpt_pages_compare(struct ckpt_pages *p, struct proto_writer *out, struct ckpt_base *base,
 	pid_t vpid, struct ckpt_run run, bool zeros, struct buf *refs, struct err *e);
@@ -191,10 +201,16 @@ int ckpt_pages_compare(struct ckpt_pages *p, struct proto_writer *out, struct ck
 /* Areas that a fork takes along, and those that madvise has excepted (DONTFORK, WIPEONFORK). */
 enum ckpt_space_part { CKPT_SPACE_ALL, CKPT_SPACE_FORKED, CKPT_SPACE_UNFORKED };
 
-/* Finds the anonymous pages of @p, as p->memory_pages, and its guard pages, as p->memory_guards; or only those, if it
- * will be copied (p->memory_waits).  Of several processes in several threads, but where memory has been copied ahead. */
+/*
+ * Finds the anonymous pages of @p, as p->memory_pages, and its guard pages, as p->memory_guards; or
+ * only those, if it will be copied (p->memory_waits).  Of several processes in several threads, but
+ * where memory has been copied ahead.
+ */
 int ckpt_space_scan(struct ckpt_dump *d, struct ckpt_proc *p, struct err *e);
-/* When the session runs: finds those that waited, in the copies of memory.  -ESRCH: a copy was killed. */
+/*
+ * When the session runs: finds those that waited, in the copies of memory.  -ESRCH: a copy was
+ * killed.
+ */
 int ckpt_space_scan_copies(struct ckpt_dump *d, struct err *e);
 /* Writes the private pages of @p found by the scan, as they are in the task @pid (itself or a
  * copy), to d->out. */
@@ -220,14 +236,22 @@ void ckpt_fork_end(struct ckpt_dump *d);
 /* ---- before.c ------------------------------------------------------------------------------- */
 
 struct ckpt_before;
-/* What smaps says of the processes of a session that runs; NULL: nothing.  @may_open: as of ckpt_seen_look. */
+/*
+ * What smaps says of the processes of a session that runs; NULL: nothing.  @may_open: as of
+ * ckpt_seen_look.
+ */
 struct ckpt_before *ckpt_before_read(const struct ckpt_dump *d, bool may_open);
 void ckpt_before_free(struct ckpt_before *b);
 /* When it stands still, before anything is taken.  NULL is fine. */
 void ckpt_before_look_again(struct ckpt_before *b);
-/* Of a stopped process that has slept since: p->maps, with detail, and true; once.  Several at the same time. */
+/*
+ * Of a stopped process that has slept since: p->maps, with detail, and true; once.  Several at the
+ * same time.
+ */
 bool ckpt_before_take(struct ckpt_proc *p);
-/* Is what was taken so in @pid, the process or a forked copy?  -EAGAIN.  The second: of all copies. */
+/*
+ * Is what was taken so in @pid, the process or a forked copy?  -EAGAIN.  The second: of all copies.
+ */
 int ckpt_before_check(struct ckpt_proc *p, pid_t pid, struct err *e);
 int ckpt_before_check_copies(struct ckpt_dump *d, struct err *e);
 
@@ -238,7 +262,10 @@ bool ckpt_before_mark(const struct ckpt_before *b, const char *path, uint64_t in
 /* ---- seen.c --------------------------------------------------------------------------------- */
 
 struct ckpt_seen;
-/* The files of mappings, @n times some; @may_open: or what they are recognised by is not looked for.  NULL: no memory. */
+/*
+ * The files of mappings, @n times some; @may_open: or what they are recognised by is not looked
+ * for.  NULL: no memory.
+ */
 struct ckpt_seen *ckpt_seen_look(
 	const struct ckpt_world *w, bool may_open, struct proc_maps *const *maps, size_t n);
 void ckpt_seen_free(struct ckpt_seen *s);
@@ -246,18 +273,27 @@ void ckpt_seen_free(struct ckpt_seen *s);
 void ckpt_seen_look_again(struct ckpt_seen *s);
 /* Do the paths of all mappings, which were among those, still lead to their files? */
 bool ckpt_seen_all(const struct ckpt_seen *s, const struct proc_maps *m);
-/* What such a file is recognised by, and true, if that is known and its size and times are what they were. */
+/*
+ * What such a file is recognised by, and true, if that is known and its size and times are what
+ * they were.
+ */
 bool ckpt_seen_mark(const struct ckpt_seen *s, const char *path, uint64_t ino,
 	struct ckpt_file_mark *ret);
 
 /* ---- outline.c ------------------------------------------------------------------------------ */
 
-/* Is @p one that is forked anyway, and so large that its smaps would take long, on a kernel that scans pages? */
+/*
+ * Is @p one that is forked anyway, and so large that its smaps would take long, on a kernel that
+ * scans pages?
+ */
 bool ckpt_outline_pays(const struct ckpt_proc *p);
 /* Does the kernel scan pages (PAGEMAP_SCAN, 6.7) of @p? */
 bool ckpt_pages_scanned(const struct ckpt_proc *p);
-/* Makes a copy of it (ckpt_fork_space), and fills in what p->maps, without detail, lacks; of mappings with many pages
- * anonymous_kb is no more than a limit.  On failure the copy may be there, and p->maps is not to be used. */
+/*
+ * Makes a copy of it (ckpt_fork_space), and fills in what p->maps, without detail, lacks; of
+ * mappings with many pages anonymous_kb is no more than a limit.  On failure the copy may be there,
+ * and p->maps is not to be used.
+ */
 int ckpt_outline_take(struct ckpt_dump *d, struct ckpt_proc *p, struct err *e);
 
 /* ---- fill.c -------------------------------------------------------------------------------- */
@@ -302,10 +338,11 @@ int ckpt_mapped_flush(struct ckpt_build *b, struct err *e);
 /* ---- kept.c -------------------------------------------------------------------------------- */
 
 /*
- * @runs, in order, lie in @v, and were copied ahead of @p, whose memory was @space then: noted to be mapped, or
- * copied.  *mem: as of ckpt_fill.  What is mapped has zeros in the arrived file where no run is, so it is called
- * once for each mapping of each process, and a space is one process's.  ERR_FAILED: the file can't be written to,
- * or the task's memory can't.  On failure a part may be there.
+ * @runs, in order, lie in @v, and were copied ahead of @p, whose memory was @space then: noted to
+ * be mapped, or copied.  *mem: as of ckpt_fill.  What is mapped has zeros in the arrived file where
+ * no run is, so it is called once for each mapping of each process, and a space is one process's.
+ * ERR_FAILED: the file can't be written to, or the task's memory can't.  On failure a part may be
+ * there.
  */
 int ckpt_kept_put(struct ckpt_build *b, struct ckpt_build_proc *p, uint64_t space,
 	struct ckpt_private *v, const struct ckpt_run *runs, size_t n, int *mem, struct err *e);
@@ -325,14 +362,14 @@ struct ckpt_file_mark {
 /* That of the regular file @fd. */
 void ckpt_file_mark(int fd, const struct stat *st, struct ckpt_file_mark *ret);
 /*
- * Describes the file @path of the session, which a mapping says is inode @ino (0: not known).  Refuses what is no regular
- * file (ERR_UNFREEZABLE).  Asks each file once per dump.
+ * Describes the file @path of the session, which a mapping says is inode @ino (0: not known).
+ * Refuses what is no regular file (ERR_UNFREEZABLE).  Asks each file once per dump.
  */
 int ckpt_file_describe(struct ckpt_dump *d, const char *path, uint64_t ino,
 	struct ckpt_file_mark *ret, struct err *e);
 /*
- * 0 when the file at the path of @f is the one described; @grown_is_fine: one that the session itself may
- * write, of which only the size is compared (at least so large).  ERR_HOST otherwise.
+ * 0 when the file at the path of @f is the one described; @grown_is_fine: one that the session
+ * itself may write, of which only the size is compared (at least so large).  ERR_HOST otherwise.
  */
 int ckpt_file_recognise(struct ckpt_build *b, const struct Pb__MappedFile *f, bool grown_is_fine,
 	struct err *e);
@@ -340,8 +377,9 @@ int ckpt_file_recognise(struct ckpt_build *b, const struct Pb__MappedFile *f, bo
 /* ---- vdso.c -------------------------------------------------------------------------------- */
 
 /*
- * Makes the code in @old (contents of an image's [vdso], to be at @old_addr) jump to the new one: each symbol to its
- * namesake in @host, which will be at @host_addr, or to a stub that makes the system call.
+ * Makes the code in @old (contents of an image's [vdso], to be at @old_addr) jump to the new one:
+ * each symbol to its namesake in @host, which will be at @host_addr, or to a stub that makes the
+ * system call.
  */
 int ckpt_vdso_redirect(uint8_t *old, size_t old_len, uint64_t old_addr, const uint8_t *host,
 	size_t host_len, uint64_t host_addr, struct err *e);
@@ -361,7 +399,10 @@ int ckpt_mm_unpack(const struct ckpt_record *r, struct Pb__Mm **ret, struct err 
 /* Puts pages, which must lie in one private mapping, into the memory of process @vpid. */
 int ckpt_mm_put(struct ckpt_build *b, pid_t vpid, uint64_t addr, const void *data, size_t len,
 	struct err *e);
-/* Fills what was copied ahead and is still so, if it is a record of memory; or notes that it is to be mapped. */
+/*
+ * Fills what was copied ahead and is still so, if it is a record of memory; or notes that it is to
+ * be mapped.
+ */
 int ckpt_mm_fill_kept(struct ckpt_build *b, struct ckpt_record *r, struct err *e);
 /* A frame whose data was left in the image.  1: it is mapped, 0: it must be copied. */
 int ckpt_mm_left(struct ckpt_build *b, struct ckpt_record *r, const struct proto_frame *f,
@@ -373,8 +414,8 @@ int ckpt_mm_left(struct ckpt_build *b, struct ckpt_record *r, const struct proto
 int ckpt_shared_find(
 	struct ckpt_dump *d, const struct proc_vma *v, uint64_t *ret_id, struct err *e);
 /*
- * The builder's descriptor of object @id.  Through one that only reads no mapping can be written, now or
- * later, and seals against writing may follow (F_ADD_SEALS of fcntl(2)).  Borrowed.
+ * The builder's descriptor of object @id.  Through one that only reads no mapping can be written,
+ * now or later, and seals against writing may follow (F_ADD_SEALS of fcntl(2)).  Borrowed.
  */
 int ckpt_shared_fd(struct ckpt_build *b, uint64_t id, bool writes, int *ret_fd, struct err *e);
 

@@ -4,20 +4,22 @@
  *
  * Theory of operation
  *
- * Only /proc/PID/smaps tells a mapping's flags, and for each mapping it counts the pages: 10 ms for a gigabyte, in
- * which the session would stand still.  A snapshot has a forked copy made of such a process anyway (fork.c).  In that
- * copy the large mappings are marked such that another fork leaves their pages out (MADV_WIPEONFORK), and that one,
- * which has no pages to be counted, is the outline:
+ * Only /proc/PID/smaps tells a mapping's flags, and for each mapping it counts the pages: 10 ms for
+ * a gigabyte, in which the session would stand still.  A snapshot has a forked copy made of such a
+ * process anyway (fork.c).  In that copy the large mappings are marked such that another fork
+ * leaves their pages out (MADV_WIPEONFORK), and that one, which has no pages to be counted, is the
+ * outline:
  *
  *      task ---- fork ----> copy ---- marks, fork ----> outline          smaps of this, and then it ends
  *
- * Whether a mapping has pages only a kernel with PAGEMAP_SCAN (6.7) tells in no time; on others all would be counted
- * after all, and the scan of the pages wants to know what smaps counts (space.c).
+ * Whether a mapping has pages only a kernel with PAGEMAP_SCAN (6.7) tells in no time; on others all
+ * would be counted after all, and the scan of the pages wants to know what smaps counts (space.c).
  *
- * A fork inherits all flags but four.  Mappings with DONTFORK are not in the copy, and locked ones are not locked there: who has
- * any is looked at as ever.  WIPEONFORK in the outline is the task's own where nothing was marked, and only mappings are marked whose
- * pages came along into the copy, so that they did not have it.  And memory watched by a userfaultfd of the
- * program's own, which can't be carried, is no more so: but that has a descriptor, which can't either.
+ * A fork inherits all flags but four.  Mappings with DONTFORK are not in the copy, and locked ones
+ * are not locked there: who has any is looked at as ever.  WIPEONFORK in the outline is the task's
+ * own where nothing was marked, and only mappings are marked whose pages came along into the copy,
+ * so that they did not have it.  And memory watched by a userfaultfd of the program's own, which
+ * can't be carried, is no more so: but that has a descriptor, which can't either.
  */
 #include <fcntl.h>
 #include <string.h>

@@ -202,8 +202,8 @@ int ckpt_pages_find_guards(
 }
 
 /*
- * process_vm_readv(2) pins pages, for which the kernel gives a forked copy its own of each that it shares.  To read its
- * memory as a file does not.
+ * process_vm_readv(2) pins pages, for which the kernel gives a forked copy its own of each that it
+ * shares.  To read its memory as a file does not.
  */
 void ckpt_pages_read(struct ckpt_pages *p, uint64_t addr, uint8_t *to, size_t len)
 {

@@ -10,10 +10,11 @@
  *                                   pages, and the image's code lies at its old place as plain
  *                                   memory that jumps there (vdso.c)
  *
- * Where this host's has to carry on the session's clocks (vdso_clock.c) it is the same as one in the image
- * that did so, too, and another one than the kernel's.
+ * Where this host's has to carry on the session's clocks (vdso_clock.c) it is the same as one in
+ * the image that did so, too, and another one than the kernel's.
  *
- * A blank task without a vDSO gets one by ARCH_MAP_VDSO_64, for a 32-bit program by ARCH_MAP_VDSO_32.
+ * A blank task without a vDSO gets one by ARCH_MAP_VDSO_64, for a 32-bit program by
+ * ARCH_MAP_VDSO_32.
  */
 #include <asm/prctl.h>
 #include <string.h>

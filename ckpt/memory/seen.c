@@ -4,18 +4,21 @@
  *
  * Theory of operation
  *
- * What a process has mapped is read while it sleeps (before.c).  Who sleeps has the same mappings later, but somebody else may
- * have given their files other names, or none.  A path is still right if it leads to the inode that the mapping names:
+ * What a process has mapped is read while it sleeps (before.c).  Who sleeps has the same mappings
+ * later, but somebody else may have given their files other names, or none.  A path is still right
+ * if it leads to the inode that the mapping names:
  *
  *      maps: path, inode; the path leads to that inode; what it is recognised by        (the session runs)
  *      the path leads to the same inode, as large and as old as it was                   (it stands still)
  *
- * Each file is looked at once, however many have it mapped.  Where inodes of maps and of stat(2) differ, as on some overlays,
- * nothing is known.  A mapping whose file is deleted has a name that nobody can change.
+ * Each file is looked at once, however many have it mapped.  Where inodes of maps and of stat(2)
+ * differ, as on some overlays, nothing is known.  A mapping whose file is deleted has a name that
+ * nobody can change.
  *
- * What a file is recognised by (file.c) takes longest, and is taken over if size and times are what they were.  That does not tell of a
- * file that is written to by a shared mapping: then it is not.  To open a file is an event, which a program may be waiting for
- * (kinds/find_ahead.c): then no file is opened.
+ * What a file is recognised by (file.c) takes longest, and is taken over if size and times are what
+ * they were.  That does not tell of a file that is written to by a shared mapping: then it is not.
+ * To open a file is an event, which a program may be waiting for (kinds/find_ahead.c): then no file
+ * is opened.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -4,10 +4,12 @@
  *
  * Theory of operation
  *
- * They are looked for while the session stands still; but where a snapshot will copy the space (fork.c), only the guard pages,
- * which belong into the record, are.  A copy has the same private pages where the task has them, none of those that the task
- * has of files, and its own to be looked at when the session runs.  What a fork leaves out is looked for, mapping by mapping,
- * as it is written.  Where the kernel does not scan pages (Linux 6.7), this is not done: guard pages alone take as long as all.
+ * They are looked for while the session stands still; but where a snapshot will copy the space
+ * (fork.c), only the guard pages, which belong into the record, are.  A copy has the same private
+ * pages where the task has them, none of those that the task has of files, and its own to be looked
+ * at when the session runs.  What a fork leaves out is looked for, mapping by mapping, as it is
+ * written.  Where the kernel does not scan pages (Linux 6.7), this is not done: guard pages alone
+ * take as long as all.
  *
  * Shared mappings belong to their files, to kind SHARED_MEM or to System V segments.  Droppable
  * memory (vgetrandom's state) comes back empty on purpose: a copy must not repeat random numbers.
@@ -62,8 +64,9 @@ static bool is_untouched(const struct proc_vma *v)
 }
 
 /*
- * The whole space in one call, where the kernel can, but for what is large and nobody's file: of that the kernel
- * need not look at each page to say whose it is, which is most of the time it takes.
+ * The whole space in one call, where the kernel can, but for what is large and nobody's file: of
+ * that the kernel need not look at each page to say whose it is, which is most of the time it
+ * takes.
  */
 static int scan_whole(
 	struct ckpt_proc *p, struct ckpt_pages *pages, struct buf *guards, struct err *e)
@@ -214,7 +217,10 @@ static int write_mapping(struct ckpt_dump *d, struct ckpt_pages *pages, struct c
 	return r;
 }
 
-/* Before the first mapping that is written, and where pages have waited that a fork leaves out, before each. */
+/*
+ * Before the first mapping that is written, and where pages have waited that a fork leaves out,
+ * before each.
+ */
 static int prepare(struct ckpt_dump *d, struct ckpt_pages *pages, struct ckpt_proc *p, pid_t pid,
 	const struct proc_vma *v, enum ckpt_space_part part, struct err *e)
 {

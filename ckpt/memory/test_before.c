@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Unit tests of what is read of mappings before a process is stopped: taken only if it has slept. */
+/*
+ * Unit tests of what is read of mappings before a process is stopped: taken only if it has slept.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -218,7 +218,9 @@ static void test_vdso(void **state)
 	munmap(code, len);
 }
 
-/* What the function gives for @clock less what the kernel does, which was asked before and behind. */
+/*
+ * What the function gives for @clock less what the kernel does, which was asked before and behind.
+ */
 static void expect_offset(
 	int (*get)(clockid_t, struct timespec *), clockid_t clock, int64_t offset_ns)
 {

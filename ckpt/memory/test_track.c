@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The tracker against a program that does all kinds of things to its memory: what is copied when it is said to
- * have been written to, and is clean in the end, must be what the memory holds then.
+ * The tracker against a program that does all kinds of things to its memory: what is copied when it
+ * is said to have been written to, and is clean in the end, must be what the memory holds then.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -303,7 +303,9 @@ static void await_steps(pid_t init, unsigned n)
 		nap(init);
 }
 
-/* Rounds while it works, a check each few; at last it does nothing, and a round later all is clean. */
+/*
+ * Rounds while it works, a check each few; at last it does nothing, and a round later all is clean.
+ */
 static void try_way(const char *name)
 {
 	struct ckpt_world w = {.name = "t", .proc_fd = -1, .root_fd = -1, NO_NAMESPACES};

@@ -141,7 +141,10 @@ static bool is_anonymous(const struct proc_vma *v)
 		       !strncmp(v->path, "[anon:", 6));
 }
 
-/* Address space that was only reserved has a page map of gigabytes, where that must be read word by word. */
+/*
+ * Address space that was only reserved has a page map of gigabytes, where that must be read word by
+ * word.
+ */
 static bool is_reserve(const struct proc_vma *v)
 {
 	return v->end - v->start >= RESERVED && !v->anonymous_kb && !v->swap_kb;
@@ -239,7 +242,10 @@ int ckpt_track_take(struct ckpt_track *t, struct ckpt_space *s, struct buf *runs
 {
 	int r = s->refused ? 0 : t->way->take(s, t->proc_fd, runs, e);
 
-	/* it has ended, or is about to: or it may not be looked at any more, and what it wrote to stays so */
+	/*
+	 * it has ended, or is about to: or it may not be looked at any more, and what it wrote to
+	 * stays so
+	 */
 	if (r == -ESRCH || r == -ENOENT || r == -EACCES || r == -EPERM) {
 		*e = (struct err){0};
 		return 0;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * track - which pages of a session's processes have been written to since they were last asked about.
+ * track - which pages of a session's processes have been written to since they were last asked
+ * about.
  *
  * Theory of operation
  *
- * What is copied while a session runs (ckpt/ahead.h) may be changed behind the copy.  The kernel has two ways to
- * tell, each a row of a table (struct ckpt_track_way) that is probed when it is wanted:
+ * What is copied while a session runs (ckpt/ahead.h) may be changed behind the copy.  The kernel
+ * has two ways to tell, each a row of a table (struct ckpt_track_way) that is probed when it is
+ * wanted:
  *
  *      wp_async    Linux 6.7.  A userfaultfd which the task makes itself, and which is taken out of it,
  *                  write-protects pages; the first write to one takes the protection away, in the kernel, and
@@ -14,17 +16,18 @@
  *                  at once (/proc/PID/clear_refs): between finding and clearing nothing may run
  *      none        everything counts as written
  *
- * Watched is private anonymous memory.  Everything else - shared memory, private pages of files - and what
- * has come since (new mappings, new processes, a new program) counts as written, until it is taken up in
- * turn:
+ * Watched is private anonymous memory.  Everything else - shared memory, private pages of files -
+ * and what has come since (new mappings, new processes, a new program) counts as written, until it
+ * is taken up in turn:
  *
  *      arm     all tasks stand still: who is there, and which mappings have they
  *      take    what has been written since the last take; it counts as clean from now on
  *      look    all stand still for good: what is dirty, what is clean
  *
- * A memory space has a number of its own, never used again: one that a process leaves by execve(2) is another's.
- * Freezes, dumps and forks leave all of it as it is; a forked child is nobody who is watched.  Whoever frees the
- * tracker ends it without a trace, and so does his death: the userfaultfds are his.
+ * A memory space has a number of its own, never used again: one that a process leaves by execve(2)
+ * is another's. Freezes, dumps and forks leave all of it as it is; a forked child is nobody who is
+ * watched.  Whoever frees the tracker ends it without a trace, and so does his death: the
+ * userfaultfds are his.
  */
 #ifndef CKPT_MEMORY_TRACK_H
 #define CKPT_MEMORY_TRACK_H
@@ -82,15 +85,19 @@ const struct ckpt_track_way *ckpt_track_way(const struct ckpt_track *t);
 int ckpt_track_arm(struct ckpt_track *t, struct ckpt_dump *d, struct err *e);
 size_t ckpt_track_count(const struct ckpt_track *t);
 struct ckpt_space *ckpt_track_at(struct ckpt_track *t, size_t i);
-/* Appends (struct ckpt_run) what has been written to since the last take; everything at the first.  A process
- * that has ended has none. */
+/*
+ * Appends (struct ckpt_run) what has been written to since the last take; everything at the first.
+ * A process that has ended has none.
+ */
 int ckpt_track_take(struct ckpt_track *t, struct ckpt_space *s, struct buf *runs, struct err *e);
 
 /* The space of @p, from which at least one take has been made, or NULL. */
 struct ckpt_space *ckpt_track_of(const struct ckpt_track *t, const struct ckpt_proc *p);
 /* Is this mapping (of smaps) one that is watched? */
 bool ckpt_track_watches(const struct ckpt_track *t, const struct proc_vma *v);
-/* Which pages of a mapping that is watched are there, and written to since the last take, or not. */
+/*
+ * Which pages of a mapping that is watched are there, and written to since the last take, or not.
+ */
 int ckpt_track_look(const struct ckpt_track *t, int pagemap, const struct proc_vma *v,
 	struct buf *dirty, struct buf *clean, struct buf *guards, struct err *e);
 

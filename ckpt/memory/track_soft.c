@@ -2,8 +2,8 @@
 /*
  * track_soft - writes told by the soft-dirty bit: Documentation/admin-guide/mm/soft-dirty.rst.
  *
- * All pages of a process lose it at once, and new mappings count as dirty as a whole.  That clear_refs can be
- * written says nothing: without CONFIG_MEM_SOFT_DIRTY it does nothing.
+ * All pages of a process lose it at once, and new mappings count as dirty as a whole.  That
+ * clear_refs can be written says nothing: without CONFIG_MEM_SOFT_DIRTY it does nothing.
  */
 #include <fcntl.h>
 #include <sys/mman.h>

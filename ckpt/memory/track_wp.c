@@ -2,11 +2,11 @@
 /*
  * track_wp - writes told by a userfaultfd (UFFD_FEATURE_WP_ASYNC) and PAGEMAP_SCAN; Linux 6.7.
  *
- * The userfaultfd belongs to the memory of the task that makes it, so that one call is made inside; all else is
- * done from outside.  Mappings that move, are replaced or are inherited by a child are not registered there
- * any more, or not yet.  A page that is not there has no protection, and none is left behind for it:
- * a marker in its place would look like a page that is swapped out.  So only pages are protected that are found
- * to be there, and a page that comes later counts as written.
+ * The userfaultfd belongs to the memory of the task that makes it, so that one call is made inside;
+ * all else is done from outside.  Mappings that move, are replaced or are inherited by a child are
+ * not registered there any more, or not yet.  A page that is not there has no protection, and none
+ * is left behind for it: a marker in its place would look like a page that is swapped out.  So only
+ * pages are protected that are found to be there, and a page that comes later counts as written.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -89,8 +89,10 @@ static int check(int pagemap, uint64_t at)
 	return ioctl(pagemap, PAGEMAP_SCAN, &arg) < 0 ? -errno : 0;
 }
 
-/* A mapping that was moved (mremap) is not registered any more, but before Linux 6.14 its pages stay as they were
- * protected elsewhere. */
+/*
+ * A mapping that was moved (mremap) is not registered any more, but before Linux 6.14 its pages
+ * stay as they were protected elsewhere.
+ */
 static int take_up(int uffd, const struct ckpt_run *area)
 {
 	struct uffdio_register reg = {
@@ -103,8 +105,9 @@ static int take_up(int uffd, const struct ckpt_run *area)
 }
 
 /*
- * Areas that are registered already stay as they are.  One that can't be, such as that of a userfaultfd of the
- * program's own, counts as written; if not one can be, or the first is not where we look, it is another memory.
+ * Areas that are registered already stay as they are.  One that can't be, such as that of a
+ * userfaultfd of the program's own, counts as written; if not one can be, or the first is not where
+ * we look, it is another memory.
  */
 static int wp_cover(struct ckpt_space *s, int proc_fd, struct err *e)
 {

@@ -19,8 +19,8 @@
  *      the way into the kernel         jmp new, or as it is: it comes back by `int $0x80`, which works anywhere
  *      the ways back from handlers     as they are
  *
- * Where the kernel looks for the way back from it (sysenter), and what it gives handlers to return to, is in
- * the new one.
+ * Where the kernel looks for the way back from it (sysenter), and what it gives handlers to return
+ * to, is in the new one.
  *
  * r11 and rax are free at a function's entry (System V ABI), and a system call clobbers no more
  * than a function may.  No task is stopped inside the vDSO when it is frozen, so no return address
@@ -84,7 +84,7 @@ static size_t put_stub(uint8_t *code, const char *name)
 	return n + sizeof(enosys);
 }
 
-/* ---- of 32-bit programs ----------------------------------------------------------------------- */
+/* ---- of 32-bit programs ---------------------------------------------------------------------- */
 
 #define VSYSCALL "__kernel_vsyscall"
 
@@ -142,7 +142,7 @@ static void redirect_i386(uint8_t *code, const char *name, uint64_t from, uint64
 		put_stub_i386(code, name);
 }
 
-/* ---- both ------------------------------------------------------------------------------------- */
+/* ---- both ------------------------------------------------------------------------------------ */
 
 #define PATCH_MAX 22 /* the longest of the above */
 

@@ -4,24 +4,25 @@
  *
  * Theory of operation
  *
- * Where no time namespace does it, monotonic and boot time of a session that has moved are the host's and
- * something (struct ckpt_clocks).  Programs ask the vDSO, without any call that could be seen, so the vDSO
- * has to add it: a few instructions (vdso_clock_x86_64.S) lie in the room behind the end of its file, call
- * its own clock_gettime and add; and the symbol leads to them.  Its own code stays as it is, whatever it
- * looks like.
+ * Where no time namespace does it, monotonic and boot time of a session that has moved are the
+ * host's and something (struct ckpt_clocks).  Programs ask the vDSO, without any call that could be
+ * seen, so the vDSO has to add it: a few instructions (vdso_clock_x86_64.S) lie in the room behind
+ * the end of its file, call its own clock_gettime and add; and the symbol leads to them.  Its own
+ * code stays as it is, whatever it looks like.
  *
  *      .dynsym clock_gettime --.    .--> clock_gettime
  *                              |    |
  *                              '--> ours, offsets | room that boot.c needs
  *
- * That does for programs that have not begun yet.  One that has been rebuilt knows addresses in the vDSO
- * which it began with: there is code then that jumps to this one, by the same symbols (vdso.c).
+ * That does for programs that have not begun yet.  One that has been rebuilt knows addresses in the
+ * vDSO which it began with: there is code then that jumps to this one, by the same symbols
+ * (vdso.c).
  *
- * Where there is no room the symbol is gone, and programs ask the kernel, slower; so it is with those of
- * 32-bit programs.
+ * Where there is no room the symbol is gone, and programs ask the kernel, slower; so it is with
+ * those of 32-bit programs.
  *
- * What an image has as its vDSO may have been made so, on some host or other.  By what it was made of it is
- * known again (ckpt_vdso_likens).
+ * What an image has as its vDSO may have been made so, on some host or other.  By what it was made
+ * of it is known again (ckpt_vdso_likens).
  */
 #include <elf.h>
 #include <stddef.h>

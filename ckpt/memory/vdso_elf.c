@@ -105,7 +105,7 @@ static bool get_ehdr(struct vdso_elf *f, Elf64_Ehdr *ret)
 	return true;
 }
 
-/* ---- its parts --------------------------------------------------------------------------------- */
+/* ---- its parts ------------------------------------------------------------------------------- */
 
 static bool open_dynamic(struct vdso_elf *f, uint64_t offset, uint64_t size)
 {

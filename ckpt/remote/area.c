@@ -105,8 +105,8 @@ static void load_mmap(
 }
 
 /*
- * Makes the task map the area by the instruction at @insn, stops behind that.  These two steps of the
- * task (and the last one of the close) are the only ones it makes with registers that are not
+ * Makes the task map the area by the instruction at @insn, stops behind that.  These two steps of
+ * the task (and the last one of the close) are the only ones it makes with registers that are not
  * its own and no code of ours to put them back: nothing else happens in between.
  */
 static int call_mmap(struct remote *r, uint64_t insn, uint64_t hint, struct err *e)
@@ -178,8 +178,8 @@ static int write_code(struct remote *r, struct err *e)
 }
 
 /*
- * The same from behind the vDSO (boot.c), in two steps: 1 when there is no room for that.  The task stands at the
- * sentinel there.
+ * The same from behind the vDSO (boot.c), in two steps: 1 when there is no room for that.  The task
+ * stands at the sentinel there.
  */
 static int start_boot_mmap(struct remote *r, struct err *e)
 {
@@ -351,7 +351,10 @@ int remote_open_guarded(struct remote **ret, int proc_fd, pid_t tid, uint64_t hi
 	return open_new(ret, proc_fd, tid, hint, true, e);
 }
 
-/* What a step of one of many has come to: unless that is 0 it is no more among them, and the task as it was. */
+/*
+ * What a step of one of many has come to: unless that is 0 it is no more among them, and the task
+ * as it was.
+ */
 static void judge_step(struct remote **r, int k)
 {
 	if (k < 0) {
@@ -695,7 +698,9 @@ int remote_close(struct remote *r, struct err *e)
 	return c.k;
 }
 
-/* Some of @list from *at on: all, or such that each leaves its pages to another.  Returns how many. */
+/*
+ * Some of @list from *at on: all, or such that each leaves its pages to another.  Returns how many.
+ */
 static size_t pick(struct remote **list, size_t n, size_t *at, bool all, struct closing *c)
 {
 	size_t k = 0;

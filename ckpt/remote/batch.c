@@ -205,7 +205,10 @@ int remote_put_batch(struct remote *r, struct err *e)
 
 	if (r->where == GONE)
 		return remote_died(r, e);
-	/* Nothing has been added since the last one: an image may have left its caller nothing to ask. */
+	/*
+	 * Nothing has been added since the last one: an image may have left its caller nothing to
+	 * ask.
+	 */
 	begin_batch(r);
 	r->ran = true;
 	r->n_born = 0;

@@ -4,10 +4,10 @@
  *
  * Theory of operation
  *
- * When these are made no page of ours is in the task that could put its registers back, should the tracer
- * be killed meanwhile.  But behind the end of the vDSO there is room to the end of the page, which
- * nobody uses, and what is written there is the process's own (a private copy of that page stays with it).  So
- * a tiny executor is put there for the moment:
+ * When these are made no page of ours is in the task that could put its registers back, should the
+ * tracer be killed meanwhile.  But behind the end of the vDSO there is room to the end of the page,
+ * which nobody uses, and what is written there is the process's own (a private copy of that page
+ * stays with it).  So a tiny executor is put there for the moment:
  *
  *      syscall                 registers as the tracer loads them
  *      SYS_PODRUN_SENTINEL     the stop

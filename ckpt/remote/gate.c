@@ -5,12 +5,13 @@
  * Theory of operation
  *
  * While a tracer lives, whoever is not to run is stopped.  When it is killed all its tasks go on at
- * once: the one that runs a batch, to the end of it, and the others beside it.  Where that must not be
- * (what has been copied is about to replace what they write to), the others are given
- * registers with which they go on at a gate: they wait until a word is not 0, and then heal.
+ * once: the one that runs a batch, to the end of it, and the others beside it.  Where that must not
+ * be (what has been copied is about to replace what they write to), the others are given registers
+ * with which they go on at a gate: they wait until a word is not 0, and then heal.
  *
- * The word is written by the last call of the batch.  So that it is written under all circumstances,
- * the task that runs the batch is ready to do so before the first of the others gets to the gate:
+ * The word is written by the last call of the batch.  So that it is written under all
+ * circumstances, the task that runs the batch is ready to do so before the first of the others gets
+ * to the gate:
  *
  *      1  its registers: run the last call of the batch, and nothing else
  *      2  the others, one by one: to the gate
@@ -21,8 +22,8 @@
  * Each of these is one call that is done or not done.  A tracer that dies before 3 leaves a batch
  * that has not run and will not.
  *
- * The others can't share what heals, so each has pages laid out like the executor's (layout.h), of which
- * two are touched.  They are unmapped at the close, or stay as the only trace.
+ * The others can't share what heals, so each has pages laid out like the executor's (layout.h), of
+ * which two are touched.  They are unmapped at the close, or stay as the only trace.
  */
 #include "ckpt/remote/inside.h"
 
@@ -119,7 +120,10 @@ int remote_gate_open(
 	return 0;
 }
 
-/* From here on who goes on without us waits at the gate.  One that was killed is none to worry about. */
+/*
+ * From here on who goes on without us waits at the gate.  One that was killed is none to worry
+ * about.
+ */
 static void to_the_gate(const struct remote_gate *g, struct remote *other)
 {
 	struct user_regs_struct regs = other->regs;

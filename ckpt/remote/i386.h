@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * i386 - 32-bit code: its segment, and numbers of its system calls (asm/unistd_32.h, asm/segment.h).
+ * i386 - 32-bit code: its segment, and numbers of its system calls (asm/unistd_32.h,
+ * asm/segment.h).
  */
 #ifndef CKPT_REMOTE_I386_H
 #define CKPT_REMOTE_I386_H

@@ -102,12 +102,17 @@ int remote_set_mask(struct remote *r, uint64_t mask, struct err *e);
 
 enum want { WANT_SENTINEL, WANT_SYSCALL_STOP, WANT_EVENT_STOP, WANT_EXEC /* or the sentinel */ };
 
-/* Lets the task run, and does not wait: remote_go_until does, which is to follow with the same @want. */
+/*
+ * Lets the task run, and does not wait: remote_go_until does, which is to follow with the same
+ * @want.
+ */
 int remote_go(struct remote *r, enum want want, struct err *e);
 /* Lets the task run until it stands as wanted; all other stops on the way are passed. */
 int remote_go_until(struct remote *r, enum want want, struct err *e);
-/* From wherever it stands to a PTRACE_EVENT_STOP, by way of the call in orig_rax of @via.  The first half only starts,
- * and wants remote_go_until. */
+/*
+ * From wherever it stands to a PTRACE_EVENT_STOP, by way of the call in orig_rax of @via.  The
+ * first half only starts, and wants remote_go_until.
+ */
 int remote_go_to_event_stop(struct remote *r, const struct user_regs_struct *via, struct err *e);
 int remote_to_event_stop(struct remote *r, const struct user_regs_struct *via, struct err *e);
 /* Leaves the task as it was, for failures after it has been moved. */
@@ -145,8 +150,10 @@ int remote_finish_batch(struct remote *r, struct err *e);
 uint64_t remote_boot_place(struct remote *r);
 /* Writes it there, with what heals @r. */
 int remote_boot_put(struct remote *r, uint64_t at);
-/* One call with the registers @call, in two steps; its raw result in *ret.  The task stands at the sentinel then,
- * with registers that are not its own. */
+/*
+ * One call with the registers @call, in two steps; its raw result in *ret.  The task stands at the
+ * sentinel then, with registers that are not its own.
+ */
 int remote_boot_start(struct remote *r, const struct user_regs_struct *call, struct err *e);
 int remote_boot_wait(struct remote *r, uint64_t *ret, struct err *e);
 /* Once the task stands elsewhere. */
@@ -156,7 +163,9 @@ void remote_boot_wipe(struct remote *r);
 
 /* Lets a tracer write where the task itself may not; @mem: its /proc/PID/mem, or -1. */
 int remote_force(struct remote *r, int mem, uint64_t at, const void *data, size_t len);
-/* One more task in a PTRACE_EVENT_STOP, with its registers as they are; NULL and the story in @e. */
+/*
+ * One more task in a PTRACE_EVENT_STOP, with its registers as they are; NULL and the story in @e.
+ */
 struct remote *remote_observe(int proc_fd, pid_t tid, uint64_t area, struct err *e);
 
 #endif

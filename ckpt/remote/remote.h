@@ -34,29 +34,29 @@
  *
  * The pages stay mapped then, as the only trace (ckpt/mend.c removes them).
  *
- * The pages are shared by all tasks of a memory space.  They are mapped, and unmapped, by a call that is made from
- * behind the vDSO (boot.c), where healing is possible as well.  A task without a vDSO that has
- * room, and a guarded one, maps them by tracing one `syscall` instruction which it already has
- * (where it stands, or anywhere executable), and unmaps them by making munmap of the last sentinel
- * call: some 20 us each, which are unprotected.  So it is for one that is not dumpable or is being
- * single-stepped.
+ * The pages are shared by all tasks of a memory space.  They are mapped, and unmapped, by a call
+ * that is made from behind the vDSO (boot.c), where healing is possible as well.  A task without a
+ * vDSO that has room, and a guarded one, maps them by tracing one `syscall` instruction which it
+ * already has (where it stands, or anywhere executable), and unmaps them by making munmap of the
+ * last sentinel call: some 20 us each, which are unprotected.  So it is for one that is not
+ * dumpable or is being single-stepped.
  *
  * Signals are blocked while a batch runs (but for SIGSTOP, which is kept for the end, and
  * SIGKILL).
  *
  * A task may have seccomp filters of its own, which may kill it for any call.  All filters of a
  * session have a door in them (ckpt/filters.h): a call whose instruction pointer is PODRUN_DOOR
- * passes.  No instruction is there, so only a tracer can make such a call.  The remote of a *guarded*
- * task stops it at the entry of each call, where the kernel has not asked the filters yet, moves
- * the instruction pointer to the door, and back at the exit of the call: two more stops for each
- * call.  Between batches such a task heals like any other; if the tracer dies while a batch runs, its
- * filters decide what becomes of the executor's next call.
+ * passes.  No instruction is there, so only a tracer can make such a call.  The remote of a
+ * *guarded* task stops it at the entry of each call, where the kernel has not asked the filters
+ * yet, moves the instruction pointer to the door, and back at the exit of the call: two more stops
+ * for each call.  Between batches such a task heals like any other; if the tracer dies while a
+ * batch runs, its filters decide what becomes of the executor's next call.
  *
- * A 32-bit task runs the same executor, in the 64-bit code segment, and is put back into its own: at the
- * close by its registers, when healing by a far jump.  The first call, for which there is no code yet,
- * is made by an `int $0x80` of its own.  An interrupted call of its own can't take the sentinel's place, which is
- * one of x86-64: so between batches such a task stands in front of the instruction that makes the
- * call again.
+ * A 32-bit task runs the same executor, in the 64-bit code segment, and is put back into its own:
+ * at the close by its registers, when healing by a far jump.  The first call, for which there is no
+ * code yet, is made by an `int $0x80` of its own.  An interrupted call of its own can't take the
+ * sentinel's place, which is one of x86-64: so between batches such a task stands in front of the
+ * instruction that makes the call again.
  *
  * What the tracer must have done: PTRACE_SEIZE with TRACE_OPTIONS (trace.h), the task is under a
  * filter that answers the sentinel with RET_TRACE, and stands in a PTRACE_EVENT_STOP.
@@ -89,16 +89,17 @@ struct remote_area; /* the lent pages of one memory space; reference counted */
 #define REMOTE_DATA_SIZE (128 * 1024UL) /* arguments and results of one batch */
 
 /*
- * For the whole process: it is the tracer of podrun's own filter, which stops calls (RET_TRACE) for the
- * names in them.  Those of a batch have the host's names and are let through; -ENOSYS otherwise.
+ * For the whole process: it is the tracer of podrun's own filter, which stops calls (RET_TRACE) for
+ * the names in them.  Those of a batch have the host's names and are let through; -ENOSYS
+ * otherwise.
  */
 void remote_pass_traced(bool on);
 
 /* See above; ERR_UNFREEZABLE when the task has no memory to spare or no system call instruction. */
 int remote_open(struct remote **ret, int proc_fd, pid_t tid, uint64_t hint, struct err *e);
 /*
- * The same of @n tasks, none of which share memory, at the same time.  *ret[i] is NULL for one that could not be
- * opened this way, which is as it was: remote_open tells why, or does it.
+ * The same of @n tasks, none of which share memory, at the same time.  *ret[i] is NULL for one that
+ * could not be opened this way, which is as it was: remote_open tells why, or does it.
  */
 void remote_open_many(struct remote **ret, int proc_fd, const pid_t *tids, size_t n);
 /* The same for a task that has filters of its own. */
@@ -114,10 +115,11 @@ void remote_set_guarded(struct remote *r);
 int remote_open_left(struct remote **ret, int proc_fd, pid_t tid, uint64_t address,
 	const pid_t *others, size_t n_others, struct err *e);
 /*
- * Has the task call execve(2) of @path, with no arguments and no environment, and stops it before the
- * first instruction: it is another program from now on, with memory of its own, and *r another remote
- * of it, opened as by remote_open.  For a task that nobody shares memory with, before it has any state.
- * @options: what it is traced with.  On failure *r is of no more use, but to be forgotten.
+ * Has the task call execve(2) of @path, with no arguments and no environment, and stops it before
+ * the first instruction: it is another program from now on, with memory of its own, and *r another
+ * remote of it, opened as by remote_open.  For a task that nobody shares memory with, before it has
+ * any state. @options: what it is traced with.  On failure *r is of no more use, but to be
+ * forgotten.
  */
 int remote_reexec(
 	struct remote **r, const char *path, uint64_t hint, unsigned long options, struct err *e);
@@ -168,21 +170,24 @@ int remote_add(struct remote *r, long nr, uint64_t a0, uint64_t a1, uint64_t a2,
 int remote_add_args(struct remote *r, long nr, const struct remote_arg args[6]);
 
 /*
- * The same of a call of i386 (asm/unistd_32.h), as a 32-bit program makes it: what it notes is meant for such
- * a program.  Not for calls that make tasks.  The area lies below 4 GiB in 32-bit programs; where else this is
- * wanted the caller has put it there.
+ * The same of a call of i386 (asm/unistd_32.h), as a 32-bit program makes it: what it notes is
+ * meant for such a program.  Not for calls that make tasks.  The area lies below 4 GiB in 32-bit
+ * programs; where else this is wanted the caller has put it there.
  */
 int remote_add_i386(struct remote *r, long nr, uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3);
 /* Maps @len anonymous bytes where there is room, now: mmap(2), of which the kernel has two. */
 int remote_map(struct remote *r, long *ret_addr, uint64_t len, int prot, int flags, struct err *e);
-/* 0 if a task with these registers, in a PTRACE_EVENT_STOP and not touched since, can be gone on with: it runs
- * plain 64-bit or 32-bit code, and no call of i386 of a 64-bit program.  ERR_UNFREEZABLE otherwise. */
+/*
+ * 0 if a task with these registers, in a PTRACE_EVENT_STOP and not touched since, can be gone on
+ * with: it runs plain 64-bit or 32-bit code, and no call of i386 of a 64-bit program.
+ * ERR_UNFREEZABLE otherwise.
+ */
 int remote_judge_code(pid_t tid, const struct user_regs_struct *regs, struct err *e);
 
 /*
- * Room for @len bytes (8-aligned) in the task, valid for the batch being prepared.  *ret_local is our copy:
- * what is in it when the batch starts is what the calls see, and after remote_run it holds what
- * they left there.  NULL when the data area is full.
+ * Room for @len bytes (8-aligned) in the task, valid for the batch being prepared.  *ret_local is
+ * our copy: what is in it when the batch starts is what the calls see, and after remote_run it
+ * holds what they left there.  NULL when the data area is full.
  */
 void *remote_data(struct remote *r, size_t len, uint64_t *ret_addr);
 /* The same, filled with a copy of @data; returns the address in the task, 0 when full. */
@@ -190,14 +195,16 @@ uint64_t remote_put(struct remote *r, const void *data, size_t len);
 uint64_t remote_put_str(struct remote *r, const char *s);
 
 /*
- * Runs the batch; all results are available until the next remote_add, remote_data or remote_put.  @stop_on_error ends the
- * batch at the first call that fails (later results read as -ECANCELED).  Returns 0 when the
- * batch ran (calls in it may have failed), negative when the task could not run it (it died).
+ * Runs the batch; all results are available until the next remote_add, remote_data or remote_put.
+ * @stop_on_error ends the batch at the first call that fails (later results read as -ECANCELED).
+ * Returns 0 when the batch ran (calls in it may have failed), negative when the task could not run
+ * it (it died).
  */
 int remote_run(struct remote *r, bool stop_on_error, struct err *e);
 /*
- * The same in two steps, so that many tasks run theirs at the same time: all are started, then waited for.
- * One that was started must be waited for before anything else is done with it; one that was not must not be.
+ * The same in two steps, so that many tasks run theirs at the same time: all are started, then
+ * waited for. One that was started must be waited for before anything else is done with it; one
+ * that was not must not be.
  */
 int remote_start(struct remote *r, bool stop_on_error, struct err *e);
 int remote_wait(struct remote *r, struct err *e);
@@ -255,10 +262,15 @@ void remote_close_all(struct remote **list, size_t n);
  */
 int remote_note(struct remote *r, uint64_t note, struct err *e);
 uint64_t remote_left_note(pid_t tid, uint64_t area);
-/* Does @vma of task @tid, which is nobody's remote, begin with the pages of one whose tracer was killed? */
+/*
+ * Does @vma of task @tid, which is nobody's remote, begin with the pages of one whose tracer was
+ * killed?
+ */
 bool remote_is_left(pid_t tid, const struct proc_vma *vma);
-/* The same for what was behind the vDSO of @tid for the first or the last call: its place, or 0; and away
- * with it, when nobody is in there. */
+/*
+ * The same for what was behind the vDSO of @tid for the first or the last call: its place, or 0;
+ * and away with it, when nobody is in there.
+ */
 #define REMOTE_BOOT_SIZE 384UL
 uint64_t remote_boot_left(int proc_fd, pid_t tid);
 void remote_boot_remove(int proc_fd, pid_t tid, uint64_t at);

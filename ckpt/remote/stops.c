@@ -39,8 +39,8 @@ void remote_pass_traced(bool on)
 
 /*
  * A seccomp stop of a call other than the sentinel comes from a filter of the session's own with
- * RET_TRACE.  Its tracer can't be there, and without one the kernel answers ENOSYS.  Where names are
- * rewritten it comes from podrun's filter, whose tracer we are: our calls mean what they say.
+ * RET_TRACE.  Its tracer can't be there, and without one the kernel answers ENOSYS.  Where names
+ * are rewritten it comes from podrun's filter, whose tracer we are: our calls mean what they say.
  */
 static bool is_sentinel(struct remote *r)
 {
@@ -59,9 +59,9 @@ static bool is_sentinel(struct remote *r)
 /*
  * A signal was about to be delivered although all are blocked: what is it?  0 to go on.
  *
- * SIGSTOP can't be blocked.  It is let through: the process is stopped, which it shows once we are gone, however we go,
- * and runs until then as we let it run.  Where names are rewritten who lets it go on must know of that, and ends with
- * the session: there it is kept for then.
+ * SIGSTOP can't be blocked.  It is let through: the process is stopped, which it shows once we are
+ * gone, however we go, and runs until then as we let it run.  Where names are rewritten who lets it
+ * go on must know of that, and ends with the session: there it is kept for then.
  */
 static int judge_signal(struct remote *r, int sig, struct err *e)
 {
@@ -130,7 +130,10 @@ static int judge_stop(struct remote *r, int status, enum want want, struct err *
 		return is_sentinel(r) && (want == WANT_SENTINEL || want == WANT_EXEC);
 	case PTRACE_EVENT_EXEC:
 		r->execed = true;
-		/* Another thread's, which has taken the number: that one is somebody else's to deal with. */
+		/*
+		 * Another thread's, which has taken the number: that one is somebody else's to deal
+		 * with.
+		 */
 		return want == WANT_EXEC ? 1 : remote_died(r, e);
 	case PTRACE_EVENT_STOP:
 		return want == WANT_EVENT_STOP;

@@ -39,9 +39,12 @@ static int body_read(void *arg)
 	return read(*(int *)arg, &c, 1) == 1 && c == 'x' ? 0 : 2;
 }
 
-/* ---- the same in 32-bit code ------------------------------------------------------------------ */
+/* ---- the same in 32-bit code ----------------------------------------------------------------- */
 
-/* Both end by exit(2): 7 and 0 if all registers are as they were.  ebx: what it looks at, or reads from. */
+/*
+ * Both end by exit(2): 7 and 0 if all registers are as they were.  ebx: what it looks at, or reads
+ * from.
+ */
 __asm__(".pushsection .rodata\n"
 	".code32\n"
 	"code_32_begin:\n"
@@ -126,7 +129,7 @@ static int body_try_32(void *arg)
 	return ret > 0 ? 0 : 1;
 }
 
-/* ---- killing the tracer ----------------------------------------------------------------------- */
+/* ---- killing the tracer ---------------------------------------------------------------------- */
 
 /* How many requests the tracer may still make; it is killed before the next.  -1: any number. */
 static long requests_left = -1;

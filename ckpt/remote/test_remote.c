@@ -552,7 +552,7 @@ static void tasks_heal_when_the_tracer_dies(void **state)
 	munmap(go, 4096);
 }
 
-/* ---- a batch that has its memory for itself --------------------------------------------------- */
+/* ---- a batch that has its memory for itself -------------------------------------------------- */
 
 struct counting {
 	_Atomic uint64_t count, stop;

@@ -36,8 +36,8 @@ int trace_set_mask(pid_t tid, uint64_t mask);
 int trace_wait(int proc_fd, pid_t tid, uint64_t deadline_ns, int *ret_status);
 
 /*
- * SIGKILL to a task that the calling thread traces.  Its number may be another's by now: then nothing
- * happens.
+ * SIGKILL to a task that the calling thread traces.  Its number may be another's by now: then
+ * nothing happens.
  */
 void trace_kill(pid_t tid);
 
@@ -45,9 +45,10 @@ void trace_kill(pid_t tid);
 bool trace_gone(int proc_fd, pid_t tid);
 
 /*
- * True if @tid, in a stop, has made a call for which a seccomp filter kills it (SECCOMP_RET_KILL_*):
- * the kernel has marked it (SECCOMP_MODE_DEAD of kernel/seccomp.c), a forced SIGSYS is pending, and
- * any call that is made in it is its end.  Nothing but that end can come: it is let run.
+ * True if @tid, in a stop, has made a call for which a seccomp filter kills it
+ * (SECCOMP_RET_KILL_*): the kernel has marked it (SECCOMP_MODE_DEAD of kernel/seccomp.c), a forced
+ * SIGSYS is pending, and any call that is made in it is its end.  Nothing but that end can come: it
+ * is let run.
  */
 bool trace_doomed(int proc_fd, pid_t tid);
 

@@ -6,8 +6,9 @@
  * Theory of operation
  *
  * `podrun view --native` starts it with the command that is the line to the display server
- * (native_line.h).  One thread reads and decodes into a picture in memory; this one owns the window:
- * it copies what has changed into a texture, scales that to the window, and sends what is typed.
+ * (native_line.h).  One thread reads and decodes into a picture in memory; this one owns the
+ * window: it copies what has changed into a texture, scales that to the window, and sends what is
+ * typed.
  *
  * A key goes with the keysym of what it writes: SDL tells that as text right behind the key, if the
  * key writes something.  Text without a key comes from an input method and is typed.  A key that is

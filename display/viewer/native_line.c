@@ -4,7 +4,8 @@
  *
  * The line's thread waits for the socket; both threads send, and neither ever waits for that: what
  * does not fit is kept, and goes when there is room.  A server that reads nothing for so long that
- * more than OUT_MAX is kept is left, and another line is tried; with its connection all keys come up.
+ * more than OUT_MAX is kept is left, and another line is tried; with its connection all keys come
+ * up.
  */
 #include "display/viewer/native_line.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The device is opened when there is something to play.  SDL plays what is queued: when that has run
- * dry, a little silence goes first, so that the next packets may be late; when there is too much,
- * for the line has stood still and then sent everything at once, packets are dropped.
+ * The device is opened when there is something to play.  SDL plays what is queued: when that has
+ * run dry, a little silence goes first, so that the next packets may be late; when there is too
+ * much, for the line has stood still and then sent everything at once, packets are dropped.
  */
 #include "display/viewer/native_sound.h"
 

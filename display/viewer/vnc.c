@@ -2,13 +2,13 @@
 /*
  * Theory of operation
  *
- * The decoder's picture is libvncserver's framebuffer; what changes there is marked.  One loop waits
- * for the display server and for VNC viewers, and lets libvncserver do what there is to do. The
- * library keeps a callback's state in the screen, whose screenData is ours.
+ * The decoder's picture is libvncserver's framebuffer; what changes there is marked.  One loop
+ * waits for the display server and for VNC viewers, and lets libvncserver do what there is to do.
+ * The library keeps a callback's state in the screen, whose screenData is ours.
  *
  * VNC says wheels as buttons; a press of one is a notch.  Keys and buttons come up when a viewer is
- * gone that has typed or clicked: one that has not been let in changes nothing.  The library looks at
- * its viewers' descriptors by select(2), and minds no limit of that: there are CLIENTS at most.
+ * gone that has typed or clicked: one that has not been let in changes nothing.  The library looks
+ * at its viewers' descriptors by select(2), and minds no limit of that: there are CLIENTS at most.
  */
 #include "display/viewer/vnc.h"
 

@@ -2,9 +2,9 @@
 /*
  * strangers - connections of people that nobody has admitted, of which there are only so many.
  *
- * Anybody may connect to --listen, and say nothing.  Who comes when there is no room takes the place
- * of the one that has been there for longest, among those of his own address if they have their share,
- * else of the address with most: whoever fills all places stands in his own way.
+ * Anybody may connect to --listen, and say nothing.  Who comes when there is no room takes the
+ * place of the one that has been there for longest, among those of his own address if they have
+ * their share, else of the address with most: whoever fills all places stands in his own way.
  */
 #ifndef DISPLAY_WEB_STRANGERS_H
 #define DISPLAY_WEB_STRANGERS_H
@@ -30,7 +30,9 @@ void *display_strangers_add(
 	struct display_strangers *s, void *who, const struct sockaddr_storage *a);
 /* He has been admitted, or is gone; nothing if he is not known. */
 void display_strangers_remove(struct display_strangers *s, const void *who);
-/* The one of an address with most who has been there for longest, forgotten from now on, or NULL. */
+/*
+ * The one of an address with most who has been there for longest, forgotten from now on, or NULL.
+ */
 void *display_strangers_least_welcome(struct display_strangers *s);
 
 #endif

@@ -2,9 +2,10 @@
 /*
  * Theory of operation
  *
- * XCB polls without a timeout and goes on after signals, so nothing but the connection's end gets it
- * out of there: a timer's signal shuts the socket down, which a handler may do (signal-safety(7)).
- * As with SIGBUS (framebuffer.c) a handler has nothing but variables of the file.
+ * XCB polls without a timeout and goes on after signals, so nothing but the connection's end gets
+ * it out of there: a timer's signal shuts the socket down, which a handler may do
+ * (signal-safety(7)). As with SIGBUS (framebuffer.c) a handler has nothing but variables of the
+ * file.
  */
 #include "display/x/patience.h"
 

@@ -17,8 +17,8 @@ int display_x_open(int dir, const char *path, int flags);
 
 /*
  * Connects to display @number with the cookie of the session's clients.  @files: the session's own
- * files.  -EAGAIN and the like while the X server is not there yet; waits for one that is for @ms at
- * most, and returns -ETIMEDOUT then.
+ * files.  -EAGAIN and the like while the X server is not there yet; waits for one that is for @ms
+ * at most, and returns -ETIMEDOUT then.
  */
 int display_x_reach(int files, unsigned number, unsigned ms, xcb_connection_t **ret, struct err *e);
 

@@ -91,7 +91,7 @@ static struct source *of(struct display_source *s)
 	return (struct source *)s;
 }
 
-/* ---- whether it answers ------------------------------------------------------------------------ */
+/* ---- whether it answers ---------------------------------------------------------------------- */
 
 static void doubt(struct source *s)
 {
@@ -130,8 +130,8 @@ static void end(struct source *s)
 }
 
 /*
- * Whoever has sent something, or waited for a reply, may have read events and replies that no socket
- * tells of any more: to be called by all but look().
+ * Whoever has sent something, or waited for a reply, may have read events and replies that no
+ * socket tells of any more: to be called by all but look().
  */
 static void look_soon(struct source *s)
 {
@@ -203,7 +203,9 @@ static void take_size(struct source *s, int width, int height)
 	s->width = width;
 	s->height = height;
 	display_x_framebuffer_trim(&s->framebuffer, s->options.shm, width, height);
-	/* Whoever has had that size before, and none of those between, has another picture of it. */
+	/*
+	 * Whoever has had that size before, and none of those between, has another picture of it.
+	 */
 	pixman_region32_fini(&s->damaged);
 	pixman_region32_init_rect(&s->damaged, 0, 0, (unsigned)width, (unsigned)height);
 	s->events->resized(s->arg);

@@ -132,8 +132,10 @@ void cli_ago(int64_t when, char *ret, size_t size);
 void cli_bytes(uint64_t bytes, char *ret, size_t size);
 /* Says on stderr what is not as it was, in one line; nothing if that is empty. */
 void cli_say_note(const char *note);
-/* Says on stderr that names are rewritten, because the host has no @lacking; nothing if that is empty.
- * @root: its root directory, which has no layer over it then; or "". */
+/*
+ * Says on stderr that names are rewritten, because the host has no @lacking; nothing if that is
+ * empty. @root: its root directory, which has no layer over it then; or "".
+ */
 void cli_say_lacking(const char *lacking, const char *root);
 
 /* ---- the session that is meant when none is named */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * podrun kill ends a session; with -s it sends a signal to its command, or with a VPID to that process
- * (KILL by default).
+ * podrun kill ends a session; with -s it sends a signal to its command, or with a VPID to that
+ * process (KILL by default).
  */
 #include <signal.h>
 #include <stddef.h>

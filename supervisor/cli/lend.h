@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * lend - the way back to this host's gateway, for a session that migrate moves away from it with its connections.
+ * lend - the way back to this host's gateway, for a session that migrate moves away from it with
+ * its connections.
  *
  *      lend_begin      starts `podrun gateway --lend` for a session that needs it
  *      lend_await      the session can be attached at the other host
@@ -26,8 +27,8 @@ struct lend {
 	}
 
 /*
- * Session @name goes to @host by the shell's words @ssh, where @podrun is.  Nothing is begun for one that has no
- * connections at this host's gateway, and nothing fails.
+ * Session @name goes to @host by the shell's words @ssh, where @podrun is.  Nothing is begun for
+ * one that has no connections at this host's gateway, and nothing fails.
  */
 void lend_begin(struct lend *l, struct cli *c, const char *name, const char *host, const char *ssh,
 	const char *podrun);
@@ -38,8 +39,8 @@ void lend_keep(struct lend *l);
 void lend_end(struct lend *l);
 
 /*
- * The TCP ports at which others may look for the session by its name in DNS (--dns-update) when it has been
- * moved, as vnet/forward.h wants them; NULL: none.  Freed by the caller.
+ * The TCP ports at which others may look for the session by its name in DNS (--dns-update) when it
+ * has been moved, as vnet/forward.h wants them; NULL: none.  Freed by the caller.
  */
 char *lend_ports(struct cli *c, const char *name);
 /* It was moved to @host, without connections: leaves a forwarder behind for a while. */

@@ -63,7 +63,10 @@ static bool find_claim(const struct paths *p, const char *name, struct vnet_clai
 	return found;
 }
 
-/* Nobody will come for its connections.  A gateway that is not there, or knows nothing of them, has none. */
+/*
+ * Nobody will come for its connections.  A gateway that is not there, or knows nothing of them, has
+ * none.
+ */
 static void end_connections(const struct paths *p, const struct vnet_claim *claim)
 {
 	struct vnet_client *client;
@@ -79,8 +82,8 @@ static void end_connections(const struct paths *p, const struct vnet_claim *clai
 }
 
 /*
- * What --dns-update said of one that is suspended here, or NULL: its name will lead nowhere.  Of one
- * that ended its gateway has said so; with one on another host the addresses are that host's.
+ * What --dns-update said of one that is suspended here, or NULL: its name will lead nowhere.  Of
+ * one that ended its gateway has said so; with one on another host the addresses are that host's.
  */
 static char *find_name(const struct client_session *s)
 {

@@ -623,7 +623,10 @@ static int converse(struct cli *c, const struct run_options *o, Pb__Config *conf
 	return r;
 }
 
-/* Of the host's own files root's home is closed where there is no layer over them: then it is still the caller's. */
+/*
+ * Of the host's own files root's home is closed where there is no layer over them: then it is still
+ * the caller's.
+ */
 static void keep_home(const Pb__Config *c)
 {
 	const char *ours = getenv("HOME");
@@ -638,8 +641,8 @@ static void keep_home(const Pb__Config *c)
 }
 
 /*
- * The kernel's names could not be had, which *e is about: is it for want of namespaces, and can @config be
- * without them?  Then it says so, once, and what else is the host's.
+ * The kernel's names could not be had, which *e is about: is it for want of namespaces, and can
+ * @config be without them?  Then it says so, once, and what else is the host's.
  */
 static int fall_back(const struct run_options *o, Pb__Config *config, struct err *e)
 {

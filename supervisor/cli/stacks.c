@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * podrun stacks: the session stands still for some milliseconds while ckpt looks at it.  That is done here, for
- * whoever started a session may trace it; where names are rewritten it is traced already, and who does so looks.
+ * podrun stacks: the session stands still for some milliseconds while ckpt looks at it.  That is
+ * done here, for whoever started a session may trace it; where names are rewritten it is traced
+ * already, and who does so looks.
  */
 #include <stddef.h>
 #include <string.h>

@@ -4,8 +4,8 @@
  *
  * A poll loop over the supervisor's connection, our stdin and a signalfd.  The connection is
  * non-blocking and stdin is read only when everything before has gone out: both directions may be
- * full at the same time, and each must drain without the other.  Writing to our own stdout may block;
- * then the supervisor stops reading from the command, as with a pipe.
+ * full at the same time, and each must drain without the other.  Writing to our own stdout may
+ * block; then the supervisor stops reading from the command, as with a pipe.
  *
  * A terminal is put into raw mode while the command's terminal is attached to it, and put back
  * whatever happens but SIGKILL.
@@ -67,7 +67,10 @@ void stream_size(uint32_t *ret_rows, uint32_t *ret_cols)
 static int sent(struct stream *s, int r, struct err *e)
 {
 	s->unsent = r == 1;
-	/* The supervisor has closed: what it said before, or that it said nothing, is yet to be read. */
+	/*
+	 * The supervisor has closed: what it said before, or that it said nothing, is yet to be
+	 * read.
+	 */
 	if (r == -EPIPE || r == -ECONNRESET) {
 		s->input_open = false;
 		*e = (struct err){0};

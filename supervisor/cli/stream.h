@@ -20,9 +20,9 @@ struct stream_options {
 };
 
 /*
- * Relays between our stdio and the command until it ends, after the request has been sent: first comes
- * `started`.  Returns the command's exit code, 126 or 127
- * where it could not be run, or negative errno with @e.  @c is made non-blocking.
+ * Relays between our stdio and the command until it ends, after the request has been sent: first
+ * comes `started`.  Returns the command's exit code, 126 or 127 where it could not be run, or
+ * negative errno with @e.  @c is made non-blocking.
  */
 int stream_run(struct proto_conn *c, const struct stream_options *o, struct err *e);
 

@@ -11,8 +11,8 @@
  *                                          <-   "ACK\n"
  *      (ends its own)
  *
- * Instead of an answer there may be "FAIL MESSAGE\n".  Until GO is sent the source may run on; after
- * that an unanswered GO is in doubt, and both sides stay frozen.
+ * Instead of an answer there may be "FAIL MESSAGE\n".  Until GO is sent the source may run on;
+ * after that an unanswered GO is in doubt, and both sides stay frozen.
  */
 #ifndef SUPERVISOR_CLI_TRANSFER_H
 #define SUPERVISOR_CLI_TRANSFER_H
@@ -30,14 +30,19 @@ struct err;
 /* A line without its newline: 0, or -ECONNRESET at the end. */
 int transfer_read_line(int fd, char line[TRANSFER_MAX_LINE]);
 int transfer_write_line(int fd, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Something else that is looked at meanwhile: @ready is called when @fd is readable, until it returns false. */
+/*
+ * Something else that is looked at meanwhile: @ready is called when @fd is readable, until it
+ * returns false.
+ */
 struct transfer_watch {
 	int fd;
 	bool (*ready)(void *ctx);
 	void *ctx;
 };
-/* Copies chunks from one side of ssh: @from until its end, as chunks to @to, with the empty one.  @w may be
- * NULL. */
+/*
+ * Copies chunks from one side of ssh: @from until its end, as chunks to @to, with the empty one.
+ * @w may be NULL.
+ */
 int transfer_send_image(int from, int to, const struct transfer_watch *w);
 /* The other way round; 0 once the empty chunk came, -EPIPE when @to takes no more. */
 int transfer_receive_image(int from, int to);

@@ -103,7 +103,9 @@ static char *moved_to(struct view_way *w)
 
 /* ---- on another host */
 
-/* In the child: becomes ssh, with @sock as its stdin and stdout, and @said for what it says or -1. */
+/*
+ * In the child: becomes ssh, with @sock as its stdin and stdout, and @said for what it says or -1.
+ */
 static void become_ssh(const char *script, const char *host, const char *remote, int sock, int said)
 {
 	sigset_t none;
@@ -174,7 +176,10 @@ static const char *last_line(struct buf *said)
 	return strncmp(line, "podrun: ", 8) == 0 ? line + 8 : line;
 }
 
-/* Until @sock has something, or its end; what comes of @said meanwhile is collected.  True if it has. */
+/*
+ * Until @sock has something, or its end; what comes of @said meanwhile is collected.  True if it
+ * has.
+ */
 static bool hear(int sock, int said, struct buf *ret)
 {
 	struct pollfd all[] = {{sock, POLLIN, 0}, {said, POLLIN, 0}};

@@ -24,8 +24,8 @@ void view_way_fini(struct view_way *w);
  */
 int view_way_connect(void *way, struct err *e);
 /*
- * Says what is in the way, if a connection would lead to no display.  Another host is asked, too: what
- * ssh or podrun there have to say becomes the error.
+ * Says what is in the way, if a connection would lead to no display.  Another host is asked, too:
+ * what ssh or podrun there have to say becomes the error.
  */
 int view_way_try(struct view_way *w, struct err *e);
 /* Our stdin and stdout become the stream's ends, until either closes. */

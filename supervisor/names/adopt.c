@@ -3,11 +3,11 @@
  * Theory of operation
  *
  * A file of the host below the session's layer belongs to nobody inside, so that the kernel neither
- * lets root change it nor copies it up (EPERM, EACCES, EOVERFLOW) - though its directory is the session's,
- * and the file could be removed and written anew.  That is what happens here, just before a call
- * that changes the file or gives it another name: a copy with the same name, contents, mode and
- * times takes its place and is the session's.  Then the kernel goes on with the call.  So dpkg can
- * make its backup links, and `chmod`, `mv` and editors work in /usr.
+ * lets root change it nor copies it up (EPERM, EACCES, EOVERFLOW) - though its directory is the
+ * session's, and the file could be removed and written anew.  That is what happens here, just
+ * before a call that changes the file or gives it another name: a copy with the same name,
+ * contents, mode and times takes its place and is the session's.  Then the kernel goes on with the
+ * call.  So dpkg can make its backup links, and `chmod`, `mv` and editors work in /usr.
  *
  * Only overlays are touched: what -v shows are the host's real files.  What can't be read can't be
  * adopted.  A descriptor opened before keeps the old file; a hard link of it stays behind.

@@ -2,7 +2,8 @@
 /*
  * lookup - the files that the calls of a session are about.  Private to the handlers.
  *
- * All return O_PATH descriptors to close, or a negative errno: then the kernel shall say what is wrong.
+ * All return O_PATH descriptors to close, or a negative errno: then the kernel shall say what is
+ * wrong.
  */
 #ifndef SUPERVISOR_NAMES_LOOKUP_H
 #define SUPERVISOR_NAMES_LOOKUP_H

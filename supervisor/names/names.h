@@ -37,9 +37,10 @@ const char *names_class_name(enum names_class class);
 const char *names_class_holder(enum names_class class);
 
 /*
- * The table for a session.  Under kernel names everything is held by the kernel, but users for a root inside, who has
- * more ids than the one that is mapped; without namespaces users are translated wherever they are not the caller's own,
- * and time where the session has come from elsewhere.
+ * The table for a session.  Under kernel names everything is held by the kernel, but users for a
+ * root inside, who has more ids than the one that is mapped; without namespaces users are
+ * translated wherever they are not the caller's own, and time where the session has come from
+ * elsewhere.
  */
 struct names names_choose(const struct world_config *c);
 /* Refuses what this version can't translate. */

@@ -3,10 +3,10 @@
  * Theory of operation
  *
  * All files of a session really belong to its one user.  chown(2) by root inside records the
- * virtual owner in an extended attribute of the file, user.podrun.owner = "uid:gid", which moves with
- * the session's files; stat(2) shows it.  What has none belongs to whoever looks: to root, files
- * are root's, and a daemon that has dropped its rights finds the directory it has just made its own
- * (postgres insists).  What belongs to other users of the host stays nobody's.
+ * virtual owner in an extended attribute of the file, user.podrun.owner = "uid:gid", which moves
+ * with the session's files; stat(2) shows it.  What has none belongs to whoever looks: to root,
+ * files are root's, and a daemon that has dropped its rights finds the directory it has just made
+ * its own (postgres insists).  What belongs to other users of the host stays nobody's.
  *
  * Symlinks, sockets and devices can't carry the attribute: their chown succeeds and says nothing.
  *

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Calls about owners that the supervisor answers under kernel names.  The theory of operation is in owners.c.
+ * Calls about owners that the supervisor answers under kernel names.  The theory of operation is in
+ * owners.c.
  *
  * A stat whose answer the kernel would give as well is left to it: all of root's until the first
  * owner is recorded, and every one that fails.

@@ -15,9 +15,9 @@
  *      RLIMIT_LOCKS   real | effective << 16 | saved << 32 | MARK << 48        uids (MARK + 1: keeps caps)
  *      RLIMIT_RSS     real | effective << 16 | saved << 32 | groups << 48      gids
  *
- * So they are inherited without a race, cost one system call to look up, and move with the session's
- * rlimits in an image, whoever holds the names where it is made and resumed.  Sets of supplementary
- * groups are kept here, and move in the record of its world.
+ * So they are inherited without a race, cost one system call to look up, and move with the
+ * session's rlimits in an image, whoever holds the names where it is made and resumed.  Sets of
+ * supplementary groups are kept here, and move in the record of its world.
  */
 #include "supervisor/names/users.h"
 

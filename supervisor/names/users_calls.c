@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Calls about users that the supervisor answers under kernel names.  The theory of operation is in users.c. */
+/*
+ * Calls about users that the supervisor answers under kernel names.  The theory of operation is in
+ * users.c.
+ */
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>

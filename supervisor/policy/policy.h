@@ -73,7 +73,8 @@ static inline bool policy_rule_is_about(const struct policy_rule *r, int nr, uns
 
 /*
  * What happens to a call instead where a class of names is translated by the rewriter
- * (supervisor/rewrite) and no rule matches.  Of several rows for a call the first whose class is translated counts.
+ * (supervisor/rewrite) and no rule matches.  Of several rows for a call the first whose class is
+ * translated counts.
  */
 struct policy_translated {
 	uint16_t nr;
@@ -87,13 +88,16 @@ const struct policy_translated *policy_find_translated(int nr, unsigned translat
 
 /*
  * i386: its own numbers, up to where those of all architectures are the same (POLICY_SAME_FROM).  A
- * 32-bit program is as confined as a 64-bit one (int 0x80 works in every process): nearly every call
- * is *like* one of x86-64, which says what happens to it, rules on arguments and translation included.
- * Structures in memory may differ; that concerns who looks at them (supervisor/rewrite/compat.h).
+ * 32-bit program is as confined as a 64-bit one (int 0x80 works in every process): nearly every
+ * call is *like* one of x86-64, which says what happens to it, rules on arguments and translation
+ * included. Structures in memory may differ; that concerns who looks at them
+ * (supervisor/rewrite/compat.h).
  */
 #define POLICY_SAME_FROM 424
-/* The classes whose calls are translated for 32-bit programs, too.  Under kernel names root inside is for
- * 64-bit ones. */
+/*
+ * The classes whose calls are translated for 32-bit programs, too.  Under kernel names root inside
+ * is for 64-bit ones.
+ */
 #define POLICY_CLASSES32                                                       \
 	(NAMES_BIT(NAMES_PID) | NAMES_BIT(NAMES_IPC) | NAMES_BIT(NAMES_FILE) | \
 		NAMES_BIT(NAMES_HOST) | NAMES_BIT(NAMES_TIME))

@@ -437,8 +437,10 @@ const size_t policy_n_calls = ARRAY_SIZE(policy_calls);
 
 #define LOW32 0xffffffffU
 
-/* Mounts, and what a process sees of its control group, can't be rebuilt inside a sandbox; the others can
- * (ckpt/nested.h), but where the kernel holds no names there are none. */
+/*
+ * Mounts, and what a process sees of its control group, can't be rebuilt inside a sandbox; the
+ * others can (ckpt/nested.h), but where the kernel holds no names there are none.
+ */
 #define NO_NAMESPACE(nr, flag)                                                                     \
 	{                                                                                          \
 		nr, 0, flag, flag, POLICY_EPERM, "one namespace of this kind"                      \

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The calls of i386.  Most are those of x86-64 under other numbers; of several generations of a call
- * (16 or 32 bits of a user's number, 32 or 64 of a file's size or of time) each is like the one that
- * x86-64 has.
+ * The calls of i386.  Most are those of x86-64 under other numbers; of several generations of a
+ * call (16 or 32 bits of a user's number, 32 or 64 of a file's size or of time) each is like the
+ * one that x86-64 has.
  */
 #include "supervisor/policy/policy.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What a filter does with the calls that take or return names, where no namespace holds those.  Calls
- * of which only some arguments matter are in policy_rules.
+ * What a filter does with the calls that take or return names, where no namespace holds those.
+ * Calls of which only some arguments matter are in policy_rules.
  */
 #include "supervisor/policy/policy.h"
 

@@ -2,8 +2,8 @@
 /*
  * answers - the calls that the rewriter answers in the task's place.  Private to rewrite/.
  *
- * The filter hands them over by user notification, half as dear as a stop: who am I, who is that, and
- * signals.  What a handler decides depends on the call's registers alone.
+ * The filter hands them over by user notification, half as dear as a stop: who am I, who is that,
+ * and signals.  What a handler decides depends on the call's registers alone.
  */
 #ifndef SUPERVISOR_REWRITE_ANSWERS_H
 #define SUPERVISOR_REWRITE_ANSWERS_H
@@ -64,8 +64,10 @@ bool attributes_asked(const struct seccomp_data *data);
 #define ANSWERS_MAX 512
 /* All of them, whatever the room; returns how many. */
 size_t answers_list(long ret[ANSWERS_MAX]);
-/* While all stand still, ANSWERS_LEND(key, N) made in a task gives it our descriptor N (ckpt/lend.h).  A
- * new key; the one before, and any other number, is none any more. */
+/*
+ * While all stand still, ANSWERS_LEND(key, N) made in a task gives it our descriptor N
+ * (ckpt/lend.h).  A new key; the one before, and any other number, is none any more.
+ */
 #define ANSWERS_LEND SYS_getpgrp
 uint64_t answers_lend(struct rewrite *rw);
 /* Is @nr one of them? */

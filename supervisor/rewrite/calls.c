@@ -63,7 +63,10 @@ int call_replace(const struct tasks *t, enum number_sort sort, unsigned long lon
 		return 0;
 	if (number != 0 && host == 0)
 		return -ESRCH;
-	/* What means the same on the host, as -1 does to wait4(2), stays as it was said, in 32 or 64 bits. */
+	/*
+	 * What means the same on the host, as -1 does to wait4(2), stays as it was said, in 32 or
+	 * 64 bits.
+	 */
 	if (host != number)
 		*value = (unsigned long long)(long long)host;
 	return 0;
@@ -170,7 +173,9 @@ static int enter_waitid(struct rewrite *rw, struct task *task, struct user_regs_
 	}
 }
 
-/* Whom nobody has a number for, as a snapshot's copy of memory, was no child of its: it waits on. */
+/*
+ * Whom nobody has a number for, as a snapshot's copy of memory, was no child of its: it waits on.
+ */
 static void wait_again(const struct task *task, struct user_regs_struct *regs)
 {
 	regs->rax = task->compat.is ? task->compat.raw.orig_rax : regs->orig_rax;
@@ -339,8 +344,10 @@ static size_t find_credentials(const struct task *task, const char *control, siz
 
 enum { SENT, SENT_BACK, RECEIVED };
 
-/* In credentials that are sent the session's names become the host's, at the exit of the call they are put back;
- * in those received they are the host's.  0 or -EPERM. */
+/*
+ * In credentials that are sent the session's names become the host's, at the exit of the call they
+ * are put back; in those received they are the host's.  0 or -EPERM.
+ */
 static int rename_ucred(struct rewrite *rw, struct task *task, struct ucred *cred, int how)
 {
 	struct tasks *t = &rw->tasks;
@@ -601,7 +608,10 @@ static void leave_birth(struct task *task)
 	compat_set_result(task->host, task->call.extra ? (long)task->call.extra : -EAGAIN);
 }
 
-/* What is a question now is never interrupted (answers.h): rewriter.c would not know it by its own number. */
+/*
+ * What is a question now is never interrupted (answers.h): rewriter.c would not know it by its own
+ * number.
+ */
 static void leave_unpacked(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
 	if ((long long)regs->rax == -ERESTARTSYS)

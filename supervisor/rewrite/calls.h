@@ -45,10 +45,10 @@ struct rewrite_call {
 	int error;		    /* of a number that nobody has: negative */
 	/*
 	 * What the registers alone do not say.  enter: 0, 1 if nothing will have to be put back,
-	 * CALL_DONE if regs->rax is the result already, CALL_LEFT if the task has made it and stands in a
-	 * PTRACE_EVENT_STOP behind it (or will), CALL_GONE if it can't be touched any more, CALL_EXECED if
-	 * another thread has called exec and stands in its event under the number, or the error that the call
-	 * returns unmade.
+	 * CALL_DONE if regs->rax is the result already, CALL_LEFT if the task has made it and
+	 * stands in a PTRACE_EVENT_STOP behind it (or will), CALL_GONE if it can't be touched any
+	 * more, CALL_EXECED if another thread has called exec and stands in its event under the
+	 * number, or the error that the call returns unmade.
 	 */
 	int (*enter)(struct rewrite *rw, struct task *task, struct user_regs_struct *regs);
 	void (*leave)(struct rewrite *rw, struct task *task, struct user_regs_struct *regs);
@@ -102,8 +102,9 @@ int calls_enter_clock(struct rewrite *rw, struct task *task, struct user_regs_st
 const struct rewrite_call *rewrite_call_find(int nr);
 
 /*
- * At the entry of a call, the task in its PTRACE_EVENT_SECCOMP stop.  0 if it has to be stopped at the
- * exit, where rewrite_call_leave is due; 1 if not; CALL_LEFT; CALL_EXECED; CALL_GONE: there may be no @task any more.
+ * At the entry of a call, the task in its PTRACE_EVENT_SECCOMP stop.  0 if it has to be stopped at
+ * the exit, where rewrite_call_leave is due; 1 if not; CALL_LEFT; CALL_EXECED; CALL_GONE: there may
+ * be no @task any more.
  */
 int rewrite_call_enter(struct rewrite *rw, struct task *task);
 void rewrite_call_leave(struct rewrite *rw, struct task *task);
@@ -132,8 +133,8 @@ int call_replace(const struct tasks *t, enum number_sort sort, unsigned long lon
 /* A number in memory which the call has left there becomes the session's. */
 void call_rename(const struct tasks *t, const struct task *task, uint64_t addr);
 /*
- * One that the call will read; call_back_at, a row's leave, puts the session's back.  Only for what the
- * kernel checks once more: another thread may change it meanwhile.  0, -EFAULT or -ESRCH.
+ * One that the call will read; call_back_at, a row's leave, puts the session's back.  Only for what
+ * the kernel checks once more: another thread may change it meanwhile.  0, -EFAULT or -ESRCH.
  */
 int call_host_at(struct tasks *t, struct task *task, enum number_sort sort, uint64_t addr);
 void call_back_at(struct rewrite *rw, struct task *task, struct user_regs_struct *regs);

@@ -17,7 +17,9 @@
 
 #define RED_ZONE 128 /* below the stack's end, a function's own: x86-64 psABI */
 #define SECOND	 1000000000LL
-/* Behind these seconds, 136 years, there is no difference between one point in time and the next. */
+/*
+ * Behind these seconds, 136 years, there is no difference between one point in time and the next.
+ */
 #define NEVER	   (1LL << 32)
 #define NO_VDSO	   1
 #define MAX_TIMERS (1u << 20) /* bytes of /proc/PID/timers */
@@ -95,8 +97,9 @@ static int put_in_place(struct task *task, struct times *t, uint64_t addr)
 }
 
 /*
- * At *arg there are @n times, of which the last is a point in time of @clock.  Points it at a copy that says the
- * host's, below the stack, where that reaches so far and the call as well.  1: the kernel may have it as it is.
+ * At *arg there are @n times, of which the last is a point in time of @clock.  Points it at a copy
+ * that says the host's, below the stack, where that reaches so far and the call as well.  1: the
+ * kernel may have it as it is.
  */
 static int lend(const struct rewrite *rw, struct task *task, const struct user_regs_struct *regs,
 	unsigned long long *arg, size_t n, int clock)

@@ -73,9 +73,9 @@ int clocks_begin(struct clocks *c, const struct ckpt_clocks *offset)
 }
 
 /*
- * What a program that begins finds on its stack, in words of @width: the number of its arguments, pointers to them
- * and to its environment, each with a NULL behind, and pairs (the auxiliary vector).  Of the latter the address of
- * its vDSO; 0: there is none.
+ * What a program that begins finds on its stack, in words of @width: the number of its arguments,
+ * pointers to them and to its environment, each with a NULL behind, and pairs (the auxiliary
+ * vector).  Of the latter the address of its vDSO; 0: there is none.
  */
 static uint64_t told_vdso(const struct task *task, uint64_t sp, size_t width)
 {

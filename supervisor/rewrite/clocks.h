@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * clocks - monotonic and boot time of a session that no time namespace carries on.  Private to rewrite/.
+ * clocks - monotonic and boot time of a session that no time namespace carries on.  Private to
+ * rewrite/.
  *
- * Where a session has come from, its clocks said one thing, and this host's say another; the difference is
- * told when it is resumed, and 0 for one that begins here: then nothing of all this happens, and its filter
- * knows nothing of clocks.  What the kernel's time namespaces do (time_namespaces(7)) is done in three places:
+ * Where a session has come from, its clocks said one thing, and this host's say another; the
+ * difference is told when it is resumed, and 0 for one that begins here: then nothing of all this
+ * happens, and its filter knows nothing of clocks.  What the kernel's time namespaces do
+ * (time_namespaces(7)) is done in three places:
  *
  *      the vDSO     adds it to what it tells (ckpt/memory/vdso_clock.c): in those that have been rebuilt from the
  *                   start, in a program that begins when its exec is told (clocks_execed); children inherit it
@@ -12,11 +14,11 @@
  *      deadlines    points in time of calls that wait or set timers are the host's when the kernel reads
  *                   them: the task stops at the call, and another timespec is put in the place of its own
  *
- * A duration is the same on either clock, and nearly all waits say one; the filter lets them pass, and a
- * futex(2) that waits for ever.
+ * A duration is the same on either clock, and nearly all waits say one; the filter lets them pass,
+ * and a futex(2) that waits for ever.
  *
- * A vDSO that can't tell the time on this host (some clock sources) asks the kernel itself, and what is added
- * comes on top of that: such a call is known by where it comes from.
+ * A vDSO that can't tell the time on this host (some clock sources) asks the kernel itself, and
+ * what is added comes on top of that: such a call is known by where it comes from.
  */
 #ifndef SUPERVISOR_REWRITE_CLOCKS_H
 #define SUPERVISOR_REWRITE_CLOCKS_H

@@ -335,7 +335,7 @@ int compat_fill_stat(int nr, const struct stat *st, union compat_any_stat *ret)
 	return nr >= STAT && nr <= FSTAT ? fill_old(st, &ret->old) : fill_large(st, &ret->large);
 }
 
-/* ---- what only a 32-bit call tells ------------------------------------------------------------ */
+/* ---- what only a 32-bit call tells ----------------------------------------------------------- */
 
 static long by_interrupt(int nr, uint32_t a, uint32_t b, uint32_t c)
 {

@@ -5,15 +5,15 @@
  *      ebx ecx edx esi edi ebp   ->   rdi rsi rdx r10 r8 r9
  *      getpid is 20              ->   getpid is 39 (supervisor/policy: what a call is like)
  *
- * A 32-bit program makes them, by int 0x80 or through the vDSO, and so may 64-bit code by int 0x80: the
- * kernel says which it was, the code segment does not.  Whoever deals with a call sees it as
+ * A 32-bit program makes them, by int 0x80 or through the vDSO, and so may 64-bit code by int 0x80:
+ * the kernel says which it was, the code segment does not.  Whoever deals with a call sees it as
  * x86-64's, with the upper halves zero, and need not know, unless it looks at a structure in memory
  * that has pointers or longs in it.  Those structures are here.  What a task gets back are its own
  * registers, all of each.
  *
- * Two calls of i386 stand for many others, one for each operation on sockets and one for System V's.  They
- * become those (compat_calls.c), so that arguments in memory are read once, and the filter is asked again
- * about the call that is made.
+ * Two calls of i386 stand for many others, one for each operation on sockets and one for System
+ * V's.  They become those (compat_calls.c), so that arguments in memory are read once, and the
+ * filter is asked again about the call that is made.
  */
 #ifndef SUPERVISOR_REWRITE_COMPAT_H
 #define SUPERVISOR_REWRITE_COMPAT_H
@@ -41,16 +41,20 @@ struct compat_call {
 /* ---- registers ------------------------------------------------------------------------------ */
 
 /*
- * Of task @host, which stands in a call or has just left one.  At the entry of a call of x86-64 they are the number,
- * arguments, result, rip and rsp; the others are 0.  0 or a negative errno.
+ * Of task @host, which stands in a call or has just left one.  At the entry of a call of x86-64
+ * they are the number, arguments, result, rip and rsp; the others are 0.  0 or a negative errno.
  */
 int compat_get(pid_t host, struct compat_call *c, struct user_regs_struct *ret);
-/* The same of one whose call began as @c.  Of one that leaves a call of x86-64 the result, rip and rsp are read, and @c
- * has them from now on; the others are as @c knows them, or 0. */
+/*
+ * The same of one whose call began as @c.  Of one that leaves a call of x86-64 the result, rip and
+ * rsp are read, and @c has them from now on; the others are as @c knows them, or 0.
+ */
 int compat_get_again(pid_t host, struct compat_call *c, struct user_regs_struct *ret);
 /* Of one that makes another task, or is made: all of them. */
 int compat_get_birth(pid_t host, struct compat_call *c, struct user_regs_struct *ret);
-/* It makes the call that @regs say; @c has these registers from now on, also after compat_set_back. */
+/*
+ * It makes the call that @regs say; @c has these registers from now on, also after compat_set_back.
+ */
 void compat_set(pid_t host, struct compat_call *c, const struct user_regs_struct *regs);
 /* Its own registers come back, with the result of @regs. */
 void compat_set_back(pid_t host, struct compat_call *c, const struct user_regs_struct *regs);

@@ -50,7 +50,10 @@ static int unpack_sockets(const struct task *task, struct user_regs_struct *regs
 
 enum { SEMGET = 2, SEMCTL, MSGGET = 13, MSGCTL, SHMGET = 23, SHMCTL };
 
-/* The structures are those that all C libraries have asked for since 1999; of the others there is none. */
+/*
+ * The structures are those that all C libraries have asked for since 1999; of the others there is
+ * none.
+ */
 #define IPC_64 0x100
 
 static int unpack_control(struct user_regs_struct *regs, int nr, unsigned long long id,
@@ -119,7 +122,7 @@ int compat_unpack(struct task *task, struct user_regs_struct *regs)
 	return r;
 }
 
-/* ---- what x86-64 has in other ways ------------------------------------------------------------- */
+/* ---- what x86-64 has in other ways ----------------------------------------------------------- */
 
 /* Its arguments are in memory: perhaps it shares something. */
 static int enter_old_mmap(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)

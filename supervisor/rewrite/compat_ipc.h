@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * compat_ipc - what shmctl(2) and its like tell and take in memory of 32-bit programs.  Private to rewrite/.
- * The kernel's asm-generic/compat.h and asm/compat.h.
+ * compat_ipc - what shmctl(2) and its like tell and take in memory of 32-bit programs.  Private to
+ * rewrite/. The kernel's asm-generic/compat.h and asm/compat.h.
  */
 #ifndef SUPERVISOR_REWRITE_COMPAT_IPC_H
 #define SUPERVISOR_REWRITE_COMPAT_IPC_H

@@ -5,8 +5,9 @@
  * Strict mode can't be had by a task that has a filter already, which all of a session have; so a
  * filter takes its place that says the same (ckpt_filters_strict), as under kernel names.
  *
- * By a call of i386 a task installs filters itself, as they are, and the table is foreign from then on.  Strict mode is
- * installed from its own stack: who changed it there meanwhile would only be less confined by what is its own.
+ * By a call of i386 a task installs filters itself, as they are, and the table is foreign from then
+ * on.  Strict mode is installed from its own stack: who changed it there meanwhile would only be
+ * less confined by what is its own.
  */
 #include "supervisor/rewrite/confine.h"
 
@@ -102,8 +103,10 @@ static int install(struct rewrite *rw, struct task *task, uint32_t flags,
 	return r == 0 ? CALL_LEFT : CALL_GONE;
 }
 
-/* A copy of the program at @addr: what we can't read or understand the kernel refuses with these errors.
- * -E2BIG: it has no room for a door. */
+/*
+ * A copy of the program at @addr: what we can't read or understand the kernel refuses with these errors.
+ * -E2BIG: it has no room for a door.
+ */
 static int copy_program(
 	const struct task *task, uint64_t addr, struct sock_filter **ret, size_t *ret_n)
 {

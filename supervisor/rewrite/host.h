@@ -2,9 +2,9 @@
 /*
  * host - what the session takes for the name of its host, and of its domain.  Private to rewrite/.
  *
- * uname(2) is made by the task itself, for the rest of what it says is the kernel's (personality(2) changes
- * some), and the two names are put over the host's when it returns.  To change them is for a root inside,
- * as in a uts namespace.
+ * uname(2) is made by the task itself, for the rest of what it says is the kernel's (personality(2)
+ * changes some), and the two names are put over the host's when it returns.  To change them is for
+ * a root inside, as in a uts namespace.
  */
 #ifndef SUPERVISOR_REWRITE_HOST_H
 #define SUPERVISOR_REWRITE_HOST_H

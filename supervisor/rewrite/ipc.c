@@ -64,7 +64,7 @@ static void remove_all(uint64_t tag)
 		remove_queue(tag, slot);
 }
 
-/* ---- marks on the disk ------------------------------------------------------------------------ */
+/* ---- marks on the disk ----------------------------------------------------------------------- */
 
 /* Which namespace the objects are in: of this boot of this host, this one. */
 static int tell_place(char ret[64])
@@ -169,7 +169,7 @@ static int make_mark(struct ipc *i, const char *state_dir, struct err *e)
 	return r < 0 ? err_errno(e, r, "cannot write %s", i->mark) : 0;
 }
 
-/* ---- beginning and end ------------------------------------------------------------------------ */
+/* ---- beginning and end ----------------------------------------------------------------------- */
 
 int ipc_create(struct ipc **ret, struct err *e)
 {
@@ -217,7 +217,7 @@ struct ipc_names *ipc_table(const struct ipc *i)
 	return i->names;
 }
 
-/* ---- made again ------------------------------------------------------------------------------- */
+/* ---- made again ------------------------------------------------------------------------------ */
 
 int ipc_restore(struct ipc_names *n, enum ipc_sort sort, int id, key_t key, uint64_t size,
 	unsigned mode, unsigned more, struct err *e)

@@ -3,8 +3,8 @@
  * System V calls that the task makes itself: they wait, or attach memory, or leave something to be
  * undone at its end.
  *
- * The id is the first argument of each; a number that is none of the session's never gets to the kernel.
- * Whoever has used an object is noted at the exit, for when somebody asks after its end.
+ * The id is the first argument of each; a number that is none of the session's never gets to the
+ * kernel. Whoever has used an object is noted at the exit, for when somebody asks after its end.
  */
 #include <errno.h>
 #include <sys/syscall.h>
@@ -83,11 +83,11 @@ static void leave_msg(struct rewrite *rw, struct task *task, struct user_regs_st
 	leave(rw, IPC_MSG, task, (long long)regs->rax);
 }
 
-/* ---- ipc(2) of i386 --------------------------------------------------------------------------- */
+/* ---- ipc(2) of i386 -------------------------------------------------------------------------- */
 
 /*
- * Those that wait or attach (compat_unpack has made other calls of the rest); their id is the second
- * argument.
+ * Those that wait or attach (compat_unpack has made other calls of the rest); their id is the
+ * second argument.
  */
 static int sort_of(uint64_t call)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ipc_ckpt - what ckpt has to know of a session's System V objects and queues.  Private to rewrite/.
+ * ipc_ckpt - what ckpt has to know of a session's System V objects and queues.  Private to
+ * rewrite/.
  *
- * In an ipc namespace of the session's own whoever freezes it has all rights.  Here he is an owner like any
- * other, and modes apply to him: so each object that its owner may not read and write has a wider mode from
- * the moment it is listed, or made again, to ipc_ckpt_close.  The tasks stand still for so long; the table has
- * the mode that the session knows.
+ * In an ipc namespace of the session's own whoever freezes it has all rights.  Here he is an owner
+ * like any other, and modes apply to him: so each object that its owner may not read and write has
+ * a wider mode from the moment it is listed, or made again, to ipc_ckpt_close.  The tasks stand
+ * still for so long; the table has the mode that the session knows.
  */
 #ifndef SUPERVISOR_REWRITE_IPC_CKPT_H
 #define SUPERVISOR_REWRITE_IPC_CKPT_H

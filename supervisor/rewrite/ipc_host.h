@@ -24,7 +24,10 @@ union ipc_status {
 
 /* shmget(2), semget(2), msgget(2); @size is in bytes or semaphores. */
 int ipc_host_get(enum ipc_sort sort, key_t key, uint64_t size, int flags);
-/* The same for an object that must not be there yet; @flags of its creator.  -EINVAL for IPC_PRIVATE. */
+/*
+ * The same for an object that must not be there yet; @flags of its creator.  -EINVAL for
+ * IPC_PRIVATE.
+ */
 int ipc_host_make(enum ipc_sort sort, key_t key, uint64_t size, int flags);
 /* shmctl(2), semctl(2) of a whole set, msgctl(2). */
 int ipc_host_ctl(enum ipc_sort sort, int id, int command, void *arg);
@@ -32,8 +35,9 @@ int ipc_host_ctl(enum ipc_sort sort, int id, int command, void *arg);
 int ipc_host_stat(enum ipc_sort sort, int id, union ipc_status *ret);
 
 /*
- * Forgets @o if the host has it no more: a removed segment that nobody is attached to any longer, or an
- * object that somebody outside has removed.  False if it was forgotten.  Notes that a segment is removed.
+ * Forgets @o if the host has it no more: a removed segment that nobody is attached to any longer,
+ * or an object that somebody outside has removed.  False if it was forgotten.  Notes that a segment
+ * is removed.
  */
 bool ipc_host_has(struct ipc_names *n, enum ipc_sort sort, struct ipc_object *o);
 

@@ -22,8 +22,10 @@ struct family {
 	int in_use;
 	int high; /* slots above were never used */
 	uint16_t seq;
-	/* By the place in the host's own table, which is the low part of its id; if that has more places
-	 * than ours (ipcmni_extend), two may be mixed up. */
+	/*
+	 * By the place in the host's own table, which is the low part of its id; if that has more
+	 * places than ours (ipcmni_extend), two may be mixed up.
+	 */
 	bool mixed;
 	uint16_t by_place[IPC_SLOTS];
 	struct ipc_object objects[IPC_SLOTS];

@@ -6,15 +6,15 @@
  *      key 0x4711 -> id 32769 = slot 1  -> key that no other session uses, id 7340034
  *      /queue                 = slot 0  -> /podrun-TAG-0
  *
- * The session's ids are given as a fresh ipc namespace gives them (ipc/util.c of the kernel): a slot, in a
- * circle that grows with what is in use, and a sequence number that counts the rounds; the id is
- * sequence * 32768 + slot.  On the host an object has a key that follows from the slot and from the session's
- * tag, a random number.  So whatever a session has made can be found by whoever knows its tag, also
- * when who made it was killed in the middle.
+ * The session's ids are given as a fresh ipc namespace gives them (ipc/util.c of the kernel): a
+ * slot, in a circle that grows with what is in use, and a sequence number that counts the rounds;
+ * the id is sequence * 32768 + slot.  On the host an object has a key that follows from the slot
+ * and from the session's tag, a random number.  So whatever a session has made can be found by
+ * whoever knows its tag, also when who made it was killed in the middle.
  *
- * The table is in memory shared with processes forked after it was made.  One process changes it (the
- * rewriter, or whoever rebuilds the session before that); the others look when it stands still or is gone.
- * Pages that nobody wrote to take no memory.
+ * The table is in memory shared with processes forked after it was made.  One process changes it
+ * (the rewriter, or whoever rebuilds the session before that); the others look when it stands still
+ * or is gone. Pages that nobody wrote to take no memory.
  */
 #ifndef SUPERVISOR_REWRITE_IPC_NAMES_H
 #define SUPERVISOR_REWRITE_IPC_NAMES_H
@@ -44,7 +44,10 @@ struct ipc_object {
 	uint64_t size; /* bytes of a segment, semaphores of a set */
 };
 
-/* 0, or -ENOMEM with @e set.  ipc_names_free takes what it made, or NULL, in each process for itself. */
+/*
+ * 0, or -ENOMEM with @e set.  ipc_names_free takes what it made, or NULL, in each process for
+ * itself.
+ */
 int ipc_names_create(struct ipc_names **ret, uint64_t tag, struct err *e);
 void ipc_names_free(struct ipc_names *n);
 uint64_t ipc_names_tag(const struct ipc_names *n);
@@ -52,19 +55,24 @@ uint64_t ipc_names_tag(const struct ipc_names *n);
 /* ---- System V ------------------------------------------------------------------------------- */
 
 /*
- * The slot that the next object gets, or -ENOSPC.  From then on ipc_names_high counts it.  ipc_names_skip: it can't be used, for
- * a stranger has its key on the host.
+ * The slot that the next object gets, or -ENOSPC.  From then on ipc_names_high counts it.
+ * ipc_names_skip: it can't be used, for a stranger has its key on the host.
  */
 int ipc_names_next(struct ipc_names *n, enum ipc_sort sort);
 void ipc_names_skip(struct ipc_names *n, enum ipc_sort sort, int slot);
-/* Takes the slot that ipc_names_next told.  The caller fills in what it is, but for the host's id. */
+/*
+ * Takes the slot that ipc_names_next told.  The caller fills in what it is, but for the host's id.
+ */
 struct ipc_object *ipc_names_add(struct ipc_names *n, enum ipc_sort sort, int slot);
 /* One that had @id before the session moved here; NULL if that can't be, or is taken. */
 struct ipc_object *ipc_names_restore(struct ipc_names *n, enum ipc_sort sort, int id);
 void ipc_names_set_host(struct ipc_names *n, enum ipc_sort sort, struct ipc_object *o, int host);
 void ipc_names_remove(struct ipc_names *n, enum ipc_sort sort, struct ipc_object *o);
 
-/* The key on the host of the object in @slot; 0 (IPC_PRIVATE) for one slot in 2^32, which can't be used. */
+/*
+ * The key on the host of the object in @slot; 0 (IPC_PRIVATE) for one slot in 2^32, which can't be
+ * used.
+ */
 key_t ipc_names_host_key(uint64_t tag, int slot);
 
 /* NULL if there is none; @id may be anything. */

@@ -3,8 +3,9 @@
  * Theory of operation
  *
  * A line begins with key and id; shm and msg have the numbers of two processes.  All between is
- * passed on as the kernel has written it (the formats are in ipc/shm.c, sem.c and msg.c), so that widths are
- * right and a column of a newer kernel is not lost.  The kernel lists by slot, and so does this.
+ * passed on as the kernel has written it (the formats are in ipc/shm.c, sem.c and msg.c), so that
+ * widths are right and a column of a newer kernel is not lost.  The kernel lists by slot, and so
+ * does this.
  */
 #include "supervisor/rewrite/ipc_proc.h"
 
@@ -88,7 +89,10 @@ static struct line *find_lines(struct ipc_names *n, enum ipc_sort sort, char *te
 	return lines;
 }
 
-/* Two numbers of processes behind @skip columns; @first, if not 0, is told in place of the first one. */
+/*
+ * Two numbers of processes behind @skip columns; @first, if not 0, is told in place of the first
+ * one.
+ */
 static void put_users(struct buf *ret, const struct ipc_names *n, const struct numbers *numbers,
 	const char *rest, const char *skip, pid_t first)
 {

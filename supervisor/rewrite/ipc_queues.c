@@ -4,8 +4,9 @@
  *
  * Theory of operation
  *
- * The rewriter opens the queue that stands for the name on the host and puts the descriptor into the
- * task in one step with the answer (SECCOMP_ADDFD_FLAG_SEND): nobody sees one without the other.
+ * The rewriter opens the queue that stands for the name on the host and puts the descriptor into
+ * the task in one step with the answer (SECCOMP_ADDFD_FLAG_SEND): nobody sees one without the
+ * other.
  *
  * The kernel opens queues for us as it would for the task: same user, same limits of the user; the
  * task's umask is put on for that long.  What mq_open(2) says of a bad name is said here
@@ -34,7 +35,7 @@ struct kernel_attr {
 	long flags, max_messages, max_size, messages, reserved[4];
 };
 
-/* ---- what the task says ------------------------------------------------------------------------- */
+/* ---- what the task says ---------------------------------------------------------------------- */
 
 /* Up to the end of a page at a time: nothing need be behind it. */
 static int read_name(const struct question *q, uint64_t addr, char ret[PATH_MAX])
@@ -91,7 +92,7 @@ static mode_t asker_umask(const struct question *q)
 	return at ? (mode_t)strtoul(at + strlen("\nUmask:"), NULL, 8) & 0777 : 077;
 }
 
-/* ---- on the host -------------------------------------------------------------------------------- */
+/* ---- on the host ----------------------------------------------------------------------------- */
 
 static int host_open(const struct question *q, int slot, int flags, struct kernel_attr *attr)
 {
@@ -113,7 +114,7 @@ static int host_unlink(const struct question *q, int slot)
 	return syscall(SYS_mq_unlink, name) < 0 ? -errno : 0;
 }
 
-/* ---- the calls ---------------------------------------------------------------------------------- */
+/* ---- the calls ------------------------------------------------------------------------------- */
 
 /* The value of the call, which is on its way already when this returns one. */
 static int put_into_task(struct question *q, int fd)

@@ -5,9 +5,10 @@
  * Theory of operation
  *
  * What shmget(2) and its like decide about a key is decided here, in the order of ipcget() of the
- * kernel's ipc/util.c; making an object is left to the kernel, with all its checks.  Of the commands
- * of shmctl(2) and its like each is a row of a table: what it does on the host, and what in the answer has to
- * be the session's.  Sizes are the kernel's structures for 64-bit programs, which are the C library's.
+ * kernel's ipc/util.c; making an object is left to the kernel, with all its checks.  Of the
+ * commands of shmctl(2) and its like each is a row of a table: what it does on the host, and what
+ * in the answer has to be the session's.  Sizes are the kernel's structures for 64-bit programs,
+ * which are the C library's.
  *
  * A segment that was removed goes when the last who is attached leaves, of which nobody tells.  So
  * those are looked for when a new one is made and when all are listed.
@@ -56,7 +57,7 @@ static void forget_removed(struct ipc_names *n)
 	}
 }
 
-/* ---- get -------------------------------------------------------------------------------------- */
+/* ---- get ------------------------------------------------------------------------------------- */
 
 /* ipc_check_perms(): everybody in the session is the owner. */
 static long find(const struct ipc_names *n, enum ipc_sort sort, const struct ipc_object *o,
@@ -73,7 +74,10 @@ static long find(const struct ipc_names *n, enum ipc_sort sort, const struct ipc
 	return ipc_names_id(n, sort, o);
 }
 
-/* On the host.  Returns the slot it has, or a negative errno; where a stranger has a key, the next one is tried. */
+/*
+ * On the host.  Returns the slot it has, or a negative errno; where a stranger has a key, the next
+ * one is tried.
+ */
 static int make_host(
 	struct ipc_names *n, enum ipc_sort sort, uint64_t size, int flags, int *ret_host)
 {
@@ -140,7 +144,7 @@ static long on_msgget(struct question *q)
 	return get(q, IPC_MSG, 0, question_arg(q, 1));
 }
 
-/* ---- control: what all sorts have --------------------------------------------------------------- */
+/* ---- control: what all sorts have ------------------------------------------------------------ */
 
 /* One call of shmctl(2) and its like. */
 struct control {
@@ -258,8 +262,8 @@ static long on_set(const struct control *c)
 }
 
 /*
- * Freeing a large segment takes as long as its pages are many, some 80 ms a gigabyte, and all other calls would
- * wait for it: a thread does it.
+ * Freeing a large segment takes as long as its pages are many, some 80 ms a gigabyte, and all other
+ * calls would wait for it: a thread does it.
  */
 struct removal {
 	struct rewrite *rw;
@@ -324,7 +328,7 @@ static long on_plain(const struct control *c)
 	return ipc_host_ctl(c->sort, c->o->host, c->command, NULL);
 }
 
-/* ---- control: of all objects at once ------------------------------------------------------------ */
+/* ---- control: of all objects at once --------------------------------------------------------- */
 
 static long highest(const struct control *c)
 {
@@ -420,7 +424,7 @@ static long on_msg_info(const struct control *c)
 	return question_write(c->q, c->arg, &info, sizeof(info)) < 0 ? -EFAULT : highest(c);
 }
 
-/* ---- control: semaphores ------------------------------------------------------------------------ */
+/* ---- control: semaphores --------------------------------------------------------------------- */
 
 static long semctl_number(const struct control *c, uint64_t value)
 {
@@ -474,7 +478,7 @@ static long on_set_all(const struct control *c)
 	return r;
 }
 
-/* ---- control: the table ------------------------------------------------------------------------- */
+/* ---- control: the table ---------------------------------------------------------------------- */
 
 /* What @id of struct control is. */
 enum said { SAID_ID, SAID_SLOT, SAID_NOTHING };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Two arrays, one for each direction, indexed by the number itself: the host has at most 4 Mi tasks.
- * Only pages that are written to take memory.
+ * Two arrays, one for each direction, indexed by the number itself: the host has at most 4 Mi
+ * tasks. Only pages that are written to take memory.
  */
 #include "supervisor/rewrite/numbers.h"
 

@@ -2,13 +2,13 @@
 /*
  * numbers - the numbers of a session's tasks where no pid namespace holds them.
  *
- * A number is given to a task when it is born and stays with it for life (Zap, section 3): 1 is pid 1,
- * the next is one more than the last, and after the highest comes 300 again, as in the kernel
- * (pid_namespaces(7)).  It is the name of a process, a thread, a process group and a session alike, so
- * it lives as long as any of them.
+ * A number is given to a task when it is born and stays with it for life (Zap, section 3): 1 is pid
+ * 1, the next is one more than the last, and after the highest comes 300 again, as in the kernel
+ * (pid_namespaces(7)).  It is the name of a process, a thread, a process group and a session alike,
+ * so it lives as long as any of them.
  *
- * The table is in memory shared with processes forked after it was made.  One process changes it; the
- * others look, and may see a change half an instant late.
+ * The table is in memory shared with processes forked after it was made.  One process changes it;
+ * the others look, and may see a change half an instant late.
  */
 #ifndef SUPERVISOR_REWRITE_NUMBERS_H
 #define SUPERVISOR_REWRITE_NUMBERS_H
@@ -21,7 +21,9 @@ struct err;
 
 struct numbers;
 
-/* 0, or -ENOMEM with @e set.  numbers_free takes what it made, or NULL, in each process for itself. */
+/*
+ * 0, or -ENOMEM with @e set.  numbers_free takes what it made, or NULL, in each process for itself.
+ */
 int numbers_create(struct numbers **ret, struct err *e);
 void numbers_free(struct numbers *n);
 

@@ -2,9 +2,9 @@
 /*
  * Theory of operation
  *
- * The thread that traces waits in waitpid(2), for which nothing can be watched besides.  So a thread of
- * its own receives the orders, and signals to the other one until that has seen it; a signal
- * that comes just before the wait would be lost.
+ * The thread that traces waits in waitpid(2), for which nothing can be watched besides.  So a
+ * thread of its own receives the orders, and signals to the other one until that has seen it; a
+ * signal that comes just before the wait would be lost.
  */
 #include "supervisor/rewrite/orders.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A call to take a mutex goes through these steps; at the end of each the word is looked at, and the
- * task gets it if it is free by then:
+ * A call to take a mutex goes through these steps; at the end of each the word is looked at, and
+ * the task gets it if it is free by then:
  *
  *      SET     the bit is set
  *      SLEEP   FUTEX_WAIT_BITSET until the word changes or somebody is woken at it
@@ -25,7 +25,9 @@
 #define ERESTARTSYS	      512 /* linux/errno.h of the kernel */
 #define ERESTARTNOINTR	      513
 #define ERESTART_RESTARTBLOCK 516
-/* The bit FUTEX_WAITERS is set; whatever the word was before, nobody is woken (no number is -2048). */
+/*
+ * The bit FUTEX_WAITERS is set; whatever the word was before, nobody is woken (no number is -2048).
+ */
 #define SET_WAITERS                                                                                \
 	((uint32_t)(FUTEX_OP_OR | FUTEX_OP_OPARG_SHIFT) << 28 | FUTEX_OP_CMP_EQ << 24 | 31 << 12 | \
 		0x800)
@@ -274,7 +276,10 @@ static void leave_unlock(struct task *task, struct user_regs_struct *regs)
 	regs->rax = 0;
 }
 
-/* Where the mutex can't be had at once the kernel, too, may say EAGAIN: the caller takes it himself. */
+/*
+ * Where the mutex can't be had at once the kernel, too, may say EAGAIN: the caller takes it
+ * himself.
+ */
 static void leave_condition(struct task *task, struct user_regs_struct *regs)
 {
 	uint64_t addr = task->call.args[4];
@@ -312,8 +317,10 @@ void pi_leave(struct rewrite *rw, struct task *task, struct user_regs_struct *re
 
 /* ---- ends ----------------------------------------------------------------------------------- */
 
-/* Who is told comes out of its sleep and looks again.  Somebody else may have been woken for nothing: so
- * are all others, if it is one of those who sleep that ends. */
+/*
+ * Who is told comes out of its sleep and looks again.  Somebody else may have been woken for
+ * nothing: so are all others, if it is one of those who sleep that ends.
+ */
 void pi_ended(struct rewrite *rw, struct task *task)
 {
 	bool slept = sleeps_for(task) != 0;

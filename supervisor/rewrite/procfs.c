@@ -85,8 +85,10 @@ static int open_dir(struct procfs *p, const struct procfs_node *n, int flags)
 	return r < 0 ? r : procfs_mirror_open(p->mirror, n->path, &list, flags);
 }
 
-/* Of what else has no numbers the host's own file is read by whoever wants to know, and may wait for
- * whoever uses it, as an epoll does. */
+/*
+ * Of what else has no numbers the host's own file is read by whoever wants to know, and may wait
+ * for whoever uses it, as an epoll does.
+ */
 static bool fdinfo_has_numbers(const struct procfs_node *n)
 {
 	static const char *const without[] = {"anon_inode:", "pipe:", "socket:"};

@@ -6,8 +6,10 @@
 struct err;
 struct rewrite;
 
-/* In the process that will answer, for as long as it lives; @files is the directory of the session's own files.
- * @rw has its tasks and its view.  0, or a negative errno with @e. */
+/*
+ * In the process that will answer, for as long as it lives; @files is the directory of the
+ * session's own files. @rw has its tasks and its view.  0, or a negative errno with @e.
+ */
 int procfs_begin(struct rewrite *rw, const char *files, struct err *e);
 
 #endif

@@ -189,7 +189,10 @@ static int open_task(const struct procfs *p, const struct task *asker, struct pr
 	if (n->dir < 0)
 		return errno == ESRCH ? -ENOENT : -errno;
 	n->task = tasks_find(p->tasks, thread);
-	/* Whoever waits for this answer has its numbers until then, and nobody hears it if it was killed. */
+	/*
+	 * Whoever waits for this answer has its numbers until then, and nobody hears it if it was
+	 * killed.
+	 */
 	return (asker && process == asker->tgid) || is_ours(p, n->dir) ? 0 : -ENOENT;
 }
 
@@ -348,7 +351,9 @@ int procfs_to_host(const struct procfs *p, const char *below, char ret[PATH_MAX]
 
 /* ---- who may -------------------------------------------------------------------------------- */
 
-/* Nobody but pid 1 itself, which is not of the session, is asked for more than what all may read. */
+/*
+ * Nobody but pid 1 itself, which is not of the session, is asked for more than what all may read.
+ */
 bool procfs_node_is_open(const struct procfs_node *n, bool write)
 {
 	static const char *const closed[] = {

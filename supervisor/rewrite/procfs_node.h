@@ -2,8 +2,8 @@
 /*
  * procfs_node - a file of the session's /proc, found in the host's.  Private to rewrite/.
  *
- * Of a process or thread it is the directory that is opened first, and looked at to be the one it ought to be;
- * it names the task from then on, whatever becomes of its number.
+ * Of a process or thread it is the directory that is opened first, and looked at to be the one it
+ * ought to be; it names the task from then on, whatever becomes of its number.
  */
 #ifndef SUPERVISOR_REWRITE_PROCFS_NODE_H
 #define SUPERVISOR_REWRITE_PROCFS_NODE_H
@@ -22,10 +22,11 @@ struct task;
 struct tasks;
 
 /*
- * What /proc needs of others; a member that is NULL: nothing of theirs is there.  @session_path puts what the
- * session calls the host's path @host, which may end in " (deleted)", into @buf: its length or a negative errno.
- * @program opens (O_PATH) the program that the host's @host is a copy of; -ENOENT if it is none.  @sysvipc prints the session's own /proc/sysvipc/@name ("shm", "sem", "msg"), with its heading.  @host: what
- * sys/kernel/hostname and domainname say.
+ * What /proc needs of others; a member that is NULL: nothing of theirs is there.  @session_path
+ * puts what the session calls the host's path @host, which may end in " (deleted)", into @buf: its
+ * length or a negative errno. @program opens (O_PATH) the program that the host's @host is a copy
+ * of; -ENOENT if it is none.  @sysvipc prints the session's own /proc/sysvipc/@name ("shm", "sem",
+ * "msg"), with its heading.  @host: what sys/kernel/hostname and domainname say.
  */
 struct procfs_ops {
 	int (*session_path)(void *arg, const char *host, char *buf, size_t size);
@@ -85,15 +86,18 @@ struct procfs_node {
 	struct stat st;		      /* of it, on the host, no link followed */
 };
 
-/* @path: without "." and "..", and with no link but as its last.  0 or the error of the call; to be finished
- * in any case.
- * @asker is NULL for us. */
+/*
+ * @path: without "." and "..", and with no link but as its last.  0 or the error of the call; to be
+ * finished in any case. @asker is NULL for us.
+ */
 int procfs_node_find(const struct procfs *p, const struct task *asker, const char *path,
 	struct procfs_node *ret);
 void procfs_node_fini(struct procfs_node *n);
 
-/* May only a link at the end of @path be one?  What leads from a process to its threads and to files of
- * theirs is known to be directories. */
+/*
+ * May only a link at the end of @path be one?  What leads from a process to its threads and to
+ * files of theirs is known to be directories.
+ */
 bool procfs_node_is_dir(const char *path);
 /* May the session have it at all?  What the kernel says comes on top of that. */
 bool procfs_node_is_open(const struct procfs_node *n, bool write);
@@ -108,14 +112,19 @@ int procfs_name_of(int fd, char ret[PATH_MAX]);
 
 /*
  * A path of the host that is in the mirror or in the host's /proc, as one below the session's /proc
- * ("" is /proc itself).  This is how what a descriptor or a working directory names is found again.  Its
- * length; -ENOENT if it is neither; -EACCES if it is of a process outside.
+ * ("" is /proc itself).  This is how what a descriptor or a working directory names is found again.
+ * Its length; -ENOENT if it is neither; -EACCES if it is of a process outside.
  */
 int procfs_from_host(const struct procfs *p, const char *host, char *buf, size_t size);
-/* Likewise of what the host calls a copy that procfs_open has made ("/memfd:..."); -ENOENT if it is none. */
+/*
+ * Likewise of what the host calls a copy that procfs_open has made ("/memfd:..."); -ENOENT if it is
+ * none.
+ */
 int procfs_of_copy(const char *host, char *buf, size_t size);
-/* And back: the path on the host of what is @below the session's /proc.  By text alone, and for what is no link.
- * 0; -ENOENT if no process of the session has the number. */
+/*
+ * And back: the path on the host of what is @below the session's /proc.  By text alone, and for
+ * what is no link. 0; -ENOENT if no process of the session has the number.
+ */
 int procfs_to_host(const struct procfs *p, const char *below, char ret[PATH_MAX]);
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * procfs_text - files of /proc that have numbers of tasks in them, with the session's in their place.
+ * procfs_text - files of /proc that have numbers of tasks in them, with the session's in their
+ * place.
  *
- * proc(5), and fs/proc/array.c, fs/locks.c and kernel/pid.c of the kernel for the forms.  A number that is
- * no task of the session becomes 0, which is what a pid namespace shows of those outside; lines and entries
- * that are about such a task alone are left out where the kernel leaves them out.  Everything else is
- * copied as it is, so that what newer kernels add is there, too.
+ * proc(5), and fs/proc/array.c, fs/locks.c and kernel/pid.c of the kernel for the forms.  A number
+ * that is no task of the session becomes 0, which is what a pid namespace shows of those outside;
+ * lines and entries that are about such a task alone are left out where the kernel leaves them out.
+ * Everything else is copied as it is, so that what newer kernels add is there, too.
  *
  * The rewriter shows in a task's state as well: who stands in one of its stops runs as far as the
  * session can know, and who asks for his own state runs, although he waits for this very answer.
@@ -56,8 +57,10 @@ procfs_text_fn procfs_text_pid_max;  /* sys/kernel/pid_max */
 procfs_text_fn procfs_text_uptime;   /* uptime */
 procfs_text_fn procfs_text_hostname, procfs_text_domainname; /* sys/kernel/ */
 
-/* From the text of a PID/status: does @tracer trace it, or is it a zombie that has its parent in the table?
- * So it is nobody who has been given the number of somebody who was. */
+/*
+ * From the text of a PID/status: does @tracer trace it, or is it a zombie that has its parent in
+ * the table? So it is nobody who has been given the number of somebody who was.
+ */
 bool procfs_text_is_ours(const struct numbers *numbers, const char *status, pid_t tracer);
 
 #endif

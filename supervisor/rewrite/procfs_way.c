@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What has been passed is a path without links, what is to come is text; a link's text is put in front of
- * that.  Most components are known to be directories by their place alone, and are not looked at.
+ * What has been passed is a path without links, what is to come is text; a link's text is put in
+ * front of that.  Most components are known to be directories by their place alone, and are not
+ * looked at.
  */
 #include "supervisor/rewrite/procfs_way.h"
 

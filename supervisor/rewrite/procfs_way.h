@@ -26,8 +26,8 @@ struct procfs_way {
 };
 
 /*
- * Follows @path, relative to /proc, as @asker would.  @follow: a link at its end, too (one with a slash
- * behind it is followed always).  0, or the error that the call returns.  Finish with
+ * Follows @path, relative to /proc, as @asker would.  @follow: a link at its end, too (one with a
+ * slash behind it is followed always).  0, or the error that the call returns.  Finish with
  * procfs_way_fini, what failed as well.
  */
 int procfs_walk(struct procfs *p, const struct task *asker, const char *path, bool follow,

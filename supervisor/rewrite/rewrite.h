@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * rewrite - what a rewriter knows of its session, as its answers and calls see it.  Private to rewrite/.
+ * rewrite - what a rewriter knows of its session, as its answers and calls see it.  Private to
+ * rewrite/.
  *
- * Each class of names (supervisor/names/names.h) that is rewritten has a room of its own here, with its
- * own state, its own table of calls that are answered (answers.h) and of calls that the task
+ * Each class of names (supervisor/names/names.h) that is rewritten has a room of its own here, with
+ * its own state, its own table of calls that are answered (answers.h) and of calls that the task
  * makes itself (calls.h).
  */
 #ifndef SUPERVISOR_REWRITE_REWRITE_H

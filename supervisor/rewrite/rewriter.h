@@ -5,8 +5,8 @@
  *      supervisor --- rewriter --- pid 1 --- the session's processes
  *                        |___________|____________|   traces them all, answers their calls
  *
- * It stands between the session and the kernel as MobiDesk's and Zap's system call interposition does
- * (MobiDesk, section 4; Zap, section 3), from outside.  Three things reach it:
+ * It stands between the session and the kernel as MobiDesk's and Zap's system call interposition
+ * does (MobiDesk, section 4; Zap, section 3), from outside.  Three things reach it:
  *
  *      a notification   the call is answered in the task's place (answers.h)
  *      a stop           at a call that the task has to make itself, for the numbers in it (calls.h);
@@ -14,10 +14,10 @@
  *                       signals, for who sent them (signals.h)
  *      an end           the number is free again, once nothing is called by it
  *
- * It waits for nothing but these, and deals with one after another (but for a task that installs a filter, confine.h, and
- * while it freezes the session, orders.h).  If it dies, the
- * kernel kills all it traces (PTRACE_O_EXITKILL), and if the supervisor dies, it dies: nothing of
- * a session outlives its names.
+ * It waits for nothing but these, and deals with one after another (but for a task that installs a
+ * filter, confine.h, and while it freezes the session, orders.h).  If it dies, the kernel kills all
+ * it traces (PTRACE_O_EXITKILL), and if the supervisor dies, it dies: nothing of a session outlives
+ * its names.
  */
 #ifndef SUPERVISOR_REWRITE_REWRITER_H
 #define SUPERVISOR_REWRITE_REWRITER_H
@@ -42,18 +42,20 @@ struct rewriter_tables {
 	struct users_groups *groups;
 };
 
-/* What a rewriter is given: pid 1's end of its socket (init_main), where orders come from (orders.h),
- * and where it writes pid 1's pid. */
+/*
+ * What a rewriter is given: pid 1's end of its socket (init_main), where orders come from
+ * (orders.h), and where it writes pid 1's pid.
+ */
 enum rewriter_fd { REWRITER_INIT, REWRITER_ORDERS, REWRITER_TOLD, REWRITER_N_FDS };
 
 /*
- * The supervisor's side.  Makes the last two of @fds and their other ends: where to send orders, and where
- * to read the pid.  All are the caller's; on failure there are none.
+ * The supervisor's side.  Makes the last two of @fds and their other ends: where to send orders,
+ * and where to read the pid.  All are the caller's; on failure there are none.
  */
 int rewriter_ways(int fds[REWRITER_N_FDS], int *ret_orders, int *ret_told, struct err *e);
 /*
- * Forks the rewriter, which forks pid 1.  Returns its pid (a child of the caller, who kills and awaits it)
- * or a negative errno with @e set.  @c is needed for the call only; @fds are borrowed.
+ * Forks the rewriter, which forks pid 1.  Returns its pid (a child of the caller, who kills and
+ * awaits it) or a negative errno with @e set.  @c is needed for the call only; @fds are borrowed.
  */
 pid_t rewriter_start(const struct world_config *c, const struct rewriter_tables *tables,
 	const int fds[REWRITER_N_FDS], struct err *e);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Whoever waits for such a mutex sets FUTEX_WAITERS in the word before it sleeps, perhaps between our
- * look and our writing.  So that bit is always set: at worst somebody is woken for nothing.
+ * Whoever waits for such a mutex sets FUTEX_WAITERS in the word before it sleeps, perhaps between
+ * our look and our writing.  So that bit is always set: at worst somebody is woken for nothing.
  */
 #include "supervisor/rewrite/robust.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The host may give the number of a task that has ended to a stranger.  So the name of one that is
- * gone is believed only as long as somebody, who may be a zombie, has it as his group or session, or it is a
- * zombie, which the host's /proc tells.
+ * gone is believed only as long as somebody, who may be a zombie, has it as his group or session,
+ * or it is a zombie, which the host's /proc tells.
  */
 #include "supervisor/rewrite/tasks.h"
 

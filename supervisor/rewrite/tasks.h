@@ -47,8 +47,10 @@ struct task {
 	pid_t tgid;   /* on the host */
 	pid_t parent; /* whoever made it, on the host: its parent as long as it lives; 0: unknown */
 	uint64_t serial; /* who is younger has a higher one */
-	/* Processes of different kin share nothing but what every process does; those of the same may.  0:
-	 * made by a resume, which has not told. */
+	/*
+	 * Processes of different kin share nothing but what every process does; those of the same
+	 * may.  0: made by a resume, which has not told.
+	 */
 	pid_t kin;
 	bool gone;  /* has ended; its number still names a group, a session or a zombie */
 	bool lives; /* has left its first stop */
@@ -109,8 +111,9 @@ struct task *tasks_born(struct tasks *t, pid_t host);
 /* One with a number that it has to have; NULL if that is another's. */
 struct task *tasks_add_as(struct tasks *t, pid_t host, pid_t number);
 /*
- * @parent is about to make a task: may there be one more?  It counts from now on, until tasks_bore says
- * that it is there, or that it will not be.  Those that have ended don't count, and neither does pid 1.
+ * @parent is about to make a task: may there be one more?  It counts from now on, until tasks_bore
+ * says that it is there, or that it will not be.  Those that have ended don't count, and neither
+ * does pid 1.
  */
 bool tasks_bear(struct tasks *t, struct task *parent);
 void tasks_bore(struct tasks *t, struct task *parent);
@@ -135,8 +138,8 @@ void tasks_exec(struct tasks *t, struct task *leader, pid_t former);
 pid_t tasks_host_task(const struct tasks *t, pid_t number);
 pid_t tasks_host_group(const struct tasks *t, pid_t number);
 /*
- * One to wait for: of somebody who was waited for already it may say the number that the host has given
- * to a stranger, whom the kernel lets nobody here wait for.
+ * One to wait for: of somebody who was waited for already it may say the number that the host has
+ * given to a stranger, whom the kernel lets nobody here wait for.
  */
 pid_t tasks_host_waited(const struct tasks *t, pid_t number);
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * users - whose a session's processes and files are, where no user namespace says it.  Private to rewrite/.
+ * users - whose a session's processes and files are, where no user namespace says it.  Private to
+ * rewrite/.
  *
- * To the host there is one user, the caller, and nothing here changes what he may.  The session has ids of
- * its own where it was begun by another account, perhaps on another host, or with `--user root`:
+ * To the host there is one user, the caller, and nothing here changes what he may.  The session has
+ * ids of its own where it was begun by another account, perhaps on another host, or with `--user
+ * root`:
  *
  *      another account   its uid and gid stand for the caller's, as a user namespace with one id
  *                        mapped has it: nobody in the session can become anybody else
@@ -11,8 +13,8 @@
  *                        names/owners.h); the same words and attributes hold both as under kernel names, so
  *                        that an image goes either way
  *
- * Whatever belongs to others on the host is nobody's.  What is said of capabilities is what the user
- * namespace's root would be told (users_caps.c).  Where the session's ids are the caller's own
+ * Whatever belongs to others on the host is nobody's.  What is said of capabilities is what the
+ * user namespace's root would be told (users_caps.c).  Where the session's ids are the caller's own
  * none of this is there, and no call is trapped for it.
  */
 #ifndef SUPERVISOR_REWRITE_USERS_H
@@ -48,13 +50,19 @@ struct rewrite_users {
 	struct owners *owners;	     /* of root's files; NULL */
 };
 
-/* Makes rw->tasks.users, unless the session's ids are the caller's own; @groups is borrowed for good. */
+/*
+ * Makes rw->tasks.users, unless the session's ids are the caller's own; @groups is borrowed for
+ * good.
+ */
 int rewrite_users_begin(struct rewrite *rw, const struct world_config *c,
 	struct users_groups *groups, struct err *e);
 
 /* Of the process of @host; of one that is gone whom the session began as. */
 void rewrite_users_load(const struct rewrite_users *us, pid_t host, struct users *ret);
-/* The owners of a file, and @path to it (NULL: none is recorded), as thread @viewer on the host is to see them. */
+/*
+ * The owners of a file, and @path to it (NULL: none is recorded), as thread @viewer on the host is
+ * to see them.
+ */
 void rewrite_users_show(const struct rewrite_users *us, pid_t viewer, const char *path,
 	uint32_t *uid, uint32_t *gid);
 /* The owner of an object without users of its own (System V, message queues). */
@@ -74,18 +82,25 @@ size_t rewrite_users_groups(
 long rewrite_users_prctl(struct question *q);
 /* PR_CAPBSET_READ, PR_CAPBSET_DROP, PR_CAP_AMBIENT (users_caps_calls.c). */
 long users_caps_prctl(struct question *q);
-/* capget(2) and capset(2), at their entry, as a row of calls.h has it; where there is a root inside. */
+/*
+ * capget(2) and capset(2), at their entry, as a row of calls.h has it; where there is a root
+ * inside.
+ */
 int users_caps_enter(struct rewrite *rw, struct task *task, struct user_regs_struct *regs);
-/* A task has called exec: its saved ids are the effective ones, and what the kernel has told it of ids is put right. */
+/*
+ * A task has called exec: its saved ids are the effective ones, and what the kernel has told it of
+ * ids is put right.
+ */
 void rewrite_users_execed(struct rewrite *rw, struct task *task);
 
-/* ---- files (users_files.c), for view_answers.c ------------------------------------------------ */
+/* ---- files (users_files.c), for view_answers.c ----------------------------------------------- */
 
 /* Is it a call that tells or sets an owner, and are there any? */
 bool rewrite_users_asked(const struct question *q);
 /*
- * What such a call says of the host's file @said (relative to @dirfd; "" is the descriptor itself), as the
- * kernel would find it; @row is its row.  @whole is the session's path; NULL where those are the host's.
+ * What such a call says of the host's file @said (relative to @dirfd; "" is the descriptor itself),
+ * as the kernel would find it; @row is its row.  @whole is the session's path; NULL where those are
+ * the host's.
  */
 long rewrite_users_host(struct question *q, const struct path_row *row, int dirfd, const char *said,
 	const char *whole);

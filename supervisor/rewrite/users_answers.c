@@ -70,7 +70,10 @@ static int take_ids(const struct question *q, uint64_t addr, uint32_t *ids, size
 
 /* ---- ids ------------------------------------------------------------------------------------ */
 
-/* getuid, geteuid, getgid, getegid; setfsuid and setfsgid, which follow the effective ones and tell the old. */
+/*
+ * getuid, geteuid, getgid, getegid; setfsuid and setfsgid, which follow the effective ones and tell
+ * the old.
+ */
 static long get(struct question *q)
 {
 	int nr = q->data->nr;

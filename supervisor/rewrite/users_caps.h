@@ -3,8 +3,9 @@
  * users_caps - the capabilities of a root inside, as it is told.  Private to rewrite/.
  *
  * No task has any.  What is recorded (struct task_caps) is what the kernel would have if a user
- * namespace's root had never taken another id on, as under kernel names; and so it is in an image.  What a task is
- * told, and what it may set its ids by, follows from that and from its ids (capabilities(7)).
+ * namespace's root had never taken another id on, as under kernel names; and so it is in an image.
+ * What a task is told, and what it may set its ids by, follows from that and from its ids
+ * (capabilities(7)).
  */
 #ifndef SUPERVISOR_REWRITE_USERS_CAPS_H
 #define SUPERVISOR_REWRITE_USERS_CAPS_H

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Calls about capabilities, where there is a root inside.  The theory of operation is in users_caps.h. */
+/*
+ * Calls about capabilities, where there is a root inside.  The theory of operation is in
+ * users_caps.h.
+ */
 #include <linux/capability.h>
 #include <sys/prctl.h>
 #include <sys/user.h>

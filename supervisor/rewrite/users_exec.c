@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A new program.  The kernel tells it in the auxiliary vector who it is, which the C library believes
- * without asking; that is at the top of the new stack, and replaced before the program has run.
+ * A new program.  The kernel tells it in the auxiliary vector who it is, which the C library
+ * believes without asking; that is at the top of the new stack, and replaced before the program has
+ * run.
  */
 #include <elf.h>
 #include <sys/ptrace.h>

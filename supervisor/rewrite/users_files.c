@@ -2,11 +2,11 @@
 /*
  * Owners of files.  The theory of operation is in users.h.
  *
- * What a stat tells of owners is translated, so that every one of them is answered, also of files of the host's and of
- * descriptors.  The file is found as the kernel would find it for the task, from its own root,
- * working directory or descriptor, and held by O_PATH.  The kernel is asked for what it has at hand only
- * (RESOLVE_CACHED): nobody waits here, and what would is left to view_later.c.  A link of /proc in the way is
- * the task's own, and the call is left to the kernel.
+ * What a stat tells of owners is translated, so that every one of them is answered, also of files
+ * of the host's and of descriptors.  The file is found as the kernel would find it for the task,
+ * from its own root, working directory or descriptor, and held by O_PATH.  The kernel is asked for
+ * what it has at hand only (RESOLVE_CACHED): nobody waits here, and what would is left to
+ * view_later.c.  A link of /proc in the way is the task's own, and the call is left to the kernel.
  */
 #include <fcntl.h>
 #include <linux/openat2.h>

@@ -268,8 +268,8 @@ static int hide(struct view *v, const char *what, const char *empty)
 }
 
 /*
- * podrun's own state: nothing of it is to be seen, wherever links lead there; nor are the host's message
- * queues (ipc_queues.c).
+ * podrun's own state: nothing of it is to be seen, wherever links lead there; nor are the host's
+ * message queues (ipc_queues.c).
  */
 static int add_hidden(struct view *v, const struct world_config *c)
 {
@@ -547,7 +547,8 @@ static size_t parent_of(const char *path, size_t len)
 
 /*
  * Goes through the components of @path as its text has them.  Stops at the first entry that changes
- * what is below it, and returns it; *@ret_rest is what follows.  @done, of PATH_MAX, gets the normal form so far.
+ * what is below it, and returns it; *@ret_rest is what follows.  @done, of PATH_MAX, gets the
+ * normal form so far.
  */
 static const struct view_entry *first_entry(const struct view *v, const char *path, char *done,
 	size_t *ret_len, const char **ret_rest)
@@ -582,8 +583,8 @@ static const struct view_entry *first_entry(const struct view *v, const char *pa
 }
 
 /*
- * With a root of the session's own: does the text lead below a directory of the host's, and never out of it nor to
- * an entry?
+ * With a root of the session's own: does the text lead below a directory of the host's, and never
+ * out of it nor to an entry?
  */
 static bool stays_outside(const struct view *v, const char *path)
 {

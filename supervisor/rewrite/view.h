@@ -2,10 +2,10 @@
 /*
  * view - which files a session sees where there is no mount namespace.  Private to rewrite/.
  *
- * The view is a table of *mounts*: below a path of the session stands a directory (or a file, with -v)
- * of the host.  /tmp, /run and /dev/shm are directories of the session's own files, the very same that
- * a mount namespace would show there (supervisor/view.c), so that an image fits both.  All
- * other paths are the host's.
+ * The view is a table of *mounts*: below a path of the session stands a directory (or a file, with
+ * -v) of the host.  /tmp, /run and /dev/shm are directories of the session's own files, the very
+ * same that a mount namespace would show there (supervisor/view.c), so that an image fits both.
+ * All other paths are the host's.
  *
  *      /tmp/a/b        session        what programs say
  *      FILES/tmp/a/b   host           what the kernel is asked for
@@ -19,11 +19,12 @@
  *      the call          open, stat and their like are answered (view_answers.c); all else the
  *                        task does itself, with the host's path in its registers (view_calls.c)
  *
- * With --root the mount at / is that directory, and all paths lead into the view but those below /dev and /sys.
+ * With --root the mount at / is that directory, and all paths lead into the view but those below
+ * /dev and /sys.
  *
- * The host's part of the tree is never walked here.  A symlink out there that leads into the view is
- * known if it was there at the start, in one of the directories where systems have such (*alias*), for
- * /var/run and its like.
+ * The host's part of the tree is never walked here.  A symlink out there that leads into the view
+ * is known if it was there at the start, in one of the directories where systems have such
+ * (*alias*), for /var/run and its like.
  *
  * Isolation doesn't rest on any of this: a path can be changed by another task once it has been
  * looked at.  What the kernel then finds is what Landlock lets it find (fence.h).
@@ -121,23 +122,29 @@ void view_free(struct view *v);
 /* The session has perhaps another name by now (podrun rename), and its files are elsewhere. */
 void view_refresh(struct view *v);
 
-/* Opens what @fd (O_PATH), of this process, leads to, with @flags.  A descriptor or a negative errno. */
+/*
+ * Opens what @fd (O_PATH), of this process, leads to, with @flags.  A descriptor or a negative
+ * errno.
+ */
 int view_open_again(const struct view *v, int fd, int flags);
 
 /*
- * For pts.c, while others look: the session's terminal @path is the host's @host from now on, which @fd (O_PATH) is of.
- * 0, -ENOSPC, -ENOMEM.
+ * For pts.c, while others look: the session's terminal @path is the host's @host from now on, which
+ * @fd (O_PATH) is of. 0, -ENOSPC, -ENOMEM.
  */
 int view_lead_terminal(struct view *v, const char *path, const char *host, int fd);
 
 /* May @path (absolute) lead to an entry, as far as its text tells? */
 bool view_leads_in(const struct view *v, const char *path);
 /*
- * The same of a path below a directory, whose own (normal) is the first @base bytes of @whole.  *ret_how: what view_walk
- * is to know of that.
+ * The same of a path below a directory, whose own (normal) is the first @base bytes of @whole.
+ * *ret_how: what view_walk is to know of that.
  */
 bool view_leads_in_from(const struct view *v, size_t base, const char *whole, unsigned *ret_how);
-/* Did view_base fail because a session with a root of its own holds a directory outside?  Nothing is below it. */
+/*
+ * Did view_base fail because a session with a root of its own holds a directory outside?  Nothing
+ * is below it.
+ */
 static inline bool view_is_outside(const struct view *v, int error)
 {
 	return v->rooted && error == -ENOENT;
@@ -147,8 +154,9 @@ const struct view_entry *view_find(const struct view *v, const char *path, size_
 /* The mount that the session's @path (normal) is in, NULL for none. */
 const struct view_entry *view_mount_of(const struct view *v, const char *path);
 /*
- * A path of the host as the session would say it (a terminal that it holds may get its number here, pts.h): -ENOENT if it can't say it, -ENAMETOOLONG.  Of the host's own
- * paths it is the same.  @host may carry the " (deleted)" that /proc puts there: so does the result then.
+ * A path of the host as the session would say it (a terminal that it holds may get its number here,
+ * pts.h): -ENOENT if it can't say it, -ENAMETOOLONG.  Of the host's own paths it is the same.
+ * @host may carry the " (deleted)" that /proc puts there: so does the result then.
  */
 int view_session_path(const struct view *v, const char *host, char ret[PATH_MAX]);
 /* By text alone, symlinks of the session unseen, for paths that the session has no hand in. */
@@ -159,8 +167,8 @@ int view_host_path(const struct view *v, const char *path, char ret[PATH_MAX]);
 /* Is @host the path of a terminal? */
 bool view_is_terminal(const char *host);
 /*
- * What the session calls terminal @host, which it holds.  -ENOENT if there is no such; -ENOSPC if there can't be
- * more that have other numbers.
+ * What the session calls terminal @host, which it holds.  -ENOENT if there is no such; -ENOSPC if
+ * there can't be more that have other numbers.
  */
 int view_say_terminal(struct view *v, const char *host, char ret[PATH_MAX]);
 /* Has the terminal that @one leads to been closed? */
@@ -169,9 +177,12 @@ bool view_is_gone(const struct view_entry *one);
 /* The innermost mount that the host's path @host is in; NULL for none. */
 const struct view_entry *view_mount_of_host(const struct view *v, const char *host);
 
-/* ---- short names of sockets (view_short.c) ----------------------------------------------------- */
+/* ---- short names of sockets (view_short.c) --------------------------------------------------- */
 
-/* Another path, of at most @size bytes, that leads where the host's @host does, in a mount.  0 or -ENAMETOOLONG. */
+/*
+ * Another path, of at most @size bytes, that leads where the host's @host does, in a mount.  0 or
+ * -ENAMETOOLONG.
+ */
 int view_short(struct view *v, const char *host, char *ret, size_t size);
 /* Is @name one that view_short has made?  Then the session's own path for it. */
 bool view_short_said(const struct view *v, const char *name, char ret[PATH_MAX]);
@@ -211,8 +222,8 @@ enum {
 };
 
 /*
- * Walks @path (absolute, at most PATH_MAX with its end).  0 or what the call is to return: -ENOENT, -ELOOP...
- * @asker is for /proc (rw->lock held) and may be NULL where the view has none.
+ * Walks @path (absolute, at most PATH_MAX with its end).  0 or what the call is to return: -ENOENT,
+ * -ELOOP... @asker is for /proc (rw->lock held) and may be NULL where the view has none.
  */
 int view_walk(const struct view *v, const struct task *asker, const char *path, unsigned how,
 	struct view_place *ret);
@@ -220,13 +231,15 @@ void view_place_fini(struct view_place *p);
 #define _cleanup_place_ __attribute__((cleanup(view_place_fini)))
 
 /*
- * The session's path that @dirfd stands for when @asker (thread @tid on the host) says it; AT_FDCWD is where it stands.  Of
- * PATH_MAX.  A negative errno if there is none that the session could say.  rw->lock held.
+ * The session's path that @dirfd stands for when @asker (thread @tid on the host) says it; AT_FDCWD
+ * is where it stands.  Of PATH_MAX.  A negative errno if there is none that the session could say.
+ * rw->lock held.
  */
 int view_base(struct view *v, const struct task *asker, pid_t tid, int dirfd, char ret[PATH_MAX]);
 /*
- * A task of @process changes directory to @path (in the view; NULL: elsewhere), and has done so or not.  A directory of
- * the host may be at two places: whoever has gone to one of them is there, and so are his children.
+ * A task of @process changes directory to @path (in the view; NULL: elsewhere), and has done so or
+ * not.  A directory of the host may be at two places: whoever has gone to one of them is there, and
+ * so are his children.
  */
 void view_moves(struct view *v, const struct task *process, const char *path);
 void view_has_moved(struct view *v, const struct task *process, bool done);

@@ -3,9 +3,9 @@
  * The theory of operation is in view.h and view_question.h.
  *
  * A file is opened by its O_PATH descriptor, which the walk has found, through /proc/self/fd: no
- * name is looked up twice.  O_NONBLOCK keeps an open from waiting for whoever holds a lease, and is taken off
- * again; FIFOs, other file systems than the session's own and whatever is on the host's side are left
- * to view_later.c.
+ * name is looked up twice.  O_NONBLOCK keeps an open from waiting for whoever holds a lease, and is
+ * taken off again; FIFOs, other file systems than the session's own and whatever is on the host's
+ * side are left to view_later.c.
  */
 #include "supervisor/rewrite/view_question.h"
 
@@ -60,8 +60,8 @@ static unsigned how_open(const struct seccomp_data *d)
 }
 
 /*
- * The task gets @fd, which is closed.  Both in one step, so that no signal comes between; but of a FIFO we may be a
- * reader or a writer no longer when the task goes on, or it would meet us there.
+ * The task gets @fd, which is closed.  Both in one step, so that no signal comes between; but of a
+ * FIFO we may be a reader or a writer no longer when the task goes on, or it would meet us there.
  */
 static long give(struct path_question *p, int fd)
 {
@@ -173,7 +173,10 @@ static long put_stat(const struct path_question *p, uint64_t addr, const struct 
 	return len < 0 ? len : put(p, addr, &narrow, (size_t)len);
 }
 
-/* Owners as the session sees them, of what @fd (or else @path) leads to; a process's is who that is. */
+/*
+ * Owners as the session sees them, of what @fd (or else @path) leads to; a process's is who that
+ * is.
+ */
 static void show(
 	const struct path_question *p, int fd, const char *path, uint32_t *uid, uint32_t *gid)
 {
@@ -412,7 +415,9 @@ static const struct path_row *row_of(int nr)
 	return NULL;
 }
 
-/* The kernel's own: an open may wait there, and be interrupted, which a signal's stop has to know. */
+/*
+ * The kernel's own: an open may wait there, and be interrupted, which a signal's stop has to know.
+ */
 static long go_on(struct question *q)
 {
 	q->go_on = true;

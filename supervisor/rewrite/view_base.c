@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Where relative paths begin.  The host's /proc tells for a descriptor; for a working directory it is
- * asked once, until some task of the session changes directory (tasks may share one, so that it is
- * anybody).
+ * Where relative paths begin.  The host's /proc tells for a descriptor; for a working directory it
+ * is asked once, until some task of the session changes directory (tasks may share one, so that it
+ * is anybody).
  */
 #include "supervisor/rewrite/view.h"
 
@@ -67,7 +67,10 @@ static bool is_at(const struct view *v, const struct task *process, const char *
 	return true;
 }
 
-/* @ret is one path of @host.  In a volume there may be another, by which it or its parent has gone there. */
+/*
+ * @ret is one path of @host.  In a volume there may be another, by which it or its parent has gone
+ * there.
+ */
 static void choose(const struct view *v, const struct task *asker, const char *host, char ret[PATH_MAX])
 {
 	const struct view_entry *in = view_mount_of(v, ret);
@@ -96,7 +99,10 @@ static int working_directory(struct view *v, const struct task *asker, char ret[
 	char link[32], host[PATH_MAX];
 	int r;
 
-	/* In the view directories may be renamed and removed by others; elsewhere it is enough that it is elsewhere. */
+	/*
+	 * In the view directories may be renamed and removed by others; elsewhere it is enough that
+	 * it is elsewhere.
+	 */
 	if (known->host == asker->host && known->generation == v->generation &&
 		!view_mount_of(v, known->path)) {
 		strcpy(ret, known->path);

@@ -258,9 +258,9 @@ struct found {
 };
 
 /*
- * In /proc nothing is ever made, and what is open there only the rewriter can open.  Without O_CREAT, or as
- * openat(2), the call is one that is answered: the kernel asks the filter again when the registers have
- * been looked at.
+ * In /proc nothing is ever made, and what is open there only the rewriter can open.  Without
+ * O_CREAT, or as openat(2), the call is one that is answered: the kernel asks the filter again when
+ * the registers have been looked at.
  */
 static bool can_be_asked(const struct user_regs_struct *regs, uint64_t opened)
 {

@@ -3,16 +3,17 @@
  * Programs in the view.
  *
  * The kernel opens the host's path, and tells the program by which it was started: in the auxiliary
- * vector, and a script's interpreter among its arguments.  Both are texts at the top of the new stack, and
- * are replaced before the program has run (view_execed); the session's path is the shorter one,
- * the rest of its room is zeroes.
+ * vector, and a script's interpreter among its arguments.  Both are texts at the top of the new
+ * stack, and are replaced before the program has run (view_execed); the session's path is the
+ * shorter one, the rest of its room is zeroes.
  *
- * An interpreter that is in the view itself the kernel would not find.  Then the arguments that the kernel
- * would have made are made here; nor would it find a loader (view_program.h).
+ * An interpreter that is in the view itself the kernel would not find.  Then the arguments that the
+ * kernel would have made are made here; nor would it find a loader (view_program.h).
  *
- * The memory of a program that may be executed but not read is closed to its tracer, too: no path of it could be
- * replaced, and it would see the host's.  So it is not executed: EACCES, and the log says why.  What has been exchanged
- * behind that look, or has an interpreter or a loader of that kind, is killed before it runs.
+ * The memory of a program that may be executed but not read is closed to its tracer, too: no path
+ * of it could be replaced, and it would see the host's.  So it is not executed: EACCES, and the log
+ * says why.  What has been exchanged behind that look, or has an interpreter or a loader of that
+ * kind, is killed before it runs.
  */
 #include "supervisor/rewrite/view_calls.h"
 
@@ -137,7 +138,10 @@ static int put_arguments(struct rewrite *rw, struct task *task, struct user_regs
 	return 0;
 }
 
-/* The last interpreter, @host, is called with all that came before, and @path, the script as the task said it. */
+/*
+ * The last interpreter, @host, is called with all that came before, and @path, the script as the
+ * task said it.
+ */
 static int put_scripts(struct rewrite *rw, struct task *task, struct user_regs_struct *regs,
 	int path_arg, const struct scripts *all, const char *host, const char *path)
 {
@@ -346,7 +350,10 @@ static int enter_program(struct rewrite *rw, struct task *task, struct user_regs
 
 	if (r < 0)
 		return r;
-	/* With a root of its own the kernel would take the host's loader for one that can't be read. */
+	/*
+	 * With a root of its own the kernel would take the host's loader for one that can't be
+	 * read.
+	 */
 	if (fd < 0 && rw->view->rooted && at->fd >= 0 && S_ISREG(at->mode))
 		return -EACCES;
 	if (fd >= 0 && read_script(fd, s)) {

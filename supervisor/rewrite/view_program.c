@@ -2,9 +2,10 @@
 /*
  * The theory of operation is in view_program.h.
  *
- * Of the file only what its segments have is copied, for who wants to read the rest opens the program
- * itself.  The loader's new path is longer than the old one, so it goes behind all that, where the
- * header of its segment leads; the text in memory, which the loader looks at, is the old one.
+ * Of the file only what its segments have is copied, for who wants to read the rest opens the
+ * program itself.  The loader's new path is longer than the old one, so it goes behind all that,
+ * where the header of its segment leads; the text in memory, which the loader looks at, is the old
+ * one.
  */
 #include "supervisor/rewrite/view_program.h"
 

@@ -2,9 +2,9 @@
 /*
  * view_question - a call with a path that is answered in the task's place.  Private to rewrite/.
  *
- * These are the frequent ones that only look: open without O_CREAT, stat, access, readlink, getcwd.  A path
- * that leads nowhere near the view is the kernel's (CONTINUE); one notification and one look at
- * the task's memory have been paid for it then.
+ * These are the frequent ones that only look: open without O_CREAT, stat, access, readlink, getcwd.
+ * A path that leads nowhere near the view is the kernel's (CONTINUE); one notification and one look
+ * at the task's memory have been paid for it then.
  */
 #ifndef SUPERVISOR_REWRITE_VIEW_QUESTION_H
 #define SUPERVISOR_REWRITE_VIEW_QUESTION_H
@@ -31,8 +31,9 @@ struct path_row {
 	int8_t dirfd, path; /* which arguments; dirfd -1: none */
 	unsigned (*how)(const struct seccomp_data *d); /* for view_walk */
 	/*
-	 * On what p->at is, in a mount or in /proc; on the text of p->at->path where that is the host's, which may
-	 * wait.  The result of the call; PATH_LATER: it has to be done where waiting does no harm.
+	 * On what p->at is, in a mount or in /proc; on the text of p->at->path where that is the
+	 * host's, which may wait.  The result of the call; PATH_LATER: it has to be done where
+	 * waiting does no harm.
 	 */
 	long (*inside)(struct path_question *p);
 	long (*outside)(struct path_question *p);

@@ -2,17 +2,17 @@
 /*
  * From a path of the session to what it names, one component after the other.
  *
- * What has been passed is kept as text without links and "..", what is to come as text as it is;
- * a link's text is put in front of the latter.  In a mount there is a descriptor for the directory
+ * What has been passed is kept as text without links and "..", what is to come as text as it is; a
+ * link's text is put in front of the latter.  In a mount there is a descriptor for the directory
  * that has been reached, too, from which the next component is opened without following it: whoever
- * renames things meanwhile changes which file is found, never in which tree.  ".." is a matter of the text, and the
- * directory above is opened anew from the mount's own.
+ * renames things meanwhile changes which file is found, never in which tree.  ".." is a matter of
+ * the text, and the directory above is opened anew from the mount's own.
  *
- * Where a way begins all of it is tried at once: if there is no symlink on it, and no other mount, the kernel
- * gives the same file for a fraction of the calls.
+ * Where a way begins all of it is tried at once: if there is no symlink on it, and no other mount,
+ * the kernel gives the same file for a fraction of the calls.
  *
- * Outside the mounts nothing is looked at.  There the rest is text for the kernel, unless it leads in
- * again.
+ * Outside the mounts nothing is looked at.  There the rest is text for the kernel, unless it leads
+ * in again.
  */
 #include "supervisor/rewrite/view.h"
 
@@ -135,7 +135,10 @@ static void up(struct walk *w)
 
 #define NOT_AT_ONCE 2
 
-/* Is there nothing on the way but names that the mount alone has to do with?  They are put behind the text. */
+/*
+ * Is there nothing on the way but names that the mount alone has to do with?  They are put behind
+ * the text.
+ */
 static bool is_plain(const struct walk *w, char whole[PATH_MAX], size_t *ret_len)
 {
 	size_t len = w->len;
@@ -246,7 +249,10 @@ static int step_in_mount(struct walk *w, const char *name, bool last)
 	return follow(w, text);
 }
 
-/* What a link of /proc leads to is there as a descriptor: its path is only needed to go on below it. */
+/*
+ * What a link of /proc leads to is there as a descriptor: its path is only needed to go on below
+ * it.
+ */
 static int jump(struct walk *w, struct procfs_way *way)
 {
 	char link[32], host[PATH_MAX], text[PATH_MAX];

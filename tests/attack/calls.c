@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * calls SEED ROUNDS DIR - inside a session, every system call there is with whatever arguments
- * come, from 64-bit code, by int 0x80 and with the numbers of x32; calls32 is the same as a 32-bit program.
+ * come, from 64-bit code, by int 0x80 and with the numbers of x32; calls32 is the same as a 32-bit
+ * program.
  *
  * Workers make calls and count them in memory that all share; what blocks is interrupted by a
  * timer, and who stands still all the same, or has died of it, is replaced.  Arguments are drawn

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * tracer CMD... - a peer of rewritten names: stops all that CMD does at the entry and at the exit of every
- * call, looks at the registers, and lets it go on.
+ * tracer CMD... - a peer of rewritten names: stops all that CMD does at the entry and at the exit
+ * of every call, looks at the registers, and lets it go on.
  */
 #include <errno.h>
 #include <signal.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Any memory that comes ahead of a session (images.h): what was taken of it is found again, in pieces that are there. */
+/*
+ * Any memory that comes ahead of a session (images.h): what was taken of it is found again, in
+ * pieces that are there.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

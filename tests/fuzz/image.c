@@ -43,7 +43,9 @@ static void put_head(struct buf *b)
 	buf_put(b, signature, sizeof(signature));
 }
 
-/* Copies one frame from the input with what it should say; returns how much of the input it took. */
+/*
+ * Copies one frame from the input with what it should say; returns how much of the input it took.
+ */
 static size_t put_frame(
 	struct buf *b, struct proto_sha *sha, uint64_t sequence, const uint8_t *data, size_t size)
 {

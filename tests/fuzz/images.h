@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * images - whole images, signed and with all digests, of frames that the input says: what a hostile author would write.
+ * images - whole images, signed and with all digests, of frames that the input says: what a hostile
+ * author would write.
  *
  * The input is a list of frames, each of 24 bytes and its payload:
  *

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Any two images (images.h) of any signer, looked into: their differences both ways, and where their threads stand. */
+/*
+ * Any two images (images.h) of any signer, looked into: their differences both ways, and where
+ * their threads stand.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * old - what the images beside this are of: a program without a C library, so that they are small and need nothing of
- * the machine that they are resumed on.  It has some of everything, says "ready", waits for /tmp/go, looks at
- * all of it, and says "ok".
+ * old - what the images beside this are of: a program without a C library, so that they are small
+ * and need nothing of the machine that they are resumed on.  It has some of everything, says
+ * "ready", waits for /tmp/go, looks at all of it, and says "ok".
  *
- * One that was made by an older podrun stays what it is: what is added here is in new images only (docs/adding.md).
+ * One that was made by an older podrun stays what it is: what is added here is in new images only
+ * (docs/adding.md).
  */
 #include <fcntl.h>
 #include <signal.h>

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * dirty_work MIB RATE - a program that knows what its memory must hold, for tests of copies made while it runs.
+ * dirty_work MIB RATE - a program that knows what its memory must hold, for tests of copies made
+ * while it runs.
  *
- * It has MIB of pages, and apart from them how often each was written to, from which its contents follow.  It writes
- * to RATE pages in a second (0: as fast as it can), here and there: new contents, zeros, given back to the kernel, moved
- * to another address and back, mapped anew.  Three threads do that, and children look at what they have inherited.  When /tmp/go is there it looks at all of it and says "ok", and for how long it did
- * not run at most.
+ * It has MIB of pages, and apart from them how often each was written to, from which its contents
+ * follow.  It writes to RATE pages in a second (0: as fast as it can), here and there: new
+ * contents, zeros, given back to the kernel, moved to another address and back, mapped anew.  Three
+ * threads do that, and children look at what they have inherited.  When /tmp/go is there it looks
+ * at all of it and says "ok", and for how long it did not run at most.
  */
 #include <pthread.h>
 #include <signal.h>

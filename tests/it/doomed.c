@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Children that do at once what their seccomp filter kills them for, in several lines side by side, for
- * ever: so that a freeze meets one between its call and its end.
+ * Children that do at once what their seccomp filter kills them for, in several lines side by side,
+ * for ever: so that a freeze meets one between its call and its end.
  */
 #include <linux/filter.h>
 #include <linux/seccomp.h>

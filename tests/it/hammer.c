@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What a program can do at the wrong moment to whoever traces it: stop itself, call exec from a thread
- * while others are in the middle of calls, end, kill, be killed, in fork, vfork, clone, wait and
- * mutexes, all at once for a few seconds.  Right if all of it comes to its end.
+ * What a program can do at the wrong moment to whoever traces it: stop itself, call exec from a
+ * thread while others are in the middle of calls, end, kill, be killed, in fork, vfork, clone, wait
+ * and mutexes, all at once for a few seconds.  Right if all of it comes to its end.
  *
  *      hammer SECONDS
  */
@@ -62,7 +62,7 @@ static int reap(pid_t pid)
 	return status;
 }
 
-/* ---- threads that are in the middle of something ---------------------------------------------- */
+/* ---- threads that are in the middle of something --------------------------------------------- */
 
 static pthread_mutex_t *mutex;
 static int pair[2];
@@ -146,7 +146,7 @@ static void begin_threads(unsigned n)
 		pthread_create(&t, NULL, middles[any(6)], NULL);
 }
 
-/* ---- one process each -------------------------------------------------------------------------- */
+/* ---- one process each ------------------------------------------------------------------------ */
 
 /* From any thread; the others are in the middle of something. */
 static void *exec_later(void *arg)
@@ -195,7 +195,7 @@ static void stop_itself(void)
 	run_nothing();
 }
 
-/* ---- what is done to them ---------------------------------------------------------------------- */
+/* ---- what is done to them -------------------------------------------------------------------- */
 
 static pid_t start(void (*run)(void))
 {
@@ -324,7 +324,7 @@ static void hit_mutex(void)
 static void (*const hits[])(void) = {
 	hit_exec, hit_exit, hit_kill, hit_stop, hit_group_stops, hit_vfork, hit_mutex};
 
-/* ---- all at once ------------------------------------------------------------------------------- */
+/* ---- all at once ----------------------------------------------------------------------------- */
 
 static void share(void)
 {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * path_probe ROUNDS SEED - makes calls that have paths with arguments that nobody in his right mind would give: pointers
- * to nothing, to the end of a page, to memory that comes and goes; paths of all lengths full of dots,
- * links and slashes; a stack pointer that points nowhere.  Several threads at once.  Says "over".
+ * path_probe ROUNDS SEED - makes calls that have paths with arguments that nobody in his right mind
+ * would give: pointers to nothing, to the end of a page, to memory that comes and goes; paths of
+ * all lengths full of dots, links and slashes; a stack pointer that points nowhere.  Several
+ * threads at once.  Says "over".
  *
  * Whatever the calls return, whoever looks at their paths has to live through it.
  */

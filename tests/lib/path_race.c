@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * path_race SECRET [rooted] - tries to reach a file of the host's from inside a session that does not show it.
+ * path_race SECRET [rooted] - tries to reach a file of the host's from inside a session that does
+ * not show it.
  *
  * SECRET is in a directory of the host's which is private in the session, and so is what else is
- * tried beside it.  A thread changes paths under the hands of whoever has looked at them; symlinks and
- * directories change places; descriptors and ".." are walked.  With a root of the session's own (rooted) the
- * paths that are looked at first are below /dev, for others the kernel is never asked.  Says "reached" for each that comes through,
- * and "over" at the end.
+ * tried beside it.  A thread changes paths under the hands of whoever has looked at them; symlinks
+ * and directories change places; descriptors and ".." are walked.  With a root of the session's own
+ * (rooted) the paths that are looked at first are below /dev, for others the kernel is never asked.
+ * Says "reached" for each that comes through, and "over" at the end.
  */
 #include <errno.h>
 #include <fcntl.h>

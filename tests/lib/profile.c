@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * container_profile [--listen | --refuse CALL | --no-scan] CMD... - runs a command under the filter
- * that container engines put around everything they start, as somebody without capabilities meets it.
+ * that container engines put around everything they start, as somebody without capabilities meets
+ * it.
  *
  * The default profile of Docker, Podman and containerd (moby: profiles/seccomp) allows a list of
  * calls and refuses the rest with EPERM.  Without capabilities that leaves no namespace, no

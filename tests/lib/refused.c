@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * refused kernel|rewrite LOG CMD... - runs a command outside of any session, refuses it the calls that a session refuses, and
- * writes down which these were, a line for each: the call, or "call (reason)" where an argument decides, a tab,
- * and the name of the process.
- * refused kernel|rewrite --list: what is refused by number.
+ * refused kernel|rewrite LOG CMD... - runs a command outside of any session, refuses it the calls
+ * that a session refuses, and writes down which these were, a line for each: the call, or "call
+ * (reason)" where an argument decides, a tab, and the name of the process. refused kernel|rewrite
+ * --list: what is refused by number.
  *
- * The filter is that of sessions with kernel names, or with rewritten ones and a private view.  In it what is refused
- * asks a listener; all else is allowed.
+ * The filter is that of sessions with kernel names, or with rewritten ones and a private view.  In
+ * it what is refused asks a listener; all else is allowed.
  *
  * Only clone3 is not told of, which would be a line for each thread: it is just refused.
  */

@@ -265,7 +265,10 @@ static void check_listener(int control, int fd)
 	check_echo(got, 'd');
 }
 
-/* Of the second idle one, which is of IPv6: options that its program has chosen, and some that nobody has. */
+/*
+ * Of the second idle one, which is of IPv6: options that its program has chosen, and some that
+ * nobody has.
+ */
 static const struct option {
 	int level, name, value; /* -1: as it was */
 } options[] = {

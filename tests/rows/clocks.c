@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The time.  In a session that has come from a host with other clocks `rows --since MONOTONIC BOOTTIME` says what
- * they were there, in seconds.  i386 has each of these calls twice, with seconds of 32 and of 64 bits.
+ * The time.  In a session that has come from a host with other clocks `rows --since MONOTONIC
+ * BOOTTIME` says what they were there, in seconds.  i386 has each of these calls twice, with
+ * seconds of 32 and of 64 bits.
  */
 #include "tests/rows/rows.h"
 
@@ -276,7 +277,9 @@ static void futexes(int nr, bool narrow)
 	ROW_FAILS(syscall(nr, &word, FUTEX_WAIT_BITSET, 0, 1L, NULL, -1), EFAULT);
 }
 
-/* Not in a container engine's profile, or older kernels: the first since 5.16, the other since 6.7. */
+/*
+ * Not in a container engine's profile, or older kernels: the first since 5.16, the other since 6.7.
+ */
 static bool is_there(long r)
 {
 	return r == -1 && errno != ENOSYS && errno != EPERM;

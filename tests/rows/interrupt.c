@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Calls of i386 that 64-bit code makes: only the lower halves of its registers count, and all are kept. */
+/*
+ * Calls of i386 that 64-bit code makes: only the lower halves of its registers count, and all are
+ * kept.
+ */
 #include "tests/rows/rows.h"
 
 #include <fcntl.h>

@@ -233,7 +233,10 @@ static void attributes(void)
 	FOUND(syscall(SYS_llistxattr, FILE_OF_IT, NULL, 0L));
 	FOUND(syscall(SYS_removexattr, FILE_OF_IT, "user.a"));
 	FOUND(syscall(SYS_lremovexattr, FILE_OF_IT, "user.b"));
-	/* Newer ones, which a container engine or a kernel may not know: the path is never what fails. */
+	/*
+	 * Newer ones, which a container engine or a kernel may not know: the path is never what
+	 * fails.
+	 */
 	for (int nr = 463; nr < 470; nr++) {
 		uint64_t room[3] = {0};
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A call changes three registers, whoever has stopped the task at it: rax, rcx and r11.  Arguments that are ints have
- * more in their registers here than the kernel looks at.
+ * A call changes three registers, whoever has stopped the task at it: rax, rcx and r11.  Arguments
+ * that are ints have more in their registers here than the kernel looks at.
  */
 #include "tests/rows/rows.h"
 

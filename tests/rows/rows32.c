@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Rows that only 32-bit programs have: calls that x86-64 has not, and other generations of those it has.
- * What the other files test by the C library comes by whichever of them that uses.
+ * Rows that only 32-bit programs have: calls that x86-64 has not, and other generations of those it
+ * has. What the other files test by the C library comes by whichever of them that uses.
  */
 #include "tests/rows/rows.h"
 
@@ -403,7 +403,7 @@ static void files(void)
 	ROW_CHECK(unlink(FILE_OF_IT) == 0);
 }
 
-/* ---- host names ------------------------------------------------------------------------------- */
+/* ---- host names ------------------------------------------------------------------------------ */
 
 /* As names.c; these have no room for the domain's. */
 static void host_names(void)

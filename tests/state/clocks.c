@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Monotonic and boot time go on where they were, whoever asks them in whatever way, and whoever waits for
- * a point in time is woken then: through the vDSO and the kernel, in who was there, in children and in
- * programs that begin later.
+ * Monotonic and boot time go on where they were, whoever asks them in whatever way, and whoever
+ * waits for a point in time is woken then: through the vDSO and the kernel, in who was there, in
+ * children and in programs that begin later.
  */
 #include <linux/futex.h>
 #include <poll.h>
@@ -101,7 +101,10 @@ static void expect_end(pid_t pid)
 	STATE_CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0);
 }
 
-/* Where /proc is the session's: the time since the boot, and when a process that has just begun did. */
+/*
+ * Where /proc is the session's: the time since the boot, and when a process that has just begun
+ * did.
+ */
 static void look_at_proc(int64_t before)
 {
 	long up = 0, start = 0;
@@ -452,7 +455,10 @@ int main(int argc, char **argv)
 	int fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
 	struct itimerspec later = {{0}, {0}}, left;
 	struct sigevent none = {.sigev_notify = SIGEV_NONE};
-	/* Who compares the threads before and after a freeze that fails wants none to end meanwhile. */
+	/*
+	 * Who compares the threads before and after a freeze that fails wants none to end
+	 * meanwhile.
+	 */
 	const bool ending = !(argc == 3 && strcmp(argv[2], "on") == 0);
 	pthread_t soon[N_WAITS], never[N_WAITS];
 	int64_t before[N_CLOCKS];

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Directories that are gone: the one a process works in, with its parents; one that is read half; a socket's and a file's. */
+/*
+ * Directories that are gone: the one a process works in, with its parents; one that is read half; a
+ * socket's and a file's.
+ */
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * epoll with members of every kind, five levels of it in each other, one in two others, exclusive waiters,
- * one that only a message in flight holds.
+ * epoll with members of every kind, five levels of it in each other, one in two others, exclusive
+ * waiters, one that only a message in flight holds.
  */
 #include <fcntl.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * FIFOs of which one end is there: a writer whose readers are gone, bytes whose writer is; one that was deleted
- * when only one end was open; and one of two names.
+ * FIFOs of which one end is there: a writer whose readers are gone, bytes whose writer is; one that
+ * was deleted when only one end was open; and one of two names.
  */
 #include <fcntl.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Leases: to read and to write, with the signal that tells of their end, on a file that is gone; one
- * somebody waits for; by descriptors that can't read, or not into any memory; of a memory file.
+ * Leases: to read and to write, with the signal that tells of their end, on a file that is gone;
+ * one somebody waits for; by descriptors that can't read, or not into any memory; of a memory file.
  */
 #include <fcntl.h>
 #include <poll.h>

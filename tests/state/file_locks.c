@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Locks of open files: shared and exclusive ones of flock, of ranges (OFD), on directories and on what is gone,
- * of an open file that several processes have, and somebody who waits for each sort.
+ * Locks of open files: shared and exclusive ones of flock, of ranges (OFD), on directories and on
+ * what is gone, of an open file that several processes have, and somebody who waits for each sort.
  */
 #include <fcntl.h>
 #include <signal.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A descriptor that stands for the name of a file (O_PATH) which has been deleted: it can be opened by it. */
+/*
+ * A descriptor that stands for the name of a file (O_PATH) which has been deleted: it can be opened
+ * by it.
+ */
 #include <fcntl.h>
 #include <sys/stat.h>
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Both kinds of programs in one session: this one, of 32 bits, has a 64-bit shell as its child, which has this
- * program as its child again; and starts another one that is moved in the middle of it.
+ * Both kinds of programs in one session: this one, of 32 bits, has a 64-bit shell as its child,
+ * which has this program as its child again; and starts another one that is moved in the middle of
+ * it.
  */
 #include <limits.h>
 #include <sys/wait.h>

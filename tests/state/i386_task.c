@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What only 32-bit programs have: segments, registers of that size, handlers with frames of that kind in use
- * and to come, lists set by calls of i386, two ways into the kernel; and what uname says of the machine.
+ * What only 32-bit programs have: segments, registers of that size, handlers with frames of that
+ * kind in use and to come, lists set by calls of i386, two ways into the kernel; and what uname
+ * says of the machine.
  */
 #include <asm/ldt.h>
 #include <linux/futex.h>
@@ -172,7 +173,10 @@ static void check_memory(uintptr_t brk)
 	memset((void *)brk, 1, 65536);
 }
 
-/* Once more with fewer addresses, where that is allowed: what an exec decides of memory depends on it. */
+/*
+ * Once more with fewer addresses, where that is allowed: what an exec decides of memory depends on
+ * it.
+ */
 static void limit_addresses(char **argv)
 {
 	if (personality(0xffffffff) & ADDR_LIMIT_3GB || personality(ADDR_LIMIT_3GB) == -1)

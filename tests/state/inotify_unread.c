@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Events of inotify that nobody has read: they are there, or else the one which says that some were lost; and
- * what comes afterwards is told.  One that several processes have, and one whose watches are all gone.
+ * Events of inotify that nobody has read: they are there, or else the one which says that some were
+ * lost; and what comes afterwards is told.  One that several processes have, and one whose watches
+ * are all gone.
  */
 #include <fcntl.h>
 #include <poll.h>

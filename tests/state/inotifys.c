@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* inotify: watches keep their descriptors, masks and files; one on a file without a name; several inotifies. */
+/*
+ * inotify: watches keep their descriptors, masks and files; one on a file without a name; several
+ * inotifies.
+ */
 #include <fcntl.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Files mapped to be shared: what is allowed later, at big offsets, behind the file's end, after it was
- * renamed, and by a name that is gone while another is left.
+ * Files mapped to be shared: what is allowed later, at big offsets, behind the file's end, after it
+ * was renamed, and by a name that is gone while another is left.
  */
 #include <fcntl.h>
 #include <signal.h>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What forks have in common: pages that neither has written to, and who writes one after a move has it to himself.  And what
- * madvise says about fork: DONTFORK and WIPEONFORK, with contents, after a move.  It is large enough that a snapshot takes its
- * mappings as they were before it was stopped (ckpt/memory/before.c).
+ * What forks have in common: pages that neither has written to, and who writes one after a move has
+ * it to himself.  And what madvise says about fork: DONTFORK and WIPEONFORK, with contents, after a
+ * move.  It is large enough that a snapshot takes its mappings as they were before it was stopped
+ * (ckpt/memory/before.c).
  */
 #include <sys/wait.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Guard pages (MADV_GUARD_INSTALL, Linux 6.13) in the middle of a mapping.  There is so much memory that a snapshot copies it
- * by a fork, and looks for its pages there (ckpt/memory/space.c).
+ * Guard pages (MADV_GUARD_INSTALL, Linux 6.13) in the middle of a mapping.  There is so much memory
+ * that a snapshot copies it by a fork, and looks for its pages there (ckpt/memory/space.c).
  */
 #include "tests/state/maps.h"
 

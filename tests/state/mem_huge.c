@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Huge pages (MAP_HUGETLB): those in use with their contents, those not in use as they were.  Where
- * the host has none to give, only areas that reserve none.  And a memfd of them that is not mapped while it is moved.
+ * the host has none to give, only areas that reserve none.  And a memfd of them that is not mapped
+ * while it is moved.
  */
 #include <fcntl.h>
 #include <stdbool.h>

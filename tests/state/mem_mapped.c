@@ -7,8 +7,8 @@
  *      counted   every page is written to by threads that know what must be in it: a lost write shows
  *      pool      chunks of a pattern, to which system calls are made, one chunk after the other
  *
- * Behind the name of the file to wait for, "calm" keeps it from calls for which all of its memory must be
- * converted at once, and "alone" from having children.
+ * Behind the name of the file to wait for, "calm" keeps it from calls for which all of its memory
+ * must be converted at once, and "alone" from having children.
  */
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * memfds with seals and mappings: one that may not be written any more but is by an older mapping, one that is
- * read through a mapping, a descriptor that only reads, private mappings, a mode.
+ * memfds with seals and mappings: one that may not be written any more but is by an older mapping,
+ * one that is read through a mapping, a descriptor that only reads, private mappings, a mode.
  */
 #include <fcntl.h>
 #include <sys/stat.h>

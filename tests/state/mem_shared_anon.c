@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Shared anonymous memory between parent and child, also by /dev/zero; they go on writing to each other. */
+/*
+ * Shared anonymous memory between parent and child, also by /dev/zero; they go on writing to each
+ * other.
+ */
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>

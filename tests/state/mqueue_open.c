@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Queues by name: what mq_open refuses, rights and limits, and who has sent what one was waiting for. */
+/*
+ * Queues by name: what mq_open refuses, rights and limits, and who has sent what one was waiting
+ * for.
+ */
 #include <fcntl.h>
 #include <mqueue.h>
 #include <signal.h>

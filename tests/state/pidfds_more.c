@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* pidfds: of a thread, that don't wait, several of one process, that was opened by another, with a child's exit status. */
+/*
+ * pidfds: of a thread, that don't wait, several of one process, that was opened by another, with a
+ * child's exit status.
+ */
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>

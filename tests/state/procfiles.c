@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Open files of /proc and /sys: of oneself, of another process, namespaces.  procgone.c has one that is gone. */
+/*
+ * Open files of /proc and /sys: of oneself, of another process, namespaces.  procgone.c has one
+ * that is gone.
+ */
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Files of /proc and /sys as programs keep them open: the table of mounts that is polled for changes, one's own
- * memory and maps, a thread's, lists that are read half, statistics that are read again and again.
+ * Files of /proc and /sys as programs keep them open: the table of mounts that is polled for
+ * changes, one's own memory and maps, a thread's, lists that are read half, statistics that are
+ * read again and again.
  */
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Pseudo terminals: a job-controlled child on one with bytes both ways, settings, size, /dev/tty;
- * its other end as TIOCGPTPEER opens it; one that was hung up, one whose slave was closed, one nobody has opened yet.
+ * its other end as TIOCGPTPEER opens it; one that was hung up, one whose slave was closed, one
+ * nobody has opened yet.
  */
 #include <fcntl.h>
 #include <poll.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What a pseudo terminal can be told: raw, packet mode with news for who reads, exclusive, stopped output, an end of the
- * file typed, several lines typed, locked; one that is nobody's controlling terminal, and one whose session's
- * leader has gone.
+ * What a pseudo terminal can be told: raw, packet mode with news for who reads, exclusive, stopped
+ * output, an end of the file typed, several lines typed, locked; one that is nobody's controlling
+ * terminal, and one whose session's leader has gone.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -51,7 +51,7 @@ static void wait_for_input(int fd)
 	STATE_CHECK(poll(&p, 1, -1) == 1);
 }
 
-/* ---- settings ------------------------------------------------------------------------------------ */
+/* ---- settings -------------------------------------------------------------------------------- */
 
 static struct ends raw, packet, exclusive, stopped;
 static int locked;
@@ -119,7 +119,7 @@ static void check_settings(void)
 	STATE_CHECK(unlockpt(locked) == 0);
 }
 
-/* ---- typed ---------------------------------------------------------------------------------------- */
+/* ---- typed ----------------------------------------------------------------------------------- */
 
 static struct ends lines, ended;
 
@@ -155,7 +155,7 @@ static void check_typed(void)
 	STATE_CHECK(typed(&ended, buf, sizeof(buf)) == -1);
 }
 
-/* ---- sessions -------------------------------------------------------------------------------------- */
+/* ---- sessions -------------------------------------------------------------------------------- */
 
 static volatile pid_t *left; /* who stays behind */
 static struct ends nobodys, leaderless;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A sandbox as browsers build theirs: a zygote in user, pid, network, ipc and uts namespaces of its own, which goes on
- * into a second user namespace, has the fdinfo directory of a dead process for its root, and starts workers in
- * a pid namespace each.  And a process with a directory for its root, as who has no other way to see less.
+ * A sandbox as browsers build theirs: a zygote in user, pid, network, ipc and uts namespaces of its
+ * own, which goes on into a second user namespace, has the fdinfo directory of a dead process for
+ * its root, and starts workers in a pid namespace each.  And a process with a directory for its
+ * root, as who has no other way to see less.
  */
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -311,7 +312,10 @@ static pid_t rooted(char *dir, int sock)
 	return 0;
 }
 
-/* Two processes in a user and network namespace each made for itself, after a child of the first was born. */
+/*
+ * Two processes in a user and network namespace each made for itself, after a child of the first
+ * was born.
+ */
 static pid_t unshared(int sock)
 {
 	pid_t pid = fork();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Ten thousand signals a second, with a handler that lets calls be made again and with one that does not:
- * who waits is interrupted exactly as signal(7) says, and who does not wait never is.
+ * Ten thousand signals a second, with a handler that lets calls be made again and with one that
+ * does not: who waits is interrupted exactly as signal(7) says, and who does not wait never is.
  */
 #include <pthread.h>
 #include <signal.h>

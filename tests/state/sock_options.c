@@ -133,7 +133,7 @@ static void check_structs(void)
 	STATE_CHECK(!strcmp(text, "lo"));
 }
 
-/* ---- a filter on datagrams, and one that may not be taken off any more -------------------------- */
+/* ---- a filter on datagrams, and one that may not be taken off any more ----------------------- */
 
 static int filtered[2], locked[2];
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What System V calls say of objects: errors, owners, who used them last, lists; a wait that ends. */
+/*
+ * What System V calls say of objects: errors, owners, who used them last, lists; a wait that ends.
+ */
 #include <signal.h>
 #include <sys/ipc.h>
 #include <sys/msg.h>

@@ -81,7 +81,10 @@ static void hold_one(void)
 		pause();
 }
 
-/* Nothing keeps others from changing what one has promised to undo: the end brings it as far as it can go. */
+/*
+ * Nothing keeps others from changing what one has promised to undo: the end brings it as far as it
+ * can go.
+ */
 static void promise_much(void)
 {
 	struct sembuf ops[] = {{.sem_num = 3, .sem_op = 5, .sem_flg = SEM_UNDO},

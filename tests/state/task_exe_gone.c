@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A program that was deleted while it runs, as by an upgrade, or that never had a name, being a memfd (MEMFD): what it is, and
- * that it can be started again.
+ * A program that was deleted while it runs, as by an upgrade, or that never had a name, being a
+ * memfd (MEMFD): what it is, and that it can be started again.
  */
 #include <fcntl.h>
 #include <sys/mman.h>

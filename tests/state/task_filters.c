@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Seccomp filters that look at arguments which are numbers of processes, that trap calls with such arguments, that
- * hand calls to a tracer who is not there, and that let one of two ways to install another filter pass.  Each is
- * asked before the move, and behind it.
+ * Seccomp filters that look at arguments which are numbers of processes, that trap calls with such
+ * arguments, that hand calls to a tracer who is not there, and that let one of two ways to install
+ * another filter pass.  Each is asked before the move, and behind it.
  */
 #include <linux/filter.h>
 #include <linux/seccomp.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What a shell has: jobs that were stopped by the terminal, by a key, one its shell has not heard of, one that was continued;
- * groups and sessions whose leaders are gone or dead; orphans that a subreaper has adopted, or will adopt.
+ * What a shell has: jobs that were stopped by the terminal, by a key, one its shell has not heard
+ * of, one that was continued; groups and sessions whose leaders are gone or dead; orphans that a
+ * subreaper has adopted, or will adopt.
  */
 #include <pty.h>
 #include <signal.h>
@@ -47,7 +48,7 @@ static void await_stop(pid_t pid, int sig, int options)
 	STATE_CHECK(si.si_code == CLD_STOPPED && (!sig || si.si_status == sig));
 }
 
-/* ---- a shell on a terminal ------------------------------------------------------------------------- */
+/* ---- a shell on a terminal ------------------------------------------------------------------- */
 
 static void read_terminal(void)
 {
@@ -132,7 +133,7 @@ static void check_shell(void)
 	STATE_CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-/* ---- groups and sessions without their leaders ----------------------------------------------------- */
+/* ---- groups and sessions without their leaders ----------------------------------------------- */
 
 static pid_t dead_group, reaped_group, dead_session;
 
@@ -193,7 +194,7 @@ static void check_leaderless(void)
 	kill(shared->member, SIGKILL);
 }
 
-/* ---- adopted ------------------------------------------------------------------------------------------ */
+/* ---- adopted --------------------------------------------------------------------------------- */
 
 static pid_t reaper;
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Priority-inheritance mutexes that are not simply given back: owners that end, time that is up, signals
- * meanwhile, circles, condition variables. */
+/*
+ * Priority-inheritance mutexes that are not simply given back: owners that end, time that is up,
+ * signals meanwhile, circles, condition variables.
+ */
 #include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
@@ -53,7 +55,7 @@ static void handle(int sig)
 	handled++;
 }
 
-/* ---- without the C library, which never returns what it does not expect ------------------------ */
+/* ---- without the C library, which never returns what it does not expect ---------------------- */
 
 static uint32_t one, other, condition;
 

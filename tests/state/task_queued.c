@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Signals that wait with what they carry: hundreds of one number, for one thread, from a child, a descriptor, a timer, a
- * fault; flags of actions; threads with alternate stacks of their own, and one that stands on its.
+ * Signals that wait with what they carry: hundreds of one number, for one thread, from a child, a
+ * descriptor, a timer, a fault; flags of actions; threads with alternate stacks of their own, and
+ * one that stands on its.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -36,7 +37,7 @@ static siginfo_t take(int sig)
 	return si;
 }
 
-/* ---- a thread with signals of its own ------------------------------------------------------------ */
+/* ---- a thread with signals of its own -------------------------------------------------------- */
 
 static char thread_stack[STACK], handler_stack[STACK];
 static volatile int thread_ready, go, on_stack, done;
@@ -92,7 +93,7 @@ static void *stand_on_stack(void *arg)
 	return NULL;
 }
 
-/* ---- what waits for the process ------------------------------------------------------------------- */
+/* ---- what waits for the process -------------------------------------------------------------- */
 
 static pid_t child;
 static int p[2];
@@ -143,7 +144,7 @@ static void check_queue(void)
 	STATE_CHECK(take(SIGRTMIN + 1).si_code == POLL_IN);
 }
 
-/* ---- actions ---------------------------------------------------------------------------------------- */
+/* ---- actions --------------------------------------------------------------------------------- */
 
 static const int flags[] = {SA_NOCLDSTOP, SA_NOCLDWAIT, SA_RESETHAND, SA_NODEFER, SA_RESTART};
 #define N_FLAGS (int)(sizeof(flags) / sizeof(*flags))

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What is said of a process in /proc, oom_score_adj and coredump_filter, and how its threads are scheduled. */
+/*
+ * What is said of a process in /proc, oom_score_adj and coredump_filter, and how its threads are
+ * scheduled.
+ */
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>

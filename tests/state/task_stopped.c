@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Stopped processes: with threads, with signals waiting, and one whose parent does not know yet.  Some that were
- * continued, which their parent has not asked for yet.
+ * Stopped processes: with threads, with signals waiting, and one whose parent does not know yet.
+ * Some that were continued, which their parent has not asked for yet.
  */
 #include <pthread.h>
 #include <signal.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Threads go on with their numbers, names, storage, masks, stacks and rseq areas; joining them works. */
+/*
+ * Threads go on with their numbers, names, storage, masks, stacks and rseq areas; joining them
+ * works.
+ */
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
@@ -18,8 +21,8 @@ static pthread_barrier_t ready;
 static int go;
 
 /*
- * A thread has one rseq area, mostly the C library's: who asks for another, of the same size, is told so, in the same way
- * each time.  0: it had none, and has it now.
+ * A thread has one rseq area, mostly the C library's: who asks for another, of the same size, is
+ * told so, in the same way each time.  0: it had none, and has it now.
  */
 static int ask_rseq(void)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Waits with a timeout end neither early nor late: what was slept before a move counts, what
- * happened in between does not.  Each wait is a process that measures itself.  What late means says the one
- * that waits for a point in time: it is late when the host is busy, or the session is frozen then, and
- * never because a wait has begun anew.
+ * happened in between does not.  Each wait is a process that measures itself.  What late means says
+ * the one that waits for a point in time: it is late when the host is busy, or the session is
+ * frozen then, and never because a wait has begun anew.
  */
 #include <linux/futex.h>
 #include <poll.h>

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* TCP connections on the loopback device: bytes on their way, half-closed, closed, reset, options. */
+/*
+ * TCP connections on the loopback device: bytes on their way, half-closed, closed, reset, options.
+ */
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>

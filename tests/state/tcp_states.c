@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * TCP in states that need more data than fits: an end of the stream behind what nobody has read (FIN_WAIT1,
- * CLOSING, LAST_ACK), full in both directions, shut for reading.
+ * TCP in states that need more data than fits: an end of the stream behind what nobody has read
+ * (FIN_WAIT1, CLOSING, LAST_ACK), full in both directions, shut for reading.
  */
 #include <fcntl.h>
 #include <netinet/in.h>

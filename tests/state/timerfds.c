@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Many timerfds that go off all the time: none stands still after it was frozen, and none tells of a moment twice. */
+/*
+ * Many timerfds that go off all the time: none stands still after it was frozen, and none tells of
+ * a moment twice.
+ */
 #include <poll.h>
 #include <stdint.h>
 #include <sys/timerfd.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * timerfds that more is asked of: to be told when the wall clock is set, on an alarm clock, armed for a point that
- * is past, read by another process, disarmed after ticks, waited for by a read.
+ * timerfds that more is asked of: to be told when the wall clock is set, on an alarm clock, armed
+ * for a point that is past, read by another process, disarmed after ticks, waited for by a read.
  */
 #include <fcntl.h>
 #include <poll.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* UDP: sockets nobody has bound, shut ones, UDP-Lite, connected anew, connected to itself, both families on one. */
+/*
+ * UDP: sockets nobody has bound, shut ones, UDP-Lite, connected anew, connected to itself, both
+ * families on one.
+ */
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>

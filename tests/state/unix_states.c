@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Unix sockets in states that the other programs leave out: not connected, shut, bound in a directory that is gone, with a
- * name that somebody else has by now, descriptors within descriptors in flight, listening ones in flight,
- * packets with descriptors, a connection whose listener has gone.
+ * Unix sockets in states that the other programs leave out: not connected, shut, bound in a
+ * directory that is gone, with a name that somebody else has by now, descriptors within descriptors
+ * in flight, listening ones in flight, packets with descriptors, a connection whose listener has
+ * gone.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -73,7 +74,7 @@ static void say(int from, int to, const char *word)
 	STATE_CHECK(recv(to, buf, sizeof(buf), MSG_DONTWAIT) == n && !memcmp(buf, word, (size_t)n));
 }
 
-/* ---- without a peer --------------------------------------------------------------------------- */
+/* ---- without a peer -------------------------------------------------------------------------- */
 
 static const int types[] = {SOCK_STREAM, SOCK_DGRAM, SOCK_SEQPACKET};
 static int bare[3], only_bound[3], shut[2];
@@ -116,7 +117,7 @@ static void check_alone(void)
 	STATE_CHECK(send(shut[1], "x", 1, MSG_NOSIGNAL) == -1 && errno == EPIPE);
 }
 
-/* ---- names ------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static int old_one, new_one, under_fifo, lost_dir, was_dir, unlinked, ghost, to_ghost;
 
@@ -165,7 +166,7 @@ static void check_named(void)
 	say(to_ghost, ghost, "still");
 }
 
-/* ---- connections --------------------------------------------------------------------------------- */
+/* ---- connections ----------------------------------------------------------------------------- */
 
 static int packets, waits, orphaned;
 
@@ -190,7 +191,7 @@ static void check_connections(void)
 	STATE_CHECK(recv(orphaned, &c, 1, 0) == -1 && errno == ECONNRESET);
 }
 
-/* ---- descriptors in flight ----------------------------------------------------------------------- */
+/* ---- descriptors in flight ------------------------------------------------------------------- */
 
 static void send_fds(int sock, const int *fds, int n)
 {
@@ -234,7 +235,10 @@ static void make_flight(void)
 	STATE_CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, outer) == 0);
 	STATE_CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, inner) == 0);
 	STATE_CHECK(pipe(p) == 0 && write(p[1], "deep", 4) == 4);
-	/* A pipe in the queue of a socket in the queue of a socket, whose other end only that has, too. */
+	/*
+	 * A pipe in the queue of a socket in the queue of a socket, whose other end only that has,
+	 * too.
+	 */
 	send_fds(inner[0], p, 1);
 	send_fds(outer[0], inner, 2);
 	close(inner[0]);

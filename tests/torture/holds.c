@@ -22,7 +22,7 @@
 
 #define PAGE 4096UL
 
-/* ---- memory ------------------------------------------------------------------------------------ */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 #define PAGES 768
 #define SHARED \
@@ -147,7 +147,7 @@ static void memory_step(void)
 
 const struct worker worker_memory = {"memory", memory_begin, memory_step, memory_look};
 
-/* ---- files -------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 #define FILES	 12
 #define FILE_MAX 20000
@@ -297,7 +297,7 @@ static void files_look(void)
 
 const struct worker worker_files = {"files", files_begin, files_step, files_look};
 
-/* ---- streams: pipes and pairs of sockets with bytes in them -------------------------------------- */
+/* ---- streams: pipes and pairs of sockets with bytes in them ---------------------------------- */
 
 enum { PIPE, FIFO, STREAM, DATAGRAMS, PACKETS, N_STREAMS };
 static struct {
@@ -482,7 +482,7 @@ static void streams_look(void)
 
 const struct worker worker_streams = {"streams", streams_begin, streams_step, streams_look};
 
-/* ---- connections: TCP on the loopback, at any point of their life --------------------------------- */
+/* ---- connections: TCP on the loopback, at any point of their life ---------------------------- */
 
 #define CONNECTIONS 4
 static int listener;
@@ -601,7 +601,7 @@ static void connections_look(void)
 const struct worker worker_connections = {
 	"connections", connections_begin, connections_step, connections_look};
 
-/* ---- queues of System V and POSIX ------------------------------------------------------------------ */
+/* ---- queues of System V and POSIX ------------------------------------------------------------ */
 
 #define QUEUED 8
 static int sysv;
@@ -668,7 +668,7 @@ static void queues_look(void)
 
 const struct worker worker_queues = {"queues", queues_begin, queues_step, queues_look};
 
-/* ---- the beat -------------------------------------------------------------------------------------- */
+/* ---- the beat -------------------------------------------------------------------------------- */
 
 static unsigned beats;
 

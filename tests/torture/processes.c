@@ -20,7 +20,7 @@
 
 extern char **environ;
 
-/* ---- births: children of all sorts, and how they end -------------------------------------------- */
+/* ---- births: children of all sorts, and how they end ----------------------------------------- */
 
 #define KEPT 4
 static struct {
@@ -174,7 +174,7 @@ static void births_look(void)
 
 const struct worker worker_births = {"births", births_begin, births_step, births_look};
 
-/* ---- executes: becomes another program at each step; what stays is in a memfd -------------------- */
+/* ---- executes: becomes another program at each step; what stays is in a memfd ---------------- */
 
 #define EXECUTES     2 /* its place in the table */
 #define EXECUTES_FD  50
@@ -261,7 +261,7 @@ static void executes_step(void)
 
 const struct worker worker_executes = {"executes", executes_begin, executes_step, executes_look};
 
-/* ---- threads: what they count, by what they wait for --------------------------------------------- */
+/* ---- threads: what they count, by what they wait for ----------------------------------------- */
 
 #define N_THREADS 4
 static struct {
@@ -351,7 +351,7 @@ static void threads_look(void)
 
 const struct worker worker_threads = {"threads", threads_begin, threads_step, threads_look};
 
-/* ---- signals: queued ones wait in their order, and a child answers each --------------------------- */
+/* ---- signals: queued ones wait in their order, and a child answers each ---------------------- */
 
 static sigset_t queued;
 static uint32_t sent, received, answered;

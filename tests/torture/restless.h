@@ -2,18 +2,19 @@
 /*
  * restless - a session that is never in the same state for long, and knows what it must hold.
  *
- * Each worker is a process (with children and threads of its own) that changes one sort of thing at random:
- * memory, processes, threads, signals, files, pipes and sockets, queues.  From how often it has changed what
- * follows what all of it must be, and it looks at that as it goes along.  When the board says so each
- * looks at everything it holds, and says so there; who finds anything else than what must be there says
- * "FAIL" with the line, and stays as it is, to be looked at.
+ * Each worker is a process (with children and threads of its own) that changes one sort of thing at
+ * random: memory, processes, threads, signals, files, pipes and sockets, queues.  From how often it
+ * has changed what follows what all of it must be, and it looks at that as it goes along.  When the
+ * board says so each looks at everything it holds, and says so there; who finds anything else than
+ * what must be there says "FAIL" with the line, and stays as it is, to be looked at.
  *
  *      restless DIRECTORY SEED         the session
  *      restless DIRECTORY ask          all have looked, and nothing is amiss (exit code 0)
  *      restless DIRECTORY end          the same, and the session ends: it says "ok"
  *
- * What nobody in a session can see is that it runs twice.  So it counts aloud, with each number another random one:
- * whoever reads all that it has said, wherever it was, knows what was said by two.
+ * What nobody in a session can see is that it runs twice.  So it counts aloud, with each number
+ * another random one: whoever reads all that it has said, wherever it was, knows what was said by
+ * two.
  */
 #ifndef TESTS_TORTURE_RESTLESS_H
 #define TESTS_TORTURE_RESTLESS_H

@@ -61,9 +61,9 @@ void vnet_datagram_flush(struct vnet_datagram *d);
 /* The session takes packets again. */
 void vnet_datagram_go(struct vnet_datagram *d, uint32_t session);
 /*
- * A name server of the host as it is now, for TCP: the first with *at 0.  *at is then where the next
- * is looked for; false: there is no more.  One that can't be said as an endpoint (an address with
- * a scope) is left out.
+ * A name server of the host as it is now, for TCP: the first with *at 0.  *at is then where the
+ * next is looked for; false: there is no more.  One that can't be said as an endpoint (an address
+ * with a scope) is left out.
  */
 bool vnet_datagram_resolver(struct vnet_datagram *d, unsigned *at, struct vnet_endpoint *ret);
 /* How many ports of it are in a conversation: published ones, questions and pings are none. */

@@ -8,7 +8,8 @@
  *      and answers there
  *
  * Nobody is answered who has not asked: a session that may not reach the loopback reaches by this
- * only who has sent to the same published port within the last minutes, and no other port of theirs.
+ * only who has sent to the same published port within the last minutes, and no other port of
+ * theirs.
  *
  * The records are in memory that outlives the process.  When all are used the one that was quiet
  * for longest goes.

@@ -3,8 +3,9 @@
  * state - mappings with their sockets, and which addresses are which.
  *
  * Of the host a session sees what the network shows, and its loopback only by an address of its own
- * (loopback4, loopback6), if it has one; of link-local addresses none, unless it may.  Addresses by which a socket would reach this host
- * in other ways - 0.0.0.0, an IPv4 address written as IPv6 - are refused.
+ * (loopback4, loopback6), if it has one; of link-local addresses none, unless it may.  Addresses by
+ * which a socket would reach this host in other ways - 0.0.0.0, an IPv4 address written as IPv6 -
+ * are refused.
  */
 #include <errno.h>
 #include <string.h>

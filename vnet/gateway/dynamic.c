@@ -3,18 +3,19 @@
  * Theory of operation
  *
  * A name points to where the session's published ports are, and that is the gateway's host: so its
- * gateway tells the server, each time that the session begins to have packets there - at its start, at
- * a resume, after a migrate to another gateway.  The key is a file of the gateway's host, read
+ * gateway tells the server, each time that the session begins to have packets there - at its start,
+ * at a resume, after a migrate to another gateway.  The key is a file of the gateway's host, read
  * when it is needed.
  *
- * When a session ends, or its supervisor does, the server is told that the name has this host's addresses
- * no more.  Only these: the session may have been moved, and its new host's stay.  A gateway that has
- * nothing else to do waits for that, for TRIES times AGAIN_NS at most.  One that is suspended keeps its name, until it
- * is removed (vnet_nsupdate_withdraw), and so does one that goes to another gateway.
+ * When a session ends, or its supervisor does, the server is told that the name has this host's
+ * addresses no more.  Only these: the session may have been moved, and its new host's stay.  A
+ * gateway that has nothing else to do waits for that, for TRIES times AGAIN_NS at most.  One that
+ * is suspended keeps its name, until it is removed (vnet_nsupdate_withdraw), and so does one that
+ * goes to another gateway.
  *
  * A datagram may be lost: it is sent again every AGAIN_NS until there is an answer.  A server that
- * refuses is asked again after REFUSED_NS, and so is one that has not answered TRIES times: it may be
- * down.
+ * refuses is asked again after REFUSED_NS, and so is one that has not answered TRIES times: it may
+ * be down.
  */
 #include "vnet/gateway/dynamic.h"
 

@@ -8,9 +8,9 @@
  * may be half done; the next one finds out (worker.c).
  *
  * A worker that dies again and again at once is started more and more rarely, and in the end no
- * more: what is wrong on this host then, or with the arena, does not pass by itself.  While there are
- * sessions with something to lose that takes half a minute; those who have just come are told why
- * (main.c), and supervisors start another gateway.
+ * more: what is wrong on this host then, or with the arena, does not pass by itself.  While there
+ * are sessions with something to lose that takes half a minute; those who have just come are told
+ * why (main.c), and supervisors start another gateway.
  */
 #include "vnet/gateway/keeper.h"
 

@@ -15,9 +15,10 @@
  *
  * Destinations that mean this host itself are not a session's to reach, but by the address that it
  * was given for that (loopback4 and 6 of its attach); nor are link-local ones and those by which a
- * cloud gives its machines credentials, unless it was allowed that.  The gateway's own address has port 53, which
- * is a name server of the host's: who asks by TCP has had an answer by UDP that was cut.  It is
- * the first that accepts; one that says nothing is waited for as long as one SYN more takes.
+ * cloud gives its machines credentials, unless it was allowed that.  The gateway's own address has
+ * port 53, which is a name server of the host's: who asks by TCP has had an answer by UDP that was
+ * cut.  It is the first that accepts; one that says nothing is waited for as long as one SYN more
+ * takes.
  */
 #include "vnet/gateway/outbound.h"
 

@@ -10,9 +10,9 @@
  * has: those of a worker that was killed are still in it, and are passed on by the next one.
  * Nothing is ever counted in memory that could be wrong by one call.
  *
- * Urgent data (TCP's, RFC 6093) is a mark in the stream at which splice(2) stops for good.  The byte
- * there is taken out of line, and sent as urgent again; where there is no room for that it goes
- * into the pipe as any other.  Sockets have SO_OOBINLINE, so it is where it was in the stream.
+ * Urgent data (TCP's, RFC 6093) is a mark in the stream at which splice(2) stops for good.  The
+ * byte there is taken out of line, and sent as urgent again; where there is no room for that it
+ * goes into the pipe as any other.  Sockets have SO_OOBINLINE, so it is where it was in the stream.
  * This is the one byte that a killed worker may take with it.
  *
  * Sockets are watched edge triggered, so a direction is run until it would wait - or until what
@@ -319,9 +319,9 @@ static bool concerns(const struct gateway_flow *f, const struct gateway_pump_cau
 }
 
 /*
- * A side has failed.  What came from it before its reset has arrived, as far as a program is concerned that
- * reads it (a refusal, and then a reset because of what it had sent meanwhile): it goes on, as much as
- * there is room for.
+ * A side has failed.  What came from it before its reset has arrived, as far as a program is
+ * concerned that reads it (a refusal, and then a reset because of what it had sent meanwhile): it
+ * goes on, as much as there is room for.
  */
 static void drain(struct vnet_gateway *g, uint32_t flow, unsigned side, bool *ret_moved)
 {
