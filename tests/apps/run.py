@@ -164,11 +164,11 @@ def unmoved(env, script, user):
 
 
 def resume_file(env, image, options):
-    """Where terminals are the host's another program may have the number for a while: then again."""
+    """Where terminals and ports are the host's another program may have the number for a while: then again."""
     end = time.monotonic() + PATIENCE
     while True:
         r = env.podrun("resume", "-d", *options, image, check=False, timeout=120)
-        taken = options and re.search(r"terminal /dev/pts/\d+ is in use", r.errors)
+        taken = options and re.search(r"terminal /dev/pts/\d+ is in use|a TCP socket to \S+: Address already in use", r.errors)
         if not taken or time.monotonic() > end:
             return r.code, r.errors
 

@@ -78,7 +78,7 @@ def filters_installed_while_it_is_frozen(env, options):
     env.podrun("unpause", "s")
     seen = env.logs("s").count("ok\n")
     until("it goes on", lambda: env.logs("s").count("ok\n") > seen + 1)
-    env.podrun("exec", "s", "touch", "/tmp/end")
+    env.let_end("s", "/tmp/end")
     log = env.wait("s")
     words = log.split()
     times = len(words) // 3
@@ -137,7 +137,7 @@ def killed_while_it_installs_one(env, options):
     env.run_detached("s", "python3", "-c", KILLED, options=options)
     env.podrun("suspend", "s", "-o", env.path("image"))
     env.podrun("resume", "-d", env.path("image"))
-    env.podrun("exec", "s", "touch", "/tmp/end")
+    env.let_end("s", "/tmp/end")
     assert "ended" in env.wait("s")
 
 

@@ -141,7 +141,7 @@ def diff_tells_what_has_changed(env):
     env.run_detached("s", "python3", "-c", CHANGES)
     a, b = env.path("a"), env.path("b")
     env.podrun("snapshot", "s", "-o", a)
-    env.podrun("exec", "s", "touch", "/tmp/go")
+    env.let_end()
     done = until("it is done", lambda: re.search(r"changed ([\d ]+)\.", env.logs("s")))
     pipe, pair, closed, memory, twice, named, marked = map(int, done.group(1).split())
     env.podrun("snapshot", "s", "-o", b, "--compress")
@@ -238,7 +238,7 @@ def started_beneath(env, where, *options):
 
 def finish(env, word):
     env.podrun("resume", "-d", env.path("i"))
-    env.podrun("exec", "s", "touch", "/tmp/go")
+    env.let_end()
     log = env.wait("s")
     assert "ok" in log.split() and word in log, log
 

@@ -58,7 +58,7 @@ def _finish_mapped(env):
     del env.environ["PODRUN_TEST_MAP_NAP"]
     env.podrun("suspend", "s", "-o", env.path("last"))
     env.podrun("resume", "-d", "--map", env.path("last"))
-    env.podrun("exec", "s", "touch", "/tmp/go")
+    env.let_end()
     log = env.wait("s")
     assert "ok" in log.split(), log
 
@@ -119,7 +119,7 @@ def resume_holds_calls_from_the_first_instruction_on(env):
     finally:
         os.kill(worker, signal.SIGCONT)
     assert resume.wait() == 0
-    env.podrun("exec", "s", "touch", "/tmp/go")
+    env.let_end()
     log = env.wait("s")
     assert "ok" in log.split(), log
 
@@ -160,7 +160,7 @@ def resume_converts_whoever_never_stays(env):
         f.truncate(100)
     env.podrun("suspend", "s", "-o", env.path("last"))
     env.podrun("resume", "-d", "--map", env.path("last"))
-    env.podrun("exec", "s", "touch", "/tmp/go")
+    env.let_end()
     until("the end of the chain", lambda: "ok" in env.logs("s").split())
     env.podrun("kill", "s")
     until("gone", lambda: not env.sessions())
@@ -212,12 +212,12 @@ def resume_leaves_alone_what_lies_where_memory_waits(env):
     env.podrun("suspend", "s", "-o", image)
     _needs_leases(image)
     env.podrun("resume", "-d", "--map", image)
-    env.podrun("exec", "s", "touch", "/tmp/over")
+    env.let_end("s", "/tmp/over")
     until("it has taken them", lambda: "taken" in env.logs("s").split())
     assert "taken 0" not in env.logs("s"), "nothing waited"
     env.podrun("suspend", "s", "-o", env.path("last"))
     env.podrun("resume", "-d", env.path("last"))
-    env.podrun("exec", "s", "touch", "/tmp/go")
+    env.let_end()
     log = env.wait("s")
     assert "ok" in log.split(), log
 

@@ -112,7 +112,7 @@ def comes_back(env, where, argv):
                            "$p key show"), timeout=120)
     env.podrun("key", "trust", r.text.split()[-2])
     env.podrun("resume", "-d", env.path("i"))
-    env.podrun("exec", "s", "touch", "/tmp/go")
+    env.let_end()
     if "ok" not in env.wait("s").split():
         raise Failed(env.logs("s"))
 
@@ -144,7 +144,7 @@ def from_another_directory(env):
     deep.mkdir(parents=True)
     shutil.move(env.path("i"), deep / "moved image")
     env.podrun("resume", "-d", "moved image", cwd=deep)
-    env.podrun("exec", "s", "touch", "/tmp/go")
+    env.let_end()
     assert "ok" in env.wait("s").split()
 
 
@@ -196,7 +196,7 @@ def a_home_that_is_somewhere_else(env):
     other.environ["HOME"] = "/"
     other.podrun("key", "trust", env.podrun("key", "show").text.split()[0])
     other.podrun("resume", "-d", env.path("i"))
-    other.podrun("exec", "s", "touch", "/tmp/go")
+    other.let_end()
     said = other.wait("s")
     other.podrun("rm", "-f", "s", check=False)
     assert said.split()[-2:] == ["kept", "ok"], said
@@ -271,7 +271,7 @@ def root_inside_keeps_supplementary_groups(env):
         env.podrun("suspend", "s", "-o", env.path(move))
         env.podrun("resume", "-d", env.path(move))
         assert env.podrun("exec", "s", "setpriv", "--groups", "9", "id", "-G").text == "0 9\n"
-    env.podrun("exec", "s", "touch", "/tmp/go")
+    env.let_end()
     assert sorted(env.wait("s").split("\n")) == sorted(["ready", "0 7 4001", "0 4002", "0", ""])
 
 
@@ -293,7 +293,7 @@ def packet_and_raw_sockets_of_root_inside_are_refused(env):
         env.run_detached(name, sys.executable, "-c", HOLDS_A_SOCKET, made, options=["--user", "root"])
         one_line(env.podrun("suspend", name, "-o", env.path("i"), code=3), "(python", "fd 3: socket:[", " %s socket) is not supported" % name)
         assert not env.path("i").exists()
-        env.podrun("exec", name, "touch", "/tmp/go")
+        env.let_end(name)
         assert "ok" in env.wait(name).split()
 
 

@@ -108,7 +108,7 @@ def connected(env, kind, name="s", options=()):
 def verdict(env, name, alive=False):
     if alive:
         env.podrun("exec", name, "touch", "/tmp/alive")
-    env.podrun("exec", name, "touch", "/tmp/go")
+    env.let_end(name)
     log = env.wait(name)
     env.podrun("rm", name, check=False)
     return log[log.index("read "):].strip()
@@ -264,7 +264,7 @@ def udp_is_connected_again(env):
     r = env.podrun("suspend", "s", "-o", env.path("i"), code=3)
     assert "a UDP socket connected to 127.0.0.1" in r.errors, r
     move(env, "--outside=close")
-    env.podrun("exec", "s", "touch", "/tmp/go")
+    env.let_end()
     data, sender = s.recvfrom(9)
     s.sendto(b"pong", sender)
     assert data == b"ping" and "pong" in env.wait("s")
@@ -293,7 +293,7 @@ print(a.recv(9).decode())
 def udp_within_the_session_does_not_lead_out(env):
     env.run_detached("s", "python3", "-c", PAIR, options=["--net", "host"])
     assert "severed" not in move(env)
-    env.podrun("exec", "s", "touch", "/tmp/go")
+    env.let_end()
     assert "pong" in env.wait("s")
 
 
@@ -333,7 +333,7 @@ def those_who_wait_outside_do_not_come_along(env):
         r = env.podrun("suspend", "s", "-o", env.path("i"), code=3)
         assert "has not been accepted yet" in r.errors, r
         move(env, "--outside=close")
-        env.podrun("exec", "s", "touch", "/tmp/go")
+        env.let_end()
         assert "nobody" in env.wait("s")
         env.podrun("rm", "s")
         s.close()
@@ -418,7 +418,7 @@ def pipes_terminals_and_sockets_passed_from_outside(env):
     r = env.podrun("suspend", "s", "-o", env.path("i"), code=3)
     assert "outside" in r.errors, r
     move(env, "--outside=close")
-    env.podrun("exec", "s", "touch", "/tmp/go")
+    env.let_end()
     log = env.wait("s").split("\n")
     assert log[-5:-1] == ["reader b'waiting' b''", "writer EPIPE", "slave b'' EIO",
                           "pair b'there' b'' EPIPE"], log
@@ -455,7 +455,7 @@ def what_waits_in_sockets_from_outside(env):
     a, b = socket.socketpair()
     given(env, CARRIER, a.detach(), b.detach())
     move(env, "--outside=close")
-    env.podrun("exec", "s", "touch", "/tmp/go")
+    env.let_end()
     log = env.wait("s").split("\n")
     assert log[-3:-1] == ["queue b'in a queue within a queue'", "near b'back'"], log
 
@@ -483,7 +483,7 @@ def connections_inside_on_the_hosts_network(env):
         env.run_detached("s", BUILD / "tests" / "state" / p, "/tmp/go", options=["--net", "host"])
         move(env)
         move(env)
-        env.podrun("exec", "s", "touch", "/tmp/go")
+        env.let_end()
         assert "ok" in env.wait("s")
         env.podrun("rm", "s")
 

@@ -24,7 +24,7 @@ COUNT = ("sh", "-c", "echo ready; i=0; while [ ! -e /tmp/go ]; do i=$((i+1)); sl
 
 
 def finish(env, name):
-    env.podrun("exec", name, "touch", "/tmp/go")
+    env.let_end(name)
     if "ok" not in env.wait(name).split():
         raise Failed("no verdict from " + name)
     env.podrun("rm", name)

@@ -560,7 +560,7 @@ def nothing_that_was_written_is_lost(env):
         env.podrun("suspend", "s", "-o", env.path("i"))
         env.podrun("resume", "-d", env.path("i"))
         env.path("i").unlink()
-    env.podrun("exec", "s", "touch", "/tmp/end")
+    env.let_end("s", "/tmp/end")
     env.podrun("wait", "s")
     # Of a long log the end travels: the first line may be half of one.
     numbers = [int(n) for n in env.logs("s").split()[1:]]
@@ -734,7 +734,7 @@ def urgent_bytes_are_refused_and_kept(env):
                       ("inline", "b'' b'before!x'")):
         env.run_detached("s", "python3", "-c", URGENT, how)
         one_line(env.podrun("suspend", "s", "-o", env.path("i"), "--deadline", "50", code=3), "urgent")
-        env.podrun("exec", "s", "touch", "/tmp/go")
+        env.let_end()
         assert seen in env.wait("s"), (how, env.logs("s"))
         env.podrun("rm", "s")
 

@@ -200,6 +200,12 @@ class Env:
     def podrun(self, *args, **kw):
         return self.call(PODRUN, *args, **kw)
 
+    def let_end(self, name="s", path="/tmp/go"):
+        """Makes the file that the session's command waits for; where it ends at once, that ends `touch`, too."""
+        r = self.podrun("exec", name, "touch", path, check=False)
+        if r.code not in (0, 128 + signal.SIGKILL):
+            raise Failed(str(r))
+
     def sessions(self):
         r = self.podrun("ps", "--json", check=False)
         return r.json() if r.code == 0 else []

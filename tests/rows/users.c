@@ -15,7 +15,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#define TOP    "/tmp/users"
 #define NOBODY 65534
 
 struct generation {
@@ -121,20 +120,23 @@ static void ids(void)
 
 /* ---- files ---------------------------------------------------------------------------------- */
 
+/* Another each time: with the host's files /tmp is shared with whoever runs this, too. */
+static char top[] = "/tmp/users-XXXXXX";
+
 static void gives(const struct generation *g)
 {
-	int fd = open(TOP, O_CREAT | O_RDWR, 0644);
+	int fd = open(top, O_CREAT | O_RDWR, 0644);
 	struct stat st;
 
-	ROW_CHECK(fd >= 0 && syscall(g->chown, TOP, 33, 34) == 0 && stat(TOP, &st) == 0);
+	ROW_CHECK(fd >= 0 && syscall(g->chown, top, 33, 34) == 0 && stat(top, &st) == 0);
 	ROW_CHECK(st.st_uid == 33 && st.st_gid == 34);
 	ROW_CHECK(syscall(g->fchown, fd, 35, -1) == 0 && fstat(fd, &st) == 0 && st.st_uid == 35);
-	ROW_CHECK(st.st_gid == 34 && syscall(g->lchown, TOP, -1, 36) == 0 && lstat(TOP, &st) == 0);
+	ROW_CHECK(st.st_gid == 34 && syscall(g->lchown, top, -1, 36) == 0 && lstat(top, &st) == 0);
 	ROW_CHECK(st.st_uid == 35 && st.st_gid == 36);
 	ROW_FAILS(syscall(g->chown, "/etc/passwd", 1, 1), EPERM);
 	ROW_CHECK(syscall(g->setuid, 37) == 0);
-	ROW_FAILS(syscall(g->chown, TOP, 37, -1), EPERM);
-	ROW_CHECK(unlink(TOP) == 0);
+	ROW_FAILS(syscall(g->chown, top, 37, -1), EPERM);
+	ROW_CHECK(unlink(top) == 0);
 }
 
 static void owners(void)
@@ -145,22 +147,23 @@ static void owners(void)
 	struct statx stx;
 	int fd;
 
+	ROW_CHECK(close(mkstemp(top)) == 0);
 	in_each(gives);
-	fd = open(TOP, O_CREAT | O_RDWR, 0644);
-	ROW_CHECK(fd >= 0 && syscall(SYS_fchownat, AT_FDCWD, TOP, 40, 41, 0) == 0);
-	ROW_CHECK(syscall(SYS_stat, TOP, &old) == 0 && old.ROW_UID == 40);
-	ROW_CHECK(syscall(SYS_lstat, TOP, &old) == 0 && old.ROW_UID == 40);
+	fd = open(top, O_CREAT | O_RDWR, 0644);
+	ROW_CHECK(fd >= 0 && syscall(SYS_fchownat, AT_FDCWD, top, 40, 41, 0) == 0);
+	ROW_CHECK(syscall(SYS_stat, top, &old) == 0 && old.ROW_UID == 40);
+	ROW_CHECK(syscall(SYS_lstat, top, &old) == 0 && old.ROW_UID == 40);
 	ROW_CHECK(syscall(SYS_fstat, fd, &old) == 0 && old.ROW_UID == 40);
-	ROW_CHECK(syscall(SYS_newfstatat, AT_FDCWD, TOP, &st, 0) == 0 && st.ROW_UID == 40);
+	ROW_CHECK(syscall(SYS_newfstatat, AT_FDCWD, top, &st, 0) == 0 && st.ROW_UID == 40);
 	ROW_CHECK(syscall(SYS_newfstatat, fd, "", &st, AT_EMPTY_PATH) == 0 && st.ROW_UID == 40);
-	ROW_CHECK(syscall(SYS_statx, AT_FDCWD, TOP, 0, STATX_UID, &stx) == 0 && stx.stx_uid == 40);
+	ROW_CHECK(syscall(SYS_statx, AT_FDCWD, top, 0, STATX_UID, &stx) == 0 && stx.stx_uid == 40);
 	ROW_CHECK(syscall(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_UID, &stx) == 0 &&
 		  stx.stx_gid == 41);
 	ROW_CHECK(stat("/etc/passwd", &whole) == 0 && whole.st_uid == NOBODY &&
 		  whole.st_gid == NOBODY);
 	ROW_CHECK(
-		syscall(SYS_fchownat, fd, "", 0, 0, AT_EMPTY_PATH) == 0 && stat(TOP, &whole) == 0);
-	ROW_CHECK(whole.st_uid == 0 && unlink(TOP) == 0);
+		syscall(SYS_fchownat, fd, "", 0, 0, AT_EMPTY_PATH) == 0 && stat(top, &whole) == 0);
+	ROW_CHECK(whole.st_uid == 0 && unlink(top) == 0);
 }
 
 /* ---- limits, capabilities, peers ------------------------------------------------------------- */
