@@ -16,13 +16,13 @@
 #include "base/base.h"
 #include "ckpt/answers.h"
 #include "ckpt/freeze.h"
-#include "ckpt/kinds/ask.h"
 #include "ckpt/kinds/find.h"
 #include "ckpt/kinds/tcp.h"
 #include "ckpt/memory/memory.h"
 #include "ckpt/nested_survey.h"
 #include "ckpt/openfiles.h"
 #include "ckpt/program.h"
+#include "ckpt/recording.h"
 #include "ckpt/visit.h"
 #include "ckpt/walks.h"
 
@@ -429,65 +429,38 @@ const struct ckpt_report *ckpt_dump_report(struct ckpt_dump *d)
 
 /* ---- writing ------------------------------------------------------------------------------ */
 
-/* Records that bulk data follows for. */
-struct pending {
-	const struct ckpt_kind *kind;
-	union ckpt_subject s;
-};
-
-static int write_record(struct ckpt_dump *d, const struct ckpt_kind *k, union ckpt_subject s,
+static int list_item(struct ckpt_dump *d, const struct ckpt_kind *k, union ckpt_subject s,
 	uint64_t id, void *ctx, struct err *e)
 {
-	_cleanup_buf_ struct buf body = BUF_INIT;
-	struct pending p = {k, s};
-	int r = k->dump ? k->dump(d, s, &body, e) : 1;
+	struct ckpt_item item = {.kind = k, .s = s, .id = id};
 
-	if (r == 0)
-		r = fault_at(FAULT_WRITE_RECORD, e);
-	if (r != 0)
-		return MIN(r, 0);
-	if (buf_error(&body) < 0)
-		return err_errno(e, -ENOMEM, "%s", k->name);
-	r = proto_write_record(d->out, k->number, id, body.data, body.len, e);
-	if (r < 0)
-		return r;
-	if (k->dump_data)
-		buf_put(ctx, &p, sizeof(p));
-	return 0;
+	buf_put(ctx, &item, sizeof(item));
+	return buf_error(ctx) < 0 ? err_errno(e, -ENOMEM, "write") : 0;
 }
 
-static int wrap_subject(const struct pending *p, struct err *e)
+static void free_items(struct buf *list)
 {
-	const struct ckpt_proc *proc = p->s.proc;
+	struct ckpt_item *items = (struct ckpt_item *)list->data;
 
-	switch (p->kind->scope) {
-	case CKPT_FILE:
-		return ckpt_file_wrap(p->s.file, e);
-	case CKPT_THREAD:
-		proc = p->s.thread->proc;
-		break;
-	case CKPT_SESSION:
-		return e->error;
-	case CKPT_PROC:
-		break;
-	}
-	return err_wrap(e, "task %d (%s)", proc->vpid, proc->status.comm);
+	for (size_t i = 0; i < list->len / sizeof(*items); i++)
+		buf_fini(&items[i].body);
+	buf_fini(list);
 }
 
 enum part { REST = 1, MEMORY = 2 };
 
 static int write_data(struct ckpt_dump *d, const struct buf *list, unsigned parts, struct err *e)
 {
-	const struct pending *p = (const struct pending *)list->data;
-	size_t n = list->len / sizeof(*p);
+	struct ckpt_item *items = (struct ckpt_item *)list->data;
+	int r = 0;
 
-	for (size_t i = 0; i < n; i++) {
-		enum part part = p[i].kind->number == PROTO_KIND_MM ? MEMORY : REST;
+	for (size_t i = 0; r >= 0 && i < list->len / sizeof(*items); i++) {
+		enum part part = items[i].kind->number == PROTO_KIND_MM ? MEMORY : REST;
 
-		if ((parts & part) && p[i].kind->dump_data(d, p[i].s, e) < 0)
-			return wrap_subject(&p[i], e);
+		if (items[i].data && (parts & part))
+			r = ckpt_item_data(d, &items[i], e);
 	}
-	return 0;
+	return MIN(r, 0);
 }
 
 void ckpt_meanwhile(const struct ckpt_dump_options *o, void (*work)(void *arg), void *arg)
@@ -524,7 +497,7 @@ static int write_data_of_copies(struct ckpt_dump *d, const struct buf *list, str
 	int r = write_data(d, list, REST, e);
 
 	if (r == 0)
-		r = ckpt_fork_all(d, e);
+		r = ckpt_fork_rest(d, e);
 	note_stage(d, "copy", then);
 	if (r == 0)
 		r = fault_at(FAULT_WRITE_DATA, e);
@@ -567,23 +540,22 @@ void ckpt_dump_set_outside(struct ckpt_dump *d, enum ckpt_outside outside)
 
 int ckpt_write(struct ckpt_dump *d, struct proto_writer *out, struct err *e)
 {
-	_cleanup_buf_ struct buf pending = BUF_INIT;
-	uint64_t begin = io_now_ns(), then = begin;
+	_cleanup_(free_items) struct buf items = BUF_INIT;
+	uint64_t begin = io_now_ns();
 	int r;
 
 	d->out = out;
 	r = ckpt_answers_begin(d, e);
 	if (r == 0)
-		r = ckpt_ask_all(d, e);
+		r = each_subject(d, list_item, &items, e);
 	if (r == 0)
-		r = each_subject(d, write_record, &pending, e);
-	note_stage(d, "records", then);
-	if (r == 0 && buf_error(&pending) < 0)
-		r = err_errno(e, -ENOMEM, "write");
+		r = ckpt_record_all(d, (struct ckpt_item *)items.data,
+			items.len / sizeof(struct ckpt_item), e);
+	note_stage(d, "records", begin);
 	if (r == 0)
 		r = fault_at(FAULT_WRITE_RECORDS, e);
 	if (r == 0)
-		r = write_all_data(d, &pending, e);
+		r = write_all_data(d, &items, e);
 	d->out = NULL;
 	d->report.total_ns += io_now_ns() - begin;
 	return r;

@@ -100,6 +100,11 @@ struct ckpt_kind {
 		size_t len, struct err *e);
 	int (*link)(struct ckpt_build *b, struct ckpt_record *r, struct err *e);
 	int (*finish)(struct ckpt_build *b, struct ckpt_record *r, struct err *e);
+	/*
+	 * Its dump, or dump_data, enters no task and leaves alone what other kinds keep: it may run
+	 * beside those that do (ckpt/recording.h).  The dump of a FILE kind always may.
+	 */
+	bool apart, data_apart;
 	bool last; /* its finish tells what tasks are: behind those of all others */
 
 	/*

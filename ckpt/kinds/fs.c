@@ -214,6 +214,7 @@ const struct ckpt_kind ckpt_kind_fs = {
 	.name = "fs",
 	.scope = CKPT_PROC,
 	.dump = dump,
+	.apart = true,
 	.link = link_fs,
 	.show = show,
 };

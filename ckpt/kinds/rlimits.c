@@ -118,6 +118,7 @@ const struct ckpt_kind ckpt_kind_rlimits = {
 	.name = "rlimits",
 	.scope = CKPT_PROC,
 	.dump = dump,
+	.apart = true,
 	.finish = finish,
 	.show = show,
 };

@@ -185,6 +185,7 @@ const struct ckpt_kind ckpt_kind_sched = {
 	.name = "sched",
 	.scope = CKPT_THREAD,
 	.dump = dump,
+	.apart = true,
 	.finish = finish,
 	.show = show,
 };

@@ -331,6 +331,7 @@ const struct ckpt_kind ckpt_kind_sysv_shm = {
 	.ask = ask,
 	.dump = dump,
 	.dump_data = dump_data,
+	.data_apart = true,
 	.create = create,
 	.data = data,
 	.finish = finish,

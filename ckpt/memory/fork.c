@@ -209,8 +209,7 @@ static bool has_own_memory(const struct ckpt_proc *p)
 	return p->state != CKPT_ZOMBIE && p->mm == p->vpid;
 }
 
-/* All that are worth it. */
-static void fork_many(struct ckpt_dump *d)
+void ckpt_fork_make(struct ckpt_dump *d)
 {
 	for (size_t i = 0; i < d->n_procs;) {
 		struct forking f[AT_ONCE] = {0};
@@ -230,11 +229,10 @@ static void fork_many(struct ckpt_dump *d)
 	}
 }
 
-int ckpt_fork_all(struct ckpt_dump *d, struct err *e)
+int ckpt_fork_rest(struct ckpt_dump *d, struct err *e)
 {
 	int r = 0;
 
-	fork_many(d);
 	for (size_t i = 0; i < d->n_procs && r >= 0; i++) {
 		struct ckpt_proc *p = d->procs[i];
 

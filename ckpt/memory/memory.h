@@ -220,12 +220,16 @@ int ckpt_space_write(struct ckpt_dump *d, struct ckpt_proc *p, pid_t pid, enum c
 /* ---- fork.c --------------------------------------------------------------------------------- */
 
 /*
- * For a snapshot, while all are stopped and all records written: makes a copy-on-write copy of
- * every memory space that is worth it, and writes what a copy can't hold, and whole spaces that
- * are small or can't be copied, to d->out.  The dump_data of kind MM may then be called when the
- * session runs again.  On failure no copies are left.
+ * For a snapshot, while all are stopped: makes a copy-on-write copy of every memory space that is
+ * worth it, p->memory_copy.  What can't be copied has none then.
  */
-int ckpt_fork_all(struct ckpt_dump *d, struct err *e);
+void ckpt_fork_make(struct ckpt_dump *d);
+/*
+ * When that is done and all records are written: writes what a copy can't hold, and whole spaces
+ * that are small or can't be copied, to d->out.  The dump_data of kind MM may then be called when
+ * the session runs again.  On failure no copies are left.
+ */
+int ckpt_fork_rest(struct ckpt_dump *d, struct err *e);
 /* Is @p, with its own memory, worth it?  As far as p->maps tells now. */
 bool ckpt_fork_pays(const struct ckpt_proc *p);
 /* One of them, p->memory_copy. */

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The theory of operation is in recording.h. */
+#include "ckpt/recording.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+
+#include "ckpt/kinds/ask.h"
+#include "ckpt/memory/memory.h"
+#include "ckpt/openfiles.h"
+#include "ckpt/survey.h"
+
+struct recording {
+	struct ckpt_dump *d;
+	struct ckpt_item *items;
+	size_t n;
+	sem_t asked;   /* the tracer has no more records to make, or has failed */
+	bool given_up; /* the latter; set before */
+	int r;	       /* of who is beside */
+	struct err e;
+};
+
+static bool is_apart(const struct ckpt_kind *k)
+{
+	return k->apart || k->scope == CKPT_FILE;
+}
+
+static int wrap(const struct ckpt_item *i, struct err *e)
+{
+	const struct ckpt_proc *proc = i->s.proc;
+
+	switch (i->kind->scope) {
+	case CKPT_FILE:
+		return ckpt_file_wrap(i->s.file, e);
+	case CKPT_THREAD:
+		return err_wrap(e, "task %d (%s)", i->s.thread->vtid, i->s.thread->status.comm);
+	case CKPT_SESSION:
+		return e->error;
+	case CKPT_PROC:
+		break;
+	}
+	return err_wrap(e, "task %d (%s)", proc->vpid, proc->status.comm);
+}
+
+/* ---- single steps -------------------------------------------------------------------------- */
+
+static int make(struct ckpt_dump *d, struct ckpt_item *i, struct err *e)
+{
+	int r = i->kind->dump ? i->kind->dump(d, i->s, &i->body, e) : 1;
+
+	if (r == 0)
+		r = fault_at(FAULT_WRITE_RECORD, e);
+	if (r == 0 && buf_error(&i->body) < 0)
+		r = err_errno(e, -ENOMEM, "%s", i->kind->name);
+	i->none = r > 0;
+	return r < 0 ? wrap(i, e) : 0;
+}
+
+static int put(struct ckpt_dump *d, struct ckpt_item *i, struct err *e)
+{
+	int r = proto_write_record(d->out, i->kind->number, i->id, i->body.data, i->body.len, e);
+
+	buf_fini(&i->body);
+	i->data = i->kind->dump_data != NULL;
+	return r < 0 ? wrap(i, e) : 0;
+}
+
+int ckpt_item_data(struct ckpt_dump *d, struct ckpt_item *i, struct err *e)
+{
+	int r = i->kind->dump_data(d, i->s, e);
+
+	i->data = false;
+	return r < 0 ? wrap(i, e) : 0;
+}
+
+/* Those that are @apart, or those that are not. */
+static int make_some(struct recording *w, bool apart, struct err *e)
+{
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < w->n; i++)
+		if (is_apart(w->items[i].kind) == apart)
+			r = make(w->d, &w->items[i], e);
+	return r;
+}
+
+static int put_all(struct recording *w, struct err *e)
+{
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < w->n; i++)
+		if (!w->items[i].none)
+			r = put(w->d, &w->items[i], e);
+	for (size_t i = 0; r >= 0 && i < w->n; i++)
+		if (w->items[i].data && w->items[i].kind->data_apart)
+			r = ckpt_item_data(w->d, &w->items[i], e);
+	return r;
+}
+
+/* ---- two threads --------------------------------------------------------------------------- */
+
+static void wait_for_tracer(struct recording *w)
+{
+	while (sem_wait(&w->asked) < 0 && errno == EINTR)
+		;
+}
+
+static void *beside(void *arg)
+{
+	struct recording *w = arg;
+
+	w->r = make_some(w, true, &w->e);
+	wait_for_tracer(w);
+	if (w->r >= 0 && !w->given_up)
+		w->r = put_all(w, &w->e);
+	return NULL;
+}
+
+static int by_tracer(struct recording *w, struct err *e)
+{
+	int r = ckpt_ask_all(w->d, e);
+
+	if (r == 0)
+		r = make_some(w, false, e);
+	w->given_up = r < 0;
+	sem_post(&w->asked);
+	return r;
+}
+
+/* A signal is for the tracer. */
+static int start(struct recording *w, pthread_t *ret)
+{
+	sigset_t all, before;
+	int r;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	r = pthread_create(ret, NULL, beside, w);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return r;
+}
+
+int ckpt_record_all(struct ckpt_dump *d, struct ckpt_item *items, size_t n, struct err *e)
+{
+	struct recording w = {.d = d, .items = items, .n = n};
+	pthread_t other;
+	bool two;
+	int r;
+
+	sem_init(&w.asked, 0, 0);
+	two = !d->world->names && !fault_armed && start(&w, &other) == 0;
+	r = by_tracer(&w, e);
+	/* Where one thread does it all, copies take what its own children have left of a limit. */
+	if (!two && r >= 0)
+		beside(&w);
+	if (r >= 0 && d->options.snapshot && (two || w.r >= 0))
+		ckpt_fork_make(d);
+	if (two)
+		pthread_join(other, NULL);
+	sem_destroy(&w.asked);
+	if (r >= 0 && w.r < 0) {
+		r = w.r;
+		if (e)
+			*e = w.e;
+	}
+	return r < 0 ? r : 0;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * recording - the records of a frozen session, by two threads.  Private to ckpt.
+ *
+ * Theory of operation
+ *
+ * What tasks tell of themselves they are asked by the one thread that traces them, which mostly
+ * waits for them; so they are copied (memory/fork.c).  What open files are like is asked of
+ * duplicates of them, and has this process busy.  Neither needs the other:
+ *
+ *      tracer     questions to all tasks --> records from these ---.--> forks
+ *                                                                   \
+ *      beside     records of files, and others without a task --> all records written --> contents
+ *
+ * A kind whose dump enters no task, and leaves alone what others keep in struct ckpt_dump, has
+ * `apart` set; of kinds of open files that is so for all.  Records stand in the image in the order
+ * in which they always have.
+ *
+ * Where names are rewritten one thread does it all, one after the other: what says paths and
+ * numbers there belongs to the thread that traces.  So it is where a fault is to be tried
+ * (base/fault.h): who is killed then is in the middle of nothing else, which has points of its own.
+ */
+#ifndef CKPT_RECORDING_H
+#define CKPT_RECORDING_H
+
+#include "ckpt/kind.h"
+
+/* A record, from subject to image. */
+struct ckpt_item {
+	const struct ckpt_kind *kind;
+	union ckpt_subject s;
+	uint64_t id;
+	struct buf body; /* until it is written; free it, whatever happened */
+	bool none;	 /* there is nothing to record */
+	bool data;	 /* bulk data is still to follow: kind->dump_data */
+};
+
+/*
+ * Makes and writes (d->out) the records of all @n items, in their order, and the bulk data of those
+ * that need no task; of a snapshot, forks the memory that is worth it (ckpt_fork_make).  ->data
+ * says of what the caller is to write more.
+ */
+int ckpt_record_all(struct ckpt_dump *d, struct ckpt_item *items, size_t n, struct err *e);
+/* The bulk data of one of them. */
+int ckpt_item_data(struct ckpt_dump *d, struct ckpt_item *item, struct err *e);
+
+#endif
