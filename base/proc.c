@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -555,6 +556,27 @@ void proc_set_title(const char *title)
 	/* An end that is no NUL says setproctitle(3) to the kernel: the first string is all. */
 	if (start + n < end - 1)
 		end[-1] = ' ';
+}
+
+#if defined(__SANITIZE_ADDRESS__)
+#define LIMITED false
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define LIMITED false
+#endif
+#endif
+#ifndef LIMITED
+#define LIMITED true
+#endif
+
+void proc_limit_memory(uint64_t bytes)
+{
+	struct rlimit memory;
+
+	if (!LIMITED || getrlimit(RLIMIT_DATA, &memory) < 0)
+		return;
+	memory.rlim_cur = memory.rlim_max = MIN(memory.rlim_max, (rlim_t)bytes);
+	setrlimit(RLIMIT_DATA, &memory);
 }
 
 long proc_read_setting(const char *path)

@@ -108,6 +108,11 @@ int proc_open(struct err *e);
  * to their length.  A failure leaves it as it was.
  */
 void proc_set_title(const char *title);
+/*
+ * Limits what this process may take of memory of its own (RLIMIT_DATA), and those that it starts.
+ * With the address sanitizer, which has terabytes that are none, nothing is limited.
+ */
+void proc_limit_memory(uint64_t bytes);
 /* Opens /proc/PID/@name below @proc_fd with @flags (O_CLOEXEC is added). */
 int proc_open_file(int proc_fd, pid_t pid, const char *name, int flags, struct err *e);
 

@@ -432,6 +432,9 @@ const struct policy_call policy_calls[] = {
 	{"open_tree_attr", 467, POLICY_HOST, POLICY_EPERM, 0, W_MOUNTS},
 	{"file_getattr", 468, POLICY_PLAIN, POLICY_ALLOW, 0, W_FILES},
 	{"file_setattr", 469, POLICY_PLAIN, POLICY_ALLOW, 0, W_FILES},
+	{"listns", 470, POLICY_HOST, POLICY_ENOSYS, 0, "shows the host's namespaces"},
+	{"rseq_slice_yield", 471, POLICY_OPTIONS, POLICY_ENOSYS, 0, "a move would lose the extension"},
+	{"fchroot", 472, POLICY_OPTIONS, POLICY_ENOSYS, 0, "chroot does the same, and has a path"},
 };
 const size_t policy_n_calls = ARRAY_SIZE(policy_calls);
 

@@ -109,25 +109,33 @@ static bool is_copied(const struct procfs *p, const struct procfs_node *n)
 		return false;
 	if (n->row && n->row->sort == PROCFS_FDINFO)
 		return fdinfo_has_numbers(n);
+	/* Who waits for a change of mounts can do so only where nothing is left out. */
+	if (n->row && n->row->sort == PROCFS_MOUNTS)
+		return procfs_copy_differs(p, n);
 	return S_ISREG(n->type) && n->row && (n->row->text || n->row->sort == PROCFS_IPC);
+}
+
+static int open_host(const struct procfs_node *n, int flags)
+{
+	int fd;
+
+	flags &= O_ACCMODE | O_PATH | O_APPEND | O_NONBLOCK | O_TRUNC;
+	fd = openat(n->dir, n->host, flags | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY);
+	if (fd < 0)
+		return errno == ESRCH ? -ENOENT : -errno;
+	return fd;
 }
 
 static int open_file(
 	struct procfs *p, const struct task *asker, const struct procfs_node *n, int flags)
 {
-	int fd;
-
 	if (flags & O_DIRECTORY)
 		return -ENOTDIR;
 	if (is_copied(p, n) && !(flags & O_PATH))
 		return wants_write(flags) ? -EACCES : procfs_copy_open(p, asker, n);
 	if (n->row && n->row->sort == PROCFS_MEMORY && !procfs_node_may_trace(p, asker, n))
 		return -EACCES;
-	flags &= O_ACCMODE | O_PATH | O_APPEND | O_NONBLOCK | O_TRUNC;
-	fd = openat(n->dir, n->host, flags | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY);
-	if (fd < 0)
-		return errno == ESRCH ? -ENOENT : -errno;
-	return fd;
+	return open_host(n, flags);
 }
 
 int procfs_open(struct procfs *p, const struct task *asker, const struct procfs_node *n, int flags)
@@ -258,6 +266,12 @@ int procfs_host(struct procfs *p, const struct procfs_node *n, char ret[PATH_MAX
 
 /* ---- for a session that is put together again ------------------------------------------------ */
 
+/* It may be in an epoll, which would not take a copy: whatever else mounts are there are listed. */
+static bool is_waited_for(const struct procfs_node *n)
+{
+	return n->row && n->row->sort == PROCFS_MOUNTS;
+}
+
 int procfs_reopen(struct procfs *p, const char *path, int flags)
 {
 	_cleanup_(procfs_node_fini) struct procfs_node n;
@@ -265,8 +279,10 @@ int procfs_reopen(struct procfs *p, const char *path, int flags)
 
 	if (r < 0)
 		return r;
-	if (is_copied(p, &n) && !(flags & O_PATH))
+	if (is_copied(p, &n) && !is_waited_for(&n) && !(flags & O_PATH))
 		return procfs_copy_blank(&n);
+	if (is_waited_for(&n))
+		return open_host(&n, flags);
 	return procfs_open(p, NULL, &n, flags);
 }
 
@@ -278,7 +294,7 @@ int procfs_settle(struct procfs *p, const char *path, int fd)
 
 	if (r < 0)
 		return r;
-	if (is_copied(p, &n))
+	if (is_copied(p, &n) && !is_waited_for(&n))
 		return procfs_copy_fill(p, &n, fd);
 	if (is_listed(&n))
 		dir = procfs_open(p, NULL, &n, O_RDONLY);

@@ -34,6 +34,13 @@ static int session_path(void *arg, const char *host, char *buf, size_t size)
 	return (size_t)r < size ? r : -ENAMETOOLONG;
 }
 
+static bool is_hosts(void *arg, const char *path)
+{
+	const struct rewrite *rw = arg;
+
+	return view_is_hosts(rw->view, path);
+}
+
 static int program(void *arg, const char *host)
 {
 	const struct rewrite *rw = arg;
@@ -63,6 +70,7 @@ int procfs_begin(struct rewrite *rw, const char *files, struct err *e)
 {
 	static struct procfs_ops ops = {.session_path = session_path,
 		.program = program,
+		.is_hosts = is_hosts,
 		.sysvipc = sysvipc};
 	_cleanup_free_ char *instead = NULL;
 	char place[PATH_MAX];

@@ -80,6 +80,7 @@ static int read_host(const struct procfs *p, const struct task *asker, const str
 		.host = p->ops->host,
 		.boottime_ns = p->ops->boottime_ns,
 		.session_path = p->ops->session_path,
+		.is_hosts = p->ops->is_hosts,
 		.arg = p->ops->arg,
 	};
 	gid_t groups[USERS_MAX_GROUPS];
@@ -115,6 +116,19 @@ int procfs_copy_open(const struct procfs *p, const struct task *asker, const str
 	if (r == 0)
 		r = fd < 0 ? fd : write_and_seal(fd, &text);
 	return r < 0 ? r : open_again(fd, O_RDONLY);
+}
+
+bool procfs_copy_differs(const struct procfs *p, const struct procfs_node *n)
+{
+	_cleanup_buf_ struct buf was = BUF_INIT, text = BUF_INIT;
+	const struct procfs_facts facts = {.is_hosts = p->ops->is_hosts, .arg = p->ops->arg};
+
+	/* Read once: a mount that comes between two readings is no difference. */
+	if (io_read_file(n->dir, n->host, COPY_MAX, &was) < 0 || !buf_cstr(&was))
+		return false;
+	n->row->text(&facts, buf_cstr(&was), &text);
+	return !buf_error(&text) &&
+	       (was.len != text.len || memcmp(was.data, text.data, text.len) != 0);
 }
 
 int procfs_copy_blank(const struct procfs_node *n)

@@ -16,6 +16,8 @@
  * negative errno.
  */
 int procfs_copy_open(const struct procfs *p, const struct task *asker, const struct procfs_node *n);
+/* Would a copy say anything else than the host's own file? */
+bool procfs_copy_differs(const struct procfs *p, const struct procfs_node *n);
 int procfs_copy_blank(const struct procfs_node *n);
 /* Of a blank one; nothing happens to any other.  0 or a negative errno. */
 int procfs_copy_fill(const struct procfs *p, const struct procfs_node *n, int fd);

@@ -25,12 +25,14 @@ struct tasks;
  * What /proc needs of others; a member that is NULL: nothing of theirs is there.  @session_path
  * puts what the session calls the host's path @host, which may end in " (deleted)", into @buf: its
  * length or a negative errno. @program opens (O_PATH) the program that the host's @host is a copy
- * of; -ENOENT if it is none.  @sysvipc prints the session's own /proc/sysvipc/@name ("shm", "sem",
- * "msg"), with its heading.  @host: what sys/kernel/hostname and domainname say.
+ * of; -ENOENT if it is none.  @is_hosts: does @path lead to the same for the host and the session,
+ * or to what stands for it there?  @sysvipc prints the session's own /proc/sysvipc/@name ("shm",
+ * "sem", "msg"), with its heading.  @host: what sys/kernel/hostname and domainname say.
  */
 struct procfs_ops {
 	int (*session_path)(void *arg, const char *host, char *buf, size_t size);
 	int (*program)(void *arg, const char *host);
+	bool (*is_hosts)(void *arg, const char *path);
 	int (*sysvipc)(void *arg, const char *name, struct buf *text);
 	const struct host_names *host;
 	int64_t boottime_ns; /* the session's less the host's */
@@ -60,6 +62,7 @@ enum procfs_sort {
 	PROCFS_IPC,    /* what another room prints */
 	PROCFS_CLOCK,  /* special where the session's boot time is not the host's */
 	PROCFS_PATHS,  /* has paths, and is a copy where all are others */
+	PROCFS_MOUNTS, /* a copy where the session does not see all of them */
 };
 
 /* What is special about a file or a directory. */

@@ -191,6 +191,68 @@ void procfs_text_maps(const struct procfs_facts *f, const char *text, struct buf
 	}
 }
 
+/* ---- mounts --------------------------------------------------------------------------------- */
+
+static bool is_octal(char c)
+{
+	return c >= '0' && c <= '7';
+}
+
+/* The path at @p, in which the kernel writes blanks, line ends and backslashes as "\\040". */
+static void take_path(const char *p, char ret[PATH_MAX])
+{
+	size_t n = 0;
+
+	for (; !strchr(" \n", *p) && n + 1 < PATH_MAX; p++) {
+		if (*p == '\\' && is_octal(p[1]) && is_octal(p[2]) && is_octal(p[3])) {
+			ret[n++] = (char)((p[1] - '0') << 6 | (p[2] - '0') << 3 | (p[3] - '0'));
+			p += 3;
+		} else {
+			ret[n++] = *p;
+		}
+	}
+	ret[n] = '\0';
+}
+
+/*
+ * Lines that say a path behind @words words.  What is mounted below a directory for which the
+ * session has another is not there for it.  A line that goes on with the one before has a tab, or
+ * is empty.
+ */
+static void put_mounts(const struct procfs_facts *f, const char *text, int words, struct buf *out)
+{
+	bool left_out = false;
+
+	for (const char *line = text, *end; *line; line = end) {
+		char path[PATH_MAX];
+		const char *p = line;
+
+		end = next_line(line);
+		if (*line != '\t' && *line != '\n') {
+			for (int i = 0; i < words && p < end; i++) {
+				p += strcspn(p, " \n");
+				p += *p == ' ';
+			}
+			take_path(p, path);
+			left_out = *path == '/' && f->is_hosts && !f->is_hosts(f->arg, path);
+		}
+		if (!left_out)
+			put_span(out, line, end);
+	}
+}
+
+/* "tmpfs /run tmpfs rw 0 0" */
+void procfs_text_mounts(const struct procfs_facts *f, const char *text, struct buf *out)
+{
+	put_mounts(f, text, 1, out);
+}
+
+/* "device tmpfs mounted on /run with fstype tmpfs" */
+void procfs_text_mountstats(const struct procfs_facts *f, const char *text, struct buf *out)
+{
+	put_mounts(f, text, 4, out);
+}
+
 /* ---- stat ----------------------------------------------------------------------------------- */
 
 /* Numbers of tasks are fields 1, 4 (parent), 5 (group), 6 (session) and 8

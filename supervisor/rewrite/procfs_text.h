@@ -31,6 +31,7 @@ struct procfs_facts {
 	const struct procfs_ids *ids; /* of a status: NULL where they are the host's */
 	/* What the session calls a path of the host's (procfs_ops.session_path). */
 	int (*session_path)(void *arg, const char *host, char *buf, size_t size);
+	bool (*is_hosts)(void *arg, const char *path); /* procfs_ops.is_hosts */
 	void *arg;
 };
 
@@ -52,6 +53,11 @@ procfs_text_fn procfs_text_sched;    /* PID/sched */
 procfs_text_fn procfs_text_timers;   /* PID/timers */
 procfs_text_fn procfs_text_maps;     /* PID/maps, PID/smaps */
 procfs_text_fn procfs_text_fdinfo;   /* PID/fdinfo/FD */
+/*
+ * PID/mounts, PID/mountstats: what is mounted where the session sees it.  PID/mountinfo is the
+ * host's: who waits for mounts does so by that, in an epoll, which takes no copy.
+ */
+procfs_text_fn procfs_text_mounts, procfs_text_mountstats;
 procfs_text_fn procfs_text_locks;    /* locks */
 procfs_text_fn procfs_text_pid_max;  /* sys/kernel/pid_max */
 procfs_text_fn procfs_text_uptime;   /* uptime */

@@ -123,6 +123,27 @@ static void test_small_texts(void **state)
 		"ID: 0\nsignal: 14/00\nnotify: thread/tid.3\nClockID: 1\n");
 }
 
+static bool not_below_run(void *arg, const char *path)
+{
+	return strncmp(path, "/run/", 5) != 0;
+}
+
+static void test_mounts(void **state)
+{
+	facts.is_hosts = not_below_run;
+	check(procfs_text_mounts,
+		"/dev/vda / ext4 rw 0 0\ntmpfs /run tmpfs rw 0 0\ntmpfs /run/user/1 tmpfs rw 0 0\n"
+		"x /run\\040y z rw 0 0\nx /ru\\156/z z rw 0 0\nx /mnt/run/a z rw 0 0\nodd\n",
+		"/dev/vda / ext4 rw 0 0\ntmpfs /run tmpfs rw 0 0\n"
+		"x /run\\040y z rw 0 0\nx /mnt/run/a z rw 0 0\nodd\n");
+	check(procfs_text_mountstats,
+		"device a mounted on /run/n with fstype nfs statvers=1.1\n\topts:\trw\n"
+		"device b mounted on /b with fstype nfs statvers=1.1\n\topts:\tro\n",
+		"device b mounted on /b with fstype nfs statvers=1.1\n\topts:\tro\n");
+	facts.is_hosts = NULL;
+	check(procfs_text_mounts, "x /run/x y\n", "x /run/x y\n");
+}
+
 static void test_locks(void **state)
 {
 	check(procfs_text_locks,
@@ -648,6 +669,7 @@ int main(void)
 		TEXT(test_status_of_users),
 		TEXT(test_stat),
 		TEXT(test_small_texts),
+		TEXT(test_mounts),
 		TEXT(test_locks),
 		TEXT(test_whose),
 		SESSION(test_files),

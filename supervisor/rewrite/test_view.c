@@ -188,6 +188,19 @@ static void back_to_the_session(void **state)
 	assert_int_equal(view_session_path(f->view, f->hidden, path), -ENOENT);
 }
 
+static void what_is_the_hosts(void **state)
+{
+	static const char *const is[] = {"/", "/run", "/tmp", "/dev", "/dev/shm", "/usr/lib",
+		"/runs/x", "/proc", "/proc/sys/fs", "/sys"};
+	static const char *const is_not[] = {"/run/user/1", "/tmp/x", "/dev/shm/x", "/run/netns"};
+	const struct fixture *f = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(is); i++)
+		assert_true(view_is_hosts(f->view, is[i]));
+	for (size_t i = 0; i < ARRAY_SIZE(is_not); i++)
+		assert_false(view_is_hosts(f->view, is_not[i]));
+}
+
 static void former_names(void **state)
 {
 	struct fixture *f = *state;
@@ -380,6 +393,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(long_paths, setup, teardown),
 		cmocka_unit_test_setup_teardown(growing_links, setup, teardown),
 		cmocka_unit_test_setup_teardown(back_to_the_session, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_is_the_hosts, setup, teardown),
 		cmocka_unit_test_setup_teardown(former_names, setup, teardown),
 		cmocka_unit_test_setup_teardown(short_names, setup, teardown),
 		cmocka_unit_test_setup_teardown(to_the_host, setup, teardown),

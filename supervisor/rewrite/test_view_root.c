@@ -153,6 +153,8 @@ static void names(void **state)
 	/* What is not shown has no name. */
 	assert_int_equal(view_session_path(f->view, "/etc/passwd", got), -ENOENT);
 	assert_int_equal(view_session_path(f->view, "/", got), -ENOENT);
+	assert_true(view_is_hosts(f->view, "/") && view_is_hosts(f->view, "/sys/kernel"));
+	assert_false(view_is_hosts(f->view, "/home") || view_is_hosts(f->view, "/run/x"));
 }
 
 static void copies_of_programs(void **state)

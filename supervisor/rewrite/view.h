@@ -159,6 +159,11 @@ const struct view_entry *view_mount_of(const struct view *v, const char *path);
  * @host may carry the " (deleted)" that /proc puts there: so does the result then.
  */
 int view_session_path(const struct view *v, const char *host, char ret[PATH_MAX]);
+/*
+ * Does the session find what the host has at @path (absolute, normal), or a mount of its own in its
+ * very place?  False for what is hidden below such a mount.
+ */
+bool view_is_hosts(const struct view *v, const char *path);
 /* By text alone, symlinks of the session unseen, for paths that the session has no hand in. */
 int view_host_path(const struct view *v, const char *path, char ret[PATH_MAX]);
 

@@ -118,3 +118,10 @@ int view_session_path(const struct view *v, const char *host, char ret[PATH_MAX]
 		strcpy(ret, "/");
 	return n >= PATH_MAX ? -ENAMETOOLONG : 0;
 }
+
+bool view_is_hosts(const struct view *v, const char *path)
+{
+	const struct view_entry *in = view_mount_of(v, path);
+
+	return !in || in->sort != VIEW_MOUNT || in->len == strlen(path) || strcmp(path, "/") == 0;
+}
