@@ -23,6 +23,10 @@
  * loopback, and gateways of this user's, by ssh or a file with keys.  `migrate` is another matter,
  * for who sends a session by it could log in.
  *
+ * What has much to carry goes by a pair of interfaces (vnet/veth.h), which only the owner of both
+ * user namespaces can make: the gateway says when, and which connections.  Before it is asked to
+ * hold, all of them are on net0 again.
+ *
  * A session with an interface of the host's (--net passthrough:IF) has no gateway: the interface is
  * taken when its world is made, and given back when everything in it has ended.
  *
@@ -62,13 +66,14 @@ struct network {
 	void (*then)(struct session *s, struct err *e); /* who waits for the attach */
 	void (*held)(void *arg, const struct err *e);	/* who waits for the hold */
 	void *held_arg;
-	char opened[256]; /* what an image made elsewhere has opened here, in words */
+	struct vnet_veth *veth; /* NULL: everything goes by net0 */
+	char opened[256];	/* what an image made elsewhere has opened here, in words */
 	char note[512];
 	char outside[2 *
 		     INET6_ADDRSTRLEN]; /* by what the outside knows it, as whereabouts.h wants it */
 	char told[2 * INET6_ADDRSTRLEN]; /* and what the session has been told of that */
-	struct vnet_claim claim;  /* label 0: none */
-	Pb__GatewayClaim message; /* the same, for an image */
+	struct vnet_claim claim;	 /* label 0: none */
+	Pb__GatewayClaim message;	 /* the same, for an image */
 };
 
 static int connect_gateway(struct network *n, struct err *e);
@@ -151,6 +156,7 @@ static int attach(struct network *n, bool frozen, struct err *e)
 	take_address6(v->host_loopback, &a.loopback6);
 	a.link_local = v->link_local;
 	a.dns_update = v->dns_update;
+	a.wires = is_local(v) && !v->through[0] && s->world.ns_net >= 0;
 	/* Of a gateway on another host the one who carries things there knows. */
 	if (strncmp(v->gateway, "wg:", 3) == 0)
 		a.remote = v->gateway;
@@ -370,6 +376,36 @@ static void on_gone(struct network *n, struct err *e)
 	begin_anew(n);
 }
 
+/* ---- the kernel's own way ------------------------------------------------------------------ */
+
+static void on_wire(struct network *n, const struct vnet_answer *a)
+{
+	struct err e = {0};
+	int r;
+
+	vnet_veth_free(take_ptr(n->veth));
+	r = vnet_veth_new(
+		&n->veth, n->session->world.ns_net, a->netns, a->name, virtual_of(n)->mtu, &e);
+	if (r < 0)
+		log_info("%s: everything goes by net0", e.msg);
+	e = (struct err){0};
+	vnet_client_wired(n->client, r < 0 ? NULL : a->name, &e);
+}
+
+static void on_fast(struct network *n, const struct vnet_answer *a)
+{
+	struct err e = {0};
+
+	/* One that is held was all on net0 before the gateway was told. */
+	if (n->veth && !n->session->traffic.held && !n->held &&
+		vnet_veth_fast(n->veth, &a->inside, &a->outside, a->fast, &e) < 0) {
+		log_info("everything goes by net0: %s", e.msg);
+		e = (struct err){0};
+		if (a->fast)
+			vnet_client_wired(n->client, NULL, &e);
+	}
+}
+
 static void on_answer(evutil_socket_t fd, short what, void *ctx)
 {
 	struct network *n = ctx;
@@ -386,6 +422,10 @@ static void on_answer(evutil_socket_t fd, short what, void *ctx)
 			on_attached(n, &a);
 		} else if (a.kind == VNET_ANSWER_FAILED) {
 			on_failure(n, &a.failure);
+		} else if (a.kind == VNET_ANSWER_WIRE) {
+			on_wire(n, &a);
+		} else if (a.kind == VNET_ANSWER_FAST) {
+			on_fast(n, &a);
 		} else if (a.kind == VNET_ANSWER_SESSIONS) {
 			on_sessions(n, a.sessions);
 		} else if (a.kind == VNET_ANSWER_FLOWS && n->leaving) {
@@ -421,6 +461,8 @@ static int connect_gateway(struct network *n, struct err *e)
 {
 	struct session *s = n->session;
 
+	/* A gateway that is gone has taken its end along. */
+	vnet_veth_free(take_ptr(n->veth));
 	if (reach_gateway(n, e) < 0)
 		return e->error;
 	n->readable =
@@ -450,6 +492,7 @@ static void hold(void *ctx, void (*done)(void *arg, const struct err *e), void *
 
 	n->held = done;
 	n->held_arg = arg;
+	vnet_veth_slow(n->veth);
 	if (!n->client)
 		tell_held(n, NULL);
 	else if (vnet_client_hold(n->client, &e) < 0)
@@ -668,6 +711,7 @@ void network_end(struct session *s)
 	if (n->look)
 		event_free(take_ptr(n->look));
 	vnet_client_free(take_ptr(n->client));
+	vnet_veth_free(take_ptr(n->veth));
 }
 
 void network_free(struct session *s)

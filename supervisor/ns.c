@@ -217,6 +217,10 @@ static void tune_network(void)
 		log_debug("no MPTCP to switch off");
 	if (io_write_str(AT_FDCWD, "/proc/sys/net/ipv4/ping_group_range", range) < 0)
 		log_debug("ping sockets stay closed");
+	/* What went out by net0 may be answered by VNET_VETH_NAME. */
+	if (io_write_str(AT_FDCWD, "/proc/sys/net/ipv4/conf/all/rp_filter", "0") < 0 ||
+		io_write_str(AT_FDCWD, "/proc/sys/net/ipv4/conf/default/rp_filter", "0") < 0)
+		log_debug("ways back are checked");
 	/* Nobody else's ports are in it. */
 	if (io_write_str(AT_FDCWD, "/proc/sys/net/ipv4/ip_unprivileged_port_start", "0") < 0)
 		log_debug("low ports are for root");

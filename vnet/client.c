@@ -134,6 +134,7 @@ int vnet_client_attach(
 	attach.remote = (char *)(a->remote ? a->remote : "");
 	attach.dns_update = (char *)(a->dns_update ? a->dns_update : "");
 	attach.max_flows = a->max_flows;
+	attach.wires = a->wires;
 	if (a->claim.label) {
 		claim_message(&claim, &a->claim);
 		attach.claim = &claim;
@@ -212,6 +213,17 @@ int vnet_client_forget(struct vnet_client *c, const struct vnet_claim *claim, st
 	return ask(c, &m, NULL, 0, e);
 }
 
+int vnet_client_wired(struct vnet_client *c, const char *name, struct err *e)
+{
+	Pb__GatewayRequest m = PB__GATEWAY_REQUEST__INIT;
+	Pb__GatewayWire wire = PB__GATEWAY_WIRE__INIT;
+
+	wire.name = (char *)(name ? name : "");
+	m.body_case = PB__GATEWAY_REQUEST__BODY_WIRED;
+	m.wired = &wire;
+	return ask(c, &m, NULL, 0, e);
+}
+
 static int ask_port(struct vnet_client *c, Pb__GatewayRequest__BodyCase which,
 	const struct vnet_port *p, struct err *e)
 {
@@ -278,6 +290,38 @@ static bool claim_of(struct vnet_claim *ret, const Pb__GatewayClaim *m)
 	return true;
 }
 
+static bool end_of(struct vnet_endpoint *ret, ProtobufCBinaryData address, uint32_t port)
+{
+	if ((address.len != 4 && address.len != 16) || !port || port > UINT16_MAX)
+		return false;
+	*ret = (struct vnet_endpoint){
+		.family = address.len == 4 ? AF_INET : AF_INET6, .port = (uint16_t)port};
+	memcpy(&ret->v6, address.data, address.len);
+	return true;
+}
+
+/* What nobody has asked for: 1, 0 if it is an answer, or -EBADMSG.  Takes the descriptor. */
+static int unasked(struct vnet_answer *a, const Pb__GatewayReply *m, int *fds, size_t *n_fds)
+{
+	if (m->body_case == PB__GATEWAY_REPLY__BODY_WIRE) {
+		if (*n_fds != 1 || !m->wire->name[0] || strlen(m->wire->name) >= sizeof(a->name))
+			return -EBADMSG;
+		a->kind = VNET_ANSWER_WIRE;
+		a->netns = fds[--*n_fds];
+		strcpy(a->name, m->wire->name);
+		return 1;
+	}
+	if (m->body_case != PB__GATEWAY_REPLY__BODY_FAST)
+		return 0;
+	a->kind = VNET_ANSWER_FAST;
+	a->fast = !m->fast->slow;
+	if (!end_of(&a->inside, m->fast->inside, m->fast->inside_port) ||
+		!end_of(&a->outside, m->fast->outside, m->fast->outside_port) ||
+		a->inside.family != a->outside.family)
+		return -EBADMSG;
+	return 1;
+}
+
 /* 0, or -EBADMSG. */
 static int answer_of(struct vnet_answer *a, Pb__GatewayReply *m)
 {
@@ -318,6 +362,7 @@ int vnet_client_receive(struct vnet_client *c, struct vnet_answer *ret, struct e
 	int fds[VNET_MESSAGE_MAX_FDS], r;
 	struct vnet_answer a = {0};
 	ProtobufCMessage *m;
+	bool unrequested;
 	size_t n_fds;
 
 	for (;;) {
@@ -325,12 +370,19 @@ int vnet_client_receive(struct vnet_client *c, struct vnet_answer *ret, struct e
 			c->sock, false, &pb__gateway_reply__descriptor, &m, fds, &n_fds, e);
 		if (r <= 0)
 			return r;
+		r = unasked(&a, (Pb__GatewayReply *)m, fds, &n_fds);
+		unrequested = r == 1;
 		while (n_fds)
 			close_fd(fds[--n_fds]);
-		r = answer_of(&a, (Pb__GatewayReply *)m);
+		if (r == 0)
+			r = answer_of(&a, (Pb__GatewayReply *)m);
 		protobuf_c_message_free_unpacked(m, NULL);
 		if (r < 0)
 			return err_set(e, ERR_FAILED, r, "the gateway speaks another language");
+		if (unrequested) {
+			*ret = a;
+			return 1;
+		}
 		if (a.serial > c->answered)
 			break;
 		vnet_answer_fini(&a);
@@ -381,4 +433,6 @@ void vnet_answer_fini(struct vnet_answer *a)
 	if (a->sessions)
 		pb__gateway_sessions__free_unpacked(a->sessions, NULL);
 	a->sessions = NULL;
+	if (a->kind == VNET_ANSWER_WIRE)
+		a->netns = close_fd(a->netns);
 }

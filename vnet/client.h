@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #include "base/base.h"
+#include "vnet/endpoint.h"
 
 #define VNET_TICKET_SIZE   32
 #define VNET_IDENTITY_SIZE 16
@@ -54,9 +55,10 @@ struct vnet_attach {
 	struct vnet_claim claim; /* label 0: none */
 	struct vnet_port ports[VNET_MAX_PORTS];
 	size_t n_ports;
-	const char *remote; /* NULL: this gateway itself */
+	const char *remote;	/* NULL: this gateway itself */
 	const char *dns_update; /* vnet/nsupdate.h; NULL: nobody is told where it is */
-	uint32_t max_flows; /* 0: the gateway's own limit */
+	uint32_t max_flows;	/* 0: the gateway's own limit */
+	bool wires;		/* VNET_ANSWER_WIRE and _FAST are understood */
 };
 
 enum vnet_answer_kind {
@@ -65,6 +67,10 @@ enum vnet_answer_kind {
 	VNET_ANSWER_FLOWS,    /* of hold, detach and forget: .flows */
 	VNET_ANSWER_DONE,
 	VNET_ANSWER_SESSIONS, /* .sessions, freed by vnet_answer_fini */
+	/* Not asked for, .serial is 0: vnet_veth_new with .netns, closed by vnet_answer_fini, and
+	 * .name; then vnet_client_wired.  And vnet_veth_fast with .inside, .outside and .fast. */
+	VNET_ANSWER_WIRE,
+	VNET_ANSWER_FAST,
 };
 
 struct vnet_answer {
@@ -78,6 +84,10 @@ struct vnet_answer {
 	struct in_addr outside4;
 	struct in6_addr outside6;
 	struct Pb__GatewaySessions *sessions;
+	int netns;
+	char name[16];
+	struct vnet_endpoint inside, outside;
+	bool fast;
 };
 
 struct vnet_client;
@@ -125,6 +135,8 @@ int vnet_client_redo(struct vnet_client *c, const struct sockaddr *client, uint1
  * The suspended session that @claim is the claim of will not be resumed: its connections are reset.
  */
 int vnet_client_forget(struct vnet_client *c, const struct vnet_claim *claim, struct err *e);
+/* The pair of interfaces that was asked for is there, or NULL: it can't be. */
+int vnet_client_wired(struct vnet_client *c, const char *name, struct err *e);
 int vnet_client_publish(struct vnet_client *c, const struct vnet_port *p, struct err *e);
 int vnet_client_unpublish(struct vnet_client *c, const struct vnet_port *p, struct err *e);
 /* @name NULL: all sessions. */

@@ -2,10 +2,12 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fib_rules.h>
 #include <linux/if_link.h>
 #include <linux/netlink.h>
 #include <linux/nsfs.h>
 #include <linux/rtnetlink.h>
+#include <linux/veth.h>
 #include <net/if.h>
 #include <sched.h>
 #include <string.h>
@@ -16,6 +18,8 @@
 
 #include "base/base.h"
 #include "vnet/netlink.h"
+
+#define RULE_PRIORITY 171 /* of ours: behind the local table (0), before the main one (32766) */
 
 /* A request under construction: fixed, for none of ours has more than a handful of attributes. */
 struct request {
@@ -386,29 +390,160 @@ int vnet_netlink_address_add(struct vnet_netlink *nl, int index, const struct vn
 	return 0;
 }
 
-int vnet_netlink_route_add(struct vnet_netlink *nl, const struct vnet_route *want, struct err *e)
+static void put_route(struct request *rq, const struct vnet_route *want)
 {
-	struct request rq;
-	struct rtmsg *rt = begin(&rq, RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE, sizeof(*rt));
-	char text[VNET_ENDPOINT_TEXT];
+	struct rtmsg *rt = append(rq, sizeof(*rt));
 
 	rt->rtm_family = want->dst.family;
 	rt->rtm_dst_len = (uint8_t)want->prefix;
-	rt->rtm_table = want->local ? RT_TABLE_LOCAL : RT_TABLE_MAIN;
+	rt->rtm_table = want->table   ? RT_TABLE_UNSPEC
+			: want->local ? RT_TABLE_LOCAL
+				      : RT_TABLE_MAIN;
 	rt->rtm_type = want->local ? RTN_LOCAL : RTN_UNICAST;
 	rt->rtm_protocol = RTPROT_STATIC;
 	rt->rtm_scope = want->local	   ? RT_SCOPE_HOST
 			: want->via.family ? RT_SCOPE_UNIVERSE
 					   : RT_SCOPE_LINK;
 	if (want->prefix)
-		put_address(&rq, RTA_DST, &want->dst);
-	put_u32(&rq, RTA_OIF, (uint32_t)want->index);
+		put_address(rq, RTA_DST, &want->dst);
+	put_u32(rq, RTA_OIF, (uint32_t)want->index);
+	if (want->table)
+		put_u32(rq, RTA_TABLE, want->table);
 	if (want->via.family)
-		put_address(&rq, RTA_GATEWAY, &want->via);
+		put_address(rq, RTA_GATEWAY, &want->via);
 	if (want->src.family)
-		put_address(&rq, RTA_PREFSRC, &want->src);
+		put_address(rq, RTA_PREFSRC, &want->src);
+}
+
+int vnet_netlink_route_add(struct vnet_netlink *nl, const struct vnet_route *want, struct err *e)
+{
+	struct request rq;
+	char text[VNET_ENDPOINT_TEXT];
+
+	begin(&rq, RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE, 0);
+	put_route(&rq, want);
 	if (talk(nl, &rq, NULL, 0, e) < 0)
 		return err_wrap(
 			e, "route to %s/%u", vnet_endpoint_format(&want->dst, text), want->prefix);
 	return 0;
+}
+
+int vnet_netlink_route_remove(struct vnet_netlink *nl, const struct vnet_route *want, struct err *e)
+{
+	struct request rq;
+
+	begin(&rq, RTM_DELROUTE, 0, 0);
+	put_route(&rq, want);
+	return talk(nl, &rq, NULL, 0, e);
+}
+
+static void put_port(struct request *rq, uint16_t type, uint16_t port)
+{
+	const struct fib_rule_port_range range = {port, port};
+
+	put(rq, type, &range, sizeof(range));
+}
+
+static int change_rule(struct vnet_netlink *nl, uint16_t type, uint16_t flags,
+	const struct vnet_rule *rule, struct err *e)
+{
+	const uint8_t tcp = IPPROTO_TCP;
+	const unsigned whole = rule->family == AF_INET ? 32 : 128;
+	struct request rq;
+	struct fib_rule_hdr *h = begin(&rq, type, flags, sizeof(*h));
+
+	h->family = rule->family;
+	h->action = FR_ACT_TO_TBL;
+	put_u32(&rq, FRA_TABLE, rule->table);
+	put_u32(&rq, FRA_PRIORITY, RULE_PRIORITY);
+	if (rule->mark)
+		put_u32(&rq, FRA_FWMARK, rule->mark);
+	if (rule->src.family) {
+		h->src_len = h->dst_len = (uint8_t)whole;
+		put_address(&rq, FRA_SRC, &rule->src);
+		put_address(&rq, FRA_DST, &rule->dst);
+		put(&rq, FRA_IP_PROTO, &tcp, sizeof(tcp));
+		put_port(&rq, FRA_SPORT_RANGE, rule->src.port);
+		put_port(&rq, FRA_DPORT_RANGE, rule->dst.port);
+	}
+	return talk(nl, &rq, NULL, 0, e);
+}
+
+int vnet_netlink_rule_add(struct vnet_netlink *nl, const struct vnet_rule *rule, struct err *e)
+{
+	return change_rule(nl, RTM_NEWRULE, NLM_F_CREATE | NLM_F_EXCL, rule, e);
+}
+
+int vnet_netlink_rule_remove(struct vnet_netlink *nl, const struct vnet_rule *rule, struct err *e)
+{
+	return change_rule(nl, RTM_DELRULE, 0, rule, e);
+}
+
+/* One end: its flags, name and link address. */
+static void put_end(struct request *rq, const char *name, unsigned int mtu)
+{
+	static const uint8_t address[6] = {2, 0, 0, 0, 0, 1};
+
+	put_string(rq, IFLA_IFNAME, name);
+	put_u32(rq, IFLA_MTU, mtu);
+	put(rq, IFLA_ADDRESS, address, sizeof(address));
+}
+
+int vnet_netlink_pair_add(struct vnet_netlink *nl, const struct vnet_pair *pair, struct err *e)
+{
+	struct request rq;
+	struct ifinfomsg *info = begin(&rq, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, sizeof(*info));
+	struct rtattr *kind, *data, *peer;
+
+	info->ifi_flags = info->ifi_change = IFF_NOARP;
+	put_end(&rq, pair->name, pair->mtu);
+	kind = put(&rq, IFLA_LINKINFO, NULL, 0);
+	put_string(&rq, IFLA_INFO_KIND, "veth");
+	data = put(&rq, IFLA_INFO_DATA, NULL, 0);
+	peer = put(&rq, VETH_INFO_PEER, NULL, 0);
+	info = append(&rq, sizeof(*info));
+	info->ifi_flags = info->ifi_change = IFF_NOARP;
+	put_end(&rq, pair->peer, pair->mtu);
+	put_u32(&rq, IFLA_NET_NS_FD, (uint32_t)pair->netns);
+	close_nest(&rq, peer);
+	close_nest(&rq, data);
+	close_nest(&rq, kind);
+	return talk(nl, &rq, NULL, 0, e);
+}
+
+int vnet_netlink_remove(struct vnet_netlink *nl, int index, struct err *e)
+{
+	struct request rq;
+	struct ifinfomsg *info = begin(&rq, RTM_DELLINK, 0, sizeof(*info));
+
+	info->ifi_index = index;
+	return talk(nl, &rq, NULL, 0, e);
+}
+
+int vnet_netlink_traffic(
+	struct vnet_netlink *nl, int index, struct vnet_traffic *ret, struct err *e)
+{
+	_Alignas(struct nlmsghdr) uint8_t answer[8192];
+	const struct nlmsghdr *h = (const void *)answer;
+	struct request rq;
+	struct ifinfomsg *info = begin(&rq, RTM_GETLINK, 0, sizeof(*info));
+	const struct rtattr *a;
+	struct rtnl_link_stats64 all;
+	int r, left;
+
+	info->ifi_index = index;
+	r = talk(nl, &rq, answer, sizeof(answer), e);
+	if (r < 0)
+		return r;
+	left = r - (int)NLMSG_LENGTH(sizeof(*info));
+	a = (const void *)(answer + NLMSG_LENGTH(sizeof(*info)));
+	for (; h->nlmsg_type == RTM_NEWLINK && RTA_OK(a, left); a = RTA_NEXT(a, left)) {
+		if (a->rta_type != IFLA_STATS64 || RTA_PAYLOAD(a) < sizeof(all.tx_bytes) * 4)
+			continue;
+		memcpy(&all, RTA_DATA(a), MIN(RTA_PAYLOAD(a), sizeof(all)));
+		*ret = (struct vnet_traffic){
+			all.rx_packets, all.rx_bytes, all.tx_packets, all.tx_bytes};
+		return 0;
+	}
+	return err_set(e, ERR_FAILED, -EPROTO, "rtnetlink: no counts");
 }

@@ -86,11 +86,47 @@ struct vnet_route {
 	struct vnet_endpoint
 		dst; /* family always; the address is ignored if prefix is 0: a default route */
 	unsigned int prefix;
-	int index;  /* of the interface it leads to */
-	bool local; /* what goes there is for this host itself (type local, table local) */
+	int index;	/* of the interface it leads to */
+	uint32_t table; /* 0: the main one, or the local one */
+	bool local;	/* what goes there is for this host itself (type local, table local) */
 	struct vnet_endpoint via, src; /* next hop, preferred source; family 0: none */
 };
 /* Replaces a route that is there for the same destination. */
 int vnet_netlink_route_add(struct vnet_netlink *nl, const struct vnet_route *route, struct err *e);
+/* -ESRCH: there is none. */
+int vnet_netlink_route_remove(
+	struct vnet_netlink *nl, const struct vnet_route *route, struct err *e);
+
+/* Packets of one TCP connection, or with a mark, are routed by @table. */
+struct vnet_rule {
+	uint8_t family;
+	struct vnet_endpoint src, dst; /* of the connection, with ports; family 0: of all */
+	uint32_t mark;		       /* 0: any */
+	uint32_t table;
+};
+/* -EEXIST; and -ENOENT of one that is not there. */
+int vnet_netlink_rule_add(struct vnet_netlink *nl, const struct vnet_rule *rule, struct err *e);
+int vnet_netlink_rule_remove(struct vnet_netlink *nl, const struct vnet_rule *rule, struct err *e);
+
+/*
+ * Two interfaces wired to each other, both down: @name here, @peer in the network namespace of
+ * descriptor @netns.  They ask nobody for link addresses (NOARP), and have the same one, so each
+ * takes what the other sends.
+ */
+struct vnet_pair {
+	const char *name, *peer;
+	int netns;
+	unsigned int mtu;
+};
+int vnet_netlink_pair_add(struct vnet_netlink *nl, const struct vnet_pair *pair, struct err *e);
+/* The interface is no more, nor is its peer. */
+int vnet_netlink_remove(struct vnet_netlink *nl, int index, struct err *e);
+
+/* What an interface has sent and received so far, with its link headers. */
+struct vnet_traffic {
+	uint64_t in_packets, in_bytes, out_packets, out_bytes;
+};
+int vnet_netlink_traffic(
+	struct vnet_netlink *nl, int index, struct vnet_traffic *ret, struct err *e);
 
 #endif

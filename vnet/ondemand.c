@@ -164,6 +164,9 @@ int vnet_ondemand_connect(const char *runtime, bool start, struct err *e)
 
 	if (sock >= 0)
 		return sock;
+	/* It is there, but does not take clients as fast as they come. */
+	if (!start && sock == -EAGAIN)
+		return err_errno(e, sock, "cannot reach the gateway");
 	if (!start) {
 		err_set(e, ERR_NOT_FOUND, -ENOENT, "no gateway is running");
 		return err_hint(e, "one is started by the first session with --net");

@@ -16,7 +16,7 @@ struct err;
 
 /*
  * A connected socket (close-on-exec, SOCK_SEQPACKET), or a negative errno: -ENOENT without a
- * gateway and @start.
+ * gateway and @start, -EAGAIN if it has more clients waiting than it takes.
  */
 int vnet_ondemand_connect(const char *runtime, bool start, struct err *e);
 

@@ -128,6 +128,15 @@ static inline struct icmphdr *vnet_packet_icmp(const struct vnet_packet *p)
 bool vnet_packet_is_ack(const struct vnet_packet *p);
 bool vnet_packet_ack_covers(const struct vnet_packet *later, const struct vnet_packet *earlier);
 
+/*
+ * Is a parsed packet a segment with data and a partial checksum, which says nothing but what others
+ * of its connection do?  vnet_packet_join puts the data of @next behind that of @p, if that is
+ * where it belongs and nothing else differs, as long as @p gets no longer than @most bytes.  True:
+ * @p is a super-packet, with the larger pieces of the two, and @next is needless.
+ */
+bool vnet_packet_is_joinable(const struct vnet_packet *p);
+bool vnet_packet_join(struct vnet_packet *p, const struct vnet_packet *next, size_t most);
+
 /* The packet that an ICMP error complains about, as far as it is embedded. */
 struct vnet_embedded {
 	uint8_t proto;

@@ -252,6 +252,90 @@ static void acknowledgements_have_options(void **state)
 	assert_false(vnet_packet_is_ack(p));
 }
 
+/* Which segments follow another so that they may be made one with it. */
+static void segments_are_joined(void **state)
+{
+	static char body[3000];
+	static const struct {
+		struct test_tcp t;
+		bool joined;
+		uint16_t gso_size;
+	} all[] = {
+		{{TEST_ACK, 1100, 7, body, 1000, 0}, true, 1000},
+		{{TEST_ACK | TEST_PSH, 1100, 7, body, 1368, 0}, true, 1368},
+		{{TEST_ACK, 1100, 7, body, 3000, 1368}, true, 1368},
+		{{TEST_ACK, 1100, 7, body, 8, 0}, true, 1000},
+		{{TEST_ACK, 1100, 7, body, 7, 0}, false, 0},
+		{{TEST_ACK, 1100, 7, NULL, 0, 0}, false, 0},
+		{{TEST_ACK, 1101, 7, body, 1000, 0}, false, 0},
+		{{TEST_ACK, 1099, 7, body, 1000, 0}, false, 0},
+		{{TEST_ACK, 1100, 8, body, 1000, 0}, false, 0},
+		{{TEST_ACK | TEST_FIN, 1100, 7, body, 1000, 0}, false, 0},
+		{{TEST_ACK | TEST_RST, 1100, 7, body, 1000, 0}, false, 0},
+		{{TEST_ACK | 0x20 /* URG */, 1100, 7, body, 1000, 0}, false, 0},
+		{{TEST_ACK | 0x40 /* ECE */, 1100, 7, body, 1000, 0}, false, 0},
+		{{TEST_PSH, 1100, 7, body, 1000, 0}, false, 0},
+	};
+	static const struct test_tcp first = {TEST_ACK, 100, 7, body, 1000, 0};
+	static struct test_buffer a, b;
+	const char *pairs[][2] = {
+		{"10.171.0.2", "192.0.2.7"}, {"fd7a:706f:6472::2", "2001:db8::7"}};
+
+	for (size_t i = 0; i < sizeof(body); i++)
+		body[i] = (char)(i * 7 + i / 251);
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(all); i++) {
+		const struct test_tcp *t = &all[i / 2].t;
+		struct vnet_endpoint src = test_ep(pairs[i % 2][0], 1),
+				     dst = test_ep(pairs[i % 2][1], 2);
+		struct vnet_packet *p = test_tcp(&a, &src, &dst, &first),
+				   *q = test_tcp(&b, &src, &dst, t);
+		size_t whole = p->len + t->len;
+
+		assert_false(vnet_packet_join(p, q, whole - 1));
+		assert_int_equal(vnet_packet_join(p, q, whole), all[i / 2].joined);
+		if (!all[i / 2].joined)
+			continue;
+		assert_int_equal(p->vh.gso_size, all[i / 2].gso_size);
+		assert_int_equal(vnet_packet_tcp(p)->psh, vnet_packet_tcp(q)->psh);
+		assert_int_equal(vnet_packet_parse(p), 0);
+		assert_int_equal(p->len, whole);
+		assert_int_equal(ntohl(vnet_packet_tcp(p)->seq), 100);
+		assert_memory_equal(p->data + p->payload, body, 1000);
+		assert_memory_equal(p->data + p->payload + 1000, body, t->len);
+		test_complete(p);
+		assert_true(vnet_packet_checksum_ok(p));
+	}
+}
+
+/* Nor is one joined that another says something else about. */
+static void others_are_not_joined(void **state)
+{
+	static const char body[1000];
+	static const struct test_tcp first = {TEST_ACK, 100, 7, body, 1000, 0},
+				     second = {TEST_ACK, 1100, 7, body, 1000, 0};
+	struct vnet_endpoint src = test_ep("10.171.0.2", 1), dst = test_ep("192.0.2.7", 2),
+			     other = test_ep("10.171.0.2", 3);
+	static struct test_buffer a, b;
+	struct vnet_packet *p = test_tcp(&a, &src, &dst, &first), *q;
+
+	q = test_tcp(&b, &other, &dst, &second);
+	assert_false(vnet_packet_join(p, q, 65535));
+	q = test_tcp(&b, &src, &dst, &second);
+	vnet_packet_tcp(q)->window ^= 1;
+	assert_false(vnet_packet_join(p, q, 65535));
+	q = test_tcp(&b, &src, &dst, &second);
+	((struct iphdr *)(void *)q->data)->tos ^= 4;
+	assert_false(vnet_packet_join(p, q, 65535));
+	q = test_tcp(&b, &src, &dst, &second);
+	test_complete(q);
+	assert_false(vnet_packet_join(p, q, 65535));
+	q = test_tcp(&b, &src, &dst, &second);
+	q->vh.gso_type |= VIRTIO_NET_HDR_GSO_ECN;
+	assert_false(vnet_packet_join(p, q, 65535));
+	q = test_tcp(&b, &src, &dst, &second);
+	assert_true(vnet_packet_join(p, q, 65535));
+}
+
 static void whose_addresses(void **state)
 {
 	static const struct {
@@ -281,6 +365,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(good_ones_and_bad_ones),
 		cmocka_unit_test(acknowledgements_cover_others),
 		cmocka_unit_test(acknowledgements_have_options),
+		cmocka_unit_test(segments_are_joined),
+		cmocka_unit_test(others_are_not_joined),
 	};
 
 	folder = argc > 1 ? argv[1] : "vnet/vectors";

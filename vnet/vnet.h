@@ -21,6 +21,7 @@
  *      capture              packets into a pcap file
  *      datagram/            UDP, ICMP echo and DNS, packet by packet
  *      tunnel/              carriers to another host: the WireGuard protocol, a byte stream
+ *      rewrite, veth        the kernel's own way between a session and its gateway, for bulk
  *      passthrough          an interface of the host's that a session has for a while
  *      nsupdate             messages that change a name in DNS (nsupdate_send: and who waits for that)
  *      message, ondemand    requests on the gateway's socket; its start by whoever needs it first
@@ -45,5 +46,6 @@
 #include "vnet/nsupdate_send.h"
 #include "vnet/passthrough.h"
 #include "vnet/tun.h"
+#include "vnet/veth.h"
 
 #endif

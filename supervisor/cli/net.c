@@ -125,6 +125,7 @@ static json_t *json_of(const Pb__GatewaySession *s)
 			(json_int_t)s->from_packets, "bytes", (json_int_t)s->from_bytes, "received",
 			"packets", (json_int_t)s->to_packets, "bytes", (json_int_t)s->to_bytes,
 			"dropped", (json_int_t)s->dropped, "refused", (json_int_t)s->refused));
+	json_object_set_new(j, "fast", json_integer(s->fast));
 	return j;
 }
 
@@ -159,6 +160,8 @@ static void print_stats(const Pb__GatewaySession *s)
 	printf("%s\n", s->name);
 	printf("  connections  %u open, %llu so far, %llu refused for too many\n", s->flows,
 		(unsigned long long)s->opened, (unsigned long long)s->refused);
+	if (s->fast)
+		printf("  fast         %u connections, by a pair of interfaces\n", s->fast);
 	printf("  sent         %llu packets, %s\n", (unsigned long long)s->from_packets, from);
 	printf("  received     %llu packets, %s\n", (unsigned long long)s->to_packets, to);
 	printf("  dropped      %llu packets\n", (unsigned long long)s->dropped);

@@ -52,6 +52,24 @@ static void rewrite(struct vnet_packet *p)
 	must(vnet_packet_checksum_ok(p) == ok);
 }
 
+/* What would follow the packet, if it is one that may be followed. */
+static void join(struct vnet_packet *p)
+{
+	static _Alignas(4) uint8_t behind[65536 + 64];
+	struct vnet_packet next = *p;
+	const size_t len = p->len, payload_len = p->payload_len;
+
+	next.data = behind;
+	memcpy(behind, p->data, p->len);
+	if (vnet_packet_tcp(&next))
+		vnet_packet_tcp(&next)->seq =
+			htonl(ntohl(vnet_packet_tcp(&next)->seq) + p->payload_len);
+	must(vnet_packet_join(p, &next, 65535) ==
+		(vnet_packet_is_joinable(&next) && len + payload_len <= 65535));
+	must(vnet_packet_parse(p) == 0);
+	must(p->payload_len == payload_len || p->len == len + payload_len);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const struct vnet_icmp icmp = {.type = 3, .code = 1};
@@ -68,6 +86,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		must(vnet_packet_parse(&p) == 0 && vnet_packet_checksum_ok(&p));
 	if (take(&p, data, size) && vnet_packet_make_echo_reply(&p) == 0)
 		must(vnet_packet_parse(&p) == 0 && vnet_packet_checksum_ok(&p));
+	if (take(&p, data, size))
+		join(&p);
 	if (take(&p, data, size) && vnet_packet_tcp(&p) && !p.fragment) {
 		vnet_packet_truncate(&p, 3);
 		must(vnet_packet_parse(&p) == 0 && p.payload_len <= 3);

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Connections through the gateway to a server of the host's, of sessions that are moved: every byte is checked."""
-import contextlib
 import pathlib
 import socket
 import sys
 import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+from echo import Server  # noqa: E402
 from harness import add, main, needs_namespaces, test, until  # noqa: E402
 
 LOOPBACK = "10.171.0.100"  # what stands for the host's, inside
@@ -37,37 +37,6 @@ while not os.path.exists("/tmp/stop"):
         got += len(data)
 print("intact", flush=True)
 """
-
-
-class Server:
-    """Outside: sends back what it gets, and counts."""
-
-    def __init__(self, accepts=True):
-        """@accepts False: there is room for one that waits, and accept() has to be called."""
-        self.listener = socket.create_server(("127.0.0.1", 0), backlog=5 if accepts else 0)
-        self.port = self.listener.getsockname()[1]
-        self.echoed, self.clients, self.gone = 0, 0, 0
-        if accepts:
-            threading.Thread(target=self.accept, daemon=True).start()
-
-    def accept(self):
-        with contextlib.suppress(OSError):
-            while True:
-                client, _ = self.listener.accept()
-                self.clients += 1
-                threading.Thread(target=self.serve, args=(client,), daemon=True).start()
-
-    def serve(self, client):
-        with client, contextlib.suppress(OSError):
-            while data := client.recv(65536):
-                client.sendall(data)
-                self.echoed += len(data)
-        self.gone += 1
-
-    def goes_on(self):
-        """Waits until the session has been heard of once more."""
-        before = self.echoed
-        until("the session is heard of", lambda: self.echoed > before)
 
 
 def start(env, server, block):

@@ -67,6 +67,20 @@ static int queued(int fd, unsigned long what)
 	return n;
 }
 
+/*
+ * The peer has no room left: it has all that was sent, there is more, and a probe (RFC 9293, 3.8.6.1)
+ * found its window closed.  Where the pump gets no CPU nothing moves either, but that is not enough:
+ * an end that is said then arrives.
+ */
+static bool is_shut(int fd)
+{
+	struct tcp_info info;
+	socklen_t len = sizeof(info);
+
+	STATE_CHECK(getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0);
+	return info.tcpi_unacked == 0 && info.tcpi_backoff > 0 && queued(fd, SIOCOUTQNSD);
+}
+
 /* Writes until nothing more is taken because the peer has no room left, or @most. */
 static void stuff(struct connection *c, size_t most)
 {
@@ -88,8 +102,7 @@ static void stuff(struct connection *c, size_t most)
 			continue;
 		}
 		state_nap();
-		/* Unsent although nothing moves: the window is closed. */
-		dry = queued(c->fd, SIOCOUTQNSD) && queued(c->fd, SIOCOUTQ) == before ? dry + 1 : 0;
+		dry = is_shut(c->fd) && queued(c->fd, SIOCOUTQ) == before ? dry + 1 : 0;
 		before = queued(c->fd, SIOCOUTQ);
 	}
 	STATE_CHECK(fcntl(c->fd, F_SETFL, 0) == 0);

@@ -94,7 +94,7 @@ def requirements(script):
 
 
 def ends_well(w, host, name):
-    host.podrun("exec", "s", "touch", "/tmp/go")  # one that waits for the outside is still there
+    host.let_end()  # one that waits for the outside is still there
     (w.env.path("outside") / "enough").touch()
     log = host.wait("s", timeout=120)
     assert "FAIL" not in log and re.search(r"^ok after \d+$", log, re.M), log[-2000:]
@@ -195,7 +195,7 @@ def let_go(env):
         w.b.podrun("exec", "s", "touch", "/tmp/close")
         until("nothing goes through the old host", lambda: "through" not in network_of(w.b))
         assert seen_as(w.b).endswith(w.b.address)
-        w.b.podrun("exec", "s", "touch", "/tmp/go")
+        w.b.let_end()
         w.b.wait("s")
 
 
@@ -208,7 +208,7 @@ def not_kept(env):
         r = w.a.podrun("migrate", "--connections", "reset", "s", w.b.dir.name, timeout=120)
         assert "its connections to the outside were reset" in r.errors, r
         assert seen_as(w.b).endswith(w.b.address) and "through" not in network_of(w.b), network_of(w.b)
-        w.b.podrun("exec", "s", "touch", "/tmp/go")
+        w.b.let_end()
         w.b.wait("s")
 
 
@@ -264,7 +264,7 @@ def name_follows(env):
         until("the name points to b again", lambda: points_to(w.b.address) and not points_to(w.a.address))
         w.again(w.b, "s")
         assert network_of(w.b)["dns_update"] == update, network_of(w.b)
-        w.b.podrun("exec", "s", "touch", "/tmp/go")
+        w.b.let_end()
         w.b.wait("s")
         # They would be there for another minute.
         for host in w.a, w.b:
@@ -289,7 +289,7 @@ def told_where(env):
         w.b.podrun("exec", "s", "rm", "/tmp/where")
         w.again(w.b, "s")
         until("it is at b still", lambda: w.b.address in where(w.b))
-        w.b.podrun("exec", "s", "touch", "/tmp/go")
+        w.b.let_end()
         w.b.wait("s")
 
 

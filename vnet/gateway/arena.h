@@ -18,6 +18,7 @@
 
 #include "base/base.h"
 #include "vnet/client.h"
+#include "vnet/netlink.h"
 
 #define GATEWAY_REMOTE_MAX    1024
 #define GATEWAY_UPDATE_MAX    2048
@@ -51,6 +52,8 @@ struct gateway_counts {
 struct gateway_session {
 	uint32_t state;
 	bool held;
+	bool wires;	   /* its client can make a pair of interfaces */
+	bool wired;	   /* there may be one, gateway/veth.c */
 	bool link_local;   /* it may reach the host's link-local addresses */
 	int32_t tun, diag; /* -1: none */
 	int32_t conn;	   /* index of the control connection, -1 */
@@ -67,6 +70,7 @@ struct gateway_session {
 	uint64_t since; /* io_now_ns() of the last change of state */
 	struct gateway_published ports[VNET_MAX_PORTS];
 	struct gateway_counts counts;
+	struct vnet_traffic counted; /* of the pair of interfaces, and in counts */
 };
 
 /* Packets go to and come from its kernel, if it is not held. */
@@ -124,6 +128,8 @@ struct gateway_arena {
 	int32_t directory, listener; /* vnet/ondemand.h */
 	/* The inner namespace, its TUN and its one listener; -1: not made. */
 	int32_t inner_ns, gw_tun, gate;
+	/* For its interfaces and its packet filter; -1: none, and no pairs of interfaces. */
+	int32_t inner_route, inner_rewrite;
 	uint16_t gate_port;
 	bool v6;    /* the kernel has IPv6 */
 	bool whole; /* and takes super-packets that are written to a TUN */

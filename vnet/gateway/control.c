@@ -23,6 +23,7 @@
 #include "vnet/gateway/publish.h"
 #include "vnet/gateway/redo.h"
 #include "vnet/gateway/session.h"
+#include "vnet/gateway/veth.h"
 #include "vnet/message.h"
 #include "vnet/ondemand.h"
 
@@ -178,6 +179,7 @@ static int take_attach(struct vnet_attach *ret, const Pb__GatewayAttach *m, stru
 		.id = m->id,
 		.mtu = m->mtu,
 		.link_local = m->link_local,
+		.wires = m->wires,
 		.frozen = m->frozen};
 
 	if (!take_bytes(&a.address4, 4, m->address4) || !take_bytes(&a.gateway4, 4, m->gateway4) ||
@@ -361,6 +363,7 @@ static void list_session(struct session_message *ret, struct vnet_gateway *g, ui
 {
 	const struct gateway_session *s = &g->arena->sessions[index];
 
+	gateway_veth_count(g, index);
 	pb__gateway_session__init(&ret->m);
 	ret->m.name = (char *)s->name;
 	ret->m.id = (char *)s->id;
@@ -372,6 +375,7 @@ static void list_session(struct session_message *ret, struct vnet_gateway *g, ui
 	ret->m.address6 = bytes_of(&s->address6, 16);
 	ret->m.mtu = s->mtu;
 	ret->m.flows = gateway_session_flows(g, index);
+	ret->m.fast = gateway_veth_flows(g, index);
 	ret->m.from_packets = s->counts.from_packets;
 	ret->m.from_bytes = s->counts.from_bytes;
 	ret->m.to_packets = s->counts.to_packets;
@@ -415,6 +419,12 @@ static int list(struct request *r, struct err *e)
 	return 0;
 }
 
+static int wired(struct request *r, struct err *e)
+{
+	gateway_veth_made(r->g, (uint32_t)r->conn->session, r->m->wired->name[0]);
+	return reply_done(r);
+}
+
 static int redo(struct request *r, struct err *e)
 {
 	const Pb__GatewayRedo *m = r->m->redo;
@@ -449,6 +459,8 @@ static int capture(struct request *r, struct err *e)
 		return err_set(e, ERR_FAILED, -EINVAL, "nothing to write a capture to");
 	else if (gateway_capture_begin(r->g, i, r->index, r->fds[--r->n_fds], e) < 0)
 		return e->error;
+	else
+		gateway_veth_end(r->g, i); /* what the kernel carries is not seen */
 	return reply_done(r);
 }
 
@@ -463,6 +475,7 @@ static const struct handler {
 	[PB__GATEWAY_REQUEST__BODY_PUBLISH] = {publish, true},
 	[PB__GATEWAY_REQUEST__BODY_UNPUBLISH] = {unpublish, true},
 	[PB__GATEWAY_REQUEST__BODY_REDO] = {redo, true},
+	[PB__GATEWAY_REQUEST__BODY_WIRED] = {wired, true},
 	[PB__GATEWAY_REQUEST__BODY_LIST] = {list, false},
 	[PB__GATEWAY_REQUEST__BODY_CAPTURE] = {capture, false},
 	[PB__GATEWAY_REQUEST__BODY_FORGET] = {forget, false},

@@ -30,6 +30,7 @@
 #include "base/base.h"
 #include "vnet/gateway/gateway.h"
 #include "vnet/gateway/pump.h"
+#include "vnet/gateway/veth.h"
 #include "vnet/vnat.h"
 
 /* Outside: with these a dead peer is noticed after two hours, as by most programs' own. */
@@ -38,6 +39,7 @@
 #define KEEP_TIMES   127
 #define ASK_TIMES    20
 #define WATCHED	     (EPOLLIN | EPOLLPRI | EPOLLRDHUP | EPOLLET)
+#define MUCH	     (1u << 20)	    /* bytes, from which the kernel is to carry the rest */
 #define NO_PIPE_NS   20000000ull    /* until pipes are asked for again */
 #define LASTS_NS     5000000000ull  /* the age from which a connection is kept alive */
 #define STALE_NS     60000000000ull /* between two looks for those that do not come about */
@@ -82,6 +84,7 @@ void gateway_flow_close(struct vnet_gateway *g, uint32_t flow, bool reset)
 
 	gateway_loop_forget(g->loop, &g->flows->watches[flow].later);
 	gateway_loop_forget(g->loop, &g->flows->watches[flow].poked);
+	gateway_veth_flow_ends(g, flow);
 	gateway_pump_release(g, flow);
 	close_side(g, f, GATEWAY_INNER, reset);
 	close_side(g, f, GATEWAY_OUTER, reset);
@@ -256,6 +259,9 @@ static void run_pump(struct vnet_gateway *g, uint32_t flow, int side, uint32_t e
 
 	if (inner && g->inner_sends)
 		g->inner_sends(g);
+	if (gateway_pump_moved(g, flow) >= MUCH && r != GATEWAY_PUMP_RESET &&
+		r != GATEWAY_PUMP_OVER)
+		gateway_veth_offer(g, flow);
 	switch (r) {
 	case GATEWAY_PUMP_IDLE:
 		watch_for_room(g, flow, GATEWAY_INNER, blocked[GATEWAY_INNER]);

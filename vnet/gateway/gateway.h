@@ -11,12 +11,14 @@
  *      inner     the inner network namespace, and the one thread that makes sockets in it
  *      control   clients and their requests          session    who is attached
  *      link      packets out of TUNs                 wire       and into them
+ *      veth      the kernel's own way for those with much to carry
  *      flow      TCP connections                     pump       moves their bytes
  *      outbound  those a session makes               inbound    those made to published ports
  *      publish   ports outside                       listening  which ports a session listens on
  *      redo      inbound ones nobody had accepted    neighbour  from one session to another
  *      datagram  UDP, ICMP, DNS                      capture    sessions whose packets are recorded
  *      remote    sessions whose way out is a tunnel
+ *      gather    packets that what comes behind them makes needless
  *      dynamic   names in DNS that follow a session
  *
  * Who connects has the same uid (the socket's directory is 0700), but packets are a session's and
@@ -42,7 +44,9 @@ struct vnet_gateway {
 	struct vnet_vnat *vnat;
 	struct gateway_inner *inner;
 	struct gateway_wire *wire;
+	struct gateway_gather *gather;
 	struct gateway_link *link;
+	struct gateway_veths *veths;
 	struct gateway_pump *pump;
 	struct gateway_flows *flows;
 	struct gateway_outbound *outbound;

@@ -34,6 +34,7 @@
 #include "base/base.h"
 #include "vnet/gateway/gateway.h"
 #include "vnet/netlink.h"
+#include "vnet/rewrite.h"
 #include "vnet/tun.h"
 #include "vnet/vnat.h"
 
@@ -223,6 +224,18 @@ static bool have_v6(void)
 	return fd >= 0 && access("/proc/sys/net/ipv6/conf/lo", F_OK) == 0;
 }
 
+/* For the worker.  Without them everything goes by the TUNs. */
+static void open_kernel(struct gateway_arena *a)
+{
+	struct vnet_netlink nl = VNET_NETLINK_INIT;
+	struct err ignored = {0};
+
+	if (a->inner_route < 0 && vnet_netlink_open(&nl, &ignored) == 0)
+		a->inner_route = nl.fd;
+	if (a->inner_rewrite < 0)
+		a->inner_rewrite = MAX(vnet_rewrite_open(&ignored), -1);
+}
+
 static int begin(struct gateway_arena *a, struct err *e)
 {
 	if (enter_ns(a, e) < 0)
@@ -231,6 +244,7 @@ static int begin(struct gateway_arena *a, struct err *e)
 		return 0;
 	set_kernel();
 	a->v6 = have_v6();
+	open_kernel(a);
 	if (a->gw_tun < 0 && make_gw0(a, e) < 0)
 		return e->error;
 	return a->gate < 0 ? make_gate(a, e) : 0;

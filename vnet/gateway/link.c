@@ -7,9 +7,7 @@
  * others have their turn, so that a session which sends all the time keeps nobody waiting.
  * Fragments of datagrams are the exception: they wait, copied, until the whole is there.
  *
- * A receiver acknowledges each super-packet, and who sent them gets the acknowledgements of a turn
- * all at once: those that a later one makes needless are left out.  None waits longer than its
- * turn.
+ * Some packets wait for what comes behind them (gather.c), none longer than its turn.
  *
  * What is written to one side makes the other side readable, and nobody needs epoll to be told: a
  * flow that got bytes is read at the end of the same turn, and so is gw0 when bytes went into it.
@@ -25,6 +23,7 @@
 #include "vnet/gateway/capture.h"
 #include "vnet/gateway/datagram.h"
 #include "vnet/gateway/flow.h"
+#include "vnet/gateway/gather.h"
 #include "vnet/gateway/gateway.h"
 #include "vnet/gateway/neighbour.h"
 #include "vnet/gateway/outbound.h"
@@ -37,22 +36,15 @@
 #define TURN	    32
 #define DRAIN_TURNS 64
 #define BYTES	    300000 /* of a turn: what is copied is in the CPU's cache when it is passed on */
+#define FEW	    2	   /* packets of a turn behind which no more are expected */
 
 struct link_watch {
 	struct gateway_watch watch;
 	struct vnet_gateway *g;
-};
-
-/* An acknowledgement that was read in this turn and may be made needless. */
-struct link_ack {
-	bool any, to_inner;
-	uint32_t session;
-	struct vnet_packet p;
-	_Alignas(4) uint8_t data[128];
+	bool busy; /* its last turn had more than FEW packets */
 };
 
 struct gateway_link {
-	struct link_ack ack;
 	struct link_watch gw, sessions[GATEWAY_MAX_SESSIONS];
 	struct gateway_later gw_soon;
 	struct vnet_reassembly *fragments;
@@ -72,46 +64,6 @@ static uint32_t seconds(struct vnet_gateway *g)
 static void set_clock(struct vnet_gateway *g)
 {
 	vnet_vnat_set_clock(g->vnat, seconds(g));
-}
-
-static void write_to(struct vnet_gateway *g, bool to_inner, uint32_t session, struct vnet_packet *p)
-{
-	if (to_inner)
-		gateway_wire_to_inner(g, p);
-	else
-		vnet_gateway_to_session(g, session, p);
-}
-
-/* At the end of a turn, and before anything that is to come behind it. */
-static void write_ack(struct vnet_gateway *g)
-{
-	struct link_ack *a = &g->link->ack;
-
-	if (a->any)
-		write_to(g, a->to_inner, a->session, &a->p);
-	a->any = false;
-}
-
-/* A packet of @session's, on its way to either side. */
-static void give(struct vnet_gateway *g, bool to_inner, uint32_t session, struct vnet_packet *p)
-{
-	struct link_ack *a = &g->link->ack;
-	bool ack = p->len <= sizeof(a->data) && vnet_packet_is_ack(p);
-
-	if (!ack || a->session != session || a->to_inner != to_inner || !a->any ||
-		!vnet_packet_ack_covers(p, &a->p))
-		write_ack(g);
-	if (!ack) {
-		write_to(g, to_inner, session, p);
-		return;
-	}
-	a->any = true;
-	a->to_inner = to_inner;
-	a->session = session;
-	a->p = *p;
-	a->p.data = a->data;
-	a->p.room = sizeof(a->data);
-	memcpy(a->data, p->data, p->len);
 }
 
 /* ---- from a session ---------------------------------------------------------------------- */
@@ -158,7 +110,7 @@ static void from_session(struct vnet_gateway *g, uint32_t session, struct vnet_p
 		return;
 	switch (vnet_vnat_from_session(g->vnat, session, p, &flow)) {
 	case VNAT_PASS:
-		give(g, true, session, p);
+		gateway_gather_give(g, GATEWAY_GATHER_INNER, p);
 		if (flow != VNET_NONE)
 			passed(g, flow, p);
 		break;
@@ -184,14 +136,19 @@ static void from_session(struct vnet_gateway *g, uint32_t session, struct vnet_p
 static bool read_turn(struct vnet_gateway *g, uint32_t session)
 {
 	const struct gateway_session *s = &g->arena->sessions[session];
+	bool *busy = &g->link->sessions[session].busy;
+	const bool was_busy = *busy;
 	size_t bytes = 0;
 
+	*busy = false;
 	for (int i = 0; i < TURN && gateway_session_has_kernel(s) && !s->held; i++) {
 		struct vnet_packet p = packet_in(g->link);
 		int r = vnet_tun_read(s->tun, &p);
 
 		if (r == -EAGAIN)
 			return false;
+		*busy = i >= FEW;
+		gateway_gather_expect(g, was_busy || *busy);
 		if (r < 0) {
 			/* The interface is gone, with its namespace; the supervisor will say so. */
 			gateway_link_stop(g, session);
@@ -240,7 +197,7 @@ static void on_session(struct gateway_watch *w, uint32_t events)
 		on_room(g, session);
 	set_clock(g);
 	read_turn(g, session);
-	write_ack(g);
+	gateway_gather_flush(g);
 	gateway_remote_flush(g, session);
 	gateway_datagram_flush(g);
 }
@@ -275,7 +232,7 @@ void gateway_link_drain(struct vnet_gateway *g, uint32_t session)
 	set_clock(g);
 	while (turns++ < DRAIN_TURNS && read_turn(g, session))
 		;
-	write_ack(g);
+	gateway_gather_flush(g);
 	gateway_remote_flush(g, session);
 	gateway_datagram_flush(g);
 }
@@ -290,7 +247,7 @@ static void from_inner(struct vnet_gateway *g, struct vnet_packet *p)
 		return;
 	switch (vnet_vnat_from_gateway(g->vnat, p, &session, &flow)) {
 	case VNAT_PASS:
-		give(g, false, session, p);
+		gateway_gather_give(g, session, p);
 		break;
 	case VNAT_ANSWER:
 		gateway_wire_to_inner(g, p);
@@ -302,13 +259,18 @@ static void from_inner(struct vnet_gateway *g, struct vnet_packet *p)
 
 static void read_gw_turn(struct vnet_gateway *g)
 {
+	bool *busy = &g->link->gw.busy;
+	const bool was_busy = *busy;
 	size_t bytes = 0;
 
+	*busy = false;
 	for (int i = 0; i < TURN; i++) {
 		struct vnet_packet p = packet_in(g->link);
 
 		if (vnet_tun_read(g->arena->gw_tun, &p) < 0)
 			return;
+		*busy = i >= FEW;
+		gateway_gather_expect(g, was_busy || *busy);
 		bytes += p.len;
 		from_inner(g, &p);
 		if (bytes > BYTES)
@@ -320,7 +282,7 @@ static void read_gw(struct vnet_gateway *g)
 {
 	set_clock(g);
 	read_gw_turn(g);
-	write_ack(g);
+	gateway_gather_flush(g);
 }
 
 static void on_gw(struct gateway_watch *w, uint32_t events)
@@ -348,7 +310,7 @@ int gateway_link_start(struct vnet_gateway *g, struct err *e)
 	g->link->fragments = vnet_reassembly_new();
 	if (!g->link->fragments)
 		return err_errno(e, -ENOMEM, "gateway");
-	g->link->gw = (struct link_watch){{on_gw}, g};
+	g->link->gw = (struct link_watch){{on_gw}, g, false};
 	g->link->gw_soon.run = on_gw_soon;
 	g->inner_sends = inner_sends;
 	g->session_is_full = watch_for_room;

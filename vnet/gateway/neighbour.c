@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "vnet/gateway/gather.h"
 #include "vnet/gateway/gateway.h"
 #include "vnet/vnat.h"
 
@@ -57,6 +58,6 @@ bool gateway_neighbour_take(struct vnet_gateway *g, uint32_t session, struct vne
 		return false;
 	vnet_packet_set_src(p, &src);
 	vnet_packet_set_dst(p, &dst);
-	vnet_gateway_to_session(g, i, p);
+	gateway_gather_give(g, i, p);
 	return true;
 }

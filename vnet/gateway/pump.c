@@ -40,6 +40,7 @@
 #define NO_PIPE	   2
 
 struct gateway_pump {
+	uint64_t moved[GATEWAY_MAX_FLOWS];
 	uint32_t n_free, n_unmade;
 	int32_t free[GATEWAY_MAX_PIPES]; /* open, empty */
 	uint16_t
@@ -157,6 +158,12 @@ void gateway_pump_release(struct vnet_gateway *g, uint32_t flow)
 		gateway_pump_drop(g, f->pipe[side]);
 		f->pipe[side] = -1;
 	}
+	g->pump->moved[flow] = 0;
+}
+
+uint64_t gateway_pump_moved(const struct vnet_gateway *g, uint32_t flow)
+{
+	return g->pump->moved[flow];
 }
 
 int32_t gateway_pump_put_first(struct vnet_gateway *g, uint32_t flow, const void *data, size_t n)
@@ -297,6 +304,7 @@ static int run_side(struct vnet_gateway *g, uint32_t flow, unsigned side,
 			n = push(f, p, side, (size_t)left, ends);
 			if (n <= 0)
 				return n == -EAGAIN ? 0 : n ? (int)n : -EIO;
+			g->pump->moved[flow] += (uint64_t)n;
 			*ret_moved = true;
 		}
 		if (last)

@@ -35,6 +35,8 @@ struct gateway_pump_cause {
  */
 enum gateway_pump_result gateway_pump_run(struct vnet_gateway *g, uint32_t flow,
 	const struct gateway_pump_cause *why, bool *ret_inner, bool ret_blocked[2]);
+/* Bytes that this worker has passed on, either way. */
+uint64_t gateway_pump_moved(const struct vnet_gateway *g, uint32_t flow);
 /* Bytes on their way are dropped, and the flow's pipes are free for others. */
 void gateway_pump_release(struct vnet_gateway *g, uint32_t flow);
 

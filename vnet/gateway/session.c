@@ -39,6 +39,7 @@
 #include "vnet/gateway/outbound.h"
 #include "vnet/gateway/publish.h"
 #include "vnet/gateway/remote.h"
+#include "vnet/gateway/veth.h"
 #include "vnet/gateway/wire.h"
 #include "vnet/tun.h"
 #include "vnet/vnat.h"
@@ -167,6 +168,7 @@ static void close_tun(struct vnet_gateway *g, uint32_t index)
 	int tun = s->tun;
 
 	gateway_wire_forget(g, index);
+	gateway_veth_end(g, index);
 	if (tun < 0)
 		return;
 	gateway_link_stop(g, index);
@@ -203,6 +205,7 @@ static void fill_in(struct gateway_session *s, const struct gateway_session_wish
 	s->gateway6 = a->gateway6;
 	s->loopback6 = a->loopback6;
 	s->link_local = a->link_local;
+	s->wires = a->wires;
 	s->mtu = a->mtu;
 	s->max_flows = a->max_flows ? MIN(a->max_flows, (uint32_t)GATEWAY_MAX_FLOWS)
 				    : GATEWAY_SESSION_FLOWS;
@@ -280,6 +283,7 @@ int gateway_session_attach(struct vnet_gateway *g, struct gateway_session_wish *
 uint32_t gateway_session_hold(struct vnet_gateway *g, uint32_t session)
 {
 	gateway_link_stop(g, session);
+	gateway_veth_hold(g, session);
 	session_at(g, session)->held = true;
 	return gateway_session_flows(g, session);
 }
@@ -382,6 +386,7 @@ static uint32_t detach(struct vnet_gateway *g, uint32_t session, bool suspended,
 	uint32_t flows = gateway_session_flows(g, session);
 	int diag = s->diag;
 
+	gateway_veth_end(g, session);
 	if (finish)
 		gateway_link_drain(g, session);
 	else

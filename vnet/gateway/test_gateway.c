@@ -90,7 +90,12 @@ static void wait_for_end(void)
 	for (;;) {
 		struct pollfd p;
 
-		if (vnet_client_connect(&c, runtime, false, &e) < 0)
+		e = (struct err){0};
+		if (vnet_client_connect(&c, runtime, false, &e) == -EAGAIN) {
+			poll(NULL, 0, 1);
+			continue;
+		}
+		if (err_is(&e))
 			break;
 		p = (struct pollfd){.fd = vnet_client_fd(c), .events = POLLIN};
 		vnet_client_free(c);

@@ -22,6 +22,7 @@
 #include "vnet/gateway/datagram.h"
 #include "vnet/gateway/dynamic.h"
 #include "vnet/gateway/flow.h"
+#include "vnet/gateway/gather.h"
 #include "vnet/gateway/gateway.h"
 #include "vnet/gateway/inbound.h"
 #include "vnet/gateway/inner.h"
@@ -32,6 +33,7 @@
 #include "vnet/gateway/pump.h"
 #include "vnet/gateway/remote.h"
 #include "vnet/gateway/session.h"
+#include "vnet/gateway/veth.h"
 #include "vnet/gateway/wire.h"
 #include "vnet/vnat.h"
 
@@ -128,10 +130,11 @@ static int begin(struct vnet_gateway *g, struct err *e)
 	struct strays strays = {.g = g};
 
 	if (gateway_loop_new(&g->loop, e) < 0 || find_strays(&strays, e) < 0 ||
-		gateway_inner_start(g, e) < 0 ||
+		gateway_inner_start(g, e) < 0 || gateway_veth_start(g, e) < 0 ||
 		vnet_vnat_new(gateway_arena_vnat(a), GATEWAY_MAX_SESSIONS, GATEWAY_MAX_FLOWS,
 			a->gate_port, a->gate_port, &g->vnat, e) < 0 ||
 		gateway_capture_start(g, e) < 0 || gateway_wire_start(g, e) < 0 ||
+		gateway_gather_start(g, e) < 0 ||
 		gateway_datagram_start(g, e) < 0 || gateway_pump_start(g, e) < 0 ||
 		gateway_flow_start(g, e) < 0 || gateway_outbound_start(g, e) < 0 ||
 		gateway_inbound_start(g, e) < 0 || gateway_link_start(g, e) < 0 ||

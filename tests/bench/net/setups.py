@@ -9,28 +9,17 @@ network of its own, as a session does.
 import json
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 import networks  # noqa: E402
 from harness import BUILD, PODRUN, until  # noqa: E402
+from peers import find  # noqa: E402
 
 ENDS = str(BUILD / "tests" / "bench" / "net" / "ends")
 PORT = 7700
 HOST, OUTSIDE = "192.0.2.2", "192.0.2.1"
-
-
-class Missing(Exception):
-    """A program that is not installed; nobody leaves its figures out in silence."""
-
-
-def find(program, package):
-    path = shutil.which(program)
-    if not path:
-        raise Missing("%s is not installed (package %s)" % (program, package))
-    return path
 
 
 def cpu(pids):

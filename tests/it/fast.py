@@ -1,0 +1,371 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Connections that the kernel carries between session and gateway, over a pair of interfaces: every byte is checked."""
+import contextlib
+import json
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+import threading
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+import echo  # noqa: E402
+from harness import PODRUN, Failed, main, needs_namespaces, quiet_port, test, until  # noqa: E402
+
+LOOPBACK = {4: "10.171.0.100", 6: "fd7a:706f:6472::100"}  # what stands for the host's, inside
+BLOCK = 1 << 16
+
+# Inside: sends blocks that tell their place and reads them back, while /tmp/on is there; until /tmp/stop is.
+CLIENT = r"""
+import os, socket, sys, time
+BLOCK = 1 << 16
+def block(i): return i.to_bytes(8, "big") * (BLOCK // 8)
+s = socket.create_connection((sys.argv[1], int(sys.argv[2])))
+i = 0
+open("/tmp/on", "w").close()
+print("ready", flush=True)
+try:
+    while not os.path.exists("/tmp/stop"):
+        if not os.path.exists("/tmp/on"):
+            time.sleep(.01)
+            continue
+        s.sendall(block(i))
+        got = b""
+        while len(got) < BLOCK:
+            data = s.recv(BLOCK - len(got))
+            if not data:
+                print("ended", flush=True)
+                sys.exit(1)
+            got += data
+        if got != block(i):
+            print("wrong in block", i, flush=True)
+            sys.exit(1)
+        i += 1
+    s.shutdown(socket.SHUT_WR)
+    print("more" if s.recv(1) else "intact", flush=True)
+except (ConnectionResetError, BrokenPipeError):
+    print("reset", flush=True)
+"""
+# Inside: packets of all kinds that nobody is to send there, out of the pair; as the session's root.
+FORGE = r"""
+import ctypes, os, socket, struct, sys
+inside, outside, pid, sport, dport, times = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:])
+libc = ctypes.CDLL(None, use_errno=True)
+for ns in ("user", "net"):
+    if libc.setns(os.open("/proc/%d/ns/%s" % (pid, ns), os.O_RDONLY), 0):
+        raise OSError(ctypes.get_errno(), "setns " + ns)
+raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
+raw.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"podrun1")
+def total(data):
+    n = sum(struct.unpack("!%dH" % (len(data) // 2), data))
+    while n >> 16: n = (n & 0xffff) + (n >> 16)
+    return ~n & 0xffff
+def packet(src, dst, sport, dport, flags=4, protocol=6):
+    src, dst = socket.inet_aton(src), socket.inet_aton(dst)
+    body = struct.pack("!HHIIBBHHH", sport, dport, 1, 1, 5 << 4, flags, 1000, 0, 0)
+    if protocol == 17:
+        body = struct.pack("!HHHH", sport, dport, 20, 0) + b"x" * 12
+    if protocol == 1:
+        body = struct.pack("!BBHHH", 8, 0, 0, 1, 1) + b"x" * 12
+        body = body[:2] + struct.pack("!H", total(body)) + body[4:]
+    if protocol == 6:
+        body = body[:16] + struct.pack("!H", total(src + dst + struct.pack("!HH", 6, len(body)) + body)) + body[18:]
+    head = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + len(body), 1, 0, 64, protocol, 0, src, dst)
+    raw.sendto(head + body, (socket.inet_ntoa(dst), 0))
+for _ in range(times):
+    packet("198.18.0.1", "100.64.0.1", sport, dport)           # as the gateway's own inner legs
+    packet("198.18.0.2", "100.64.0.1", sport, dport, 2)        # another session's, and a SYN
+    packet(inside, "100.64.0.1", sport, 80, 2)
+    packet(inside, outside, sport ^ 1, dport)                  # nearly right
+    packet("10.9.9.9", outside, sport, dport)
+    packet(inside, "100.64.0.1", 1, 2, protocol=17)
+    packet(inside, "100.64.0.1", 1, 2, protocol=1)
+print("sent", 7 * times)
+"""
+
+
+class Server(echo.Server):
+    def goes_on(self):
+        """So much more comes back that all of it was sent later."""
+        super().goes_on(4 * BLOCK)
+
+
+def stats(env, name="s"):
+    return json.loads(env.podrun("net", "stats", name, "--json").text)[0]
+
+
+def is_fast(env, n=1, name="s"):
+    until("%d of its connections are fast" % n, lambda: stats(env, name)["fast"] == n)
+
+
+def start(env, server, name="s", options=()):
+    address = LOOPBACK[server.family]
+    env.run_detached(name, sys.executable, "-c", CLIENT, address, str(server.port),
+                     options=["--net", "vnat", "--host-loopback=" + address, *options])
+    server.goes_on()
+    is_fast(env, name=name)
+
+
+def stop(env, server, name="s", clients=1):
+    env.podrun("exec", name, "touch", "/tmp/stop")
+    assert env.wait(name).split()[-1] == "intact"
+    assert server.clients == clients, server.clients
+
+
+def rules(env, name="s"):
+    text = env.podrun("exec", name, "ip", "rule").text + env.podrun("exec", name, "ip", "-6", "rule").text
+    return text.count("ipproto tcp")
+
+
+def carried(env, name="s"):
+    """Bytes that came to the session by the pair, and packets that went out by it."""
+    for line in env.podrun("exec", name, "cat", "/proc/net/dev").text.splitlines():
+        if line.strip().startswith("podrun1:"):
+            fields = line.split(":")[1].split()
+            return int(fields[0]), int(fields[9])
+    return 0, 0
+
+
+@test
+@needs_namespaces("a network of its own")
+def much_goes_by_the_kernel(env):
+    for family in (4, 6):
+        server = Server(family)
+        name = "s%d" % family
+        start(env, server, name)
+        until("its rule is there", lambda: rules(env, name) == 1)
+        before = carried(env, name)
+        counted = stats(env, name)
+        server.goes_on()
+        until("both ways are used", lambda: all(
+            b > a + BLOCK // 1000 for a, b in zip(before, carried(env, name))))
+        now = stats(env, name)
+        assert now["sent"]["bytes"] > counted["sent"]["bytes"] + BLOCK, (counted, now)
+        assert now["received"]["bytes"] > counted["received"]["bytes"] + BLOCK, (counted, now)
+        stop(env, server, name)
+
+
+# Inside: the other end of a published port.
+ECHO = r"""
+import socket
+l = socket.create_server(("", 80))
+print("ready", flush=True)
+s, _ = l.accept()
+while data := s.recv(1 << 18): s.sendall(data)
+"""
+
+
+@test
+@needs_namespaces("a network of its own")
+def who_comes_in_by_a_published_port(env):
+    port = quiet_port()
+    env.run_detached("s", sys.executable, "-c", ECHO, options=["-p", "127.0.0.1:%d:80" % port])
+    with until("it listens", lambda: connect(port)) as s:
+        block = os.urandom(BLOCK)
+
+        def exchange():
+            s.sendall(block)
+            got = b""
+            while len(got) < BLOCK:
+                got += s.recv(BLOCK)
+            return got == block
+        for _ in range(64):
+            assert exchange()
+        until("it is fast", lambda: exchange() and stats(env)["fast"] == 1)
+        env.podrun("suspend", "s", "-o", env.path("i"))
+        env.podrun("resume", env.path("i"), "-d")
+        until("it is fast again", lambda: exchange() and stats(env)["fast"] == 1)
+        s.shutdown(socket.SHUT_WR)
+        assert s.recv(1) == b""
+    env.wait("s")
+
+
+def connect(port):
+    with contextlib.suppress(OSError):
+        return socket.create_connection(("127.0.0.1", port), timeout=60)
+
+
+@test
+@needs_namespaces("a network of its own")
+def what_has_ended_leaves_no_rules(env):
+    server = Server()
+    env.run_detached("s", "sleep", "1000", ready=None,
+                     options=["--net", "vnat", "--host-loopback=" + LOOPBACK[4]])
+    for _ in range(3):
+        one = subprocess.Popen([PODRUN, "exec", "s", sys.executable, "-c", CLIENT, LOOPBACK[4], str(server.port)],
+                               env=env.environ, stdout=subprocess.PIPE, text=True)
+        until("it has begun", lambda: stats(env)["connections"] == 1)
+        is_fast(env)
+        until("its rule is there", lambda: rules(env) == 1)
+        env.podrun("exec", "s", "touch", "/tmp/stop")
+        assert one.communicate()[0].split() == ["ready", "intact"]
+        is_fast(env, 0)
+        until("its rule is gone", lambda: rules(env) == 0)
+        env.podrun("exec", "s", "rm", "/tmp/stop", "/tmp/on")
+    env.podrun("kill", "s")
+
+
+@test
+@needs_namespaces("a network of its own")
+def moves_leave_it_alone(env):
+    server = Server()
+    start(env, server)
+    for i in range(3):
+        env.podrun("suspend", "s", "-o", env.path("i%d" % i))
+        env.podrun("resume", env.path("i%d" % i), "-d")
+        server.goes_on()
+        is_fast(env)
+    assert env.podrun("suspend", "s", "-o", "/nonexistent/i", check=False).code
+    server.goes_on()
+    is_fast(env)
+    env.podrun("pause", "s")
+    env.podrun("unpause", "s")
+    server.goes_on()
+    stop(env, server)
+
+
+@test
+@needs_namespaces("a network of its own")
+def a_snapshot_leaves_it_alone_and_a_copy_finds_it_reset(env):
+    server = Server()
+    start(env, server)
+    for i in range(3):
+        env.podrun("snapshot", "s", "-o", env.path("i%d" % i))
+        server.goes_on()
+        is_fast(env)
+    env.podrun("resume", env.path("i2"), "--name", "copy", "-d")
+    assert env.wait("copy").split()[-1] == "reset"
+    server.goes_on()
+    stop(env, server)
+
+
+@test
+@needs_namespaces("a network of its own")
+def a_killed_worker_leaves_it_alone(env):
+    server = Server()
+    start(env, server)
+    for who in ("worker", "keeper", "worker"):
+        os.kill(gateway(env)[who], signal.SIGKILL)
+        server.goes_on()
+        is_fast(env)
+    stop(env, server)
+
+
+def gateway(env):
+    words = env.podrun("gateway").text.split()
+    return {"keeper": int(words[words.index("process") + 1].rstrip(",")),
+            "worker": int(words[words.index("worker") + 1])}
+
+
+@test
+@needs_namespaces("a network of its own")
+def without_its_gateway_it_is_reset_and_the_next_is_fast(env):
+    server = Server()
+    start(env, server)
+    who = gateway(env)
+    os.kill(who["keeper"], signal.SIGSTOP)
+    os.kill(who["worker"], signal.SIGKILL)
+    os.kill(who["keeper"], signal.SIGKILL)
+    assert env.wait("s").split()[-1] == "reset"
+    env.podrun("rm", "s")
+    server = Server()
+    start(env, server)
+    stop(env, server)
+
+
+@test
+@needs_namespaces("a network of its own")
+def a_capture_sees_everything(env):
+    server = Server()
+    start(env, server)
+    at = env.path("out.pcap")
+    with subprocess.Popen([PODRUN, "net", "capture", "s", "-w", at], env=env.environ) as capture:
+        is_fast(env, 0)
+        before = server.echoed
+        until("much has passed", lambda: server.echoed > before + (4 << 20))
+        assert stats(env)["fast"] == 0
+        until("it was seen", lambda: os.path.getsize(at) > 4 << 20)
+        capture.send_signal(signal.SIGINT)
+    is_fast(env)
+    server.goes_on()
+    stop(env, server)
+
+
+def inner_counts(env):
+    """Of the gateway's inner network: packets that came by any interface, and those that somebody there got."""
+    pid = gateway(env)["worker"]
+    for task in pathlib.Path("/proc/%d/task" % pid).iterdir():
+        if "gw0:" in (task / "net/dev").read_text():
+            names, values = [line.split()[1:] for line in (task / "net/snmp").read_text().splitlines()
+                             if line.startswith("Ip:")]
+            counts = dict(zip(names, map(int, values)))
+            return counts["InReceives"], counts["InDelivers"]
+    raise Failed("no thread of the gateway's is in its inner network")
+
+
+@test
+@needs_namespaces("a network of its own")
+def what_is_forged_is_dropped(env):
+    server, other = Server(), Server()
+    start(env, server)
+    start(env, other, "other")
+    for name in ("s", "other"):
+        env.podrun("exec", name, "rm", "/tmp/on")
+    for one in (server, other):
+        until("it is quiet", lambda: quiet(one))
+    port, pid = local_port(env, server.port), program_of(env)
+    received, delivered = inner_counts(env)
+    forge = env.call(sys.executable, "-c", FORGE, "10.171.0.2", LOOPBACK[4], pid, port, server.port, 20)
+    sent = int(forge.text.split()[1])
+    until("it has come there", lambda: inner_counts(env)[0] >= received + sent)
+    assert inner_counts(env)[1] - delivered < sent // 7, (received, delivered, inner_counts(env))
+    for name, one in (("s", server), ("other", other)):
+        env.podrun("exec", name, "touch", "/tmp/on")
+        one.goes_on()
+        stop(env, one, name)
+
+
+@test
+@needs_namespaces("a network of its own")
+def a_pair_that_is_removed_inside_is_made_anew(env):
+    """By who may do that there; the next connection that has much to carry finds it gone."""
+    server, other = Server(), Server()
+    start(env, server, options=["--user", "root"])
+    is_fast(env)
+    env.podrun("exec", "s", "ip", "link", "del", "podrun1")
+    env.start(PODRUN, "exec", "s", sys.executable, "-c", CLIENT, LOOPBACK[4], str(other.port), stdout=subprocess.DEVNULL)
+    for one in (other, server):
+        one.goes_on()
+    is_fast(env, 2)
+    stop(env, server)
+
+
+def quiet(server):
+    before = server.echoed
+    threading.Event().wait(.1)
+    return server.echoed == before
+
+
+def program_of(env):
+    """The process on the host that is the session's program."""
+    init = str(env.podrun("inspect", "s").json()["init_pid"])
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            if stat.read_text().rpartition(")")[2].split()[1] == init:
+                return int(stat.parent.name)
+    raise Failed("the session has no program")
+
+
+def local_port(env, remote):
+    for line in env.podrun("exec", "s", "cat", "/proc/net/tcp").text.splitlines()[1:]:
+        fields = line.split()
+        if int(fields[2].split(":")[1], 16) == remote:
+            return int(fields[1].split(":")[1], 16)
+    raise Failed("the session has no such connection")
+
+
+if __name__ == "__main__":
+    main()

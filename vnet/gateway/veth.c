@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Theory of operation
+ *
+ *      session netns                          inner netns
+ *      app - TCP - net0 --- translator --- gw0 - TCP - splice       everything at first
+ *                  podrun1 ------------- vethN                      what has much to carry
+ *
+ * A flow that has passed MUCH bytes is *fast*: the kernel carries its packets over a pair of
+ * interfaces between the two namespaces, and gives them their other ends on the way (rewrite.c).
+ * Each side may use either way for each packet, for TCP does not mind.
+ *
+ *      flow        offer ------ wire ------> client: makes the pair
+ *                        <----- wired -----
+ *                  rules here, fast -------> client: a rule in the session
+ *      its end     rules here, slow ------->
+ *      hold        client: all rules; hold ->   rules here
+ *      capture, end of the session              the pair here, and with it the one there
+ *
+ * What a session sends by the pair while there are no rules here for it is lost.  So rules are
+ * here first and there last, but at a flow's end, when there is nothing to lose; and where the
+ * client is not asked first the pair itself is removed, for then the session's kernel has no other
+ * way than net0.  A session that is held sends nothing by the pair, and one that has moved has
+ * none.
+ *
+ * A session can send by its end what it likes: packets that do not have the ends of one of its own
+ * fast flows are dropped, as are all that came by another session's end.
+ *
+ * When a gateway is killed altogether the kernel closes its sockets, and its word on that reaches
+ * the session.  It must not be the end of a stream that was cut off: the inner sockets of fast
+ * flows are such that it is a reset.
+ *
+ * A killed worker leaves pairs and rules in the kernel, where they go on; the next one removes
+ * them, and begins anew.  Nothing of this has to work: where the kernel has no nf_tables or veth,
+ * or allows them not, everything goes by the TUNs.
+ */
+#include "vnet/gateway/veth.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <linux/sockios.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include "base/base.h"
+#include "proto/gateway.pb-c.h"
+#include "vnet/gateway/capture.h"
+#include "vnet/gateway/gateway.h"
+#include "vnet/message.h"
+#include "vnet/netlink.h"
+#include "vnet/rewrite.h"
+#include "vnet/veth.h"
+#include "vnet/vnat.h"
+
+#define MARK	    0x70640000u /* of a session: and its number */
+#define TABLE	    1000u	/* and so are the tables of its routes */
+#define UNREAD_MAX  65536	/* bytes that a client has not read */
+#define LINK_HEADER 14u		/* not counted as the session's */
+
+enum state {
+	NONE,
+	ASKED, /* the client makes it */
+	THERE,
+	NEVER, /* it can't be */
+};
+
+static_assert(VNET_VETH_MAX <= VNET_REWRITE_MAX, "all of a session's are removed at once");
+
+struct gateway_veths {
+	bool tables;
+	struct vnet_netlink nl;
+	struct pair {
+		enum state state;
+		int index;
+		uint32_t n;
+		uint32_t flows[VNET_VETH_MAX];
+		struct vnet_rewrite ends[VNET_VETH_MAX]; /* of each */
+	} pairs[GATEWAY_MAX_SESSIONS];
+	bool fast[GATEWAY_MAX_FLOWS];
+};
+
+static void name_of(uint32_t session, char ret[16])
+{
+	snprintf(ret, 16, "veth%u", session);
+}
+
+/* ---- what the client is told --------------------------------------------------------------- */
+
+/* What nobody has asked for leaves room for answers, of which one that can't be sent ends the line. */
+static bool is_full(const struct vnet_gateway *g, uint32_t session)
+{
+	int conn = g->arena->sessions[session].conn, queued = 0;
+
+	return conn >= 0 && ioctl(g->arena->conns[conn].fd, SIOCOUTQ, &queued) == 0 &&
+	       queued > UNREAD_MAX;
+}
+
+static int tell(struct vnet_gateway *g, uint32_t session, Pb__GatewayReply *m, const int *fd)
+{
+	int conn = g->arena->sessions[session].conn;
+	struct err ignored = {0};
+
+	if (conn < 0 || is_full(g, session))
+		return conn < 0 ? -ENOTCONN : -EAGAIN;
+	return vnet_message_send(g->arena->conns[conn].fd, &m->base, fd, fd ? 1 : 0, &ignored);
+}
+
+static ProtobufCBinaryData address_of(const struct vnet_endpoint *ep)
+{
+	return (ProtobufCBinaryData){
+		ep->family == AF_INET ? sizeof(ep->v4) : sizeof(ep->v6), (uint8_t *)&ep->v6};
+}
+
+static int tell_fast(
+	struct vnet_gateway *g, uint32_t session, const struct vnet_rewrite *r, bool fast)
+{
+	Pb__GatewayReply m = PB__GATEWAY_REPLY__INIT;
+	Pb__GatewayFast f = PB__GATEWAY_FAST__INIT;
+
+	f.inside = address_of(&r->inside);
+	f.inside_port = r->inside.port;
+	f.outside = address_of(&r->outside);
+	f.outside_port = r->outside.port;
+	f.slow = !fast;
+	m.body_case = PB__GATEWAY_REPLY__BODY_FAST;
+	m.fast = &f;
+	return tell(g, session, &m, NULL);
+}
+
+static void remove_pair(struct vnet_gateway *g, uint32_t session)
+{
+	struct err ignored = {0};
+	char name[16];
+	int index;
+
+	name_of(session, name);
+	index = vnet_netlink_index(&g->veths->nl, name, &ignored);
+	if (index > 0)
+		vnet_netlink_remove(&g->veths->nl, index, &ignored);
+}
+
+static void ask_for_pair(struct vnet_gateway *g, uint32_t session)
+{
+	Pb__GatewayReply m = PB__GATEWAY_REPLY__INIT;
+	Pb__GatewayWire wire = PB__GATEWAY_WIRE__INIT;
+	struct gateway_session *s = &g->arena->sessions[session];
+	char name[16];
+
+	name_of(session, name);
+	wire.name = name;
+	m.body_case = PB__GATEWAY_REPLY__BODY_WIRE;
+	m.wire = &wire;
+	/* One that an earlier worker had asked for, and whose name is taken. */
+	remove_pair(g, session);
+	s->wired = true;
+	if (tell(g, session, &m, &g->arena->inner_ns) == 0)
+		g->veths->pairs[session].state = ASKED;
+}
+
+/* ---- the pair ------------------------------------------------------------------------------ */
+
+void gateway_veth_count(struct vnet_gateway *g, uint32_t session)
+{
+	struct gateway_session *s = &g->arena->sessions[session];
+	const struct pair *p = &g->veths->pairs[session];
+	struct vnet_traffic *old = &s->counted, now;
+	struct err ignored = {0};
+
+	if (p->state != THERE || vnet_netlink_traffic(&g->veths->nl, p->index, &now, &ignored) < 0)
+		return;
+	s->counts.from_packets += now.in_packets - old->in_packets;
+	s->counts.from_bytes +=
+		now.in_bytes - old->in_bytes - LINK_HEADER * (now.in_packets - old->in_packets);
+	s->counts.to_packets += now.out_packets - old->out_packets;
+	s->counts.to_bytes +=
+		now.out_bytes - old->out_bytes - LINK_HEADER * (now.out_packets - old->out_packets);
+	*old = now;
+}
+
+static int make_tables(struct vnet_gateway *g, struct err *e)
+{
+	int tun;
+
+	if (g->veths->tables)
+		return 0;
+	tun = vnet_netlink_index(&g->veths->nl, "gw0", e);
+	if (tun < 0 ||
+		vnet_rewrite_begin(g->arena->inner_rewrite, (uint32_t)tun, g->arena->v6, e) < 0)
+		return e->error;
+	g->veths->tables = true;
+	return 0;
+}
+
+/* What has the session's mark goes to @index. */
+static int set_route(
+	struct vnet_gateway *g, uint32_t session, int index, uint8_t family, struct err *e)
+{
+	const struct vnet_route route = {
+		.dst = {.family = family}, .index = index, .table = TABLE + session};
+	const struct vnet_rule rule = {
+		.family = family, .mark = MARK + session, .table = TABLE + session};
+	int r = vnet_netlink_rule_add(&g->veths->nl, &rule, e);
+
+	return r < 0 && r != -EEXIST ? r : vnet_netlink_route_add(&g->veths->nl, &route, e);
+}
+
+static int begin_pair(struct vnet_gateway *g, uint32_t session, struct err *e)
+{
+	struct vnet_netlink *nl = &g->veths->nl;
+	struct pair *p = &g->veths->pairs[session];
+	char name[16];
+	int r;
+
+	name_of(session, name);
+	p->index = vnet_netlink_index(nl, name, e);
+	if (p->index < 0)
+		return p->index;
+	g->arena->sessions[session].counted = (struct vnet_traffic){0};
+	r = make_tables(g, e);
+	if (r == 0)
+		r = vnet_veth_up(nl, p->index, e);
+	if (r == 0)
+		r = set_route(g, session, p->index, AF_INET, e);
+	if (r == 0 && g->arena->v6)
+		r = set_route(g, session, p->index, AF_INET6, e);
+	return r;
+}
+
+void gateway_veth_made(struct vnet_gateway *g, uint32_t session, bool made)
+{
+	struct pair *p = &g->veths->pairs[session];
+	struct err e = {0};
+
+	/*
+	 * Another pair than the one that is known, whose answer was that to an earlier question: that
+	 * one is gone.  Or the client can't use it.
+	 */
+	if (p->state == THERE) {
+		gateway_veth_end(g, session);
+		p->state = made ? NONE : NEVER;
+		return;
+	}
+	/* What a worker before this one had asked for. */
+	if (p->state != ASKED)
+		return;
+	if (made && begin_pair(g, session, &e) == 0) {
+		p->state = THERE;
+		return;
+	}
+	if (made)
+		log_info("%s: no pair of interfaces: %s", g->arena->sessions[session].name, e.msg);
+	gateway_veth_end(g, session);
+	p->state = NEVER;
+}
+
+void gateway_veth_end(struct vnet_gateway *g, uint32_t session)
+{
+	struct pair *p = &g->veths->pairs[session];
+
+	if (!g->arena->sessions[session].wired) {
+		p->state = NONE;
+		return;
+	}
+	gateway_veth_count(g, session);
+	remove_pair(g, session);
+	gateway_veth_hold(g, session);
+	/* Not before: a worker that is killed leaves rules that lead nowhere to the next one. */
+	g->arena->sessions[session].wired = false;
+	p->state = NONE;
+}
+
+/* ---- flows --------------------------------------------------------------------------------- */
+
+/*
+ * A gateway that is killed has its sockets closed, and what the kernel says then reaches a session
+ * whose packets it carries: not an end, which a program would believe.
+ */
+static void set_hard(struct vnet_gateway *g, uint32_t flow, bool on)
+{
+	const struct linger l = {.l_onoff = on};
+
+	setsockopt(g->arena->flows[flow].fd[GATEWAY_INNER], SOL_SOCKET, SO_LINGER, &l, sizeof(l));
+}
+
+static void is_slow(struct vnet_gateway *g, uint32_t flow)
+{
+	g->veths->fast[flow] = false;
+	set_hard(g, flow, false);
+}
+
+static void remove_rules(struct vnet_gateway *g, struct pair *p, uint32_t i)
+{
+	struct err e = {0};
+
+	if (vnet_rewrite_remove(g->arena->inner_rewrite, &p->ends[i], 1, &e) < 0)
+		log_warn("a connection that was fast: %s", e.msg);
+	is_slow(g, p->flows[i]);
+	p->flows[i] = p->flows[--p->n];
+	p->ends[i] = p->ends[p->n];
+}
+
+void gateway_veth_hold(struct vnet_gateway *g, uint32_t session)
+{
+	struct pair *p = &g->veths->pairs[session];
+	struct err e = {0};
+
+	if (p->n && vnet_rewrite_remove(g->arena->inner_rewrite, p->ends, p->n, &e) < 0)
+		log_warn("connections that were fast: %s", e.msg);
+	while (p->n)
+		is_slow(g, p->flows[--p->n]);
+}
+
+void gateway_veth_flow_ends(struct vnet_gateway *g, uint32_t flow)
+{
+	uint32_t session = g->arena->flows[flow].session, i = 0;
+	struct pair *p = &g->veths->pairs[session];
+	struct vnet_rewrite ends;
+
+	if (!g->veths->fast[flow])
+		return;
+	while (p->flows[i] != flow)
+		i++;
+	ends = p->ends[i];
+	remove_rules(g, p, i);
+	/* A client that can't be told must not go on sending there. */
+	if (tell_fast(g, session, &ends, false) < 0)
+		gateway_veth_end(g, session);
+}
+
+static void make_fast(struct vnet_gateway *g, uint32_t session, uint32_t flow)
+{
+	struct pair *p = &g->veths->pairs[session];
+	const struct vnet_flow *v = vnet_flow_get(g->vnat, flow);
+	struct vnet_rewrite *ends = &p->ends[p->n];
+	struct err e = {0}, ignored = {0};
+	char name[16];
+
+	if (!v || p->n == VNET_VETH_MAX)
+		return;
+	/* Who is root in the session may have removed its end, and with it the pair. */
+	name_of(session, name);
+	if (vnet_netlink_index(&g->veths->nl, name, &ignored) != p->index) {
+		gateway_veth_end(g, session);
+		return;
+	}
+	set_hard(g, flow, true);
+	*ends = (struct vnet_rewrite){
+		(uint32_t)p->index, MARK + session, v->inside, v->outside, v->near, v->far};
+	if (vnet_rewrite_add(g->arena->inner_rewrite, ends, &e) < 0) {
+		log_info("%s: %s", g->arena->sessions[session].name, e.msg);
+		set_hard(g, flow, false);
+		gateway_veth_end(g, session);
+		p->state = NEVER;
+		return;
+	}
+	p->flows[p->n++] = flow;
+	g->veths->fast[flow] = true;
+	if (tell_fast(g, session, ends, true) < 0)
+		remove_rules(g, p, p->n - 1);
+}
+
+void gateway_veth_offer(struct vnet_gateway *g, uint32_t flow)
+{
+	uint32_t session = g->arena->flows[flow].session;
+	const struct gateway_session *s = &g->arena->sessions[session];
+	enum state state = g->veths->pairs[session].state;
+
+	if (g->veths->fast[flow] || (state != NONE && state != THERE) || !s->wires || s->held ||
+		s->state != GATEWAY_SESSION_ATTACHED || s->remote[0] ||
+		g->captures->sessions[session].file || g->arena->inner_rewrite < 0 ||
+		g->veths->nl.fd < 0 || is_full(g, session))
+		return;
+	if (state == NONE)
+		ask_for_pair(g, session);
+	else
+		make_fast(g, session, flow);
+}
+
+uint32_t gateway_veth_flows(const struct vnet_gateway *g, uint32_t session)
+{
+	return g->veths->pairs[session].n;
+}
+
+int gateway_veth_start(struct vnet_gateway *g, struct err *e)
+{
+	struct err failure = {0};
+	bool left = false;
+
+	g->veths = calloc(1, sizeof(*g->veths));
+	if (!g->veths)
+		return err_errno(e, -ENOMEM, "gateway");
+	/* No answer to an earlier worker is taken for one to this. */
+	g->veths->nl = (struct vnet_netlink){g->arena->inner_route, (uint32_t)io_now_ns()};
+	for (uint32_t i = 0; i < GATEWAY_MAX_SESSIONS; i++) {
+		if (!g->arena->sessions[i].wired)
+			continue;
+		remove_pair(g, i);
+		left = true;
+	}
+	for (uint32_t i = 0; i < GATEWAY_MAX_FLOWS && left; i++)
+		if (g->arena->flows[i].state == GATEWAY_FLOW_OPEN)
+			set_hard(g, i, false);
+	/* Rules of connections that have no pair any more lead nowhere. */
+	if (left && make_tables(g, &failure) < 0)
+		log_warn("%s", failure.msg);
+	for (uint32_t i = 0; i < GATEWAY_MAX_SESSIONS && g->veths->tables; i++)
+		g->arena->sessions[i].wired = false;
+	return 0;
+}
