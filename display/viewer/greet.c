@@ -14,7 +14,7 @@ int display_viewer_greet(int fd, const struct display_viewer_wish *wish)
 	uint8_t *body;
 
 	h.version = DISPLAY_VERSION;
-	h.codecs = DISPLAY_DECODER_CODECS;
+	h.codecs = wish->codecs ? wish->codecs : DISPLAY_DECODER_CODECS;
 	h.video = wish->video;
 	h.quality = wish->quality;
 	h.view_only = wish->view_only;

@@ -4,6 +4,7 @@
 #define DISPLAY_VIEWER_GREET_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct display_viewer_wish {
 	const char *name; /* of the viewer */
@@ -11,9 +12,10 @@ struct display_viewer_wish {
 	bool audio;
 	unsigned quality; /* of JPEG; 0: exact */
 	unsigned video;	  /* formats, a mask */
+	uint32_t codecs;  /* of RAW, a mask; 0: all of our decoder */
 };
 
-/* Sends HELLO with all codecs of our decoder.  0 or -errno. */
+/* Sends HELLO.  0 or -errno. */
 int display_viewer_greet(int fd, const struct display_viewer_wish *wish);
 
 #endif

@@ -2,12 +2,15 @@
 /*
  * A display server with a picture in memory, the VNC server as its viewer, and libvncclient as the
  * viewer of that: three processes, and the last one has the picture.
+ *
+ * What a viewer did is seen in the colours of the pictures that follow.
  */
 #include "display/viewer/vnc.h"
 
 #include <event2/event.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -16,6 +19,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 
 #include <cmocka.h>
@@ -31,10 +35,23 @@
 #define POINT_X	 33
 #define POINT_Y	 44
 #define PASSWORD "geheimni"
-#define MANY	 20 /* viewers are too many */
+#define MANY	 20		       /* strangers are too many */
+#define TEXT	 "Gr\303\274\303\237e" /* UTF-8 */
+#define LATIN1	 "Gr\374\337e"
 
-/* Pictures behind the first one, of one colour each. */
-enum { PRESSED = 0xabcdef, STILL_PRESSED = 0x123456, RELEASED = 0x654321, WRONG = 0xff0000 };
+/*
+ * Pictures behind the first one, of one colour each; COPIED is of another size.  FINISH is for the
+ * display server, and makes it end.
+ */
+enum {
+	PRESSED = 0xabcdef,
+	STILL_PRESSED = 0x123456,
+	RELEASED = 0x654321,
+	COPIED = 0x224466,
+	AGAIN = 0x808182,
+	WRONG = 0xff0000
+};
+enum { RESIZED_W = 211, RESIZED_H = 91, FINISH = 0x1f1 };
 
 static uint32_t pixel(int x, int y)
 {
@@ -52,6 +69,12 @@ static pid_t child(void)
 	return pid;
 }
 
+static bool pasted(const struct display_memory *m)
+{
+	return m->clipboard && m->clipboard_len == strlen(TEXT) &&
+	       memcmp(m->clipboard, TEXT, strlen(TEXT)) == 0;
+}
+
 /* The picture that follows @now with what input has come, or @now. */
 static uint32_t next_picture(const struct display_memory *m, uint32_t now)
 {
@@ -65,51 +88,121 @@ static uint32_t next_picture(const struct display_memory *m, uint32_t now)
 		return m->x == POINT_X ? now : down ? STILL_PRESSED : WRONG;
 	case STILL_PRESSED:
 		return m->n_down ? now : m->buttons ? WRONG : RELEASED;
+	case RELEASED:
+		return pasted(m) ? COPIED : now;
+	case COPIED:
+	case AGAIN:
+		return now;
 	}
 }
 
-static void serve(int fd)
-{
-	struct event_base *base = event_base_new();
-	struct display_memory *m = NULL;
+struct serve {
+	struct event_base *base;
 	struct display_server *server;
-	const struct display_rect all = {0, 0, WIDTH, HEIGHT};
-	uint32_t now = 0, next;
+};
+
+static void on_connection(evutil_socket_t fd, short what, void *arg)
+{
+	int conn = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (conn >= 0 && display_server_add(((struct serve *)arg)->server, conn) < 0)
+		_exit(2);
+}
+
+static void on_finished(void *arg)
+{
+	_exit(0);
+}
+
+/* Until a key says that it is enough; @first: the first picture's colour, 0 for the pattern. */
+static void serve(int listener, uint32_t first)
+{
+	static const struct display_server_ops ops = {.finished = on_finished};
+	struct serve s = {.base = event_base_new()};
+	struct display_memory *m = NULL;
+	struct display_rect all = {0, 0, WIDTH, HEIGHT};
+	uint32_t now = first, next;
+	bool copied = false;
 
 	if (display_memory_new(WIDTH, HEIGHT, &m) < 0 ||
-		display_server_new(base, &m->source, "work", NULL, NULL, &server, NULL) < 0 ||
-		display_server_add(server, fd) < 0)
+		display_server_new(s.base, &m->source, "work", &ops, &s, &s.server, NULL) < 0 ||
+		event_add(event_new(s.base, listener, EV_READ | EV_PERSIST, on_connection, &s),
+			NULL) < 0)
 		_exit(1);
 	for (int y = 0; y < HEIGHT; y++)
 		for (int x = 0; x < WIDTH; x++)
-			*display_frame_at(&m->picture, x, y) = pixel(x, y);
-	while (display_server_viewers(server)) {
-		event_base_loop(base, EVLOOP_ONCE);
+			*display_frame_at(&m->picture, x, y) = first ? first : pixel(x, y);
+	for (;;) {
+		event_base_loop(s.base, EVLOOP_ONCE);
 		next = next_picture(m, now);
+		if (m->n_down == 1 && m->down[0] == FINISH) {
+			display_server_tell(s.server, DISPLAY_STATE_ENDED, NULL);
+			display_server_finish(s.server);
+		}
+		if (next == COPIED && !copied) {
+			copied = true;
+			m->events->clipboard(m->arg, TEXT, strlen(TEXT));
+			display_memory_resize(m, RESIZED_W, RESIZED_H);
+			all = (struct display_rect){0, 0, RESIZED_W, RESIZED_H};
+		}
 		if (next == now)
 			continue;
 		now = next;
 		display_frame_fill(&m->picture, &all, now);
 		display_memory_damage(m, &all);
 	}
-	_exit(0);
 }
 
-static void on_ready(void *ctx, unsigned port)
+/* A display server that goes on, unless @listener is closed here. */
+static pid_t start_server(int listener, uint32_t first)
 {
-	if (io_write_full(*(int *)ctx, &port, sizeof(port)) < 0)
-		_exit(1);
+	pid_t pid = child();
+
+	if (pid == 0)
+		serve(listener, first);
+	return pid;
 }
 
-static void offer(int fd, int tell)
+static struct sockaddr_un display_at;
+static socklen_t display_at_len = sizeof(display_at);
+
+static int listen_for_viewers(void)
 {
-	const struct display_vnc_options o = {
-		.address = "127.0.0.1", .password = PASSWORD, .ready = on_ready, .ctx = &tell};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	display_at.sun_family = AF_UNIX;
+	/* An abstract address that is free: unix(7), autobind. */
+	assert_int_equal(bind(fd, (struct sockaddr *)&display_at, sizeof(sa_family_t)), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&display_at, &display_at_len), 0);
+	assert_int_equal(listen(fd, 16), 0);
+	return fd;
+}
+
+static int connect_display(void *ctx, struct err *e)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (connect(fd, (struct sockaddr *)&display_at, display_at_len) == 0)
+		return fd;
+	close(fd);
+	return -ECONNREFUSED;
+}
+
+static pid_t start_vnc(unsigned *ret_port)
+{
+	const struct display_vnc_options o = {.password = PASSWORD, .connect = connect_display};
 	struct err e = {0};
+	char where[64];
+	int listener = display_vnc_listen("127.0.0.1:0", where, sizeof(where), &e);
+	pid_t pid;
 
-	if (display_vnc(fd, &o, &e) < 0)
-		fprintf(stderr, "%s\n", e.msg);
-	_exit(e.error != 0);
+	assert_true(listener >= 0);
+	assert_int_equal(sscanf(where, "127.0.0.1:%u", ret_port), 1);
+	pid = child();
+	if (pid == 0)
+		_exit(display_vnc(listener, &o, &e) != 0);
+	close(listener);
+	return pid;
 }
 
 static char *tell_password(rfbClient *client)
@@ -144,20 +237,27 @@ static unsigned differing(const rfbClient *client, uint32_t colour)
 	const uint32_t *p = (const uint32_t *)(const void *)client->frameBuffer;
 	unsigned n = 0;
 
-	for (int y = 0; y < HEIGHT; y++)
-		for (int x = 0; x < WIDTH; x++)
-			n += (p[y * WIDTH + x] & DISPLAY_RGB) != (colour ? colour : pixel(x, y));
+	if (colour == COPIED && (client->width != RESIZED_W || client->height != RESIZED_H))
+		return 1;
+	for (int y = 0; y < client->height; y++)
+		for (int x = 0; x < client->width; x++)
+			n += (p[y * client->width + x] & DISPLAY_RGB) !=
+			     (colour ? colour : pixel(x, y));
 	return n;
+}
+
+static void hear(rfbClient *client)
+{
+	/* It does not look at what it has read already (facts: libvncclient). */
+	if (client->buffered || WaitForMessage(client, 100000) != 0)
+		assert_true(HandleRFBServerMessage(client));
 }
 
 static void wait_for_picture(rfbClient *client, uint32_t colour)
 {
 	while (differing(client, colour)) {
 		assert_int_not_equal(differing(client, WRONG), 0);
-		/* It does not look at what it has read already (facts: libvncclient). */
-		if (!client->buffered && WaitForMessage(client, 100000) == 0)
-			continue;
-		assert_true(HandleRFBServerMessage(client));
+		hear(client);
 	}
 }
 
@@ -167,80 +267,180 @@ static void leave(rfbClient *client)
 	rfbClientCleanup(client);
 }
 
-/* Without a password so many are let wait, and no more. */
-static void come_in_crowds(unsigned port)
+static int connect_bare(unsigned port)
 {
 	struct sockaddr_in a = {.sin_family = AF_INET,
 		.sin_port = htons((uint16_t)port),
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	const struct timeval patience = {60, 0};
+	char version[12];
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	assert_int_equal(connect(fd, (struct sockaddr *)&a, sizeof(a)), 0);
+	assert_int_equal(recv(fd, version, sizeof(version), MSG_WAITALL), sizeof(version));
+	return fd;
+}
+
+static void wait_for_end(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	char rest[4096];
+	ssize_t n;
+
+	do {
+		assert_int_equal(poll(&p, 1, 60000), 1);
+		n = recv(fd, rest, sizeof(rest), 0);
+	} while (n > 0 || (n < 0 && errno == EAGAIN));
+	assert_true(n == 0 || errno == ECONNRESET);
+}
+
+/* So many may be silent, or stop in the middle of a word; who comes then takes a place of theirs. */
+static void come_in_crowds(unsigned port)
+{
 	int crowd[MANY];
-	char version[12], more;
 
 	for (size_t i = 0; i < MANY; i++) {
-		crowd[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-		assert_true(crowd[i] >= 0);
-		setsockopt(crowd[i], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-		assert_int_equal(connect(crowd[i], (struct sockaddr *)&a, sizeof(a)), 0);
-		assert_int_equal(recv(crowd[i], version, sizeof(version), MSG_WAITALL), 12);
+		crowd[i] = connect_bare(port);
+		assert_int_equal(write(crowd[i], "RFB 003.008\n", i % 12), i % 12);
 	}
-	assert_int_equal(recv(crowd[MANY - 1], &more, 1, 0), 0);
+	for (size_t i = 0; i < MANY - 16; i++)
+		wait_for_end(crowd[i]);
 	for (size_t i = 0; i < MANY; i++)
 		close(crowd[i]);
 }
 
-static void test_vnc(void **state)
+/* Whoever is let in and talks nonsense, or of things that are too large, is left. */
+static void talk_nonsense(unsigned port)
 {
-	int pair[2], tell[2], status;
-	unsigned port;
-	pid_t server, vnc;
-	rfbClient *client;
+	static const struct {
+		const char *bytes;
+		size_t n;
+	} all[] = {
+		{"\6\0\0\0\177\377\377\377", 8},     /* a text of 2 GiB */
+		{"\6\0\0\0\200\0\0\0", 8},	     /* the longest of those with formats */
+		{"\377\377\377\377", 4},	     /* no message */
+		{"\373\0\377\377\377\377\377\0", 8}, /* 255 screens */
+		{"\0\0\0\0\377\377\377\377\0\0\0\0\0\0\0\0\0\0\0\0", 20}, /* pixels of 255 bits */
+	};
 
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
-	assert_int_equal(pipe2(tell, O_CLOEXEC), 0);
-	server = child();
-	if (server == 0) {
-		close(pair[1]);
-		io_set_nonblock(pair[0], true);
-		serve(pair[0]);
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+		rfbClient *client = connect_to(port, tell_password);
+
+		assert_non_null(client);
+		assert_true(WriteToRFBServer(client, all[i].bytes, (unsigned)all[i].n));
+		shutdown(client->sock, SHUT_WR);
+		wait_for_end(client->sock);
+		leave(client);
 	}
-	close(pair[0]);
-	vnc = child();
-	if (vnc == 0)
-		offer(pair[1], tell[1]);
-	close(pair[1]);
-	close(tell[1]);
-	assert_int_equal(io_read_full(tell[0], &port, sizeof(port)), sizeof(port));
-	assert_null(connect_to(port, tell_wrong_password));
-	client = connect_to(port, tell_password);
-	assert_non_null(client);
-	assert_int_equal(client->width, WIDTH);
-	assert_int_equal(client->height, HEIGHT);
-	wait_for_picture(client, 0);
-	assert_true(SendPointerEvent(client, POINT_X, POINT_Y, rfbButton1Mask));
-	assert_true(SendKeyEvent(client, KEY, TRUE));
-	wait_for_picture(client, PRESSED);
+}
+
+static char *heard; /* what was copied in the session, of the last client that was told */
+
+static void on_text(rfbClient *client, const char *text, int len)
+{
+	free(heard);
+	heard = strndup(text, (size_t)len);
+}
+
+/* Both are VNC viewers; their keys are their own. */
+static void type_and_leave(unsigned port, rfbClient *stays)
+{
+	rfbClient *leaves = connect_to(port, tell_password);
+
+	assert_non_null(leaves);
+	wait_for_picture(leaves, 0);
+	assert_true(SendPointerEvent(leaves, POINT_X, POINT_Y, rfbButton1Mask));
+	assert_true(SendKeyEvent(leaves, KEY, TRUE));
+	wait_for_picture(leaves, PRESSED);
+	wait_for_picture(stays, PRESSED);
 	/* Who is not let in releases nothing; who is, and leaves, everything. */
 	assert_null(connect_to(port, tell_wrong_password));
-	assert_true(SendPointerEvent(client, POINT_X + 1, POINT_Y, rfbButton1Mask));
-	wait_for_picture(client, STILL_PRESSED);
-	leave(client);
+	assert_true(SendPointerEvent(leaves, POINT_X + 1, POINT_Y, rfbButton1Mask));
+	wait_for_picture(leaves, STILL_PRESSED);
+	wait_for_picture(stays, STILL_PRESSED);
+	leave(leaves);
+	wait_for_picture(stays, RELEASED);
+}
+
+static void wait_for_child(pid_t pid)
+{
+	int status;
+
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+static void test_vnc(void **state)
+{
+	int listener = listen_for_viewers();
+	pid_t server = start_server(listener, 0), vnc;
+	unsigned port;
+	rfbClient *client;
+
+	vnc = start_vnc(&port);
+	assert_null(connect_to(port, tell_wrong_password));
 	client = connect_to(port, tell_password);
 	assert_non_null(client);
-	wait_for_picture(client, RELEASED);
+	client->GotXCutText = on_text;
+	wait_for_picture(client, 0);
+	assert_int_equal(client->width, WIDTH);
+	assert_int_equal(client->height, HEIGHT);
+	type_and_leave(port, client);
 	come_in_crowds(port);
+	talk_nonsense(port);
+	/* What the viewer copies is pasted there; then another size comes, and a text from there. */
+	assert_true(SendClientCutText(client, (char *)LATIN1, (int)strlen(LATIN1)));
+	wait_for_picture(client, COPIED);
+	while (!heard)
+		hear(client);
+	assert_string_equal(heard, LATIN1);
+	/* The display server goes, without a word: what it showed is held, and darker. */
+	kill(server, SIGKILL);
+	assert_int_equal(waitpid(server, NULL, 0), server);
+	wait_for_picture(client, COPIED >> 1 & 0x7f7f7f);
+	server = start_server(listener, AGAIN);
+	wait_for_picture(client, AGAIN);
+	assert_int_equal(client->width, WIDTH);
+	/* It says that this was all. */
+	assert_true(SendKeyEvent(client, FINISH, TRUE));
+	wait_for_end(client->sock);
 	leave(client);
-	kill(vnc, SIGTERM);
-	assert_int_equal(waitpid(vnc, &status, 0), vnc);
-	assert_int_equal(waitpid(server, &status, 0), server);
-	assert_int_equal(status, 0);
-	close(tell[0]);
+	wait_for_child(server);
+	wait_for_child(vnc);
+	close(listener);
+	free(heard);
+}
+
+static void test_addresses(void **state)
+{
+	static const char *const bad[] = {"", ":", "nowhere", "5900x", "65536", "-1", "127.0.0.1",
+		"localhost:0", ":5900", "[::1:0", "127.0.0.1:"};
+	char where[64];
+	struct err e = {0};
+	int fd;
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		e = (struct err){0};
+		assert_true(display_vnc_listen(bad[i], where, sizeof(where), &e) < 0);
+		assert_int_equal(e.class, ERR_USAGE);
+	}
+	e = (struct err){0};
+	fd = display_vnc_listen("0", where, sizeof(where), &e);
+	assert_true(fd >= 0);
+	assert_int_equal(strncmp(where, "127.0.0.1:59", 12), 0);
+	/* It is taken. */
+	assert_true(display_vnc_listen(where, where, sizeof(where), &e) < 0);
+	assert_int_equal(e.error, -EADDRINUSE);
+	close(fd);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_vnc),
+		cmocka_unit_test(test_addresses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

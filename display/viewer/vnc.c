@@ -2,438 +2,253 @@
 /*
  * Theory of operation
  *
- * The decoder's picture is libvncserver's framebuffer; what changes there is marked.  One loop
- * waits for the display server and for VNC viewers, and lets libvncserver do what there is to do.
- * The library keeps a callback's state in the screen, whose screenData is ours.
+ *      who listens --- fork ---> a process for each VNC viewer === display server
+ *           ^                        |          (vnc_client.h)
+ *           '--------- a pipe -------'  "admitted", "over", or its end
  *
- * VNC says wheels as buttons; a press of one is a notch.  Keys and buttons come up when a viewer is
- * gone that has typed or clicked: one that has not been let in changes nothing.  The library looks
- * at its viewers' descriptors by select(2), and minds no limit of that: there are CLIENTS at most.
+ * A place is a child.  Until it has told that its viewer was admitted it is a stranger's, of which
+ * there are only so many, and who comes takes the place of another one (display/web/strangers.h);
+ * and it ends by itself when that takes too long.
+ *
+ * Nothing that a viewer sends is read here.
  */
 #include "display/viewer/vnc.h"
 
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
 #include <poll.h>
+#include <signal.h>
+#include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-
-#include <rfb/rfb.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 
 #include "base/base.h"
-#include "display/decode.h"
-#include "display/viewer/greet.h"
+#include "display/web/address.h"
+#include "display/web/strangers.h"
 
 #define PORT_FIRST 5900
 #define PORT_LAST  5999
-#define READ	   (64u << 10)
-#define KEYS	   64
-#define FDS	   256
-#define CLIENTS	   16
+#define PLACES	   (DISPLAY_STRANGERS + DISPLAY_VNC_CLIENTS)
+#define LOOK_MS	   2000 /* whether it is over, while nobody looks */
 
-struct vnc {
-	int fd;
-	const struct display_vnc_options *options;
-	struct display_decoder *decoder;
-	rfbScreenInfoPtr screen; /* NULL until there is a picture */
-	char *passwords[2];
-	rfbCursorPtr cursor; /* the newest, while there is no screen */
-	bool resized;
-	uint32_t down[KEYS]; /* keysyms */
-	size_t n_down;
-	int wheel;   /* of its buttons, those that are down */
-	int buttons; /* others */
-	int x, y;    /* where they were last */
-	unsigned n_clients;
-	bool failed;
+struct place {
+	pid_t pid; /* 0: free */
+	int line;
+	bool admitted;
 };
 
-static void tell(struct vnc *v, const struct display_message *m)
-{
-	_cleanup_buf_ struct buf b = BUF_INIT;
+struct vnc {
+	int listener;
+	const struct display_vnc_options *options;
+	struct place places[PLACES];
+	struct display_strangers strangers;
+	unsigned n_admitted;
+	uint64_t look_ns; /* whether all is over, next */
+	bool over;
+};
 
-	display_wire_put(&b, m);
-	if (buf_error(&b) < 0 || io_write_full(v->fd, b.data, b.len) < 0)
-		v->failed = true;
+/* ---- listening ------------------------------------------------------------------------------- */
+
+static void set_port(struct display_address *a, unsigned port)
+{
+	if (a->sock.ss_family == AF_INET6)
+		((struct sockaddr_in6 *)&a->sock)->sin6_port = htons((uint16_t)port);
+	else
+		((struct sockaddr_in *)&a->sock)->sin_port = htons((uint16_t)port);
 }
 
-/* ---- from VNC viewers */
-
-static void tell_key(struct vnc *v, uint32_t keysym, bool down)
+static int parse(struct display_address *ret, const char *text, struct err *e)
 {
-	struct display_message m = {.type = DISPLAY_KEY};
-	size_t i;
+	const char *colon = strrchr(text, ':'), *digits = colon ? colon + 1 : text;
+	char whole[128];
+	struct err why = {0};
+	char *end;
+	unsigned long port = strtoul(digits, &end, 10);
 
-	for (i = 0; i < v->n_down && v->down[i] != keysym; i++)
-		;
-	if (down && i == v->n_down && i < KEYS)
-		v->down[v->n_down++] = keysym;
-	if (!down && i < v->n_down)
-		v->down[i] = v->down[--v->n_down];
-	m.key.keysym = keysym;
-	m.key.down = down;
-	tell(v, &m);
-}
-
-static void on_key(rfbBool down, rfbKeySym keysym, rfbClientPtr client)
-{
-	struct vnc *v = client->screen->screenData;
-
-	if (v->options->view_only)
-		return;
-	client->clientData = v;
-	tell_key(v, (uint32_t)keysym, down);
-}
-
-/* Buttons 4 to 7 are the wheel: up, down, left, right. */
-static void tell_pointer(struct vnc *v, int mask)
-{
-	struct display_message m = {.type = DISPLAY_POINTER};
-	int pressed = mask & ~v->wheel;
-
-	v->wheel = mask & 0x78;
-	v->buttons = mask & 7;
-	m.pointer.x = v->x;
-	m.pointer.y = v->y;
-	m.pointer.buttons = (uint8_t)v->buttons;
-	m.pointer.wheel_y = !!(pressed & 0x10) - !!(pressed & 0x08);
-	m.pointer.wheel_x = !!(pressed & 0x40) - !!(pressed & 0x20);
-	tell(v, &m);
-}
-
-static void on_pointer(int mask, int x, int y, rfbClientPtr client)
-{
-	struct vnc *v = client->screen->screenData;
-
-	if (v->options->view_only)
-		return;
-	client->clientData = v;
-	v->x = x;
-	v->y = y;
-	tell_pointer(v, mask);
-	rfbDefaultPtrAddEvent(mask, x, y, client);
-}
-
-static void tell_clipboard(struct vnc *v, const void *text, size_t len)
-{
-	const struct display_message m = {.type = DISPLAY_CLIPBOARD_IN, .data = {text, len}};
-
-	if (!v->options->view_only && len <= DISPLAY_WIRE_VIEWER_MAX)
-		tell(v, &m);
-}
-
-static void on_latin1(char *text, int len, rfbClientPtr client)
-{
-	_cleanup_buf_ struct buf b = BUF_INIT;
-
-	for (int i = 0; i < len; i++) {
-		uint8_t c = (uint8_t)text[i];
-
-		if (c >= 0x80)
-			buf_put_u8(&b, (uint8_t)(0xc0 | c >> 6));
-		buf_put_u8(&b, c >= 0x80 ? (0x80 | (c & 0x3f)) : c);
-	}
-	if (buf_error(&b) == 0)
-		tell_clipboard(client->screen->screenData, b.data, b.len);
-}
-
-static void on_utf8(char *text, int len, rfbClientPtr client)
-{
-	/* The library counts a NUL at the end. */
-	while (len > 0 && !text[len - 1])
-		len--;
-	tell_clipboard(client->screen->screenData, text, (size_t)MAX(len, 0));
-}
-
-static int on_size(
-	int width, int height, int n, struct rfbExtDesktopScreen *screens, rfbClientPtr client)
-{
-	struct vnc *v = client->screen->screenData;
-	struct display_message m = {.type = DISPLAY_RESIZE_IN};
-
-	if (v->options->view_only)
-		return rfbExtDesktopSize_ResizeProhibited;
-	if (width < 1 || height < 1 || width > DISPLAY_SIZE_MAX || height > DISPLAY_SIZE_MAX)
-		return rfbExtDesktopSize_InvalidScreenLayout;
-	m.size.w = width;
-	m.size.h = height;
-	tell(v, &m);
-	return rfbExtDesktopSize_Success;
-}
-
-static void on_gone(rfbClientPtr client)
-{
-	struct vnc *v = client->screen->screenData;
-
-	v->n_clients--;
-	if (!client->clientData)
-		return;
-	if (v->buttons)
-		tell_pointer(v, 0);
-	while (v->n_down)
-		tell_key(v, v->down[v->n_down - 1], false);
-	v->wheel = 0;
-}
-
-static enum rfbNewClientAction on_client(rfbClientPtr client)
-{
-	struct vnc *v = client->screen->screenData;
-
-	if (v->n_clients == CLIENTS)
-		return RFB_CLIENT_REFUSE;
-	v->n_clients++;
-	client->clientGoneHook = on_gone;
-	return RFB_CLIENT_ACCEPT;
-}
-
-/* ---- from the display server */
-
-static void on_changed(void *ctx, const struct display_rect *r)
-{
-	struct vnc *v = ctx;
-
-	/* Where the picture is another one, all of it is marked later. */
-	if (v->screen && !v->resized)
-		rfbMarkRectAsModified(v->screen, r->x, r->y, r->x + r->w, r->y + r->h);
-}
-
-static void on_resized(void *ctx, int width, int height)
-{
-	((struct vnc *)ctx)->resized = true;
-}
-
-/* The library owns it, and frees it by free(3). */
-static rfbCursorPtr rich_cursor(const struct display_message *m)
-{
-	size_t n = (size_t)m->cursor.w * (size_t)m->cursor.h, row = ((size_t)m->cursor.w + 7) / 8;
-	rfbCursorPtr c = calloc(1, sizeof(*c));
-	uint32_t *rich = calloc(n + 1, sizeof(*rich));
-	uint8_t *mask = calloc(row * (size_t)m->cursor.h + 1, 1);
-	uint8_t *source = calloc(row * (size_t)m->cursor.h + 1, 1);
-
-	if (!c || !rich || !mask || !source) {
-		free(c);
-		free(rich);
-		free(mask);
-		free(source);
-		return NULL;
-	}
-	for (size_t i = 0; i < n; i++) {
-		const uint8_t *p = m->data.data + i * 4;
-		size_t x = i % (size_t)m->cursor.w, y = i / (size_t)m->cursor.w;
-
-		rich[i] = (uint32_t)p[0] << 16 | (uint32_t)p[1] << 8 | p[2];
-		if (p[3] >= 128)
-			mask[y * row + x / 8] |= (uint8_t)(0x80 >> x % 8);
-	}
-	c->cleanup = TRUE;
-	c->cleanupMask = c->cleanupSource = c->cleanupRichSource = TRUE;
-	c->width = (unsigned short)m->cursor.w;
-	c->height = (unsigned short)m->cursor.h;
-	c->xhot = (unsigned short)m->cursor.hot_x;
-	c->yhot = (unsigned short)m->cursor.hot_y;
-	c->richSource = (unsigned char *)rich;
-	c->mask = mask;
-	c->source = source;
-	return c;
-}
-
-static void put_cursor(struct vnc *v, rfbCursorPtr c)
-{
-	if (v->screen) {
-		rfbSetCursor(v->screen, c);
-		return;
-	}
-	if (v->cursor)
-		rfbFreeCursor(v->cursor);
-	v->cursor = c;
-}
-
-/* In Latin-1 for viewers that know nothing else; what isn't in it is a question mark. */
-static void put_clipboard(struct vnc *v, const struct display_bytes *text)
-{
-	_cleanup_buf_ struct buf latin1 = BUF_INIT, utf8 = BUF_INIT;
-
-	for (size_t i = 0; i < text->len; i++) {
-		uint8_t c = text->data[i];
-
-		if (c >= 0xc2 && c <= 0xc3 && i + 1 < text->len)
-			buf_put_u8(&latin1, (uint8_t)(c << 6 | (text->data[++i] & 0x3f)));
-		else if (c < 0x80)
-			buf_put_u8(&latin1, c);
-		else if (c >= 0xc0)
-			buf_put_u8(&latin1, '?');
-	}
-	buf_put(&utf8, text->data, text->len);
-	if (buf_cstr(&latin1) && buf_cstr(&utf8))
-		rfbSendServerCutTextUTF8(v->screen, (char *)utf8.data, (int)utf8.len,
-			(char *)latin1.data, (int)latin1.len);
-}
-
-static void on_message(void *ctx, const struct display_message *m)
-{
-	struct vnc *v = ctx;
-	const struct display_message ack = {.type = DISPLAY_ACK, .serial = m->serial};
-
-	switch (m->type) {
-	case DISPLAY_MARK:
-	case DISPLAY_UPDATED:
-		tell(v, &ack);
-		break;
-	case DISPLAY_CURSOR:
-		put_cursor(v, m->cursor.w > 0 ? rich_cursor(m) : NULL);
-		break;
-	case DISPLAY_CLIPBOARD:
-		if (v->screen)
-			put_clipboard(v, &m->data);
-		break;
-	default:
-		break;
-	}
-}
-
-static const struct display_decoder_ops decoder_ops = {
-	.changed = on_changed, .resized = on_resized, .message = on_message};
-
-/* ---- the screen */
-
-static void set_format(struct vnc *v)
-{
-	v->screen->serverFormat.redShift = 16;
-	v->screen->serverFormat.greenShift = 8;
-	v->screen->serverFormat.blueShift = 0;
-}
-
-/* The port that was asked for, or the first free one. */
-static int listen_somewhere(struct vnc *v, struct err *e)
-{
-	unsigned first = v->options->port ? v->options->port : PORT_FIRST;
-	unsigned last = v->options->port ? v->options->port : PORT_LAST;
-	char address[64];
-
-	snprintf(address, sizeof(address), "%s", v->options->address);
-	if (!rfbStringToAddr(address, &v->screen->listenInterface))
-		return err_set(e, ERR_USAGE, -EINVAL, "'%s' is no address", v->options->address);
-	v->screen->autoPort = FALSE;
-	v->screen->ipv6port = 0;
-	for (unsigned port = first; port <= last; port++) {
-		rfbSocket s = rfbListenOnTCPPort((int)port, v->screen->listenInterface);
-
-		if (s < 0)
-			continue;
-		close(s);
-		v->screen->port = (int)port;
-		rfbInitServer(v->screen);
-		if (v->screen->listenSock >= 0)
-			return 0;
-	}
-	return err_set(
-		e, ERR_HOST, -EADDRINUSE, "cannot listen at %s:%u", v->options->address, first);
-}
-
-static int open_screen(struct vnc *v, struct err *e)
-{
-	const struct display_frame *f = display_decoder_frame(v->decoder);
-	int r;
-
-	v->screen = rfbGetScreen(NULL, NULL, f->width, f->height, 8, 3, 4);
-	if (!v->screen)
-		return err_errno(e, -ENOMEM, "VNC");
-	v->screen->screenData = v;
-	v->screen->frameBuffer = (char *)f->pixels;
-	v->screen->paddedWidthInBytes = f->stride * 4;
-	v->screen->desktopName = "podrun";
-	v->screen->alwaysShared = TRUE;
-	v->screen->deferUpdateTime = 0;
-	v->screen->kbdAddEvent = on_key;
-	v->screen->ptrAddEvent = on_pointer;
-	v->screen->setXCutText = on_latin1;
-	v->screen->setXCutTextUTF8 = on_utf8;
-	v->screen->setDesktopSizeHook = on_size;
-	v->screen->newClientHook = on_client;
-	v->screen->permitFileTransfer = FALSE;
-	v->screen->cursor = take_ptr(v->cursor); /* not the library's own */
-	v->screen->authPasswdData = v->passwords;
-	v->screen->passwordCheck = rfbCheckPasswordByList;
-	set_format(v);
-	r = listen_somewhere(v, e);
-	if (r == 0 && v->options->ready)
-		v->options->ready(v->options->ctx, (unsigned)v->screen->port);
-	return r;
-}
-
-static int follow_size(struct vnc *v, struct err *e)
-{
-	const struct display_frame *f = display_decoder_frame(v->decoder);
-
-	if (!v->resized || !f->pixels)
-		return 0;
-	v->resized = false;
-	if (!v->screen)
-		return open_screen(v, e);
-	rfbNewFramebuffer(v->screen, (char *)f->pixels, f->width, f->height, 8, 3, 4);
-	v->screen->paddedWidthInBytes = f->stride * 4;
-	set_format(v);
+	snprintf(whole, sizeof(whole), "%s%.100s", colon ? "" : "127.0.0.1:", text);
+	if (*digits < '0' || *digits > '9' || *end || port > 65535 || colon == text ||
+		display_address_parse(ret, whole, &why) < 0)
+		return err_set(e, ERR_USAGE, -EINVAL, "--vnc: '%.64s' is not [ADDR:]PORT", text);
+	ret->port = (int)port;
 	return 0;
 }
 
-/* 1, 0 at the end, or a negative errno. */
-static int read_server(struct vnc *v, struct err *e)
+static void say_where(const struct display_address *a, char *ret, size_t size)
 {
-	static uint8_t bytes[READ];
-	ssize_t n = recv(v->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
-	int r;
+	bool six = a->sock.ss_family == AF_INET6;
+	char host[INET6_ADDRSTRLEN] = "";
 
-	if (n < 0)
-		return errno == EAGAIN || errno == EINTR ? 1 : err_errno(e, -errno, "display");
-	if (n == 0)
-		return 0;
-	r = display_decoder_feed(v->decoder, bytes, (size_t)n, e);
-	if (r == 0)
-		r = follow_size(v, e);
-	return r < 0 ? r : !v->failed;
+	inet_ntop(a->sock.ss_family,
+		six ? (const void *)&((const struct sockaddr_in6 *)&a->sock)->sin6_addr
+		    : (const void *)&((const struct sockaddr_in *)&a->sock)->sin_addr,
+		host, sizeof(host));
+	snprintf(ret, size, six ? "[%s]:%d" : "%s:%d", host, a->port);
 }
 
-/* Until the display server or a VNC viewer has something to say. */
-static void wait_for_all(const struct vnc *v)
+int display_vnc_listen(const char *text, char *ret_where, size_t size, struct err *e)
 {
-	struct pollfd all[FDS] = {{.fd = v->fd, .events = POLLIN}};
-	nfds_t n = 1;
+	struct display_address a;
+	unsigned first, last;
+	int fd = -1;
 
-	for (int fd = 0; v->screen && fd <= v->screen->maxFd && n < FDS; fd++)
-		if (FD_ISSET(fd, &v->screen->allFds))
-			all[n++] = (struct pollfd){.fd = fd, .events = POLLIN};
-	poll(all, n, -1);
-}
-
-static void no_log(const char *format, ...)
-{
-}
-
-int display_vnc(int fd, const struct display_vnc_options *o, struct err *e)
-{
-	const struct display_viewer_wish wish = {
-		.name = "vnc", .view_only = o->view_only, .quality = o->quality};
-	struct vnc v = {.fd = fd, .options = o, .passwords = {(char *)o->password, NULL}};
-	int r;
-
-	rfbLog = rfbErr = no_log;
-	r = display_decoder_new(&decoder_ops, &v, &v.decoder);
-	if (r == 0)
-		r = display_viewer_greet(fd, &wish);
-	if (r < 0)
-		return err_errno(e, r, "display");
-	do {
-		wait_for_all(&v);
-		r = read_server(&v, e);
-		if (r > 0 && v.screen)
-			rfbProcessEvents(v.screen, 0);
-	} while (r > 0);
-	if (v.screen) {
-		rfbShutdownServer(v.screen, TRUE);
-		v.screen->frameBuffer = NULL;
-		rfbScreenCleanup(v.screen);
+	if (parse(&a, text, e) < 0)
+		return e->error;
+	first = a.port ? (unsigned)a.port : PORT_FIRST;
+	last = a.port ? (unsigned)a.port : PORT_LAST;
+	for (unsigned port = first; port <= last && fd < 0; port++) {
+		*e = (struct err){0};
+		set_port(&a, port);
+		fd = display_address_listen(&a, e);
 	}
-	if (v.cursor)
-		rfbFreeCursor(v.cursor);
-	display_decoder_free(v.decoder);
-	return r;
+	if (fd < 0)
+		return err_wrap(e, "--vnc %s", text);
+	say_where(&a, ret_where, size);
+	return fd;
+}
+
+/* ---- places ---------------------------------------------------------------------------------- */
+
+static void leave(struct vnc *v, struct place *p)
+{
+	kill(p->pid, SIGKILL);
+	while (waitpid(p->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	close_fd(p->line);
+	if (p->admitted)
+		v->n_admitted--;
+	else
+		display_strangers_remove(&v->strangers, p);
+	*p = (struct place){0};
+}
+
+/* In the child. */
+static _Noreturn void become(const struct vnc *v, int conn, int line, pid_t parent)
+{
+	enum { CONN = 3, LINE, FDS };
+	int high_conn = fcntl(conn, F_DUPFD, FDS), high_line = fcntl(line, F_DUPFD, FDS);
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent || dup2(high_conn, CONN) < 0 || dup2(high_line, LINE) < 0)
+		_exit(1);
+	close_range(FDS, ~0u, 0);
+	/* ssh, of which nobody wants to know how it ends; it has neither of the two */
+	signal(SIGCHLD, SIG_IGN);
+	fcntl(CONN, F_SETFD, FD_CLOEXEC);
+	fcntl(LINE, F_SETFD, FD_CLOEXEC);
+	display_vnc_client(CONN, LINE, v->options);
+}
+
+static struct place *free_place(struct vnc *v)
+{
+	for (size_t i = 0; i < PLACES; i++)
+		if (!v->places[i].pid)
+			return &v->places[i];
+	return NULL;
+}
+
+static void admit_stranger(struct vnc *v, int conn, const struct sockaddr_storage *from)
+{
+	struct place *p, *other;
+	pid_t self = getpid();
+	int pair[2];
+
+	/* Room first: of those who are admitted there are fewer than places. */
+	p = free_place(v);
+	if (!p) {
+		p = display_strangers_least_welcome(&v->strangers);
+		if (!p)
+			return;
+		leave(v, p);
+	}
+	if (pipe2(pair, O_CLOEXEC | O_NONBLOCK) < 0)
+		return;
+	*p = (struct place){.pid = fork(), .line = pair[0]};
+	if (p->pid == 0)
+		become(v, conn, pair[1], self);
+	close(pair[1]);
+	if (p->pid < 0) {
+		close(pair[0]);
+		*p = (struct place){0};
+		return;
+	}
+	other = display_strangers_add(&v->strangers, p, from);
+	if (other)
+		leave(v, other);
+}
+
+static void on_connection(struct vnc *v)
+{
+	struct sockaddr_storage from = {0};
+	socklen_t len = sizeof(from);
+	int conn = accept4(v->listener, (struct sockaddr *)&from, &len, SOCK_CLOEXEC);
+
+	if (conn < 0)
+		return;
+	admit_stranger(v, conn, &from);
+	close(conn);
+}
+
+static void on_word(struct vnc *v, struct place *p)
+{
+	char word = 0;
+	ssize_t n = read(p->line, &word, 1);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n == 1 && word == DISPLAY_VNC_OVER)
+		v->over = true;
+	if (n == 1 && word == DISPLAY_VNC_ADMITTED && !p->admitted &&
+		v->n_admitted < DISPLAY_VNC_CLIENTS) {
+		display_strangers_remove(&v->strangers, p);
+		p->admitted = true;
+		v->n_admitted++;
+		return;
+	}
+	leave(v, p);
+}
+
+static void serve(struct vnc *v)
+{
+	struct pollfd all[1 + PLACES];
+	int n;
+
+	all[0] = (struct pollfd){.fd = v->listener, .events = POLLIN};
+	for (size_t i = 0; i < PLACES; i++)
+		all[1 + i] = (struct pollfd){
+			.fd = v->places[i].pid ? v->places[i].line : -1, .events = POLLIN};
+	n = poll(all, 1 + PLACES, v->options->over ? LOOK_MS : -1);
+	/* However many come in between. */
+	if (v->options->over && io_now_ns() >= v->look_ns) {
+		v->over = v->options->over(v->options->ctx);
+		v->look_ns = io_now_ns() + LOOK_MS * 1000000ull;
+	}
+	if (n <= 0)
+		return;
+	for (size_t i = 0; i < PLACES; i++)
+		if (all[1 + i].revents)
+			on_word(v, &v->places[i]);
+	if (all[0].revents)
+		on_connection(v);
+}
+
+int display_vnc(int listener, const struct display_vnc_options *o, struct err *e)
+{
+	struct vnc *v = calloc(1, sizeof(*v));
+
+	if (!v)
+		return err_errno(e, -ENOMEM, "VNC");
+	v->listener = listener;
+	v->options = o;
+	v->look_ns = io_now_ns() + LOOK_MS * 1000000ull;
+	signal(SIGCHLD, SIG_DFL);
+	signal(SIGPIPE, SIG_IGN);
+	while (!v->over)
+		serve(v);
+	for (size_t i = 0; i < PLACES; i++)
+		if (v->places[i].pid)
+			leave(v, &v->places[i]);
+	free(v);
+	return 0;
 }

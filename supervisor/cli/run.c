@@ -16,6 +16,7 @@
 #include "supervisor/cli/cli.h"
 #include "supervisor/cli/run.h"
 #include "supervisor/cli/run_net.h"
+#include "supervisor/cli/run_vnc.h"
 #include "supervisor/cli/stream.h"
 #include "supervisor/client.h"
 #include "supervisor/message.h"
@@ -25,7 +26,7 @@
 
 struct run_options {
 	const char *name, *file, *workdir, *root, *user, *names, *view, *hostname, *command,
-		*outside, *every, *display;
+		*outside, *every, *display, *vnc;
 	bool detach, interactive, tty, remove, portable, io_uring, end_with_command, sound,
 		no_sound;
 	struct cli_list env, env_files, volumes, allow;
@@ -107,7 +108,8 @@ static const struct cli_option options[] = {
 	{"sound", 0, NULL, "with --display: not without PulseAudio, by which viewers hear what is played",
 		CLI_FLAG, AT(sound)},
 	{"no-sound", 0, NULL, "with --display: none", CLI_FLAG, AT(no_sound)},
-	{"vnc", 0, "PORT", "not built: podrun view --vnc PORT serves VNC viewers", CLI_REFUSED, 0},
+	{"vnc", 0, "[ADDR:]PORT", "serve VNC viewers, in the background (--display; any port)", CLI_MAYBE,
+		AT(vnc)},
 };
 
 static bool is(const char *value, const char *what)
@@ -591,9 +593,14 @@ static int merge_files(struct cli *c, struct run_options *o, struct cli_list *ke
 
 /* ---- the command ---------------------------------------------------------------------------- */
 
-static int converse(struct cli *c, const struct run_options *o, Pb__Config *config, struct err *e)
+static int converse(struct run_vnc *vnc, const struct run_options *o, Pb__Config *config,
+	struct err *e)
 {
-	struct stream_options stream = {.input = true, .forward = !o->tty, .detachable = o->tty};
+	struct stream_options stream = {.input = true,
+		.forward = !o->tty,
+		.detachable = o->tty,
+		.started = run_vnc_started,
+		.ctx = vnc};
 	Pb__RunRequest run = PB__RUN_REQUEST__INIT;
 	Pb__Control m = PB__CONTROL__INIT, *reply;
 	struct proto_conn *conn;
@@ -614,6 +621,7 @@ static int converse(struct cli *c, const struct run_options *o, Pb__Config *conf
 		r = client_receive(conn, &reply, e);
 		if (r == 0) {
 			printf("%s\n", reply->started->name);
+			run_vnc_started(vnc, reply->started->name);
 			message_free(reply);
 		}
 	} else if (r >= 0) {
@@ -674,6 +682,7 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 	struct strings env = {0}, words = {0};
 	_cleanup_free_ char *cwd = getcwd(NULL, 0);
 	struct cli_list keep = {0};
+	struct run_vnc vnc;
 	int r = merge_files(c, o, &keep, e);
 
 	if (r == 0 && o->tty && !o->detach && !isatty(STDIN_FILENO))
@@ -685,6 +694,8 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 			(err_set(e, ERR_USAGE, -EINVAL, "usage: podrun run [options] [--] CMD..."),
 				e),
 			"podrun help run");
+	if (r == 0 && o->vnc && !o->display)
+		o->display = strdup("");
 	if (r < 0)
 		return r;
 	config.argv = argc ? argv : words.items;
@@ -693,10 +704,12 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 	if (!o->name && !o->detach && !o->tty)
 		o->remove = true;
 	r = fill_config(o, &config, &env, cwd, e);
+	if (r == 0)
+		r = run_vnc_open(&vnc, c, o->vnc, e);
 	if (r < 0)
 		return r;
-	r = converse(c, o, &config, e);
-	return r < 0 && fall_back(o, &config, e) == 0 ? converse(c, o, &config, e) : r;
+	r = converse(&vnc, o, &config, e);
+	return r < 0 && fall_back(o, &config, e) == 0 ? converse(&vnc, o, &config, e) : r;
 }
 
 const struct cli_command cli_run = {
@@ -720,7 +733,9 @@ const struct cli_command cli_run = {
 		"*--display* gives it a screen: an X server (*Xvfb*) that is a part of the session and moves with "
 		"it. DISPLAY and XAUTHORITY are set for everything inside. *podrun view* shows it and "
 		"types into it; viewers come and go, and the session does not notice. WxH is its size at first; "
-		"viewers and *xrandr* change it.\n\n"
+		"viewers and *xrandr* change it. *--vnc* has a process in the background serve VNC viewers, too, on "
+		"this machine unless ADDR says otherwise, as *podrun view --vnc* does; where, and the password they "
+		"need, is on stderr. It ends with the session.\n\n"
 		"The kernel's namespaces hold the session's names. Where the host allows none, podrun says "
 		"so and rewrites numbers of processes and names of IPC objects itself (*--names rewrite*). /tmp, /run, /dev/shm, "
 		"/proc and what *-v* says are the session's there, too; all other files, clocks and network are the "

@@ -228,6 +228,8 @@ static int on_message(struct stream *s, const Pb__Control *m, struct err *e)
 		s->started = true;
 		cli_say_lacking(m->started->lacking, m->started->root);
 		cli_say_note(m->started->note);
+		if (s->o.started)
+			s->o.started(s->o.ctx, s->name);
 		s->tty = m->started->tty;
 		s->input_open = s->o.input;
 		enter_raw_mode(s);

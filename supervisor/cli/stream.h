@@ -17,6 +17,9 @@ struct stream_options {
 	bool forward;	 /* signals we get go to the command */
 	bool detachable; /* ctrl-p ctrl-q leaves a terminal */
 	bool quiet;	 /* nothing about processes that live on */
+	/* The session is there, and called @name.  May be NULL. */
+	void (*started)(void *ctx, const char *name);
+	void *ctx;
 };
 
 /*

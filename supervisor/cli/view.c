@@ -186,18 +186,27 @@ static int screenshot(struct view *v, struct err *e)
 	return display_capture(sock, v->o->screenshot, e);
 }
 
-/* What needs one connection, and no browser. */
-static int with_display(struct view *v, struct err *e)
+static int record(struct view *v, struct err *e)
 {
-	_cleanup_close_ int sock = -1;
+	_cleanup_close_ int sock = view_way_connect(&v->way, e);
 
-	if (v->o->vnc && view_vnc_check(v->o->vnc, e) < 0)
-		return e->error;
-	sock = view_way_connect(&v->way, e);
-	if (sock < 0)
-		return sock;
-	return v->o->vnc ? view_vnc(sock, v->o->vnc, v->o->view_only, quality(v), e)
-			 : view_record(sock, v->o->record, e);
+	return sock < 0 ? sock : view_record(sock, v->o->record, e);
+}
+
+static int vnc(struct view *v, struct err *e)
+{
+	struct view_vnc vnc;
+	int r = view_vnc_open(&vnc, v->o->vnc, e);
+
+	if (r == 0)
+		r = try(v, e);
+	if (r == 0) {
+		printf("%s password %s\n", vnc.where, vnc.password);
+		fflush(stdout);
+		r = view_vnc_serve(&vnc, &v->way, v->o->view_only, quality(v), e);
+	}
+	view_vnc_close(&vnc);
+	return r;
 }
 
 /* The viewer's file: beside us, as installed, or as built. */
@@ -285,8 +294,10 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 		r = screenshot(&v, e);
 	else if (v.o->native)
 		r = native(&v, argc ? argv[0] : only, e);
-	else if (v.o->vnc || v.o->record)
-		r = with_display(&v, e);
+	else if (v.o->vnc)
+		r = vnc(&v, e);
+	else if (v.o->record)
+		r = record(&v, e);
 	else
 		r = serve(&v, e);
 	view_way_fini(&v.way);

@@ -16,6 +16,10 @@
 #include "display/display.h"
 
 #define READ (64u << 10)
+/* What pages draw, too: they have neither zstd nor what is kept from piece to piece. */
+#define EVERYWHERE                                                                           \
+	(1u << DISPLAY_CODEC_NONE | 1u << DISPLAY_CODEC_LZ4 | 1u << DISPLAY_CODEC_LEFT_LZ4 | \
+		1u << DISPLAY_CODEC_PALETTE | 1u << DISPLAY_CODEC_PALETTE_LZ4)
 
 struct recorder {
 	int sock;
@@ -75,7 +79,7 @@ static int open_signals(struct err *e)
 int view_record(int sock, const char *path, struct err *e)
 {
 	const struct display_viewer_wish wish = {
-		.name = "record", .view_only = true, .audio = true};
+		.name = "record", .view_only = true, .audio = true, .codecs = EVERYWHERE};
 	_cleanup_close_ int file =
 		open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	_cleanup_close_ int signals = -1;

@@ -1,47 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "supervisor/cli/view_vnc.h"
 
-#include <arpa/inet.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/random.h>
 
 #include "base/base.h"
-#include "display/display.h"
-
-struct place {
-	char address[INET_ADDRSTRLEN];
-	unsigned port;
-	char password[DISPLAY_VNC_PASSWORD + 1];
-};
-
-static int parse(const char *listen, struct place *ret, struct err *e)
-{
-	struct place p = {.address = "127.0.0.1"};
-	const char *colon = strrchr(listen, ':'), *digits = colon ? colon + 1 : listen;
-	struct in_addr any;
-	char *end;
-
-	if (colon)
-		snprintf(
-			p.address, sizeof(p.address), "%.*s", (int)MIN(colon - listen, 99), listen);
-	p.port = (unsigned)strtoul(digits, &end, 10);
-	if (end == digits || *end || *digits < '0' || *digits > '9' || p.port > 65535 ||
-		inet_pton(AF_INET, p.address, &any) != 1)
-		return err_set(e, ERR_USAGE, -EINVAL, "--vnc: '%s' is not [ADDR:]PORT", listen);
-	*ret = p;
-	return 0;
-}
-
-int view_vnc_check(const char *listen, struct err *e)
-{
-	struct place p;
-
-	return parse(listen, &p, e);
-}
+#include "proto/control.pb-c.h"
+#include "supervisor/cli/cli.h"
+#include "supervisor/cli/view_way.h"
+#include "supervisor/client.h"
+#include "supervisor/record.h"
 
 /* 40 bits of characters that are not mistaken for others. */
-static int make_password(struct place *p, struct err *e)
+static int make_password(struct view_vnc *v, struct err *e)
 {
 	static const char letters[] = "abcdefghjkmnpqrstuvwxyz23456789x";
 	uint8_t any[DISPLAY_VNC_PASSWORD];
@@ -49,29 +20,57 @@ static int make_password(struct place *p, struct err *e)
 	if (getrandom(any, sizeof(any), 0) != sizeof(any))
 		return err_errno(e, -errno, "a password");
 	for (size_t i = 0; i < sizeof(any); i++)
-		p->password[i] = letters[any[i] % 32];
+		v->password[i] = letters[any[i] % 32];
 	return 0;
 }
 
-static void ready(void *ctx, unsigned port)
+int view_vnc_open(struct view_vnc *v, const char *listen, struct err *e)
 {
-	const struct place *p = ctx;
-
-	printf("%s:%u password %s\n", p->address, port, p->password);
-	fflush(stdout);
+	*v = (struct view_vnc){.listener = -1};
+	if (make_password(v, e) < 0)
+		return e->error;
+	v->listener = display_vnc_listen(listen, v->where, sizeof(v->where), e);
+	return MIN(v->listener, 0);
 }
 
-int view_vnc(int sock, const char *listen, bool view_only, unsigned quality, struct err *e)
+void view_vnc_close(struct view_vnc *v)
 {
-	struct place p;
-	struct display_vnc_options o = {
-		.view_only = view_only, .quality = quality, .ready = ready, .ctx = &p};
+	v->listener = close_fd(v->listener);
+}
 
-	if (parse(listen, &p, e) < 0 || make_password(&p, e) < 0)
-		return e->error;
-	o.address = p.address;
-	o.port = p.port;
-	o.password = p.password;
-	signal(SIGPIPE, SIG_IGN);
-	return display_vnc(sock, &o, e);
+static bool has_directory(const struct view_way *w)
+{
+	_cleanup_free_ char *runtime = paths_runtime(&w->cli->paths, w->name, NULL);
+
+	return !runtime || access(runtime, F_OK) == 0;
+}
+
+/* One that is suspended may be resumed, here or elsewhere; of other hosts nothing is known. */
+static bool is_over(void *ctx)
+{
+	const struct view_way *w = ctx;
+	struct err e = {0};
+	struct client_session s;
+	bool over;
+
+	if (w->host)
+		return false;
+	if (client_look(&s, &w->cli->paths, w->name, &e) < 0)
+		return e.class == ERR_NOT_FOUND && !has_directory(w);
+	over = !s.live && (!s.record || record_state_of(s.record->state) == RECORD_ENDED);
+	client_session_fini(&s);
+	return over;
+}
+
+int view_vnc_serve(const struct view_vnc *v, struct view_way *way, bool view_only, unsigned quality,
+	struct err *e)
+{
+	const struct display_vnc_options o = {.password = v->password,
+		.view_only = view_only,
+		.quality = quality,
+		.connect = view_way_connect,
+		.over = way->host ? NULL : is_over,
+		.ctx = way};
+
+	return display_vnc(v->listener, &o, e);
 }

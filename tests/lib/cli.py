@@ -65,7 +65,7 @@ print("FAIL %r" % bad if bad else "ok")
 
 
 def finish(env, name):
-    env.podrun("exec", name, "touch", "/tmp/go")
+    env.let_end(name)
     return env.wait(name)
 
 
