@@ -2,7 +2,8 @@
 /*
  * What is short enough by itself is sent as it is; the rest is packed as palette indices where
  * there are few colours, as JPEG where that is wanted, else as left-delta (codec/raw24.h), and
- * compressed.  What has not become smaller is sent plain.
+ * compressed.  What has not become smaller is sent plain.  Where the viewer takes streams, all but
+ * the smallest pieces and pictures are compressed with what it has been sent before.
  */
 #include "display/command.h"
 
@@ -14,8 +15,11 @@
 #include "display/codec/jpeg.h"
 #include "display/codec/palette.h"
 #include "display/codec/raw24.h"
+#include "display/codec/stream.h"
 
 #define SMALL	      4096 /* bytes and pixels, below which everything is tried */
+#define STREAM_LEAST  512  /* pixels, from which on a piece of a stream is shorter than they */
+#define FEW	      16   /* colours, of a palette of their own */
 #define JPEG_LEAST    1024 /* pixels, below which it isn't worth its tables */
 #define SAMPLE_ROWS   16
 #define LEVEL	      3 /* of zstd: letters that repeat are worth some time, */
@@ -91,7 +95,7 @@ void display_encoder_free(struct display_encoder *enc)
 
 static bool takes(const struct put *p, enum display_codec codec)
 {
-	return p->to->mask & 1u << codec;
+	return p->to->mask & 1u << codec && (codec < DISPLAY_CODEC_LEFT_STREAM || p->to->stream);
 }
 
 static void empty(struct buf *b)
@@ -159,6 +163,13 @@ static void put_raw(struct put *p, enum display_codec codec, const void *data, s
 	display_wire_put(p->out, &m);
 }
 
+static void put_palette(struct buf *out, const struct display_palette *pal)
+{
+	buf_put_u8(out, (uint8_t)pal->n); /* 256 is 0 */
+	for (int i = 0; i < pal->n; i++)
+		buf_put_u32(out, pal->colours[i]);
+}
+
 /* The palette and then @indices. */
 static void put_indices(struct put *p, enum display_codec codec, const struct display_palette *pal,
 	const struct buf *indices)
@@ -166,9 +177,7 @@ static void put_indices(struct put *p, enum display_codec codec, const struct di
 	struct display_message m = {.type = DISPLAY_RAW, .rect = p->rect, .codec = (uint8_t)codec};
 	size_t begin = display_wire_begin(p->out, &m);
 
-	buf_put_u8(p->out, (uint8_t)pal->n); /* 256 is 0 */
-	for (int i = 0; i < pal->n; i++)
-		buf_put_u32(p->out, pal->colours[i]);
+	put_palette(p->out, pal);
 	buf_put(p->out, indices->data, indices->len);
 	display_wire_end(p->out, begin);
 }
@@ -213,6 +222,58 @@ static int put_few(struct put *p)
 		return 0;
 	put_indices(p, codec, &pal, best ? best : plain);
 	return 1;
+}
+
+/* Puts RAW; what comes before the piece is in the buffer for it already.  0 or -ENOMEM. */
+static int put_piece(struct put *p, enum display_codec codec, size_t n)
+{
+	struct buf *to = &p->enc->packed[DISPLAY_BLOCK_ZSTD];
+	int r = display_stream_pack(p->to->stream, p->enc->pixels.data, n, to);
+
+	if (r < 0 || buf_error(to) < 0)
+		return -ENOMEM;
+	put_raw(p, codec, to->data, to->len);
+	return 0;
+}
+
+/*
+ * With what was sent before, which is shorter for all but the smallest pieces.  1 if it has been
+ * put, 0 if the viewer takes no streams, or -ENOMEM.
+ */
+static int put_stream(struct put *p)
+{
+	struct buf *head = &p->enc->packed[DISPLAY_BLOCK_ZSTD];
+	const size_t area = (size_t)display_rect_area(&p->rect);
+	struct display_palette pal;
+	uint8_t *bytes;
+	int r;
+
+	empty(head);
+	bytes = pixels(p, area);
+	if (!bytes)
+		return -ENOMEM;
+	if (takes(p, DISPLAY_CODEC_PALETTE_STREAM) &&
+		display_palette_pack(p->f, &p->rect, FEW, &pal, bytes)) {
+		if (pal.n == 1)
+			return put_fill(p, pal.colours[0]), 1;
+		put_palette(head, &pal);
+		r = put_piece(
+			p, DISPLAY_CODEC_PALETTE_STREAM, display_palette_size(&p->rect, pal.n));
+		return r < 0 ? r : 1;
+	}
+	if (takes(p, DISPLAY_CODEC_INDEX_STREAM) &&
+		display_stream_pack_colours(p->to->stream, p->f, &p->rect, bytes, head)) {
+		r = put_piece(p, DISPLAY_CODEC_INDEX_STREAM, area);
+		return r < 0 ? r : 1;
+	}
+	if (!takes(p, DISPLAY_CODEC_LEFT_STREAM))
+		return 0;
+	bytes = pixels(p, 3 * area);
+	if (!bytes)
+		return -ENOMEM;
+	display_raw24_pack_left(p->f, &p->rect, bytes);
+	r = put_piece(p, DISPLAY_CODEC_LEFT_STREAM, 3 * area);
+	return r < 0 ? r : 1;
 }
 
 static int put_jpeg(struct put *p)
@@ -289,7 +350,9 @@ static int put_any(struct put *p, enum display_hint hint)
 	int r = 0;
 
 	p->level = p->to->level ? p->to->level : hint == DISPLAY_SMOOTH ? LEVEL_PICTURE : LEVEL;
-	if (hint != DISPLAY_SMOOTH || area <= SMALL)
+	if (hint != DISPLAY_SMOOTH && area >= STREAM_LEAST)
+		r = put_stream(p);
+	if (!r && (hint != DISPLAY_SMOOTH || area <= SMALL))
 		r = put_few(p);
 	if (r)
 		return MIN(r, 0);

@@ -40,6 +40,8 @@ struct display_command {
 	uint32_t colour[2];	/* SFILL: [0]; BITMAP */
 };
 
+struct display_stream;
+
 /* A growable list. */
 struct display_commands {
 	struct display_command *list;
@@ -53,9 +55,10 @@ void display_commands_fini(struct display_commands *l);
 
 /* What a viewer takes. */
 struct display_codecs {
-	uint32_t mask; /* 1 << codec; codec 0 always counts as there */
-	int quality;   /* of JPEG, 1..100; 0: lossless only */
-	int level;     /* of zstd, 1..19; 0: what suits the pixels */
+	uint32_t mask;		       /* 1 << codec; codec 0 always counts as there */
+	int quality;		       /* of JPEG, 1..100; 0: lossless only */
+	int level;		       /* of zstd, 1..19; 0: what suits the pixels */
+	struct display_stream *stream; /* for codecs of streams; NULL: none of these */
 };
 
 /* Scratch memory and compressors, for any number of viewers. */
@@ -69,7 +72,7 @@ void display_encoder_free(struct display_encoder *enc);
 /*
  * Appends the message for @c, whose rect lies in @f (a frame of our own) and has at most
  * DISPLAY_COMMAND_PIXELS.  Returns 0 if a viewer will have exactly the pixels, 1 if it was sent
- * lossy (JPEG), -ENOMEM (@out is as it was then).
+ * lossy (JPEG), -ENOMEM (@out is as it was then; but with a stream nothing else can be sent).
  */
 int display_command_put(struct display_encoder *enc, struct buf *out,
 	const struct display_command *c, const struct display_frame *f,

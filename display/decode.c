@@ -13,6 +13,7 @@
 #include "display/codec/jpeg.h"
 #include "display/codec/palette.h"
 #include "display/codec/raw24.h"
+#include "display/codec/stream.h"
 #include "display/command.h"
 #include "proto/display.pb-c.h"
 
@@ -23,6 +24,7 @@ struct display_decoder {
 	struct buf waiting; /* the beginning of a message */
 	struct buf pixels;  /* decompressed */
 	struct display_block *block;
+	struct display_stream *stream; /* of this connection */
 	struct display_jpeg *jpeg;
 	struct display_film *film;
 };
@@ -37,8 +39,8 @@ int display_decoder_new(
 		return -ENOMEM;
 	d->ops = ops ? ops : &none;
 	d->ctx = ctx;
-	if (display_block_new(&d->block) < 0 || display_jpeg_new(&d->jpeg) < 0 ||
-		display_film_new(&d->film) < 0) {
+	if (display_block_new(&d->block) < 0 || display_stream_new(&d->stream) < 0 ||
+		display_jpeg_new(&d->jpeg) < 0 || display_film_new(&d->film) < 0) {
 		display_decoder_free(d);
 		return -ENOMEM;
 	}
@@ -54,6 +56,7 @@ void display_decoder_free(struct display_decoder *d)
 	buf_fini(&d->waiting);
 	buf_fini(&d->pixels);
 	display_block_free(d->block);
+	display_stream_free(d->stream);
 	display_jpeg_free(d->jpeg);
 	display_film_free(d->film);
 	free(d);
@@ -67,43 +70,56 @@ const struct display_frame *display_decoder_frame(const struct display_decoder *
 /* ---- pixels ---------------------------------------------------------------------------------- */
 
 /* @data decompressed to @n bytes, owned by @d; NULL if it is not that, or there is no memory. */
-static const uint8_t *inflate(struct display_decoder *d, enum display_block_format format,
-	const struct display_bytes *data, size_t n)
+static const uint8_t *inflate(
+	struct display_decoder *d, unsigned codec, const struct display_bytes *data, size_t n)
 {
 	uint8_t *to;
+	bool good;
 
 	buf_clear(&d->pixels);
 	d->pixels.failed = false;
 	to = buf_grow(&d->pixels, n);
-	if (!to || !display_block_unpack(d->block, format, data->data, data->len, to, n))
+	if (!to)
 		return NULL;
-	return to;
+	switch (codec) {
+	case DISPLAY_CODEC_LEFT_STREAM:
+	case DISPLAY_CODEC_PALETTE_STREAM:
+	case DISPLAY_CODEC_INDEX_STREAM:
+		good = display_stream_unpack(d->stream, data->data, data->len, to, n);
+		break;
+	case DISPLAY_CODEC_LEFT_ZSTD:
+	case DISPLAY_CODEC_PALETTE_ZSTD:
+		good = display_block_unpack(
+			d->block, DISPLAY_BLOCK_ZSTD, data->data, data->len, to, n);
+		break;
+	default:
+		good = display_block_unpack(
+			d->block, DISPLAY_BLOCK_LZ4, data->data, data->len, to, n);
+		break;
+	}
+	return good ? to : NULL;
 }
 
 static bool draw_24(struct display_decoder *d, const struct display_message *m)
 {
-	const enum display_block_format format =
-		m->codec == DISPLAY_CODEC_LEFT_ZSTD ? DISPLAY_BLOCK_ZSTD : DISPLAY_BLOCK_LZ4;
 	size_t n = display_raw24_size(&m->rect);
 	const uint8_t *bytes = m->data.data;
 
 	if (m->codec != DISPLAY_CODEC_NONE)
-		bytes = inflate(d, format, &m->data, n);
+		bytes = inflate(d, m->codec, &m->data, n);
 	else if (m->data.len != n)
 		return false;
 	if (!bytes)
 		return false;
-	if (m->codec == DISPLAY_CODEC_LEFT_LZ4 || m->codec == DISPLAY_CODEC_LEFT_ZSTD)
-		display_raw24_unpack_left(&d->frame, &m->rect, bytes);
-	else
+	if (m->codec == DISPLAY_CODEC_NONE || m->codec == DISPLAY_CODEC_LZ4)
 		display_raw24_unpack(&d->frame, &m->rect, bytes);
+	else
+		display_raw24_unpack_left(&d->frame, &m->rect, bytes);
 	return true;
 }
 
 static bool draw_palette(struct display_decoder *d, const struct display_message *m)
 {
-	const enum display_block_format format =
-		m->codec == DISPLAY_CODEC_PALETTE_ZSTD ? DISPLAY_BLOCK_ZSTD : DISPLAY_BLOCK_LZ4;
 	struct cursor c = cursor_of(m->data.data, m->data.len);
 	struct display_palette pal;
 	struct display_bytes rest;
@@ -122,10 +138,24 @@ static bool draw_palette(struct display_decoder *d, const struct display_message
 	rest = (struct display_bytes){c.p, cursor_left(&c)};
 	n = display_palette_size(&m->rect, pal.n);
 	if (m->codec != DISPLAY_CODEC_PALETTE)
-		indices = inflate(d, format, &rest, n);
+		indices = inflate(d, m->codec, &rest, n);
 	else
 		indices = rest.len == n ? rest.data : NULL;
 	return indices && display_palette_unpack(&d->frame, &m->rect, &pal, indices);
+}
+
+/* Indices of the palette that is kept. */
+static bool draw_indices(struct display_decoder *d, const struct display_message *m)
+{
+	struct cursor c = cursor_of(m->data.data, m->data.len);
+	struct display_bytes rest;
+	const uint8_t *indices;
+
+	if (!display_stream_take_colours(d->stream, &c))
+		return false;
+	rest = (struct display_bytes){c.p, cursor_left(&c)};
+	indices = inflate(d, m->codec, &rest, (size_t)display_rect_area(&m->rect));
+	return indices && display_stream_draw(d->stream, &d->frame, &m->rect, indices);
 }
 
 static bool draw_raw(struct display_decoder *d, const struct display_message *m)
@@ -135,13 +165,17 @@ static bool draw_raw(struct display_decoder *d, const struct display_message *m)
 	case DISPLAY_CODEC_LZ4:
 	case DISPLAY_CODEC_LEFT_LZ4:
 	case DISPLAY_CODEC_LEFT_ZSTD:
+	case DISPLAY_CODEC_LEFT_STREAM:
 		return draw_24(d, m);
 	case DISPLAY_CODEC_JPEG:
 		return display_jpeg_unpack(d->jpeg, m->data.data, m->data.len, &d->frame, &m->rect);
 	case DISPLAY_CODEC_PALETTE:
 	case DISPLAY_CODEC_PALETTE_LZ4:
 	case DISPLAY_CODEC_PALETTE_ZSTD:
+	case DISPLAY_CODEC_PALETTE_STREAM:
 		return draw_palette(d, m);
+	case DISPLAY_CODEC_INDEX_STREAM:
+		return draw_indices(d, m);
 	}
 	return false;
 }
@@ -226,6 +260,7 @@ static int resize(struct display_decoder *d, int w, int h)
 		return r == -EINVAL ? -EBADMSG : r;
 	display_frame_fini(&d->frame);
 	d->frame = f;
+	display_film_forget(d->film);
 	if (d->ops->resized)
 		d->ops->resized(d->ctx, w, h);
 	return 0;
@@ -233,9 +268,15 @@ static int resize(struct display_decoder *d, int w, int h)
 
 static int welcome(struct display_decoder *d, const struct display_message *m)
 {
-	Pb__DisplayWelcome *w = pb__display_welcome__unpack(NULL, m->data.len, m->data.data);
+	Pb__DisplayWelcome *w;
 	int r = -EBADMSG;
 
+	/* Another connection, of which nothing has been sent yet. */
+	display_stream_free(d->stream);
+	d->stream = NULL;
+	if (display_stream_new(&d->stream) < 0)
+		return -ENOMEM;
+	w = pb__display_welcome__unpack(NULL, m->data.len, m->data.data);
 	if (w && w->width <= DISPLAY_SIZE_MAX && w->height <= DISPLAY_SIZE_MAX)
 		r = resize(d, (int)w->width, (int)w->height);
 	if (w)

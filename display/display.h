@@ -15,7 +15,7 @@
  *
  *      pixels       rectangles, frames
  *      wire         messages as bytes, both directions (proto/SPEC.md)
- *      codec/       pixels to bytes and back: lz4, zstd, JPEG, palettes, I420
+ *      codec/       pixels to bytes and back: lz4, zstd, JPEG, palettes, I420, VP8
  *      command      what is to be drawn, and its encoding
  *      change       where two frames differ
  *      move         what has only changed its place

@@ -5,9 +5,12 @@
 #include "display/codec/i420.h"
 #include "display/codec/jpeg.h"
 #include "display/codec/stretch.h"
+#include "display/codec/vp8.h"
 
 struct display_film {
 	struct display_jpeg *jpeg;
+	struct display_vp8_unpacker *vp8;
+	int streams;		      /* that are made */
 	struct display_frame scratch; /* a frame in its own size; grows */
 };
 
@@ -17,8 +20,8 @@ int display_film_new(struct display_film **ret_film)
 
 	if (!film)
 		return -ENOMEM;
-	if (display_jpeg_new(&film->jpeg) < 0) {
-		free(film);
+	if (display_jpeg_new(&film->jpeg) < 0 || display_vp8_unpacker_new(&film->vp8) < 0) {
+		display_film_free(film);
 		return -ENOMEM;
 	}
 	*ret_film = film;
@@ -30,6 +33,7 @@ void display_film_free(struct display_film *film)
 	if (!film)
 		return;
 	display_jpeg_free(film->jpeg);
+	display_vp8_unpacker_free(film->vp8);
 	display_frame_fini(&film->scratch);
 	free(film);
 }
@@ -54,11 +58,38 @@ static int scratch(struct display_film *film, int w, int h, struct display_frame
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
-static int put_frame(struct display_film *film, struct buf *out, const struct display_frame *f,
-	const struct display_rect *r, const struct display_film_kind *kind)
+void display_film_end(struct display_film *film, struct display_film_stream *vp8)
+{
+	if (vp8->packer)
+		film->streams--;
+	display_vp8_packer_free(vp8->packer);
+	*vp8 = (struct display_film_stream){0};
+}
+
+/* Is there an encoder for frames of @w x @h of @stream?  If there may be one, it is made. */
+static bool may_pack(
+	struct display_film *film, struct display_film_stream *vp8, uint16_t stream, int w, int h)
+{
+	if (!vp8 || (vp8->packer && vp8->id != stream))
+		return false;
+	if (vp8->packer && display_vp8_packer_fits(vp8->packer, w, h))
+		return true;
+	display_film_end(film, vp8);
+	if (film->streams >= DISPLAY_FILM_STREAMS || display_vp8_packer_new(w, h, &vp8->packer) < 0)
+		return false;
+	film->streams++;
+	vp8->id = stream;
+	return true;
+}
+
+static int put_frame(struct display_film *film, struct buf *out, const struct display_message *m,
+	const struct display_frame *f, const struct display_rect *r,
+	const struct display_film_kind *kind, struct display_film_stream *vp8)
 {
 	uint8_t *to;
 
+	if (kind->format == DISPLAY_VIDEO_VP8)
+		return display_vp8_pack(vp8->packer, f, r, m->video.time, kind->kbit, out);
 	if (kind->format == DISPLAY_VIDEO_MJPEG)
 		return display_jpeg_pack(film->jpeg, f, r, kind->quality, out);
 	to = buf_grow(out, display_i420_size(r->w, r->h));
@@ -68,44 +99,70 @@ static int put_frame(struct display_film *film, struct buf *out, const struct di
 	return 0;
 }
 
+/* The size of a frame of @r; false if that is too large. */
+static bool size_of(const struct display_rect *r, int shrink, struct display_rect *ret)
+{
+	*ret = (struct display_rect){
+		0, 0, (r->w + shrink - 1) / shrink, (r->h + shrink - 1) / shrink};
+	return !is_too_large(ret->w, ret->h);
+}
+
+/* What is to be sent instead, where it can't be VP8. */
+static struct display_film_kind possible(struct display_film *film, uint16_t stream,
+	const struct display_rect *r, const struct display_film_kind *kind,
+	struct display_film_stream *vp8)
+{
+	struct display_film_kind k = *kind;
+	struct display_rect all;
+
+	if (kind->format == DISPLAY_VIDEO_VP8 &&
+		(!size_of(r, kind->shrink, &all) || !may_pack(film, vp8, stream, all.w, all.h))) {
+		k.format = kind->instead;
+		k.shrink = kind->instead_shrink;
+	}
+	return k;
+}
+
 int display_film_put(struct display_film *film, struct buf *out, uint16_t stream, uint64_t us,
 	const struct display_frame *f, const struct display_rect *r,
-	const struct display_film_kind *kind)
+	const struct display_film_kind *wish, struct display_film_stream *vp8)
 {
+	const struct display_film_kind kind = possible(film, stream, r, wish, vp8);
 	struct display_message m = {.type = DISPLAY_VIDEO, .rect = *r};
-	struct display_rect all = *r;
+	struct display_rect all, from = *r;
 	struct display_frame small;
 	const size_t before = out->len;
 	size_t begin;
 	int k = 0;
 
-	if (kind->shrink > 1) {
-		all = (struct display_rect){0, 0, (r->w + kind->shrink - 1) / kind->shrink,
-			(r->h + kind->shrink - 1) / kind->shrink};
-		if (is_too_large(all.w, all.h))
-			return -EMSGSIZE;
+	if (!size_of(r, kind.shrink, &all))
+		return -EMSGSIZE;
+	if (kind.shrink > 1) {
 		k = scratch(film, all.w, all.h, &small);
 		if (k < 0)
 			return k;
-		display_shrink(&small, f, r, kind->shrink);
+		display_shrink(&small, f, r, kind.shrink);
 		f = &small;
+		from = all;
 	}
-	if (is_too_large(all.w, all.h))
-		return -EMSGSIZE;
 	m.video.stream = stream;
-	m.video.format = (uint8_t)kind->format;
+	m.video.format = (uint8_t)kind.format;
 	m.video.fw = (uint16_t)all.w;
 	m.video.fh = (uint16_t)all.h;
 	m.video.time = us;
 	begin = display_wire_begin(out, &m);
-	k = put_frame(film, out, f, &all, kind);
+	k = put_frame(film, out, &m, f, &from, &kind, vp8);
 	display_wire_end(out, begin);
 	if (k == 0 && out->failed)
 		k = -ENOMEM;
 	if (k == 0 && out->len - begin - DISPLAY_WIRE_HEAD > DISPLAY_WIRE_SERVER_MAX)
 		k = -EMSGSIZE;
-	if (k < 0)
+	if (k < 0) {
 		out->len = before;
+		/* The next frame must not need this one. */
+		if (kind.format == DISPLAY_VIDEO_VP8)
+			display_vp8_packer_restart(vp8->packer);
+	}
 	return k;
 }
 
@@ -117,6 +174,9 @@ static int draw_frame(struct display_film *film, const struct display_frame *f,
 	const int w = m->video.fw, h = m->video.fh;
 	struct display_frame part = *f;
 
+	if (m->video.format == DISPLAY_VIDEO_VP8)
+		return display_vp8_unpack(
+			film->vp8, m->video.stream, m->data.data, m->data.len, f, r);
 	if (m->video.format == DISPLAY_VIDEO_MJPEG)
 		return display_jpeg_unpack(film->jpeg, m->data.data, m->data.len, f, r) ? 0
 											: -EBADMSG;
@@ -134,7 +194,10 @@ int display_film_draw(
 	struct display_frame own;
 	int k;
 
-	if (is_too_large(all.w, all.h) || m->video.format > DISPLAY_VIDEO_MJPEG)
+	if (is_too_large(all.w, all.h) || m->video.format > DISPLAY_VIDEO_VP8)
+		return -EBADMSG;
+	/* What is kept from frame to frame is never larger than the screen. */
+	if (m->video.format == DISPLAY_VIDEO_VP8 && (all.w > m->rect.w || all.h > m->rect.h))
 		return -EBADMSG;
 	if (all.w == m->rect.w && all.h == m->rect.h)
 		return draw_frame(film, f, &m->rect, m);
@@ -145,4 +208,9 @@ int display_film_draw(
 	if (k == 0)
 		k = draw_frame(film, &own, &all, m);
 	return k < 0 ? k : display_stretch(f, &m->rect, &own);
+}
+
+void display_film_forget(struct display_film *film)
+{
+	display_vp8_unpacker_clear(film->vp8);
 }

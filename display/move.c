@@ -3,9 +3,9 @@
  * First it is guessed how far something may have moved, cheaply, then each guess is looked at
  * pixel by pixel.
  *
- * Guessing.  Scrolled text: each row of the changed box has a number that is made of the 16 rows
- * that end in it (the middle half of their columns, for at the sides there may be a scrollbar); a
- * number that is both in the picture before and after is a vote for the distance.  Windows
+ * Guessing.  Scrolled text: of some strips of the changed box (for in others there may be a scrollbar,
+ * or nothing) each row has a number that is made of the 16 rows that end in it; a number that is
+ * both in the picture before and after is a vote for the distance.  Windows
  * dragged: every pixel has a number that is made of the 32 pixels that end in it; places where
  * that number has certain bits are *points*, which are where they are because of their
  * surroundings, so they move with them.  A point after that is a point before is a vote.  To find
@@ -27,6 +27,8 @@
 
 #define CELL	     16
 #define COLUMNS	     (DISPLAY_SIZE_MAX / CELL)
+#define STRIP	     32 /* columns of rows that are compared, */
+#define STRIPS	     4	/* in so many places */
 #define WINDOW	     32 /* pixels of a point's number: it has as many bits */
 #define POINT_BITS   5	/* one of 32 pixels is a point */
 #define POINTS	     (1 << 13)
@@ -129,33 +131,29 @@ static void forget_votes(struct search *s)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-static uint32_t row_number(const uint32_t *p, int n)
+static uint32_t row_number(const uint32_t *p)
 {
 	uint64_t lane[4] = {1, 2, 3, 4}, pair;
-	int i;
 
-	for (i = 0; i + 8 <= n; i += 8)
+	for (int i = 0; i < STRIP; i += 8)
 		for (int k = 0; k < 4; k++) {
 			memcpy(&pair, p + i + 2 * k, sizeof(pair));
 			lane[k] = (lane[k] ^ pair) * 0x9e3779b97f4a7c15u;
 			lane[k] ^= lane[k] >> 29;
 		}
 	pair = lane[0] + 3 * lane[1] + 5 * lane[2] + 7 * lane[3];
-	for (; i < n; i++)
-		pair = (pair ^ p[i]) * 0x9e3779b97f4a7c15u;
 	return (uint32_t)(pair >> 32);
 }
 
-/* numbers[i] is made of the 16 rows that end in row i of the box; 0 if they are all the same. */
-static void number_rows(struct search *s, const struct display_frame *f, uint32_t *numbers)
+/* numbers[i] is made of the 16 rows of the strip that end in row i; 0 if they are all the same. */
+static void number_rows(struct search *s, const struct display_frame *f, int x, uint32_t *numbers)
 {
-	const int w = s->box.x2 - s->box.x1, h = s->box.y2 - s->box.y1;
+	const int h = s->box.y2 - s->box.y1;
 	uint32_t last = 0, number = 0;
 	int same = 0;
 
 	for (int i = 0; i < h; i++) {
-		uint32_t row = mix(row_number(
-			display_frame_at(f, s->box.x1 + w / 4, s->box.y1 + i), w - w / 2));
+		uint32_t row = mix(row_number(display_frame_at(f, x, s->box.y1 + i)));
 
 		same = row == last ? same + 1 : 0;
 		last = row;
@@ -164,15 +162,13 @@ static void number_rows(struct search *s, const struct display_frame *f, uint32_
 	}
 }
 
-/* Votes for vertical distances; returns how many rows have voted for the best. */
-static struct vote guess_scroll(struct search *s)
+static void guess_by_strip(struct search *s, int x)
 {
 	const int h = s->box.y2 - s->box.y1;
 	struct display_mover *m = s->m;
-	struct vote best;
 
-	number_rows(s, s->before, m->rows[0]);
-	number_rows(s, s->after, m->rows[1]);
+	number_rows(s, s->before, x, m->rows[0]);
+	number_rows(s, s->after, x, m->rows[1]);
 	memset(m->points, 0, sizeof(m->points));
 	for (int y = 0; y < h && y < POINTS / 2; y++) {
 		unsigned i = mix(m->rows[0][y]) % POINTS;
@@ -193,6 +189,16 @@ static struct vote guess_scroll(struct search *s)
 				same++;
 			}
 	}
+}
+
+/* Votes for vertical distances; returns how many rows have voted for the best. */
+static struct vote guess_scroll(struct search *s)
+{
+	const int w = s->box.x2 - s->box.x1, n = MIN(w / STRIP, STRIPS);
+	struct vote best;
+
+	for (int i = 0; i < n; i++)
+		guess_by_strip(s, s->box.x1 + w * i / n);
 	best = best_vote(s);
 	forget_votes(s);
 	return best;
@@ -243,6 +249,10 @@ static void points_of_row(struct search *s, const struct display_frame *f, int y
 		if (p[x] != last) {
 			last = p[x];
 			same_since = x;
+		} else if (x - same_since > WINDOW) {
+			/* The number stays as it is until another colour comes. */
+			x += display_row_run(p + x, s->box.x2 - x) - 1;
+			continue;
 		}
 		if (number >> (32 - POINT_BITS) == 0 && number && x - same_since < WINDOW &&
 			x - s->box.x1 >= WINDOW)

@@ -28,6 +28,7 @@
 
 #include "base/base.h"
 #include "display/classify.h"
+#include "display/codec/stream.h"
 #include "display/film.h"
 #include "display/reel.h"
 #include "display/scale.h"
@@ -61,6 +62,7 @@ struct display_peer {
 	struct display_scale *scale; /* or NULL */
 	struct display_pace pace;
 	struct display_reel reel;
+	struct display_film_stream vp8;
 	uint32_t seen[DISPLAY_SLOTS];
 	bool said_hello, joined, controls, audio;
 	bool blocked;  /* the socket is full */
@@ -177,13 +179,15 @@ static int take_hello(struct display_peer *p, const struct display_message *m)
 	}
 	p->said_hello = true;
 	p->codecs.mask = (h->codecs & ((1u << DISPLAY_CODECS) - 1)) | 1u << DISPLAY_CODEC_NONE;
+	if (p->codecs.mask >> DISPLAY_CODEC_LEFT_STREAM)
+		r = display_stream_new(&p->codecs.stream);
 	p->codecs.quality = (int)MIN(h->quality, 100u);
 	p->max_width = (int)MIN(h->max_width, (uint32_t)DISPLAY_SIZE_MAX);
 	p->max_height = (int)MIN(h->max_height, (uint32_t)DISPLAY_SIZE_MAX);
 	p->controls = !h->view_only;
 	p->audio = h->audio;
 	display_reel_init(&p->reel, h->video, p->codecs.quality);
-	if (p->world->frame)
+	if (r == 0 && p->world->frame)
 		r = welcome(p);
 	pb__display_hello__free_unpacked(h, NULL);
 	return r;
@@ -336,7 +340,7 @@ static void put_serial(struct display_peer *p, enum display_type type)
 static int put_command(struct display_peer *p)
 {
 	size_t room = display_pace_room(&p->pace), before = p->out.len, size;
-	struct display_command c;
+	struct display_command c, as;
 	enum display_queue_result q;
 	int r;
 
@@ -345,11 +349,14 @@ static int put_command(struct display_peer *p)
 	q = display_queue_next(p->queue, MIN(room, CHUNK), p->spare, &c);
 	if (q == DISPLAY_QUEUE_NONE)
 		return 0;
-	if (q == DISPLAY_QUEUE_REFRESH)
+	as = c;
+	if (q == DISPLAY_QUEUE_REFRESH) {
+		as.hint = DISPLAY_SMOOTH; /* or it would not have been lossy */
 		r = display_command_put_exact(
-			p->world->encoder, &p->out, &c, frame_of(p), &p->codecs);
-	else
+			p->world->encoder, &p->out, &as, frame_of(p), &p->codecs);
+	} else {
 		r = display_command_put(p->world->encoder, &p->out, &c, frame_of(p), &p->codecs);
+	}
 	if (r < 0)
 		return r;
 	size = p->out.len - before;
@@ -378,7 +385,8 @@ static int put_film(struct display_peer *p)
 		(p->reel.owed && !display_queue_empty(p->queue)))
 		return 0;
 	kind = display_reel_kind(&p->reel, f);
-	r = display_film_put(p->world->film, &p->out, f->id, f->us, frame_of(p), &f->rect, &kind);
+	r = display_film_put(
+		p->world->film, &p->out, f->id, f->us, frame_of(p), &f->rect, &kind, &p->vp8);
 	if (r < 0 && r != -EMSGSIZE)
 		return r;
 	size = p->out.len - before;
@@ -555,7 +563,9 @@ void display_peer_free(struct display_peer *p)
 	close_fd(p->fd);
 	buf_fini(&p->in);
 	buf_fini(&p->out);
+	display_stream_free(p->codecs.stream);
 	display_queue_destroy(p->queue);
+	display_film_end(p->world->film, &p->vp8);
 	pixman_region32_fini(&p->wishes);
 	display_scale_free(p->scale);
 	free(p);
@@ -584,6 +594,7 @@ void display_peer_resized(struct display_peer *p)
 			display_peer_finish(p);
 		display_queue_resize(p->queue, frame_of(p)->width, frame_of(p)->height);
 		display_reel_clear(&p->reel);
+		display_film_end(p->world->film, &p->vp8);
 		pixman_region32_clear(&p->wishes);
 	} else if (p->said_hello && !p->finishes && welcome(p) < 0) {
 		display_peer_finish(p);
@@ -674,6 +685,8 @@ void display_peer_films(struct display_peer *p)
 	pixman_region32_init(&held);
 	pixman_region32_init(&open);
 	display_reel_follow(&p->reel, films, rects, &held, &open);
+	if (!display_reel_has(&p->reel, p->vp8.id))
+		display_film_end(p->world->film, &p->vp8);
 	display_queue_hold(p->queue, &held);
 	put_area(p, &open);
 	pixman_region32_fini(&held);

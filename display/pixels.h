@@ -38,6 +38,24 @@ static inline uint32_t *display_frame_at(const struct display_frame *f, int x, i
 	return f->pixels + (size_t)y * (size_t)f->stride + x;
 }
 
+/* How many of @n pixels (> 0) are as the first one, from there on. */
+static inline int display_row_run(const uint32_t *p, int n)
+{
+	int i = 1;
+
+	for (; i + 8 <= n; i += 8) {
+		uint32_t d = 0;
+
+		for (int k = 0; k < 8; k++)
+			d |= p[i + k] ^ p[0];
+		if (d)
+			break;
+	}
+	while (i < n && p[i] == p[0])
+		i++;
+	return i;
+}
+
 /* True if every pixel's colour is the same; frames of different sizes are not. */
 bool display_frame_same(const struct display_frame *a, const struct display_frame *b);
 /* Copies the colours of @r, which lies in both, with upper bytes of 0.  They may be the same. */

@@ -2,9 +2,10 @@
 /*
  * A frame that is larger than what may be on its way to the viewer delays everything behind it by
  * more than the line's time.  When that makes frames be left out, after STRIKES of those in a row
- * the next level is taken.  Back it goes when a better frame would fit, for CALM frames; and when
- * none was left out for longer, for what may be on its way does not grow while it isn't made use
- * of.  Each time that was too early it waits twice as long.
+ * the next level is taken: behind JPEG, which costs the server and the viewer least, VP8, if the
+ * viewer takes it, else smaller JPEGs.  Back it goes when a better frame would fit, for CALM
+ * frames; and when none was left out for longer, for what may be on its way does not grow while it
+ * isn't made use of.  Each time that was too early it waits twice as long.
  */
 #include "display/reel.h"
 
@@ -20,20 +21,27 @@
 #define PIXELS	      (2 << 20) /* of a frame that is sent, at most */
 #define QUALITY	      80	/* more is not seen in what moves */
 #define QUALITY_LOW   50
+#define ALONE	      (1u << DISPLAY_VIDEO_I420 | 1u << DISPLAY_VIDEO_MJPEG)
+#define BITS	      36 /* of VP8 in a hundred pixels, where there is no JPEG */
+#define FRAMES	      24 /* a second, for which that is meant */
+#define KBIT_LEAST    64
 #define WHOLE	      100 /* a quality that wants no JPEG where the line has room for that */
 
 static const struct level {
 	int shrink;
 	bool whole, low;
-} levels[] = {{1, true, false}, {1, false, false}, {2, false, false}, {2, false, true},
-	{4, false, false}, {4, false, true}, {8, false, true}};
+	int vp8_shrink, vp8_bits; /* in a hundred pixels; 0: no VP8 where there may be JPEG */
+} levels[] = {{1, true, false, 1, 0}, {1, false, false, 1, 0}, {2, false, false, 1, 36},
+	{2, false, true, 1, 16}, {4, false, false, 2, 28}, {4, false, true, 2, 14},
+	{8, false, true, 4, 24}};
 
 void display_reel_init(struct display_reel *r, unsigned formats, int quality)
 {
 	*r = (struct display_reel){0};
 	if (quality <= 0)
 		return;
-	r->formats = formats & DISPLAY_FILM_FORMATS;
+	if (formats & ALONE)
+		r->formats = formats & DISPLAY_FILM_FORMATS;
 	r->quality = MIN(quality, QUALITY);
 	r->best = quality == WHOLE ? 0 : 1;
 }
@@ -47,6 +55,14 @@ bool display_reel_plays(const struct display_reel *r)
 {
 	for (int i = 0; i < DISPLAY_VIDEO_FILMS; i++)
 		if (r->films[i].id)
+			return true;
+	return false;
+}
+
+bool display_reel_has(const struct display_reel *r, uint16_t id)
+{
+	for (int i = 0; i < DISPLAY_VIDEO_FILMS; i++)
+		if (id && r->films[i].id == id)
 			return true;
 	return false;
 }
@@ -106,19 +122,43 @@ struct display_reel_film *display_reel_next(struct display_reel *r)
 	return NULL;
 }
 
+/* The least power of two by which the frame of @f has few enough pixels. */
+static int shrink_at_least(const struct display_reel_film *f, int shrink)
+{
+	while (display_rect_area(&f->rect) / shrink / shrink > PIXELS)
+		shrink *= 2;
+	return shrink;
+}
+
+static bool takes(const struct display_reel *r, enum display_video_format format)
+{
+	return r->formats & 1u << format;
+}
+
 static struct display_film_kind kind_at(
 	const struct display_reel *r, const struct display_reel_film *f, unsigned level)
 {
 	const struct level *l = &levels[level];
 	struct display_film_kind kind = {DISPLAY_VIDEO_MJPEG, r->quality, l->shrink};
+	const bool whole = l->whole && takes(r, DISPLAY_VIDEO_I420);
+	int bits = l->vp8_bits;
 
-	if (!(r->formats & 1u << DISPLAY_VIDEO_MJPEG) ||
-		(l->whole && r->formats & 1u << DISPLAY_VIDEO_I420))
+	if (!takes(r, DISPLAY_VIDEO_MJPEG) || whole)
 		kind.format = DISPLAY_VIDEO_I420;
 	if (l->low)
 		kind.quality = MIN(kind.quality, QUALITY_LOW);
-	while (display_rect_area(&f->rect) / kind.shrink / kind.shrink > PIXELS)
-		kind.shrink *= 2;
+	kind.shrink = shrink_at_least(f, kind.shrink);
+	if (!bits && !takes(r, DISPLAY_VIDEO_MJPEG) && !whole)
+		bits = BITS;
+	if (!bits || !takes(r, DISPLAY_VIDEO_VP8))
+		return kind;
+	kind.instead = kind.format;
+	kind.instead_shrink = kind.shrink;
+	kind.format = DISPLAY_VIDEO_VP8;
+	kind.shrink = shrink_at_least(f, l->vp8_shrink);
+	kind.kbit = (int)(display_rect_area(&f->rect) / kind.shrink / kind.shrink * bits *
+			  r->quality / QUALITY * FRAMES / 100 / 1000);
+	kind.kbit = MAX(kind.kbit, KBIT_LEAST);
 	return kind;
 }
 

@@ -35,12 +35,17 @@ struct display_reel {
 	uint64_t owed; /* bytes of other things that come before the next frame, if any wait */
 };
 
-/* A viewer takes these formats at this quality (0: none). */
+/*
+ * A viewer takes these formats at this quality (0: none).  VP8 is for those alone that take another
+ * one as well, for there may be no encoder left.
+ */
 void display_reel_init(struct display_reel *r, unsigned formats, int quality);
 /* Are films shown at all? */
 bool display_reel_shows(const struct display_reel *r);
 /* Does it show one now? */
 bool display_reel_plays(const struct display_reel *r);
+/* Is it showing this one? */
+bool display_reel_has(const struct display_reel *r, uint16_t id);
 /* The viewer's picture is a new one: nothing plays. */
 void display_reel_clear(struct display_reel *r);
 

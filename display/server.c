@@ -76,7 +76,7 @@ struct display_server {
 	uint64_t last_ns, took_ns; /* of the last update */
 	uint64_t input_ns;
 	struct display_rect caret; /* w of 0: unknown */
-	int want_w, want_h;
+	int want_w, want_h, want_scale; /* 0: nothing is wished for */
 	int files; /* the session's own, O_PATH; -1: not shared */
 };
 
@@ -427,8 +427,12 @@ static void take_resize(struct display_server *s, const struct display_message *
 {
 	const struct timeval t = {0, RESIZE_MS * 1000};
 
-	s->want_w = MIN(m->size.w, DISPLAY_SIZE_MAX);
-	s->want_h = MIN(m->size.h, DISPLAY_SIZE_MAX);
+	if (m->type == DISPLAY_SCALE_IN) {
+		s->want_scale = m->percent;
+	} else {
+		s->want_w = MIN(m->size.w, DISPLAY_SIZE_MAX);
+		s->want_h = MIN(m->size.h, DISPLAY_SIZE_MAX);
+	}
 	event_add(s->resize, &t);
 }
 
@@ -436,8 +440,11 @@ static void on_resize_timer(evutil_socket_t fd, short what, void *arg)
 {
 	struct display_server *s = arg;
 
-	if (s->attached)
+	if (s->attached && s->want_w)
 		s->source->ops->resize(s->source, s->want_w, s->want_h);
+	if (s->attached && s->want_scale && s->source->ops->scale)
+		s->source->ops->scale(s->source, s->want_scale);
+	s->want_w = s->want_scale = 0;
 }
 
 static void take_file(struct display_server *s, struct viewer *v, const struct display_message *m)
@@ -478,6 +485,7 @@ static void on_message(void *arg, struct display_peer *p, const struct display_m
 		take_clipboard(s, v, m);
 		break;
 	case DISPLAY_RESIZE_IN:
+	case DISPLAY_SCALE_IN:
 		take_resize(s, m);
 		break;
 	default:

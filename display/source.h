@@ -76,6 +76,8 @@ struct display_source_ops {
 	void (*clipboard)(struct display_source *s, const char *text, size_t len);
 	/* A viewer wants another size; resized follows if it is done, at once or later. */
 	void (*resize)(struct display_source *s, int width, int height);
+	/* A viewer's screen wants things drawn at so many per cent of the usual size. May be NULL. */
+	void (*scale)(struct display_source *s, int percent);
 	/*
 	 * Before a freeze that ends in an image: closes what leads into the session and keeps its
 	 * picture.  take_up is the other way, and is called also when the X server was another one.

@@ -8,12 +8,16 @@
 #include <cmocka.h>
 
 #include "base/base.h"
+#include "display/codec/stream.h"
 #include "display/command.h"
 #include "display/decode.h"
 #include "display/test_scene.h"
 
 #define WIDTH  200
 #define HEIGHT 120
+#define SINGLE (DISPLAY_DECODER_CODECS & ((1u << DISPLAY_CODEC_LEFT_STREAM) - 1)) /* no streams */
+/* No palettes of their own in streams. */
+#define INDICES (DISPLAY_DECODER_CODECS & ~(1u << DISPLAY_CODEC_PALETTE_STREAM))
 
 static const struct display_rect whole = {0, 0, WIDTH, HEIGHT};
 
@@ -21,21 +25,33 @@ struct world {
 	struct scene scene;
 	struct display_encoder *encoder;
 	struct display_decoder *decoder;
+	struct display_stream *stream;
 	struct buf out;
 	struct display_message m; /* what was put last */
 };
 
+/* A decoder and a stream that have had nothing yet. */
+static int begin(struct world *w)
+{
+	const struct display_message resize = {.type = DISPLAY_RESIZE, .size = {WIDTH, HEIGHT}};
+
+	display_decoder_free(w->decoder);
+	display_stream_free(w->stream);
+	if (display_stream_new(&w->stream) < 0 || display_decoder_new(NULL, NULL, &w->decoder) < 0)
+		return -1;
+	buf_clear(&w->out);
+	display_wire_put(&w->out, &resize);
+	return display_decoder_feed(w->decoder, w->out.data, w->out.len, NULL);
+}
+
 static int setup(void **state)
 {
 	struct world *w = calloc(1, sizeof(*w));
-	const struct display_message resize = {.type = DISPLAY_RESIZE, .size = {WIDTH, HEIGHT}};
 
 	*state = w;
-	if (scene_init(&w->scene, WIDTH, HEIGHT, 11) < 0 || display_encoder_new(&w->encoder) < 0 ||
-		display_decoder_new(NULL, NULL, &w->decoder) < 0)
+	if (scene_init(&w->scene, WIDTH, HEIGHT, 11) < 0 || display_encoder_new(&w->encoder) < 0)
 		return -1;
-	display_wire_put(&w->out, &resize);
-	return display_decoder_feed(w->decoder, w->out.data, w->out.len, NULL);
+	return begin(w);
 }
 
 static int teardown(void **state)
@@ -44,6 +60,7 @@ static int teardown(void **state)
 
 	scene_fini(&w->scene);
 	display_encoder_free(w->encoder);
+	display_stream_free(w->stream);
 	display_decoder_free(w->decoder);
 	buf_fini(&w->out);
 	free(w);
@@ -53,7 +70,7 @@ static int teardown(void **state)
 /* Puts and draws it; returns what put does. */
 static int put(struct world *w, const struct display_command *c, uint32_t mask, int quality)
 {
-	const struct display_codecs to = {.mask = mask, .quality = quality};
+	const struct display_codecs to = {.mask = mask, .quality = quality, .stream = w->stream};
 	struct err e = {0};
 	size_t used;
 	int r;
@@ -93,15 +110,46 @@ static void test_codecs(void **state)
 	assert_codec(w, DISPLAY_PLAIN, 0, DISPLAY_CODEC_NONE);
 	for (int codec = 0; codec <= DISPLAY_CODEC_LEFT_ZSTD; codec++)
 		assert_codec(w, DISPLAY_PLAIN, 1u << codec, (enum display_codec)codec);
-	for (int codec = DISPLAY_CODEC_PALETTE; codec < DISPLAY_CODECS; codec++)
+	for (int codec = DISPLAY_CODEC_PALETTE; codec <= DISPLAY_CODEC_LEFT_STREAM; codec++)
 		assert_codec(w, DISPLAY_FEW_COLOURS, 1u << codec, (enum display_codec)codec);
-	assert_codec(w, DISPLAY_FEW_COLOURS, DISPLAY_DECODER_CODECS, DISPLAY_CODEC_PALETTE_ZSTD);
+	assert_codec(w, DISPLAY_FEW_COLOURS, SINGLE, DISPLAY_CODEC_PALETTE_ZSTD);
+	assert_codec(w, DISPLAY_FEW_COLOURS, DISPLAY_DECODER_CODECS, DISPLAY_CODEC_PALETTE_STREAM);
+	assert_codec(w, DISPLAY_FEW_COLOURS, INDICES, DISPLAY_CODEC_INDEX_STREAM);
 	scene_picture(&w->scene, &whole);
-	assert_codec(w, DISPLAY_FEW_COLOURS, DISPLAY_DECODER_CODECS, DISPLAY_CODEC_LEFT_ZSTD);
+	assert_codec(w, DISPLAY_FEW_COLOURS, SINGLE, DISPLAY_CODEC_LEFT_ZSTD);
+	assert_codec(w, DISPLAY_FEW_COLOURS, DISPLAY_DECODER_CODECS, DISPLAY_CODEC_LEFT_STREAM);
 	assert_codec(w, DISPLAY_SMOOTH, DISPLAY_DECODER_CODECS, DISPLAY_CODEC_LEFT_ZSTD);
 	for (int i = 0; i < WIDTH * HEIGHT; i++)
 		w->scene.screen.pixels[i] = (uint32_t)(scene_random(&w->scene, 1 << 24));
-	assert_codec(w, DISPLAY_PLAIN, DISPLAY_DECODER_CODECS, DISPLAY_CODEC_NONE);
+	assert_codec(w, DISPLAY_PLAIN, SINGLE, DISPLAY_CODEC_NONE);
+}
+
+/* What was sent before makes it shorter, and colours keep their places. */
+static void test_stream(void **state)
+{
+	const struct display_command c = {.type = DISPLAY_RAW, .rect = whole};
+	struct world *w = *state;
+	size_t first, again;
+
+	scene_text(&w->scene, &whole, true);
+	put(w, &c, INDICES, 0);
+	assert_int_equal(w->m.codec, DISPLAY_CODEC_INDEX_STREAM);
+	first = w->out.len;
+	put(w, &c, INDICES, 0);
+	again = w->out.len;
+	assert_true(again < first / 10);
+	assert_true(is_right(w));
+	/* Too many colours for a palette, for a while, and then it begins anew. */
+	scene_picture(&w->scene, &whole);
+	assert_codec(w, DISPLAY_PLAIN, INDICES, DISPLAY_CODEC_LEFT_STREAM);
+	scene_text(&w->scene, &whole, true);
+	for (int i = 0; i < 8; i++) {
+		put(w, &c, INDICES, 0);
+		assert_true(is_right(w));
+	}
+	assert_int_equal(w->m.codec, DISPLAY_CODEC_INDEX_STREAM);
+	scene_text(&w->scene, &whole, false);
+	assert_codec(w, DISPLAY_PLAIN, DISPLAY_DECODER_CODECS, DISPLAY_CODEC_PALETTE_STREAM);
 }
 
 static void test_jpeg(void **state)
@@ -211,6 +259,8 @@ static void test_data(void **state)
 							: DISPLAY_PLAIN;
 		if (c.hint == DISPLAY_SMOOTH)
 			scene_picture(&w->scene, &whole);
+		/* A piece is drawn by whoever has had those before it: none. */
+		assert_int_equal(begin(w), 0);
 		put(w, &c, 1u << codec, 75);
 		m = w->m;
 		assert_int_equal(draw(&m), 0);
@@ -242,6 +292,9 @@ static void test_refused(void **state)
 		{.type = DISPLAY_RAW, .rect = {0, 0, 1, 1}, .codec = DISPLAY_CODECS},
 		{.type = DISPLAY_RAW, .rect = {0, 0, 1, 1}, .codec = 5, .data = {one, 6}},
 		{.type = DISPLAY_RAW, .rect = {0, 0, 4, 1}, .codec = 5, .data = {three, 14}},
+		{.type = DISPLAY_RAW, .rect = {0, 0, 4, 1}, .codec = 8, .data = {three, 14}},
+		{.type = DISPLAY_RAW, .rect = {0, 0, 4, 1}, .codec = 10, .data = {three, 14}},
+		{.type = DISPLAY_RAW, .rect = {0, 0, 4, 1}, .codec = 10, .data = {one, 6}},
 		{.type = DISPLAY_RESIZE, .size = {DISPLAY_SIZE_MAX + 1, 1}},
 		{.type = DISPLAY_WELCOME, .data = {one, 3}},
 		{.type = DISPLAY_WELCOME},
@@ -256,6 +309,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_codecs, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_stream, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_jpeg, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stale, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_short, setup, teardown),

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/base.h"
+#include "display/codec/stream.h"
 #include "display/display.h"
 #include "display/test_scene.h"
 #include "proto/display.pb-c.h"
@@ -59,6 +60,7 @@ static void begin(struct world *w, int width, int height, uint64_t seed)
 	assert_int_equal(scene_init(&w->scene, width, height, seed), 0);
 	assert_int_equal(display_update_new(width, height, &w->update), 0);
 	assert_int_equal(display_encoder_new(&w->encoder), 0);
+	assert_int_equal(display_stream_new(&w->codecs.stream), 0);
 	assert_int_equal(display_decoder_new(NULL, NULL, &w->decoder), 0);
 	w->codecs.mask = (uint32_t)scene_random(&w->scene, 1 << DISPLAY_CODECS);
 	put_welcome(&out, width, height);
@@ -70,6 +72,7 @@ static void end(struct world *w)
 	scene_fini(&w->scene);
 	display_update_free(w->update);
 	display_encoder_free(w->encoder);
+	display_stream_free(w->codecs.stream);
 	display_decoder_free(w->decoder);
 }
 

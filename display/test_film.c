@@ -16,6 +16,7 @@
 #include "base/base.h"
 #include "display/codec/i420.h"
 #include "display/codec/stretch.h"
+#include "display/codec/vp8.h"
 #include "display/decode.h"
 #include "display/film.h"
 #include "display/test_scene.h"
@@ -275,7 +276,7 @@ static void test_there_and_back(void **state)
 		_cleanup_buf_ struct buf out = BUF_INIT;
 
 		assert_int_equal(
-			display_film_put(film, &out, 3, 123456789012, &f, &r, &kinds[i]), 0);
+			display_film_put(film, &out, 3, 123456789012, &f, &r, &kinds[i], NULL), 0);
 		assert_int_equal(display_decoder_feed(d, out.data, out.len, NULL), 0);
 		assert_int_equal(got.changed, 1);
 		assert_int_equal(got.last.video.stream, 3);
@@ -339,7 +340,7 @@ static void test_other_sizes(void **state)
 	assert_int_equal(display_film_new(&film), 0);
 	assert_int_equal(display_frame_init(&f, SIDE, SIDE), 0);
 	smooth(&f);
-	assert_int_equal(display_film_put(film, &out, 0, 0, &f, &r, &kind), 0);
+	assert_int_equal(display_film_put(film, &out, 0, 0, &f, &r, &kind, NULL), 0);
 	assert_int_equal(display_wire_take(out.data, out.len, true, &m, &used, NULL), 1);
 	m.video.fw--;
 	display_wire_put(&other, &m);
@@ -357,6 +358,261 @@ static void test_other_sizes(void **state)
 	display_frame_fini(&f);
 }
 
+/* ---- VP8 ------------------------------------------------------------------------------------- */
+
+static const struct display_film_kind vp8 = {.format = DISPLAY_VIDEO_VP8,
+	.shrink = 1,
+	.kbit = 2000,
+	.instead = DISPLAY_VIDEO_MJPEG,
+	.instead_shrink = 2,
+	.quality = 80};
+
+/* The picture moves by a little. */
+static void step(const struct display_frame *f, int n)
+{
+	smooth(f);
+	for (int y = 0; y < 16; y++)
+		for (int x = 0; x < 16; x++)
+			*display_frame_at(f, 10 + 2 * n + x, 20 + n + y) =
+				(uint32_t)(x * 8 + 60) << 16 | (uint32_t)(y * 8 + 60) << 8 | 80;
+}
+
+static double mean_distance(
+	const struct display_frame *a, const struct display_frame *b, const struct display_rect *r)
+{
+	double sum = 0;
+
+	for (int y = r->y; y < r->y + r->h; y++)
+		for (int x = r->x; x < r->x + r->w; x++)
+			sum += distance(*display_frame_at(a, x, y), *display_frame_at(b, x, y));
+	return sum / (double)display_rect_area(r);
+}
+
+#define FRAMES 6
+
+/* Messages of a film's first frames. */
+static void make_vp8(struct buf *out, const struct display_rect *r)
+{
+	struct display_film_stream stream = {0};
+	struct display_film *film;
+	struct display_frame f;
+
+	assert_int_equal(display_film_new(&film), 0);
+	assert_int_equal(display_frame_init(&f, SIDE, SIDE), 0);
+	for (int i = 0; i < FRAMES; i++) {
+		step(&f, i);
+		assert_int_equal(display_film_put(film, &out[i], 3, (uint64_t)i * 40000, &f, r,
+					 &vp8, &stream),
+			0);
+	}
+	display_film_end(film, &stream);
+	assert_null(stream.packer);
+	display_film_free(film);
+	display_frame_fini(&f);
+}
+
+static struct display_message message_of(const struct buf *b)
+{
+	struct display_message m;
+	size_t used;
+
+	assert_int_equal(display_wire_take(b->data, b->len, true, &m, &used, NULL), 1);
+	assert_int_equal(used, b->len);
+	return m;
+}
+
+static int feed(struct display_decoder *d, const struct display_message *m)
+{
+	_cleanup_buf_ struct buf b = BUF_INIT;
+
+	display_wire_put(&b, m);
+	return display_decoder_feed(d, b.data, b.len, NULL);
+}
+
+/* Sides that are odd; each frame is like its picture, and only the first stands alone. */
+static void test_vp8(void **state)
+{
+	const struct display_rect r = {3, 5, 51, 47};
+	struct buf out[FRAMES] = {0};
+	struct display_vp8_head head;
+	struct display_decoder *d;
+	struct display_frame f;
+	struct decoded got;
+
+	make_vp8(out, &r);
+	d = decoder(&got);
+	assert_int_equal(display_frame_init(&f, SIDE, SIDE), 0);
+	for (int i = 0; i < FRAMES; i++) {
+		const struct display_message m = message_of(&out[i]);
+
+		assert_int_equal(m.video.format, DISPLAY_VIDEO_VP8);
+		assert_true(display_vp8_look(m.data.data, m.data.len, &head));
+		assert_int_equal(head.key, i == 0);
+		assert_int_equal(head.w, i ? 0 : r.w);
+		assert_int_equal(head.h, i ? 0 : r.h);
+		assert_int_equal(feed(d, &m), 0);
+		step(&f, i);
+		assert_true(mean_distance(display_decoder_frame(d), &f, &r) < 6);
+		assert_int_equal(*display_frame_at(display_decoder_frame(d), 2, 20), 0);
+		assert_int_equal(*display_frame_at(display_decoder_frame(d), 3 + 51, 20), 0);
+		assert_int_equal(*display_frame_at(display_decoder_frame(d), 20, 5 + 47), 0);
+	}
+	assert_true(message_of(&out[1]).data.len < message_of(&out[0]).data.len);
+	display_decoder_free(d);
+	display_frame_fini(&f);
+	for (int i = 0; i < FRAMES; i++)
+		buf_fini(&out[i]);
+}
+
+/* Frames that need others than came, and heads that promise what is not there. */
+static void test_vp8_alone(void **state)
+{
+	const struct display_rect r = {0, 0, 48, 48};
+	const struct {
+		size_t at;
+		uint8_t value;
+	} bad[] = {{0, 0x12} /* profile 1 */, {0, 0x00} /* not shown */, {3, 0}, {6, 49}, {7, 0x40},
+		{8, 47}, {9, 0x3f}};
+	struct buf out[FRAMES] = {0};
+	struct display_message m;
+	struct display_decoder *d;
+	struct decoded got;
+
+	make_vp8(out, &r);
+	m = message_of(&out[1]);
+	d = decoder(&got);
+	assert_int_equal(feed(d, &m), -EBADMSG); /* nothing before it */
+	display_decoder_free(d);
+	for (int i = 0; i < 3; i++) {
+		const struct display_message resize = {
+			.type = DISPLAY_RESIZE, .size = {SIDE, SIDE}};
+
+		d = decoder(&got);
+		m = message_of(&out[0]);
+		assert_int_equal(feed(d, &m), 0);
+		m = message_of(&out[1]);
+		if (i == 0)
+			m.video.stream++;
+		else if (i == 1)
+			m.video.fw = (uint16_t)--m.rect.w;
+		else
+			assert_int_equal(feed(d, &resize), 0);
+		assert_int_equal(feed(d, &m), -EBADMSG);
+		display_decoder_free(d);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		struct display_vp8_head head;
+		uint8_t *bytes;
+
+		m = message_of(&out[0]);
+		bytes = (uint8_t *)m.data.data; /* in out[0], which is ours */
+		const uint8_t was = bytes[bad[i].at];
+
+		bytes[bad[i].at] = bad[i].at ? bad[i].value : (was & 0xe1) | bad[i].value;
+		if (bad[i].at == 0 && bad[i].value == 0)
+			bytes[0] &= 0xef;
+		assert_int_equal(display_vp8_look(m.data.data, m.data.len, &head),
+			bad[i].at == 6 || bad[i].at == 8 || bad[i].at == 9);
+		d = decoder(&got);
+		assert_int_equal(feed(d, &m), -EBADMSG);
+		assert_int_equal(got.changed, 0);
+		display_decoder_free(d);
+		bytes[bad[i].at] = was;
+	}
+	/* Larger than it is shown: nobody needs that. */
+	m = message_of(&out[0]);
+	m.rect.w--;
+	d = decoder(&got);
+	assert_int_equal(feed(d, &m), -EBADMSG);
+	display_decoder_free(d);
+	for (int i = 0; i < FRAMES; i++)
+		buf_fini(&out[i]);
+}
+
+/* Anything in a frame: it is drawn somehow, or refused. */
+static void test_vp8_garbage(void **state)
+{
+	const struct display_rect r = {0, 0, 48, 48};
+	struct buf out[FRAMES] = {0};
+	unsigned seed = 7, drawn = 0, refused = 0;
+
+	make_vp8(out, &r);
+	for (int i = 0; i < 400; i++) {
+		struct decoded got;
+		struct display_decoder *d = decoder(&got);
+		const int which = i % FRAMES;
+
+		for (int k = 0; k <= which; k++) {
+			struct display_message m = message_of(&out[k]);
+			uint8_t bytes[8192];
+			int was;
+
+			assert_true(m.data.len <= sizeof(bytes));
+			memcpy(bytes, m.data.data, m.data.len);
+			m.data.data = bytes;
+			for (int j = 0; k == which && j < 3; j++) {
+				seed = seed * 1664525 + 1013904223;
+				bytes[(seed >> 8) % m.data.len] ^=
+					(uint8_t)(1u << (seed >> 28 & 7));
+			}
+			if (k == which && i % 7 == 0)
+				m.data.len = seed % m.data.len;
+			was = feed(d, &m);
+			assert_true(was == 0 || (k == which && was == -EBADMSG));
+			drawn += k == which && was == 0;
+			refused += was != 0;
+		}
+		display_decoder_free(d);
+	}
+	assert_true(drawn > 0 && refused > 0);
+	for (int i = 0; i < FRAMES; i++)
+		buf_fini(&out[i]);
+}
+
+/* No more encoders than there may be, and one film each; a new size begins anew. */
+static void test_vp8_streams(void **state)
+{
+	const struct display_rect r = {0, 0, 48, 48}, other = {0, 0, 40, 48};
+	struct display_film_stream streams[DISPLAY_FILM_STREAMS + 1] = {{0}};
+	struct display_vp8_head head;
+	struct display_film *film;
+	struct display_frame f;
+
+	assert_int_equal(display_film_new(&film), 0);
+	assert_int_equal(display_frame_init(&f, SIDE, SIDE), 0);
+	for (int i = 0; i < 2 * DISPLAY_FILM_STREAMS + 2; i++) {
+		const int viewer = i % (DISPLAY_FILM_STREAMS + 1);
+		const bool full = viewer == DISPLAY_FILM_STREAMS;
+		_cleanup_buf_ struct buf out = BUF_INIT;
+		struct display_message m;
+
+		assert_int_equal(
+			display_film_put(film, &out, 1, 0, &f, &r, &vp8, &streams[viewer]), 0);
+		m = message_of(&out);
+		assert_int_equal(m.video.format, full ? DISPLAY_VIDEO_MJPEG : DISPLAY_VIDEO_VP8);
+		assert_int_equal(m.video.fw, full ? r.w / 2 : r.w);
+	}
+	for (int i = 0; i < 3; i++) {
+		/* another film; another size of the first one; the first one as it was */
+		static const enum display_video_format formats[] = {
+			DISPLAY_VIDEO_MJPEG, DISPLAY_VIDEO_VP8, DISPLAY_VIDEO_VP8};
+		_cleanup_buf_ struct buf out = BUF_INIT;
+		struct display_message m;
+
+		assert_int_equal(display_film_put(film, &out, i ? 1 : 2, 0, &f,
+					 i == 2 ? &r : &other, &vp8, &streams[0]),
+			0);
+		m = message_of(&out);
+		assert_int_equal(m.video.format, formats[i]);
+		if (i)
+			assert_true(display_vp8_look(m.data.data, m.data.len, &head) && head.key);
+	}
+	for (int i = 0; i <= DISPLAY_FILM_STREAMS; i++)
+		display_film_end(film, &streams[i]);
+	display_film_free(film);
+	display_frame_fini(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -367,6 +623,10 @@ int main(void)
 		cmocka_unit_test(test_there_and_back),
 		cmocka_unit_test(test_malformed),
 		cmocka_unit_test(test_other_sizes),
+		cmocka_unit_test(test_vp8),
+		cmocka_unit_test(test_vp8_alone),
+		cmocka_unit_test(test_vp8_garbage),
+		cmocka_unit_test(test_vp8_streams),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
  * picture when a film rests.
  */
 #include <event2/event.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -23,12 +24,13 @@
 #define WIDTH  320
 #define HEIGHT 240
 #define BOTH   (1u << DISPLAY_VIDEO_I420 | 1u << DISPLAY_VIDEO_MJPEG)
+#define VP8    (1u << DISPLAY_VIDEO_VP8)
 
 struct client {
 	int fd;
 	struct display_decoder *decoder;
 	uint32_t serial, answered;
-	unsigned frames[2], other; /* by format; outside of `film` */
+	unsigned frames[3], other; /* by format; outside of `film` */
 	unsigned updated;
 	unsigned offered; /* in WELCOME */
 	int small;	  /* pixels of the smallest frame */
@@ -93,7 +95,7 @@ static void on_message(void *ctx, const struct display_message *m)
 	}
 	if (m->type != DISPLAY_VIDEO)
 		return;
-	assert_true(m->video.format <= DISPLAY_VIDEO_MJPEG);
+	assert_true(m->video.format <= DISPLAY_VIDEO_VP8);
 	c->frames[m->video.format]++;
 	c->film = m->rect;
 	if (!c->small || m->video.fw * m->video.fh < c->small)
@@ -218,7 +220,7 @@ static void test_formats(void **state)
 	struct world w;
 
 	world_init(&w);
-	connect_client(&w, &c[MJPEG], BOTH | 1u << DISPLAY_VIDEO_VP8, 70, 0);
+	connect_client(&w, &c[MJPEG], BOTH | 1u << 3, 70, 0);
 	connect_client(&w, &c[I420], 1u << DISPLAY_VIDEO_I420, 70, 0);
 	connect_client(&w, &c[EXACT], BOTH, 0, 0);
 	connect_client(&w, &c[NONE], 0, 70, 0);
@@ -241,6 +243,71 @@ static void test_formats(void **state)
 	connect_client(&w, &c[EXACT], BOTH, 50, 0);
 	PLAY_UNTIL(&w, c, N, &place, c[EXACT].frames[1] > 5);
 	for (int i = 0; i < SMALL; i++)
+		settle(&w, &c[i]);
+	for (int i = 0; i < N; i++)
+		client_fini(&c[i]);
+	world_fini(&w);
+}
+
+static double off(const struct client *c, const struct world *w, const struct display_rect *r)
+{
+	const struct display_frame *f = display_decoder_frame(c->decoder);
+	double sum = 0;
+
+	for (int y = r->y; y < r->y + r->h; y++)
+		for (int x = r->x; x < r->x + r->w; x++) {
+			const uint32_t a = *display_frame_at(f, x, y),
+				       b = *display_frame_at(&w->source->picture, x, y);
+
+			sum += abs((int)(a >> 8 & 255) - (int)(b >> 8 & 255));
+		}
+	return sum / (double)display_rect_area(r);
+}
+
+/*
+ * VP8 is for who names it: at once beside I420, on a slow line beside JPEG.  Viewers come, are slow
+ * and are resized in between, and each frame that comes can be drawn.
+ */
+static void test_vp8(void **state)
+{
+	enum { ONLY, SLOW, LATE, BARE, EXACT, N };
+	struct client c[N];
+	struct world w;
+
+	world_init(&w);
+	connect_client(&w, &c[ONLY], VP8 | 1u << DISPLAY_VIDEO_I420, 80, 0);
+	connect_client(&w, &c[SLOW], VP8 | BOTH, 80, 0);
+	connect_client(&w, &c[LATE], VP8 | 1u << DISPLAY_VIDEO_I420, 80, WIDTH / 2);
+	connect_client(&w, &c[BARE], VP8, 80, 0);
+	connect_client(&w, &c[EXACT], VP8 | BOTH, 0, 0);
+	PLAY_UNTIL(&w, c, N, &place, c[ONLY].frames[2] > 10 && c[LATE].frames[2] > 10);
+	assert_int_equal(c[SLOW].offered, BOTH | VP8);
+	assert_int_equal(c[BARE].offered, 0);
+	assert_int_equal(c[ONLY].frames[0] + c[ONLY].frames[1], 0);
+	assert_int_equal(c[SLOW].frames[2], 0);
+	assert_int_equal(c[BARE].frames[2] + c[EXACT].frames[2], 0);
+	/* Another one comes, when its stream has long begun for others. */
+	client_fini(&c[LATE]);
+	connect_client(&w, &c[LATE], VP8 | 1u << DISPLAY_VIDEO_I420, 80, 0);
+	PLAY_UNTIL(&w, c, N, &place, c[LATE].frames[2] > 10);
+	/* One doesn't read all the time: it misses frames, and what it gets is right. */
+	for (int i = 0; i < 40; i++) {
+		draw(&w, &place);
+		look(&w);
+		if (i % 3 == 0)
+			read_some(&c[ONLY], 3000);
+		for (int k = LATE; k < N; k++)
+			while (read_some(&c[k], 65536))
+				;
+	}
+	do
+		turn(&w, c, N);
+	while (off(&c[ONLY], &w, &place) > 30 || off(&c[LATE], &w, &place) > 30);
+	for (int i = 0; i < N; i++)
+		settle(&w, &c[i]);
+	assert_int_equal(display_memory_resize(w.source, WIDTH + 16, HEIGHT), 0);
+	PLAY_UNTIL(&w, c, N, &place, c[ONLY].frames[2] > 80);
+	for (int i = 0; i < N; i++)
 		settle(&w, &c[i]);
 	for (int i = 0; i < N; i++)
 		client_fini(&c[i]);
@@ -405,6 +472,49 @@ static void test_levels(void **state)
 	pixman_region32_fini(&lost);
 }
 
+/* Behind a JPEG that is too large: VP8, with ever fewer bits, then smaller. */
+static void test_vp8_levels(void **state)
+{
+	const struct display_video_film films[DISPLAY_VIDEO_FILMS] = {{.id = 7, .frame = 1}};
+	const struct display_rect rects[DISPLAY_VIDEO_FILMS] = {{0, 0, 800, 600}};
+	struct display_film_kind kind = {0};
+	struct display_reel_film *f;
+	pixman_region32_t held, lost;
+	struct display_reel r;
+	int kbit = INT_MAX;
+
+	pixman_region32_init(&held);
+	pixman_region32_init(&lost);
+	display_reel_init(&r, BOTH | VP8, 80);
+	display_reel_follow(&r, films, rects, &held, &lost);
+	f = display_reel_next(&r);
+	assert_int_equal(display_reel_kind(&r, f).format, DISPLAY_VIDEO_MJPEG);
+	for (int i = 0; i < 5; i++) {
+		for (int k = 0; k < 8; k++)
+			frame(&r, f, 2, 50000, 1);
+		kind = display_reel_kind(&r, f);
+		assert_int_equal(kind.format, DISPLAY_VIDEO_VP8);
+		assert_int_equal(kind.instead, DISPLAY_VIDEO_MJPEG);
+		assert_true(kind.kbit > 0 && kind.kbit < kbit);
+		assert_true(i > 1 || kind.shrink == 1);
+		kbit = kind.kbit;
+	}
+	assert_true(kind.shrink > 1);
+	for (int i = 0; i < 100; i++)
+		frame(&r, f, 1, 500, 80000);
+	assert_true(display_reel_kind(&r, f).kbit > kbit);
+	/* Beside I420 it is what a viewer has at once; alone it is nothing. */
+	display_reel_init(&r, 1u << DISPLAY_VIDEO_I420 | VP8, 80);
+	display_reel_follow(&r, films, rects, &held, &lost);
+	kind = display_reel_kind(&r, display_reel_next(&r));
+	assert_int_equal(kind.format, DISPLAY_VIDEO_VP8);
+	assert_int_equal(kind.instead, DISPLAY_VIDEO_I420);
+	display_reel_init(&r, VP8, 80);
+	assert_false(display_reel_shows(&r));
+	pixman_region32_fini(&held);
+	pixman_region32_fini(&lost);
+}
+
 /* After a longer time a better level is tried anyhow; in vain, and then it takes longer still. */
 static void test_patience(void **state)
 {
@@ -441,9 +551,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_formats),
+		cmocka_unit_test(test_vp8),
 		cmocka_unit_test(test_exact_in_the_end),
 		cmocka_unit_test(test_slow),
 		cmocka_unit_test(test_levels),
+		cmocka_unit_test(test_vp8_levels),
 		cmocka_unit_test(test_patience),
 	};
 

@@ -20,6 +20,7 @@
 #include "display/codec/block.h"
 #include "display/codec/palette.h"
 #include "display/codec/raw24.h"
+#include "display/codec/stream.h"
 #include "display/display.h"
 #include "proto/display.pb-c.h"
 
@@ -96,6 +97,42 @@ static void make_palette(struct maker *k, enum display_codec codec, struct displ
 	put_raw(k, codec, &r, data.data, data.len);
 }
 
+/* Two pieces of each sort that there is, of one stream. */
+static void make_streams(struct maker *k)
+{
+	static const struct display_rect rects[] = {{0, 0, 4, 3}, {4, 1, 5, 4}, {20, 2, 6, 5},
+		{8, 11, 9, 4}, {1, 9, 7, 5}, {23, 8, 8, 6}};
+	struct display_palette p;
+	struct display_stream *s;
+
+	display_stream_new(&s);
+	for (size_t i = 0; i < ARRAY_SIZE(rects); i++) {
+		const struct display_rect *r = &rects[i];
+		enum display_codec codec = DISPLAY_CODEC_LEFT_STREAM + (int)i % 3;
+		_cleanup_buf_ struct buf data = BUF_INIT;
+		uint8_t bytes[WIDTH * HEIGHT * 3];
+		size_t n = (size_t)display_rect_area(r);
+
+		if (codec == DISPLAY_CODEC_LEFT_STREAM) {
+			display_raw24_pack_left(&k->f, r, bytes);
+			n *= 3;
+		} else if (codec == DISPLAY_CODEC_INDEX_STREAM) {
+			display_stream_pack_colours(s, &k->f, r, bytes, &data);
+		} else {
+			for (int x = 0; x < WIDTH * HEIGHT; x++)
+				k->f.pixels[x] = (uint32_t)(x * x % 7) * 0x0b1a27;
+			display_palette_pack(&k->f, r, 16, &p, bytes);
+			buf_put_u8(&data, (uint8_t)p.n);
+			for (int c = 0; c < p.n; c++)
+				buf_put_u32(&data, p.colours[c]);
+			n = display_palette_size(r, p.n);
+		}
+		display_stream_pack(s, bytes, n, &data);
+		put_raw(k, codec, r, data.data, data.len);
+	}
+	display_stream_free(s);
+}
+
 /* 5x3 pixels, whatever the rectangle. */
 static void make_video(struct maker *k, struct display_rect r)
 {
@@ -167,9 +204,41 @@ static void make_server(struct maker *k)
 	make_palette(k, DISPLAY_CODEC_PALETTE_LZ4, (struct display_rect){5, 8, 9, 7}, 16);
 	make_palette(k, DISPLAY_CODEC_PALETTE_ZSTD, (struct display_rect){14, 8, 6, 8}, 2);
 	make_palette(k, DISPLAY_CODEC_PALETTE_LZ4, (struct display_rect){20, 4, 12, 5}, 23);
+	make_streams(k);
 	make_others(k);
 	display_block_free(k->block);
 	display_frame_fini(&k->f);
+}
+
+/* A film of three frames, with sides that are odd: one that stands alone, and two that do not. */
+static void make_vp8(struct buf *out)
+{
+	const struct display_film_kind kind = {
+		.format = DISPLAY_VIDEO_VP8, .shrink = 1, .kbit = 300};
+	const struct display_rect r = {3, 2, 27, 13};
+	Pb__DisplayWelcome w = PB__DISPLAY_WELCOME__INIT;
+	struct display_film_stream stream = {0};
+	struct display_film *film = NULL;
+	struct display_frame f;
+
+	w.version = DISPLAY_VERSION;
+	w.width = WIDTH;
+	w.height = HEIGHT;
+	w.session = (char *)"vector";
+	put_record(out, DISPLAY_WELCOME, &w.base);
+	if (display_film_new(&film) < 0 || display_frame_init(&f, WIDTH, HEIGHT) < 0)
+		abort();
+	for (int i = 0; i < 3; i++) {
+		for (int k = 0; k < WIDTH * HEIGHT; k++)
+			f.pixels[k] = (uint32_t)((k % WIDTH + 2 * i) % WIDTH * 6 + 20) << 16 |
+				      (uint32_t)(k / WIDTH * 12 + 10) << 8 |
+				      (uint32_t)(90 + 20 * i);
+		if (display_film_put(film, out, 5, (uint64_t)i * 40000, &f, &r, &kind, &stream) < 0)
+			abort();
+	}
+	display_film_end(film, &stream);
+	display_film_free(film);
+	display_frame_fini(&f);
 }
 
 static void make_viewer(struct buf *out)
@@ -183,6 +252,7 @@ static void make_viewer(struct buf *out)
 		{.type = DISPLAY_RESIZE_IN, .size = {1280, 800}},
 		{.type = DISPLAY_REFRESH, .rect = {1, 2, 3, 4}},
 		{.type = DISPLAY_ACK, .serial = 0x01020304},
+		{.type = DISPLAY_SCALE_IN, .percent = 150},
 	};
 
 	hello.version = DISPLAY_VERSION;
@@ -247,16 +317,26 @@ static void put_again(const struct buf *b, bool from_server)
 	assert_memory_equal(again.data, b->data, b->len);
 }
 
-static void test_server(void **state)
+static void leads_to(const char *server, const char *then)
 {
 	_cleanup_buf_ struct buf stream = BUF_INIT, expected = BUF_INIT, drawn = BUF_INIT;
 
-	load("server.bin", &stream);
-	load("picture.bin", &expected);
+	load(server, &stream);
+	load(then, &expected);
 	picture(&stream, &drawn);
 	assert_int_equal(drawn.len, expected.len);
 	assert_memory_equal(drawn.data, expected.data, drawn.len);
 	put_again(&stream, true);
+}
+
+static void test_server(void **state)
+{
+	leads_to("server.bin", "picture.bin");
+}
+
+static void test_vp8(void **state)
+{
+	leads_to("vp8.bin", "vp8-picture.bin");
 }
 
 static void test_viewer(void **state)
@@ -280,15 +360,18 @@ static int store(const char *name, const struct buf *b)
 
 static int make(void)
 {
-	_cleanup_buf_ struct buf drawn = BUF_INIT, viewer = BUF_INIT;
+	_cleanup_buf_ struct buf drawn = BUF_INIT, viewer = BUF_INIT, vp8 = BUF_INIT,
+				 film = BUF_INIT;
 	struct maker k = {.out = BUF_INIT};
 	int r;
 
 	make_server(&k);
 	picture(&k.out, &drawn);
 	make_viewer(&viewer);
-	r = store("server.bin", &k.out) | store("picture.bin", &drawn) |
-	    store("viewer.bin", &viewer);
+	make_vp8(&vp8);
+	picture(&vp8, &film);
+	r = store("vp8.bin", &vp8) | store("vp8-picture.bin", &film) | store("server.bin", &k.out) |
+	    store("picture.bin", &drawn) | store("viewer.bin", &viewer);
 	buf_fini(&k.out);
 	return r != 0;
 }
@@ -297,6 +380,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_server),
+		cmocka_unit_test(test_vp8),
 		cmocka_unit_test(test_viewer),
 	};
 

@@ -53,6 +53,7 @@ static const struct {
 	{{.type = DISPLAY_RESIZE_IN, .size = {1, 65535}}, 4},
 	{{.type = DISPLAY_REFRESH, .rect = RECT}, 8},
 	{{.type = DISPLAY_ACK, .serial = 5}, 4},
+	{{.type = DISPLAY_SCALE_IN, .percent = 65535}, 4},
 	{{.type = DISPLAY_FILE_IN, .data = DATA}, 16},
 };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Two frames, which are the same between updates: the shadow, and the picture as it was taken.  An
- * update takes what has changed into the second (from then on nobody can change it any more),
- * finds moves between the two - each is carried out in the shadow, for a viewer does the same -
- * and copies the rest.
+ * Two frames: the shadow, and the picture as it was taken.  An update takes what has changed into
+ * the second (from then on nobody can change it any more) and finds moves between the two; each is
+ * carried out in the shadow, for a viewer does the same.  Then they change places.  What the other
+ * one lacks then (`stale`) is brought to it by the next update, if that doesn't replace it anyway.
  */
 #include "display/update.h"
 
@@ -14,7 +14,8 @@
 struct display_update {
 	struct display_frame shadow, taken;
 	struct display_mover *mover;
-	pixman_region32_t left; /* to others */
+	pixman_region32_t left;	 /* to others */
+	pixman_region32_t stale; /* where `taken` is older than the shadow */
 };
 
 int display_update_new(int width, int height, struct display_update **ret_update)
@@ -25,6 +26,7 @@ int display_update_new(int width, int height, struct display_update **ret_update
 	if (!u)
 		return -ENOMEM;
 	pixman_region32_init(&u->left);
+	pixman_region32_init(&u->stale);
 	r = display_frame_init(&u->shadow, width, height);
 	if (r == 0)
 		r = display_frame_init(&u->taken, width, height);
@@ -46,6 +48,7 @@ void display_update_free(struct display_update *u)
 	display_frame_fini(&u->taken);
 	display_mover_free(u->mover);
 	pixman_region32_fini(&u->left);
+	pixman_region32_fini(&u->stale);
 	free(u);
 }
 
@@ -96,6 +99,24 @@ static int move(struct display_update *u, pixman_region32_t *rest, const struct 
 	return 1;
 }
 
+/* Takes all of @now that has changed: @all. */
+static void take(struct display_update *u, const struct display_frame *now, pixman_region32_t *all)
+{
+	pixman_region32_subtract(&u->stale, &u->stale, all);
+	copy_region(&u->taken, &u->shadow, &u->stale);
+	copy_region(&u->taken, now, all);
+}
+
+/* What was taken is the shadow from now on. */
+static void swap(struct display_update *u, pixman_region32_t *all)
+{
+	const struct display_frame old = u->shadow;
+
+	u->shadow = u->taken;
+	u->taken = old;
+	pixman_region32_copy(&u->stale, all);
+}
+
 int display_update_run(struct display_update *u, const struct display_frame *now,
 	pixman_region32_t *damage, const struct display_move *hints, size_t n_hints,
 	struct display_commands *out, pixman_region32_t *changed)
@@ -109,13 +130,13 @@ int display_update_run(struct display_update *u, const struct display_frame *now
 	pixman_region32_init(&all);
 	pixman_region32_init(&rest);
 	display_change_find(&u->shadow, now, damage, &all);
-	copy_region(&u->taken, now, &all);
+	take(u, now, &all);
 	pixman_region32_subtract(&rest, &all, &u->left);
 	for (int i = 0; i < DISPLAY_MOVES && r > 0; i++)
 		r = move(u, &rest, hints, n_hints, out);
 	if (r >= 0)
 		r = display_classify(&u->taken, &rest, out);
-	copy_region(&u->shadow, &u->taken, &all);
+	swap(u, &all);
 	if (r < 0)
 		out->n = before;
 	if (changed)

@@ -12,7 +12,7 @@
 /*
  * Fields:  R rect   P u16 x, y of a COPY's source   c u32 colour[0]   C u32 colour[1]
  *          t u8 tw, th, u16 0   k u8 codec, u8 0   a u16 x, y   s u16 w, h   n u32 serial
- *          T u64 time   h u16 hot x, y, w, h   K key   p pointer
+ *          T u64 time   S u16 percent, u16 0   h u16 hot x, y, w, h   K key   p pointer
  *          V u16 stream, u16 0   v u8 format, u8 0, u16 fw, fh, u64 time   * data to the end
  */
 static const char *const layouts[128] = {
@@ -40,6 +40,7 @@ static const char *const layouts[128] = {
 	[DISPLAY_REFRESH] = "R",
 	[DISPLAY_ACK] = "n",
 	[DISPLAY_FILE_IN] = "*",
+	[DISPLAY_SCALE_IN] = "S",
 };
 
 /* ---- putting --------------------------------------------------------------------------------- */
@@ -110,6 +111,8 @@ static void put_field(struct buf *out, char field, const struct display_message 
 		return put_pair(out, m->size.w, m->size.h);
 	case 'n':
 		return buf_put_u32(out, m->serial);
+	case 'S':
+		return put_pair(out, m->percent, 0);
 	case 'T':
 		return buf_put_u64(out, m->time);
 	case 'h':
@@ -262,6 +265,10 @@ static void take_field(struct cursor *c, char field, struct display_message *m)
 		return take_size(c, m);
 	case 'n':
 		m->serial = cursor_u32(c);
+		return;
+	case 'S':
+		m->percent = take_u16(c);
+		take_u16(c);
 		return;
 	case 'T':
 		m->time = cursor_u64(c);

@@ -58,6 +58,7 @@ enum display_type {
 	DISPLAY_REFRESH = 69,
 	DISPLAY_ACK = 70,
 	DISPLAY_FILE_IN = 71,
+	DISPLAY_SCALE_IN = 72,
 };
 
 /* Of RAW; in bit masks 1 << codec. */
@@ -70,13 +71,16 @@ enum display_codec {
 	DISPLAY_CODEC_PALETTE = 5, /* 2 to 256 colours and indices */
 	DISPLAY_CODEC_PALETTE_LZ4 = 6,
 	DISPLAY_CODEC_PALETTE_ZSTD = 7,
+	DISPLAY_CODEC_LEFT_STREAM = 8,	  /* as 3, the next piece of the connection's zstd frame */
+	DISPLAY_CODEC_PALETTE_STREAM = 9, /* as 7, likewise */
+	DISPLAY_CODEC_INDEX_STREAM = 10,  /* indices of the connection's palette, likewise */
 	DISPLAY_CODECS
 };
 
 enum display_video_format {
 	DISPLAY_VIDEO_I420 = 0,
 	DISPLAY_VIDEO_MJPEG = 1,
-	DISPLAY_VIDEO_VP8 = 2, /* not yet */
+	DISPLAY_VIDEO_VP8 = 2,
 };
 
 /* Borrowed. */
@@ -115,7 +119,8 @@ struct display_message {
 		struct {
 			int w, h;
 		} size;		 /* RESIZE, RESIZE_IN */
-		uint32_t serial; /* UPDATED, MARK, ACK */
+		uint16_t percent; /* SCALE_IN */
+		uint32_t serial;  /* UPDATED, MARK, ACK */
 		struct {
 			uint32_t keysym;
 			uint16_t scancode; /* evdev's, or 0 */

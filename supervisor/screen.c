@@ -167,27 +167,16 @@ static const char script[] =
 static int spawn_x(struct session *s, struct err *e)
 {
 	const Pb__Config *c = s->record->config;
-	_cleanup_free_ char **env = calloc(c->n_env + 1, sizeof(*env));
 	char number[16], screen[32];
 	char *const argv[] = {(char *)"/bin/sh", (char *)"-c", (char *)script, (char *)"Xvfb",
 		number, (char *)"-screen", (char *)"0", screen, (char *)"-noreset",
 		(char *)"-nolisten", (char *)"tcp", (char *)"-nolisten", (char *)"local",
 		(char *)"-auth", (char *)"/run/" SCREEN_PLACE "/" AUTHORITY, NULL};
-	struct world_spawn spawn = {.argv = argv,
-		.envp = env,
-		.cwd = "/",
-		.stdio = {-1, -1, -1},
-		.umask = 077 | WORLD_UMASK};
 	pid_t vpid;
-	int none = -1;
 
-	if (!env)
-		return err_errno(e, -ENOMEM, "display");
-	if (c->n_env)
-		memcpy(env, c->env, c->n_env * sizeof(*env));
 	snprintf(number, sizeof(number), ":%u", c->display->number);
 	snprintf(screen, sizeof(screen), "%dx%dx24", DISPLAY_MAX_WIDTH, DISPLAY_MAX_HEIGHT);
-	if (world_spawn(&s->world, &spawn, &vpid, &none, e) < 0)
+	if (screen_place_spawn(s, argv, &vpid, e) < 0)
 		return err_wrap(e, "cannot start the display's X server");
 	c->display->server = vpid;
 	return 0;

@@ -74,3 +74,21 @@ int screen_place_set(Pb__Config *c, const char *name, char *text)
 	c->env[c->n_env++] = text;
 	return 0;
 }
+
+int screen_place_spawn(struct session *s, char *const argv[], pid_t *ret, struct err *e)
+{
+	const Pb__Config *c = s->record->config;
+	_cleanup_free_ char **env = calloc(c->n_env + 1, sizeof(*env));
+	const struct world_spawn spawn = {.argv = argv,
+		.envp = env,
+		.cwd = "/",
+		.stdio = {-1, -1, -1},
+		.umask = 077 | WORLD_UMASK};
+	int none = -1;
+
+	if (!env)
+		return err_errno(e, -ENOMEM, "display");
+	if (c->n_env)
+		memcpy(env, c->env, c->n_env * sizeof(*env));
+	return world_spawn(&s->world, &spawn, ret, &none, e);
+}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * screen_place - what a session's own files and its environment have for its display.
+ * screen_place - what a session's own files, its environment and its processes have for its display.
  *
  * The session may put there what it likes: whatever is opened is opened within, and bounded.
  */
@@ -8,7 +8,9 @@
 #define SUPERVISOR_SCREEN_PLACE_H
 
 #include <stddef.h>
+#include <sys/types.h>
 
+struct err;
 struct session;
 struct Pb__Config;
 
@@ -22,5 +24,10 @@ int screen_place_open(int dir, const char *path, int flags);
 void screen_place_words(const struct session *s, const char *log, char *ret, size_t size);
 /* @text, "NAME=VALUE", is owned from the call on; NULL and no memory: -ENOMEM. */
 int screen_place_set(struct Pb__Config *c, const char *name, char *text);
+/*
+ * Starts @argv inside with the session's environment; what it makes is for its user only. Its virtual
+ * number to @ret. A negative errno if it does not start.
+ */
+int screen_place_spawn(struct session *s, char *const argv[], pid_t *ret, struct err *e);
 
 #endif

@@ -18,7 +18,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -27,17 +26,8 @@
 
 #define PATIENCE_MS 2000 /* for the end of one that was left */
 /* Bytes of its own memory: XCB takes as much for a reply as the session's X server says there is.
- * The address sanitizer has terabytes, which are none. */
-#if defined(__SANITIZE_ADDRESS__)
-#define MEMORY_MAX RLIM_INFINITY
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define MEMORY_MAX RLIM_INFINITY
-#endif
-#endif
-#ifndef MEMORY_MAX
-#define MEMORY_MAX ((rlim_t)1 << 30)
-#endif
+ */
+#define MEMORY_MAX (1ull << 30)
 #define N_FDS 4
 
 struct screen_server {
@@ -61,7 +51,6 @@ static _Noreturn void become(const struct screen_server_config *c, int control, 
 	char *const argv[] = {(char *)"podrun", (char *)"display", (char *)"--serve",
 		(char *)"--number", number, (char *)"--size", size, (char *)c->name, NULL};
 	struct sigaction dfl = {.sa_handler = SIG_DFL};
-	struct rlimit memory;
 	int high[N_FDS];
 	sigset_t none;
 
@@ -80,10 +69,7 @@ static _Noreturn void become(const struct screen_server_config *c, int control, 
 		sigaction(sig, &dfl, NULL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	if (getrlimit(RLIMIT_DATA, &memory) == 0) {
-		memory.rlim_cur = memory.rlim_max = MIN(memory.rlim_max, MEMORY_MAX);
-		setrlimit(RLIMIT_DATA, &memory);
-	}
+	proc_limit_memory(MEMORY_MAX);
 	execv("/proc/self/exe", argv);
 	_exit(125);
 }

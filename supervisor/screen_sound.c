@@ -51,25 +51,14 @@ int screen_sound_prepare(Pb__Config *c)
 int screen_sound_spawn(struct session *s, struct err *e)
 {
 	const Pb__Config *c = s->record->config;
-	_cleanup_free_ char **env = calloc(c->n_env + 1, sizeof(*env));
 	char rate[16], channels[16];
 	char *const argv[] = {(char *)"/bin/sh", (char *)"-c", (char *)script, (char *)"sound",
 		rate, channels, NULL};
-	struct world_spawn spawn = {.argv = argv,
-		.envp = env,
-		.cwd = "/",
-		.stdio = {-1, -1, -1},
-		.umask = 077 | WORLD_UMASK};
 	pid_t vpid;
-	int none = -1;
 
-	if (!env)
-		return err_errno(e, -ENOMEM, "display");
-	if (c->n_env)
-		memcpy(env, c->env, c->n_env * sizeof(*env));
 	snprintf(rate, sizeof(rate), "%d", DISPLAY_SOUND_RATE);
 	snprintf(channels, sizeof(channels), "%d", DISPLAY_SOUND_CHANNELS);
-	if (world_spawn(&s->world, &spawn, &vpid, &none, e) < 0)
+	if (screen_place_spawn(s, argv, &vpid, e) < 0)
 		return err_wrap(e, "cannot start the display's sound server");
 	c->display->sound_server = vpid;
 	return 0;

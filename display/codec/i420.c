@@ -97,10 +97,9 @@ static void unpack_row(const struct colours *c, uint32_t *to, int w, const uint8
 	}
 }
 
-void display_i420_unpack(const struct display_frame *f, int w, int h, const uint8_t *from)
+void display_i420_draw(
+	const struct display_frame *f, int w, int h, const struct display_i420 *planes)
 {
-	const uint8_t *u = from + (size_t)w * (size_t)h;
-	const uint8_t *v = u + (size_t)half(w) * (size_t)half(h);
 	struct colours c;
 
 	for (int i = 0; i < 256; i++) {
@@ -110,9 +109,19 @@ void display_i420_unpack(const struct display_frame *f, int w, int h, const uint
 		c.green_v[i] = -GREEN_V * (i - CENTRE);
 	}
 	for (int y = 0; y < h; y++) {
-		const size_t row = (size_t)(y / 2) * (size_t)half(w);
+		const ptrdiff_t row = (ptrdiff_t)(y / 2) * planes->stride_uv;
 
-		unpack_row(&c, display_frame_at(f, 0, y), w, from, u + row, v + row);
-		from += w;
+		unpack_row(&c, display_frame_at(f, 0, y), w,
+			planes->y + (ptrdiff_t)y * planes->stride, planes->u + row,
+			planes->v + row);
 	}
+}
+
+void display_i420_unpack(const struct display_frame *f, int w, int h, const uint8_t *from)
+{
+	const uint8_t *u = from + (size_t)w * (size_t)h;
+	const uint8_t *v = u + (size_t)half(w) * (size_t)half(h);
+	const struct display_i420 planes = {from, u, v, w, half(w)};
+
+	display_i420_draw(f, w, h, &planes);
 }

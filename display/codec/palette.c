@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Colours are looked up in a small open hash table; the colour of the pixel before is tried first,
- * for most pixels have it.
+ * Colours are looked up in a small open hash table, once for each run of pixels of the same one.
  */
 #include "display/codec/palette.h"
 
@@ -56,30 +55,26 @@ bool display_palette_pack(const struct display_frame *f, const struct display_re
 	struct display_palette *ret_palette, uint8_t *out)
 {
 	struct display_palette *p = ret_palette;
-	uint8_t index = 0, *to = out;
-	uint32_t last = FREE;
+	uint8_t *to = out;
 	struct lookup l;
 	unsigned shift = lookup_init(&l, max);
 
 	p->n = 0;
-	for (int y = r->y; y < r->y + r->h; y++, to += r->w) {
+	for (int y = r->y; y < r->y + r->h; y++) {
 		const uint32_t *row = display_frame_at(f, r->x, y);
 
-		for (int i = 0; i < r->w; i++) {
-			if (row[i] != last) {
-				unsigned slot = slot_of(&l, row[i], shift);
+		for (int i = 0, n; i < r->w; i += n, to += n) {
+			unsigned slot = slot_of(&l, row[i], shift);
 
-				last = row[i];
-				if (l.colour[slot] != last) {
-					if (p->n == max)
-						return false;
-					l.colour[slot] = last;
-					l.index[slot] = (uint8_t)p->n;
-					p->colours[p->n++] = last;
-				}
-				index = l.index[slot];
+			if (l.colour[slot] != row[i]) {
+				if (p->n == max)
+					return false;
+				l.colour[slot] = row[i];
+				l.index[slot] = (uint8_t)p->n;
+				p->colours[p->n++] = row[i];
 			}
-			to[i] = index;
+			n = display_row_run(row + i, r->w - i);
+			memset(to, l.index[slot], (size_t)n);
 		}
 	}
 	to = out;
@@ -93,7 +88,6 @@ bool display_palette_pack(const struct display_frame *f, const struct display_re
 int display_palette_count(const struct display_frame *f, const struct display_rect *r, int max,
 	uint32_t ret_colours[2])
 {
-	uint32_t last = FREE;
 	struct lookup l;
 	unsigned shift = lookup_init(&l, max);
 	int n = 0;
@@ -101,26 +95,23 @@ int display_palette_count(const struct display_frame *f, const struct display_re
 	for (int y = r->y; y < r->y + r->h; y++) {
 		const uint32_t *row = display_frame_at(f, r->x, y);
 
-		for (int i = 0; i < r->w; i++) {
-			unsigned slot;
+		for (int i = 0; i < r->w; i += display_row_run(row + i, r->w - i)) {
+			unsigned slot = slot_of(&l, row[i], shift);
 
-			if (row[i] == last)
-				continue;
-			last = row[i];
-			slot = slot_of(&l, last, shift);
-			if (l.colour[slot] == last)
+			if (l.colour[slot] == row[i])
 				continue;
 			if (n == max)
 				return max + 1;
-			l.colour[slot] = last;
+			l.colour[slot] = row[i];
 			if (n < 2)
-				ret_colours[n] = last;
+				ret_colours[n] = row[i];
 			n++;
 		}
 	}
 	return n;
 }
 
+/* Index @i of a row of indices of @bits. */
 static unsigned index_at(const uint8_t *row, int i, int bits)
 {
 	int at = i * bits;
@@ -128,12 +119,33 @@ static unsigned index_at(const uint8_t *row, int i, int bits)
 	return row[at / 8] >> (8 - bits - at % 8) & ((1u << bits) - 1);
 }
 
-bool display_palette_unpack(const struct display_frame *f, const struct display_rect *r,
+/* The same where each has a byte. */
+static bool draw_bytes(const struct display_frame *f, const struct display_rect *r,
 	const struct display_palette *p, const uint8_t *in)
 {
-	const int bits = display_palette_bits(p->n);
+	const size_t n = (size_t)display_rect_area(r);
+	uint8_t most = 0;
+
+	for (size_t i = 0; i < n; i++)
+		most = MAX(most, in[i]);
+	if (most >= p->n)
+		return false;
+	for (int y = 0; y < r->h; y++, in += r->w) {
+		uint32_t *row = display_frame_at(f, r->x, r->y + y);
+
+		for (int i = 0; i < r->w; i++)
+			row[i] = p->colours[in[i]];
+	}
+	return true;
+}
+
+bool display_palette_draw(const struct display_frame *f, const struct display_rect *r,
+	const struct display_palette *p, int bits, const uint8_t *in)
+{
 	const size_t stride = ((size_t)r->w * (size_t)bits + 7) / 8;
 
+	if (bits == 8)
+		return draw_bytes(f, r, p, in);
 	if (p->n < 1 << bits)
 		for (int y = 0; y < r->h; y++)
 			for (int i = 0; i < r->w; i++)
@@ -146,4 +158,10 @@ bool display_palette_unpack(const struct display_frame *f, const struct display_
 			row[i] = p->colours[index_at(in, i, bits)];
 	}
 	return true;
+}
+
+bool display_palette_unpack(const struct display_frame *f, const struct display_rect *r,
+	const struct display_palette *p, const uint8_t *in)
+{
+	return display_palette_draw(f, r, p, display_palette_bits(p->n), in);
 }

@@ -43,6 +43,10 @@ bool display_palette_pack(const struct display_frame *f, const struct display_re
 bool display_palette_unpack(const struct display_frame *f, const struct display_rect *r,
 	const struct display_palette *p, const uint8_t *in);
 
+/* The same with indices of @bits, whatever p->n says. */
+bool display_palette_draw(const struct display_frame *f, const struct display_rect *r,
+	const struct display_palette *p, int bits, const uint8_t *in);
+
 /* How many colours there are in @r, and the first two of them; @max + 1 if there are more. */
 int display_palette_count(const struct display_frame *f, const struct display_rect *r, int max,
 	uint32_t ret_colours[2]);

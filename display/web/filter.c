@@ -31,7 +31,7 @@ static bool is_harmless(unsigned type)
 
 static bool is_known(unsigned type)
 {
-	return type >= DISPLAY_HELLO && type <= DISPLAY_FILE_IN;
+	return type >= DISPLAY_HELLO && type <= DISPLAY_SCALE_IN;
 }
 
 /* The whole HELLO in f->begun. */

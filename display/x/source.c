@@ -41,6 +41,7 @@
 #include "display/x/patience.h"
 #include "display/x/reach.h"
 #include "display/x/screen.h"
+#include "display/x/settings.h"
 #include "display/x/windows.h"
 #include "display/x/x.h"
 
@@ -79,6 +80,7 @@ struct source {
 	struct display_x_keyboard keyboard;
 	struct display_x_clipboard clipboard;
 	struct display_x_windows windows;
+	struct display_x_settings settings;
 
 	unsigned patience_ms; /* of the next take_up */
 	unsigned asked;	      /* whether it is there: sequence number, 0: no */
@@ -288,6 +290,7 @@ static void disconnect(struct source *s)
 	s->keyboard.n_down = s->c && xcb_connection_has_error(s->c) ? 0 : s->keyboard.n_down;
 	display_x_keyboard_fini(&s->keyboard);
 	display_x_clipboard_close(&s->clipboard);
+	display_x_settings_close(&s->settings);
 	if (s->c)
 		xcb_disconnect(take_ptr(s->c));
 	s->fetching = s->cursor_asked = s->asked = 0;
@@ -468,6 +471,7 @@ static int take_up(struct display_source *base, struct err *e)
 	}
 	s->patience_ms = PATIENCE_MS;
 	answered(s);
+	display_x_settings_tell(&s->settings, 0, PATIENCE_MS);
 	/* What was drawn while nobody looked. */
 	add_damage(s, 0, 0, s->width, s->height);
 	tell_damaged(s);
@@ -631,6 +635,15 @@ static void resize(struct display_source *base, int width, int height)
 	look_soon(s);
 }
 
+static void scale(struct display_source *base, int percent)
+{
+	struct source *s = of(base);
+
+	if (s->c)
+		display_x_settings_tell(&s->settings, MAX(percent, DISPLAY_X_SCALE_MIN),
+			PATIENCE_MS);
+}
+
 static void on_text(void *arg, const char *text, size_t len)
 {
 	struct source *s = arg;
@@ -665,6 +678,7 @@ static const struct display_source_ops ops = {
 	.pointer = pointer,
 	.clipboard = clipboard,
 	.resize = resize,
+	.scale = scale,
 	.let_go = let_go,
 	.take_up = take_up,
 	.destroy = destroy,
@@ -681,6 +695,8 @@ int display_x_create(struct display_source **ret, const struct display_x_options
 	}
 	s->base.ops = &ops;
 	s->options = *o;
+	s->settings.files = o->files;
+	s->settings.number = o->number;
 	s->patience_ms = PATIENCE_MS;
 	s->clipboard.text = on_text;
 	s->clipboard.arg = s;

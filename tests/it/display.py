@@ -312,6 +312,71 @@ def clipboard_both_ways(env):
     env.podrun("kill", "s")
 
 
+@test
+def a_scale_is_told_to_programs(env):
+    """XSETTINGS and resources, at once and at each change; a freeze is not noticed, and a resume keeps it."""
+    needs("xrdb")
+    begin(env, "sh", "-c", "exec %s > /tmp/settings" % (BUILD / "tests/it/settings"))
+    inside(env, "sh", "-c", "printf 'XTerm*a: b\nXft.dpi: 77\n' | xrdb -nocpp -load -")
+
+    def told():
+        return inside(env, "cat", "/tmp/settings").text.splitlines()
+
+    def says(scale, windows):
+        return ["Gdk/UnscaledDPI %d" % (98304 * scale // 100 // windows), "Gdk/WindowScalingFactor %d" % windows,
+                "Gtk/CursorThemeSize %d" % (24 * scale // 100), "Xft/DPI %d" % (98304 * scale // 100), "done"]
+
+    def resources():
+        return sorted(" ".join(x.split()) for x in inside(env, "xrdb", "-query").text.splitlines() if x)
+
+    v = Viewer(env)
+    until("the client is there", lambda: told() == ["ready"])
+    v.do("scale 100")
+    v.do("scale 200")
+    # where 100 was all that was ever said nobody is a manager
+    until("it is told: %s" % told(), lambda: told()[1:] == ["manager"] + says(200, 2))
+    until("resources are told: %s" % resources(), lambda: "Xft.dpi: 192" in resources() and "Xcursor.size: 48" in resources())
+    assert "XTerm*a: b" in resources() and len([x for x in resources() if x.startswith("Xft.dpi")]) == 1, resources()
+    v.do("scale 150")
+    until("the change is told", lambda: told()[-5:] == says(150, 1))
+    assert told().count("manager") == 1, told()
+    v.do("scale 65535")
+    until("one that can't be is cut", lambda: told()[-5:] == says(400, 4))
+    env.podrun("snapshot", "s", "-o", env.path("copy"))
+    until("another manager has the same", lambda: told().count("manager") == 2 and told()[-5:] == says(400, 4))
+    env.podrun("suspend", "s")
+    env.podrun("resume", "-d", "s")
+    until("the next one as well", lambda: told().count("manager") == 3 and told()[-5:] == says(400, 4))
+    v = Viewer(env)
+    v.do("scale 1")
+    until("one that can't be is cut", lambda: told()[-5:] == says(100, 1))
+    assert "gone" not in told(), told()
+    env.podrun("kill", "s")
+
+
+@test
+def a_desktop_has_settings_of_its_own(env):
+    """Who owns them already keeps them."""
+    needs("xrdb", "xwininfo")
+    begin(env, "sh", "-c", "exec %s own > /tmp/settings" % (BUILD / "tests/it/settings"))
+    until("it owns them", lambda: inside(env, "cat", "/tmp/settings").text == "own\n")
+    v = Viewer(env)
+    v.do("scale 200")
+    until("resources are told", lambda: "Xft.dpi:\t192" in inside(env, "xrdb", "-query").text)
+    v.do("scale 300")
+    until("resources are told", lambda: "Xft.dpi:\t288" in inside(env, "xrdb", "-query").text)
+    assert inside(env, "cat", "/tmp/settings").text == "own\n"
+
+    def windows():
+        return inside(env, "xwininfo", "-root", "-children").text.count(" 1x1+")
+
+    before = windows()
+    for i in range(3):
+        env.podrun("snapshot", "s", "-o", env.path("copy%d" % i))
+    assert windows() <= before, "a connection is left behind by each freeze"
+    env.podrun("kill", "s")
+
+
 # ---- freezes -------------------------------------------------------------------------------------
 
 @test

@@ -9,6 +9,7 @@
  *      clipboard TEXT          clipboard LENGTH TEXT (the first 200 bytes)
  *      fill N                  (a clipboard of N letters)
  *      resize WIDTH HEIGHT     notice KIND TEXT
+ *      scale PERCENT
  *      picture FILE            picture FILE (written, as a PPM)
  *                              cursor WIDTH HEIGHT
  *                              film X Y WIDTH HEIGHT
@@ -151,6 +152,9 @@ static void obey(struct viewer *v, char *line)
 		send_message(v, &m);
 	} else if (sscanf(line, "resize %d %d", &a, &b) == 2) {
 		m = (struct display_message){.type = DISPLAY_RESIZE_IN, .size = {a, b}};
+		send_message(v, &m);
+	} else if (sscanf(line, "scale %d", &a) == 1) {
+		m = (struct display_message){.type = DISPLAY_SCALE_IN, .percent = (uint16_t)a};
 		send_message(v, &m);
 	} else if (sscanf(line, "fill %d", &a) == 1) {
 		fill(v, (size_t)a);

@@ -10,7 +10,7 @@
  */
 import { Assembler, Reader, TYPE, message, protoDecode, protoEncode, text } from "./wire.js";
 import { CODECS, cursorImage } from "./pixels.js";
-import { Screen, VIDEO_FORMATS } from "./screen.js";
+import { Screen, videoFormats } from "./screen.js";
 import { Connection } from "./connection.js";
 import { Keyboard } from "./keyboard.js";
 import { Mouse } from "./mouse.js";
@@ -59,6 +59,10 @@ function cursor(body) {
 	picture.height = h;
 	picture.getContext("2d").putImageData(cursorImage(r.bytes(w * h * 4), w, h), 0, 0);
 	canvas.style.cursor = "url(" + picture.toDataURL() + ") " + x + " " + y + ", default";
+	/* As large as the picture around it, by browsers that can. */
+	if (pixelSize() > 1)
+		canvas.style.cursor = "image-set(url(" + picture.toDataURL() + ") " + pixelSize() + "x) " +
+			Math.floor(x / pixelSize()) + " " + Math.floor(y / pixelSize()) + ", default";
 }
 
 function welcome(body) {
@@ -88,6 +92,7 @@ const screen = new Screen(canvas, {
 	},
 	resized() {
 		canvas.hidden = false;
+		sharpen();
 	},
 	failed(error) {
 		console.error(error);
@@ -109,13 +114,18 @@ const screen = new Screen(canvas, {
 	},
 });
 
+videoFormats(); // it takes a while to find out
 const connection = new Connection({
-	open(answer) {
+	async open(answer) {
+		const own = assembler = new Assembler((type, body) => screen.take(type, body));
+
 		viewOnly = Boolean(answer.viewOnly);
-		assembler = new Assembler((type, body) => screen.take(type, body));
 		screen.restart();
+		const video = await videoFormats();
+		if (own !== assembler)
+			return; // that connection has ended
 		connection.send(message(TYPE.HELLO, [], protoEncode({
-			1: 1, 3: CODECS, 4: VIDEO_FORMATS, 5: answer.quality, 8: viewOnly,
+			1: 1, 3: CODECS, 4: video, 5: answer.quality, 8: viewOnly,
 			10: Sound.possible, 11: "browser",
 		})));
 	},
@@ -177,11 +187,25 @@ function choose(name, fallback, changed) {
 	changed(button.classList.contains("on"));
 }
 
+/*
+ * Where the session has this window's size, a pixel of it is one of the screen, of which CSS
+ * counts so many as one.
+ */
+function pixelSize() {
+	return $("resize").classList.contains("on") ? Math.max(1, Math.min(devicePixelRatio, 4)) : 1;
+}
+
+function sharpen() {
+	canvas.style.width = pixelSize() > 1 ? canvas.width / pixelSize() + "px" : "";
+}
+
 function wantSize() {
+	sharpen();
 	if (!$("resize").classList.contains("on"))
 		return;
-	const side = (css) => Math.max(64, Math.min(Math.round(css), 8192));
+	const side = (css) => Math.max(64, Math.min(Math.round(css * pixelSize()), 8192));
 	input(TYPE.WANT_RESIZE, [[2, side(innerWidth)], [2, side(innerHeight)]]);
+	input(TYPE.WANT_SCALE, [[2, Math.round(pixelSize() * 100)], [2, 0]]);
 }
 
 choose("fit", true, (on) => $("stage").classList.toggle("fit", on));
@@ -198,6 +222,13 @@ addEventListener("resize", () => {
 	clearTimeout(resizing);
 	resizing = setTimeout(wantSize, 200);
 });
+function watchDensity() {
+	matchMedia("(resolution: " + devicePixelRatio + "dppx)").addEventListener("change", () => {
+		wantSize();
+		watchDensity();
+	}, { once: true });
+}
+watchDensity();
 $("full").addEventListener("click", async () => {
 	await (document.fullscreenElement ? document.exitFullscreen()
 		: document.documentElement.requestFullscreen());

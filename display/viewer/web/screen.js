@@ -2,7 +2,7 @@
 /*
  * screen - plays the server's messages on a canvas, in their order.
  *
- * Everything is drawn at once but JPEG, which browsers decode beside the page: its decoding begins
+ * Everything is drawn at once but JPEG and VP8, which browsers decode beside the page: decoding begins
  * when the message arrives, and what came behind waits until it has been drawn.  So messages go
  * through a queue whose head may be waited for.  UPDATED comes out of the same queue: when the
  * server hears of it, all before it can be seen.
@@ -11,11 +11,16 @@
  */
 import { Reader, TYPE } from "./wire.js";
 import * as pixels from "./pixels.js";
+import { supported, Vp8 } from "./vp8.js";
 
 const MAX_SIDE = 8192;
 const MAX_FRAME = 4194304; // pixels
-const VIDEO = { I420: 0, MJPEG: 1 };
-export const VIDEO_FORMATS = 1 << VIDEO.I420 | 1 << VIDEO.MJPEG;
+const VIDEO = { I420: 0, MJPEG: 1, VP8: 2 };
+
+/* The promise of what is said in HELLO: a bit for each format of VIDEO. */
+export async function videoFormats() {
+	return 1 << VIDEO.I420 | 1 << VIDEO.MJPEG | (await supported() ? 1 << VIDEO.VP8 : 0);
+}
 
 export class Screen {
 	/*
@@ -26,6 +31,7 @@ export class Screen {
 		this.canvas = canvas;
 		this.events = events;
 		this.pen = canvas.getContext("2d", { alpha: false });
+		this.vp8 = new Vp8();
 		this.restart();
 	}
 
@@ -34,6 +40,7 @@ export class Screen {
 		this.queue = [];
 		this.waiting = false;
 		this.run = {}; // of this connection
+		this.vp8.forget();
 	}
 
 	resize(w, h) {
@@ -52,12 +59,14 @@ export class Screen {
 
 		if (type === TYPE.RAW || type === TYPE.VIDEO)
 			entry.bitmap = this.decode(type, body);
+		else if (type === TYPE.RESIZE)
+			this.vp8.forget();
 		this.queue.push(entry);
 		if (!this.waiting)
 			this.play();
 	}
 
-	/* The promise of a bitmap, where a browser's decoder is needed. */
+	/* The promise of a bitmap or ImageData, where a browser's decoder is needed. */
 	decode(type, body) {
 		const r = new Reader(body);
 		let jpeg;
@@ -69,16 +78,30 @@ export class Screen {
 			r.u8();
 			jpeg = r.rest();
 		} else {
-			r.bytes(12);
-			if (r.u8() !== VIDEO.MJPEG)
+			const stream = r.u16();
+			r.bytes(6);
+			const w = r.u16(), h = r.u16(), format = r.u8();
+			r.u8();
+			const fw = r.u16(), fh = r.u16();
+			r.u64();
+			if (format === VIDEO.VP8)
+				return this.vp8Frame(stream, w, h, fw, fh, r.rest());
+			if (format !== VIDEO.MJPEG)
 				return null;
-			r.bytes(13);
 			jpeg = r.rest();
 		}
 		const bitmap = createImageBitmap(new Blob([jpeg], { type: "image/jpeg" }),
 			{ colorSpaceConversion: "none", premultiplyAlpha: "none" });
 		bitmap.catch(() => {}); // it is looked at when its turn has come
 		return bitmap;
+	}
+
+	vp8Frame(stream, w, h, fw, fh, data) {
+		if (!fw || !fh || fw > w || fh > h || fw * fh > MAX_FRAME)
+			throw new Error("video that was not agreed on");
+		const frame = this.vp8.decode(stream, fw, fh, data);
+		frame.catch(() => {}); // likewise
+		return frame;
 	}
 
 	async play() {
@@ -180,9 +203,22 @@ export class Screen {
 				pixels.stretchedImage(pixels.i420Image(r.rest(), fw, fh), w, h), x, y);
 		if (bitmap.width !== fw || bitmap.height !== fh)
 			throw new Error("a picture has another size than is said");
+		if (format === VIDEO.VP8 && fw === w && fh === h)
+			return this.pen.putImageData(bitmap, x, y);
 		this.pen.imageSmoothingEnabled = true;
-		this.pen.drawImage(bitmap, x, y, w, h);
+		this.pen.drawImage(format === VIDEO.VP8 ? this.asCanvas(bitmap) : bitmap, x, y, w, h);
 		this.pen.imageSmoothingEnabled = false;
-		bitmap.close();
+		if (format === VIDEO.MJPEG)
+			bitmap.close();
+	}
+
+	/* ImageData, to be scaled. */
+	asCanvas(data) {
+		if (!this.scratch)
+			this.scratch = document.createElement("canvas");
+		this.scratch.width = data.width;
+		this.scratch.height = data.height;
+		this.scratch.getContext("2d", { alpha: false }).putImageData(data, 0, 0);
+		return this.scratch;
 	}
 }

@@ -31,6 +31,7 @@ export const TYPE = {
 	REFRESH: 69,
 	ACK: 70,
 	TO_FILE: 71,
+	WANT_SCALE: 72,
 };
 
 const HEADER = 8;

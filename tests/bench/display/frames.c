@@ -21,6 +21,7 @@
 #include <time.h>
 
 #include "base/base.h"
+#include "display/codec/stream.h"
 #include "display/display.h"
 #include "display/test_scene.h"
 #include "proto/display.pb-c.h"
@@ -76,7 +77,7 @@ static void begin(struct bench *b, int width, int height)
 	b->width = width;
 	b->height = height;
 	if (display_update_new(width, height, &b->update) < 0 ||
-		display_encoder_new(&b->encoder) < 0 ||
+		display_encoder_new(&b->encoder) < 0 || display_stream_new(&b->codecs.stream) < 0 ||
 		display_decoder_new(NULL, NULL, &b->decoder) < 0)
 		die("no memory");
 	welcome.width = (uint32_t)width;

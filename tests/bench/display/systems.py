@@ -13,20 +13,10 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "lib"))
 from harness import BUILD, PODRUN, quiet_port, until  # noqa: E402
+from peers import find  # noqa: E402
 
 BENCH = BUILD / "tests" / "bench" / "display"
 INSIDE = "/bench"
-
-
-class Missing(Exception):
-    """A program that is not installed; nobody leaves its figures out in silence."""
-
-
-def find(program, package):
-    path = shutil.which(program)
-    if not path:
-        raise Missing("%s is not installed (package %s)" % (program, package))
-    return path
 
 
 def argv_of(pid):
@@ -189,4 +179,10 @@ def listens(port):
         return any(line.split()[1].endswith(":%04X" % port) and line.split()[3] == "0A" for line in list(f)[1:])
 
 
+class PodrunVp8(Podrun):
+    """Whose viewer takes VP8 and no JPEG for films."""
+    kind = "podrun-vp8"
+
+
 SYSTEMS = {"podrun": Podrun, "tigervnc": Tigervnc, "x11vnc": X11vnc}
+OTHERS = {"podrun-vp8": PodrunVp8}  # only if asked for

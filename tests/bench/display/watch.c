@@ -2,7 +2,7 @@
 /*
  * bench watch - a viewer that notes when what is drawn can be seen.
  *
- *     watch podrun|vnc TARGET QUALITY DIR PIDS pages FIRST COUNT
+ *     watch podrun|podrun-vp8|vnc TARGET QUALITY DIR PIDS pages FIRST COUNT
  *     watch ...                                scroll seq|find|smooth COUNT
  *     watch ...                                drag|type COUNT
  *     watch ...                                video FRAMES
@@ -441,7 +441,9 @@ static void begin(struct watch *w, const char *kind, const char *target, int qua
 	w->size = (size_t)w->same.width * (size_t)w->same.height * 4;
 	w->before = malloc(w->size);
 	w->seen = malloc(w->size);
-	w->end.ops = strcmp(kind, "podrun") == 0 ? &watch_podrun : &watch_vnc;
+	w->end.ops = strcmp(kind, "podrun") == 0       ? &watch_podrun
+		     : strcmp(kind, "podrun-vp8") == 0 ? &watch_podrun_vp8
+						       : &watch_vnc;
 	w->end.progress = progress;
 	w->end.ctx = w;
 	w->end.fd = reach(target);

@@ -32,7 +32,7 @@ struct watch_end_ops {
 	size_t (*waiting)(const struct watch_end *e);
 };
 
-extern const struct watch_end_ops watch_podrun, watch_vnc;
+extern const struct watch_end_ops watch_podrun, watch_podrun_vp8, watch_vnc;
 
 void watch_die(const char *what) __attribute__((noreturn));
 

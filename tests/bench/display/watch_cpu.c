@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* From schedstat: stat counts ticks. */
 static double task_ms(int pid, const char *task)
 {
 	unsigned long long ns = 0;

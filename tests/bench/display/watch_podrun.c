@@ -43,16 +43,26 @@ static void on_changed(void *ctx, const struct display_rect *r)
 static const struct display_decoder_ops ops = {
 	.changed = on_changed, .resized = on_resized, .message = on_message};
 
-static void begin(struct watch_end *e, int quality)
+static void begin_with(struct watch_end *e, int quality, unsigned video)
 {
-	const struct display_viewer_wish wish = {.name = "bench",
-		.quality = (unsigned)quality,
-		.video = quality ? DISPLAY_DECODER_VIDEO : 0};
+	const struct display_viewer_wish wish = {
+		.name = "bench", .quality = (unsigned)quality, .video = quality ? video : 0};
 	struct display_decoder *d;
 
 	if (display_decoder_new(&ops, e, &d) < 0 || display_viewer_greet(e->fd, &wish) < 0)
 		watch_die("podrun: no beginning");
 	e->data = d;
+}
+
+static void begin(struct watch_end *e, int quality)
+{
+	begin_with(e, quality, DISPLAY_DECODER_VIDEO);
+}
+
+/* Without JPEG films are VP8 from the beginning, however quick the line is. */
+static void begin_vp8(struct watch_end *e, int quality)
+{
+	begin_with(e, quality, DISPLAY_DECODER_VIDEO & ~(1u << DISPLAY_VIDEO_MJPEG));
 }
 
 static void take(struct watch_end *e)
@@ -88,3 +98,5 @@ static size_t waiting(const struct watch_end *e)
 
 const struct watch_end_ops watch_podrun = {
 	.begin = begin, .read = take, .key = key, .waiting = waiting};
+const struct watch_end_ops watch_podrun_vp8 = {
+	.begin = begin_vp8, .read = take, .key = key, .waiting = waiting};
