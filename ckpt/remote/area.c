@@ -465,8 +465,11 @@ static int await_birth(struct remote *r, struct err *e)
 
 	if (waitpid(r->tid, &status, __WALL | WNOHANG) == r->tid)
 		return WIFSTOPPED(status) ? 0 : remote_died(r, e);
-	if (!ptrace(PTRACE_GETREGS, r->tid, 0, &probe))
+	/* It has been taken note of, or has come since: then that is nobody else's to find. */
+	if (!ptrace(PTRACE_GETREGS, r->tid, 0, &probe)) {
+		waitpid(r->tid, &status, __WALL | WNOHANG);
 		return 0;
+	}
 	k = trace_wait(r->proc_fd, r->tid, deadline, &status);
 	return k < 0 ? err_errno(e, k, "wait for new task %d", r->tid) : 0;
 }

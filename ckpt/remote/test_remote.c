@@ -19,6 +19,9 @@
 
 #include "ckpt/remote/remote.h"
 #include "ckpt/remote/testtask.h"
+#include "ckpt/remote/trace.h"
+
+#define BIRTHS 2000
 
 static int setup(void **state)
 {
@@ -198,6 +201,33 @@ static void children_by_clone3(void **state)
 	ok(f, remote_close(r, &f->e));
 	kill(pid, SIGKILL);
 	testtask_end(pid);
+}
+
+/* Or whoever waits for any child would find it later, and let it go on. */
+static void the_first_stop_is_left_to_nobody(void **state)
+{
+	struct fixture *f = *state;
+	pid_t pid = testtask_start(testtask_pause, NULL);
+	struct remote *r, *child;
+	int status, left = 0;
+	long v;
+
+	testtask_await_sleep(f->proc, pid);
+	assert_int_equal(testtask_freeze(f->proc, pid), 0);
+	ok(f, remote_open(&r, f->proc, pid, 0, &f->e));
+	for (int i = 0; i < BIRTHS; i++) {
+		ok(f, remote_must(r, &v, &f->e, SYS_clone, 0, 0, 0, 0, 0, 0));
+		ok(f, remote_open_child(&child, (pid_t)v, r, &f->e));
+		left += waitpid((pid_t)v, &status, __WALL | WNOHANG) != 0;
+		trace_kill((pid_t)v);
+		assert_int_equal(waitpid((pid_t)v, &status, __WALL), v);
+		remote_forget(child);
+		ok(f, remote_must(r, NULL, &f->e, SYS_wait4, (uint64_t)v, 0, __WALL, 0, 0, 0));
+	}
+	ok(f, remote_close(r, &f->e));
+	kill(pid, SIGKILL);
+	testtask_end(pid);
+	assert_int_equal(left, 0);
 }
 
 static void threads_by_clone3(void **state)
@@ -708,6 +738,7 @@ int main(void)
 		T(a_full_table_and_an_early_end),
 		T(a_computing_task_notices_nothing),
 		T(children_by_clone3),
+		T(the_first_stop_is_left_to_nobody),
 		T(threads_by_clone3),
 		T(much_data),
 		T(calls_under_a_filter_of_its_own),
