@@ -110,7 +110,7 @@ def start(env, server, name="s", options=()):
 
 
 def stop(env, server, name="s", clients=1):
-    env.podrun("exec", name, "touch", "/tmp/stop")
+    env.let_end(name, "/tmp/stop")
     assert env.wait(name).split()[-1] == "intact"
     assert server.clients == clients, server.clients
 

@@ -153,7 +153,7 @@ def a_suspend_refuses_while_it_is_in_use(env):
         # Whoever says so loses the connection.
         env.podrun("suspend", "--outside", "reset", "s")
         env.podrun("resume", "-d", "s")
-        env.podrun("exec", "s", "touch", "/tmp/close")
+        env.let_end("s", "/tmp/close")
         assert env.wait("s").count("closed") == 2
         until("it is back", lambda: w.state() == w.before)
         env.podrun("rm", "s")

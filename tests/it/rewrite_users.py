@@ -220,7 +220,7 @@ def travels(env, options, ways, prefixes, program=MOVED):
         env.podrun("resume", "-d", "--names", way, env.path("i"))
         env.path("i").unlink()
     said = "other" if prefixes[-1] != prefixes[0] else ""
-    env.podrun("exec", "s", "sh", "-c", "printf '%s' %s >/tmp/to && mv /tmp/to /tmp/go" % ("%s", said or "''"))
+    env.exec_last("s", "sh", "-c", "printf '%s' %s >/tmp/to && mv /tmp/to /tmp/go" % ("%s", said or "''"))
     return env.wait("s")
 
 

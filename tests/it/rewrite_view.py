@@ -456,7 +456,7 @@ def another_name(env):
               "cat ../tmp/x; mv x d; cat d/x; /bin/pwd")
     env.run_detached("one", "sh", "-c", script, options=(*REWRITE, "-w", "/tmp"))
     env.podrun("rename", "one", "two")
-    env.podrun("exec", "-w", "/tmp", "two", "--", "touch", "go")
+    env.exec_last("-w", "/tmp", "two", "--", "touch", "go")
     assert env.wait("two").split() == ["ready", "x", "/tmp", "x", "x", "/tmp"]
 
 
@@ -568,7 +568,7 @@ def a_suspend_while_somebody_waits(env):
     env.podrun("suspend", "waits")
     env.prefix = []
     env.podrun("resume", "-d", "waits")
-    env.podrun("exec", "waits", "--", "sh", "-c", "echo it >/tmp/f")
+    env.exec_last("waits", "--", "sh", "-c", "echo it >/tmp/f")
     assert "got it" in env.wait("waits")
 
 

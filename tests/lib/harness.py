@@ -200,11 +200,15 @@ class Env:
     def podrun(self, *args, **kw):
         return self.call(PODRUN, *args, **kw)
 
-    def let_end(self, name="s", path="/tmp/go"):
-        """Makes the file that the session's command waits for; where it ends at once, that ends `touch`, too."""
-        r = self.podrun("exec", name, "touch", path, check=False)
+    def exec_last(self, *words):
+        """`podrun exec`, of what the session's command waits for: where that ends at once, this does, too."""
+        r = self.podrun("exec", *words, check=False)
         if r.code not in (0, 128 + signal.SIGKILL):
             raise Failed(str(r))
+
+    def let_end(self, name="s", path="/tmp/go"):
+        """Makes the file that the session's command waits for."""
+        self.exec_last(name, "touch", path)
 
     def sessions(self):
         r = self.podrun("ps", "--json", check=False)
