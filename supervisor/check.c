@@ -36,6 +36,7 @@
 #include "display/display.h"
 #include "supervisor/cgroup.h"
 #include "supervisor/fence.h"
+#include "vnet/vnet.h"
 
 #define DEADLINE_MS 5000
 
@@ -246,6 +247,13 @@ static bool try_tun(void)
 	return fd >= 0 && ioctl(fd, TUNSETIFF, &ifr) == 0;
 }
 
+static bool try_veth(void)
+{
+	struct err ignored = {0};
+
+	return own_namespace(CLONE_NEWNET) && vnet_veth_probe(&ignored) == 0;
+}
+
 /* ping(8) needs no privilege for such a socket: icmp(7). */
 static bool try_ping(void)
 {
@@ -379,6 +387,10 @@ const struct check checks[] = {
 		"CONFIG_MEM_SOFT_DIRTY; not needed with write-tracking"},
 	{"tun", CHECK_MORE, try_tun, "no addresses of a session's own (--net vnat), only a loopback or the host's network",
 		"chmod 0666 /dev/net/tun, as it is on most systems; in a container, --device /dev/net/tun"},
+	{"veth", CHECK_MORE, try_veth, "bulk is slower with --net vnat: the kernel can't carry it, and a large transfer "
+		"costs the gateway about twice the CPU",
+		"CONFIG_VETH and CONFIG_NF_TABLES with _IPV4 and _IPV6; where the kernel doesn't load modules by itself, "
+		"modprobe -a veth nf_tables"},
 	{"ping", CHECK_MORE, try_ping, "sessions with --net vnat can ping nobody outside",
 		"sysctl net.ipv4.ping_group_range='0 2147483647'"},
 	{"fuse", CHECK_MORE, try_fuse, "memory can't be fetched lazily", "/dev/fuse, readable and writable"},

@@ -22,6 +22,7 @@
  *      datagram/            UDP, ICMP echo and DNS, packet by packet
  *      tunnel/              carriers to another host: the WireGuard protocol, a byte stream
  *      rewrite, veth        the kernel's own way between a session and its gateway, for bulk
+ *      veth_probe           whether that works here
  *      passthrough          an interface of the host's that a session has for a while
  *      nsupdate             messages that change a name in DNS (nsupdate_send: and who waits for that)
  *      message, ondemand    requests on the gateway's socket; its start by whoever needs it first
@@ -47,5 +48,6 @@
 #include "vnet/passthrough.h"
 #include "vnet/tun.h"
 #include "vnet/veth.h"
+#include "vnet/veth_probe.h"
 
 #endif
