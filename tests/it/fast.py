@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Connections that the kernel carries between session and gateway, over a pair of interfaces: every byte is checked."""
 import contextlib
+import functools
 import json
 import os
 import pathlib
@@ -13,7 +14,7 @@ import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import echo  # noqa: E402
-from harness import PODRUN, Failed, main, needs_namespaces, quiet_port, test, until  # noqa: E402
+from harness import PODRUN, PROFILE, Failed, Skip, main, needs_namespaces, quiet_port, test, until  # noqa: E402
 
 LOOPBACK = {4: "10.171.0.100", 6: "fd7a:706f:6472::100"}  # what stands for the host's, inside
 BLOCK = 1 << 16
@@ -87,6 +88,24 @@ print("sent", 7 * times)
 """
 
 
+@functools.cache
+def lacking():
+    """What podrun says of a host that has no such pairs, or not what they need; else None."""
+    out = subprocess.run([PODRUN, "check", "--json"], stdout=subprocess.PIPE, check=False).stdout
+    row = next(c for c in json.loads(out)["checks"] if c["name"] == "veth")
+    return None if row["ok"] else row["lost"]
+
+
+def needs_veth(fn):
+    """Skips where nothing can be fast."""
+    @functools.wraps(fn)
+    def run(env):
+        if lacking():
+            raise Skip(lacking())
+        fn(env)
+    return run
+
+
 class Server(echo.Server):
     def goes_on(self):
         """So much more comes back that all of it was sent later."""
@@ -101,11 +120,15 @@ def is_fast(env, n=1, name="s"):
     until("%d of its connections are fast" % n, lambda: stats(env, name)["fast"] == n)
 
 
-def start(env, server, name="s", options=()):
+def begin(env, server, name="s", options=()):
     address = LOOPBACK[server.family]
     env.run_detached(name, sys.executable, "-c", CLIENT, address, str(server.port),
                      options=["--net", "vnat", "--host-loopback=" + address, *options])
     server.goes_on()
+
+
+def start(env, server, name="s", options=()):
+    begin(env, server, name, options)
     is_fast(env, name=name)
 
 
@@ -131,6 +154,7 @@ def carried(env, name="s"):
 
 @test
 @needs_namespaces("a network of its own")
+@needs_veth
 def much_goes_by_the_kernel(env):
     for family in (4, 6):
         server = Server(family)
@@ -160,6 +184,7 @@ while data := s.recv(1 << 18): s.sendall(data)
 
 @test
 @needs_namespaces("a network of its own")
+@needs_veth
 def who_comes_in_by_a_published_port(env):
     port = quiet_port()
     env.run_detached("s", sys.executable, "-c", ECHO, options=["-p", "127.0.0.1:%d:80" % port])
@@ -190,6 +215,7 @@ def connect(port):
 
 @test
 @needs_namespaces("a network of its own")
+@needs_veth
 def what_has_ended_leaves_no_rules(env):
     server = Server()
     env.run_detached("s", "sleep", "1000", ready=None,
@@ -210,6 +236,7 @@ def what_has_ended_leaves_no_rules(env):
 
 @test
 @needs_namespaces("a network of its own")
+@needs_veth
 def moves_leave_it_alone(env):
     server = Server()
     start(env, server)
@@ -229,6 +256,7 @@ def moves_leave_it_alone(env):
 
 @test
 @needs_namespaces("a network of its own")
+@needs_veth
 def a_snapshot_leaves_it_alone_and_a_copy_finds_it_reset(env):
     server = Server()
     start(env, server)
@@ -244,6 +272,7 @@ def a_snapshot_leaves_it_alone_and_a_copy_finds_it_reset(env):
 
 @test
 @needs_namespaces("a network of its own")
+@needs_veth
 def a_killed_worker_leaves_it_alone(env):
     server = Server()
     start(env, server)
@@ -262,6 +291,7 @@ def gateway(env):
 
 @test
 @needs_namespaces("a network of its own")
+@needs_veth
 def without_its_gateway_it_is_reset_and_the_next_is_fast(env):
     server = Server()
     start(env, server)
@@ -278,6 +308,7 @@ def without_its_gateway_it_is_reset_and_the_next_is_fast(env):
 
 @test
 @needs_namespaces("a network of its own")
+@needs_veth
 def a_capture_sees_everything(env):
     server = Server()
     start(env, server)
@@ -308,6 +339,7 @@ def inner_counts(env):
 
 @test
 @needs_namespaces("a network of its own")
+@needs_veth
 def what_is_forged_is_dropped(env):
     server, other = Server(), Server()
     start(env, server)
@@ -330,6 +362,7 @@ def what_is_forged_is_dropped(env):
 
 @test
 @needs_namespaces("a network of its own")
+@needs_veth
 def a_pair_that_is_removed_inside_is_made_anew(env):
     """By who may do that there; the next connection that has much to carry finds it gone."""
     server, other = Server(), Server()
@@ -340,6 +373,23 @@ def a_pair_that_is_removed_inside_is_made_anew(env):
     for one in (other, server):
         one.goes_on()
     is_fast(env, 2)
+    stop(env, server)
+
+
+@test
+@needs_namespaces("a network of its own")
+def without_nf_tables_all_of_it_goes_by_net0(env):
+    env.prefix = env.prefix + PROFILE + ["--no-netfilter"]
+    env.environ["PODRUN_LOG"] = "info"
+    assert [c["ok"] for c in env.podrun("check", "--json").json()["checks"] if c["name"] == "veth"] == [False]
+    assert "modprobe" in env.podrun("check").text.partition("\nveth ")[2].partition("\nping ")[0]
+    server = Server()
+    begin(env, server)
+    for _ in range(8):
+        server.goes_on()
+    assert stats(env)["fast"] == 0
+    log = pathlib.Path(env.environ["XDG_RUNTIME_DIR"], "podrun", ".gateway", "log").read_text()
+    assert log.count("everything goes by the TUNs: nf_tables") == 1, log
     stop(env, server)
 
 

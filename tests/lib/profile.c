@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * container_profile [--listen | --refuse CALL | --no-scan] CMD... - runs a command under the filter
- * that container engines put around everything they start, as somebody without capabilities meets
- * it.
+ * container_profile [--listen | --refuse CALL | --no-scan | --no-netfilter] CMD...
+ *
+ * Runs a command under the filter that container engines put around everything they start, as
+ * somebody without capabilities meets it.
  *
  * The default profile of Docker, Podman and containerd (moby: profiles/seccomp) allows a list of
  * calls and refuses the rest with EPERM.  Without capabilities that leaves no namespace, no
@@ -12,9 +13,11 @@
  *
  * --refuse takes one call alone away, as a security module may; --listen installs a listener
  * instead, of which there can be only one in a tree of processes (seccomp_unotify(2)).  --no-scan
- * takes PAGEMAP_SCAN away, as if the kernel were older than Linux 6.7.
+ * takes PAGEMAP_SCAN away, as if the kernel were older than Linux 6.7, and --no-netfilter the
+ * sockets of nf_tables, as if it were built without.
  */
 #include <errno.h>
+#include <linux/netlink.h>
 #include <linux/sched.h>
 #include <seccomp.h>
 #include <stdbool.h>
@@ -227,6 +230,16 @@ static void no_scan(void)
 	must(seccomp_load(ctx), "filter");
 }
 
+static void no_netfilter(void)
+{
+	scmp_filter_ctx ctx = begin(SCMP_ACT_ALLOW);
+
+	must(seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPROTONOSUPPORT), SCMP_SYS(socket), 2,
+		     SCMP_A0(SCMP_CMP_EQ, AF_NETLINK), SCMP_A2(SCMP_CMP_EQ, NETLINK_NETFILTER)),
+		"socket");
+	must(seccomp_load(ctx), "filter");
+}
+
 /* Asks for a call that nobody makes; the descriptor has to stay open. */
 static void listen_to_calls(void)
 {
@@ -259,12 +272,15 @@ int main(int argc, char **argv)
 	} else if (argc > 2 && strcmp(argv[0], "--no-scan") == 0) {
 		no_scan();
 		argv++;
+	} else if (argc > 2 && strcmp(argv[0], "--no-netfilter") == 0) {
+		no_netfilter();
+		argv++;
 	} else {
 		load_profile();
 	}
 	if (!argv[0]) {
-		fprintf(stderr,
-			"usage: container_profile [--listen | --refuse CALL | --no-scan] CMD...\n");
+		fprintf(stderr, "usage: container_profile [--listen | --refuse CALL | --no-scan | "
+				"--no-netfilter] CMD...\n");
 		return 2;
 	}
 	execvp(argv[0], argv);

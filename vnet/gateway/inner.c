@@ -174,7 +174,7 @@ static int new_socket(const struct gateway_arena *a)
 		return -errno;
 	if (a->v6)
 		set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
-	set_int(fd, SOL_IP, IP_FREEBIND, 1); /* aliases are local, but nobody's address */
+	set_int(fd, SOL_IP, IP_FREEBIND, 1);	  /* aliases are local, but nobody's address */
 	set_int(fd, SOL_SOCKET, SO_OOBINLINE, 1); /* pump.c */
 	set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1);
 	set_int(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, PATIENCE_MS);
@@ -228,12 +228,14 @@ static bool have_v6(void)
 static void open_kernel(struct gateway_arena *a)
 {
 	struct vnet_netlink nl = VNET_NETLINK_INIT;
-	struct err ignored = {0};
+	struct err e = {0};
 
-	if (a->inner_route < 0 && vnet_netlink_open(&nl, &ignored) == 0)
+	if (a->inner_route < 0 && vnet_netlink_open(&nl, &e) == 0)
 		a->inner_route = nl.fd;
 	if (a->inner_rewrite < 0)
-		a->inner_rewrite = MAX(vnet_rewrite_open(&ignored), -1);
+		a->inner_rewrite = MAX(vnet_rewrite_open(&e), -1);
+	if (err_is(&e))
+		log_info("everything goes by the TUNs: %s", e.msg);
 }
 
 static int begin(struct gateway_arena *a, struct err *e)
