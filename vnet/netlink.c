@@ -3,12 +3,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fib_rules.h>
+#include <linux/if.h>
 #include <linux/if_link.h>
 #include <linux/netlink.h>
 #include <linux/nsfs.h>
 #include <linux/rtnetlink.h>
 #include <linux/veth.h>
-#include <net/if.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -255,6 +255,34 @@ int vnet_netlink_is_up(struct vnet_netlink *nl, const char *name, struct err *e)
 	int r = look_at(nl, name, &info, e);
 
 	return r < 0 ? r : (info.ifi_flags & IFF_UP) != 0;
+}
+
+int vnet_netlink_has_carrier(struct vnet_netlink *nl, const char *name, struct err *e)
+{
+	struct ifinfomsg info;
+	int r = look_at(nl, name, &info, e);
+
+	return r < 0 ? r : (info.ifi_flags & IFF_LOWER_UP) != 0;
+}
+
+int vnet_netlink_watch(struct err *e)
+{
+	const struct sockaddr_nl links = {.nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK};
+	_cleanup_close_ int fd =
+		socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+
+	if (fd < 0 || bind(fd, (const void *)&links, sizeof(links)) < 0)
+		return err_errno(e, -errno, "rtnetlink");
+	return take_fd(&fd);
+}
+
+void vnet_netlink_watch_empty(int fd)
+{
+	char ignored;
+
+	/* -ENOBUFS: more has happened than there was room for, and that is told once. */
+	while (recv(fd, &ignored, sizeof(ignored), 0) >= 0 || errno == EINTR || errno == ENOBUFS)
+		;
 }
 
 int vnet_netlink_name(struct vnet_netlink *nl, int index, const char *name, struct err *e)

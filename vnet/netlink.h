@@ -43,6 +43,15 @@ int vnet_netlink_index(struct vnet_netlink *nl, const char *name, struct err *e)
 
 /* 1 or 0: somebody has set it up. */
 int vnet_netlink_is_up(struct vnet_netlink *nl, const char *name, struct err *e);
+/* 1 or 0: it has a carrier; that of a pair has one while both ends are up. */
+int vnet_netlink_has_carrier(struct vnet_netlink *nl, const char *name, struct err *e);
+/*
+ * A descriptor that is readable when something about an interface of the calling thread's network
+ * namespace may have changed: what it is, is for the caller to ask.  vnet_netlink_watch_empty makes
+ * it wait for the next change.
+ */
+int vnet_netlink_watch(struct err *e);
+void vnet_netlink_watch_empty(int fd);
 /* Takes the interface down, and gives it another name. */
 int vnet_netlink_name(struct vnet_netlink *nl, int index, const char *name, struct err *e);
 /*

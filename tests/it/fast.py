@@ -378,6 +378,31 @@ def a_pair_that_is_removed_inside_is_made_anew(env):
 
 @test
 @needs_namespaces("a network of its own")
+@needs_veth
+def a_pair_that_is_set_down_inside_is_given_up(env):
+    """Until the session is there anew."""
+    for family in (4, 6):
+        server, other = Server(family), Server(family)
+        name = "s%d" % family
+        start(env, server, name, options=["--user", "root"])
+        env.podrun("exec", name, "ip", "link", "set", "podrun1", "down")
+        is_fast(env, 0, name)
+        env.start(PODRUN, "exec", name, sys.executable, "-c", CLIENT, LOOPBACK[family], str(other.port),
+                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for _ in range(8):
+            server.goes_on()
+            other.goes_on()
+        assert stats(env, name)["fast"] == 0
+        env.podrun("suspend", name, "-o", env.path(name))
+        env.podrun("resume", env.path(name), "-d")
+        is_fast(env, 2, name)
+        for one in (server, other):
+            one.goes_on()
+        stop(env, server, name)
+
+
+@test
+@needs_namespaces("a network of its own")
 def without_nf_tables_all_of_it_goes_by_net0(env):
     env.prefix = env.prefix + PROFILE + ["--no-netfilter"]
     env.environ["PODRUN_LOG"] = "info"

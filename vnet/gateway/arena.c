@@ -27,7 +27,7 @@ int gateway_arena_new(
 	a->vnat_offset = vnat;
 	a->datagram_offset = datagrams;
 	a->size = size;
-	a->inner_ns = a->gw_tun = a->gate = a->inner_route = a->inner_rewrite = -1;
+	a->inner_ns = a->gw_tun = a->gate = a->inner_route = a->inner_rewrite = a->inner_links = -1;
 	for (size_t i = 0; i < GATEWAY_POOL; i++)
 		a->pool[i] = -1;
 	for (size_t i = 0; i < GATEWAY_MAX_PIPES; i++)
@@ -68,7 +68,7 @@ static void keep_session(const struct gateway_session *one, struct gateway_fds *
 void gateway_arena_keep(const struct gateway_arena *a, struct gateway_fds *s)
 {
 	const int single[] = {0, 1, 2, a->directory, a->listener, a->inner_ns, a->gw_tun, a->gate,
-		a->inner_route, a->inner_rewrite};
+		a->inner_route, a->inner_rewrite, a->inner_links};
 
 	for (size_t i = 0; i < ARRAY_SIZE(single); i++)
 		gateway_fds_keep(s, single[i]);

@@ -129,7 +129,7 @@ struct gateway_arena {
 	/* The inner namespace, its TUN and its one listener; -1: not made. */
 	int32_t inner_ns, gw_tun, gate;
 	/* For its interfaces and its packet filter; -1: none, and no pairs of interfaces. */
-	int32_t inner_route, inner_rewrite;
+	int32_t inner_route, inner_rewrite, inner_links;
 	uint16_t gate_port;
 	bool v6;    /* the kernel has IPv6 */
 	bool whole; /* and takes super-packets that are written to a TUN */

@@ -234,6 +234,8 @@ static void open_kernel(struct gateway_arena *a)
 		a->inner_route = nl.fd;
 	if (a->inner_rewrite < 0)
 		a->inner_rewrite = MAX(vnet_rewrite_open(&e), -1);
+	if (a->inner_links < 0)
+		a->inner_links = MAX(vnet_netlink_watch(&e), -1);
 	if (err_is(&e))
 		log_info("everything goes by the TUNs: %s", e.msg);
 }

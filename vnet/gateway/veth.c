@@ -23,6 +23,10 @@
  * way than net0.  A session that is held sends nothing by the pair, and one that has moved has
  * none.
  *
+ * Who is root in a session may remove its end, or set it down.  The kernel's word on that is not
+ * relied upon but for when to look.  One that was removed is made anew, one that is down is not
+ * wanted: all is on net0 until the session attaches again.
+ *
  * A session can send by its end what it likes: packets that do not have the ends of one of its own
  * fast flows are dropped, as are all that came by another session's end.
  *
@@ -71,6 +75,8 @@ static_assert(VNET_VETH_MAX <= VNET_REWRITE_MAX, "all of a session's are removed
 struct gateway_veths {
 	bool tables;
 	struct vnet_netlink nl;
+	struct gateway_watch links;
+	struct vnet_gateway *g;
 	struct pair {
 		enum state state;
 		int index;
@@ -271,6 +277,33 @@ void gateway_veth_end(struct vnet_gateway *g, uint32_t session)
 	p->state = NONE;
 }
 
+static void look_at_pair(struct vnet_gateway *g, uint32_t session)
+{
+	struct err e = {0};
+	char name[16];
+	int r;
+
+	name_of(session, name);
+	r = vnet_netlink_has_carrier(&g->veths->nl, name, &e);
+	if (r == 1)
+		return;
+	log_info("%s: its pair of interfaces is %s", g->arena->sessions[session].name,
+		r == 0 ? "down: everything goes by the TUN" : "gone");
+	gateway_veth_end(g, session);
+	if (r == 0)
+		g->veths->pairs[session].state = NEVER;
+}
+
+static void on_links(struct gateway_watch *w, uint32_t events)
+{
+	struct gateway_veths *v = gateway_container(w, struct gateway_veths, links);
+
+	vnet_netlink_watch_empty(v->g->arena->inner_links);
+	for (uint32_t i = 0; i < GATEWAY_MAX_SESSIONS; i++)
+		if (v->pairs[i].state == THERE)
+			look_at_pair(v->g, i);
+}
+
 /* ---- flows --------------------------------------------------------------------------------- */
 
 /*
@@ -370,7 +403,7 @@ void gateway_veth_offer(struct vnet_gateway *g, uint32_t flow)
 	if (g->veths->fast[flow] || (state != NONE && state != THERE) || !s->wires || s->held ||
 		s->state != GATEWAY_SESSION_ATTACHED || s->remote[0] ||
 		g->captures->sessions[session].file || g->arena->inner_rewrite < 0 ||
-		g->veths->nl.fd < 0 || is_full(g, session))
+		g->veths->nl.fd < 0 || g->arena->inner_links < 0 || is_full(g, session))
 		return;
 	if (state == NONE)
 		ask_for_pair(g, session);
@@ -387,12 +420,19 @@ int gateway_veth_start(struct vnet_gateway *g, struct err *e)
 {
 	struct err failure = {0};
 	bool left = false;
+	int r = 0;
 
 	g->veths = calloc(1, sizeof(*g->veths));
 	if (!g->veths)
 		return err_errno(e, -ENOMEM, "gateway");
 	/* No answer to an earlier worker is taken for one to this. */
 	g->veths->nl = (struct vnet_netlink){g->arena->inner_route, (uint32_t)io_now_ns()};
+	g->veths->g = g;
+	g->veths->links.ready = on_links;
+	if (g->arena->inner_links >= 0)
+		r = gateway_loop_add(g->loop, g->arena->inner_links, EPOLLIN, &g->veths->links);
+	if (r < 0)
+		return err_errno(e, r, "the gateway's pairs of interfaces");
 	for (uint32_t i = 0; i < GATEWAY_MAX_SESSIONS; i++) {
 		if (!g->arena->sessions[i].wired)
 			continue;
