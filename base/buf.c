@@ -108,6 +108,25 @@ void buf_consume(struct buf *b, size_t n)
 	b->len -= n;
 }
 
+void buf_trim(struct buf *b)
+{
+	uint8_t *p;
+
+	if (b->len == b->cap)
+		return;
+	if (!b->len) {
+		free(b->data);
+		b->data = NULL;
+		b->cap = 0;
+		return;
+	}
+	p = realloc(b->data, b->len);
+	if (!p)
+		return; /* it is as good with all of it */
+	b->data = p;
+	b->cap = b->len;
+}
+
 void buf_clear(struct buf *b)
 {
 	b->len = 0;

@@ -38,6 +38,8 @@ void buf_put_str(struct buf *b, const char *s); /* without its NUL */
 void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Removes @n bytes (<= len) from the front. */
 void buf_consume(struct buf *b, size_t n);
+/* Gives back the memory behind the contents. */
+void buf_trim(struct buf *b);
 /* Forgets the contents, keeps the memory. */
 void buf_clear(struct buf *b);
 /* The contents as a C string, owned by @b; NULL once it has failed. */

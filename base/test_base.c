@@ -113,6 +113,25 @@ static void buf_grows_and_consumes(void **state)
 	assert_int_equal(strncmp(buf_cstr(&b), "1,2,", 4), 0);
 }
 
+static void buf_gives_back_what_it_does_not_need(void **state)
+{
+	_cleanup_buf_ struct buf b = BUF_INIT;
+
+	buf_trim(&b);
+	assert_int_equal(b.cap, 0);
+	buf_put_str(&b, "abc");
+	buf_trim(&b);
+	assert_int_equal(b.cap, 3);
+	buf_trim(&b);
+	buf_put_str(&b, "def");
+	assert_string_equal(buf_cstr(&b), "abcdef");
+	buf_clear(&b);
+	buf_trim(&b);
+	assert_int_equal(b.cap, 0);
+	buf_put_str(&b, "g");
+	assert_string_equal(buf_cstr(&b), "g");
+}
+
 static void rm_rf_leaves_nothing(void **state)
 {
 	char dir[] = "/tmp/podrun-test-XXXXXX";
@@ -170,6 +189,7 @@ int main(void)
 		cmocka_unit_test(text_is_harmless),
 		cmocka_unit_test(cursor_stops_at_its_end),
 		cmocka_unit_test(buf_grows_and_consumes),
+		cmocka_unit_test(buf_gives_back_what_it_does_not_need),
 		cmocka_unit_test(rm_rf_leaves_nothing),
 		cmocka_unit_test(par_does_each_once),
 		cmocka_unit_test(par_tells_the_first_failure),

@@ -10,15 +10,16 @@
 #include "ckpt/kinds/ask.h"
 #include "ckpt/memory/memory.h"
 #include "ckpt/openfiles.h"
+#include "ckpt/same.h"
 #include "ckpt/survey.h"
 
 struct recording {
 	struct ckpt_dump *d;
 	struct ckpt_item *items;
 	size_t n;
-	sem_t asked;   /* the tracer has no more records to make, or has failed */
-	bool given_up; /* the latter; set before */
-	int r;	       /* of who is beside */
+	sem_t asked;	     /* the tracer has no more records to make, or has failed */
+	_Atomic bool failed; /* one of the two: the other need not go on */
+	int r;		     /* of who is beside */
 	struct err e;
 };
 
@@ -55,6 +56,8 @@ static int make(struct ckpt_dump *d, struct ckpt_item *i, struct err *e)
 	if (r == 0 && buf_error(&i->body) < 0)
 		r = err_errno(e, -ENOMEM, "%s", i->kind->name);
 	i->none = r > 0;
+	/* All are kept until the last is made. */
+	buf_trim(&i->body);
 	return r < 0 ? wrap(i, e) : 0;
 }
 
@@ -75,14 +78,16 @@ int ckpt_item_data(struct ckpt_dump *d, struct ckpt_item *i, struct err *e)
 	return r < 0 ? wrap(i, e) : 0;
 }
 
-/* Those that are @apart, or those that are not. */
+/* Those that are @apart, or those that are not; fewer when the other thread has failed. */
 static int make_some(struct recording *w, bool apart, struct err *e)
 {
 	int r = 0;
 
-	for (size_t i = 0; r >= 0 && i < w->n; i++)
+	for (size_t i = 0; r >= 0 && i < w->n && !w->failed; i++)
 		if (is_apart(w->items[i].kind) == apart)
 			r = make(w->d, &w->items[i], e);
+	if (r < 0)
+		w->failed = true;
 	return r;
 }
 
@@ -113,7 +118,7 @@ static void *beside(void *arg)
 
 	w->r = make_some(w, true, &w->e);
 	wait_for_tracer(w);
-	if (w->r >= 0 && !w->given_up)
+	if (w->r >= 0 && !w->failed)
 		w->r = put_all(w, &w->e);
 	return NULL;
 }
@@ -124,9 +129,19 @@ static int by_tracer(struct recording *w, struct err *e)
 
 	if (r == 0)
 		r = make_some(w, false, e);
-	w->given_up = r < 0;
+	else
+		w->failed = true;
 	sem_post(&w->asked);
 	return r;
+}
+
+/*
+ * Without kcmp(2) some records take a child of ours (kinds/epoll.c), for which copies that are made
+ * at the same time might leave no room below a limit.
+ */
+static bool can_be_two(const struct ckpt_dump *d)
+{
+	return !d->world->names && !fault_armed && ckpt_same_by_kcmp();
 }
 
 /* A signal is for the tracer. */
@@ -150,12 +165,12 @@ int ckpt_record_all(struct ckpt_dump *d, struct ckpt_item *items, size_t n, stru
 	int r;
 
 	sem_init(&w.asked, 0, 0);
-	two = !d->world->names && !fault_armed && start(&w, &other) == 0;
+	two = can_be_two(d) && start(&w, &other) == 0;
 	r = by_tracer(&w, e);
 	/* Where one thread does it all, copies take what its own children have left of a limit. */
 	if (!two && r >= 0)
 		beside(&w);
-	if (r >= 0 && d->options.snapshot && (two || w.r >= 0))
+	if (r >= 0 && d->options.snapshot && !w.failed)
 		ckpt_fork_make(d);
 	if (two)
 		pthread_join(other, NULL);

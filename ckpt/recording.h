@@ -16,9 +16,14 @@
  * `apart` set; of kinds of open files that is so for all.  Records stand in the image in the order
  * in which they always have.
  *
+ * When one of them fails the other stops before its next record: nothing of it is wanted any more,
+ * and the session stands still.
+ *
  * Where names are rewritten one thread does it all, one after the other: what says paths and
- * numbers there belongs to the thread that traces.  So it is where a fault is to be tried
- * (base/fault.h): who is killed then is in the middle of nothing else, which has points of its own.
+ * numbers there belongs to the thread that traces.  So it is where a limit leaves room for no
+ * thread more, or none might be left for a child that a record takes, and where a fault is to be
+ * tried (base/fault.h): who is killed then is in the middle of nothing else, which has points of
+ * its own.
  */
 #ifndef CKPT_RECORDING_H
 #define CKPT_RECORDING_H

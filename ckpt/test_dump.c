@@ -202,6 +202,73 @@ static void what_nobody_claims_is_named(void **state)
 	close(out[0]);
 }
 
+/* ---- what can't be recorded ----------------------------------------------------------------- */
+
+static pid_t outside;
+
+static int body_pidfd(void)
+{
+	sigset_t usr1;
+	int sig;
+
+	sigemptyset(&usr1);
+	sigaddset(&usr1, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &usr1, NULL);
+	if (sys_pidfd_open(outside, 0) < 0 || write(1, "ready\n", 6) != 6)
+		return 1;
+	while (sigwait(&usr1, &sig) == 0)
+		if (write(1, "here\n", 5) != 5)
+			return 2;
+	return 3;
+}
+
+/* Found out when it is recorded, by a thread of its own (recording.h). */
+static void a_file_that_cant_be_recorded_is_named(void **state)
+{
+	char dir[] = "/tmp/podrun-test-XXXXXX", what[64] = "";
+	struct ckpt_world w = {.name = "t", .proc_fd = -1, .root_fd = root_fd, NO_NAMESPACES};
+	struct ckpt_edge edge = {.name = "stdout"};
+	struct proto_write_options o = {.copy = true};
+	struct proto_key *key;
+	struct err e = {0};
+	int out[2];
+
+	assert_non_null(mkdtemp(dir));
+	assert_int_equal(proto_key_open(&key, dir, &e), 0);
+	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+	outside = getpid();
+	w.init_pid = start(out[1], body_pidfd);
+	close(out[1]);
+	edge.fd = out[0];
+	w.edges = &edge;
+	w.n_edges = 1;
+	await_line(out[0]);
+	o.key = key;
+	for (int round = 0; round < 20; round++) {
+		_cleanup_close_ int image = memfd_create("image", MFD_CLOEXEC);
+		struct proto_writer *to;
+		struct ckpt_dump *d;
+		pid_t pid;
+
+		e = (struct err){0};
+		assert_int_equal(proto_writer_open(&to, image, &o, &e), 0);
+		d = freeze(&w);
+		pid = d->procs[0]->threads[0]->tid;
+		assert_int_equal(ckpt_write(d, to, &e), -EOPNOTSUPP);
+		snprintf(what, sizeof(what), "(test_dump) fd 0: a pidfd of a process outside");
+		assert_non_null(strstr(e.msg, what));
+		ckpt_thaw(d, NULL);
+		proto_writer_close(to);
+		kill(pid, SIGUSR1);
+		await_line(out[0]);
+	}
+	kill(w.init_pid, SIGKILL);
+	testtask_end(w.init_pid);
+	proto_key_close(key);
+	close(out[0]);
+	io_rm_rf(AT_FDCWD, dir);
+}
+
 /* ---- written while it works ----------------------------------------------------------------- */
 
 static int body_work(void)
@@ -344,6 +411,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(open_files_are_merged),
 		cmocka_unit_test(what_nobody_claims_is_named),
+		cmocka_unit_test(a_file_that_cant_be_recorded_is_named),
 		cmocka_unit_test(a_dump_disturbs_nothing),
 		cmocka_unit_test(every_thread_is_unwound),
 	};

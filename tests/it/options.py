@@ -52,6 +52,47 @@ def pids_are_limited(env):
     assert r.text == "ran\n"
 
 
+# Processes with a megabyte of their own, below a limit that leaves room for ROOM more.
+FULL = """
+import os, resource, time
+def limit(n): resource.setrlimit(resource.RLIMIT_NPROC, (n, resource.getrlimit(resource.RLIMIT_NPROC)[1]))
+def fork():
+    try: return os.fork()
+    except BlockingIOError: return -1
+def fits(n):
+    limit(n)
+    pid = fork()
+    if pid == 0: os._exit(0)
+    return pid > 0 and os.waitpid(pid, 0)[0] == pid
+memory = bytearray(os.urandom(1 << 20))
+before, pids = bytes(memory), []
+limit(next(n for n in range(1, 100000) if fits(n)) + 3 + ROOM)
+while len(pids) < 4:
+    pid = fork()
+    if pid == 0:
+        while not os.path.exists("/tmp/go"): time.sleep(.02)
+        os._exit(memory != before)
+    pids.append(pid)
+if ROOM == 0 and fork() >= 0: pids.append(-1)
+print("ready", flush=True)
+bad = [pid for pid in pids if pid < 0 or os.waitpid(pid, 0)[1]]
+print("FAIL %r" % bad if bad else "ok")
+"""
+
+
+@test
+@needs_namespaces("a limit of the session's own")
+def a_snapshot_where_there_is_room_for_few_processes_more(env):
+    for room in (0, 1, 2):
+        env.run_detached("s", "python3", "-c", FULL.replace("ROOM", str(room)))
+        env.podrun("snapshot", "s", "-o", env.path("image"))
+        assert finish(env, "s").split() == ["ready", "ok"]
+        env.podrun("rm", "s", check=False)
+        env.podrun("resume", "-d", env.path("image"), "--name", "s")
+        assert finish(env, "s").split() == ["ready", "ok"]
+        env.podrun("rm", "s", check=False)
+
+
 @test
 def what_a_command_leaves_ends_with_it(env):
     env.podrun("run", "--end-with-command", "--name", "s", "--", "sh", "-c",
