@@ -134,8 +134,11 @@ int vnet_veth_fast(struct vnet_veth *v, const struct vnet_endpoint *inside,
 	for (size_t i = 0; i < v->n; i++)
 		if (is_rule(&v->rules[i], &rule))
 			remove_rule(v, i--);
-	if (!on)
+	/* It may go on by net0. */
+	if (!on) {
+		let_choose_again(v, inside);
 		return 0;
+	}
 	if (v->n == VNET_VETH_MAX)
 		return err_set(e, ERR_FAILED, -ENOSPC, "too many connections by " VNET_VETH_NAME);
 	if (!v->routed && set_routes(v, e) < 0)

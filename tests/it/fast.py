@@ -138,9 +138,12 @@ def stop(env, server, name="s", clients=1):
     assert server.clients == clients, server.clients
 
 
+def rules_text(env, name="s"):
+    return env.podrun("exec", name, "ip", "rule").text + env.podrun("exec", name, "ip", "-6", "rule").text
+
+
 def rules(env, name="s"):
-    text = env.podrun("exec", name, "ip", "rule").text + env.podrun("exec", name, "ip", "-6", "rule").text
-    return text.count("ipproto tcp")
+    return rules_text(env, name).count("ipproto tcp")
 
 
 def carried(env, name="s"):
@@ -374,6 +377,62 @@ def a_pair_that_is_removed_inside_is_made_anew(env):
         one.goes_on()
     is_fast(env, 2)
     stop(env, server)
+
+
+# Inside: all the places, each with its own stream; idle while /tmp/idle is there, until /tmp/stop is.
+MANY = r"""
+import os, socket, sys, time
+BLOCK, PLACES = 1 << 16, 32
+socks = [socket.create_connection((sys.argv[1], int(sys.argv[2]))) for _ in range(PLACES)]
+print("ready", flush=True)
+i = 0
+while not os.path.exists("/tmp/stop"):
+    if os.path.exists("/tmp/idle"):
+        open("/tmp/is_idle", "w").close()
+        time.sleep(.01)
+        continue
+    for n, s in enumerate(socks):
+        block = (i * PLACES + n).to_bytes(8, "big") * (BLOCK // 8)
+        s.sendall(block)
+        got = b""
+        while len(got) < BLOCK:
+            data = s.recv(BLOCK - len(got))
+            if not data: sys.exit("ended")
+            got += data
+        if got != block: sys.exit("wrong in block %d" % i)
+    i += 1
+for s in socks: s.shutdown(socket.SHUT_WR)
+print("more" if any(s.recv(1) for s in socks) else "intact", flush=True)
+"""
+
+
+def is_in_session(env, path, name="s"):
+    return env.podrun("exec", name, "test", "-e", path, check=False).code == 0
+
+
+@test
+@needs_namespaces("a network of its own")
+@needs_veth
+def one_that_is_idle_makes_room_for_one_that_is_not(env):
+    for family in (4, 6):
+        server, other = Server(family), Server(family)
+        name = "s%d" % family
+        env.run_detached(name, sys.executable, "-c", MANY, LOOPBACK[family], str(server.port),
+                         options=["--net", "vnat", "--host-loopback=" + LOOPBACK[family]])
+        is_fast(env, 32, name)
+        env.podrun("exec", name, "touch", "/tmp/idle")
+        until("they are idle", lambda: is_in_session(env, "/tmp/is_idle", name))
+        env.start(PODRUN, "exec", name, sys.executable, "-c", CLIENT, LOOPBACK[family], str(other.port),
+                  stdout=subprocess.DEVNULL)
+        until("another has the place of one", lambda: "dport %d " % other.port in rules_text(env, name))
+        other.goes_on()
+        until("its own rule is gone", lambda: rules(env, name) == 32)
+        env.podrun("exec", name, "rm", "/tmp/idle")
+        for _ in range(16):  # each of them more than once
+            server.goes_on()
+        other.goes_on()
+        assert stats(env, name)["fast"] == 32
+        stop(env, server, name, clients=32)
 
 
 @test

@@ -39,7 +39,6 @@
 #define KEEP_TIMES   127
 #define ASK_TIMES    20
 #define WATCHED	     (EPOLLIN | EPOLLPRI | EPOLLRDHUP | EPOLLET)
-#define MUCH	     (1u << 20)	    /* bytes, from which the kernel is to carry the rest */
 #define NO_PIPE_NS   20000000ull    /* until pipes are asked for again */
 #define LASTS_NS     5000000000ull  /* the age from which a connection is kept alive */
 #define STALE_NS     60000000000ull /* between two looks for those that do not come about */
@@ -259,8 +258,7 @@ static void run_pump(struct vnet_gateway *g, uint32_t flow, int side, uint32_t e
 
 	if (inner && g->inner_sends)
 		g->inner_sends(g);
-	if (gateway_pump_moved(g, flow) >= MUCH && r != GATEWAY_PUMP_RESET &&
-		r != GATEWAY_PUMP_OVER)
+	if (r != GATEWAY_PUMP_RESET && r != GATEWAY_PUMP_OVER)
 		gateway_veth_offer(g, flow);
 	switch (r) {
 	case GATEWAY_PUMP_IDLE:

@@ -14,6 +14,7 @@
  *                        <----- wired -----
  *                  rules here, fast -------> client: a rule in the session
  *      its end     rules here, slow ------->
+ *      its place   slow -------> then, LEAVE_NS later, rules here
  *      hold        client: all rules; hold ->   rules here
  *      capture, end of the session              the pair here, and with it the one there
  *
@@ -22,6 +23,11 @@
  * client is not asked first the pair itself is removed, for then the session's kernel has no other
  * way than net0.  A session that is held sends nothing by the pair, and one that has moved has
  * none.
+ *
+ * There is room for VNET_VETH_MAX.  When it is taken one that has carried nothing for IDLE_NS gives
+ * its place up to who asks, and asks again itself when it has passed MUCH again.  Its rules stay
+ * here until the client has read that, and LEAVE_NS for what it does then; should that not do, what
+ * is lost is sent again.
  *
  * Who is root in a session may remove its end, or set it down.  The kernel's word on that is not
  * relied upon but for when to look.  One that was removed is made anew, one that is down is not
@@ -52,6 +58,7 @@
 #include "proto/gateway.pb-c.h"
 #include "vnet/gateway/capture.h"
 #include "vnet/gateway/gateway.h"
+#include "vnet/gateway/pump.h"
 #include "vnet/message.h"
 #include "vnet/netlink.h"
 #include "vnet/rewrite.h"
@@ -62,6 +69,10 @@
 #define TABLE	    1000u	/* and so are the tables of its routes */
 #define UNREAD_MAX  65536	/* bytes that a client has not read */
 #define LINK_HEADER 14u		/* not counted as the session's */
+#define MUCH	    (1u << 20)	/* bytes, from which the kernel is to carry the rest */
+#define IDLE_NS	    5000000000ull
+#define LEAVE_NS    200000000ull
+#define LOOK_NS	    100000000ull /* between two looks for one that is idle */
 
 enum state {
 	NONE,
@@ -83,8 +94,16 @@ struct gateway_veths {
 		uint32_t n;
 		uint32_t flows[VNET_VETH_MAX];
 		struct vnet_rewrite ends[VNET_VETH_MAX]; /* of each */
+		struct {
+			uint64_t moved, since; /* bytes, and when that was first seen */
+		} uses[VNET_VETH_MAX];
+		uint64_t looked;
+		/* Whose client has been told, and when its place is free; 0: nobody's. */
+		uint64_t leaves;
+		uint32_t leaving;
 	} pairs[GATEWAY_MAX_SESSIONS];
 	bool fast[GATEWAY_MAX_FLOWS];
+	uint64_t before[GATEWAY_MAX_FLOWS]; /* bytes that it had passed when it was idle */
 };
 
 static void name_of(uint32_t session, char ret[16])
@@ -94,13 +113,18 @@ static void name_of(uint32_t session, char ret[16])
 
 /* ---- what the client is told --------------------------------------------------------------- */
 
-/* What nobody has asked for leaves room for answers, of which one that can't be sent ends the line. */
-static bool is_full(const struct vnet_gateway *g, uint32_t session)
+/* As the kernel counts them: more than the messages are, and none when they have been read. */
+static int unread(const struct vnet_gateway *g, uint32_t session)
 {
 	int conn = g->arena->sessions[session].conn, queued = 0;
 
-	return conn >= 0 && ioctl(g->arena->conns[conn].fd, SIOCOUTQ, &queued) == 0 &&
-	       queued > UNREAD_MAX;
+	return conn >= 0 && ioctl(g->arena->conns[conn].fd, SIOCOUTQ, &queued) == 0 ? queued : 0;
+}
+
+/* What nobody has asked for leaves room for answers, of which one that can't be sent ends the line. */
+static bool is_full(const struct vnet_gateway *g, uint32_t session)
+{
+	return unread(g, session) > UNREAD_MAX;
 }
 
 static int tell(struct vnet_gateway *g, uint32_t session, Pb__GatewayReply *m, const int *fd)
@@ -319,7 +343,11 @@ static void set_hard(struct vnet_gateway *g, uint32_t flow, bool on)
 
 static void is_slow(struct vnet_gateway *g, uint32_t flow)
 {
+	struct pair *p = &g->veths->pairs[g->arena->flows[flow].session];
+
 	g->veths->fast[flow] = false;
+	if (p->leaving == flow)
+		p->leaves = 0;
 	set_hard(g, flow, false);
 }
 
@@ -332,6 +360,7 @@ static void remove_rules(struct vnet_gateway *g, struct pair *p, uint32_t i)
 	is_slow(g, p->flows[i]);
 	p->flows[i] = p->flows[--p->n];
 	p->ends[i] = p->ends[p->n];
+	p->uses[i] = p->uses[p->n];
 }
 
 void gateway_veth_hold(struct vnet_gateway *g, uint32_t session)
@@ -351,6 +380,7 @@ void gateway_veth_flow_ends(struct vnet_gateway *g, uint32_t flow)
 	struct pair *p = &g->veths->pairs[session];
 	struct vnet_rewrite ends;
 
+	g->veths->before[flow] = 0;
 	if (!g->veths->fast[flow])
 		return;
 	while (p->flows[i] != flow)
@@ -362,16 +392,65 @@ void gateway_veth_flow_ends(struct vnet_gateway *g, uint32_t flow)
 		gateway_veth_end(g, session);
 }
 
+/* The one that has been idle for longest, or VNET_VETH_MAX. */
+static uint32_t find_idle(struct vnet_gateway *g, struct pair *p, uint64_t now)
+{
+	uint32_t found = VNET_VETH_MAX;
+
+	for (uint32_t i = 0; i < p->n; i++) {
+		uint64_t moved = gateway_pump_moved(g, p->flows[i]);
+
+		if (moved != p->uses[i].moved) {
+			p->uses[i].moved = moved;
+			p->uses[i].since = now;
+		} else if (now - p->uses[i].since >= IDLE_NS &&
+			   (found == VNET_VETH_MAX || p->uses[i].since < p->uses[found].since)) {
+			found = i;
+		}
+	}
+	return found;
+}
+
+/* True: there is a place. */
+static bool make_room(struct vnet_gateway *g, uint32_t session)
+{
+	struct pair *p = &g->veths->pairs[session];
+	uint64_t now = gateway_loop_now(g->loop);
+	uint32_t i = 0;
+
+	if (p->n < VNET_VETH_MAX)
+		return true;
+	if (p->leaves && unread(g, session))
+		p->leaves = now + LEAVE_NS;
+	if (p->leaves && now >= p->leaves) {
+		while (p->flows[i] != p->leaving)
+			i++;
+		g->veths->before[p->leaving] = gateway_pump_moved(g, p->leaving);
+		remove_rules(g, p, i);
+		return true;
+	}
+	if (p->leaves || now - p->looked < LOOK_NS)
+		return false;
+	p->looked = now;
+	i = find_idle(g, p, now);
+	if (i == VNET_VETH_MAX || tell_fast(g, session, &p->ends[i], false) < 0)
+		return false;
+	p->leaving = p->flows[i];
+	p->leaves = now + LEAVE_NS;
+	return false;
+}
+
 static void make_fast(struct vnet_gateway *g, uint32_t session, uint32_t flow)
 {
 	struct pair *p = &g->veths->pairs[session];
 	const struct vnet_flow *v = vnet_flow_get(g->vnat, flow);
-	struct vnet_rewrite *ends = &p->ends[p->n];
+	struct vnet_rewrite *ends;
 	struct err e = {0}, ignored = {0};
 	char name[16];
 
-	if (!v || p->n == VNET_VETH_MAX)
+	if (!v || !make_room(g, session))
 		return;
+	ends = &p->ends[p->n];
 	/* Who is root in the session may have removed its end, and with it the pair. */
 	name_of(session, name);
 	if (vnet_netlink_index(&g->veths->nl, name, &ignored) != p->index) {
@@ -388,6 +467,8 @@ static void make_fast(struct vnet_gateway *g, uint32_t session, uint32_t flow)
 		p->state = NEVER;
 		return;
 	}
+	p->uses[p->n].moved = gateway_pump_moved(g, flow);
+	p->uses[p->n].since = gateway_loop_now(g->loop);
 	p->flows[p->n++] = flow;
 	g->veths->fast[flow] = true;
 	if (tell_fast(g, session, ends, true) < 0)
@@ -400,7 +481,8 @@ void gateway_veth_offer(struct vnet_gateway *g, uint32_t flow)
 	const struct gateway_session *s = &g->arena->sessions[session];
 	enum state state = g->veths->pairs[session].state;
 
-	if (g->veths->fast[flow] || (state != NONE && state != THERE) || !s->wires || s->held ||
+	if (gateway_pump_moved(g, flow) - g->veths->before[flow] < MUCH || g->veths->fast[flow] ||
+		(state != NONE && state != THERE) || !s->wires || s->held ||
 		s->state != GATEWAY_SESSION_ATTACHED || s->remote[0] ||
 		g->captures->sessions[session].file || g->arena->inner_rewrite < 0 ||
 		g->veths->nl.fd < 0 || g->arena->inner_links < 0 || is_full(g, session))

@@ -13,7 +13,7 @@ struct vnet_gateway;
 
 /* At a worker's start, before anything is read: pairs that were are no more. */
 int gateway_veth_start(struct vnet_gateway *g, struct err *e);
-/* An open flow that has much to carry.  Called often. */
+/* An open flow has carried something: with much of it, it is to be fast.  Called often. */
 void gateway_veth_offer(struct vnet_gateway *g, uint32_t flow);
 /* Before its record is free. */
 void gateway_veth_flow_ends(struct vnet_gateway *g, uint32_t flow);
