@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Colours are looked up in a small open hash table, once for each run of pixels of the same one.
+ * In text runs are short, but there are mostly two colours: rows that have no others than the first
+ * two that were found are dealt with as a whole.
  */
 #include "display/codec/palette.h"
 
+#include <endian.h>
 #include <string.h>
 
 #include "base/base.h"
 
+#define PIECE	  16 /* pixels, in which two colours are looked for */
 #define SLOT_BITS 10
 #define SLOTS	  (1 << SLOT_BITS)
 #define FREE	  0xffffffffu /* no colour */
@@ -36,12 +40,42 @@ static unsigned slot_of(const struct lookup *l, uint32_t colour, unsigned shift)
 	return i;
 }
 
+/* True if all of @n pixels have one of these colours. */
+static bool only_two(const uint32_t *p, int n, uint32_t a, uint32_t b)
+{
+	int i = 0;
+
+	for (; i + PIECE <= n; i += PIECE) {
+		uint32_t other = 0;
+
+		for (int k = 0; k < PIECE; k++)
+			other |= (p[i + k] != a) & (p[i + k] != b);
+		if (other)
+			return false;
+	}
+	while (i < n && (p[i] == a || p[i] == b))
+		i++;
+	return i == n;
+}
+
+/* Eight indices of one bit each: the multiplication brings each to its place in the upper byte. */
+static uint8_t squeeze_eight(const uint8_t *indices)
+{
+	uint64_t all;
+
+	memcpy(&all, indices, sizeof(all));
+	return (uint8_t)(le64toh(all) * 0x8040201008040201u >> 56);
+}
+
 /* The bytes of a row's indices as bits of them, in place; returns where the next row goes. */
 static uint8_t *squeeze(const uint8_t *indices, int n, int bits, uint8_t *out)
 {
 	const int each = 8 / bits;
+	int i = 0;
 
-	for (int i = 0; i < n; i += each) {
+	for (; bits == 1 && i + 8 <= n; i += 8)
+		*out++ = squeeze_eight(indices + i);
+	for (; i < n; i += each) {
 		unsigned byte = 0;
 
 		for (int k = 0; k < each; k++)
@@ -63,6 +97,11 @@ bool display_palette_pack(const struct display_frame *f, const struct display_re
 	for (int y = r->y; y < r->y + r->h; y++) {
 		const uint32_t *row = display_frame_at(f, r->x, y);
 
+		if (p->n >= 2 && only_two(row, r->w, p->colours[0], p->colours[1])) {
+			for (int i = 0; i < r->w; i++)
+				*to++ = row[i] == p->colours[1];
+			continue;
+		}
 		for (int i = 0, n; i < r->w; i += n, to += n) {
 			unsigned slot = slot_of(&l, row[i], shift);
 
@@ -95,6 +134,8 @@ int display_palette_count(const struct display_frame *f, const struct display_re
 	for (int y = r->y; y < r->y + r->h; y++) {
 		const uint32_t *row = display_frame_at(f, r->x, y);
 
+		if (n >= 2 && only_two(row, r->w, ret_colours[0], ret_colours[1]))
+			continue;
 		for (int i = 0; i < r->w; i += display_row_run(row + i, r->w - i)) {
 			unsigned slot = slot_of(&l, row[i], shift);
 
