@@ -43,13 +43,48 @@ static bool row_differs(const struct search *s, int x, int y, int n)
 	return false;
 }
 
-static bool column_differs(const struct search *s, int x, int y1, int y2)
+/* Of a whole block: the loop has a length that the compiler knows. */
+static bool block_differs(const uint32_t *a, const uint32_t *b)
 {
-	for (int y = y1; y < y2; y++)
-		if ((*display_frame_at(s->shadow, x, y) ^ *display_frame_at(s->now, x, y)) &
-			DISPLAY_RGB)
-			return true;
-	return false;
+	uint32_t d = 0;
+
+	for (int i = 0; i < BLOCK; i++)
+		d |= a[i] ^ b[i];
+	return d & DISPLAY_RGB;
+}
+
+/* Which of @n columns (at most BLOCK) differ in any row: a bit each. */
+static unsigned columns_differ(const struct search *s, int x, int n, int y1, int y2)
+{
+	uint32_t d[BLOCK] = {0};
+	unsigned columns = 0;
+
+	for (int y = y1; y < y2; y++) {
+		const uint32_t *a = display_frame_at(s->shadow, x, y);
+		const uint32_t *b = display_frame_at(s->now, x, y);
+
+		if (n == BLOCK)
+			for (int i = 0; i < BLOCK; i++)
+				d[i] |= a[i] ^ b[i];
+		else
+			for (int i = 0; i < n; i++)
+				d[i] |= a[i] ^ b[i];
+	}
+	for (int i = 0; i < n; i++)
+		columns |= (unsigned)((d[i] & DISPLAY_RGB) != 0) << i;
+	return columns;
+}
+
+/* Columns that don't differ are in the first block of a run, and in the last: not elsewhere. */
+static void crop_columns(const struct search *s, pixman_box32_t *b)
+{
+	const int last = b->x1 + (b->x2 - b->x1 - 1) / BLOCK * BLOCK;
+	unsigned columns = columns_differ(s, last, b->x2 - last, b->y1, b->y2);
+
+	b->x2 = columns ? last + 32 - __builtin_clz(columns) : last;
+	if (b->x1 < last)
+		columns = columns_differ(s, b->x1, BLOCK, b->y1, b->y2);
+	b->x1 += columns ? __builtin_ctz(columns) : MIN(BLOCK, b->x2 - b->x1);
 }
 
 static void found(struct search *s, pixman_box32_t b)
@@ -60,10 +95,8 @@ static void found(struct search *s, pixman_box32_t b)
 		b.y1++;
 	while (b.y1 < b.y2 && !row_differs(s, b.x1, b.y2 - 1, b.x2 - b.x1))
 		b.y2--;
-	while (b.x1 < b.x2 && !column_differs(s, b.x1, b.y1, b.y2))
-		b.x1++;
-	while (b.x1 < b.x2 && !column_differs(s, b.x2 - 1, b.y1, b.y2))
-		b.x2--;
+	if (b.y1 < b.y2)
+		crop_columns(s, &b);
 	if (b.x1 == b.x2 || b.y1 == b.y2)
 		return;
 	if (s->n == s->room) {
@@ -94,11 +127,20 @@ static void end_band(struct search *s, const pixman_box32_t *damage, int y1, int
 	memset(s->differs, 0, (size_t)n);
 }
 
-static void note_blocks(struct search *s, const pixman_box32_t *damage, int y)
+/* Blocks that differ in row @y; true if there are any that had not been noted. */
+static bool note_blocks(struct search *s, const pixman_box32_t *damage, int y)
 {
-	for (int x = damage->x1, i = 0; x < damage->x2; x += BLOCK, i++)
-		if (!s->differs[i] && row_differs(s, x, y, MIN(BLOCK, damage->x2 - x)))
-			s->differs[i] = 1;
+	const int whole = (damage->x2 - damage->x1) / BLOCK, x = damage->x1 + whole * BLOCK;
+	const uint32_t *a = display_frame_at(s->shadow, damage->x1, y);
+	const uint32_t *b = display_frame_at(s->now, damage->x1, y);
+	bool any = false;
+
+	for (int i = 0; i < whole; i++)
+		if (!s->differs[i] && block_differs(a + i * BLOCK, b + i * BLOCK))
+			s->differs[i] = any = true;
+	if (x < damage->x2 && !s->differs[whole] && row_differs(s, x, y, damage->x2 - x))
+		s->differs[whole] = any = true;
+	return any;
 }
 
 static void search_box(struct search *s, const pixman_box32_t *damage)
@@ -106,17 +148,15 @@ static void search_box(struct search *s, const pixman_box32_t *damage)
 	int begin = -1, y;
 
 	for (y = damage->y1; y < damage->y2; y++) {
-		bool differs = row_differs(s, damage->x1, y, damage->x2 - damage->x1);
-
-		if (begin >= 0 && (y - begin == BAND)) {
+		if (begin >= 0 && y - begin == BAND) {
 			end_band(s, damage, begin, y);
 			begin = -1;
 		}
-		if (!differs)
+		if (begin < 0 && !row_differs(s, damage->x1, y, damage->x2 - damage->x1))
 			continue;
-		if (begin < 0)
+		/* What has been noted is not looked at again: where all changes, that is most. */
+		if (note_blocks(s, damage, y) && begin < 0)
 			begin = y;
-		note_blocks(s, damage, y);
 	}
 	if (begin >= 0)
 		end_band(s, damage, begin, y);
