@@ -7,6 +7,8 @@
 #include "display/codec/stretch.h"
 #include "display/codec/vp8.h"
 
+#define PARTS 16 /* of a side, one after the other of which a frame loses that is too large */
+
 struct display_film {
 	struct display_jpeg *jpeg;
 	struct display_vp8_unpacker *vp8;
@@ -99,12 +101,59 @@ static int put_frame(struct display_film *film, struct buf *out, const struct di
 	return 0;
 }
 
-/* The size of a frame of @r; false if that is too large. */
-static bool size_of(const struct display_rect *r, int shrink, struct display_rect *ret)
+static struct display_rect shrunk(const struct display_rect *r, int by)
 {
-	*ret = (struct display_rect){
-		0, 0, (r->w + shrink - 1) / shrink, (r->h + shrink - 1) / shrink};
-	return !is_too_large(ret->w, ret->h);
+	return (struct display_rect){0, 0, (r->w + by - 1) / by, (r->h + by - 1) / by};
+}
+
+/*
+ * The size of a frame of @r, and by which whole number it is smaller; 1 as well if that is none,
+ * which is for VP8 alone.
+ */
+static struct display_rect size_of(
+	const struct display_rect *r, const struct display_film_kind *kind, int *ret_shrink)
+{
+	struct display_rect all = shrunk(r, kind->shrink);
+	int parts = PARTS;
+
+	*ret_shrink = kind->shrink;
+	while (kind->format == DISPLAY_VIDEO_VP8 && parts > 1 &&
+		display_rect_area(&all) > DISPLAY_FILM_VP8_PIXELS) {
+		parts--;
+		*ret_shrink = PARTS % parts == 0 ? PARTS / parts : 1;
+		all = shrunk(r, *ret_shrink);
+		if (*ret_shrink == 1)
+			all = (struct display_rect){
+				0, 0, MAX(r->w * parts / PARTS, 1), MAX(r->h * parts / PARTS, 1)};
+	}
+	return all;
+}
+
+void display_film_size(const struct display_rect *r, const struct display_film_kind *kind,
+	int *ret_width, int *ret_height)
+{
+	int shrink;
+	const struct display_rect all = size_of(r, kind, &shrink);
+
+	*ret_width = all.w;
+	*ret_height = all.h;
+}
+
+/* @r of @f, as large as @to. */
+static int make_smaller(const struct display_frame *to, const struct display_frame *f,
+	const struct display_rect *r, int shrink)
+{
+	const struct display_rect all = {0, 0, to->width, to->height};
+	struct display_frame part = *f;
+
+	if (shrink > 1) {
+		display_shrink(to, f, r, shrink);
+		return 0;
+	}
+	part.pixels = display_frame_at(f, r->x, r->y);
+	part.width = r->w;
+	part.height = r->h;
+	return display_stretch(to, &all, &part);
 }
 
 /* What is to be sent instead, where it can't be VP8. */
@@ -113,10 +162,11 @@ static struct display_film_kind possible(struct display_film *film, uint16_t str
 	struct display_film_stream *vp8)
 {
 	struct display_film_kind k = *kind;
-	struct display_rect all;
+	int w, h;
 
+	display_film_size(r, kind, &w, &h);
 	if (kind->format == DISPLAY_VIDEO_VP8 &&
-		(!size_of(r, kind->shrink, &all) || !may_pack(film, vp8, stream, all.w, all.h))) {
+		(is_too_large(w, h) || !may_pack(film, vp8, stream, w, h))) {
 		k.format = kind->instead;
 		k.shrink = kind->instead_shrink;
 	}
@@ -129,19 +179,21 @@ int display_film_put(struct display_film *film, struct buf *out, uint16_t stream
 {
 	const struct display_film_kind kind = possible(film, stream, r, wish, vp8);
 	struct display_message m = {.type = DISPLAY_VIDEO, .rect = *r};
-	struct display_rect all, from = *r;
+	struct display_rect from = *r;
 	struct display_frame small;
 	const size_t before = out->len;
 	size_t begin;
-	int k = 0;
+	int k = 0, shrink;
+	const struct display_rect all = size_of(r, &kind, &shrink);
 
-	if (!size_of(r, kind.shrink, &all))
+	if (is_too_large(all.w, all.h))
 		return -EMSGSIZE;
-	if (kind.shrink > 1) {
+	if (all.w != r->w || all.h != r->h) {
 		k = scratch(film, all.w, all.h, &small);
+		if (k == 0)
+			k = make_smaller(&small, f, r, shrink);
 		if (k < 0)
 			return k;
-		display_shrink(&small, f, r, kind.shrink);
 		f = &small;
 		from = all;
 	}

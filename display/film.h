@@ -13,6 +13,11 @@
 
 /* Pixels of one frame at most. */
 #define DISPLAY_FILM_PIXELS (4 << 20)
+/*
+ * Of one as VP8, whose encoder has up to 37 bytes for each (24 of them for what a macroblock may
+ * come to): larger ones are made smaller, so that a viewer has 32 MiB at most.
+ */
+#define DISPLAY_FILM_VP8_PIXELS (512 << 10)
 /* Formats that are made and drawn, 1 << format each. */
 #define DISPLAY_FILM_FORMATS \
 	(1u << DISPLAY_VIDEO_I420 | 1u << DISPLAY_VIDEO_MJPEG | 1u << DISPLAY_VIDEO_VP8)
@@ -27,9 +32,9 @@ struct display_film;
 /* How a frame is to be sent. */
 struct display_film_kind {
 	enum display_video_format format;
-	int quality;			   /* MJPEG: 1..100 */
-	int shrink;			   /* 1: as large as it is shown, 2: half as wide, ... */
-	int kbit;			   /* VP8: so many kilobits a second */
+	int quality; /* MJPEG: 1..100 */
+	int shrink;  /* 1: as large as it is shown, 2: half as wide, ...; VP8: at least */
+	int kbit;    /* VP8: so many kilobits a second */
 	enum display_video_format instead; /* of VP8, if that can't be made; I420 or MJPEG */
 	int instead_shrink;
 };
@@ -47,6 +52,10 @@ struct display_film_stream {
 int display_film_new(struct display_film **ret_film);
 /* Accepts NULL. */
 void display_film_free(struct display_film *film);
+
+/* The size of such a frame of @r. */
+void display_film_size(const struct display_rect *r, const struct display_film_kind *kind,
+	int *ret_width, int *ret_height);
 
 /*
  * Appends the message for @r of @f, a frame of our own, as it is at @us microseconds.  @vp8 is the

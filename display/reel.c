@@ -141,7 +141,7 @@ static struct display_film_kind kind_at(
 	const struct level *l = &levels[level];
 	struct display_film_kind kind = {DISPLAY_VIDEO_MJPEG, r->quality, l->shrink};
 	const bool whole = l->whole && takes(r, DISPLAY_VIDEO_I420);
-	int bits = l->vp8_bits;
+	int bits = l->vp8_bits, w, h;
 
 	if (!takes(r, DISPLAY_VIDEO_MJPEG) || whole)
 		kind.format = DISPLAY_VIDEO_I420;
@@ -156,8 +156,8 @@ static struct display_film_kind kind_at(
 	kind.instead_shrink = kind.shrink;
 	kind.format = DISPLAY_VIDEO_VP8;
 	kind.shrink = shrink_at_least(f, l->vp8_shrink);
-	kind.kbit = (int)(display_rect_area(&f->rect) / kind.shrink / kind.shrink * bits *
-			  r->quality / QUALITY * FRAMES / 100 / 1000);
+	display_film_size(&f->rect, &kind, &w, &h);
+	kind.kbit = (int)((long)w * h * bits * r->quality / QUALITY * FRAMES / 100 / 1000);
 	kind.kbit = MAX(kind.kbit, KBIT_LEAST);
 	return kind;
 }

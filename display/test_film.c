@@ -464,6 +464,51 @@ static void test_vp8(void **state)
 		buf_fini(&out[i]);
 }
 
+/* An encoder takes memory for each pixel, so that it has no more than it may; the shape stays. */
+static void test_vp8_large(void **state)
+{
+	static const struct {
+		int w, h, shrink, fw, fh;
+	} sizes[] = {{800, 600, 1, 800, 600}, {801, 600, 2, 401, 300}, {1024, 768, 1, 832, 624},
+		{1920, 1080, 1, 960, 540}, {1920, 1080, 2, 960, 540}, {1921, 1081, 2, 961, 541},
+		{1920, 1200, 2, 840, 525}, {3840, 2160, 2, 960, 540}, {8192, 8192, 4, 512, 512},
+		{8192, 90, 1, 6656, 73}};
+	const struct display_rect all = {0, 0, 1000, 700}, r = {11, 20, 900, 640};
+	struct display_film_stream stream = {0};
+	struct display_film_kind kind = vp8;
+	_cleanup_buf_ struct buf out = BUF_INIT;
+	struct display_frame f, drawn;
+	struct display_film *film;
+	struct display_message m;
+
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		const struct display_rect whole = {5, 6, sizes[i].w, sizes[i].h};
+		int w, h;
+
+		kind.shrink = sizes[i].shrink;
+		display_film_size(&whole, &kind, &w, &h);
+		assert_true((long)w * h <= DISPLAY_FILM_VP8_PIXELS);
+		assert_int_equal(w, sizes[i].fw);
+		assert_int_equal(h, sizes[i].fh);
+	}
+	assert_int_equal(display_film_new(&film), 0);
+	assert_int_equal(display_frame_init(&f, all.w, all.h), 0);
+	assert_int_equal(display_frame_init(&drawn, all.w, all.h), 0);
+	smooth(&f);
+	assert_int_equal(display_film_put(film, &out, 3, 0, &f, &r, &vp8, &stream), 0);
+	m = message_of(&out);
+	assert_int_equal(m.video.format, DISPLAY_VIDEO_VP8);
+	assert_true(m.video.fw < r.w && m.video.fw > r.w * 3 / 4);
+	assert_int_equal(display_film_draw(film, &drawn, &m), 0);
+	assert_true(mean_distance(&drawn, &f, &r) < 6);
+	assert_int_equal(*display_frame_at(&drawn, r.x - 1, r.y), 0);
+	assert_int_equal(*display_frame_at(&drawn, r.x + r.w, r.y + r.h), 0);
+	display_film_end(film, &stream);
+	display_film_free(film);
+	display_frame_fini(&f);
+	display_frame_fini(&drawn);
+}
+
 /* Frames that need others than came, and heads that promise what is not there. */
 static void test_vp8_alone(void **state)
 {
@@ -624,6 +669,7 @@ int main(void)
 		cmocka_unit_test(test_malformed),
 		cmocka_unit_test(test_other_sizes),
 		cmocka_unit_test(test_vp8),
+		cmocka_unit_test(test_vp8_large),
 		cmocka_unit_test(test_vp8_alone),
 		cmocka_unit_test(test_vp8_garbage),
 		cmocka_unit_test(test_vp8_streams),
