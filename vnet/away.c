@@ -51,11 +51,15 @@
 #include "base/base.h"
 #include "proto/gateway.pb-c.h"
 #include "vnet/message.h"
+#include "vnet/nsupdate.h"
+#include "vnet/nsupdate_send.h"
 #include "vnet/ondemand.h"
 
 #define TURN	  32	      /* packets until others have their turn */
 #define FILE_MAX  (64u << 20) /* bytes */
 #define FINISH_MS 70000	      /* the gateway waits for a minute */
+#define ANSWER_MS 30000
+#define DONE	  "done"
 
 enum frame_kind { FRAME_PACKET = 1, FRAME_MESSAGE, FRAME_MESSAGE_AND_FILE, FRAME_LISTENS };
 
@@ -350,6 +354,12 @@ static int both_ways(struct away *a, struct err *e)
 
 /* ---- the two ends ------------------------------------------------------------------------ */
 
+/* It may come with an image: what looks like an option would be one of ssh's. */
+static bool is_host(const char *host)
+{
+	return host[0] && host[0] != '-';
+}
+
 /*
  * As migrate's: words of the command are for the shell; the host and what runs there are arguments.
  */
@@ -384,8 +394,7 @@ int vnet_away_carry(const char *host)
 	struct err e = {0};
 	pid_t ssh;
 
-	/* It may come with an image: what looks like an option would be one of ssh's. */
-	if (!host[0] || host[0] == '-') {
+	if (!is_host(host)) {
 		log_error("'%s' is no host", host);
 		return 1;
 	}
@@ -581,4 +590,64 @@ int vnet_away_lend(
 	while (waitpid(ssh, NULL, 0) < 0 && errno == EINTR)
 		continue;
 	return r;
+}
+
+/* ---- a name in DNS ------------------------------------------------------------------------- */
+
+/* A line, or what there is of it at the end of the stream or of ANSWER_MS. */
+static void read_line(int in, char *ret, size_t room)
+{
+	uint64_t now = io_now_ns() / 1000000, until = now + ANSWER_MS;
+	struct pollfd p = {.fd = in, .events = POLLIN};
+	size_t n = 0;
+
+	for (; now < until && n + 1 < room; now = io_now_ns() / 1000000) {
+		ssize_t got = 0;
+
+		if (poll(&p, 1, (int)(until - now)) > 0)
+			got = read(in, ret + n, 1);
+		else if (errno == EINTR)
+			continue;
+		if (got != 1 || ret[n] == '\n')
+			break;
+		n++;
+	}
+	ret[n] = '\0';
+}
+
+int vnet_away_withdraw(const char *host, const char *update, struct err *e)
+{
+	void (*old)(int) = signal(SIGPIPE, SIG_IGN);
+	char answer[sizeof(e->msg)] = "";
+	int in, out;
+	pid_t ssh;
+
+	ssh = is_host(host) ? start_ssh(host, "podrun gateway --withdraw", &in, &out) : -EINVAL;
+	if (ssh < 0) {
+		signal(SIGPIPE, old);
+		return err_errno(e, (int)ssh, "ssh to '%.64s'", host);
+	}
+	/* As input it needs no quotes of a shell. */
+	if (io_write_full(out, update, strlen(update)) == 0 && io_write_full(out, "\n", 1) == 0)
+		read_line(in, answer, sizeof(answer));
+	close(out);
+	close(in);
+	kill(ssh, SIGTERM);
+	while (waitpid(ssh, NULL, 0) < 0 && errno == EINTR)
+		continue;
+	signal(SIGPIPE, old);
+	if (strcmp(answer, DONE) == 0)
+		return 0;
+	return answer[0] ? err_set(e, ERR_FAILED, -EACCES, "%s", answer)
+			 : err_set(e, ERR_PEER, -ECONNRESET, "%s has not answered", host);
+}
+
+void vnet_away_withdraw_here(void)
+{
+	char update[VNET_NSUPDATE_TEXT];
+	struct err e = {0};
+
+	read_line(STDIN_FILENO, update, sizeof(update));
+	vnet_nsupdate_withdraw(update, &e);
+	printf("%s\n", err_is(&e) ? e.msg : DONE);
 }

@@ -41,4 +41,12 @@ int vnet_away_borrow(const char *runtime, const char *id, struct err *e);
 /* The session takes it: a connected socket; -ENOENT, with @e unset, when there is none. */
 int vnet_away_connect_lent(const char *runtime, const char *id, struct err *e);
 
+/*
+ * vnet_nsupdate_withdraw on @host, whose addresses and whose key they are: -ECONNRESET if it has
+ * not said within half a minute what has become of that.
+ */
+int vnet_away_withdraw(const char *host, const char *update, struct err *e);
+/* Its other end, on stdin and stdout. */
+void vnet_away_withdraw_here(void);
+
 #endif

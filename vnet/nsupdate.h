@@ -17,6 +17,7 @@ struct err;
 #define VNET_NSUPDATE_ROOM    2048 /* bytes; a message with two addresses is shorter */
 #define VNET_NSUPDATE_TTL     60   /* seconds: whoever has looked it up before asks again soon */
 #define VNET_NSUPDATE_KEY_MAX 128
+#define VNET_NSUPDATE_TEXT    2048 /* bytes, of what vnet_nsupdate_parse takes */
 
 /* ZONE/NAME@SERVER[:KEYFILE]; SERVER is an address, one of IPv6 in brackets. */
 struct vnet_nsupdate {

@@ -12,7 +12,7 @@
 #include "vnet/vnet.h"
 
 struct gateway_options {
-	bool serve, json, join;
+	bool serve, json, join, withdraw;
 	const char *carry, *lend, *borrow, *podrun, *forward, *ports, *reach;
 };
 
@@ -34,6 +34,8 @@ static const struct cli_option options[] = {
 		offsetof(struct gateway_options, ports)},
 	{"reach", 0, "[IP:]PORT", "be the other end of such a connection, on stdin and stdout",
 		CLI_STRING, offsetof(struct gateway_options, reach)},
+	{"withdraw", 0, NULL, "take a name that stdin tells back from DNS; rm of a session elsewhere starts it so",
+		CLI_FLAG, offsetof(struct gateway_options, withdraw)},
 	{"podrun", 0, "PATH", "of --lend and --forward: where podrun is on the other host",
 		CLI_STRING, offsetof(struct gateway_options, podrun)},
 	{"json", 0, NULL, "as JSON", CLI_FLAG, offsetof(struct gateway_options, json)},
@@ -107,6 +109,10 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 		return vnet_forward_reach(o->reach, e);
 	if (o->join)
 		return vnet_away_join(c->paths.runtime, e);
+	if (o->withdraw) {
+		vnet_away_withdraw_here();
+		return 0;
+	}
 	r = vnet_client_look(c->paths.runtime, NULL, &a, e);
 	if (r == -ENOENT) {
 		*e = (struct err){0};

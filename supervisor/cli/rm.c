@@ -81,26 +81,47 @@ static void end_connections(const struct paths *p, const struct vnet_claim *clai
 	vnet_client_free(client);
 }
 
+/* What --dns-update said, and the host whose addresses that are: NULL is this one. */
+struct dns_name {
+	char *update, *host;
+};
+
+static void dns_name_fini(struct dns_name *n)
+{
+	free(n->update);
+	free(n->host);
+}
+#define _cleanup_dns_name_ __attribute__((cleanup(dns_name_fini)))
+
 /*
- * What --dns-update said of one that is suspended here, or NULL: its name will lead nowhere.  Of
- * one that ended its gateway has said so; with one on another host the addresses are that host's.
+ * Of one that is suspended here: its name will lead nowhere.  Of one that ended its gateway has
+ * said so.
  */
-static char *find_name(const struct client_session *s)
+static struct dns_name find_name(const struct client_session *s)
 {
 	const Pb__VirtualNetwork *n = s->record->config->network;
+	struct dns_name ret = {0};
 
-	if (!n || !n->dns_update[0] || (n->gateway[0] && strcmp(n->gateway, "local") != 0) ||
+	if (!n || !n->dns_update[0] || strncmp(n->gateway, "wg:", 3) == 0 ||
 		record_state_of(s->record->state) != RECORD_SUSPENDED)
-		return NULL;
-	return strdup(n->dns_update);
+		return ret;
+	ret.update = strdup(n->dns_update);
+	if (n->gateway[0] && strcmp(n->gateway, "local") != 0)
+		ret.host = strdup(n->gateway);
+	return ret;
 }
 
-static void leave_name(const char *update)
+static void leave_name(const struct dns_name *n)
 {
 	struct err e = {0};
 	char note[sizeof(e.msg) + 64];
+	int r;
 
-	if (!update || vnet_nsupdate_withdraw(update, &e) == 0)
+	if (!n->update)
+		return;
+	r = n->host ? vnet_away_withdraw(n->host, n->update, &e)
+		    : vnet_nsupdate_withdraw(n->update, &e);
+	if (r == 0)
 		return;
 	snprintf(note, sizeof(note), "its name is still in DNS: %s", e.msg);
 	cli_say_note(note);
@@ -113,7 +134,7 @@ static int remove_one(struct cli *c, const char *name, bool force, struct err *e
 	_cleanup_free_ char *runtime = paths_runtime(&c->paths, name, NULL);
 	struct vnet_claim claim;
 	struct client_session s;
-	_cleanup_free_ char *name_in_dns = NULL;
+	_cleanup_dns_name_ struct dns_name name_in_dns = {0};
 	bool claims;
 	int r;
 
@@ -147,7 +168,7 @@ static int remove_one(struct cli *c, const char *name, bool force, struct err *e
 	if (r == 0 && claims)
 		end_connections(&c->paths, &claim);
 	if (r == 0)
-		leave_name(name_in_dns);
+		leave_name(&name_in_dns);
 	return r;
 }
 

@@ -18,6 +18,7 @@ import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import networks  # noqa: E402
+from cli import one_line  # noqa: E402
 from nameserver import NameServer  # noqa: E402
 from harness import PODRUN, Failed, main, test, until  # noqa: E402
 
@@ -636,9 +637,8 @@ def a_dependency_on_another_host_is_told(env):
     close(env, "s")
 
 
-@test
-def a_name_in_dns_goes_when_its_session_does(env):
-    """Ended, killed, or removed while it is suspended; addresses that others have given the name stay."""
+def name_server(env):
+    """One that takes updates signed with the key of a file, and what --dns-update says of it."""
     secret = "cG9kcnVuIHRlc3RzIGEga2V5IG9mIDMyIGJ5dGVzLi4="
     env.path("key").write_text('key "mover" { algorithm hmac-sha256; secret "%s"; };\n' % secret)
     server = NameServer(OUT4, 0, "example.test", "mover", secret)
@@ -649,29 +649,37 @@ def a_name_in_dns_goes_when_its_session_does(env):
                 server.serve_one()
 
     threading.Thread(target=serve, daemon=True).start()
-    options = virtual(env, "--dns-update", "example.test/web@%s#%d:%s" % (OUT4, server.port, env.path("key")))
+    return server, ["--dns-update", "example.test/web@%s#%d:%s" % (OUT4, server.port, env.path("key"))]
+
+
+def points_to(server, *addresses):
+    until("it points to %s" % (addresses,), lambda: server.addresses("web.example.test") == sorted(addresses))
+
+
+@test
+def a_name_in_dns_goes_when_its_session_does(env):
+    """Ended, killed, or removed while it is suspended; addresses that others have given the name stay."""
+    server, update = name_server(env)
+    options = virtual(env, *update)
     waits = ["sh", "-c", "echo ready; while [ ! -e /tmp/go ]; do sleep .05; done"]
 
-    def points_to(*addresses):
-        until("it points to %s" % (addresses,), lambda: server.addresses("web.example.test") == sorted(addresses))
-
     env.run_detached("s", *waits, options=options)
-    points_to(HOST4, HOST6)
+    points_to(server, HOST4, HOST6)
     env.podrun("suspend", "s")
     env.podrun("resume", "-d", "s")
-    points_to(HOST4, HOST6)
+    points_to(server, HOST4, HOST6)
     env.let_end()
     env.wait("s")
-    points_to()
+    points_to(server)
     env.podrun("rm", "s")
     env.run_detached("s", *waits, options=options)
-    points_to(HOST4, HOST6)
+    points_to(server, HOST4, HOST6)
     server.records["web.example.test"][1].append("203.0.113.7")
     env.podrun("kill", "s")
-    points_to("203.0.113.7")
+    points_to(server, "203.0.113.7")
     env.podrun("rm", "s")
     env.run_detached("s", *waits, options=options)
-    points_to(HOST4, HOST6)
+    points_to(server, HOST4, HOST6)
     env.podrun("suspend", "s")
     assert server.addresses("web.example.test") == sorted([HOST4, HOST6])
     env.podrun("rm", "s")
@@ -679,10 +687,37 @@ def a_name_in_dns_goes_when_its_session_does(env):
     assert not server.refused
     # A server that has gone keeps nobody.
     env.run_detached("s", *waits, options=options)
-    points_to(HOST4, HOST6)
+    points_to(server, HOST4, HOST6)
     env.podrun("suspend", "s")
     server.sock.close()
     assert "still in DNS" in env.podrun("rm", "s").errors
+    close(env)
+
+
+@test
+def a_name_in_dns_goes_from_the_host_of_its_gateway(env):
+    """By ssh, when its session is removed while it is suspended; or that is said."""
+    server, update = name_server(env)
+    options = virtual(env, *there(env), *update)
+    waits = ["sh", "-c", "echo ready; sleep 1000"]
+    env.run_detached("s", *waits, options=options)
+    points_to(server, HOST4, HOST6)
+    env.podrun("suspend", "s")
+    assert not env.podrun("rm", "s").errors
+    assert server.addresses("web.example.test") == [] and not server.refused
+    env.run_detached("s", *waits, options=options)
+    points_to(server, HOST4, HOST6)
+    env.podrun("suspend", "s")
+    env.path("ssh").write_text("#!/bin/sh\nexit 255\n")
+    one_line(env.podrun("rm", "s"), "still in DNS", "there has not answered")
+    env.podrun("inspect", "s", code=5)
+    # The server's word comes from there as well.
+    there(env)
+    env.run_detached("s", *waits, options=options)
+    points_to(server, HOST4, HOST6)
+    env.podrun("suspend", "s")
+    env.path("key").write_text("none")
+    one_line(env.podrun("rm", "s"), "still in DNS", "is no key")
     close(env)
 
 
