@@ -141,6 +141,39 @@ static pid_t parent_of(const struct rewriter *w, const struct task *task, uint64
 	return process ? process->parent : 0;
 }
 
+/* Nobody else can change its working directory. */
+static bool stands_alone(const struct task *process)
+{
+	return process->kin == process->number && !process->threaded && !process->has_kin;
+}
+
+/* What @child shares with @parent, who has made it, or has from it. */
+static void tell_kin(struct rewriter *w, struct task *child, struct task *parent)
+{
+	struct task *process = tasks_find(&w->rw.tasks, parent->tgid);
+
+	if (may_share(&child->birth)) {
+		child->kin = parent->kin;
+		child->has_kin = parent->has_kin = true;
+		if (process)
+			process->has_kin = true;
+		return;
+	}
+	child->kin = child->number;
+	if (w->rw.view && process == parent && stands_alone(parent))
+		view_stands(w->rw.view, child, parent);
+}
+
+/* Seen for the first time: in its first stop, or in that of the call that makes it. */
+static struct task *meet(struct rewriter *w, pid_t host)
+{
+	struct task *task = tasks_born(&w->rw.tasks, host);
+
+	if (task && w->rw.view)
+		view_born(w->rw.view, task);
+	return task;
+}
+
 static void make_thread(struct rewriter *w, struct task *child, pid_t tgid)
 {
 	struct task *process = tasks_find(&w->rw.tasks, tgid);
@@ -162,7 +195,7 @@ static void on_born(struct rewriter *w, struct task *parent, int event)
 	child = tasks_find(&w->rw.tasks, (pid_t)host);
 	/* One that is gone and was never told of had a short life; others had the number before. */
 	if (!child || (child->gone && child->told))
-		child = tasks_born(&w->rw.tasks, (pid_t)host);
+		child = meet(w, (pid_t)host);
 	rewrite_call_birth(parent, child ? child->number : 0);
 	if (!child) {
 		kill((pid_t)host, SIGKILL);
@@ -181,7 +214,7 @@ static void on_born(struct rewriter *w, struct task *parent, int event)
 		poke_number(parent, child->birth.parent_tid, child->number);
 	child->parent = parent_of(w, parent, child->birth.flags);
 	child->told = true;
-	child->kin = may_share(&child->birth) ? parent->kin : child->number;
+	tell_kin(w, child, parent);
 	child->vforked_by = event == PTRACE_EVENT_VFORK && !child->renewed ? parent->host : 0;
 	if (child->waits)
 		begin_life(w, child);
@@ -334,7 +367,7 @@ void rewriter_status(struct rewriter *w, pid_t host, int status)
 		return;
 	}
 	if (!task || task->gone)
-		task = tasks_born(&w->rw.tasks, host);
+		task = meet(w, host);
 	if (!task) {
 		kill(host, SIGKILL);
 		return;

@@ -4,6 +4,7 @@
 #include <sys/ioctl.h>
 
 #include "supervisor/rewrite/pts.h"
+#include "supervisor/rewrite/tasks.h"
 #include "supervisor/world_config.h"
 
 struct fixture {
@@ -385,6 +386,103 @@ static void terminals(void **state)
 	assert_walks(v, third, -ENOENT, NULL);
 }
 
+/* No process has such a number on the host: of it /proc tells nothing. */
+#define NOBODY(i) (4100000 + (i))
+
+static struct task *born(struct view *v, struct tasks *t, pid_t host)
+{
+	struct task *task = tasks_born(t, host);
+
+	assert_non_null(task);
+	view_born(v, task);
+	return task;
+}
+
+static void assert_stands(struct view *v, const struct task *task, int result, const char *where)
+{
+	char path[PATH_MAX] = "";
+
+	assert_int_equal(view_base(v, task, task->host, AT_FDCWD, path), result);
+	if (result == 0)
+		assert_string_equal(path, where);
+}
+
+static void check_children(struct view *v, struct tasks *t, const char *here)
+{
+	struct task *self = tasks_add(t, getpid()), *child, *other;
+
+	/* A child whose maker is known, and its own. */
+	child = born(v, t, NOBODY(0));
+	view_stands(v, child, self);
+	assert_stands(v, self, 0, here);
+	assert_stands(v, child, 0, here);
+	other = born(v, t, NOBODY(1));
+	assert_stands(v, other, -ENOENT, NULL);
+	view_stands(v, other, child);
+	assert_stands(v, other, 0, here);
+	/* Somebody moves: all are asked anew. */
+	view_moves(v, self, NULL);
+	view_has_moved(v, self, true);
+	assert_stands(v, child, -ENOENT, NULL);
+	assert_stands(v, self, 0, here);
+	assert_stands(v, child, -ENOENT, NULL);
+	/* So it is between the birth and what the maker tells. */
+	child = born(v, t, NOBODY(2));
+	view_moves(v, child, NULL);
+	view_stands(v, child, self);
+	assert_stands(v, self, 0, here);
+	assert_stands(v, child, -ENOENT, NULL);
+	/* Who has the number of another maker that is gone. */
+	child = born(v, t, NOBODY(3));
+	view_stands(v, child, self);
+	self->gone = true;
+	assert_stands(v, self, 0, here);
+	assert_stands(v, child, -ENOENT, NULL);
+}
+
+/* What is known of the child is known of its maker, but not in the view. */
+static void check_maker(const struct fixture *f, struct tasks *t, const char *here)
+{
+	struct task *maker = born(f->view, t, NOBODY(4)), *child;
+	char path[PATH_MAX];
+
+	child = born(f->view, t, getpid());
+	view_stands(f->view, child, maker);
+	assert_stands(f->view, maker, -ENOENT, NULL);
+	assert_stands(f->view, child, 0, here);
+	assert_stands(f->view, maker, 0, here);
+
+	maker = born(f->view, t, NOBODY(5));
+	child = born(f->view, t, getpid());
+	view_stands(f->view, child, maker);
+	snprintf(path, sizeof(path), "%s/tmp/d", f->files);
+	assert_int_equal(chdir(path), 0);
+	assert_stands(f->view, child, 0, "/tmp/d");
+	assert_stands(f->view, maker, -ENOENT, NULL);
+	assert_int_equal(chdir(here), 0);
+}
+
+/* Of whom nothing is asked because it is known of another. */
+static void where_children_stand(void **state)
+{
+	const struct fixture *f = *state;
+	_cleanup_free_ char *here = realpath(".", NULL);
+	struct tasks *t = calloc(1, sizeof(*t));
+	struct err e = {0};
+
+	assert_non_null(t);
+	assert_non_null(here);
+	assert_int_equal(numbers_create(&t->numbers, &e), 0);
+	f->view->tasks = t;
+	check_children(f->view, t, here);
+	check_maker(f, t, here);
+	f->view->tasks = NULL;
+	for (int i = 1; i < NUMBERS_MAX; i++)
+		free(t->all[i]);
+	numbers_free(t->numbers);
+	free(t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -399,6 +497,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(to_the_host, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_hidden_looks_empty, setup, teardown),
 		cmocka_unit_test_setup_teardown(terminals, setup, teardown),
+		cmocka_unit_test_setup_teardown(where_children_stand, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -76,6 +76,8 @@ struct view_cwd {
 	unsigned generation;
 	char *path; /* in the session */
 	char *next; /* where it is about to go; NULL */
+	pid_t from;    /* its maker, if that stood there and nobody could change it; 0: unknown */
+	unsigned born; /* the generation when it was seen first, before it did anything */
 };
 
 /* What a task has below its stack while it makes a call, and what it execs. */
@@ -248,6 +250,13 @@ int view_base(struct view *v, const struct task *asker, pid_t tid, int dirfd, ch
  */
 void view_moves(struct view *v, const struct task *process, const char *path);
 void view_has_moved(struct view *v, const struct task *process, bool done);
+/*
+ * @task has just been born: neither it has gone on nor, from the call that made it, has its maker.
+ * Then, once its maker tells of it: its working directory is a copy of @maker's, and none of the
+ * two shares it with anybody else.
+ */
+void view_born(struct view *v, const struct task *task);
+void view_stands(struct view *v, const struct task *process, const struct task *maker);
 /* A path of the host, as /proc tells it, in the words of the session. */
 int view_say(const struct view *v, const char *host, char ret[PATH_MAX]);
 

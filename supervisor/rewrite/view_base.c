@@ -2,7 +2,8 @@
 /*
  * Where relative paths begin.  The host's /proc tells for a descriptor; for a working directory it
  * is asked once, until some task of the session changes directory (tasks may share one, so that it
- * is anybody).
+ * is anybody).  Until then a child stands where its maker does: what is known of one is known of
+ * both, unless there is somebody who might have changed directory while the child was being made.
  */
 #include "supervisor/rewrite/view.h"
 
@@ -93,19 +94,41 @@ static void know(struct view *v, const struct task *process, char *path)
 	known->generation = v->generation;
 }
 
+/*
+ * In the view directories may be renamed and removed by others; elsewhere it is enough that it is
+ * elsewhere.
+ */
+static bool is_known(const struct view *v, const struct task *process)
+{
+	const struct view_cwd *known = &v->cwds[process->number];
+
+	return known->host == process->host && known->generation == v->generation &&
+	       !view_mount_of(v, known->path);
+}
+
+/* Who stands where @process does, for nobody has moved since that was born; NULL if unknown. */
+static const struct task *maker_of(const struct view *v, const struct task *process)
+{
+	const struct view_cwd *child = &v->cwds[process->number];
+	const struct task *maker = NULL;
+
+	if (child->from && child->born == v->generation)
+		maker = tasks_find(v->tasks, child->from);
+	return maker && !maker->gone && maker->serial < process->serial ? maker : NULL;
+}
+
 static int working_directory(struct view *v, const struct task *asker, char ret[PATH_MAX])
 {
-	struct view_cwd *known = &v->cwds[asker->number];
+	const struct task *maker = maker_of(v, asker), *knows = asker;
 	char link[32], host[PATH_MAX];
 	int r;
 
-	/*
-	 * In the view directories may be renamed and removed by others; elsewhere it is enough that
-	 * it is elsewhere.
-	 */
-	if (known->host == asker->host && known->generation == v->generation &&
-		!view_mount_of(v, known->path)) {
-		strcpy(ret, known->path);
+	if (!is_known(v, asker) && maker)
+		knows = maker;
+	if (is_known(v, knows)) {
+		strcpy(ret, v->cwds[knows->number].path);
+		if (knows != asker)
+			know(v, asker, strdup(ret));
 		return 0;
 	}
 	snprintf(link, sizeof(link), "/proc/%d/cwd", asker->host);
@@ -116,7 +139,23 @@ static int working_directory(struct view *v, const struct task *asker, char ret[
 		return r;
 	choose(v, asker, host, ret);
 	know(v, asker, strdup(ret));
+	if (maker && !view_mount_of(v, ret))
+		know(v, maker, strdup(ret));
 	return 0;
+}
+
+void view_born(struct view *v, const struct task *task)
+{
+	struct view_cwd *cwd = &v->cwds[task->number];
+
+	/* Somebody else had the number. */
+	cwd->host = cwd->from = 0;
+	cwd->born = v->generation;
+}
+
+void view_stands(struct view *v, const struct task *process, const struct task *maker)
+{
+	v->cwds[process->number].from = maker->host;
 }
 
 void view_moves(struct view *v, const struct task *process, const char *path)

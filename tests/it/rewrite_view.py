@@ -388,6 +388,93 @@ def working_directory(env):
     assert env.podrun("run", *REWRITE, *there, "--rm", "--", "pwd").text.strip() == str(env.dir)
 
 
+STANDS = r"""
+import ctypes, os, random, signal, sys, threading
+CLONE_FS = 0x200
+libc = ctypes.PyDLL(None)
+open("/tmp/mark", "w").close()
+def stands():  # as paths are told that lead into the view
+    return "/" if os.path.exists("tmp/mark") else "/usr" if os.path.exists("../tmp/mark") else "nowhere"
+def work(i):
+    while True:
+        what, arg = os.read(orders[i][0], 16).decode().split()
+        answer = "done"
+        if what == "cd":
+            os.chdir(arg)
+        elif what == "stands":
+            answer = stands()
+        elif what == "end":
+            while True:
+                try:
+                    os.wait()
+                except ChildProcessError:
+                    os._exit(0)
+        elif libc.syscall(56, signal.SIGCHLD | (CLONE_FS if what == "share" else 0), 0, 0, 0, 0) == 0:
+            i = int(arg)
+            continue
+        os.write(answers[1], answer.encode().ljust(16))
+def tell(i, what, arg=0):
+    os.write(orders[i][1], ("%s %s" % (what, arg)).encode().ljust(16))
+    return os.read(answers[0], 16).decode().strip()
+def round(seed):
+    r, shared, at = random.Random(seed), {0: 0}, {0: "/"}
+    os.chdir("/")
+    if os.fork() == 0:
+        work(0)
+    while len(shared) < MANY or r.random() < 0.9:
+        i, what = r.choice(list(shared)), r.choice(["cd", "stands", "stands", "fork", "share"])
+        if what == "cd":
+            at[shared[i]] = r.choice(["/", "/usr"])
+            tell(i, what, at[shared[i]])
+        elif what == "stands":
+            told = tell(i, what)
+            if told != at[shared[i]]:
+                sys.exit("%d: %d is at %s, not %s" % (seed, i, at[shared[i]], told))
+        elif len(shared) < MANY:
+            n = len(shared)
+            tell(i, what, n)
+            shared[n] = shared[i] if what == "share" else n
+            at.setdefault(n, at[shared[i]])
+    for i in range(MANY):
+        os.write(orders[i][1], b"end 0".ljust(16))
+    os.wait()
+MANY = 8
+orders, answers = [os.pipe() for _ in range(MANY)], os.pipe()
+for seed in range(12):
+    round(seed)
+# A thread moves just when another makes a child: sometimes it was first, sometimes the other.
+both, moved = threading.Barrier(2), threading.Barrier(2)
+def move():
+    for i in range(400):
+        both.wait()
+        for _ in range(random.randrange(300)):
+            pass
+        os.chdir(("/usr", "/")[i & 1]); moved.wait()
+os.chdir("/")
+threading.Thread(target=move).start()
+for i in range(400):
+    stands(); both.wait()
+    for _ in range(random.randrange(300)):
+        pass
+    ready = os.pipe()
+    if os.fork() == 0:
+        os.read(ready[0], 1)
+        os._exit(stands() != os.getcwd())
+    moved.wait()
+    stands(); os.write(ready[1], b"x")
+    if os.wait()[1]:
+        print("a child of a thread is not told right", flush=True)
+        os._exit(1)
+    os.close(ready[0]); os.close(ready[1])
+print("all right")
+"""
+
+
+@test
+def who_shares_a_working_directory(env):
+    assert run(env, "python3", "-c", STANDS, timeout=300).text.strip() == "all right"
+
+
 MOVED = r"""
 import mmap, os, signal, socket, sys
 os.chdir("/tmp"); os.mkdir("d"); os.chdir("d")
