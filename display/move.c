@@ -3,17 +3,18 @@
  * First it is guessed how far something may have moved, cheaply, then each guess is looked at
  * pixel by pixel.
  *
- * Guessing.  Scrolled text: of some strips of the changed box (for in others there may be a scrollbar,
- * or nothing) each row has a number that is made of the 16 rows that end in it; a number that is
- * both in the picture before and after is a vote for the distance.  Windows
- * dragged: every pixel has a number that is made of the 32 pixels that end in it; places where
- * that number has certain bits are *points*, which are where they are because of their
- * surroundings, so they move with them.  A point after that is a point before is a vote.  To find
- * out that nothing has moved must not take long, so only some rows are looked at: of the picture
- * after 4 of each 32, of the one before each 4th: for every distance there is a pair of the same
- * rows in each 32.
+ * Guessing.  Scrolled text: of some strips of the changed box (for in others there may be a
+ * scrollbar, or nothing; behind one that is clear about it no other is looked at) each row has a
+ * number that is made of the 16 rows that end in it; a number that is both in the picture before and
+ * after is a vote for the distance.  Windows dragged: every pixel has a number that is made of the
+ * 32 pixels that end in it; places where that number has certain bits are *points*, which are where
+ * they are because of their surroundings, so they move with them.  A point after that is a point
+ * before is a vote.  To find out that nothing has moved must not take long, so only some rows are
+ * looked at: of the picture after 4 of each 32, of the one before each 4th: for every distance there
+ * is a pair of the same rows in each 32.
  *
- * Looking.  The box is cut into cells of 16 x 1 pixels, each of which is the same at that distance
+ * Looking.  Guesses that some of the rows contradict are left out, for each costs as much as all
+ * guessing.  The box is cut into cells of 16 x 1 pixels, each of which is the same at that distance
  * or not; the largest rectangles of cells that are are found with the usual stack of a histogram.
  * What counts is how many cells in them have changed and are not of one colour: others are cheap
  * anyway.  At last it grows by the pixels at its sides.
@@ -41,6 +42,8 @@
 #define LEAST_PIXELS 2048 /* changed, for a search */
 #define LEAST_GAIN   24	  /* cells that need not be sent, */
 #define LEAST_PART   8	  /* and one of so many of all that would be */
+#define SAMPLED	     7	  /* one of so many rows is looked at first: a letter has others */
+#define SAMPLE_LEAST 512  /* cells that would have to be sent, in these rows */
 #define GOOD_SCROLL  3	  /* one of so many rows says so: no more guesses are needed */
 
 struct point {
@@ -109,15 +112,21 @@ static void vote(struct search *s, int dx, int dy)
 	m->votes[i].n++;
 }
 
-/* The distance that has most votes, which are forgotten then; n is 0 if there is none. */
-static struct vote best_vote(struct search *s)
+static struct vote *most_votes(struct search *s)
 {
-	struct vote *best = &s->m->votes[0], found;
+	struct vote *best = &s->m->votes[0];
 
 	for (int i = 1; i < VOTES; i++)
 		if (s->m->votes[i].n > best->n)
 			best = &s->m->votes[i];
-	found = *best;
+	return best;
+}
+
+/* The distance that has most votes, which are forgotten then; n is 0 if there is none. */
+static struct vote best_vote(struct search *s)
+{
+	struct vote *best = most_votes(s), found = *best;
+
 	if (best->n)
 		best->n = 1; /* the slot must stay taken: others may lie behind it */
 	return found;
@@ -191,15 +200,21 @@ static void guess_by_strip(struct search *s, int x)
 	}
 }
 
-/* Votes for vertical distances; returns how many rows have voted for the best. */
+static bool is_scroll(const struct search *s, const struct vote *v)
+{
+	return v->n * GOOD_SCROLL >= s->box.y2 - s->box.y1;
+}
+
+/* Votes for vertical distances, until one is good enough; returns the best with its votes. */
 static struct vote guess_scroll(struct search *s)
 {
 	const int w = s->box.x2 - s->box.x1, n = MIN(w / STRIP, STRIPS);
-	struct vote best;
+	struct vote best = {0};
 
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < n && !is_scroll(s, &best); i++) {
 		guess_by_strip(s, s->box.x1 + w * i / n);
-	best = best_vote(s);
+		best = *most_votes(s);
+	}
 	forget_votes(s);
 	return best;
 }
@@ -295,6 +310,12 @@ static bool cell_flat(const uint32_t *a)
 	return !d;
 }
 
+/* Whether a cell, as it was in its place and is now, would have to be sent. */
+static bool cell_counts(const uint32_t *before, const uint32_t *now)
+{
+	return !cell_same(before, now) && !cell_flat(now);
+}
+
 /* Sums of the cells that would have to be sent, over all above and to the left. */
 static int sum_gains(struct search *s)
 {
@@ -320,7 +341,7 @@ static int sum_gains(struct search *s)
 		for (int i = 0; i < s->columns; i++) {
 			const uint32_t *now = b + i * CELL;
 
-			row += !cell_same(a + i * CELL, now) && !cell_flat(now);
+			row += cell_counts(a + i * CELL, now);
 			sum[i + 1] = above[i + 1] + row;
 		}
 	}
@@ -369,6 +390,14 @@ static void consider_row(const struct search *s, struct best *best, int y, const
 	}
 }
 
+static bool cell_came(const struct search *s, int x, int y, int dx, int dy)
+{
+	const int sx = x - dx, sy = y - dy;
+
+	return sx >= 0 && sx + CELL <= s->before->width && sy >= 0 && sy < s->before->height &&
+	       cell_same(display_frame_at(s->after, x, y), display_frame_at(s->before, sx, sy));
+}
+
 /* Which cells of row @y of the box came from @dx, @dy; true if any column of them ends above. */
 static bool compare_row(
 	const struct search *s, int y, int dx, int dy, const int *above, int *height)
@@ -387,6 +416,37 @@ static bool compare_row(
 		ended |= !same && above[i];
 	}
 	return ended;
+}
+
+/*
+ * Leaves out guesses that will come to nothing, by one of SAMPLED rows: of the cells there that
+ * would have to be sent, half of the part that is asked for must have come from that far.  Where
+ * only few would have to be sent, none is left out.  Returns how many are left.
+ */
+static int leave_out(const struct search *s, struct vote *guesses, int n)
+{
+	uint32_t all = 0, same[MAX_GUESSES] = {0};
+	int left = 0;
+
+	if (!n)
+		return 0;
+	for (int y = s->box.y1; y < s->box.y2; y += SAMPLED) {
+		const uint32_t *before = display_frame_at(s->before, s->box.x1, y);
+		const uint32_t *now = display_frame_at(s->after, s->box.x1, y);
+
+		for (int i = 0; i < s->columns; i++) {
+			if (!cell_counts(before + i * CELL, now + i * CELL))
+				continue;
+			all++;
+			for (int k = 0; k < n; k++)
+				same[k] += cell_came(
+					s, s->box.x1 + i * CELL, y, guesses[k].dx, guesses[k].dy);
+		}
+	}
+	for (int i = 0; i < n; i++)
+		if (all < SAMPLE_LEAST || same[i] * 2 * LEAST_PART >= all)
+			guesses[left++] = guesses[i];
+	return left;
 }
 
 static bool column_moved(
@@ -473,7 +533,7 @@ static int guess(struct search *s, const struct display_move *hints, size_t n_hi
 	v = guess_scroll(s);
 	if (v.n >= LEAST_VOTES)
 		n = add_guess(guesses, n, v);
-	if (v.n * GOOD_SCROLL >= s->box.y2 - s->box.y1)
+	if (is_scroll(s, &v))
 		return n;
 	guess_distances(s);
 	for (int i = 0; i < GUESSES; i++) {
@@ -501,6 +561,8 @@ int display_move_find(struct display_mover *m, const struct display_frame *befor
 		return 0;
 	forget_votes(&s);
 	n = guess(&s, hints, n_hints, guesses);
+	if (n > 0)
+		n = leave_out(&s, guesses, n);
 	if (!n || sum_gains(&s) < 0)
 		return 0;
 	all = gain_of(&s, 0, 0, s.columns, s.box.y2 - s.box.y1);

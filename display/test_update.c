@@ -198,6 +198,24 @@ static void test_drag(void **state)
 	assert_true(display_rect_area(&move.rect) >= 301L * 222 * 95 / 100);
 }
 
+/* Most of what has changed is new, and a part of it has moved. */
+static void test_part(void **state)
+{
+	struct display_rect window = {16, 16, 400, 150}, new = {37, 29, 400, 150};
+	struct display_rect rest = {0, 200, WIDTH, 280};
+	struct moved *m = *state;
+	struct display_move move;
+
+	scene_picture(&m->scene, &window);
+	keep(m);
+	display_frame_move(&m->scene.screen, &new, window.x, window.y);
+	scene_picture(&m->scene, &rest);
+	assert_true(find(m, NULL, &move));
+	assert_int_equal(move.sx - move.rect.x, -21);
+	assert_int_equal(move.sy - move.rect.y, -13);
+	assert_true(display_rect_area(&move.rect) >= 400L * 150 * 95 / 100);
+}
+
 /* A picture of noise that has moved by so little and is so small that nothing but a hint tells. */
 static void test_hint(void **state)
 {
@@ -314,6 +332,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_change_damage, setup_two, teardown_two),
 		cmocka_unit_test_setup_teardown(test_scroll, setup_moved, teardown_moved),
 		cmocka_unit_test_setup_teardown(test_drag, setup_moved, teardown_moved),
+		cmocka_unit_test_setup_teardown(test_part, setup_moved, teardown_moved),
 		cmocka_unit_test_setup_teardown(test_hint, setup_moved, teardown_moved),
 		cmocka_unit_test_setup_teardown(test_no_move, setup_moved, teardown_moved),
 		cmocka_unit_test_setup_teardown(test_sorts, setup_moved, teardown_moved),
