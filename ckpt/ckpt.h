@@ -66,6 +66,13 @@ struct ckpt_names {
 	int (*stop)(void *ctx, uint32_t deadline_ms, struct err *e);
 	void (*release)(void *ctx);
 	/*
+	 * @host is a copy of a task's memory, traced by the caller, and stands still also when the
+	 * session runs: whatever it shows is no business of the session's.  -ENOMEM.
+	 */
+	int (*copied)(void *ctx, pid_t host);
+	/* The caller ends it now.  False: it has ended, and its number may be another's. */
+	bool (*uncopied)(void *ctx, pid_t host);
+	/*
 	 * Processes share no memory, descriptors, directories, handlers or SEM_UNDO if what this
 	 * says of them differs.
 	 */

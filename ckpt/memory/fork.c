@@ -63,12 +63,20 @@ bool ckpt_fork_pays(const struct ckpt_proc *p)
 	       (p->outlined || p->from_before || private_kb(p) >= WORTH_KB);
 }
 
-static void end_copy(struct ckpt_proc *p)
+static void kill_copy(const struct ckpt_proc *p)
 {
-	if (!p->memory_copy)
-		return;
 	trace_kill(remote_tid(p->memory_copy));
 	waitpid(remote_tid(p->memory_copy), NULL, __WALL);
+}
+
+static void end_copy(struct ckpt_proc *p)
+{
+	const struct ckpt_names *names = p->dump->world->names;
+
+	if (!p->memory_copy)
+		return;
+	if (!names || names->uncopied(names->ctx, remote_tid(p->memory_copy)))
+		kill_copy(p);
 	remote_forget(p->memory_copy);
 	p->memory_copy = NULL;
 }
@@ -107,8 +115,15 @@ static int start_copy(struct forking *f, struct err *e)
 
 static int have_copy(struct forking *f, struct err *e)
 {
-	int r = ckpt_helper_wait(f->helper, 0, &f->p->memory_copy, &(long){0}, e);
+	const struct ckpt_names *names = f->p->dump->world->names;
+	int r = ckpt_helper_wait(f->helper, 0, &f->p->memory_copy, &(long){0}, e), k = 0;
 
+	if (r >= 0 && names)
+		k = names->copied(names->ctx, remote_tid(f->p->memory_copy));
+	if (k < 0) {
+		kill_copy(f->p);
+		return err_errno(e, k, "copy of memory");
+	}
 	if (r >= 0 && ptrace(PTRACE_SETOPTIONS, remote_tid(f->p->memory_copy), 0,
 			      TRACE_OPTIONS | PTRACE_O_EXITKILL) < 0)
 		return err_errno(e, -errno, "copy of memory");

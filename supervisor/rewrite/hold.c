@@ -285,6 +285,50 @@ static int stop(void *rewriter, uint32_t deadline_ms, struct err *e)
 	return 0;
 }
 
+/* ---- copies of memory ----------------------------------------------------------------------- */
+
+/* n_copies: it is none. */
+static size_t find_copy(const struct rewriter *w, pid_t host)
+{
+	size_t i = 0;
+
+	while (i < w->n_copies && w->copies[i] != host)
+		i++;
+	return i;
+}
+
+static int copied(void *rewriter, pid_t host)
+{
+	struct rewriter *w = rewriter;
+	pid_t *more = realloc(w->copies, (w->n_copies + 1) * sizeof(*more));
+
+	if (!more)
+		return -ENOMEM;
+	w->copies = more;
+	w->copies[w->n_copies++] = host;
+	return 0;
+}
+
+static bool uncopied(void *rewriter, pid_t host)
+{
+	struct rewriter *w = rewriter;
+	size_t i = find_copy(w, host);
+
+	if (i == w->n_copies)
+		return false;
+	w->copies[i] = w->copies[--w->n_copies];
+	return true;
+}
+
+bool hold_is_copy(struct rewriter *w, pid_t host, int status)
+{
+	if (find_copy(w, host) == w->n_copies)
+		return false;
+	if (!WIFSTOPPED(status))
+		uncopied(w, host);
+	return true;
+}
+
 /* ---- tasks that are rebuilt ----------------------------------------------------------------- */
 
 static int born(void *rewriter, pid_t number, pid_t host, pid_t pid)
@@ -440,6 +484,8 @@ void hold_describe(struct rewriter *w, struct ckpt_names *names, struct ckpt_pat
 		.list = list,
 		.stop = stop,
 		.release = release,
+		.copied = copied,
+		.uncopied = uncopied,
 		.kin = kin,
 		.signal = seen,
 		.caps = caps,

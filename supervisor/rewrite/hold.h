@@ -8,6 +8,9 @@
  * comes out of it on the way, with the session's numbers in its registers again; one that is born
  * is held from its first stop.  The parent of a vfork can't stop before its child has called exec
  * or has ended: such a child goes on for so long.
+ *
+ * Copies of memory are tracees, too, and stand still when the session runs again, until a snapshot
+ * is written.  They have no numbers, and nothing that a wait tells of them lets them go.
  */
 #ifndef SUPERVISOR_REWRITE_HOLD_H
 #define SUPERVISOR_REWRITE_HOLD_H
@@ -19,5 +22,8 @@ struct rewriter;
 /* What ckpt is told of a session of @w, which is the context.  *paths only where it has a view. */
 void hold_describe(struct rewriter *w, struct ckpt_names *names, struct ckpt_paths *paths,
 	struct ckpt_ipc_names *ipc);
+
+/* Is @status one of a copy?  Then nobody else is to deal with it. */
+bool hold_is_copy(struct rewriter *w, pid_t host, int status);
 
 #endif

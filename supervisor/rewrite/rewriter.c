@@ -354,8 +354,11 @@ static void on_event(struct rewriter *w, struct task *task, int event, int sig)
 
 void rewriter_status(struct rewriter *w, pid_t host, int status)
 {
-	struct task *task = tasks_find(&w->rw.tasks, host);
+	struct task *task;
 
+	if (hold_is_copy(w, host, status))
+		return;
+	task = tasks_find(&w->rw.tasks, host);
 	if (!WIFSTOPPED(status)) {
 		/* All the rest goes with it. */
 		if (host == w->init)

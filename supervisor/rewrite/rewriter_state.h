@@ -21,6 +21,8 @@ struct rewriter {
 	int order; /* from the supervisor (orders.h) */
 	unsigned turns; /* stops that were dealt with */
 	bool hold; /* tasks are being held, or are (hold.h) */
+	pid_t *copies; /* of memory: traced, and not of the session (hold.h) */
+	size_t n_copies;
 };
 
 /* Deals with one status of waitpid(2), with rw.lock held. */
