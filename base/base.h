@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/fault.h"
 #include "base/io.h"
+#include "base/late.h"
 #include "base/log.h"
 #include "base/par.h"
 #include "base/proc.h"

@@ -179,6 +179,29 @@ static void par_tells_the_first_failure(void **state)
 	assert_int_equal(t.seen[ARRAY_SIZE(t.seen) - 1], 0);
 }
 
+/* Of libm: it is there, and nothing here is linked to it. */
+double cos(double x);
+int no_such_function(void);
+
+static void late_libraries_are_whole_or_not_there(void **state)
+{
+	struct {
+		typeof(&cos) cos;
+		typeof(&no_such_function) no_such_function;
+	} lib = {0};
+	const struct late_symbol symbols[] = {LATE(lib, cos), LATE(lib, no_such_function)};
+	struct err e = {0};
+
+	assert_int_equal(late_load("libno-such-library.so.1", symbols, 1, &e), -ENOENT);
+	assert_non_null(strstr(e.msg, "libno-such-library.so.1"));
+	assert_int_equal(late_load("libm.so.6", symbols, 2, &e), -ENOENT);
+	assert_non_null(strstr(e.msg, "no_such_function"));
+	assert_null(lib.cos);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(late_load("libm.so.6", symbols, 1, &e), 0);
+	assert_true(lib.cos(0) > 0.999);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -193,6 +216,7 @@ int main(void)
 		cmocka_unit_test(rm_rf_leaves_nothing),
 		cmocka_unit_test(par_does_each_once),
 		cmocka_unit_test(par_tells_the_first_failure),
+		cmocka_unit_test(late_libraries_are_whole_or_not_there),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

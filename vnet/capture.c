@@ -21,6 +21,33 @@ struct vnet_capture {
 	uint64_t lost;
 };
 
+/* libpcap, of which no other command knows. */
+static struct {
+	typeof(&pcap_open_dead_with_tstamp_precision) pcap_open_dead_with_tstamp_precision;
+	typeof(&pcap_dump_fopen) pcap_dump_fopen;
+	typeof(&pcap_dump) pcap_dump;
+	typeof(&pcap_dump_flush) pcap_dump_flush;
+	typeof(&pcap_dump_close) pcap_dump_close;
+	typeof(&pcap_close) pcap_close;
+} lib;
+
+static int load(struct err *e)
+{
+	const struct late_symbol symbols[] = {
+		LATE(lib, pcap_open_dead_with_tstamp_precision),
+		LATE(lib, pcap_dump_fopen),
+		LATE(lib, pcap_dump),
+		LATE(lib, pcap_dump_flush),
+		LATE(lib, pcap_dump_close),
+		LATE(lib, pcap_close),
+	};
+
+	/* Debian's name for what others call .so.1 */
+	if (late_load("libpcap.so.0.8", symbols, ARRAY_SIZE(symbols), NULL) == 0)
+		return 0;
+	return late_load("libpcap.so.1", symbols, ARRAY_SIZE(symbols), e);
+}
+
 /* libpcap writes to a FILE: this one is a buffer of ours. */
 static ssize_t keep(void *cookie, const char *data, size_t n)
 {
@@ -55,20 +82,26 @@ static int flush(struct vnet_capture *c)
 
 int vnet_capture_open(int fd, struct vnet_capture **ret, struct err *e)
 {
-	struct vnet_capture *c = calloc(1, sizeof(*c));
+	struct vnet_capture *c;
 	struct stat st;
+	int r = load(e);
 
+	if (r < 0) {
+		close_fd(fd);
+		return r;
+	}
+	c = calloc(1, sizeof(*c));
 	if (!c) {
 		close_fd(fd);
 		return err_errno(e, -ENOMEM, "capture");
 	}
 	c->fd = fd;
 	c->file = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
-	c->pcap = pcap_open_dead_with_tstamp_precision(
+	c->pcap = lib.pcap_open_dead_with_tstamp_precision(
 		DLT_RAW, VNET_PACKET_MAX, PCAP_TSTAMP_PRECISION_NANO);
 	c->stream = fopencookie(c, "w", (cookie_io_functions_t){.write = keep});
 	if (c->pcap && c->stream)
-		c->dumper = pcap_dump_fopen(c->pcap, c->stream);
+		c->dumper = lib.pcap_dump_fopen(c->pcap, c->stream);
 	if (!c->dumper) {
 		if (c->stream)
 			fclose(c->stream);
@@ -91,8 +124,8 @@ int vnet_capture_packet(struct vnet_capture *c, const struct vnet_packet *p)
 	clock_gettime(CLOCK_REALTIME, &now);
 	h.ts.tv_sec = now.tv_sec;
 	h.ts.tv_usec = now.tv_nsec; /* nanoseconds, as the file's head says */
-	pcap_dump((u_char *)c->dumper, &h, p->data);
-	if (pcap_dump_flush(c->dumper) < 0)
+	lib.pcap_dump((u_char *)c->dumper, &h, p->data);
+	if (lib.pcap_dump_flush(c->dumper) < 0)
 		return -ENOMEM;
 	return flush(c);
 }
@@ -109,9 +142,9 @@ int vnet_capture_close(struct vnet_capture *c)
 	if (!c)
 		return 0;
 	if (c->dumper)
-		pcap_dump_close(c->dumper);
+		lib.pcap_dump_close(c->dumper);
 	if (c->pcap)
-		pcap_close(c->pcap);
+		lib.pcap_close(c->pcap);
 	r = flush(c);
 	close_fd(c->fd);
 	buf_fini(&c->waiting);

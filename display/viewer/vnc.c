@@ -93,7 +93,7 @@ int display_vnc_listen(const char *text, char *ret_where, size_t size, struct er
 	unsigned first, last;
 	int fd = -1;
 
-	if (parse(&a, text, e) < 0)
+	if (parse(&a, text, e) < 0 || display_vnc_load(e) < 0)
 		return e->error;
 	first = a.port ? (unsigned)a.port : PORT_FIRST;
 	last = a.port ? (unsigned)a.port : PORT_LAST;

@@ -23,7 +23,7 @@ struct err;
 /*
  * A listening socket, the caller's.  @text: "[ADDR:]PORT", numbers only, an IPv6 address in
  * brackets; without ADDR on the loopback; a PORT of 0 is the first free one from 5900 on.  Where
- * that is, as "ADDR:PORT", goes to @ret_where.  ERR_USAGE.
+ * that is, as "ADDR:PORT", goes to @ret_where.  ERR_USAGE; ERR_FAILED without libvncserver.
  */
 int display_vnc_listen(const char *text, char *ret_where, size_t size, struct err *e);
 /*
