@@ -368,6 +368,7 @@ def what_is_forged_is_dropped(env):
 @needs_veth
 def a_pair_that_is_removed_inside_is_made_anew(env):
     """By who may do that there; the next connection that has much to carry finds it gone."""
+    env.share_cache()
     server, other = Server(), Server()
     start(env, server, options=["--user", "root"])
     is_fast(env)
@@ -440,6 +441,7 @@ def one_that_is_idle_makes_room_for_one_that_is_not(env):
 @needs_veth
 def a_pair_that_is_set_down_inside_is_given_up(env):
     """Until the session is there anew."""
+    env.share_cache()
     for family in (4, 6):
         server, other = Server(family), Server(family)
         name = "s%d" % family
