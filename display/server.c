@@ -34,12 +34,13 @@
 #include "proto/display.pb-c.h"
 
 #define GAP_NS	    12000000ull
-#define GAP_NEAR_NS 3000000ull	 /* for as long as WATCH_NS behind input */
-#define WATCH_NS    500000000ull /* a place is watched for so long */
-#define CARET_NS    100000000ull /* behind a key something may be its answer */
-#define CARET_SIDE  96		 /* pixels: what is larger is no caret */
-#define WATCH_SIDE  64		 /* pixels around the pointer */
-#define RESIZE_MS   50		 /* the last of several wishes counts */
+#define GAP_NEAR_NS 3000000ull	  /* for as long as WATCH_NS behind input */
+#define AGAIN_NS    1000000000ull /* without memory for a picture, it is tried again then */
+#define WATCH_NS    500000000ull  /* a place is watched for so long */
+#define CARET_NS    100000000ull  /* behind a key something may be its answer */
+#define CARET_SIDE  96		  /* pixels: what is larger is no caret */
+#define WATCH_SIDE  64		  /* pixels around the pointer */
+#define RESIZE_MS   50		  /* the last of several wishes counts */
 #define KEYS	    32
 #define MOVES	    16
 
@@ -75,9 +76,9 @@ struct display_server {
 	uint64_t (*clock)(void);   /* of films */
 	uint64_t last_ns, took_ns; /* of the last update */
 	uint64_t input_ns;
-	struct display_rect caret; /* w of 0: unknown */
+	struct display_rect caret;	/* w of 0: unknown */
 	int want_w, want_h, want_scale; /* 0: nothing is wished for */
-	int files; /* the session's own, O_PATH; -1: not shared */
+	int files;			/* the session's own, O_PATH; -1: not shared */
 };
 
 /* The nearest of 0..@most. */
@@ -141,22 +142,23 @@ static void watch(
 		v->peer, now - v->input_ns < WATCH_NS && v->watched.w > 0 ? &v->watched : NULL);
 }
 
-/* What has changed where films play, as commands for those who are not shown films. */
-static void put_films(
+/* What has changed where films play, as commands for those who are not shown films.  Or -ENOMEM. */
+static int put_films(
 	struct display_server *s, pixman_region32_t *changed, struct display_commands *out)
 {
 	pixman_region32_t part;
 	bool all = true;
+	int r;
 
 	for (struct viewer *v = s->viewers; v; v = v->next)
 		all = all && display_peer_shows_films(v->peer);
 	if (all || !display_video_plays(s->video))
-		return;
+		return 0;
 	pixman_region32_init(&part);
 	pixman_region32_intersect(&part, changed, display_video_region(s->video));
-	if (display_classify(s->world.frame, &part, out) < 0)
-		log_warn("display: no memory for an update");
+	r = display_classify(s->world.frame, &part, out);
 	pixman_region32_fini(&part);
+	return r;
 }
 
 static bool any_shows_films(const struct display_server *s)
@@ -192,12 +194,15 @@ static void tell_all(struct display_server *s, const struct display_commands *c,
 	pixman_region32_t *changed, uint64_t now)
 {
 	struct display_commands films = {0};
+	const int r = put_films(s, changed, &films);
 
-	put_films(s, changed, &films);
 	display_video_change(s->video, s->clock(), changed);
 	for (struct viewer *v = s->viewers; v; v = v->next) {
 		watch(s, v, changed, now);
 		display_peer_update(v->peer, c, &films, changed);
+		/* Who isn't told of a film's place gets it with all else. */
+		if (r < 0 && !display_peer_shows_films(v->peer))
+			display_peer_everything(v->peer);
 	}
 	display_commands_fini(&films);
 	look_for_films(s, c);
@@ -234,6 +239,28 @@ static int begin(struct display_server *s, const struct display_frame *now)
 	return 0;
 }
 
+/*
+ * There was no memory for an update, of which the source won't tell again.  If the shadow has it,
+ * all of that is sent, by a command that takes no memory here; otherwise it is tried again later.
+ */
+static void make_up(struct display_server *s, bool has_it, uint64_t began)
+{
+	struct display_command all = {.type = DISPLAY_RAW, .hint = DISPLAY_PLAIN};
+	const struct display_commands commands = {.list = &all, .n = 1};
+	pixman_region32_t changed;
+
+	log_warn("display: no memory for an update");
+	if (!has_it) {
+		s->damaged = true;
+		return;
+	}
+	all.rect.w = s->world.frame->width;
+	all.rect.h = s->world.frame->height;
+	pixman_region32_init_rect(&changed, 0, 0, (unsigned)all.rect.w, (unsigned)all.rect.h);
+	tell_all(s, &commands, &changed, began);
+	pixman_region32_fini(&changed);
+}
+
 /* Brings the shadow to the source's picture, and tells all. */
 static void run_update(struct display_server *s)
 {
@@ -243,6 +270,7 @@ static void run_update(struct display_server *s)
 	pixman_region32_t damage, changed;
 	uint64_t began = io_now_ns();
 	size_t n = 0;
+	bool begun;
 	int r = 0;
 
 	if (now.width <= 0 || now.height <= 0)
@@ -260,17 +288,20 @@ static void run_update(struct display_server *s)
 		pixman_region32_fini(&damage);
 		pixman_region32_init_rect(&damage, 0, 0, (unsigned)now.width, (unsigned)now.height);
 	}
-	if (r == 0)
+	begun = r == 0;
+	if (begun)
 		r = display_update_run(s->update, &now, &damage, moves, n, &commands, &changed);
 	if (r >= 0 && pixman_region32_not_empty(&changed))
 		tell_all(s, &commands, &changed, began);
 	else if (r < 0)
-		log_warn("display: no memory for an update");
+		make_up(s, begun, began);
 	display_commands_fini(&commands);
 	pixman_region32_fini(&damage);
 	pixman_region32_fini(&changed);
 	s->last_ns = io_now_ns();
-	s->took_ns = s->last_ns - began;
+	s->took_ns = begun ? s->last_ns - began : AGAIN_NS;
+	if (s->damaged)
+		schedule(s);
 }
 
 static void on_tick(evutil_socket_t fd, short what, void *arg)
