@@ -158,6 +158,7 @@ static void page(struct scene *s)
 	r = (struct display_rect){w * 5 / 8, h / 8, w / 4 + 1, h / 3 + 1};
 	scene_picture(s, &r);
 	r.y += r.h;
+	r.h = MIN(r.h, h - r.y);
 	if (scene_random(s, 2))
 		gradient(s, &r);
 }
