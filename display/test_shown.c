@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Not one pixel is wrong behind the whole of the server either: what a screen shows goes through
+ * its queues and the order that they decide, to several viewers of which each takes other codecs
+ * and reads at another pace.  Whoever reads all at once has each frame, the others now and then;
+ * also when there was no memory for an update.
+ *
+ * PODRUN_TEST_FRAMES says how many frames, PODRUN_TEST_SEED which.
+ */
+#include <event2/event.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include <cmocka.h>
+
+#include "base/base.h"
+#include "display/classify.h"
+#include "display/decode.h"
+#include "display/memory.h"
+#include "display/server.h"
+#include "display/test_scene.h"
+#include "display/update.h"
+#include "proto/display.pb-c.h"
+
+#define FRAMES	1000
+#define VIEWERS 4
+#define SCREEN	40   /* frames on one screen */
+#define SETTLE	16   /* frames, between two that everybody is to have */
+#define IDLE	1000 /* turns in which nothing comes: nothing will */
+
+struct client {
+	int fd;
+	struct display_decoder *decoder;
+	uint32_t serial, answered;
+	bool ended;
+};
+
+struct world {
+	struct event_base *base;
+	struct display_memory *source;
+	struct display_server *server;
+	struct scene scene; /* its screen is the source's picture */
+	struct client viewers[VIEWERS];
+};
+
+/* ---- memory that there isn't ----------------------------------------------------------------- */
+
+/* So many of the calls are to fail that the linker leads here. */
+static int fail_classify, fail_update;
+
+int __wrap_display_classify(
+	const struct display_frame *f, pixman_region32_t *area, struct display_commands *out);
+int __real_display_classify(
+	const struct display_frame *f, pixman_region32_t *area, struct display_commands *out);
+int __wrap_display_update_new(int width, int height, struct display_update **ret_update);
+int __real_display_update_new(int width, int height, struct display_update **ret_update);
+
+int __wrap_display_classify(
+	const struct display_frame *f, pixman_region32_t *area, struct display_commands *out)
+{
+	if (fail_classify == 0)
+		return __real_display_classify(f, area, out);
+	fail_classify--;
+	return -ENOMEM;
+}
+
+int __wrap_display_update_new(int width, int height, struct display_update **ret_update)
+{
+	if (fail_update == 0)
+		return __real_display_update_new(width, height, ret_update);
+	fail_update--;
+	return -ENOMEM;
+}
+
+/* ---- viewers --------------------------------------------------------------------------------- */
+
+static void on_message(void *ctx, const struct display_message *m)
+{
+	struct client *c = ctx;
+
+	if (m->type == DISPLAY_MARK || m->type == DISPLAY_UPDATED)
+		c->serial = m->serial;
+}
+
+static const struct display_decoder_ops ops = {.message = on_message};
+
+static void send_message(struct client *c, const struct display_message *m)
+{
+	_cleanup_buf_ struct buf b = BUF_INIT;
+
+	display_wire_put(&b, m);
+	assert_int_equal(buf_error(&b), 0);
+	assert_int_equal(io_write_full(c->fd, b.data, b.len), 0);
+}
+
+static void connect_client(struct world *w, struct client *c, uint32_t codecs)
+{
+	Pb__DisplayHello h = PB__DISPLAY_HELLO__INIT;
+	struct display_message m = {.type = DISPLAY_HELLO};
+	uint8_t bytes[64];
+	int pair[2];
+
+	*c = (struct client){0};
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+	c->fd = pair[0];
+	io_set_nonblock(pair[1], true);
+	assert_int_equal(display_decoder_new(&ops, c, &c->decoder), 0);
+	assert_int_equal(display_server_add(w->server, pair[1]), 0);
+	h.version = DISPLAY_VERSION;
+	h.codecs = codecs;
+	m.data = (struct display_bytes){bytes, pb__display_hello__pack(&h, bytes)};
+	send_message(c, &m);
+}
+
+/* Reads at most @max bytes and answers what is to be; returns how many. */
+static size_t read_some(struct client *c, size_t max)
+{
+	static uint8_t bytes[65536];
+	struct display_message ack = {.type = DISPLAY_ACK};
+	ssize_t n = recv(c->fd, bytes, MIN(max, sizeof(bytes)), MSG_DONTWAIT);
+	struct err e = {0};
+
+	c->ended |= n == 0;
+	if (n <= 0)
+		return 0;
+	if (display_decoder_feed(c->decoder, bytes, (size_t)n, &e) < 0)
+		fail_msg("%s", e.msg);
+	if (c->serial != c->answered) {
+		ack.serial = c->answered = c->serial;
+		send_message(c, &ack);
+	}
+	return (size_t)n;
+}
+
+static bool shows(const struct client *c, const struct world *w)
+{
+	const struct display_frame *f = display_decoder_frame(c->decoder);
+
+	return f->pixels && display_frame_same(f, &w->source->picture);
+}
+
+/* ---- the world ------------------------------------------------------------------------------- */
+
+static void world_init(struct world *w, int width, int height, uint64_t seed)
+{
+	struct err e = {0};
+
+	*w = (struct world){.base = event_base_new()};
+	assert_int_equal(scene_init(&w->scene, width, height, seed), 0);
+	assert_int_equal(display_memory_new(width, height, &w->source), 0);
+	display_frame_fini(&w->scene.screen);
+	w->scene.screen = w->source->picture;
+	assert_int_equal(
+		display_server_new(w->base, &w->source->source, "work", NULL, NULL, &w->server, &e),
+		0);
+	for (int i = 0; i < VIEWERS; i++)
+		connect_client(
+			w, &w->viewers[i], (uint32_t)scene_random(&w->scene, 1 << DISPLAY_CODECS));
+}
+
+static void world_fini(struct world *w)
+{
+	for (int i = 0; i < VIEWERS; i++) {
+		display_decoder_free(w->viewers[i].decoder);
+		close_fd(w->viewers[i].fd);
+	}
+	w->scene.screen = (struct display_frame){0};
+	scene_fini(&w->scene);
+	display_server_free(w->server);
+	event_base_free(w->base);
+}
+
+/* Where somebody points, what changes comes sooner, and first. */
+static void point(struct world *w)
+{
+	struct display_message m = {.type = DISPLAY_POINTER};
+
+	m.pointer.x = scene_random(&w->scene, w->scene.screen.width);
+	m.pointer.y = scene_random(&w->scene, w->scene.screen.height);
+	send_message(&w->viewers[0], &m);
+}
+
+static void draw(struct world *w, enum scene_step what)
+{
+	pixman_region32_t damage;
+	const pixman_box32_t *b;
+	int n;
+
+	pixman_region32_init(&damage);
+	scene_do(&w->scene, what, &damage);
+	b = pixman_region32_rectangles(&damage, &n);
+	for (int i = 0; i < n; i++) {
+		const struct display_rect r = display_rect_of(&b[i]);
+
+		display_memory_damage(w->source, &r);
+	}
+	pixman_region32_fini(&damage);
+}
+
+/* Until the server has seen what has been drawn. */
+static void look(struct world *w)
+{
+	do
+		event_base_loop(w->base, EVLOOP_ONCE | (w->source->told ? 0 : EVLOOP_NONBLOCK));
+	while (w->source->told);
+}
+
+/* @n viewers, from the first, have the picture, when they have read all that comes. */
+static void settle(struct world *w, int n)
+{
+	look(w);
+	for (int i = 0; i < n; i++) {
+		struct client *c = &w->viewers[i];
+
+		for (int idle = 0; !shows(c, w);) {
+			event_base_loop(w->base, EVLOOP_NONBLOCK);
+			idle = read_some(c, 65536) ? 0 : idle + 1;
+			if (c->ended || idle > IDLE)
+				fail_msg("viewer %d has wrong pixels", i);
+		}
+	}
+}
+
+/* The first reads all there is, the second little, the third in bursts, the fourth hardly. */
+static void read_each(struct world *w)
+{
+	static const int most[VIEWERS] = {0, 3000, 65536, 200}, seldom[VIEWERS] = {1, 1, 6, 2};
+
+	for (int i = 1; i < VIEWERS; i++)
+		if (scene_random(&w->scene, seldom[i]) == 0)
+			read_some(&w->viewers[i], 1 + (size_t)scene_random(&w->scene, most[i]));
+}
+
+static int number(const char *name, int otherwise)
+{
+	const char *value = getenv(name);
+
+	return value ? atoi(value) : otherwise;
+}
+
+/* ---- tests ----------------------------------------------------------------------------------- */
+
+/* Anything after anything; one of @gaps updates finds no memory, or none does (0). */
+static void play(int frames, uint64_t seed, int gaps)
+{
+	for (int done = 0; done < frames; seed++) {
+		const int width = 1 + (int)(seed * 37 % 290), height = 1 + (int)(seed * 53 % 210);
+		struct world w;
+
+		world_init(&w, width, height, seed);
+		settle(&w, VIEWERS);
+		for (int i = 0; i < SCREEN && done < frames; i++, done++) {
+			point(&w);
+			draw(&w, (enum scene_step)scene_random(&w.scene, SCENE_STEPS));
+			fail_classify = gaps && scene_random(&w.scene, gaps) == 0;
+			settle(&w, 1);
+			fail_classify = 0;
+			read_each(&w);
+			if (i % SETTLE == SETTLE - 1)
+				settle(&w, VIEWERS);
+		}
+		settle(&w, VIEWERS);
+		world_fini(&w);
+	}
+}
+
+static void test_exact(void **state)
+{
+	play(number("PODRUN_TEST_FRAMES", FRAMES), (uint64_t)number("PODRUN_TEST_SEED", 1), 0);
+}
+
+static void test_without_memory(void **state)
+{
+	play(FRAMES / 4, (uint64_t)number("PODRUN_TEST_SEED", 1), 2);
+}
+
+/* Nor for a picture of another size, which the source tells once. */
+static void test_no_memory_for_a_picture(void **state)
+{
+	struct world w;
+
+	world_init(&w, 100, 80, 3);
+	draw(&w, SCENE_PAGE);
+	settle(&w, VIEWERS);
+	fail_update = 1;
+	assert_int_equal(display_memory_resize(w.source, 90, 120), 0);
+	look(&w);
+	while (fail_update)
+		event_base_loop(w.base, EVLOOP_ONCE);
+	for (int i = 0; i < VIEWERS; i++)
+		while (!shows(&w.viewers[i], &w)) {
+			event_base_loop(w.base, EVLOOP_NONBLOCK);
+			read_some(&w.viewers[i], 65536);
+			assert_false(w.viewers[i].ended);
+		}
+	world_fini(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_exact),
+		cmocka_unit_test(test_without_memory),
+		cmocka_unit_test(test_no_memory_for_a_picture),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
