@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <linux/if_addr.h>
 #include <linux/if_tun.h>
 #include <linux/ipv6.h>
 #include <linux/virtio_net.h>
@@ -43,6 +44,30 @@ static void must(bool ok, const char *what)
 /* ---- a TUN in the network of the calling process
  * ---------------------------------------------- */
 
+/* An address of the calling thread's network may still be tentative. */
+static bool has_tentative(void)
+{
+	_cleanup_fclose_ FILE *f = fopen("/proc/thread-self/net/if_inet6", "re");
+	unsigned flags;
+	char line[128];
+
+	must(f, "if_inet6");
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "%*s %*x %*x %*x %x", &flags) == 1 && flags & IFA_F_TENTATIVE)
+			return true;
+	return false;
+}
+
+/*
+ * Nobody is asked on a TUN whether the address is his, but even that the kernel finds out later,
+ * when it has time.  Who connects before that comes from ::1, and gets no answer.
+ */
+static void await_address6(void)
+{
+	while (has_tentative())
+		usleep(1000);
+}
+
 static void set_address6(const char *six, int ifindex)
 {
 	_cleanup_close_ int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -78,6 +103,7 @@ static int make_tun(const char *name, const char *four, const char *six)
 	strcpy(req.ifr_name, "lo");
 	req.ifr_flags = IFF_UP;
 	ioctl(fd, SIOCSIFFLAGS, &req);
+	await_address6();
 	return tun;
 }
 
