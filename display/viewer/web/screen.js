@@ -7,6 +7,10 @@
  * through a queue whose head may be waited for.  UPDATED comes out of the same queue: when the
  * server hears of it, all before it can be seen.
  *
+ * A server waits for that, so there is never much in the queue.  One that does not would fill the
+ * page's memory: of what waits only so many are being decoded, and there is an end to what may wait.
+ * Files, which come as fast as they can, have nothing to do with the picture, and wait for nothing.
+ *
  * The canvas is the only copy of the picture; COPY reads from it.
  */
 import { Reader, TYPE } from "./wire.js";
@@ -15,6 +19,8 @@ import { supported, Vp8 } from "./vp8.js";
 
 const MAX_SIDE = 8192;
 const MAX_FRAME = 4194304; // pixels
+const MAX_AHEAD = 16; // messages whose pictures are being decoded
+const MAX_WAITING = 64 << 20; // bytes, four times what a server sends without being answered
 const VIDEO = { I420: 0, MJPEG: 1, VP8: 2 };
 
 /* The promise of what is said in HELLO: a bit for each format of VIDEO. */
@@ -38,6 +44,8 @@ export class Screen {
 	/* What is still queued belongs to a connection that has ended. */
 	restart() {
 		this.queue = [];
+		this.begun = 0; // of the queue, those whose decoding has begun, where it needs any
+		this.bytes = 0; // in the queue
 		this.waiting = false;
 		this.run = {}; // of this connection
 		this.vp8.forget();
@@ -55,15 +63,26 @@ export class Screen {
 	}
 
 	take(type, body) {
-		const entry = { type, body, bitmap: null };
-
-		if (type === TYPE.RAW || type === TYPE.VIDEO)
-			entry.bitmap = this.decode(type, body);
-		else if (type === TYPE.RESIZE)
-			this.vp8.forget();
-		this.queue.push(entry);
+		if (type === TYPE.FILE)
+			return this.events.other(type, body);
+		this.bytes += body.length;
+		if (this.bytes > MAX_WAITING)
+			throw new Error("more is sent than can be shown");
+		this.queue.push({ type, body, bitmap: null });
+		this.begin();
 		if (!this.waiting)
 			this.play();
+	}
+
+	begin() {
+		for (; this.begun < Math.min(this.queue.length, MAX_AHEAD); this.begun++) {
+			const entry = this.queue[this.begun];
+
+			if (entry.type === TYPE.RAW || entry.type === TYPE.VIDEO)
+				entry.bitmap = this.decode(entry.type, entry.body);
+			else if (entry.type === TYPE.RESIZE)
+				this.vp8.forget();
+		}
 	}
 
 	/* The promise of a bitmap or ImageData, where a browser's decoder is needed. */
@@ -115,6 +134,9 @@ export class Screen {
 				if (run !== this.run)
 					return;
 				this.queue.shift();
+				this.begun--;
+				this.bytes -= entry.body.length;
+				this.begin();
 				this.draw(entry.type, entry.body, bitmap);
 			}
 		} catch (e) {
