@@ -452,9 +452,10 @@ static int give_request(struct away *a, Pb__GatewayRequest *m, const struct fram
 		return vnet_message_send(a->control, &m->base, NULL, 0, &e);
 	if (a->theirs < 0)
 		return -EBADMSG;
-	if (m->attach->tunnel)
-		bring_together(a, m->attach->tunnel, m->attach->mtu);
 	r = vnet_message_send(a->control, &m->base, &a->theirs, 1, &e);
+	/* Now the gateway has a session of which can be said how its packets go. */
+	if (r == 0 && m->attach->tunnel)
+		bring_together(a, m->attach->tunnel, m->attach->mtu);
 	a->theirs = close_fd(a->theirs);
 	return r;
 }

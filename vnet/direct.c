@@ -33,6 +33,7 @@
 #include "vnet/checksum.h"
 #include "vnet/packet.h"
 #include "vnet/tunnel/crypto.h"
+#include "vnet/tunnel/segment.h"
 #include "vnet/tunnel/tunnel.h"
 
 #define SECOND	     1000000000ull
@@ -87,7 +88,8 @@ struct vnet_direct {
 
 /* ---- questions --------------------------------------------------------------------------- */
 
-static void say(struct vnet_direct *d, uint8_t kind, uint32_t number)
+/* False: there is no room for it now. */
+static bool say(struct vnet_direct *d, uint8_t kind, uint32_t number)
 {
 	_cleanup_free_ uint8_t *data = calloc(1, d->longest);
 	struct vnet_packet p = {.data = data, .len = d->longest, .room = d->longest};
@@ -100,16 +102,17 @@ static void say(struct vnet_direct *d, uint8_t kind, uint32_t number)
 		.kind = kind,
 		.number = htonl(number),
 	};
+	int r = 0;
 
 	if (!data)
-		return;
+		return false;
 	memcpy(q.magic, magic, sizeof(magic));
 	q.ip.check = (uint16_t)~vnet_checksum_fold(vnet_checksum_add(0, &q.ip, sizeof(q.ip)));
 	memcpy(data, &q, sizeof(q));
-	/* Where it can't go now the next will. */
 	if (vnet_packet_parse(&p) == 0)
-		(void)vnet_carrier_send(d->tunnel, 0, &p);
+		r = vnet_carrier_send(d->tunnel, 0, &p);
 	vnet_carrier_flush(d->tunnel);
+	return r != -EAGAIN;
 }
 
 static uint64_t interval(const struct vnet_direct *d)
@@ -124,7 +127,9 @@ static void ask(struct vnet_direct *d)
 	d->missing++;
 	d->asked_at = io_now_ns();
 	d->due = d->asked_at + interval(d);
-	say(d, QUESTION, d->asked);
+	/* What fills the socket tells that packets go, not that they come. */
+	if (!say(d, QUESTION, d->asked))
+		d->missing--;
 }
 
 static void change(struct vnet_direct *d, bool proven)
@@ -258,7 +263,9 @@ bool vnet_direct_send(struct vnet_direct *d, uint8_t *data, size_t len)
 	memcpy(&p.vh, data, sizeof(p.vh));
 	p.data = data + sizeof(p.vh);
 	p.len = p.room = len - sizeof(p.vh);
-	if (vnet_packet_parse(&p) < 0 || is_question(&p, &q))
+	/* What is longer than a question may be what is lost on the way. */
+	if (vnet_packet_parse(&p) < 0 || is_question(&p, &q) ||
+		vnet_segment_length(&p, 0) > d->longest)
 		return false;
 	while ((r = vnet_carrier_send(d->tunnel, 0, &p)) == -EAGAIN && tries++ < ROOM_TRIES) {
 		struct pollfd room = {.fd = vnet_carrier_watch(d->tunnel, 0).fd, .events = POLLOUT};
@@ -310,8 +317,7 @@ void vnet_direct_run(struct vnet_direct *d)
 		return;
 	(void)vnet_carrier_run(d->tunnel, &ignored);
 	if (d->owes) {
-		d->owes = false;
-		say(d, ANSWER, d->owed);
+		d->owes = !say(d, ANSWER, d->owed);
 	}
 	if (io_now_ns() >= d->due)
 		on_due(d);

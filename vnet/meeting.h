@@ -14,7 +14,7 @@ struct Pb__GatewayTunnel;
 void vnet_meeting_address(bool own, char ret[INET6_ADDRSTRLEN]);
 /* Into an unpacked message, in place of what it has.  -ENOMEM. */
 int vnet_meeting_put(struct Pb__GatewayTunnel *m, const struct vnet_direct_end *end);
-/* -EBADMSG: it is no end. */
+/* Where it says that it is on this host, or on many, it has no address.  -EBADMSG: it is no end. */
 int vnet_meeting_take(struct vnet_direct_end *ret, const struct Pb__GatewayTunnel *m);
 
 #endif
