@@ -33,8 +33,14 @@ int ckpt_helper_wait(
 	born = remote_born(maker, 0);
 	if (born <= 0)
 		return err_set(e, ERR_FAILED, -ESRCH, "the new task was not seen");
-	return flags & CLONE_VM ? remote_open_thread(ret, born, maker, e)
-				: remote_open_child(ret, born, maker, e);
+	r = flags & CLONE_VM ? remote_open_thread(ret, born, maker, e)
+			     : remote_open_child(ret, born, maker, e);
+	/* Nobody would know of it, and somebody might let it go on. */
+	if (r < 0) {
+		trace_kill(born);
+		waitpid(born, NULL, __WALL);
+	}
+	return r;
 }
 
 int ckpt_helper_clone(

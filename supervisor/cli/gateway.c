@@ -3,6 +3,7 @@
  * podrun gateway: the process through which sessions reach the outside.  Sessions start it by
  * themselves; this looks at it, or is it.
  */
+#include <fcntl.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -34,7 +35,8 @@ static const struct cli_option options[] = {
 		offsetof(struct gateway_options, ports)},
 	{"reach", 0, "[IP:]PORT", "be the other end of such a connection, on stdin and stdout",
 		CLI_STRING, offsetof(struct gateway_options, reach)},
-	{"withdraw", 0, NULL, "take a name that stdin tells back from DNS; rm of a session elsewhere starts it so",
+	{"withdraw", 0, NULL,
+		"take a name that stdin tells back from DNS; rm of a session elsewhere starts it so",
 		CLI_FLAG, offsetof(struct gateway_options, withdraw)},
 	{"podrun", 0, "PATH", "of --lend and --forward: where podrun is on the other host",
 		CLI_STRING, offsetof(struct gateway_options, podrun)},
@@ -89,6 +91,9 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 			"--serve is for sessions, which start a gateway when they need one");
 		return err_hint(e, "podrun run --net vnat");
 	}
+	if (o->carry && fcntl(VNET_AWAY_SOCKET, F_GETFD) < 0)
+		return err_set(e, ERR_USAGE, -EINVAL,
+			"--carry is for sessions whose gateway is on another host");
 	if (o->carry)
 		return vnet_away_carry(o->carry)
 			       ? err_set(e, ERR_FAILED, -EIO, "%s can't be reached", o->carry)
@@ -96,8 +101,8 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 	if (o->lend && !o->borrow)
 		return err_set(e, ERR_USAGE, -EINVAL, "--lend needs --borrow");
 	if (o->lend)
-		return vnet_away_lend(c->paths.runtime, o->lend,
-			o->podrun ? o->podrun : "podrun", o->borrow, e);
+		return vnet_away_lend(
+			c->paths.runtime, o->lend, o->podrun ? o->podrun : "podrun", o->borrow, e);
 	if (o->borrow)
 		return vnet_away_borrow(c->paths.runtime, o->borrow, e);
 	if (o->forward && !o->ports)

@@ -92,8 +92,11 @@ void cli_bytes(uint64_t bytes, char *ret, size_t size)
 
 void cli_say_note(const char *note)
 {
-	if (note[0])
-		fprintf(stderr, "podrun: %s\n", note);
+	if (!note[0])
+		return;
+	fputs("podrun: ", stderr);
+	text_put(stderr, note); /* it may be another host's */
+	putc('\n', stderr);
 }
 
 void cli_say_lacking(const char *lacking, const char *root)

@@ -18,7 +18,8 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from gateways import (DOWNLOAD, OUT4, OUT6, REASON, Server, Session, begin, blocks, digest,  # noqa: E402
                       expect, gateway_gone, send)
-from harness import test, until  # noqa: E402
+from cli import one_line  # noqa: E402
+from harness import PODRUN, test, until  # noqa: E402
 
 
 # A session that sends, ends, and still hears everything: half-closed.
@@ -581,7 +582,10 @@ def a_host_is_no_option(env):
     ssh.chmod(0o755)
     env.environ["PODRUN_SSH"] = str(ssh)
     for host in "some.host", "-oProxyCommand=true":
-        env.podrun("gateway", "--carry=" + host, check=False)
+        # who starts it gives it a socket, whose end it sees here at once
+        env.call("sh", "-c", 'exec "$@" 3</dev/null', "sh", PODRUN, "gateway", "--carry=" + host, check=False)
+    assert called.read_text() == "some.host\n"
+    one_line(env.podrun("gateway", "--carry=some.host", code=2), "--carry")
     assert called.read_text() == "some.host\n"
 
 

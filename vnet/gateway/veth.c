@@ -411,24 +411,32 @@ static uint32_t find_idle(struct vnet_gateway *g, struct pair *p, uint64_t now)
 	return found;
 }
 
-/* True: there is a place. */
-static bool make_room(struct vnet_gateway *g, uint32_t session)
+/* The one that was told to leave, if it was, goes when that is known there. */
+static void let_leave(struct vnet_gateway *g, uint32_t session)
 {
 	struct pair *p = &g->veths->pairs[session];
 	uint64_t now = gateway_loop_now(g->loop);
 	uint32_t i = 0;
 
-	if (p->n < VNET_VETH_MAX)
-		return true;
 	if (p->leaves && unread(g, session))
 		p->leaves = now + LEAVE_NS;
-	if (p->leaves && now >= p->leaves) {
-		while (p->flows[i] != p->leaving)
-			i++;
-		g->veths->before[p->leaving] = gateway_pump_moved(g, p->leaving);
-		remove_rules(g, p, i);
+	if (!p->leaves || now < p->leaves)
+		return;
+	while (p->flows[i] != p->leaving)
+		i++;
+	g->veths->before[p->leaving] = gateway_pump_moved(g, p->leaving);
+	remove_rules(g, p, i);
+}
+
+/* True: there is a place. */
+static bool make_room(struct vnet_gateway *g, uint32_t session)
+{
+	struct pair *p = &g->veths->pairs[session];
+	uint64_t now = gateway_loop_now(g->loop);
+	uint32_t i;
+
+	if (p->n < VNET_VETH_MAX)
 		return true;
-	}
 	if (p->leaves || now - p->looked < LOOK_NS)
 		return false;
 	p->looked = now;
@@ -481,6 +489,9 @@ void gateway_veth_offer(struct vnet_gateway *g, uint32_t flow)
 	const struct gateway_session *s = &g->arena->sessions[session];
 	enum state state = g->veths->pairs[session].state;
 
+	/* Also where nobody wants its place any more: it is half fast, and may be busy again. */
+	if (g->veths->pairs[session].leaves)
+		let_leave(g, session);
 	if (gateway_pump_moved(g, flow) - g->veths->before[flow] < MUCH || g->veths->fast[flow] ||
 		(state != NONE && state != THERE) || !s->wires || s->held ||
 		s->state != GATEWAY_SESSION_ATTACHED || s->remote[0] ||
