@@ -86,8 +86,6 @@ static void which_network(void **state)
 			     both = {.net = "none", .publish = {ports, 1}},
 			     clouds = {.link_local = true},
 			     own = {.net = "vnat", .address = {addresses, 2}},
-			     udp = {.gateway = "there", .carrier = "auto"},
-			     way = {.carrier = "pigeon"},
 			     tunnel = {.gateway = "wg:/etc/a.conf", .publish = {ports, 1}};
 	struct err e;
 	Pb__Config c;
@@ -111,13 +109,6 @@ static void which_network(void **state)
 	release(&c);
 	assert_int_equal(fill(&both, &c, &e), -EINVAL);
 	assert_non_null(strstr(e.msg, "--publish"));
-	release(&c);
-	assert_int_equal(fill(&udp, &c, &e), 0);
-	assert_string_equal(c.net, "vnat");
-	assert_string_equal(c.network->carrier, "auto");
-	release(&c);
-	assert_int_equal(fill(&way, &c, &e), -EINVAL);
-	assert_non_null(strstr(e.msg, "pigeon"));
 	release(&c);
 	assert_int_equal(fill(&tunnel, &c, &e), -EINVAL);
 	assert_non_null(strstr(e.msg, "wg:FILE"));

@@ -206,7 +206,6 @@ static void fill_in(struct gateway_session *s, const struct gateway_session_wish
 	s->loopback6 = a->loopback6;
 	s->link_local = a->link_local;
 	s->wires = a->wires;
-	s->tunnel = false;
 	s->mtu = a->mtu;
 	s->max_flows = a->max_flows ? MIN(a->max_flows, (uint32_t)GATEWAY_MAX_FLOWS)
 				    : GATEWAY_SESSION_FLOWS;
