@@ -136,6 +136,8 @@ def stop(env, server, name="s", clients=1):
     env.let_end(name, "/tmp/stop")
     assert env.wait(name).split()[-1] == "intact"
     assert server.clients == clients, server.clients
+    # with what else runs in it, which has heard of the end, too
+    until("all of it has ended", lambda: not any(x["name"] == name for x in env.sessions()))
 
 
 def rules_text(env, name="s"):
