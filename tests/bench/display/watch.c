@@ -260,6 +260,7 @@ static void print_step(struct watch *w, uint64_t from, uint64_t begun, uint64_t 
 
 static void step(struct watch *w, enum stage_what what, int n, bool counts)
 {
+	const uint64_t drawn = atomic_load(&w->stage->drawn_ns);
 	uint64_t begun, deadline, last, from;
 	double server;
 
@@ -283,6 +284,10 @@ static void step(struct watch *w, enum stage_what what, int n, bool counts)
 	}
 	while (w->looking && now_ns() < deadline)
 		turn(w, deadline - now_ns());
+	/* What is not drawn yet would be taken for the next step's. */
+	while (what == STAGE_TYPE && atomic_load(&w->stage->drawn_ns) == drawn &&
+		now_ns() < from + PATIENCE)
+		turn(w, 10000000);
 	last = settle(w, what == STAGE_PAGE ? QUIET : QUIET_SMALL);
 	server = watch_cpu_ms(w->pids) - server;
 	if (counts)
