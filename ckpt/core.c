@@ -351,25 +351,29 @@ static int copy(struct ckpt_space *s, int fd, uint64_t start, uint64_t end, uint
 	return 0;
 }
 
-/* A segment that is in the file: what is stored, and of files and the vDSO all. */
+/*
+ * A segment that is in the file: what is stored, and of files and the vDSO what is between it.  A
+ * segment has whole pages; what is stored, a liar says: where a file is not to be had for the rest
+ * of a page there are zeros.
+ */
 static int copy_segment(struct ckpt_space *s, const struct segment *g, int fd, uint64_t at,
 	uint8_t *chunk, struct err *e)
 {
 	size_t i = (size_t)ckpt_space_find(s, g->start);
+	uint32_t source = s->mm->mappings[i]->source;
+	bool between = source == PB__MAPPING_SOURCE__MAPPING_PATH ||
+		       source == PB__MAPPING_SOURCE__MAPPING_VDSO;
 	uint64_t from = g->start, start, end;
 	int r = 0;
 
-	switch (s->mm->mappings[i]->source) {
-	case PB__MAPPING_SOURCE__MAPPING_PATH:
-	case PB__MAPPING_SOURCE__MAPPING_VDSO:
-		return copy(s, fd, g->start, g->end, at, chunk, e);
-	default:
-		break;
-	}
-	while (r == 0 && from < g->end && ckpt_space_stored(s, i, from, &start, &end) &&
-		start < g->end) {
+	while (r == 0 && from < g->end) {
+		if (!ckpt_space_stored(s, i, from, &start, &end) || start > g->end)
+			start = end = g->end;
 		end = MIN(end, g->end);
-		r = copy(s, fd, start, end, at + (start - g->start), chunk, e);
+		if (between)
+			r = copy(s, fd, from, start, at + (from - g->start), chunk, e);
+		if (r == 0 || r == -EFAULT)
+			r = copy(s, fd, start, end, at + (start - g->start), chunk, e);
 		from = end;
 	}
 	return r;

@@ -463,6 +463,14 @@ def overlapping_mappings(m):
     m.all("mappings")[1].set("start", m.all("mappings")[0].get("start"))
 
 
+@lie("mem_file_shared", None, codes=(0, 7))
+def no_whole_pages(image):
+    for i, f in enumerate(image.frames):
+        if f.type == DATA and kind_name(f.kind) == "mm":
+            image.frames[i] = g = f.copy()
+            g.payload = f.payload[:-1]
+
+
 @lie("counter", "Mm")
 def three_million_mappings(m):
     m.values["mappings"] = m.values["mappings"][:1] * 3000000
