@@ -19,6 +19,7 @@
 #include "display/memory.h"
 #include "display/reel.h"
 #include "display/server.h"
+#include "display/test_world.h"
 #include "proto/display.pb-c.h"
 
 #define WIDTH  320
@@ -36,45 +37,6 @@ struct client {
 	int small;	  /* pixels of the smallest frame */
 	struct display_rect film;
 };
-
-struct world {
-	struct event_base *base;
-	struct display_memory *source;
-	struct display_server *server;
-	uint32_t seed;
-};
-
-/* A film has 25 frames a second here, however slow the machine is. */
-static uint64_t now_ns;
-
-static uint64_t clock_ns(void)
-{
-	return now_ns;
-}
-
-static uint32_t rnd(struct world *w)
-{
-	w->seed = w->seed * 1664525 + 1013904223;
-	return w->seed >> 8;
-}
-
-static void world_init(struct world *w)
-{
-	struct err e = {0};
-
-	*w = (struct world){.base = event_base_new(), .seed = 5};
-	assert_int_equal(display_memory_new(WIDTH, HEIGHT, &w->source), 0);
-	assert_int_equal(
-		display_server_new(w->base, &w->source->source, "work", NULL, NULL, &w->server, &e),
-		0);
-	display_server_clock(w->server, clock_ns);
-}
-
-static void world_fini(struct world *w)
-{
-	display_server_free(w->server);
-	event_base_free(w->base);
-}
 
 /* ---- viewers --------------------------------------------------------------------------------- */
 
@@ -108,25 +70,14 @@ static void connect_client(
 	struct world *w, struct client *c, unsigned video, unsigned quality, unsigned max_width)
 {
 	Pb__DisplayHello h = PB__DISPLAY_HELLO__INIT;
-	struct display_message m = {.type = DISPLAY_HELLO};
-	_cleanup_buf_ struct buf b = BUF_INIT;
-	uint8_t bytes[64];
-	int pair[2];
 
 	*c = (struct client){0};
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
-	c->fd = pair[0];
-	io_set_nonblock(pair[1], true);
 	assert_int_equal(display_decoder_new(&ops, c, &c->decoder), 0);
-	assert_int_equal(display_server_add(w->server, pair[1]), 0);
-	h.version = DISPLAY_VERSION;
 	h.codecs = DISPLAY_DECODER_CODECS;
 	h.video = video;
 	h.quality = quality;
 	h.max_width = max_width;
-	m.data = (struct display_bytes){bytes, pb__display_hello__pack(&h, bytes)};
-	display_wire_put(&b, &m);
-	assert_int_equal(io_write_full(c->fd, b.data, b.len), 0);
+	c->fd = world_connect(w, &h);
 }
 
 static void client_fini(struct client *c)
@@ -181,7 +132,7 @@ static bool shows(const struct client *c, const struct world *w)
 static void settle(struct world *w, struct client *c)
 {
 	while (!shows(c, w)) {
-		now_ns += 40000000;
+		world_now_ns += 40000000;
 		turn(w, c, 1);
 	}
 }
@@ -189,15 +140,15 @@ static void settle(struct world *w, struct client *c)
 /* Another picture, of a wave. */
 static void draw(struct world *w, const struct display_rect *r)
 {
-	const uint32_t phase = rnd(w);
+	const uint32_t phase = world_random(w);
 
-	now_ns += 40000000;
+	world_now_ns += 40000000;
 	for (int y = 0; y < r->h; y++)
 		for (int x = 0; x < r->w; x++)
 			*display_frame_at(&w->source->picture, r->x + x, r->y + y) =
 				((uint32_t)x * 2 + phase) % 256 << 16 |
 				((uint32_t)y * 2 + phase / 256) % 256 << 8 |
-				((uint32_t)(x + y) + rnd(w) % 4) % 256;
+				((uint32_t)(x + y) + world_random(w) % 4) % 256;
 	display_memory_damage(w->source, r);
 }
 
@@ -219,7 +170,8 @@ static void test_formats(void **state)
 	struct client c[N];
 	struct world w;
 
-	world_init(&w);
+	world_init(&w, WIDTH, HEIGHT);
+	world_own_clock(&w);
 	connect_client(&w, &c[MJPEG], BOTH | 1u << 3, 70, 0);
 	connect_client(&w, &c[I420], 1u << DISPLAY_VIDEO_I420, 70, 0);
 	connect_client(&w, &c[EXACT], BOTH, 0, 0);
@@ -274,7 +226,8 @@ static void test_vp8(void **state)
 	struct client c[N];
 	struct world w;
 
-	world_init(&w);
+	world_init(&w, WIDTH, HEIGHT);
+	world_own_clock(&w);
 	connect_client(&w, &c[ONLY], VP8 | 1u << DISPLAY_VIDEO_I420, 80, 0);
 	connect_client(&w, &c[SLOW], VP8 | BOTH, 80, 0);
 	connect_client(&w, &c[LATE], VP8 | 1u << DISPLAY_VIDEO_I420, 80, WIDTH / 2);
@@ -320,7 +273,8 @@ static void test_exact_in_the_end(void **state)
 	struct client c[2];
 	struct world w;
 
-	world_init(&w);
+	world_init(&w, WIDTH, HEIGHT);
+	world_own_clock(&w);
 	connect_client(&w, &c[0], BOTH, 60, 0);
 	connect_client(&w, &c[1], 0, 0, 0);
 	for (int round = 0; round < 3; round++) {
@@ -328,23 +282,26 @@ static void test_exact_in_the_end(void **state)
 
 		PLAY_UNTIL(&w, c, 2, &place, c[0].frames[1] > frames + 5);
 		for (int i = 0; i < 40; i++) {
-			struct display_rect r = {(int)(rnd(&w) % 250), (int)(rnd(&w) % 200),
-				(int)(rnd(&w) % 70) + 1, (int)(rnd(&w) % 40) + 1};
+			struct display_rect r = {(int)(world_random(&w) % 250),
+				(int)(world_random(&w) % 200), (int)(world_random(&w) % 70) + 1,
+				(int)(world_random(&w) % 40) + 1};
 			struct display_message m = {.type = DISPLAY_REFRESH, .rect = r};
 			_cleanup_buf_ struct buf b = BUF_INIT;
 
 			draw(&w, &place);
 			if (i % 3 == 0)
-				display_frame_move(&w.source->picture, &r, (int)(rnd(&w) % 250),
-					(int)(rnd(&w) % 200));
+				display_frame_move(&w.source->picture, &r,
+					(int)(world_random(&w) % 250),
+					(int)(world_random(&w) % 200));
 			else
-				display_frame_fill(&w.source->picture, &r, rnd(&w) & DISPLAY_RGB);
+				display_frame_fill(
+					&w.source->picture, &r, world_random(&w) & DISPLAY_RGB);
 			display_memory_damage(w.source, &r);
 			display_wire_put(&b, &m);
 			if (i % 5 == 0)
 				assert_int_equal(io_write_full(c[0].fd, b.data, b.len), 0);
 			look(&w);
-			read_some(&c[0], 1 + rnd(&w) % 20000);
+			read_some(&c[0], 1 + world_random(&w) % 20000);
 			read_some(&c[1], 65536);
 		}
 		settle(&w, &c[0]);
@@ -367,7 +324,8 @@ static void test_slow(void **state)
 	struct world w;
 	unsigned typed = 0;
 
-	world_init(&w);
+	world_init(&w, WIDTH, HEIGHT);
+	world_own_clock(&w);
 	connect_client(&w, &c[0], BOTH, 80, 0);
 	connect_client(&w, &c[1], BOTH, 80, 0);
 	PLAY_UNTIL(&w, c, 2, &place, c[0].frames[1] && c[1].frames[1]);

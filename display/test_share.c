@@ -22,6 +22,7 @@
 #include "display/decode.h"
 #include "display/memory.h"
 #include "display/server.h"
+#include "display/test_world.h"
 #include "proto/display.pb-c.h"
 
 #define WIDTH	1024
@@ -30,32 +31,11 @@
 #define PAGES	20
 #define FRAMES	60
 
-struct world {
-	struct event_base *base;
-	struct display_memory *source;
-	struct display_server *server;
-	uint32_t seed;
-};
-
 struct viewer {
 	pid_t pid;
 	int told; /* a byte for each thing that it has seen */
 	unsigned updated, frames;
 };
-
-/* A film has 25 frames a second here, however slow the machine is. */
-static uint64_t now_ns;
-
-static uint64_t clock_ns(void)
-{
-	return now_ns;
-}
-
-static uint32_t rnd(struct world *w)
-{
-	w->seed = w->seed * 1664525 + 1013904223;
-	return w->seed >> 8;
-}
 
 /* What this process has in memory that is its own. */
 static long anonymous_kb(void)
@@ -127,34 +107,24 @@ static void view(int fd, int to)
 static void connect_viewer(struct world *w, struct viewer *v, unsigned video, unsigned codecs)
 {
 	Pb__DisplayHello h = PB__DISPLAY_HELLO__INIT;
-	struct display_message m = {.type = DISPLAY_HELLO};
-	_cleanup_buf_ struct buf b = BUF_INIT;
-	uint8_t bytes[64];
-	int pair[2], told[2];
+	int fd, told[2];
 
 	*v = (struct viewer){0};
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
 	assert_int_equal(pipe(told), 0);
-	h.version = DISPLAY_VERSION;
 	h.codecs = codecs;
 	h.video = video;
 	h.quality = video ? 80 : 0;
-	m.data = (struct display_bytes){bytes, pb__display_hello__pack(&h, bytes)};
-	display_wire_put(&b, &m);
-	assert_int_equal(io_write_full(pair[0], b.data, b.len), 0);
+	fd = world_connect(w, &h);
 	v->pid = fork();
 	assert_true(v->pid >= 0);
 	if (v->pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		close_fd(pair[1]);
-		view(pair[0], told[1]);
+		view(fd, told[1]);
 	}
-	close_fd(pair[0]);
+	close_fd(fd);
 	close_fd(told[1]);
 	v->told = told[0];
 	io_set_nonblock(v->told, true);
-	io_set_nonblock(pair[1], true);
-	assert_int_equal(display_server_add(w->server, pair[1]), 0);
 }
 
 static void viewer_fini(struct viewer *v)
@@ -186,7 +156,7 @@ static void fill(struct world *w, uint32_t (*pixel)(struct world *w, int x, int 
 	const struct display_frame *f = &w->source->picture;
 	const struct display_rect all = {0, 0, f->width, f->height};
 
-	now_ns += 40000000;
+	world_now_ns += 40000000;
 	for (int y = 0; y < f->height; y++)
 		for (int x = 0; x < f->width; x++)
 			*display_frame_at(f, x, y) = pixel(w, x, y);
@@ -196,21 +166,21 @@ static void fill(struct world *w, uint32_t (*pixel)(struct world *w, int x, int 
 /* As pages with few colours, many and those of noise. */
 static uint32_t few(struct world *w, int x, int y)
 {
-	return rnd(w) % 16 ? 0xffffff : rnd(w) % 200 * 0x010203;
+	return world_random(w) % 16 ? 0xffffff : world_random(w) % 200 * 0x010203;
 }
 
 static uint32_t noise(struct world *w, int x, int y)
 {
-	return rnd(w) & DISPLAY_RGB;
+	return world_random(w) & DISPLAY_RGB;
 }
 
 /* A picture in motion, with more detail than films mostly have. */
 static uint32_t wave(struct world *w, int x, int y)
 {
-	const uint32_t phase = (uint32_t)(now_ns / 4000000);
+	const uint32_t phase = (uint32_t)(world_now_ns / 4000000);
 
 	return ((uint32_t)x * 2 + phase) % 256 << 16 | ((uint32_t)y * 2 + phase) % 256 << 8 |
-	       ((uint32_t)(x + y) + rnd(w) % 64) % 256;
+	       ((uint32_t)(x + y) + world_random(w) % 64) % 256;
 }
 
 static void run(struct world *w, struct viewer *v, size_t n)
@@ -224,7 +194,7 @@ static void run(struct world *w, struct viewer *v, size_t n)
 static void show_pages(struct world *w, struct viewer *v, size_t n)
 {
 	for (int i = 0; i < PAGES; i++) {
-		now_ns += 2000000000;
+		world_now_ns += 2000000000;
 		for (size_t k = 0; k < n; k++)
 			v[k].updated = 0;
 		fill(w, i % 3 == 2 ? noise : few);
@@ -238,18 +208,14 @@ static void show_pages(struct world *w, struct viewer *v, size_t n)
 
 static void test_memory_of_a_viewer(void **state)
 {
-	struct world w = {.base = event_base_new(), .seed = 5};
+	struct world w;
 	struct viewer v[2];
-	struct err e = {0};
 	long before, pages, film;
 
 	/* What is counted is not to depend on how large the machine's pages are. */
 	prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
-	assert_int_equal(display_memory_new(WIDTH, HEIGHT, &w.source), 0);
-	assert_int_equal(
-		display_server_new(w.base, &w.source->source, "work", NULL, NULL, &w.server, &e),
-		0);
-	display_server_clock(w.server, clock_ns);
+	world_init(&w, WIDTH, HEIGHT);
+	world_own_clock(&w);
 	/* The screen itself is there for the first one. */
 	connect_viewer(&w, &v[0], 0, 1u << DISPLAY_CODEC_NONE);
 	show_pages(&w, v, 1);
@@ -269,8 +235,7 @@ static void test_memory_of_a_viewer(void **state)
 	assert_true(film < MOST_KB);
 	viewer_fini(&v[0]);
 	viewer_fini(&v[1]);
-	display_server_free(w.server);
-	event_base_free(w.base);
+	world_fini(&w);
 }
 
 int main(void)

@@ -23,6 +23,7 @@
 #include "display/memory.h"
 #include "display/server.h"
 #include "display/test_scene.h"
+#include "display/test_world.h"
 #include "display/update.h"
 #include "proto/display.pb-c.h"
 
@@ -39,10 +40,8 @@ struct client {
 	bool ended;
 };
 
-struct world {
-	struct event_base *base;
-	struct display_memory *source;
-	struct display_server *server;
+struct show {
+	struct world world;
 	struct scene scene; /* its screen is the source's picture */
 	struct client viewers[VIEWERS];
 };
@@ -97,23 +96,14 @@ static void send_message(struct client *c, const struct display_message *m)
 	assert_int_equal(io_write_full(c->fd, b.data, b.len), 0);
 }
 
-static void connect_client(struct world *w, struct client *c, uint32_t codecs)
+static void connect_client(struct show *w, struct client *c, uint32_t codecs)
 {
 	Pb__DisplayHello h = PB__DISPLAY_HELLO__INIT;
-	struct display_message m = {.type = DISPLAY_HELLO};
-	uint8_t bytes[64];
-	int pair[2];
 
 	*c = (struct client){0};
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
-	c->fd = pair[0];
-	io_set_nonblock(pair[1], true);
 	assert_int_equal(display_decoder_new(&ops, c, &c->decoder), 0);
-	assert_int_equal(display_server_add(w->server, pair[1]), 0);
-	h.version = DISPLAY_VERSION;
 	h.codecs = codecs;
-	m.data = (struct display_bytes){bytes, pb__display_hello__pack(&h, bytes)};
-	send_message(c, &m);
+	c->fd = world_connect(&w->world, &h);
 }
 
 /* Reads at most @max bytes and answers what is to be; returns how many. */
@@ -136,33 +126,28 @@ static size_t read_some(struct client *c, size_t max)
 	return (size_t)n;
 }
 
-static bool shows(const struct client *c, const struct world *w)
+static bool shows(const struct client *c, const struct show *w)
 {
 	const struct display_frame *f = display_decoder_frame(c->decoder);
 
-	return f->pixels && display_frame_same(f, &w->source->picture);
+	return f->pixels && display_frame_same(f, &w->world.source->picture);
 }
 
 /* ---- the world ------------------------------------------------------------------------------- */
 
-static void world_init(struct world *w, int width, int height, uint64_t seed)
+static void show_init(struct show *w, int width, int height, uint64_t seed)
 {
-	struct err e = {0};
-
-	*w = (struct world){.base = event_base_new()};
+	*w = (struct show){0};
 	assert_int_equal(scene_init(&w->scene, width, height, seed), 0);
-	assert_int_equal(display_memory_new(width, height, &w->source), 0);
+	world_init(&w->world, width, height);
 	display_frame_fini(&w->scene.screen);
-	w->scene.screen = w->source->picture;
-	assert_int_equal(
-		display_server_new(w->base, &w->source->source, "work", NULL, NULL, &w->server, &e),
-		0);
+	w->scene.screen = w->world.source->picture;
 	for (int i = 0; i < VIEWERS; i++)
 		connect_client(
 			w, &w->viewers[i], (uint32_t)scene_random(&w->scene, 1 << DISPLAY_CODECS));
 }
 
-static void world_fini(struct world *w)
+static void show_fini(struct show *w)
 {
 	for (int i = 0; i < VIEWERS; i++) {
 		display_decoder_free(w->viewers[i].decoder);
@@ -170,12 +155,11 @@ static void world_fini(struct world *w)
 	}
 	w->scene.screen = (struct display_frame){0};
 	scene_fini(&w->scene);
-	display_server_free(w->server);
-	event_base_free(w->base);
+	world_fini(&w->world);
 }
 
 /* Where somebody points, what changes comes sooner, and first. */
-static void point(struct world *w)
+static void point(struct show *w)
 {
 	struct display_message m = {.type = DISPLAY_POINTER};
 
@@ -184,7 +168,7 @@ static void point(struct world *w)
 	send_message(&w->viewers[0], &m);
 }
 
-static void draw(struct world *w, enum scene_step what)
+static void draw(struct show *w, enum scene_step what)
 {
 	pixman_region32_t damage;
 	const pixman_box32_t *b;
@@ -196,28 +180,29 @@ static void draw(struct world *w, enum scene_step what)
 	for (int i = 0; i < n; i++) {
 		const struct display_rect r = display_rect_of(&b[i]);
 
-		display_memory_damage(w->source, &r);
+		display_memory_damage(w->world.source, &r);
 	}
 	pixman_region32_fini(&damage);
 }
 
 /* Until the server has seen what has been drawn. */
-static void look(struct world *w)
+static void look(struct show *w)
 {
 	do
-		event_base_loop(w->base, EVLOOP_ONCE | (w->source->told ? 0 : EVLOOP_NONBLOCK));
-	while (w->source->told);
+		event_base_loop(
+			w->world.base, EVLOOP_ONCE | (w->world.source->told ? 0 : EVLOOP_NONBLOCK));
+	while (w->world.source->told);
 }
 
 /* @n viewers, from the first, have the picture, when they have read all that comes. */
-static void settle(struct world *w, int n)
+static void settle(struct show *w, int n)
 {
 	look(w);
 	for (int i = 0; i < n; i++) {
 		struct client *c = &w->viewers[i];
 
 		for (int idle = 0; !shows(c, w);) {
-			event_base_loop(w->base, EVLOOP_NONBLOCK);
+			event_base_loop(w->world.base, EVLOOP_NONBLOCK);
 			idle = read_some(c, 65536) ? 0 : idle + 1;
 			if (c->ended || idle > IDLE)
 				fail_msg("viewer %d has wrong pixels", i);
@@ -226,7 +211,7 @@ static void settle(struct world *w, int n)
 }
 
 /* The first reads all there is, the second little, the third in bursts, the fourth hardly. */
-static void read_each(struct world *w)
+static void read_each(struct show *w)
 {
 	static const int most[VIEWERS] = {0, 3000, 65536, 200}, seldom[VIEWERS] = {1, 1, 6, 2};
 
@@ -249,9 +234,9 @@ static void play(int frames, uint64_t seed, int gaps)
 {
 	for (int done = 0; done < frames; seed++) {
 		const int width = 1 + (int)(seed * 37 % 290), height = 1 + (int)(seed * 53 % 210);
-		struct world w;
+		struct show w;
 
-		world_init(&w, width, height, seed);
+		show_init(&w, width, height, seed);
 		settle(&w, VIEWERS);
 		for (int i = 0; i < SCREEN && done < frames; i++, done++) {
 			point(&w);
@@ -264,7 +249,7 @@ static void play(int frames, uint64_t seed, int gaps)
 				settle(&w, VIEWERS);
 		}
 		settle(&w, VIEWERS);
-		world_fini(&w);
+		show_fini(&w);
 	}
 }
 
@@ -281,23 +266,23 @@ static void test_without_memory(void **state)
 /* Nor for a picture of another size, which the source tells once. */
 static void test_no_memory_for_a_picture(void **state)
 {
-	struct world w;
+	struct show w;
 
-	world_init(&w, 100, 80, 3);
+	show_init(&w, 100, 80, 3);
 	draw(&w, SCENE_PAGE);
 	settle(&w, VIEWERS);
 	fail_update = 1;
-	assert_int_equal(display_memory_resize(w.source, 90, 120), 0);
+	assert_int_equal(display_memory_resize(w.world.source, 90, 120), 0);
 	look(&w);
 	while (fail_update)
-		event_base_loop(w.base, EVLOOP_ONCE);
+		event_base_loop(w.world.base, EVLOOP_ONCE);
 	for (int i = 0; i < VIEWERS; i++)
 		while (!shows(&w.viewers[i], &w)) {
-			event_base_loop(w.base, EVLOOP_NONBLOCK);
+			event_base_loop(w.world.base, EVLOOP_NONBLOCK);
 			read_some(&w.viewers[i], 65536);
 			assert_false(w.viewers[i].ended);
 		}
-	world_fini(&w);
+	show_fini(&w);
 }
 
 int main(void)
