@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "display/region.h"
 
 #define BAND   16
 #define BLOCK  16
@@ -171,8 +172,8 @@ void display_change_find(const struct display_frame *shadow, const struct displa
 	int n;
 
 	pixman_region32_init(&within);
-	pixman_region32_intersect_rect(
-		&within, damage, 0, 0, (unsigned)shadow->width, (unsigned)shadow->height);
+	display_region_clip(
+		&within, damage, &(struct display_rect){0, 0, shadow->width, shadow->height});
 	boxes = pixman_region32_rectangles(&within, &n);
 	for (int i = 0; i < n; i++)
 		search_box(&s, &boxes[i]);
@@ -180,7 +181,7 @@ void display_change_find(const struct display_frame *shadow, const struct displa
 	if (s.failed || !pixman_region32_init_rects(changed, s.boxes, s.n)) {
 		/* Without memory for less: all that may have changed. */
 		pixman_region32_init(changed);
-		pixman_region32_copy(changed, &within);
+		display_region_copy(changed, &within);
 	}
 	pixman_region32_fini(&within);
 	free(s.boxes);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "display/region.h"
 
 static struct display_memory *of(struct display_source *s)
 {
@@ -26,7 +27,7 @@ static struct display_frame frame(struct display_source *s)
 
 static void damage(struct display_source *s, pixman_region32_t *region)
 {
-	pixman_region32_union(region, region, &of(s)->damaged);
+	display_region_union(region, region, &of(s)->damaged);
 	pixman_region32_clear(&of(s)->damaged);
 	of(s)->told = false;
 }
@@ -142,8 +143,7 @@ int display_memory_new(int width, int height, struct display_memory **ret_memory
 
 void display_memory_damage(struct display_memory *m, const struct display_rect *r)
 {
-	pixman_region32_union_rect(
-		&m->damaged, &m->damaged, r->x, r->y, (unsigned)r->w, (unsigned)r->h);
+	display_region_add(&m->damaged, r);
 	told(m, false);
 }
 

@@ -31,6 +31,7 @@
 #include "display/codec/stream.h"
 #include "display/film.h"
 #include "display/reel.h"
+#include "display/region.h"
 #include "display/scale.h"
 #include "proto/display.pb-c.h"
 
@@ -201,8 +202,7 @@ static void refresh(struct display_peer *p, const struct display_rect *r)
 
 	if (!display_rect_intersect(r, &all, &seen))
 		return;
-	pixman_region32_union_rect(
-		&p->wishes, &p->wishes, seen.x, seen.y, (unsigned)seen.w, (unsigned)seen.h);
+	display_region_add(&p->wishes, &seen);
 	if (pixman_region32_n_rects(&p->wishes) > WISHES) {
 		pixman_box32_t around = *pixman_region32_extents(&p->wishes);
 
@@ -640,7 +640,7 @@ static void put_smaller(struct display_peer *p, pixman_region32_t *changed)
 			pixman_region32_init_rect(
 				&film, r->x, r->y, (unsigned)r->w, (unsigned)r->h);
 			if (p->reel.films[i].id)
-				pixman_region32_subtract(&area, &area, &film);
+				display_region_subtract(&area, &area, &film);
 			pixman_region32_fini(&film);
 		}
 		put_area(p, &area);
@@ -684,7 +684,9 @@ void display_peer_films(struct display_peer *p)
 		rects[i] = own_rect(p, &films[i].rect);
 	pixman_region32_init(&held);
 	pixman_region32_init(&open);
-	display_reel_follow(&p->reel, films, rects, &held, &open);
+	/* What is no film, and held as one, would not be sent while any plays. */
+	if (display_reel_follow(&p->reel, films, rects, &held, &open) < 0)
+		display_peer_finish(p);
 	if (!display_reel_has(&p->reel, p->vp8.id))
 		display_film_end(p->world->film, &p->vp8);
 	display_queue_hold(p->queue, &held);

@@ -23,7 +23,8 @@
  * it came.  So each waits for a number of bytes that depends only on itself and on those like it.
  *
  * A region of very many rectangles is made coarser (`simplify`): more may wait than has to, for it
- * is read from the frame, but never less.
+ * is read from the frame, but never less.  So it is where there is no memory for a region
+ * (display/region.h); such entries may overlap others, and are RAW, which is right anywhere.
  */
 #include "display/queue.h"
 
@@ -31,6 +32,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "display/region.h"
 
 enum { LIST_WATCHED, LIST_AGED, LIST_SIZES, LISTS = LIST_SIZES + 32 };
 /* What estimates are kept of. */
@@ -127,18 +129,25 @@ static void simplify(struct display_queue *q, pixman_region32_t *r)
 	pixman_region32_init(&coarse);
 	for (int i = 0; i < n; i++) {
 		int x = ALIGN_DOWN(b[i].x1, GRID), y = ALIGN_DOWN(b[i].y1, GRID);
+		const struct display_rect squares = {
+			x, y, ALIGN_UP(b[i].x2, GRID) - x, ALIGN_UP(b[i].y2, GRID) - y};
 
-		pixman_region32_union_rect(&coarse, &coarse, x, y,
-			(unsigned)(ALIGN_UP(b[i].x2, GRID) - x),
-			(unsigned)(ALIGN_UP(b[i].y2, GRID) - y));
+		display_region_add(&coarse, &squares);
 	}
-	pixman_region32_intersect_rect(r, &coarse, 0, 0, (unsigned)q->width, (unsigned)q->height);
+	display_region_clip(r, &coarse, &(struct display_rect){0, 0, q->width, q->height});
 	pixman_region32_fini(&coarse);
 	if (pixman_region32_n_rects(r) > RECTS_MAX) {
 		pixman_box32_t all = *pixman_region32_extents(r);
 
 		pixman_region32_reset(r, &all);
 	}
+}
+
+/* There may be anything in its region: it is no fill any more. */
+static void make_raw(struct entry *t)
+{
+	t->command.type = DISPLAY_RAW;
+	t->command.hint = DISPLAY_PLAIN;
 }
 
 static bool boxes_meet(const pixman_box32_t *a, const pixman_box32_t *b)
@@ -273,22 +282,21 @@ static struct heritage evict(struct display_queue *q, pixman_region32_t *area)
 			continue;
 		if (t->born < h.born || (t->born == h.born && t->from > h.from))
 			h = (struct heritage){t->born, t->from};
-		pixman_region32_subtract(&t->region, &t->region, area);
 		unlink_entry(q, t);
+		if (!display_region_subtract(&t->region, &t->region, area))
+			make_raw(t);
 		t->next = cut;
 		cut = t;
 	}
 	for (struct entry *t = cut, *next; t; t = next) {
 		next = t->next;
 		if (pixman_region32_n_rects(&t->region) > RECTS_MAX) {
-			/* There may be anything around them: it is no fill any more. */
-			t->command.type = DISPLAY_RAW;
-			t->command.hint = DISPLAY_PLAIN;
+			make_raw(t);
 			simplify(q, &t->region);
 		}
 		link_or_free(q, t);
 	}
-	pixman_region32_subtract(&q->lossy, &q->lossy, area);
+	display_region_subtract(&q->lossy, &q->lossy, area);
 	return h;
 }
 
@@ -302,7 +310,7 @@ static void collapse(struct display_queue *q, pixman_region32_t *more)
 			one = t;
 			continue;
 		}
-		pixman_region32_union(&one->region, &one->region, &t->region);
+		display_region_union(&one->region, &one->region, &t->region);
 		one->born = MIN(one->born, t->born);
 		unlink_entry(q, t);
 		free_entry(t);
@@ -310,7 +318,7 @@ static void collapse(struct display_queue *q, pixman_region32_t *more)
 	if (!one)
 		return;
 	if (more)
-		pixman_region32_union(&one->region, &one->region, more);
+		display_region_union(&one->region, &one->region, more);
 	one->command = (struct display_command){
 		.type = DISPLAY_RAW, .hint = DISPLAY_PLAIN, .rect = {0, 0, 1, 1}};
 	one->from = 0;
@@ -338,7 +346,8 @@ static void put(struct display_queue *q, const struct display_command *c, pixman
 	t->born = h.born;
 	t->from = h.from;
 	pixman_region32_init(&t->region);
-	pixman_region32_copy(&t->region, area);
+	if (!display_region_copy(&t->region, area))
+		make_raw(t);
 	link_entry(q, t);
 	if (q->n > DISPLAY_QUEUE_COMMANDS)
 		collapse(q, NULL);
@@ -359,12 +368,8 @@ static void drop_copies(struct display_queue *q)
 	struct heritage h;
 
 	pixman_region32_init(&area);
-	for (size_t i = 0; i < q->n_copies; i++) {
-		const struct display_rect *r = &q->copies[i].rect;
-
-		pixman_region32_union_rect(
-			&area, &area, r->x, r->y, (unsigned)r->w, (unsigned)r->h);
-	}
+	for (size_t i = 0; i < q->n_copies; i++)
+		display_region_add(&area, &q->copies[i].rect);
 	q->n_copies = 0;
 	h = evict(q, &area);
 	put_raw(q, &area, h);
@@ -382,15 +387,13 @@ static void moved_parts(struct display_queue *q, const struct display_rect *sour
 	list_for_each (q, t, next) {
 		if (!boxes_meet(pixman_region32_extents(&t->region), &box))
 			continue;
-		pixman_region32_intersect_rect(&part, &t->region, source->x, source->y,
-			(unsigned)source->w, (unsigned)source->h);
-		pixman_region32_union(waits, waits, &part);
+		display_region_clip(&part, &t->region, source);
+		display_region_union(waits, waits, &part);
 	}
 	pixman_region32_fini(&part);
 	/* What is held may be older than the frame, too. */
-	pixman_region32_union(lossy, &q->lossy, &q->held);
-	pixman_region32_intersect_rect(
-		lossy, lossy, source->x, source->y, (unsigned)source->w, (unsigned)source->h);
+	display_region_union(lossy, &q->lossy, &q->held);
+	display_region_clip(lossy, lossy, source);
 	pixman_region32_translate(waits, dx, dy);
 	pixman_region32_translate(lossy, dx, dy);
 }
@@ -414,7 +417,7 @@ static void add_copy(struct display_queue *q, const struct display_command *c)
 	pixman_region32_init(&waits);
 	pixman_region32_init(&lossy);
 	moved_parts(q, &from, dx, dy, &waits, &lossy);
-	pixman_region32_subtract(&good, &to, &waits);
+	display_region_subtract(&good, &to, &waits);
 	h = evict(q, &to);
 	if (pixman_region32_not_empty(&good)) {
 		struct display_command *copy = &q->copies[q->n_copies++];
@@ -426,8 +429,8 @@ static void add_copy(struct display_queue *q, const struct display_command *c)
 	}
 	simplify(q, &waits);
 	put_raw(q, &waits, h);
-	pixman_region32_intersect(&lossy, &lossy, &good);
-	pixman_region32_union(&q->lossy, &q->lossy, &lossy);
+	display_region_intersect(&lossy, &lossy, &good);
+	display_region_union(&q->lossy, &q->lossy, &lossy);
 	simplify(q, &q->lossy);
 	pixman_region32_fini(&to);
 	pixman_region32_fini(&good);
@@ -587,7 +590,7 @@ static enum display_queue_result next_refresh(
 	pixman_region32_t area;
 
 	pixman_region32_init(&area);
-	pixman_region32_subtract(&area, &q->lossy, &q->held);
+	display_region_subtract(&area, &q->lossy, &q->held);
 	if (!pixman_region32_not_empty(&area)) {
 		pixman_region32_fini(&area);
 		return DISPLAY_QUEUE_NONE;
@@ -595,7 +598,7 @@ static enum display_queue_result next_refresh(
 	c.rect = cut(q, &c, &area, 0, room);
 	pixman_region32_reset(&area,
 		&(pixman_box32_t){c.rect.x, c.rect.y, c.rect.x + c.rect.w, c.rect.y + c.rect.h});
-	pixman_region32_subtract(&q->lossy, &q->lossy, &area);
+	display_region_subtract(&q->lossy, &q->lossy, &area);
 	pixman_region32_fini(&area);
 	*ret = c;
 	return DISPLAY_QUEUE_REFRESH;
@@ -623,16 +626,17 @@ enum display_queue_result display_queue_next(
 	t->from = ret->rect.y + ret->rect.h;
 	pixman_region32_init_rect(
 		&area, ret->rect.x, ret->rect.y, (unsigned)ret->rect.w, (unsigned)ret->rect.h);
-	pixman_region32_subtract(&t->region, &t->region, &area);
+	unlink_entry(q, t);
+	if (!display_region_subtract(&t->region, &t->region, &area))
+		make_raw(t);
 	pixman_region32_fini(&area);
-	relink(q, t);
+	link_or_free(q, t);
 	return DISPLAY_QUEUE_COMMAND;
 }
 
 static void add_lossy(struct display_queue *q, const struct display_rect *r)
 {
-	pixman_region32_union_rect(
-		&q->lossy, &q->lossy, r->x, r->y, (unsigned)r->w, (unsigned)r->h);
+	display_region_add(&q->lossy, r);
 	simplify(q, &q->lossy);
 }
 
@@ -656,15 +660,18 @@ void display_queue_sent(
 void display_queue_hold(struct display_queue *q, pixman_region32_t *area)
 {
 	pixman_region32_t more;
+	bool exact;
 
 	pixman_region32_init(&more);
-	pixman_region32_subtract(&more, area, &q->held);
+	exact = display_region_subtract(&more, area, &q->held);
 	if (pixman_region32_not_empty(&more)) {
-		evict(q, &more);
-		pixman_region32_union(&q->lossy, &q->lossy, &more);
+		/* What waits beside it is to be sent. */
+		if (exact)
+			evict(q, &more);
+		display_region_union(&q->lossy, &q->lossy, &more);
 		simplify(q, &q->lossy);
 	}
-	pixman_region32_copy(&q->held, area);
+	display_region_copy(&q->held, area);
 	pixman_region32_fini(&more);
 }
 

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "display/region.h"
 
 #define STRIKES	      8
 #define CALM	      96
@@ -73,32 +74,30 @@ void display_reel_clear(struct display_reel *r)
 	r->owed = 0;
 }
 
-static void add(pixman_region32_t *to, const struct display_rect *r)
-{
-	pixman_region32_union_rect(to, to, r->x, r->y, (unsigned)r->w, (unsigned)r->h);
-}
-
-void display_reel_follow(struct display_reel *r, const struct display_video_film *films,
+int display_reel_follow(struct display_reel *r, const struct display_video_film *films,
 	const struct display_rect *rects, pixman_region32_t *held, pixman_region32_t *open)
 {
+	bool exact = true;
+
 	pixman_region32_clear(held);
 	for (int i = 0; i < DISPLAY_VIDEO_FILMS; i++) {
 		struct display_reel_film *f = &r->films[i];
 
 		if (f->id != films[i].id) {
 			if (f->id && f->newest != f->sent)
-				add(open, &f->rect);
+				display_region_add(open, &f->rect);
 			*f = (struct display_reel_film){
 				.id = films[i].id, .level = r->best, .patience = PATIENCE};
 		}
 		if (!f->id)
 			continue;
 		f->rect = rects[i];
-		add(held, &f->rect);
+		exact &= display_region_add(held, &f->rect);
 	}
 	/* Another one may have taken it over. */
-	pixman_region32_subtract(open, open, held);
+	display_region_subtract(open, open, held);
 	display_reel_note(r, films);
+	return exact ? 0 : -ENOMEM;
 }
 
 void display_reel_note(struct display_reel *r, const struct display_video_film *films)

@@ -52,8 +52,9 @@ void display_reel_clear(struct display_reel *r);
 /*
  * @films play now, and are at @rects of the viewer's picture.  @held (initialised) becomes where
  * they are; to @open (initialised) is added where one has ended whose last frame was not sent.
+ * -ENOMEM: @held has more in it than that.
  */
-void display_reel_follow(struct display_reel *r, const struct display_video_film *films,
+int display_reel_follow(struct display_reel *r, const struct display_video_film *films,
 	const struct display_rect *rects, pixman_region32_t *held, pixman_region32_t *open);
 /* Which frames there are now. */
 void display_reel_note(struct display_reel *r, const struct display_video_film *films);

@@ -9,6 +9,7 @@
 #include "display/scale.h"
 
 #include "base/base.h"
+#include "display/region.h"
 
 #define MARGIN 2  /* smaller pixels */
 #define PHASES 4  /* 2^4 of the filter, between two pixels */
@@ -83,13 +84,14 @@ static void add_area(const struct display_scale *s, const pixman_box32_t *b, pix
 	long w = s->frame.width, h = s->frame.height, fw = s->from_width, fh = s->from_height;
 	long x1 = b->x1 * w / fw - MARGIN, y1 = b->y1 * h / fh - MARGIN;
 	long x2 = (b->x2 * w + fw - 1) / fw + MARGIN, y2 = (b->y2 * h + fh - 1) / fh + MARGIN;
+	struct display_rect area;
 
 	x1 = MAX(x1, 0);
 	y1 = MAX(y1, 0);
 	x2 = MIN(x2, w);
 	y2 = MIN(y2, h);
-	pixman_region32_union_rect(
-		to, to, (int)x1, (int)y1, (unsigned)(x2 - x1), (unsigned)(y2 - y1));
+	area = (struct display_rect){(int)x1, (int)y1, (int)(x2 - x1), (int)(y2 - y1)};
+	display_region_add(to, &area);
 }
 
 static pixman_image_t *image_of(const struct display_frame *f)

@@ -29,6 +29,7 @@
 #include "display/classify.h"
 #include "display/film.h"
 #include "display/peer.h"
+#include "display/region.h"
 #include "display/update.h"
 #include "display/video.h"
 #include "proto/display.pb-c.h"
@@ -155,7 +156,7 @@ static int put_films(
 	if (all || !display_video_plays(s->video))
 		return 0;
 	pixman_region32_init(&part);
-	pixman_region32_intersect(&part, changed, display_video_region(s->video));
+	display_region_intersect(&part, changed, display_video_region(s->video));
 	r = display_classify(s->world.frame, &part, out);
 	pixman_region32_fini(&part);
 	return r;

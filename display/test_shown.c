@@ -3,11 +3,12 @@
  * Not one pixel is wrong behind the whole of the server either: what a screen shows goes through
  * its queues and the order that they decide, to several viewers of which each takes other codecs
  * and reads at another pace.  Whoever reads all at once has each frame, the others now and then;
- * also when there was no memory for an update.
+ * also when there was no memory for an update, or for the regions that it works with.
  *
  * PODRUN_TEST_FRAMES says how many frames, PODRUN_TEST_SEED which.
  */
 #include <event2/event.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,7 +51,15 @@ struct show {
 
 /* So many of the calls are to fail that the linker leads here. */
 static int fail_classify, fail_update;
+/* One of so many of pixman's are to; 0: none. */
+static int fail_regions;
 
+pixman_bool_t __wrap_pixman_region32_init_rects(
+	pixman_region32_t *r, const pixman_box32_t *boxes, int n);
+pixman_bool_t __real_pixman_region32_init_rects(
+	pixman_region32_t *r, const pixman_box32_t *boxes, int n);
+pixman_bool_t __wrap_pixman_region32_copy(pixman_region32_t *to, const pixman_region32_t *from);
+pixman_bool_t __real_pixman_region32_copy(pixman_region32_t *to, const pixman_region32_t *from);
 int __wrap_display_classify(
 	const struct display_frame *f, pixman_region32_t *area, struct display_commands *out);
 int __real_display_classify(
@@ -74,6 +83,59 @@ int __wrap_display_update_new(int width, int height, struct display_update **ret
 	fail_update--;
 	return -ENOMEM;
 }
+
+/* As pixman leaves a region for which it had no memory: empty, whatever is added to it. */
+static bool fails(pixman_region32_t *r)
+{
+	static const pixman_box32_t box = {0, 0, 1, 1};
+	static unsigned seed;
+
+	seed = seed * 1664525 + 1013904223;
+	if (!fail_regions || (seed >> 8) % (unsigned)fail_regions)
+		return false;
+	pixman_region32_fini(r);
+	assert_false(__real_pixman_region32_init_rects(r, &box, INT_MAX));
+	return true;
+}
+
+pixman_bool_t __wrap_pixman_region32_init_rects(
+	pixman_region32_t *r, const pixman_box32_t *boxes, int n)
+{
+	pixman_region32_init(r);
+	return !fails(r) && __real_pixman_region32_init_rects(r, boxes, n);
+}
+
+pixman_bool_t __wrap_pixman_region32_copy(pixman_region32_t *to, const pixman_region32_t *from)
+{
+	return !fails(to) && __real_pixman_region32_copy(to, from);
+}
+
+#define TWO(name)                                                                               \
+	pixman_bool_t __real_pixman_region32_##name(                                            \
+		pixman_region32_t *to, const pixman_region32_t *a, const pixman_region32_t *b); \
+	pixman_bool_t __wrap_pixman_region32_##name(                                            \
+		pixman_region32_t *to, const pixman_region32_t *a, const pixman_region32_t *b); \
+	pixman_bool_t __wrap_pixman_region32_##name(                                            \
+		pixman_region32_t *to, const pixman_region32_t *a, const pixman_region32_t *b)  \
+	{                                                                                       \
+		return !fails(to) && __real_pixman_region32_##name(to, a, b);                   \
+	}
+TWO(union)
+TWO(subtract)
+TWO(intersect)
+
+#define RECT(name)                                                                     \
+	pixman_bool_t __real_pixman_region32_##name(pixman_region32_t *to,             \
+		const pixman_region32_t *a, int x, int y, unsigned w, unsigned h);     \
+	pixman_bool_t __wrap_pixman_region32_##name(pixman_region32_t *to,             \
+		const pixman_region32_t *a, int x, int y, unsigned w, unsigned h);     \
+	pixman_bool_t __wrap_pixman_region32_##name(pixman_region32_t *to,             \
+		const pixman_region32_t *a, int x, int y, unsigned w, unsigned h)      \
+	{                                                                              \
+		return !fails(to) && __real_pixman_region32_##name(to, a, x, y, w, h); \
+	}
+RECT(union_rect)
+RECT(intersect_rect)
 
 /* ---- viewers --------------------------------------------------------------------------------- */
 
@@ -168,7 +230,8 @@ static void point(struct show *w)
 	send_message(&w->viewers[0], &m);
 }
 
-static void draw(struct show *w, enum scene_step what)
+/* One of @gaps regions that the server works with can't be had from then on. */
+static void draw(struct show *w, enum scene_step what, int gaps)
 {
 	pixman_region32_t damage;
 	const pixman_box32_t *b;
@@ -177,6 +240,7 @@ static void draw(struct show *w, enum scene_step what)
 	pixman_region32_init(&damage);
 	scene_do(&w->scene, what, &damage);
 	b = pixman_region32_rectangles(&damage, &n);
+	fail_regions = gaps;
 	for (int i = 0; i < n; i++) {
 		const struct display_rect r = display_rect_of(&b[i]);
 
@@ -229,8 +293,8 @@ static int number(const char *name, int otherwise)
 
 /* ---- tests ----------------------------------------------------------------------------------- */
 
-/* Anything after anything; one of @gaps updates finds no memory, or none does (0). */
-static void play(int frames, uint64_t seed, int gaps)
+/* Anything after anything; one of @gaps updates, and of @holes regions, can't be had; 0: none. */
+static void play(int frames, uint64_t seed, int gaps, int holes)
 {
 	for (int done = 0; done < frames; seed++) {
 		const int width = 1 + (int)(seed * 37 % 290), height = 1 + (int)(seed * 53 % 210);
@@ -240,11 +304,11 @@ static void play(int frames, uint64_t seed, int gaps)
 		settle(&w, VIEWERS);
 		for (int i = 0; i < SCREEN && done < frames; i++, done++) {
 			point(&w);
-			draw(&w, (enum scene_step)scene_random(&w.scene, SCENE_STEPS));
+			draw(&w, (enum scene_step)scene_random(&w.scene, SCENE_STEPS), holes);
 			fail_classify = gaps && scene_random(&w.scene, gaps) == 0;
 			settle(&w, 1);
-			fail_classify = 0;
 			read_each(&w);
+			fail_classify = fail_regions = 0;
 			if (i % SETTLE == SETTLE - 1)
 				settle(&w, VIEWERS);
 		}
@@ -255,12 +319,17 @@ static void play(int frames, uint64_t seed, int gaps)
 
 static void test_exact(void **state)
 {
-	play(number("PODRUN_TEST_FRAMES", FRAMES), (uint64_t)number("PODRUN_TEST_SEED", 1), 0);
+	play(number("PODRUN_TEST_FRAMES", FRAMES), (uint64_t)number("PODRUN_TEST_SEED", 1), 0, 0);
 }
 
 static void test_without_memory(void **state)
 {
-	play(FRAMES / 4, (uint64_t)number("PODRUN_TEST_SEED", 1), 2);
+	play(FRAMES / 4, (uint64_t)number("PODRUN_TEST_SEED", 1), 2, 0);
+}
+
+static void test_without_regions(void **state)
+{
+	play(FRAMES / 2, (uint64_t)number("PODRUN_TEST_SEED", 1), 0, 8);
 }
 
 /* Nor for a picture of another size, which the source tells once. */
@@ -269,7 +338,7 @@ static void test_no_memory_for_a_picture(void **state)
 	struct show w;
 
 	show_init(&w, 100, 80, 3);
-	draw(&w, SCENE_PAGE);
+	draw(&w, SCENE_PAGE, 0);
 	settle(&w, VIEWERS);
 	fail_update = 1;
 	assert_int_equal(display_memory_resize(w.world.source, 90, 120), 0);
@@ -290,6 +359,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_exact),
 		cmocka_unit_test(test_without_memory),
+		cmocka_unit_test(test_without_regions),
 		cmocka_unit_test(test_no_memory_for_a_picture),
 	};
 

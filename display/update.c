@@ -10,6 +10,7 @@
 #include "base/base.h"
 #include "display/change.h"
 #include "display/classify.h"
+#include "display/region.h"
 
 struct display_update {
 	struct display_frame shadow, taken;
@@ -54,7 +55,9 @@ void display_update_free(struct display_update *u)
 
 void display_update_leave(struct display_update *u, pixman_region32_t *area)
 {
-	pixman_region32_copy(&u->left, area);
+	/* Without memory for it, nothing is: it is shown twice then. */
+	if (!pixman_region32_copy(&u->left, area))
+		pixman_region32_clear(&u->left);
 }
 
 const struct display_frame *display_update_shadow(const struct display_update *u)
@@ -94,7 +97,7 @@ static int move(struct display_update *u, pixman_region32_t *rest, const struct 
 	display_frame_move(&u->shadow, &m.rect, m.sx, m.sy);
 	pixman_region32_init_rect(
 		&moved, m.rect.x, m.rect.y, (unsigned)m.rect.w, (unsigned)m.rect.h);
-	pixman_region32_subtract(rest, rest, &moved);
+	display_region_subtract(rest, rest, &moved);
 	pixman_region32_fini(&moved);
 	return 1;
 }
@@ -102,7 +105,7 @@ static int move(struct display_update *u, pixman_region32_t *rest, const struct 
 /* Takes all of @now that has changed: @all. */
 static void take(struct display_update *u, const struct display_frame *now, pixman_region32_t *all)
 {
-	pixman_region32_subtract(&u->stale, &u->stale, all);
+	display_region_subtract(&u->stale, &u->stale, all);
 	copy_region(&u->taken, &u->shadow, &u->stale);
 	copy_region(&u->taken, now, all);
 }
@@ -114,7 +117,7 @@ static void swap(struct display_update *u, pixman_region32_t *all)
 
 	u->shadow = u->taken;
 	u->taken = old;
-	pixman_region32_copy(&u->stale, all);
+	display_region_copy(&u->stale, all);
 }
 
 int display_update_run(struct display_update *u, const struct display_frame *now,
@@ -131,7 +134,7 @@ int display_update_run(struct display_update *u, const struct display_frame *now
 	pixman_region32_init(&rest);
 	display_change_find(&u->shadow, now, damage, &all);
 	take(u, now, &all);
-	pixman_region32_subtract(&rest, &all, &u->left);
+	display_region_subtract(&rest, &all, &u->left);
 	for (int i = 0; i < DISPLAY_MOVES && r > 0; i++)
 		r = move(u, &rest, hints, n_hints, out);
 	if (r >= 0)
@@ -140,7 +143,7 @@ int display_update_run(struct display_update *u, const struct display_frame *now
 	if (r < 0)
 		out->n = before;
 	if (changed)
-		pixman_region32_copy(changed, &all);
+		display_region_copy(changed, &all);
 	pixman_region32_fini(&all);
 	pixman_region32_fini(&rest);
 	return r < 0 ? r : (int)(out->n - before);

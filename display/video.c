@@ -20,6 +20,7 @@
 
 #include "base/base.h"
 #include "display/classify.h"
+#include "display/region.h"
 
 #define CELL	    32
 #define TENTHS	    10 /* that count */
@@ -385,14 +386,15 @@ static bool end_some(struct display_video *v, uint64_t now)
 
 static void make_region(struct display_video *v)
 {
-	pixman_region32_clear(&v->region);
-	for (int i = 0; i < DISPLAY_VIDEO_FILMS; i++) {
-		const struct display_rect *r = &v->films[i].rect;
+	bool exact = true;
 
+	pixman_region32_clear(&v->region);
+	for (int i = 0; i < DISPLAY_VIDEO_FILMS; i++)
 		if (v->films[i].id)
-			pixman_region32_union_rect(
-				&v->region, &v->region, r->x, r->y, (unsigned)r->w, (unsigned)r->h);
-	}
+			exact &= display_region_add(&v->region, &v->films[i].rect);
+	/* What isn't in it is shown as all else; what is between films must be. */
+	if (!exact)
+		pixman_region32_clear(&v->region);
 }
 
 bool display_video_look(struct display_video *v, uint64_t now, const struct display_frame *f,

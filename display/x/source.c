@@ -34,6 +34,7 @@
 #include <xcb/xtest.h>
 
 #include "base/base.h"
+#include "display/region.h"
 #include "display/x/clipboard.h"
 #include "display/x/cursor.h"
 #include "display/x/framebuffer.h"
@@ -175,10 +176,9 @@ static void add_damage(struct source *s, int x, int y, int width, int height)
 {
 	pixman_box32_t box = {
 		MAX(x, 0), MAX(y, 0), MIN(x + width, s->width), MIN(y + height, s->height)};
+	const struct display_rect r = display_rect_of(&box);
 
-	if (box.x1 < box.x2 && box.y1 < box.y2)
-		pixman_region32_union_rect(&s->damaged, &s->damaged, box.x1, box.y1,
-			(unsigned)(box.x2 - box.x1), (unsigned)(box.y2 - box.y1));
+	display_region_add(&s->damaged, &r);
 }
 
 static void take_region(struct source *s, const xcb_xfixes_fetch_region_reply_t *r)
@@ -533,7 +533,7 @@ static void take_damage(struct display_source *base, pixman_region32_t *region)
 {
 	struct source *s = of(base);
 
-	pixman_region32_union(region, region, &s->damaged);
+	display_region_union(region, region, &s->damaged);
 	pixman_region32_fini(&s->damaged);
 	pixman_region32_init(&s->damaged);
 	s->told = false;
