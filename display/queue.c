@@ -64,8 +64,9 @@ struct display_queue {
 	int width, height;
 	struct list lists[LISTS];
 	size_t n;
-	uint64_t sent;	 /* bytes, ever */
-	uint64_t looked; /* `sent` when aged ones were looked for */
+	struct entry *spare; /* unlinked; is there at least as long as nothing waits */
+	uint64_t sent;	     /* bytes, ever */
+	uint64_t looked;     /* `sent` when aged ones were looked for */
 	struct display_command copies[DISPLAY_QUEUE_COPIES];
 	size_t n_copies;
 	pixman_region32_t lossy;
@@ -164,10 +165,14 @@ static void unlink_entry(struct display_queue *q, struct entry *t)
 	q->n--;
 }
 
-static void free_entry(struct entry *t)
+/* The spare one, when it was made use of, is the next that is freed. */
+static void free_entry(struct display_queue *q, struct entry *t)
 {
 	pixman_region32_fini(&t->region);
-	free(t);
+	if (q->spare)
+		free(t);
+	else
+		q->spare = t;
 }
 
 static int list_of(const struct display_queue *q, const struct entry *t, uint64_t bytes)
@@ -203,7 +208,7 @@ static void link_or_free(struct display_queue *q, struct entry *t)
 	if (pixman_region32_not_empty(&t->region))
 		link_entry(q, t);
 	else
-		free_entry(t);
+		free_entry(q, t);
 }
 
 /* Lists it by what it has become, or frees it if nothing of it is left. */
@@ -222,7 +227,7 @@ static void relink(struct display_queue *q, struct entry *t)
 static void clear(struct display_queue *q)
 {
 	list_for_each (q, t, next)
-		free_entry(t);
+		free_entry(q, t);
 	memset(q->lists, 0, sizeof(q->lists));
 	q->n = q->n_copies = 0;
 	pixman_region32_clear(&q->lossy);
@@ -235,6 +240,11 @@ struct display_queue *display_queue_new(int width, int height)
 
 	if (!q)
 		return NULL;
+	q->spare = calloc(1, sizeof(*q->spare));
+	if (!q->spare) {
+		free(q);
+		return NULL;
+	}
 	q->width = width;
 	q->height = height;
 	pixman_region32_init(&q->lossy);
@@ -250,6 +260,7 @@ void display_queue_destroy(struct display_queue *q)
 	clear(q);
 	pixman_region32_fini(&q->lossy);
 	pixman_region32_fini(&q->held);
+	free(q->spare);
 	free(q);
 }
 
@@ -313,7 +324,7 @@ static void collapse(struct display_queue *q, pixman_region32_t *more)
 		display_region_union(&one->region, &one->region, &t->region);
 		one->born = MIN(one->born, t->born);
 		unlink_entry(q, t);
-		free_entry(t);
+		free_entry(q, t);
 	}
 	if (!one)
 		return;
@@ -326,10 +337,7 @@ static void collapse(struct display_queue *q, pixman_region32_t *more)
 	relink(q, one);
 }
 
-/*
- * Adds an entry; without memory for it, all that waits becomes one with it.  If there is none
- * either, nothing else helps: the viewer is told the rest when that area changes next.
- */
+/* Adds an entry; without memory for it, all that waits becomes one with it, or the spare is taken. */
 static void put(struct display_queue *q, const struct display_command *c, pixman_region32_t *area,
 	struct heritage h)
 {
@@ -338,10 +346,12 @@ static void put(struct display_queue *q, const struct display_command *c, pixman
 	if (!pixman_region32_not_empty(area))
 		return;
 	t = calloc(1, sizeof(*t));
-	if (!t) {
+	if (!t && q->n) {
 		collapse(q, area);
 		return;
 	}
+	if (!t)
+		t = take_ptr(q->spare);
 	t->command = *c;
 	t->born = h.born;
 	t->from = h.from;

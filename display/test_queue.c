@@ -25,6 +25,20 @@ struct model {
 	uint64_t bytes; /* sent */
 };
 
+/* One of so many entries, and of what else the queue wants, can't be had; 0: all can. */
+static unsigned fail_calloc;
+
+void *__wrap_calloc(size_t n, size_t size);
+void *__real_calloc(size_t n, size_t size);
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	static unsigned seed;
+
+	seed = seed * 1664525 + 1013904223;
+	return fail_calloc && (seed >> 8) % fail_calloc == 0 ? NULL : __real_calloc(n, size);
+}
+
 static uint32_t rnd(struct model *m, uint32_t below)
 {
 	m->seed = m->seed * 6364136223846793005u + 1442695040888963407u;
@@ -163,13 +177,17 @@ static unsigned differing(const struct model *m, uint32_t mask)
 	return n;
 }
 
-/* Whatever happens between: when nothing waits, the viewer has the frame, and then exactly. */
-static void test_no_stale_pixel(void **state)
+/*
+ * Whatever happens between: when nothing waits, the viewer has the frame, and then exactly; also
+ * when one of @gaps pieces of memory can't be had.
+ */
+static void no_stale_pixel(unsigned gaps)
 {
 	for (uint64_t seed = 1; seed <= 60; seed++) {
 		struct model m;
 
 		model_init(&m, seed);
+		fail_calloc = gaps;
 		for (int round = 0; round < 60; round++) {
 			for (uint32_t n = rnd(&m, 6); n; n--)
 				change(&m);
@@ -193,8 +211,27 @@ static void test_no_stale_pixel(void **state)
 		}
 		drain(&m, true);
 		assert_int_equal(differing(&m, ~0u), 0);
+		fail_calloc = 0;
 		model_fini(&m);
 	}
+}
+
+static void test_no_stale_pixel(void **state)
+{
+	no_stale_pixel(0);
+}
+
+/* Something of it, and any. */
+static void test_without_memory(void **state)
+{
+	no_stale_pixel(3);
+	no_stale_pixel(1);
+}
+
+static int memory_again(void **state)
+{
+	fail_calloc = 0;
+	return 0;
 }
 
 /*
@@ -480,6 +517,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_no_stale_pixel),
+		cmocka_unit_test_teardown(test_without_memory, memory_again),
 		cmocka_unit_test(test_held),
 		cmocka_unit_test(test_bounded),
 		cmocka_unit_test(test_order),
