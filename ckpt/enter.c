@@ -49,16 +49,18 @@ static int join(const struct ckpt_world *w, int namespaces, struct err *e)
 }
 
 /* The grandchild that a pid namespace needs.  Returns in it; the child in between ends here. */
-static void become_member(void)
+static int become_member(struct err *e)
 {
 	int status;
 	pid_t pid = fork();
 
+	if (pid < 0)
+		return err_errno(e, -errno, "fork");
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		return;
+		return 0;
 	}
-	if (pid < 0 || wait_for(pid, &status) < 0 || !WIFEXITED(status))
+	if (wait_for(pid, &status) < 0 || !WIFEXITED(status))
 		_exit(1);
 	_exit(WEXITSTATUS(status));
 }
@@ -72,11 +74,10 @@ static void __attribute__((noreturn)) inside(const struct ckpt_world *w, int nam
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signal(SIGPIPE, SIG_IGN);
 	r = join(w, namespaces | CLONE_NEWUSER, &err);
-	if (r >= 0) {
-		if ((namespaces & CLONE_NEWPID) && w->ns_pid >= 0)
-			become_member();
+	if (r >= 0 && (namespaces & CLONE_NEWPID) && w->ns_pid >= 0)
+		r = become_member(&err);
+	if (r >= 0)
 		r = run(sock, ctx, &err);
-	}
 	if (r < 0 && !err_is(&err))
 		err_errno(&err, r, "inside the session");
 	io_write_full(status, &err, sizeof(err));

@@ -85,6 +85,11 @@ struct ckpt_kind {
 	int (*ask)(const struct ckpt_world *w, struct buf *answer, struct err *e);
 	/* Fills @body.  A positive return means "nothing to record". */
 	int (*dump)(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e);
+	/*
+	 * With data_apart: when all records are made, takes the children that dump_data needs, so
+	 * that it needs none below a limit (ckpt/recording.h).  May be NULL.
+	 */
+	int (*send_out)(struct ckpt_dump *d, union ckpt_subject s, struct err *e);
 	/* After the record has been written: bulk data by ckpt_dump_data.  May be NULL. */
 	int (*dump_data)(struct ckpt_dump *d, union ckpt_subject s, struct err *e);
 	/* FILE: the image is safe and every task has ended; what must be done to the object before

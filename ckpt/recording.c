@@ -6,6 +6,8 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "ckpt/kinds/ask.h"
 #include "ckpt/memory/memory.h"
@@ -13,11 +15,15 @@
 #include "ckpt/same.h"
 #include "ckpt/survey.h"
 
+/* A thread, a child that it takes, and that one's own (enter.h): one at a time. */
+#define WANTED 3
+
 struct recording {
 	struct ckpt_dump *d;
 	struct ckpt_item *items;
 	size_t n;
 	sem_t asked;	     /* the tracer has no more records to make, or has failed */
+	sem_t childless;     /* who is beside takes no more children */
 	_Atomic bool failed; /* one of the two: the other need not go on */
 	int r;		     /* of who is beside */
 	struct err e;
@@ -91,6 +97,24 @@ static int make_some(struct recording *w, bool apart, struct err *e)
 	return r;
 }
 
+/* Children that will tell contents: copies are to find what these leave of a limit. */
+static int send_out_all(struct recording *w, struct err *e)
+{
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < w->n; i++) {
+		struct ckpt_item *item = &w->items[i];
+
+		if (!item->none && item->kind->send_out)
+			r = item->kind->send_out(w->d, item->s, e);
+		if (r < 0)
+			wrap(item, e);
+	}
+	if (r < 0)
+		w->failed = true;
+	return r;
+}
+
 static int put_all(struct recording *w, struct err *e)
 {
 	int r = 0;
@@ -106,9 +130,9 @@ static int put_all(struct recording *w, struct err *e)
 
 /* ---- two threads --------------------------------------------------------------------------- */
 
-static void wait_for_tracer(struct recording *w)
+static void wait_for(sem_t *what)
 {
-	while (sem_wait(&w->asked) < 0 && errno == EINTR)
+	while (sem_wait(what) < 0 && errno == EINTR)
 		;
 }
 
@@ -117,7 +141,10 @@ static void *beside(void *arg)
 	struct recording *w = arg;
 
 	w->r = make_some(w, true, &w->e);
-	wait_for_tracer(w);
+	wait_for(&w->asked);
+	if (w->r >= 0 && !w->failed)
+		w->r = send_out_all(w, &w->e);
+	sem_post(&w->childless);
 	if (w->r >= 0 && !w->failed)
 		w->r = put_all(w, &w->e);
 	return NULL;
@@ -135,13 +162,30 @@ static int by_tracer(struct recording *w, struct err *e)
 	return r;
 }
 
-/*
- * Without kcmp(2) some records take a child of ours (kinds/epoll.c), for which copies that are made
- * at the same time might leave no room below a limit.
- */
+/* Is there room for @n processes below whatever limit there is?  Dead ones take it, too. */
+static bool has_room(int n)
+{
+	pid_t pids[WANTED];
+	int born = 0;
+
+	while (born < n) {
+		pids[born] = vfork();
+		if (pids[born] == 0)
+			_exit(0);
+		if (pids[born] < 0)
+			break;
+		born++;
+	}
+	for (int i = 0; i < born; i++)
+		while (waitpid(pids[i], NULL, __WALL) < 0 && errno == EINTR)
+			;
+	return born == n;
+}
+
+/* Without kcmp(2) files are changed for a moment to be told apart (same.h): that is for one. */
 static bool can_be_two(const struct ckpt_dump *d)
 {
-	return !d->world->names && !fault_armed && ckpt_same_by_kcmp();
+	return !d->world->names && !fault_armed && ckpt_same_by_kcmp() && has_room(WANTED);
 }
 
 /* A signal is for the tracer. */
@@ -165,16 +209,20 @@ int ckpt_record_all(struct ckpt_dump *d, struct ckpt_item *items, size_t n, stru
 	int r;
 
 	sem_init(&w.asked, 0, 0);
+	sem_init(&w.childless, 0, 0);
 	two = can_be_two(d) && start(&w, &other) == 0;
 	r = by_tracer(&w, e);
-	/* Where one thread does it all, copies take what its own children have left of a limit. */
-	if (!two && r >= 0)
+	if (two)
+		wait_for(&w.childless);
+	else if (r >= 0)
 		beside(&w);
+	/* Copies take what children of ours have left of a limit. */
 	if (r >= 0 && d->options.snapshot && !w.failed)
 		ckpt_fork_make(d);
 	if (two)
 		pthread_join(other, NULL);
 	sem_destroy(&w.asked);
+	sem_destroy(&w.childless);
 	if (r >= 0 && w.r < 0) {
 		r = w.r;
 		if (e)

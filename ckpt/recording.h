@@ -8,9 +8,14 @@
  * waits for them; so they are copied (memory/fork.c).  What open files are like is asked of
  * duplicates of them, and has this process busy.  Neither needs the other:
  *
- *      tracer     questions to all tasks --> records from these ---.--> forks
- *                                                                   \
- *      beside     records of files, and others without a task --> all records written --> contents
+ *      tracer     questions to all tasks --> records from these ---.            .--> forks
+ *                                                                   \          /
+ *      beside     records of files, and others without a task --> children for contents
+ *                                                         --> all records written --> contents
+ *
+ * Forks live until the image is written, and take what they can get of a limit.  So they wait until
+ * no record and no contents need a child of ours any more (ckpt/enter.h): a snapshot does not fail
+ * for want of one where its copies could be fewer.
  *
  * A kind whose dump enters no task, and leaves alone what others keep in struct ckpt_dump, has
  * `apart` set; of kinds of open files that is so for all.  Records stand in the image in the order
@@ -20,10 +25,9 @@
  * and the session stands still.
  *
  * Where names are rewritten one thread does it all, one after the other: what says paths and
- * numbers there belongs to the thread that traces.  So it is where a limit leaves room for no
- * thread more, or none might be left for a child that a record takes, and where a fault is to be
- * tried (base/fault.h): who is killed then is in the middle of nothing else, which has points of
- * its own.
+ * numbers there belongs to the thread that traces.  So it is where a limit leaves no room for a
+ * thread beside the children that records take, and where a fault is to be tried (base/fault.h):
+ * who is killed then is in the middle of nothing else, which has points of its own.
  */
 #ifndef CKPT_RECORDING_H
 #define CKPT_RECORDING_H

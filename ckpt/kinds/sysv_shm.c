@@ -192,20 +192,41 @@ static int take_contents(struct ckpt_dump *d, int sock, struct err *e)
 	return r;
 }
 
-static int dump_data(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
+/* Who tells the contents, in kind_state. */
+static int send_out(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
 {
 	const struct buf *list;
-	struct ckpt_enter en;
-	struct err story = {0};
-	int r = ckpt_answer(d, &ckpt_kind_sysv_shm, &list, e), end;
+	struct ckpt_enter *en;
+	int r = ckpt_answer(d, &ckpt_kind_sysv_shm, &list, e);
 
-	if (r >= 0)
-		r = ckpt_enter_begin(&en, d->world, CLONE_NEWIPC, tell_contents, (void *)list, e);
 	if (r < 0)
 		return r;
-	r = take_contents(d, en.sock, e);
+	en = malloc(sizeof(*en));
+	if (!en)
+		return err_errno(e, -ENOMEM, "shared memory");
+	r = ckpt_enter_begin(en, d->world, CLONE_NEWIPC, tell_contents, (void *)list, e);
+	if (r < 0)
+		free(en);
+	else
+		d->kind_state[PROTO_KIND_SYSV_SHM] = en;
+	return r;
+}
+
+/* It is not asked any more: without a reader it ends. */
+static void forget(void *state)
+{
+	ckpt_enter_end(state, NULL);
+	free(state);
+}
+
+static int dump_data(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
+{
+	_cleanup_free_ struct ckpt_enter *en = take_ptr(d->kind_state[PROTO_KIND_SYSV_SHM]);
+	struct err story = {0};
+	int r = take_contents(d, en->sock, e), end;
+
 	/* The helper's story explains ours. */
-	end = ckpt_enter_end(&en, &story);
+	end = ckpt_enter_end(en, &story);
 	if (end < 0)
 		*e = story;
 	return end < 0 ? end : r;
@@ -330,8 +351,10 @@ const struct ckpt_kind ckpt_kind_sysv_shm = {
 	.scope = CKPT_SESSION,
 	.ask = ask,
 	.dump = dump,
+	.send_out = send_out,
 	.dump_data = dump_data,
 	.data_apart = true,
+	.forget = forget,
 	.create = create,
 	.data = data,
 	.finish = finish,

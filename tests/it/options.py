@@ -3,11 +3,14 @@
 """Integration tests: what the options do that no other test needs on its way."""
 import os
 import pathlib
+import resource
 import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "state"))
 from cli import COUNT, finish, one_line, read_until, ssh_to, terminal  # noqa: E402
+from faults import descendants  # noqa: E402
 from harness import PATIENCE, PODRUN, REWRITE, main, needs, needs_namespaces, test, until  # noqa: E402
 
 SLEEP = ("sh", "-c", "echo ready; exec sleep 1000")
@@ -91,6 +94,76 @@ def a_snapshot_where_there_is_room_for_few_processes_more(env):
         env.podrun("resume", "-d", env.path("image"), "--name", "s")
         assert finish(env, "s").split() == ["ready", "ok"]
         env.podrun("rm", "s", check=False)
+
+
+# Processes to be copied, and what only children of podrun's tell: a System V segment, who was at the other end of a socket,
+# groups of a socket that may have joined some.
+MANY = """
+import ctypes, os, socket, time
+libc = ctypes.CDLL(None, use_errno=True)
+libc.shmat.restype = ctypes.c_void_p
+words = b"in a segment"
+at = libc.shmat(libc.shmget(0, 1 << 20, 0o1600), None, 0)
+ctypes.memmove(at, words, len(words))
+groups = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+listener = socket.socket(socket.AF_UNIX)
+listener.bind("\\0here")
+listener.listen()
+if os.fork() == 0:
+    client = socket.socket(socket.AF_UNIX)
+    client.connect("\\0here")
+    os._exit(0)
+end, _ = listener.accept()
+os.wait()
+def peer(): return end.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+before, memory, pids = peer(), bytearray(os.urandom(1 << 20)), []
+for _ in range(8):
+    pids.append(os.fork())
+    if pids[-1] == 0:
+        while not os.path.exists("/tmp/go"): time.sleep(.02)
+        os._exit(0)
+print("ready", flush=True)
+for pid in pids: os.waitpid(pid, 0)
+print("ok" if peer() == before and ctypes.string_at(at, len(words)) == words else "FAIL", flush=True)
+"""
+
+
+@test
+@needs_namespaces("a limit of the session's own")
+def a_snapshot_takes_no_more_processes_with_two_threads(env):
+    """With a fault to be tried one thread makes all records, one after the other."""
+    needs("unshare")
+    fault, image = env.path("fault"), env.path("image")
+    env.environ["PODRUN_TEST_FAULT"] = str(fault)
+    # Who starts there counts there; the commands that follow, out here, don't.
+    env.prefix = ["unshare", "--user", "--map-current-user"]
+    env.run_detached("s", "python3", "-c", MANY)
+    env.leave()
+    supervisor = env.podrun("inspect", "s").json()["supervisor"]
+
+    def tasks():
+        return sum(len(os.listdir("/proc/%d/task" % pid)) for pid in [supervisor, *descendants(supervisor)])
+
+    def works(room, words):
+        fault.write_text(words)
+        resource.prlimit(supervisor, resource.RLIMIT_NPROC, (at_rest + room, most))
+        r = env.podrun("snapshot", "s", "-o", image, check=False)
+        until("no process is left", lambda: tasks() == at_rest)
+        image.unlink(missing_ok=True)
+        return r.code == 0 or r.errors
+
+    at_rest, most = tasks(), resource.prlimit(supervisor, resource.RLIMIT_NPROC)[1]
+    ones = []
+    for room in (0, *range(2, 8)):  # one is less than a check needs, and that is waited for
+        one, two = works(room, "write.sync fail 1000"), works(room, "")
+        assert (one is True) == (two is True), "room for %d: %s, with two threads: %s" % (room, one, two)
+        ones.append(one)
+    assert ones[0] is not True and ones[-1] is True, ones
+    env.podrun("snapshot", "s", "-o", image)
+    assert finish(env, "s").split() == ["ready", "ok"]
+    env.podrun("rm", "s", check=False)
+    env.podrun("resume", "-d", image, "--name", "s")
+    assert finish(env, "s").split() == ["ready", "ok"]
 
 
 @test
