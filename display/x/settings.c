@@ -11,7 +11,7 @@
  * there are no settings any more; when there is another connection it has another window, which
  * those who watch the old one are told of (MANAGER), and then the old one is destroyed.  The scale
  * itself is a property of the root window, where the next display server finds it, maybe on another
- * host.
+ * host; an X server that was started in the place of one that ended is told it again.
  *
  * What the X server answers is anybody's: a scale out of range is cut, and resources that are too
  * long are left as they are.
@@ -226,10 +226,11 @@ static void tell(struct display_x_settings *s, int scale)
 	if (!find_atoms(s->c, atoms))
 		return;
 	before = last_scale(s, atoms[SCALE]);
-	scale = scale ? scale : before;
+	/* An X server that knows of none may be another one. */
+	scale = scale ? scale : before ? before : s->kept;
 	if (!scale || (!before && scale == 100))
 		return;
-	s->scale = display_x_clamp(scale, DISPLAY_X_SCALE_MIN, DISPLAY_X_SCALE_MAX);
+	s->scale = s->kept = display_x_clamp(scale, DISPLAY_X_SCALE_MIN, DISPLAY_X_SCALE_MAX);
 	value = (uint32_t)s->scale;
 	xcb_change_property(s->c, XCB_PROP_MODE_REPLACE, s->root, atoms[SCALE], XCB_ATOM_CARDINAL,
 		32, 1, &value);

@@ -20,11 +20,12 @@ struct display_x_settings {
 	xcb_window_t root, window;
 	uint32_t serial;
 	int scale; /* that was told on this connection; 0: none */
+	int kept;  /* that was told last, also to an X server that has ended */
 };
 
 /*
  * Programs are told to draw at @scale per cent; 0: what was told last, if anything was, after
- * another connection.  Whatever waits for the X server waits for @ms at most.
+ * another connection, also to another X server.  Whatever waits for the X server waits for @ms at most.
  */
 void display_x_settings_tell(struct display_x_settings *s, int scale, unsigned ms);
 /* What was told stays. */

@@ -543,6 +543,24 @@ def x_server_is_started_again(env):
 
 
 @test
+def another_x_server_has_the_scale(env):
+    needs("xrdb")
+    begin(env, "sleep", "1000")
+    v = Viewer(env)
+
+    def resources():
+        return inside(env, "xrdb", "-query").text
+
+    v.do("scale 200")
+    until("resources are told: %s" % resources(), lambda: "Xft.dpi:\t192" in resources())
+    old = env.podrun("inspect", "s").json()["display"]["server"]
+    env.podrun("kill", "-s", "KILL", "s", str(old))
+    until("another", lambda: env.podrun("inspect", "s").json()["display"]["server"] not in (0, old))
+    until("it is told, too: %s" % resources(), lambda: "Xft.dpi:\t192" in resources())
+    env.podrun("kill", "s")
+
+
+@test
 def an_x_server_that_stands_still(env):
     """Viewers are told, and the session can be frozen as ever, again and again."""
     begin_terminal(env)
