@@ -194,7 +194,7 @@ static void yield_address(struct sockaddr_un *ret, int dir, const char *name)
 int vnet_forward_serve(
 	const char *runtime, const char *host, const char *podrun, const char *ports, struct err *e)
 {
-	_cleanup_close_ int dir = vnet_ondemand_directory(runtime, e), yield = -1, asker = -1;
+	_cleanup_close_ int dir = vnet_ondemand_directory(runtime, e), yield = -1;
 	struct forward f = {.host = host, .podrun = podrun};
 	uint64_t begun = io_now_ns();
 	struct sockaddr_un a;

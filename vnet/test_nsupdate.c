@@ -45,8 +45,8 @@ static void said_badly(void **state)
 		"example.org/web@192.0.2.1#65536", "example.org/web@192.0.2.1#53x",
 		"example.org/web@[192.0.2.1]", "example.org/web@[::1", "example.org/web@::1",
 		"example..org/web@192.0.2.1", "example.org/we b@192.0.2.1",
-		"example.org/"
-		"0123456789012345678901234567890123456789012345678901234567890123@192.0.2.1"};
+		("example.org/"
+		 "0123456789012345678901234567890123456789012345678901234567890123@192.0.2.1")};
 	struct vnet_nsupdate u;
 
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {

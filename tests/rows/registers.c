@@ -79,7 +79,7 @@ static void of_calls(void)
 
 static void of_births(int nr, uint64_t flags)
 {
-	int status, word = 0;
+	int status = 0, word = 0;
 	long pid = call(nr, flags, 0, flags & CLONE_PARENT_SETTID ? at(&word) : UPPER, UPPER);
 
 	if (pid == 0)

@@ -52,7 +52,7 @@ struct load {
 	int typed; /* letters */
 };
 
-static void die(const char *what)
+static _Noreturn void die(const char *what)
 {
 	perror(what);
 	exit(1);
