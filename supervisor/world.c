@@ -331,14 +331,15 @@ static int spawn_failed(const struct world *w, const struct world_spawn *s,
 	case INIT_TTY:
 		return err_errno(e, -reply->error, "cannot make a terminal");
 	case INIT_CWD:
-		/* Not ENOENT: that is for a program that is not there. */
-		err_errno(e, -ENOTDIR, "no working directory '%s' in the session", s->cwd);
+		/* Not -ENOENT: that is for a program that is not there. */
+		err_set(e, ERR_NOT_FOUND, -ENOTDIR, "no working directory '%s' in the session: %s",
+			s->cwd, strerror(reply->error));
 		if (!strncmp(s->cwd, "/tmp/", 5) || !strncmp(s->cwd, "/run/", 5))
 			err_hint(e,
 				"its %.4s is its own: -v DIR:DIR shows the host's directory, "
 				"-w DIR starts in another one",
 				s->cwd);
-		return err_reclass(e, ERR_NOT_FOUND);
+		return e->error;
 	case INIT_EXEC:
 		err_errno(e, -reply->error, "cannot run '%s'", s->argv[0]);
 		if (reply->error == ENOENT && !strchr(s->argv[0], '/'))

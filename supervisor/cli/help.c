@@ -80,7 +80,7 @@ static void exit_codes(FILE *out)
 	}
 	fprintf(out, "*run*, *exec* and *attach* exit with the command's code: 126 when it can't be run, 127 "
 		     "when it is not found, 128 + N when signal N ended it, 125 when podrun itself "
-		     "failed.\n\n");
+		     "failed, also where what the command wrote could not be written.\n\n");
 }
 
 static void scdoc_main(FILE *out)

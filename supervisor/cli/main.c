@@ -3,7 +3,10 @@
  * podrun: finds the subcommand, parses its options, runs it, and turns its failure into one line
  * and an exit code.  `podrun CMD` is `podrun run CMD`, when CMD is not a subcommand.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "supervisor/cli/cli.h"
 #include "supervisor/client.h"
@@ -41,6 +44,14 @@ static int exit_code(const struct cli_command *cmd, const struct err *e)
 	return err_class_info(e->class)->exit_code;
 }
 
+/* Of what stdio has kept back only this tells.  That its reader went away is no failure. */
+static int arrived(struct err *e)
+{
+	int error = fflush(stdout) != 0 ? -errno : ferror(stdout) ? -EIO : 0;
+
+	return error && error != -EPIPE ? err_errno(e, error, "cannot write the output") : 0;
+}
+
 static int run(const struct cli_command *cmd, int argc, char **argv)
 {
 	_cleanup_free_ void *options = calloc(1, cmd->size + 1);
@@ -61,6 +72,8 @@ static int run(const struct cli_command *cmd, int argc, char **argv)
 	}
 	if (r == 0)
 		r = cmd->run(&c, options, argc, argv, &e);
+	if (r == 0)
+		r = arrived(&e);
 	if (r < 0) {
 		cli_print_error(&e);
 		r = exit_code(cmd, &e);
@@ -76,27 +89,51 @@ static bool wants_help(int argc, char **argv)
 	return argc > 0 && (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0);
 }
 
+/*
+ * Who is started without one of them would get an image or a connection as its number, and take
+ * that for its output.  Reading ends at once, and writing fails as it would have: a session that is
+ * suspended to such a stdout runs on.
+ */
+static void hold_stdio(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDONLY) != fd)
+			_exit(OWN_FAILURE);
+}
+
+/* The exit code of who has told what he was asked for. */
+static int told(void)
+{
+	struct err e = {0};
+
+	if (arrived(&e) == 0)
+		return 0;
+	cli_print_error(&e);
+	return err_class_info(e.class)->exit_code;
+}
+
 int main(int argc, char **argv)
 {
 	const struct cli_command *cmd;
 
+	hold_stdio();
 	log_init(STDERR_FILENO, "podrun");
 	if (argc == 2 && strcmp(argv[1], "supervise") == 0)
 		return supervise_main();
 	if (argc < 2 || wants_help(argc - 1, argv + 1)) {
 		cli_help_screen(argc < 2 ? stderr : stdout);
-		return argc < 2 ? 2 : 0;
+		return argc < 2 ? 2 : told();
 	}
 	if (strcmp(argv[1], "--version") == 0) {
 		printf("podrun %s\n", PODRUN_VERSION);
-		return 0;
+		return told();
 	}
 	cmd = cli_find(argv[1]);
 	if (!cmd)
 		return run(cli_find("run"), argc - 1, argv + 1);
 	if (wants_help(argc - 2, argv + 2)) {
 		cli_help_command(cmd, stdout);
-		return 0;
+		return told();
 	}
 	return run(cmd, argc - 2, argv + 2);
 }

@@ -432,6 +432,7 @@ static int fill_config(
 	const struct run_options *o, Pb__Config *c, struct strings *env, char *cwd, struct err *e)
 {
 	_cleanup_free_ char *root = NULL;
+	struct stat s;
 	int r = check_options(o, e);
 
 	if (r == 0)
@@ -455,6 +456,8 @@ static int fill_config(
 			err_errno(e, -errno, "--root: %s", o->root);
 			return err_reclass(e, ERR_NOT_FOUND);
 		}
+		if (stat(root, &s) == 0 && !S_ISDIR(s.st_mode))
+			return err_errno(e, -ENOTDIR, "--root: %s", o->root);
 		c->root = take_ptr(root);
 	}
 	c->name = (char *)(o->name ? o->name : "");

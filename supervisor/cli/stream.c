@@ -38,7 +38,8 @@ struct stream {
 	char name[72];
 	bool started, tty, raw, unsent, input_open, half_detach, output_lost;
 	struct termios before;
-	int code; /* -1 while it runs */
+	int code;	  /* -1 while it runs */
+	int output_error; /* of our stdout or stderr; 0 where only its reader went away */
 };
 
 static const int forwarded[] = {
@@ -198,11 +199,13 @@ static int on_output(struct stream *s, const Pb__Data *d, struct err *e)
 	int fd = d->stream == RELAY_ERR ? STDERR_FILENO : STDOUT_FILENO;
 	Pb__Control m = PB__CONTROL__INIT;
 	Pb__Data closed = PB__DATA__INIT;
+	int r = io_write_full(fd, d->data.data, d->data.len);
 
-	if (io_write_full(fd, d->data.data, d->data.len) == 0 || s->output_lost)
+	if (r == 0 || s->output_lost)
 		return 0;
 	/* Whoever read our output is gone: the command shall learn it as it would have. */
 	s->output_lost = true;
+	s->output_error = r == -EPIPE ? 0 : r;
 	closed.stream = d->stream;
 	m.body_case = PB__CONTROL__BODY_CLOSE_OUTPUT;
 	m.close_output = &closed;
@@ -316,6 +319,17 @@ static int loop(struct stream *s, int signals, struct err *e)
 	return 0;
 }
 
+/* The command may have ended well, or died of its output's end: only we know why. */
+static int tell_lost(struct stream *s, struct err *e)
+{
+	err_errno(e, s->output_error, "cannot write the command's output");
+	if (s->code == 0)
+		return e->error;
+	cli_print_error(e);
+	*e = (struct err){0};
+	return s->code;
+}
+
 int stream_run(struct proto_conn *c, const struct stream_options *o, struct err *e)
 {
 	struct stream s = {.conn = c, .o = *o, .code = -1};
@@ -337,5 +351,7 @@ int stream_run(struct proto_conn *c, const struct stream_options *o, struct err 
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	if (r == 0 && s.tty && s.half_detach && s.code == 0)
 		fprintf(stderr, "detached from '%s'\n", s.name);
+	if (r == 0 && s.output_error)
+		return tell_lost(&s, e);
 	return r < 0 ? r : s.code;
 }

@@ -198,6 +198,8 @@ def a_root_of_its_own(env):
     assert r.code == 1, r
     env.podrun("run", "--root", root, "-w", "/", "--", "/bin/busybox", "touch", "/made")
     assert (root / "made").exists() == REWRITE, "only a layer keeps it from there"
+    r = env.podrun("run", "--root", root / "mine", "true", code=125)
+    assert r.errors == "podrun: --root: %s: Not a directory\n" % (root / "mine"), r
 
 
 @test
@@ -273,6 +275,42 @@ def images_are_listed(env):
     assert len(rows) == 2 and text.count("\n") >= 2, (rows, text)
     env.podrun("resume", "-d", "s")
     assert "ok" in finish(env, "s")
+
+
+def redirected(env, words, code):
+    """podrun by a shell, with its redirections: the last line that it said."""
+    r = env.call("sh", "-c", '"$0" ' + words, PODRUN, code=code)
+    return (r.errors.splitlines() or [""])[-1]
+
+
+@test
+def output_that_does_not_arrive(env):
+    for words in ("--version", "--help", "help run", "run --help", "ps", "ps --json"):
+        said = redirected(env, words + " >/dev/full", 1)
+        assert said == "podrun: cannot write the output: No space left on device", (words, said)
+    lost = "podrun: cannot write the command's output: No space left on device"
+    said = redirected(env, "run echo lost >/dev/full", 125)
+    assert said == lost, said
+    assert redirected(env, "run sh -c 'echo lost; exit 3' >/dev/full", 3) == lost
+    assert redirected(env, "run sh -c 'echo lost >&2' 2>/dev/full", 125) == ""
+    assert redirected(env, "ps --json | true", 0) == ""
+
+
+@test
+def started_without_stdio(env):
+    asleep(env, "s")
+    why = "cannot write the command's output: Bad file descriptor"
+    redirected(env, "run cat <&-", 0)
+    assert redirected(env, "run echo lost >&-", 125) == "podrun: " + why
+    assert redirected(env, "exec s echo lost <&- >&-", 125) == "podrun: cannot exec in 's': " + why
+    redirected(env, "run true <&- >&- 2>&-", 0)
+    assert redirected(env, "ps >&-", 1) == "podrun: cannot write the output: Bad file descriptor"
+    # The session is not gone for an image that nobody has.
+    redirected(env, "suspend s -o - >&-", 1)
+    assert [s["name"] for s in env.sessions()] == ["s"]
+    redirected(env, "snapshot s -o '%s' <&- >&- 2>&-" % env.path("image"), 1)
+    env.podrun("image", "verify", env.path("image"))
+    env.podrun("kill", "s")
 
 
 @test

@@ -374,7 +374,7 @@ def a_directory_that_is_not_there_has_a_hint(env):
     here = env.path("here")
     here.mkdir()
     r = env.podrun("run", "pwd", cwd=here, code=125)
-    assert r.errors.startswith("podrun: no working directory '%s'" % here), r
+    assert r.errors.startswith("podrun: no working directory '%s' in the session: No such" % here), r
     assert "hint: its /tmp is its own" in r.errors, r
     assert env.podrun("run", "-v", "%s:%s" % (here, here), "pwd", cwd=here).text == "%s\n" % here
 
