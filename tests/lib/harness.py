@@ -159,12 +159,16 @@ class Env:
         self.prefix += PROFILE if contained else []
 
     def share_cache(self):
-        """For a root inside: the skeleton layer is made once, as it is for a user."""
+        """For a root inside: the skeleton layer is made once, as it is for a user, and that takes as long as it takes:
+        it is a copy of all directories of the host."""
         with _cache_lock:
-            if not _cache:
+            new = not _cache
+            if new:
                 _cache.append(tempfile.mkdtemp(prefix="podrun-cache-"))
                 atexit.register(shutil.rmtree, _cache[0], ignore_errors=True)
-        self.environ["XDG_CACHE_HOME"] = _cache[0]
+            self.environ["XDG_CACHE_HOME"] = _cache[0]
+            if new:
+                self.podrun("run", "--rm", "--user", "root", "true", check=False, timeout=10 * PATIENCE)
 
     def path(self, name):
         return self.dir / name
