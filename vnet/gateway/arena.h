@@ -110,6 +110,8 @@ struct gateway_flow {
 	bool ended[2];	 /* that side has sent its end, and the other has been told */
 	bool urgent[2];	 /* that side has sent urgent data, which may not have been passed on */
 	bool inbound;
+	/* Begun before its session came back, which has sent nothing of it since (outbound.c). */
+	bool anew;
 	uint8_t asked; /* name servers that were tried, of a question by TCP; else 0 */
 	uint64_t since;
 };

@@ -110,6 +110,8 @@ static void from_session(struct vnet_gateway *g, uint32_t session, struct vnet_p
 		return;
 	switch (vnet_vnat_from_session(g->vnat, session, p, &flow)) {
 	case VNAT_PASS:
+		if (flow != VNET_NONE && g->arena->flows[flow].anew)
+			gateway_outbound_begins_anew(g, flow, p);
 		gateway_gather_give(g, GATEWAY_GATHER_INNER, p);
 		if (flow != VNET_NONE)
 			passed(g, flow, p);
@@ -126,8 +128,10 @@ static void from_session(struct vnet_gateway *g, uint32_t session, struct vnet_p
 		vnet_gateway_to_session(g, session, p);
 		break;
 	case VNAT_DROP:
-		if (flow != VNET_NONE)
+		if (flow != VNET_NONE) {
+			g->arena->flows[flow].anew = false;
 			gateway_outbound_again(g, flow);
+		}
 		break;
 	}
 }
@@ -247,7 +251,8 @@ static void from_inner(struct vnet_gateway *g, struct vnet_packet *p)
 		return;
 	switch (vnet_vnat_from_gateway(g->vnat, p, &session, &flow)) {
 	case VNAT_PASS:
-		gateway_gather_give(g, session, p);
+		if (flow == VNET_NONE || !g->arena->flows[flow].anew)
+			gateway_gather_give(g, session, p);
 		break;
 	case VNAT_ANSWER:
 		gateway_wire_to_inner(g, p);

@@ -11,7 +11,10 @@
  * ends as the host's own would (tcp_syn_retries, about two minutes), with "host unreachable".
  *
  * What is accepted while the session stands still waits: if it goes on in another kernel, then only
- * the SYN that this one sends is of use, for its time stamps are others.
+ * the SYN that this one sends is of use, for its time stamps are others.  The gate may have
+ * answered the SYN of the kernel before, which has not heard it.  To that answer the new one would
+ * say RST, and so end what it is asking for.  So the session gets none of it, and as soon as
+ * it sends its SYN the gate forgets the one before.  If it sends anything else it has heard.
  *
  * Destinations that mean this host itself are not a session's to reach, but by the address that it
  * was given for that (loopback4 and 6 of its attach); nor are link-local ones and those by which a
@@ -204,7 +207,7 @@ static void on_connected(struct vnet_gateway *g, uint32_t flow, int error)
 		refuse(g, flow, error);
 		return;
 	}
-	if (s->held || s->state != GATEWAY_SESSION_ATTACHED)
+	if (s->held || s->state != GATEWAY_SESSION_ATTACHED || g->arena->flows[flow].anew)
 		return;
 	vnet_flow_release(g->vnat, flow, &p);
 	g->arena->flows[flow].state = GATEWAY_FLOW_SHAKING;
@@ -231,6 +234,37 @@ void gateway_outbound_go(struct vnet_gateway *g, uint32_t session)
 		if (g->arena->flows[i].state == GATEWAY_FLOW_CONNECTING &&
 			g->arena->flows[i].session == session)
 			gateway_outbound_again(g, i);
+}
+
+/* ---- a session that comes back ------------------------------------------------------------ */
+
+void gateway_outbound_came_back(struct vnet_gateway *g, uint32_t session)
+{
+	for (uint32_t i = 0; i < GATEWAY_MAX_FLOWS; i++) {
+		struct gateway_flow *f = &g->arena->flows[i];
+
+		if (f->session == session && !f->inbound && f->fd[GATEWAY_INNER] < 0 &&
+			(f->state == GATEWAY_FLOW_CONNECTING || f->state == GATEWAY_FLOW_SHAKING))
+			f->anew = true;
+	}
+}
+
+void gateway_outbound_begins_anew(
+	struct vnet_gateway *g, uint32_t flow, const struct vnet_packet *p)
+{
+	struct gateway_flow *f = &g->arena->flows[flow];
+	const struct tcphdr *tcp = vnet_packet_tcp(p);
+	uint32_t room[VNET_KEPT / 4];
+	struct vnet_packet rst = {.data = (uint8_t *)room, .room = sizeof(room)};
+
+	f->anew = false;
+	if (f->state != GATEWAY_FLOW_SHAKING || !tcp || !tcp->syn || tcp->ack ||
+		vnet_packet_make_rst(&rst, p) < 0)
+		return;
+	/* As from a kernel that is answered what it has not asked. */
+	vnet_packet_tcp(&rst)->rst = 0;
+	if (vnet_packet_make_rst(&rst, &rst) == 0)
+		gateway_wire_to_inner(g, &rst);
 }
 
 /* ---- the session's side ------------------------------------------------------------------ */

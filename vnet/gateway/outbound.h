@@ -24,6 +24,14 @@ void gateway_outbound_again(struct vnet_gateway *g, uint32_t flow);
 void gateway_outbound_shaken(struct vnet_gateway *g, uint32_t flow);
 /* The session, which stood still and has not moved, goes on. */
 void gateway_outbound_go(struct vnet_gateway *g, uint32_t session);
+/*
+ * It does so in another kernel, as far as anybody knows: what of its connections is being begun
+ * is `anew` until it sends something.
+ */
+void gateway_outbound_came_back(struct vnet_gateway *g, uint32_t session);
+/* The first that it has sent of such a flow, which is being passed on. */
+void gateway_outbound_begins_anew(
+	struct vnet_gateway *g, uint32_t flow, const struct vnet_packet *p);
 /* A descriptor that nobody holds: taken if it is a connection that the gate had accepted. */
 bool gateway_outbound_adopt(struct vnet_gateway *g, int fd);
 

@@ -265,6 +265,8 @@ int gateway_session_attach(struct vnet_gateway *g, struct gateway_session_wish *
 		return e->error;
 	}
 	s->claim = claim;
+	if (kept)
+		gateway_outbound_came_back(g, (uint32_t)index);
 	s->state = GATEWAY_SESSION_ATTACHED;
 	g->arena->conns[w->conn].session = index;
 	vnet_session_set_away(g->vnat, (uint32_t)index, false);
@@ -298,7 +300,7 @@ static void replay(struct vnet_gateway *g, uint32_t session)
 	while ((flow = vnet_flow_next(g->vnat, session, flow)) != VNET_NONE) {
 		struct vnet_packet p = {.data = (uint8_t *)room, .room = sizeof(room)};
 
-		if (vnet_flow_replay(g->vnat, flow, &p) == 1)
+		if (vnet_flow_replay(g->vnat, flow, &p) == 1 && !g->arena->flows[flow].anew)
 			vnet_gateway_to_session(g, session, &p);
 	}
 }

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A session that goes on in another kernel, packet by packet: the session's kernel is this program,
+ * and so are the gateway that it starts and what is outside.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include "base/base.h"
+#include "vnet/client.h"
+#include "vnet/gateway/main.h"
+#include "vnet/test_packets.h"
+#include "vnet/tun.h"
+#include "vnet/vnet.h"
+
+#define PATIENCE_MS 60000
+#define WINDOW	    60000
+#define ISN	    1000u
+
+static char runtime[] = "/tmp/podrun-moved-XXXXXX";
+static struct vnet_client *client;
+static struct vnet_claim claim;
+static int kernel = -1; /* a socket in place of the session's TUN */
+static int listener;
+static struct vnet_endpoint own, server;
+static struct test_buffer buffer;
+
+/* ---- the gateway ------------------------------------------------------------------------------ */
+
+static struct vnet_answer answer(void)
+{
+	struct vnet_answer a;
+	struct err e = {0};
+
+	if (vnet_client_wait(client, &a, &e) < 0)
+		fail_msg("%s", e.msg);
+	return a;
+}
+
+/* Where the session is from now on; it stands still if it was there before. */
+static void attach(void)
+{
+	struct vnet_attach what = {.name = "work",
+		.id = "1",
+		.mtu = 1420,
+		.address4 = own.v4,
+		.gateway4 = test_ep("10.171.0.1", 0).v4,
+		.loopback4 = server.v4,
+		.frozen = claim.label,
+		.claim = claim};
+	struct vnet_client *before = client;
+	struct vnet_answer a;
+	struct err e = {0};
+	int pair[2];
+
+	assert_int_equal(vnet_client_connect(&client, runtime, true, &e), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	assert_int_equal(fcntl(pair[1], F_SETFL, O_NONBLOCK), 0);
+	assert_int_equal(vnet_client_attach(client, &what, pair[1], -1, &e), 0);
+	a = answer();
+	assert_int_equal(a.kind, VNET_ANSWER_ATTACHED);
+	assert_false(a.lost);
+	claim = a.claim;
+	close(pair[1]);
+	close_fd(kernel);
+	kernel = pair[0];
+	vnet_client_free(before);
+}
+
+static void hold(void)
+{
+	struct err e = {0};
+
+	assert_int_equal(vnet_client_hold(client, &e), 0);
+	assert_int_equal(answer().kind, VNET_ANSWER_FLOWS);
+}
+
+static void go(void)
+{
+	struct err e = {0};
+
+	assert_int_equal(vnet_client_go(client, &e), 0);
+	assert_int_equal(answer().kind, VNET_ANSWER_DONE);
+}
+
+/* ---- the session's kernel --------------------------------------------------------------------- */
+
+/* The time stamp option, as what is in front of the data. */
+static void say(uint8_t flags, uint32_t seq, uint32_t ack, uint32_t stamp, uint32_t echo)
+{
+	uint8_t option[12] = {TCPOPT_NOP, TCPOPT_NOP, TCPOPT_TIMESTAMP, TCPOLEN_TIMESTAMP};
+	struct test_tcp t = {flags, seq, ack, .payload = (char *)option, .len = sizeof(option)};
+	struct vnet_packet *p;
+
+	stamp = htonl(stamp);
+	echo = htonl(echo);
+	memcpy(option + 4, &stamp, sizeof(stamp));
+	memcpy(option + 8, &echo, sizeof(echo));
+	p = test_tcp(&buffer, &own, &server, &t);
+	vnet_packet_tcp(p)->doff = (sizeof(struct tcphdr) + sizeof(option)) / 4;
+	vnet_packet_tcp(p)->window = htons(WINDOW);
+	assert_int_equal(vnet_tun_write(kernel, p), 0);
+}
+
+static struct vnet_packet *hear(void)
+{
+	struct pollfd ready = {.fd = kernel, .events = POLLIN};
+	struct vnet_packet *p = test_reset(&buffer);
+
+	assert_int_equal(poll(&ready, 1, PATIENCE_MS), 1);
+	assert_int_equal(vnet_tun_read(kernel, p), 0);
+	assert_int_equal(vnet_packet_parse(p), 0);
+	assert_non_null(vnet_packet_tcp(p));
+	return p;
+}
+
+/* Time stamps are the first option of what the gateway's kernel sends but for a SYN. */
+static uint32_t stamp_of(const struct vnet_packet *p, bool echo)
+{
+	const uint8_t *at = (const uint8_t *)(vnet_packet_tcp(p) + 1), *end = p->data + p->payload;
+	uint32_t stamp;
+
+	while (at < end && *at != TCPOPT_TIMESTAMP)
+		at += *at == TCPOPT_NOP ? 1 : at[1];
+	assert_true(at + TCPOLEN_TIMESTAMP <= end);
+	memcpy(&stamp, at + (echo ? 6 : 2), sizeof(stamp));
+	return ntohl(stamp);
+}
+
+/* A SYN is answered to the kernel that has sent it; what its number is. */
+static uint32_t hear_answer(uint32_t stamp, uint32_t *ret_stamp)
+{
+	const struct vnet_packet *p = hear();
+	const struct tcphdr *tcp = vnet_packet_tcp(p);
+
+	assert_true(tcp->syn && tcp->ack);
+	assert_int_equal(stamp_of(p, true), stamp);
+	*ret_stamp = stamp_of(p, false);
+	return ntohl(tcp->seq);
+}
+
+/* ---- tests ------------------------------------------------------------------------------------ */
+
+static int begin(void **state)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t len = sizeof(at);
+
+	listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (listener < 0 || bind(listener, (struct sockaddr *)&at, len) < 0 ||
+		listen(listener, 10) < 0 || getsockname(listener, (struct sockaddr *)&at, &len) < 0)
+		return -1;
+	own = test_ep("10.171.0.2", 40000);
+	server = test_ep("10.171.0.3", ntohs(at.sin_port));
+	claim = (struct vnet_claim){0};
+	return 0;
+}
+
+static int end(void **state)
+{
+	vnet_client_free(take_ptr(client));
+	kernel = close_fd(kernel);
+	listener = close_fd(listener);
+	return 0;
+}
+
+/* It was moved before it has heard that it is connected. */
+static void test_handshake(void **state)
+{
+	uint32_t seq, stamp;
+	char got[8];
+	int outside;
+
+	attach();
+	say(TEST_SYN, ISN, 0, 5000, 0);
+	hear_answer(5000, &stamp);
+	outside = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	assert_true(outside >= 0);
+	hold();
+	attach();
+	go();
+	say(TEST_SYN, ISN, 0, 9000, 0);
+	seq = hear_answer(9000, &stamp);
+	say(TEST_ACK, ISN + 1, seq + 1, 9001, stamp);
+	/* Nobody outside has noticed. */
+	assert_int_equal(send(outside, "hello", 5, 0), 5);
+	assert_int_equal(hear()->payload_len, 5);
+	say(TEST_ACK | TEST_FIN, ISN + 1, seq + 6, 9002, stamp);
+	assert_int_equal(recv(outside, got, sizeof(got), 0), 0);
+	close(outside);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_handshake, begin, end),
+	};
+	int r;
+
+	if (argc == 3 && strcmp(argv[1], "gateway") == 0)
+		return vnet_gateway_main();
+	if (!mkdtemp(runtime))
+		return 1;
+	r = cmocka_run_group_tests(tests, NULL, NULL);
+	io_rm_rf(AT_FDCWD, runtime);
+	return r;
+}
