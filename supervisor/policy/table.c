@@ -525,6 +525,7 @@ const struct policy_rule policy_rules[] = {
 	NAMESPACE_FLAGS(SYS_clone),
 	NAMESPACE_FLAGS(SYS_unshare),
 	NO_NAMESPACE(SYS_unshare, 0x80 /* CLONE_NEWTIME */),
+	{SYS_unshare, 0, CLONE_FS, CLONE_FS, POLICY_NOTIFY, "a directory of a thread's own", FILES},
 	{SYS_clone, 0, CLONE_UNTRACED, CLONE_UNTRACED, POLICY_EPERM, "would be outside", PID},
 	{SYS_PODRUN_SENTINEL, 0, LOW32, PODRUN_SENTINEL_ARG, POLICY_TRACE,
 		"ends a batch of ckpt/remote"},

@@ -255,8 +255,10 @@ static void release(void *rewriter)
 
 	pthread_mutex_lock(&w->rw.lock);
 	ipc_ckpt_close(w->rw.ipc);
-	if (w->rw.view) /* a resumed session gets its name just before */
+	if (w->rw.view) { /* a resumed session gets its name just before */
 		view_refresh(w->rw.view);
+		view_unsettle(w->rw.view);
+	}
 	w->hold = false;
 	w->rw.trusting = false;
 	let_all_go(w);

@@ -179,8 +179,11 @@ static void make_thread(struct rewriter *w, struct task *child, pid_t tgid)
 	struct task *process = tasks_find(&w->rw.tasks, tgid);
 
 	child->tgid = tgid;
-	if (process)
-		process->threaded = true;
+	if (!process)
+		return;
+	process->threaded = true;
+	if (!(child->birth.flags & CLONE_FS))
+		process->parted = true;
 }
 
 /* What the parent tells. */

@@ -256,6 +256,7 @@ void tasks_end(struct tasks *t, struct task *task)
 	tasks_bore(t, task);
 	t->n_gone += !task->gone;
 	t->living -= !task->gone;
+	t->lost += task->call.row != NULL;
 	task->gone = true;
 	task->call.row = NULL;
 	if (thread)
@@ -276,11 +277,13 @@ void tasks_exec(struct tasks *t, struct task *leader, pid_t former)
 
 	if (thread)
 		forget(t, thread);
+	/* The leader was perhaps in another call. */
+	t->lost += thread != NULL;
 	t->n_gone -= leader->gone;
 	t->living += leader->gone;
 	leader->gone = false;
 	leader->closed = false;
-	leader->threaded = false;
+	leader->threaded = leader->parted = false;
 	leader->vforked_by = 0;
 	leader->loose = false;
 	leader->ends = false;

@@ -59,6 +59,7 @@ struct task {
 	bool ends;	  /* stands in its last stop, or has ended */
 	bool renewed;	  /* has called exec, perhaps before it was told of */
 	bool threaded;	  /* a process: has had other threads since its exec */
+	bool parted;	  /* a process: perhaps not all of its threads share a working directory */
 	bool has_kin;	  /* has made a task, or was made, that may share something with the other */
 	bool reaped;	  /* nobody is called by its number any more; it goes soon */
 	bool leads;	  /* may have a group or a session by its number */
@@ -96,6 +97,7 @@ struct tasks {
 	pid_t reaped[TASKS_REAPED]; /* numbers, around and around: who comes next is forgotten */
 	size_t next_reaped;
 	uint64_t last_serial;
+	unsigned lost; /* calls whose end nobody has seen: perhaps they were made */
 };
 
 /* The state (a letter) and the parent of @host, as /proc has them now; false if it is gone. */

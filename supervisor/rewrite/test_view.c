@@ -2,7 +2,9 @@
 #include "supervisor/rewrite/test_view.h"
 
 #include <sys/ioctl.h>
+#include <sys/wait.h>
 
+#include "supervisor/rewrite/calls.h"
 #include "supervisor/rewrite/pts.h"
 #include "supervisor/rewrite/tasks.h"
 #include "supervisor/world_config.h"
@@ -386,8 +388,20 @@ static void terminals(void **state)
 	assert_walks(v, third, -ENOENT, NULL);
 }
 
-/* No process has such a number on the host: of it /proc tells nothing. */
-#define NOBODY(i) (4100000 + (i))
+/*
+ * Who has ended and was not waited for: nobody else has the number, and of where he stood /proc
+ * tells nothing.
+ */
+static pid_t nobody(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(0);
+	assert_true(pid > 0);
+	assert_int_equal(waitid(P_PID, (id_t)pid, &(siginfo_t){0}, WEXITED | WNOWAIT), 0);
+	return pid;
+}
 
 static struct task *born(struct view *v, struct tasks *t, pid_t host)
 {
@@ -407,16 +421,17 @@ static void assert_stands(struct view *v, const struct task *task, int result, c
 		assert_string_equal(path, where);
 }
 
-static void check_children(struct view *v, struct tasks *t, const char *here)
+static void check_children(const struct fixture *f, struct tasks *t, const char *here)
 {
+	struct view *v = f->view;
 	struct task *self = tasks_add(t, getpid()), *child, *other;
 
 	/* A child whose maker is known, and its own. */
-	child = born(v, t, NOBODY(0));
+	child = born(v, t, nobody());
 	view_stands(v, child, self);
 	assert_stands(v, self, 0, here);
 	assert_stands(v, child, 0, here);
-	other = born(v, t, NOBODY(1));
+	other = born(v, t, nobody());
 	assert_stands(v, other, -ENOENT, NULL);
 	view_stands(v, other, child);
 	assert_stands(v, other, 0, here);
@@ -427,13 +442,13 @@ static void check_children(struct view *v, struct tasks *t, const char *here)
 	assert_stands(v, self, 0, here);
 	assert_stands(v, child, -ENOENT, NULL);
 	/* So it is between the birth and what the maker tells. */
-	child = born(v, t, NOBODY(2));
+	child = born(v, t, nobody());
 	view_moves(v, child, NULL);
 	view_stands(v, child, self);
 	assert_stands(v, self, 0, here);
 	assert_stands(v, child, -ENOENT, NULL);
 	/* Who has the number of another maker that is gone. */
-	child = born(v, t, NOBODY(3));
+	child = born(v, t, nobody());
 	view_stands(v, child, self);
 	self->gone = true;
 	assert_stands(v, self, 0, here);
@@ -443,7 +458,7 @@ static void check_children(struct view *v, struct tasks *t, const char *here)
 /* What is known of the child is known of its maker, but not in the view. */
 static void check_maker(const struct fixture *f, struct tasks *t, const char *here)
 {
-	struct task *maker = born(f->view, t, NOBODY(4)), *child;
+	struct task *maker = born(f->view, t, nobody()), *child;
 	char path[PATH_MAX];
 
 	child = born(f->view, t, getpid());
@@ -452,7 +467,7 @@ static void check_maker(const struct fixture *f, struct tasks *t, const char *he
 	assert_stands(f->view, child, 0, here);
 	assert_stands(f->view, maker, 0, here);
 
-	maker = born(f->view, t, NOBODY(5));
+	maker = born(f->view, t, nobody());
 	child = born(f->view, t, getpid());
 	view_stands(f->view, child, maker);
 	snprintf(path, sizeof(path), "%s/tmp/d", f->files);
@@ -462,8 +477,63 @@ static void check_maker(const struct fixture *f, struct tasks *t, const char *he
 	assert_int_equal(chdir(here), 0);
 }
 
-/* Of whom nothing is asked because it is known of another. */
-static void where_children_stand(void **state)
+/* Who stands at @was, as far as is known, goes to @to while nobody looks. */
+static void assert_unseen(
+	const struct fixture *f, struct task *task, const char *was, const char *to)
+{
+	assert_stands(f->view, task, 0, was);
+	assert_int_equal(chdir(to), 0);
+	assert_stands(f->view, task, 0, was);
+}
+
+/* A task that is gone in the middle of a call, which was perhaps chdir(2). */
+static void check_lost(const struct fixture *f, struct tasks *t, const char *here)
+{
+	static const struct rewrite_call call;
+	struct task *self = tasks_add(t, getpid()), *other = born(f->view, t, nobody());
+
+	other->call.row = &call;
+	assert_unseen(f, self, here, "/");
+	tasks_end(t, other);
+	assert_stands(f->view, self, 0, "/");
+	/* A thread calls exec, and its first thread was in such a call. */
+	other = born(f->view, t, nobody());
+	other->tgid = self->host;
+	self->threaded = true;
+	assert_unseen(f, self, "/", here);
+	tasks_exec(t, self, other->host);
+	assert_stands(f->view, self, 0, here);
+	/* Nobody was. */
+	other = born(f->view, t, nobody());
+	assert_unseen(f, self, here, "/");
+	tasks_end(t, other);
+	tasks_exec(t, self, self->host);
+	assert_stands(f->view, self, 0, here);
+	assert_int_equal(chdir(here), 0);
+}
+
+/* One of a process that ended before it, and of one whose threads stand here and there. */
+static void check_threads(const struct fixture *f, struct tasks *t, const char *here)
+{
+	struct task *first = born(f->view, t, nobody()), *thread = tasks_add(t, getpid());
+
+	thread->tgid = first->host;
+	assert_stands(f->view, first, -ENOENT, NULL);
+	assert_stands(f->view, thread, 0, here);
+	first = tasks_add(t, getppid());
+	thread->tgid = first->host;
+	view_unsettle(f->view);
+	first->parted = true;
+	assert_int_equal(chdir("/"), 0);
+	assert_stands(f->view, thread, 0, "/");
+	assert_int_equal(chdir(here), 0);
+	view_unsettle(f->view);
+	assert_stands(f->view, thread, 0, here);
+}
+
+/* A test of where tasks stand, which has a table of them. */
+static void with_tasks(
+	void **state, void (*check)(const struct fixture *f, struct tasks *t, const char *here))
 {
 	const struct fixture *f = *state;
 	_cleanup_free_ char *here = realpath(".", NULL);
@@ -474,13 +544,31 @@ static void where_children_stand(void **state)
 	assert_non_null(here);
 	assert_int_equal(numbers_create(&t->numbers, &e), 0);
 	f->view->tasks = t;
-	check_children(f->view, t, here);
-	check_maker(f, t, here);
+	check(f, t, here);
 	f->view->tasks = NULL;
 	for (int i = 1; i < NUMBERS_MAX; i++)
 		free(t->all[i]);
 	numbers_free(t->numbers);
 	free(t);
+	while (waitpid(-1, NULL, 0) > 0)
+		;
+}
+
+/* Of whom nothing is asked because it is known of another. */
+static void where_children_stand(void **state)
+{
+	with_tasks(state, check_children);
+	with_tasks(state, check_maker);
+}
+
+static void moves_that_nobody_saw(void **state)
+{
+	with_tasks(state, check_lost);
+}
+
+static void where_threads_stand(void **state)
+{
+	with_tasks(state, check_threads);
 }
 
 int main(void)
@@ -498,6 +586,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_is_hidden_looks_empty, setup, teardown),
 		cmocka_unit_test_setup_teardown(terminals, setup, teardown),
 		cmocka_unit_test_setup_teardown(where_children_stand, setup, teardown),
+		cmocka_unit_test_setup_teardown(moves_that_nobody_saw, setup, teardown),
+		cmocka_unit_test_setup_teardown(where_threads_stand, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -70,7 +70,7 @@ struct view_entry {
 #define VIEW_MAX 256 /* entries */
 #define VIEW_TERMINAL 32 /* room for the path of a terminal */
 
-/* Where a process stands, as long as nobody has changed directory since. */
+/* Where a process (or thread) stands, as long as nobody has changed directory since. */
 struct view_cwd {
 	pid_t host; /* whose; 0: of nobody */
 	unsigned generation;
@@ -94,7 +94,7 @@ struct view {
 	uint64_t lengths[64];  /* a bit for each length of path that an entry has, modulo 4096 */
 	const struct tasks *tasks; /* borrowed; NULL before view_open */
 	struct procfs *procfs; /* borrowed; NULL: /proc is the host's */
-	struct view_cwd *cwds; /* by number of the process; NULL before view_open */
+	struct view_cwd *cwds; /* by number of the process, or thread; NULL before view_open */
 	struct view_scratch *scratch; /* likewise, of the task */
 	unsigned generation;	      /* goes up when a task changes directory */
 	int fence;		      /* as of fence_create; -1: there is none */
@@ -244,12 +244,17 @@ void view_place_fini(struct view_place *p);
  */
 int view_base(struct view *v, const struct task *asker, pid_t tid, int dirfd, char ret[PATH_MAX]);
 /*
- * A task of @process changes directory to @path (in the view; NULL: elsewhere), and has done so or
- * not.  A directory of the host may be at two places: whoever has gone to one of them is there, and
- * so are his children.
+ * @task changes directory to @path (in the view; NULL: elsewhere), and has done so or not.  A
+ * directory of the host may be at two places: whoever has gone to one of them is there, and so are
+ * his children.
  */
-void view_moves(struct view *v, const struct task *process, const char *path);
-void view_has_moved(struct view *v, const struct task *process, bool done);
+void view_moves(struct view *v, const struct task *task, const char *path);
+void view_has_moved(struct view *v, const struct task *task, bool done);
+/* Perhaps somebody has changed directory, unseen: where all of them stand is asked anew. */
+static inline void view_unsettle(struct view *v)
+{
+	v->generation++;
+}
 /*
  * @task has just been born: neither it has gone on nor, from the call that made it, has its maker.
  * Then, once its maker tells of it: its working directory is a copy of @maker's, and none of the

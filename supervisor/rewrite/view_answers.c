@@ -536,11 +536,7 @@ static long on_path(struct question *q)
 	if (!v)
 		return leave(q, row, dirfd, path, NULL);
 	if (path[0] != '/') {
-		const struct task *whole = dirfd == AT_FDCWD && q->asker->tgid != q->asker->host
-						   ? tasks_find(&q->rw->tasks, q->asker->tgid)
-						   : q->asker;
-
-		r = view_base(v, whole ? whole : q->asker, q->tid, dirfd, base);
+		r = view_base(v, q->asker, q->tid, dirfd, base);
 		if (r < 0)
 			return view_is_outside(v, r) ? -EACCES : go_on(q);
 		/* There is nothing else in it. */
@@ -573,6 +569,20 @@ static long get_cwd(struct question *q)
 	return question_write(q, q->data->args[0], path, n) < 0 ? -EFAULT : (long)n;
 }
 
+/*
+ * What to unshare is in a register: the kernel does it.  One with a single thread has nobody to
+ * part from.
+ */
+static long on_unshare(struct question *q)
+{
+	struct task *process = tasks_find(&q->rw->tasks, q->asker->tgid);
+
+	if (process && process->threaded)
+		process->parted = true;
+	q->go_on = true;
+	return 0;
+}
+
 const struct answer_row view_answers[] = {
 	{SYS_open, on_path},
 	{SYS_openat, on_path},
@@ -591,5 +601,6 @@ const struct answer_row view_answers[] = {
 	{SYS_readlink, on_path},
 	{SYS_readlinkat, on_path},
 	{SYS_getcwd, get_cwd},
+	{SYS_unshare, on_unshare},
 };
 const size_t view_n_answers = ARRAY_SIZE(view_answers);

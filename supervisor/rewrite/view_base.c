@@ -4,6 +4,9 @@
  * is asked once, until some task of the session changes directory (tasks may share one, so that it
  * is anybody).  Until then a child stands where its maker does: what is known of one is known of
  * both, unless there is somebody who might have changed directory while the child was being made.
+ *
+ * The threads of a process stand where it does, until one of them makes itself a directory of its
+ * own, or is made with one: each is asked about from then on.
  */
 #include "supervisor/rewrite/view.h"
 
@@ -84,6 +87,12 @@ static void choose(const struct view *v, const struct task *asker, const char *h
 		is_at(v, tasks_find(v->tasks, parent), host, ret);
 }
 
+/* Goes up, too, when a task is gone in the middle of a call, which may have been chdir(2). */
+static unsigned generation(const struct view *v)
+{
+	return v->generation + (v->tasks ? v->tasks->lost : 0);
+}
+
 static void know(struct view *v, const struct task *process, char *path)
 {
 	struct view_cwd *known = &v->cwds[process->number];
@@ -91,7 +100,7 @@ static void know(struct view *v, const struct task *process, char *path)
 	free(known->path);
 	known->path = path;
 	known->host = path ? process->host : 0;
-	known->generation = v->generation;
+	known->generation = generation(v);
 }
 
 /*
@@ -102,7 +111,7 @@ static bool is_known(const struct view *v, const struct task *process)
 {
 	const struct view_cwd *known = &v->cwds[process->number];
 
-	return known->host == process->host && known->generation == v->generation &&
+	return known->host == process->host && known->generation == generation(v) &&
 	       !view_mount_of(v, known->path);
 }
 
@@ -112,7 +121,7 @@ static const struct task *maker_of(const struct view *v, const struct task *proc
 	const struct view_cwd *child = &v->cwds[process->number];
 	const struct task *maker = NULL;
 
-	if (child->from && child->born == v->generation)
+	if (child->from && child->born == generation(v))
 		maker = tasks_find(v->tasks, child->from);
 	return maker && !maker->gone && maker->serial < process->serial ? maker : NULL;
 }
@@ -150,7 +159,7 @@ void view_born(struct view *v, const struct task *task)
 
 	/* Somebody else had the number. */
 	cwd->host = cwd->from = 0;
-	cwd->born = v->generation;
+	cwd->born = generation(v);
 }
 
 void view_stands(struct view *v, const struct task *process, const struct task *maker)
@@ -158,17 +167,28 @@ void view_stands(struct view *v, const struct task *process, const struct task *
 	v->cwds[process->number].from = maker->host;
 }
 
-void view_moves(struct view *v, const struct task *process, const char *path)
+/* Whose working directory is @task's: its process's, if that has one for all of its threads. */
+static const struct task *who_stands(const struct view *v, const struct task *task)
 {
-	struct view_cwd *known = &v->cwds[process->number];
+	const struct task *process = NULL;
+
+	if (v->tasks && task->tgid != task->host)
+		process = tasks_find(v->tasks, task->tgid);
+	return process && !process->gone && !process->parted ? process : task;
+}
+
+void view_moves(struct view *v, const struct task *task, const char *path)
+{
+	struct view_cwd *known = &v->cwds[who_stands(v, task)->number];
 
 	v->generation++;
 	free(known->next);
 	known->next = path ? strdup(path) : NULL;
 }
 
-void view_has_moved(struct view *v, const struct task *process, bool done)
+void view_has_moved(struct view *v, const struct task *task, bool done)
 {
+	const struct task *process = who_stands(v, task);
 	char *next = take_ptr(v->cwds[process->number].next);
 
 	v->generation++;
@@ -179,11 +199,16 @@ void view_has_moved(struct view *v, const struct task *process, bool done)
 
 int view_base(struct view *v, const struct task *asker, pid_t tid, int dirfd, char ret[PATH_MAX])
 {
+	const struct task *stands;
 	char link[48], host[PATH_MAX];
 	int r;
 
-	if (dirfd == AT_FDCWD)
-		return working_directory(v, asker, ret);
+	if (dirfd == AT_FDCWD) {
+		stands = who_stands(v, asker);
+		r = working_directory(v, stands, ret);
+		/* The first thread may have ended before others. */
+		return r == -ENOENT && stands != asker ? working_directory(v, asker, ret) : r;
+	}
 	if (dirfd < 0)
 		return -EBADF;
 	snprintf(link, sizeof(link), "/proc/%d/fd/%d", tid, dirfd);

@@ -102,12 +102,7 @@ int view_find_place(struct rewrite *rw, const struct task *task, int dirfd, cons
 	if (!n)
 		return 1;
 	if (path[0] != '/') {
-		const struct task *leader = tasks_find(&rw->tasks, task->tgid);
-
-		if (dirfd == AT_FDCWD && leader && leader->gone)
-			leader = NULL;
-		r = view_base(rw->view, dirfd == AT_FDCWD && leader ? leader : task, task->host,
-			dirfd, whole);
+		r = view_base(rw->view, task, task->host, dirfd, whole);
 		if (r < 0)
 			return view_is_outside(rw->view, r) ? -EACCES : 1;
 		base = strlen(whole);
@@ -123,13 +118,6 @@ int view_find_place(struct rewrite *rw, const struct task *task, int dirfd, cons
 	view_refresh(rw->view);
 	r = view_walk(rw->view, task, whole, how | from | VIEW_TEXT, ret);
 	return r == 0 && !ret->in && !ret->walked ? 1 : r;
-}
-
-static const struct task *process_of(const struct rewrite *rw, const struct task *task)
-{
-	const struct task *leader = tasks_find(&rw->tasks, task->tgid);
-
-	return leader ? leader : task;
 }
 
 enum follow {
@@ -331,7 +319,7 @@ static int find_one(struct rewrite *rw, const struct task *task, struct user_reg
 		return 0;
 	}
 	if (r == 0 && c->does & MOVES && at.in && at.in->sort == VIEW_MOUNT)
-		view_moves(rw->view, process_of(rw, task), at.path);
+		view_moves(rw->view, task, at.path);
 	if (r == 0 && view_in_proc(&at) && can_be_asked(regs, opened))
 		return ask_instead(task, regs, opened, &at, f);
 	/* The mirror of /proc is on another file system. */
@@ -374,7 +362,7 @@ static int enter_paths(struct rewrite *rw, struct task *task, struct user_regs_s
 	int r = 0;
 
 	if (c->does & MOVES)
-		view_moves(rw->view, process_of(rw, task), NULL);
+		view_moves(rw->view, task, NULL);
 	for (int i = 0; r == 0 && i < c->n; i++)
 		r = find_one(rw, task, regs, c, i, &f);
 	if (r == 0 && c->does & SAME && f.in[0] != f.in[1])
@@ -394,19 +382,19 @@ static void leave_paths(struct rewrite *rw, struct task *task, struct user_regs_
 	const struct path_call *c = call_of((int)regs->orig_rax);
 
 	if (c && c->does & MOVES)
-		view_has_moved(rw->view, process_of(rw, task), regs->rax == 0);
+		view_has_moved(rw->view, task, regs->rax == 0);
 	view_take_back(rw, task, regs);
 }
 
 static int enter_fchdir(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
-	rw->view->generation++;
+	view_unsettle(rw->view);
 	return 0;
 }
 
 static void leave_fchdir(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
-	rw->view->generation++;
+	view_unsettle(rw->view);
 }
 
 /* ---- the tables ----------------------------------------------------------------------------- */

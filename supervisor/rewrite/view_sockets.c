@@ -33,14 +33,13 @@ static bool peek_address(
  * Will the kernel come to the same place?  What a socket is bound to is told to others: a relative
  * name should stay one.
  */
-static bool is_native(struct rewrite *rw, const struct task *task, const char *path,
-	const struct view_place *at)
+static bool is_native(
+	struct rewrite *rw, const struct task *task, const char *path, const struct view_place *at)
 {
-	const struct task *leader = tasks_find(&rw->tasks, task->tgid);
 	char base[PATH_MAX];
 
 	return path[0] != '/' && !at->walked && at->in &&
-	       view_base(rw->view, leader ? leader : task, task->host, AT_FDCWD, base) == 0 &&
+	       view_base(rw->view, task, task->host, AT_FDCWD, base) == 0 &&
 	       view_mount_of(rw->view, base) == at->in && at->in->sort == VIEW_MOUNT;
 }
 

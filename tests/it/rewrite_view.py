@@ -475,6 +475,18 @@ def who_shares_a_working_directory(env):
     assert run(env, "python3", "-c", STANDS, timeout=300).text.strip() == "all right"
 
 
+@test
+def threads_that_stand_in_different_directories(env):
+    """Under kernel names it is the kernel that says what is found."""
+    there = ("-v", "%s:%s" % (BUILD, BUILD))
+    for way in ("made", "unshares"):
+        script = "touch /tmp/mark; exec %s %s" % (BUILD / "tests" / "it" / "parted", way)
+        # A container's default profile refuses any unshare.
+        for names in (("--net", "host"), REWRITE):
+            text = env.podrun("run", *names, "-w", "/", *there, "--rm", "--", "sh", "-c", script).text
+            assert text == "yynynynynny y\n", (way, names, text)
+
+
 MOVED = r"""
 import mmap, os, signal, socket, sys
 os.chdir("/tmp"); os.mkdir("d"); os.chdir("d")

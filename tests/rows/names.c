@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <mqueue.h>
+#include <sched.h>
 #include <sys/inotify.h>
 #include <sys/ipc.h>
 #include <sys/msg.h>
@@ -249,6 +250,15 @@ static void attributes(void)
 	}
 }
 
+/* Some containers refuse to. */
+static void parts(void)
+{
+	fresh();
+	ROW_CHECK(syscall(SYS_unshare, CLONE_FS) == 0 || errno == EPERM);
+	ROW_CHECK(chdir(TOP) == 0 && access("../rows", F_OK) == 0);
+	ROW_FAILS(access("../none", F_OK), ENOENT);
+}
+
 static void watches(void)
 {
 	struct {
@@ -386,6 +396,7 @@ const struct row name_rows[] = {
 	{469, CALL, attributes},
 	{SYS_inotify_add_watch, CALL, watches},
 	{SYS_name_to_handle_at, CALL, watches},
+	{SYS_unshare, CLONE_FS, parts},
 	{SYS_execve, CALL, programs},
 	{SYS_execveat, CALL, programs},
 	{SYS_bind, CALL, addresses},
