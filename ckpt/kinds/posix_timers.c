@@ -6,6 +6,11 @@
  * Before, ids were given out in ascending order, so timers are made and deleted until the wanted
  * one comes. A timer that was set to a point in time goes on with what was left of it: whether it
  * was set so can't be seen.  Overruns that were already counted are lost.
+ *
+ * The clock of a thread or process (pthread_getcpuclockid(3)) is a number with a task's in it, as
+ * the task that made the timer said it: where no namespace holds the names, the host's.  One whose
+ * task has ended can't be had again; a timer of it, which never expires, comes back with the
+ * maker's own, disarmed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,6 +29,8 @@
 
 #define MAX_TIMERS 4096
 #define MAX_TRIES  65536
+
+#define CLOCK_OF_FILE 3 /* CLOCKFD of linux/posix-timers.h */
 
 struct timers {
 	Pb__PosixTimers m;
@@ -116,6 +123,28 @@ static int name_threads(struct timers *t, const struct ckpt_proc *p, struct err 
 	return 0;
 }
 
+/* CPUCLOCK_PID of linux/posix-timers.h; 0: no other task's. */
+static pid_t task_of_clock(int clock)
+{
+	return clock >= 0 || (clock & 7) == CLOCK_OF_FILE ? 0 : ~(clock >> 3);
+}
+
+static int with_task(int clock, pid_t task)
+{
+	return (int)(~(unsigned)task << 3 | ((unsigned)clock & 7));
+}
+
+static void name_clocks(struct timers *t, const struct ckpt_dump *d)
+{
+	for (size_t i = 0; i < t->m.n_timers; i++) {
+		Pb__PosixTimer *pt = &t->timers[i];
+		pid_t task = task_of_clock(pt->clock);
+
+		if (task)
+			pt->clock = with_task(pt->clock, ckpt_told_number(d, task));
+	}
+}
+
 static int ask(struct timers *t, struct ckpt_proc *p, struct err *e)
 {
 	struct remote *remote;
@@ -162,15 +191,21 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 	r = parse(&t, buf_cstr(&text), e);
 	if (r == 0)
 		r = name_threads(&t, s.proc, e);
+	name_clocks(&t, d);
 	if (r == 0)
 		r = ask(&t, s.proc, e);
 	return r < 0 ? r : ckpt_pack(&t.m.base, body, e);
 }
 
+/* As the kernel has to be told them. */
+struct told {
+	pid_t tid;
+	int clock;
+};
+
 /* One timer_create; *ret_id is the id it got. */
-/* @tid: as the kernel has to be told it. */
-static int create_once(
-	struct remote *remote, const Pb__PosixTimer *t, pid_t tid, int *ret_id, struct err *e)
+static int create_once(struct remote *remote, const Pb__PosixTimer *t, const struct told *told,
+	int *ret_id, struct err *e)
 {
 	struct sigevent sev = {0};
 	uint64_t sev_addr, id_addr;
@@ -179,11 +214,11 @@ static int create_once(
 	sev.sigev_value.sival_ptr = (void *)t->value;
 	sev.sigev_signo = t->sig;
 	sev.sigev_notify = t->notify;
-	memcpy((char *)&sev + 16, &tid, sizeof(tid)); /* sigev_notify_thread_id */
+	memcpy((char *)&sev + 16, &told->tid, sizeof(told->tid)); /* sigev_notify_thread_id */
 	sev_addr = remote_put(remote, &sev, sizeof(sev));
 	id = remote_data(remote, sizeof(*id), &id_addr);
 	*id = t->id;
-	r = remote_must(remote, NULL, e, SYS_timer_create, (uint64_t)(int64_t)t->clock, sev_addr,
+	r = remote_must(remote, NULL, e, SYS_timer_create, (uint64_t)(int64_t)told->clock, sev_addr,
 		id_addr, 0, 0, 0);
 	if (r < 0)
 		return err_wrap(e, "timer %d", t->id);
@@ -191,11 +226,16 @@ static int create_once(
 	return 0;
 }
 
-static int create_timer(struct remote *remote, const Pb__PosixTimer *t, pid_t tid, struct err *e)
+static int create_timer(
+	struct remote *remote, const Pb__PosixTimer *t, struct told *told, struct err *e)
 {
 	for (int tries = 0; tries < MAX_TRIES; tries++) {
-		int id = -1, r = create_once(remote, t, tid, &id, e);
+		int id = -1, r = create_once(remote, t, told, &id, e);
 
+		if (r == -EINVAL && !t->left_ns && task_of_clock(told->clock)) {
+			told->clock = with_task(told->clock, 0);
+			r = create_once(remote, t, told, &id, e);
+		}
 		if (r < 0 || id == t->id)
 			return r;
 		r = remote_must(remote, NULL, e, SYS_timer_delete, (uint64_t)id, 0, 0, 0, 0, 0);
@@ -217,6 +257,17 @@ static int set_timer(struct remote *remote, const Pb__PosixTimer *t, struct err 
 		remote_put(remote, &v, sizeof(v)), 0, 0, 0);
 }
 
+static struct told tell(
+	struct ckpt_build *b, const struct ckpt_record *rec, const Pb__PosixTimer *t)
+{
+	pid_t task = task_of_clock(t->clock);
+
+	return (struct told){
+		.tid = ckpt_nested_said(b, ckpt_record_thread(b, rec)->proc, t->tid),
+		.clock = task ? with_task(t->clock, ckpt_said(b->world, task)) : t->clock,
+	};
+}
+
 static int finish(struct ckpt_build *b, struct ckpt_record *rec, struct err *e)
 {
 	Pb__PosixTimers *m = pb__posix_timers__unpack(NULL, rec->len, rec->body);
@@ -234,9 +285,11 @@ static int finish(struct ckpt_build *b, struct ckpt_record *rec, struct err *e)
 	if (r == 0)
 		r = remote_call(remote, &v, e, SYS_prctl, PR_TIMER_CREATE_RESTORE_IDS,
 			PR_TIMER_CREATE_RESTORE_IDS_ON, 0, 0, 0, 0);
-	for (size_t i = 0; r == 0 && i < m->n_timers; i++)
-		r = create_timer(remote, m->timers[i],
-			ckpt_nested_said(b, ckpt_record_thread(b, rec)->proc, m->timers[i]->tid), e);
+	for (size_t i = 0; r == 0 && i < m->n_timers; i++) {
+		struct told told = tell(b, rec, m->timers[i]);
+
+		r = create_timer(remote, m->timers[i], &told, e);
+	}
 	for (size_t i = 0; r == 0 && i < m->n_timers; i++)
 		r = set_timer(remote, m->timers[i], e);
 	if (r == 0)
