@@ -140,6 +140,19 @@ void gateway_flow_refused(struct vnet_gateway *g, uint32_t flow)
 		gateway_flow_reset(g, flow);
 }
 
+void gateway_flow_forgotten(struct vnet_gateway *g, uint32_t flow)
+{
+	struct gateway_flow *f = &g->arena->flows[flow];
+
+	if (vnet_flow_get(g->vnat, flow)->seen & VNET_SEEN_RST_INSIDE) {
+		gateway_flow_reset(g, flow);
+	} else if (f->state == GATEWAY_FLOW_OPEN && f->ended[0] && f->ended[1]) {
+		close_side(g, f, GATEWAY_INNER, true);
+		gateway_flow_close(g, flow, false);
+		ended(g, flow);
+	}
+}
+
 /*
  * What has happened may be an older socket's, that of the flow before this one in the same record.
  */

@@ -43,6 +43,11 @@ void gateway_flow_poke(struct vnet_gateway *g, uint32_t flow);
  * ends then, for no socket would ever tell.
  */
 void gateway_flow_refused(struct vnet_gateway *g, uint32_t flow);
+/*
+ * Its session begins another connection with the same ends, so its kernel knows nothing of this one
+ * any more (none takes TIME_WAIT along): it ends as soon as the outside has been told all.
+ */
+void gateway_flow_forgotten(struct vnet_gateway *g, uint32_t flow);
 /* RST to whichever side is there. */
 void gateway_flow_reset(struct vnet_gateway *g, uint32_t flow);
 /* Closes what there is and forgets the record; the translator's is the caller's. */

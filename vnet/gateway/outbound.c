@@ -275,6 +275,17 @@ static void answer_rst(struct vnet_gateway *g, uint32_t session, struct vnet_pac
 		vnet_gateway_to_session(g, session, p);
 }
 
+/* Another connection still has these ends: until it is over they are nobody else's. */
+static bool is_taken(struct vnet_gateway *g, uint32_t session, const struct vnet_packet *p)
+{
+	uint32_t old = vnet_flow_by_session(g->vnat, session, &p->src, &p->dst);
+
+	if (old == VNET_NONE || g->arena->flows[old].state == GATEWAY_FLOW_FREE)
+		return false;
+	gateway_flow_forgotten(g, old);
+	return true;
+}
+
 void gateway_outbound_syn(struct vnet_gateway *g, uint32_t session, struct vnet_packet *p)
 {
 	struct gateway_session *s = &g->arena->sessions[session];
@@ -286,6 +297,8 @@ void gateway_outbound_syn(struct vnet_gateway *g, uint32_t session, struct vnet_
 
 	if (s->state != GATEWAY_SESSION_ATTACHED)
 		return; /* nobody is there any more who could want it */
+	if (is_taken(g, session, p))
+		return; /* it comes again */
 	if (v->n_flows >= s->max_flows || vnet_flow_open(g->vnat, session, p, &flow) < 0) {
 		s->counts.refused++;
 		answer_rst(g, session, p);

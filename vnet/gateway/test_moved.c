@@ -21,6 +21,7 @@
 #include "vnet/vnet.h"
 
 #define PATIENCE_MS 60000
+#define AGAIN_MS    100
 #define WINDOW	    60000
 #define ISN	    1000u
 
@@ -146,6 +147,26 @@ static uint32_t hear_answer(uint32_t stamp, uint32_t *ret_stamp)
 	return ntohl(tcp->seq);
 }
 
+/* It is asked until somebody answers; that it is refused is no answer. */
+static void await_connection(uint32_t isn, uint32_t stamp)
+{
+	struct pollfd ready = {.fd = kernel, .events = POLLIN};
+
+	for (int waited = 0; waited < PATIENCE_MS; waited += AGAIN_MS) {
+		say(TEST_SYN, isn, 0, stamp, 0);
+		while (poll(&ready, 1, AGAIN_MS) == 1) {
+			const struct tcphdr *tcp = vnet_packet_tcp(hear());
+
+			if (ntohl(tcp->ack_seq) != isn + 1)
+				continue; /* of the one before */
+			assert_false(tcp->rst);
+			assert_true(tcp->syn);
+			return;
+		}
+	}
+	fail_msg("nobody answers");
+}
+
 /* ---- tests ------------------------------------------------------------------------------------ */
 
 static int begin(void **state)
@@ -197,10 +218,33 @@ static void test_handshake(void **state)
 	close(outside);
 }
 
+/* It had closed a connection, and has forgotten it where it is now. */
+static void test_same_ends(void **state)
+{
+	uint32_t seq, stamp;
+	char got[8];
+	int outside;
+
+	attach();
+	say(TEST_SYN, ISN, 0, 5000, 0);
+	seq = hear_answer(5000, &stamp);
+	say(TEST_ACK | TEST_FIN, ISN + 1, seq + 1, 5001, stamp);
+	outside = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	assert_int_equal(recv(outside, got, sizeof(got), 0), 0);
+	close(outside);
+	while (!vnet_packet_tcp(hear())->fin)
+		continue;
+	hold();
+	attach();
+	go();
+	await_connection(ISN + 100000, 9000);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_handshake, begin, end),
+		cmocka_unit_test_setup_teardown(test_same_ends, begin, end),
 	};
 	int r;
 
