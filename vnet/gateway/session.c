@@ -88,20 +88,6 @@ static int find_claimed(struct vnet_gateway *g, const struct vnet_claim *c)
 	return -1;
 }
 
-int gateway_session_leave(struct vnet_gateway *g, const struct vnet_claim *c)
-{
-	for (int i = 0; c->label && i < GATEWAY_MAX_SESSIONS; i++) {
-		const struct gateway_session *s = session_at(g, (uint32_t)i);
-		int conn = s->conn;
-
-		if (s->state != GATEWAY_SESSION_ATTACHED || !s->held || !claims(c, s))
-			continue;
-		gateway_session_detach(g, (uint32_t)i, true);
-		return conn;
-	}
-	return -1;
-}
-
 static bool label_taken(struct vnet_gateway *g, uint32_t label)
 {
 	for (uint32_t i = 0; i < GATEWAY_MAX_SESSIONS; i++)
@@ -167,7 +153,6 @@ static void close_tun(struct vnet_gateway *g, uint32_t index)
 	struct gateway_session *s = session_at(g, index);
 	int tun = s->tun;
 
-	gateway_wire_forget(g, index);
 	gateway_veth_end(g, index);
 	if (tun < 0)
 		return;
@@ -183,6 +168,7 @@ static void forget(struct vnet_gateway *g, uint32_t index)
 
 	gateway_publish_remove_all(g, index);
 	gateway_capture_end(g, index);
+	gateway_wire_forget(g, index);
 	close_tun(g, index);
 	gateway_datagram_end_session(g, index);
 	gateway_dynamic_forget(g, index);
@@ -420,12 +406,30 @@ void gateway_session_lose(struct vnet_gateway *g, uint32_t session)
 	else
 		gateway_dynamic_leave(g, session);
 	s->before.label = 0;
+	if (undone)
+		gateway_wire_forget(g, session);
 	detach(g, session, undone, !undone);
 }
 
 uint32_t gateway_session_detach(struct vnet_gateway *g, uint32_t session, bool suspended)
 {
+	gateway_wire_forget(g, session);
 	return detach(g, session, suspended, false);
+}
+
+int gateway_session_leave(struct vnet_gateway *g, const struct vnet_claim *c)
+{
+	for (int i = 0; c->label && i < GATEWAY_MAX_SESSIONS; i++) {
+		const struct gateway_session *s = session_at(g, (uint32_t)i);
+		int conn = s->conn;
+
+		if (s->state != GATEWAY_SESSION_ATTACHED || !s->held || !claims(c, s))
+			continue;
+		gateway_wire_hand_over(g, (uint32_t)i);
+		detach(g, (uint32_t)i, true, false);
+		return conn;
+	}
+	return -1;
 }
 
 uint32_t gateway_session_forget(struct vnet_gateway *g, const struct vnet_claim *c)

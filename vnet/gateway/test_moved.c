@@ -10,7 +10,9 @@
 
 #include <cmocka.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include "base/base.h"
@@ -240,11 +242,50 @@ static void test_same_ends(void **state)
 	await_connection(ISN + 100000, 9000);
 }
 
+#define SENT 5000 /* in several segments: only the first is tried again by itself */
+
+/* What came for it while it was moved is there when it goes on, and need not be sent again. */
+static void test_held(void **state)
+{
+	static char data[SENT];
+	bool got[SENT] = {false};
+	uint32_t seq, stamp;
+	size_t missing = SENT;
+	int outside, left;
+
+	attach();
+	say(TEST_SYN, ISN, 0, 5000, 0);
+	seq = hear_answer(5000, &stamp) + 1;
+	say(TEST_ACK, ISN + 1, seq, 5001, stamp);
+	outside = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	hold();
+	assert_int_equal(send(outside, data, SENT, 0), SENT);
+	do
+		assert_int_equal(ioctl(outside, SIOCOUTQ, &left), 0);
+	while (left);
+	hold();
+	hold(); /* the gateway has come to it */
+	attach();
+	go();
+	for (int firsts = 0; missing; assert_true(firsts < 4)) {
+		const struct vnet_packet *p = hear();
+		uint32_t at = ntohl(vnet_packet_tcp(p)->seq) - seq;
+
+		firsts += p->payload_len && !at;
+		for (uint32_t i = at; i < at + p->payload_len && i < SENT; i++) {
+			missing -= !got[i];
+			got[i] = true;
+		}
+	}
+	close(outside);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_handshake, begin, end),
 		cmocka_unit_test_setup_teardown(test_same_ends, begin, end),
+		cmocka_unit_test_setup_teardown(test_held, begin, end),
 	};
 	int r;
 

@@ -5,7 +5,9 @@
  * A packet that can't be written is lost, as on any wire, and its sender tries again.  For a
  * session that is frozen for a moment that would cost more than the moment (a retransmission takes
  * 200 ms and more), so packets for it are held, up to HELD_PACKETS and HELD_BYTES; beyond that the
- * newest are lost.  They are in the worker's own memory: with it they are lost as well.
+ * newest are lost.  They are in the worker's own memory: with it they are lost as well.  One that
+ * moves from host to host gets on the new one what was held since it was frozen on the old one: its
+ * senders' next try may be as far away as that is long ago.
  *
  * A TUN takes every packet; the socket that stands for one of another host (vnet/away.h) is full
  * after five large ones.  What it has no room for waits in the same way until it has, up to
@@ -72,6 +74,15 @@ static bool write_to(struct vnet_gateway *g, uint32_t session, const struct vnet
 	return true;
 }
 
+static void append(struct queue *q, struct held *h)
+{
+	h->next = NULL;
+	*q->last = h;
+	q->last = &h->next;
+	q->packets++;
+	q->bytes += h->len;
+}
+
 static void hold(struct gateway_session *s, struct queue *q, const struct vnet_packet *p)
 {
 	const size_t most = s->held ? HELD_BYTES : WAITING_BYTES;
@@ -83,14 +94,10 @@ static void hold(struct gateway_session *s, struct queue *q, const struct vnet_p
 		s->counts.dropped++;
 		return;
 	}
-	h->next = NULL;
 	h->vh = p->vh;
 	h->len = p->len;
 	memcpy(h->data, p->data, p->len);
-	*q->last = h;
-	q->last = &h->next;
-	q->packets++;
-	q->bytes += p->len;
+	append(q, h);
 }
 
 void vnet_gateway_to_session(struct vnet_gateway *g, uint32_t session, struct vnet_packet *p)
@@ -146,4 +153,27 @@ void gateway_wire_forget(struct vnet_gateway *g, uint32_t session)
 
 	while ((h = take_first(&g->wire->held[session])))
 		free(h);
+}
+
+/* The answer to a SYN is for the kernel that has sent it (outbound.c). */
+static bool is_answer(struct held *h)
+{
+	struct vnet_packet p = {.vh = h->vh, .data = h->data, .len = h->len, .room = h->len};
+	const struct tcphdr *tcp = vnet_packet_parse(&p) == 0 ? vnet_packet_tcp(&p) : NULL;
+
+	return tcp && tcp->syn && tcp->ack;
+}
+
+void gateway_wire_hand_over(struct vnet_gateway *g, uint32_t session)
+{
+	struct queue *q = &g->wire->held[session];
+
+	for (uint32_t n = q->packets; n; n--) {
+		struct held *h = take_first(q);
+
+		if (is_answer(h))
+			free(h);
+		else
+			append(q, h);
+	}
 }
