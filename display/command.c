@@ -17,13 +17,12 @@
 #include "display/codec/raw24.h"
 #include "display/codec/stream.h"
 
-#define SMALL	      4096 /* bytes and pixels, below which everything is tried */
-#define STREAM_LEAST  512  /* pixels, from which on a piece of a stream is shorter than they */
-#define FEW	      16   /* colours, of a palette of their own */
-#define JPEG_LEAST    1024 /* pixels, below which it isn't worth its tables */
-#define SAMPLE_ROWS   16
-#define LEVEL	      3 /* of zstd: letters that repeat are worth some time, */
-#define LEVEL_PICTURE 1 /* pictures are not */
+#define SMALL	     4096 /* bytes and pixels, below which everything is tried */
+#define STREAM_LEAST 512  /* pixels, from which on a piece of a stream is shorter than they */
+#define FEW	     16	  /* colours, of a palette of their own */
+#define JPEG_LEAST   1024 /* pixels, below which it isn't worth its tables */
+#define SAMPLE_ROWS  16
+#define LEVEL	     3 /* of zstd: letters that repeat are worth some time */
 
 struct display_encoder {
 	struct display_block *block;
@@ -39,7 +38,7 @@ struct put {
 	const struct display_frame *f;
 	struct display_rect rect;
 	const struct display_codecs *to;
-	int level; /* of zstd */
+	int level; /* of zstd, or DISPLAY_BLOCK_PICTURE */
 };
 
 /* ---- lists ----------------------------------------------------------------------------------- */
@@ -349,7 +348,9 @@ static int put_any(struct put *p, enum display_hint hint)
 	long area = display_rect_area(&p->rect);
 	int r = 0;
 
-	p->level = p->to->level ? p->to->level : hint == DISPLAY_SMOOTH ? LEVEL_PICTURE : LEVEL;
+	p->level = hint == DISPLAY_SMOOTH ? DISPLAY_BLOCK_PICTURE : LEVEL;
+	if (p->to->level)
+		p->level = p->to->level;
 	if (hint != DISPLAY_SMOOTH && area >= STREAM_LEAST)
 		r = put_stream(p);
 	if (!r && (hint != DISPLAY_SMOOTH || area <= SMALL))

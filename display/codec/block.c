@@ -7,6 +7,11 @@
 
 #include "base/base.h"
 
+/* Short matches are not worth their place in what is nearly noise; a small table is in the cache. */
+#define PICTURE_LEVEL 1
+#define PICTURE_HASH  10 /* bits */
+#define PICTURE_MATCH 7	 /* bytes */
+
 struct display_block {
 	ZSTD_CCtx *pack;
 	ZSTD_DCtx *unpack;
@@ -37,6 +42,19 @@ void display_block_free(struct display_block *b)
 	free(b);
 }
 
+/* The number of bytes, or an error of zstd's. */
+static size_t pack_zstd(
+	struct display_block *b, int level, const void *data, size_t n, void *to, size_t room)
+{
+	const bool picture = level == DISPLAY_BLOCK_PICTURE;
+
+	/* 0 is what the level says. */
+	ZSTD_CCtx_setParameter(b->pack, ZSTD_c_compressionLevel, picture ? PICTURE_LEVEL : level);
+	ZSTD_CCtx_setParameter(b->pack, ZSTD_c_hashLog, picture ? PICTURE_HASH : 0);
+	ZSTD_CCtx_setParameter(b->pack, ZSTD_c_minMatch, picture ? PICTURE_MATCH : 0);
+	return ZSTD_compress2(b->pack, to, room, data, n);
+}
+
 int display_block_pack(struct display_block *b, enum display_block_format format, int level,
 	const void *data, size_t n, struct buf *out)
 {
@@ -47,7 +65,7 @@ int display_block_pack(struct display_block *b, enum display_block_format format
 	if (!to)
 		return -ENOMEM;
 	if (zstd) {
-		len = ZSTD_compressCCtx(b->pack, to, room, data, n, level);
+		len = pack_zstd(b, level, data, n, to, room);
 		if (ZSTD_isError(len))
 			return -ENOMEM; /* nothing else can be wrong */
 	} else {

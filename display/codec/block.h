@@ -25,6 +25,9 @@ int display_block_new(struct display_block **ret_block);
 /* Accepts NULL. */
 void display_block_free(struct display_block *b);
 
+/* In the place of a level: of left-deltas of a picture, in which little repeats but at length. */
+#define DISPLAY_BLOCK_PICTURE 0
+
 /*
  * Appends @n bytes (at most 64 MiB) of @data, compressed; @level is zstd's.  0, or -ENOMEM, then
  * @out is as it was.
