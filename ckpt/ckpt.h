@@ -133,10 +133,11 @@ struct ckpt_paths {
 	/* What leads to the host's path @host, too, and fits into the name of a unix socket. */
 	int (*socket)(void *ctx, const char *host, char *ret, size_t size);
 	/*
-	 * Opens a path of the session's which is no file of the host's; -ENOTSUP: it is one.  And
-	 * makes it say, when all has been rebuilt, what it says of that.
+	 * Opens a path of the session's which is no file of the host's (@copied: was not that
+	 * itself); -ENOTSUP: it is one.  And makes it say, when all has been rebuilt, what it says
+	 * of that.
 	 */
-	int (*open)(void *ctx, const char *path, int flags);
+	int (*open)(void *ctx, const char *path, int flags, bool copied);
 	int (*settle)(void *ctx, const char *path, int fd);
 	/* Where on the host the program @path is to be executed; NULL: where it is. */
 	int (*program)(void *ctx, const char *path, char ret[PATH_MAX]);

@@ -63,6 +63,14 @@ static int check(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
 	return 0;
 }
 
+/* A file of /proc that is on another file system. */
+static bool is_copy(const struct ckpt_file *f)
+{
+	struct statfs fs;
+
+	return S_ISREG(f->st.st_mode) && fstatfs(f->fd, &fs) == 0 && fs.f_type == TMPFS_MAGIC;
+}
+
 static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e)
 {
 	_cleanup_(cleanup_common) Pb__FileCommon *common = NULL;
@@ -79,6 +87,7 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 	m.path.data = (uint8_t *)path;
 	m.path.len = strlen(path);
 	m.gone = gone;
+	m.copied = is_copy(s.file);
 	return ckpt_pack(&m.base, body, e);
 }
 
@@ -115,9 +124,10 @@ static int open_gone(struct ckpt_build *b, const char *path, int flags, struct e
 	return r < 0 ? r : fd;
 }
 
-static int open_path(const struct ckpt_world *w, const char *path, int flags, struct err *e)
+static int open_path(
+	const struct ckpt_world *w, const char *path, int flags, bool copied, struct err *e)
 {
-	int fd = w->paths ? w->paths->open(w->paths->ctx, path, flags) : -ENOTSUP;
+	int fd = w->paths ? w->paths->open(w->paths->ctx, path, flags, copied) : -ENOTSUP;
 
 	if (fd == -ENOTSUP)
 		return ckpt_common_open(path, flags, e);
@@ -135,7 +145,7 @@ static int open_again(struct ckpt_build *b, Pb__ProcFile *m, struct err *e)
 	if (m->gone) {
 		fd = open_gone(b, path, flags, e);
 	} else {
-		fd = open_path(b->world, path, flags, e);
+		fd = open_path(b->world, path, flags, m->copied, e);
 	}
 	if (fd < 0)
 		return fd;

@@ -451,12 +451,12 @@ static int brief(void *rewriter, const char *host, char *ret, size_t size)
 	return view_short(((struct rewriter *)rewriter)->rw.view, host, ret, size);
 }
 
-static int open_made(void *rewriter, const char *path, int flags)
+static int open_made(void *rewriter, const char *path, int flags, bool copied)
 {
 	const char *below;
 	struct procfs *p = proc_of(rewriter, path, &below);
 
-	return p ? procfs_reopen(p, below, flags) : -ENOTSUP;
+	return p ? procfs_reopen(p, below, flags, copied) : -ENOTSUP;
 }
 
 static int settle(void *rewriter, const char *path, int fd)

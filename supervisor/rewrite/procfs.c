@@ -266,20 +266,25 @@ int procfs_host(struct procfs *p, const struct procfs_node *n, char ret[PATH_MAX
 
 /* ---- for a session that is put together again ------------------------------------------------ */
 
-/* It may be in an epoll, which would not take a copy: whatever else mounts are there are listed. */
+/*
+ * One that was no copy may be in an epoll, which would not take one: whatever else mounts are there
+ * are listed.
+ */
 static bool is_waited_for(const struct procfs_node *n)
 {
 	return n->row && n->row->sort == PROCFS_MOUNTS;
 }
 
-int procfs_reopen(struct procfs *p, const char *path, int flags)
+int procfs_reopen(struct procfs *p, const char *path, int flags, bool copied)
 {
 	_cleanup_(procfs_node_fini) struct procfs_node n;
 	int r = procfs_node_find(p, NULL, path, &n);
 
 	if (r < 0)
 		return r;
-	if (is_copied(p, &n) && !is_waited_for(&n) && !(flags & O_PATH))
+	if (!procfs_node_is_open(&n, wants_write(flags)))
+		return -EACCES;
+	if (!(flags & O_PATH) && (copied || !is_waited_for(&n)) && is_copied(p, &n))
 		return procfs_copy_blank(&n);
 	if (is_waited_for(&n))
 		return open_host(&n, flags);
@@ -294,7 +299,7 @@ int procfs_settle(struct procfs *p, const char *path, int fd)
 
 	if (r < 0)
 		return r;
-	if (is_copied(p, &n) && !is_waited_for(&n))
+	if (is_waited_for(&n) || is_copied(p, &n))
 		return procfs_copy_fill(p, &n, fd);
 	if (is_listed(&n))
 		dir = procfs_open(p, NULL, &n, O_RDONLY);

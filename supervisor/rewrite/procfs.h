@@ -58,11 +58,11 @@ int procfs_readlink(struct procfs *p, const struct task *asker, const struct pro
 int procfs_host(struct procfs *p, const struct procfs_node *node, char ret[PATH_MAX]);
 
 /*
- * For a session that is put together again: opens what it had open as @path below its /proc, and
- * makes @fd, which is that, say what is there when all else has been made.  0, a descriptor, or a
- * negative errno.
+ * For a session that is put together again: opens what it had open as @path below its /proc
+ * (@copied: a copy of that), and makes @fd, which is that, say what is there when all else has been
+ * made.  0, a descriptor, or a negative errno.
  */
-int procfs_reopen(struct procfs *p, const char *path, int flags);
+int procfs_reopen(struct procfs *p, const char *path, int flags, bool copied);
 int procfs_settle(struct procfs *p, const char *path, int fd);
 
 #endif

@@ -97,8 +97,8 @@ def lsof_and_psmisc_say_the_same(env):
                        "fuser /etc/passwd; lsof +c0 -a -d 0-2 -c sleep >/tmp/out; wc -l /tmp/out; killall -v sleep" + OVER, plain)
 
 
-@test
-def mounts_that_it_does_not_see_are_not_listed(env):
+def with_odd_mounts(env):
+    """What begins a command on a host that has mounts where a session has files of its own."""
     needs("unshare")
     odd = env.path("a b")
     odd.mkdir()
@@ -108,6 +108,12 @@ def mounts_that_it_does_not_see_are_not_listed(env):
     env.prefix = []
     if env.call(*here, "true", check=False).code:
         raise Skip("no mounts can be made here")
+    return here
+
+
+@test
+def mounts_that_it_does_not_see_are_not_listed(env):
+    here = with_odd_mounts(env)
     script = ("for f in mounts self/mounts self/mountstats thread-self/mounts; do"
               "  grep -c -e ' /run/a' -e 'a.040b' /proc/$f; grep -c ' /mnt ' /proc/$f; done;"
               "exec 3</proc/self/mounts; readlink /proc/$$/fd/3 | sed 's/[0-9]\\+/N/'")
@@ -115,6 +121,19 @@ def mounts_that_it_does_not_see_are_not_listed(env):
         env.prefix = here + PROFILE
         r = env.podrun("run", *options, "-w", "/", "--rm", "--", "sh", "-c", script, check=False)
         assert r.text.splitlines() == ["0", "1"] * 4 + ["/proc/N/mounts"], r
+
+
+@test
+def mounts_that_were_open_are_not_listed_after_a_resume_either(env):
+    env.prefix = with_odd_mounts(env) + PROFILE
+    script = ("exec 3</proc/self/mounts; echo ready; until [ -e /tmp/go ]; do sleep .1; done;"
+              "cat <&3 >/tmp/said; grep -c ' /run/a' /tmp/said; grep -c ' /mnt ' /tmp/said")
+    env.run_detached("s", "sh", "-c", script, options=("--names", "rewrite", "--net", "host", "-w", "/"))
+    env.podrun("suspend", "s", "-o", env.path("image"))
+    env.podrun("resume", "-d", "--names", "rewrite", env.path("image"))
+    env.podrun("exec", "s", "touch", "/tmp/go")
+    until("it has read its mounts", lambda: len(env.logs("s").splitlines()) == 3)
+    assert env.logs("s").splitlines() == ["ready", "0", "1"], env.logs("s")
 
 
 @test
