@@ -105,7 +105,8 @@ CHANGES = """
 import fcntl, mmap, os, socket, threading, time
 def wait(name):
     while not os.path.exists('/tmp/' + name): time.sleep(.01)
-pages = mmap.mmap(-1, 1 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+# not of the same protection as memory beside it: that would be one mapping with it
+pages = mmap.mmap(-1, 1 << 20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
 pages[:] = os.urandom(1 << 20)
 gone = mmap.mmap(-1, 5 << 20)
 closed = os.open('/etc/passwd', os.O_RDONLY) # in front of so many that the image numbers those behind it anew
