@@ -14,6 +14,7 @@
  * there is one, otherwise by one made for it.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -109,6 +110,12 @@ static int make_socket(struct ckpt_build *b, const struct end *u, struct err *e)
 	return r < 0 ? r : take_fd(&fd);
 }
 
+/* A backlog may have been made shorter than what waits: it is that only when they have connected. */
+static int room(const struct end *u)
+{
+	return (uint32_t)u->m->backlog < u->m->n_pending ? (int)u->m->n_pending : u->m->backlog;
+}
+
 /* A socket alone, with its name. */
 static int make_single(struct ckpt_build *b, struct end *u, struct err *e)
 {
@@ -123,7 +130,7 @@ static int make_single(struct ckpt_build *b, struct end *u, struct err *e)
 		r = unix_bind(b, u->fd, name_of(u), reachable ? u->m->node : "", u->m->node_mode,
 			&u->address, e);
 	if (r >= 0 && u->m->state == PB__UNIX__STATE__LISTENING)
-		r = unix_listen_as(b, cred_pid(u->m), u->fd, u->m->backlog, e);
+		r = unix_listen_as(b, cred_pid(u->m), u->fd, room(u), e);
 	u->made = true;
 	return r;
 }
@@ -415,19 +422,39 @@ static int fill(struct ckpt_build *b, const struct end *u, const struct end *p, 
 	return r;
 }
 
+/* One that waits to be accepted.  For a place in the backlog nobody would ever stop waiting. */
+static int connect_pending(struct ckpt_build *b, const struct ckpt_build_file *f,
+	const struct unix_address *to, struct err *e)
+{
+	int flags = fcntl(f->fd, F_GETFL), r;
+
+	fcntl(f->fd, F_SETFL, flags | O_NONBLOCK);
+	r = unix_connect_as(b, f->holder, f->fd, to, e);
+	fcntl(f->fd, F_SETFL, flags);
+	if (r != -EAGAIN)
+		return r;
+	err_set(e, ERR_HOST, r, "fewer connections than before may wait at a socket here");
+	return err_hint(e, "net.core.somaxconn of the host limits them");
+}
+
 /* The connections that wait to be accepted, in their order; each made by a holder of its file. */
 static int fill_backlog(struct ckpt_build *b, const struct end *u, struct err *e)
 {
+	if (u->m->n_pending && u->m->state != PB__UNIX__STATE__LISTENING)
+		return err_set(e, ERR_IMAGE, -EBADMSG,
+			"connections wait at a unix socket that does not listen");
 	for (size_t i = 0; i < u->m->n_pending; i++) {
 		const struct ckpt_build_file *f = ckpt_build_file(b, u->m->pending[i]);
 		int r;
 
 		if (!f || f->fd < 0)
 			return err_set(e, ERR_IMAGE, -EBADMSG, "a pending connection is missing");
-		r = unix_connect_as(b, f->holder, f->fd, &u->address, e);
+		r = connect_pending(b, f, &u->address, e);
 		if (r < 0)
 			return r;
 	}
+	if (u->m->n_pending && room(u) != u->m->backlog)
+		return unix_listen_as(b, cred_pid(u->m), fd_of(b, u), u->m->backlog, e);
 	return 0;
 }
 

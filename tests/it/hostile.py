@@ -551,6 +551,12 @@ def a_socket_in_its_own_queue(image):
 LIES[-1] = LIES[-1][:-1] + ((0, 7),)
 
 
+@lie("unix_long", None)
+def connections_that_wait_where_nobody_listens(image):
+    for i in image.records(74):
+        image.change(i, lambda m: m.values.get("pending") and m.set("state", 0))
+
+
 @lie("counter", "World")
 def a_command_that_is_not_there(m):
     m.all("jobs")[0].set("vpid", 77)

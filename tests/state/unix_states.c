@@ -3,7 +3,7 @@
  * Unix sockets in states that the other programs leave out: not connected, shut, bound in a
  * directory that is gone, with a name that somebody else has by now, descriptors within descriptors
  * in flight, listening ones in flight, packets with descriptors, a connection whose listener has
- * gone.
+ * gone, more that wait than the listener lets in by now.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -168,7 +168,7 @@ static void check_named(void)
 
 /* ---- connections ----------------------------------------------------------------------------- */
 
-static int packets, waits, orphaned;
+static int packets, waits, orphaned, fewer, waiting[3];
 
 static void make_connections(void)
 {
@@ -178,6 +178,26 @@ static void make_connections(void)
 	close(l);
 	packets = listening(SOCK_SEQPACKET, "packets");
 	waits = client(SOCK_SEQPACKET, "packets");
+	fewer = listening(SOCK_STREAM, "fewer");
+	for (int i = 0; i < 3; i++)
+		waiting[i] = client(SOCK_STREAM, "fewer");
+	STATE_CHECK(listen(fewer, 0) == 0 && fcntl(fewer, F_SETFL, O_NONBLOCK) == 0);
+}
+
+static void check_fewer(void)
+{
+	struct sockaddr_un a = named("fewer");
+	int c = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+
+	STATE_CHECK(connect(c, (void *)&a, sizeof(a)) == -1 && errno == EAGAIN);
+	for (int i = 0; i < 3; i++) {
+		STATE_CHECK(!(fcntl(waiting[i], F_GETFL) & O_NONBLOCK));
+		say(waiting[i], accept(fewer, NULL, NULL), "fewer");
+	}
+	STATE_CHECK(accept(fewer, NULL, NULL) == -1 && errno == EAGAIN);
+	/* Room for one. */
+	client(SOCK_STREAM, "fewer");
+	STATE_CHECK(connect(c, (void *)&a, sizeof(a)) == -1 && errno == EAGAIN);
 }
 
 static void check_connections(void)
@@ -295,6 +315,7 @@ int main(int argc, char **argv)
 	check_alone();
 	check_named();
 	check_connections();
+	check_fewer();
 	check_flight();
 	state_remove(dir);
 	return state_ok();
