@@ -39,7 +39,7 @@
 #include "ckpt/survey.h"
 
 #define WORTH_KB 256UL /* forking takes less than a millisecond, writing as much some more */
-#define AT_ONCE	 16	/* each is two tasks more, until it is done */
+#define AT_ONCE	 16    /* each is two tasks more, until it is done */
 #define HELPS	 (CLONE_VM | CLONE_FS)
 
 /* Kilobytes that must be written for @p, more or less. */
@@ -69,7 +69,7 @@ static void kill_copy(const struct ckpt_proc *p)
 	waitpid(remote_tid(p->memory_copy), NULL, __WALL);
 }
 
-static void end_copy(struct ckpt_proc *p)
+void ckpt_fork_drop(struct ckpt_proc *p)
 {
 	const struct ckpt_names *names = p->dump->world->names;
 
@@ -200,7 +200,7 @@ static void fork_some(struct forking *f, size_t n)
 	end_helpers(f, n);
 	for (size_t i = 0; i < n; i++)
 		if (f[i].r < 0)
-			end_copy(f[i].p);
+			ckpt_fork_drop(f[i].p);
 }
 
 int ckpt_fork_space(struct ckpt_proc *p, struct err *e)
@@ -271,5 +271,5 @@ int ckpt_fork_rest(struct ckpt_dump *d, struct err *e)
 void ckpt_fork_end(struct ckpt_dump *d)
 {
 	for (size_t i = 0; i < d->n_procs; i++)
-		end_copy(d->procs[i]);
+		ckpt_fork_drop(d->procs[i]);
 }

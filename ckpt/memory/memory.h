@@ -234,6 +234,8 @@ int ckpt_fork_rest(struct ckpt_dump *d, struct err *e);
 bool ckpt_fork_pays(const struct ckpt_proc *p);
 /* One of them, p->memory_copy. */
 int ckpt_fork_space(struct ckpt_proc *p, struct err *e);
+/* Ends its copy, if it has one. */
+void ckpt_fork_drop(struct ckpt_proc *p);
 /* Ends the copies; whatever happened.  Before the dump is freed. */
 void ckpt_fork_end(struct ckpt_dump *d);
 
@@ -295,8 +297,8 @@ bool ckpt_outline_pays(const struct ckpt_proc *p);
 bool ckpt_pages_scanned(const struct ckpt_proc *p);
 /*
  * Makes a copy of it (ckpt_fork_space), and fills in what p->maps, without detail, lacks; of
- * mappings with many pages anonymous_kb is no more than a limit.  On failure the copy may be there,
- * and p->maps is not to be used.
+ * mappings with many pages anonymous_kb is no more than a limit.  On failure there is no copy, and
+ * p->maps is not to be used.
  */
 int ckpt_outline_take(struct ckpt_dump *d, struct ckpt_proc *p, struct err *e);
 

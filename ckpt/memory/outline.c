@@ -148,7 +148,7 @@ static int look(struct ckpt_dump *d, pid_t outline, struct proc_maps *maps, stru
 	return r;
 }
 
-int ckpt_outline_take(struct ckpt_dump *d, struct ckpt_proc *p, struct err *e)
+static int take_outline(struct ckpt_dump *d, struct ckpt_proc *p, struct err *e)
 {
 	struct remote *outline;
 	long vpid;
@@ -166,5 +166,15 @@ int ckpt_outline_take(struct ckpt_dump *d, struct ckpt_proc *p, struct err *e)
 		    __WALL, 0, 0, 0) < 0 &&
 		r == 0)
 		r = e->error;
+	return r;
+}
+
+/* One that is no good for this may be dead: nothing is to be written from it. */
+int ckpt_outline_take(struct ckpt_dump *d, struct ckpt_proc *p, struct err *e)
+{
+	int r = take_outline(d, p, e);
+
+	if (r < 0)
+		ckpt_fork_drop(p);
 	return r;
 }

@@ -223,6 +223,25 @@ static void without_a_copy(void **state)
 	check_pages(&s->p.memory_pages);
 }
 
+/* It may have died of it: another is made where one is needed. */
+static void a_copy_without_an_outline_is_none(void **state)
+{
+	struct scene *s = *state;
+	struct ckpt_proc *p = &s->p;
+
+	s->d.options.snapshot = true;
+	ok(&s->f, ckpt_outline_take(&s->d, p, &s->f.e));
+	assert_non_null(p->memory_copy);
+	ckpt_fork_drop(p);
+	p->maps.vmas[0].start -= PAGE_SIZE;
+	p->maps.vmas[0].end = p->maps.vmas[0].start + PAGE_SIZE;
+	assert_int_equal(ckpt_outline_take(&s->d, p, &s->f.e), -ENOENT);
+	assert_null(p->memory_copy);
+	assert_true(ckpt_fork_pays(p));
+	ckpt_fork_make(&s->d);
+	assert_non_null(p->memory_copy);
+}
+
 static void guards_alone(void **state)
 {
 	_cleanup_pages_ struct ckpt_pages pages = CKPT_PAGES_INIT;
@@ -264,6 +283,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_copy_tells_the_same, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(without_a_copy, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_copy_without_an_outline_is_none, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(guards_alone, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(who_is_killed, set_up, tear_down),
 	};
