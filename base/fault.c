@@ -31,6 +31,9 @@ static const struct fault_info points[] = {
 	[FAULT_WRITE_BEGIN] = {"write.begin", "suspend snapshot", true, true},
 	[FAULT_WRITE_FRONT] = {"write.front", "suspend snapshot", true, true},
 	[FAULT_WRITE_RECORD] = {"write.record", "suspend snapshot", true, true},
+	[FAULT_WRITE_ASKED] = {"write.asked", "suspend snapshot", true, true},
+	[FAULT_WRITE_SENT] = {"write.sent", "suspend snapshot", true, true},
+	[FAULT_WRITE_PUT] = {"write.put", "suspend snapshot", true, true},
 	[FAULT_WRITE_RECORDS] = {"write.records", "suspend snapshot", true, true},
 	[FAULT_WRITE_DATA] = {"write.data", "suspend snapshot", true, true},
 	[FAULT_WRITE_THAW] = {"write.thaw", "snapshot", true, true},
@@ -162,6 +165,11 @@ static void kill_worker(void)
 	for (int i = 0; i < WAITS_N && !*worker_waits; i++)
 		usleep(WAITS_US);
 	kill(due.worker, SIGKILL);
+}
+
+bool fault_may_fail(enum fault_point p)
+{
+	return fault_armed && due.point == p && due.action == FAIL;
 }
 
 int fault_strike(enum fault_point p, struct err *e)

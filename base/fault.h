@@ -39,6 +39,9 @@ enum fault_point {
 	FAULT_WRITE_BEGIN,
 	FAULT_WRITE_FRONT,
 	FAULT_WRITE_RECORD,
+	FAULT_WRITE_ASKED,
+	FAULT_WRITE_SENT,
+	FAULT_WRITE_PUT,
 	FAULT_WRITE_RECORDS,
 	FAULT_WRITE_DATA,
 	FAULT_WRITE_THAW,
@@ -102,6 +105,8 @@ void fault_load(pid_t client);
 
 extern bool fault_armed; /* private to fault_at */
 int fault_strike(enum fault_point p, struct err *e);
+/* Is it @p that may fail?  For who does things otherwise where other points are tried. */
+bool fault_may_fail(enum fault_point p);
 
 /* 0, or the failure that is due here. */
 static inline int fault_at(enum fault_point p, struct err *e)

@@ -110,6 +110,8 @@ static int send_out_all(struct recording *w, struct err *e)
 		if (r < 0)
 			wrap(item, e);
 	}
+	if (r == 0)
+		r = fault_at(FAULT_WRITE_SENT, e);
 	if (r < 0)
 		w->failed = true;
 	return r;
@@ -125,7 +127,7 @@ static int put_all(struct recording *w, struct err *e)
 	for (size_t i = 0; r >= 0 && i < w->n; i++)
 		if (w->items[i].data && w->items[i].kind->data_apart)
 			r = ckpt_item_data(w->d, &w->items[i], e);
-	return r;
+	return r < 0 ? r : fault_at(FAULT_WRITE_PUT, e);
 }
 
 /* ---- two threads --------------------------------------------------------------------------- */
@@ -156,7 +158,9 @@ static int by_tracer(struct recording *w, struct err *e)
 
 	if (r == 0)
 		r = make_some(w, false, e);
-	else
+	if (r >= 0)
+		r = fault_at(FAULT_WRITE_ASKED, e);
+	if (r < 0)
 		w->failed = true;
 	sem_post(&w->asked);
 	return r;
@@ -182,10 +186,18 @@ static bool has_room(int n)
 	return born == n;
 }
 
+/* Steps that only one of two comes by can fail beside the other. */
+static bool one_may_fail(void)
+{
+	return fault_may_fail(FAULT_WRITE_ASKED) || fault_may_fail(FAULT_WRITE_SENT) ||
+	       fault_may_fail(FAULT_WRITE_PUT);
+}
+
 /* Without kcmp(2) files are changed for a moment to be told apart (same.h): that is for one. */
 static bool can_be_two(const struct ckpt_dump *d)
 {
-	return !d->world->names && !fault_armed && ckpt_same_by_kcmp() && has_room(WANTED);
+	return !d->world->names && (!fault_armed || one_may_fail()) && ckpt_same_by_kcmp() &&
+	       has_room(WANTED);
 }
 
 /* A signal is for the tracer. */

@@ -198,7 +198,7 @@ def suspend_once(env, session, before, way, point, action):
 
 # An empty packet can be looked at once only (docs/coverage.md): what fails behind the first look has
 # taken it from the next image.
-LOOKED_AT_ONCE = {"udp": "write.records", "unix_pair": "freeze.plan"}
+LOOKED_AT_ONCE = {"udp": "write.asked", "unix_pair": "freeze.plan"}
 
 
 def suspends(env, session, way, action, program):
