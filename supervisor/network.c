@@ -328,6 +328,15 @@ static void on_failure(struct network *n, struct err *e)
 
 static void on_retry(evutil_socket_t fd, short what, void *ctx);
 
+/*
+ * One that stands still needs no gateway, and its connections may be claimed where it is going to
+ * run: its gateway lets go of it then.
+ */
+static bool stands_still(const struct network *n)
+{
+	return n->left || n->session->traffic.held;
+}
+
 /* Another gateway is to take its place, soon, and ever later if that fails. */
 static void begin_anew(struct network *n)
 {
@@ -336,11 +345,7 @@ static void begin_anew(struct network *n)
 	if (n->readable)
 		event_free(take_ptr(n->readable));
 	vnet_client_free(take_ptr(n->client));
-	/*
-	 * One that stands still needs none, and its connections may be claimed where it is going to
-	 * run.
-	 */
-	if (n->left || n->session->traffic.held)
+	if (stands_still(n))
 		return;
 	if (!n->retry)
 		n->retry = event_new(n->session->loop, -1, 0, on_retry, n);
@@ -372,7 +377,10 @@ static void on_gone(struct network *n, struct err *e)
 	}
 	/* Nothing passes where there is no gateway. */
 	tell_held(n, NULL);
-	log_warn("the gateway is gone: another is started");
+	if (stands_still(n))
+		log_info("the gateway has let go of the session");
+	else
+		log_warn("the gateway is gone: another is started");
 	begin_anew(n);
 }
 

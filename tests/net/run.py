@@ -68,7 +68,11 @@ def serve(w, name):
 
 def beat_of(host, session):
     r = host.podrun("exec", session, "cat", "/tmp/beat", check=False)
-    return int(r.out or 0) if r.code == 0 else 0
+    if r.code != 0:  # there is none yet, or nobody any more
+        log = host.logs(session)
+        assert "FAIL" not in log, log[-2000:]
+        return 0
+    return int(r.out or 0)
 
 
 def goes_on(host, session):
@@ -123,6 +127,9 @@ def again(w, host, i):
 def to_the_other(w, host, i):
     there = w.b if host is w.a else w.a
     w.migrate("s", host, there)
+    log = host.path("state") / "podrun" / "sessions" / "s" / "supervisor.log"
+    # That the session's gateway has let go of it there is as it should be.
+    assert not log.exists() or "is gone" not in log.read_text(), log.read_text()
     return there
 
 
