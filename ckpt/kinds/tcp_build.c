@@ -19,6 +19,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
@@ -535,6 +536,16 @@ static void end_stand_in(struct end *u)
 	u->stand_in = close_fd(u->stand_in);
 }
 
+/*
+ * More may wait at a listener than its backlog has room for: it may have been made shorter.  Only for
+ * as long as those connect: whoever had no answer must find it full again.
+ */
+static void widen(struct ckpt_build *b, const struct end *listener, bool wide)
+{
+	if (listener->m->state == PB__TCP__STATE__LISTENING)
+		listen(fd_of(b, listener), wide ? INT_MAX : listener->m->backlog);
+}
+
 /* A connection to wait in a backlog, whose other side nobody has any more. */
 static int leave_orphan(const struct end *u, const Pb__InetAddr *from, struct err *e)
 {
@@ -551,12 +562,31 @@ static int leave_orphan(const struct end *u, const Pb__InetAddr *from, struct er
 	return r < 0 ? r : connect_to(fd, &to, (socklen_t)len, e);
 }
 
-static int join_backlog(const struct end *u, int fd, struct err *e)
+static int leave_orphans(struct ckpt_build *b, const struct end *u, struct err *e)
 {
-	union ckpt_sockaddr to;
-	int len = ckpt_sock_addr_unpack(u->m->remote, u->m->domain, &to, e);
+	int r = 0;
 
-	return len < 0 ? len : connect_to(fd, &to, (socklen_t)len, e);
+	if (!u->m->n_orphans)
+		return 0;
+	widen(b, u, true);
+	for (size_t i = 0; i < u->m->n_orphans && r >= 0; i++)
+		r = leave_orphan(u, u->m->orphans[i], e);
+	widen(b, u, false);
+	return r;
+}
+
+static int join_backlog(struct ckpt_build *b, const struct end *u, int fd, struct err *e)
+{
+	const struct end *listener = peer_of(b, u, e);
+	union ckpt_sockaddr to;
+	int len = ckpt_sock_addr_unpack(u->m->remote, u->m->domain, &to, e), r;
+
+	if (!listener || len < 0)
+		return -EBADMSG;
+	widen(b, listener, true);
+	r = connect_to(fd, &to, (socklen_t)len, e);
+	widen(b, listener, false);
+	return r;
 }
 
 /* Whoever had connected from outside does so once more. */
@@ -590,9 +620,9 @@ int tcp_link(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
 	if (is_live(u))
 		rc = tcp_live_link(&u->live, fd, u->m, e);
 	if (u->m->peer_kind == PB__TCP__PEER__PENDING)
-		rc = join_backlog(u, fd, e);
-	for (size_t i = 0; i < u->m->n_orphans && rc >= 0; i++)
-		rc = leave_orphan(u, u->m->orphans[i], e);
+		rc = join_backlog(b, u, fd, e);
+	if (rc >= 0)
+		rc = leave_orphans(b, u, e);
 	if (rc >= 0)
 		rc = call_again(b, u, e);
 	if (rc < 0)

@@ -65,6 +65,8 @@ static void make_waiting(void)
 	w2 = client(port);
 	w3 = client(port);
 	STATE_CHECK(shutdown(w2, SHUT_WR) == 0 && close(w3) == 0);
+	/* From now on only one would get in. */
+	STATE_CHECK(listen(l, 0) == 0);
 }
 
 static void make_dual(void)
