@@ -157,6 +157,7 @@ static int attach(struct network *n, bool frozen, struct err *e)
 	a.link_local = v->link_local;
 	a.dns_update = v->dns_update;
 	a.wires = is_local(v) && !v->through[0] && s->world.ns_net >= 0;
+	a.tunnel = strcmp(v->carrier, "auto") == 0 && (!is_local(v) || v->through[0]);
 	/* Of a gateway on another host the one who carries things there knows. */
 	if (strncmp(v->gateway, "wg:", 3) == 0)
 		a.remote = v->gateway;
@@ -434,6 +435,8 @@ static void on_answer(evutil_socket_t fd, short what, void *ctx)
 			on_wire(n, &a);
 		} else if (a.kind == VNET_ANSWER_FAST) {
 			on_fast(n, &a);
+		} else if (a.kind == VNET_ANSWER_CARRIER) {
+			virtual_of(n)->by_tunnel = a.tunnel;
 		} else if (a.kind == VNET_ANSWER_SESSIONS) {
 			on_sessions(n, a.sessions);
 		} else if (a.kind == VNET_ANSWER_FLOWS && n->leaving) {
@@ -453,6 +456,7 @@ static int reach_gateway(struct network *n, struct err *e)
 	int r = -ENOENT;
 
 	n->may_borrow = n->leaving = false;
+	v->by_tunnel = false;
 	if (may_borrow)
 		r = borrow(n, e);
 	if (r != -ENOENT)

@@ -22,6 +22,13 @@
  * the other. Only the stream is waited for: packets for which a socket has no room are dropped, as
  * a network does.
  *
+ * Where the attach says so, packets may go by a tunnel as well (vnet/direct.h).  Whoever carries
+ * puts his end of it into the attach; the other side answers with its own, in a frame that one who
+ * has not asked never sees.  Requests and answers always go by the stream, and packets with them
+ * where their order is a promise: those that the gateway sent before an answer, and the last ones
+ * of a session.  What comes by the tunnel between HOLD and GO waits.  The tunnel is of the outgoing
+ * thread alone.
+ *
  *      supervisor == socket == borrow ===== ssh ===== lend == socket == gateway
  *      where the session goes                         where it comes from
  *
@@ -40,6 +47,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -50,21 +58,39 @@
 
 #include "base/base.h"
 #include "proto/gateway.pb-c.h"
+#include "vnet/away_lent.h"
+#include "vnet/direct.h"
+#include "vnet/meeting.h"
 #include "vnet/message.h"
 #include "vnet/nsupdate.h"
 #include "vnet/nsupdate_send.h"
 #include "vnet/ondemand.h"
+#include "vnet/packet.h"
+#include "vnet/tun.h"
 
 #define TURN	  32	      /* packets until others have their turn */
 #define FILE_MAX  (64u << 20) /* bytes */
+#define ROOM_MS	  5	      /* for room in the gateway's socket, for what comes by a tunnel */
 #define FINISH_MS 70000	      /* the gateway waits for a minute */
 #define ANSWER_MS 30000
 #define DONE	  "done"
 
-enum frame_kind { FRAME_PACKET = 1, FRAME_MESSAGE, FRAME_MESSAGE_AND_FILE, FRAME_LISTENS };
+enum frame_kind {
+	FRAME_PACKET = 1,
+	FRAME_MESSAGE,
+	FRAME_MESSAGE_AND_FILE,
+	FRAME_LISTENS,
+	FRAME_TUNNEL
+};
 
 struct frame {
 	uint32_t kind, len, file; /* of this host's byte order: both ends check the kind */
+};
+
+/* The other end of a tunnel, as the stream has told it. */
+struct meeting {
+	struct vnet_direct_end end;
+	unsigned mtu;
 };
 
 struct away {
@@ -73,10 +99,15 @@ struct away {
 	int theirs;	     /* join: the end for the gateway, until it has it */
 	int in, out;	     /* the stream */
 	bool carries;	     /* the session's side */
+	bool called;	     /* the side to which ssh has gone */
 	bool reading;	     /* packets; of the outgoing thread alone */
 	bool attached;	     /* so far as the supervisor has said; of the outgoing thread alone */
-	_Atomic bool finishing; /* the supervisor is gone */
-	_Atomic bool over;	/* the stream is */
+	_Atomic bool finishing;	    /* the supervisor is gone */
+	_Atomic bool over;	    /* the stream is */
+	struct vnet_direct *direct; /* NULL: none; of the outgoing thread alone, as `crowded` */
+	bool crowded;		    /* there was no room in the socket */
+	_Atomic(struct meeting *) met;
+	int wake; /* eventfd: `met` is there */
 };
 
 /* ---- out, to the stream ------------------------------------------------------------------ */
@@ -90,10 +121,13 @@ static int send_frame(struct away *a, enum frame_kind kind, uint8_t *room, size_
 	return (int)io_write_full(a->out, room, sizeof(f) + len);
 }
 
-/* As many as are there: of a turn (@bytes is 0), or until they are @bytes. */
+/* As many as are there: of a turn (@bytes is 0), or, by the stream, until they are @bytes. */
 static int send_packets(struct away *a, size_t bytes)
 {
-	static _Alignas(16) uint8_t room[sizeof(struct frame) + VNET_MESSAGE_MAX];
+	/* The packet behind both headers is where vnet_direct_send wants it. */
+	static _Alignas(16) uint8_t aligned[2 + sizeof(struct frame) + VNET_MESSAGE_MAX];
+	uint8_t *room = aligned + 2;
+	const bool ordered = bytes || atomic_load(&a->finishing);
 	size_t sent = 0;
 
 	for (int i = 0; bytes ? sent < bytes : i < TURN; i++) {
@@ -101,16 +135,19 @@ static int send_packets(struct away *a, size_t bytes)
 			atomic_load(&a->packets), room + sizeof(struct frame), VNET_MESSAGE_MAX);
 
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
-			return 0;
+			break;
 		if (n <= 0) {
 			/* The interface is gone; its supervisor will say so, if it is there. */
 			a->reading = false;
 			return atomic_load(&a->finishing) ? -ENOLINK : 0;
 		}
+		sent += (size_t)n;
+		if (!ordered && vnet_direct_send(a->direct, room + sizeof(struct frame), (size_t)n))
+			continue;
 		if (send_frame(a, FRAME_PACKET, room, (size_t)n, 0) < 0)
 			return -EPIPE;
-		sent += (size_t)n;
 	}
+	vnet_direct_flush(a->direct);
 	return 0;
 }
 
@@ -129,8 +166,126 @@ static int send_queued(struct away *a)
 	return send_packets(a, (size_t)queued);
 }
 
+/* ---- the tunnel -------------------------------------------------------------------------- */
+
+/* What came by it.  The gateway reads when it can, but one that holds its session does not. */
+static void deliver(void *ctx, const struct vnet_packet *p)
+{
+	struct away *a = ctx;
+	struct pollfd room = {.fd = atomic_load(&a->packets), .events = POLLOUT};
+
+	if (room.fd < 0)
+		return;
+	if (vnet_tun_write(room.fd, p) != -EAGAIN) {
+		a->crowded = false;
+	} else if (!a->crowded) {
+		poll(&room, 1, ROOM_MS);
+		a->crowded = vnet_tun_write(room.fd, p) == -EAGAIN;
+	}
+}
+
+/* Both the supervisor and the gateway tell how packets go; neither is waited for. */
+static void changed(void *ctx, bool tunnel)
+{
+	Pb__GatewayRequest request = PB__GATEWAY_REQUEST__INIT;
+	Pb__GatewayReply reply = PB__GATEWAY_REPLY__INIT;
+	Pb__GatewayCarrier carrier = PB__GATEWAY_CARRIER__INIT;
+	struct away *a = ctx;
+	struct err ignored = {0};
+
+	log_info("packets go by %s", tunnel ? "a tunnel" : "the line");
+	carrier.tunnel = tunnel;
+	request.body_case = PB__GATEWAY_REQUEST__BODY_CARRIER;
+	reply.body_case = PB__GATEWAY_REPLY__BODY_CARRIER;
+	request.carrier = reply.carrier = &carrier;
+	vnet_message_send(a->control, a->carries ? &reply.base : &request.base, NULL, 0, &ignored);
+}
+
+static int open_tunnel(struct away *a, unsigned mtu)
+{
+	const struct vnet_direct_owner owner = {deliver, changed, a};
+	struct err e = {0};
+
+	if (vnet_direct_open(&a->direct, &owner, mtu, &e) < 0)
+		log_warn("everything goes by the line: %s", e.msg);
+	return a->direct ? 0 : -EIO;
+}
+
+static void own_end(const struct away *a, struct vnet_direct_end *ret)
+{
+	vnet_direct_self(a->direct, ret);
+	if (a->called)
+		vnet_meeting_address(true, ret->address);
+}
+
+/* Into the attach that goes to the gateway; without it there is none. */
+static void offer_tunnel(struct away *a, Pb__GatewayAttach *m)
+{
+	struct vnet_direct_end own;
+
+	if (!a->direct && open_tunnel(a, m->mtu) == 0) {
+		own_end(a, &own);
+		if (vnet_meeting_put(m->tunnel, &own) == 0)
+			return;
+	}
+	pb__gateway_tunnel__free_unpacked(take_ptr(m->tunnel), NULL);
+}
+
+/* Of the thread that reads the stream, for the other one. */
+static void bring_together(struct away *a, const Pb__GatewayTunnel *m, unsigned mtu)
+{
+	struct meeting *met = calloc(1, sizeof(*met));
+
+	if (!met || vnet_meeting_take(&met->end, m) < 0) {
+		free(met);
+		return;
+	}
+	met->mtu = mtu;
+	if (a->called)
+		vnet_meeting_address(false, met->end.address);
+	free(atomic_exchange(&a->met, met));
+	eventfd_write(a->wake, 1);
+}
+
+static int answer_offer(struct away *a)
+{
+	uint8_t room[sizeof(struct frame) + 128];
+	Pb__GatewayTunnel m = PB__GATEWAY_TUNNEL__INIT;
+	struct vnet_direct_end own;
+
+	own_end(a, &own);
+	m.key = (ProtobufCBinaryData){sizeof(own.key), own.key};
+	m.port = own.port;
+	m.address = own.address;
+	return send_frame(a, FRAME_TUNNEL, room,
+		pb__gateway_tunnel__pack(&m, room + sizeof(struct frame)), 0);
+}
+
+/* What can't be had is no loss: the line is there.  Negative: that it is not. */
+static int meet(struct away *a)
+{
+	_cleanup_free_ struct meeting *met = NULL;
+	struct err e = {0};
+	eventfd_t ignored;
+
+	eventfd_read(a->wake, &ignored);
+	met = atomic_exchange(&a->met, NULL);
+	if (!met || (a->carries ? !a->direct : a->direct != NULL))
+		return 0;
+	if (!a->carries && open_tunnel(a, met->mtu) < 0)
+		return 0;
+	if (vnet_direct_meet(a->direct, &met->end, &e) < 0) {
+		log_warn("everything goes by the line: %s", e.msg);
+		vnet_direct_close(take_ptr(a->direct));
+		return 0;
+	}
+	return a->carries ? 0 : answer_offer(a);
+}
+
+/* ---- what is said ------------------------------------------------------------------------ */
+
 /* What a request means for the packets; an attach goes on without its descriptors. */
-static void look_at(struct away *a, const Pb__GatewayRequest *m, const int *fds, size_t n_fds)
+static void look_at(struct away *a, Pb__GatewayRequest *m, const int *fds, size_t n_fds)
 {
 	switch (m->body_case) {
 	case PB__GATEWAY_REQUEST__BODY_ATTACH:
@@ -142,16 +297,23 @@ static void look_at(struct away *a, const Pb__GatewayRequest *m, const int *fds,
 		}
 		a->reading = n_fds && !m->attach->frozen;
 		a->attached = n_fds;
+		if (m->attach->tunnel)
+			offer_tunnel(a, m->attach);
+		if (m->attach->frozen)
+			vnet_direct_hold(a->direct);
 		break;
 	case PB__GATEWAY_REQUEST__BODY_DETACH:
 		a->attached = false;
 		a->reading = false;
+		vnet_direct_hold(a->direct);
 		break;
 	case PB__GATEWAY_REQUEST__BODY_HOLD:
 		a->reading = false;
+		vnet_direct_hold(a->direct);
 		break;
 	case PB__GATEWAY_REQUEST__BODY_GO:
 		a->reading = atomic_load(&a->packets) >= 0;
+		vnet_direct_go(a->direct);
 		break;
 	default:
 		break;
@@ -173,6 +335,15 @@ static int send_with_file(struct away *a, uint8_t *room, size_t len, int fd)
 	return (int)io_write_full(a->out, data, (size_t)size);
 }
 
+/* A gateway of an older podrun does not know what `changed` has told it. */
+static bool is_for_nobody(const struct away *a, const ProtobufCMessage *m)
+{
+	const Pb__GatewayReply *reply = (const Pb__GatewayReply *)m;
+
+	return !a->carries && reply->serial == 0 &&
+	       reply->body_case == PB__GATEWAY_REPLY__BODY_FAILURE;
+}
+
 static int send_message(struct away *a)
 {
 	const ProtobufCMessageDescriptor *type =
@@ -192,7 +363,7 @@ static int send_message(struct away *a)
 	if (a->carries && ((Pb__GatewayRequest *)m)->body_case == PB__GATEWAY_REQUEST__BODY_REDO &&
 		n_fds)
 		r = send_with_file(a, room, len, fds[0]);
-	else
+	else if (!is_for_nobody(a, m))
 		r = send_frame(a, FRAME_MESSAGE, room, len, 0);
 	protobuf_c_message_free_unpacked(m, NULL);
 	while (n_fds)
@@ -233,12 +404,19 @@ static void outgoing(struct away *a)
 {
 	for (;;) {
 		struct pollfd fds[] = {{.fd = a->control, .events = POLLIN},
-			{.fd = a->reading ? atomic_load(&a->packets) : -1, .events = POLLIN}};
+			{.fd = a->reading ? atomic_load(&a->packets) : -1, .events = POLLIN},
+			{.fd = a->wake, .events = POLLIN}, {.fd = -1}};
 
-		if (poll(fds, 2, -1) < 0 && errno != EINTR)
+		vnet_direct_watch(a->direct, &fds[3]);
+		if (poll(fds, ARRAY_SIZE(fds), vnet_direct_timeout(a->direct)) < 0 &&
+			errno != EINTR)
 			return;
 		if (fds[0].revents && (send_queued(a) < 0 || send_message(a) < 0))
 			break;
+		if (fds[2].revents && meet(a) < 0)
+			return;
+		if (fds[3].revents || vnet_direct_timeout(a->direct) == 0)
+			vnet_direct_run(a->direct);
 		if (fds[1].revents && a->reading && send_packets(a, 0) < 0)
 			return;
 	}
@@ -275,6 +453,9 @@ static int give_request(struct away *a, Pb__GatewayRequest *m, const struct fram
 	if (a->theirs < 0)
 		return -EBADMSG;
 	r = vnet_message_send(a->control, &m->base, &a->theirs, 1, &e);
+	/* Now the gateway has a session of which can be said how its packets go. */
+	if (r == 0 && m->attach->tunnel)
+		bring_together(a, m->attach->tunnel, m->attach->mtu);
 	a->theirs = close_fd(a->theirs);
 	return r;
 }
@@ -319,6 +500,33 @@ static void take_packet(struct away *a, const uint8_t *data, size_t len)
 		send(fd, data, len, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
+static int take_tunnel(struct away *a, const uint8_t *data, size_t len)
+{
+	Pb__GatewayTunnel *m = a->carries ? pb__gateway_tunnel__unpack(NULL, len, data) : NULL;
+
+	if (!m)
+		return -EBADMSG;
+	bring_together(a, m, 0);
+	pb__gateway_tunnel__free_unpacked(m, NULL);
+	return 0;
+}
+
+static int take_frame(struct away *a, const struct frame *f, const uint8_t *data)
+{
+	switch (f->kind) {
+	case FRAME_PACKET:
+		take_packet(a, data, f->len);
+		return 0;
+	case FRAME_MESSAGE:
+	case FRAME_MESSAGE_AND_FILE:
+		return take_message(a, f, data);
+	case FRAME_TUNNEL:
+		return take_tunnel(a, data, f->len);
+	default:
+		return -EBADMSG;
+	}
+}
+
 static void *incoming(void *ctx)
 {
 	static _Alignas(16) uint8_t data[VNET_MESSAGE_MAX];
@@ -329,10 +537,7 @@ static void *incoming(void *ctx)
 		if (f.len > sizeof(data) || f.file > FILE_MAX ||
 			io_read_full(a->in, data, f.len) != (ssize_t)f.len)
 			break;
-		if (f.kind == FRAME_PACKET)
-			take_packet(a, data, f.len);
-		else if ((f.kind != FRAME_MESSAGE && f.kind != FRAME_MESSAGE_AND_FILE) ||
-			 take_message(a, &f, data) < 0)
+		if (take_frame(a, &f, data) < 0)
 			break;
 	}
 	atomic_store(&a->over, true);
@@ -345,10 +550,14 @@ static int both_ways(struct away *a, struct err *e)
 {
 	pthread_t t;
 
+	a->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (a->wake < 0)
+		return err_errno(e, -errno, "eventfd");
 	if (pthread_create(&t, NULL, incoming, a) != 0)
 		return err_errno(e, -EAGAIN, "thread");
 	pthread_detach(t);
 	outgoing(a);
+	vnet_direct_close(take_ptr(a->direct));
 	return 0;
 }
 
@@ -433,7 +642,7 @@ static int join(struct away *a, const char *runtime, struct err *e)
 
 int vnet_away_join(const char *runtime, struct err *e)
 {
-	struct away a = {.in = STDIN_FILENO, .out = STDOUT_FILENO};
+	struct away a = {.in = STDIN_FILENO, .out = STDOUT_FILENO, .called = true};
 
 	signal(SIGPIPE, SIG_IGN);
 	return join(&a, runtime, e);
@@ -471,59 +680,20 @@ int vnet_away_connect(const char *host, struct err *e)
 
 /* ---- lent --------------------------------------------------------------------------------- */
 
-static int lent_address(int dir, const char *id, struct sockaddr_un *ret, struct err *e)
-{
-	int n;
-
-	*ret = (struct sockaddr_un){.sun_family = AF_UNIX};
-	if (!id[0] || strspn(id, "0123456789abcdef") != strlen(id))
-		return err_set(e, ERR_USAGE, -EINVAL, "'%.64s' is no session", id);
-	n = snprintf(ret->sun_path, sizeof(ret->sun_path), "/proc/self/fd/%d/lent-%s", dir, id);
-	return n < (int)sizeof(ret->sun_path)
-		       ? 0
-		       : err_set(e, ERR_USAGE, -ENAMETOOLONG, "'%.64s' is no session", id);
-}
-
-int vnet_away_connect_lent(const char *runtime, const char *id, struct err *e)
-{
-	_cleanup_close_ int dir = vnet_ondemand_directory(runtime, e), sock = -1;
-	struct sockaddr_un a;
-
-	if (dir < 0 || lent_address(dir, id, &a, e) < 0)
-		return e->error;
-	sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (sock < 0)
-		return err_errno(e, -errno, "socket");
-	if (connect(sock, (struct sockaddr *)&a, sizeof(a)) < 0)
-		return -ENOENT;
-	return take_fd(&sock);
-}
-
-/* The one who connects, or -ECONNRESET when the stream ends first. */
-static int accept_one(int listener, int in)
-{
-	struct pollfd fds[] = {{.fd = listener, .events = POLLIN}, {.fd = in, .events = POLLIN}};
-
-	while (poll(fds, 2, -1) < 0 && errno == EINTR)
-		continue;
-	if (!(fds[0].revents & POLLIN))
-		return -ECONNRESET;
-	return accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-}
-
 int vnet_away_borrow(const char *runtime, const char *id, struct err *e)
 {
 	struct away a = {.in = STDIN_FILENO,
 		.out = STDOUT_FILENO,
 		.packets = -1,
 		.theirs = -1,
-		.carries = true};
+		.carries = true,
+		.called = true};
 	_cleanup_close_ int dir = vnet_ondemand_directory(runtime, e), listener = -1;
 	uint8_t room[sizeof(struct frame)];
 	struct sockaddr_un at;
 
 	signal(SIGPIPE, SIG_IGN);
-	if (dir < 0 || lent_address(dir, id, &at, e) < 0)
+	if (dir < 0 || vnet_away_lent_address(dir, id, &at, e) < 0)
 		return e->error;
 	listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	unlink(at.sun_path);
@@ -532,36 +702,12 @@ int vnet_away_borrow(const char *runtime, const char *id, struct err *e)
 		return err_errno(e, -errno, "cannot listen for the session");
 	a.control = send_frame(&a, FRAME_LISTENS, room, 0, 0);
 	if (a.control == 0)
-		a.control = accept_one(listener, a.in);
+		a.control = vnet_away_accept_one(listener, a.in);
 	unlink(at.sun_path);
 	listener = close_fd(listener);
 	if (a.control < 0)
 		return 0; /* the move has come to nothing */
 	return both_ways(&a, e);
-}
-
-/* The mover's word that the session is given away; without it his end is that of the line. */
-static void *await_word(void *ctx)
-{
-	char word;
-	ssize_t n;
-
-	do
-		n = read(STDIN_FILENO, &word, 1);
-	while (n < 0 && errno == EINTR);
-	if (n != 1)
-		_exit(0);
-	return NULL;
-}
-
-/* True when the session is there, false when its mover is gone. */
-static bool await_session(int in)
-{
-	struct pollfd fds[] = {{.fd = in, .events = POLLIN}, {STDIN_FILENO, POLLIN, 0}};
-
-	while (poll(fds, 2, -1) < 0 && errno == EINTR)
-		continue;
-	return fds[0].revents & POLLIN;
 }
 
 int vnet_away_lend(
@@ -580,9 +726,9 @@ int vnet_away_lend(
 	if (ssh < 0 || io_read_full(a.in, &f, sizeof(f)) != sizeof(f) || f.kind != FRAME_LISTENS)
 		return err_set(
 			e, ERR_PEER, -ECONNRESET, "%s does not take the session's line", host);
-	if (io_write_full(STDOUT_FILENO, "\n", 1) < 0 || !await_session(a.in))
+	if (io_write_full(STDOUT_FILENO, "\n", 1) < 0 || !vnet_away_await_session(a.in))
 		return 0;
-	if (pthread_create(&t, NULL, await_word, NULL) != 0)
+	if (pthread_create(&t, NULL, vnet_away_await_word, NULL) != 0)
 		return err_errno(e, -EAGAIN, "thread");
 	pthread_detach(t);
 	r = join(&a, runtime, e);

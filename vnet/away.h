@@ -38,8 +38,6 @@ int vnet_away_lend(
  * either.
  */
 int vnet_away_borrow(const char *runtime, const char *id, struct err *e);
-/* The session takes it: a connected socket; -ENOENT, with @e unset, when there is none. */
-int vnet_away_connect_lent(const char *runtime, const char *id, struct err *e);
 
 /*
  * vnet_nsupdate_withdraw on @host, whose addresses and whose key they are: -ECONNRESET if it has

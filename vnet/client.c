@@ -9,6 +9,7 @@
 #include "base/base.h"
 #include "proto/gateway.pb-c.h"
 #include "vnet/away.h"
+#include "vnet/away_lent.h"
 #include "vnet/message.h"
 #include "vnet/ondemand.h"
 
@@ -115,6 +116,7 @@ int vnet_client_attach(
 	Pb__GatewayPort ports[VNET_MAX_PORTS], *pointers[VNET_MAX_PORTS];
 	Pb__GatewayRequest m = PB__GATEWAY_REQUEST__INIT;
 	Pb__GatewayAttach attach = PB__GATEWAY_ATTACH__INIT;
+	Pb__GatewayTunnel tunnel = PB__GATEWAY_TUNNEL__INIT;
 	Pb__GatewayClaim claim;
 	int fds[] = {tun, diag};
 
@@ -135,6 +137,8 @@ int vnet_client_attach(
 	attach.dns_update = (char *)(a->dns_update ? a->dns_update : "");
 	attach.max_flows = a->max_flows;
 	attach.wires = a->wires;
+	if (a->tunnel)
+		attach.tunnel = &tunnel;
 	if (a->claim.label) {
 		claim_message(&claim, &a->claim);
 		attach.claim = &claim;
@@ -309,6 +313,11 @@ static int unasked(struct vnet_answer *a, const Pb__GatewayReply *m, int *fds, s
 		a->kind = VNET_ANSWER_WIRE;
 		a->netns = fds[--*n_fds];
 		strcpy(a->name, m->wire->name);
+		return 1;
+	}
+	if (m->body_case == PB__GATEWAY_REPLY__BODY_CARRIER) {
+		a->kind = VNET_ANSWER_CARRIER;
+		a->tunnel = m->carrier->tunnel;
 		return 1;
 	}
 	if (m->body_case != PB__GATEWAY_REPLY__BODY_FAST)

@@ -59,6 +59,7 @@ struct vnet_attach {
 	const char *dns_update; /* vnet/nsupdate.h; NULL: nobody is told where it is */
 	uint32_t max_flows;	/* 0: the gateway's own limit */
 	bool wires;		/* VNET_ANSWER_WIRE and _FAST are understood */
+	bool tunnel;		/* where the gateway is on another host: by a tunnel as well */
 };
 
 enum vnet_answer_kind {
@@ -71,6 +72,7 @@ enum vnet_answer_kind {
 	 * .name; then vnet_client_wired.  And vnet_veth_fast with .inside, .outside and .fast. */
 	VNET_ANSWER_WIRE,
 	VNET_ANSWER_FAST,
+	VNET_ANSWER_CARRIER, /* serial 0 as well: .tunnel */
 };
 
 struct vnet_answer {
@@ -88,6 +90,7 @@ struct vnet_answer {
 	char name[16];
 	struct vnet_endpoint inside, outside;
 	bool fast;
+	bool tunnel; /* packets go by it now */
 };
 
 struct vnet_client;

@@ -26,6 +26,7 @@
  *      passthrough          an interface of the host's that a session has for a while
  *      nsupdate             messages that change a name in DNS (nsupdate_send: and who waits for that)
  *      message, ondemand    requests on the gateway's socket; its start by whoever needs it first
+ *      direct, meeting      a tunnel beside a byte stream, for who has that already
  *      away                 requests and packets to a gateway on another host, over ssh
  *      forward              published ports of a session that was moved, for a while
  *      client               what the supervisor and the command line call

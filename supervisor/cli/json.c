@@ -73,6 +73,10 @@ static json_t *network_of(const struct client_session *s)
 		(int)n->mtu, "gateway", json_text(n->gateway[0] ? n->gateway : "local"), "publish", ports);
 	if (n->through[0])
 		json_object_set_new(j, "through", json_text(n->through));
+	if (n->carrier[0])
+		json_object_set_new(j, "carrier", json_text(n->carrier));
+	if (n->carrier[0] && s->live)
+		json_object_set_new(j, "carried_by", json_string(n->by_tunnel ? "tunnel" : "stream"));
 	if (n->host_loopback[0])
 		json_object_set_new(j, "host_loopback", json_text(n->host_loopback));
 	if (n->dns_update[0])

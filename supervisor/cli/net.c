@@ -126,6 +126,7 @@ static json_t *json_of(const Pb__GatewaySession *s)
 			"packets", (json_int_t)s->to_packets, "bytes", (json_int_t)s->to_bytes,
 			"dropped", (json_int_t)s->dropped, "refused", (json_int_t)s->refused));
 	json_object_set_new(j, "fast", json_integer(s->fast));
+	json_object_set_new(j, "tunnel", json_boolean(s->tunnel));
 	return j;
 }
 
@@ -162,6 +163,8 @@ static void print_stats(const Pb__GatewaySession *s)
 		(unsigned long long)s->opened, (unsigned long long)s->refused);
 	if (s->fast)
 		printf("  fast         %u connections, by a pair of interfaces\n", s->fast);
+	if (s->tunnel)
+		printf("  carrier      a tunnel, from another host\n");
 	printf("  sent         %llu packets, %s\n", (unsigned long long)s->from_packets, from);
 	printf("  received     %llu packets, %s\n", (unsigned long long)s->to_packets, to);
 	printf("  dropped      %llu packets\n", (unsigned long long)s->dropped);

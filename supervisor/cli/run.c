@@ -67,6 +67,10 @@ static const struct cli_option options[] = {
 	{"gateway", 0, "local|HOST|wg:FILE",
 		"where its connections meet the outside (--net vnat; default: here)", CLI_STRING,
 		AT(net.gateway)},
+	{"carrier", 0, "stream|auto",
+		"how packets get to a gateway on another host: by ssh, or by UDP where that works "
+		"(--net vnat; default: stream)",
+		CLI_STRING, AT(net.carrier)},
 	{"host-loopback", 0, "ADDRESS",
 		"let it reach the host's loopback, by the gateway's or this address (--net vnat)",
 		CLI_MAYBE, AT(net.host_loopback)},
@@ -728,7 +732,9 @@ const struct cli_command cli_run = {
 		"*--net vnat* gives it addresses that are its own for life, and a gateway: a process of yours "
 		"that keeps its connections to the outside while it is suspended. *--gateway HOST* has "
 		"them kept on another host, by *ssh*, from where they follow a *migrate*; *wg:FILE* is "
-		"a WireGuard server. *-p*, *--address*, *--gateway*, *--host-loopback*, *--link-local*, *--dns-update* and *--on-move* mean *--net vnat*.\n\n"
+		"a WireGuard server. *--carrier auto* has packets go to HOST by a tunnel over UDP, encrypted by the "
+		"WireGuard protocol, as long as they get there, and else by *ssh* as without. *-p*, *--address*, "
+		"*--gateway*, *--carrier*, *--host-loopback*, *--link-local*, *--dns-update* and *--on-move* mean *--net vnat*.\n\n"
 		"*--net passthrough:IF* moves an interface of the host's into the session while it is there, with "
 		"its addresses and routes; IF@NETNS is one of another network namespace: a name of *ip netns*, a "
 		"pid, or a path. The user must have been granted it. Connections by it can't be kept: *suspend* "

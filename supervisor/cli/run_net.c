@@ -2,10 +2,10 @@
 /*
  * Theory of operation
  *
- * --publish, --address, --gateway, --host-loopback, --link-local, --dns-update and --on-move are of a
- * virtual network: where one of them is given and --net is not, --net vnat is meant.  All that is
- * left open is decided here and written into the config, so that a session keeps its addresses for
- * life, whatever a later version of podrun would give to a new one.
+ * --publish, --address, --gateway, --host-loopback, --link-local, --dns-update, --carrier and
+ * --on-move are of a virtual network: where one of them is given and --net is not, --net vnat is
+ * meant.  All that is left open is decided here and written into the config, so that a session
+ * keeps its addresses for life, whatever a later version of podrun would give to a new one.
  */
 #include "supervisor/cli/run_net.h"
 
@@ -252,6 +252,8 @@ static const char *wants_virtual(const struct run_net *o)
 		return "--link-local";
 	if (o->dns_update)
 		return "--dns-update";
+	if (o->carrier)
+		return "--carrier";
 	return o->on_move ? "--on-move" : NULL;
 }
 
@@ -279,6 +281,12 @@ int run_net_fill(const struct run_net *o, Pb__Config *c, struct err *e)
 	if (o->dns_update && o->gateway && strncmp(o->gateway, "wg:", 3) == 0)
 		return err_set(
 			e, ERR_USAGE, -EINVAL, "--dns-update does not go with --gateway wg:FILE");
+	if (o->carrier && o->gateway && strncmp(o->gateway, "wg:", 3) == 0)
+		return err_set(
+			e, ERR_USAGE, -EINVAL, "--carrier does not go with --gateway wg:FILE");
+	if (o->carrier && strcmp(o->carrier, "stream") != 0 && strcmp(o->carrier, "auto") != 0)
+		return err_set(e, ERR_USAGE, -EINVAL, "--carrier is stream or auto, not '%.64s'",
+			o->carrier);
 	n = c->network = malloc(sizeof(*n));
 	if (!n)
 		return err_errno(e, -ENOMEM, "network");
@@ -287,6 +295,8 @@ int run_net_fill(const struct run_net *o, Pb__Config *c, struct err *e)
 	n->link_local = o->link_local;
 	if (o->on_move)
 		n->on_move = (char *)o->on_move;
+	if (o->carrier)
+		n->carrier = (char *)o->carrier;
 	if (fill_addresses(&o->address, n, e) < 0 || fill_gateway(o->gateway, n, e) < 0 ||
 		fill_loopback(o->host_loopback, n, e) < 0 || fill_update(o->dns_update, n, e) < 0)
 		return e->error;

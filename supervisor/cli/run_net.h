@@ -11,7 +11,7 @@ struct Pb__Config;
 
 /* As they were given; NULL, or an empty list, where nothing was said. */
 struct run_net {
-	const char *net, *gateway, *host_loopback, *dns_update, *on_move;
+	const char *net, *gateway, *host_loopback, *dns_update, *on_move, *carrier;
 	bool link_local;
 	struct cli_list publish, address;
 };

@@ -86,7 +86,10 @@ static void which_network(void **state)
 			     both = {.net = "none", .publish = {ports, 1}},
 			     clouds = {.link_local = true},
 			     own = {.net = "vnat", .address = {addresses, 2}},
-			     tunnel = {.gateway = "wg:/etc/a.conf", .publish = {ports, 1}};
+			     udp = {.gateway = "there", .carrier = "auto"},
+			     way = {.carrier = "pigeon"},
+			     tunnel = {.gateway = "wg:/etc/a.conf", .publish = {ports, 1}},
+			     twice = {.gateway = "wg:/etc/a.conf", .carrier = "auto"};
 	struct err e;
 	Pb__Config c;
 
@@ -109,6 +112,16 @@ static void which_network(void **state)
 	release(&c);
 	assert_int_equal(fill(&both, &c, &e), -EINVAL);
 	assert_non_null(strstr(e.msg, "--publish"));
+	release(&c);
+	assert_int_equal(fill(&udp, &c, &e), 0);
+	assert_string_equal(c.net, "vnat");
+	assert_string_equal(c.network->carrier, "auto");
+	release(&c);
+	assert_int_equal(fill(&way, &c, &e), -EINVAL);
+	assert_non_null(strstr(e.msg, "pigeon"));
+	release(&c);
+	assert_int_equal(fill(&twice, &c, &e), -EINVAL);
+	assert_non_null(strstr(e.msg, "--carrier does not go with"));
 	release(&c);
 	assert_int_equal(fill(&tunnel, &c, &e), -EINVAL);
 	assert_non_null(strstr(e.msg, "wg:FILE"));

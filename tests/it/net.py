@@ -162,13 +162,17 @@ def virtual(env, *more):
     return ["--net", "vnat", *more]
 
 
-def there(env):
-    """Options of a session whose gateway is another host's as far as podrun knows: its `ssh` is the same host."""
+def there(env, *more):
+    """
+    Options of a session whose gateway is another host's as far as podrun knows: its `ssh` is the same host, and says
+    by which addresses, as sshd does.
+    """
     ssh = env.path("ssh")
-    ssh.write_text("#!/bin/sh\nshift\nPATH=%s:$PATH exec sh -c \"$*\"\n" % pathlib.Path(PODRUN).parent)
+    ssh.write_text("#!/bin/sh\nshift\nexport SSH_CONNECTION='%s 1 %s 22'\nPATH=%s:$PATH exec sh -c \"$*\"\n" % (
+        HOST4, HOST4, pathlib.Path(PODRUN).parent))
     ssh.chmod(0o755)
     env.environ["PODRUN_SSH"] = str(ssh)
-    return ["--gateway", "there"]
+    return ["--gateway", "there", *more]
 
 
 def ask(env, address, port, *options):
@@ -316,7 +320,8 @@ u.sendto(b"a datagram", (sys.argv[1], int(sys.argv[3])))
 s.sendall(b"x" * int(sys.argv[4]))
 """
     size = 100000
-    for how, options in ("-CONT", []), ("-KILL", []), ("-CONT", there(env)), ("-KILL", there(env)):
+    for how, options in ("-CONT", []), ("-KILL", []), ("-CONT", there(env)), ("-KILL", there(env)), \
+            ("-KILL", there(env, "--carrier", "auto")):
         got = []
 
         def collect(s, got=got):
@@ -330,6 +335,9 @@ s.sendall(b"x" * int(sys.argv[4]))
             u.settimeout(60)
             env.run_detached("s", "python3", "-c", say, OUT4, s.port, u.getsockname()[1], size,
                              options=virtual(env, "-v", "%s:/tmp" % env.path("."), *options))
+            if "auto" in options:
+                until("packets go by a tunnel", lambda: env.podrun("inspect", "s").json()["config"]["network"][
+                    "carried_by"] == "tunnel")
             worker = env.podrun("gateway", "--json").json()["worker"]
             env.call("kill", "-STOP", worker)
             open(env.path("go"), "w").close()

@@ -6,7 +6,8 @@ Each program of clients/ works in a session on one of two hosts (world.py) with 
 knows nothing of podrun, tells how far it is in /tmp/beat, checks all it gets, and stops when
 /tmp/go is there.  In `NAME/again` its session is suspended and resumed several times, in
 `NAME/hosts` it goes to another host and back while its gateway is on a third, in `NAME/away` the
-same away from a gateway on the first host, and in `NAME/line` it is suspended and resumed behind a
+same away from a gateway on the first host, in `NAME/tunnel` and
+`NAME/away_by_tunnel` both with packets by UDP, and in `NAME/line` it is suspended and resumed behind a
 line that is slow, loses packets and reorders them.  After each move the work has to go on.
 
 PODRUN_TEST_MOVES is how many moves each makes (3).  PODRUN_TEST_NET=host is to try the programs
@@ -16,6 +17,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -140,6 +142,90 @@ def away_from_it(w, host, i):
     assert network.get("through") == (os.uname().nodename if there is w.b else None), network
     assert ("(through " in there.podrun("ps").text) == (there is w.b), there.podrun("ps").text
     return there
+
+
+def carried_by(host):
+    return network_of(host)["carried_by"]
+
+
+def gateway_tunnel(host):
+    """Does the gateway there have its session's packets by a tunnel?"""
+    return [s["tunnel"] for s in host.podrun("net", "stats", "--json").json()]
+
+
+def datagrams(host):
+    """How many of UDP have come to a host, ever."""
+    with open("/proc/%s/net/snmp" % host.node.pid) as f:
+        return int([line for line in f if line.startswith("Udp:")][1].split()[1])
+
+
+def block_datagrams(host, block=True):
+    """A firewall of a host's that lets none of UDP in or out, but for names."""
+    if not block:
+        host.node.root("nft", "delete", "table", "inet", "wall")
+        return
+    host.node.root("nft", "add table inet wall")
+    for hook in "input", "output":
+        host.node.root("nft", "add chain inet wall %s { type filter hook %s priority 0; }" % (hook, hook))
+        host.node.root("nft", "add rule inet wall %s udp dport != 53 udp sport != 53 drop" % hook)
+
+
+def goes_by_tunnel(w, host, gateway):
+    """Most of its packets, and both ends say so."""
+    until("%s sends by a tunnel" % host.dir.name, lambda: carried_by(host) == "tunnel")
+    until("%s sends by a tunnel" % gateway.dir.name, lambda: gateway_tunnel(gateway) == [True])
+    before = datagrams(host), datagrams(gateway)
+    goes_on(host, "s")
+    until("datagrams come", lambda: datagrams(host) - before[0] > 100 and datagrams(gateway) - before[1] > 100)
+
+
+def kept(w, host):
+    """While it is suspended nobody says that packets go by a tunnel."""
+    host.podrun("suspend", "s", timeout=120)
+    assert "carried_by" not in network_of(host), network_of(host)
+    assert gateway_tunnel(w.c) == [False]
+    host.podrun("resume", "-d", "s", timeout=120)
+
+
+def by_a_tunnel(env, name):
+    """Moved while packets go by it; when UDP does not get through any more the line has them, and back."""
+    needs("nft")
+    if env.call("unshare", "-Urn", "nft", "add table inet wall", check=False).code:
+        raise Skip("the kernel has no nf_tables")
+    script = HERE / "clients" / name
+    requirements(script)
+    with World(env, hosts=("a", "b", "c")) as w:
+        serve(w, name)
+        w.run(w.a, "s", "python3", script, options=["-e", "PYTHONDONTWRITEBYTECODE=1", "--gateway", "c",
+                                                    "--carrier", "auto"])
+        host = w.a
+        for move in again, to_the_other, again, to_the_other:
+            goes_by_tunnel(w, host, w.c)
+            host = move(w, host, 0)
+        goes_by_tunnel(w, host, w.c)
+        kept(w, host)
+        goes_by_tunnel(w, host, w.c)
+        host.podrun("snapshot", "s", "-o", host.path("kept"), timeout=120)
+        goes_by_tunnel(w, host, w.c)
+        os.kill(w.c.podrun("gateway", "--json").json()["worker"], signal.SIGKILL)
+        goes_by_tunnel(w, host, w.c)
+        block_datagrams(w.c)
+        until("the line is taken", lambda: carried_by(host) == "stream" and gateway_tunnel(w.c) == [False])
+        goes_on(host, "s")
+        host = again(w, host, 0)
+        goes_on(host, "s")
+        assert carried_by(host) == "stream" and gateway_tunnel(w.c) == [False]
+        block_datagrams(w.c, False)
+        goes_by_tunnel(w, host, w.c)
+        ends_well(w, host, name)
+
+
+def away_by_tunnel(w, host, i):
+    """Its gateway was left behind."""
+    host = away_from_it(w, host, i)
+    if host is w.b:
+        goes_by_tunnel(w, host, w.a)
+    return host
 
 
 HOLDER = """
@@ -306,12 +392,15 @@ if "PODRUN_TEST_NAMES" not in os.environ or os.environ["PODRUN_TEST_NAMES"] != "
         add("gateway/not_kept", not_kept)
         add("gateway/name_follows", name_follows)
         add("gateway/told_where", told_where)
+        add("curl-download/away_by_tunnel", lambda env: at_work(
+            env, "curl-download", away_by_tunnel, ["--carrier", "auto"]))
     for path in sorted((HERE / "clients").iterdir()):
         if os.access(path, os.X_OK) and path.is_file():
             add(path.name + "/again", lambda env, n=path.name: at_work(env, n, again))
             add(path.name + "/hosts", lambda env, n=path.name: at_work(
                 env, n, to_the_other, ["--gateway", "c"] if NET == "vnat" else [], hosts=("a", "b", "c")))
             if path.name.startswith("curl-") and NET == "vnat":
+                add(path.name + "/tunnel", lambda env, n=path.name: by_a_tunnel(env, n))
                 add(path.name + "/away", lambda env, n=path.name: at_work(env, n, away_from_it))
             if path.name not in ("ping", "udp"):
                 add(path.name + "/line", lambda env, n=path.name: at_work(

@@ -375,6 +375,7 @@ static void list_session(struct session_message *ret, struct vnet_gateway *g, ui
 	ret->m.address6 = bytes_of(&s->address6, 16);
 	ret->m.mtu = s->mtu;
 	ret->m.flows = gateway_session_flows(g, index);
+	ret->m.tunnel = s->tunnel;
 	ret->m.fast = gateway_veth_flows(g, index);
 	ret->m.from_packets = s->counts.from_packets;
 	ret->m.from_bytes = s->counts.from_bytes;
@@ -423,6 +424,14 @@ static int wired(struct request *r, struct err *e)
 {
 	gateway_veth_made(r->g, (uint32_t)r->conn->session, r->m->wired->name[0]);
 	return reply_done(r);
+}
+
+/* Of whoever carries a session's packets here, who waits for no answer. */
+static int carrier(struct request *r, struct err *e)
+{
+	if (r->conn->session >= 0)
+		r->g->arena->sessions[r->conn->session].tunnel = r->m->carrier->tunnel;
+	return 0;
 }
 
 static int redo(struct request *r, struct err *e)
@@ -476,6 +485,7 @@ static const struct handler {
 	[PB__GATEWAY_REQUEST__BODY_UNPUBLISH] = {unpublish, true},
 	[PB__GATEWAY_REQUEST__BODY_REDO] = {redo, true},
 	[PB__GATEWAY_REQUEST__BODY_WIRED] = {wired, true},
+	[PB__GATEWAY_REQUEST__BODY_CARRIER] = {carrier, false},
 	[PB__GATEWAY_REQUEST__BODY_LIST] = {list, false},
 	[PB__GATEWAY_REQUEST__BODY_CAPTURE] = {capture, false},
 	[PB__GATEWAY_REQUEST__BODY_FORGET] = {forget, false},

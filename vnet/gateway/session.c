@@ -192,6 +192,7 @@ static void fill_in(struct gateway_session *s, const struct gateway_session_wish
 	s->loopback6 = a->loopback6;
 	s->link_local = a->link_local;
 	s->wires = a->wires;
+	s->tunnel = false;
 	s->mtu = a->mtu;
 	s->max_flows = a->max_flows ? MIN(a->max_flows, (uint32_t)GATEWAY_MAX_FLOWS)
 				    : GATEWAY_SESSION_FLOWS;
@@ -383,6 +384,7 @@ static uint32_t detach(struct vnet_gateway *g, uint32_t session, bool suspended,
 	gateway_dynamic_stop(g, session);
 	gateway_publish_remove_all(g, session);
 	s->held = true;
+	s->tunnel = false;
 	s->diag = s->conn = -1;
 	close_fd(diag);
 	s->since = io_now_ns();

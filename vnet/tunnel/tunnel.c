@@ -246,6 +246,17 @@ int vnet_tunnel_open(struct vnet_carrier **ret, const struct vnet_config *c,
 	return r;
 }
 
+int vnet_tunnel_add_peer(struct vnet_carrier *c, const struct vnet_config_peer *peer, struct err *e)
+{
+	struct vnet_tunnel *t = tunnel_of(c);
+
+	/* There is room for one, and peers stay where they are. */
+	if (t->n_peers)
+		return err_set(e, ERR_STATE, -EBUSY, "the tunnel has its peers");
+	look_at_clock(t);
+	return add_peer(t, peer, e);
+}
+
 void vnet_tunnel_set_endpoint(struct vnet_carrier *c, uint32_t peer, const struct vnet_endpoint *at)
 {
 	struct vnet_tunnel *t = tunnel_of(c);

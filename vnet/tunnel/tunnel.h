@@ -42,6 +42,9 @@ int vnet_tunnel_open(struct vnet_carrier **ret, const struct vnet_config *c,
 	const struct vnet_tunnel_options *o, struct err *e);
 
 /* What is only a tunnel's. */
+/* The one peer of a tunnel that was opened without any. */
+int vnet_tunnel_add_peer(
+	struct vnet_carrier *c, const struct vnet_config_peer *peer, struct err *e);
 void vnet_tunnel_set_endpoint(
 	struct vnet_carrier *c, uint32_t peer, const struct vnet_endpoint *at);
 int vnet_tunnel_peer_stats(
