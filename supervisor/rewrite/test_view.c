@@ -2,11 +2,13 @@
 #include "supervisor/rewrite/test_view.h"
 
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 
 #include "supervisor/rewrite/calls.h"
 #include "supervisor/rewrite/pts.h"
 #include "supervisor/rewrite/tasks.h"
+#include "supervisor/rewrite/view_calls.h"
 #include "supervisor/world_config.h"
 
 struct fixture {
@@ -571,6 +573,40 @@ static void where_threads_stand(void **state)
 	with_tasks(state, check_threads);
 }
 
+/* A vector of @n entries and its end, of words of @width bytes, that ends @before the end of memory. */
+static void check_vector(size_t n, size_t width, size_t before)
+{
+	const size_t size = (size_t)2 * PAGE_SIZE;
+	char *memory = mmap(NULL, size + PAGE_SIZE, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *at = memory + size - before - 2 * (n + 1) * width;
+	const struct task self = {.host = getpid(), .number = 2};
+	struct view_auxiliary found[VIEW_VECTOR];
+
+	assert_true(memory != MAP_FAILED);
+	assert_int_equal(munmap(memory + size, PAGE_SIZE), 0);
+	for (size_t i = 0; i < 2 * n; i++)
+		memcpy(at + i * width, &(uint64_t){i % 2 ? 1000 + i : 1 + i}, width);
+	assert_int_equal(view_read_vector(&self, (uintptr_t)at, width, found), MIN(n, VIEW_VECTOR));
+	for (size_t i = 0; i < MIN(n, VIEW_VECTOR); i++)
+		assert_true(found[i].sort == 1 + 2 * i && found[i].value == 1001 + 2 * i);
+	munmap(memory, size);
+}
+
+/* Where it ends with memory, on two pages, with a word of an entry on each, too long. */
+static void auxiliary_vectors(void **state)
+{
+	for (size_t width = 4; width <= 8; width += 4) {
+		check_vector(20, width, 0);
+		check_vector(20, width, width);
+		check_vector(0, width, 0);
+		check_vector(20, width, PAGE_SIZE - 8 * width);
+		check_vector(20, width, PAGE_SIZE - 9 * width);
+		check_vector(VIEW_VECTOR, width, 0);
+		check_vector(VIEW_VECTOR + 1, width, 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -588,6 +624,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(where_children_stand, setup, teardown),
 		cmocka_unit_test_setup_teardown(moves_that_nobody_saw, setup, teardown),
 		cmocka_unit_test_setup_teardown(where_threads_stand, setup, teardown),
+		cmocka_unit_test(auxiliary_vectors),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,8 +13,6 @@
 #include "supervisor/rewrite/users_caps.h"
 #include "supervisor/rewrite/view_calls.h"
 
-#define MAX_VECTOR 64
-
 static const uint32_t *id_of(const struct users *u, uint64_t type)
 {
 	switch (type) {
@@ -33,18 +31,16 @@ static const uint32_t *id_of(const struct users *u, uint64_t type)
 
 static void put_ids(const struct task *task, const struct users *u)
 {
-	size_t width = 8;
+	struct view_auxiliary vector[VIEW_VECTOR];
+	size_t width = 8, n;
 	uint64_t at = view_vector(task, &width);
 
-	for (int i = 0; at && i < MAX_VECTOR; i++, at += 2 * width) {
-		uint64_t type = AT_NULL, value;
-		const uint32_t *id;
+	n = at ? view_read_vector(task, at, width, vector) : 0;
+	for (size_t i = 0; i < n; i++, at += 2 * width) {
+		const uint32_t *id = id_of(u, vector[i].sort);
+		uint64_t value = id ? *id : 0;
 
-		if (view_peek(task, at, &type, width) < 0 || type == AT_NULL)
-			return;
-		id = id_of(u, type);
-		value = id ? *id : 0;
-		if (id)
+		if (id && value != vector[i].value)
 			view_poke(task, at + width, &value, width);
 	}
 }

@@ -68,6 +68,13 @@ int view_exec_path(struct rewrite *rw, const char *path, char ret[PATH_MAX]);
  * At the event of an exec: where the auxiliary vector is, and how wide its words are; 0 if nowhere.
  */
 uint64_t view_vector(const struct task *task, size_t *ret_width);
+/* Its entries, without AT_NULL at its end, from @at on, in as few reads as can be: how many. */
+#define VIEW_VECTOR 64
+struct view_auxiliary {
+	uint64_t sort, value;
+};
+size_t view_read_vector(const struct task *task, uint64_t at, size_t width,
+	struct view_auxiliary ret[VIEW_VECTOR]);
 /*
  * At the event of an exec: false if the new program's memory is closed to us, so that it must not
  * run.

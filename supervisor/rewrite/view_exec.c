@@ -463,19 +463,41 @@ static void replace(const struct task *task, const struct view_scratch *s, uint6
 	view_poke(task, addr, text, len);
 }
 
-/* Entries of the auxiliary vector are two words each: a sort and a value. */
+size_t view_read_vector(
+	const struct task *task, uint64_t at, size_t width, struct view_auxiliary ret[VIEW_VECTOR])
+{
+	char some[PAGE_SIZE];
+	size_t have = 0; /* words */
+
+	while (have < (size_t)2 * VIEW_VECTOR) {
+		/* The end of a page may be the end of the stack. */
+		size_t n = MIN((PAGE_SIZE - at % PAGE_SIZE) / width, 2 * VIEW_VECTOR - have);
+
+		if (!n || view_peek(task, at, some, width * n) < 0)
+			break;
+		for (size_t k = 0; k < n; k++, have++) {
+			struct view_auxiliary *one = &ret[have / 2];
+			uint64_t word = 0;
+
+			memcpy(&word, some + width * k, width);
+			*(have % 2 ? &one->value : &one->sort) = word;
+			if (have % 2 && one->sort == AT_NULL)
+				return have / 2;
+		}
+		at += width * n;
+	}
+	return have / 2;
+}
+
 static void replace_in_vector(
 	const struct task *task, const struct view_scratch *s, uint64_t at, size_t width)
 {
-	for (int i = 0; i < 64; i++, at += 2 * width) {
-		uint64_t sort, value;
+	struct view_auxiliary vector[VIEW_VECTOR];
+	size_t n = view_read_vector(task, at, width, vector);
 
-		if (peek_pointer(task, at, width, &sort) < 0 ||
-			peek_pointer(task, at + width, width, &value) < 0 || sort == AT_NULL)
-			return;
-		if (sort == AT_EXECFN)
-			replace(task, s, value);
-	}
+	for (size_t i = 0; i < n; i++)
+		if (vector[i].sort == AT_EXECFN)
+			replace(task, s, vector[i].value);
 }
 
 /* Where the vector begins, for the pointers of the environment do at @at; 0 if there is none. */
