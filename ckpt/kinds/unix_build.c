@@ -431,6 +431,9 @@ static int connect_pending(struct ckpt_build *b, const struct ckpt_build_file *f
 	fcntl(f->fd, F_SETFL, flags | O_NONBLOCK);
 	r = unix_connect_as(b, f->holder, f->fd, to, e);
 	fcntl(f->fd, F_SETFL, flags);
+	/* As one of another type is by an abstract name: nobody refuses but a lie. */
+	if (r == -ECONNREFUSED)
+		return err_reclass(e, ERR_IMAGE);
 	if (r != -EAGAIN)
 		return r;
 	err_set(e, ERR_HOST, r, "fewer connections than before may wait at a socket here");
@@ -472,9 +475,10 @@ static int connect_datagrams(int fd, const struct unix_address *to, struct err *
 	if (!to->len)
 		return err_set(e, ERR_IMAGE, -EBADMSG,
 			"a unix socket is connected to one that can't be reached");
-	if (connect(fd, (const void *)&to->un, to->len) < 0)
-		return err_errno(e, -errno, "cannot connect a datagram socket again");
-	return 0;
+	if (connect(fd, (const void *)&to->un, to->len) == 0)
+		return 0;
+	err_errno(e, -errno, "cannot connect a datagram socket again");
+	return e->error == -ECONNREFUSED ? err_reclass(e, ERR_IMAGE) : e->error;
 }
 
 int unix_link(struct ckpt_build *b, struct ckpt_record *r, struct err *e)

@@ -557,6 +557,17 @@ def connections_that_wait_where_nobody_listens(image):
         image.change(i, lambda m: m.values.get("pending") and m.set("state", 0))
 
 
+@lie("unix_abstract", None)
+def a_datagram_socket_in_a_backlog(image):
+    datagram = []
+    for i in image.records(74):
+        image.change(i, lambda m, i=i: m.get("common").get("type") == 2
+                     and datagram.append(image.frames[i].subject))
+    for i in image.records(74):
+        image.change(i, lambda m: m.values.get("pending")
+                     and m.values.__setitem__("pending", datagram[:1]))
+
+
 @lie("counter", "World")
 def a_command_that_is_not_there(m):
     m.all("jobs")[0].set("vpid", 77)
