@@ -82,8 +82,35 @@ static void name_owners(struct ckpt_proc **list, size_t n, size_t k)
 	}
 }
 
-static int by_kcmp(struct ckpt_proc **list, size_t n)
+/* A thread that shares less than all with its process (unshare(2)) would share it after a resume. */
+static int refuse_parted(const struct ckpt_proc *p, struct err *e)
 {
+	static const struct {
+		enum sys_kcmp_type type;
+		const char *what;
+	} own[] = {
+		{SYS_KCMP_FILES, "descriptors"},
+		{SYS_KCMP_FS, "a working directory"},
+	};
+
+	for (size_t i = 0; i < p->n_threads; i++)
+		for (size_t k = 0; k < ARRAY_SIZE(own); k++) {
+			const struct ckpt_thread *t = p->threads[i];
+
+			if (t->tid == p->look || sys_kcmp(p->look, t->tid, own[k].type, 0, 0) <= 0)
+				continue;
+			return err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP,
+				"task %d (%s): thread %d has %s of its own", p->vpid,
+				p->status.comm, t->vtid, own[k].what);
+		}
+	return 0;
+}
+
+static int by_kcmp(struct ckpt_proc **list, size_t n, struct err *e)
+{
+	for (size_t i = 0; i < n; i++)
+		if (refuse_parted(list[i], e) < 0)
+			return e->error;
 	for (size_t k = 0; k < ARRAY_SIZE(shared); k++) {
 		if (n > 1)
 			qsort_r(list, n, sizeof(*list), order_by, (void *)&shared[k].type);
@@ -101,7 +128,8 @@ struct trick {
 	int (*look)(struct ckpt_dump *d, struct ckpt_proc *p, long *ret, struct err *e);
 	/* @before: what was seen before any mark. */
 	long (*mark)(long before, int k);
-	int (*put)(struct ckpt_dump *d, struct ckpt_proc *p, long before, long value, struct err *e);
+	int (*put)(
+		struct ckpt_dump *d, struct ckpt_proc *p, long before, long value, struct err *e);
 };
 
 /* The umask is nine bits. */
@@ -120,7 +148,8 @@ static long mark_umask(long before, int k)
 	return (before + 1 + k) % UMASKS;
 }
 
-static int put_umask(struct ckpt_dump *d, struct ckpt_proc *p, long before, long value, struct err *e)
+static int put_umask(
+	struct ckpt_dump *d, struct ckpt_proc *p, long before, long value, struct err *e)
 {
 	struct remote *r;
 	int k = ckpt_proc_remote(p, &r, e);
@@ -168,8 +197,8 @@ static int add_descriptor(const struct ckpt_dump *d, struct remote *r, long numb
 	k = remote_run(r, false, e);
 	ckpt_take_lower(remote_tid(r), &limit);
 	if (k == 0 && remote_result(r, made) < 0)
-		k = err_errno(e, (int)remote_result(r, made), "a descriptor for task %d",
-			remote_tid(r));
+		k = err_errno(
+			e, (int)remote_result(r, made), "a descriptor for task %d", remote_tid(r));
 	return k;
 }
 
@@ -439,6 +468,6 @@ int ckpt_survey_sharing(struct ckpt_dump *d, struct err *e)
 		if (d->procs[i]->state != CKPT_ZOMBIE)
 			list[n++] = d->procs[i];
 	if (ckpt_same_by_kcmp() || !d->world->names)
-		return by_kcmp(list, n);
+		return by_kcmp(list, n, e);
 	return by_trying(d, list, n, e);
 }

@@ -297,5 +297,30 @@ def packet_and_raw_sockets_of_root_inside_are_refused(env):
         assert "ok" in env.wait(name).split()
 
 
+PARTS = """
+import ctypes, os, threading, time
+def part():
+    assert ctypes.CDLL(None).unshare(%d) == 0
+    print("ready", flush=True)
+    while not os.path.exists("/tmp/go"): time.sleep(.01)
+t = threading.Thread(target=part)
+t.start()
+t.join()
+print("ok")
+"""
+
+
+@test
+def threads_that_have_parted_are_refused(env):
+    for what, flag in ("a working directory", 0x200), ("descriptors", 0x400):
+        env.run_detached("s", "python3", "-c", PARTS % flag)
+        for way in "suspend", "snapshot":
+            one_line(env.podrun(way, "s", "-o", env.path("i"), code=3), "(python", "has %s of its own" % what)
+            assert not env.path("i").exists()
+        env.let_end()
+        assert "ok" in env.wait("s").split()
+        env.podrun("rm", "s")
+
+
 if __name__ == "__main__":
     main()
