@@ -227,15 +227,11 @@ static int create_once(struct remote *remote, const Pb__PosixTimer *t, const str
 }
 
 static int create_timer(
-	struct remote *remote, const Pb__PosixTimer *t, struct told *told, struct err *e)
+	struct remote *remote, const Pb__PosixTimer *t, const struct told *told, struct err *e)
 {
 	for (int tries = 0; tries < MAX_TRIES; tries++) {
 		int id = -1, r = create_once(remote, t, told, &id, e);
 
-		if (r == -EINVAL && !t->left_ns && task_of_clock(told->clock)) {
-			told->clock = with_task(told->clock, 0);
-			r = create_once(remote, t, told, &id, e);
-		}
 		if (r < 0 || id == t->id)
 			return r;
 		r = remote_must(remote, NULL, e, SYS_timer_delete, (uint64_t)id, 0, 0, 0, 0, 0);
@@ -255,6 +251,25 @@ static int set_timer(struct remote *remote, const Pb__PosixTimer *t, struct err 
 		return 0;
 	return remote_must(remote, NULL, e, SYS_timer_settime, (uint64_t)t->id, 0,
 		remote_put(remote, &v, sizeof(v)), 0, 0, 0);
+}
+
+/*
+ * A clock that can't be had is one whose task has ended.  It is asked for: an attempt to make a
+ * timer of it would take the timer's id on kernels before 6.16.
+ */
+static int replace_ended(
+	struct remote *remote, const Pb__PosixTimer *t, struct told *told, struct err *e)
+{
+	long v;
+	int r;
+
+	if (t->left_ns || !task_of_clock(told->clock))
+		return 0;
+	r = remote_call(
+		remote, &v, e, SYS_clock_getres, (uint64_t)(int64_t)told->clock, 0, 0, 0, 0, 0);
+	if (r >= 0 && v == -EINVAL)
+		told->clock = with_task(told->clock, 0);
+	return MIN(r, 0);
 }
 
 static struct told tell(
@@ -288,7 +303,9 @@ static int finish(struct ckpt_build *b, struct ckpt_record *rec, struct err *e)
 	for (size_t i = 0; r == 0 && i < m->n_timers; i++) {
 		struct told told = tell(b, rec, m->timers[i]);
 
-		r = create_timer(remote, m->timers[i], &told, e);
+		r = replace_ended(remote, m->timers[i], &told, e);
+		if (r == 0)
+			r = create_timer(remote, m->timers[i], &told, e);
 	}
 	for (size_t i = 0; r == 0 && i < m->n_timers; i++)
 		r = set_timer(remote, m->timers[i], e);

@@ -25,7 +25,9 @@
  * What a fork does not take along is written while all are stopped: DONTFORK and WIPEONFORK areas
  * here, shared memory by its own kinds.  So are small spaces: copying a few pages is faster than
  * forking, and leaves the number of processes alone.  And so are spaces which can't be forked
- * because a limit is reached: the session stops longer, that is all.
+ * because a limit is reached: the session stops longer, that is all.  The same goes for sandboxes
+ * with a pid namespace of their own: the copy would fall to pid 1 of that, a program which reaps
+ * only whom it knows, and stay there as a zombie in a session nobody has ever led.
  */
 #include <sched.h>
 #include <signal.h>
@@ -53,8 +55,17 @@ static uint64_t private_kb(const struct ckpt_proc *p)
 	return kb;
 }
 
+static bool has_another_pid_1(const struct ckpt_proc *p)
+{
+	const size_t level = p->dump->level;
+
+	return level != PROC_INNERMOST && p->status.ns_depth > level + 1;
+}
+
 bool ckpt_fork_pays(const struct ckpt_proc *p)
 {
+	if (has_another_pid_1(p))
+		return false;
 	/*
 	 * Of the first the maps tell later how much there is; of the others the copy tells whether
 	 * they are right.

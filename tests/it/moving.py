@@ -297,6 +297,34 @@ def packet_and_raw_sockets_of_root_inside_are_refused(env):
         assert "ok" in env.wait(name).split()
 
 
+SANDBOX = """
+import ctypes, os, time
+pid = ctypes.CDLL(None).syscall(%d, 0x10000000 | 0x20000000 | 17, 0, 0, 0, 0)
+if pid == 0:
+    assert os.getpid() == 1
+    held = bytearray(os.urandom(8 << 20))
+    print("ready", flush=True)
+    while not os.path.exists("/tmp/go"): time.sleep(.01)
+    os._exit(0)
+assert os.waitpid(pid, 0) == (pid, 0)
+print("ok", flush=True)
+""" % 56  # clone(CLONE_NEWUSER | CLONE_NEWPID | SIGCHLD)
+
+
+@test
+@needs_namespaces("a pid namespace inside the session")
+def a_snapshot_leaves_nothing_in_a_sandbox(env):
+    """Whose pid 1 reaps nobody."""
+    env.run_detached("s", "python3", "-c", SANDBOX)
+    before = len(env.podrun("top", "--json", "s").json())
+    env.podrun("snapshot", "s", "-o", env.path("i"))
+    assert len(env.podrun("top", "--json", "s").json()) == before
+    env.podrun("suspend", "s")
+    env.podrun("resume", "-d", "s")
+    env.let_end()
+    assert "ok" in env.wait("s").split()
+
+
 PARTS = """
 import ctypes, os, threading, time
 def part():

@@ -115,7 +115,7 @@ def with_odd_mounts(env):
 def mounts_that_it_does_not_see_are_not_listed(env):
     here = with_odd_mounts(env)
     script = ("for f in mounts self/mounts self/mountstats thread-self/mounts; do"
-              "  grep -c -e ' /run/a' -e 'a.040b' /proc/$f; grep -c ' /mnt ' /proc/$f; done;"
+              "  grep -c -e ' /run/a' -e 'a.040b' /proc/$f; grep -cw four /proc/$f; done;"
               "exec 3</proc/self/mounts; readlink /proc/$$/fd/3 | sed 's/[0-9]\\+/N/'")
     for options in ("--names", "rewrite", "--net", "host"), ("--names", "rewrite", "--net", "host", "--user", "root"):
         env.prefix = here + PROFILE
@@ -127,7 +127,7 @@ def mounts_that_it_does_not_see_are_not_listed(env):
 def mounts_that_were_open_are_not_listed_after_a_resume_either(env):
     env.prefix = with_odd_mounts(env) + PROFILE
     script = ("exec 3</proc/self/mounts; echo ready; until [ -e /tmp/go ]; do sleep .1; done;"
-              "cat <&3 >/tmp/said; grep -c ' /run/a' /tmp/said; grep -c ' /mnt ' /tmp/said")
+              "cat <&3 >/tmp/said; grep -c ' /run/a' /tmp/said; grep -cw four /tmp/said")
     env.run_detached("s", "sh", "-c", script, options=("--names", "rewrite", "--net", "host", "-w", "/"))
     env.podrun("suspend", "s", "-o", env.path("image"))
     env.podrun("resume", "-d", "--names", "rewrite", env.path("image"))
