@@ -139,6 +139,7 @@ static int send_packets(struct away *a, size_t bytes)
 		if (n <= 0) {
 			/* The interface is gone; its supervisor will say so, if it is there. */
 			a->reading = false;
+			vnet_direct_flush(a->direct);
 			return atomic_load(&a->finishing) ? -ENOLINK : 0;
 		}
 		sent += (size_t)n;

@@ -546,6 +546,24 @@ static void widen(struct ckpt_build *b, const struct end *listener, bool wide)
 		listen(fd_of(b, listener), wide ? INT_MAX : listener->m->backlog);
 }
 
+/* How many wait there.  Whoever connects hears that it is connected before the listener does. */
+static uint32_t waiting(struct ckpt_build *b, const struct end *listener)
+{
+	struct tcp_info info = {0};
+	socklen_t len = sizeof(info);
+
+	if (listener->m->state != PB__TCP__STATE__LISTENING)
+		return UINT32_MAX;
+	getsockopt(fd_of(b, listener), IPPROTO_TCP, TCP_INFO, &info, &len);
+	return info.tcpi_unacked;
+}
+
+static void await_waiting(struct ckpt_build *b, const struct end *listener, uint32_t before)
+{
+	for (int i = 0; i < 20 && waiting(b, listener) <= before; i++)
+		poll(NULL, 0, i < 10 ? 1 : 10);
+}
+
 /* A connection to wait in a backlog, whose other side nobody has any more. */
 static int leave_orphan(const struct end *u, const Pb__InetAddr *from, struct err *e)
 {
@@ -564,13 +582,18 @@ static int leave_orphan(const struct end *u, const Pb__InetAddr *from, struct er
 
 static int leave_orphans(struct ckpt_build *b, const struct end *u, struct err *e)
 {
+	uint32_t before;
 	int r = 0;
 
 	if (!u->m->n_orphans)
 		return 0;
 	widen(b, u, true);
-	for (size_t i = 0; i < u->m->n_orphans && r >= 0; i++)
+	for (size_t i = 0; i < u->m->n_orphans && r >= 0; i++) {
+		before = waiting(b, u);
 		r = leave_orphan(u, u->m->orphans[i], e);
+		if (r >= 0 && before != UINT32_MAX)
+			await_waiting(b, u, before);
+	}
 	widen(b, u, false);
 	return r;
 }
@@ -580,11 +603,15 @@ static int join_backlog(struct ckpt_build *b, const struct end *u, int fd, struc
 	const struct end *listener = peer_of(b, u, e);
 	union ckpt_sockaddr to;
 	int len = ckpt_sock_addr_unpack(u->m->remote, u->m->domain, &to, e), r;
+	uint32_t before;
 
 	if (!listener || len < 0)
 		return -EBADMSG;
 	widen(b, listener, true);
+	before = waiting(b, listener);
 	r = connect_to(fd, &to, (socklen_t)len, e);
+	if (r >= 0 && before != UINT32_MAX)
+		await_waiting(b, listener, before);
 	widen(b, listener, false);
 	return r;
 }

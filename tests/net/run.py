@@ -183,7 +183,7 @@ def kept(w, host):
     """While it is suspended nobody says that packets go by a tunnel."""
     host.podrun("suspend", "s", timeout=120)
     assert "carried_by" not in network_of(host), network_of(host)
-    assert gateway_tunnel(w.c) == [False]
+    until("the gateway says so", lambda: gateway_tunnel(w.c) == [False])
     host.podrun("resume", "-d", "s", timeout=120)
 
 

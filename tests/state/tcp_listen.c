@@ -51,6 +51,15 @@ static int dual, c4, s4, port6;	     /* both families */
 static int shared[2], shared_port;   /* one port */
 static int bound, bound_port, fresh; /* not listening yet; not even bound */
 
+static unsigned waiting(void)
+{
+	struct tcp_info info = {0};
+	socklen_t len = sizeof(info);
+
+	STATE_CHECK(getsockopt(l, IPPROTO_TCP, TCP_INFO, &info, &len) == 0);
+	return info.tcpi_unacked;
+}
+
 /* One that talks, one that is half-closed, one that is closed. */
 static void make_waiting(void)
 {
@@ -65,6 +74,8 @@ static void make_waiting(void)
 	w2 = client(port);
 	w3 = client(port);
 	STATE_CHECK(shutdown(w2, SHUT_WR) == 0 && close(w3) == 0);
+	while (waiting() != 3)
+		state_nap();
 	/* From now on only one would get in. */
 	STATE_CHECK(listen(l, 0) == 0);
 }

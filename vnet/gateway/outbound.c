@@ -257,14 +257,15 @@ void gateway_outbound_begins_anew(
 	uint32_t room[VNET_KEPT / 4];
 	struct vnet_packet rst = {.data = (uint8_t *)room, .room = sizeof(room)};
 
+	if (f->state == GATEWAY_FLOW_SHAKING && tcp && tcp->syn && !tcp->ack &&
+		vnet_packet_make_rst(&rst, p) == 0) {
+		/* As from a kernel that is answered what it has not asked. */
+		vnet_packet_tcp(&rst)->rst = 0;
+		if (vnet_packet_make_rst(&rst, &rst) == 0)
+			gateway_wire_to_inner(g, &rst);
+	}
+	/* Now: a worker that is killed has done it, or its successor does so again. */
 	f->anew = false;
-	if (f->state != GATEWAY_FLOW_SHAKING || !tcp || !tcp->syn || tcp->ack ||
-		vnet_packet_make_rst(&rst, p) < 0)
-		return;
-	/* As from a kernel that is answered what it has not asked. */
-	vnet_packet_tcp(&rst)->rst = 0;
-	if (vnet_packet_make_rst(&rst, &rst) == 0)
-		gateway_wire_to_inner(g, &rst);
 }
 
 /* ---- the session's side ------------------------------------------------------------------ */
@@ -333,6 +334,7 @@ static bool accepted(struct vnet_gateway *g, uint32_t flow, int fd)
 
 	if (!f || f->state != GATEWAY_FLOW_SHAKING || f->inbound || f->fd[GATEWAY_INNER] >= 0)
 		return false;
+	f->anew = false; /* who is accepted has heard */
 	f->fd[GATEWAY_INNER] = fd;
 	return true;
 }

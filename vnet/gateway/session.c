@@ -251,9 +251,9 @@ int gateway_session_attach(struct vnet_gateway *g, struct gateway_session_wish *
 			vnet_session_remove(g->vnat, (uint32_t)index);
 		return e->error;
 	}
-	s->claim = claim;
 	if (kept)
 		gateway_outbound_came_back(g, (uint32_t)index);
+	s->claim = claim;
 	s->state = GATEWAY_SESSION_ATTACHED;
 	g->arena->conns[w->conn].session = index;
 	vnet_session_set_away(g->vnat, (uint32_t)index, false);

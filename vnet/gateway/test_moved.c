@@ -199,6 +199,7 @@ static void test_handshake(void **state)
 {
 	uint32_t seq, stamp;
 	char got[8];
+	size_t payload;
 	int outside;
 
 	attach();
@@ -214,7 +215,11 @@ static void test_handshake(void **state)
 	say(TEST_ACK, ISN + 1, seq + 1, 9001, stamp);
 	/* Nobody outside has noticed. */
 	assert_int_equal(send(outside, "hello", 5, 0), 5);
-	assert_int_equal(hear()->payload_len, 5);
+	/* A kernel that was not heard soon enough has answered the SYN once more. */
+	do
+		payload = hear()->payload_len;
+	while (!payload);
+	assert_int_equal(payload, 5);
 	say(TEST_ACK | TEST_FIN, ISN + 1, seq + 6, 9002, stamp);
 	assert_int_equal(recv(outside, got, sizeof(got), 0), 0);
 	close(outside);
