@@ -15,8 +15,8 @@
 #include "ckpt/same.h"
 #include "ckpt/survey.h"
 
-/* A thread, a child that it takes, and that one's own (enter.h): one at a time. */
-#define WANTED 3
+/* A thread, a child that it takes, and that one's own (enter.h): one at a time; the tracer's own. */
+#define WANTED 4
 
 struct recording {
 	struct ckpt_dump *d;

@@ -194,18 +194,40 @@ static void leave_raw_mode(struct stream *s)
 	s->raw = false;
 }
 
+/* Whoever else has our output may have made it non-blocking. */
+static int write_output(int fd, const uint8_t *data, size_t len)
+{
+	struct pollfd room = {.fd = fd, .events = POLLOUT};
+
+	while (len) {
+		ssize_t n = write(fd, data, len);
+
+		if (n > 0) {
+			data += n;
+			len -= (size_t)n;
+		} else if (n == 0) {
+			return -EIO;
+		} else if (errno == EAGAIN) {
+			poll(&room, 1, -1);
+		} else if (errno != EINTR) {
+			return -errno;
+		}
+	}
+	return 0;
+}
+
 static int on_output(struct stream *s, const Pb__Data *d, struct err *e)
 {
 	int fd = d->stream == RELAY_ERR ? STDERR_FILENO : STDOUT_FILENO;
 	Pb__Control m = PB__CONTROL__INIT;
 	Pb__Data closed = PB__DATA__INIT;
-	int r = io_write_full(fd, d->data.data, d->data.len);
+	int r = write_output(fd, d->data.data, d->data.len);
 
 	if (r == 0 || s->output_lost)
 		return 0;
 	/* Whoever read our output is gone: the command shall learn it as it would have. */
 	s->output_lost = true;
-	s->output_error = r == -EPIPE ? 0 : r;
+	s->output_error = r == -EPIPE || r == -ECONNRESET ? 0 : r;
 	closed.stream = d->stream;
 	m.body_case = PB__CONTROL__BODY_CLOSE_OUTPUT;
 	m.close_output = &closed;

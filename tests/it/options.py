@@ -2,11 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Integration tests: what the options do that no other test needs on its way."""
 import contextlib
+import fcntl
 import os
 import pathlib
 import resource
+import struct
 import subprocess
 import sys
+import termios
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
@@ -308,6 +311,23 @@ def output_that_does_not_arrive(env):
     assert redirected(env, "run sh -c 'echo lost; exit 3' >/dev/full", 3) == lost
     assert redirected(env, "run sh -c 'echo lost >&2' 2>/dev/full", 125) == ""
     assert redirected(env, "ps --json | true", 0) == ""
+
+
+@test
+def output_into_a_full_pipe_waits(env):
+    """Also where somebody has made the pipe non-blocking."""
+    size = 300000
+    r, w = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        p = env.start(PODRUN, "run", "sh", "-c", "head -c %d /dev/zero" % size, stdout=w)
+        full = fcntl.fcntl(w, fcntl.F_GETPIPE_SZ)
+        until("the pipe is full", lambda: struct.unpack("i", fcntl.ioctl(r, termios.FIONREAD, b"\0" * 4))[0] == full)
+    finally:
+        os.close(w)
+    os.set_blocking(r, True)
+    with open(r, "rb") as f:
+        assert len(f.read()) == size
+    assert p.wait(PATIENCE) == 0
 
 
 @test

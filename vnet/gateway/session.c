@@ -409,7 +409,7 @@ void gateway_session_lose(struct vnet_gateway *g, uint32_t session)
 		gateway_dynamic_leave(g, session);
 	s->before.label = 0;
 	if (undone)
-		gateway_wire_forget(g, session);
+		gateway_wire_hand_over(g, session);
 	detach(g, session, undone, !undone);
 }
 

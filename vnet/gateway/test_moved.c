@@ -249,8 +249,8 @@ static void test_same_ends(void **state)
 
 #define SENT 5000 /* in several segments: only the first is tried again by itself */
 
-/* What came for it while it was moved is there when it goes on, and need not be sent again. */
-static void test_held(void **state)
+/* @undone: and there it was given up before it went on. */
+static void held(bool undone)
 {
 	static char data[SENT];
 	bool got[SENT] = {false};
@@ -270,6 +270,13 @@ static void test_held(void **state)
 	while (left);
 	hold();
 	hold(); /* the gateway has come to it */
+	if (undone) {
+		const struct vnet_claim former = claim;
+
+		attach();
+		vnet_client_free(take_ptr(client));
+		claim = former;
+	}
 	attach();
 	go();
 	for (int firsts = 0; missing; assert_true(firsts < 4)) {
@@ -285,12 +292,24 @@ static void test_held(void **state)
 	close(outside);
 }
 
+/* What came for it while it was moved is there when it goes on, and need not be sent again. */
+static void test_held(void **state)
+{
+	held(false);
+}
+
+static void test_held_in_vain(void **state)
+{
+	held(true);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_handshake, begin, end),
 		cmocka_unit_test_setup_teardown(test_same_ends, begin, end),
 		cmocka_unit_test_setup_teardown(test_held, begin, end),
+		cmocka_unit_test_setup_teardown(test_held_in_vain, begin, end),
 	};
 	int r;
 
