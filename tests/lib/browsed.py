@@ -111,7 +111,7 @@ def in_a_sandbox(browser):
 
 def display():
     r, w = os.pipe()
-    server = subprocess.Popen(["Xvfb", "-displayfd", str(w), "-screen", "0", "1024x768x24", "-nolisten", "tcp", "-ac"],
+    server = subprocess.Popen(["Xvfb", "-displayfd", str(w), "-screen", "0", "1024x768x24", "-nolisten", "tcp", "-noreset", "-ac"],
                               pass_fds=[w], stderr=subprocess.DEVNULL)
     os.close(w)
     with os.fdopen(r) as f:

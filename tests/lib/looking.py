@@ -54,7 +54,7 @@ class Screen:
 
     def __init__(self, env):
         r, w = os.pipe()
-        self.server = env.start("Xvfb", "-displayfd", w, "-screen", "0", "1400x900x24", "-nolisten", "tcp", "-fbdir", env.dir,
+        self.server = env.start("Xvfb", "-displayfd", w, "-screen", "0", "1400x900x24", "-nolisten", "tcp", "-noreset", "-fbdir", env.dir,
                                 pass_fds=[w], stderr=subprocess.DEVNULL)
         os.close(w)
         with os.fdopen(r) as f:
