@@ -283,6 +283,7 @@ static void watch(uint64_t seed, uint64_t rounds)
 	pid_t pids[WORKERS] = {0};
 	uint64_t before[WORKERS] = {0};
 	int still[WORKERS] = {0};
+	uint64_t begun = 0;
 
 	while (shared->rounds < rounds) {
 		for (int i = 0; i < WORKERS; i++) {
@@ -302,8 +303,9 @@ static void watch(uint64_t seed, uint64_t rounds)
 				pids[i] = 0;
 			}
 			if (pids[i] <= 0) {
-				pids[i] = begin(
-					i, seed * 0x9e3779b97f4a7c15ULL + now + 1000003ULL * i);
+				/* Not as before, which may have begun with its end. */
+				pids[i] = begin(i, seed * 0x9e3779b97f4a7c15ULL + now +
+							   1000003ULL * i + 7919 * begun++);
 				still[i] = 0;
 			}
 		}
