@@ -339,6 +339,7 @@ print("ok")
 
 
 @test
+@needs_namespaces("unshare(2), which a container's profile refuses whatever is to be parted from")
 def threads_that_have_parted_are_refused(env):
     for what, flag in ("a working directory", 0x200), ("descriptors", 0x400):
         env.run_detached("s", "python3", "-c", PARTS % flag)

@@ -14,6 +14,8 @@
 
 #include "tests/state/state.h"
 
+#define PATIENCE 3000 /* naps */
+
 static volatile sig_atomic_t resized;
 
 static void on_winch(int sig)
@@ -111,6 +113,9 @@ static void new_one(int other)
 	close(again);
 	close(slave);
 	close(master);
+	/* Where the host has the names of terminals another process may get this one at once. */
+	for (int i = 0; access(name, F_OK) == 0 && i < PATIENCE; i++)
+		state_nap();
 	STATE_CHECK(access(name, F_OK) < 0 && errno == ENOENT);
 }
 
