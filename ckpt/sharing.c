@@ -2,6 +2,9 @@
 /*
  * Which processes share memory, descriptor tables, directories and handlers.
  *
+ * Threads share all of it with their process.  One that has parted from that (unshare(2)) is
+ * refused where it can be seen, by kcmp(2).
+ *
  * Sharing is found by sorting: kcmp(2) orders kernel objects as well as telling them apart, so n
  * processes need n log n calls rather than n * n.
  *

@@ -127,15 +127,21 @@ static void packets_pass(void **state)
 	}
 }
 
+/* Both send by the tunnel. */
+static void connect_ends(struct end *a, struct end *b)
+{
+	make(a);
+	make(b);
+	introduce(a, b, true);
+	while (!a->tunnel || !b->tunnel)
+		turn(a, b);
+}
+
 static void what_comes_can_wait(void **state)
 {
 	struct end a, b;
 
-	make(&a);
-	make(&b);
-	introduce(&a, &b, true);
-	while (!a.tunnel || !b.tunnel)
-		turn(&a, &b);
+	connect_ends(&a, &b);
 	vnet_direct_hold(b.d);
 	for (uint16_t i = 1; i <= 40; i++)
 		assert_true(say(&a, "held", i));
@@ -158,11 +164,7 @@ static void nobody_there(void **state)
 {
 	struct end a, b;
 
-	make(&a);
-	make(&b);
-	introduce(&a, &b, true);
-	while (!a.tunnel || !b.tunnel)
-		turn(&a, &b);
+	connect_ends(&a, &b);
 	vnet_direct_close(take_ptr(b.d));
 	assert_true(say(&a, "lost", 1));
 	while (a.tunnel) {
@@ -192,11 +194,7 @@ static void questions_of_the_sessions(void **state)
 	memcpy(p.data, &ip, sizeof(ip));
 	memcpy(p.data + sizeof(ip), "podrun !", 8);
 	assert_int_equal(vnet_packet_parse(&p), 0);
-	make(&a);
-	make(&b);
-	introduce(&a, &b, true);
-	while (!a.tunnel || !b.tunnel)
-		turn(&a, &b);
+	connect_ends(&a, &b);
 	assert_false(vnet_direct_send(a.d, room + 2, sizeof(p.vh) + p.len));
 	finish(&a, &b);
 }
