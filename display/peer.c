@@ -46,6 +46,8 @@
 #define WISHES	      64	   /* places to be sent again; of more, all that is around them */
 #define REFRESH_MS    300	   /* without a change, until what was sent lossily is sent again */
 
+_Static_assert(DISPLAY_VIDEO_FILMS <= DISPLAY_QUEUE_HELD, "each film is held");
+
 struct display_peer {
 	const struct display_world *world;
 	const struct display_peer_ops *ops;
@@ -602,15 +604,18 @@ void display_peer_resized(struct display_peer *p)
 	display_peer_kick(p);
 }
 
-/* Of its own frame, @area is to be sent. */
+/* Of its own frame, @area is to be sent; without memory to see how it is best drawn, as it is. */
 static void put_area(struct display_peer *p, pixman_region32_t *area)
 {
+	const struct display_command all = {.type = DISPLAY_RAW,
+		.hint = DISPLAY_PLAIN,
+		.rect = display_rect_of(pixman_region32_extents(area))};
 	struct display_commands c = {0};
 
 	if (display_classify(frame_of(p), area, &c) == 0)
 		display_queue_add(p->queue, c.list, c.n);
 	else
-		display_peer_finish(p);
+		display_queue_add(p->queue, &all, 1);
 	display_commands_fini(&c);
 	display_peer_kick(p);
 }
@@ -633,16 +638,9 @@ static void put_smaller(struct display_peer *p, pixman_region32_t *changed)
 
 	pixman_region32_init(&area);
 	if (display_scale_run(p->scale, p->world->frame, changed, &area) == 0) {
-		for (int i = 0; i < DISPLAY_VIDEO_FILMS; i++) {
-			const struct display_rect *r = &p->reel.films[i].rect;
-			pixman_region32_t film;
-
-			pixman_region32_init_rect(
-				&film, r->x, r->y, (unsigned)r->w, (unsigned)r->h);
+		for (int i = 0; i < DISPLAY_VIDEO_FILMS; i++)
 			if (p->reel.films[i].id)
-				display_region_subtract(&area, &area, &film);
-			pixman_region32_fini(&film);
-		}
+				display_region_remove(&area, &p->reel.films[i].rect);
 		put_area(p, &area);
 	} else {
 		display_peer_finish(p);
@@ -675,23 +673,20 @@ bool display_peer_shows_films(const struct display_peer *p)
 void display_peer_films(struct display_peer *p)
 {
 	const struct display_video_film *films = p->world->films;
-	struct display_rect rects[DISPLAY_VIDEO_FILMS];
-	pixman_region32_t held, open;
+	struct display_rect rects[DISPLAY_VIDEO_FILMS], held[DISPLAY_VIDEO_FILMS];
+	pixman_region32_t open;
+	size_t n;
 
 	if (!display_peer_shows_films(p))
 		return;
 	for (int i = 0; i < DISPLAY_VIDEO_FILMS; i++)
 		rects[i] = own_rect(p, &films[i].rect);
-	pixman_region32_init(&held);
 	pixman_region32_init(&open);
-	/* What is no film, and held as one, would not be sent while any plays. */
-	if (display_reel_follow(&p->reel, films, rects, &held, &open) < 0)
-		display_peer_finish(p);
+	n = display_reel_follow(&p->reel, films, rects, held, &open);
 	if (!display_reel_has(&p->reel, p->vp8.id))
 		display_film_end(p->world->film, &p->vp8);
-	display_queue_hold(p->queue, &held);
+	display_queue_hold(p->queue, held, n);
 	put_area(p, &open);
-	pixman_region32_fini(&held);
 	pixman_region32_fini(&open);
 }
 

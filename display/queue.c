@@ -28,6 +28,7 @@
  */
 #include "display/queue.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,7 +71,8 @@ struct display_queue {
 	struct display_command copies[DISPLAY_QUEUE_COPIES];
 	size_t n_copies;
 	pixman_region32_t lossy;
-	pixman_region32_t held;
+	struct display_rect held[DISPLAY_QUEUE_HELD];
+	size_t n_held;
 	pixman_box32_t watched; /* empty: nothing */
 	uint32_t cost[KINDS];	/* 1/1024 bytes per pixel */
 };
@@ -231,7 +233,7 @@ static void clear(struct display_queue *q)
 	memset(q->lists, 0, sizeof(q->lists));
 	q->n = q->n_copies = 0;
 	pixman_region32_clear(&q->lossy);
-	pixman_region32_clear(&q->held);
+	q->n_held = 0;
 }
 
 struct display_queue *display_queue_new(int width, int height)
@@ -248,7 +250,6 @@ struct display_queue *display_queue_new(int width, int height)
 	q->width = width;
 	q->height = height;
 	pixman_region32_init(&q->lossy);
-	pixman_region32_init(&q->held);
 	memcpy(q->cost, first_cost, sizeof(q->cost));
 	return q;
 }
@@ -259,7 +260,6 @@ void display_queue_destroy(struct display_queue *q)
 		return;
 	clear(q);
 	pixman_region32_fini(&q->lossy);
-	pixman_region32_fini(&q->held);
 	free(q->spare);
 	free(q);
 }
@@ -308,6 +308,7 @@ static struct heritage evict(struct display_queue *q, pixman_region32_t *area)
 		link_or_free(q, t);
 	}
 	display_region_subtract(&q->lossy, &q->lossy, area);
+	simplify(q, &q->lossy);
 	return h;
 }
 
@@ -402,7 +403,9 @@ static void moved_parts(struct display_queue *q, const struct display_rect *sour
 	}
 	pixman_region32_fini(&part);
 	/* What is held may be older than the frame, too. */
-	display_region_union(lossy, &q->lossy, &q->held);
+	display_region_copy(lossy, &q->lossy);
+	for (size_t i = 0; i < q->n_held; i++)
+		display_region_add(lossy, &q->held[i]);
 	display_region_clip(lossy, lossy, source);
 	pixman_region32_translate(waits, dx, dy);
 	pixman_region32_translate(lossy, dx, dy);
@@ -597,28 +600,29 @@ static enum display_queue_result next_refresh(
 	struct display_queue *q, size_t room, struct display_command *ret)
 {
 	struct display_command c = {.type = DISPLAY_RAW, .hint = DISPLAY_PLAIN};
+	enum display_queue_result r = DISPLAY_QUEUE_NONE;
 	pixman_region32_t area;
+	bool exact = true;
 
 	pixman_region32_init(&area);
-	display_region_subtract(&area, &q->lossy, &q->held);
-	if (!pixman_region32_not_empty(&area)) {
-		pixman_region32_fini(&area);
-		return DISPLAY_QUEUE_NONE;
+	display_region_copy(&area, &q->lossy);
+	for (size_t i = 0; i < q->n_held; i++)
+		exact &= display_region_remove(&area, &q->held[i]);
+	/* What is held would be refreshed behind each of its frames. */
+	if (exact && pixman_region32_not_empty(&area)) {
+		c.rect = cut(q, &c, &area, 0, room);
+		display_region_remove(&q->lossy, &c.rect);
+		*ret = c;
+		r = DISPLAY_QUEUE_REFRESH;
 	}
-	c.rect = cut(q, &c, &area, 0, room);
-	pixman_region32_reset(&area,
-		&(pixman_box32_t){c.rect.x, c.rect.y, c.rect.x + c.rect.w, c.rect.y + c.rect.h});
-	display_region_subtract(&q->lossy, &q->lossy, &area);
 	pixman_region32_fini(&area);
-	*ret = c;
-	return DISPLAY_QUEUE_REFRESH;
+	return r;
 }
 
 enum display_queue_result display_queue_next(
 	struct display_queue *q, size_t room, bool spare, struct display_command *ret)
 {
 	struct entry *t = NULL;
-	pixman_region32_t area;
 
 	if (q->n_copies) {
 		*ret = q->copies[0];
@@ -634,12 +638,11 @@ enum display_queue_result display_queue_next(
 	*ret = t->command;
 	ret->rect = cut(q, &t->command, &t->region, t->from, room);
 	t->from = ret->rect.y + ret->rect.h;
-	pixman_region32_init_rect(
-		&area, ret->rect.x, ret->rect.y, (unsigned)ret->rect.w, (unsigned)ret->rect.h);
 	unlink_entry(q, t);
-	if (!display_region_subtract(&t->region, &t->region, &area))
+	if (!display_region_remove(&t->region, &ret->rect)) {
 		make_raw(t);
-	pixman_region32_fini(&area);
+		t->from = 0; /* downwards from its upper edge it needs no memory */
+	}
 	link_or_free(q, t);
 	return DISPLAY_QUEUE_COMMAND;
 }
@@ -667,22 +670,31 @@ void display_queue_sent(
 		add_lossy(q, &c->rect);
 }
 
-void display_queue_hold(struct display_queue *q, pixman_region32_t *area)
+static bool is_held(const struct display_queue *q, const struct display_rect *r)
 {
-	pixman_region32_t more;
-	bool exact;
+	for (size_t i = 0; i < q->n_held; i++)
+		if (memcmp(&q->held[i], r, sizeof(*r)) == 0)
+			return true;
+	return false;
+}
 
-	pixman_region32_init(&more);
-	exact = display_region_subtract(&more, area, &q->held);
-	if (pixman_region32_not_empty(&more)) {
-		/* What waits beside it is to be sent. */
-		if (exact)
-			evict(q, &more);
-		display_region_union(&q->lossy, &q->lossy, &more);
-		simplify(q, &q->lossy);
+void display_queue_hold(struct display_queue *q, const struct display_rect *rects, size_t n)
+{
+	assert(n <= DISPLAY_QUEUE_HELD);
+	for (size_t i = 0; i < n; i++) {
+		pixman_region32_t area;
+
+		if (is_held(q, &rects[i]))
+			continue;
+		pixman_region32_init_rect(
+			&area, rects[i].x, rects[i].y, (unsigned)rects[i].w, (unsigned)rects[i].h);
+		evict(q, &area);
+		add_lossy(q, &rects[i]);
+		pixman_region32_fini(&area);
 	}
-	display_region_copy(&q->held, area);
-	pixman_region32_fini(&more);
+	if (n)
+		memcpy(q->held, rects, n * sizeof(*rects));
+	q->n_held = n;
 }
 
 void display_queue_sent_apart(struct display_queue *q, const struct display_rect *r, size_t bytes)
@@ -711,5 +723,6 @@ struct display_queue_state display_queue_state(const struct display_queue *q)
 	}
 	s.bytes += q->n_copies * HEAD;
 	s.lossy = region_pixels((pixman_region32_t *)&q->lossy);
+	s.lossy_rects = (size_t)pixman_region32_n_rects((pixman_region32_t *)&q->lossy);
 	return s;
 }

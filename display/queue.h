@@ -32,6 +32,7 @@ struct display_queue_state {
 	uint64_t pixels;	 /* that wait */
 	uint64_t bytes;		 /* an estimate of what they will come to */
 	uint64_t lossy;		 /* pixels that were sent lossily */
+	size_t lossy_rects;	 /* in so many rectangles */
 };
 
 enum display_queue_result {
@@ -43,6 +44,8 @@ enum display_queue_result {
 /* More commands than this become one, more COPYs are not kept as such. */
 #define DISPLAY_QUEUE_COMMANDS 4096
 #define DISPLAY_QUEUE_COPIES   64
+/* Places that are held. */
+#define DISPLAY_QUEUE_HELD 4
 
 /* For a screen of @width x @height, with nothing in it.  NULL when memory ran out. */
 struct display_queue *display_queue_new(int width, int height);
@@ -73,10 +76,11 @@ void display_queue_sent(
 	struct display_queue *q, const struct display_command *c, size_t bytes, bool lossy);
 
 /*
- * @area is shown as video: it counts as sent lossily, and isn't refreshed as long as it is held.
- * What waits there does so no more; commands that are added there later go as usual.
+ * These places, at most DISPLAY_QUEUE_HELD, are shown as video, and no others: they count as sent
+ * lossily, and aren't refreshed as long as they are held.  What waits in one that is new does so no
+ * more; commands that are added there later go as usual.
  */
-void display_queue_hold(struct display_queue *q, pixman_region32_t *area);
+void display_queue_hold(struct display_queue *q, const struct display_rect *rects, size_t n);
 /* @r has been sent, lossily, but not by a command of this queue, which are behind @bytes now. */
 void display_queue_sent_apart(struct display_queue *q, const struct display_rect *r, size_t bytes);
 /* COPYs wait: nothing may be sent in front of them. */

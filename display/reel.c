@@ -74,12 +74,12 @@ void display_reel_clear(struct display_reel *r)
 	r->owed = 0;
 }
 
-int display_reel_follow(struct display_reel *r, const struct display_video_film *films,
-	const struct display_rect *rects, pixman_region32_t *held, pixman_region32_t *open)
+size_t display_reel_follow(struct display_reel *r, const struct display_video_film *films,
+	const struct display_rect *rects, struct display_rect held[DISPLAY_VIDEO_FILMS],
+	pixman_region32_t *open)
 {
-	bool exact = true;
+	size_t n = 0;
 
-	pixman_region32_clear(held);
 	for (int i = 0; i < DISPLAY_VIDEO_FILMS; i++) {
 		struct display_reel_film *f = &r->films[i];
 
@@ -91,13 +91,13 @@ int display_reel_follow(struct display_reel *r, const struct display_video_film 
 		}
 		if (!f->id)
 			continue;
-		f->rect = rects[i];
-		exact &= display_region_add(held, &f->rect);
+		f->rect = held[n++] = rects[i];
 	}
 	/* Another one may have taken it over. */
-	display_region_subtract(open, open, held);
+	for (size_t i = 0; i < n; i++)
+		display_region_remove(open, &held[i]);
 	display_reel_note(r, films);
-	return exact ? 0 : -ENOMEM;
+	return n;
 }
 
 void display_reel_note(struct display_reel *r, const struct display_video_film *films)

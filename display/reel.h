@@ -50,12 +50,12 @@ bool display_reel_has(const struct display_reel *r, uint16_t id);
 void display_reel_clear(struct display_reel *r);
 
 /*
- * @films play now, and are at @rects of the viewer's picture.  @held (initialised) becomes where
- * they are; to @open (initialised) is added where one has ended whose last frame was not sent.
- * -ENOMEM: @held has more in it than that.
+ * @films play now, and are at @rects of the viewer's picture.  Those of them that do become @held:
+ * so many.  To @open (initialised) is added where one has ended whose last frame was not sent.
  */
-int display_reel_follow(struct display_reel *r, const struct display_video_film *films,
-	const struct display_rect *rects, pixman_region32_t *held, pixman_region32_t *open);
+size_t display_reel_follow(struct display_reel *r, const struct display_video_film *films,
+	const struct display_rect *rects, struct display_rect held[DISPLAY_VIDEO_FILMS],
+	pixman_region32_t *open);
 /* Which frames there are now. */
 void display_reel_note(struct display_reel *r, const struct display_video_film *films);
 

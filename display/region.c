@@ -74,6 +74,50 @@ bool display_region_add(pixman_region32_t *to, const struct display_rect *r)
 		all);
 }
 
+/* What @b leaves of @all, if that is one rectangle, or nothing. */
+static bool crop(pixman_box32_t *all, const pixman_box32_t *b)
+{
+	if (b->x1 >= all->x2 || b->x2 <= all->x1 || b->y1 >= all->y2 || b->y2 <= all->y1)
+		return true;
+	if (b->x1 <= all->x1 && b->x2 >= all->x2) {
+		if (b->y1 <= all->y1)
+			all->y1 = MIN(b->y2, all->y2);
+		else if (b->y2 >= all->y2)
+			all->y2 = b->y1;
+		else
+			return false;
+		return true;
+	}
+	if (b->y1 > all->y1 || b->y2 < all->y2)
+		return false;
+	if (b->x1 <= all->x1)
+		all->x1 = b->x2;
+	else if (b->x2 >= all->x2)
+		all->x2 = b->x1;
+	else
+		return false;
+	return true;
+}
+
+bool display_region_remove(pixman_region32_t *to, const struct display_rect *r)
+{
+	const pixman_box32_t box = display_rect_box(r);
+	pixman_box32_t all = *pixman_region32_extents(to);
+	pixman_region32_t part;
+	bool exact;
+
+	if (is_empty(&box) || is_empty(&all))
+		return true;
+	if (pixman_region32_n_rects(to) == 1 && crop(&all, &box)) {
+		settle(to, false, all);
+		return true;
+	}
+	pixman_region32_init_rect(&part, r->x, r->y, (unsigned)r->w, (unsigned)r->h);
+	exact = display_region_subtract(to, to, &part);
+	pixman_region32_fini(&part);
+	return exact;
+}
+
 bool display_region_clip(
 	pixman_region32_t *to, pixman_region32_t *from, const struct display_rect *r)
 {

@@ -19,6 +19,7 @@
 #include "display/memory.h"
 #include "display/reel.h"
 #include "display/server.h"
+#include "display/test_regions.h"
 #include "display/test_world.h"
 #include "proto/display.pb-c.h"
 
@@ -92,7 +93,8 @@ static bool read_some(struct client *c, size_t max)
 	ssize_t n = recv(c->fd, bytes, MIN(max, sizeof(bytes)), MSG_DONTWAIT);
 	struct err e = {0};
 
-	if (n <= 0)
+	assert_int_not_equal(n, 0);
+	if (n < 0)
 		return false;
 	if (display_decoder_feed(c->decoder, bytes, (size_t)n, &e) < 0)
 		fail_msg("%s", e.msg);
@@ -352,6 +354,39 @@ static void test_slow(void **state)
 	world_fini(&w);
 }
 
+/*
+ * No memory for regions while a film begins and ends: those who look at it stay, and have the
+ * picture exactly in the end.
+ */
+static void test_without_memory(void **state)
+{
+	struct client c[2];
+	struct world w;
+
+	world_init(&w, WIDTH, HEIGHT);
+	world_own_clock(&w);
+	connect_client(&w, &c[0], BOTH, 60, 0);
+	connect_client(&w, &c[1], 0, 0, 0);
+	PLAY_UNTIL(&w, c, 2, &place, shows(&c[1], &w));
+	regions_fail = 1;
+	PLAY_UNTIL(&w, c, 2, &place, c[0].frames[1] > 10);
+	settle(&w, &c[0]);
+	settle(&w, &c[1]);
+	regions_fail = 0;
+	PLAY_UNTIL(&w, c, 2, &place, c[0].frames[1] > 30);
+	settle(&w, &c[0]);
+	settle(&w, &c[1]);
+	client_fini(&c[0]);
+	client_fini(&c[1]);
+	world_fini(&w);
+}
+
+static int memory_again(void **state)
+{
+	regions_fail = 0;
+	return 0;
+}
+
 /* Of so many frames the last one is sent. */
 static void frame(struct display_reel *r, struct display_reel_film *f, unsigned frames,
 	size_t bytes, uint64_t window)
@@ -367,13 +402,14 @@ static void test_levels(void **state)
 	struct display_rect rects[DISPLAY_VIDEO_FILMS] = {{0, 0, 800, 600}};
 	struct display_reel_film *f;
 	struct display_film_kind kind;
-	pixman_region32_t held, lost;
+	struct display_rect held[DISPLAY_VIDEO_FILMS];
+	pixman_region32_t lost;
 	struct display_reel r;
 
-	pixman_region32_init(&held);
 	pixman_region32_init(&lost);
 	display_reel_init(&r, BOTH, 75);
-	display_reel_follow(&r, films, rects, &held, &lost);
+	assert_int_equal(display_reel_follow(&r, films, rects, held, &lost), 1);
+	assert_memory_equal(&held[0], &rects[0], sizeof(held[0]));
 	f = display_reel_next(&r);
 	assert_non_null(f);
 	kind = display_reel_kind(&r, f);
@@ -397,7 +433,7 @@ static void test_levels(void **state)
 	assert_int_equal(r.owed, 50000);
 	/* Who wants all there is has it whole where there is room for that. */
 	display_reel_init(&r, BOTH, 100);
-	display_reel_follow(&r, films, rects, &held, &lost);
+	display_reel_follow(&r, films, rects, held, &lost);
 	f = display_reel_next(&r);
 	assert_int_equal(display_reel_kind(&r, f).format, DISPLAY_VIDEO_I420);
 	for (int i = 0; i < 8; i++)
@@ -414,19 +450,17 @@ static void test_levels(void **state)
 	films[0].frame = f->newest + 1;
 	display_reel_note(&r, films);
 	films[0].id = 0;
-	display_reel_follow(&r, films, rects, &held, &lost);
-	assert_false(pixman_region32_not_empty(&held));
+	assert_int_equal(display_reel_follow(&r, films, rects, held, &lost), 0);
 	assert_int_equal(pixman_region32_extents(&lost)->x2, 800);
 	assert_null(display_reel_next(&r));
 	/* None without a quality, and no more than two megapixels of the largest screen. */
 	films[0].id = 8;
 	rects[0] = (struct display_rect){0, 0, 8192, 8192};
-	display_reel_follow(&r, films, rects, &held, &lost);
+	display_reel_follow(&r, films, rects, held, &lost);
 	kind = display_reel_kind(&r, display_reel_next(&r));
 	assert_int_equal(kind.shrink, 8);
 	display_reel_init(&r, BOTH, 0);
 	assert_false(display_reel_shows(&r));
-	pixman_region32_fini(&held);
 	pixman_region32_fini(&lost);
 }
 
@@ -437,14 +471,14 @@ static void test_vp8_levels(void **state)
 	const struct display_rect rects[DISPLAY_VIDEO_FILMS] = {{0, 0, 800, 600}};
 	struct display_film_kind kind = {0};
 	struct display_reel_film *f;
-	pixman_region32_t held, lost;
+	struct display_rect held[DISPLAY_VIDEO_FILMS];
+	pixman_region32_t lost;
 	struct display_reel r;
 	int kbit = INT_MAX;
 
-	pixman_region32_init(&held);
 	pixman_region32_init(&lost);
 	display_reel_init(&r, BOTH | VP8, 80);
-	display_reel_follow(&r, films, rects, &held, &lost);
+	display_reel_follow(&r, films, rects, held, &lost);
 	f = display_reel_next(&r);
 	assert_int_equal(display_reel_kind(&r, f).format, DISPLAY_VIDEO_MJPEG);
 	for (int i = 0; i < 5; i++) {
@@ -463,13 +497,12 @@ static void test_vp8_levels(void **state)
 	assert_true(display_reel_kind(&r, f).kbit > kbit);
 	/* Beside I420 it is what a viewer has at once; alone it is nothing. */
 	display_reel_init(&r, 1u << DISPLAY_VIDEO_I420 | VP8, 80);
-	display_reel_follow(&r, films, rects, &held, &lost);
+	display_reel_follow(&r, films, rects, held, &lost);
 	kind = display_reel_kind(&r, display_reel_next(&r));
 	assert_int_equal(kind.format, DISPLAY_VIDEO_VP8);
 	assert_int_equal(kind.instead, DISPLAY_VIDEO_I420);
 	display_reel_init(&r, VP8, 80);
 	assert_false(display_reel_shows(&r));
-	pixman_region32_fini(&held);
 	pixman_region32_fini(&lost);
 }
 
@@ -479,13 +512,13 @@ static void test_patience(void **state)
 	const struct display_video_film films[DISPLAY_VIDEO_FILMS] = {{.id = 7, .frame = 1}};
 	const struct display_rect rects[DISPLAY_VIDEO_FILMS] = {{0, 0, 800, 600}};
 	struct display_reel_film *f;
-	pixman_region32_t held, lost;
+	struct display_rect held[DISPLAY_VIDEO_FILMS];
+	pixman_region32_t lost;
 	struct display_reel r;
 
-	pixman_region32_init(&held);
 	pixman_region32_init(&lost);
 	display_reel_init(&r, BOTH, 75);
-	display_reel_follow(&r, films, rects, &held, &lost);
+	display_reel_follow(&r, films, rects, held, &lost);
 	f = display_reel_next(&r);
 	for (int i = 0; i < 8; i++)
 		frame(&r, f, 2, 50000, 40000);
@@ -501,7 +534,6 @@ static void test_patience(void **state)
 		frame(&r, f, 1, 15000, 40000);
 	}
 	assert_int_equal(display_reel_kind(&r, f).shrink, 1);
-	pixman_region32_fini(&held);
 	pixman_region32_fini(&lost);
 }
 
@@ -512,6 +544,7 @@ int main(void)
 		cmocka_unit_test(test_vp8),
 		cmocka_unit_test(test_exact_in_the_end),
 		cmocka_unit_test(test_slow),
+		cmocka_unit_test_teardown(test_without_memory, memory_again),
 		cmocka_unit_test(test_levels),
 		cmocka_unit_test(test_vp8_levels),
 		cmocka_unit_test(test_patience),

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "base/base.h"
+#include "display/test_regions.h"
 
 #define WIDTH  200
 #define HEIGHT 120
@@ -228,9 +229,20 @@ static void test_without_memory(void **state)
 	no_stale_pixel(1);
 }
 
+/* Nor for regions, some or any. */
+static void test_without_regions(void **state)
+{
+	regions_fail = 3;
+	no_stale_pixel(0);
+	regions_fail = 1;
+	no_stale_pixel(0);
+	no_stale_pixel(1);
+}
+
 static int memory_again(void **state)
 {
 	fail_calloc = 0;
+	regions_fail = 0;
 	return 0;
 }
 
@@ -257,18 +269,14 @@ static void test_held(void **state)
 {
 	for (uint64_t seed = 1; seed <= 40; seed++) {
 		struct model m;
-		pixman_region32_t held;
 
 		model_init(&m, seed);
-		pixman_region32_init(&held);
 		for (int film = 0; film < 12; film++) {
 			const struct display_rect r = random_rect(&m);
 			const struct display_command all = {.type = DISPLAY_RAW, .rect = r};
-			pixman_box32_t box = display_rect_box(&r);
 			bool open = true;
 
-			pixman_region32_reset(&held, &box);
-			display_queue_hold(m.q, &held);
+			display_queue_hold(m.q, &r, 1);
 			for (uint32_t n = rnd(&m, 20); n; n--) {
 				play(&m, &r, &open);
 				if (rnd(&m, 3) == 0)
@@ -277,8 +285,7 @@ static void test_held(void **state)
 					send_one(&m, rnd(&m, 3000), rnd(&m, 2));
 			}
 			drain(&m, true); /* it is not refreshed while it plays */
-			pixman_region32_clear(&held);
-			display_queue_hold(m.q, &held);
+			display_queue_hold(m.q, NULL, 0);
 			if (open)
 				display_queue_add(m.q, &all, 1);
 			if (rnd(&m, 2)) {
@@ -288,9 +295,58 @@ static void test_held(void **state)
 		}
 		drain(&m, true);
 		assert_int_equal(differing(&m, ~0u), 0);
-		pixman_region32_fini(&held);
 		model_fini(&m);
 	}
+}
+
+/* What is between films is refreshed while they play, they are not, and all of it once they end. */
+static void test_between_films(void **state)
+{
+	const struct display_rect films[] = {{0, 0, 80, 50}, {120, 60, 80, 60}};
+	const struct display_command all = {
+		.type = DISPLAY_RAW, .hint = DISPLAY_SMOOTH, .rect = {0, 0, WIDTH, HEIGHT}};
+	struct display_command c;
+	struct model m;
+
+	model_init(&m, 4);
+	draw(&m, &all.rect);
+	execute(&m, &all, true);
+	display_queue_sent(m.q, &all, size_of(&all), true);
+	regions_fail = 1;
+	display_queue_hold(m.q, films, ARRAY_SIZE(films));
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(display_queue_next(m.q, 5000, true, &c), DISPLAY_QUEUE_NONE);
+	regions_fail = 0;
+	drain(&m, true);
+	assert_int_equal(differing(&m, ~0u), 80 * 50 + 80 * 60);
+	display_queue_hold(m.q, NULL, 0);
+	drain(&m, true);
+	assert_int_equal(differing(&m, ~0u), 0);
+	model_fini(&m);
+}
+
+/* However many letters are drawn into what was sent lossily. */
+static void test_bounded_lossy(void **state)
+{
+	struct model m;
+	const struct display_command all = {
+		.type = DISPLAY_RAW, .hint = DISPLAY_SMOOTH, .rect = {0, 0, WIDTH, HEIGHT}};
+
+	model_init(&m, 6);
+	draw(&m, &all.rect);
+	execute(&m, &all, true);
+	display_queue_sent(m.q, &all, size_of(&all), true);
+	for (int i = 0; i < WIDTH * HEIGHT / 4; i++) {
+		const struct display_rect r = {i % (WIDTH / 2) * 2, i / (WIDTH / 2) * 2, 1, 1};
+		const struct display_command c = draw(&m, &r);
+
+		display_queue_add(m.q, &c, 1);
+		send_one(&m, 5000, false);
+		assert_true(display_queue_state(m.q).lossy_rects <= 512);
+	}
+	drain(&m, true);
+	assert_int_equal(differing(&m, ~0u), 0);
+	model_fini(&m);
 }
 
 /* However long nobody reads. */
@@ -518,7 +574,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_no_stale_pixel),
 		cmocka_unit_test_teardown(test_without_memory, memory_again),
+		cmocka_unit_test_teardown(test_without_regions, memory_again),
 		cmocka_unit_test(test_held),
+		cmocka_unit_test_teardown(test_between_films, memory_again),
+		cmocka_unit_test(test_bounded_lossy),
 		cmocka_unit_test(test_bounded),
 		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_watched),

@@ -5,7 +5,7 @@
  * and reads at another pace.  Whoever reads all at once has each frame, the others now and then;
  * also when there was no memory for an update, or for the regions that it works with.
  *
- * PODRUN_TEST_FRAMES says how many frames, PODRUN_TEST_SEED which.
+ * PODRUN_TEST_FRAMES says how many frames, PODRUN_TEST_SEED which, and what there is no memory for.
  */
 #include <event2/event.h>
 #include <limits.h>
@@ -23,6 +23,7 @@
 #include "display/decode.h"
 #include "display/memory.h"
 #include "display/server.h"
+#include "display/test_regions.h"
 #include "display/test_scene.h"
 #include "display/test_world.h"
 #include "display/update.h"
@@ -45,21 +46,14 @@ struct show {
 	struct world world;
 	struct scene scene; /* its screen is the source's picture */
 	struct client viewers[VIEWERS];
+	int seed;
 };
 
 /* ---- memory that there isn't ----------------------------------------------------------------- */
 
 /* So many of the calls are to fail that the linker leads here. */
 static int fail_classify, fail_update;
-/* One of so many of pixman's are to; 0: none. */
-static int fail_regions;
 
-pixman_bool_t __wrap_pixman_region32_init_rects(
-	pixman_region32_t *r, const pixman_box32_t *boxes, int n);
-pixman_bool_t __real_pixman_region32_init_rects(
-	pixman_region32_t *r, const pixman_box32_t *boxes, int n);
-pixman_bool_t __wrap_pixman_region32_copy(pixman_region32_t *to, const pixman_region32_t *from);
-pixman_bool_t __real_pixman_region32_copy(pixman_region32_t *to, const pixman_region32_t *from);
 int __wrap_display_classify(
 	const struct display_frame *f, pixman_region32_t *area, struct display_commands *out);
 int __real_display_classify(
@@ -83,59 +77,6 @@ int __wrap_display_update_new(int width, int height, struct display_update **ret
 	fail_update--;
 	return -ENOMEM;
 }
-
-/* As pixman leaves a region for which it had no memory: empty, whatever is added to it. */
-static bool fails(pixman_region32_t *r)
-{
-	static const pixman_box32_t box = {0, 0, 1, 1};
-	static unsigned seed;
-
-	seed = seed * 1664525 + 1013904223;
-	if (!fail_regions || (seed >> 8) % (unsigned)fail_regions)
-		return false;
-	pixman_region32_fini(r);
-	assert_false(__real_pixman_region32_init_rects(r, &box, INT_MAX));
-	return true;
-}
-
-pixman_bool_t __wrap_pixman_region32_init_rects(
-	pixman_region32_t *r, const pixman_box32_t *boxes, int n)
-{
-	pixman_region32_init(r);
-	return !fails(r) && __real_pixman_region32_init_rects(r, boxes, n);
-}
-
-pixman_bool_t __wrap_pixman_region32_copy(pixman_region32_t *to, const pixman_region32_t *from)
-{
-	return !fails(to) && __real_pixman_region32_copy(to, from);
-}
-
-#define TWO(name)                                                                               \
-	pixman_bool_t __real_pixman_region32_##name(                                            \
-		pixman_region32_t *to, const pixman_region32_t *a, const pixman_region32_t *b); \
-	pixman_bool_t __wrap_pixman_region32_##name(                                            \
-		pixman_region32_t *to, const pixman_region32_t *a, const pixman_region32_t *b); \
-	pixman_bool_t __wrap_pixman_region32_##name(                                            \
-		pixman_region32_t *to, const pixman_region32_t *a, const pixman_region32_t *b)  \
-	{                                                                                       \
-		return !fails(to) && __real_pixman_region32_##name(to, a, b);                   \
-	}
-TWO(union)
-TWO(subtract)
-TWO(intersect)
-
-#define RECT(name)                                                                     \
-	pixman_bool_t __real_pixman_region32_##name(pixman_region32_t *to,             \
-		const pixman_region32_t *a, int x, int y, unsigned w, unsigned h);     \
-	pixman_bool_t __wrap_pixman_region32_##name(pixman_region32_t *to,             \
-		const pixman_region32_t *a, int x, int y, unsigned w, unsigned h);     \
-	pixman_bool_t __wrap_pixman_region32_##name(pixman_region32_t *to,             \
-		const pixman_region32_t *a, int x, int y, unsigned w, unsigned h)      \
-	{                                                                              \
-		return !fails(to) && __real_pixman_region32_##name(to, a, x, y, w, h); \
-	}
-RECT(union_rect)
-RECT(intersect_rect)
 
 /* ---- viewers --------------------------------------------------------------------------------- */
 
@@ -199,7 +140,8 @@ static bool shows(const struct client *c, const struct show *w)
 
 static void show_init(struct show *w, int width, int height, uint64_t seed)
 {
-	*w = (struct show){0};
+	*w = (struct show){.seed = (int)seed};
+	regions_seed = (unsigned)seed;
 	assert_int_equal(scene_init(&w->scene, width, height, seed), 0);
 	world_init(&w->world, width, height);
 	display_frame_fini(&w->scene.screen);
@@ -240,7 +182,7 @@ static void draw(struct show *w, enum scene_step what, int gaps)
 	pixman_region32_init(&damage);
 	scene_do(&w->scene, what, &damage);
 	b = pixman_region32_rectangles(&damage, &n);
-	fail_regions = gaps;
+	regions_fail = gaps;
 	for (int i = 0; i < n; i++) {
 		const struct display_rect r = display_rect_of(&b[i]);
 
@@ -269,7 +211,7 @@ static void settle(struct show *w, int n)
 			event_base_loop(w->world.base, EVLOOP_NONBLOCK);
 			idle = read_some(c, 65536) ? 0 : idle + 1;
 			if (c->ended || idle > IDLE)
-				fail_msg("viewer %d has wrong pixels", i);
+				fail_msg("viewer %d has wrong pixels (seed %d)", i, w->seed);
 		}
 	}
 }
@@ -308,7 +250,7 @@ static void play(int frames, uint64_t seed, int gaps, int holes)
 			fail_classify = gaps && scene_random(&w.scene, gaps) == 0;
 			settle(&w, 1);
 			read_each(&w);
-			fail_classify = fail_regions = 0;
+			fail_classify = regions_fail = 0;
 			if (i % SETTLE == SETTLE - 1)
 				settle(&w, VIEWERS);
 		}
@@ -354,6 +296,20 @@ static void test_no_memory_for_a_picture(void **state)
 	show_fini(&w);
 }
 
+/* Who comes while there is none is shown the picture all the same. */
+static void test_no_memory_for_who_comes(void **state)
+{
+	struct show w;
+
+	show_init(&w, 100, 80, 4);
+	draw(&w, SCENE_PAGE, 0);
+	fail_classify = INT_MAX;
+	settle(&w, VIEWERS);
+	assert_int_not_equal(fail_classify, INT_MAX);
+	fail_classify = 0;
+	show_fini(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -361,6 +317,7 @@ int main(void)
 		cmocka_unit_test(test_without_memory),
 		cmocka_unit_test(test_without_regions),
 		cmocka_unit_test(test_no_memory_for_a_picture),
+		cmocka_unit_test(test_no_memory_for_who_comes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

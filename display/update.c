@@ -85,7 +85,6 @@ static int move(struct display_update *u, pixman_region32_t *rest, const struct 
 {
 	struct display_command c = {.type = DISPLAY_COPY};
 	struct display_move m;
-	pixman_region32_t moved;
 
 	if (!display_move_find(u->mover, &u->shadow, &u->taken, rest, hints, n_hints, &m))
 		return 0;
@@ -95,10 +94,7 @@ static int move(struct display_update *u, pixman_region32_t *rest, const struct 
 	if (display_commands_add(out, &c) < 0)
 		return -ENOMEM;
 	display_frame_move(&u->shadow, &m.rect, m.sx, m.sy);
-	pixman_region32_init_rect(
-		&moved, m.rect.x, m.rect.y, (unsigned)m.rect.w, (unsigned)m.rect.h);
-	display_region_subtract(rest, rest, &moved);
-	pixman_region32_fini(&moved);
+	display_region_remove(rest, &m.rect);
 	return 1;
 }
 

@@ -50,7 +50,8 @@ struct display_video {
 	uint16_t last_id;
 	struct display_video_film films[DISPLAY_VIDEO_FILMS];
 	unsigned weak[DISPLAY_VIDEO_FILMS];
-	pixman_region32_t region;
+	pixman_region32_t region; /* of films; empty where there was no memory for it */
+	bool lacks_region;
 	int *stack;
 	struct cell cells[];
 };
@@ -101,7 +102,10 @@ pixman_region32_t *display_video_region(struct display_video *v)
 
 bool display_video_plays(const struct display_video *v)
 {
-	return pixman_region32_not_empty((pixman_region32_t *)&v->region);
+	for (int i = 0; i < DISPLAY_VIDEO_FILMS; i++)
+		if (v->films[i].id)
+			return true;
+	return false;
 }
 
 /* ---- cells ----------------------------------------------------------------------------------- */
@@ -386,14 +390,16 @@ static bool end_some(struct display_video *v, uint64_t now)
 
 static void make_region(struct display_video *v)
 {
-	bool exact = true;
-
+	v->lacks_region = false;
 	pixman_region32_clear(&v->region);
 	for (int i = 0; i < DISPLAY_VIDEO_FILMS; i++)
-		if (v->films[i].id)
-			exact &= display_region_add(&v->region, &v->films[i].rect);
-	/* What isn't in it is shown as all else; what is between films must be. */
-	if (!exact)
+		if (v->films[i].id && !display_region_add(&v->region, &v->films[i].rect))
+			v->lacks_region = true;
+	/*
+	 * What isn't in it is shown as all else; what is between films must be.  So films are shown
+	 * twice, until there is memory for it.
+	 */
+	if (v->lacks_region)
 		pixman_region32_clear(&v->region);
 }
 
@@ -408,6 +414,7 @@ bool display_video_look(struct display_video *v, uint64_t now, const struct disp
 	if (c)
 		other |= take_copies(v, c);
 	other |= end_some(v, now);
+	other |= v->lacks_region;
 	if (other)
 		make_region(v);
 	return other;

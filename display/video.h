@@ -49,7 +49,7 @@ void display_video_forget(struct display_video *v);
 
 /* DISPLAY_VIDEO_FILMS of them, owned by @v. */
 const struct display_video_film *display_video_films(const struct display_video *v);
-/* Where they are, owned by @v. */
+/* Where they are, owned by @v; without memory for that it is empty for a while. */
 pixman_region32_t *display_video_region(struct display_video *v);
 /* Is there one? */
 bool display_video_plays(const struct display_video *v);
