@@ -87,6 +87,11 @@ static void resize(struct display_source *s, int width, int height)
 		display_memory_resize(of(s), width, height);
 }
 
+static void scale(struct display_source *s, int percent)
+{
+	of(s)->scale = percent;
+}
+
 static void let_go(struct display_source *s)
 {
 	of(s)->n_let_go++;
@@ -118,6 +123,7 @@ static const struct display_source_ops ops = {
 	.pointer = pointer,
 	.clipboard = clipboard,
 	.resize = resize,
+	.scale = scale,
 	.let_go = let_go,
 	.take_up = take_up,
 	.destroy = destroy,

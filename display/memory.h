@@ -20,6 +20,7 @@ struct display_memory {
 	size_t n_down;
 	int x, y, wheel_x, wheel_y; /* the wheel: summed up */
 	uint8_t buttons;
+	int scale;	 /* 0: none */
 	char *clipboard; /* or NULL */
 	size_t clipboard_len;
 	bool attached;

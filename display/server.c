@@ -472,9 +472,11 @@ static void on_resize_timer(evutil_socket_t fd, short what, void *arg)
 {
 	struct display_server *s = arg;
 
-	if (s->attached && s->want_w)
+	if (!s->attached)
+		return; /* it stays a wish */
+	if (s->want_w)
 		s->source->ops->resize(s->source, s->want_w, s->want_h);
-	if (s->attached && s->want_scale && s->source->ops->scale)
+	if (s->want_scale && s->source->ops->scale)
 		s->source->ops->scale(s->source, s->want_scale);
 	s->want_w = s->want_scale = 0;
 }
@@ -503,26 +505,17 @@ static void on_message(void *arg, struct display_peer *p, const struct display_m
 
 	if (m->type == DISPLAY_FILE_IN)
 		take_file(s, v, m);
+	if (m->type == DISPLAY_RESIZE_IN || m->type == DISPLAY_SCALE_IN)
+		take_resize(s, m);
 	if (!s->attached || m->type == DISPLAY_FILE_IN)
 		return;
 	v->input_ns = s->input_ns = io_now_ns();
-	switch (m->type) {
-	case DISPLAY_KEY:
+	if (m->type == DISPLAY_KEY)
 		take_key(s, v, m);
-		break;
-	case DISPLAY_POINTER:
+	else if (m->type == DISPLAY_POINTER)
 		take_pointer(s, v, m);
-		break;
-	case DISPLAY_CLIPBOARD_IN:
+	else if (m->type == DISPLAY_CLIPBOARD_IN)
 		take_clipboard(s, v, m);
-		break;
-	case DISPLAY_RESIZE_IN:
-	case DISPLAY_SCALE_IN:
-		take_resize(s, m);
-		break;
-	default:
-		break;
-	}
 }
 
 static void release(struct display_server *s, struct viewer *v)
@@ -785,6 +778,7 @@ int display_server_take_up(struct display_server *s, struct err *e)
 	if (r < 0)
 		return r;
 	s->attached = true;
+	event_active(s->resize, EV_TIMEOUT, 0);
 	hold_files(s, false);
 	on_damaged(s);
 	return 0;

@@ -415,7 +415,19 @@ static void test_input(void **state)
 	world_fini(&w);
 }
 
-/* Before the session is let go nothing is down any more, and then nothing goes there. */
+/* The server has heard of it when something is sent again. */
+static void scale(struct world *w, struct client *c, uint16_t percent)
+{
+	const struct display_message m = {.type = DISPLAY_SCALE_IN, .percent = percent},
+				     again = {.type = DISPLAY_REFRESH, .rect = {0, 0, 8, 8}};
+	const unsigned before = c->n[DISPLAY_UPDATED];
+
+	send_message(c, &m);
+	send_message(c, &again);
+	UNTIL(w, c, c->n[DISPLAY_UPDATED] > before);
+}
+
+/* Before the session is let go nothing is down any more, and then nothing goes there but wishes. */
 static void test_let_go(void **state)
 {
 	struct world w;
@@ -435,7 +447,10 @@ static void test_let_go(void **state)
 	key(&c, 'b', 48, true);
 	UNTIL(&w, &c, c.kind == PB__DISPLAY_NOTICE__KIND__SUSPENDED);
 	assert_int_equal(w.source->n_keys, 2);
+	scale(&w, &c, 150);
+	assert_int_equal(w.source->scale, 0);
 	assert_int_equal(display_server_take_up(w.server, &e), 0);
+	UNTIL(&w, &c, w.source->scale == 150);
 	key(&c, 'c', 46, true);
 	UNTIL(&w, &c, w.source->n_down == 1);
 	assert_int_equal(w.source->down[0], 'c');

@@ -228,7 +228,9 @@ static void tell(struct display_x_settings *s, int scale)
 	before = last_scale(s, atoms[SCALE]);
 	/* An X server that knows of none may be another one. */
 	scale = scale ? scale : before ? before : s->kept;
-	if (!scale || (!before && scale == 100))
+	if (!before && scale == 100)
+		scale = s->kept = 0; /* nothing was told, and nothing is to be */
+	if (!scale)
 		return;
 	s->scale = s->kept = display_x_clamp(scale, DISPLAY_X_SCALE_MIN, DISPLAY_X_SCALE_MAX);
 	value = (uint32_t)s->scale;
@@ -242,18 +244,21 @@ static void tell(struct display_x_settings *s, int scale)
 		free(event);
 }
 
-void display_x_settings_tell(struct display_x_settings *s, int scale, unsigned ms)
+bool display_x_settings_tell(struct display_x_settings *s, int scale, unsigned ms)
 {
-	bool told = s->c && scale && scale == s->scale;
+	bool broken;
 
-	if (told || !connect_to(s, ms / 2))
-		return;
+	if (s->c && scale && scale == s->scale)
+		return true;
+	if (!connect_to(s, ms / 2))
+		return false;
 	display_x_patience_begin(xcb_get_file_descriptor(s->c), ms / 2);
 	tell(s, scale);
-	display_x_patience_end();
+	broken = display_x_patience_end() || xcb_connection_has_error(s->c);
 	/* Where nothing was told nothing is kept, nor is a connection that has broken. */
-	if (!s->scale || xcb_connection_has_error(s->c))
+	if (!s->scale || broken)
 		display_x_settings_close(s);
+	return !broken;
 }
 
 void display_x_settings_close(struct display_x_settings *s)

@@ -6,6 +6,7 @@
 #ifndef DISPLAY_X_SETTINGS_H
 #define DISPLAY_X_SETTINGS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <xcb/xcb.h>
 
@@ -25,9 +26,10 @@ struct display_x_settings {
 
 /*
  * Programs are told to draw at @scale per cent; 0: what was told last, if anything was, after
- * another connection, also to another X server.  Whatever waits for the X server waits for @ms at most.
+ * another connection, also to another X server.  Whatever waits for the X server waits for @ms at
+ * most.  False if it had no time for that, or can't be reached.
  */
-void display_x_settings_tell(struct display_x_settings *s, int scale, unsigned ms);
+bool display_x_settings_tell(struct display_x_settings *s, int scale, unsigned ms);
 /* What was told stays. */
 void display_x_settings_close(struct display_x_settings *s);
 

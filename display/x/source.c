@@ -53,6 +53,7 @@
 #define PATIENCE_MS	2000  /* of all that one call waits */
 #define MAX_PATIENCE_MS 8000  /* it grows: the machine may be busy */
 #define SILENCE_MS	10000 /* until viewers are told */
+#define SCALE_MOST_S	32    /* a scale it has no time for is told again after 1 s, 2, 4, ... */
 
 struct source {
 	struct display_source base;
@@ -82,6 +83,9 @@ struct source {
 	struct display_x_clipboard clipboard;
 	struct display_x_windows windows;
 	struct display_x_settings settings;
+	int scale;	  /* that is still to be told; 0: what was told last */
+	unsigned scale_s; /* to the next time, if this one is in vain */
+	struct event *rescale;
 
 	unsigned patience_ms; /* of the next take_up */
 	unsigned asked;	      /* whether it is there: sequence number, 0: no */
@@ -281,8 +285,38 @@ static bool take_replies(struct source *s)
 	return any;
 }
 
+/* ---- scale ----------------------------------------------------------------------------------- */
+
+/* There is a connection.  What waits for another one does not wait long, so it may be in vain. */
+static void tell_scale(struct source *s)
+{
+	const struct timeval then = {.tv_sec = (time_t)s->scale_s};
+
+	if (display_x_settings_tell(&s->settings, s->scale, PATIENCE_MS)) {
+		s->scale = 0;
+		event_del(s->rescale);
+	} else if (s->scale_s <= SCALE_MOST_S) {
+		s->scale_s *= 2;
+		event_add(s->rescale, &then);
+	}
+}
+
+static void on_rescale(evutil_socket_t fd, short what, void *ctx)
+{
+	tell_scale(ctx);
+}
+
+/* From the beginning, for there is another connection or a new scale. */
+static void begin_scale(struct source *s)
+{
+	s->scale_s = 1;
+	tell_scale(s);
+}
+
 static void disconnect(struct source *s)
 {
+	if (s->rescale)
+		event_del(s->rescale);
 	if (s->readable)
 		event_free(take_ptr(s->readable));
 	if (s->soon)
@@ -471,7 +505,7 @@ static int take_up(struct display_source *base, struct err *e)
 	}
 	s->patience_ms = PATIENCE_MS;
 	answered(s);
-	display_x_settings_tell(&s->settings, 0, PATIENCE_MS);
+	begin_scale(s);
 	/* What was drawn while nobody looked. */
 	add_damage(s, 0, 0, s->width, s->height);
 	tell_damaged(s);
@@ -516,7 +550,8 @@ static int attach(struct display_source *base, struct event_base *loop,
 	s->events = events;
 	s->arg = arg;
 	s->doubt = event_new(loop, -1, 0, on_doubt, s);
-	return s->doubt ? 0 : err_errno(e, -ENOMEM, "display");
+	s->rescale = event_new(loop, -1, 0, on_rescale, s);
+	return s->doubt && s->rescale ? 0 : err_errno(e, -ENOMEM, "display");
 }
 
 static struct display_frame frame(struct display_source *base)
@@ -639,9 +674,9 @@ static void scale(struct display_source *base, int percent)
 {
 	struct source *s = of(base);
 
+	s->scale = MAX(percent, DISPLAY_X_SCALE_MIN);
 	if (s->c)
-		display_x_settings_tell(&s->settings, MAX(percent, DISPLAY_X_SCALE_MIN),
-			PATIENCE_MS);
+		begin_scale(s);
 }
 
 static void on_text(void *arg, const char *text, size_t len)
@@ -660,6 +695,8 @@ static void destroy(struct display_source *base)
 	disconnect(s);
 	if (s->doubt)
 		event_free(s->doubt);
+	if (s->rescale)
+		event_free(s->rescale);
 	display_x_clipboard_fini(&s->clipboard);
 	display_x_framebuffer_unmap(&s->framebuffer);
 	pixman_region32_fini(&s->damaged);

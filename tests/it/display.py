@@ -561,6 +561,22 @@ def another_x_server_has_the_scale(env):
 
 
 @test
+def a_scale_that_the_x_server_has_no_time_for(env):
+    needs("xrdb")
+    begin_terminal(env)
+    v = Viewer(env)
+    sees_all(env, v)
+    x = str(env.podrun("inspect", "s").json()["display"]["server"])
+    env.podrun("kill", "-s", "STOP", "s", x)
+    v.do("scale 200")
+    v.type(0xffe1)
+    v.said("notice %s its X server" % NOTICE["paused"])
+    env.podrun("kill", "-s", "CONT", "s", x)
+    until("it is told later", lambda: "Xft.dpi:\t192" in inside(env, "xrdb", "-query").text)
+    env.podrun("kill", "s")
+
+
+@test
 def an_x_server_that_stands_still(env):
     """Viewers are told, and the session can be frozen as ever, again and again."""
     begin_terminal(env)
