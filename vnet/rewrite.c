@@ -4,10 +4,13 @@
  *
  * One table for each family, with a map and a chain for each direction:
  *
- *      map in     interface . addresses . ports  ->  addresses . ports
+ *      map in     interface . addresses . ports  ->  addresses . ports . mark
  *      chain in   prerouting, all else dropped: what is in the map is given those
  *      map out    addresses . ports              ->  addresses . ports . mark
  *      chain out  output, of the type that routes again what has been changed
+ *      chain on   forward: what has a mark goes on to another pair's end, all else is dropped
+ *
+ * What is for a socket here has the mark 0.
  *
  * Source and destination lie side by side in both headers, so each pair is one register's worth: a
  * load, a look into the map, a store; the kernel mends the checksums.  A change is a transaction
@@ -213,13 +216,13 @@ static void store_mark(struct batch *b, uint32_t from)
 	end_expression(b, x);
 }
 
-/* The first register has this, or the rule is left. */
-static void expect(struct batch *b, const void *data, size_t len)
+/* The first register has this (@op NFT_CMP_EQ) or not (NFT_CMP_NEQ), or the rule is left. */
+static void expect(struct batch *b, uint32_t op, const void *data, size_t len)
 {
 	struct expression x = begin_expression(b, "cmp");
 
 	put_number(b, NFTA_CMP_SREG, reg(0));
-	put_number(b, NFTA_CMP_OP, NFT_CMP_EQ);
+	put_number(b, NFTA_CMP_OP, op);
 	put_value(b, NFTA_CMP_DATA, data, len);
 	end_expression(b, x);
 }
@@ -340,7 +343,18 @@ static void pass_all_of(struct batch *b, uint8_t family, uint32_t interface)
 	struct nlattr *a = begin_rule(b, family, "in");
 
 	load_meta(b, NFT_META_IIF);
-	expect(b, &interface, sizeof(interface));
+	expect(b, NFT_CMP_EQ, &interface, sizeof(interface));
+	accept_it(b);
+	close_nest(b, a);
+}
+
+static void pass_what_has_a_mark(struct batch *b, uint8_t family)
+{
+	struct nlattr *a = begin_rule(b, family, "on");
+	const uint32_t none = 0;
+
+	load_meta(b, NFT_META_MARK);
+	expect(b, NFT_CMP_NEQ, &none, sizeof(none));
 	accept_it(b);
 	close_nest(b, a);
 }
@@ -350,7 +364,7 @@ static void only_tcp(struct batch *b)
 	const uint8_t tcp = IPPROTO_TCP;
 
 	load_meta(b, NFT_META_L4PROTO);
-	expect(b, &tcp, sizeof(tcp));
+	expect(b, NFT_CMP_EQ, &tcp, sizeof(tcp));
 }
 
 static void put_rules(struct batch *b, uint8_t family, uint32_t tun)
@@ -361,6 +375,7 @@ static void put_rules(struct batch *b, uint8_t family, uint32_t tun)
 
 	pass_all_of(b, family, tun);
 	pass_all_of(b, family, LOOPBACK);
+	pass_what_has_a_mark(b, family);
 	a = begin_rule(b, family, "in");
 	only_tcp(b);
 	load_meta(b, NFT_META_IIF);
@@ -369,6 +384,7 @@ static void put_rules(struct batch *b, uint8_t family, uint32_t tun)
 	look_up(b, "in");
 	store(b, &addresses, reg(0));
 	store(b, &ports, reg(n));
+	store_mark(b, reg(n + PORTS));
 	accept_it(b);
 	close_nest(b, a);
 	a = begin_rule(b, family, "out");
@@ -388,10 +404,11 @@ static void put_table(struct batch *b, uint8_t family, uint32_t tun)
 
 	begin_table(b, NFT_MSG_NEWTABLE, NLM_F_CREATE, family);
 	put_string(b, NFTA_TABLE_NAME, TABLE);
-	put_map(b, family, "in", sizeof(uint32_t) + n, n, 1);
+	put_map(b, family, "in", sizeof(uint32_t) + n, n + sizeof(uint32_t), 1);
 	put_map(b, family, "out", n, n + sizeof(uint32_t), 2);
 	put_chain(b, family, "in", "filter", NF_INET_PRE_ROUTING, NF_DROP);
 	put_chain(b, family, "out", "route", NF_INET_LOCAL_OUT, NF_ACCEPT);
+	put_chain(b, family, "on", "filter", NF_INET_FORWARD, NF_DROP);
 	put_rules(b, family, tun);
 }
 
@@ -437,20 +454,21 @@ static size_t put_ends(uint8_t *at, const struct vnet_endpoint *a, const struct 
 static void put_element(struct batch *b, const struct vnet_rewrite *r, bool add, bool out)
 {
 	uint8_t key[NFT_DATA_VALUE_MAXLEN], data[NFT_DATA_VALUE_MAXLEN];
+	const uint32_t mark = out ? r->mark : r->onward;
 	struct nlattr *list, *element;
 	size_t key_len = 0, len;
 
 	if (out) {
 		key_len = put_ends(key, &r->far, &r->near);
 		len = put_ends(data, &r->outside, &r->inside);
-		memcpy(data + len, &r->mark, sizeof(r->mark));
-		len += sizeof(r->mark);
 	} else {
 		memcpy(key, &r->index, sizeof(r->index));
 		key_len = sizeof(r->index) +
 			  put_ends(key + sizeof(r->index), &r->inside, &r->outside);
 		len = put_ends(data, &r->near, &r->far);
 	}
+	memcpy(data + len, &mark, sizeof(mark));
+	len += sizeof(mark);
 	begin_table(b, add ? NFT_MSG_NEWSETELEM : NFT_MSG_DELSETELEM,
 		add ? NLM_F_CREATE | NLM_F_EXCL : 0, nf_family(r->inside.family));
 	put_string(b, NFTA_SET_ELEM_LIST_TABLE, TABLE);
@@ -464,24 +482,25 @@ static void put_element(struct batch *b, const struct vnet_rewrite *r, bool add,
 	close_nest(b, list);
 }
 
-int vnet_rewrite_add(int fd, const struct vnet_rewrite *r, struct err *e)
-{
-	struct batch b;
-
-	start(&b);
-	put_element(&b, r, true, false);
-	put_element(&b, r, true, true);
-	return finish(fd, &b, e);
-}
-
-int vnet_rewrite_remove(int fd, const struct vnet_rewrite *r, size_t n, struct err *e)
+static int change(int fd, const struct vnet_rewrite *r, size_t n, bool add, struct err *e)
 {
 	struct batch b;
 
 	start(&b);
 	for (size_t i = 0; i < n; i++) {
-		put_element(&b, &r[i], false, true);
-		put_element(&b, &r[i], false, false);
+		if (!r[i].onward)
+			put_element(&b, &r[i], add, true);
+		put_element(&b, &r[i], add, false);
 	}
 	return finish(fd, &b, e);
+}
+
+int vnet_rewrite_add(int fd, const struct vnet_rewrite *r, size_t n, struct err *e)
+{
+	return change(fd, r, n, true, e);
+}
+
+int vnet_rewrite_remove(int fd, const struct vnet_rewrite *r, size_t n, struct err *e)
+{
+	return change(fd, r, n, false, e);
 }

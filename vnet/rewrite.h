@@ -10,6 +10,9 @@
  * for what vnet_rewrite_add has named.  Everything else that comes from a pair's end is dropped.
  * The mark is for a rule (vnet_netlink_rule_add) that leads to that end.
  *
+ * With `onward` there is no socket here: what has become near -> far has that mark, which leads to
+ * another pair's end.  It goes on to there if the namespace forwards, and nothing else does.
+ *
  * Sources: linux/netfilter/nf_tables.h, nft(8).
  */
 #ifndef VNET_REWRITE_H
@@ -22,6 +25,7 @@ struct err;
 struct vnet_rewrite {
 	uint32_t index; /* of the pair's end in this namespace */
 	uint32_t mark;
+	uint32_t onward;				 /* 0: it is for a socket */
 	struct vnet_endpoint inside, outside, near, far; /* all of one family, with ports */
 };
 
@@ -32,10 +36,10 @@ int vnet_rewrite_open(struct err *e);
  * more.
  */
 int vnet_rewrite_begin(int fd, uint32_t tun, bool v6, struct err *e);
-/* Both directions at once.  -EBUSY, -EEXIST: somebody has these ends. */
-int vnet_rewrite_add(int fd, const struct vnet_rewrite *r, struct err *e);
-/* @n that are there, of one index, at most VNET_REWRITE_MAX: all at once. */
 #define VNET_REWRITE_MAX 32
+/* @n, at most VNET_REWRITE_MAX: all at once.  -EBUSY, -EEXIST: somebody has these ends. */
+int vnet_rewrite_add(int fd, const struct vnet_rewrite *r, size_t n, struct err *e);
+/* Of those that are there. */
 int vnet_rewrite_remove(int fd, const struct vnet_rewrite *r, size_t n, struct err *e);
 
 #endif

@@ -66,7 +66,7 @@ static struct vnet_endpoint end_of(uint8_t family, uint8_t which)
 static int make_fast(
 	struct inner *in, struct vnet_veth *session, int index, uint8_t family, struct err *e)
 {
-	const struct vnet_rewrite ends = {(uint32_t)index, MARK, end_of(family, 1),
+	const struct vnet_rewrite ends = {(uint32_t)index, MARK, 0, end_of(family, 1),
 		end_of(family, 2), end_of(family, 3), end_of(family, 4)};
 	const struct vnet_rule rule = {.family = family, .mark = MARK, .table = TABLE};
 	const struct vnet_route route = {.dst = {.family = family}, .index = index, .table = TABLE};
@@ -75,7 +75,7 @@ static int make_fast(
 	if (r == 0)
 		r = vnet_netlink_route_add(&in->nl, &route, e);
 	if (r == 0)
-		r = vnet_rewrite_add(in->rewrite, &ends, e);
+		r = vnet_rewrite_add(in->rewrite, &ends, 1, e);
 	return r < 0 ? r : vnet_veth_fast(session, &ends.inside, &ends.outside, true, e);
 }
 

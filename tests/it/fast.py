@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Connections that the kernel carries between session and gateway, over a pair of interfaces: every byte is checked."""
+"""Connections that the kernel carries for sessions, by pairs of interfaces: every byte is checked."""
 import contextlib
 import functools
 import json
@@ -330,16 +330,21 @@ def a_capture_sees_everything(env):
     stop(env, server)
 
 
-def inner_counts(env):
-    """Of the gateway's inner network: packets that came by any interface, and those that somebody there got."""
+def inner_values(env):
+    """What the kernel counts in the gateway's inner network."""
     pid = gateway(env)["worker"]
     for task in pathlib.Path("/proc/%d/task" % pid).iterdir():
         if "gw0:" in (task / "net/dev").read_text():
             names, values = [line.split()[1:] for line in (task / "net/snmp").read_text().splitlines()
                              if line.startswith("Ip:")]
-            counts = dict(zip(names, map(int, values)))
-            return counts["InReceives"], counts["InDelivers"]
+            return dict(zip(names, map(int, values)))
     raise Failed("no thread of the gateway's is in its inner network")
+
+
+def inner_counts(env):
+    """Packets that came by any interface, and those that somebody there got."""
+    values = inner_values(env)
+    return values["InReceives"], values["InDelivers"]
 
 
 @test
@@ -481,15 +486,226 @@ def without_nf_tables_all_of_it_goes_by_net0(env):
     stop(env, server)
 
 
+# ---- from one session to another -----------------------------------------------------------
+
+# Inside, both: who is connected to the outside as well is the same one when it has been away.
+KEEP = r"""
+import os, socket, sys, threading, time
+family = socket.AF_INET6 if sys.argv[1] == "6" else socket.AF_INET
+keep = socket.create_connection((sys.argv[2], int(sys.argv[3])))
+"""
+# Sends back what it gets.
+NEIGHBOUR = KEEP + r"""
+l = socket.create_server(("", 80), family=family)
+print("ready", flush=True)
+def serve(s):
+    try:
+        while data := s.recv(1 << 18): s.sendall(data)
+    except ConnectionResetError:
+        print("reset", flush=True)
+    s.close()
+while True: threading.Thread(target=serve, args=l.accept()[:1]).start()
+"""
+# As CLIENT and MANY, whose other end is a neighbour.
+TO_NEIGHBOUR = r"""
+sys.argv[1] = socket.getaddrinfo("b.podrun.internal", 80, family, socket.SOCK_STREAM)[0][4][0]
+sys.argv[2] = "80"
+"""
+
+
+class Neighbours:
+    """Session a has a stream to session b and back, which a checks."""
+
+    def __init__(self, env, family=4, client=CLIENT, n=1, options=()):
+        self.env, self.family, self.outside = env, family, Server(family)
+        keep = [str(family), LOOPBACK[family], str(self.outside.port)]
+        options = ["--net", "vnat", "--host-loopback=" + LOOPBACK[family], *options]
+        env.run_detached("b", sys.executable, "-c", NEIGHBOUR, *keep, options=options)
+        env.run_detached("a", sys.executable, "-c", KEEP + TO_NEIGHBOUR + client, *keep, options=options)
+        if n:
+            self.is_fast(n)
+
+    def is_fast(self, n=1):
+        for name in "ab":
+            is_fast(self.env, n, name)
+
+    def goes_on(self):
+        """More than is on its way has come back."""
+        before = stats(self.env, "a")["received"]["bytes"]
+        until("a hears of b", lambda: stats(self.env, "a")["received"]["bytes"] > before + 16 * BLOCK)
+
+    def both(self):
+        self.goes_on()
+        self.is_fast()
+
+    def stop(self):
+        self.env.let_end("a", "/tmp/stop")
+        assert self.env.wait("a").split()[-1] == "intact"
+        assert "reset" not in self.env.logs("b")
+        self.env.podrun("kill", "b")
+        until("both have ended", lambda: not self.env.sessions())
+        self.env.podrun("rm", "a", "b")
+
+
+@test
+@needs_namespaces("a network of its own")
+@needs_veth
+def between_sessions_it_goes_by_the_kernel(env):
+    for family in (4, 6):
+        n = Neighbours(env, family)
+        counted, before = stats(env, "b"), [carried(env, name) for name in "ab"]
+        n.goes_on()
+        until("both pairs are used, both ways", lambda: all(
+            b > a + BLOCK // 1000 for name, old in zip("ab", before) for a, b in zip(old, carried(env, name))))
+        assert all(stats(env, "b")[way]["bytes"] > counted[way]["bytes"] + BLOCK for way in ("sent", "received"))
+        for name in "ab":
+            assert (rules(env, name), stats(env, name)["fast"]) == (1, 1)
+        env.podrun("exec", "a", "rm", "/tmp/on")
+        n.is_fast(0)
+        for name in "ab":
+            until("an idle one has no rule", lambda: rules(env, name) == 0)  # noqa: B023
+        env.podrun("exec", "a", "touch", "/tmp/on")
+        n.both()
+        n.stop()
+
+
+@test
+@needs_namespaces("a network of its own")
+@needs_veth
+def between_sessions_either_may_be_frozen_and_move(env):
+    n = Neighbours(env)
+    for i in range(2):
+        for name in "ab":
+            image = env.path("%s%d" % (name, i))
+            env.podrun("suspend", name, "-o", image)
+            other = "ab".replace(name, "")
+            is_fast(env, 0, other)
+            until("its neighbour sends it nothing there", lambda: rules(env, other) == 0)  # noqa: B023
+            env.podrun("resume", image, "-d")
+            n.both()
+            env.podrun("snapshot", name, "-o", image)
+            n.both()
+            env.podrun("pause", name)
+            is_fast(env, 0, other)
+            env.podrun("unpause", name)
+            n.both()
+            assert env.podrun("suspend", name, "-o", "/nonexistent/i", check=False).code
+            n.both()
+    n.stop()
+
+
+@test
+@needs_namespaces("a network of its own")
+@needs_veth
+def between_sessions_a_killed_worker_leaves_it_alone(env):
+    n = Neighbours(env)
+    for who in ("worker", "keeper", "worker"):
+        os.kill(gateway(env)[who], signal.SIGKILL)
+        n.both()
+    n.stop()
+
+
+@test
+@needs_namespaces("a network of its own")
+@needs_veth
+def between_sessions_a_capture_sees_everything(env):
+    n = Neighbours(env)
+    for name in "ab":
+        at = env.path(name + ".pcap")
+        with subprocess.Popen([PODRUN, "net", "capture", name, "-w", at], env=env.environ) as capture:
+            n.is_fast(0)
+            until("it was seen", lambda: os.path.exists(at) and os.path.getsize(at) > 4 << 20)  # noqa: B023
+            n.is_fast(0)
+            capture.send_signal(signal.SIGINT)
+        n.both()
+    n.stop()
+
+
+@test
+@needs_namespaces("a network of its own")
+@needs_veth
+def between_sessions_the_end_of_one_is_heard_of(env):
+    Neighbours(env)
+    env.podrun("kill", "b")
+    assert env.wait("a").split()[-1] in ("reset", "ended")
+
+
+@test
+@needs_namespaces("a network of its own")
+@needs_veth
+def between_sessions_a_pair_may_be_removed_or_set_down(env):
+    env.share_cache()
+    n = Neighbours(env, options=["--user", "root"])
+    for name in "ab":
+        env.podrun("exec", name, "ip", "link", "del", "podrun1")
+        n.both()
+    env.podrun("exec", "a", "ip", "link", "set", "podrun1", "down")
+    n.is_fast(0)
+    n.goes_on()
+    n.is_fast(0)
+    n.stop()
+
+
+@test
+@needs_namespaces("a network of its own")
+@needs_veth
+def between_sessions_an_address_that_the_gateway_has_uses_for_is_not_fast(env):
+    """Its own kernel would take such packets."""
+    n = Neighbours(env, n=0, options=["--address", "100.64.0.9"])
+    for _ in range(4):
+        n.goes_on()
+    n.is_fast(0)
+    n.stop()
+
+
+@test
+@needs_namespaces("a network of its own")
+@needs_veth
+def between_sessions_what_is_idle_makes_room(env):
+    for family in (4, 6):
+        n, server = Neighbours(env, family, MANY, 32), Server(family)
+        env.podrun("exec", "a", "touch", "/tmp/idle")
+        env.start(PODRUN, "exec", "a", sys.executable, "-c", CLIENT, LOOPBACK[family], str(server.port),
+                  stdout=subprocess.DEVNULL)
+        until("another has a place", lambda: "dport %d " % server.port in rules_text(env, "a"))  # noqa: B023
+        server.goes_on()
+        env.podrun("exec", "a", "rm", "/tmp/idle")
+        is_fast(env, 32, "a")
+        server.goes_on()
+        n.stop()
+
+
+@test
+@needs_namespaces("a network of its own")
+@needs_veth
+def between_sessions_what_is_forged_is_dropped(env):
+    n = Neighbours(env)
+    env.podrun("exec", "a", "rm", "/tmp/on")
+    local, outside = ends_of(env, "a", 80)
+    until("it is quiet", lambda: forwarded(env) == (threading.Event().wait(.1), forwarded(env))[1])
+    before, received = forwarded(env), inner_counts(env)[0]
+    forge = env.call(sys.executable, "-c", FORGE, "10.171.0.2", outside, program_of(env, "a"), local, 80, 20)
+    until("it has come there", lambda: inner_counts(env)[0] >= received + int(forge.text.split()[1]))
+    assert forwarded(env) == before
+    env.podrun("exec", "a", "touch", "/tmp/on")
+    n.both()
+    assert forwarded(env) > before
+    n.stop()
+
+
+def forwarded(env):
+    return inner_values(env)["ForwDatagrams"]
+
+
 def quiet(server):
     before = server.echoed
     threading.Event().wait(.1)
     return server.echoed == before
 
 
-def program_of(env):
+def program_of(env, name="s"):
     """The process on the host that is the session's program."""
-    init = str(env.podrun("inspect", "s").json()["init_pid"])
+    init = str(env.podrun("inspect", name).json()["init_pid"])
     for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
             if stat.read_text().rpartition(")")[2].split()[1] == init:
@@ -497,12 +713,17 @@ def program_of(env):
     raise Failed("the session has no program")
 
 
-def local_port(env, remote):
-    for line in env.podrun("exec", "s", "cat", "/proc/net/tcp").text.splitlines()[1:]:
-        fields = line.split()
-        if int(fields[2].split(":")[1], 16) == remote:
-            return int(fields[1].split(":")[1], 16)
+def ends_of(env, name, remote):
+    """The port here of the connection to that port, and the address there."""
+    for line in env.podrun("exec", name, "cat", "/proc/net/tcp").text.splitlines()[1:]:
+        local, (address, port) = line.split()[1], line.split()[2].split(":")
+        if int(port, 16) == remote:
+            return int(local.split(":")[1], 16), socket.inet_ntoa(int(address, 16).to_bytes(4, sys.byteorder))
     raise Failed("the session has no such connection")
+
+
+def local_port(env, remote):
+    return ends_of(env, "s", remote)[0]
 
 
 if __name__ == "__main__":

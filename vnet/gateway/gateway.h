@@ -12,6 +12,7 @@
  *      control   clients and their requests          session    who is attached
  *      link      packets out of TUNs                 wire       and into them
  *      veth      the kernel's own way for those with much to carry
+ *      shortcut  and from one session to another      busy      who of those has carried much
  *      flow      TCP connections                     pump       moves their bytes
  *      outbound  those a session makes               inbound    those made to published ports
  *      publish   ports outside                       listening  which ports a session listens on
@@ -47,6 +48,7 @@ struct vnet_gateway {
 	struct gateway_gather *gather;
 	struct gateway_link *link;
 	struct gateway_veths *veths;
+	struct gateway_shortcuts *shortcuts;
 	struct gateway_pump *pump;
 	struct gateway_flows *flows;
 	struct gateway_outbound *outbound;
@@ -60,7 +62,8 @@ struct vnet_gateway {
 	/* Told from below: a flow has ended, a session is no more. */
 	void (*flow_ended)(struct vnet_gateway *g, uint32_t session);
 	void (*maybe_end)(struct vnet_gateway *g);
-	void (*inner_sends)(struct vnet_gateway *g); /* gw0 will have packets */
+	void (*leaves_pair)(struct vnet_gateway *g, uint32_t session); /* nothing is to go there */
+	void (*inner_sends)(struct vnet_gateway *g);		       /* gw0 will have packets */
 	/* What takes its packets has no room: they wait until it has (gateway_wire_flush). */
 	void (*session_is_full)(struct vnet_gateway *g, uint32_t session);
 };

@@ -91,6 +91,8 @@ static void set_kernel(void)
 		{"ipv4/tcp_slow_start_after_idle", "0"},
 		{"ipv4/tcp_no_metrics_save", "1"},
 		{"ipv4/tcp_keepalive_time", "32767"},
+		{"ipv4/ip_forward", "1"}, /* what the packet filter lets on (rewrite.h) */
+		{"ipv6/conf/all/forwarding", "1"},
 		{"ipv4/conf/all/rp_filter", "0"},
 		{"ipv4/conf/default/rp_filter", "0"},
 		{"ipv4/ip_local_port_range", "1024 65535"},

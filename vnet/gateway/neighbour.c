@@ -5,8 +5,8 @@
  * Sessions may all have the same virtual address, so they know each other by their physical ones,
  * which the gateway's name server gives out (NAME.podrun.internal).  A packet for such an address
  * goes from TUN to TUN: its source becomes the sender's physical address, its destination the
- * receiver's virtual one.  That needs no record; an answer is translated by the same rule.  No
- * socket of ours is in between, so nothing is held for a session that is away: its neighbour's
+ * receiver's virtual one.  That needs no record; an answer is translated by the same rule.  Those
+ * with much to carry have the kernel do that (shortcut.h).  No socket of ours is in between, so nothing is held for a session that is away: its neighbour's
  * kernel tries again.
  *
  * Who has a tunnel for its way out has no neighbours: what it says to them would go there, too.
@@ -18,6 +18,7 @@
 #include "base/base.h"
 #include "vnet/gateway/gather.h"
 #include "vnet/gateway/gateway.h"
+#include "vnet/gateway/shortcut.h"
 #include "vnet/vnat.h"
 
 /* Most packets are for somebody else, which the first bits tell. */
@@ -56,6 +57,7 @@ bool gateway_neighbour_take(struct vnet_gateway *g, uint32_t session, struct vne
 	dst.port = p->dst.port;
 	if (!dst.family)
 		return false;
+	gateway_shortcut_count(g, session, i, p);
 	vnet_packet_set_src(p, &src);
 	vnet_packet_set_dst(p, &dst);
 	gateway_gather_give(g, i, p);

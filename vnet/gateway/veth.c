@@ -36,6 +36,9 @@
  * A session can send by its end what it likes: packets that do not have the ends of one of its own
  * fast flows are dropped, as are all that came by another session's end.
  *
+ * Connections from one session to another (shortcut.c) have places of this room lent to them, and
+ * are told of it when nothing is to go by a session's pair any more.
+ *
  * When a gateway is killed altogether the kernel closes its sockets, and its word on that reaches
  * the session.  It must not be the end of a stream that was cut off: the inner sockets of fast
  * flows are such that it is a reset.
@@ -69,7 +72,6 @@
 #define TABLE	    1000u	/* and so are the tables of its routes */
 #define UNREAD_MAX  65536	/* bytes that a client has not read */
 #define LINK_HEADER 14u		/* not counted as the session's */
-#define MUCH	    (1u << 20)	/* bytes, from which the kernel is to carry the rest */
 #define IDLE_NS	    5000000000ull
 #define LEAVE_NS    200000000ull
 #define LOOK_NS	    100000000ull /* between two looks for one that is idle */
@@ -101,6 +103,7 @@ struct gateway_veths {
 		/* Whose client has been told, and when its place is free; 0: nobody's. */
 		uint64_t leaves;
 		uint32_t leaving;
+		uint32_t lent; /* places of connections to other sessions */
 	} pairs[GATEWAY_MAX_SESSIONS];
 	bool fast[GATEWAY_MAX_FLOWS];
 	uint64_t before[GATEWAY_MAX_FLOWS]; /* bytes that it had passed when it was idle */
@@ -372,6 +375,7 @@ void gateway_veth_hold(struct vnet_gateway *g, uint32_t session)
 		log_warn("connections that were fast: %s", e.msg);
 	while (p->n)
 		is_slow(g, p->flows[--p->n]);
+	g->leaves_pair(g, session);
 }
 
 void gateway_veth_flow_ends(struct vnet_gateway *g, uint32_t flow)
@@ -387,9 +391,7 @@ void gateway_veth_flow_ends(struct vnet_gateway *g, uint32_t flow)
 		i++;
 	ends = p->ends[i];
 	remove_rules(g, p, i);
-	/* A client that can't be told must not go on sending there. */
-	if (tell_fast(g, session, &ends, false) < 0)
-		gateway_veth_end(g, session);
+	gateway_veth_tell(g, session, &ends, false);
 }
 
 /* The one that has been idle for longest, or VNET_VETH_MAX. */
@@ -435,7 +437,7 @@ static bool make_room(struct vnet_gateway *g, uint32_t session)
 	uint64_t now = gateway_loop_now(g->loop);
 	uint32_t i;
 
-	if (p->n < VNET_VETH_MAX)
+	if (p->n + p->lent < VNET_VETH_MAX)
 		return true;
 	if (p->leaves || now - p->looked < LOOK_NS)
 		return false;
@@ -448,27 +450,33 @@ static bool make_room(struct vnet_gateway *g, uint32_t session)
 	return false;
 }
 
+/* Who is root in the session may have removed its end, and with it the pair. */
+static bool has_pair(struct vnet_gateway *g, uint32_t session)
+{
+	struct err ignored = {0};
+	char name[16];
+
+	name_of(session, name);
+	if (vnet_netlink_index(&g->veths->nl, name, &ignored) == g->veths->pairs[session].index)
+		return true;
+	gateway_veth_end(g, session);
+	return false;
+}
+
 static void make_fast(struct vnet_gateway *g, uint32_t session, uint32_t flow)
 {
 	struct pair *p = &g->veths->pairs[session];
 	const struct vnet_flow *v = vnet_flow_get(g->vnat, flow);
 	struct vnet_rewrite *ends;
-	struct err e = {0}, ignored = {0};
-	char name[16];
+	struct err e = {0};
 
-	if (!v || !make_room(g, session))
+	if (!v || !make_room(g, session) || !has_pair(g, session))
 		return;
 	ends = &p->ends[p->n];
-	/* Who is root in the session may have removed its end, and with it the pair. */
-	name_of(session, name);
-	if (vnet_netlink_index(&g->veths->nl, name, &ignored) != p->index) {
-		gateway_veth_end(g, session);
-		return;
-	}
 	set_hard(g, flow, true);
 	*ends = (struct vnet_rewrite){
-		(uint32_t)p->index, MARK + session, v->inside, v->outside, v->near, v->far};
-	if (vnet_rewrite_add(g->arena->inner_rewrite, ends, &e) < 0) {
+		(uint32_t)p->index, MARK + session, 0, v->inside, v->outside, v->near, v->far};
+	if (vnet_rewrite_add(g->arena->inner_rewrite, ends, 1, &e) < 0) {
 		log_info("%s: %s", g->arena->sessions[session].name, e.msg);
 		set_hard(g, flow, false);
 		gateway_veth_end(g, session);
@@ -483,22 +491,28 @@ static void make_fast(struct vnet_gateway *g, uint32_t session, uint32_t flow)
 		remove_rules(g, p, p->n - 1);
 }
 
+static bool may_have_pair(const struct vnet_gateway *g, uint32_t session)
+{
+	const struct gateway_session *s = &g->arena->sessions[session];
+	enum state state = g->veths->pairs[session].state;
+
+	return (state == NONE || state == THERE) && s->wires && !s->held &&
+	       s->state == GATEWAY_SESSION_ATTACHED && !s->remote[0] &&
+	       !g->captures->sessions[session].file && g->arena->inner_rewrite >= 0 &&
+	       g->veths->nl.fd >= 0 && g->arena->inner_links >= 0 && !is_full(g, session);
+}
+
 void gateway_veth_offer(struct vnet_gateway *g, uint32_t flow)
 {
 	uint32_t session = g->arena->flows[flow].session;
-	const struct gateway_session *s = &g->arena->sessions[session];
-	enum state state = g->veths->pairs[session].state;
 
 	/* Also where nobody wants its place any more: it is half fast, and may be busy again. */
 	if (g->veths->pairs[session].leaves)
 		let_leave(g, session);
-	if (gateway_pump_moved(g, flow) - g->veths->before[flow] < MUCH || g->veths->fast[flow] ||
-		(state != NONE && state != THERE) || !s->wires || s->held ||
-		s->state != GATEWAY_SESSION_ATTACHED || s->remote[0] ||
-		g->captures->sessions[session].file || g->arena->inner_rewrite < 0 ||
-		g->veths->nl.fd < 0 || g->arena->inner_links < 0 || is_full(g, session))
+	if (gateway_pump_moved(g, flow) - g->veths->before[flow] < GATEWAY_VETH_MUCH ||
+		g->veths->fast[flow] || !may_have_pair(g, session))
 		return;
-	if (state == NONE)
+	if (g->veths->pairs[session].state == NONE)
 		ask_for_pair(g, session);
 	else
 		make_fast(g, session, flow);
@@ -506,7 +520,57 @@ void gateway_veth_offer(struct vnet_gateway *g, uint32_t flow)
 
 uint32_t gateway_veth_flows(const struct vnet_gateway *g, uint32_t session)
 {
-	return g->veths->pairs[session].n;
+	const struct pair *p = &g->veths->pairs[session];
+
+	return p->n + p->lent;
+}
+
+/* ---- for connections to other sessions ----------------------------------------------------- */
+
+bool gateway_veth_may(struct vnet_gateway *g, uint32_t session)
+{
+	const struct pair *p = &g->veths->pairs[session];
+
+	if (p->leaves)
+		let_leave(g, session);
+	if (!may_have_pair(g, session))
+		return false;
+	if (p->state == NONE)
+		ask_for_pair(g, session);
+	return p->state == THERE && make_room(g, session) && has_pair(g, session);
+}
+
+void gateway_veth_lend(struct vnet_gateway *g, uint32_t session)
+{
+	g->veths->pairs[session].lent++;
+}
+
+void gateway_veth_take_back(struct vnet_gateway *g, uint32_t session)
+{
+	g->veths->pairs[session].lent--;
+}
+
+uint32_t gateway_veth_index(const struct vnet_gateway *g, uint32_t session)
+{
+	return (uint32_t)g->veths->pairs[session].index;
+}
+
+uint32_t gateway_veth_mark(uint32_t session)
+{
+	return MARK + session;
+}
+
+void gateway_veth_tell(
+	struct vnet_gateway *g, uint32_t session, const struct vnet_rewrite *ends, bool fast)
+{
+	/* A client that can't be told must not go on sending there. */
+	if (tell_fast(g, session, ends, fast) < 0 && !fast)
+		gateway_veth_end(g, session);
+}
+
+bool gateway_veth_has_read(const struct vnet_gateway *g, uint32_t session)
+{
+	return !unread(g, session);
 }
 
 int gateway_veth_start(struct vnet_gateway *g, struct err *e)

@@ -10,6 +10,10 @@
 
 struct err;
 struct vnet_gateway;
+struct vnet_rewrite;
+
+/* Bytes, from which the kernel is to carry the rest. */
+#define GATEWAY_VETH_MUCH (1u << 20)
 
 /* At a worker's start, before anything is read: pairs that were are no more. */
 int gateway_veth_start(struct vnet_gateway *g, struct err *e);
@@ -25,7 +29,27 @@ void gateway_veth_hold(struct vnet_gateway *g, uint32_t session);
 void gateway_veth_end(struct vnet_gateway *g, uint32_t session);
 /* What has passed is in the session's counts. */
 void gateway_veth_count(struct vnet_gateway *g, uint32_t session);
-/* How many of its flows go by the pair. */
+/* How many connections go by the pair: its flows, and those to other sessions. */
 uint32_t gateway_veth_flows(const struct vnet_gateway *g, uint32_t session);
+
+/*
+ * For connections to other sessions (shortcut.h).  True: the session has a pair that one more may
+ * go by.  False: not now; it has been asked for what it lacks.
+ */
+bool gateway_veth_may(struct vnet_gateway *g, uint32_t session);
+/* One of its places, and then back, at the latest when g->leaves_pair is called. */
+void gateway_veth_lend(struct vnet_gateway *g, uint32_t session);
+void gateway_veth_take_back(struct vnet_gateway *g, uint32_t session);
+/* Of the pair's end here; and what leads packets there (vnet/rewrite.h). */
+uint32_t gateway_veth_index(const struct vnet_gateway *g, uint32_t session);
+uint32_t gateway_veth_mark(uint32_t session);
+/*
+ * What the session sends from @ends->inside to @ends->outside is to go by the pair, or not any
+ * more.  Who can't be told the latter has no pair then.
+ */
+void gateway_veth_tell(
+	struct vnet_gateway *g, uint32_t session, const struct vnet_rewrite *ends, bool fast);
+/* All that its client was told. */
+bool gateway_veth_has_read(const struct vnet_gateway *g, uint32_t session);
 
 #endif

@@ -33,6 +33,7 @@
 #include "vnet/gateway/pump.h"
 #include "vnet/gateway/remote.h"
 #include "vnet/gateway/session.h"
+#include "vnet/gateway/shortcut.h"
 #include "vnet/gateway/veth.h"
 #include "vnet/gateway/wire.h"
 #include "vnet/vnat.h"
@@ -131,16 +132,16 @@ static int begin(struct vnet_gateway *g, struct err *e)
 
 	if (gateway_loop_new(&g->loop, e) < 0 || find_strays(&strays, e) < 0 ||
 		gateway_inner_start(g, e) < 0 || gateway_veth_start(g, e) < 0 ||
+		gateway_shortcut_start(g, e) < 0 ||
 		vnet_vnat_new(gateway_arena_vnat(a), GATEWAY_MAX_SESSIONS, GATEWAY_MAX_FLOWS,
 			a->gate_port, a->gate_port, &g->vnat, e) < 0 ||
 		gateway_capture_start(g, e) < 0 || gateway_wire_start(g, e) < 0 ||
-		gateway_gather_start(g, e) < 0 ||
-		gateway_datagram_start(g, e) < 0 || gateway_pump_start(g, e) < 0 ||
-		gateway_flow_start(g, e) < 0 || gateway_outbound_start(g, e) < 0 ||
-		gateway_inbound_start(g, e) < 0 || gateway_link_start(g, e) < 0 ||
-		gateway_remote_start(g, e) < 0 || gateway_dynamic_start(g, e) < 0 ||
-		gateway_publish_start(g, e) < 0 || gateway_control_start(g, e) < 0 ||
-		gateway_session_start(g, e) < 0)
+		gateway_gather_start(g, e) < 0 || gateway_datagram_start(g, e) < 0 ||
+		gateway_pump_start(g, e) < 0 || gateway_flow_start(g, e) < 0 ||
+		gateway_outbound_start(g, e) < 0 || gateway_inbound_start(g, e) < 0 ||
+		gateway_link_start(g, e) < 0 || gateway_remote_start(g, e) < 0 ||
+		gateway_dynamic_start(g, e) < 0 || gateway_publish_start(g, e) < 0 ||
+		gateway_control_start(g, e) < 0 || gateway_session_start(g, e) < 0)
 		return e->error;
 	adopt(&strays);
 	gateway_flow_take_up(g);
