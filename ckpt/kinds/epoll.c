@@ -12,7 +12,9 @@
  * whose numbers nobody else uses: if it is there already, the kernel says so.
  *
  * At resume the builder does the same: it puts each target at the recorded number in its own table
- * for a moment, adds it, and puts back what was there.
+ * for a moment, adds it, and puts back what was there.  Where names are rewritten it is not alone
+ * with its table: another of its threads answers calls, and must not find a stranger under the
+ * number it asks for them.  There a child with a table of its own does it.
  *
  * An entry of EPOLLONESHOT that has fired waits for nothing, not even EPOLLHUP, which epoll_ctl
  * always adds.  Such entries are added first, with every event, and made to fire.
@@ -31,6 +33,7 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "ckpt/build.h"
 #include "ckpt/kinds/common.h"
@@ -342,7 +345,7 @@ static int add_inside(struct ckpt_build *b, uint32_t epoll, const Pb__EpollTarge
 
 	p = find_adder(b, epoll, t, &fd);
 	if (!p)
-		return 1;
+		return err_set(e, ERR_FAILED, -ESRCH, "nobody has epoll and signalfd any more");
 	r = p->threads[0].remote;
 	return remote_must(r, NULL, e, SYS_epoll_ctl, (uint64_t)fd, EPOLL_CTL_ADD, (uint64_t)t->fd,
 		remote_put(r, &ev, sizeof(ev)), 0, 0);
@@ -350,28 +353,83 @@ static int add_inside(struct ckpt_build *b, uint32_t epoll, const Pb__EpollTarge
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-static int add_all(struct ckpt_build *b, const struct ckpt_build_file *epoll, const Pb__Epoll *m,
-	bool fired, struct err *e)
+/* What the builder adds itself. */
+struct additions {
+	int epoll;
+	Pb__EpollTarget *const *targets;
+	int *fds; /* parallel to them; -1: a task adds it */
+	size_t n;
+	size_t at; /* the one that fails */
+};
+
+/* Those that have fired come first: nothing else may be ready when they are made to. */
+static int add_each(struct additions *a)
 {
-	for (size_t i = 0; i < m->n_targets; i++) {
-		const Pb__EpollTarget *t = m->targets[i];
+	int r = 0;
+
+	for (int fired = 1; r == 0 && fired >= 0; fired--)
+		for (size_t i = 0; r == 0 && i < a->n; i++) {
+			if (a->fds[i] < 0 || has_fired(a->targets[i]) != fired)
+				continue;
+			a->at = i;
+			r = add_at(a->epoll, a->fds[i], a->targets[i]);
+		}
+	return r;
+}
+
+/* With a table of its own, in this memory: this thread sleeps until it has ended. */
+static int add_by_child(struct additions *a)
+{
+	volatile int r = -ECHILD;
+	pid_t pid = vfork();
+
+	if (pid == 0) {
+		r = add_each(a);
+		_exit(0);
+	}
+	if (pid < 0)
+		return -errno;
+	while (waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
+		;
+	return r;
+}
+
+static int find_all(struct ckpt_build *b, uint32_t epoll, struct additions *a, struct err *e)
+{
+	a->fds = calloc(a->n + 1, sizeof(*a->fds));
+	if (!a->fds)
+		return err_errno(e, -ENOMEM, "epoll");
+	for (size_t i = 0; i < a->n; i++) {
+		const Pb__EpollTarget *t = a->targets[i];
 		const struct ckpt_build_file *f = ckpt_build_file(b, t->file);
-		int r = 1;
+		int at;
 
 		if (!f || f->fd < 0 || t->fd < 0 || t->fd > MAX_NUMBER)
 			return err_set(e, ERR_IMAGE, -EBADMSG, "an epoll entry makes no sense");
-		if (has_fired(t) != fired)
-			continue;
-		if (f->record->kind->number == PROTO_KIND_SIGNALFD)
-			r = add_inside(b, epoll->id, t, e);
-		if (r < 0)
-			return err_blame_image(e);
-		if (r > 0)
-			r = add_at(epoll->fd, f->fd, t);
-		if (r < 0)
-			return err_errno(e, r, "cannot add descriptor %d to epoll", t->fd);
+		a->fds[i] = f->record->kind->number == PROTO_KIND_SIGNALFD &&
+					    find_adder(b, epoll, t, &at)
+				    ? -1
+				    : f->fd;
 	}
 	return 0;
+}
+
+static int add_all(struct ckpt_build *b, const struct ckpt_build_file *epoll, const Pb__Epoll *m,
+	struct err *e)
+{
+	struct additions a = {.epoll = epoll->fd, .targets = m->targets, .n = m->n_targets};
+	int r = find_all(b, epoll->id, &a, e);
+
+	if (r == 0 && a.n) {
+		r = b->world->names ? add_by_child(&a) : add_each(&a);
+		if (r < 0)
+			err_errno(e, r, "cannot add descriptor %d to epoll", m->targets[a.at]->fd);
+	}
+	for (size_t i = 0; r == 0 && i < a.n; i++)
+		if (a.fds[i] < 0 && add_inside(b, epoll->id, m->targets[i], e) < 0)
+			r = err_blame_image(e);
+	free(a.fds);
+	return r;
 }
 
 /* Numbers up to the hard limit may have been in use. */
@@ -395,9 +453,7 @@ static int link_targets(struct ckpt_build *b, struct ckpt_record *r, struct err 
 		x = ckpt_common_bad(r, e);
 	} else {
 		raise_limit();
-		x = add_all(b, f, m, true, e);
-		if (x == 0)
-			x = add_all(b, f, m, false, e);
+		x = add_all(b, f, m, e);
 	}
 	if (m)
 		pb__epoll__free_unpacked(m, NULL);
