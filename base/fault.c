@@ -84,12 +84,12 @@ static_assert(ARRAY_SIZE(actions) == N_ACTIONS, "an action without a name");
 #define WAITS_US 1000
 #define WAITS_N	 10000
 
-bool fault_armed;
+_Atomic bool fault_armed; /* by threads that come by at once; what is due is there before */
 static _Atomic bool *worker_waits; /* shared by the processes of an operation */
 static struct {
 	enum fault_point point;
 	enum action action;
-	unsigned left; /* strikes when it gets to 0 */
+	_Atomic unsigned left; /* strikes when it gets to 0 */
 	pid_t supervisor, client, worker;
 } due;
 

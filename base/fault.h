@@ -103,7 +103,7 @@ void fault_worker_waits(void);
 /* Reads the file of PODRUN_TEST_FAULT.  @client: who asked for the operation, 0 if nobody. */
 void fault_load(pid_t client);
 
-extern bool fault_armed; /* private to fault_at */
+extern _Atomic bool fault_armed; /* private to fault_at */
 int fault_strike(enum fault_point p, struct err *e);
 /* Is it @p that may fail?  For who does things otherwise where other points are tried. */
 bool fault_may_fail(enum fault_point p);
