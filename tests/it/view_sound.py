@@ -4,6 +4,7 @@
 import os
 import pathlib
 import struct
+import subprocess
 import sys
 
 os.environ.setdefault("PODRUN_TEST_PATIENCE", "180")  # browsers take their time on a busy machine
@@ -42,12 +43,11 @@ def say_until(viewer, messages, heard):
     until("the tone is heard", once)
 
 
-@test
-def chromium_plays_sound(env):
+def plays_sound(env, kind):
     display = Display(env, welcome() + Picture().everything() + updated(7))
     words = spoken(440)
     view = View(env)
-    tab = browsers.get(browsers.Chromium).open(view.url, HEARD)
+    tab = browsers.get(kind).open(view.url, HEARD)
     has_serial(tab, 7)
     viewer = display.viewer()
     assert fields(viewer.got[0][1])[10] == 1
@@ -63,6 +63,26 @@ def chromium_plays_sound(env):
     assert tab.evaluate("document.getElementById('notice').hidden")
     tab.close()
     view.close()
+
+
+@test
+def chromium_plays_sound(env):
+    plays_sound(env, browsers.Chromium)
+
+
+@test
+def firefox_plays_sound(env):
+    """It begins with a page's sound when there is something that plays it."""
+    needs("pulseaudio")
+    socket = env.path("loudspeaker")
+    server = env.start("pulseaudio", "-n", "--daemonize=no", "--use-pid-file=no", "--exit-idle-time=-1", "--disable-shm=yes",
+                       "--log-level=error", "-L", "module-native-protocol-unix auth-anonymous=1 socket=%s" % socket,
+                       "-L", "module-null-sink", stderr=subprocess.DEVNULL)
+    until("the loudspeaker is there", socket.exists)
+    os.environ["PULSE_SERVER"] = "unix:%s" % socket
+    plays_sound(env, browsers.Firefox)
+    server.terminate()
+    server.wait()
 
 
 @test

@@ -256,17 +256,20 @@ class Firefox(_Calls):
             raise Failed("%s: %s" % (method, answer["message"]))
         return answer["result"]
 
-    def open(self, url):
-        return FirefoxTab(self, url)
+    def open(self, url, before=""):
+        """`before`: as for Chromium."""
+        return FirefoxTab(self, url, before)
 
 
 KEYS = {"Enter": "\ue006", "Shift": "\ue008", "Control": "\ue009", "ArrowLeft": "\ue012", "F5": "\ue035"}
 
 
 class FirefoxTab:
-    def __init__(self, browser, url):
+    def __init__(self, browser, url, before):
         self.browser = browser
         self.context = browser.command("browsingContext.create", type="tab")["context"]
+        if before:
+            browser.command("script.addPreloadScript", contexts=[self.context], functionDeclaration="() => {%s}" % before)
         browser.command("browsingContext.navigate", context=self.context, url=url, wait="none")
 
     def evaluate(self, expression):
