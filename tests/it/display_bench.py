@@ -74,5 +74,19 @@ def peers_have_rows(env):
         assert row.get("kb_visible", row.get("kb")) > 0, row
 
 
+@test
+@needs_namespaces("the same bench as above")
+def browsers_have_rows(env):
+    needs("Xvfb", "chromium", "firefox-esr")
+    out = env.path("rows.json")
+    env.call(RUN, "--json", out, "--browser", "chromium,firefox", "--pages", "1", "--size", "%dx%d" % SIZE, "--rendered",
+             pages(env, 2), timeout=500)
+    result = json.loads(out.read_text())
+    for key in ("rows", "lossless"):
+        assert [r["system"] for r in result[key]] == ["podrun-chromium", "podrun-firefox"], result[key]
+        for row in result[key]:
+            assert row["wrong"] == 0 and row["last_ms_p50"] > 0 and row["frame_ms_p50"] >= 0 and row["viewer_cpu_ms"] > 0, row
+
+
 if __name__ == "__main__":
     main()
