@@ -88,5 +88,17 @@ def browsers_have_rows(env):
             assert row["wrong"] == 0 and row["last_ms_p50"] > 0 and row["frame_ms_p50"] >= 0 and row["viewer_cpu_ms"] > 0, row
 
 
+@test
+@needs_namespaces("the same bench as above")
+def the_channel_has_rows(env):
+    needs("Xvfb", "ffmpeg")
+    out = env.path("rows.json")
+    env.call(RUN, "--json", out, "--channel", "--quick", "--frames", "12", "--size", "%dx%d" % SIZE, timeout=500)
+    rows = {r["way"]: r for r in json.loads(out.read_text())["channel"]}
+    assert set(rows) == {"unix", "http", "https"}, rows
+    for r in rows.values():
+        assert r["gb"] > 0 and {"server_cpu_s_per_gb", "relay_cpu_s_per_gb", "films"} <= set(r), r
+
+
 if __name__ == "__main__":
     main()
