@@ -2,9 +2,9 @@
 """CPU seconds per GB of what carries the display, plain and encrypted.
 
 The viewer takes neither JPEG nor VP8 for films, and its line is this host, so the clip comes as pixels (I420), some 20 MB a
-second (`films` are the frames of it that came as such): what it costs to find them is the display server's; what it costs to carry
-them stands beside it.  Ways: the display's own
-socket, `podrun view` (a websocket of this host), `podrun view --listen` (the same by TLS).
+second; `films` are the frames of it that came as such.  What it costs to find them is the display server's, and what it costs to
+carry them stands beside it.  Ways: the display's own socket, `podrun view` (a websocket of this host), `podrun view --listen` (the
+same by TLS).
 """
 import contextlib
 import os
