@@ -649,13 +649,27 @@ def between_sessions_a_pair_may_be_removed_or_set_down(env):
 @test
 @needs_namespaces("a network of its own")
 @needs_veth
-def between_sessions_an_address_that_the_gateway_has_uses_for_is_not_fast(env):
+def an_address_that_the_gateway_has_uses_for_is_not_fast(env):
     """Its own kernel would take such packets."""
-    n = Neighbours(env, n=0, options=["--address", "100.64.0.9"])
-    for _ in range(4):
-        n.goes_on()
-    n.is_fast(0)
-    n.stop()
+    for family, own in ((4, "100.64.0.9"), (6, "fd64::9")):
+        server = Server(family)
+        begin(env, server, "s%d" % family, options=["--address", own])
+        for _ in range(8):
+            server.goes_on()
+        is_fast(env, 0, "s%d" % family)
+        stop(env, server, "s%d" % family)
+
+
+@test
+@needs_namespaces("a network of its own")
+@needs_veth
+def between_sessions_an_address_that_the_gateway_has_uses_for_is_not_fast(env):
+    for family, own in ((4, "100.64.0.9"), (6, "fd64::9")):
+        n = Neighbours(env, family, n=0, options=["--address", own])
+        for _ in range(4):
+            n.goes_on()
+        n.is_fast(0)
+        n.stop()
 
 
 @test

@@ -185,23 +185,13 @@ static struct vnet_rewrite way_from(struct vnet_gateway *g, const struct gateway
 	};
 }
 
-/* The inner kernel takes it for its own, whatever mark there is (inner.c), or for its link's. */
-static bool is_nearer(const struct vnet_endpoint *ep)
-{
-	if (vnet_endpoint_is_of_host(ep))
-		return true;
-	if (ep->family == AF_INET)
-		return (ntohl(ep->v4.s_addr) ^ VNET_ALIAS_V4) >> (32 - VNET_ALIAS_V4_BITS) == 0;
-	return ep->v6.s6_addr[0] == 0xfd && ep->v6.s6_addr[1] == 0x64;
-}
-
 static void make(struct vnet_gateway *g, const struct gateway_ends *e)
 {
 	struct gateway_shortcuts *s = g->shortcuts;
 	struct shortcut c = {.ends = *e, .ways = {way_from(g, e, 0), way_from(g, e, 1)}};
 	struct err failure = {0};
 
-	if (s->n == SHORTCUTS || is_nearer(&c.ways[0].inside) || is_nearer(&c.ways[1].inside))
+	if (s->n == SHORTCUTS)
 		return;
 	if (vnet_rewrite_add(g->arena->inner_rewrite, c.ways, 2, &failure) < 0) {
 		log_info("between sessions everything goes by the TUNs: %s", failure.msg);
@@ -239,8 +229,8 @@ static void offer(struct vnet_gateway *g, const struct gateway_ends *e)
 		return;
 	}
 	/* Both are asked at once for what they lack. */
-	one = gateway_veth_may(g, e->sessions[0]);
-	other = gateway_veth_may(g, e->sessions[1]);
+	one = gateway_veth_may(g, e->sessions[0], e->family);
+	other = gateway_veth_may(g, e->sessions[1], e->family);
 	if (one && other)
 		make(g, e);
 }

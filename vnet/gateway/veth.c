@@ -450,6 +450,22 @@ static bool make_room(struct vnet_gateway *g, uint32_t session)
 	return false;
 }
 
+/*
+ * What is sent to the session's own address is to go to its pair.  The inner kernel takes some for
+ * nearer, whatever mark there is: the aliases (inner.c), and those of a link.
+ */
+static bool leads_there(const struct vnet_gateway *g, uint32_t session, uint8_t family)
+{
+	const struct vnet_session *s = vnet_session_get(g->vnat, session);
+	const struct vnet_endpoint *own = family == AF_INET ? &s->v4 : &s->v6;
+
+	if (vnet_endpoint_is_of_host(own))
+		return false;
+	if (family == AF_INET)
+		return (ntohl(own->v4.s_addr) ^ VNET_ALIAS_V4) >> (32 - VNET_ALIAS_V4_BITS) != 0;
+	return own->v6.s6_addr[0] != 0xfd || own->v6.s6_addr[1] != 0x64;
+}
+
 /* Who is root in the session may have removed its end, and with it the pair. */
 static bool has_pair(struct vnet_gateway *g, uint32_t session)
 {
@@ -470,7 +486,8 @@ static void make_fast(struct vnet_gateway *g, uint32_t session, uint32_t flow)
 	struct vnet_rewrite *ends;
 	struct err e = {0};
 
-	if (!v || !make_room(g, session) || !has_pair(g, session))
+	if (!v || !leads_there(g, session, v->inside.family) || !make_room(g, session) ||
+		!has_pair(g, session))
 		return;
 	ends = &p->ends[p->n];
 	set_hard(g, flow, true);
@@ -527,13 +544,13 @@ uint32_t gateway_veth_flows(const struct vnet_gateway *g, uint32_t session)
 
 /* ---- for connections to other sessions ----------------------------------------------------- */
 
-bool gateway_veth_may(struct vnet_gateway *g, uint32_t session)
+bool gateway_veth_may(struct vnet_gateway *g, uint32_t session, uint8_t family)
 {
 	const struct pair *p = &g->veths->pairs[session];
 
 	if (p->leaves)
 		let_leave(g, session);
-	if (!may_have_pair(g, session))
+	if (!may_have_pair(g, session) || !leads_there(g, session, family))
 		return false;
 	if (p->state == NONE)
 		ask_for_pair(g, session);

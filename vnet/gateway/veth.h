@@ -36,7 +36,7 @@ uint32_t gateway_veth_flows(const struct vnet_gateway *g, uint32_t session);
  * For connections to other sessions (shortcut.h).  True: the session has a pair that one more may
  * go by.  False: not now; it has been asked for what it lacks.
  */
-bool gateway_veth_may(struct vnet_gateway *g, uint32_t session);
+bool gateway_veth_may(struct vnet_gateway *g, uint32_t session, uint8_t family);
 /* One of its places, and then back, at the latest when g->leaves_pair is called. */
 void gateway_veth_lend(struct vnet_gateway *g, uint32_t session);
 void gateway_veth_take_back(struct vnet_gateway *g, uint32_t session);
