@@ -77,6 +77,8 @@ struct ckpt_names {
 	 * says of them differs.
 	 */
 	pid_t (*kin)(void *ctx, pid_t host);
+	/* May a thread of process @host have descriptors or a working directory of its own? */
+	bool (*parted)(void *ctx, pid_t host);
 	/* Makes what the kernel says of a signal that waits what the session is to see. */
 	void (*signal)(void *ctx, siginfo_t *info);
 	/*

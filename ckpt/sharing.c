@@ -2,8 +2,8 @@
 /*
  * Which processes share memory, descriptor tables, directories and handlers.
  *
- * Threads share all of it with their process.  One that has parted from that (unshare(2)) is
- * refused where it can be seen, by kcmp(2).
+ * Threads share all of it with their process.  One that has parted from that (unshare(2), clone(2))
+ * is refused: after a resume it would share it.
  *
  * Sharing is found by sorting: kcmp(2) orders kernel objects as well as telling them apart, so n
  * processes need n log n calls rather than n * n.
@@ -17,6 +17,8 @@
  *      descriptors   one more, behind all others
  *      directories   the umask, which goes with them
  *      handlers      that of the last signal; only those who share memory can share them
+ *
+ * So are the threads of a process in which one may have parted from the others.
  *
  * A tracer that dies in between leaves nothing: with it end all whose names it gives.
  */
@@ -85,7 +87,13 @@ static void name_owners(struct ckpt_proc **list, size_t n, size_t k)
 	}
 }
 
-/* A thread that shares less than all with its process (unshare(2)) would share it after a resume. */
+static int refuse_thread(
+	const struct ckpt_proc *p, const struct ckpt_thread *t, const char *what, struct err *e)
+{
+	return err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP, "task %d (%s): thread %d has %s of its own",
+		p->vpid, p->status.comm, t->vtid, what);
+}
+
 static int refuse_parted(const struct ckpt_proc *p, struct err *e)
 {
 	static const struct {
@@ -100,11 +108,8 @@ static int refuse_parted(const struct ckpt_proc *p, struct err *e)
 		for (size_t k = 0; k < ARRAY_SIZE(own); k++) {
 			const struct ckpt_thread *t = p->threads[i];
 
-			if (t->tid == p->look || sys_kcmp(p->look, t->tid, own[k].type, 0, 0) <= 0)
-				continue;
-			return err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP,
-				"task %d (%s): thread %d has %s of its own", p->vpid,
-				p->status.comm, t->vtid, own[k].what);
+			if (t->tid != p->look && sys_kcmp(p->look, t->tid, own[k].type, 0, 0) > 0)
+				return refuse_thread(p, t, own[k].what, e);
 		}
 	return 0;
 }
@@ -128,6 +133,8 @@ static int by_kcmp(struct ckpt_proc **list, size_t n, struct err *e)
 struct trick {
 	size_t offset; /* in struct ckpt_proc */
 	int n_marks;   /* so many different ones can be made at a time */
+	/* Of one thread, where threads may differ. */
+	int (*see)(struct ckpt_dump *d, pid_t thread, long *ret, struct err *e);
 	int (*look)(struct ckpt_dump *d, struct ckpt_proc *p, long *ret, struct err *e);
 	/* @before: what was seen before any mark. */
 	long (*mark)(long before, int k);
@@ -136,13 +143,18 @@ struct trick {
 };
 
 /* The umask is nine bits. */
-static int look_at_umask(struct ckpt_dump *d, struct ckpt_proc *p, long *ret, struct err *e)
+static int see_umask(struct ckpt_dump *d, pid_t thread, long *ret, struct err *e)
 {
 	struct proc_status status;
-	int r = proc_read_status(d->host_proc, p->look, &status, e);
+	int r = proc_read_status(d->host_proc, thread, &status, e);
 
 	*ret = (long)status.umask;
 	return r;
+}
+
+static int look_at_umask(struct ckpt_dump *d, struct ckpt_proc *p, long *ret, struct err *e)
+{
+	return see_umask(d, p->look, ret, e);
 }
 
 #define UMASKS 512
@@ -161,19 +173,24 @@ static int put_umask(
 }
 
 /* The highest descriptor, -1 of none. */
-static int look_at_table(struct ckpt_dump *d, struct ckpt_proc *p, long *ret, struct err *e)
+static int see_table(struct ckpt_dump *d, pid_t thread, long *ret, struct err *e)
 {
 	_cleanup_free_ int *list = NULL;
 	char path[32];
 	size_t n;
 	int r;
 
-	snprintf(path, sizeof(path), "%d/fd", p->look);
+	snprintf(path, sizeof(path), "%d/fd", thread);
 	r = proc_list_numbers(d->host_proc, path, &list, &n, e);
 	*ret = -1;
 	for (size_t i = 0; r == 0 && i < n; i++)
 		*ret = MAX(*ret, (long)list[i]);
 	return r;
+}
+
+static int look_at_table(struct ckpt_dump *d, struct ckpt_proc *p, long *ret, struct err *e)
+{
+	return see_table(d, p->look, ret, e);
 }
 
 /* What is lent to make it comes to stand before it. */
@@ -274,12 +291,23 @@ static int put_handler(
 		remote_put(r, &action, sizeof(action)), 0, sizeof(action.mask), 0, 0);
 }
 
-static const struct trick umask_trick = {
-	offsetof(struct ckpt_proc, fs), UMASKS - 1, look_at_umask, mark_umask, put_umask};
-static const struct trick table_trick = {
-	offsetof(struct ckpt_proc, files), 32, look_at_table, mark_table, put_descriptor};
-static const struct trick handler_trick = {
-	offsetof(struct ckpt_proc, sighand), 4096, look_at_handler, mark_handler, put_handler};
+static const struct trick umask_trick = {.offset = offsetof(struct ckpt_proc, fs),
+	.n_marks = UMASKS - 1,
+	.see = see_umask,
+	.look = look_at_umask,
+	.mark = mark_umask,
+	.put = put_umask};
+static const struct trick table_trick = {.offset = offsetof(struct ckpt_proc, files),
+	.n_marks = 32,
+	.see = see_table,
+	.look = look_at_table,
+	.mark = mark_table,
+	.put = put_descriptor};
+static const struct trick handler_trick = {.offset = offsetof(struct ckpt_proc, sighand),
+	.n_marks = 4096,
+	.look = look_at_handler,
+	.mark = mark_handler,
+	.put = put_handler};
 
 /* ---- trying --------------------------------------------------------------------------------- */
 
@@ -428,6 +456,56 @@ static int try_kin(struct ckpt_dump *d, struct ckpt_proc **list, size_t n, struc
 	return r;
 }
 
+/* The first thread that does not show @value as its process does; NULL. */
+static int who_differs(struct ckpt_dump *d, const struct trick *t, const struct ckpt_proc *p,
+	long value, const struct ckpt_thread **ret, struct err *e)
+{
+	int r = 0;
+
+	*ret = NULL;
+	for (size_t i = 0; i < p->n_threads && r == 0 && !*ret; i++) {
+		long now;
+
+		r = t->see(d, p->threads[i]->tid, &now, e);
+		if (r == 0 && now != value)
+			*ret = p->threads[i];
+	}
+	return r;
+}
+
+/* Do all threads show a mark that is made in one? */
+static int refuse_unmarked(struct ckpt_dump *d, const struct trick *t, struct ckpt_proc *p,
+	const char *what, struct err *e)
+{
+	const struct ckpt_thread *other = NULL;
+	long before, mark;
+	int r = t->look(d, p, &before, e), x;
+
+	if (r == 0)
+		r = who_differs(d, t, p, before, &other, e);
+	if (r < 0 || other)
+		return r < 0 ? r : refuse_thread(p, other, what, e);
+	mark = t->mark(before, 0);
+	r = t->put(d, p, before, mark, e);
+	if (r == 0)
+		r = who_differs(d, t, p, mark, &other, e);
+	x = t->put(d, p, before, before, r < 0 ? NULL : e);
+	r = r < 0 ? r : x;
+	return r < 0 || !other ? r : refuse_thread(p, other, what, e);
+}
+
+static int try_threads(struct ckpt_dump *d, struct ckpt_proc *p, struct err *e)
+{
+	int r;
+
+	if (p->n_threads < 2 || !d->world->names->parted(d->world->names->ctx, p->pid))
+		return 0;
+	r = ckpt_survey_open_up(d, p, e);
+	if (r == 0)
+		r = refuse_unmarked(d, &table_trick, p, "descriptors", e);
+	return r < 0 ? r : refuse_unmarked(d, &umask_trick, p, "a working directory", e);
+}
+
 static int compare_kin(const void *a, const void *b, void *names)
 {
 	const struct ckpt_proc *x = *(struct ckpt_proc *const *)a;
@@ -446,6 +524,8 @@ static int by_trying(struct ckpt_dump *d, struct ckpt_proc **list, size_t n, str
 
 	for (size_t i = 0; i < n; i++)
 		list[i]->mm = list[i]->files = list[i]->fs = list[i]->sighand = list[i]->vpid;
+	for (size_t i = 0; i < n && r == 0; i++)
+		r = try_threads(d, list[i], e);
 	if (n > 1)
 		qsort_r(list, n, sizeof(*list), compare_kin, (void *)w);
 	for (size_t i = 0; i < n && r == 0; i += count) {

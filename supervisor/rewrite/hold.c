@@ -51,6 +51,13 @@ static pid_t kin(void *rewriter, pid_t host)
 	return task ? task->kin : 0;
 }
 
+static bool parted(void *rewriter, pid_t host)
+{
+	const struct task *task = tasks_find(&((struct rewriter *)rewriter)->rw.tasks, host);
+
+	return !task || task->parted;
+}
+
 static bool caps(void *rewriter, pid_t host, struct ckpt_caps *ret)
 {
 	const struct tasks *t = &((struct rewriter *)rewriter)->rw.tasks;
@@ -489,6 +496,7 @@ void hold_describe(struct rewriter *w, struct ckpt_names *names, struct ckpt_pat
 		.copied = copied,
 		.uncopied = uncopied,
 		.kin = kin,
+		.parted = parted,
 		.signal = seen,
 		.caps = caps,
 		.give_caps = give_caps,

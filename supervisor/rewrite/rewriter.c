@@ -182,7 +182,7 @@ static void make_thread(struct rewriter *w, struct task *child, pid_t tgid)
 	if (!process)
 		return;
 	process->threaded = true;
-	if (!(child->birth.flags & CLONE_FS))
+	if (~child->birth.flags & (CLONE_FS | CLONE_FILES))
 		process->parted = true;
 }
 

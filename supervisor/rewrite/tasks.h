@@ -59,7 +59,7 @@ struct task {
 	bool ends;	  /* stands in its last stop, or has ended */
 	bool renewed;	  /* has called exec, perhaps before it was told of */
 	bool threaded;	  /* a process: has had other threads since its exec */
-	bool parted;	  /* a process: perhaps not all of its threads share a working directory */
+	bool parted;	  /* a process: perhaps a thread has a directory or descriptors of its own */
 	bool has_kin;	  /* has made a task, or was made, that may share something with the other */
 	bool reaped;	  /* nobody is called by its number any more; it goes soon */
 	bool leads;	  /* may have a group or a session by its number */

@@ -130,6 +130,48 @@ def an_entry_that_cannot_be_told_from_another(env):
     finish(env)
 
 
+# One thread that shares no more with its process than it must has ended; another shares something more.
+APART = """
+def state():
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask, os.listdir("/proc/self/fd")
+def thread(what, flags):
+    top = ctypes.c_void_p((ctypes.addressof(stack) + len(stack)) & ~15)
+    assert libc.clone(ctypes.cast(what, ctypes.c_void_p), top, 0x50900 | flags, None) > 0
+stack = ctypes.create_string_buffer(1 << 16)
+os.umask(0o27)
+before = state()
+thread(libc.getppid, 0)
+while len(os.listdir("/proc/self/task")) > 1:
+    time.sleep(.01)
+thread(libc.pause, %d)
+ready()
+print("right" if state() == before else state(), flush=True)
+os._exit(0)
+"""
+FS, FILES = 0x200, 0x400
+
+
+@test
+def threads_that_have_parted_are_refused(env):
+    for what, shared in ("a working directory", FILES), ("descriptors", FS):
+        start(env, APART % shared)
+        for way in "suspend", "snapshot":
+            one_line(env.podrun(way, "s", "-o", env.path("image"), code=3), "(python", "has %s of its own" % what)
+            assert not env.path("image").exists()
+        finish(env)
+        env.podrun("rm", "s")
+
+
+@test
+def threads_that_had_parted_are_no_more(env):
+    start(env, APART % (FS | FILES))
+    env.podrun("suspend", "s", "-o", env.path("image"))
+    env.podrun("resume", "-d", env.path("image"))
+    finish(env)
+
+
 @test
 def a_personality_that_is_not_allowed(env):
     env.prefix = []
