@@ -264,6 +264,7 @@ static void note_stage(struct ckpt_dump *d, const char *name, uint64_t since)
 static void free_dump(struct ckpt_dump *d)
 {
 	ckpt_find_forget(&d->found);
+	ckpt_reserve_fini(&d->reserve);
 	close_fd(d->host_proc);
 	free(d);
 }
@@ -341,7 +342,8 @@ static void forget_before(struct ckpt_before **b)
 
 /* What takes long and can be done while the session runs. */
 static int look_ahead(const struct ckpt_world *w, const struct ckpt_dump_options *o,
-	struct buf *found, struct ckpt_before **ret_before, struct err *e)
+	struct buf *found, struct ckpt_before **ret_before, struct ckpt_reserve *ret_reserve,
+	struct err *e)
 {
 	struct ckpt_dump *d = new_dump(w, o, e);
 	bool quiet;
@@ -350,6 +352,8 @@ static int look_ahead(const struct ckpt_world *w, const struct ckpt_dump_options
 		return e->error;
 	quiet = ckpt_find_ahead(d, found);
 	*ret_before = o->snapshot ? ckpt_before_read(d, quiet) : NULL;
+	if (o->snapshot)
+		ckpt_reserve_make(ret_reserve, ckpt_before_unforked(*ret_before));
 	free_dump(d);
 	return 0;
 }
@@ -365,8 +369,9 @@ int ckpt_freeze(struct ckpt_dump **ret, const struct ckpt_world *w,
 	uint32_t patience = o->deadline_ms ? o->deadline_ms : DEFAULT_PATIENCE_MS;
 	_cleanup_(ckpt_find_forget) struct buf found = BUF_INIT;
 	_cleanup_(forget_before) struct ckpt_before *before = NULL;
+	_cleanup_(ckpt_reserve_fini) struct ckpt_reserve reserve = {0};
 	uint64_t asked = io_now_ns();
-	int r = look_ahead(w, o, &found, &before, e);
+	int r = look_ahead(w, o, &found, &before, &reserve, e);
 	uint64_t begin = io_now_ns(), end = begin + patience * 1000000ULL,
 		 walked = begin + patience * 1000000ULL / WALKS_PART,
 		 read = begin + patience * 1000000ULL / UNREAD_PART;
@@ -382,7 +387,9 @@ int ckpt_freeze(struct ckpt_dump **ret, const struct ckpt_world *w,
 			(then > read || !ckpt_unread(*ret))) {
 			(*ret)->found = found;
 			(*ret)->before = NULL;
+			(*ret)->reserve = reserve;
 			found = BUF_INIT;
+			reserve = (struct ckpt_reserve){0};
 			note_stage(*ret, "ahead", io_now_ns() - (begin - asked));
 			return 0;
 		}

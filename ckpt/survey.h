@@ -19,6 +19,7 @@
 #include "base/base.h"
 #include "ckpt/ckpt.h"
 #include "ckpt/kind.h"
+#include "ckpt/memory/reserve.h"
 #include "ckpt/nested_list.h"
 #include "ckpt/remote/remote.h"
 
@@ -69,6 +70,7 @@ struct ckpt_proc {
 	bool memory_waits;	    /* only the guard pages are: its copy tells the rest (memory/space.c) */
 	struct buf memory_kept;	    /* those that are as they were copied ahead, and not among them */
 	struct remote *memory_copy; /* a forked copy of its memory, or NULL (memory/fork.c) */
+	struct ckpt_aside *memory_aside; /* a copy that was not forked, or NULL (memory/aside.c) */
 	bool memory_written;	    /* ahead of its turn */
 	bool closed; /* not dumpable; it is while it is frozen (survey.c) */
 	bool i386;   /* a 32-bit program */
@@ -128,6 +130,7 @@ struct ckpt_dump {
 	size_t n_nested;
 
 	struct ckpt_before *before; /* while freezing: memory/before.c; NULL */
+	struct ckpt_reserve reserve; /* for memory that can't be forked (memory/reserve.h) */
 	struct buf found; /* names from before the freeze, and of lost files (kinds/find.h) */
 	bool found_lost;
 	struct proto_writer *out; /* while writing */

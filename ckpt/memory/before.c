@@ -46,9 +46,11 @@ struct process {
 	struct thread *threads;
 	size_t n_threads;
 	struct proc_maps maps; /* empty: nothing is known */
+	uint64_t unforked_kb;  /* its private memory, if it won't be forked */
 };
 
 struct ckpt_before {
+	const struct ckpt_dump *dump;
 	int host_proc;
 	struct process *all; /* by pid */
 	size_t n;
@@ -91,7 +93,11 @@ static int read_process(void *ctx, size_t i, struct err *e)
 {
 	struct ckpt_before *b = ctx;
 	struct process *p = &b->all[i];
+	struct proc_status s;
 
+	if (proc_read_status(b->host_proc, p->pid, &s, NULL) == 0 &&
+		ckpt_has_another_pid_1(b->dump, &s))
+		p->unforked_kb = s.rss_anon_kb;
 	/* Who has gone, or can't be read yet, is read later. */
 	if (take_threads(b->host_proc, p) &&
 		proc_read_maps(b->host_proc, p->pid, true, &p->maps, NULL) < 0)
@@ -141,6 +147,7 @@ struct ckpt_before *ckpt_before_read(const struct ckpt_dump *d, bool may_open)
 
 	if (!b)
 		return NULL;
+	b->dump = d;
 	b->host_proc = d->host_proc;
 	list_below(d->host_proc, d->world->init_pid, &pids);
 	for (size_t i = 0; i < pids.len / sizeof(pid_t) && i < MAX_PROCS; i++)
@@ -154,8 +161,18 @@ struct ckpt_before *ckpt_before_read(const struct ckpt_dump *d, bool may_open)
 	sort_array(b->all, b->n, sizeof(*b->all), compare);
 	par_each(b->n, read_process, b, NULL);
 	look_at_files(b, d->world, may_open);
+	b->dump = NULL;
 	b->host_proc = -1;
 	return b;
+}
+
+uint64_t ckpt_before_unforked(const struct ckpt_before *b)
+{
+	uint64_t kb = 0;
+
+	for (size_t i = 0; b && i < b->n; i++)
+		kb += b->all[i].unforked_kb;
+	return kb * 1024;
 }
 
 void ckpt_before_free(struct ckpt_before *b)

@@ -23,11 +23,19 @@
  * (outline.c).
  *
  * What a fork does not take along is written while all are stopped: DONTFORK and WIPEONFORK areas
- * here, shared memory by its own kinds.  So are small spaces: copying a few pages is faster than
- * forking, and leaves the number of processes alone.  And so are spaces which can't be forked
- * because a limit is reached: the session stops longer, that is all.  The same goes for sandboxes
- * with a pid namespace of their own: the copy would fall to pid 1 of that, a program which reaps
- * only whom it knows, and stay there as a zombie in a session nobody has ever led.
+ * here, shared memory by its own kinds.
+ *
+ * Small spaces are not forked but copied by ourselves (aside.c), which is faster and leaves the
+ * number of processes alone.  So are spaces which can't be forked because a limit is reached, and
+ * those of sandboxes with a pid namespace of their own, for these would notice:
+ *
+ *      parent  the copy would fall to pid 1 of the sandbox, a program which reaps only whom it knows:
+ *              the renderer of a browser itself, most often.  A child of the task, or of that, is
+ *              waited for by who waits for all (__WALL), and its zombie stays until one of both is
+ *              stopped again to reap it, which ends calls that can't be restarted
+ *      end     when pid 1 of a namespace ends, the kernel kills all in it, so that a snapshot would
+ *              fail whenever a tab is closed while it is written; and pid 1 is not gone before we
+ *              have let go of the copy
  */
 #include <sched.h>
 #include <signal.h>
@@ -36,6 +44,7 @@
 
 #include "base/base.h"
 #include "ckpt/helper.h"
+#include "ckpt/memory/aside.h"
 #include "ckpt/memory/memory.h"
 #include "ckpt/remote/trace.h"
 #include "ckpt/survey.h"
@@ -55,16 +64,14 @@ static uint64_t private_kb(const struct ckpt_proc *p)
 	return kb;
 }
 
-static bool has_another_pid_1(const struct ckpt_proc *p)
+bool ckpt_has_another_pid_1(const struct ckpt_dump *d, const struct proc_status *s)
 {
-	const size_t level = p->dump->level;
-
-	return level != PROC_INNERMOST && p->status.ns_depth > level + 1;
+	return d->level != PROC_INNERMOST && s->ns_depth > d->level + 1;
 }
 
 bool ckpt_fork_pays(const struct ckpt_proc *p)
 {
-	if (has_another_pid_1(p))
+	if (ckpt_has_another_pid_1(p->dump, &p->status))
 		return false;
 	/*
 	 * Of the first the maps tell later how much there is; of the others the copy tells whether
@@ -257,7 +264,7 @@ void ckpt_fork_make(struct ckpt_dump *d)
 
 int ckpt_fork_rest(struct ckpt_dump *d, struct err *e)
 {
-	int r = 0;
+	int r = ckpt_aside_take(d, e);
 
 	for (size_t i = 0; i < d->n_procs && r >= 0; i++) {
 		struct ckpt_proc *p = d->procs[i];
@@ -269,6 +276,8 @@ int ckpt_fork_rest(struct ckpt_dump *d, struct err *e)
 			r = e->error;
 		if (r < 0)
 			break;
+		if (p->memory_aside)
+			continue;
 		r = p->memory_copy ? ckpt_space_write(d, p, p->look, CKPT_SPACE_UNFORKED, e)
 				   : write_now(d, p, e);
 		if (r < 0)
@@ -281,6 +290,8 @@ int ckpt_fork_rest(struct ckpt_dump *d, struct err *e)
 
 void ckpt_fork_end(struct ckpt_dump *d)
 {
-	for (size_t i = 0; i < d->n_procs; i++)
+	for (size_t i = 0; i < d->n_procs; i++) {
 		ckpt_fork_drop(d->procs[i]);
+		ckpt_aside_free(take_ptr(d->procs[i]->memory_aside));
+	}
 }

@@ -8,6 +8,8 @@
  *      pages.c     dump: which pages of a mapping must be written, and writing them
  *      space.c     dump: the pages of a whole memory space
  *      fork.c      dump: copies of memory spaces, so that the session can run on
+ *      aside.c     dump: copies of those that can't be forked (aside.h)
+ *      reserve.c   dump: room for these (reserve.h)
  *      before.c    dump: mappings of those who sleep, from before they are stopped
  *      seen.c      dump: the files of these
  *      outline.c   dump: the mappings of a large memory space, by such a copy
@@ -37,6 +39,7 @@
 #include "proto/kinds.h"
 
 struct buf;
+struct ckpt_aside;
 struct ckpt_build;
 struct ckpt_dump;
 struct ckpt_file_mark;
@@ -44,6 +47,7 @@ struct ckpt_proc;
 struct ckpt_world;
 struct err;
 struct proc_maps;
+struct proc_status;
 struct proc_vma;
 struct proto_writer;
 struct remote;
@@ -130,6 +134,8 @@ struct ckpt_pages {
 	int method;  /* what the kernel offers; found out at the first question */
 	bool no_files; /* no page asked about is a file's: the kernel need not look at each */
 	bool forked;   /* pages are shared with whoever was forked: they are read without being made its own */
+	const struct ckpt_aside *aside; /* pages are read from here, if it is not NULL */
+	struct ckpt_aside *into;	/* and put aside there, not written */
 	uint8_t *scratch;
 	uint64_t written; /* pages */
 	bool gone;	  /* its memory was when pages were read: it had been killed */
@@ -212,8 +218,13 @@ int ckpt_space_scan(struct ckpt_dump *d, struct ckpt_proc *p, struct err *e);
  * killed.
  */
 int ckpt_space_scan_copies(struct ckpt_dump *d, struct err *e);
-/* Writes the private pages of @p found by the scan, as they are in the task @pid (itself or a
- * copy), to d->out. */
+/* Puts all private pages of the stopped @p aside.  Of several processes in several threads. */
+int ckpt_space_take(
+	struct ckpt_dump *d, struct ckpt_proc *p, struct ckpt_aside *aside, struct err *e);
+/*
+ * Writes the private pages of @p found by the scan, as they are in the task @pid (itself or a copy)
+ * or as they were put aside, to d->out.
+ */
 int ckpt_space_write(struct ckpt_dump *d, struct ckpt_proc *p, pid_t pid, enum ckpt_space_part part,
 	struct err *e);
 
@@ -225,13 +236,16 @@ int ckpt_space_write(struct ckpt_dump *d, struct ckpt_proc *p, pid_t pid, enum c
  */
 void ckpt_fork_make(struct ckpt_dump *d);
 /*
- * When that is done and all records are written: writes what a copy can't hold, and whole spaces
- * that are small or can't be copied, to d->out.  The dump_data of kind MM may then be called when
- * the session runs again.  On failure no copies are left.
+ * When that is done and all records are written: writes what a copy can't hold to d->out, and puts
+ * whole spaces aside that are small or can't be copied, or writes them, if there is no room.  The
+ * dump_data of kind MM may then be called when the session runs again.  On failure no copies are
+ * left.
  */
 int ckpt_fork_rest(struct ckpt_dump *d, struct err *e);
 /* Is @p, with its own memory, worth it?  As far as p->maps tells now. */
 bool ckpt_fork_pays(const struct ckpt_proc *p);
+/* Is it in a pid namespace of its own?  Then it does not. */
+bool ckpt_has_another_pid_1(const struct ckpt_dump *d, const struct proc_status *s);
 /* One of them, p->memory_copy. */
 int ckpt_fork_space(struct ckpt_proc *p, struct err *e);
 /* Ends its copy, if it has one. */
@@ -248,6 +262,8 @@ struct ckpt_before;
  */
 struct ckpt_before *ckpt_before_read(const struct ckpt_dump *d, bool may_open);
 void ckpt_before_free(struct ckpt_before *b);
+/* How many bytes of private memory are not forked but put aside; NULL is fine. */
+uint64_t ckpt_before_unforked(const struct ckpt_before *b);
 /* When it stands still, before anything is taken.  NULL is fine. */
 void ckpt_before_look_again(struct ckpt_before *b);
 /*

@@ -24,6 +24,7 @@
 #include <sys/uio.h>
 
 #include "base/base.h"
+#include "ckpt/memory/aside.h"
 #include "ckpt/memory/memory.h"
 #include "proto/proto.h"
 
@@ -209,6 +210,10 @@ void ckpt_pages_read(struct ckpt_pages *p, uint64_t addr, uint8_t *to, size_t le
 {
 	bool by_file = p->forked;
 
+	if (p->aside) {
+		ckpt_aside_read(p->aside, addr, to, len);
+		return;
+	}
 	while (len) {
 		struct iovec local = {to, len}, remote = {(void *)(uintptr_t)addr, len};
 		ssize_t n = by_file ? pread(p->mem, to, len, (off_t)addr)

@@ -19,6 +19,7 @@
 
 #include "base/base.h"
 #include "ckpt/ahead.h"
+#include "ckpt/memory/aside.h"
 #include "ckpt/memory/memory.h"
 #include "ckpt/survey.h"
 #include "proto/memory.pb-c.h"
@@ -181,7 +182,9 @@ int ckpt_space_scan_copies(struct ckpt_dump *d, struct err *e)
 static int write_run(struct ckpt_dump *d, struct ckpt_pages *pages, struct ckpt_proc *p,
 	struct ckpt_run run, bool zeros, struct buf *refs, struct err *e)
 {
-	if (d->options.base)
+	if (pages->into)
+		return ckpt_aside_put(pages->into, pages, run, e);
+	if (d->options.base && refs)
 		return ckpt_pages_compare(
 			pages, d->out, d->options.base, p->vpid, run, zeros, refs, e);
 	return ckpt_pages_write(pages, d->out, PROTO_KIND_MM, (uint64_t)p->vpid, run, 0, zeros, e);
@@ -200,8 +203,7 @@ static int write_mapping(struct ckpt_dump *d, struct ckpt_pages *pages, struct c
 
 	/* a deleted file that nobody else has: all of it */
 	if (anon && v->deleted && !m->huge_page)
-		return ckpt_pages_write(pages, d->out, PROTO_KIND_MM, (uint64_t)p->vpid,
-			(struct ckpt_run){v->start, v->end}, 0, false, e);
+		return write_run(d, pages, p, (struct ckpt_run){v->start, v->end}, false, NULL, e);
 	while (*next < n && runs[*next].end <= v->start)
 		++*next;
 	for (size_t k = *next; k < n && runs[k].start < v->end && r >= 0; k++) {
@@ -226,6 +228,8 @@ static int prepare(struct ckpt_dump *d, struct ckpt_pages *pages, struct ckpt_pr
 {
 	int r = 0;
 
+	if (pages->aside)
+		return 0;
 	if (pages->pagemap < 0)
 		r = ckpt_pages_open(pages, d->host_proc, pid, e);
 	pages->forked = p->memory_copy && remote_tid(p->memory_copy) == pid;
@@ -237,11 +241,10 @@ static int prepare(struct ckpt_dump *d, struct ckpt_pages *pages, struct ckpt_pr
 	return ckpt_pages_find(pages, v->start, v->end, &p->memory_pages, NULL, e);
 }
 
-int ckpt_space_write(struct ckpt_dump *d, struct ckpt_proc *p, pid_t pid, enum ckpt_space_part part,
-	struct err *e)
+/* Each mapping of which @part is wanted. */
+static int write_mappings(struct ckpt_dump *d, struct ckpt_pages *pages, struct ckpt_proc *p,
+	pid_t pid, enum ckpt_space_part part, struct buf *refs, struct err *e)
 {
-	_cleanup_pages_ struct ckpt_pages pages = CKPT_PAGES_INIT;
-	_cleanup_buf_ struct buf refs = BUF_INIT;
 	size_t next = 0;
 	int r = 0;
 
@@ -252,19 +255,44 @@ int ckpt_space_write(struct ckpt_dump *d, struct ckpt_proc *p, pid_t pid, enum c
 		r = ckpt_mapping_describe(d, p, v, &m, e);
 		if (r != 0 || !is_wanted(&m, part))
 			continue;
-		r = prepare(d, &pages, p, pid, v, part, e);
+		r = prepare(d, pages, p, pid, v, part, e);
 		if (p->memory_waits)
 			next = 0;
 		if (r >= 0)
-			r = write_mapping(d, &pages, p, v, &m, &next, &refs, e);
+			r = write_mapping(d, pages, p, v, &m, &next, refs, e);
 	}
+	if (r >= 0 && pages->gone)
+		r = err_set(
+			e, ERR_UNFREEZABLE, -ESRCH, "it was killed while its memory was written");
+	return MIN(r, 0);
+}
+
+int ckpt_space_take(
+	struct ckpt_dump *d, struct ckpt_proc *p, struct ckpt_aside *aside, struct err *e)
+{
+	_cleanup_pages_ struct ckpt_pages pages = CKPT_PAGES_INIT;
+	int r = ckpt_pages_open(&pages, d->host_proc, p->look, e);
+
+	pages.into = aside;
+	return r < 0 ? r : write_mappings(d, &pages, p, p->look, CKPT_SPACE_ALL, NULL, e);
+}
+
+int ckpt_space_write(struct ckpt_dump *d, struct ckpt_proc *p, pid_t pid, enum ckpt_space_part part,
+	struct err *e)
+{
+	_cleanup_pages_ struct ckpt_pages pages = CKPT_PAGES_INIT;
+	_cleanup_buf_ struct buf refs = BUF_INIT;
+	int r;
+
+	pages.aside = p->memory_aside;
+	r = write_mappings(d, &pages, p, pid, part, &refs, e);
 	if (r >= 0 && buf_error(&refs))
 		r = err_errno(e, -ENOMEM, "pages");
-	if (r >= 0 && pages.gone)
-		r = err_set(e, ERR_UNFREEZABLE, -ESRCH, "it was killed while its memory was written");
 	if (r >= 0 && refs.len)
 		r = proto_write_data(
 			d->out, PROTO_KIND_REFS, (uint64_t)p->vpid, 0, refs.data, refs.len, e);
 	d->report.pages += pages.written;
-	return r < 0 ? r : 0;
+	/* It is large, and not asked for again. */
+	ckpt_aside_free(take_ptr(p->memory_aside));
+	return MIN(r, 0);
 }

@@ -11,8 +11,10 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
 
 #include "base/base.h"
+#include "ckpt/memory/aside.h"
 #include "ckpt/memory/memory.h"
 #include "ckpt/remote/remote.h"
 #include "ckpt/remote/testtask.h"
@@ -74,6 +76,7 @@ static int set_up(void **state)
 	testtask_await_sleep(s->f.proc, s->child);
 	assert_int_equal(testtask_freeze(s->f.proc, s->child), 0);
 	s->world.init_pid = getpid();
+	s->world.root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	s->d.world = &s->world;
 	s->d.procs = s->procs;
 	s->d.n_procs = 1;
@@ -105,6 +108,7 @@ static int tear_down(void **state)
 	buf_fini(&s->p.memory_pages);
 	buf_fini(&s->p.memory_guards);
 	close_fd(s->f.proc);
+	close_fd(s->world.root_fd);
 	munmap(area, NR(PAGES));
 	munmap(wipe, NR(4));
 	munmap(file, NR(4));
@@ -223,6 +227,59 @@ static void without_a_copy(void **state)
 	check_pages(&s->p.memory_pages);
 }
 
+static void check_page(struct ckpt_pages *pages, const uint8_t *page, int what)
+{
+	uint8_t found[PAGE_SIZE];
+
+	ckpt_pages_read(pages, (uint64_t)(uintptr_t)page, found, sizeof(found));
+	assert_int_equal(found[0], what);
+	assert_int_equal(found[PAGE_SIZE - 1], what);
+}
+
+/* What was put aside is as it was, whatever is written to the memory afterwards. */
+static void put_aside(struct scene *s, size_t reserved)
+{
+	struct ckpt_proc *p = &s->p;
+	struct ckpt_pages pages = CKPT_PAGES_INIT;
+	uint8_t nines[PAGE_SIZE];
+	struct iovec local = {nines, sizeof(nines)}, there = {area + NR(3), sizeof(nines)};
+
+	s->d.options.snapshot = true;
+	ok(&s->f, ckpt_proc_remote(p, &(struct remote *){NULL}, &s->f.e));
+	for (size_t i = 0; i < p->maps.n; i++)
+		p->maps.vmas[i].anonymous_kb = 0;
+	ok(&s->f, ckpt_space_scan(&s->d, p, &s->f.e));
+	s->d.reserve.more = NR(2);
+	ok(&s->f, ckpt_aside_take(&s->d, &s->f.e));
+	assert_null(p->memory_aside);
+	assert_int_equal(s->d.report.n_stages, 0);
+	ckpt_reserve_make(&s->d.reserve, NR(reserved));
+	ok(&s->f, ckpt_aside_take(&s->d, &s->f.e));
+	assert_non_null(p->memory_aside);
+	assert_int_equal(s->d.report.n_stages, 1);
+	assert_null(s->d.reserve.data);
+
+	memset(nines, 9, sizeof(nines));
+	assert_int_equal(process_vm_writev(s->child, &local, 1, &there, 1, 0), sizeof(nines));
+	pages.aside = p->memory_aside;
+	for (size_t i = 3; i < 703; i++)
+		check_page(&pages, area + NR(i), 1);
+	check_page(&pages, file + NR(1), 2);
+	check_page(&pages, wipe + NR(1), 3);
+	ckpt_fork_end(&s->d);
+	assert_null(p->memory_aside);
+}
+
+static void without_a_fork(void **state)
+{
+	put_aside(*state, 0);
+}
+
+static void without_a_fork_into_a_reserve(void **state)
+{
+	put_aside(*state, PAGES);
+}
+
 /* It may have died of it: another is made where one is needed. */
 static void a_copy_without_an_outline_is_none(void **state)
 {
@@ -283,6 +340,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_copy_tells_the_same, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(without_a_copy, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(without_a_fork, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(without_a_fork_into_a_reserve, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			a_copy_without_an_outline_is_none, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(guards_alone, set_up, tear_down),

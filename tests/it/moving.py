@@ -325,6 +325,37 @@ def a_snapshot_leaves_nothing_in_a_sandbox(env):
     assert "ok" in env.wait("s").split()
 
 
+# Its pid 1 fills its memory again and again, and finds each time what it has filled it with.
+BUSY = """
+import ctypes, os, time
+pid = ctypes.CDLL(None).syscall(%d, 0x10000000 | 0x20000000 | 17, 0, 0, 0, 0)
+if pid == 0:
+    pages, page, n = 2048, 4096, 0
+    held = bytearray(pages * page)
+    print("ready", flush=True)
+    while not os.path.exists("/tmp/go") or n < 2:
+        for i in range(pages):
+            if held[i * page:(i + 1) * page] != bytes([n %% 256]) * page: os._exit(1)
+            held[i * page:(i + 1) * page] = bytes([(n + 1) %% 256]) * page
+        n += 1
+    os._exit(0)
+print("ok" if os.waitpid(pid, 0) == (pid, 0) else "wrong", flush=True)
+""" % 56
+
+
+@test
+@needs_namespaces("a pid namespace inside the session")
+def a_snapshot_has_a_sandbox_as_it_stood(env):
+    """Its memory is not forked, but written when the session runs again all the same."""
+    env.run_detached("s", "python3", "-c", BUSY)
+    told = env.podrun("snapshot", "--json", "s", "-o", env.path("i")).json()
+    assert "aside" in [stage["name"] for stage in told["stages"]], told
+    env.podrun("resume", "-d", "--name", "copy", env.path("i"))
+    for name in "copy", "s":
+        env.let_end(name)
+        assert "ok" in env.wait(name).split()
+
+
 PARTS = """
 import ctypes, os, threading, time
 def part():

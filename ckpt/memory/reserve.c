@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The theory of operation is in reserve.h. */
+#include "ckpt/memory/reserve.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/base.h"
+
+#define PART	 4 /* of what can be spared */
+#define MORE	 8 /* a part of what was counted that may have been added since */
+#define MAX_FILE (64 * 1024)
+#define GROUPS	 "/sys/fs/cgroup"
+#define AT_ONCE	 (64UL << 20)
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* asm-generic/mman-common.h, 5.14 */
+#endif
+
+/* ---- how much ------------------------------------------------------------------------------ */
+
+/* The number in a file, behind @word if that is given; UINT64_MAX if there is none ("max"). */
+static uint64_t read_number(const char *path, const char *word)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	const char *at;
+	uint64_t n;
+
+	if (io_read_file(AT_FDCWD, path, MAX_FILE, &text) < 0 || !buf_cstr(&text))
+		return UINT64_MAX;
+	at = word ? strstr(buf_cstr(&text), word) : buf_cstr(&text);
+	if (!at || sscanf(at + (word ? strlen(word) : 0), "%" SCNu64, &n) != 1)
+		return UINT64_MAX;
+	return n;
+}
+
+/* What the control group @path, as /proc/self/cgroup has it, and those it is in can spare. */
+static uint64_t spared_by_groups(char *path)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (char *end = path + strlen(path); end; end = strrchr(path, '/')) {
+		char file[PATH_MAX];
+		uint64_t max, now;
+
+		*end = '\0';
+		snprintf(file, sizeof(file), GROUPS "%s/memory.max", path);
+		max = read_number(file, NULL);
+		snprintf(file, sizeof(file), GROUPS "%s/memory.current", path);
+		now = read_number(file, NULL);
+		if (max == UINT64_MAX || now == UINT64_MAX)
+			continue;
+		max -= MIN(max, now);
+		least = MIN(least, max);
+	}
+	return least;
+}
+
+/* How many bytes may be put aside now. */
+static uint64_t find_room(void)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	uint64_t kb = read_number("/proc/meminfo", "MemAvailable:"), least, groups;
+	char *own;
+
+	if (kb == UINT64_MAX)
+		return 0;
+	least = kb * 1024;
+	if (io_read_file(AT_FDCWD, "/proc/self/cgroup", MAX_FILE, &text) >= 0 && buf_cstr(&text)) {
+		own = strstr(buf_cstr(&text), "0::/");
+		if (own) {
+			own += strlen("0::");
+			own[strcspn(own, "\n")] = '\0';
+			groups = spared_by_groups(own);
+			least = MIN(least, groups);
+		}
+	}
+	return least / PART;
+}
+
+/* ---- the reserve --------------------------------------------------------------------------- */
+
+static uint8_t *map(size_t size)
+{
+	uint8_t *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (p == MAP_FAILED)
+		return NULL;
+	madvise(p, size, MADV_HUGEPAGE);
+	return p;
+}
+
+void ckpt_reserve_make(struct ckpt_reserve *ret, uint64_t bytes)
+{
+	uint64_t room = find_room();
+	size_t size = ALIGN_DOWN(MIN(bytes + bytes / MORE, room), PAGE_SIZE);
+
+	ret->data = size ? map(size) : NULL;
+	ret->size = ret->data ? size : 0;
+	ret->more = room - ret->size;
+	for (size_t at = 0; at < ret->size; at += AT_ONCE)
+		if (madvise(ret->data + at, MIN(AT_ONCE, ret->size - at), MADV_POPULATE_WRITE) < 0)
+			break;
+}
+
+void ckpt_reserve_fini(struct ckpt_reserve *r)
+{
+	if (r->data)
+		munmap(r->data, r->size);
+	*r = (struct ckpt_reserve){0};
+}
+
+uint8_t *ckpt_reserve_draw(struct ckpt_reserve *r, size_t size)
+{
+	uint8_t *data = r->data;
+
+	if (size <= r->size) {
+		r->size -= size;
+		r->data = r->size ? r->data + size : NULL;
+		return data;
+	}
+	if (size > r->more)
+		return NULL;
+	r->more -= size;
+	return map(size);
+}
