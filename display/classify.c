@@ -112,6 +112,12 @@ static bool is_tiled(const struct grid *g, const struct display_rect *r, uint32_
 	return true;
 }
 
+static void prefetch_cell(const struct grid *g, const struct cell *c)
+{
+	for (int y = c->box.y1; c->sort != NOTHING && y < c->box.y2; y++)
+		display_prefetch(display_frame_at(g->f, c->box.x1, y), c->box.x2 - c->box.x1);
+}
+
 static void sort_cell(const struct grid *g, struct cell *c)
 {
 	const struct display_rect r = cell_rect(c);
@@ -327,9 +333,12 @@ int display_classify(
 	boxes = pixman_region32_rectangles(region, &n);
 	for (int i = 0; i < n; i++)
 		cover(&g, &boxes[i]);
-	for (int i = 0; i < g.columns * g.rows; i++)
+	for (int i = 0; i < g.columns * g.rows; i++) {
+		if (i + 1 < g.columns * g.rows)
+			prefetch_cell(&g, &g.cells[i + 1]);
 		if (g.cells[i].sort != NOTHING)
 			sort_cell(&g, &g.cells[i]);
+	}
 	fill(&g, all);
 	each_cell(&g, take_large);
 	each_cell(&g, take_rest);

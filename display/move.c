@@ -30,6 +30,7 @@
 #define COLUMNS	     (DISPLAY_SIZE_MAX / CELL)
 #define STRIP	     32 /* columns of rows that are compared, */
 #define STRIPS	     4	/* in so many places */
+#define AHEAD	     8	/* rows that are on their way from memory */
 #define WINDOW	     32 /* pixels of a point's number: it has as many bits */
 #define POINT_BITS   5	/* one of 32 pixels is a point */
 #define POINTS	     (1 << 13)
@@ -164,6 +165,8 @@ static void number_rows(struct search *s, const struct display_frame *f, int x, 
 	for (int i = 0; i < h; i++) {
 		uint32_t row = mix(row_number(display_frame_at(f, x, s->box.y1 + i)));
 
+		if (i + AHEAD < h)
+			display_prefetch(display_frame_at(f, x, s->box.y1 + i + AHEAD), STRIP + 1);
 		same = row == last ? same + 1 : 0;
 		last = row;
 		number = (number << 2) + row;

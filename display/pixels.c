@@ -5,6 +5,8 @@
 
 #include "base/base.h"
 
+#define PIECE 64 /* pixels, for which memory is asked ahead */
+
 int display_frame_init(struct display_frame *f, int width, int height)
 {
 	if (width < 1 || height < 1 || width > DISPLAY_SIZE_MAX || height > DISPLAY_SIZE_MAX)
@@ -44,10 +46,17 @@ void display_frame_copy(const struct display_frame *to, const struct display_fra
 {
 	for (int y = r->y; y < r->y + r->h; y++) {
 		const uint32_t *s = display_frame_at(from, r->x, y);
+		/* Rows as long as a page of memory begin where no processor looks ahead to. */
+		const uint32_t *next = y + 1 < r->y + r->h ? s + from->stride : s;
 		uint32_t *d = display_frame_at(to, r->x, y);
 
-		for (int i = 0; i < r->w; i++)
-			d[i] = s[i] & DISPLAY_RGB;
+		for (int x = 0; x < r->w; x += PIECE) {
+			const int end = MIN(x + PIECE, r->w);
+
+			display_prefetch(next + x, end - x);
+			for (int i = x; i < end; i++)
+				d[i] = s[i] & DISPLAY_RGB;
+		}
 	}
 }
 

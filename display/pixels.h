@@ -38,6 +38,16 @@ static inline uint32_t *display_frame_at(const struct display_frame *f, int x, i
 	return f->pixels + (size_t)y * (size_t)f->stride + x;
 }
 
+/*
+ * So many pixels of a row will be read soon.  Where the next ones are in another row, they are too
+ * far away for the processor to foresee it.
+ */
+static inline void display_prefetch(const uint32_t *row, int n)
+{
+	for (int i = 0; i < n; i += 16)
+		__builtin_prefetch(row + i);
+}
+
 /* How many of @n pixels (> 0) are as the first one, from there on. */
 static inline int display_row_run(const uint32_t *p, int n)
 {
