@@ -134,8 +134,9 @@ struct gateway_arena {
 	/* For its interfaces and its packet filter; -1: none, and no pairs of interfaces. */
 	int32_t inner_route, inner_rewrite, inner_links;
 	uint16_t gate_port;
-	bool v6;    /* the kernel has IPv6 */
-	bool whole; /* and takes super-packets that are written to a TUN */
+	bool forwards4, forwards6; /* the namespace, from one interface to another */
+	bool v6;		   /* the kernel has IPv6 */
+	bool whole;		   /* and takes super-packets that are written to a TUN */
 	int32_t pool[GATEWAY_POOL];
 	struct gateway_session sessions[GATEWAY_MAX_SESSIONS];
 	struct gateway_conn conns[GATEWAY_MAX_CONNS];

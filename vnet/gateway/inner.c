@@ -109,6 +109,15 @@ static void set_kernel(void)
 	}
 }
 
+/* Where /proc/sys is only to be read it does not, and nobody would say what became of packets. */
+static bool forwards(const char *path)
+{
+	char value[8] = "";
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	return fd >= 0 && read(fd, value, sizeof(value) - 1) > 0 && value[0] == '1';
+}
+
 static int set_route(struct vnet_netlink *nl, const struct vnet_endpoint *dst, unsigned prefix,
 	int index, bool local, struct err *e)
 {
@@ -249,6 +258,8 @@ static int begin(struct gateway_arena *a, struct err *e)
 	if (a->gate >= 0 && a->gw_tun >= 0)
 		return 0;
 	set_kernel();
+	a->forwards4 = forwards("/proc/sys/net/ipv4/ip_forward");
+	a->forwards6 = forwards("/proc/sys/net/ipv6/conf/all/forwarding");
 	a->v6 = have_v6();
 	open_kernel(a);
 	if (a->gw_tun < 0 && make_gw0(a, e) < 0)

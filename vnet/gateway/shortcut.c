@@ -228,6 +228,8 @@ static void offer(struct vnet_gateway *g, const struct gateway_ends *e)
 		tell_both(g, *c, true);
 		return;
 	}
+	if (!(e->family == AF_INET ? g->arena->forwards4 : g->arena->forwards6))
+		return;
 	/* Both are asked at once for what they lack. */
 	one = gateway_veth_may(g, e->sessions[0], e->family);
 	other = gateway_veth_may(g, e->sessions[1], e->family);
