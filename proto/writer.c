@@ -17,6 +17,9 @@
  * A long payload begins at a multiple of PROTO_ALIGN in the stream.  The padding is part of what
  * is hashed, so the place of a frame must be known before it is hashed: with compression it isn't,
  * and nothing is aligned.
+ *
+ * While a session stands still nothing of this need happen: frames are put aside then, as they
+ * were given, and go their way when it runs again.
  */
 #include <assert.h>
 #include <errno.h>
@@ -48,6 +51,16 @@ struct slot {
 	uint8_t *room;		      /* its payload: PROTO_MAX_DATA bytes, or NULL */
 };
 
+/* A frame that is put aside; its payload follows, filled up to ASIDE_ALIGN. */
+struct aside {
+	bool data; /* else a record */
+	enum proto_kind kind;
+	uint64_t subject, offset;
+	size_t len;
+};
+
+#define ASIDE_ALIGN 16u
+
 struct proto_writer {
 	int fd;
 	int zstd_level;
@@ -63,6 +76,8 @@ struct proto_writer {
 	uint64_t sequence;    /* of the next frame */
 	uint64_t planned;     /* where it will begin, unless compressing */
 	bool finished;
+	uint8_t *aside;	      /* struct aside, with payloads; NULL: nothing is put aside */
+	size_t n_aside, most; /* bytes in it, and how many there may be */
 
 	/* under the pool's lock */
 	struct slot slots[SLOTS];
@@ -276,8 +291,10 @@ static void hand_over(struct proto_writer *w)
 /* Waits until all that was handed over is written. */
 static int drain(struct proto_writer *w, struct err *e)
 {
-	int r = usable(w, e);
+	int r = proto_writer_take_up(w, e);
 
+	if (r == 0)
+		r = usable(w, e);
 	if (r < 0)
 		return r;
 	if (w->filling)
@@ -315,6 +332,52 @@ static int put_small(
 	return 0;
 }
 
+/*
+ * 1: @len bytes have room to be put aside; 0: they are not.  When it would be too much nothing is
+ * any more.
+ */
+static int room_aside(struct proto_writer *w, size_t len, void **ret, struct err *e)
+{
+	assert(!w->begun && !w->finished);
+	if (!w->aside)
+		return 0;
+	if (sizeof(struct aside) + ALIGN_UP(len, ASIDE_ALIGN) > w->most - w->n_aside)
+		return proto_writer_take_up(w, e);
+	*ret = w->aside + w->n_aside + sizeof(struct aside);
+	return 1;
+}
+
+/* Its payload is where room_aside said. */
+static void put_aside(struct proto_writer *w, const struct aside *h)
+{
+	memcpy(w->aside + w->n_aside, h, sizeof(*h));
+	w->n_aside += sizeof(*h) + ALIGN_UP(h->len, ASIDE_ALIGN);
+}
+
+void proto_writer_put_aside(struct proto_writer *w, size_t most)
+{
+	w->aside = proto_pages_alloc(most);
+	w->most = most;
+}
+
+int proto_writer_take_up(struct proto_writer *w, struct err *e)
+{
+	uint8_t *frames = take_ptr(w->aside);
+	const size_t n = w->n_aside;
+	struct aside h;
+	int r = 0;
+
+	w->n_aside = 0;
+	for (size_t at = 0; r == 0 && at < n; at += ALIGN_UP(h.len, ASIDE_ALIGN)) {
+		memcpy(&h, frames + at, sizeof(h));
+		at += sizeof(h);
+		r = h.data ? proto_write_data(w, h.kind, h.subject, h.offset, frames + at, h.len, e)
+			   : proto_write_record(w, h.kind, h.subject, frames + at, h.len, e);
+	}
+	proto_pages_free(frames, w->most);
+	return r;
+}
+
 int proto_write_record(struct proto_writer *w, enum proto_kind kind, uint64_t subject,
 	const void *body, size_t len, struct err *e)
 {
@@ -323,12 +386,19 @@ int proto_write_record(struct proto_writer *w, enum proto_kind kind, uint64_t su
 		.subject = subject,
 		.stored = (uint32_t)len,
 		.length = (uint32_t)len};
+	void *aside = NULL;
+	int r;
 
-	assert(!w->begun);
 	if (len > PROTO_MAX_RECORD)
 		return err_set(
 			e, ERR_FAILED, -E2BIG, "a record of %zu bytes is above the limit", len);
-	return put_small(w, &h, body, e);
+	r = room_aside(w, len, &aside, e);
+	if (r <= 0)
+		return r < 0 ? r : put_small(w, &h, body, e);
+	if (len)
+		memcpy(aside, body, len);
+	put_aside(w, &(struct aside){.kind = kind, .subject = subject, .len = len});
+	return 0;
 }
 
 int proto_write_data_begin(struct proto_writer *w, size_t len, void **ret_room, struct err *e)
@@ -336,7 +406,12 @@ int proto_write_data_begin(struct proto_writer *w, size_t len, void **ret_room, 
 	struct slot *s;
 	int r;
 
-	assert(!w->begun && len > 0 && len <= PROTO_MAX_DATA);
+	assert(len > 0 && len <= PROTO_MAX_DATA);
+	r = room_aside(w, len, ret_room, e);
+	if (r > 0)
+		w->begun = len;
+	if (r != 0)
+		return MIN(r, 0);
 	r = fill(w, &s, e);
 	if (r < 0)
 		return r;
@@ -360,10 +435,14 @@ int proto_write_data_commit(struct proto_writer *w, enum proto_kind kind, uint64
 		.length = (uint32_t)len};
 	struct slot *s = w->filling;
 
-	assert(w->begun && len <= w->begun && s);
+	assert(w->begun && len <= w->begun && (s || w->aside));
 	w->begun = 0;
 	if (len == 0)
 		return 0;
+	if (w->aside) {
+		put_aside(w, &(struct aside){true, kind, subject, offset, len});
+		return 0;
+	}
 	if (len < SMALL_DATA)
 		return put_small(w, &h, s->room, e);
 	h.sequence = w->sequence++;
@@ -517,6 +596,7 @@ void proto_writer_close(struct proto_writer *w)
 	if (!w)
 		return;
 	proto_pool_fini(&w->pool);
+	proto_pages_free(w->aside, w->most);
 	for (unsigned i = 0; i < SLOTS; i++) {
 		buf_fini(&w->slots[i].small);
 		buf_fini(&w->slots[i].digests);
