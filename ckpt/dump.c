@@ -489,7 +489,9 @@ static void write_copies(void *arg)
 {
 	struct copies *c = arg;
 
-	c->r = ckpt_space_scan_copies(c->d, c->e);
+	c->r = proto_writer_take_up(c->d->out, c->e);
+	if (c->r == 0)
+		c->r = ckpt_space_scan_copies(c->d, c->e);
 	if (c->r == 0)
 		c->r = write_data(c->d, c->list, MEMORY, c->e);
 	if (c->r == 0)

@@ -13,6 +13,9 @@
  *      beside     records of files, and others without a task --> children for contents
  *                                                         --> all records written --> contents
  *
+ * Of a snapshot, what is written here is only put aside, unless it is much, and hashed and written
+ * when the session runs again (proto_writer_put_aside).
+ *
  * Forks live until the image is written, and take what they can get of a limit.  So they wait until
  * no record and no contents need a child of ours any more (ckpt/enter.h): a snapshot does not fail
  * for want of one where its copies could be fewer.

@@ -13,6 +13,8 @@
 #include "supervisor/message.h"
 #include "supervisor/worker_begin.h"
 
+#define ASIDE (32UL << 20) /* bytes of an image, at most */
+
 struct dump {
 	struct proto_conn *conn;
 	/* memory is being copied ahead: into what will be the image */
@@ -136,8 +138,12 @@ static int write_image(struct dump *d, const Pb__WriteRequest *req, const int *f
 	struct proto_writer *out, struct err *e)
 {
 	uint64_t then = io_now_ns(), tree;
-	int r = d->base ? ckpt_base_write(d->base, out, e) : 0;
+	int r;
 
+	/* Unless it is much, it is hashed and written when the session runs again. */
+	if (req->snapshot && !req->stay)
+		proto_writer_put_aside(out, ASIDE);
+	r = d->base ? ckpt_base_write(d->base, out, e) : 0;
 	if (r == 0)
 		r = write_front(d, out, req, fds[1], e);
 	/* Whoever reads it makes the world while the rest is written. */
@@ -245,12 +251,14 @@ static int copy_ahead(struct dump *d, const Pb__Ahead *req, struct err *e)
 	int r = fault_at(FAULT_AHEAD_BEGIN, e);
 
 	if (r == 0)
-		r = open_out(d, d->image, &(struct proto_write_options){.zstd_level = req->zstd_level}, e);
+		r = open_out(d, d->image,
+			&(struct proto_write_options){.zstd_level = req->zstd_level}, e);
 	if (r == 0)
 		r = ckpt_ahead_copy(&d->ahead, &d->what->world, &d->what->options, &o, d->out, e);
 	if (r != -EOPNOTSUPP || *live->tracker)
 		return r;
-	d->note = "it was copied while it stood still: this host can't tell which memory was written to";
+	d->note =
+		"it was copied while it stood still: this host can't tell which memory was written to";
 	*e = (struct err){0};
 	return 0;
 }
@@ -460,9 +468,7 @@ void worker_main_dump(int sock, const void *arg)
 	const struct worker_dump *what = arg;
 	const int fds[] = {what->listener, what->images};
 
-	_exit(dump_all(worker_begin(sock, &what->world, fds, 2, "podrun-freeze"), what)
-			? 0
-			: 1);
+	_exit(dump_all(worker_begin(sock, &what->world, fds, 2, "podrun-freeze"), what) ? 0 : 1);
 }
 
 void worker_dump_here(int sock, const struct worker_dump *what)

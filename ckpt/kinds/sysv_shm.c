@@ -173,21 +173,23 @@ static int tell_contents(int sock, void *ctx, struct err *e)
 /* Passes runs on into the image. */
 static int take_contents(struct ckpt_dump *d, int sock, struct err *e)
 {
-	_cleanup_free_ void *chunk = malloc(CHUNK);
 	struct run run;
 	int r = 0;
 
-	if (!chunk)
-		return err_errno(e, -ENOMEM, "shared memory");
 	while (r >= 0) {
 		ssize_t n = io_read_full(sock, &run, sizeof(run));
+		void *room;
 
 		if (n == 0)
 			return 0;
-		if (n != sizeof(run) || run.len > CHUNK ||
-			io_read_full(sock, chunk, run.len) != (ssize_t)run.len)
+		if (n != sizeof(run) || !run.len || run.len > CHUNK)
 			return err_set(e, ERR_FAILED, -EIO, "shared memory could not be read");
-		r = ckpt_dump_data(d, &ckpt_kind_sysv_shm, 0, run.offset, chunk, run.len, e);
+		r = proto_write_data_begin(d->out, run.len, &room, e);
+		if (r >= 0 && io_read_full(sock, room, run.len) != (ssize_t)run.len)
+			return err_set(e, ERR_FAILED, -EIO, "shared memory could not be read");
+		if (r >= 0)
+			r = proto_write_data_commit(
+				d->out, PROTO_KIND_SYSV_SHM, 0, run.offset, run.len, e);
 	}
 	return r;
 }

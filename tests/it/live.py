@@ -497,6 +497,41 @@ def a_snapshot_of_large_memory_has_what_was_said_of_it(env):
         env.path("image").unlink()
 
 
+SHARED = r"""
+import mmap, os, random, struct, sys
+m = mmap.mmap(-1, int(sys.argv[1]) << 20)
+at = range(0, len(m), 1 << 20)
+want = [random.randbytes(1 << 20) for _ in at]
+for i, w in zip(at, want):
+    m[i:i + len(w)] = w
+n = 0
+while not (n and os.path.exists("/tmp/go")):
+    n += 1
+    for i in at:
+        struct.pack_into("Q", m, i, n)
+    for i in at:
+        assert struct.unpack_from("Q", m, i)[0] == n
+    if n == 1:
+        print("ready", flush=True)
+for i, w in zip(at, want):
+    assert m[i + 8:i + len(w)] == w[8:]
+print("ok")
+"""
+
+
+@test
+def a_snapshot_has_shared_memory_as_it_stood_still(env):
+    """It is written later, and no copy has it: as much as is put aside, and more than that."""
+    for mib in 8, 60:
+        env.run_detached("s", "python3", "-c", SHARED, str(mib))
+        env.podrun("snapshot", "s", "-o", env.path("image"))
+        env.podrun("resume", "-d", "--name", "copy", env.path("image"))
+        assert "ok" in finish(env, "s").split()
+        assert "ok" in finish(env, "copy").split()
+        env.podrun("rm", "s", "copy")
+        env.path("image").unlink()
+
+
 @test
 def a_snapshot_has_what_is_in_hardly_used_gigabytes_where_no_pages_are_scanned(env):
     """As before Linux 6.7; `tests/kernels/run.py inside/snapshot` asks such a kernel."""
