@@ -490,11 +490,10 @@ static void on_gone(void *ctx, int status)
 	if (op->handing || op->handover)
 		give_up_handover(s);
 	if (!done && !err_is(&op->failure)) {
-		err_set(&op->failure, ERR_FAILED, -ECHILD, "the worker was killed (status %#x)",
-			status);
-		err_hint(&op->failure, "the session runs on");
+		worker_say_end(&op->failure, status, s->world.rewriter);
+		err_hint(&op->failure, s->world.rewriter && status ? "" : "the session runs on");
 	}
-	if (WIFSIGNALED(status) && !op->mending && mend(s) == 0)
+	if (WIFSIGNALED(status) && !s->world.rewriter && !op->mending && mend(s) == 0)
 		return;
 	run_on(s, &op->failure);
 }
@@ -544,8 +543,8 @@ static int start_worker(struct session *s, uint32_t deadline_ms, bool mend, stru
 	if (what.older && !mend)
 		what.images = images = open_images(s);
 	if (s->world.rewriter)
-		return worker_start_order(
-			&s->worker, s->loop, s->world.rewriter_orders, &what, &worker_ops, s, e);
+		return worker_start_order(&s->worker, s->loop, s->world.rewriter,
+			s->world.rewriter_orders, &what, &worker_ops, s, e);
 	what.options.filters = installs_table(installs);
 	what.options.ctx = installs;
 	what.listener = s->world.listener;

@@ -16,6 +16,7 @@
  */
 #include "supervisor/init.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <string.h>
@@ -102,7 +103,7 @@ static bool reap_unseen(struct init *in)
 	/* Orphans come to pid 1, so no child at all means nobody. */
 	x.left = waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 	if (io_send_fds(in->sock, &x, sizeof(x), NULL, 0) < 0)
-		_exit(0);
+		_exit(INIT_END_TELL);
 	return true;
 }
 
@@ -124,7 +125,7 @@ static bool reap_one(struct init *in)
 	x.status = status_of(&info);
 	x.left = in->rewritten ? has_others(in, info.si_pid) : MAX(count_left() - 1, 0);
 	if (io_send_fds(in->sock, &x, sizeof(x), NULL, 0) < 0)
-		_exit(0);
+		_exit(INIT_END_TELL);
 	waitpid(x.vpid, NULL, 0);
 	return true;
 }
@@ -170,7 +171,7 @@ static void serve(struct init *in)
 	ssize_t got = io_recv_fds(in->sock, &request, sizeof(request), fds, ARRAY_SIZE(fds), &n);
 
 	if (got <= 0)
-		_exit(0);
+		_exit(got < 0 ? INIT_END_HEAR : INIT_END_SUPERVISOR);
 	if (got == sizeof(request) && request.op == INIT_SEED && n == 1)
 		start_seed(&request, &in->mask, in->rewritten, &reply);
 	else if (got == sizeof(request) && request.op == INIT_SPAWN && n >= 2)
@@ -200,7 +201,7 @@ static _Noreturn void run(struct init *in)
 		if (polls[0].revents & POLLIN)
 			serve(in);
 		else if (polls[0].revents & (POLLHUP | POLLERR))
-			_exit(0);
+			_exit(INIT_END_SUPERVISOR);
 		if (polls[1].revents) {
 			(void)!read(in->signals, &info, sizeof(info));
 			ended = true;
@@ -321,7 +322,7 @@ static size_t hand_over(const struct world_config *c, int rewriter, int *fds)
 		return fds[INIT_FD_NS + NS_TIME] < 0 ? INIT_FD_NS + NS_TIME
 						     : INIT_FD_NS + NS_KIND_MAX;
 	if (io_send_fds(rewriter, "", 1, &fds[INIT_FD_LISTENER], 1) < 0)
-		_exit(1);
+		_exit(INIT_END_START);
 	close(rewriter);
 	return INIT_FD_NS;
 }
@@ -341,14 +342,33 @@ _Noreturn void init_main(const struct world_config *c, const struct ns_ids *ids,
 		n = hand_over(c, rewriter, fds);
 	in.sock = sock;
 	if (io_send_fds(sock, &ready, sizeof(ready), fds, n) < 0 || !n)
-		_exit(1);
+		_exit(INIT_END_START);
 	while (n)
 		close(fds[--n]);
 	if (c->net == WORLD_NET_VNAT) {
 		if (io_send_fds(sock, &ready, sizeof(ready), in.net, INIT_NET_MAX) < 0)
-			_exit(1);
+			_exit(INIT_END_START);
 		for (int i = 0; i < INIT_NET_MAX; i++)
 			close(in.net[i]);
 	}
 	run(&in);
+}
+
+int init_say_end(struct err *e, int status)
+{
+	static const char *const why[] = {
+		[INIT_END_SUPERVISOR] = "its supervisor's end was closed",
+		[INIT_END_START] = "it could not start",
+		[INIT_END_TELL] = "it could not tell of a process's end",
+		[INIT_END_HEAR] = "it could not receive a request",
+	};
+	int code = WEXITSTATUS(status);
+
+	static_assert(ARRAY_SIZE(why) == INIT_END_MAX, "an exit code without a story");
+	if (WIFSIGNALED(status))
+		return err_set(e, ERR_FAILED, -ECHILD,
+			"the session's pid 1 was killed by signal %d (%s)", WTERMSIG(status),
+			strsignal(WTERMSIG(status)));
+	return err_set(e, ERR_FAILED, -ECHILD, "the session's pid 1 ended with exit code %d (%s)",
+		code, code < INIT_END_MAX ? why[code] : "not one of its own");
 }

@@ -5,6 +5,7 @@
 #ifndef SUPERVISOR_INIT_H
 #define SUPERVISOR_INIT_H
 
+struct err;
 struct ns_ids;
 struct numbers;
 struct world_config;
@@ -16,5 +17,7 @@ struct world_config;
  */
 _Noreturn void init_main(const struct world_config *c, const struct ns_ids *ids, int sock,
 	const struct numbers *numbers, int rewriter);
+/* The story of an end of pid 1 that nobody wanted; @status as wait(2) has it.  Returns -ECHILD. */
+int init_say_end(struct err *e, int status);
 
 #endif

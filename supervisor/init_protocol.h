@@ -60,6 +60,15 @@ struct init_reply {
 	pid_t vpid;
 };
 
+/* Pid 1's own exit codes (init_say_end). */
+enum init_end {
+	INIT_END_SUPERVISOR, /* the supervisor's end has closed */
+	INIT_END_START,	     /* init_ready says why, if it could be sent */
+	INIT_END_TELL,	     /* it can't tell of a child's end */
+	INIT_END_HEAR,	     /* a request can't be received */
+	INIT_END_MAX
+};
+
 /* A child of pid 1 has ended. */
 struct init_exit {
 	pid_t vpid;

@@ -304,6 +304,16 @@ void session_hear_exits(struct session *s)
 	}
 }
 
+bool session_lost_init(struct session *s)
+{
+	if (!s->has_world || s->world.rewriter || s->killed || s->op.released ||
+		s->state != SESSION_REBUILDING)
+		return false;
+	if (!s->init_gone && s->init_readable)
+		session_hear_exits(s);
+	return s->init_gone;
+}
+
 static void on_init_readable(evutil_socket_t fd, short what, void *ctx)
 {
 	session_hear_exits(ctx);

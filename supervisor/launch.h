@@ -5,6 +5,8 @@
 #ifndef SUPERVISOR_LAUNCH_H
 #define SUPERVISOR_LAUNCH_H
 
+#include <stdbool.h>
+
 struct client;
 struct err;
 struct session;
@@ -19,6 +21,11 @@ void session_start(struct session *s, struct client *c, const struct Pb__RunRequ
 void session_make_world(struct session *s, void (*then)(struct session *s, struct err *e));
 /* Takes note of everybody whose end pid 1 has told; that of the last one closes the session. */
 void session_hear_exits(struct session *s);
+/*
+ * While a session is rebuilt: has its pid 1, our child, ended unasked?  All its processes go with it,
+ * and what a step of the rebuilding says then comes of that.
+ */
+bool session_lost_init(struct session *s);
 /* Once a rebuilt session runs: of those who had ended before. */
 void session_tell_early(struct session *s);
 

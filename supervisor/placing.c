@@ -12,8 +12,7 @@
 #include "supervisor/ledger.h"
 #include "supervisor/session.h"
 
-/* Opens the directory that @path is in. */
-static int open_parent(const char *path, int flags)
+int placing_parent(const char *path, int flags)
 {
 	_cleanup_free_ char *dir = strdup(path);
 	char *slash = dir ? strrchr(dir, '/') : NULL;
@@ -28,7 +27,7 @@ static int open_parent(const char *path, int flags)
 
 static void sync_parent(const char *path)
 {
-	_cleanup_close_ int fd = open_parent(path, O_RDONLY | O_DIRECTORY);
+	_cleanup_close_ int fd = placing_parent(path, O_RDONLY | O_DIRECTORY);
 
 	if (fd < 0 || fsync(fd) < 0)
 		log_warn("cannot sync the directory of %s", path);
@@ -38,7 +37,7 @@ static void sync_parent(const char *path)
  * none of these. */
 static int open_nameless(const char *path)
 {
-	return open_parent(path, O_RDWR | O_TMPFILE);
+	return placing_parent(path, O_RDWR | O_TMPFILE);
 }
 
 /* A name beside the image's, for a moment. */

@@ -12,6 +12,8 @@ struct err;
 struct session;
 struct Pb__SuspendRequest;
 
+/* Opens the directory that @path is in (@flags: open(2)); or a negative errno. */
+int placing_parent(const char *path, int flags);
 /*
  * Opens s->op.image: a stream (@stream, which becomes the operation's), something that is no file,
  * a file.

@@ -41,6 +41,7 @@
 #include "supervisor/control.h"
 #include "supervisor/end.h"
 #include "supervisor/install.h"
+#include "supervisor/init.h"
 #include "supervisor/introduce.h"
 #include "supervisor/job.h"
 #include "supervisor/launch.h"
@@ -52,6 +53,7 @@
 #include "supervisor/notify.h"
 #include "supervisor/notify_call.h"
 #include "supervisor/operation.h"
+#include "supervisor/placing.h"
 #include "supervisor/relay.h"
 #include "supervisor/rename.h"
 #include "supervisor/rewrite/ipc.h"
@@ -72,6 +74,7 @@ static const struct worker_ops worker_ops;
 /* Nothing has run: all that was made goes, and the client learns why. */
 static void fail(struct session *s, const struct err *e)
 {
+	bool lost_init = session_lost_init(s);
 	bool named = s->runtime != NULL, keep = named && s->op.path && s->op.had_record;
 	struct err own = *e; /* may be the operation's */
 
@@ -84,6 +87,8 @@ static void fail(struct session *s, const struct err *e)
 			rename_save_suspended(s, true);
 	}
 	session_close(s, keep ? RECORD_SUSPENDED : RECORD_STATE_MAX);
+	if (lost_init)
+		init_say_end(&own, s->world.init_status);
 	if (s->op.client)
 		control_send_failure(s->op.client, &own, 0);
 	session_end_operation(s);
@@ -627,6 +632,9 @@ static void on_restored(struct session *s, const Pb__Report *report)
 	s->op.report = (Pb__Report *)message_copy(&report->base);
 	/* Who is not there any more has been told of. */
 	session_hear_exits(s);
+	/* Only who traces it knows how, and is about to say so. */
+	if (s->init_gone && s->world.rewriter)
+		return;
 	if (s->init_gone)
 		err_set(&e, ERR_FAILED, -ECHILD, "the session's pid 1 was killed");
 	if (err_is(&e) || check_image(s, &e) < 0 || job_check_all(s, &e) < 0) {
@@ -703,25 +711,11 @@ static void on_gone(void *ctx, int status)
 	if (s->killed)
 		err_set(&e, ERR_STATE, -ECANCELED, "the session was killed");
 	else
-		err_set(&e, ERR_FAILED, -ECHILD, "the worker was killed (status %#x)", status);
+		worker_say_end(&e, status, s->world.rewriter);
 	fail(s, &e);
 }
 
 static const struct worker_ops worker_ops = {on_message, on_gone};
-
-/* That @path is in; -errno. */
-static int open_directory(const char *path)
-{
-	_cleanup_free_ char *dir = strdup(path);
-	char *slash = dir ? strrchr(dir, '/') : NULL;
-	int fd;
-
-	if (!slash)
-		return -ENOENT;
-	slash[slash == dir] = '\0';
-	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
-}
 
 int session_resume(
 	struct session *s, struct client *c, const Pb__ResumeRequest *req, int image, struct err *e)
@@ -775,7 +769,7 @@ int session_resume(
 	else if (op->stream)
 		what.map = mapped_arrivals(s);
 	if (op->path)
-		what.dir = dir = open_directory(op->path);
+		what.dir = dir = placing_parent(op->path, O_RDONLY | O_DIRECTORY);
 	s->state = SESSION_REBUILDING;
 	r = worker_start_restore(&s->worker, s->loop, &what, &worker_ops, s, e);
 	if (r == 0)

@@ -6,7 +6,9 @@
 #include "supervisor/worker.h"
 
 #include <event2/event.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -16,9 +18,13 @@
 #include "proto/proto.h"
 #include "supervisor/message.h"
 #include "supervisor/rewrite/orders.h"
+#include "supervisor/rewrite/rewriter.h"
+
+#define PF_EXITING 4 /* linux/sched.h of the kernel; proc(5), flags */
 
 struct worker {
 	pid_t pid;
+	pid_t rewriter; /* the process, where somebody else kills and awaits it; else 0 */
 	int pidfd;
 	struct proto_conn *conn;
 	struct event *readable, *writable, *ended;
@@ -49,8 +55,8 @@ pid_t worker_pid(const struct worker *w)
 
 void worker_become_rewriter(struct worker *w)
 {
-	event_del(w->ended);
 	w->elsewhere = true;
+	w->rewriter = w->pid;
 	w->pid = 0;
 }
 
@@ -114,11 +120,27 @@ static void tell_gone(struct worker *w, int status)
 		destroy(w);
 }
 
+/* Its descriptors are closed before it can be waited for.  As far as /proc tells. */
+static bool is_ending(pid_t pid)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	char path[32], state;
+	const char *rest;
+	unsigned long flags;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	if (io_read_file(AT_FDCWD, path, 4096, &text) < 0 || !buf_cstr(&text))
+		return true;
+	rest = strrchr(buf_cstr(&text), ')');
+	return rest && sscanf(rest, ") %c %*d %*d %*d %*d %*d %lu", &state, &flags) == 2 &&
+	       (state == 'Z' || state == 'X' || flags & PF_EXITING);
+}
+
 static void on_readable(evutil_socket_t fd, short what, void *ctx)
 {
 	struct worker *w = ctx;
 
-	if (take_messages(w) && w->over && w->elsewhere)
+	if (take_messages(w) && w->over && w->elsewhere && !is_ending(w->rewriter))
 		tell_gone(w, 0);
 }
 
@@ -131,6 +153,16 @@ static void on_writable(evutil_socket_t fd, short what, void *ctx)
 		event_del(w->writable);
 }
 
+/* How another's child has ended, who awaits it himself. */
+static int peek_status(pid_t pid)
+{
+	siginfo_t info = {0};
+
+	if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || !info.si_pid)
+		return W_EXITCODE(0, SIGKILL);
+	return info.si_code == CLD_EXITED ? W_EXITCODE(info.si_status, 0) : info.si_status;
+}
+
 static void on_ended(evutil_socket_t fd, short what, void *ctx)
 {
 	struct worker *w = ctx;
@@ -138,6 +170,11 @@ static void on_ended(evutil_socket_t fd, short what, void *ctx)
 
 	if (!take_messages(w))
 		return;
+	if (w->elsewhere) {
+		event_del(w->ended);
+		tell_gone(w, peek_status(w->rewriter));
+		return;
+	}
 	if (waitpid(w->pid, &status, WNOHANG | __WALL) != w->pid)
 		return;
 	w->pid = 0;
@@ -152,6 +189,19 @@ int worker_send(struct worker *w, const Pb__Worker *m, const int *fds, size_t n_
 	if (r == 1)
 		event_add(w->writable, NULL);
 	return r < 0 ? err_wrap(e, "worker") : 0;
+}
+
+int worker_say_end(struct err *e, int status, bool rewriter)
+{
+	const char *who = rewriter ? "the process that rewrites the session's names" : "the worker";
+
+	if (WIFSIGNALED(status))
+		return err_set(e, ERR_FAILED, -ECHILD, "%s was killed by signal %d (%s)", who,
+			WTERMSIG(status), strsignal(WTERMSIG(status)));
+	if (rewriter && WEXITSTATUS(status) == REWRITER_INIT_ENDED)
+		return err_set(e, ERR_FAILED, -ECHILD, "the session's pid 1 has ended");
+	return err_set(e, ERR_FAILED, -ECHILD, "%s ended without a result (exit code %d)", who,
+		WEXITSTATUS(status));
 }
 
 static int make_worker(
@@ -183,15 +233,14 @@ static int listen_to(struct worker *w, struct event_base *loop, int sock, struct
 	}
 	w->readable = event_new(loop, sock, EV_READ | EV_PERSIST, on_readable, w);
 	w->writable = event_new(loop, sock, EV_WRITE | EV_PERSIST, on_writable, w);
-	if (!w->elsewhere && w->pidfd >= 0)
+	if (w->pidfd >= 0)
 		w->ended = event_new(loop, w->pidfd, EV_READ | EV_PERSIST, on_ended, w);
-	if (!w->readable || !w->writable || (!w->elsewhere && !w->ended)) {
+	if (!w->readable || !w->writable || !w->ended) {
 		worker_free(w);
 		return err_errno(e, -ENOMEM, "worker");
 	}
 	event_add(w->readable, NULL);
-	if (w->ended)
-		event_add(w->ended, NULL);
+	event_add(w->ended, NULL);
 	return 0;
 }
 
@@ -224,7 +273,7 @@ static int start(struct worker **ret, struct event_base *loop, void (*child)(int
 	return r;
 }
 
-int worker_start_order(struct worker **ret, struct event_base *loop, int rewriter,
+int worker_start_order(struct worker **ret, struct event_base *loop, pid_t rewriter, int orders,
 	const struct worker_dump *what, const struct worker_ops *ops, void *ctx, struct err *e)
 {
 	struct worker *w;
@@ -233,9 +282,11 @@ int worker_start_order(struct worker **ret, struct event_base *loop, int rewrite
 	if (r < 0)
 		return r;
 	w->elsewhere = true;
+	w->rewriter = rewriter;
+	w->pidfd = sys_pidfd_open(rewriter, 0);
 	r = listen_to(w, loop, pair[0], e);
 	if (r == 0) {
-		r = orders_send_dump(rewriter, what, pair[1], e);
+		r = orders_send_dump(orders, what, pair[1], e);
 		if (r < 0)
 			worker_free(w);
 		else

@@ -28,6 +28,7 @@
 #ifndef SUPERVISOR_WORKER_H
 #define SUPERVISOR_WORKER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "supervisor/worker_dump.h"
@@ -49,8 +50,11 @@ struct worker_ops {
 /* Fork a worker (see above).  What @what points to is needed until the call returns. */
 int worker_start_dump(struct worker **ret, struct event_base *loop, const struct worker_dump *what,
 	const struct worker_ops *ops, void *ctx, struct err *e);
-/* The same in the rewriter at the other end of @rewriter (rewrite/orders.h). */
-int worker_start_order(struct worker **ret, struct event_base *loop, int rewriter,
+/*
+ * The same in the process @rewriter, at the other end of @orders (rewrite/orders.h).  It has gone,
+ * with status 0, when that is done with it.
+ */
+int worker_start_order(struct worker **ret, struct event_base *loop, pid_t rewriter, int orders,
 	const struct worker_dump *what, const struct worker_ops *ops, void *ctx, struct err *e);
 /* Removes what a dump worker that was killed has left. */
 int worker_start_mend(struct worker **ret, struct event_base *loop, const struct worker_dump *what,
@@ -63,10 +67,12 @@ int worker_start_convert(struct worker **ret, struct event_base *loop,
 int worker_send(
 	struct worker *w, const struct Pb__Worker *m, const int *fds, size_t n_fds, struct err *e);
 /*
- * A restore worker has become the rewriter of its session: whoever has that has the process from
- * now on. Its end here is that of the conversation.
+ * A restore worker has become the rewriter of its session: whoever has that kills and awaits the
+ * process from now on.
  */
 void worker_become_rewriter(struct worker *w);
+/* The story of one that has gone too early: with that @status; @rewriter: it was (one). */
+int worker_say_end(struct err *e, int status, bool rewriter);
 /* On this host. */
 pid_t worker_pid(const struct worker *w);
 /* SIGKILL; ops.gone follows. */

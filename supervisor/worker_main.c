@@ -22,6 +22,7 @@
 #include "base/base.h"
 #include "proto/control.pb-c.h"
 #include "proto/proto.h"
+#include "supervisor/init.h"
 #include "supervisor/ledger.h"
 #include "supervisor/message.h"
 #include "supervisor/plan.h"
@@ -96,6 +97,9 @@ static int ask_seed(void *ctx, pid_t vpid, pid_t *ret_pid, struct err *e)
 	else
 		*ret_pid = r->rewriter ? r->names.host(r->names.ctx, vpid) : m->seeded->pid;
 	message_free_worker(m);
+	/* It has closed its end before its own can be waited for. */
+	if (error == -ESRCH && r->rewriter)
+		rewriter_await_end(r->rewriter);
 	if (error == 0 && r->rewriter && rewriter_await_exec(r->rewriter, vpid) < 0)
 		error = err_set(e, ERR_FAILED, -ETIMEDOUT, "the first process does not start");
 	return error;
@@ -193,6 +197,16 @@ static int send_front(struct restore *r, struct err *e)
 	return 0;
 }
 
+/* In nobody's message: that is when the supervisor's are waited for. */
+static void tell_init_end(void *ctx, int status)
+{
+	struct restore *r = ctx;
+	struct err e = {0};
+
+	init_say_end(&e, status);
+	worker_reply_failure(r->conn, &e);
+}
+
 static int become(struct restore *r, const Pb__Become *m, const int *fds, struct err *e)
 {
 	struct plan plan;
@@ -207,6 +221,7 @@ static int become(struct restore *r, const Pb__Become *m, const int *fds, struct
 	plan_fini(&plan);
 	if (error < 0)
 		return error;
+	rewriter_on_end(r->rewriter, tell_init_end, r);
 	if (rewriter_describe(r->rewriter, &r->names, &r->paths, &r->ipc))
 		r->world.paths = &r->paths;
 	r->world.names = &r->names;
@@ -313,6 +328,8 @@ static int confirm(
 {
 	struct proto_image_info info;
 
+	if (r->rewriter)
+		rewriter_check_end(r->rewriter);
 	if (getppid() != what->supervisor)
 		return err_set(e, ERR_FAILED, -EPIPE, "the supervisor is gone");
 	if (!claimed)
@@ -501,6 +518,7 @@ static _Noreturn void go_on(struct restore *r)
 {
 	struct ckpt_world *w = &r->world;
 
+	rewriter_on_end(r->rewriter, NULL, NULL);
 	proto_reader_close(take_ptr(r->in));
 	if (r->mapped)
 		munmap((void *)r->mapped, r->mapped_len);

@@ -219,7 +219,7 @@ void world_end(struct world *w)
 	w->rewriter = 0;
 	if (child > 0) {
 		kill(child, SIGKILL);
-		while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+		while (waitpid(child, &w->init_status, 0) < 0 && errno == EINTR)
 			;
 	}
 	if (w->numbers) {

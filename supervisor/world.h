@@ -24,6 +24,7 @@ struct numbers;
 
 struct world {
 	pid_t init_pid;
+	int init_status; /* after world_end, where it is our child: as wait(2) */
 	int init_pidfd;
 	uid_t uid; /* of the session, inside */
 	gid_t gid;

@@ -308,6 +308,7 @@ static void on_stop(struct rewriter *w, struct task *task, int sig)
 /* Nothing more is to be learned of a thread that is about to end. */
 static void on_end(struct rewriter *w, struct task *task)
 {
+	w->ending = w->ending || task->host == w->init;
 	robust_prepare(task);
 	pi_ended(&w->rw, task);
 	if (task->tgid == task->host)
@@ -355,6 +356,14 @@ static void on_event(struct rewriter *w, struct task *task, int event, int sig)
 	}
 }
 
+/* All the rest goes with it. */
+static _Noreturn void end_with_init(struct rewriter *w, int status)
+{
+	if (w->ended)
+		w->ended(w->ended_ctx, status);
+	_exit(REWRITER_INIT_ENDED);
+}
+
 void rewriter_status(struct rewriter *w, pid_t host, int status)
 {
 	struct task *task;
@@ -363,9 +372,8 @@ void rewriter_status(struct rewriter *w, pid_t host, int status)
 		return;
 	task = tasks_find(&w->rw.tasks, host);
 	if (!WIFSTOPPED(status)) {
-		/* All the rest goes with it. */
 		if (host == w->init)
-			_exit(0);
+			end_with_init(w, status);
 		if (task) {
 			pi_ended(&w->rw, task);
 			tasks_end(&w->rw.tasks, task);
@@ -430,7 +438,7 @@ void rewriter_wait(struct rewriter *w)
 	pid_t host = waitpid(-1, &status, __WALL);
 
 	if (host < 0 && errno != EINTR)
-		_exit(0);
+		_exit(REWRITER_INIT_ENDED); /* nobody is left */
 	pthread_mutex_lock(&w->rw.lock);
 	if (host > 0)
 		rewriter_status(w, host, status);
@@ -678,6 +686,34 @@ static int deal_until(
 void rewriter_await(struct rewriter *w, int fd)
 {
 	deal_until(w, fd, NULL, 0);
+}
+
+static bool never(const struct rewriter *w, int arg)
+{
+	return false;
+}
+
+void rewriter_await_end(struct rewriter *w)
+{
+	deal_until(w, -1, never, 0);
+}
+
+static bool always(const struct rewriter *w, int arg)
+{
+	return true;
+}
+
+void rewriter_check_end(struct rewriter *w)
+{
+	deal_until(w, -1, always, 0);
+	if (w->ending)
+		rewriter_await_end(w);
+}
+
+void rewriter_on_end(struct rewriter *w, void (*tell)(void *ctx, int status), void *ctx)
+{
+	w->ended = tell;
+	w->ended_ctx = ctx;
 }
 
 static bool has_execed(const struct rewriter *w, int number)

@@ -67,6 +67,12 @@ pid_t rewriter_start(const struct world_config *c, const struct rewriter_tables 
  */
 int rewriter_become(struct rewriter **ret, const struct world_config *c,
 	const struct rewriter_tables *tables, const int fds[REWRITER_N_FDS], struct err *e);
+/* What is called, with the status of wait(2), when pid 1 ends, just before the rewriter does; NULL: nothing. */
+void rewriter_on_end(struct rewriter *w, void (*tell)(void *ctx, int status), void *ctx);
+/* Pid 1 does not answer any more: deals with its end, unless that takes too long. */
+void rewriter_await_end(struct rewriter *w);
+/* The same if it is about to end, by what the kernel has told. */
+void rewriter_check_end(struct rewriter *w);
 /* Deals with stops until @fd is readable; until @number has called exec, and runs (-ETIMEDOUT). */
 void rewriter_await(struct rewriter *w, int fd);
 int rewriter_await_exec(struct rewriter *w, pid_t number);
@@ -75,6 +81,8 @@ int rewriter_filters(struct rewriter *w, const void *record, size_t len, struct 
 /* For ckpt_restore, as long as the rewriter lives.  True if *paths is to be used, too. */
 bool rewriter_describe(struct rewriter *w, struct ckpt_names *names, struct ckpt_paths *paths,
 	struct ckpt_ipc_names *ipc);
+/* The rewriter's exit code when pid 1 has ended: all the rest goes with both. */
+#define REWRITER_INIT_ENDED 3
 /* The rest of its life. */
 _Noreturn void rewriter_follow(struct rewriter *w);
 

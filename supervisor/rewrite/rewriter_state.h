@@ -23,6 +23,9 @@ struct rewriter {
 	bool hold; /* tasks are being held, or are (hold.h) */
 	pid_t *copies; /* of memory: traced, and not of the session (hold.h) */
 	size_t n_copies;
+	bool ending; /* pid 1 is about to */
+	void (*ended)(void *ctx, int status); /* pid 1 has (rewriter_on_end), or NULL */
+	void *ended_ctx;
 };
 
 /* Deals with one status of waitpid(2), with rw.lock held. */

@@ -5,6 +5,7 @@
 Whoever is at one of the steps of base/fault.c stops there until the test has done what it wants to be done at that
 moment.  What tests/torture has found once and nothing else would is kept here.
 """
+import contextlib
 import os
 import pathlib
 import signal
@@ -15,7 +16,7 @@ import sys
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(TESTS / "lib"))
 sys.path.insert(0, str(TESTS / "state"))
-from faults import due, prepare, read, state  # noqa: E402
+from faults import children, due, nothing_but, prepare, read, state  # noqa: E402
 from harness import PATIENCE, PODRUN, Failed, add, main, needs_namespaces, test, until  # noqa: E402
 
 
@@ -140,6 +141,92 @@ def killed_by_one_that_runs_already(env):
 
     at(env, "release.half", kill_the_last, "resume", "-d", image)
     assert "ok 137" in env.wait("s", code=0), env.logs("s")
+
+
+# ---- somebody ends in the middle ---------------------------------------------------------------
+
+WAITS = "echo ready; while [ ! -e /tmp/go ]; do sleep 0.01; done; echo ok"
+
+
+def in_vain(env, point, victim, *command):
+    """Runs a command of podrun's, ends `victim` (called with who stands at that step), and returns what is said."""
+    due(env, point, "stop")
+    p = env.start(PODRUN, *command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    (who,) = until("it stands at " + point, lambda: [pid for pid in ours(env) if state(pid) == "T"])
+    due(env, None, None)
+    pid = victim(who)
+    os.kill(pid, signal.SIGKILL)
+    until("it ends, and who goes with it", lambda: ends(pid))
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(who, signal.SIGCONT)
+    _, err = p.communicate(timeout=PATIENCE)
+    lines = err.decode().splitlines()
+    assert p.returncode and lines[0].startswith("podrun: cannot "), err
+    until("nobody is left", lambda: not ours(env))
+    return lines
+
+
+def ends(pid):
+    """Stands in the last stop of one that is traced, or has closed everything, and its children have ended."""
+    if state(pid) in ("t", "Z", "X", ""):
+        return True
+    return "FDSize:\t0\n" in read("/proc/%d/status" % pid) and all(state(c) in "ZX" for c in children(pid))
+
+
+def itself(who):
+    return who
+
+
+def pid_1(who):
+    """A child of who rewrites its names, or of the supervisor."""
+    stat = read("/proc/%d/stat" % who)
+    parent = int(stat.rpartition(")")[2].split()[1])
+    (found,) = [pid for above in (who, parent) for pid in children(above)
+                if read("/proc/%d/comm" % pid) == "podrun-init\n"]
+    return found
+
+
+ENDS = {
+    "worker": (itself, "restore.create", "the worker was killed by signal 9 (Killed)"),
+    "rewriter": (itself, "restore.create", "the process that rewrites the session's names was killed by signal 9 (Killed)"),
+    "pid_1_before_the_tasks": (pid_1, "restore.world", "the session's pid 1 was killed by signal 9 (Killed)"),
+    "pid_1": (pid_1, "restore.link", "the session's pid 1 was killed by signal 9 (Killed)"),
+}
+
+
+def ended_in_a_resume(env, names, victim):
+    """What ends in the middle is said in one line, nothing is left of it, and the image can be resumed."""
+    who, point, words = ENDS[victim]
+    options = ("--names", names)
+    image = env.path("image")
+    prepare(env)
+    due(env, None, None)
+    env.run_detached("s", "sh", "-c", WAITS, options=(*options, "--net", "host"))
+    env.podrun("suspend", "s", "-o", image)
+    lines = in_vain(env, point, who, "resume", "-d", *options, image)
+    assert len(lines) == 1 and lines[0].endswith(": " + words), lines
+    until("nothing but the record is left", lambda: not nothing_but(env, "s"))
+    env.podrun("resume", "-d", *options, image)
+    env.let_end()
+    assert "ok" in env.wait("s").split()
+
+
+def rewriter_ended_in_a_suspend(env):
+    """Who rewrites a session's names is all that holds it."""
+    prepare(env)
+    due(env, None, None)
+    env.run_detached("s", "sh", "-c", WAITS, options=("--names", "rewrite", "--net", "host"))
+    lines = in_vain(env, "write.records", itself, "suspend", "s", "-o", env.path("image"))
+    assert lines[0].endswith((ENDS["rewriter"][2], "the session has ended")) and "runs on" not in "".join(lines), lines
+    assert not env.path("image").exists()
+
+
+for _victim in ("worker", "pid_1_before_the_tasks", "pid_1"):
+    add("ended_in_a_resume/" + _victim, needs_namespaces("its kernel names")(
+        lambda env, v=_victim: ended_in_a_resume(env, "kernel", v)))
+for _victim in ("rewriter", "pid_1_before_the_tasks", "pid_1"):
+    add("ended_in_a_rewritten_resume/" + _victim, lambda env, v=_victim: ended_in_a_resume(env, "rewrite", v))
+add("rewriter_ended_in_a_suspend", rewriter_ended_in_a_suspend)
 
 
 if __name__ == "__main__":
