@@ -37,8 +37,11 @@ struct vnet_interface {
  * bytes.
  */
 #define VNET_GSO_MAX 61440
-/* Packets that wait for their reader. */
-#define VNET_QUEUE 1000
+/*
+ * Packets that wait for their reader: what is more is lost, and whoever has many connections sends a
+ * packet on each at once.
+ */
+#define VNET_QUEUE 8192
 
 /*
  * Opens the TUN @name in the calling thread's network namespace, with virtio headers and all

@@ -9,6 +9,7 @@ import hashlib
 import os
 import pathlib
 import random
+import signal
 import socket
 import subprocess
 import sys
@@ -481,6 +482,10 @@ def the_keeper_is_killed_too(env):
 
 # ---- held, away and back --------------------------------------------------------------------
 
+def proc_word(pid, name):
+    return pathlib.Path("/proc/%d/%s" % (pid, name)).read_text().split()[0]
+
+
 
 @test
 def held_and_on(env):
@@ -492,6 +497,58 @@ def held_and_on(env):
         assert s.say("hold").startswith("done")
         assert s.say("go").startswith("done")
     assert p.stdout.read().strip() == expect(1000, "down")
+    s.close()
+
+
+SENDERS = r"""
+all = [connect(sys.argv[1], sys.argv[2]) for _ in range(int(sys.argv[3]))]
+for s in all:
+    s.sendall(b'0')
+    s.recv(1)
+say('connected')
+sys.stdin.readline()
+for s in all:
+    s.sendall(b'1')
+say('sent')
+sys.stdin.readline()
+"""
+
+
+@test
+def what_was_sent_before_a_hold_goes_out(env):
+    """Also what the gateway has not read yet: it would be sent again, but not before the session is back."""
+    n, got, lock, full = 1200, [], threading.Lock(), threading.Event()
+
+    def serve(conn):
+        assert conn.recv(1) == b"0"
+        conn.sendall(b"0")
+        one = conn.recv(1)
+        with lock:
+            got.append(one)
+        full.wait()
+
+    s, server = Session(env), Server(serve)
+    server.sock.listen(n)
+    p = s.python(SENDERS, OUT4, server.port, n)
+    assert p.stdout.readline() == "connected\n"
+    worker = s.list()["worker"]
+    os.kill(int(worker), signal.SIGSTOP)
+    p.stdin.write("\n")
+    p.stdin.flush()
+    assert p.stdout.readline() == "sent\n"
+    held = threading.Thread(target=lambda: got.append(s.say("hold")))
+    held.start()
+    until("the gateway is asked", lambda: proc_word(s.process.pid, "syscall") not in ("0", "running"))
+    assert not got
+    os.kill(int(worker), signal.SIGCONT)
+    held.join()
+    until("all of it arrives (%s)" % got[:1], lambda: len(got) == n + 1)
+    assert sorted(map(str, got))[:n] == ["b'1'"] * n, got
+    full.set()
+    assert s.say("go").startswith("done")
+    p.stdin.write("\n")
+    p.stdin.close()
+    p.wait()
     s.close()
 
 

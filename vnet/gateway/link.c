@@ -34,7 +34,7 @@
 #include "vnet/vnat.h"
 
 #define TURN	    32
-#define DRAIN_TURNS 64
+#define DRAIN_TURNS 512 /* more than a TUN holds */
 #define BYTES	    300000 /* of a turn: what is copied is in the CPU's cache when it is passed on */
 #define FEW	    2	   /* packets of a turn behind which no more are expected */
 
@@ -223,22 +223,35 @@ void gateway_link_stop(struct vnet_gateway *g, uint32_t session)
 	gateway_loop_remove(g->loop, g->arena->sessions[session].tun);
 }
 
-void gateway_link_drain(struct vnet_gateway *g, uint32_t session)
+/* What the session's kernel has sent already. */
+static void drain(struct vnet_gateway *g, uint32_t session)
 {
-	struct gateway_session *s = &g->arena->sessions[session];
-	struct err e = {0};
 	int turns = 0;
 
-	s->held = false;
-	gateway_wire_flush(g, session);
-	if (gateway_link_read(g, session, &e) < 0)
-		log_error("%s: %s", s->name, e.msg);
 	set_clock(g);
 	while (turns++ < DRAIN_TURNS && read_turn(g, session))
 		;
 	gateway_gather_flush(g);
 	gateway_remote_flush(g, session);
 	gateway_datagram_flush(g);
+}
+
+void gateway_link_hold(struct vnet_gateway *g, uint32_t session)
+{
+	drain(g, session);
+	gateway_link_stop(g, session);
+}
+
+void gateway_link_drain(struct vnet_gateway *g, uint32_t session)
+{
+	struct gateway_session *s = &g->arena->sessions[session];
+	struct err e = {0};
+
+	s->held = false;
+	gateway_wire_flush(g, session);
+	if (gateway_link_read(g, session, &e) < 0)
+		log_error("%s: %s", s->name, e.msg);
+	drain(g, session);
 }
 
 /* ---- from the inner kernel --------------------------------------------------------------- */

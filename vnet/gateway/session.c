@@ -271,7 +271,9 @@ int gateway_session_attach(struct vnet_gateway *g, struct gateway_session_wish *
 
 uint32_t gateway_session_hold(struct vnet_gateway *g, uint32_t session)
 {
-	gateway_link_stop(g, session);
+	/* What is lost on its way would be sent again a second after the resume: its kernel knows no
+	 * round trips then. */
+	gateway_link_hold(g, session);
 	gateway_veth_hold(g, session);
 	session_at(g, session)->held = true;
 	return gateway_session_flows(g, session);
