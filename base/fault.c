@@ -68,6 +68,7 @@ static const struct fault_info points[] = {
 	[FAULT_RESUME_RELEASED] = {"resume.released", "resume", false, false},
 	[FAULT_TAKE_QUEUE] = {"take.queue", "", true, false},
 	[FAULT_TAKE_TERMINAL] = {"take.terminal", "", true, false},
+	[FAULT_COPY_HELPED] = {"copy.helped", "", true, false},
 	[FAULT_AHEAD_BEGIN] = {"ahead.begin", "", true, true},
 	[FAULT_AHEAD_READY] = {"ahead.ready", "", false, true},
 	[FAULT_AHEAD_WATCHED] = {"ahead.watched", "", true, false},

@@ -13,7 +13,7 @@
 
 int ckpt_helper_start(struct remote *maker, uint64_t flags, struct err *e)
 {
-	int i = remote_add(maker, SYS_clone, flags, 0, 0, 0, 0, 0);
+	int i = remote_add(maker, SYS_clone, flags, 0, 0, 0, 0, REMOTE_CHILD);
 
 	return i < 0 ? err_errno(e, i, "a new task") : remote_start(maker, false, e);
 }
@@ -33,8 +33,11 @@ int ckpt_helper_wait(
 	born = remote_born(maker, 0);
 	if (born <= 0)
 		return err_set(e, ERR_FAILED, -ESRCH, "the new task was not seen");
-	r = flags & CLONE_VM ? remote_open_thread(ret, born, maker, e)
-			     : remote_open_child(ret, born, maker, e);
+	/* Its own calls take the place of this one, where it was told. */
+	r = flags & CLONE_VM ? remote_note_child(maker, vpid, e) : 0;
+	if (r >= 0)
+		r = flags & CLONE_VM ? remote_open_thread(ret, born, maker, e)
+				     : remote_open_child(ret, born, maker, e);
 	/* Nobody would know of it, and somebody might let it go on. */
 	if (r < 0) {
 		trace_kill(born);
@@ -97,9 +100,11 @@ int ckpt_helper_borrow(struct ckpt_proc *p, struct ckpt_helper *ret, int *ret_pi
 int ckpt_helper_return(struct ckpt_helper *h, struct err *e)
 {
 	struct remote *maker = take_ptr(h->maker);
+	int r;
 
 	if (!maker)
 		return 0;
 	ckpt_helper_end(take_ptr(h->task));
-	return remote_must(maker, NULL, e, SYS_wait4, (uint64_t)h->vpid, 0, __WALL, 0, 0, 0);
+	r = remote_must(maker, NULL, e, SYS_wait4, (uint64_t)h->vpid, 0, __WALL, 0, 0, 0);
+	return r < 0 ? r : remote_note_child(maker, 0, e);
 }

@@ -4,7 +4,8 @@
  *
  * A task whose tracer is killed goes on by itself (ckpt/remote/remote.h), but the pages which it
  * was lent stay in its memory.  They are known by the executor's code at their beginning, and a
- * note in them tells what else has to be undone.  Everything is stopped once more, and they are
+ * note in them tells what else has to be undone: a child that the task has made, of which it knows
+ * nothing, is a zombie until it is waited for there.  Everything is stopped once more, and they are
  * unmapped, unless somebody may still be in there: a thread that is in the middle of healing, or in
  * a handler that came upon it.  Then it runs a little, and is looked at again; at last the pages
  * stay, and nobody is the worse for it.
@@ -14,6 +15,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/base.h"
@@ -115,8 +117,22 @@ static int close_userfaultfd(struct remote *r, int host_proc, pid_t tid, struct 
 	return k;
 }
 
+/*
+ * One that the task has made for us ends by itself; who made it does not know of it.  1: it has not
+ * ended yet.
+ */
+static int reap_child(struct remote *r, long child, struct err *e)
+{
+	long got;
+	int k = remote_call(r, &got, e, SYS_wait4, (uint64_t)child, 0, WNOHANG | __WALL, 0, 0, 0);
+
+	return k < 0 ? k : got == 0;
+}
+
+/* 1: not yet. */
 static int unmap(int host_proc, pid_t tid, uint64_t area, struct err *e)
 {
+	long child;
 	struct remote *r;
 	uint64_t note;
 	int k = remote_open_guarded(&r, host_proc, tid, 0, e), x;
@@ -124,14 +140,17 @@ static int unmap(int host_proc, pid_t tid, uint64_t area, struct err *e)
 	if (k < 0)
 		return k;
 	note = remote_left_note(tid, area);
-	if (note & CKPT_NOTE_WATCHED)
+	child = remote_left_child(tid, area);
+	if (child)
+		k = reap_child(r, child, e);
+	if (k == 0 && note & CKPT_NOTE_WATCHED)
 		k = close_userfaultfd(r, host_proc, tid, e);
 	if (k == 0 && note & CKPT_NOTE_CLOSED)
 		k = remote_must(r, NULL, e, SYS_prctl, PR_SET_DUMPABLE, 0, 0, 0, 0, 0);
 	if (k == 0)
 		k = remote_must(r, NULL, e, SYS_munmap, area, REMOTE_AREA_SIZE, 0, 0, 0, 0);
 	x = remote_close(r, k < 0 ? NULL : e);
-	return k < 0 ? k : x;
+	return k < 0 || x == 0 ? k : x;
 }
 
 /* A filter nobody knows might kill the task for what we do in it. */
@@ -165,6 +184,9 @@ static int mend_process(const struct mend *m, const struct ckpt_task *tasks, siz
 			left = 1;
 		else
 			r = unmap(host_proc, tasks[0].tid, maps.vmas[i].start, e);
+		if (r == 1)
+			left = 1;
+		r = MIN(r, 0);
 	}
 	if (boot && in_use(tasks, n, &maps, (struct place){boot, REMOTE_BOOT_SIZE}))
 		left = 1;

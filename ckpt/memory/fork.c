@@ -160,10 +160,12 @@ static int have_reaped(struct forking *f, struct err *e)
 {
 	int r = remote_wait(f->task, e);
 
-	return r >= 0 && remote_result(f->task, 0) < 0
-		       ? err_errno(e, (int)remote_result(f->task, 0), "wait4 in task %d",
-				 remote_tid(f->task))
-		       : r;
+	if (r < 0)
+		return r;
+	if (remote_result(f->task, 0) < 0)
+		return err_errno(
+			e, (int)remote_result(f->task, 0), "wait4 in task %d", remote_tid(f->task));
+	return remote_note_child(f->task, 0, e);
 }
 
 typedef int half_step(struct forking *f, struct err *e);
@@ -214,7 +216,9 @@ static void end_helpers(struct forking *f, size_t n)
 static void fork_some(struct forking *f, size_t n)
 {
 	step(f, n, start_helper, have_helper);
+	fault_at(FAULT_COPY_HELPED, NULL);
 	step(f, n, start_copy, have_copy);
+	fault_at(FAULT_COPY_HELPED, NULL);
 	end_helpers(f, n);
 	for (size_t i = 0; i < n; i++)
 		if (f[i].r < 0)

@@ -558,6 +558,30 @@ uint64_t remote_left_note(pid_t tid, uint64_t area)
 	return process_vm_readv(tid, &local, 1, &there, 1, 0) == sizeof(note) ? note : 0;
 }
 
+int remote_note_child(struct remote *r, long child, struct err *e)
+{
+	int64_t note = child;
+
+	return remote_poke(r, r->area->addr + AREA_CHILD, &note, sizeof(note), e);
+}
+
+long remote_left_child(pid_t tid, uint64_t area)
+{
+	struct entry first = {0};
+	int64_t note = 0;
+	struct iovec local[] = {{&first, sizeof(first)}, {&note, sizeof(note)}},
+		     there[] = {{(void *)(area + AREA_TABLE), sizeof(first)},
+			     {(void *)(area + AREA_CHILD), sizeof(note)}};
+
+	if (process_vm_readv(tid, local, 2, there, 2, 0) != sizeof(first) + sizeof(note))
+		return 0;
+	if (note > 0)
+		return (long)note;
+	if (first.nr != SYS_clone || first.args[5] != REMOTE_CHILD)
+		return 0;
+	return MAX((long)first.ret, 0);
+}
+
 bool remote_is_left(pid_t tid, const struct proc_vma *vma)
 {
 	size_t len = (size_t)(remote_exec_end - remote_exec_begin);

@@ -13,6 +13,7 @@
 #define AREA_DATA  0x9000
 #define AREA_HEAL  0x3f000
 #define AREA_NOTE  0x3f800 /* 64 bits */
+#define AREA_CHILD 0x3f808 /* 64 bits */
 
 /* One entry of the table: 1 << ENTRY_SHIFT bytes. */
 #define ENTRY_SHIFT 6

@@ -263,6 +263,15 @@ void remote_close_all(struct remote **list, size_t n);
 int remote_note(struct remote *r, uint64_t note, struct err *e);
 uint64_t remote_left_note(pid_t tid, uint64_t area);
 /*
+ * A note of the child that a batch has made and that is to be waited for; 0: none any more.  Who
+ * finds the pages is told of it, by its number in the task's pid namespace; and of one that was not
+ * noted yet, if it was made by the first call of the last batch and that had REMOTE_CHILD as its
+ * last argument, which clone(2) does not have.
+ */
+#define REMOTE_CHILD 0x646c6968632d7270UL
+int remote_note_child(struct remote *r, long child, struct err *e);
+long remote_left_child(pid_t tid, uint64_t area);
+/*
  * Does @vma of task @tid, which is nobody's remote, begin with the pages of one whose tracer was
  * killed?
  */

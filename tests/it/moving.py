@@ -325,6 +325,20 @@ def a_snapshot_leaves_nothing_in_a_sandbox(env):
     assert "ok" in env.wait("s").split()
 
 
+# It has no children, of any kind.
+LARGE = """
+import os, time
+held = bytearray(os.urandom(8 << 20))
+print("ready", flush=True)
+while not os.path.exists("/tmp/go"): time.sleep(.01)
+try:
+    os.waitpid(-1, 0x40000000 | os.WNOHANG)  # __WALL
+    print("wrong", flush=True)
+except ChildProcessError:
+    print("ok", flush=True)
+"""
+
+
 # Its pid 1 fills its memory again and again, and finds each time what it has filled it with.
 BUSY = """
 import ctypes, os, time
@@ -354,6 +368,25 @@ def a_snapshot_has_a_sandbox_as_it_stood(env):
     for name in "copy", "s":
         env.let_end(name)
         assert "ok" in env.wait(name).split()
+
+
+@test
+@needs_namespaces("a worker that can be killed alone")
+def a_worker_that_is_killed_among_its_copies_leaves_nobody(env):
+    """Whom a task has made for it, and would have waited for when it was told to, is waited for."""
+    env.environ["PODRUN_TEST_FAULT"] = str(env.path("fault"))
+    env.path("fault").write_text("")
+    env.run_detached("s", "python3", "-c", LARGE)
+    before = env.podrun("top", "--json", "s").json()
+    for nth in 1, 2:
+        env.path("fault").write_text("copy.helped kill %d" % nth)
+        env.podrun("snapshot", "s", "-o", env.path("i"), code=1)
+        until("nobody is left", lambda: len(env.podrun("top", "--json", "s").json()) == len(before))
+    env.path("fault").write_text("")
+    env.podrun("suspend", "s")
+    env.podrun("resume", "-d", "s")
+    env.let_end()
+    assert "ok" in env.wait("s").split()
 
 
 PARTS = """
