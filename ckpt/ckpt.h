@@ -135,8 +135,8 @@ struct ckpt_paths {
 	/* What leads to the host's path @host, too, and fits into the name of a unix socket. */
 	int (*socket)(void *ctx, const char *host, char *ret, size_t size);
 	/*
-	 * Opens a path of the session's which is no file of the host's (@copied: was not that
-	 * itself); -ENOTSUP: it is one.  And makes it say, when all has been rebuilt, what it says
+	 * Opens a path of the session's which is no file of the host's (@copied: a copy
+	 * will do); -ENOTSUP: it is one.  And makes it say, when all has been rebuilt, what it says
 	 * of that.
 	 */
 	int (*open)(void *ctx, const char *path, int flags, bool copied);

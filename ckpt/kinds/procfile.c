@@ -134,7 +134,25 @@ static int open_path(
 	return fd < 0 ? err_errno(e, fd, "cannot open %s", path) : fd;
 }
 
-static int open_again(struct ckpt_build *b, Pb__ProcFile *m, struct err *e)
+/* Does an epoll wait for it?  Copies are nothing to wait for. */
+static bool is_waited_for(struct ckpt_build *b, uint64_t id)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < b->n_records && !found; i++) {
+		const struct ckpt_record *r = &b->records[i];
+		Pb__Epoll *m = r->kind->number == PROTO_KIND_EPOLL
+				       ? pb__epoll__unpack(NULL, r->len, r->body)
+				       : NULL;
+
+		for (size_t k = 0; m && k < m->n_targets; k++)
+			found = found || m->targets[k]->file == id;
+		pb__epoll__free_unpacked(m, NULL);
+	}
+	return found;
+}
+
+static int open_again(struct ckpt_build *b, Pb__ProcFile *m, uint64_t id, struct err *e)
 {
 	int flags = ckpt_common_open_flags(m->common), r;
 	_cleanup_close_ int fd = -1;
@@ -145,7 +163,9 @@ static int open_again(struct ckpt_build *b, Pb__ProcFile *m, struct err *e)
 	if (m->gone) {
 		fd = open_gone(b, path, flags, e);
 	} else {
-		fd = open_path(b->world, path, flags, m->copied, e);
+		/* What is to be a copy here need not have been one there. */
+		fd = open_path(b->world, path, flags,
+			m->copied || (b->world->paths && !is_waited_for(b, id)), e);
 	}
 	if (fd < 0)
 		return fd;
@@ -157,7 +177,7 @@ static int open_again(struct ckpt_build *b, Pb__ProcFile *m, struct err *e)
 static int create(struct ckpt_build *b, struct ckpt_record *r, int *ret_fd, struct err *e)
 {
 	Pb__ProcFile *m = pb__proc_file__unpack(NULL, r->len, r->body);
-	int fd = m && m->common ? open_again(b, m, e) : ckpt_common_bad(r, e);
+	int fd = m && m->common ? open_again(b, m, r->subject, e) : ckpt_common_bad(r, e);
 
 	if (m)
 		pb__proc_file__free_unpacked(m, NULL);

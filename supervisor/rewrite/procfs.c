@@ -266,10 +266,7 @@ int procfs_host(struct procfs *p, const struct procfs_node *n, char ret[PATH_MAX
 
 /* ---- for a session that is put together again ------------------------------------------------ */
 
-/*
- * One that was no copy may be in an epoll, which would not take one: whatever else mounts are there
- * are listed.
- */
+/* One that is in an epoll, which would not take a copy, lists whatever else mounts are there. */
 static bool is_waited_for(const struct procfs_node *n)
 {
 	return n->row && n->row->sort == PROCFS_MOUNTS;

@@ -59,7 +59,7 @@ int procfs_host(struct procfs *p, const struct procfs_node *node, char ret[PATH_
 
 /*
  * For a session that is put together again: opens what it had open as @path below its /proc
- * (@copied: a copy of that), and makes @fd, which is that, say what is there when all else has been
+ * (@copied: a copy will do), and makes @fd, which is that, say what is there when all else has been
  * made.  0, a descriptor, or a negative errno.
  */
 int procfs_reopen(struct procfs *p, const char *path, int flags, bool copied);

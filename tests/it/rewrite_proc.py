@@ -137,6 +137,22 @@ def mounts_that_were_open_are_not_listed_after_a_resume_either(env):
 
 
 @test
+def nor_are_mounts_that_were_open_in_namespaces(env):
+    here = with_odd_mounts(env)
+    script = ("import os, select, time\nf, waited = open('/proc/self/mounts'), open('/proc/self/mounts')\n"
+              "e = select.epoll(); e.register(waited, select.EPOLLPRI)\nprint('ready', flush=True)\n"
+              "while not os.path.exists('/tmp/go'): time.sleep(0.01)\n"
+              "text = f.read(); print(text.count(' /run/a '), text.count('four '), len(e.poll(0)) < 2)")
+    env.prefix = here
+    env.run_detached("s", "python3", "-c", script, options=("--names", "kernel", "--net", "host", "-w", "/"))
+    env.podrun("suspend", "s", "-o", env.path("image"))
+    env.prefix = here + PROFILE
+    env.podrun("resume", "-d", "--names", "rewrite", env.path("image"))
+    env.let_end()
+    assert env.wait("s").splitlines() == ["ready", "0 1 True"], env.logs("s")
+
+
+@test
 def shells_use_what_is_below_it(env):
     script = r"""
 echo hi >/dev/stderr; echo piped | cat /dev/stdin; cat <(echo substituted); exec 5</etc/passwd; head -c4 /dev/fd/5
