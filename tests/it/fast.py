@@ -511,6 +511,32 @@ TO_NEIGHBOUR = r"""
 sys.argv[1] = socket.getaddrinfo("b.podrun.internal", 80, family, socket.SOCK_STREAM)[0][4][0]
 sys.argv[2] = "80"
 """
+# As CLIENT, of three streams that go both ways at once, as much as there is room for.
+FULL = r"""
+BLOCK = 1 << 16
+def block(i): return i.to_bytes(8, "big") * (BLOCK // 8)
+def send(s):
+    i = 0
+    while not os.path.exists("/tmp/stop"):
+        s.sendall(block(i))
+        i += 1
+    s.shutdown(socket.SHUT_WR)
+def stream(s):
+    i, got = 0, b""
+    while data := s.recv(1 << 20):
+        got += data
+        while len(got) >= BLOCK:
+            if got[:BLOCK] != block(i):
+                print("wrong in block", i, flush=True)
+                os._exit(1)
+            i, got = i + 1, got[BLOCK:]
+socks = [socket.create_connection((sys.argv[1], int(sys.argv[2]))) for _ in range(3)]
+threads = [threading.Thread(target=f, args=(s,)) for f in (send, stream) for s in socks]
+for t in threads: t.start()
+print("ready", flush=True)
+for t in threads: t.join()
+print("intact", flush=True)
+"""
 
 
 class Neighbours:
@@ -534,9 +560,9 @@ class Neighbours:
         before = stats(self.env, "a")["received"]["bytes"]
         until("a hears of b", lambda: stats(self.env, "a")["received"]["bytes"] > before + 16 * BLOCK)
 
-    def both(self):
+    def both(self, n=1):
         self.goes_on()
-        self.is_fast()
+        self.is_fast(n)
 
     def stop(self):
         self.env.let_end("a", "/tmp/stop")
@@ -592,6 +618,27 @@ def between_sessions_either_may_be_frozen_and_move(env):
             assert env.podrun("suspend", name, "-o", "/nonexistent/i", check=False).code
             n.both()
     n.stop()
+
+
+@test
+@needs_namespaces("a network of its own")
+@needs_veth
+def between_sessions_full_streams_stand_still_and_move(env):
+    for family in (4, 6):
+        n = Neighbours(env, family, FULL, 3)
+        for name in "ab":
+            image = env.path("%s%d" % (name, family))
+            env.podrun("snapshot", name, "-o", image)
+            n.both(3)
+            env.podrun("suspend", name, "-o", image)
+            env.podrun("resume", image, "-d")
+            n.both(3)
+            env.podrun("pause", name)
+            env.podrun("unpause", name)
+            n.both(3)
+            os.kill(gateway(env)["worker"], signal.SIGKILL)
+            n.both(3)
+        n.stop()
 
 
 @test
