@@ -299,6 +299,32 @@ static void test_held(void **state)
 	}
 }
 
+static struct display_command raw(int x, int y, int w, int h)
+{
+	return (struct display_command){.type = DISPLAY_RAW, .rect = {x, y, w, h}};
+}
+
+/* What was begun in the middle is not sent twice from there for want of memory. */
+static void test_begun_without_regions(void **state)
+{
+	const struct display_command all = raw(0, 0, WIDTH, HEIGHT);
+	struct display_queue *q = display_queue_new(WIDTH, HEIGHT);
+	struct display_command c;
+	long sum = 0;
+
+	display_queue_add(q, &all, 1);
+	display_queue_next(q, 6000, false, &c);
+	assert_true(c.rect.h < HEIGHT / 3);
+	display_queue_add(q, &all, 1);
+	regions_fail = 1;
+	while (display_queue_next(q, 6000, false, &c) != DISPLAY_QUEUE_NONE) {
+		sum += display_rect_area(&c.rect);
+		assert_true(sum < WIDTH * HEIGHT * 3 / 2);
+	}
+	assert_true(sum >= WIDTH * HEIGHT);
+	display_queue_destroy(q);
+}
+
 /* What is between films is refreshed while they play, they are not, and all of it once they end. */
 static void test_between_films(void **state)
 {
@@ -375,11 +401,6 @@ static void test_bounded(void **state)
 	assert_int_equal(differing(&m, ~0u), 0);
 	assert_true(m.bytes < 4 * WIDTH * HEIGHT);
 	model_fini(&m);
-}
-
-static struct display_command raw(int x, int y, int w, int h)
-{
-	return (struct display_command){.type = DISPLAY_RAW, .rect = {x, y, w, h}};
 }
 
 /* The smallest first, of equals the oldest; what is cut goes by what is left of it. */
@@ -575,6 +596,7 @@ int main(void)
 		cmocka_unit_test(test_no_stale_pixel),
 		cmocka_unit_test_teardown(test_without_memory, memory_again),
 		cmocka_unit_test_teardown(test_without_regions, memory_again),
+		cmocka_unit_test_teardown(test_begun_without_regions, memory_again),
 		cmocka_unit_test(test_held),
 		cmocka_unit_test_teardown(test_between_films, memory_again),
 		cmocka_unit_test(test_bounded_lossy),
