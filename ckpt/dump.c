@@ -17,6 +17,7 @@
 #include "ckpt/answers.h"
 #include "ckpt/freeze.h"
 #include "ckpt/kinds/find.h"
+#include "ckpt/kinds/sock.h"
 #include "ckpt/kinds/tcp.h"
 #include "ckpt/memory/memory.h"
 #include "ckpt/nested_survey.h"
@@ -279,6 +280,7 @@ static struct ckpt_dump *new_dump(
 		return NULL;
 	}
 	d->world = w;
+	d->diag = -1;
 	d->options = *o;
 	remote_pass_traced(w->names);
 	d->host_proc = proc_open(e);
@@ -290,17 +292,27 @@ static struct ckpt_dump *new_dump(
 	return d;
 }
 
+/* What is found out and made while the session still runs. */
+struct early {
+	struct buf found;
+	struct ckpt_before *before;
+	struct ckpt_reserve reserve;
+	int diag; /* ckpt_sock_diag_open */
+};
+
 /* The first @n stages. */
 static int freeze_once(struct ckpt_dump **ret, const struct ckpt_world *w,
-	const struct ckpt_dump_options *o, struct ckpt_before *before, size_t n,
-	struct err *e)
+	const struct ckpt_dump_options *o, const struct early *early, size_t n, struct err *e)
 {
 	uint64_t begin = io_now_ns();
 	struct ckpt_dump *d = new_dump(w, o, e);
 
 	if (!d)
 		return e->error;
-	d->before = before;
+	if (early) {
+		d->before = early->before;
+		d->diag = early->diag;
+	}
 	for (size_t i = 0; i < n; i++) {
 		uint64_t then = io_now_ns();
 		int r = stages[i].run(d, e);
@@ -335,25 +347,29 @@ int ckpt_visit(const struct ckpt_world *w, const struct ckpt_dump_options *o,
 	return r;
 }
 
-static void forget_before(struct ckpt_before **b)
+static void forget_early(struct early *a)
 {
-	ckpt_before_free(*b);
+	ckpt_find_forget(&a->found);
+	ckpt_before_free(a->before);
+	ckpt_reserve_fini(&a->reserve);
+	close_fd(a->diag);
 }
 
 /* What takes long and can be done while the session runs. */
 static int look_ahead(const struct ckpt_world *w, const struct ckpt_dump_options *o,
-	struct buf *found, struct ckpt_before **ret_before, struct ckpt_reserve *ret_reserve,
-	struct err *e)
+	struct early *ret, struct err *e)
 {
 	struct ckpt_dump *d = new_dump(w, o, e);
 	bool quiet;
 
 	if (!d)
 		return e->error;
-	quiet = ckpt_find_ahead(d, found);
-	*ret_before = o->snapshot ? ckpt_before_read(d, quiet) : NULL;
+	quiet = ckpt_find_ahead(d, &ret->found);
+	ret->before = o->snapshot ? ckpt_before_read(d, quiet) : NULL;
 	if (o->snapshot)
-		ckpt_reserve_make(ret_reserve, ckpt_before_unforked(*ret_before));
+		ckpt_reserve_make(&ret->reserve, ckpt_before_unforked(ret->before));
+	/* If not, whoever needs it says why. */
+	ret->diag = ckpt_sock_diag_open(w, NULL);
 	free_dump(d);
 	return 0;
 }
@@ -367,11 +383,9 @@ int ckpt_freeze(struct ckpt_dump **ret, const struct ckpt_world *w,
 	const struct ckpt_dump_options *o, struct err *e)
 {
 	uint32_t patience = o->deadline_ms ? o->deadline_ms : DEFAULT_PATIENCE_MS;
-	_cleanup_(ckpt_find_forget) struct buf found = BUF_INIT;
-	_cleanup_(forget_before) struct ckpt_before *before = NULL;
-	_cleanup_(ckpt_reserve_fini) struct ckpt_reserve reserve = {0};
+	_cleanup_(forget_early) struct early early = {.diag = -1};
 	uint64_t asked = io_now_ns();
-	int r = look_ahead(w, o, &found, &before, &reserve, e);
+	int r = look_ahead(w, o, &early, e);
 	uint64_t begin = io_now_ns(), end = begin + patience * 1000000ULL,
 		 walked = begin + patience * 1000000ULL / WALKS_PART,
 		 read = begin + patience * 1000000ULL / UNREAD_PART;
@@ -381,15 +395,16 @@ int ckpt_freeze(struct ckpt_dump **ret, const struct ckpt_world *w,
 	for (useconds_t nap = FIRST_NAP_US;; nap = MIN(2 * nap, (useconds_t)LONGEST_NAP_US)) {
 		uint64_t then;
 
-		r = freeze_once(ret, w, o, before, ARRAY_SIZE(stages), e);
+		r = freeze_once(ret, w, o, &early, ARRAY_SIZE(stages), e);
 		then = io_now_ns() + nap * 1000ULL;
 		if (r == 0 && (then > walked || !ckpt_walks(*ret)) &&
 			(then > read || !ckpt_unread(*ret))) {
-			(*ret)->found = found;
+			(*ret)->found = early.found;
 			(*ret)->before = NULL;
-			(*ret)->reserve = reserve;
-			found = BUF_INIT;
-			reserve = (struct ckpt_reserve){0};
+			(*ret)->reserve = early.reserve;
+			(*ret)->diag = -1;
+			early.found = BUF_INIT;
+			early.reserve = (struct ckpt_reserve){0};
 			note_stage(*ret, "ahead", io_now_ns() - (begin - asked));
 			return 0;
 		}
@@ -399,6 +414,8 @@ int ckpt_freeze(struct ckpt_dump **ret, const struct ckpt_world *w,
 			return r;
 		else
 			log_info("%s: trying again", e->msg);
+		/* There may be answers in it that nobody has read. */
+		early.diag = close_fd(early.diag);
 		usleep(nap);
 	}
 }

@@ -167,14 +167,22 @@ struct ckpt_unix_diag_list {
 	uint32_t *pending; /* inode numbers of connecting sockets, 0: gone */
 };
 
-/* All sockets of @protocol (IPPROTO_TCP, ...), both domains. */
-int ckpt_sock_diag_inet(
-	const struct ckpt_world *w, int protocol, struct ckpt_inet_diag_list **ret, struct err *e);
+/*
+ * A socket that asks the session's network; -1 with the story in @e.  To make one takes a child,
+ * which is better done before the session stands still.
+ */
+int ckpt_sock_diag_open(const struct ckpt_world *w, struct err *e);
+/*
+ * All sockets of @protocol (IPPROTO_TCP, ...), both domains.  @diag: what ckpt_sock_diag_open gave,
+ * or -1.
+ */
+int ckpt_sock_diag_inet(const struct ckpt_world *w, int diag, int protocol,
+	struct ckpt_inet_diag_list **ret, struct err *e);
 /*
  * All unix sockets of the session's network, and of those nested in it whose descriptors are in
  * @nets.
  */
-int ckpt_sock_diag_unix(const struct ckpt_world *w, const int *nets, size_t n_nets,
+int ckpt_sock_diag_unix(const struct ckpt_world *w, int diag, const int *nets, size_t n_nets,
 	struct ckpt_unix_diag_list **ret, struct err *e);
 /* The entry with @ino, or NULL. */
 const struct ckpt_inet_diag *ckpt_sock_inet_by_ino(

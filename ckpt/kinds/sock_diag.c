@@ -5,6 +5,7 @@
  * in, whoever uses it, so one descriptor is all that has to come out.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
@@ -57,6 +58,19 @@ static int netlink_inside(const struct ckpt_world *w, int net, int protocol, str
 		return fd < 0 ? err_errno(e, -errno, "netlink socket") : fd;
 	}
 	return ckpt_enter_fd(w, CLONE_NEWNET, open_inside, &protocol, e);
+}
+
+int ckpt_sock_diag_open(const struct ckpt_world *w, struct err *e)
+{
+	return netlink_inside(w, -1, NETLINK_SOCK_DIAG, e);
+}
+
+/* @diag, or one more where there is none. */
+static int have_diag(const struct ckpt_world *w, int diag, struct err *e)
+{
+	int fd = diag >= 0 ? fcntl(diag, F_DUPFD_CLOEXEC, 0) : ckpt_sock_diag_open(w, e);
+
+	return fd < 0 && diag >= 0 ? err_errno(e, -errno, "netlink socket") : fd;
 }
 
 /* Called for each answer to a dump request. */
@@ -221,8 +235,8 @@ const struct ckpt_inet_diag *ckpt_sock_inet_by_ino(
 	return ino ? sort_find(&key, list->entries, list->n, sizeof(key), by_ino) : NULL;
 }
 
-int ckpt_sock_diag_inet(
-	const struct ckpt_world *w, int protocol, struct ckpt_inet_diag_list **ret, struct err *e)
+int ckpt_sock_diag_inet(const struct ckpt_world *w, int diag, int protocol,
+	struct ckpt_inet_diag_list **ret, struct err *e)
 {
 	struct inet_diag_req_v2 q = {
 		.sdiag_protocol = (uint8_t)protocol,
@@ -232,7 +246,7 @@ int ckpt_sock_diag_inet(
 	struct inet_list list = {0};
 	struct ckpt_inet_diag_list *block;
 	int r = 0;
-	_cleanup_close_ int fd = netlink_inside(w, -1, NETLINK_SOCK_DIAG, e);
+	_cleanup_close_ int fd = have_diag(w, diag, e);
 
 	if (fd < 0)
 		return fd;
@@ -338,7 +352,8 @@ const struct ckpt_unix_diag *ckpt_sock_unix_by_ino(
 	return ino ? sort_find(&key, list->entries, list->n, sizeof(key), unix_by_ino) : NULL;
 }
 
-static int list_unix(const struct ckpt_world *w, int net, struct unix_list *list, struct err *e)
+/* Takes over @fd, which may be a failure that is told already. */
+static int list_unix(int fd, struct unix_list *list, struct err *e)
 {
 	const struct unix_diag_req q = {
 		.sdiag_family = AF_UNIX,
@@ -346,7 +361,7 @@ static int list_unix(const struct ckpt_world *w, int net, struct unix_list *list
 		.udiag_show =
 			UDIAG_SHOW_PEER | UDIAG_SHOW_VFS | UDIAG_SHOW_ICONS | UDIAG_SHOW_RQLEN,
 	};
-	_cleanup_close_ int fd = netlink_inside(w, net, NETLINK_SOCK_DIAG, e);
+	_cleanup_close_ int own = fd;
 	int r = fd < 0 ? fd : ask(fd, &q, sizeof(q), each_unix, list);
 
 	if (fd < 0 || r >= 0)
@@ -356,15 +371,15 @@ static int list_unix(const struct ckpt_world *w, int net, struct unix_list *list
 	return err_errno(e, r, "cannot list the session's unix sockets");
 }
 
-int ckpt_sock_diag_unix(const struct ckpt_world *w, const int *nets, size_t n_nets,
+int ckpt_sock_diag_unix(const struct ckpt_world *w, int diag, const int *nets, size_t n_nets,
 	struct ckpt_unix_diag_list **ret, struct err *e)
 {
 	struct unix_list list = {0};
 	struct ckpt_unix_diag_list *block = NULL;
-	int r = list_unix(w, -1, &list, e);
+	int r = list_unix(have_diag(w, diag, e), &list, e);
 
 	for (size_t i = 0; r >= 0 && i < n_nets; i++)
-		r = list_unix(w, nets[i], &list, e);
+		r = list_unix(netlink_inside(w, nets[i], NETLINK_SOCK_DIAG, e), &list, e);
 	if (r < 0)
 		goto out;
 	block = malloc(sizeof(*block) + list.entries.len + list.pending.len);

@@ -101,7 +101,7 @@ static void test_diag(void **state)
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sv), 0);
 	fstat(sv[0], &a);
 	fstat(sv[1], &b);
-	if (ckpt_sock_diag_unix(&here, NULL, 0, &list, &err) < 0)
+	if (ckpt_sock_diag_unix(&here, -1, NULL, 0, &list, &err) < 0)
 		skip();
 	for (size_t i = 0; i < list->n; i++)
 		found |= list->entries[i].ino == a.st_ino && list->entries[i].peer == b.st_ino;

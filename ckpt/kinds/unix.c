@@ -96,7 +96,7 @@ static int list_of(struct ckpt_dump *d, struct ckpt_unix_diag_list **ret, struct
 
 		r = ckpt_nested_nets(d, &nets, e);
 		if (r == 0)
-			r = ckpt_sock_diag_unix(d->world, (const int *)nets.data,
+			r = ckpt_sock_diag_unix(d->world, d->diag, (const int *)nets.data,
 				nets.len / sizeof(int), &s->list, e);
 		for (size_t i = 0; i < nets.len / sizeof(int); i++)
 			close(((const int *)nets.data)[i]);
