@@ -313,11 +313,11 @@ static void test_begun_without_regions(void **state)
 	long sum = 0;
 
 	display_queue_add(q, &all, 1);
-	display_queue_next(q, 6000, false, &c);
+	display_queue_next(q, 2000, false, &c);
 	assert_true(c.rect.h < HEIGHT / 3);
 	display_queue_add(q, &all, 1);
 	regions_fail = 1;
-	while (display_queue_next(q, 6000, false, &c) != DISPLAY_QUEUE_NONE) {
+	while (display_queue_next(q, 2000, false, &c) != DISPLAY_QUEUE_NONE) {
 		sum += display_rect_area(&c.rect);
 		assert_true(sum < WIDTH * HEIGHT * 3 / 2);
 	}
