@@ -90,6 +90,26 @@ static int count(int fd, unsigned long what, bool fin, uint64_t *ret, struct err
 	return 0;
 }
 
+#define LOOKS 100 /* at a queue: what was on its way when all stood still comes at once */
+
+/* Where the received queue ends, and its length, of one moment: a packet may come between. */
+static int look_at_received(int fd, uint32_t *ret_next, uint64_t *ret_received, struct err *e)
+{
+	uint32_t again;
+	int r = tcp_repair_seq(fd, TCP_RECV_QUEUE, &again, e);
+
+	for (int i = 0; r >= 0 && i < LOOKS; i++) {
+		*ret_next = again;
+		r = count(fd, SIOCINQ, false, ret_received, e);
+		if (r >= 0)
+			r = tcp_repair_seq(fd, TCP_RECV_QUEUE, &again, e);
+		if (r >= 0 && again == *ret_next)
+			return 0;
+	}
+	return r < 0 ? r
+		     : err_set(e, ERR_UNFREEZABLE, -EAGAIN, "a TCP queue does not come to rest");
+}
+
 /* In repair mode: lengths of the queues, and where they begin. */
 static int dump_queues(int fd, Pb__TcpLive *m, uint64_t *ret_received, struct err *e)
 {
@@ -98,12 +118,11 @@ static int dump_queues(int fd, Pb__TcpLive *m, uint64_t *ret_received, struct er
 	uint64_t queued, unsent;
 	uint32_t next, end;
 
-	if (tcp_repair_seq(fd, TCP_RECV_QUEUE, &next, e) < 0 ||
+	if (look_at_received(fd, &next, ret_received, e) < 0 ||
 		tcp_repair_seq(fd, TCP_SEND_QUEUE, &end, e) < 0 ||
-		count(fd, SIOCINQ, false, ret_received, e) < 0 ||
 		count(fd, SIOCOUTQ, unacked, &queued, e) < 0 ||
 		count(fd, SIOCOUTQNSD, unacked, &unsent, e) < 0)
-		return -EIO;
+		return e->error;
 	m->unsent = MIN(unsent, queued);
 	m->sent = queued - m->unsent;
 	m->receive_seq = next - has_peers_fin(state) - (uint32_t)*ret_received;
