@@ -127,10 +127,13 @@ static bool is_ending(pid_t pid)
 	char path[32], state;
 	const char *rest;
 	unsigned long flags;
+	int r;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	if (io_read_file(AT_FDCWD, path, 4096, &text) < 0 || !buf_cstr(&text))
-		return true;
+	r = io_read_file(AT_FDCWD, path, 4096, &text);
+	/* Whoever can't be looked at is taken for alive: nobody is to wait for what may not come. */
+	if (r < 0 || !buf_cstr(&text))
+		return r == -ENOENT || r == -ESRCH;
 	rest = strrchr(buf_cstr(&text), ')');
 	return rest && sscanf(rest, ") %c %*d %*d %*d %*d %*d %lu", &state, &flags) == 2 &&
 	       (state == 'Z' || state == 'X' || flags & PF_EXITING);

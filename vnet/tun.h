@@ -39,9 +39,9 @@ struct vnet_interface {
 #define VNET_GSO_MAX 61440
 /*
  * Packets that wait for their reader: what is more is lost, and whoever has many connections sends a
- * packet on each at once.
+ * packet on each at once.  No limit of a socket's holds for them, and each may have 60 KB.
  */
-#define VNET_QUEUE 8192
+#define VNET_QUEUE 2048
 
 /*
  * Opens the TUN @name in the calling thread's network namespace, with virtio headers and all

@@ -141,7 +141,6 @@ int ckpt_aside_take(struct ckpt_dump *d, struct err *e)
 			!p->memory_waits && p->memory_scanned)
 			n += give_room(&d->reserve, p);
 	}
-	ckpt_reserve_fini(&d->reserve);
 	if (!n)
 		return 0;
 	r = par_each(d->n_procs, take, d, e);

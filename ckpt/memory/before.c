@@ -97,9 +97,9 @@ static int read_process(void *ctx, size_t i, struct err *e)
 
 	if (proc_read_status(b->host_proc, p->pid, &s, NULL) == 0 &&
 		ckpt_has_another_pid_1(b->dump, &s))
-		p->unforked_kb = s.rss_anon_kb;
-	/* Who has gone, or can't be read yet, is read later. */
-	if (take_threads(b->host_proc, p) &&
+		p->unforked_kb = MAX(s.rss_anon_kb, 1UL);
+	/* Who has gone, or can't be read yet, is read later; so is who has no copy to be read of. */
+	if (!p->unforked_kb && take_threads(b->host_proc, p) &&
 		proc_read_maps(b->host_proc, p->pid, true, &p->maps, NULL) < 0)
 		p->maps = (struct proc_maps){0};
 	return 0;
@@ -238,8 +238,9 @@ bool ckpt_before_take(struct ckpt_proc *p)
 	struct process key = {.pid = p->pid}, *found;
 
 	found = b && b->n && b->seen ? bsearch(&key, b->all, b->n, sizeof(key), compare) : NULL;
-	if (!found || !found->maps.n || !is_alone(p) || !has_slept(found, p) ||
-		!ckpt_seen_all(b->seen, &found->maps) || !ckpt_pages_scanned(p))
+	if (!found || found->unforked_kb || !found->maps.n || !is_alone(p) ||
+		!has_slept(found, p) || !ckpt_seen_all(b->seen, &found->maps) ||
+		!ckpt_pages_scanned(p))
 		return false;
 	p->maps = found->maps;
 	found->maps = (struct proc_maps){0};
@@ -247,8 +248,8 @@ bool ckpt_before_take(struct ckpt_proc *p)
 	return true;
 }
 
-bool ckpt_before_mark(const struct ckpt_before *b, const char *path, uint64_t ino,
-	struct ckpt_file_mark *ret)
+bool ckpt_before_mark(
+	const struct ckpt_before *b, const char *path, uint64_t ino, struct ckpt_file_mark *ret)
 {
 	return b && b->seen && ckpt_seen_mark(b->seen, path, ino, ret);
 }
@@ -292,8 +293,8 @@ static bool are_same_flags(const char *a, const char *b)
 static bool is_part(const struct proc_vma *v, const struct proc_vma *now)
 {
 	return now->start <= v->start && now->end >= v->end && now->prot == v->prot &&
-	       now->shared == v->shared && now->ino == v->ino &&
-	       now->dev_major == v->dev_major && now->dev_minor == v->dev_minor &&
+	       now->shared == v->shared && now->ino == v->ino && now->dev_major == v->dev_major &&
+	       now->dev_minor == v->dev_minor &&
 	       (!v->ino || now->offset + (v->start - now->start) == v->offset) &&
 	       are_same_flags(v->vm_flags, now->vm_flags);
 }

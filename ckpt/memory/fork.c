@@ -298,4 +298,5 @@ void ckpt_fork_end(struct ckpt_dump *d)
 		ckpt_fork_drop(d->procs[i]);
 		ckpt_aside_free(take_ptr(d->procs[i]->memory_aside));
 	}
+	ckpt_reserve_fini(&d->reserve);
 }

@@ -48,7 +48,8 @@ bool ckpt_outline_pays(const struct ckpt_proc *p)
 	const struct proc_status *s = &p->status;
 
 	return p->dump->options.snapshot && p->mm == p->vpid && !s->vm_locked_kb &&
-	       !p->threads[0]->own_filters && s->rss_anon_kb >= WORTH_KB && ckpt_pages_scanned(p);
+	       !p->threads[0]->own_filters && s->rss_anon_kb >= WORTH_KB &&
+	       !ckpt_has_another_pid_1(p->dump, s) && ckpt_pages_scanned(p);
 }
 
 /* Has it a page in [@start, @end)?  False also where the kernel does not say. */

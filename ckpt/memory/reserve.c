@@ -36,8 +36,19 @@ static uint64_t read_number(const char *path, const char *word)
 	return n;
 }
 
-/* What the control group @path, as /proc/self/cgroup has it, and those it is in can spare. */
-static uint64_t spared_by_groups(char *path)
+/* Where a version of control groups tells of memory. */
+struct groups {
+	const char *line; /* of /proc/self/cgroup: what stands in front of the path */
+	const char *top, *max, *now;
+};
+
+static const struct groups versions[] = {
+	{"0::", GROUPS, "memory.max", "memory.current"},
+	{":memory:", GROUPS "/memory", "memory.limit_in_bytes", "memory.usage_in_bytes"},
+};
+
+/* What the control group @path and those it is in can spare. */
+static uint64_t spared_by_groups(const struct groups *g, char *path)
 {
 	uint64_t least = UINT64_MAX;
 
@@ -46,9 +57,9 @@ static uint64_t spared_by_groups(char *path)
 		uint64_t max, now;
 
 		*end = '\0';
-		snprintf(file, sizeof(file), GROUPS "%s/memory.max", path);
+		snprintf(file, sizeof(file), "%s%s/%s", g->top, path, g->max);
 		max = read_number(file, NULL);
-		snprintf(file, sizeof(file), GROUPS "%s/memory.current", path);
+		snprintf(file, sizeof(file), "%s%s/%s", g->top, path, g->now);
 		now = read_number(file, NULL);
 		if (max == UINT64_MAX || now == UINT64_MAX)
 			continue;
@@ -61,21 +72,26 @@ static uint64_t spared_by_groups(char *path)
 /* How many bytes may be put aside now. */
 static uint64_t find_room(void)
 {
-	_cleanup_buf_ struct buf text = BUF_INIT;
-	uint64_t kb = read_number("/proc/meminfo", "MemAvailable:"), least, groups;
-	char *own;
+	uint64_t kb = read_number("/proc/meminfo", "MemAvailable:"), least;
 
 	if (kb == UINT64_MAX)
 		return 0;
 	least = kb * 1024;
-	if (io_read_file(AT_FDCWD, "/proc/self/cgroup", MAX_FILE, &text) >= 0 && buf_cstr(&text)) {
-		own = strstr(buf_cstr(&text), "0::/");
-		if (own) {
-			own += strlen("0::");
-			own[strcspn(own, "\n")] = '\0';
-			groups = spared_by_groups(own);
-			least = MIN(least, groups);
-		}
+	for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
+		_cleanup_buf_ struct buf text = BUF_INIT;
+		uint64_t spared;
+		char *own;
+
+		if (io_read_file(AT_FDCWD, "/proc/self/cgroup", MAX_FILE, &text) < 0 ||
+			!buf_cstr(&text))
+			continue;
+		own = strstr(buf_cstr(&text), versions[i].line);
+		if (!own)
+			continue;
+		own += strlen(versions[i].line);
+		own[strcspn(own, "\n")] = '\0';
+		spared = spared_by_groups(&versions[i], own);
+		least = MIN(least, spared);
 	}
 	return least / PART;
 }
@@ -90,6 +106,8 @@ static uint8_t *map(size_t size)
 	if (p == MAP_FAILED)
 		return NULL;
 	madvise(p, size, MADV_HUGEPAGE);
+	/* The freeze forks now and then, and who is born then has no use for it. */
+	madvise(p, size, MADV_DONTFORK);
 	return p;
 }
 

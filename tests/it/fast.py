@@ -584,8 +584,9 @@ def between_sessions_it_goes_by_the_kernel(env):
         until("both pairs are used, both ways", lambda: all(
             b > a + BLOCK // 1000 for name, old in zip("ab", before) for a, b in zip(old, carried(env, name))))
         assert all(stats(env, "b")[way]["bytes"] > counted[way]["bytes"] + BLOCK for way in ("sent", "received"))
+        # for a moment, every five seconds, it has none
         for name in "ab":
-            assert (rules(env, name), stats(env, name)["fast"]) == (1, 1)
+            until("it has a rule", lambda: (rules(env, name), stats(env, name)["fast"]) == (1, 1))  # noqa: B023
         env.podrun("exec", "a", "rm", "/tmp/on")
         n.is_fast(0)
         for name in "ab":
@@ -743,14 +744,14 @@ def between_sessions_what_is_forged_is_dropped(env):
     n = Neighbours(env)
     env.podrun("exec", "a", "rm", "/tmp/on")
     local, outside = ends_of(env, "a", 80)
-    until("it is quiet", lambda: forwarded(env) == (threading.Event().wait(.1), forwarded(env))[1])
+    until("it is quiet", lambda: len({(threading.Event().wait(.1), forwarded(env))[1] for _ in range(5)}) == 1)
     before, received = forwarded(env), inner_counts(env)[0]
     forge = env.call(sys.executable, "-c", FORGE, "10.171.0.2", outside, program_of(env, "a"), local, 80, 20)
     until("it has come there", lambda: inner_counts(env)[0] >= received + int(forge.text.split()[1]))
     assert forwarded(env) == before
     env.podrun("exec", "a", "touch", "/tmp/on")
     n.both()
-    assert forwarded(env) > before
+    until("its own goes on", lambda: forwarded(env) > before)
     n.stop()
 
 

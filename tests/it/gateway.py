@@ -9,6 +9,7 @@ import hashlib
 import os
 import pathlib
 import random
+import resource
 import signal
 import socket
 import subprocess
@@ -518,6 +519,8 @@ sys.stdin.readline()
 def what_was_sent_before_a_hold_goes_out(env):
     """Also what the gateway has not read yet: it would be sent again, but not before the session is back."""
     n, got, lock, full = 1200, [], threading.Lock(), threading.Event()
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # here, and inside
 
     def serve(conn):
         assert conn.recv(1) == b"0"

@@ -79,7 +79,7 @@ def firefox_plays_sound(env):
                        "--log-level=error", "-L", "module-native-protocol-unix auth-anonymous=1 socket=%s" % socket,
                        "-L", "module-null-sink", stderr=subprocess.DEVNULL)
     until("the loudspeaker is there", socket.exists)
-    os.environ["PULSE_SERVER"] = "unix:%s" % socket
+    browsers.Firefox.environ = {"PULSE_SERVER": "unix:%s" % socket}
     plays_sound(env, browsers.Firefox)
     server.terminate()
     server.wait()

@@ -60,10 +60,11 @@ class _Calls:
 
 
 class _Process:
-    def __init__(self, argv, **kw):
+    def __init__(self, argv, environ=(), **kw):
         self.home = tempfile.mkdtemp(prefix="podrun-browser-")
         env = dict(os.environ, HOME=self.home, XDG_RUNTIME_DIR=self.home, XDG_CONFIG_HOME=self.home,
                    XDG_CACHE_HOME=self.home)
+        env.update(environ)
         for name in ("DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS"):
             env.pop(name, None)
         self.process = subprocess.Popen([a.replace("HOME", self.home) for a in argv], env=env, start_new_session=True,
@@ -213,12 +214,14 @@ FIREFOX_SETTINGS = {"app.update.enabled": "false", "browser.shell.checkDefaultBr
 
 
 class Firefox(_Calls):
+    environ = {}  # what it is started with besides
+
     def __init__(self):
         super().__init__()
         self.browser = _Process(["sh", "-c", 'mkdir "$0/profile" && cp "$1" "$0/profile/user.js" && shift && exec "$@"', "HOME",
                                  self._settings(), "firefox-esr", "--headless", "--no-remote", "--profile",
                                  "HOME/profile", "--remote-debugging-port", "0"],
-                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+                                environ=self.environ, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         port = self._port()
         self.socket = websocket.Websocket("127.0.0.1", port, "/session")
         self.socket.sock.settimeout(None)

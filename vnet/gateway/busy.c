@@ -3,9 +3,9 @@
  * Theory of operation
  *
  * There are few slots, and each connection has but one of them, by a hash of its ends.  Whoever
- * finds another there takes as much from that one's count as it carries itself, and the slot when
- * nothing is left.  So of several who have the same slot the one that carries most gets it, and one
- * that has ended is forgotten for the next who comes.
+ * finds another there takes half as much from that one's count as it carries itself, and the slot
+ * when nothing is left.  So of several who have the same slot the one that carries most gets it, of
+ * two who take turns one does, and one that has ended is forgotten for the next who comes.
  */
 #include "vnet/gateway/busy.h"
 
@@ -30,8 +30,8 @@ bool gateway_busy_count(
 	struct gateway_busy_slot *s = &b->slots[slot_of(ends)];
 
 	if (s->bytes && !gateway_ends_equal(&s->ends, ends)) {
-		if (s->bytes > bytes) {
-			s->bytes -= bytes;
+		if (s->bytes > bytes / 2) {
+			s->bytes -= bytes / 2;
 			return false;
 		}
 		s->bytes = 0;

@@ -34,7 +34,7 @@
 #include "vnet/vnat.h"
 
 #define TURN	    32
-#define DRAIN_TURNS 512	   /* more than a TUN holds */
+#define DRAIN_TURNS VNET_QUEUE /* one packet at least of each: all that a TUN holds */
 #define BYTES	    300000 /* of a turn: what is copied is in the CPU's cache when it is passed on */
 #define FEW	    2	   /* packets of a turn behind which no more are expected */
 

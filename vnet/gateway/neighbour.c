@@ -6,8 +6,8 @@
  * which the gateway's name server gives out (NAME.podrun.internal).  A packet for such an address
  * goes from TUN to TUN: its source becomes the sender's physical address, its destination the
  * receiver's virtual one.  That needs no record; an answer is translated by the same rule.  Those
- * with much to carry have the kernel do that (shortcut.h).  No socket of ours is in between, so nothing is held for a session that is away: its neighbour's
- * kernel tries again.
+ * with much to carry have the kernel do that (shortcut.h).  No socket of ours is in between, so
+ * nothing is held for a session that is away: its neighbour's kernel tries again.
  *
  * Who has a tunnel for its way out has no neighbours: what it says to them would go there, too.
  */

@@ -27,6 +27,9 @@
 #include "vnet/gateway/shortcut.h"
 
 #include <assert.h>
+#include <errno.h>
+#include <netinet/ip.h>
+#include <netinet/ip6.h>
 
 #include "base/base.h"
 #include "vnet/gateway/busy.h"
@@ -194,8 +197,11 @@ static void make(struct vnet_gateway *g, const struct gateway_ends *e)
 	if (s->n == SHORTCUTS)
 		return;
 	if (vnet_rewrite_add(g->arena->inner_rewrite, c.ways, 2, &failure) < 0) {
-		log_info("between sessions everything goes by the TUNs: %s", failure.msg);
-		s->off = true;
+		/* Of a rule that could not be removed, or for now. */
+		s->off = failure.error != -EEXIST && failure.error != -ENOMEM &&
+			 failure.error != -ENOBUFS;
+		if (s->off)
+			log_info("between sessions everything goes by the TUNs: %s", failure.msg);
 		return;
 	}
 	gateway_veth_lend(g, e->sessions[0]);
@@ -237,13 +243,22 @@ static void offer(struct vnet_gateway *g, const struct gateway_ends *e)
 		make(g, e);
 }
 
+/* This way takes a hop, by TUN there is none: who has but one, or says that he is next door, sees. */
+static bool counts_hops(const struct vnet_packet *p)
+{
+	uint8_t hops = p->version == 4 ? ((const struct iphdr *)p->data)->ttl
+				       : ((const struct ip6_hdr *)p->data)->ip6_hlim;
+
+	return hops == 1 || hops == UINT8_MAX;
+}
+
 void gateway_shortcut_count(
 	struct vnet_gateway *g, uint32_t from, uint32_t to, const struct vnet_packet *p)
 {
 	const int second = from > to;
 	struct gateway_ends e = {.family = p->src.family};
 
-	if (from == to || g->shortcuts->off)
+	if (from == to || g->shortcuts->off || counts_hops(p))
 		return;
 	e.sessions[second] = from;
 	e.sessions[!second] = to;
