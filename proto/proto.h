@@ -184,9 +184,9 @@ void proto_reader_settle(struct proto_reader *r);
 /*
  * The session has been rebuilt and is ours from now on.  Until then the last byte of an image that
  * comes through a pipe is left there, which tells whoever wrote it that it is still his
- * (supervisor/handover.h).
+ * (supervisor/handover.h).  False: he has fetched it back, and the session is not ours.
  */
-void proto_reader_take(struct proto_reader *r);
+bool proto_reader_take(struct proto_reader *r);
 void proto_reader_close(struct proto_reader *r);
 
 /* ---- control messages ---------------------------------------------------------------------- */

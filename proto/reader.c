@@ -539,9 +539,9 @@ void proto_reader_info(const struct proto_reader *r, struct proto_image_info *re
 	*ret = r->info;
 }
 
-void proto_reader_take(struct proto_reader *r)
+bool proto_reader_take(struct proto_reader *r)
 {
-	proto_source_take(&r->source);
+	return proto_source_take(&r->source);
 }
 
 void proto_reader_close(struct proto_reader *r)

@@ -73,14 +73,16 @@ static ssize_t read_pipe(struct proto_source *s, void *data, size_t n)
 	return r;
 }
 
-void proto_source_take(struct proto_source *s)
+bool proto_source_take(struct proto_source *s)
 {
 	char byte;
 
-	if (s->seen)
-		while (read(s->fd, &byte, 1) < 0 && errno == EINTR)
-			;
+	if (!s->seen)
+		return true;
 	s->seen = false;
+	/* Never waits: whoever wrote it may have fetched it back, and write nothing any more. */
+	return splice(s->fd, NULL, s->beside[1], NULL, 1, SPLICE_F_NONBLOCK) == 1 &&
+	       read(s->beside[0], &byte, 1) == 1;
 }
 
 /* One read of at most @n bytes at the position (the buffer is empty); 0 at the end. */

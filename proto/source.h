@@ -51,8 +51,8 @@ bool proto_source_has(const struct proto_source *s, size_t n);
 uint64_t proto_source_left(const struct proto_source *s);
 /* Where the next byte is in a file, or -1. */
 int64_t proto_source_file_offset(const struct proto_source *s);
-/* What was read is kept: its last byte leaves the pipe. */
-void proto_source_take(struct proto_source *s);
+/* What was read is kept: its last byte leaves the pipe.  False: it was fetched back. */
+bool proto_source_take(struct proto_source *s);
 /* True if something is left in a file.  A pipe may go on with something else. */
 bool proto_source_trailing(const struct proto_source *s);
 

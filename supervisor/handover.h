@@ -15,7 +15,8 @@
  *                everything, and takes the byte as its last act before it releases what it made
  *
  * Should the frozen session get loose in between (its worker was killed), or nobody wait for the
- * outcome any more, the byte is fetched back: of two who read it one gets it.
+ * outcome any more, the byte is fetched back: of two who read it one gets it, and a resume that
+ * does not has no session.
  *
  * Whoever reads without resuming (cat, zstd, ssh) takes the byte as any other: for the suspend the
  * image is then in good hands, as it always was.  Between hosts only a migration knows better.

@@ -302,21 +302,26 @@ static int unpack(struct restore *r, struct err *e)
 	return 0;
 }
 
-/* NULL when it is not to be released after all. */
-static Pb__Worker *await_release(struct restore *r)
+/* Negative when it is not to be released after all. */
+static int await_release(struct restore *r, Pb__Worker **ret, struct err *e)
 {
 	int fds[MESSAGE_MAX_FDS];
 	Pb__Worker *m;
 	size_t n;
 
 	while (receive(r, &m, fds, &n) == 1) {
-		if (m->body_case == PB__WORKER__BODY_RELEASE)
-			return m;
-		if (m->body_case == PB__WORKER__BODY_TAKE)
-			proto_reader_take(r->in);
+		bool take = m->body_case == PB__WORKER__BODY_TAKE;
+
+		if (m->body_case == PB__WORKER__BODY_RELEASE) {
+			*ret = m;
+			return 0;
+		}
 		message_free_worker(m);
+		if (take && !proto_reader_take(r->in))
+			return err_set(e, ERR_STATE, -ESTALE,
+				"its suspend was given up meanwhile: it runs on where it was");
 	}
-	return NULL;
+	return err_set(e, ERR_FAILED, -ECANCELED, "undone");
 }
 
 /*
@@ -457,7 +462,7 @@ static int rebuild(struct restore *r, const struct worker_restore *what, struct 
 	struct ckpt_restore_options options = {.paused = true, .going = what->going};
 	struct ckpt_mapped mapped = {0};
 	struct ckpt_build *build = NULL;
-	Pb__Worker *m;
+	Pb__Worker *m = NULL;
 	int error = 0;
 
 	if (what->skip_digests)
@@ -495,10 +500,9 @@ static int rebuild(struct restore *r, const struct worker_restore *what, struct 
 	tell_pieces(r, build);
 	worker_reply_report(
 		r->conn, PB__WORKER__BODY_RESTORED, ckpt_build_report(build), NULL, NULL);
-	m = await_release(r);
-	if (!m) {
+	if (await_release(r, &m, e) < 0) {
 		ckpt_restore_undo(build);
-		return err_set(e, ERR_FAILED, -ECANCELED, "undone");
+		return e->error;
 	}
 	error = fault_at(FAULT_RELEASE_BEGIN, e);
 	if (error == 0)

@@ -244,6 +244,33 @@ def a_command_that_is_killed_while_the_reader_decides(env):
     finish(env, "s")
 
 
+def stopped(env):
+    """Processes that a fault has stopped."""
+    mine = env.environ["PODRUN_TEST_FAULT"].encode()
+    return [int(p.name) for p in pathlib.Path("/proc").iterdir() if p.name.isdigit() and
+            "\nState:\tT" in (read(str(p / "status")) or "") and mine in (read(str(p / "environ")) or "").encode()]
+
+
+@test
+def a_command_that_is_killed_when_the_reader_has_read_all(env):
+    """It has not taken the last byte yet, which is fetched back: the session is not the reader's."""
+    _, p, r = waiting_reader(env)
+    prepare(env)
+    due(env, "resume.restored", "stop")
+    b = env.start(PODRUN, "resume", "-d", "--name", "t", "-", stdin=r, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    os.close(r)
+    until("the reader stands still", lambda: stopped(env))
+    p.kill()
+    p.wait()
+    until("it runs", lambda: [x["state"] for x in env.sessions()] == ["running"])
+    for pid in stopped(env):
+        os.kill(pid, signal.SIGCONT)
+    _, err = b.communicate(timeout=PATIENCE)
+    assert b.returncode == 6 and b"it runs on where it was" in err, (b.returncode, err)
+    assert running(env) == ["s"]
+    finish(env, "s")
+
+
 @test
 def a_reader_that_takes_its_time(env):
     s, p, r = waiting_reader(env)
