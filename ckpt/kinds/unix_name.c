@@ -124,6 +124,23 @@ static int bind_staged(int fd, const char *path, const struct unix_address *a, c
 	return renameat(here, path, parent, to) < 0 ? -errno : 0;
 }
 
+/* With a root of its own, in this memory: this thread sleeps until it has ended. */
+static int bind_by_child(int fd, const char *path, const struct unix_address *a, const char *dir,
+	int parent, const char *to)
+{
+	int status;
+	pid_t pid = vfork();
+
+	if (pid == 0)
+		_exit(-bind_staged(fd, path, a, dir, parent, to));
+	if (pid < 0)
+		return -errno;
+	while (waitpid(pid, &status, __WALL) < 0)
+		if (errno != EINTR)
+			return -errno;
+	return WIFEXITED(status) ? -WEXITSTATUS(status) : -ECHILD;
+}
+
 /* Binds @fd to @a with its node as @base/@to; @base exists, and @base/root may, and stays. */
 static int stage(
 	int fd, const struct unix_address *a, const char *base, const char *to, struct err *e)
@@ -137,14 +154,7 @@ static int stage(
 	memcpy(path, a->un.sun_path, sizeof(a->un.sun_path));
 	snprintf(dir, sizeof(dir), "%s/root", base);
 	for (int i = 0; i < 2; i++) {
-		pid_t pid = fork();
-		int status;
-
-		if (pid == 0)
-			_exit(-bind_staged(fd, path, a, dir, parent, to));
-		if (pid < 0 || waitpid(pid, &status, __WALL) < 0)
-			return err_errno(e, -errno, "fork");
-		error = WIFEXITED(status) ? -WEXITSTATUS(status) : -ECHILD;
+		error = bind_by_child(fd, path, a, dir, parent, to);
 		/* an earlier name may have left a directory where this one is to be */
 		if (error != -EADDRINUSE)
 			break;
@@ -340,8 +350,7 @@ int unix_bind(struct ckpt_build *b, int fd, struct unix_name name, const char *n
 				       (int)name.len - 1, name.data + 1)
 			     : 0;
 	}
-	if (node[0] && lstat(node, &st) == 0 &&
-		ckpt_where_alone(b->world, "socket", node, e) < 0)
+	if (node[0] && lstat(node, &st) == 0 && ckpt_where_alone(b->world, "socket", node, e) < 0)
 		return e->error;
 	if (b->world->paths) {
 		char path[UNIX_NAME_MAX + 1] = {0}, at[PATH_MAX];

@@ -28,7 +28,8 @@
 #include "ckpt/take.h"
 #include "proto/sockets.pb-c.h"
 
-#define MAX_FDS 253 /* SCM_MAX_FD of net/scm.h */
+#define MAX_FDS	    253 /* SCM_MAX_FD of net/scm.h */
+#define CHILD_STACK 65536
 
 /* What is to be done. */
 struct call {
@@ -37,6 +38,7 @@ struct call {
 	int number; /* backlog, or type of a pair */
 	const struct unix_address *to;
 	int pair[2];
+	int teller; /* where a child sends these */
 };
 
 static int perform(struct call *c)
@@ -167,6 +169,50 @@ static int child_status(pid_t pid)
 	return WIFEXITED(status) ? -WEXITSTATUS(status) : -ECHILD;
 }
 
+/* What the child does: its exit code. */
+static int perform_and_tell(struct call *c)
+{
+	int r = perform(c);
+
+	if (r == 0 && c->what == PAIR)
+		r = io_send_fds(c->teller, "", 1, c->pair, 2);
+	return -r;
+}
+
+/*
+ * As vfork(2), with number @vpid: the child has descriptors of its own and this memory, and this
+ * thread sleeps until it has ended.  There are many, and a fork of the builder, whose memory is
+ * full of records, costs more than all that the child does.
+ */
+static pid_t run_as(pid_t vpid, struct call *c)
+{
+	_Alignas(16) uint8_t stack[CHILD_STACK];
+	const struct clone_args args = {
+		.flags = CLONE_VM | CLONE_VFORK,
+		.exit_signal = SIGCHLD,
+		.stack = (uint64_t)(uintptr_t)stack,
+		.stack_size = sizeof(stack),
+		.set_tid = (uint64_t)(uintptr_t)&vpid,
+		.set_tid_size = 1,
+	};
+	long ret = SYS_clone3;
+
+	__asm__ volatile("syscall\n\t"
+			 "test %%rax, %%rax\n\t"
+			 "jnz 1f\n\t"
+			 "mov %[ctx], %%rdi\n\t"
+			 "call *%[run]\n\t"
+			 "mov %%eax, %%edi\n\t"
+			 "mov %[end], %%eax\n\t"
+			 "syscall\n"
+			 "1:"
+			 : "+a"(ret)
+			 : "D"(&args), "S"(sizeof(args)), [run] "r"(perform_and_tell), [ctx] "r"(c),
+			 [end] "i"(SYS_exit_group)
+			 : "rcx", "r11", "memory", "cc");
+	return (pid_t)ret;
+}
+
 /* -EEXIST when nobody can have that number now. */
 static int by_child(struct ckpt_build *b, pid_t vpid, struct call *c)
 {
@@ -177,13 +223,11 @@ static int by_child(struct ckpt_build *b, pid_t vpid, struct call *c)
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sock) < 0)
 		return -errno;
-	pid = fork_as(b, vpid);
-	if (pid == 0) {
-		r = perform(c);
-		if (r == 0 && c->what == PAIR)
-			r = io_send_fds(sock[1], "", 1, c->pair, 2);
-		_exit(-r);
-	}
+	c->teller = sock[1];
+	/* Who rewrites names has to be told of the number first. */
+	pid = b->world->names ? fork_as(b, vpid) : run_as(vpid, c);
+	if (pid == 0)
+		_exit(perform_and_tell(c));
 	close(sock[1]);
 	if (pid < 0) {
 		close(sock[0]);
