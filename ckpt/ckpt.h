@@ -469,6 +469,12 @@ int ckpt_freeze(struct ckpt_dump **ret, const struct ckpt_world *w,
 void ckpt_dump_set_outside(struct ckpt_dump *d, enum ckpt_outside outside);
 /* Says what the image refers to, before it is written. */
 void ckpt_dump_set_base(struct ckpt_dump *d, struct ckpt_base *base);
+/*
+ * Memory in which what is written of a snapshot, while the session stands still, can be kept
+ * (proto_writer_put_aside): the caller's from now on, whole pages of mmap(2).  What will be wanted
+ * of it has been touched before, as far as it was known.  NULL: there is none.
+ */
+void *ckpt_dump_room(struct ckpt_dump *d, size_t *ret_size);
 /* Writes all records and pages (the caller has opened the writer, written its own records, and
  * finishes it).  With options.snapshot the session runs again long before it returns. */
 int ckpt_write(struct ckpt_dump *d, struct proto_writer *out, struct err *e);

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <protobuf-c/protobuf-c.h>
 
@@ -32,6 +33,8 @@
 #define LONGEST_NAP_US	    50000
 #define WALKS_PART	    5  /* of the patience, for who reads directories */
 #define UNREAD_PART	    50 /* and for who reads events */
+
+#define ROOM (32UL << 20) /* for what is written in the pause, at most */
 
 /* ---- all subjects of a kind --------------------------------------------------------------- */
 
@@ -262,10 +265,17 @@ static void note_stage(struct ckpt_dump *d, const char *name, uint64_t since)
 	ckpt_report_stage(&d->report, name, since);
 }
 
+static void free_room(void *room)
+{
+	if (room)
+		munmap(room, ROOM);
+}
+
 static void free_dump(struct ckpt_dump *d)
 {
 	ckpt_find_forget(&d->found);
 	ckpt_reserve_fini(&d->reserve);
+	free_room(d->room);
 	close_fd(d->host_proc);
 	free(d);
 }
@@ -297,6 +307,7 @@ struct early {
 	struct buf found;
 	struct ckpt_before *before;
 	struct ckpt_reserve reserve;
+	void *room;
 	int diag; /* ckpt_sock_diag_open */
 };
 
@@ -352,6 +363,7 @@ static void forget_early(struct early *a)
 	ckpt_find_forget(&a->found);
 	ckpt_before_free(a->before);
 	ckpt_reserve_fini(&a->reserve);
+	free_room(a->room);
 	close_fd(a->diag);
 }
 
@@ -366,8 +378,10 @@ static int look_ahead(const struct ckpt_world *w, const struct ckpt_dump_options
 		return e->error;
 	quiet = ckpt_find_ahead(d, &ret->found);
 	ret->before = o->snapshot ? ckpt_before_read(d, quiet) : NULL;
-	if (o->snapshot)
+	if (o->snapshot) {
 		ckpt_reserve_make(&ret->reserve, ckpt_before_unforked(ret->before));
+		ret->room = ckpt_reserve_map(ROOM, ckpt_before_records(ret->before));
+	}
 	/* If not, whoever needs it says why. */
 	ret->diag = ckpt_sock_diag_open(w, NULL);
 	free_dump(d);
@@ -402,6 +416,7 @@ int ckpt_freeze(struct ckpt_dump **ret, const struct ckpt_world *w,
 			(*ret)->found = early.found;
 			(*ret)->before = NULL;
 			(*ret)->reserve = early.reserve;
+			(*ret)->room = take_ptr(early.room);
 			(*ret)->diag = -1;
 			early.found = BUF_INIT;
 			early.reserve = (struct ckpt_reserve){0};
@@ -552,6 +567,12 @@ static int write_all_data(struct ckpt_dump *d, const struct buf *list, struct er
 	r = write_data(d, list, REST | MEMORY, e);
 	note_stage(d, "data", then);
 	return r < 0 ? r : fault_at(FAULT_WRITE_DATA, e);
+}
+
+void *ckpt_dump_room(struct ckpt_dump *d, size_t *ret_size)
+{
+	*ret_size = ROOM;
+	return take_ptr(d->room);
 }
 
 void ckpt_dump_set_base(struct ckpt_dump *d, struct ckpt_base *base)

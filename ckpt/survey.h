@@ -131,6 +131,7 @@ struct ckpt_dump {
 
 	struct ckpt_before *before; /* while freezing: memory/before.c; NULL */
 	struct ckpt_reserve reserve; /* for memory that can't be forked (memory/reserve.h) */
+	void *room; /* for what is written in the pause, or NULL (ckpt_dump_room) */
 	int diag; /* while freezing: a socket from before it, of ckpt_sock_diag_open; -1 */
 	struct buf found; /* names from before the freeze, and of lost files (kinds/find.h) */
 	bool found_lost;

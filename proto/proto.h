@@ -104,11 +104,11 @@ int proto_write_data_begin(struct proto_writer *w, size_t len, void **ret_room, 
 int proto_write_data_commit(struct proto_writer *w, enum proto_kind kind, uint64_t subject,
 	uint64_t offset, size_t len, struct err *e);
 /*
- * From here on frames are only kept in memory, until they are more than @most bytes (whole pages):
- * to hash and to write them is for later.  take_up (and settle, and finish) lets them go; the image
- * is the same.
+ * From here on frames are only kept in memory, in the @most bytes of @pages (of mmap(2); the
+ * writer's own from now on), until they are more: to hash and to write them is for later.  take_up
+ * (and settle, and finish) lets them go; the image is the same.  NULL: nothing is kept.
  */
-void proto_writer_put_aside(struct proto_writer *w, size_t most);
+void proto_writer_put_aside(struct proto_writer *w, void *pages, size_t most);
 int proto_writer_take_up(struct proto_writer *w, struct err *e);
 /* Digest list, signature, end mark; everything has been handed to the kernel when it returns. */
 int proto_writer_finish(struct proto_writer *w, uint64_t *ret_bytes, struct err *e);

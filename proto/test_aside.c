@@ -106,6 +106,15 @@ static void write_one(struct proto_writer *w, const struct item *i)
 	}
 }
 
+static void *pages_of(size_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	assert_ptr_not_equal(p, MAP_FAILED);
+	return p;
+}
+
 /* Everything, @most bytes of it put aside, and taken up after @n items; 0: none is. */
 static int aside_image(const struct proto_write_options *o, size_t most, size_t n)
 {
@@ -117,7 +126,7 @@ static int aside_image(const struct proto_write_options *o, size_t most, size_t 
 	assert_int_equal(proto_writer_open(&w, fd, o, &e), 0);
 	begun = length_of(fd);
 	if (most)
-		proto_writer_put_aside(w, most);
+		proto_writer_put_aside(w, pages_of(most), most);
 	for (size_t i = 0; i < ARRAY_SIZE(everything); i++) {
 		if (i == n)
 			assert_int_equal(proto_writer_take_up(w, &e), 0);
@@ -169,7 +178,7 @@ static void what_was_put_aside_can_fail(void **state)
 	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
 	assert_int_equal(proto_writer_open(&w, fds[1], &o, &e), 0);
 	close(fds[0]);
-	proto_writer_put_aside(w, 128 * MIB);
+	proto_writer_put_aside(w, pages_of(128 * MIB), 128 * MIB);
 	for (size_t i = 0; i < ARRAY_SIZE(everything); i++)
 		write_one(w, &everything[i]);
 	assert_int_equal(proto_writer_settle(w, &e), -EPIPE);
@@ -178,7 +187,7 @@ static void what_was_put_aside_can_fail(void **state)
 	close(fds[1]);
 	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
 	assert_int_equal(proto_writer_open(&w, fds[1], &o, &e), 0);
-	proto_writer_put_aside(w, 128 * MIB);
+	proto_writer_put_aside(w, pages_of(128 * MIB), 128 * MIB);
 	write_one(w, &everything[0]);
 	proto_writer_close(w);
 	close(fds[0]);

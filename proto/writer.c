@@ -354,9 +354,9 @@ static void put_aside(struct proto_writer *w, const struct aside *h)
 	w->n_aside += sizeof(*h) + ALIGN_UP(h->len, ASIDE_ALIGN);
 }
 
-void proto_writer_put_aside(struct proto_writer *w, size_t most)
+void proto_writer_put_aside(struct proto_writer *w, void *pages, size_t most)
 {
-	w->aside = proto_pages_alloc(most);
+	w->aside = pages;
 	w->most = most;
 }
 

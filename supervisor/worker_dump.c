@@ -3,6 +3,7 @@
 #include "supervisor/worker_dump.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
@@ -13,7 +14,7 @@
 #include "supervisor/message.h"
 #include "supervisor/worker_begin.h"
 
-#define ASIDE (32UL << 20) /* bytes of an image, at most */
+#define ARENAS 4
 
 struct dump {
 	struct proto_conn *conn;
@@ -133,6 +134,14 @@ static int thaw(struct dump *d, struct err *e)
 	return fault_at(FAULT_WRITE_THAW, e);
 }
 
+static void put_aside(const struct dump *d, struct proto_writer *out)
+{
+	size_t size;
+	void *pages = ckpt_dump_room(d->frozen, &size);
+
+	proto_writer_put_aside(out, pages, size);
+}
+
 /* Everything between "frozen" and "written".  @fds: the image, the files directory. */
 static int write_image(struct dump *d, const Pb__WriteRequest *req, const int *fds,
 	struct proto_writer *out, struct err *e)
@@ -142,7 +151,7 @@ static int write_image(struct dump *d, const Pb__WriteRequest *req, const int *f
 
 	/* Unless it is much, it is hashed and written when the session runs again. */
 	if (req->snapshot && !req->stay)
-		proto_writer_put_aside(out, ASIDE);
+		put_aside(d, out);
 	r = d->base ? ckpt_base_write(d->base, out, e) : 0;
 	if (r == 0)
 		r = write_front(d, out, req, fds[1], e);
@@ -468,6 +477,8 @@ void worker_main_dump(int sock, const void *arg)
 	const struct worker_dump *what = arg;
 	const int fds[] = {what->listener, what->images};
 
+	/* The supervisor has one thread; here two wait for each other at every allocation. */
+	mallopt(M_ARENA_MAX, ARENAS);
 	_exit(dump_all(worker_begin(sock, &what->world, fds, 2, "podrun-freeze"), what) ? 0 : 1);
 }
 

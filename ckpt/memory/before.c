@@ -34,6 +34,8 @@
 
 #define WORTH_KB  256UL /* less is read fast, and copied faster than forked */
 #define MAX_PROCS 4096
+#define RECORDS	  (64UL << 10) /* of a process, more or less */
+#define FILES	  (1UL << 20)  /* small ones of the session's own */
 
 struct thread {
 	pid_t tid;
@@ -173,6 +175,36 @@ uint64_t ckpt_before_unforked(const struct ckpt_before *b)
 	for (size_t i = 0; b && i < b->n; i++)
 		kb += b->all[i].unforked_kb;
 	return kb * 1024;
+}
+
+/* System V segments that somebody has attached, each once. */
+static uint64_t segments_of(const struct ckpt_before *b)
+{
+	_cleanup_buf_ struct buf seen = BUF_INIT;
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < b->n; i++) {
+		for (size_t k = 0; k < b->all[i].maps.n; k++) {
+			const struct proc_vma *v = &b->all[i].maps.vmas[k];
+			const uint64_t *inos = (const uint64_t *)seen.data;
+			size_t n = seen.len / sizeof(*inos), j = 0;
+
+			if (strncmp(v->path, "/SYSV", 5) != 0)
+				continue;
+			while (j < n && inos[j] != v->ino)
+				j++;
+			if (j < n)
+				continue;
+			buf_put(&seen, &v->ino, sizeof(v->ino));
+			bytes += v->end - v->start;
+		}
+	}
+	return bytes;
+}
+
+uint64_t ckpt_before_records(const struct ckpt_before *b)
+{
+	return b ? FILES + b->n * RECORDS + segments_of(b) : 0;
 }
 
 void ckpt_before_free(struct ckpt_before *b)

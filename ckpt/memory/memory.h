@@ -264,6 +264,8 @@ struct ckpt_before *ckpt_before_read(const struct ckpt_dump *d, bool may_open);
 void ckpt_before_free(struct ckpt_before *b);
 /* How many bytes of private memory are not forked but put aside; NULL is fine. */
 uint64_t ckpt_before_unforked(const struct ckpt_before *b);
+/* About how many bytes all but private memory takes in an image; NULL is fine. */
+uint64_t ckpt_before_records(const struct ckpt_before *b);
 /* When it stands still, before anything is taken.  NULL is fine. */
 void ckpt_before_look_again(struct ckpt_before *b);
 /*

@@ -111,6 +111,13 @@ static uint8_t *map(size_t size)
 	return p;
 }
 
+static void touch(uint8_t *data, size_t size)
+{
+	for (size_t at = 0; at < size; at += AT_ONCE)
+		if (madvise(data + at, MIN(AT_ONCE, size - at), MADV_POPULATE_WRITE) < 0)
+			break;
+}
+
 void ckpt_reserve_make(struct ckpt_reserve *ret, uint64_t bytes)
 {
 	uint64_t room = find_room();
@@ -119,9 +126,17 @@ void ckpt_reserve_make(struct ckpt_reserve *ret, uint64_t bytes)
 	ret->data = size ? map(size) : NULL;
 	ret->size = ret->data ? size : 0;
 	ret->more = room - ret->size;
-	for (size_t at = 0; at < ret->size; at += AT_ONCE)
-		if (madvise(ret->data + at, MIN(AT_ONCE, ret->size - at), MADV_POPULATE_WRITE) < 0)
-			break;
+	touch(ret->data, ret->size);
+}
+
+void *ckpt_reserve_map(size_t size, size_t touched)
+{
+	uint8_t *data = map(size);
+
+	touched = ALIGN_UP(MIN(size, touched), PAGE_SIZE);
+	if (data && touched <= find_room())
+		touch(data, touched);
+	return data;
 }
 
 void ckpt_reserve_fini(struct ckpt_reserve *r)

@@ -30,6 +30,11 @@ void ckpt_reserve_make(struct ckpt_reserve *ret, uint64_t bytes);
  * them.
  */
 uint8_t *ckpt_reserve_draw(struct ckpt_reserve *r, size_t size);
+/*
+ * @size bytes, whole pages, for the caller to unmap; the first @touched of them touched, if the
+ * host can spare so many.  NULL: no memory.
+ */
+void *ckpt_reserve_map(size_t size, size_t touched);
 /* What is left of it. */
 void ckpt_reserve_fini(struct ckpt_reserve *r);
 

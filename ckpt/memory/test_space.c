@@ -314,6 +314,19 @@ static void guards_alone(void **state)
 	assert_true(guarded || all.len == 0);
 }
 
+static void room_is_touched_before_it_is_wanted(void **state)
+{
+	const size_t size = NR(64), touched = NR(40) - 1;
+	uint8_t *room = ckpt_reserve_map(size, touched);
+	unsigned char there[64];
+
+	assert_non_null(room);
+	assert_int_equal(mincore(room, size, there), 0);
+	for (size_t i = 0; i < 40; i++)
+		assert_true(there[i] & 1);
+	munmap(room, size);
+}
+
 /* Its pages can't be told from zeros then. */
 static void who_is_killed(void **state)
 {
@@ -345,6 +358,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			a_copy_without_an_outline_is_none, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(guards_alone, set_up, tear_down),
+		cmocka_unit_test(room_is_touched_before_it_is_wanted),
 		cmocka_unit_test_setup_teardown(who_is_killed, set_up, tear_down),
 	};
 
