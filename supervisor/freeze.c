@@ -697,7 +697,8 @@ static int choose_outside(const struct session *s, const Pb__SuspendRequest *req
 	enum ckpt_outside outside = CKPT_OUTSIDE_REFUSE;
 
 	if (wish[0] && ckpt_outside_parse(wish, &outside) < 0)
-		return err_set(e, ERR_USAGE, -EINVAL, "--outside: '%s' is not valid here", wish);
+		return err_set(e, ERR_USAGE, -EINVAL,
+			"--outside: '%s' is not valid here: it takes refuse|close|reset", wish);
 	return (int)outside;
 }
 

@@ -21,6 +21,7 @@
 enum cli_type {
 	CLI_FLAG,    /* bool; --x, --x=no */
 	CLI_STRING,  /* const char * */
+	CLI_CHOICE,  /* const char *, one of those in `arg`: "keep|reset" */
 	CLI_MAYBE,   /* const char *, "" where --x has no =VALUE */
 	CLI_LIST,    /* struct cli_list, given any number of times */
 	CLI_NUMBER,  /* uint64_t */
@@ -93,6 +94,8 @@ void cli_free_options(const struct cli_command *cmd, void *o);
 int cli_parse_number(const char *text, uint64_t *ret);
 int cli_parse_size(const char *text, uint64_t *ret);
 int cli_parse_signal(const char *text, struct err *e); /* "TERM", "SIGTERM", "15" */
+/* Says that @option does not take @value, and what it takes; -EINVAL. */
+int cli_not_valid(const char *option, const char *value, const char *takes, struct err *e);
 
 /* ---- settings.c: files of `name = value` lines */
 

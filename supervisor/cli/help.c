@@ -281,7 +281,7 @@ struct help_options {
 static const struct cli_option options[] = {
 	{"scdoc", 0, NULL, "the manual page's source", CLI_FLAG, offsetof(struct help_options, scdoc)},
 	{"list", 0, NULL, "names of all commands", CLI_FLAG, offsetof(struct help_options, list)},
-	{"completion", 0, "bash|zsh|fish", "completion for a shell", CLI_STRING,
+	{"completion", 0, "bash|zsh|fish", "completion for a shell", CLI_CHOICE,
 		offsetof(struct help_options, completion)},
 };
 

@@ -37,9 +37,9 @@ static const struct cli_option options[] = {
 	{"json", 0, NULL, "tell how long it took, as JSON", CLI_FLAG, AT(json)},
 	{"compress", 'z', NULL, "compress with zstd", CLI_FLAG, AT(compress)},
 	{"outside", 0, "refuse|close|reset", "what becomes of connections that lead out of the session",
-		CLI_STRING, AT(outside)},
+		CLI_CHOICE, AT(outside)},
 	{"connections", 0, "keep|reset",
-		"through a gateway on this host: they go on through it (keep), or are reset there", CLI_STRING,
+		"through a gateway on this host: they go on through it (keep), or are reset there", CLI_CHOICE,
 		AT(connections)},
 	{"podrun", 0, "PATH", "where podrun is on the other host", CLI_STRING, AT(podrun)},
 	{"live", 0, NULL, "copy memory while the session runs, and stop it for the rest only", CLI_FLAG,
@@ -50,7 +50,7 @@ static const struct cli_option options[] = {
 	{"rest", 0, "KIB", "of --live: stop when no more is left (what the line takes in 20 ms)", CLI_NUMBER,
 		AT(rest)},
 	{"force", 0, NULL, "of --live: stop then, however much is left", CLI_FLAG, AT(force)},
-	{"tracker", 0, "wp_async|soft_dirty", "of --live: how it is told what was written to", CLI_STRING,
+	{"tracker", 0, "wp_async|soft_dirty", "of --live: how it is told what was written to", CLI_CHOICE,
 		AT(tracker)},
 	{"lazy", 0, NULL, "fetching memory when it is needed is not built yet", CLI_REFUSED, 0},
 };
@@ -372,9 +372,6 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 	if (!o->live && (o->rounds || o->time || o->rest || o->force || o->tracker))
 		return err_set(e, ERR_USAGE, -EINVAL,
 			"--rounds, --time, --rest, --force and --tracker belong to --live");
-	if (o->connections && strcmp(o->connections, "keep") != 0 &&
-		strcmp(o->connections, "reset") != 0)
-		return err_set(e, ERR_USAGE, -EINVAL, "--connections is keep or reset");
 	if (o->finish && o->abort)
 		return err_set(e, ERR_USAGE, -EINVAL, "--finish or --abort, not both");
 	if (argc < (settle ? 1 : 2)) {

@@ -102,6 +102,28 @@ static int append(struct cli_list *l, const char *value)
 }
 
 /* @spelled is for messages: "--tty", "work.session:3: tty". */
+int cli_not_valid(const char *option, const char *value, const char *takes, struct err *e)
+{
+	return err_set(e, ERR_USAGE, -EINVAL, "%s: '%.64s' is not valid here: it takes %s", option,
+		value, takes);
+}
+
+/* Whether @value is one of the words of @choices, which bars part. */
+static bool is_one_of(const char *value, const char *choices)
+{
+	size_t n = strlen(value);
+
+	for (const char *at = choices;; at++) {
+		size_t word = strcspn(at, "|");
+
+		if (word == n && memcmp(at, value, n) == 0)
+			return true;
+		at += word;
+		if (!*at)
+			return false;
+	}
+}
+
 static int store(const struct cli_option *o, void *target, const char *value, const char *spelled,
 	struct err *e)
 {
@@ -120,6 +142,10 @@ static int store(const struct cli_option *o, void *target, const char *value, co
 		*(const char **)slot = value;
 		break;
 	case CLI_MAYBE:
+	case CLI_CHOICE:
+		r = is_one_of(value, o->arg) ? 0 : -EINVAL;
+		*(const char **)slot = value;
+		break;
 		*(const char **)slot = value ? value : "";
 		break;
 	case CLI_LIST:
@@ -134,9 +160,9 @@ static int store(const struct cli_option *o, void *target, const char *value, co
 	default:
 		break;
 	}
-	if (r < 0)
-		return err_set(e, ERR_USAGE, r, "%s: '%s' is not valid here", spelled, value);
-	return 0;
+	if (r == -ENOMEM)
+		return err_errno(e, r, "%s", spelled);
+	return r < 0 ? cli_not_valid(spelled, value, o->arg ? o->arg : "yes|no", e) : 0;
 }
 
 int cli_set(const struct cli_command *cmd, void *o, const char *name, const char *value,

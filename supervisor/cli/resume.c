@@ -30,10 +30,10 @@ static const struct cli_option options[] = {
 	{"replace", 0, NULL, "end and remove who has the name", CLI_FLAG, AT(replace)},
 	{"map", 0, NULL, "let it run before all of its memory has been copied", CLI_FLAG, AT(map)},
 	{"names", 0, "auto|kernel|rewrite", "who holds names from now on, as in podrun run",
-		CLI_STRING, AT(names)},
+		CLI_CHOICE, AT(names)},
 	{"connections", 0, "keep|reset",
 		"to the outside, of a session with --net vnat: as they were (if its gateway still has them), or reset",
-		CLI_STRING, AT(connections)},
+		CLI_CHOICE, AT(connections)},
 	{"trust-network", 0, NULL,
 		"the session of an image made elsewhere has what that says of its network",
 		CLI_FLAG, AT(trust_network)},
@@ -178,12 +178,6 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 		return e->error;
 	if (o->name && paths_check_name(o->name, e) < 0)
 		return e->error;
-	if (o->names && strcmp(o->names, "auto") && strcmp(o->names, "kernel") &&
-		strcmp(o->names, "rewrite"))
-		return err_set(e, ERR_USAGE, -EINVAL, "--names: '%s' is not valid here", o->names);
-	if (o->connections && strcmp(o->connections, "keep") && strcmp(o->connections, "reset"))
-		return err_set(
-			e, ERR_USAGE, -EINVAL, "--connections: '%s' is not valid here", o->connections);
 	image = resume_open(c, argc ? argv[0] : only, &path, &name, &own, e);
 	if (image < 0)
 		return err_wrap(e, "cannot resume");

@@ -36,6 +36,7 @@ struct run_options {
 
 #define ROOT_HOME "HOME=/root"
 #define KEEP	  10 /* snapshots */
+#define NETS	  "none|host|vnat|passthrough:IF[@NETNS]"
 
 #define AT(member) offsetof(struct run_options, member)
 static const struct cli_option options[] = {
@@ -52,10 +53,10 @@ static const struct cli_option options[] = {
 		AT(volumes)},
 	{"root", 0, "DIR", "the session's / (default: the host's, below a layer of its own)",
 		CLI_STRING, AT(root)},
-	{"user", 0, "root|me", "who the session runs as inside", CLI_STRING, AT(user)},
+	{"user", 0, "root|me", "who the session runs as inside", CLI_CHOICE, AT(user)},
 	{"hostname", 0, "NAME", "host name inside (default: the session's name)", CLI_STRING,
 		AT(hostname)},
-	{"net", 0, "none|host|vnat|passthrough:IF[@NETNS]",
+	{"net", 0, NETS,
 		"network: a loopback of its own, the host's, addresses of its own behind a gateway, or an "
 		"interface of the host's",
 		CLI_STRING, AT(net.net)},
@@ -70,7 +71,7 @@ static const struct cli_option options[] = {
 	{"carrier", 0, "stream|auto",
 		"how packets get to a gateway on another host: by ssh, or by UDP where that works "
 		"(--net vnat; default: stream)",
-		CLI_STRING, AT(net.carrier)},
+		CLI_CHOICE, AT(net.carrier)},
 	{"host-loopback", 0, "ADDRESS",
 		"let it reach the host's loopback, by the gateway's or this address (--net vnat)",
 		CLI_MAYBE, AT(net.host_loopback)},
@@ -85,12 +86,12 @@ static const struct cli_option options[] = {
 		CLI_FLAG, AT(net.link_local)},
 	{"outside", 0, "refuse|close|reset",
 		"at a suspend, what becomes of connections that lead out of the session",
-		CLI_STRING, AT(outside)},
+		CLI_CHOICE, AT(outside)},
 	{"names", 0, "auto|kernel|rewrite",
-		"who holds names: the kernel, or podrun where it can't (auto)", CLI_STRING,
+		"who holds names: the kernel, or podrun where it can't (auto)", CLI_CHOICE,
 		AT(names)},
 	{"view", 0, "private|host", "files: a view of its own, or the host's as they are",
-		CLI_STRING, AT(view)},
+		CLI_CHOICE, AT(view)},
 	{"memory", 0, "SIZE", "limit of memory; needs a cgroup that is delegated to you", CLI_SIZE,
 		AT(memory)},
 	{"pids", 0, "N", "limit of processes and threads", CLI_NUMBER, AT(pids)},
@@ -169,15 +170,18 @@ static void unset_variable(struct strings *s, const char *name)
 }
 
 /* A variable as -e takes it: with a value, or with ours. */
-static void pass_variable(struct strings *s, const char *text)
+static int pass_variable(struct strings *s, const char *text, const char *where, struct err *e)
 {
 	_cleanup_free_ char *whole = NULL;
 	const char *ours = strchr(text, '=') ? NULL : getenv(text);
 
+	if (!text[0] || text[0] == '=')
+		return cli_not_valid(where, text, "NAME[=VALUE]", e);
 	if (strchr(text, '='))
 		set_variable(s, text);
 	else if (ours && asprintf(&whole, "%s=%s", text, ours) > 0)
 		set_variable(s, whole);
+	return 0;
 }
 
 static int read_env_file(struct strings *s, const char *path, struct err *e)
@@ -192,8 +196,8 @@ static int read_env_file(struct strings *s, const char *path, struct err *e)
 	}
 	for (char *line = strtok_r(buf_cstr(&b), "\n", &save); line;
 		line = strtok_r(NULL, "\n", &save))
-		if (line[0] && line[0] != '#')
-			pass_variable(s, line);
+		if (line[0] && line[0] != '#' && pass_variable(s, line, path, e) < 0)
+			return e->error;
 	return 0;
 }
 
@@ -235,7 +239,8 @@ static int make_env(struct strings *env, const struct run_options *o, struct err
 		if (read_env_file(env, o->env_files.items[i], e) < 0)
 			return e->error;
 	for (size_t i = 0; i < o->env.n; i++)
-		pass_variable(env, o->env.items[i]);
+		if (pass_variable(env, o->env.items[i], "--env", e) < 0)
+			return e->error;
 	return env->failed ? err_errno(e, -ENOMEM, "environment") : 0;
 }
 
@@ -248,21 +253,14 @@ int run_make_env(const struct cli_list *variables, const struct cli_list *files,
 		if (read_env_file(&s, files->items[i], e) < 0)
 			return e->error;
 	for (size_t i = 0; i < variables->n; i++)
-		pass_variable(&s, variables->items[i]);
+		if (pass_variable(&s, variables->items[i], "--env", e) < 0)
+			return e->error;
 	*ret = s.items;
 	*ret_n = s.n;
 	return s.failed ? err_errno(e, -ENOMEM, "environment") : 0;
 }
 
 /* ---- what the options mean ----------------------------------------------------------------- */
-
-static int one_of(const char *option, const char *value, const char *const *allowed, struct err *e)
-{
-	for (; *allowed; allowed++)
-		if (strcmp(value, *allowed) == 0)
-			return 0;
-	return err_set(e, ERR_USAGE, -EINVAL, "--%s: '%s' is not valid here", option, value);
-}
 
 /* What was asked for that only namespaces give; NULL if nothing. */
 static const char *not_rewritten(const struct run_options *o)
@@ -300,26 +298,22 @@ static int check_names(const struct run_options *o, struct err *e)
 	return err_hint(e, "say so with --net host");
 }
 
-static int check_options(const struct run_options *o, struct err *e)
+static int check_net(const char *net, struct err *e)
 {
-	static const char *const users[] = {"root", "me", NULL};
-	static const char *const nets[] = {"none", "host", "vnat", NULL};
-	static const char *const ways[] = {"auto", "kernel", "rewrite", NULL};
-	static const char *const views[] = {"private", "host", NULL};
-	static const char *const fates[] = {"refuse", "close", "reset", NULL};
-
-	const char *interface = o->net.net ? vnet_passthrough_of(o->net.net) : NULL;
+	const char *interface = net ? vnet_passthrough_of(net) : NULL;
 	struct vnet_passthrough_name name;
 
-	if ((o->name && paths_check_name(o->name, e) < 0) ||
-		(o->user && one_of("user", o->user, users, e) < 0) ||
-		(interface ? vnet_passthrough_parse(interface, &name, e) < 0
-			   : o->net.net && one_of("net", o->net.net, nets, e) < 0) ||
-		(o->names && one_of("names", o->names, ways, e) < 0) ||
-		(o->view && one_of("view", o->view, views, e) < 0) ||
-		(o->outside && one_of("outside", o->outside, fates, e) < 0))
-		return e->error;
-	if (check_names(o, e) < 0)
+	if (interface)
+		return vnet_passthrough_parse(interface, &name, e);
+	if (!net || is(net, "none") || is(net, "host") || is(net, "vnat"))
+		return 0;
+	return cli_not_valid("--net", net, NETS, e);
+}
+
+static int check_options(const struct run_options *o, struct err *e)
+{
+	if ((o->name && paths_check_name(o->name, e) < 0) || check_net(o->net.net, e) < 0 ||
+		check_names(o, e) < 0)
 		return e->error;
 	if ((o->sound || o->no_sound) && (!o->display || (o->sound && o->no_sound)))
 		return err_set(e, ERR_USAGE, -EINVAL,

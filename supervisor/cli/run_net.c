@@ -171,7 +171,8 @@ static int fill_gateway(const char *gateway, Pb__VirtualNetwork *n, struct err *
 	if (!gateway)
 		return 0;
 	if (!gateway[0] || strchr(gateway, ' ') || gateway[0] == '-')
-		return err_set(e, ERR_USAGE, -EINVAL, "--gateway: '%s' is not valid here", gateway);
+		return err_set(e, ERR_USAGE, -EINVAL,
+			"--gateway: '%s' is not valid here: it takes local|HOST|wg:FILE", gateway);
 	n->gateway = (char *)gateway;
 	if (strncmp(gateway, "wg:", 3) != 0)
 		return 0;
@@ -284,9 +285,6 @@ int run_net_fill(const struct run_net *o, Pb__Config *c, struct err *e)
 	if (o->carrier && o->gateway && strncmp(o->gateway, "wg:", 3) == 0)
 		return err_set(
 			e, ERR_USAGE, -EINVAL, "--carrier does not go with --gateway wg:FILE");
-	if (o->carrier && strcmp(o->carrier, "stream") != 0 && strcmp(o->carrier, "auto") != 0)
-		return err_set(e, ERR_USAGE, -EINVAL, "--carrier is stream or auto, not '%.64s'",
-			o->carrier);
 	n = c->network = malloc(sizeof(*n));
 	if (!n)
 		return err_errno(e, -ENOMEM, "network");

@@ -60,7 +60,7 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 	if (number < 0)
 		return number;
 	if (o->time && (cli_parse_number(o->time, &seconds) < 0 || seconds > 1000000))
-		return err_set(e, ERR_USAGE, -EINVAL, "--time: '%s' is not valid here", o->time);
+		return cli_not_valid("--time", o->time, "SECONDS, at most 1000000", e);
 	r = client_connect(&conn, &c->paths, argv[0], e);
 	if (r < 0)
 		return err_wrap(e, "cannot stop '%s'", argv[0]);

@@ -28,7 +28,7 @@ static const struct cli_option options[] = {
 	{"with-files", 0, NULL, "take along what it has in use of the host's files", CLI_FLAG,
 		AT(with_files)},
 	{"outside", 0, "refuse|close|reset", "what becomes of connections that lead out of the session",
-		CLI_STRING, AT(outside)},
+		CLI_CHOICE, AT(outside)},
 };
 
 /* The image's path from the root: the supervisor stands elsewhere. */

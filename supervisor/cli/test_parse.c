@@ -11,7 +11,7 @@
 
 struct test_options {
 	bool flag, other;
-	const char *text;
+	const char *text, *way;
 	struct cli_list list;
 	uint64_t number, size;
 };
@@ -21,6 +21,7 @@ static const struct cli_option options[] = {
 	{"flag", 'f', NULL, "", CLI_FLAG, AT(flag)},
 	{"other", 'x', NULL, "", CLI_FLAG, AT(other)},
 	{"text", 't', "TEXT", "", CLI_STRING, AT(text)},
+	{"way", 0, "keep|reset", "", CLI_CHOICE, AT(way)},
 	{"list", 'l', "ITEM", "", CLI_LIST, AT(list)},
 	{"number", 0, "N", "", CLI_NUMBER, AT(number)},
 	{"size", 0, "SIZE", "", CLI_SIZE, AT(size)},
@@ -75,6 +76,28 @@ static void options_are_parsed(void **state)
 	assert_string_equal(argv[0], "--text");
 }
 
+static void choices_are_told(void **state)
+{
+	static const char *const wrong[] = {"--way=", "--way kee", "--way keepx", "--way reset|",
+		"--way keep|reset", "--way |"};
+	struct test_options o;
+	struct err e;
+	char *argv[32];
+	int n;
+
+	assert_int_equal(parse("--way=keep", &o, argv, &n, &e), 0);
+	assert_string_equal(o.way, "keep");
+	assert_int_equal(parse("--way reset", &o, argv, &n, &e), 0);
+	assert_string_equal(o.way, "reset");
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+		assert_int_equal(parse(wrong[i], &o, argv, &n, &e), -EINVAL);
+		assert_int_equal(e.class, ERR_USAGE);
+		assert_non_null(strstr(e.msg, "keep|reset"));
+	}
+	assert_int_equal(parse("--size 1X", &o, argv, &n, &e), -EINVAL);
+	assert_string_equal(e.msg, "--size: '1X' is not valid here: it takes SIZE");
+}
+
 static void wrong_ones_are_refused(void **state)
 {
 	static const struct {
@@ -110,6 +133,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(options_are_parsed),
+		cmocka_unit_test(choices_are_told),
 		cmocka_unit_test(wrong_ones_are_refused),
 		cmocka_unit_test(signals_have_names),
 	};

@@ -87,7 +87,6 @@ static void which_network(void **state)
 			     clouds = {.link_local = true},
 			     own = {.net = "vnat", .address = {addresses, 2}},
 			     udp = {.gateway = "there", .carrier = "auto"},
-			     way = {.carrier = "pigeon"},
 			     tunnel = {.gateway = "wg:/etc/a.conf", .publish = {ports, 1}},
 			     twice = {.gateway = "wg:/etc/a.conf", .carrier = "auto"};
 	struct err e;
@@ -116,9 +115,6 @@ static void which_network(void **state)
 	assert_int_equal(fill(&udp, &c, &e), 0);
 	assert_string_equal(c.net, "vnat");
 	assert_string_equal(c.network->carrier, "auto");
-	release(&c);
-	assert_int_equal(fill(&way, &c, &e), -EINVAL);
-	assert_non_null(strstr(e.msg, "pigeon"));
 	release(&c);
 	assert_int_equal(fill(&twice, &c, &e), -EINVAL);
 	assert_non_null(strstr(e.msg, "--carrier does not go with"));

@@ -199,6 +199,18 @@ def usage_errors_are_one_line(env):
                  ("run", "--name", "-bad-", "--", "true"), ("run", "-v", "/usr:/", "--", "true"),
                  ("run", "-v", "/usr:/mnt/../..", "--", "true"), ("run", "-v", "/usr", "--", "true")):
         one_line(env.podrun(*argv, code=2))
+    file = env.path("variables")
+    file.write_text("A=1\n=2\n")
+    for argv, takes in ((("run", "--net", "foo", "--", "true"), "none|host|vnat|passthrough:IF[@NETNS]"),
+                        (("run", "--names", "", "--", "true"), "auto|kernel|rewrite"),
+                        (("suspend", "--outside", "foo"), "refuse|close|reset"),
+                        (("migrate", "--connections", "foo", "a", "b"), "keep|reset"),
+                        (("run", "-e", "", "--", "true"), "NAME[=VALUE]"),
+                        (("run", "-e", "=x", "--", "true"), "NAME[=VALUE]"),
+                        (("run", "--env-file", file, "--", "true"), "NAME[=VALUE]")):
+        r = env.podrun(*argv, code=2)
+        one_line(r)
+        assert "it takes " + takes in r.errors, r
 
 
 @test
