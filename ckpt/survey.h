@@ -62,6 +62,7 @@ struct ckpt_proc {
 	size_t n_threads;
 	struct proc_maps maps; /* with detail, unless outlined; empty for zombies */
 	bool from_before;      /* they are from before it was stopped (memory/before.c) */
+	bool guards_from_before; /* and so are memory_guards */
 	bool outlined;	       /* its outline is still to tell the detail (memory/outline.c) */
 	struct ckpt_mappings *mappings; /* what they are, as far as it was asked (memory/mapping.c) */
 	struct buf memory_pages;    /* struct ckpt_run: its touched private pages (memory/space.c) */

@@ -23,6 +23,10 @@
  * mappings and their flags but two of locked memory, and leaves DONTFORK out.  If it is not the
  * same, which takes an mmap(2) or madvise(2) within these microseconds, the snapshot fails and says
  * so.
+ *
+ * Guard pages, for which the kernel walks over all of its pages, are of the same kind: only the
+ * process itself can make or remove them, and a fork inherits those of the mappings that it
+ * copies.  One that has others tells of them when it stands still.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -48,7 +52,9 @@ struct process {
 	struct thread *threads;
 	size_t n_threads;
 	struct proc_maps maps; /* empty: nothing is known */
-	uint64_t unforked_kb;  /* its private memory, if it won't be forked */
+	struct buf guards;     /* struct ckpt_run: its guard pages, if they are known */
+	bool guards_known;
+	uint64_t unforked_kb; /* its private memory, if it won't be forked */
 };
 
 struct ckpt_before {
@@ -91,6 +97,37 @@ static bool take_threads(int host_proc, struct process *p)
 	return p->threads && n;
 }
 
+/* Its guard pages may be left out of a copy. */
+static bool may_lose_guards(const struct proc_vma *v)
+{
+	return v->shared || v->ino || proc_vma_has(v, "dc") || proc_vma_has(v, "wf");
+}
+
+/* A copy will have all of them: there they can be looked at again. */
+static bool are_inherited(const struct process *p)
+{
+	const struct ckpt_run *g = (const struct ckpt_run *)p->guards.data;
+	size_t n = p->guards.len / sizeof(*g), k = 0;
+
+	for (size_t i = 0; i < p->maps.n; i++) {
+		const struct proc_vma *v = &p->maps.vmas[i];
+
+		while (k < n && g[k].end <= v->start)
+			k++;
+		if (k < n && g[k].start < v->end && may_lose_guards(v))
+			return false;
+	}
+	return true;
+}
+
+static bool find_guards(int host_proc, pid_t pid, struct buf *ret, struct err *e)
+{
+	_cleanup_pages_ struct ckpt_pages pages = CKPT_PAGES_INIT;
+
+	return ckpt_pages_open(&pages, host_proc, pid, e) == 0 && ckpt_pages_scans(&pages) &&
+	       ckpt_pages_find_guards(&pages, 0, CKPT_TASK_SIZE, ret, e) == 0;
+}
+
 static int read_process(void *ctx, size_t i, struct err *e)
 {
 	struct ckpt_before *b = ctx;
@@ -101,9 +138,13 @@ static int read_process(void *ctx, size_t i, struct err *e)
 		ckpt_has_another_pid_1(b->dump, &s))
 		p->unforked_kb = MAX(s.rss_anon_kb, 1UL);
 	/* Who has gone, or can't be read yet, is read later; so is who has no copy to be read of. */
-	if (!p->unforked_kb && take_threads(b->host_proc, p) &&
-		proc_read_maps(b->host_proc, p->pid, true, &p->maps, NULL) < 0)
+	if (p->unforked_kb || !take_threads(b->host_proc, p))
+		return 0;
+	if (proc_read_maps(b->host_proc, p->pid, true, &p->maps, NULL) < 0)
 		p->maps = (struct proc_maps){0};
+	else
+		p->guards_known =
+			find_guards(b->host_proc, p->pid, &p->guards, NULL) && are_inherited(p);
 	return 0;
 }
 
@@ -211,6 +252,7 @@ void ckpt_before_free(struct ckpt_before *b)
 {
 	for (size_t i = 0; b && i < b->n; i++) {
 		free(b->all[i].threads);
+		buf_fini(&b->all[i].guards);
 		proc_maps_fini(&b->all[i].maps);
 	}
 	if (b) {
@@ -276,6 +318,11 @@ bool ckpt_before_take(struct ckpt_proc *p)
 		return false;
 	p->maps = found->maps;
 	found->maps = (struct proc_maps){0};
+	if (found->guards_known) {
+		p->memory_guards = found->guards;
+		found->guards = BUF_INIT;
+	}
+	p->guards_from_before = found->guards_known;
 	p->from_before = true;
 	return true;
 }
@@ -381,6 +428,33 @@ static int has_no_more(const struct ckpt_proc *p, const struct proc_maps *now, s
 	return 0;
 }
 
+/* The first place where the two, in order, differ; 0: none. */
+static uint64_t first_difference(const struct buf *a, const struct buf *b)
+{
+	const struct ckpt_run *x = (const struct ckpt_run *)a->data;
+	const struct ckpt_run *y = (const struct ckpt_run *)b->data;
+	size_t n = a->len / sizeof(*x), m = b->len / sizeof(*y), i = 0;
+
+	while (i < n && i < m && x[i].start == y[i].start && x[i].end == y[i].end)
+		i++;
+	if (i < n && i < m)
+		return MIN(x[i].start, y[i].start);
+	return i < n ? x[i].start : i < m ? y[i].start : 0;
+}
+
+static int has_same_guards(const struct ckpt_proc *p, pid_t pid, struct err *e)
+{
+	_cleanup_buf_ struct buf now = BUF_INIT;
+	uint64_t at;
+
+	if (!p->guards_from_before)
+		return 0;
+	if (!find_guards(p->dump->host_proc, pid, &now, e))
+		return err_is(e) ? e->error : err_errno(e, -EIO, "guard pages");
+	at = first_difference(&p->memory_guards, &now);
+	return at ? has_changed(at, at + PAGE_SIZE, e) : 0;
+}
+
 int ckpt_before_check(struct ckpt_proc *p, pid_t pid, struct err *e)
 {
 	struct proc_maps now;
@@ -392,6 +466,8 @@ int ckpt_before_check(struct ckpt_proc *p, pid_t pid, struct err *e)
 	if (r == 0)
 		r = has_no_more(p, &now, e);
 	proc_maps_fini(&now);
+	if (r == 0)
+		r = has_same_guards(p, pid, e);
 	return r < 0 ? err_wrap(e, "task %d (%s)", p->vpid, p->status.comm) : 0;
 }
 

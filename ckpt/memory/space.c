@@ -131,7 +131,8 @@ int ckpt_space_scan(struct ckpt_dump *d, struct ckpt_proc *p, struct err *e)
 	if (r < 0)
 		return r;
 	buf_clear(&p->memory_pages);
-	buf_clear(&p->memory_guards);
+	if (!p->guards_from_before)
+		buf_clear(&p->memory_guards);
 	buf_clear(&p->memory_kept);
 	p->memory_waits = false;
 	if (ckpt_ahead_space(d->options.ahead, p)) {
@@ -139,7 +140,8 @@ int ckpt_space_scan(struct ckpt_dump *d, struct ckpt_proc *p, struct err *e)
 	} else if (!ckpt_pages_scans(&pages)) {
 		r = scan_each(p, &pages, e);
 	} else if (ckpt_fork_pays(p)) {
-		r = ckpt_pages_find_guards(&pages, 0, CKPT_TASK_SIZE, &p->memory_guards, e);
+		if (!p->guards_from_before)
+			r = ckpt_pages_find_guards(&pages, 0, CKPT_TASK_SIZE, &p->memory_guards, e);
 		p->memory_waits = true;
 	} else {
 		r = scan_whole(p, &pages, &p->memory_guards, e);

@@ -26,6 +26,10 @@
 
 #define LEN (4UL << 20) /* large enough to be looked at ahead */
 
+#ifndef MADV_GUARD_INSTALL
+#define MADV_GUARD_INSTALL 102
+#endif
+
 static uint8_t *area;
 static volatile int *woken; /* shared with the child */
 static char file_name[128];
@@ -34,6 +38,18 @@ static ino_t file_ino;
 static void on_signal(int sig)
 {
 	madvise(area, PAGE_SIZE, MADV_DONTDUMP);
+	++*woken;
+}
+
+static void on_third_signal(int sig)
+{
+	madvise(area + LEN / 4, PAGE_SIZE, MADV_GUARD_INSTALL);
+	++*woken;
+}
+
+static void on_fourth_signal(int sig)
+{
+	madvise(area + LEN / 4 + 9 * PAGE_SIZE, PAGE_SIZE, MADV_DONTFORK);
 	++*woken;
 }
 
@@ -77,9 +93,12 @@ static pid_t start_child(void)
 		return pid;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	memset(area, 1, LEN);
+	madvise(area + LEN / 4 + 8 * PAGE_SIZE, 3 * PAGE_SIZE, MADV_GUARD_INSTALL);
 	madvise(area + LEN / 2, PAGE_SIZE, MADV_DONTFORK);
 	signal(SIGUSR1, on_signal);
 	signal(SIGUSR2, on_other_signal);
+	signal(SIGWINCH, on_third_signal);
+	signal(SIGCONT, on_fourth_signal);
 	++*woken;
 	for (;;)
 		pause();
@@ -137,6 +156,7 @@ static int tear_down(void **state)
 	unlink(file_name);
 	munmap(area, LEN);
 	munmap((void *)woken, PAGE_SIZE);
+	buf_fini(&s->p.memory_guards);
 	free(s);
 	return 0;
 }
@@ -187,6 +207,61 @@ static void who_has_slept(void **state)
 		assert_int_equal(now.vmas[i].anonymous_kb, s->p.maps.vmas[i].anonymous_kb);
 	}
 	proc_maps_fini(&now);
+	assert_int_equal(ckpt_before_check(&s->p, s->child, &e), 0);
+}
+
+static void find_guards(const struct scene *s, struct buf *ret)
+{
+	_cleanup_pages_ struct ckpt_pages pages = CKPT_PAGES_INIT;
+
+	assert_int_equal(ckpt_pages_open(&pages, s->d.host_proc, s->child, NULL), 0);
+	assert_int_equal(ckpt_pages_find_guards(&pages, 0, CKPT_TASK_SIZE, ret, NULL), 0);
+}
+
+static void guards_of_who_has_slept(void **state)
+{
+	_cleanup_buf_ struct buf now = BUF_INIT;
+	struct scene *s = *state;
+	struct err e = {0};
+
+	stop(s);
+	find_guards(s, &now);
+	if (!now.len)
+		skip();
+	ckpt_before_look_again(s->before);
+	assert_true(ckpt_before_take(&s->p));
+	assert_true(s->p.guards_from_before);
+	assert_int_equal(now.len, s->p.memory_guards.len);
+	assert_memory_equal(now.data, s->p.memory_guards.data, now.len);
+	assert_int_equal(ckpt_before_check(&s->p, s->child, &e), 0);
+	kill(s->child, SIGWINCH);
+	assert_int_equal(ptrace(PTRACE_DETACH, s->child, 0, 0), 0);
+	await_sleep(s, 2);
+	assert_int_equal(ckpt_before_check(&s->p, s->child, &e), -EAGAIN);
+	assert_non_null(strstr(e.msg, "was changed"));
+}
+
+/* Where a copy of his would have lost them. */
+static void guards_that_no_copy_has(void **state)
+{
+	_cleanup_buf_ struct buf now = BUF_INIT;
+	struct scene *s = *state;
+	struct err e = {0};
+
+	kill(s->child, SIGUSR1);
+	await_sleep(s, 2);
+	kill(s->child, SIGCONT);
+	await_sleep(s, 3);
+	ckpt_before_free(s->before);
+	s->d.before = s->before = ckpt_before_read(&s->d, true);
+	stop(s);
+	find_guards(s, &now);
+	if (!now.len)
+		skip();
+	ckpt_before_look_again(s->before);
+	assert_true(ckpt_before_take(&s->p));
+	assert_false(s->p.guards_from_before);
+	assert_int_equal(s->p.memory_guards.len, 0);
 	assert_int_equal(ckpt_before_check(&s->p, s->child, &e), 0);
 }
 
@@ -301,6 +376,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(who_has_slept, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(guards_of_who_has_slept, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(guards_that_no_copy_has, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(who_has_run, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(whose_memory_is_shared, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(who_changes_flags_afterwards, set_up, tear_down),
