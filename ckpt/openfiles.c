@@ -38,6 +38,7 @@ struct slot {
 	int flags;
 	off_t pos;
 	int mnt_id;
+	bool socket; /* not a name of one (O_PATH) */
 	char *fdinfo;
 	int taken;    /* our duplicate, or -1: only the first of each file is duplicated, later */
 	size_t group; /* of taken ones that look alike: the same in all that lead to one file */
@@ -133,6 +134,7 @@ static int add_slot(struct ckpt_dump *d, struct ckpt_slots *s, struct ckpt_proc 
 	in_table->cloexec = slot->flags & O_CLOEXEC;
 	in_table->locks = fdinfo_value(slot->fdinfo, "lock") != NULL;
 	slot->flags &= ~O_CLOEXEC; /* of the slot, not of the file */
+	slot->socket = S_ISSOCK(st.st_mode) && !(slot->flags & O_PATH);
 	return 0;
 }
 
@@ -318,12 +320,24 @@ static int take_descriptor(struct ckpt_proc *p, struct slot *slot, struct err *e
 	return got < 0 ? err_errno(e, -errno, "pidfd_getfd") : got;
 }
 
+/* As ckpt_file.link.  Of a socket no more than its number, which is known. */
+static char *link_of(const struct ckpt_dump *d, const struct slot *slot)
+{
+	char text[64];
+
+	if (slot->socket) {
+		snprintf(text, sizeof(text), "socket:[%ju]", (uintmax_t)slot->ino);
+		return strdup(text);
+	}
+	snprintf(text, sizeof(text), "%d/fd/%d", slot->proc->look, slot->fd);
+	return ckpt_where_say(d->world, io_readlink(d->host_proc, text));
+}
+
 /* The file of @n slots that lead to it; the one in the first table is its holder. */
 static int make_file(struct ckpt_dump *d, struct slot *slots, size_t n, struct err *e)
 {
 	_cleanup_(cleanup_file) struct ckpt_file *f = calloc(1, sizeof(*f));
 	struct slot *first = slots;
-	char path[64];
 	int r;
 
 	if (!f)
@@ -339,8 +353,7 @@ static int make_file(struct ckpt_dump *d, struct slot *slots, size_t n, struct e
 	f->pos = first->pos;
 	f->mnt_id = first->mnt_id;
 	f->fdinfo = take_ptr(first->fdinfo);
-	snprintf(path, sizeof(path), "%d/fd/%d", first->proc->look, first->fd);
-	f->link = ckpt_where_say(d->world, io_readlink(d->host_proc, path));
+	f->link = link_of(d, first);
 	if (!f->link)
 		return err_errno(e, -errno, "task %d (%s) fd %d", first->proc->vpid,
 			first->proc->status.comm, first->fd);

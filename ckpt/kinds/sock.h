@@ -173,11 +173,11 @@ struct ckpt_unix_diag_list {
  */
 int ckpt_sock_diag_open(const struct ckpt_world *w, struct err *e);
 /*
- * All sockets of @protocol (IPPROTO_TCP, ...), both domains.  @diag: what ckpt_sock_diag_open gave,
- * or -1.
+ * All TCP sockets that listen or are, or were, connected, both domains.  @diag: what
+ * ckpt_sock_diag_open gave, or -1.
  */
-int ckpt_sock_diag_inet(const struct ckpt_world *w, int diag, int protocol,
-	struct ckpt_inet_diag_list **ret, struct err *e);
+int ckpt_sock_diag_tcp(
+	const struct ckpt_world *w, int diag, struct ckpt_inet_diag_list **ret, struct err *e);
 /*
  * All unix sockets of the session's network, and of those nested in it whose descriptors are in
  * @nets.

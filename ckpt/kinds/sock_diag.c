@@ -19,6 +19,9 @@
 #include "ckpt/survey.h"
 
 #define MAX_SOCKETS 1000000
+/* All states but TCP_BOUND_INACTIVE (Linux 6.9): who has an address and nothing else is nobody's
+ * counterpart, and another table to be walked through. */
+#define HASHED (~(1u << 13))
 
 static int open_inside(int sock, void *ctx, struct err *e)
 {
@@ -93,11 +96,11 @@ static int walk(const struct nlmsghdr *h, size_t n, each_fn each, void *ctx)
 	return 0;
 }
 
-static int ask(int fd, const void *request, size_t len, each_fn each, void *ctx)
+static int ask(int fd, uint16_t type, const void *request, size_t len, each_fn each, void *ctx)
 {
 	struct nlmsghdr h = {
 		.nlmsg_len = (uint32_t)(sizeof(h) + len),
-		.nlmsg_type = SOCK_DIAG_BY_FAMILY,
+		.nlmsg_type = type,
 		.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP,
 	};
 	struct iovec iov[] = {{&h, sizeof(h)}, {(void *)request, len}};
@@ -235,29 +238,57 @@ const struct ckpt_inet_diag *ckpt_sock_inet_by_ino(
 	return ino ? sort_find(&key, list->entries, list->n, sizeof(key), by_ino) : NULL;
 }
 
-int ckpt_sock_diag_inet(const struct ckpt_world *w, int diag, int protocol,
-	struct ckpt_inet_diag_list **ret, struct err *e)
+/* Those of both families, one after the other. */
+static int ask_by_family(int fd, struct inet_list *list)
 {
 	struct inet_diag_req_v2 q = {
-		.sdiag_protocol = (uint8_t)protocol,
+		.sdiag_protocol = IPPROTO_TCP,
 		.idiag_ext = 1 << (INET_DIAG_SHUTDOWN - 1),
-		.idiag_states = ~0u,
+		.idiag_states = HASHED,
 	};
+	int r = 0;
+
+	for (size_t i = 0; i < 2 && r >= 0; i++) {
+		q.sdiag_family = i ? AF_INET6 : AF_INET;
+		r = ask(fd, SOCK_DIAG_BY_FAMILY, &q, sizeof(q), each_inet, list);
+		if (r == -ENOENT) /* no such protocol here */
+			r = 0;
+	}
+	return r;
+}
+
+/*
+ * To answer, the kernel walks through the whole host's table of connections, some milliseconds long
+ * where memory is large.  So it is asked in the old way, which knows no families: one walk for both.
+ */
+static int ask_at_once(int fd, struct inet_list *list)
+{
+	const struct inet_diag_req q = {
+		.idiag_ext = 1 << (INET_DIAG_SHUTDOWN - 1),
+		.idiag_states = HASHED,
+	};
+	size_t before = list->entries.len;
+	int r = ask(fd, TCPDIAG_GETSOCK, &q, sizeof(q), each_inet, list);
+
+	if (r != -EINVAL && r != -EOPNOTSUPP && r != -ENOENT)
+		return r;
+	list->entries.len = before;
+	return ask_by_family(fd, list);
+}
+
+int ckpt_sock_diag_tcp(
+	const struct ckpt_world *w, int diag, struct ckpt_inet_diag_list **ret, struct err *e)
+{
 	struct inet_list list = {0};
 	struct ckpt_inet_diag_list *block;
-	int r = 0;
 	_cleanup_close_ int fd = have_diag(w, diag, e);
+	int r;
 
 	if (fd < 0)
 		return fd;
 	/* The list's own head comes first: the block is one. */
 	buf_put(&list.entries, &(struct ckpt_inet_diag_list){0}, sizeof(*block));
-	for (size_t i = 0; i < 2 && r >= 0; i++) {
-		q.sdiag_family = i ? AF_INET6 : AF_INET;
-		r = ask(fd, &q, sizeof(q), each_inet, &list);
-		if (r == -ENOENT) /* no such protocol here */
-			r = 0;
-	}
+	r = ask_at_once(fd, &list);
 	if (r < 0) {
 		buf_fini(&list.entries);
 		return err_errno(e, r, "cannot list the session's sockets");
@@ -362,7 +393,7 @@ static int list_unix(int fd, struct unix_list *list, struct err *e)
 			UDIAG_SHOW_PEER | UDIAG_SHOW_VFS | UDIAG_SHOW_ICONS | UDIAG_SHOW_RQLEN,
 	};
 	_cleanup_close_ int own = fd;
-	int r = fd < 0 ? fd : ask(fd, &q, sizeof(q), each_unix, list);
+	int r = fd < 0 ? fd : ask(fd, SOCK_DIAG_BY_FAMILY, &q, sizeof(q), each_unix, list);
 
 	if (fd < 0 || r >= 0)
 		return r;

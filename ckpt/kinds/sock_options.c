@@ -328,18 +328,38 @@ static int set(int fd, const struct option_row *row, const Pb__SockOption *o, st
 	return 0;
 }
 
-/* Looked for from *@at on, where the next one is: they are in the order of the rows, mostly. */
-static const Pb__SockOption *wanted(const Pb__SockCommon *m, int level, int name, size_t *at)
+static const Pb__SockOption *wanted(const Pb__SockCommon *m, int level, int name)
 {
-	for (size_t i = 0; i < m->n_options; i++) {
-		size_t k = (*at + i) % m->n_options;
-
-		if (m->options[k]->level != level || m->options[k]->name != name)
-			continue;
-		*at = k + 1;
-		return m->options[k];
-	}
+	for (size_t i = 0; i < m->n_options; i++)
+		if (m->options[i]->level == level && m->options[i]->name == name)
+			return m->options[i];
 	return NULL;
+}
+
+/*
+ * Which option is of which row; NULL where there is none.  They are in the order of the rows,
+ * mostly, so each is looked for behind the one before.
+ */
+static void sort_options(
+	const Pb__SockCommon *m, int domain, const Pb__SockOption *ret[ARRAY_SIZE(rows)])
+{
+	size_t next = 0;
+
+	memset(ret, 0, ARRAY_SIZE(rows) * sizeof(*ret));
+	for (size_t i = 0; i < m->n_options; i++) {
+		const Pb__SockOption *o = m->options[i];
+
+		for (size_t k = 0; k < ARRAY_SIZE(rows); k++) {
+			size_t at = (next + k) % ARRAY_SIZE(rows);
+
+			if (rows[at].level != o->level || rows[at].name != o->name ||
+				!concerns(&rows[at], domain, m->type, m->protocol))
+				continue;
+			ret[at] = ret[at] ? ret[at] : o;
+			next = at + 1;
+			break;
+		}
+	}
 }
 
 /* What new sockets say, of both families. */
@@ -383,18 +403,16 @@ static int set_all(int fd, const Pb__SockCommon *m, struct ckpt_sock_fresh *all,
 {
 	int domain = ckpt_sock_get_int(fd, SOL_SOCKET, SO_DOMAIN);
 	const struct fresh *fresh = all ? ask_fresh(all, domain, m) : NULL;
+	const Pb__SockOption *of_row[ARRAY_SIZE(rows)];
 	uint8_t now[MAX_VALUE];
-	size_t at = 0;
 
+	sort_options(m, domain, of_row);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		const struct option_row *row = &rows[i];
-		const Pb__SockOption *o;
+		const Pb__SockOption *o = of_row[i];
 		int len, r;
 
-		if ((row->how & mask) != how || !concerns(row, domain, m->type, m->protocol))
-			continue;
-		o = wanted(m, row->level, row->name, &at);
-		if (!o || (fresh && is_fresh(fresh, i, o)))
+		if ((row->how & mask) != how || !o || (fresh && is_fresh(fresh, i, o)))
 			continue;
 		len = get(fd, row, now);
 		if ((size_t)len == o->value.len && !memcmp(now, o->value.data, o->value.len))
@@ -422,7 +440,7 @@ int ckpt_sock_options_early_of(
 /* From now on nobody takes the filter off. */
 static int lock_filter(int fd, const Pb__SockCommon *m, struct err *e)
 {
-	const Pb__SockOption *o = wanted(m, SOL_SOCKET, SO_LOCK_FILTER, &(size_t){0});
+	const Pb__SockOption *o = wanted(m, SOL_SOCKET, SO_LOCK_FILTER);
 	int locked = 0;
 
 	if (o && o->value.len == sizeof(locked))

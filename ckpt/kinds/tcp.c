@@ -61,7 +61,7 @@ static int list_of(struct ckpt_dump *d, const struct ckpt_inet_diag_list **ret, 
 
 	if (!*slot) {
 		struct ckpt_inet_diag_list *list;
-		int r = ckpt_sock_diag_inet(d->world, d->diag, IPPROTO_TCP, &list, e);
+		int r = ckpt_sock_diag_tcp(d->world, d->diag, &list, e);
 
 		if (r < 0)
 			return r;

@@ -111,6 +111,83 @@ static void test_diag(void **state)
 	close(sv[1]);
 }
 
+/* Both ends of a connection over the loopback device; false where there is no such family. */
+static bool connect_pair(int domain, int *ret_server, int *ret_client)
+{
+	union ckpt_sockaddr a = {.any.sa_family = (sa_family_t)domain};
+	socklen_t len = domain == AF_INET ? sizeof(a.in) : sizeof(a.in6);
+	_cleanup_close_ int listener = socket(domain, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (domain == AF_INET)
+		a.in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	else
+		a.in6.sin6_addr = in6addr_loopback;
+	if (listener < 0 || bind(listener, &a.any, len) < 0)
+		return false;
+	assert_int_equal(listen(listener, 1), 0);
+	assert_int_equal(getsockname(listener, &a.any, &len), 0);
+	*ret_client = socket(domain, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(connect(*ret_client, &a.any, len), 0);
+	*ret_server = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	assert_true(*ret_server >= 0);
+	return true;
+}
+
+static const struct ckpt_inet_diag *entry_of(const struct ckpt_inet_diag_list *list, int fd)
+{
+	struct stat st;
+
+	assert_int_equal(fstat(fd, &st), 0);
+	return ckpt_sock_inet_by_ino(list, (uint32_t)st.st_ino);
+}
+
+static void expect_pair(const struct ckpt_inet_diag_list *list, int domain, int server, int client)
+{
+	const struct ckpt_inet_diag *s = entry_of(list, server), *c = entry_of(list, client);
+
+	assert_non_null(s);
+	assert_non_null(c);
+	assert_int_equal(s->domain, domain);
+	assert_int_equal(c->domain, domain);
+	assert_ptr_equal(&list->entries[s->peer], c);
+	assert_ptr_equal(&list->entries[c->peer], s);
+	assert_int_equal(s->shutdown, 0);
+	assert_int_equal(c->shutdown, 1 << SHUT_RD);
+}
+
+/* Connections of both families, once each; who has no more than an address is not told of. */
+static void test_tcp_diag(void **state)
+{
+	static const int domains[2] = {AF_INET, AF_INET6};
+	struct sockaddr_in any = {.sin_family = AF_INET};
+	int idle = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), server[2], client[2];
+	struct ckpt_inet_diag_list *list;
+	struct err err = {0};
+	bool there[2];
+
+	assert_int_equal(bind(idle, (struct sockaddr *)&any, sizeof(any)), 0);
+	for (size_t i = 0; i < 2; i++) {
+		there[i] = connect_pair(domains[i], &server[i], &client[i]);
+		if (there[i])
+			shutdown(client[i], SHUT_RD);
+	}
+	if (ckpt_sock_diag_tcp(&here, -1, &list, &err) < 0)
+		skip();
+	for (size_t i = 0; i < 2; i++)
+		if (there[i])
+			expect_pair(list, domains[i], server[i], client[i]);
+	for (size_t i = 0; i + 1 < list->n; i++)
+		assert_true(
+			!list->entries[i].ino || list->entries[i].ino != list->entries[i + 1].ino);
+	assert_null(entry_of(list, idle));
+	free(list);
+	close(idle);
+	for (size_t i = 0; i < 2; i++) {
+		close_fd(there[i] ? server[i] : -1);
+		close_fd(there[i] ? client[i] : -1);
+	}
+}
+
 static int answer(int sock, void *ctx, struct err *e)
 {
 	if (*(int *)ctx)
@@ -138,6 +215,7 @@ int main(void)
 		cmocka_unit_test(test_stream),
 		cmocka_unit_test(test_datagrams),
 		cmocka_unit_test(test_diag),
+		cmocka_unit_test(test_tcp_diag),
 		cmocka_unit_test(test_enter),
 	};
 
