@@ -419,6 +419,14 @@ static int put_copy(struct put *p, int sx, int sy)
 	return 0;
 }
 
+static int put_place(struct put *p, enum display_type type)
+{
+	struct display_message m = {.type = type, .rect = p->rect};
+
+	display_wire_put(p->out, &m);
+	return 0;
+}
+
 static bool is_tile(int tw, int th)
 {
 	return tw >= 1 && th >= 1 && tw <= DISPLAY_TILE_MAX && th <= DISPLAY_TILE_MAX;
@@ -429,6 +437,9 @@ static int put(struct put *p, const struct display_command *c)
 	switch (c->type) {
 	case DISPLAY_COPY:
 		return put_copy(p, c->sx, c->sy);
+	case DISPLAY_KEEP:
+	case DISPLAY_UNCOVER:
+		return put_place(p, c->type);
 	case DISPLAY_SFILL:
 		return is_filled(p, c->colour[0]) ? put_fill(p, c->colour[0])
 						  : put_any(p, DISPLAY_PLAIN);
@@ -478,6 +489,8 @@ size_t display_command_size(const struct display_command *c)
 
 	switch (c->type) {
 	case DISPLAY_COPY:
+	case DISPLAY_KEEP:
+	case DISPLAY_UNCOVER:
 	case DISPLAY_SFILL:
 		return head;
 	case DISPLAY_BITMAP:

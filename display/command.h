@@ -9,12 +9,13 @@
  * the period is (the tile is read at the rect's own corner).
  *
  * Nothing of this is trusted when it is put: where the pixels are no longer what the type says (a
- * third colour in a BITMAP, a tile that does not repeat) the command is sent as RAW.  COPY is the
- * exception: what a viewer has is not known here.
+ * third colour in a BITMAP, a tile that does not repeat) the command is sent as RAW.  COPY, KEEP
+ * and UNCOVER are the exceptions: what a viewer has is not known here.
  */
 #ifndef DISPLAY_COMMAND_H
 #define DISPLAY_COMMAND_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,7 +33,7 @@ enum display_hint {
 };
 
 struct display_command {
-	enum display_type type; /* RAW, COPY, SFILL, BITMAP, PFILL */
+	enum display_type type; /* RAW, COPY, SFILL, BITMAP, PFILL, KEEP, UNCOVER */
 	struct display_rect rect;
 	enum display_hint hint; /* RAW */
 	int sx, sy;		/* COPY */
@@ -41,6 +42,12 @@ struct display_command {
 };
 
 struct display_stream;
+
+/* True of those that work with what a viewer has: they are carried out in their order, and first. */
+static inline bool display_command_is_first(const struct display_command *c)
+{
+	return c->type == DISPLAY_COPY || c->type == DISPLAY_KEEP || c->type == DISPLAY_UNCOVER;
+}
 
 /* A growable list. */
 struct display_commands {

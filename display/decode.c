@@ -21,8 +21,9 @@ struct display_decoder {
 	const struct display_decoder_ops *ops;
 	void *ctx;
 	struct display_frame frame;
-	struct buf waiting; /* the beginning of a message */
-	struct buf pixels;  /* decompressed */
+	struct display_frame kept; /* of 0x0 as long as it is black */
+	struct buf waiting;	   /* the beginning of a message */
+	struct buf pixels;	   /* decompressed */
 	struct display_block *block;
 	struct display_stream *stream; /* of this connection */
 	struct display_jpeg *jpeg;
@@ -53,6 +54,7 @@ void display_decoder_free(struct display_decoder *d)
 	if (!d)
 		return;
 	display_frame_fini(&d->frame);
+	display_frame_fini(&d->kept);
 	buf_fini(&d->waiting);
 	buf_fini(&d->pixels);
 	display_block_free(d->block);
@@ -238,6 +240,18 @@ static bool draw_command(struct display_decoder *d, const struct display_message
 	}
 }
 
+/* To the second picture, or from there.  0 or -ENOMEM. */
+static int keep(struct display_decoder *d, const struct display_message *m)
+{
+	if (!d->kept.pixels && display_frame_init(&d->kept, d->frame.width, d->frame.height) < 0)
+		return -ENOMEM;
+	if (m->type == DISPLAY_KEEP)
+		display_frame_copy(&d->kept, &d->frame, &m->rect);
+	else
+		display_frame_copy(&d->frame, &d->kept, &m->rect);
+	return 0;
+}
+
 /* A message that has a rectangle of the picture.  0, -EBADMSG or -ENOMEM. */
 static int draw(struct display_decoder *d, const struct display_message *m)
 {
@@ -246,6 +260,8 @@ static int draw(struct display_decoder *d, const struct display_message *m)
 		return -EBADMSG;
 	if (m->type == DISPLAY_VIDEO)
 		return display_film_draw(d->film, &d->frame, m);
+	if (m->type == DISPLAY_KEEP || m->type == DISPLAY_UNCOVER)
+		return keep(d, m);
 	return draw_command(d, m) ? 0 : -EBADMSG;
 }
 
@@ -259,6 +275,7 @@ static int resize(struct display_decoder *d, int w, int h)
 	if (r < 0)
 		return r == -EINVAL ? -EBADMSG : r;
 	display_frame_fini(&d->frame);
+	display_frame_fini(&d->kept);
 	d->frame = f;
 	display_film_forget(d->film);
 	if (d->ops->resized)
@@ -303,8 +320,10 @@ static int carry_out(struct display_decoder *d, const struct display_message *m)
 	case DISPLAY_BITMAP:
 	case DISPLAY_PFILL:
 	case DISPLAY_VIDEO:
+	case DISPLAY_KEEP:
+	case DISPLAY_UNCOVER:
 		r = draw(d, m);
-		if (r == 0 && d->ops->changed)
+		if (r == 0 && m->type != DISPLAY_KEEP && d->ops->changed)
 			d->ops->changed(d->ctx, &m->rect);
 		break;
 	default:

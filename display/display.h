@@ -19,8 +19,9 @@
  *      command      what is to be drawn, and its encoding
  *      change       where two frames differ
  *      move         what has only changed its place
+ *      cover        what windows hide, kept by viewers
  *      classify     the rest as commands
- *      update       the three of them, and the shadow
+ *      update       all of them, and the shadow
  *      video        where a film plays
  *      film         frames of video
  *      decode       the other end

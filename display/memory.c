@@ -32,6 +32,16 @@ static void damage(struct display_source *s, pixman_region32_t *region)
 	of(s)->told = false;
 }
 
+static size_t covers(struct display_source *s, struct display_cover *ret, size_t max)
+{
+	const bool any = of(s)->covered && max > 0;
+
+	if (any)
+		ret[0] = of(s)->cover;
+	of(s)->covered = false;
+	return any;
+}
+
 static void key(struct display_source *s, uint32_t keysym, uint16_t scancode, bool down)
 {
 	struct display_memory *m = of(s);
@@ -119,6 +129,7 @@ static const struct display_source_ops ops = {
 	.attach = attach,
 	.frame = frame,
 	.damage = damage,
+	.covers = covers,
 	.key = key,
 	.pointer = pointer,
 	.clipboard = clipboard,
@@ -151,6 +162,12 @@ void display_memory_damage(struct display_memory *m, const struct display_rect *
 {
 	display_region_add(&m->damaged, r);
 	told(m, false);
+}
+
+void display_memory_cover(struct display_memory *m, const struct display_cover *cover)
+{
+	m->cover = *cover;
+	m->covered = true;
 }
 
 int display_memory_resize(struct display_memory *m, int width, int height)

@@ -29,12 +29,16 @@ struct display_memory {
 	void *arg;
 	pixman_region32_t damaged;
 	bool told;
+	struct display_cover cover; /* if any */
+	bool covered;
 };
 
 /* A black picture.  -EINVAL for sizes that can't be, or -ENOMEM. */
 int display_memory_new(int width, int height, struct display_memory **ret_memory);
 /* It has been drawn there. */
 void display_memory_damage(struct display_memory *m, const struct display_rect *r);
+/* A window covers another place: told with the next damage, the last of several. */
+void display_memory_cover(struct display_memory *m, const struct display_cover *cover);
 /* A new black picture.  As _new. */
 int display_memory_resize(struct display_memory *m, int width, int height);
 

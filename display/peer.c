@@ -67,7 +67,7 @@ struct display_peer {
 	struct display_reel reel;
 	struct display_film_stream vp8;
 	uint32_t seen[DISPLAY_SLOTS];
-	bool said_hello, joined, controls, audio;
+	bool said_hello, joined, controls, audio, keeps;
 	bool blocked;  /* the socket is full */
 	bool told;     /* UPDATED was the last that was sent */
 	bool spare;    /* there has been no change for a while */
@@ -140,6 +140,8 @@ static int welcome(struct display_peer *p)
 	p->queue = display_queue_new(frame_of(p)->width, frame_of(p)->height);
 	if (!p->queue)
 		return -ENOMEM;
+	if (p->keeps)
+		display_queue_keeps(p->queue);
 	w.version = DISPLAY_VERSION;
 	w.width = (uint32_t)frame_of(p)->width;
 	w.height = (uint32_t)frame_of(p)->height;
@@ -189,6 +191,7 @@ static int take_hello(struct display_peer *p, const struct display_message *m)
 	p->max_height = (int)MIN(h->max_height, (uint32_t)DISPLAY_SIZE_MAX);
 	p->controls = !h->view_only;
 	p->audio = h->audio;
+	p->keeps = h->keeps;
 	display_reel_init(&p->reel, h->video, p->codecs.quality);
 	if (r == 0 && p->world->frame)
 		r = welcome(p);
@@ -648,6 +651,26 @@ static void put_smaller(struct display_peer *p, pixman_region32_t *changed)
 	pixman_region32_fini(&area);
 }
 
+/* Of a viewer that has kept nothing: what others uncover is drawn as it is best. */
+static void put_uncovered(struct display_peer *p, const struct display_commands *c)
+{
+	pixman_region32_t area;
+
+	pixman_region32_init(&area);
+	for (size_t i = 0; i < c->n && display_command_is_first(&c->list[i]); i++)
+		if (c->list[i].type == DISPLAY_UNCOVER)
+			display_region_add(&area, &c->list[i].rect);
+	if (pixman_region32_not_empty(&area))
+		put_area(p, &area);
+	pixman_region32_fini(&area);
+}
+
+void display_peer_forget_kept(struct display_peer *p)
+{
+	if (p->joined)
+		display_queue_forget_kept(p->queue);
+}
+
 void display_peer_update(struct display_peer *p, const struct display_commands *c,
 	const struct display_commands *films, pixman_region32_t *changed)
 {
@@ -658,6 +681,8 @@ void display_peer_update(struct display_peer *p, const struct display_commands *
 		put_smaller(p, changed);
 	} else {
 		display_queue_add(p->queue, c->list, c->n);
+		if (!p->keeps)
+			put_uncovered(p, c);
 		if (!display_reel_shows(&p->reel))
 			display_queue_add(p->queue, films->list, films->n);
 	}

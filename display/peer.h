@@ -85,6 +85,8 @@ void display_peer_resized(struct display_peer *p);
  */
 void display_peer_update(struct display_peer *p, const struct display_commands *c,
 	const struct display_commands *films, pixman_region32_t *changed);
+/* What it has kept of what was covered may be anything. */
+void display_peer_forget_kept(struct display_peer *p);
 /* Is it shown films as such? */
 bool display_peer_shows_films(const struct display_peer *p);
 /* Others play, or elsewhere. */

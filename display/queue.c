@@ -10,10 +10,12 @@
  *
  * and COPYs, which go before all of them, in their order: a COPY reads what the viewer has, so
  * nothing may be sent between the frame of which it was true and itself.  It is cheap enough to go
- * first, 20 bytes.
+ * first, 20 bytes.  KEEPs and UNCOVERs, of 16, are among them.
  *
  * A new command takes its area away from the entries that are there (*eviction*), as it is opaque.
  * Of a COPY those parts whose source is waiting itself can't be had by copying: they become RAW.
+ * What of a KEEP waits, or was sent lossily, is not in `kept`, where the viewer has kept what the
+ * server has; and what of an UNCOVER is not in there becomes RAW.
  *
  * What doesn't fit is *cut*: a band of whole rows goes, the rest is listed again by its remaining
  * size.  Where the next band begins is kept when the area changes again meanwhile (`from`), or the
@@ -68,9 +70,11 @@ struct display_queue {
 	struct entry *spare; /* unlinked; is there at least as long as nothing waits */
 	uint64_t sent;	     /* bytes, ever */
 	uint64_t looked;     /* `sent` when aged ones were looked for */
-	struct display_command copies[DISPLAY_QUEUE_COPIES];
+	struct display_command copies[DISPLAY_QUEUE_COPIES]; /* KEEP and UNCOVER, too */
 	size_t n_copies;
 	pixman_region32_t lossy;
+	pixman_region32_t kept; /* never too much */
+	bool keeps;
 	struct display_rect held[DISPLAY_QUEUE_HELD];
 	size_t n_held;
 	pixman_box32_t watched; /* empty: nothing */
@@ -233,6 +237,7 @@ static void clear(struct display_queue *q)
 	memset(q->lists, 0, sizeof(q->lists));
 	q->n = q->n_copies = 0;
 	pixman_region32_clear(&q->lossy);
+	pixman_region32_clear(&q->kept);
 	q->n_held = 0;
 }
 
@@ -250,6 +255,7 @@ struct display_queue *display_queue_new(int width, int height)
 	q->width = width;
 	q->height = height;
 	pixman_region32_init(&q->lossy);
+	pixman_region32_init(&q->kept);
 	memcpy(q->cost, first_cost, sizeof(q->cost));
 	return q;
 }
@@ -260,8 +266,19 @@ void display_queue_destroy(struct display_queue *q)
 		return;
 	clear(q);
 	pixman_region32_fini(&q->lossy);
+	pixman_region32_fini(&q->kept);
 	free(q->spare);
 	free(q);
+}
+
+void display_queue_keeps(struct display_queue *q)
+{
+	q->keeps = true;
+}
+
+void display_queue_forget_kept(struct display_queue *q)
+{
+	pixman_region32_clear(&q->kept);
 }
 
 void display_queue_resize(struct display_queue *q, int width, int height)
@@ -380,8 +397,10 @@ static void drop_copies(struct display_queue *q)
 
 	pixman_region32_init(&area);
 	for (size_t i = 0; i < q->n_copies; i++)
-		display_region_add(&area, &q->copies[i].rect);
+		if (q->copies[i].type != DISPLAY_KEEP)
+			display_region_add(&area, &q->copies[i].rect);
 	q->n_copies = 0;
+	pixman_region32_clear(&q->kept);
 	h = evict(q, &area);
 	put_raw(q, &area, h);
 	pixman_region32_fini(&area);
@@ -449,6 +468,54 @@ static void add_copy(struct display_queue *q, const struct display_command *c)
 	pixman_region32_fini(&good);
 	pixman_region32_fini(&waits);
 	pixman_region32_fini(&lossy);
+}
+
+/* @c is clipped.  The viewer keeps all of it; what of that it has as it should is what counts. */
+static void add_keep(struct display_queue *q, const struct display_command *c)
+{
+	pixman_region32_t waits, lossy;
+	bool exact;
+
+	if (!q->keeps)
+		return;
+	if (q->n_copies == DISPLAY_QUEUE_COPIES)
+		drop_copies(q);
+	q->copies[q->n_copies++] = *c;
+	pixman_region32_init(&waits);
+	pixman_region32_init(&lossy);
+	moved_parts(q, &c->rect, 0, 0, &waits, &lossy);
+	exact = display_region_add(&q->kept, &c->rect);
+	exact &= display_region_subtract(&q->kept, &q->kept, &waits);
+	exact &= display_region_subtract(&q->kept, &q->kept, &lossy);
+	if (!exact || pixman_region32_n_rects(&q->kept) > RECTS_MAX)
+		pixman_region32_clear(&q->kept);
+	pixman_region32_fini(&waits);
+	pixman_region32_fini(&lossy);
+}
+
+/* @c is clipped.  As with COPY, what is not as it should be waits. */
+static void add_uncover(struct display_queue *q, const struct display_command *c)
+{
+	pixman_region32_t area, good;
+	struct heritage h;
+
+	if (q->n_copies == DISPLAY_QUEUE_COPIES)
+		drop_copies(q);
+	pixman_region32_init_rect(
+		&area, c->rect.x, c->rect.y, (unsigned)c->rect.w, (unsigned)c->rect.h);
+	pixman_region32_init(&good);
+	if (!display_region_clip(&good, &q->kept, &c->rect))
+		pixman_region32_clear(&good);
+	h = evict(q, &area);
+	if (pixman_region32_not_empty(&good)) {
+		q->copies[q->n_copies] = *c;
+		q->copies[q->n_copies++].rect = display_rect_of(pixman_region32_extents(&good));
+	}
+	display_region_subtract(&area, &area, &good);
+	simplify(q, &area);
+	put_raw(q, &area, h);
+	pixman_region32_fini(&area);
+	pixman_region32_fini(&good);
 }
 
 /* What of it is on the screen; false if nothing is. */
@@ -521,11 +588,15 @@ void display_queue_add(struct display_queue *q, const struct display_command *c,
 	size_t i = 0;
 	bool apart;
 
-	for (; i < n && c[i].type == DISPLAY_COPY; i++) {
+	for (; i < n && display_command_is_first(&c[i]); i++) {
 		k = c[i];
 		if (!clip(q, &k))
 			continue;
-		if (k.type == DISPLAY_COPY)
+		if (k.type == DISPLAY_KEEP)
+			add_keep(q, &k);
+		else if (k.type == DISPLAY_UNCOVER)
+			add_uncover(q, &k);
+		else if (k.type == DISPLAY_COPY)
 			add_copy(q, &k);
 		else
 			add_one(q, &k);

@@ -41,22 +41,26 @@ enum display_queue_result {
 	DISPLAY_QUEUE_REFRESH, /* to be encoded without loss: it has been sent lossily before */
 };
 
-/* More commands than this become one, more COPYs are not kept as such. */
+/* More commands than this become one, more COPYs (KEEPs, UNCOVERs) are not kept as such. */
 #define DISPLAY_QUEUE_COMMANDS 4096
-#define DISPLAY_QUEUE_COPIES   64
+#define DISPLAY_QUEUE_COPIES   192
 /* Places that are held. */
 #define DISPLAY_QUEUE_HELD 4
 
 /* For a screen of @width x @height, with nothing in it.  NULL when memory ran out. */
 struct display_queue *display_queue_new(int width, int height);
+/* The viewer understands KEEP and UNCOVER: others are given neither. */
+void display_queue_keeps(struct display_queue *q);
+/* What it has kept may be anything. */
+void display_queue_forget_kept(struct display_queue *q);
 void display_queue_destroy(struct display_queue *q);
 
 /* The viewer's screen is another one: nothing waits any more. */
 void display_queue_resize(struct display_queue *q, int width, int height);
 
 /*
- * The frame has changed by @n commands, executed one after the other: COPYs may only be the first
- * of them.  What they cover is evicted.  Rectangles are clipped to the screen.
+ * The frame has changed by @n commands, executed one after the other: COPYs, KEEPs and UNCOVERs may
+ * only be the first of them.  What they cover is evicted.  Rectangles are clipped to the screen.
  */
 void display_queue_add(struct display_queue *q, const struct display_command *c, size_t n);
 

@@ -255,6 +255,8 @@ static void make_up(struct display_server *s, bool has_it, uint64_t began)
 		s->damaged = true;
 		return;
 	}
+	for (struct viewer *v = s->viewers; v; v = v->next)
+		display_peer_forget_kept(v->peer);
 	all.rect.w = s->world.frame->width;
 	all.rect.h = s->world.frame->height;
 	pixman_region32_init_rect(&changed, 0, 0, (unsigned)all.rect.w, (unsigned)all.rect.h);
@@ -267,10 +269,11 @@ static void run_update(struct display_server *s)
 {
 	struct display_frame now = s->source->ops->frame(s->source);
 	struct display_move moves[MOVES];
+	struct display_cover covers[MOVES];
 	struct display_commands commands = {0};
 	pixman_region32_t damage, changed;
 	uint64_t began = io_now_ns();
-	size_t n = 0;
+	size_t n = 0, n_covers;
 	bool begun;
 	int r = 0;
 
@@ -282,6 +285,7 @@ static void run_update(struct display_server *s)
 	s->source->ops->damage(s->source, &damage);
 	if (s->source->ops->moves)
 		n = s->source->ops->moves(s->source, moves, MOVES);
+	n_covers = s->source->ops->covers(s->source, covers, MOVES);
 	now = s->source->ops->frame(s->source);
 	if (!s->update || s->world.frame->width != now.width ||
 		s->world.frame->height != now.height) {
@@ -290,9 +294,11 @@ static void run_update(struct display_server *s)
 		pixman_region32_init_rect(&damage, 0, 0, (unsigned)now.width, (unsigned)now.height);
 	}
 	begun = r == 0;
-	if (begun)
+	if (begun) {
+		display_update_cover(s->update, covers, n_covers);
 		r = display_update_run(s->update, &now, &damage, moves, n, &commands, &changed);
-	if (r >= 0 && pixman_region32_not_empty(&changed))
+	}
+	if (r >= 0 && (pixman_region32_not_empty(&changed) || commands.n))
 		tell_all(s, &commands, &changed, began);
 	else if (r < 0)
 		make_up(s, begun, began);

@@ -20,6 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "display/cover.h"
 #include "display/move.h"
 #include "display/pixels.h"
 
@@ -68,6 +69,8 @@ struct display_source_ops {
 	void (*damage)(struct display_source *s, pixman_region32_t *region);
 	/* What may have moved since then (windows), at most @max: how many.  May be NULL. */
 	size_t (*moves)(struct display_source *s, struct display_move *ret, size_t max);
+	/* What has come, moved or gone since then and covers what is below it; at most @max. */
+	size_t (*covers)(struct display_source *s, struct display_cover *ret, size_t max);
 	/* @keysym of X, @scancode of evdev or 0.  The server sees to it that each key comes up. */
 	void (*key)(struct display_source *s, uint32_t keysym, uint16_t scancode, bool down);
 	/* @x, @y within the frame; @buttons as on the wire; wheel in notches, right and down. */

@@ -25,7 +25,7 @@ struct world {
 	struct display_encoder *encoder;
 	struct display_decoder *decoder;
 	struct display_codecs codecs;
-	size_t copied; /* pixels */
+	size_t copied, uncovered; /* pixels */
 };
 
 static void put_welcome(struct buf *out, int w, int h)
@@ -103,22 +103,25 @@ static void put(struct world *w, struct buf *out, const struct display_command *
 		0);
 }
 
-/* COPYs in their order, the rest in any, and some in halves. */
+/* Those that are first in their order, the rest in any, and some in halves. */
 static void send(struct world *w, struct display_commands *l)
 {
 	_cleanup_buf_ struct buf out = BUF_INIT;
 	size_t i = 0;
 
-	for (; i < l->n && l->list[i].type == DISPLAY_COPY; i++) {
+	for (; i < l->n && display_command_is_first(&l->list[i]); i++) {
 		put(w, &out, &l->list[i]);
-		w->copied += (size_t)display_rect_area(&l->list[i].rect);
+		if (l->list[i].type == DISPLAY_COPY)
+			w->copied += (size_t)display_rect_area(&l->list[i].rect);
+		if (l->list[i].type == DISPLAY_UNCOVER)
+			w->uncovered += (size_t)display_rect_area(&l->list[i].rect);
 	}
 	for (; i < l->n; i++) {
 		size_t other = i + (size_t)scene_random(&w->scene, (int)(l->n - i));
 		struct display_command c = l->list[other], first;
 
 		l->list[other] = l->list[i];
-		assert_int_not_equal(c.type, DISPLAY_COPY);
+		assert_false(display_command_is_first(&c));
 		if (scene_random(&w->scene, 3) == 0) {
 			first = cut(w, &c);
 			put(w, &out, &first);
@@ -128,13 +131,31 @@ static void send(struct world *w, struct display_commands *l)
 	feed(w, &out);
 }
 
+/* Anywhere, partly not on the screen, from somewhere or nowhere to somewhere or nowhere. */
+static struct display_cover random_cover(struct world *w)
+{
+	struct display_cover c = {scene_rect(&w->scene), scene_rect(&w->scene)};
+
+	if (scene_random(&w->scene, 3) == 0)
+		c.before = (struct display_rect){0};
+	if (scene_random(&w->scene, 3) == 0)
+		c.now = (struct display_rect){0};
+	else if (scene_random(&w->scene, 3) == 0)
+		c.now.x -= c.now.w / 2;
+	return c;
+}
+
 static void step(struct world *w, enum scene_step what)
 {
+	struct display_cover covers[2] = {{.before = w->scene.window}};
 	struct display_commands l = {0};
 	pixman_region32_t damage;
 
 	pixman_region32_init(&damage);
 	scene_do(&w->scene, what, &damage);
+	covers[0].now = w->scene.window;
+	covers[1] = random_cover(w);
+	display_update_cover(w->update, covers, (size_t)scene_random(&w->scene, 2) + 1);
 	assert_true(
 		display_update_run(w->update, &w->scene.screen, &damage, NULL, 0, &l, NULL) >= 0);
 	send(w, &l);
@@ -193,12 +214,35 @@ static void test_copies(void **state)
 	end(&w);
 }
 
+/* What a window that is dragged leaves is brought back from what was there before it came. */
+static void test_uncovered(void **state)
+{
+	size_t left = 0;
+	struct world w;
+
+	begin(&w, 640, 480, 3);
+	step(&w, SCENE_PAGE);
+	for (int i = 0; i < 41; i++) {
+		const struct display_rect before = w.scene.window;
+		struct display_rect both = {0};
+
+		step(&w, SCENE_DRAG);
+		if (before.w && display_rect_intersect(&before, &w.scene.window, &both))
+			left += (size_t)(display_rect_area(&before) - display_rect_area(&both));
+	}
+	assert_true(left > 0);
+	if (w.uncovered < left / 2)
+		fail_msg("%zu of %zu pixels were uncovered", w.uncovered, left);
+	end(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random),
 		cmocka_unit_test(test_large),
 		cmocka_unit_test(test_copies),
+		cmocka_unit_test(test_uncovered),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,6 +21,8 @@
 
 struct model {
 	struct display_frame frame, viewer;
+	struct display_frame kept[2]; /* by the server, by the viewer */
+	bool keeps;
 	struct display_queue *q;
 	uint64_t seed;
 	uint64_t bytes; /* sent */
@@ -51,8 +53,13 @@ static void model_init(struct model *m, uint64_t seed)
 	*m = (struct model){.seed = seed * 77 + 1};
 	assert_int_equal(display_frame_init(&m->frame, WIDTH, HEIGHT), 0);
 	assert_int_equal(display_frame_init(&m->viewer, WIDTH, HEIGHT), 0);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(display_frame_init(&m->kept[i], WIDTH, HEIGHT), 0);
 	m->q = display_queue_new(WIDTH, HEIGHT);
 	assert_non_null(m->q);
+	m->keeps = seed % 4 > 0;
+	if (m->keeps)
+		display_queue_keeps(m->q);
 }
 
 static void model_fini(struct model *m)
@@ -60,11 +67,13 @@ static void model_fini(struct model *m)
 	display_queue_destroy(m->q);
 	display_frame_fini(&m->frame);
 	display_frame_fini(&m->viewer);
+	for (int i = 0; i < 2; i++)
+		display_frame_fini(&m->kept[i]);
 }
 
 static size_t size_of(const struct display_command *c)
 {
-	if (c->type == DISPLAY_COPY || c->type == DISPLAY_SFILL)
+	if (display_command_is_first(c) || c->type == DISPLAY_SFILL)
 		return 20;
 	return 20 + (size_t)display_rect_area(&c->rect) * 820 / 1024;
 }
@@ -76,6 +85,14 @@ static void execute(struct model *m, const struct display_command *c, bool lossy
 	switch (c->type) {
 	case DISPLAY_COPY:
 		display_frame_move(&m->viewer, &c->rect, c->sx, c->sy);
+		break;
+	case DISPLAY_KEEP:
+		assert_true(m->keeps);
+		display_frame_copy(&m->kept[1], &m->viewer, &c->rect);
+		break;
+	case DISPLAY_UNCOVER:
+		assert_true(m->keeps);
+		display_frame_copy(&m->viewer, &m->kept[1], &c->rect);
 		break;
 	case DISPLAY_SFILL:
 		display_frame_fill(&m->viewer, &c->rect, c->colour[0]);
@@ -139,6 +156,33 @@ static struct display_command draw(struct model *m, const struct display_rect *r
 	return c;
 }
 
+/* What is there is kept. */
+static struct display_command keep(struct model *m)
+{
+	const struct display_rect r = random_rect(m);
+
+	display_frame_copy(&m->kept[0], &m->frame, &r);
+	return (struct display_command){.type = DISPLAY_KEEP, .rect = r};
+}
+
+/* What was kept is there again. */
+static struct display_command uncover(struct model *m)
+{
+	const struct display_rect r = random_rect(m);
+
+	display_frame_copy(&m->frame, &m->kept[0], &r);
+	return (struct display_command){.type = DISPLAY_UNCOVER, .rect = r};
+}
+
+/* What the server has kept is something else. */
+static void keep_anew(struct model *m)
+{
+	const struct display_rect all = {0, 0, WIDTH, HEIGHT};
+
+	display_frame_fill(&m->kept[0], &all, rnd(m, 1 << 24) & ~1u);
+	display_queue_forget_kept(m->q);
+}
+
 /* One change of the frame, told to the queue: moved, drawn over, or drawn apart. */
 static void change(struct model *m)
 {
@@ -146,14 +190,20 @@ static void change(struct model *m)
 	struct display_rect r = random_rect(m);
 	size_t n = 0;
 
+	if (rnd(m, 50) == 0)
+		keep_anew(m);
+	if (rnd(m, 3) == 0)
+		c[n++] = keep(m);
 	if (rnd(m, 3) == 0) {
-		c[0] = (struct display_command){.type = DISPLAY_COPY,
+		c[n] = (struct display_command){.type = DISPLAY_COPY,
 			.rect = r,
 			.sx = (int)rnd(m, (uint32_t)(WIDTH - r.w + 1)),
 			.sy = (int)rnd(m, (uint32_t)(HEIGHT - r.h + 1))};
-		display_frame_move(&m->frame, &r, c[0].sx, c[0].sy);
-		n = 1;
+		display_frame_move(&m->frame, &r, c[n].sx, c[n].sy);
+		n++;
 	}
+	if (rnd(m, 3) == 0)
+		c[n++] = uncover(m);
 	if (rnd(m, 3) == 0) {
 		for (int i = 0; i < 12; i++, n++) {
 			r = (struct display_rect){
@@ -479,6 +529,39 @@ static void test_copy(void **state)
 	display_queue_destroy(q);
 }
 
+static struct display_command place(enum display_type type, int x, int y, int w, int h)
+{
+	return (struct display_command){.type = type, .rect = {x, y, w, h}};
+}
+
+/* What was kept is brought back, but for what the viewer did not have then; others are sent it. */
+static void test_uncover(void **state)
+{
+	const struct display_command waits = raw(0, 0, 50, 20),
+				     keep = place(DISPLAY_KEEP, 0, 0, 50, 100),
+				     back = place(DISPLAY_UNCOVER, 0, 0, 50, 100);
+
+	for (int keeps = 0; keeps < 2; keeps++) {
+		struct display_queue *q = display_queue_new(WIDTH, HEIGHT);
+		struct display_command c;
+
+		if (keeps)
+			display_queue_keeps(q);
+		display_queue_add(q, &waits, 1);
+		display_queue_add(q, &keep, 1);
+		display_queue_add(q, &back, 1);
+		assert_int_equal(display_queue_state(q).copies, keeps ? 2 : 0);
+		assert_int_equal(display_queue_state(q).pixels, keeps ? 50 * 20 : 50 * 100);
+		for (int i = 0; keeps && i < 2; i++) {
+			display_queue_next(q, 1, false, &c);
+			assert_int_equal(c.type, i ? DISPLAY_UNCOVER : DISPLAY_KEEP);
+			assert_int_equal(c.rect.y, i ? 20 : 0);
+			assert_int_equal(c.rect.h, i ? 80 : 100);
+		}
+		display_queue_destroy(q);
+	}
+}
+
 /* Small ones without end don't keep a large one back for ever. */
 static void test_no_starvation(void **state)
 {
@@ -604,6 +687,7 @@ int main(void)
 		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_watched),
 		cmocka_unit_test(test_copy),
+		cmocka_unit_test(test_uncover),
 		cmocka_unit_test(test_no_starvation),
 		cmocka_unit_test(test_film),
 		cmocka_unit_test(test_mean_wait),

@@ -30,8 +30,8 @@ struct client {
 	struct display_decoder *decoder;
 	uint32_t marks, updated, answered;
 	bool acks;
-	struct display_message last[DISPLAY_MARK + 1]; /* of each type; data is gone */
-	unsigned n[DISPLAY_MARK + 1];
+	struct display_message last[DISPLAY_UNCOVER + 1]; /* of each type; data is gone */
+	unsigned n[DISPLAY_UNCOVER + 1];
 	char text[64]; /* of the last clipboard or notice */
 	size_t text_len;
 	int kind;     /* of the last notice, or -1 */

@@ -29,16 +29,18 @@
 #include "display/update.h"
 #include "proto/display.pb-c.h"
 
-#define FRAMES	1000
-#define VIEWERS 4
-#define SCREEN	40   /* frames on one screen */
-#define SETTLE	16   /* frames, between two that everybody is to have */
-#define IDLE	1000 /* turns in which nothing comes: nothing will */
+#define FRAMES	  1000
+#define VIEWERS	  4
+#define KEEPS_NOT 3    /* the viewer that does not keep what is covered */
+#define SCREEN	  40   /* frames on one screen */
+#define SETTLE	  16   /* frames, between two that everybody is to have */
+#define IDLE	  1000 /* turns in which nothing comes: nothing will */
 
 struct client {
 	int fd;
 	struct display_decoder *decoder;
 	uint32_t serial, answered;
+	unsigned kept, uncovered; /* messages */
 	bool ended;
 };
 
@@ -47,6 +49,7 @@ struct show {
 	struct scene scene; /* its screen is the source's picture */
 	struct client viewers[VIEWERS];
 	int seed;
+	bool quiet; /* nothing is said of what covers what */
 };
 
 /* ---- memory that there isn't ----------------------------------------------------------------- */
@@ -86,6 +89,8 @@ static void on_message(void *ctx, const struct display_message *m)
 
 	if (m->type == DISPLAY_MARK || m->type == DISPLAY_UPDATED)
 		c->serial = m->serial;
+	c->kept += m->type == DISPLAY_KEEP;
+	c->uncovered += m->type == DISPLAY_UNCOVER;
 }
 
 static const struct display_decoder_ops ops = {.message = on_message};
@@ -99,13 +104,14 @@ static void send_message(struct client *c, const struct display_message *m)
 	assert_int_equal(io_write_full(c->fd, b.data, b.len), 0);
 }
 
-static void connect_client(struct show *w, struct client *c, uint32_t codecs)
+static void connect_client(struct show *w, struct client *c, uint32_t codecs, bool keeps)
 {
 	Pb__DisplayHello h = PB__DISPLAY_HELLO__INIT;
 
 	*c = (struct client){0};
 	assert_int_equal(display_decoder_new(&ops, c, &c->decoder), 0);
 	h.codecs = codecs;
+	h.keeps = keeps;
 	c->fd = world_connect(&w->world, &h);
 }
 
@@ -147,8 +153,8 @@ static void show_init(struct show *w, int width, int height, uint64_t seed)
 	display_frame_fini(&w->scene.screen);
 	w->scene.screen = w->world.source->picture;
 	for (int i = 0; i < VIEWERS; i++)
-		connect_client(
-			w, &w->viewers[i], (uint32_t)scene_random(&w->scene, 1 << DISPLAY_CODECS));
+		connect_client(w, &w->viewers[i],
+			(uint32_t)scene_random(&w->scene, 1 << DISPLAY_CODECS), i != KEEPS_NOT);
 }
 
 static void show_fini(struct show *w)
@@ -175,12 +181,15 @@ static void point(struct show *w)
 /* One of @gaps regions that the server works with can't be had from then on. */
 static void draw(struct show *w, enum scene_step what, int gaps)
 {
+	struct display_cover cover = {.before = w->scene.window};
 	pixman_region32_t damage;
 	const pixman_box32_t *b;
 	int n;
 
 	pixman_region32_init(&damage);
 	scene_do(&w->scene, what, &damage);
+	cover.now = w->scene.window;
+	display_memory_cover(w->world.source, &cover);
 	b = pixman_region32_rectangles(&damage, &n);
 	regions_fail = gaps;
 	for (int i = 0; i < n; i++) {
@@ -310,6 +319,64 @@ static void test_no_memory_for_who_comes(void **state)
 	show_fini(&w);
 }
 
+/* What a window leaves is brought back by those who keep it, and drawn for others. */
+static void test_uncovered(void **state)
+{
+	struct show w;
+
+	show_init(&w, 290, 210, 5);
+	draw(&w, SCENE_PAGE, 0);
+	settle(&w, VIEWERS);
+	for (int i = 0; i < 20; i++) {
+		draw(&w, SCENE_DRAG, 0);
+		settle(&w, VIEWERS);
+	}
+	for (int i = 0; i < VIEWERS; i++) {
+		assert_int_equal(w.viewers[i].kept > 0, i != KEEPS_NOT);
+		assert_int_equal(w.viewers[i].uncovered > 0, i != KEEPS_NOT);
+	}
+	show_fini(&w);
+}
+
+/* Fills @r and says that a window covers it from now on, or (false) no longer. */
+static void fill(struct show *w, const struct display_rect *r, uint32_t colour, bool covers)
+{
+	const struct display_cover c[] = {{.before = *r}, {.now = *r}};
+
+	display_frame_fill(&w->scene.screen, r, colour);
+	if (!w->quiet)
+		display_memory_cover(w->world.source, &c[covers]);
+	display_memory_damage(w->world.source, r);
+	settle(w, VIEWERS);
+}
+
+/* What is kept while nothing is drawn, or in an update there is no memory for, is what is known. */
+static void test_kept_is_known(void **state)
+{
+	const struct display_rect r = {20, 30, 90, 70};
+
+	for (int failing = 0; failing < 2; failing++) {
+		struct show w;
+
+		show_init(&w, 290, 210, 6);
+		fill(&w, &r, 1, false);
+		fill(&w, &r, 2, true); /* 1 is kept */
+		fill(&w, &r, 3, false);
+		if (failing) {
+			fail_classify = 1;
+			fill(&w, &r, 4, true); /* 3 is, but nobody is told */
+			assert_int_equal(fail_classify, 0);
+		} else {
+			fill(&w, &r, 3, true); /* 3 is, though nothing is new */
+			w.quiet = true;
+			fill(&w, &r, 4, true); /* which is not told again */
+			w.quiet = false;
+		}
+		fill(&w, &r, 3, false);
+		show_fini(&w);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -318,6 +385,8 @@ int main(void)
 		cmocka_unit_test(test_without_regions),
 		cmocka_unit_test(test_no_memory_for_a_picture),
 		cmocka_unit_test(test_no_memory_for_who_comes),
+		cmocka_unit_test(test_uncovered),
+		cmocka_unit_test(test_kept_is_known),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

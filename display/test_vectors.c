@@ -210,6 +210,29 @@ static void make_server(struct maker *k)
 	display_frame_fini(&k->f);
 }
 
+/* What is kept, brought back over something else, and what never was. */
+static void make_kept(struct buf *out)
+{
+	static const struct display_message all[] = {
+		{.type = DISPLAY_SFILL, .rect = {0, 0, WIDTH, HEIGHT}, .colour = {0x3465a4}},
+		{.type = DISPLAY_SFILL, .rect = {4, 2, 9, 7}, .colour = {0xcc0000}},
+		{.type = DISPLAY_KEEP, .rect = {2, 1, 20, 12}},
+		{.type = DISPLAY_SFILL, .rect = {0, 0, 30, 14}, .colour = {0xffffff}},
+		{.type = DISPLAY_KEEP, .rect = {8, 1, 3, 3}},
+		{.type = DISPLAY_UNCOVER, .rect = {3, 1, 10, 10}},
+		{.type = DISPLAY_UNCOVER, .rect = {20, 5, 9, 10}},
+	};
+	Pb__DisplayWelcome w = PB__DISPLAY_WELCOME__INIT;
+
+	w.version = DISPLAY_VERSION;
+	w.width = WIDTH;
+	w.height = HEIGHT;
+	w.session = (char *)"vector";
+	put_record(out, DISPLAY_WELCOME, &w.base);
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		display_wire_put(out, &all[i]);
+}
+
 /* A film of three frames, with sides that are odd: one that stands alone, and two that do not. */
 static void make_vp8(struct buf *out)
 {
@@ -339,6 +362,17 @@ static void test_vp8(void **state)
 	leads_to("vp8.bin", "vp8-picture.bin");
 }
 
+static void test_kept(void **state)
+{
+	_cleanup_buf_ struct buf stream = BUF_INIT, made = BUF_INIT;
+
+	leads_to("kept.bin", "kept-picture.bin");
+	load("kept.bin", &stream);
+	make_kept(&made);
+	assert_int_equal(made.len, stream.len);
+	assert_memory_equal(made.data, stream.data, made.len);
+}
+
 static void test_viewer(void **state)
 {
 	_cleanup_buf_ struct buf stream = BUF_INIT, made = BUF_INIT;
@@ -361,7 +395,7 @@ static int store(const char *name, const struct buf *b)
 static int make(void)
 {
 	_cleanup_buf_ struct buf drawn = BUF_INIT, viewer = BUF_INIT, vp8 = BUF_INIT,
-				 film = BUF_INIT;
+				 film = BUF_INIT, kept = BUF_INIT, uncovered = BUF_INIT;
 	struct maker k = {.out = BUF_INIT};
 	int r;
 
@@ -370,8 +404,11 @@ static int make(void)
 	make_viewer(&viewer);
 	make_vp8(&vp8);
 	picture(&vp8, &film);
+	make_kept(&kept);
+	picture(&kept, &uncovered);
 	r = store("vp8.bin", &vp8) | store("vp8-picture.bin", &film) | store("server.bin", &k.out) |
-	    store("picture.bin", &drawn) | store("viewer.bin", &viewer);
+	    store("picture.bin", &drawn) | store("viewer.bin", &viewer) | store("kept.bin", &kept) |
+	    store("kept-picture.bin", &uncovered);
 	buf_fini(&k.out);
 	return r != 0;
 }
@@ -381,6 +418,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_server),
 		cmocka_unit_test(test_vp8),
+		cmocka_unit_test(test_kept),
 		cmocka_unit_test(test_viewer),
 	};
 

@@ -15,6 +15,9 @@
 struct display_update {
 	struct display_frame shadow, taken;
 	struct display_mover *mover;
+	struct display_kept kept;
+	const struct display_cover *covers; /* borrowed, of the next update */
+	size_t n_covers;
 	pixman_region32_t left;	 /* to others */
 	pixman_region32_t stale; /* where `taken` is older than the shadow */
 };
@@ -48,6 +51,7 @@ void display_update_free(struct display_update *u)
 	display_frame_fini(&u->shadow);
 	display_frame_fini(&u->taken);
 	display_mover_free(u->mover);
+	display_kept_fini(&u->kept);
 	pixman_region32_fini(&u->left);
 	pixman_region32_fini(&u->stale);
 	free(u);
@@ -63,6 +67,12 @@ void display_update_leave(struct display_update *u, pixman_region32_t *area)
 const struct display_frame *display_update_shadow(const struct display_update *u)
 {
 	return &u->shadow;
+}
+
+void display_update_cover(struct display_update *u, const struct display_cover *covers, size_t n)
+{
+	u->covers = covers;
+	u->n_covers = n;
 }
 
 static void copy_region(
@@ -116,13 +126,47 @@ static void swap(struct display_update *u, pixman_region32_t *all)
 	display_region_copy(&u->stale, all);
 }
 
+/*
+ * Appends what draws @rest.  UNCOVERs are looked for before moves, which they spare, but come behind
+ * them: a COPY may read what they draw over.
+ */
+static int draw(struct display_update *u, pixman_region32_t *rest, const struct display_move *hints,
+	size_t n_hints, struct display_commands *out)
+{
+	struct display_commands uncovers = {0};
+	pixman_region32_t wrong, edges;
+	int r = display_kept_keep(&u->kept, &u->shadow, u->covers, u->n_covers, out);
+
+	pixman_region32_init(&wrong);
+	pixman_region32_init(&edges);
+	if (r == 0)
+		r = display_kept_uncover(&u->kept, &u->taken, u->covers, u->n_covers, &u->left,
+			rest, &wrong, &uncovers);
+	for (int i = 0; i < DISPLAY_MOVES && r >= 0 && (i == 0 || r > 0); i++)
+		r = move(u, rest, hints, n_hints, out);
+	for (size_t i = 0; i < uncovers.n && r >= 0; i++)
+		r = display_commands_add(out, &uncovers.list[i]);
+	if (uncovers.n) {
+		/* What is left are edges of blocks that were compared: mostly nothing differs there. */
+		display_region_copy(&edges, rest);
+		display_change_find(&u->shadow, &u->taken, &edges, rest);
+	}
+	display_region_union(rest, rest, &wrong);
+	if (r >= 0)
+		r = display_classify(&u->taken, rest, out);
+	pixman_region32_fini(&wrong);
+	pixman_region32_fini(&edges);
+	display_commands_fini(&uncovers);
+	return r;
+}
+
 int display_update_run(struct display_update *u, const struct display_frame *now,
 	pixman_region32_t *damage, const struct display_move *hints, size_t n_hints,
 	struct display_commands *out, pixman_region32_t *changed)
 {
 	const size_t before = out->n;
 	pixman_region32_t all, rest;
-	int r = 1;
+	int r;
 
 	if (now->width != u->shadow.width || now->height != u->shadow.height)
 		return -EINVAL;
@@ -131,10 +175,8 @@ int display_update_run(struct display_update *u, const struct display_frame *now
 	display_change_find(&u->shadow, now, damage, &all);
 	take(u, now, &all);
 	display_region_subtract(&rest, &all, &u->left);
-	for (int i = 0; i < DISPLAY_MOVES && r > 0; i++)
-		r = move(u, &rest, hints, n_hints, out);
-	if (r >= 0)
-		r = display_classify(&u->taken, &rest, out);
+	r = draw(u, &rest, hints, n_hints, out);
+	display_update_cover(u, NULL, 0);
 	swap(u, &all);
 	if (r < 0)
 		out->n = before;

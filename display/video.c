@@ -319,10 +319,12 @@ static bool take_copies(struct display_video *v, const struct display_commands *
 {
 	bool ended = false;
 
-	for (size_t i = 0; i < c->n && c->list[i].type == DISPLAY_COPY; i++) {
+	for (size_t i = 0; i < c->n && display_command_is_first(&c->list[i]); i++) {
 		const struct display_rect *to = &c->list[i].rect;
 		const struct display_rect from = {c->list[i].sx, c->list[i].sy, to->w, to->h};
 
+		if (c->list[i].type != DISPLAY_COPY)
+			continue;
 		for (int k = 0; k < DISPLAY_VIDEO_FILMS; k++) {
 			const struct display_video_film *film = &v->films[k];
 

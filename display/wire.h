@@ -49,6 +49,8 @@ enum display_type {
 	DISPLAY_UPDATED = 28,
 	DISPLAY_FILE = 29,
 	DISPLAY_MARK = 30,
+	DISPLAY_KEEP = 31,
+	DISPLAY_UNCOVER = 32,
 	/* from a viewer */
 	DISPLAY_HELLO = 64,
 	DISPLAY_KEY = 65,
@@ -92,7 +94,8 @@ struct display_bytes {
 /* One message of either direction: the members that its type has. */
 struct display_message {
 	enum display_type type;
-	struct display_rect rect;  /* RAW, COPY, SFILL, BITMAP, PFILL, VIDEO, REFRESH */
+	struct display_rect
+		rect; /* RAW, COPY, SFILL, BITMAP, PFILL, VIDEO, KEEP, UNCOVER, REFRESH */
 	struct display_bytes data; /* the packed record, pixels, bits, text, the frame ...: what is
 				    * last in the body */
 	union {
@@ -118,7 +121,7 @@ struct display_message {
 		uint64_t time; /* AUDIO, us */
 		struct {
 			int w, h;
-		} size;		 /* RESIZE, RESIZE_IN */
+		} size;		  /* RESIZE, RESIZE_IN */
 		uint16_t percent; /* SCALE_IN */
 		uint32_t serial;  /* UPDATED, MARK, ACK */
 		struct {

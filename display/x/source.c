@@ -587,6 +587,13 @@ static size_t moves(struct display_source *base, struct display_move *ret, size_
 	return display_x_windows_moves(&s->windows, s->width, s->height, ret, max);
 }
 
+static size_t covers(struct display_source *base, struct display_cover *ret, size_t max)
+{
+	struct source *s = of(base);
+
+	return display_x_windows_covers(&s->windows, s->width, s->height, ret, max);
+}
+
 static void key(struct display_source *base, uint32_t keysym, uint16_t scancode, bool down)
 {
 	struct source *s = of(base);
@@ -711,6 +718,7 @@ static const struct display_source_ops ops = {
 	.frame = frame,
 	.damage = take_damage,
 	.moves = moves,
+	.covers = covers,
 	.key = key,
 	.pointer = pointer,
 	.clipboard = clipboard,

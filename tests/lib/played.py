@@ -8,8 +8,8 @@ import threading
 
 from harness import until
 
-(WELCOME, RAW, COPY, SFILL, BITMAP, PFILL, VIDEO, CURSOR, CLIPBOARD, RESIZE, NOTICE, UPDATED, MARK) = (
-    1, 16, 17, 18, 19, 20, 21, 22, 25, 26, 27, 28, 30)
+(WELCOME, RAW, COPY, SFILL, BITMAP, PFILL, VIDEO, CURSOR, CLIPBOARD, RESIZE, NOTICE, UPDATED, MARK, KEEP, UNCOVER) = (
+    1, 16, 17, 18, 19, 20, 21, 22, 25, 26, 27, 28, 30, 31, 32)
 HELLO, KEY, POINTER, CLIPBOARD_IN, RESIZE_IN, REFRESH, ACK, FILE_IN, SCALE_IN = range(64, 73)
 NONE, LZ4, LEFT_LZ4, JPEG, PALETTE, PALETTE_LZ4 = 0, 1, 2, 4, 5, 6
 I420, MJPEG, VP8 = 0, 1, 2
@@ -111,6 +111,7 @@ class Picture:
     def __init__(self, w=W, h=H):
         self.w, self.h = w, h
         self.pixels = [[0] * w for _ in range(h)]
+        self.kept = [[0] * w for _ in range(h)]
         self.random = random.Random(1)
 
     def put(self, x, y, w, h, colour):
@@ -170,6 +171,15 @@ class Picture:
         self.put(x, y, w, h, lambda i, j: old[sy + j][sx + i])
         return message(COPY, struct.pack("<HH", sx, sy) + rect(x, y, w, h))
 
+    def keep(self, x, y, w, h):
+        for j in range(y, y + h):
+            self.kept[j][x:x + w] = self.pixels[j][x:x + w]
+        return message(KEEP, rect(x, y, w, h))
+
+    def uncover(self, x, y, w, h):
+        self.put(x, y, w, h, lambda i, j: self.kept[y + j][x + i])
+        return message(UNCOVER, rect(x, y, w, h))
+
     def jpeg(self, x, y):
         self.put(x, y, 32, 32, lambda i, j: 4 * i + 60 << 16 | 4 * j + 40 << 8 | 2 * (i + j) + 30)
         return message(RAW, rect(x, y, 32, 32) + bytes([JPEG, 0]) + GRADIENT)
@@ -221,7 +231,9 @@ class Picture:
                 self.tiles(5, 3, 2, 50, 21, 10), self.tiles(64, 64, 40, 2, 3, 3),
                 self.copy(0, 0, 7, 5, 60, 40), self.copy(20, 20, 13, 11, 60, 40), self.copy(0, 10, 0, 9, 97, 51),
                 self.copy(10, 0, 12, 0, 80, 61), self.fill(0xff, 3, 3, 1, 1),
-                self.i420(9, 7, 60, 30, 9, 7), self.i420(10, 6, 55, 38, 23, 15), self.copy(60, 32, 50, 25, 15, 9)]
+                self.i420(9, 7, 60, 30, 9, 7), self.i420(10, 6, 55, 38, 23, 15), self.copy(60, 32, 50, 25, 15, 9),
+                self.keep(20, 10, 60, 40), self.fill(0x445566, 10, 5, 80, 50), self.keep(40, 20, 5, 5),
+                self.uncover(25, 12, 40, 30), self.uncover(0, 0, 9, 9)]
         return b"".join(out)
 
     def rgb(self):

@@ -126,7 +126,7 @@ const connection = new Connection({
 			return; // that connection has ended
 		connection.send(message(TYPE.HELLO, [], protoEncode({
 			1: 1, 3: CODECS, 4: video, 5: answer.quality, 8: viewOnly,
-			10: Sound.possible, 11: "browser",
+			10: Sound.possible, 11: "browser", 12: true,
 		})));
 	},
 	data(bytes) {

@@ -11,7 +11,8 @@
  * page's memory: of what waits only so many are being decoded, and there is an end to what may wait.
  * Files, which come as fast as they can, have nothing to do with the picture, and wait for nothing.
  *
- * The canvas is the only copy of the picture; COPY reads from it.
+ * The canvas is the only copy of the picture; COPY reads from it.  KEEP copies to a second canvas, made
+ * when it is needed, and UNCOVER from there.
  */
 import { Reader, TYPE } from "./wire.js";
 import * as pixels from "./pixels.js";
@@ -49,11 +50,13 @@ export class Screen {
 		this.waiting = false;
 		this.run = {}; // of this connection
 		this.vp8.forget();
+		this.kept = null;
 	}
 
 	resize(w, h) {
 		if (w < 1 || h < 1 || w > MAX_SIDE || h > MAX_SIDE)
 			throw new Error("a screen of " + w + "x" + h);
+		this.kept = null;
 		this.canvas.width = w; // black from here on, whatever it was
 		this.canvas.height = h;
 		this.pen.imageSmoothingEnabled = false;
@@ -163,6 +166,10 @@ export class Screen {
 			return this.raw(r, bitmap);
 		case TYPE.COPY:
 			return this.copy(r);
+		case TYPE.KEEP:
+			return this.keep(r, true);
+		case TYPE.UNCOVER:
+			return this.keep(r, false);
 		case TYPE.SFILL: {
 			const rect = this.rect(r);
 			this.pen.fillStyle = pixels.cssColour(r.u32());
@@ -209,6 +216,22 @@ export class Screen {
 		if (sx + w > this.canvas.width || sy + h > this.canvas.height)
 			throw new Error("a rectangle is not within the screen");
 		this.pen.drawImage(this.canvas, sx, sy, w, h, x, y, w, h);
+	}
+
+	/* To the second canvas, or from there. */
+	keep(r, there) {
+		const [x, y, w, h] = this.rect(r);
+
+		if (!this.kept) {
+			const canvas = document.createElement("canvas");
+
+			canvas.width = this.canvas.width;
+			canvas.height = this.canvas.height;
+			this.kept = canvas.getContext("2d", { alpha: false });
+			this.kept.imageSmoothingEnabled = false;
+		}
+		const [from, to] = there ? [this.canvas, this.kept] : [this.kept.canvas, this.pen];
+		to.drawImage(from, x, y, w, h, x, y, w, h);
 	}
 
 	video(r, bitmap) {

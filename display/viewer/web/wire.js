@@ -23,6 +23,8 @@ export const TYPE = {
 	UPDATED: 28,
 	FILE: 29,
 	MARK: 30,
+	KEEP: 31,
+	UNCOVER: 32,
 	HELLO: 64,
 	KEY: 65,
 	POINTER: 66,

@@ -50,7 +50,7 @@ struct bench {
 	struct display_codecs codecs;
 	int width, height, n;
 	double figures[FIGURES][FRAMES_MAX];
-	long types[32]; /* bytes of each */
+	long types[DISPLAY_HELLO]; /* bytes of each */
 };
 
 static void die(const char *what)
@@ -95,7 +95,7 @@ static void encode(struct bench *b, const struct display_commands *l, struct buf
 		if (display_command_put(b->encoder, out, &l->list[i],
 			    display_update_shadow(b->update), &b->codecs) < 0)
 			die("no memory");
-		b->types[out->data[before] % 32] += (long)(out->len - before);
+		b->types[out->data[before] % DISPLAY_HELLO] += (long)(out->len - before);
 	}
 }
 
