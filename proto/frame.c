@@ -14,6 +14,8 @@
 static const char head_purpose[] = "podrun image head";
 static const char end_purpose[] = "podrun image end";
 
+#define STORED_AT (PROTO_FRAME_HASHED - 8) /* in an encoded head: stored, length, digest */
+
 static uint8_t *put(uint8_t *p, const void *data, size_t n)
 {
 	memcpy(p, data, n);
@@ -72,6 +74,19 @@ int proto_frame_digest(struct proto_sha *sha, const struct proto_frame_head *h, 
 	proto_sha_add(sha, head, sizeof(head));
 	proto_sha_add(sha, payload, h->stored);
 	return proto_sha_end(sha, ret);
+}
+
+int proto_frame_seal(struct proto_sha *sha, uint8_t *frame, size_t *ret_len)
+{
+	uint32_t stored;
+
+	memcpy(&stored, frame + STORED_AT, sizeof(stored));
+	stored = le32toh(stored);
+	*ret_len = PROTO_FRAME_HEAD_LEN + stored;
+	proto_sha_begin(sha);
+	proto_sha_add(sha, frame, PROTO_FRAME_HASHED);
+	proto_sha_add(sha, frame + PROTO_FRAME_HEAD_LEN, stored);
+	return proto_sha_end(sha, frame + PROTO_FRAME_HASHED);
 }
 
 static int refuse(struct err *e, const char *what)

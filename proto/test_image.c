@@ -212,6 +212,47 @@ static void file_with_four_threads(void **state)
 		(struct proto_read_options){.threads = 4});
 }
 
+/* More than there are slots for, which are handed over together, some behind long ones. */
+static void small_frames_are_the_same_by_any_threads(void **state)
+{
+	static const unsigned threads[] = {PROTO_NO_THREADS, 1, 4};
+	struct fixture *fx = *state;
+	struct item items[2000];
+	off_t len[ARRAY_SIZE(threads)];
+	uint8_t *image[ARRAY_SIZE(threads)];
+	struct proto_read_options ro = {.config_dir = fx->dir};
+
+	for (size_t i = 0; i < ARRAY_SIZE(items); i++)
+		items[i] = (struct item){.data = i % 3,
+			.kind = i % 3 ? PROTO_KIND_MM : PROTO_KIND_TASK,
+			.subject = i,
+			.offset = i % 3 ? i << 16 : 0,
+			.len = i % 100 == 50 ? 40000
+			       : i % 3	     ? i * 7 + 1
+					     : i,
+			.random = i % 2};
+	for (size_t k = 0; k < ARRAY_SIZE(threads); k++) {
+		struct proto_write_options o = {
+			.key = fx->key, .image_id = {1}, .created = 1, .threads = threads[k]};
+		_cleanup_close_ int fd = memfd_create("image", MFD_CLOEXEC);
+		struct proto_reader *r;
+		struct err e = {0};
+
+		write_items(fd, &o, items, ARRAY_SIZE(items));
+		len[k] = lseek(fd, 0, SEEK_END);
+		image[k] = malloc((size_t)len[k]);
+		assert_int_equal(pread(fd, image[k], (size_t)len[k], 0), len[k]);
+		assert_int_equal(len[k], len[0]);
+		assert_memory_equal(image[k], image[0], (size_t)len[0]);
+		lseek(fd, 0, SEEK_SET);
+		assert_int_equal(proto_reader_open(&r, fd, &ro, &e), 0);
+		read_items(r, items, ARRAY_SIZE(items), true);
+		proto_reader_close(r);
+	}
+	for (size_t k = 0; k < ARRAY_SIZE(threads); k++)
+		free(image[k]);
+}
+
 static void file_without_digests(void **state)
 {
 	by_file(*state, (struct proto_write_options){0},
@@ -416,6 +457,28 @@ static void closed_pipe_is_told(void **state)
 	close(fds[0]);
 	for (int i = 0; i < 20 && r == 0; i++)
 		r = proto_write_data(w, PROTO_KIND_MM, 1, 0, p, 4 * MIB, &e);
+	assert_int_equal(r, -EPIPE);
+	assert_int_equal(proto_writer_finish(w, NULL, &e), -EPIPE);
+	proto_writer_close(w);
+	close(fds[1]);
+}
+
+/* Of small frames as well, which are hashed and written some at a time. */
+static void closed_pipe_is_told_of_small_frames(void **state)
+{
+	struct fixture *fx = *state;
+	struct proto_write_options o = {.key = fx->key};
+	uint8_t p[PROTO_ALIGN_MIN] = {0};
+	struct proto_writer *w;
+	struct err e = {0};
+	int fds[2], r = 0;
+
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	assert_int_equal(proto_writer_open(&w, fds[1], &o, &e), 0);
+	close(fds[0]);
+	/* the first has threads write all, who get no SIGPIPE */
+	for (int i = 0; i < 1000 && r == 0; i++)
+		r = proto_write_data(w, PROTO_KIND_MM, 1, 0, p, i ? 4096 : sizeof(p), &e);
 	assert_int_equal(r, -EPIPE);
 	assert_int_equal(proto_writer_finish(w, NULL, &e), -EPIPE);
 	proto_writer_close(w);
@@ -696,6 +759,7 @@ int main(void)
 		cmocka_unit_test(file_keeps_everything),
 		cmocka_unit_test(file_without_threads),
 		cmocka_unit_test(file_with_four_threads),
+		cmocka_unit_test(small_frames_are_the_same_by_any_threads),
 		cmocka_unit_test(file_without_digests),
 		cmocka_unit_test(file_with_long_data_left),
 		cmocka_unit_test(file_compressed),
@@ -705,6 +769,7 @@ int main(void)
 		cmocka_unit_test(forked_reader_goes_on),
 		cmocka_unit_test(writer_settles_and_goes_on),
 		cmocka_unit_test(closed_pipe_is_told),
+		cmocka_unit_test(closed_pipe_is_told_of_small_frames),
 		cmocka_unit_test(stalled_pipe_does_not_hold_close),
 		cmocka_unit_test(every_bit_counts),
 		cmocka_unit_test(every_truncation_is_told),

@@ -10,9 +10,10 @@
  *      FREE -> FILLING -> READY -> BUSY -> DONE -> WRITING -> FREE
  *              caller     |  any thread |        one thread at a time, in order
  *
- * A slot holds `small`, whole frames which the caller has hashed itself because handing them over
- * would cost more (records, short data), and behind them at most one long data frame in `room`.
- * Only the slots' payload is in flight: SLOTS * PROTO_MAX_DATA.
+ * A slot holds `small`, whole frames that are handed over together because each alone would cost
+ * more than to hash it (records, short data), and behind them at most one long data frame in
+ * `room`.  Who hashes them writes their digests into their heads.  Only the slots' payload is in
+ * flight: SLOTS * PROTO_MAX_DATA.
  *
  * A long payload begins at a multiple of PROTO_ALIGN in the stream.  The padding is part of what
  * is hashed, so the place of a frame must be known before it is hashed: with compression it isn't,
@@ -37,14 +38,14 @@
 #include "proto/proto.h"
 
 #define SLOTS	   4u
-#define SMALL_DATA PROTO_ALIGN_MIN /* shorter data is hashed by the caller */
+#define SMALL_DATA PROTO_ALIGN_MIN /* shorter data is handed over with others */
 #define SMALL_FULL (256u << 10)	   /* so many bytes of small frames fill a slot */
 
 enum slot_state { FREE, FILLING, READY, BUSY, DONE, WRITING };
 
 struct slot {
 	enum slot_state state;
-	struct buf small;   /* whole frames */
+	struct buf small;   /* whole frames, but for their digests until they are hashed */
 	struct buf digests; /* of those frames, in order */
 	bool has_data;
 	struct proto_frame_head head; /* of the long frame */
@@ -170,16 +171,34 @@ static void compress_slot(const struct proto_writer *w, struct proto_worker *by,
 	s->head.flags |= PROTO_FRAME_ZSTD;
 }
 
+/* The digests of all small frames go into their heads, and on the slot's list. */
+static int hash_small(struct proto_worker *by, struct slot *s)
+{
+	for (size_t at = 0; at < s->small.len;) {
+		uint8_t *frame = s->small.data + at;
+		size_t len;
+
+		if (proto_frame_seal(by->sha, frame, &len) < 0)
+			return -EIO;
+		buf_put(&s->digests, frame + PROTO_FRAME_HASHED, PROTO_DIGEST_LEN);
+		at += len;
+	}
+	return s->digests.failed ? -ENOMEM : 0;
+}
+
 static int prepare_slot(
 	const struct proto_writer *w, struct proto_worker *by, struct slot *s, struct err *e)
 {
-	if (!s->has_data)
-		return 0;
-	if (w->zstd_level)
-		compress_slot(w, by, s);
-	if (proto_frame_digest(by->sha, &s->head, s->room, s->head.digest) < 0)
-		return err_set(e, ERR_FAILED, -EIO, "libcrypto cannot hash");
-	return 0;
+	int r = hash_small(by, s);
+
+	if (r == -ENOMEM)
+		return err_errno(e, r, "cannot write the image");
+	if (r == 0 && s->has_data) {
+		if (w->zstd_level)
+			compress_slot(w, by, s);
+		r = proto_frame_digest(by->sha, &s->head, s->room, s->head.digest);
+	}
+	return r < 0 ? err_set(e, ERR_FAILED, -EIO, "libcrypto cannot hash") : 0;
 }
 
 /* Memory of a very long record is not kept. */
@@ -254,23 +273,22 @@ static int thread_error(const struct proto_writer *w, struct err *e)
 	return w->error.error;
 }
 
-/* The slot being filled. */
+/* The slot being filled.  What threads have failed in is said when the next one is begun. */
 static int fill(struct proto_writer *w, struct slot **ret, struct err *e)
 {
 	int r = usable(w, e);
 
 	if (r < 0)
 		return r;
+	*ret = w->filling;
+	if (w->filling)
+		return 0;
 	pthread_mutex_lock(&w->pool.lock);
-	if (!w->filling) {
-		struct slot *s = &w->slots[w->next % SLOTS];
-
-		while (s->state != FREE)
-			proto_pool_wait(&w->pool);
-		s->state = FILLING;
-		w->filling = s;
-		w->next++;
-	}
+	w->filling = &w->slots[w->next % SLOTS];
+	while (w->filling->state != FREE)
+		proto_pool_wait(&w->pool);
+	w->filling->state = FILLING;
+	w->next++;
 	r = thread_error(w, e);
 	pthread_mutex_unlock(&w->pool.lock);
 	*ret = w->filling;
@@ -307,7 +325,7 @@ static int drain(struct proto_writer *w, struct err *e)
 	return r;
 }
 
-/* A frame the caller hashes itself. */
+/* A frame that is handed over with others. */
 static int put_small(
 	struct proto_writer *w, struct proto_frame_head *h, const void *payload, struct err *e)
 {
@@ -318,13 +336,10 @@ static int put_small(
 	if (r < 0)
 		return r;
 	h->sequence = w->sequence++;
-	if (proto_frame_digest(w->pool.own.sha, h, payload, h->digest) < 0)
-		return err_set(e, ERR_FAILED, -EIO, "libcrypto cannot hash");
 	proto_frame_encode(h, head);
-	buf_put(&s->digests, h->digest, PROTO_DIGEST_LEN);
 	buf_put(&s->small, head, sizeof(head));
 	buf_put(&s->small, payload, h->stored);
-	if (s->small.failed || s->digests.failed)
+	if (s->small.failed)
 		return err_errno(e, -ENOMEM, "cannot write the image");
 	w->planned += sizeof(head) + h->stored;
 	if (s->small.len >= SMALL_FULL)
