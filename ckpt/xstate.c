@@ -128,19 +128,26 @@ int ckpt_xstate_dump(pid_t tid, Pb__Thread *m, void **ret_mem, struct err *e)
 	return 0;
 }
 
+#define BNDCSR	   4
+#define BNDCSR_LEN 16 /* two registers; what follows is reserved (Intel SDM, volume 1, 13.5.5) */
 #define PKRU	  9
 #define PKRU_INIT 0x55555554 /* what Linux gives every task (arch/x86/mm/pkeys.c) */
 
-/* Does @c hold what a task has that never used it?  Then a CPU without it has lost nothing. */
+/*
+ * Does @c hold what a task has that never used it?  Then a CPU without it has lost nothing.  The
+ * reserved part of BNDCSR may hold anything: XSAVE leaves it alone, and so what the stack held comes
+ * back from the frame of a signal; a 32-bit program's is copied whole into the kernel's block.
+ */
 static bool is_initial(const Pb__XstateComponent *c)
 {
+	size_t len = c->number == BNDCSR ? MIN(c->data.len, (size_t)BNDCSR_LEN) : c->data.len;
 	uint32_t pkru;
 
 	if (c->number == PKRU && c->data.len >= sizeof(pkru)) {
 		memcpy(&pkru, c->data.data, sizeof(pkru));
 		return pkru == 0 || pkru == PKRU_INIT;
 	}
-	for (size_t i = 0; i < c->data.len; i++)
+	for (size_t i = 0; i < len; i++)
 		if (c->data.data[i])
 			return false;
 	return true;
