@@ -21,12 +21,13 @@ int main(int argc, char **argv)
 	uint8_t *nohuge = state_map(1024), *lazy = state_map(4);
 	uint8_t *big = mmap(
 		NULL, 1UL << 42, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	int can_huge;
+	int can_huge, told;
 
 	memset(locked, 1, 4 * PAGE);
 	STATE_CHECK(mlock(locked, 4 * PAGE) == 0);
 	STATE_CHECK(mlock2(lazy, 4 * PAGE, MLOCK_ONFAULT) == 0);
 	lazy[0] = 1;
+	told = state_has_flag(lazy, "lf"); /* not by Linux 6.1 */
 	STATE_CHECK(madvise(dump, 4 * PAGE, MADV_DONTDUMP) == 0);
 	can_huge = madvise(huge, 1024 * PAGE, MADV_HUGEPAGE) == 0;
 	madvise(nohuge, 1024 * PAGE, MADV_NOHUGEPAGE);
@@ -36,9 +37,9 @@ int main(int argc, char **argv)
 	state_ready(argc, argv);
 	STATE_CHECK(state_all(locked, 1, 4) && state_has_flag(locked, "lo"));
 	/* On fault: nobody has touched it, and so nothing is there yet. */
-	STATE_CHECK(state_has_flag(lazy, "lo") && resident(lazy, 4) == 1);
+	STATE_CHECK(state_has_flag(lazy, "lo") && (!told || resident(lazy, 4) == 1));
 	lazy[2 * PAGE] = 1;
-	STATE_CHECK(resident(lazy, 4) == 2);
+	STATE_CHECK(!told || resident(lazy, 4) == 2);
 	STATE_CHECK(state_has_flag(dump, "dd"));
 	STATE_CHECK(!can_huge || state_has_flag(huge, "hg"));
 	STATE_CHECK(!can_huge || state_has_flag(nohuge, "nh"));
