@@ -141,11 +141,11 @@ static int store(const struct cli_option *o, void *target, const char *value, co
 	case CLI_STRING:
 		*(const char **)slot = value;
 		break;
-	case CLI_MAYBE:
 	case CLI_CHOICE:
 		r = is_one_of(value, o->arg) ? 0 : -EINVAL;
 		*(const char **)slot = value;
 		break;
+	case CLI_MAYBE:
 		*(const char **)slot = value ? value : "";
 		break;
 	case CLI_LIST:
