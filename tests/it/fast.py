@@ -107,9 +107,9 @@ def needs_veth(fn):
 
 
 class Server(echo.Server):
-    def goes_on(self):
+    def goes_on(self, more=4 * BLOCK):
         """So much more comes back that all of it was sent later."""
-        super().goes_on(4 * BLOCK)
+        super().goes_on(more)
 
 
 def stats(env, name="s"):
@@ -120,9 +120,9 @@ def is_fast(env, n=1, name="s"):
     until("%d of its connections are fast" % n, lambda: stats(env, name)["fast"] == n)
 
 
-def begin(env, server, name="s", options=()):
+def begin(env, server, name="s", options=(), client=CLIENT):
     address = LOOPBACK[server.family]
-    env.run_detached(name, sys.executable, "-c", CLIENT, address, str(server.port),
+    env.run_detached(name, sys.executable, "-c", client, address, str(server.port),
                      options=["--net", "vnat", "--host-loopback=" + address, *options])
     server.goes_on()
 
@@ -223,8 +223,7 @@ def connect(port):
 @needs_veth
 def what_has_ended_leaves_no_rules(env):
     server = Server()
-    env.run_detached("s", "sleep", "1000", ready=None,
-                     options=["--net", "vnat", "--host-loopback=" + LOOPBACK[4]])
+    env.run_detached("s", "sleep", "1000", ready=None, options=["--net", "vnat", "--host-loopback=" + LOOPBACK[4]])
     for _ in range(3):
         one = subprocess.Popen([PODRUN, "exec", "s", sys.executable, "-c", CLIENT, LOOPBACK[4], str(server.port)],
                                env=env.environ, stdout=subprocess.PIPE, text=True)
@@ -320,8 +319,7 @@ def a_capture_sees_everything(env):
     at = env.path("out.pcap")
     with subprocess.Popen([PODRUN, "net", "capture", "s", "-w", at], env=env.environ) as capture:
         is_fast(env, 0)
-        before = server.echoed
-        until("much has passed", lambda: server.echoed > before + (4 << 20))
+        server.goes_on(4 << 20)
         assert stats(env)["fast"] == 0
         until("it was seen", lambda: os.path.getsize(at) > 4 << 20)
         capture.send_signal(signal.SIGINT)
@@ -378,12 +376,22 @@ def a_pair_that_is_removed_inside_is_made_anew(env):
     env.share_cache()
     server, other = Server(), Server()
     start(env, server, options=["--user", "root"])
-    is_fast(env)
     env.podrun("exec", "s", "ip", "link", "del", "podrun1")
     env.start(PODRUN, "exec", "s", sys.executable, "-c", CLIENT, LOOPBACK[4], str(other.port), stdout=subprocess.DEVNULL)
     for one in (other, server):
         one.goes_on()
     is_fast(env, 2)
+    stop(env, server)
+
+
+@test
+@needs_namespaces("a network of its own")
+@needs_veth
+def one_with_many_short_messages_is_fast(env):
+    begin(env, server := echo.Server(), client=CLIENT.replace("1 << 16", "8"))
+    server.goes_on(1 << 15)
+    env.podrun("exec", "s", "rm", "/tmp/on")
+    is_fast(env)
     stop(env, server)
 
 

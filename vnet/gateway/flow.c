@@ -269,7 +269,7 @@ static void run_pump(struct vnet_gateway *g, uint32_t flow, int side, uint32_t e
 	bool inner = false, blocked[2] = {false, false};
 	enum gateway_pump_result r = gateway_pump_run(g, flow, &why, &inner, blocked);
 
-	if (inner && g->inner_sends)
+	if (inner && g->inner_sends && !gateway_veth_is_fast(g, flow))
 		g->inner_sends(g);
 	if (r != GATEWAY_PUMP_RESET && r != GATEWAY_PUMP_OVER)
 		gateway_veth_offer(g, flow);

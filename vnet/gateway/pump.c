@@ -38,9 +38,12 @@
 #define DRAIN_RUNS 64  /* of what came from a side that has failed */
 #define CACHED	   256 /* free pipes that stay open */
 #define NO_PIPE	   2
+#define SOON_NS	   1000000u /* programs that talk to each other, and nobody thinks */
 
 struct gateway_pump {
-	uint64_t moved[GATEWAY_MAX_FLOWS];
+	struct {
+		uint64_t bytes, last; /* and when */
+	} moved[GATEWAY_MAX_FLOWS];
 	uint32_t n_free, n_unmade;
 	int32_t free[GATEWAY_MAX_PIPES]; /* open, empty */
 	uint16_t
@@ -158,12 +161,22 @@ void gateway_pump_release(struct vnet_gateway *g, uint32_t flow)
 		gateway_pump_drop(g, f->pipe[side]);
 		f->pipe[side] = -1;
 	}
-	g->pump->moved[flow] = 0;
+	g->pump->moved[flow].bytes = g->pump->moved[flow].last = 0;
 }
 
 uint64_t gateway_pump_moved(const struct vnet_gateway *g, uint32_t flow)
 {
-	return g->pump->moved[flow];
+	return g->pump->moved[flow].bytes;
+}
+
+static void count(struct vnet_gateway *g, uint32_t flow, size_t n)
+{
+	uint64_t now = gateway_loop_now(g->loop), *last = &g->pump->moved[flow].last;
+
+	if (n < GATEWAY_PUMP_MESSAGE && now - *last < SOON_NS)
+		n = GATEWAY_PUMP_MESSAGE;
+	g->pump->moved[flow].bytes += n;
+	*last = now;
 }
 
 int32_t gateway_pump_put_first(struct vnet_gateway *g, uint32_t flow, const void *data, size_t n)
@@ -304,7 +317,7 @@ static int run_side(struct vnet_gateway *g, uint32_t flow, unsigned side,
 			n = push(f, p, side, (size_t)left, ends);
 			if (n <= 0)
 				return n == -EAGAIN ? 0 : n ? (int)n : -EIO;
-			g->pump->moved[flow] += (uint64_t)n;
+			count(g, flow, (size_t)n);
 			*ret_moved = true;
 		}
 		if (last)

@@ -12,6 +12,9 @@
 struct err;
 struct vnet_gateway;
 
+/* A message costs what so many bytes do, however few it has. */
+#define GATEWAY_PUMP_MESSAGE 2048u
+
 enum gateway_pump_result {
 	GATEWAY_PUMP_IDLE,    /* nothing to do before the next event */
 	GATEWAY_PUMP_MORE,    /* there may be more: call again, after others had their turn */
@@ -35,7 +38,10 @@ struct gateway_pump_cause {
  */
 enum gateway_pump_result gateway_pump_run(struct vnet_gateway *g, uint32_t flow,
 	const struct gateway_pump_cause *why, bool *ret_inner, bool ret_blocked[2]);
-/* Bytes that this worker has passed on, either way. */
+/*
+ * Bytes that this worker has passed on, either way.  Less than GATEWAY_PUMP_MESSAGE are counted as
+ * so many where they came soon after the last.
+ */
 uint64_t gateway_pump_moved(const struct vnet_gateway *g, uint32_t flow);
 /* Bytes on their way are dropped, and the flow's pipes are free for others. */
 void gateway_pump_release(struct vnet_gateway *g, uint32_t flow);

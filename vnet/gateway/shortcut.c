@@ -34,6 +34,7 @@
 #include "base/base.h"
 #include "vnet/gateway/busy.h"
 #include "vnet/gateway/gateway.h"
+#include "vnet/gateway/pump.h"
 #include "vnet/gateway/veth.h"
 #include "vnet/packet.h"
 #include "vnet/rewrite.h"
@@ -264,8 +265,9 @@ void gateway_shortcut_count(
 	e.sessions[!second] = to;
 	e.ports[second] = p->src.port;
 	e.ports[!second] = p->dst.port;
-	if (gateway_busy_count(
-		    &g->shortcuts->busy, &e, (uint32_t)p->payload_len, GATEWAY_VETH_MUCH))
+	if (p->payload_len &&
+		gateway_busy_count(&g->shortcuts->busy, &e,
+			MAX((uint32_t)p->payload_len, GATEWAY_PUMP_MESSAGE), GATEWAY_VETH_MUCH))
 		offer(g, &e);
 }
 

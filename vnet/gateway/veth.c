@@ -8,7 +8,9 @@
  *
  * A flow that has passed MUCH bytes is *fast*: the kernel carries its packets over a pair of
  * interfaces between the two namespaces, and gives them their other ends on the way (rewrite.c).
- * Each side may use either way for each packet, for TCP does not mind.
+ * Each side may use either way for each packet, for TCP does not mind.  Small messages that follow
+ * each other quickly count as more than they are (pump.c): who waits for an answer each time has
+ * it sooner.
  *
  *      flow        offer ------ wire ------> client: makes the pair
  *                        <----- wired -----
@@ -533,6 +535,11 @@ void gateway_veth_offer(struct vnet_gateway *g, uint32_t flow)
 		ask_for_pair(g, session);
 	else
 		make_fast(g, session, flow);
+}
+
+bool gateway_veth_is_fast(const struct vnet_gateway *g, uint32_t flow)
+{
+	return g->veths->fast[flow];
 }
 
 uint32_t gateway_veth_flows(const struct vnet_gateway *g, uint32_t session)

@@ -19,6 +19,8 @@ struct vnet_rewrite;
 int gateway_veth_start(struct vnet_gateway *g, struct err *e);
 /* An open flow has carried something: with much of it, it is to be fast.  Called often. */
 void gateway_veth_offer(struct vnet_gateway *g, uint32_t flow);
+/* Its packets do not come by gw0. */
+bool gateway_veth_is_fast(const struct vnet_gateway *g, uint32_t flow);
 /* Before its record is free. */
 void gateway_veth_flow_ends(struct vnet_gateway *g, uint32_t flow);
 /* The session's client has made its end, or can't. */
