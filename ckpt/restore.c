@@ -88,11 +88,12 @@ static int stage_world(struct ckpt_build *b, struct err *e)
 static int stage_tasks(struct ckpt_build *b, struct err *e)
 {
 	uint64_t room = b->options.mapped ? b->options.mapped->room : 0;
+	_cleanup_buf_ struct buf ranges = BUF_INIT;
 	int r;
 
 	if (!b->n_procs)
 		return 0;
-	r = ckpt_layout_i386(b, e);
+	r = ckpt_layout_read(b, &ranges, e);
 	if (r == 0 && b->i386)
 		r = ckpt_code_host(e);
 	if (r < 0)
@@ -100,7 +101,7 @@ static int stage_tasks(struct ckpt_build *b, struct err *e)
 	/* Below 4 GiB there is no room for that: nothing is mapped then (ckpt_mapped_process). */
 	if (b->i386)
 		room = 0;
-	r = ckpt_layout_free(b, ALIGN_UP(REMOTE_AREA_SIZE + room, PAGE_SIZE), &b->area, e);
+	r = ckpt_layout_free(b, &ranges, ALIGN_UP(REMOTE_AREA_SIZE + room, PAGE_SIZE), &b->area, e);
 	b->spare = b->area + REMOTE_AREA_SIZE;
 	b->spare_end = b->spare + room;
 	if (r == 0)

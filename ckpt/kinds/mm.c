@@ -314,6 +314,7 @@ struct mm_state {
 	uint64_t ahead; /* its memory space among what was copied ahead; 0: none */
 	int mem;
 	uint64_t filled; /* the end of what has come */
+	bool has_finish; /* most have nothing that must come last */
 	size_t n, last;
 	struct ckpt_private at[];
 };
@@ -385,6 +386,7 @@ static int remember(struct ckpt_build *b, struct ckpt_record *r, struct ckpt_bui
 	s->proc = p;
 	s->mem = -1;
 	s->ahead = m->ahead;
+	s->has_finish = ckpt_map_has_finish(b, m);
 	for (size_t i = 0; i < m->n_mappings; i++) {
 		const Pb__Mapping *v = m->mappings[i];
 
@@ -568,11 +570,14 @@ static int mm_finish(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
 {
 	struct mm_state *s = r->state;
 	Pb__Mm *m;
-	int ret = ckpt_mm_unpack(r, &m, e);
+	int ret;
 
+	s->mem = close_fd(s->mem);
+	if (!s->has_finish)
+		return 0;
+	ret = ckpt_mm_unpack(r, &m, e);
 	if (ret < 0)
 		return ret;
-	s->mem = close_fd(s->mem);
 	ret = ckpt_map_finish(b, s->proc, m, e);
 	pb__mm__free_unpacked(m, NULL);
 	return ret;

@@ -36,9 +36,24 @@ static int compare(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-static int collect(const struct ckpt_record *r, struct buf *ranges, struct err *e)
+/* The segments of a library lie side by side: one range for all of them. */
+static void put_range(struct buf *ranges, size_t first, struct range v)
+{
+	struct range *before = NULL;
+
+	if (ranges->len > first)
+		before = (struct range *)(ranges->data + ranges->len) - 1;
+	if (before && v.start >= before->start && v.start <= before->end)
+		before->end = MAX(before->end, v.end);
+	else
+		buf_put(ranges, &v, sizeof(v));
+}
+
+static int collect(
+	struct ckpt_build *b, const struct ckpt_record *r, struct buf *ranges, struct err *e)
 {
 	Pb__Mm *m = pb__mm__unpack(NULL, r->len, r->body);
+	size_t first = ranges->len;
 
 	if (!m)
 		return err_set(e, ERR_IMAGE, -EBADMSG, "memory record %llu is damaged",
@@ -50,33 +65,28 @@ static int collect(const struct ckpt_record *r, struct buf *ranges, struct err *
 		/* restored with all the room it may take (map.c) */
 		if (v->flags & PB__MAPPING_FLAG__MAPPING_GROWSDOWN)
 			range.start -= MIN(range.start, CKPT_STACK_ROOM);
-		buf_put(ranges, &range, sizeof(range));
+		put_range(ranges, first, range);
 	}
 	/* the heap may grow from here to the next mapping; a little way is kept free */
 	struct range heap = {m->start_brk, m->brk};
 
 	if (heap.end > heap.start)
 		buf_put(ranges, &heap, sizeof(heap));
+	b->i386 |= m->i386;
 	pb__mm__free_unpacked(m, NULL);
 	return 0;
 }
 
-int ckpt_layout_i386(struct ckpt_build *b, struct err *e)
+int ckpt_layout_read(struct ckpt_build *b, struct buf *ranges, struct err *e)
 {
-	for (size_t i = 0; i < b->n_records && !b->i386; i++) {
-		const struct ckpt_record *r = &b->records[i];
-		Pb__Mm *m;
+	int r = 0;
 
-		if (!r->kind || r->kind->number != PROTO_KIND_MM)
-			continue;
-		m = pb__mm__unpack(NULL, r->len, r->body);
-		if (!m)
-			return err_set(e, ERR_IMAGE, -EBADMSG, "memory record %llu is damaged",
-				(unsigned long long)r->subject);
-		b->i386 = m->i386;
-		pb__mm__free_unpacked(m, NULL);
-	}
-	return 0;
+	for (size_t i = 0; i < b->n_records && r == 0; i++)
+		if (b->records[i].kind && b->records[i].kind->number == PROTO_KIND_MM)
+			r = collect(b, &b->records[i], ranges, e);
+	if (r == 0 && buf_error(ranges))
+		r = err_errno(e, -ENOMEM, "looking for free addresses");
+	return r;
 }
 
 /*
@@ -137,22 +147,12 @@ int ckpt_layout_check(struct ckpt_dump *d, struct err *e)
 	return err_wrap(e, "task %d (%s)", i386->vpid, i386->status.comm);
 }
 
-int ckpt_layout_free(struct ckpt_build *b, uint64_t size, uint64_t *ret, struct err *e)
+int ckpt_layout_free(
+	const struct ckpt_build *b, struct buf *ranges, uint64_t size, uint64_t *ret, struct err *e)
 {
-	_cleanup_buf_ struct buf ranges = BUF_INIT;
-	uint64_t need = ALIGN_UP(size, PAGE_SIZE) + 2 * MARGIN, top;
-	int r;
+	uint64_t need = ALIGN_UP(size, PAGE_SIZE) + 2 * MARGIN;
+	uint64_t top = b->i386 ? find_gap_i386(ranges, need) : find_gap(ranges, need, HIGHEST);
 
-	for (size_t i = 0; i < b->n_records; i++) {
-		if (!b->records[i].kind || b->records[i].kind->number != PROTO_KIND_MM)
-			continue;
-		r = collect(&b->records[i], &ranges, e);
-		if (r < 0)
-			return r;
-	}
-	if (buf_error(&ranges))
-		return err_errno(e, -ENOMEM, "looking for free addresses");
-	top = b->i386 ? find_gap_i386(&ranges, need) : find_gap(&ranges, need, HIGHEST);
 	if (!top)
 		return err_set(e, ERR_IMAGE, -ENOMEM, "no free addresses for %llu bytes",
 			(unsigned long long)size);

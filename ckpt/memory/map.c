@@ -612,6 +612,20 @@ int ckpt_map(struct ckpt_build *b, struct ckpt_build_proc *p, const Pb__Mm *m, s
 	return r;
 }
 
+static bool is_last(const Pb__Mapping *m)
+{
+	return HAS(m, LOCKED) || HAS(m, SEALED);
+}
+
+bool ckpt_map_has_finish(const struct ckpt_build *b, const Pb__Mm *mm)
+{
+	bool has = mm->program && !b->world->names;
+
+	for (size_t i = 0; i < mm->n_mappings && !has; i++)
+		has = is_last(mm->mappings[i]);
+	return has;
+}
+
 int ckpt_map_finish(
 	struct ckpt_build *b, struct ckpt_build_proc *p, const Pb__Mm *mm, struct err *e)
 {
@@ -622,7 +636,7 @@ int ckpt_map_finish(
 	for (size_t i = 0; i < mm->n_mappings && r >= 0; i++) {
 		const Pb__Mapping *m = mm->mappings[i];
 
-		if (!HAS(m, LOCKED) && !HAS(m, SEALED))
+		if (!is_last(m))
 			continue;
 		r = make_room(&t, 0, e);
 		if (r >= 0 && HAS(m, LOCKED))

@@ -72,9 +72,10 @@ struct stat;
  * none: ERR_UNFREEZABLE.
  */
 int ckpt_layout_check(struct ckpt_dump *d, struct err *e);
-/* First: is there a 32-bit program among them?  (b->i386) */
-int ckpt_layout_i386(struct ckpt_build *b, struct err *e);
-int ckpt_layout_free(struct ckpt_build *b, uint64_t size, uint64_t *ret, struct err *e);
+/* First: what they use, and whether there is a 32-bit program among them (b->i386). */
+int ckpt_layout_read(struct ckpt_build *b, struct buf *ranges, struct err *e);
+int ckpt_layout_free(const struct ckpt_build *b, struct buf *ranges, uint64_t size, uint64_t *ret,
+	struct err *e);
 
 /* ---- mapping.c ----------------------------------------------------------------------------- */
 
@@ -102,6 +103,7 @@ struct ckpt_build_proc;
 int ckpt_map(
 	struct ckpt_build *b, struct ckpt_build_proc *p, const struct Pb__Mm *m, struct err *e);
 /* What must come last: locked and sealed mappings, and a program without a path. */
+bool ckpt_map_has_finish(const struct ckpt_build *b, const struct Pb__Mm *m);
 int ckpt_map_finish(
 	struct ckpt_build *b, struct ckpt_build_proc *p, const struct Pb__Mm *m, struct err *e);
 /* The vDSO; before any other mapping is made. */

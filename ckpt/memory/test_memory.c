@@ -316,6 +316,14 @@ static void test_clocks(void **state)
 	free(other);
 }
 
+static int find_room(struct ckpt_build *b, uint64_t size, uint64_t *ret, struct err *e)
+{
+	_cleanup_buf_ struct buf ranges = BUF_INIT;
+	int r = ckpt_layout_read(b, &ranges, e);
+
+	return r < 0 ? r : ckpt_layout_free(b, &ranges, size, ret, e);
+}
+
 static void test_layout(void **state)
 {
 	Pb__Mapping a = PB__MAPPING__INIT, c = PB__MAPPING__INIT, *list[] = {&a, &c};
@@ -334,18 +342,33 @@ static void test_layout(void **state)
 	m.mappings = list;
 	m.n_mappings = 2;
 	record.len = pb__mm__pack(&m, body);
-	assert_int_equal(ckpt_layout_free(&b, 0x40000, &at, &e), 0);
+	assert_int_equal(find_room(&b, 0x40000, &at, &e), 0);
 	assert_true(at - CKPT_LAYOUT_BELOW >= a.end && at + 0x40000 <= c.start);
-	assert_true(ckpt_layout_free(&b, 0x800000, &at, &e) < 0);
+	assert_true(find_room(&b, 0x800000, &at, &e) < 0);
 
 	/* not where a stack may grow */
 	a.end = 0x6ff000000000;
 	c.flags = PB__MAPPING_FLAG__MAPPING_GROWSDOWN;
 	record.len = pb__mm__pack(&m, body);
-	assert_int_equal(ckpt_layout_free(&b, 0x40000, &at, &e), 0);
+	assert_int_equal(find_room(&b, 0x40000, &at, &e), 0);
 	assert_true(at >= a.end && at + 0x40000 <= c.start - CKPT_STACK_ROOM);
+
+	/* side by side they are one, and room is above them but not where 32 bits reach */
+	a.end = c.start = 0x7ffe00000000;
+	c.end = 0x7ffe00001000;
+	c.flags = 0;
+	m.i386 = true;
+	record.len = pb__mm__pack(&m, body);
+	b.i386 = false;
+	assert_true(find_room(&b, 0x40000, &at, &e) < 0);
+	assert_true(b.i386);
+	b.i386 = false;
+	m.i386 = false;
+	record.len = pb__mm__pack(&m, body);
+	assert_int_equal(find_room(&b, 0x40000, &at, &e), 0);
+	assert_true(at - CKPT_LAYOUT_BELOW >= c.end && at + 0x40000 <= 0x7fff00000000);
 	record.len = 1;
-	assert_true(ckpt_layout_free(&b, 0x40000, &at, &e) < 0);
+	assert_true(find_room(&b, 0x40000, &at, &e) < 0);
 }
 
 int main(void)
