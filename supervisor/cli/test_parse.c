@@ -11,7 +11,7 @@
 
 struct test_options {
 	bool flag, other;
-	const char *text, *way;
+	const char *text, *way, *maybe;
 	struct cli_list list;
 	uint64_t number, size;
 };
@@ -22,6 +22,7 @@ static const struct cli_option options[] = {
 	{"other", 'x', NULL, "", CLI_FLAG, AT(other)},
 	{"text", 't', "TEXT", "", CLI_STRING, AT(text)},
 	{"way", 0, "keep|reset", "", CLI_CHOICE, AT(way)},
+	{"maybe", 0, "WHAT", "", CLI_MAYBE, AT(maybe)},
 	{"list", 'l', "ITEM", "", CLI_LIST, AT(list)},
 	{"number", 0, "N", "", CLI_NUMBER, AT(number)},
 	{"size", 0, "SIZE", "", CLI_SIZE, AT(size)},
@@ -98,6 +99,22 @@ static void choices_are_told(void **state)
 	assert_string_equal(e.msg, "--size: '1X' is not valid here: it takes SIZE");
 }
 
+static void values_may_be_left_out(void **state)
+{
+	struct test_options o;
+	struct err e;
+	char *argv[32];
+	int n;
+
+	assert_int_equal(parse("cmd", &o, argv, &n, &e), 0);
+	assert_null(o.maybe);
+	assert_int_equal(parse("--maybe cmd", &o, argv, &n, &e), 0);
+	assert_string_equal(o.maybe, "");
+	assert_int_equal(n, 1);
+	assert_int_equal(parse("--maybe=640x480", &o, argv, &n, &e), 0);
+	assert_string_equal(o.maybe, "640x480");
+}
+
 static void wrong_ones_are_refused(void **state)
 {
 	static const struct {
@@ -134,6 +151,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(options_are_parsed),
 		cmocka_unit_test(choices_are_told),
+		cmocka_unit_test(values_may_be_left_out),
 		cmocka_unit_test(wrong_ones_are_refused),
 		cmocka_unit_test(signals_have_names),
 	};
