@@ -388,6 +388,7 @@ int main(int argc, char **argv)
 	check_udp(udp);
 	if (argc > 3) {
 		check_lost(c, N, many, n);
+		free(many);
 		return state_ok();
 	}
 	check_listener(control, listener);
@@ -409,5 +410,6 @@ int main(int argc, char **argv)
 		end(&c[i]);
 	for (int i = 0; i < N; i++)
 		check_result(control, &c[i]);
+	free(many);
 	return state_ok();
 }
