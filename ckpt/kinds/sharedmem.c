@@ -60,10 +60,10 @@ struct registry {
 /* Is @v a mapping of something without a path? */
 static bool is_pathless(const struct proc_vma *v)
 {
-	if (!v->ino || !strncmp(v->path, "/SYSV", 5) || !strncmp(v->path, "/[aio]", 6))
-		return false;
-	return v->deleted || !strncmp(v->path, "/memfd:", 7) ||
-	       (v->shared && (*v->path == '\0' || *v->path == '['));
+	bool named = !v->deleted && strncmp(v->path, "/memfd:", 7) &&
+		     !(v->shared && (*v->path == '\0' || *v->path == '['));
+
+	return v->ino && !named && strncmp(v->path, "/SYSV", 5) && strncmp(v->path, "/[aio]", 6);
 }
 
 static void forget(void *state)
@@ -370,8 +370,8 @@ static int write_through(
 			const struct proc_vma *v = &p->maps.vmas[k];
 			struct window w = {p, v, o, skip, done};
 
-			if (v->shared != shared || !is_pathless(v) || v->ino != o->ino ||
-				v->dev_major != o->major || v->dev_minor != o->minor)
+			if (v->ino != o->ino || v->shared != shared || v->dev_major != o->major ||
+				v->dev_minor != o->minor || !is_pathless(v))
 				continue;
 			memcpy(skip, done, len);
 			r = write_window(d, &w, e);

@@ -62,9 +62,10 @@ static const struct {
 	{"io", "device memory is not supported"},
 };
 
+/* @with: two letters or more.  Thousands of mappings are asked about, and hardly any is meant. */
 static bool starts(const char *s, const char *with)
 {
-	return !strncmp(s, with, strlen(with));
+	return s[0] == with[0] && s[1] == with[1] && !strncmp(s, with, strlen(with));
 }
 
 static int refuse(const struct proc_vma *v, const char *what, struct err *e)
