@@ -101,7 +101,6 @@ static int append(struct cli_list *l, const char *value)
 	return 0;
 }
 
-/* @spelled is for messages: "--tty", "work.session:3: tty". */
 int cli_not_valid(const char *option, const char *value, const char *takes, struct err *e)
 {
 	return err_set(e, ERR_USAGE, -EINVAL, "%s: '%.64s' is not valid here: it takes %s", option,
@@ -124,6 +123,7 @@ static bool is_one_of(const char *value, const char *choices)
 	}
 }
 
+/* @spelled is for messages: "--tty", "work.session:3: tty". */
 static int store(const struct cli_option *o, void *target, const char *value, const char *spelled,
 	struct err *e)
 {
@@ -157,7 +157,7 @@ static int store(const struct cli_option *o, void *target, const char *value, co
 	case CLI_SIZE:
 		r = cli_parse_size(value, slot);
 		break;
-	default:
+	case CLI_REFUSED:
 		break;
 	}
 	if (r == -ENOMEM)

@@ -568,6 +568,7 @@ static int merge_files(struct cli *c, struct run_options *o, struct cli_list *ke
 			*(bool *)to |= *(const bool *)from;
 			break;
 		case CLI_STRING:
+		case CLI_CHOICE:
 		case CLI_MAYBE:
 			if (*(const char *const *)from)
 				*(const char **)to = *(const char *const *)from;
@@ -583,7 +584,7 @@ static int merge_files(struct cli *c, struct run_options *o, struct cli_list *ke
 					    ((const struct cli_list *)from)->items[k], "", e) < 0)
 					return e->error;
 			break;
-		default:
+		case CLI_REFUSED:
 			break;
 		}
 	}
