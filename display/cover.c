@@ -5,6 +5,7 @@
 #include "display/change.h"
 #include "display/region.h"
 
+#define WORTH	     8	/* what is brought back to what is spoilt between it, at least */
 #define LEAST_PIXELS 32 /* to be drawn otherwise: fewer are as short by themselves */
 
 void display_kept_fini(struct display_kept *k)
@@ -90,7 +91,7 @@ static int uncover(const struct display_kept *k, const struct display_frame *now
 		pixman_region32_fini(&part);
 		pixman_region32_init_rect(&part, r.x, r.y, (unsigned)r.w, (unsigned)r.h);
 		display_change_find(&k->frame, now, &part, &other);
-		if (2 * region_area(&other) <= display_rect_area(&r)) {
+		if (WORTH * region_area(&other) <= region_area(&same)) {
 			ret = add(out, DISPLAY_UNCOVER, &r);
 			display_region_remove(rest, &r);
 			display_region_union(wrong, wrong, &other);

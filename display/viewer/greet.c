@@ -19,7 +19,7 @@ int display_viewer_greet(int fd, const struct display_viewer_wish *wish)
 	h.quality = wish->quality;
 	h.view_only = wish->view_only;
 	h.audio = wish->audio;
-	h.keeps = true;
+	h.keeps = wish->keeps;
 	h.name = (char *)wish->name;
 	body = buf_grow(&out, pb__display_hello__get_packed_size(&h));
 	if (body)

@@ -10,6 +10,7 @@ struct display_viewer_wish {
 	const char *name; /* of the viewer */
 	bool view_only;
 	bool audio;
+	bool keeps;	  /* KEEP and UNCOVER; not who records, for whoever may read that */
 	unsigned quality; /* of JPEG; 0: exact */
 	unsigned video;	  /* formats, a mask */
 	uint32_t codecs;  /* of RAW, a mask; 0: all of our decoder */

@@ -396,7 +396,8 @@ static bool has_screen(void)
 int main(int argc, char **argv)
 {
 	struct native n = {0};
-	struct display_viewer_wish wish = {.name = "native", .video = DISPLAY_DECODER_VIDEO};
+	struct display_viewer_wish wish = {
+		.name = "native", .keeps = true, .video = DISPLAY_DECODER_VIDEO};
 	char **command = argv + 1;
 	struct err e = {0};
 	SDL_Event event;

@@ -440,8 +440,10 @@ static void disconnect(struct client *c)
 
 static void connect_again(struct client *c)
 {
-	const struct display_viewer_wish wish = {
-		.name = "vnc", .view_only = c->options->view_only, .quality = c->options->quality};
+	const struct display_viewer_wish wish = {.name = "vnc",
+		.keeps = true,
+		.view_only = c->options->view_only,
+		.quality = c->options->quality};
 	struct err e = {0};
 
 	c->fresh = true;

@@ -270,10 +270,19 @@ KEYS = {"Enter": "\ue006", "Shift": "\ue008", "Control": "\ue009", "ArrowLeft": 
 class FirefoxTab:
     def __init__(self, browser, url, before):
         self.browser = browser
-        self.context = browser.command("browsingContext.create", type="tab")["context"]
+        self.context = self._create()
         if before:
             browser.command("script.addPreloadScript", contexts=[self.context], functionDeclaration="() => {%s}" % before)
         browser.command("browsingContext.navigate", context=self.context, url=url, wait="none")
+
+    def _create(self):
+        """Firefox loses one, now and then, while a tab is closed."""
+        for i in range(5):
+            try:
+                return self.browser.command("browsingContext.create", type="tab")["context"]
+            except Failed as e:
+                if "does no longer exist" not in str(e) or i == 4:
+                    raise
 
     def evaluate(self, expression):
         """What JSON can hold."""

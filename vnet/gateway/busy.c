@@ -9,6 +9,9 @@
  */
 #include "vnet/gateway/busy.h"
 
+#include "base/base.h"
+#include "vnet/gateway/pump.h"
+
 static uint32_t slot_of(const struct gateway_ends *e)
 {
 	uint64_t h = (uint64_t)e->ports[0] << 32 | (uint64_t)e->ports[1] << 16 |
@@ -24,8 +27,8 @@ bool gateway_ends_equal(const struct gateway_ends *a, const struct gateway_ends 
 	       a->ports[0] == b->ports[0] && a->ports[1] == b->ports[1] && a->family == b->family;
 }
 
-bool gateway_busy_count(
-	struct gateway_busy *b, const struct gateway_ends *ends, uint32_t bytes, uint32_t much)
+bool gateway_busy_count(struct gateway_busy *b, const struct gateway_ends *ends, uint32_t bytes,
+	uint64_t now, uint32_t much)
 {
 	struct gateway_busy_slot *s = &b->slots[slot_of(ends)];
 
@@ -36,6 +39,9 @@ bool gateway_busy_count(
 		}
 		s->bytes = 0;
 	}
+	if (s->bytes && now - s->last < GATEWAY_PUMP_SOON_NS)
+		bytes = MAX(bytes, GATEWAY_PUMP_MESSAGE);
+	s->last = now;
 	s->ends = *ends;
 	s->bytes += bytes;
 	if (s->bytes < much)

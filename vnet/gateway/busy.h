@@ -24,11 +24,16 @@ struct gateway_busy {
 	struct gateway_busy_slot {
 		struct gateway_ends ends;
 		uint32_t bytes; /* 0: nobody's */
+		uint64_t last;	/* when some were counted */
 	} slots[GATEWAY_BUSY_SLOTS];
 };
 
-/* So many more of its bytes have passed.  True if that makes @much, which is counted anew then. */
-bool gateway_busy_count(
-	struct gateway_busy *b, const struct gateway_ends *ends, uint32_t bytes, uint32_t much);
+/*
+ * So many more of its bytes have passed, by the loop's clock at @now; few of them that come soon
+ * after the last count as gateway_pump_moved has it.  True if that makes @much, which is counted
+ * anew then.
+ */
+bool gateway_busy_count(struct gateway_busy *b, const struct gateway_ends *ends, uint32_t bytes,
+	uint64_t now, uint32_t much);
 
 #endif

@@ -38,7 +38,6 @@
 #define DRAIN_RUNS 64  /* of what came from a side that has failed */
 #define CACHED	   256 /* free pipes that stay open */
 #define NO_PIPE	   2
-#define SOON_NS	   1000000u /* programs that talk to each other, and nobody thinks */
 
 struct gateway_pump {
 	struct {
@@ -173,7 +172,7 @@ static void count(struct vnet_gateway *g, uint32_t flow, size_t n)
 {
 	uint64_t now = gateway_loop_now(g->loop), *last = &g->pump->moved[flow].last;
 
-	if (n < GATEWAY_PUMP_MESSAGE && now - *last < SOON_NS)
+	if (n < GATEWAY_PUMP_MESSAGE && now - *last < GATEWAY_PUMP_SOON_NS)
 		n = GATEWAY_PUMP_MESSAGE;
 	g->pump->moved[flow].bytes += n;
 	*last = now;

@@ -14,6 +14,8 @@ struct vnet_gateway;
 
 /* A message costs what so many bytes do, however few it has. */
 #define GATEWAY_PUMP_MESSAGE 2048u
+/* If it follows the last so soon: programs talk to each other, and nobody thinks. */
+#define GATEWAY_PUMP_SOON_NS 1000000u
 
 enum gateway_pump_result {
 	GATEWAY_PUMP_IDLE,    /* nothing to do before the next event */

@@ -265,9 +265,8 @@ void gateway_shortcut_count(
 	e.sessions[!second] = to;
 	e.ports[second] = p->src.port;
 	e.ports[!second] = p->dst.port;
-	if (p->payload_len &&
-		gateway_busy_count(&g->shortcuts->busy, &e,
-			MAX((uint32_t)p->payload_len, GATEWAY_PUMP_MESSAGE), GATEWAY_VETH_MUCH))
+	if (p->payload_len && gateway_busy_count(&g->shortcuts->busy, &e, (uint32_t)p->payload_len,
+				      gateway_loop_now(g->loop), GATEWAY_VETH_MUCH))
 		offer(g, &e);
 }
 

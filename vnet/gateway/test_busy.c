@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 #include "vnet/gateway/busy.h"
+#include "vnet/gateway/pump.h"
 
 #define MUCH 1000u
 
@@ -31,7 +32,26 @@ static struct gateway_ends ends_with(uint16_t port)
 
 static bool count(void **state, const struct gateway_ends *e, uint32_t bytes)
 {
-	return gateway_busy_count(*state, e, bytes, MUCH);
+	static uint64_t now; /* with pauses */
+
+	now += GATEWAY_PUMP_SOON_NS;
+	return gateway_busy_count(*state, e, bytes, now, MUCH);
+}
+
+static void short_messages_without_pauses_are_much(void **state)
+{
+	const struct gateway_ends e = ends_with(5);
+	uint64_t now = GATEWAY_PUMP_SOON_NS;
+	uint32_t n = 1;
+
+	while (n < 2 * MUCH && !gateway_busy_count(*state, &e, 1, now, MUCH)) {
+		now += GATEWAY_PUMP_SOON_NS - 1;
+		n++;
+	}
+	/* The first of them follows nothing. */
+	assert_int_equal(n, (MUCH - 1 + GATEWAY_PUMP_MESSAGE - 1) / GATEWAY_PUMP_MESSAGE + 1);
+	for (uint32_t i = 0; i < n; i++)
+		assert_false(count(state, &e, 1));
 }
 
 static void what_is_much_is_counted_anew(void **state)
@@ -127,6 +147,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(one_that_has_ended_is_forgotten, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			of_two_who_take_turns_one_has_it, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			short_messages_without_pauses_are_much, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

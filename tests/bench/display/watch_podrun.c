@@ -45,8 +45,10 @@ static const struct display_decoder_ops ops = {
 
 static void begin_with(struct watch_end *e, int quality, unsigned video)
 {
-	const struct display_viewer_wish wish = {
-		.name = "bench", .quality = (unsigned)quality, .video = quality ? video : 0};
+	const struct display_viewer_wish wish = {.name = "bench",
+		.keeps = true,
+		.quality = (unsigned)quality,
+		.video = quality ? video : 0};
 	struct display_decoder *d;
 
 	if (display_decoder_new(&ops, e, &d) < 0 || display_viewer_greet(e->fd, &wish) < 0)
