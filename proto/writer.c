@@ -174,6 +174,8 @@ static void compress_slot(const struct proto_writer *w, struct proto_worker *by,
 /* The digests of all small frames go into their heads, and on the slot's list. */
 static int hash_small(struct proto_worker *by, struct slot *s)
 {
+	if (s->small.failed) /* a head may lack its payload */
+		return -ENOMEM;
 	for (size_t at = 0; at < s->small.len;) {
 		uint8_t *frame = s->small.data + at;
 		size_t len;

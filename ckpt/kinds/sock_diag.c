@@ -79,6 +79,14 @@ static int have_diag(const struct ckpt_world *w, int diag, struct err *e)
 /* Called for each answer to a dump request. */
 typedef int (*each_fn)(void *ctx, const struct nlmsghdr *h);
 
+/* Why the kernel has left off, or 1: there are no more.  It says so where an answer would be. */
+static int how_it_ended(const struct nlmsghdr *h)
+{
+	const int *error = NLMSG_DATA(h);
+
+	return h->nlmsg_len >= NLMSG_LENGTH(sizeof(*error)) && *error < 0 ? *error : 1;
+}
+
 static int walk(const struct nlmsghdr *h, size_t n, each_fn each, void *ctx)
 {
 	for (; NLMSG_OK(h, n); h = NLMSG_NEXT(h, n)) {
@@ -86,7 +94,7 @@ static int walk(const struct nlmsghdr *h, size_t n, each_fn each, void *ctx)
 		int r;
 
 		if (h->nlmsg_type == NLMSG_DONE)
-			return 1;
+			return how_it_ended(h);
 		if (h->nlmsg_type == NLMSG_ERROR)
 			return fault->error ? fault->error : 1;
 		r = each(ctx, h);

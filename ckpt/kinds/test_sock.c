@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Looking at queues, and asking who is connected to whom. */
 #include <arpa/inet.h>
+#include <linux/netlink.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -188,6 +189,31 @@ static void test_tcp_diag(void **state)
 	}
 }
 
+/* A list that the kernel could not finish is none. */
+static void test_half_a_list(void **state)
+{
+	struct {
+		struct nlmsghdr head;
+		int error;
+	} done = {{.nlmsg_len = sizeof(done), .nlmsg_type = NLMSG_DONE}, -ENOMEM};
+	struct ckpt_inet_diag_list *list;
+	struct err err = {0};
+	int diag[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, diag), 0);
+	assert_int_equal(write(diag[1], &done, sizeof(done)), sizeof(done));
+	assert_int_equal(ckpt_sock_diag_tcp(&here, diag[0], &list, &err), -ENOMEM);
+	/* That there is no such protocol is said to each request. */
+	done.error = -ENOENT;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(write(diag[1], &done, sizeof(done)), sizeof(done));
+	assert_int_equal(ckpt_sock_diag_tcp(&here, diag[0], &list, &err), 0);
+	assert_int_equal(list->n, 0);
+	free(list);
+	close(diag[0]);
+	close(diag[1]);
+}
+
 static int answer(int sock, void *ctx, struct err *e)
 {
 	if (*(int *)ctx)
@@ -216,6 +242,7 @@ int main(void)
 		cmocka_unit_test(test_datagrams),
 		cmocka_unit_test(test_diag),
 		cmocka_unit_test(test_tcp_diag),
+		cmocka_unit_test(test_half_a_list),
 		cmocka_unit_test(test_enter),
 	};
 
