@@ -27,17 +27,6 @@ static void difference(pixman_region32_t *to, const struct display_frame *f,
 	display_region_remove(to, b);
 }
 
-static long region_area(pixman_region32_t *region)
-{
-	long area = 0;
-	int n;
-	const pixman_box32_t *b = pixman_region32_rectangles(region, &n);
-
-	for (int i = 0; i < n; i++)
-		area += (long)(b[i].x2 - b[i].x1) * (b[i].y2 - b[i].y1);
-	return area;
-}
-
 static int add(struct display_commands *out, enum display_type type, const struct display_rect *r)
 {
 	const struct display_command c = {.type = type, .rect = *r};
@@ -85,13 +74,13 @@ static int uncover(const struct display_kept *k, const struct display_frame *now
 	display_region_clip(&part, rest, &r);
 	display_change_find(&k->frame, now, &part, &other);
 	display_region_subtract(&same, &part, &other);
-	if (region_area(&same) >= LEAST_PIXELS) {
+	if (display_region_area(&same) >= LEAST_PIXELS) {
 		/* Also what lies between is brought back: that need not be as it was, either. */
 		r = display_rect_of(pixman_region32_extents(&same));
 		pixman_region32_fini(&part);
 		pixman_region32_init_rect(&part, r.x, r.y, (unsigned)r.w, (unsigned)r.h);
 		display_change_find(&k->frame, now, &part, &other);
-		if (WORTH * region_area(&other) <= region_area(&same)) {
+		if (WORTH * display_region_area(&other) <= display_region_area(&same)) {
 			ret = add(out, DISPLAY_UNCOVER, &r);
 			display_region_remove(rest, &r);
 			display_region_union(wrong, wrong, &other);

@@ -25,6 +25,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "display/region.h"
 
 #define CELL	     16
 #define COLUMNS	     (DISPLAY_SIZE_MAX / CELL)
@@ -502,17 +503,6 @@ static bool look(
 	return true;
 }
 
-static long region_area(pixman_region32_t *region)
-{
-	long area = 0;
-	int n;
-	const pixman_box32_t *b = pixman_region32_rectangles(region, &n);
-
-	for (int i = 0; i < n; i++)
-		area += (long)(b[i].x2 - b[i].x1) * (b[i].y2 - b[i].y1);
-	return area;
-}
-
 static int add_guess(struct vote *guesses, int n, struct vote v)
 {
 	for (int i = 0; i < n; i++)
@@ -560,7 +550,7 @@ int display_move_find(struct display_mover *m, const struct display_frame *befor
 
 	s.box = *pixman_region32_extents(changed);
 	s.columns = (s.box.x2 - s.box.x1) / CELL;
-	if (s.columns < 2 || region_area(changed) < LEAST_PIXELS)
+	if (s.columns < 2 || display_region_area(changed) < LEAST_PIXELS)
 		return 0;
 	forget_votes(&s);
 	n = guess(&s, hints, n_hints, guesses);

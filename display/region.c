@@ -132,3 +132,14 @@ bool display_region_clip(
 			to, from, r->x, r->y, (unsigned)r->w, (unsigned)r->h),
 		all);
 }
+
+long display_region_area(pixman_region32_t *region)
+{
+	long area = 0;
+	int n;
+	const pixman_box32_t *b = pixman_region32_rectangles(region, &n);
+
+	for (int i = 0; i < n; i++)
+		area += (long)(b[i].x2 - b[i].x1) * (b[i].y2 - b[i].y1);
+	return area;
+}

@@ -26,6 +26,8 @@ bool display_region_intersect(pixman_region32_t *to, pixman_region32_t *a, pixma
 bool display_region_add(pixman_region32_t *to, const struct display_rect *r);
 /* @to without @r.  Needs no memory where one rectangle is left of one. */
 bool display_region_remove(pixman_region32_t *to, const struct display_rect *r);
+/* How many pixels it has. */
+long display_region_area(pixman_region32_t *region);
 /* What of @from is in @r. */
 bool display_region_clip(
 	pixman_region32_t *to, pixman_region32_t *from, const struct display_rect *r);

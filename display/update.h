@@ -37,11 +37,11 @@ void display_update_cover(struct display_update *u, const struct display_cover *
 /*
  * Looks at @damage of @now, which is as large as the shadow, and appends commands to @out that
  * bring a viewer to it: KEEPs, COPYs and UNCOVERs first, to be carried out in their order and before
- * all others, then the rest in any order. The shadow is then what they lead to.  What changes in @now meanwhile is
- * in the shadow before or after the change: it has to be damaged again. @hints as in
- * display_move_find; may be NULL.  @changed (initialised; may be NULL) becomes what differed.
- * Returns how many commands were appended (KEEPs perhaps while nothing has changed), or -ENOMEM: then the shadow is as @now, and viewers
- * have to be sent the whole of it and have kept nothing.
+ * all others, then the rest in any order. The shadow is then what they lead to.  What changes in
+ * @now meanwhile is in the shadow before or after the change: it has to be damaged again. @hints as
+ * in display_move_find; may be NULL.  @changed (initialised; may be NULL) becomes what differed.
+ * Returns how many commands were appended (KEEPs perhaps while nothing has changed), or -ENOMEM:
+ * then the shadow is as @now, and viewers have to be sent the whole of it and have kept nothing.
  */
 int display_update_run(struct display_update *u, const struct display_frame *now,
 	pixman_region32_t *damage, const struct display_move *hints, size_t n_hints,

@@ -443,11 +443,11 @@ static void writer_settles_and_goes_on(void **state)
 
 /* ---- who gives up early ---------------------------------------------------------------------- */
 
-static void closed_pipe_is_told(void **state)
+/* Writes the first and then later frames of these many bytes, until it is told. */
+static void write_to_nobody(const struct fixture *fx, size_t first, size_t later)
 {
-	struct fixture *fx = *state;
 	struct proto_write_options o = {.key = fx->key};
-	_cleanup_free_ void *p = calloc(1, 4 * MIB);
+	_cleanup_free_ void *p = calloc(1, MAX(first, later));
 	struct proto_writer *w;
 	struct err e = {0};
 	int fds[2], r = 0;
@@ -455,34 +455,24 @@ static void closed_pipe_is_told(void **state)
 	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
 	assert_int_equal(proto_writer_open(&w, fds[1], &o, &e), 0);
 	close(fds[0]);
-	for (int i = 0; i < 20 && r == 0; i++)
-		r = proto_write_data(w, PROTO_KIND_MM, 1, 0, p, 4 * MIB, &e);
+	for (int i = 0; i < 1000 && r == 0; i++)
+		r = proto_write_data(w, PROTO_KIND_MM, 1, 0, p, i ? later : first, &e);
 	assert_int_equal(r, -EPIPE);
 	assert_int_equal(proto_writer_finish(w, NULL, &e), -EPIPE);
 	proto_writer_close(w);
 	close(fds[1]);
 }
 
+static void closed_pipe_is_told(void **state)
+{
+	write_to_nobody(*state, 4 * MIB, 4 * MIB);
+}
+
 /* Of small frames as well, which are hashed and written some at a time. */
 static void closed_pipe_is_told_of_small_frames(void **state)
 {
-	struct fixture *fx = *state;
-	struct proto_write_options o = {.key = fx->key};
-	uint8_t p[PROTO_ALIGN_MIN] = {0};
-	struct proto_writer *w;
-	struct err e = {0};
-	int fds[2], r = 0;
-
-	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
-	assert_int_equal(proto_writer_open(&w, fds[1], &o, &e), 0);
-	close(fds[0]);
 	/* the first has threads write all, who get no SIGPIPE */
-	for (int i = 0; i < 1000 && r == 0; i++)
-		r = proto_write_data(w, PROTO_KIND_MM, 1, 0, p, i ? 4096 : sizeof(p), &e);
-	assert_int_equal(r, -EPIPE);
-	assert_int_equal(proto_writer_finish(w, NULL, &e), -EPIPE);
-	proto_writer_close(w);
-	close(fds[1]);
+	write_to_nobody(*state, PROTO_ALIGN_MIN, 4096);
 }
 
 static void stalled_pipe_does_not_hold_close(void **state)
