@@ -15,67 +15,21 @@
 
 #include "base/base.h"
 #include "proto/proto.h"
-
-#define MIB (1u << 20)
-
-struct fixture {
-	char dir[40];
-	struct proto_key *key;
-};
-
-static int setup(void **state)
-{
-	struct fixture *f = calloc(1, sizeof(*f));
-	struct err e = {0};
-
-	strcpy(f->dir, "/tmp/podrun-aside-XXXXXX");
-	assert_non_null(mkdtemp(f->dir));
-	assert_int_equal(proto_key_open(&f->key, f->dir, &e), 0);
-	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct fixture *f = *state;
-
-	proto_key_close(f->key);
-	io_rm_rf(AT_FDCWD, f->dir);
-	free(f);
-	return 0;
-}
-
-/* A record, or data. */
-struct item {
-	bool data;
-	enum proto_kind kind;
-	uint64_t subject, offset;
-	size_t len;
-};
+#include "proto/test_items.h"
 
 static const struct item everything[] = {
-	{false, PROTO_KIND_CONFIG, 0, 0, 100},
-	{false, PROTO_KIND_WORLD, 0, 0, 0},
-	{true, PROTO_KIND_TREE, 1, 0, 1},
-	{true, PROTO_KIND_TREE, 2, 0, 32768},
-	{false, PROTO_KIND_TASK, 1, 0, 3000},
-	{true, PROTO_KIND_MM, 1, 0x7f0000000000, 9 * MIB + 5},
-	{false, PROTO_KIND_TASK, 2, 0, 17 * 4096},
-	{true, PROTO_KIND_MM, 2, 0x10000, 4 * MIB},
-	{true, PROTO_KIND_MM, 2, 0x500000, 300000},
-	{false, PROTO_KIND_TASK, 3, 0, 5 * MIB},
-	{false, 100, UINT64_MAX, 0, 7},
+	{false, PROTO_KIND_CONFIG, 0, 0, 100, true},
+	{false, PROTO_KIND_WORLD, 0, 0, 0, true},
+	{true, PROTO_KIND_TREE, 1, 0, 1, true},
+	{true, PROTO_KIND_TREE, 2, 0, 32768, true},
+	{false, PROTO_KIND_TASK, 1, 0, 3000, true},
+	{true, PROTO_KIND_MM, 1, 0x7f0000000000, 9 * MIB + 5, true},
+	{false, PROTO_KIND_TASK, 2, 0, 17 * 4096, true},
+	{true, PROTO_KIND_MM, 2, 0x10000, 4 * MIB, true},
+	{true, PROTO_KIND_MM, 2, 0x500000, 300000, true},
+	{false, PROTO_KIND_TASK, 3, 0, 5 * MIB, true},
+	{false, 100, UINT64_MAX, 0, 7, true},
 };
-
-static void content(const struct item *i, uint8_t *p)
-{
-	uint32_t x = (uint32_t)(i->len * 2654435761u + i->kind);
-
-	for (size_t k = 0; k < i->len; k++) {
-		x = x * 1664525u + 1013904223u;
-		p[k] = (uint8_t)(x >> 24);
-	}
-}
 
 static off_t length_of(int fd)
 {

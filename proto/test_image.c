@@ -21,47 +21,9 @@
 #include "base/base.h"
 #include "proto/frame.h"
 #include "proto/proto.h"
-
-#define MIB (1u << 20)
-
-struct fixture {
-	char dir[40];
-	struct proto_key *key;
-};
-
-static int setup(void **state)
-{
-	struct fixture *f = calloc(1, sizeof(*f));
-	struct err e = {0};
-
-	strcpy(f->dir, "/tmp/podrun-image-XXXXXX");
-	assert_non_null(mkdtemp(f->dir));
-	assert_int_equal(proto_key_open(&f->key, f->dir, &e), 0);
-	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct fixture *f = *state;
-
-	proto_key_close(f->key);
-	io_rm_rf(AT_FDCWD, f->dir);
-	free(f);
-	return 0;
-}
+#include "proto/test_items.h"
 
 /* ---- what is written, and that it is what is read ------------------------------------------- */
-
-/* One call of the writer; a whole image is a list of them. */
-struct item {
-	bool data;
-	enum proto_kind kind;
-	uint64_t subject;
-	uint64_t offset;
-	size_t len;
-	bool random; /* else compressible */
-};
 
 static const struct item everything[] = {
 	{false, PROTO_KIND_CONFIG, 0, 0, 100},
@@ -85,16 +47,6 @@ static const struct item little[] = {
 	{true, PROTO_KIND_PIPE, 7, 3, 33},
 	{false, PROTO_KIND_TASK, 1, 0, 0},
 };
-
-static void content(const struct item *i, uint8_t *p)
-{
-	uint32_t x = (uint32_t)(i->len * 2654435761u + i->kind);
-
-	for (size_t k = 0; k < i->len; k++) {
-		x = x * 1664525u + 1013904223u;
-		p[k] = i->random ? (uint8_t)(x >> 24) : (uint8_t)(k / 1000 + i->kind);
-	}
-}
 
 static void write_items(
 	int fd, const struct proto_write_options *o, const struct item *items, size_t n)

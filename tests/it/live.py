@@ -483,17 +483,23 @@ print("ok")
 """
 
 
+def a_copy_is_as_well(env, *command):
+    """Who runs it, and who was resumed from a snapshot of it, say ok at their end."""
+    env.run_detached("s", *command)
+    env.podrun("snapshot", "s", "-o", env.path("image"))
+    env.podrun("resume", "-d", "--name", "copy", env.path("image"))
+    for name in "s", "copy":
+        log = finish(env, name)
+        assert "ok" in log.split(), log
+    env.podrun("rm", "s", "copy")
+    env.path("image").unlink()
+
+
 @test
 def a_snapshot_of_large_memory_has_what_was_said_of_it(env):
     """Its mappings are looked at in a copy of it, but for some (DONTFORK, locked) that are no more in a copy what they were."""
     for flags in [], ["dc"], ["lo"]:
-        env.run_detached("s", "python3", "-c", ADVISED, *flags)
-        env.podrun("snapshot", "s", "-o", env.path("image"))
-        env.podrun("resume", "-d", "--name", "copy", env.path("image"))
-        assert "ok" in finish(env, "s").split()
-        assert "ok" in finish(env, "copy").split()
-        env.podrun("rm", "s", "copy")
-        env.path("image").unlink()
+        a_copy_is_as_well(env, "python3", "-c", ADVISED, *flags)
 
 
 SHARED = r"""
@@ -522,13 +528,7 @@ print("ok")
 def a_snapshot_has_shared_memory_as_it_stood_still(env):
     """It is written later, and no copy has it: as much as is put aside, and more than that."""
     for mib in 8, 60:
-        env.run_detached("s", "python3", "-c", SHARED, str(mib))
-        env.podrun("snapshot", "s", "-o", env.path("image"))
-        env.podrun("resume", "-d", "--name", "copy", env.path("image"))
-        assert "ok" in finish(env, "s").split()
-        assert "ok" in finish(env, "copy").split()
-        env.podrun("rm", "s", "copy")
-        env.path("image").unlink()
+        a_copy_is_as_well(env, "python3", "-c", SHARED, str(mib))
 
 
 @test
@@ -537,12 +537,7 @@ def a_snapshot_has_what_is_in_hardly_used_gigabytes_where_no_pages_are_scanned(e
     env.prefix = env.prefix + PROFILE + ["--no-scan"]
     checks = {c["name"]: c["ok"] for c in env.podrun("check", "--json", check=False).json()["checks"]}
     assert not checks["pagemap-scan"]
-    env.run_detached("s", *SPARSE)
-    env.podrun("snapshot", "s", "-o", env.path("image"))
-    env.podrun("resume", "-d", "--name", "copy", env.path("image"))
-    assert "ok" in finish(env, "s").split()
-    log = finish(env, "copy")
-    assert "ok" in log.split(), log
+    a_copy_is_as_well(env, *SPARSE)
 
 
 @test
