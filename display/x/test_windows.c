@@ -154,6 +154,21 @@ static void test_frame(void **state)
 	assert_none(&w);
 }
 
+/* What a window has covered is told, also if another one has come since it went. */
+static void test_successor(void **state)
+{
+	struct display_x_windows w = {0};
+
+	create(&w, 7, RECT(10, 10, 100, 50));
+	map(&w, 7);
+	assert_covers(&w, RECT(0, 0, 0, 0), RECT(10, 10, 100, 50));
+	destroy(&w, 7);
+	create(&w, 8, RECT(300, 10, 20, 20));
+	assert_covers(&w, RECT(10, 10, 100, 50), RECT(0, 0, 0, 0));
+	map(&w, 8);
+	assert_covers(&w, RECT(0, 0, 0, 0), RECT(300, 10, 20, 20));
+}
+
 /* More windows than are remembered, and more changes than are asked for. */
 static void test_many(void **state)
 {
@@ -176,6 +191,7 @@ int main(void)
 		cmocka_unit_test(test_life),
 		cmocka_unit_test(test_older),
 		cmocka_unit_test(test_frame),
+		cmocka_unit_test(test_successor),
 		cmocka_unit_test(test_many),
 	};
 

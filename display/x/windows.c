@@ -35,8 +35,13 @@ static size_t find(const struct display_x_windows *w, xcb_window_t id)
 /* A place for one that is new. */
 static size_t place(struct display_x_windows *w, xcb_window_t id)
 {
-	size_t i = find(w, XCB_NONE);
+	size_t i = 0;
 
+	/* What one that is gone has covered is yet to be told. */
+	while (i < DISPLAY_X_WINDOWS && (w->all[i].id || w->all[i].covers.w))
+		i++;
+	if (i == DISPLAY_X_WINDOWS)
+		i = find(w, XCB_NONE);
 	if (i == DISPLAY_X_WINDOWS)
 		i = w->next++ % DISPLAY_X_WINDOWS;
 	memset(&w->all[i], 0, sizeof(w->all[i]));
