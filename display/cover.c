@@ -37,14 +37,18 @@ static int add(struct display_commands *out, enum display_type type, const struc
 int display_kept_keep(struct display_kept *k, const struct display_frame *shadow,
 	const struct display_cover *covers, size_t n, struct display_commands *out)
 {
-	pixman_region32_t covered;
+	pixman_region32_t covered, done;
 	int r = 0, boxes;
 
 	pixman_region32_init(&covered);
+	pixman_region32_init(&done);
 	for (size_t i = 0; i < n && r == 0; i++) {
 		const pixman_box32_t *b;
 
 		difference(&covered, shadow, &covers[i].now, &covers[i].before);
+		/* Of several windows in one place the first has covered what there is to keep. */
+		display_region_subtract(&covered, &covered, &done);
+		display_region_union(&done, &done, &covered);
 		b = pixman_region32_rectangles(&covered, &boxes);
 		if (boxes && !k->frame.pixels)
 			r = display_frame_init(&k->frame, shadow->width, shadow->height);
@@ -57,6 +61,7 @@ int display_kept_keep(struct display_kept *k, const struct display_frame *shadow
 		}
 	}
 	pixman_region32_fini(&covered);
+	pixman_region32_fini(&done);
 	return r;
 }
 

@@ -10,6 +10,7 @@
 #include "base/base.h"
 #include "display/change.h"
 #include "display/classify.h"
+#include "display/cover.h"
 #include "display/move.h"
 #include "display/test_scene.h"
 #include "display/update.h"
@@ -325,6 +326,32 @@ static void test_page(void **state)
 	display_commands_fini(&l);
 }
 
+/* However many windows come to one place at once, it is kept once. */
+static void test_keep_once(void **state)
+{
+	const struct display_rect part = {100, 100, 50, 50};
+	struct display_cover covers[16];
+	struct display_commands l = {0};
+	struct display_kept kept = {0};
+	struct moved *m = *state;
+	long all = 0;
+
+	covers[0] = (struct display_cover){.now = part};
+	for (size_t i = 1; i < ARRAY_SIZE(covers); i++)
+		covers[i] = (struct display_cover){.now = whole};
+	scene_picture(&m->scene, &whole);
+	assert_int_equal(
+		display_kept_keep(&kept, &m->scene.screen, covers, ARRAY_SIZE(covers), &l), 0);
+	for (size_t i = 0; i < l.n; i++) {
+		assert_int_equal(l.list[i].type, DISPLAY_KEEP);
+		all += display_rect_area(&l.list[i].rect);
+	}
+	assert_int_equal(all, (long)WIDTH * HEIGHT);
+	assert_true(display_frame_same(&kept.frame, &m->scene.screen));
+	display_commands_fini(&l);
+	display_kept_fini(&kept);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -337,6 +364,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_no_move, setup_moved, teardown_moved),
 		cmocka_unit_test_setup_teardown(test_sorts, setup_moved, teardown_moved),
 		cmocka_unit_test_setup_teardown(test_page, setup_moved, teardown_moved),
+		cmocka_unit_test_setup_teardown(test_keep_once, setup_moved, teardown_moved),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
