@@ -216,11 +216,14 @@ static void refresh(struct display_peer *p, const struct display_rect *r)
 	display_peer_kick(p);
 }
 
+/* Who asks has lost pixels, and may have lost what it has kept as well. */
 static void queue_wishes(struct display_peer *p)
 {
 	int n;
 	const pixman_box32_t *b = pixman_region32_rectangles(&p->wishes, &n);
 
+	if (n)
+		display_queue_forget_kept(p->queue);
 	for (int i = 0; i < n; i++) {
 		const struct display_command c = {
 			.type = DISPLAY_RAW, .rect = display_rect_of(&b[i]), .hint = DISPLAY_PLAIN};

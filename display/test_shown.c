@@ -377,6 +377,27 @@ static void test_kept_is_known(void **state)
 	}
 }
 
+/* Who asks for something again has lost what it kept, too. */
+static void test_kept_is_lost(void **state)
+{
+	const struct display_message again = {.type = DISPLAY_REFRESH, .rect = {0, 0, 290, 210}};
+	const struct display_rect r = {20, 30, 90, 70};
+	struct show w;
+
+	show_init(&w, 290, 210, 7);
+	fill(&w, &r, 1, false);
+	fill(&w, &r, 2, true);
+	send_message(&w.viewers[0], &again);
+	event_base_loop(w.world.base, EVLOOP_NONBLOCK);
+	fill(&w, &r, 1, false);
+	for (int i = 0; i < VIEWERS; i++)
+		assert_int_equal(w.viewers[i].uncovered > 0, i != 0 && i != KEEPS_NOT);
+	fill(&w, &r, 2, true);
+	fill(&w, &r, 1, false);
+	assert_int_not_equal(w.viewers[0].uncovered, 0);
+	show_fini(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -387,6 +408,7 @@ int main(void)
 		cmocka_unit_test(test_no_memory_for_who_comes),
 		cmocka_unit_test(test_uncovered),
 		cmocka_unit_test(test_kept_is_known),
+		cmocka_unit_test(test_kept_is_lost),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
