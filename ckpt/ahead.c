@@ -15,7 +15,9 @@
  *
  * A session that writes faster than the line takes it never gets there.  That is the case when two
  * rounds on end have found nearly as much as the one before, when there have been too many rounds,
- * or when it takes too long.
+ * or when it takes too long.  But a host that is busy with something else for a moment makes rounds
+ * longer, and so larger: where an earlier one has found clearly less the session could get there,
+ * and to stop now would be to stop at the worst time.  So it takes more rounds on end then.
  */
 #include "ckpt/ahead.h"
 
@@ -36,6 +38,7 @@
 #define SLICE	    (8UL << 20)
 #define PROGRESS_NS 200000000ULL
 #define STUCK	    2 /* rounds */
+#define LONG_STUCK  8 /* where there has been less */
 #define PATIENCE_NS 2000000000ULL
 #define NAP_US	    5000
 #define SECOND_NS   1000000000.0
@@ -58,7 +61,7 @@ struct ckpt_ahead {
 	struct ckpt_ahead_progress now;
 	uint64_t began, reported;
 	uint64_t copied, copying_ns, bytes;
-	unsigned stuck;
+	struct ckpt_ahead_course course;
 };
 
 /* ---- what has been written to ---------------------------------------------------------------- */
@@ -238,17 +241,27 @@ static int give_up(struct ckpt_ahead *a, const char *why, struct err *e)
 		(double)a->now.all / (double)MAX(a->now.rate, 1UL));
 }
 
+bool ckpt_ahead_stuck(struct ckpt_ahead_course *c, uint64_t found)
+{
+	bool less = c->least && found > c->least + c->least / 8;
+
+	c->stuck = c->before && found > c->before - c->before / 8 ? c->stuck + 1 : 0;
+	c->before = found;
+	c->least = c->least ? MIN(c->least, found) : found;
+	return c->stuck >= (less ? LONG_STUCK : STUCK);
+}
+
 /* 1: it is time to stop, 0: another round. */
-static int judge(struct ckpt_ahead *a, uint64_t before, struct err *e)
+static int judge(struct ckpt_ahead *a, struct err *e)
 {
 	uint32_t most = a->o.rounds ? a->o.rounds : MOST_ROUNDS;
+	bool stuck = ckpt_ahead_stuck(&a->course, a->now.all);
 
 	if (a->now.all <= little(a))
 		return 1;
 	if (a->now.round == 1)
 		return 0;
-	a->stuck = a->now.all > before - before / 8 ? a->stuck + 1 : 0;
-	if (a->stuck >= STUCK)
+	if (stuck)
 		return give_up(a, "it does not get less", e);
 	if (a->now.round > most)
 		return give_up(a, "too many rounds", e);
@@ -259,7 +272,7 @@ static int judge(struct ckpt_ahead *a, uint64_t before, struct err *e)
 
 static int do_rounds(struct ckpt_ahead *a, struct err *e)
 {
-	uint64_t before = 0, since = io_now_ns();
+	uint64_t since = io_now_ns();
 	int r, last;
 
 	for (a->now.round = 1;; a->now.round++) {
@@ -275,7 +288,7 @@ static int do_rounds(struct ckpt_ahead *a, struct err *e)
 			a->now.dirty = (uint64_t)((double)a->now.all * SECOND_NS /
 						  (double)MAX(now - since, 1UL));
 		since = now;
-		last = judge(a, before, e);
+		last = judge(a, e);
 		if (last < 0)
 			return last;
 		report(a, true);
@@ -284,7 +297,6 @@ static int do_rounds(struct ckpt_ahead *a, struct err *e)
 			r = fault_at(FAULT_AHEAD_ROUND, e);
 		if (r < 0 || last)
 			return r;
-		before = a->now.all;
 	}
 }
 

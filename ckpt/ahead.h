@@ -14,7 +14,15 @@ struct ckpt_proc;
 struct err;
 struct proc_vma;
 
-/* All of them: NULL is fine, and means that nothing was. */
+/* How it goes, from round to round. */
+struct ckpt_ahead_course {
+	uint64_t before, least; /* bytes, that the round before found, and any round */
+	unsigned stuck;		/* rounds on end that found nearly as much as the one before */
+};
+/* The next round has found so many bytes.  True if it does not get less. */
+bool ckpt_ahead_stuck(struct ckpt_ahead_course *c, uint64_t found);
+
+/* All of these: NULL is fine, and means that nothing was. */
 
 /* The number of @p's memory space; 0: nothing of it was copied. */
 uint64_t ckpt_ahead_space(const struct ckpt_ahead *a, const struct ckpt_proc *p);

@@ -16,6 +16,7 @@
 #include <sys/mman.h>
 #include <sys/uio.h>
 
+#include "ckpt/ahead.h"
 #include "ckpt/memory/memory.h"
 #include "ckpt/memory/track.h"
 #include "ckpt/remote/testtask.h"
@@ -369,9 +370,45 @@ static void unknown_ways_are_refused(void **state)
 	assert_int_equal(ckpt_track_new(&t, "clairvoyance", &e), -EOPNOTSUPP);
 }
 
+/* What @n rounds find, up to the one after which it is given up; 0: it is not. */
+static size_t given_up_at(const uint64_t *found, size_t n)
+{
+	struct ckpt_ahead_course c = {0};
+
+	for (size_t i = 0; i < n; i++)
+		if (ckpt_ahead_stuck(&c, found[i]))
+			return i + 1;
+	return 0;
+}
+
+static void who_writes_too_fast_is_given_up(void **state)
+{
+	const uint64_t same[] = {1000, 1000, 1000, 1000}, slowly[] = {1000, 950, 900, 850},
+		       levels_off[] = {1000, 300, 100, 98, 99, 97}, there[] = {1000, 300, 100, 30};
+
+	assert_int_equal(given_up_at(same, ARRAY_SIZE(same)), 3);
+	assert_int_equal(given_up_at(slowly, ARRAY_SIZE(slowly)), 3);
+	assert_int_equal(given_up_at(levels_off, ARRAY_SIZE(levels_off)), 5);
+	assert_int_equal(given_up_at(there, ARRAY_SIZE(there)), 0);
+}
+
+/* The host is busy with something else: rounds take longer, so there is more to find. */
+static void a_busy_moment_is_waited_for(void **state)
+{
+	const uint64_t passes[] = {1000, 100, 30, 200, 330, 310, 120, 31, 30, 30},
+		       stays[] = {1000, 30, 300, 300, 300, 300, 300, 300, 300, 300};
+
+	/* stopped with no more than there was left before */
+	assert_int_equal(given_up_at(passes, ARRAY_SIZE(passes)), 10);
+	assert_int_equal(given_up_at(passes, ARRAY_SIZE(passes) - 1), 0);
+	assert_int_equal(given_up_at(stays, ARRAY_SIZE(stays)), 10);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(who_writes_too_fast_is_given_up),
+		cmocka_unit_test(a_busy_moment_is_waited_for),
 		cmocka_unit_test(wp_async_tells_writes),
 		cmocka_unit_test(soft_dirty_tells_writes),
 		cmocka_unit_test(unknown_ways_are_refused),
