@@ -44,6 +44,7 @@ const struct portable_variable portable_variables[] = {
 	{"ATEN_CPU_CAPABILITY", "default", 0}, /* PyTorch */
 	{"ONEDNN_MAX_CPU_ISA", "SSE41", 0},
 	{"SIMDJSON_FORCE_IMPLEMENTATION", "westmere", 0},
+	{"SIMDUTF_FORCE_IMPLEMENTATION", "westmere", 0}, /* node: AVX-512 otherwise */
 	{"JSIMD_FORCESSE2", "1", 0}, /* libjpeg-turbo */
 	{"VPX_SIMD_CAPS_MASK", "0x3f", 0}, /* libvpx: up to SSE4.1 */
 	{"AOM_SIMD_CAPS_MASK", "0x13f", 0}, /* libaom: up to SSE4.2 */
