@@ -26,7 +26,7 @@ import browsers  # noqa: E402
 import websocket  # noqa: E402
 from cli import one_line, ssh_to  # noqa: E402
 from harness import PODRUN, ROOT, main, needs, test, until  # noqa: E402
-from looking import Screen, View, has_serial  # noqa: E402
+from looking import Screen, View, has_serial, same, shown  # noqa: E402
 from played import (ACK, CLIPBOARD, CLIPBOARD_IN, CURSOR, FILE_IN, GRADIENT, H, HELLO, I420, JPEG, KEY,  # noqa: E402
                     LEFT_LZ4, LZ4, MARK, MJPEG, NONE, NOTICE, PALETTE, PALETTE_LZ4, POINTER, RAW, REFRESH, RESIZE,
                     RESIZE_IN, SFILL, UPDATED, VIDEO, VP8, W, WELCOME, Display, Picture, field, fields, message, rect, updated, welcome)
@@ -39,31 +39,6 @@ def closed_with(ws):
             ws.receive()
     except websocket.Closed as e:
         return e.code
-
-
-CANVAS = """(() => {
-  const c = document.getElementById('screen');
-  if (!c)
-    return [0, 0, ''];
-  const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;
-  let out = '';
-  for (let i = 0; i < d.length; i += 4)
-    out += String.fromCharCode(d[i], d[i + 1], d[i + 2]);
-  return [c.width, c.height, btoa(out)];
-})()"""
-
-
-def shown(tab):
-    w, h, data = tab.evaluate(CANVAS)
-    return w, h, base64.b64decode(data)
-
-
-def same(tab, picture):
-    w, h, data = shown(tab)
-    assert (w, h) == (picture.w, picture.h), (w, h)
-    expected = picture.rgb()
-    wrong = [i // 3 for i in range(0, len(data), 3) if data[i:i + 3] != expected[i:i + 3]]
-    assert not wrong, "%d wrong pixels, the first at %d, %d" % (len(wrong), wrong[0] % w, wrong[0] // w)
 
 
 def draws_exactly(env, kind):
@@ -102,6 +77,35 @@ def chromium_draws_exactly(env):
 @test
 def firefox_draws_exactly(env):
     draws_exactly(env, browsers.Firefox)
+
+
+def blank_is_drawn_again(env, kind):
+    """A canvas whose context was lost is black when it is there again; it may have kept nothing, either."""
+    picture = Picture()
+    display = Display(env, welcome() + picture.everything() + updated(1))
+    view = View(env)
+    tab = browsers.get(kind).open(view.url)
+    has_serial(tab, 1)
+    viewer = display.viewer()
+    tab.evaluate("(() => { const c = document.getElementById('screen'); c.getContext('2d').reset();"
+                 " c.dispatchEvent(new Event('contextrestored')); return 0; })()")
+    until("it asks for all", lambda: (REFRESH, rect(0, 0, W, H)) in [tuple(m) for m in viewer.got])
+    assert not tab.evaluate("document.getElementById('screen').getContext('2d').imageSmoothingEnabled")
+    viewer.send(picture.raw(LEFT_LZ4, 0, 0, W, H, picture.noise) + updated(2))
+    has_serial(tab, 2)
+    same(tab, picture)
+    tab.close()
+    view.close()
+
+
+@test
+def chromium_draws_again_what_is_blank(env):
+    blank_is_drawn_again(env, browsers.Chromium)
+
+
+@test
+def firefox_draws_again_what_is_blank(env):
+    blank_is_drawn_again(env, browsers.Firefox)
 
 
 def jpeg_in_its_turn(env, kind):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Those who look at a display: podrun view with its page, and a screen for a window of its own."""
+import base64
 import os
 import re
 import signal
@@ -47,6 +48,33 @@ class View:
 def has_serial(tab, serial):
     until("the page shows update %d" % serial, lambda: tab.evaluate(
         "document.getElementById('screen') && document.getElementById('screen').dataset.updated") == str(serial))
+
+
+CANVAS = """(() => {
+  const c = document.getElementById('screen');
+  if (!c)
+    return [0, 0, ''];
+  const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;
+  let out = '';
+  for (let i = 0; i < d.length; i += 4)
+    out += String.fromCharCode(d[i], d[i + 1], d[i + 2]);
+  return [c.width, c.height, btoa(out)];
+})()"""
+
+
+def shown(tab):
+    """The page's picture: width, height, and three bytes for each pixel."""
+    w, h, data = tab.evaluate(CANVAS)
+    return w, h, base64.b64decode(data)
+
+
+def same(tab, picture):
+    """Each pixel of the page is the picture's."""
+    w, h, data = shown(tab)
+    assert (w, h) == (picture.w, picture.h), (w, h)
+    expected = picture.rgb()
+    wrong = [i // 3 for i in range(0, len(data), 3) if data[i:i + 3] != expected[i:i + 3]]
+    assert not wrong, "%d wrong pixels, the first at %d, %d" % (len(wrong), wrong[0] % w, wrong[0] // w)
 
 
 class Screen:

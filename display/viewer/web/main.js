@@ -27,6 +27,7 @@ const canvas = $("screen");
 
 let assembler = null;
 let viewOnly = false;
+let welcomed = false; // on this connection
 
 /* ---- what is shown beside the picture */
 
@@ -70,6 +71,7 @@ function welcome(body) {
 	const name = text(found[5]);
 
 	screen.resize(found[2] || 0, found[3] || 0);
+	welcomed = true;
 	viewOnly = viewOnly || found[4] === VIEW;
 	document.title = name ? name + " - podrun" : "podrun";
 	$("name").textContent = name + (viewOnly ? " (view only)" : "");
@@ -93,6 +95,11 @@ const screen = new Screen(canvas, {
 	resized() {
 		canvas.hidden = false;
 		sharpen();
+	},
+	blank() {
+		if (welcomed) // else all of it is yet to come
+			connection.send(message(TYPE.REFRESH,
+				[[2, 0], [2, 0], [2, canvas.width], [2, canvas.height]]));
 	},
 	failed(error) {
 		console.error(error);
@@ -120,6 +127,7 @@ const connection = new Connection({
 		const own = assembler = new Assembler((type, body) => screen.take(type, body));
 
 		viewOnly = Boolean(answer.viewOnly);
+		welcomed = false;
 		screen.restart();
 		const video = await videoFormats();
 		if (own !== assembler)
@@ -140,6 +148,7 @@ const connection = new Connection({
 	},
 	lost(reason, again) {
 		keyboard.releaseAll();
+		welcomed = false;
 		say((reason || "The connection has ended.") + (again ? "\nTrying again..." : ""));
 	},
 });

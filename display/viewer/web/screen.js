@@ -31,13 +31,18 @@ export async function videoFormats() {
 
 export class Screen {
 	/*
-	 * `events`: updated(serial), marked(serial), resized(), failed(error), and other(type, body) for what is
-	 * no drawing.
+	 * `events`: updated(serial), marked(serial), resized(), blank() when what was drawn is lost, failed(error),
+	 * and other(type, body) for what is no drawing.
 	 */
 	constructor(canvas, events) {
 		this.canvas = canvas;
 		this.events = events;
 		this.pen = canvas.getContext("2d", { alpha: false });
+		/* A graphics driver that begins anew leaves a canvas black, and what was set of it as at first. */
+		canvas.addEventListener("contextrestored", () => {
+			this.pen.imageSmoothingEnabled = false;
+			events.blank();
+		});
 		this.vp8 = new Vp8();
 		this.restart();
 	}
@@ -229,6 +234,7 @@ export class Screen {
 			canvas.height = this.canvas.height;
 			this.kept = canvas.getContext("2d", { alpha: false });
 			this.kept.imageSmoothingEnabled = false;
+			canvas.addEventListener("contextrestored", () => this.events.blank());
 		}
 		const [from, to] = there ? [this.canvas, this.kept] : [this.kept.canvas, this.pen];
 		to.drawImage(from, x, y, w, h, x, y, w, h);
