@@ -139,7 +139,7 @@ static const struct {
 	L("NSpid", LEVELS, ns_pid),	   L("NSpgid", LEVELS, ns_pgid),
 	L("NSsid", LEVELS, ns_sid),	   L("VmLck", KB, vm_locked_kb),
 	L("VmRSS", KB, vm_rss_kb),	   L("RssAnon", KB, rss_anon_kb),
-	L("Threads", DEC, threads),	   L("SigPnd", HEX64, sig_pending),
+	L("RssShmem", KB, rss_shmem_kb),   L("Threads", DEC, threads),	   L("SigPnd", HEX64, sig_pending),
 	L("ShdPnd", HEX64, shared_pending), L("SigBlk", HEX64, sig_blocked),
 	L("SigIgn", HEX64, sig_ignored),   L("SigCgt", HEX64, sig_caught),
 	L("CapInh", HEX64, cap_inh),	   L("CapPrm", HEX64, cap_prm),

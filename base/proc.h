@@ -44,7 +44,7 @@ struct proc_status {
 	bool no_new_privs;
 	int seccomp, seccomp_filters;
 	int threads;
-	uint64_t vm_locked_kb, vm_rss_kb, rss_anon_kb;
+	uint64_t vm_locked_kb, vm_rss_kb, rss_anon_kb, rss_shmem_kb;
 	uint64_t switches, forced_switches; /* how often it has given up its CPU */
 };
 

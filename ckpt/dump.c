@@ -21,6 +21,7 @@
 #include "ckpt/kinds/sock.h"
 #include "ckpt/kinds/tcp.h"
 #include "ckpt/memory/memory.h"
+#include "ckpt/memory/stash.h"
 #include "ckpt/nested_survey.h"
 #include "ckpt/openfiles.h"
 #include "ckpt/program.h"
@@ -274,6 +275,7 @@ static void free_room(void *room)
 static void free_dump(struct ckpt_dump *d)
 {
 	ckpt_find_forget(&d->found);
+	ckpt_stash_free(d);
 	ckpt_reserve_fini(&d->reserve);
 	free_room(d->room);
 	close_fd(d->host_proc);
@@ -379,7 +381,8 @@ static int look_ahead(const struct ckpt_world *w, const struct ckpt_dump_options
 	quiet = ckpt_find_ahead(d, &ret->found);
 	ret->before = o->snapshot ? ckpt_before_read(d, quiet) : NULL;
 	if (o->snapshot) {
-		ckpt_reserve_make(&ret->reserve, ckpt_before_unforked(ret->before));
+		ckpt_reserve_make(&ret->reserve,
+			ckpt_before_unforked(ret->before) + ckpt_before_shared(ret->before));
 		ret->room = ckpt_reserve_map(ROOM, ckpt_before_records(ret->before));
 	}
 	/* If not, whoever needs it says why. */
@@ -522,6 +525,8 @@ static void write_copies(void *arg)
 	struct copies *c = arg;
 
 	c->r = proto_writer_take_up(c->d->out, c->e);
+	if (c->r == 0)
+		c->r = ckpt_stash_write(c->d, c->e);
 	if (c->r == 0)
 		c->r = ckpt_space_scan_copies(c->d, c->e);
 	if (c->r == 0)

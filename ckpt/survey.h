@@ -132,6 +132,7 @@ struct ckpt_dump {
 
 	struct ckpt_before *before; /* while freezing: memory/before.c; NULL */
 	struct ckpt_reserve reserve; /* for memory that can't be forked (memory/reserve.h) */
+	struct ckpt_stash *stash;    /* contents to be written when it runs (memory/stash.h), or NULL */
 	void *room; /* for what is written in the pause, or NULL (ckpt_dump_room) */
 	int diag; /* while freezing: a socket from before it, of ckpt_sock_diag_open; -1 */
 	struct buf found; /* names from before the freeze, and of lost files (kinds/find.h) */

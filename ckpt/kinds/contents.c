@@ -16,6 +16,7 @@
 
 #include "ckpt/kinds/common.h"
 #include "ckpt/leased.h"
+#include "ckpt/memory/stash.h"
 
 #define PIECE (1u << 20)
 
@@ -54,8 +55,13 @@ static bool is_zero(const uint8_t *p, size_t n)
 static int dump_range(struct ckpt_dump *d, const struct ckpt_file *f, int fd, off_t from, off_t to,
 	void *room, struct err *e)
 {
+	const struct ckpt_stash_place place = {.kind = f->kind->number, .subject = f->id};
 	bool huge = is_huge(fd);
+	uint64_t done = 0;
 
+	if (!huge && ckpt_stash_file(d, &place, fd, (uint64_t)from, (uint64_t)to, &done, e) < 0)
+		return err_wrap(e, "%s", f->link);
+	from += (off_t)done;
 	while (from < to) {
 		ssize_t n = io_pread_full(fd, room, (size_t)MIN(to - from, (off_t)PIECE), from);
 		int r = 0;

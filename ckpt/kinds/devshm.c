@@ -24,6 +24,7 @@
 #include "ckpt/build.h"
 #include "ckpt/kinds/kinds.h"
 #include "ckpt/memory/memory.h"
+#include "ckpt/memory/stash.h"
 #include "ckpt/survey.h"
 #include "ckpt/where.h"
 #include "proto/memory.pb-c.h"
@@ -231,9 +232,39 @@ static int devshm_dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *bo
 	return r;
 }
 
+static int write_range(struct ckpt_dump *d, int fd, const Pb__ShmEntry *m, off_t from, off_t to,
+	struct err *e)
+{
+	const struct ckpt_stash_place place = {PROTO_KIND_DEVSHM, 0, m->data_at, false};
+	uint64_t done;
+
+	if (ckpt_stash_file(d, &place, fd, (uint64_t)from, (uint64_t)to, &done, e) < 0)
+		return err_wrap(e, "/dev/shm/%s", m->path);
+	from += (off_t)done;
+	while (from < to) {
+		size_t len = MIN((size_t)(to - from), (size_t)PROTO_MAX_DATA);
+		void *room;
+		int r = proto_write_data_begin(d->out, len, &room, e);
+
+		if (r < 0)
+			return r;
+		ssize_t n = io_pread_full(fd, room, len, from);
+
+		r = proto_write_data_commit(d->out, PROTO_KIND_DEVSHM, 0,
+			m->data_at + (uint64_t)from, n > 0 ? (size_t)n : 0, e);
+		if (n < 0)
+			return err_errno(e, (int)n, "/dev/shm/%s", m->path);
+		if (r < 0)
+			return r;
+		from += (off_t)len;
+	}
+	return 0;
+}
+
 static int write_file(struct ckpt_dump *d, int shm, const Pb__ShmEntry *m, struct err *e)
 {
 	struct stat st;
+	int r;
 
 	if (fstatat(shm, m->path, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return err_errno(e, -errno, "/dev/shm/%s", m->path);
@@ -250,23 +281,10 @@ static int write_file(struct ckpt_dump *d, int shm, const Pb__ShmEntry *m, struc
 		if (to < 0)
 			return err_errno(e, -errno, "/dev/shm/%s", m->path);
 		to = MIN(to, (off_t)m->size);
-		for (at = from; at < to;) {
-			size_t len = MIN((size_t)(to - at), (size_t)PROTO_MAX_DATA);
-			void *room;
-			int r = proto_write_data_begin(d->out, len, &room, e);
-
-			if (r < 0)
-				return r;
-			ssize_t n = io_pread_full(fd, room, len, at);
-
-			r = proto_write_data_commit(d->out, PROTO_KIND_DEVSHM, 0,
-				m->data_at + (uint64_t)at, n > 0 ? (size_t)n : 0, e);
-			if (n < 0)
-				return err_errno(e, (int)n, "/dev/shm/%s", m->path);
-			if (r < 0)
-				return r;
-			at += (off_t)len;
-		}
+		r = write_range(d, fd, m, from, to, e);
+		if (r < 0)
+			return r;
+		at = to;
 	}
 	return 0;
 }

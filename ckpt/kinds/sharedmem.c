@@ -33,6 +33,7 @@
 #include "ckpt/kinds/find.h"
 #include "ckpt/kinds/kinds.h"
 #include "ckpt/memory/memory.h"
+#include "ckpt/memory/stash.h"
 #include "ckpt/survey.h"
 #include "proto/memory.pb-c.h"
 
@@ -296,6 +297,7 @@ static int write_run(struct ckpt_dump *d, struct ckpt_pages *pages, const struct
 {
 	/* offset in the record = address + shift */
 	uint64_t shift = w->o->data_at + w->v->offset - w->v->start;
+	const struct ckpt_stash_place place = {PROTO_KIND_SHARED_MEM, 0, shift, true};
 	int r = 0;
 
 	for (uint64_t at = run.start; at < run.end && r >= 0;) {
@@ -305,11 +307,14 @@ static int write_run(struct ckpt_dump *d, struct ckpt_pages *pages, const struct
 			set_bit(w->skip, page);
 			set_bit(w->done, page);
 		}
-		if (at > from)
+		if (at == from) {
+			at += PAGE_SIZE;
+			continue;
+		}
+		from += ckpt_stash_pages(d, &place, w->p, (struct ckpt_run){from, at});
+		if (from < at)
 			r = ckpt_pages_write(pages, d->out, PROTO_KIND_SHARED_MEM, 0,
 				(struct ckpt_run){from, at}, shift, false, e);
-		else
-			at += PAGE_SIZE;
 	}
 	return r;
 }
@@ -399,7 +404,7 @@ static int shared_dump_data(struct ckpt_dump *d, union ckpt_subject s, struct er
 	for (size_t i = 0; r >= 0 && i < g->n; i++)
 		if (is_object(&g->at[i]) && !g->at[i].file)
 			r = write_object(d, &g->at[i], e);
-	return r;
+	return r < 0 ? r : ckpt_stash_fill(d, e);
 }
 
 /* ---- restore -------------------------------------------------------------------------------- */

@@ -40,6 +40,7 @@
 #define MAX_PROCS 4096
 #define RECORDS	  (64UL << 10) /* of a process, more or less */
 #define FILES	  (1UL << 20)  /* small ones of the session's own */
+#define SHARED_KB 1024UL       /* shared memory in use: less is nothing to ask for in advance */
 
 struct thread {
 	pid_t tid;
@@ -55,6 +56,8 @@ struct process {
 	struct buf guards;     /* struct ckpt_run: its guard pages, if they are known */
 	bool guards_known;
 	uint64_t unforked_kb; /* its private memory, if it won't be forked */
+	uint64_t shared_kb;   /* shared memory that it uses */
+	struct proc_maps plain; /* where that is, if @maps does not tell */
 };
 
 struct ckpt_before {
@@ -128,23 +131,33 @@ static bool find_guards(int host_proc, pid_t pid, struct buf *ret, struct err *e
 	       ckpt_pages_find_guards(&pages, 0, CKPT_TASK_SIZE, ret, e) == 0;
 }
 
+/* Who can't be read yet is read later; so is who has no copy to be read of. */
+static void read_sleeper(struct ckpt_before *b, struct process *p)
+{
+	if (p->unforked_kb || !take_threads(b->host_proc, p))
+		return;
+	if (proc_read_maps(b->host_proc, p->pid, true, &p->maps, NULL) < 0)
+		p->maps = (struct proc_maps){0};
+	else
+		p->guards_known =
+			find_guards(b->host_proc, p->pid, &p->guards, NULL) && are_inherited(p);
+}
+
 static int read_process(void *ctx, size_t i, struct err *e)
 {
 	struct ckpt_before *b = ctx;
 	struct process *p = &b->all[i];
 	struct proc_status s;
 
-	if (proc_read_status(b->host_proc, p->pid, &s, NULL) == 0 &&
-		ckpt_has_another_pid_1(b->dump, &s))
+	if (proc_read_status(b->host_proc, p->pid, &s, NULL) < 0)
+		return 0; /* it has gone */
+	if (ckpt_has_another_pid_1(b->dump, &s))
 		p->unforked_kb = MAX(s.rss_anon_kb, 1UL);
-	/* Who has gone, or can't be read yet, is read later; so is who has no copy to be read of. */
-	if (p->unforked_kb || !take_threads(b->host_proc, p))
-		return 0;
-	if (proc_read_maps(b->host_proc, p->pid, true, &p->maps, NULL) < 0)
-		p->maps = (struct proc_maps){0};
-	else
-		p->guards_known =
-			find_guards(b->host_proc, p->pid, &p->guards, NULL) && are_inherited(p);
+	p->shared_kb = s.rss_shmem_kb;
+	read_sleeper(b, p);
+	if (p->shared_kb >= SHARED_KB && !p->maps.n &&
+		proc_read_maps(b->host_proc, p->pid, false, &p->plain, NULL) < 0)
+		p->plain = (struct proc_maps){0};
 	return 0;
 }
 
@@ -218,34 +231,75 @@ uint64_t ckpt_before_unforked(const struct ckpt_before *b)
 	return kb * 1024;
 }
 
-/* System V segments that somebody has attached, each once. */
-static uint64_t segments_of(const struct ckpt_before *b)
+/* A shared mapping of what is on no disk. */
+static bool is_memory(const struct proc_vma *v)
 {
-	_cleanup_buf_ struct buf seen = BUF_INIT;
+	return v->shared && v->ino && (v->deleted || !v->dev_major);
+}
+
+static bool is_segment(const struct proc_vma *v)
+{
+	return !strncmp(v->path, "/SYSV", 5);
+}
+
+/* How far a mapping reaches in its object. */
+struct reach {
+	uint64_t ino, end;
+};
+
+static int compare_reach(const void *a, const void *b)
+{
+	const struct reach *x = a, *y = b;
+
+	return x->ino == y->ino ? (x->end > y->end) - (x->end < y->end)
+				: (x->ino > y->ino) - (x->ino < y->ino);
+}
+
+/* Bytes of all objects of which somebody has a mapping that @is one, each once. */
+static uint64_t objects_of(const struct ckpt_before *b, bool (*is)(const struct proc_vma *v))
+{
+	_cleanup_buf_ struct buf all = BUF_INIT;
+	struct reach *x;
 	uint64_t bytes = 0;
+	size_t n;
 
 	for (size_t i = 0; i < b->n; i++) {
-		for (size_t k = 0; k < b->all[i].maps.n; k++) {
-			const struct proc_vma *v = &b->all[i].maps.vmas[k];
-			const uint64_t *inos = (const uint64_t *)seen.data;
-			size_t n = seen.len / sizeof(*inos), j = 0;
+		const struct process *p = &b->all[i];
+		const struct proc_maps *maps = p->maps.n ? &p->maps : &p->plain;
 
-			if (strncmp(v->path, "/SYSV", 5) != 0)
-				continue;
-			while (j < n && inos[j] != v->ino)
-				j++;
-			if (j < n)
-				continue;
-			buf_put(&seen, &v->ino, sizeof(v->ino));
-			bytes += v->end - v->start;
+		for (size_t k = 0; k < maps->n; k++) {
+			const struct proc_vma *v = &maps->vmas[k];
+			struct reach one = {v->ino, v->offset + (v->end - v->start)};
+
+			if (is(v))
+				buf_put(&all, &one, sizeof(one));
 		}
 	}
+	x = (struct reach *)all.data;
+	n = all.len / sizeof(*x);
+	sort_array(x, n, sizeof(*x), compare_reach);
+	for (size_t i = 0; i < n; i++)
+		if (i + 1 == n || x[i + 1].ino != x[i].ino)
+			bytes += x[i].end;
 	return bytes;
+}
+
+/* As many as are used, which several may share, and as there can be, of which few may be used. */
+uint64_t ckpt_before_shared(const struct ckpt_before *b)
+{
+	uint64_t kb = 0, most;
+
+	for (size_t i = 0; b && i < b->n; i++)
+		kb += b->all[i].shared_kb;
+	if (kb < SHARED_KB)
+		return 0;
+	most = objects_of(b, is_memory);
+	return MIN(kb * 1024, most);
 }
 
 uint64_t ckpt_before_records(const struct ckpt_before *b)
 {
-	return b ? FILES + b->n * RECORDS + segments_of(b) : 0;
+	return b ? FILES + b->n * RECORDS + objects_of(b, is_segment) : 0;
 }
 
 void ckpt_before_free(struct ckpt_before *b)
@@ -254,6 +308,7 @@ void ckpt_before_free(struct ckpt_before *b)
 		free(b->all[i].threads);
 		buf_fini(&b->all[i].guards);
 		proc_maps_fini(&b->all[i].maps);
+		proc_maps_fini(&b->all[i].plain);
 	}
 	if (b) {
 		ckpt_seen_free(b->seen);

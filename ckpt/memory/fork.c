@@ -23,7 +23,7 @@
  * (outline.c).
  *
  * What a fork does not take along is written while all are stopped: DONTFORK and WIPEONFORK areas
- * here, shared memory by its own kinds.
+ * here; shared memory is copied then, by its own kinds (stash.h).
  *
  * Small spaces are not forked but copied by ourselves (aside.c), which is faster and leaves the
  * number of processes alone.  So are spaces which can't be forked because a limit is reached, and

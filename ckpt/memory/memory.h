@@ -9,7 +9,8 @@
  *      space.c     dump: the pages of a whole memory space
  *      fork.c      dump: copies of memory spaces, so that the session can run on
  *      aside.c     dump: copies of those that can't be forked (aside.h)
- *      reserve.c   dump: room for these (reserve.h)
+ *      reserve.c   dump: room for these, and for the next (reserve.h)
+ *      stash.c     dump: shared memory, copied while all stand still (stash.h)
  *      before.c    dump: mappings of those who sleep, from before they are stopped
  *      seen.c      dump: the files of these
  *      outline.c   dump: the mappings of a large memory space, by such a copy
@@ -186,6 +187,11 @@ bool ckpt_page_is_zero(const uint8_t *page);
 /* Shorter stretches of pages that need not be written, between others, are written. */
 #define CKPT_MIN_GAP (4 * PAGE_SIZE)
 /*
+ * The first stretch of @data, whole pages, worth writing at or after *pos: returns its length (0: none)
+ * and leaves *pos at its start.
+ */
+size_t ckpt_pages_next(const uint8_t *data, size_t len, size_t *pos);
+/*
  * Writes the pages of [start, end) as DATA of (@kind, @subject), at offset address + @shift; those
  * that are zero only with @zeros (a zero page in the copy of a file is not nothing).  Unreadable
  * pages count as zero.
@@ -266,7 +272,9 @@ struct ckpt_before *ckpt_before_read(const struct ckpt_dump *d, bool may_open);
 void ckpt_before_free(struct ckpt_before *b);
 /* How many bytes of private memory are not forked but put aside; NULL is fine. */
 uint64_t ckpt_before_unforked(const struct ckpt_before *b);
-/* About how many bytes all but private memory takes in an image; NULL is fine. */
+/* About how many bytes of shared memory there are, but for System V segments; NULL is fine. */
+uint64_t ckpt_before_shared(const struct ckpt_before *b);
+/* About how many bytes all but private and shared memory takes in an image; NULL is fine. */
 uint64_t ckpt_before_records(const struct ckpt_before *b);
 /* When it stands still, before anything is taken.  NULL is fine. */
 void ckpt_before_look_again(struct ckpt_before *b);

@@ -246,11 +246,7 @@ bool ckpt_page_is_zero(const uint8_t *page)
 	return !first && !memcmp(page, page + 8, PAGE_SIZE - 8);
 }
 
-/*
- * The first stretch of @data worth writing at or after *pos: returns its length (0: none) and
- * leaves *pos at its start.
- */
-static size_t next_stretch(const uint8_t *data, size_t len, size_t *pos)
+size_t ckpt_pages_next(const uint8_t *data, size_t len, size_t *pos)
 {
 	size_t start = *pos, end, zero;
 
@@ -283,7 +279,7 @@ int ckpt_pages_room(struct ckpt_pages *p, struct err *e)
 static int commit_piece(struct ckpt_pages *p, struct proto_writer *out, enum proto_kind kind,
 	uint64_t subject, uint64_t offset, uint8_t *room, size_t len, bool zeros, struct err *e)
 {
-	size_t pos = 0, n = zeros ? len : next_stretch(room, len, &pos), rest = len - pos - n;
+	size_t pos = 0, n = zeros ? len : ckpt_pages_next(room, len, &pos), rest = len - pos - n;
 	int r;
 
 	p->written += n / PAGE_SIZE;
@@ -298,7 +294,7 @@ static int commit_piece(struct ckpt_pages *p, struct proto_writer *out, enum pro
 	r = proto_write_data_commit(out, kind, subject, offset + pos, n, e);
 	offset += pos + n;
 	for (size_t at = 0; r >= 0 && at < rest; at += n) {
-		n = next_stretch(p->scratch, rest, &at);
+		n = ckpt_pages_next(p->scratch, rest, &at);
 		if (!n)
 			break;
 		p->written += n / PAGE_SIZE;

@@ -4,8 +4,8 @@
  *
  * Theory of operation
  *
- * To be given memory takes several times as long as to fill it.  So what will be wanted, as far as
- * it can be told while the session runs, is asked for and touched then.
+ * To be given memory takes several times as long as to fill it.  So what will be wanted (aside.c,
+ * stash.h), as far as it can be told while the session runs, is asked for and touched then.
  *
  * It is taken from the host for as long as an image is written.  A part of what the host, and the
  * control groups that we are in, can spare is used: whoever runs there goes on, and may want some as

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A process with argv[1] MiB of dirty, incompressible memory that says when it runs: it writes
- * CLOCK_REALTIME in ns to the file argv[2] every millisecond, so that the time of its first
- * instruction after a resume can be read.
+ * A process with argv[1] MiB of dirty, incompressible memory, and argv[3] (none) of shared, that says when
+ * it runs: it writes CLOCK_REALTIME in ns to the file argv[2] every millisecond, so that the time of its
+ * first instruction after a resume can be read.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -12,22 +12,31 @@
 #include <time.h>
 #include <unistd.h>
 
-int main(int argc, char **argv)
+static int fill(size_t len, int flags)
 {
-	size_t len = (size_t)(argc > 1 ? atol(argv[1]) : 1024) << 20;
-	uint64_t *m = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t *m = mmap(NULL, len, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS, -1, 0);
 	uint64_t x = 88172645463325252u;
-	int fd = open(argc > 2 ? argv[2] : "/tmp/beat", O_RDWR | O_CREAT, 0644);
-	struct timespec nap = {.tv_nsec = 1000000}, t;
 
-	if (m == MAP_FAILED || fd < 0)
-		return 1;
+	if (m == MAP_FAILED)
+		return -1;
 	for (size_t i = 0; i < len / 8; i++) {
 		x ^= x << 13;
 		x ^= x >> 7;
 		x ^= x << 17;
 		m[i] = x;
 	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	size_t len = (size_t)(argc > 1 ? atol(argv[1]) : 1024) << 20;
+	size_t shared = (size_t)(argc > 3 ? atol(argv[3]) : 0) << 20;
+	int fd = open(argc > 2 ? argv[2] : "/tmp/beat", O_RDWR | O_CREAT, 0644);
+	struct timespec nap = {.tv_nsec = 1000000}, t;
+
+	if (fd < 0 || fill(len, MAP_PRIVATE) < 0 || (shared && fill(shared, MAP_SHARED) < 0))
+		return 1;
 	printf("ready\n");
 	fflush(stdout);
 	for (;;) {
