@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include "ckpt/survey.h"
 #include "ckpt/where.h"
@@ -22,17 +23,19 @@
 
 /*
  * Directories yet to be walked, in this order: where programs stand, or a lost file was; those
- * below one that was found, because who watches one often watches what is in it; most others; and
- * large trees that programs read and don't watch.
+ * below one that was found, because who watches one often watches what is in it, first what is the
+ * user's own, where programs make the directories that only they know; most others; and large trees
+ * that programs read and don't watch.
  */
-enum rank { HERE, NEAR, USUAL, SELDOM, RANKS };
+enum rank { HERE, OWN, NEAR, USUAL, SELDOM, RANKS };
 
 static const char *const seldom[] = {"doc", "include", "info", "lib", "lib32", "lib64", "libexec",
 	"locale", "man", "python3", "src", "zoneinfo", "node_modules", ".git"};
 
 struct place {
 	char *path;
-	unsigned deep; /* so far below it to go on with those that are NEAR */
+	unsigned deep; /* so far below it to go on with those of its rank */
+	enum rank rank;
 };
 
 struct queue {
@@ -46,6 +49,7 @@ struct search {
 	size_t n, left; /* left: not found yet */
 	size_t budget;
 	uint8_t *inos; /* a bit for each hash of an inode that is wanted */
+	uint8_t *names; /* and for each of a likely name that was looked at */
 	struct queue queues[RANKS];
 };
 
@@ -78,6 +82,7 @@ int ckpt_find_watch(const char **at, struct find_watch *ret)
 /* ---- what is wanted ------------------------------------------------------------------------ */
 
 #define HASH_BITS 16
+#define HASHES	  ((1 << HASH_BITS) / 8) /* bytes of a bit for each */
 
 static size_t hash(ino_t ino)
 {
@@ -119,7 +124,7 @@ static void enqueue(struct search *s, const char *path, enum rank rank, unsigned
 		q->cap = cap;
 	}
 	at = &q->v[q->tail];
-	*at = (struct place){.path = strdup(path), .deep = deep};
+	*at = (struct place){.path = strdup(path), .deep = deep, .rank = rank};
 	q->tail += at->path != NULL;
 }
 
@@ -142,7 +147,7 @@ static void consider(struct search *s, const char *path, const struct stat *st, 
 		found = true;
 	}
 	if (found && S_ISDIR(st->st_mode))
-		enqueue(s, path, NEAR, DEEP);
+		enqueue(s, path, st->st_uid == geteuid() ? OWN : NEAR, DEEP);
 }
 
 /* ---- likely names --------------------------------------------------------------------------- */
@@ -175,6 +180,23 @@ static void consider_found(struct search *s)
 			consider_name(s, v[i].path);
 }
 
+/*
+ * Has @path been looked at?  Many programs stand in one place, and all connections of a server have
+ * its name.  One that is taken for another by its hash is found by a walk.
+ */
+static bool was_considered(struct search *s, const char *path)
+{
+	size_t h = 5381;
+	bool was;
+
+	for (const char *c = path; *c; c++)
+		h = h * 33 + (unsigned char)*c;
+	h = hash(h);
+	was = s->names[h / 8] & 1 << h % 8;
+	s->names[h / 8] |= (uint8_t)(1 << h % 8);
+	return was;
+}
+
 /* @path and every directory on the way to it. */
 static void consider_path(struct search *s, const char *path)
 {
@@ -182,7 +204,8 @@ static void consider_path(struct search *s, const char *path)
 
 	if (*path != '/' || snprintf(part, sizeof(part), "%s", path) >= (int)sizeof(part))
 		return;
-	while (s->left) {
+	/* And so was the way to one that has been. */
+	while (s->left && !was_considered(s, part)) {
 		consider_name(s, part);
 		if (part[1] == '\0')
 			return;
@@ -267,7 +290,7 @@ static void walk_dir(struct search *s, const struct place *at)
 				(int)sizeof(name))
 			continue;
 		if (e->d_type == DT_DIR && at->deep)
-			enqueue(s, name, NEAR, at->deep - 1);
+			enqueue(s, name, at->rank, at->deep - 1);
 		else if (e->d_type == DT_DIR)
 			enqueue(s, name, rank_of(name), 0);
 		else if (fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0)
@@ -381,8 +404,13 @@ static void end(struct search *s)
 
 size_t ckpt_find_inodes(const struct ckpt_dump *d, struct find_inode *want, size_t n)
 {
-	uint8_t inos[(1 << HASH_BITS) / 8] = {0};
-	struct search s = {.d = d, .want = want, .n = n, .budget = MAX_ENTRIES, .inos = inos};
+	uint8_t inos[HASHES] = {0}, names[HASHES] = {0};
+	struct search s = {.d = d,
+		.want = want,
+		.n = n,
+		.budget = MAX_ENTRIES,
+		.inos = inos,
+		.names = names};
 
 	begin(&s);
 	go_everywhere(&s);
@@ -454,8 +482,8 @@ static void enqueue_parent(struct search *s, const struct ckpt_file *f)
 /* Of all files that have lost theirs at once: to walk takes long. */
 static void find_lost(struct ckpt_dump *d)
 {
-	uint8_t inos[(1 << HASH_BITS) / 8] = {0};
-	struct search s = {.d = d, .budget = MAX_ENTRIES, .inos = inos};
+	uint8_t inos[HASHES] = {0}, names[HASHES] = {0};
+	struct search s = {.d = d, .budget = MAX_ENTRIES, .inos = inos, .names = names};
 	_cleanup_buf_ struct buf lost = BUF_INIT;
 
 	for (size_t i = 0; i < d->n_files; i++) {
