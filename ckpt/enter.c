@@ -8,11 +8,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 static pid_t wait_for(pid_t pid, int *ret_status)
 {
@@ -195,4 +197,80 @@ int ckpt_enter_fd(
 		return err_set(
 			e, ERR_FAILED, -EPROTO, "no descriptor came from inside the session");
 	return fd;
+}
+
+/* ---- a child that shares memory -------------------------------------------------------------- */
+
+struct visit {
+	const struct ckpt_world *w;
+	int namespaces;
+	int (*run)(void *ctx, struct err *e);
+	void *ctx;
+	struct err err;
+	bool done; /* it has come to its end, well or not */
+};
+
+/* As vfork(2): this thread sleeps until the child has ended.  0 or -errno. */
+static int __attribute__((noinline)) lend_thread(void (*run)(struct visit *v), struct visit *v)
+{
+	int status;
+	pid_t pid = vfork();
+
+	if (pid == 0) {
+		run(v);
+		_exit(0);
+	}
+	if (pid < 0)
+		return -errno;
+	return wait_for(pid, &status) < 0 ? -errno : 0;
+}
+
+static void visit(struct visit *v)
+{
+	int r = v->run(v->ctx, &v->err);
+
+	if (r < 0 && !err_is(&v->err))
+		err_errno(&v->err, r, "inside the session");
+	v->done = true;
+}
+
+static void visit_by_child(struct visit *v)
+{
+	int r;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	r = join(v->w, v->namespaces | CLONE_NEWUSER, &v->err);
+	if (r >= 0 && !((v->namespaces & CLONE_NEWPID) && v->w->ns_pid >= 0)) {
+		visit(v);
+		return;
+	}
+	if (r >= 0) {
+		r = lend_thread(visit, v);
+		if (r < 0)
+			err_errno(&v->err, r, "fork");
+	}
+	v->done |= r < 0;
+}
+
+int ckpt_enter_call(const struct ckpt_world *w, int namespaces,
+	int (*run)(void *ctx, struct err *e), void *ctx, struct err *e)
+{
+	struct visit v = {.w = w, .namespaces = namespaces, .run = run, .ctx = ctx};
+	sigset_t all, before;
+	int r;
+
+	/* A handler would not know whose memory it works on. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	r = lend_thread(visit_by_child, &v);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (r < 0)
+		return err_errno(e, r, "fork");
+	if (!v.done)
+		return err_set(e, ERR_FAILED, -ECHILD, "a helper inside the session died");
+	if (!err_is(&v.err))
+		return 0;
+	if (e)
+		*e = v.err;
+	return v.err.error;
 }

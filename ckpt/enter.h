@@ -9,6 +9,11 @@
  *
  * The child is a copy of the caller at the time of the call: it sees the caller's memory and has
  * its descriptors.  It must not use the tracer's remotes.
+ *
+ * To copy a process that is busy with a session, and has a thread beside it, takes longer than most
+ * answers: page tables are copied, and every page that is written to from then on, each with an
+ * interrupt to the other CPU.  Where the caller waits anyway the child can share the caller's memory
+ * (ckpt_enter_call).
  */
 #ifndef CKPT_ENTER_H
 #define CKPT_ENTER_H
@@ -48,5 +53,13 @@ int ckpt_enter_read(const struct ckpt_world *w, int namespaces, ckpt_enter_fn ru
 /* Both at once for an answer of one descriptor, which @run sends with one byte.  Returns it. */
 int ckpt_enter_fd(
 	const struct ckpt_world *w, int namespaces, ckpt_enter_fn run, void *ctx, struct err *e);
+
+/*
+ * Runs @run inside in a child that shares this memory and has descriptors of its own, while this
+ * thread sleeps: what it writes is there for the caller, and what it maps stays.  With CLONE_NEWPID
+ * it must not allocate: somebody in the session might kill it while it holds a lock.
+ */
+int ckpt_enter_call(const struct ckpt_world *w, int namespaces,
+	int (*run)(void *ctx, struct err *e), void *ctx, struct err *e);
 
 #endif

@@ -2,8 +2,9 @@
 /*
  * System V shared memory segments.
  *
- * A helper in the session's ipc namespace attaches each segment for reading and sends what is in
- * it; pages never touched are left out (mincore(2) tells, as long as nothing is swapped).  Who is
+ * A visitor in the session's ipc namespace attaches each segment for reading to the memory of who
+ * writes the image; pages never touched are left out (mincore(2) tells, as long as nothing is
+ * swapped).  Who is
  * attached where is a matter of mappings, which show a segment's id as their inode: kind MM
  * attaches again by id.  Restoring, the builder makes the segments before any process maps memory,
  * stays attached itself to fill them, and calls IPC_RMID again at the end for those that were
@@ -110,128 +111,123 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 	return r;
 }
 
-/* What goes before a run of bytes on the way out of the helper. */
-struct run {
-	uint64_t offset, len;
+/* What is in the segments: a visitor in the namespace has attached them to this memory. */
+struct contents {
+	const struct listed *list;
+	size_t n;
+	bool all; /* some may be swapped: mincore(2) would not tell of those */
+	const void *maps[];
 };
 
+static void detach(struct contents *c)
+{
+	for (size_t i = 0; i < c->n; i++)
+		if (c->maps[i])
+			shmdt(c->maps[i]);
+	c->n = 0;
+}
+
+static int attach(void *ctx, struct err *e)
+{
+	struct contents *c = ctx;
+	struct shm_info info = {0};
+
+	shmctl(0, SHM_INFO, (void *)&info);
+	c->all = info.shm_swp != 0;
+	for (size_t i = 0; i < c->n; i++) {
+		void *map = shmat(c->list[i].host, NULL, SHM_RDONLY);
+
+		if (map == (void *)-1)
+			return err_errno(
+				e, -errno, "cannot attach shared memory %d", c->list[i].id);
+		c->maps[i] = map;
+	}
+	return 0;
+}
+
+static int write_run(
+	struct ckpt_dump *d, uint64_t offset, const uint8_t *at, size_t len, struct err *e)
+{
+	void *room;
+	int r = proto_write_data_begin(d->out, len, &room, e);
+
+	if (r < 0)
+		return r;
+	memcpy(room, at, len);
+	return proto_write_data_commit(d->out, PROTO_KIND_SYSV_SHM, 0, offset, len, e);
+}
+
 /* The pages of @map that are there, as runs; all of them where some may be swapped. */
-static int tell_pages(int sock, const uint8_t *map, size_t size, uint64_t base, bool all)
+static int write_pages(struct ckpt_dump *d, const uint8_t *map, size_t size, uint64_t base,
+	bool all, struct err *e)
 {
 	size_t pages = ALIGN_UP(size, PAGE_SIZE) / PAGE_SIZE;
 	_cleanup_free_ unsigned char *there = malloc(pages);
 
 	if (!there)
-		return -ENOMEM;
+		return err_errno(e, -ENOMEM, "shared memory");
 	memset(there, 1, pages);
 	if (!all && mincore((void *)map, size, there) < 0)
-		return -errno;
+		return err_errno(e, -errno, "cannot read shared memory");
 	for (size_t i = 0; i < pages;) {
 		size_t n = 0;
-		struct run run;
 		int r;
 
 		while (i + n < pages && (there[i + n] & 1) && n < CHUNK / PAGE_SIZE)
 			n++;
-		run = (struct run){base + i * PAGE_SIZE, n * PAGE_SIZE};
-		if (n) {
-			r = io_write_full(sock, &run, sizeof(run));
-			if (r >= 0)
-				r = io_write_full(sock, map + i * PAGE_SIZE, run.len);
-			if (r < 0)
-				return r;
-		}
+		r = n ? write_run(d, base + i * PAGE_SIZE, map + i * PAGE_SIZE, n * PAGE_SIZE, e)
+		      : 0;
+		if (r < 0)
+			return r;
 		i += n ? n : 1;
 	}
 	return 0;
 }
 
-static int tell_contents(int sock, void *ctx, struct err *e)
+static void forget(void *state)
 {
-	const struct buf *list = ctx;
-	const struct listed *l = (const void *)list->data;
-	struct shm_info info = {0};
-	uint64_t base = 0;
-
-	shmctl(0, SHM_INFO, (void *)&info);
-	for (size_t i = 0; i < list->len / sizeof(*l); i++) {
-		size_t size = l[i].ds.shm_segsz;
-		void *map = shmat(l[i].host, NULL, SHM_RDONLY);
-		int r;
-
-		if (map == (void *)-1)
-			return err_errno(e, -errno, "cannot attach shared memory %d", l[i].id);
-		r = tell_pages(sock, map, size, base, info.shm_swp != 0);
-		shmdt(map);
-		if (r < 0)
-			return err_errno(e, r, "cannot read shared memory %d", l[i].id);
-		base += ALIGN_UP(size, PAGE_SIZE);
-	}
-	return 0;
+	detach(state);
+	free(state);
 }
 
-/* Passes runs on into the image. */
-static int take_contents(struct ckpt_dump *d, int sock, struct err *e)
-{
-	struct run run;
-	int r = 0;
-
-	while (r >= 0) {
-		ssize_t n = io_read_full(sock, &run, sizeof(run));
-		void *room;
-
-		if (n == 0)
-			return 0;
-		if (n != sizeof(run) || !run.len || run.len > CHUNK)
-			return err_set(e, ERR_FAILED, -EIO, "shared memory could not be read");
-		r = proto_write_data_begin(d->out, run.len, &room, e);
-		if (r >= 0 && io_read_full(sock, room, run.len) != (ssize_t)run.len)
-			return err_set(e, ERR_FAILED, -EIO, "shared memory could not be read");
-		if (r >= 0)
-			r = proto_write_data_commit(
-				d->out, PROTO_KIND_SYSV_SHM, 0, run.offset, run.len, e);
-	}
-	return r;
-}
-
-/* Who tells the contents, in kind_state. */
+/* Attaches all, and keeps them in kind_state. */
 static int send_out(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
 {
 	const struct buf *list;
-	struct ckpt_enter *en;
+	struct contents *c;
+	size_t n;
 	int r = ckpt_answer(d, &ckpt_kind_sysv_shm, &list, e);
 
 	if (r < 0)
 		return r;
-	en = malloc(sizeof(*en));
-	if (!en)
+	n = list->len / sizeof(*c->list);
+	c = calloc(1, sizeof(*c) + n * sizeof(c->maps[0]));
+	if (!c)
 		return err_errno(e, -ENOMEM, "shared memory");
-	r = ckpt_enter_begin(en, d->world, CLONE_NEWIPC, tell_contents, (void *)list, e);
+	c->list = (const void *)list->data;
+	c->n = n;
+	r = ckpt_enter_call(d->world, CLONE_NEWIPC, attach, c, e);
 	if (r < 0)
-		free(en);
+		forget(c);
 	else
-		d->kind_state[PROTO_KIND_SYSV_SHM] = en;
+		d->kind_state[PROTO_KIND_SYSV_SHM] = c;
 	return r;
-}
-
-/* It is not asked any more: without a reader it ends. */
-static void forget(void *state)
-{
-	ckpt_enter_end(state, NULL);
-	free(state);
 }
 
 static int dump_data(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
 {
-	_cleanup_free_ struct ckpt_enter *en = take_ptr(d->kind_state[PROTO_KIND_SYSV_SHM]);
-	struct err story = {0};
-	int r = take_contents(d, en->sock, e), end;
+	struct contents *c = take_ptr(d->kind_state[PROTO_KIND_SYSV_SHM]);
+	uint64_t base = 0;
+	int r = 0;
 
-	/* The helper's story explains ours. */
-	end = ckpt_enter_end(en, &story);
-	if (end < 0)
-		*e = story;
-	return end < 0 ? end : r;
+	for (size_t i = 0; i < c->n && r >= 0; i++) {
+		size_t size = c->list[i].ds.shm_segsz;
+
+		r = write_pages(d, c->maps[i], size, base, c->all, e);
+		base += ALIGN_UP(size, PAGE_SIZE);
+	}
+	forget(c);
+	return r;
 }
 
 /* ---- restore -------------------------------------------------------------------------------- */

@@ -64,6 +64,13 @@ struct kept {
 	uint32_t file, len;
 };
 
+/* Those of ->peers, each at its socket. */
+struct asked {
+	const int *fds;
+	struct peer *peers;
+	size_t n;
+};
+
 static void forget(void *p)
 {
 	struct state *s = p;
@@ -386,27 +393,21 @@ static bool get_cred(int fd, struct ucred *ret)
 	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, ret, &len) == 0 && ret->pid;
 }
 
-static int tell_creds(int sock, void *ctx, struct err *e)
+/* In the session's numbers, which the kernel tells those who are in there. */
+static int tell_creds(void *ctx, struct err *e)
 {
-	const struct buf *fds = ctx;
-	int r = 0;
+	const struct asked *a = ctx;
 
-	for (size_t i = 0; r >= 0 && i < fds->len / sizeof(int); i++) {
-		struct ucred cred;
-
-		get_cred(((const int *)fds->data)[i], &cred);
-		r = io_write_full(sock, &cred, sizeof(cred));
-	}
-	return r;
+	for (size_t i = 0; i < a->n; i++)
+		get_cred(a->fds[i], &a->peers[i].cred);
+	return 0;
 }
 
 /* Of all sockets at once: somebody has to be made for the question. */
 static int ask_peers(struct ckpt_dump *d, struct state *s, struct err *e)
 {
-	_cleanup_buf_ struct buf fds = BUF_INIT, answer = BUF_INIT;
-	struct peer *peers;
-	size_t n;
-	int r;
+	_cleanup_buf_ struct buf fds = BUF_INIT;
+	struct asked a;
 
 	for (size_t i = 0; i < d->n_files; i++) {
 		struct peer p = {.file = d->files[i]->id};
@@ -419,18 +420,10 @@ static int ask_peers(struct ckpt_dump *d, struct state *s, struct err *e)
 	}
 	if (buf_error(&fds) < 0 || buf_error(&s->peers) < 0)
 		return err_errno(e, -ENOMEM, "credentials");
-	n = fds.len / sizeof(int);
-	r = ckpt_enter_read(
-		d->world, CLONE_NEWPID, tell_creds, &fds, n * sizeof(struct ucred), &answer, e);
-	if (r < 0)
-		return r;
-	if (answer.len != n * sizeof(struct ucred))
-		return err_set(e, ERR_FAILED, -EPROTO, "an answer from inside the session");
-	peers = (struct peer *)s->peers.data;
-	for (size_t i = 0; i < n; i++)
-		memcpy(&peers[i].cred, answer.data + i * sizeof(struct ucred),
-			sizeof(struct ucred));
-	return 0;
+	a = (struct asked){.fds = (const int *)fds.data,
+		.peers = (struct peer *)s->peers.data,
+		.n = fds.len / sizeof(int)};
+	return ckpt_enter_call(d->world, CLONE_NEWPID, tell_creds, &a, e);
 }
 
 /* The number by which the session knew @f's peer, 0 if it never did. */
