@@ -15,13 +15,18 @@
 #include "ckpt/same.h"
 #include "ckpt/survey.h"
 
-/* A thread, a child that it takes, and that one's own (enter.h): one at a time; the tracer's own. */
-#define WANTED 4
+/* Beside the thread: a child that it takes, and that one's own (enter.h), one at a time; the
+ * tracer's own. */
+#define WANTED 3
 
 struct recording {
 	struct ckpt_dump *d;
 	struct ckpt_item *items;
 	size_t n;
+	pthread_t other;
+	bool two;	     /* there is another */
+	sem_t judged;	     /* who knows whether he may stay */
+	bool crowded;	     /* he may not, and ends */
 	sem_t asked;	     /* the tracer has no more records to make, or has failed */
 	sem_t childless;     /* who is beside takes no more children */
 	_Atomic bool failed; /* one of the two: the other need not go on */
@@ -138,10 +143,8 @@ static void wait_for(sem_t *what)
 		;
 }
 
-static void *beside(void *arg)
+static void beside(struct recording *w)
 {
-	struct recording *w = arg;
-
 	w->r = make_some(w, true, &w->e);
 	wait_for(&w->asked);
 	if (w->r >= 0 && !w->failed)
@@ -149,21 +152,6 @@ static void *beside(void *arg)
 	sem_post(&w->childless);
 	if (w->r >= 0 && !w->failed)
 		w->r = put_all(w, &w->e);
-	return NULL;
-}
-
-static int by_tracer(struct recording *w, struct err *e)
-{
-	int r = ckpt_ask_all(w->d, e);
-
-	if (r == 0)
-		r = make_some(w, false, e);
-	if (r >= 0)
-		r = fault_at(FAULT_WRITE_ASKED, e);
-	if (r < 0)
-		w->failed = true;
-	sem_post(&w->asked);
-	return r;
 }
 
 /* Is there room for @n processes below whatever limit there is?  Dead ones take it, too. */
@@ -186,6 +174,43 @@ static bool has_room(int n)
 	return born == n;
 }
 
+/* Tasks are asked meanwhile, which takes no children of ours. */
+static void *begin_beside(void *arg)
+{
+	struct recording *w = arg;
+
+	w->crowded = !has_room(WANTED);
+	sem_post(&w->judged);
+	if (!w->crowded)
+		beside(w);
+	return NULL;
+}
+
+static void await_judgement(struct recording *w)
+{
+	wait_for(&w->judged);
+	if (!w->crowded)
+		return;
+	pthread_join(w->other, NULL);
+	w->two = false;
+}
+
+static int by_tracer(struct recording *w, struct err *e)
+{
+	int r = ckpt_ask_all(w->d, e);
+
+	if (w->two)
+		await_judgement(w);
+	if (r == 0)
+		r = make_some(w, false, e);
+	if (r >= 0)
+		r = fault_at(FAULT_WRITE_ASKED, e);
+	if (r < 0)
+		w->failed = true;
+	sem_post(&w->asked);
+	return r;
+}
+
 /* Steps that only one of two comes by can fail beside the other. */
 static bool one_may_fail(void)
 {
@@ -196,19 +221,18 @@ static bool one_may_fail(void)
 /* Without kcmp(2) files are changed for a moment to be told apart (same.h): that is for one. */
 static bool can_be_two(const struct ckpt_dump *d)
 {
-	return !d->world->names && (!fault_armed || one_may_fail()) && ckpt_same_by_kcmp() &&
-	       has_room(WANTED);
+	return !d->world->names && (!fault_armed || one_may_fail()) && ckpt_same_by_kcmp();
 }
 
 /* A signal is for the tracer. */
-static int start(struct recording *w, pthread_t *ret)
+static int start(struct recording *w)
 {
 	sigset_t all, before;
 	int r;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(ret, NULL, beside, w);
+	r = pthread_create(&w->other, NULL, begin_beside, w);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return r;
 }
@@ -216,23 +240,23 @@ static int start(struct recording *w, pthread_t *ret)
 int ckpt_record_all(struct ckpt_dump *d, struct ckpt_item *items, size_t n, struct err *e)
 {
 	struct recording w = {.d = d, .items = items, .n = n};
-	pthread_t other;
-	bool two;
 	int r;
 
+	sem_init(&w.judged, 0, 0);
 	sem_init(&w.asked, 0, 0);
 	sem_init(&w.childless, 0, 0);
-	two = can_be_two(d) && start(&w, &other) == 0;
+	w.two = can_be_two(d) && start(&w) == 0;
 	r = by_tracer(&w, e);
-	if (two)
+	if (w.two)
 		wait_for(&w.childless);
 	else if (r >= 0)
 		beside(&w);
 	/* Copies take what children of ours have left of a limit. */
 	if (r >= 0 && d->options.snapshot && !w.failed)
 		ckpt_fork_make(d);
-	if (two)
-		pthread_join(other, NULL);
+	if (w.two)
+		pthread_join(w.other, NULL);
+	sem_destroy(&w.judged);
 	sem_destroy(&w.asked);
 	sem_destroy(&w.childless);
 	if (r >= 0 && w.r < 0) {

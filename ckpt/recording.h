@@ -29,9 +29,10 @@
  *
  * Where names are rewritten one thread does it all, one after the other: what says paths and
  * numbers there belongs to the thread that traces.  So it is where a limit leaves no room for a
- * thread beside the children that records take, and where a fault is to be tried (base/fault.h):
- * who is killed then is in the middle of nothing else, which has points of its own.  Two are there
- * when a step is to fail that only one of them comes by.
+ * thread beside the children that records take (the thread itself finds that out, while tasks are
+ * asked, and ends), and where a fault is to be tried (base/fault.h): who is killed then is in the
+ * middle of nothing else, which has points of its own.  Two are there when a step is to fail that
+ * only one of them comes by.
  */
 #ifndef CKPT_RECORDING_H
 #define CKPT_RECORDING_H
