@@ -163,7 +163,11 @@ int remote_force(struct remote *r, int mem, uint64_t at, const void *data, size_
 
 static int write_code(struct remote *r, struct err *e)
 {
-	_cleanup_close_ int mem = proc_open_file(r->proc_fd, r->tid, "mem", O_RDWR, NULL);
+	/* Mostly it is open still, of the first call. */
+	bool open = r->area->boot != 0;
+	_cleanup_close_ int own =
+		open ? -1 : proc_open_file(r->proc_fd, r->tid, "mem", O_RDWR, NULL);
+	int mem = open ? r->area->mem : own;
 	size_t len = (size_t)(remote_exec_end - remote_exec_begin);
 	struct heal h;
 	int k;
