@@ -6,9 +6,11 @@ processes that stand between the two and whose CPU time counts.  Everything is s
 of a node (tests/lib/networks.py); the server of most is in `host`, and a setup begins with a
 network of its own, as a session does.
 """
+import contextlib
 import json
 import os
 import pathlib
+import select
 import subprocess
 import sys
 
@@ -20,13 +22,21 @@ from peers import find  # noqa: E402
 ENDS = str(BUILD / "tests" / "bench" / "net" / "ends")
 PORT = 7700
 HOST, OUTSIDE = "192.0.2.2", "192.0.2.1"
+PATIENCE = 60  # seconds until an answer, beyond what was asked for
+
+
+class Lost(Exception):
+    """A setup does not go on: its client ended or says nothing, or somebody between the two has died."""
 
 
 def cpu(pids):
     """Seconds of CPU that these have taken, with all their threads."""
     total = 0
     for pid in pids:
-        fields = pathlib.Path("/proc/%d/stat" % pid).read_text().rsplit(")", 1)[1].split()
+        try:
+            fields = pathlib.Path("/proc/%d/stat" % pid).read_text().rsplit(")", 1)[1].split()
+        except OSError:
+            raise Lost("process %d has died" % pid) from None
         total += int(fields[11]) + int(fields[12])
     return total / os.sysconf("SC_CLK_TCK")
 
@@ -66,6 +76,7 @@ class Setup:
 
     def __init__(self, argv, server, helpers=lambda: [], errors=None, env=None):
         self.server, self.helpers = server, helpers
+        self.errors = pathlib.Path(errors.name) if errors else None
         known = by_name("ends")
         self.process = subprocess.Popen(list(map(str, argv)), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=errors, env=env)
@@ -74,13 +85,19 @@ class Setup:
         self.client = [pid for pid in by_name("ends") if pid not in known][0]
 
     def tell(self, *words):
-        self.process.stdin.write((" ".join(map(str, words)) + "\n").encode())
-        self.process.stdin.flush()
+        try:
+            self.process.stdin.write((" ".join(map(str, words)) + "\n").encode())
+            self.process.stdin.flush()
+        except OSError as e:
+            raise Lost("the client has ended: %s" % e) from None
 
     def hear(self):
+        if not select.select([self.process.stdout], [], [], PATIENCE)[0]:
+            raise Lost("no answer within %d s" % PATIENCE)
         line = self.process.stdout.readline()
         if not line:
-            raise RuntimeError("a client ended: %s" % self.process.args)
+            said = self.errors.read_text(errors="replace").strip() if self.errors else ""
+            raise Lost(said.split("\n")[-1] or "the client has ended")
         return json.loads(line)
 
     def ask(self, *words):
@@ -88,9 +105,15 @@ class Setup:
         return together([self], *words)[0][0]
 
     def close(self):
-        self.process.stdin.close()
+        with contextlib.suppress(OSError):
+            self.process.stdin.close()
         self.process.wait()
         self.process.stdout.close()
+
+    def abandon(self):
+        """Of one that was lost: whatever its client waits for, it is not waited for any more."""
+        self.process.kill()
+        self.close()
 
 
 def together(setups, *words):
@@ -128,7 +151,7 @@ class Bench:
         return open(self.place / (name + ".log"), "ab")
 
     def loopback(self):
-        return Setup(self.host.user + [ENDS, "drive", "127.0.0.1", PORT], self.server)
+        return Setup(self.host.user + [ENDS, "drive", "127.0.0.1", PORT], self.server, errors=self.errors("loopback"))
 
     def veth(self):
         self.count += 1
@@ -136,7 +159,7 @@ class Bench:
         networks.join(session, "eth0", self.host, device)
         session.addresses("eth0", net + ".2/24")
         self.host.addresses(device, net + ".1/24")
-        return Setup(session.user + [ENDS, "drive", net + ".1", PORT], self.server)
+        return Setup(session.user + [ENDS, "drive", net + ".1", PORT], self.server, errors=self.errors("veth"))
 
     def slirp4netns(self):
         slirp = find("slirp4netns", "slirp4netns")
@@ -145,7 +168,10 @@ class Bench:
         session.stdout.readline()
         pid = inner(session, "sleep")
         reader, writer = os.pipe()
-        helper = self.host.start(slirp, "--configure", "--mtu=65520", "--ready-fd=%d" % writer, pid, "tap0",
+        # It keeps a descriptor for a minute after a connection has ended, and answers who connects while it has none
+        # left that the network is unreachable: it gets as many as podrun's gateway takes for itself.
+        helper = self.host.start("sh", "-c", 'ulimit -n "$(ulimit -H -n)"; exec "$@"', "sh",
+                                 slirp, "--configure", "--mtu=65520", "--ready-fd=%d" % writer, pid, "tap0",
                                  pass_fds=[writer], stdout=subprocess.DEVNULL, stderr=self.errors("slirp4netns"))
         os.close(writer)
         if os.read(reader, 1) != b"1":
@@ -153,7 +179,7 @@ class Bench:
         os.close(reader)
         helper = inner(helper, "slirp4netns")
         return Setup(self.host.user + ["nsenter", "-t", pid, "-U", "-n", "--preserve-credentials", ENDS, "drive",
-                                       "10.0.2.2", PORT], self.server, lambda: [helper])
+                                       "10.0.2.2", PORT], self.server, lambda: [helper], self.errors("client-slirp4netns"))
 
     def pasta(self):
         pasta = find("pasta", "passt")
@@ -168,7 +194,9 @@ class Bench:
         wg = find("wg", "wireguard-tools")
         networks.join(a, "eth0", b, "eth0")
         sides = []
-        for node, name, under, inside in ((a, "wg0", "192.0.2.11", "10.88.0.1"), (b, "wg1", "192.0.2.12", "10.88.0.2")):
+        self.count += 1
+        for node, name, under, inside in ((a, "wg%da" % self.count, "192.0.2.11", "10.88.0.1"),
+                                          (b, "wg%db" % self.count, "192.0.2.12", "10.88.0.2")):
             node.addresses("eth0", under + "/24")
             key = self.place / (name + ".key")
             key.write_text(subprocess.run([wg, "genkey"], capture_output=True, text=True, check=True).stdout)
@@ -187,7 +215,7 @@ class Bench:
     def wireguard_go(self):
         a, b = networks.Node("wg-a"), networks.Node("wg-b")
         helpers = self.wireguard(a, b)
-        return Setup(a.user + [ENDS, "drive", "10.88.0.2", PORT], served(b, "10.88.0.2"), lambda: helpers)
+        return Setup(a.user + [ENDS, "drive", "10.88.0.2", PORT], served(b, "10.88.0.2"), lambda: helpers, self.errors("client-wg"))
 
     def session(self, *argv, options=()):
         """What starts a session with a virtual network there."""
@@ -205,12 +233,14 @@ class Bench:
     def podrun_carrier(self):
         """From one session to another behind the same gateway."""
         known = by_name("ends")
-        p = subprocess.Popen(self.session(ENDS, "serve", "::", PORT, options=["--name", "server"]),
+        self.count += 1
+        name = "server%d" % self.count
+        p = subprocess.Popen(self.session(ENDS, "serve", "::", PORT, options=["--name", name]),
                              stdout=subprocess.PIPE, stderr=self.errors("podrun"), env=self.env.environ)
         if p.stdout.readline() != b"ready\n":
             raise RuntimeError("no server in a session")
         server = [pid for pid in by_name("ends") if pid not in known][0]
-        setup = self.podrun("server.podrun.internal")
+        setup = self.podrun(name + ".podrun.internal")
         setup.server = server
         return setup
 
@@ -237,7 +267,7 @@ class Bench:
                 raise RuntimeError("no tunnel")
             helpers.append(inner(helper, "tunnel_join"))
             node.root("ip", "route", "add", sides[1 - i][2], "dev", "wg0")
-        return Setup(a.user + [ENDS, "drive", "10.88.0.2", PORT], served(b, "10.88.0.2"), lambda: helpers)
+        return Setup(a.user + [ENDS, "drive", "10.88.0.2", PORT], served(b, "10.88.0.2"), lambda: helpers, self.errors("client-tunnel"))
 
     def tunnel_single(self):
         """Datagram by datagram, as over a network card that can't cut and join them."""
