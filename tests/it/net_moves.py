@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Connections through the gateway to a server of the host's, of sessions that are moved: every byte is checked."""
+import fcntl
 import pathlib
+import resource
 import socket
+import struct
 import sys
+import termios
 import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from echo import Server  # noqa: E402
-from harness import add, main, needs_namespaces, test, until  # noqa: E402
+from harness import Skip, add, main, needs_namespaces, test, until  # noqa: E402
 
 LOOPBACK = "10.171.0.100"  # what stands for the host's, inside
 
@@ -87,6 +91,46 @@ def a_failed_suspend_leaves_it_alone(env):
     assert env.podrun("suspend", "s", "-o", "/nonexistent/i", check=False).code
     server.goes_on()
     stop(env, server)
+
+
+MANY = r"""
+import os, resource, socket, sys
+hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+there = []
+for _ in range(int(sys.argv[3])):
+    there.append(socket.create_connection((sys.argv[1], int(sys.argv[2]))))
+print("ready", flush=True)
+assert all(s.recv(1) == b"x" for s in there)
+print("heard", flush=True)
+"""
+
+
+@test
+@needs_namespaces("a network of its own")
+def nothing_is_lost_that_comes_for_many_meanwhile(env):
+    count = 1500
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    if hard < count + 200:
+        raise Skip("%d descriptors are not enough" % hard)
+    with socket.create_server(("127.0.0.1", 0), backlog=count) as listener:
+        env.run_detached("s", sys.executable, "-c", MANY, LOOPBACK, str(listener.getsockname()[1]), str(count),
+                         options=["--net", "vnat", "--host-loopback=" + LOOPBACK])
+        clients = [listener.accept()[0] for _ in range(count)]
+        env.podrun("suspend", "s", "-o", env.path("i"))
+        before = env.podrun("net", "stats", "--json").json()[0]["dropped"]
+        for c in clients:
+            c.sendall(b"x")
+        # The gateway has it all: whoever sent it has been told so.
+        until("all of it has left", lambda: not any(
+            struct.unpack("i", fcntl.ioctl(c, termios.TIOCOUTQ, b"\0" * 4))[0] for c in clients))
+        env.podrun("resume", env.path("i"), "-d")
+        until("it hears all of it", lambda: "heard" in env.logs("s"))
+        assert env.podrun("net", "stats", "--json").json()[0]["dropped"] == before
+        for c in clients:
+            c.close()
+    env.wait("s")
 
 
 def asks(port):

@@ -11,7 +11,10 @@
  *
  * A TUN takes every packet; the socket that stands for one of another host (vnet/away.h) is full
  * after five large ones.  What it has no room for waits in the same way until it has, up to
- * WAITING_BYTES: more would make a slow line slower for everybody else on it.
+ * WAITING_PACKETS and WAITING_BYTES: more would make a slow line slower for everybody else on it.
+ *
+ * There is room for some packets of each of as many connections as a session has: each gets what was
+ * on its way to it, and what its sender, who hears nothing, tries again.
  */
 #include "vnet/gateway/wire.h"
 
@@ -22,9 +25,10 @@
 #include "vnet/gateway/gateway.h"
 #include "vnet/tun.h"
 
-#define HELD_PACKETS  1024u
-#define HELD_BYTES    (8u << 20)
-#define WAITING_BYTES (1u << 20)
+#define HELD_PACKETS	16384u
+#define HELD_BYTES	(8u << 20) /* what each needs for itself included */
+#define WAITING_PACKETS 1024u
+#define WAITING_BYTES	(1u << 20)
 
 struct held {
 	struct held *next;
@@ -80,15 +84,16 @@ static void append(struct queue *q, struct held *h)
 	*q->last = h;
 	q->last = &h->next;
 	q->packets++;
-	q->bytes += h->len;
+	q->bytes += sizeof(*h) + h->len;
 }
 
 static void hold(struct gateway_session *s, struct queue *q, const struct vnet_packet *p)
 {
-	const size_t most = s->held ? HELD_BYTES : WAITING_BYTES;
+	const uint32_t packets = s->held ? HELD_PACKETS : WAITING_PACKETS;
+	const size_t bytes = s->held ? HELD_BYTES : WAITING_BYTES;
 	struct held *h = NULL;
 
-	if (q->packets < HELD_PACKETS && q->bytes + p->len <= most)
+	if (q->packets < packets && q->bytes + sizeof(*h) + p->len <= bytes)
 		h = malloc(sizeof(*h) + p->len);
 	if (!h) {
 		s->counts.dropped++;
@@ -128,7 +133,7 @@ static struct held *take_first(struct queue *q)
 	if (!q->first)
 		q->last = &q->first;
 	q->packets--;
-	q->bytes -= h->len;
+	q->bytes -= sizeof(*h) + h->len;
 	return h;
 }
 
