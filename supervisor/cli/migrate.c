@@ -106,13 +106,17 @@ static int start_ssh(const char *command, const struct migrate_options *o, const
 	return ret->pid < 0 ? err_errno(e, -errno, "fork") : 0;
 }
 
-static void end_ssh(struct ssh *s)
+/* Its exit code; -1 where there is none. */
+static int end_ssh(struct ssh *s)
 {
+	int status = -1;
+
 	s->in = close_fd(s->in);
 	s->out = close_fd(s->out);
-	if (s->pid > 0)
-		waitpid(s->pid, NULL, 0);
+	if (s->pid > 0 && waitpid(s->pid, &status, 0) != s->pid)
+		status = -1;
 	s->pid = 0;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 /* The other side's next line must begin with @word. */
@@ -146,7 +150,7 @@ static int decide(struct proto_conn *conn, Pb__Decision__What what, const char *
 	return r;
 }
 
-static int say_hello(struct cli *c, struct ssh *s, struct err *e)
+static int say_hello(struct cli *c, struct ssh *s, const char *hello, struct err *e)
 {
 	uint8_t key[PROTO_KEY_LEN];
 	char text[PROTO_KEY_TEXT_LEN];
@@ -158,7 +162,7 @@ static int say_hello(struct cli *c, struct ssh *s, struct err *e)
 	proto_key_public(k, key);
 	proto_key_close(k);
 	proto_key_format(key, text);
-	if (transfer_write_line(s->in, TRANSFER_HELLO "%s", text) < 0)
+	if (transfer_write_line(s->in, "%s%s", hello, text) < 0)
 		return err_set(e, ERR_PEER, -EPIPE, "%s: the connection ended", s->host);
 	return 0;
 }
@@ -298,6 +302,24 @@ static void tell_note(const struct ssh *s)
 		fprintf(stderr, "podrun: %s\n", note + 1);
 }
 
+/* Until the other side waits for the image: what takes longest of the way there is over then. */
+static int be_there(struct cli *c, const struct migrate_options *o, const char *command,
+	const char *host, struct ssh *s, struct err *e)
+{
+	int r = start_ssh(command, o, host, s, e);
+
+	if (r == 0)
+		r = say_hello(c, s, TRANSFER_HELLO, e);
+	if (r == 0)
+		r = expect(s, "HERE", e);
+	if (r != -ECONNRESET || end_ssh(s) != err_class_info(ERR_USAGE)->exit_code)
+		return r;
+	/* an older podrun, which says nothing before it has all */
+	*e = (struct err){0};
+	r = start_ssh(command, o, host, s, e);
+	return r < 0 ? r : say_hello(c, s, TRANSFER_HELLO_1, e);
+}
+
 /* The way there, and a way back if its connections need one. */
 static int start_lines(struct cli *c, const struct migrate_options *o, const char *name,
 	struct ssh *s, const char *host, struct err *e)
@@ -309,9 +331,7 @@ static int start_lines(struct cli *c, const struct migrate_options *o, const cha
 		return err_errno(e, -ENOMEM, "ssh");
 	if (!o->connections || strcmp(o->connections, "reset") != 0)
 		lend_begin(&s->lend, c, name, host, command, o->podrun ? o->podrun : "podrun");
-	r = start_ssh(command, o, host, s, e);
-	if (r == 0)
-		r = say_hello(c, s, e);
+	r = be_there(c, o, command, host, s, e);
 	if (r == 0 && !lend_await(&s->lend))
 		fprintf(stderr, "podrun: its connections can't go on through this host's gateway\n");
 	return r;

@@ -14,17 +14,22 @@
 #include "supervisor/client.h"
 #include "supervisor/message.h"
 
-/* The greeting: whose image comes. */
-static int read_hello(uint8_t key[PROTO_KEY_LEN], struct err *e)
+_Static_assert(sizeof(TRANSFER_HELLO) == sizeof(TRANSFER_HELLO_1), "what follows is at one place");
+
+/* The greeting: whose image comes, and whether the other side waits until it may. */
+static int read_hello(uint8_t key[PROTO_KEY_LEN], bool *ret_waits, struct err *e)
 {
+	const size_t len = strlen(TRANSFER_HELLO);
 	char line[TRANSFER_MAX_LINE];
 
 	if (transfer_read_line(STDIN_FILENO, line) < 0 ||
-		strncmp(line, TRANSFER_HELLO, strlen(TRANSFER_HELLO)) != 0) {
+		(strncmp(line, TRANSFER_HELLO, len) != 0 &&
+			strncmp(line, TRANSFER_HELLO_1, len) != 0)) {
 		err_set(e, ERR_USAGE, -EPROTO, "podrun receive is started by podrun migrate");
 		return e->error;
 	}
-	return proto_key_parse(line + strlen(TRANSFER_HELLO), key, e);
+	*ret_waits = strncmp(line, TRANSFER_HELLO, len) == 0;
+	return proto_key_parse(line + len, key, e);
 }
 
 static int decide(struct proto_conn *conn, Pb__Decision__What what, Pb__Control **ret, struct err *e)
@@ -38,9 +43,12 @@ static int decide(struct proto_conn *conn, Pb__Decision__What what, Pb__Control 
 	return client_call(conn, &m, NULL, 0, ret, e);
 }
 
-/* The image goes through a pipe to a new supervisor; *ret is its `started`. */
-static int rebuild(struct proto_conn *conn, uint8_t key[PROTO_KEY_LEN], Pb__Control **ret,
-	struct err *e)
+/*
+ * The image goes through a pipe to a new supervisor, which is asked to take it before the other side
+ * hears that it may come; *ret is its `started`.
+ */
+static int rebuild(struct proto_conn *conn, uint8_t key[PROTO_KEY_LEN], bool waits,
+	Pb__Control **ret, struct err *e)
 {
 	Pb__Control m = PB__CONTROL__INIT;
 	Pb__ResumeRequest q = PB__RESUME_REQUEST__INIT;
@@ -55,6 +63,8 @@ static int rebuild(struct proto_conn *conn, uint8_t key[PROTO_KEY_LEN], Pb__Cont
 	m.resume = &q;
 	r = message_send(conn, &m, &ends[0], 1, e);
 	close(ends[0]);
+	if (r >= 0 && waits && transfer_write_line(STDOUT_FILENO, "HERE") < 0)
+		r = err_set(e, ERR_PEER, -EPIPE, "the other side has gone");
 	copied = r < 0 ? r : transfer_receive_image(STDIN_FILENO, ends[1]);
 	close(ends[1]);
 	if (r < 0)
@@ -80,14 +90,15 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 	char line[TRANSFER_MAX_LINE], name[PATHS_MAX_NAME], note[256];
 	struct proto_conn *conn;
 	Pb__Control *reply;
-	int r = read_hello(key, e);
+	bool waits = false;
+	int r = read_hello(key, &waits, e);
 
 	signal(SIGPIPE, SIG_IGN);
 	if (r == 0)
 		r = client_start(&conn, e);
 	if (r < 0)
 		return r;
-	r = rebuild(conn, key, &reply, e);
+	r = rebuild(conn, key, waits, &reply, e);
 	if (r < 0)
 		return give_up(e);
 	snprintf(name, sizeof(name), "%.63s", reply->started->name);

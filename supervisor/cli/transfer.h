@@ -3,7 +3,9 @@
  * transfer - what migrate and receive say to each other through ssh.
  *
  *      migrate                                  receive
- *      "podrun-receive 1 KEY\n"            ->   trusts KEY for this one image
+ *      "podrun-receive 2 KEY\n"            ->   trusts KEY for this one image
+ *                                          <-   "HERE\n": its supervisor waits for the image
+ *      (freezes the session)
  *      chunks of the image, then an empty one
  *                                          <-   "READY NAME[ NOTE]\n": rebuilt, verified, frozen
  *      (records durably: given away)
@@ -13,6 +15,11 @@
  *
  * Instead of an answer there may be "FAIL MESSAGE\n".  Until GO is sent the source may run on;
  * after that an unanswered GO is in doubt, and both sides stay frozen.
+ *
+ * Nothing is frozen before the way there is known to lead to a podrun that has begun: a handshake of
+ * ssh and the start of three programs would be a part of the pause.  Version 1 is the same without
+ * HERE.  Who speaks only that ends at a greeting of the other with the code of a wrong usage, and is
+ * asked again by his own.
  */
 #ifndef SUPERVISOR_CLI_TRANSFER_H
 #define SUPERVISOR_CLI_TRANSFER_H
@@ -23,7 +30,8 @@
 
 struct err;
 
-#define TRANSFER_HELLO	   "podrun-receive 1 "
+#define TRANSFER_HELLO	   "podrun-receive 2 "
+#define TRANSFER_HELLO_1   "podrun-receive 1 "
 #define TRANSFER_MAX_LINE  512
 #define TRANSFER_MAX_CHUNK (1u << 20)
 

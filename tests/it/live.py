@@ -298,7 +298,7 @@ for _fault in ("ahead.begin fail", "ahead.begin kill", "ahead.watched kill", "ah
 @test
 def an_acknowledgement_that_is_lost_leaves_both_frozen(env):
     for verdict in ("--finish", "--abort"):
-        other = there(env, "other" + verdict, cut=" | head -n 1")  # READY comes back, ACK does not
+        other = there(env, "other" + verdict, cut=" | sed -u 2q")  # HERE and READY come back, ACK does not
         env.run_detached("s", WORK, 16, 2000)
         r = live(env, "--force", code=9)
         assert "--finish" in r.errors, r
