@@ -52,6 +52,7 @@
 #include "display/viewer/greet.h"
 #include "display/viewer/picture.h"
 #include "display/viewer/vnc.h"
+#include "display/viewer/vnc_listen.h"
 #include "display/web/web.h"
 #include "display/wire.h"
 #include "display/x/x.h"

@@ -194,11 +194,6 @@ static void start(struct display_sound *s)
 	s->credit_us = 0;
 }
 
-bool display_sound_built(void)
-{
-	return true;
-}
-
 int display_sound_new(struct event_base *base, int shm, display_sound_packet *packet, void *arg,
 	struct display_sound **ret_sound)
 {

@@ -39,6 +39,7 @@
 
 #include "base/base.h"
 #include "proto/control.pb-c.h"
+#include "supervisor/programs.h"
 #include "supervisor/screen_place.h"
 #include "supervisor/screen_server.h"
 #include "supervisor/screen_sound.h"
@@ -61,6 +62,7 @@ struct screen {
 	struct session *session;
 	struct screen_server *server; /* NULL: none now */
 	int listener;		      /* where viewers connect */
+	int program;		      /* what serves them; -1: not found yet */
 	struct event *timer, *sound_timer;
 	unsigned retry_ms, starts;
 	uint64_t deadline_ns; /* of the beginning */
@@ -300,6 +302,14 @@ static void on_gone(void *ctx)
 		on_failed(d, "the display server ends");
 }
 
+/* It stays the same one for as long as the session lives here, whatever is installed meanwhile. */
+static int find_program(struct screen *d, struct err *e)
+{
+	if (d->program < 0)
+		d->program = programs_open(PROGRAMS_DISPLAY, e);
+	return MIN(d->program, 0);
+}
+
 static int start_server(struct screen *d, struct err *e)
 {
 	static const struct screen_server_ops ops = {on_heard, on_gone};
@@ -314,12 +324,15 @@ static int start_server(struct screen *d, struct err *e)
 
 	if (files < 0)
 		return err_errno(e, -errno, "display server");
+	if (find_program(d, e) < 0)
+		return e->error;
 	shm = s->rewrite ? screen_place_open(files, "shm", O_PATH | O_DIRECTORY)
 			 : screen_place_open(s->world.root_fd, "dev/shm", O_PATH | O_DIRECTORY);
 	if (shm < 0)
 		return err_errno(e, -errno, "the session's /dev/shm");
 	config.files = files;
 	config.shm = shm;
+	config.program = d->program;
 	d->starts++;
 	return screen_server_start(&d->server, s->loop, &config, &ops, d, e);
 }
@@ -486,7 +499,7 @@ static int make(struct session *s, struct err *e)
 		return err_errno(e, -ENOMEM, "display");
 	if (s->screen)
 		return 0;
-	*d = (struct screen){.session = s, .listener = -1, .retry_ms = FIRST_RETRY_MS};
+	*d = (struct screen){.session = s, .listener = -1, .program = -1, .retry_ms = FIRST_RETRY_MS};
 	s->screen = d;
 	d->timer = event_new(s->loop, -1, 0, on_timer, d);
 	d->sound_timer = event_new(s->loop, -1, 0, on_sound_timer, d);
@@ -503,6 +516,8 @@ int screen_begin(struct session *s, void (*then)(struct session *s, struct err *
 	if (!display_of(s))
 		return 0;
 	r = make(s, e);
+	if (r == 0)
+		r = find_program(s->screen, e);
 	if (r == 0)
 		r = write_authority(s, e);
 	if (r == 0)
@@ -633,5 +648,6 @@ void screen_free(struct session *s)
 	if (d->sound_timer)
 		event_free(d->sound_timer);
 	close_fd(d->listener);
+	close_fd(d->program);
 	free(take_ptr(s->screen));
 }

@@ -2,7 +2,7 @@
 /*
  * Theory of operation
  *
- * A child that execs the same binary, with what it needs as descriptors at fixed numbers, and
+ * A child that executes podrun-display, with what it needs as descriptors at fixed numbers, and
  * without privilege over anything else: what viewers and the session's X server send is read
  * there, not in the supervisor.  What it may take of memory has a limit; at its end another one is
  * started.  Its end is that of the socket to it.
@@ -29,6 +29,7 @@
  */
 #define MEMORY_MAX (1ull << 30)
 #define N_FDS 4
+#define PROGRAM (3 + N_FDS) /* behind them, until it is executed */
 
 struct screen_server {
 	pid_t pid;
@@ -51,7 +52,7 @@ static _Noreturn void become(const struct screen_server_config *c, int control, 
 	char *const argv[] = {(char *)"podrun", (char *)"display", (char *)"--serve",
 		(char *)"--number", number, (char *)"--size", size, (char *)c->name, NULL};
 	struct sigaction dfl = {.sa_handler = SIG_DFL};
-	int high[N_FDS];
+	int high[N_FDS], program = fcntl(c->program, F_DUPFD, PROGRAM + 1);
 	sigset_t none;
 
 	snprintf(number, sizeof(number), "%u", c->number);
@@ -60,17 +61,19 @@ static _Noreturn void become(const struct screen_server_config *c, int control, 
 	if (getppid() != parent)
 		_exit(1);
 	for (int i = 0; i < N_FDS; i++)
-		high[i] = fcntl(fds[i], F_DUPFD, 3 + N_FDS);
+		high[i] = fcntl(fds[i], F_DUPFD, PROGRAM + 1);
 	for (int i = 0; i < N_FDS; i++)
 		if (high[i] < 0 || dup2(high[i], 3 + i) < 0)
 			_exit(125);
-	close_range(3 + N_FDS, ~0u, 0);
+	if (program < 0 || dup3(program, PROGRAM, O_CLOEXEC) < 0)
+		_exit(125);
+	close_range(PROGRAM + 1, ~0u, 0);
 	for (int sig = 1; sig < _NSIG; sig++)
 		sigaction(sig, &dfl, NULL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	proc_limit_memory(MEMORY_MAX);
-	execv("/proc/self/exe", argv);
+	fexecve(PROGRAM, argv, environ);
 	_exit(125);
 }
 

@@ -21,6 +21,7 @@ struct screen_server_config {
 	const char *name;		/* of the session */
 	unsigned number, width, height; /* of the display; of a new screen, else 0 */
 	int listener, files, shm;	/* borrowed */
+	int program;			/* borrowed: PROGRAMS_DISPLAY */
 };
 
 struct screen_server_ops {

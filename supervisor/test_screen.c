@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What a display server is told, and when.  It is this program again, as podrun is its own: it
+ * What a display server is told, and when.  It is this program again: it
  * writes down each word, and obeys.
  */
 #include <fcntl.h>
@@ -21,12 +21,21 @@
 #include "base/base.h"
 #include "display/display.h"
 #include "proto/control.pb-c.h"
+#include "supervisor/programs.h"
 #include "supervisor/screen.h"
 #include "supervisor/screen_server.h"
 #include "supervisor/session.h"
 
 #define WORDS	    "words" /* below files/ */
 #define PATIENCE_NS 30000000000ull
+
+int __wrap_programs_open(const char *name, struct err *e);
+
+int __wrap_programs_open(const char *name, struct err *e)
+{
+	assert_string_equal(name, PROGRAMS_DISPLAY);
+	return open("/proc/self/exe", O_PATH | O_CLOEXEC);
+}
 
 /* ---- the display server ---------------------------------------------------------------------- */
 

@@ -6,6 +6,7 @@
  * What a viewer did is seen in the colours of the pictures that follow.
  */
 #include "display/viewer/vnc.h"
+#include "display/viewer/vnc_listen.h"
 
 #include <event2/event.h>
 #include <fcntl.h>

@@ -28,11 +28,10 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 
-#include <rfb/rfb.h>
-
 #include "base/base.h"
 #include "display/decode.h"
 #include "display/viewer/greet.h"
+#include "display/viewer/vnc_library.h"
 #include "proto/display.pb-c.h"
 
 #define STRANGER_S   60	   /* until the password is right: people type it */
@@ -49,44 +48,6 @@
 #define PROBE_S	  20
 #define PROBES	  3
 #define UNSENT_MS 120000
-
-/* libvncserver, of which no other command knows. */
-static struct {
-	typeof(&rfbCheckPasswordByList) rfbCheckPasswordByList;
-	typeof(&rfbDefaultPtrAddEvent) rfbDefaultPtrAddEvent;
-	typeof(&rfbErr) rfbErr;
-	typeof(&rfbGetScreen) rfbGetScreen;
-	typeof(&rfbInitServer) rfbInitServer;
-	typeof(&rfbLog) rfbLog;
-	typeof(&rfbMarkRectAsModified) rfbMarkRectAsModified;
-	typeof(&rfbNewFramebuffer) rfbNewFramebuffer;
-	typeof(&rfbProcessEvents) rfbProcessEvents;
-	typeof(&rfbRandomBytes) rfbRandomBytes;
-	typeof(&rfbSendServerCutText) rfbSendServerCutText;
-	typeof(&rfbSendServerCutTextUTF8) rfbSendServerCutTextUTF8;
-	typeof(&rfbSetCursor) rfbSetCursor;
-} lib;
-
-int display_vnc_load(struct err *e)
-{
-	const struct late_symbol symbols[] = {
-		LATE(lib, rfbCheckPasswordByList),
-		LATE(lib, rfbDefaultPtrAddEvent),
-		LATE(lib, rfbErr),
-		LATE(lib, rfbGetScreen),
-		LATE(lib, rfbInitServer),
-		LATE(lib, rfbLog),
-		LATE(lib, rfbMarkRectAsModified),
-		LATE(lib, rfbNewFramebuffer),
-		LATE(lib, rfbProcessEvents),
-		LATE(lib, rfbRandomBytes),
-		LATE(lib, rfbSendServerCutText),
-		LATE(lib, rfbSendServerCutTextUTF8),
-		LATE(lib, rfbSetCursor),
-	};
-
-	return late_load("libvncserver.so.1", symbols, ARRAY_SIZE(symbols), e);
-}
 
 struct client {
 	const struct display_vnc_options *options;
@@ -155,7 +116,7 @@ static void on_pointer(int mask, int x, int y, rfbClientPtr client)
 	m.pointer.wheel_y = !!(pressed & 0x10) - !!(pressed & 0x08);
 	m.pointer.wheel_x = !!(pressed & 0x40) - !!(pressed & 0x20);
 	tell(c, &m);
-	lib.rfbDefaultPtrAddEvent(mask, x, y, client);
+	display_vnc_lib->rfbDefaultPtrAddEvent(mask, x, y, client);
 }
 
 static void tell_clipboard(struct client *c, const void *text, size_t len)
@@ -225,7 +186,7 @@ static void copy(struct client *c, const struct display_rect *r)
 	for (int y = r->y; y < r->y + r->h; y++)
 		memcpy(c->pixels + (size_t)y * (size_t)c->screen->width + r->x,
 			display_frame_at(f, r->x, y), (size_t)r->w * sizeof(*c->pixels));
-	lib.rfbMarkRectAsModified(c->screen, r->x, r->y, r->x + r->w, r->y + r->h);
+	display_vnc_lib->rfbMarkRectAsModified(c->screen, r->x, r->y, r->x + r->w, r->y + r->h);
 }
 
 static void copy_all(struct client *c)
@@ -249,7 +210,7 @@ static void darken(struct client *c)
 	c->dark = true;
 	for (size_t i = 0; i < n; i++)
 		c->pixels[i] = c->pixels[i] >> 1 & 0x7f7f7f;
-	lib.rfbMarkRectAsModified(c->screen, 0, 0, c->screen->width, c->screen->height);
+	display_vnc_lib->rfbMarkRectAsModified(c->screen, 0, 0, c->screen->width, c->screen->height);
 }
 
 static void set_format(struct client *c)
@@ -272,7 +233,7 @@ static void follow_size(struct client *c)
 		pixels = calloc((size_t)f->width * (size_t)f->height, sizeof(*pixels));
 		if (!pixels)
 			_exit(1);
-		lib.rfbNewFramebuffer(c->screen, (char *)pixels, f->width, f->height, 8, 3, 4);
+		display_vnc_lib->rfbNewFramebuffer(c->screen, (char *)pixels, f->width, f->height, 8, 3, 4);
 		set_format(c);
 		free(c->pixels);
 		c->pixels = pixels;
@@ -358,10 +319,10 @@ static void tell_clipboard_out(struct client *c)
 	}
 	/* rfbSendServerCutTextUTF8 does both, but says the one's length with the other's text. */
 	if (client->enableExtendedClipboard && buf_cstr(&c->clipboard))
-		lib.rfbSendServerCutTextUTF8(
+		display_vnc_lib->rfbSendServerCutTextUTF8(
 			c->screen, (char *)text->data, (int)text->len, NULL, 0);
 	else if (!client->enableExtendedClipboard && buf_cstr(&latin1))
-		lib.rfbSendServerCutText(c->screen, (char *)latin1.data, (int)latin1.len);
+		display_vnc_lib->rfbSendServerCutText(c->screen, (char *)latin1.data, (int)latin1.len);
 	buf_clear(&c->clipboard);
 }
 
@@ -386,7 +347,7 @@ static void move_pointer(struct client *c, int x, int y)
 
 	if (!client)
 		return;
-	lib.rfbDefaultPtrAddEvent(0, x, y, client);
+	display_vnc_lib->rfbDefaultPtrAddEvent(0, x, y, client);
 	/* The library takes it for the viewer's own movement. */
 	client->cursorWasMoved = client->enableCursorPosUpdates;
 }
@@ -405,7 +366,7 @@ static void on_message(void *ctx, const struct display_message *m)
 		tell(c, &ack);
 		break;
 	case DISPLAY_CURSOR:
-		lib.rfbSetCursor(c->screen, m->cursor.w > 0 ? rich_cursor(m) : NULL);
+		display_vnc_lib->rfbSetCursor(c->screen, m->cursor.w > 0 ? rich_cursor(m) : NULL);
 		break;
 	case DISPLAY_POINTER_AT:
 		move_pointer(
@@ -497,7 +458,7 @@ static rfbBool check_password(rfbClientPtr client, const char *response, int len
 	struct client *c = client->screen->screenData;
 	uint64_t deadline = io_now_ns() + PICTURE_MS * 1000000ull;
 
-	if (c->admitted || !lib.rfbCheckPasswordByList(client, response, len))
+	if (c->admitted || !display_vnc_lib->rfbCheckPasswordByList(client, response, len))
 		return FALSE;
 	c->admitted = true;
 	alarm(0);
@@ -511,7 +472,7 @@ static rfbBool check_password(rfbClientPtr client, const char *response, int len
 static void open_screen(struct client *c)
 {
 	c->pixels = calloc((size_t)WIDTH * HEIGHT, sizeof(*c->pixels));
-	c->screen = lib.rfbGetScreen(NULL, NULL, WIDTH, HEIGHT, 8, 3, 4);
+	c->screen = display_vnc_lib->rfbGetScreen(NULL, NULL, WIDTH, HEIGHT, 8, 3, 4);
 	if (!c->screen || !c->pixels)
 		_exit(1);
 	c->dark = true;
@@ -537,7 +498,7 @@ static void open_screen(struct client *c)
 	c->screen->port = c->screen->ipv6port = 0;
 	c->screen->inetdSock = c->conn;
 	set_format(c);
-	lib.rfbInitServer(c->screen);
+	display_vnc_lib->rfbInitServer(c->screen);
 }
 
 static void watch_line(int conn)
@@ -574,7 +535,7 @@ static void seed_challenges(void)
 	unsigned char first[CHALLENGESIZE];
 	unsigned seed;
 
-	lib.rfbRandomBytes(first);
+	display_vnc_lib->rfbRandomBytes(first);
 	if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
 		_exit(1);
 	srandom(seed);
@@ -592,14 +553,14 @@ void display_vnc_client(int conn, int line, const struct display_vnc_options *o)
 	alarm(STRANGER_S);
 	proc_limit_memory(MEMORY_MAX);
 	watch_line(conn);
-	*lib.rfbLog = *lib.rfbErr = no_log;
+	*display_vnc_lib->rfbLog = *display_vnc_lib->rfbErr = no_log;
 	seed_challenges();
 	open_screen(&c);
-	lib.rfbProcessEvents(c.screen, 0);
+	display_vnc_lib->rfbProcessEvents(c.screen, 0);
 	while (!c.gone && !c.over) {
 		wait_for_both(&c);
 		tell_clipboard_out(&c);
-		lib.rfbProcessEvents(c.screen, 0);
+		display_vnc_lib->rfbProcessEvents(c.screen, 0);
 	}
 	if (c.over)
 		say(&c, DISPLAY_VNC_OVER);

@@ -24,9 +24,7 @@ enum display_vnc_word {
 	DISPLAY_VNC_OVER = 'o',	    /* there is no display any more */
 };
 
-/* Loads libvncserver: once, before there are clients.  ERR_FAILED. */
-int display_vnc_load(struct err *e);
-/* Never returns.  @conn is the viewer's; words go to @line. */
+/* Never returns; libvncserver is loaded.  @conn is the viewer's; words go to @line. */
 _Noreturn void display_vnc_client(int conn, int line, const struct display_vnc_options *o);
 
 #endif

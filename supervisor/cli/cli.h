@@ -68,9 +68,10 @@ struct cli_command {
 	bool own_codes;	 /* exit codes are those of a command in a session; our failures are 125 */
 	bool standalone; /* needs none of podrun's directories */
 	bool session;	 /* the first operand is a session; left out when there is exactly one */
+	const char *program; /* of supervisor/programs.h, which has it; NULL: podrun itself */
 	/*
 	 * Returns an exit code, or negative errno with @e.  @o: the filled struct (zeroes where
-	 * nothing was said).
+	 * nothing was said).  NULL where another program does it.
 	 */
 	int (*run)(struct cli *c, void *o, int argc, char **argv, struct err *e);
 };
@@ -79,6 +80,19 @@ extern const struct cli_command *const cli_commands[];
 extern const size_t cli_n_commands;
 /* By name or alias; NULL if there is no such command. */
 const struct cli_command *cli_find(const char *name);
+
+/* ---- command.c */
+
+/* Parses @argv, what follows the command's name, and runs it: the exit code. */
+int cli_perform(const struct cli_command *cmd, int argc, char **argv);
+/* The exit code of who has told what he was asked for. */
+int cli_told(void);
+/*
+ * Who is started without one of them would get an image or a connection as its number, and take
+ * that for its output.  Reading ends at once, and writing fails as it would have: a session that is
+ * suspended to such a stdout runs on.
+ */
+void cli_hold_stdio(void);
 
 /* ---- parse.c */
 

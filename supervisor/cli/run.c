@@ -707,7 +707,7 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 		o->remove = true;
 	r = fill_config(o, &config, &env, cwd, e);
 	if (r == 0)
-		r = run_vnc_open(&vnc, c, o->vnc, e);
+		r = run_vnc_open(&vnc, o->vnc, e);
 	if (r < 0)
 		return r;
 	r = converse(&vnc, o, &config, e);

@@ -10,66 +10,82 @@
 #include <linux/close_range.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/base.h"
 #include "supervisor/cli/cli.h"
-#include "supervisor/cli/view_way.h"
+#include "supervisor/cli/display.h"
+#include "supervisor/programs.h"
 
-int run_vnc_open(struct run_vnc *v, struct cli *c, const char *listen, struct err *e)
+int run_vnc_open(struct run_vnc *v, const char *listen, struct err *e)
 {
-	*v = (struct run_vnc){.cli = c, .asked = listen != NULL};
-	return listen ? view_vnc_open(&v->vnc, listen[0] ? listen : "0", e) : 0;
+	*v = (struct run_vnc){.port.listener = -1, .program = -1};
+	if (!listen)
+		return 0;
+	v->program = programs_open(PROGRAMS_DISPLAY, e);
+	if (v->program < 0)
+		return v->program;
+	return vnc_port_open(&v->port, listen[0] ? listen : "0", e);
 }
 
-/* Nothing of whoever started us is kept but the port. */
-static void go_into_the_background(struct run_vnc *v)
+static void close_all(struct run_vnc *v)
 {
-	enum { LISTENER = 3 };
+	vnc_port_close(&v->port);
+	v->program = close_fd(v->program);
+}
+
+/* Nothing of whoever started us is kept but the port; the password is on stdin. */
+static _Noreturn void become(struct run_vnc *v, int password, const char *name)
+{
+	enum { PROGRAM = DISPLAY_VNC_LISTENER + 1, HIGH };
+	char *const argv[] = {(char *)"podrun", (char *)"display", (char *)"--vnc", (char *)name, NULL};
+	int listener = fcntl(v->port.listener, F_DUPFD, HIGH), program = fcntl(v->program, F_DUPFD, HIGH);
+	int null = open("/dev/null", O_RDWR);
 	sigset_t none;
-	int null;
 
 	setsid();
-	null = open("/dev/null", O_RDWR);
-	for (int fd = 0; fd <= STDERR_FILENO; fd++)
-		if (null < 0 || dup2(null, fd) < 0)
-			_exit(1);
-	if (v->vnc.listener != LISTENER && dup2(v->vnc.listener, LISTENER) < 0)
+	if (null < 0 || listener < 0 || program < 0 || dup2(password, STDIN_FILENO) < 0 ||
+		dup2(null, STDOUT_FILENO) < 0 || dup2(null, STDERR_FILENO) < 0 ||
+		dup2(listener, DISPLAY_VNC_LISTENER) < 0 ||
+		dup3(program, PROGRAM, O_CLOEXEC) < 0 || chdir("/") < 0)
 		_exit(1);
-	v->vnc.listener = LISTENER;
-	close_range(LISTENER + 1, ~0u, 0);
+	close_range(HIGH, ~0u, 0);
 	for (int sig = 1; sig < _NSIG; sig++)
 		signal(sig, SIG_DFL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	if (chdir("/") < 0)
-		_exit(1);
+	fexecve(PROGRAM, argv, environ);
+	_exit(1);
 }
 
-static _Noreturn void serve(struct run_vnc *v, const char *name)
+static bool start(struct run_vnc *v, const char *name)
 {
-	struct err e = {0};
-	struct view_way way;
+	const char *password = v->port.password;
+	int line[2];
+	pid_t pid;
 
-	go_into_the_background(v);
-	if (view_way_parse(&way, v->cli, name, &e) == 0)
-		view_vnc_serve(&v->vnc, &way, false, 0, &e);
-	_exit(e.error < 0);
+	if (pipe2(line, O_CLOEXEC) < 0)
+		return false;
+	pid = fork();
+	if (pid == 0)
+		become(v, line[0], name);
+	if (pid > 0)
+		io_write_full(line[1], password, strlen(password));
+	close(line[0]);
+	close(line[1]);
+	return pid > 0;
 }
 
 void run_vnc_started(void *ctx, const char *name)
 {
 	struct run_vnc *v = ctx;
-	pid_t pid;
 
-	if (!v->asked)
+	if (v->program < 0)
 		return;
-	pid = fork();
-	if (pid == 0)
-		serve(v, name);
-	view_vnc_close(&v->vnc);
-	if (pid > 0)
-		fprintf(stderr, "vnc %s password %s\n", v->vnc.where, v->vnc.password);
+	if (start(v, name))
+		fprintf(stderr, "vnc %s password %s\n", v->port.where, v->port.password);
 	else
 		fprintf(stderr, "podrun: no VNC: can't fork\n");
+	close_all(v);
 }

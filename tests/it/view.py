@@ -14,6 +14,7 @@ import re
 import resource
 import select
 import shlex
+import shutil
 import signal
 import socket
 import struct
@@ -25,7 +26,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import browsers  # noqa: E402
 import websocket  # noqa: E402
 from cli import one_line, ssh_to  # noqa: E402
-from harness import PODRUN, ROOT, main, needs, test, until  # noqa: E402
+from harness import BUILD, PODRUN, ROOT, main, needs, test, until  # noqa: E402
 from looking import Screen, View, has_serial, same, shown  # noqa: E402
 from played import (ACK, CLIPBOARD, CLIPBOARD_IN, CURSOR, FILE_IN, GRADIENT, H, HELLO, I420, JPEG, KEY,  # noqa: E402
                     LEFT_LZ4, LZ4, MARK, MJPEG, NONE, NOTICE, PALETTE, PALETTE_LZ4, POINTER, RAW, REFRESH, RESIZE,
@@ -655,6 +656,24 @@ def a_window_needs_a_screen(env):
             env.environ["DISPLAY"] = display
         r = env.podrun("view", "--native", "fake", code=1)
         assert re.fullmatch("podrun-viewer: no screen: neither DISPLAY nor WAYLAND_DISPLAY leads to one\n", r.errors), r
+
+
+@test
+def as_installed(env):
+    """What screens need is a program of its own, which is found wherever all of it is moved to; sessions are there without it."""
+    usr, picture = env.path("usr"), Picture()
+    podrun, libexec = usr / "bin" / "podrun", usr / "libexec" / "podrun"
+    podrun.parent.mkdir(parents=True)
+    libexec.mkdir(parents=True)
+    shutil.copy(PODRUN, podrun)
+    Display(env, welcome() + picture.everything() + updated(7))
+    if not os.path.exists("/usr/local/libexec/podrun/podrun-display"):
+        for words in (["view", "--screenshot", "x.ppm", "fake"], ["run", "--display", "true"], ["run", "--vnc", "true"]):
+            one_line(env.call(podrun, *words, code=4), "podrun-display", "not installed")
+    env.call(podrun, "run", "true")
+    shutil.copy(BUILD / "podrun-display", libexec)
+    env.call(podrun, "view", "--screenshot", env.path("shot.ppm"), "fake")
+    assert ppm(env.path("shot.ppm"), W, H) == picture.rgb()
 
 
 @test
