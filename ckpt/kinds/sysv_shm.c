@@ -4,14 +4,11 @@
  *
  * A visitor in the session's ipc namespace attaches each segment for reading to the memory of who
  * writes the image; pages never touched are left out (mincore(2) tells, as long as nothing is
- * swapped).  Who is
- * attached where is a matter of mappings, which show a segment's id as their inode: kind MM
- * attaches again by id.  Restoring, the builder makes the segments before any process maps memory,
- * stays attached itself to fill them, and calls IPC_RMID again at the end for those that were
- * removed while attached.
- *
- * Lost: times, and the numbers of the creating and the last process.  Segments of huge pages come
- * back with normal ones.
+ * swapped).  Who is attached where is a matter of mappings, which show a segment's id as their
+ * inode: kind MM attaches again by id.  Restoring, the builder makes the segments before any
+ * process maps memory, stays attached itself to fill them, and calls IPC_RMID again at the end for
+ * those that were removed while attached.  Lost: times, and the numbers of the creating and the
+ * last process.  Segments of huge pages come back with normal ones.
  */
 #include <errno.h>
 #include <string.h>
@@ -24,10 +21,10 @@
 #include "ckpt/kinds/common.h"
 #include "ckpt/kinds/kinds.h"
 #include "ckpt/kinds/sysv.h"
+#include "ckpt/memory/stash.h"
 #include "ckpt/survey.h"
 #include "proto/ipc.pb-c.h"
 
-#define CHUNK	    (1u << 20)
 #define MAX_SEGMENT (1ull << 46)
 
 struct listed {
@@ -148,13 +145,12 @@ static int attach(void *ctx, struct err *e)
 static int write_run(
 	struct ckpt_dump *d, uint64_t offset, const uint8_t *at, size_t len, struct err *e)
 {
-	void *room;
-	int r = proto_write_data_begin(d->out, len, &room, e);
+	const struct ckpt_stash_place place = {PROTO_KIND_SYSV_SHM, 0, offset, false};
+	uint64_t n;
+	int r = ckpt_stash_copy(d, &place, at, len, &n, e);
 
-	if (r < 0)
-		return r;
-	memcpy(room, at, len);
-	return proto_write_data_commit(d->out, PROTO_KIND_SYSV_SHM, 0, offset, len, e);
+	return r < 0 ? r
+		     : proto_write_data(d->out, PROTO_KIND_SYSV_SHM, 0, offset + n, at + n, len - n, e);
 }
 
 /* The pages of @map that are there, as runs; all of them where some may be swapped. */
@@ -173,7 +169,7 @@ static int write_pages(struct ckpt_dump *d, const uint8_t *map, size_t size, uin
 		size_t n = 0;
 		int r;
 
-		while (i + n < pages && (there[i + n] & 1) && n < CHUNK / PAGE_SIZE)
+		while (i + n < pages && (there[i + n] & 1))
 			n++;
 		r = n ? write_run(d, base + i * PAGE_SIZE, map + i * PAGE_SIZE, n * PAGE_SIZE, e)
 		      : 0;

@@ -237,11 +237,6 @@ static bool is_memory(const struct proc_vma *v)
 	return v->shared && v->ino && (v->deleted || !v->dev_major);
 }
 
-static bool is_segment(const struct proc_vma *v)
-{
-	return !strncmp(v->path, "/SYSV", 5);
-}
-
 /* How far a mapping reaches in its object. */
 struct reach {
 	uint64_t ino, end;
@@ -255,8 +250,8 @@ static int compare_reach(const void *a, const void *b)
 				: (x->ino > y->ino) - (x->ino < y->ino);
 }
 
-/* Bytes of all objects of which somebody has a mapping that @is one, each once. */
-static uint64_t objects_of(const struct ckpt_before *b, bool (*is)(const struct proc_vma *v))
+/* Bytes of all objects of which somebody has a mapping, each once. */
+static uint64_t objects_of(const struct ckpt_before *b)
 {
 	_cleanup_buf_ struct buf all = BUF_INIT;
 	struct reach *x;
@@ -271,7 +266,7 @@ static uint64_t objects_of(const struct ckpt_before *b, bool (*is)(const struct 
 			const struct proc_vma *v = &maps->vmas[k];
 			struct reach one = {v->ino, v->offset + (v->end - v->start)};
 
-			if (is(v))
+			if (is_memory(v))
 				buf_put(&all, &one, sizeof(one));
 		}
 	}
@@ -293,13 +288,13 @@ uint64_t ckpt_before_shared(const struct ckpt_before *b)
 		kb += b->all[i].shared_kb;
 	if (kb < SHARED_KB)
 		return 0;
-	most = objects_of(b, is_memory);
+	most = objects_of(b);
 	return MIN(kb * 1024, most);
 }
 
 uint64_t ckpt_before_records(const struct ckpt_before *b)
 {
-	return b ? FILES + b->n * RECORDS + objects_of(b, is_segment) : 0;
+	return b ? FILES + b->n * RECORDS : 0;
 }
 
 void ckpt_before_free(struct ckpt_before *b)

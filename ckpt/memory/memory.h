@@ -272,7 +272,7 @@ struct ckpt_before *ckpt_before_read(const struct ckpt_dump *d, bool may_open);
 void ckpt_before_free(struct ckpt_before *b);
 /* How many bytes of private memory are not forked but put aside; NULL is fine. */
 uint64_t ckpt_before_unforked(const struct ckpt_before *b);
-/* About how many bytes of shared memory there are, but for System V segments; NULL is fine. */
+/* About how many bytes of shared memory there are; NULL is fine. */
 uint64_t ckpt_before_shared(const struct ckpt_before *b);
 /* About how many bytes all but private and shared memory takes in an image; NULL is fine. */
 uint64_t ckpt_before_records(const struct ckpt_before *b);

@@ -18,6 +18,7 @@
 struct piece {
 	struct ckpt_stash_place place;
 	struct ckpt_proc *p; /* whose memory it is, or NULL */
+	const uint8_t *own;  /* our own, or NULL */
 	int fd;		     /* else */
 	uint64_t from;
 	size_t len;
@@ -157,7 +158,10 @@ static int copy(void *ctx, size_t i, struct err *e)
 	size_t n;
 	struct piece *x = &pieces_of(s, &n)[s->filled + i];
 
-	return x->p ? copy_pages(d, x, e) : copy_file(x, e);
+	if (!x->own)
+		return x->p ? copy_pages(d, x, e) : copy_file(x, e);
+	memcpy(x->data, x->own + x->from, x->len);
+	return 0;
 }
 
 int ckpt_stash_fill(struct ckpt_dump *d, struct err *e)
@@ -183,6 +187,13 @@ int ckpt_stash_file(struct ckpt_dump *d, const struct ckpt_stash_place *place, i
 	uint64_t from, uint64_t to, uint64_t *ret_n, struct err *e)
 {
 	*ret_n = note(d, &(struct piece){.place = *place, .fd = fd, .from = from}, to);
+	return *ret_n ? ckpt_stash_fill(d, e) : 0;
+}
+
+int ckpt_stash_copy(struct ckpt_dump *d, const struct ckpt_stash_place *place, const void *from,
+	size_t len, uint64_t *ret_n, struct err *e)
+{
+	*ret_n = note(d, &(struct piece){.place = *place, .own = from, .fd = -1}, len);
 	return *ret_n ? ckpt_stash_fill(d, e) : 0;
 }
 

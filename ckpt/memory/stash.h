@@ -11,7 +11,8 @@
  *
  *      ckpt_stash_pages     pieces of memory are noted, with room for them
  *      ckpt_stash_fill      they are copied, all that wait at the same time
- *      ckpt_stash_file      the same at once, of a file that is about to be closed
+ *      ckpt_stash_file      the same at once, of a file that is about to be closed; or of our own
+ *      ckpt_stash_copy      memory
  *      ckpt_stash_write     the session runs: they are written, and the room given back
  *
  * What finds no room any more is written at once, as it is when nobody waits for the end of it (a
@@ -52,6 +53,9 @@ int ckpt_stash_fill(struct ckpt_dump *d, struct err *e);
  */
 int ckpt_stash_file(struct ckpt_dump *d, const struct ckpt_stash_place *place, int fd,
 	uint64_t from, uint64_t to, uint64_t *ret_n, struct err *e);
+/* The same of @len bytes at @from, as offsets from there on. */
+int ckpt_stash_copy(struct ckpt_dump *d, const struct ckpt_stash_place *place, const void *from,
+	size_t len, uint64_t *ret_n, struct err *e);
 /* All of it into d->out, in the order in which it was noted; pages count in the report. */
 int ckpt_stash_write(struct ckpt_dump *d, struct err *e);
 void ckpt_stash_free(struct ckpt_dump *d);
