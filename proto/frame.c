@@ -14,6 +14,7 @@
 static const char head_purpose[] = "podrun image head";
 static const char end_purpose[] = "podrun image end";
 
+#define PAD_AT	  12
 #define STORED_AT (PROTO_FRAME_HASHED - 8) /* in an encoded head: stored, length, digest */
 
 static uint8_t *put(uint8_t *p, const void *data, size_t n)
@@ -78,14 +79,16 @@ int proto_frame_digest(struct proto_sha *sha, const struct proto_frame_head *h, 
 
 int proto_frame_seal(struct proto_sha *sha, uint8_t *frame, size_t *ret_len)
 {
-	uint32_t stored;
+	uint32_t stored, pad;
 
 	memcpy(&stored, frame + STORED_AT, sizeof(stored));
+	memcpy(&pad, frame + PAD_AT, sizeof(pad));
 	stored = le32toh(stored);
-	*ret_len = PROTO_FRAME_HEAD_LEN + stored;
+	pad = le32toh(pad);
+	*ret_len = PROTO_FRAME_HEAD_LEN + pad + stored;
 	proto_sha_begin(sha);
 	proto_sha_add(sha, frame, PROTO_FRAME_HASHED);
-	proto_sha_add(sha, frame + PROTO_FRAME_HEAD_LEN, stored);
+	proto_sha_add(sha, frame + PROTO_FRAME_HEAD_LEN + pad, stored);
 	return proto_sha_end(sha, frame + PROTO_FRAME_HASHED);
 }
 

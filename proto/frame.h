@@ -65,7 +65,7 @@ int proto_frame_decode(
 /* The digest of a frame, as it should be; @payload has h->stored bytes. */
 int proto_frame_digest(struct proto_sha *sha, const struct proto_frame_head *h, const void *payload,
 	uint8_t ret[PROTO_DIGEST_LEN]);
-/* Puts the digest into the head of an encoded frame, whose payload follows it without padding. */
+/* Puts the digest into the head of an encoded frame, whose padding and payload follow it. */
 int proto_frame_seal(struct proto_sha *sha, uint8_t *frame, size_t *ret_len);
 
 /* Encodes and signs; i->signer and i->version are ignored. */

@@ -65,12 +65,8 @@ static void *run(void *arg)
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	pthread_mutex_lock(&p->lock);
 	while (!p->stop) {
-		if (p->step(p->ctx, w)) {
-			pthread_cond_broadcast(&p->work);
-			pthread_cond_broadcast(&p->done);
-		} else {
+		if (!p->step(p->ctx, w))
 			pthread_cond_wait(&p->work, &p->lock);
-		}
 	}
 	pthread_mutex_unlock(&p->lock);
 	return NULL;
@@ -142,7 +138,13 @@ void proto_pool_wait(struct proto_pool *p)
 void proto_pool_kick(struct proto_pool *p)
 {
 	if (p->running)
-		pthread_cond_broadcast(&p->work);
+		pthread_cond_signal(&p->work);
+}
+
+void proto_pool_did(struct proto_pool *p)
+{
+	if (p->running)
+		pthread_cond_signal(&p->done);
 }
 
 bool proto_pool_usable(const struct proto_pool *p)

@@ -5,6 +5,7 @@
  * The owner has a lock, a ring under it and one function, `step`, which finds one thing to do,
  * does it (without the lock) and says whether there was any.  Threads call step until there is
  * nothing; where there are no threads, whoever waits calls it, so the same code runs both ways.
+ * Who is to be woken is for step to say: each time costs a sleeping CPU more than a short frame.
  */
 #ifndef PROTO_POOL_H
 #define PROTO_POOL_H
@@ -58,8 +59,10 @@ void proto_pool_settle(struct proto_pool *p);
 void proto_pool_fini(struct proto_pool *p);
 /* With the lock held: waits until something was done, or does it. */
 void proto_pool_wait(struct proto_pool *p);
-/* With the lock held: something may be done now. */
+/* With the lock held: one more thing may be done now, by a thread other than the present one. */
 void proto_pool_kick(struct proto_pool *p);
+/* With the lock held: something was done that the owner may wait for. */
+void proto_pool_did(struct proto_pool *p);
 /* False in a process forked while threads were running: its copy of the ring is lost. */
 bool proto_pool_usable(const struct proto_pool *p);
 

@@ -295,6 +295,7 @@ static bool step(void *ctx, struct proto_worker *by)
 		check_slot(r, by, s);
 		pthread_mutex_lock(&r->pool.lock);
 		s->state = DONE;
+		proto_pool_did(&r->pool);
 		return true;
 	}
 	s = &r->slots[r->next % SLOTS];
@@ -309,6 +310,8 @@ static bool step(void *ctx, struct proto_worker *by)
 	r->reading = false;
 	r->no_more = last;
 	s->state = READY;
+	/* One may read on while another checks this. */
+	proto_pool_kick(&r->pool);
 	return true;
 }
 

@@ -29,6 +29,12 @@ static const struct item everything[] = {
 	{true, PROTO_KIND_MM, 2, 0x500000, 300000, true},
 	{false, PROTO_KIND_TASK, 3, 0, 5 * MIB, true},
 	{false, 100, UINT64_MAX, 0, 7, true},
+	/* About as long as what is aligned, and as what is handed over with others. */
+	{true, PROTO_KIND_MM, 3, 0, 32767, true},
+	{true, PROTO_KIND_MM, 3, 0x10000, 32769, true},
+	{true, PROTO_KIND_MM, 3, 0x100000, 256 * 1024 - 1, true},
+	{true, PROTO_KIND_MM, 3, 0x200000, 256 * 1024, true},
+	{true, PROTO_KIND_MM, 3, 0x300000, 256 * 1024 + 1, true},
 };
 
 static off_t length_of(int fd)

@@ -40,6 +40,10 @@ static const struct item everything[] = {
 	{false, PROTO_KIND_TASK, 3, 0, 5 * MIB},
 	{true, PROTO_KIND_MM, 3, 0x500000, 18 * MIB, true},
 	{false, 100, UINT64_MAX, 0, 7},
+	{true, PROTO_KIND_MM, 4, 0x10000, 32767, true},
+	{true, PROTO_KIND_MM, 4, 0x20000, 36864},
+	{true, PROTO_KIND_MM, 4, 0x100000, 256 * 1024, true},
+	{true, PROTO_KIND_MM, 4, 0x200000, 256 * 1024 + 1, true},
 };
 
 static const struct item little[] = {
@@ -230,7 +234,7 @@ static void file_with_long_data_left(void **state)
 	left_in = fd;
 	n_left = 0;
 	read_items(r, everything, ARRAY_SIZE(everything), true);
-	assert_int_equal(n_left, 10);
+	assert_int_equal(n_left, 13);
 	proto_reader_close(r);
 
 	/* its end must be there */

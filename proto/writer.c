@@ -10,10 +10,16 @@
  *      FREE -> FILLING -> READY -> BUSY -> DONE -> WRITING -> FREE
  *              caller     |  any thread |        one thread at a time, in order
  *
- * A slot holds `small`, whole frames that are handed over together because each alone would cost
- * more than to hash it (records, short data), and behind them at most one long data frame in
- * `room`.  Who hashes them writes their digests into their heads.  Only the slots' payload is in
- * flight: SLOTS * PROTO_MAX_DATA.
+ * A slot holds `small`, whole frames as they will be in the stream, which are handed over together
+ * because to hand each over alone would cost more than to copy it (records) or because it would be
+ * a matter of moments to hash it (data, which its caller reads straight to its place there); and
+ * behind them at most one long data frame in `room`.  Who hashes them writes their digests into
+ * their heads.  Pieces of this size are still in a CPU's cache when they are hashed and written.
+ * What is in flight is bounded: ROOMS long frames, and SLOTS times what `small` takes.  A room is
+ * used again as soon as it is free, the last one first.
+ *
+ * What a thread's step makes possible, the same thread does next.  So nobody is woken for it but
+ * the caller, when there is room again.
  *
  * A long payload begins at a multiple of PROTO_ALIGN in the stream.  The padding is part of what
  * is hashed, so the place of a frame must be known before it is hashed: with compression it isn't,
@@ -37,9 +43,11 @@
 #include "proto/pool.h"
 #include "proto/proto.h"
 
-#define SLOTS	   4u
-#define SMALL_DATA PROTO_ALIGN_MIN /* shorter data is handed over with others */
+#define SLOTS	   8u
+#define ROOMS	   4u
+#define SMALL_DATA PROTO_ALIGN_MIN /* shorter data is not aligned, nor worth threads */
 #define SMALL_FULL (256u << 10)	   /* so many bytes of small frames fill a slot */
+#define MEDIUM	   (256u << 10)	   /* data up to here is handed over with others */
 
 enum slot_state { FREE, FILLING, READY, BUSY, DONE, WRITING };
 
@@ -49,7 +57,7 @@ struct slot {
 	struct buf digests; /* of those frames, in order */
 	bool has_data;
 	struct proto_frame_head head; /* of the long frame */
-	uint8_t *room;		      /* its payload: PROTO_MAX_DATA bytes, or NULL */
+	uint8_t *room;		      /* its payload: PROTO_MAX_DATA bytes */
 };
 
 /* A frame that is put aside; its payload follows, filled up to ASIDE_ALIGN. */
@@ -74,6 +82,9 @@ struct proto_writer {
 	/* the caller's */
 	struct slot *filling; /* or NULL */
 	size_t begun;	      /* bytes promised by proto_write_data_begin */
+	bool in_place;	      /* they will be the next frame of filling->small */
+	uint8_t *room;	      /* else they are here, for the next long frame; or NULL */
+	unsigned made;	      /* rooms there are */
 	uint64_t sequence;    /* of the next frame */
 	uint64_t planned;     /* where it will begin, unless compressing */
 	bool finished;
@@ -83,6 +94,8 @@ struct proto_writer {
 	/* under the pool's lock */
 	struct slot slots[SLOTS];
 	uint64_t first, next; /* oldest slot not yet written, next one to fill; modulo SLOTS */
+	uint8_t *rooms[ROOMS]; /* those that are free */
+	unsigned n_rooms;
 	bool writing;
 	struct err error; /* of a thread; then nothing more is written */
 
@@ -147,7 +160,7 @@ static int write_slot(
 	}
 	r = write_vector(w, by, iov, n, e);
 	/* The disk may begin now; otherwise all of it is left to the fsync at the end. */
-	if (r == 0 && s->has_data)
+	if (r == 0 && (s->has_data || s->small.len >= SMALL_DATA))
 		sync_file_range(
 			w->fd, (off_t)start, (off_t)(w->written - start), SYNC_FILE_RANGE_WRITE);
 	return r;
@@ -213,6 +226,16 @@ static void empty_slot(struct slot *s)
 	s->has_data = false;
 }
 
+/* It has been written. */
+static void free_slot(struct proto_writer *w, struct slot *s)
+{
+	if (s->room)
+		w->rooms[w->n_rooms++] = take_ptr(s->room);
+	w->writing = false;
+	w->first++;
+	proto_pool_did(&w->pool);
+}
+
 static void step_done(
 	struct proto_writer *w, struct slot *s, enum slot_state state, const struct err *e)
 {
@@ -237,8 +260,7 @@ static bool step(void *ctx, struct proto_worker *by)
 			write_slot(w, by, s, &e);
 		empty_slot(s);
 		pthread_mutex_lock(&w->pool.lock);
-		w->writing = false;
-		w->first++;
+		free_slot(w, s);
 		step_done(w, s, FREE, &e);
 		return true;
 	}
@@ -325,6 +347,75 @@ static int drain(struct proto_writer *w, struct err *e)
 	r = thread_error(w, e);
 	pthread_mutex_unlock(&w->pool.lock);
 	return r;
+}
+
+/* Zeros in front of data that would begin here: not with compression, see above. */
+static size_t pad_of(const struct proto_writer *w, size_t len)
+{
+	const uint64_t at = w->planned + PROTO_FRAME_HEAD_LEN;
+
+	return w->zstd_level || len < SMALL_DATA ? 0 : (size_t)(ALIGN_UP(at, PROTO_ALIGN) - at);
+}
+
+/* Room for a long frame. */
+static int take_room(struct proto_writer *w, struct err *e)
+{
+	if (w->room)
+		return 0;
+	pthread_mutex_lock(&w->pool.lock);
+	while (!w->n_rooms && w->made == ROOMS)
+		proto_pool_wait(&w->pool);
+	if (w->n_rooms)
+		w->room = w->rooms[--w->n_rooms];
+	pthread_mutex_unlock(&w->pool.lock);
+	if (w->room)
+		return 0;
+	w->room = proto_pages_alloc(PROTO_MAX_DATA);
+	if (!w->room)
+		return err_errno(e, -ENOMEM, "cannot write the image");
+	w->made++;
+	return 0;
+}
+
+/* Is it handed over with others?  Each is compressed by itself, if it is worth it. */
+static bool is_gathered(const struct proto_writer *w, size_t len)
+{
+	return len < SMALL_DATA || (len <= MEDIUM && !w->zstd_level);
+}
+
+/* Where it will be in the stream, behind its head. */
+static int begin_in_place(
+	struct proto_writer *w, struct slot *s, size_t len, void **ret_room, struct err *e)
+{
+	const size_t before = PROTO_FRAME_HEAD_LEN + pad_of(w, len);
+	uint8_t *p = buf_reserve(&s->small, before + len);
+
+	if (!p)
+		return err_errno(e, -ENOMEM, "cannot write the image");
+	*ret_room = p + before;
+	return 0;
+}
+
+/* @begun: bytes there was room for. */
+static void commit_in_place(struct proto_writer *w, struct proto_frame_head *h, size_t begun)
+{
+	struct buf *small = &w->filling->small;
+	uint8_t *p = small->data + small->len, *payload;
+
+	h->sequence = w->sequence++;
+	h->pad = (uint32_t)pad_of(w, h->stored);
+	payload = p + PROTO_FRAME_HEAD_LEN + h->pad;
+	/* less than there was room for need not be aligned */
+	if (h->pad != pad_of(w, begun))
+		memmove(payload, p + PROTO_FRAME_HEAD_LEN + pad_of(w, begun), h->stored);
+	proto_frame_encode(h, p);
+	memset(p + PROTO_FRAME_HEAD_LEN, 0, h->pad);
+	small->len += PROTO_FRAME_HEAD_LEN + h->pad + h->stored;
+	w->planned += PROTO_FRAME_HEAD_LEN + h->pad + h->stored;
+	if (h->stored >= SMALL_DATA)
+		proto_pool_start(&w->pool);
+	if (small->len >= SMALL_FULL)
+		hand_over(w);
 }
 
 /* A frame that is handed over with others. */
@@ -432,12 +523,13 @@ int proto_write_data_begin(struct proto_writer *w, size_t len, void **ret_room, 
 	r = fill(w, &s, e);
 	if (r < 0)
 		return r;
-	if (!s->room)
-		s->room = proto_pages_alloc(PROTO_MAX_DATA);
-	if (!s->room)
-		return err_errno(e, -ENOMEM, "cannot write the image");
+	w->in_place = is_gathered(w, len);
+	r = w->in_place ? begin_in_place(w, s, len, ret_room, e) : take_room(w, e);
+	if (r < 0)
+		return r;
+	if (!w->in_place)
+		*ret_room = w->room;
 	w->begun = len;
-	*ret_room = s->room;
 	return 0;
 }
 
@@ -450,9 +542,10 @@ int proto_write_data_commit(struct proto_writer *w, enum proto_kind kind, uint64
 		.offset = offset,
 		.stored = (uint32_t)len,
 		.length = (uint32_t)len};
+	const size_t begun = w->begun;
 	struct slot *s = w->filling;
 
-	assert(w->begun && len <= w->begun && (s || w->aside));
+	assert(begun && len <= begun && (s || w->aside));
 	w->begun = 0;
 	if (len == 0)
 		return 0;
@@ -460,14 +553,17 @@ int proto_write_data_commit(struct proto_writer *w, enum proto_kind kind, uint64
 		put_aside(w, &(struct aside){true, kind, subject, offset, len});
 		return 0;
 	}
+	if (w->in_place) {
+		commit_in_place(w, &h, begun);
+		return 0;
+	}
 	if (len < SMALL_DATA)
-		return put_small(w, &h, s->room, e);
+		return put_small(w, &h, w->room, e);
 	h.sequence = w->sequence++;
-	w->planned += PROTO_FRAME_HEAD_LEN;
-	if (!w->zstd_level)
-		h.pad = (uint32_t)(ALIGN_UP(w->planned, PROTO_ALIGN) - w->planned);
-	w->planned += h.pad + len;
+	h.pad = (uint32_t)pad_of(w, len);
+	w->planned += PROTO_FRAME_HEAD_LEN + h.pad + len;
 	s->head = h;
+	s->room = take_ptr(w->room);
 	s->has_data = true;
 	hand_over(w);
 	return 0;
@@ -619,6 +715,9 @@ void proto_writer_close(struct proto_writer *w)
 		buf_fini(&w->slots[i].digests);
 		proto_pages_free(w->slots[i].room, PROTO_MAX_DATA);
 	}
+	while (w->n_rooms)
+		proto_pages_free(w->rooms[--w->n_rooms], PROTO_MAX_DATA);
+	proto_pages_free(w->room, PROTO_MAX_DATA);
 	proto_sha_free(w->list);
 	free(w);
 }
