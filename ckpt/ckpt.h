@@ -593,13 +593,18 @@ struct ckpt_restore_options {
 struct ckpt_build; /* a session being rebuilt */
 
 /*
- * Reads the records that follow the caller's own from @in and rebuilds the session inside @w.
- * The calling process joins the session's namespaces and stays there: call it in a forked,
- * single-threaded worker.  When it returns 0 every task exists, is stopped, and has everything;
- * the image has been verified to its end.  On failure everything made is undone.
+ * Reads the records that follow the caller's own from @in: what can be done before there is a world.
+ * What @o borrows, and @in, are there until the release.
  */
-int ckpt_restore(struct ckpt_build **ret, const struct ckpt_world *w, struct proto_reader *in,
+int ckpt_restore_begin(struct ckpt_build **ret, struct proto_reader *in,
 	const struct ckpt_restore_options *o, struct err *e);
+/*
+ * Rebuilds the session inside @w.  The calling process joins the session's namespaces and stays
+ * there: call it in a forked, single-threaded worker.  When it returns 0 every task exists, is
+ * stopped, and has everything; the image has been verified to its end.  On failure everything made
+ * is undone, and @b is freed.
+ */
+int ckpt_restore(struct ckpt_build *b, const struct ckpt_world *w, struct err *e);
 /* Lets all tasks run and frees @b. */
 int ckpt_restore_release(struct ckpt_build *b, struct err *e);
 /* Kills everything made and frees @b.  NULL is fine. */

@@ -104,8 +104,13 @@ int ckpt_nested_load(struct ckpt_build *b, struct err *e)
 	for (size_t i = 0; r == 0 && i < b->n_nested; i++)
 		r = is_founder(b, i) ? 0 : bad(e);
 	pb__nested__free_unpacked(m, NULL);
-	if (r < 0 || !b->n_nested || b->world->ns_user >= 0)
-		return r;
+	return r;
+}
+
+int ckpt_nested_admit(const struct ckpt_build *b, struct err *e)
+{
+	if (!b->n_nested || b->world->ns_user >= 0)
+		return 0;
 	err_set(e, ERR_HOST, -EOPNOTSUPP,
 		"a program in it has namespaces of its own, and this host has none to give");
 	return err_hint(e, "podrun check says what this host lacks");

@@ -7,6 +7,8 @@
 
 /* Takes over what the image says of them, and of the processes in them.  ERR_IMAGE. */
 int ckpt_nested_load(struct ckpt_build *b, struct err *e);
+/* Can they be made in this world?  ERR_HOST. */
+int ckpt_nested_admit(const struct ckpt_build *b, struct err *e);
 /*
  * By which number a call made in a task of @by means task, group or session @number; 0: it can't.
  */

@@ -77,6 +77,8 @@ static void give_cpus_back(struct ckpt_build *b)
 
 static int stage_world(struct ckpt_build *b, struct err *e)
 {
+	if (ckpt_nested_admit(b, e) < 0)
+		return e->error;
 	b->self_pidfd = sys_pidfd_open(getpid(), 0);
 	if (b->self_pidfd < 0)
 		return err_errno(e, -errno, "pidfd_open");
@@ -453,6 +455,7 @@ static const struct stage {
 	{"finish", stage_finish, true, FAULT_RESTORE_FINISH},
 };
 
+#define WITHOUT_WORLD 1 /* of them */
 static_assert(ARRAY_SIZE(stages) <= CKPT_MAX_STAGES, "report");
 
 /* The builder changes its monotonic clock when it joins the session's time namespace. */
@@ -502,25 +505,10 @@ static void build_free(struct ckpt_build *b)
 	free(b);
 }
 
-int ckpt_restore(struct ckpt_build **ret, const struct ckpt_world *w, struct proto_reader *in,
-	const struct ckpt_restore_options *o, struct err *e)
+/* On failure @b is undone. */
+static int run_stages(struct ckpt_build *b, size_t from, size_t to, struct err *e)
 {
-	struct ckpt_build *b = calloc(1, sizeof(*b));
-	uint64_t begin = now_ns();
-
-	if (!b)
-		return err_errno(e, -ENOMEM, "restore");
-	b->world = w;
-	b->options = *o;
-	remote_pass_traced(w->names);
-	b->in = in;
-	b->self_pidfd = b->cpu = -1;
-	b->host_proc = proc_open(e);
-	if (b->host_proc < 0) {
-		build_free(b);
-		return e->error;
-	}
-	for (size_t i = 0; i < ARRAY_SIZE(stages); i++) {
+	for (size_t i = from; i < to; i++) {
 		uint64_t then = now_ns();
 		int r;
 
@@ -528,11 +516,12 @@ int ckpt_restore(struct ckpt_build **ret, const struct ckpt_world *w, struct pro
 			stay_on_one_cpu(b);
 		r = stages[i].run(b, e);
 		use_all_cpus(b);
-		if (r == 0)
+		if (r == 0 && b->world)
 			r = fault_at(stages[i].fault, e);
 		b->report.stages[i].name = stages[i].name;
 		b->report.stages[i].ns = now_ns() - then;
 		b->report.n_stages = i + 1;
+		b->report.total_ns += now_ns() - then;
 		log_debug("%s: %.1f ms", stages[i].name, (double)b->report.stages[i].ns / 1e6);
 		if (r < 0) {
 			log_info("restore failed in stage %s", stages[i].name);
@@ -540,9 +529,40 @@ int ckpt_restore(struct ckpt_build **ret, const struct ckpt_world *w, struct pro
 			return r;
 		}
 	}
-	b->report.total_ns = now_ns() - begin;
-	*ret = b;
 	return 0;
+}
+
+int ckpt_restore_begin(struct ckpt_build **ret, struct proto_reader *in,
+	const struct ckpt_restore_options *o, struct err *e)
+{
+	struct ckpt_build *b = calloc(1, sizeof(*b));
+	int r;
+
+	if (!b)
+		return err_errno(e, -ENOMEM, "restore");
+	b->options = *o;
+	b->in = in;
+	b->self_pidfd = b->cpu = -1;
+	b->host_proc = proc_open(e);
+	if (b->host_proc < 0) {
+		build_free(b);
+		return e->error;
+	}
+	r = run_stages(b, 0, WITHOUT_WORLD, e);
+	if (r == 0)
+		*ret = b;
+	return r;
+}
+
+int ckpt_restore(struct ckpt_build *b, const struct ckpt_world *w, struct err *e)
+{
+	b->world = w;
+	remote_pass_traced(w->names);
+	if (fault_at(stages[0].fault, e) < 0) {
+		ckpt_restore_undo(b);
+		return e->error;
+	}
+	return run_stages(b, WITHOUT_WORLD, ARRAY_SIZE(stages), e);
 }
 
 /* From now on the builder's death lets the tasks run, too: a part of them may already. */

@@ -115,6 +115,7 @@ static void end_world(struct session *s)
 	if (s->worker)
 		session_kill(s);
 	worker_free(take_ptr(s->worker));
+	worker_free(take_ptr(s->leaving));
 	world_end(&s->world);
 }
 
@@ -180,6 +181,7 @@ void session_free(struct session *s)
 	session_end_operation(s);
 	chore_free(s->chore);
 	worker_free(s->worker);
+	worker_free(s->leaving);
 	periodic_free(s);
 	mapped_free(s);
 	network_free(s);

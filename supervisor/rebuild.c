@@ -471,8 +471,10 @@ static void on_released(struct session *s)
 	struct client *c = op->client;
 
 	fault_at(FAULT_RESUME_RELEASED, NULL);
-	/* It has nothing left to do, and the next operation may come with one of its own. */
-	worker_free(take_ptr(s->worker));
+	/* The next operation may come with one of its own; what this one has read takes the kernel
+	 * some time to give back, and nobody is to wait for that. */
+	worker_free(take_ptr(s->leaving));
+	worker_leave(&s->leaving, take_ptr(s->worker));
 	traffic_pass(s);
 	s->state = SESSION_RUNNING;
 	network_tell(s);

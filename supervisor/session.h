@@ -193,6 +193,7 @@ struct session {
 	uint64_t log_bytes;
 
 	struct worker *worker;
+	struct worker *leaving; /* one that has nothing left to do but to end; or NULL */
 	struct chore *chore; /* of launch.c, before there is a world */
 	void (*on_world)(struct session *s, struct err *e); /* what comes after it */
 	unsigned chores;				    /* done so far */

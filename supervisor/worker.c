@@ -31,6 +31,7 @@ struct worker {
 	const struct worker_ops *ops;
 	void *ctx;
 	bool freed, busy; /* freed from within its own callback */
+	struct worker **left; /* where it is kept until it has ended, heard by nobody; or NULL */
 	bool over;	  /* nothing more will come */
 	bool elsewhere;	  /* in a process that has more to do: its end is the conversation's */
 };
@@ -81,6 +82,19 @@ void worker_free(struct worker *w)
 		destroy(w);
 }
 
+void worker_leave(struct worker **slot, struct worker *w)
+{
+	if (w->pid <= 0) {
+		worker_free(w);
+		return;
+	}
+	worker_kill(w);
+	event_del(w->readable);
+	event_del(w->writable);
+	w->left = slot;
+	*slot = w;
+}
+
 /* Hands over every message that is there.  False once @w is freed. */
 static bool take_messages(struct worker *w)
 {
@@ -104,6 +118,8 @@ static bool take_messages(struct worker *w)
 			destroy(w);
 			return false;
 		}
+		if (w->left)
+			return false;
 	}
 	if (r < 0)
 		event_del(w->readable); /* its end is told by the pidfd */
@@ -171,6 +187,11 @@ static void on_ended(evutil_socket_t fd, short what, void *ctx)
 	struct worker *w = ctx;
 	int status = 0;
 
+	if (w->left) {
+		*w->left = NULL;
+		worker_free(w);
+		return;
+	}
 	if (!take_messages(w))
 		return;
 	if (w->elsewhere) {

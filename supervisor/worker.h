@@ -79,5 +79,10 @@ pid_t worker_pid(const struct worker *w);
 void worker_kill(struct worker *w);
 /* NULL is fine.  A process still there is killed and reaped. */
 void worker_free(struct worker *w);
+/*
+ * The same for one that has done everything, and only has much memory to give back: it is reaped
+ * when it has, and kept in *@slot until then, which is NULL before and afterwards.
+ */
+void worker_leave(struct worker **slot, struct worker *w);
 
 #endif

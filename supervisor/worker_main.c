@@ -454,6 +454,29 @@ static void map_image(struct restore *r)
 	r->mapped_len = (size_t)st.st_size;
 }
 
+/*
+ * The supervisor makes the world while the records are read.  What is wrong with these is told
+ * when it is there: before that we may be about to become its rewriter.
+ */
+static int build_in_world(struct restore *r, const struct ckpt_restore_options *o,
+	struct ckpt_build **ret, struct err *e)
+{
+	struct ckpt_build *build = NULL;
+	struct err early = {0};
+
+	ckpt_restore_begin(&build, r->in, o, &early);
+	if (take_world(r, e) < 0) {
+		ckpt_restore_undo(build);
+		return e->error;
+	}
+	if (err_is(&early))
+		*e = early;
+	if (err_is(e) || ckpt_restore(build, &r->world, e) < 0)
+		return err_blame_image(e);
+	*ret = build;
+	return 0;
+}
+
 static int rebuild(struct restore *r, const struct worker_restore *what, struct err *e)
 {
 	struct proto_read_options o = {.config_dir = what->config_dir,
@@ -492,9 +515,7 @@ static int rebuild(struct restore *r, const struct worker_restore *what, struct 
 	if (error == 0)
 		error = unpack(r, e);
 	if (error == 0)
-		error = take_world(r, e);
-	if (error == 0 && ckpt_restore(&build, &r->world, r->in, &options, e) < 0)
-		error = err_blame_image(e);
+		error = build_in_world(r, &options, &build, e);
 	if (error < 0)
 		return error;
 	tell_pieces(r, build);

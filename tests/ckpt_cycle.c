@@ -330,13 +330,14 @@ static _Noreturn void restore_worker(struct cycle *c, int sock)
 	if (options.mutate) {
 		alarm(60);
 		if (proto_reader_open(&in, fd, &ro, &e) < 0 ||
-			ckpt_restore(&b, &w, in, &o, &e) < 0)
+			ckpt_restore_begin(&b, in, &o, &e) < 0 || ckpt_restore(b, &w, &e) < 0)
 			SAY("%s: %s\n", err_class_info(e.class)->name, e.msg);
 		else
 			ckpt_restore_undo(b);
 		exit(0);
 	}
-	if (proto_reader_open(&in, fd, &ro, &e) < 0 || ckpt_restore(&b, &w, in, &o, &e) < 0)
+	if (proto_reader_open(&in, fd, &ro, &e) < 0 || ckpt_restore_begin(&b, in, &o, &e) < 0 ||
+		ckpt_restore(b, &w, &e) < 0)
 		die(&e, "restore");
 	report("restore", ckpt_build_report(b));
 	if (options.waiting >= 0 && n_redo != options.waiting) {

@@ -288,7 +288,8 @@ static void builder(struct fixture *f, size_t n, bool release, bool refuse)
 
 	view.seed = seed;
 	view.ctx = f;
-	if (proto_reader_open(&in, fd, &ro, &e) < 0 || ckpt_restore(&b, &view, in, &o, &e) < 0) {
+	if (proto_reader_open(&in, fd, &ro, &e) < 0 || ckpt_restore_begin(&b, in, &o, &e) < 0 ||
+		ckpt_restore(b, &view, &e) < 0) {
 		if (refuse && e.class == ERR_IMAGE)
 			_exit(0);
 		fprintf(stderr, "%s\n", e.msg);
