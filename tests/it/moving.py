@@ -10,10 +10,11 @@ about files which get other numbers by any move is here, too.
 import os
 import pathlib
 import shutil
+import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from cli import one_line  # noqa: E402
+from cli import COUNT, finish, one_line, ssh_to  # noqa: E402
 from harness import BUILD, PATIENCE, PODRUN, PROFILE, REWRITE, Failed, Skip, add, main, needs, needs_namespaces, test, until  # noqa: E402
 
 STATE = BUILD / "tests" / "state"
@@ -413,6 +414,43 @@ def threads_that_have_parted_are_refused(env):
         env.let_end()
         assert "ok" in env.wait("s").split()
         env.podrun("rm", "s")
+
+
+@test
+def migrate_to_an_older_podrun(env):
+    """One that knows the first greeting only, and ends at another as at any wrong usage."""
+    other = env.host("other")
+    ssh_to(env, other)
+    script = env.path("ssh")
+    lines = script.read_text().splitlines()
+    lines[-1] = "\n".join([
+        "read -r line", "case $line in 'podrun-receive 1 '*) ;; *) echo another >> %s; exit 2 ;; esac" % env.path("asked"),
+        "{ printf '%%s\\n' \"$line\"; exec cat; } | %s receive" % PODRUN])
+    script.write_text("\n".join(lines) + "\n")
+    env.run_detached("s", *COUNT)
+    env.podrun("migrate", "s", "there")
+    assert env.path("asked").read_text() == "another\n"
+    assert not env.sessions()
+    assert "ok" in finish(other, "s")
+
+
+@test
+def migrate_freezes_nothing_before_somebody_is_there(env):
+    """Whoever takes long to answer, and then does not, has not stopped the session for that long."""
+    env.run_detached("s", *COUNT)
+    script = env.path("ssh")
+    script.write_text("#!/bin/sh\nread -r line\ntouch %s\nwhile [ ! -e %s ]; do sleep .02; done\nexit 255\n" % (
+        env.path("reached"), env.path("enough")))
+    script.chmod(0o755)
+    env.environ["PODRUN_SSH"] = str(script)
+    p = env.start(PODRUN, "migrate", "s", "there", stderr=subprocess.PIPE)
+    until("the way there is tried", env.path("reached").exists)
+    # Commands can't be started in a session that is being frozen.
+    env.podrun("exec", "s", "true")
+    assert env.sessions()[0]["state"] == "running", env.sessions()
+    env.path("enough").touch()
+    assert p.wait() == 8, p.stderr.read()
+    assert "ok" in finish(env, "s")
 
 
 if __name__ == "__main__":

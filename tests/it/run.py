@@ -678,43 +678,6 @@ def migrate_fails_and_the_session_runs_on(env):
 
 
 @test
-def migrate_to_an_older_podrun(env):
-    """One that knows the first greeting only, and ends at another as at any wrong usage."""
-    other = env.host("other")
-    ssh_to(env, other)
-    script = env.path("ssh")
-    lines = script.read_text().splitlines()
-    lines[-1] = "\n".join([
-        "read -r line", "case $line in 'podrun-receive 1 '*) ;; *) echo another >> %s; exit 2 ;; esac" % env.path("asked"),
-        "{ printf '%%s\\n' \"$line\"; exec cat; } | %s receive" % PODRUN])
-    script.write_text("\n".join(lines) + "\n")
-    env.run_detached("s", *COUNT)
-    env.podrun("migrate", "s", "there")
-    assert env.path("asked").read_text() == "another\n"
-    assert not env.sessions()
-    assert "ok" in finish(other, "s")
-
-
-@test
-def migrate_freezes_nothing_before_somebody_is_there(env):
-    """Whoever takes long to answer, and then does not, has not stopped the session for that long."""
-    env.run_detached("s", *COUNT)
-    script = env.path("ssh")
-    script.write_text("#!/bin/sh\nread -r line\ntouch %s\nwhile [ ! -e %s ]; do sleep .02; done\nexit 255\n" % (
-        env.path("reached"), env.path("enough")))
-    script.chmod(0o755)
-    env.environ["PODRUN_SSH"] = str(script)
-    p = env.start(PODRUN, "migrate", "s", "there", stderr=subprocess.PIPE)
-    until("the way there is tried", env.path("reached").exists)
-    # Commands can't be started in a session that is being frozen.
-    env.podrun("exec", "s", "true")
-    assert env.sessions()[0]["state"] == "running", env.sessions()
-    env.path("enough").touch()
-    assert p.wait() == 8, p.stderr.read()
-    assert "ok" in finish(env, "s")
-
-
-@test
 def migrate_in_doubt_is_decided_by_hand(env):
     for verdict in ("--finish", "--abort"):
         other = env.host("other" + verdict)
