@@ -466,6 +466,9 @@ static int reach_gateway(struct network *n, struct err *e)
 		event_free(take_ptr(n->look));
 	if (is_local(v) || strncmp(v->gateway, "wg:", 3) == 0)
 		return vnet_client_connect(&n->client, n->session->paths.runtime, true, e);
+	/* Whoever received it has been there already, while it still ran on the other host. */
+	if (n->session->op.line >= 0 && strcmp(n->session->op.resume->line, v->gateway) == 0)
+		return vnet_client_connect_by(&n->client, take_fd(&n->session->op.line), e);
 	return vnet_client_connect_away(&n->client, v->gateway, e);
 }
 

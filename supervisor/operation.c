@@ -18,6 +18,7 @@ void session_end_operation(struct session *s)
 	free(op->tmp);
 	free(op->path);
 	close_fd(op->image);
+	close_fd(op->line);
 	if (op->report)
 		pb__report__free_unpacked(op->report, NULL);
 	if (op->run)
@@ -32,7 +33,7 @@ void session_end_operation(struct session *s)
 		event_free(op->handover);
 	if (op->going)
 		munmap((void *)op->going, sizeof(*op->going));
-	*op = (struct session_operation){.image = -1};
+	*op = (struct session_operation){.image = -1, .line = -1};
 }
 
 void session_answer(struct session *s, const struct err *failure)

@@ -79,8 +79,9 @@ static int do_resume(struct session *s, struct client *c, const Pb__Control *m, 
 
 	if (s->record)
 		return err_set(e, ERR_STATE, -EBUSY, "a session is starting already");
-	if (n_fds != 1)
+	if (n_fds != 1 + (m->resume->line[0] != 0))
 		return err_set(e, ERR_USAGE, -EINVAL, "no image");
+	s->op.line = n_fds > 1 ? take_fd(&fds[1]) : -1;
 	if (session_resume(s, c, m->resume, take_fd(&fds[0]), &failure) < 0)
 		session_give_up(s, c, &failure);
 	return 0;

@@ -97,7 +97,7 @@ int session_new(struct session **ret, struct event_base *loop, const struct cont
 	s->loop = loop;
 	s->log_fd = -1;
 	s->dir_fd = s->runtime_fd = -1;
-	s->op.image = -1;
+	s->op.image = s->op.line = -1;
 	s->listeners[0] = s->listeners[1] = -1;
 	s->control = control;
 	if (paths_init(&s->paths, e) < 0) {

@@ -51,6 +51,11 @@ int vnet_client_connect_lent(
 	return client_of(ret, vnet_away_connect_lent(runtime, id, e), e);
 }
 
+int vnet_client_connect_by(struct vnet_client **ret, int sock, struct err *e)
+{
+	return client_of(ret, sock, e);
+}
+
 void vnet_client_free(struct vnet_client *c)
 {
 	if (!c)

@@ -112,6 +112,8 @@ int vnet_client_connect_away(struct vnet_client **ret, const char *host, struct 
  */
 int vnet_client_connect_lent(
 	struct vnet_client **ret, const char *runtime, const char *id, struct err *e);
+/* Goes on with a connection on which all that was asked has been answered; takes @sock in any case. */
+int vnet_client_connect_by(struct vnet_client **ret, int sock, struct err *e);
 /* Accepts NULL.  Ends what is attached by this connection. */
 void vnet_client_free(struct vnet_client *c);
 /* Readable when there may be an answer, or the gateway has gone. */

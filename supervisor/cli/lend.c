@@ -101,6 +101,25 @@ void lend_begin(struct lend *l, struct cli *c, const char *name, const char *hos
 	l->said = said[0];
 }
 
+char *lend_gateway(struct cli *c, const char *name)
+{
+	const Pb__VirtualNetwork *v;
+	struct client_session s;
+	struct err ignored = {0};
+	char *found = NULL;
+
+	if (client_look(&s, &c->paths, name, &ignored) < 0)
+		return NULL;
+	v = s.record->config->network;
+	/* a word of a line */
+	if (v && v->gateway[0] && strcmp(v->gateway, "local") != 0 &&
+		strncmp(v->gateway, "wg:", 3) != 0 && strlen(v->gateway) < 256 &&
+		!strpbrk(v->gateway, " \t\n"))
+		found = strdup(v->gateway);
+	client_session_fini(&s);
+	return found;
+}
+
 char *lend_ports(struct cli *c, const char *name)
 {
 	_cleanup_buf_ struct buf ports = BUF_INIT;

@@ -38,6 +38,9 @@ void lend_keep(struct lend *l);
 /* Returns when it is gone.  Nothing there, or kept: fine. */
 void lend_end(struct lend *l);
 
+/* The gateway on another host that it has, as a word of a line; NULL: none.  Freed by the caller. */
+char *lend_gateway(struct cli *c, const char *name);
+
 /*
  * The TCP ports at which others may look for the session by its name in DNS (--dns-update) when it
  * has been moved, as vnet/forward.h wants them; NULL: none.  Freed by the caller.

@@ -150,7 +150,9 @@ static int decide(struct proto_conn *conn, Pb__Decision__What what, const char *
 	return r;
 }
 
-static int say_hello(struct cli *c, struct ssh *s, const char *hello, struct err *e)
+/* @gateway: whom the other side should have reached before it says HERE, or "". */
+static int say_hello(
+	struct cli *c, struct ssh *s, const char *hello, const char *gateway, struct err *e)
 {
 	uint8_t key[PROTO_KEY_LEN];
 	char text[PROTO_KEY_TEXT_LEN];
@@ -162,7 +164,7 @@ static int say_hello(struct cli *c, struct ssh *s, const char *hello, struct err
 	proto_key_public(k, key);
 	proto_key_close(k);
 	proto_key_format(key, text);
-	if (transfer_write_line(s->in, "%s%s", hello, text) < 0)
+	if (transfer_write_line(s->in, "%s%s%s%s", hello, text, gateway[0] ? " " : "", gateway) < 0)
 		return err_set(e, ERR_PEER, -EPIPE, "%s: the connection ended", s->host);
 	return 0;
 }
@@ -304,12 +306,13 @@ static void tell_note(const struct ssh *s)
 
 /* Until the other side waits for the image: what takes longest of the way there is over then. */
 static int be_there(struct cli *c, const struct migrate_options *o, const char *command,
-	const char *host, struct ssh *s, struct err *e)
+	const char *name, const char *host, struct ssh *s, struct err *e)
 {
+	_cleanup_free_ char *gateway = lend_gateway(c, name);
 	int r = start_ssh(command, o, host, s, e);
 
 	if (r == 0)
-		r = say_hello(c, s, TRANSFER_HELLO, e);
+		r = say_hello(c, s, TRANSFER_HELLO, gateway ? gateway : "", e);
 	if (r == 0)
 		r = expect(s, "HERE", e);
 	if (r != -ECONNRESET || end_ssh(s) != err_class_info(ERR_USAGE)->exit_code)
@@ -317,7 +320,7 @@ static int be_there(struct cli *c, const struct migrate_options *o, const char *
 	/* an older podrun, which says nothing before it has all */
 	*e = (struct err){0};
 	r = start_ssh(command, o, host, s, e);
-	return r < 0 ? r : say_hello(c, s, TRANSFER_HELLO_1, e);
+	return r < 0 ? r : say_hello(c, s, TRANSFER_HELLO_1, "", e);
 }
 
 /* The way there, and a way back if its connections need one. */
@@ -331,7 +334,7 @@ static int start_lines(struct cli *c, const struct migrate_options *o, const cha
 		return err_errno(e, -ENOMEM, "ssh");
 	if (!o->connections || strcmp(o->connections, "reset") != 0)
 		lend_begin(&s->lend, c, name, host, command, o->podrun ? o->podrun : "podrun");
-	r = be_there(c, o, command, host, s, e);
+	r = be_there(c, o, command, name, host, s, e);
 	if (r == 0 && !lend_await(&s->lend))
 		fprintf(stderr, "podrun: its connections can't go on through this host's gateway\n");
 	return r;

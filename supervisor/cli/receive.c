@@ -13,14 +13,20 @@
 #include "supervisor/cli/transfer.h"
 #include "supervisor/client.h"
 #include "supervisor/message.h"
+#include "vnet/vnet.h"
 
 _Static_assert(sizeof(TRANSFER_HELLO) == sizeof(TRANSFER_HELLO_1), "what follows is at one place");
 
-/* The greeting: whose image comes, and whether the other side waits until it may. */
-static int read_hello(uint8_t key[PROTO_KEY_LEN], bool *ret_waits, struct err *e)
+struct greeting {
+	uint8_t key[PROTO_KEY_LEN];	 /* whose image comes */
+	bool waits;			 /* until it may come */
+	char gateway[TRANSFER_MAX_LINE]; /* of the session, on another host; or "" */
+};
+
+static int read_hello(struct greeting *ret, struct err *e)
 {
 	const size_t len = strlen(TRANSFER_HELLO);
-	char line[TRANSFER_MAX_LINE];
+	char line[TRANSFER_MAX_LINE], *space;
 
 	if (transfer_read_line(STDIN_FILENO, line) < 0 ||
 		(strncmp(line, TRANSFER_HELLO, len) != 0 &&
@@ -28,8 +34,12 @@ static int read_hello(uint8_t key[PROTO_KEY_LEN], bool *ret_waits, struct err *e
 		err_set(e, ERR_USAGE, -EPROTO, "podrun receive is started by podrun migrate");
 		return e->error;
 	}
-	*ret_waits = strncmp(line, TRANSFER_HELLO, len) == 0;
-	return proto_key_parse(line + len, key, e);
+	ret->waits = strncmp(line, TRANSFER_HELLO, len) == 0;
+	space = ret->waits ? strchr(line + len, ' ') : NULL;
+	snprintf(ret->gateway, sizeof(ret->gateway), "%s", space ? space + 1 : "");
+	if (space)
+		*space = '\0';
+	return proto_key_parse(line + len, ret->key, e);
 }
 
 static int decide(struct proto_conn *conn, Pb__Decision__What what, Pb__Control **ret, struct err *e)
@@ -43,27 +53,77 @@ static int decide(struct proto_conn *conn, Pb__Decision__What what, Pb__Control 
 	return client_call(conn, &m, NULL, 0, ret, e);
 }
 
+/* Its process lives on, and must not keep what leads to the other side open. */
+static int connect_quietly(struct cli *c, const char *gateway, struct vnet_client **ret)
+{
+	_cleanup_close_ int null = open("/dev/null", O_RDWR | O_CLOEXEC), log = -1;
+	int saved[3], r;
+	char path[4096];
+	struct err ignored = {0};
+
+	snprintf(path, sizeof(path), "%s/.gateway/log", c->paths.runtime);
+	log = open(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (null < 0)
+		return null;
+	for (int i = 0; i < 3; i++) {
+		saved[i] = fcntl(i, F_DUPFD_CLOEXEC, 3);
+		dup2(i == STDERR_FILENO && log >= 0 ? log : null, i);
+	}
+	r = vnet_client_connect_away(ret, gateway, &ignored);
+	for (int i = 0; i < 3; i++)
+		if (saved[i] >= 0) {
+			dup2(saved[i], i);
+			close(saved[i]);
+		}
+	return r;
+}
+
+/*
+ * A line to the gateway on another host that the session has: -1 where there is none, or it can't be
+ * had now; then its supervisor tries, and says why not.
+ */
+static int reach(struct cli *c, const char *gateway)
+{
+	struct vnet_client *client;
+	struct vnet_answer a = {0};
+	struct err ignored = {0};
+	int line = -1;
+
+	if (!gateway[0] || gateway[0] == '-' || connect_quietly(c, gateway, &client) < 0)
+		return -1;
+	if (vnet_client_list(client, NULL, &ignored) == 0 && vnet_client_wait(client, &a, &ignored) == 0)
+		line = fcntl(vnet_client_fd(client), F_DUPFD_CLOEXEC, 3);
+	vnet_answer_fini(&a);
+	vnet_client_free(client);
+	return line;
+}
+
 /*
  * The image goes through a pipe to a new supervisor, which is asked to take it before the other side
  * hears that it may come; *ret is its `started`.
  */
-static int rebuild(struct proto_conn *conn, uint8_t key[PROTO_KEY_LEN], bool waits,
-	Pb__Control **ret, struct err *e)
+static int rebuild(struct cli *c, struct proto_conn *conn, struct greeting *g, Pb__Control **ret,
+	struct err *e)
 {
 	Pb__Control m = PB__CONTROL__INIT;
 	Pb__ResumeRequest q = PB__RESUME_REQUEST__INIT;
-	int ends[2], copied, r;
+	_cleanup_close_ int line = reach(c, g->gateway);
+	int ends[2], fds[2], copied, r;
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return err_errno(e, -errno, "pipe");
 	q.frozen = true;
-	q.trust.data = key;
+	q.trust.data = g->key;
 	q.trust.len = PROTO_KEY_LEN;
 	m.body_case = PB__CONTROL__BODY_RESUME;
 	m.resume = &q;
-	r = message_send(conn, &m, &ends[0], 1, e);
+	q.line = line < 0 ? q.line : g->gateway;
+	fds[0] = ends[0];
+	fds[1] = line;
+	r = message_send(conn, &m, fds, line < 0 ? 1 : 2, e);
 	close(ends[0]);
-	if (r >= 0 && waits && transfer_write_line(STDOUT_FILENO, "HERE") < 0)
+	line = close_fd(line);
+	if (r >= 0 && g->waits && transfer_write_line(STDOUT_FILENO, "HERE") < 0)
 		r = err_set(e, ERR_PEER, -EPIPE, "the other side has gone");
 	copied = r < 0 ? r : transfer_receive_image(STDIN_FILENO, ends[1]);
 	close(ends[1]);
@@ -86,19 +146,18 @@ static int give_up(const struct err *e)
 
 static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 {
-	uint8_t key[PROTO_KEY_LEN];
 	char line[TRANSFER_MAX_LINE], name[PATHS_MAX_NAME], note[256];
 	struct proto_conn *conn;
 	Pb__Control *reply;
-	bool waits = false;
-	int r = read_hello(key, &waits, e);
+	struct greeting g = {0};
+	int r = read_hello(&g, e);
 
 	signal(SIGPIPE, SIG_IGN);
 	if (r == 0)
 		r = client_start(&conn, e);
 	if (r < 0)
 		return r;
-	r = rebuild(conn, key, waits, &reply, e);
+	r = rebuild(c, conn, &g, &reply, e);
 	if (r < 0)
 		return give_up(e);
 	snprintf(name, sizeof(name), "%.63s", reply->started->name);

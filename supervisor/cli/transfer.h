@@ -3,8 +3,9 @@
  * transfer - what migrate and receive say to each other through ssh.
  *
  *      migrate                                  receive
- *      "podrun-receive 2 KEY\n"            ->   trusts KEY for this one image
- *                                          <-   "HERE\n": its supervisor waits for the image
+ *      "podrun-receive 2 KEY[ GATEWAY]\n"  ->   trusts KEY for this one image
+ *                                          <-   "HERE\n": its supervisor waits for the image, and has a
+ *                                               line to the session's gateway if that is on another host
  *      (freezes the session)
  *      chunks of the image, then an empty one
  *                                          <-   "READY NAME[ NOTE]\n": rebuilt, verified, frozen
