@@ -85,13 +85,10 @@ int io_pwrite_full(int fd, const void *data, size_t n, off_t offset)
 	return 0;
 }
 
-int io_read_file(int dirfd, const char *path, size_t max, struct buf *b)
+int io_read_fd(int fd, size_t max, struct buf *b)
 {
-	_cleanup_close_ int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC);
 	size_t start = b->len;
 
-	if (fd < 0)
-		return -errno;
 	for (;;) {
 		uint8_t *p = buf_reserve(b, 4096);
 		ssize_t r;
@@ -109,6 +106,13 @@ int io_read_file(int dirfd, const char *path, size_t max, struct buf *b)
 		if (b->len - start > max)
 			return -EFBIG;
 	}
+}
+
+int io_read_file(int dirfd, const char *path, size_t max, struct buf *b)
+{
+	_cleanup_close_ int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : io_read_fd(fd, max, b);
 }
 
 int io_write_file(int dirfd, const char *path, const void *data, size_t n, mode_t mode)

@@ -25,6 +25,8 @@ ssize_t io_pread_full(int fd, void *data, size_t n, off_t offset);
 int io_write_full(int fd, const void *data, size_t n);
 int io_pwrite_full(int fd, const void *data, size_t n, off_t offset);
 
+/* Appends what is left to be read to @b, at most @max bytes (-EFBIG beyond). */
+int io_read_fd(int fd, size_t max, struct buf *b);
 /* Appends the whole file to @b, at most @max bytes (-EFBIG beyond).  @dirfd/@path as openat. */
 int io_read_file(int dirfd, const char *path, size_t max, struct buf *b);
 /* Opens (O_CREAT|O_TRUNC, @mode) and writes; not atomic. */

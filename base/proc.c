@@ -15,6 +15,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -32,6 +35,26 @@ static int read_text(int proc_fd, const char *path, struct buf *b, struct err *e
 		return err_errno(e, r, "read /proc/%s", path);
 	buf_put_u8(b, 0);
 	return buf_error(b) < 0 ? err_errno(e, -ENOMEM, "read /proc/%s", path) : 0;
+}
+
+/* What most files of a process are shorter than, by far. */
+#define SHORT_FILE 4096
+
+/*
+ * A file that the kernel writes at one go (stat, status), into @room; @fd stands at its beginning.
+ * It is all there if room is left.  Positive: how long it is, 0: it does not fit.
+ */
+static ssize_t read_short(int fd, char room[SHORT_FILE])
+{
+	ssize_t n;
+
+	do
+		n = pread(fd, room, SHORT_FILE - 1, 0);
+	while (n < 0 && errno == EINTR);
+	if (n <= 0)
+		return n < 0 ? -errno : -ESRCH;
+	room[n] = '\0';
+	return n == SHORT_FILE - 1 ? 0 : n;
 }
 
 /* ---- numbers in place --------------------------------------------------------------------- */
@@ -99,9 +122,9 @@ static void put_field(struct proc_status *s, size_t i, const char *text)
 	}
 }
 
-static int parse_stat(struct buf *b, struct proc_status *s)
+static int parse_stat(char *text, struct proc_status *s)
 {
-	char *open = memchr(b->data, '(', b->len), *close = strrchr((char *)b->data, ')');
+	char *open = strchr(text, '('), *close = strrchr(text, ')');
 	char *save = NULL;
 	size_t i = 0, n;
 
@@ -211,27 +234,69 @@ static void parse_status(const char *p, struct proc_status *s)
 	}
 }
 
-static int read_status(int proc_fd, const char *dir, struct proc_status *ret, struct err *e)
+/* What does not fit into @room goes into @more. */
+static int read_one(int fd, const char *dir, const char *name, char room[SHORT_FILE],
+	struct buf *more, char **ret, struct err *e)
 {
-	_cleanup_buf_ struct buf stat = BUF_INIT, status = BUF_INIT;
-	struct proc_status s = {0};
+	ssize_t n = fd < 0 ? fd : read_short(fd, room);
 	char path[64];
-	int r;
 
-	snprintf(path, sizeof(path), "%s/stat", dir);
-	r = read_text(proc_fd, path, &stat, e);
+	*ret = room;
+	if (n > 0)
+		return 0;
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	if (n == 0)
+		n = lseek(fd, 0, SEEK_SET) < 0 ? -errno : io_read_fd(fd, PROC_MAX_FILE, more);
+	*ret = n < 0 ? NULL : buf_cstr(more);
+	if (!*ret)
+		return err_errno(e, n < 0 ? (int)n : -ENOMEM, "read /proc/%s", path);
+	return 0;
+}
+
+static int read_both(int stat, int status, const char *dir, struct proc_status *ret, struct err *e)
+{
+	_cleanup_buf_ struct buf more = BUF_INIT, most = BUF_INIT;
+	struct proc_status s = {0};
+	char room[SHORT_FILE], *text;
+	int r = read_one(stat, dir, "stat", room, &more, &text, e);
+
 	if (r < 0)
 		return r;
-	r = parse_stat(&stat, &s);
+	r = parse_stat(text, &s);
 	if (r < 0)
-		return err_set(e, ERR_FAILED, r, "/proc/%s reads strangely", path);
-	snprintf(path, sizeof(path), "%s/status", dir);
-	r = read_text(proc_fd, path, &status, e);
+		return err_set(e, ERR_FAILED, r, "/proc/%s/stat reads strangely", dir);
+	r = read_one(status, dir, "status", room, &most, &text, e);
 	if (r < 0)
 		return r;
-	parse_status((char *)status.data, &s);
+	parse_status(text, &s);
 	*ret = s;
 	return 0;
+}
+
+static int open_in(int proc_fd, const char *dir, const char *name)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	fd = openat(proc_fd, path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int read_status(int proc_fd, const char *dir, struct proc_status *ret, struct err *e)
+{
+	int stat = open_in(proc_fd, dir, "stat");
+	int status = stat < 0 ? stat : open_in(proc_fd, dir, "status");
+	int r = read_both(stat, status, dir, ret, e);
+
+	close_fd(status);
+	close_fd(stat);
+	return r;
+}
+
+int proc_read_status_of(int stat_fd, int status_fd, struct proc_status *ret, struct err *e)
+{
+	return read_both(stat_fd, status_fd, "PID", ret, e);
 }
 
 int proc_read_status(int proc_fd, pid_t pid, struct proc_status *ret, struct err *e)
@@ -249,6 +314,15 @@ int proc_read_task_status(int proc_fd, pid_t pid, pid_t tid, struct proc_status 
 
 	snprintf(dir, sizeof(dir), "%d/task/%d", pid, tid);
 	return read_status(proc_fd, dir, ret, e);
+}
+
+int proc_count_threads(int task_fd)
+{
+	struct stat st;
+
+	if (fstat(task_fd, &st) < 0)
+		return -errno;
+	return st.st_nlink > 2 ? (int)st.st_nlink - 2 : -ESRCH;
 }
 
 size_t proc_level(int proc_fd, pid_t pid)
@@ -356,33 +430,36 @@ static void parse_detail(const char *p, const char *end, struct proc_vma *v)
 	}
 }
 
-static struct proc_vma *append_vma(struct proc_maps *m, size_t *cap)
+static bool is_header(const char *p)
 {
-	if (m->n == *cap) {
-		size_t more = *cap ? *cap * 2 : 64;
-		struct proc_vma *p = realloc(m->vmas, more * sizeof(*p));
-
-		if (!p)
-			return NULL;
-		m->vmas = p;
-		*cap = more;
-	}
-	memset(&m->vmas[m->n], 0, sizeof(*m->vmas));
-	return &m->vmas[m->n++];
+	return (*p >= '0' && *p <= '9') || (*p >= 'a' && *p <= 'f');
 }
 
+static size_t count_headers(const char *p)
+{
+	size_t n = 0;
+
+	for (const char *end; (end = strchr(p, '\n')); p = end + 1)
+		n += is_header(p);
+	return n;
+}
+
+/* Room for all at once: grown step by step they would be copied as often, into new memory. */
 static int parse_maps(const char *p, struct proc_maps *m)
 {
 	struct proc_vma *v = NULL;
-	size_t cap = 0;
+	size_t n = count_headers(p);
 	const char *end;
 
+	m->vmas = calloc(n + 1, sizeof(*m->vmas));
+	if (!m->vmas)
+		return -ENOMEM;
 	for (; (end = strchr(p, '\n')); p = end + 1) {
-		if ((*p >= '0' && *p <= '9') || (*p >= 'a' && *p <= 'f')) {
+		if (is_header(p)) {
 			int r;
 
-			v = append_vma(m, &cap);
-			r = v ? parse_header(p, end, v) : -ENOMEM;
+			v = &m->vmas[m->n++];
+			r = parse_header(p, end, v);
 			if (r < 0)
 				return r;
 		} else if (v) {
@@ -464,38 +541,56 @@ static int numbers_add(struct numbers *l, int value)
 	return 0;
 }
 
+struct entry { /* getdents64(2) */
+	uint64_t ino;
+	int64_t next;
+	uint16_t len;
+	uint8_t type;
+	char name[];
+};
+
+static int list_numbers(int fd, struct numbers *l)
+{
+	_Alignas(struct entry) char room[8192];
+	long n;
+
+	while ((n = syscall(SYS_getdents64, fd, room, sizeof(room))) > 0) {
+		const struct entry *d;
+
+		for (long at = 0; at < n; at += d->len) {
+			d = (const struct entry *)(room + at);
+			if (d->name[0] >= '0' && d->name[0] <= '9' &&
+				numbers_add(l, atoi(d->name)) < 0)
+				return -ENOMEM;
+		}
+	}
+	return n < 0 ? -errno : 0;
+}
+
+int proc_list_numbers_of(int fd, int **ret, size_t *ret_n)
+{
+	struct numbers l = {0};
+	int r = lseek(fd, 0, SEEK_SET) < 0 ? -errno : list_numbers(fd, &l);
+
+	if (r < 0) {
+		free(l.v);
+		return r;
+	}
+	sort_array(l.v, l.n, sizeof(*l.v), compare_int);
+	*ret = l.v;
+	*ret_n = l.n;
+	return 0;
+}
+
 int proc_list_numbers(int dirfd, const char *path, int **ret, size_t *ret_n, struct err *e)
 {
-	_cleanup_closedir_ DIR *dir = NULL;
-	_cleanup_free_ int *list = NULL;
-	struct numbers l = {0};
-	struct dirent *d;
-	int fd = openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_close_ int fd = openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int r;
 
 	if (fd < 0)
 		return err_errno(e, -errno, "open /proc/%s", path);
-	dir = fdopendir(fd);
-	if (!dir) {
-		int r = -errno;
-
-		close_fd(fd);
-		return err_errno(e, r, "list /proc/%s", path);
-	}
-	while (errno = 0, (d = readdir(dir))) {
-		if (d->d_name[0] < '0' || d->d_name[0] > '9')
-			continue;
-		if (numbers_add(&l, atoi(d->d_name)) < 0)
-			errno = ENOMEM;
-		if (errno)
-			break;
-	}
-	list = l.v;
-	if (errno)
-		return err_errno(e, -errno, "list /proc/%s", path);
-	sort_array(list, l.n, sizeof(*list), compare_int);
-	*ret = take_ptr(list);
-	*ret_n = l.n;
-	return 0;
+	r = proc_list_numbers_of(fd, ret, ret_n);
+	return r < 0 ? err_errno(e, r, "list /proc/%s", path) : 0;
 }
 
 int proc_read_children(int proc_fd, pid_t pid, pid_t tid, pid_t **ret, size_t *ret_n,

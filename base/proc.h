@@ -55,6 +55,14 @@ int proc_read_status(int proc_fd, pid_t pid, struct proc_status *ret, struct err
 int proc_read_task_status(int proc_fd, pid_t pid, pid_t tid, struct proc_status *ret,
 	struct err *e);
 
+/* The same by its files stat and status, opened before. */
+int proc_read_status_of(int stat_fd, int status_fd, struct proc_status *ret, struct err *e);
+/*
+ * How many threads the process has whose directory "task" that is, without a look at them.  -ESRCH
+ * when it has gone, also where its number is another's by now.
+ */
+int proc_count_threads(int task_fd);
+
 /*
  * Of a task in several pid namespaces the lists above have a number for each: the one @pid is in
  * itself, told by its place in them.  PROC_INNERMOST when @pid is 0 or has gone.
@@ -94,6 +102,8 @@ bool proc_vma_has(const struct proc_vma *vma, const char *code);
 /* Lists the numeric names of a directory ("task", "fd", or "." of proc itself), sorted; caller
  * frees *ret. */
 int proc_list_numbers(int dirfd, const char *path, int **ret, size_t *ret_n, struct err *e);
+/* The same of a directory that is open already. */
+int proc_list_numbers_of(int fd, int **ret, size_t *ret_n);
 /* /proc/PID/task/TID/children. */
 int proc_read_children(int proc_fd, pid_t pid, pid_t tid, pid_t **ret, size_t *ret_n,
 	struct err *e);
