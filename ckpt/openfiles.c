@@ -38,7 +38,6 @@ struct slot {
 	int flags;
 	off_t pos;
 	int mnt_id;
-	bool socket; /* not a name of one (O_PATH) */
 	char *fdinfo;
 	int taken;    /* our duplicate, or -1: only the first of each file is duplicated, later */
 	size_t group; /* of taken ones that look alike: the same in all that lead to one file */
@@ -84,30 +83,61 @@ static long long fdinfo_number(const char *text, const char *key, int base)
 	return p ? strtoll(p, NULL, base) : 0;
 }
 
-static char *read_fdinfo(int host_proc, const char *path, struct err *e)
+/* Mostly short, and then no memory is taken that has never been used. */
+static char *read_fdinfo(int dir, const char *path, struct err *e)
 {
+	_cleanup_close_ int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -errno : 0;
 	struct buf b = BUF_INIT;
-	int r = io_read_file(host_proc, path, MAX_FDINFO, &b);
-	char *text = r < 0 ? NULL : buf_cstr(&b);
+	char room[1024], *text;
 
+	if (n == 0)
+		n = pread(fd, room, sizeof(room) - 1, 0);
+	if (n > 0 && n < (ssize_t)sizeof(room) - 1) {
+		room[n] = '\0';
+		text = strdup(room);
+	} else {
+		n = fd < 0 ? n : io_read_fd(fd, MAX_FDINFO, &b);
+		text = n < 0 ? NULL : buf_cstr(&b);
+	}
 	if (!text) {
 		buf_fini(&b);
-		err_errno(e, r < 0 ? r : -ENOMEM, "read /proc/%s", path);
+		err_errno(e, n < 0 ? (int)n : -ENOMEM, "read fdinfo %s", path);
 	}
 	return text;
 }
 
 /* ---- slots -------------------------------------------------------------------------------- */
 
-static int add_slot(struct ckpt_dump *d, struct ckpt_slots *s, struct ckpt_proc *p,
-	struct ckpt_fd *in_table, struct err *e)
+/*
+ * The inode, which fdinfo tells since Linux 5.14; a mount has one device only, more or less: those
+ * that look alike are compared.
+ */
+static int find_inode(struct ckpt_dump *d, struct slot *slot, struct err *e)
 {
-	struct slot *slot;
 	struct stat st;
 	char path[64];
 
+	slot->ino = (ino_t)fdinfo_number(slot->fdinfo, "ino", 10);
+	if (slot->ino)
+		return 0;
+	snprintf(path, sizeof(path), "%d/fd/%d", slot->proc->look, slot->fd);
+	if (fstatat(d->host_proc, path, &st, 0) < 0)
+		return err_errno(e, -errno, "stat");
+	slot->dev = st.st_dev;
+	slot->ino = st.st_ino;
+	return 0;
+}
+
+/* @dir: the directory "fdinfo" of @p. */
+static int add_slot(struct ckpt_dump *d, struct ckpt_slots *s, struct ckpt_proc *p, int dir,
+	struct ckpt_fd *in_table, struct err *e)
+{
+	struct slot *slot;
+	char name[16];
+
 	if (s->n == s->cap) {
-		size_t cap = s->cap ? s->cap * 2 : 64;
+		size_t cap = s->cap ? s->cap * 2 : 1024;
 		struct slot *v = realloc(s->v, cap * sizeof(*v));
 
 		if (!v)
@@ -117,24 +147,19 @@ static int add_slot(struct ckpt_dump *d, struct ckpt_slots *s, struct ckpt_proc 
 	}
 	slot = &s->v[s->n];
 	*slot = (struct slot){.proc = p, .in_table = in_table, .fd = in_table->fd, .taken = -1};
-	snprintf(path, sizeof(path), "%d/fd/%d", p->look, slot->fd);
-	if (fstatat(d->host_proc, path, &st, 0) < 0)
-		return err_errno(
-			e, -errno, "task %d (%s) fd %d", p->vpid, p->status.comm, slot->fd);
-	snprintf(path, sizeof(path), "%d/fdinfo/%d", p->look, slot->fd);
-	slot->fdinfo = read_fdinfo(d->host_proc, path, e);
-	if (!slot->fdinfo)
-		return -EIO;
+	snprintf(name, sizeof(name), "%d", slot->fd);
+	slot->fdinfo = read_fdinfo(dir, name, e);
+	if (!slot->fdinfo || find_inode(d, slot, e) < 0) {
+		free(slot->fdinfo);
+		return err_wrap(e, "task %d (%s) fd %d", p->vpid, p->status.comm, slot->fd);
+	}
 	s->n++;
-	slot->dev = st.st_dev;
-	slot->ino = st.st_ino;
 	slot->pos = fdinfo_number(slot->fdinfo, "pos", 10);
 	slot->mnt_id = (int)fdinfo_number(slot->fdinfo, "mnt_id", 10);
 	slot->flags = (int)fdinfo_number(slot->fdinfo, "flags", 8);
 	in_table->cloexec = slot->flags & O_CLOEXEC;
 	in_table->locks = fdinfo_value(slot->fdinfo, "lock") != NULL;
 	slot->flags &= ~O_CLOEXEC; /* of the slot, not of the file */
-	slot->socket = S_ISSOCK(st.st_mode) && !(slot->flags & O_PATH);
 	return 0;
 }
 
@@ -166,21 +191,23 @@ static int take_table(struct ckpt_dump *d, struct slot *v, struct ckpt_proc *p, 
 static int read_table(struct ckpt_dump *d, struct ckpt_slots *s, struct ckpt_proc *p, struct err *e)
 {
 	_cleanup_free_ int *list = NULL;
-	char path[32];
+	_cleanup_close_ int dir = -1;
 	size_t n;
 	int r;
 
-	snprintf(path, sizeof(path), "%d/fd", p->look);
-	r = proc_list_numbers(d->host_proc, path, &list, &n, e);
+	dir = proc_open_file(d->host_proc, p->look, "fdinfo", O_RDONLY | O_DIRECTORY, e);
+	if (dir < 0)
+		return dir;
+	r = proc_list_numbers_of(dir, &list, &n);
 	if (r < 0)
-		return r;
+		return err_errno(e, r, "list descriptors of task %d", p->vpid);
 	p->fds = calloc(n + 1, sizeof(*p->fds));
 	if (!p->fds)
 		return err_errno(e, -ENOMEM, "survey");
 	p->n_fds = n;
 	for (size_t i = 0; i < n && r == 0; i++) {
 		p->fds[i].fd = list[i];
-		r = add_slot(d, s, p, &p->fds[i], e);
+		r = add_slot(d, s, p, dir, &p->fds[i], e);
 	}
 	return r;
 }
@@ -321,12 +348,13 @@ static int take_descriptor(struct ckpt_proc *p, struct slot *slot, struct err *e
 }
 
 /* As ckpt_file.link.  Of a socket no more than its number, which is known. */
-static char *link_of(const struct ckpt_dump *d, const struct slot *slot)
+static char *link_of(const struct ckpt_dump *d, const struct slot *slot, const struct stat *st)
 {
 	char text[64];
 
-	if (slot->socket) {
-		snprintf(text, sizeof(text), "socket:[%ju]", (uintmax_t)slot->ino);
+	/* not a name of one */
+	if (S_ISSOCK(st->st_mode) && !(slot->flags & O_PATH)) {
+		snprintf(text, sizeof(text), "socket:[%ju]", (uintmax_t)st->st_ino);
 		return strdup(text);
 	}
 	snprintf(text, sizeof(text), "%d/fd/%d", slot->proc->look, slot->fd);
@@ -353,10 +381,6 @@ static int make_file(struct ckpt_dump *d, struct slot *slots, size_t n, struct e
 	f->pos = first->pos;
 	f->mnt_id = first->mnt_id;
 	f->fdinfo = take_ptr(first->fdinfo);
-	f->link = link_of(d, first);
-	if (!f->link)
-		return err_errno(e, -errno, "task %d (%s) fd %d", first->proc->vpid,
-			first->proc->status.comm, first->fd);
 	f->fd = take_descriptor(first->proc, first, e);
 	if (f->fd < 0)
 		return ckpt_file_wrap(f, e);
@@ -364,6 +388,10 @@ static int make_file(struct ckpt_dump *d, struct slot *slots, size_t n, struct e
 		err_errno(e, -errno, "stat");
 		return ckpt_file_wrap(f, e);
 	}
+	f->link = link_of(d, first, &f->st);
+	if (!f->link)
+		return err_errno(e, -errno, "task %d (%s) fd %d", first->proc->vpid,
+			first->proc->status.comm, first->fd);
 	r = append_file(d, f, e);
 	if (r < 0)
 		return r;
@@ -492,6 +520,12 @@ int ckpt_openfiles_survey(struct ckpt_dump *d, struct err *e)
 void ckpt_openfiles_forget(struct ckpt_dump *d)
 {
 	free_slots(take_ptr(d->slots));
+}
+
+void ckpt_openfiles_close(struct ckpt_dump *d)
+{
+	for (size_t i = 0; i < d->n_files; i++)
+		d->files[i]->fd = close_fd(d->files[i]->fd);
 }
 
 void ckpt_openfiles_free(struct ckpt_dump *d)

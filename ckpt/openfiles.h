@@ -17,6 +17,8 @@ int ckpt_openfiles_survey(struct ckpt_dump *d, struct err *e);
 int ckpt_openfiles_claim(struct ckpt_dump *d, struct err *e);
 /* Takes up all files that are in flight, those in flight in them, and so on. */
 int ckpt_openfiles_gather(struct ckpt_dump *d, struct err *e);
+/* Of all of them only our duplicates, so that nobody outside notices us. */
+void ckpt_openfiles_close(struct ckpt_dump *d);
 void ckpt_openfiles_free(struct ckpt_dump *d);
 /* Puts "task 12 (mysqld) fd 7" in front of the story in @e; returns its error. */
 int ckpt_file_wrap(const struct ckpt_file *f, struct err *e);
