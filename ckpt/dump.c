@@ -138,12 +138,14 @@ static int quiesce(struct ckpt_dump *d, struct err *e)
 
 static void undo_quiesce(struct ckpt_dump *d)
 {
+	uint64_t since;
+
 	if (!d->frozen)
 		return;
-	d->report.frozen_ns = io_now_ns() - ckpt_frozen_since(d->frozen);
+	since = ckpt_frozen_since(d->frozen);
 	tell_phase(d, CKPT_RUNS);
-	ckpt_frozen_release(d->frozen);
-	d->frozen = NULL;
+	ckpt_frozen_release(take_ptr(d->frozen));
+	d->report.frozen_ns = io_now_ns() - since;
 }
 
 static int survey(struct ckpt_dump *d, struct err *e)
@@ -550,11 +552,12 @@ static int write_data_of_copies(struct ckpt_dump *d, const struct buf *list, str
 	if (r < 0)
 		return r;
 	/* with our duplicates open, readers of pipes would not see their end */
-	ckpt_openfiles_free(d);
+	ckpt_openfiles_close(d);
 	ckpt_survey_leave(d);
 	undo_quiesce(d);
 	if (d->options.thawed)
 		d->options.thawed(d->options.thawed_ctx);
+	ckpt_openfiles_free(d);
 	then = io_now_ns();
 	ckpt_meanwhile(&d->options, write_copies, &c);
 	ckpt_fork_end(d);

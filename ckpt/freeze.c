@@ -421,6 +421,7 @@ int ckpt_frozen_make(struct ckpt_frozen **ret, const struct ckpt_freeze_options 
 	ckpt_reaper_stop(take_ptr(f->reaper));
 	if (r < 0 && f->o.names)
 		settle_held(f);
+	f->settled = r == 0;
 	if (r < 0)
 		ckpt_frozen_release(f);
 	sigprocmask(SIG_SETMASK, &old, NULL);
@@ -484,10 +485,11 @@ void ckpt_frozen_release(struct ckpt_frozen *f)
 			if (trace_event(status) == 0 && WSTOPSIG(status) != (SIGTRAP | 0x80))
 				sig = WSTOPSIG(status);
 		}
-		if (t->state <= CKPT_TASK_STOPPED)
-			ptrace(PTRACE_DETACH, t->tid, 0, (long)sig);
-		else if (t->state == CKPT_TASK_ZOMBIE)
-			/* was it ours, its parent is told only now */
+		if (t->state <= CKPT_TASK_STOPPED &&
+			ptrace(PTRACE_DETACH, t->tid, 0, (long)sig) == 0)
+			continue;
+		/* was it ours, and has ended or been killed, its parent is told only now */
+		if (t->state <= CKPT_TASK_ZOMBIE)
 			waitpid(t->tid, NULL, __WALL | WNOHANG);
 	}
 	free(f->tasks);
