@@ -16,6 +16,7 @@
 
 #include "base/base.h"
 #include "ckpt/answers.h"
+#include "ckpt/foreseen.h"
 #include "ckpt/freeze.h"
 #include "ckpt/kinds/find.h"
 #include "ckpt/kinds/sock.h"
@@ -122,6 +123,7 @@ static int quiesce(struct ckpt_dump *d, struct err *e)
 		.session_proc = d->world->names ? -1 : d->world->proc_fd,
 		.names = d->world->names,
 		.init_pid = d->world->init_pid,
+		.foreseen = d->foreseen,
 		.deadline_ms = d->options.deadline_ms,
 		.notified = d->options.notified,
 		.n_notified = d->options.n_notified,
@@ -278,6 +280,8 @@ static void free_dump(struct ckpt_dump *d)
 {
 	ckpt_find_forget(&d->found);
 	ckpt_stash_free(d);
+	ckpt_foreseen_free(d->spent_foreseen);
+	ckpt_before_free(d->spent_before);
 	ckpt_reserve_fini(&d->reserve);
 	free_room(d->room);
 	close_fd(d->host_proc);
@@ -308,6 +312,7 @@ static struct ckpt_dump *new_dump(
 
 /* What is found out and made while the session still runs. */
 struct early {
+	struct ckpt_foreseen *foreseen;
 	struct buf found;
 	struct ckpt_before *before;
 	struct ckpt_reserve reserve;
@@ -325,6 +330,7 @@ static int freeze_once(struct ckpt_dump **ret, const struct ckpt_world *w,
 	if (!d)
 		return e->error;
 	if (early) {
+		d->foreseen = early->foreseen;
 		d->before = early->before;
 		d->diag = early->diag;
 	}
@@ -364,6 +370,7 @@ int ckpt_visit(const struct ckpt_world *w, const struct ckpt_dump_options *o,
 
 static void forget_early(struct early *a)
 {
+	ckpt_foreseen_free(a->foreseen);
 	ckpt_find_forget(&a->found);
 	ckpt_before_free(a->before);
 	ckpt_reserve_fini(&a->reserve);
@@ -380,6 +387,7 @@ static int look_ahead(const struct ckpt_world *w, const struct ckpt_dump_options
 
 	if (!d)
 		return e->error;
+	ret->foreseen = w->names ? NULL : ckpt_foreseen_look(d->host_proc, w->init_pid);
 	quiet = ckpt_find_ahead(d, &ret->found);
 	ret->before = o->snapshot ? ckpt_before_read(d, quiet) : NULL;
 	if (o->snapshot) {
@@ -389,6 +397,7 @@ static int look_ahead(const struct ckpt_world *w, const struct ckpt_dump_options
 	}
 	/* If not, whoever needs it says why. */
 	ret->diag = ckpt_sock_diag_open(w, NULL);
+	ckpt_foreseen_refresh(ret->foreseen);
 	free_dump(d);
 	return 0;
 }
@@ -419,7 +428,10 @@ int ckpt_freeze(struct ckpt_dump **ret, const struct ckpt_world *w,
 		if (r == 0 && (then > walked || !ckpt_walks(*ret)) &&
 			(then > read || !ckpt_unread(*ret))) {
 			(*ret)->found = early.found;
+			(*ret)->foreseen = NULL;
 			(*ret)->before = NULL;
+			(*ret)->spent_foreseen = take_ptr(early.foreseen);
+			(*ret)->spent_before = take_ptr(early.before);
 			(*ret)->reserve = early.reserve;
 			(*ret)->room = take_ptr(early.room);
 			(*ret)->diag = -1;

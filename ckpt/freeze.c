@@ -12,7 +12,8 @@
  * A task that forks after it was seized gives us its child from birth (PTRACE_O_TRACEFORK and
  * friends); one that forked before is found by the next sweep.  Sweeps follow the parents' lists
  * of children, and a task whose parent ends between two reads can slip through; the session's
- * own /proc, which has no parents in it, is the proof that nobody did.
+ * own /proc, which has no parents in it, is the proof that nobody did.  So the first sweep needs not
+ * look for anybody who was met ahead (foreseen.h).
  *
  * Stops which are not the wanted one (PTRACE_EVENT_STOP) are passed: a signal that was about to be
  * delivered is delivered, and the task interrupted again, so it stops at the first instruction of
@@ -36,6 +37,7 @@
 #include "base/base.h"
 #include "ckpt/ckpt.h"
 #include "ckpt/collect.h"
+#include "ckpt/foreseen.h"
 #include "ckpt/reaper.h"
 #include "ckpt/remote/trace.h"
 #include "ckpt/restart.h"
@@ -63,18 +65,24 @@ static bool known(const struct ckpt_frozen *f, pid_t tid)
 
 static int seize(struct ckpt_frozen *f, pid_t pid, pid_t tid, struct err *e)
 {
+	struct ckpt_task *t;
+	bool slept = false;
 	uint64_t asleep_ns;
 	int r;
 
 	if (known(f, tid))
 		return 0;
-	asleep_ns = ckpt_restart_asleep(f->o.host_proc, tid, &f->clocks);
+	if (!ckpt_foreseen_asleep(f->o.foreseen, tid, &asleep_ns, &slept))
+		asleep_ns = ckpt_restart_asleep(f->o.host_proc, tid, &f->clocks);
 	for (int tries = 0; tries < SEIZE_TRIES; tries++) {
 		if (ptrace(PTRACE_SEIZE, tid, 0, TRACE_OPTIONS) == 0) {
 			ptrace(PTRACE_INTERRUPT, tid, 0, 0);
 			r = ckpt_taskset_put(f, pid, tid, CKPT_TASK_SEIZED, e);
-			if (r == 0)
-				ckpt_taskset_find(f, tid)->asleep_ns = asleep_ns;
+			t = r == 0 ? ckpt_taskset_find(f, tid) : NULL;
+			if (t) {
+				t->asleep_ns = asleep_ns;
+				t->slept = slept;
+			}
 			return r;
 		}
 		if (errno == ESRCH)
@@ -114,17 +122,27 @@ static int todo_push(struct todo *t, pid_t pid, struct err *e)
 	return 0;
 }
 
+/* Of who was met ahead the process that was met, never another of its number. */
+static int list_threads(const struct ckpt_frozen *f, pid_t pid, int **ret, size_t *ret_n)
+{
+	int r = ckpt_foreseen_list(f->o.foreseen, pid, ret, ret_n);
+	char path[32];
+
+	if (r == 0 || f->hinted)
+		return r;
+	snprintf(path, sizeof(path), "%d/task", pid);
+	return proc_list_numbers(f->o.host_proc, path, ret, ret_n, NULL);
+}
+
 /* Seizes the threads of one process (not of pid 1) and notes its children.  What has gone in the
  * meantime is passed over in silence: the next sweep finds what it left. */
 static int sweep_process(struct ckpt_frozen *f, pid_t pid, struct todo *todo, struct err *e)
 {
 	_cleanup_free_ int *tids = NULL;
-	char path[32];
 	size_t n;
 	int r = 0;
 
-	snprintf(path, sizeof(path), "%d/task", pid);
-	if (proc_list_numbers(f->o.host_proc, path, &tids, &n, NULL) < 0)
+	if (list_threads(f, pid, &tids, &n) < 0)
 		return 0;
 	if (pid != f->o.init_pid) {
 		if (n > 1 && !f->reaper)
@@ -147,18 +165,38 @@ static int sweep_process(struct ckpt_frozen *f, pid_t pid, struct todo *todo, st
 	return r;
 }
 
+/* No thread of it can be new: all that it has are known, and stand still. */
+static bool is_complete(const struct ckpt_frozen *f, pid_t pid)
+{
+	pid_t number;
+	int n = ckpt_foreseen_count(f->o.foreseen, pid, f->level, &number);
+
+	if (n <= 0)
+		return false;
+	for (size_t i = 0; i < f->n; i++)
+		n -= f->tasks[i].pid == pid && f->tasks[i].state == CKPT_TASK_STOPPED;
+	return n == 0;
+}
+
 static int sweep(struct ckpt_frozen *f, struct err *e)
 {
 	struct todo todo = {0};
-	int r = f->o.n_only ? 0 : todo_push(&todo, f->o.init_pid, e);
+	int r = f->o.n_only || f->hinted ? 0 : todo_push(&todo, f->o.init_pid, e);
+	pid_t pid;
 
 	for (size_t i = 0; i < f->o.n_only && r == 0; i++)
 		r = todo_push(&todo, f->o.only[i], e);
-
+	for (size_t i = 0; f->hinted && r == 0; i++) {
+		pid = ckpt_foreseen_process(f->o.foreseen, i);
+		if (!pid)
+			break;
+		r = todo_push(&todo, pid, e);
+	}
 	for (size_t i = 0; i < f->n && r == 0 && f->shallow; i++) {
 		const struct ckpt_task *t = &f->tasks[i];
 
-		if (t->pid == t->tid && (t->state < CKPT_TASK_ZOMBIE || !known(f, t->tid)))
+		if (t->pid == t->tid && (t->state < CKPT_TASK_ZOMBIE || !known(f, t->tid)) &&
+			!is_complete(f, t->pid))
 			r = todo_push(&todo, t->pid, e);
 	}
 	while (r == 0 && todo.n)
@@ -185,6 +223,19 @@ static int count_known(const struct ckpt_frozen *f, pid_t pid)
 	return n;
 }
 
+/* How many threads a process has, and its number in the session; negative if it has gone. */
+static int look_at_process(const struct ckpt_frozen *f, pid_t pid, pid_t *ret_number)
+{
+	int n = ckpt_foreseen_count(f->o.foreseen, pid, f->level, ret_number);
+	struct proc_status s;
+
+	if (n > 0)
+		return n;
+	n = proc_read_status(f->o.host_proc, pid, &s, NULL);
+	*ret_number = n < 0 ? 0 : proc_at_level(s.ns_pid, &s, f->level);
+	return n < 0 ? n : s.threads;
+}
+
 /*
  * 1: the session's /proc shows no process but pid 1 and those we know, and of these no thread more.
  * Threads are counted, because a list of them ends early where the one that is being looked at is
@@ -204,14 +255,17 @@ static int nobody_else(struct ckpt_frozen *f, struct err *e)
 	numbers[n++] = 1;
 	for (size_t i = 0; i < f->n; i++) {
 		const struct ckpt_task *t = &f->tasks[i];
-		struct proc_status s;
+		pid_t number;
+		int threads;
 
-		if (t->pid != t->tid || t->state == CKPT_TASK_ENDED ||
-			proc_read_status(f->o.host_proc, t->pid, &s, NULL) < 0)
+		if (t->pid != t->tid || t->state == CKPT_TASK_ENDED)
 			continue;
-		if (s.threads > count_known(f, t->pid) || !known(f, t->tid))
+		threads = look_at_process(f, t->pid, &number);
+		if (threads < 0)
+			continue;
+		if (threads > count_known(f, t->pid) || !known(f, t->tid))
 			return 0;
-		numbers[n++] = proc_at_level(s.ns_pid, &s, f->level);
+		numbers[n++] = number;
 	}
 	sort_array(numbers, n, sizeof(*numbers), compare_pid);
 	r = proc_list_numbers(f->o.session_proc, ".", &seen, &n_seen, e);
@@ -305,6 +359,7 @@ static int freeze_all(struct ckpt_frozen *f, struct err *e)
 
 		f->fresh = false;
 		r = sweep(f, e);
+		f->hinted = false;
 		if (r == 0)
 			r = fault_at(FAULT_FREEZE_SWEPT, e);
 		/* From the second sweep on only threads are looked for, until
@@ -410,7 +465,9 @@ int ckpt_frozen_make(struct ckpt_frozen **ret, const struct ckpt_freeze_options 
 		return err_errno(e, -ENOMEM, "freeze");
 	f->o = *o;
 	f->level = proc_level(o->host_proc, o->names ? 0 : o->init_pid);
-	f->shallow = o->n_only;
+	/* Who was met ahead needs not be looked for; whoever is missing is noticed. */
+	f->hinted = o->session_proc >= 0 && ckpt_foreseen_process(o->foreseen, 0);
+	f->shallow = o->n_only || f->hinted;
 	f->since = io_now_ns();
 	f->deadline = f->since + ms * 1000000ULL;
 	/* Blocked, one that comes between the look at a task and the nap ends the nap. */

@@ -177,28 +177,37 @@ static int last_cpu(int proc_fd, pid_t pid)
 	return p ? atoi(p) : -1;
 }
 
-/* Is @tid in a call that has a relative timeout and does not say itself what is left? */
-static bool wants_measure(int proc_fd, pid_t tid)
+enum wish { UNKNOWN, NO_MEASURE, MEASURE };
+
+/*
+ * Is @tid in a call that has a relative timeout and does not say itself what is left?  Unknown
+ * while it runs.
+ */
+static enum wish wants_measure(int proc_fd, pid_t tid)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
 	unsigned long long a[6], sp;
 	char path[32];
 	const struct wait *w;
-	bool i386;
+	bool i386, wanted;
 	long nr;
+	int n;
 
 	snprintf(path, sizeof(path), "%d/syscall", tid);
-	if (io_read_file(proc_fd, path, 512, &text) < 0 || !buf_cstr(&text) ||
-		sscanf(buf_cstr(&text), "%ld %llx %llx %llx %llx %llx %llx %llx", &nr, &a[0],
-			&a[1], &a[2], &a[3], &a[4], &a[5], &sp) != 8)
-		return false;
+	if (io_read_file(proc_fd, path, 512, &text) < 0 || !buf_cstr(&text))
+		return UNKNOWN;
+	n = sscanf(buf_cstr(&text), "%ld %llx %llx %llx %llx %llx %llx %llx", &nr, &a[0], &a[1],
+		&a[2], &a[3], &a[4], &a[5], &sp);
+	if (n != 8)
+		return n > 0 ? NO_MEASURE : UNKNOWN; /* blocked, but not in a call; "running" */
 	i386 = sp < END_32; /* a guess, which costs a measurement that nobody looks at */
 	if (nr == (i386 ? I386_RESTART_SYSCALL : SYS_restart_syscall))
-		return true;
+		return MEASURE;
 	w = find(i386, nr);
 	if (!w || w->unit == NONE || (w->left >= 0 && a[(unsigned)w->left]))
-		return false;
-	return w->unit == MILLISECONDS ? (int)a[w->arg] > 0 : a[w->arg] != 0;
+		return NO_MEASURE;
+	wanted = w->unit == MILLISECONDS ? (int)a[w->arg] > 0 : a[w->arg] != 0;
+	return wanted ? MEASURE : NO_MEASURE;
 }
 
 /*
@@ -226,18 +235,29 @@ static uint64_t clock_of(int proc_fd, int cpu, struct ckpt_restart_clocks *clock
 	return clocks->of[cpu].said;
 }
 
-uint64_t ckpt_restart_asleep(int proc_fd, pid_t tid, struct ckpt_restart_clocks *clocks)
+bool ckpt_restart_sleeps(
+	int proc_fd, pid_t tid, struct ckpt_restart_clocks *clocks, uint64_t *ret_asleep_ns)
 {
+	enum wish wish = wants_measure(proc_fd, tid);
 	uint64_t its;
 	int cpu;
 
-	if (!wants_measure(proc_fd, tid))
-		return 0;
+	*ret_asleep_ns = 0;
+	if (wish != MEASURE)
+		return wish == NO_MEASURE;
 	its = last_ran(proc_fd, tid);
 	cpu = last_cpu(proc_fd, tid);
-	if (!its || cpu < 0 || cpu >= CPU_SETSIZE)
-		return 0;
-	return less(clock_of(proc_fd, cpu, clocks), its);
+	if (its && cpu >= 0 && cpu < CPU_SETSIZE)
+		*ret_asleep_ns = less(clock_of(proc_fd, cpu, clocks), its);
+	return true;
+}
+
+uint64_t ckpt_restart_asleep(int proc_fd, pid_t tid, struct ckpt_restart_clocks *clocks)
+{
+	uint64_t asleep_ns;
+
+	ckpt_restart_sleeps(proc_fd, tid, clocks, &asleep_ns);
+	return asleep_ns;
 }
 
 /*

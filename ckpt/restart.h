@@ -18,6 +18,7 @@
 #define CKPT_RESTART_H
 
 #include <sched.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 #include <sys/user.h>
@@ -39,6 +40,9 @@ void ckpt_restart_note(struct user_regs_struct *regs);
  * asked before it is stopped, for that makes it run.  @clocks is for whoever asks of many.
  */
 uint64_t ckpt_restart_asleep(int proc_fd, pid_t tid, struct ckpt_restart_clocks *clocks);
+/* The same; false if it runs, so that nothing can be said of the call it will be in. */
+bool ckpt_restart_sleeps(
+	int proc_fd, pid_t tid, struct ckpt_restart_clocks *clocks, uint64_t *ret_asleep_ns);
 
 /*
  * Of a rebuilt task whose memory is in place: changes @regs (and memory below its stack) so that

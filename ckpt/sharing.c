@@ -26,6 +26,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
 
@@ -34,6 +35,8 @@
 #include "ckpt/same.h"
 #include "ckpt/survey.h"
 #include "ckpt/take.h"
+
+#define WORTH_THREADS 16 /* processes, to be compared by more than one thread */
 
 static int compare_vpid(const void *a, const void *b)
 {
@@ -114,17 +117,39 @@ static int refuse_parted(const struct ckpt_proc *p, struct err *e)
 	return 0;
 }
 
+/* By one of them; in a list of its own, as others are sorted at the same time. */
+struct sorting {
+	struct ckpt_proc **list;
+	size_t n;
+};
+
+static int sort_by(void *ctx, size_t k, struct err *e)
+{
+	const struct sorting *s = ctx;
+	_cleanup_free_ struct ckpt_proc **list = calloc(s->n + 1, sizeof(struct ckpt_proc *));
+
+	if (!list)
+		return err_errno(e, -ENOMEM, "survey");
+	memcpy(list, s->list, s->n * sizeof(struct ckpt_proc *));
+	if (s->n > 1)
+		qsort_r(list, s->n, sizeof(*list), order_by, (void *)&shared[k].type);
+	name_owners(list, s->n, k);
+	return 0;
+}
+
 static int by_kcmp(struct ckpt_proc **list, size_t n, struct err *e)
 {
+	struct sorting s = {list, n};
+	int r = 0;
+
 	for (size_t i = 0; i < n; i++)
 		if (refuse_parted(list[i], e) < 0)
 			return e->error;
-	for (size_t k = 0; k < ARRAY_SIZE(shared); k++) {
-		if (n > 1)
-			qsort_r(list, n, sizeof(*list), order_by, (void *)&shared[k].type);
-		name_owners(list, n, k);
-	}
-	return 0;
+	if (n >= WORTH_THREADS)
+		return par_each(ARRAY_SIZE(shared), sort_by, &s, e);
+	for (size_t k = 0; k < ARRAY_SIZE(shared) && r == 0; k++)
+		r = sort_by(&s, k, e);
+	return r;
 }
 
 /* ---- marks ---------------------------------------------------------------------------------- */

@@ -13,6 +13,7 @@
 #include "base/base.h"
 #include "ckpt/code.h"
 #include "ckpt/filters.h"
+#include "ckpt/foreseen.h"
 #include "ckpt/freeze.h"
 #include "ckpt/memory/memory.h"
 #include "ckpt/remote/i386.h"
@@ -20,7 +21,8 @@
 #include "ckpt/survey.h"
 #include "ckpt/where.h"
 
-#define OPEN_AT_ONCE 32
+#define OPEN_AT_ONCE  32
+#define WORTH_THREADS 16 /* tasks, to be asked about by more than one thread */
 
 struct ckpt_proc *ckpt_proc_by_vpid(const struct ckpt_dump *d, pid_t vpid)
 {
@@ -58,9 +60,49 @@ static pid_t own_number(const struct ckpt_dump *d, const pid_t *levels, const st
 	return names && number ? names->number(names->ctx, number) : number;
 }
 
-/* @known: its status, if that has been read. */
+/* What /proc says of a task, if it does. */
+struct said {
+	struct proc_status status;
+	bool known;
+};
+
+struct asking {
+	const struct ckpt_dump *d;
+	const struct ckpt_task *tasks;
+	struct said *said;
+};
+
+static int ask_of_task(void *ctx, size_t i, struct err *e)
+{
+	const struct asking *a = ctx;
+	const struct ckpt_task *t = &a->tasks[i];
+	struct said *s = &a->said[i];
+
+	s->known = (ckpt_foreseen_status(a->d->foreseen, t->tid, &s->status) == 0 &&
+			   s->status.tgid == t->pid) ||
+		   proc_read_task_status(
+			   a->d->host_proc, t->pid, t->tid, &s->status, NULL) == 0;
+	return 0;
+}
+
+/* Of few by one thread: to start another takes longer. */
+static int ask_of_all(const struct ckpt_dump *d, const struct ckpt_task *tasks, size_t n,
+	struct said **ret, struct err *e)
+{
+	struct asking a = {.d = d, .tasks = tasks, .said = calloc(n + 1, sizeof(struct said))};
+
+	if (!a.said)
+		return err_errno(e, -ENOMEM, "survey");
+	if (n >= WORTH_THREADS)
+		par_each(n, ask_of_task, &a, NULL);
+	for (size_t i = 0; n < WORTH_THREADS && i < n; i++)
+		ask_of_task(&a, i, NULL);
+	*ret = a.said;
+	return 0;
+}
+
 static int add_thread(struct ckpt_dump *d, struct ckpt_proc *p, const struct ckpt_task *t,
-	const struct proc_status *known, struct err *e)
+	const struct said *said, struct err *e)
 {
 	struct ckpt_thread *th = calloc(1, sizeof(*th));
 	int r = 0;
@@ -72,8 +114,9 @@ static int add_thread(struct ckpt_dump *d, struct ckpt_proc *p, const struct ckp
 	th->tid = t->tid;
 	th->regs = t->regs;
 	th->asleep_ns = t->asleep_ns;
-	if (known)
-		th->status = *known;
+	th->slept = t->slept;
+	if (said->known)
+		th->status = said->status;
 	else
 		r = proc_read_task_status(d->host_proc, t->pid, t->tid, &th->status, e);
 	th->vtid = own_number(d, th->status.ns_pid, &th->status);
@@ -100,15 +143,17 @@ static void free_proc(struct ckpt_proc *p)
 
 /* Numbers and threads of @p, whose tasks these are. */
 static int fill_threads(struct ckpt_dump *d, struct ckpt_proc *p, const struct ckpt_task *tasks,
-	size_t n, struct err *e)
+	const struct said *said, size_t n, struct err *e)
 {
-	struct proc_status leader;
-	int r = proc_read_task_status(d->host_proc, p->pid, p->pid, &leader, e);
+	struct proc_status leader = said->status;
+	int r = 0;
 
+	if (!said->known || tasks[0].tid != p->pid)
+		r = proc_read_task_status(d->host_proc, p->pid, p->pid, &leader, e);
 	/* /proc shows little of a process whose leader is dead, and ptrace can't reach that. */
 	p->headless = n > 1 && tasks[0].state == CKPT_TASK_ZOMBIE;
 	for (size_t i = p->headless; i < n && r == 0; i++) {
-		r = add_thread(d, p, &tasks[i], tasks[i].tid == p->pid ? &leader : NULL, e);
+		r = add_thread(d, p, &tasks[i], &said[i], e);
 		if (tasks[i].stop_signal) {
 			p->state = CKPT_STOPPED;
 			p->stop_signal = tasks[i].stop_signal;
@@ -125,8 +170,8 @@ static int fill_threads(struct ckpt_dump *d, struct ckpt_proc *p, const struct c
 }
 
 /* Of the @n tasks that are one process, the leader first. */
-static int make_proc(struct ckpt_dump *d, const struct ckpt_task *tasks, size_t n,
-	struct ckpt_proc **ret, struct err *e)
+static int make_proc(struct ckpt_dump *d, const struct ckpt_task *tasks, const struct said *said,
+	size_t n, struct ckpt_proc **ret, struct err *e)
 {
 	struct ckpt_proc *p = calloc(1, sizeof(*p));
 	int r = 0;
@@ -140,7 +185,7 @@ static int make_proc(struct ckpt_dump *d, const struct ckpt_task *tasks, size_t 
 	if (!p->threads)
 		r = err_errno(e, -ENOMEM, "survey");
 	if (r == 0)
-		r = fill_threads(d, p, tasks, n, e);
+		r = fill_threads(d, p, tasks, said, n, e);
 	if (r < 0) {
 		free_proc(p);
 		return r;
@@ -182,12 +227,15 @@ static int find_parents(struct ckpt_dump *d, struct err *e)
 
 int ckpt_survey_tasks(struct ckpt_dump *d, const struct ckpt_frozen *f, struct err *e)
 {
+	_cleanup_free_ struct said *said = NULL;
 	size_t n, count;
 	const struct ckpt_task *t = ckpt_frozen_tasks(f, &n);
 
 	d->procs = calloc(n + 1, sizeof(struct ckpt_proc *));
 	if (!d->procs)
 		return err_errno(e, -ENOMEM, "survey");
+	if (ask_of_all(d, t, n, &said, e) < 0)
+		return e->error;
 	for (size_t i = 0; i < n; i += count) {
 		struct ckpt_proc *p = NULL;
 		bool zombie;
@@ -197,7 +245,7 @@ int ckpt_survey_tasks(struct ckpt_dump *d, const struct ckpt_frozen *f, struct e
 			count++;
 		/* Pid 1 runs, and may reap its dead children now: it has told of them then. */
 		zombie = count == 1 && t[i].state == CKPT_TASK_ZOMBIE;
-		r = make_proc(d, t + i, count, &p, zombie ? NULL : e);
+		r = make_proc(d, t + i, said + i, count, &p, zombie ? NULL : e);
 		if (r < 0 && zombie)
 			continue;
 		if (r < 0)

@@ -24,6 +24,7 @@
 #include "ckpt/remote/remote.h"
 
 struct ckpt_before;
+struct ckpt_foreseen;
 struct ckpt_frozen;
 struct ckpt_slots;
 
@@ -35,6 +36,7 @@ struct ckpt_thread {
 	struct remote *remote;	      /* opened on demand: ckpt_thread_remote */
 	struct ckpt_asked *asked;     /* what it has told of itself, or NULL (ckpt/kinds/ask.h) */
 	uint64_t asleep_ns; /* not run for so long when it was stopped; 0: unknown (ckpt/restart.h) */
+	bool slept;	    /* since it was met, before all that was looked at ahead */
 	int own_filters;    /* seccomp filters that pid 1 does not have (ckpt/filters.h) */
 };
 
@@ -130,7 +132,10 @@ struct ckpt_dump {
 	struct ckpt_nested *nested; /* number i is nested[i - 1] */
 	size_t n_nested;
 
+	const struct ckpt_foreseen *foreseen; /* while freezing: who was met before it; NULL */
 	struct ckpt_before *before; /* while freezing: memory/before.c; NULL */
+	struct ckpt_foreseen *spent_foreseen; /* these two are only to be freed, when there is time */
+	struct ckpt_before *spent_before;
 	struct ckpt_reserve reserve; /* for memory that can't be forked (memory/reserve.h) */
 	struct ckpt_stash *stash;    /* contents to be written when it runs (memory/stash.h), or NULL */
 	void *room; /* for what is written in the pause, or NULL (ckpt_dump_room) */

@@ -5,6 +5,7 @@
 #ifndef CKPT_TASK_H
 #define CKPT_TASK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -25,8 +26,10 @@ struct ckpt_task {
 	pid_t waits_for_us;	      /* of LET_GO: the vfork parent */
 	struct user_regs_struct regs; /* of STOPPED, as it will go on */
 	uint64_t asleep_ns;	      /* had not run for so long; 0: unknown */
+	bool slept; /* nor since it was met ahead (foreseen.h); false: unknown */
 };
 
+struct ckpt_foreseen;
 struct ckpt_frozen;
 struct ckpt_names;
 
@@ -36,6 +39,7 @@ struct ckpt_freeze_options {
 	pid_t init_pid;			/* everything below it is stopped; it is not */
 	const struct ckpt_names *names; /* if given, it stops them (init_pid, session_proc: -1) */
 	uint32_t deadline_ms;		/* 0: a few seconds */
+	const struct ckpt_foreseen *foreseen; /* who was met before it, borrowed; or NULL */
 	const long *notified;		/* system calls which the session's filter notifies */
 	size_t n_notified;
 	void (*unhold)(void *ctx, pid_t tid); /* as in ckpt_dump_options */

@@ -26,6 +26,7 @@ struct ckpt_frozen {
 	bool fresh;		    /* something came or went: sweep once more */
 	struct ckpt_reaper *reaper; /* once a process with threads has been met */
 	bool shallow; /* only look for threads: the session's /proc tells about processes */
+	bool hinted;  /* first those who were met ahead, and nobody else */
 	struct ckpt_restart_clocks clocks;
 	bool settled; /* all stand still with the registers they will go on with */
 };

@@ -13,16 +13,19 @@
  *      how often each thread has given up its CPU, and that it sleeps; then smaps        (the session runs)
  *      the same number, but for the one time that our stop has taken                     (it stands still)
  *
+ * Where many are stopped at the same time one may lose its CPU to another on its way, and has given it
+ * up twice.  So who is known to have slept all the time until just before its stop (foreseen.h) is
+ * believed at once, where the kernel tells that.
+ *
  * Nobody else can change a process' mappings: those who share its memory are not looked at ahead,
  * and process_madvise(2) changes no flags of others.  The names of their files others can change:
  * those are looked at, each once (seen.c).
  *
- * That number leaves a gap: a thread that had been woken and was on its way to sleep again, in the
- * same call or in another, when our stop came, has given up its CPU but once.  So what was taken
- * over is looked at again, in the forked copy (fork.c), when the session runs: a fork inherits all
- * mappings and their flags but two of locked memory, and leaves DONTFORK out.  If it is not the
- * same, which takes an mmap(2) or madvise(2) within these microseconds, the snapshot fails and says
- * so.
+ * Both leave a gap: a thread that was woken just before, or had been woken and was on its way to
+ * sleep again, in the same call or in another, when our stop came.  So what was taken over is looked
+ * at again, in the forked copy (fork.c), when the session runs: a fork inherits all mappings and
+ * their flags but two of locked memory, and leaves DONTFORK out.  If it is not the same, which takes
+ * an mmap(2) or madvise(2) within these microseconds, the snapshot fails and says so.
  *
  * Guard pages, for which the kernel walks over all of its pages, are of the same kind: only the
  * process itself can make or remove them, and a fork inherits those of the mappings that it
@@ -333,7 +336,7 @@ static bool has_slept(const struct process *b, const struct ckpt_proc *p)
 		while (k < b->n_threads && b->threads[k].tid != t->tid)
 			k++;
 		if (k == b->n_threads || !in_call(t) ||
-			switches_of(&t->status) != b->threads[k].switches + 1)
+			(!t->slept && switches_of(&t->status) != b->threads[k].switches + 1))
 			return false;
 	}
 	return true;
