@@ -51,6 +51,7 @@
 #define FIRST_RETRY_MS 50
 #define LAST_RETRY_MS  5000
 #define LENT_LOOK_S    10 /* between two looks whether a lent gateway is needed */
+#define TRIES	       3  /* of a gateway of this host that ends before it has answered */
 
 struct network {
 	struct session *session;
@@ -59,7 +60,7 @@ struct network {
 	struct event *look; /* at what a lent gateway is good for */
 	bool may_borrow;    /* it arrives: its gateway may be there, lent */
 	bool leaving;	    /* a hold was asked for, to see whether it can be left */
-	unsigned retry_ms;
+	unsigned retry_ms, tried;
 	bool attached, left, lost;
 	bool reset;	/* what is claimed is not wanted: its outside ends are to hear of it */
 	uint32_t flows; /* connections that there were at the last hold */
@@ -368,8 +369,28 @@ static void say_who_is_gone(const struct network *n, struct err *e)
 	err_hint(e, "see what ssh %s podrun gateway says", v->gateway);
 }
 
+/*
+ * Who connects to a gateway that is just being killed is reset, and whoever starts the next has no
+ * part in that.
+ */
+static bool try_another(struct network *n)
+{
+	const Pb__VirtualNetwork *v = virtual_of(n);
+	struct err e = {0};
+
+	if (!is_local(v) || v->through[0] || ++n->tried >= TRIES)
+		return false;
+	event_free(take_ptr(n->readable));
+	vnet_client_free(take_ptr(n->client));
+	if (connect_gateway(n, &e) < 0)
+		on_failure(n, &e);
+	return true;
+}
+
 static void on_gone(struct network *n, struct err *e)
 {
+	if (n->then && e->error == -ECONNRESET && try_another(n))
+		return;
 	if (n->then) {
 		vnet_client_free(take_ptr(n->client));
 		say_who_is_gone(n, e);

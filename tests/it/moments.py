@@ -221,6 +221,31 @@ def rewriter_ended_in_a_suspend(env):
     assert not env.path("image").exists()
 
 
+def waits_for_a_gateway():
+    """Somebody has connected and nobody has answered: state 2 of an unnamed end of the gateway's socket."""
+    rows = [line.split() for line in read("/proc/net/unix").split("\n")]
+    return any(row[5:7] == ["02", "0"] and row[7:] and row[7].endswith("/socket") for row in rows)
+
+
+@test
+@needs_namespaces("a network of its own")
+def the_gateway_dies_as_it_is_asked(env):
+    """Who connects to one that is being killed starts another, as who comes a moment later does."""
+    hold = ["--net", "vnat", "--", "sleep", "1000"]
+    env.podrun("run", "-d", "--name", "first", *hold)
+    words = env.podrun("gateway").text.split()
+    keeper, worker = (int(words[words.index(w) + 1].rstrip(",")) for w in ("process", "worker"))
+    os.kill(keeper, signal.SIGSTOP)
+    os.kill(worker, signal.SIGKILL)
+    p = env.start(PODRUN, "run", "-d", "--name", "s", *hold, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    until("it waits for the gateway", waits_for_a_gateway)
+    os.kill(keeper, signal.SIGKILL)
+    _, err = p.communicate(timeout=PATIENCE)
+    assert p.returncode == 0, err.decode()
+    for name in "first", "s":
+        env.podrun("kill", name)
+
+
 for _victim in ("worker", "pid_1_before_the_tasks", "pid_1"):
     add("ended_in_a_resume/" + _victim, needs_namespaces("its kernel names")(
         lambda env, v=_victim: ended_in_a_resume(env, "kernel", v)))
