@@ -38,10 +38,11 @@ struct vnet_interface {
  */
 #define VNET_GSO_MAX 61440
 /*
- * Packets that wait for their reader: what is more is lost, and whoever has many connections sends a
- * packet on each at once.  No limit of a socket's holds for them, and each may have 60 KB.
+ * Packets that wait for their reader: what is more is lost, and whoever has many connections sends some
+ * packets on each at once, when they go on after a move, and does it again a second later.  No limit of
+ * a socket's holds for them, and each may have 60 KB.  A place is 8 bytes of the kernel's.
  */
-#define VNET_QUEUE 2048
+#define VNET_QUEUE 16384
 
 /*
  * Opens the TUN @name in the calling thread's network namespace, with virtio headers and all

@@ -103,6 +103,7 @@ for _ in range(int(sys.argv[3])):
 print("ready", flush=True)
 assert all(s.recv(1) == b"x" for s in there)
 print("heard", flush=True)
+assert all(s.recv(1) == b"" for s in there)
 """
 
 
@@ -128,6 +129,9 @@ def nothing_is_lost_that_comes_for_many_meanwhile(env):
         env.podrun("resume", env.path("i"), "-d")
         until("it hears all of it", lambda: "heard" in env.logs("s"))
         assert env.podrun("net", "stats", "--json").json()[0]["dropped"] == before
+        # Nor is what all of them say at once when they go on: bytes, packets, errors and drops, in and then out.
+        (net0,) = [line.split() for line in env.podrun("exec", "s", "cat", "/proc/net/dev").text.splitlines() if "net0" in line]
+        assert net0[12] == "0", net0
         for c in clients:
             c.close()
     env.wait("s")
