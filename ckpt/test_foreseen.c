@@ -45,26 +45,18 @@ static void __attribute__((noreturn)) body(void)
 			pthread_create(&t, NULL, sleeper, NULL);
 }
 
-static char state_of(const struct scene *s, pid_t pid)
-{
-	struct proc_status st = {0};
-
-	assert_int_equal(proc_read_status(s->proc, pid, &st, NULL), 0);
-	return st.state;
-}
-
-static int threads_of(const struct scene *s)
-{
-	struct proc_status st = {0};
-
-	assert_int_equal(proc_read_status(s->proc, s->child, &st, NULL), 0);
-	return st.threads;
-}
-
+/* And goes on doing so: between two looks it has not given up its CPU. */
 static void wait_until_it_sleeps(const struct scene *s, int threads)
 {
-	while (threads_of(s) != threads || state_of(s, s->child) != 'S')
-		usleep(1000);
+	struct proc_status st = {0};
+	uint64_t before;
+
+	do {
+		before = st.switches + st.forced_switches;
+		usleep(5000);
+		assert_int_equal(proc_read_status(s->proc, s->child, &st, NULL), 0);
+	} while (st.threads != threads || st.state != 'S' ||
+		 st.switches + st.forced_switches != before);
 }
 
 static int set_up(void **state)
