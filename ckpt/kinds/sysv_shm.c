@@ -149,8 +149,10 @@ static int write_run(
 	uint64_t n;
 	int r = ckpt_stash_copy(d, &place, at, len, &n, e);
 
-	return r < 0 ? r
-		     : proto_write_data(d->out, PROTO_KIND_SYSV_SHM, 0, offset + n, at + n, len - n, e);
+	if (r < 0)
+		return r;
+	return proto_write_data(
+		d->out, PROTO_KIND_SYSV_SHM, 0, offset + n, at + n, len - n, e);
 }
 
 /* The pages of @map that are there, as runs; all of them where some may be swapped. */
