@@ -64,6 +64,18 @@ static void outgoing_free(struct outgoing *m)
 	free(m);
 }
 
+static void forget_outgoing(struct proto_conn *c)
+{
+	while (c->first) {
+		struct outgoing *m = c->first;
+
+		c->first = m->next;
+		outgoing_free(m);
+	}
+	c->last = &c->first;
+	c->queued = 0;
+}
+
 int proto_conn_new(struct proto_conn **ret, int sock, struct err *e)
 {
 	struct proto_conn *c = calloc(1, sizeof(*c));
@@ -82,12 +94,7 @@ void proto_conn_free(struct proto_conn *c)
 {
 	if (!c)
 		return;
-	while (c->first) {
-		struct outgoing *m = c->first;
-
-		c->first = m->next;
-		outgoing_free(m);
-	}
+	forget_outgoing(c);
 	close_all(c->fds, &c->n_fds);
 	buf_fini(&c->in);
 	close_fd(c->sock);
@@ -166,10 +173,14 @@ static ssize_t send_some(int sock, struct outgoing *m)
 	return r < 0 ? -errno : r;
 }
 
-/* What the other side said before it went away can still be heard. */
+/*
+ * What the other side said before it went away can still be heard.  What it was to get is closed: who
+ * waits for the other end of a pipe learns that nobody has this one.
+ */
 static int fall_mute(struct proto_conn *c, int error, struct err *e)
 {
 	c->mute = error;
+	forget_outgoing(c);
 	return err_errno(e, error, "cannot send a message");
 }
 

@@ -156,6 +156,23 @@ static void descriptors_belong_to_their_message(void **state)
 	expect(p->b, "plain", 5);
 }
 
+/* Nobody has them who could not be told of them, though the connection is still there. */
+static void descriptors_nobody_takes_are_closed(void **state)
+{
+	struct pair *p = *state;
+	struct err e = {0};
+	int ends[2];
+	char c;
+
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	proto_conn_free(take_ptr(p->b));
+	assert_int_equal(proto_conn_send(p->a, "pipe", 4, &ends[1], 1, &e), -EPIPE);
+	close(ends[1]);
+	fcntl(ends[0], F_SETFL, O_NONBLOCK);
+	assert_int_equal(read(ends[0], &c, 1), 0);
+	close(ends[0]);
+}
+
 static void byte_by_byte_is_enough(void **state)
 {
 	struct pair *p = *state;
@@ -287,6 +304,7 @@ int main(void)
 		PAIR_TEST(messages_arrive_in_order),
 		PAIR_TEST(last_words_are_received),
 		PAIR_TEST(descriptors_belong_to_their_message),
+		PAIR_TEST(descriptors_nobody_takes_are_closed),
 		PAIR_TEST(byte_by_byte_is_enough),
 		PAIR_TEST(long_messages_wait_for_the_reader),
 		PAIR_TEST(queue_is_bounded),

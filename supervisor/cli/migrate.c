@@ -240,7 +240,7 @@ static int send_session(struct proto_conn *conn, const struct migrate_options *o
 	q.outside = (char *)(o->outside ? o->outside : "");
 	m.body_case = PB__CONTROL__BODY_SUSPEND;
 	m.suspend = &q;
-	r = message_send(conn, &m, &ends[1], 1, e);
+	r = client_send(conn, &m, &ends[1], 1, e);
 	close(ends[1]);
 	sent = r < 0 ? r : transfer_send_image(ends[0], s->in, &watch);
 	/* A worker that is still writing fails now, and the session runs on, here. */

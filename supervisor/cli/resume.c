@@ -105,7 +105,7 @@ static int send_request(struct proto_conn *conn, Pb__ResumeRequest *q, int image
 
 	m.body_case = PB__CONTROL__BODY_RESUME;
 	m.resume = q;
-	return message_send(conn, &m, &image, 1, e);
+	return client_send(conn, &m, &image, 1, e);
 }
 
 int resume_detached(Pb__ResumeRequest *q, int image, Pb__Control **ret, struct err *e)

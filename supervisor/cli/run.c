@@ -618,7 +618,7 @@ static int converse(struct run_vnc *vnc, const struct run_options *o, Pb__Config
 	r = client_start(&conn, e);
 	if (r < 0)
 		return r;
-	r = message_send(conn, &m, NULL, 0, e);
+	r = client_send(conn, &m, NULL, 0, e);
 	if (r >= 0 && o->detach) {
 		r = client_receive(conn, &reply, e);
 		if (r == 0) {

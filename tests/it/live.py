@@ -33,12 +33,12 @@ def moved(env, *options):
     return r
 
 
-def there(env, name="other", cut="", fault=None):
-    """Another "host"; `fault`: where its podrun is to fail, `cut`: a filter on the way back.  It maps what comes ahead of
-    small programs, too."""
+def there(env, name="other", lines=None, fault=None):
+    """Another "host"; `fault`: where its podrun is to fail, `lines`: how much comes back before the line breaks.  It maps
+    what comes ahead of small programs, too."""
     env.environ["PODRUN_MAP_RUN"] = "4"
     other = env.host(name)
-    ssh_to(env, other, cut=cut)
+    ssh_to(env, other, lines=lines)
     if fault:
         env.path("fault").write_text(fault + "\n")
         script = env.path("ssh")
@@ -298,7 +298,7 @@ for _fault in ("ahead.begin fail", "ahead.begin kill", "ahead.watched kill", "ah
 @test
 def an_acknowledgement_that_is_lost_leaves_both_frozen(env):
     for verdict in ("--finish", "--abort"):
-        other = there(env, "other" + verdict, cut=" | sed -u 2q")  # HERE and READY come back, ACK does not
+        other = there(env, "other" + verdict, lines=2)  # HERE and READY come back, ACK does not
         env.run_detached("s", WORK, 16, 2000)
         r = live(env, "--force", code=9)
         assert "--finish" in r.errors, r

@@ -681,7 +681,7 @@ def migrate_fails_and_the_session_runs_on(env):
 def migrate_in_doubt_is_decided_by_hand(env):
     for verdict in ("--finish", "--abort"):
         other = env.host("other" + verdict)
-        ssh_to(env, other, cut=" | sed -u 2q")  # HERE and READY come back, ACK does not
+        ssh_to(env, other, lines=2)  # HERE and READY come back, ACK does not
         env.run_detached("s", *COUNT)
         r = env.podrun("migrate", "s", "there", code=9, check=False)
         assert r.code == 9 and "--finish" in r.errors, r
@@ -703,7 +703,7 @@ def migrate_in_doubt_is_decided_by_hand(env):
 def in_doubt_it_ends_with_its_worker(env):
     """It may run elsewhere, so it must not run on here because nobody holds it any more."""
     other = env.host("other")
-    ssh_to(env, other, cut=" | sed -u 2q")  # HERE and READY come back, ACK does not
+    ssh_to(env, other, lines=2)  # HERE and READY come back, ACK does not
     env.run_detached("s", *COUNT)
     env.podrun("migrate", "s", "there", code=9)
     supervisor = env.podrun("inspect", "s").json()["supervisor"]

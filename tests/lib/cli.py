@@ -69,12 +69,16 @@ def finish(env, name):
     return env.wait(name)
 
 
-def ssh_to(env, other, cut=""):
-    """Makes `ssh` lead to another "host" of this machine; `cut` is a filter on the way back."""
+def ssh_to(env, other, lines=None):
+    """Makes `ssh` lead to another "host" of this machine.  Of what comes back only so many `lines` do; then the line
+    breaks, as one between hosts does: for both, and what was said into it after that is lost."""
     script = env.path("ssh")
-    script.write_text("#!/bin/sh\nshift\n%s\nexport PATH=%s:$PATH\n%s%s\n" % (
+    way = "sh -c \"$*\""
+    if lines is not None:
+        way = "{ %s <&3 & } 3<&0 | %s" % (way, "sed -u %dq" % lines if lines else "true")
+    script.write_text("#!/bin/sh\nshift\n%s\nexport PATH=%s:$PATH\n%s\n" % (
         "\n".join("export %s=%s" % (k, v) for k, v in other.environ.items()
                   if k.startswith("XDG_")),
-        os.path.dirname(PODRUN), "sh -c \"$*\"", cut))
+        os.path.dirname(PODRUN), way))
     script.chmod(0o755)
     env.environ["PODRUN_SSH"] = str(script)

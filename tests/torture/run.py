@@ -446,7 +446,8 @@ class Torture:
         self.become("migrate", codes, None, hit)
 
     def lose_an_acknowledgement(self):
-        ssh_to(self.here.env, self.other().env, cut=" | head -n %d" % self.rng.choice((0, 1)))
+        # before HERE, READY, ACK
+        ssh_to(self.here.env, self.other().env, lines=self.rng.choice((0, 1, 2)))
         codes, hit = self.do("lost line", (self.here, ["migrate", "s", "there"], {}),
                              good=lambda codes: codes in ([8], [9]))
         ssh_to(self.here.env, self.other().env)
