@@ -22,6 +22,12 @@
 #define PAGES	   (CKPT_ARRIVED_CHUNK / PAGE_SIZE)
 #define MAX_SPACES 65536
 #define MAX_CHUNKS (1u << 23) /* 16 TiB, the largest file of ext4 */
+/*
+ * In one write.  The page cache makes folios as large as the write that needs them (ext4 since Linux
+ * 6.16), and each later write of a page to one goes through all its buffer heads: 19 us with folios
+ * of 2 MiB, 3.4 with these.
+ */
+#define WRITE (64UL << 10)
 
 struct chunk {
 	uint64_t offset; /* in the file */
@@ -153,6 +159,19 @@ int ckpt_arrived_place(
 	return 0;
 }
 
+int ckpt_arrived_write(
+	struct ckpt_arrived *a, uint64_t offset, const void *data, size_t len, struct err *e)
+{
+	const uint8_t *from = data;
+	int r = 0;
+
+	for (size_t n; len && r == 0; offset += n, from += n, len -= n) {
+		n = MIN(len, WRITE - offset % WRITE);
+		r = io_pwrite_full(a->fd, from, n, (off_t)offset);
+	}
+	return r < 0 ? err_errno(e, r, "cannot keep what was copied ahead") : 0;
+}
+
 int ckpt_arrived_clear(
 	struct ckpt_arrived *a, uint64_t space, uint64_t at, uint64_t end, struct err *e)
 {
@@ -163,9 +182,10 @@ int ckpt_arrived_clear(
 	for (uint64_t len; at < end && r == 0; at += len) {
 		len = ckpt_arrived_find(a, space, at, MIN(end, at + sizeof(zeros)), &data);
 		if (data)
-			r = io_pwrite_full(a->fd, zeros, len, (const uint8_t *)data - a->map);
+			r = ckpt_arrived_write(
+				a, (uint64_t)((const uint8_t *)data - a->map), zeros, len, e);
 	}
-	return r < 0 ? err_errno(e, r, "memory copied ahead") : 0;
+	return r;
 }
 
 int ckpt_arrived_fill(const struct ckpt_arrived *a, uint64_t offset, uint64_t len)
@@ -268,14 +288,12 @@ static int put(struct ckpt_arrived *a, struct space *s, uint64_t addr, const uin
 	size_t len, struct err *e)
 {
 	struct chunk *c = make_chunk(a, s, addr, e);
-	int r;
 
 	if (!c)
 		return e->error;
 	for (unsigned i = page_of(addr); i < page_of(addr) + len / PAGE_SIZE; i++)
 		c->there[i / 64] |= 1ULL << i % 64;
-	r = io_pwrite_full(a->fd, data, len, (off_t)(c->offset + addr % CKPT_ARRIVED_CHUNK));
-	return r < 0 ? err_errno(e, r, "cannot keep what was copied ahead") : 0;
+	return ckpt_arrived_write(a, c->offset + addr % CKPT_ARRIVED_CHUNK, data, len, e);
 }
 
 static int take_data(struct ckpt_arrived *a, const struct proto_frame *f, struct err *e)

@@ -15,6 +15,7 @@
 #define CKPT_ARRIVED_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define CKPT_ARRIVED_CHUNK (2UL << 20)
@@ -36,6 +37,12 @@ int ckpt_arrived_place(
 /* What came for [@at, @end) is zero from now on. */
 int ckpt_arrived_clear(
 	struct ckpt_arrived *a, uint64_t space, uint64_t at, uint64_t end, struct err *e);
+/*
+ * Puts @data to such a place of a chunk of which something came.  Who has it mapped sees it, but for
+ * pages of his own.
+ */
+int ckpt_arrived_write(
+	struct ckpt_arrived *a, uint64_t offset, const void *data, size_t len, struct err *e);
 /* Who maps [@offset, + @len) may touch all of it: on a tmpfs also a hole takes room when it is
  * looked at, and whoever looks is killed if there is none.  -ENOSPC. */
 int ckpt_arrived_fill(const struct ckpt_arrived *a, uint64_t offset, uint64_t len);

@@ -163,6 +163,42 @@ static void it_lies_together(void **state)
 	ckpt_arrived_free(a);
 }
 
+/* Anywhere in a chunk, also where nothing came, in pieces of any size; who has it mapped sees it. */
+static void what_comes_later_is_there(void **state)
+{
+	const size_t len = 70 * PAGE_SIZE;
+	uint8_t *data = malloc(len), *seen = malloc(CKPT_ARRIVED_CHUNK), *mapped;
+	struct ckpt_arrived *a;
+	struct proto_writer *w;
+	struct err e = {0};
+	int fd = begin(&w), image;
+	uint64_t offset;
+
+	assert_int_equal(proto_write_record(w, PROTO_KIND_AHEAD, 1, "", 0, &e), 0);
+	put(w, 1, 40, 100, 2);
+	if (end(w, fd, &a, &e) < 0)
+		fail_msg("%s", e.msg);
+	image = ckpt_arrived_image(a);
+	assert_int_equal(ckpt_arrived_place(a, 1, BASE + 101 * PAGE_SIZE, &offset), 0);
+	mapped = mmap(NULL, CKPT_ARRIVED_CHUNK, PROT_READ | PROT_WRITE, MAP_PRIVATE, image, 0);
+	assert_ptr_not_equal(mapped, MAP_FAILED);
+	memset(data, 9, len);
+	assert_int_equal(ckpt_arrived_write(a, offset, data, len, &e), 0);
+	assert_int_equal(pread(image, seen, CKPT_ARRIVED_CHUNK, 0), CKPT_ARRIVED_CHUNK);
+	for (size_t i = 0; i < CKPT_ARRIVED_CHUNK / PAGE_SIZE; i++) {
+		int want = i >= 101 && i < 171 ? 9 : i >= 40 && i < 140 ? 2 : 0;
+
+		assert_int_equal(seen[i * PAGE_SIZE], want);
+		assert_int_equal(seen[(i + 1) * PAGE_SIZE - 1], want);
+		assert_int_equal(mapped[i * PAGE_SIZE], want);
+	}
+	munmap(mapped, CKPT_ARRIVED_CHUNK);
+	close(image);
+	free(data);
+	free(seen);
+	ckpt_arrived_free(a);
+}
+
 static void nothing_came(void **state)
 {
 	struct ckpt_arrived *a = (void *)1;
@@ -202,6 +238,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_last_counts),
 		cmocka_unit_test(it_lies_together),
+		cmocka_unit_test(what_comes_later_is_there),
 		cmocka_unit_test(nothing_came),
 		cmocka_unit_test(nonsense_is_refused),
 	};

@@ -314,6 +314,8 @@ struct mm_state {
 	uint64_t ahead; /* its memory space among what was copied ahead; 0: none */
 	int mem;
 	uint64_t filled; /* the end of what has come */
+	/* what is mapped of what came ahead */
+	size_t first_piece, n_pieces;
 	bool has_finish; /* most have nothing that must come last */
 	size_t n, last;
 	struct ckpt_private at[];
@@ -471,6 +473,33 @@ static int fill(struct ckpt_build *b, struct mm_state *s, uint64_t addr, const u
 	return ckpt_fillers_add(stays ? b->fillers : NULL, &w, e);
 }
 
+/*
+ * What comes behind what came ahead, where that is mapped: it goes into the file, of which no task
+ * has seen a page yet.  To write it into the process would make a page of its own of each.
+ */
+static int fill_mapped(struct ckpt_build *b, struct mm_state *s, uint64_t addr,
+	const uint8_t *data, size_t len, struct err *e)
+{
+	size_t i = ckpt_mapped_find(b, s->first_piece, s->n_pieces, addr), all;
+	const struct ckpt_piece *v = ckpt_build_pieces(b, &all) + s->first_piece;
+	int r = 0;
+
+	for (size_t n; len && r == 0; addr += n, data += n, len -= n) {
+		if (i == s->n_pieces || addr + len <= v[i].addr)
+			return fill(b, s, addr, data, len, e);
+		if (addr < v[i].addr) {
+			n = v[i].addr - addr;
+			r = fill(b, s, addr, data, n, e);
+			continue;
+		}
+		n = MIN(len, v[i].addr + v[i].len - addr);
+		r = ckpt_arrived_write(
+			b->options.arrived, v[i].offset + (addr - v[i].addr), data, n, e);
+		i++;
+	}
+	return r;
+}
+
 static int mm_data(struct ckpt_build *b, struct ckpt_record *r, uint64_t offset, const void *data,
 	size_t len, struct err *e)
 {
@@ -480,7 +509,7 @@ static int mm_data(struct ckpt_build *b, struct ckpt_record *r, uint64_t offset,
 		return err_set(e, ERR_IMAGE, -EBADMSG, "pages at %llx belong to no mapping",
 			(unsigned long long)offset);
 	b->report.pages += len / PAGE_SIZE;
-	return fill(b, s, offset, data, len, e);
+	return s->n_pieces ? fill_mapped(b, s, offset, data, len, e) : fill(b, s, offset, data, len, e);
 }
 
 int ckpt_mm_put(struct ckpt_build *b, pid_t vpid, uint64_t addr, const void *data, size_t len,
@@ -544,8 +573,11 @@ int ckpt_mm_fill_kept(struct ckpt_build *b, struct ckpt_record *r, struct err *e
 			(unsigned long long)s->ahead);
 	if (ckpt_mm_unpack(r, &m, e) < 0)
 		return e->error;
+	ckpt_build_pieces(b, &s->first_piece);
 	for (size_t i = 0; i < s->n && ret == 0; i++)
 		ret = fill_mapping(b, s, i, m, &next, e);
+	ckpt_build_pieces(b, &s->n_pieces);
+	s->n_pieces -= s->first_piece;
 	if (ret == 0 && next < m->n_kept)
 		ret = no_mapping(m->kept[next], e);
 	pb__mm__free_unpacked(m, NULL);

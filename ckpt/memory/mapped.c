@@ -328,6 +328,22 @@ int ckpt_mapped_add(struct ckpt_build *b, struct ckpt_build_proc *p, struct ckpt
 	return r;
 }
 
+size_t ckpt_mapped_find(const struct ckpt_build *b, size_t first, size_t n, uint64_t addr)
+{
+	const struct ckpt_piece *v = (const struct ckpt_piece *)b->pieces.data + first;
+	size_t low = 0, high = n;
+
+	while (low < high) {
+		size_t mid = (low + high) / 2;
+
+		if (v[mid].addr + v[mid].len <= addr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
 static int run_batch(struct remote *r, int lent, struct err *e)
 {
 	struct remote_arg args[6] = {REMOTE_RESULT(lent)};

@@ -366,6 +366,8 @@ struct ckpt_private {
 /* Notes that a part of @v is to be mapped from @offset of the image. */
 int ckpt_mapped_add(struct ckpt_build *b, struct ckpt_build_proc *p, struct ckpt_private *v,
 	uint64_t addr, uint64_t len, uint64_t offset, struct err *e);
+/* Of the pieces from number @first on, @n of one process: that which ends behind @addr, or @n. */
+size_t ckpt_mapped_find(const struct ckpt_build *b, size_t first, size_t n, uint64_t addr);
 /* Maps what was noted. */
 int ckpt_mapped_flush(struct ckpt_build *b, struct err *e);
 
