@@ -8,6 +8,8 @@
  *      round 2..  who has come since is taken up; pages that were written to since they were last found are
  *                 found, and copied again
  *      the end    what is found is little enough, and copied: now the session may stop for the rest
+ *      the last   all stands still, and is asked about its mappings and files.  Meanwhile a thread finds and
+ *                 copies what was written to since; what is not watched comes with the session itself
  *
  * A page is found, and counts as clean, before it is copied: if it is written to while it is
  * copied, it is found again.  So what is clean in the end is as it was last copied.  Pages of zeros
@@ -21,6 +23,7 @@
  */
 #include "ckpt/ahead.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -62,6 +65,14 @@ struct ckpt_ahead {
 	uint64_t began, reported;
 	uint64_t copied, copying_ns, bytes;
 	struct ckpt_ahead_course course;
+
+	/* The last round; all else belongs to its thread while there is one. */
+	bool last;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t found_all;
+	bool finding;
+	struct err failure;
 };
 
 /* ---- what has been written to ---------------------------------------------------------------- */
@@ -141,7 +152,7 @@ static void report(struct ckpt_ahead *a, bool now)
 {
 	uint64_t then = io_now_ns();
 
-	if (!a->o.progress || (!now && then - a->reported < PROGRESS_NS))
+	if (!a->o.progress || a->last || (!now && then - a->reported < PROGRESS_NS))
 		return;
 	a->reported = then;
 	a->o.progress(a->o.ctx, &a->now);
@@ -300,6 +311,55 @@ static int do_rounds(struct ckpt_ahead *a, struct err *e)
 	}
 }
 
+/* ---- the last ------------------------------------------------------------------------------ */
+
+static void *do_last(void *arg)
+{
+	struct ckpt_ahead *a = arg;
+	int r = find(a, &a->failure);
+
+	pthread_mutex_lock(&a->lock);
+	a->finding = false;
+	pthread_cond_broadcast(&a->found_all);
+	pthread_mutex_unlock(&a->lock);
+	if (r == 0)
+		copy(a, &a->failure);
+	return NULL;
+}
+
+void ckpt_ahead_begin_last(struct ckpt_ahead *a)
+{
+	if (!a || a->last || err_is(&a->failure))
+		return;
+	a->now.done = 0;
+	a->last = a->finding = true;
+	/* without a thread it comes with the session */
+	if (pthread_create(&a->thread, NULL, do_last, a) != 0)
+		a->last = a->finding = false;
+}
+
+int ckpt_ahead_end_last(struct ckpt_ahead *a, struct err *e)
+{
+	if (!a)
+		return 0;
+	if (a->last)
+		pthread_join(a->thread, NULL);
+	a->last = false;
+	/* what counts as clean may never have been sent: nothing comes of this image any more */
+	if (err_is(&a->failure))
+		*e = a->failure;
+	return a->failure.error;
+}
+
+/* A page that is about to be found would be copied twice. */
+static void await_found(struct ckpt_ahead *a)
+{
+	pthread_mutex_lock(&a->lock);
+	while (a->finding)
+		pthread_cond_wait(&a->found_all, &a->lock);
+	pthread_mutex_unlock(&a->lock);
+}
+
 int ckpt_ahead_copy(struct ckpt_ahead **ret, const struct ckpt_world *w,
 	const struct ckpt_dump_options *o, const struct ckpt_ahead_options *ao,
 	struct proto_writer *out, struct err *e)
@@ -310,6 +370,8 @@ int ckpt_ahead_copy(struct ckpt_ahead **ret, const struct ckpt_world *w,
 	if (!a)
 		return err_errno(e, -ENOMEM, "memory");
 	*a = (struct ckpt_ahead){.world = w, .dump = o, .o = *ao, .out = out, .began = io_now_ns()};
+	pthread_mutex_init(&a->lock, NULL);
+	pthread_cond_init(&a->found_all, NULL);
 	a->host_proc = proc_open(e);
 	r = a->host_proc < 0 ? a->host_proc : 0;
 	if (r == 0)
@@ -336,6 +398,9 @@ void ckpt_ahead_free(struct ckpt_ahead *a)
 {
 	if (!a)
 		return;
+	ckpt_ahead_end_last(a, &(struct err){0});
+	pthread_cond_destroy(&a->found_all);
+	pthread_mutex_destroy(&a->lock);
 	drop_found(a);
 	buf_fini(&a->told);
 	ckpt_track_free(a->track);
@@ -357,8 +422,9 @@ bool ckpt_ahead_watches(const struct ckpt_ahead *a, const struct proc_vma *v)
 	return a && ckpt_track_watches(a->track, v);
 }
 
-int ckpt_ahead_look(const struct ckpt_ahead *a, int pagemap, const struct proc_vma *v,
+int ckpt_ahead_look(struct ckpt_ahead *a, int pagemap, const struct proc_vma *v,
 	struct buf *pages, struct buf *kept, struct buf *guards, struct err *e)
 {
+	await_found(a);
 	return ckpt_track_look(a->track, pagemap, v, pages, kept, guards, e);
 }

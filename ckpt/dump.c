@@ -15,6 +15,7 @@
 #include <protobuf-c/protobuf-c.h>
 
 #include "base/base.h"
+#include "ckpt/ahead.h"
 #include "ckpt/answers.h"
 #include "ckpt/foreseen.h"
 #include "ckpt/freeze.h"
@@ -173,13 +174,18 @@ static void undo_survey(struct ckpt_dump *d)
 /* What processes are made of; their files of /proc can all be read now. */
 static int memory(struct ckpt_dump *d, struct err *e)
 {
-	int r = ckpt_survey_memory(d, ckpt_openfiles_read, e);
+	int r;
 
+	ckpt_ahead_begin_last(d->options.ahead);
+	r = ckpt_survey_memory(d, ckpt_openfiles_read, e);
 	return r < 0 ? r : ckpt_nested_survey(d, e);
 }
 
 static void undo_memory(struct ckpt_dump *d)
 {
+	struct err ignored = {0};
+
+	ckpt_ahead_end_last(d->options.ahead, &ignored);
 	ckpt_openfiles_forget(d);
 	ckpt_fork_end(d);
 	ckpt_survey_leave(d);
@@ -219,6 +225,8 @@ static int plan(struct ckpt_dump *d, struct err *e)
 		r = tcp_check_closed(d, e);
 	if (r == 0)
 		r = each_subject(d, check_one, NULL, e);
+	if (r == 0)
+		r = ckpt_ahead_end_last(d->options.ahead, e);
 	return r;
 }
 
