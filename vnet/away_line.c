@@ -25,6 +25,8 @@
 #define TURN	  32	      /* packets until others have their turn */
 #define FILE_MAX  (64u << 20) /* bytes */
 #define ROOM_MS	  5	      /* for room in the gateway's socket, for what comes by a tunnel */
+#define REST_MS	  200	      /* for what was sent before a hold, at most */
+#define QUIET_MS  1	      /* without a packet by the tunnel: there are no more */
 #define FINISH_MS 70000	      /* the gateway waits for a minute */
 
 enum frame_kind {
@@ -57,7 +59,9 @@ struct away {
 	struct vnet_direct *direct; /* NULL: none; of the outgoing thread alone, as `crowded` */
 	bool crowded;		    /* there was no room in the socket */
 	_Atomic(struct meeting *) met;
-	int wake; /* eventfd: `met` is there */
+	_Atomic bool settling; /* a hold waits for what came before it by the tunnel */
+	int wake;	       /* eventfd: `met` is there, or `settling` is set */
+	int settled;	       /* eventfd: that has been delivered */
 };
 
 /* ---- out, to the stream ------------------------------------------------------------------ */
@@ -115,6 +119,20 @@ static int send_queued(struct away *a)
 	if (ioctl(atomic_load(&a->packets), FIONREAD, &queued) < 0 || queued <= 0)
 		return 0;
 	return send_packets(a, (size_t)queued);
+}
+
+/*
+ * What the session's kernel has sent before the session is held.  Where it is moved to, its connections
+ * believe that this is on its way: lost, it would be sent again a second later.
+ */
+static void send_rest(struct away *a)
+{
+	const uint64_t until = io_now_ns() + REST_MS * 1000000ull;
+	struct pollfd fd = {.fd = atomic_load(&a->packets), .events = POLLIN};
+
+	while (a->reading && poll(&fd, 1, 0) > 0 && io_now_ns() < until)
+		if (send_packets(a, 0) < 0)
+			break; /* the line is gone, which the next to use it finds out */
 }
 
 /* ---- the tunnel -------------------------------------------------------------------------- */
@@ -212,6 +230,32 @@ static int answer_offer(struct away *a)
 		pb__gateway_tunnel__pack(&m, room + sizeof(struct frame)), 0);
 }
 
+/*
+ * Before the gateway is told to hold, and reads no more: what is still in the tunnel's socket, and what is
+ * on its way there, from a kernel that counts it as sent (send_rest).
+ */
+static void settle(struct away *a)
+{
+	const uint64_t until = io_now_ns() + REST_MS * 1000000ull;
+	struct pollfd fd = {.fd = -1};
+
+	vnet_direct_watch(a->direct, &fd);
+	while (fd.fd >= 0 && poll(&fd, 1, QUIET_MS) > 0 && io_now_ns() < until)
+		vnet_direct_run(a->direct);
+}
+
+/* Of the thread that reads the stream: the other one has the tunnel. */
+static void await_settled(struct away *a)
+{
+	struct pollfd fd = {.fd = a->settled, .events = POLLIN};
+	eventfd_t ignored;
+
+	atomic_store(&a->settling, true);
+	eventfd_write(a->wake, 1);
+	if (poll(&fd, 1, 2 * REST_MS) > 0)
+		eventfd_read(a->settled, &ignored);
+}
+
 /* What can't be had is no loss: the line is there.  Negative: that it is not. */
 static int meet(struct away *a)
 {
@@ -220,6 +264,10 @@ static int meet(struct away *a)
 	eventfd_t ignored;
 
 	eventfd_read(a->wake, &ignored);
+	if (atomic_exchange(&a->settling, false)) {
+		settle(a);
+		eventfd_write(a->settled, 1);
+	}
 	met = atomic_exchange(&a->met, NULL);
 	if (!met || (a->carries ? !a->direct : a->direct != NULL))
 		return 0;
@@ -259,8 +307,9 @@ static void look_at(struct away *a, Pb__GatewayRequest *m, const int *fds, size_
 		vnet_direct_hold(a->direct);
 		break;
 	case PB__GATEWAY_REQUEST__BODY_HOLD:
-		a->reading = false;
 		vnet_direct_hold(a->direct);
+		send_rest(a);
+		a->reading = false;
 		break;
 	case PB__GATEWAY_REQUEST__BODY_GO:
 		a->reading = atomic_load(&a->packets) >= 0;
@@ -399,6 +448,8 @@ static int give_request(struct away *a, Pb__GatewayRequest *m, const struct fram
 		return give_file(a, &m->base, f->file);
 	if (m->body_case == PB__GATEWAY_REQUEST__BODY_DETACH && m->detach->finish)
 		atomic_store(&a->finishing, true);
+	if (m->body_case == PB__GATEWAY_REQUEST__BODY_HOLD)
+		await_settled(a);
 	if (m->body_case != PB__GATEWAY_REQUEST__BODY_ATTACH)
 		return vnet_message_send(a->control, &m->base, NULL, 0, &e);
 	if (a->theirs < 0)
@@ -514,7 +565,8 @@ int vnet_away_line(const struct vnet_away_line *l, struct err *e)
 		.called = l->called,
 		.reading = l->packets >= 0};
 	a->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (a->wake < 0)
+	a->settled = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (a->wake < 0 || a->settled < 0)
 		return err_errno(e, -errno, "eventfd");
 	if (pthread_create(&t, NULL, incoming, a) != 0)
 		return err_errno(e, -EAGAIN, "thread");

@@ -10,6 +10,12 @@
  * kernel whose sockets are being looked at must not be heard.  Since frames stay in order, all that the
  * gateway has sent before it said "held" has been written to the TUN before the supervisor hears of it.
  *
+ * In the other direction as well: a session's kernel counts as sent what lies in its TUN, and believes so
+ * still where its connections are moved to.  So all of that is read before a HOLD is passed on, and
+ * whoever has the gateway gives it what comes by the tunnel, until nothing more does, before he lets it
+ * hear of the HOLD.  What was lost on this way would be sent again after a second, for a connection that
+ * has just been restored knows no round trip to go by.
+ *
  * Descriptors stay where they are.  The TUN is read and written on its host, and the gateway gets a
  * socket that gives and takes a packet a call as a TUN does; a file goes as its contents.
  *
