@@ -156,7 +156,7 @@ static int write_image(struct dump *d, const Pb__WriteRequest *req, const int *f
 	if (r == 0)
 		r = write_front(d, out, req, fds[1], e);
 	/* Whoever reads it makes the world while the rest is written. */
-	if (r == 0 && d->ahead)
+	if (r == 0 && (d->ahead || req->hold_last))
 		r = proto_writer_settle(out, e);
 	if (r == 0)
 		r = fault_at(FAULT_WRITE_FRONT, e);
