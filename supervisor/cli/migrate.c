@@ -101,6 +101,7 @@ static int start_ssh(const char *command, const struct migrate_options *o, const
 	}
 	close(in[0]);
 	close(out[1]);
+	transfer_widen(in[1]);
 	ret->in = in[1];
 	ret->out = out[0];
 	return ret->pid < 0 ? err_errno(e, -errno, "fork") : 0;
@@ -232,6 +233,7 @@ static int send_session(struct proto_conn *conn, const struct migrate_options *o
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return err_errno(e, -errno, "pipe");
+	transfer_widen(ends[1]);
 	q.stream = true;
 	q.hold = true;
 	fill_live(o, &live);

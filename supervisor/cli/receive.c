@@ -112,6 +112,8 @@ static int rebuild(struct cli *c, struct proto_conn *conn, struct greeting *g, P
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return err_errno(e, -errno, "pipe");
+	transfer_widen(STDIN_FILENO);
+	transfer_widen(ends[1]);
 	q.frozen = true;
 	q.trust.data = g->key;
 	q.trust.len = PROTO_KEY_LEN;

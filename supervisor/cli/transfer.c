@@ -3,11 +3,20 @@
 #include "supervisor/cli/transfer.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <string.h>
 
 #include "base/base.h"
+
+#define PIPE_ROOM (1 << 20) /* what an ordinary user may have */
+
+void transfer_widen(int fd)
+{
+	/* where it is no pipe, or he has too many, it stays as it is */
+	fcntl(fd, F_SETPIPE_SZ, PIPE_ROOM);
+}
 
 /* One byte at a time: nothing behind the newline may be taken. */
 int transfer_read_line(int fd, char line[TRANSFER_MAX_LINE])

@@ -36,6 +36,12 @@ struct err;
 #define TRANSFER_MAX_LINE  512
 #define TRANSFER_MAX_CHUNK (1u << 20)
 
+/*
+ * A pipe on the way of an image gets more room.  sshd keeps what its own does not take, and makes room for
+ * that some KiB at a time, each time somewhere else: of the first 4 MiB by a connection that made 100 to
+ * 200 ms of CPU, in which the session stands still.
+ */
+void transfer_widen(int fd);
 /* A line without its newline: 0, or -ECONNRESET at the end. */
 int transfer_read_line(int fd, char line[TRANSFER_MAX_LINE]);
 int transfer_write_line(int fd, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
