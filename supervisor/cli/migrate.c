@@ -101,7 +101,8 @@ static int start_ssh(const char *command, const struct migrate_options *o, const
 	}
 	close(in[0]);
 	close(out[1]);
-	transfer_widen(in[1]);
+	if (!o->live)
+		transfer_widen(in[1]);
 	ret->in = in[1];
 	ret->out = out[0];
 	return ret->pid < 0 ? err_errno(e, -errno, "fork") : 0;
@@ -151,9 +152,8 @@ static int decide(struct proto_conn *conn, Pb__Decision__What what, const char *
 	return r;
 }
 
-/* @gateway: whom the other side should have reached before it says HERE, or "". */
-static int say_hello(
-	struct cli *c, struct ssh *s, const char *hello, const char *gateway, struct err *e)
+/* @more: the words behind the key. */
+static int say_hello(struct cli *c, struct ssh *s, const char *hello, const char *more, struct err *e)
 {
 	uint8_t key[PROTO_KEY_LEN];
 	char text[PROTO_KEY_TEXT_LEN];
@@ -165,7 +165,7 @@ static int say_hello(
 	proto_key_public(k, key);
 	proto_key_close(k);
 	proto_key_format(key, text);
-	if (transfer_write_line(s->in, "%s%s%s%s", hello, text, gateway[0] ? " " : "", gateway) < 0)
+	if (transfer_write_line(s->in, "%s%s%s", hello, text, more) < 0)
 		return err_set(e, ERR_PEER, -EPIPE, "%s: the connection ended", s->host);
 	return 0;
 }
@@ -233,7 +233,8 @@ static int send_session(struct proto_conn *conn, const struct migrate_options *o
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return err_errno(e, -errno, "pipe");
-	transfer_widen(ends[1]);
+	if (!o->live)
+		transfer_widen(ends[1]);
 	q.stream = true;
 	q.hold = true;
 	fill_live(o, &live);
@@ -310,11 +311,15 @@ static void tell_note(const struct ssh *s)
 static int be_there(struct cli *c, const struct migrate_options *o, const char *command,
 	const char *name, const char *host, struct ssh *s, struct err *e)
 {
+	/* which should have been reached before it says HERE */
 	_cleanup_free_ char *gateway = lend_gateway(c, name);
+	char more[TRANSFER_MAX_LINE];
 	int r = start_ssh(command, o, host, s, e);
 
+	snprintf(more, sizeof(more), "%s%s%s", o->live ? " " TRANSFER_LIVE : "", gateway ? " @" : "",
+		gateway ? gateway : "");
 	if (r == 0)
-		r = say_hello(c, s, TRANSFER_HELLO, gateway ? gateway : "", e);
+		r = say_hello(c, s, TRANSFER_HELLO, more, e);
 	if (r == 0)
 		r = expect(s, "HERE", e);
 	if (r != -ECONNRESET || end_ssh(s) != err_class_info(ERR_USAGE)->exit_code)

@@ -20,13 +20,14 @@ _Static_assert(sizeof(TRANSFER_HELLO) == sizeof(TRANSFER_HELLO_1), "what follows
 struct greeting {
 	uint8_t key[PROTO_KEY_LEN];	 /* whose image comes */
 	bool waits;			 /* until it may come */
+	bool live;			 /* most of it comes while the session runs */
 	char gateway[TRANSFER_MAX_LINE]; /* of the session, on another host; or "" */
 };
 
 static int read_hello(struct greeting *ret, struct err *e)
 {
 	const size_t len = strlen(TRANSFER_HELLO);
-	char line[TRANSFER_MAX_LINE], *space;
+	char line[TRANSFER_MAX_LINE], *word, *rest;
 
 	if (transfer_read_line(STDIN_FILENO, line) < 0 ||
 		(strncmp(line, TRANSFER_HELLO, len) != 0 &&
@@ -35,10 +36,12 @@ static int read_hello(struct greeting *ret, struct err *e)
 		return e->error;
 	}
 	ret->waits = strncmp(line, TRANSFER_HELLO, len) == 0;
-	space = ret->waits ? strchr(line + len, ' ') : NULL;
-	snprintf(ret->gateway, sizeof(ret->gateway), "%s", space ? space + 1 : "");
-	if (space)
-		*space = '\0';
+	strtok_r(line + len, " ", &rest);
+	while (ret->waits && (word = strtok_r(NULL, " ", &rest))) {
+		ret->live |= strcmp(word, TRANSFER_LIVE) == 0;
+		if (*word == '@')
+			snprintf(ret->gateway, sizeof(ret->gateway), "%s", word + 1);
+	}
 	return proto_key_parse(line + len, ret->key, e);
 }
 
@@ -112,8 +115,10 @@ static int rebuild(struct cli *c, struct proto_conn *conn, struct greeting *g, P
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return err_errno(e, -errno, "pipe");
-	transfer_widen(STDIN_FILENO);
-	transfer_widen(ends[1]);
+	if (!g->live) {
+		transfer_widen(STDIN_FILENO);
+		transfer_widen(ends[1]);
+	}
 	q.frozen = true;
 	q.trust.data = g->key;
 	q.trust.len = PROTO_KEY_LEN;

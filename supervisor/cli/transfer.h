@@ -3,7 +3,8 @@
  * transfer - what migrate and receive say to each other through ssh.
  *
  *      migrate                                  receive
- *      "podrun-receive 2 KEY[ GATEWAY]\n"  ->   trusts KEY for this one image
+ *      "podrun-receive 2 KEY[ live][ @GATEWAY]\n"
+ *                                          ->   trusts KEY for this one image
  *                                          <-   "HERE\n": its supervisor waits for the image, and has a
  *                                               line to the session's gateway if that is on another host
  *      (freezes the session)
@@ -33,13 +34,15 @@ struct err;
 
 #define TRANSFER_HELLO	   "podrun-receive 2 "
 #define TRANSFER_HELLO_1   "podrun-receive 1 "
+#define TRANSFER_LIVE	   "live"
 #define TRANSFER_MAX_LINE  512
 #define TRANSFER_MAX_CHUNK (1u << 20)
 
 /*
  * A pipe on the way of an image gets more room.  sshd keeps what its own does not take, and makes room for
  * that some KiB at a time, each time somewhere else: of the first 4 MiB by a connection that made 100 to
- * 200 ms of CPU, in which the session stands still.
+ * 200 ms of CPU, in which the session stands still.  Not in a live move: what is on its way when the
+ * session stops is what it waits for.
  */
 void transfer_widen(int fd);
 /* A line without its newline: 0, or -ECONNRESET at the end. */
