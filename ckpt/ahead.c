@@ -23,7 +23,9 @@
  */
 #include "ckpt/ahead.h"
 
+#include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -38,6 +40,7 @@
 #define MOST_ROUNDS 30
 #define LEAST_REST  (1UL << 20)
 #define STOP_PART   50 /* of a second, for the rest */
+#define LAST_PART   10 /* and for what is sent while it stands still and may have to be let go */
 #define SLICE	    (8UL << 20)
 #define PROGRESS_NS 200000000ULL
 #define STUCK	    2 /* rounds */
@@ -69,9 +72,6 @@ struct ckpt_ahead {
 	/* The last round; all else belongs to its thread while there is one. */
 	bool last;
 	pthread_t thread;
-	pthread_mutex_t lock;
-	pthread_cond_t found_all;
-	bool finding;
 	struct err failure;
 };
 
@@ -181,12 +181,21 @@ static int copy_run(struct ckpt_ahead *a, struct ckpt_pages *pages, uint64_t id,
 	return r;
 }
 
+/* Memory that can't be opened: of one that has ended, or is another's now, which the next look finds out. */
+static bool is_no_loss(const struct ckpt_ahead *a, int r)
+{
+	if (a->last)
+		return r == -ENOENT || r == -ESRCH;
+	return r != -EMFILE && r != -ENFILE && r != -ENOMEM;
+}
+
 static int copy_space(
 	struct ckpt_ahead *a, const struct ckpt_space *s, const struct found *f, struct err *e)
 {
 	_cleanup_pages_ struct ckpt_pages pages = CKPT_PAGES_INIT;
 	const struct ckpt_run *v = (const struct ckpt_run *)f->runs.data;
 	size_t n = f->runs.len / sizeof(*v);
+	struct err why = {0};
 	int r = 0;
 
 	if (!s->taken || s->refused)
@@ -195,11 +204,17 @@ static int copy_space(
 		buf_put(&a->told, &s->id, sizeof(s->id));
 		r = proto_write_record(a->out, PROTO_KIND_AHEAD, s->id, "", 0, e);
 	}
-	/* one that has ended meanwhile is no loss */
-	if (r == 0 && n && ckpt_pages_open(&pages, a->host_proc, s->pid, NULL) < 0)
-		return 0;
+	if (r == 0 && n)
+		r = ckpt_pages_open(&pages, a->host_proc, s->pid, &why);
+	if (r < 0 && err_is(&why)) {
+		if (is_no_loss(a, r))
+			return 0;
+		*e = why;
+	}
 	for (size_t k = 0; k < n && r == 0; k++)
 		r = copy_run(a, &pages, s->id, v[k], f->again, e);
+	if (r == 0 && a->last && pages.gone)
+		r = err_set(e, ERR_UNFREEZABLE, -ESRCH, "a task was killed while its memory was written");
 	a->bytes += pages.written * PAGE_SIZE;
 	return r;
 }
@@ -316,26 +331,36 @@ static int do_rounds(struct ckpt_ahead *a, struct err *e)
 static void *do_last(void *arg)
 {
 	struct ckpt_ahead *a = arg;
-	int r = find(a, &a->failure);
 
-	pthread_mutex_lock(&a->lock);
-	a->finding = false;
-	pthread_cond_broadcast(&a->found_all);
-	pthread_mutex_unlock(&a->lock);
-	if (r == 0)
+	if (find(a, &a->failure) == 0)
 		copy(a, &a->failure);
 	return NULL;
 }
 
+/*
+ * Where a take makes the whole process count as clean it must follow an arm: the session may have new
+ * mappings since.  And who is to run again, for something is in the way, waits for all of it.
+ */
+static bool is_worth_it(const struct ckpt_ahead *a)
+{
+	return ckpt_track_way(a->track)->while_running &&
+	       a->now.all <= MAX(LEAST_REST, a->now.rate / LAST_PART);
+}
+
 void ckpt_ahead_begin_last(struct ckpt_ahead *a)
 {
-	if (!a || a->last || err_is(&a->failure))
+	sigset_t all, before;
+
+	if (!a || a->last || err_is(&a->failure) || !is_worth_it(a))
 		return;
 	a->now.done = 0;
-	a->last = a->finding = true;
-	/* without a thread it comes with the session */
+	a->last = true;
+	/* A signal is for the tracer.  Without a thread it comes with the session. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
 	if (pthread_create(&a->thread, NULL, do_last, a) != 0)
-		a->last = a->finding = false;
+		a->last = false;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 int ckpt_ahead_end_last(struct ckpt_ahead *a, struct err *e)
@@ -351,15 +376,6 @@ int ckpt_ahead_end_last(struct ckpt_ahead *a, struct err *e)
 	return a->failure.error;
 }
 
-/* A page that is about to be found would be copied twice. */
-static void await_found(struct ckpt_ahead *a)
-{
-	pthread_mutex_lock(&a->lock);
-	while (a->finding)
-		pthread_cond_wait(&a->found_all, &a->lock);
-	pthread_mutex_unlock(&a->lock);
-}
-
 int ckpt_ahead_copy(struct ckpt_ahead **ret, const struct ckpt_world *w,
 	const struct ckpt_dump_options *o, const struct ckpt_ahead_options *ao,
 	struct proto_writer *out, struct err *e)
@@ -370,8 +386,6 @@ int ckpt_ahead_copy(struct ckpt_ahead **ret, const struct ckpt_world *w,
 	if (!a)
 		return err_errno(e, -ENOMEM, "memory");
 	*a = (struct ckpt_ahead){.world = w, .dump = o, .o = *ao, .out = out, .began = io_now_ns()};
-	pthread_mutex_init(&a->lock, NULL);
-	pthread_cond_init(&a->found_all, NULL);
 	a->host_proc = proc_open(e);
 	r = a->host_proc < 0 ? a->host_proc : 0;
 	if (r == 0)
@@ -399,8 +413,6 @@ void ckpt_ahead_free(struct ckpt_ahead *a)
 	if (!a)
 		return;
 	ckpt_ahead_end_last(a, &(struct err){0});
-	pthread_cond_destroy(&a->found_all);
-	pthread_mutex_destroy(&a->lock);
 	drop_found(a);
 	buf_fini(&a->told);
 	ckpt_track_free(a->track);
@@ -422,9 +434,8 @@ bool ckpt_ahead_watches(const struct ckpt_ahead *a, const struct proc_vma *v)
 	return a && ckpt_track_watches(a->track, v);
 }
 
-int ckpt_ahead_look(struct ckpt_ahead *a, int pagemap, const struct proc_vma *v,
+int ckpt_ahead_look(const struct ckpt_ahead *a, int pagemap, const struct proc_vma *v,
 	struct buf *pages, struct buf *kept, struct buf *guards, struct err *e)
 {
-	await_found(a);
 	return ckpt_track_look(a->track, pagemap, v, pages, kept, guards, e);
 }

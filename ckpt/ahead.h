@@ -26,7 +26,7 @@ bool ckpt_ahead_stuck(struct ckpt_ahead_course *c, uint64_t found);
 
 /*
  * All stand still, until the other is called: what was written to since is copied by a thread, which has
- * the writer to itself.  If that fails the image is good for nothing.  Ending what was not begun, or
+ * the writer to itself.  Nothing is where that can't be told at any time, or would take long.  If that fails the image is good for nothing.  Ending what was not begun, or
  * has ended, is no failure.
  */
 void ckpt_ahead_begin_last(struct ckpt_ahead *a);
@@ -40,7 +40,7 @@ bool ckpt_ahead_watches(const struct ckpt_ahead *a, const struct proc_vma *v);
  * Of such a mapping of a process that has a space: pages (struct ckpt_run) to be copied now, those
  * that are as they were copied, guard pages.
  */
-int ckpt_ahead_look(struct ckpt_ahead *a, int pagemap, const struct proc_vma *v,
+int ckpt_ahead_look(const struct ckpt_ahead *a, int pagemap, const struct proc_vma *v,
 	struct buf *pages, struct buf *kept, struct buf *guards, struct err *e);
 
 #endif

@@ -6,6 +6,7 @@
 #include <malloc.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "base/base.h"
@@ -142,6 +143,14 @@ static void put_aside(const struct dump *d, struct proto_writer *out)
 	proto_writer_put_aside(out, pages, size);
 }
 
+/* Is it no file? */
+static bool is_read_meanwhile(int image)
+{
+	struct stat st;
+
+	return fstat(image, &st) == 0 && !S_ISREG(st.st_mode);
+}
+
 /* Everything between "frozen" and "written".  @fds: the image, the files directory. */
 static int write_image(struct dump *d, const Pb__WriteRequest *req, const int *fds,
 	struct proto_writer *out, struct err *e)
@@ -156,7 +165,7 @@ static int write_image(struct dump *d, const Pb__WriteRequest *req, const int *f
 	if (r == 0)
 		r = write_front(d, out, req, fds[1], e);
 	/* Whoever reads it makes the world while the rest is written. */
-	if (r == 0 && (d->ahead || req->hold_last))
+	if (r == 0 && is_read_meanwhile(d->ahead ? d->image : fds[0]))
 		r = proto_writer_settle(out, e);
 	if (r == 0)
 		r = fault_at(FAULT_WRITE_FRONT, e);

@@ -59,9 +59,11 @@ struct away {
 	struct vnet_direct *direct; /* NULL: none; of the outgoing thread alone, as `crowded` */
 	bool crowded;		    /* there was no room in the socket */
 	_Atomic(struct meeting *) met;
-	_Atomic bool settling; /* a hold waits for what came before it by the tunnel */
-	int wake;	       /* eventfd: `met` is there, or `settling` is set */
-	int settled;	       /* eventfd: that has been delivered */
+	bool tunnelled; /* there may be a tunnel; of the incoming thread alone */
+	/* Holds that wait for what came before them by the tunnel, and those that need not any more. */
+	_Atomic uint64_t holds, settled;
+	int wake;	 /* eventfd: `met` is there, or a hold waits */
+	int have_settled; /* eventfd */
 };
 
 /* ---- out, to the stream ------------------------------------------------------------------ */
@@ -75,8 +77,11 @@ static int send_frame(struct away *a, enum frame_kind kind, uint8_t *room, size_
 	return (int)io_write_full(a->out, room, sizeof(f) + len);
 }
 
-/* As many as are there: of a turn (@bytes is 0), or, by the stream, until they are @bytes. */
-static int send_packets(struct away *a, size_t bytes)
+/*
+ * As many as are there: of a turn (@bytes is 0), or, by the stream, until they are @bytes.  None is begun
+ * after @until, unless that is 0.
+ */
+static int send_packets(struct away *a, size_t bytes, uint64_t until)
 {
 	/* The packet behind both headers is where vnet_direct_send wants it. */
 	static _Alignas(16) uint8_t aligned[2 + sizeof(struct frame) + VNET_MESSAGE_MAX];
@@ -85,8 +90,11 @@ static int send_packets(struct away *a, size_t bytes)
 	size_t sent = 0;
 
 	for (int i = 0; bytes ? sent < bytes : i < TURN; i++) {
-		ssize_t n = read(
-			atomic_load(&a->packets), room + sizeof(struct frame), VNET_MESSAGE_MAX);
+		ssize_t n;
+
+		if (until && io_now_ns() > until)
+			break;
+		n = read(atomic_load(&a->packets), room + sizeof(struct frame), VNET_MESSAGE_MAX);
 
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			break;
@@ -118,7 +126,7 @@ static int send_queued(struct away *a)
 		return 0;
 	if (ioctl(atomic_load(&a->packets), FIONREAD, &queued) < 0 || queued <= 0)
 		return 0;
-	return send_packets(a, (size_t)queued);
+	return send_packets(a, (size_t)queued, 0);
 }
 
 /*
@@ -131,7 +139,7 @@ static void send_rest(struct away *a)
 	struct pollfd fd = {.fd = atomic_load(&a->packets), .events = POLLIN};
 
 	while (a->reading && poll(&fd, 1, 0) > 0 && io_now_ns() < until)
-		if (send_packets(a, 0) < 0)
+		if (send_packets(a, 0, until) < 0)
 			break; /* the line is gone, which the next to use it finds out */
 }
 
@@ -212,6 +220,7 @@ static void bring_together(struct away *a, const Pb__GatewayTunnel *m, unsigned 
 	met->mtu = mtu;
 	if (a->called)
 		vnet_meeting_address(false, met->end.address);
+	a->tunnelled = true;
 	free(atomic_exchange(&a->met, met));
 	eventfd_write(a->wake, 1);
 }
@@ -240,6 +249,7 @@ static void settle(struct away *a)
 	struct pollfd fd = {.fd = -1};
 
 	vnet_direct_watch(a->direct, &fd);
+	fd.events = POLLIN; /* there may be room all the time */
 	while (fd.fd >= 0 && poll(&fd, 1, QUIET_MS) > 0 && io_now_ns() < until)
 		vnet_direct_run(a->direct);
 }
@@ -247,13 +257,15 @@ static void settle(struct away *a)
 /* Of the thread that reads the stream: the other one has the tunnel. */
 static void await_settled(struct away *a)
 {
-	struct pollfd fd = {.fd = a->settled, .events = POLLIN};
+	const uint64_t until = io_now_ns() + 2 * REST_MS * 1000000ull, hold = atomic_load(&a->holds) + 1;
+	struct pollfd fd = {.fd = a->have_settled, .events = POLLIN};
 	eventfd_t ignored;
 
-	atomic_store(&a->settling, true);
+	atomic_store(&a->holds, hold);
 	eventfd_write(a->wake, 1);
-	if (poll(&fd, 1, 2 * REST_MS) > 0)
-		eventfd_read(a->settled, &ignored);
+	while (atomic_load(&a->settled) < hold && io_now_ns() < until)
+		if (poll(&fd, 1, REST_MS) > 0)
+			eventfd_read(a->have_settled, &ignored);
 }
 
 /* What can't be had is no loss: the line is there.  Negative: that it is not. */
@@ -262,11 +274,14 @@ static int meet(struct away *a)
 	_cleanup_free_ struct meeting *met = NULL;
 	struct err e = {0};
 	eventfd_t ignored;
+	uint64_t holds;
 
 	eventfd_read(a->wake, &ignored);
-	if (atomic_exchange(&a->settling, false)) {
+	holds = atomic_load(&a->holds);
+	if (holds != atomic_load(&a->settled)) {
 		settle(a);
-		eventfd_write(a->settled, 1);
+		atomic_store(&a->settled, holds);
+		eventfd_write(a->have_settled, 1);
 	}
 	met = atomic_exchange(&a->met, NULL);
 	if (!met || (a->carries ? !a->direct : a->direct != NULL))
@@ -396,7 +411,7 @@ static void finish(struct away *a)
 		return;
 	a->reading = true;
 	while (!atomic_load(&a->over) && io_now_ns() < until)
-		if (poll(&fd, 1, 100) > 0 && send_packets(a, 0) < 0)
+		if (poll(&fd, 1, 100) > 0 && send_packets(a, 0, 0) < 0)
 			return;
 }
 
@@ -417,7 +432,7 @@ static void outgoing(struct away *a)
 			return;
 		if (fds[3].revents || vnet_direct_timeout(a->direct) == 0)
 			vnet_direct_run(a->direct);
-		if (fds[1].revents && a->reading && send_packets(a, 0) < 0)
+		if (fds[1].revents && a->reading && send_packets(a, 0, 0) < 0)
 			return;
 	}
 	if (a->carries && a->attached && !atomic_load(&a->over))
@@ -448,7 +463,7 @@ static int give_request(struct away *a, Pb__GatewayRequest *m, const struct fram
 		return give_file(a, &m->base, f->file);
 	if (m->body_case == PB__GATEWAY_REQUEST__BODY_DETACH && m->detach->finish)
 		atomic_store(&a->finishing, true);
-	if (m->body_case == PB__GATEWAY_REQUEST__BODY_HOLD)
+	if (m->body_case == PB__GATEWAY_REQUEST__BODY_HOLD && a->tunnelled)
 		await_settled(a);
 	if (m->body_case != PB__GATEWAY_REQUEST__BODY_ATTACH)
 		return vnet_message_send(a->control, &m->base, NULL, 0, &e);
@@ -565,8 +580,8 @@ int vnet_away_line(const struct vnet_away_line *l, struct err *e)
 		.called = l->called,
 		.reading = l->packets >= 0};
 	a->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	a->settled = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (a->wake < 0 || a->settled < 0)
+	a->have_settled = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (a->wake < 0 || a->have_settled < 0)
 		return err_errno(e, -errno, "eventfd");
 	if (pthread_create(&t, NULL, incoming, a) != 0)
 		return err_errno(e, -EAGAIN, "thread");

@@ -20,7 +20,7 @@
 #include "proto/gateway.pb-c.h"
 #include "vnet/message.h"
 
-#define MANY 300 /* several turns of a line */
+#define MANY 100 /* several turns of a line */
 
 /* As it goes by the stream. */
 enum { PACKET = 1, MESSAGE = 2 };

@@ -127,7 +127,9 @@ static int rebuild(struct cli *c, struct proto_conn *conn, struct greeting *g, P
 	q.line = line < 0 ? q.line : g->gateway;
 	fds[0] = ends[0];
 	fds[1] = line;
-	r = client_send(conn, &m, fds, line < 0 ? 1 : 2, e);
+	r = message_send(conn, &m, fds, line < 0 ? 1 : 2, e);
+	if (r == -EPIPE || r == -ECONNRESET)
+		r = err_set(e, ERR_STATE, r, "the session's supervisor has ended");
 	close(ends[0]);
 	line = close_fd(line);
 	if (r >= 0 && g->waits && transfer_write_line(STDOUT_FILENO, "HERE") < 0)
