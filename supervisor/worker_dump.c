@@ -164,8 +164,8 @@ static int write_image(struct dump *d, const Pb__WriteRequest *req, const int *f
 	r = d->base ? ckpt_base_write(d->base, out, e) : 0;
 	if (r == 0)
 		r = write_front(d, out, req, fds[1], e);
-	/* Whoever reads it makes the world while the rest is written. */
-	if (r == 0 && is_read_meanwhile(d->ahead ? d->image : fds[0]))
+	/* Whoever reads it makes the world while the rest is written; of a snapshot nobody is waited for. */
+	if (r == 0 && !req->snapshot && is_read_meanwhile(d->ahead ? d->image : fds[0]))
 		r = proto_writer_settle(out, e);
 	if (r == 0)
 		r = fault_at(FAULT_WRITE_FRONT, e);
