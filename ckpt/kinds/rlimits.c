@@ -77,6 +77,18 @@ static int set_limit(pid_t pid, const Pb__Rlimit *l, const struct limits *now, s
 		       0;
 }
 
+/*
+ * Whoever may have no time at all is killed by the kernel at its next tick, also in the middle of being
+ * rebuilt: nobody can have been frozen like that.
+ */
+static bool has_no_time(const Pb__Rlimits *m)
+{
+	for (size_t i = 0; i < m->n_limits; i++)
+		if (m->limits[i]->resource == RLIMIT_CPU && !m->limits[i]->hard)
+			return true;
+	return false;
+}
+
 static int finish(struct ckpt_build *b, struct ckpt_record *rec, struct err *e)
 {
 	Pb__Rlimits *m = pb__rlimits__unpack(NULL, rec->len, rec->body);
@@ -84,7 +96,7 @@ static int finish(struct ckpt_build *b, struct ckpt_record *rec, struct err *e)
 	const struct limits *now;
 	int r = 0;
 
-	if (!m || !t || m->n_limits > 64) {
+	if (!m || !t || m->n_limits > 64 || has_no_time(m)) {
 		r = ckpt_record_bad(rec, e);
 		goto out;
 	}

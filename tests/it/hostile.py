@@ -438,6 +438,7 @@ parametrised("mem_shared_anon", "SharedMem", "file", [9999, 1], of="objects")
 parametrised("unix_pair", "Unix", "peer", [1, 9999, (1 << 32) - 1])
 parametrised("pipes", "Pipe", "capacity", [(1 << 32) - 1, 1 << 31], codes=(0, 7, 4))
 parametrised("ptys", "Pty", "termios", [b"", b"x", b"x" * 4096], of="pair")
+parametrised("counter", "Rlimits", "hard", [0], of="limits")  # the first is RLIMIT_CPU
 parametrised("task_signals", "Sigactions", "sig", [0, 9, 19, 65, -1, 1 << 30], of="actions")
 parametrised("task_timers", "PosixTimers", "id", [-1, 1 << 30], of="timers", codes=(7, 4))
 parametrised("task_timers", "PosixTimers", "tid", [1, 77, -1], of="timers", codes=(0, 7))
