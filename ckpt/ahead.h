@@ -26,8 +26,9 @@ bool ckpt_ahead_stuck(struct ckpt_ahead_course *c, uint64_t found);
 
 /*
  * All stand still, until the other is called: what was written to since is copied by a thread, which has
- * the writer to itself.  Nothing is where that can't be told at any time, or would take long.  If that fails the image is good for nothing.  Ending what was not begun, or
- * has ended, is no failure.
+ * the writer to itself.  Nothing is where that can't be told at any time, or would take long: it comes
+ * with the session then.  If it fails, a negative errno from the end and from all that follow, the image is
+ * good for nothing.  Ending what was not begun, or has ended, is no failure.
  */
 void ckpt_ahead_begin_last(struct ckpt_ahead *a);
 int ckpt_ahead_end_last(struct ckpt_ahead *a, struct err *e);

@@ -39,7 +39,7 @@ int ckpt_arrived_clear(
 	struct ckpt_arrived *a, uint64_t space, uint64_t at, uint64_t end, struct err *e);
 /*
  * Puts @data to such a place of a chunk of which something came.  Who has it mapped sees it, but for
- * pages of his own.
+ * pages of his own.  @len: bytes.  The errors of pwrite(2), -ENOSPC in a hole.
  */
 int ckpt_arrived_write(
 	struct ckpt_arrived *a, uint64_t offset, const void *data, size_t len, struct err *e);

@@ -50,7 +50,7 @@ struct vnet_away_line {
 	bool called;  /* the side to which ssh has gone */
 };
 
-/* Once in a process.  0 at the end of either side. */
+/* Once in a process.  0 at the end of either side, or a negative errno if it could not begin. */
 int vnet_away_line(const struct vnet_away_line *l, struct err *e);
 
 /* The empty frame in front of all others that says that a session may be attached now. */

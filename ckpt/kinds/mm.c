@@ -509,7 +509,7 @@ static int mm_data(struct ckpt_build *b, struct ckpt_record *r, uint64_t offset,
 		return err_set(e, ERR_IMAGE, -EBADMSG, "pages at %llx belong to no mapping",
 			(unsigned long long)offset);
 	b->report.pages += len / PAGE_SIZE;
-	return s->n_pieces ? fill_mapped(b, s, offset, data, len, e) : fill(b, s, offset, data, len, e);
+	return fill_mapped(b, s, offset, data, len, e);
 }
 
 int ckpt_mm_put(struct ckpt_build *b, pid_t vpid, uint64_t addr, const void *data, size_t len,

@@ -71,7 +71,7 @@ def finish(env, name):
 
 def ssh_to(env, other, lines=None):
     """Makes `ssh` lead to another "host" of this machine.  Of what comes back only so many `lines` do; then the line
-    breaks, as one between hosts does: for both, and what was said into it after that is lost."""
+    breaks, as one between hosts does: for both, and what comes back after that is lost."""
     script = env.path("ssh")
     way = "sh -c \"$*\""
     if lines is not None:
