@@ -307,6 +307,7 @@ static struct ckpt_dump *new_dump(
 	}
 	d->world = w;
 	d->diag = -1;
+	d->tracer = w->names ? 0 : gettid();
 	d->options = *o;
 	remote_pass_traced(w->names);
 	d->host_proc = proc_open(e);

@@ -121,6 +121,7 @@ struct ckpt_dump {
 	struct ckpt_dump_options options;
 	struct ckpt_report report;
 	int host_proc; /* the host's /proc */
+	pid_t tracer;  /* of all tasks; 0 if they end with it (ckpt/careful.h) */
 	size_t level;  /* of the session's numbers */
 	struct ckpt_frozen *frozen; /* ckpt/freeze.h */
 

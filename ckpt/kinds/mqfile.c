@@ -17,8 +17,6 @@
 #include "proto/files.pb-c.h"
 #include "proto/ipc.pb-c.h"
 
-#define MQUEUE_MAGIC 0x19800202 /* ipc/mqueue.c */
-
 static bool claim(const struct ckpt_file *f)
 {
 	struct statfs fs;
@@ -37,7 +35,7 @@ static int dump_unlinked(
 	fd = openat(d->host_proc, path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
 		return err_errno(e, -errno, "cannot open a deleted message queue");
-	return mqueue_read(fd, m, e);
+	return mqueue_read(d, fd, m, e);
 }
 
 static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e)

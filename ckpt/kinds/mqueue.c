@@ -4,8 +4,9 @@
  *
  * Messages can't be looked at without being received.  While all tasks are stopped (a stopped one
  * waits in no queue) they are received and sent again in the same order, which the kernel keeps
- * among equal priorities.  Should we be killed in between, that is finished all the same
- * (ckpt/careful.h).  A registration of mq_notify would notice the first one; and what it is
+ * among equal priorities.  Should we be killed in between, that is finished before any of them runs
+ * (ckpt/careful.h): which is for somebody outside, so the session's user namespace is entered only to
+ * open what is another user's.  A registration of mq_notify would notice the first one; and what it is
  * to tell is nowhere to be read.  So a queue with one is refused by name.
  *
  * Where there is no ipc namespace they are the host's, and whoever rewrites names knows what they
@@ -20,13 +21,15 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
-#include "ckpt/answers.h"
 #include "ckpt/build.h"
 #include "ckpt/careful.h"
+#include "ckpt/enter.h"
 #include "ckpt/kinds/common.h"
 #include "ckpt/kinds/kinds.h"
 #include "ckpt/survey.h"
+#include "ckpt/where.h"
 #include "proto/ipc.pb-c.h"
 
 #define MAX_QUEUES   65536
@@ -243,7 +246,8 @@ static int copy_messages(struct taking *t, Pb__Mqueue *m, struct err *e)
 	return 0;
 }
 
-static int look_at_messages(int fd, size_t max_size, Pb__Mqueue *m, struct err *e)
+static int look_at_messages(
+	const struct ckpt_dump *d, int fd, size_t max_size, Pb__Mqueue *m, struct err *e)
 {
 	struct taking *t;
 	size_t n, bytes, room;
@@ -256,14 +260,14 @@ static int look_at_messages(int fd, size_t max_size, Pb__Mqueue *m, struct err *
 	if (!t)
 		return err_errno(e, -ENOMEM, "message queue");
 	*t = (struct taking){.fd = fd, .total = n, .bytes = bytes, .max_size = max_size};
-	r = ckpt_careful(take_and_put, t, e);
+	r = ckpt_careful(d->tracer, take_and_put, t, e);
 	if (r == 0)
 		r = copy_messages(t, m, e);
 	ckpt_careful_free(t, room);
 	return r;
 }
 
-int mqueue_read(int fd, Pb__Mqueue *m, struct err *e)
+int mqueue_read(const struct ckpt_dump *d, int fd, Pb__Mqueue *m, struct err *e)
 {
 	struct mq_attr attr;
 	struct stat st;
@@ -275,7 +279,7 @@ int mqueue_read(int fd, Pb__Mqueue *m, struct err *e)
 	m->max_messages = attr.mq_maxmsg;
 	m->max_size = attr.mq_msgsize;
 	r = check_notify(fd, e);
-	return r < 0 ? r : look_at_messages(fd, (size_t)attr.mq_msgsize, m, e);
+	return r < 0 ? r : look_at_messages(d, fd, (size_t)attr.mq_msgsize, m, e);
 }
 
 void mqueue_fini(Pb__Mqueue *m)
@@ -315,93 +319,125 @@ int mqueue_make(const struct ckpt_world *w, const char *name, const Pb__Mqueue *
 
 /* ---- all with names: dump ------------------------------------------------------------------- */
 
-/* @taken is a descriptor of it, which is taken, or failed with errno. */
-static int read_named(int taken, const char *name, Pb__Mqueue *m, struct err *e)
+struct there {
+	int dir;
+	const char *name;
+};
+
+static int open_as_root(int sock, void *ctx, struct err *e)
+{
+	const struct there *t = ctx;
+	_cleanup_close_ int fd = openat(t->dir, t->name, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+
+	return fd < 0 ? -errno : io_send_fds(sock, "", 1, &fd, 1);
+}
+
+static int open_named(const struct ckpt_world *w, int dir, const char *name, struct err *e)
+{
+	struct there t = {dir, name};
+	int fd = openat(dir, name, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+
+	if (fd < 0 && errno == EACCES)
+		fd = ckpt_enter_fd(w, 0, open_as_root, &t, e);
+	else if (fd < 0)
+		err_errno(e, -errno, "open");
+	return fd < 0 ? err_wrap(e, "message queue /%s", name) : fd;
+}
+
+/* Takes @fd, which is of the queue @name. */
+static int add_queue(
+	const struct ckpt_dump *d, Pb__Mqueues *m, int taken, const char *name, struct err *e)
 {
 	_cleanup_close_ int fd = taken;
-	int error = errno, r;
+	Pb__Mqueue *q = malloc(sizeof(*q));
+	int r;
 
-	m->name = strdup(name);
-	if (!m->name)
+	if (!q || m->n_queues == MAX_QUEUES) {
+		free(q);
+		return err_errno(e, -ENOMEM, "message queues");
+	}
+	pb__mqueue__init(q);
+	m->queues[m->n_queues++] = q;
+	q->name = strdup(name);
+	if (!q->name)
 		return err_errno(e, -ENOMEM, "message queue");
-	if (fd < 0)
-		return err_errno(e, -error, "cannot open message queue /%s", name);
-	r = mqueue_read(fd, m, e);
+	r = mqueue_read(d, fd, q, e);
 	return r < 0 ? err_wrap(e, "/%s", name) : 0;
 }
 
-static int add_queue(Pb__Mqueues *m, int fd, const char *name, struct err *e)
-{
-	int error = errno;
-	Pb__Mqueue *q = malloc(sizeof(*q));
-
-	if (!q || m->n_queues == MAX_QUEUES)
-		return err_errno(e, -ENOMEM, "message queues");
-	pb__mqueue__init(q);
-	m->queues[m->n_queues++] = q;
-	errno = error;
-	return read_named(fd, name, q, e);
-}
-
 /* All of the session's ipc namespace. */
-static int read_all(const struct ckpt_world *w, Pb__Mqueues *m, struct err *e)
+static int read_all(const struct ckpt_dump *d, Pb__Mqueues *m, struct err *e)
 {
-	int fd = openat(w->root_fd, "dev/mqueue", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	int fd = ckpt_where_open(d->world, "/dev/mqueue", O_RDONLY | O_DIRECTORY), r = 0;
+	struct statfs fs;
+	DIR *dir;
 
-	if (!dir)
-		return errno == ENOENT ? 0 : err_errno(e, -errno, "/dev/mqueue");
-	for (struct dirent *d; r >= 0 && (d = readdir(dir));)
-		if (d->d_name[0] != '.' || mqueue_check_name(d->d_name))
-			r = add_queue(m, openat(fd, d->d_name, O_RDWR | O_NONBLOCK | O_CLOEXEC),
-				d->d_name, e);
+	if (fd == -ENOENT)
+		return 0;
+	if (fd < 0 || fstatfs(fd, &fs) < 0 || !(dir = fdopendir(fd))) {
+		r = fd < 0 ? fd : -errno;
+		close_fd(fd);
+		return err_errno(e, r, "/dev/mqueue");
+	}
+	for (struct dirent *n; r >= 0 && (uint32_t)fs.f_type == MQUEUE_MAGIC && (n = readdir(dir));) {
+		if (n->d_name[0] == '.' && !mqueue_check_name(n->d_name))
+			continue;
+		r = open_named(d->world, fd, n->d_name, e);
+		if (r >= 0)
+			r = add_queue(d, m, r, n->d_name, e);
+	}
 	closedir(dir);
 	return r;
 }
 
 /* Those of the host's that are the session's. */
-static int read_hosts(const struct ckpt_world *w, Pb__Mqueues *m, struct err *e)
+static int read_hosts(const struct ckpt_dump *d, Pb__Mqueues *m, struct err *e)
 {
+	const struct ckpt_ipc_names *ipc = d->world->ipc;
 	char path[CKPT_IPC_HOST_NAME + 1] = "/";
 	const char *name;
 	int r = 0, found;
 
 	for (unsigned i = 0; r >= 0; i++) {
-		found = w->ipc->queue(w->ipc->ctx, i, &name, path + 1);
+		found = ipc->queue(ipc->ctx, i, &name, path + 1);
 		if (found < 0)
 			break;
-		if (found)
-			r = add_queue(m, mq_open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC), name, e);
+		if (!found)
+			continue;
+		r = mq_open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+		if (r < 0)
+			return err_errno(e, -errno, "cannot open message queue /%s", name);
+		r = add_queue(d, m, r, name, e);
 	}
 	return r;
 }
 
-/* In the helper, which ends with all its memory. */
-static int ask(const struct ckpt_world *w, struct buf *answer, struct err *e)
+static void free_queues(Pb__Mqueues *m)
 {
-	Pb__Mqueues m = PB__MQUEUES__INIT;
-	int r;
-
-	m.queues = calloc(MAX_QUEUES, sizeof(*m.queues));
-	if (!m.queues)
-		return err_errno(e, -ENOMEM, "message queues");
-	r = w->ipc ? read_hosts(w, &m, e) : read_all(w, &m, e);
-	if (r >= 0 && m.n_queues)
-		r = ckpt_pack(&m.base, answer, e);
-	return r;
+	for (size_t i = 0; i < m->n_queues; i++) {
+		if (m->queues[i]->name != protobuf_c_empty_string)
+			free(m->queues[i]->name);
+		mqueue_fini(m->queues[i]);
+		free(m->queues[i]);
+	}
+	free(m->queues);
 }
 
 static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e)
 {
-	const struct buf *answer;
-	int r = ckpt_answer(d, &ckpt_kind_mqueue, &answer, e);
+	Pb__Mqueues m = PB__MQUEUES__INIT;
+	int r = 0;
 
-	if (r < 0)
-		return r;
-	if (!answer->len)
+	if (!d->world->ipc && d->world->ns_ipc < 0)
 		return 1;
-	buf_put(body, answer->data, answer->len);
-	return 0;
+	m.queues = calloc(MAX_QUEUES, sizeof(*m.queues));
+	if (!m.queues)
+		return err_errno(e, -ENOMEM, "message queues");
+	r = d->world->ipc ? read_hosts(d, &m, e) : read_all(d, &m, e);
+	if (r >= 0)
+		r = m.n_queues ? ckpt_pack(&m.base, body, e) : 1;
+	free_queues(&m);
+	return r;
 }
 
 /* ---- all with names: restore ---------------------------------------------------------------- */
@@ -435,7 +471,6 @@ const struct ckpt_kind ckpt_kind_mqueue = {
 	.number = PROTO_KIND_MQUEUE,
 	.name = "mqueue",
 	.scope = CKPT_SESSION,
-	.ask = ask,
 	.dump = dump,
 	.create = create,
 	.show = show,

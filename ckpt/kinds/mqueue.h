@@ -8,13 +8,15 @@
 #include "base/base.h"
 
 struct Pb__Mqueue;
+struct ckpt_dump;
 struct ckpt_world;
 
+#define MQUEUE_MAGIC	0x19800202 /* of its file system: ipc/mqueue.c */
 #define MQUEUE_NAME_MAX 255
 
 /* Fills @m (initialised) with attributes and messages of the queue @fd (open for both, not
  * blocking), which has them as before afterwards.  Freed with mqueue_fini. */
-int mqueue_read(int fd, struct Pb__Mqueue *m, struct err *e);
+int mqueue_read(const struct ckpt_dump *d, int fd, struct Pb__Mqueue *m, struct err *e);
 void mqueue_fini(struct Pb__Mqueue *m);
 /* Makes a queue that the session calls "/@name".  Returns a descriptor open for both. */
 int mqueue_make(

@@ -340,7 +340,7 @@ static struct takings *take_all_pairs(struct ckpt_dump *d, struct err *e)
 	for (size_t i = 0; i < d->n_files; i++)
 		all->n += prepare(d, d->files[i], &all->of[all->n]);
 	if (all->n)
-		ckpt_careful(take_and_put_all, all, NULL);
+		ckpt_careful(d->tracer, take_and_put_all, all, NULL);
 	for (size_t i = 0; i < all->n; i++)
 		if (all->of[i].slave_flags < 0)
 			close_fd(all->of[i].slave);

@@ -105,11 +105,13 @@ class Place:
 
 # ---- one attack --------------------------------------------------------------------------------
 
+# It has something of the session's in its hands: not both it and who it does that for (ckpt/careful.h).
+CAREFUL = "(podrun-careful)"
 VICTIMS = {
     "client": lambda t: "podrun suspend" in t or "podrun resume" in t or "podrun migrate" in t or
     "podrun snapshot" in t,
     "receiver": lambda t: "podrun receive" in t,
-    "worker": lambda t: t.endswith(("(podrun-freeze)", "(podrun-rebuild)", "(podrun-convert)", "(podrun-mend)")),
+    "worker": lambda t: t.endswith(("(podrun-freeze)", "(podrun-rebuild)", "(podrun-convert)", "(podrun-mend)", CAREFUL)),
     "supervisor": lambda t: "podrun supervise" in t and t.endswith(("(podrun)", "(exe)", "(podrun supervis)")),
     "pid 1": lambda t: t.endswith("(podrun-init)"),
     "rewriter": lambda t: t.endswith("(podrun-rewriter)"),
@@ -323,10 +325,13 @@ class Torture:
     def strike(self, what, who):
         """Kills `who` at some time of what is done; True if there was somebody to be killed."""
         time.sleep(self.rng.random() * self.spent.get(what, .2))
-        hit = [pid for pid, text in processes().items() if VICTIMS[who](text) and pid not in self.outside[0]]
-        for pid in hit[:1] if self.rng.random() < .7 else hit:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        hit = {pid: text for pid, text in processes().items() if VICTIMS[who](text) and pid not in self.outside[0]}
+        one = hit and self.rng.choice(sorted(hit))
+        everybody = self.rng.random() < .3
+        for pid, text in hit.items():
+            if pid == one or everybody and not text.endswith(CAREFUL) and not hit[one].endswith(CAREFUL):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
         return bool(hit)
 
     def do(self, what, *commands, good=lambda codes: not any(codes)):
