@@ -17,6 +17,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/user.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -580,6 +581,21 @@ int proc_list_numbers_of(int fd, int **ret, size_t *ret_n)
 	*ret = l.v;
 	*ret_n = l.n;
 	return 0;
+}
+
+int64_t proc_own_memory(int proc_fd, pid_t pid)
+{
+	_cleanup_close_ int fd = proc_open_file(proc_fd, pid, "statm", O_RDONLY, NULL);
+	unsigned long all, resident, shared;
+	char text[128];
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	if (n <= 0)
+		return -ESRCH;
+	text[n] = '\0';
+	if (sscanf(text, "%lu %lu %lu", &all, &resident, &shared) != 3)
+		return -EPROTO;
+	return resident > shared ? (int64_t)((resident - shared) * PAGE_SIZE) : 0;
 }
 
 int proc_list_numbers(int dirfd, const char *path, int **ret, size_t *ret_n, struct err *e)

@@ -99,6 +99,8 @@ void proc_maps_fini(struct proc_maps *m);
 /* True if @vma has the two-letter flag @code ("dd", "wf", "gd"...). */
 bool proc_vma_has(const struct proc_vma *vma, const char *code);
 
+/* Bytes in memory that are no file's: the second and third number of /proc/PID/statm.  -errno. */
+int64_t proc_own_memory(int proc_fd, pid_t pid);
 /* Lists the numeric names of a directory ("task", "fd", or "." of proc itself), sorted; caller
  * frees *ret. */
 int proc_list_numbers(int dirfd, const char *path, int **ret, size_t *ret_n, struct err *e);

@@ -388,6 +388,9 @@ static int read_frames(struct unpack *u, struct proto_reader *in, struct err *e)
 		r = f.type == PROTO_RECORD ? read_record(u, &f, e) : read_data(u, &f, e);
 		if (r < 0)
 			return r;
+		/* Somebody may wait for them who has the rest later. */
+		if (f.type == PROTO_RECORD && u->batch->last)
+			return end_directories(u, e);
 	}
 }
 

@@ -204,7 +204,7 @@ static int flush(struct walk *w, struct err *e)
 	size_t len;
 	int r;
 
-	if (w->batch.n_entries == 0)
+	if (w->batch.n_entries == 0 && !w->batch.last)
 		return 0;
 	len = pb__tree__get_packed_size(&w->batch);
 	body = malloc(len);
@@ -653,6 +653,9 @@ static int write_tree(int dirfd, const struct ckpt_dump *frozen, const struct ck
 	if (r == 0 && d)
 		r = root < 0 ? err_errno(e, root, "/")
 			     : walk_below(w, d, root, except, n_except, e);
+	if (r == 0)
+		r = flush(w, e);
+	w->batch.last = true;
 	if (r == 0)
 		r = flush(w, e);
 	clear_batch(w);

@@ -70,6 +70,14 @@ int proto_trust_list(const char *config_dir,
 /* Makes libcrypto load what signing and hashing need, some milliseconds, so that a later
  * proto_writer_open need not. */
 void proto_prepare(void);
+/*
+ * A thread touches memory for the writer that will be opened (options.warm), as much of it as an image
+ * of @expect(@ctx) bytes has use for, which the thread asks.  NULL: there is no memory, and none is needed.
+ * end: when the writer is closed, or was never opened.  NULL is fine.
+ */
+struct proto_warm;
+struct proto_warm *proto_warm_begin(size_t (*expect)(void *ctx), void *ctx);
+void proto_warm_end(struct proto_warm *w);
 
 struct proto_writer;
 
@@ -81,6 +89,7 @@ struct proto_write_options {
 	bool copy;	  /* a snapshot or clone (may be resumed again) rather than a move */
 	bool hold_last;	  /* the last byte is not written: proto_writer_held */
 	uint64_t created; /* unix seconds; 0: now */
+	struct proto_warm *warm; /* borrowed; or NULL */
 };
 
 /* Frames above this are split by the writer and refused by the reader. */

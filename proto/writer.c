@@ -15,7 +15,7 @@
  * a matter of moments to hash it (data, which its caller reads straight to its place there); and
  * behind them at most one long data frame in `room`.  Who hashes them writes their digests into
  * their heads.  Pieces of this size are still in a CPU's cache when they are hashed and written.
- * What is in flight is bounded: ROOMS long frames, and SLOTS times what `small` takes.  A room is
+ * What is in flight is bounded: PROTO_ROOMS long frames, and SLOTS times what `small` takes.  A room is
  * used again as soon as it is free, the last one first.
  *
  * What a thread's step makes possible, the same thread does next.  So nobody is woken for it but
@@ -42,9 +42,9 @@
 #include "proto/key.h"
 #include "proto/pool.h"
 #include "proto/proto.h"
+#include "proto/warm.h"
 
 #define SLOTS	   8u
-#define ROOMS	   4u
 #define SMALL_DATA PROTO_ALIGN_MIN /* shorter data is not aligned, nor worth threads */
 #define SMALL_FULL (256u << 10)	   /* so many bytes of small frames fill a slot */
 #define MEDIUM	   (256u << 10)	   /* data up to here is handed over with others */
@@ -76,6 +76,7 @@ struct proto_writer {
 	bool hold_last;
 	uint8_t held;
 	const struct proto_key *key;
+	struct proto_warm *warm; /* or NULL */
 	struct proto_image_info info;
 	struct proto_pool pool;
 
@@ -94,7 +95,7 @@ struct proto_writer {
 	/* under the pool's lock */
 	struct slot slots[SLOTS];
 	uint64_t first, next; /* oldest slot not yet written, next one to fill; modulo SLOTS */
-	uint8_t *rooms[ROOMS]; /* those that are free */
+	uint8_t *rooms[PROTO_ROOMS]; /* those that are free */
 	unsigned n_rooms;
 	bool writing;
 	struct err error; /* of a thread; then nothing more is written */
@@ -363,14 +364,16 @@ static int take_room(struct proto_writer *w, struct err *e)
 	if (w->room)
 		return 0;
 	pthread_mutex_lock(&w->pool.lock);
-	while (!w->n_rooms && w->made == ROOMS)
+	while (!w->n_rooms && w->made == PROTO_ROOMS)
 		proto_pool_wait(&w->pool);
 	if (w->n_rooms)
 		w->room = w->rooms[--w->n_rooms];
 	pthread_mutex_unlock(&w->pool.lock);
 	if (w->room)
 		return 0;
-	w->room = proto_pages_alloc(PROTO_MAX_DATA);
+	w->room = proto_warm_take(w->warm);
+	if (!w->room)
+		w->room = proto_pages_alloc(PROTO_MAX_DATA);
 	if (!w->room)
 		return err_errno(e, -ENOMEM, "cannot write the image");
 	w->made++;
@@ -634,6 +637,7 @@ int proto_writer_open(
 	w->key = o->key;
 	w->zstd_level = o->zstd_level;
 	w->hold_last = o->hold_last;
+	w->warm = o->warm;
 	w->info.copy = o->copy;
 	w->info.created = o->created ? o->created : (uint64_t)time(NULL);
 	memcpy(w->info.image_id, o->image_id, sizeof(o->image_id));

@@ -31,6 +31,7 @@ struct dump {
 	bool bound; /* its tasks end with us (ckpt_bind) */
 	struct ckpt_report report;
 	uint64_t began;
+	struct proto_warm *warm; /* for `out`, or NULL */
 };
 
 /* What is beneath a volume comes with the volume. */
@@ -193,6 +194,7 @@ static int open_out(struct dump *d, int fd, const struct proto_write_options *ho
 	int r = proto_key_open(&d->key, d->what->config_dir, e);
 
 	o.key = d->key;
+	o.warm = d->warm;
 	return r == 0 ? proto_writer_open(&d->out, fd, &o, e) : r;
 }
 
@@ -403,6 +405,21 @@ static void dump_loop(struct dump *d)
 	_exit(1);
 }
 
+/* What the image will be about as large as; proto_warm_begin's. */
+static size_t expect_bytes(void *ctx)
+{
+	const struct ckpt_world *w = ctx;
+	_cleanup_free_ int *pids = NULL;
+	size_t n = 0, sum = w->vnet ? PROTO_MAX_DATA : 0; /* what is on its way over TCP */
+
+	/* without a pid namespace it is not so easily told who is of the session */
+	if (w->names || proc_list_numbers(w->proc_fd, ".", &pids, &n, NULL) < 0)
+		return sum;
+	for (size_t i = 0; i < n; i++)
+		sum += (size_t)MAX(proc_own_memory(w->proc_fd, pids[i]), 0);
+	return sum;
+}
+
 static void tell_thawed(void *ctx)
 {
 	worker_reply(((struct dump *)ctx)->conn, PB__WORKER__BODY_THAWED, NULL);
@@ -413,6 +430,7 @@ static void end_ahead(struct dump *d)
 	ckpt_ahead_free(take_ptr(d->ahead));
 	ckpt_base_free(take_ptr(d->base));
 	close_out(d);
+	proto_warm_end(take_ptr(d->warm));
 	d->image = close_fd(d->image);
 }
 
@@ -455,7 +473,10 @@ static bool dump_all(struct proto_conn *conn, const struct worker_dump *what)
 	struct dump d = {.conn = conn, .what = what, .began = io_now_ns(), .image = -1};
 	struct err e = {0};
 
-	proto_prepare(); /* while the session still runs */
+	/* while the session still runs */
+	proto_prepare();
+	if (!what->options.snapshot)
+		d.warm = proto_warm_begin(expect_bytes, (void *)&what->world);
 	if (what->ahead && !do_ahead(&d)) {
 		end_ahead(&d);
 		return false;

@@ -117,19 +117,9 @@ static struct ckpt_space *add(struct ckpt_track *t, const struct ckpt_proc *p)
 	return &t->spaces[t->n++];
 }
 
-/* Pages in memory that are no file's: the second and third number of /proc/PID/statm. */
 static bool is_large(const struct ckpt_track *t, pid_t pid)
 {
-	_cleanup_close_ int fd = proc_open_file(t->proc_fd, pid, "statm", O_RDONLY, NULL);
-	unsigned long all, resident, shared;
-	char text[128];
-	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-
-	if (n <= 0)
-		return false;
-	text[n] = '\0';
-	return sscanf(text, "%lu %lu %lu", &all, &resident, &shared) == 3 &&
-	       resident >= shared + MIN_PAGES;
+	return proc_own_memory(t->proc_fd, pid) >= (int64_t)(MIN_PAGES * PAGE_SIZE);
 }
 
 /* Memory whose pages are its own, and come from nowhere. */
