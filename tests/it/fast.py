@@ -249,6 +249,7 @@ def moves_leave_it_alone(env):
         env.podrun("resume", env.path("i%d" % i), "-d")
         server.goes_on()
         is_fast(env)
+    until("only the last pair is there", lambda: inner(env, "dev").count("veth") == 1)
     assert env.podrun("suspend", "s", "-o", "/nonexistent/i", check=False).code
     server.goes_on()
     is_fast(env)
@@ -328,15 +329,16 @@ def a_capture_sees_everything(env):
     stop(env, server)
 
 
+def inner(env, file):
+    """A file of /proc/net in the gateway's inner network."""
+    tasks = list(pathlib.Path("/proc/%d/task" % gateway(env)["worker"]).glob("*/net"))
+    return next((t / file).read_text() for t in tasks if "gw0:" in (t / "dev").read_text())
+
+
 def inner_values(env):
-    """What the kernel counts in the gateway's inner network."""
-    pid = gateway(env)["worker"]
-    for task in pathlib.Path("/proc/%d/task" % pid).iterdir():
-        if "gw0:" in (task / "net/dev").read_text():
-            names, values = [line.split()[1:] for line in (task / "net/snmp").read_text().splitlines()
-                             if line.startswith("Ip:")]
-            return dict(zip(names, map(int, values)))
-    raise Failed("no thread of the gateway's is in its inner network")
+    """What the kernel counts there."""
+    names, values = [line.split()[1:] for line in inner(env, "snmp").splitlines() if line.startswith("Ip:")]
+    return dict(zip(names, map(int, values)))
 
 
 def inner_counts(env):
@@ -752,19 +754,15 @@ def between_sessions_what_is_forged_is_dropped(env):
     n = Neighbours(env)
     env.podrun("exec", "a", "rm", "/tmp/on")
     local, outside = ends_of(env, "a", 80)
-    until("it is quiet", lambda: len({(threading.Event().wait(.1), forwarded(env))[1] for _ in range(5)}) == 1)
-    before, received = forwarded(env), inner_counts(env)[0]
+    until("it is quiet", lambda: len({(threading.Event().wait(.1), inner_values(env)["ForwDatagrams"])[1] for _ in range(5)}) == 1)
+    before, received = inner_values(env)["ForwDatagrams"], inner_counts(env)[0]
     forge = env.call(sys.executable, "-c", FORGE, "10.171.0.2", outside, program_of(env, "a"), local, 80, 20)
     until("it has come there", lambda: inner_counts(env)[0] >= received + int(forge.text.split()[1]))
-    assert forwarded(env) == before
+    assert inner_values(env)["ForwDatagrams"] == before
     env.podrun("exec", "a", "touch", "/tmp/on")
     n.both()
-    until("its own goes on", lambda: forwarded(env) > before)
+    until("its own goes on", lambda: inner_values(env)["ForwDatagrams"] > before)
     n.stop()
-
-
-def forwarded(env):
-    return inner_values(env)["ForwDatagrams"]
 
 
 def quiet(server):

@@ -54,6 +54,7 @@ struct gateway_session {
 	bool held;
 	bool wires;	   /* its client can make a pair of interfaces */
 	bool wired;	   /* there may be one, gateway/veth.c */
+	uint32_t pairs;	   /* that its client was asked for */
 	bool tunnel;	   /* its packets come by one, from another host */
 	bool link_local;   /* it may reach the host's link-local addresses */
 	int32_t tun, diag; /* -1: none */

@@ -18,7 +18,7 @@
  *      publish   ports outside                       listening  which ports a session listens on
  *      redo      inbound ones nobody had accepted    neighbour  from one session to another
  *      datagram  UDP, ICMP, DNS                      capture    sessions whose packets are recorded
- *      remote    sessions whose way out is a tunnel
+ *      remote    sessions whose way out is a tunnel       removal    interfaces that go, by a thread
  *      gather    packets that what comes behind them makes needless
  *      dynamic   names in DNS that follow a session
  *
@@ -54,6 +54,7 @@ struct vnet_gateway {
 	struct gateway_outbound *outbound;
 	struct gateway_control *control;
 	struct gateway_remotes *remotes;
+	struct gateway_removal *removal; /* NULL: nothing was to be removed yet */
 	struct gateway_sessions *sessions;
 	struct gateway_publisher *publisher;
 	struct gateway_captures *captures;

@@ -39,6 +39,7 @@
 #include "vnet/gateway/outbound.h"
 #include "vnet/gateway/publish.h"
 #include "vnet/gateway/remote.h"
+#include "vnet/gateway/removal.h"
 #include "vnet/gateway/veth.h"
 #include "vnet/gateway/wire.h"
 #include "vnet/tun.h"
@@ -153,12 +154,12 @@ static void close_tun(struct vnet_gateway *g, uint32_t index)
 	struct gateway_session *s = session_at(g, index);
 	int tun = s->tun;
 
-	gateway_veth_end(g, index);
+	gateway_veth_leave(g, index);
 	if (tun < 0)
 		return;
 	gateway_link_stop(g, index);
 	s->tun = -1;
-	close_fd(tun);
+	gateway_removal_close(g, tun);
 }
 
 /* Not attached any more, and nothing is to be delivered. */
@@ -377,11 +378,12 @@ static uint32_t detach(struct vnet_gateway *g, uint32_t session, bool suspended,
 	uint32_t flows = gateway_session_flows(g, session);
 	int diag = s->diag;
 
-	gateway_veth_end(g, session);
-	if (finish)
+	if (finish) {
+		gateway_veth_end(g, session);
 		gateway_link_drain(g, session);
-	else
+	} else {
 		close_tun(g, session);
+	}
 	gateway_remote_close(g, session);
 	gateway_dynamic_stop(g, session);
 	gateway_publish_remove_all(g, session);

@@ -64,6 +64,7 @@
 #include "vnet/gateway/capture.h"
 #include "vnet/gateway/gateway.h"
 #include "vnet/gateway/pump.h"
+#include "vnet/gateway/removal.h"
 #include "vnet/message.h"
 #include "vnet/netlink.h"
 #include "vnet/rewrite.h"
@@ -111,9 +112,11 @@ struct gateway_veths {
 	uint64_t before[GATEWAY_MAX_FLOWS]; /* bytes that it had passed when it was idle */
 };
 
-static void name_of(uint32_t session, char ret[16])
+/* The end here of the pair that its client was asked for last; one before may still be there. */
+static void name_of(const struct vnet_gateway *g, uint32_t session, char ret[16])
 {
-	snprintf(ret, 16, "veth%u", session);
+	static_assert(GATEWAY_MAX_SESSIONS <= 10000, "names of interfaces");
+	snprintf(ret, 16, "veth%u-%u", session % 10000, g->arena->sessions[session].pairs % 100000);
 }
 
 /* ---- what the client is told --------------------------------------------------------------- */
@@ -164,15 +167,17 @@ static int tell_fast(
 	return tell(g, session, &m, NULL);
 }
 
-static void remove_pair(struct vnet_gateway *g, uint32_t session)
+static void remove_pair(struct vnet_gateway *g, uint32_t session, bool later)
 {
 	struct err ignored = {0};
 	char name[16];
 	int index;
 
-	name_of(session, name);
+	name_of(g, session, name);
 	index = vnet_netlink_index(&g->veths->nl, name, &ignored);
-	if (index > 0)
+	if (index > 0 && later)
+		gateway_removal_link(g, index);
+	else if (index > 0)
 		vnet_netlink_remove(&g->veths->nl, index, &ignored);
 }
 
@@ -183,12 +188,14 @@ static void ask_for_pair(struct vnet_gateway *g, uint32_t session)
 	struct gateway_session *s = &g->arena->sessions[session];
 	char name[16];
 
-	name_of(session, name);
+	/* One that an earlier worker had asked for. */
+	if (s->wired)
+		remove_pair(g, session, true);
+	s->pairs++;
+	name_of(g, session, name);
 	wire.name = name;
 	m.body_case = PB__GATEWAY_REPLY__BODY_WIRE;
 	m.wire = &wire;
-	/* One that an earlier worker had asked for, and whose name is taken. */
-	remove_pair(g, session);
 	s->wired = true;
 	if (tell(g, session, &m, &g->arena->inner_ns) == 0)
 		g->veths->pairs[session].state = ASKED;
@@ -248,7 +255,7 @@ static int begin_pair(struct vnet_gateway *g, uint32_t session, struct err *e)
 	char name[16];
 	int r;
 
-	name_of(session, name);
+	name_of(g, session, name);
 	p->index = vnet_netlink_index(nl, name, e);
 	if (p->index < 0)
 		return p->index;
@@ -290,7 +297,7 @@ void gateway_veth_made(struct vnet_gateway *g, uint32_t session, bool made)
 	p->state = NEVER;
 }
 
-void gateway_veth_end(struct vnet_gateway *g, uint32_t session)
+static void end(struct vnet_gateway *g, uint32_t session, bool later)
 {
 	struct pair *p = &g->veths->pairs[session];
 
@@ -299,11 +306,21 @@ void gateway_veth_end(struct vnet_gateway *g, uint32_t session)
 		return;
 	}
 	gateway_veth_count(g, session);
-	remove_pair(g, session);
+	remove_pair(g, session, later);
 	gateway_veth_hold(g, session);
 	/* Not before: a worker that is killed leaves rules that lead nowhere to the next one. */
 	g->arena->sessions[session].wired = false;
 	p->state = NONE;
+}
+
+void gateway_veth_end(struct vnet_gateway *g, uint32_t session)
+{
+	end(g, session, false);
+}
+
+void gateway_veth_leave(struct vnet_gateway *g, uint32_t session)
+{
+	end(g, session, true);
 }
 
 static void look_at_pair(struct vnet_gateway *g, uint32_t session)
@@ -312,7 +329,7 @@ static void look_at_pair(struct vnet_gateway *g, uint32_t session)
 	char name[16];
 	int r;
 
-	name_of(session, name);
+	name_of(g, session, name);
 	r = vnet_netlink_has_carrier(&g->veths->nl, name, &e);
 	if (r == 1)
 		return;
@@ -474,7 +491,7 @@ static bool has_pair(struct vnet_gateway *g, uint32_t session)
 	struct err ignored = {0};
 	char name[16];
 
-	name_of(session, name);
+	name_of(g, session, name);
 	if (vnet_netlink_index(&g->veths->nl, name, &ignored) == g->veths->pairs[session].index)
 		return true;
 	gateway_veth_end(g, session);
@@ -617,7 +634,7 @@ int gateway_veth_start(struct vnet_gateway *g, struct err *e)
 	for (uint32_t i = 0; i < GATEWAY_MAX_SESSIONS; i++) {
 		if (!g->arena->sessions[i].wired)
 			continue;
-		remove_pair(g, i);
+		remove_pair(g, i, false);
 		left = true;
 	}
 	for (uint32_t i = 0; i < GATEWAY_MAX_FLOWS && left; i++)

@@ -29,6 +29,8 @@ void gateway_veth_made(struct vnet_gateway *g, uint32_t session, bool made);
 void gateway_veth_hold(struct vnet_gateway *g, uint32_t session);
 /* There is no pair any more, so the session's kernel sends everything to its TUN. */
 void gateway_veth_end(struct vnet_gateway *g, uint32_t session);
+/* The same where the session sends nothing by it any more: the pair may stay for a moment. */
+void gateway_veth_leave(struct vnet_gateway *g, uint32_t session);
 /* What has passed is in the session's counts. */
 void gateway_veth_count(struct vnet_gateway *g, uint32_t session);
 /* How many connections go by the pair: its flows, and those to other sessions. */
