@@ -401,7 +401,7 @@ static bool has_prefix(const char *p, const char *prefix)
 	return !strncmp(p, prefix, strlen(prefix));
 }
 
-/* A line below a header: of some twenty, five matter. */
+/* A line below a header: of some twenty, six matter. */
 static void parse_detail(const char *p, const char *end, struct proc_vma *v)
 {
 	uint64_t *to = NULL;
@@ -425,6 +425,8 @@ static void parse_detail(const char *p, const char *end, struct proc_vma *v)
 		to = &v->swap_kb;
 	else if (has_prefix(p, "KernelPageSize:"))
 		to = &v->page_kb;
+	else if (has_prefix(p, "ProtectionKey:"))
+		to = &v->key;
 	if (to) {
 		p = skip_blank(strchr(p, ':') + 1);
 		*to = take_dec(&p);

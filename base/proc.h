@@ -86,6 +86,7 @@ struct proc_vma {
 	char vm_flags[128]; /* VmFlags: of smaps, space separated two-letter codes */
 	uint64_t swap_kb, rss_kb, anonymous_kb;
 	uint64_t page_kb; /* more than PAGE_SIZE only for MAP_HUGETLB and the like */
+	uint64_t key;	  /* ProtectionKey: of smaps; 0 where there are none */
 };
 
 struct proc_maps {

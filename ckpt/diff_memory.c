@@ -61,7 +61,7 @@ static bool same_mapping(
 	const Pb__Mm *a, const Pb__Mapping *x, const Pb__Mm *b, const Pb__Mapping *y)
 {
 	return x->start == y->start && x->end == y->end && x->prot == y->prot &&
-	       x->flags == y->flags && same_source(a, x, b, y) && strcmp(x->name, y->name) == 0;
+	       x->flags == y->flags && x->key == y->key && same_source(a, x, b, y) && strcmp(x->name, y->name) == 0;
 }
 
 static void tell_mapping(

@@ -134,6 +134,44 @@ static void stops(void)
 	syscall(SYS_kill, getpid(), SIGSTOP);
 }
 
+#define ALL	  UINT64_MAX /* components */
+#define PKRU	  9
+#define PKRU_INIT 0x55555554
+
+/* Of a thread: what it may do with memory that has which protection key; 0 without such keys. */
+static uint32_t pkru_of(pid_t pid)
+{
+	_cleanup_free_ void *mem = NULL;
+	Pb__Thread m = PB__THREAD__INIT;
+	struct err e = {0};
+	uint32_t pkru = 0;
+
+	assert_int_equal(ckpt_xstate_dump(pid, &m, &mem, &e), 0);
+	for (size_t i = 0; i < m.n_xstate; i++)
+		if (m.xstate[i]->number == PKRU)
+			memcpy(&pkru, m.xstate[i]->data.data, sizeof(pkru));
+	return pkru;
+}
+
+/* Whose CPU had no protection keys has what a new task has; whose CPU had them has what it had. */
+static void pkru_is_a_new_tasks(void **state)
+{
+	Pb__Thread none = PB__THREAD__INIT;
+	uint8_t fxsave[512] = {0};
+	pid_t one = start(stops);
+	struct err e = {0};
+	bool has;
+
+	waitpid(one, NULL, 0);
+	has = pkru_of(one) != 0;
+	none.fxsave = (ProtobufCBinaryData){sizeof(fxsave), fxsave};
+	assert_int_equal(ckpt_xstate_restore(one, &none, ALL, &e), 0);
+	assert_int_equal(pkru_of(one), 0);
+	assert_int_equal(ckpt_xstate_restore(one, &none, ALL & ~(1ULL << PKRU), &e), 0);
+	assert_int_equal(pkru_of(one), has ? PKRU_INIT : 0);
+	end(one);
+}
+
 static void registers_go_round(void **state)
 {
 	Pb__Thread a = PB__THREAD__INIT, b = PB__THREAD__INIT, none = PB__THREAD__INIT;
@@ -148,8 +186,8 @@ static void registers_go_round(void **state)
 	assert_int_equal(ckpt_xstate_dump(one, &a, &a_mem, &e), 0);
 	memcpy(fxsave, a.fxsave.data, 32);
 	none.fxsave = (ProtobufCBinaryData){sizeof(fxsave), fxsave};
-	assert_int_equal(ckpt_xstate_restore(one, &none, &e), 0);
-	assert_int_equal(ckpt_xstate_restore(one, &a, &e), 0);
+	assert_int_equal(ckpt_xstate_restore(one, &none, ALL, &e), 0);
+	assert_int_equal(ckpt_xstate_restore(one, &a, ALL, &e), 0);
 	assert_int_equal(ckpt_xstate_dump(one, &b, &b_mem, &e), 0);
 	assert_int_equal(a.xstate_bv, b.xstate_bv);
 	assert_int_equal(a.n_xstate, b.n_xstate);
@@ -181,9 +219,9 @@ static void reserved_bytes_say_nothing(void **state)
 	m.xstate = list;
 	bounds.number = 4;
 	bounds.data = (ProtobufCBinaryData){sizeof(data), data};
-	assert_int_equal(ckpt_xstate_restore(one, &m, &e), 0);
+	assert_int_equal(ckpt_xstate_restore(one, &m, ALL, &e), 0);
 	data[15] = 1;
-	assert_int_equal(ckpt_xstate_restore(one, &m, &e), has ? 0 : -EOPNOTSUPP);
+	assert_int_equal(ckpt_xstate_restore(one, &m, ALL, &e), has ? 0 : -EOPNOTSUPP);
 	end(one);
 }
 
@@ -201,13 +239,13 @@ static void missing_registers_are_refused(void **state)
 	m.xstate = list;
 	odd.number = 40;
 	odd.data = (ProtobufCBinaryData){1, &byte};
-	assert_int_equal(ckpt_xstate_restore(one, &m, &e), -EOPNOTSUPP);
+	assert_int_equal(ckpt_xstate_restore(one, &m, ALL, &e), -EOPNOTSUPP);
 	assert_int_equal(e.class, ERR_HOST);
 	odd.number = 1000;
-	assert_int_equal(ckpt_xstate_restore(one, &m, &e), -EINVAL);
+	assert_int_equal(ckpt_xstate_restore(one, &m, ALL, &e), -EINVAL);
 	assert_int_equal(e.class, ERR_IMAGE);
 	m.fxsave.len = 100;
-	assert_int_equal(ckpt_xstate_restore(one, &m, &e), -EINVAL);
+	assert_int_equal(ckpt_xstate_restore(one, &m, ALL, &e), -EINVAL);
 	end(one);
 }
 
@@ -217,6 +255,7 @@ int main(void)
 		cmocka_unit_test(calls_that_fail_are_restarted),
 		cmocka_unit_test(and_those_of_32_bit_programs),
 		cmocka_unit_test(sleep_is_measured),
+		cmocka_unit_test(pkru_is_a_new_tasks),
 		cmocka_unit_test(registers_go_round),
 		cmocka_unit_test(reserved_bytes_say_nothing),
 		cmocka_unit_test(missing_registers_are_refused),

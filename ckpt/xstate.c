@@ -172,7 +172,23 @@ static int fill(uint8_t *block, size_t len, const Pb__XstateComponent *c, struct
 	return 0;
 }
 
-int ckpt_xstate_restore(pid_t tid, const Pb__Thread *m, struct err *e)
+/*
+ * A component that is not loaded is zero, with which PKRU allows all; but a thread from where there
+ * are no protection keys knows nothing of them.
+ */
+static uint64_t put_initial_pkru(uint8_t *block, size_t len, uint64_t xcr0)
+{
+	const uint32_t pkru = PKRU_INIT;
+	uint32_t offset, size;
+
+	if ((xcr0 & 1ULL << PKRU) || !place(PKRU, &offset, &size) || size < sizeof(pkru) ||
+		offset + size > len)
+		return 0;
+	memcpy(block + offset, &pkru, sizeof(pkru));
+	return 1ULL << PKRU;
+}
+
+int ckpt_xstate_restore(pid_t tid, const Pb__Thread *m, uint64_t xcr0, struct err *e)
 {
 	_cleanup_free_ uint8_t *block = calloc(1, XSTATE_MAX);
 	uint64_t bv = m->xstate_bv & 3;
@@ -194,6 +210,7 @@ int ckpt_xstate_restore(pid_t tid, const Pb__Thread *m, struct err *e)
 	memcpy(block + AT_MXCSR, &mxcsr, sizeof(mxcsr));
 	memcpy(block + AT_MASK, &mask, sizeof(mask));
 	memset(block + AT_BV, 0, HEADER);
+	bv |= put_initial_pkru(block, len, xcr0);
 	for (size_t i = 0; r >= 0 && i < m->n_xstate; i++) {
 		r = fill(block, len, m->xstate[i], e);
 		if (r == 0)

@@ -20,7 +20,10 @@ typedef struct Pb__Thread Pb__Thread;
 /* Fills fxsave, xstate, xstate_bv of @m from the stopped task.  They point into what *ret_mem
  * holds, which the caller frees. */
 int ckpt_xstate_dump(pid_t tid, Pb__Thread *m, void **ret_mem, struct err *e);
-/* ERR_HOST when this CPU lacks a component that is in use. */
-int ckpt_xstate_restore(pid_t tid, const Pb__Thread *m, struct err *e);
+/*
+ * ERR_HOST when this CPU lacks a component that is in use.  @xcr0: the components that the kernel
+ * had enabled where @m is from; what was not among them gets the value of a new task.
+ */
+int ckpt_xstate_restore(pid_t tid, const Pb__Thread *m, uint64_t xcr0, struct err *e);
 
 #endif

@@ -11,6 +11,7 @@
 
 #include "base/base.h"
 #include "ckpt/kinds/tasks.h"
+#include "ckpt/memory/memory.h"
 #include "ckpt/remote/i386.h"
 
 /* linux/prctl.h, 6.3 and 6.4; linux/membarrier.h, 6.3 */
@@ -43,7 +44,7 @@ struct question {
 	struct ckpt_asked *room; /* remote_data, with FEW_GROUPS groups */
 	uint64_t at;
 	int *values; /* of prctl options by pointer */
-	int slack, securebits, groups, prctl, membarrier, brk;
+	int slack, securebits, groups, prctl, membarrier, brk, keys;
 	int wanted; /* calls from the first to this must succeed */
 };
 
@@ -87,7 +88,7 @@ static void ask_actions(struct question *q, const struct proc_status *st)
 				8, 0, 0);
 }
 
-static int ask_process(struct question *q, const struct proc_status *st)
+static int ask_process(struct question *q, const struct proc_status *st, bool has_keys)
 {
 	struct remote *r = q->r;
 	uint64_t values;
@@ -113,7 +114,10 @@ static int ask_process(struct question *q, const struct proc_status *st)
 		WCONTINUED | WNOHANG | WNOWAIT | __WALL, 0, 0);
 	q->membarrier = remote_add(r, SYS_membarrier, GET_REGISTRATIONS, 0, 0, 0, 0, 0);
 	q->brk = remote_add(r, SYS_brk, 0, 0, 0, 0, 0, 0);
-	return q->brk;
+	if (q->brk < 0 || !has_keys)
+		return q->brk;
+	q->keys = ckpt_keys_ask(r);
+	return q->keys;
 }
 
 static void take_process(const struct question *q, const struct ckpt_proc *p, struct ckpt_asked *a)
@@ -123,6 +127,7 @@ static void take_process(const struct question *q, const struct ckpt_proc *p, st
 	a->securebits = (uint32_t)remote_result(q->r, q->securebits);
 	a->membarrier = bits > 0 ? (uint32_t)bits : 0;
 	a->brk = (uint64_t)remote_result(q->r, q->brk);
+	a->keys = q->keys ? ckpt_keys_asked(q->r, q->keys) : 0;
 	for (int i = 0; i < CKPT_N_PRCTL; i++) {
 		a->prctl[i] = remote_result(q->r, q->prctl + i);
 		if (a->prctl[i] >= 0 && ckpt_prctl_options[i].by_pointer)
@@ -157,6 +162,16 @@ static int many_groups(struct remote *r, struct ckpt_asked **a, struct err *e)
 	return 0;
 }
 
+/* Asked once: a CPU of a virtual machine is left for the answer. */
+static bool has_keys(void)
+{
+	static _Thread_local int has = -1;
+
+	if (has < 0)
+		has = ckpt_keys_here();
+	return has;
+}
+
 /* Prepares the question, and has the thread begin with it. */
 static int start(struct question *q, struct ckpt_thread *t, struct err *e)
 {
@@ -169,7 +184,7 @@ static int start(struct question *q, struct ckpt_thread *t, struct err *e)
 		return err_errno(e, -ENOMEM, "state of a thread");
 	k = q->wanted = ask_thread(q, t->proc->i386);
 	if (t == t->proc->threads[0] && k >= 0)
-		k = ask_process(q, &t->proc->status);
+		k = ask_process(q, &t->proc->status, has_keys());
 	if (k < 0)
 		return err_errno(e, k, "state of a thread");
 	return remote_start(q->r, false, e);

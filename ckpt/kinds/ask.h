@@ -48,6 +48,7 @@ struct ckpt_asked {
 	long prctl[CKPT_N_PRCTL]; /* -errno if the kernel does not have it */
 	uint32_t membarrier;
 	uint64_t brk; /* program break */
+	uint32_t keys; /* protection keys that are given out: bit K is key K */
 	bool subreaper;
 	siginfo_t continued; /* of a child of which it has not asked that; si_pid 0: none */
 	uint32_t n_groups, groups[]; /* at most CKPT_MAX_GROUPS */

@@ -12,7 +12,7 @@
  *      data        pages as they come in the stream (memory/fill.c), or by several threads from an image that
  *                  is known (memory/fillers.c); long runs may be mapped from the image at first
  *                  (memory/mapped.c, memory/convert.c)
- *      finish      what must not come before the pages: locks, seals
+ *      finish      what must not come before the pages: protection keys, locks, seals
  *
  * One record per memory space, carried by the first process (by vpid) that has it.
  */
@@ -207,6 +207,7 @@ static int draft_layout(struct draft *f, struct ckpt_proc *p, struct err *e)
 	f->mm.end_data = s->end_data;
 	f->mm.start_brk = s->start_brk;
 	f->mm.brk = asked->brk;
+	f->mm.keys = asked->keys;
 	f->mm.start_stack = s->start_stack;
 	f->mm.arg_start = s->arg_start;
 	f->mm.arg_end = s->arg_end;
@@ -341,6 +342,10 @@ int ckpt_mm_unpack(const struct ckpt_record *r, Pb__Mm **ret, struct err *e)
 		}
 		at = v->end;
 	}
+	if (!ckpt_keys_sane(m)) {
+		pb__mm__free_unpacked(m, NULL);
+		return err_set(e, ERR_IMAGE, -EBADMSG, "protection keys that are nonsense");
+	}
 	at = 0;
 	for (size_t i = 0; i < m->n_guards; i++) {
 		const Pb__Range *g = m->guards[i];
@@ -416,7 +421,9 @@ static int mm_create(struct ckpt_build *b, struct ckpt_record *r, int *ret_fd, s
 	ret = ckpt_mm_unpack(r, &m, e);
 	if (ret < 0)
 		return ret;
-	ret = ckpt_place_vdso(b, p, m, e);
+	ret = ckpt_keys_check(m, e);
+	if (ret >= 0)
+		ret = ckpt_place_vdso(b, p, m, e);
 	if (ret >= 0)
 		ret = ckpt_map(b, p, m, e);
 	if (ret >= 0)

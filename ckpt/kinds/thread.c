@@ -252,7 +252,7 @@ static int finish(struct ckpt_build *b, struct ckpt_record *rec, struct err *e)
 	if (r == 0)
 		r = set_segments(t->tid, m, e);
 	if (r == 0)
-		r = ckpt_xstate_restore(t->tid, m, e);
+		r = ckpt_xstate_restore(t->tid, m, b->xcr0, e);
 	if (r == 0) {
 		ckpt_restart_resume(t->remote, &regs, m->asleep_ns);
 		end_connect(t, &regs);

@@ -426,7 +426,7 @@ static bool is_part(const struct proc_vma *v, const struct proc_vma *now)
 {
 	return now->start <= v->start && now->end >= v->end && now->prot == v->prot &&
 	       now->shared == v->shared && now->ino == v->ino && now->dev_major == v->dev_major &&
-	       now->dev_minor == v->dev_minor &&
+	       now->dev_minor == v->dev_minor && now->key == v->key &&
 	       (!v->ino || now->offset + (v->start - now->start) == v->offset) &&
 	       are_same_flags(v->vm_flags, now->vm_flags);
 }

@@ -346,7 +346,8 @@ static int map_one(struct batch *t, size_t i, struct err *e)
 	const Pb__Mapping *m = t->mm->mappings[i];
 	uint64_t start = stack_start(t->mm, i), flags = MAP_FIXED_NOREPLACE;
 	struct remote_arg args[6] = {REMOTE_ARG(start), REMOTE_ARG(m->end - start),
-		REMOTE_ARG(m->prot), REMOTE_ARG(0), REMOTE_ARG(-1), REMOTE_ARG(m->offset)};
+		REMOTE_ARG(ckpt_keys_prot(t->mm, m)), REMOTE_ARG(0), REMOTE_ARG(-1),
+		REMOTE_ARG(m->offset)};
 	int r, file;
 
 	if (HAS(m, DROPPABLE) && m->source == PB__MAPPING_SOURCE__MAPPING_ANON)
@@ -402,7 +403,8 @@ static int cut_segment(struct batch *t, size_t i, uint64_t base, uint64_t size, 
 			return err_errno(e, -ENOSPC, "too many calls in one batch");
 		if (!m || m->start >= end)
 			break;
-		if (call3(t, m, "mprotect", SYS_mprotect, m->start, m->end - m->start, m->prot) < 0)
+		if (call3(t, m, "mprotect", SYS_mprotect, m->start, m->end - m->start,
+			    ckpt_keys_prot(mm, m)) < 0)
 			return err_errno(e, -ENOSPC, "too many calls in one batch");
 		advise(t, m, m->start);
 		at = m->end;
@@ -619,7 +621,7 @@ static bool is_last(const Pb__Mapping *m)
 
 bool ckpt_map_has_finish(const struct ckpt_build *b, const Pb__Mm *mm)
 {
-	bool has = mm->program && !b->world->names;
+	bool has = (mm->program && !b->world->names) || ckpt_keys_used(mm);
 
 	for (size_t i = 0; i < mm->n_mappings && !has; i++)
 		has = is_last(mm->mappings[i]);
@@ -633,6 +635,11 @@ int ckpt_map_finish(
 	int r = 0;
 
 	batch_init(&t, b, p, mm);
+	if (ckpt_keys_used(mm)) {
+		r = ckpt_keys_restore(t.r, mm, e);
+		/* whose pages' protection was the mapping's again, where that is what they are */
+		r = r < 0 ? r : add_guards(&t, e);
+	}
 	for (size_t i = 0; i < mm->n_mappings && r >= 0; i++) {
 		const Pb__Mapping *m = mm->mappings[i];
 

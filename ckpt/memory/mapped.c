@@ -26,8 +26,8 @@
  * image then.
  *
  * Not mapped, but copied: short runs, stacks, executable, locked and otherwise special mappings,
- * those with guard pages, and processes in whose memory anything is locked, or which are not
- * dumpable or limited in size.
+ * those with guard pages or a protection key, and processes in whose memory anything is locked, or
+ * which are not dumpable or limited in size.
  */
 #include "ckpt/memory/memory.h"
 
@@ -243,7 +243,7 @@ bool ckpt_mapped_fits(const Pb__Mapping *m)
 		PB__MAPPING_FLAG__MAPPING_HUGEPAGE | PB__MAPPING_FLAG__MAPPING_NOHUGEPAGE;
 
 	return m->source == PB__MAPPING_SOURCE__MAPPING_ANON && !(m->flags & ~fine) &&
-	       !m->huge_page && (m->prot == PROT_READ || m->prot == (PROT_READ | PROT_WRITE));
+	       !m->huge_page && !m->key && (m->prot == PROT_READ || m->prot == (PROT_READ | PROT_WRITE));
 }
 
 static bool is_watched(const struct ckpt_mapped *m, uint64_t start, uint64_t end)

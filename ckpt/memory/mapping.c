@@ -237,6 +237,7 @@ static int describe(struct ckpt_dump *d, struct ckpt_proc *p, const struct proc_
 	ret->end = v->end;
 	ret->prot = v->prot;
 	ret->offset = v->offset;
+	ret->key = (uint32_t)v->key;
 	if (!strcmp(v->path, "[vdso]")) {
 		ret->source = PB__MAPPING_SOURCE__MAPPING_VDSO;
 		return 0;

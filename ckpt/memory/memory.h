@@ -103,13 +103,34 @@ struct ckpt_build_proc;
 /* Makes the mappings of @m in the blank @p. */
 int ckpt_map(
 	struct ckpt_build *b, struct ckpt_build_proc *p, const struct Pb__Mm *m, struct err *e);
-/* What must come last: locked and sealed mappings, and a program without a path. */
+/* What must come last: keys, locked and sealed mappings, and a program without a path. */
 bool ckpt_map_has_finish(const struct ckpt_build *b, const struct Pb__Mm *m);
 int ckpt_map_finish(
 	struct ckpt_build *b, struct ckpt_build_proc *p, const struct Pb__Mm *m, struct err *e);
 /* The vDSO; before any other mapping is made. */
 int ckpt_place_vdso(
 	struct ckpt_build *b, struct ckpt_build_proc *p, const struct Pb__Mm *m, struct err *e);
+
+/* ---- keys.c --------------------------------------------------------------------------------- */
+
+/* Have this CPU and kernel memory protection keys (pkeys(7))? */
+bool ckpt_keys_here(void);
+/*
+ * Adds calls to the batch of @r that tell which keys its memory space has given out; returns the
+ * first's index, or -ENOSPC.  After the batch: those keys, bit K for key K.
+ */
+int ckpt_keys_ask(struct remote *r);
+uint32_t ckpt_keys_asked(const struct remote *r, int first);
+/* Are the keys of a record such as there may be?  Of all below it must have been asked. */
+bool ckpt_keys_sane(const struct Pb__Mm *mm);
+/* ERR_HOST when the record has keys and this CPU has none. */
+int ckpt_keys_check(const struct Pb__Mm *mm, struct err *e);
+/* Is there anything to be done about keys? */
+bool ckpt_keys_used(const struct Pb__Mm *mm);
+/* The protection that a mapping has until then. */
+uint32_t ckpt_keys_prot(const struct Pb__Mm *mm, const struct Pb__Mapping *m);
+/* Takes the keys in a memory space that has given out none, and gives mappings theirs. */
+int ckpt_keys_restore(struct remote *remote, const struct Pb__Mm *mm, struct err *e);
 
 /* ---- pages.c ------------------------------------------------------------------------------- */
 

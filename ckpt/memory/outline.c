@@ -122,6 +122,7 @@ static void take_flags(struct proc_vma *v, const struct proc_vma *from)
 
 	memcpy(v->vm_flags, from->vm_flags, sizeof(v->vm_flags));
 	v->page_kb = from->page_kb;
+	v->key = from->key;
 	v->swap_kb = from->swap_kb;
 	if (!marked)
 		v->anonymous_kb = from->anonymous_kb;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Unit tests of ckpt/memory: pages of a stopped child, the vDSO's trampolines, free addresses. */
+/*
+ * Unit tests of ckpt/memory: pages of a stopped child, the vDSO's trampolines, free addresses,
+ * protection keys.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -371,6 +374,49 @@ static void test_layout(void **state)
 	assert_true(find_room(&b, 0x40000, &at, &e) < 0);
 }
 
+/* Which keys a record may name, and what is made of memory that may only be executed. */
+static void test_keys(void **state)
+{
+	Pb__Mm m = PB__MM__INIT;
+	Pb__Mapping a = PB__MAPPING__INIT, b = PB__MAPPING__INIT, *list[] = {&a, &b};
+	bool here = ckpt_keys_here();
+	struct err e = {0};
+
+	m.mappings = list;
+	m.n_mappings = 2;
+	a.prot = PROT_EXEC;
+	b.prot = PROT_READ;
+	assert_true(ckpt_keys_sane(&m) && !ckpt_keys_used(&m));
+	assert_int_equal(ckpt_keys_prot(&m, &a), PROT_EXEC);
+	assert_int_equal(ckpt_keys_check(&m, &e), 0);
+
+	/* one that the kernel has given is no reason to refuse the session */
+	a.key = 3;
+	assert_true(ckpt_keys_sane(&m) && ckpt_keys_used(&m) == here);
+	assert_int_equal(ckpt_keys_prot(&m, &a), here ? PROT_EXEC | PROT_READ : PROT_EXEC);
+	assert_int_equal(ckpt_keys_prot(&m, &b), PROT_READ);
+	assert_int_equal(ckpt_keys_check(&m, &e), 0);
+
+	m.keys = 1 << 3;
+	assert_int_equal(ckpt_keys_check(&m, &e), here ? 0 : -EOPNOTSUPP);
+	a.key = 0;
+	assert_int_equal(ckpt_keys_check(&m, &e), here ? 0 : -EOPNOTSUPP);
+	m.keys = 0;
+	b.key = 15;
+	assert_true(ckpt_keys_sane(&m) && ckpt_keys_used(&m) == here);
+	assert_int_equal(ckpt_keys_check(&m, &e), here ? 0 : -EOPNOTSUPP);
+
+	b.key = 16;
+	assert_false(ckpt_keys_sane(&m));
+	b.key = 0;
+	m.keys = 1;
+	assert_false(ckpt_keys_sane(&m));
+	m.keys = 1 << 16;
+	assert_false(ckpt_keys_sane(&m));
+	m.keys = 0xfffe;
+	assert_true(ckpt_keys_sane(&m));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -378,6 +424,7 @@ int main(void)
 		cmocka_unit_test(test_vdso),
 		cmocka_unit_test(test_clocks),
 		cmocka_unit_test(test_layout),
+		cmocka_unit_test(test_keys),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -306,7 +306,7 @@ def programs_back(env):
 
 
 def a_lesser_cpu_is_refused(env):
-    """A session that is not portable, resumed on a CPU without AVX."""
+    """A session that is not portable, and one that has taken protection keys, resumed on a CPU without AVX and those."""
     share = env.path("share")
     share.mkdir()
     (share / "config").mkdir(mode=0o700)
@@ -317,9 +317,15 @@ def a_lesser_cpu_is_refused(env):
     for name, options in (("plain", []), ("portable", ["--portable"])):
         env.run_detached(name, *PYTHON, options=options)
         env.podrun("suspend", name, "-o", share / name)
-    out = vm(env, "%s resume -d /mnt/plain 2>&1 || echo code $?; %s resume -d /mnt/portable; %s"
-             % (PODRUN, PODRUN, finish(PODRUN, "portable")))
+    env.run_detached("keys", STATE / "mem_keys", "/tmp/go", options=["--portable"])
+    env.podrun("suspend", "keys", "-o", share / "keys")
+    out = vm(env, "%s resume -d /mnt/plain 2>&1 || echo code $?; %s resume -d /mnt/portable; %s; "
+                  "%s resume -d /mnt/keys 2>&1 && { %s exec keys touch /tmp/go; %s wait keys; } || echo keys $?"
+             % (PODRUN, PODRUN, finish(PODRUN, "portable"), PODRUN, PODRUN, PODRUN))
     if "avx2" not in out or "code 4" not in out or "ok" not in out.split():
+        raise Failed(out)
+    keys = "lacks memory protection keys, which the session uses"
+    if "ospke" in pathlib.Path("/proc/cpuinfo").read_text() and not (keys in out and "keys 4" in out):
         raise Failed(out)
 
 
