@@ -22,6 +22,7 @@
 #include "ckpt/kinds/find.h"
 #include "ckpt/kinds/sock.h"
 #include "ckpt/kinds/tcp.h"
+#include "ckpt/kinds/tcp_drain.h"
 #include "ckpt/memory/memory.h"
 #include "ckpt/memory/stash.h"
 #include "ckpt/nested_survey.h"
@@ -194,7 +195,11 @@ static void undo_memory(struct ckpt_dump *d)
 /* From here on nothing happens to its connections. */
 static int network(struct ckpt_dump *d, struct err *e)
 {
-	return d->options.hold ? d->options.hold(d->options.hold_ctx, true, e) : 0;
+	if (!d->options.hold)
+		return 0;
+	if (d->sending)
+		tcp_drain(d->diag, d->sending);
+	return d->options.hold(d->options.hold_ctx, true, e);
 }
 
 static void undo_network(struct ckpt_dump *d)
@@ -327,6 +332,7 @@ struct early {
 	struct ckpt_reserve reserve;
 	void *room;
 	int diag; /* ckpt_sock_diag_open */
+	struct buf sending; /* tcp_drain_look */
 };
 
 /* The first @n stages. */
@@ -342,6 +348,7 @@ static int freeze_once(struct ckpt_dump **ret, const struct ckpt_world *w,
 		d->foreseen = early->foreseen;
 		d->before = early->before;
 		d->diag = early->diag;
+		d->sending = early->sending.len ? &early->sending : NULL;
 	}
 	for (size_t i = 0; i < n; i++) {
 		uint64_t then = io_now_ns();
@@ -385,6 +392,7 @@ static void forget_early(struct early *a)
 	ckpt_reserve_fini(&a->reserve);
 	free_room(a->room);
 	close_fd(a->diag);
+	buf_fini(&a->sending);
 }
 
 /* What takes long and can be done while the session runs. */
@@ -406,6 +414,9 @@ static int look_ahead(const struct ckpt_world *w, const struct ckpt_dump_options
 	}
 	/* If not, whoever needs it says why. */
 	ret->diag = ckpt_sock_diag_open(w, NULL);
+	/* one that runs on is not to stand still for it */
+	if (o->hold && !o->snapshot)
+		tcp_drain_look(ret->diag, &ret->sending);
 	ckpt_foreseen_refresh(ret->foreseen);
 	free_dump(d);
 	return 0;
@@ -444,6 +455,7 @@ int ckpt_freeze(struct ckpt_dump **ret, const struct ckpt_world *w,
 			(*ret)->reserve = early.reserve;
 			(*ret)->room = take_ptr(early.room);
 			(*ret)->diag = -1;
+			(*ret)->sending = NULL;
 			early.found = BUF_INIT;
 			early.reserve = (struct ckpt_reserve){0};
 			note_stage(*ret, "ahead", io_now_ns() - (begin - asked));

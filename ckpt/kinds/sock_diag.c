@@ -104,21 +104,29 @@ static int walk(const struct nlmsghdr *h, size_t n, each_fn each, void *ctx)
 	return 0;
 }
 
-static int ask(int fd, uint16_t type, const void *request, size_t len, each_fn each, void *ctx)
+static int send_request(int fd, uint16_t type, uint16_t flags, const void *request, size_t len)
 {
 	struct nlmsghdr h = {
 		.nlmsg_len = (uint32_t)(sizeof(h) + len),
 		.nlmsg_type = type,
-		.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP,
+		.nlmsg_flags = NLM_F_REQUEST | flags,
 	};
 	struct iovec iov[] = {{&h, sizeof(h)}, {(void *)request, len}};
 	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = 2};
+
+	return sendmsg(fd, &msg, 0) < 0 ? -errno : 0;
+}
+
+static int ask(int fd, uint16_t type, const void *request, size_t len, each_fn each, void *ctx)
+{
 	_cleanup_free_ char *answer = malloc(1 << 16);
+	int sent;
 
 	if (!answer)
 		return -ENOMEM;
-	if (sendmsg(fd, &msg, 0) < 0)
-		return -errno;
+	sent = send_request(fd, type, NLM_F_DUMP, request, len);
+	if (sent < 0)
+		return sent;
 	for (;;) {
 		ssize_t n = recv(fd, answer, 1 << 16, 0);
 		int r;
@@ -310,6 +318,45 @@ int ckpt_sock_diag_tcp(
 	}
 	*ret = block;
 	return 0;
+}
+
+struct raw {
+	ckpt_inet_diag_fn each;
+	void *ctx;
+};
+
+static int each_raw(void *ctx, const struct nlmsghdr *h)
+{
+	const struct raw *raw = ctx;
+
+	if (h->nlmsg_len < NLMSG_LENGTH(sizeof(struct inet_diag_msg)))
+		return -EPROTO;
+	return raw->each(raw->ctx, NLMSG_DATA(h), h->nlmsg_len - NLMSG_HDRLEN);
+}
+
+int ckpt_sock_diag_each(int diag, uint32_t states, ckpt_inet_diag_fn each, void *ctx)
+{
+	const struct inet_diag_req q = {.idiag_states = states};
+
+	return ask(diag, TCPDIAG_GETSOCK, &q, sizeof(q), each_raw, &(struct raw){each, ctx});
+}
+
+int ckpt_sock_diag_one(
+	int diag, const struct inet_diag_req_v2 *q, ckpt_inet_diag_fn each, void *ctx)
+{
+	char answer[1024] __attribute__((aligned(NLMSG_ALIGNTO)));
+	int r = send_request(diag, SOCK_DIAG_BY_FAMILY, 0, q, sizeof(*q));
+	ssize_t n;
+
+	if (r < 0)
+		return r;
+	do
+		n = recv(diag, answer, sizeof(answer), 0);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return -errno;
+	r = walk((const void *)answer, (size_t)n, each_raw, &(struct raw){each, ctx});
+	return MIN(r, 0);
 }
 
 /* ---- unix ----------------------------------------------------------------------------------- */

@@ -8,6 +8,7 @@
  *      tcp_repair.c   the kernel's own view of a socket
  *      tcp_build.c  record -> kernel
  *      tcp_sizes.c  room in their buffers
+ *      tcp_drain.c    lets the network have what was sent, before it is read
  *      tcp_live.c, tcp_live_build.c, tcp_fin.c  connections that lead out by a virtual network
  */
 #ifndef CKPT_KINDS_TCP_H

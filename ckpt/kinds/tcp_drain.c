@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The theory of operation is in tcp_drain.h. */
+#include "ckpt/kinds/tcp_drain.h"
+
+#include <errno.h>
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <linux/sock_diag.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "ckpt/kinds/sock.h"
+
+#define MUCH	 (128 << 10) /* bytes */
+#define LITTLE	 (16 << 10)
+#define MAX_LOOK 32 /* connections */
+#define LOOK_US	 500
+/*
+ * Less than this from one progress to the next (50 Mbit/s) is not worth the wait.  What is sent
+ * leaves the queue when the other end says that it has it, which comes in bursts: of each 4 MB or
+ * so, where packets go by processes.
+ */
+#define WORTH	   (64 << 10) /* bytes */
+#define IDLE_NS	   12000000ULL
+#define LONGEST_NS 40000000ULL
+
+/* include/net/tcp_states.h */
+#define ESTABLISHED 1
+#define FIN_WAIT1   4
+#define CLOSE_WAIT  8
+#define SENDING	    (1 << ESTABLISHED | 1 << CLOSE_WAIT | 1 << FIN_WAIT1)
+#define TIMER_PROBE 4 /* idiag_timer: the other end takes nothing */
+
+static bool is_loopback(const struct inet_diag_sockid *id, int family)
+{
+	if (family == AF_INET)
+		return (ntohl(id->idiag_dst[0]) >> 24) == 127;
+	return IN6_IS_ADDR_LOOPBACK((const struct in6_addr *)id->idiag_dst);
+}
+
+/* A connection: what leads to it, and the bytes it has to send. */
+struct sender {
+	uint32_t to_send;
+	struct inet_diag_req_v2 q;
+};
+
+/* The MAX_LOOK of them that have most to send. */
+static int take(void *ctx, const struct inet_diag_msg *m, size_t len)
+{
+	struct sender s = {.to_send = m->idiag_wqueue,
+		.q = {.sdiag_family = m->idiag_family,
+			.sdiag_protocol = IPPROTO_TCP,
+			.idiag_ext = 1 << (INET_DIAG_INFO - 1),
+			.idiag_states = SENDING,
+			.id = m->id}};
+	struct buf *b = ctx;
+	struct sender *all = (struct sender *)b->data, *least = all;
+
+	if (s.to_send < MUCH || m->idiag_timer == TIMER_PROBE ||
+		is_loopback(&m->id, m->idiag_family))
+		return 0;
+	if (b->len / sizeof(s) < MAX_LOOK) {
+		buf_put(b, &s, sizeof(s));
+		return buf_error(b);
+	}
+	for (size_t i = 1; i < MAX_LOOK; i++)
+		if (all[i].to_send < least->to_send)
+			least = &all[i];
+	if (least->to_send < s.to_send)
+		*least = s;
+	return 0;
+}
+
+/* Of a connection: bytes a second that have arrived lately. */
+static int take_rate(void *ctx, const struct inet_diag_msg *m, size_t len)
+{
+	const size_t end = offsetof(struct tcp_info, tcpi_delivery_rate) + sizeof(uint64_t);
+	const struct rtattr *a = (const void *)(m + 1);
+	uint64_t *rate = ctx;
+
+	len -= sizeof(*m);
+	for (; RTA_OK(a, len); a = RTA_NEXT(a, len))
+		if (a->rta_type == INET_DIAG_INFO && RTA_PAYLOAD(a) >= end)
+			memcpy(rate,
+				(const uint8_t *)RTA_DATA(a) +
+					offsetof(struct tcp_info, tcpi_delivery_rate),
+				sizeof(*rate));
+	return 0;
+}
+
+/* Will it be through in time? */
+static bool is_fast(int diag, const struct sender *s)
+{
+	uint64_t rate = 0;
+
+	return ckpt_sock_diag_one(diag, &s->q, take_rate, &rate) == 0 &&
+	       rate / 1000 * (LONGEST_NS / 1000000) >= s->to_send;
+}
+
+void tcp_drain_look(int diag, struct buf *ret)
+{
+	struct sender *s;
+	size_t n, fast = 0;
+
+	ret->len = 0;
+	if (diag < 0 || ckpt_sock_diag_each(diag, SENDING, take, ret) < 0)
+		ret->len = 0;
+	s = (struct sender *)ret->data;
+	n = ret->len / sizeof(*s);
+	for (size_t i = 0; i < n; i++)
+		if (is_fast(diag, &s[i])) {
+			s[fast] = s[i];
+			s[fast++].q.idiag_ext = 0;
+		}
+	ret->len = fast * sizeof(*s);
+}
+
+struct sum {
+	uint64_t to_send, all;
+};
+
+static int add(void *ctx, const struct inet_diag_msg *m, size_t len)
+{
+	struct sum *sum = ctx;
+
+	sum->to_send += m->idiag_wqueue;
+	sum->all += (uint64_t)m->idiag_wqueue + m->idiag_rqueue;
+	return 0;
+}
+
+/* One that is not there any more has sent it. */
+static struct sum look(int diag, const struct sender *s, size_t n)
+{
+	struct sum sum = {0};
+
+	for (size_t i = 0; i < n; i++)
+		ckpt_sock_diag_one(diag, &s[i].q, add, &sum);
+	return sum;
+}
+
+uint64_t tcp_drain(int diag, const struct buf *found)
+{
+	const struct sender *s = (const void *)found->data;
+	size_t n = found->len / sizeof(*s);
+	uint64_t begin = io_now_ns(), then = begin, now = begin;
+	struct sum had, has;
+
+	if (diag < 0 || n == 0)
+		return 0;
+	had = has = look(diag, s, n);
+	while (has.to_send > LITTLE && now < then + IDLE_NS && now < begin + LONGEST_NS) {
+		usleep(LOOK_US);
+		has = look(diag, s, n);
+		now = io_now_ns();
+		if (has.all + WORTH > had.all)
+			continue;
+		had = has;
+		then = now;
+	}
+	return has.to_send;
+}
