@@ -198,7 +198,7 @@ static int network(struct ckpt_dump *d, struct err *e)
 	if (!d->options.hold)
 		return 0;
 	if (d->sending)
-		tcp_drain(d->diag, d->sending);
+		tcp_drain(d->diag, d->sending, TCP_DRAIN_NS);
 	return d->options.hold(d->options.hold_ctx, true, e);
 }
 

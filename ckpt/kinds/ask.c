@@ -88,7 +88,7 @@ static void ask_actions(struct question *q, const struct proc_status *st)
 				8, 0, 0);
 }
 
-static int ask_process(struct question *q, const struct proc_status *st, bool has_keys)
+static int ask_process(struct question *q, const struct proc_status *st)
 {
 	struct remote *r = q->r;
 	uint64_t values;
@@ -114,7 +114,7 @@ static int ask_process(struct question *q, const struct proc_status *st, bool ha
 		WCONTINUED | WNOHANG | WNOWAIT | __WALL, 0, 0);
 	q->membarrier = remote_add(r, SYS_membarrier, GET_REGISTRATIONS, 0, 0, 0, 0, 0);
 	q->brk = remote_add(r, SYS_brk, 0, 0, 0, 0, 0, 0);
-	if (q->brk < 0 || !has_keys)
+	if (q->brk < 0 || !ckpt_keys_here())
 		return q->brk;
 	q->keys = ckpt_keys_ask(r);
 	return q->keys;
@@ -162,16 +162,6 @@ static int many_groups(struct remote *r, struct ckpt_asked **a, struct err *e)
 	return 0;
 }
 
-/* Asked once: a CPU of a virtual machine is left for the answer. */
-static bool has_keys(void)
-{
-	static _Thread_local int has = -1;
-
-	if (has < 0)
-		has = ckpt_keys_here();
-	return has;
-}
-
 /* Prepares the question, and has the thread begin with it. */
 static int start(struct question *q, struct ckpt_thread *t, struct err *e)
 {
@@ -184,7 +174,7 @@ static int start(struct question *q, struct ckpt_thread *t, struct err *e)
 		return err_errno(e, -ENOMEM, "state of a thread");
 	k = q->wanted = ask_thread(q, t->proc->i386);
 	if (t == t->proc->threads[0] && k >= 0)
-		k = ask_process(q, &t->proc->status, has_keys());
+		k = ask_process(q, &t->proc->status);
 	if (k < 0)
 		return err_errno(e, k, "state of a thread");
 	return remote_start(q->r, false, e);

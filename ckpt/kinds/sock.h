@@ -178,18 +178,20 @@ int ckpt_sock_diag_open(const struct ckpt_world *w, struct err *e);
  */
 int ckpt_sock_diag_tcp(
 	const struct ckpt_world *w, int diag, struct ckpt_inet_diag_list **ret, struct err *e);
+
 struct inet_diag_msg;
 struct inet_diag_req_v2;
-/* What the kernel says of a socket, @len bytes with its attributes; negative to leave off. */
+/* What the kernel says of a socket, @len bytes with its attributes; -errno to leave off. */
 typedef int (*ckpt_inet_diag_fn)(void *ctx, const struct inet_diag_msg *m, size_t len);
 /*
  * Each TCP socket whose state is in @states (1 << TCP_...), as inet_diag has it.  @diag: of
- * ckpt_sock_diag_open.
+ * ckpt_sock_diag_open.  0, or -errno of the kernel or of @each.
  */
 int ckpt_sock_diag_each(int diag, uint32_t states, ckpt_inet_diag_fn each, void *ctx);
-/* The one with the addresses and the cookie of @q, without a walk through all; -ENOENT. */
+/* The one with the addresses and the cookie of @q, without a walk through all; -ENOENT: none. */
 int ckpt_sock_diag_one(
 	int diag, const struct inet_diag_req_v2 *q, ckpt_inet_diag_fn each, void *ctx);
+
 /*
  * All unix sockets of the session's network, and of those nested in it whose descriptors are in
  * @nets.

@@ -277,14 +277,17 @@ static int ask_by_family(int fd, struct inet_list *list)
  * To answer, the kernel walks through the whole host's table of connections, some milliseconds long
  * where memory is large.  So it is asked in the old way, which knows no families: one walk for both.
  */
+static int ask_both(int fd, uint8_t ext, uint32_t states, each_fn each, void *ctx)
+{
+	const struct inet_diag_req q = {.idiag_ext = ext, .idiag_states = states};
+
+	return ask(fd, TCPDIAG_GETSOCK, &q, sizeof(q), each, ctx);
+}
+
 static int ask_at_once(int fd, struct inet_list *list)
 {
-	const struct inet_diag_req q = {
-		.idiag_ext = 1 << (INET_DIAG_SHUTDOWN - 1),
-		.idiag_states = HASHED,
-	};
 	size_t before = list->entries.len;
-	int r = ask(fd, TCPDIAG_GETSOCK, &q, sizeof(q), each_inet, list);
+	int r = ask_both(fd, 1 << (INET_DIAG_SHUTDOWN - 1), HASHED, each_inet, list);
 
 	if (r != -EINVAL && r != -EOPNOTSUPP && r != -ENOENT)
 		return r;
@@ -336,9 +339,7 @@ static int each_raw(void *ctx, const struct nlmsghdr *h)
 
 int ckpt_sock_diag_each(int diag, uint32_t states, ckpt_inet_diag_fn each, void *ctx)
 {
-	const struct inet_diag_req q = {.idiag_states = states};
-
-	return ask(diag, TCPDIAG_GETSOCK, &q, sizeof(q), each_raw, &(struct raw){each, ctx});
+	return ask_both(diag, 0, states, each_raw, &(struct raw){each, ctx});
 }
 
 int ckpt_sock_diag_one(

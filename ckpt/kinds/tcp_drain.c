@@ -26,9 +26,8 @@
  * leaves the queue when the other end says that it has it, which comes in bursts: of each 4 MB or
  * so, where packets go by processes.
  */
-#define WORTH	   (64 << 10) /* bytes */
-#define IDLE_NS	   12000000ULL
-#define LONGEST_NS 40000000ULL
+#define WORTH	(64 << 10) /* bytes */
+#define IDLE_NS 12000000ULL
 
 /* include/net/tcp_states.h */
 #define ESTABLISHED 1
@@ -37,11 +36,15 @@
 #define SENDING	    (1 << ESTABLISHED | 1 << CLOSE_WAIT | 1 << FIN_WAIT1)
 #define TIMER_PROBE 4 /* idiag_timer: the other end takes nothing */
 
-static bool is_loopback(const struct inet_diag_sockid *id, int family)
+/* Is the other end in the session as well, so that it stands still? */
+static bool is_inside(const struct inet_diag_sockid *id, int family)
 {
-	if (family == AF_INET)
-		return (ntohl(id->idiag_dst[0]) >> 24) == 127;
-	return IN6_IS_ADDR_LOOPBACK((const struct in6_addr *)id->idiag_dst);
+	const struct in6_addr *dst = (const void *)id->idiag_dst;
+	uint32_t v4 = family == AF_INET ? id->idiag_dst[0] : id->idiag_dst[3];
+
+	if (family == AF_INET || IN6_IS_ADDR_V4MAPPED(dst))
+		return ntohl(v4) >> 24 == 127 || v4 == id->idiag_src[family == AF_INET ? 0 : 3];
+	return IN6_IS_ADDR_LOOPBACK(dst) || !memcmp(dst, id->idiag_src, sizeof(*dst));
 }
 
 /* A connection: what leads to it, and the bytes it has to send. */
@@ -63,7 +66,7 @@ static int take(void *ctx, const struct inet_diag_msg *m, size_t len)
 	struct sender *all = (struct sender *)b->data, *least = all;
 
 	if (s.to_send < MUCH || m->idiag_timer == TIMER_PROBE ||
-		is_loopback(&m->id, m->idiag_family))
+		is_inside(&m->id, m->idiag_family))
 		return 0;
 	if (b->len / sizeof(s) < MAX_LOOK) {
 		buf_put(b, &s, sizeof(s));
@@ -100,7 +103,7 @@ static bool is_fast(int diag, const struct sender *s)
 	uint64_t rate = 0;
 
 	return ckpt_sock_diag_one(diag, &s->q, take_rate, &rate) == 0 &&
-	       rate / 1000 * (LONGEST_NS / 1000000) >= s->to_send;
+	       rate / 1000 * (TCP_DRAIN_NS / 1000000) >= s->to_send;
 }
 
 void tcp_drain_look(int diag, struct buf *ret)
@@ -144,7 +147,7 @@ static struct sum look(int diag, const struct sender *s, size_t n)
 	return sum;
 }
 
-uint64_t tcp_drain(int diag, const struct buf *found)
+uint64_t tcp_drain(int diag, const struct buf *found, uint64_t longest_ns)
 {
 	const struct sender *s = (const void *)found->data;
 	size_t n = found->len / sizeof(*s);
@@ -154,7 +157,7 @@ uint64_t tcp_drain(int diag, const struct buf *found)
 	if (diag < 0 || n == 0)
 		return 0;
 	had = has = look(diag, s, n);
-	while (has.to_send > LITTLE && now < then + IDLE_NS && now < begin + LONGEST_NS) {
+	while (has.to_send > LITTLE && now < then + IDLE_NS && now - begin < longest_ns) {
 		usleep(LOOK_US);
 		has = look(diag, s, n);
 		now = io_now_ns();

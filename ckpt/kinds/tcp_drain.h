@@ -16,7 +16,8 @@
  *
  * To find such connections the kernel goes through the host's whole table, so that is done while
  * the session runs, and how fast each is is asked then: a slow one is not waited for, nor one whose
- * other end takes nothing.  To look at one whose addresses are known takes microseconds.
+ * other end takes nothing, or stands still as well.  To look at one whose addresses are known takes
+ * microseconds.
  */
 #ifndef CKPT_KINDS_TCP_DRAIN_H
 #define CKPT_KINDS_TCP_DRAIN_H
@@ -25,15 +26,18 @@
 
 struct buf;
 
+#define TCP_DRAIN_NS 40000000ULL /* the longest that tasks stand still for it */
+
 /*
- * Connections that have much to send, and are fast enough.  @diag: of ckpt_sock_diag_open, or -1.
- * Put in @ret in a form of its own; nothing of those that can't be told.
+ * Connections that lead out, have much to send, and are fast enough to be through in TCP_DRAIN_NS.
+ * @diag: of ckpt_sock_diag_open, or -1.  Put in @ret in a form of its own; nothing where the kernel
+ * doesn't tell.
  */
 void tcp_drain_look(int diag, struct buf *ret);
 /*
- * Waits some ms while those of @found get it sent; by then the tasks stand still.  Returns the
- * bytes which they still have to send.
+ * Waits while those of @found get it sent, no longer than @longest_ns; by then the tasks stand
+ * still.  Returns the bytes which they still have to send.
  */
-uint64_t tcp_drain(int diag, const struct buf *found);
+uint64_t tcp_drain(int diag, const struct buf *found, uint64_t longest_ns);
 
 #endif

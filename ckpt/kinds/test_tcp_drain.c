@@ -30,7 +30,9 @@ struct connection {
 	uint32_t to_send, lost_by_look; /* what goes between two looks */
 	uint64_t rate;			/* bytes per second */
 	uint8_t timer;
-	bool loopback, gone;
+	bool gone;
+	uint8_t family;
+	struct in6_addr to; /* an AF_INET one has its address in front */
 	unsigned looks;
 };
 
@@ -48,18 +50,23 @@ struct answer {
 	struct tcp_info info;
 } __attribute__((packed));
 
+/* An address of the session's own, of either family. */
+static const struct in6_addr here[2] = {{{{10, 0, 0, 2}}},
+	{{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, 2}}}};
+
 static void tell(struct kernel *k, uint16_t i, bool with_info)
 {
 	const struct connection *c = &k->all[i];
 	struct answer a = {.head = {.nlmsg_type = SOCK_DIAG_BY_FAMILY},
-		.m = {.idiag_family = AF_INET,
+		.m = {.idiag_family = c->family,
 			.idiag_timer = c->timer,
 			.idiag_wqueue = c->to_send,
-			.id = {.idiag_sport = htons(i),
-				.idiag_dst = {htonl(c->loopback ? INADDR_LOOPBACK : 0x0a000001)}}},
+			.id = {.idiag_sport = htons(i)}},
 		.attr = {RTA_LENGTH(sizeof(a.info)), INET_DIAG_INFO},
 		.info = {.tcpi_delivery_rate = c->rate}};
 
+	memcpy(a.m.id.idiag_src, &here[c->family == AF_INET6], sizeof(here[0]));
+	memcpy(a.m.id.idiag_dst, &c->to, sizeof(c->to));
 	a.head.nlmsg_len = with_info ? sizeof(a) : offsetof(struct answer, attr);
 	assert_int_equal(send(k->sock, &a, a.head.nlmsg_len, 0), a.head.nlmsg_len);
 }
@@ -124,7 +131,7 @@ static uint64_t drain(struct kernel *k, void (*change)(struct kernel *))
 	tcp_drain_look(sv[0], &found);
 	if (change)
 		change(k);
-	left = tcp_drain(sv[0], &found);
+	left = tcp_drain(sv[0], &found, UINT64_MAX);
 	shutdown(sv[0], SHUT_RDWR);
 	pthread_join(thread, NULL);
 	close(sv[0]);
@@ -132,7 +139,11 @@ static uint64_t drain(struct kernel *k, void (*change)(struct kernel *))
 	return left;
 }
 
-static const struct connection fast = {.to_send = 2 * MB, .lost_by_look = MB, .rate = 1000UL * MB};
+static const struct connection fast = {.to_send = 2 * MB,
+	.lost_by_look = MB,
+	.rate = 1000UL * MB,
+	.family = AF_INET,
+	.to = {{{10, 0, 0, 1}}}};
 
 static void what_goes_is_waited_for(void **state)
 {
@@ -146,16 +157,38 @@ static void what_goes_is_waited_for(void **state)
 
 static void who_cannot_send_is_left(void **state)
 {
-	struct kernel k = {.n = 5, .all = {fast, fast, fast, fast, fast}};
+	struct kernel k = {.n = 4, .all = {fast, fast, fast, fast}};
 
-	k.all[0].loopback = true;
-	k.all[1].to_send = 1000;
-	k.all[2].timer = 4; /* the other end takes nothing */
-	k.all[3].rate = 10 * MB;
+	k.all[0].to_send = 1000;
+	k.all[1].timer = 4; /* the other end takes nothing */
+	k.all[2].rate = 10 * MB;
 	assert_int_equal(drain(&k, NULL), 0);
-	for (int i = 0; i < 4; i++)
+	for (int i = 0; i < 3; i++)
 		assert_int_equal(k.all[i].looks, 0);
-	assert_int_equal(k.all[4].looks, 3);
+	assert_int_equal(k.all[3].looks, 3);
+}
+
+/* Who would read it stands still, too. */
+static void what_stays_inside_is_left(void **state)
+{
+	static const struct in6_addr mapped = {
+		{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 127, 0, 0, 1}}};
+	static const struct in6_addr away = {
+		{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, 1}}};
+	struct kernel k = {.n = 7, .all = {fast, fast, fast, fast, fast, fast, fast}};
+
+	k.all[0].to = (struct in6_addr){{{127, 1, 2, 3}}};
+	k.all[1].to = here[0];
+	for (int i = 2; i < 7; i++)
+		k.all[i].family = AF_INET6;
+	k.all[2].to = in6addr_loopback;
+	k.all[3].to = mapped;
+	k.all[4].to = here[1];
+	k.all[5].to = away;
+	k.all[6].to = (struct in6_addr){{{0xfd, 1}}};
+	assert_int_equal(drain(&k, NULL), 0);
+	for (int i = 0; i < 7; i++)
+		assert_int_equal(k.all[i].looks, i < 5 ? 0 : 3);
 }
 
 static void those_with_most_are_looked_at(void **state)
@@ -205,7 +238,7 @@ static void nothing_to_be_asked(void **state)
 
 	tcp_drain_look(-1, &found);
 	assert_int_equal(found.len, 0);
-	assert_int_equal(tcp_drain(-1, &found), 0);
+	assert_int_equal(tcp_drain(-1, &found, UINT64_MAX), 0);
 	/* a kernel that says nothing */
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv), 0);
 	shutdown(sv[1], SHUT_RDWR);
@@ -220,6 +253,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_goes_is_waited_for),
 		cmocka_unit_test(who_cannot_send_is_left),
+		cmocka_unit_test(what_stays_inside_is_left),
 		cmocka_unit_test(those_with_most_are_looked_at),
 		cmocka_unit_test(what_stands_still_is_given_up),
 		cmocka_unit_test(who_has_gone_has_sent_it),

@@ -10,9 +10,9 @@
  * own: memory that may only be executed carries one that no call gives out or takes back.
  *
  *      dump      smaps tells the key of a mapping (base/proc.h).  Nothing tells which are given out;
- *                pkey_mprotect(2) looks at its key before it looks for the memory: where there
- *                can't be any it says EINVAL of a key that nobody has, or the kernel, and ENOMEM of
- *                others.  PKRU is one of the extended registers (ckpt/xstate.h)
+ *                but pkey_mprotect(2) looks at its key before it looks for the memory: where
+ *                there can't be any it says EINVAL of a key that nobody has, or the kernel, and
+ *                ENOMEM of others.  PKRU is one of the extended registers (ckpt/xstate.h)
  *      create    mappings without their keys (map.c), and what may only be executed may be read:
  *                the kernel would take a key for it
  *      finish    all keys up to the highest are taken, and mappings get theirs; those that nobody
@@ -38,11 +38,15 @@
 #define NOWHERE	  (1UL << 63) /* the kernel's half: no program has memory there */
 #define EXECUTE	  ((uint32_t)PROT_EXEC)
 
+/* Asked once: a virtual machine's CPU leaves it for the answer. */
 bool ckpt_keys_here(void)
 {
+	static _Thread_local int here = -1;
 	uint32_t a, b, c, d;
 
-	return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (c & bit_OSPKE);
+	if (here < 0)
+		here = __get_cpuid_count(7, 0, &a, &b, &c, &d) && (c & bit_OSPKE);
+	return here;
 }
 
 int ckpt_keys_ask(struct remote *r)
@@ -108,8 +112,9 @@ int ckpt_keys_check(const Pb__Mm *mm, struct err *e)
 
 	if (ckpt_keys_here() || !(wanted_keys(mm) & ~(1U << own)))
 		return 0;
-	return err_set(e, ERR_HOST, -EOPNOTSUPP,
+	err_set(e, ERR_HOST, -EOPNOTSUPP,
 		"this CPU lacks memory protection keys, which the session uses");
+	return err_hint(e, "resume it where /proc/cpuinfo has ospke among its flags");
 }
 
 bool ckpt_keys_used(const Pb__Mm *mm)
@@ -166,7 +171,8 @@ static int take(struct giving *g, uint32_t wanted, struct err *e)
 	r = r < 0 ? r : run(g, e);
 	for (int key = FIRST_KEY; key <= LAST_KEY && wanted >> key && r >= 0; key++)
 		if (remote_result(g->r, key - FIRST_KEY) != key)
-			r = err_set(e, ERR_FAILED, -EBUSY, "memory protection key %d is taken", key);
+			r = err_set(e, ERR_FAILED, -EBUSY, "memory protection key %d is taken",
+				key);
 	return r;
 }
 

@@ -281,15 +281,16 @@ static uint64_t stack_start(const Pb__Mm *mm, size_t i)
  */
 static int map_droppable(struct batch *t, const Pb__Mapping *m, struct err *e)
 {
-	uint64_t len = m->end - m->start, flags = MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
+	uint64_t len = m->end - m->start, prot = ckpt_keys_prot(t->mm, m);
+	uint64_t flags = MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
 	long value;
 	int r = run(t, e);
 
 	if (r >= 0)
-		r = remote_call(t->r, &value, e, SYS_mmap, m->start, len, m->prot,
+		r = remote_call(t->r, &value, e, SYS_mmap, m->start, len, prot,
 			flags | MAP_DROPPABLE, (uint64_t)-1, 0);
 	if (r >= 0 && value == -EINVAL) {
-		r = remote_call(t->r, &value, e, SYS_mmap, m->start, len, m->prot,
+		r = remote_call(t->r, &value, e, SYS_mmap, m->start, len, prot,
 			flags | MAP_PRIVATE | MAP_NORESERVE, (uint64_t)-1, 0);
 		if (r >= 0 && value >= 0)
 			r = remote_must(t->r, NULL, e, SYS_madvise, m->start, len, MADV_WIPEONFORK,
@@ -304,7 +305,8 @@ static int map_droppable(struct batch *t, const Pb__Mapping *m, struct err *e)
 /* Huge pages, of which this host may have too few, or none of that size. */
 static int map_huge(struct batch *t, const Pb__Mapping *m, struct err *e)
 {
-	uint64_t len = m->end - m->start, flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB;
+	uint64_t len = m->end - m->start, prot = ckpt_keys_prot(t->mm, m);
+	uint64_t flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB;
 	long value;
 	int r;
 
@@ -315,7 +317,7 @@ static int map_huge(struct batch *t, const Pb__Mapping *m, struct err *e)
 	r = run(t, e);
 	if (r >= 0)
 		r = remote_call(
-			t->r, &value, e, SYS_mmap, m->start, len, m->prot, flags, (uint64_t)-1, 0);
+			t->r, &value, e, SYS_mmap, m->start, len, prot, flags, (uint64_t)-1, 0);
 	if (r < 0)
 		return r;
 	if (value == -ENOMEM || value == -EINVAL || value == -ENODEV) {
@@ -637,7 +639,7 @@ int ckpt_map_finish(
 	batch_init(&t, b, p, mm);
 	if (ckpt_keys_used(mm)) {
 		r = ckpt_keys_restore(t.r, mm, e);
-		/* whose pages' protection was the mapping's again, where that is what they are */
+		/* with its key a mapping gets its protection anew, which may be all that a guard is */
 		r = r < 0 ? r : add_guards(&t, e);
 	}
 	for (size_t i = 0; i < mm->n_mappings && r >= 0; i++) {

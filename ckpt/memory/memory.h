@@ -117,7 +117,7 @@ int ckpt_place_vdso(
 bool ckpt_keys_here(void);
 /*
  * Adds calls to the batch of @r that tell which keys its memory space has given out; returns the
- * first's index, or -ENOSPC.  After the batch: those keys, bit K for key K.
+ * first's index, or -ENOSPC.  After the batch ckpt_keys_asked has those keys: bit K for key K.
  */
 int ckpt_keys_ask(struct remote *r);
 uint32_t ckpt_keys_asked(const struct remote *r, int first);
@@ -127,9 +127,13 @@ bool ckpt_keys_sane(const struct Pb__Mm *mm);
 int ckpt_keys_check(const struct Pb__Mm *mm, struct err *e);
 /* Is there anything to be done about keys? */
 bool ckpt_keys_used(const struct Pb__Mm *mm);
-/* The protection that a mapping has until then. */
+/* The PROT_* that a mapping has until ckpt_keys_restore. */
 uint32_t ckpt_keys_prot(const struct Pb__Mm *mm, const struct Pb__Mapping *m);
-/* Takes the keys in a memory space that has given out none, and gives mappings theirs. */
+/*
+ * Takes the keys in the memory space of @remote, which has given out none, and gives mappings
+ * theirs.  That thread may use memory of all keys then, until its registers are restored.
+ * ERR_FAILED when they can't be had.
+ */
 int ckpt_keys_restore(struct remote *remote, const struct Pb__Mm *mm, struct err *e);
 
 /* ---- pages.c ------------------------------------------------------------------------------- */
