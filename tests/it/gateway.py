@@ -555,6 +555,44 @@ def what_was_sent_before_a_hold_goes_out(env):
     s.close()
 
 
+def inner_tcp(s, name):
+    """What the kernel counts in the gateway's inner network."""
+    for net in pathlib.Path("/proc/%s/task" % s.list()["worker"]).glob("*/net"):
+        if "gw0:" in (net / "dev").read_text():
+            names, values = [x.split()[1:] for x in (net / "snmp").read_text().splitlines() if x.startswith("Tcp:")]
+            return int(dict(zip(names, values))[name])
+    raise AssertionError("no inner network")
+
+
+@test
+def what_was_held_comes_whole_when_it_is_back(env):
+    """Of what its sender sends while it is away less is kept: one segment, cut short."""
+    s, go = Session(env), threading.Event()
+
+    def serve(conn):
+        conn.sendall(b"b")
+        go.wait()
+        conn.sendall(b"a" * 1000)
+        return conn.recv(1)
+
+    server = Server(serve)
+    p = s.python("s = connect(sys.argv[1], sys.argv[2])\nsay(len(s.recv(1)))\nsay(len(s.recv(4096)))",
+                 OUT4, server.port)
+    assert p.stdout.readline() == "1\n"
+    assert s.say("hold").startswith("done")
+    sent = inner_tcp(s, "OutSegs")
+    go.set()
+    until("it is sent", lambda: inner_tcp(s, "OutSegs") > sent)
+    s.list()  # in a later turn of the gateway's
+    again = inner_tcp(s, "RetransSegs")
+    assert s.say("suspend") == "done flows 1"
+    until("its sender tries again", lambda: inner_tcp(s, "RetransSegs") > again)
+    assert "lost 0 flows 1" in s.say("resume")
+    assert p.stdout.readline() == "1000\n"
+    p.wait()
+    s.close()
+
+
 @test
 def away_and_back(env):
     s = Session(env)

@@ -419,7 +419,10 @@ void gateway_session_lose(struct vnet_gateway *g, uint32_t session)
 
 uint32_t gateway_session_detach(struct vnet_gateway *g, uint32_t session, bool suspended)
 {
-	gateway_wire_forget(g, session);
+	if (suspended)
+		gateway_wire_hand_over(g, session);
+	else
+		gateway_wire_forget(g, session);
 	return detach(g, session, suspended, false);
 }
 

@@ -6,8 +6,9 @@
  * session that is frozen for a moment that would cost more than the moment (a retransmission takes
  * 200 ms and more), so packets for it are held, up to HELD_PACKETS and HELD_BYTES; beyond that the
  * newest are lost.  They are in the worker's own memory: with it they are lost as well.  One that
- * moves from host to host gets on the new one what was held since it was frozen on the old one: its
- * senders' next try may be as far away as that is long ago.
+ * moves from host to host, or is suspended and resumed, gets where it goes on what was held since it
+ * was frozen: its senders' next try may be as far away as that is long ago.  After PATIENCE they have
+ * tried again, and of that the translator keeps what is needed (vnat_keep.h), for as long as it takes.
  *
  * A TUN takes every packet; the socket that stands for one of another host (vnet/away.h) is full
  * after five large ones.  What it has no room for waits in the same way until it has, up to
@@ -29,6 +30,7 @@
 #define HELD_BYTES	(8u << 20) /* what each needs for itself included */
 #define WAITING_PACKETS 1024u
 #define WAITING_BYTES	(1u << 20)
+#define PATIENCE_NS	10000000000ull
 
 struct held {
 	struct held *next;
@@ -38,6 +40,8 @@ struct held {
 };
 
 struct gateway_wire {
+	struct vnet_gateway *g;
+	struct gateway_timer late; /* for those that nobody has come for */
 	struct queue {
 		struct held *first, **last;
 		uint32_t packets;
@@ -45,11 +49,32 @@ struct gateway_wire {
 	} held[GATEWAY_MAX_SESSIONS];
 };
 
+static void on_late(struct gateway_timer *t)
+{
+	struct vnet_gateway *g = gateway_container(t, struct gateway_wire, late)->g;
+	bool more = false;
+
+	for (uint32_t i = 0; i < GATEWAY_MAX_SESSIONS; i++) {
+		const struct gateway_session *s = &g->arena->sessions[i];
+
+		if (s->state != GATEWAY_SESSION_SUSPENDED || !g->wire->held[i].first)
+			continue;
+		if (io_now_ns() - s->since >= PATIENCE_NS)
+			gateway_wire_forget(g, i);
+		else
+			more = true;
+	}
+	if (more)
+		gateway_loop_timer(g->loop, t, PATIENCE_NS);
+}
+
 int gateway_wire_start(struct vnet_gateway *g, struct err *e)
 {
 	g->wire = calloc(1, sizeof(*g->wire));
 	if (!g->wire)
 		return err_errno(e, -ENOMEM, "gateway");
+	g->wire->g = g;
+	g->wire->late.fire = on_late;
 	for (size_t i = 0; i < GATEWAY_MAX_SESSIONS; i++)
 		g->wire->held[i].last = &g->wire->held[i].first;
 	return 0;
@@ -181,4 +206,6 @@ void gateway_wire_hand_over(struct vnet_gateway *g, uint32_t session)
 		else
 			append(q, h);
 	}
+	if (q->first && !g->wire->late.due)
+		gateway_loop_timer(g->loop, &g->wire->late, PATIENCE_NS);
 }

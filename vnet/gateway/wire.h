@@ -23,8 +23,8 @@ void gateway_wire_flush(struct vnet_gateway *g, uint32_t session);
 void gateway_wire_forget(struct vnet_gateway *g, uint32_t session);
 
 /*
- * The session goes on in another kernel, to which what is held for it will be written: all but
- * what only the one before could take.
+ * The session goes on in another kernel, to which what is held for it will be written if it does so
+ * within seconds: all but what only the one before could take.
  */
 void gateway_wire_hand_over(struct vnet_gateway *g, uint32_t session);
 
