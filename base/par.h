@@ -13,6 +13,8 @@
 
 struct err;
 
+#define PAR_MOST 3 /* threads beside the caller's */
+
 /*
  * Calls @each for all i < @n, in any order and at the same time.  Nothing new is begun once one has
  * failed; returns the failure of the lowest number among those seen, else 0.  Other threads run
@@ -20,5 +22,19 @@ struct err;
  */
 int par_each(
 	size_t n, int (*each)(void *ctx, size_t i, struct err *e), void *ctx, struct err *e);
+
+/*
+ * The same by threads that wait from one call to the next, for who can't start any later.  While
+ * they wait they hold nothing, so their process may fork.
+ */
+struct par_crew;
+/* As many as par_each would have; NULL where there are none.  They begin with the start. */
+struct par_crew *par_crew_new(void);
+void par_crew_start(struct par_crew *c);
+/* Without a crew, or one that has not started, it is the caller's alone. */
+int par_crew_each(struct par_crew *c, size_t n, int (*each)(void *ctx, size_t i, struct err *e),
+	void *ctx, struct err *e);
+/* Ends them; NULL is fine in all of these. */
+void par_crew_free(struct par_crew *c);
 
 #endif

@@ -169,6 +169,37 @@ static void par_does_each_once(void **state)
 	assert_int_equal(par_each(0, count, &t, &e), 0);
 }
 
+static void a_crew_does_each_once_again_and_again(void **state)
+{
+	static struct tally t = {.bad = SIZE_MAX}, bad = {.bad = 1};
+	struct par_crew *crew = par_crew_new();
+	struct err e = {0};
+	int status;
+	pid_t pid;
+
+	assert_int_equal(par_crew_each(crew, 10, count, &t, &e), 0); /* not started: alone */
+	par_crew_start(crew);
+	for (unsigned round = 1; round < 100; round++)
+		assert_int_equal(par_crew_each(crew, 10 + round, count, &t, &e), 0);
+	for (size_t i = 0; i < 10; i++)
+		assert_int_equal(t.seen[i], 100);
+	for (size_t i = 10; i < 109; i++)
+		assert_int_equal(t.seen[i], 109 - i);
+	assert_int_equal(t.seen[109], 0);
+	assert_int_equal(par_crew_each(crew, ARRAY_SIZE(bad.seen), count, &bad, &e), -EIO);
+	assert_string_equal(e.msg, "item 1");
+	/* it waits, and holds nothing */
+	pid = fork();
+	if (pid == 0)
+		_exit(malloc(100) ? 7 : 1);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(WEXITSTATUS(status), 7);
+	par_crew_free(crew);
+	assert_int_equal(par_crew_each(NULL, 10, count, &t, &e), 0);
+	par_crew_start(NULL);
+	par_crew_free(NULL);
+}
+
 static void par_tells_the_first_failure(void **state)
 {
 	static struct tally t = {.bad = 1};
@@ -216,6 +247,7 @@ int main(void)
 		cmocka_unit_test(rm_rf_leaves_nothing),
 		cmocka_unit_test(par_does_each_once),
 		cmocka_unit_test(par_tells_the_first_failure),
+		cmocka_unit_test(a_crew_does_each_once_again_and_again),
 		cmocka_unit_test(late_libraries_are_whole_or_not_there),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -99,6 +99,7 @@ struct ckpt_build {
 	size_t pieces_done;
 	uint64_t spare, spare_end;
 	struct ckpt_fillers *fillers;	  /* memory/fillers.h; NULL: the builder does it all */
+	struct par_crew *crew;		  /* base/par.h; likewise */
 	void *kind_state[PROTO_KIND_MAX]; /* the kinds' own; freed with free() */
 };
 

@@ -6,7 +6,8 @@
  *
  * Threads that read the image stand in the way twice: the kernel lets only a process without any
  * join a user, mount or time namespace, and one that has joined a pid namespace can't start any
- * (copy_process in kernel/fork.c).  So the pid namespace comes last, and they start just before.
+ * (copy_process in kernel/fork.c).  So the pid namespace comes last, and they start just before, as
+ * do others that wait for work (base/par.h).
  */
 #include "ckpt/join.h"
 
@@ -17,9 +18,8 @@
 #include <sys/resource.h>
 
 #include "base/base.h"
-#include "ckpt/ckpt.h"
+#include "ckpt/build.h"
 #include "ckpt/memory/fillers.h"
-#include "proto/proto.h"
 
 #define JOIN_WAIT_NS 1000000000ULL
 
@@ -62,9 +62,15 @@ static void make_room(size_t files, int any_fd)
 	close_fd(fd);
 }
 
-int ckpt_join(const struct ckpt_world *w, struct proto_reader *in, struct ckpt_fillers *fillers,
-	size_t files, struct err *e)
+static void start_threads(struct ckpt_build *b)
 {
+	ckpt_fillers_start(b->fillers);
+	par_crew_start(b->crew);
+}
+
+int ckpt_join(struct ckpt_build *b, struct err *e)
+{
+	const struct ckpt_world *w = b->world;
 	const struct member order[] = {
 		{w->ns_user, CLONE_NEWUSER, "user"},
 		{w->ns_ipc, CLONE_NEWIPC, "ipc"},
@@ -77,19 +83,19 @@ int ckpt_join(const struct ckpt_world *w, struct proto_reader *in, struct ckpt_f
 	int r = 0;
 
 	if (w->names) { /* nothing to join, but threads that were held back */
-		ckpt_fillers_start(fillers);
+		start_threads(b);
 		return prctl(PR_SET_DUMPABLE, 1) < 0 ? err_errno(e, -errno, "prctl") : 0;
 	}
-	proto_reader_settle(in);
+	proto_reader_settle(b->in);
 	for (size_t i = 0; i < ARRAY_SIZE(order) && r == 0; i++)
 		r = join_one(&order[i], e);
 	if (r < 0)
 		return r;
 	if (w->ns_mnt >= 0 && (fchdir(w->root_fd) < 0 || chroot(".") < 0))
 		return err_errno(e, -errno, "cannot enter the session's root");
-	make_room(files, w->root_fd);
-	proto_reader_start(in);
-	ckpt_fillers_start(fillers);
+	make_room(b->n_files, w->root_fd);
+	proto_reader_start(b->in);
+	start_threads(b);
 	r = join_one(&pid, e);
 	if (r < 0)
 		return r;

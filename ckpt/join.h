@@ -3,19 +3,14 @@
 #ifndef CKPT_JOIN_H
 #define CKPT_JOIN_H
 
-#include <stddef.h>
-
-struct ckpt_fillers;
-struct ckpt_world;
+struct ckpt_build;
 struct err;
-struct proto_reader;
 
 /*
- * Joins all namespaces of @w, with / of pid 1 as root.  The process must have one thread, those of
- * @in aside: they are ended and started again.  Those of @fillers (or NULL) are started.
- * @files: so many open files will be held about, for which room is made.
+ * Joins all namespaces of @b's world, with / of pid 1 as root.  The process must have one thread,
+ * those of its reader aside: they are ended and started again.  Those of its fillers and of its crew
+ * are started, and room is made for as many open files as it has.
  */
-int ckpt_join(const struct ckpt_world *w, struct proto_reader *in, struct ckpt_fillers *fillers,
-	size_t files, struct err *e);
+int ckpt_join(struct ckpt_build *b, struct err *e);
 
 #endif

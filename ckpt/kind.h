@@ -110,6 +110,11 @@ struct ckpt_kind {
 	 * beside those that do (ckpt/recording.h).  The dump of a FILE kind always may.
 	 */
 	bool apart, data_apart;
+	/*
+	 * FILE: its dump takes no child, and may run for several files at the same time.  Its create
+	 * and finish have work for ckpt_build.crew, which is there when an image has many of them.
+	 */
+	bool many;
 	bool last; /* its finish tells what tasks are: behind those of all others */
 
 	/*

@@ -21,12 +21,14 @@
 #include "base/base.h"
 #include "ckpt/nested_sock.h"
 #include "ckpt/helper.h"
+#include "ckpt/kinds/sock.h"
 #include "ckpt/openfiles.h"
 #include "ckpt/same.h"
 #include "ckpt/take.h"
 #include "ckpt/where.h"
 
 #define MAX_FDINFO (1 << 20)
+#define MANY	   128 /* descriptors of one table from which on threads are worth it */
 
 /* One slot of one table, on its way to become part of a ckpt_file. */
 struct slot {
@@ -129,31 +131,46 @@ static int find_inode(struct ckpt_dump *d, struct slot *slot, struct err *e)
 	return 0;
 }
 
-/* @dir: the directory "fdinfo" of @p. */
-static int add_slot(struct ckpt_dump *d, struct ckpt_slots *s, struct ckpt_proc *p, int dir,
-	struct ckpt_fd *in_table, struct err *e)
+/* Slots for all that @p has, with nothing in them yet; the first of them. */
+static struct slot *add_slots(struct ckpt_slots *s, struct ckpt_proc *p)
 {
-	struct slot *slot;
-	char name[16];
+	struct slot *first;
 
-	if (s->n == s->cap) {
-		size_t cap = s->cap ? s->cap * 2 : 1024;
+	if (s->n + p->n_fds > s->cap) {
+		size_t cap = MAX(2 * (s->n + p->n_fds), (size_t)1024);
 		struct slot *v = realloc(s->v, cap * sizeof(*v));
 
 		if (!v)
-			return err_errno(e, -ENOMEM, "survey");
+			return NULL;
 		s->v = v;
 		s->cap = cap;
 	}
-	slot = &s->v[s->n];
-	*slot = (struct slot){.proc = p, .in_table = in_table, .fd = in_table->fd, .taken = -1};
+	first = &s->v[s->n];
+	for (size_t i = 0; i < p->n_fds; i++)
+		first[i] = (struct slot){
+			.proc = p, .in_table = &p->fds[i], .fd = p->fds[i].fd, .taken = -1};
+	s->n += p->n_fds;
+	return first;
+}
+
+struct table {
+	struct ckpt_dump *d;
+	struct slot *slots; /* of one process */
+	int dir;	    /* its directory "fdinfo" */
+};
+
+static int fill_slot(void *ctx, size_t i, struct err *e)
+{
+	const struct table *t = ctx;
+	struct slot *slot = &t->slots[i];
+	struct ckpt_fd *in_table = slot->in_table;
+	char name[16];
+
 	snprintf(name, sizeof(name), "%d", slot->fd);
-	slot->fdinfo = read_fdinfo(dir, name, e);
-	if (!slot->fdinfo || find_inode(d, slot, e) < 0) {
-		free(slot->fdinfo);
-		return err_wrap(e, "task %d (%s) fd %d", p->vpid, p->status.comm, slot->fd);
-	}
-	s->n++;
+	slot->fdinfo = read_fdinfo(t->dir, name, e);
+	if (!slot->fdinfo || find_inode(t->d, slot, e) < 0)
+		return err_wrap(e, "task %d (%s) fd %d", slot->proc->vpid,
+			slot->proc->status.comm, slot->fd);
 	slot->pos = fdinfo_number(slot->fdinfo, "pos", 10);
 	slot->mnt_id = (int)fdinfo_number(slot->fdinfo, "mnt_id", 10);
 	slot->flags = (int)fdinfo_number(slot->fdinfo, "flags", 8);
@@ -190,12 +207,13 @@ static int take_table(struct ckpt_dump *d, struct slot *v, struct ckpt_proc *p, 
 
 static int read_table(struct ckpt_dump *d, struct ckpt_slots *s, struct ckpt_proc *p, struct err *e)
 {
+	struct table t = {.d = d};
 	_cleanup_free_ int *list = NULL;
 	_cleanup_close_ int dir = -1;
 	size_t n;
 	int r;
 
-	dir = proc_open_file(d->host_proc, p->look, "fdinfo", O_RDONLY | O_DIRECTORY, e);
+	t.dir = dir = proc_open_file(d->host_proc, p->look, "fdinfo", O_RDONLY | O_DIRECTORY, e);
 	if (dir < 0)
 		return dir;
 	r = proc_list_numbers_of(dir, &list, &n);
@@ -205,10 +223,15 @@ static int read_table(struct ckpt_dump *d, struct ckpt_slots *s, struct ckpt_pro
 	if (!p->fds)
 		return err_errno(e, -ENOMEM, "survey");
 	p->n_fds = n;
-	for (size_t i = 0; i < n && r == 0; i++) {
+	for (size_t i = 0; i < n; i++)
 		p->fds[i].fd = list[i];
-		r = add_slot(d, s, p, dir, &p->fds[i], e);
-	}
+	t.slots = add_slots(s, p);
+	if (!t.slots)
+		return err_errno(e, -ENOMEM, "survey");
+	if (n >= MANY)
+		return par_each(n, fill_slot, &t, e);
+	for (size_t i = 0; i < n && r == 0; i++)
+		r = fill_slot(&t, i, e);
 	return r;
 }
 
@@ -224,8 +247,8 @@ static void free_slots(struct ckpt_slots *s)
 }
 
 /*
- * /proc takes its time for each descriptor, and more than twice the time where two threads ask at
- * the same time: so it is one thread, beside others that have something else to do.
+ * /proc takes its time for each descriptor: 5 to 8 us.  This is one thread, beside others that have
+ * something else to do; for a large table there are more.
  */
 int ckpt_openfiles_read(struct ckpt_dump *d, struct err *e)
 {
@@ -361,6 +384,16 @@ static char *link_of(const struct ckpt_dump *d, const struct slot *slot, const s
 	return ckpt_where_say(d->world, io_readlink(d->host_proc, text));
 }
 
+/* All kinds of sockets tell theirs by it. */
+static void look_at_socket(struct ckpt_file *f)
+{
+	if (!S_ISSOCK(f->st.st_mode))
+		return;
+	f->domain = ckpt_sock_get_int(f->fd, SOL_SOCKET, SO_DOMAIN);
+	f->type = ckpt_sock_get_int(f->fd, SOL_SOCKET, SO_TYPE);
+	f->protocol = ckpt_sock_get_int(f->fd, SOL_SOCKET, SO_PROTOCOL);
+}
+
 /* The file of @n slots that lead to it; the one in the first table is its holder. */
 static int make_file(struct ckpt_dump *d, struct slot *slots, size_t n, struct err *e)
 {
@@ -388,6 +421,7 @@ static int make_file(struct ckpt_dump *d, struct slot *slots, size_t n, struct e
 		err_errno(e, -errno, "stat");
 		return ckpt_file_wrap(f, e);
 	}
+	look_at_socket(f);
 	f->link = link_of(d, first, &f->st);
 	if (!f->link)
 		return err_errno(e, -errno, "task %d (%s) fd %d", first->proc->vpid,
@@ -543,19 +577,11 @@ void ckpt_openfiles_free(struct ckpt_dump *d)
 /* Of a socket of no kind: what people call it, with a space in front. */
 static const char *sort_of_socket(const struct ckpt_file *f)
 {
-	int domain = 0, type = 0, protocol = 0;
-	socklen_t len = sizeof(int);
-
-	if (!S_ISSOCK(f->st.st_mode) ||
-		getsockopt(f->fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) < 0 ||
-		getsockopt(f->fd, SOL_SOCKET, SO_TYPE, &type, &len) < 0 ||
-		getsockopt(f->fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len) < 0)
-		return "";
-	if (domain == AF_PACKET)
+	if (f->domain == AF_PACKET)
 		return " (a packet socket)";
-	if (protocol == IPPROTO_MPTCP)
+	if (f->protocol == IPPROTO_MPTCP)
 		return " (MPTCP)";
-	return type == SOCK_RAW ? " (a raw socket)" : "";
+	return f->type == SOCK_RAW ? " (a raw socket)" : "";
 }
 
 static int claim(struct ckpt_file *f, struct err *e)
@@ -641,6 +667,7 @@ int ckpt_file_add(struct ckpt_dump *d, int fd, struct ckpt_file **ret, struct er
 	f->pos = fdinfo_number(f->fdinfo, "pos", 10);
 	f->mnt_id = (int)fdinfo_number(f->fdinfo, "mnt_id", 10);
 	f->flags = (int)fdinfo_number(f->fdinfo, "flags", 8) & ~O_CLOEXEC;
+	look_at_socket(f);
 	r = claim(f, e);
 	if (r == 0)
 		r = append_file(d, f, e);

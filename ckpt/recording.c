@@ -15,9 +15,10 @@
 #include "ckpt/same.h"
 #include "ckpt/survey.h"
 
-/* Beside the thread: a child that it takes, and that one's own (enter.h), one at a time; the
- * tracer's own. */
-#define WANTED 3
+/* Beside the thread: a child that it takes, and that one's own (enter.h), one at a time, or others
+ * who make records with it (par.h); the tracer's own. */
+#define WANTED (1 + PAR_MOST)
+#define MANY   16 /* records from which on it is worth it */
 
 struct recording {
 	struct ckpt_dump *d;
@@ -25,6 +26,7 @@ struct recording {
 	size_t n;
 	pthread_t other;
 	bool two;	     /* there is another */
+	bool many;	     /* who may have others make records with it */
 	sem_t judged;	     /* who knows whether he may stay */
 	bool crowded;	     /* he may not, and ends */
 	sem_t asked;	     /* the tracer has no more records to make, or has failed */
@@ -89,14 +91,40 @@ int ckpt_item_data(struct ckpt_dump *d, struct ckpt_item *i, struct err *e)
 	return r < 0 ? wrap(i, e) : 0;
 }
 
+struct run {
+	struct recording *w;
+	struct ckpt_item *items;
+};
+
+static int make_one_of(void *ctx, size_t i, struct err *e)
+{
+	struct run *run = ctx;
+
+	return run->w->failed ? 0 : make(run->w->d, &run->items[i], e);
+}
+
+/* How many from @i on may be made at the same time. */
+static size_t run_from(const struct recording *w, size_t i)
+{
+	const struct ckpt_kind *k = w->items[i].kind;
+	size_t n = 1;
+
+	while (w->many && k->many && i + n < w->n && w->items[i + n].kind == k)
+		n++;
+	return n < MANY ? 1 : n;
+}
+
 /* Those that are @apart, or those that are not; fewer when the other thread has failed. */
 static int make_some(struct recording *w, bool apart, struct err *e)
 {
+	size_t n;
 	int r = 0;
 
-	for (size_t i = 0; r >= 0 && i < w->n && !w->failed; i++)
+	for (size_t i = 0; r >= 0 && i < w->n && !w->failed; i += n) {
+		n = run_from(w, i);
 		if (is_apart(w->items[i].kind) == apart)
-			r = make(w->d, &w->items[i], e);
+			r = par_each(n, make_one_of, &(struct run){w, &w->items[i]}, e);
+	}
 	if (r < 0)
 		w->failed = true;
 	return r;
@@ -181,6 +209,7 @@ static void *begin_beside(void *arg)
 
 	w->crowded = !has_room(WANTED);
 	sem_post(&w->judged);
+	w->many = true;
 	if (!w->crowded)
 		beside(w);
 	return NULL;

@@ -24,6 +24,9 @@
  * `apart` set; of kinds of open files that is so for all.  Records stand in the image in the order
  * in which they always have.
  *
+ * Where a session has many of a kind that says so (`many`), who is beside makes their records with
+ * as many others as there are CPUs: the tracer mostly has no thousand questions then.
+ *
  * When one of them fails the other stops before its next record: nothing of it is wanted any more,
  * and the session stands still.
  *

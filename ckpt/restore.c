@@ -32,6 +32,7 @@
 
 #define WAIT_NS	     (10 * 1000000000ULL)
 #define UNDO_WAIT_NS (5 * 1000000000ULL)
+#define MANY	     32 /* files from which on threads are worth it */
 
 /*
  * Where stops of tasks are most of the work, the builder and the tasks stay on one CPU: waking
@@ -75,6 +76,16 @@ static void give_cpus_back(struct ckpt_build *b)
 
 /* ---- stages ---------------------------------------------------------------------------------- */
 
+/* Of a kind that makes them with a crew. */
+static bool has_many(const struct ckpt_build *b)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < b->n_records; i++)
+		n += b->records[i].kind->many;
+	return n >= MANY;
+}
+
 static int stage_world(struct ckpt_build *b, struct err *e)
 {
 	if (ckpt_nested_admit(b, e) < 0)
@@ -84,7 +95,8 @@ static int stage_world(struct ckpt_build *b, struct err *e)
 		return err_errno(e, -errno, "pidfd_open");
 	if (b->options.left)
 		b->fillers = ckpt_fillers_new();
-	return ckpt_join(b->world, b->in, b->fillers, b->n_files, e);
+	b->crew = has_many(b) ? par_crew_new() : NULL;
+	return ckpt_join(b, e);
 }
 
 static int stage_tasks(struct ckpt_build *b, struct err *e)
@@ -436,6 +448,7 @@ static int stage_finish(struct ckpt_build *b, struct err *e)
 	if (r == 0)
 		give_cpus_back(b);
 	ckpt_helpers_end(b);
+	par_crew_free(take_ptr(b->crew));
 	return r;
 }
 
@@ -475,6 +488,7 @@ static void build_free(struct ckpt_build *b)
 		return;
 	ckpt_helpers_end(b);
 	ckpt_fillers_free(b->fillers);
+	par_crew_free(b->crew);
 	for (size_t i = 0; i < b->n_procs; i++) {
 		for (size_t k = 0; k < b->procs[i].n_threads; k++) {
 			remote_forget(b->procs[i].threads[k].remote);

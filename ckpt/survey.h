@@ -109,6 +109,7 @@ struct ckpt_file {
 	off_t pos;  /* from fdinfo */
 	int mnt_id; /* from fdinfo */
 	const struct ckpt_kind *kind;
+	int domain, type, protocol; /* of a socket: socket(2); else 0 */
 	bool net_known;
 	uint32_t net; /* of a socket: the nested network namespace it belongs to; 0: the session's */
 	struct ckpt_proc *holder; /* one that has it in its table at holder_fd; NULL for a file

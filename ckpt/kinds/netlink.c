@@ -25,8 +25,7 @@
 
 static bool claim(const struct ckpt_file *f)
 {
-	return S_ISSOCK(f->st.st_mode) && f->fd >= 0 &&
-	       ckpt_sock_get_int(f->fd, SOL_SOCKET, SO_DOMAIN) == AF_NETLINK;
+	return f->domain == AF_NETLINK;
 }
 
 /*

@@ -57,6 +57,9 @@ int ckpt_sock_options_late(
 struct ckpt_sock_fresh;
 /* One block, freed with free(); NULL when memory is gone. */
 struct ckpt_sock_fresh *ckpt_sock_fresh_new(void);
+/* Asks sockets of that family, if they haven't been.  Afterwards several threads may use it. */
+void ckpt_sock_fresh_ask(
+	struct ckpt_sock_fresh *fresh, int domain, const struct Pb__SockCommon *m);
 int ckpt_sock_options_early_of(
 	int fd, const struct Pb__SockCommon *m, struct ckpt_sock_fresh *fresh, struct err *e);
 int ckpt_sock_options_late_of(struct ckpt_build *b, int fd, const struct Pb__SockCommon *m,

@@ -245,17 +245,13 @@ int ckpt_sock_common_dump_of(struct ckpt_dump *d, const struct ckpt_file *f, Pb_
 {
 	static const uint8_t zeros[MAX_VALUE];
 	int fd = f->fd;
-	int domain = ckpt_sock_get_int(fd, SOL_SOCKET, SO_DOMAIN);
 	uint8_t value[MAX_VALUE];
-	int r;
+	int r = ckpt_common_dump(d, f, &m->file, e);
 
-	if (domain < 0)
-		return err_errno(e, -errno, "cannot look at a socket");
-	r = ckpt_common_dump(d, f, &m->file, e);
 	if (r < 0)
 		return r;
-	m->type = ckpt_sock_get_int(fd, SOL_SOCKET, SO_TYPE);
-	m->protocol = ckpt_sock_get_int(fd, SOL_SOCKET, SO_PROTOCOL);
+	m->type = f->type;
+	m->protocol = f->protocol;
 	m->mode = f->st.st_mode & 07777;
 	m->options = calloc(ARRAY_SIZE(rows), sizeof(*m->options));
 	if (!m->options)
@@ -263,7 +259,7 @@ int ckpt_sock_common_dump_of(struct ckpt_dump *d, const struct ckpt_file *f, Pb_
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		int len;
 
-		if (!concerns(&rows[i], domain, m->type, m->protocol))
+		if (!concerns(&rows[i], f->domain, f->type, f->protocol))
 			continue;
 		len = get(fd, &rows[i], value);
 		if (sparse && (rows[i].how & ZERO) && !memcmp(value, zeros, sizeof(zeros)))
@@ -388,6 +384,11 @@ static const struct fresh *ask_fresh(
 				    : -ENOPROTOOPT;
 	f->asked = true;
 	return f;
+}
+
+void ckpt_sock_fresh_ask(struct ckpt_sock_fresh *fresh, int domain, const Pb__SockCommon *m)
+{
+	ask_fresh(fresh, domain, m);
 }
 
 /* Is @o what row @i is of a new socket, and nothing but setsockopt(2) makes it something else? */

@@ -44,31 +44,68 @@
 #define DEFAULT_MSS 536	  /* TCP_MSS_DEFAULT of net/tcp.h */
 #define LIMITED_MSS 32768 /* on a loopback device nothing else makes it smaller */
 
+/* Of a connection that leads out, while its packets are held: what its record says of its queues. */
+struct queues {
+	bool known;
+	uint64_t received, sent; /* bytes */
+};
+
+/* ckpt_dump.kind_state: made before the first record, for those are made by several threads. */
+struct state {
+	struct ckpt_inet_diag_list *list;
+	size_t n;
+	struct queues queues[]; /* by file, from id 1 */
+};
+
+static void forget(void *state)
+{
+	struct state *s = state;
+
+	free(s->list);
+	free(s);
+}
+
 static bool claim(const struct ckpt_file *f)
 {
-	int domain;
+	return (f->domain == AF_INET || f->domain == AF_INET6) && f->protocol == IPPROTO_TCP;
+}
 
-	if (!S_ISSOCK(f->st.st_mode) || f->fd < 0)
-		return false;
-	domain = ckpt_sock_get_int(f->fd, SOL_SOCKET, SO_DOMAIN);
-	return (domain == AF_INET || domain == AF_INET6) &&
-	       ckpt_sock_get_int(f->fd, SOL_SOCKET, SO_PROTOCOL) == IPPROTO_TCP;
+static int make_state(struct ckpt_dump *d, struct err *e)
+{
+	struct state *s = calloc(1, sizeof(*s) + d->n_files * sizeof(s->queues[0]));
+	int r = s ? ckpt_sock_diag_tcp(d->world, d->diag, &s->list, e)
+		  : err_errno(e, -ENOMEM, "list of sockets");
+
+	if (r < 0) {
+		free(s);
+		return r;
+	}
+	s->n = d->n_files;
+	d->kind_state[PROTO_KIND_TCP] = s;
+	return 0;
 }
 
 static int list_of(struct ckpt_dump *d, const struct ckpt_inet_diag_list **ret, struct err *e)
 {
-	void **slot = &d->kind_state[PROTO_KIND_TCP];
+	const struct state *s = d->kind_state[PROTO_KIND_TCP];
 
-	if (!*slot) {
-		struct ckpt_inet_diag_list *list;
-		int r = ckpt_sock_diag_tcp(d->world, d->diag, &list, e);
+	if (!s) {
+		int r = make_state(d, e);
 
 		if (r < 0)
 			return r;
-		*slot = list;
+		s = d->kind_state[PROTO_KIND_TCP];
 	}
-	*ret = *slot;
+	*ret = s->list;
 	return 0;
+}
+
+/* NULL for a file that nobody knew of when the list was made. */
+static struct queues *queues_of(struct ckpt_dump *d, const struct ckpt_file *f)
+{
+	struct state *s = d->kind_state[PROTO_KIND_TCP];
+
+	return s && f->id - 1 < s->n ? &s->queues[f->id - 1] : NULL;
 }
 
 int tcp_check_closed(struct ckpt_dump *d, struct err *e)
@@ -270,6 +307,9 @@ static void judge_closed(int fd, Pb__Tcp *m)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN | POLLRDHUP};
 
+	m->state = PB__TCP__STATE__IDLE;
+	m->peer_kind = PB__TCP__PEER__NONE;
+	m->fin_sent = m->no_receive = false;
 	if (poll(&p, 1, 0) < 1 || !(p.revents & POLLRDHUP))
 		return;
 	if ((p.revents & POLLERR) && tcp_was_refused(fd)) {
@@ -294,6 +334,11 @@ static int dump_addresses(int fd, const struct ckpt_inet_diag *x, Pb__Tcp *m, st
 	socklen_t len = sizeof(a);
 	int r = 0;
 
+	/* The list has no scopes of IPv6. */
+	if (m->live && x && x->domain == AF_INET) {
+		r = take_address(&x->local, &m->local, e);
+		return r < 0 ? r : take_address(&x->remote, &m->remote, e);
+	}
 	if (getsockname(fd, &a.any, &len) < 0)
 		return err_errno(e, -errno, "getsockname");
 	if (a.in.sin_port || (a.any.sa_family == AF_INET && a.in.sin_addr.s_addr) ||
@@ -359,18 +404,25 @@ static int look_at_connecting(struct ckpt_dump *d, const struct ckpt_inet_diag_l
 		ckpt_sock_addr_text(&x->remote, text, sizeof(text)));
 }
 
+/* What is held is as it was listed, unless a timer has ended it: look_outside sees to that. */
+static int tcp_state(
+	const struct ckpt_dump *d, const struct ckpt_file *f, const struct ckpt_inet_diag *x)
+{
+	return x && tcp_live_leads_out(d, x) ? x->state : tcp_repair_state(f->fd);
+}
+
 /* State and peer. */
 static int look(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Tcp *m, struct err *e)
 {
 	const struct ckpt_inet_diag_list *list;
 	const struct ckpt_inet_diag *x;
-	int state = tcp_repair_state(f->fd);
-	int r = list_of(d, &list, e);
+	int r = list_of(d, &list, e), state;
 
 	if (r < 0)
 		return r;
 	x = ckpt_sock_inet_by_ino(list, (uint32_t)f->st.st_ino);
-	m->domain = ckpt_sock_get_int(f->fd, SOL_SOCKET, SO_DOMAIN);
+	state = tcp_state(d, f, x);
+	m->domain = f->domain;
 	if (state == TCP_CLOSE) {
 		judge_closed(f->fd, m);
 		return 0;
@@ -507,6 +559,25 @@ static void leave(struct ckpt_dump *d, const struct ckpt_file *f)
 	fini(&m);
 }
 
+/* More of one that leads out: @live, which becomes @m's unless it has ended. */
+static int look_outside(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Tcp *m,
+	Pb__TcpLive *live, struct err *e)
+{
+	struct queues *q = queues_of(d, f);
+	int r = tcp_live_dump(f->fd, live, &m->received, e);
+
+	if (r < 0)
+		return r;
+	if (live->state == TCP_CLOSE) {
+		judge_closed(f->fd, m);
+		return 0;
+	}
+	m->live = live;
+	if (q)
+		*q = (struct queues){true, m->received, live->sent + live->unsent};
+	return 0;
+}
+
 static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e)
 {
 	const struct ckpt_file *f = s.file;
@@ -518,10 +589,8 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 
 	m.common = &common;
 	r = look(d, f, &m, e);
-	if (r >= 0 && m.peer_kind == PB__TCP__PEER__OUTSIDE) {
-		m.live = &live;
-		r = tcp_live_dump(f->fd, &live, &m.received, e);
-	}
+	if (r >= 0 && m.peer_kind == PB__TCP__PEER__OUTSIDE)
+		r = look_outside(d, f, &m, &live, e);
 	if (r >= 0)
 		r = ckpt_sock_common_dump_of(d, f, &common, m.live, e);
 	if (r >= 0)
@@ -541,25 +610,33 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 	return r;
 }
 
+/* Of one that stays inside, or has ended. */
+static int read_inside(
+	struct ckpt_dump *d, const struct ckpt_file *f, struct buf *bytes, struct err *e)
+{
+	Pb__Tcp m = PB__TCP__INIT;
+	int r = look(d, f, &m, e);
+
+	if (r >= 0 && m.state == PB__TCP__STATE__CONNECTED)
+		r = tcp_queue_read(f->fd, peer_fd(d, &m), bytes, e);
+	fini(&m);
+	return r;
+}
+
 static int dump_data(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
 {
 	_cleanup_buf_ struct buf bytes = BUF_INIT;
 	const struct ckpt_file *f = s.file;
-	Pb__TcpLive live = PB__TCP_LIVE__INIT;
-	Pb__Tcp m = PB__TCP__INIT;
-	int r = look(d, f, &m, e);
-	bool outside = m.peer_kind == PB__TCP__PEER__OUTSIDE;
+	const struct queues *q = queues_of(d, f);
+	int r = 0;
 
 	/* Nothing changes while its packets are held back. */
-	if (r >= 0 && outside && (tcp_queue_received(f->fd) || tcp_queue_unsent(f->fd))) {
-		r = tcp_live_dump(f->fd, &live, &m.received, e);
-		if (r >= 0)
-			r = tcp_live_read(f->fd, &live, m.received, &bytes, e);
-	} else if (r >= 0 && !outside && m.state == PB__TCP__STATE__CONNECTED)
-		r = tcp_queue_read(f->fd, peer_fd(d, &m), &bytes, e);
+	if (!q || !q->known)
+		r = read_inside(d, f, &bytes, e);
+	else if (q->received || q->sent)
+		r = tcp_live_read(f->fd, q->received, q->sent, &bytes, e);
 	if (r >= 0 && bytes.len)
 		r = ckpt_dump_data(d, &ckpt_kind_tcp, f->id, 0, bytes.data, bytes.len, e);
-	fini(&m);
 	return r;
 }
 
@@ -603,6 +680,8 @@ const struct ckpt_kind ckpt_kind_tcp = {
 	.dump = dump,
 	.dump_data = dump_data,
 	.leave = leave,
+	.forget = forget,
+	.many = true,
 	.create = tcp_create,
 	.data = tcp_data,
 	.link = tcp_link,

@@ -6,10 +6,11 @@
  *      tcp_queue.c  reads what is on its way between two sockets
  *      tcp_refused.c  what a closed socket has never been
  *      tcp_repair.c   the kernel's own view of a socket
- *      tcp_build.c  record -> kernel
+ *      tcp_build.c  record -> kernel; tcp_end.h, what is known meanwhile
+ *      tcp_many.c   of those that lead out
  *      tcp_sizes.c  room in their buffers
  *      tcp_drain.c    lets the network have what was sent, before it is read
- *      tcp_live.c, tcp_live_build.c, tcp_fin.c  connections that lead out by a virtual network
+ *      tcp_live.c, tcp_live_build.c, tcp_peer.c  connections that lead out by a virtual network
  */
 #ifndef CKPT_KINDS_TCP_H
 #define CKPT_KINDS_TCP_H

@@ -31,7 +31,7 @@
 #include "ckpt/kinds/kinds.h"
 #include "ckpt/kinds/sock.h"
 #include "ckpt/kinds/tcp.h"
-#include "ckpt/kinds/tcp_live.h"
+#include "ckpt/kinds/tcp_end.h"
 #include "ckpt/kinds/tcp_sizes.h"
 #include "proto/sockets.pb-c.h"
 
@@ -40,27 +40,14 @@
 #define MAX_QUEUE   (1ull << 30)
 #define TIMESTAMPS  12 /* bytes that the option takes from every segment */
 
-/* One socket while it is being made; ckpt_record.state. */
-struct end {
-	Pb__Tcp *m;
-	uint32_t id;
-	int fd;	      /* until its own create takes it */
-	int stand_in; /* the other end where nobody has it; -1 */
-	uint64_t filled;
-	uint64_t dropped;
-	bool lost; /* led out by a virtual network, to somebody who is another's by now */
-	struct tcp_live live;
-};
-
-/* It leads out, and is kept. */
-static bool is_live(const struct end *u)
+bool tcp_end_is_live(const struct tcp_end *u)
 {
 	return u->m->peer_kind == PB__TCP__PEER__OUTSIDE &&
 	       u->m->state == PB__TCP__STATE__CONNECTED;
 }
 
 /* Its peer is another's: it has been reset. */
-static void lose(struct end *u)
+static void lose(struct tcp_end *u)
 {
 	u->lost = true;
 	u->m->live->state = 0;
@@ -71,9 +58,9 @@ static void lose(struct end *u)
 	}
 }
 
-static struct end *end_of_record(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
+struct tcp_end *tcp_end_of(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
 {
-	struct end *u = r->state;
+	struct tcp_end *u = r->state;
 	const Pb__Tcp *m;
 
 	if (u)
@@ -106,10 +93,10 @@ static struct end *end_of_record(struct ckpt_build *b, struct ckpt_record *r, st
 }
 
 /* Its own, if it is connected to itself. */
-static struct end *peer_of(struct ckpt_build *b, const struct end *u, struct err *e)
+static struct tcp_end *peer_of(struct ckpt_build *b, const struct tcp_end *u, struct err *e)
 {
 	struct ckpt_record *r = ckpt_build_record(b, PROTO_KIND_TCP, u->m->peer);
-	struct end *p = r ? end_of_record(b, r, e) : NULL;
+	struct tcp_end *p = r ? tcp_end_of(b, r, e) : NULL;
 
 	if (!p) {
 		err_set(e, ERR_IMAGE, -EBADMSG, "a TCP socket's peer is missing");
@@ -118,7 +105,7 @@ static struct end *peer_of(struct ckpt_build *b, const struct end *u, struct err
 	return p;
 }
 
-static int fd_of(struct ckpt_build *b, const struct end *u)
+int tcp_end_fd(struct ckpt_build *b, const struct tcp_end *u)
 {
 	const struct ckpt_build_file *f = ckpt_build_file(b, u->id);
 
@@ -126,14 +113,14 @@ static int fd_of(struct ckpt_build *b, const struct end *u)
 }
 
 /* Where bytes for @u are written; -1 if it has no peer yet. */
-static int source_of(struct ckpt_build *b, const struct end *u, struct err *e)
+static int source_of(struct ckpt_build *b, const struct tcp_end *u, struct err *e)
 {
-	const struct end *p;
+	const struct tcp_end *p;
 
 	if (u->stand_in >= 0)
 		return u->stand_in;
 	p = u->m->peer_kind == PB__TCP__PEER__FILE ? peer_of(b, u, e) : NULL;
-	return p ? fd_of(b, p) : -1;
+	return p ? tcp_end_fd(b, p) : -1;
 }
 
 /* ---- sockets -------------------------------------------------------------------------------- */
@@ -280,11 +267,11 @@ struct ports {
 static void note_ports(struct ckpt_build *b, struct ports *p)
 {
 	for (size_t i = 0; i < b->n_records; i++) {
-		const struct end *o;
+		const struct tcp_end *o;
 
 		if (!b->records[i].kind || b->records[i].kind->number != PROTO_KIND_TCP)
 			continue;
-		o = end_of_record(b, &b->records[i], NULL);
+		o = tcp_end_of(b, &b->records[i], NULL);
 		if (o && o->m->state == PB__TCP__STATE__LISTENING && o->m->local)
 			p->bits[(o->m->local->port & 0xffff) / 8] |=
 				(uint8_t)(1 << (o->m->local->port % 8));
@@ -298,7 +285,7 @@ static bool is_served(const struct ports *p, const Pb__InetAddr *a)
 }
 
 /* Both sides begin to connect at the same time, as one. */
-static int make_loop(struct end *u, struct err *e)
+static int make_loop(struct tcp_end *u, struct err *e)
 {
 	union ckpt_sockaddr local, remote;
 	int len = ckpt_sock_addr_unpack(u->m->local, u->m->domain, &local, e), r;
@@ -314,9 +301,9 @@ static int make_loop(struct end *u, struct err *e)
 }
 
 static int make_connected(
-	struct ckpt_build *b, struct end *u, const struct ports *ports, struct err *e)
+	struct ckpt_build *b, struct tcp_end *u, const struct ports *ports, struct err *e)
 {
-	struct end *p = NULL;
+	struct tcp_end *p = NULL;
 	struct sides s;
 	int r, *peer = &u->stand_in;
 	bool serving;
@@ -343,12 +330,12 @@ static int make_connected(
 	return r;
 }
 
-static int make_idle(const struct end *u, int fd, struct err *e)
+static int make_idle(const struct tcp_end *u, int fd, struct err *e)
 {
 	return u->m->local ? bind_to(fd, u->m->domain, u->m->local, e) : 0;
 }
 
-static int make_listening(const struct end *u, int fd, struct err *e)
+static int make_listening(const struct tcp_end *u, int fd, struct err *e)
 {
 	int r = make_idle(u, fd, e);
 
@@ -357,40 +344,19 @@ static int make_listening(const struct end *u, int fd, struct err *e)
 	return r;
 }
 
-static bool is_connection(const struct end *u)
+static bool is_connection(const struct tcp_end *u)
 {
-	return !is_live(u) && u->m->state == PB__TCP__STATE__CONNECTED &&
+	return !tcp_end_is_live(u) && u->m->state == PB__TCP__STATE__CONNECTED &&
 	       u->m->peer_kind != PB__TCP__PEER__PENDING;
 }
 
-static int make_alone(struct end *u, struct err *e)
+static int make_alone(struct tcp_end *u, struct err *e)
 {
 	u->fd = make_socket(u->m, e);
 	if (u->fd < 0)
 		return u->fd;
 	return u->m->state == PB__TCP__STATE__LISTENING ? make_listening(u, u->fd, e)
 							: make_idle(u, u->fd, e);
-}
-
-/* Those that lead out. */
-static int make_live(struct ckpt_build *b, struct tcp_sizes *sizes, struct err *e)
-{
-	for (size_t i = 0; i < b->n_records; i++) {
-		struct ckpt_record *r = &b->records[i];
-		struct end *u;
-
-		if (!r->kind || r->kind->number != PROTO_KIND_TCP)
-			continue;
-		u = end_of_record(b, r, e);
-		if (!u)
-			return -EBADMSG;
-		if (!is_live(u))
-			continue;
-		u->fd = tcp_live_make(b, u->m, sizes, e);
-		if (u->fd < 0)
-			return u->fd;
-	}
-	return 0;
 }
 
 /* Connections first: while nothing else has their addresses. */
@@ -403,12 +369,12 @@ static int make_all(struct ckpt_build *b, struct err *e)
 		for (size_t i = 0; i < b->n_records; i++) {
 			struct ckpt_record *r = &b->records[i];
 			bool listening;
-			struct end *u;
+			struct tcp_end *u;
 			int rc = 0;
 
 			if (!r->kind || r->kind->number != PROTO_KIND_TCP)
 				continue;
-			u = end_of_record(b, r, e);
+			u = tcp_end_of(b, r, e);
 			if (!u)
 				return -EBADMSG;
 			listening = u->m->state == PB__TCP__STATE__LISTENING;
@@ -432,12 +398,12 @@ static uint64_t largest_queue(struct ckpt_build *b)
 	uint64_t largest = 0;
 
 	for (size_t i = 0; i < b->n_records; i++) {
-		const struct end *u;
+		const struct tcp_end *u;
 
 		if (!b->records[i].kind || b->records[i].kind->number != PROTO_KIND_TCP)
 			continue;
-		u = end_of_record(b, &b->records[i], NULL);
-		if (u && !is_live(u))
+		u = tcp_end_of(b, &b->records[i], NULL);
+		if (u && !tcp_end_is_live(u))
 			largest = MAX(largest, u->m->received + u->m->unsent);
 	}
 	return MIN(largest, (uint64_t)(256 << 20));
@@ -451,7 +417,7 @@ static int make_all_sized(struct ckpt_build *b, struct err *e)
 	int r;
 
 	tcp_sizes_begin(&sizes, b);
-	r = make_live(b, &sizes, e);
+	r = tcp_many_make(b, &sizes, e);
 	if (r >= 0 && largest > SMALL_QUEUE)
 		tcp_sizes_raise(&sizes, plenty, plenty);
 	else
@@ -466,7 +432,7 @@ static int make_all_sized(struct ckpt_build *b, struct err *e)
 
 int tcp_create(struct ckpt_build *b, struct ckpt_record *r, int *ret_fd, struct err *e)
 {
-	struct end *u = end_of_record(b, r, e);
+	struct tcp_end *u = tcp_end_of(b, r, e);
 	int rc;
 
 	if (!u)
@@ -483,11 +449,11 @@ int tcp_create(struct ckpt_build *b, struct ckpt_record *r, int *ret_fd, struct 
 int tcp_data(struct ckpt_build *b, struct ckpt_record *r, uint64_t offset, const void *data,
 	size_t len, struct err *e)
 {
-	struct end *u = end_of_record(b, r, e);
+	struct tcp_end *u = tcp_end_of(b, r, e);
 	int fd;
 
-	if (u && is_live(u))
-		return tcp_live_data(&u->live, fd_of(b, u), u->m, offset, data, len, e);
+	if (u && tcp_end_is_live(u))
+		return tcp_live_data(&u->live, tcp_end_fd(b, u), u->m, offset, data, len, e);
 	fd = u && u->m->state == PB__TCP__STATE__CONNECTED ? source_of(b, u, e) : -1;
 	/* What it has sent itself has gone with whom it was for. */
 	if (u && u->lost && offset == u->filled + u->dropped && offset + len > u->m->received) {
@@ -500,7 +466,7 @@ int tcp_data(struct ckpt_build *b, struct ckpt_record *r, uint64_t offset, const
 	if (fd < 0 || offset != u->filled)
 		return ckpt_common_bad(r, e);
 	if (!offset && b->world->ns_net < 0)
-		tcp_queue_invite(fd_of(b, u), u->m->received + u->m->unsent);
+		tcp_queue_invite(tcp_end_fd(b, u), u->m->received + u->m->unsent);
 	for (size_t at = 0; at < len;) {
 		struct pollfd p = {.fd = fd, .events = POLLOUT};
 		ssize_t n =
@@ -525,7 +491,7 @@ static void await(int fd, uint64_t bytes)
 		poll(NULL, 0, i < 10 ? 1 : 10);
 }
 
-static void end_stand_in(struct end *u)
+static void end_stand_in(struct tcp_end *u)
 {
 	const struct linger reset = {.l_onoff = 1};
 
@@ -540,32 +506,32 @@ static void end_stand_in(struct end *u)
  * More may wait at a listener than its backlog has room for: it may have been made shorter.  Only for
  * as long as those connect: whoever had no answer must find it full again.
  */
-static void widen(struct ckpt_build *b, const struct end *listener, bool wide)
+static void widen(struct ckpt_build *b, const struct tcp_end *listener, bool wide)
 {
 	if (listener->m->state == PB__TCP__STATE__LISTENING)
-		listen(fd_of(b, listener), wide ? INT_MAX : listener->m->backlog);
+		listen(tcp_end_fd(b, listener), wide ? INT_MAX : listener->m->backlog);
 }
 
 /* How many wait there.  Whoever connects hears that it is connected before the listener does. */
-static uint32_t waiting(struct ckpt_build *b, const struct end *listener)
+static uint32_t waiting(struct ckpt_build *b, const struct tcp_end *listener)
 {
 	struct tcp_info info = {0};
 	socklen_t len = sizeof(info);
 
 	if (listener->m->state != PB__TCP__STATE__LISTENING)
 		return UINT32_MAX;
-	getsockopt(fd_of(b, listener), IPPROTO_TCP, TCP_INFO, &info, &len);
+	getsockopt(tcp_end_fd(b, listener), IPPROTO_TCP, TCP_INFO, &info, &len);
 	return info.tcpi_unacked;
 }
 
-static void await_waiting(struct ckpt_build *b, const struct end *listener, uint32_t before)
+static void await_waiting(struct ckpt_build *b, const struct tcp_end *listener, uint32_t before)
 {
 	for (int i = 0; i < 20 && waiting(b, listener) <= before; i++)
 		poll(NULL, 0, i < 10 ? 1 : 10);
 }
 
 /* A connection to wait in a backlog, whose other side nobody has any more. */
-static int leave_orphan(const struct end *u, const Pb__InetAddr *from, struct err *e)
+static int leave_orphan(const struct tcp_end *u, const Pb__InetAddr *from, struct err *e)
 {
 	union ckpt_sockaddr to;
 	_cleanup_close_ int fd = socket(u->m->domain, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -580,7 +546,7 @@ static int leave_orphan(const struct end *u, const Pb__InetAddr *from, struct er
 	return r < 0 ? r : connect_to(fd, &to, (socklen_t)len, e);
 }
 
-static int leave_orphans(struct ckpt_build *b, const struct end *u, struct err *e)
+static int leave_orphans(struct ckpt_build *b, const struct tcp_end *u, struct err *e)
 {
 	uint32_t before;
 	int r = 0;
@@ -598,9 +564,9 @@ static int leave_orphans(struct ckpt_build *b, const struct end *u, struct err *
 	return r;
 }
 
-static int join_backlog(struct ckpt_build *b, const struct end *u, int fd, struct err *e)
+static int join_backlog(struct ckpt_build *b, const struct tcp_end *u, int fd, struct err *e)
 {
-	const struct end *listener = peer_of(b, u, e);
+	const struct tcp_end *listener = peer_of(b, u, e);
 	union ckpt_sockaddr to;
 	int len = ckpt_sock_addr_unpack(u->m->remote, u->m->domain, &to, e), r;
 	uint32_t before;
@@ -617,7 +583,7 @@ static int join_backlog(struct ckpt_build *b, const struct end *u, int fd, struc
 }
 
 /* Whoever had connected from outside does so once more. */
-static int call_again(const struct ckpt_build *b, const struct end *u, struct err *e)
+static int call_again(const struct ckpt_build *b, const struct tcp_end *u, struct err *e)
 {
 	const struct ckpt_world *w = b->world;
 
@@ -638,13 +604,13 @@ static int call_again(const struct ckpt_build *b, const struct end *u, struct er
 
 int tcp_link(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
 {
-	struct end *u = end_of_record(b, r, e);
+	struct tcp_end *u = tcp_end_of(b, r, e);
 	int fd, rc = 0;
 
 	if (!u)
 		return -EBADMSG;
-	fd = fd_of(b, u);
-	if (is_live(u))
+	fd = tcp_end_fd(b, u);
+	if (tcp_end_is_live(u))
 		rc = tcp_live_link(&u->live, fd, u->m, e);
 	if (u->m->peer_kind == PB__TCP__PEER__PENDING)
 		rc = join_backlog(b, u, fd, e);
@@ -658,7 +624,7 @@ int tcp_link(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
 		await(fd, MIN(u->m->received, u->filled));
 	if (u->stand_in >= 0)
 		end_stand_in(u);
-	if (u->m->fin_sent && !is_live(u))
+	if (u->m->fin_sent && !tcp_end_is_live(u))
 		shutdown(fd, SHUT_WR);
 	if (u->m->no_receive)
 		shutdown(fd, SHUT_RD);
@@ -666,7 +632,7 @@ int tcp_link(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
 }
 
 /* A connect that nobody has answered goes on as it began. */
-static int connect_on(const struct end *u, int fd, struct err *e)
+static int connect_on(const struct tcp_end *u, int fd, struct err *e)
 {
 	union ckpt_sockaddr to;
 	int len = ckpt_sock_addr_unpack(u->m->remote, u->m->domain, &to, e);
@@ -686,7 +652,7 @@ static int connect_on(const struct end *u, int fd, struct err *e)
 }
 
 /* Nobody listens at a port that somebody has for the moment. */
-static void be_refused(const struct end *u, int fd)
+static void be_refused(const struct tcp_end *u, int fd)
 {
 	_cleanup_close_ int other = socket(u->m->domain, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	struct pollfd p = {.fd = fd, .events = POLLOUT};
@@ -705,23 +671,29 @@ static void be_refused(const struct end *u, int fd)
 		log_info("the failure of a connect has been forgotten");
 }
 
+static int finish_alone(struct ckpt_build *b, const struct tcp_end *u, int fd, struct err *e)
+{
+	int r = 0;
+
+	if (u->m->state == PB__TCP__STATE__CONNECTING)
+		r = connect_on(u, fd, e);
+	else if (u->m->state == PB__TCP__STATE__REFUSED)
+		be_refused(u, fd);
+	return r < 0 ? r : ckpt_sock_options_late(b, fd, u->m->common, e);
+}
+
 int tcp_finish(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
 {
-	struct end *u = end_of_record(b, r, e);
+	struct tcp_end *u = tcp_end_of(b, r, e);
 	int fd, rc = 0;
 
 	if (!u)
 		return -EBADMSG;
-	fd = fd_of(b, u);
-	if (is_live(u))
-		rc = tcp_live_finish(&u->live, fd, u->m, e);
-	if (u->m->state == PB__TCP__STATE__CONNECTING)
-		rc = connect_on(u, fd, e);
-	else if (u->m->state == PB__TCP__STATE__REFUSED)
-		be_refused(u, fd);
-	if (rc >= 0)
-		rc = ckpt_sock_options_late_of(
-			b, fd, u->m->common, is_live(u) ? tcp_live_fresh(b, u->m) : NULL, e);
+	fd = tcp_end_fd(b, u);
+	if (u->m && tcp_end_is_live(u))
+		rc = tcp_many_finish(b, e);
+	if (u->m && rc >= 0)
+		rc = finish_alone(b, u, fd, e);
 	tcp_live_fini(&u->live);
 	pb__tcp__free_unpacked(u->m, NULL);
 	free(u);

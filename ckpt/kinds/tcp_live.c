@@ -191,6 +191,8 @@ int tcp_live_dump(int fd, Pb__TcpLive *m, uint64_t *ret_received, struct err *e)
 		return err_errno(e, -errno, "TCP_INFO");
 	m->state = info.tcpi_state;
 	*ret_received = 0;
+	if (m->state == TCP_CLOSE)
+		return 0;
 	r = tcp_repair_on(&repair, fd, e);
 	if (r >= 0)
 		r = dump_all(fd, &info, m, ret_received, e);
@@ -214,7 +216,7 @@ static int read_queue(int fd, int queue, uint64_t expected, struct buf *ret, str
 	return r;
 }
 
-int tcp_live_read(int fd, const Pb__TcpLive *m, uint64_t received, struct buf *ret, struct err *e)
+int tcp_live_read(int fd, uint64_t received, uint64_t sent, struct buf *ret, struct err *e)
 {
 	int peek_off = ckpt_sock_get_int(fd, SOL_SOCKET, SO_PEEK_OFF), none = -1, r;
 	struct tcp_repair repair;
@@ -225,7 +227,7 @@ int tcp_live_read(int fd, const Pb__TcpLive *m, uint64_t received, struct buf *r
 	if (r >= 0)
 		r = read_queue(fd, TCP_RECV_QUEUE, received, ret, e);
 	if (r >= 0)
-		r = read_queue(fd, TCP_SEND_QUEUE, m->sent + m->unsent, ret, e);
+		r = read_queue(fd, TCP_SEND_QUEUE, sent, ret, e);
 	tcp_repair_off(&repair);
 	if (peek_off >= 0)
 		setsockopt(fd, SOL_SOCKET, SO_PEEK_OFF, &peek_off, sizeof(peek_off));

@@ -108,13 +108,22 @@ static uint64_t size_option(const Pb__Tcp *m, int name)
  * become smaller, and gets its size here, for no option could make it so large.  That of the send
  * buffer is put right by the late options.
  */
-static void choose_sizes(struct tcp_sizes *sizes, const Pb__Tcp *m)
+static void sizes_of(const Pb__Tcp *m, const struct tcp_sizes *sizes, uint64_t ret[2])
 {
 	uint64_t bytes = m->live->sent + m->live->unsent;
 	uint64_t receive = m->received + m->received / 16 + ROOM;
 
-	tcp_sizes_choose(sizes, MAX(size_option(m, SO_RCVBUF), receive),
-		MAX((uint64_t)sizes->before[1][1], 4 * bytes + ROOM));
+	ret[0] = MAX(size_option(m, SO_RCVBUF), receive);
+	ret[1] = MAX((uint64_t)sizes->before[1][1], 4 * bytes + ROOM);
+}
+
+bool tcp_live_alike(const Pb__Tcp *x, const Pb__Tcp *y, const struct tcp_sizes *sizes)
+{
+	uint64_t of_x[2], of_y[2];
+
+	sizes_of(x, sizes, of_x);
+	sizes_of(y, sizes, of_y);
+	return of_x[0] == of_y[0] && of_x[1] == of_y[1] && x->domain == y->domain;
 }
 
 struct ckpt_sock_fresh *tcp_live_fresh(struct ckpt_build *b, const Pb__Tcp *m)
@@ -128,15 +137,24 @@ struct ckpt_sock_fresh *tcp_live_fresh(struct ckpt_build *b, const Pb__Tcp *m)
 	return *slot;
 }
 
-int tcp_live_make(struct ckpt_build *b, const Pb__Tcp *m, struct tcp_sizes *sizes, struct err *e)
+void tcp_live_prepare(struct ckpt_build *b, const Pb__Tcp *m, struct tcp_sizes *sizes)
+{
+	struct ckpt_sock_fresh *fresh = tcp_live_fresh(b, m);
+	uint64_t size[2];
+
+	if (fresh)
+		ckpt_sock_fresh_ask(fresh, m->domain, m->common);
+	sizes_of(m, sizes, size);
+	tcp_sizes_choose(sizes, size[0], size[1]);
+}
+
+int tcp_live_make(struct ckpt_build *b, const Pb__Tcp *m, struct err *e)
 {
 	const Pb__TcpLive *live = m->live;
-	_cleanup_close_ int fd = -1;
-	int r, on = TCP_REPAIR_ON;
+	_cleanup_close_ int fd = ckpt_sock_create(m->domain, m->common, e);
+	int r = fd < 0 ? fd : ckpt_sock_options_early_of(fd, m->common, tcp_live_fresh(b, m), e);
+	int on = TCP_REPAIR_ON;
 
-	choose_sizes(sizes, m);
-	fd = ckpt_sock_create(m->domain, m->common, e);
-	r = fd < 0 ? fd : ckpt_sock_options_early_of(fd, m->common, tcp_live_fresh(b, m), e);
 	if (r >= 0)
 		r = set(fd, TCP_REPAIR, &on, sizeof(on), "TCP_REPAIR", e);
 	if (r >= 0)
@@ -259,18 +277,19 @@ void tcp_live_unmap(union ckpt_sockaddr *a)
 	a->in = in;
 }
 
-static int hear_fin(int fd, const Pb__Tcp *m, uint32_t state, struct err *e)
+/* The peer is heard to say @seq. */
+static int hear(const struct tcp_peer *peer, const Pb__Tcp *m, uint32_t seq, bool fin, struct err *e)
 {
 	const Pb__TcpLive *live = m->live;
 	union ckpt_sockaddr local, remote;
-	const struct tcp_fin fin = {
+	const struct tcp_segment segment = {
 		.from = &remote,
 		.to = &local,
-		.seq = live->receive_seq + (uint32_t)m->received,
+		.seq = seq,
 		.ack = live->send_seq,
 		.window = (uint16_t)MIN(live->send_window >> live->send_scale, UINT16_MAX + 0u),
+		.fin = fin,
 	};
-	int r;
 
 	if (ckpt_sock_addr_unpack(m->local, m->domain, &local, e) < 0 ||
 		ckpt_sock_addr_unpack(m->remote, m->domain, &remote, e) < 0)
@@ -279,25 +298,43 @@ static int hear_fin(int fd, const Pb__Tcp *m, uint32_t state, struct err *e)
 	tcp_live_unmap(&remote);
 	if (local.any.sa_family != remote.any.sa_family)
 		return err_set(e, ERR_IMAGE, -EBADMSG, "bad address of a socket");
-	r = tcp_fin_send(&fin, e);
+	return tcp_peer_say(peer, &segment, e);
+}
+
+static int hear_fin(
+	int fd, const struct tcp_peer *peer, const Pb__Tcp *m, uint32_t state, struct err *e)
+{
+	int r = hear(peer, m, m->live->receive_seq + (uint32_t)m->received, true, e);
+
 	return r < 0 ? r : await_state(fd, state, e);
 }
 
+/* Nothing but speed depends on it. */
+static void say_how_far(const struct tcp_peer *peer, const Pb__Tcp *m)
+{
+	struct err e = {0};
+
+	if (!has_peers_fin(m->live->state) &&
+		hear(peer, m, m->live->receive_wup - 1, false, &e) < 0)
+		log_debug("%s", e.msg);
+}
+
 /* In the order in which they came to pass. */
-static int end(int fd, const Pb__Tcp *m, struct err *e)
+static int end(int fd, const struct tcp_peer *peer, const Pb__Tcp *m, struct err *e)
 {
 	uint32_t state = m->live->state;
 	bool last = state == TCP_CLOSING;
 	int r = 0;
 
 	if (has_peers_fin(state) && !last)
-		r = hear_fin(fd, m, TCP_CLOSE_WAIT, e);
+		r = hear_fin(fd, peer, m, TCP_CLOSE_WAIT, e);
 	if (r >= 0 && has_own_fin(state) && shutdown(fd, SHUT_WR) < 0)
 		r = err_errno(e, -errno, "shutdown");
-	return r >= 0 && last ? hear_fin(fd, m, TCP_CLOSING, e) : r;
+	return r >= 0 && last ? hear_fin(fd, peer, m, TCP_CLOSING, e) : r;
 }
 
-int tcp_live_finish(struct tcp_live *l, int fd, const Pb__Tcp *m, struct err *e)
+int tcp_live_finish(struct tcp_live *l, int fd, const Pb__Tcp *m, const struct tcp_peer *peer,
+	struct err *e)
 {
 	int off = TCP_REPAIR_OFF_NO_WP, none = TCP_NO_QUEUE, r;
 
@@ -307,10 +344,14 @@ int tcp_live_finish(struct tcp_live *l, int fd, const Pb__Tcp *m, struct err *e)
 	if (r >= 0)
 		r = put(fd, l->unsent.data, l->unsent.len, e);
 	if (r >= 0)
-		r = end(fd, m, e);
+		r = end(fd, peer, m, e);
 	/* The peer is asked for its window. */
 	off = TCP_REPAIR_OFF;
-	return r < 0 ? r : set(fd, TCP_REPAIR, &off, sizeof(off), "TCP_REPAIR", e);
+	if (r >= 0)
+		r = set(fd, TCP_REPAIR, &off, sizeof(off), "TCP_REPAIR", e);
+	if (r >= 0)
+		say_how_far(peer, m);
+	return r;
 }
 
 int tcp_live_number_syn(int fd, const Pb__TcpLive *m, struct err *e)

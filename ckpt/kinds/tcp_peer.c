@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The FIN of a peer that will not send it again.
+ * Segments of a peer that it will not send, or not soon.
  *
- * A raw socket sends it to the session's own address, so it comes by the loopback device whatever
+ * A raw socket sends them to the session's own address, so they come by the loopback device whatever
  * carries packets to the outside, and at once.  raw(7), RFC 9293 section 3.1 for the header and
  * its checksum.
  */
@@ -47,37 +47,55 @@ static uint16_t checksum(const struct tcphdr *tcp, const void *from, const void 
 	return htons((uint16_t)~sum);
 }
 
-static void make_header(struct tcphdr *tcp, const struct tcp_fin *fin)
+static void make_header(struct tcphdr *tcp, const struct tcp_segment *s)
 {
 	memset(tcp, 0, sizeof(*tcp));
 	/* The port lies at the same place in both families. */
-	tcp->source = fin->from->in.sin_port;
-	tcp->dest = fin->to->in.sin_port;
-	tcp->seq = htonl(fin->seq);
-	tcp->ack_seq = htonl(fin->ack);
+	tcp->source = s->from->in.sin_port;
+	tcp->dest = s->to->in.sin_port;
+	tcp->seq = htonl(s->seq);
+	tcp->ack_seq = htonl(s->ack);
 	tcp->doff = sizeof(*tcp) / 4;
-	tcp->fin = 1;
+	tcp->fin = s->fin;
 	tcp->ack = 1;
-	tcp->window = htons(fin->window);
+	tcp->window = htons(s->window);
 }
 
-static int send_raw(const void *packet, size_t len, const union ckpt_sockaddr *to, struct err *e)
+static int open_raw(int family)
+{
+	int fd = socket(family, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_RAW);
+
+	return fd < 0 ? -errno : fd;
+}
+
+void tcp_peer_open(struct tcp_peer *ret)
+{
+	*ret = (struct tcp_peer){open_raw(AF_INET), open_raw(AF_INET6)};
+}
+
+void tcp_peer_close(struct tcp_peer *p)
+{
+	p->four = close_fd(p->four);
+	p->six = close_fd(p->six);
+}
+
+static int send_raw(
+	int fd, const void *packet, size_t len, const union ckpt_sockaddr *to, struct err *e)
 {
 	union ckpt_sockaddr at = *to;
-	_cleanup_close_ int fd = socket(to->any.sa_family, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_RAW);
 
 	if (fd < 0)
-		return err_errno(e, -errno, "raw socket");
+		return err_errno(e, fd, "raw socket");
 	at.in.sin_port = 0;
 	if (sendto(fd, packet, len, 0, &at.any,
 		    at.any.sa_family == AF_INET ? sizeof(at.in) : sizeof(at.in6)) < 0)
-		return err_errno(e, -errno, "cannot tell a TCP connection's end");
+		return err_errno(e, -errno, "cannot speak for the peer of a TCP connection");
 	return 0;
 }
 
-int tcp_fin_send(const struct tcp_fin *fin, struct err *e)
+int tcp_peer_say(const struct tcp_peer *p, const struct tcp_segment *segment, struct err *e)
 {
-	const union ckpt_sockaddr *from = fin->from, *to = fin->to;
+	const union ckpt_sockaddr *from = segment->from, *to = segment->to;
 
 	if (from->any.sa_family == AF_INET) {
 		struct segment4 s = {.ip = {.version = 4,
@@ -88,9 +106,9 @@ int tcp_fin_send(const struct tcp_fin *fin, struct err *e)
 					     .saddr = from->in.sin_addr.s_addr,
 					     .daddr = to->in.sin_addr.s_addr}};
 
-		make_header(&s.tcp, fin);
+		make_header(&s.tcp, segment);
 		s.tcp.check = checksum(&s.tcp, &s.ip.saddr, &s.ip.daddr, sizeof(s.ip.saddr));
-		return send_raw(&s, sizeof(s), to, e);
+		return send_raw(p->four, &s, sizeof(s), to, e);
 	}
 	struct segment6 s = {.ip = {.ip6_src = from->in6.sin6_addr, .ip6_dst = to->in6.sin6_addr}};
 
@@ -98,7 +116,7 @@ int tcp_fin_send(const struct tcp_fin *fin, struct err *e)
 	s.ip.ip6_plen = htons(sizeof(s.tcp));
 	s.ip.ip6_nxt = IPPROTO_TCP;
 	s.ip.ip6_hlim = TTL;
-	make_header(&s.tcp, fin);
+	make_header(&s.tcp, segment);
 	s.tcp.check = checksum(&s.tcp, &s.ip.ip6_src, &s.ip.ip6_dst, sizeof(s.ip.ip6_src));
-	return send_raw(&s, sizeof(s), to, e);
+	return send_raw(p->six, &s, sizeof(s), to, e);
 }

@@ -41,15 +41,9 @@ static bool is_ping(int protocol)
 
 static bool claim(const struct ckpt_file *f)
 {
-	int domain, protocol;
-
-	if (!S_ISSOCK(f->st.st_mode) || f->fd < 0)
-		return false;
-	domain = ckpt_sock_get_int(f->fd, SOL_SOCKET, SO_DOMAIN);
-	protocol = ckpt_sock_get_int(f->fd, SOL_SOCKET, SO_PROTOCOL);
-	return (domain == AF_INET || domain == AF_INET6) &&
-	       ckpt_sock_get_int(f->fd, SOL_SOCKET, SO_TYPE) == SOCK_DGRAM &&
-	       (protocol == IPPROTO_UDP || protocol == IPPROTO_UDPLITE || is_ping(protocol));
+	return (f->domain == AF_INET || f->domain == AF_INET6) && f->type == SOCK_DGRAM &&
+	       (f->protocol == IPPROTO_UDP || f->protocol == IPPROTO_UDPLITE ||
+		       is_ping(f->protocol));
 }
 
 /* ---- multicast ------------------------------------------------------------------------------ */
@@ -335,7 +329,7 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 		return r;
 	m.common = &common;
 	m.outside = leads_out(d, f->fd, &peer);
-	m.domain = ckpt_sock_get_int(f->fd, SOL_SOCKET, SO_DOMAIN);
+	m.domain = f->domain;
 	r = ckpt_sock_common_dump(d, f, &common, e);
 	if (r >= 0)
 		r = dump_addresses(f->fd, &m, e);

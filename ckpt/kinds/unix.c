@@ -41,8 +41,7 @@
 
 static bool claim(const struct ckpt_file *f)
 {
-	return S_ISSOCK(f->st.st_mode) && f->fd >= 0 &&
-	       ckpt_sock_get_int(f->fd, SOL_SOCKET, SO_DOMAIN) == AF_UNIX;
+	return f->domain == AF_UNIX;
 }
 
 /* ---- what is kept during a dump ------------------------------------------------------------- */
@@ -190,7 +189,7 @@ static Pb__Unix__State unix_state(const struct ckpt_file *f)
 	struct sockaddr_un a;
 	socklen_t len = sizeof(a);
 
-	if (ckpt_sock_get_int(f->fd, SOL_SOCKET, SO_TYPE) == SOCK_DGRAM)
+	if (f->type == SOCK_DGRAM)
 		return PB__UNIX__STATE__IDLE;
 	if (ckpt_sock_get_int(f->fd, SOL_SOCKET, SO_ACCEPTCONN) == 1)
 		return PB__UNIX__STATE__LISTENING;
@@ -535,7 +534,7 @@ static bool has_queue(const struct ckpt_file *f, const Pb__Unix *m)
 	struct pollfd p = {.fd = f->fd, .events = POLLIN};
 	int waiting = 0;
 
-	if (ckpt_sock_get_int(f->fd, SOL_SOCKET, SO_TYPE) != SOCK_STREAM)
+	if (f->type != SOCK_STREAM)
 		return m->state != PB__UNIX__STATE__LISTENING && poll(&p, 1, 0) == 1 &&
 		       (p.revents & POLLIN);
 	return m->state == PB__UNIX__STATE__CONNECTED && ioctl(f->fd, SIOCINQ, &waiting) == 0 &&

@@ -4,15 +4,17 @@
 import fcntl
 import pathlib
 import resource
+import signal
 import socket
 import struct
+import subprocess
 import sys
 import termios
 import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from echo import Server  # noqa: E402
-from harness import Skip, add, main, needs_namespaces, test, until  # noqa: E402
+from harness import PODRUN, Skip, add, main, needs_namespaces, test, until  # noqa: E402
 
 LOOPBACK = "10.171.0.100"  # what stands for the host's, inside
 
@@ -186,6 +188,61 @@ def a_connect_that_was_answered_succeeds(env):
     env.podrun("kill", "-s", "CONT", "s", "2")
     server.goes_on()
     stop(env, server)
+
+
+# Inside: hears one byte, and says nothing.
+QUIET = r"""
+import socket, sys, time
+s = socket.create_connection((sys.argv[1], int(sys.argv[2])))
+print("ready", flush=True)
+assert s.recv(1) == b"x"
+print("heard", flush=True)
+assert s.recv(1) == b""
+"""
+
+
+def acknowledged(pcap, port):
+    """The segments of no bytes, to @port, that the receiver looks at: what each says is acknowledged."""
+    data, at, begun, said = pcap.read_bytes(), 24, None, []
+    while at + 16 <= len(data):
+        length = struct.unpack_from("=I", data, at + 8)[0]
+        packet, at = data[at + 16:at + 16 + length], at + 16 + length
+        if len(packet) < length or packet[0] >> 4 != 4 or packet[9] != socket.IPPROTO_TCP:
+            continue
+        tcp = packet[(packet[0] & 15) * 4:struct.unpack_from("!H", packet, 2)[0]]
+        to, seq, ack, offset, flags = struct.unpack_from("!2xHIIBB", tcp)
+        if to != port:
+            continue
+        if flags & 2:
+            begun = seq + 1
+        elif seq == begun and len(tcp) == (offset >> 4) * 4:
+            said.append(ack)
+    return said
+
+
+@test
+@needs_namespaces("a network of its own")
+def what_has_arrived_is_acknowledged_when_it_is_back(env):
+    """Nobody inside says anything, and the peer would send all of it again: its kernel was told that it was frozen."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port, pcap = listener.getsockname()[1], env.path("x.pcap")
+        env.run_detached("s", "sh", "-c", "sleep 1000", options=["--net", "vnat", "--host-loopback=" + LOOPBACK], ready="")
+        capture = env.start(PODRUN, "net", "capture", "s", "-w", pcap, stderr=-1, text=True)
+        assert "capturing" in capture.stderr.readline()
+        env.start(PODRUN, "exec", "s", sys.executable, "-c", QUIET, LOOPBACK, str(port),
+                  stdout=env.path("said").open("w"), stderr=subprocess.DEVNULL)
+        with listener.accept()[0] as client:
+            client.sendall(b"x")
+            until("it is heard", lambda: "heard" in env.path("said").read_text())
+            until("its kernel says so", lambda: len(acknowledged(pcap, port)) >= 2)
+            env.podrun("suspend", "s", "-o", env.path("i"))
+            before = acknowledged(pcap, port)
+            env.podrun("resume", env.path("i"), "-d")
+            until("its kernel says so again", lambda: len(acknowledged(pcap, port)) > len(before))
+            assert set(acknowledged(pcap, port)[len(before) - 1:]) == {max(before)}
+        capture.send_signal(signal.SIGINT)
+        capture.wait()
+    env.podrun("kill", "s")
 
 
 @test
