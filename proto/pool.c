@@ -12,6 +12,8 @@
 #include "base/base.h"
 #include "proto/proto.h"
 
+#define HUGE_PAGE (2u << 20)
+
 static int worker_init(struct proto_worker *w, struct proto_pool *p, bool thread)
 {
 	if (!w->sha)
@@ -166,14 +168,16 @@ void proto_worker_blocked(struct proto_worker *w)
 
 uint8_t *proto_worker_scratch(struct proto_worker *w)
 {
-	if (!w->scratch)
+	if (!w->scratch) {
 		w->scratch = proto_pages_alloc(PROTO_MAX_DATA);
+		proto_pages_expect(w->scratch, PROTO_MAX_DATA);
+	}
 	return w->scratch;
 }
 
 void *proto_pages_alloc(size_t len)
 {
-	const size_t huge = 2u << 20;
+	const size_t huge = HUGE_PAGE;
 	uint8_t *p =
 		mmap(NULL, len + huge, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	size_t before;
@@ -185,8 +189,13 @@ void *proto_pages_alloc(size_t len)
 		munmap(p, before);
 	if (before < huge)
 		munmap(p + before + len, huge - before);
-	madvise(p + before, len, MADV_HUGEPAGE);
 	return p + before;
+}
+
+void proto_pages_expect(void *p, size_t len)
+{
+	if (p)
+		madvise(p, ALIGN_UP(len, (size_t)HUGE_PAGE), MADV_HUGEPAGE);
 }
 
 void proto_pages_free(void *p, size_t len)

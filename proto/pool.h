@@ -72,8 +72,14 @@ void proto_worker_blocked(struct proto_worker *w);
 /* PROTO_MAX_DATA bytes of the worker's own, or NULL. */
 uint8_t *proto_worker_scratch(struct proto_worker *w);
 
-/* Memory for payloads: page aligned, on huge pages where the host has them.  NULL if none. */
+/* Memory for payloads, page aligned.  NULL if there is none. */
 void *proto_pages_alloc(size_t len);
+/*
+ * From the beginning of such memory on @len bytes will be put there, which it is to have on huge pages
+ * where the host does.  Not for little: the first byte of one has the kernel clear 2 MiB, which takes
+ * .3 ms, and 2 to 6 on a virtual machine whose host has to find them first.
+ */
+void proto_pages_expect(void *p, size_t len);
 void proto_pages_free(void *p, size_t len);
 
 #endif

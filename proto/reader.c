@@ -35,6 +35,7 @@
 #define SLOTS	     4u
 #define SLOT_SIZE    ((size_t)PROTO_MAX_DATA)
 #define BATCH_FULL   (256u << 10) /* enough small frames for one slot */
+#define MUCH	     (1u << 20)	  /* of one frame: worth huge pages */
 #define BATCH_MAX    128u	  /* frames of a slot */
 #define THREADS_FROM (1u << 20)	  /* so much is worth starting threads early */
 
@@ -54,6 +55,7 @@ struct slot {
 	uint8_t *bytes; /* payloads as stored: SLOT_SIZE */
 	uint8_t *big;	/* a record longer than that, instead */
 	uint8_t *raw;	/* decompressed payloads: SLOT_SIZE once needed */
+	bool much, much_raw; /* there have been long ones */
 	size_t len, raw_len;
 	struct entry entries[BATCH_MAX];
 	size_t n, given;  /* frames in it, and already handed out */
@@ -162,6 +164,15 @@ static bool slot_full(const struct proto_reader *r, const struct slot *s)
 	return s->n == BATCH_MAX || s->len + most > BATCH_FULL || s->raw_len + most > BATCH_FULL;
 }
 
+/* Before that much is put into a slot's memory, for the first time. */
+static void expect(uint8_t *memory, bool *much, size_t len)
+{
+	if (*much || len < MUCH)
+		return;
+	proto_pages_expect(memory, SLOT_SIZE);
+	*much = true;
+}
+
 /* Reads a record longer than a slot; its length is believed bit by bit. */
 static int read_big(struct proto_reader *r, struct proto_worker *by, struct slot *s, struct err *e)
 {
@@ -200,8 +211,10 @@ static int read_payload(
 		res = proto_source_skip(&r->source, r->ahead.stored, e);
 	else if (res == 0 && r->ahead.stored > SLOT_SIZE)
 		res = read_big(r, by, s, e);
-	else if (res == 0)
+	else if (res == 0) {
+		expect(s->bytes, &s->much, r->ahead.stored);
 		res = proto_source_read(&r->source, by, s->bytes + s->len, r->ahead.stored, e);
+	}
 	if (res < 0)
 		return place(e, r->ahead.sequence, r->ahead_place);
 	s->len += f->left ? 0 : r->ahead.stored;
@@ -260,6 +273,7 @@ static int check_entry(const struct proto_reader *r, struct proto_worker *by, st
 		s->raw = proto_pages_alloc(SLOT_SIZE);
 	if (!s->raw)
 		return err_errno(e, -ENOMEM, "image stream");
+	expect(s->raw, &s->much_raw, f->head.length);
 	if (proto_zstd_unpack(
 		    by->zstd, payload, f->head.stored, s->raw + f->raw_at, f->head.length) < 0)
 		return err_set(e, ERR_IMAGE, -EBADMSG, "its data can't be decompressed");

@@ -37,6 +37,7 @@ static uint8_t *touch_room(void)
 
 	if (!p)
 		return NULL;
+	proto_pages_expect(p, PROTO_MAX_DATA);
 	madvise(p, PROTO_MAX_DATA, MADV_DONTFORK);
 	for (size_t i = 0; i < PROTO_MAX_DATA; i += PAGE_SIZE)
 		*(volatile uint8_t *)(p + i) = 0;

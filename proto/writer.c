@@ -372,8 +372,10 @@ static int take_room(struct proto_writer *w, struct err *e)
 	if (w->room)
 		return 0;
 	w->room = proto_warm_take(w->warm);
-	if (!w->room)
+	if (!w->room) {
 		w->room = proto_pages_alloc(PROTO_MAX_DATA);
+		proto_pages_expect(w->room, PROTO_MAX_DATA);
+	}
 	if (!w->room)
 		return err_errno(e, -ENOMEM, "cannot write the image");
 	w->made++;
