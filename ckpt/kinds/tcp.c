@@ -404,7 +404,7 @@ static int look_at_connecting(struct ckpt_dump *d, const struct ckpt_inet_diag_l
 		ckpt_sock_addr_text(&x->remote, text, sizeof(text)));
 }
 
-/* What is held is as it was listed, unless a timer has ended it: look_outside sees to that. */
+/* What is held is as it was listed, or nearly so: look_outside sees to the rest. */
 static int tcp_state(
 	const struct ckpt_dump *d, const struct ckpt_file *f, const struct ckpt_inet_diag *x)
 {
@@ -572,6 +572,9 @@ static int look_outside(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Tcp 
 		judge_closed(f->fd, m);
 		return 0;
 	}
+	/* The answer had arrived, and was looked at only after the list was made. */
+	if (live->state != TCP_SYN_SENT)
+		m->state = PB__TCP__STATE__CONNECTED;
 	m->live = live;
 	if (q)
 		*q = (struct queues){true, m->received, live->sent + live->unsent};
