@@ -191,10 +191,10 @@ static void check_free(void)
 	STATE_CHECK(pkey_alloc(0, 0) == -1 && errno == ENOSPC);
 }
 
-/* A CPU that has none. */
+/* A CPU that has none: newer kernels find a key, and then nothing to set its rights in. */
 static int without(int argc, char **argv)
 {
-	STATE_CHECK(errno == ENOSPC || errno == ENOSYS);
+	STATE_CHECK(errno == ENOSPC || errno == ENOSYS || errno == EINVAL);
 	state_ready(argc, argv);
 	STATE_CHECK(pkey_alloc(0, 0) == -1);
 	return state_ok();
