@@ -26,7 +26,7 @@ struct recording {
 	size_t n;
 	pthread_t other;
 	bool two;	     /* there is another */
-	bool many;	     /* who may have others make records with it */
+	bool many;	     /* who is beside may have others make records with him */
 	sem_t judged;	     /* who knows whether he may stay */
 	bool crowded;	     /* he may not, and ends */
 	sem_t asked;	     /* the tracer has no more records to make, or has failed */
@@ -121,7 +121,7 @@ static int make_some(struct recording *w, bool apart, struct err *e)
 	int r = 0;
 
 	for (size_t i = 0; r >= 0 && i < w->n && !w->failed; i += n) {
-		n = run_from(w, i);
+		n = apart ? run_from(w, i) : 1;
 		if (is_apart(w->items[i].kind) == apart)
 			r = par_each(n, make_one_of, &(struct run){w, &w->items[i]}, e);
 	}
