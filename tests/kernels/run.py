@@ -126,6 +126,11 @@ def chosen_states(but=NOT_THERE):
             (p.name in some if some else p.name.removesuffix("_i386") not in but)]
 
 
+def has_keys():
+    """Has this CPU memory protection keys?  The emulated one there has them."""
+    return "ospke" in pathlib.Path("/proc/cpuinfo").read_text()
+
+
 def verdicts(said, states):
     """Fails for every state without an `ok`."""
     bad = ["%s: %s" % (p.name, said.get(p.name, "nothing")) for p in states
@@ -182,6 +187,8 @@ def states_back(env):
             env.podrun("exec", p.name, "touch", "/tmp/go", check=False)
             env.podrun("wait", p.name, check=False)
         said[p.name] = r.errors + env.podrun("logs", p.name, check=False).text
+        if p.name.startswith("mem_keys") and not has_keys():
+            said[p.name] = "ok" if r.code == 4 and "this CPU lacks memory protection keys" in r.errors else "taken: " + said[p.name]
         env.podrun("rm", "-f", p.name, check=False)
     verdicts(said, states)
 
@@ -324,9 +331,8 @@ def a_lesser_cpu_is_refused(env):
              % (PODRUN, PODRUN, finish(PODRUN, "portable"), PODRUN, PODRUN, PODRUN))
     if "avx2" not in out or "code 4" not in out or "ok" not in out.split():
         raise Failed(out)
-    here = "ospke" in pathlib.Path("/proc/cpuinfo").read_text()
-    if ("keys 4" in out and "lacks memory protection keys, which the session uses" in out) != here or (
-            not here and "keys " in out):
+    if ("keys 4" in out and "lacks memory protection keys, which the session uses" in out) != has_keys() or (
+            not has_keys() and "keys " in out):
         raise Failed(out)
 
 
