@@ -77,7 +77,7 @@ void *proto_pages_alloc(size_t len);
 /*
  * From the beginning of such memory on @len bytes will be put there, which it is to have on huge pages
  * where the host does.  Not for little: the first byte of one has the kernel clear 2 MiB, which takes
- * .3 ms, and 2 to 6 on a virtual machine whose host has to find them first.
+ * milliseconds on a virtual machine whose host has to find them first.
  */
 void proto_pages_expect(void *p, size_t len);
 void proto_pages_free(void *p, size_t len);
