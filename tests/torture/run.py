@@ -217,10 +217,12 @@ class Torture:
         return {self.a: a, self.b: b}
 
     @staticmethod
-    def decide(p, what):
-        """False: it runs there, for the word that it may was still on its way."""
+    def decide(p, what, hit, may_run=False):
+        """False: it has ended meanwhile, for somebody was killed without whom it can't be; or, where it `may_run`, it does:
+        the word that it may was still on its way."""
+        allowed = [None, "ended", "lost"] * bool(set(hit) & set(LETHAL)) + ["running"] * may_run
         r = p.podrun("migrate", what, "s", check=False)
-        if r.code and (r.code != 6 or p.state() != "running"):
+        if r.code and (r.code != 6 or p.state() not in allowed):
             raise Failed(str(r))
         return not r.code
 
@@ -230,18 +232,18 @@ class Torture:
             q = self.b if p is self.a else self.a
             if now[p] == "in-doubt":
                 if now[q] == "running":
-                    p.podrun("migrate", "--finish", "s")
+                    self.decide(p, "--finish", hit)
                 elif now[q] in ("arrived", "in-doubt") and self.rng.random() < .5:
-                    p.podrun("migrate", "--finish", "s")
-                    self.decide(q, "--finish")
+                    self.decide(p, "--finish", hit)
+                    self.decide(q, "--finish", hit, may_run=True)
                 else:
                     if now[q] in ("arrived", "in-doubt"):
-                        if not self.decide(q, "--abort"):
-                            p.podrun("migrate", "--finish", "s")
+                        if not self.decide(q, "--abort", hit, may_run=True) and q.state() == "running":
+                            self.decide(p, "--finish", hit)
                             return self.settle()
                     elif set(hit) & set(LETHAL):
                         self.new_life()  # it may have run there, and ended
-                    p.podrun("migrate", "--abort", "s")
+                    self.decide(p, "--abort", hit)
                 return self.settle()
         for p in (self.a, self.b):
             q = self.b if p is self.a else self.a
@@ -249,7 +251,7 @@ class Torture:
                 there = now[q] in ("running", "paused", "suspended")
                 if not there and set(hit) & set(LETHAL):
                     self.new_life()  # it may have run on there, and ended: this is what it was before
-                p.podrun("migrate", "--abort" if there else "--finish", "s")
+                self.decide(p, "--abort" if there else "--finish", hit)
                 return self.settle()
         return now
 
