@@ -628,7 +628,18 @@ int ckpt_tree_write(
  * @except (absolute paths: volumes). */
 int ckpt_tree_write_all(int dirfd, const struct ckpt_dump *d, char *const *except, size_t n_except,
 	struct proto_writer *out, struct err *e);
-int ckpt_tree_read(int dirfd, struct proto_reader *in, struct err *e);
+/*
+ * Of a session that runs: the directories of its layer as a message, which is appended to @ret.  1
+ * if it has anything else in it, or many.
+ */
+int ckpt_tree_layer(int dirfd, struct buf *ret, struct err *e);
+/* Makes them, where nothing is yet. */
+int ckpt_tree_make_layer(int dirfd, const void *layer, size_t len, struct err *e);
+/*
+ * @changed: NULL, and everything is made new; or there is what a session begins with already, and
+ * *changed becomes true if its layers are not as they were there.
+ */
+int ckpt_tree_read(int dirfd, struct proto_reader *in, bool *changed, struct err *e);
 
 /*
  * Stops the session for a moment and writes where every thread stands, with symbols where their

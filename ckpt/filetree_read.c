@@ -11,6 +11,12 @@
  * that comes twice is an error, and DATA goes only to files of the record before it.
  *
  * Modes and times of directories are set when everything is in them, the deepest first.
+ *
+ * Where a world has been made already (supervisor/arrival.h) there are directories which every
+ * session has, and some files of its own in /run.  They stay what they are, for there are mounts on
+ * them: a directory of the image is the one that is there, and a file outside the layers is written
+ * over.  Whatever makes the layers, or what the kernel keeps beside them, other than they are there
+ * is told: no world stands on them then.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,6 +34,8 @@
 #include "proto/files.pb-c.h"
 
 #define MAX_XATTRS 1024
+#define LAYER	   "upper" /* supervisor/layers.c */
+#define WORK	   "work"
 #define RESOLVE	   (RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)
 
 struct dir {
@@ -37,7 +45,8 @@ struct dir {
 };
 
 struct unpack {
-	int top; /* borrowed */
+	int top;       /* borrowed */
+	bool *changed; /* there is something already; NULL: nothing is */
 	struct dir *dirs;
 	size_t n_dirs, cap_dirs;
 	/* The directory of the entry before, which is most often the next one's. */
@@ -139,6 +148,44 @@ static int set_xattrs(int fd, const Pb__TreeEntry *t, struct err *e)
 	return 0;
 }
 
+static bool is_in(const Pb__TreeEntry *t, const char *dir)
+{
+	size_t n = strlen(dir);
+
+	return t->path.len >= n && !memcmp(t->path.data, dir, n) &&
+	       (t->path.len == n || t->path.data[n] == '/');
+}
+
+/* True if what was in the way of one that is no directory is not any more. */
+static bool make_way(const struct unpack *u, int dirfd, const char *name)
+{
+	if (errno != EEXIST || !u->changed)
+		return false;
+	*u->changed = true;
+	if (unlinkat(dirfd, name, 0) == 0 || unlinkat(dirfd, name, AT_REMOVEDIR) == 0)
+		return true;
+	errno = EEXIST;
+	return false;
+}
+
+/* Of a file that is there the inode stays. */
+static int create(const struct unpack *u, int dirfd, const char *name, const Pb__TreeEntry *t)
+{
+	const int flags = O_WRONLY | O_NOFOLLOW | O_CLOEXEC;
+	int fd = openat(dirfd, name, flags | O_CREAT | O_EXCL, 0600);
+	struct stat st;
+
+	if (fd >= 0 || errno != EEXIST || !u->changed)
+		return fd;
+	if (!is_in(t, LAYER) && !is_in(t, WORK))
+		fd = openat(dirfd, name, flags | O_NONBLOCK);
+	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1)
+		return fd;
+	close_fd(fd);
+	errno = EEXIST;
+	return make_way(u, dirfd, name) ? openat(dirfd, name, flags | O_CREAT | O_EXCL, 0600) : -1;
+}
+
 static int make_regular(struct unpack *u, int dirfd, const char *name, const Pb__TreeEntry *t,
 	struct err *e)
 {
@@ -147,11 +194,11 @@ static int make_regular(struct unpack *u, int dirfd, const char *name, const Pb_
 
 	if (t->size > INT64_MAX || t->content.len > t->size || t->content.len > FILETREE_INLINE)
 		return bad(t, "has an impossible size", e);
-	fd = openat(dirfd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	fd = create(u, dirfd, name, t);
 	if (fd < 0)
 		return errno == EEXIST ? bad(t, "comes twice", e)
 				       : err_errno(e, -errno, "%s", name);
-	if (ftruncate(fd, (off_t)t->size) < 0)
+	if ((u->changed && ftruncate(fd, 0) < 0) || ftruncate(fd, (off_t)t->size) < 0)
 		return err_errno(e, -errno, "%s", name);
 	r = io_pwrite_full(fd, t->content.data, t->content.len, 0);
 	if (r < 0)
@@ -165,15 +212,65 @@ static int make_regular(struct unpack *u, int dirfd, const char *name, const Pb_
 	return 0;
 }
 
+static bool has_xattrs(int fd, const Pb__TreeEntry *t)
+{
+	_cleanup_free_ char *value = malloc(XATTR_SIZE_MAX);
+
+	for (size_t i = 0; value && i < t->n_xattrs; i++) {
+		ssize_t n = fgetxattr(fd, t->xattrs[i]->name, value, XATTR_SIZE_MAX);
+
+		if (n != (ssize_t)t->xattrs[i]->value.len ||
+			memcmp(value, t->xattrs[i]->value.data, (size_t)n))
+			return false;
+	}
+	return value;
+}
+
+/* Is the directory that is there the one of @t? */
+static bool is_as_there(int dirfd, const char *name, const struct stat *st, const Pb__TreeEntry *t)
+{
+	_cleanup_close_ int fd = -1;
+
+	if ((st->st_mode & 07777) != (t->mode & 07777))
+		return false;
+	if (!t->n_xattrs)
+		return true;
+	fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd >= 0 && has_xattrs(fd, t);
+}
+
+/* 1: it is there, as it is to be. */
+static int begin_directory(
+	const struct unpack *u, int dirfd, const char *name, const Pb__TreeEntry *t, struct err *e)
+{
+	bool there = false, same;
+	struct stat st;
+
+	if (mkdirat(dirfd, name, 0700) < 0) {
+		if (errno != EEXIST || !u->changed ||
+			fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode))
+			return errno == EEXIST ? bad(t, "comes twice", e)
+					       : err_errno(e, -errno, "%s", name);
+		there = true;
+	}
+	same = there && is_as_there(dirfd, name, &st, t);
+	if (u->changed && !same && is_in(t, LAYER))
+		*u->changed = true;
+	/* until everything is in it */
+	if (there && (st.st_mode & 0700) != 0700)
+		fchmodat(dirfd, name, 0700, 0);
+	return same;
+}
+
 static int make_directory(struct unpack *u, int dirfd, const char *name, const Pb__TreeEntry *t,
 	struct err *e)
 {
+	int there = begin_directory(u, dirfd, name, t, e);
 	_cleanup_close_ int fd = -1;
 	struct dir *d;
 
-	if (mkdirat(dirfd, name, 0700) < 0)
-		return errno == EEXIST ? bad(t, "comes twice", e)
-				       : err_errno(e, -errno, "%s", name);
+	if (there < 0)
+		return there;
 	if (u->n_dirs == u->cap_dirs) {
 		size_t cap = u->cap_dirs ? 2 * u->cap_dirs : 64;
 		struct dir *more = reallocarray(u->dirs, cap, sizeof(*more));
@@ -189,7 +286,7 @@ static int make_directory(struct unpack *u, int dirfd, const char *name, const P
 	if (!d->path)
 		return err_errno(e, -ENOMEM, "%s", name);
 	u->n_dirs++;
-	if (t->n_xattrs == 0)
+	if (there || t->n_xattrs == 0)
 		return 0;
 	fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	return fd < 0 ? err_errno(e, -errno, "%s", name) : set_xattrs(fd, t, e);
@@ -205,9 +302,10 @@ static int make_symlink(struct unpack *u, int dirfd, const char *name, const Pb_
 		return bad(t, "leads nowhere", e);
 	memcpy(target, t->target.data, t->target.len);
 	target[t->target.len] = '\0';
-	if (symlinkat(target, dirfd, name) < 0)
-		return errno == EEXIST ? bad(t, "comes twice", e)
-				       : err_errno(e, -errno, "%s", name);
+	while (symlinkat(target, dirfd, name) < 0)
+		if (!make_way(u, dirfd, name))
+			return errno == EEXIST ? bad(t, "comes twice", e)
+					       : err_errno(e, -errno, "%s", name);
 	set_mtime(dirfd, name, t->mtime_ns);
 	return 0;
 }
@@ -230,8 +328,9 @@ static int make_hard_link(struct unpack *u, int dirfd, const char *name, const P
 		if (other_dir < 0)
 			return bad(t, "is a link to nowhere", e);
 	}
-	if (linkat(slash ? other_dir : u->top, other, dirfd, name, 0) < 0)
-		return bad(t, "is a link that can't be made", e);
+	while (linkat(slash ? other_dir : u->top, other, dirfd, name, 0) < 0)
+		if (!make_way(u, dirfd, name))
+			return bad(t, "is a link that can't be made", e);
 	return 0;
 }
 
@@ -242,9 +341,10 @@ static int make_node(struct unpack *u, int dirfd, const char *name, const Pb__Tr
 		t->type == PB__TREE_ENTRY__TYPE__SOCKET	    ? S_IFSOCK
 							    : S_IFCHR;
 
-	if (mknodat(dirfd, name, type | 0600, makedev(0, 0)) < 0)
-		return errno == EEXIST ? bad(t, "comes twice", e)
-				       : err_errno(e, -errno, "%s", name);
+	while (mknodat(dirfd, name, type | 0600, makedev(0, 0)) < 0)
+		if (!make_way(u, dirfd, name))
+			return errno == EEXIST ? bad(t, "comes twice", e)
+					       : err_errno(e, -errno, "%s", name);
 	fchmodat(dirfd, name, t->mode & 07777, 0);
 	set_mtime(dirfd, name, t->mtime_ns);
 	return 0;
@@ -278,6 +378,9 @@ static int make_entry(struct unpack *u, const Pb__TreeEntry *t, struct err *e)
 		return err_errno(e, dirfd, "%s", path);
 	if (dirfd < 0)
 		return bad(t, "has no directory", e);
+	if (u->changed && t->type != PB__TREE_ENTRY__TYPE__DIRECTORY &&
+		(is_in(t, LAYER) || is_in(t, WORK)))
+		*u->changed = true;
 	return makers[t->type](u, dirfd, name, t, e);
 }
 
@@ -394,16 +497,18 @@ static int read_frames(struct unpack *u, struct proto_reader *in, struct err *e)
 	}
 }
 
-int ckpt_tree_read(int dirfd, struct proto_reader *in, struct err *e)
+static struct unpack *unpack_new(int dirfd, bool *changed)
 {
 	struct unpack *u = calloc(1, sizeof(*u));
-	int r;
 
-	if (!u)
-		return err_errno(e, -ENOMEM, "session's files");
-	u->top = dirfd;
-	u->parent_fd = u->file_fd = -1;
-	r = read_frames(u, in, e);
+	if (u)
+		*u = (struct unpack){
+			.top = dirfd, .changed = changed, .parent_fd = -1, .file_fd = -1};
+	return u;
+}
+
+static void unpack_free(struct unpack *u)
+{
 	end_file(u);
 	close_fd(u->parent_fd);
 	for (size_t i = 0; i < u->n_dirs; i++)
@@ -412,5 +517,39 @@ int ckpt_tree_read(int dirfd, struct proto_reader *in, struct err *e)
 	if (u->batch)
 		pb__tree__free_unpacked(u->batch, NULL);
 	free(u);
+}
+
+int ckpt_tree_read(int dirfd, struct proto_reader *in, bool *changed, struct err *e)
+{
+	struct unpack *u = unpack_new(dirfd, changed);
+	int r;
+
+	if (!u)
+		return err_errno(e, -ENOMEM, "session's files");
+	r = read_frames(u, in, e);
+	unpack_free(u);
+	return r;
+}
+
+int ckpt_tree_make_layer(int dirfd, const void *layer, size_t len, struct err *e)
+{
+	struct unpack *u = unpack_new(dirfd, NULL);
+	int r = 0;
+
+	if (!u)
+		return err_errno(e, -ENOMEM, "session's files");
+	u->batch = pb__tree__unpack(NULL, len, layer);
+	if (!u->batch || u->batch->n_entries > FILETREE_LAYER)
+		r = err_set(e, ERR_IMAGE, -EBADMSG, "the session's layer cannot be parsed");
+	for (size_t i = 0; r == 0 && i < u->batch->n_entries; i++) {
+		const Pb__TreeEntry *t = u->batch->entries[i];
+
+		r = t->type == PB__TREE_ENTRY__TYPE__DIRECTORY && is_in(t, LAYER)
+			    ? make_entry(u, t, e)
+			    : bad(t, "is not in the layer", e);
+	}
+	if (r == 0)
+		r = end_directories(u, e);
+	unpack_free(u);
 	return r;
 }

@@ -71,6 +71,8 @@ struct walk {
 	void *links; /* tsearch(3) tree of struct link */
 	void *below; /* tsearch(3) tree of paths of directories beneath that have been written */
 	void *room; /* PIECE bytes */
+	size_t most; /* entries, all of them directories that can be read; 0: any */
+	bool other;  /* then: there is something else, or there are more */
 };
 
 /* ---- contents -------------------------------------------------------------------------------- */
@@ -469,6 +471,11 @@ static int walk_entry(struct walk *w, int dirfd, const char *dir, const char *na
 			e, ERR_UNFREEZABLE, -ENAMETOOLONG, "the path of %s is too long", name);
 	if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return err_errno(e, -errno, "%s", path);
+	if (w->most && (w->batch.n_entries == w->most || !S_ISDIR(st.st_mode) ||
+			       (st.st_mode & 0500) != 0500)) {
+		w->other = true;
+		return 0;
+	}
 	r = set_bytes(&t->path, path, strlen(path) + 1);
 	if (r == 0) {
 		t->path.len--; /* it stays a string for us */
@@ -506,7 +513,7 @@ static int walk_dir(struct walk *w, int fd, const char *path, struct err *e)
 	if (n < 0)
 		return err_errno(e, -errno, "cannot read directory %s", path);
 	for (int i = 0; i < n; i++) {
-		if (r == 0 && !is_made(path, names[i]->d_name))
+		if (r == 0 && !w->other && !is_made(path, names[i]->d_name))
 			r = walk_entry(w, fd, path, names[i]->d_name, e);
 		free(names[i]);
 	}
@@ -676,4 +683,32 @@ int ckpt_tree_write(
 	int dirfd, const struct ckpt_dump *frozen, struct proto_writer *out, struct err *e)
 {
 	return write_tree(dirfd, frozen, NULL, NULL, 0, out, e);
+}
+
+/* ---- of a layer, its directories ------------------------------------------------------------- */
+
+int ckpt_tree_layer(int dirfd, struct buf *ret, struct err *e)
+{
+	Pb__TreeEntry *entries[FILETREE_BATCH];
+	struct walk *w = calloc(1, sizeof(*w));
+	void *room;
+	int r;
+
+	if (!w)
+		return err_errno(e, -ENOMEM, "session's files");
+	w->top = dirfd;
+	w->most = FILETREE_LAYER;
+	pb__tree__init(&w->batch);
+	w->batch.entries = entries;
+	r = walk_entry(w, dirfd, "", UPPER, e);
+	/* They are set when all is there. */
+	for (size_t i = 0; i < w->batch.n_entries; i++)
+		entries[i]->mtime_ns = 0;
+	room = r == 0 && !w->other ? buf_reserve(ret, pb__tree__get_packed_size(&w->batch)) : NULL;
+	if (room)
+		ret->len += pb__tree__pack(&w->batch, room);
+	r = r < 0 ? r : w->other ? 1 : buf_error(ret);
+	clear_batch(w);
+	free(w);
+	return r;
 }

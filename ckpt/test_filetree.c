@@ -26,6 +26,7 @@ struct fixture {
 	struct proto_key *key;
 	int top, from, to, image;
 	struct proto_writer *out;
+	bool *changed; /* there is something before it is unpacked: ckpt_tree_read's */
 };
 
 static int setup(void **state)
@@ -75,7 +76,7 @@ static int read_back(struct fixture *f, struct err *e)
 	assert_int_equal(proto_writer_finish(f->out, &bytes, e), 0);
 	assert_int_equal(lseek(f->image, 0, SEEK_SET), 0);
 	assert_int_equal(proto_reader_open(&in, f->image, &o, e), 0);
-	r = ckpt_tree_read(f->to, in, e);
+	r = ckpt_tree_read(f->to, in, f->changed, e);
 	proto_reader_close(in);
 	return r;
 }
@@ -192,6 +193,187 @@ static void an_empty_tree(void **state)
 	assert_int_equal(read_back(f, &e), 0);
 }
 
+/* ---- what is there already ------------------------------------------------------------------- */
+
+/* The layer of a session that has changed nothing, as the supervisor makes it. */
+static void put_layer(int dirfd)
+{
+	int fd;
+
+	assert_int_equal(io_mkdir_p(dirfd, "upper/var/tmp", 0755), 0);
+	assert_int_equal(io_mkdir_p(dirfd, "upper/home/me", 0755), 0);
+	assert_int_equal(fchmodat(dirfd, "upper/var/tmp", 01777, 0), 0);
+	fd = openat(dirfd, "upper/home", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(fsetxattr(fd, "user.overlay.uuid", "0123456789abcdef", 16, 0), 0);
+	close(fd);
+}
+
+static void put_beside(int dirfd)
+{
+	io_mkdir_p(dirfd, "work/%var", 0700);
+	mkdirat(dirfd, "work/%var/work", 0);
+	io_mkdir_p(dirfd, "run/podrun", 0755);
+	io_mkdir_p(dirfd, "tmp", 0777);
+}
+
+static void make_layer(struct fixture *f)
+{
+	_cleanup_buf_ struct buf layer = BUF_INIT;
+	struct err e = {0};
+
+	assert_int_equal(ckpt_tree_layer(f->from, &layer, &e), 0);
+	assert_int_equal(ckpt_tree_make_layer(f->to, layer.data, layer.len, &e), 0);
+}
+
+static void open_work(struct fixture *f)
+{
+	fchmodat(f->from, "work/%var/work", 0700, 0);
+	fchmodat(f->to, "work/%var/work", 0700, 0);
+}
+
+static void a_layer_that_is_there(void **state)
+{
+	static const char *const dirs[] = {"upper", "upper/var", "upper/var/tmp", "upper/home", "upper/home/me", "run"};
+	struct fixture *f = *state;
+	struct timespec old[2] = {{.tv_sec = 1000}, {.tv_sec = 2000, .tv_nsec = 5}};
+	struct stat before, after;
+	bool changed = false;
+	struct err e = {0};
+	char value[16];
+	int fd;
+
+	put_layer(f->from);
+	make_layer(f);
+	put_beside(f->to);
+	put_beside(f->from);
+	put_file(f->to, "run/podrun/hosts", 5000, 0644);
+	put_file(f->from, "run/podrun/hosts", 100, 0644);
+	put_file(f->from, "tmp/mine", 70000, 0600);
+	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++)
+		utimensat(f->from, dirs[i], old, 0);
+	assert_int_equal(fstatat(f->to, "run/podrun/hosts", &before, 0), 0);
+
+	f->changed = &changed;
+	assert_int_equal(ckpt_tree_write(f->from, NULL, f->out, &e), 0);
+	assert_int_equal(read_back(f, &e), 0);
+	assert_false(changed);
+	assert_int_equal(fstatat(f->to, "run/podrun/hosts", &after, 0), 0);
+	assert_int_equal(before.st_ino, after.st_ino);
+	same_file(f, "run/podrun/hosts");
+	same_file(f, "tmp/mine");
+	same_file(f, "work/%var/work");
+	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++)
+		same_file(f, dirs[i]);
+	fd = openat(f->to, "upper/home", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(fgetxattr(fd, "user.overlay.uuid", value, sizeof(value)), 16);
+	assert_memory_equal(value, "0123456789abcdef", 16);
+	close(fd);
+	open_work(f);
+}
+
+static void more_file(int from)
+{
+	put_file(from, "upper/home/me/x", 10, 0600);
+}
+
+static void more_directory(int from)
+{
+	assert_int_equal(mkdirat(from, "upper/opt", 0755), 0);
+}
+
+static void another_mode(int from)
+{
+	assert_int_equal(fchmodat(from, "upper/home/me", 0700, 0), 0);
+}
+
+static void another_attribute(int from)
+{
+	int fd = openat(from, "upper/var", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	assert_int_equal(fsetxattr(fd, "user.overlay.opaque", "y", 1, 0), 0);
+	close(fd);
+}
+
+static void no_directory(int from)
+{
+	assert_int_equal(unlinkat(from, "upper/var/tmp", AT_REMOVEDIR), 0);
+	assert_int_equal(mknodat(from, "upper/var/tmp", S_IFCHR, makedev(0, 0)), 0);
+}
+
+static void a_link(int from)
+{
+	assert_int_equal(unlinkat(from, "upper/home/me", AT_REMOVEDIR), 0);
+	assert_int_equal(symlinkat("you", from, "upper/home/me"), 0);
+}
+
+static void in_work(int from)
+{
+	assert_int_equal(mknodat(from, "work/%var/#1", S_IFCHR, makedev(0, 0)), 0);
+}
+
+static void a_layer_that_has_changed(void **state)
+{
+	static const struct {
+		void (*change)(int from);
+		const char *name;
+	} changes[] = {
+		{more_file, "upper/home/me/x"},
+		{more_directory, "upper/opt"},
+		{another_mode, "upper/home/me"},
+		{another_attribute, "upper/var"},
+		{no_directory, "upper/var/tmp"},
+		{a_link, "upper/home/me"},
+		{in_work, "work/%var/#1"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
+		bool changed = false;
+		struct err e = {0};
+		struct fixture *f;
+
+		setup((void **)&f);
+		put_layer(f->from);
+		make_layer(f);
+		put_beside(f->to);
+		put_beside(f->from);
+		changes[i].change(f->from);
+		f->changed = &changed;
+		assert_int_equal(ckpt_tree_write(f->from, NULL, f->out, &e), 0);
+		assert_int_equal(read_back(f, &e), 0);
+		assert_true(changed);
+		same_file(f, changes[i].name);
+		open_work(f);
+		teardown((void **)&f);
+	}
+}
+
+/* It has something else, or more than is told of, or what can't be looked into. */
+static void no_layer_to_tell_of(void **state)
+{
+	struct fixture *f = *state;
+	_cleanup_buf_ struct buf layer = BUF_INIT;
+	struct err e = {0};
+	char name[32];
+
+	put_layer(f->from);
+	put_file(f->from, "upper/home/x", 1, 0600);
+	assert_int_equal(ckpt_tree_layer(f->from, &layer, &e), 1);
+	assert_int_equal(unlinkat(f->from, "upper/home/x", 0), 0);
+	assert_int_equal(mkdirat(f->from, "upper/closed", 0300), 0);
+	assert_int_equal(ckpt_tree_layer(f->from, &layer, &e), 1);
+	assert_int_equal(unlinkat(f->from, "upper/closed", AT_REMOVEDIR), 0);
+	for (int i = 0; i < 60; i++) {
+		snprintf(name, sizeof(name), "upper/d%d", i);
+		assert_int_equal(mkdirat(f->from, name, 0755), 0);
+	}
+	assert_int_equal(ckpt_tree_layer(f->from, &layer, &e), 1);
+	assert_int_equal(layer.len, 0);
+	assert_int_equal(unlinkat(f->from, name, AT_REMOVEDIR), 0);
+	assert_int_equal(ckpt_tree_layer(f->from, &layer, &e), 0);
+	assert_true(layer.len > 0);
+	assert_false(err_is(&e));
+}
+
 /* ---- hostile images -------------------------------------------------------------------------- */
 
 struct hostile {
@@ -203,13 +385,11 @@ struct hostile {
 	const char *xattr;
 };
 
-static void put_record(struct fixture *f, const struct hostile *h, size_t n)
+static size_t pack_record(const struct hostile *h, size_t n, uint8_t body[70000])
 {
 	Pb__TreeEntry entry[4], *entries[4];
 	Pb__TreeXattr x = PB__TREE_XATTR__INIT, *xs = &x;
 	Pb__Tree tree = PB__TREE__INIT;
-	uint8_t body[70000];
-	struct err e = {0};
 
 	for (size_t i = 0; i < n; i++) {
 		entries[i] = &entry[i];
@@ -232,9 +412,17 @@ static void put_record(struct fixture *f, const struct hostile *h, size_t n)
 	}
 	tree.entries = entries;
 	tree.n_entries = n;
-	assert_true(pb__tree__get_packed_size(&tree) <= sizeof(body));
-	assert_int_equal(proto_write_record(f->out, PROTO_KIND_TREE, 0, body,
-				 pb__tree__pack(&tree, body), &e), 0);
+	assert_true(pb__tree__get_packed_size(&tree) <= 70000);
+	return pb__tree__pack(&tree, body);
+}
+
+static void put_record(struct fixture *f, const struct hostile *h, size_t n)
+{
+	uint8_t body[70000];
+	size_t len = pack_record(h, n, body);
+	struct err e = {0};
+
+	assert_int_equal(proto_write_record(f->out, PROTO_KIND_TREE, 0, body, len, &e), 0);
 }
 
 static void refused(struct fixture *f, const struct hostile *h, size_t n)
@@ -336,6 +524,34 @@ static void contents_of_nothing(void **state)
 	assert_int_equal(e.class, ERR_IMAGE);
 }
 
+static void hostile_layers(void **state)
+{
+	const struct hostile bad[] = {
+		{"upper/x"},
+		{"upper/x", 0, LINK_, "/tmp"},
+		{"upper/x", 0, PB__TREE_ENTRY__TYPE__WHITEOUT},
+		{"tmp", 0, DIR_},
+		{"upperx", 0, DIR_},
+		{"upper/../x", 0, DIR_},
+		{"/upper", 0, DIR_},
+		{"upper/none/x", 0, DIR_},
+		{"upper", 0, DIR_, NULL, 0, "trusted.overlay.redirect"},
+	};
+	struct fixture *f = *state;
+	static uint8_t body[70000];
+	struct hostile two[2] = {{"upper", 0, DIR_}, {"upper", 0, DIR_}};
+	struct err e = {0};
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		e = (struct err){0};
+		assert_int_not_equal(ckpt_tree_make_layer(f->to, body, pack_record(&bad[i], 1, body), &e), 0);
+		assert_int_equal(e.class, ERR_IMAGE);
+		unlinkat(f->to, "upper", AT_REMOVEDIR);
+	}
+	assert_int_not_equal(ckpt_tree_make_layer(f->to, body, pack_record(two, 2, body), &e), 0);
+	assert_int_not_equal(ckpt_tree_make_layer(f->to, "\377\377\377", 3, &e), 0);
+}
+
 static void garbage(void **state)
 {
 	struct fixture *f = *state;
@@ -352,6 +568,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(files_of_every_sort, setup, teardown),
 		cmocka_unit_test_setup_teardown(many_files, setup, teardown),
 		cmocka_unit_test_setup_teardown(an_empty_tree, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_layer_that_is_there, setup, teardown),
+		cmocka_unit_test(a_layer_that_has_changed),
+		cmocka_unit_test_setup_teardown(no_layer_to_tell_of, setup, teardown),
+		cmocka_unit_test_setup_teardown(hostile_layers, setup, teardown),
 		cmocka_unit_test(hostile_names),
 		cmocka_unit_test(hostile_order),
 		cmocka_unit_test_setup_teardown(hostile_contents, setup, teardown),

@@ -13,6 +13,7 @@
 #include <sys/random.h>
 
 #include "base/base.h"
+#include "proto/proto.h"
 
 struct proto_sha {
 	EVP_MD *md;
@@ -113,26 +114,29 @@ bool proto_ed25519_verify(
 	return ok;
 }
 
-void proto_base64_encode(const uint8_t bytes[32], char ret[PROTO_BASE64_LEN])
+void proto_base64_encode(const void *bytes, size_t n, char *ret)
 {
-	EVP_EncodeBlock((unsigned char *)ret, bytes, 32);
+	EVP_EncodeBlock((unsigned char *)ret, bytes, (int)n);
 }
 
-bool proto_base64_decode(const char *text, size_t len, uint8_t ret[32])
+ssize_t proto_base64_decode(const char *text, size_t len, void *ret, size_t room)
 {
-	char again[PROTO_BASE64_LEN];
-	uint8_t bytes[33];
+	char again[PROTO_BASE64_SIZE(PROTO_BASE64_MAX)];
+	uint8_t bytes[PROTO_BASE64_MAX];
+	size_t n = len / 4 * 3;
 
-	if (len != PROTO_BASE64_LEN - 1)
-		return false;
-	if (EVP_DecodeBlock(bytes, (const unsigned char *)text, (int)len) != sizeof(bytes))
-		return false;
-	/* libcrypto forgives white space and stray bits; one key has one spelling. */
-	proto_base64_encode(bytes, again);
-	if (memcmp(again, text, len) != 0)
-		return false;
-	memcpy(ret, bytes, 32);
-	return true;
+	if (!len || len % 4 || n > sizeof(bytes) ||
+		EVP_DecodeBlock(bytes, (const unsigned char *)text, (int)len) != (int)n)
+		return -EINVAL;
+	n -= (size_t)(text[len - 1] == '=') + (text[len - 2] == '=');
+	/* libcrypto forgives white space and stray bits; what is encoded has one spelling. */
+	proto_base64_encode(bytes, n, again);
+	if (memcmp(again, text, len) != 0 || n > room)
+		return -EINVAL;
+	memcpy(ret, bytes, n);
+	OPENSSL_cleanse(bytes, sizeof(bytes));
+	OPENSSL_cleanse(again, sizeof(again));
+	return (ssize_t)n;
 }
 
 void proto_wipe(void *p, size_t len)

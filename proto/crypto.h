@@ -38,12 +38,6 @@ int proto_ed25519_sign(const uint8_t seed[PROTO_SEED_LEN], const void *data, siz
 bool proto_ed25519_verify(
 	const uint8_t key[32], const void *data, size_t len, const uint8_t sig[64]);
 
-/* Base64 (RFC 4648) of exactly 32 bytes: 44 characters and a NUL.  Decoding accepts nothing but
- * what encoding makes: returns false otherwise. */
-#define PROTO_BASE64_LEN 45
-void proto_base64_encode(const uint8_t bytes[32], char ret[PROTO_BASE64_LEN]);
-bool proto_base64_decode(const char *text, size_t len, uint8_t ret[32]);
-
 /* Overwrites a secret so that the compiler keeps it. */
 void proto_wipe(void *p, size_t len);
 

@@ -23,10 +23,11 @@
 #include "base/base.h"
 #include "proto/crypto.h"
 
-#define PREFIX	     "ed25519:"
-#define SECRET	     "ed25519-private:"
-#define SECRET_LEN   (sizeof(SECRET) - 1)
-#define KEY_FILE_LEN (SECRET_LEN + PROTO_BASE64_LEN) /* the NUL's place holds the newline */
+#define PREFIX	      "ed25519:"
+#define SECRET	      "ed25519-private:"
+#define SECRET_LEN    (sizeof(SECRET) - 1)
+#define SEED_TEXT_LEN PROTO_BASE64_SIZE(PROTO_SEED_LEN)
+#define KEY_FILE_LEN  (SECRET_LEN + SEED_TEXT_LEN) /* the NUL's place holds the newline */
 
 struct proto_key {
 	uint8_t seed[PROTO_SEED_LEN];
@@ -63,7 +64,8 @@ static int load(const char *path, struct proto_key *k, struct err *e)
 	if (n < 0)
 		return err_errno(e, (int)n, "cannot read key file %s", path);
 	ok = n == KEY_FILE_LEN && text[n - 1] == '\n' && memcmp(text, SECRET, SECRET_LEN) == 0 &&
-	     proto_base64_decode(text + SECRET_LEN, PROTO_BASE64_LEN - 1, k->seed);
+	     proto_base64_decode(text + SECRET_LEN, SEED_TEXT_LEN - 1, k->seed,
+		     sizeof(k->seed)) == PROTO_SEED_LEN;
 	proto_wipe(text, sizeof(text));
 	if (!ok) {
 		err_set(e, ERR_STATE, -EINVAL, "key file %s is damaged", path);
@@ -88,7 +90,7 @@ static int create(const char *path, struct err *e)
 	r = proto_random(seed, sizeof(seed), e);
 	if (r < 0)
 		return r;
-	proto_base64_encode(seed, text + SECRET_LEN);
+	proto_base64_encode(seed, sizeof(seed), text + SECRET_LEN);
 	text[KEY_FILE_LEN - 1] = '\n';
 	unlink(tmp);
 	fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -175,7 +177,7 @@ int proto_key_own(const char *config_dir, uint8_t ret[PROTO_KEY_LEN], struct err
 void proto_key_format(const uint8_t key[PROTO_KEY_LEN], char ret[PROTO_KEY_TEXT_LEN])
 {
 	memcpy(ret, PREFIX, sizeof(PREFIX) - 1);
-	proto_base64_encode(key, ret + sizeof(PREFIX) - 1);
+	proto_base64_encode(key, PROTO_KEY_LEN, ret + sizeof(PREFIX) - 1);
 }
 
 int proto_key_parse(const char *text, uint8_t ret[PROTO_KEY_LEN], struct err *e)
@@ -183,7 +185,7 @@ int proto_key_parse(const char *text, uint8_t ret[PROTO_KEY_LEN], struct err *e)
 	size_t n = sizeof(PREFIX) - 1;
 
 	if (strncmp(text, PREFIX, n) != 0 ||
-		!proto_base64_decode(text + n, strlen(text + n), ret)) {
+		proto_base64_decode(text + n, strlen(text + n), ret, PROTO_KEY_LEN) != PROTO_KEY_LEN) {
 		err_set(e, ERR_USAGE, -EINVAL, "'%.80s' is not a key", text);
 		return err_hint(
 			e, "a key looks like ed25519: and 44 characters; see podrun key show");

@@ -44,6 +44,16 @@ void proto_key_format(const uint8_t key[PROTO_KEY_LEN], char ret[PROTO_KEY_TEXT_
 int proto_key_parse(const char *text, uint8_t ret[PROTO_KEY_LEN], struct err *e);
 
 /*
+ * Base64 (RFC 4648) of @n bytes, ended by NUL.  Decoding @len characters accepts nothing but what
+ * encoding makes, of at most PROTO_BASE64_MAX bytes: how many they were, or -EINVAL, also where they
+ * are more than @room.
+ */
+#define PROTO_BASE64_SIZE(n) (((n) + 2) / 3 * 4 + 1)
+#define PROTO_BASE64_MAX     2400
+void proto_base64_encode(const void *bytes, size_t n, char *ret);
+ssize_t proto_base64_decode(const char *text, size_t len, void *ret, size_t room);
+
+/*
  * Trusted keys: one per line in @config_dir/trusted, "ed25519:... comment". One's own is always
  * trusted.
  */

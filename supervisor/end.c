@@ -80,8 +80,8 @@ static void tell_moved(struct session *s)
 /* What is left on disk: nothing, or a record and a log. */
 static void clean_up(struct session *s, enum record_state state)
 {
-	bool remove =
-		(state == RECORD_ENDED && s->record->config->remove) || state == RECORD_STATE_MAX;
+	bool remove = !s->record || state == RECORD_STATE_MAX ||
+		      (state == RECORD_ENDED && s->record->config->remove);
 	_cleanup_close_ int lock = tenure_lock(&s->paths, NULL);
 
 	if (lock < 0)
@@ -100,7 +100,7 @@ static void clean_up(struct session *s, enum record_state state)
 		s->aside[1] = tenure_set_aside(s->runtime);
 }
 
-static void end_world(struct session *s)
+static void stop_watching(struct session *s)
 {
 	struct event **watches[] = {&s->init_readable, &s->listener_readable};
 
@@ -110,6 +110,22 @@ static void end_world(struct session *s)
 		*watches[i] = NULL;
 	}
 	notify_destroy(take_ptr(s->notify));
+}
+
+void session_drop_world(struct session *s)
+{
+	stop_watching(s);
+	if (s->has_world && (s->unused = malloc(sizeof(*s->unused))))
+		*s->unused = s->world;
+	else if (s->has_world)
+		world_destroy(&s->world);
+	s->has_world = s->init_gone = false;
+	s->early_left = 0;
+}
+
+static void end_world(struct session *s)
+{
+	stop_watching(s);
 	if (!s->has_world)
 		return;
 	if (s->worker)
@@ -186,6 +202,8 @@ void session_free(struct session *s)
 	mapped_free(s);
 	network_free(s);
 	screen_free(s);
+	if (s->foretold)
+		pb__foretold__free_unpacked(s->foretold, NULL);
 	while (s->clients)
 		control_free(s->clients);
 	while (s->jobs) {
@@ -198,6 +216,9 @@ void session_free(struct session *s)
 	/* Nobody waits any more: what takes long comes last. */
 	if (s->has_world)
 		world_destroy(&s->world);
+	if (s->unused)
+		world_destroy(s->unused);
+	free(s->unused);
 	cgroup_remove(s->cgroup);
 	for (size_t i = 0; i < ARRAY_SIZE(s->aside); i++)
 		tenure_remove(s->aside[i]);

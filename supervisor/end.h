@@ -13,6 +13,11 @@ struct session;
 
 /* Kills everything inside, from frozen, paused or running, without asking anybody. */
 void session_kill(struct session *s);
+/*
+ * Of a session that is being rebuilt: nothing runs in it, and it may get another.  To take it apart
+ * is left for later, since the kernel writes back what belongs to its mounts.
+ */
+void session_drop_world(struct session *s);
 /* Everything inside is gone (or never was): tells clients, cleans up, leaves the loop when done.
  * @state: what stays on disk says so; RECORD_STATE_MAX if nothing stays. */
 void session_close(struct session *s, enum record_state state);

@@ -45,6 +45,7 @@ struct init {
 	pid_t own;	   /* as the kernel numbers us */
 	sigset_t mask;	   /* of the session's processes */
 	int net[INIT_NET_MAX]; /* of a virtual network, until they are handed over */
+	struct ns_clocks clocks; /* until they are set */
 	struct ns_ids ids;
 };
 
@@ -161,6 +162,14 @@ static void answer(const struct init *in, int sock, const struct init_reply *rep
 	sendmsg(sock, &msg, MSG_NOSIGNAL);
 }
 
+static int set_clocks(struct init *in, int64_t monotonic_ns, int64_t boottime_ns)
+{
+	int r = ns_set_clocks(&in->clocks, monotonic_ns, boottime_ns);
+
+	in->clocks.fd = close_fd(in->clocks.fd);
+	return r;
+}
+
 /* One request of the supervisor. */
 static void serve(struct init *in)
 {
@@ -176,6 +185,8 @@ static void serve(struct init *in)
 		start_seed(&request, &in->mask, in->rewritten, &reply);
 	else if (got == sizeof(request) && request.op == INIT_SPAWN && n >= 2)
 		start_process(&request, in->view, fds + 1, n - 1, &in->mask, &reply, &master);
+	else if (got == sizeof(request) && request.op == INIT_CLOCKS && n == 1)
+		reply.error = -set_clocks(in, request.monotonic_ns, request.boottime_ns);
 	else
 		reply = (struct init_reply){.stage = INIT_FORK, .error = EPROTO};
 	if (n)
@@ -251,8 +262,12 @@ static int close_others(int *sock, int *rewriter, struct err *e)
 static int private_world(const struct world_config *c, const struct ns_ids *ids, struct init *in,
 	int fds[NS_KIND_MAX], struct err *e)
 {
-	int r = ns_enter(c, ids, e);
+	int r = ns_enter(c, ids, &in->clocks, e);
 
+	if (r == 0 && !c->early) {
+		r = set_clocks(in, c->monotonic_offset_ns, c->boottime_offset_ns);
+		r = r < 0 ? err_errno(e, r, "cannot set the session's clocks") : 0;
+	}
 	/* While the host's /dev is there. */
 	if (r == 0 && c->net == WORLD_NET_VNAT)
 		r = ns_network(c, &in->net[INIT_NET_TUN], &in->net[INIT_NET_DIAG], e);
@@ -331,7 +346,7 @@ _Noreturn void init_main(const struct world_config *c, const struct ns_ids *ids,
 	const struct numbers *numbers, int rewriter)
 {
 	struct init_ready ready = {0};
-	struct init in = {.ids = *ids, .rewritten = c->rewrite, .numbers = numbers, .own = getpid()};
+	struct init in = {.ids = *ids, .rewritten = c->rewrite, .numbers = numbers, .own = getpid(), .clocks = {.fd = -1}};
 	int fds[INIT_FD_NS + NS_KIND_MAX];
 	size_t n = 0;
 

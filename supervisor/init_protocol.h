@@ -35,7 +35,7 @@ struct init_ready {
 	struct err err; /* if err.error is set, nothing else came */
 };
 
-enum init_op { INIT_SPAWN, INIT_SEED };
+enum init_op { INIT_SPAWN, INIT_SEED, INIT_CLOCKS };
 
 /*
  * Descriptors: the reply socket; for INIT_SPAWN the arguments (a memfd with n_args + n_env
@@ -44,6 +44,8 @@ enum init_op { INIT_SPAWN, INIT_SEED };
 struct init_request {
 	enum init_op op;
 	pid_t vpid; /* INIT_SEED */
+	/* INIT_CLOCKS: offsets, of a world that was made early; the first request. */
+	int64_t monotonic_ns, boottime_ns;
 	uint32_t n_args, n_env;
 	size_t size; /* of the memfd */
 	bool tty, cwd;

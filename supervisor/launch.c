@@ -351,9 +351,9 @@ static int watch_world(struct session *s, const struct world_config *w, struct e
 	return 0;
 }
 
-static int make_world(struct session *s, const struct skeleton *skeleton, struct err *e)
+static int make_world(struct session *s, const Pb__Config *c, const struct skeleton *skeleton,
+	bool early, struct err *e)
 {
-	const Pb__Config *c = s->record->config;
 	struct plan plan;
 	struct world_config *w = &plan.config;
 	int r;
@@ -364,6 +364,7 @@ static int make_world(struct session *s, const struct skeleton *skeleton, struct
 	r = plan_make(&plan, c, &s->paths, s->files, e);
 	if (r < 0)
 		return r;
+	w->early = early;
 	w->rewrite = s->rewrite;
 	w->monotonic_offset_ns = s->monotonic_offset_ns;
 	w->boottime_offset_ns = s->boottime_offset_ns;
@@ -421,10 +422,28 @@ void session_make_world(struct session *s, void (*then)(struct session *s, struc
 	if (r != 0 && wants_skeleton(s))
 		log_warn("most of the host's files can't be changed inside: %s", e.msg);
 	e = (struct err){0};
-	make_world(s, r == 0 ? &skeleton : NULL, &e);
+	make_world(s, s->record->config, r == 0 ? &skeleton : NULL, false, &e);
 	skeleton_fini(&skeleton);
 	if (err_is(&e) || network_begin(s, then, &e) <= 0)
 		then(s, &e);
+}
+
+int session_make_early_world(struct session *s, const Pb__Config *c, struct err *e)
+{
+	return make_world(s, c, NULL, true, e);
+}
+
+int session_use_early_world(
+	struct session *s, void (*then)(struct session *s, struct err *e), struct err *e)
+{
+	int r = world_set_clocks(&s->world, s->monotonic_offset_ns, s->boottime_offset_ns, e);
+
+	if (r < 0)
+		return r;
+	s->on_world = then;
+	if (network_begin(s, then, e) <= 0)
+		then(s, e);
+	return 0;
 }
 
 /* ---- the command -------------------------------------------------------------------------- */

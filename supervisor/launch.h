@@ -10,6 +10,7 @@
 struct client;
 struct err;
 struct session;
+struct Pb__Config;
 struct Pb__RunRequest;
 
 /* Makes the session that @run asks for and starts its command.  @c is answered, perhaps later. */
@@ -19,6 +20,11 @@ void session_start(struct session *s, struct client *c, const struct Pb__RunRequ
  * @e (err_is) if that failed.
  */
 void session_make_world(struct session *s, void (*then)(struct session *s, struct err *e));
+/* Before there is a record, and the session's files: for @c (world_config.early). */
+int session_make_early_world(struct session *s, const struct Pb__Config *c, struct err *e);
+/* The rest of it, when record and clocks are there: calls @then, unless it fails before that. */
+int session_use_early_world(
+	struct session *s, void (*then)(struct session *s, struct err *e), struct err *e);
 /* Takes note of everybody whose end pid 1 has told; that of the last one closes the session. */
 void session_hear_exits(struct session *s);
 /*

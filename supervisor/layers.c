@@ -152,20 +152,20 @@ static int frame(const struct tree *t, bool first, struct err *e)
 int layers_mount(const struct world_config *c, const char *source, struct err *e)
 {
 	struct tree t;
-	bool first;
+	bool made;
 	int r;
 
 	/* Of a session that has had no layers so far it is empty, if it is there. */
 	rmdir("upper");
-	first = mkdir("upper", 0755) == 0;
-	if ((!first && errno != EEXIST) || (mkdir("work", 0700) < 0 && errno != EEXIST))
+	made = mkdir("upper", 0755) == 0;
+	if ((!made && errno != EEXIST) || (mkdir("work", 0700) < 0 && errno != EEXIST))
 		return err_errno(e, -errno, "cannot make the session's layer");
 	r = tree_init(&t, c, source, e);
 	if (r < 0)
 		return r;
 	r = upper_prepare(&t, e);
 	if (r == 0)
-		r = c->root && !tree_mounts_below(&t, "") ? whole(&t, e) : frame(&t, first, e);
+		r = c->root && !tree_mounts_below(&t, "") ? whole(&t, e) : frame(&t, made && !c->early, e);
 	tree_fini(&t);
 	return r;
 }

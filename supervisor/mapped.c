@@ -140,10 +140,12 @@ bool mapped_lease(struct session *s, int image)
  * What is mapped is seen to by a tracer, which only where the kernel holds the names can come
  * later.
  */
-static bool kernel_will_name(const Pb__ResumeRequest *req)
+static bool kernel_will_name(const struct session *s)
 {
-	return strcmp(req->names, "kernel") == 0 ||
-		(strcmp(req->names, "rewrite") != 0 && !check_lacking_names());
+	const char *names = s->op.resume->names;
+
+	return strcmp(names, "kernel") == 0 || s->has_world ||
+		(strcmp(names, "rewrite") != 0 && !check_lacking_names());
 }
 
 static const struct ckpt_mapped_options *choose(struct session *s)
@@ -151,7 +153,7 @@ static const struct ckpt_mapped_options *choose(struct session *s)
 	struct ckpt_mapped_options *o = &s->mapped->options;
 
 	/* Memory is counted twice for a moment, which may not be had with strict accounting. */
-	if (!kernel_will_name(s->op.resume) || proc_read_setting("/proc/sys/vm/overcommit_memory") == 2 ||
+	if (!kernel_will_name(s) || proc_read_setting("/proc/sys/vm/overcommit_memory") == 2 ||
 		getrandom(&o->cookie, sizeof(o->cookie), 0) < 0)
 		return NULL;
 	o->cookie |= 1;

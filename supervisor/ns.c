@@ -170,28 +170,36 @@ static int64_t own_offset(const char *text, const char *clock)
 		       : 0;
 }
 
-static int make_timens(const struct world_config *c, struct err *e)
+int ns_set_clocks(const struct ns_clocks *c, int64_t monotonic_ns, int64_t boottime_ns)
 {
-	_cleanup_buf_ struct buf own = BUF_INIT;
 	long long msec, mrest, bsec, brest;
 	char text[128];
-	int r;
 
+	if (c->fd < 0 || (monotonic_ns == 0 && boottime_ns == 0))
+		return 0;
+	split_offset(monotonic_ns + c->monotonic_ns, &msec, &mrest);
+	split_offset(boottime_ns + c->boottime_ns, &bsec, &brest);
+	snprintf(text, sizeof(text), "monotonic %lld %lld\nboottime %lld %lld\n", msec, mrest,
+		bsec, brest);
+	return io_write_full(c->fd, text, strlen(text));
+}
+
+static int make_timens(struct ns_clocks *ret, struct err *e)
+{
+	_cleanup_buf_ struct buf own = BUF_INIT;
+
+	*ret = (struct ns_clocks){.fd = -1};
 	if (unshare(CLONE_NEWTIME) < 0) {
 		/* Older than 5.6 or not configured: the vDSO's offsets have to do (ckpt). */
 		log_info("no time namespace: %s", strerror(errno));
 		return 0;
 	}
-	if (c->monotonic_offset_ns == 0 && c->boottime_offset_ns == 0)
-		return 0;
 	if (io_read_file(AT_FDCWD, "/proc/self/timens_offsets", 4096, &own) < 0 || !buf_cstr(&own))
 		return err_errno(e, -EIO, "cannot read the session's clocks");
-	split_offset(c->monotonic_offset_ns + own_offset(buf_cstr(&own), "monotonic"), &msec, &mrest);
-	split_offset(c->boottime_offset_ns + own_offset(buf_cstr(&own), "boottime"), &bsec, &brest);
-	snprintf(text, sizeof(text), "monotonic %lld %lld\nboottime %lld %lld\n", msec, mrest,
-		bsec, brest);
-	r = io_write_str(AT_FDCWD, "/proc/self/timens_offsets", text);
-	return r < 0 ? err_errno(e, r, "cannot set the session's clocks") : 0;
+	ret->monotonic_ns = own_offset(buf_cstr(&own), "monotonic");
+	ret->boottime_ns = own_offset(buf_cstr(&own), "boottime");
+	ret->fd = open("/proc/self/timens_offsets", O_WRONLY | O_CLOEXEC);
+	return ret->fd < 0 ? err_errno(e, -errno, "cannot set the session's clocks") : 0;
 }
 
 static int loopback_up(struct err *e)
@@ -243,14 +251,15 @@ static int limit_pids(const struct world_config *c, struct err *e)
 	return 0;
 }
 
-int ns_enter(const struct world_config *c, const struct ns_ids *ids, struct err *e)
+int ns_enter(const struct world_config *c, const struct ns_ids *ids, struct ns_clocks *ret_clocks,
+	struct err *e)
 {
 	const char *hostname = c->hostname ? c->hostname : c->name;
 	int r;
 
 	r = map_ids(ids, e);
 	if (r == 0)
-		r = make_timens(c, e);
+		r = make_timens(ret_clocks, e);
 	if (r == 0 && hostname && sethostname(hostname, strlen(hostname)) < 0)
 		r = err_errno(e, -errno, "cannot set host name '%s'", hostname);
 	if (r == 0 && c->net != WORLD_NET_HOST) {

@@ -5,6 +5,7 @@
 #ifndef SUPERVISOR_NS_H
 #define SUPERVISOR_NS_H
 
+#include <stdint.h>
 #include <sys/types.h>
 
 struct err;
@@ -24,11 +25,21 @@ struct ns_ids {
 pid_t ns_clone(const struct world_config *c, struct ns_ids *ret_ids, int *ret_pidfd,
 	struct err *e);
 
+/* Where a time namespace is told of its offsets, as long as nobody is in it. */
+struct ns_clocks {
+	int fd; /* -1: the kernel has no such namespace */
+	int64_t monotonic_ns, boottime_ns; /* the offsets of whoever made it */
+};
+
 /*
  * In the child, first thing: maps its ids, makes the time namespace that its children will be in,
- * sets the host name and brings the loopback up.  The host's /proc must still be mounted.
+ * sets the host name and brings the loopback up.  The host's /proc must still be mounted.  The
+ * caller closes ret_clocks->fd.
  */
-int ns_enter(const struct world_config *c, const struct ns_ids *ids, struct err *e);
+int ns_enter(const struct world_config *c, const struct ns_ids *ids, struct ns_clocks *ret_clocks,
+	struct err *e);
+/* Offsets to the caller's clocks, before its first child.  0, or a negative errno. */
+int ns_set_clocks(const struct ns_clocks *c, int64_t monotonic_ns, int64_t boottime_ns);
 
 /*
  * Of a virtual network, behind that: makes its interface net0.  The other end of it comes back, and

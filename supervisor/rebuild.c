@@ -36,6 +36,7 @@
 #include "ckpt/ckpt.h"
 #include "proto/control.pb-c.h"
 #include "proto/proto.h"
+#include "supervisor/arrival.h"
 #include "supervisor/check.h"
 #include "supervisor/client.h"
 #include "supervisor/control.h"
@@ -106,19 +107,11 @@ static void send_worker(struct session *s, const Pb__Worker *m, const int *fds, 
 
 /* ---- image: who is it --------------------------------------------------------------------- */
 
-/* What `run` would have refused. */
 static int check_config(const Pb__Config *c, struct err *e)
 {
-	for (size_t i = 0; i < c->n_binds; i++) {
-		const Pb__Bind *v = c->binds[i];
-
-		if (v->source[0] != '/' || !paths_valid_target(v->target))
-			return err_set(e, ERR_IMAGE, -EBADMSG, "a volume at '%s' makes no sense",
-				v->target);
-	}
-	if (c->session_id.len != 16 || (c->root[0] && c->root[0] != '/'))
+	if (c->session_id.len != 16)
 		return err_set(e, ERR_IMAGE, -EBADMSG, "the image has no identity");
-	return paths_check_name(c->name, e) < 0 ? err_reclass(e, ERR_IMAGE) : 0;
+	return arrival_check(c, e);
 }
 
 static int check_clocks(const Pb__World *w, struct err *e)
@@ -169,40 +162,22 @@ static int check_copy(const Pb__Config *c, struct err *e)
 	return 0;
 }
 
-static int make_directory(struct session *s, struct err *e)
+static void write_log(struct session *s)
 {
 	const ProtobufCBinaryData *log = &s->op.world->log;
-	_cleanup_free_ char *files = NULL;
-	_cleanup_close_ int lock = -1;
-	char name[32];
 
-	snprintf(name, sizeof(name), ".resume-%d", getpid());
-	s->dir = paths_session(&s->paths, name, NULL);
-	if (!s->dir || asprintf(&files, "%s/files", s->dir) < 0)
-		return err_errno(e, -ENOMEM, "session");
-	tenure_sweep(&s->paths);
-	lock = tenure_lock(&s->paths, e);
-	if (lock < 0)
-		return lock;
-	if (mkdir(s->dir, 0700) < 0 || mkdir(files, 0700) < 0)
-		return err_errno(e, -errno, "cannot make %s", files);
-	s->dir_fd = tenure_open(s->dir, e);
-	if (s->dir_fd < 0)
-		return s->dir_fd;
-	lock = close_fd(lock);
 	if (log->len && io_write_file(s->dir_fd, "log", log->data, log->len, 0600) < 0)
 		log_warn("what the session said before is lost");
-	return open(files, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
 static void on_image(struct session *s, const Pb__ImageInfo *info)
 {
 	struct session_operation *op = &s->op;
 	Pb__Worker m = PB__WORKER__INIT;
-	Pb__Empty empty = PB__EMPTY__INIT;
+	Pb__Unpack unpack = PB__UNPACK__INIT;
 	_cleanup_close_ int dir = -1;
 	struct err e = {0};
-	bool live;
+	bool live, there = false;
 	int r;
 
 	r = take_identity(s, info, &e);
@@ -212,7 +187,9 @@ static void on_image(struct session *s, const Pb__ImageInfo *info)
 	if (r == 0 && !op->replace && rename_look(s, &live) == NAME_TAKEN)
 		r = rename_taken(s->record->config->name, &e);
 	if (r == 0)
-		r = dir = make_directory(s, &e);
+		r = dir = arrival_directory(s, &there, &e);
+	if (r >= 0)
+		write_log(s);
 	if (r >= 0)
 		r = session_open_log(s, &e);
 	if (r >= 0)
@@ -221,8 +198,9 @@ static void on_image(struct session *s, const Pb__ImageInfo *info)
 		fail(s, &e);
 		return;
 	}
+	unpack.there = there;
 	m.body_case = PB__WORKER__BODY_UNPACK;
-	m.unpack = &empty;
+	m.unpack = &unpack;
 	send_worker(s, &m, &dir, 1);
 }
 
@@ -353,7 +331,7 @@ static void make_world(struct session *s)
 		session_make_world(s, on_world);
 }
 
-static void on_unpacked(struct session *s)
+static void on_unpacked(struct session *s, const Pb__Unpacked *unpacked)
 {
 	const Pb__World *w = s->op.world;
 	struct err e = {0};
@@ -364,7 +342,7 @@ static void on_unpacked(struct session *s)
 	s->host->pid = worker_pid(s->worker);
 	if (fault_at(FAULT_RESUME_UNPACKED, &e) < 0)
 		fail(s, &e);
-	else
+	else if (!arrival_keep(s, unpacked->changed, on_world))
 		make_world(s);
 }
 
@@ -476,6 +454,8 @@ static void on_released(struct session *s)
 	worker_free(take_ptr(s->leaving));
 	worker_leave(&s->leaving, take_ptr(s->worker));
 	traffic_pass(s);
+	if (s->unused)
+		world_abandon(s->unused);
 	s->state = SESSION_RUNNING;
 	network_tell(s);
 	mapped_begin(s);
@@ -664,7 +644,7 @@ static void on_message(void *ctx, Pb__Worker *m, int *fds, size_t n_fds)
 		on_image(s, m->image);
 		break;
 	case PB__WORKER__BODY_UNPACKED:
-		on_unpacked(s);
+		on_unpacked(s, m->unpacked);
 		break;
 	case PB__WORKER__BODY_SEED:
 		on_seed(s, m->seed);
@@ -719,6 +699,17 @@ static void on_gone(void *ctx, int status)
 
 static const struct worker_ops worker_ops = {on_message, on_gone};
 
+/* What can be done before the image comes has been. */
+static void tell_begun(struct client *c)
+{
+	Pb__Control m = PB__CONTROL__INIT;
+	Pb__Progress nothing = PB__PROGRESS__INIT;
+
+	m.body_case = PB__CONTROL__BODY_PROGRESS;
+	m.progress = &nothing;
+	control_send(c, &m);
+}
+
 int session_resume(
 	struct session *s, struct client *c, const Pb__ResumeRequest *req, int image, struct err *e)
 {
@@ -763,6 +754,8 @@ int session_resume(
 	what.paths = &s->paths;
 	what.tables = &tables;
 	what.stream = op->stream;
+	s->state = SESSION_REBUILDING;
+	arrival_prepare(s, req->foretold.data, req->foretold.len);
 	/* The lease first: what is known then is what will be read, and mapped. */
 	if (!op->stream && mapped_lease(s, image))
 		op->known = what.skip_digests = ledger_knows_file(s->paths.state, image);
@@ -772,11 +765,13 @@ int session_resume(
 		what.map = mapped_arrivals(s);
 	if (op->path)
 		what.dir = dir = placing_parent(op->path, O_RDONLY | O_DIRECTORY);
-	s->state = SESSION_REBUILDING;
 	r = worker_start_restore(&s->worker, s->loop, &what, &worker_ops, s, e);
-	if (r == 0)
-		op->client = c;
-	return r;
+	if (r < 0)
+		return r;
+	op->client = c;
+	if (req->tell)
+		tell_begun(c);
+	return 0;
 }
 
 int session_resume_decide(struct session *s, struct client *c, const Pb__Decision *d, struct err *e)

@@ -57,6 +57,7 @@ struct Pb__Record;
 struct Pb__Report;
 struct Pb__ResumeRequest;
 struct Pb__RunRequest;
+struct Pb__Foretold;
 struct Pb__World;
 
 enum session_state {
@@ -173,6 +174,8 @@ struct session {
 	const char *lacking; /* resume: what the host lacks, so that its names are; static, NULL */
 	bool rewrite;	     /* its names, for no namespace has them */
 	struct world_host *host; /* resume: who is to be its rewriter; NULL */
+	struct Pb__Foretold *foretold; /* resume: what its world was made for (arrival.h); or NULL */
+	struct world *unused;	       /* and one that was made for nothing; or NULL */
 	char *files;		 /* what world_create was told; the directory may have moved */
 	char *runtime;		 /* NAME/ of the control socket, once it is there */
 	int dir_fd, runtime_fd;	 /* both held open: supervisor/tenure.h; -1 */

@@ -287,18 +287,22 @@ static int unpack(struct restore *r, struct err *e)
 	int fds[MESSAGE_MAX_FDS];
 	size_t n;
 	Pb__Worker *m = expect(r, PB__WORKER__BODY_UNPACK, fds, &n);
+	Pb__Unpacked reply = PB__UNPACKED__INIT;
+	bool changed = false, there;
 
 	if (!m || n != 1)
 		return err_set(e, ERR_FAILED, -EPIPE, "the supervisor gave up");
+	there = m->unpack->there;
 	message_free_worker(m);
-	if (ckpt_tree_read(fds[0], r->in, e) < 0) {
+	if (ckpt_tree_read(fds[0], r->in, there ? &changed : NULL, e) < 0) {
 		err_wrap(e, "the session's own files");
 		return err_blame_image(e);
 	}
 	close(fds[0]);
 	if (fault_at(FAULT_RESTORE_UNPACK, e) < 0)
 		return e->error;
-	worker_reply(r->conn, PB__WORKER__BODY_UNPACKED, NULL);
+	reply.changed = changed;
+	worker_reply(r->conn, PB__WORKER__BODY_UNPACKED, &reply.base);
 	return 0;
 }
 

@@ -231,20 +231,32 @@ void world_end(struct world *w)
 	w->ipc = NULL;
 }
 
-void world_destroy(struct world *w)
+static void close_all(struct world *w)
 {
 	int *fds[] = {&w->init_pidfd, &w->init_sock, &w->root_fd, &w->proc_fd, &w->tun,
 		&w->diag, &w->ns_user,
 		&w->ns_pid, &w->ns_mnt, &w->ns_net, &w->ns_ipc, &w->ns_uts, &w->ns_time,
 		&w->skeleton_locks[0], &w->skeleton_locks[1], &w->rewriter_orders};
 
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		*fds[i] = close_fd(*fds[i]);
+}
+
+void world_destroy(struct world *w)
+{
 	world_end(w);
 	numbers_free(w->numbers);
 	w->numbers = NULL;
 	users_groups_free(w->groups);
 	w->groups = NULL;
-	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
-		*fds[i] = close_fd(*fds[i]);
+	close_all(w);
+}
+
+void world_abandon(struct world *w)
+{
+	w->listener = close_fd(w->listener);
+	kill(w->init_pid, SIGKILL);
+	close_all(w);
 }
 
 /* Receives the answer: its struct, the host pid of the process it is about, and a descriptor. */
@@ -410,6 +422,22 @@ int world_seed(struct world *w, pid_t vpid, pid_t *ret_pid, struct err *e)
 		return err_set(e, ERR_FAILED, -EPROTO, "pid 1 made a task nobody can see");
 	*ret_pid = pid;
 	return 0;
+}
+
+int world_set_clocks(
+	struct world *w, int64_t monotonic_offset_ns, int64_t boottime_offset_ns, struct err *e)
+{
+	struct init_request request = {.op = INIT_CLOCKS,
+		.monotonic_ns = monotonic_offset_ns,
+		.boottime_ns = boottime_offset_ns};
+	struct init_reply reply;
+	int fds[1], none = -1, r;
+	pid_t pid;
+
+	r = ask(w, &request, fds, 1, &reply, &pid, &none, e);
+	if (r < 0)
+		return r;
+	return reply.error ? err_errno(e, -reply.error, "cannot set the session's clocks") : 0;
 }
 
 int world_next_exit(struct world *w, struct world_exit *ret, struct err *e)

@@ -60,12 +60,21 @@ struct world_host {
  */
 int world_create(
 	struct world *ret, const struct world_config *c, struct world_host *h, struct err *e);
+/* The offsets of one that was made early (world_config), before anything is started in it. */
+int world_set_clocks(
+	struct world *w, int64_t monotonic_offset_ns, int64_t boottime_offset_ns, struct err *e);
 /* SIGKILLs pid 1, and with it everything inside, and waits for its end. */
 void world_end(struct world *w);
 /*
  * The same, and closes all, which takes the namespaces apart: the kernel may take a while for it.
  */
 void world_destroy(struct world *w);
+
+/*
+ * Of one in which nothing was started: kills pid 1, which takes all apart when it ends;
+ * world_destroy awaits that.
+ */
+void world_abandon(struct world *w);
 
 /* What pid 1 is asked to start.  Strings are borrowed. */
 struct world_spawn {

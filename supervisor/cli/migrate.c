@@ -13,8 +13,10 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "base/base.h"
 #include "proto/control.pb-c.h"
 #include "proto/proto.h"
+#include "supervisor/arrival.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/cli/json.h"
 #include "supervisor/cli/lend.h"
@@ -56,6 +58,9 @@ static const struct cli_option options[] = {
 };
 
 /* The process that leads to the other host. */
+/* Of a greeting, which is a line with its NUL. */
+#define MORE_MAX (TRANSFER_MAX_LINE - 1 - sizeof(TRANSFER_HELLO) - PROTO_KEY_TEXT_LEN)
+
 struct ssh {
 	pid_t pid;
 	int in, out; /* ours */
@@ -307,25 +312,66 @@ static void tell_note(const struct ssh *s)
 		fprintf(stderr, "podrun: %s\n", note + 1);
 }
 
-/* Until the other side waits for the image: what takes longest of the way there is over then. */
-static int be_there(struct cli *c, const struct migrate_options *o, const char *command,
-	const char *name, const char *host, struct ssh *s, struct err *e)
+/* A word for the other side, which may make the session's world before it has the session. */
+static char *foretell(struct cli *c, const char *name)
 {
-	/* which should have been reached before it says HERE */
-	_cleanup_free_ char *gateway = lend_gateway(c, name);
-	char more[TRANSFER_MAX_LINE];
+	_cleanup_free_ char *path = paths_session(&c->paths, name, NULL);
+	_cleanup_close_ int dir = path ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	_cleanup_buf_ struct buf b = BUF_INIT;
+	struct client_session s;
+	struct err ignored = {0};
+	char *word = NULL;
+
+	if (dir < 0 || client_look(&s, &c->paths, name, &ignored) < 0)
+		return NULL;
+	arrival_foretell(s.record->config, dir, &b);
+	client_session_fini(&s);
+	if (b.len && !b.failed && b.len <= PROTO_BASE64_MAX)
+		word = malloc(PROTO_BASE64_SIZE(b.len));
+	if (word)
+		proto_base64_encode(b.data, b.len, word);
+	return word;
+}
+
+/* Until it waits for the image.  1: it does not understand that. */
+static int greet(struct cli *c, const struct migrate_options *o, const char *command,
+	const char *host, const char *more, struct ssh *s, struct err *e)
+{
 	int r = start_ssh(command, o, host, s, e);
 
-	snprintf(more, sizeof(more), "%s%s%s", o->live ? " " TRANSFER_LIVE : "", gateway ? " @" : "",
-		gateway ? gateway : "");
 	if (r == 0)
 		r = say_hello(c, s, TRANSFER_HELLO, more, e);
 	if (r == 0)
 		r = expect(s, "HERE", e);
 	if (r != -ECONNRESET || end_ssh(s) != err_class_info(ERR_USAGE)->exit_code)
 		return r;
-	/* an older podrun, which says nothing before it has all */
 	*e = (struct err){0};
+	return 1;
+}
+
+/* Until the other side waits for the image: what takes longest of the way there is over then. */
+static int be_there(struct cli *c, const struct migrate_options *o, const char *command,
+	const char *name, const char *host, struct ssh *s, struct err *e)
+{
+	/* which should have been reached before it says HERE */
+	_cleanup_free_ char *gateway = lend_gateway(c, name);
+	_cleanup_free_ char *foretold = o->live ? NULL : foretell(c, name);
+	_cleanup_buf_ struct buf more = BUF_INIT, all = BUF_INIT;
+	int r = 1;
+
+	buf_printf(&more, "%s%s%s", o->live ? " " TRANSFER_LIVE : "", gateway ? " @" : "",
+		gateway ? gateway : "");
+	buf_printf(&all, "%s =%s", buf_cstr(&more), foretold ? foretold : "");
+	if (!buf_cstr(&more) || !buf_cstr(&all))
+		return err_errno(e, -ENOMEM, "migrate");
+	if (foretold && all.len <= MORE_MAX)
+		r = greet(c, o, command, host, buf_cstr(&all), s, e);
+	/* an older podrun, which takes no line as long as that */
+	if (r == 1)
+		r = greet(c, o, command, host, buf_cstr(&more), s, e);
+	if (r != 1)
+		return r;
+	/* a still older one, which says nothing before it has all */
 	r = start_ssh(command, o, host, s, e);
 	return r < 0 ? r : say_hello(c, s, TRANSFER_HELLO_1, "", e);
 }

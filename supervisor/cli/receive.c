@@ -22,6 +22,8 @@ struct greeting {
 	bool waits;			 /* until it may come */
 	bool live;			 /* most of it comes while the session runs */
 	char gateway[TRANSFER_MAX_LINE]; /* of the session, on another host; or "" */
+	uint8_t foretold[PROTO_BASE64_MAX];
+	size_t foretold_len;
 };
 
 static int read_hello(struct greeting *ret, struct err *e)
@@ -41,6 +43,9 @@ static int read_hello(struct greeting *ret, struct err *e)
 		ret->live |= strcmp(word, TRANSFER_LIVE) == 0;
 		if (*word == '@')
 			snprintf(ret->gateway, sizeof(ret->gateway), "%s", word + 1);
+		if (*word == '=')
+			ret->foretold_len = (size_t)MAX(0, proto_base64_decode(word + 1, strlen(word + 1),
+				ret->foretold, sizeof(ret->foretold)));
 	}
 	return proto_key_parse(line + len, ret->key, e);
 }
@@ -101,6 +106,17 @@ static int reach(struct cli *c, const char *gateway)
 	return line;
 }
 
+/* It has prepared what it can. */
+static int await_begun(struct proto_conn *conn, struct err *e)
+{
+	Pb__Control *m;
+	int r = client_receive(conn, &m, e);
+
+	if (r == 0)
+		message_free(m);
+	return r;
+}
+
 /*
  * The image goes through a pipe to a new supervisor, which is asked to take it before the other side
  * hears that it may come; *ret is its `started`.
@@ -120,8 +136,11 @@ static int rebuild(struct cli *c, struct proto_conn *conn, struct greeting *g, P
 		transfer_widen(ends[1]);
 	}
 	q.frozen = true;
+	q.tell = g->waits;
 	q.trust.data = g->key;
 	q.trust.len = PROTO_KEY_LEN;
+	q.foretold.data = g->foretold;
+	q.foretold.len = g->foretold_len;
 	m.body_case = PB__CONTROL__BODY_RESUME;
 	m.resume = &q;
 	q.line = line < 0 ? q.line : g->gateway;
@@ -132,6 +151,8 @@ static int rebuild(struct cli *c, struct proto_conn *conn, struct greeting *g, P
 		r = err_set(e, ERR_STATE, r, "the session's supervisor has ended");
 	close(ends[0]);
 	line = close_fd(line);
+	if (r >= 0 && g->waits)
+		r = await_begun(conn, e);
 	if (r >= 0 && g->waits && transfer_write_line(STDOUT_FILENO, "HERE") < 0)
 		r = err_set(e, ERR_PEER, -EPIPE, "the other side has gone");
 	copied = r < 0 ? r : transfer_receive_image(STDIN_FILENO, ends[1]);

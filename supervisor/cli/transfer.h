@@ -3,8 +3,9 @@
  * transfer - what migrate and receive say to each other through ssh.
  *
  *      migrate                                  receive
- *      "podrun-receive 2 KEY[ live][ @GATEWAY]\n"
- *                                          ->   trusts KEY for this one image
+ *      "podrun-receive 2 KEY[ live][ @GATEWAY][ =FORETOLD]\n"
+ *                                          ->   trusts KEY for this one image, and makes a world for
+ *                                               what is foretold (supervisor/arrival.h)
  *                                          <-   "HERE\n": its supervisor waits for the image, and has a
  *                                               line to the session's gateway if that is on another host
  *      (freezes the session)
@@ -35,7 +36,7 @@ struct err;
 #define TRANSFER_HELLO	   "podrun-receive 2 "
 #define TRANSFER_HELLO_1   "podrun-receive 1 "
 #define TRANSFER_LIVE	   "live"
-#define TRANSFER_MAX_LINE  512
+#define TRANSFER_MAX_LINE  4096
 #define TRANSFER_MAX_CHUNK (1u << 20)
 
 /*

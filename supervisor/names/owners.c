@@ -32,6 +32,11 @@ struct owners {
 	bool any; /* a virtual owner has ever been recorded */
 };
 
+bool owners_recorded(int files)
+{
+	return faccessat(files, MARKER, F_OK, 0) == 0;
+}
+
 int owners_create(struct owners **ret, const char *files_dir, struct err *e)
 {
 	struct owners *o = calloc(1, sizeof(*o));
@@ -43,7 +48,7 @@ int owners_create(struct owners **ret, const char *files_dir, struct err *e)
 		free(o);
 		return err_errno(e, -errno, "%s", files_dir);
 	}
-	o->any = faccessat(o->files, MARKER, F_OK, 0) == 0;
+	o->any = owners_recorded(o->files);
 	*ret = o;
 	return 0;
 }
