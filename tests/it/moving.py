@@ -429,7 +429,7 @@ def migrate_to_an_older_podrun(env):
     script.write_text("\n".join(lines) + "\n")
     env.run_detached("s", *COUNT)
     env.podrun("migrate", "s", "there")
-    assert env.path("asked").read_text() == "another\n" * 2
+    assert env.path("asked").read_text() == "another\n" * (1 if REWRITE else 2)  # with what is foretold, and without
     assert not env.sessions()
     assert "ok" in finish(other, "s")
 
