@@ -233,7 +233,8 @@ static void open_work(struct fixture *f)
 
 static void a_layer_that_is_there(void **state)
 {
-	static const char *const dirs[] = {"upper", "upper/var", "upper/var/tmp", "upper/home", "upper/home/me", "run"};
+	static const char *const dirs[] = {
+		"upper", "upper/var", "upper/var/tmp", "upper/home", "upper/home/me", "run"};
 	struct fixture *f = *state;
 	struct timespec old[2] = {{.tv_sec = 1000}, {.tv_sec = 2000, .tv_nsec = 5}};
 	struct stat before, after;
@@ -544,7 +545,8 @@ static void hostile_layers(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		e = (struct err){0};
-		assert_int_not_equal(ckpt_tree_make_layer(f->to, body, pack_record(&bad[i], 1, body), &e), 0);
+		assert_int_not_equal(ckpt_tree_make_layer(
+					     f->to, body, pack_record(&bad[i], 1, body), &e), 0);
 		assert_int_equal(e.class, ERR_IMAGE);
 		unlinkat(f->to, "upper", AT_REMOVEDIR);
 	}

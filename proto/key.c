@@ -185,7 +185,8 @@ int proto_key_parse(const char *text, uint8_t ret[PROTO_KEY_LEN], struct err *e)
 	size_t n = sizeof(PREFIX) - 1;
 
 	if (strncmp(text, PREFIX, n) != 0 ||
-		proto_base64_decode(text + n, strlen(text + n), ret, PROTO_KEY_LEN) != PROTO_KEY_LEN) {
+		proto_base64_decode(text + n, strlen(text + n), ret, PROTO_KEY_LEN) !=
+			PROTO_KEY_LEN) {
 		err_set(e, ERR_USAGE, -EINVAL, "'%.80s' is not a key", text);
 		return err_hint(
 			e, "a key looks like ed25519: and 44 characters; see podrun key show");

@@ -45,8 +45,8 @@ int proto_key_parse(const char *text, uint8_t ret[PROTO_KEY_LEN], struct err *e)
 
 /*
  * Base64 (RFC 4648) of @n bytes, ended by NUL.  Decoding @len characters accepts nothing but what
- * encoding makes, of at most PROTO_BASE64_MAX bytes: how many they were, or -EINVAL, also where they
- * are more than @room.
+ * encoding makes, of at most PROTO_BASE64_MAX bytes: how many they were, or -EINVAL, also where
+ * they are more than @room.
  */
 #define PROTO_BASE64_SIZE(n) (((n) + 2) / 3 * 4 + 1)
 #define PROTO_BASE64_MAX     2400

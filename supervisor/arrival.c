@@ -135,6 +135,7 @@ static int make_directory(struct session *s, struct err *e)
 	char name[32];
 
 	snprintf(name, sizeof(name), ".resume-%d", getpid());
+	free(s->dir);
 	s->dir = paths_session(&s->paths, name, NULL);
 	files = files_of(s);
 	if (!files)
@@ -221,7 +222,8 @@ int arrival_directory(struct session *s, bool *ret_there, struct err *e)
 		log_info("the image is not the one that was foretold");
 		drop(s);
 	}
-	if (!s->dir)
+	/* not before, or in vain */
+	if (s->dir_fd < 0)
 		r = make_directory(s, e);
 	else if (!s->foretold)
 		r = clear(s, e);

@@ -346,7 +346,11 @@ _Noreturn void init_main(const struct world_config *c, const struct ns_ids *ids,
 	const struct numbers *numbers, int rewriter)
 {
 	struct init_ready ready = {0};
-	struct init in = {.ids = *ids, .rewritten = c->rewrite, .numbers = numbers, .own = getpid(), .clocks = {.fd = -1}};
+	struct init in = {.ids = *ids,
+		.rewritten = c->rewrite,
+		.numbers = numbers,
+		.own = getpid(),
+		.clocks = {.fd = -1}};
 	int fds[INIT_FD_NS + NS_KIND_MAX];
 	size_t n = 0;
 

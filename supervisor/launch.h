@@ -20,9 +20,15 @@ void session_start(struct session *s, struct client *c, const struct Pb__RunRequ
  * @e (err_is) if that failed.
  */
 void session_make_world(struct session *s, void (*then)(struct session *s, struct err *e));
-/* Before there is a record, and the session's files: for @c (world_config.early). */
+/*
+ * The same before there is a record, and the session's files: for @c, which the session keeps, and
+ * without its connections (world_config.early).  0, or as world_create.
+ */
 int session_make_early_world(struct session *s, const struct Pb__Config *c, struct err *e);
-/* The rest of it, when record and clocks are there: calls @then, unless it fails before that. */
+/*
+ * The rest of it, when record and offsets of the clocks are there: 0, and @then is called as above;
+ * or a negative errno, and it is not.
+ */
 int session_use_early_world(
 	struct session *s, void (*then)(struct session *s, struct err *e), struct err *e);
 /* Takes note of everybody whose end pid 1 has told; that of the last one closes the session. */

@@ -165,7 +165,8 @@ int layers_mount(const struct world_config *c, const char *source, struct err *e
 		return r;
 	r = upper_prepare(&t, e);
 	if (r == 0)
-		r = c->root && !tree_mounts_below(&t, "") ? whole(&t, e) : frame(&t, made && !c->early, e);
+		r = c->root && !tree_mounts_below(&t, "") ? whole(&t, e)
+							  : frame(&t, made && !c->early, e);
 	tree_fini(&t);
 	return r;
 }

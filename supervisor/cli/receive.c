@@ -26,6 +26,15 @@ struct greeting {
 	size_t foretold_len;
 };
 
+/* What can't be read was not said. */
+static void take_foretold(struct greeting *ret, const char *text)
+{
+	ssize_t n = proto_base64_decode(
+		text, strlen(text), ret->foretold, sizeof(ret->foretold));
+
+	ret->foretold_len = n < 0 ? 0 : (size_t)n;
+}
+
 static int read_hello(struct greeting *ret, struct err *e)
 {
 	const size_t len = strlen(TRANSFER_HELLO);
@@ -44,8 +53,7 @@ static int read_hello(struct greeting *ret, struct err *e)
 		if (*word == '@')
 			snprintf(ret->gateway, sizeof(ret->gateway), "%s", word + 1);
 		if (*word == '=')
-			ret->foretold_len = (size_t)MAX(0, proto_base64_decode(word + 1, strlen(word + 1),
-				ret->foretold, sizeof(ret->foretold)));
+			take_foretold(ret, word + 1);
 	}
 	return proto_key_parse(line + len, ret->key, e);
 }

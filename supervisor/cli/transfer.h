@@ -4,7 +4,7 @@
  *
  *      migrate                                  receive
  *      "podrun-receive 2 KEY[ live][ @GATEWAY][ =FORETOLD]\n"
- *                                          ->   trusts KEY for this one image, and makes a world for
+ *                                          ->   trusts KEY for this one image; makes a world for
  *                                               what is foretold (supervisor/arrival.h)
  *                                          <-   "HERE\n": its supervisor waits for the image, and has a
  *                                               line to the session's gateway if that is on another host
@@ -22,7 +22,8 @@
  * Nothing is frozen before the way there is known to lead to a podrun that has begun: a handshake of
  * ssh and the start of three programs would be a part of the pause.  Version 1 is the same without
  * HERE.  Who speaks only that ends at a greeting of the other with the code of a wrong usage, and is
- * asked again by his own.
+ * asked again by his own; so does one who takes no line as long as FORETOLD makes it, and is greeted
+ * again without.
  */
 #ifndef SUPERVISOR_CLI_TRANSFER_H
 #define SUPERVISOR_CLI_TRANSFER_H

@@ -164,8 +164,9 @@ def a_session_that_is_not_as_foretold(env):
 def what_makes_no_sense_is_no_misfortune(env):
     """The image is what counts."""
     other = env.host("other")
-    for word in ("=", "=AAAA", "=%%%%", "=" + base64.b64encode(b"\xff" * 900).decode(),
-                 "=" + base64.b64encode(b"\x0a\x04\x0a\x02..").decode()):
+    said = [b"\0\0\0", b"\xff" * 900, b"\x0a\x04\x0a\x02..",  # no name
+            b"\x0a\x0a\x0a\x01s\x62\x05/nope"]  # a root that is not there, which is found out when the world is made
+    for word in ["=", "=%%%%"] + ["=" + base64.b64encode(b).decode() for b in said]:
         env.run_detached("s", *COUNT)
         said = moved(env, other, "words = [w for w in words if w[0] != '='] + [%r]" % word)
         assert KEPT not in said and AGAIN not in said, (word, said)
