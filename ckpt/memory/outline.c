@@ -12,6 +12,9 @@
  *
  *      task ---- fork ----> copy ---- marks, fork ----> outline          smaps of this, and then it ends
  *
+ * Shared memory, of which a server has as much in each of its processes, needs no mark: a fork finds
+ * its pages again when it touches them.  How much of it is in swap is told of the object.
+ *
  * Whether a mapping has pages only a kernel with PAGEMAP_SCAN (6.7) tells in no time; on others all
  * would be counted after all, and the scan of the pages wants to know what smaps counts (space.c).
  *
@@ -48,7 +51,7 @@ bool ckpt_outline_pays(const struct ckpt_proc *p)
 	const struct proc_status *s = &p->status;
 
 	return p->dump->options.snapshot && p->mm == p->vpid && !s->vm_locked_kb &&
-	       !p->threads[0]->own_filters && s->rss_anon_kb >= WORTH_KB &&
+	       !p->threads[0]->own_filters && s->rss_anon_kb + s->rss_shmem_kb >= WORTH_KB &&
 	       !ckpt_has_another_pid_1(p->dump, s) && ckpt_pages_scanned(p);
 }
 

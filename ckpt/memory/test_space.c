@@ -20,14 +20,15 @@
 #include "ckpt/remote/testtask.h"
 #include "ckpt/survey.h"
 
-#define PAGES 1024
+#define PAGES  1024
+#define SHARED (33UL << 20)
 #define NR(n) ((n)*PAGE_SIZE)
 
 #ifndef MADV_GUARD_INSTALL
 #define MADV_GUARD_INSTALL 102
 #endif
 
-static uint8_t *area, *file, *wipe; /* at the same addresses in the child */
+static uint8_t *area, *file, *wipe, *shared; /* at the same addresses in the child */
 static bool guarded;
 
 /* Before the child is born: where its mappings are. */
@@ -39,7 +40,9 @@ static void make_mappings(void)
 	area = mmap(NULL, NR(PAGES), rw, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	wipe = mmap(NULL, NR(4), rw, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	file = mmap(NULL, NR(4), rw, MAP_PRIVATE, fd, 0);
+	shared = mmap(NULL, SHARED, rw, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_true(area != MAP_FAILED && wipe != MAP_FAILED && file != MAP_FAILED);
+	assert_true(shared != MAP_FAILED);
 	close(fd);
 	guarded = madvise(area + NR(900), NR(2), MADV_GUARD_INSTALL) == 0;
 }
@@ -50,6 +53,7 @@ static int body(void *arg)
 	memset(area + NR(800), 0, PAGE_SIZE);
 	memset(file + NR(1), 2, PAGE_SIZE);
 	memset(wipe, 3, NR(2));
+	memset(shared, 4, SHARED);
 	/* read, not written: the zero page, and one of the file */
 	*(volatile uint8_t *)wipe = area[NR(1)] + file[NR(2)];
 	madvise(wipe, NR(4), MADV_WIPEONFORK);
@@ -112,6 +116,7 @@ static int tear_down(void **state)
 	munmap(area, NR(PAGES));
 	munmap(wipe, NR(4));
 	munmap(file, NR(4));
+	munmap(shared, SHARED);
 	free(s);
 	return 0;
 }
@@ -299,6 +304,38 @@ static void a_copy_without_an_outline_is_none(void **state)
 	assert_non_null(p->memory_copy);
 }
 
+static const struct proc_vma *find_mapping(const struct ckpt_proc *p, const uint8_t *start)
+{
+	const uint64_t at = (uint64_t)(uintptr_t)start;
+
+	for (size_t i = 0; i < p->maps.n; i++)
+		if (p->maps.vmas[i].start <= at && p->maps.vmas[i].end > at)
+			return &p->maps.vmas[i];
+	return NULL;
+}
+
+/* Its pages would be counted as well, and are not: a fork has the mapping without them. */
+static void shared_memory_is_worth_an_outline(void **state)
+{
+	struct scene *s = *state;
+	struct ckpt_proc *p = &s->p;
+	struct proc_vma told;
+
+	ok(&s->f, proc_read_status(s->f.proc, s->child, &p->status, &s->f.e));
+	assert_false(ckpt_outline_pays(p));
+	s->d.options.snapshot = true;
+	assert_true(p->status.rss_anon_kb < SHARED / 1024);
+	assert_int_equal(ckpt_outline_pays(p), ckpt_pages_scanned(p));
+	told = *find_mapping(p, shared);
+	proc_maps_fini(&p->maps);
+	ok(&s->f, proc_read_maps(s->f.proc, s->child, false, &p->maps, &s->f.e));
+	assert_string_equal(find_mapping(p, shared)->vm_flags, "");
+	ok(&s->f, ckpt_outline_take(&s->d, p, &s->f.e));
+	assert_string_equal(find_mapping(p, shared)->vm_flags, told.vm_flags);
+	assert_int_equal(find_mapping(p, shared)->swap_kb, told.swap_kb);
+	assert_true(proc_vma_has(find_mapping(p, shared), "sh"));
+}
+
 static void guards_alone(void **state)
 {
 	_cleanup_pages_ struct ckpt_pages pages = CKPT_PAGES_INIT;
@@ -357,6 +394,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(without_a_fork_into_a_reserve, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			a_copy_without_an_outline_is_none, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			shared_memory_is_worth_an_outline, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(guards_alone, set_up, tear_down),
 		cmocka_unit_test(room_is_touched_before_it_is_wanted),
 		cmocka_unit_test_setup_teardown(who_is_killed, set_up, tear_down),
