@@ -356,12 +356,30 @@ static int write_window(struct ckpt_dump *d, const struct window *w, struct err 
 	return r;
 }
 
+/*
+ * Does @v show no more than what @told has of the object?  mincore tells of all its pages there,
+ * whoever has touched them.  If not, @told grows by it as long as it is one stretch.
+ */
+static bool was_told(struct ckpt_run *told, const struct proc_vma *v)
+{
+	struct ckpt_run its = {v->offset, v->offset + (v->end - v->start)};
+
+	if (its.start >= told->start && its.end <= told->end)
+		return true;
+	if (its.start <= told->end && its.end >= told->start)
+		*told = (struct ckpt_run){MIN(its.start, told->start), MAX(its.end, told->end)};
+	else if (its.end - its.start > told->end - told->start)
+		*told = its;
+	return false;
+}
+
 /* Through the windows which are shared, or private. */
 static int write_through(
 	struct ckpt_dump *d, const struct object *o, bool shared, uint8_t *done, struct err *e)
 {
 	size_t len = o->size / PAGE_SIZE / 8 + 1;
 	_cleanup_free_ uint8_t *skip = malloc(len);
+	struct ckpt_run told = {0};
 	int r = 0;
 
 	if (!skip)
@@ -376,7 +394,8 @@ static int write_through(
 			struct window w = {p, v, o, skip, done};
 
 			if (v->ino != o->ino || v->shared != shared || v->dev_major != o->major ||
-				v->dev_minor != o->minor || !is_pathless(v))
+				v->dev_minor != o->minor || !is_pathless(v) ||
+				(shared && was_told(&told, v)))
 				continue;
 			memcpy(skip, done, len);
 			r = write_window(d, &w, e);
