@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -269,6 +270,30 @@ int io_set_nonblock(int fd, bool on)
 		return -errno;
 	flags = on ? flags | O_NONBLOCK : flags & ~O_NONBLOCK;
 	return fcntl(fd, F_SETFL, flags) < 0 ? -errno : 0;
+}
+
+size_t io_allow_fds(void)
+{
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_NOFILE, &l) < 0)
+		return 0;
+	if (l.rlim_cur < l.rlim_max) {
+		l.rlim_cur = l.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &l);
+	}
+	return (size_t)l.rlim_max;
+}
+
+void io_make_fd_room(int any_fd, size_t n)
+{
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_NOFILE, &l) < 0)
+		return;
+	n = MIN(n, (size_t)l.rlim_cur);
+	if (n && n <= INT_MAX)
+		close_fd(fcntl(any_fd, F_DUPFD_CLOEXEC, (int)n - 1));
 }
 
 int io_mkdir_p(int dirfd, const char *path, mode_t mode)

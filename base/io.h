@@ -50,6 +50,14 @@ ssize_t io_recv_fds(int sock, void *data, size_t n, int *ret_fds, size_t max, si
 /* 0 or -errno, of fcntl(2). */
 int io_set_cloexec(int fd, bool on);
 int io_set_nonblock(int fd, bool on);
+/* Allows as many descriptors as may be allowed (RLIMIT_NOFILE): how many that is, 0 if unknown. */
+size_t io_allow_fds(void);
+/*
+ * Makes room for @n descriptors at once, as far as so many are allowed.  In a process with threads the
+ * kernel waits for all CPUs each time its table of descriptors grows, 10 to 20 ms (expand_fdtable in
+ * fs/file.c): this is for before they are started.  @any_fd is any that is open.
+ */
+void io_make_fd_room(int any_fd, size_t n);
 /* mkdir -p of @path (absolute or relative to @dirfd). */
 int io_mkdir_p(int dirfd, const char *path, mode_t mode);
 /* rm -rf of @path below @dirfd; never follows a symlink, never leaves the file system's entries

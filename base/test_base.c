@@ -11,6 +11,8 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -158,6 +160,44 @@ static int count(void *ctx, size_t i, struct err *e)
 	return i < t->bad ? 0 : err_set(e, ERR_FAILED, -EIO, "item %zu", i);
 }
 
+static long table_size(void)
+{
+	_cleanup_buf_ struct buf b = BUF_INIT;
+	const char *line;
+
+	assert_int_equal(io_read_file(AT_FDCWD, "/proc/self/status", 1 << 16, &b), 0);
+	line = strstr(buf_cstr(&b), "\nFDSize:");
+	return line ? strtol(line + 8, NULL, 10) : -1;
+}
+
+static void descriptors_have_room_at_once(void **state)
+{
+	const struct rlimit few = {100, 3000};
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		long before = table_size();
+
+		alarm(10);
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+		io_make_fd_room(-1, 1);
+		io_make_fd_room(1, 0);
+		assert_int_equal(table_size(), before);
+		io_make_fd_room(1, 5000);
+		assert_in_range(table_size(), 100, 1024);
+		assert_int_equal(io_allow_fds(), 3000);
+		io_make_fd_room(1, 5000);
+		assert_in_range(table_size(), 3000, 4999);
+		/* and none of it is taken */
+		assert_int_equal(fcntl(1, F_DUPFD_CLOEXEC, 99), 99);
+		assert_int_equal(fcntl(1, F_DUPFD_CLOEXEC, 2999), 2999);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
 static void par_does_each_once(void **state)
 {
 	static struct tally t = {.bad = SIZE_MAX};
@@ -245,6 +285,7 @@ int main(void)
 		cmocka_unit_test(buf_grows_and_consumes),
 		cmocka_unit_test(buf_gives_back_what_it_does_not_need),
 		cmocka_unit_test(rm_rf_leaves_nothing),
+		cmocka_unit_test(descriptors_have_room_at_once),
 		cmocka_unit_test(par_does_each_once),
 		cmocka_unit_test(par_tells_the_first_failure),
 		cmocka_unit_test(a_crew_does_each_once_again_and_again),

@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/base.h"
@@ -159,17 +158,6 @@ static void meet(struct ckpt_foreseen *s, pid_t pid, bool is_init, struct buf *b
 	}
 }
 
-static size_t allowed_descriptors(void)
-{
-	struct rlimit l;
-
-	if (getrlimit(RLIMIT_NOFILE, &l) < 0)
-		return 0;
-	l.rlim_cur = l.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &l);
-	return (size_t)MIN(l.rlim_max, (rlim_t)1 << 20) / PART;
-}
-
 struct ckpt_foreseen *ckpt_foreseen_look(int host_proc, pid_t init_pid)
 {
 	struct ckpt_foreseen *s = calloc(1, sizeof(*s));
@@ -178,7 +166,7 @@ struct ckpt_foreseen *ckpt_foreseen_look(int host_proc, pid_t init_pid)
 	if (!s)
 		return NULL;
 	s->host_proc = host_proc;
-	s->room = allowed_descriptors();
+	s->room = MIN(io_allow_fds(), (size_t)1 << 20) / PART;
 	meet(s, init_pid, true, &pids);
 	for (size_t i = 0; i < pids.len / sizeof(pid_t); i++)
 		meet(s, ((pid_t *)pids.data)[i], false, &pids);

@@ -15,7 +15,6 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 
 #include "base/base.h"
 #include "ckpt/build.h"
@@ -43,23 +42,11 @@ static int join_one(const struct member *m, struct err *e)
 	return 0;
 }
 
-/*
- * The builder holds every open file of the session at once.  With threads the kernel waits for
- * all CPUs each time the table of descriptors grows (expand_fdtable in fs/file.c): it grows
- * now.
- */
+/* The builder holds every open file of the session at once. */
 static void make_room(size_t files, int any_fd)
 {
-	size_t room = MIN(2 * files + 256, (size_t)16384);
-	struct rlimit most;
-	int fd;
-
-	if (getrlimit(RLIMIT_NOFILE, &most) < 0)
-		return;
-	most.rlim_cur = most.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &most);
-	fd = fcntl(any_fd, F_DUPFD_CLOEXEC, (int)MIN(room, (size_t)most.rlim_max - 1));
-	close_fd(fd);
+	io_allow_fds();
+	io_make_fd_room(any_fd, MIN(2 * files + 256, (size_t)16384));
 }
 
 static void start_threads(struct ckpt_build *b)

@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include "base/base.h"
@@ -444,17 +443,6 @@ static int compare_holder(const void *a, const void *b)
 	return (x->holder_fd > y->holder_fd) - (x->holder_fd < y->holder_fd);
 }
 
-/* A session's open files may be more than this process is allowed at first. */
-static void allow_many_descriptors(void)
-{
-	struct rlimit l;
-
-	if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur < l.rlim_max) {
-		l.rlim_cur = l.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &l);
-	}
-}
-
 /* Who is asked for the descriptors of processes whose first thread has ended. */
 static int borrow_tables(struct ckpt_dump *d, struct ckpt_helper *helpers, struct err *e)
 {
@@ -540,7 +528,8 @@ int ckpt_openfiles_survey(struct ckpt_dump *d, struct err *e)
 	_cleanup_free_ struct ckpt_helper *helpers = calloc(d->n_procs + 1, sizeof(*helpers));
 	int r = helpers ? 0 : err_errno(e, -ENOMEM, "survey");
 
-	allow_many_descriptors();
+	/* A session's open files may be more than this process is allowed at first. */
+	io_allow_fds();
 	if (r == 0)
 		r = takes_all(d) ? take_tables(d, e) : borrow_tables(d, helpers, e);
 	if (r == 0)

@@ -13,7 +13,8 @@
 #include "proto/proto.h"
 #include "supervisor/message.h"
 
-#define MAX_KEEP 4096
+#define MAX_KEEP    4096
+#define EXPECTED_FDS 4096
 
 void worker_ns_slots(struct ckpt_world *w, int *ret_slots[WORKER_N_NS])
 {
@@ -88,6 +89,8 @@ struct proto_conn *worker_begin(
 		keep_fd(keep, fds[i]);
 	keep_fd(keep, sock);
 	close_others(keep);
+	io_allow_fds();
+	io_make_fd_room(sock, EXPECTED_FDS);
 	free(keep);
 	signal(SIGTERM, SIG_DFL);
 	fault_in_worker();

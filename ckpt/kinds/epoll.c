@@ -31,7 +31,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -432,17 +431,6 @@ static int add_all(struct ckpt_build *b, const struct ckpt_build_file *epoll, co
 	return r;
 }
 
-/* Numbers up to the hard limit may have been in use. */
-static void raise_limit(void)
-{
-	struct rlimit l;
-
-	if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur < l.rlim_max) {
-		l.rlim_cur = l.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &l);
-	}
-}
-
 static int link_targets(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
 {
 	Pb__Epoll *m = pb__epoll__unpack(NULL, r->len, r->body);
@@ -452,7 +440,8 @@ static int link_targets(struct ckpt_build *b, struct ckpt_record *r, struct err 
 	if (!m || !f || f->fd < 0) {
 		x = ckpt_common_bad(r, e);
 	} else {
-		raise_limit();
+		/* Numbers up to the hard limit may have been in use. */
+		io_allow_fds();
 		x = add_all(b, f, m, e);
 	}
 	if (m)

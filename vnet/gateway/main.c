@@ -13,7 +13,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -26,6 +25,9 @@
 #include "vnet/message.h"
 #include "vnet/ondemand.h"
 #include "vnet/vnat.h"
+
+/* Room for 8000 connections: new ones come many at a time, and none is to wait for it. */
+#define FDS_AT_FIRST 16384
 
 static int own_userns(struct err *e)
 {
@@ -47,17 +49,6 @@ static int own_userns(struct err *e)
 	if (r == 0)
 		r = io_write_str(AT_FDCWD, "/proc/self/gid_map", line);
 	return r < 0 ? err_errno(e, r, "the gateway's user namespace") : 0;
-}
-
-/* Two sockets per connection are more than most shells allow at first. */
-static void raise_limits(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
-		return;
-	limit.rlim_cur = limit.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 /* Tells whoever has connected why there is no gateway. */
@@ -98,7 +89,9 @@ int vnet_gateway_main(void)
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 	umask(077);
-	raise_limits();
+	/* Two sockets per connection are more than most shells allow at first. */
+	io_allow_fds();
+	io_make_fd_room(VNET_ONDEMAND_LISTENER, FDS_AT_FIRST);
 	io_set_cloexec(VNET_ONDEMAND_LISTENER, true);
 	io_set_cloexec(VNET_ONDEMAND_DIRECTORY, true);
 	if (own_userns(&e) < 0 ||
