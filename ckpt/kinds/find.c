@@ -19,6 +19,7 @@
 #include "ckpt/where.h"
 
 #define MAX_ENTRIES 400000 /* looked at by the walk: about a second */
+#define ENTRIES	    32768  /* bytes of a directory read at once */
 #define DEEP	    3	   /* below a directory of which something was found */
 
 /*
@@ -51,6 +52,7 @@ struct search {
 	uint8_t *inos; /* a bit for each hash of an inode that is wanted */
 	uint8_t *names; /* and for each of a likely name that was looked at */
 	struct queue queues[RANKS];
+	char *entries; /* room for a part of a directory */
 };
 
 static int open_inside(const struct ckpt_dump *d, const char *path, int flags)
@@ -265,36 +267,48 @@ static void consider_known(struct search *s)
 
 /* ---- walks ---------------------------------------------------------------------------------- */
 
-static void walk_dir(struct search *s, const struct place *at)
+/* @e is in the directory @fd, of device @fs, which is @at. */
+static void take_entry(
+	struct search *s, const struct place *at, int fd, dev_t fs, const struct dirent64 *e)
 {
 	const char *path = at->path;
-	int fd = open_inside(s->d, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-	_cleanup_closedir_ DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	struct stat st, own;
+	char name[PATH_MAX];
+	struct stat st;
 
-	if (!dir || fstat(fd, &own) < 0) {
-		if (!dir)
-			close_fd(fd);
+	if (e->d_type != DT_DIR && !is_wanted(s, e->d_ino))
 		return;
-	}
+	if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
+		snprintf(name, sizeof(name), "%s/%s", path[1] ? path : "", e->d_name) >=
+			(int)sizeof(name))
+		return;
+	if (e->d_type == DT_DIR && at->deep)
+		enqueue(s, name, at->rank, at->deep - 1);
+	else if (e->d_type == DT_DIR)
+		enqueue(s, name, rank_of(name), 0);
+	else if (fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		consider(s, name, &st, fs);
+}
+
+/* There are a thousand small ones: what readdir(3) does besides takes as long as all of this. */
+static void walk_dir(struct search *s, const struct place *at)
+{
+	_cleanup_close_ int fd =
+		open_inside(s->d, at->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+	struct stat own;
+	ssize_t n;
+
+	if (!s->entries || fd < 0 || fstat(fd, &own) < 0)
+		return;
 	/* The root of a mount has another number than the entry which led to it. */
 	if (is_wanted(s, own.st_ino))
-		consider(s, path, &own, own.st_dev);
-	for (struct dirent *e; s->left && s->budget && (e = readdir(dir)); s->budget--) {
-		char name[PATH_MAX];
+		consider(s, at->path, &own, own.st_dev);
+	while (s->left && s->budget && (n = getdents64(fd, s->entries, ENTRIES)) > 0) {
+		const struct dirent64 *e;
 
-		if (e->d_type != DT_DIR && !is_wanted(s, e->d_ino))
-			continue;
-		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
-			snprintf(name, sizeof(name), "%s/%s", path[1] ? path : "", e->d_name) >=
-				(int)sizeof(name))
-			continue;
-		if (e->d_type == DT_DIR && at->deep)
-			enqueue(s, name, at->rank, at->deep - 1);
-		else if (e->d_type == DT_DIR)
-			enqueue(s, name, rank_of(name), 0);
-		else if (fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0)
-			consider(s, name, &st, own.st_dev);
+		for (ssize_t k = 0; s->left && s->budget && k < n; k += e->d_reclen, s->budget--) {
+			e = (const void *)(s->entries + k);
+			take_entry(s, at, fd, own.st_dev, e);
+		}
 	}
 }
 
@@ -366,6 +380,7 @@ static void walk_all(struct search *s)
 
 static void begin(struct search *s)
 {
+	s->entries = malloc(ENTRIES);
 	for (size_t i = 0; i < s->n; i++) {
 		s->left += !s->want[i].found;
 		s->inos[hash(s->want[i].ino) / 8] |= (uint8_t)(1 << hash(s->want[i].ino) % 8);
@@ -400,6 +415,7 @@ static void end(struct search *s)
 			free(s->queues[i].v[s->queues[i].head++].path);
 		free(s->queues[i].v);
 	}
+	free(s->entries);
 }
 
 size_t ckpt_find_inodes(const struct ckpt_dump *d, struct find_inode *want, size_t n)
