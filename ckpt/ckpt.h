@@ -413,6 +413,13 @@ void ckpt_base_free(struct ckpt_base *b);
 /* A file that is to go while others refer to it has this behind its name. */
 #define CKPT_BASE_SUFFIX ".base"
 
+/* What becomes of packets; each HOLD has one HELD, before the PASS. */
+enum ckpt_packets {
+	CKPT_PACKETS_HOLD, /* they are to be held back */
+	CKPT_PACKETS_HELD, /* waits until that is in effect */
+	CKPT_PACKETS_PASS  /* they go on */
+};
+
 enum ckpt_phase { CKPT_RUNS, CKPT_STOPPING, CKPT_STANDS };
 
 #define CKPT_VISITED_SIZE 64
@@ -439,11 +446,11 @@ struct ckpt_dump_options {
 	void (*unhold)(void *ctx, pid_t tid);
 	void *ctx;
 	/*
-	 * Of a session with a virtual network: packets from and to it are held back from now on
-	 * (@on), before its sockets are looked at, or no longer, just before its tasks run.  May be
-	 * NULL.
+	 * Of a session with a virtual network: packets from and to it are held back once its tasks
+	 * stand still, which takes effect before its sockets are looked at, and go on just before its
+	 * tasks run.  May be NULL.
 	 */
-	int (*hold)(void *ctx, bool on, struct err *e);
+	int (*hold)(void *ctx, enum ckpt_packets what, struct err *e);
 	void *hold_ctx;
 	/* With snapshot: the session runs on, ckpt_write is not at its end.  May be NULL. */
 	void (*thawed)(void *ctx);

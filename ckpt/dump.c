@@ -118,6 +118,28 @@ static void tell_phase(struct ckpt_dump *d, enum ckpt_phase phase)
 		d->options.phase(d->options.ctx, phase);
 }
 
+static int say_hold(struct ckpt_dump *d, struct err *e)
+{
+	int r = d->options.hold(d->options.hold_ctx, CKPT_PACKETS_HOLD, e);
+
+	d->hold_said = r == 0;
+	return r;
+}
+
+static int await_held(struct ckpt_dump *d, struct err *e)
+{
+	d->hold_said = false;
+	return d->options.hold(d->options.hold_ctx, CKPT_PACKETS_HELD, e);
+}
+
+static void pass(struct ckpt_dump *d)
+{
+	struct err e = {0};
+
+	if (d->options.hold(d->options.hold_ctx, CKPT_PACKETS_PASS, &e) < 0)
+		log_warn("%s", e.msg);
+}
+
 static int quiesce(struct ckpt_dump *d, struct err *e)
 {
 	struct ckpt_freeze_options o = {
@@ -137,6 +159,12 @@ static int quiesce(struct ckpt_dump *d, struct err *e)
 	tell_phase(d, CKPT_STOPPING);
 	r = ckpt_frozen_make(&d->frozen, &o, e);
 	tell_phase(d, r < 0 ? CKPT_RUNS : CKPT_STANDS);
+	/*
+	 * What comes from now on only makes the image longer, and a gateway on another host takes some
+	 * milliseconds: it is told at once, unless something is still to be sent (network).
+	 */
+	if (r == 0 && d->options.hold && d->whole && !d->sending)
+		r = say_hold(d, e);
 	return r;
 }
 
@@ -147,6 +175,10 @@ static void undo_quiesce(struct ckpt_dump *d)
 	if (!d->frozen)
 		return;
 	since = ckpt_frozen_since(d->frozen);
+	if (d->hold_said) {
+		await_held(d, &(struct err){0});
+		pass(d);
+	}
 	tell_phase(d, CKPT_RUNS);
 	ckpt_frozen_release(take_ptr(d->frozen));
 	d->report.frozen_ns = io_now_ns() - since;
@@ -195,19 +227,21 @@ static void undo_memory(struct ckpt_dump *d)
 /* From here on nothing happens to its connections. */
 static int network(struct ckpt_dump *d, struct err *e)
 {
+	int r = 0;
+
 	if (!d->options.hold)
 		return 0;
 	if (d->sending)
 		tcp_drain(d->diag, d->sending, TCP_DRAIN_NS);
-	return d->options.hold(d->options.hold_ctx, true, e);
+	if (!d->hold_said)
+		r = say_hold(d, e);
+	return r < 0 ? r : await_held(d, e);
 }
 
 static void undo_network(struct ckpt_dump *d)
 {
-	struct err e = {0};
-
-	if (d->options.hold && d->options.hold(d->options.hold_ctx, false, &e) < 0)
-		log_warn("%s", e.msg);
+	if (d->options.hold)
+		pass(d);
 }
 
 static int check_one(struct ckpt_dump *d, const struct ckpt_kind *k, union ckpt_subject s,
@@ -344,6 +378,7 @@ static int freeze_once(struct ckpt_dump **ret, const struct ckpt_world *w,
 
 	if (!d)
 		return e->error;
+	d->whole = n == ARRAY_SIZE(stages);
 	if (early) {
 		d->foreseen = early->foreseen;
 		d->before = early->before;

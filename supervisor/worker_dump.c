@@ -435,16 +435,18 @@ static void end_ahead(struct dump *d)
 }
 
 /* ckpt_dump_options.hold: the supervisor has the line to whoever carries the packets. */
-static int hold_packets(void *ctx, bool on, struct err *e)
+static int hold_packets(void *ctx, enum ckpt_packets what, struct err *e)
 {
 	struct dump *d = ctx;
 	int fds[MESSAGE_MAX_FDS], r = 0;
 	Pb__Worker *m;
 	size_t n;
 
-	worker_reply(d->conn, on ? PB__WORKER__BODY_HOLD : PB__WORKER__BODY_PASS, NULL);
-	if (!on)
+	if (what != CKPT_PACKETS_HELD) {
+		worker_reply(d->conn,
+			what == CKPT_PACKETS_HOLD ? PB__WORKER__BODY_HOLD : PB__WORKER__BODY_PASS, NULL);
 		return 0;
+	}
 	if (message_recv_worker(d->conn, &m, fds, MESSAGE_MAX_FDS, &n, e) != 1)
 		return err_set(e, ERR_FAILED, -EPIPE, "the supervisor gave up");
 	if (m->body_case != PB__WORKER__BODY_HOLDING)

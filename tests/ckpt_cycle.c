@@ -86,11 +86,12 @@ static void make_world(struct cycle *c)
 		outsidenet_attach(&c->out, c->tw.world.ns_user, c->tw.world.ns_net);
 }
 
-static int hold(void *ctx, bool on, struct err *e)
+static int hold(void *ctx, enum ckpt_packets what, struct err *e)
 {
 	struct cycle *c = ctx;
 
-	outsidenet_hold(&c->out, on);
+	if (what != CKPT_PACKETS_HELD)
+		outsidenet_hold(&c->out, what == CKPT_PACKETS_HOLD);
 	return 0;
 }
 

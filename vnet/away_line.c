@@ -59,6 +59,7 @@ struct away {
 	struct vnet_direct *direct; /* NULL: none; of the outgoing thread alone, as `crowded` */
 	bool crowded;		    /* there was no room in the socket */
 	_Atomic(struct meeting *) met;
+	_Atomic bool held; /* the gateway is told to, or does: what it has sent stays in the socket */
 	bool tunnelled; /* there may be a tunnel; of the incoming thread alone */
 	/* Holds that wait for what came before them by the tunnel, and those that need not any more. */
 	_Atomic uint64_t holds, settled;
@@ -122,7 +123,7 @@ static int send_queued(struct away *a)
 {
 	int queued = 0;
 
-	if (a->carries || !a->reading)
+	if (a->carries || !a->reading || atomic_load(&a->held))
 		return 0;
 	if (ioctl(atomic_load(&a->packets), FIONREAD, &queued) < 0 || queued <= 0)
 		return 0;
@@ -415,11 +416,16 @@ static void finish(struct away *a)
 			return;
 }
 
+static bool may_read(const struct away *a)
+{
+	return a->reading && !atomic_load(&a->held);
+}
+
 static void outgoing(struct away *a)
 {
 	for (;;) {
 		struct pollfd fds[] = {{.fd = a->control, .events = POLLIN},
-			{.fd = a->reading ? atomic_load(&a->packets) : -1, .events = POLLIN},
+			{.fd = may_read(a) ? atomic_load(&a->packets) : -1, .events = POLLIN},
 			{.fd = a->wake, .events = POLLIN}, {.fd = -1}};
 
 		vnet_direct_watch(a->direct, &fds[3]);
@@ -432,7 +438,7 @@ static void outgoing(struct away *a)
 			return;
 		if (fds[3].revents || vnet_direct_timeout(a->direct) == 0)
 			vnet_direct_run(a->direct);
-		if (fds[1].revents && a->reading && send_packets(a, 0, 0) < 0)
+		if (fds[1].revents && may_read(a) && send_packets(a, 0, 0) < 0)
 			return;
 	}
 	if (a->carries && a->attached && !atomic_load(&a->over))
@@ -463,8 +469,12 @@ static int give_request(struct away *a, Pb__GatewayRequest *m, const struct fram
 		return give_file(a, &m->base, f->file);
 	if (m->body_case == PB__GATEWAY_REQUEST__BODY_DETACH && m->detach->finish)
 		atomic_store(&a->finishing, true);
-	if (m->body_case == PB__GATEWAY_REQUEST__BODY_HOLD && a->tunnelled)
+	if (m->body_case == PB__GATEWAY_REQUEST__BODY_HOLD && a->tunnelled) {
+		atomic_store(&a->held, true);
 		await_settled(a);
+	} else if (m->body_case == PB__GATEWAY_REQUEST__BODY_GO && atomic_exchange(&a->held, false)) {
+		eventfd_write(a->wake, 1);
+	}
 	if (m->body_case != PB__GATEWAY_REQUEST__BODY_ATTACH)
 		return vnet_message_send(a->control, &m->base, NULL, 0, &e);
 	if (a->theirs < 0)

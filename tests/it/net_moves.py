@@ -245,6 +245,40 @@ def what_has_arrived_is_acknowledged_when_it_is_back(env):
     env.podrun("kill", "s")
 
 
+ANSWERS = r"""
+import socket, sys
+s = socket.create_connection((sys.argv[1], int(sys.argv[2])))
+while byte := s.recv(1):
+    s.sendall(byte)
+"""
+
+
+@test
+@needs_namespaces("a network of its own")
+def packets_pass_when_it_can_not_be_frozen(env):
+    """They are held from when its tasks stand still: what fails then, before or while that takes effect, lets them go on."""
+    env.environ["PODRUN_TEST_FAULT"] = str(env.path("fault"))
+    env.path("fault").write_text("")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        env.run_detached("s", "sh", "-c", "sleep 1000", options=["--net", "vnat", "--host-loopback=" + LOOPBACK], ready="")
+        env.start(PODRUN, "exec", "s", sys.executable, "-c", ANSWERS, LOOPBACK, str(listener.getsockname()[1]))
+        with listener.accept()[0] as client:
+            client.settimeout(20)
+            for way in "snapshot", "suspend":
+                for point in "quiesce", "survey", "memory", "network", "files":
+                    for action in "fail", "kill":
+                        env.path("fault").write_text("freeze.%s %s\n" % (point, action))
+                        env.podrun(way, "s", "-o", env.path("i"), code=1)
+                        client.sendall(b"x")
+                        assert client.recv(1) == b"x", (way, point, action)
+            env.path("fault").write_text("")
+            env.podrun("suspend", "s", "-o", env.path("i"))
+            client.sendall(b"y")
+            env.podrun("resume", env.path("i"), "-d")
+            assert client.recv(1) == b"y"
+    env.podrun("kill", "s")
+
+
 @test
 @needs_namespaces("a network of its own")
 def removing_it_ends_its_connections(env):
