@@ -27,6 +27,7 @@
 #define ROOM_MS	  5	      /* for room in the gateway's socket, for what comes by a tunnel */
 #define REST_MS	  200	      /* for what was sent before a hold, at most */
 #define QUIET_MS  1	      /* without a packet by the tunnel: there are no more */
+#define MUCH_UNSENT (64 << 10) /* bytes: more is in no socket that is not full */
 #define FINISH_MS 70000	      /* the gateway waits for a minute */
 
 enum frame_kind {
@@ -59,7 +60,9 @@ struct away {
 	struct vnet_direct *direct; /* NULL: none; of the outgoing thread alone, as `crowded` */
 	bool crowded;		    /* there was no room in the socket */
 	_Atomic(struct meeting *) met;
-	_Atomic bool held; /* the gateway is told to, or does: what it has sent stays in the socket */
+	/* Of the gateway's side, from HOLD to GO: nothing is sent any more; and the HOLD's serial. */
+	_Atomic bool held;
+	_Atomic uint64_t hold_serial;
 	bool tunnelled; /* there may be a tunnel; of the incoming thread alone */
 	/* Holds that wait for what came before them by the tunnel, and those that need not any more. */
 	_Atomic uint64_t holds, settled;
@@ -116,8 +119,8 @@ static int send_packets(struct away *a, size_t bytes, uint64_t until)
 }
 
 /*
- * What the gateway sent before a reply of its goes before it: "held" is true when it arrives. Only
- * what is there now; there may be more all the time.
+ * What the gateway sent before a reply of its goes before it.  Only what is there now; there may be
+ * more all the time.
  */
 static int send_queued(struct away *a)
 {
@@ -128,6 +131,51 @@ static int send_queued(struct away *a)
 	if (ioctl(atomic_load(&a->packets), FIONREAD, &queued) < 0 || queued <= 0)
 		return 0;
 	return send_packets(a, (size_t)queued, 0);
+}
+
+/* All that are there, in a file as `unsent` wants it: -1 if there are none, or no memory. */
+static int take_unsent(struct away *a)
+{
+	static uint8_t room[sizeof(uint32_t) + VNET_MESSAGE_MAX];
+	_cleanup_close_ int file = -1;
+	uint32_t len;
+	ssize_t n;
+
+	while ((n = read(atomic_load(&a->packets), room + sizeof(len), VNET_MESSAGE_MAX)) > 0) {
+		len = (uint32_t)n;
+		memcpy(room, &len, sizeof(len));
+		if (file < 0)
+			file = memfd_create("unsent", MFD_CLOEXEC);
+		if (file < 0 || io_write_full(file, room, sizeof(len) + len) < 0)
+			return -1;
+	}
+	return take_fd(&file);
+}
+
+/*
+ * What the gateway wrote before it held the session, and is still here, would only make the image of one
+ * that is moved longer: it is for whoever goes on.
+ *
+ * Not so of a tunnel in full flow.  Megabytes of what went by it are lost when the session is moved, and
+ * what comes behind a gap keeps those from being sent again; for one that goes on here it is in the socket.
+ */
+static void give_back(struct away *a)
+{
+	Pb__GatewayRequest m = PB__GATEWAY_REQUEST__INIT;
+	Pb__GatewayNothing nothing = PB__GATEWAY_NOTHING__INIT;
+	_cleanup_close_ int file = -1;
+	struct err ignored = {0};
+	int queued = 0;
+
+	if (a->direct && ioctl(atomic_load(&a->packets), FIONREAD, &queued) == 0 &&
+		queued > MUCH_UNSENT)
+		return;
+	file = take_unsent(a);
+	if (file < 0)
+		return;
+	m.body_case = PB__GATEWAY_REQUEST__BODY_UNSENT;
+	m.unsent = &nothing;
+	vnet_message_send(a->control, &m.base, &file, 1, &ignored);
 }
 
 /*
@@ -381,6 +429,9 @@ static int send_message(struct away *a)
 		r = send_with_file(a, room, len, fds[0]);
 	else if (!is_for_nobody(a, m))
 		r = send_frame(a, FRAME_MESSAGE, room, len, 0);
+	if (!a->carries && atomic_load(&a->held) &&
+		((Pb__GatewayReply *)m)->serial == atomic_load(&a->hold_serial))
+		give_back(a);
 	protobuf_c_message_free_unpacked(m, NULL);
 	while (n_fds)
 		close_fd(fds[--n_fds]);
@@ -459,6 +510,12 @@ static int give_file(struct away *a, const ProtobufCMessage *m, size_t size)
 	return vnet_message_send(a->control, m, &memory, 1, &e);
 }
 
+static void send_again(struct away *a)
+{
+	if (atomic_exchange(&a->held, false))
+		eventfd_write(a->wake, 1);
+}
+
 /* A request gets the descriptors that it lost on the way. */
 static int give_request(struct away *a, Pb__GatewayRequest *m, const struct frame *f)
 {
@@ -467,13 +524,16 @@ static int give_request(struct away *a, Pb__GatewayRequest *m, const struct fram
 
 	if (f->kind == FRAME_MESSAGE_AND_FILE)
 		return give_file(a, &m->base, f->file);
-	if (m->body_case == PB__GATEWAY_REQUEST__BODY_DETACH && m->detach->finish)
+	if (m->body_case == PB__GATEWAY_REQUEST__BODY_DETACH && m->detach->finish) {
 		atomic_store(&a->finishing, true);
-	if (m->body_case == PB__GATEWAY_REQUEST__BODY_HOLD && a->tunnelled) {
+		send_again(a);
+	} else if (m->body_case == PB__GATEWAY_REQUEST__BODY_GO) {
+		send_again(a);
+	} else if (m->body_case == PB__GATEWAY_REQUEST__BODY_HOLD) {
+		atomic_store(&a->hold_serial, m->serial);
 		atomic_store(&a->held, true);
-		await_settled(a);
-	} else if (m->body_case == PB__GATEWAY_REQUEST__BODY_GO && atomic_exchange(&a->held, false)) {
-		eventfd_write(a->wake, 1);
+		if (a->tunnelled)
+			await_settled(a);
 	}
 	if (m->body_case != PB__GATEWAY_REQUEST__BODY_ATTACH)
 		return vnet_message_send(a->control, &m->base, NULL, 0, &e);

@@ -7,8 +7,9 @@
  * What lies between a supervisor and its gateway on another host (away.c) passes requests and answers on
  * as they are, in order with the packets, in frames. It looks at requests only to know when packets may
  * be read: between HOLD and GO, and before a session that attaches frozen is told to go, none are, for a
- * kernel whose sockets are being looked at must not be heard.  Since frames stay in order, all that the
- * gateway has sent before it said "held" has been written to the TUN before the supervisor hears of it.
+ * kernel whose sockets are being looked at must not be heard.  Since frames stay in order, all that was
+ * sent here before the gateway's "held" has been written to the TUN before the supervisor hears of it.
+ * What the gateway has written and was not sent yet it gets back, for whoever goes on.
  *
  * In the other direction as well: a session's kernel counts as sent what lies in its TUN, and believes so
  * still where its connections are moved to.  So all of that is read before a HOLD is passed on, and
@@ -29,8 +30,8 @@
  * Where the attach says so, packets may go by a tunnel as well (vnet/direct.h).  Whoever carries
  * puts his end of it into the attach; the other side answers with its own, in a frame that one who
  * has not asked never sees.  Requests and answers always go by the stream, and packets with them
- * where their order is a promise: those that the gateway sent before an answer, and the last ones
- * of a session.  What comes by the tunnel between HOLD and GO waits.  The tunnel is of the outgoing
+ * where their order is a promise: those that the gateway sent before an answer, but of a hold, and the
+ * last ones of a session.  What comes by the tunnel between HOLD and GO waits.  The tunnel is of the outgoing
  * thread alone.
  */
 #ifndef VNET_AWAY_LINE_H

@@ -13,6 +13,7 @@
 
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include "base/base.h"
 #include "proto/gateway.pb-c.h"
@@ -24,8 +25,11 @@
 #include "vnet/gateway/redo.h"
 #include "vnet/gateway/session.h"
 #include "vnet/gateway/veth.h"
+#include "vnet/gateway/wire.h"
 #include "vnet/message.h"
 #include "vnet/ondemand.h"
+
+#define MAX_UNSENT (32 << 20) /* more than any socket holds */
 
 struct conn_watch {
 	struct gateway_watch watch;
@@ -434,6 +438,23 @@ static int carrier(struct request *r, struct err *e)
 	return 0;
 }
 
+/* The same, where the session is held. */
+static int unsent(struct request *r, struct err *e)
+{
+	_cleanup_free_ uint8_t *data = NULL;
+	struct stat st;
+
+	if (r->n_fds != 1 || fstat(r->fds[0], &st) < 0 || st.st_size < 0 || st.st_size > MAX_UNSENT)
+		return err_set(e, ERR_FAILED, -EINVAL, "a request to the gateway makes no sense");
+	data = malloc((size_t)st.st_size + 1);
+	if (!data || io_pread_full(r->fds[0], data, (size_t)st.st_size, 0) != st.st_size)
+		return err_set(e, ERR_FAILED, -EIO, "packets that can't be read");
+	if (!gateway_wire_take_back(
+		    r->g, (uint32_t)r->conn->session, data, (size_t)st.st_size))
+		return err_set(e, ERR_FAILED, -EINVAL, "packets that make no sense");
+	return 0;
+}
+
 static int redo(struct request *r, struct err *e)
 {
 	const Pb__GatewayRedo *m = r->m->redo;
@@ -486,6 +507,7 @@ static const struct handler {
 	[PB__GATEWAY_REQUEST__BODY_REDO] = {redo, true},
 	[PB__GATEWAY_REQUEST__BODY_WIRED] = {wired, true},
 	[PB__GATEWAY_REQUEST__BODY_CARRIER] = {carrier, false},
+	[PB__GATEWAY_REQUEST__BODY_UNSENT] = {unsent, true},
 	[PB__GATEWAY_REQUEST__BODY_LIST] = {list, false},
 	[PB__GATEWAY_REQUEST__BODY_CAPTURE] = {capture, false},
 	[PB__GATEWAY_REQUEST__BODY_FORGET] = {forget, false},

@@ -13,11 +13,14 @@
 #include <linux/sockios.h>
 #include <poll.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 
 #include "base/base.h"
+#include "proto/gateway.pb-c.h"
 #include "vnet/client.h"
 #include "vnet/gateway/main.h"
+#include "vnet/message.h"
 #include "vnet/test_packets.h"
 #include "vnet/tun.h"
 #include "vnet/vnet.h"
@@ -292,6 +295,99 @@ static void held(bool undone)
 	close(outside);
 }
 
+static void give_back(int file)
+{
+	Pb__GatewayRequest m = PB__GATEWAY_REQUEST__INIT;
+	Pb__GatewayNothing nothing = PB__GATEWAY_NOTHING__INIT;
+	struct err e = {0};
+
+	m.body_case = PB__GATEWAY_REQUEST__BODY_UNSENT;
+	m.unsent = &nothing;
+	assert_int_equal(vnet_message_send(vnet_client_fd(client), &m.base, &file, 1, &e), 0);
+}
+
+/* A packet as the gateway has written it into @file, and how many bytes of data are in it. */
+static size_t put_aside(int file)
+{
+	const struct vnet_packet *p = hear();
+	uint32_t len = (uint32_t)(sizeof(p->vh) + p->len);
+
+	assert_int_equal(io_write_full(file, &len, sizeof(len)), 0);
+	assert_int_equal(io_write_full(file, &p->vh, sizeof(p->vh)), 0);
+	assert_int_equal(io_write_full(file, p->data, p->len), 0);
+	return p->payload_len;
+}
+
+#define UNSENT 2000 /* twice that may be on its way unanswered */
+
+/* What was written for it and did not come there is there as well, before what came later. */
+static void test_unsent(void **state)
+{
+	static char data[UNSENT];
+	uint32_t seq, stamp, next = 0;
+	int outside, left, file = memfd_create("unsent", MFD_CLOEXEC);
+
+	attach();
+	say(TEST_SYN, ISN, 0, 5000, 0);
+	seq = hear_answer(5000, &stamp) + 1;
+	say(TEST_ACK, ISN + 1, seq, 5001, stamp);
+	outside = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	assert_int_equal(send(outside, data, UNSENT, 0), UNSENT);
+	for (size_t got = 0; got < UNSENT; got += put_aside(file))
+		continue;
+	hold();
+	assert_int_equal(send(outside, data, UNSENT, 0), UNSENT);
+	do
+		assert_int_equal(ioctl(outside, SIOCOUTQ, &left), 0);
+	while (left);
+	hold();
+	hold();
+	give_back(file);
+	hold();
+	attach();
+	go();
+	while (next <= UNSENT) {
+		const struct vnet_packet *p = hear();
+		uint32_t at = ntohl(vnet_packet_tcp(p)->seq) - seq;
+
+		/* some of it may come twice */
+		assert_true(at <= next);
+		next = MAX(next, at + (uint32_t)p->payload_len);
+	}
+	close(outside);
+	close(file);
+}
+
+/* Lengths that can't be. */
+static void test_unsent_nonsense(void **state)
+{
+	static const uint32_t lengths[] = {0, 1, 9, 100, 1 << 20, UINT32_MAX};
+	static const uint8_t few[80];
+
+	attach();
+	hold();
+	for (size_t i = 0; i < ARRAY_SIZE(lengths); i++) {
+		int file = memfd_create("unsent", MFD_CLOEXEC);
+
+		assert_int_equal(io_write_full(file, &lengths[i], sizeof(lengths[i])), 0);
+		assert_int_equal(io_write_full(file, few, i % 2 ? sizeof(few) : 0), 0);
+		give_back(file);
+		close(file);
+	}
+	/* one that is in order, though nothing of it is a packet */
+	{
+		const uint32_t len = sizeof(few);
+		int file = memfd_create("unsent", MFD_CLOEXEC);
+
+		assert_int_equal(io_write_full(file, &len, sizeof(len)), 0);
+		assert_int_equal(io_write_full(file, few, sizeof(few)), 0);
+		give_back(file);
+		close(file);
+	}
+	hold();
+	go();
+}
+
 /* What came for it while it was moved is there when it goes on, and need not be sent again. */
 static void test_held(void **state)
 {
@@ -310,6 +406,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(test_same_ends, begin, end),
 		cmocka_unit_test_setup_teardown(test_held, begin, end),
 		cmocka_unit_test_setup_teardown(test_held_in_vain, begin, end),
+		cmocka_unit_test_setup_teardown(test_unsent, begin, end),
+		cmocka_unit_test_setup_teardown(test_unsent_nonsense, begin, end),
 	};
 	int r;
 

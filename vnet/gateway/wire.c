@@ -24,6 +24,7 @@
 #include "base/base.h"
 #include "vnet/gateway/capture.h"
 #include "vnet/gateway/gateway.h"
+#include "vnet/message.h"
 #include "vnet/tun.h"
 
 #define HELD_PACKETS	16384u
@@ -183,6 +184,45 @@ void gateway_wire_forget(struct vnet_gateway *g, uint32_t session)
 
 	while ((h = take_first(&g->wire->held[session])))
 		free(h);
+}
+
+/* One of @data: how long it is with its length, or 0 if it makes no sense. */
+static size_t take_unsent(struct gateway_session *s, struct queue *q, const uint8_t *data, size_t len)
+{
+	uint8_t room[VNET_MESSAGE_MAX] __attribute__((aligned(4)));
+	struct vnet_packet p = {.data = room};
+	uint32_t n;
+
+	if (len < sizeof(n))
+		return 0;
+	memcpy(&n, data, sizeof(n));
+	if (n > len - sizeof(n) || n < sizeof(p.vh) || n > sizeof(room))
+		return 0;
+	memcpy(&p.vh, data + sizeof(n), sizeof(p.vh));
+	p.len = p.room = n - sizeof(p.vh);
+	memcpy(room, data + sizeof(n) + sizeof(p.vh), p.len);
+	hold(s, q, &p);
+	return sizeof(n) + n;
+}
+
+bool gateway_wire_take_back(
+	struct vnet_gateway *g, uint32_t session, const uint8_t *data, size_t len)
+{
+	struct gateway_session *s = &g->arena->sessions[session];
+	struct queue *q = &g->wire->held[session], later = *q;
+	size_t n = 1;
+
+	if (!later.first)
+		later.last = &later.first;
+	*q = (struct queue){.last = &q->first, .packets = later.packets, .bytes = later.bytes};
+	for (size_t at = 0; n && at < len; at += n)
+		n = take_unsent(s, q, data + at, len - at);
+	*q->last = later.first;
+	if (later.first)
+		q->last = later.last;
+	if (!s->held)
+		gateway_wire_flush(g, session);
+	return n > 0;
 }
 
 /* The answer to a SYN is for the kernel that has sent it (outbound.c). */

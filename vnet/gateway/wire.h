@@ -8,6 +8,7 @@
 #define VNET_GATEWAY_WIRE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct err;
@@ -21,6 +22,13 @@ bool gateway_wire_waits(const struct vnet_gateway *g, uint32_t session);
 /* What has been held for a session is written, as far as there is room, or thrown away. */
 void gateway_wire_flush(struct vnet_gateway *g, uint32_t session);
 void gateway_wire_forget(struct vnet_gateway *g, uint32_t session);
+
+/*
+ * @data has packets, as GatewayRequest.unsent has them, that were written to a session's TUN and have not
+ * come there: they come before what is held.  False: it makes no sense, and what of it did is there.
+ */
+bool gateway_wire_take_back(
+	struct vnet_gateway *g, uint32_t session, const uint8_t *data, size_t len);
 
 /*
  * The session goes on in another kernel, to which what is held for it will be written if it does so
