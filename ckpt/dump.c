@@ -161,9 +161,9 @@ static int quiesce(struct ckpt_dump *d, struct err *e)
 	tell_phase(d, r < 0 ? CKPT_RUNS : CKPT_STANDS);
 	/*
 	 * What comes from now on only makes the image longer, and a gateway on another host takes some
-	 * milliseconds: it is told at once, unless something is still to be sent (network).
+	 * milliseconds.
 	 */
-	if (r == 0 && d->options.hold && d->whole && !d->sending)
+	if (r == 0 && d->options.hold && d->hears)
 		r = say_hold(d, e);
 	return r;
 }
@@ -366,7 +366,8 @@ struct early {
 	struct ckpt_reserve reserve;
 	void *room;
 	int diag; /* ckpt_sock_diag_open */
-	struct buf sending; /* tcp_drain_look */
+	struct buf sending; /* these two: tcp_drain_look */
+	bool hears;
 };
 
 /* The first @n stages. */
@@ -378,12 +379,12 @@ static int freeze_once(struct ckpt_dump **ret, const struct ckpt_world *w,
 
 	if (!d)
 		return e->error;
-	d->whole = n == ARRAY_SIZE(stages);
 	if (early) {
 		d->foreseen = early->foreseen;
 		d->before = early->before;
 		d->diag = early->diag;
 		d->sending = early->sending.len ? &early->sending : NULL;
+		d->hears = early->hears;
 	}
 	for (size_t i = 0; i < n; i++) {
 		uint64_t then = io_now_ns();
@@ -451,7 +452,7 @@ static int look_ahead(const struct ckpt_world *w, const struct ckpt_dump_options
 	ret->diag = ckpt_sock_diag_open(w, NULL);
 	/* one that runs on is not to stand still for it */
 	if (o->hold && !o->snapshot)
-		tcp_drain_look(ret->diag, &ret->sending);
+		ret->hears = tcp_drain_look(ret->diag, &ret->sending);
 	ckpt_foreseen_refresh(ret->foreseen);
 	free_dump(d);
 	return 0;

@@ -9,7 +9,6 @@
 #include <linux/sock_diag.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -28,6 +27,9 @@
  */
 #define WORTH	(64 << 10) /* bytes */
 #define IDLE_NS 12000000ULL
+/* Who has heard so long ago at most, and so much more than he has said, is being told much. */
+#define LATELY_MS  20
+#define TIMES_MORE 4
 
 /* include/net/tcp_states.h */
 #define ESTABLISHED 1
@@ -53,7 +55,12 @@ struct sender {
 	struct inet_diag_req_v2 q;
 };
 
-/* The MAX_LOOK of them that have most to send. */
+struct found {
+	struct buf *senders, others; /* struct sender; each MAX_LOOK at most */
+	bool sends;		     /* somebody has something to send */
+};
+
+/* Of those that have much to send the MAX_LOOK that have most. */
 static int take(void *ctx, const struct inet_diag_msg *m, size_t len)
 {
 	struct sender s = {.to_send = m->idiag_wqueue,
@@ -62,11 +69,16 @@ static int take(void *ctx, const struct inet_diag_msg *m, size_t len)
 			.idiag_ext = 1 << (INET_DIAG_INFO - 1),
 			.idiag_states = SENDING,
 			.id = m->id}};
-	struct buf *b = ctx;
+	struct found *f = ctx;
+	struct buf *b = f->senders;
 	struct sender *all = (struct sender *)b->data, *least = all;
 
-	if (s.to_send < MUCH || m->idiag_timer == TIMER_PROBE ||
-		is_inside(&m->id, m->idiag_family))
+	if (is_inside(&m->id, m->idiag_family))
+		return 0;
+	f->sends = f->sends || s.to_send > LITTLE;
+	if (s.to_send <= LITTLE && f->others.len / sizeof(s) < MAX_LOOK)
+		buf_put(&f->others, &s, sizeof(s));
+	if (s.to_send < MUCH || m->idiag_timer == TIMER_PROBE)
 		return 0;
 	if (b->len / sizeof(s) < MAX_LOOK) {
 		buf_put(b, &s, sizeof(s));
@@ -80,40 +92,56 @@ static int take(void *ctx, const struct inet_diag_msg *m, size_t len)
 	return 0;
 }
 
-/* Of a connection: bytes a second that have arrived lately. */
-static int take_rate(void *ctx, const struct inet_diag_msg *m, size_t len)
+/* What the kernel tells of a connection; an older one of less, of which the rest is zero. */
+static int take_info(void *ctx, const struct inet_diag_msg *m, size_t len)
 {
-	const size_t end = offsetof(struct tcp_info, tcpi_delivery_rate) + sizeof(uint64_t);
 	const struct rtattr *a = (const void *)(m + 1);
-	uint64_t *rate = ctx;
 
 	len -= sizeof(*m);
 	for (; RTA_OK(a, len); a = RTA_NEXT(a, len))
-		if (a->rta_type == INET_DIAG_INFO && RTA_PAYLOAD(a) >= end)
-			memcpy(rate,
-				(const uint8_t *)RTA_DATA(a) +
-					offsetof(struct tcp_info, tcpi_delivery_rate),
-				sizeof(*rate));
+		if (a->rta_type == INET_DIAG_INFO)
+			memcpy(ctx, RTA_DATA(a), MIN(RTA_PAYLOAD(a), sizeof(struct tcp_info)));
 	return 0;
 }
 
 /* Will it be through in time? */
 static bool is_fast(int diag, const struct sender *s)
 {
-	uint64_t rate = 0;
+	struct tcp_info info = {0};
 
-	return ckpt_sock_diag_one(diag, &s->q, take_rate, &rate) == 0 &&
-	       rate / 1000 * (TCP_DRAIN_NS / 1000000) >= s->to_send;
+	return ckpt_sock_diag_one(diag, &s->q, take_info, &info) == 0 &&
+	       info.tcpi_delivery_rate / 1000 * (TCP_DRAIN_NS / 1000000) >= s->to_send;
 }
 
-void tcp_drain_look(int diag, struct buf *ret)
+static bool is_told_much(int diag, const struct sender *s)
 {
+	struct tcp_info info = {0};
+
+	return ckpt_sock_diag_one(diag, &s->q, take_info, &info) == 0 &&
+	       info.tcpi_bytes_received >= MUCH && info.tcpi_last_data_recv <= LATELY_MS &&
+	       info.tcpi_bytes_received / TIMES_MORE >= info.tcpi_bytes_acked;
+}
+
+static bool hears(int diag, const struct found *f)
+{
+	const struct sender *s = (const void *)f->others.data;
+	bool r = false;
+
+	for (size_t i = 0; !f->sends && !r && i < f->others.len / sizeof(*s); i++)
+		r = is_told_much(diag, &s[i]);
+	return r;
+}
+
+bool tcp_drain_look(int diag, struct buf *ret)
+{
+	struct found f = {.senders = ret, .others = BUF_INIT};
 	struct sender *s;
 	size_t n, fast = 0;
+	bool r;
 
 	ret->len = 0;
-	if (diag < 0 || ckpt_sock_diag_each(diag, SENDING, take, ret) < 0)
-		ret->len = 0;
+	if (diag < 0 || ckpt_sock_diag_each(diag, SENDING, take, &f) < 0 || buf_error(&f.others))
+		ret->len = f.others.len = 0;
 	s = (struct sender *)ret->data;
 	n = ret->len / sizeof(*s);
 	for (size_t i = 0; i < n; i++)
@@ -122,6 +150,9 @@ void tcp_drain_look(int diag, struct buf *ret)
 			s[fast++].q.idiag_ext = 0;
 		}
 	ret->len = fast * sizeof(*s);
+	r = hears(diag, &f);
+	buf_fini(&f.others);
+	return r;
 }
 
 struct sum {

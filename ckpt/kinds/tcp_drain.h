@@ -22,6 +22,7 @@
 #ifndef CKPT_KINDS_TCP_DRAIN_H
 #define CKPT_KINDS_TCP_DRAIN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct buf;
@@ -31,9 +32,10 @@ struct buf;
 /*
  * Connections that lead out, have much to send, and are fast enough to be through in TCP_DRAIN_NS.
  * @diag: of ckpt_sock_diag_open, or -1.  Put in @ret in a form of its own; nothing where the kernel
- * doesn't tell.
+ * doesn't tell.  True: one that leads out is being told much, and none has much to say, so that what is
+ * held back from when tasks stand still makes nobody wait, and the image shorter.
  */
-void tcp_drain_look(int diag, struct buf *ret);
+bool tcp_drain_look(int diag, struct buf *ret);
 /*
  * Waits while those of @found get it sent, no longer than @longest_ns; by then the tasks stand
  * still.  Returns the bytes which they still have to send.

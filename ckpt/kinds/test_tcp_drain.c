@@ -34,6 +34,8 @@ struct connection {
 	uint8_t family;
 	struct in6_addr to; /* an AF_INET one has its address in front */
 	unsigned looks;
+	uint64_t heard, said; /* bytes */
+	uint32_t ago_ms;      /* the last of what it heard */
 };
 
 struct kernel {
@@ -63,7 +65,10 @@ static void tell(struct kernel *k, uint16_t i, bool with_info)
 			.idiag_wqueue = c->to_send,
 			.id = {.idiag_sport = htons(i)}},
 		.attr = {RTA_LENGTH(sizeof(a.info)), INET_DIAG_INFO},
-		.info = {.tcpi_delivery_rate = c->rate}};
+		.info = {.tcpi_delivery_rate = c->rate,
+			.tcpi_bytes_received = c->heard,
+			.tcpi_bytes_acked = c->said,
+			.tcpi_last_data_recv = c->ago_ms}};
 
 	memcpy(a.m.id.idiag_src, &here[c->family == AF_INET6], sizeof(here[0]));
 	memcpy(a.m.id.idiag_dst, &c->to, sizeof(c->to));
@@ -231,18 +236,66 @@ static void who_has_gone_has_sent_it(void **state)
 	assert_int_equal(k.all[0].looks, 0);
 }
 
+static bool hears(const struct connection *all, size_t n)
+{
+	_cleanup_buf_ struct buf found = BUF_INIT;
+	struct kernel k = {.n = n};
+	pthread_t thread;
+	bool r;
+	int sv[2];
+
+	memcpy(k.all, all, n * sizeof(*all));
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv), 0);
+	k.sock = sv[1];
+	assert_int_equal(pthread_create(&thread, NULL, serve, &k), 0);
+	r = tcp_drain_look(sv[0], &found);
+	shutdown(sv[0], SHUT_RDWR);
+	pthread_join(thread, NULL);
+	close(sv[0]);
+	close(sv[1]);
+	return r;
+}
+
+/* Of whom much comes to, and who has nothing to say. */
+static void who_is_told_much(void **state)
+{
+	const struct connection listens = {
+		.heard = 10 * MB, .said = MB, .ago_ms = 3, .family = AF_INET, .to = fast.to};
+	struct connection talks = listens, had_heard = listens, little = listens, inside = listens,
+			  says = listens, waits = listens;
+
+	talks.said = 9 * MB;
+	had_heard.ago_ms = 1000;
+	little.heard = 10000;
+	little.said = 0;
+	inside.to = here[0];
+	says.to_send = 20000;
+	waits.to_send = 500;
+	assert_false(hears(&listens, 0));
+	assert_true(hears(&listens, 1));
+	assert_true(hears(&waits, 1));
+	assert_false(hears(&talks, 1));
+	assert_false(hears(&had_heard, 1));
+	assert_false(hears(&little, 1));
+	assert_false(hears(&inside, 1));
+	assert_false(hears(&says, 1));
+	assert_true(hears((struct connection[]){talks, little, listens}, 3));
+	assert_false(hears((struct connection[]){listens, says}, 2));
+	assert_false(hears((struct connection[]){listens, fast}, 2));
+}
+
 static void nothing_to_be_asked(void **state)
 {
 	_cleanup_buf_ struct buf found = BUF_INIT;
 	int sv[2];
 
-	tcp_drain_look(-1, &found);
+	assert_false(tcp_drain_look(-1, &found));
 	assert_int_equal(found.len, 0);
 	assert_int_equal(tcp_drain(-1, &found, UINT64_MAX), 0);
 	/* a kernel that says nothing */
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv), 0);
 	shutdown(sv[1], SHUT_RDWR);
-	tcp_drain_look(sv[0], &found);
+	assert_false(tcp_drain_look(sv[0], &found));
 	assert_int_equal(found.len, 0);
 	close(sv[0]);
 	close(sv[1]);
@@ -257,6 +310,7 @@ int main(void)
 		cmocka_unit_test(those_with_most_are_looked_at),
 		cmocka_unit_test(what_stands_still_is_given_up),
 		cmocka_unit_test(who_has_gone_has_sent_it),
+		cmocka_unit_test(who_is_told_much),
 		cmocka_unit_test(nothing_to_be_asked),
 	};
 
