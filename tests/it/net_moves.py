@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Connections through the gateway to a server of the host's, of sessions that are moved: every byte is checked."""
+import contextlib
 import fcntl
 import pathlib
 import resource
@@ -245,6 +246,21 @@ def what_has_arrived_is_acknowledged_when_it_is_back(env):
     env.podrun("kill", "s")
 
 
+LISTENS = r"""
+import socket, sys
+s = socket.create_connection((sys.argv[1], int(sys.argv[2])))
+while s.recv(1 << 16):
+    pass
+"""
+
+
+def tell(client):
+    """As much as it takes."""
+    with contextlib.suppress(OSError):
+        while True:
+            client.sendall(bytes(1 << 16))
+
+
 ANSWERS = r"""
 import socket, sys
 s = socket.create_connection((sys.argv[1], int(sys.argv[2])))
@@ -256,7 +272,7 @@ while byte := s.recv(1):
 @test
 @needs_namespaces("a network of its own")
 def packets_pass_when_it_can_not_be_frozen(env):
-    """They are held from when its tasks stand still: what fails then, before or while that takes effect, lets them go on."""
+    """Of who is told much they are held from when its tasks stand still, of others later; what fails then lets them go on."""
     env.environ["PODRUN_TEST_FAULT"] = str(env.path("fault"))
     env.path("fault").write_text("")
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -264,7 +280,11 @@ def packets_pass_when_it_can_not_be_frozen(env):
         env.start(PODRUN, "exec", "s", sys.executable, "-c", ANSWERS, LOOPBACK, str(listener.getsockname()[1]))
         with listener.accept()[0] as client:
             client.settimeout(20)
-            for way in "snapshot", "suspend":
+            for way in "snapshot", "suspend", "suspend told much":
+                way, *told = way.split()
+                if told:
+                    env.start(PODRUN, "exec", "s", sys.executable, "-c", LISTENS, LOOPBACK, str(listener.getsockname()[1]))
+                    threading.Thread(target=tell, args=(listener.accept()[0],), daemon=True).start()
                 for point in "quiesce", "survey", "memory", "network", "files":
                     for action in "fail", "kill":
                         env.path("fault").write_text("freeze.%s %s\n" % (point, action))

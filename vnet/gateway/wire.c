@@ -201,6 +201,9 @@ static size_t take_unsent(struct gateway_session *s, struct queue *q, const uint
 	memcpy(&p.vh, data + sizeof(n), sizeof(p.vh));
 	p.len = p.room = n - sizeof(p.vh);
 	memcpy(room, data + sizeof(n) + sizeof(p.vh), p.len);
+	/* it was counted when it was written */
+	s->counts.to_packets -= MIN(s->counts.to_packets, 1u);
+	s->counts.to_bytes -= MIN(s->counts.to_bytes, p.len);
 	hold(s, q, &p);
 	return sizeof(n) + n;
 }
