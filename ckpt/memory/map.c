@@ -630,6 +630,24 @@ bool ckpt_map_has_finish(const struct ckpt_build *b, const Pb__Mm *mm)
 	return has;
 }
 
+/*
+ * mlock(2) marks a mapping as locked and then has its pages come, which fails where none can: what
+ * mlockall(2) locks has pages that nobody may touch.  So first only the mark is made, which is all that can
+ * fail for want of a right or of room.
+ */
+static void lock(struct batch *t, const Pb__Mapping *m)
+{
+	const uint64_t len = m->end - m->start;
+	int call;
+
+	call3(t, m, "mlock", SYS_mlock2, m->start, len, MLOCK_ONFAULT);
+	if (HAS(m, LOCKONFAULT))
+		return;
+	call = call3(t, m, "mlock", SYS_mlock2, m->start, len, 0);
+	if (call >= 0)
+		t->calls[call].optional = true;
+}
+
 int ckpt_map_finish(
 	struct ckpt_build *b, struct ckpt_build_proc *p, const Pb__Mm *mm, struct err *e)
 {
@@ -649,12 +667,15 @@ int ckpt_map_finish(
 			continue;
 		r = make_room(&t, 0, e);
 		if (r >= 0 && HAS(m, LOCKED))
-			call3(&t, m, "mlock", SYS_mlock2, m->start, m->end - m->start,
-				HAS(m, LOCKONFAULT) ? MLOCK_ONFAULT : 0);
+			lock(&t, m);
 		if (r >= 0 && HAS(m, SEALED))
 			call3(&t, m, "mseal", SYS_mseal, m->start, m->end - m->start, 0);
 	}
 	r = r < 0 ? r : run(&t, e);
+	if (r == -ENOMEM && e && e->class == ERR_FAILED) {
+		e->class = ERR_HOST;
+		err_hint(e, "it has more memory locked than it may have here (ulimit -l)");
+	}
 	if (r >= 0 && mm->program && !b->world->names)
 		r = set_layout(&t, true, e);
 	return r;
