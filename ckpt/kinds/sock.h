@@ -27,6 +27,9 @@ struct Pb__InetAddr;
 struct Pb__SockCommon;
 struct Pb__SockMessage;
 
+/* IP_LOCAL_PORT_RANGE of include/uapi/linux/in.h, which the headers of Debian 12 lack. */
+#define IP_LOCAL_PORTS 51
+
 /* SO_DOMAIN, SO_TYPE, SO_PROTOCOL of @fd; -1 where it is not a socket. */
 int ckpt_sock_get_int(int fd, int level, int name);
 

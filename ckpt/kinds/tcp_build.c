@@ -13,6 +13,7 @@
  *      finish   connects that had not been answered, or refused; options
  *
  * SO_REUSEADDR is on for all until the end: addresses are given in another order than they were.
+ * On the host's network others have the same port: see bind_to_connect().
  * Where more is on its way than a fresh socket would take, the defaults for buffers are raised for
  * the moment of creation (net.ipv4.tcp_rmem and tcp_wmem are the session network's own); on the
  * host's network a receiver is only told to have room.
@@ -148,6 +149,12 @@ static int make_socket(const Pb__Tcp *m, struct err *e)
 	return take_fd(&fd);
 }
 
+static int is_taken(struct err *e)
+{
+	return err_hint(e, "another program of this host has it, or its last connection was "
+			   "closed less than a minute ago");
+}
+
 static int bind_to(int fd, int domain, const Pb__InetAddr *m, struct err *e)
 {
 	union ckpt_sockaddr a;
@@ -160,27 +167,78 @@ static int bind_to(int fd, int domain, const Pb__InetAddr *m, struct err *e)
 		return 0;
 	err_errno(e, -errno, "cannot bind a TCP socket to %s",
 		ckpt_sock_addr_text(&a, text, sizeof(text)));
-	if (e->error == -EADDRINUSE)
-		err_hint(e, "another program of this host has it, or its last connection was "
-			    "closed less than a minute ago");
-	return e->error;
+	return e->error == -EADDRINUSE ? is_taken(e) : e->error;
+}
+
+/*
+ * As bind_to(), for who connects to somewhere next.  A kernel gives one port to several whose
+ * connections lead to different places, and then lets nobody bind to it until the last of them
+ * and its TIME_WAIT have ended.  It is had again as it was had at first: from connect(2), which may
+ * choose among this port alone (ip(7), IP_LOCAL_PORT_RANGE; Linux 6.3).
+ */
+static int bind_to_connect(int fd, int domain, const Pb__InetAddr *m, struct err *e)
+{
+	int r = bind_to(fd, domain, m, e), len;
+	union ckpt_sockaddr a;
+
+	if (r != -EADDRINUSE || !m->port)
+		return r;
+	len = ckpt_sock_addr_unpack(m, domain, &a, NULL);
+	if (len < 0)
+		return r;
+	*(domain == AF_INET ? &a.in.sin_port : &a.in6.sin6_port) = 0;
+	if (set_int(fd, IPPROTO_IP, IP_LOCAL_PORTS, (int)(m->port << 16 | m->port)) < 0 ||
+		set_int(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1) < 0 ||
+		bind(fd, &a.any, (socklen_t)len) < 0)
+		return r;
+	*e = (struct err){0};
+	return 0;
+}
+
+/* Takes back what bind_to_connect() set; the port it left to choose, or 0. */
+static unsigned int choose_freely(int fd)
+{
+	uint32_t only = 0;
+	socklen_t len = sizeof(only);
+
+	if (getsockopt(fd, IPPROTO_IP, IP_LOCAL_PORTS, &only, &len) < 0 || !only)
+		return 0;
+	set_int(fd, IPPROTO_IP, IP_LOCAL_PORTS, 0);
+	set_int(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 0);
+	return only & UINT16_MAX;
+}
+
+/* A kernel ignores a choice that is not one of this host's ports to choose from. */
+static bool has_port(int fd, unsigned int port)
+{
+	union ckpt_sockaddr a;
+	socklen_t len = sizeof(a);
+
+	return getsockname(fd, &a.any, &len) == 0 &&
+	       ntohs(a.any.sa_family == AF_INET ? a.in.sin_port : a.in6.sin6_port) == port;
 }
 
 /* Connects, at once: what listens is in the same kernel. */
 static int connect_to(int fd, const union ckpt_sockaddr *to, socklen_t len, struct err *e)
 {
 	struct pollfd p = {.fd = fd, .events = POLLOUT};
+	unsigned int port;
 	char text[64];
 	int r;
 
 	io_set_nonblock(fd, true);
 	r = connect(fd, &to->any, len) < 0 ? -errno : 0;
+	port = choose_freely(fd);
+	if (port && (r == 0 || r == -EINPROGRESS) && !has_port(fd, port))
+		r = -EADDRNOTAVAIL;
 	if (r == -EINPROGRESS)
 		r = poll(&p, 1, PATIENCE_MS) != 1 ? -ETIMEDOUT
 						  : -ckpt_sock_get_int(fd, SOL_SOCKET, SO_ERROR);
 	if (r == 0)
 		return 0;
 	err_errno(e, r, "cannot connect to %s", ckpt_sock_addr_text(to, text, sizeof(text)));
+	if (r == -EADDRNOTAVAIL && port)
+		return is_taken(e);
 	/* more connections wait to be accepted than the backlog holds; nobody refuses but a lie */
 	return r == -ETIMEDOUT || r == -ECONNREFUSED ? err_reclass(e, ERR_IMAGE) : r;
 }
@@ -244,7 +302,7 @@ static int make_connection(const struct sides *s, int *ret_server, int *ret_clie
 	if (client < 0)
 		return client;
 	if (s->client_at)
-		r = bind_to(client, s->client->domain, s->client_at, e);
+		r = bind_to_connect(client, s->client->domain, s->client_at, e);
 	/* One that is closed on both sides still shows its address, if nobody else has it. */
 	if (r == -EADDRINUSE && !s->client->remote)
 		r = 0;
@@ -332,7 +390,11 @@ static int make_connected(
 
 static int make_idle(const struct tcp_end *u, int fd, struct err *e)
 {
-	return u->m->local ? bind_to(fd, u->m->domain, u->m->local, e) : 0;
+	bool pending = u->m->peer_kind == PB__TCP__PEER__PENDING;
+
+	if (!u->m->local)
+		return 0;
+	return (pending ? bind_to_connect : bind_to)(fd, u->m->domain, u->m->local, e);
 }
 
 static int make_listening(const struct tcp_end *u, int fd, struct err *e)
@@ -542,7 +604,7 @@ static int leave_orphan(const struct tcp_end *u, const Pb__InetAddr *from, struc
 	if (fd < 0)
 		return err_errno(e, -errno, "socket");
 	set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1);
-	r = bind_to(fd, u->m->domain, from, e);
+	r = bind_to_connect(fd, u->m->domain, from, e);
 	return r < 0 ? r : connect_to(fd, &to, (socklen_t)len, e);
 }
 

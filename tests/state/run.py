@@ -105,14 +105,14 @@ def rewrite(env, program):
 
 
 def resume_here(env, *args):
-    """On the host's network somebody else may have been given one of its ports meanwhile, and have it for a while."""
+    """On the host's network somebody else may have been given one of its ports meanwhile, and have it until a minute after."""
     def attempt():
         r = env.podrun("resume", "-d", *args, check=False)
         if r.code and "Address already in use" not in r.errors:
             raise Failed(str(r))
         return r.code == 0
 
-    until("its ports are free", attempt, PATIENCE / 3)
+    until("its ports are free", attempt, PATIENCE + 20)
 
 
 def leave(env, program):

@@ -6,6 +6,7 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include "tests/state/ports.h"
 #include "tests/state/state.h"
 
 static struct sockaddr_in at4(int port)
@@ -73,6 +74,8 @@ static void make_waiting(void)
 	w1 = client(port);
 	w2 = client(port);
 	w3 = client(port);
+	share_port(w1);
+	share_port(w3);
 	STATE_CHECK(shutdown(w2, SHUT_WR) == 0 && close(w3) == 0);
 	while (waiting() != 3)
 		state_nap();

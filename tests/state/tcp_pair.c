@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include "tests/state/ports.h"
 #include "tests/state/state.h"
 
 union address {
@@ -162,6 +163,9 @@ static void make_pairs(void)
 	pair(l4, &a4, opts);
 	port = port_of(plain[0], 0);
 	port6 = port_of(six[0], 0);
+	share_port(plain[0]);
+	share_port(six[0]);
+	share_port(half[0]);
 	STATE_CHECK(write(plain[0], "there", 5) == 5 && write(plain[1], "back", 4) == 4);
 	sent = stuff(full[0]);
 	STATE_CHECK(write(half[0], "last words", 10) == 10 && shutdown(half[0], SHUT_WR) == 0);
