@@ -23,6 +23,7 @@
 #include "ckpt/kinds/sock.h"
 #include "ckpt/kinds/tcp.h"
 #include "ckpt/kinds/tcp_drain.h"
+#include "ckpt/kinds/tcp_list.h"
 #include "ckpt/memory/memory.h"
 #include "ckpt/memory/stash.h"
 #include "ckpt/nested_survey.h"
@@ -244,6 +245,25 @@ static void undo_network(struct ckpt_dump *d)
 		pass(d);
 }
 
+/*
+ * Of a session whose connections rest now, they are listed meanwhile.  A failure is found again by
+ * who needs the list.
+ */
+static int files(struct ckpt_dump *d, struct err *e)
+{
+	struct tcp_list *list = d->options.hold ? tcp_list_begin(d->world, d->diag) : NULL;
+	int r = ckpt_openfiles_survey(d, e);
+
+	d->tcp = tcp_list_end(list);
+	return r;
+}
+
+static void undo_files(struct ckpt_dump *d)
+{
+	ckpt_openfiles_free(d);
+	free(take_ptr(d->tcp));
+}
+
 static int check_one(struct ckpt_dump *d, const struct ckpt_kind *k, union ckpt_subject s,
 	uint64_t id, void *ctx, struct err *e)
 {
@@ -292,7 +312,7 @@ static const struct stage {
 	{"survey", survey, undo_survey, FAULT_FREEZE_SURVEY},
 	{"memory", memory, undo_memory, FAULT_FREEZE_MEMORY},
 	{"network", network, undo_network, FAULT_FREEZE_NETWORK},
-	{"files", ckpt_openfiles_survey, ckpt_openfiles_free, FAULT_FREEZE_FILES},
+	{"files", files, undo_files, FAULT_FREEZE_FILES},
 	{"plan", plan, undo_plan, FAULT_FREEZE_PLAN},
 };
 
@@ -518,6 +538,9 @@ void ckpt_let_go(struct ckpt_dump *d)
 
 void ckpt_leave(struct ckpt_dump *d)
 {
+	/* with the session's own network they are nobody's hindrance, and it is not waited for them */
+	if (d->world->vnet)
+		return;
 	for (size_t i = 0; i < d->n_files; i++)
 		if (d->files[i]->kind && d->files[i]->kind->leave)
 			d->files[i]->kind->leave(d, d->files[i]);

@@ -98,6 +98,8 @@ struct ckpt_kind {
 	/* Frees ckpt_dump.kind_state of this kind.  NULL: free() will do. */
 	void (*forget)(void *state);
 
+	/* Takes its record apart, into its state, while the world is made; may be NULL. */
+	int (*read)(struct ckpt_record *r, struct err *e);
 	/* FILE: *ret_fd receives a descriptor owned by the build.  Others: ret_fd is NULL. */
 	int (*create)(struct ckpt_build *b, struct ckpt_record *r, int *ret_fd, struct err *e);
 	/* A DATA frame of this record, as it passes in the stream, after create. */

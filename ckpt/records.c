@@ -254,6 +254,19 @@ static int check_subjects(struct ckpt_build *b, struct err *e)
 	return 0;
 }
 
+static int take_apart(struct ckpt_build *b, struct err *e)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < b->n_records && r == 0; i++) {
+		struct ckpt_record *rec = &b->records[i];
+
+		if (rec->kind->read && rec->kind->read(rec, e) < 0)
+			r = ckpt_records_wrap(b, rec, e);
+	}
+	return r;
+}
+
 int ckpt_records_read(struct ckpt_build *b, struct err *e)
 {
 	int r = read_all(b, e);
@@ -271,5 +284,7 @@ int ckpt_records_read(struct ckpt_build *b, struct err *e)
 		r = check_subjects(b, e);
 	if (r == 0)
 		r = ckpt_nested_load(b, e);
+	if (r == 0)
+		r = take_apart(b, e);
 	return r;
 }

@@ -30,6 +30,7 @@
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -44,16 +45,21 @@
 #define DEFAULT_MSS 536	  /* TCP_MSS_DEFAULT of net/tcp.h */
 #define LIMITED_MSS 32768 /* on a loopback device nothing else makes it smaller */
 
-/* Of a connection that leads out, while its packets are held: what its record says of its queues. */
+#define SHORT_QUEUES 4096
+#define MAX_READ     (4u << 20) /* of all together */
+
+/* Of a connection that leads out, while its packets are held: what its record says of it. */
 struct queues {
 	bool known;
 	uint64_t received, sent; /* bytes */
+	uint8_t *read;		 /* both, where they are short; NULL */
 };
 
 /* ckpt_dump.kind_state: made before the first record, for those are made by several threads. */
 struct state {
 	struct ckpt_inet_diag_list *list;
 	size_t n;
+	atomic_size_t read; /* bytes */
 	struct queues queues[]; /* by file, from id 1 */
 };
 
@@ -61,6 +67,8 @@ static void forget(void *state)
 {
 	struct state *s = state;
 
+	for (size_t i = 0; i < s->n; i++)
+		free(s->queues[i].read);
 	free(s->list);
 	free(s);
 }
@@ -73,9 +81,12 @@ static bool claim(const struct ckpt_file *f)
 static int make_state(struct ckpt_dump *d, struct err *e)
 {
 	struct state *s = calloc(1, sizeof(*s) + d->n_files * sizeof(s->queues[0]));
-	int r = s ? ckpt_sock_diag_tcp(d->world, d->diag, &s->list, e)
-		  : err_errno(e, -ENOMEM, "list of sockets");
+	int r = s ? 0 : err_errno(e, -ENOMEM, "list of sockets");
 
+	if (s) {
+		s->list = take_ptr(d->tcp);
+		r = s->list ? 0 : ckpt_sock_diag_tcp(d->world, d->diag, &s->list, e);
+	}
 	if (r < 0) {
 		free(s);
 		return r;
@@ -467,7 +478,7 @@ static int check_urgent(
 	_cleanup_free_ uint8_t *bytes = NULL;
 	const struct ckpt_inet_diag_list *list;
 	const struct ckpt_inet_diag *x;
-	uint64_t there = tcp_queue_received(f->fd), all;
+	uint64_t there, all;
 	ssize_t seen = 0;
 	int r = list_of(d, &list, e);
 
@@ -477,6 +488,7 @@ static int check_urgent(
 	/* The end of the stream counts as a byte. */
 	all = x->rqueue - (x->rqueue && x->state != TCP_ESTABLISHED && x->state != TCP_FIN_WAIT1 &&
 				  x->state != TCP_FIN_WAIT2);
+	there = all ? tcp_queue_received(f->fd) : 0;
 	if (there >= all && ckpt_sock_get_int(f->fd, SOL_SOCKET, SO_OOBINLINE) == 1 && there) {
 		bytes = malloc(there);
 		seen = bytes ? recv(f->fd, bytes, there, MSG_PEEK | MSG_DONTWAIT) : -1;
@@ -559,6 +571,34 @@ static void leave(struct ckpt_dump *d, const struct ckpt_file *f)
 	fini(&m);
 }
 
+/* True if so much may be kept until it is written. */
+static bool is_short(struct state *s, uint64_t bytes)
+{
+	return bytes && bytes <= SHORT_QUEUES &&
+	       atomic_fetch_add(&s->read, bytes) + bytes <= MAX_READ;
+}
+
+/*
+ * Records are made by several threads, and written by one: so short queues, of which there may be
+ * thousands, are read with the record.
+ */
+static int keep_queues(
+	struct ckpt_dump *d, const struct ckpt_file *f, struct queues *q, struct err *e)
+{
+	_cleanup_buf_ struct buf bytes = BUF_INIT;
+	int r;
+
+	if (!is_short(d->kind_state[PROTO_KIND_TCP], q->received + q->sent))
+		return 0;
+	r = tcp_live_read(f->fd, q->received, q->sent, &bytes, e);
+	if (r < 0)
+		return r;
+	q->read = malloc(bytes.len);
+	if (q->read)
+		memcpy(q->read, bytes.data, bytes.len);
+	return 0;
+}
+
 /* More of one that leads out: @live, which becomes @m's unless it has ended. */
 static int look_outside(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Tcp *m,
 	Pb__TcpLive *live, struct err *e)
@@ -576,9 +616,11 @@ static int look_outside(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Tcp 
 	if (live->state != TCP_SYN_SENT)
 		m->state = PB__TCP__STATE__CONNECTED;
 	m->live = live;
-	if (q)
-		*q = (struct queues){true, m->received, live->sent + live->unsent};
-	return 0;
+	if (!q)
+		return 0;
+	free(q->read);
+	*q = (struct queues){true, m->received, live->sent + live->unsent, NULL};
+	return keep_queues(d, f, q, e);
 }
 
 static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e)
@@ -634,6 +676,9 @@ static int dump_data(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
 	int r = 0;
 
 	/* Nothing changes while its packets are held back. */
+	if (q && q->read)
+		return ckpt_dump_data(
+			d, &ckpt_kind_tcp, f->id, 0, q->read, q->received + q->sent, e);
 	if (!q || !q->known)
 		r = read_inside(d, f, &bytes, e);
 	else if (q->received || q->sent)
@@ -685,6 +730,7 @@ const struct ckpt_kind ckpt_kind_tcp = {
 	.leave = leave,
 	.forget = forget,
 	.many = true,
+	.read = tcp_read,
 	.create = tcp_create,
 	.data = tcp_data,
 	.link = tcp_link,

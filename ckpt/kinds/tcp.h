@@ -46,6 +46,7 @@ int tcp_queue_deliver(const struct ckpt_dump *d, int fd, int from, struct err *e
 bool tcp_was_refused(int fd);
 
 /* The restore side's ops of kind TCP (ckpt/kind.h), in tcp_build.c. */
+int tcp_read(struct ckpt_record *r, struct err *e);
 int tcp_create(struct ckpt_build *b, struct ckpt_record *r, int *ret_fd, struct err *e);
 int tcp_data(struct ckpt_build *b, struct ckpt_record *r, uint64_t offset, const void *data,
 	size_t len, struct err *e);

@@ -59,18 +59,13 @@ static void lose(struct tcp_end *u)
 	}
 }
 
-struct tcp_end *tcp_end_of(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
+int tcp_read(struct ckpt_record *r, struct err *e)
 {
-	struct tcp_end *u = r->state;
+	struct tcp_end *u = calloc(1, sizeof(*u));
 	const Pb__Tcp *m;
 
-	if (u)
-		return u;
-	u = calloc(1, sizeof(*u));
-	if (!u) {
-		err_errno(e, -ENOMEM, "TCP socket");
-		return NULL;
-	}
+	if (!u)
+		return err_errno(e, -ENOMEM, "TCP socket");
 	m = u->m = pb__tcp__unpack(NULL, r->len, r->body);
 	if (!m || !m->common || (m->domain != AF_INET && m->domain != AF_INET6) ||
 		m->common->type != SOCK_STREAM || m->received > MAX_QUEUE ||
@@ -78,19 +73,32 @@ struct tcp_end *tcp_end_of(struct ckpt_build *b, struct ckpt_record *r, struct e
 		(m->peer_kind == PB__TCP__PEER__OUTSIDE && !tcp_live_valid(m))) {
 		pb__tcp__free_unpacked(u->m, NULL);
 		free(u);
-		ckpt_common_bad(r, e);
-		return NULL;
-	}
-	if (m->peer_kind == PB__TCP__PEER__OUTSIDE && (!b->world->vnet || b->world->vnet_lost))
-		lose(u);
-	/* Its addresses were those of another place: it gets whatever is free. */
-	if (m->severed) {
-		pb__inet_addr__free_unpacked(take_ptr(u->m->local), NULL);
-		pb__inet_addr__free_unpacked(take_ptr(u->m->remote), NULL);
+		return ckpt_common_bad(r, e);
 	}
 	u->id = (uint32_t)r->subject;
 	u->fd = u->stand_in = -1;
-	return r->state = u;
+	r->state = u;
+	return 0;
+}
+
+struct tcp_end *tcp_end_of(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
+{
+	struct tcp_end *u;
+
+	if (!r->state && tcp_read(r, e) < 0)
+		return NULL;
+	u = r->state;
+	if (u->placed)
+		return u;
+	if (u->m->peer_kind == PB__TCP__PEER__OUTSIDE && (!b->world->vnet || b->world->vnet_lost))
+		lose(u);
+	/* Its addresses were those of another place: it gets whatever is free. */
+	if (u->m->severed) {
+		pb__inet_addr__free_unpacked(take_ptr(u->m->local), NULL);
+		pb__inet_addr__free_unpacked(take_ptr(u->m->remote), NULL);
+	}
+	u->placed = true;
+	return u;
 }
 
 /* Its own, if it is connected to itself. */

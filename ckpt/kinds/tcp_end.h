@@ -15,11 +15,12 @@ struct tcp_end {
 	int stand_in; /* the other end where nobody has it; -1 */
 	uint64_t filled;
 	uint64_t dropped;
-	bool lost; /* led out by a virtual network, to somebody who is another's by now */
+	bool placed; /* it is known what has become of its peer and addresses */
+	bool lost;   /* led out by a virtual network, to somebody who is another's by now */
 	struct tcp_live live;
 };
 
-/* The record's, which is unpacked if it has none yet; NULL with the story in @e. */
+/* The record's, in the world that there is now; NULL with the story in @e. */
 struct tcp_end *tcp_end_of(struct ckpt_build *b, struct ckpt_record *r, struct err *e);
 /* Does it lead out, and is kept? */
 bool tcp_end_is_live(const struct tcp_end *u);
