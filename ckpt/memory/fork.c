@@ -50,7 +50,8 @@
 #include "ckpt/survey.h"
 
 #define WORTH_KB 256UL /* forking takes less than a millisecond, writing as much some more */
-#define AT_ONCE	 16    /* each is two tasks more, until it is done */
+#define AT_ONCE	 32    /* each is two tasks more, until it is done */
+#define MAPPINGS_KB 40UL /* to fork one takes as long as so much in pages that are there */
 #define HELPS	 (CLONE_VM | CLONE_FS)
 
 /* Kilobytes that must be written for @p, more or less. */
@@ -108,6 +109,7 @@ struct forking {
 	long vpid; /* the helper's */
 	int r;	   /* the first failure, in @e */
 	int started;
+	int cpu; /* of its copy, until that has begun; -1: any */
 	struct err e;
 };
 
@@ -126,9 +128,24 @@ static int have_helper(struct forking *f, struct err *e)
 /* The helper has descriptors and a session of its own, so the copy has neither the task's. */
 static int start_copy(struct forking *f, struct err *e)
 {
+	pid_t helper = remote_tid(f->helper);
+	cpu_set_t all, one;
+	bool placed = f->cpu >= 0 && sched_getaffinity(helper, sizeof(all), &all) == 0 &&
+		      CPU_ISSET(f->cpu, &all);
+	int r;
+
 	remote_add(f->helper, SYS_close_range, 0, ~0U, 0, 0, 0, 0);
 	remote_add(f->helper, SYS_setsid, 0, 0, 0, 0, 0, 0);
-	return ckpt_helper_start(f->helper, 0, e);
+	CPU_ZERO(&one);
+	if (placed) {
+		CPU_SET(f->cpu, &one);
+		sched_setaffinity(helper, sizeof(one), &one);
+	}
+	r = ckpt_helper_start(f->helper, 0, e);
+	/* it waits there, or has begun; what comes of that CPU may move it like any other */
+	if (placed)
+		sched_setaffinity(helper, sizeof(all), &all);
+	return r;
 }
 
 static int have_copy(struct forking *f, struct err *e)
@@ -213,8 +230,34 @@ static void end_helpers(struct forking *f, size_t n)
 			take_half(&f[i], &(int){0}, have_reaped);
 }
 
+/*
+ * A copy takes a millisecond or two, for which a kernel does not find a CPU that has just become
+ * idle: those of a few CPUs are dealt out, each to the one with the least to copy.
+ */
+static void deal_out(struct forking *f, size_t n)
+{
+	uint64_t load[AT_ONCE] = {0};
+	int cpus[AT_ONCE], n_cpus = 0;
+	cpu_set_t ours;
+
+	if (sched_getaffinity(0, sizeof(ours), &ours) == 0 && CPU_COUNT(&ours) < (int)n)
+		for (int i = 0; i < CPU_SETSIZE; i++)
+			if (CPU_ISSET(i, &ours))
+				cpus[n_cpus++] = i;
+	for (size_t i = 0; i < n; i++) {
+		int least = 0;
+
+		for (int k = 1; k < n_cpus; k++)
+			if (load[k] < load[least])
+				least = k;
+		f[i].cpu = n_cpus > 1 ? cpus[least] : -1;
+		load[least] += MAPPINGS_KB * f[i].p->maps.n + private_kb(f[i].p);
+	}
+}
+
 static void fork_some(struct forking *f, size_t n)
 {
+	deal_out(f, n);
 	step(f, n, start_helper, have_helper);
 	fault_at(FAULT_COPY_HELPED, NULL);
 	step(f, n, start_copy, have_copy);
