@@ -22,6 +22,7 @@
 #include "ckpt/helper.h"
 #include "ckpt/kinds/sock.h"
 #include "ckpt/openfiles.h"
+#include "ckpt/opensock.h"
 #include "ckpt/same.h"
 #include "ckpt/take.h"
 #include "ckpt/where.h"
@@ -156,7 +157,22 @@ struct table {
 	struct ckpt_dump *d;
 	struct slot *slots; /* of one process */
 	int dir;	    /* its directory "fdinfo" */
+	struct ckpt_opensock sockets;
+	int pidfd;
 };
+
+static bool is_socket(const struct table *t, struct slot *slot)
+{
+	struct ckpt_opensock_look look;
+
+	if (!ckpt_opensock_look(&t->sockets, t->pidfd, slot->fd, &look))
+		return false;
+	slot->ino = look.ino;
+	slot->flags = look.flags;
+	slot->mnt_id = t->sockets.mnt_id;
+	slot->in_table->unsure = true;
+	return true;
+}
 
 static int fill_slot(void *ctx, size_t i, struct err *e)
 {
@@ -165,6 +181,8 @@ static int fill_slot(void *ctx, size_t i, struct err *e)
 	struct ckpt_fd *in_table = slot->in_table;
 	char name[16];
 
+	if (is_socket(t, slot))
+		return 0;
 	snprintf(name, sizeof(name), "%d", slot->fd);
 	slot->fdinfo = read_fdinfo(t->dir, name, e);
 	if (!slot->fdinfo || find_inode(t->d, slot, e) < 0)
@@ -204,6 +222,18 @@ static int take_table(struct ckpt_dump *d, struct slot *v, struct ckpt_proc *p, 
 	return 0;
 }
 
+/* A process whose first thread has ended has no descriptors by its number. */
+static void begin_sockets(struct table *t, struct ckpt_proc *p)
+{
+	if (takes_all(t->d) || p->headless)
+		return;
+	if (p->pidfd < 0)
+		p->pidfd = sys_pidfd_open(p->pid, 0);
+	t->pidfd = p->pidfd;
+	if (t->pidfd >= 0)
+		t->sockets = ckpt_opensock_begin();
+}
+
 static int read_table(struct ckpt_dump *d, struct ckpt_slots *s, struct ckpt_proc *p, struct err *e)
 {
 	struct table t = {.d = d};
@@ -227,8 +257,10 @@ static int read_table(struct ckpt_dump *d, struct ckpt_slots *s, struct ckpt_pro
 	t.slots = add_slots(s, p);
 	if (!t.slots)
 		return err_errno(e, -ENOMEM, "survey");
-	if (n >= MANY)
+	if (n >= MANY) {
+		begin_sockets(&t, p);
 		return par_each(n, fill_slot, &t, e);
+	}
 	for (size_t i = 0; i < n && r == 0; i++)
 		r = fill_slot(&t, i, e);
 	return r;

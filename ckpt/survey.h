@@ -93,6 +93,7 @@ struct ckpt_proc {
 struct ckpt_fd {
 	int fd;
 	bool cloexec;
+	bool unsure; /* whether it is (ckpt/opensock.h) */
 	bool locks; /* its fdinfo shows locks: the file's, or record locks of the table's process */
 	struct ckpt_file *file;
 };

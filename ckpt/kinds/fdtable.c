@@ -25,7 +25,7 @@
  * TIOCGPTPEER leaves it there. */
 static bool is_unsure(const struct ckpt_fd *f)
 {
-	int flags = f->cloexec ? fcntl(f->file->fd, F_GETFL) : -1;
+	int flags = f->unsure ? O_CLOEXEC : f->cloexec ? fcntl(f->file->fd, F_GETFL) : -1;
 
 	return flags >= 0 && flags & O_CLOEXEC;
 }
