@@ -39,11 +39,12 @@ int ckpt_sock_get_int(int fd, int level, int name);
 int ckpt_sock_common_dump(
 	struct ckpt_dump *d, const struct ckpt_file *f, struct Pb__SockCommon *m, struct err *e);
 /*
- * The same.  @sparse: what new TCP sockets have as 0 is left out where it is 0; for those that are
- * made anew without such options.
+ * The same of a TCP socket that is made anew: what new ones have as 0 is left out where it is 0.
+ * @told: of a list of when nothing happened to it any more; what stands there is not asked.
  */
-int ckpt_sock_common_dump_of(struct ckpt_dump *d, const struct ckpt_file *f,
-	struct Pb__SockCommon *m, bool sparse, struct err *e);
+struct ckpt_inet_diag;
+int ckpt_sock_common_dump_live(struct ckpt_dump *d, const struct ckpt_file *f,
+	const struct ckpt_inet_diag *told, struct Pb__SockCommon *m, struct err *e);
 /* Frees what ckpt_sock_common_dump put into @m, not @m itself. */
 void ckpt_sock_common_fini(struct Pb__SockCommon *m);
 /* A new socket of the builder as @m says, close-on-exec. */
@@ -91,7 +92,6 @@ bool ckpt_sock_addr_equal(const union ckpt_sockaddr *a, const union ckpt_sockadd
 struct ckpt_sock_key {
 	uint8_t low[18], high[18];
 };
-struct ckpt_inet_diag;
 void ckpt_sock_addr_key(const struct ckpt_inet_diag *d, struct ckpt_sock_key *ret);
 /* "127.0.0.1:80" or "[::1]:80" */
 const char *ckpt_sock_addr_text(const union ckpt_sockaddr *a, char *buf, size_t size);
@@ -146,6 +146,12 @@ struct ckpt_inet_diag {
 	uint32_t rqueue, wqueue;
 	uint8_t shutdown;
 	uint32_t peer; /* index of the other end of the connection, or CKPT_SOCK_NONE */
+	/* of options what was told of all of these, of TCP */
+	bool told;
+	bool recverr, recverr_rfc4884, freebind, transparent, bind_address_no_port;
+	uint8_t tos;
+	uint32_t receive_buffer, send_buffer;
+	char congestion[16]; /* TCP_CA_NAME_MAX */
 };
 #define CKPT_SOCK_NONE UINT32_MAX
 

@@ -163,11 +163,52 @@ static void take_address(
 	}
 }
 
+#define TELLS(what)  (1u << INET_DIAG_##what)
+#define ALL_TOLD     (TELLS(TOS) | TELLS(SKMEMINFO) | TELLS(CONG) | TELLS(SOCKOPT))
+#define EXT(what)    (1 << (INET_DIAG_##what - 1))
+/* SOCKOPT comes without being asked for. */
+#define ALL_WANTED   (EXT(SHUTDOWN) | EXT(TOS) | EXT(SKMEMINFO) | EXT(CONG))
+#define MEMORY_WORDS (SK_MEMINFO_SNDBUF + 1)
+
+/* TELLS() of what it was, of options; else 0. */
+static unsigned int take_option(struct ckpt_inet_diag *d, const struct nlattr *a)
+{
+	const void *data = a + 1;
+	size_t len = a->nla_len - sizeof(*a);
+
+	if (a->nla_type == INET_DIAG_SHUTDOWN && len >= 1) {
+		d->shutdown = *(const uint8_t *)data;
+	} else if (a->nla_type == INET_DIAG_TOS && len >= 1) {
+		d->tos = *(const uint8_t *)data;
+		return TELLS(TOS);
+	} else if (a->nla_type == INET_DIAG_SKMEMINFO && len >= MEMORY_WORDS * sizeof(uint32_t)) {
+		const uint32_t *words = data;
+
+		d->receive_buffer = words[SK_MEMINFO_RCVBUF];
+		d->send_buffer = words[SK_MEMINFO_SNDBUF];
+		return TELLS(SKMEMINFO);
+	} else if (a->nla_type == INET_DIAG_CONG && len && len <= sizeof(d->congestion)) {
+		memcpy(d->congestion, data, len);
+		return TELLS(CONG);
+	} else if (a->nla_type == INET_DIAG_SOCKOPT && len >= sizeof(struct inet_diag_sockopt)) {
+		const struct inet_diag_sockopt *o = data;
+
+		d->recverr = o->recverr;
+		d->recverr_rfc4884 = o->recverr_rfc4884;
+		d->freebind = o->freebind;
+		d->transparent = o->transparent;
+		d->bind_address_no_port = o->bind_address_no_port;
+		return TELLS(SOCKOPT);
+	}
+	return 0;
+}
+
 static int each_inet(void *ctx, const struct nlmsghdr *h)
 {
 	struct inet_list *list = ctx;
 	const struct inet_diag_msg *m = NLMSG_DATA(h);
 	struct ckpt_inet_diag d = {0};
+	unsigned int options = 0;
 	size_t left;
 
 	if (h->nlmsg_len < NLMSG_LENGTH(sizeof(*m)))
@@ -184,13 +225,13 @@ static int each_inet(void *ctx, const struct nlmsghdr *h)
 		left >= sizeof(*a) && a->nla_len >= sizeof(*a) && a->nla_len <= left;) {
 		size_t step = NLA_ALIGN(a->nla_len);
 
-		if (a->nla_type == INET_DIAG_SHUTDOWN)
-			d.shutdown = *(const uint8_t *)(a + 1);
+		options |= take_option(&d, a);
 		if (step > left)
 			break;
 		left -= step;
 		a = (const void *)((const char *)a + step);
 	}
+	d.told = options == ALL_TOLD;
 	buf_put(&list->entries, &d, sizeof(d));
 	return list->entries.len / sizeof(d) > MAX_SOCKETS ? -E2BIG : buf_error(&list->entries);
 }
@@ -259,7 +300,7 @@ static int ask_by_family(int fd, struct inet_list *list)
 {
 	struct inet_diag_req_v2 q = {
 		.sdiag_protocol = IPPROTO_TCP,
-		.idiag_ext = 1 << (INET_DIAG_SHUTDOWN - 1),
+		.idiag_ext = ALL_WANTED,
 		.idiag_states = HASHED,
 	};
 	int r = 0;
@@ -287,7 +328,7 @@ static int ask_both(int fd, uint8_t ext, uint32_t states, each_fn each, void *ct
 static int ask_at_once(int fd, struct inet_list *list)
 {
 	size_t before = list->entries.len;
-	int r = ask_both(fd, 1 << (INET_DIAG_SHUTDOWN - 1), HASHED, each_inet, list);
+	int r = ask_both(fd, ALL_WANTED, HASHED, each_inet, list);
 
 	if (r != -EINVAL && r != -EOPNOTSUPP && r != -ENOENT)
 		return r;

@@ -233,14 +233,45 @@ static int dump_filter(int fd, Pb__SockCommon *m, struct err *e)
 	return 0;
 }
 
-int ckpt_sock_common_dump(
-	struct ckpt_dump *d, const struct ckpt_file *f, Pb__SockCommon *m, struct err *e)
+/* The length of the value if @x tells it, or 0. */
+static int told(
+	const struct ckpt_inet_diag *x, const struct option_row *row, uint8_t value[MAX_VALUE])
 {
-	return ckpt_sock_common_dump_of(d, f, m, false, e);
+	int v;
+
+	if (row->level == IPPROTO_TCP && row->name == TCP_CONGESTION) {
+		memset(value, 0, MAX_VALUE);
+		memcpy(value, x->congestion, sizeof(x->congestion));
+		return sizeof(x->congestion);
+	}
+	if (row->level == SOL_SOCKET && row->name == SO_RCVBUF)
+		v = (int)x->receive_buffer;
+	else if (row->level == SOL_SOCKET && row->name == SO_SNDBUF)
+		v = (int)x->send_buffer;
+	else if (row->level == IPPROTO_IP && row->name == IP_TOS)
+		v = x->tos;
+	else if (row->level == IPPROTO_IP && row->name == IP_RECVERR)
+		v = x->recverr;
+	else if (row->level == IPPROTO_IP && row->name == IP_RECVERR_RFC4884_)
+		v = x->recverr_rfc4884;
+	else if (row->level == IPPROTO_IP && row->name == IP_BIND_ADDRESS_NO_PORT)
+		v = x->bind_address_no_port;
+	else if ((row->level == IPPROTO_IP && row->name == IP_FREEBIND) ||
+		 (row->level == IPPROTO_IPV6 && row->name == IPV6_FREEBIND))
+		v = x->freebind;
+	else if ((row->level == IPPROTO_IP && row->name == IP_TRANSPARENT) ||
+		 (row->level == IPPROTO_IPV6 && row->name == IPV6_TRANSPARENT))
+		v = x->transparent;
+	else
+		return 0;
+	memset(value, 0, MAX_VALUE);
+	memcpy(value, &v, sizeof(v));
+	return sizeof(v);
 }
 
-int ckpt_sock_common_dump_of(struct ckpt_dump *d, const struct ckpt_file *f, Pb__SockCommon *m,
-	bool sparse, struct err *e)
+/* @x: as @told of ckpt_sock_common_dump_live, or NULL: all is asked, and all said. */
+static int dump_of(struct ckpt_dump *d, const struct ckpt_file *f, const struct ckpt_inet_diag *x,
+	Pb__SockCommon *m, struct err *e)
 {
 	static const uint8_t zeros[MAX_VALUE];
 	int fd = f->fd;
@@ -260,13 +291,27 @@ int ckpt_sock_common_dump_of(struct ckpt_dump *d, const struct ckpt_file *f, Pb_
 
 		if (!concerns(&rows[i], f->domain, f->type, f->protocol))
 			continue;
-		len = get(fd, &rows[i], value);
-		if (sparse && (rows[i].how & ZERO) && !memcmp(value, zeros, sizeof(zeros)))
+		len = x && x->told ? told(x, &rows[i], value) : 0;
+		if (!len)
+			len = get(fd, &rows[i], value);
+		if (x && (rows[i].how & ZERO) && !memcmp(value, zeros, sizeof(zeros)))
 			continue;
 		if (len > 0 && add(m, &rows[i], value, (size_t)len) < 0)
 			return err_errno(e, -ENOMEM, "socket options");
 	}
 	return dump_filter(fd, m, e);
+}
+
+int ckpt_sock_common_dump(
+	struct ckpt_dump *d, const struct ckpt_file *f, Pb__SockCommon *m, struct err *e)
+{
+	return dump_of(d, f, NULL, m, e);
+}
+
+int ckpt_sock_common_dump_live(struct ckpt_dump *d, const struct ckpt_file *f,
+	const struct ckpt_inet_diag *x, Pb__SockCommon *m, struct err *e)
+{
+	return dump_of(d, f, x, m, e);
 }
 
 void ckpt_sock_common_fini(Pb__SockCommon *m)

@@ -571,40 +571,35 @@ static void leave(struct ckpt_dump *d, const struct ckpt_file *f)
 	fini(&m);
 }
 
-/* True if so much may be kept until it is written. */
-static bool is_short(struct state *s, uint64_t bytes)
-{
-	return bytes && bytes <= SHORT_QUEUES &&
-	       atomic_fetch_add(&s->read, bytes) + bytes <= MAX_READ;
-}
-
 /*
  * Records are made by several threads, and written by one: so short queues, of which there may be
  * thousands, are read with the record.
  */
-static int keep_queues(
-	struct ckpt_dump *d, const struct ckpt_file *f, struct queues *q, struct err *e)
+static void keep_queues(struct ckpt_dump *d, struct queues *q, const struct buf *bytes)
 {
-	_cleanup_buf_ struct buf bytes = BUF_INIT;
-	int r;
+	struct state *s = d->kind_state[PROTO_KIND_TCP];
 
-	if (!is_short(d->kind_state[PROTO_KIND_TCP], q->received + q->sent))
-		return 0;
-	r = tcp_live_read(f->fd, q->received, q->sent, &bytes, e);
-	if (r < 0)
-		return r;
-	q->read = malloc(bytes.len);
+	free(q->read);
+	q->read = NULL;
+	if (!bytes->len || atomic_fetch_add(&s->read, bytes->len) > MAX_READ)
+		return;
+	q->read = malloc(bytes->len);
 	if (q->read)
-		memcpy(q->read, bytes.data, bytes.len);
-	return 0;
+		memcpy(q->read, bytes->data, bytes->len);
+}
+
+static void fini_short(struct tcp_live_short *s)
+{
+	buf_fini(&s->bytes);
 }
 
 /* More of one that leads out: @live, which becomes @m's unless it has ended. */
 static int look_outside(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Tcp *m,
 	Pb__TcpLive *live, struct err *e)
 {
+	_cleanup_(fini_short) struct tcp_live_short both = {.most = SHORT_QUEUES};
 	struct queues *q = queues_of(d, f);
-	int r = tcp_live_dump(f->fd, live, &m->received, e);
+	int r = tcp_live_dump(f->fd, live, &m->received, &both, e);
 
 	if (r < 0)
 		return r;
@@ -618,9 +613,11 @@ static int look_outside(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Tcp 
 	m->live = live;
 	if (!q)
 		return 0;
-	free(q->read);
-	*q = (struct queues){true, m->received, live->sent + live->unsent, NULL};
-	return keep_queues(d, f, q, e);
+	q->known = true;
+	q->received = m->received;
+	q->sent = live->sent + live->unsent;
+	keep_queues(d, q, &both.bytes);
+	return 0;
 }
 
 static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e)
@@ -629,6 +626,7 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 	Pb__SockCommon common = PB__SOCK_COMMON__INIT;
 	Pb__TcpLive live = PB__TCP_LIVE__INIT;
 	const struct ckpt_inet_diag_list *list;
+	const struct ckpt_inet_diag *x = NULL;
 	Pb__Tcp m = PB__TCP__INIT;
 	int r;
 
@@ -637,12 +635,14 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 	if (r >= 0 && m.peer_kind == PB__TCP__PEER__OUTSIDE)
 		r = look_outside(d, f, &m, &live, e);
 	if (r >= 0)
-		r = ckpt_sock_common_dump_of(d, f, &common, m.live, e);
-	if (r >= 0)
 		r = list_of(d, &list, e);
+	if (r >= 0) {
+		x = ckpt_sock_inet_by_ino(list, (uint32_t)f->st.st_ino);
+		r = m.live && x ? ckpt_sock_common_dump_live(d, f, x, &common, e)
+				: ckpt_sock_common_dump(d, f, &common, e);
+	}
 	if (r >= 0)
-		r = dump_addresses(
-			f->fd, ckpt_sock_inet_by_ino(list, (uint32_t)f->st.st_ino), &m, e);
+		r = dump_addresses(f->fd, x, &m, e);
 	if (r >= 0) {
 		m.mss = m.live ? 0 : chosen_mss(f->fd, &m);
 		if (!m.live && m.state == PB__TCP__STATE__CONNECTED) {

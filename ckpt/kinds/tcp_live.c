@@ -102,7 +102,7 @@ static int look_at_received(int fd, uint32_t *ret_next, uint64_t *ret_received, 
 		*ret_next = again;
 		r = count(fd, SIOCINQ, false, ret_received, e);
 		if (r >= 0)
-			r = tcp_repair_seq(fd, TCP_RECV_QUEUE, &again, e);
+			r = tcp_repair_seq_again(fd, &again, e);
 		if (r >= 0 && again == *ret_next)
 			return 0;
 	}
@@ -110,8 +110,32 @@ static int look_at_received(int fd, uint32_t *ret_next, uint64_t *ret_received, 
 		     : err_set(e, ERR_UNFREEZABLE, -EAGAIN, "a TCP queue does not come to rest");
 }
 
+/* The queue that is chosen, behind what is in @both already. */
+static int read_short(int fd, uint64_t n, struct tcp_live_short *both, struct err *e)
+{
+	size_t before = both->bytes.len;
+	int r = 0;
+
+	if (n && n <= both->most - before)
+		r = tcp_repair_peek(fd, n, &both->bytes, e);
+	if (r < 0)
+		return r;
+	/* It is read by itself later, which tells why. */
+	if (both->bytes.len - before != n)
+		both->most = both->bytes.len = 0;
+	return 0;
+}
+
+static int read_short_received(int fd, uint64_t n, struct tcp_live_short *both, struct err *e)
+{
+	if (n && ckpt_sock_get_int(fd, SOL_SOCKET, SO_PEEK_OFF) >= 0)
+		both->most = 0;
+	return read_short(fd, n, both, e);
+}
+
 /* In repair mode: lengths of the queues, and where they begin. */
-static int dump_queues(int fd, Pb__TcpLive *m, uint64_t *ret_received, struct err *e)
+static int dump_queues(int fd, Pb__TcpLive *m, uint64_t *ret_received, struct tcp_live_short *both,
+	struct err *e)
 {
 	uint8_t state = (uint8_t)m->state;
 	bool unacked = has_unacked_fin(state), fin = unacked || state == TCP_FIN_WAIT2;
@@ -119,9 +143,11 @@ static int dump_queues(int fd, Pb__TcpLive *m, uint64_t *ret_received, struct er
 	uint32_t next, end;
 
 	if (look_at_received(fd, &next, ret_received, e) < 0 ||
+		read_short_received(fd, *ret_received, both, e) < 0 ||
 		tcp_repair_seq(fd, TCP_SEND_QUEUE, &end, e) < 0 ||
 		count(fd, SIOCOUTQ, unacked, &queued, e) < 0 ||
-		count(fd, SIOCOUTQNSD, unacked, &unsent, e) < 0)
+		count(fd, SIOCOUTQNSD, unacked, &unsent, e) < 0 ||
+		read_short(fd, queued, both, e) < 0)
 		return e->error;
 	m->unsent = MIN(unsent, queued);
 	m->sent = queued - m->unsent;
@@ -164,8 +190,8 @@ static int dump_options(int fd, const struct tcp_info *info, Pb__TcpLive *m, str
 	return 0;
 }
 
-static int dump_all(
-	int fd, const struct tcp_info *info, Pb__TcpLive *m, uint64_t *ret_received, struct err *e)
+static int dump_all(int fd, const struct tcp_info *info, Pb__TcpLive *m, uint64_t *ret_received,
+	struct tcp_live_short *both, struct err *e)
 {
 	int r;
 
@@ -174,13 +200,14 @@ static int dump_all(
 		m->send_seq--; /* the SYN takes one */
 		return r;
 	}
-	r = dump_queues(fd, m, ret_received, e);
+	r = dump_queues(fd, m, ret_received, both, e);
 	if (r >= 0)
 		r = dump_window(fd, m, *ret_received, e);
 	return r < 0 ? r : dump_options(fd, info, m, e);
 }
 
-int tcp_live_dump(int fd, Pb__TcpLive *m, uint64_t *ret_received, struct err *e)
+int tcp_live_dump(
+	int fd, Pb__TcpLive *m, uint64_t *ret_received, struct tcp_live_short *both, struct err *e)
 {
 	struct tcp_info info = {0};
 	socklen_t len = sizeof(info);
@@ -195,7 +222,7 @@ int tcp_live_dump(int fd, Pb__TcpLive *m, uint64_t *ret_received, struct err *e)
 		return 0;
 	r = tcp_repair_on(&repair, fd, e);
 	if (r >= 0)
-		r = dump_all(fd, &info, m, ret_received, e);
+		r = dump_all(fd, &info, m, ret_received, both, e);
 	tcp_repair_off(&repair);
 	return r;
 }

@@ -63,11 +63,17 @@ bool tcp_live_is_wired(const struct ckpt_dump *d, const struct ckpt_inet_diag *x
 /* Is it one that the session has closed and the peer has not got all of?  -EAGAIN. */
 int tcp_live_check(
 	const struct ckpt_dump *d, const struct ckpt_inet_diag_list *list, struct err *e);
+/* Both queues, if they have no more than @most bytes: @bytes has all of them, or nothing. */
+struct tcp_live_short {
+	size_t most;
+	struct buf bytes;
+};
 /*
  * Fills @m (initialised); *ret_received is the length of the receive queue.  Of one that has ended
  * meanwhile nothing but its state, TCP_CLOSE.
  */
-int tcp_live_dump(int fd, struct Pb__TcpLive *m, uint64_t *ret_received, struct err *e);
+int tcp_live_dump(int fd, struct Pb__TcpLive *m, uint64_t *ret_received,
+	struct tcp_live_short *both, struct err *e);
 /* Appends both queues, of as many bytes as tcp_live_dump has told. */
 int tcp_live_read(int fd, uint64_t received, uint64_t sent, struct buf *ret, struct err *e);
 

@@ -43,14 +43,20 @@ void tcp_repair_off(struct tcp_repair *r)
 	r->fd = -1;
 }
 
-int tcp_repair_seq(int fd, int queue, uint32_t *ret, struct err *e)
+int tcp_repair_seq_again(int fd, uint32_t *ret, struct err *e)
 {
 	socklen_t len = sizeof(*ret);
 
-	if (setsockopt(fd, IPPROTO_TCP, TCP_REPAIR_QUEUE, &queue, sizeof(queue)) < 0 ||
-		getsockopt(fd, IPPROTO_TCP, TCP_QUEUE_SEQ, ret, &len) < 0)
+	if (getsockopt(fd, IPPROTO_TCP, TCP_QUEUE_SEQ, ret, &len) < 0)
 		return err_errno(e, -errno, "TCP_QUEUE_SEQ");
 	return 0;
+}
+
+int tcp_repair_seq(int fd, int queue, uint32_t *ret, struct err *e)
+{
+	if (setsockopt(fd, IPPROTO_TCP, TCP_REPAIR_QUEUE, &queue, sizeof(queue)) < 0)
+		return err_errno(e, -errno, "TCP_REPAIR_QUEUE");
+	return tcp_repair_seq_again(fd, ret, e);
 }
 
 int tcp_repair_peek(int fd, size_t expected, struct buf *ret, struct err *e)

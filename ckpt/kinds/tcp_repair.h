@@ -27,6 +27,8 @@ void tcp_repair_off(struct tcp_repair *r);
 /* The number behind the last byte of @queue (TCP_RECV_QUEUE, TCP_SEND_QUEUE), which stays
  * chosen. */
 int tcp_repair_seq(int fd, int queue, uint32_t *ret, struct err *e);
+/* The same of the queue that is chosen. */
+int tcp_repair_seq_again(int fd, uint32_t *ret, struct err *e);
 /* Appends everything that a peek shows, which should be @expected bytes.  Without any nothing
  * is done: it would tell an error that waits.  Also of a socket in no such mode. */
 int tcp_repair_peek(int fd, size_t expected, struct buf *ret, struct err *e);

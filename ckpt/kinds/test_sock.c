@@ -2,6 +2,7 @@
 /* Looking at queues, and asking who is connected to whom. */
 #include <arpa/inet.h>
 #include <linux/netlink.h>
+#include <netinet/tcp.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -189,6 +190,66 @@ static void test_tcp_diag(void **state)
 	}
 }
 
+static int get_of(int fd, int level, int name)
+{
+	return ckpt_sock_get_int(fd, level, name);
+}
+
+static void set_of(int fd, int level, int name, int value)
+{
+	assert_int_equal(setsockopt(fd, level, name, &value, sizeof(value)), 0);
+}
+
+static void expect_told(const struct ckpt_inet_diag *x, int fd)
+{
+	char name[16] = "";
+	socklen_t len = sizeof(name);
+
+	assert_non_null(x);
+	assert_true(x->told);
+	assert_int_equal(x->tos, get_of(fd, IPPROTO_IP, IP_TOS));
+	assert_int_equal(x->recverr, get_of(fd, IPPROTO_IP, IP_RECVERR));
+	assert_int_equal(x->recverr_rfc4884, get_of(fd, IPPROTO_IP, 26));
+	assert_int_equal(x->freebind, get_of(fd, IPPROTO_IP, IP_FREEBIND));
+	assert_int_equal(x->transparent, get_of(fd, IPPROTO_IP, IP_TRANSPARENT));
+	assert_int_equal(
+		x->bind_address_no_port, get_of(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT));
+	assert_int_equal(x->receive_buffer, get_of(fd, SOL_SOCKET, SO_RCVBUF));
+	assert_int_equal(x->send_buffer, get_of(fd, SOL_SOCKET, SO_SNDBUF));
+	assert_int_equal(getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &len), 0);
+	assert_memory_equal(x->congestion, name, len);
+}
+
+/* What the list says of options is what the socket says, of one that was left alone and another. */
+static void test_told_options(void **state)
+{
+	static const int domains[2] = {AF_INET, AF_INET6};
+	struct ckpt_inet_diag_list *list;
+	struct err err = {0};
+	int server, client;
+
+	for (size_t i = 0; i < 2; i++) {
+		if (!connect_pair(domains[i], &server, &client))
+			continue;
+		for (int name = 0; name < 3; name++)
+			set_of(client, IPPROTO_IP, (int[]){IP_FREEBIND, IP_RECVERR, 26}[name], 1);
+		set_of(client, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
+		set_of(client, IPPROTO_IP, IP_TOS, 0x10);
+		set_of(client, SOL_SOCKET, SO_RCVBUF, 20000);
+		set_of(client, SOL_SOCKET, SO_SNDBUF, 30000);
+		assert_int_equal(setsockopt(client, IPPROTO_TCP, TCP_CONGESTION, "reno", 4), 0);
+		if (ckpt_sock_diag_tcp(&here, -1, &list, &err) < 0)
+			skip();
+		expect_told(entry_of(list, server), server);
+		expect_told(entry_of(list, client), client);
+		assert_int_equal(entry_of(list, client)->tos, 0x10);
+		assert_string_equal(entry_of(list, client)->congestion, "reno");
+		free(list);
+		close(server);
+		close(client);
+	}
+}
+
 /* A list that the kernel could not finish is none. */
 static void test_half_a_list(void **state)
 {
@@ -242,6 +303,7 @@ int main(void)
 		cmocka_unit_test(test_datagrams),
 		cmocka_unit_test(test_diag),
 		cmocka_unit_test(test_tcp_diag),
+		cmocka_unit_test(test_told_options),
 		cmocka_unit_test(test_half_a_list),
 		cmocka_unit_test(test_enter),
 	};
