@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/openat2.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -21,6 +22,8 @@
 #define MAX_ENTRIES 400000 /* looked at by the walk: about a second */
 #define ENTRIES	    32768  /* bytes of a directory read at once */
 #define DEEP	    3	   /* below a directory of which something was found */
+#define AT_A_TIME   64	   /* directories that are read by several threads */
+#define WORTH_IT    8	   /* and so many at least */
 
 /*
  * Directories yet to be walked, in this order: where programs stand, or a lost file was; those
@@ -48,11 +51,11 @@ struct search {
 	const struct ckpt_dump *d;
 	struct find_inode *want;
 	size_t n, left; /* left: not found yet */
-	size_t budget;
+	_Atomic long budget;
+	struct par_crew *crew;
 	uint8_t *inos; /* a bit for each hash of an inode that is wanted */
 	uint8_t *names; /* and for each of a likely name that was looked at */
 	struct queue queues[RANKS];
-	char *entries; /* room for a part of a directory */
 };
 
 static int open_inside(const struct ckpt_dump *d, const char *path, int flags)
@@ -267,49 +270,92 @@ static void consider_known(struct search *s)
 
 /* ---- walks ---------------------------------------------------------------------------------- */
 
-/* @e is in the directory @fd, of device @fs, which is @at. */
-static void take_entry(
-	struct search *s, const struct place *at, int fd, dev_t fs, const struct dirent64 *e)
+/* A directory that is looked at, by any thread; what is in it is considered by one, later. */
+struct look {
+	struct search *s;
+	struct place at;
+	struct stat own;
+	bool open;
+	struct buf entries; /* struct entry */
+};
+
+/* A directory, or something that may be wanted, of which @st tells. */
+struct entry {
+	bool is_dir;
+	struct stat st;
+	char name[NAME_MAX + 1];
+};
+
+static void note_entry(struct look *l, int fd, const struct dirent64 *e)
 {
-	const char *path = at->path;
-	char name[PATH_MAX];
+	struct entry *at;
 	struct stat st;
 
-	if (e->d_type != DT_DIR && !is_wanted(s, e->d_ino))
+	if (e->d_type != DT_DIR && !is_wanted(l->s, e->d_ino))
 		return;
 	if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
-		snprintf(name, sizeof(name), "%s/%s", path[1] ? path : "", e->d_name) >=
-			(int)sizeof(name))
+		strlen(e->d_name) >= sizeof(at->name) ||
+		(e->d_type != DT_DIR && fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0))
 		return;
-	if (e->d_type == DT_DIR && at->deep)
-		enqueue(s, name, at->rank, at->deep - 1);
-	else if (e->d_type == DT_DIR)
-		enqueue(s, name, rank_of(name), 0);
-	else if (fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0)
-		consider(s, name, &st, fs);
+	at = buf_grow(&l->entries, sizeof(*at));
+	if (!at)
+		return;
+	at->is_dir = e->d_type == DT_DIR;
+	if (!at->is_dir)
+		at->st = st;
+	strcpy(at->name, e->d_name);
 }
 
 /* There are a thousand small ones: what readdir(3) does besides takes as long as all of this. */
-static void walk_dir(struct search *s, const struct place *at)
+static int look_at(void *ctx, size_t i, struct err *err)
 {
+	struct look *l = (struct look *)ctx + i;
 	_cleanup_close_ int fd =
-		open_inside(s->d, at->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-	struct stat own;
+		open_inside(l->s->d, l->at.path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+	char entries[ENTRIES] __attribute__((aligned(8)));
 	ssize_t n;
 
-	if (!s->entries || fd < 0 || fstat(fd, &own) < 0)
+	l->open = fd >= 0 && fstat(fd, &l->own) == 0;
+	while (l->open && l->s->budget > 0 && (n = getdents64(fd, entries, sizeof(entries))) > 0) {
+		const struct dirent64 *e;
+		long count = 0;
+
+		for (ssize_t k = 0; k < n; k += e->d_reclen, count++) {
+			e = (const void *)(entries + k);
+			note_entry(l, fd, e);
+		}
+		l->s->budget -= count;
+	}
+	return 0;
+}
+
+static void take_entry(struct search *s, const struct look *l, const struct entry *e)
+{
+	const struct place *at = &l->at;
+	char name[PATH_MAX];
+
+	if (snprintf(name, sizeof(name), "%s/%s", at->path[1] ? at->path : "", e->name) >=
+		(int)sizeof(name))
+		return;
+	if (!e->is_dir)
+		consider(s, name, &e->st, l->own.st_dev);
+	else if (at->deep)
+		enqueue(s, name, at->rank, at->deep - 1);
+	else
+		enqueue(s, name, rank_of(name), 0);
+}
+
+static void take_look(struct search *s, const struct look *l)
+{
+	const struct entry *e = (const void *)l->entries.data;
+
+	if (!l->open)
 		return;
 	/* The root of a mount has another number than the entry which led to it. */
-	if (is_wanted(s, own.st_ino))
-		consider(s, at->path, &own, own.st_dev);
-	while (s->left && s->budget && (n = getdents64(fd, s->entries, ENTRIES)) > 0) {
-		const struct dirent64 *e;
-
-		for (ssize_t k = 0; s->left && s->budget && k < n; k += e->d_reclen, s->budget--) {
-			e = (const void *)(s->entries + k);
-			take_entry(s, at, fd, own.st_dev, e);
-		}
-	}
+	if (is_wanted(s, l->own.st_ino))
+		consider(s, l->at.path, &l->own, l->own.st_dev);
+	for (size_t i = 0; s->left && i < l->entries.len / sizeof(*e); i++)
+		take_entry(s, l, &e[i]);
 }
 
 static bool is_kernels(const char *path)
@@ -317,28 +363,49 @@ static bool is_kernels(const char *path)
 	return !strcmp(path, "/proc") || !strcmp(path, "/sys");
 }
 
-static bool next_place(struct search *s, struct place *ret)
+/* Up to @most of a queue, and all of one rank. */
+static size_t take_places(struct search *s, struct queue *q, size_t most, struct look *ret)
 {
-	for (size_t i = 0; i < RANKS; i++) {
-		struct queue *q = &s->queues[i];
+	size_t n = 0;
 
-		if (q->head == q->tail)
-			continue;
-		*ret = q->v[q->head++];
-		return true;
+	while (q->head < q->tail && n < most)
+		ret[n++] = (struct look){.s = s, .at = q->v[q->head++]};
+	return n;
+}
+
+/* @n of @v, most of which are small: several threads read, and this one looks what it was. */
+static void walk_some(struct search *s, struct look *v, size_t n)
+{
+	size_t k = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (s->left && s->budget > 0 && !is_kernels(v[i].at.path))
+			v[k++] = v[i];
+		else
+			free(v[i].at.path);
+	if (k >= WORTH_IT && !s->crew) {
+		s->crew = par_crew_new();
+		par_crew_start(s->crew);
 	}
-	return false;
+	par_crew_each(k >= WORTH_IT ? s->crew : NULL, k, look_at, v, NULL);
+	for (size_t i = 0; i < k; i++) {
+		take_look(s, &v[i]);
+		buf_fini(&v[i].entries);
+		free(v[i].at.path);
+	}
 }
 
 /* Breadth first from what is in the queues. */
 static void walk(struct search *s)
 {
-	struct place at;
+	struct look v[AT_A_TIME];
 
-	while (next_place(s, &at)) {
-		if (s->left && s->budget && !is_kernels(at.path))
-			walk_dir(s, &at);
-		free(at.path);
+	for (size_t rank = 0; rank < RANKS;) {
+		size_t n = take_places(s, &s->queues[rank], AT_A_TIME, v);
+
+		walk_some(s, v, n);
+		/* what was found there may be of a rank before */
+		rank = n ? 0 : rank + 1;
 	}
 }
 
@@ -380,7 +447,6 @@ static void walk_all(struct search *s)
 
 static void begin(struct search *s)
 {
-	s->entries = malloc(ENTRIES);
 	for (size_t i = 0; i < s->n; i++) {
 		s->left += !s->want[i].found;
 		s->inos[hash(s->want[i].ino) / 8] |= (uint8_t)(1 << hash(s->want[i].ino) % 8);
@@ -391,11 +457,12 @@ static void begin(struct search *s)
 static void walk_here(struct search *s)
 {
 	struct queue *q = &s->queues[HERE];
+	struct look v[AT_A_TIME];
 
-	for (size_t end = q->tail; q->head < end; q->head++) {
-		if (s->left && s->budget && !is_kernels(q->v[q->head].path))
-			walk_dir(s, &q->v[q->head]);
-		free(q->v[q->head].path);
+	for (size_t end = q->tail; q->head < end;) {
+		size_t n = take_places(s, q, MIN(end - q->head, (size_t)AT_A_TIME), v);
+
+		walk_some(s, v, n);
 	}
 }
 
@@ -415,7 +482,7 @@ static void end(struct search *s)
 			free(s->queues[i].v[s->queues[i].head++].path);
 		free(s->queues[i].v);
 	}
-	free(s->entries);
+	par_crew_free(s->crew);
 }
 
 size_t ckpt_find_inodes(const struct ckpt_dump *d, struct find_inode *want, size_t n)
