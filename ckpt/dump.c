@@ -246,12 +246,12 @@ static void undo_network(struct ckpt_dump *d)
 }
 
 /*
- * Of a session whose connections rest now, they are listed meanwhile.  A failure is found again by
- * who needs the list.
+ * Connections rest now, and are listed meanwhile.  A failure is found again by who needs the list.
  */
 static int files(struct ckpt_dump *d, struct err *e)
 {
-	struct tcp_list *list = d->options.hold ? tcp_list_begin(d->world, d->diag) : NULL;
+	bool wanted = d->options.hold || d->has_tcp;
+	struct tcp_list *list = wanted ? tcp_list_begin(d->world, d->diag) : NULL;
 	int r = ckpt_openfiles_survey(d, e);
 
 	d->tcp = tcp_list_end(list);
@@ -386,6 +386,7 @@ struct early {
 	struct ckpt_reserve reserve;
 	void *room;
 	int diag; /* ckpt_sock_diag_open */
+	bool has_tcp;
 	struct buf sending; /* these two: tcp_drain_look */
 	bool hears;
 };
@@ -403,6 +404,7 @@ static int freeze_once(struct ckpt_dump **ret, const struct ckpt_world *w,
 		d->foreseen = early->foreseen;
 		d->before = early->before;
 		d->diag = early->diag;
+		d->has_tcp = early->has_tcp;
 		d->sending = early->sending.len ? &early->sending : NULL;
 		d->hears = early->hears;
 	}
@@ -470,6 +472,7 @@ static int look_ahead(const struct ckpt_world *w, const struct ckpt_dump_options
 	}
 	/* If not, whoever needs it says why. */
 	ret->diag = ckpt_sock_diag_open(w, NULL);
+	ret->has_tcp = tcp_list_pays(d->host_proc, w);
 	/* one that runs on is not to stand still for it */
 	if (o->hold && !o->snapshot)
 		ret->hears = tcp_drain_look(ret->diag, &ret->sending);

@@ -143,6 +143,7 @@ struct ckpt_dump {
 	struct ckpt_stash *stash;    /* contents to be written when it runs (memory/stash.h), or NULL */
 	void *room; /* for what is written in the pause, or NULL (ckpt_dump_room) */
 	int diag; /* while freezing: a socket from before it, of ckpt_sock_diag_open; -1 */
+	bool has_tcp; /* likewise; there were sockets to be listed */
 	struct ckpt_inet_diag_list *tcp; /* of the kind that takes it, once it is made; NULL */
 	const struct buf *sending; /* while freezing: who sends much (kinds/tcp_drain.h), or NULL */
 	bool hears;	/* and whether much comes in, while nobody does */

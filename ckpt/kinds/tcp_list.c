@@ -3,9 +3,33 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "ckpt/kinds/sock.h"
+
+#define MAX_SOCKSTAT 4096
+
+/* The first lines of these are like "TCP: inuse 3 orphan 0 tw 1 alloc 5 mem 0", "TCP6: inuse 1". */
+static bool tells_of_some(int host_proc, pid_t pid, const char *file, const char *key)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	const char *at;
+	char path[64];
+
+	snprintf(path, sizeof(path), "%d/net/%s", pid, file);
+	if (io_read_file(host_proc, path, MAX_SOCKSTAT, &text) < 0 || !buf_cstr(&text))
+		return false;
+	at = strstr(buf_cstr(&text), key);
+	return at && strtoul(at + strlen(key), NULL, 10) > 0;
+}
+
+bool tcp_list_pays(int host_proc, const struct ckpt_world *w)
+{
+	return tells_of_some(host_proc, w->init_pid, "sockstat", "TCP: inuse ") ||
+	       tells_of_some(host_proc, w->init_pid, "sockstat6", "TCP6: inuse ");
+}
 
 struct tcp_list {
 	pthread_t thread;

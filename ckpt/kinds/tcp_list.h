@@ -8,10 +8,14 @@
 #ifndef CKPT_KINDS_TCP_LIST_H
 #define CKPT_KINDS_TCP_LIST_H
 
+#include <stdbool.h>
+
 struct ckpt_inet_diag_list;
 struct ckpt_world;
 struct tcp_list;
 
+/* Has the session's network any TCP socket?  False also where it is not told. */
+bool tcp_list_pays(int host_proc, const struct ckpt_world *w);
 /*
  * Begins to make the list, of the moment it is made in; @diag: of ckpt_sock_diag_open, and @w stays
  * until the end.  NULL where there is no thread for it.
