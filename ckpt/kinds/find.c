@@ -276,34 +276,21 @@ struct look {
 	struct place at;
 	struct stat own;
 	bool open;
-	struct buf entries; /* struct entry */
+	struct buf entries; /* names, each behind IS_DIR or MAY_BE_WANTED and with its 0 */
 };
 
-/* A directory, or something that may be wanted, of which @st tells. */
-struct entry {
-	bool is_dir;
-	struct stat st;
-	char name[NAME_MAX + 1];
-};
+enum { IS_DIR = 'd', MAY_BE_WANTED = '-' };
 
-static void note_entry(struct look *l, int fd, const struct dirent64 *e)
+static void note_entry(struct look *l, const struct dirent64 *e)
 {
-	struct entry *at;
-	struct stat st;
+	char what = e->d_type == DT_DIR ? IS_DIR : MAY_BE_WANTED;
 
 	if (e->d_type != DT_DIR && !is_wanted(l->s, e->d_ino))
 		return;
-	if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
-		strlen(e->d_name) >= sizeof(at->name) ||
-		(e->d_type != DT_DIR && fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0))
+	if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
 		return;
-	at = buf_grow(&l->entries, sizeof(*at));
-	if (!at)
-		return;
-	at->is_dir = e->d_type == DT_DIR;
-	if (!at->is_dir)
-		at->st = st;
-	strcpy(at->name, e->d_name);
+	buf_put(&l->entries, &what, 1);
+	buf_put(&l->entries, e->d_name, strlen(e->d_name) + 1);
 }
 
 /* There are a thousand small ones: what readdir(3) does besides takes as long as all of this. */
@@ -322,40 +309,46 @@ static int look_at(void *ctx, size_t i, struct err *err)
 
 		for (ssize_t k = 0; k < n; k += e->d_reclen, count++) {
 			e = (const void *)(entries + k);
-			note_entry(l, fd, e);
+			note_entry(l, e);
 		}
 		l->s->budget -= count;
 	}
 	return 0;
 }
 
-static void take_entry(struct search *s, const struct look *l, const struct entry *e)
+/* @e is an entry of what @l is about. */
+static void take_entry(struct search *s, const struct look *l, const char *e)
 {
 	const struct place *at = &l->at;
+	_cleanup_close_ int fd = -1;
 	char name[PATH_MAX];
+	struct stat st;
 
-	if (snprintf(name, sizeof(name), "%s/%s", at->path[1] ? at->path : "", e->name) >=
+	if (snprintf(name, sizeof(name), "%s/%s", at->path[1] ? at->path : "", e + 1) >=
 		(int)sizeof(name))
 		return;
-	if (!e->is_dir)
-		consider(s, name, &e->st, l->own.st_dev);
-	else if (at->deep)
+	if (*e == MAY_BE_WANTED) {
+		fd = open_inside(s->d, name, O_PATH | O_NOFOLLOW);
+		if (fd >= 0 && fstat(fd, &st) == 0)
+			consider(s, name, &st, l->own.st_dev);
+	} else if (at->deep) {
 		enqueue(s, name, at->rank, at->deep - 1);
-	else
+	} else {
 		enqueue(s, name, rank_of(name), 0);
+	}
 }
 
 static void take_look(struct search *s, const struct look *l)
 {
-	const struct entry *e = (const void *)l->entries.data;
+	const char *e = (const char *)l->entries.data, *end = e + l->entries.len;
 
-	if (!l->open)
+	if (!l->open || buf_error(&l->entries) < 0)
 		return;
 	/* The root of a mount has another number than the entry which led to it. */
 	if (is_wanted(s, l->own.st_ino))
 		consider(s, l->at.path, &l->own, l->own.st_dev);
-	for (size_t i = 0; s->left && i < l->entries.len / sizeof(*e); i++)
-		take_entry(s, l, &e[i]);
+	for (; s->left && e < end; e += strlen(e) + 1)
+		take_entry(s, l, e);
 }
 
 static bool is_kernels(const char *path)

@@ -22,6 +22,7 @@
 struct ckpt_build;
 struct ckpt_dump;
 struct ckpt_file;
+struct ckpt_inet_diag;
 struct ckpt_kind;
 struct Pb__InetAddr;
 struct Pb__SockCommon;
@@ -42,7 +43,6 @@ int ckpt_sock_common_dump(
  * The same of a TCP socket that is made anew: what new ones have as 0 is left out where it is 0.
  * @told: of a list of when nothing happened to it any more; what stands there is not asked.
  */
-struct ckpt_inet_diag;
 int ckpt_sock_common_dump_live(struct ckpt_dump *d, const struct ckpt_file *f,
 	const struct ckpt_inet_diag *told, struct Pb__SockCommon *m, struct err *e);
 /* Frees what ckpt_sock_common_dump put into @m, not @m itself. */

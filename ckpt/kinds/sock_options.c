@@ -233,40 +233,42 @@ static int dump_filter(int fd, Pb__SockCommon *m, struct err *e)
 	return 0;
 }
 
+/* What a list of connections tells of options; numbers are widened to an int. */
+static const struct told_row {
+	int level, name;
+	size_t offset, size;
+} told_rows[] = {
+#define TOLD(level, name, field)                                                         \
+	{level, name, offsetof(struct ckpt_inet_diag, field),                            \
+		sizeof(((struct ckpt_inet_diag *)0)->field)}
+	TOLD(SOL_SOCKET, SO_RCVBUF, receive_buffer),
+	TOLD(SOL_SOCKET, SO_SNDBUF, send_buffer),
+	TOLD(IPPROTO_IP, IP_TOS, tos),
+	TOLD(IPPROTO_IP, IP_RECVERR, recverr),
+	TOLD(IPPROTO_IP, IP_RECVERR_RFC4884_, recverr_rfc4884),
+	TOLD(IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, bind_address_no_port),
+	TOLD(IPPROTO_IP, IP_FREEBIND, freebind),
+	TOLD(IPPROTO_IP, IP_TRANSPARENT, transparent),
+	TOLD(IPPROTO_IPV6, IPV6_FREEBIND, freebind),
+	TOLD(IPPROTO_IPV6, IPV6_TRANSPARENT, transparent),
+	TOLD(IPPROTO_TCP, TCP_CONGESTION, congestion),
+#undef TOLD
+};
+
 /* The length of the value if @x tells it, or 0. */
 static int told(
 	const struct ckpt_inet_diag *x, const struct option_row *row, uint8_t value[MAX_VALUE])
 {
-	int v;
+	for (size_t i = 0; i < ARRAY_SIZE(told_rows); i++) {
+		const struct told_row *t = &told_rows[i];
 
-	if (row->level == IPPROTO_TCP && row->name == TCP_CONGESTION) {
+		if (t->level != row->level || t->name != row->name)
+			continue;
 		memset(value, 0, MAX_VALUE);
-		memcpy(value, x->congestion, sizeof(x->congestion));
-		return sizeof(x->congestion);
+		memcpy(value, (const char *)x + t->offset, t->size);
+		return (int)MAX(t->size, sizeof(int));
 	}
-	if (row->level == SOL_SOCKET && row->name == SO_RCVBUF)
-		v = (int)x->receive_buffer;
-	else if (row->level == SOL_SOCKET && row->name == SO_SNDBUF)
-		v = (int)x->send_buffer;
-	else if (row->level == IPPROTO_IP && row->name == IP_TOS)
-		v = x->tos;
-	else if (row->level == IPPROTO_IP && row->name == IP_RECVERR)
-		v = x->recverr;
-	else if (row->level == IPPROTO_IP && row->name == IP_RECVERR_RFC4884_)
-		v = x->recverr_rfc4884;
-	else if (row->level == IPPROTO_IP && row->name == IP_BIND_ADDRESS_NO_PORT)
-		v = x->bind_address_no_port;
-	else if ((row->level == IPPROTO_IP && row->name == IP_FREEBIND) ||
-		 (row->level == IPPROTO_IPV6 && row->name == IPV6_FREEBIND))
-		v = x->freebind;
-	else if ((row->level == IPPROTO_IP && row->name == IP_TRANSPARENT) ||
-		 (row->level == IPPROTO_IPV6 && row->name == IPV6_TRANSPARENT))
-		v = x->transparent;
-	else
-		return 0;
-	memset(value, 0, MAX_VALUE);
-	memcpy(value, &v, sizeof(v));
-	return sizeof(v);
+	return 0;
 }
 
 /* @x: as @told of ckpt_sock_common_dump_live, or NULL: all is asked, and all said. */

@@ -244,9 +244,12 @@ static int connect_to(int fd, const union ckpt_sockaddr *to, socklen_t len, stru
 						  : -ckpt_sock_get_int(fd, SOL_SOCKET, SO_ERROR);
 	if (r == 0)
 		return 0;
-	err_errno(e, r, "cannot connect to %s", ckpt_sock_addr_text(to, text, sizeof(text)));
-	if (r == -EADDRNOTAVAIL && port)
+	ckpt_sock_addr_text(to, text, sizeof(text));
+	if (r == -EADDRNOTAVAIL && port) {
+		err_errno(e, -EADDRINUSE, "cannot connect to %s from port %u", text, port);
 		return is_taken(e);
+	}
+	err_errno(e, r, "cannot connect to %s", text);
 	/* more connections wait to be accepted than the backlog holds; nobody refuses but a lie */
 	return r == -ETIMEDOUT || r == -ECONNREFUSED ? err_reclass(e, ERR_IMAGE) : r;
 }
@@ -309,8 +312,10 @@ static int make_connection(const struct sides *s, int *ret_server, int *ret_clie
 	client = make_socket(s->client, e);
 	if (client < 0)
 		return client;
-	if (s->client_at)
+	if (s->client_at && s->client->remote)
 		r = bind_to_connect(client, s->client->domain, s->client_at, e);
+	else if (s->client_at)
+		r = bind_to(client, s->client->domain, s->client_at, e);
 	/* One that is closed on both sides still shows its address, if nobody else has it. */
 	if (r == -EADDRINUSE && !s->client->remote)
 		r = 0;

@@ -190,11 +190,6 @@ static void test_tcp_diag(void **state)
 	}
 }
 
-static int get_of(int fd, int level, int name)
-{
-	return ckpt_sock_get_int(fd, level, name);
-}
-
 static void set_of(int fd, int level, int name, int value)
 {
 	assert_int_equal(setsockopt(fd, level, name, &value, sizeof(value)), 0);
@@ -207,15 +202,15 @@ static void expect_told(const struct ckpt_inet_diag *x, int fd)
 
 	assert_non_null(x);
 	assert_true(x->told);
-	assert_int_equal(x->tos, get_of(fd, IPPROTO_IP, IP_TOS));
-	assert_int_equal(x->recverr, get_of(fd, IPPROTO_IP, IP_RECVERR));
-	assert_int_equal(x->recverr_rfc4884, get_of(fd, IPPROTO_IP, 26));
-	assert_int_equal(x->freebind, get_of(fd, IPPROTO_IP, IP_FREEBIND));
-	assert_int_equal(x->transparent, get_of(fd, IPPROTO_IP, IP_TRANSPARENT));
-	assert_int_equal(
-		x->bind_address_no_port, get_of(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT));
-	assert_int_equal(x->receive_buffer, get_of(fd, SOL_SOCKET, SO_RCVBUF));
-	assert_int_equal(x->send_buffer, get_of(fd, SOL_SOCKET, SO_SNDBUF));
+	assert_int_equal(x->tos, ckpt_sock_get_int(fd, IPPROTO_IP, IP_TOS));
+	assert_int_equal(x->recverr, ckpt_sock_get_int(fd, IPPROTO_IP, IP_RECVERR));
+	assert_int_equal(x->recverr_rfc4884, ckpt_sock_get_int(fd, IPPROTO_IP, 26));
+	assert_int_equal(x->freebind, ckpt_sock_get_int(fd, IPPROTO_IP, IP_FREEBIND));
+	assert_int_equal(x->transparent, ckpt_sock_get_int(fd, IPPROTO_IP, IP_TRANSPARENT));
+	assert_int_equal(x->bind_address_no_port,
+		ckpt_sock_get_int(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT));
+	assert_int_equal(x->receive_buffer, ckpt_sock_get_int(fd, SOL_SOCKET, SO_RCVBUF));
+	assert_int_equal(x->send_buffer, ckpt_sock_get_int(fd, SOL_SOCKET, SO_SNDBUF));
 	assert_int_equal(getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &len), 0);
 	assert_memory_equal(x->congestion, name, len);
 }

@@ -166,6 +166,7 @@ static void make_pairs(void)
 	share_port(plain[0]);
 	share_port(six[0]);
 	share_port(half[0]);
+	share_port(both[0]);
 	STATE_CHECK(write(plain[0], "there", 5) == 5 && write(plain[1], "back", 4) == 4);
 	sent = stuff(full[0]);
 	STATE_CHECK(write(half[0], "last words", 10) == 10 && shutdown(half[0], SHUT_WR) == 0);
