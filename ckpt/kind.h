@@ -107,6 +107,8 @@ struct ckpt_kind {
 		size_t len, struct err *e);
 	int (*link)(struct ckpt_build *b, struct ckpt_record *r, struct err *e);
 	int (*finish)(struct ckpt_build *b, struct ckpt_record *r, struct err *e);
+	/* FILE: nothing can fail any more, and nothing runs yet.  May be NULL. */
+	void (*release)(struct ckpt_build *b, struct ckpt_record *r);
 	/*
 	 * Its dump, or dump_data, enters no task and leaves alone what other kinds keep: it may run
 	 * beside those that do (ckpt/recording.h).  The dump of a FILE kind always may.

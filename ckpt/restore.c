@@ -608,6 +608,9 @@ int ckpt_restore_release(struct ckpt_build *b, struct err *e)
 {
 	int r = 0;
 
+	for (size_t i = 0; i < b->n_records; i++)
+		if (b->records[i].kind && b->records[i].kind->release)
+			b->records[i].kind->release(b, &b->records[i]);
 	if (b->world->names) {
 		if (b->options.going)
 			*b->options.going = true;

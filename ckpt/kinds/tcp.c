@@ -735,5 +735,6 @@ const struct ckpt_kind ckpt_kind_tcp = {
 	.data = tcp_data,
 	.link = tcp_link,
 	.finish = tcp_finish,
+	.release = tcp_release,
 	.show = show,
 };

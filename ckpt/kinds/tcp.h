@@ -7,6 +7,7 @@
  *      tcp_refused.c  what a closed socket has never been
  *      tcp_repair.c   the kernel's own view of a socket
  *      tcp_build.c  record -> kernel; tcp_end.h, what is known meanwhile
+ *      tcp_address.c  what it connects, on the host's network too
  *      tcp_many.c   of those that lead out
  *      tcp_sizes.c  room in their buffers
  *      tcp_drain.c    lets the network have what was sent, before it is read
@@ -52,5 +53,6 @@ int tcp_data(struct ckpt_build *b, struct ckpt_record *r, uint64_t offset, const
 	size_t len, struct err *e);
 int tcp_link(struct ckpt_build *b, struct ckpt_record *r, struct err *e);
 int tcp_finish(struct ckpt_build *b, struct ckpt_record *r, struct err *e);
+void tcp_release(struct ckpt_build *b, struct ckpt_record *r);
 
 #endif

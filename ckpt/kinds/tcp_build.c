@@ -13,7 +13,7 @@
  *      finish   connects that had not been answered, or refused; options
  *
  * SO_REUSEADDR is on for all until the end: addresses are given in another order than they were.
- * On the host's network others have the same port: see bind_to_connect().
+ * What it takes to have these on the host's network is in tcp_address.h.
  * Where more is on its way than a fresh socket would take, the defaults for buffers are raised for
  * the moment of creation (net.ipv4.tcp_rmem and tcp_wmem are the session network's own); on the
  * host's network a receiver is only told to have room.
@@ -32,6 +32,7 @@
 #include "ckpt/kinds/kinds.h"
 #include "ckpt/kinds/sock.h"
 #include "ckpt/kinds/tcp.h"
+#include "ckpt/kinds/tcp_address.h"
 #include "ckpt/kinds/tcp_end.h"
 #include "ckpt/kinds/tcp_sizes.h"
 #include "proto/sockets.pb-c.h"
@@ -157,103 +158,6 @@ static int make_socket(const Pb__Tcp *m, struct err *e)
 	return take_fd(&fd);
 }
 
-static int is_taken(struct err *e)
-{
-	return err_hint(e, "another program of this host has it, or its last connection was "
-			   "closed less than a minute ago");
-}
-
-static int bind_to(int fd, int domain, const Pb__InetAddr *m, struct err *e)
-{
-	union ckpt_sockaddr a;
-	char text[64];
-	int len = ckpt_sock_addr_unpack(m, domain, &a, e);
-
-	if (len < 0)
-		return len;
-	if (bind(fd, &a.any, (socklen_t)len) == 0)
-		return 0;
-	err_errno(e, -errno, "cannot bind a TCP socket to %s",
-		ckpt_sock_addr_text(&a, text, sizeof(text)));
-	return e->error == -EADDRINUSE ? is_taken(e) : e->error;
-}
-
-/*
- * As bind_to(), for who connects to somewhere next.  A kernel gives one port to several whose
- * connections lead to different places, and then lets nobody bind to it until the last of them
- * and its TIME_WAIT have ended.  It is had again as it was had at first: from connect(2), which may
- * choose among this port alone (ip(7), IP_LOCAL_PORT_RANGE; Linux 6.3).
- */
-static int bind_to_connect(int fd, int domain, const Pb__InetAddr *m, struct err *e)
-{
-	int r = bind_to(fd, domain, m, e), len;
-	union ckpt_sockaddr a;
-
-	if (r != -EADDRINUSE || !m->port)
-		return r;
-	len = ckpt_sock_addr_unpack(m, domain, &a, NULL);
-	if (len < 0)
-		return r;
-	*(domain == AF_INET ? &a.in.sin_port : &a.in6.sin6_port) = 0;
-	if (set_int(fd, IPPROTO_IP, IP_LOCAL_PORTS, (int)(m->port << 16 | m->port)) < 0 ||
-		set_int(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1) < 0 ||
-		bind(fd, &a.any, (socklen_t)len) < 0)
-		return r;
-	*e = (struct err){0};
-	return 0;
-}
-
-/* Takes back what bind_to_connect() set; the port it left to choose, or 0. */
-static unsigned int choose_freely(int fd)
-{
-	uint32_t only = 0;
-	socklen_t len = sizeof(only);
-
-	if (getsockopt(fd, IPPROTO_IP, IP_LOCAL_PORTS, &only, &len) < 0 || !only)
-		return 0;
-	set_int(fd, IPPROTO_IP, IP_LOCAL_PORTS, 0);
-	set_int(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 0);
-	return only & UINT16_MAX;
-}
-
-/* A kernel ignores a choice that is not one of this host's ports to choose from. */
-static bool has_port(int fd, unsigned int port)
-{
-	union ckpt_sockaddr a;
-	socklen_t len = sizeof(a);
-
-	return getsockname(fd, &a.any, &len) == 0 &&
-	       ntohs(a.any.sa_family == AF_INET ? a.in.sin_port : a.in6.sin6_port) == port;
-}
-
-/* Connects, at once: what listens is in the same kernel. */
-static int connect_to(int fd, const union ckpt_sockaddr *to, socklen_t len, struct err *e)
-{
-	struct pollfd p = {.fd = fd, .events = POLLOUT};
-	unsigned int port;
-	char text[64];
-	int r;
-
-	io_set_nonblock(fd, true);
-	r = connect(fd, &to->any, len) < 0 ? -errno : 0;
-	port = choose_freely(fd);
-	if (port && (r == 0 || r == -EINPROGRESS) && !has_port(fd, port))
-		r = -EADDRNOTAVAIL;
-	if (r == -EINPROGRESS)
-		r = poll(&p, 1, PATIENCE_MS) != 1 ? -ETIMEDOUT
-						  : -ckpt_sock_get_int(fd, SOL_SOCKET, SO_ERROR);
-	if (r == 0)
-		return 0;
-	ckpt_sock_addr_text(to, text, sizeof(text));
-	if (r == -EADDRNOTAVAIL && port) {
-		err_errno(e, -EADDRINUSE, "cannot connect to %s from port %u", text, port);
-		return is_taken(e);
-	}
-	err_errno(e, r, "cannot connect to %s", text);
-	/* more connections wait to be accepted than the backlog holds; nobody refuses but a lie */
-	return r == -ETIMEDOUT || r == -ECONNREFUSED ? err_reclass(e, ERR_IMAGE) : r;
-}
-
 /* ---- connections ---------------------------------------------------------------------------- */
 
 /* Two records of one connection; that of the accepted end first. */
@@ -271,7 +175,7 @@ static int listen_for(
 	if (fd < 0)
 		return fd;
 	if (s->server_at) {
-		r = bind_to(fd, s->server->domain, s->server_at, e);
+		r = tcp_bind_to(fd, s->server->domain, s->server_at, e);
 	} else {
 		memset(ret, 0, sizeof(*ret));
 		ret->any.sa_family = (sa_family_t)s->server->domain;
@@ -313,14 +217,14 @@ static int make_connection(const struct sides *s, int *ret_server, int *ret_clie
 	if (client < 0)
 		return client;
 	if (s->client_at && s->client->remote)
-		r = bind_to_connect(client, s->client->domain, s->client_at, e);
+		r = tcp_bind_to_connect(client, s->client->domain, s->client_at, e);
 	else if (s->client_at)
-		r = bind_to(client, s->client->domain, s->client_at, e);
+		r = tcp_bind_to(client, s->client->domain, s->client_at, e);
 	/* One that is closed on both sides still shows its address, if nobody else has it. */
 	if (r == -EADDRINUSE && !s->client->remote)
 		r = 0;
 	if (r >= 0)
-		r = connect_to(client, &to, len, e);
+		r = tcp_connect_to(client, &to, len, e);
 	if (r < 0)
 		return r;
 	*ret_server = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
@@ -356,7 +260,7 @@ static bool is_served(const struct ports *p, const Pb__InetAddr *a)
 }
 
 /* Both sides begin to connect at the same time, as one. */
-static int make_loop(struct tcp_end *u, struct err *e)
+static int make_loop(const struct ckpt_build *b, struct tcp_end *u, struct err *e)
 {
 	union ckpt_sockaddr local, remote;
 	int len = ckpt_sock_addr_unpack(u->m->local, u->m->domain, &local, e), r;
@@ -367,8 +271,11 @@ static int make_loop(struct tcp_end *u, struct err *e)
 		return err_set(
 			e, ERR_IMAGE, -EBADMSG, "a TCP socket is its own peer at two addresses");
 	u->fd = make_socket(u->m, e);
-	r = u->fd < 0 ? u->fd : bind_to(u->fd, u->m->domain, u->m->local, e);
-	return r < 0 ? r : connect_to(u->fd, &remote, (socklen_t)len, e);
+	r = u->fd < 0 ? u->fd : tcp_bind_to(u->fd, u->m->domain, u->m->local, e);
+	r = r < 0 ? r : tcp_connect_to(u->fd, &remote, (socklen_t)len, e);
+	if (r >= 0)
+		tcp_hold_back(b, u->fd);
+	return r;
 }
 
 static int make_connected(
@@ -384,7 +291,7 @@ static int make_connected(
 		if (!p)
 			return -EBADMSG;
 		if (p == u)
-			return make_loop(u, e);
+			return make_loop(b, u, e);
 		if (p->m->state != PB__TCP__STATE__CONNECTED ||
 			p->m->peer_kind != PB__TCP__PEER__FILE || p->m->peer != u->id || p->fd >= 0)
 			return err_set(
@@ -398,6 +305,10 @@ static int make_connected(
 	s.client_at = serving ? u->m->remote : u->m->local;
 	/* An IPv6 socket can have a stand-in of its own family whatever the address. */
 	r = serving ? make_connection(&s, &u->fd, peer, e) : make_connection(&s, peer, &u->fd, e);
+	if (r >= 0) {
+		tcp_hold_back(b, u->fd);
+		tcp_hold_back(b, *peer);
+	}
 	return r;
 }
 
@@ -407,7 +318,7 @@ static int make_idle(const struct tcp_end *u, int fd, struct err *e)
 
 	if (!u->m->local)
 		return 0;
-	return (pending ? bind_to_connect : bind_to)(fd, u->m->domain, u->m->local, e);
+	return (pending ? tcp_bind_to_connect : tcp_bind_to)(fd, u->m->domain, u->m->local, e);
 }
 
 static int make_listening(const struct tcp_end *u, int fd, struct err *e)
@@ -566,10 +477,11 @@ static void await(int fd, uint64_t bytes)
 		poll(NULL, 0, i < 10 ? 1 : 10);
 }
 
-static void end_stand_in(struct tcp_end *u)
+static void end_stand_in(const struct ckpt_build *b, struct tcp_end *u)
 {
 	const struct linger reset = {.l_onoff = 1};
 
+	tcp_let_go(b, u->stand_in, NULL);
 	if (u->m->peer_kind == PB__TCP__PEER__VANISHED)
 		set_int(u->stand_in, IPPROTO_TCP, TCP_REPAIR, 1);
 	else if (u->m->peer_kind == PB__TCP__PEER__RESET)
@@ -617,8 +529,8 @@ static int leave_orphan(const struct tcp_end *u, const Pb__InetAddr *from, struc
 	if (fd < 0)
 		return err_errno(e, -errno, "socket");
 	set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1);
-	r = bind_to_connect(fd, u->m->domain, from, e);
-	return r < 0 ? r : connect_to(fd, &to, (socklen_t)len, e);
+	r = tcp_bind_to_connect(fd, u->m->domain, from, e);
+	return r < 0 ? r : tcp_connect_to(fd, &to, (socklen_t)len, e);
 }
 
 static int leave_orphans(struct ckpt_build *b, const struct tcp_end *u, struct err *e)
@@ -650,7 +562,7 @@ static int join_backlog(struct ckpt_build *b, const struct tcp_end *u, int fd, s
 		return -EBADMSG;
 	widen(b, listener, true);
 	before = waiting(b, listener);
-	r = connect_to(fd, &to, (socklen_t)len, e);
+	r = tcp_connect_to(fd, &to, (socklen_t)len, e);
 	if (r >= 0 && before != UINT32_MAX)
 		await_waiting(b, listener, before);
 	widen(b, listener, false);
@@ -698,7 +610,7 @@ int tcp_link(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
 	if (is_connection(u))
 		await(fd, MIN(u->m->received, u->filled));
 	if (u->stand_in >= 0)
-		end_stand_in(u);
+		end_stand_in(b, u);
 	if (u->m->fin_sent && !tcp_end_is_live(u))
 		shutdown(fd, SHUT_WR);
 	if (u->m->no_receive)
@@ -760,18 +672,33 @@ static int finish_alone(struct ckpt_build *b, const struct tcp_end *u, int fd, s
 int tcp_finish(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
 {
 	struct tcp_end *u = tcp_end_of(b, r, e);
+	struct linger *as = NULL;
+	bool held;
 	int fd, rc = 0;
 
 	if (!u)
 		return -EBADMSG;
 	fd = tcp_end_fd(b, u);
+	held = u->m && is_connection(u);
 	if (u->m && tcp_end_is_live(u))
 		rc = tcp_many_finish(b, e);
+	if (held)
+		tcp_let_go(b, fd, NULL);
 	if (u->m && rc >= 0)
 		rc = finish_alone(b, u, fd, e);
+	if (held)
+		as = tcp_hold_on(b, fd);
 	tcp_live_fini(&u->live);
 	pb__tcp__free_unpacked(u->m, NULL);
 	free(u);
-	r->state = NULL;
+	r->state = as;
 	return rc;
+}
+
+void tcp_release(struct ckpt_build *b, struct ckpt_record *r)
+{
+	const struct ckpt_build_file *f = ckpt_build_file(b, (uint32_t)r->subject);
+
+	if (f && r->state)
+		tcp_let_go(b, f->fd, r->state);
 }

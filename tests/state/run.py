@@ -265,6 +265,8 @@ def _faulty(way):
 faults, kills, careful, supervisor, client, rewritten_faults = map(
     _faulty, ("faults", "kills", "careful", "supervisor", "client", "rewritten_faults"))
 SOME = ("counter", "pipes", "task_tree")
+# What a failed resume leaves on the host's network would be in the way of the next.
+SHARING = ("tcp_pair", "tcp_listen")
 # Time passes for them.
 CLOCKED = ("clocks", "counter", "epolls", "eventfds", "mem_vdso", "task_alarm", "task_in_calls", "task_threads", "task_timers",
            "task_waits", "timerfds")
@@ -304,7 +306,8 @@ def _ways(path):
         ((rooted,) if name in ROOTED else ()) + \
         ((clocks, clocks_back) if name in CLOCKED else ()) + \
         ((accounts, root_inside) if name in OWNED else ()) + \
-        ((supervisor, client, rewritten_faults) if name in SOME else ())
+        ((supervisor, client) if name in SOME else ()) + \
+        ((rewritten_faults,) if name in SOME + SHARING else ())
 
 
 # They say themselves who holds the names; and where the rewriter does it is whom those would kill.

@@ -245,6 +245,8 @@ static void check_options(void)
 	STATE_CHECK(get(opts[0], IPPROTO_IP, IP_TOS) == 0x10);
 	STATE_CHECK(getsockopt(opts[0], SOL_SOCKET, SO_LINGER, &linger, &len) == 0);
 	STATE_CHECK(linger.l_onoff && linger.l_linger == 7);
+	STATE_CHECK(getsockopt(opts[1], SOL_SOCKET, SO_LINGER, &linger, &len) == 0);
+	STATE_CHECK(!linger.l_onoff);
 	talk(opts[0], opts[1]);
 }
 
