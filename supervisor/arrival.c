@@ -14,8 +14,6 @@
 #include "proto/control.pb-c.h"
 #include "supervisor/end.h"
 #include "supervisor/launch.h"
-#include "supervisor/mapped.h"
-#include "supervisor/names/owners.h"
 #include "supervisor/session.h"
 #include "supervisor/tenure.h"
 
@@ -235,14 +233,6 @@ int arrival_directory(struct session *s, bool *ret_there, struct err *e)
 	return fd < 0 ? err_errno(e, -errno, "%s", files) : fd;
 }
 
-/* Who answers the session's calls has looked for them already. */
-static bool has_owners(const struct session *s)
-{
-	_cleanup_close_ int files = openat(s->dir_fd, "files", O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-	return files < 0 || owners_recorded(files);
-}
-
 bool arrival_keep(
 	struct session *s, bool changed, void (*then)(struct session *s, struct err *e))
 {
@@ -250,9 +240,7 @@ bool arrival_keep(
 
 	if (!s->foretold)
 		return false;
-	changed = changed || has_owners(s);
-	/* what is mapped from an image the filter would have to know */
-	if (changed || s->init_gone || mapped_info(s) || s->rewrite ||
+	if (changed || s->init_gone || s->rewrite ||
 		session_use_early_world(s, then, &e) < 0) {
 		log_info("the world is made again: %s",
 			err_is(&e) ? e.msg : "its files are no new session's");

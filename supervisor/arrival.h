@@ -6,7 +6,7 @@
  * Theory of operation
  *
  * A session that is moved stands still while the other side makes its namespaces, mounts and
- * filter, as long as all that follows takes.  They depend on its config, and on what it has for
+ * network, as long as all that follows takes.  They depend on its config, and on what it has for
  * files.  So the other side is foretold of the config, as far as that matters, in the greeting
  * (cli/transfer.h), and makes the world while the session still runs:
  *
@@ -15,7 +15,8 @@
  *      resume     arrival_prepare      a directory, and in it a world as for a new session
  *      image      arrival_directory    is its config what was foretold?
  *      unpacked   arrival_keep         the files are there, and the layers what was foretold: the
- *                                      world might have been made now.  Its clocks are set
+ *                                      world might have been made now.  It gets its clocks and
+ *                                      its filter
  *
  * Where something is not as it was foretold the world goes, and another is made when it is needed,
  * as it is for an image whose config nobody has foretold.

@@ -46,6 +46,7 @@ struct init {
 	sigset_t mask;	   /* of the session's processes */
 	int net[INIT_NET_MAX]; /* of a virtual network, until they are handed over */
 	struct ns_clocks clocks; /* until they are set */
+	const struct world_config *early; /* until it has settled; or NULL */
 	struct ns_ids ids;
 };
 
@@ -170,12 +171,32 @@ static int set_clocks(struct init *in, int64_t monotonic_ns, int64_t boottime_ns
 	return r;
 }
 
+/* What a world that was made early lacks; the listener. */
+static int settle(struct init *in, const struct init_request *request, struct init_reply *reply)
+{
+	struct world_config c = *in->early;
+	struct err e = {0};
+	int r = set_clocks(in, request->monotonic_ns, request->boottime_ns);
+
+	in->early = NULL;
+	reply->stage = INIT_CLOCKS;
+	if (r == 0) {
+		c.mapped = &request->mapped;
+		reply->stage = INIT_FILTER;
+		r = filter_install(&c, &e);
+	}
+	if (r >= 0)
+		reply->stage = INIT_DONE;
+	reply->error = r < 0 ? -r : 0;
+	return r;
+}
+
 /* One request of the supervisor. */
 static void serve(struct init *in)
 {
 	struct init_request request;
 	struct init_reply reply = {0};
-	int fds[5], master = -1;
+	int fds[5], fd = -1;
 	size_t n = 0;
 	ssize_t got = io_recv_fds(in->sock, &request, sizeof(request), fds, ARRAY_SIZE(fds), &n);
 
@@ -184,14 +205,14 @@ static void serve(struct init *in)
 	if (got == sizeof(request) && request.op == INIT_SEED && n == 1)
 		start_seed(&request, &in->mask, in->rewritten, &reply);
 	else if (got == sizeof(request) && request.op == INIT_SPAWN && n >= 2)
-		start_process(&request, in->view, fds + 1, n - 1, &in->mask, &reply, &master);
-	else if (got == sizeof(request) && request.op == INIT_CLOCKS && n == 1)
-		reply.error = -set_clocks(in, request.monotonic_ns, request.boottime_ns);
+		start_process(&request, in->view, fds + 1, n - 1, &in->mask, &reply, &fd);
+	else if (got == sizeof(request) && request.op == INIT_SETTLE && n == 1 && in->early)
+		fd = settle(in, &request, &reply);
 	else
 		reply = (struct init_reply){.stage = INIT_FORK, .error = EPROTO};
 	if (n)
-		answer(in, fds[0], &reply, master);
-	close_fd(master);
+		answer(in, fds[0], &reply, fd);
+	close_fd(fd);
 	while (n)
 		close(fds[--n]);
 }
@@ -326,16 +347,21 @@ static int become(const struct world_config *c, const struct ns_ids *ids, struct
 		return err_errno(e, -errno, "prctl");
 	if (put_up_fence(c, e) < 0)
 		return e->error;
-	fds[INIT_FD_LISTENER] = filter_install(c, e);
-	return fds[INIT_FD_LISTENER] < 0 ? fds[INIT_FD_LISTENER] : 0;
+	fds[INIT_FD_LISTENER] = c->early ? -1 : filter_install(c, e);
+	return err_is(e) ? e->error : 0;
 }
 
-/* How many of @fds are sent to the supervisor. */
+/* How many of @fds, which may be moved, are sent to the supervisor. */
 static size_t hand_over(const struct world_config *c, int rewriter, int *fds)
 {
-	if (!c->rewrite)
-		return fds[INIT_FD_NS + NS_TIME] < 0 ? INIT_FD_NS + NS_TIME
-						     : INIT_FD_NS + NS_KIND_MAX;
+	static_assert(INIT_FD_LISTENER == 0, "what an early world has not comes first");
+	if (!c->rewrite) {
+		size_t n = INIT_FD_NS + (fds[INIT_FD_NS + NS_TIME] < 0 ? NS_TIME : NS_KIND_MAX);
+
+		if (c->early)
+			memmove(fds, fds + 1, --n * sizeof(*fds));
+		return n;
+	}
 	if (io_send_fds(rewriter, "", 1, &fds[INIT_FD_LISTENER], 1) < 0)
 		_exit(INIT_END_START);
 	close(rewriter);
@@ -350,6 +376,7 @@ _Noreturn void init_main(const struct world_config *c, const struct ns_ids *ids,
 		.rewritten = c->rewrite,
 		.numbers = numbers,
 		.own = getpid(),
+		.early = c->early ? c : NULL,
 		.clocks = {.fd = -1}};
 	int fds[INIT_FD_NS + NS_KIND_MAX];
 	size_t n = 0;

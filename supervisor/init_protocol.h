@@ -10,6 +10,9 @@
  *                   <-- init_reply -----  on the reply socket; + pty master; host pid by credentials
  *                   <-- init_exit ------  a child has ended
  *
+ * A world that is made early has no filter yet, and so no listener: it gets both with INIT_SETTLE, the
+ * first request.
+ *
  * While the supervisor waits for a reply it answers no notified call, so pid 1 and what it forks
  * must make none before the exec: no stat, no getuid.
  *
@@ -25,6 +28,7 @@
 #include <sys/types.h>
 
 #include "base/base.h"
+#include "ckpt/ckpt.h"
 
 /* Descriptors of a virtual network. */
 enum init_net { INIT_NET_TUN, INIT_NET_DIAG, INIT_NET_MAX };
@@ -35,7 +39,7 @@ struct init_ready {
 	struct err err; /* if err.error is set, nothing else came */
 };
 
-enum init_op { INIT_SPAWN, INIT_SEED, INIT_CLOCKS };
+enum init_op { INIT_SPAWN, INIT_SEED, INIT_SETTLE };
 
 /*
  * Descriptors: the reply socket; for INIT_SPAWN the arguments (a memfd with n_args + n_env
@@ -44,8 +48,9 @@ enum init_op { INIT_SPAWN, INIT_SEED, INIT_CLOCKS };
 struct init_request {
 	enum init_op op;
 	pid_t vpid; /* INIT_SEED */
-	/* INIT_CLOCKS: offsets, of a world that was made early; the first request. */
+	/* INIT_SETTLE, of a world that was made early: offsets, and what the filter watches over. */
 	int64_t monotonic_ns, boottime_ns;
+	struct ckpt_mapped mapped;
 	uint32_t n_args, n_env;
 	size_t size; /* of the memfd */
 	bool tty, cwd;
@@ -53,8 +58,8 @@ struct init_request {
 	mode_t umask;
 };
 
-/* Where starting a process stopped. */
-enum init_stage { INIT_DONE, INIT_FORK, INIT_TTY, INIT_CWD, INIT_EXEC };
+/* Where starting a process, or settling, stopped. */
+enum init_stage { INIT_DONE, INIT_FORK, INIT_TTY, INIT_CWD, INIT_EXEC, INIT_CLOCKS, INIT_FILTER };
 
 struct init_reply {
 	enum init_stage stage;

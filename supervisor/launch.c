@@ -329,8 +329,8 @@ static void on_listener_readable(evutil_socket_t fd, short what, void *ctx)
 		event_del(s->listener_readable);
 }
 
-/* Watches what comes from the new world: its calls, and the ends of its processes. */
-static int watch_world(struct session *s, const struct world_config *w, struct err *e)
+/* Watches for the ends of the new world's processes. */
+static int watch_init(struct session *s, struct err *e)
 {
 	io_set_nonblock(s->world.init_sock, true);
 	s->init_readable =
@@ -338,7 +338,12 @@ static int watch_world(struct session *s, const struct world_config *w, struct e
 	if (!s->init_readable)
 		return err_errno(e, -ENOMEM, "world");
 	event_add(s->init_readable, NULL);
-	/* The rewriter answers the calls of its session. */
+	return 0;
+}
+
+/* Hears its calls, unless its rewriter answers them. */
+static int watch_calls(struct session *s, const struct world_config *w, struct err *e)
+{
 	if (s->world.rewriter)
 		return 0;
 	if (notify_create(&s->notify, &s->world, w, e) < 0)
@@ -348,6 +353,21 @@ static int watch_world(struct session *s, const struct world_config *w, struct e
 	if (!s->listener_readable)
 		return err_errno(e, -ENOMEM, "world");
 	event_add(s->listener_readable, NULL);
+	return 0;
+}
+
+/* What it is to be, now. */
+static int make_plan(struct plan *ret, const struct session *s, const Pb__Config *c, struct err *e)
+{
+	struct world_config *w = &ret->config;
+	int r = plan_make(ret, c, &s->paths, s->files, e);
+
+	if (r < 0)
+		return r;
+	w->rewrite = s->rewrite;
+	w->monotonic_offset_ns = s->monotonic_offset_ns;
+	w->boottime_offset_ns = s->boottime_offset_ns;
+	w->mapped = mapped_info(s);
 	return 0;
 }
 
@@ -361,15 +381,11 @@ static int make_world(struct session *s, const Pb__Config *c, const struct skele
 	free(take_ptr(s->files));
 	if (asprintf(&s->files, "%s/files", s->dir) < 0)
 		return err_errno(e, -ENOMEM, "world");
-	r = plan_make(&plan, c, &s->paths, s->files, e);
+	r = make_plan(&plan, s, c, e);
 	if (r < 0)
 		return r;
 	w->early = early;
-	w->rewrite = s->rewrite;
-	w->monotonic_offset_ns = s->monotonic_offset_ns;
-	w->boottime_offset_ns = s->boottime_offset_ns;
 	w->skeleton = skeleton;
-	w->mapped = mapped_info(s);
 	r = io_mkdir_p(AT_FDCWD, s->files, 0700);
 	r = r < 0 && r != -EEXIST ? err_errno(e, r, "cannot make %s", s->files) : 0;
 	if (r == 0 && c->memory)
@@ -378,8 +394,10 @@ static int make_world(struct session *s, const Pb__Config *c, const struct skele
 		r = world_create(&s->world, w, s->rewrite ? s->host : NULL, e);
 	if (r == 0) {
 		s->has_world = true;
-		r = watch_world(s, w, e);
+		r = watch_init(s, e);
 	}
+	if (r == 0 && !early)
+		r = watch_calls(s, w, e);
 	/* Before it has started anything. */
 	if (r == 0 && s->cgroup)
 		r = cgroup_enter(s->cgroup, s->world.init_pid, e);
@@ -436,8 +454,15 @@ int session_make_early_world(struct session *s, const Pb__Config *c, struct err 
 int session_use_early_world(
 	struct session *s, void (*then)(struct session *s, struct err *e), struct err *e)
 {
-	int r = world_set_clocks(&s->world, s->monotonic_offset_ns, s->boottime_offset_ns, e);
+	struct plan plan;
+	int r = make_plan(&plan, s, s->record->config, e);
 
+	if (r < 0)
+		return r;
+	r = world_settle(&s->world, &plan.config, e);
+	if (r == 0)
+		r = watch_calls(s, &plan.config, e);
+	plan_fini(&plan);
 	if (r < 0)
 		return r;
 	s->on_world = then;

@@ -22,11 +22,11 @@ void session_start(struct session *s, struct client *c, const struct Pb__RunRequ
 void session_make_world(struct session *s, void (*then)(struct session *s, struct err *e));
 /*
  * The same before there is a record, and the session's files: for @c, which the session keeps, and
- * without its connections (world_config.early).  0, or as world_create.
+ * without its filter and connections (world_config.early).  0, or as world_create.
  */
 int session_make_early_world(struct session *s, const struct Pb__Config *c, struct err *e);
 /*
- * The rest of it, when record and offsets of the clocks are there: 0, and @then is called as above;
+ * The rest of it, when record, offsets of the clocks, files and what is mapped are there: 0, and @then is called as above;
  * or a negative errno, and it is not.
  */
 int session_use_early_world(

@@ -43,12 +43,13 @@ static int take_shared(struct world *w, const int *fds, size_t n, struct err *e)
 	return 0;
 }
 
-static int receive_ready(struct world *w, struct err *e)
+static int receive_ready(struct world *w, bool early, struct err *e)
 {
-	int fds[INIT_FD_NS + NS_KIND_MAX];
+	int fds[INIT_FD_NS + NS_KIND_MAX] = {[INIT_FD_LISTENER] = -1};
 	struct init_ready ready;
-	size_t n = 0;
-	ssize_t r = io_recv_fds(w->init_sock, &ready, sizeof(ready), fds, ARRAY_SIZE(fds), &n);
+	size_t n = 0, lacks = early ? 1 : 0;
+	ssize_t r = io_recv_fds(w->init_sock, &ready, sizeof(ready), fds + lacks,
+		ARRAY_SIZE(fds) - lacks, &n);
 
 	if (r != sizeof(ready))
 		return err_set(e, ERR_FAILED, r < 0 ? (int)r : -EPROTO,
@@ -59,6 +60,7 @@ static int receive_ready(struct world *w, struct err *e)
 	}
 	if (w->rewriter)
 		return take_shared(w, fds, n, e);
+	n += lacks;
 	if (n == ARRAY_SIZE(fds) - 1)
 		fds[n++] = -1; /* no time namespace */
 	if (n != ARRAY_SIZE(fds))
@@ -191,7 +193,7 @@ int world_create(
 	close(pair[1]);
 	w.init_sock = pair[0];
 	if (r == 0)
-		r = receive_ready(&w, e);
+		r = receive_ready(&w, c->early, e);
 	if (r == 0 && c->net == WORLD_NET_VNAT && !w.rewriter)
 		r = receive_network(&w, e);
 	if (r < 0) {
@@ -424,20 +426,25 @@ int world_seed(struct world *w, pid_t vpid, pid_t *ret_pid, struct err *e)
 	return 0;
 }
 
-int world_set_clocks(
-	struct world *w, int64_t monotonic_offset_ns, int64_t boottime_offset_ns, struct err *e)
+int world_settle(struct world *w, const struct world_config *c, struct err *e)
 {
-	struct init_request request = {.op = INIT_CLOCKS,
-		.monotonic_ns = monotonic_offset_ns,
-		.boottime_ns = boottime_offset_ns};
+	struct init_request request = {.op = INIT_SETTLE,
+		.monotonic_ns = c->monotonic_offset_ns,
+		.boottime_ns = c->boottime_offset_ns};
 	struct init_reply reply;
-	int fds[1], none = -1, r;
+	int fds[1], r;
 	pid_t pid;
 
-	r = ask(w, &request, fds, 1, &reply, &pid, &none, e);
+	if (c->mapped)
+		request.mapped = *c->mapped;
+	r = ask(w, &request, fds, 1, &reply, &pid, &w->listener, e);
 	if (r < 0)
 		return r;
-	return reply.error ? err_errno(e, -reply.error, "cannot set the session's clocks") : 0;
+	if (reply.stage == INIT_DONE && w->listener >= 0)
+		return 0;
+	return err_errno(e, reply.error ? -reply.error : -EPROTO, "cannot %s",
+		reply.stage == INIT_CLOCKS ? "set the session's clocks"
+					   : "install the session's filter");
 }
 
 int world_next_exit(struct world *w, struct world_exit *ret, struct err *e)

@@ -60,9 +60,11 @@ struct world_host {
  */
 int world_create(
 	struct world *ret, const struct world_config *c, struct world_host *h, struct err *e);
-/* The offsets of one that was made early (world_config), before anything is started in it. */
-int world_set_clocks(
-	struct world *w, int64_t monotonic_offset_ns, int64_t boottime_offset_ns, struct err *e);
+/*
+ * The rest of one that was made early, before anything is started in it: of @c the offsets of its
+ * clocks, and what its filter watches over.
+ */
+int world_settle(struct world *w, const struct world_config *c, struct err *e);
 /* SIGKILLs pid 1, and with it everything inside, and waits for its end. */
 void world_end(struct world *w);
 /*

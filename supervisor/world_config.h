@@ -50,7 +50,7 @@ struct world_config {
 	size_t n_binds;
 	int64_t monotonic_offset_ns; /* the session's less the host's, 0 for a new session */
 	int64_t boottime_offset_ns;
-	bool early; /* before its files have come, and its clocks: world_set_clocks */
+	bool early; /* before its files have come: world_settle */
 	uint64_t max_pids; /* 0: no limit */
 	int parent_userns; /* descriptor, -1 for none */
 	/*

@@ -355,7 +355,7 @@ static int be_there(struct cli *c, const struct migrate_options *o, const char *
 {
 	/* which should have been reached before it says HERE */
 	_cleanup_free_ char *gateway = lend_gateway(c, name);
-	_cleanup_free_ char *foretold = o->live ? NULL : foretell(c, name);
+	_cleanup_free_ char *foretold = foretell(c, name);
 	_cleanup_buf_ struct buf more = BUF_INIT, all = BUF_INIT;
 	int r = 1;
 

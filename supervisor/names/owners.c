@@ -32,7 +32,7 @@ struct owners {
 	bool any; /* a virtual owner has ever been recorded */
 };
 
-bool owners_recorded(int files)
+static bool owners_recorded(int files)
 {
 	return faccessat(files, MARKER, F_OK, 0) == 0;
 }

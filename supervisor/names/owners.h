@@ -14,8 +14,6 @@ struct users;
 
 #define OWNERS_NOBODY 65534
 
-/* Below files_dir, open as @files: has a virtual owner ever been recorded? */
-bool owners_recorded(int files);
 /* @files_dir: where to remember that owners have been recorded at all. */
 int owners_create(struct owners **ret, const char *files_dir, struct err *e);
 void owners_free(struct owners *o);

@@ -16,9 +16,10 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from cli import COUNT, SPARSE, finish, one_line, ssh_to  # noqa: E402
-from harness import BUILD, PATIENCE, PODRUN, PROFILE, Skip, add, main, needs, test, until  # noqa: E402
+from harness import BUILD, PATIENCE, PODRUN, PROFILE, Skip, add, main, needs, needs_namespaces, test, until  # noqa: E402
 
 WORK = BUILD / "tests" / "it" / "dirty_work"
+MAPPED = BUILD / "tests" / "state" / "mem_mapped"
 
 
 def live(env, *options, code=0, check=True):
@@ -71,24 +72,35 @@ def of_session(env):
     return found
 
 
-def mapped_in(env):
-    """Is memory mapped that came ahead?  It is in a file without a name."""
-    def maps(pid):
+def called(env, comm):
+    """Processes of the session, by what they run."""
+    for p in of_session(env):
         with contextlib.suppress(OSError):
-            if pathlib.Path("/proc/%d/comm" % pid).read_text() == "dirty_work\n":
-                return pathlib.Path("/proc/%d/maps" % pid).read_text()
-        return ""
+            if pathlib.Path("/proc/%d/comm" % p).read_text() == comm + "\n":
+                yield pathlib.Path("/proc/%d" % p)
 
-    return any(re.search(r"p [0-9a-f]+ \S+ \d+ +(\S*/#\d+|/memfd:podrun-ahead) \(deleted\)", maps(p))
-               for p in of_session(env))
+
+def mapped_in(env, comm="dirty_work"):
+    """Is memory mapped that came ahead?  It is in a file without a name."""
+    for p in called(env, comm):
+        with contextlib.suppress(OSError):
+            if re.search(r"p [0-9a-f]+ \S+ \d+ +(\S*/#\d+|/memfd:podrun-ahead) \(deleted\)", (p / "maps").read_text()):
+                return True
+    return False
+
+
+def held_in(env, comm):
+    """Does a thread wait for the supervisor to let a call of it go on?"""
+    for p in called(env, comm):
+        for t in p.glob("task/*/wchan"):
+            with contextlib.suppress(OSError):
+                if "seccomp" in t.read_text():
+                    return True
+    return False
 
 
 def converter(env):
-    for p in of_session(env):
-        with contextlib.suppress(OSError):
-            if pathlib.Path("/proc/%d/comm" % p).read_text() == "podrun-convert\n":
-                return p
-    return 0
+    return next((int(p.name) for p in called(env, "podrun-convert")), 0)
 
 
 @test
@@ -105,6 +117,24 @@ def what_came_ahead_is_mapped_and_becomes_its_own(env):
     other.podrun("suspend", "s")
     other.podrun("resume", "-d", "s")
     assert not mapped_in(other)
+    assert "ok" in finish(other, "s").split()
+
+
+@test
+@needs_namespaces("without namespaces there is no world to be made")
+def a_world_that_was_there_holds_its_calls(env):
+    """It was made before anybody knew what will be mapped, and what its filter has to watch over."""
+    env.environ.update({"PODRUN_LOG": "info", "PODRUN_TEST_MAP_NAP": "60000"})
+    env.run_detached("s", MAPPED, "/tmp/go", "calm")
+    other = there(env)
+    moved(env, "--force")
+    assert mapped_in(other, "mem_mapped"), "nothing is mapped"
+    until("a call that is held", lambda: held_in(other, "mem_mapped"))
+    log = other.path("state") / "podrun" / "sessions" / "s" / "supervisor.log"
+    assert "the world was there before the image" in log.read_text(), log.read_text()
+    del other.environ["PODRUN_TEST_MAP_NAP"]
+    other.podrun("suspend", "s")
+    other.podrun("resume", "-d", "s")
     assert "ok" in finish(other, "s").split()
 
 
