@@ -93,7 +93,7 @@ static int stage_world(struct ckpt_build *b, struct err *e)
 	b->self_pidfd = sys_pidfd_open(getpid(), 0);
 	if (b->self_pidfd < 0)
 		return err_errno(e, -errno, "pidfd_open");
-	if (b->options.left)
+	if (b->options.left || b->options.arrived)
 		b->fillers = ckpt_fillers_new();
 	b->crew = has_many(b) ? par_crew_new() : NULL;
 	return ckpt_join(b, e);

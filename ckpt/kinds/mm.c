@@ -562,6 +562,8 @@ static int fill_mapping(struct ckpt_build *b, struct mm_state *s, size_t i, cons
 	}
 	if (buf_error(&runs))
 		return err_errno(e, -ENOMEM, "memory");
+	if (runs.len)
+		s->filled = v->end;
 	return ckpt_kept_put(b, s->proc, s->ahead, v, (const struct ckpt_run *)runs.data,
 		runs.len / sizeof(struct ckpt_run), &s->mem, e);
 }

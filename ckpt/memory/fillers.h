@@ -12,6 +12,8 @@
  *      builder   create 1 | create 2 | create 3 |  ...  | helps
  *      filler               pages of 1    | pages of 2  |  ...
  *
+ * What was copied ahead of a session (kept.c) lies in a file likewise, and is copied by all of them.
+ *
  * Writing into a task takes the right to trace it, which the builder's threads have with it.
  * What is not writable there is written through /proc/PID/mem, and that some kernels allow to
  * none but the thread that traces (proc_mem.force_override=ptrace).  So what a filler cannot

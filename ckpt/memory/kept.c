@@ -16,12 +16,17 @@
  * so of all such windows of the mapping together.  The others are zero in the file first: they were
  * written to meanwhile, and come later, or were given back.  So what is left of a busy program does
  * not break it into pieces.
+ *
+ * What is copied, the heaps of small programs, is done by several threads (fillers.h): each of its
+ * pages is new to the task, and a kernel that has to find one can take longer for that than for all
+ * else here.
  */
 #include <sys/mman.h>
 
 #include "base/base.h"
 #include "ckpt/arrived.h"
 #include "ckpt/build.h"
+#include "ckpt/memory/fillers.h"
 #include "ckpt/memory/memory.h"
 #include "ckpt/said.h"
 
@@ -29,6 +34,7 @@
  * Each page of a piece becomes memory in the end, also one that nobody had: no more than an eighth
  * of it.
  */
+#define SHARE	  (64UL << 10) /* of what is copied, for one thread */
 #define MOST(len) ((len) - (len) / 8)
 #define HALF(len) ((len) / 2)
 
@@ -46,10 +52,23 @@ static int copy_piece(
 	const struct keeping *k, uint64_t at, const void *data, uint64_t len, struct err *e)
 {
 	const struct ckpt_build_thread *t = &k->p->threads[0];
+	struct ckpt_filling w = {
+		.pid = t->tid,
+		.vpid = ckpt_said(k->b->world, t->vtid),
+		.proc_fd = k->b->world->proc_fd,
+		.mem = k->mem,
+		.writable = k->v->prot & PROT_WRITE,
+		.addr = at,
+		.data = data,
+	};
+	int r = 0;
 
 	k->b->report.pages += len / PAGE_SIZE;
-	return ckpt_fill(t->tid, k->b->world->proc_fd, ckpt_said(k->b->world, t->vtid), k->mem, at,
-		data, len, k->v->prot & PROT_WRITE, e);
+	for (; len && r == 0; len -= w.len, w.addr += w.len, w.data += w.len) {
+		w.len = MIN(len, SHARE);
+		r = ckpt_fillers_add(k->b->fillers, &w, e);
+	}
+	return r;
 }
 
 /* Of the runs what lies in [@start, @end), as @each is told; @gaps: of what is no run. */
