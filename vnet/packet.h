@@ -122,8 +122,8 @@ static inline struct icmphdr *vnet_packet_icmp(const struct vnet_packet *p)
 
 /*
  * Does a parsed packet say nothing but how far its sender has received: no data, no SACK, no ECN,
- * no end?  Of two such, @later makes @earlier needless if it is of the same connection and
- * acknowledges or offers more.
+ * no end?  @later makes such an @earlier one needless if it is of the same connection and
+ * acknowledges or offers more, or as much and comes with data or the end.
  */
 bool vnet_packet_is_ack(const struct vnet_packet *p);
 bool vnet_packet_ack_covers(const struct vnet_packet *later, const struct vnet_packet *earlier);

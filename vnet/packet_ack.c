@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Acknowledgements that say nothing else, and which of them make others needless.
+ * Acknowledgements that say nothing else, and what makes them needless.
  */
 #include <arpa/inet.h>
 #include <string.h>
@@ -13,6 +13,8 @@
  * that may be set.
  */
 #define FLAGS	 0x0fffu
+#define FLAG_FIN 0x0001u
+#define FLAG_PSH 0x0008u
 #define FLAG_ACK 0x0010u
 
 static uint16_t flags_of(const struct vnet_packet *p)
@@ -33,14 +35,30 @@ bool vnet_packet_is_ack(const struct vnet_packet *p)
 	       (tcp->doff == 5 || (tcp->doff == 8 && !memcmp(tcp + 1, stamps, sizeof(stamps))));
 }
 
+/* And nothing of congestion (ECN), which counts what it acknowledges. */
+static bool says_how_far(const struct vnet_packet *p)
+{
+	return (flags_of(p) & ~(FLAG_FIN | FLAG_PSH)) == FLAG_ACK;
+}
+
+static bool says_more(const struct vnet_packet *p)
+{
+	return p->payload_len || flags_of(p) & FLAG_FIN;
+}
+
 bool vnet_packet_ack_covers(const struct vnet_packet *later, const struct vnet_packet *earlier)
 {
 	const struct tcphdr *a = vnet_packet_tcp(later), *b = vnet_packet_tcp(earlier);
-	int32_t more = (int32_t)(ntohl(a->ack_seq) - ntohl(b->ack_seq));
+	int32_t more = a ? (int32_t)(ntohl(a->ack_seq) - ntohl(b->ack_seq)) : -1;
 
-	/* The same again is news, of something that is missing; but not with a larger window. */
-	return a->seq == b->seq && a->doff == b->doff &&
-	       (more > 0 || (more == 0 && ntohs(a->window) > ntohs(b->window))) &&
+	if (!a || later->fragment)
+		return false;
+	/*
+	 * The same again is news, of something that is missing; but not with a larger window, nor
+	 * with data or an end, which nobody counts (RFC 5681, 2).
+	 */
+	return a->seq == b->seq && a->doff == b->doff && says_how_far(later) &&
+	       (more > 0 || (more == 0 && ntohs(a->window) + says_more(later) > ntohs(b->window))) &&
 	       vnet_endpoint_equal(&later->src, &earlier->src) &&
 	       vnet_endpoint_equal(&later->dst, &earlier->dst);
 }

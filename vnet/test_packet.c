@@ -203,8 +203,13 @@ static void acknowledgements_cover_others(void **state)
 		{{TEST_ACK, 100, 0x10, NULL, 0, 0}, true, true},
 		{{TEST_ACK, 100, 0xffffffe0, NULL, 0, 0}, true, false},
 		{{TEST_ACK, 101, 0x10, NULL, 0, 0}, true, false},
-		{{TEST_ACK, 100, 0x10, "x", 0, 0}, false, false},
-		{{TEST_ACK | TEST_FIN, 100, 0x10, NULL, 0, 0}, false, false},
+		{{TEST_ACK, 100, 0x10, "x", 1, 0}, false, true},
+		{{TEST_ACK, 100, 0xfffffff0, "x", 1, 0}, false, true},
+		{{TEST_ACK, 100, 0xffffffe0, "x", 1, 0}, false, false},
+		{{TEST_ACK, 101, 0xfffffff0, "x", 1, 0}, false, false},
+		{{TEST_ACK | TEST_FIN, 100, 0x10, NULL, 0, 0}, false, true},
+		{{TEST_ACK | TEST_FIN, 100, 0xfffffff0, NULL, 0, 0}, false, true},
+		{{TEST_FIN, 100, 0xfffffff0, NULL, 0, 0}, false, false},
 		{{TEST_ACK | TEST_SYN, 100, 0x10, NULL, 0, 0}, false, false},
 		{{TEST_ACK | TEST_RST, 100, 0x10, NULL, 0, 0}, false, false},
 		{{TEST_ACK | 0x40 /* ECE */, 100, 0x10, NULL, 0, 0}, false, false},
@@ -222,8 +227,7 @@ static void acknowledgements_cover_others(void **state)
 		for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
 			q = test_tcp(&b, &src, &dst, &all[i].t);
 			assert_int_equal(vnet_packet_is_ack(q), all[i].ack);
-			if (all[i].ack)
-				assert_int_equal(vnet_packet_ack_covers(q, p), all[i].covers);
+			assert_int_equal(vnet_packet_ack_covers(q, p), all[i].covers);
 		}
 		q = test_tcp(&b, &src, &dst, &all[0].t);
 		vnet_packet_tcp(q)->window = htons(ntohs(vnet_packet_tcp(q)->window) + 1);
@@ -233,6 +237,7 @@ static void acknowledgements_cover_others(void **state)
 		assert_false(vnet_packet_ack_covers(q, p));
 		assert_int_equal(vnet_packet_make_udp(q, &src, &dst, NULL, 0, 0), 0);
 		assert_false(vnet_packet_is_ack(q));
+		assert_false(vnet_packet_ack_covers(q, p));
 	}
 }
 

@@ -7,7 +7,8 @@
  * next one is there, or the turn is over.
  *
  * A receiver acknowledges each super-packet, and who sent them gets the acknowledgements of a turn
- * all at once: those that a later one makes needless are left out.
+ * all at once: those that a later one makes needless are left out.  So is the one that ends a handshake,
+ * where the first data are right behind it.
  *
  * A program that writes some kilobytes at a time makes packets of that size.  While there is more
  * to be read they are joined to such as come from large writes, for a copy costs less than a
@@ -88,8 +89,9 @@ void gateway_gather_give(struct vnet_gateway *g, uint32_t to, struct vnet_packet
 
 	if (h->any && h->to == to && !h->ack && vnet_packet_join(&h->p, p, JOINED_MAX))
 		return;
-	if (!h->any || h->to != to || !h->ack || !ack || !vnet_packet_ack_covers(p, &h->p))
-		gateway_gather_flush(g);
+	if (h->any && h->to == to && h->ack && vnet_packet_ack_covers(p, &h->p))
+		h->any = false;
+	gateway_gather_flush(g);
 	if (ack || (h->more && p->payload_len >= SMALL && p->len <= LARGE &&
 			   vnet_packet_is_joinable(p)))
 		keep(h, to, p, ack);
