@@ -8,6 +8,7 @@
 
 #include "base/base.h"
 #include "proto/config.pb-c.h"
+#include "supervisor/images.h"
 #include "supervisor/tenure.h"
 
 #define MAX_RECORD (8u << 20)
@@ -100,12 +101,7 @@ int record_remove(const struct paths *p, const char *name, struct err *e)
 	if (lock < 0)
 		return lock;
 	unlink(image);
-	for (unsigned i = 1;; i++) {
-		_cleanup_free_ char *copy = paths_image(p, name, i);
-
-		if (!copy || unlink(copy) < 0)
-			break;
-	}
+	images_forget(p, name);
 	/* Its supervisor may be tidying up in there still. */
 	aside = tenure_set_aside(dir);
 	if (!aside && access(dir, F_OK) == 0)

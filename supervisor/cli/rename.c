@@ -65,6 +65,7 @@ const struct cli_command cli_rename = {
 	.name = "rename",
 	.usage = "[NAME] NEW",
 	.help = "give a session another name",
+	.text = "Snapshots that were made before keep the old one: *podrun resume* OLD@N, *podrun rm* OLD.",
 	.group = CLI_END,
 	.operand = CLI_SESSION,
 	.min_operands = 1,

@@ -10,6 +10,7 @@
 #include "proto/proto.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/client.h"
+#include "supervisor/images.h"
 #include "supervisor/record.h"
 #include "supervisor/tenure.h"
 #include "vnet/vnet.h"
@@ -139,8 +140,13 @@ static int remove_one(struct cli *c, const char *name, bool force, struct err *e
 	int r;
 
 	tenure_sweep(&c->paths);
-	if (client_look(&s, &c->paths, name, e) < 0)
-		return e->error;
+	if (client_look(&s, &c->paths, name, e) < 0) {
+		/* it has another name now, and these have this one still */
+		if (e->class != ERR_NOT_FOUND || !images_forget(&c->paths, name))
+			return e->error;
+		*e = (struct err){0};
+		return 0;
+	}
 	if (s.live && force) {
 		Pb__Control m = PB__CONTROL__INIT;
 		Pb__Empty empty = PB__EMPTY__INIT;
@@ -205,6 +211,8 @@ const struct cli_command cli_rm = {
 	.name = "rm",
 	.usage = "[-f] NAME... | -a",
 	.help = "forget sessions that ended or are suspended, with their images",
+	.text = "Its snapshots that were not given a file, as *run --every* makes them, go as well; those "
+		"that a session had made before it got another name are removed by the name they have.",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.size = sizeof(struct rm_options),

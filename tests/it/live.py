@@ -590,6 +590,28 @@ def periodic_snapshots_cost_what_has_changed(env):
 
 
 @test
+def snapshots_go_with_their_session(env):
+    """But for what those need that it made under another name; these are removed by theirs."""
+    def left():
+        return sorted(p.name for p in (env.path("state") / "podrun" / "images").iterdir())
+
+    env.run_detached("s", "python3", "-c", HOLDS, options=["--every", "1s", "--keep", "2"])
+    until_number(env, begun_by_now(env) + 4)
+    assert [x for x in left() if x.endswith(".base")], left()
+    env.podrun("rename", "s", "t")
+    until("a snapshot of its new name", lambda: [x for x in left() if x.startswith("t.img@")])
+    env.podrun("kill", "t")
+    env.podrun("rm", "s")
+    last = [x for x in left() if x.startswith("t.img@") and not x.endswith(".base")][-1]
+    env.podrun("resume", "-d", last.replace(".img", ""), "--name", "back")
+    assert "ok" in finish(env, "back").split()
+    env.podrun("rm", "t", "back")
+    env.podrun("rm", "s", check=False)
+    assert not [x for x in left() if x.startswith("t.")], left()
+    one_line(env.podrun("rm", "s", code=5), "no session 's'")
+
+
+@test
 def what_is_told_of_snapshots_that_refer_to_others(env):
     """Their memory is put together from several images: stacks, cores, and what has changed."""
     env.run_detached("s", "python3", "-c", HOLDS, options=["--every", "1", "--keep", "9"])
