@@ -79,8 +79,10 @@ static int take_name_locked(
 		rename_save_suspended(s, false);
 	else
 		session_save(s, RECORD_STARTING, false, NULL);
-	/* The log that stayed here is longer than the end of it that came with the image. */
-	if (s->op.had_record && rename(log, our_log) == 0)
+	/* The log that stayed here may be longer than the end of it that came with the image. */
+	if (s->op.had_record &&
+		session_log_join(log, s->op.world->log.data, s->op.world->log.len) == 0 &&
+		rename(log, our_log) == 0)
 		session_open_log(s, e);
 	ret_aside[0] = tenure_set_aside(dir);
 	ret_aside[1] = tenure_set_aside(runtime);

@@ -193,3 +193,62 @@ void session_log_tail(struct session *s, struct buf *b)
 	if (n > 0)
 		b->len += (size_t)n;
 }
+
+/* For each beginning of @b how much of it that ends with is a beginning, too (Knuth, Morris, Pratt). */
+static uint32_t *borders(const uint8_t *b, size_t n)
+{
+	uint32_t *ret = calloc(n + 1, sizeof(*ret)), k = 0;
+
+	for (size_t i = 1; ret && i < n; i++) {
+		while (k && b[i] != b[k])
+			k = ret[k];
+		k += b[i] == b[k];
+		ret[i + 1] = k;
+	}
+	return ret;
+}
+
+/* How many bytes of @b the file ends with; all of them if they are in it anywhere. */
+static ssize_t find_overlap(int fd, const uint8_t *b, size_t n)
+{
+	_cleanup_free_ uint32_t *border = borders(b, n);
+	uint8_t data[65536];
+	ssize_t got;
+	size_t k = 0;
+
+	if (!border)
+		return -ENOMEM;
+	for (off_t at = 0; (got = io_pread_full(fd, data, sizeof(data), at)) > 0; at += got)
+		for (ssize_t i = 0; i < got; i++) {
+			while (k && data[i] != b[k])
+				k = border[k];
+			k += data[i] == b[k];
+			if (k == n)
+				return (ssize_t)n;
+		}
+	return got < 0 ? got : (ssize_t)k;
+}
+
+/* As it is where nothing has happened to it. */
+static bool ends_with(int fd, const void *data, size_t n)
+{
+	_cleanup_free_ void *end = malloc(n + 1);
+	struct stat st;
+
+	return end && fstat(fd, &st) == 0 && st.st_size >= (off_t)n &&
+	       io_pread_full(fd, end, n, st.st_size - (off_t)n) == (ssize_t)n &&
+	       memcmp(end, data, n) == 0;
+}
+
+int session_log_join(const char *path, const void *tail, size_t len)
+{
+	_cleanup_close_ int fd = open(path, O_RDWR | O_APPEND | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	if (!len || ends_with(fd, tail, len))
+		return 0;
+	n = find_overlap(fd, tail, len);
+	return n < 0 ? (int)n : io_write_full(fd, (const uint8_t *)tail + n, len - (size_t)n);
+}

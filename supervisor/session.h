@@ -240,6 +240,11 @@ int session_open_log(struct session *s, struct err *e);
 void session_log(struct session *s, const void *data, size_t n);
 /* Appends the end of the log, at most SESSION_LOG_TAIL bytes, to @b: it travels with an image. */
 #define SESSION_LOG_TAIL (512u << 10)
+/*
+ * Appends to the log @path, which stayed here, what it lacks of @tail, the end of the session's log as
+ * an image has it: that session may have been elsewhere meanwhile.  0 or a negative errno.
+ */
+int session_log_join(const char *path, const void *tail, size_t len);
 void session_log_tail(struct session *s, struct buf *b);
 
 #endif

@@ -20,6 +20,7 @@
 #include "supervisor/paths.h"
 #include "supervisor/record.h"
 #include "supervisor/relay.h"
+#include "supervisor/session.h"
 
 static char dir[] = "/tmp/test_session.XXXXXX";
 
@@ -88,6 +89,38 @@ static void records_survive(void **state)
 	assert_int_equal(record_remove(&p, "x", &e), 0);
 	assert_int_equal(access(session, F_OK), -1);
 	paths_fini(&p);
+}
+
+/* What a log lacks of its own end, which has been elsewhere. */
+static void logs_are_joined(void **state)
+{
+	static const struct {
+		const char *here, *came, *is;
+	} all[] = {
+		{"one\ntwo\n", "one\ntwo\n", "one\ntwo\n"},
+		{"one\ntwo\n", "two\n", "one\ntwo\n"},
+		{"one\ntwo\n", "", "one\ntwo\n"},
+		{"one\ntwo\n", "one\ntwo\nthree\n", "one\ntwo\nthree\n"},
+		{"one\ntwo\n", "two\nthree\n", "one\ntwo\nthree\n"},
+		{"one\ntwo\n", "three\n", "one\ntwo\nthree\n"},
+		{"one\ntwo\nthree\n", "one\ntwo\n", "one\ntwo\nthree\n"}, /* an older image */
+		{"aaaa", "aaaaaa", "aaaaaa"},
+		{"xabab", "ababab", "xababab"},
+		{"", "one\n", "one\n"},
+	};
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/joined", dir);
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+		_cleanup_buf_ struct buf is = BUF_INIT;
+
+		assert_int_equal(
+			io_write_file(AT_FDCWD, path, all[i].here, strlen(all[i].here), 0600), 0);
+		assert_int_equal(session_log_join(path, all[i].came, strlen(all[i].came)), 0);
+		assert_int_equal(io_read_file(AT_FDCWD, path, 1000, &is), 0);
+		assert_string_equal(buf_cstr(&is), all[i].is);
+	}
+	assert_int_equal(session_log_join("/nowhere/log", "x", 1), -ENOENT);
 }
 
 static int confirm(const uint8_t id[16], pid_t pid)
@@ -329,6 +362,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_are_checked),
 		cmocka_unit_test(records_survive),
+		cmocka_unit_test(logs_are_joined),
 		cmocka_unit_test(images_are_consumed_once),
 		cmocka_unit_test(changed_files_are_not_known),
 		cmocka_unit_test(output_is_relayed),

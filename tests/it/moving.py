@@ -100,6 +100,21 @@ def goes(env, where, argv):
         raise Failed(said)
 
 
+@test
+def logs_have_what_was_said_elsewhere(env):
+    """The log that stayed here goes on with what the session has said there."""
+    other = env.host("other")
+    ssh_to(env, other)
+    ssh_to(other, env)
+    env.run_detached("s", "sh", "-c", "echo ready; i=0; while [ ! -e /tmp/go ]; do i=$((i+1)); echo $i; sleep .05; done; echo ok")
+    for here, there in ((env, other), (other, env)) * 2:
+        known = len(here.logs("s").split())
+        until("more", lambda: len(here.logs("s").split()) > known + 2)
+        here.podrun("migrate", "s", "there")
+    numbers = finish(env, "s").split()[1:-1]
+    assert numbers == [str(i + 1) for i in range(len(numbers))], numbers
+
+
 def comes_back(env, where, argv):
     """The other way: made elsewhere, resumed here."""
     needs("unshare")
