@@ -414,6 +414,9 @@ static void send_started(struct session *s, struct client *c, bool frozen)
 	started.report = s->op.report;
 	started.lacking = (char *)(s->lacking ? s->lacking : "");
 	started.note = (char *)network_note(s);
+	if (s->rewrite && !s->lacking && !*started.note &&
+		strcmp(s->record->config->net, "host") != 0)
+		started.note = (char *)"its network is the host's here, where its ports are anybody's";
 	started.root = s->lacking ? s->record->config->root : (char *)"";
 	if (j) {
 		started.vpid = j->vpid;

@@ -67,7 +67,8 @@ struct cli_command {
 	int min_operands, max_operands; /* -1: any number */
 	bool own_codes;	 /* exit codes are those of a command in a session; our failures are 125 */
 	bool standalone; /* needs none of podrun's directories */
-	bool session;	 /* the first operand is a session; left out when there is exactly one */
+	bool session;	 /* the first operand is a session; left out when exactly one is running */
+	bool ended;	 /* or when there is exactly one, and that is not running */
 	const char *program; /* of supervisor/programs.h, which has it; NULL: podrun itself */
 	/*
 	 * Returns an exit code, or negative errno with @e.  @o: the filled struct (zeroes where

@@ -119,7 +119,8 @@ const struct cli_command cli_clone = {
 	.usage = "[NAME] [N]",
 	.help = "make N running copies of a session",
 	.text = "Copies are new sessions named NAME-1, NAME-2 and so on, with processes, memory and files "
-		"of their own. A session with the host's network or a writable volume can't be copied. With *--net vnat* "
+		"of their own. A session with a writable volume can't be copied, nor one on the host's network that has a port or "
+		"an abstract socket there. With *--net vnat* "
 		"connections to the outside and published ports stay the original's; those of a copy are reset.",
 	.group = CLI_MOVE,
 	.operand = CLI_SESSION,

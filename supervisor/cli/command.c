@@ -10,7 +10,8 @@
 
 #define OWN_FAILURE 125 /* of run, exec, attach: the command's codes must stay apart from ours */
 
-int cli_only_session(struct cli *c, char **ret, struct err *e)
+/* @ended: one that does not run will do, if it is the only one. */
+static int only_session(struct cli *c, bool ended, char **ret, struct err *e)
 {
 	struct client_session *all;
 	size_t n, live = 0;
@@ -21,8 +22,11 @@ int cli_only_session(struct cli *c, char **ret, struct err *e)
 	for (size_t i = 0; i < n; i++)
 		if (all[i].live && live++ == 0)
 			name = strdup(all[i].name);
+	ended = ended && n == 1;
+	if (!live && ended)
+		name = strdup(all[0].name);
 	client_list_free(all, n);
-	if (live == 1 && name) {
+	if ((live == 1 || (!live && ended)) && name) {
 		*ret = name;
 		return 0;
 	}
@@ -31,6 +35,11 @@ int cli_only_session(struct cli *c, char **ret, struct err *e)
 		return err_set(e, ERR_NOT_FOUND, -ENOENT, "no session is running");
 	err_set(e, ERR_USAGE, -EINVAL, "%zu sessions are running: say which", live);
 	return err_hint(e, "podrun ps");
+}
+
+int cli_only_session(struct cli *c, char **ret, struct err *e)
+{
+	return only_session(c, false, ret, e);
 }
 
 static int exit_code(const struct cli_command *cmd, const struct err *e)
@@ -62,7 +71,7 @@ int cli_perform(const struct cli_command *cmd, int argc, char **argv)
 	if (r == 0 && !cmd->standalone)
 		r = paths_init(&c.paths, &e);
 	if (r == 0 && cmd->session && argc == 0) {
-		r = cli_only_session(&c, &with_name[0], &e);
+		r = only_session(&c, cmd->ended, &with_name[0], &e);
 		argv = with_name;
 		argc = 1;
 	}

@@ -26,8 +26,8 @@ void cli_help_screen(FILE *out)
 				fprintf(out, "  %-10s %s\n", cli_commands[i]->name,
 					cli_commands[i]->help);
 	}
-	fprintf(out, "\nWith exactly one session its name may be left out.  podrun help COMMAND tells "
-		     "more.\n");
+	fprintf(out, "\nWhile exactly one session is running its name may be left out; for logs, wait "
+		     "and\ninspect also that of the only one there is.  podrun help COMMAND tells more.\n");
 }
 
 /* "-o, --output FILE|-" */
@@ -80,7 +80,8 @@ static void exit_codes(FILE *out)
 	}
 	fprintf(out, "*run*, *exec* and *attach* exit with the command's code: 126 when it can't be run, 127 "
 		     "when it is not found, 128 + N when signal N ended it, 125 when podrun itself "
-		     "failed, also where what the command wrote could not be written.\n\n");
+		     "failed, also where what the command wrote could not be written. Wrong usage is 2 and "
+		     "what the host lacks 4, as above; and with *-d* a command that can't be run is 125, too.\n\n");
 }
 
 static void scdoc_main(FILE *out)
@@ -97,7 +98,8 @@ static void scdoc_main(FILE *out)
 	}
 	exit_codes(out);
 	fprintf(out,
-		"# FILES\n\n\\$XDG\\_RUNTIME\\_DIR/podrun/\n\tcontrol sockets\n\n"
+		"# FILES\n\n\\$XDG\\_RUNTIME\\_DIR/podrun/\n\tcontrol sockets; without that variable /run/user/UID/podrun/ "
+		"where there is such a directory, else podrun-UID/ in \\$TMPDIR or /tmp\n\n"
 		"\\$XDG\\_STATE\\_HOME/podrun/\n\tsessions, logs, images\n\n"
 		"\\$XDG\\_CONFIG\\_HOME/podrun/config\n\tdefaults: lines of `name = value` with the long "
 		"options of *podrun-run*(1), and *ssh*, the command that *podrun-migrate*(1) uses\n\n"

@@ -30,5 +30,6 @@ const struct cli_command cli_inspect = {
 	.operand = CLI_SESSION,
 	.max_operands = 1,
 	.session = true,
+	.ended = true,
 	.run = run,
 };

@@ -108,5 +108,6 @@ const struct cli_command cli_logs = {
 	.operand = CLI_SESSION,
 	.max_operands = 1,
 	.session = true,
+	.ended = true,
 	.run = run,
 };

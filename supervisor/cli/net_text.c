@@ -35,6 +35,12 @@ void net_text_put_cell(struct buf *b, const struct client_session *s)
 	const Pb__Config *c = s->record->config;
 	const Pb__VirtualNetwork *n = c->network;
 
+	/* where names are rewritten there is no other, whatever it had and may have again */
+	if (s->live && strcmp(c->names, "rewrite") == 0 && strcmp(c->net, "host") != 0) {
+		buf_printf(b, "host (%s elsewhere)", c->net);
+		make_printable(b);
+		return;
+	}
 	buf_put_str(b, c->net);
 	if (!n) {
 		make_printable(b);

@@ -90,21 +90,21 @@ static const struct cli_option options[] = {
 	{"names", 0, "auto|kernel|rewrite",
 		"who holds names: the kernel, or podrun where it can't (auto)", CLI_CHOICE,
 		AT(names)},
-	{"view", 0, "private|host", "files: a view of its own, or the host's as they are",
+	{"view", 0, "private|host", "files: a view of its own, or the host's as they are (with --names rewrite)",
 		CLI_CHOICE, AT(view)},
 	{"memory", 0, "SIZE", "limit of memory; needs a cgroup that is delegated to you", CLI_SIZE,
 		AT(memory)},
-	{"pids", 0, "N", "limit of processes and threads", CLI_NUMBER, AT(pids)},
+	{"pids", 0, "N", "limit of processes and threads; 0: none", CLI_NUMBER, AT(pids)},
 	{"every", 0, "TIME", "a snapshot that often: 30s, 10m, 2h; NAME@1, NAME@2 ...", CLI_STRING,
 		AT(every)},
-	{"keep", 0, "N", "of these, so many (10)", CLI_NUMBER, AT(keep)},
+	{"keep", 0, "N", "of these, so many (10); 0: all", CLI_NUMBER, AT(keep)},
 	{"portable", 0, NULL, "use no CPU feature that another host may lack", CLI_FLAG,
 		AT(portable)},
-	{"io-uring", 0, NULL, "allow io_uring; such a session can't be suspended", CLI_FLAG,
+	{"io-uring", 0, NULL, "not built yet: to programs the kernel has no io_uring", CLI_FLAG,
 		AT(io_uring)},
 	{"end-with-command", 0, NULL, "end what the command leaves behind", CLI_FLAG,
 		AT(end_with_command)},
-	{"allow", 0, "USER", "let another user use the control socket", CLI_LIST, AT(allow)},
+	{"allow", 0, "USER", "let another user in, to whom it is OWNER/NAME (exec, attach, suspend ...)", CLI_LIST, AT(allow)},
 	{"file", 0, "FILE", "options and command from a file of `name = value` lines", CLI_STRING,
 		AT(file)},
 	{"command", 0, "COMMAND", "the command, for use in files", CLI_STRING, AT(command)},
@@ -295,7 +295,9 @@ static int check_names(const struct run_options *o, struct err *e)
 		return 0;
 	err_set(e, ERR_HOST, -EOPNOTSUPP,
 		"--names rewrite has no network of its own, only the host's");
-	return err_hint(e, "say so with --net host");
+	return err_hint(e, is(run_net_of(&o->net), "none")
+				   ? "say so with --net host"
+				   : "there is no --net vnat (-p, --address, --gateway ...) with it");
 }
 
 static int check_net(const char *net, struct err *e)
@@ -456,6 +458,9 @@ static int fill_config(
 		}
 		if (stat(root, &s) == 0 && !S_ISDIR(s.st_mode))
 			return err_errno(e, -ENOTDIR, "--root: %s", o->root);
+		if (is(root, "/"))
+			return err_set(e, ERR_USAGE, -EINVAL,
+				"--root / is what a session has without it");
 		c->root = take_ptr(root);
 	}
 	c->name = (char *)(o->name ? o->name : "");
@@ -737,7 +742,7 @@ const struct cli_command cli_run = {
 		"*--display* gives it a screen: an X server (*Xvfb*) that is a part of the session and moves with "
 		"it. DISPLAY and XAUTHORITY are set for everything inside. *podrun view* shows it and "
 		"types into it; viewers come and go, and the session does not notice. WxH is its size at first; "
-		"viewers and *xrandr* change it. *--vnc* has a process in the background serve VNC viewers, too, on "
+		"viewers change it, and *xrandr* to modes that it was told of. *--vnc* has a process in the background serve VNC viewers, too, on "
 		"this machine unless ADDR says otherwise, as *podrun view --vnc* does; where, and the password they "
 		"need, is on stderr. It ends with the session.\n\n"
 		"The kernel's namespaces hold the session's names. Where the host allows none, podrun says "

@@ -6,7 +6,7 @@
  */
 #include <ctype.h>
 #include <fcntl.h>
-#include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 
 #include "supervisor/cli/cli.h"
@@ -58,8 +58,7 @@ int cli_settings_read(const char *path, bool optional,
 	if (!buf_cstr(&b))
 		return err_errno(e, -ENOMEM, "%s", path);
 	for (char *line = buf_cstr(&b); line; line = next) {
-		const char *slash = strrchr(path, '/');
-		char where[96];
+		char where[PATH_MAX + 16];
 
 		next = strchr(line, '\n');
 		if (next)
@@ -67,7 +66,7 @@ int cli_settings_read(const char *path, bool optional,
 		number++;
 		if (!cut(line, &name, &value))
 			continue;
-		snprintf(where, sizeof(where), "%.64s:%d", slash ? slash + 1 : path, number);
+		snprintf(where, sizeof(where), "%s:%d", path, number);
 		r = each(ctx, name, value, where, e);
 		if (r < 0)
 			return r;

@@ -58,5 +58,6 @@ const struct cli_command cli_wait = {
 	.operand = CLI_SESSION,
 	.max_operands = 1,
 	.session = true,
+	.ended = true,
 	.run = run,
 };

@@ -27,6 +27,47 @@ def asleep(env, name):
     until("it is sleep", lambda: [p["comm"] for p in env.podrun("top", "--json", name).json()] == ["sleep"])
 
 
+# ---- what is said, and to whom ----------------------------------------------------------------
+
+@test
+def the_only_session_is_meant(env):
+    """Of those that can be asked about when they have ended, also one that has."""
+    env.podrun("run", "--name", "s", "--", "echo", "hello")
+    assert env.podrun("logs").text == "hello\n" and env.podrun("inspect").json()["name"] == "s"
+    assert env.podrun("wait").text.strip() == "0"
+    one_line(env.podrun("stop", code=5), "no session is running")
+    env.podrun("run", "--name", "t", "--", "echo", "others")
+    one_line(env.podrun("logs", code=5), "no session is running")
+    asleep(env, "u")
+    assert env.podrun("logs").text == "ready\n"
+    env.podrun("kill", "u")
+
+
+@test
+@needs_namespaces("the harness says --net host there")
+def hints_lead_somewhere(env):
+    r = env.podrun("run", "--names", "rewrite", "-p", "8088:80", "--", "true", code=4)
+    assert "hint: there is no --net vnat" in r.errors, r
+    r = env.podrun("run", "--names", "rewrite", "--net", "none", "--", "true", code=4)
+    assert "hint: say so with --net host" in r.errors, r
+    one_line(env.podrun("run", "--root", "/", "--", "true", code=2), "--root /")
+    config = pathlib.Path(env.environ["XDG_CONFIG_HOME"]) / "podrun" / "config"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text("nosuch\n")
+    one_line(env.podrun("run", "--", "true", code=2), "%s:1: nosuch" % config)
+
+
+@test
+@needs_namespaces("there a session has the host's network from the beginning")
+def whose_network_it_has_is_said(env):
+    asleep(env, "s")
+    env.podrun("suspend", "s", "-o", env.path("i"))
+    r = env.podrun("resume", "-d", "--names", "rewrite", env.path("i"))
+    one_line(r, "its network is the host's here")
+    assert "host (none elsewhere)" in env.podrun("ps").text
+    env.podrun("kill", "s")
+
+
 # ---- run ------------------------------------------------------------------------------------
 
 @test
