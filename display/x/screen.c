@@ -6,7 +6,7 @@
  * left part is what is seen: its lines stay as long as they were.  A size is a mode that has to be
  * made first (xrandr --newmode, --addmode).  As the screen must hold its CRTC's mode at any
  * moment, the CRTC is off while the screen changes (RandR 1.2, section 7).  A mode that is not
- * used any more is removed.
+ * used any more is removed, unless it is one of those that are offered.
  */
 #include "display/x/screen.h"
 
@@ -19,6 +19,23 @@
 #define MAX_NAME 32
 #define DPI	 96
 #define MIN_SIDE 64
+
+static const struct {
+	uint16_t width, height;
+} usual[] = {
+	{800, 600},
+	{1024, 768},
+	{1280, 720},
+	{1280, 800},
+	{1280, 1024},
+	{1366, 768},
+	{1440, 900},
+	{1600, 900},
+	{1680, 1050},
+	{1920, 1080},
+	{1920, 1200},
+	{2560, 1440},
+};
 
 struct screen {
 	xcb_connection_t *c;
@@ -106,6 +123,32 @@ static xcb_randr_mode_t make_mode(const struct screen *s, int width, int height)
 	return id;
 }
 
+static bool is_usual(const struct screen *s, xcb_randr_mode_t mode)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(usual); i++)
+		if (find_mode(s, usual[i].width, usual[i].height) == mode)
+			return true;
+	return false;
+}
+
+void display_x_screen_offer(xcb_connection_t *c, xcb_window_t root)
+{
+	struct screen s = {.c = c, .root = root};
+	struct err ignored = {0};
+	bool known = look(&s, &ignored) == 0;
+
+	for (size_t i = 0; known && i < ARRAY_SIZE(usual); i++) {
+		xcb_randr_mode_t mode = find_mode(&s, usual[i].width, usual[i].height);
+
+		if (!mode)
+			mode = make_mode(&s, usual[i].width, usual[i].height);
+		if (mode)
+			xcb_randr_add_output_mode(c, s.output, mode);
+	}
+	xcb_flush(c);
+	free(s.resources);
+}
+
 static bool set_crtc(struct screen *s, xcb_randr_mode_t mode)
 {
 	xcb_randr_set_crtc_config_reply_t *done;
@@ -149,7 +192,7 @@ static int change(struct screen *s, int width, int height, struct err *e)
 	free(error);
 	if (!ok)
 		set_crtc(s, s->before);
-	else if (s->before) {
+	else if (s->before && !is_usual(s, s->before)) {
 		/* Modes of the X server itself are refused, which does no harm. */
 		xcb_randr_delete_output_mode(s->c, s->output, s->before);
 		xcb_randr_destroy_mode(s->c, s->before);

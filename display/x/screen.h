@@ -13,6 +13,9 @@ struct err;
 /* Asks to be told of every other size of the screen (RRScreenChangeNotify). */
 int display_x_screen_watch(xcb_connection_t *c, xcb_window_t root, struct err *e);
 
+/* Offers usual sizes to programs (xrandr, a desktop's settings).  Best effort. */
+void display_x_screen_offer(xcb_connection_t *c, xcb_window_t root);
+
 /*
  * Gives the screen of @root another size, within what the X server's framebuffer can hold.  Waits
  * for the X server some times.  1 if it was so already.

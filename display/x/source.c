@@ -440,6 +440,8 @@ static int measure(struct source *s, struct err *e)
 		r = display_x_screen_resize(s->c, s->root, s->options.width, s->options.height, e);
 	if (r < 0)
 		return r;
+	if (!s->sized && s->options.width)
+		display_x_screen_offer(s->c, s->root);
 	g = xcb_get_geometry_reply(s->c, xcb_get_geometry(s->c, s->root), NULL);
 	if (!g)
 		return err_set(e, ERR_FAILED, -EIO, "the X server has no screen");

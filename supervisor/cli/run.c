@@ -742,7 +742,7 @@ const struct cli_command cli_run = {
 		"*--display* gives it a screen: an X server (*Xvfb*) that is a part of the session and moves with "
 		"it. DISPLAY and XAUTHORITY are set for everything inside. *podrun view* shows it and "
 		"types into it; viewers come and go, and the session does not notice. WxH is its size at first; "
-		"viewers change it, and *xrandr* to modes that it was told of. *--vnc* has a process in the background serve VNC viewers, too, on "
+		"viewers and *xrandr* change it. *--vnc* has a process in the background serve VNC viewers, too, on "
 		"this machine unless ADDR says otherwise, as *podrun view --vnc* does; where, and the password they "
 		"need, is on stderr. It ends with the session.\n\n"
 		"The kernel's namespaces hold the session's names. Where the host allows none, podrun says "

@@ -218,6 +218,24 @@ def viewer_sees_another_size(env):
 
 
 @test
+def programs_choose_among_sizes(env):
+    """Usual ones are offered, and stay so whatever viewers had meanwhile."""
+    begin_terminal(env)
+    v = Viewer(env)
+    for width, height in ((1024, 768), (800, 600), (1920, 1080), (1024, 768)):
+        at = len(v.lines)
+        inside(env, "xrandr", "--size", "%dx%d" % (width, height))
+        v.said("resized %d %d" % (width, height), at)
+        sees_all(env, v)
+        at = len(v.lines)
+        v.do("resize %d %d" % (width - 96, height))
+        v.said("resized %d %d" % (width - 96, height), at)
+        v.do("resize 640 480")
+        v.said("resized 640 480", at)
+    env.podrun("kill", "s")
+
+
+@test
 def films_are_shown_as_such(env):
     """What plays is sent as VIDEO to who agrees to that; everybody has exactly the picture when it rests."""
     begin(env, FILM, "40", "30", "352", "240", "/tmp/stop", size="=640x480")
