@@ -50,10 +50,11 @@ static int set_up(struct vnet_datagram *d, void *arena)
 	d->in = malloc((size_t)VNET_OUTSIDE_BATCH * VNET_DATAGRAM_BUFFER);
 	d->out = malloc(VNET_DATAGRAM_BUFFER);
 	d->run.data = malloc(VNET_DATAGRAM_BUFFER);
+	d->vias = calloc(VNET_VIAS, sizeof(*d->vias));
 	d->epoll = epoll_create1(EPOLL_CLOEXEC);
 	d->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
 	d->dns_timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-	if (!d->mappings || !d->in || !d->out || !d->run.data)
+	if (!d->mappings || !d->in || !d->out || !d->run.data || !d->vias)
 		return -ENOMEM;
 	if (d->epoll < 0 || d->timer < 0 || d->dns_timer < 0)
 		return -errno;
@@ -101,6 +102,7 @@ void vnet_datagram_free(struct vnet_datagram *d)
 	free(d->in);
 	free(d->out);
 	free(d->run.data);
+	free(d->vias);
 	free(d);
 }
 

@@ -60,7 +60,7 @@ static int send_request(struct vnet_datagram *d, uint32_t session,
 	if (r < 0)
 		return r;
 	want.inside.port = ntohs(vnet_packet_icmp(p)->un.echo.id);
-	r = vnet_datagram_mapping(d, &want, &m);
+	r = vnet_datagram_mapping(d, &want, &to, &m);
 	if (r == -EACCES)
 		say_once(d, p->src.family);
 	if (r < 0)

@@ -91,10 +91,10 @@ void vnet_mappings_free(struct vnet_mappings *t)
 	free(t);
 }
 
-struct vnet_mapping *vnet_mappings_find(struct vnet_mappings *t, uint32_t session,
-	enum vnet_mapping_kind kind, const struct vnet_endpoint *inside)
+static struct vnet_mapping *find_from(struct vnet_mappings *t, uint32_t i, uint32_t session,
+	uint8_t kind, const struct vnet_endpoint *inside)
 {
-	for (uint32_t i = *bucket_of(t, session, kind, inside); i != NONE; i = t->next[i]) {
+	for (; i != NONE; i = t->next[i]) {
 		struct vnet_mapping *m = &t->records[i];
 
 		if (m->session == session && m->kind == kind &&
@@ -102,6 +102,19 @@ struct vnet_mapping *vnet_mappings_find(struct vnet_mappings *t, uint32_t sessio
 			return m;
 	}
 	return NULL;
+}
+
+struct vnet_mapping *vnet_mappings_find(struct vnet_mappings *t, uint32_t session,
+	enum vnet_mapping_kind kind, const struct vnet_endpoint *inside)
+{
+	return find_from(t, *bucket_of(t, session, kind, inside), session, kind, inside);
+}
+
+struct vnet_mapping *vnet_mappings_find_next(
+	struct vnet_mappings *t, const struct vnet_mapping *m)
+{
+	return find_from(
+		t, t->next[vnet_mappings_index(t, m)], m->session, m->kind, &m->inside);
 }
 
 struct vnet_mapping *vnet_mappings_add(struct vnet_mappings *t, const struct vnet_mapping *m)

@@ -57,6 +57,9 @@ void vnet_mappings_free(struct vnet_mappings *t);
 /* A published one before others; NULL if there is none. */
 struct vnet_mapping *vnet_mappings_find(struct vnet_mappings *t, uint32_t session,
 	enum vnet_mapping_kind kind, const struct vnet_endpoint *inside);
+/* The next of the same port, or NULL: it may be published several times. */
+struct vnet_mapping *vnet_mappings_find_next(
+	struct vnet_mappings *t, const struct vnet_mapping *m);
 /*
  * A copy of @m, which is not yet in the table; NULL when there is no room.  A session that has
  * its number of mappings (published ones do not count) gets no more.

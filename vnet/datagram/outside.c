@@ -41,8 +41,21 @@ static int report_errors(int fd, int family)
 				 : set_int(fd, IPPROTO_IPV6, IPV6_RECVERR, 1);
 }
 
+static bool is_any(const struct vnet_endpoint *ep)
+{
+	return ep->family == AF_INET ? !ep->v4.s_addr : IN6_IS_ADDR_UNSPECIFIED(&ep->v6);
+}
+
+/* Who is answered must see the address that he has asked, which may be any of the host's. */
+static int report_address(int fd, int family)
+{
+	return family == AF_INET ? set_int(fd, IPPROTO_IP, IP_PKTINFO, 1)
+				 : set_int(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1);
+}
+
 int vnet_outside_udp(struct vnet_endpoint *at)
 {
+	const bool published = at->port, any = is_any(at);
 	_cleanup_close_ int fd = -1;
 	struct sockaddr_storage sa;
 	socklen_t len = vnet_endpoint_to_sockaddr(at, &sa);
@@ -60,6 +73,8 @@ int vnet_outside_udp(struct vnet_endpoint *at)
 	vnet_endpoint_from_sockaddr(&sa, len, at);
 	report_errors(fd, at->family);
 	set_int(fd, IPPROTO_UDP, UDP_GRO, 1);
+	if (published && any)
+		report_address(fd, at->family);
 	return take_fd(&fd);
 }
 
@@ -85,10 +100,21 @@ static void put_control(struct msghdr *m, int level, int type, const void *value
 	m->msg_controllen += CMSG_SPACE(len);
 }
 
+static void put_from(struct msghdr *m, const struct vnet_endpoint *from)
+{
+	if (from->family == AF_INET)
+		put_control(m, IPPROTO_IP, IP_PKTINFO, &(struct in_pktinfo){.ipi_spec_dst = from->v4},
+			sizeof(struct in_pktinfo));
+	else if (from->family == AF_INET6)
+		put_control(m, IPPROTO_IPV6, IPV6_PKTINFO,
+			&(struct in6_pktinfo){.ipi6_addr = from->v6}, sizeof(struct in6_pktinfo));
+}
+
 /* One sendmsg; again if what failed was an earlier one. */
 static int send_once(int fd, const struct vnet_endpoint *to, const void *data, size_t len,
-	uint16_t segment, uint8_t ttl)
+	uint16_t segment, const struct vnet_outside_how *how)
 {
+	const uint8_t ttl = how->ttl;
 	char control[CONTROL_ROOM] __attribute__((aligned(8))) = {0};
 	struct sockaddr_storage sa;
 	struct iovec iov = {(void *)data, len};
@@ -104,6 +130,7 @@ static int send_once(int fd, const struct vnet_endpoint *to, const void *data, s
 		put_control(&m, IPPROTO_IP, IP_TTL, &(int){ttl}, sizeof(int));
 	else if (ttl)
 		put_control(&m, IPPROTO_IPV6, IPV6_HOPLIMIT, &(int){ttl}, sizeof(int));
+	put_from(&m, &how->from);
 	if (!m.msg_controllen)
 		m.msg_control = NULL;
 	if (sendmsg(fd, &m, MSG_NOSIGNAL) >= 0 || sendmsg(fd, &m, MSG_NOSIGNAL) >= 0)
@@ -124,15 +151,15 @@ int vnet_outside_send(int fd, const struct vnet_endpoint *to, const void *data, 
 	int r;
 
 	if (!how->segment || len <= how->segment)
-		return send_once(fd, to, p, len, 0, how->ttl);
+		return send_once(fd, to, p, len, 0, how);
 	run = MIN((size_t)VNET_OUTSIDE_SEGMENTS, VNET_OUTSIDE_MAX / (size_t)how->segment);
 	run = MAX(run, (size_t)1) * how->segment;
 	for (size_t n; len; len -= n, p += n) {
 		n = MIN(len, run);
-		r = send_once(fd, to, p, n, n > how->segment ? how->segment : 0, how->ttl);
+		r = send_once(fd, to, p, n, n > how->segment ? how->segment : 0, how);
 		if (refuses_runs(r) && n > how->segment) {
 			run = n = how->segment;
-			r = send_once(fd, to, p, n, 0, how->ttl);
+			r = send_once(fd, to, p, n, 0, how);
 		}
 		if (r < 0)
 			return r;
@@ -152,9 +179,23 @@ static bool get_control(struct msghdr *m, int level, int type, void *ret, size_t
 	return false;
 }
 
+static struct vnet_endpoint came_to(struct msghdr *m)
+{
+	struct vnet_endpoint at = {0};
+	struct in_pktinfo v4;
+	struct in6_pktinfo v6;
+
+	if (get_control(m, IPPROTO_IP, IP_PKTINFO, &v4, sizeof(v4)))
+		at = vnet_endpoint_v4(v4.ipi_spec_dst, 0);
+	else if (get_control(m, IPPROTO_IPV6, IPV6_PKTINFO, &v6, sizeof(v6)))
+		at = vnet_endpoint_v6(&v6.ipi6_addr, 0);
+	return at.family && vnet_endpoint_is_unicast(&at) ? at : (struct vnet_endpoint){0};
+}
+
 int vnet_outside_receive(int fd, struct vnet_outside_message *m, unsigned n, size_t room)
 {
-	char control[VNET_OUTSIDE_BATCH][CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));
+	char control[VNET_OUTSIDE_BATCH][CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(struct in6_pktinfo))]
+		__attribute__((aligned(8)));
 	struct sockaddr_storage sa[VNET_OUTSIDE_BATCH];
 	struct iovec iov[VNET_OUTSIDE_BATCH];
 	struct mmsghdr mm[VNET_OUTSIDE_BATCH] = {0};
@@ -180,6 +221,7 @@ int vnet_outside_receive(int fd, struct vnet_outside_message *m, unsigned n, siz
 		get_control(&mm[i].msg_hdr, IPPROTO_UDP, UDP_GRO, &segment, sizeof(segment));
 		if (vnet_endpoint_from_sockaddr(&sa[i], mm[i].msg_hdr.msg_namelen, &m[i].from) < 0)
 			m[i].from = (struct vnet_endpoint){0};
+		m[i].at = came_to(&mm[i].msg_hdr);
 		m[i].len = mm[i].msg_len;
 		m[i].segment = segment > 0 && (size_t)segment < m[i].len ? (uint16_t)segment : 0;
 	}

@@ -37,6 +37,7 @@ int vnet_outside_ping(int family);
 struct vnet_outside_how {
 	uint16_t segment; /* cut into datagrams of so many bytes; 0: it is one */
 	uint8_t ttl;	  /* 0: as the host does */
+	struct vnet_endpoint from; /* which of the host's addresses; family 0: as it does */
 };
 
 /*
@@ -50,6 +51,7 @@ int vnet_outside_send(int fd, const struct vnet_endpoint *to, const void *data, 
 /* Received datagrams: @n messages with a buffer of @room bytes each. */
 struct vnet_outside_message {
 	struct vnet_endpoint from;
+	struct vnet_endpoint at; /* the host's address it came to, of a published port; or family 0 */
 	uint8_t *data;
 	size_t len;
 	uint16_t segment; /* a run of datagrams of that size; 0: it is one */

@@ -113,12 +113,16 @@ static int open_mapping(
 }
 
 int vnet_datagram_mapping(
-	struct vnet_datagram *d, const struct vnet_mapping *want, struct vnet_mapping **ret)
+	struct vnet_datagram *d, const struct vnet_mapping *want, const struct vnet_endpoint *to,
+	struct vnet_mapping **ret)
 {
 	const uint64_t now = vnet_datagram_now();
 	struct vnet_mapping m = *want;
 
 	*ret = vnet_mappings_find(d->mappings, m.session, m.kind, &m.inside);
+	while (*ret && (*ret)->published && vnet_endpoint_is_loopback(&(*ret)->outside) &&
+		!vnet_endpoint_is_loopback(to))
+		*ret = vnet_mappings_find_next(d->mappings, *ret);
 	if (*ret) {
 		(*ret)->used_ms = now;
 		return 0;

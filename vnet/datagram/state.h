@@ -43,6 +43,17 @@ struct vnet_datagram_run {
 	uint8_t *data;
 };
 
+/*
+ * By which published port, and at which of the host's addresses, somebody has last sent to a port
+ * of a session's: so he is answered.
+ */
+struct vnet_datagram_via {
+	struct vnet_endpoint client; /* as the session sees him */
+	struct vnet_endpoint at;
+	uint32_t mapping;
+};
+#define VNET_VIAS 4096 /* by a hash; who has lost his place is answered by any */
+
 struct vnet_datagram {
 	const struct vnet_datagram_sessions *sessions;
 	void *data; /* theirs */
@@ -54,6 +65,7 @@ struct vnet_datagram {
 	struct vnet_shown *shown;	  /* in the arena */
 	struct vnet_resolv resolv;
 	struct vnet_datagram_run run;
+	struct vnet_datagram_via *vias;
 	bool no_echo[2]; /* ping sockets are refused, v4 and v6; it has been said */
 	uint8_t *in;	 /* VNET_OUTSIDE_BATCH buffers */
 	uint8_t *out;	 /* a packet on its way to a session */
@@ -71,11 +83,13 @@ void vnet_datagram_tick(struct vnet_datagram *d);
 
 /*
  * The mapping that is like @want, made now if there is none: its socket, and a place in the
- * table, for which another one of the session may have to go.  Marks it as used.  0 or a negative
- * errno.
+ * table, for which another one of the session may have to go.  One from which @to can be reached:
+ * a port that is published at the host's loopback leads nowhere else.  Marks it as used.  0 or a
+ * negative errno.
  */
 int vnet_datagram_mapping(
-	struct vnet_datagram *d, const struct vnet_mapping *want, struct vnet_mapping **ret);
+	struct vnet_datagram *d, const struct vnet_mapping *want, const struct vnet_endpoint *to,
+	struct vnet_mapping **ret);
 /* Its socket and its record go. */
 void vnet_datagram_close(struct vnet_datagram *d, struct vnet_mapping *m);
 int vnet_datagram_watch_mapping(struct vnet_datagram *d, struct vnet_mapping *m);

@@ -36,11 +36,13 @@
 
 /* A run with the datagram behind it, if it is of the same kind. */
 static bool append(struct vnet_datagram_run *run, struct vnet_mapping *m,
-	const struct vnet_endpoint *to, const struct vnet_packet *p, uint8_t ttl)
+	const struct vnet_endpoint *to, const struct vnet_packet *p,
+	const struct vnet_outside_how *how)
 {
 	const size_t len = p->payload_len;
 
-	if (run->mapping != m || run->closed || run->how.ttl != ttl || !len ||
+	if (run->mapping != m || run->closed || run->how.ttl != how->ttl || !len ||
+		!vnet_endpoint_equal(&run->how.from, &how->from) ||
 		len > run->how.segment || run->len + len > RUN_MAX ||
 		run->n == VNET_OUTSIDE_SEGMENTS || !vnet_endpoint_equal(&run->to, to))
 		return false;
@@ -52,11 +54,13 @@ static bool append(struct vnet_datagram_run *run, struct vnet_mapping *m,
 }
 
 static void begin(struct vnet_datagram_run *run, struct vnet_mapping *m,
-	const struct vnet_endpoint *to, const struct vnet_packet *p, uint8_t ttl)
+	const struct vnet_endpoint *to, const struct vnet_packet *p,
+	const struct vnet_outside_how *how)
 {
 	run->mapping = m;
 	run->to = *to;
-	run->how = (struct vnet_outside_how){(uint16_t)p->payload_len, ttl};
+	run->how = *how;
+	run->how.segment = (uint16_t)p->payload_len;
 	run->len = p->payload_len;
 	run->n = 1;
 	run->closed = false;
@@ -93,22 +97,46 @@ void vnet_udp_flush(struct vnet_datagram *d)
 }
 
 static void send_packet(struct vnet_datagram *d, struct vnet_mapping *m,
-	const struct vnet_endpoint *to, struct vnet_packet *p, uint8_t ttl)
+	const struct vnet_endpoint *to, struct vnet_packet *p, const struct vnet_endpoint *from)
 {
 	const bool whole = p->vh.gso_type != VIRTIO_NET_HDR_GSO_NONE;
-	struct vnet_outside_how how = {whole ? p->vh.gso_size : 0, ttl};
+	const struct vnet_outside_how how = {
+		whole ? p->vh.gso_size : 0, vnet_datagram_ttl(p), *from};
 	int r;
 
-	if (append(&d->run, m, to, p, ttl))
+	if (append(&d->run, m, to, p, &how))
 		return;
 	vnet_udp_flush(d);
 	if (!whole && p->payload_len) {
-		begin(&d->run, m, to, p, ttl);
+		begin(&d->run, m, to, p, &how);
 		return;
 	}
 	r = vnet_outside_send(m->fd, to, p->data + p->payload, p->payload_len, &how);
 	if (r < 0)
 		vnet_datagram_refuse_errno(d, m->session, p, r);
+}
+
+/* Where is noted by which way @client has come to the session's port @inside. */
+static struct vnet_datagram_via *via_of(struct vnet_datagram *d, uint32_t session,
+	const struct vnet_endpoint *inside, const struct vnet_endpoint *client)
+{
+	const uint64_t hash = vnet_endpoint_hash(client, vnet_endpoint_hash(inside, session));
+
+	return &d->vias[hash % VNET_VIAS];
+}
+
+/* The published port by which @p's destination has come, and *ret_at; NULL if that is not known. */
+static struct vnet_mapping *came_by(struct vnet_datagram *d, uint32_t session,
+	const struct vnet_packet *p, struct vnet_endpoint *ret_at)
+{
+	const struct vnet_datagram_via *v = via_of(d, session, &p->src, &p->dst);
+	struct vnet_mapping *m = &d->records[v->mapping];
+
+	if (!v->client.family || !vnet_endpoint_equal(&v->client, &p->dst) || !m->state ||
+		!m->published || m->session != session || !vnet_endpoint_equal(&m->inside, &p->src))
+		return NULL;
+	*ret_at = v->at;
+	return m;
 }
 
 /* An answer to a client who is shown as the gateway; *ret_to is @p's destination at first. */
@@ -120,7 +148,8 @@ static bool answers_shown(struct vnet_datagram *d, uint32_t session,
 
 	if (!vnet_endpoint_same_address(&gateway, &p->dst))
 		return false;
-	*ret_m = vnet_mappings_find(d->mappings, session, VNET_MAPPING_UDP, &p->src);
+	if (!*ret_m)
+		*ret_m = vnet_mappings_find(d->mappings, session, VNET_MAPPING_UDP, &p->src);
 	return *ret_m && (*ret_m)->published &&
 	       vnet_shown_client(d->shown, vnet_mappings_index(d->mappings, *ret_m), p->dst.port,
 		       vnet_datagram_now(), ret_to);
@@ -149,8 +178,8 @@ void vnet_udp_from_session(struct vnet_datagram *d, uint32_t session,
 		.inside = p->src,
 		.outside.family = p->src.family,
 		.brief = p->dst.port == VNET_DNS_PORT};
-	struct vnet_endpoint to = p->dst;
-	struct vnet_mapping *m;
+	struct vnet_endpoint to = p->dst, at = {0};
+	struct vnet_mapping *m, *by;
 	int r = 0;
 
 	/* Nobody answers to a multicast, and nobody gets one. */
@@ -158,17 +187,19 @@ void vnet_udp_from_session(struct vnet_datagram *d, uint32_t session,
 		d->dropped++;
 		return;
 	}
+	m = by = came_by(d, session, p, &at);
 	if (!answers_shown(d, session, s, p, &m, &to)) {
 		r = vnet_datagram_outside_of(s, &p->dst, &to);
-		if (r == 0)
-			r = vnet_datagram_mapping(d, &want, &m);
+		m = by;
+		if (r == 0 && !m)
+			r = vnet_datagram_mapping(d, &want, &to, &m);
 	}
 	if (r < 0) {
 		vnet_datagram_refuse_errno(d, session, p, r);
 		return;
 	}
 	m->brief = m->brief && to.port == VNET_DNS_PORT;
-	send_packet(d, m, &to, p, vnet_datagram_ttl(p));
+	send_packet(d, m, &to, p, &at);
 }
 
 void vnet_udp_to_session(struct vnet_datagram *d, uint32_t session,
@@ -190,7 +221,8 @@ void vnet_udp_to_session(struct vnet_datagram *d, uint32_t session,
 static bool follows(const struct vnet_outside_message *a, size_t len, size_t size,
 	const struct vnet_outside_message *b)
 {
-	return vnet_endpoint_equal(&a->from, &b->from) && b->len && len % size == 0 &&
+	return vnet_endpoint_equal(&a->from, &b->from) && vnet_endpoint_equal(&a->at, &b->at) &&
+	       b->len && len % size == 0 &&
 	       (b->segment ? b->segment == size : b->len <= size) && len + b->len <= IN_MAX - 48;
 }
 
@@ -207,6 +239,9 @@ static unsigned deliver(struct vnet_datagram *d, struct vnet_mapping *map,
 		d->dropped++;
 		return 1;
 	}
+	if (map->published)
+		*via_of(d, map->session, &map->inside, &from) = (struct vnet_datagram_via){
+			from, m->at, vnet_mappings_index(d->mappings, map)};
 	for (; used < n && size && follows(m, len, size, &m[used]); used++) {
 		memcpy(m->data + len, m[used].data, m[used].len);
 		len += m[used].len;

@@ -354,7 +354,8 @@ static void list_ports(struct session_message *ret, const struct gateway_session
 		if (p->family)
 			ret->ports[n].address = (ProtobufCBinaryData){
 				p->family == AF_INET ? 4 : 16, (uint8_t *)&p->address};
-		ret->listening[n] = s->ports[i].listening;
+		/* One of UDP is open as long as it is published. */
+		ret->listening[n] = s->ports[i].listening || p->protocol == IPPROTO_UDP;
 		ret->pointers[n] = &ret->ports[n];
 		n++;
 	}

@@ -284,7 +284,7 @@ static bool is_taken(struct vnet_gateway *g, uint32_t session, const struct vnet
 	if (old == VNET_NONE || g->arena->flows[old].state == GATEWAY_FLOW_FREE)
 		return false;
 	gateway_flow_forgotten(g, old);
-	return true;
+	return g->arena->flows[old].state != GATEWAY_FLOW_FREE;
 }
 
 void gateway_outbound_syn(struct vnet_gateway *g, uint32_t session, struct vnet_packet *p)

@@ -194,6 +194,43 @@ static struct vnet_endpoint session_address(const struct gateway_session *s, int
 	return vnet_endpoint_v6(&s->address6, 0);
 }
 
+/* @ep gets the address of @with, if it has that of @from. */
+static void exchange(struct vnet_endpoint *ep, const struct vnet_endpoint *from,
+	const struct vnet_endpoint *with)
+{
+	const uint16_t port = ep->port;
+
+	if (from->family != ep->family || !vnet_endpoint_same_address(ep, from))
+		return;
+	*ep = *with;
+	ep->port = port;
+}
+
+/*
+ * An error quotes a packet that went the other way, with the addresses that it had there: @here is
+ * what @there was called where it came from, and so are the name servers' two.  Nobody else would
+ * know his own packet.
+ */
+static void translate_error(struct vnet_packet *p, const struct vnet_endpoint *there,
+	const struct vnet_endpoint *here, const struct vnet_endpoint *dns_there,
+	const struct vnet_endpoint *dns_here)
+{
+	struct vnet_embedded about;
+	struct vnet_endpoint src, dst;
+
+	if (vnet_packet_embedded(p, &about) < 0)
+		return;
+	src = about.src;
+	dst = about.dst;
+	exchange(&src, there, here);
+	exchange(&dst, there, here);
+	if (src.port == DNS_PORT)
+		exchange(&src, dns_there, dns_here);
+	if (dst.port == DNS_PORT)
+		exchange(&dst, dns_there, dns_here);
+	vnet_packet_set_embedded(p, &about, &src, &dst);
+}
+
 static void deliver(void *ctx, uint32_t from, struct vnet_packet *p)
 {
 	struct remote *r = ctx;
@@ -201,6 +238,7 @@ static void deliver(void *ctx, uint32_t from, struct vnet_packet *p)
 	const int family = p->dst.family;
 	const struct vnet_endpoint *own = family == AF_INET ? &r->own4 : &r->own6;
 	const struct vnet_endpoint *dns = family == AF_INET ? &r->dns4 : &r->dns6;
+	const struct vnet_endpoint gateway = gateway_address(s, family);
 	struct vnet_endpoint to = session_address(s, family);
 
 	if (own->family != family || !vnet_endpoint_same_address(&p->dst, own)) {
@@ -208,11 +246,9 @@ static void deliver(void *ctx, uint32_t from, struct vnet_packet *p)
 		return;
 	}
 	if (dns->family == family && p->src.port == DNS_PORT &&
-		vnet_endpoint_same_address(&p->src, dns)) {
-		struct vnet_endpoint gateway = gateway_address(s, family);
-
+		vnet_endpoint_same_address(&p->src, dns))
 		vnet_packet_set_src(p, &gateway);
-	}
+	translate_error(p, own, &to, dns, &gateway);
 	to.port = p->dst.port;
 	vnet_packet_set_dst(p, &to);
 	vnet_gateway_to_session(r->g, r->session, p);
@@ -234,7 +270,7 @@ bool gateway_remote_take(struct vnet_gateway *g, uint32_t session, struct vnet_p
 	struct remote *r = g->remotes->of[session];
 	struct gateway_session *s = &g->arena->sessions[session];
 	const struct vnet_endpoint *own, *dns;
-	struct vnet_endpoint gateway, src;
+	struct vnet_endpoint gateway, session_own, src;
 	int sent;
 
 	if (!r)
@@ -255,6 +291,8 @@ bool gateway_remote_take(struct vnet_gateway *g, uint32_t session, struct vnet_p
 		unreachable(r, p);
 		return true;
 	}
+	session_own = session_address(s, p->dst.family);
+	translate_error(p, &session_own, own, &gateway, dns->family ? dns : &gateway);
 	src = *own;
 	src.port = p->src.port;
 	vnet_packet_set_src(p, &src);

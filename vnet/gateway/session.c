@@ -145,7 +145,12 @@ static int make_record(struct vnet_gateway *g, const struct vnet_attach *a, stru
 	r = vnet_session_add(g->vnat, index, v4.family ? &v4 : NULL, v6.family ? &v6 : NULL);
 	if (r < 0)
 		return err_errno(e, r, "the session's addresses");
-	*session_at(g, index) = (struct gateway_session){.tun = -1, .diag = -1, .conn = -1};
+	/* Its ports of UDP are opened before the rest is known. */
+	*session_at(g, index) = (struct gateway_session){.tun = -1,
+		.diag = -1,
+		.conn = -1,
+		.address4 = a->address4,
+		.address6 = a->address6};
 	return (int)index;
 }
 
