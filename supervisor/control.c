@@ -301,7 +301,7 @@ static void on_connection(evutil_socket_t fd, short what, void *ctx)
 		return;
 	for (c = s->clients; c; c = c->next)
 		n++;
-	if (n >= MAX_CLIENTS || getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0) {
+	if (n >= 2 * MAX_CLIENTS || getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0) {
 		close(sock);
 		return;
 	}
@@ -312,6 +312,10 @@ static void on_connection(evutil_socket_t fd, short what, void *ctx)
 	if (!may_connect(s, cred.uid)) {
 		err_set(&e, ERR_FAILED, -EACCES, "user %u is not allowed to use this session", cred.uid);
 		err_hint(&e, "podrun run --allow USER lets others in");
+		control_send_failure(c, &e, 0);
+		give_up(c);
+	} else if (n >= MAX_CLIENTS) {
+		err_set(&e, ERR_STATE, -EBUSY, "too many commands are connected to this session");
 		control_send_failure(c, &e, 0);
 		give_up(c);
 	}
@@ -351,6 +355,23 @@ int control_listen(struct session *s, struct err *e)
 	a.sun_path[0] = '\0';
 	return listen_at(s, 1, &a, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n),
 		e);
+}
+
+void control_renamed(struct session *s)
+{
+	const Pb__Config *config = s->record->config;
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	struct err e = {0};
+	int n;
+
+	if (!config->n_allow)
+		return;
+	if (s->acceptors[1])
+		event_free(take_ptr(s->acceptors[1]));
+	s->listeners[1] = close_fd(s->listeners[1]);
+	n = snprintf(a.sun_path + 1, sizeof(a.sun_path) - 1, "podrun/%u/%s", geteuid(), config->name);
+	if (listen_at(s, 1, &a, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n), &e) < 0)
+		log_warn("others can't reach it under its new name: %s", e.msg);
 }
 
 void control_unlisten(struct session *s)

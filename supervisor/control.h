@@ -29,6 +29,8 @@ struct control_ops {
 int control_adopt(struct client **ret, struct session *s, int sock, struct err *e);
 /* Listens at the session's control socket, and at the one for --allow. */
 int control_listen(struct session *s, struct err *e);
+/* Whom --allow lets in finds it under its new name. */
+void control_renamed(struct session *s);
 void control_unlisten(struct session *s);
 void control_free(struct client *c);
 

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/base.h"
+#include "ckpt/ckpt.h"
 #include "proto/control.pb-c.h"
 #include "supervisor/ledger.h"
 #include "supervisor/session.h"
@@ -119,8 +120,12 @@ static char *snapshot_place(struct session *s)
 {
 	for (unsigned i = 1;; i++) {
 		char *path = paths_image(&s->paths, s->record->config->name, i);
+		_cleanup_free_ char *base = NULL;
 
-		if (!path || access(path, F_OK) < 0)
+		/* others may refer to one that is kept for them under this name */
+		if (path && asprintf(&base, "%s%s", path, CKPT_BASE_SUFFIX) < 0)
+			free(take_ptr(path));
+		if (!path || (access(path, F_OK) < 0 && access(base, F_OK) < 0))
 			return path;
 		free(path);
 	}
@@ -144,7 +149,10 @@ int placing_open(struct session *s, const Pb__SuspendRequest *req, int stream, s
 		return err_errno(e, -ENOMEM, "image");
 	if (stat(op->path, &st) == 0 && !S_ISREG(st.st_mode)) {
 		op->stream = true;
-		op->image = open(op->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+		/* of a FIFO that nobody reads: ENXIO, for we never wait */
+		op->image = open(op->path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+		if (op->image >= 0)
+			io_set_nonblock(op->image, false);
 	} else {
 		op->image = open_nameless(op->path);
 		if (op->image < 0 && name_beside(op, e) < 0)

@@ -41,6 +41,7 @@
 #include "supervisor/client.h"
 #include "supervisor/control.h"
 #include "supervisor/end.h"
+#include "supervisor/identity.h"
 #include "supervisor/install.h"
 #include "supervisor/init.h"
 #include "supervisor/introduce.h"
@@ -80,13 +81,11 @@ static void fail(struct session *s, const struct err *e)
 	struct err own = *e; /* may be the operation's */
 
 	log_warn("%s", own.msg);
-	if (named) {
-		/* The name was taken, perhaps from the record of this very image. */
-		if (!s->op.copy)
-			ledger_give_back(s->paths.state, s->op.image_id, NULL);
-		if (keep)
-			rename_save_suspended(s, true);
-	}
+	/* The name was taken, perhaps from the record of this very image. */
+	if (!s->op.copy && s->record)
+		ledger_give_back(s->paths.state, s->op.image_id, NULL);
+	if (keep)
+		rename_save_suspended(s, true);
 	session_close(s, keep ? RECORD_SUSPENDED : RECORD_STATE_MAX);
 	if (lost_init)
 		init_say_end(&own, s->world.init_status);
@@ -107,61 +106,6 @@ static void send_worker(struct session *s, const Pb__Worker *m, const int *fds, 
 
 /* ---- image: who is it --------------------------------------------------------------------- */
 
-static int check_config(const Pb__Config *c, struct err *e)
-{
-	if (c->session_id.len != 16)
-		return err_set(e, ERR_IMAGE, -EBADMSG, "the image has no identity");
-	return arrival_check(c, e);
-}
-
-static int check_clocks(const Pb__World *w, struct err *e)
-{
-	if (w->monotonic_ns < 0 || w->monotonic_ns >= CKPT_CLOCK_MAX / 2 || w->boottime_ns < 0 ||
-		w->boottime_ns >= CKPT_CLOCK_MAX / 2)
-		return err_set(e, ERR_IMAGE, -EBADMSG, "the image's clocks make no sense");
-	return 0;
-}
-
-static int take_identity(struct session *s, const Pb__ImageInfo *info, struct err *e)
-{
-	struct session_operation *op = &s->op;
-	Pb__Config *c;
-
-	s->record = malloc(sizeof(*s->record));
-	if (!s->record)
-		return err_errno(e, -ENOMEM, "record");
-	pb__record__init(s->record);
-	s->record->config = pb__config__unpack(NULL, info->config.len, info->config.data);
-	op->world = pb__world__unpack(NULL, info->world.len, info->world.data);
-	if (!s->record->config || !op->world || info->image_id.len != 16)
-		return err_set(e, ERR_IMAGE, -EBADMSG, "the image does not begin like a session");
-	c = s->record->config;
-	memcpy(op->image_id, info->image_id.data, 16);
-	op->copy = info->copy || op->resume->copy;
-	op->renamed = op->resume->name[0] && strcmp(c->name, op->resume->name) != 0;
-	if (op->renamed)
-		session_set_string(&c->name, op->resume->name);
-	s->record->started = time(NULL);
-	if (c->uid != getuid())
-		c->n_allow = 0; /* numbers of users of another host */
-	if (check_config(c, e) < 0 || screen_check(c, e) < 0 || check_clocks(op->world, e) < 0 ||
-		network_check_image(s, info, e) < 0)
-		return e->error;
-	if (op->copy && getrandom(c->session_id.data, 16, 0) != 16)
-		return err_errno(e, -errno, "random numbers");
-	return 0;
-}
-
-/* A copy must not share what only one session can have. */
-static int check_copy(const Pb__Config *c, struct err *e)
-{
-	for (size_t i = 0; i < c->n_binds; i++)
-		if (!c->binds[i]->read_only)
-			return err_set(e, ERR_STATE, -EBUSY,
-				"a copy can't share the writable volume %s", c->binds[i]->target);
-	return 0;
-}
-
 static void write_log(struct session *s)
 {
 	const ProtobufCBinaryData *log = &s->op.world->log;
@@ -180,9 +124,9 @@ static void on_image(struct session *s, const Pb__ImageInfo *info)
 	bool live, there = false;
 	int r;
 
-	r = take_identity(s, info, &e);
+	r = identity_take(s, info, &e);
 	if (r == 0)
-		r = op->copy ? check_copy(s->record->config, &e)
+		r = op->copy ? identity_check_copy(s->record->config, &e)
 			     : -(ledger_check(s->paths.state, op->image_id, &e) != 0);
 	if (r == 0 && !op->replace && rename_look(s, &live) == NAME_TAKEN)
 		r = rename_taken(s->record->config->name, &e);
@@ -506,10 +450,7 @@ static void release(struct session *s)
 	struct err e = {0};
 	int r = mapped_check(s, &e);
 
-	if (r == 0 && !s->op.copy)
-		r = ledger_claim(s->paths.state, s->op.image_id, s->record->config->name, &e);
 	if (r < 0) {
-		s->op.copy = true; /* it is not ours to give back */
 		fail(s, &e);
 		return;
 	}
@@ -528,12 +469,35 @@ static void release(struct session *s)
 	send_worker(s, &m, NULL, 0);
 }
 
+static void on_retry(evutil_socket_t fd, short what, void *ctx);
+
+static void try_again(struct session *s)
+{
+	const struct timeval soon = {.tv_usec = RETRY_MS * 1000};
+
+	if (!s->retry)
+		s->retry = event_new(s->loop, -1, 0, on_retry, s);
+	if (s->retry)
+		event_add(s->retry, &soon);
+}
+
 /* The name is free: it becomes ours. */
 static void settle(struct session *s)
 {
 	struct err e = {0};
-	int r = rename_take(s, &e);
+	int r = 0;
 
+	/* Before the name, which may be that of another who is resumed from this image. */
+	if (!s->op.copy)
+		r = ledger_claim(s->paths.state, s->op.image_id, s->record->config->name, &e);
+	if (r == 0)
+		r = rename_take(s, &e);
+	if (r == -EAGAIN && io_now_ns() < s->retry_until_ns) {
+		if (!s->op.copy)
+			ledger_give_back(s->paths.state, s->op.image_id, NULL);
+		try_again(s);
+		return;
+	}
 	if (r == 0)
 		r = fault_at(FAULT_RESUME_NAMED, &e);
 	if (r == 0)
@@ -569,31 +533,33 @@ static void on_retry(evutil_socket_t fd, short what, void *ctx)
 
 static void try_name(struct session *s)
 {
-	const struct timeval soon = {.tv_usec = RETRY_MS * 1000};
 	const char *name = s->record->config->name;
 	struct err e = {0};
 	bool live;
 	enum name_use use = rename_look(s, &live);
 
+	/* Who has the name may be of this very image: another was faster. */
+	if (!s->op.copy && ledger_check(s->paths.state, s->op.image_id, &e) != 0) {
+		fail(s, &e);
+		return;
+	}
 	if (use != NAME_FREE && s->op.replace) {
 		if (live)
 			client_ask_kill(&s->paths, name);
-		use = live ? NAME_WAIT : NAME_FREE;
+		use = live || use == NAME_WAIT ? NAME_WAIT : NAME_FREE;
 	}
 	if (use == NAME_FREE) {
 		settle(s);
 		return;
 	}
 	/* One that is being migrated would be waited for by the very migration that waits for us. */
-	if (use == NAME_WAIT && s->op.resume->frozen)
+	if (use == NAME_WAIT && live && s->op.resume->frozen)
 		use = NAME_TAKEN;
-	if ((use == NAME_WAIT || s->op.taken) && !s->retry)
-		s->retry = event_new(s->loop, -1, 0, on_retry, s);
 	/* The writer of our stream has the name until he knows that the image is ours. */
-	if (use == NAME_WAIT && s->op.stream)
+	if (use == NAME_WAIT && live && s->op.stream)
 		take(s);
-	if (s->retry && (s->op.taken || (use == NAME_WAIT && io_now_ns() < s->retry_until_ns))) {
-		event_add(s->retry, &soon);
+	if (s->op.taken || (use == NAME_WAIT && io_now_ns() < s->retry_until_ns)) {
+		try_again(s);
 		return;
 	}
 	rename_taken(name, &e);
@@ -782,6 +748,8 @@ int session_resume_decide(struct session *s, struct client *c, const Pb__Decisio
 	if (d->what == PB__DECISION__WHAT__GIVE_AWAY)
 		return err_set(
 			e, ERR_STATE, -EINVAL, "it arrived here, it is not to be given away");
+	if (s->op.released)
+		return err_set(e, ERR_STATE, -EALREADY, "it is being let run already");
 	if (d->what == PB__DECISION__WHAT__ABORT) {
 		control_send_done(c);
 		session_close(s, RECORD_STATE_MAX);

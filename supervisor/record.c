@@ -5,13 +5,16 @@
 #include <assert.h>
 #include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/base.h"
 #include "proto/config.pb-c.h"
 #include "supervisor/images.h"
 #include "supervisor/tenure.h"
 
-#define MAX_RECORD (8u << 20)
+#define MAX_RECORD  (8u << 20)
+#define PATIENCE_MS 5000
+#define NAP_MS	    10
 
 static const char *const names[] = {
 	[RECORD_STARTING] = "starting",
@@ -92,21 +95,29 @@ int record_save(const Pb__Record *r, const char *dir, bool durable, struct err *
 int record_remove(const struct paths *p, const char *name, struct err *e)
 {
 	_cleanup_free_ char *dir = paths_session(p, name, NULL), *image = paths_image(p, name, 0);
+	_cleanup_free_ char *runtime = paths_runtime(p, name, NULL);
 	_cleanup_close_ int lock = -1;
-	char *aside;
+	char *aside[2];
 
-	if (!dir || !image)
+	if (!dir || !image || !runtime)
 		return err_errno(e, -ENOMEM, "record");
+	/* whose supervisor is about to end */
+	for (int i = 0; i < PATIENCE_MS / NAP_MS && tenure_is_held(runtime); i++)
+		usleep(NAP_MS * 1000);
 	lock = tenure_lock(p, e);
 	if (lock < 0)
 		return lock;
+	if (tenure_is_held(runtime))
+		return err_set(e, ERR_STATE, -EBUSY, "cannot remove '%s': it is running", name);
+	/* Its supervisor may be tidying up in there still. */
+	aside[0] = tenure_set_aside(dir);
+	if (!aside[0] && access(dir, F_OK) == 0)
+		return err_errno(e, -EBUSY, "cannot remove %s", dir);
+	aside[1] = tenure_set_aside(runtime);
 	unlink(image);
 	images_forget(p, name);
-	/* Its supervisor may be tidying up in there still. */
-	aside = tenure_set_aside(dir);
-	if (!aside && access(dir, F_OK) == 0)
-		return err_errno(e, -EBUSY, "cannot remove %s", dir);
 	lock = close_fd(lock);
-	tenure_remove(aside);
+	tenure_remove(aside[0]);
+	tenure_remove(aside[1]);
 	return 0;
 }

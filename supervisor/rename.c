@@ -19,6 +19,14 @@ void rename_save_suspended(struct session *s, bool durable)
 	session_save(s, RECORD_SUSPENDED, durable, NULL);
 }
 
+/* Somebody has the name's runtime directory, whether he listens there already or not. */
+static bool is_held(const struct session *s)
+{
+	_cleanup_free_ char *runtime = paths_runtime(&s->paths, s->record->config->name, NULL);
+
+	return runtime && tenure_is_held(runtime);
+}
+
 enum name_use rename_look(struct session *s, bool *ret_live)
 {
 	const Pb__Config *c = s->record->config;
@@ -36,6 +44,11 @@ enum name_use rename_look(struct session *s, bool *ret_live)
 	if (*ret_live) {
 		record_free(other);
 		return same && !op->copy ? NAME_WAIT : NAME_TAKEN;
+	}
+	/* One that is just being made, or that is being taken apart. */
+	if (is_held(s)) {
+		record_free(other);
+		return NAME_WAIT;
 	}
 	if (strcmp(other->state, "suspended") != 0 && strcmp(other->state, "in-doubt") != 0 &&
 		strcmp(other->state, "arrived") != 0)
@@ -71,6 +84,10 @@ static int take_name_locked(
 {
 	_cleanup_free_ char *log = NULL, *our_log = NULL;
 
+	if (tenure_is_held(runtime)) {
+		rename_taken(s->record->config->name, e);
+		return -EAGAIN;
+	}
 	if (asprintf(&log, "%s/log", dir) < 0 || asprintf(&our_log, "%s/log", s->dir) < 0)
 		return err_errno(e, -ENOMEM, "session");
 	s->op.had_record = !s->op.copy && is_our_record(s);

@@ -21,7 +21,7 @@ enum name_use { NAME_FREE, NAME_WAIT, NAME_TAKEN };
 enum name_use rename_look(struct session *s, bool *ret_live);
 /* ERR_STATE, with a hint; returns -EEXIST. */
 int rename_taken(const char *name, struct err *e);
-/* The directory and the runtime directory get it.  0, or a negative errno with @e set. */
+/* The directory and the runtime directory get it.  0, or a negative errno with @e set: -EAGAIN if somebody was faster. */
 int rename_take(struct session *s, struct err *e);
 /* The session is in the image that is being resumed: so says its record. */
 void rename_save_suspended(struct session *s, bool durable);

@@ -27,6 +27,7 @@
 #include "supervisor/rewrite/orders.h"
 #include "supervisor/screen.h"
 #include "supervisor/session.h"
+#include "supervisor/tenure.h"
 
 /* ---- input for jobs ----------------------------------------------------------------------- */
 
@@ -294,6 +295,7 @@ static int do_rename(struct session *s, struct client *c, const Pb__Control *m, 
 	size_t n_fds, struct err *e)
 {
 	_cleanup_free_ char *dir = NULL, *runtime = NULL;
+	_cleanup_close_ int lock = -1;
 
 	if (paths_check_name(m->rename->name, e) < 0)
 		return e->error;
@@ -301,10 +303,15 @@ static int do_rename(struct session *s, struct client *c, const Pb__Control *m, 
 	runtime = paths_runtime(&s->paths, m->rename->name, NULL);
 	if (!dir || !runtime)
 		return err_errno(e, -ENOMEM, "rename");
-	if (access(dir, F_OK) == 0 || rename(s->dir, dir) < 0) {
+	lock = tenure_lock(&s->paths, e);
+	if (lock < 0)
+		return lock;
+	if (access(dir, F_OK) == 0) {
 		err_set(e, ERR_STATE, -EEXIST, "the name '%s' is in use", m->rename->name);
 		return err_hint(e, "podrun rm %s removes what ended", m->rename->name);
 	}
+	if (rename(s->dir, dir) < 0)
+		return err_errno(e, -errno, "%s", dir);
 	if (rename(s->runtime, runtime) < 0) {
 		int error = -errno;
 
@@ -318,6 +325,7 @@ static int do_rename(struct session *s, struct client *c, const Pb__Control *m, 
 	s->runtime = take_ptr(runtime);
 	session_set_string(&s->record->config->name, m->rename->name);
 	session_save(s, record_state_of(s->record->state), false, NULL);
+	control_renamed(s);
 	screen_renamed(s);
 	control_send_done(c);
 	return 0;

@@ -17,6 +17,9 @@
 #include "supervisor/rewrite/procfs_place.h"
 #include "supervisor/rewrite/view.h"
 
+#define OPEN_TRIES  100
+#define OPEN_NAP_US 1000
+
 int tenure_lock(const struct paths *p, struct err *e)
 {
 	_cleanup_free_ char *path = NULL;
@@ -37,8 +40,14 @@ int tenure_open(const char *path, struct err *e)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
+	if (fd < 0)
 		return err_errno(e, -errno, "%s", path);
+	/* who looks whether it is somebody's has it for a moment */
+	for (int i = 0; flock(fd, LOCK_EX | LOCK_NB) < 0; i++) {
+		if (i == OPEN_TRIES || errno != EWOULDBLOCK)
+			return err_errno(e, -errno, "%s", path);
+		usleep(OPEN_NAP_US);
+	}
 	return take_fd(&fd);
 }
 
@@ -48,6 +57,11 @@ static bool is_free(const char *path)
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 
 	return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0;
+}
+
+bool tenure_is_held(const char *path)
+{
+	return access(path, F_OK) == 0 && !is_free(path);
 }
 
 bool tenure_is_forsaken(const char *path)

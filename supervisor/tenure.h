@@ -25,6 +25,8 @@ int tenure_lock(const struct paths *p, struct err *e);
 /* Opens a directory that has just been made its owner's.  Under the lock. */
 int tenure_open(const char *path, struct err *e);
 
+/* True if @path is the directory of somebody who lives. */
+bool tenure_is_held(const char *path);
 /* True if a session's directory is there, but no record in it and nobody who has it open. */
 bool tenure_is_forsaken(const char *path);
 

@@ -7,6 +7,7 @@
 #include "supervisor/cli/cli.h"
 #include "supervisor/client.h"
 #include "supervisor/record.h"
+#include "supervisor/tenure.h"
 
 /* Of one that isn't running: its directory, its record, and its image in the default place. */
 static int rename_record(struct cli *c, const char *from, const char *to, struct err *e)
@@ -15,10 +16,15 @@ static int rename_record(struct cli *c, const char *from, const char *to, struct
 	_cleanup_free_ char *new_dir = paths_session(&c->paths, to, NULL);
 	_cleanup_free_ char *old_image = paths_image(&c->paths, from, 0);
 	_cleanup_free_ char *new_image = paths_image(&c->paths, to, 0);
+	_cleanup_close_ int lock = tenure_lock(&c->paths, e);
 	Pb__Record *r;
 
+	if (lock < 0)
+		return lock;
 	if (!old_dir || !new_dir || !old_image || !new_image)
 		return err_errno(e, -ENOMEM, "rename");
+	if (client_is_live(&c->paths, from))
+		return err_set(e, ERR_STATE, -EBUSY, "it has just been resumed");
 	if (access(new_dir, F_OK) == 0)
 		return err_set(e, ERR_STATE, -EEXIST, "the name '%s' is in use", to);
 	if (record_load(&r, &c->paths, from, e) < 0)

@@ -88,6 +88,8 @@ int resume_open(struct cli *c, const char *what, char **ret_path, char **ret_nam
 		path = realpath(what, NULL);
 	}
 	fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY) : -1;
+	if (fd < 0 && errno == ENOENT && r > 0)
+		return err_set(e, ERR_NOT_FOUND, -ENOENT, "its image is gone: %s", path);
 	if (fd < 0 && errno == ENOENT) {
 		err_set(e, ERR_NOT_FOUND, -ENOENT, "no suspended session and no image '%s'", what);
 		return err_hint(e, "podrun ps -a lists suspended sessions");

@@ -132,7 +132,6 @@ static void leave_name(const struct dns_name *n)
 
 static int remove_one(struct cli *c, const char *name, bool force, struct err *e)
 {
-	_cleanup_free_ char *runtime = paths_runtime(&c->paths, name, NULL);
 	struct vnet_claim claim;
 	struct client_session s;
 	_cleanup_dns_name_ struct dns_name name_in_dns = {0};
@@ -165,10 +164,8 @@ static int remove_one(struct cli *c, const char *name, bool force, struct err *e
 	if (err_is(e))
 		return e->error;
 	/* The supervisor removes what was started with --rm itself. */
-	for (int i = 0; i < 500 && client_is_live(&c->paths, name); i++)
+	for (int i = 0; force && i < 500 && client_is_live(&c->paths, name); i++)
 		usleep(10000);
-	if (runtime)
-		io_rm_rf(AT_FDCWD, runtime);
 	claims = find_claim(&c->paths, name, &claim);
 	r = record_remove(&c->paths, name, e);
 	if (r == 0 && claims)

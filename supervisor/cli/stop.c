@@ -11,6 +11,7 @@
 #include "supervisor/cli/cli.h"
 #include "supervisor/client.h"
 #include "supervisor/message.h"
+#include "supervisor/record.h"
 
 struct stop_options {
 	const char *signal, *time;
@@ -45,7 +46,29 @@ static int ask_and_wait(struct proto_conn *conn, int number, int ms, struct err 
 		return 1; /* it has ended already, and its supervisor */
 	if (r < 0)
 		return r;
-	return poll(&p, 1, ms) == 1;
+	if (poll(&p, 1, ms) != 1)
+		return 0;
+	if (client_receive(conn, &reply, e) < 0) {
+		*e = (struct err){0};
+		return 1;
+	}
+	r = reply->body_case == PB__CONTROL__BODY_MOVED;
+	message_free(reply);
+	return r ? err_set(e, ERR_MOVED, -ECONNRESET, "it was suspended or moved") : 1;
+}
+
+/* It is over, whoever has ended it. */
+static bool is_over(struct cli *c, const char *name)
+{
+	struct err ignored = {0};
+	Pb__Record *r;
+	bool over;
+
+	if (record_load(&r, &c->paths, name, &ignored) < 0)
+		return true;
+	over = record_state_of(r->state) == RECORD_ENDED;
+	record_free(r);
+	return over;
 }
 
 static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
@@ -71,8 +94,8 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 	/* What the command left behind ends as well; usually there is nothing any more. */
 	kill.body_case = PB__CONTROL__BODY_KILL;
 	kill.kill = &empty;
-	if (client_simple(&c->paths, argv[0], &kill, e) < 0 && e->class != ERR_STATE &&
-		e->class != ERR_NOT_FOUND)
+	if (client_simple(&c->paths, argv[0], &kill, e) < 0 && e->class != ERR_NOT_FOUND &&
+		(e->class != ERR_STATE || !is_over(c, argv[0])))
 		return err_wrap(e, "cannot stop '%s'", argv[0]);
 	return 0;
 }

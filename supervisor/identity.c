@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "supervisor/identity.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "ckpt/ckpt.h"
+#include "proto/control.pb-c.h"
+#include "supervisor/arrival.h"
+#include "supervisor/network.h"
+#include "supervisor/screen.h"
+#include "supervisor/session.h"
+
+static int check_config(const Pb__Config *c, struct err *e)
+{
+	if (c->session_id.len != 16)
+		return err_set(e, ERR_IMAGE, -EBADMSG, "the image has no identity");
+	return arrival_check(c, e);
+}
+
+static int check_clocks(const Pb__World *w, struct err *e)
+{
+	if (w->monotonic_ns < 0 || w->monotonic_ns >= CKPT_CLOCK_MAX / 2 || w->boottime_ns < 0 ||
+		w->boottime_ns >= CKPT_CLOCK_MAX / 2)
+		return err_set(e, ERR_IMAGE, -EBADMSG, "the image's clocks make no sense");
+	return 0;
+}
+
+int identity_take(struct session *s, const Pb__ImageInfo *info, struct err *e)
+{
+	struct session_operation *op = &s->op;
+	Pb__Config *c;
+
+	s->record = malloc(sizeof(*s->record));
+	if (!s->record)
+		return err_errno(e, -ENOMEM, "record");
+	pb__record__init(s->record);
+	s->record->config = pb__config__unpack(NULL, info->config.len, info->config.data);
+	op->world = pb__world__unpack(NULL, info->world.len, info->world.data);
+	if (!s->record->config || !op->world || info->image_id.len != 16)
+		return err_set(e, ERR_IMAGE, -EBADMSG, "the image does not begin like a session");
+	c = s->record->config;
+	memcpy(op->image_id, info->image_id.data, 16);
+	op->copy = info->copy || op->resume->copy;
+	op->renamed = op->resume->name[0] && strcmp(c->name, op->resume->name) != 0;
+	if (op->renamed)
+		session_set_string(&c->name, op->resume->name);
+	s->record->started = time(NULL);
+	if (c->uid != getuid())
+		c->n_allow = 0; /* numbers of users of another host */
+	if (check_config(c, e) < 0 || screen_check(c, e) < 0 || check_clocks(op->world, e) < 0 ||
+		network_check_image(s, info, e) < 0)
+		return e->error;
+	if (op->copy && getrandom(c->session_id.data, 16, 0) != 16)
+		return err_errno(e, -errno, "random numbers");
+	return 0;
+}
+
+int identity_check_copy(const Pb__Config *c, struct err *e)
+{
+	for (size_t i = 0; i < c->n_binds; i++)
+		if (!c->binds[i]->read_only)
+			return err_set(e, ERR_STATE, -EBUSY,
+				"a copy can't share the writable volume %s", c->binds[i]->target);
+	return 0;
+}

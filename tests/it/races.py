@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Integration tests: two commands at the same time that want the same session, image or name.
+
+One of them wins, the other says why not, and nobody is lost.
+"""
+import contextlib
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+
+TESTS = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(TESTS / "lib"))
+sys.path.insert(0, str(TESTS / "state"))
+from cli import COUNT, finish, one_line, ssh_to  # noqa: E402
+from faults import due, prepare, read  # noqa: E402
+from harness import PATIENCE, PODRUN, main, needs_namespaces, test, until  # noqa: E402
+
+STOPPED = "a fault stops who resumes, which is not the session's keeper there"
+
+
+def stopped(env):
+    """Processes that a fault has stopped."""
+    mine = env.environ["PODRUN_TEST_FAULT"].encode()
+    return [int(p.name) for p in pathlib.Path("/proc").iterdir() if p.name.isdigit() and
+            "\nState:\tT" in (read(str(p / "status")) or "") and mine in (read(str(p / "environ")) or "").encode()]
+
+
+def begin(env, *words):
+    return env.start(PODRUN, *words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def ended(p):
+    """Exit code and errors."""
+    return p.wait(PATIENCE), p.communicate()[1]
+
+
+def go_on(env):
+    due(env, None, None)
+    for pid in stopped(env):
+        os.kill(pid, signal.SIGCONT)
+
+
+def one_runs(env, name):
+    (s,) = env.podrun("ps", "-a", "--json").json()
+    assert (s["name"], s["state"]) == (name, "running"), s
+    assert "ok" in finish(env, name)
+
+
+@test
+@needs_namespaces(STOPPED)
+def two_resumes_of_one_image(env):
+    """The first has just taken the name when the second comes."""
+    for replace in [], ["--replace"]:
+        prepare(env)
+        due(env, None, None)
+        env.run_detached("s", *COUNT)
+        env.podrun("suspend", "s", "-o", env.path("i"))
+        due(env, "resume.named", "stop")
+        first = begin(env, "resume", "-d", *replace, env.path("i"))
+        until("the first has the name", lambda: stopped(env))
+        second = begin(env, "resume", "-d", *replace, env.path("i"))
+        code, errors = ended(second)
+        assert code == 6 and "was resumed" in errors, (code, errors)
+        go_on(env)
+        assert ended(first)[0] == 0
+        one_runs(env, "s")
+        env.podrun("rm", "s")
+
+
+@test
+@needs_namespaces(STOPPED)
+def two_copies_that_want_one_name(env):
+    prepare(env)
+    due(env, None, None)
+    env.run_detached("s", *COUNT)
+    env.podrun("snapshot", "s", "-o", env.path("i"))
+    env.podrun("kill", "s")
+    env.podrun("rm", "s")
+    due(env, "resume.named", "stop")
+    first = begin(env, "resume", "-d", "--name", "t", env.path("i"))
+    until("the first has the name", lambda: stopped(env))
+    second = begin(env, "resume", "-d", "--name", "t", env.path("i"))
+    go_on(env)
+    assert ended(first)[0] == 0
+    code, errors = ended(second)
+    assert code == 6 and "'t' is in use" in errors, (code, errors)
+    one_runs(env, "t")
+
+
+@test
+def many_resumes_of_one_image(env):
+    """Nobody is told to stop: as it comes."""
+    for n in range(4):
+        env.run_detached("s", *COUNT)
+        env.podrun("suspend", "s", "-o", env.path("i"))
+        all_ = [ended(p) for p in [begin(env, "resume", "-d", *(["--replace"] if n % 2 else []), env.path("i"))
+                                   for _ in range(3)]]
+        assert sorted(code for code, _ in all_) == [0, 6, 6], all_
+        one_runs(env, "s")
+        env.podrun("rm", "s")
+
+
+@test
+def a_move_that_is_finished_twice(env):
+    """Who may let it run is told by the user, and by whoever else; then both at once."""
+    for second in "--finish", "--abort":
+        other = env.host("other" + second)
+        ssh_to(env, other, lines=2)  # HERE and READY come back, ACK does not
+        env.run_detached("s", *COUNT)
+        env.podrun("migrate", "s", "there", code=9)
+        with contextlib.suppress(IndexError):
+            if other.podrun("ps", "-a", "--json").json()[0]["state"] == "arrived":
+                both = [other.start(PODRUN, "migrate", how, "s", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                        for how in ("--finish", second)]
+                codes = sorted(ended(p)[0] for p in both)
+                assert codes[0] == 0, codes
+        there = other.podrun("ps", "-a", "--json").json()
+        env.podrun("migrate", "--finish" if there else "--abort", "s")
+        one_runs(other if there else env, "s")
+        env.podrun("rm", "s", check=False)
+
+
+@test
+def a_session_that_is_suspended_while_it_is_stopped(env):
+    env.run_detached("s", "sh", "-c", "trap '' TERM; echo ready; while sleep .1; do :; done")
+    stop = begin(env, "stop", "-t", "60", "s")
+    until("it has been told to end", lambda: len(env.podrun("ps", "--json").json()) == 1 and stop.poll() is None)
+    env.podrun("suspend", "s", "-o", env.path("i"))
+    code, errors = ended(stop)
+    # it may have come behind the suspend
+    assert code in (10, 6, 5) and errors, (code, errors)
+
+
+@test
+def a_session_with_many_visitors(env):
+    """It has no ear for more, and is not removed for that."""
+    env.run_detached("s", *COUNT)
+    waiting = [begin(env, "wait", "s") for _ in range(70)]
+    until("some are turned away", lambda: any(p.poll() is not None for p in waiting))
+    one_line(env.podrun("rm", "s", check=False), "cannot remove 's'")
+    for p in waiting:
+        p.kill()
+        p.communicate()
+    until("it can be asked again", lambda: env.podrun("top", "s", check=False).code == 0)
+    one_runs(env, "s")
+
+
+@test
+def a_fifo_that_nobody_reads(env):
+    env.run_detached("s", *COUNT)
+    os.mkfifo(env.path("fifo"))
+    one_line(env.podrun("suspend", "s", "-o", env.path("fifo"), check=False), "fifo")
+    one_runs(env, "s")
+
+
+@test
+def a_snapshot_is_not_put_in_the_place_of_one_that_others_need(env):
+    env.run_detached("s", *COUNT)
+    images = env.path("state") / "podrun" / "images"
+    env.podrun("snapshot", "s")
+    (images / "s.img@1").rename(images / "s.img@1.base")
+    env.podrun("snapshot", "s")
+    assert sorted(p.name for p in images.iterdir()) == ["s.img@1.base", "s.img@2"]
+    env.podrun("kill", "s")
+
+
+if __name__ == "__main__":
+    main()
