@@ -483,6 +483,10 @@ static int devshm_finish(struct ckpt_build *b, struct ckpt_record *r, struct err
 		if (m->type == PB__SHM_ENTRY_TYPE__SHM_ENTRY_DIR &&
 			fchmodat(s->dir, m->path, m->mode & 07777, 0) < 0)
 			ret = err_errno(e, -errno, "/dev/shm/%s", m->path);
+		/* contents have taken set-user-id and the like away */
+		if (m->type == PB__SHM_ENTRY_TYPE__SHM_ENTRY_FILE && m->mode & 06000 &&
+			fchmodat(s->dir, m->path, m->mode & 07777, 0) < 0)
+			ret = err_errno(e, -errno, "/dev/shm/%s", m->path);
 		if (ret >= 0 && utimensat(s->dir, m->path, times, AT_SYMLINK_NOFOLLOW) < 0)
 			ret = err_errno(e, -errno, "/dev/shm/%s", m->path);
 	}

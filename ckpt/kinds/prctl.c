@@ -5,6 +5,8 @@
  * CREDS. With them go three that are set elsewhere: membarrier(2) registrations, and the files
  * oom_score_adj and coredump_filter of /proc/PID.
  */
+#include <sys/prctl.h>
+
 #include "base/base.h"
 #include "ckpt/build.h"
 #include "ckpt/kinds/ask.h"
@@ -77,9 +79,17 @@ static int tell(struct remote *remote, const Pb__Prctl *m, struct err *e)
 {
 	int r = 0;
 
-	for (size_t i = 0; r >= 0 && i < m->n_values; i++)
-		r = remote_add(remote, SYS_prctl, (uint64_t)m->values[i]->option,
-			m->values[i]->value, 0, 0, 0, 0);
+	for (size_t i = 0; r >= 0 && i < m->n_values; i++) {
+		uint64_t value = m->values[i]->value, flags = 0;
+
+		/* Linux 6.18: what is set by two arguments is told in one number. */
+		if (m->values[i]->option == PR_SET_THP_DISABLE) {
+			flags = value & ~1ULL;
+			value &= 1;
+		}
+		r = remote_add(remote, SYS_prctl, (uint64_t)m->values[i]->option, value, flags, 0,
+			0, 0);
+	}
 	for (int i = 0; r >= 0 && i < 32; i++)
 		if (m->membarrier & (1U << i))
 			r = remote_add(remote, SYS_membarrier, 1UL << i, 0, 0, 0, 0, 0);

@@ -80,9 +80,12 @@ static int check(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
 		return 0;
 	}
 	if (S_ISREG(f->st.st_mode) || S_ISDIR(f->st.st_mode)) {
-		if (S_ISREG(f->st.st_mode) && f->st.st_nlink > 0)
-			log_warn("%s has lost the name it was opened by: what other names of it "
-				"exist becomes another file at a resume", f->link);
+		if (S_ISREG(f->st.st_mode) && f->st.st_nlink > 0) {
+			err_set(e, ERR_UNFREEZABLE, -ENOENT,
+				"%s has lost the name it was opened by, and the other one it has cannot be "
+				"found", f->link);
+			return err_hint(e, "what is written to it would go to another file");
+		}
 		f->kind = &ckpt_kind_ghost;
 		return f->kind->check ? f->kind->check(d, s, e) : 0;
 	}

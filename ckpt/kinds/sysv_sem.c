@@ -150,10 +150,14 @@ static int fill(Pb__SysvSem *m, const struct buf *answer, struct err *e)
 
 /* ---- dump: promises ------------------------------------------------------------------------- */
 
-/* True if the process has promised to undo something, at some time, or nobody says. */
+/*
+ * True if the process has promised to undo something, at some time, or nobody says.  Who is in an
+ * ipc namespace of his own has promised nothing here: coming into it has undone all.
+ */
 static bool has_promised(const struct ckpt_proc *p)
 {
-	return p->state != CKPT_ZOMBIE && sys_kcmp(p->look, getpid(), SYS_KCMP_SYSVSEM, 0, 0) != 0;
+	return !p->ns.ns[CKPT_NS_IPC] && p->state != CKPT_ZOMBIE &&
+	       sys_kcmp(p->look, getpid(), SYS_KCMP_SYSVSEM, 0, 0) != 0;
 }
 
 static int add_undo(Pb__SemSet *s, pid_t vpid, size_t number, int adjust)

@@ -32,6 +32,7 @@
 
 #define MAX_MESSAGES	100000
 #define MAX_MEMBERSHIPS 1024
+#define MAX_SOURCES	64 /* net.ipv6.mld_max_msf; igmp_max_msf is less */
 #define PATIENCE_MS	100
 
 static bool is_ping(int protocol)
@@ -133,20 +134,36 @@ static int list_groups(struct ckpt_dump *d, struct buf *out, struct err *e)
 	return buf_error(out);
 }
 
+/* A filter with room for MAX_SOURCES. */
+union filter {
+	struct group_filter f;
+	char room[GROUP_FILTER_SIZE(MAX_SOURCES)];
+};
+
 /* True if @fd itself has joined the group: only members have a filter to be shown. */
-static bool is_member(int fd, const struct group_req *q)
+static bool is_member(int fd, const struct group_req *q, union filter *ret)
 {
-	struct group_filter f = {.gf_interface = q->gr_interface, .gf_group = q->gr_group};
-	socklen_t len = GROUP_FILTER_SIZE(0);
+	socklen_t len = sizeof(*ret);
 	int level = q->gr_group.ss_family == AF_INET ? IPPROTO_IP : IPPROTO_IPV6;
 
-	return getsockopt(fd, level, MCAST_MSFILTER, &f, &len) == 0;
+	memset(ret, 0, sizeof(*ret));
+	ret->f.gf_interface = q->gr_interface;
+	ret->f.gf_group = q->gr_group;
+	ret->f.gf_numsrc = MAX_SOURCES;
+	return getsockopt(fd, level, MCAST_MSFILTER, ret, &len) == 0;
+}
+
+static void *address_in(const struct sockaddr_storage *a)
+{
+	return a->ss_family == AF_INET ? (void *)&((struct sockaddr_in *)a)->sin_addr
+				       : (void *)&((struct sockaddr_in6 *)a)->sin6_addr;
 }
 
 static int dump_memberships(struct ckpt_dump *d, int fd, int domain, Pb__Udp *m, struct err *e)
 {
 	_cleanup_buf_ struct buf groups = BUF_INIT;
 	const struct group_req *q;
+	union filter filter;
 	size_t n;
 	int r = list_groups(d, &groups, e);
 
@@ -159,44 +176,65 @@ static int dump_memberships(struct ckpt_dump *d, int fd, int domain, Pb__Udp *m,
 		size_t len = q[i].gr_group.ss_family == AF_INET ? 4 : 16;
 		Pb__SockMembership *one;
 
-		if ((domain == AF_INET && len == 16) || !is_member(fd, &q[i]))
+		if ((domain == AF_INET && len == 16) || !is_member(fd, &q[i], &filter))
 			continue;
-		one = malloc(sizeof(*one) + len);
+		if (filter.f.gf_numsrc > MAX_SOURCES)
+			return err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP,
+				"a multicast group with %u sources is not supported",
+				filter.f.gf_numsrc);
+		one = malloc(sizeof(*one) + len * (1 + filter.f.gf_numsrc));
 		if (!one)
 			return err_errno(e, -ENOMEM, "multicast groups");
 		pb__sock_membership__init(one);
 		one->ifindex = q[i].gr_interface;
-		one->group.data = memcpy(one + 1,
-			len == 4 ? (const void *)&((const struct sockaddr_in *)&q[i].gr_group)
-					   ->sin_addr
-				 : &((const struct sockaddr_in6 *)&q[i].gr_group)->sin6_addr,
-			len);
+		one->group.data = memcpy(one + 1, address_in(&q[i].gr_group), len);
 		one->group.len = len;
+		one->include = filter.f.gf_fmode == MCAST_INCLUDE;
+		one->sources.data = one->group.data + len;
+		one->sources.len = len * filter.f.gf_numsrc;
+		for (size_t k = 0; k < filter.f.gf_numsrc; k++)
+			memcpy(one->sources.data + k * len, address_in(&filter.f.gf_slist[k]), len);
 		m->memberships[m->n_memberships++] = one;
 	}
 	return m->memberships ? 0 : err_errno(e, -ENOMEM, "multicast groups");
 }
 
+/* From whom it takes what is sent to the group. */
+static int filter_sources(int fd, int level, const struct group_req *q, const Pb__SockMembership *m,
+	struct err *e)
+{
+	size_t len = m->group.len, n = m->sources.len / len;
+	union filter filter = {0};
+
+	if (!m->include && !n)
+		return 0;
+	if (m->sources.len % len || n > MAX_SOURCES)
+		return err_set(e, ERR_IMAGE, -EBADMSG, "bad multicast sources");
+	filter.f.gf_interface = q->gr_interface;
+	filter.f.gf_group = q->gr_group;
+	filter.f.gf_fmode = m->include ? MCAST_INCLUDE : MCAST_EXCLUDE;
+	filter.f.gf_numsrc = (uint32_t)n;
+	for (size_t k = 0; k < n; k++) {
+		filter.f.gf_slist[k].ss_family = q->gr_group.ss_family;
+		memcpy(address_in(&filter.f.gf_slist[k]), m->sources.data + k * len, len);
+	}
+	if (setsockopt(fd, level, MCAST_MSFILTER, &filter, (socklen_t)GROUP_FILTER_SIZE(n)) < 0)
+		return err_errno(e, -errno, "cannot set the sources of a multicast group");
+	return 0;
+}
+
 static int join(int fd, const Pb__SockMembership *m, struct err *e)
 {
 	struct group_req q = {.gr_interface = m->ifindex};
-	struct sockaddr_in *in = (void *)&q.gr_group;
-	struct sockaddr_in6 *in6 = (void *)&q.gr_group;
+	int level = m->group.len == 4 ? IPPROTO_IP : IPPROTO_IPV6;
 
-	if (m->group.len == 4) {
-		in->sin_family = AF_INET;
-		memcpy(&in->sin_addr, m->group.data, 4);
-	} else if (m->group.len == 16) {
-		in6->sin6_family = AF_INET6;
-		memcpy(&in6->sin6_addr, m->group.data, 16);
-	} else {
+	if (m->group.len != 4 && m->group.len != 16)
 		return err_set(e, ERR_IMAGE, -EBADMSG, "bad multicast group");
-	}
-	if (setsockopt(fd, m->group.len == 4 ? IPPROTO_IP : IPPROTO_IPV6, MCAST_JOIN_GROUP, &q,
-		    sizeof(q)) < 0 &&
-		errno != EADDRINUSE)
+	q.gr_group.ss_family = m->group.len == 4 ? AF_INET : AF_INET6;
+	memcpy(address_in(&q.gr_group), m->group.data, m->group.len);
+	if (setsockopt(fd, level, MCAST_JOIN_GROUP, &q, sizeof(q)) < 0 && errno != EADDRINUSE)
 		return err_errno(e, -errno, "cannot join a multicast group again");
-	return 0;
+	return filter_sources(fd, level, &q, m, e);
 }
 
 /* ---- dump ----------------------------------------------------------------------------------- */
@@ -336,7 +374,7 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 	look_shut(f->fd, &m);
 	if (r >= 0)
 		r = dump_queue(d, f->fd, &m, e);
-	if (r >= 0 && m.local)
+	if (r >= 0)
 		r = dump_memberships(d, f->fd, m.domain, &m, e);
 	if (r >= 0)
 		r = ckpt_pack(&m.base, body, e);

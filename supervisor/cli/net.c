@@ -227,14 +227,22 @@ static int capture(struct cli *c, const struct net_options *o, const char *name,
 	if (strcmp(o->write, "-") == 0 && isatty(STDOUT_FILENO))
 		return err_set(
 			e, ERR_USAGE, -ENOTTY, "packets are not for a terminal: say -w FILE");
-	file = strcmp(o->write, "-") == 0
-		       ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)
-		       : open(o->write, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	if (file < 0)
-		return err_errno(e, -errno, "cannot write %s", o->write);
 	if (vnet_client_connect(&client, c->paths.runtime, false, e) < 0)
 		return e->error;
-	r = vnet_client_capture(client, name, file, e);
+	/* before a file loses what it had */
+	r = vnet_client_list(client, name, e);
+	if (r == 0)
+		r = vnet_client_wait(client, &a, e);
+	if (r == 0) {
+		vnet_answer_fini(&a);
+		file = strcmp(o->write, "-") == 0
+			       ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)
+			       : open(o->write, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+		if (file < 0)
+			r = err_errno(e, -errno, "cannot write %s", o->write);
+	}
+	if (r == 0)
+		r = vnet_client_capture(client, name, file, e);
 	if (r == 0)
 		r = vnet_client_wait(client, &a, e);
 	if (r == 0) {

@@ -755,6 +755,8 @@ def packets_can_be_captured(env):
     p.send_signal(signal.SIGINT)
     p.wait()
     data = env.path("x.pcap").read_bytes()
+    one_line(env.podrun("net", "capture", "nobody", "-w", env.path("x.pcap"), check=False), "nobody")
+    assert env.path("x.pcap").read_bytes() == data
     assert data[:4] in (b"\xd4\xc3\xb2\xa1", b"\x4d\x3c\xb2\xa1") and socket.inet_aton(OUT4) in data and b"hello" in data
     close(env, "s")
 

@@ -64,6 +64,10 @@ OBJECTS = {
     "a link's name that is gone": (
         "os.symlink('x', '/tmp/soft'); os.open('/tmp/soft', os.O_PATH | os.O_NOFOLLOW); os.unlink('/tmp/soft')",
         "/tmp/soft (deleted) cannot be found by its name any more"),
+    "a file whose other name cannot be found": (
+        "import atexit; os.mkdir('/tmp/d'); f = os.open('/tmp/f', os.O_RDWR | os.O_CREAT); os.link('/tmp/f', '/tmp/d/f'); "
+        "os.unlink('/tmp/f'); os.chmod('/tmp/d', 0o300); atexit.register(os.chmod, '/tmp/d', 0o700)",
+        "has lost the name it was opened by"),
     "shared huge pages": (
         "m = mmap.mmap(-1, 2 << 20, flags=mmap.MAP_SHARED | mmap.%s)" % HUGE, "huge pages (hugetlbfs)"),
     "huge pages of a file": (

@@ -5,7 +5,7 @@
 
 #include "tests/state/maps.h"
 
-static const char *const names[] = {"sub", "file", "link", "soft", "fifo", "secret"};
+static const char *const names[] = {"sub", "file", "link", "soft", "fifo", "secret", "setuid"};
 
 int main(int argc, char **argv)
 {
@@ -31,6 +31,9 @@ int main(int argc, char **argv)
 	fd = open("secret", O_WRONLY | O_CREAT, 0);
 	STATE_CHECK(fd >= 0 && write(fd, "mode 0", 6) == 6);
 	close(fd);
+	fd = open("setuid", O_WRONLY | O_CREAT, 0600);
+	STATE_CHECK(fd >= 0 && write(fd, "x", 1) == 1 && fchmod(fd, 06755) == 0);
+	close(fd);
 	STATE_CHECK(utimensat(AT_FDCWD, "secret", times, 0) == 0);
 	STATE_CHECK(utimensat(AT_FDCWD, dir, times, 0) == 0);
 	state_ready(argc, argv);
@@ -44,6 +47,7 @@ int main(int argc, char **argv)
 	STATE_CHECK(stat("fifo", &st) == 0 && S_ISFIFO(st.st_mode));
 	STATE_CHECK(stat("secret", &st) == 0 && (st.st_mode & 07777) == 0);
 	STATE_CHECK(st.st_size == 6 && st.st_mtim.tv_sec == 1000000002);
+	STATE_CHECK(stat("setuid", &st) == 0 && (st.st_mode & 07777) == 06755);
 	STATE_CHECK(p[3 * PAGE] == 33 && !memcmp(p + 500 * PAGE, "middle", 6));
 	/* the mapping and the file are one */
 	p[4 * PAGE] = 44;

@@ -34,6 +34,7 @@ static int gone(void)
 
 int main(int argc, char **argv)
 {
+	int thp;
 	struct rlimit nofile = {100, 200}, stack, stack_now, lim;
 	uid_t uid = getuid(), uids[3];
 	gid_t gid = getgid();
@@ -64,7 +65,10 @@ int main(int argc, char **argv)
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	prctl(PR_SET_PDEATHSIG, 12);
 	prctl(PR_SET_TIMERSLACK, 123456);
-	prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
+	/* but for what is advised, from Linux 6.18 on */
+	if (prctl(PR_SET_THP_DISABLE, 1, 2, 0, 0) < 0)
+		prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
+	thp = prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0);
 	syscall(SYS_ioprio_set, 1, 0, 3 << 13);
 	state_ready(argc, argv);
 
@@ -81,7 +85,7 @@ int main(int argc, char **argv)
 	STATE_CHECK(prctl(PR_GET_CHILD_SUBREAPER, &value) == 0 && value == 1);
 	STATE_CHECK(prctl(PR_GET_PDEATHSIG, &value) == 0 && value == 12);
 	STATE_CHECK(prctl(PR_GET_TIMERSLACK) == 123456);
-	STATE_CHECK(prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0) == 1);
+	STATE_CHECK(thp > 0 && prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0) == thp);
 	STATE_CHECK(syscall(SYS_ioprio_get, 1, 0) == 3 << 13);
 	STATE_CHECK(getuid() == uid && geteuid() == uid && getgid() == gid && getegid() == gid);
 	STATE_CHECK(getresuid(&uids[0], &uids[1], &uids[2]) == 0 && uids[2] == uid);

@@ -41,6 +41,67 @@ static void expect(int fd, const char *text, const union address *from)
 	STATE_CHECK(!from || a.in.sin_port == from->in.sin_port);
 }
 
+/* In each family a socket that takes what a group gets from one source, and one that takes all but that. */
+static struct filter {
+	int fd, level;
+	struct group_source_req q;
+	uint32_t mode;
+} filters[4];
+
+static void *in_of(struct sockaddr_storage *s, int family)
+{
+	s->ss_family = (sa_family_t)family;
+	return family == AF_INET ? (void *)&((struct sockaddr_in *)s)->sin_addr
+				 : (void *)&((struct sockaddr_in6 *)s)->sin6_addr;
+}
+
+static void set_filters(void)
+{
+	for (int i = 0; i < 4; i++) {
+		struct filter *f = &filters[i];
+		int family = i < 2 ? AF_INET : AF_INET6;
+		const char *group = i < 2 ? "239.1.2.4" : "ff05::1:4";
+
+		f->fd = socket(family, SOCK_DGRAM, 0);
+		f->level = i < 2 ? IPPROTO_IP : IPPROTO_IPV6;
+		f->mode = i % 2 ? MCAST_EXCLUDE : MCAST_INCLUDE;
+		f->q.gsr_interface = if_nametoindex("lo");
+		inet_pton(family, group, in_of(&f->q.gsr_group, family));
+		inet_pton(family, i < 2 ? "127.0.0.9" : "fd00::9", in_of(&f->q.gsr_source, family));
+		if (i % 2) {
+			struct group_req q = {f->q.gsr_interface, f->q.gsr_group};
+
+			STATE_CHECK(setsockopt(f->fd, f->level, MCAST_JOIN_GROUP, &q, sizeof(q)) == 0);
+		}
+		STATE_CHECK(setsockopt(f->fd, f->level,
+				    i % 2 ? MCAST_BLOCK_SOURCE : MCAST_JOIN_SOURCE_GROUP, &f->q,
+				    sizeof(f->q)) == 0);
+	}
+}
+
+static void check_filters(void)
+{
+	for (int i = 0; i < 4; i++) {
+		struct filter *f = &filters[i];
+		union {
+			struct group_filter f;
+			char room[GROUP_FILTER_SIZE(4)];
+		} u = {.f = {.gf_interface = f->q.gsr_interface,
+			       .gf_group = f->q.gsr_group,
+			       .gf_numsrc = 4}};
+		socklen_t len = sizeof(u);
+		int family = f->q.gsr_group.ss_family;
+
+		STATE_CHECK(getsockopt(f->fd, f->level, MCAST_MSFILTER, &u, &len) == 0);
+		STATE_CHECK(u.f.gf_fmode == f->mode && u.f.gf_numsrc == 1);
+		STATE_CHECK(!memcmp(in_of(&u.f.gf_slist[0], family), in_of(&f->q.gsr_source, family),
+			i < 2 ? 4 : 16));
+		STATE_CHECK(setsockopt(f->fd, f->level,
+				    i % 2 ? MCAST_UNBLOCK_SOURCE : MCAST_LEAVE_SOURCE_GROUP, &f->q,
+				    sizeof(f->q)) == 0);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	union address a, b, six, seven, dead;
@@ -64,7 +125,11 @@ int main(int argc, char **argv)
 	inet_pton(AF_INET, "239.1.2.3", &join.imr_multiaddr);
 	STATE_CHECK(setsockopt(many, IPPROTO_IP, IP_ADD_MEMBERSHIP, &join, sizeof(join)) == 0);
 
+	set_filters();
+
 	state_ready(argc, argv);
+
+	check_filters();
 
 	expect(sb, "one", &a);
 	expect(sb, "two", &dead);
