@@ -224,6 +224,7 @@ struct ckpt_world {
 	 */
 	bool vnet, vnet_lost;
 	bool wired; /* its own network leads out by an interface whose connections nobody keeps */
+	uint8_t net4[4], net6[16]; /* its addresses in a virtual network; 0: none */
 	uid_t uid;			/* the caller's uid inside (0 for --user root) */
 	gid_t gid;
 	const struct ckpt_edge *edges;

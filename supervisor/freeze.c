@@ -528,7 +528,7 @@ static int start_worker(struct session *s, uint32_t deadline_ms, bool mend, stru
 	if (!edges)
 		return err_errno(e, -ENOMEM, "edges");
 	screen_visited(s, what.options.visited, sizeof(what.options.visited));
-	what.world = introduce_world(&s->world, s->record->config->name);
+	what.world = introduce_world(&s->world, s->record->config);
 	what.world.vnet = s->traffic.ops != NULL;
 	what.world.wired = s->passthrough != NULL;
 	what.world.edges = edges;

@@ -2,11 +2,14 @@
 /* ckpt has a struct of its own for a world, since it must not include the supervisor. */
 #include "supervisor/introduce.h"
 
+#include <arpa/inet.h>
+
+#include "proto/config.pb-c.h"
 #include "supervisor/world.h"
 
-struct ckpt_world introduce_world(const struct world *w, const char *name)
+struct ckpt_world introduce_world(const struct world *w, const Pb__Config *c)
 {
-	return (struct ckpt_world){.name = name,
+	struct ckpt_world ret = {.name = c->name,
 		.init_pid = w->init_pid,
 		.init_pidfd = w->init_pidfd,
 		.root_fd = w->root_fd,
@@ -20,4 +23,10 @@ struct ckpt_world introduce_world(const struct world *w, const char *name)
 		.ns_time = w->ns_time,
 		.uid = w->uid,
 		.gid = w->gid};
+
+	if (c->network) {
+		inet_pton(AF_INET, c->network->address4, ret.net4);
+		inet_pton(AF_INET6, c->network->address6, ret.net6);
+	}
+	return ret;
 }

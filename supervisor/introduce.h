@@ -8,11 +8,13 @@
 #include "ckpt/ckpt.h"
 
 struct world;
+struct Pb__Config;
 
 /*
- * What ckpt has to know of @w: its pid 1, its roots and namespaces, who it is inside.
- * @name and all descriptors are borrowed; edges and callbacks are the caller's to add.
+ * What ckpt has to know of @w: its pid 1, its roots and namespaces, who it is inside, and of @c: its
+ * name and addresses.  The name and all descriptors are borrowed; edges and callbacks are the caller's
+ * to add.
  */
-struct ckpt_world introduce_world(const struct world *w, const char *name);
+struct ckpt_world introduce_world(const struct world *w, const struct Pb__Config *c);
 
 #endif

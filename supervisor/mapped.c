@@ -380,7 +380,7 @@ static void start(struct session *s)
 	struct err e = {0};
 
 	what.world =
-		introduce_world(&s->world, s->record->config->name);
+		introduce_world(&s->world, s->record->config);
 	what.n_notified = filter_notified(&names_of, notified);
 	if (worker_start_convert(&m->worker, s->loop, &what, &worker_ops, s, &e) < 0) {
 		log_warn("%s", e.msg);

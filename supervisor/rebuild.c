@@ -153,7 +153,7 @@ static void on_image(struct session *s, const Pb__ImageInfo *info)
 static void send_world(struct session *s)
 {
 	const Pb__Config *c = s->record->config;
-	struct ckpt_world w = introduce_world(&s->world, c->name);
+	struct ckpt_world w = introduce_world(&s->world, c);
 	int fds[3 + WORKER_N_NS] = {w.init_pidfd, w.root_fd, w.proc_fd}, *ns[WORKER_N_NS];
 	Pb__RestoreWorld body = PB__RESTORE_WORLD__INIT;
 	Pb__Worker m = PB__WORKER__INIT;

@@ -37,6 +37,7 @@
 
 #include "base/base.h"
 #include "ckpt/ckpt.h"
+#include "proto/config.pb-c.h"
 #include "proto/kinds.h"
 #include "proto/proto.h"
 #include "proto/sockets.pb-c.h"
@@ -163,7 +164,7 @@ static int give_edge(void *ctx, const char *name, int fd, struct err *e)
 
 static struct ckpt_world view(struct cycle *c, struct ckpt_edge edges[3])
 {
-	struct ckpt_world v = introduce_world(&c->tw.world, "cycle");
+	struct ckpt_world v = introduce_world(&c->tw.world, &(Pb__Config){.name = (char *)"cycle"});
 
 	v.edges = edges;
 	v.vnet = options.outside;

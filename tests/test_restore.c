@@ -20,6 +20,7 @@
 
 #include "base/base.h"
 #include "ckpt/build.h"
+#include "proto/config.pb-c.h"
 #include "proto/memory.pb-c.h"
 #include "proto/proto.h"
 #include "proto/tasks.pb-c.h"
@@ -280,7 +281,7 @@ static void builder(struct fixture *f, size_t n, bool release, bool refuse)
 {
 	const struct ckpt_restore_options o = {0};
 	const struct proto_read_options ro = {.config_dir = f->dir};
-	struct ckpt_world view = introduce_world(&f->tw.world, "restore");
+	struct ckpt_world view = introduce_world(&f->tw.world, &(Pb__Config){.name = (char *)"restore"});
 	struct proto_reader *in;
 	struct ckpt_build *b;
 	struct err e = {0};

@@ -93,6 +93,12 @@ struct ckpt_sock_key {
 	uint8_t low[18], high[18];
 };
 void ckpt_sock_addr_key(const struct ckpt_inet_diag *d, struct ckpt_sock_key *ret);
+struct ckpt_dump;
+/*
+ * Is @fd bound to an address that a network of the session's own has again when it is rebuilt?
+ * ERR_UNFREEZABLE: one that a root inside has given it.
+ */
+int ckpt_sock_addr_check(const struct ckpt_dump *d, int fd, struct err *e);
 /* "127.0.0.1:80" or "[::1]:80" */
 const char *ckpt_sock_addr_text(const union ckpt_sockaddr *a, char *buf, size_t size);
 /* The same of a recorded one, for a kind's `show`; "-" for none, or one that makes no sense. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ckpt/kinds/sock.h"
+#include "ckpt/survey.h"
 #include "proto/sockets.pb-c.h"
 
 Pb__InetAddr *ckpt_sock_addr_pack(const union ckpt_sockaddr *a)
@@ -100,6 +101,57 @@ void ckpt_sock_addr_key(const struct ckpt_inet_diag *d, struct ckpt_sock_key *re
 	memcpy(swap, ret->low, sizeof(swap));
 	memcpy(ret->low, ret->high, sizeof(swap));
 	memcpy(ret->high, swap, sizeof(swap));
+}
+
+static bool lasts4(const struct ckpt_world *w, struct in_addr a)
+{
+	uint32_t n = ntohl(a.s_addr);
+
+	return !n || n >> 24 == IN_LOOPBACKNET || IN_MULTICAST(n) || n == INADDR_BROADCAST ||
+	       !memcmp(&a, w->net4, sizeof(a));
+}
+
+static bool lasts6(const struct ckpt_world *w, const struct in6_addr *a)
+{
+	struct in_addr in;
+
+	if (IN6_IS_ADDR_V4MAPPED(a)) {
+		memcpy(&in, a->s6_addr + 12, sizeof(in));
+		return lasts4(w, in);
+	}
+	return IN6_IS_ADDR_UNSPECIFIED(a) || IN6_IS_ADDR_LOOPBACK(a) || IN6_IS_ADDR_MULTICAST(a) ||
+	       IN6_IS_ADDR_LINKLOCAL(a) || !memcmp(a, w->net6, sizeof(*a));
+}
+
+/* A socket that may have any address needs none that is there. */
+static bool is_free(int fd)
+{
+	static const int any[] = {IP_FREEBIND, IP_TRANSPARENT};
+	socklen_t len = sizeof(int);
+	int on = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(any); i++)
+		if (getsockopt(fd, IPPROTO_IP, any[i], &on, &len) == 0 && on)
+			return true;
+	return false;
+}
+
+int ckpt_sock_addr_check(const struct ckpt_dump *d, int fd, struct err *e)
+{
+	const struct ckpt_world *w = d->world;
+	union ckpt_sockaddr a = {0};
+	socklen_t len = sizeof(a);
+	char text[INET6_ADDRSTRLEN + 10];
+
+	/* nobody else can give it any */
+	if (w->ns_net < 0 || w->wired || w->uid || getsockname(fd, &a.any, &len) < 0)
+		return 0;
+	if ((a.any.sa_family == AF_INET ? lasts4(w, a.in.sin_addr) : lasts6(w, &a.in6.sin6_addr)) ||
+		is_free(fd))
+		return 0;
+	return err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP,
+		"a socket bound to %s, an address that the session has given itself, is not supported",
+		ckpt_sock_addr_text(&a, text, sizeof(text)));
 }
 
 const char *ckpt_sock_addr_text(const union ckpt_sockaddr *a, char *buf, size_t size)

@@ -542,8 +542,10 @@ static int check(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
 	Pb__Tcp m = PB__TCP__INIT;
 	char ulp[16] = "";
 	socklen_t len = sizeof(ulp);
-	int r = look(d, s.file, &m, e);
+	int r = ckpt_sock_addr_check(d, s.file->fd, e);
 
+	if (r >= 0)
+		r = look(d, s.file, &m, e);
 	if (r >= 0 && getsockopt(s.file->fd, IPPROTO_TCP, TCP_ULP, ulp, &len) == 0 && len)
 		r = err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP,
 			"a TCP socket with kernel TLS or the like (%.*s) is not supported",

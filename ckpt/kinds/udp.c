@@ -328,7 +328,7 @@ static int check(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
 	char text[INET6_ADDRSTRLEN + 10];
 
 	if (!leads_out(d, s.file->fd, &a))
-		return 0;
+		return ckpt_sock_addr_check(d, s.file->fd, e);
 	return ckpt_outside(d, e, "a UDP socket connected to %s leads out of the session",
 		ckpt_sock_addr_text(&a, text, sizeof(text)));
 }

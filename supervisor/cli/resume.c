@@ -194,7 +194,9 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 	if (!o->detach) {
 		r = attached(o, &q, image, !path, e);
 		/* Codes of the command stay apart from ours only once there is a command. */
-		return r < 0 ? err_wrap(e, "cannot resume '%s'", argc ? argv[0] : only) : r;
+		if (r < 0 && e->class != ERR_MOVED) /* that comes later */
+			err_wrap(e, "cannot resume '%s'", argc ? argv[0] : only);
+		return r;
 	}
 	r = resume_detached(&q, image, &reply, e);
 	if (r < 0)

@@ -100,6 +100,25 @@ for _what in OBJECTS:
     add("object_is_refused/" + _what.replace(" ", "_").replace("'", ""), lambda env, w=_what: object_is_refused(env, w))
 
 
+@test
+@needs_namespaces("where names are rewritten the network is the host's")
+def an_address_that_a_root_inside_has_given(env):
+    """It is not there at a resume, which would fail; the session's own is, and any."""
+    program = ("import os, socket, time; a = [socket.create_server((x, 8080)) for x in %r]; print('ready', flush=True)\n"
+               "while not os.path.exists('/tmp/go'): time.sleep(.01)\nprint('ok')")
+    own = "ip addr add 10.7.7.1/24 dev lo && exec python3 -c \"$0\""
+    for addresses, code in (["10.7.7.1"], 3), (["127.0.0.9"], 0), (["0.0.0.0"], 0):
+        env.run_detached("s", "sh", "-c", own, program % addresses, options=["--user", "root"])
+        r = env.podrun("suspend", "s", "-o", env.path("i"), code=code)
+        if code:
+            one_line(r, "10.7.7.1:8080", "has given itself")
+        else:
+            env.podrun("resume", "-d", env.path("i"))
+        if "ok" not in finish(env, "s").split():
+            raise Failed("not as before")
+        env.podrun("rm", "s")
+
+
 UNREAD = ('cp "$(command -v sh)" /tmp/program; chmod 111 /tmp/program; exec /tmp/program -c "$0; echo ready; '
           'while [ ! -e /tmp/go ]; do sleep .02; done; echo ok"')
 
