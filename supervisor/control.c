@@ -336,12 +336,26 @@ static int listen_at(struct session *s, int slot, const struct sockaddr_un *a, s
 	return 0;
 }
 
-int control_listen(struct session *s, struct err *e)
+/* Where those find it whom --allow lets in: nowhere, unless there are some. */
+static int listen_to_others(struct session *s, struct err *e)
 {
 	const Pb__Config *config = s->record->config;
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	int n;
+
+	if (!config->n_allow)
+		return 0;
+	n = snprintf(a.sun_path + 1, sizeof(a.sun_path) - 1, "podrun/%u/%s", geteuid(),
+		config->name);
+	return listen_at(s, 1, &a, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n),
+		e);
+}
+
+int control_listen(struct session *s, struct err *e)
+{
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
 	_cleanup_close_ int dir = open(s->runtime, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	int n, r;
+	int r;
 
 	if (dir < 0)
 		return err_errno(e, -errno, "%s", s->runtime);
@@ -349,28 +363,19 @@ int control_listen(struct session *s, struct err *e)
 	/* Through /proc, since the directory's own path may be longer than an address. */
 	snprintf(a.sun_path, sizeof(a.sun_path), "/proc/self/fd/%d/control", dir);
 	r = listen_at(s, 0, &a, sizeof(a), e);
-	if (r < 0 || !config->n_allow)
-		return r;
-	n = snprintf(a.sun_path + 1, sizeof(a.sun_path) - 1, "podrun/%u/%s", geteuid(), config->name);
-	a.sun_path[0] = '\0';
-	return listen_at(s, 1, &a, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n),
-		e);
+	return r < 0 ? r : listen_to_others(s, e);
 }
 
 void control_renamed(struct session *s)
 {
-	const Pb__Config *config = s->record->config;
-	struct sockaddr_un a = {.sun_family = AF_UNIX};
 	struct err e = {0};
-	int n;
 
-	if (!config->n_allow)
+	if (!s->record->config->n_allow)
 		return;
 	if (s->acceptors[1])
 		event_free(take_ptr(s->acceptors[1]));
 	s->listeners[1] = close_fd(s->listeners[1]);
-	n = snprintf(a.sun_path + 1, sizeof(a.sun_path) - 1, "podrun/%u/%s", geteuid(), config->name);
-	if (listen_at(s, 1, &a, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n), &e) < 0)
+	if (listen_to_others(s, &e) < 0)
 		log_warn("others can't reach it under its new name: %s", e.msg);
 }
 

@@ -26,18 +26,11 @@ static DIR *open_images(const struct paths *p)
 /* What follows "NAME" in "NAME.img@N", of any name if @name is NULL: N and what is behind; 0 for others. */
 static unsigned number_of(const char *name, const char *file, const char **ret_rest)
 {
-	const char *at = file;
+	const char *at = strstr(file, ".img@"); /* a name has no @ */
 	unsigned long n;
 	char *rest;
 
-	if (name && strncmp(file, name, strlen(name)) != 0)
-		return 0;
-	if (name)
-		at += strlen(name);
-	else
-		while (at && strncmp(at, ".img@", 5) != 0)
-			at = strchr(at + 1, '.');
-	if (!at || strncmp(at, ".img@", 5) != 0)
+	if (!at || (name && (strlen(name) != (size_t)(at - file) || strncmp(file, name, at - file))))
 		return 0;
 	n = strtoul(at + 5, &rest, 10);
 	*ret_rest = rest;

@@ -16,7 +16,7 @@ import sys
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(TESTS / "lib"))
 sys.path.insert(0, str(TESTS / "state"))
-from faults import Session, children, due, points, prepare, read  # noqa: E402
+from faults import Session, children, due, points, prepare, read, stopped  # noqa: E402
 from harness import PATIENCE, PODRUN, Failed, add, main, needs, needs_namespaces, test, until  # noqa: E402
 
 COUNT = ("sh", "-c", "echo ready; i=0; while [ ! -e /tmp/go ]; do i=$((i+1)); sleep 0.01; done; "
@@ -242,13 +242,6 @@ def a_command_that_is_killed_while_the_reader_decides(env):
     until("it runs", lambda: [x["state"] for x in env.sessions()] == ["running"])
     os.close(r)
     finish(env, "s")
-
-
-def stopped(env):
-    """Processes that a fault has stopped."""
-    mine = env.environ["PODRUN_TEST_FAULT"].encode()
-    return [int(p.name) for p in pathlib.Path("/proc").iterdir() if p.name.isdigit() and
-            "\nState:\tT" in (read(str(p / "status")) or "") and mine in (read(str(p / "environ")) or "").encode()]
 
 
 @test

@@ -4,7 +4,6 @@
 
 One of them wins, the other says why not, and nobody is lost.
 """
-import contextlib
 import os
 import pathlib
 import signal
@@ -16,17 +15,10 @@ TESTS = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(TESTS / "lib"))
 sys.path.insert(0, str(TESTS / "state"))
 from cli import COUNT, finish, one_line, ssh_to  # noqa: E402
-from faults import due, prepare, read  # noqa: E402
+from faults import due, prepare, stopped  # noqa: E402
 from harness import PATIENCE, PODRUN, main, needs_namespaces, test, until  # noqa: E402
 
 STOPPED = "a fault stops who resumes, which is not the session's keeper there"
-
-
-def stopped(env):
-    """Processes that a fault has stopped."""
-    mine = env.environ["PODRUN_TEST_FAULT"].encode()
-    return [int(p.name) for p in pathlib.Path("/proc").iterdir() if p.name.isdigit() and
-            "\nState:\tT" in (read(str(p / "status")) or "") and mine in (read(str(p / "environ")) or "").encode()]
 
 
 def begin(env, *words):

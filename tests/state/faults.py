@@ -12,6 +12,7 @@ image is whole; never both, never neither once the image is there.
 """
 import contextlib
 import os
+import pathlib
 import subprocess
 
 from harness import BUILD, PODRUN, REWRITE, Failed, until
@@ -104,6 +105,13 @@ def state(pid):
 
 def runs(pid):
     return state(pid) not in ("", "Z", "X")
+
+
+def stopped(env):
+    """Processes that a fault has stopped."""
+    mine = env.environ["PODRUN_TEST_FAULT"].encode()
+    return [int(p.name) for p in pathlib.Path("/proc").iterdir() if p.name.isdigit() and
+            "\nState:\tT" in (read(str(p / "status")) or "") and mine in (read(str(p / "environ")) or "").encode()]
 
 
 class Fds(set):
