@@ -12,6 +12,7 @@
 #include "ckpt/survey.h"
 
 #define MAX_ANSWER (256u << 20)
+#define INSIDE     (CLONE_NEWIPC | CLONE_NEWNET)
 
 struct ckpt_answers {
 	struct ckpt_enter helper;
@@ -59,7 +60,7 @@ int ckpt_answers_begin(struct ckpt_dump *d, struct err *e)
 	if (d->world->ns_ipc < 0 && !d->world->ipc)
 		return 0;
 	r = ckpt_enter_begin(
-		&d->answers->helper, d->world, CLONE_NEWIPC, tell_all, (void *)d->world, e);
+		&d->answers->helper, d->world, INSIDE, tell_all, (void *)d->world, e);
 	d->answers->out = r >= 0;
 	return r;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * answers - what kinds of scope SESSION ask inside the session's ipc namespace, asked once for all.
+ * answers - what kinds of scope SESSION ask inside the session's ipc and net namespace, once for all.
  *
  * Entering the namespace takes a forked helper (ckpt/enter.h), half a millisecond each.  One runs
  * the ask ops of all kinds (ckpt/kind.h) while the records before theirs are written.

@@ -78,7 +78,7 @@ struct ckpt_kind {
 	/* Can it be frozen, and by this host?  Before anything is written.  May be NULL. */
 	int (*check)(struct ckpt_dump *d, union ckpt_subject s, struct err *e);
 	/*
-	 * SESSION: what can be told only inside the session's ipc namespace.  Runs in a helper
+	 * SESSION: what can be told only inside the session's ipc and net namespace.  Runs in a helper
 	 * there, one for all kinds (ckpt/answers.h); dump finds @answer with ckpt_answer.  May be
 	 * NULL.
 	 */

@@ -26,6 +26,7 @@ enum proto_kind {
 	PROTO_KIND_CPU = 16,	    /* what the session may use of the CPU */
 	PROTO_KIND_SECCOMP = 17,    /* filters that programs have installed for themselves */
 	PROTO_KIND_NESTED = 18,	    /* namespaces that programs have made for themselves */
+	PROTO_KIND_SETTINGS = 19,   /* what a root inside has set of its network and IPC */
 
 	/* PROC */
 	PROTO_KIND_TASK = 20, /* process: parents, groups, threads, zombies */

@@ -23,6 +23,7 @@ extern const struct ckpt_kind ckpt_kind_refs;
 extern const struct ckpt_kind ckpt_kind_mqfile;
 extern const struct ckpt_kind ckpt_kind_mqueue;
 extern const struct ckpt_kind ckpt_kind_nested;
+extern const struct ckpt_kind ckpt_kind_settings;
 extern const struct ckpt_kind ckpt_kind_netlink;
 extern const struct ckpt_kind ckpt_kind_nsfile;
 extern const struct ckpt_kind ckpt_kind_pending;

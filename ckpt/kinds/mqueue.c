@@ -305,8 +305,12 @@ int mqueue_make(const struct ckpt_world *w, const char *name, const Pb__Mqueue *
 	if (r < 0)
 		return r;
 	fd = mq_open(path, O_CREAT | O_EXCL | O_RDWR | O_NONBLOCK | O_CLOEXEC, 0600, &attr);
-	if (fd < 0)
-		return err_errno(e, -errno, "cannot make message queue /%s", name);
+	if (fd < 0) {
+		r = err_errno(e, -errno, "cannot make message queue /%s", name);
+		if (r == -EINVAL)
+			err_hint(e, "fs.mqueue.msg_max or fs.mqueue.msgsize_max is less here");
+		return r;
+	}
 	r = fill(fd, m, e);
 	if (r >= 0 && fchmod(fd, m->mode & 0777) < 0)
 		r = err_errno(e, -errno, "message queue /%s", name);

@@ -11,6 +11,7 @@ const struct ckpt_kind *const ckpt_kinds[] = {
 	&ckpt_kind_fdtable,
 	&ckpt_kind_posix_locks,
 	&ckpt_kind_fs,
+	&ckpt_kind_settings, /* before what they allow */
 	&ckpt_kind_sysv_shm, /* before memory that is attached to it */
 	&ckpt_kind_sysv_sem,
 	&ckpt_kind_sysv_msg,

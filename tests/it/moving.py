@@ -291,6 +291,51 @@ def root_inside_keeps_supplementary_groups(env):
     assert sorted(env.wait("s").split("\n")) == sorted(["ready", "0 7 4001", "0 4002", "0", ""])
 
 
+HAS_SET = """
+import ctypes, os, sys, time
+libc, failed = ctypes.CDLL(None, use_errno=True), []
+WANTED = {"fs/mqueue/msg_max": "90", "kernel/msgmax": "20000", "kernel/msgmnb": "100000", "net/core/somaxconn": "9999",
+          "net/ipv4/ip_forward": "1", "net/ipv4/tcp_rmem": "4096\t200000\t7000000", "net/ipv6/conf/lo/hop_limit": "33"}
+for name, value in WANTED.items():
+    try: open("/proc/sys/" + name, "w").write(value)
+    except OSError: failed.append(name)
+def check(what):
+    if not what: raise OSError(ctypes.get_errno(), "here")
+def message(): return (ctypes.c_char * (8 + 15000)).from_buffer(bytearray(b"\1" + bytes(7) + b"x" * 15000))
+def attributes(): return (ctypes.c_long * 8)(0, 90, 1000, 0)
+if not any("net" not in n for n in failed):
+    q, d = libc.msgget(77, 0o1600), libc.mq_open(b"/long", os.O_RDWR | os.O_CREAT, 0o600, attributes())
+    check(q >= 0 and d >= 0)
+    for i in range(4): check(libc.msgsnd(q, message(), 15000, 0) == 0)
+    for i in range(90): check(libc.mq_send(d, b"y" * 1000, 1000, i) == 0)
+print("ready", flush=True)
+while not os.path.exists("/tmp/go"): time.sleep(.01)
+for name, value in WANTED.items():
+    assert name in failed or open("/proc/sys/" + name).read().strip() == value, name
+if not any("net" not in n for n in failed):
+    room = message()
+    for i in range(4): check(libc.msgrcv(q, room, 15000, 0, 0) == 15000)
+    for i in range(90): check(libc.mq_receive(d, room, 15000, None) == 1000)
+print(*(failed or ["all"]))
+"""
+
+
+@test
+@needs_namespaces("a network and IPC of its own, which its root may set")
+def root_inside_keeps_what_he_has_set(env):
+    """And what rests on it. Before Linux 6.9 the limits of IPC are the host's root's."""
+    env.run_detached("s", sys.executable, "-c", HAS_SET, options=["--user", "root"])
+    for move in ("one", "two"):
+        env.podrun("suspend", "s", "-o", env.path(move))
+        env.podrun("resume", "-d", env.path(move))
+    lacking = finish(env, "s").split("\n")[-2]
+    if lacking != "all" and "net/" in lacking:
+        raise Failed(lacking)
+    kernel = tuple(int(n) for n in os.uname().release.split(".")[:2])
+    if lacking != "all" and kernel >= (6, 9):
+        raise Failed(lacking)
+
+
 HOLDS_A_SOCKET = """
 import os, socket, sys, time
 s = eval(sys.argv[1])
