@@ -251,20 +251,36 @@ def kill_worker(session):
     until("another worker", lambda: session.say("list").split()[1] != words[1])
 
 
-@test
-def gateway_with_a_wireguard_server(env):
-    """A session whose way out is a server that knows nothing of podrun; its connection outlives all else."""
+@contextlib.contextmanager
+def wireguard_server(env):
+    """
+    A server that knows nothing of podrun, on a host `b` beside this one; the file for a session
+    behind it, and a list of sessions that are to be closed.
+    """
     needs("wg")
     a, b = Side(env, 0, False), Side(env, 1, False)
-    sessions = []
+    n, sessions = next(_numbers), []
+    up, a.outer, b.outer = "up%d" % n, "198.18.%d.1" % n, "198.18.%d.2" % n
     try:
-        subprocess.run(["ip", "link", "add", "up0", "type", "veth", "peer", "name", "eth0", "netns", b.node.pid], check=True)
-        subprocess.run(["ip", "address", "add", a.outer + "/24", "dev", "up0"], check=True)
-        subprocess.run(["ip", "link", "set", "up0", "up"], check=True)
+        subprocess.run(["ip", "link", "add", up, "type", "veth", "peer", "name", "eth0", "netns", b.node.pid], check=True)
+        subprocess.run(["ip", "address", "add", a.outer + "/24", "dev", up], check=True)
+        subprocess.run(["ip", "link", "set", up, "up"], check=True)
         b.node.addresses("eth0", b.outer + "/24")
         b.wireguard_go(a, b.config(a, None, False, False))
         config = a.config(b, None, True, True)
         config.write_text(config.read_text().replace("ListenPort = 51820\n", ""))
+        yield a, b, config, sessions
+    finally:
+        for s in sessions:
+            s.close()
+        for s in (a, b):
+            s.close()
+
+
+@test
+def gateway_with_a_wireguard_server(env):
+    """A session whose way out is a server that knows nothing of podrun; its connection outlives all else."""
+    with wireguard_server(env) as (a, b, config, sessions):
         first = Session(env, "first", config)
         sessions.append(first)
         assert first.attached.startswith("attached"), first.attached
@@ -289,11 +305,48 @@ def gateway_with_a_wireguard_server(env):
         assert "another live session has this key" in second.attached, second.attached
         assert first.say("end").startswith("done")
         assert second.say("resume").startswith("attached")
-    finally:
-        for s in sessions:
-            s.close()
-        for s in (a, b):
-            s.close()
+
+
+# What the kernel says of packets to: a closed port, nowhere, behind a narrow link.
+ERRORS = r"""
+import errno, json, socket, sys
+def why(call, *args):
+    try:
+        return str(call(*args))
+    except OSError as e:
+        return errno.errorcode.get(e.errno, str(e))
+def asked(to, port, size):
+    inet6 = ":" in to
+    s = socket.socket(socket.AF_INET6 if inet6 else socket.AF_INET, socket.SOCK_DGRAM)
+    s.settimeout(10)
+    s.setsockopt(*((socket.IPPROTO_IPV6, 25, 1) if inet6 else (socket.IPPROTO_IP, 11, 1)))  # soft ones, too
+    s.setsockopt(*((socket.IPPROTO_IPV6, 23, 2) if inet6 else (socket.IPPROTO_IP, 10, 2)))  # never fragmented
+    s.connect((to, port))
+    sent = why(s.send, bytes(size))
+    return why(s.recv, 1) if sent == str(size) else sent
+print(json.dumps([asked(to, 9, int(size)) for to, size in (a.split("=") for a in sys.argv[1:])]))
+"""
+
+
+@test
+def errors_from_behind_a_wireguard_server(env):
+    """ICMP errors reach the sockets that they are about, through a server that is a router for the session."""
+    with wireguard_server(env) as (_, b, config, sessions):
+        text = config.read_text()
+        config.write_text(text[:text.index("AllowedIPs")] + "AllowedIPs = 0.0.0.0/0, ::/0\n" + text[text.index("Endpoint"):])
+        for name in "ipv4/ip_forward", "ipv6/conf/all/forwarding":
+            b.node.root("sh", "-c", "echo 1 > /proc/sys/net/" + name)
+        b.node.root("ip", "link", "add", "narrow", "mtu", "1300", "type", "veth", "peer", "name", "end", "mtu", "1300")
+        for device in "end", "narrow":
+            b.node.root("ip", "link", "set", device, "up")
+        b.node.addresses("narrow", "198.51.100.1/24", "fd89::1/64")
+        s = Session(env, "s", config)
+        sessions.append(s)
+        assert s.attached.startswith("attached"), s.attached
+        asks = {b.inner: 10, b.inner6: 10, "203.0.113.9": 10, "fd8a::9": 10, "198.51.100.9": 1340, "fd89::9": 1340}
+        p = s.start(sys.executable, "-c", ERRORS, *("%s=%d" % ask for ask in asks.items()), stdout=subprocess.PIPE, text=True)
+        out = p.communicate()[0]
+        assert json.loads(out) == ["ECONNREFUSED"] * 2 + ["ENETUNREACH"] * 2 + ["EMSGSIZE"] * 2, out
 
 
 if __name__ == "__main__":
