@@ -17,6 +17,13 @@
  *
  * The kernel hands bytes to the line discipline in the background.  They have arrived when FIONREAD
  * counts them; with no whole line among them poll(2) waits for the background work itself.
+ *
+ * What waits is some 24 KiB at most: a page in the line discipline, and before it buffers that hold
+ * twice their size (nobody marks errors), until more than 8192 are used up.  A buffer is as large as
+ * the write that needs it, of 256 to 1792; what is left of the last one is lost when the next write
+ * does not fit.  So how much there is room for is a matter of the writes (15 to 24 KB on Linux 6.18),
+ * and of how soon the background work empties some.  put_bytes makes room for as much as any writer can:
+ * the page is filled by whole buffers, 8192 are reached exactly, and the rest is one write.
  */
 #include "ckpt/kinds/pty.h"
 
@@ -27,6 +34,11 @@
 #include <sys/ioctl.h>
 
 #define WAIT_MS	  1000
+#define NAP_US	  200
+#define BUFFER	  256		   /* the smallest one; holds twice as much */
+#define PAGE	  (4096 - 1)	   /* the line discipline's */
+#define USED_UP	  (PAGE + 2 * 8192) /* behind these a buffer may have any size, and is the last */
+#define ANYWAY	  8192		   /* there is room for as many, however they are written */
 #define DC3	  0x13
 
 void pty_bytes_fini(struct pty_bytes *p)
@@ -224,10 +236,10 @@ static int compose(const struct pty_bytes *p, const struct termios2 *t, uint8_t 
 
 static void wait_for_lines(int slave, size_t bytes)
 {
-	for (int i = 0; i < WAIT_MS * 5; i++) {
+	for (int i = 0; i < WAIT_MS * 1000 / NAP_US; i++) {
 		if ((ready(slave) & POLLIN) && (size_t)waiting(slave) >= bytes)
 			return;
-		usleep(200);
+		usleep(NAP_US);
 	}
 	log_warn("a terminal's input is slow to arrive");
 }
@@ -235,13 +247,47 @@ static void wait_for_lines(int slave, size_t bytes)
 static void wait_for_bytes(int slave, size_t bytes)
 {
 	/* The line discipline holds a page; the rest waits in front of it. */
-	for (int i = 0; i < WAIT_MS * 5; i++) {
+	for (int i = 0; i < WAIT_MS * 1000 / NAP_US; i++) {
 		ready(slave);
 		if ((size_t)waiting(slave) >= MIN(bytes, (size_t)4095))
 			return;
-		usleep(200);
+		usleep(NAP_US);
 	}
 	log_warn("a terminal's input is slow to arrive");
+}
+
+/* How much of @n bytes is to be written at once behind @done of them. */
+static size_t piece(size_t done, size_t n)
+{
+	if (n <= ANYWAY || done >= USED_UP)
+		return n - done;
+	return MIN(n - done, (size_t)(done ? BUFFER : BUFFER - 1));
+}
+
+/*
+ * Writes all of it into one end, whose other end nobody reads. -EAGAIN: it is more than a terminal
+ * takes.  poll(2) knows of no room that only a last buffer has, and nobody is woken when the
+ * background work makes some.
+ */
+static int put_bytes(int fd, const uint8_t *data, size_t n)
+{
+	size_t done = 0;
+
+	for (int naps = 0; done < n;) {
+		ssize_t r = write(fd, data + done, piece(done, n));
+
+		if (r > 0) {
+			done += (size_t)r;
+			naps = 0;
+			continue;
+		}
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r == 0 || errno != EAGAIN || naps++ == WAIT_MS * 1000 / NAP_US)
+			return r < 0 ? -errno : -EIO;
+		usleep(NAP_US);
+	}
+	return 0;
 }
 
 /* More than a terminal takes: no terminal has held that. */
@@ -259,7 +305,7 @@ static int put_input(int master, int slave, const struct termios2 *t, uint8_t eo
 	int r = compose(p, t, eof, &typed, &lines, &bytes);
 
 	if (r == 0 && typed.len)
-		r = io_write_full(master, typed.data, typed.len);
+		r = put_bytes(master, typed.data, typed.len);
 	if (r < 0)
 		return cannot_put("input", r, e);
 	if (typed.len == 0)
@@ -289,8 +335,8 @@ static void stop_by_char(int master, int slave, const struct termios2 *t)
 	ioctl(slave, TCSETS2, &q);
 	if (io_write_full(master, &stop, 1) < 0)
 		return;
-	for (int i = 0; i < WAIT_MS * 5 && (ready(slave) & POLLOUT); i++)
-		usleep(200);
+	for (int i = 0; i < WAIT_MS * 1000 / NAP_US && (ready(slave) & POLLOUT); i++)
+		usleep(NAP_US);
 }
 
 static int put_output(int master, int slave, const struct termios2 *t, const struct pty_bytes *p,
@@ -305,7 +351,7 @@ static int put_output(int master, int slave, const struct termios2 *t, const str
 		q.c_iflag = 0;
 		ioctl(slave, TCSETS2, &q);
 	}
-	r = io_write_full(slave, p->output.data, p->output.len);
+	r = put_bytes(slave, p->output.data, p->output.len);
 	if (r < 0)
 		cannot_put("output", r, e);
 	/* In a new pair the output runs; in the old one it does if there was something to put. */

@@ -49,6 +49,16 @@ static void set(struct pair p, tcflag_t on, tcflag_t off)
 	assert_int_equal(ioctl(p.slave, TCSETS2, &t), 0);
 }
 
+static void raw_output(struct pair p)
+{
+	struct termios2 t;
+
+	assert_int_equal(ioctl(p.slave, TCGETS2, &t), 0);
+	t.c_oflag &= ~(tcflag_t)OPOST;
+	t.c_iflag = 0;
+	assert_int_equal(ioctl(p.slave, TCSETS2, &t), 0);
+}
+
 static void type(struct pair p, const char *s)
 {
 	struct pollfd q = {.fd = p.slave, .events = POLLIN};
@@ -205,6 +215,78 @@ static void much_input(void **state)
 	}
 }
 
+static uint8_t byte_at(size_t i)
+{
+	return (uint8_t)('a' + i % 26 + (i / 26) % 5);
+}
+
+/* As much as there is room for by writes of these sizes, the last one again and again. */
+static size_t fill(int fd, const size_t *sizes, size_t n)
+{
+	uint8_t bytes[4096];
+	size_t done = 0;
+
+	for (unsigned naps = 0, k = 0; naps < 20;) {
+		size_t size = sizes[MIN((size_t)k, n - 1)];
+		ssize_t r;
+
+		for (size_t i = 0; i < size; i++)
+			bytes[i] = byte_at(done + i);
+		r = write(fd, bytes, size);
+		if (r > 0) {
+			done += (size_t)r;
+			naps = 0;
+			k++;
+		} else {
+			assert_int_equal(errno, EAGAIN);
+			usleep(1000);
+			naps++;
+		}
+	}
+	return done;
+}
+
+static size_t count(int fd)
+{
+	static uint8_t got[1 << 16];
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	size_t n = 0;
+	ssize_t r;
+
+	while (poll(&p, 1, 100) > 0 && (r = read(fd, got, sizeof(got))) > 0)
+		for (ssize_t i = 0; i < r; i++)
+			assert_int_equal(got[i], byte_at(n++));
+	return n;
+}
+
+/*
+ * Whoever has written as much as the kernel takes, in whatever pieces, finds all of it: in one way
+ * more by half again goes in than in another.
+ */
+static void full(void **state)
+{
+	enum { MOST = 82 };
+	size_t ways[][MOST] = {{1}, {100}, {256}, {777}, {1000}, {1792}, {2048}, {4000}, {0}};
+	size_t *most = ways[ARRAY_SIZE(ways) - 1];
+
+	for (size_t i = 0; i < MOST; i++)
+		most[i] = i == 0 ? 255 : i < MOST - 2 ? 256 : 4096;
+	for (size_t w = 0; w < 2 * ARRAY_SIZE(ways); w++) {
+		struct pair p[2] = {open_pair(), open_pair()};
+		bool output = w % 2;
+		size_t n, *way = ways[w / 2];
+
+		set(p[0], 0, ICANON | ECHO);
+		raw_output(p[0]);
+		n = fill(output ? p[0].slave : p[0].master, way, way == most ? MOST : 1);
+		move(p[0], p[1]);
+		for (int i = 0; i < 2; i++) {
+			assert_int_equal(count(output ? p[i].master : p[i].slave), n);
+			close_pair(p[i]);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -213,6 +295,7 @@ int main(void)
 		cmocka_unit_test(nothing_waits),
 		cmocka_unit_test(stopped_output),
 		cmocka_unit_test(much_input),
+		cmocka_unit_test(full),
 	};
 
 	return cmocka_run_group_tests_name("pty", tests, NULL, NULL);

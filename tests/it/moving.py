@@ -291,6 +291,45 @@ def root_inside_keeps_supplementary_groups(env):
     assert sorted(env.wait("s").split("\n")) == sorted(["ready", "0 7 4001", "0 4002", "0", ""])
 
 
+# What is in it is as much as the kernel takes, and nobody reads it until it has been moved.
+FULL = r"""
+import os, pty, sys, time
+master, slave = pty.openpty()
+lines = os.fork()
+if lines == 0:
+    os.close(master)
+    with os.fdopen(slave, "wb") as out:
+        for i in range(20000):
+            out.write(b"%d\n" % i)
+            out.flush()  # in as many calls as it takes: one that waits returns when it is frozen
+    os._exit(0)
+os.close(slave)
+time.sleep(.5)
+print("ready", flush=True)
+while not os.path.exists("/tmp/go"): time.sleep(.01)
+got = b""
+try:
+    while piece := os.read(master, 65536): got += piece
+except OSError: pass
+wanted = b"".join(b"%d\r\n" % i for i in range(20000))
+at = next((i for i, (a, b) in enumerate(zip(got, wanted)) if a != b), min(len(got), len(wanted)))
+print("all" if got == wanted else "lost: %r, not %r" % (got[at:at + 40], wanted[at:at + 40]))
+"""
+
+
+@test
+def a_terminal_that_nobody_reads(env):
+    env.run_detached("s", sys.executable, "-c", FULL)
+    env.podrun("snapshot", "s", "-o", env.path("snapshot"))
+    env.podrun("suspend", "s", "-o", env.path("image"))
+    env.podrun("resume", "-d", env.path("image"))
+    env.podrun("resume", "-d", "--name", "copy", env.path("snapshot"))
+    for name in "s", "copy":
+        log = finish(env, name)
+        if log.split("\n")[-2] != "all":
+            raise Failed("%s: %s" % (name, log))
+
+
 HAS_SET = """
 import ctypes, os, sys, time
 libc, failed = ctypes.CDLL(None, use_errno=True), []
@@ -324,6 +363,7 @@ print(*(failed or ["all"]))
 @needs_namespaces("a network and IPC of its own, which its root may set")
 def root_inside_keeps_what_he_has_set(env):
     """And what rests on it. Before Linux 6.9 the limits of IPC are the host's root's."""
+    env.share_cache()
     env.run_detached("s", sys.executable, "-c", HAS_SET, options=["--user", "root"])
     for move in ("one", "two"):
         env.podrun("suspend", "s", "-o", env.path(move))
