@@ -24,6 +24,12 @@
 
 #define MAX_THREADS (1 << 20)
 
+/* clone(2) takes any byte; one that is no signal is none, as 0 is (wait(2), __WCLONE). */
+static int exit_signal_of(const struct ckpt_proc *p)
+{
+	return p->status.exit_signal > 64 ? 0 : p->status.exit_signal;
+}
+
 /* The whole tree, once: on behalf of the first process. */
 static int check_tree(struct ckpt_dump *d, struct err *e)
 {
@@ -42,7 +48,7 @@ static int check_tree(struct ckpt_dump *d, struct err *e)
 			.ppid = p->vppid,
 			.pgid = p->vpgid,
 			.sid = p->vsid,
-			.exit_signal = p->status.exit_signal,
+			.exit_signal = exit_signal_of(p),
 			.mm = p->mm,
 			.sighand = p->sighand,
 			.files = p->files,
@@ -147,7 +153,7 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 	m.pgid = p->vpgid;
 	m.sid = p->vsid;
 	m.state = states[p->state];
-	m.exit_signal = p->status.exit_signal;
+	m.exit_signal = exit_signal_of(p);
 	m.name = p->status.comm;
 	m.mm = p->mm;
 	m.files = p->files;

@@ -36,6 +36,7 @@ LEFT_OUT = {
     "file_regular_overlay": [(("back",), LAYER), (HERE_AT_ONCE, FILES)],
     "fifos_overlay": [(HERE_AT_ONCE, FILES)],
     "inotifys_overlay": [(COPIES, FILES)],
+    "task_wclone": [(REBUILDS, "a process whose program had to be executed ends with SIGCHLD")],
     "task_exe_gone": [(REBUILDS, "a program without a path can't be executed")],
     "task_exe_memfd": [(REBUILDS, "a program without a path can't be executed")],
     "netlink": [(("pipe",), PORTS)],
