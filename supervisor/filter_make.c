@@ -35,6 +35,8 @@ static uint32_t library_action(enum policy_action action)
 		return SCMP_ACT_ALLOW;
 	case POLICY_EPERM:
 		return SCMP_ACT_ERRNO(EPERM);
+	case POLICY_EINVAL:
+		return SCMP_ACT_ERRNO(EINVAL);
 	case POLICY_NOTIFY:
 		return SCMP_ACT_NOTIFY;
 	case POLICY_TRACE:

@@ -32,6 +32,7 @@ enum policy_action {
 	POLICY_ALLOW,
 	POLICY_EPERM,
 	POLICY_ENOSYS,
+	POLICY_EINVAL, /* as where the kernel does not know the operation */
 	POLICY_NOTIFY, /* the supervisor answers: supervisor/notify.c */
 	POLICY_TRACE,  /* a tracer sees it, nobody else: SYS_PODRUN_SENTINEL */
 };
