@@ -486,16 +486,56 @@ int ckpt_common_open(const char *path, int flags, struct err *e)
 	return fd < 0 ? err_errno(e, -errno, "cannot open %s", path) : fd;
 }
 
+/*
+ * One's own file @fd, whose mode closes it to its owner: git(1) and others make what they write 0444,
+ * and have it open.  Nobody without capabilities gets in; so it has another mode for a moment.
+ */
+static int open_closed(struct ckpt_build *b, const char *path, int fd, int flags)
+{
+	mode_t both = S_IRUSR | S_IWUSR;
+	struct stat st;
+	int n, error;
+
+	if (fstat(fd, &st) < 0 || st.st_uid != geteuid() || (st.st_mode & both) == both ||
+		fchmodat(b->host_proc, path, (st.st_mode & 07777) | both, 0) < 0) {
+		errno = EACCES;
+		return -1;
+	}
+	n = openat(b->host_proc, path, flags);
+	error = errno;
+	if (fchmodat(b->host_proc, path, st.st_mode & 07777, 0) < 0)
+		log_warn("a file has another mode than it had: %s", strerror(errno));
+	errno = error;
+	return n;
+}
+
 int ckpt_common_reopen(struct ckpt_build *b, int fd, int flags, struct err *e)
 {
 	char path[64];
 	int n;
 
+	flags = (flags & ~O_NOFOLLOW) | O_CLOEXEC | O_NOCTTY;
 	snprintf(path, sizeof(path), "self/fd/%d", fd);
-	n = openat(b->host_proc, path, (flags & ~O_NOFOLLOW) | O_CLOEXEC | O_NOCTTY);
+	n = openat(b->host_proc, path, flags);
+	if (n < 0 && errno == EACCES)
+		n = open_closed(b, path, fd, flags);
 	if (n < 0)
 		return err_errno(e, -errno, "cannot open a descriptor anew");
 	return n;
+}
+
+int ckpt_common_open_own(struct ckpt_build *b, const char *path, int flags, struct err *e)
+{
+	_cleanup_close_ int at = -1;
+	int fd = ckpt_common_open(path, flags, e);
+
+	if (fd != -EACCES)
+		return fd;
+	at = ckpt_common_open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC, e);
+	if (at < 0)
+		return at;
+	fd = ckpt_common_reopen(b, at, flags, e);
+	return fd < 0 ? err_errno(e, fd, "cannot open %s", path) : fd;
 }
 
 int ckpt_common_view(struct ckpt_build *b, int fd, const Pb__FileCommon *c, struct err *e)

@@ -88,6 +88,8 @@ int ckpt_common_open_flags(const Pb__FileCommon *c);
  * the path.
  */
 int ckpt_common_open(const char *path, int flags, struct err *e);
+/* The same, also where the mode of one's own file closes it to its owner. */
+int ckpt_common_open_own(struct ckpt_build *b, const char *path, int flags, struct err *e);
 
 /* A new open file of what @fd refers to, with flags of its own. */
 int ckpt_common_reopen(struct ckpt_build *b, int fd, int flags, struct err *e);

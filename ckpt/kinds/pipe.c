@@ -240,7 +240,8 @@ static int dump_data(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
 /* ---- restore --------------------------------------------------------------------------------- */
 
 /* A FIFO by its name, or one without any. */
-static int open_fifo(const Pb__Pipe *m, const char *path, int flags, struct err *e)
+static int open_fifo(
+	struct ckpt_build *b, const Pb__Pipe *m, const char *path, int flags, struct err *e)
 {
 	_cleanup_close_ int fd = -1;
 	const char *name = path;
@@ -253,9 +254,9 @@ static int open_fifo(const Pb__Pipe *m, const char *path, int flags, struct err 
 		if (mkfifo(name, 0600) < 0)
 			return err_errno(e, -errno, "cannot make FIFO %s", path);
 	}
-	fd = open(name, flags | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+	fd = ckpt_common_open_own(b, name, flags | O_NOFOLLOW | O_CLOEXEC, e);
 	if (fd < 0)
-		err_errno(e, -errno, "cannot open FIFO %s", path);
+		err_wrap(e, "FIFO %s", path);
 	else if (fstat(fd, &st) < 0 || !S_ISFIFO(st.st_mode))
 		err_set(e, ERR_HOST, -ENOTSUP, "%s is not a FIFO any more", path);
 	if (m->gone) {
@@ -285,8 +286,7 @@ static int make_pipe(struct ckpt_build *b, const Pb__Pipe *m, struct ckpt_object
 	return 0;
 }
 
-static int make_fifo(const struct ckpt_build *b, const Pb__Pipe *m, struct ckpt_object *o,
-	struct err *e)
+static int make_fifo(struct ckpt_build *b, const Pb__Pipe *m, struct ckpt_object *o, struct err *e)
 {
 	char path[PATH_MAX], room[PATH_MAX];
 
@@ -295,7 +295,8 @@ static int make_fifo(const struct ckpt_build *b, const Pb__Pipe *m, struct ckpt_
 	if (!m->gone && ckpt_where_alone(b->world, "FIFO", path, e) < 0)
 		return e->error;
 	/* A quiet reader must not see a writer come and go: O_PATH holds the file until then. */
-	o->fd = open_fifo(m, ckpt_where_host(b->world, path, room), m->quiet ? O_PATH : O_RDWR, e);
+	o->fd = open_fifo(
+		b, m, ckpt_where_host(b->world, path, room), m->quiet ? O_PATH : O_RDWR | O_NONBLOCK, e);
 	if (o->fd < 0)
 		return o->fd;
 	o->fd2 = fcntl(o->fd, F_DUPFD_CLOEXEC, 0);

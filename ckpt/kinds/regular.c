@@ -227,7 +227,7 @@ static int open_again(struct ckpt_build *b, const Pb__Regular *m, struct err *e)
 		r = ckpt_where_alone(b->world, "file", path, e);
 	if (r < 0)
 		return r;
-	fd = ckpt_common_open(ckpt_where_host(b->world, path, room), flags, e);
+	fd = ckpt_common_open_own(b, ckpt_where_host(b->world, path, room), flags, e);
 	if (fd < 0)
 		return fd;
 	r = compare(m, path, fd, e);
