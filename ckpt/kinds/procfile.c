@@ -6,6 +6,9 @@
  * the session's, and all processes exist when files are made.  A file of a process that has ended
  * answers ESRCH or nothing; one is made of a child of the builder's which ends as well.
  *
+ * fdinfo of a descriptor can be opened only while there is one, and looks for it anew when it is read.
+ * Nobody has any yet when files are made; so its process gets one for a moment.
+ *
  * Where no pid namespace holds the numbers, what the session has open may be a stand-in of another
  * file system, which its path tells (struct ckpt_paths).
  */
@@ -16,6 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
 
@@ -91,17 +95,61 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 	return ckpt_pack(&m.base, body, e);
 }
 
-/* @path (/proc/N/rest) of a process that has ended. */
+/* The descriptor that @path (".../fdinfo/3") tells of, or -1. */
+static int fdinfo_of(const char *path)
+{
+	const char *name = strstr(path, "/fdinfo/");
+	unsigned fd;
+	char end;
+
+	return name && sscanf(name, "/fdinfo/%6u%c", &fd, &end) == 1 ? (int)fd : -1;
+}
+
+/* The process that @path tells of, or NULL. */
+static struct remote *process_of(struct ckpt_build *b, const char *path)
+{
+	struct ckpt_build_proc *p;
+	int vpid;
+
+	if (sscanf(path, "/proc/%d/", &vpid) != 1)
+		return NULL;
+	p = ckpt_build_proc(b, vpid);
+	return p && p->n_threads ? p->threads[0].remote : NULL;
+}
+
+/* Gives the task a descriptor @fd, and another at *ret_other, if not -1. */
+static int lend_descriptor(struct remote *r, int fd, long *ret_other, struct err *e)
+{
+	int x = remote_must(r, ret_other, e, SYS_eventfd2, 0, 0, 0, 0, 0, 0);
+
+	if (x < 0 || *ret_other == fd) {
+		*ret_other = -1;
+		return x;
+	}
+	return remote_must(r, NULL, e, SYS_dup2, (uint64_t)*ret_other, (uint64_t)fd, 0, 0, 0, 0);
+}
+
+static int return_descriptor(struct remote *r, int fd, long other, struct err *e)
+{
+	int x = remote_must(r, NULL, e, SYS_close, (uint64_t)fd, 0, 0, 0, 0, 0);
+
+	if (x < 0 || other < 0)
+		return x;
+	return remote_must(r, NULL, e, SYS_close, (uint64_t)other, 0, 0, 0, 0, 0);
+}
+
+/* @path (/proc/N/rest) of a process that has ended, or of a descriptor that has been closed. */
 static int open_gone(struct ckpt_build *b, const char *path, int flags, struct err *e)
 {
 	const char *rest = strncmp(path, "/proc/", 6) ? NULL : strchr(path + 6, '/');
+	int gate[2], told = fdinfo_of(path), fd, r = 0;
 	char own[PATH_MAX];
-	int gate[2], fd, r = 0;
 	struct stat st;
 	pid_t child;
 
 	if (!rest || strstr(rest, "..") || (flags & O_PATH) || pipe2(gate, O_CLOEXEC) < 0)
 		return err_set(e, ERR_IMAGE, -EBADMSG, "%s cannot be opened again", path);
+	told = told >= 0 && fcntl(told, F_GETFD) < 0 ? dup2(gate[0], told) : -1;
 	child = fork();
 	if (child == 0) {
 		char c;
@@ -109,6 +157,7 @@ static int open_gone(struct ckpt_build *b, const char *path, int flags, struct e
 		close(gate[1]);
 		_exit(read(gate[0], &c, 1) < 0);
 	}
+	close_fd(told);
 	snprintf(own, sizeof(own), "%d%s", child, rest);
 	fd = child < 0 ? -1 : openat(b->host_proc, own, flags | O_NOFOLLOW);
 	if (fd < 0)
@@ -152,6 +201,27 @@ static bool is_waited_for(struct ckpt_build *b, uint64_t id)
 	return found;
 }
 
+/* What is to be a copy here need not have been one there. */
+static int open_there(struct ckpt_build *b, const Pb__ProcFile *m, const char *path, uint64_t id,
+	struct err *e)
+{
+	bool copied = m->copied || (b->world->paths && !is_waited_for(b, id));
+	int flags = ckpt_common_open_flags(m->common), told = fdinfo_of(path), fd, r;
+	struct remote *process = told >= 0 ? process_of(b, path) : NULL;
+	long other;
+
+	if (!process)
+		return open_path(b->world, path, flags, copied, e);
+	r = lend_descriptor(process, told, &other, e);
+	if (r < 0)
+		return r;
+	fd = open_path(b->world, path, flags, copied, e);
+	r = return_descriptor(process, told, other, fd < 0 ? NULL : e);
+	if (fd >= 0 && r < 0)
+		close_fd(fd);
+	return fd < 0 || r >= 0 ? fd : r;
+}
+
 static int open_again(struct ckpt_build *b, Pb__ProcFile *m, uint64_t id, struct err *e)
 {
 	int flags = ckpt_common_open_flags(m->common), r;
@@ -160,13 +230,7 @@ static int open_again(struct ckpt_build *b, Pb__ProcFile *m, uint64_t id, struct
 
 	if (!ckpt_common_check_path(m->path.data, m->path.len, path))
 		return err_set(e, ERR_IMAGE, -EBADMSG, "an open file's record makes no sense");
-	if (m->gone) {
-		fd = open_gone(b, path, flags, e);
-	} else {
-		/* What is to be a copy here need not have been one there. */
-		fd = open_path(b->world, path, flags,
-			m->copied || (b->world->paths && !is_waited_for(b, id)), e);
-	}
+	fd = m->gone ? open_gone(b, path, flags, e) : open_there(b, m, path, id, e);
 	if (fd < 0)
 		return fd;
 	m->common->pos = 0;

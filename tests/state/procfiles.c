@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Open files of /proc and /sys: of oneself, of another process, namespaces.  procgone.c has one
- * that is gone.
+ * Open files of /proc and /sys: of oneself, of another process, of descriptors, namespaces.  procgone.c
+ * has one that is gone.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -10,11 +10,23 @@
 
 #include "tests/state/state.h"
 
+/* fdinfo of a descriptor of one's own and of another process. */
+static void open_fdinfo(pid_t other, int told, int ret[2])
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", told);
+	ret[0] = open(path, O_RDONLY);
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/fdinfo/%d", other, other, told);
+	ret[1] = open(path, O_RDONLY);
+	STATE_CHECK(ret[0] >= 0 && ret[1] >= 0);
+}
+
 int main(int argc, char **argv)
 {
 	int status = open("/proc/self/status", O_RDONLY), maps = open("/proc/self/maps", O_RDONLY);
 	int uptime = open("/proc/uptime", O_RDONLY), dir = open("/proc", O_RDONLY | O_DIRECTORY);
-	int net = open("/proc/self/ns/net", O_RDONLY), other, fds;
+	int net = open("/proc/self/ns/net", O_RDONLY), other, fds, told[2];
 	char path[64], buf[4096], want[64];
 	struct stat a, b;
 	ssize_t n;
@@ -28,6 +40,7 @@ int main(int argc, char **argv)
 	fds = open("/proc/self/fd", O_RDONLY | O_DIRECTORY);
 	STATE_CHECK(status >= 0 && maps >= 0 && uptime >= 0 && dir >= 0 && net >= 0);
 	STATE_CHECK(other >= 0 && fds >= 0);
+	open_fdinfo(child, uptime, told);
 	STATE_CHECK(read(status, buf, 6) == 6 && !memcmp(buf, "Name:\t", 6));
 
 	state_ready(argc, argv);
@@ -47,6 +60,12 @@ int main(int argc, char **argv)
 	buf[n] = '\0';
 	snprintf(want, sizeof(want), "%d (procfiles)", child);
 	STATE_CHECK(!strncmp(buf, want, strlen(want)));
+	for (int i = 0; i < 2; i++) {
+		n = read(told[i], buf, sizeof(buf) - 1);
+		STATE_CHECK(n > 0);
+		buf[n] = '\0';
+		STATE_CHECK(strstr(buf, "pos:\t") && strstr(buf, "mnt_id:\t"));
+	}
 	snprintf(path, sizeof(path), "%d", net);
 	STATE_CHECK(faccessat(fds, path, F_OK, 0) == 0 || errno == EACCES);
 	STATE_CHECK(fstatat(dir, "self/ns/net", &a, 0) == 0 && fstat(net, &b) == 0);
