@@ -3,163 +3,185 @@
  * Theory of operation
  *
  * A viewer says which symbol was typed, whatever its keyboard looks like; the X server wants to
- * know which key was pressed, and finds the symbol by the modifiers that are down.  Modifiers are
- * keys like others, so the X server has those that the person holds.  If there is a key which
- * gives the symbol with just these modifiers, it is pressed: games and shortcuts see the right
- * one.  A scancode says which to look at first (there are two of some).
+ * know which key was pressed, and finds the symbol by the modifiers that are down, by what is
+ * locked and by the group (the layout) that it is switched to.  Modifiers are keys like others, so
+ * the X server has those that the person holds.  If there is a key which gives the symbol as things
+ * are, it is pressed: games and shortcuts see the right one.  A scancode says which to look at
+ * first (there are two of some).
  *
  * If there is none - an AltGr symbol of a layout that the session does not have, a dead key, a
- * letter from a telephone - a *spare* key is given that symbol for all modifiers, and pressed.
- * Xvfb's usual keymap leaves some twenty keys without symbols; they are used in turns.  They keep
- * what they have been given, for a program may not have looked yet; who comes next knows them by
- * what they look like.
+ * letter from a telephone - a *spare* key (spares.h) is given that symbol, whatever is down or
+ * locked, and pressed.  Xvfb's usual map leaves some twenty keys for that.
+ *
+ * What the X server has is not modelled but asked: its map and its state.  It tells when a program
+ * has changed them; and behind everything that is typed here it is asked for the state, for any key
+ * may switch something.  Nobody waits for answers.  What is pressed while one is missing, or while
+ * each spare key was just used, gets into a queue with all that comes behind it, and is typed when
+ * the answer comes, or the time:
+ *
+ *      key() --> waiting --> type() -- press, release --> X server -- its state, or its map --.
+ *                              ^------------------------------------------------- look() <----'
+ *
+ * A full queue does not wait any longer, nor one that is left: then it is typed by what is known.
  *
  * The X server repeats keys that are held, so repetitions of the viewer are left out.
- *
- * Columns of the mapping (X Keyboard Extension, section 12.4): 0 and 1 are without and with Shift,
- * 4 and 5 the same with the third level's.
  */
 #include "display/x/keyboard.h"
 
+#include <poll.h>
 #include <string.h>
+#include <xcb/xcbext.h>
 #include <xcb/xtest.h>
 
 #include "base/base.h"
+#include "display/x/keysym.h"
 
-#define SYM_SHIFT_L	  0xffe1
-#define SYM_SHIFT_R	  0xffe2
-#define SYM_CAPS_LOCK	  0xffe5
-#define SYM_HYPER_R	  0xffee /* the last of the modifiers from SHIFT_L on */
-#define SYM_LEVEL3	  0xfe03
-#define SYM_NUM_LOCK	  0xff7f
-#define SYM_UNICODE	  0x01000000u
-#define LEVEL3_COLUMN	  4
-#define EVDEV_TO_X	  8 /* keycode less scancode */
-#define MAX_COLUMNS	  32
-#define SPARE_COLUMNS	  4
-#define LOWEST_USED_SPARE 130 /* below it there are keys that say the same with and without Shift */
+#define EVDEV_TO_X   8 /* keycode less scancode */
+#define RESPITE_NS   300000000ull
+#define RESPITE_SLOW 16 /* and so many answers' time, for where these take long programs do, too; */
+#define MAX_SLOW_NS  2000000000ull /* but no more */
+#define CORE	     XCB_XKB_ID_USE_CORE_KBD
+/* Who holds one means a shortcut; some keys have another level with them, for X's own. */
+#define SHORTCUT (XCB_MOD_MASK_CONTROL | XCB_MOD_MASK_1 | XCB_MOD_MASK_4)
 
-/* ---- the mapping ----------------------------------------------------------------------------- */
+/* ---- map and state --------------------------------------------------------------------------- */
 
-static xcb_keysym_t symbol(const struct display_x_keyboard *k, unsigned keycode, unsigned column)
+static xcb_xkb_get_map_cookie_t ask_map(struct display_x_keyboard *k)
 {
-	return column < k->columns ? k->map[(keycode - k->first) * k->columns + column]
-				   : XCB_NO_SYMBOL;
+	return xcb_xkb_get_map(
+		k->c, CORE, DISPLAY_X_MAP_PARTS, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
 }
 
-static bool is_modifier(xcb_keysym_t s)
+static int begin(struct display_x_keyboard *k, struct err *e)
 {
-	return (s >= SYM_SHIFT_L && s <= SYM_HYPER_R) || s == SYM_LEVEL3 || s == SYM_NUM_LOCK;
-}
+	const xcb_query_extension_reply_t *there = xcb_get_extension_data(k->c, &xcb_xkb_id);
+	const uint16_t events = XCB_XKB_EVENT_TYPE_STATE_NOTIFY | XCB_XKB_EVENT_TYPE_MAP_NOTIFY |
+				XCB_XKB_EVENT_TYPE_NEW_KEYBOARD_NOTIFY;
+	xcb_xkb_use_extension_reply_t *use = NULL;
+	bool supported;
 
-/* Unused, or a spare one of a server before us: it says the same in four columns. */
-static bool can_spare(const struct display_x_keyboard *k, unsigned keycode)
-{
-	xcb_keysym_t first = symbol(k, keycode, 0);
-
-	if (first && keycode < LOWEST_USED_SPARE)
-		return false;
-	for (unsigned i = 0; i < k->columns; i++)
-		if (symbol(k, keycode, i) != (i < SPARE_COLUMNS ? first : XCB_NO_SYMBOL))
-			return false;
-	return !is_modifier(first);
-}
-
-static int read_map(struct display_x_keyboard *k, struct err *e)
-{
-	xcb_get_keyboard_mapping_reply_t *r;
-	size_t n = (size_t)(k->last - k->first + 1), have;
-	xcb_keysym_t *map;
-
-	r = xcb_get_keyboard_mapping_reply(
-		k->c, xcb_get_keyboard_mapping(k->c, k->first, (uint8_t)n), NULL);
-	have = r ? (size_t)xcb_get_keyboard_mapping_keysyms_length(r) : 0;
-	if (!r || !r->keysyms_per_keycode || r->keysyms_per_keycode > MAX_COLUMNS ||
-		have < n * r->keysyms_per_keycode) {
-		free(r);
-		return err_set(e, ERR_FAILED, -EIO, "the X server has no keyboard");
-	}
-	map = malloc(n * r->keysyms_per_keycode * sizeof(*map));
-	if (map) {
-		memcpy(map, xcb_get_keyboard_mapping_keysyms(r),
-			n * r->keysyms_per_keycode * sizeof(*map));
-		free(k->map);
-		k->map = map;
-		k->columns = r->keysyms_per_keycode;
-	}
-	free(r);
-	return map ? 0 : err_errno(e, -ENOMEM, "keyboard");
-}
-
-static void find_spares(struct display_x_keyboard *k)
-{
-	k->n_spares = k->next_spare = 0;
-	/* From above: the lowest have a meaning for some. */
-	for (unsigned c = k->last; c > k->first && k->n_spares < DISPLAY_X_SPARES; c--)
-		if (can_spare(k, c)) {
-			k->spares[k->n_spares].keycode = (xcb_keycode_t)c;
-			k->spares[k->n_spares++].keysym = symbol(k, c, 0);
-		}
-}
-
-static bool read_lock(struct display_x_keyboard *k, xcb_window_t root)
-{
-	xcb_query_pointer_reply_t *r =
-		xcb_query_pointer_reply(k->c, xcb_query_pointer(k->c, root), NULL);
-	bool lock = r && r->mask & XCB_MOD_MASK_LOCK;
-
-	free(r);
-	return lock;
+	if (there && there->present)
+		use = xcb_xkb_use_extension_reply(k->c,
+			xcb_xkb_use_extension(
+				k->c, XCB_XKB_MAJOR_VERSION, XCB_XKB_MINOR_VERSION),
+			NULL);
+	supported = use && use->supported;
+	free(use);
+	if (!supported)
+		return err_set(e, ERR_HOST, -EOPNOTSUPP, "the X server lacks XKEYBOARD");
+	k->event = there->first_event;
+	xcb_xkb_select_events(k->c, CORE, events, 0, events, DISPLAY_X_MAP_PARTS,
+		DISPLAY_X_MAP_PARTS, NULL);
+	return 0;
 }
 
 int display_x_keyboard_init(struct display_x_keyboard *k, xcb_connection_t *c, struct err *e)
 {
-	const xcb_setup_t *setup = xcb_get_setup(c);
+	xcb_xkb_get_map_reply_t *map;
+	xcb_xkb_get_state_reply_t *state;
 
-	*k = (struct display_x_keyboard){
-		.c = c, .first = setup->min_keycode, .last = setup->max_keycode};
-	if (k->first < EVDEV_TO_X || k->last < k->first) {
-		*k = (struct display_x_keyboard){0};
-		return err_set(e, ERR_FAILED, -EIO, "the X server has no keys");
+	*k = (struct display_x_keyboard){.c = c};
+	if (begin(k, e) == 0) {
+		map = xcb_xkb_get_map_reply(c, ask_map(k), NULL);
+		state = xcb_xkb_get_state_reply(c, xcb_xkb_get_state(c, CORE), NULL);
+		if (state)
+			k->now = (struct display_x_modifiers){state->mods, state->group};
+		free(state);
+		if (!map)
+			err_set(e, ERR_FAILED, -EIO, "the X server has no keyboard");
+		else
+			display_x_keymap_take(&k->map, map, e);
 	}
-	if (read_map(k, e) < 0) {
-		*k = (struct display_x_keyboard){0};
+	if (err_is(e)) {
+		k->c = NULL;
 		return e->error;
 	}
-	find_spares(k);
-	k->lock = read_lock(k, xcb_setup_roots_iterator(setup).data->root);
+	display_x_spares_find(&k->spares, &k->map, io_now_ns());
 	return 0;
 }
 
-static void give_spare(struct display_x_keyboard *k, unsigned i, xcb_keysym_t keysym)
+void display_x_keyboard_fini(struct display_x_keyboard *k)
 {
-	xcb_keysym_t all[MAX_COLUMNS];
-
-	for (unsigned c = 0; c < k->columns; c++)
-		all[c] = c < SPARE_COLUMNS ? keysym : XCB_NO_SYMBOL;
-	xcb_change_keyboard_mapping(k->c, 1, k->spares[i].keycode, (uint8_t)k->columns, all);
-	k->spares[i].keysym = keysym;
+	display_x_keymap_fini(&k->map);
+	*k = (struct display_x_keyboard){0};
 }
 
-static bool is_spare(const struct display_x_keyboard *k, unsigned keycode)
+bool display_x_keyboard_event(struct display_x_keyboard *k, const xcb_generic_event_t *event)
 {
-	for (unsigned i = 0; i < k->n_spares; i++)
-		if (k->spares[i].keycode == keycode)
-			return true;
-	return false;
+	const xcb_xkb_state_notify_event_t *state = (const void *)event;
+
+	if (!k->c || (event->response_type & 0x7f) != k->event)
+		return false;
+	if (event->pad0 == XCB_XKB_STATE_NOTIFY)
+		k->now = (struct display_x_modifiers){state->mods, state->group};
+	else
+		k->map_old = true;
+	return true;
 }
 
-void display_x_keyboard_mapped(
-	struct display_x_keyboard *k, const xcb_mapping_notify_event_t *event)
+/* Also what was asked already, for that may be from before. */
+static bool ask(struct display_x_keyboard *k)
+{
+	const bool any = k->map_old || k->now_old;
+
+	if (k->map_old) {
+		if (k->map_asked)
+			xcb_discard_reply(k->c, k->map_asked);
+		k->map_asked = ask_map(k).sequence;
+	}
+	if (k->now_old) {
+		if (k->now_asked)
+			xcb_discard_reply(k->c, k->now_asked);
+		k->now_asked = xcb_xkb_get_state(k->c, CORE).sequence;
+		k->now_asked_ns = io_now_ns();
+	}
+	k->map_old = k->now_old = false;
+	return any;
+}
+
+static bool take_answer(struct display_x_keyboard *k, unsigned *asked, void **ret)
+{
+	xcb_generic_error_t *error = NULL;
+
+	*ret = NULL;
+	if (!*asked || !xcb_poll_for_reply(k->c, *asked, ret, &error))
+		return false;
+	*asked = 0;
+	free(error);
+	return true;
+}
+
+static void take_state(struct display_x_keyboard *k, const xcb_xkb_get_state_reply_t *state)
+{
+	const uint64_t now = io_now_ns();
+
+	k->slow_ns = MAX(now - k->now_asked_ns, k->slow_ns / 2);
+	k->now = (struct display_x_modifiers){state->mods, state->group};
+	/* It has been pressed not before. */
+	if (k->last_spare)
+		display_x_spares_used(&k->spares, k->last_spare, now);
+	k->last_spare = 0;
+}
+
+static bool take_answers(struct display_x_keyboard *k)
 {
 	struct err ignored = {0};
+	void *map, *state;
+	bool any = take_answer(k, &k->map_asked, &map);
 
-	if (event->request != XCB_MAPPING_KEYBOARD ||
-		(event->count == 1 && is_spare(k, event->first_keycode)))
-		return;
-	/* Another layout.  What was given to spare keys may be gone, or in nobody's way. */
-	if (read_map(k, &ignored) == 0)
-		find_spares(k);
+	/* Another layout, or other spare keys: these may be gone, or in nobody's way. */
+	if (map && display_x_keymap_take(&k->map, map, &ignored) == 0)
+		display_x_spares_find(&k->spares, &k->map, 0);
+	any |= take_answer(k, &k->now_asked, &state);
+	if (state)
+		take_state(k, state);
+	free(state);
+	return any;
+}
+
+static bool knows(const struct display_x_keyboard *k)
+{
+	return !k->map_old && !k->map_asked && !k->now_old && !k->now_asked;
 }
 
 /* ---- which key ------------------------------------------------------------------------------- */
@@ -172,50 +194,6 @@ static bool holds(const struct display_x_keyboard *k, xcb_keysym_t keysym)
 	return false;
 }
 
-/* A letter's two symbols, as the X server would tell: it follows Caps Lock. */
-static bool is_letter(xcb_keysym_t lower, xcb_keysym_t upper)
-{
-	if (lower >= 'a' && lower <= 'z')
-		return upper == lower - 'a' + 'A';
-	if (lower >= 0xe0 && lower <= 0xfe && lower != 0xf7)
-		return upper == lower - 0x20;
-	return upper != lower && lower >= SYM_UNICODE && upper >= SYM_UNICODE;
-}
-
-/* What @keycode gives with the modifiers that are down. */
-static xcb_keysym_t symbol_now(const struct display_x_keyboard *k, unsigned keycode)
-{
-	bool shift = holds(k, SYM_SHIFT_L) || holds(k, SYM_SHIFT_R);
-	unsigned column =
-		holds(k, SYM_LEVEL3) && symbol(k, keycode, LEVEL3_COLUMN) ? LEVEL3_COLUMN : 0;
-	xcb_keysym_t lower = symbol(k, keycode, column), upper = symbol(k, keycode, column + 1);
-
-	if (upper == XCB_NO_SYMBOL)
-		upper = lower;
-	if (is_letter(lower, upper) && k->lock)
-		shift = !shift;
-	return shift ? upper : lower;
-}
-
-static bool gives(const struct display_x_keyboard *k, unsigned keycode, xcb_keysym_t keysym)
-{
-	if (keycode < k->first || keycode > k->last || is_spare(k, keycode))
-		return false;
-	return is_modifier(keysym) ? symbol(k, keycode, 0) == keysym
-				   : symbol_now(k, keycode) == keysym;
-}
-
-static xcb_keycode_t find_key(
-	const struct display_x_keyboard *k, xcb_keysym_t keysym, uint16_t scancode)
-{
-	if (scancode && gives(k, scancode + EVDEV_TO_X, keysym))
-		return (xcb_keycode_t)(scancode + EVDEV_TO_X);
-	for (unsigned c = k->first; c <= k->last; c++)
-		if (gives(k, c, keysym))
-			return (xcb_keycode_t)c;
-	return 0;
-}
-
 static bool is_down(const struct display_x_keyboard *k, unsigned keycode)
 {
 	for (unsigned i = 0; i < k->n_down; i++)
@@ -224,21 +202,65 @@ static bool is_down(const struct display_x_keyboard *k, unsigned keycode)
 	return false;
 }
 
-/* One that has the symbol already, else the one that was not used for the longest time. */
-static xcb_keycode_t take_spare(struct display_x_keyboard *k, xcb_keysym_t keysym)
+static bool gives(const struct display_x_keyboard *k, unsigned keycode, xcb_keysym_t keysym,
+	struct display_x_modifiers with)
 {
-	for (unsigned i = 0; i < k->n_spares; i++)
-		if (k->spares[i].keysym == keysym)
-			return k->spares[i].keycode;
-	for (unsigned n = 0; n < k->n_spares; n++) {
-		unsigned i = k->next_spare++ % k->n_spares;
+	if (keycode < k->map.first || keycode > k->map.last ||
+		display_x_spares_has(&k->spares, keycode))
+		return false;
+	if (display_x_keysym_is_modifier(keysym))
+		return display_x_keymap_plain(&k->map, keycode) == keysym;
+	return display_x_keysym_same(display_x_keymap_symbol(&k->map, keycode, with), keysym);
+}
 
-		if (is_down(k, k->spares[i].keycode))
-			continue;
-		give_spare(k, i, keysym);
-		return k->spares[i].keycode;
-	}
+static xcb_keycode_t find_with(const struct display_x_keyboard *k, xcb_keysym_t keysym,
+	uint16_t scancode, struct display_x_modifiers with)
+{
+	if (scancode && gives(k, scancode + EVDEV_TO_X, keysym, with))
+		return (xcb_keycode_t)(scancode + EVDEV_TO_X);
+	for (unsigned c = k->map.first; c <= k->map.last; c++)
+		if (gives(k, c, keysym, with))
+			return (xcb_keycode_t)c;
 	return 0;
+}
+
+/*
+ * A shortcut is looked for in all groups, the current one first: programs do that as well, and
+ * those that grab one do it by its key.
+ */
+static xcb_keycode_t find_key(
+	const struct display_x_keyboard *k, xcb_keysym_t keysym, uint16_t scancode)
+{
+	xcb_keycode_t keycode = find_with(k, keysym, scancode, k->now);
+	struct display_x_modifiers with = k->now;
+
+	if (!(k->now.mask & SHORTCUT))
+		return keycode;
+	with.mask &= (uint8_t)~SHORTCUT;
+	for (unsigned i = 0; !keycode && i < DISPLAY_X_GROUPS; i++) {
+		with.group = (uint8_t)((k->now.group + i) % DISPLAY_X_GROUPS);
+		keycode = find_with(k, keysym, scancode, with);
+	}
+	return keycode;
+}
+
+/* 0: none; then next_ns says whether there will be one. */
+static xcb_keycode_t take_spare(struct display_x_keyboard *k, xcb_keysym_t keysym, bool at_once)
+{
+	const uint64_t respite = RESPITE_NS + MIN(k->slow_ns * RESPITE_SLOW, MAX_SLOW_NS);
+	struct display_x_spare *one;
+	uint8_t down[32] = {0};
+
+	for (unsigned i = 0; i < k->n_down; i++)
+		down[k->down[i].keycode / 8] |= (uint8_t)(1 << k->down[i].keycode % 8);
+	one = display_x_spares_take(
+		&k->spares, keysym, down, io_now_ns(), at_once ? 0 : respite, &k->next_ns);
+	if (!one)
+		return 0;
+	if (!display_x_keysym_same(one->keysym, keysym))
+		display_x_keymap_set_single(k->c, &k->map, one->keycode, keysym);
+	one->keysym = keysym;
+	return one->keycode;
 }
 
 /* ---- typing ---------------------------------------------------------------------------------- */
@@ -247,25 +269,34 @@ static void fake(struct display_x_keyboard *k, bool down, xcb_keycode_t keycode)
 {
 	xcb_test_fake_input(k->c, down ? XCB_KEY_PRESS : XCB_KEY_RELEASE, keycode, XCB_CURRENT_TIME,
 		XCB_NONE, 0, 0, 0);
+	k->now_old = true;
+	if (!display_x_spares_has(&k->spares, keycode))
+		return;
+	display_x_spares_used(&k->spares, keycode, io_now_ns());
+	k->last_spare = keycode;
 }
 
-static void press(struct display_x_keyboard *k, xcb_keysym_t keysym, uint16_t scancode)
+/* False: not yet. */
+static bool press(struct display_x_keyboard *k, const struct display_x_typed *t, bool at_once)
 {
 	xcb_keycode_t keycode;
 
-	if (k->n_down == DISPLAY_X_KEYS || holds(k, keysym))
-		return;
-	keycode = find_key(k, keysym, scancode);
+	if (k->n_down == DISPLAY_X_KEYS || holds(k, t->keysym))
+		return true;
+	if (!at_once && !knows(k) && !display_x_keysym_is_modifier(t->keysym))
+		return false;
+	keycode = find_key(k, t->keysym, t->scancode);
 	if (!keycode)
-		keycode = take_spare(k, keysym);
+		keycode = take_spare(k, t->keysym, at_once);
+	if (!keycode && k->next_ns)
+		return false;
 	/* Two symbols of one key: it has to come up between them. */
 	if (!keycode || is_down(k, keycode))
-		return;
-	k->down[k->n_down].keysym = keysym;
+		return true;
+	k->down[k->n_down].keysym = t->keysym;
 	k->down[k->n_down++].keycode = keycode;
-	if (keysym == SYM_CAPS_LOCK)
-		k->lock = !k->lock;
 	fake(k, true, keycode);
+	return true;
 }
 
 static void let_up(struct display_x_keyboard *k, unsigned i)
@@ -274,25 +305,75 @@ static void let_up(struct display_x_keyboard *k, unsigned i)
 	k->down[i] = k->down[--k->n_down];
 }
 
+/* The one that has waited longest.  False: it has to wait on. */
+static bool type_one(struct display_x_keyboard *k, bool at_once)
+{
+	const struct display_x_typed *t = &k->waiting[k->first_waiting];
+
+	if (t->down && !press(k, t, at_once))
+		return false;
+	for (unsigned i = 0; !t->down && i < k->n_down; i++)
+		if (k->down[i].keysym == t->keysym)
+			let_up(k, i--);
+	k->first_waiting = (k->first_waiting + 1) % DISPLAY_X_WAITING;
+	k->n_waiting--;
+	return true;
+}
+
+/* What may be, and asks what is to be known for the rest.  True if there was any. */
+static bool type(struct display_x_keyboard *k)
+{
+	bool any = false;
+
+	k->next_ns = 0;
+	while (k->n_waiting && type_one(k, false))
+		any = true;
+	any |= ask(k);
+	xcb_flush(k->c);
+	return any;
+}
+
 void display_x_keyboard_key(
 	struct display_x_keyboard *k, xcb_keysym_t keysym, uint16_t scancode, bool down)
 {
 	if (!k->c || keysym == XCB_NO_SYMBOL)
 		return;
-	if (down) {
-		press(k, keysym, scancode);
-	} else {
-		for (unsigned i = 0; i < k->n_down; i++)
-			if (k->down[i].keysym == keysym)
-				let_up(k, i--);
-	}
-	xcb_flush(k->c);
+	if (k->n_waiting == DISPLAY_X_WAITING)
+		type_one(k, true);
+	k->waiting[(k->first_waiting + k->n_waiting++) % DISPLAY_X_WAITING] =
+		(struct display_x_typed){keysym, scancode, down};
 }
 
-void display_x_keyboard_fini(struct display_x_keyboard *k)
+bool display_x_keyboard_look(struct display_x_keyboard *k)
 {
+	bool any;
+
+	if (!k->c)
+		return false;
+	any = take_answers(k);
+	return type(k) || any;
+}
+
+/* Until something has come that was asked for, or a key may be free. */
+static void wait_for_it(struct display_x_keyboard *k, uint64_t until_ns)
+{
+	struct pollfd p = {.fd = xcb_get_file_descriptor(k->c), .events = POLLIN};
+	const uint64_t now = io_now_ns(), at = k->next_ns ? MIN(k->next_ns, until_ns) : until_ns;
+
+	if (at > now)
+		poll(&p, knows(k) ? 0 : 1, (int)((at - now) / 1000000) + 1);
+}
+
+void display_x_keyboard_leave(struct display_x_keyboard *k, uint64_t until_ns)
+{
+	while (k->c && k->n_waiting && io_now_ns() < until_ns && !xcb_connection_has_error(k->c)) {
+		while (display_x_keyboard_look(k))
+			;
+		if (k->n_waiting)
+			wait_for_it(k, until_ns);
+	}
+	while (k->c && k->n_waiting)
+		type_one(k, true);
 	while (k->c && k->n_down)
 		let_up(k, 0);
-	free(k->map);
-	*k = (struct display_x_keyboard){0};
 }

@@ -53,6 +53,7 @@
 #define PATIENCE_MS	2000  /* of all that one call waits */
 #define MAX_PATIENCE_MS 8000  /* it grows: the machine may be busy */
 #define SILENCE_MS	10000 /* until viewers are told */
+#define LEAVE_NS	1000000000ull /* for what is still to be typed; less than PATIENCE_MS */
 #define SCALE_MOST_S	32    /* a scale it has no time for is told again after 1 s, 2, 4, ... */
 
 struct source {
@@ -80,6 +81,7 @@ struct source {
 	struct buf cursor;
 	uint8_t buttons;
 	struct display_x_keyboard keyboard;
+	struct event *typing; /* when more of it may be typed */
 	struct display_x_clipboard clipboard;
 	struct display_x_windows windows;
 	struct display_x_settings settings;
@@ -232,6 +234,7 @@ static void on_event(struct source *s, const xcb_generic_event_t *event)
 	const xcb_randr_screen_change_notify_event_t *screen = (const void *)event;
 
 	if (display_x_clipboard_event(&s->clipboard, event) ||
+		display_x_keyboard_event(&s->keyboard, event) ||
 		display_x_windows_event(&s->windows, event))
 		return;
 	if (type == s->damage_event + XCB_DAMAGE_NOTIFY) {
@@ -241,8 +244,6 @@ static void on_event(struct source *s, const xcb_generic_event_t *event)
 		ask_cursor(s);
 	} else if (type == s->randr_event + XCB_RANDR_SCREEN_CHANGE_NOTIFY) {
 		take_size(s, screen->width, screen->height);
-	} else if (type == XCB_MAPPING_NOTIFY) {
-		display_x_keyboard_mapped(&s->keyboard, (const void *)event);
 	}
 }
 
@@ -269,6 +270,7 @@ static bool take_replies(struct source *s)
 	void *there = take_reply(s, &s->asked);
 	bool any = region || image || there || (was_fetching && !s->fetching);
 
+	any |= display_x_keyboard_look(&s->keyboard);
 	if (there)
 		answered(s);
 	free(there);
@@ -321,7 +323,8 @@ static void disconnect(struct source *s)
 		event_free(take_ptr(s->readable));
 	if (s->soon)
 		event_free(take_ptr(s->soon));
-	s->keyboard.n_down = s->c && xcb_connection_has_error(s->c) ? 0 : s->keyboard.n_down;
+	if (s->typing)
+		event_del(s->typing);
 	display_x_keyboard_fini(&s->keyboard);
 	display_x_clipboard_close(&s->clipboard);
 	display_x_settings_close(&s->settings);
@@ -330,6 +333,16 @@ static void disconnect(struct source *s)
 	s->fetching = s->cursor_asked = s->asked = 0;
 	s->drawn = false;
 	s->buttons = 0;
+}
+
+/* Keys that wait for the time. */
+static void type_later(struct source *s)
+{
+	const uint64_t now = io_now_ns(), us = (MAX(s->keyboard.next_ns, now) - now) / 1000;
+	const struct timeval then = {(time_t)(us / 1000000), (suseconds_t)(us % 1000000)};
+
+	if (s->keyboard.next_ns)
+		event_add(s->typing, &then);
 }
 
 static void look(struct source *s)
@@ -349,8 +362,12 @@ static void look(struct source *s)
 		if (s->c && take_replies(s))
 			more = true;
 	}
-	if (!s->c || !xcb_connection_has_error(s->c))
+	if (!s->c)
 		return;
+	if (!xcb_connection_has_error(s->c)) {
+		type_later(s);
+		return;
+	}
 	disconnect(s);
 	s->events->lost(s->arg);
 }
@@ -514,7 +531,7 @@ static int take_up(struct display_source *base, struct err *e)
 	return 0;
 }
 
-/* Buttons come up, keys by display_x_keyboard_fini; the X server has got it all when we leave. */
+/* Buttons and keys come up; the X server has got it all when we leave. */
 static void release(struct source *s)
 {
 	xcb_get_input_focus_reply_t *r;
@@ -524,7 +541,7 @@ static void release(struct source *s)
 		if (i <= 3 || i >= 8)
 			xcb_test_fake_input(s->c, XCB_BUTTON_RELEASE, (uint8_t)i, XCB_CURRENT_TIME,
 				XCB_NONE, 0, 0, 0);
-	display_x_keyboard_fini(&s->keyboard);
+	display_x_keyboard_leave(&s->keyboard, io_now_ns() + LEAVE_NS);
 	r = xcb_get_input_focus_reply(s->c, xcb_get_input_focus(s->c), NULL);
 	free(r);
 	end(s);
@@ -553,7 +570,8 @@ static int attach(struct display_source *base, struct event_base *loop,
 	s->arg = arg;
 	s->doubt = event_new(loop, -1, 0, on_doubt, s);
 	s->rescale = event_new(loop, -1, 0, on_rescale, s);
-	return s->doubt && s->rescale ? 0 : err_errno(e, -ENOMEM, "display");
+	s->typing = event_new(loop, -1, 0, on_readable, s);
+	return s->doubt && s->rescale && s->typing ? 0 : err_errno(e, -ENOMEM, "display");
 }
 
 static struct display_frame frame(struct display_source *base)
@@ -706,6 +724,8 @@ static void destroy(struct display_source *base)
 		event_free(s->doubt);
 	if (s->rescale)
 		event_free(s->rescale);
+	if (s->typing)
+		event_free(s->typing);
 	display_x_clipboard_fini(&s->clipboard);
 	display_x_framebuffer_unmap(&s->framebuffer);
 	pixman_region32_fini(&s->damaged);
