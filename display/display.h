@@ -33,6 +33,7 @@
  *      pace         how much may be on its way to a viewer
  *      source       what is shown, and who takes input; memory is one for tests
  *      files        a viewer's files into the session, and from there
+ *      keys         which of a viewer's are down
  *      peer         the connection to a viewer
  *      server       a source, and all peers
  *      sound        what is played in a session

@@ -15,8 +15,8 @@
  * Who looks where: a viewer's last click or movement is watched for (display_queue_watch), and
  * after a key the place where the last small change behind a key was, the caret.
  *
- * Each viewer's keys and buttons that are down are known, and come up when it is gone, and before
- * the session is let go.
+ * Each viewer's keys and buttons that are down are known, and come up when it is gone, but for what
+ * another one holds as well, and before the session is let go.
  */
 #include "display/server.h"
 
@@ -28,6 +28,7 @@
 #include "display/files.h"
 #include "display/classify.h"
 #include "display/film.h"
+#include "display/keys.h"
 #include "display/peer.h"
 #include "display/region.h"
 #include "display/update.h"
@@ -42,20 +43,13 @@
 #define CARET_SIDE  96		  /* pixels: what is larger is no caret */
 #define WATCH_SIDE  64		  /* pixels around the pointer */
 #define RESIZE_MS   50		  /* the last of several wishes counts */
-#define KEYS	    32
 #define MOVES	    16
-
-struct key {
-	uint32_t keysym;
-	uint16_t scancode;
-};
 
 struct viewer {
 	struct display_server *server;
 	struct display_peer *peer;
 	struct display_files *files; /* NULL: it had nothing to do with any */
-	struct key keys[KEYS];	     /* that are down */
-	size_t n_keys;
+	struct display_keys keys;
 	uint8_t buttons;
 	uint64_t input_ns, key_ns;
 	struct display_rect watched;
@@ -393,32 +387,24 @@ static const struct display_source_events events = {
 
 /* ---- what viewers tell ----------------------------------------------------------------------- */
 
-/* Of one physical key the symbol may be another one when it comes up, for Shift came up before. */
-static bool same_key(const struct key *k, const struct display_message *m)
+static bool any_has(const struct display_server *s, uint32_t keysym)
 {
-	return k->scancode || m->key.scancode ? k->scancode == m->key.scancode
-					      : k->keysym == m->key.keysym;
+	for (const struct viewer *v = s->viewers; v; v = v->next)
+		if (display_keys_has(&v->keys, keysym))
+			return true;
+	return false;
 }
 
 static void take_key(struct display_server *s, struct viewer *v, const struct display_message *m)
 {
-	struct key k;
-	size_t i;
+	struct display_key k = {m->key.keysym, m->key.scancode};
 
-	for (i = 0; i < v->n_keys; i++)
-		if (same_key(&v->keys[i], m))
-			break;
-	/* More keys than fingers are ignored, for they must come up some day. */
-	if (i == (m->key.down ? KEYS : v->n_keys))
+	if (!display_keys_take(&v->keys, &k, m->key.down))
 		return;
-	if (m->key.down && i == v->n_keys)
-		v->keys[v->n_keys++] = (struct key){m->key.keysym, m->key.scancode};
-	k = v->keys[i];
-	if (!m->key.down)
-		v->keys[i] = v->keys[--v->n_keys];
 	v->key_ns = io_now_ns();
 	v->watched = s->caret;
-	s->source->ops->key(s->source, k.keysym, k.scancode, m->key.down);
+	if (m->key.down || !any_has(s, k.keysym))
+		s->source->ops->key(s->source, k.keysym, k.scancode, m->key.down);
 }
 
 /* What all viewers together hold. */
@@ -529,12 +515,12 @@ static void release(struct display_server *s, struct viewer *v)
 	bool held = v->buttons;
 
 	v->buttons = 0;
-	while (s->attached && v->n_keys) {
-		const struct key *k = &v->keys[--v->n_keys];
+	while (v->keys.n) {
+		const struct display_key k = v->keys.all[--v->keys.n];
 
-		s->source->ops->key(s->source, k->keysym, k->scancode, false);
+		if (s->attached && !any_has(s, k.keysym))
+			s->source->ops->key(s->source, k.keysym, k.scancode, false);
 	}
-	v->n_keys = 0;
 	if (s->attached && held)
 		s->source->ops->pointer(
 			s->source, s->world.pointer_x, s->world.pointer_y, all_buttons(s), 0, 0);
