@@ -16,7 +16,8 @@
  * after a key the place where the last small change behind a key was, the caret.
  *
  * Each viewer's keys and buttons that are down are known, and come up when it is gone, but for what
- * another one holds as well, and before the session is let go.
+ * another one holds as well.  Keys come up also before the session is let go.  Buttons don't, for
+ * then something would be dropped; what has become of them is told when it is taken up.
  */
 #include "display/server.h"
 
@@ -73,7 +74,8 @@ struct display_server {
 	uint64_t input_ns;
 	struct display_rect caret;	/* w of 0: unknown */
 	int want_w, want_h, want_scale; /* 0: nothing is wished for */
-	int files;			/* the session's own, O_PATH; -1: not shared */
+	uint8_t buttons; /* as the source has them */
+	int files;	 /* the session's own, O_PATH; -1: not shared */
 };
 
 /* The nearest of 0..@most. */
@@ -417,6 +419,12 @@ static uint8_t all_buttons(const struct display_server *s)
 	return all;
 }
 
+static void tell_buttons(struct display_server *s, int x, int y, int wheel_x, int wheel_y)
+{
+	s->buttons = all_buttons(s);
+	s->source->ops->pointer(s->source, x, y, s->buttons, wheel_x, wheel_y);
+}
+
 static void take_pointer(
 	struct display_server *s, struct viewer *v, const struct display_message *m)
 {
@@ -428,8 +436,7 @@ static void take_pointer(
 	v->buttons = m->pointer.buttons;
 	v->watched = (struct display_rect){
 		x - WATCH_SIDE / 2, y - WATCH_SIDE / 2, WATCH_SIDE, WATCH_SIDE};
-	s->source->ops->pointer(
-		s->source, x, y, all_buttons(s), m->pointer.wheel_x, m->pointer.wheel_y);
+	tell_buttons(s, x, y, m->pointer.wheel_x, m->pointer.wheel_y);
 	if (s->n_viewers > 1)
 		tell_pointer(s, x, y, v->peer);
 	s->world.pointer_x = x;
@@ -499,6 +506,8 @@ static void on_message(void *arg, struct display_peer *p, const struct display_m
 		take_file(s, v, m);
 	if (m->type == DISPLAY_RESIZE_IN || m->type == DISPLAY_SCALE_IN)
 		take_resize(s, m);
+	if (!s->attached && m->type == DISPLAY_POINTER)
+		v->buttons = m->pointer.buttons;
 	if (!s->attached || m->type == DISPLAY_FILE_IN)
 		return;
 	v->input_ns = s->input_ns = io_now_ns();
@@ -510,20 +519,21 @@ static void on_message(void *arg, struct display_peer *p, const struct display_m
 		take_clipboard(s, v, m);
 }
 
-static void release(struct display_server *s, struct viewer *v)
+static void release_keys(struct display_server *s, struct viewer *v)
 {
-	bool held = v->buttons;
-
-	v->buttons = 0;
 	while (v->keys.n) {
 		const struct display_key k = v->keys.all[--v->keys.n];
 
 		if (s->attached && !any_has(s, k.keysym))
 			s->source->ops->key(s->source, k.keysym, k.scancode, false);
 	}
-	if (s->attached && held)
-		s->source->ops->pointer(
-			s->source, s->world.pointer_x, s->world.pointer_y, all_buttons(s), 0, 0);
+}
+
+/* To what viewers hold, where the pointer is. */
+static void change_buttons(struct display_server *s)
+{
+	if (s->attached && s->buttons != all_buttons(s))
+		tell_buttons(s, s->world.pointer_x, s->world.pointer_y, 0, 0);
 }
 
 static void tell_listened(struct display_server *s)
@@ -564,7 +574,8 @@ static void drop(struct display_server *s, struct viewer *v)
 		at = &(*at)->next;
 	*at = v->next;
 	s->n_viewers--;
-	release(s, v);
+	release_keys(s, v);
+	change_buttons(s);
 	for (int i = 0; i < DISPLAY_SLOTS; i++)
 		if (s->world.slots[i].from == v->peer)
 			s->world.slots[i].from = NULL;
@@ -757,7 +768,7 @@ void display_server_rename(struct display_server *s, const char *name)
 void display_server_let_go(struct display_server *s)
 {
 	for (struct viewer *v = s->viewers; v; v = v->next)
-		release(s, v);
+		release_keys(s, v);
 	hold_files(s, true);
 	s->attached = false;
 	s->source->ops->let_go(s->source);
@@ -770,6 +781,7 @@ int display_server_take_up(struct display_server *s, struct err *e)
 	if (r < 0)
 		return r;
 	s->attached = true;
+	change_buttons(s);
 	event_active(s->resize, EV_TIMEOUT, 0);
 	hold_files(s, false);
 	on_damaged(s);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What several viewers hold. */
+/* What several viewers hold, and what is held while the session is let go. */
 #include <event2/event.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -43,6 +43,15 @@ static void key(int fd, uint32_t keysym, uint16_t scancode, bool down)
 	m.key.keysym = keysym;
 	m.key.scancode = scancode;
 	m.key.down = down;
+	say(fd, &m);
+}
+
+static void point(int fd, int x, uint8_t buttons)
+{
+	struct display_message m = {.type = DISPLAY_POINTER};
+
+	m.pointer.x = x;
+	m.pointer.buttons = buttons;
 	say(fd, &m);
 }
 
@@ -90,10 +99,42 @@ static void test_two_hold(void **state)
 	world_fini(&w);
 }
 
+/* Buttons stay down over it, and are told of behind it if they have changed. */
+static void test_let_go_with_a_button(void **state)
+{
+	struct world w;
+	struct err e = {0};
+	unsigned before;
+	int one, other;
+
+	world_init(&w, 64, 64);
+	one = connect_viewer(&w);
+	other = connect_viewer(&w);
+	do {
+		point(one, 3, 1); /* until there is a picture to be pointed at */
+		turn(&w, one);
+	} while (!w.source->buttons);
+	before = w.source->n_pointers;
+	display_server_let_go(w.server);
+	assert_int_equal(display_server_take_up(w.server, &e), 0);
+	assert_int_equal(w.source->n_pointers, before);
+	assert_int_equal(w.source->buttons, 1);
+	display_server_let_go(w.server);
+	close_fd(one);
+	UNTIL(&w, other, display_server_viewers(w.server) == 1);
+	assert_int_equal(w.source->buttons, 1);
+	assert_int_equal(display_server_take_up(w.server, &e), 0);
+	assert_int_equal(w.source->buttons, 0);
+	assert_int_equal(w.source->n_pointers, before + 1);
+	close_fd(other);
+	world_fini(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_two_hold),
+		cmocka_unit_test(test_let_go_with_a_button),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

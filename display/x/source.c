@@ -15,8 +15,10 @@
  * a server that is behind take larger regions instead of more of them.
  *
  * Before a freeze the connection is closed, and what only the connection holds - keys that are
- * down, the clipboard - is released or kept for the next one.  The mapping leads to a file, which
- * no image minds: it stays, and so viewers can be shown the picture of a frozen session.
+ * down, the clipboard - is released or kept for the next one.  Buttons stay down, for what is
+ * dragged would be dropped: a display server that begins lets go of those it finds.  The mapping
+ * leads to a file, which no image minds: it stays, and so viewers can be shown the picture of a
+ * frozen session.
  *
  * The X server may answer anything: numbers out of range are cut, and a broken connection is told
  * as lost.  Or it answers nothing.  Whatever waits for it has an end (patience.h), behind which the
@@ -49,6 +51,7 @@
 #define MAX_RECTS   4096 /* of a region: beyond it everything is damaged */
 #define MAX_NOTCHES 32	 /* of a wheel, at once */
 #define N_BUTTONS   5	 /* of the wire's mask */
+#define ALL_BUTTONS ((1u << N_BUTTONS) - 1)
 
 #define PATIENCE_MS	2000  /* of all that one call waits */
 #define MAX_PATIENCE_MS 8000  /* it grows: the machine may be busy */
@@ -80,6 +83,7 @@ struct source {
 	unsigned cursor_asked; /* sequence number, 0: no */
 	struct buf cursor;
 	uint8_t buttons;
+	bool buttons_known; /* none is down that is not in `buttons` */
 	struct display_x_keyboard keyboard;
 	struct event *typing; /* when more of it may be typed */
 	struct display_x_clipboard clipboard;
@@ -332,7 +336,6 @@ static void disconnect(struct source *s)
 		xcb_disconnect(take_ptr(s->c));
 	s->fetching = s->cursor_asked = s->asked = 0;
 	s->drawn = false;
-	s->buttons = 0;
 }
 
 /* Keys that wait for the time. */
@@ -369,6 +372,7 @@ static void look(struct source *s)
 		return;
 	}
 	disconnect(s);
+	s->buttons = 0;
 	s->events->lost(s->arg);
 }
 
@@ -498,6 +502,24 @@ static int begin_all(struct source *s, struct err *e)
 	return r == 0 ? listen_to(s, e) : r;
 }
 
+static void fake_button(struct source *s, uint8_t button, bool down)
+{
+	xcb_test_fake_input(s->c, down ? XCB_BUTTON_PRESS : XCB_BUTTON_RELEASE, button,
+		XCB_CURRENT_TIME, XCB_NONE, 0, 0, 0);
+}
+
+/* Those of @changed to what they are in @buttons: masks as the wire has them. */
+static void change_buttons(struct source *s, unsigned changed, uint8_t buttons)
+{
+	/* Left, middle, right, back, forward. */
+	static const uint8_t numbers[N_BUTTONS] = {1, 2, 3, 8, 9};
+
+	for (unsigned i = 0; i < N_BUTTONS; i++)
+		if (changed & 1u << i)
+			fake_button(s, numbers[i], buttons & 1u << i);
+	s->buttons = buttons;
+}
+
 static int take_up(struct display_source *base, struct err *e)
 {
 	struct source *s = of(base);
@@ -524,6 +546,9 @@ static int take_up(struct display_source *base, struct err *e)
 	}
 	s->patience_ms = PATIENCE_MS;
 	answered(s);
+	if (!s->buttons_known)
+		change_buttons(s, ALL_BUTTONS, 0);
+	s->buttons_known = true;
 	begin_scale(s);
 	/* What was drawn while nobody looked. */
 	add_damage(s, 0, 0, s->width, s->height);
@@ -531,16 +556,12 @@ static int take_up(struct display_source *base, struct err *e)
 	return 0;
 }
 
-/* Buttons and keys come up; the X server has got it all when we leave. */
+/* Keys come up; the X server has got it all when we leave. */
 static void release(struct source *s)
 {
 	xcb_get_input_focus_reply_t *r;
 
 	begin(s, PATIENCE_MS);
-	for (unsigned i = 1; i <= 9; i++)
-		if (i <= 3 || i >= 8)
-			xcb_test_fake_input(s->c, XCB_BUTTON_RELEASE, (uint8_t)i, XCB_CURRENT_TIME,
-				XCB_NONE, 0, 0, 0);
 	display_x_keyboard_leave(&s->keyboard, io_now_ns() + LEAVE_NS);
 	r = xcb_get_input_focus_reply(s->c, xcb_get_input_focus(s->c), NULL);
 	free(r);
@@ -627,12 +648,6 @@ static void key(struct display_source *base, uint32_t keysym, uint16_t scancode,
 	look_soon(s);
 }
 
-static void fake_button(struct source *s, uint8_t button, bool down)
-{
-	xcb_test_fake_input(s->c, down ? XCB_BUTTON_PRESS : XCB_BUTTON_RELEASE, button,
-		XCB_CURRENT_TIME, XCB_NONE, 0, 0, 0);
-}
-
 /* A notch is a click of @less or @more. */
 static void turn(struct source *s, int notches, uint8_t less, uint8_t more)
 {
@@ -647,10 +662,7 @@ static void turn(struct source *s, int notches, uint8_t less, uint8_t more)
 static void pointer(
 	struct display_source *base, int x, int y, uint8_t buttons, int wheel_x, int wheel_y)
 {
-	/* As the wire's mask has them: left, middle, right, back, forward. */
-	static const uint8_t numbers[N_BUTTONS] = {1, 2, 3, 8, 9};
 	struct source *s = of(base);
-	uint8_t changed;
 
 	if (!s->c)
 		return;
@@ -658,11 +670,7 @@ static void pointer(
 	xcb_test_fake_input(s->c, XCB_MOTION_NOTIFY, 0, XCB_CURRENT_TIME, s->root,
 		(int16_t)display_x_clamp(x, 0, s->width - 1),
 		(int16_t)display_x_clamp(y, 0, s->height - 1), 0);
-	changed = buttons ^ s->buttons;
-	for (unsigned i = 0; i < N_BUTTONS; i++)
-		if (changed & 1u << i)
-			fake_button(s, numbers[i], buttons & 1u << i);
-	s->buttons = buttons;
+	change_buttons(s, buttons ^ s->buttons, buttons);
 	turn(s, wheel_y, 4, 5);
 	turn(s, wheel_x, 6, 7);
 	ask(s);

@@ -7,7 +7,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from harness import main, needs, test, until  # noqa: E402
-from screens import Viewer, begin, begin_terminal, inside, keys, types  # noqa: E402
+from screens import Viewer, begin, begin_terminal, inside, keys, processes, sees_all, types  # noqa: E402
 
 SHIFT, SHIFT_R, CONTROL, ALT_GR, KP_HOME, KP_7 = 0xffe1, 0xffe2, 0xffe3, 0xfe03, 0xff95, 0xffb7
 SHORT_I = "\u0439"  # Cyrillic, on the key of q
@@ -177,6 +177,40 @@ def a_key_that_a_program_takes(env):
     inside(env, "xmodmap", "-e", "keycode %s = z z z z" % "".join(found[0]))
     types(env, v, SHORT_I, sym(SHORT_I))
     types(env, v, "z" + SHORT_I, ord("z"), sym(SHORT_I))
+    env.podrun("kill", "s")
+
+
+@test
+def buttons_stay_down_over_a_snapshot(env):
+    """What is dragged is not dropped; by a resume it is, for whoever held it is gone."""
+    needs("xev")
+    begin(env, "sh", "-c", "xev -root -event button > /tmp/events")
+    v = Viewer(env)
+    until("xev", lambda: processes(env, "xev"))
+
+    def told():
+        return [x for x in re.findall(r"^Button(Press|Release)", inside(env, "cat", "/tmp/events").text, re.M)]
+
+    def press():
+        v.do("pointer 10 10 0")
+        v.do("pointer 10 10 1")
+        return told()[-1:] == ["Press"]
+
+    until("a button is down", press)
+    before = told()
+    env.podrun("snapshot", "s", "-o", env.path("copy"))
+    v.do("pointer 30 30 1")
+    v.do("resize 600 400")
+    v.said("resized 600 400")
+    assert told() == before, told()
+    v.do("pointer 40 40 0")
+    until("it comes up", lambda: told() == before + ["Release"])
+    v.do("pointer 40 40 1")
+    until("it is down again", lambda: told() == before + ["Release", "Press"])
+    env.podrun("suspend", "s")
+    env.podrun("resume", "-d", "s")
+    until("it comes up", lambda: told() == before + ["Release", "Press", "Release"])
+    sees_all(env, Viewer(env))
     env.podrun("kill", "s")
 
 
