@@ -37,6 +37,7 @@
 #include "ckpt/where.h"
 #include "proto/sockets.pb-c.h"
 
+#define DELETED	       " (deleted)" /* behind a name that is gone, in /proc/PID/fd */
 #define IOCTL_UNIXFILE (SIOCPROTOPRIVATE + 0) /* SIOCUNIXFILE of linux/un.h */
 
 static bool claim(const struct ckpt_file *f)
@@ -497,10 +498,45 @@ static int search_node(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Unix 
 	return 0;
 }
 
+/* The kernel says behind @path that this name of node @st is gone. */
+static bool has_lost_name(const struct ckpt_dump *d, const char *path, const struct stat *st)
+{
+	size_t len = strlen(path), tail = strlen(DELETED);
+	char room[PATH_MAX];
+	struct stat now;
+
+	if (len <= tail || strcmp(path + len - tail, DELETED) != 0)
+		return false;
+	/* or it is called so */
+	return fstatat(d->world->root_fd, ckpt_where_below(d->world, path, room), &now,
+		       AT_SYMLINK_NOFOLLOW) < 0 ||
+	       now.st_ino != st->st_ino;
+}
+
+/*
+ * Another name is left: some bind to one of the moment, link(2) the one they want to it, and remove
+ * the first.
+ */
+static int find_other_name(
+	struct ckpt_dump *d, char *path, const struct stat *st, Pb__Unix *m, struct err *e)
+{
+	mode_t mode;
+	char *node;
+
+	path[strlen(path) - strlen(DELETED)] = '\0';
+	node = unix_find_node(d->world, path, (uint32_t)st->st_ino, &mode);
+	if (!node)
+		return err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP,
+			"the name that the socket bound to %s has now cannot be found", path);
+	m->node = node;
+	return 0;
+}
+
 /* Where the node of a bound path is now. */
 static int dump_node(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Unix *m, struct err *e)
 {
 	_cleanup_close_ int node = ioctl(f->fd, IOCTL_UNIXFILE);
+	_cleanup_free_ char *path = NULL;
 	char link[64];
 	struct stat st;
 
@@ -512,8 +548,13 @@ static int dump_node(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Unix *m
 	if (!st.st_nlink)
 		return 0;
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", node);
-	m->node = ckpt_where_say(d->world, io_readlink(AT_FDCWD, link));
-	return m->node ? 0 : err_errno(e, -errno, "node of a socket");
+	path = ckpt_where_say(d->world, io_readlink(AT_FDCWD, link));
+	if (!path)
+		return err_errno(e, -errno, "node of a socket");
+	if (has_lost_name(d, path, &st))
+		return find_other_name(d, path, &st, m, e);
+	m->node = take_ptr(path);
+	return 0;
 }
 
 static int look(struct ckpt_dump *d, const struct ckpt_file *f, Pb__Unix *m, struct err *e)

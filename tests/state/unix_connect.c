@@ -93,10 +93,10 @@ static void talk_through(int l, const char *path)
 	close(s);
 }
 
-static char dir[] = "/tmp/state-unix-XXXXXX", path[64], moved[64], gone[64], renamed_to[64];
+static char dir[] = "/tmp/state-unix-XXXXXX", path[64], moved[64], gone[64], renamed_to[64], first[64], linked_to[64];
 /* On the host's network others may run the same. */
 static char hidden[] = "\0state\0XXXXXXXX";
-static int plain, relative, abstract, renamed, c1, s1, c2, s2, c3, s3, w1, w2, s;
+static int plain, relative, abstract, renamed, linked, c1, s1, c2, s2, c3, s3, w1, w2, s;
 static pid_t child;
 
 /* Accepted, from a child, and two that wait. */
@@ -128,6 +128,10 @@ static void make_others(void)
 	renamed = listener(moved, strlen(moved));
 	snprintf(renamed_to, sizeof(renamed_to), "%s/new", dir);
 	STATE_CHECK(rename(moved, renamed_to) == 0);
+	snprintf(first, sizeof(first), "%s/first.%d", dir, getpid());
+	snprintf(linked_to, sizeof(linked_to), "%s/linked", dir);
+	linked = listener(first, strlen(first));
+	STATE_CHECK(link(first, linked_to) == 0 && unlink(first) == 0);
 	deleted = listener(gone, strlen(gone));
 	c3 = client(gone, strlen(gone));
 	s3 = accept(deleted, NULL, NULL);
@@ -172,6 +176,9 @@ static void check_others(void)
 	check_name(renamed, 0, moved, strlen(moved));
 	STATE_CHECK(access(moved, F_OK) == -1);
 	talk_through(renamed, renamed_to);
+	check_name(linked, 0, first, strlen(first));
+	STATE_CHECK(access(first, F_OK) == -1);
+	talk_through(linked, linked_to);
 
 	check_name(c2, 1, hidden, 15);
 	check_name(s2, 0, hidden, 15);
