@@ -147,20 +147,15 @@ int placing_open(struct session *s, const Pb__SuspendRequest *req, int stream, s
 		op->path = req->snapshot ? snapshot_place(s) : paths_image(&s->paths, name, 0);
 	if (!op->path)
 		return err_errno(e, -ENOMEM, "image");
-	if (stat(op->path, &st) == 0 && !S_ISREG(st.st_mode)) {
-		op->stream = true;
-		/* of a FIFO that nobody reads: ENXIO, for we never wait */
-		op->image = open(op->path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-		if (op->image >= 0)
-			io_set_nonblock(op->image, false);
-	} else {
-		op->image = open_nameless(op->path);
-		if (op->image < 0 && name_beside(op, e) < 0)
-			return e->error;
-		if (op->image < 0)
-			op->image = open(
-				op->tmp, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-	}
+	/* What is something else is the client's to open: he may name it by his descriptors. */
+	if (stat(op->path, &st) == 0 && !S_ISREG(st.st_mode))
+		return err_set(e, ERR_FAILED, -EINVAL, "cannot write %s: it is no file", op->path);
+	op->image = open_nameless(op->path);
+	if (op->image < 0 && name_beside(op, e) < 0)
+		return e->error;
+	if (op->image < 0)
+		op->image = open(
+			op->tmp, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (op->image < 0)
 		return err_errno(e, -errno, "cannot write %s", op->path);
 	return 0;

@@ -15,8 +15,8 @@ struct Pb__SuspendRequest;
 /* Opens the directory that @path is in (@flags: open(2)); or a negative errno. */
 int placing_parent(const char *path, int flags);
 /*
- * Opens s->op.image: a stream (@stream, which becomes the operation's), something that is no file,
- * a file.
+ * Opens s->op.image: a stream (@stream, which becomes the operation's), or, where that is -1, a
+ * file; -EINVAL if something else has its name.
  */
 int placing_open(struct session *s, const struct Pb__SuspendRequest *req, int stream, struct err *e);
 /* The image gets its name. */

@@ -16,6 +16,7 @@ import sys
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(TESTS / "lib"))
 sys.path.insert(0, str(TESTS / "state"))
+from cli import one_line  # noqa: E402
 from faults import Session, children, due, points, prepare, read, stopped  # noqa: E402
 from harness import PATIENCE, PODRUN, Failed, add, main, needs, needs_namespaces, test, until  # noqa: E402
 
@@ -83,6 +84,41 @@ def into_a_file(env):
     assert not running(env)
     env.podrun("image", "verify", env.path("i"))
     env.podrun("resume", "-d", env.path("i"))
+    finish(env, "s")
+
+
+# What the shell makes of it leads to a descriptor of the command's, not of the supervisor's.
+NAMED = ("$podrun -o /dev/stdout >$i", "$podrun -o /dev/stdout | cat >$i", "$podrun -o /proc/self/fd/9 9>$i",
+         "$podrun -o /dev/stderr 2>$i", "$podrun -o >(exec cat >$i); r=$?; wait $!; exit $r",
+         "exec 8<>fifo; cat <fifo 8>&- >$i & $podrun -o fifo; r=$?; exec 8>&-; wait; exit $r")
+
+
+@test
+def by_name(env):
+    os.mkfifo(env.path("fifo"))
+    env.run_detached("s", *COUNT)
+    for where in NAMED:
+        for what in "snapshot", "suspend":
+            r = env.call("bash", "-c", "set -o pipefail; i=%s; podrun='%s %s s'; %s" % (env.path("i"), PODRUN, what, where),
+                         cwd=env.dir)
+            assert "i" not in r.text.split(), r
+            env.podrun("image", "verify", env.path("i"))
+        if running(env):
+            raise Failed("it runs in spite of " + where)
+        env.podrun("resume", "-d", env.path("i"))
+    finish(env, "s")
+
+
+@test
+def into_nothing(env):
+    """Nobody could resume it."""
+    env.run_detached("s", *COUNT)
+    for where in "-o /dev/null", "-o - >/dev/null", "-o /dev/stdout >/dev/null":
+        r = env.call("sh", "-c", "exec %s suspend s %s" % (PODRUN, where), check=False)
+        one_line(r, "cannot suspend 's'", "keeps no image")
+        assert r.code == 1 and running(env) == ["s"], r
+    env.podrun("snapshot", "s", "-o", "/dev/null")
+    one_line(env.podrun("suspend", "s", "-o", env.dir, check=False), "cannot write", "Is a directory")
     finish(env, "s")
 
 
