@@ -5,8 +5,10 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 static const struct err_class_info classes[] = {
 	[ERR_NONE] = {"none", 0, "done"},
@@ -107,6 +109,14 @@ int err_hint(struct err *e, const char *fmt, ...)
 	return e->error;
 }
 
+/* What is too large only here is. */
+static bool is_limited(void)
+{
+	struct rlimit l;
+
+	return getrlimit(RLIMIT_FSIZE, &l) == 0 && l.rlim_cur != RLIM_INFINITY;
+}
+
 int err_blame_image(struct err *e)
 {
 	static const int nonsense[] = {EINVAL, E2BIG, ERANGE, EDOM, EFAULT, EBADF, EBADMSG, EOVERFLOW,
@@ -127,6 +137,10 @@ int err_blame_image(struct err *e)
 	for (size_t i = 0; i < sizeof(not_here) / sizeof(not_here[0]); i++)
 		if (e->error == -not_here[i])
 			e->class = ERR_HOST;
+	if (e->error == -EFBIG && is_limited()) {
+		e->class = ERR_HOST;
+		err_hint(e, "this shell limits the size of files (ulimit -f)");
+	}
 	return e->error;
 }
 

@@ -75,7 +75,8 @@ int err_reclass(struct err *e, enum err_class class);
 /*
  * Of a failure of class "failed" that met values from an image: by its errno, is it the image that
  * asks for what cannot be (class image), or this host that does not let us (class host)?  What a
- * host may run out of - memory, descriptors, space - stays as it is.  Returns e->error.
+ * host may run out of - memory, descriptors, space - stays as it is.  What is too large (EFBIG) is
+ * the host's, with a hint, where setrlimit(2) limits files.  Returns e->error.
  */
 int err_blame_image(struct err *e);
 

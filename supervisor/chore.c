@@ -77,6 +77,7 @@ static _Noreturn void child(int fd, pid_t parent, int (*run)(struct err *e))
 	close_range(4, ~0u, 0);
 	for (int sig = 1; sig < _NSIG; sig++)
 		sigaction(sig, &dfl, NULL);
+	signal(SIGXFSZ, SIG_IGN);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	run(&e);

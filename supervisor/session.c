@@ -148,6 +148,7 @@ int session_open_log(struct session *s, struct err *e)
 	if (s->log_fd < 0)
 		return err_errno(e, -errno, "cannot open %s", log);
 	s->log_bytes = fstat(s->log_fd, &st) == 0 ? (uint64_t)st.st_size : 0;
+	s->log_full = false;
 	/* What libraries or crashes print on stderr belongs there as well. */
 	fd = open(own, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	if (fd < 0 || dup2(fd, STDERR_FILENO) < 0)
@@ -159,6 +160,7 @@ int session_open_log(struct session *s, struct err *e)
 void session_log(struct session *s, const void *data, size_t n)
 {
 	struct err e = {0};
+	int r;
 
 	if (s->log_bytes > MAX_LOG) {
 		_cleanup_free_ char *log = NULL, *old = NULL;
@@ -168,8 +170,10 @@ void session_log(struct session *s, const void *data, size_t n)
 			session_open_log(s, &e);
 		s->log_bytes = 0;
 	}
-	if (s->log_fd >= 0 && io_write_full(s->log_fd, data, n) < 0)
-		log_debug("the log takes nothing");
+	r = s->log_fd >= 0 ? io_write_full(s->log_fd, data, n) : -EBADF;
+	if (r < 0 && !s->log_full)
+		log_warn("what the session says is not in its log any more: %s", strerror(-r));
+	s->log_full = r < 0;
 	s->log_bytes += n;
 }
 

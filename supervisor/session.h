@@ -195,6 +195,7 @@ struct session {
 	struct event *acceptors[2];
 	int log_fd;
 	uint64_t log_bytes;
+	bool log_full; /* it takes nothing any more, which has been said */
 
 	struct worker *worker;
 	struct worker *leaving; /* one that has nothing left to do but to end; or NULL */

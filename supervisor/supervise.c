@@ -56,7 +56,8 @@ int supervise_main(void)
 	log_init(STDERR_FILENO, "supervisor");
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
-	signal(SIGIO, SIG_IGN); /* of a lease: supervisor/mapped.c */
+	signal(SIGIO, SIG_IGN);	  /* of a lease: supervisor/mapped.c */
+	signal(SIGXFSZ, SIG_IGN); /* a log or an image that ulimit -f ends is no reason to end */
 	/*
 	 * Small: the buffers that pass through are freed at once, and must go back to the system.
 	 */

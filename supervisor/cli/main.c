@@ -4,6 +4,7 @@
  * and an exit code.  `podrun CMD` is `podrun run CMD`, when CMD is not a subcommand.
  */
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -44,6 +45,8 @@ int main(int argc, char **argv)
 	const struct cli_command *cmd;
 
 	cli_hold_stdio();
+	/* Whose children are not to be waited for (trap '' CHLD) could start none. */
+	signal(SIGCHLD, SIG_DFL);
 	log_init(STDERR_FILENO, "podrun");
 	if (argc == 2 && strcmp(argv[1], "supervise") == 0)
 		return supervise_main();

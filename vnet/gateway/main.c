@@ -88,6 +88,7 @@ int vnet_gateway_main(void)
 	log_init(STDERR_FILENO, "gateway");
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* of a capture's file */
 	umask(077);
 	/* Two sockets per connection are more than most shells allow at first. */
 	io_allow_fds();

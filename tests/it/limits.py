@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Integration tests: what a shell allows the commands it starts, and what it has them ignore.
+
+What is too little for something is said in one line, and the session is as it was.
+"""
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+from cli import COUNT, finish, one_line  # noqa: E402
+from harness import PODRUN, main, test, until  # noqa: E402
+
+
+def under(env, shell, *words, check=True, code=0):
+    """podrun, from a shell in which something was said before."""
+    return env.call("bash", "-c", shell + '; exec "$0" "$@"', PODRUN, *words, check=check, code=code)
+
+
+TALK = ("sh", "-c", "x=$(head -c 300000 /dev/zero | tr '\\0' x); echo ready; while [ ! -e /tmp/go ]; do sleep .01; done; "
+                    "echo $x; echo $x >/dev/shm/x; exit 1")
+
+
+@test
+def a_log_that_may_not_grow(env):
+    """Nor may an image.  The program has what it is used to: a signal."""
+    under(env, "ulimit -f 100", "run", "-d", "--name", "s", "--", *TALK)
+    until("ready", lambda: "ready" in env.logs("s"))
+    log = env.path("state") / "podrun" / "sessions" / "s" / "supervisor.log"
+    for what in "suspend", "snapshot":
+        one_line(env.podrun(what, "s", "-o", env.path("i"), code=1), "cannot %s 's'" % what, "File too large")
+        assert not env.path("i").exists() and [x["state"] for x in env.sessions()] == ["running"]
+    env.let_end()
+    assert env.podrun("wait", "s", check=False).text.strip() == str(128 + 25)
+    assert log.read_text().count("not in its log any more: File too large") == 1, log.read_text()
+    assert "xxx" in env.logs("s")
+    env.podrun("rm", "s")
+
+
+@test
+def an_image_with_large_files(env):
+    env.run_detached("s", "sh", "-c", "head -c 900000 /dev/urandom >/tmp/f; " + COUNT[2])
+    env.podrun("suspend", "s", "-o", env.path("i"))
+    one_line(under(env, "ulimit -f 100", "resume", "-d", env.path("i"), code=4), "File too large", "ulimit -f")
+    env.podrun("resume", "-d", env.path("i"))
+    assert "ok" in finish(env, "s")
+
+
+@test
+def signals_that_are_ignored(env):
+    """Inside all is as it is by default."""
+    ignored = "grep SigIgn /proc/self/status"
+    for name in "CHLD", "PIPE", "HUP":
+        shell = "trap '' %s" % name
+        under(env, shell, "run", "-d", "--name", "s", "--", "sh", "-c", ignored + "; " + COUNT[2])
+        until("ready", lambda: "ready" in env.logs("s"))
+        assert "SigIgn:\t0000000000000000" in env.logs("s"), env.logs("s")
+        under(env, shell, "suspend", "s", "-o", env.path("i"))
+        under(env, shell, "resume", "-d", env.path("i"))
+        assert "ok" in finish(env, "s")
+        env.podrun("rm", "s")
+
+
+if __name__ == "__main__":
+    main()
