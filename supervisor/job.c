@@ -201,6 +201,10 @@ int job_revive(struct job **ret, struct session *s, const Pb__Job *p, struct err
 	s->next_job = MAX(s->next_job, p->number + 1);
 	add_job(s, j);
 	*ret = j;
+	if (j->number == 0 && j->exited) {
+		s->record->status = j->status;
+		s->record->ended = s->op.world->realtime_ns / 1000000000; /* by then it had */
+	}
 	return 0;
 }
 
@@ -298,6 +302,11 @@ static void tell_exit(struct client *c, int status, int left)
 	m.body_case = PB__CONTROL__BODY_EXITED;
 	m.exited = &x;
 	control_send(c, &m);
+}
+
+void job_tell_end(const struct job *j, struct client *c, int left)
+{
+	tell_exit(c, j->status, left);
 }
 
 void job_ended(struct job *j, int status)

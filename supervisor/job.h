@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 struct ckpt_edge;
+struct client;
 struct err;
 struct job;
 struct session;
@@ -35,7 +36,10 @@ int job_start(struct job **ret, struct session *s, const struct job_spec *spec, 
 int job_exit_code(const struct err *e);
 /* Are the commands that have not ended really there?  Once a session has been rebuilt. */
 int job_check_all(struct session *s, struct err *e);
-/* A job as an image tells of it, without descriptors (job_adopt brings them). */
+/*
+ * A job as an image tells of it, without descriptors (job_adopt brings them).  How the session's own
+ * has ended goes into the record.
+ */
 int job_revive(struct job **ret, struct session *s, const struct Pb__Job *j, struct err *e);
 /* Gives the job its edge named @name ("stdout", "exec3.tty"); @fd becomes the session's. */
 int job_adopt(struct session *s, const char *name, int fd, struct err *e);
@@ -48,6 +52,8 @@ size_t job_edges(struct session *s, struct ckpt_edge *ret, size_t max);
 void job_hold_all(struct session *s, bool on);
 /* Its process has ended: what is left in the pipes goes out. */
 void job_ended(struct job *j, int status);
+/* Tells @c of a job that has ended; @left processes live on. */
+void job_tell_end(const struct job *j, struct client *c, int left);
 /* Tells the clients of all jobs that ended and were not told of; @left processes live on. */
 void job_tell_all(struct session *s, int left);
 void job_drain_all(struct session *s);

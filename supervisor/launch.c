@@ -189,6 +189,11 @@ static int really_left(const struct session *s, pid_t gone, int left)
 	return MAX((n < 0 ? left : n) - display, 0);
 }
 
+int session_left(const struct session *s)
+{
+	return MAX(count_others(s, 0) - screen_processes(s), 0);
+}
+
 /*
  * A snapshot that has its copies of memory, or is about to let the session go on, needs nothing of
  * it any more: a session that ends by itself waits for it (freeze.c ends it then).

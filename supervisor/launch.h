@@ -33,6 +33,8 @@ int session_use_early_world(
 	struct session *s, void (*then)(struct session *s, struct err *e), struct err *e);
 /* Takes note of everybody whose end pid 1 has told; that of the last one closes the session. */
 void session_hear_exits(struct session *s);
+/* How many processes it has, without pid 1 and who is there for the display only; 0: who knows. */
+int session_left(const struct session *s);
 /*
  * While a session is rebuilt: has its pid 1, our child, ended unasked?  All its processes go with it,
  * and what a step of the rebuilding says then comes of that.

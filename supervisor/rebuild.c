@@ -420,6 +420,8 @@ static void on_released(struct session *s)
 	screen_resume(s);
 	if (c)
 		send_started(s, c, false);
+	if (c && op->resume->attach && j && j->exited)
+		job_tell_end(j, c, session_left(s));
 	if (op->discard && op->path)
 		unlink(op->path);
 	session_end_operation(s);

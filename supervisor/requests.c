@@ -249,16 +249,10 @@ static int do_wait(struct session *s, struct client *c, const Pb__Control *m, in
 	size_t n_fds, struct err *e)
 {
 	struct job *j = job_find(s, 0);
-	Pb__Control reply = PB__CONTROL__INIT;
-	Pb__Exited x = PB__EXITED__INIT;
 
 	c->waiting = true;
-	if (!j || !j->exited)
-		return 0;
-	x.status = j->status;
-	reply.body_case = PB__CONTROL__BODY_EXITED;
-	reply.exited = &x;
-	control_send(c, &reply);
+	if (j && j->exited)
+		job_tell_end(j, c, 0);
 	return 0;
 }
 

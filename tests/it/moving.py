@@ -517,6 +517,32 @@ def threads_that_have_parted_are_refused(env):
 
 
 @test
+def a_command_that_has_ended(env):
+    """How it has is known wherever the rest of its session goes on; who resumes it at a terminal is told."""
+    def known(host):
+        if host.podrun("inspect", "s").json().get("exit_code") != 3 or host.podrun("wait", "s", check=False).text.strip() != "3":
+            raise Failed(str(host.podrun("inspect", "s")))
+
+    other = env.host("other")
+    ssh_to(env, other)
+    env.run_detached("s", "sh", "-c", "(%s) & exit 3" % COUNT[2])
+    until("it has ended", lambda: "exit_code" in env.podrun("inspect", "s").json())
+    known(env)
+    env.podrun("suspend", "s", "-o", env.path("i"))
+    env.podrun("resume", "-d", env.path("i"))
+    known(env)
+    env.podrun("suspend", "s", "-o", env.path("i"))
+    r = env.podrun("resume", env.path("i"), code=3)
+    assert "podrun: the command has ended; 's' goes on with" in r.errors, r
+    known(env)
+    env.podrun("migrate", "s", "there")
+    known(other)
+    other.let_end()
+    until("it is over", lambda: not other.sessions())
+    known(other)
+
+
+@test
 def migrate_to_an_older_podrun(env):
     """One that knows the first greeting only, and ends at another as at any wrong usage."""
     other = env.host("other")
