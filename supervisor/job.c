@@ -292,7 +292,7 @@ void job_drain_all(struct session *s)
 		relay_drain(j->relay);
 }
 
-static void tell_exit(struct client *c, int status, int left)
+void job_tell_end(struct client *c, int status, int left)
 {
 	Pb__Control m = PB__CONTROL__INIT;
 	Pb__Exited x = PB__EXITED__INIT;
@@ -302,11 +302,6 @@ static void tell_exit(struct client *c, int status, int left)
 	m.body_case = PB__CONTROL__BODY_EXITED;
 	m.exited = &x;
 	control_send(c, &m);
-}
-
-void job_tell_end(const struct job *j, struct client *c, int left)
-{
-	tell_exit(c, j->status, left);
 }
 
 void job_ended(struct job *j, int status)
@@ -326,7 +321,7 @@ static void tell(struct job *j, int left)
 		if (c->job != j && !(c->waiting && j->number == 0))
 			continue;
 		c->waiting = false;
-		tell_exit(c, j->status, left);
+		job_tell_end(c, j->status, left);
 	}
 	j->primary = NULL;
 	relay_poke(j->relay);
@@ -351,7 +346,7 @@ void job_tell_waiting(struct session *s)
 		if (!c->waiting)
 			continue;
 		c->waiting = false;
-		tell_exit(c, s->record->status, 0);
+		job_tell_end(c, s->record->status, 0);
 	}
 }
 

@@ -37,8 +37,8 @@ int job_exit_code(const struct err *e);
 /* Are the commands that have not ended really there?  Once a session has been rebuilt. */
 int job_check_all(struct session *s, struct err *e);
 /*
- * A job as an image tells of it, without descriptors (job_adopt brings them).  How the session's own
- * has ended goes into the record.
+ * A job as an image tells of it, without descriptors (job_adopt brings them).  How the session's
+ * own has ended goes into the record.
  */
 int job_revive(struct job **ret, struct session *s, const struct Pb__Job *j, struct err *e);
 /* Gives the job its edge named @name ("stdout", "exec3.tty"); @fd becomes the session's. */
@@ -52,8 +52,8 @@ size_t job_edges(struct session *s, struct ckpt_edge *ret, size_t max);
 void job_hold_all(struct session *s, bool on);
 /* Its process has ended: what is left in the pipes goes out. */
 void job_ended(struct job *j, int status);
-/* Tells @c of a job that has ended; @left processes live on. */
-void job_tell_end(const struct job *j, struct client *c, int left);
+/* Tells @c that its command has ended, or will never be.  @status: as wait(2); @left: who lives. */
+void job_tell_end(struct client *c, int status, int left);
 /* Tells the clients of all jobs that ended and were not told of; @left processes live on. */
 void job_tell_all(struct session *s, int left);
 void job_drain_all(struct session *s);

@@ -421,10 +421,11 @@ static void on_released(struct session *s)
 	if (c)
 		send_started(s, c, false);
 	if (c && op->resume->attach && j && j->exited)
-		job_tell_end(j, c, session_left(s));
+		job_tell_end(c, j->status, session_left(s));
 	if (op->discard && op->path)
 		unlink(op->path);
 	session_end_operation(s);
+	control_take_up(s);
 	session_tell_early(s);
 	/* Under kernel names all has gone with it. */
 	if (s->init_gone && s->state != SESSION_CLOSING)
@@ -743,6 +744,21 @@ int session_resume(
 	if (req->tell)
 		tell_begun(c);
 	return 0;
+}
+
+bool session_resume_cancel(struct session *s, int number)
+{
+	struct session_operation *op = &s->op;
+	struct client *c = op->client;
+	struct err e = {0};
+
+	if (op->released || op->taken || op->resume->frozen)
+		return false;
+	op->client = NULL; /* it is no failure */
+	err_set(&e, ERR_STATE, -ECANCELED, "signal %d has given it up", number);
+	fail(s, &e);
+	job_tell_end(c, number, 0);
+	return true;
 }
 
 int session_resume_decide(struct session *s, struct client *c, const Pb__Decision *d, struct err *e)

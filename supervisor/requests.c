@@ -205,6 +205,27 @@ static int do_info(struct session *s, struct client *c, const Pb__Control *m, in
 	return 0;
 }
 
+/*
+ * Whoever waits for a session gives it up before it is there; if it is too late for that, the
+ * signal is the command's.
+ */
+static int cancel(struct session *s, struct client *c, const Pb__Control *m, int *fds,
+	size_t n_fds, struct err *e)
+{
+	int number = m->signal->signal;
+
+	if (!m->signal->job || s->op.client != c || number <= 0 || number > SIGRTMAX)
+		return err_set(e, ERR_STATE, -EBUSY, "the session is %s",
+			session_state_name(s->state));
+	if (s->state == SESSION_REBUILDING)
+		return session_resume_cancel(s, number) ? 0 : control_defer(c, m, fds, n_fds, e);
+	s->op.client = NULL; /* it is told as whoever waits */
+	s->record->status = number;
+	c->waiting = true;
+	session_close(s, RECORD_ENDED);
+	return 0;
+}
+
 static int do_signal(struct session *s, struct client *c, const Pb__Control *m, int *fds,
 	size_t n_fds, struct err *e)
 {
@@ -214,6 +235,8 @@ static int do_signal(struct session *s, struct client *c, const Pb__Control *m, 
 	bool group = false;
 	int r;
 
+	if (s->state == SESSION_STARTING || s->state == SESSION_REBUILDING)
+		return cancel(s, c, m, fds, n_fds, e);
 	if (number < 0 || number > SIGRTMAX)
 		return err_set(e, ERR_USAGE, -EINVAL, "no signal %d", number);
 	if (vpid == 1)
@@ -252,7 +275,7 @@ static int do_wait(struct session *s, struct client *c, const Pb__Control *m, in
 
 	c->waiting = true;
 	if (j && j->exited)
-		job_tell_end(j, c, 0);
+		job_tell_end(c, j->status, 0);
 	return 0;
 }
 
@@ -362,7 +385,7 @@ static const struct request {
 	{PB__CONTROL__BODY_EXEC, IN(RUNNING) | IN(COPYING), do_exec},
 	{PB__CONTROL__BODY_ATTACH, ALIVE, do_attach},
 	{PB__CONTROL__BODY_INFO, ~0u, do_info},
-	{PB__CONTROL__BODY_SIGNAL, ALIVE, do_signal},
+	{PB__CONTROL__BODY_SIGNAL, ALIVE | IN(STARTING) | IN(REBUILDING), do_signal},
 	{PB__CONTROL__BODY_PAUSE, IN(RUNNING), do_pause, true},
 	{PB__CONTROL__BODY_UNPAUSE, IN(PAUSED), do_unpause},
 	{PB__CONTROL__BODY_WAIT, ALIVE | IN(STARTING) | IN(REBUILDING), do_wait},

@@ -127,8 +127,11 @@ int resume_detached(Pb__ResumeRequest *q, int image, Pb__Control **ret, struct e
 static int attached(
 	const struct resume_options *o, Pb__ResumeRequest *q, int image, bool stream, struct err *e)
 {
-	struct stream_options s = {
-		.input = o->interactive && !stream, .forward = !o->tty, .detachable = true};
+	struct stream_options s = {.input = o->interactive && !stream,
+		.forward = true,
+		.own_tty = o->tty,
+		.cancel = true,
+		.detachable = true};
 	struct proto_conn *conn;
 	int r = client_start(&conn, e);
 
@@ -220,7 +223,11 @@ const struct cli_command cli_resume = {
 	.alias = "restore",
 	.usage = "[-d|-it] [NAME|NAME@N|FILE|-]",
 	.help = "let a suspended session go on",
-	.text = "Without *-d* podrun stays connected to the session's command and exits with its code. "
+	.text = "Without *-d* podrun stays connected to the session's command and exits with its "
+		"code; with *-t* to the command's terminal, if it has one, which ctrl-p ctrl-q leaves. "
+		"Otherwise signals go to the command. Before the session is there SIGINT, SIGTERM "
+		"and SIGHUP give it up: the image is as it was, and the exit code 128 + N. With "
+		"*-d* it goes on in the background. "
 		"The image of a suspended session is used up by its first resume; that of a snapshot is "
 		"not, but needs a name that is free (*--name*). With *--map* a session with much memory runs "
 		"at once: its memory is mapped from the image, which must be a file that this host "

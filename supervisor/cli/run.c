@@ -604,7 +604,9 @@ static int converse(struct run_vnc *vnc, const struct run_options *o, Pb__Config
 	struct err *e)
 {
 	struct stream_options stream = {.input = true,
-		.forward = !o->tty,
+		.forward = true,
+		.own_tty = o->tty,
+		.cancel = true,
 		.detachable = o->tty,
 		.started = run_vnc_started,
 		.ctx = vnc};
@@ -726,6 +728,8 @@ const struct cli_command cli_run = {
 	.text = "Starts a session and runs CMD in it. Without *-d* the command's output and exit code "
 		"are those of podrun: 126 when it can't be run, 127 when it is not found, 128 + N when "
 		"signal N ended it, 125 when podrun itself failed, 10 when the session was suspended. "
+		"Signals go to the command where it has no terminal; SIGINT, SIGTERM and SIGHUP "
+		"before it is there give it up, 128 + N. "
 		"The word *run* may be left out.\n\n"
 		"The session sees the host's files below a layer of its own; /tmp, /run, /dev and /proc "
 		"are its own as well. It ends when CMD has ended and nothing else is left in it.\n\n"

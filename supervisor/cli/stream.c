@@ -38,12 +38,14 @@ struct stream {
 	char name[72];
 	bool started, tty, raw, unsent, input_open, half_detach, output_lost;
 	struct termios before;
+	int signals;	  /* signalfd(2) */
 	int code;	  /* -1 while it runs */
 	int output_error; /* of our stdout or stderr; 0 where only its reader went away */
 };
 
 static const int forwarded[] = {
 	SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGWINCH};
+#define N_CANCELLING 3 /* the first of them */
 
 int stream_exit_code(int status)
 {
@@ -163,15 +165,43 @@ static int on_stdin(struct stream *s, struct err *e)
 	return len ? send_input(s, out, len, false, e) : 0;
 }
 
-static int on_signal(struct stream *s, int fd, struct err *e)
+static int on_signal(struct stream *s, struct err *e)
 {
 	struct signalfd_siginfo info;
 
-	if (read(fd, &info, sizeof(info)) != sizeof(info))
+	if (read(s->signals, &info, sizeof(info)) != sizeof(info))
 		return 0;
 	if (info.ssi_signo == SIGWINCH)
 		return s->tty ? send_size(s, e) : 0;
-	return s->o.forward ? send_signal(s, (int)info.ssi_signo, e) : 0;
+	return send_signal(s, (int)info.ssi_signo, e);
+}
+
+/* Those that are looked at before the session is there and then; others wait until they are. */
+static void choose_signals(const struct stream *s, sigset_t *ret)
+{
+	bool early = s->o.cancel && !s->started;
+	bool forward = s->o.forward && !(s->o.own_tty && s->tty);
+
+	sigemptyset(ret);
+	for (size_t i = 0; i < ARRAY_SIZE(forwarded); i++)
+		if (forwarded[i] == SIGWINCH || (early ? i < N_CANCELLING : forward))
+			sigaddset(ret, forwarded[i]);
+}
+
+/* The session is there.  What is not looked at does to us what it does. */
+static void change_signals(struct stream *s)
+{
+	sigset_t set, rest;
+
+	if (!s->o.cancel)
+		return;
+	choose_signals(s, &set);
+	sigemptyset(&rest);
+	for (size_t i = 0; i < ARRAY_SIZE(forwarded); i++)
+		if (!sigismember(&set, forwarded[i]))
+			sigaddset(&rest, forwarded[i]);
+	signalfd(s->signals, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	sigprocmask(SIG_UNBLOCK, &rest, NULL);
 }
 
 /* ---- from the supervisor ------------------------------------------------------------------ */
@@ -256,6 +286,7 @@ static int on_message(struct stream *s, const Pb__Control *m, struct err *e)
 		if (s->o.started)
 			s->o.started(s->o.ctx, s->name);
 		s->tty = m->started->tty;
+		change_signals(s);
 		s->input_open = s->o.input;
 		enter_raw_mode(s);
 		return 0;
@@ -311,13 +342,13 @@ static int on_conn(struct stream *s, struct err *e)
 
 /* ---- the loop ----------------------------------------------------------------------------- */
 
-static int loop(struct stream *s, int signals, struct err *e)
+static int loop(struct stream *s, struct err *e)
 {
 	while (s->code < 0) {
 		struct pollfd p[] = {
 			{.fd = proto_conn_fd(s->conn),
 				.events = (short)(POLLIN | (s->unsent ? POLLOUT : 0))},
-			{.fd = signals, .events = POLLIN},
+			{.fd = s->signals, .events = POLLIN},
 			{.fd = s->input_open && !s->unsent ? STDIN_FILENO : -1, .events = POLLIN},
 		};
 		int r = 0;
@@ -332,7 +363,7 @@ static int loop(struct stream *s, int signals, struct err *e)
 		if (r == 0 && p[0].revents & (POLLIN | POLLHUP | POLLERR))
 			r = on_conn(s, e);
 		if (r == 0 && s->code < 0 && p[1].revents)
-			r = on_signal(s, signals, e);
+			r = on_signal(s, e);
 		if (r == 0 && s->code < 0 && p[2].revents)
 			r = on_stdin(s, e);
 		if (r < 0)
@@ -355,20 +386,20 @@ static int tell_lost(struct stream *s, struct err *e)
 int stream_run(struct proto_conn *c, const struct stream_options *o, struct err *e)
 {
 	struct stream s = {.conn = c, .o = *o, .code = -1};
-	_cleanup_close_ int signals = -1;
 	sigset_t set, old;
 	int r;
 
-	sigemptyset(&set);
-	for (size_t i = 0; i < ARRAY_SIZE(forwarded); i++)
-		if (o->forward || forwarded[i] == SIGWINCH)
-			sigaddset(&set, forwarded[i]);
+	choose_signals(&s, &set);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGTTIN, SIG_IGN);
 	sigprocmask(SIG_BLOCK, &set, &old);
-	signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	s.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	for (size_t i = 0; o->cancel && i < ARRAY_SIZE(forwarded); i++)
+		sigaddset(&set, forwarded[i]);
+	sigprocmask(SIG_BLOCK, &set, NULL);
 	io_set_nonblock(proto_conn_fd(c), true);
-	r = signals < 0 ? err_errno(e, -errno, "signals") : loop(&s, signals, e);
+	r = s.signals < 0 ? err_errno(e, -errno, "signals") : loop(&s, e);
+	close_fd(s.signals);
 	leave_raw_mode(&s);
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	if (r == 0 && s.tty && s.half_detach && s.code == 0)

@@ -15,6 +15,8 @@ struct Pb__Started;
 struct stream_options {
 	bool input;	 /* our stdin is the command's */
 	bool forward;	 /* signals we get go to the command */
+	bool own_tty;	 /* not where it has a terminal, which is ours then */
+	bool cancel;	 /* SIGINT, SIGTERM and SIGHUP before the session is there give it up */
 	bool detachable; /* ctrl-p ctrl-q leaves a terminal */
 	bool quiet;	 /* nothing about processes that live on */
 	/* The session is there, and called @name.  May be NULL. */
@@ -24,8 +26,8 @@ struct stream_options {
 
 /*
  * Relays between our stdio and the command until it ends, after the request has been sent: first
- * comes `started`.  Returns the command's exit code, 126 or 127 where it could not be run, or
- * negative errno with @e.  @c is made non-blocking.
+ * comes `started`.  Returns the command's exit code, 126 or 127 where it could not be run, 128 + N
+ * where signal N has given it up, or negative errno with @e.  @c is made non-blocking.
  */
 int stream_run(struct proto_conn *c, const struct stream_options *o, struct err *e);
 

@@ -537,6 +537,23 @@ def resume_at_our_own_terminal(env):
     assert os.waitstatus_to_exitcode(status) == 6, status
 
 
+GOT = ("sh", "-c", "trap 'echo got; exit 5' INT; trap 'exit 6' USR1; echo ready; while :; do sleep .01; done")
+
+
+@test
+def resume_at_a_terminal_that_the_session_has_not(env):
+    """Signals go to its command as without -t."""
+    env.run_detached("s", *GOT)
+    env.podrun("suspend", "s", "-o", env.path("i"))
+    pid, m = terminal(env, "resume", "-it", str(env.path("i")))
+    until("it runs", lambda: [x["state"] for x in env.sessions()] == ["running"] and env.podrun("inspect", "s").json()["clients"])
+    os.write(m, b"\3")
+    read_until(m, b"got")
+    _, status = os.waitpid(pid, 0)
+    os.close(m)
+    assert os.waitstatus_to_exitcode(status) == 5, status
+
+
 @test
 def a_deadline_for_what_cannot_be_stopped(env):
     """A parent in vfork does not stop before its child has executed something."""

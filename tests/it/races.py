@@ -21,8 +21,8 @@ from harness import PATIENCE, PODRUN, main, needs_namespaces, test, until  # noq
 STOPPED = "a fault stops who resumes, which is not the session's keeper there"
 
 
-def begin(env, *words):
-    return env.start(PODRUN, *words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+def begin(env, *words, **kw):
+    return env.start(PODRUN, *words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **kw)
 
 
 def ended(p):
@@ -162,6 +162,75 @@ def a_snapshot_is_not_put_in_the_place_of_one_that_others_need(env):
     env.podrun("snapshot", "s")
     assert sorted(p.name for p in images.iterdir()) == ["s.img@1.base", "s.img@2"]
     env.podrun("kill", "s")
+
+
+def hears(pid, number):
+    """It has asked for what it wants, and looks at its signals."""
+    with open("/proc/%d/status" % pid) as f:
+        (blocked,) = [int(line.split()[1], 16) for line in f if line.startswith("SigBlk")]
+    return blocked >> (number - 1) & 1
+
+
+def sessions(env):
+    return env.podrun("ps", "-a", "--json").text, os.listdir(env.path("state") / "podrun" / "sessions")
+
+
+def given_up(env, p, number, before):
+    p.send_signal(number)
+    code, errors = ended(p)
+    assert code == 128 + number and "podrun: cannot" not in errors, (code, errors)
+    until("nothing else is left", lambda: sessions(env) == before)
+
+
+@test
+def a_resume_that_is_given_up(env):
+    """The image is as it was."""
+    image = env.path("i")
+    env.run_detached("s", *COUNT)
+    env.podrun("suspend", "s", "-o", image)
+    before = sessions(env)
+    for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
+        p = begin(env, "resume", "-", stdin=subprocess.PIPE)
+        os.write(p.stdin.fileno(), image.read_bytes()[:10000])
+        until("it hears", lambda: hears(p.pid, number))
+        given_up(env, p, number, before)
+    prepare(env)
+    for point in "restore.front", "restore.tasks", "restore.finish":
+        due(env, point, "stop")
+        p = begin(env, "resume", image)
+        until("it waits", lambda: stopped(env))
+        given_up(env, p, signal.SIGINT, before)
+        due(env, None, None)
+    env.podrun("resume", "-d", image)
+    one_runs(env, "s")
+
+
+TRAP = ("sh", "-c", "trap 'exit 5' INT; echo ready; while :; do sleep .01; done")
+
+
+@test
+def a_resume_that_is_given_up_too_late(env):
+    """It runs already, as far as anybody knows: the signal is for the command."""
+    env.run_detached("s", *TRAP)
+    env.podrun("suspend", "s", "-o", env.path("i"))
+    prepare(env)
+    due(env, "release.begin", "stop")
+    p = begin(env, "resume", env.path("i"))
+    until("it is about to run", lambda: stopped(env))
+    p.send_signal(signal.SIGINT)
+    go_on(env)
+    assert ended(p)[0] == 5
+
+
+@test
+def a_run_that_is_given_up(env):
+    """For a root inside it takes some time until there is a session."""
+    p = begin(env, "run", "--user", "root", "sleep", "1000")
+    until("it hears", lambda: hears(p.pid, signal.SIGINT))
+    p.send_signal(signal.SIGINT)
+    code, errors = ended(p)
+    assert code == 130 and "podrun: the" not in errors, (code, errors)
+    until("nothing is left", lambda: sessions(env)[1] == [])
 
 
 if __name__ == "__main__":
