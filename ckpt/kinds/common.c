@@ -486,6 +486,18 @@ int ckpt_common_open(const char *path, int flags, struct err *e)
 	return fd < 0 ? err_errno(e, -errno, "cannot open %s", path) : fd;
 }
 
+int ckpt_common_blame_host(struct err *e)
+{
+	static const int lacking[] = {ENOENT, ENOTDIR, EACCES, EISDIR};
+
+	for (size_t i = 0; i < ARRAY_SIZE(lacking); i++)
+		if (e->class == ERR_FAILED && e->error == -lacking[i]) {
+			err_reclass(e, ERR_HOST);
+			err_hint(e, "it has to be there when the session is resumed, as it was");
+		}
+	return e->error;
+}
+
 /*
  * One's own file @fd, whose mode closes it to its owner: git(1) and others make what they write 0444,
  * and have it open.  Nobody without capabilities gets in; so it has another mode for a moment.

@@ -91,6 +91,12 @@ int ckpt_common_open(const char *path, int flags, struct err *e);
 /* The same, also where the mode of one's own file closes it to its owner. */
 int ckpt_common_open_own(struct ckpt_build *b, const char *path, int flags, struct err *e);
 
+/*
+ * Of a failure to open by its path what an image does not carry: what is not there, or may not be
+ * opened, this host lacks (ERR_HOST, with a hint).  Returns e->error.
+ */
+int ckpt_common_blame_host(struct err *e);
+
 /* A new open file of what @fd refers to, with flags of its own. */
 int ckpt_common_reopen(struct ckpt_build *b, int fd, int flags, struct err *e);
 

@@ -10,6 +10,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/resource.h>
 
 #include "base/base.h"
 #include "ckpt/build.h"
@@ -109,6 +110,19 @@ static int check_entries(
 	return 0;
 }
 
+/* A hard limit can't be raised without privilege. */
+static int check_limit(pid_t pid, int highest, struct err *e)
+{
+	struct rlimit l;
+
+	if (prlimit(pid, RLIMIT_NOFILE, NULL, &l) < 0)
+		return err_errno(e, -errno, "prlimit");
+	if ((rlim_t)highest < l.rlim_max)
+		return 0;
+	err_set(e, ERR_HOST, -EMFILE, "descriptor %d is more than it may have here", highest);
+	return err_hint(e, "the hard limit is %llu (ulimit -Hn)", (unsigned long long)l.rlim_max);
+}
+
 /* The lowest number no entry has. */
 static int first_gap(const Pb__Fdtable *m)
 {
@@ -158,6 +172,8 @@ static int link_table(struct ckpt_build *b, struct ckpt_record *rec, struct err 
 	int r, gap, calls = CALLS_PER_FD;
 
 	r = m && t ? check_entries(b, rec, m, e) : ckpt_record_bad(rec, e);
+	if (r == 0 && m->n_entries)
+		r = check_limit(t->proc->pid, m->entries[m->n_entries - 1]->fd, e);
 	if (r < 0 || !m->n_entries)
 		goto out;
 	/* What lends, if anything does, lies in the first gap, so the next is

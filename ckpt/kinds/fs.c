@@ -125,11 +125,9 @@ static int open_cwd(const struct ckpt_build *b, const Pb__Fs *m, struct err *e)
 		return fd < 0 ? err_errno(e, fd, "working directory %s (deleted)", m->cwd) : fd;
 	}
 	fd = open(cwd, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0) {
-		fd = err_errno(e, -errno, "working directory %s", m->cwd);
-		err_hint(e, "the directory has to be there when the session is resumed");
-	}
-	return fd;
+	if (fd < 0)
+		err_errno(e, -errno, "working directory %s", m->cwd);
+	return fd < 0 ? ckpt_common_blame_host(e) : fd;
 }
 
 /* Such a directory, of a process that will have ended. */
@@ -194,6 +192,10 @@ static int link_fs(struct ckpt_build *b, struct ckpt_record *rec, struct err *e)
 				remote, SYS_chroot, remote_put_str(remote, m->root), 0, 0, 0, 0, 0);
 		remote_add(remote, SYS_umask, m->umask, 0, 0, 0, 0, 0);
 		r = ckpt_run_all(remote, "working directory", e);
+		if (r < 0 && strcmp(m->root, "/")) {
+			err_wrap(e, "root directory %s", m->root);
+			r = ckpt_common_blame_host(e);
+		}
 	}
 	pb__fs__free_unpacked(m, NULL);
 	return MIN(r, 0);

@@ -259,7 +259,9 @@ static int add_watch(struct ckpt_build *b, int fd, const Pb__InotifyWatch *w, st
 			return err_set(e, ERR_IMAGE, -EBADMSG, "an inotify watch on nothing");
 		wd = inotify_add_watch(fd, ckpt_where_host(b->world, path, room),
 			(w->mask & MASKS) | IN_DONT_FOLLOW);
-		return wd < 0 ? err_errno(e, -errno, "cannot watch %s", path) : wd;
+		if (wd < 0)
+			err_errno(e, -errno, "cannot watch %s", path);
+		return wd < 0 ? ckpt_common_blame_host(e) : wd;
 	}
 	f = ckpt_build_file(b, w->file);
 	if (!f || f->fd < 0)

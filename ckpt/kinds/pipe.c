@@ -256,7 +256,7 @@ static int open_fifo(
 	}
 	fd = ckpt_common_open_own(b, name, flags | O_NOFOLLOW | O_CLOEXEC, e);
 	if (fd < 0)
-		err_wrap(e, "FIFO %s", path);
+		ckpt_common_blame_host(e);
 	else if (fstat(fd, &st) < 0 || !S_ISFIFO(st.st_mode))
 		err_set(e, ERR_HOST, -ENOTSUP, "%s is not a FIFO any more", path);
 	if (m->gone) {

@@ -206,11 +206,11 @@ static int compare(const Pb__Regular *m, const char *path, int fd, struct err *e
 	struct stat st;
 
 	if (fstat(fd, &st) < 0)
-		return err_errno(e, -errno, "fstat of %s", path);
+		return err_errno(e, -errno, "fstat");
 	if ((st.st_mode & S_IFMT) != (m->mode & S_IFMT))
-		return err_set(e, ERR_HOST, -EINVAL, "%s is of another type than it was", path);
+		return err_set(e, ERR_HOST, -EINVAL, "is of another type than it was");
 	if (S_ISCHR(st.st_mode) && (major(st.st_rdev) != m->major || minor(st.st_rdev) != m->minor))
-		return err_set(e, ERR_HOST, -ENODEV, "%s is another device than it was", path);
+		return err_set(e, ERR_HOST, -ENODEV, "is another device than it was");
 	return S_ISREG(st.st_mode) ? compare_contents(m, path, &st, e) : 0;
 }
 
@@ -229,7 +229,7 @@ static int open_again(struct ckpt_build *b, const Pb__Regular *m, struct err *e)
 		return r;
 	fd = ckpt_common_open_own(b, ckpt_where_host(b->world, path, room), flags, e);
 	if (fd < 0)
-		return fd;
+		return ckpt_common_blame_host(e);
 	r = compare(m, path, fd, e);
 	if (r == 0)
 		r = ckpt_common_restore(b, fd, m->common, e);

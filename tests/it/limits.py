@@ -46,6 +46,25 @@ def an_image_with_large_files(env):
     assert "ok" in finish(env, "s")
 
 
+HIGH = """
+import os, time, resource
+resource.setrlimit(resource.RLIMIT_NOFILE, (2000, 2000))
+os.dup2(os.open("/tmp/f", os.O_RDWR | os.O_CREAT), 1500)
+print("ready", flush=True)
+while not os.path.exists("/tmp/go"): time.sleep(.01)
+print("ok" if os.write(1500, b"x") else "")
+"""
+
+
+@test
+def a_descriptor_with_a_high_number(env):
+    env.run_detached("s", sys.executable, "-c", HIGH)
+    env.podrun("suspend", "s", "-o", env.path("i"))
+    one_line(under(env, "ulimit -n 512", "resume", "-d", env.path("i"), code=4), "descriptor 1500", "ulimit -Hn")
+    under(env, "ulimit -Sn 512", "resume", "-d", env.path("i"))
+    assert "ok" in finish(env, "s").split()
+
+
 @test
 def signals_that_are_ignored(env):
     """Inside all is as it is by default."""

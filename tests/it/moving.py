@@ -164,6 +164,38 @@ def from_another_directory(env):
     assert "ok" in env.wait("s").split()
 
 
+WAIT = "; echo ready; while [ ! -e /tmp/go ]; do sleep .01; done; echo ok"
+# What a session has of a volume, how it is lost, and what is said then.
+LACKING = {
+    "an_open_file": ("exec 5</mnt/file", "rm file", "/file: No such file or directory"),
+    "the_directory_of_one": ("exec 5</mnt/d/file", "rm -r d; touch d", "/d/file: Not a directory"),
+    "an_open_directory": ("exec 5</mnt/d", "rm -r d", "/d: No such file or directory"),
+    "another_type": ("exec 5</mnt/file", "rm file; mkdir file", "/file: is of another type than it was"),
+    "a_working_directory": ("cd /mnt/d", "rm -r d", "working directory /mnt/d: No such file or directory"),
+}
+
+
+def not_there_any_more(env, what):
+    """The host lacks it; the image is as good as it was, and is resumed once it is back."""
+    begin, lose, word = LACKING[what]
+    at, kept = env.path("v"), env.path("kept")
+    (at / "d").mkdir(parents=True)
+    for f in at / "file", at / "d" / "file":
+        f.write_text("text")
+    env.run_detached("s", "sh", "-c", begin + WAIT, options=["-v", "%s:/mnt" % at])
+    env.podrun("suspend", "s", "-o", env.path("i"))
+    shutil.copytree(at, kept)
+    env.call("sh", "-c", lose, cwd=at)
+    one_line(env.podrun("resume", "-d", env.path("i"), code=4), word)
+    env.call("sh", "-c", "rm -r *; cp -a %s/* ." % kept, cwd=at)
+    env.podrun("resume", "-d", env.path("i"))
+    assert "ok" in finish(env, "s").split()
+
+
+for _what in LACKING:
+    add("not_there_any_more/" + _what, lambda env, w=_what: not_there_any_more(env, w))
+
+
 # A connect that was refused and is not told; IPv6 by an address of IPv4.
 REFUSED = r"""
 import errno, os, select, socket, time
