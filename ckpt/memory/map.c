@@ -53,6 +53,8 @@
 #endif
 #define GROUP_ROOM 16 /* calls that one mapping may need */
 #define MAX_AUXV   1024
+#define PIECE	   ((uint64_t)1 << 30)
+#define MOST_PIECES 1024
 
 #define HAS(m, name) ((m)->flags & PB__MAPPING_FLAG__MAPPING_##name)
 
@@ -343,19 +345,30 @@ static size_t names_len(const struct batch *t, const Pb__Mapping *m)
 	return len + 64; /* what lending takes */
 }
 
-static int map_one(struct batch *t, size_t i, struct err *e)
+/*
+ * How much of what is left, @len bytes, one call maps.  The kernel refuses a call for more than all
+ * of its memory (vm.overcommit_memory of 0) and nothing else; what a program has mapped by and by
+ * may be one mapping of far more, hardly touched.  Neighbours become one again.
+ */
+static uint64_t piece_of(const Pb__Mapping *m, uint64_t len)
 {
-	const Pb__Mapping *m = t->mm->mappings[i];
-	uint64_t start = stack_start(t->mm, i), flags = MAP_FIXED_NOREPLACE;
-	struct remote_arg args[6] = {REMOTE_ARG(start), REMOTE_ARG(m->end - start),
+	bool counts = m->source == PB__MAPPING_SOURCE__MAPPING_ANON && (m->prot & PROT_WRITE) &&
+		      !HAS(m, IS_SHARED) && !HAS(m, NORESERVE) && !HAS(m, GROWSDOWN);
+	uint64_t piece = ALIGN_UP((m->end - m->start) / MOST_PIECES, PIECE);
+
+	piece = MAX(piece, PIECE);
+	return counts ? MIN(len, piece) : len;
+}
+
+/* The part of @m from @start on that one call maps. */
+static int map_from(struct batch *t, const Pb__Mapping *m, uint64_t start, struct err *e)
+{
+	uint64_t flags = MAP_FIXED_NOREPLACE;
+	struct remote_arg args[6] = {REMOTE_ARG(start), REMOTE_ARG(piece_of(m, m->end - start)),
 		REMOTE_ARG(ckpt_keys_prot(t->mm, m)), REMOTE_ARG(0), REMOTE_ARG(-1),
 		REMOTE_ARG(m->offset)};
 	int r, file;
 
-	if (HAS(m, DROPPABLE) && m->source == PB__MAPPING_SOURCE__MAPPING_ANON)
-		return map_droppable(t, m, e);
-	if (m->huge_page)
-		return map_huge(t, m, e);
 	r = make_room(t, names_len(t, m), e);
 	if (r < 0)
 		return r;
@@ -374,8 +387,24 @@ static int map_one(struct batch *t, size_t i, struct err *e)
 	args[3] = REMOTE_ARG(flags);
 	if (note(t, remote_add_args(t->r, SYS_mmap, args), m, "mmap") < 0)
 		return err_errno(e, -ENOSPC, "too many calls in one batch");
-	advise(t, m, start);
 	return 0;
+}
+
+static int map_one(struct batch *t, size_t i, struct err *e)
+{
+	const Pb__Mapping *m = t->mm->mappings[i];
+	uint64_t start = stack_start(t->mm, i);
+	int r = 0;
+
+	if (HAS(m, DROPPABLE) && m->source == PB__MAPPING_SOURCE__MAPPING_ANON)
+		return map_droppable(t, m, e);
+	if (m->huge_page)
+		return map_huge(t, m, e);
+	for (uint64_t at = start; r == 0 && at < m->end; at += piece_of(m, m->end - at))
+		r = map_from(t, m, at, e);
+	if (r == 0)
+		advise(t, m, start);
+	return r;
 }
 
 /* ---- System V segments ---------------------------------------------------------------------- */
