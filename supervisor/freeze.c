@@ -23,13 +23,13 @@
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include "ckpt/ckpt.h"
 #include "proto/control.pb-c.h"
 #include "supervisor/control.h"
 #include "supervisor/end.h"
 #include "supervisor/filter.h"
+#include "supervisor/front.h"
 #include "supervisor/handover.h"
 #include "supervisor/install.h"
 #include "supervisor/introduce.h"
@@ -91,28 +91,6 @@ static void tell_worker(struct session *s, Pb__Worker__BodyCase what)
 
 /* ---- writing ------------------------------------------------------------------------------ */
 
-/* The front of the image: how the session stands.  @jobs, @list: room for @max of them. */
-static void describe_world(struct session *s, Pb__World *w, Pb__Job *jobs, Pb__Job **list,
-	size_t max, struct utsname *uts)
-{
-	struct timespec now;
-
-	uname(uts);
-	clock_gettime(CLOCK_REALTIME, &now);
-	pb__world__init(w);
-	w->monotonic_ns = session_monotonic_ns(s);
-	w->boottime_ns = session_boottime_ns(s);
-	w->realtime_ns = io_ns_of(now);
-	w->host = uts->nodename;
-	w->kernel = uts->release;
-	w->jobs = list;
-	for (struct job *j = s->jobs; j && w->n_jobs < max; j = j->next) {
-		job_describe(j, &jobs[w->n_jobs]);
-		list[w->n_jobs] = &jobs[w->n_jobs];
-		w->n_jobs++;
-	}
-}
-
 static int start_writing(struct session *s, struct err *e)
 {
 	_cleanup_free_ Pb__Job *jobs = calloc(MAX_EDGES, sizeof(*jobs));
@@ -133,7 +111,7 @@ static int start_writing(struct session *s, struct err *e)
 	dir = open(files, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir < 0)
 		return err_errno(e, -errno, "%s", files);
-	describe_world(s, &world, jobs, list, MAX_EDGES, &uts);
+	front_describe(s, &world, jobs, list, MAX_EDGES, &uts);
 	network_describe(s, &world);
 	sets = s->notify ? notify_groups(s->notify) : s->world.groups;
 	if (sets && users_groups_dump(sets, &world, &groups) < 0)
@@ -756,12 +734,30 @@ int session_suspend(struct session *s, struct client *c, const Pb__SuspendReques
 	return 0;
 }
 
+/* The image is not wanted after all: who was paused stays so, and others run on. */
+static void keep(struct session *s, struct client *c)
+{
+	bool paused = s->op.was_paused;
+
+	session_end_operation(s);
+	if (!paused) {
+		tell_worker(s, PB__WORKER__BODY_THAW);
+		s->op.what = OP_UNPAUSE;
+		s->op.client = c;
+		return;
+	}
+	tell_worker(s, PB__WORKER__BODY_UNBIND);
+	s->state = SESSION_PAUSED;
+	session_set_string(&s->record->peer, "");
+	session_save(s, RECORD_PAUSED, false, NULL);
+	if (c)
+		control_send_done(c);
+}
+
 void session_abandoned(struct session *s)
 {
-	if (s->state == SESSION_HELD) {
-		session_end_operation(s);
-		tell_worker(s, PB__WORKER__BODY_THAW);
-	}
+	if (s->state == SESSION_HELD)
+		keep(s, NULL);
 	if (s->op.handing && handover_retract(s->op.image)) {
 		struct err e = {0};
 
@@ -774,12 +770,11 @@ int session_decide(struct session *s, struct client *c, const Pb__Decision *d, s
 {
 	if (s->op.client && s->op.client != c)
 		return err_set(e, ERR_STATE, -EBUSY, "a migration of it is under way");
+	if (s->op.what == OP_UNPAUSE)
+		return err_set(e, ERR_STATE, -EALREADY, "it is being let run already");
 	switch (d->what) {
 	case PB__DECISION__WHAT__ABORT:
-		session_end_operation(s);
-		tell_worker(s, PB__WORKER__BODY_THAW);
-		s->op.what = OP_UNPAUSE;
-		s->op.client = c;
+		keep(s, c);
 		return 0;
 	case PB__DECISION__WHAT__GIVE_AWAY:
 		if (s->state != SESSION_HELD)

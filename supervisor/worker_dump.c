@@ -315,13 +315,20 @@ static bool do_ahead(struct dump *d)
 	return go;
 }
 
+static void unbind(struct dump *d)
+{
+	struct err e = {0};
+
+	if (d->bound && ckpt_bind(d->frozen, false, &e) < 0)
+		log_warn("%s", e.msg);
+	d->bound = false;
+}
+
 static void do_thaw(struct dump *d)
 {
 	struct err e = {0};
-	int r = d->bound ? ckpt_bind(d->frozen, false, &e) : 0;
 
-	if (r < 0)
-		log_warn("%s", e.msg);
+	unbind(d);
 	if (ckpt_thaw(take_ptr(d->frozen), &e) < 0)
 		worker_reply_failure(d->conn, &e);
 	else
@@ -385,6 +392,9 @@ static void dump_loop(struct dump *d)
 			break;
 		case PB__WORKER__BODY_BIND:
 			do_bind(d);
+			break;
+		case PB__WORKER__BODY_UNBIND:
+			unbind(d);
 			break;
 		case PB__WORKER__BODY_END:
 			do_end(d);

@@ -10,6 +10,7 @@ about files which get other numbers by any move is here, too.
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -608,6 +609,52 @@ def migrate_freezes_nothing_before_somebody_is_there(env):
     assert env.sessions()[0]["state"] == "running", env.sessions()
     env.path("enough").touch()
     assert p.wait() == 8, p.stderr.read()
+    assert "ok" in finish(env, "s")
+
+
+def state_of(env, name="s"):
+    return {s["name"]: s["state"] for s in env.podrun("ps", "-a", "--json").json()}.get(name)
+
+
+def ready_does_not_come(env, other):
+    """The other side is there, but is not heard when it has the session."""
+    ssh_to(env, other)
+    script = env.path("ssh")
+    script.write_text(script.read_text().replace('sh -c "$*"', 'sh -c "$*" | grep -v --line-buffered READY'))
+
+
+def given_up(env, other, how=signal.SIGINT):
+    """A move whose client is told to end when the session has arrived, and nobody knows of that here."""
+    ready_does_not_come(env, other)
+    p = env.start(PODRUN, "migrate", "s", "there", stderr=subprocess.PIPE, text=True)
+    until("it has arrived", lambda: state_of(other) == "arrived")
+    p.send_signal(how)
+    assert p.wait(PATIENCE) != 0
+    return p.communicate()[1]
+
+
+@test
+def what_is_paused_stays_so(env):
+    """When a move of it fails, is given up, or has not happened."""
+    other = env.host("other")
+    other.run_detached("s", *COUNT)
+    env.run_detached("s", *COUNT)
+    env.podrun("pause", "s")
+    ssh_to(env, other)
+    for how in [], ["--live"]:
+        env.podrun("migrate", *how, "s", "there", code=8)
+        assert state_of(env) == "paused", how
+    other.podrun("rm", "-f", "s")
+    given_up(env, other, signal.SIGKILL)
+    until("it is decided", lambda: state_of(env) not in ("held", "writing"))
+    assert state_of(env) == "paused"
+    other.podrun("rm", "-f", "s", check=False)
+    ssh_to(env, other, lines=2)  # HERE and READY come back, ACK does not
+    env.podrun("migrate", "s", "there", code=9)
+    other.podrun("kill", "s")
+    env.podrun("migrate", "--abort", "s")
+    assert state_of(env) == "paused"
+    env.podrun("unpause", "s")
     assert "ok" in finish(env, "s")
 
 
