@@ -10,6 +10,7 @@
 #include "base/base.h"
 #include "ckpt/ckpt.h"
 #include "proto/control.pb-c.h"
+#include "proto/proto.h"
 #include "supervisor/arrival.h"
 #include "supervisor/network.h"
 #include "supervisor/screen.h"
@@ -30,10 +31,28 @@ static int check_clocks(const Pb__World *w, struct err *e)
 	return 0;
 }
 
+/* Not by this user on this host. */
+static bool made_elsewhere(const struct session *s, const ProtobufCBinaryData *signer)
+{
+	uint8_t own[PROTO_KEY_LEN];
+	struct err ignored = {0};
+
+	return signer->len != sizeof(own) || proto_key_own(s->paths.config, own, &ignored) != 1 ||
+	       memcmp(own, signer->data, sizeof(own)) != 0;
+}
+
+/* The numbers of another host's users are others' here. */
+static void bar_users(struct session_operation *op, Pb__Config *c)
+{
+	op->barred = c->n_allow != 0;
+	c->n_allow = 0;
+}
+
 int identity_take(struct session *s, const Pb__ImageInfo *info, struct err *e)
 {
 	struct session_operation *op = &s->op;
 	Pb__Config *c;
+	bool elsewhere;
 
 	s->record = malloc(sizeof(*s->record));
 	if (!s->record)
@@ -50,10 +69,12 @@ int identity_take(struct session *s, const Pb__ImageInfo *info, struct err *e)
 	if (op->renamed)
 		session_set_string(&c->name, op->resume->name);
 	s->record->started = time(NULL);
-	if (c->uid != getuid())
-		c->n_allow = 0; /* numbers of users of another host */
+	elsewhere = made_elsewhere(s, &info->signer);
+	op->foreign = elsewhere && !op->resume->frozen;
+	if (elsewhere || c->uid != getuid())
+		bar_users(op, c);
 	if (check_config(c, e) < 0 || screen_check(c, e) < 0 || check_clocks(op->world, e) < 0 ||
-		network_check_image(s, info, e) < 0)
+		network_check_image(s, e) < 0)
 		return e->error;
 	if (op->copy && getrandom(c->session_id.data, 16, 0) != 16)
 		return err_errno(e, -errno, "random numbers");
@@ -67,4 +88,24 @@ int identity_check_copy(const Pb__Config *c, struct err *e)
 			return err_set(e, ERR_STATE, -EBUSY,
 				"a copy can't share the writable volume %s", c->binds[i]->target);
 	return 0;
+}
+
+char *identity_note(const struct session *s)
+{
+	const struct session_operation *op = &s->op;
+	bool host = strcmp(s->record->config->net, "host") == 0;
+	const char *network = network_note(s);
+	_cleanup_buf_ struct buf b = BUF_INIT;
+	const char *const all[] = {
+		network,
+		s->rewrite && !s->lacking && !*network && !host
+			? "its network is the host's here, where its ports are anybody's"
+			: "",
+		op->barred ? "the users whom it lets in elsewhere (--allow) are not let in here" : "",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		if (*all[i])
+			buf_printf(&b, "%s%s", b.len ? "; " : "", all[i]);
+	return buf_cstr(&b) ? strdup(buf_cstr(&b)) : NULL;
 }

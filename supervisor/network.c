@@ -572,17 +572,7 @@ static void take_claim(struct network *n, const Pb__GatewayClaim *m, const char 
 	memcpy(n->claim.gateway, m->gateway.data, sizeof(n->claim.gateway));
 }
 
-/* Not by this user on this host. */
-static bool made_elsewhere(const struct session *s, const ProtobufCBinaryData *signer)
-{
-	uint8_t own[PROTO_KEY_LEN];
-	struct err ignored = {0};
-
-	return signer->len != sizeof(own) || proto_key_own(s->paths.config, own, &ignored) != 1 ||
-	       memcmp(own, signer->data, sizeof(own)) != 0;
-}
-
-int network_check_image(struct session *s, const Pb__ImageInfo *info, struct err *e)
+int network_check_image(const struct session *s, struct err *e)
 {
 	const Pb__VirtualNetwork *v = s->record->config->network;
 	const char *interface = vnet_passthrough_of(s->record->config->net), *what = NULL;
@@ -590,7 +580,6 @@ int network_check_image(struct session *s, const Pb__ImageInfo *info, struct err
 
 	if (interface && vnet_passthrough_parse(interface, &name, e) < 0)
 		return err_reclass(e, ERR_IMAGE);
-	s->op.foreign = !s->op.resume->frozen && made_elsewhere(s, &info->signer);
 	if ((!v && !interface) || !s->op.foreign || s->op.resume->trust_network)
 		return 0;
 	if (interface)

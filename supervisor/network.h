@@ -12,14 +12,13 @@
 
 struct err;
 struct session;
-struct Pb__ImageInfo;
 struct Pb__World;
 
 /*
  * Whether what the image's config says of its network may be had here without more words: ERR_IMAGE
  * where it was made elsewhere, and a session would get at something that is this host's.
  */
-int network_check_image(struct session *s, const struct Pb__ImageInfo *info, struct err *e);
+int network_check_image(const struct session *s, struct err *e);
 
 /*
  * The world is made, and nothing runs in it.  Attaches it, and calls @then once that is done or has

@@ -352,15 +352,13 @@ static void send_started(struct session *s, struct client *c, bool frozen)
 	Pb__Control m = PB__CONTROL__INIT;
 	Pb__Started started = PB__STARTED__INIT;
 	struct job *j = job_find(s, 0);
+	_cleanup_free_ char *note = identity_note(s);
 
 	started.name = s->record->config->name;
 	started.frozen = frozen;
 	started.report = s->op.report;
 	started.lacking = (char *)(s->lacking ? s->lacking : "");
-	started.note = (char *)network_note(s);
-	if (s->rewrite && !s->lacking && !*started.note &&
-		strcmp(s->record->config->net, "host") != 0)
-		started.note = (char *)"its network is the host's here, where its ports are anybody's";
+	started.note = note ? note : started.note;
 	started.root = s->lacking ? s->record->config->root : (char *)"";
 	if (j) {
 		started.vpid = j->vpid;

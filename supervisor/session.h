@@ -129,6 +129,7 @@ struct session_operation {
 	bool copy;    /* resume: of a snapshot, or clone */
 	bool renamed; /* resume: it gets another name than it had */
 	bool foreign; /* resume: the image was not made here, nor sent by a migrate */
+	bool barred;  /* resume: whom it lets in elsewhere are not let in here */
 	bool known;   /* resume: the image was known to be whole, and is not hashed again */
 	int zstd_level;
 	bool with_files;

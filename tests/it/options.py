@@ -283,6 +283,29 @@ def who_may_use_the_socket(env):
     one_line(env.podrun("run", "--allow", "no-such-user", "--", "true", check=False), "no-such-user")
 
 
+def visible():
+    return "@podrun/%d/letin" % os.getuid() in pathlib.Path("/proc/net/unix").read_text()
+
+
+@test
+def who_may_use_the_socket_is_a_matter_of_the_host(env):
+    """The number of a user is somebody else's on another."""
+    other = env.host("other")
+    other.podrun("key", "trust", env.podrun("key", "show").text.split()[0])
+    ssh_to(env, other)
+    env.run_detached("letin", *SLEEP, options=["--allow", "root"])
+    env.podrun("suspend", "letin")
+    assert "--allow" not in env.podrun("resume", "-d", "letin").errors
+    assert visible()
+    env.podrun("snapshot", "letin", "-o", env.path("i"))
+    assert "--allow" in env.podrun("migrate", "letin", "there").errors
+    until("nobody else gets in", lambda: not visible())
+    other.podrun("rm", "-f", "letin")
+    assert "--allow" in other.podrun("resume", "-d", env.path("i")).errors
+    until("nobody else gets in", lambda: not visible())
+    other.podrun("kill", "letin")
+
+
 @test
 def what_is_not_built_yet_says_so(env):
     one_line(env.podrun("run", "--io-uring", "--", "true", check=False), "not built")
