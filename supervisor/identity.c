@@ -101,6 +101,9 @@ char *identity_note(const struct session *s)
 		s->rewrite && !s->lacking && !*network && !host
 			? "its network is the host's here, where its ports are anybody's"
 			: "",
+		s->rewrite && !s->lacking && host && op->foreign && !op->resume->trust_network
+			? "the image was made elsewhere, and its session has this host's network"
+			: "",
 		op->barred ? "the users whom it lets in elsewhere (--allow) are not let in here" : "",
 	};
 

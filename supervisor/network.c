@@ -572,6 +572,13 @@ static void take_claim(struct network *n, const Pb__GatewayClaim *m, const char 
 	memcpy(n->claim.gateway, m->gateway.data, sizeof(n->claim.gateway));
 }
 
+static int refuse_foreign(const char *what, struct err *e)
+{
+	err_set(e, ERR_IMAGE, -EPERM, "the image was made elsewhere, and its session is to %s",
+		what);
+	return err_hint(e, "resume --trust-network if it may have that here");
+}
+
 int network_check_image(const struct session *s, struct err *e)
 {
 	const Pb__VirtualNetwork *v = s->record->config->network;
@@ -592,11 +599,15 @@ int network_check_image(const struct session *s, struct err *e)
 		what = "have a name in DNS changed";
 	else if (!is_local(v))
 		what = "have a gateway that is not its host's";
-	if (!what)
+	return what ? refuse_foreign(what, e) : 0;
+}
+
+int network_check_host(const struct session *s, struct err *e)
+{
+	if (s->rewrite || !s->op.foreign || s->op.resume->trust_network ||
+		strcmp(s->record->config->net, "host") != 0)
 		return 0;
-	err_set(e, ERR_IMAGE, -EPERM, "the image was made elsewhere, and its session is to %s",
-		what);
-	return err_hint(e, "resume --trust-network if it may have that here");
+	return refuse_foreign("have the network of its host", e);
 }
 
 /* A port of this host's is open for whoever made the image. */

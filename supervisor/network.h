@@ -19,6 +19,11 @@ struct Pb__World;
  * where it was made elsewhere, and a session would get at something that is this host's.
  */
 int network_check_image(const struct session *s, struct err *e);
+/*
+ * The same of --net host, once it is known who holds the session's names: where they are rewritten every
+ * session has the host's network, and it is only said.
+ */
+int network_check_host(const struct session *s, struct err *e);
 
 /*
  * The world is made, and nothing runs in it.  Attaches it, and calls @then once that is done or has

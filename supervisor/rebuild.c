@@ -209,6 +209,8 @@ static void on_world(struct session *s, struct err *e)
 	}
 	session_set_string(&s->record->config->names, s->rewrite ? "rewrite" : "kernel");
 	if (!err_is(e))
+		network_check_host(s, e);
+	if (!err_is(e))
 		fault_at(FAULT_RESUME_WORLD, e);
 	for (size_t i = 0; !err_is(e) && i < w->n_jobs; i++)
 		job_revive(&j, s, w->jobs[i], e);

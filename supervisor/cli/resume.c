@@ -234,8 +234,9 @@ const struct cli_command cli_resume = {
 		"wrote or verified, and copied in the next second or so. Until then /proc/PID/maps shows "
 		"the image, and some calls take longer.\n\n"
 		"An image that was not made by you on this host says which ports it publishes here. One "
-		"whose session would reach this host's loopback or link-local addresses, or has a gateway that "
-		"is not the host's own, is refused without *--trust-network*.",
+		"whose session would have this host's network (*--net host*), reach its loopback or link-local "
+		"addresses, or has a gateway that is not the host's own, is refused without *--trust-network*. "
+		"Where names are rewritten every session has the host's network; that is only said.",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.size = sizeof(struct resume_options),

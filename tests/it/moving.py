@@ -227,7 +227,7 @@ def a_refused_connect_goes_where_nobody_has_an_address(env):
     r = there.call("unshare", "-rn", "sh", "-e", "-c", "\n".join([
         "p=%s" % PODRUN,
         "$p key trust %s" % env.podrun("key", "show").text.split()[0],
-        "$p resume -d %s" % env.path("i"),
+        "$p resume -d --trust-network %s" % env.path("i"),
         "$p exec s touch /tmp/go",
         "$p wait s || true",
         "$p logs s",

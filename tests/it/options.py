@@ -283,6 +283,27 @@ def who_may_use_the_socket(env):
     one_line(env.podrun("run", "--allow", "no-such-user", "--", "true", check=False), "no-such-user")
 
 
+@test
+def the_hosts_network_is_not_for_every_image(env):
+    """One that was made elsewhere has it when that is said, or where there is no other."""
+    other = env.host("other")
+    other.podrun("key", "trust", env.podrun("key", "show").text.split()[0])
+    env.run_detached("s", *SLEEP, options=["--net", "host"])
+    env.podrun("suspend", "s", "-o", env.path("i"))
+    r = other.podrun("resume", "-d", env.path("i"), code=0 if REWRITE else 7)
+    if REWRITE:
+        assert "network" in r.errors, r
+    else:
+        one_line(r, "made elsewhere", "network of its host", "--trust-network")
+        assert not other.podrun("ps", "-a", "--json").json()
+        other.podrun("resume", "-d", "--trust-network", env.path("i"))
+    ssh_to(other, env)
+    other.podrun("migrate", "s", "there")  # by who may do anything there
+    env.podrun("suspend", "s")
+    env.podrun("resume", "-d", "s")
+    env.podrun("kill", "s")
+
+
 def visible():
     return "@podrun/%d/letin" % os.getuid() in pathlib.Path("/proc/net/unix").read_text()
 
