@@ -250,7 +250,7 @@ static int become(
 	return r;
 }
 
-/* Where names are rewritten there are no layers over the host's files. */
+/* Where names are rewritten there are no layers over the host's files, and no network but its own. */
 static int check_rewritten(const struct session *s, struct err *e)
 {
 	const Pb__Config *c = s->record->config;
@@ -260,6 +260,8 @@ static int check_rewritten(const struct session *s, struct err *e)
 	if (upper_changed(s->dir_fd, "files", c->root, &changed) == 1)
 		what = c->root[0] ? "a layer of its own over --root"
 				  : "a layer of its own over the host's files";
+	else if (c->net_said && strcmp(c->net, "none") == 0)
+		what = "--net none (a loopback that nobody else has)";
 	if (!what)
 		return 0;
 	err_set(e, ERR_HOST, -EOPNOTSUPP, "it has %s%s%s%s, which needs a namespace", what,

@@ -155,6 +155,8 @@ void cli_say_note(const char *note);
  * empty. @root: its root directory, which has no layer over it then; or "".
  */
 void cli_say_lacking(const char *lacking, const char *root);
+/* The same as text, behind what is in @b. */
+void cli_lacking(struct buf *b, const char *lacking, const char *root);
 
 /* ---- the session that is meant when none is named */
 

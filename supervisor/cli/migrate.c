@@ -307,9 +307,11 @@ static void tell(const struct migrate_options *o, const Pb__Report *r)
 static void tell_note(const struct ssh *s)
 {
 	const char *name = strchr(s->line, ' '), *note = name ? strchr(name + 1, ' ') : NULL;
+	_cleanup_free_ char *text = NULL;
 
-	if (strncmp(s->line, "READY ", 6) == 0 && note)
-		fprintf(stderr, "podrun: %s\n", note + 1);
+	if (strncmp(s->line, "READY ", 6) == 0 && note &&
+		asprintf(&text, "%s: %s", s->host, note + 1) > 0)
+		cli_say_note(text);
 }
 
 /* A word for the other side, which may make the session's world before it has the session. */

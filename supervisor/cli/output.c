@@ -99,14 +99,22 @@ void cli_say_note(const char *note)
 	putc('\n', stderr);
 }
 
-void cli_say_lacking(const char *lacking, const char *root)
+void cli_lacking(struct buf *b, const char *lacking, const char *root)
 {
 	if (!lacking[0])
 		return;
-	fprintf(stderr,
-		"podrun: no %s on this host: names are rewritten, and the network is the host's",
+	buf_printf(b, "no %s on this host: names are rewritten, and the network is the host's",
 		lacking);
 	if (root[0])
-		fprintf(stderr, "; what the session writes below %s is written there", root);
-	fputs(" (podrun check)\n", stderr);
+		buf_printf(b, "; what the session writes below %s is written there", root);
+	buf_printf(b, " (podrun check)");
+}
+
+void cli_say_lacking(const char *lacking, const char *root)
+{
+	_cleanup_buf_ struct buf b = BUF_INIT;
+
+	cli_lacking(&b, lacking, root);
+	if (b.len && buf_cstr(&b))
+		cli_say_note(buf_cstr(&b));
 }

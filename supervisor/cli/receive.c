@@ -17,6 +17,8 @@
 
 _Static_assert(sizeof(TRANSFER_HELLO) == sizeof(TRANSFER_HELLO_1), "what follows is at one place");
 
+#define MAX_NOTE (TRANSFER_MAX_LINE / 2)
+
 struct greeting {
 	uint8_t key[PROTO_KEY_LEN];	 /* whose image comes */
 	bool waits;			 /* until it may come */
@@ -182,9 +184,21 @@ static int give_up(const struct err *e)
 	return err_class_info(e->class)->exit_code;
 }
 
+/* What is not as it was there, in one line; the caller frees it, and NULL is fine. */
+static char *note_of(const Pb__Started *started)
+{
+	_cleanup_buf_ struct buf b = BUF_INIT;
+
+	cli_lacking(&b, started->lacking, started->root);
+	if (started->note[0])
+		buf_printf(&b, "%s%s", b.len ? "; " : "", started->note);
+	return buf_cstr(&b) ? strndup(buf_cstr(&b), MAX_NOTE) : NULL;
+}
+
 static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 {
-	char line[TRANSFER_MAX_LINE], name[PATHS_MAX_NAME], note[256];
+	char line[TRANSFER_MAX_LINE], name[PATHS_MAX_NAME];
+	_cleanup_free_ char *note = NULL;
 	struct proto_conn *conn;
 	Pb__Control *reply;
 	struct greeting g = {0};
@@ -199,9 +213,10 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 	if (r < 0)
 		return give_up(e);
 	snprintf(name, sizeof(name), "%.63s", reply->started->name);
-	snprintf(note, sizeof(note), "%s%s", reply->started->note[0] ? " " : "", reply->started->note);
+	note = note_of(reply->started);
 	message_free(reply);
-	r = transfer_write_line(STDOUT_FILENO, "READY %s%s", name, note);
+	r = transfer_write_line(STDOUT_FILENO, "READY %s%s%s", name, note && *note ? " " : "",
+		note ? note : "");
 	if (r == 0)
 		r = transfer_read_line(STDIN_FILENO, line);
 	if (r < 0) {

@@ -269,6 +269,7 @@ int run_net_fill(const struct run_net *o, Pb__Config *c, struct err *e)
 	Pb__VirtualNetwork *n;
 
 	c->net = (char *)run_net_of(o);
+	c->net_said = o->net != NULL;
 	if (strcmp(c->net, "vnat") != 0) {
 		if (!wanted)
 			return 0;

@@ -612,6 +612,27 @@ def migrate_freezes_nothing_before_somebody_is_there(env):
     assert "ok" in finish(env, "s")
 
 
+@test
+@needs_namespaces("a session that has no network to begin with")
+def where_the_network_is_the_hosts_that_is_said(env):
+    """Or it is refused, to a session that was to have none."""
+    other = env.host("other")
+    other.podrun("key", "trust", env.podrun("key", "show").text.split()[0])
+    ssh_to(env, other)
+    script = env.path("ssh")
+    script.write_text(script.read_text().replace('sh -c "$*"', PROFILE[0] + ' sh -c "$*"'))
+    env.run_detached("s", *COUNT)
+    one_line(env.podrun("migrate", "s", "there"), "there: ", "namespaces", "the network is the host's")
+    other.podrun("rm", "-f", "s")
+    env.podrun("rm", "s")
+    env.run_detached("s", *COUNT, options=["--net", "none"])
+    one_line(env.podrun("migrate", "s", "there", code=8), "there: ", "--net none")
+    env.podrun("suspend", "s", "-o", env.path("i"))
+    one_line(other.call(*PROFILE, PODRUN, "resume", "-d", env.path("i"), code=4), "--net none", "namespace")
+    env.podrun("resume", "-d", env.path("i"))
+    assert "ok" in finish(env, "s")
+
+
 def state_of(env, name="s"):
     return {s["name"]: s["state"] for s in env.podrun("ps", "-a", "--json").json()}.get(name)
 
