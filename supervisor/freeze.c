@@ -34,6 +34,7 @@
 #include "supervisor/install.h"
 #include "supervisor/introduce.h"
 #include "supervisor/job.h"
+#include "supervisor/kin.h"
 #include "supervisor/launch.h"
 #include "supervisor/ledger.h"
 #include "supervisor/mapped.h"
@@ -712,6 +713,8 @@ int session_suspend(struct session *s, struct client *c, const Pb__SuspendReques
 	s->op.client_pid = c ? c->pid : 0;
 	fault_load(s->op.client_pid);
 	op->what = req->snapshot ? OP_SNAPSHOT : OP_SUSPEND;
+	if (req->snapshot && kin_volume(s->record->config))
+		op->note = "a copy of it can't run beside it, for both would write to its volume";
 	op->began_ns = io_now_ns();
 	op->hold = req->hold && !req->snapshot;
 	op->was_paused = s->state == SESSION_PAUSED;

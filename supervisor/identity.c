@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -12,6 +11,7 @@
 #include "proto/control.pb-c.h"
 #include "proto/proto.h"
 #include "supervisor/arrival.h"
+#include "supervisor/kin.h"
 #include "supervisor/network.h"
 #include "supervisor/screen.h"
 #include "supervisor/session.h"
@@ -76,18 +76,16 @@ int identity_take(struct session *s, const Pb__ImageInfo *info, struct err *e)
 	if (check_config(c, e) < 0 || screen_check(c, e) < 0 || check_clocks(op->world, e) < 0 ||
 		network_check_image(s, e) < 0)
 		return e->error;
-	if (op->copy && getrandom(c->session_id.data, 16, 0) != 16)
-		return err_errno(e, -errno, "random numbers");
-	return 0;
+	return op->copy ? kin_part(c, e) : 0;
 }
 
-int identity_check_copy(const Pb__Config *c, struct err *e)
+int identity_check_clone(const Pb__Config *c, struct err *e)
 {
-	for (size_t i = 0; i < c->n_binds; i++)
-		if (!c->binds[i]->read_only)
-			return err_set(e, ERR_STATE, -EBUSY,
-				"a copy can't share the writable volume %s", c->binds[i]->target);
-	return 0;
+	const char *volume = kin_volume(c);
+
+	return volume ? err_set(e, ERR_STATE, -EBUSY, "a copy can't share the writable volume %s",
+				volume)
+		      : 0;
 }
 
 char *identity_note(const struct session *s)

@@ -13,8 +13,8 @@ struct Pb__ImageInfo;
 /* Takes record, world and number from what an image begins with; nothing in it is believed.
  * ERR_IMAGE. */
 int identity_take(struct session *s, const struct Pb__ImageInfo *info, struct err *e);
-/* A copy must not share what only one session can have: ERR_STATE. */
-int identity_check_copy(const struct Pb__Config *c, struct err *e);
+/* A clone must not share what only one session can have, for its original runs: ERR_STATE. */
+int identity_check_clone(const struct Pb__Config *c, struct err *e);
 /* What is to be said of a session that was resumed and is not as it was, or "".  The caller frees
  * it; NULL without memory. */
 char *identity_note(const struct session *s);

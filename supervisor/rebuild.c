@@ -46,6 +46,7 @@
 #include "supervisor/init.h"
 #include "supervisor/introduce.h"
 #include "supervisor/job.h"
+#include "supervisor/kin.h"
 #include "supervisor/launch.h"
 #include "supervisor/ledger.h"
 #include "supervisor/mapped.h"
@@ -126,8 +127,10 @@ static void on_image(struct session *s, const Pb__ImageInfo *info)
 
 	r = identity_take(s, info, &e);
 	if (r == 0)
-		r = op->copy ? identity_check_copy(s->record->config, &e)
-			     : -(ledger_check(s->paths.state, op->image_id, &e) != 0);
+		r = op->copy ? 0 : -(ledger_check(s->paths.state, op->image_id, &e) != 0);
+	if (r == 0)
+		r = op->resume->copy ? identity_check_clone(s->record->config, &e)
+				     : kin_check(s, &e);
 	if (r == 0 && !op->replace && rename_look(s, &live) == NAME_TAKEN)
 		r = rename_taken(s->record->config->name, &e);
 	if (r == 0)

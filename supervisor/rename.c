@@ -9,6 +9,7 @@
 #include "base/base.h"
 #include "proto/control.pb-c.h"
 #include "supervisor/client.h"
+#include "supervisor/kin.h"
 #include "supervisor/session.h"
 #include "supervisor/tenure.h"
 
@@ -88,6 +89,8 @@ static int take_name_locked(
 		rename_taken(s->record->config->name, e);
 		return -EAGAIN;
 	}
+	if (kin_check(s, e) < 0)
+		return e->error;
 	if (asprintf(&log, "%s/log", dir) < 0 || asprintf(&our_log, "%s/log", s->dir) < 0)
 		return err_errno(e, -ENOMEM, "session");
 	s->op.had_record = !s->op.copy && is_our_record(s);

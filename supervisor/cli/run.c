@@ -19,6 +19,7 @@
 #include "supervisor/cli/run_vnc.h"
 #include "supervisor/cli/stream.h"
 #include "supervisor/client.h"
+#include "supervisor/kin.h"
 #include "supervisor/message.h"
 #include "supervisor/portable.h"
 #include "supervisor/world.h"
@@ -718,6 +719,8 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 		r = run_vnc_open(&vnc, o->vnc, e);
 	if (r < 0)
 		return r;
+	if (config.every && kin_volume(&config))
+		cli_say_note("a copy of it can't run beside it, for both would write to its volume");
 	r = converse(&vnc, o, &config, e);
 	return r < 0 && fall_back(o, &config, e) == 0 ? converse(&vnc, o, &config, e) : r;
 }

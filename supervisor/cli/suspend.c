@@ -137,6 +137,7 @@ static void tell(const struct suspend_options *o, const Pb__Report *report, int 
 {
 	bool to_stdout = is_stdout(out);
 
+	cli_say_note(report->note);
 	if (o->json) {
 		json_t *j = json_of_report(report);
 
@@ -240,7 +241,8 @@ const struct cli_command cli_snapshot = {
 	.name = "snapshot",
 	.usage = "[-o FILE|-] [NAME]",
 	.help = "write an image of a session that runs on",
-	.text = "The image is a copy: it can be resumed any number of times, under names that are free. "
+	.text = "The image is a copy: it can be resumed any number of times, under names that are free, "
+		"but where a volume may be written to (*-v*) only while no other that is of the same session is there. "
 		"Of *--outside* see *podrun-suspend*(1); the session that runs on keeps its connections.",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),

@@ -85,6 +85,52 @@ def two_copies_that_want_one_name(env):
 
 
 @test
+def copies_that_want_one_volume(env):
+    """A volume that may be written to is for one of those that are of the same session, whatever their names."""
+    env.path("v").mkdir()
+    env.run_detached("s", *COUNT, options=["-v", "%s:/mnt" % env.path("v")])
+    one_line(env.podrun("snapshot", "s", "-o", env.path("i")), "volume")
+    one_line(env.podrun("run", "--every", "1h", "-v", "%s:/mnt" % env.path("v"), "--", "true"), "volume")
+    one_line(env.podrun("clone", "s", check=False), "writable volume /mnt")
+    for verb in "snapshot", "suspend":  # whoever is suspended may run again
+        one_line(env.podrun("resume", "-d", "--name", "t", env.path("i"), check=False), "writable volume /mnt", "'s'")
+        env.podrun(verb, "s")
+    env.podrun("resume", "-d", "s")
+    env.podrun("resume", "-d", "--replace", env.path("i"))
+    one_runs(env, "s")
+    all_ = [ended(p) for p in [begin(env, "resume", "-d", "--name", "t%d" % n, env.path("i")) for n in range(3)]]
+    assert sorted(code for code, _ in all_) == [0, 6, 6], all_
+    assert all("writable volume" in errors for code, errors in all_ if code), all_
+    (t,) = [s["name"] for s in env.podrun("ps", "--json").json()]
+    env.podrun("snapshot", t, "-o", env.path("j"))  # a copy of a copy
+    one_line(env.podrun("resume", "-d", "--name", "u", env.path("j"), check=False), "'%s'" % t)
+    env.podrun("rm", "-f", t)
+    for image, name in ("j", "u"), ("i", "s"):
+        env.podrun("resume", "-d", "--name", name, env.path(image))
+        assert "ok" in finish(env, name)
+
+
+@test
+@needs_namespaces(STOPPED)
+def two_copies_that_want_one_volume(env):
+    """The first has just taken its name when the second comes, and is not heard of by others yet."""
+    prepare(env)
+    due(env, None, None)
+    env.path("v").mkdir()
+    env.run_detached("s", *COUNT, options=["-v", "%s:/mnt" % env.path("v")])
+    env.podrun("snapshot", "s", "-o", env.path("i"))
+    env.podrun("rm", "-f", "s")
+    due(env, "resume.named", "stop")
+    first = begin(env, "resume", "-d", "--name", "t", env.path("i"))
+    until("the first has its name", lambda: stopped(env))
+    code, errors = ended(begin(env, "resume", "-d", "--name", "u", env.path("i")))
+    assert code == 6 and "writable volume /mnt" in errors and "'t'" in errors, (code, errors)
+    go_on(env)
+    assert ended(first)[0] == 0
+    one_runs(env, "t")
+
+
+@test
 def many_resumes_of_one_image(env):
     """Nobody is told to stop: as it comes."""
     for n in range(4):
