@@ -66,6 +66,8 @@ int identity_take(struct session *s, const Pb__ImageInfo *info, struct err *e)
 	memcpy(op->image_id, info->image_id.data, 16);
 	op->copy = info->copy || op->resume->copy;
 	op->renamed = op->resume->name[0] && strcmp(c->name, op->resume->name) != 0;
+	if (op->renamed && !(op->was = strdup(c->name)))
+		return err_errno(e, -ENOMEM, "name");
 	if (op->renamed)
 		session_set_string(&c->name, op->resume->name);
 	s->record->started = time(NULL);

@@ -17,6 +17,7 @@ void session_end_operation(struct session *s)
 		unlink(op->tmp);
 	free(op->tmp);
 	free(op->path);
+	free(op->was);
 	close_fd(op->image);
 	close_fd(op->line);
 	if (op->report)

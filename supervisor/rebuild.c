@@ -412,6 +412,7 @@ static void on_released(struct session *s)
 	network_tell(s);
 	mapped_begin(s);
 	session_save(s, RECORD_RUNNING, false, NULL);
+	rename_forget(s);
 	periodic_begin(s);
 	if (op->report)
 		op->report->total_ns = io_now_ns() - op->began_ns;

@@ -20,6 +20,11 @@ void rename_save_suspended(struct session *s, bool durable)
 	session_save(s, RECORD_SUSPENDED, durable, NULL);
 }
 
+static bool is_same(const ProtobufCBinaryData *a, const ProtobufCBinaryData *b)
+{
+	return a->len == b->len && memcmp(a->data, b->data, a->len) == 0;
+}
+
 /* Somebody has the name's runtime directory, whether he listens there already or not. */
 static bool is_held(const struct session *s)
 {
@@ -39,8 +44,7 @@ enum name_use rename_look(struct session *s, bool *ret_live)
 	*ret_live = false;
 	if (record_load(&other, &s->paths, c->name, &e) < 0)
 		return e.error == -ENOENT ? NAME_FREE : NAME_TAKEN;
-	same = other->config->session_id.len == c->session_id.len &&
-		memcmp(other->config->session_id.data, c->session_id.data, c->session_id.len) == 0;
+	same = is_same(&other->config->session_id, &c->session_id);
 	*ret_live = client_is_live(&s->paths, c->name);
 	if (*ret_live) {
 		record_free(other);
@@ -74,36 +78,43 @@ static bool is_our_record(struct session *s)
 
 	if (record_load(&other, &s->paths, c->name, &e) < 0)
 		return false;
-	same = other->config->session_id.len == c->session_id.len &&
-		memcmp(other->config->session_id.data, c->session_id.data, c->session_id.len) == 0;
+	same = is_same(&other->config->session_id, &c->session_id);
 	record_free(other);
 	return same;
+}
+
+/* The log that stayed here may be longer than the end of it that came with the image. */
+static void take_log(struct session *s, const char *dir)
+{
+	_cleanup_free_ char *log = NULL, *ours = NULL;
+	struct err e = {0};
+
+	if (asprintf(&log, "%s/log", dir) < 0)
+		log = NULL;
+	if (asprintf(&ours, "%s/log", s->dir) < 0)
+		ours = NULL;
+	if (log && ours && session_log_join(log, s->op.world->log.data, s->op.world->log.len) == 0 &&
+		rename(log, ours) == 0)
+		session_open_log(s, &e);
 }
 
 static int take_name_locked(
 	struct session *s, char *dir, char *runtime, char *ret_aside[2], struct err *e)
 {
-	_cleanup_free_ char *log = NULL, *our_log = NULL;
-
 	if (tenure_is_held(runtime)) {
 		rename_taken(s->record->config->name, e);
 		return -EAGAIN;
 	}
 	if (kin_check(s, e) < 0)
 		return e->error;
-	if (asprintf(&log, "%s/log", dir) < 0 || asprintf(&our_log, "%s/log", s->dir) < 0)
-		return err_errno(e, -ENOMEM, "session");
 	s->op.had_record = !s->op.copy && is_our_record(s);
 	/* Should we die before the session runs, this is still true. */
 	if (s->op.had_record && s->op.path)
 		rename_save_suspended(s, false);
 	else
 		session_save(s, RECORD_STARTING, false, NULL);
-	/* The log that stayed here may be longer than the end of it that came with the image. */
-	if (s->op.had_record &&
-		session_log_join(log, s->op.world->log.data, s->op.world->log.len) == 0 &&
-		rename(log, our_log) == 0)
-		session_open_log(s, e);
+	if (s->op.had_record)
+		take_log(s, dir);
 	ret_aside[0] = tenure_set_aside(dir);
 	ret_aside[1] = tenure_set_aside(runtime);
 	if (rename(s->dir, dir) < 0)
@@ -138,4 +149,40 @@ int rename_take(struct session *s, struct err *e)
 	if (s->runtime != runtime)
 		free(runtime);
 	return r;
+}
+
+/* Is what is known of @name that the session is in the image which was resumed? */
+static bool is_left(struct session *s, const char *name, const char *runtime)
+{
+	Pb__Record *r = NULL;
+	struct err ignored = {0};
+	bool yes;
+
+	if (record_load(&r, &s->paths, name, &ignored) < 0)
+		return false;
+	yes = record_state_of(r->state) == RECORD_SUSPENDED && !tenure_is_held(runtime) &&
+		is_same(&r->config->session_id, &s->record->config->session_id) &&
+		(r->image_id.len != sizeof(s->op.image_id) ||
+			memcmp(r->image_id.data, s->op.image_id, r->image_id.len) == 0);
+	record_free(r);
+	return yes;
+}
+
+void rename_forget(struct session *s)
+{
+	const char *name = s->op.was;
+	_cleanup_free_ char *dir = name ? paths_session(&s->paths, name, NULL) : NULL;
+	_cleanup_free_ char *runtime = name ? paths_runtime(&s->paths, name, NULL) : NULL;
+	struct err e = {0};
+	_cleanup_close_ int lock = dir && runtime && !s->op.copy ? tenure_lock(&s->paths, &e) : -1;
+	char *aside = NULL;
+
+	if (lock < 0)
+		return;
+	if (is_left(s, name, runtime)) {
+		take_log(s, dir);
+		aside = tenure_set_aside(dir);
+	}
+	lock = close_fd(lock);
+	tenure_remove(aside);
 }

@@ -141,6 +141,7 @@ struct session_operation {
 	int outside;	  /* enum ckpt_outside */
 	int image;	  /* descriptor, -1 */
 	int line;	  /* resume: leads to the gateway that resume->line names, or -1 */
+	char *was;	  /* resume, renamed: the name in the image; or NULL */
 	char *path, *tmp; /* where the image goes, and a file beside it that must not stay */
 	bool placed;	  /* the image has its name, which may have to be taken back */
 	bool swapped;	  /* tmp is the file that had the name before */

@@ -613,6 +613,28 @@ def migrate_freezes_nothing_before_somebody_is_there(env):
 
 
 @test
+def under_another_name_it_is_no_more_under_the_old(env):
+    """Which can be given to others at once, and the log goes on under the new one."""
+    env.run_detached("s", "sh", "-c", "yes 0123456789abcde | head -n 40000; echo ready; "
+                     "until [ -e /tmp/go ]; do sleep .02; done; echo ok")
+    for place in [], ["-o", env.path("i")]:
+        said = env.logs("s")
+        env.podrun("suspend", "s", *place)
+        env.podrun("resume", "-d", "--name", "t", *(place[1:] or ["s"]))
+        assert [s["name"] for s in env.podrun("ps", "-a", "--json").json()] == ["t"]
+        assert env.logs("t") == said and len(said) > 600 << 10
+        env.podrun("rename", "t", "s")
+    env.podrun("suspend", "s", "-o", env.path("i"))
+    env.podrun("rm", "s")
+    env.run_detached("s", *COUNT)
+    env.podrun("suspend", "s")  # another
+    env.podrun("resume", "-d", "--name", "t", env.path("i"))
+    assert state_of(env) == "suspended"
+    env.podrun("resume", "-d", "s")
+    assert "ok" in finish(env, "s") and "ok" in finish(env, "t")
+
+
+@test
 @needs_namespaces("a session that has no network to begin with")
 def where_the_network_is_the_hosts_that_is_said(env):
     """Or it is refused, to a session that was to have none."""
