@@ -714,7 +714,7 @@ int session_suspend(struct session *s, struct client *c, const Pb__SuspendReques
 	fault_load(s->op.client_pid);
 	op->what = req->snapshot ? OP_SNAPSHOT : OP_SUSPEND;
 	if (req->snapshot && kin_volume(s->record->config))
-		op->note = "a copy of it can't run beside it, for both would write to its volume";
+		op->note = KIN_NOTE;
 	op->began_ns = io_now_ns();
 	op->hold = req->hold && !req->snapshot;
 	op->was_paused = s->state == SESSION_PAUSED;

@@ -13,8 +13,9 @@ struct Pb__Job;
 struct Pb__World;
 
 /*
- * Fills @w with clocks, host, kernel and commands of @s, of which there may be more than @max: those
- * are left out.  It points into the session, @uts, and @jobs and @list, which have room for @max.
+ * Fills @w with clocks, host, kernel and commands of @s, of which there may be more than @max:
+ * those are left out.  It points into the session, @uts, and @jobs and @list, which have room for
+ * @max.
  */
 void front_describe(struct session *s, struct Pb__World *w, struct Pb__Job *jobs,
 	struct Pb__Job **list, size_t max, struct utsname *uts);

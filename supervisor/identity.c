@@ -104,7 +104,8 @@ char *identity_note(const struct session *s)
 		s->rewrite && !s->lacking && host && op->foreign && !op->resume->trust_network
 			? "the image was made elsewhere, and its session has this host's network"
 			: "",
-		op->barred ? "the users whom it lets in elsewhere (--allow) are not let in here" : "",
+		op->barred ? "the users whom it lets in elsewhere (--allow) are not let in here"
+			   : "",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)

@@ -94,7 +94,8 @@ int kin_check(const struct session *s, struct err *e)
 			r = err_set(e, ERR_STATE, -EBUSY,
 				"a copy can't share the writable volume %s, which '%s' has", volume,
 				names[i]);
-			err_hint(e, "podrun rm -f %s ends and removes that", names[i]);
+			err_hint(e, "--replace --name %s resumes it in the place of that",
+				names[i]);
 		}
 		free(names[i]);
 	}

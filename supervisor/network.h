@@ -20,8 +20,8 @@ struct Pb__World;
  */
 int network_check_image(const struct session *s, struct err *e);
 /*
- * The same of --net host, once it is known who holds the session's names: where they are rewritten every
- * session has the host's network, and it is only said.
+ * The same of --net host, once it is known who holds the session's names: where they are rewritten
+ * every session has the host's network, and it is only said.
  */
 int network_check_host(const struct session *s, struct err *e);
 

@@ -132,7 +132,7 @@ static void on_image(struct session *s, const Pb__ImageInfo *info)
 		r = op->resume->copy ? identity_check_clone(s->record->config, &e)
 				     : kin_check(s, &e);
 	if (r == 0 && !op->replace && rename_look(s, &live) == NAME_TAKEN)
-		r = rename_taken(s->record->config->name, &e);
+		r = rename_taken(s, &e);
 	if (r == 0)
 		r = dir = arrival_directory(s, &there, &e);
 	if (r >= 0)
@@ -253,7 +253,7 @@ static int become(
 	return r;
 }
 
-/* Where names are rewritten there are no layers over the host's files, and no network but its own. */
+/* Where names are rewritten there are no layers over the host's files, and no other network. */
 static int check_rewritten(const struct session *s, struct err *e)
 {
 	const Pb__Config *c = s->record->config;
@@ -571,7 +571,7 @@ static void try_name(struct session *s)
 		try_again(s);
 		return;
 	}
-	rename_taken(name, &e);
+	rename_taken(s, &e);
 	fail(s, &e);
 }
 

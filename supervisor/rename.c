@@ -62,8 +62,30 @@ enum name_use rename_look(struct session *s, bool *ret_live)
 	return same ? NAME_FREE : NAME_TAKEN;
 }
 
-int rename_taken(const char *name, struct err *e)
+/* It came by a move that came to nothing. */
+static bool has_arrived(const struct session *s)
 {
+	Pb__Record *other = NULL;
+	struct err ignored = {0};
+	bool yes;
+
+	if (record_load(&other, &s->paths, s->record->config->name, &ignored) < 0)
+		return false;
+	yes = record_state_of(other->state) == RECORD_ARRIVED &&
+		is_same(&other->config->session_id, &s->record->config->session_id);
+	record_free(other);
+	return yes;
+}
+
+int rename_taken(const struct session *s, struct err *e)
+{
+	const char *name = s->record->config->name;
+
+	if (s->op.resume->frozen && has_arrived(s))
+		return err_set(e, ERR_STATE, -EEXIST,
+			"'%s' has arrived here before and was not let run; podrun migrate --abort "
+			"%s, said here, removes it",
+			name, name);
 	err_set(e, ERR_STATE, -EEXIST, "the name '%s' is in use", name);
 	return err_hint(e, "resume it under another with --name, or --replace what has it");
 }
@@ -93,7 +115,8 @@ static void take_log(struct session *s, const char *dir)
 		log = NULL;
 	if (asprintf(&ours, "%s/log", s->dir) < 0)
 		ours = NULL;
-	if (log && ours && session_log_join(log, s->op.world->log.data, s->op.world->log.len) == 0 &&
+	if (log && ours &&
+		session_log_join(log, s->op.world->log.data, s->op.world->log.len) == 0 &&
 		rename(log, ours) == 0)
 		session_open_log(s, &e);
 }
@@ -102,7 +125,7 @@ static int take_name_locked(
 	struct session *s, char *dir, char *runtime, char *ret_aside[2], struct err *e)
 {
 	if (tenure_is_held(runtime)) {
-		rename_taken(s->record->config->name, e);
+		rename_taken(s, e);
 		return -EAGAIN;
 	}
 	if (kin_check(s, e) < 0)
@@ -119,7 +142,7 @@ static int take_name_locked(
 	ret_aside[1] = tenure_set_aside(runtime);
 	if (rename(s->dir, dir) < 0)
 		return errno == EEXIST || errno == ENOTEMPTY ?
-			rename_taken(s->record->config->name, e) :
+			rename_taken(s, e) :
 			err_errno(e, -errno, "%s", dir);
 	free(s->dir);
 	s->dir = dir;

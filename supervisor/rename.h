@@ -19,13 +19,13 @@ struct session;
  */
 enum name_use { NAME_FREE, NAME_WAIT, NAME_TAKEN };
 enum name_use rename_look(struct session *s, bool *ret_live);
-/* ERR_STATE, with a hint; returns -EEXIST. */
-int rename_taken(const char *name, struct err *e);
+/* ERR_STATE, with what to do; returns -EEXIST. */
+int rename_taken(const struct session *s, struct err *e);
 /* The directory and the runtime directory get it.  0, or a negative errno with @e set: -EAGAIN if somebody was faster. */
 int rename_take(struct session *s, struct err *e);
 /*
- * The session runs under another name than it had: what says of that one that it is suspended goes, and
- * its log, which may be longer than what came with the image, goes on here.
+ * The session runs under another name than it had: what says of that one that it is suspended goes,
+ * and its log, which may be longer than what came with the image, goes on here.
  */
 void rename_forget(struct session *s);
 /* The session is in the image that is being resumed: so says its record. */

@@ -4,7 +4,8 @@
  *
  * The session is never lost and never runs twice: it is frozen here until the other side has it
  * whole; then this host records durably that it gave it away, says GO, and ends its own when that
- * is acknowledged.  transfer.h has the conversation.
+ * is acknowledged.  Who gives it up before that is heard there (interrupt.h).  transfer.h has the
+ * conversation.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -18,6 +19,7 @@
 #include "proto/proto.h"
 #include "supervisor/arrival.h"
 #include "supervisor/cli/cli.h"
+#include "supervisor/cli/interrupt.h"
 #include "supervisor/cli/json.h"
 #include "supervisor/cli/lend.h"
 #include "supervisor/cli/transfer.h"
@@ -99,11 +101,13 @@ static int start_ssh(const char *command, const struct migrate_options *o, const
 	ret->pid = fork();
 	if (ret->pid == 0) {
 		signal(SIGPIPE, SIG_DFL);
+		interrupt_spare();
 		if (dup2(in[0], STDIN_FILENO) < 0 || dup2(out[1], STDOUT_FILENO) < 0)
 			_exit(127);
 		execl("/bin/sh", "sh", "-c", script, "sh", host, remote, (char *)NULL);
 		_exit(127);
 	}
+	interrupt_begin(ret->pid);
 	close(in[0]);
 	close(out[1]);
 	if (!o->live)
@@ -118,10 +122,12 @@ static int end_ssh(struct ssh *s)
 {
 	int status = -1;
 
+	interrupt_there(-1);
 	s->in = close_fd(s->in);
 	s->out = close_fd(s->out);
 	if (s->pid > 0 && waitpid(s->pid, &status, 0) != s->pid)
 		status = -1;
+	interrupt_end();
 	s->pid = 0;
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
@@ -236,6 +242,7 @@ static int send_session(struct proto_conn *conn, const struct migrate_options *o
 	const struct transfer_watch watch = {proto_conn_fd(conn), hear, &h};
 	int ends[2], sent, r;
 
+	interrupt_there(s->in);
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return err_errno(e, -errno, "pipe");
 	if (!o->live)
@@ -276,21 +283,28 @@ static int send_session(struct proto_conn *conn, const struct migrate_options *o
 static int hand_over(struct proto_conn *conn, const char *name, struct ssh *s, struct err *e)
 {
 	struct err why = {0};
-	int r = decide(conn, PB__DECISION__WHAT__GIVE_AWAY, s->host, e);
+	int r;
 
-	if (r < 0) {
+	interrupt_hold(true);
+	r = decide(conn, PB__DECISION__WHAT__GIVE_AWAY, s->host, e);
+	if (r == 0)
+		lend_keep(&s->lend);
+	if (r == 0)
+		r = transfer_write_line(s->in, "GO");
+	else
 		transfer_write_line(s->in, "ABORT");
+	interrupt_hold(false);
+	if (err_is(e))
 		return r;
-	}
-	lend_keep(&s->lend);
-	r = transfer_write_line(s->in, "GO");
 	if (r == 0)
 		r = expect(s, "ACK", &why);
 	if (r < 0) {
 		err_set(e, ERR_IN_DOUBT, -EREMOTEIO,
 			"'%s' was given to %s, which did not acknowledge it; it is frozen here", name, s->host);
 		return err_hint(e,
-			"if it runs there: podrun migrate --finish %s; if not, --abort lets it run here", name);
+			"if it runs there: podrun migrate --finish %s; if not: --abort it there, "
+			"then here",
+			name);
 	}
 	return decide(conn, PB__DECISION__WHAT__FINISH, s->host, e);
 }
@@ -477,9 +491,10 @@ const struct cli_command cli_migrate = {
 	.help = "move a session to another host",
 	.text = "Nothing needs to be set up but podrun on the other host; the way there is *ssh*, or the "
 		"command in the *ssh* setting or in *PODRUN\\_SSH*. If the other side fails before it has "
-		"the session whole, exit code 8, the session runs on here, or stays paused. If it does not acknowledge that "
-		"it may go on, exit code 9, both sides stay frozen until *--finish* or *--abort* is said on "
-		"each.\n\n"
+		"the session whole, exit code 8, the session runs on here, or stays paused. If it "
+		"does not acknowledge that it may go on, exit code 9, both sides stay frozen "
+		"until *--finish* or *--abort* is said on each: *--finish* if it arrived there, "
+		"here first; *--abort* if not, there first.\n\n"
 		"Connections to the outside go on where the session has a gateway on another host (*podrun run "
 		"--gateway HOST*). One whose gateway is on this host keeps them as long as this host and the way to it "
 		"through *ssh* are there; *podrun ps* says through whom it goes.\n\n"

@@ -3,6 +3,7 @@
  * podrun receive: the far end of migrate, started by it through ssh.
  */
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,6 +18,7 @@
 
 _Static_assert(sizeof(TRANSFER_HELLO) == sizeof(TRANSFER_HELLO_1), "what follows is at one place");
 
+#define BREAK_MS 1000 /* in which both ends of a broken line are heard of */
 #define MAX_NOTE (TRANSFER_MAX_LINE / 2)
 
 struct greeting {
@@ -195,13 +197,47 @@ static char *note_of(const Pb__Started *started)
 	return buf_cstr(&b) ? strndup(buf_cstr(&b), MAX_NOTE) : NULL;
 }
 
+/*
+ * Nothing came any more.  The line has broken, and nobody knows what was said; or it is there, and
+ * the other side has ended before it said GO, so that nobody will.
+ */
+static bool is_given_up(void)
+{
+	struct pollfd out = {.fd = STDOUT_FILENO};
+
+	return poll(&out, 1, BREAK_MS) == 0;
+}
+
+/* Tells that it is there, and hears whether it may run: *ret.  ERR_IN_DOUBT. */
+static int hear(const char *name, const char *note, bool *ret, struct err *e)
+{
+	char line[TRANSFER_MAX_LINE] = "";
+	int r;
+
+	*ret = false;
+	/* who can't be told that it is there has nothing to give away */
+	if (transfer_write_line(STDOUT_FILENO, "READY %s%s%s", name, note && *note ? " " : "",
+		    note ? note : "") < 0)
+		return 0;
+	r = transfer_read_line(STDIN_FILENO, line);
+	*ret = r == 0 && strcmp(line, "GO") == 0;
+	if (r == 0 || is_given_up())
+		return 0;
+	err_set(e, ERR_IN_DOUBT, r, "'%s' arrived, frozen, and nobody said that it may run", name);
+	return err_hint(e,
+		"if it runs where it came from: podrun migrate --abort %s; if it is in doubt "
+		"there, --finish it there first, then here",
+		name);
+}
+
 static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 {
-	char line[TRANSFER_MAX_LINE], name[PATHS_MAX_NAME];
+	char name[PATHS_MAX_NAME];
 	_cleanup_free_ char *note = NULL;
 	struct proto_conn *conn;
 	Pb__Control *reply;
 	struct greeting g = {0};
+	bool go;
 	int r = read_hello(&g, e);
 
 	signal(SIGPIPE, SIG_IGN);
@@ -215,22 +251,14 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 	snprintf(name, sizeof(name), "%.63s", reply->started->name);
 	note = note_of(reply->started);
 	message_free(reply);
-	r = transfer_write_line(STDOUT_FILENO, "READY %s%s%s", name, note && *note ? " " : "",
-		note ? note : "");
-	if (r == 0)
-		r = transfer_read_line(STDIN_FILENO, line);
-	if (r < 0) {
-		err_set(e, ERR_IN_DOUBT, r, "'%s' arrived, frozen, and nobody said that it may run", name);
-		return err_hint(e, "podrun migrate --finish %s lets it run, --abort removes it", name);
-	}
-	if (strcmp(line, "GO") != 0)
-		r = decide(conn, PB__DECISION__WHAT__ABORT, &reply, e);
-	else
-		r = decide(conn, PB__DECISION__WHAT__FINISH, &reply, e);
+	r = hear(name, note, &go, e);
+	if (r < 0)
+		return r;
+	r = decide(conn, go ? PB__DECISION__WHAT__FINISH : PB__DECISION__WHAT__ABORT, &reply, e);
 	if (r < 0)
 		return give_up(e);
 	message_free(reply);
-	if (strcmp(line, "GO") == 0)
+	if (go)
 		transfer_write_line(STDOUT_FILENO, "ACK");
 	proto_conn_free(conn);
 	return 0;

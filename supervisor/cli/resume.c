@@ -228,17 +228,19 @@ const struct cli_command cli_resume = {
 		"Otherwise signals go to the command. Before the session is there SIGINT, SIGTERM "
 		"and SIGHUP give it up: the image is as it was, and the exit code 128 + N. With "
 		"*-d* it goes on in the background. "
-		"The image of a suspended session is used up by its first resume, under another name "
-		"(*--name*) as well, and then the old one is free; that of a snapshot is "
-		"not, but needs a name that is free (*--name*), and where a volume may be written to (*-v*) no other "
-		"session that is of the same one. With *--map* a session with much memory runs "
-		"at once: its memory is mapped from the image, which must be a file that this host "
-		"wrote or verified, and copied in the next second or so. Until then /proc/PID/maps shows "
-		"the image, and some calls take longer.\n\n"
-		"An image that was not made by you on this host says which ports it publishes here. One "
-		"whose session would have this host's network (*--net host*), reach its loopback or link-local "
-		"addresses, or has a gateway that is not the host's own, is refused without *--trust-network*. "
-		"Where names are rewritten every session has the host's network; that is only said.",
+		"The image of a suspended session is used up by its first resume, also under "
+		"another name (*--name*), which leaves nothing under the old one; that of a "
+		"snapshot is not, but needs a name that is free, and where a volume may be "
+		"written to (*-v*) that no other session is there which was made of the same one. "
+		"With *--map* a session with much memory runs at once: its memory is mapped from "
+		"the image, which must be a file that this host wrote or verified, and copied in "
+		"the next second or so. Until then /proc/PID/maps shows the image, and some calls "
+		"take longer.\n\n"
+		"An image that was not made by you on this host says which ports it publishes "
+		"here. One whose session would have this host's network (*--net host*), reach its "
+		"loopback or link-local addresses, or has a gateway that is not the host's own, "
+		"is refused without *--trust-network*. Where names are rewritten every session "
+		"has the host's network; that is only said.",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.size = sizeof(struct resume_options),

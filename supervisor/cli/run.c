@@ -105,7 +105,9 @@ static const struct cli_option options[] = {
 		AT(io_uring)},
 	{"end-with-command", 0, NULL, "end what the command leaves behind", CLI_FLAG,
 		AT(end_with_command)},
-	{"allow", 0, "USER", "let another user of this host in, to whom it is OWNER/NAME (exec, attach, suspend ...)",
+	{"allow", 0, "USER",
+		"let another user of this host in, to whom it is OWNER/NAME (exec, attach, suspend "
+		"...)",
 		CLI_LIST, AT(allow)},
 	{"file", 0, "FILE", "options and command from a file of `name = value` lines", CLI_STRING,
 		AT(file)},
@@ -720,7 +722,7 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 	if (r < 0)
 		return r;
 	if (config.every && kin_volume(&config))
-		cli_say_note("a copy of it can't run beside it, for both would write to its volume");
+		cli_say_note(KIN_NOTE);
 	r = converse(&vnc, o, &config, e);
 	return r < 0 && fall_back(o, &config, e) == 0 ? converse(&vnc, o, &config, e) : r;
 }

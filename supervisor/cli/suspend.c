@@ -241,8 +241,9 @@ const struct cli_command cli_snapshot = {
 	.name = "snapshot",
 	.usage = "[-o FILE|-] [NAME]",
 	.help = "write an image of a session that runs on",
-	.text = "The image is a copy: it can be resumed any number of times, under names that are free, "
-		"but where a volume may be written to (*-v*) only while no other that is of the same session is there. "
+	.text = "The image is a copy: it can be resumed any number of times, under names that are "
+		"free, but where a volume may be written to (*-v*) only while no other that was "
+		"made of the same session is there. "
 		"Of *--outside* see *podrun-suspend*(1); the session that runs on keeps its connections.",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),

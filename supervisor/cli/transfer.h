@@ -17,7 +17,9 @@
  *      (ends its own)
  *
  * Instead of an answer there may be "FAIL MESSAGE\n".  Until GO is sent the source may run on;
- * after that an unanswered GO is in doubt, and both sides stay frozen.
+ * after that an unanswered GO is in doubt, and both sides stay frozen.  A receive that can't say
+ * READY, or whose stdin has ended while its stdout has not, undoes it as after ABORT: nobody has
+ * said GO.
  *
  * Nothing is frozen before the way there is known to lead to a podrun that has begun: a handshake of
  * ssh and the start of three programs would be a part of the pause.  Version 1 is the same without

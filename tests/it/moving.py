@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from cli import COUNT, finish, one_line, ssh_to  # noqa: E402
+from cli import COUNT, arrives, finish, one_line, ssh_to, unheard  # noqa: E402
 from harness import BUILD, PATIENCE, PODRUN, PROFILE, REWRITE, Failed, Skip, add, main, needs, needs_namespaces, test, until  # noqa: E402
 
 STATE = BUILD / "tests" / "state"
@@ -659,21 +659,41 @@ def state_of(env, name="s"):
     return {s["name"]: s["state"] for s in env.podrun("ps", "-a", "--json").json()}.get(name)
 
 
-def ready_does_not_come(env, other):
-    """The other side is there, but is not heard when it has the session."""
-    ssh_to(env, other)
-    script = env.path("ssh")
-    script.write_text(script.read_text().replace('sh -c "$*"', 'sh -c "$*" | grep -v --line-buffered READY'))
-
-
 def given_up(env, other, how=signal.SIGINT):
     """A move whose client is told to end when the session has arrived, and nobody knows of that here."""
-    ready_does_not_come(env, other)
+    unheard(env, other)
     p = env.start(PODRUN, "migrate", "s", "there", stderr=subprocess.PIPE, text=True)
     until("it has arrived", lambda: state_of(other) == "arrived")
     p.send_signal(how)
     assert p.wait(PATIENCE) != 0
     return p.communicate()[1]
+
+
+@test
+def a_move_that_is_given_up_leaves_nothing_there(env):
+    """By a signal when all of it was there: it runs on here, and must not be let run there as well."""
+    other = env.host("other")
+    env.run_detached("s", *COUNT)
+    for how in signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL:
+        given_up(env, other, how)
+        until("it is not there any more", lambda: state_of(other) is None)
+        until("it runs on", lambda: state_of(env) == "running")
+    ssh_to(env, other)
+    env.podrun("migrate", "s", "there")
+    assert "ok" in finish(other, "s")
+
+
+@test
+def what_arrived_and_was_not_let_run_is_named(env):
+    """When it comes again."""
+    other = env.host("other")
+    env.run_detached("s", *COUNT)
+    arrives(env, other)
+    r = env.podrun("migrate", "s", "there", code=8)
+    one_line(r, "there: 's' has arrived here before", "migrate --abort s")
+    other.podrun("migrate", "--abort", "s")
+    env.podrun("migrate", "s", "there")
+    assert "ok" in finish(other, "s")
 
 
 @test

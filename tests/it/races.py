@@ -14,7 +14,7 @@ import time
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(TESTS / "lib"))
 sys.path.insert(0, str(TESTS / "state"))
-from cli import COUNT, finish, one_line, ssh_to  # noqa: E402
+from cli import COUNT, arrives, finish, one_line  # noqa: E402
 from faults import due, prepare, stopped  # noqa: E402
 from harness import PATIENCE, PODRUN, main, needs_namespaces, test, until  # noqa: E402
 
@@ -148,12 +148,10 @@ def a_move_that_is_finished_twice(env):
     """By the user of the other side, who has been told that it stays in doubt."""
     for i, second in enumerate(("--finish", "--abort") * 2):
         other = env.host("other%d" % i)
-        ssh_to(env, other, lines=1)  # HERE comes back, READY does not
         env.run_detached("s", *COUNT)
-        env.podrun("migrate", "s", "there", check=False)
+        arrives(env, other)
         env.podrun("kill", "s")
         env.podrun("rm", "s")
-        until("it has arrived", lambda: [s["state"] for s in other.podrun("ps", "--json").json()] == ["arrived"])
         both = [other.start(PODRUN, "migrate", how, "s", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
                 for how in ("--finish", second)]
         codes = [ended(p)[0] for p in both]

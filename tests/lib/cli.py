@@ -3,10 +3,12 @@
 import os
 import pty
 import select
+import signal
+import subprocess
 import termios
 import time
 
-from harness import PATIENCE, PODRUN, Failed
+from harness import PATIENCE, PODRUN, Failed, until
 
 
 def one_line(result, *words):
@@ -82,3 +84,22 @@ def ssh_to(env, other, lines=None):
         os.path.dirname(PODRUN), way))
     script.chmod(0o755)
     env.environ["PODRUN_SSH"] = str(script)
+
+
+def unheard(env, other):
+    """The same, but that it has the session is not heard: READY is lost, and the line is there.  Where the process there
+    is found: in the file "receiver"."""
+    ssh_to(env, other)
+    script = env.path("ssh")
+    script.write_text(script.read_text().replace(
+        'sh -c "$*"', "sh -c 'echo $$ > %s; exec '\"$*\" | grep -v --line-buffered READY" % env.path("receiver")))
+
+
+def arrives(env, other, name="s"):
+    """A move of which the other side hears no more when it has all: there it has arrived, here it runs."""
+    unheard(env, other)
+    p = env.start(PODRUN, "migrate", name, "there", stderr=subprocess.PIPE)
+    until("it has arrived", lambda: [s["state"] for s in other.podrun("ps", "--json").json()] == ["arrived"])
+    os.kill(int(env.path("receiver").read_text()), signal.SIGKILL)
+    assert p.wait(PATIENCE) == 8, p.stderr.read()
+    ssh_to(env, other)

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The theory of operation is in interrupt.h. */
+#include "supervisor/cli/interrupt.h"
+
+#include <signal.h>
+#include <stddef.h>
+#include <unistd.h>
+
+#include "base/base.h"
+
+static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+
+/* What a handler looks at. */
+static volatile pid_t ssh_pid;
+static volatile sig_atomic_t there = -1;
+
+/* A second signal ends us while this waits for room in the pipe. */
+static void on_signal(int number)
+{
+	static const char word[] = "ABORT\n";
+
+	if (there >= 0 && write(there, word, sizeof(word) - 1) < 0)
+		there = -1; /* nobody is there any more */
+	else if (there < 0 && ssh_pid > 0)
+		kill(ssh_pid, SIGTERM);
+	raise(number);
+}
+
+static void handle(void (*with)(int))
+{
+	struct sigaction a = {.sa_flags = (int)(SA_RESETHAND | SA_NODEFER)}, old;
+
+	a.sa_handler = with;
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
+		if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+			sigaction(signals[i], &a, NULL);
+}
+
+void interrupt_spare(void)
+{
+	signal(SIGINT, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+}
+
+void interrupt_begin(pid_t ssh)
+{
+	there = -1;
+	ssh_pid = ssh;
+	handle(on_signal);
+}
+
+void interrupt_there(int fd)
+{
+	there = fd;
+}
+
+void interrupt_hold(bool on)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
+		sigaddset(&set, signals[i]);
+	if (!on)
+		there = -1;
+	sigprocmask(on ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
+}
+
+void interrupt_end(void)
+{
+	ssh_pid = 0;
+	there = -1;
+	handle(SIG_DFL);
+}
