@@ -105,6 +105,19 @@ static void load_mmap(
 }
 
 /*
+ * Of a task that is at a limit of its own nothing can be asked: a hard one cannot be raised from
+ * outside, and who has lowered a soft one alone is rare.
+ */
+static int cannot_map(const struct remote *r, int error, struct err *e)
+{
+	if (error != -ENOMEM && error != -EAGAIN)
+		return err_errno(e, error, "map a page in task %d", r->tid);
+	err_set(e, ERR_UNFREEZABLE, error, "there is no room for one more page in it");
+	return err_hint(e, "its limit of memory is used up (ulimit -v), or that of locked memory with all "
+			   "that it will map (ulimit -l, mlockall(2))");
+}
+
+/*
  * Makes the task map the area by the instruction at @insn, stops behind that.  These two steps of
  * the task (and the last one of the close) are the only ones it makes with registers that are not
  * its own and no code of ours to put them back: nothing else happens in between.
@@ -138,7 +151,7 @@ static int call_mmap(struct remote *r, uint64_t insn, uint64_t hint, struct err 
 	if (k < 0)
 		return k;
 	if (g.rax > -4096UL)
-		return err_errno(e, (int)g.rax, "map a page in task %d", r->tid);
+		return cannot_map(r, (int)g.rax, e);
 	r->area->addr = g.rax;
 	return 0;
 }
@@ -208,7 +221,7 @@ static int have_boot_mmap(struct remote *r, struct err *e)
 	if (k < 0)
 		return k;
 	if (addr > -4096UL)
-		return err_errno(e, (int)addr, "map a page in task %d", r->tid);
+		return cannot_map(r, (int)addr, e);
 	r->area->addr = addr;
 	return 0;
 }

@@ -11,7 +11,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from cli import finish, one_line  # noqa: E402
-from harness import REWRITE, Failed, Skip, add, main, needs_namespaces, test  # noqa: E402
+from harness import REWRITE, Failed, Skip, add, main, needs_namespaces, test, until  # noqa: E402
 
 # Number and arguments; which error.
 CALLS = {
@@ -119,6 +119,30 @@ def an_address_that_a_root_inside_has_given(env):
         if "ok" not in finish(env, "s").split():
             raise Failed("not as before")
         env.podrun("rm", "s")
+
+
+# Both limits are hard: nobody can raise them for the moment.
+NO_ROOM = {
+    "address space": "resource.setrlimit(resource.RLIMIT_AS, (1, 1))",
+    "locked memory": "resource.setrlimit(resource.RLIMIT_MEMLOCK, (1 << 20, 1 << 20)); c.mlockall(6)\n"
+                     "try:\n    while True: maps.append(mmap.mmap(-1, 4096))\nexcept OSError: pass",
+}
+
+
+def no_room(env, what):
+    """A page more is what it takes to ask a task anything."""
+    program = ("import ctypes, mmap, os, resource, time; c = ctypes.CDLL(None); maps = []; print('ready', flush=True)\n"
+               "%s\nos.mkdir('/tmp/full')\nwhile not os.path.exists('/tmp/go'): time.sleep(.01)\nprint('ok')" % NO_ROOM[what])
+    env.run_detached("s", sys.executable, "-c", program)
+    until("it is full", lambda: env.podrun("exec", "s", "test", "-e", "/tmp/full", check=False).code == 0)
+    for way in "suspend", "snapshot":
+        one_line(env.podrun(way, "s", "-o", env.path("i"), code=3), "(python", "no room for one more page")
+    if env.path("i").exists() or "ok" not in finish(env, "s"):
+        raise Failed("not as before")
+
+
+for _what in NO_ROOM:
+    add("no_room/" + _what.replace(" ", "_"), lambda env, w=_what: no_room(env, w))
 
 
 UNREAD = ('cp "$(command -v sh)" /tmp/program; chmod 111 /tmp/program; exec /tmp/program -c "$0; echo ready; '
