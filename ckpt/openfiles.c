@@ -398,6 +398,8 @@ static int take_descriptor(struct ckpt_proc *p, struct slot *slot, struct err *e
 	got = sys_pidfd_getfd(p->pidfd, fd);
 	if (got < 0 && (errno == EPERM || errno == ENOSYS))
 		return err_set(e, ERR_HOST, -errno, "this host does not allow pidfd_getfd");
+	if (got < 0 && errno == EMFILE)
+		return ckpt_take_full(e);
 	return got < 0 ? err_errno(e, -errno, "pidfd_getfd") : got;
 }
 

@@ -96,6 +96,13 @@ static int send_out(const struct ckpt_names *names, struct remote *r, int sock, 
 	return (int)MIN(remote_result(r, sent), 0L);
 }
 
+int ckpt_take_full(struct err *e)
+{
+	err_set(e, ERR_UNFREEZABLE, -EMFILE,
+		"all open files of a session have to be open in one process of podrun, too");
+	return err_hint(e, "a higher hard limit (ulimit -Hn), or fewer that are open");
+}
+
 int ckpt_take_raise(pid_t tid, struct rlimit *ret_old)
 {
 	struct rlimit high;
@@ -152,7 +159,10 @@ static int receive_some(
 	if (len == 1)
 		while (got)
 			close(ret[--got]);
-	return err_errno(e, len < 0 ? (int)len : -EMFILE, "descriptors of task %d", remote_tid(r));
+	/* Of those that find no place here the kernel lets go. */
+	if (len == 1 || len == -EMSGSIZE)
+		return ckpt_take_full(e);
+	return err_errno(e, (int)len, "descriptors of task %d", remote_tid(r));
 }
 
 static int receive_all(const struct ckpt_names *names, struct remote *r, const int *theirs, size_t n,

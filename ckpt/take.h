@@ -28,6 +28,9 @@ bool ckpt_take_by_pidfd(void);
 int ckpt_take(const struct ckpt_world *w, struct remote *r, const int *theirs, size_t n, int *ret,
 	struct err *e);
 
+/* What is said, ERR_UNFREEZABLE, where this process may have no more of them. */
+int ckpt_take_full(struct err *e);
+
 /* Its limit of descriptors for the moment: to the most that it may have, and back. */
 int ckpt_take_raise(pid_t tid, struct rlimit *ret_old);
 void ckpt_take_lower(pid_t tid, const struct rlimit *old);

@@ -65,6 +65,29 @@ def a_descriptor_with_a_high_number(env):
     assert "ok" in finish(env, "s").split()
 
 
+FULL = """
+import os, time
+held = []
+try:
+    while True: held.append(os.eventfd(0))
+except OSError: pass
+os.close(held.pop())
+print("ready", flush=True)
+while not os.path.exists("/tmp/go"): time.sleep(.01)
+print("ok")
+"""
+
+
+@test
+def a_table_that_is_full(env):
+    """podrun has to have all of it open in one process, beside its own, under the same hard limit."""
+    under(env, "ulimit -n 300", "run", "-d", "--name", "s", "--", sys.executable, "-c", FULL)
+    until("ready", lambda: "ready" in env.logs("s"))
+    for way in "suspend", "snapshot":
+        one_line(env.podrun(way, "s", "-o", env.path("i"), code=3), "open files of a session", "ulimit -Hn")
+    assert not env.path("i").exists() and "ok" in finish(env, "s").split()
+
+
 @test
 def signals_that_are_ignored(env):
     """Inside all is as it is by default."""
