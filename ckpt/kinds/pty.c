@@ -58,8 +58,8 @@ static bool is_master(const struct ckpt_file *f)
 	return f->st.st_rdev == makedev(5, 2);
 }
 
-/* The N of /dev/pts/N, -1 if it is another sort of terminal or hung up and opened as /dev/tty. */
-static int index_of(const struct ckpt_file *f)
+/* Asks: the N of /dev/pts/N, -1 if it is another sort of terminal or hung up and opened as /dev/tty. */
+static int ask_index(const struct ckpt_file *f)
 {
 	unsigned n;
 
@@ -71,6 +71,29 @@ static int index_of(const struct ckpt_file *f)
 	if (ioctl(f->fd, TIOCGDEV, &n) < 0 || (n & 0xfff00) >> 8 != MAJOR_PTS)
 		return -1;
 	return (int)((n & 0xff) | ((n >> 12) & 0xfff00));
+}
+
+/* Of each file, asked once: who looks for the other end of a terminal looks at all files. */
+struct indexes {
+	size_t n;
+	int of[]; /* by id, as index_of */
+};
+
+static int index_of(struct ckpt_dump *d, const struct ckpt_file *f)
+{
+	struct indexes *all = d->kind_state[PROTO_KIND_TTY];
+
+	if (!all || all->n != d->n_files) {
+		free(all);
+		all = malloc(sizeof(*all) + (d->n_files + 1) * sizeof(all->of[0]));
+		d->kind_state[PROTO_KIND_TTY] = all;
+		if (!all)
+			return ask_index(f);
+		all->n = d->n_files;
+		for (size_t i = 0; i < d->n_files; i++)
+			all->of[d->files[i]->id] = is_terminal(d->files[i]) ? ask_index(d->files[i]) : -1;
+	}
+	return all->of[f->id];
 }
 
 /* What of a pair the session and the supervisor hold. */
@@ -98,7 +121,7 @@ static struct pair find_pair(struct ckpt_dump *d, int index)
 	for (size_t i = 0; i < d->n_files; i++) {
 		const struct ckpt_file *f = d->files[i];
 
-		if (!is_terminal(f) || index_of(f) != index || is_foreign(d, f))
+		if (!is_terminal(f) || index_of(d, f) != index || is_foreign(d, f))
 			continue;
 		/* Records of PTY are created before those of TTY. */
 		if (!p.first || (p.first->kind->number == PROTO_KIND_TTY &&
@@ -135,13 +158,13 @@ static bool leads_out(struct ckpt_dump *d, const struct ckpt_file *f)
 {
 	if (is_master(f) || hung_up(f->fd))
 		return false;
-	return is_foreign(d, f) || find_pair(d, index_of(f)).master_fd < 0;
+	return is_foreign(d, f) || find_pair(d, index_of(d, f)).master_fd < 0;
 }
 
 int ckpt_pty_check(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
 {
 	const struct ckpt_file *f = s.file;
-	int index = index_of(f), discipline = 0;
+	int index = index_of(d, f), discipline = 0;
 
 	if (!is_master(f) && hung_up(f->fd))
 		return 0;
@@ -307,7 +330,7 @@ static bool prepare(struct ckpt_dump *d, const struct ckpt_file *f, struct takin
 
 	if (!is_terminal(f) || (!is_master(f) && (hung_up(f->fd) || leads_out(d, f))))
 		return false;
-	p = find_pair(d, index_of(f));
+	p = find_pair(d, index_of(d, f));
 	if (p.first != f || p.index < 0 || is_unopened(&p) ||
 		ioctl(p.master_fd, TCGETS2, &t->t) < 0)
 		return false;
@@ -450,7 +473,7 @@ int ckpt_pty_dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, s
 	_cleanup_(cleanup_common) Pb__FileCommon *common = NULL;
 	Pb__PtyPair pair = PB__PTY_PAIR__INIT;
 	Pb__Pty m = PB__PTY__INIT;
-	int index = index_of(f);
+	int index = index_of(d, f);
 	struct pair p;
 	int r = ckpt_pty_check(d, s, e);
 
