@@ -59,7 +59,7 @@ static bool claim(const struct ckpt_file *f)
 		return true;
 	/* Queues have names and look like files (kind MQFILE). */
 	if (fstatfs(f->fd, &fs) == 0 && fs.f_type == MAGIC_MQUEUE)
-		return false;
+		return S_ISDIR(f->st.st_mode);
 	return (S_ISREG(f->st.st_mode) && f->st.st_nlink > 0) ||
 		(S_ISDIR(f->st.st_mode) && f->st.st_nlink > 0) ||
 		is_plain_device(f->st.st_mode, f->st.st_rdev);

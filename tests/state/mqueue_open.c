@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Queues by name: what mq_open refuses, rights and limits, and who has sent what one was waiting
- * for.
+ * Queues by name: what mq_open refuses, rights and limits, who has sent what one was waiting for, and
+ * their directory.
  */
 #include <fcntl.h>
 #include <mqueue.h>
@@ -95,9 +95,20 @@ static void check_sender(mqd_t q)
 	STATE_CHECK(waitpid(child, NULL, 0) == child && mq_receive(q, text, 16, NULL) == 1);
 }
 
+/* Where there is one. */
+static void check_directory(int dir)
+{
+	struct stat st, named;
+
+	STATE_CHECK(dir < 0 || (fstat(dir, &st) == 0 && stat("/dev/mqueue", &named) == 0));
+	STATE_CHECK(dir < 0 || (S_ISDIR(st.st_mode) && st.st_ino == named.st_ino));
+	STATE_CHECK(dir < 0 || lseek(dir, 0, SEEK_SET) == 0);
+}
+
 int main(int argc, char **argv)
 {
 	mqd_t q;
+	int dir = open("/dev/mqueue", O_RDONLY | O_DIRECTORY);
 
 	snprintf(name, sizeof(name), "/opened-%d", getpid());
 	check_refusals();
@@ -106,8 +117,11 @@ int main(int argc, char **argv)
 	check_rights(q);
 	check_sender(q);
 
+	check_directory(dir);
+
 	state_ready(argc, argv);
 
+	check_directory(dir);
 	check_rights(q);
 	check_sender(q);
 	STATE_CHECK(mq_unlink(name) == 0);
