@@ -414,6 +414,51 @@ static void test_vnc(void **state)
 	free(heard);
 }
 
+/* Nobody has come: @said, of @n bytes, is none of VNC.  The process that hears it ends. */
+static pid_t hear_stranger(const char *said, size_t n)
+{
+	const struct display_vnc_options o = {.password = PASSWORD, .connect = connect_display};
+	struct sockaddr_in a = {.sin_family = AF_INET};
+	char where[64];
+	struct err e = {0};
+	int listener = display_vnc_listen("127.0.0.1:0", where, sizeof(where), &e), line[2], viewer;
+	socklen_t len = sizeof(a);
+	pid_t pid;
+
+	assert_true(listener >= 0);
+	assert_int_equal(getsockname(listener, (struct sockaddr *)&a, &len), 0);
+	viewer = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(connect(viewer, (struct sockaddr *)&a, sizeof(a)), 0);
+	assert_int_equal(write(viewer, said, n), n);
+	assert_int_equal(pipe(line), 0);
+	pid = child();
+	if (pid == 0) {
+		int conn = accept(listener, NULL, NULL);
+
+		close(viewer);
+		display_vnc_client(conn, line[1], &o);
+	}
+	close(line[0]);
+	close(line[1]);
+	close(listener);
+	close(viewer);
+	return pid;
+}
+
+/* By itself, not by the alarm that ends whoever takes too long. */
+static void test_others(void **state)
+{
+	static const char *const all[] = {"", "GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+		"GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\n", "\026\003\001aaaa",
+		"\200aaa", "RFB 003.008\n", "nonsense, and a lot of it"};
+	pid_t pids[ARRAY_SIZE(all)];
+
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		pids[i] = hear_stranger(all[i], strlen(all[i]));
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		wait_for_child(pids[i]);
+}
+
 static void test_addresses(void **state)
 {
 	static const char *const bad[] = {"", ":", "nowhere", "5900x", "65536", "-1", "127.0.0.1",
@@ -441,6 +486,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_vnc),
+		cmocka_unit_test(test_others),
 		cmocka_unit_test(test_addresses),
 	};
 

@@ -8,6 +8,9 @@
  * server, so nothing of the session is in this process; and an alarm ends it if that takes too
  * long.  Then the first picture is waited for, for a while, because VNC begins with a size.
  *
+ * The library makes that client when events are processed first.  One that begins like a websocket
+ * or TLS and is none is closed before there are hooks: it has gone if the library has no client.
+ *
  * The library waits for whatever is not whole, either way, and so does this process: it delays
  * nobody else.  The display server sends no more than a slow viewer takes, and lets the keys come
  * up that were held when we are gone.
@@ -520,10 +523,21 @@ static void wait_for_both(struct client *c)
 	int ms = !seeks ? -1 : c->try_ns > now ? (int)((c->try_ns - now) / 1000000 + 1) : 0;
 
 	poll(all, 2, ms);
+	if (all[0].revents & POLLNVAL) {
+		c->gone = true;
+		return;
+	}
 	if (c->server >= 0 && all[1].revents)
 		read_server(c);
 	else if (seeks && io_now_ns() >= c->try_ns)
 		connect_again(c);
+}
+
+static void process_events(struct client *c)
+{
+	display_vnc_lib->rfbProcessEvents(c->screen, 0);
+	if (!c->screen->clientHead)
+		c->gone = true;
 }
 
 /*
@@ -556,11 +570,12 @@ void display_vnc_client(int conn, int line, const struct display_vnc_options *o)
 	*display_vnc_lib->rfbLog = *display_vnc_lib->rfbErr = no_log;
 	seed_challenges();
 	open_screen(&c);
-	display_vnc_lib->rfbProcessEvents(c.screen, 0);
+	process_events(&c);
 	while (!c.gone && !c.over) {
 		wait_for_both(&c);
-		tell_clipboard_out(&c);
-		display_vnc_lib->rfbProcessEvents(c.screen, 0);
+		if (!c.gone)
+			tell_clipboard_out(&c);
+		process_events(&c);
 	}
 	if (c.over)
 		say(&c, DISPLAY_VNC_OVER);
