@@ -32,10 +32,13 @@
 
 #define PIECE	  (32u << 10)	/* of a file that is sent */
 #define TOLD	  (256u << 10)	/* messages that a viewer does not read: more is not answered */
-#define KEPT	  (1u << 20)	/* that come while the session stands still */
+#define HEADS	  4096		/* of a file: its name, and what stands around its pieces */
 #define SPARE	  (64ull << 20) /* bytes of the disk that are left alone */
 #define FULL_NAME (DISPLAY_FILES_NAME + 16)
 #define NAMESAKES 100
+
+/* What may come while the session stands still. */
+#define KEPT (DISPLAY_FILES_AT_A_TIME * (DISPLAY_FILES_AHEAD + HEADS))
 
 typedef Pb__DisplayFile__Kind kind_t;
 
@@ -413,7 +416,7 @@ void display_files_take(struct display_files *f, const struct display_bytes *rec
 		take(f, record->data, record->len);
 		return;
 	}
-	/* Whoever sends more than is acknowledged has lost it, which shows in the next offset. */
+	/* Whoever sends farther ahead has lost it, which shows in the next offset. */
 	if (f->kept.len + record->len > KEPT)
 		return;
 	buf_put_u32(&f->kept, (uint32_t)record->len);

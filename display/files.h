@@ -20,6 +20,7 @@ struct display_files;
 #define DISPLAY_FILES_NAME	200	     /* bytes of a name, at most */
 #define DISPLAY_FILES_LIST	256	     /* of the directory, at most */
 #define DISPLAY_FILES_AT_A_TIME 8
+#define DISPLAY_FILES_AHEAD	(256u << 10) /* of a file: sent and not acknowledged, at most */
 #define DISPLAY_FILES_HIGH	0x80000000u /* of ids: the server's have it, viewers' don't */
 
 /* @files: the session's own files, O_PATH, borrowed.  -ENOMEM or 0. */

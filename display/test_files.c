@@ -49,7 +49,7 @@ static void say(struct room *r, Pb__DisplayFile__Kind kind, uint32_t id, const c
 	uint64_t number, const void *data, size_t len)
 {
 	Pb__DisplayFile m = PB__DISPLAY_FILE__INIT;
-	uint8_t bytes[4096];
+	static uint8_t bytes[64 << 10];
 	struct display_bytes record = {bytes, 0};
 
 	m.kind = kind;
@@ -295,6 +295,31 @@ static void nothing_is_written_while_held(void **state)
 	room_end(&r);
 }
 
+/* Of as many files as may come at a time, what may be ahead of an acknowledgement. */
+static void all_that_is_ahead_is_kept(void **state)
+{
+	static uint8_t piece[32 << 10];
+	struct room r;
+
+	room_begin(&r);
+	for (unsigned i = 0; i < DISPLAY_FILES_AT_A_TIME; i++) {
+		say(&r, PB__DISPLAY_FILE__KIND__OFFER, 1000 + i, "a", DISPLAY_FILES_AHEAD, NULL, 0);
+		is_told(&r, PB__DISPLAY_FILE__KIND__ACCEPT, 1000 + i, NULL);
+	}
+	display_files_hold(r.files, true);
+	for (unsigned at = 0; at < DISPLAY_FILES_AHEAD; at += sizeof(piece))
+		for (unsigned i = 0; i < DISPLAY_FILES_AT_A_TIME; i++)
+			say(&r, PB__DISPLAY_FILE__KIND__DATA, 1000 + i, "", at, piece,
+				sizeof(piece));
+	for (unsigned i = 0; i < DISPLAY_FILES_AT_A_TIME; i++)
+		say_short(&r, PB__DISPLAY_FILE__KIND__END, 1000 + i);
+	display_files_hold(r.files, false);
+	for (unsigned i = 0; i < DISPLAY_FILES_AT_A_TIME; i++)
+		is_told(&r, PB__DISPLAY_FILE__KIND__END, 1000 + i, NULL);
+	assert_int_equal(entries(&r, PLACE), DISPLAY_FILES_AT_A_TIME);
+	room_end(&r);
+}
+
 static void lists_that_nobody_reads(void **state)
 {
 	char path[64];
@@ -321,6 +346,7 @@ int main(void)
 		cmocka_unit_test(what_is_not_whole_leaves_nothing),
 		cmocka_unit_test(nothing_leads_out),
 		cmocka_unit_test(nothing_is_written_while_held),
+		cmocka_unit_test(all_that_is_ahead_is_kept),
 		cmocka_unit_test(lists_that_nobody_reads),
 	};
 
