@@ -8,8 +8,9 @@
  *      viewer    LIST             ACCEPT(id)                               <- session
  *      server    OFFER ... END(0)           DATA ... DATA END
  *
- * A file that comes is written under a hidden name that nobody can guess, and gets its own when it
- * is whole, or one like it if there is such a file.  A viewer sends only so far ahead of what has
+ * A file that comes has no name until it is whole, so that it is in no image; then it gets its own,
+ * or one like it if there is such a file.  Where the file system has no files without a name, it is
+ * a hidden one that nobody can guess.  A viewer sends only so far ahead of what has
  * been acknowledged; bytes that do not follow on the last ones are an error, and CANCEL ends it.
  *
  * The directory is looked up anew each time, and never through a symbolic link; what is read from
@@ -47,7 +48,7 @@ struct transfer {
 	bool incoming, acknowledge;
 	int fd;
 	uint64_t size, offset;
-	char part[40];			   /* incoming: what it is called until it is whole */
+	char part[40]; /* incoming: what it is called until it is whole; "": it has no name */
 	char name[DISPLAY_FILES_NAME + 1]; /* incoming */
 };
 
@@ -195,20 +196,33 @@ static void give_up(struct display_files *f, struct transfer *t, const char *why
 	drop(f, t);
 }
 
+/* A descriptor, or a negative errno. */
+static int make_file(int place, struct transfer *t)
+{
+	uint64_t lot;
+	int fd = openat(place, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
+
+	if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT))
+		return fd >= 0 ? fd : -errno;
+	if (getrandom(&lot, sizeof(lot), 0) != sizeof(lot))
+		return -EAGAIN;
+	snprintf(t->part, sizeof(t->part), ".podrun-%016llx", (unsigned long long)lot);
+	fd = openat(place, t->part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	return fd >= 0 ? fd : -errno;
+}
+
 static void take_offer(struct display_files *f, const Pb__DisplayFile *m)
 {
 	struct transfer t = {.id = m->id, .incoming = true, .size = m->size};
 	_cleanup_close_ int place = -1;
 	struct statvfs disk;
-	uint64_t lot;
 
 	if (m->id >= DISPLAY_FILES_HIGH || find(f, m->id) || f->n == DISPLAY_FILES_AT_A_TIME) {
 		refuse(f, m->id, "too many files at a time");
 		return;
 	}
 	place = open_place(f);
-	if (place < 0 || fstatvfs(place, &disk) < 0 ||
-		getrandom(&lot, sizeof(lot), 0) != sizeof(lot)) {
+	if (place < 0 || fstatvfs(place, &disk) < 0) {
 		refuse(f, m->id, "the session's directory cannot be written to");
 		return;
 	}
@@ -218,10 +232,9 @@ static void take_offer(struct display_files *f, const Pb__DisplayFile *m)
 		return;
 	}
 	display_files_name(m->name, t.name);
-	snprintf(t.part, sizeof(t.part), ".podrun-%016llx", (unsigned long long)lot);
-	t.fd = openat(place, t.part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	t.fd = make_file(place, &t);
 	if (t.fd < 0) {
-		refuse(f, m->id, strerror(errno));
+		refuse(f, m->id, strerror(-t.fd));
 		return;
 	}
 	f->transfers[f->n++] = t;
@@ -248,6 +261,16 @@ static void take_data(struct display_files *f, const Pb__DisplayFile *m)
 	t->acknowledge = true;
 }
 
+static int put_name(int place, const struct transfer *t, const char *name)
+{
+	char self[32];
+
+	if (t->part[0])
+		return renameat2(place, t->part, place, name, RENAME_NOREPLACE);
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", t->fd);
+	return linkat(AT_FDCWD, self, place, name, AT_SYMLINK_FOLLOW);
+}
+
 /* Gives it its name, or "name (2)" and so on, which is @name then; 0 or a negative errno. */
 static int give_name(int place, struct transfer *t, char name[FULL_NAME])
 {
@@ -256,7 +279,7 @@ static int give_name(int place, struct transfer *t, char name[FULL_NAME])
 
 	snprintf(name, FULL_NAME, "%s", t->name);
 	for (int i = 2; i <= NAMESAKES; i++) {
-		if (renameat2(place, t->part, place, name, RENAME_NOREPLACE) == 0) {
+		if (put_name(place, t, name) == 0) {
 			t->part[0] = '\0';
 			return 0;
 		}

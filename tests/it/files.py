@@ -12,9 +12,9 @@ import browsers  # noqa: E402
 from harness import main, needs, test, until  # noqa: E402
 from listener import GREETING, Listener  # noqa: E402
 from looking import View  # noqa: E402
-from played import FILE_IN, field  # noqa: E402
+from played import FILE_IN, field, fields  # noqa: E402
 
-OFFER, DATA, END, LIST = 0, 2, 3, 5
+OFFER, ACCEPT, DATA, END, LIST = 0, 1, 2, 3, 5
 # Drops a file of @n bytes, which depend on their places, into the page.
 DROP = """(() => {
   const data = new Uint8Array(%d).map((_, i) => i * i >> 3), d = new DataTransfer();
@@ -99,19 +99,27 @@ def only_from_those_who_control(env):
         v.send(FILE_IN, b"\xff\xff\xff")
     until("one has come", lambda: there(env, "x") == b"abc")
     assert names(env) == ["x"], names(env)
-    # Half of one, of a viewer that is gone; a snapshot in between.
+    def accepted(n, offset):
+        return any(f.get(1) == ACCEPT and f.get(2) == n and f.get(5, 0) == offset for f in map(fields, controls.files))
+
+    # What is not whole is nowhere to be seen; a snapshot in between.
     controls.send(FILE_IN, field(1, OFFER) + field(2, 2) + field(3, "y") + field(4, 6))
     controls.send(FILE_IN, field(1, DATA) + field(2, 2) + field(6, "abc"))
-    until("it has begun", lambda: len(names(env)) == 2)
+    until("it has begun", lambda: accepted(2, 3))
+    assert names(env) == ["x"], names(env)
     env.podrun("snapshot", "s", "-o", env.path("copy.podrun"))
     controls.send(FILE_IN, field(1, DATA) + field(2, 2) + field(5, 3) + field(6, "def"))
     controls.send(FILE_IN, field(1, END) + field(2, 2))
     until("it is whole", lambda: there(env, "y") == b"abcdef")
+    # Half of one goes into no image.
     controls.send(FILE_IN, field(1, OFFER) + field(2, 3) + field(3, "z") + field(4, 6))
-    until("another has begun", lambda: len(names(env)) == 3)
-    controls.close()
-    until("nothing is left of it", lambda: names(env) == ["x", "y"])
-    looks.close()
+    controls.send(FILE_IN, field(1, DATA) + field(2, 3) + field(6, "abc"))
+    until("another has begun", lambda: accepted(3, 3))
+    env.podrun("suspend", "s")
+    for v in controls, looks:
+        v.close()
+    env.podrun("resume", "-d", "s")
+    assert names(env) == ["x", "y"], names(env)
     env.podrun("kill", "s")
 
 

@@ -9,7 +9,7 @@ import struct
 import threading
 
 RATE, SAMPLES = 48000, 960
-UPDATED, MARK, AUDIO, NOTICE, ACK, HELLO = 28, 30, 24, 27, 70, 64
+UPDATED, MARK, AUDIO, NOTICE, FILE, ACK, HELLO = 28, 30, 24, 27, 29, 70, 64
 # DisplayHello: version 1, codecs 1 (pixels as they are), audio
 GREETING = b"\x08\x01\x18\x01\x50\x01"
 
@@ -77,12 +77,12 @@ def has_tone(samples, hz, pieces=5):
 
 
 class Listener:
-    """Connected to @path; `packets` is all the sound that has come, `times` when it was played."""
+    """Connected to @path; `packets` is all the sound that has come, `times` when it was played, `files` what was said of files."""
 
     def __init__(self, path, greeting=GREETING):
         self.sock = socket.socket(socket.AF_UNIX)
         self.sock.connect(str(path))
-        self.packets, self.times, self.updated = [], [], 0
+        self.packets, self.times, self.files, self.updated = [], [], [], 0
         self.send(HELLO, greeting)
         self.thread = threading.Thread(target=self._read, daemon=True)
         self.thread.start()
@@ -98,6 +98,8 @@ class Listener:
                 if kind in (UPDATED, MARK):
                     self.updated += kind == UPDATED
                     self.send(ACK, body)
+                elif kind == FILE:
+                    self.files.append(body)
                 elif kind == AUDIO:
                     self.times.append(struct.unpack("<Q", body[:8])[0])
                     self.packets.append(body[8:])
