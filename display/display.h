@@ -24,6 +24,8 @@
  *      update       all of them, and the shadow
  *      video        where a film plays
  *      film         frames of video
+ *      notice       what viewers are told of the session
+ *      text         what is copied, as others write it
  *      decode       the other end
  *      record       its bytes in a file
  *      x/           the X server of a session as a source
@@ -45,6 +47,7 @@
 #define DISPLAY_DISPLAY_H
 
 #include "display/decode.h"
+#include "display/notice.h"
 #include "display/record.h"
 #include "display/serve.h"
 #include "display/sound.h"

@@ -32,9 +32,9 @@
 #include "display/keys.h"
 #include "display/peer.h"
 #include "display/region.h"
+#include "display/text.h"
 #include "display/update.h"
 #include "display/video.h"
-#include "proto/display.pb-c.h"
 
 #define GAP_NS	    12000000ull
 #define GAP_NEAR_NS 3000000ull	  /* for as long as WATCH_NS behind input */
@@ -443,14 +443,20 @@ static void take_pointer(
 	s->world.pointer_y = y;
 }
 
+/* Of whatever system it is. */
 static void take_clipboard(
 	struct display_server *s, struct viewer *v, const struct display_message *m)
 {
-	struct display_message out = {.type = DISPLAY_CLIPBOARD, .data = m->data};
+	struct display_message out = {.type = DISPLAY_CLIPBOARD};
+	_cleanup_buf_ struct buf text = BUF_INIT;
 
 	if (m->data.len > DISPLAY_CLIPBOARD_MAX)
 		return;
-	s->source->ops->clipboard(s->source, (const char *)m->data.data, m->data.len);
+	display_text_put_lf(&text, m->data.data, m->data.len);
+	if (!buf_cstr(&text))
+		return;
+	out.data = (struct display_bytes){text.data, text.len};
+	s->source->ops->clipboard(s->source, (const char *)text.data, text.len);
 	set_slot(s, DISPLAY_SLOT_CLIPBOARD, &out, v->peer);
 }
 
@@ -673,15 +679,11 @@ void display_server_free(struct display_server *s)
 /* It is told why, if it listens at once. */
 static int refuse(int fd)
 {
-	Pb__DisplayNotice n = PB__DISPLAY_NOTICE__INIT;
-	char text[] = "there are too many viewers";
-	uint8_t bytes[64];
+	_cleanup_buf_ struct buf body = BUF_INIT, b = BUF_INIT;
 	struct display_message m = {.type = DISPLAY_NOTICE};
-	_cleanup_buf_ struct buf b = BUF_INIT;
 
-	n.kind = PB__DISPLAY_NOTICE__KIND__REFUSED;
-	n.text = text;
-	m.data = (struct display_bytes){bytes, pb__display_notice__pack(&n, bytes)};
+	display_notice_pack(&body, DISPLAY_STATE_REFUSED, "there are too many viewers");
+	m.data = (struct display_bytes){body.data, body.len};
 	display_wire_put(&b, &m);
 	if (buf_error(&b) == 0 && send(fd, b.data, b.len, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		log_debug("display: a viewer is gone already");
@@ -722,19 +724,13 @@ size_t display_server_viewers(const struct display_server *s)
 
 void display_server_tell(struct display_server *s, enum display_state state, const char *text)
 {
-	Pb__DisplayNotice n = PB__DISPLAY_NOTICE__INIT;
 	struct display_message m = {.type = DISPLAY_NOTICE};
-	_cleanup_free_ uint8_t *bytes = NULL;
+	_cleanup_buf_ struct buf body = BUF_INIT;
 
-	n.kind = (Pb__DisplayNotice__Kind)state;
-	n.text = (char *)(text ? text : "");
-	if (state == DISPLAY_STATE_MOVED)
-		n.host = n.text;
-	bytes = malloc(pb__display_notice__get_packed_size(&n) + 1);
-	if (!bytes)
-		return;
-	m.data = (struct display_bytes){bytes, pb__display_notice__pack(&n, bytes)};
-	set_slot(s, DISPLAY_SLOT_NOTICE, &m, NULL);
+	display_notice_pack(&body, state, text);
+	m.data = (struct display_bytes){body.data, body.len};
+	if (buf_error(&body) == 0)
+		set_slot(s, DISPLAY_SLOT_NOTICE, &m, NULL);
 }
 
 void display_server_audio(struct display_server *s, uint64_t us, const void *packet, size_t len)

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "display/notice.h"
 #include "display/source.h"
 
 struct err;
@@ -15,15 +16,6 @@ struct event_base;
 struct display_server;
 
 #define DISPLAY_SERVER_VIEWERS 16
-
-/* What viewers are told of the session; the values are the wire's. */
-enum display_state {
-	DISPLAY_STATE_RUNNING = 0,
-	DISPLAY_STATE_PAUSED,
-	DISPLAY_STATE_SUSPENDED,
-	DISPLAY_STATE_MOVED,
-	DISPLAY_STATE_ENDED,
-};
 
 /* All may be NULL. */
 struct display_server_ops {

@@ -525,7 +525,7 @@ static void test_clipboard_cursor_notice(void **state)
 	uint8_t rgba[4 * 4 * 4] = {1, 2, 3, 255};
 	const struct display_cursor cursor = {1, 2, 4, 4, rgba};
 	const struct display_message text = {
-		.type = DISPLAY_CLIPBOARD_IN, .data = {(const uint8_t *)"gr\xc3\xbc\xc3\x9f", 6}};
+		.type = DISPLAY_CLIPBOARD_IN, .data = {(const uint8_t *)"gr\xc3\xbc\r\n\xc3\x9f", 8}};
 	struct world w;
 	struct client a, b, looks;
 
@@ -548,8 +548,8 @@ static void test_clipboard_cursor_notice(void **state)
 	assert_int_equal(b.kind, PB__DISPLAY_NOTICE__KIND__PAUSED);
 	send_message(&a, &text);
 	UNTIL(&w, &b, b.n[DISPLAY_CLIPBOARD] == 2);
-	assert_memory_equal(b.text, text.data.data, 6);
-	assert_int_equal(w.source->clipboard_len, 6);
+	assert_memory_equal(b.text, "gr\xc3\xbc\n\xc3\x9f", 7);
+	assert_int_equal(w.source->clipboard_len, 7);
 	settle(&w, &a, 1);
 	assert_int_equal(a.n[DISPLAY_CLIPBOARD], 1);
 	UNTIL(&w, &looks, looks.n[DISPLAY_NOTICE] && looks.n[DISPLAY_CURSOR]);

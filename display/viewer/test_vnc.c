@@ -25,6 +25,7 @@
 
 #include <cmocka.h>
 #include <rfb/rfbclient.h>
+#include <zlib.h>
 
 #include "base/base.h"
 #include "display/memory.h"
@@ -39,6 +40,12 @@
 #define MANY	 20		       /* strangers are too many */
 #define TEXT	 "Gr\303\274\303\237e" /* UTF-8 */
 #define LATIN1	 "Gr\374\337e"
+/* Of an extended clipboard, which ends lines otherwise; what is copied in the session. */
+#define LINES	   "zwei\nZeilen \342\202\254"
+#define LINES_CRLF "zwei\r\nZeilen \342\202\254"
+#define OUT	   "\303\274\n\342\202\254\n"
+#define OUT_LATIN1 "\374\n?\n"
+#define OUT_CRLF   "\303\274\r\n\342\202\254\r\n"
 
 /*
  * Pictures behind the first one, of one colour each; COPIED is of another size.  FINISH is for the
@@ -48,6 +55,7 @@ enum {
 	PRESSED = 0xabcdef,
 	STILL_PRESSED = 0x123456,
 	RELEASED = 0x654321,
+	PASTED = 0x335577,
 	COPIED = 0x224466,
 	AGAIN = 0x808182,
 	WRONG = 0xff0000
@@ -70,10 +78,10 @@ static pid_t child(void)
 	return pid;
 }
 
-static bool pasted(const struct display_memory *m)
+static bool pasted(const struct display_memory *m, const char *text)
 {
-	return m->clipboard && m->clipboard_len == strlen(TEXT) &&
-	       memcmp(m->clipboard, TEXT, strlen(TEXT)) == 0;
+	return m->clipboard && m->clipboard_len == strlen(text) &&
+	       memcmp(m->clipboard, text, strlen(text)) == 0;
 }
 
 /* The picture that follows @now with what input has come, or @now. */
@@ -90,7 +98,9 @@ static uint32_t next_picture(const struct display_memory *m, uint32_t now)
 	case STILL_PRESSED:
 		return m->n_down ? now : m->buttons ? WRONG : RELEASED;
 	case RELEASED:
-		return pasted(m) ? COPIED : now;
+		return pasted(m, LINES) ? PASTED : now;
+	case PASTED:
+		return pasted(m, TEXT) ? COPIED : now;
 	case COPIED:
 	case AGAIN:
 		return now;
@@ -142,7 +152,7 @@ static void serve(int listener, uint32_t first)
 		}
 		if (next == COPIED && !copied) {
 			copied = true;
-			m->events->clipboard(m->arg, TEXT, strlen(TEXT));
+			m->events->clipboard(m->arg, OUT, strlen(OUT));
 			display_memory_resize(m, RESIZED_W, RESIZED_H);
 			all = (struct display_rect){0, 0, RESIZED_W, RESIZED_H};
 		}
@@ -345,6 +355,107 @@ static void on_text(rfbClient *client, const char *text, int len)
 	heard = strndup(text, (size_t)len);
 }
 
+#define EXTENDED ((int32_t)0xc0a1e5ce) /* an encoding that says what is not in the library yet */
+#define CAPS	 0x1f000001u	       /* all that can be done, with text */
+#define PROVIDE	 0x10000001u
+
+static void send_extended(rfbClient *client, uint32_t flags, const void *data, size_t n)
+{
+	uint32_t head[3] = {htonl(6u << 24), htonl(-(uint32_t)(4 + n)), htonl(flags)};
+
+	assert_true(WriteToRFBServer(client, (char *)head, sizeof(head)));
+	assert_true(WriteToRFBServer(client, data, (unsigned)n));
+}
+
+/* A viewer with an extended clipboard, and no pictures but as they are. */
+static rfbClient *connect_extended(unsigned port)
+{
+	const uint32_t encodings[] = {htonl(2u << 24 | 2), htonl(0), htonl(EXTENDED)};
+	const uint32_t max = htonl(1 << 20);
+	rfbClient *client = connect_to(port, tell_password);
+
+	assert_non_null(client);
+	/* The first picture comes as the library has asked for it. */
+	wait_for_picture(client, RELEASED);
+	assert_true(WriteToRFBServer(client, (char *)encodings, sizeof(encodings)));
+	send_extended(client, CAPS, &max, sizeof(max));
+	return client;
+}
+
+/* RFB's extended clipboard: length and text, with a NUL, compressed. */
+static void copy_extended(rfbClient *client, const char *text)
+{
+	uint8_t plain[256], packed[256];
+	uint32_t len = htonl((uint32_t)strlen(text) + 1);
+	z_stream z = {.next_in = plain, .next_out = packed, .avail_out = sizeof(packed)};
+
+	memcpy(plain, &len, 4);
+	strcpy((char *)plain + 4, text);
+	z.avail_in = (unsigned)strlen(text) + 5;
+	assert_int_equal(deflateInit(&z, 1), Z_OK);
+	/* The library takes no stream that ends. */
+	assert_int_equal(deflate(&z, Z_SYNC_FLUSH), Z_OK);
+	send_extended(client, PROVIDE, packed, sizeof(packed) - z.avail_out);
+	deflateEnd(&z);
+}
+
+static uint32_t read_u32(rfbClient *client)
+{
+	uint32_t v;
+
+	assert_true(ReadFromRFBServer(client, (char *)&v, sizeof(v)));
+	return ntohl(v);
+}
+
+static void read_away(rfbClient *client, size_t n)
+{
+	char bytes[4096];
+
+	for (size_t k; n; n -= k) {
+		k = MIN(n, sizeof(bytes));
+		assert_true(ReadFromRFBServer(client, bytes, (unsigned)k));
+	}
+}
+
+/* A picture, which is left; pixels as they are, or the screen's size. */
+static void skip_picture(rfbClient *client, uint32_t head)
+{
+	for (unsigned i = 0; i < (head & 0xffff); i++) {
+		uint32_t at = read_u32(client), size = read_u32(client);
+
+		(void)at;
+		if (read_u32(client) == 0)
+			read_away(client, (size_t)(size >> 16) * (size & 0xffff) * 4);
+	}
+}
+
+/* What is copied next, of an extended clipboard. */
+static void hear_extended(rfbClient *client, char *ret, size_t size)
+{
+	for (;;) {
+		uint32_t head = read_u32(client), n;
+		uint8_t packed[256], plain[256];
+		uLongf len = sizeof(plain);
+
+		if (head >> 24 == 0) {
+			skip_picture(client, head);
+			continue;
+		}
+		assert_int_equal(head >> 24, 3);
+		n = -read_u32(client);
+		assert_in_range(n, 4, sizeof(packed));
+		if (read_u32(client) != PROVIDE) {
+			read_away(client, n - 4);
+			continue;
+		}
+		assert_true(ReadFromRFBServer(client, (char *)packed, n - 4));
+		assert_int_equal(uncompress(plain, &len, packed, n - 4), Z_OK);
+		assert_in_range(len, 5, 4 + size);
+		memcpy(ret, plain + 4, len - 4);
+		return;
+	}
+}
+
 /* Both are VNC viewers; their keys are their own. */
 static void type_and_leave(unsigned port, rfbClient *stays)
 {
@@ -378,7 +489,8 @@ static void test_vnc(void **state)
 	int listener = listen_for_viewers();
 	pid_t server = start_server(listener, 0), vnc;
 	unsigned port;
-	rfbClient *client;
+	rfbClient *client, *extended;
+	char text[256];
 
 	vnc = start_vnc(&port);
 	assert_null(connect_to(port, tell_wrong_password));
@@ -391,12 +503,18 @@ static void test_vnc(void **state)
 	type_and_leave(port, client);
 	come_in_crowds(port);
 	talk_nonsense(port);
-	/* What the viewer copies is pasted there; then another size comes, and a text from there. */
+	/* What viewers copy is pasted there; then another size comes, and a text from there. */
+	extended = connect_extended(port);
+	copy_extended(extended, LINES_CRLF);
+	wait_for_picture(client, PASTED);
 	assert_true(SendClientCutText(client, (char *)LATIN1, (int)strlen(LATIN1)));
 	wait_for_picture(client, COPIED);
-	while (!heard)
+	while (!heard || strcmp(heard, OUT_LATIN1) != 0)
 		hear(client);
-	assert_string_equal(heard, LATIN1);
+	do {
+		hear_extended(extended, text, sizeof(text));
+	} while (strcmp(text, OUT_CRLF) != 0);
+	leave(extended);
 	/* The display server goes, without a word: what it showed is held, and darker. */
 	kill(server, SIGKILL);
 	assert_int_equal(waitpid(server, NULL, 0), server);

@@ -33,6 +33,7 @@
 
 #include "base/base.h"
 #include "display/decode.h"
+#include "display/text.h"
 #include "display/viewer/greet.h"
 #include "display/viewer/vnc_library.h"
 #include "proto/display.pb-c.h"
@@ -134,17 +135,12 @@ static void on_latin1(char *text, int len, rfbClientPtr client)
 {
 	_cleanup_buf_ struct buf b = BUF_INIT;
 
-	for (int i = 0; i < len; i++) {
-		uint8_t c = (uint8_t)text[i];
-
-		if (c >= 0x80)
-			buf_put_u8(&b, (uint8_t)(0xc0 | c >> 6));
-		buf_put_u8(&b, c >= 0x80 ? (0x80 | (c & 0x3f)) : c);
-	}
+	display_text_put_utf8(&b, text, (size_t)MAX(len, 0));
 	if (buf_error(&b) == 0)
 		tell_clipboard(client->screen->screenData, b.data, b.len);
 }
 
+/* Its lines end in CR LF; the display server takes both. */
 static void on_utf8(char *text, int len, rfbClientPtr client)
 {
 	/* The library counts a NUL at the end. */
@@ -299,33 +295,29 @@ static rfbCursorPtr rich_cursor(const struct display_message *m)
 }
 
 /*
- * In Latin-1 for viewers that know nothing else; what isn't in it is a question mark.  Which they
- * know, and that they have begun, is said by the encodings that they take.
+ * In Latin-1 for viewers that know nothing else.  Which they know, and that they have begun, is
+ * said by the encodings that they take.
  */
 static void tell_clipboard_out(struct client *c)
 {
 	rfbClientPtr client = c->screen->clientHead;
-	_cleanup_buf_ struct buf latin1 = BUF_INIT;
+	_cleanup_buf_ struct buf out = BUF_INIT;
 	const struct buf *text = &c->clipboard;
 
 	if (!text->len || !client || client->state != RFB_NORMAL || client->preferredEncoding == -1)
 		return;
-	for (size_t i = 0; i < text->len; i++) {
-		uint8_t b = text->data[i];
-
-		if (b >= 0xc2 && b <= 0xc3 && i + 1 < text->len)
-			buf_put_u8(&latin1, (uint8_t)(b << 6 | (text->data[++i] & 0x3f)));
-		else if (b < 0x80)
-			buf_put_u8(&latin1, b);
-		else if (b >= 0xc0)
-			buf_put_u8(&latin1, '?');
-	}
 	/* rfbSendServerCutTextUTF8 does both, but says the one's length with the other's text. */
-	if (client->enableExtendedClipboard && buf_cstr(&c->clipboard))
-		display_vnc_lib->rfbSendServerCutTextUTF8(
-			c->screen, (char *)text->data, (int)text->len, NULL, 0);
-	else if (!client->enableExtendedClipboard && buf_cstr(&latin1))
-		display_vnc_lib->rfbSendServerCutText(c->screen, (char *)latin1.data, (int)latin1.len);
+	if (client->enableExtendedClipboard) {
+		display_text_put_crlf(&out, text->data, text->len);
+		if (buf_cstr(&out))
+			display_vnc_lib->rfbSendServerCutTextUTF8(
+				c->screen, (char *)out.data, (int)out.len, NULL, 0);
+	} else {
+		display_text_put_latin1(&out, text->data, text->len);
+		if (buf_cstr(&out))
+			display_vnc_lib->rfbSendServerCutText(
+				c->screen, (char *)out.data, (int)out.len);
+	}
 	buf_clear(&c->clipboard);
 }
 

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "display/notice.h"
+
+#include <stdio.h>
+
+#include "proto/display.pb-c.h"
+
+void display_notice_pack(struct buf *out, enum display_state state, const char *text)
+{
+	Pb__DisplayNotice n = PB__DISPLAY_NOTICE__INIT;
+	uint8_t *to;
+
+	n.kind = (Pb__DisplayNotice__Kind)state;
+	n.text = (char *)(text ? text : "");
+	if (state == DISPLAY_STATE_MOVED)
+		n.host = n.text;
+	to = buf_grow(out, pb__display_notice__get_packed_size(&n));
+	if (to)
+		pb__display_notice__pack(&n, to);
+}
+
+bool display_notice_refuses(const struct display_message *m, char *ret, size_t size)
+{
+	Pb__DisplayNotice *n = m->type != DISPLAY_NOTICE
+				       ? NULL
+				       : pb__display_notice__unpack(
+						 NULL, m->data.len, m->data.data);
+	bool refuses = n && n->kind == PB__DISPLAY_NOTICE__KIND__REFUSED;
+
+	if (refuses)
+		snprintf(ret, size, "%s", n->text);
+	for (char *p = ret; refuses && *p; p++)
+		if ((unsigned char)*p < ' ' || *p == 127)
+			*p = '?';
+	if (n)
+		pb__display_notice__free_unpacked(n, NULL);
+	return refuses;
+}
