@@ -524,8 +524,8 @@ static void test_clipboard_cursor_notice(void **state)
 {
 	uint8_t rgba[4 * 4 * 4] = {1, 2, 3, 255};
 	const struct display_cursor cursor = {1, 2, 4, 4, rgba};
-	const struct display_message text = {
-		.type = DISPLAY_CLIPBOARD_IN, .data = {(const uint8_t *)"gr\xc3\xbc\r\n\xc3\x9f", 8}};
+	const struct display_message text = {.type = DISPLAY_CLIPBOARD_IN,
+		.data = {(const uint8_t *)"gr\xc3\xbc\r\n\xc3\x9f", 8}};
 	struct world w;
 	struct client a, b, looks;
 

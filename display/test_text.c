@@ -11,7 +11,8 @@
 #include "base/base.h"
 #include "display/text.h"
 
-static void becomes(void (*put)(struct buf *, const void *, size_t), const char *from, const char *to)
+static void becomes(
+	void (*put)(struct buf *, const void *, size_t), const char *from, const char *to)
 {
 	_cleanup_buf_ struct buf b = BUF_INIT;
 

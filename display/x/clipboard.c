@@ -21,6 +21,7 @@
 #include <xcb/xfixes.h>
 
 #include "display/source.h"
+#include "display/text.h"
 
 #define PIECE_MAX (64u << 10)
 
@@ -167,30 +168,51 @@ static void put_property(struct display_x_clipboard *b, xcb_window_t window, xcb
 		b->c, XCB_PROP_MODE_REPLACE, window, property, type, format, (uint32_t)n, data);
 }
 
-/* The first of a text in pieces: how long it is at least. */
-static bool begin_pieces(
-	struct display_x_clipboard *b, const xcb_selection_request_event_t *q, xcb_atom_t property)
+/*
+ * Who asks again has forgotten what it asked for before; and whoever has not taken all may be gone,
+ * so that the oldest has to make room for others.
+ */
+static unsigned choose_request(
+	const struct display_x_clipboard *b, xcb_window_t window, xcb_atom_t property)
 {
-	const uint32_t events = XCB_EVENT_MASK_PROPERTY_CHANGE;
-	uint32_t size = (uint32_t)b->own.len;
+	unsigned found = 0;
 
 	for (unsigned i = 0; i < DISPLAY_X_REQUESTS; i++) {
-		if (b->requests[i].window)
-			continue;
-		buf_fini(&b->requests[i].text);
-		b->requests[i].text = BUF_INIT;
-		buf_put(&b->requests[i].text, b->own.data, b->own.len);
-		if (buf_error(&b->requests[i].text) < 0)
-			return false;
-		b->requests[i].window = q->requestor;
-		b->requests[i].property = property;
-		b->requests[i].type = q->target;
-		b->requests[i].sent = 0;
-		xcb_change_window_attributes(b->c, q->requestor, XCB_CW_EVENT_MASK, &events);
-		put_property(b, q->requestor, property, b->atoms[DISPLAY_X_INCR], 32, &size, 1);
-		return true;
+		if (b->requests[i].window == window && b->requests[i].property == property)
+			return i;
+		if (b->requests[i].begun < b->requests[found].begun)
+			found = i;
 	}
-	return false;
+	return found;
+}
+
+/* The first of a text in pieces: how long it is at least. */
+static bool begin_pieces(struct display_x_clipboard *b, const xcb_selection_request_event_t *q,
+	xcb_atom_t property, xcb_atom_t type, struct buf *text)
+{
+	const uint32_t events = XCB_EVENT_MASK_PROPERTY_CHANGE;
+	unsigned i = choose_request(b, q->requestor, property);
+	uint32_t size = (uint32_t)text->len;
+
+	buf_fini(&b->requests[i].text);
+	b->requests[i].text = *text;
+	*text = BUF_INIT;
+	b->requests[i].window = q->requestor;
+	b->requests[i].property = property;
+	b->requests[i].type = type;
+	b->requests[i].sent = 0;
+	b->requests[i].begun = ++b->n_begun;
+	xcb_change_window_attributes(b->c, q->requestor, XCB_CW_EVENT_MASK, &events);
+	put_property(b, q->requestor, property, b->atoms[DISPLAY_X_INCR], 32, &size, 1);
+	return true;
+}
+
+static void end_pieces(struct display_x_clipboard *b, unsigned i)
+{
+	buf_fini(&b->requests[i].text);
+	b->requests[i].text = BUF_INIT;
+	b->requests[i].window = XCB_NONE;
+	b->requests[i].begun = 0;
 }
 
 /* The one before has been taken: the next, and at last an empty one. */
@@ -206,7 +228,7 @@ static void next_piece(struct display_x_clipboard *b, const xcb_property_notify_
 			b->requests[i].text.data + b->requests[i].sent, rest);
 		b->requests[i].sent += rest;
 		if (!rest)
-			b->requests[i].window = XCB_NONE;
+			end_pieces(b, i);
 		break;
 	}
 	xcb_flush(b->c);
@@ -218,6 +240,26 @@ static bool is_text(const struct display_x_clipboard *b, xcb_atom_t target)
 	return target == b->atoms[DISPLAY_X_UTF8_STRING] ||
 	       target == b->atoms[DISPLAY_X_TEXT_PLAIN] || target == b->atoms[DISPLAY_X_TEXT] ||
 	       target == XCB_ATOM_STRING;
+}
+
+static bool answer_text(
+	struct display_x_clipboard *b, const xcb_selection_request_event_t *q, xcb_atom_t property)
+{
+	xcb_atom_t type = q->target == b->atoms[DISPLAY_X_TEXT] ? b->atoms[DISPLAY_X_UTF8_STRING]
+								: q->target;
+	_cleanup_buf_ struct buf text = BUF_INIT;
+
+	/* ICCCM, section 2.6.2: a STRING is Latin-1. */
+	if (type == XCB_ATOM_STRING)
+		display_text_put_latin1(&text, b->own.data, b->own.len);
+	else
+		buf_put(&text, b->own.data, b->own.len);
+	if (buf_error(&text) < 0)
+		return false;
+	if (text.len > b->max)
+		return begin_pieces(b, q, property, type, &text);
+	put_property(b, q->requestor, property, type, 8, text.data, text.len);
+	return true;
 }
 
 static bool answer(
@@ -234,14 +276,7 @@ static bool answer(
 			b, q->requestor, property, XCB_ATOM_ATOM, 32, targets, ARRAY_SIZE(targets));
 		return true;
 	}
-	if (!is_text(b, q->target))
-		return false;
-	if (b->own.len > b->max)
-		return begin_pieces(b, q, property);
-	put_property(b, q->requestor, property,
-		q->target == b->atoms[DISPLAY_X_TEXT] ? b->atoms[DISPLAY_X_UTF8_STRING] : q->target,
-		8, b->own.data, b->own.len);
-	return true;
+	return is_text(b, q->target) && answer_text(b, q, property);
 }
 
 static void on_request(struct display_x_clipboard *b, const xcb_selection_request_event_t *q)
@@ -371,11 +406,8 @@ bool display_x_clipboard_event(struct display_x_clipboard *b, const xcb_generic_
 void display_x_clipboard_close(struct display_x_clipboard *b)
 {
 	forget_incoming(b);
-	for (unsigned i = 0; i < DISPLAY_X_REQUESTS; i++) {
-		buf_fini(&b->requests[i].text);
-		b->requests[i].text = BUF_INIT;
-		b->requests[i].window = XCB_NONE;
-	}
+	for (unsigned i = 0; i < DISPLAY_X_REQUESTS; i++)
+		end_pieces(b, i);
 	b->owner = false;
 	b->c = NULL;
 }

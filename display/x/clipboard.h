@@ -45,7 +45,9 @@ struct display_x_clipboard {
 		xcb_atom_t property, type;
 		struct buf text;
 		size_t sent;
+		uint64_t begun; /* which of all it is */
 	} requests[DISPLAY_X_REQUESTS];
+	uint64_t n_begun;
 	void (*text)(
 		void *arg, const char *text, size_t len); /* somebody in the session has copied */
 	void *arg;

@@ -218,6 +218,28 @@ def clipboard_both_ways(env):
 
 
 @test
+def long_texts_for_programs_that_leave(env):
+    """What comes in pieces is asked for again in the middle, and by programs that go before it has come."""
+    paster = BUILD / "tests/it/paster"
+    begin(env, "sleep", "1000")
+    v = Viewer(env)
+    v.do("fill 300000")
+    until("the session has it", lambda: len(paste(env)) == 300000)
+    assert inside(env, paster, "again").text == "300000\n"
+    for _ in range(10):
+        inside(env, paster, "leave")
+    assert len(paste(env)) == 300000
+    # STRING is Latin-1, whatever the viewer's text is
+    v.do("clipboard \u00fc\u20ac")
+    until("the session has it", lambda: paste(env) == "\u00fc\u20ac")
+    assert inside(env, paster, "as", "STRING").text == "fc3f\n"
+    assert inside(env, paster, "as", "UTF8_STRING").text == "c3bce282ac\n"
+    v.do("fill 70000")
+    until("the session has that", lambda: len(paste(env)) == 70000)
+    env.podrun("kill", "s")
+
+
+@test
 def a_scale_is_told_to_programs(env):
     """XSETTINGS and resources, at once and at each change; a freeze is not noticed, and a resume keeps it."""
     needs("xrdb")
