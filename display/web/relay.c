@@ -93,7 +93,8 @@ static void open_stream(struct display_relay *r)
 	if (sock >= 0 && io_set_nonblock(sock, true) < 0)
 		sock = close_fd(sock);
 	if (sock < 0) {
-		end(r, CLOSE_GONE, e.msg[0] ? e.msg : "no display");
+		end(r, sock == -ESTALE ? CLOSE_REFUSED : CLOSE_GONE,
+			e.msg[0] ? e.msg : "no display");
 		return;
 	}
 	fd.filefd = sock;
@@ -216,6 +217,7 @@ static void init(struct display_relay *r, struct lws *wsi)
 {
 	r->all = lws_get_protocol(wsi)->user;
 	r->websocket = wsi;
+	r->all->n++;
 	display_filter_init(&r->filter, r->all->view_only);
 	lws_set_timeout(wsi, PENDING_TIMEOUT_USER_OK, PATIENCE);
 }
@@ -230,6 +232,7 @@ static void fini(struct display_relay *r)
 	display_filter_fini(&r->filter);
 	buf_fini(&r->up);
 	buf_fini(&r->last);
+	r->all->n--;
 	r->all = NULL;
 }
 

@@ -16,9 +16,10 @@ struct err;
 /* What all relays of a process share; lws_protocols.user of both protocols. */
 struct display_relays {
 	struct display_tickets tickets;
+	unsigned n; /* websockets */
 	bool view_only;
 	unsigned quality; /* of JPEG that the page is to ask for; 0: lossless */
-	/* A connected stream socket that becomes ours, or a negative errno. */
+	/* A connected stream socket that becomes ours, or a negative errno; -ESTALE for good. */
 	int (*connect)(void *ctx, struct err *e);
 	/* Somebody has shown who he is. */
 	void (*seated)(void *ctx, const struct lws *websocket);

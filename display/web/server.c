@@ -55,6 +55,7 @@ struct display_web {
 	const struct display_web_options *options;
 	int spare; /* a descriptor to be given up */
 	bool ended;
+	struct err over; /* why nobody is to be served any more */
 };
 
 /* What an http connection is answered. */
@@ -317,9 +318,12 @@ static void admitted(void *ctx)
 
 static int open_stream(void *ctx, struct err *e)
 {
-	const struct display_web *w = ctx;
+	struct display_web *w = ctx;
+	int r = w->options->connect(w->options->ctx, e);
 
-	return w->options->connect(w->options->ctx, e);
+	if (r == -ESTALE)
+		w->over = *e;
+	return r;
 }
 
 static void fill_protocols(struct display_web *w)
@@ -443,8 +447,11 @@ int display_web_run(struct display_web *w, struct err *e)
 	if (r < 0)
 		return r;
 	tell_address(w);
-	while (!w->ended)
+	/* Whoever was there is told so first. */
+	while (!w->ended && !(w->over.error && !w->relays.n))
 		if (lws_service(w->context, 0) < 0)
 			return err_set(e, ERR_FAILED, -EIO, "the web server has failed");
-	return 0;
+	if (!w->ended && w->over.error)
+		*e = w->over;
+	return e->error;
 }

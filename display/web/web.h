@@ -15,7 +15,10 @@ struct display_web_options {
 	const char *keys;   /* with listen: the directory where our key is kept, or is put */
 	bool view_only;
 	unsigned quality; /* of JPEG; 0: every picture exact */
-	/* Makes a stream to the display server, a connected socket; or a negative errno. */
+	/*
+	 * Makes a stream to the display server, a connected socket; or a negative errno.  -ESTALE:
+	 * what was served is no more, and nobody is to be served.
+	 */
 	int (*connect)(void *ctx, struct err *e);
 	/* An address that lets one browser in, once.  With listen, again each time it was used. */
 	void (*address)(void *ctx, const char *url);
@@ -28,7 +31,7 @@ int display_web_new(
 void display_web_free(struct display_web *w);
 /* SHA-256 of the certificate as browsers show it, "" without one. */
 const char *display_web_fingerprint(const struct display_web *w);
-/* Serves until SIGINT, SIGTERM or SIGHUP comes, which the caller has blocked. */
+/* Serves until SIGINT, SIGTERM or SIGHUP comes, which the caller has blocked; or -ESTALE. */
 int display_web_run(struct display_web *w, struct err *e);
 
 #endif

@@ -126,6 +126,7 @@ static int serve(struct view *v, struct err *e)
 
 	if (r < 0)
 		return r;
+	v->way.never_waits = true; /* all its browsers would */
 	block_signals();
 	r = display_web_new(&w, &web, e);
 	if (r < 0)

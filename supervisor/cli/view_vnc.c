@@ -29,7 +29,8 @@ static bool is_over(void *ctx)
 		return false;
 	if (client_look(&s, &w->cli->paths, w->name, &e) < 0)
 		return e.class == ERR_NOT_FOUND && !has_directory(w);
-	over = !s.live && (!s.record || record_state_of(s.record->state) == RECORD_ENDED);
+	over = view_way_is_other(w, s.record);
+	over |= !s.live && (!s.record || record_state_of(s.record->state) == RECORD_ENDED);
 	client_session_fini(&s);
 	return over;
 }
@@ -44,5 +45,6 @@ int view_vnc_serve(const struct vnc_port *p, struct view_way *way, bool view_onl
 		.over = way->host ? NULL : is_over,
 		.ctx = way};
 
+	view_way_know(way);
 	return display_vnc(p->listener, &o, e);
 }

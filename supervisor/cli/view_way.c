@@ -22,6 +22,9 @@
 #define PIECE	      (32u << 10) /* bytes */
 #define SAID_MAX      4096	  /* bytes of what ssh has to say */
 #define LAST_WORDS_MS 1000	  /* for them, when it has ended */
+#define PATIENCE_S    15	  /* with a display server that takes nobody, or says nothing */
+/* With ssh, which may ask for a password: as long as sshd gives for that (LoginGraceTime). */
+#define FAR_PATIENCE_MS 120000
 
 int view_way_parse(struct view_way *w, struct cli *c, const char *text, struct err *e)
 {
@@ -67,20 +70,77 @@ static int no_display(struct view_way *w, int error, struct err *e)
 	return error;
 }
 
+bool view_way_is_other(const struct view_way *w, const Pb__Record *r)
+{
+	return w->known && r && r->config && r->config->session_id.len == sizeof(w->session) &&
+	       memcmp(r->config->session_id.data, w->session, sizeof(w->session)) != 0;
+}
+
+/*
+ * A session's record is there before its display is, so that of one who has been reached it is
+ * either its own or a later one's.
+ */
+static int check_session(struct view_way *w, struct err *e)
+{
+	struct err ignored = {0};
+	Pb__Record *r;
+
+	if (record_load(&r, &w->cli->paths, w->name, &ignored) < 0)
+		return 0;
+	if (view_way_is_other(w, r)) {
+		err_set(e, ERR_STATE, -ESTALE,
+			"'%s' has ended, and another session is called so now", w->name);
+	} else if (!w->known && r->config && r->config->session_id.len == sizeof(w->session)) {
+		memcpy(w->session, r->config->session_id.data, sizeof(w->session));
+		w->known = true;
+	}
+	record_free(r);
+	return e->error;
+}
+
+void view_way_know(struct view_way *w)
+{
+	struct err none = {0};
+
+	if (!w->host)
+		check_session(w, &none);
+}
+
+/* A connected socket, which waits, or a negative errno. */
+static int connect_to(struct view_way *w, int dir)
+{
+	const struct timeval patience = {w->never_waits ? 0 : PATIENCE_S}, for_ever = {0};
+	int nonblock = w->never_waits ? SOCK_NONBLOCK : 0;
+	_cleanup_close_ int sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | nonblock, 0);
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+
+	/* The directory's own path may be longer than an address. */
+	snprintf(a.sun_path, sizeof(a.sun_path), "/proc/self/fd/%d/display", dir);
+	if (sock < 0 ||
+		setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) < 0 ||
+		connect(sock, (struct sockaddr *)&a, sizeof(a)) < 0 ||
+		setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &for_ever, sizeof(for_ever)) < 0 ||
+		io_set_nonblock(sock, false) < 0)
+		return -errno;
+	return take_fd(&sock);
+}
+
 static int connect_here(struct view_way *w, struct err *e)
 {
 	_cleanup_free_ char *runtime = paths_runtime(&w->cli->paths, w->name, NULL);
-	struct sockaddr_un a = {.sun_family = AF_UNIX};
 	_cleanup_close_ int dir = -1, sock = -1;
 
 	dir = runtime ? open(runtime, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
 	if (dir < 0)
 		return no_display(w, -errno, e);
-	/* The directory's own path may be longer than an address. */
-	snprintf(a.sun_path, sizeof(a.sun_path), "/proc/self/fd/%d/display", dir);
-	sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (sock < 0 || connect(sock, (struct sockaddr *)&a, sizeof(a)) < 0)
-		return no_display(w, -errno, e);
+	sock = connect_to(w, dir);
+	if (sock == -EAGAIN)
+		return err_set(e, ERR_STATE, sock, "the display server of '%s' does not answer",
+			w->name);
+	if (sock < 0)
+		return no_display(w, sock, e);
+	if (check_session(w, e) < 0)
+		return e->error;
 	return take_fd(&sock);
 }
 
@@ -94,7 +154,8 @@ static char *moved_to(struct view_way *w)
 	if (client_look(&s, &w->cli->paths, w->name, &ignored) < 0)
 		return NULL;
 	/* "?": whoever took it has not said who it is */
-	if (!s.live && s.record && record_state_of(s.record->state) == RECORD_MOVED &&
+	if (!s.live && s.record && !view_way_is_other(w, s.record) &&
+		record_state_of(s.record->state) == RECORD_MOVED &&
 		s.record->peer[0] && s.record->peer[0] != '-' && strcmp(s.record->peer, "?") != 0)
 		host = strdup(s.record->peer);
 	client_session_fini(&s);
@@ -102,6 +163,11 @@ static char *moved_to(struct view_way *w)
 }
 
 /* ---- on another host */
+
+int view_way_patience(const struct view_way *w)
+{
+	return w->far ? FAR_PATIENCE_MS : PATIENCE_S * 1000;
+}
 
 /*
  * In the child: becomes ssh, with @sock as its stdin and stdout, and @said for what it says or -1.
@@ -153,6 +219,7 @@ static int connect_there(struct view_way *w, const char *host, struct err *e)
 {
 	pid_t child;
 
+	w->far = true;
 	return start_ssh(w, host, -1, &child, e);
 }
 
@@ -177,17 +244,20 @@ static const char *last_line(struct buf *said)
 }
 
 /*
- * Until @sock has something, or its end; what comes of @said meanwhile is collected.  True if it
- * has.
+ * Until @sock has something, or its end, or it takes too long; what comes of @said meanwhile is
+ * collected.  True if it has.
  */
 static bool hear(int sock, int said, struct buf *ret)
 {
 	struct pollfd all[] = {{sock, POLLIN, 0}, {said, POLLIN, 0}};
+	uint64_t until = io_now_ns() + FAR_PATIENCE_MS * 1000000ull;
 	char piece[256];
 	bool ended = false;
 
 	for (;;) {
-		int there = poll(all, ARRAY_SIZE(all), ended ? LAST_WORDS_MS : -1);
+		uint64_t now = io_now_ns();
+		int left = until > now ? (int)((until - now) / 1000000 + 1) : 0,
+		    there = poll(all, ARRAY_SIZE(all), ended ? LAST_WORDS_MS : left);
 		ssize_t n;
 
 		if (there < 0 && errno == EINTR)
@@ -273,7 +343,7 @@ int view_way_connect(void *way, struct err *e)
 	if (w->host)
 		return connect_there(w, w->host, e);
 	sock = connect_here(w, e);
-	host = sock < 0 ? moved_to(w) : NULL;
+	host = sock < 0 && sock != -ESTALE ? moved_to(w) : NULL;
 	return host ? connect_there(w, host, e) : sock;
 }
 

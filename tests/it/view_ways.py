@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""podrun view, where there is no display, another one, or one that says nothing."""
+import json
+import os
+import pathlib
+import re
+import socket
+import sys
+
+os.environ.setdefault("PODRUN_TEST_PATIENCE", "180")
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+import websocket  # noqa: E402
+from harness import main, needs, test, until  # noqa: E402
+from looking import View  # noqa: E402
+from played import HELLO, WELCOME, Display, field, message  # noqa: E402
+
+
+def hello():
+    return message(HELLO, field(1, 1) + field(3, 1))
+
+
+def enter(view, who):
+    """What a page does: the websocket, and the server's answer."""
+    ws = view.websocket()
+    ws.send(who)
+    return ws, json.loads(ws.receive())
+
+
+def closed_with(ws):
+    try:
+        while True:
+            ws.receive()
+    except websocket.Closed as e:
+        return e.code, e.reason
+
+
+@test
+def another_session_of_that_name(env):
+    """Whoever was let in to a session is not to see the one that is called so after it."""
+    needs("Xvfb")
+
+    def begin(*options):
+        return env.podrun("run", "-d", "--name", "s", "--display=300x200", "--no-sound", *options, "--", "sleep", "1000")
+
+    port = int(re.search(r":(\d+) password", begin("--vnc").errors).group(1))
+    view = View(env, target="s")
+    ws, answer = enter(view, "token " + view.token)
+    ws.send(hello())
+    assert ws.receive()[0] == WELCOME
+    ws.close()
+    # Suspended and resumed it is what it was.
+    env.podrun("suspend", "s")
+    env.podrun("resume", "-d", "s")
+    ws, _ = enter(view, "ticket " + answer["ticket"])
+    ws.send(hello())
+    assert ws.receive()[0] == WELCOME
+    env.podrun("kill", "s")
+    env.podrun("rm", "-f", "s")
+    begin()
+    ws, _ = enter(view, "ticket " + answer["ticket"])
+    ws.send(hello())
+    code, reason = closed_with(ws)
+    assert code == 4401 and "another session" in reason, (code, reason)
+    assert view.process.wait(60) != 0
+    assert "another session" in view.process.stderr.read()
+
+    def refused():
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+        except ConnectionRefusedError:
+            return True
+        return False
+
+    until("VNC has ended, too", refused)
+    env.podrun("kill", "s")
+
+
+class Stands(Display):
+    """Takes nobody, and has no room for those who wait: the kernel keeps one more than listen() says."""
+
+    def open(self):
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(str(self.directory / "display"))
+        self.listener.listen(0)
+
+    def fill(self):
+        self.waits = socket.socket(socket.AF_UNIX)
+        self.waits.connect(str(self.directory / "display"))
+
+    def empty(self):
+        self.listener.accept()[0].close()
+
+
+@test
+def one_that_stands_still_stops_nobody_else(env):
+    """The page is served while a display server takes nobody; its browser is told, and comes again."""
+    display = Stands(env, b"")
+    view = View(env)
+    display.empty()
+    display.fill()
+    ws, answer = enter(view, "token " + view.token)
+    code, reason = closed_with(ws)
+    assert code == 4404 and "does not answer" in reason, (code, reason)
+    with socket.create_connection((view.host, view.port), timeout=60) as s:
+        status, _, _ = websocket.request(s, "GET", "/", {"Host": "127.0.0.1:%d" % view.port})
+    assert " 200 " in status, status
+    display.empty()
+    ws, _ = enter(view, "ticket " + answer["ticket"])
+    ws.close()
+    view.close()
+
+
+main()
