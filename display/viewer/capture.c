@@ -2,9 +2,11 @@
 #include "display/viewer/capture.h"
 
 #include <errno.h>
+#include <poll.h>
 
 #include "base/base.h"
 #include "display/decode.h"
+#include "display/notice.h"
 #include "display/viewer/greet.h"
 #include "display/viewer/picture.h"
 
@@ -12,6 +14,7 @@
 
 struct capture {
 	bool sized, complete;
+	char refused[160]; /* why, "": it is not */
 };
 
 static void resized(void *ctx, int width, int height)
@@ -25,34 +28,46 @@ static void message(void *ctx, const struct display_message *m)
 
 	if (m->type == DISPLAY_UPDATED)
 		c->complete = c->sized; /* of nothing there is no picture */
+	display_notice_refuses(m, c->refused, sizeof(c->refused));
 }
 
 static const struct display_decoder_ops ops = {.resized = resized, .message = message};
 
-static int look(int fd, struct display_decoder *d, struct capture *c, struct err *e)
+/* The next piece of the stream. */
+static int take(int fd, struct display_decoder *d, int ms, struct err *e)
 {
-	_cleanup_free_ uint8_t *piece = malloc(PIECE);
-	struct display_viewer_wish wish = {.view_only = true, .name = "capture"};
-	int r = piece ? display_viewer_greet(fd, &wish) : -ENOMEM;
+	static uint8_t piece[PIECE];
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	int there = poll(&p, 1, ms);
+	ssize_t n = there == 1 ? read(fd, piece, PIECE) : there;
 
-	if (r < 0)
-		return err_errno(e, r, "can't greet the display server");
-	while (!c->complete) {
-		ssize_t n = read(fd, piece, PIECE);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return err_set(e, ERR_STATE, -ECONNRESET,
-				"the display server has ended the connection");
-		r = display_decoder_feed(d, piece, (size_t)n, e);
-		if (r < 0)
-			return r;
+	if (n < 0 && errno == EINTR)
+		return 0;
+	if (there == 0) {
+		err_set(e, ERR_STATE, -ETIMEDOUT, "the display server sends no picture");
+		return err_hint(e, "it has none while the session's X server does not answer");
 	}
-	return 0;
+	if (n <= 0)
+		return err_set(e, ERR_STATE, -ECONNRESET,
+			"the display server has ended the connection");
+	return display_decoder_feed(d, piece, (size_t)n, e);
 }
 
-int display_capture(int fd, const char *path, struct err *e)
+static int look(int fd, struct display_decoder *d, struct capture *c, int ms, struct err *e)
+{
+	struct display_viewer_wish wish = {.view_only = true, .name = "capture"};
+	int r = display_viewer_greet(fd, &wish);
+
+	/* One who does not listen may have said why. */
+	if (r < 0 && r != -EPIPE && r != -ECONNRESET)
+		return err_errno(e, r, "can't greet the display server");
+	do {
+		r = take(fd, d, ms, e);
+	} while (r == 0 && !c->complete && !c->refused[0]);
+	return c->refused[0] ? err_set(e, ERR_STATE, -EUSERS, "%s", c->refused) : r;
+}
+
+int display_capture(int fd, const char *path, int ms, struct err *e)
 {
 	struct capture c = {0};
 	struct display_decoder *d;
@@ -63,7 +78,7 @@ int display_capture(int fd, const char *path, struct err *e)
 	r = display_decoder_new(&ops, &c, &d);
 	if (r < 0)
 		return err_errno(e, r, "memory");
-	r = look(fd, d, &c, e);
+	r = look(fd, d, &c, ms, e);
 	if (r == 0)
 		r = display_picture_write(path, display_decoder_frame(d), e);
 	display_decoder_free(d);

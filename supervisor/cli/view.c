@@ -16,7 +16,7 @@ static const struct cli_option options[] = {
 		offsetof(struct view_options, listen)},
 	{"lossless", 0, NULL, "exact pictures on slow lines, too", CLI_FLAG,
 		offsetof(struct view_options, lossless)},
-	{"quality", 0, "1-100", "of JPEG where a picture may differ a little", CLI_NUMBER,
+	{"quality", 0, "1-100", "of JPEG where a picture may differ a little", CLI_STRING,
 		offsetof(struct view_options, quality)},
 	{"screenshot", 0, "FILE", "write what is shown as .png or .ppm, and end", CLI_STRING,
 		offsetof(struct view_options, screenshot)},

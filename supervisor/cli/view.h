@@ -4,15 +4,13 @@
 #define SUPERVISOR_CLI_VIEW_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 struct cli;
 struct err;
 
 struct view_options {
 	bool no_open, view_only, stdio, native, lossless;
-	const char *listen, *screenshot, *podrun, *vnc, *record, *replay;
-	uint64_t quality;
+	const char *listen, *screenshot, *podrun, *vnc, *record, *replay, *quality;
 };
 
 /* As cli_command.run; @opts: struct view_options. */

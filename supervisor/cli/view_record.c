@@ -2,6 +2,9 @@
 /*
  * A recording is a viewer's stream, so it plays in any viewer: one process writes the pieces when
  * their time has come, and takes no notice of what the viewer says.
+ *
+ * The file is made when there is a display to be recorded, and what came until then is its
+ * beginning.
  */
 #include "supervisor/cli/view_record.h"
 
@@ -15,7 +18,8 @@
 #include "base/base.h"
 #include "display/display.h"
 
-#define READ (64u << 10)
+#define READ	   (64u << 10)
+#define BEFORE_MAX (1u << 20) /* bytes that come before there is a display */
 /* What pages draw, too: they have neither zstd nor what is kept from piece to piece. */
 #define EVERYWHERE                                                                           \
 	(1u << DISPLAY_CODEC_NONE | 1u << DISPLAY_CODEC_LZ4 | 1u << DISPLAY_CODEC_LEFT_LZ4 | \
@@ -23,9 +27,13 @@
 
 struct recorder {
 	int sock;
+	const char *path;
+	int file;	   /* -1: not yet */
+	struct buf before; /* what has come until then */
 	struct display_record record;
 	struct display_decoder *decoder; /* to know what is to be acknowledged */
-	bool failed;
+	bool welcome, failed;
+	char refused[160]; /* why, "": it is not */
 };
 
 static void on_message(void *ctx, const struct display_message *m)
@@ -34,6 +42,8 @@ static void on_message(void *ctx, const struct display_message *m)
 	const struct display_message ack = {.type = DISPLAY_ACK, .serial = m->serial};
 	_cleanup_buf_ struct buf b = BUF_INIT;
 
+	r->welcome |= m->type == DISPLAY_WELCOME;
+	display_notice_refuses(m, r->refused, sizeof(r->refused));
 	if (m->type != DISPLAY_MARK && m->type != DISPLAY_UPDATED)
 		return;
 	display_wire_put(&b, &ack);
@@ -42,6 +52,31 @@ static void on_message(void *ctx, const struct display_message *m)
 }
 
 static const struct display_decoder_ops ops = {.message = on_message};
+
+static int begin_file(struct recorder *r, struct err *e)
+{
+	r->file = open(r->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (r->file < 0)
+		return err_errno(e, -errno, "%s", r->path);
+	if (display_record_begin(&r->record, r->file, e) < 0)
+		return err_wrap(e, "%s", r->path);
+	return 0;
+}
+
+static int write_piece(struct recorder *r, const uint8_t *bytes, size_t n, struct err *e)
+{
+	buf_put(&r->before, bytes, n);
+	if (buf_error(&r->before) < 0 || r->before.len > BEFORE_MAX)
+		return err_set(e, ERR_FAILED, -ENOBUFS, "this is not the display protocol");
+	if (!r->welcome)
+		return 0;
+	if (r->file < 0 && begin_file(r, e) < 0)
+		return e->error;
+	if (display_record_put(&r->record, io_now_ns(), r->before.data, r->before.len, e) < 0)
+		return err_wrap(e, "%s", r->path);
+	buf_clear(&r->before);
+	return 0;
+}
 
 /* 1, 0 at the end, or a negative errno. */
 static int take(struct recorder *r, struct err *e)
@@ -52,11 +87,16 @@ static int take(struct recorder *r, struct err *e)
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return 1;
+	if (n <= 0 && r->file < 0)
+		return err_set(e, ERR_STATE, -ECONNRESET,
+			"the display server has ended the connection");
 	if (n <= 0)
 		return n < 0 ? err_errno(e, -errno, "display") : 0;
-	k = display_record_put(&r->record, io_now_ns(), bytes, (size_t)n, e);
+	k = display_decoder_feed(r->decoder, bytes, (size_t)n, e);
+	if (k == 0 && r->refused[0])
+		k = err_set(e, ERR_STATE, -EUSERS, "%s", r->refused);
 	if (k == 0)
-		k = display_decoder_feed(r->decoder, bytes, (size_t)n, e);
+		k = write_piece(r, bytes, (size_t)n, e);
 	return k < 0 ? k : !r->failed;
 }
 
@@ -76,41 +116,44 @@ static int open_signals(struct err *e)
 	return fd < 0 ? err_errno(e, -errno, "signalfd") : fd;
 }
 
+static int record(struct recorder *rec, int signals, struct err *e)
+{
+	int r;
+
+	do {
+		struct pollfd p[] = {{.fd = rec->sock, .events = POLLIN},
+			{.fd = signals, .events = POLLIN}};
+
+		poll(p, 2, -1);
+		if (p[1].revents)
+			return 0;
+		r = take(rec, e);
+	} while (r > 0);
+	return r;
+}
+
 int view_record(int sock, const char *path, struct err *e)
 {
 	const struct display_viewer_wish wish = {
 		.name = "record", .view_only = true, .audio = true, .codecs = EVERYWHERE};
-	_cleanup_close_ int file =
-		open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-	_cleanup_close_ int signals = -1;
-	struct recorder rec = {.sock = sock};
+	struct recorder rec = {.sock = sock, .path = path, .file = -1};
+	_cleanup_close_ int signals = open_signals(e);
 	int r;
 
-	if (file < 0)
-		return err_errno(e, -errno, "%s", path);
-	signals = open_signals(e);
 	if (signals < 0)
 		return signals;
 	r = display_decoder_new(&ops, &rec, &rec.decoder);
 	if (r == 0)
 		r = display_viewer_greet(sock, &wish);
-	if (r < 0)
+	/* One who does not listen may have said why. */
+	if (r < 0 && r != -EPIPE && r != -ECONNRESET)
 		err_errno(e, r, "display");
 	else
-		r = display_record_begin(&rec.record, file, e);
-	while (r >= 0) {
-		struct pollfd p[] = {
-			{.fd = sock, .events = POLLIN}, {.fd = signals, .events = POLLIN}};
-
-		poll(p, 2, -1);
-		if (p[1].revents)
-			break;
-		r = take(&rec, e);
-		if (r == 0)
-			break;
-	}
+		r = record(&rec, signals, e);
 	display_decoder_free(rec.decoder);
-	return r < 0 ? err_wrap(e, "%s", path) : 0;
+	close_fd(rec.file);
+	buf_fini(&rec.before);
+	return MIN(r, 0);
 }
 
 static int open_recording(const char *path, struct display_record *ret, struct err *e)

@@ -7,7 +7,7 @@ struct err;
 
 /*
  * What the display at @sock shows goes to @path, a new file, until the stream ends or SIGINT,
- * SIGTERM or SIGHUP comes: 0.
+ * SIGTERM or SIGHUP comes: 0.  The file is made when there is a display; ERR_STATE without one.
  */
 int view_record(int sock, const char *path, struct err *e);
 

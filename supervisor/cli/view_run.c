@@ -20,6 +20,7 @@ struct view {
 	struct cli *cli;
 	const struct view_options *o;
 	struct view_way way;
+	uint64_t quality; /* 0: nothing was said */
 	char *note; /* a file that leads a browser to the address, or NULL */
 };
 
@@ -105,7 +106,7 @@ static unsigned quality(const struct view *v)
 {
 	if (v->o->lossless)
 		return 0;
-	return v->o->quality		     ? (unsigned)v->o->quality
+	return v->quality		     ? (unsigned)v->quality
 	       : v->way.host || v->o->listen ? FAR_QUALITY
 					     : 0;
 }
@@ -153,7 +154,7 @@ static int screenshot(struct view *v, struct err *e)
 	if (sock < 0)
 		return sock;
 	signal(SIGPIPE, SIG_IGN);
-	return display_capture(sock, v->o->screenshot, e);
+	return display_capture(sock, v->o->screenshot, view_way_patience(&v->way), e);
 }
 
 static int record(struct view *v, struct err *e)
@@ -214,9 +215,12 @@ static int native(struct view *v, const char *target, struct err *e)
 	return err_errno(e, -errno, "%s", viewer);
 }
 
-static int check(const struct view_options *o, struct err *e)
+static int check(struct view *v, struct err *e)
 {
-	if (o->quality > 100)
+	const struct view_options *o = v->o;
+
+	if (o->quality && (cli_parse_number(o->quality, &v->quality) < 0 || v->quality < 1 ||
+				  v->quality > 100))
 		return err_set(e, ERR_USAGE, -EINVAL, "--quality is from 1 to 100");
 	if (o->lossless && o->quality)
 		return err_set(
@@ -234,7 +238,7 @@ int view_run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 {
 	struct view v = {.cli = c, .o = opts};
 	_cleanup_free_ char *only = NULL;
-	int r = check(v.o, e);
+	int r = check(&v, e);
 
 	if (r == 0 && v.o->replay)
 		return argc ? err_set(e, ERR_USAGE, -EINVAL, "--replay needs no session")

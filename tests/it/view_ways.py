@@ -13,7 +13,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import websocket  # noqa: E402
 from harness import main, needs, test, until  # noqa: E402
 from looking import View  # noqa: E402
-from played import HELLO, WELCOME, Display, field, message  # noqa: E402
+from played import HELLO, NOTICE, WELCOME, Display, field, message  # noqa: E402
+
+REFUSED = 5
 
 
 def hello():
@@ -76,6 +78,19 @@ def another_session_of_that_name(env):
     env.podrun("kill", "s")
 
 
+class Refuses(Display):
+    """Says why and is gone, as a display server with too many viewers."""
+
+    def _accept(self, listener):
+        while True:
+            try:
+                sock, _ = listener.accept()
+            except OSError:
+                return
+            with sock:
+                sock.sendall(message(NOTICE, field(1, REFUSED) + field(2, "there are too many viewers")))
+
+
 class Stands(Display):
     """Takes nobody, and has no room for those who wait: the kernel keeps one more than listen() says."""
 
@@ -90,6 +105,28 @@ class Stands(Display):
 
     def empty(self):
         self.listener.accept()[0].close()
+
+
+def one_line(r, *words):
+    assert re.fullmatch("podrun: [^\n]*\n(hint: [^\n]*\n)?", r.errors) and all(w in r.errors for w in words), r
+
+
+@test
+def who_is_refused_hears_why(env):
+    Refuses(env, b"")
+    one_line(env.podrun("view", "--screenshot", env.path("a.png"), "fake", code=6), "too many viewers")
+    kept, fresh = env.path("kept"), env.path("fresh")
+    kept.write_text("kept")
+    for file in kept, fresh:
+        one_line(env.podrun("view", "--record", file, "fake", code=6), "too many viewers")
+    assert kept.read_text() == "kept" and not fresh.exists()
+    assert not env.path("a.png").exists()
+
+
+@test
+def a_screenshot_of_nothing_ends(env):
+    Display(env, b"")
+    one_line(env.podrun("view", "--screenshot", env.path("a.png"), "fake", code=6), "no picture")
 
 
 @test
@@ -109,6 +146,14 @@ def one_that_stands_still_stops_nobody_else(env):
     ws, _ = enter(view, "ticket " + answer["ticket"])
     ws.close()
     view.close()
+
+
+@test
+def a_quality_of_none(env):
+    Display(env, b"")
+    for wrong in "0", "101", "-1", "x", "":
+        r = env.podrun("view", "--quality", wrong, "--screenshot", env.path("a.png"), "fake", code=2)
+        assert "--quality" in r.errors, r
 
 
 main()
