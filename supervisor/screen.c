@@ -47,7 +47,7 @@
 
 #define FIRST_RETRY_MS	  10
 #define LAST_RETRY_MS	  2000
-#define SOUND_RETRY_MS	  20
+#define SOUND_RETRY_MS	  20 /* at first, and as long as somebody waits for the beginning */
 #define START_PATIENCE_MS 30000 /* for Xvfb to be ready */
 #define ASKED_PATIENCE_MS 20000 /* for the server to answer */
 #define GONE_PATIENCE_MS  3000	/* for the server to let go */
@@ -64,7 +64,7 @@ struct screen {
 	int listener;		      /* where viewers connect */
 	int program;		      /* what serves them; -1: not found yet */
 	struct event *timer, *sound_timer;
-	unsigned retry_ms, starts;
+	unsigned retry_ms, sound_ms, starts;
 	uint64_t deadline_ns; /* of the beginning */
 	uint64_t answer_ns;   /* of the server, while asked */
 	bool asked, up;	      /* to take up; it has */
@@ -107,6 +107,30 @@ static int choose_number(const Pb__Config *c, uint32_t *ret, struct err *e)
 	return 0;
 }
 
+/* @path, or what it is in, is a volume. */
+static bool is_hidden_by(const char *path, const char *target)
+{
+	size_t n = strlen(target);
+
+	while (n && target[n - 1] == '/')
+		n--;
+	return strncmp(target, path, n) == 0 && (path[n] == '/' || !path[n]);
+}
+
+/* What is reached from outside are the session's own files. */
+static int check_volumes(const Pb__Config *c, struct err *e)
+{
+	static const char *const ours[] = {"/tmp/.X11-unix", "/run/" SCREEN_PLACE, "/dev/shm"};
+
+	for (size_t i = 0; i < c->n_binds; i++)
+		for (size_t k = 0; k < ARRAY_SIZE(ours); k++)
+			if (is_hidden_by(ours[k], c->binds[i]->target))
+				return err_set(e, ERR_USAGE, -EINVAL,
+					"a session with a display needs a %s of its own, not -v",
+					c->binds[i]->target);
+	return 0;
+}
+
 int screen_prepare(struct session *s, struct err *e)
 {
 	Pb__Config *c = s->record->config;
@@ -117,6 +141,8 @@ int screen_prepare(struct session *s, struct err *e)
 		return 0;
 	if (screen_check(c, e) < 0)
 		return err_reclass(e, ERR_USAGE);
+	if (check_volumes(c, e) < 0)
+		return e->error;
 	if (c->display->sound == PB__DISPLAY__SOUND__MUST && !display_sound_built())
 		return err_set(e, ERR_HOST, -EOPNOTSUPP, "podrun was built without sound");
 	if (!display_sound_built())
@@ -371,9 +397,18 @@ static void tend(struct screen *d)
 		again(d, ASKED_PATIENCE_MS);
 }
 
+static void later_sound(struct screen *d)
+{
+	const struct timeval then = {.tv_sec = d->sound_ms / 1000,
+		.tv_usec = (suseconds_t)(d->sound_ms % 1000) * 1000};
+
+	event_add(d->sound_timer, &then);
+	if (!d->then)
+		d->sound_ms = MIN(d->sound_ms * 2, (unsigned)LAST_RETRY_MS);
+}
+
 static void tend_sound(struct screen *d)
 {
-	static const struct timeval soon = {.tv_usec = SOUND_RETRY_MS * 1000};
 	struct session *s = d->session;
 	Pb__Display *config = display_of(s);
 	struct err e = {0};
@@ -393,7 +428,7 @@ static void tend_sound(struct screen *d)
 		d->mute = true;
 	}
 	if (!d->hearable && !d->mute)
-		event_add(d->sound_timer, &soon);
+		later_sound(d);
 	begun(d);
 }
 
@@ -428,6 +463,7 @@ static void sound_exited(struct screen *d)
 	char why[160];
 
 	config->sound_server = 0;
+	d->sound_ms = SOUND_RETRY_MS;
 	screen_place_words(d->session, SCREEN_SOUND_LOG, why, sizeof(why));
 	event_del(d->sound_timer);
 	if (d->hearable) {
@@ -499,7 +535,11 @@ static int make(struct session *s, struct err *e)
 		return err_errno(e, -ENOMEM, "display");
 	if (s->screen)
 		return 0;
-	*d = (struct screen){.session = s, .listener = -1, .program = -1, .retry_ms = FIRST_RETRY_MS};
+	*d = (struct screen){.session = s,
+		.listener = -1,
+		.program = -1,
+		.retry_ms = FIRST_RETRY_MS,
+		.sound_ms = SOUND_RETRY_MS};
 	s->screen = d;
 	d->timer = event_new(s->loop, -1, 0, on_timer, d);
 	d->sound_timer = event_new(s->loop, -1, 0, on_sound_timer, d);
@@ -544,8 +584,10 @@ void screen_resume(struct session *s)
 		return;
 	}
 	s->screen->hearable = display_of(s)->sound_server;
-	s->screen->mute = !display_of(s)->sound_server;
+	/* One that had just ended when the session was frozen was about to be started again. */
+	s->screen->mute = display_of(s)->sound == PB__DISPLAY__SOUND__NONE;
 	tend(s->screen);
+	tend_sound(s->screen);
 }
 
 /* ---- freezing -------------------------------------------------------------------------------- */

@@ -80,6 +80,7 @@ static void room_begin(struct room *r)
 	pb__config__init(&r->config);
 	pb__record__init(&r->record);
 	r->display.server = 2;
+	r->display.sound = PB__DISPLAY__SOUND__NONE;
 	r->config.display = &r->display;
 	r->config.name = (char *)"s";
 	r->record.config = &r->config;

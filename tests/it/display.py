@@ -188,6 +188,14 @@ def pointer_clicks(env):
     env.podrun("kill", "s")
 
 
+@test
+def volumes_hide_nothing_of_the_display(env):
+    for target in "/tmp", "/tmp/.X11-unix", "/run", "/dev/shm":
+        r = env.podrun("run", "--display", "-v", "%s:%s" % (env.path("."), target), "--", "true", check=False)
+        one_line(r, "a %s of its own" % target)
+    assert not env.sessions()
+
+
 # ---- clipboard -----------------------------------------------------------------------------------
 
 def paste(env, name="s", selection="clipboard"):

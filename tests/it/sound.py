@@ -122,6 +122,19 @@ def sound_server_is_started_again(env):
 
 
 @test
+def started_again_after_a_freeze(env):
+    """It ends, and the session is frozen before another one is there."""
+    needs_sound(env)
+    begin(env)
+    env.podrun("exec", "s", "kill", "-9", str(server(env)))
+    env.podrun("suspend", "s")
+    env.podrun("resume", "-d", "s")
+    until("another", lambda: env.podrun("exec", "s", "pactl", "info", check=False).code == 0)
+    hears(env, listen(env), 440)
+    env.podrun("kill", "s")
+
+
+@test
 def none_without_pulseaudio(env):
     """The display works; --sound insists."""
     needs("Xvfb", "xdpyinfo")
