@@ -2,12 +2,15 @@
 /* Who may come in over http, and what may pass. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -17,7 +20,10 @@
 #include "display/web/filter.h"
 #include "display/web/strangers.h"
 #include "display/web/tickets.h"
+#include "display/web/tls.h"
 #include "proto/display.pb-c.h"
+
+#define MAKERS 8 /* of a key, at the same time */
 
 /* ---- tickets */
 
@@ -301,6 +307,47 @@ static void there_are_so_many_strangers(void **state)
 	assert_null(display_strangers_least_welcome(&s));
 }
 
+/* ---- the key */
+
+/* What each of several has that want it when there is none yet. */
+static void one_key_for_all(void **state)
+{
+	char dir[] = "/tmp/podrun-tls-XXXXXX";
+	char first[DISPLAY_FINGERPRINT], other[DISPLAY_FINGERPRINT];
+	int begin[2], told[2];
+	struct display_tls t;
+	struct err e = {0};
+	char c;
+
+	assert_non_null(mkdtemp(dir));
+	assert_int_equal(pipe(begin), 0);
+	assert_int_equal(pipe(told), 0);
+	for (int i = 0; i < MAKERS; i++)
+		if (fork() == 0) {
+			close(begin[1]);
+			if (read(begin[0], &c, 1) != 0 || display_tls_init(&t, dir, &e) < 0 ||
+				io_write_full(told[1], t.fingerprint, DISPLAY_FINGERPRINT) < 0)
+				_exit(1);
+			_exit(0);
+		}
+	close(begin[1]);
+	for (int i = 0, status; i < MAKERS; i++) {
+		assert_true(wait(&status) > 0);
+		assert_int_equal(status, 0);
+	}
+	assert_int_equal(display_tls_init(&t, dir, &e), 0);
+	strcpy(first, t.fingerprint);
+	for (int i = 0; i < MAKERS; i++) {
+		assert_int_equal(io_read_full(told[0], other, sizeof(other)), sizeof(other));
+		assert_string_equal(other, first);
+	}
+	display_tls_fini(&t);
+	close(begin[0]);
+	close(told[0]);
+	close(told[1]);
+	assert_int_equal(io_rm_rf(AT_FDCWD, dir), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -313,6 +360,7 @@ int main(void)
 		cmocka_unit_test(names_of_ours),
 		cmocka_unit_test(who_fills_all_places_is_in_his_own_way),
 		cmocka_unit_test(there_are_so_many_strangers),
+		cmocka_unit_test(one_key_for_all),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,6 +11,7 @@
 #include <openssl/x509.h>
 #undef ERR_STATE
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 #include "base/base.h"
@@ -73,6 +74,19 @@ static int make(const struct display_tls *t, struct err *e)
 	return r;
 }
 
+/* One of several that want the first one makes it, and the others have that. */
+static int make_first(const struct display_tls *t, const char *keys, struct err *e)
+{
+	_cleanup_close_ int dir = open(keys, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int r = dir < 0 ? -1 : flock(dir, LOCK_EX);
+
+	while (r < 0 && dir >= 0 && errno == EINTR)
+		r = flock(dir, LOCK_EX);
+	if (r < 0)
+		return err_errno(e, -errno, "%s", keys);
+	return access(t->certificate, F_OK) == 0 ? 0 : make(t, e);
+}
+
 static int fingerprint(struct display_tls *t, struct err *e)
 {
 	_cleanup_fclose_ FILE *f = fopen(t->certificate, "re");
@@ -100,7 +114,7 @@ int display_tls_init(struct display_tls *t, const char *keys, struct err *e)
 		t->key = NULL;
 	if (!t->certificate || !t->key)
 		return err_errno(e, -ENOMEM, "memory");
-	if (access(t->certificate, F_OK) < 0 && make(t, e) < 0)
+	if (access(t->certificate, F_OK) < 0 && make_first(t, keys, e) < 0)
 		return e->error;
 	return fingerprint(t, e);
 }
