@@ -308,17 +308,43 @@ static int do_stacks(struct session *s, struct client *c, const Pb__Control *m, 
 	return r;
 }
 
+/* Both of its directories, or none. */
+static int move_directories(struct session *s, const char *dir, const char *runtime, struct err *e)
+{
+	int error;
+
+	if (rename(s->dir, dir) < 0)
+		return err_errno(e, -errno, "%s", dir);
+	if (rename(s->runtime, runtime) == 0)
+		return 0;
+	error = -errno;
+	if (rename(dir, s->dir) < 0)
+		log_error("cannot rename %s back", dir);
+	return err_errno(e, error, "%s", runtime);
+}
+
+/* The record says it first: where that cannot be written the session keeps its name. */
+static int save_name(struct session *s, const char *name, struct err *e)
+{
+	int r = session_set_string(&s->record->config->name, name);
+
+	return r < 0 ? err_errno(e, r, "rename")
+		     : session_save(s, record_state_of(s->record->state), false, e);
+}
+
 static int do_rename(struct session *s, struct client *c, const Pb__Control *m, int *fds,
 	size_t n_fds, struct err *e)
 {
-	_cleanup_free_ char *dir = NULL, *runtime = NULL;
+	_cleanup_free_ char *dir = NULL, *runtime = NULL, *before = NULL;
 	_cleanup_close_ int lock = -1;
+	int r;
 
 	if (paths_check_name(m->rename->name, e) < 0)
 		return e->error;
 	dir = paths_session(&s->paths, m->rename->name, NULL);
 	runtime = paths_runtime(&s->paths, m->rename->name, NULL);
-	if (!dir || !runtime)
+	before = strdup(s->record->config->name);
+	if (!dir || !runtime || !before)
 		return err_errno(e, -ENOMEM, "rename");
 	lock = tenure_lock(&s->paths, e);
 	if (lock < 0)
@@ -327,21 +353,17 @@ static int do_rename(struct session *s, struct client *c, const Pb__Control *m, 
 		err_set(e, ERR_STATE, -EEXIST, "the name '%s' is in use", m->rename->name);
 		return err_hint(e, "podrun rm %s removes what ended", m->rename->name);
 	}
-	if (rename(s->dir, dir) < 0)
-		return err_errno(e, -errno, "%s", dir);
-	if (rename(s->runtime, runtime) < 0) {
-		int error = -errno;
-
-		if (rename(dir, s->dir) < 0)
-			log_error("cannot rename %s back", dir);
-		return err_errno(e, error, "%s", runtime);
+	r = save_name(s, m->rename->name, e);
+	if (r >= 0)
+		r = move_directories(s, dir, runtime, e);
+	if (r < 0) {
+		save_name(s, before, NULL);
+		return r;
 	}
 	free(s->dir);
 	free(s->runtime);
 	s->dir = take_ptr(dir);
 	s->runtime = take_ptr(runtime);
-	session_set_string(&s->record->config->name, m->rename->name);
-	session_save(s, record_state_of(s->record->state), false, NULL);
 	control_renamed(s);
 	screen_renamed(s);
 	control_send_done(c);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Integration tests: what a shell allows the commands it starts, and what it has them ignore.
+"""Integration tests: what a shell allows the commands it starts, what it has them ignore, and where nothing can be written.
 
 What is too little for something is said in one line, and the session is as it was.
 """
@@ -101,6 +101,20 @@ def signals_that_are_ignored(env):
         under(env, shell, "resume", "-d", env.path("i"))
         assert "ok" in finish(env, "s")
         env.podrun("rm", "s")
+
+
+@test
+def a_rename_that_cannot_be_written_down(env):
+    """As on a disk that is full."""
+    env.run_detached("s", "sh", "-c", "echo ready; sleep 1000")
+    record = env.path("state") / "podrun" / "sessions" / "s"
+    record.chmod(0o500)
+    one_line(env.podrun("rename", "s", "t", code=1), "Permission denied")
+    record.chmod(0o700)
+    assert [x["name"] for x in env.sessions()] == ["s"] and env.podrun("inspect", "s").json()["name"] == "s"
+    env.podrun("rename", "s", "t")
+    assert env.podrun("inspect", "t").json()["name"] == "t"
+    env.podrun("kill", "t")
 
 
 if __name__ == "__main__":
