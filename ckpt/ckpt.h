@@ -314,6 +314,7 @@ struct ckpt_install {
 	uint32_t flags; /* as the task gave them */
 	const struct sock_filter *code;
 	size_t n;
+	bool strict; /* it stands for strict mode, which a task that has a filter can't have */
 	void (*answer)(void *ctx); /* not of ckpt_install_traced */
 	uint32_t (*number)(void *ctx, uint32_t parent);
 	/*

@@ -148,7 +148,9 @@ static int install(int proc, const struct ckpt_install *i, bool untraced, struct
 	k = remote_open_guarded(&r, proc, i->tid, 0, e);
 	if (k < 0)
 		return k;
-	if (call(r, i, n == 0, untraced, &result, e) < 0)
+	if (i->strict && n > 0)
+		result = -EINVAL;
+	else if (call(r, i, n == 0, untraced, &result, e) < 0)
 		log_warn("%s", e->msg);
 	set_result(r, result);
 	return remote_close(r, e);

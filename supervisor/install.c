@@ -176,6 +176,7 @@ static void work(struct work *w)
 		.flags = c->flags,
 		.code = c->code,
 		.n = c->n,
+		.strict = c->strict,
 		.answer = work_answer,
 		.number = work_number,
 		.ctx = w};

@@ -51,6 +51,7 @@ struct installs_call {
 	uint32_t flags; /* as in seccomp(2) */
 	struct sock_filter *code;
 	size_t n;
+	bool strict; /* as in struct ckpt_install */
 };
 void installs_begin(struct installs *s, const struct installs_call *call);
 /* Is this call of @tid the one a worker makes inside it? */

@@ -107,10 +107,15 @@ static void on_injected_only(struct notify_call *c)
 }
 
 /* The answer is given by the worker that has the task install it. */
-static void install(struct notify_call *c, uint32_t flags, struct sock_filter *code, size_t n)
+static void install(
+	struct notify_call *c, uint32_t flags, struct sock_filter *code, size_t n, bool strict)
 {
-	const struct installs_call call = {
-		.id = c->request->id, .tid = c->tid, .flags = flags, .code = code, .n = n};
+	const struct installs_call call = {.id = c->request->id,
+		.tid = c->tid,
+		.flags = flags,
+		.code = code,
+		.n = n,
+		.strict = strict};
 
 	c->later = true;
 	installs_begin(c->notify->installs, &call);
@@ -125,7 +130,7 @@ static void install_strict(struct notify_call *c)
 	if (!code)
 		return notify_fail(c, -ENOMEM);
 	memcpy(code, strict, n * sizeof(*code));
-	install(c, 0, code, n);
+	install(c, 0, code, n, true);
 }
 
 /* What we can't read or understand the kernel would refuse with these very errors. */
@@ -151,7 +156,7 @@ static void install_filter(struct notify_call *c, uint64_t addr, uint32_t flags)
 	if (r == 0)
 		r = ckpt_filters_try(code, program.len);
 	if (r == 0)
-		return install(c, flags, code, program.len);
+		return install(c, flags, code, program.len, false);
 	free(code);
 	if (r != -E2BIG)
 		return notify_fail(c, r);

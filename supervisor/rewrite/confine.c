@@ -70,7 +70,7 @@ static bool stands_in_exec(const struct task *task)
 }
 
 static int install(struct rewrite *rw, struct task *task, uint32_t flags,
-	const struct sock_filter *code, size_t n)
+	const struct sock_filter *code, size_t n, bool strict)
 {
 	struct installing i = {rw, flags, code, n};
 	const struct ckpt_install what = {.tid = task->host,
@@ -78,6 +78,7 @@ static int install(struct rewrite *rw, struct task *task, uint32_t flags,
 		.flags = flags,
 		.code = code,
 		.n = n,
+		.strict = strict,
 		.number = number,
 		.thread = thread,
 		.ctx = &i};
@@ -188,7 +189,7 @@ static int be_confined(struct rewrite *rw, struct task *task, struct user_regs_s
 	}
 	r = copy_program(task, addr, &code, &n);
 	if (r == 0)
-		return install(rw, task, flags, code, n);
+		return install(rw, task, flags, code, n, false);
 	if (r == -E2BIG) {
 		ckpt_filters_set_foreign(rw->filters);
 		r = 0;
@@ -203,7 +204,7 @@ static int be_strict(struct rewrite *rw, struct task *task, struct user_regs_str
 
 	if (task->compat.is)
 		return be_strict_itself(rw, task, regs);
-	return install(rw, task, 0, code, n);
+	return install(rw, task, 0, code, n, true);
 }
 
 /* PR_SET_SECCOMP */

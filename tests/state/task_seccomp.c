@@ -294,6 +294,22 @@ static void threaded(int in, int out)
 	_exit(42);
 }
 
+/* Who has a filter can't have strict mode as well. */
+static void filtered(int in, int out)
+{
+	struct sock_filter code[] = {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+	char c;
+
+	STATE_CHECK(install(code, N(code), 0) == 0);
+	while ((c = next(in)) != '!') {
+		STATE_CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) == -1 && errno == EINVAL);
+		STATE_CHECK(syscall(SYS_seccomp, SECCOMP_SET_MODE_STRICT, 0, NULL) == -1 &&
+			    errno == EINVAL);
+		answer(out, c);
+	}
+	_exit(42);
+}
+
 /* ---- all of them --------------------------------------------------------------------------- */
 
 static struct {
@@ -308,6 +324,7 @@ static struct {
 	{"failing", failing, 42 << 8},
 	{"trapping", trapping, 42 << 8},
 	{"nested", nested, 42 << 8},
+	{"filtered", filtered, 42 << 8},
 	{"threaded", threaded, 42 << 8},
 	{"stopped", stoppable, -1},
 };
