@@ -332,6 +332,25 @@ static void move(const struct pump *p, int from, int to)
 	}
 }
 
+static void *remove_tun(void *arg)
+{
+	close((int)(long)arg);
+	return NULL;
+}
+
+/*
+ * A kernel that has lost count of who uses an interface removes it only when its last connection
+ * has given up, minutes later: that need not be waited for.
+ */
+static void let_go(int tun)
+{
+	pthread_t t;
+
+	must(tun < 0 || pthread_create(&t, NULL, remove_tun, (void *)(long)tun) == 0, "thread");
+	if (tun >= 0)
+		pthread_detach(t);
+}
+
 static void obey(struct pump *p)
 {
 	int fd = -1;
@@ -341,7 +360,7 @@ static void obey(struct pump *p)
 	if (io_recv_fds(p->sock, &c, 1, &fd, 1, &n) <= 0)
 		_exit(0);
 	if (n) {
-		close_fd(p->inside);
+		let_go(p->inside);
 		p->inside = fd;
 		p->held = true;
 	} else {
