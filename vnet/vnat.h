@@ -88,6 +88,15 @@ struct err;
 #define VNET_ALIAS_V6	      "fd64::" /* /16 */
 #define VNET_V6_BITS	      16
 
+/* Of whom a session of this gateway knows, or knew; most are somebody else, which the first bits tell. */
+static inline bool vnet_endpoint_may_be_physical(const struct vnet_endpoint *ep)
+{
+	if (ep->family == AF_INET)
+		return (ntohl(ep->v4.s_addr) ^ VNET_PHYSICAL_V4) >> (32 - VNET_PHYSICAL_V4_BITS) ==
+		       0;
+	return ep->v6.s6_addr[0] == 0xfd && ep->v6.s6_addr[1] == 0x65; /* VNET_PHYSICAL_V6 */
+}
+
 enum vnet_flow_state {
 	VNET_FLOW_FREE,
 	VNET_FLOW_HELD,

@@ -498,14 +498,13 @@ def without_nf_tables_all_of_it_goes_by_net0(env):
 
 # ---- from one session to another -----------------------------------------------------------
 
-# Inside, both: who is connected to the outside as well is the same one when it has been away.
-KEEP = r"""
+# Inside, both.
+BOTH = r"""
 import os, socket, sys, threading, time
 family = socket.AF_INET6 if sys.argv[1] == "6" else socket.AF_INET
-keep = socket.create_connection((sys.argv[2], int(sys.argv[3])))
 """
 # Sends back what it gets.
-NEIGHBOUR = KEEP + r"""
+NEIGHBOUR = BOTH + r"""
 l = socket.create_server(("", 80), family=family)
 print("ready", flush=True)
 def serve(s):
@@ -518,8 +517,7 @@ while True: threading.Thread(target=serve, args=l.accept()[:1]).start()
 """
 # As CLIENT and MANY, whose other end is a neighbour.
 TO_NEIGHBOUR = r"""
-sys.argv[1] = socket.getaddrinfo("b.podrun.internal", 80, family, socket.SOCK_STREAM)[0][4][0]
-sys.argv[2] = "80"
+sys.argv[1:] = [socket.getaddrinfo("b.podrun.internal", 80, family, socket.SOCK_STREAM)[0][4][0], "80"]
 """
 # As CLIENT, of three streams that go both ways at once, as much as there is room for.
 FULL = r"""
@@ -553,11 +551,10 @@ class Neighbours:
     """Session a has a stream to session b and back, which a checks."""
 
     def __init__(self, env, family=4, client=CLIENT, n=1, options=()):
-        self.env, self.family, self.outside = env, family, Server(family)
-        keep = [str(family), LOOPBACK[family], str(self.outside.port)]
+        self.env, self.family = env, family
         options = ["--net", "vnat", "--host-loopback=" + LOOPBACK[family], *options]
-        env.run_detached("b", sys.executable, "-c", NEIGHBOUR, *keep, options=options)
-        env.run_detached("a", sys.executable, "-c", KEEP + TO_NEIGHBOUR + client, *keep, options=options)
+        env.run_detached("b", sys.executable, "-c", NEIGHBOUR, str(family), options=options)
+        env.run_detached("a", sys.executable, "-c", BOTH + TO_NEIGHBOUR + client, str(family), options=options)
         if n:
             self.is_fast(n)
 

@@ -23,6 +23,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import networks  # noqa: E402
+import pair  # noqa: E402
 from harness import PATIENCE, Skip, add, main, needs, test, until  # noqa: E402
 from world import OUTSIDE, World  # noqa: E402
 
@@ -364,6 +365,23 @@ def name_follows(env):
             host.podrun("run", "--rm", "-p", "8081:80", "--", "true")
 
 
+def neighbours_apart(env):
+    """What sessions have with each other goes on where one of them, or each in turn, leaves the other's host."""
+    with World(env) as w:
+        pair.start(w.a)
+        w.migrate("client", w.a, w.b)
+        pair.goes_on(w.b)
+        w.again(w.a, "server")
+        pair.goes_on(w.b)
+        w.migrate("server", w.a, w.b)
+        pair.goes_on(w.b)
+        w.migrate("client", w.b, w.a)
+        pair.goes_on(w.a)
+        w.a.let_end("client", "/tmp/stop")
+        assert w.a.wait("client").split()[-1] == "intact"
+        w.b.podrun("kill", "server")
+
+
 def told_where(env):
     """A session that has asked hears by which addresses the outside knows it, after each move."""
     with World(env) as w:
@@ -392,6 +410,7 @@ if "PODRUN_TEST_NAMES" not in os.environ or os.environ["PODRUN_TEST_NAMES"] != "
         add("gateway/not_kept", not_kept)
         add("gateway/name_follows", name_follows)
         add("gateway/told_where", told_where)
+        add("gateway/neighbours_apart", neighbours_apart)
         add("curl-download/away_by_tunnel", lambda env: at_work(
             env, "curl-download", away_by_tunnel, ["--carrier", "auto"]))
     for path in sorted((HERE / "clients").iterdir()):

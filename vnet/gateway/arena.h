@@ -70,6 +70,9 @@ struct gateway_session {
 	/* What the next attach must say; the label is the session's for life. */
 	struct vnet_claim claim;
 	uint64_t since; /* io_now_ns() of the last change of state */
+	/* A bit for each session that it has had a TCP packet from or for (gateway/neighbour.h). */
+	uint64_t neighbours;
+	uint32_t neighbour_flows; /* connections with them, while it is held */
 	struct gateway_published ports[VNET_MAX_PORTS];
 	struct gateway_counts counts;
 	struct vnet_traffic counted; /* of the pair of interfaces, and in counts */

@@ -292,7 +292,7 @@ static int detach(struct request *r, struct err *e)
 	uint32_t session = (uint32_t)r->conn->session;
 	uint32_t n = 0;
 
-	r->conn->kept = gateway_session_flows(r->g, session);
+	r->conn->kept = gateway_session_connections(r->g, session);
 	r->conn->detached_by = r->m->serial;
 	if (r->m->detach->finish)
 		gateway_session_lose(r->g, session);
@@ -379,7 +379,7 @@ static void list_session(struct session_message *ret, struct vnet_gateway *g, ui
 	ret->m.address4 = bytes_of(&s->address4, 4);
 	ret->m.address6 = bytes_of(&s->address6, 16);
 	ret->m.mtu = s->mtu;
-	ret->m.flows = gateway_session_flows(g, index);
+	ret->m.flows = gateway_session_connections(g, index);
 	ret->m.tunnel = s->tunnel;
 	ret->m.fast = gateway_veth_flows(g, index);
 	ret->m.from_packets = s->counts.from_packets;

@@ -35,7 +35,7 @@ static bool reachable(const struct gateway_session *s, const struct inet_diag_ms
 	return IN6_IS_ADDR_UNSPECIFIED(a6) || memcmp(a6, &s->address6, sizeof(*a6)) == 0;
 }
 
-static int ask(int diag, uint8_t family)
+static int ask(int diag, uint8_t family, uint32_t states)
 {
 	struct {
 		struct nlmsghdr h;
@@ -45,49 +45,65 @@ static int ask(int diag, uint8_t family)
 		       .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
 		.r = {.sdiag_family = family,
 			.sdiag_protocol = IPPROTO_TCP,
-			.idiag_states = 1u << TCP_LISTEN}};
+			.idiag_states = states}};
 
 	return send(diag, &q, sizeof(q), MSG_DONTWAIT) < 0 ? -errno : 0;
 }
 
 /* One datagram of the answer: 1 if it was the last. */
-static int take(const struct gateway_session *s, void *data, size_t n, uint8_t *ret)
+static int take(void *data, size_t n, gateway_diag_fn *fn, void *ctx)
 {
 	unsigned left = (unsigned)n;
 
 	for (struct nlmsghdr *h = data; NLMSG_OK(h, left); h = NLMSG_NEXT(h, left)) {
-		const struct inet_diag_msg *m = NLMSG_DATA(h);
-		unsigned port;
-
 		if (h->nlmsg_type == NLMSG_DONE || h->nlmsg_type == NLMSG_ERROR)
 			return 1;
-		if (h->nlmsg_type != SOCK_DIAG_BY_FAMILY ||
-			h->nlmsg_len < NLMSG_LENGTH(sizeof(*m)) || !reachable(s, m))
-			continue;
-		port = ntohs(m->id.idiag_sport);
-		ret[port / 8] |= (uint8_t)(1u << (port % 8));
+		if (h->nlmsg_type == SOCK_DIAG_BY_FAMILY &&
+			h->nlmsg_len >= NLMSG_LENGTH(sizeof(struct inet_diag_msg)))
+			fn(ctx, NLMSG_DATA(h));
 	}
 	return 0;
 }
 
-int gateway_listening_ports(const struct gateway_session *s, uint8_t ret[GATEWAY_PORT_BYTES])
+int gateway_diag_walk(int diag, uint32_t states, gateway_diag_fn *fn, void *ctx)
 {
 	static const uint8_t families[] = {AF_INET, AF_INET6};
 	_Alignas(struct nlmsghdr) char data[16384];
 
-	memset(ret, 0, GATEWAY_PORT_BYTES);
 	for (size_t i = 0; i < ARRAY_SIZE(families); i++) {
-		int r = ask(s->diag, families[i]), last = 0;
+		int r = ask(diag, families[i], states), last = 0;
 
 		while (r == 0 && !last) {
-			ssize_t n = recv(s->diag, data, sizeof(data), MSG_DONTWAIT);
+			ssize_t n = recv(diag, data, sizeof(data), MSG_DONTWAIT);
 
 			if (n <= 0)
 				return n < 0 ? -errno : -EIO;
-			last = take(s, data, (size_t)n, ret);
+			last = take(data, (size_t)n, fn, ctx);
 		}
 		if (r < 0)
 			return r;
 	}
 	return 0;
+}
+
+struct listening {
+	const struct gateway_session *s;
+	uint8_t *ports;
+};
+
+static void note_listener(void *ctx, const struct inet_diag_msg *m)
+{
+	const struct listening *l = ctx;
+	unsigned port = ntohs(m->id.idiag_sport);
+
+	if (reachable(l->s, m))
+		l->ports[port / 8] |= (uint8_t)(1u << (port % 8));
+}
+
+int gateway_listening_ports(const struct gateway_session *s, uint8_t ret[GATEWAY_PORT_BYTES])
+{
+	struct listening l = {s, ret};
+
+	memset(ret, 0, GATEWAY_PORT_BYTES);
+	return gateway_diag_walk(s->diag, 1u << TCP_LISTEN, note_listener, &l);
 }

@@ -14,4 +14,13 @@ struct vnet_packet;
 /* True if @p was for another session, and has gone there. */
 bool gateway_neighbour_take(struct vnet_gateway *g, uint32_t session, struct vnet_packet *p);
 
+/* How many connections its kernel has with neighbours. */
+uint32_t gateway_neighbour_count(struct vnet_gateway *g, uint32_t session);
+
+/*
+ * The session is no more, nor are connections with it: true if that was the last reason to keep
+ * another one that is suspended.
+ */
+bool gateway_neighbour_forget(struct vnet_gateway *g, uint32_t session);
+
 #endif

@@ -36,6 +36,7 @@
 #include "vnet/gateway/flow.h"
 #include "vnet/gateway/gateway.h"
 #include "vnet/gateway/link.h"
+#include "vnet/gateway/neighbour.h"
 #include "vnet/gateway/outbound.h"
 #include "vnet/gateway/publish.h"
 #include "vnet/gateway/remote.h"
@@ -179,6 +180,8 @@ static void forget(struct vnet_gateway *g, uint32_t index)
 	gateway_datagram_end_session(g, index);
 	gateway_dynamic_forget(g, index);
 	vnet_session_remove(g->vnat, index);
+	if (gateway_neighbour_forget(g, index))
+		gateway_loop_later(g->loop, &g->sessions->sweep);
 	s->state = GATEWAY_SESSION_FREE;
 }
 
@@ -269,7 +272,7 @@ int gateway_session_attach(struct vnet_gateway *g, struct gateway_session_wish *
 		gateway_session_go(g, (uint32_t)index);
 	/* Nothing of connections through a tunnel was ever here. */
 	*ret_lost = claims && !kept && !s->remote[0];
-	*ret_flows = gateway_session_flows(g, (uint32_t)index);
+	*ret_flows = gateway_session_connections(g, (uint32_t)index);
 	return index;
 }
 
@@ -282,7 +285,8 @@ uint32_t gateway_session_hold(struct vnet_gateway *g, uint32_t session)
 	gateway_link_hold(g, session);
 	gateway_veth_hold(g, session);
 	session_at(g, session)->held = true;
-	return gateway_session_flows(g, session);
+	session_at(g, session)->neighbour_flows = gateway_neighbour_count(g, session);
+	return gateway_session_connections(g, session);
 }
 
 /*
@@ -306,6 +310,7 @@ void gateway_session_go(struct vnet_gateway *g, uint32_t session)
 	struct err e = {0};
 
 	session_at(g, session)->held = false;
+	session_at(g, session)->neighbour_flows = 0;
 	session_at(g, session)->before.label = 0;
 	gateway_wire_flush(g, session);
 	replay(g, session);
@@ -318,19 +323,23 @@ void gateway_session_go(struct vnet_gateway *g, uint32_t session)
 		log_error("%s: %s", session_at(g, session)->name, e.msg);
 }
 
+static bool is_done(struct vnet_gateway *g, uint32_t index)
+{
+	const struct gateway_session *s = session_at(g, index);
+
+	if (s->state == GATEWAY_SESSION_SUSPENDED)
+		return !gateway_session_connections(g, index) && !gateway_datagram_count(g, index);
+	return s->state == GATEWAY_SESSION_ENDING && !gateway_session_flows(g, index);
+}
+
 /* Sessions whose last flow has ended are no more. */
 static void sweep(struct gateway_later *l)
 {
 	struct vnet_gateway *g = gateway_container(l, struct gateway_sessions, sweep)->g;
 
-	for (uint32_t i = 0; i < GATEWAY_MAX_SESSIONS; i++) {
-		uint32_t state = session_at(g, i)->state;
-
-		if ((state == GATEWAY_SESSION_ENDING || (state == GATEWAY_SESSION_SUSPENDED &&
-								!gateway_datagram_count(g, i))) &&
-			!gateway_session_flows(g, i))
+	for (uint32_t i = 0; i < GATEWAY_MAX_SESSIONS; i++)
+		if (is_done(g, i))
 			forget(g, i);
-	}
 	g->maybe_end(g);
 }
 
@@ -380,7 +389,7 @@ static void end(struct vnet_gateway *g, uint32_t session)
 static uint32_t detach(struct vnet_gateway *g, uint32_t session, bool suspended, bool finish)
 {
 	struct gateway_session *s = session_at(g, session);
-	uint32_t flows = gateway_session_flows(g, session);
+	uint32_t flows = gateway_session_connections(g, session);
 	int diag = s->diag;
 
 	if (finish) {
@@ -453,7 +462,7 @@ uint32_t gateway_session_forget(struct vnet_gateway *g, const struct vnet_claim 
 
 	if (index < 0)
 		return 0;
-	flows = gateway_session_flows(g, (uint32_t)index);
+	flows = gateway_session_connections(g, (uint32_t)index);
 	session_at(g, (uint32_t)index)->since = io_now_ns();
 	end(g, (uint32_t)index);
 	return flows;
@@ -468,6 +477,15 @@ uint32_t gateway_session_flows(struct vnet_gateway *g, uint32_t session)
 			g->arena->flows[i].session == session)
 			n++;
 	return n;
+}
+
+uint32_t gateway_session_connections(struct vnet_gateway *g, uint32_t session)
+{
+	const struct gateway_session *s = session_at(g, session);
+	bool now = s->state == GATEWAY_SESSION_ATTACHED && !s->held;
+
+	return gateway_session_flows(g, session) +
+	       (now ? gateway_neighbour_count(g, session) : s->neighbour_flows);
 }
 
 bool gateway_session_any(const struct vnet_gateway *g)

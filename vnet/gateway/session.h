@@ -41,6 +41,8 @@ uint32_t gateway_session_detach(struct vnet_gateway *g, uint32_t session, bool s
 /* A suspended one that nobody will resume ends: how many connections it had. */
 uint32_t gateway_session_forget(struct vnet_gateway *g, const struct vnet_claim *c);
 uint32_t gateway_session_flows(struct vnet_gateway *g, uint32_t session);
+/* The same, and those with its neighbours. */
+uint32_t gateway_session_connections(struct vnet_gateway *g, uint32_t session);
 /* Is any attached or suspended? */
 bool gateway_session_any(const struct vnet_gateway *g);
 

@@ -9,6 +9,7 @@
  * moves from host to host, or is suspended and resumed, gets where it goes on what was held since it
  * was frozen: its senders' next try may be as far away as that is long ago.  After PATIENCE they have
  * tried again, and of that the translator keeps what is needed (vnat_keep.h), for as long as it takes.
+ * Neighbours (neighbour.h) are known to no translator: up to KEPT_PACKETS of theirs are held as long.
  *
  * A TUN takes every packet; the socket that stands for one of another host (vnet/away.h) is full
  * after five large ones.  What it has no room for waits in the same way until it has, up to
@@ -26,11 +27,13 @@
 #include "vnet/gateway/gateway.h"
 #include "vnet/message.h"
 #include "vnet/tun.h"
+#include "vnet/vnat.h"
 
 #define HELD_PACKETS	16384u
 #define HELD_BYTES	(8u << 20) /* what each needs for itself included */
 #define WAITING_PACKETS 1024u
 #define WAITING_BYTES	(1u << 20)
+#define KEPT_PACKETS	256u
 #define PATIENCE_NS	10000000000ull
 
 struct held {
@@ -50,6 +53,55 @@ struct gateway_wire {
 	} held[GATEWAY_MAX_SESSIONS];
 };
 
+static struct held *take_first(struct queue *q)
+{
+	struct held *h = q->first;
+
+	if (!h)
+		return NULL;
+	q->first = h->next;
+	if (!q->first)
+		q->last = &q->first;
+	q->packets--;
+	q->bytes -= sizeof(*h) + h->len;
+	return h;
+}
+
+static void append(struct queue *q, struct held *h)
+{
+	h->next = NULL;
+	*q->last = h;
+	q->last = &h->next;
+	q->packets++;
+	q->bytes += sizeof(*h) + h->len;
+}
+
+/* False: it is no TCP. */
+static bool parse(struct held *h, struct vnet_packet *ret)
+{
+	*ret = (struct vnet_packet){
+		.vh = h->vh, .data = h->data, .len = h->len, .room = h->len};
+	return vnet_packet_parse(ret) == 0 && ret->proto == IPPROTO_TCP && !ret->fragment;
+}
+
+/* All but the first of its neighbours'. */
+static void forget_most(struct queue *q)
+{
+	uint32_t n = q->packets, kept = 0;
+
+	while (n--) {
+		struct held *h = take_first(q);
+		struct vnet_packet p;
+
+		if (kept < KEPT_PACKETS && parse(h, &p) && vnet_endpoint_may_be_physical(&p.src)) {
+			append(q, h);
+			kept++;
+		} else {
+			free(h);
+		}
+	}
+}
+
 static void on_late(struct gateway_timer *t)
 {
 	struct vnet_gateway *g = gateway_container(t, struct gateway_wire, late)->g;
@@ -61,7 +113,7 @@ static void on_late(struct gateway_timer *t)
 		if (s->state != GATEWAY_SESSION_SUSPENDED || !g->wire->held[i].first)
 			continue;
 		if (io_now_ns() - s->since >= PATIENCE_NS)
-			gateway_wire_forget(g, i);
+			forget_most(&g->wire->held[i]);
 		else
 			more = true;
 	}
@@ -104,15 +156,6 @@ static bool write_to(struct vnet_gateway *g, uint32_t session, const struct vnet
 	return true;
 }
 
-static void append(struct queue *q, struct held *h)
-{
-	h->next = NULL;
-	*q->last = h;
-	q->last = &h->next;
-	q->packets++;
-	q->bytes += sizeof(*h) + h->len;
-}
-
 static void hold(struct gateway_session *s, struct queue *q, const struct vnet_packet *p)
 {
 	const uint32_t packets = s->held ? HELD_PACKETS : WAITING_PACKETS;
@@ -149,18 +192,26 @@ bool gateway_wire_waits(const struct vnet_gateway *g, uint32_t session)
 	return g->wire->held[session].first;
 }
 
-static struct held *take_first(struct queue *q)
+static bool says_the_same(struct held *h, const struct vnet_packet *p)
 {
-	struct held *h = q->first;
+	const struct tcphdr *tcp = vnet_packet_tcp(p);
+	struct vnet_packet was;
 
-	if (!h)
-		return NULL;
-	q->first = h->next;
-	if (!q->first)
-		q->last = &q->first;
-	q->packets--;
-	q->bytes -= sizeof(*h) + h->len;
-	return h;
+	return parse(h, &was) && vnet_endpoint_equal(&was.src, &p->src) &&
+	       vnet_endpoint_equal(&was.dst, &p->dst) && vnet_packet_tcp(&was)->seq == tcp->seq &&
+	       was.payload_len == p->payload_len && vnet_packet_tcp(&was)->fin == tcp->fin;
+}
+
+void gateway_wire_keep(struct vnet_gateway *g, uint32_t session, const struct vnet_packet *p)
+{
+	struct queue *q = &g->wire->held[session];
+
+	if (q->packets >= KEPT_PACKETS)
+		return;
+	for (struct held *h = q->first; h; h = h->next)
+		if (says_the_same(h, p))
+			return;
+	hold(&g->arena->sessions[session], q, p);
 }
 
 void gateway_wire_flush(struct vnet_gateway *g, uint32_t session)
@@ -231,10 +282,9 @@ bool gateway_wire_take_back(
 /* The answer to a SYN is for the kernel that has sent it (outbound.c). */
 static bool is_answer(struct held *h)
 {
-	struct vnet_packet p = {.vh = h->vh, .data = h->data, .len = h->len, .room = h->len};
-	const struct tcphdr *tcp = vnet_packet_parse(&p) == 0 ? vnet_packet_tcp(&p) : NULL;
+	struct vnet_packet p;
 
-	return tcp && tcp->syn && tcp->ack;
+	return parse(h, &p) && vnet_packet_tcp(&p)->syn && vnet_packet_tcp(&p)->ack;
 }
 
 void gateway_wire_hand_over(struct vnet_gateway *g, uint32_t session)

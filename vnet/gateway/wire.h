@@ -31,6 +31,12 @@ bool gateway_wire_take_back(
 	struct vnet_gateway *g, uint32_t session, const uint8_t *data, size_t len);
 
 /*
+ * @p, of a neighbour, is for a session that is suspended: it is written when that is back, once,
+ * however often it comes.
+ */
+void gateway_wire_keep(struct vnet_gateway *g, uint32_t session, const struct vnet_packet *p);
+
+/*
  * The session goes on in another kernel, to which what is held for it will be written if it does so
  * within seconds: all but what only the one before could take.
  */
