@@ -20,6 +20,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
@@ -67,6 +68,19 @@ static bool claim(const struct ckpt_file *f)
 
 /* ---- where it is now ------------------------------------------------------------------------- */
 
+/*
+ * A file of the layer beneath that was opened for reading keeps that layer's count of names, whatever
+ * becomes of its name above, and its bytes when the name leads to a copy (the kernel's
+ * Documentation/filesystems/overlayfs.rst, "Non-standard behavior").
+ */
+static bool is_covered(const struct ckpt_file *f)
+{
+	struct statfs fs;
+
+	return (f->flags & O_ACCMODE) == O_RDONLY && fstatfs(f->fd, &fs) == 0 &&
+	       fs.f_type == OVERLAYFS_SUPER_MAGIC;
+}
+
 static int check(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
 {
 	struct ckpt_file *f = s.file;
@@ -80,6 +94,8 @@ static int check(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
 		return 0;
 	}
 	if (S_ISREG(f->st.st_mode) || S_ISDIR(f->st.st_mode)) {
+		if (is_covered(f))
+			f->st.st_nlink = 0;
 		if (S_ISREG(f->st.st_mode) && f->st.st_nlink > 0) {
 			err_set(e, ERR_UNFREEZABLE, -ENOENT,
 				"%s has lost the name it was opened by, and the other one it has cannot be "

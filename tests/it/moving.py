@@ -409,6 +409,42 @@ def root_inside_keeps_what_he_has_set(env):
         raise Failed(lacking)
 
 
+# Packages are upgraded while programs have the files of the old ones: open, and mapped, which keeps them as they were.
+HOLDS_OLD = r"""
+import mmap, os, sys, time
+path, gone = sys.argv[1:]
+fd = os.open(path, os.O_RDONLY)
+before = os.read(fd, 1 << 20)
+there = mmap.mmap(fd, 0, prot=mmap.PROT_READ)
+if gone == "linked": os.link(path, path + "-old")
+if gone != "removed":
+    with open(path + "-new", "w") as f: f.write("another\n")
+    os.rename(path + "-new", path)
+else:
+    os.unlink(path)
+print("ready", flush=True)
+while not os.path.exists("/tmp/go"): time.sleep(.01)
+assert os.pread(fd, 1 << 20, 0) == before == there[:len(before)] and before
+assert os.lseek(fd, 0, os.SEEK_CUR) == len(before)
+assert os.readlink("/proc/self/fd/%d" % fd).endswith(" (deleted)")
+print("ok")
+"""
+
+
+@test
+@needs_namespaces("files of its own above the host's")
+def what_has_lost_its_name_above_the_hosts_files(env):
+    """The host counts the names of a file that it has still, whatever has become of the session's."""
+    env.share_cache()
+    for gone in ("removed", "replaced", "linked"):
+        env.run_detached("s", sys.executable, "-c", HOLDS_OLD, "/etc/services", gone, options=["--user", "root"])
+        for move in ("one", "two"):
+            env.podrun("suspend", "s", "-o", env.path(move + gone))
+            env.podrun("resume", "-d", env.path(move + gone))
+        assert finish(env, "s").split("\n")[-2] == "ok"
+        env.podrun("rm", "s")
+
+
 HOLDS_A_SOCKET = """
 import os, socket, sys, time
 s = eval(sys.argv[1])
