@@ -437,7 +437,7 @@ def what_has_lost_its_name_above_the_hosts_files(env):
     """The host counts the names of a file that it has still, whatever has become of the session's."""
     env.share_cache()
     for gone in ("removed", "replaced", "linked"):
-        env.run_detached("s", sys.executable, "-c", HOLDS_OLD, "/etc/services", gone, options=["--user", "root"])
+        env.run_detached("s", sys.executable, "-c", HOLDS_OLD, "/etc/profile", gone, options=["--user", "root"])
         for move in ("one", "two"):
             env.podrun("suspend", "s", "-o", env.path(move + gone))
             env.podrun("resume", "-d", env.path(move + gone))
