@@ -223,6 +223,7 @@ struct ckpt_world {
 	 * unless they are lost, another's by now; then they come back as reset.
 	 */
 	bool vnet, vnet_lost;
+	bool io_uring; /* its programs may use it: some of their threads are the kernel's own */
 	bool wired; /* its own network leads out by an interface whose connections nobody keeps */
 	uint8_t net4[4], net6[16]; /* its addresses in a virtual network; 0: none */
 	uid_t uid;			/* the caller's uid inside (0 for --user root) */

@@ -154,6 +154,7 @@ static int quiesce(struct ckpt_dump *d, struct err *e)
 		.n_notified = d->options.n_notified,
 		.unhold = d->options.unhold,
 		.ctx = d->options.ctx,
+		.ring_workers = d->world->io_uring,
 	};
 	int r;
 

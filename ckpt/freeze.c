@@ -46,6 +46,7 @@
 
 #define DEFAULT_DEADLINE_MS 5000
 #define LEAVE_MS	    200
+#define PF_IO_WORKER	    0x10 /* linux/sched.h: made for io_uring */
 #define ORPHAN_NS	    (500 * 1000000ULL)
 #define ORPHAN_NAP_US	    100
 #define SEIZE_TRIES	    3 /* the number may change hands between two looks */
@@ -134,6 +135,31 @@ static int list_threads(const struct ckpt_frozen *f, pid_t pid, int **ret, size_
 	return proc_list_numbers(f->o.host_proc, path, ret, ret_n, NULL);
 }
 
+static bool is_ring_worker(const struct ckpt_frozen *f, pid_t pid, pid_t tid)
+{
+	struct proc_status s;
+
+	return f->o.ring_workers && pid != tid &&
+	       proc_read_task_status(f->o.host_proc, pid, tid, &s, NULL) == 0 &&
+	       s.flags & PF_IO_WORKER;
+}
+
+static int count_ring_workers(const struct ckpt_frozen *f, pid_t pid)
+{
+	_cleanup_free_ int *tids = NULL;
+	char path[32];
+	size_t n;
+	int ret = 0;
+
+	snprintf(path, sizeof(path), "%d/task", pid);
+	if (!f->o.ring_workers ||
+		proc_list_numbers(f->o.host_proc, path, &tids, &n, NULL) < 0)
+		return 0;
+	for (size_t i = 0; i < n; i++)
+		ret += is_ring_worker(f, pid, tids[i]);
+	return ret;
+}
+
 /* Seizes the threads of one process (not of pid 1) and notes its children.  What has gone in the
  * meantime is passed over in silence: the next sweep finds what it left. */
 static int sweep_process(struct ckpt_frozen *f, pid_t pid, struct todo *todo, struct err *e)
@@ -149,7 +175,7 @@ static int sweep_process(struct ckpt_frozen *f, pid_t pid, struct todo *todo, st
 			f->reaper = ckpt_reaper_start(f->o.host_proc);
 		ckpt_reaper_watch(f->reaper, n > 1 ? pid : 0);
 		for (size_t i = 0; i < n && r == 0; i++)
-			r = seize(f, pid, tids[i], e);
+			r = is_ring_worker(f, pid, tids[i]) ? 0 : seize(f, pid, tids[i], e);
 		ckpt_reaper_watch(f->reaper, 0);
 	}
 	for (size_t i = 0; i < n && r == 0 && !f->shallow; i++) {
@@ -263,7 +289,8 @@ static int nobody_else(struct ckpt_frozen *f, struct err *e)
 		threads = look_at_process(f, t->pid, &number);
 		if (threads < 0)
 			continue;
-		if (threads > count_known(f, t->pid) || !known(f, t->tid))
+		if (threads > count_known(f, t->pid) + count_ring_workers(f, t->pid) ||
+			!known(f, t->tid))
 			return 0;
 		numbers[n++] = number;
 	}

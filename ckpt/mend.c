@@ -232,7 +232,8 @@ int ckpt_mend(const struct ckpt_world *w, const struct ckpt_dump_options *o, str
 			.notified = o->notified,
 			.n_notified = o->n_notified,
 			.unhold = o->unhold,
-			.ctx = o->ctx},
+			.ctx = o->ctx,
+			.ring_workers = w->io_uring},
 		.filters = o->filters,
 		.phase = o->phase,
 	};

@@ -607,6 +607,19 @@ static const char *sort_of_socket(const struct ckpt_file *f)
 	return f->type == SOCK_RAW ? " (a raw socket)" : "";
 }
 
+/* "anon_inode:[io_uring]" is io_uring to people; other links stay as they are. */
+static int refuse(const struct ckpt_file *f, struct err *e)
+{
+	static const char anonymous[] = "anon_inode:[";
+	size_t skip = strlen(anonymous), len = strlen(f->link);
+
+	if (!strncmp(f->link, anonymous, skip) && f->link[len - 1] == ']')
+		return err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP, "%.*s is not supported",
+			(int)(len - skip - 1), f->link + skip);
+	return err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP, "%s%s is not supported", f->link,
+		sort_of_socket(f));
+}
+
 static int claim(struct ckpt_file *f, struct err *e)
 {
 	for (size_t i = 0; i < ckpt_n_kinds; i++) {
@@ -617,8 +630,7 @@ static int claim(struct ckpt_file *f, struct err *e)
 			return 0;
 		}
 	}
-	err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP, "%s%s is not supported", f->link,
-		sort_of_socket(f));
+	refuse(f, e);
 	return ckpt_file_wrap(f, e);
 }
 

@@ -99,8 +99,10 @@ int ckpt_stacks(const struct ckpt_world *w, const struct ckpt_dump_options *o, F
 	struct err *e)
 {
 	struct ckpt_dump d = {.world = w};
-	struct ckpt_freeze_options f = {
-		.session_proc = w->proc_fd, .init_pid = w->init_pid, .names = w->names};
+	struct ckpt_freeze_options f = {.session_proc = w->proc_fd,
+		.init_pid = w->init_pid,
+		.names = w->names,
+		.ring_workers = w->io_uring};
 	struct ckpt_stack_text text;
 	int r;
 

@@ -48,6 +48,12 @@ struct ckpt_freeze_options {
 	 */
 	const pid_t *only;
 	size_t n_only;
+	/*
+	 * There may be threads that the kernel has made for io_uring.  They run in the kernel only,
+	 * where nobody stops them, run on, and are not among the tasks.  What they work for is not
+	 * there to be kept: who has a ring is refused.
+	 */
+	bool ring_workers;
 	/* Is called again and again while tasks are waited for: ckpt_frozen_expects (ckpt.h) says
 	 * which. */
 	void (*waiting)(void *ctx, const struct ckpt_frozen *f);

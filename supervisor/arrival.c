@@ -64,7 +64,7 @@ static void pack(const Pb__Config *c, struct buf *ret)
  */
 static bool is_plain(const Pb__Config *c)
 {
-	return !c->as_root && !c->memory && strcmp(c->names, "rewrite") != 0 &&
+	return !c->as_root && !c->memory && !c->io_uring && strcmp(c->names, "rewrite") != 0 &&
 	       (!*c->net || !strcmp(c->net, "none") || !strcmp(c->net, "host") ||
 		       !strcmp(c->net, "vnat"));
 }

@@ -66,6 +66,34 @@ static int install_counting(void)
 	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0 ? -errno : 0;
 }
 
+/*
+ * In front of what knows no io_uring.  A ring is to have a descriptor or a mapping, by which
+ * checkpoints find it: how it is made is looked at (notify.c), and IORING_REGISTER_RING_FDS is what
+ * it was before Linux 5.18.
+ */
+static void put_io_uring(struct buf *b)
+{
+	enum { RING_FDS = 20 }; /* linux/io_uring.h */
+	static const struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 1, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_I386, 0, 10),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_enter, 6, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_setup, 6, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_register, 0, 6),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1])),
+		/* without IORING_REGISTER_USE_REGISTERED_RING */
+		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, INT32_MAX),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, RING_FDS, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EINVAL),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF),
+	};
+
+	buf_put(b, code, sizeof(code));
+}
+
 int filter_install(const struct world_config *c, struct err *e)
 {
 	struct names names = names_choose(c);
@@ -81,6 +109,8 @@ int filter_install(const struct world_config *c, struct err *e)
 		return err_set(e, ERR_HOST, -EOPNOTSUPP, "no filter for these names");
 	if (c->mapped && c->mapped->n)
 		filter_watch(&code, c->mapped);
+	if (c->io_uring && !c->rewrite)
+		put_io_uring(&code);
 	buf_put(&code, p->code, p->n * sizeof(*p->code));
 	if (buf_error(&code) < 0)
 		return err_errno(e, -ENOMEM, "filter");
@@ -119,5 +149,7 @@ size_t filter_notified(const struct world_config *c, long ret[FILTER_MAX_NOTIFIE
 	}
 	if (c->mapped && c->mapped->n)
 		n += filter_watched_calls(ret + n, FILTER_MAX_NOTIFIED - n);
+	if (c->io_uring && n < FILTER_MAX_NOTIFIED)
+		ret[n++] = SYS_io_uring_setup;
 	return n;
 }

@@ -493,7 +493,9 @@ static int start_worker(struct session *s, uint32_t deadline_ms, bool mend, stru
 {
 	_cleanup_free_ struct ckpt_edge *edges = calloc(MAX_EDGES, sizeof(*edges));
 	const struct world_config names_of = {
-		.as_root = s->record->config->as_root, .mapped = mapped_info(s)};
+		.as_root = s->record->config->as_root,
+		.mapped = mapped_info(s),
+		.io_uring = s->record->config->io_uring};
 	struct installs *installs = s->notify ? notify_installs(s->notify) : NULL;
 	long notified[FILTER_MAX_NOTIFIED];
 	_cleanup_close_ int images = -1;

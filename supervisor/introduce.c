@@ -22,7 +22,8 @@ struct ckpt_world introduce_world(const struct world *w, const Pb__Config *c)
 		.ns_uts = w->ns_uts,
 		.ns_time = w->ns_time,
 		.uid = w->uid,
-		.gid = w->gid};
+		.gid = w->gid,
+		.io_uring = c->io_uring};
 
 	if (c->network) {
 		inet_pton(AF_INET, c->network->address4, ret.net4);

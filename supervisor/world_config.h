@@ -52,6 +52,7 @@ struct world_config {
 	int64_t boottime_offset_ns;
 	bool early; /* before its files have come: world_settle */
 	uint64_t max_pids; /* 0: no limit */
+	bool io_uring;	   /* programs may use it; never with rewrite */
 	int parent_userns; /* descriptor, -1 for none */
 	/*
 	 * Directories of the host that the session must be able to write to (in its own layer),

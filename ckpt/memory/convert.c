@@ -565,7 +565,8 @@ static int stop_and_convert(struct ckpt_convert *c, pid_t pid, uint64_t start, u
 		.notified = c->o.notified,
 		.n_notified = c->o.n_notified,
 		.waiting = c->o.waiting,
-		.ctx = c->o.ctx};
+		.ctx = c->o.ctx,
+		.ring_workers = c->o.world->io_uring};
 	struct ckpt_frozen *f;
 	const struct ckpt_task *t;
 	int r = list_numbers(c, &numbers, e);
@@ -622,7 +623,8 @@ static int convert_all_at_once(struct ckpt_convert *c, struct err *e)
 		.notified = c->o.notified,
 		.n_notified = c->o.n_notified,
 		.waiting = c->o.waiting,
-		.ctx = c->o.ctx};
+		.ctx = c->o.ctx,
+		.ring_workers = c->o.world->io_uring};
 	const struct ckpt_task *tasks;
 	struct ckpt_frozen *f;
 	size_t n;

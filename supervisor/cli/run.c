@@ -101,7 +101,7 @@ static const struct cli_option options[] = {
 	{"keep", 0, "N", "of these, so many (10); 0: all", CLI_NUMBER, AT(keep)},
 	{"portable", 0, NULL, "use no CPU feature that another host may lack", CLI_FLAG,
 		AT(portable)},
-	{"io-uring", 0, NULL, "not built yet: to programs the kernel has no io_uring", CLI_FLAG,
+	{"io-uring", 0, NULL, "let programs use io_uring; who has a ring can't be suspended or moved", CLI_FLAG,
 		AT(io_uring)},
 	{"end-with-command", 0, NULL, "end what the command leaves behind", CLI_FLAG,
 		AT(end_with_command)},
@@ -295,6 +295,11 @@ static int check_names(const struct run_options *o, struct err *e)
 		return err_set(e, ERR_USAGE, -EINVAL, "--view host leaves nothing to --volume");
 	if (is(o->view, "host") && o->root)
 		return err_set(e, ERR_USAGE, -EINVAL, "--view host leaves nothing to --root");
+	if (o->io_uring) {
+		err_set(e, ERR_HOST, -EOPNOTSUPP,
+			"--io-uring needs namespaces: what a ring does nobody can rewrite");
+		return err_hint(e, "without it programs are told that the kernel has none, and do without");
+	}
 	if (is(run_net_of(&o->net), "host"))
 		return 0;
 	err_set(e, ERR_HOST, -EOPNOTSUPP,
@@ -328,10 +333,6 @@ static int check_options(const struct run_options *o, struct err *e)
 	if (o->display && is(o->view, "host"))
 		return err_set(e, ERR_USAGE, -EINVAL,
 			"--view host has no /tmp of its own for a --display");
-	if (o->io_uring) {
-		err_set(e, ERR_HOST, -EOPNOTSUPP, "--io-uring is not built yet");
-		return err_hint(e, "programs are told that the kernel has none, and do without");
-	}
 	return 0;
 }
 
@@ -485,6 +486,7 @@ static int fill_config(
 	c->memory = o->memory;
 	c->pids = o->pids;
 	c->portable = o->portable;
+	c->io_uring = o->io_uring;
 	c->end_with_command = o->end_with_command;
 	c->uid = getuid();
 	c->umask = umask(0);

@@ -109,6 +109,7 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 		r = ask_rewriter(c, argv[0], o->json, e);
 	} else {
 		world.init_pid = s.info->information->init_pid;
+		world.io_uring = s.record->config->io_uring;
 		r = ckpt_stacks(&world, NULL, stdout, o->json, e);
 	}
 	client_session_fini(&s);

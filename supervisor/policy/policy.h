@@ -11,7 +11,8 @@
  *      options    allowed or not depending on its arguments: checked, or answered by the supervisor
  *
  * A call that is not in the table is ENOSYS, as on a kernel that does not have it.  So is one whose
- * effects no image can hold (io_uring, aio, landlock): programs know how to live without it.
+ * effects no image can hold (io_uring, aio, landlock): programs know how to live without it.  Where
+ * io_uring is wanted all the same (--io-uring) it is let through in front of all this (filter.c).
  *
  * The namespaces already confine everything; the table narrows what is left.  Under kernel names
  * "limits" need nothing from us: the kernel looks for privilege over the host, which nobody

@@ -329,7 +329,6 @@ def who_may_use_the_socket_is_a_matter_of_the_host(env):
 
 @test
 def what_is_not_built_yet_says_so(env):
-    one_line(env.podrun("run", "--io-uring", "--", "true", check=False), "not built")
     env.run_detached("s", *SLEEP)
     one_line(env.podrun("migrate", "--lazy", "s", "there", check=False), "not built")
     env.podrun("kill", "s")

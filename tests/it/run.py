@@ -752,14 +752,6 @@ def urgent_bytes_are_refused_and_kept(env):
 
 
 @test
-def io_uring_is_not_there(env):
-    r = env.podrun("run", "--", "python3", "-c",
-                   "import ctypes; l=ctypes.CDLL(None,use_errno=True); "
-                   "print(l.syscall(425,1,0), ctypes.get_errno())")
-    assert r.text == "-1 38\n", r
-
-
-@test
 def stacks_of_a_session(env):
     env.run_detached("s", *COUNT)
     text = env.podrun("stacks", "s").text
