@@ -9,7 +9,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from cli import one_line  # noqa: E402
-from harness import BUILD, Failed, Skip, main, needs_namespaces, test, until  # noqa: E402
+from harness import BUILD, Failed, Skip, main, needs, needs_namespaces, test, until  # noqa: E402
 
 RING = BUILD / "tests" / "it" / "ring"
 RING32 = RING.with_name("ring32")
@@ -106,6 +106,37 @@ def none_is_out_of_sight(env):
         got = does(env, "make", "0", "private", "make", ONLY_REGISTERED, program=program)
         if got != ["make 0", "private -22", "make -22"]:
             raise Failed("%s: %s" % (program.name, got))
+
+
+# Of a data directory of its own; "ready" is what it says itself.
+DATABASE = """
+mariadb-install-db --no-defaults --datadir=/tmp/data --auth-root-authentication-method=normal --skip-name-resolve >/tmp/made 2>&1 ||
+    { cat /tmp/made; exit 1; }
+TMPDIR=/tmp exec mariadbd --no-defaults --datadir=/tmp/data --socket=/tmp/sock --skip-networking --innodb-buffer-pool-size=32M
+"""
+
+
+@test
+@needs_namespaces("a ring does what nobody rewrites: --io-uring is refused")
+def a_database_on_it(env):
+    """MariaDB takes what there is: its own threads, or io_uring."""
+    needs("mariadbd", "mariadb", "mariadb-install-db")
+    does(env, "make", "0")
+    for options, expected in ([], False), (["--io-uring"], True):
+        env.run_detached("s", "sh", "-c", DATABASE, options=options, ready="ready for connections")
+        client = ["exec", "s", "mariadb", "--no-defaults", "-S", "/tmp/sock", "-u", "root", "-NBe"]
+        env.podrun(*client, "create database d; create table d.t (n int) engine=innodb; insert into d.t values (7)")
+        if ("Using io_uring" in env.logs("s")) != expected:
+            raise Failed(env.logs("s"))
+        r = env.podrun("suspend", "s", "-o", env.path("i"), code=3 if expected else 0)
+        if expected:
+            one_line(r, "(mariadbd)", "io_uring is not supported")
+        else:
+            env.podrun("resume", "-d", env.path("i"))
+        if env.podrun(*client, "update d.t set n = n + 1; select n from d.t; shutdown").text != "8\n":
+            raise Failed("not as before")
+        env.wait("s")
+        env.podrun("rm", "s")
 
 
 @test
