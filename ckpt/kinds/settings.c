@@ -9,7 +9,7 @@
  * nor a message sent that is larger than kernel.msgmax, so they come before all of those.
  *
  * Nobody keeps what a fresh namespace has, which differs between kernels and hosts.  So the record
- * has all of them, and restore writes those that are otherwise there: some hundred files, 2 us each
+ * has all of them, and restore writes those that are otherwise there: some hundred files, 12 us each
  * to be read here, of a root inside alone.  Nobody else could have set any.  A file that the other
  * kernel lacks, or leaves to the host's root (those of IPC before Linux 6.9), stays as it is; what
  * needs it then says so itself.
