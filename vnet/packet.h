@@ -190,6 +190,13 @@ int vnet_packet_make_icmp(struct vnet_packet *p, const struct vnet_endpoint *src
 int vnet_packet_make_rst(struct vnet_packet *p, const struct vnet_packet *to);
 
 /*
+ * What the receiver of the TCP segment @to would answer had it no room (RFC 9293 3.8.6.1): all before
+ * it has come, and the window is closed.  A segment that brings nothing is taken for a probe, which is
+ * one number behind (3.8.4).  -EINVAL for a SYN, a RST, and one that acknowledges nothing.
+ */
+int vnet_packet_make_full(struct vnet_packet *p, const struct vnet_packet *to);
+
+/*
  * An ICMP error of the packet's family about @to, from @from (NULL: from @to's destination), with
  * as much of @to embedded as RFC 1812 (576 bytes) and RFC 4443 (1280) want.  -EINVAL where none may
  * be sent: about an ICMP error, a fragment that is not the first, a multicast.  @p may be @to.

@@ -182,6 +182,48 @@ int vnet_packet_make_rst(struct vnet_packet *p, const struct vnet_packet *to)
 	return 0;
 }
 
+/* Time stamps as every kernel lays them out (RFC 7323 appendix A), in network order. */
+struct stamps {
+	uint8_t head[4];
+	uint32_t value, echo;
+};
+
+static bool has_stamps(const struct tcphdr *tcp)
+{
+	static const uint8_t head[] = {1, 1, 8, 10};
+
+	return tcp->doff >= 8 && !memcmp(tcp + 1, head, sizeof(head));
+}
+
+int vnet_packet_make_full(struct vnet_packet *p, const struct vnet_packet *to)
+{
+	const struct tcphdr *tcp = vnet_packet_tcp(to);
+	const struct vnet_endpoint src = to->dst, dst = to->src;
+	struct tcphdr full = {.doff = 5, .ack = 1};
+	struct stamps stamps;
+	size_t len = sizeof(full);
+
+	if (!tcp || tcp->syn || tcp->rst || !tcp->ack)
+		return -EINVAL;
+	full.source = tcp->dest;
+	full.dest = tcp->source;
+	full.seq = tcp->ack_seq;
+	full.ack_seq = to->payload_len || tcp->fin ? tcp->seq : htonl(ntohl(tcp->seq) + 1);
+	if (has_stamps(tcp)) {
+		memcpy(&stamps, tcp + 1, sizeof(stamps));
+		stamps = (struct stamps){{1, 1, 8, 10}, stamps.echo, stamps.value};
+		len += sizeof(stamps);
+		full.doff = 8;
+	}
+	if (!fits(p, src.family, len))
+		return -EMSGSIZE;
+	begin(p, &src, &dst, IPPROTO_TCP, len, len);
+	memcpy(p->data + p->l4, &full, sizeof(full));
+	memcpy(p->data + p->l4 + sizeof(full), &stamps, len - sizeof(full));
+	make_partial(p, offsetof(struct tcphdr, check));
+	return 0;
+}
+
 int vnet_packet_make_icmp_error(struct vnet_packet *p, const struct vnet_packet *to,
 	const struct vnet_endpoint *from, const struct vnet_icmp *icmp)
 {

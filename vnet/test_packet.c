@@ -341,6 +341,56 @@ static void others_are_not_joined(void **state)
 	assert_true(vnet_packet_join(p, q, 65535));
 }
 
+/* How a receiver answers that takes nothing now: @r is what vnet_packet_make_full gives. */
+static void a_receiver_without_room(void **state)
+{
+	static const struct {
+		struct test_tcp t;
+		int r;
+		uint32_t ack;
+	} all[] = {
+		{{TEST_ACK | TEST_PSH, 100, 7, "data", 0, 0}, 0, 100},
+		{{TEST_ACK | TEST_FIN, 100, 7, NULL, 0, 0}, 0, 100},
+		{{TEST_ACK, 100, 7, NULL, 0, 0}, 0, 101},
+		{{TEST_ACK, UINT32_MAX, 7, NULL, 0, 0}, 0, 0},
+		{{TEST_SYN, 100, 0, NULL, 0, 0}, -EINVAL, 0},
+		{{TEST_SYN | TEST_ACK, 100, 7, NULL, 0, 0}, -EINVAL, 0},
+		{{TEST_RST | TEST_ACK, 100, 7, NULL, 0, 0}, -EINVAL, 0},
+		{{TEST_PSH, 100, 0, "data", 0, 0}, -EINVAL, 0},
+		{{TEST_ACK, 100, 7, "\1\1\10\12valuecho", 12, 0}, 0, 101},
+	};
+	static struct test_buffer a, b;
+	const char *pairs[][2] = {
+		{"10.171.0.2", "192.0.2.7"}, {"fd7a:706f:6472::2", "2001:db8::7"}};
+
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(all); i++) {
+		bool stamped = all[i / 2].t.len;
+		struct vnet_endpoint src = test_ep(pairs[i % 2][0], 1),
+				     dst = test_ep(pairs[i % 2][1], 2);
+		struct vnet_packet *p = test_tcp(&a, &src, &dst, &all[i / 2].t),
+				   *q = test_reset(&b);
+
+		if (stamped)
+			vnet_packet_tcp(p)->doff = 8;
+		assert_int_equal(vnet_packet_parse(p), 0);
+		assert_int_equal(vnet_packet_make_full(q, p), all[i / 2].r);
+		if (all[i / 2].r < 0)
+			continue;
+		assert_int_equal(vnet_packet_parse(q), 0);
+		assert_true(vnet_packet_is_ack(q));
+		assert_true(vnet_endpoint_equal(&q->src, &dst));
+		assert_true(vnet_endpoint_equal(&q->dst, &src));
+		assert_int_equal(ntohl(vnet_packet_tcp(q)->seq), 7);
+		assert_int_equal(ntohl(vnet_packet_tcp(q)->ack_seq), all[i / 2].ack);
+		assert_int_equal(vnet_packet_tcp(q)->window, 0);
+		assert_int_equal(vnet_packet_tcp(q)->doff, stamped ? 8 : 5);
+		if (stamped)
+			assert_memory_equal(vnet_packet_tcp(q) + 1, "\1\1\10\12echovalu", 12);
+		test_complete(q);
+		assert_true(vnet_packet_checksum_ok(q));
+	}
+}
+
 static void whose_addresses(void **state)
 {
 	static const struct {
@@ -363,6 +413,7 @@ static void whose_addresses(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_receiver_without_room),
 		cmocka_unit_test(whose_addresses),
 		cmocka_unit_test(udp_is_made_and_parsed),
 		cmocka_unit_test(pieces_are_not_too_small),

@@ -12,7 +12,10 @@
  * neighbours and those are there.  Who has had any is noted packet by packet, and when one is
  * frozen its kernel is asked for what is left of them.  Its neighbour's kernel tries again, later
  * and later: what it tries is kept (gateway_wire_keep), so that it is answered when the session is
- * back, unless the kernel gave up before that, after some 15 minutes (tcp_retries2).
+ * back.  What has been tried some times is answered in the session's place: there is no room for it
+ * yet.  Linux goes on trying for as long as it hears that, and holds what is idle for as long as its
+ * keepalives are answered; before 6.6 it does not believe that a window has closed, and gives data
+ * up after some 15 minutes (tcp_retries2).
  *
  * Who has a tunnel for its way out has no neighbours: what it says to them would go there, too.
  */
@@ -30,6 +33,8 @@
 #include "vnet/gateway/wire.h"
 #include "vnet/vnat.h"
 
+#define ANSWER_MAX 128 /* of headers without data */
+
 static const struct vnet_endpoint *physical_of(const struct vnet_session *s, uint8_t family)
 {
 	return family == AF_INET ? &s->physical_v4 : &s->physical_v6;
@@ -43,9 +48,27 @@ static void note(struct vnet_gateway *g, uint32_t one, uint32_t other)
 	g->arena->sessions[other].neighbours |= 1ull << one;
 }
 
+/*
+ * In the place of who is away: to @p, translated, as if it had no room for it.  @from and @to: who
+ * asked, and whom, in the asking @session's words.
+ */
+static void answer(struct vnet_gateway *g, uint32_t session, const struct vnet_packet *p,
+	const struct vnet_endpoint *from, const struct vnet_endpoint *to)
+{
+	uint8_t data[ANSWER_MAX] __attribute__((aligned(4)));
+	struct vnet_packet full = {.data = data, .room = sizeof(data)};
+
+	if (vnet_packet_make_full(&full, p) < 0)
+		return;
+	vnet_packet_set_src(&full, to);
+	vnet_packet_set_dst(&full, from);
+	gateway_gather_give(g, session, &full);
+}
+
 bool gateway_neighbour_take(struct vnet_gateway *g, uint32_t session, struct vnet_packet *p)
 {
 	const struct vnet_session *own = vnet_session_get(g->vnat, session), *other = NULL;
+	const struct vnet_endpoint from = p->src, to = p->dst;
 	struct vnet_endpoint src, dst;
 	uint32_t i;
 
@@ -69,10 +92,10 @@ bool gateway_neighbour_take(struct vnet_gateway *g, uint32_t session, struct vne
 	gateway_shortcut_count(g, session, i, p);
 	vnet_packet_set_src(p, &src);
 	vnet_packet_set_dst(p, &dst);
-	if (g->arena->sessions[i].state == GATEWAY_SESSION_SUSPENDED)
-		gateway_wire_keep(g, i, p);
-	else
+	if (g->arena->sessions[i].state != GATEWAY_SESSION_SUSPENDED)
 		gateway_gather_give(g, i, p);
+	else if (gateway_wire_keep(g, i, p))
+		answer(g, session, p, &from, &to);
 	return true;
 }
 

@@ -35,9 +35,12 @@
 #define WAITING_BYTES	(1u << 20)
 #define KEPT_PACKETS	256u
 #define PATIENCE_NS	10000000000ull
+#define TRIED_AGAIN_NS	150000000ull /* no kernel tries again sooner; what answers an answer does */
 
 struct held {
 	struct held *next;
+	uint64_t last_ns; /* of a neighbour's: when it has come, or come again */
+	uint32_t tries;	  /* how often it has */
 	struct virtio_net_hdr vh;
 	size_t len;
 	_Alignas(4) uint8_t data[];
@@ -168,6 +171,8 @@ static void hold(struct gateway_session *s, struct queue *q, const struct vnet_p
 		s->counts.dropped++;
 		return;
 	}
+	h->last_ns = io_now_ns();
+	h->tries = 0;
 	h->vh = p->vh;
 	h->len = p->len;
 	memcpy(h->data, p->data, p->len);
@@ -202,16 +207,54 @@ static bool says_the_same(struct held *h, const struct vnet_packet *p)
 	       was.payload_len == p->payload_len && vnet_packet_tcp(&was)->fin == tcp->fin;
 }
 
-void gateway_wire_keep(struct vnet_gateway *g, uint32_t session, const struct vnet_packet *p)
+static bool brings_something(const struct vnet_packet *p)
+{
+	return p->payload_len || vnet_packet_tcp(p)->fin;
+}
+
+/* Nothing of its connection that is kept is before it. */
+static bool is_oldest(struct queue *q, const struct vnet_packet *p)
+{
+	for (struct held *h = q->first; h; h = h->next) {
+		struct vnet_packet other;
+
+		if (parse(h, &other) && brings_something(&other) &&
+			vnet_endpoint_equal(&other.src, &p->src) &&
+			vnet_endpoint_equal(&other.dst, &p->dst) &&
+			(int32_t)(ntohl(vnet_packet_tcp(&other)->seq) -
+				ntohl(vnet_packet_tcp(p)->seq)) < 0)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * The last segment of several is tried again once, early, all others only from the oldest on (RFC
+ * 8985 7, RFC 6298 5.4).  So one that has come three times is the oldest that the session has not,
+ * and what brings nothing and comes twice is a probe.
+ */
+static bool has_come_again(struct queue *q, struct held *h, const struct vnet_packet *p)
+{
+	uint64_t now = io_now_ns();
+	bool again = now - h->last_ns >= TRIED_AGAIN_NS;
+
+	h->last_ns = now;
+	h->tries += again;
+	if (!again || !brings_something(p))
+		return again;
+	return h->tries >= 2 && is_oldest(q, p);
+}
+
+bool gateway_wire_keep(struct vnet_gateway *g, uint32_t session, const struct vnet_packet *p)
 {
 	struct queue *q = &g->wire->held[session];
 
-	if (q->packets >= KEPT_PACKETS)
-		return;
 	for (struct held *h = q->first; h; h = h->next)
 		if (says_the_same(h, p))
-			return;
-	hold(&g->arena->sessions[session], q, p);
+			return has_come_again(q, h, p);
+	if (q->packets < KEPT_PACKETS)
+		hold(&g->arena->sessions[session], q, p);
+	return false;
 }
 
 void gateway_wire_flush(struct vnet_gateway *g, uint32_t session)

@@ -32,9 +32,10 @@ bool gateway_wire_take_back(
 
 /*
  * @p, of a neighbour, is for a session that is suspended: it is written when that is back, once,
- * however often it comes.
+ * however often it comes.  True: it is what its sender tries again and again, and will give up if
+ * nobody answers; all that is before it has come to the session.
  */
-void gateway_wire_keep(struct vnet_gateway *g, uint32_t session, const struct vnet_packet *p);
+bool gateway_wire_keep(struct vnet_gateway *g, uint32_t session, const struct vnet_packet *p);
 
 /*
  * The session goes on in another kernel, to which what is held for it will be written if it does so
