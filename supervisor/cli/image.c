@@ -254,25 +254,33 @@ static void list_one(const char *dir, const char *file, json_t *list, struct cli
 	cli_table_add(t, "%s", path);
 }
 
+/* Not what is being written, nor what is there for others only (supervisor/images.h). */
+static int is_in_sight(const struct dirent *entry)
+{
+	size_t len = strlen(entry->d_name), suffix = strlen(CKPT_BASE_SUFFIX);
+
+	return strstr(entry->d_name, ".img") && !strstr(entry->d_name, ".part") &&
+	       !(len > suffix && !strcmp(entry->d_name + len - suffix, CKPT_BASE_SUFFIX));
+}
+
 static int list(struct cli *c, const struct image_options *o, char **what, struct err *e)
 {
 	struct cli_table t = {.columns = 3};
 	_cleanup_free_ char *dir = NULL;
 	json_t *all = o->json ? json_array() : NULL;
-	struct dirent **entries;
+	struct dirent **entries = NULL;
 	int n;
 
 	if (asprintf(&dir, "%s/images", c->paths.state) < 0)
 		return err_errno(e, -ENOMEM, "images");
-	n = scandir(dir, &entries, NULL, alphasort);
-	if (n < 0)
+	n = scandir(dir, &entries, is_in_sight, versionsort);
+	if (n < 0 && errno != ENOENT)
 		return err_errno(e, -errno, "%s", dir);
 	cli_table_add(&t, "SIZE");
 	cli_table_add(&t, "WRITTEN");
 	cli_table_add(&t, "IMAGE");
 	for (int i = 0; i < n; i++) {
-		if (strstr(entries[i]->d_name, ".img") && !strstr(entries[i]->d_name, ".part"))
-			list_one(dir, entries[i]->d_name, all, &t);
+		list_one(dir, entries[i]->d_name, all, &t);
 		free(entries[i]);
 	}
 	free(entries);

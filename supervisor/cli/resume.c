@@ -92,7 +92,8 @@ int resume_open(struct cli *c, const char *what, char **ret_path, char **ret_nam
 		return err_set(e, ERR_NOT_FOUND, -ENOENT, "its image is gone: %s", path);
 	if (fd < 0 && errno == ENOENT) {
 		err_set(e, ERR_NOT_FOUND, -ENOENT, "no suspended session and no image '%s'", what);
-		return err_hint(e, "podrun ps -a lists suspended sessions");
+		return err_hint(e, at ? "podrun image ls lists snapshots"
+				      : "podrun ps -a lists suspended sessions");
 	}
 	if (fd < 0)
 		return err_errno(e, -errno, "cannot open %s", what);

@@ -585,6 +585,10 @@ def periodic_snapshots_cost_what_has_changed(env):
     # none is kept for which there is no use
     for n in first:
         assert "pages of it are in s.img@%d\n" % n in shown, (first, last, shown)
+    # which are not for anybody to choose
+    assert [i["image"].rpartition("/")[2] for i in env.podrun("image", "ls", "--json").json()] == \
+        ["s.img@%d" % n for n in last]
+    assert "podrun image ls lists snapshots" in env.podrun("resume", "-d", "s@%d" % first[0], check=False).errors
     env.podrun("resume", "-d", "s@%d" % last[-1], "--name", "back")
     assert "ok" in finish(env, "back").split()
 
