@@ -288,6 +288,15 @@ def names_of_hosts(env):
 
 
 @test
+def a_long_answer_is_asked_for_by_tcp(env):
+    """At the gateway's address, also where that stands for the host's loopback."""
+    with socket.create_server((OUT4, 53)) as s:
+        threading.Thread(target=lambda: answer(s.accept()[0]), daemon=True).start()
+        assert "got HELLO" in ask(env, "10.171.0.1", 53, "--host-loopback")
+    close(env)
+
+
+@test
 def what_was_said_last_arrives(env):
     """A session ends with its command, and all that it has sent goes out all the same."""
     say = COMMON + "connect(sys.argv[1], sys.argv[2]).sendall(b'x' * int(sys.argv[3]))\n"

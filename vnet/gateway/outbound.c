@@ -19,9 +19,9 @@
  * Destinations that mean this host itself are not a session's to reach, but by the address that it
  * was given for that (loopback4 and 6 of its attach); nor are link-local ones and those by which a
  * cloud gives its machines credentials, unless it was allowed that.  The gateway's own address has
- * port 53, which is a name server of the host's: who asks by TCP has had an answer by UDP that was
- * cut.  It is the first that accepts; one that says nothing is waited for as long as one SYN more
- * takes.
+ * port 53, also where it stands for the loopback, which is a name server of the host's: who asks by
+ * TCP has had an answer by UDP that was cut.  It is the first that accepts; one that says nothing is
+ * waited for as long as one SYN more takes.
  */
 #include "vnet/gateway/outbound.h"
 
@@ -67,8 +67,12 @@ static bool is_v6(const struct vnet_endpoint *ep, const struct in6_addr *a)
 static int outside_of(struct vnet_gateway *g, const struct gateway_session *s,
 	const struct vnet_endpoint *dst, struct vnet_endpoint *ret, unsigned *ret_asked)
 {
+	const bool gateway = is_v4(dst, s->gateway4) || is_v6(dst, &s->gateway6);
+
 	*ret = *dst;
 	*ret_asked = 0;
+	if (gateway && dst->port == DNS_PORT && gateway_datagram_resolver(g, ret_asked, ret))
+		return 0;
 	if (is_v4(dst, s->loopback4)) {
 		ret->v4.s_addr = htonl(INADDR_LOOPBACK);
 		return 0;
@@ -77,10 +81,8 @@ static int outside_of(struct vnet_gateway *g, const struct gateway_session *s,
 		ret->v6 = in6addr_loopback;
 		return 0;
 	}
-	if (is_v4(dst, s->gateway4) || is_v6(dst, &s->gateway6))
-		return dst->port == DNS_PORT && gateway_datagram_resolver(g, ret_asked, ret)
-			       ? 0
-			       : -ECONNREFUSED;
+	if (gateway)
+		return -ECONNREFUSED;
 	if (vnet_endpoint_is_loopback(dst) || !vnet_endpoint_is_unicast(dst))
 		return -ENETUNREACH;
 	if (dst->family == AF_INET6 &&
