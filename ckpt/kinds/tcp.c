@@ -263,11 +263,14 @@ static int drop_pending(const struct ckpt_dump *d, const struct ckpt_inet_diag *
 		ckpt_sock_addr_text(&o->remote, text, sizeof(text)));
 }
 
-/* From outside by a virtual network: whoever carries it makes it once more (ckpt_world.redo).
- * What it has brought only accept(2) would tell. */
+/*
+ * From outside by a virtual network: whoever carries it makes it once more (ckpt_world.redo).  What
+ * it has brought only accept(2) would tell.  One in SYN_RECV has brought nothing, but for its client
+ * it may be there already: TCP_DEFER_ACCEPT, or a backlog that is full.
+ */
 static int note_waiting(const struct ckpt_inet_diag *o, Pb__Tcp *m, struct err *e)
 {
-	if (o->rqueue > (o->state == TCP_CLOSE_WAIT))
+	if (o->state != TCP_SYN_RECV && o->rqueue > (o->state == TCP_CLOSE_WAIT))
 		return unread("which has not been accepted yet", e);
 	m->waiting[m->n_waiting] = ckpt_sock_addr_pack(&o->remote);
 	return m->waiting[m->n_waiting++] ? 0 : err_errno(e, -ENOMEM, "backlog");
@@ -284,8 +287,7 @@ static int find_orphans(struct ckpt_dump *d, const struct ckpt_inet_diag_list *l
 	for (size_t i = 0; i < list->n; i++) {
 		const struct ckpt_inet_diag *o = &list->entries[i], *other;
 
-		if (o == x || !is_pending(o) || o->state == TCP_SYN_RECV ||
-			!listens_at(x, &o->local))
+		if (o == x || !is_pending(o) || !listens_at(x, &o->local))
 			continue;
 		if (tcp_live_leads_out(d, o)) {
 			int r = note_waiting(o, m, e);
@@ -294,6 +296,8 @@ static int find_orphans(struct ckpt_dump *d, const struct ckpt_inet_diag_list *l
 				return r;
 			continue;
 		}
+		if (o->state == TCP_SYN_RECV)
+			continue;
 		if (comes_from_outside(d, list, o)) {
 			int r = drop_pending(d, o, e);
 

@@ -15,7 +15,7 @@ import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from echo import Server  # noqa: E402
-from harness import PODRUN, Skip, add, main, needs_namespaces, test, until  # noqa: E402
+from harness import PODRUN, Skip, add, main, needs_namespaces, quiet_port, test, until  # noqa: E402
 
 LOOPBACK = "10.171.0.100"  # what stands for the host's, inside
 
@@ -296,6 +296,42 @@ def packets_pass_when_it_can_not_be_frozen(env):
             client.sendall(b"y")
             env.podrun("resume", env.path("i"), "-d")
             assert client.recv(1) == b"y"
+    env.podrun("kill", "s")
+
+
+# Nobody hears of a client before that has said something.
+DEFERRED = r"""
+import socket
+l = socket.create_server(("::", 80), family=socket.AF_INET6, dualstack_ipv6=True)
+l.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, 60)
+print("ready", flush=True)
+while True:
+    s, _ = l.accept()
+    s.sendall(s.recv(100).upper())
+    s.close()
+"""
+
+
+def shaking(env):
+    text = env.podrun("exec", "s", "cat", "/proc/net/tcp", "/proc/net/tcp6").text
+    return sum(line.split()[3] == "03" for line in text.splitlines())
+
+
+@test
+@needs_namespaces("a network of its own")
+def who_has_said_nothing_yet_is_connected_still(env):
+    with contextlib.ExitStack() as stack:
+        port = quiet_port()
+        env.run_detached("s", sys.executable, "-c", DEFERRED, options=["-p", "%d:80" % port])
+        until("it listens outside", lambda: env.podrun("net", "ls", "--json").json()[0]["ports"][0]["open"])
+        clients = [stack.enter_context(socket.create_connection((a, port))) for a in ("127.0.0.1", "::1")]
+        until("they are connected", lambda: shaking(env) == len(clients))
+        for i in range(2):
+            env.podrun("suspend", "s", "-o", env.path("i%d" % i))
+            env.podrun("resume", env.path("i%d" % i), "-d")
+        for c in clients:
+            c.sendall(b"at last")
+            assert c.recv(100) == b"AT LAST"
     env.podrun("kill", "s")
 
 
