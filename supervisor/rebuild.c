@@ -247,7 +247,8 @@ static int become(
 	body.boottime_offset_ns = s->boottime_offset_ns;
 	m.body_case = PB__WORKER__BODY_BECOME;
 	m.become = &body;
-	r = worker_send(s->worker, &m, fds, REWRITER_N_FDS, e);
+	/* what it says then is waited for */
+	r = worker_send_all(s->worker, &m, fds, REWRITER_N_FDS, e);
 	if (r == 0)
 		worker_become_rewriter(s->worker);
 	return r;

@@ -7,6 +7,7 @@
 
 #include <event2/event.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -212,6 +213,18 @@ int worker_send(struct worker *w, const Pb__Worker *m, const int *fds, size_t n_
 
 	if (r == 1)
 		event_add(w->writable, NULL);
+	return r < 0 ? err_wrap(e, "worker") : 0;
+}
+
+int worker_send_all(
+	struct worker *w, const Pb__Worker *m, const int *fds, size_t n_fds, struct err *e)
+{
+	struct pollfd p = {.fd = proto_conn_fd(w->conn), .events = POLLOUT};
+	int r = message_send_worker(w->conn, m, fds, n_fds, e);
+
+	while (r == 1)
+		if (poll(&p, 1, -1) == 1)
+			r = proto_conn_flush(w->conn, e);
 	return r < 0 ? err_wrap(e, "worker") : 0;
 }
 

@@ -66,6 +66,9 @@ int worker_start_convert(struct worker **ret, struct event_base *loop,
 /* Queues the message; descriptors are duplicated.  It is never waited for. */
 int worker_send(
 	struct worker *w, const struct Pb__Worker *m, const int *fds, size_t n_fds, struct err *e);
+/* The same, all of it: for who does nothing but receive it.  It is waited for. */
+int worker_send_all(
+	struct worker *w, const struct Pb__Worker *m, const int *fds, size_t n_fds, struct err *e);
 /*
  * A restore worker has become the rewriter of its session: whoever has that kills and awaits the
  * process from now on.

@@ -77,5 +77,17 @@ def a_copy_has_what_is_its_own(env):
         finish(env, "s")
 
 
+@test
+def a_command_of_many_words(env):
+    """What the rewriter is told to begin with is more than a socket takes at once."""
+    words = ["%0100d" % i for i in range(4000)]
+    env.run_detached("s", "sh", "-c", "echo ready; while [ ! -e /tmp/go ]; do sleep .01; done; echo ok $#", "sh", *words)
+    for _ in range(10):
+        env.podrun("suspend", "s", "-o", env.path("i"))
+        env.podrun("resume", "-d", env.path("i"))
+    env.let_end("s")
+    assert env.wait("s").split() == ["ready", "ok", "4000"]
+
+
 if __name__ == "__main__":
     main()
