@@ -8,10 +8,10 @@
  * first byte.  The kernel may hand out the end of one message and the beginning of the next in one
  * recvmsg, and descriptors with either; so a read never goes beyond the present message - first
  * four bytes, then the body - and what comes with the first byte can only be this message's.
- * Descriptors anywhere else are nonsense, as is a length above PROTO_MAX_CONTROL.
+ * Descriptors anywhere else are nonsense, as is a length above the limit.
  *
  * What the socket does not take at once waits in a queue, its descriptors duplicated; the queue
- * is bounded, so a peer that never reads costs no more than MAX_QUEUED.
+ * is bounded, so a peer that never reads costs no more than MAX_QUEUED, or one message.
  */
 #include <assert.h>
 #include <endian.h>
@@ -27,7 +27,7 @@
 
 #define LENGTH	   4u
 #define CHUNK	   (64u << 10) /* a length is believed as far as bytes come */
-#define MAX_QUEUED (8u * PROTO_MAX_CONTROL)
+#define MAX_QUEUED (8u << 20)
 
 struct outgoing {
 	struct outgoing *next;
@@ -42,6 +42,7 @@ struct proto_conn {
 	int dead; /* negative errno once the connection is of no more use */
 	int mute; /* the same for sending only */
 
+	size_t max;    /* of a message that is received */
 	struct buf in; /* length and body, as far as they have come */
 	bool given;    /* the message in `in` was returned: the next call begins anew */
 	int fds[IO_MAX_FDS];
@@ -85,6 +86,7 @@ int proto_conn_new(struct proto_conn **ret, int sock, struct err *e)
 		return err_errno(e, -ENOMEM, "connection");
 	}
 	c->sock = sock;
+	c->max = PROTO_MAX_CONTROL;
 	c->last = &c->first;
 	*ret = c;
 	return 0;
@@ -104,6 +106,11 @@ void proto_conn_free(struct proto_conn *c)
 int proto_conn_fd(const struct proto_conn *c)
 {
 	return c->sock;
+}
+
+void proto_conn_limit(struct proto_conn *c, size_t max)
+{
+	c->max = max;
 }
 
 static int die(struct proto_conn *c, int error, const char *what, struct err *e)
@@ -220,7 +227,7 @@ int proto_conn_send(struct proto_conn *c, const void *body, size_t len, const in
 		return err_set(e, ERR_FAILED, -EMSGSIZE,
 			"a message of %zu bytes with %zu descriptors is above the limit", len,
 			n_fds);
-	if (c->queued + LENGTH + len > MAX_QUEUED)
+	if (c->first && c->queued + LENGTH + len > MAX_QUEUED)
 		return err_set(e, ERR_FAILED, -ENOBUFS, "the other side does not read");
 	m = outgoing_new(body, len, fds, n_fds);
 	if (!m)
@@ -279,7 +286,7 @@ static int receive_some(struct proto_conn *c, struct err *e)
 		c->n_fds = n_fds;
 	}
 	c->in.len += (size_t)r;
-	if (c->in.len >= LENGTH && length_of(c) > PROTO_MAX_CONTROL)
+	if (c->in.len >= LENGTH && length_of(c) > c->max)
 		return die(c, -EBADMSG, "a message is longer than the limit", e);
 	return 1;
 }

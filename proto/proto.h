@@ -212,9 +212,11 @@ void proto_reader_close(struct proto_reader *r);
 
 /*
  * Messages are `Control` of control.proto, packed, behind a 32-bit little-endian length, at most
- * PROTO_MAX_CONTROL; descriptors ride on the first byte.  The socket is a stream.
+ * PROTO_MAX_CONTROL; those that run a command, and all from another user, at most
+ * PROTO_MAX_REQUEST.  Descriptors ride on the first byte.  The socket is a stream.
  */
-#define PROTO_MAX_CONTROL (1u << 20)
+#define PROTO_MAX_CONTROL (16u << 20) /* all of a session's commands and processes */
+#define PROTO_MAX_REQUEST (1u << 20)
 
 struct proto_conn; /* one end, with its partial input and output */
 
@@ -222,6 +224,8 @@ struct proto_conn; /* one end, with its partial input and output */
 int proto_conn_new(struct proto_conn **ret, int sock, struct err *e);
 void proto_conn_free(struct proto_conn *c);
 int proto_conn_fd(const struct proto_conn *c);
+/* From now on nothing longer than @max is received. */
+void proto_conn_limit(struct proto_conn *c, size_t max);
 /*
  * Queues one message (descriptors are duplicated) and writes what the socket takes.  Returns 1
  * when something is left to write (wait for writability, call proto_conn_flush).  -EMSGSIZE above

@@ -195,21 +195,21 @@ static void long_messages_wait_for_the_reader(void **state)
 {
 	struct pair *p = *state;
 	_cleanup_close_ int f = memfd_create("one", MFD_CLOEXEC);
-	_cleanup_free_ uint8_t *body = malloc(PROTO_MAX_CONTROL);
+	_cleanup_free_ uint8_t *body = malloc(PROTO_MAX_REQUEST);
 	const void *got;
 	size_t n, n_fds, received = 0;
 	struct err e = {0};
 	int fd, r;
 
-	for (size_t i = 0; i < PROTO_MAX_CONTROL; i++)
+	for (size_t i = 0; i < PROTO_MAX_REQUEST; i++)
 		body[i] = (uint8_t)(i * 7 >> 3);
 	for (int i = 0; i < 3; i++)
-		assert_int_equal(proto_conn_send(p->a, body, PROTO_MAX_CONTROL, &f, 1, &e), 1);
+		assert_int_equal(proto_conn_send(p->a, body, PROTO_MAX_REQUEST, &f, 1, &e), 1);
 	while (received < 3) {
 		r = proto_conn_recv(p->b, &got, &n, &fd, 1, &n_fds, &e);
 		assert_true(r >= 0);
 		if (r == 1) {
-			assert_int_equal(n, PROTO_MAX_CONTROL);
+			assert_int_equal(n, PROTO_MAX_REQUEST);
 			assert_memory_equal(got, body, n);
 			assert_int_equal(n_fds, 1);
 			assert_true(same_file(fd, f));
@@ -222,16 +222,46 @@ static void long_messages_wait_for_the_reader(void **state)
 	assert_int_equal(r, 0);
 }
 
+static void longest_message_waits_alone(void **state)
+{
+	struct pair *p = *state;
+	_cleanup_free_ uint8_t *body = calloc(1, PROTO_MAX_CONTROL);
+	const void *got;
+	size_t n, n_fds;
+	struct err e = {0};
+	int fd, r;
+
+	assert_int_equal(proto_conn_send(p->a, body, PROTO_MAX_CONTROL, NULL, 0, &e), 1);
+	assert_int_equal(proto_conn_send(p->a, "more", 4, NULL, 0, &e), -ENOBUFS);
+	do {
+		r = proto_conn_recv(p->b, &got, &n, &fd, 1, &n_fds, &e);
+		assert_true(r >= 0 && proto_conn_flush(p->a, &e) >= 0);
+	} while (r == 0);
+	assert_int_equal(n, PROTO_MAX_CONTROL);
+}
+
+static void limit_is_kept(void **state)
+{
+	struct pair *p = *state;
+	struct err e = {0};
+
+	proto_conn_limit(p->b, 4);
+	assert_int_equal(proto_conn_send(p->a, "four", 4, NULL, 0, &e), 0);
+	expect(p->b, "four", 4);
+	assert_int_equal(proto_conn_send(p->a, "fives", 5, NULL, 0, &e), 0);
+	expect_error(p->b, -EBADMSG);
+}
+
 static void queue_is_bounded(void **state)
 {
 	struct pair *p = *state;
 	_cleanup_close_ int f = memfd_create("one", MFD_CLOEXEC);
-	_cleanup_free_ uint8_t *body = calloc(1, PROTO_MAX_CONTROL);
+	_cleanup_free_ uint8_t *body = calloc(1, PROTO_MAX_CONTROL + 1);
 	struct err e = {0};
 	int r, n = 0;
 
 	do
-		r = proto_conn_send(p->a, body, PROTO_MAX_CONTROL, &f, 1, &e);
+		r = proto_conn_send(p->a, body, PROTO_MAX_REQUEST, &f, 1, &e);
 	while (r == 1 && n++ < 100);
 	assert_int_equal(r, -ENOBUFS);
 	assert_int_equal(proto_conn_flush(p->a, &e), 1);
@@ -255,7 +285,7 @@ static void hostile_length(void **state)
 {
 	struct pair *p = *state;
 
-	assert_int_equal(send(p->raw, "\1\0\x10\0", 4, 0), 4); /* one above the limit */
+	assert_int_equal(send(p->raw, "\1\0\0\1", 4, 0), 4); /* one above the limit */
 	expect_error(p->b, -EBADMSG);
 }
 
@@ -307,6 +337,8 @@ int main(void)
 		PAIR_TEST(descriptors_nobody_takes_are_closed),
 		PAIR_TEST(byte_by_byte_is_enough),
 		PAIR_TEST(long_messages_wait_for_the_reader),
+		PAIR_TEST(longest_message_waits_alone),
+		PAIR_TEST(limit_is_kept),
 		PAIR_TEST(queue_is_bounded),
 		PAIR_TEST(blocking_sockets_wait),
 		PAIR_TEST(hostile_length),

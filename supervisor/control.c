@@ -214,6 +214,8 @@ int control_adopt(struct client **ret, struct session *s, int sock, struct err *
 	}
 	c->session = s;
 	c->uid = cred.uid;
+	if (c->uid != getuid())
+		proto_conn_limit(c->conn, PROTO_MAX_REQUEST);
 	c->pid = cred.pid;
 	c->readable = event_new(s->loop, sock, EV_READ | EV_PERSIST, on_readable, c);
 	c->writable = event_new(s->loop, sock, EV_WRITE | EV_PERSIST, on_writable, c);

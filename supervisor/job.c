@@ -14,6 +14,7 @@
 #include "supervisor/session.h"
 
 #define MAX_NUMBER 9999999u /* of a command: its edges have names of 15 bytes */
+#define MAX_WORDS  (4u << 20) /* of all commands: they are told in one message, and in images */
 
 /* ---- what its relay tells ---------------------------------------------------------------- */
 
@@ -141,6 +142,19 @@ static int make_pipes(struct job *j, bool input, int ret_theirs[3], struct err *
 	return 0;
 }
 
+/* How long the arguments of all commands are, with @argv. */
+static size_t words_with(const struct session *s, char *const *argv)
+{
+	size_t n = 0;
+
+	for (; *argv; argv++)
+		n += strlen(*argv) + 4;
+	for (const struct job *j = s->jobs; j; j = j->next)
+		for (char *const *word = j->argv; *word; word++)
+			n += strlen(*word) + 4;
+	return n;
+}
+
 int job_start(struct job **ret, struct session *s, const struct job_spec *spec, struct err *e)
 {
 	struct world_spawn spawn = {.argv = spec->argv,
@@ -157,6 +171,9 @@ int job_start(struct job **ret, struct session *s, const struct job_spec *spec, 
 
 	while (spec->argv[n])
 		n++;
+	if (words_with(s, spec->argv) > MAX_WORDS)
+		return err_set(e, ERR_FAILED, -E2BIG,
+			"the arguments of all commands that run in it would be too long");
 	j = new_job(s, spec->argv, n, e);
 	if (!j)
 		return -ENOMEM;

@@ -18,8 +18,6 @@ static int send_packed(struct proto_conn *c, const ProtobufCMessage *m, const in
 
 	if (!data)
 		return err_errno(e, -ENOMEM, "message");
-	if (len > PROTO_MAX_CONTROL)
-		return err_set(e, ERR_USAGE, -E2BIG, "arguments and environment are too long");
 	protobuf_c_message_pack(m, data);
 	return proto_conn_send(c, data, len, fds, n_fds, e);
 }
@@ -27,6 +25,11 @@ static int send_packed(struct proto_conn *c, const ProtobufCMessage *m, const in
 int message_send(struct proto_conn *c, const Pb__Control *m, const int *fds, size_t n_fds,
 	struct err *e)
 {
+	bool runs = m->body_case == PB__CONTROL__BODY_RUN || m->body_case == PB__CONTROL__BODY_EXEC;
+
+	/* what is told of the session has them twice, and those of other commands */
+	if (runs && protobuf_c_message_get_packed_size(&m->base) > PROTO_MAX_REQUEST)
+		return err_set(e, ERR_USAGE, -E2BIG, "arguments and environment are too long");
 	return send_packed(c, &m->base, fds, n_fds, e);
 }
 

@@ -14,7 +14,9 @@
 #include "supervisor/rewrite/numbers.h"
 #include "supervisor/world.h"
 
-#define MAX_PROCS 65536
+#define MAX_PROCS    65536
+#define MAX_COMMAND  512
+#define MAX_COMMANDS (4u << 20) /* together; all that is told is one message (proto/proto.h) */
 
 struct walk {
 	pid_t *pids;
@@ -79,17 +81,17 @@ static pid_t inner(const struct world *w, const pid_t *numbers, const struct pro
 	return w->numbers ? numbers_virtual(w->numbers, number) : number;
 }
 
-/* The command line with spaces between its words, unprintable bytes as '?'. */
-static char *command_line(int proc_fd, pid_t pid, const char *comm)
+/* The command line with spaces between its words, unprintable bytes as '?'; of less than @max. */
+static char *command_line(int proc_fd, pid_t pid, const char *comm, size_t max)
 {
-	char path[32], text[512];
+	char path[32], text[MAX_COMMAND];
 	_cleanup_close_ int fd = -1;
 	ssize_t n;
 	char *s;
 
 	snprintf(path, sizeof(path), "%d/cmdline", pid);
 	fd = openat(proc_fd, path, O_RDONLY | O_CLOEXEC);
-	n = fd >= 0 ? io_read_full(fd, text, sizeof(text) - 1) : -1;
+	n = fd >= 0 ? io_read_full(fd, text, max - 1) : -1;
 	if (n <= 0)
 		return asprintf(&s, "[%s]", comm) < 0 ? NULL : s;
 	for (ssize_t i = 0; i < n; i++) {
@@ -122,7 +124,7 @@ static uint64_t cpu_ms(int proc_fd, pid_t pid)
 }
 
 static Pb__Process *describe(const struct world *w, int proc_fd, size_t level, pid_t pid,
-	pid_t copier, pid_t *ret_pgid)
+	size_t max_command, pid_t copier, pid_t *ret_pgid)
 {
 	struct proc_status st;
 	struct err ignored = {0};
@@ -142,7 +144,7 @@ static Pb__Process *describe(const struct world *w, int proc_fd, size_t level, p
 	p->threads = (uint32_t)st.threads;
 	p->rss_kb = st.vm_rss_kb;
 	p->cpu_ms = cpu_ms(proc_fd, pid);
-	p->command = command_line(proc_fd, pid, st.comm);
+	p->command = command_line(proc_fd, pid, st.comm, max_command);
 	*ret_pgid = inner(w, st.ns_pgid, &st, level);
 	/* A snapshot's copy of memory is none of the session's, and has no number. */
 	if ((w->numbers && !p->vpid) || !p->comm || !p->state || !p->command) {
@@ -169,7 +171,8 @@ int procs_list(const struct world *world, pid_t copier, struct procs *ret, struc
 	if (r == 0 && (!p.all || !p.pgids))
 		r = err_errno(e, -ENOMEM, "list of processes");
 	for (size_t i = 0; r == 0 && i < w.n; i++) {
-		p.all[p.n] = describe(world, proc_fd, level, w.pids[i], copier, &p.pgids[p.n]);
+		p.all[p.n] = describe(world, proc_fd, level, w.pids[i],
+			MIN(MAX_COMMANDS / w.n, (size_t)MAX_COMMAND), copier, &p.pgids[p.n]);
 		if (p.all[p.n])
 			p.n++;
 	}

@@ -4,6 +4,7 @@
 
 What is too little for something is said in one line, and the session is as it was.
 """
+import json
 import pathlib
 import sys
 
@@ -115,6 +116,52 @@ def a_rename_that_cannot_be_written_down(env):
     env.podrun("rename", "s", "t")
     assert env.podrun("inspect", "t").json()["name"] == "t"
     env.podrun("kill", "t")
+
+
+def looked_at(env, name, tasks):
+    """It is told of, and so it can be ended."""
+    assert [(x["name"], x["tasks"]) for x in env.sessions()] == [(name, tasks)], env.sessions()
+    assert len(env.podrun("top", name).text.splitlines()) == 1 + tasks
+    env.podrun("rm", "-f", name)
+    assert not env.sessions()
+
+
+@test
+def a_command_of_many_words(env):
+    """Nearly as many as are taken.  They are the session's, the command's and the process's."""
+    words = ["%0100d" % i for i in range(9500)]
+    waits = "while [ ! -e /tmp/go ]; do sleep .01; done; "
+    env.run_detached("s", "sh", "-c", "echo $#; " + waits + "echo ok $#", "sh", *words, ready="9500")
+    env.podrun("exec", "-d", "s", "sh", "-c", waits, "sh", *words)
+    env.podrun("snapshot", "s", "-o", env.path("then"))
+    env.podrun("suspend", "s", "-o", env.path("i"))
+    env.podrun("resume", "-d", env.path("i"))
+    assert json.loads(env.podrun("inspect", "s").text)["command"][4:] == words
+    for _ in range(2):
+        env.podrun("exec", "-d", "s", "sh", "-c", waits, "sh", *words)
+    one_line(env.podrun("exec", "s", "true", "sh", *words, code=125), "too long")
+    assert "ok 9500" in finish(env, "s")
+    env.podrun("rm", "-f", "s")
+    one_line(env.podrun("run", "-d", "--name", "s", "--", "true", *words, *words, code=2), "too long")
+    env.podrun("resume", "-d", env.path("then"))
+    env.podrun("rm", "-f", "s")
+    assert not env.sessions()
+
+
+MANY = """
+import os, signal, sys
+for i in range(2200):
+    if not os.fork():
+        signal.pause()
+print("ready", flush=True)
+signal.pause()
+"""
+
+
+@test
+def many_processes_with_long_command_lines(env):
+    env.run_detached("s", sys.executable, "-c", MANY, "x" * 600)
+    looked_at(env, "s", 2201)
 
 
 if __name__ == "__main__":
