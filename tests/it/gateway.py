@@ -231,6 +231,27 @@ def published_with_the_clients_address(env):
     s.close()
 
 
+@test
+def published_by_the_family_that_listens(env):
+    """A client of the other is led there too, as the gateway."""
+    for address, seen in (("0.0.0.0", "10.171.0.1"), ("fd7a:706f:6472::2", "fd7a:706f:6472::1")):
+        s = Session(env, "s", ["8085:80"])
+        p = s.python(LISTEN, address, 80)
+        assert p.stdout.readline() == "listening\n"
+        until("it listens outside", lambda: s.list()["mine"]["listening"] == "1")
+        for host in OUT4, OUT6:
+            p.stdin.write("\n")
+            p.stdin.flush()
+            exchange(host, 8085, host)
+            peer, _, got = p.stdout.readline().split()
+            assert got == expect(20, "ask")
+            assert peer == (host if (":" in host) == (":" in address) else seen), (address, host, peer)
+        p.stdin.close()
+        p.wait()
+        until("their ends are heard", lambda: s.list()["mine"]["flows"] == "0")
+        s.close()
+
+
 def may_listen(port):
     """May somebody else of this host, by what any server sets?"""
     with socket.socket() as other:

@@ -8,7 +8,8 @@
  *
  * Not every client can be shown so: the host's loopback would mean the session's own, and a
  * link-local address leads nowhere from there.  Those come from the gateway's address, and so does
- * a client of a family that the session has no address of.
+ * a client of a family that the session has no address of, or refuses: many a server listens by
+ * IPv4 alone, and to its client the port is open for both (`localhost` is ::1 first).
  *
  * What the client has sent waits in its socket until the session has answered.  A session that
  * refuses has the client reset.
@@ -148,36 +149,68 @@ static void refuse(int fd)
 	close(fd);
 }
 
+/* @client is connected with @inside, from the beginning; @fd is taken on success. */
+static int begin(struct vnet_gateway *g, uint32_t session, int fd,
+	const struct vnet_endpoint *client, const struct vnet_endpoint *inside)
+{
+	struct vnet_endpoint far, near;
+	_cleanup_close_ int inner = named_socket(g, inside->family, &far);
+	struct gateway_flow *f;
+	uint32_t flow;
+	int r = inner;
+
+	if (r >= 0)
+		r = make_flow(g, session, client, inside, &far, &near, &flow);
+	if (r < 0)
+		return r;
+	f = gateway_flow_begin(g, flow, session, true);
+	f->fd[GATEWAY_INNER] = take_fd(&inner);
+	f->fd[GATEWAY_OUTER] = fd;
+	f->state = GATEWAY_FLOW_SHAKING;
+	if (connect_inside(g, flow, &near) < 0 || gateway_flow_watch(g, flow, GATEWAY_OUTER) < 0)
+		gateway_flow_reset(g, flow);
+	return 0;
+}
+
 void gateway_inbound_client(struct vnet_gateway *g, uint32_t session, uint16_t port, int fd,
 	const struct vnet_endpoint *client)
 {
 	struct gateway_session *s = &g->arena->sessions[session];
-	struct vnet_endpoint inside, far, near;
-	struct gateway_flow *f;
+	struct vnet_endpoint inside;
 	const int on = 1;
-	uint32_t flow;
-	int inner;
 
-	if (vnet_session_get(g->vnat, session)->n_flows >= s->max_flows ||
-		!inside_of(s, client->family, port, &inside)) {
-		s->counts.refused++;
-		refuse(fd);
-		return;
-	}
-	inner = named_socket(g, inside.family, &far);
-	if (inner < 0 || make_flow(g, session, client, &inside, &far, &near, &flow) < 0) {
-		s->counts.refused++;
-		close_fd(inner);
-		refuse(fd);
-		return;
-	}
-	f = gateway_flow_begin(g, flow, session, true);
-	f->fd[GATEWAY_INNER] = inner;
-	f->fd[GATEWAY_OUTER] = fd;
-	f->state = GATEWAY_FLOW_SHAKING;
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	if (connect_inside(g, flow, &near) < 0 || gateway_flow_watch(g, flow, GATEWAY_OUTER) < 0)
-		gateway_flow_reset(g, flow);
+	if (vnet_session_get(g->vnat, session)->n_flows >= s->max_flows ||
+		!inside_of(s, client->family, port, &inside) ||
+		begin(g, session, fd, client, &inside) < 0) {
+		s->counts.refused++;
+		refuse(fd);
+	}
+}
+
+/* The session has refused a client of the one family: true if it is asked by the other now. */
+static bool try_other_family(struct vnet_gateway *g, uint32_t flow)
+{
+	struct gateway_flow *f = &g->arena->flows[flow];
+	const struct vnet_endpoint before = vnet_flow_get(g->vnat, flow)->inside;
+	uint8_t other = before.family == AF_INET ? AF_INET6 : AF_INET;
+	struct vnet_endpoint client, inside;
+	int outer = f->fd[GATEWAY_OUTER];
+	struct sockaddr_storage sa;
+	socklen_t len = sizeof(sa);
+
+	if (getpeername(outer, (struct sockaddr *)&sa, &len) < 0 ||
+		vnet_endpoint_from_sockaddr(&sa, len, &client) < 0 ||
+		client.family != before.family || f->pipe[GATEWAY_OUTER] >= 0 ||
+		!inside_of(&g->arena->sessions[f->session], other, before.port, &inside) ||
+		inside.family != other)
+		return false;
+	gateway_loop_remove(g->loop, outer);
+	f->fd[GATEWAY_OUTER] = -1;
+	if (begin(g, f->session, outer, &client, &inside) < 0)
+		refuse(outer);
+	gateway_flow_reset(g, flow);
+	return true;
 }
 
 int gateway_inbound_again(struct vnet_gateway *g, uint32_t session,
@@ -213,10 +246,10 @@ int gateway_inbound_again(struct vnet_gateway *g, uint32_t session,
 
 static void on_connected(struct vnet_gateway *g, uint32_t flow, int error)
 {
-	if (error)
-		gateway_flow_reset(g, flow);
-	else
+	if (!error)
 		gateway_flow_open(g, flow);
+	else if (error != -ECONNREFUSED || !try_other_family(g, flow))
+		gateway_flow_reset(g, flow);
 }
 
 int gateway_inbound_start(struct vnet_gateway *g, struct err *e)
