@@ -300,6 +300,10 @@ static int do_stacks(struct session *s, struct client *c, const Pb__Control *m, 
 
 	if (c->uid != geteuid())
 		return err_set(e, ERR_USAGE, -EPERM, "only the owner sees its stacks");
+	if (!n_fds) { /* it runs */
+		control_send_done(c);
+		return 0;
+	}
 	if (!s->world.rewriter || n_fds != 2 || fstat(fds[0], &st) < 0 || !S_ISREG(st.st_mode))
 		return err_set(e, ERR_FAILED, -EINVAL, "nobody can tell the stacks");
 	r = orders_send_stacks(s->world.rewriter_orders, m->stacks->json, fds, e);
@@ -401,6 +405,7 @@ static const struct request {
 	int (*handle)(struct session *s, struct client *c, const Pb__Control *m, int *fds,
 		size_t n_fds, struct err *e);
 	bool freezes; /* waits until no memory is mapped from an image (mapped.h) */
+	bool settled; /* as what freezes does, waits for a snapshot that nobody has asked for */
 } requests[] = {
 	{PB__CONTROL__BODY_RUN, IN(STARTING), do_run},
 	{PB__CONTROL__BODY_RESUME, IN(STARTING), do_resume},
@@ -412,8 +417,8 @@ static const struct request {
 	{PB__CONTROL__BODY_UNPAUSE, IN(PAUSED), do_unpause},
 	{PB__CONTROL__BODY_WAIT, ALIVE | IN(STARTING) | IN(REBUILDING), do_wait},
 	{PB__CONTROL__BODY_SUSPEND, IN(RUNNING) | IN(PAUSED), do_suspend, true},
-	{PB__CONTROL__BODY_STACKS, IN(RUNNING), do_stacks},
-	{PB__CONTROL__BODY_RENAME, IN(RUNNING) | IN(PAUSED), do_rename},
+	{PB__CONTROL__BODY_STACKS, IN(RUNNING), do_stacks, .settled = true},
+	{PB__CONTROL__BODY_RENAME, IN(RUNNING) | IN(PAUSED), do_rename, .settled = true},
 	{PB__CONTROL__BODY_KILL, ALIVE | IN(STARTING), do_kill},
 	{PB__CONTROL__BODY_DECISION, IN(HELD) | IN(IN_DOUBT) | IN(ARRIVED), do_decision},
 	{PB__CONTROL__BODY_INPUT, ~0u, do_input},
@@ -429,7 +434,7 @@ static bool runs_soon(const struct session *s)
 }
 
 /* A snapshot that nobody has asked for just now is in nobody's way: who wants to freeze the
- * session waits for it. */
+ * session, or to have it run, waits for it. */
 static bool is_unasked(const struct session *s)
 {
 	return s->op.what == OP_SNAPSHOT && !s->op.client && !s->op.over &&
@@ -451,7 +456,7 @@ static void handle(struct session *s, struct client *c, const Pb__Control *m, in
 		err_hint(&e, "it may be of another version of podrun");
 	} else if (q->what == PB__CONTROL__BODY_EXEC && runs_soon(s)) {
 		control_defer(c, m, fds, n_fds, &e);
-	} else if (q->freezes && is_unasked(s)) {
+	} else if ((q->freezes || q->settled) && is_unasked(s)) {
 		control_defer(c, m, fds, n_fds, &e);
 	} else if (!(q->states & 1u << s->state)) {
 		err_set(&e, ERR_STATE, -EBUSY, "the session is %s", session_state_name(s->state));

@@ -93,6 +93,18 @@ static int ask_rewriter(const struct cli *c, const char *name, bool json, struct
 	return r < 0 ? r : print_file(file, e);
 }
 
+/* One of the snapshots from time to time is in nobody's way: it is waited for. */
+static bool await_run(const struct cli *c, const struct client_session *s)
+{
+	Pb__StacksRequest body = PB__STACKS_REQUEST__INIT;
+	Pb__Control m = PB__CONTROL__INIT;
+	struct err ignored = {0};
+
+	m.body_case = PB__CONTROL__BODY_STACKS;
+	m.stacks = &body;
+	return s->live && client_simple(&c->paths, s->name, &m, &ignored) == 0;
+}
+
 static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 {
 	const struct stacks_options *o = opts;
@@ -102,7 +114,7 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 
 	if (client_look(&s, &c->paths, argv[0], e) < 0)
 		return e->error;
-	if (strcmp(s.state, "running") != 0) {
+	if (strcmp(s.state, "running") != 0 && !await_run(c, &s)) {
 		r = err_set(e, ERR_STATE, -EBUSY,
 			"'%s' is %s: only a running session has stacks to walk", argv[0], s.state);
 	} else if (strcmp(s.record->config->names, "rewrite") == 0) {

@@ -671,17 +671,21 @@ def a_snapshot_is_not_believed_if_what_it_refers_to_is_not_the_same(env):
 
 @test
 def a_periodic_snapshot_is_in_nobodys_way(env):
-    """Who wants to suspend, pause or move the session while one is written waits for it."""
-    env.run_detached("s", WORK, 96, 2000, options=["--every", "1", "--keep", "2"])
-    for _ in range(4):
-        n = images(env)[-1] if images(env) else 0
+    """Who wants to suspend, pause, move, rename or look at the session while one is written waits for it."""
+    def while_one_is_written(*words):
+        n = max(images(env), default=0)
         until("one is being written", lambda: [x for x in env.sessions() if x["state"] == "writing"]
-              or images(env) and images(env)[-1] > n + 1)
-        env.podrun("pause", "s")
+              or max(images(env), default=0) > n + 1)
+        return env.podrun(*words).text
+
+    env.run_detached("s", WORK, 96, 2000, options=["--every", "1", "--keep", "2"])
+    for _ in range(3):
+        while_one_is_written("pause", "s")
         env.podrun("unpause", "s")
-    until("one is being written", lambda: [x for x in env.sessions() if x["state"] == "writing"]
-          or images(env)[-1] > n + 9)
-    env.podrun("suspend", "s")
+        assert "#0" in while_one_is_written("stacks", "s")
+        while_one_is_written("rename", "s", "t")
+        env.podrun("rename", "t", "s")
+    while_one_is_written("suspend", "s")
     env.podrun("resume", "-d", "s")
     assert "ok" in finish(env, "s").split()
 
