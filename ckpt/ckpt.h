@@ -673,6 +673,7 @@ struct ckpt_image {
 /*
  * ELF core files, one for each process that is not a zombie: @path.VPID.  @told hears of each that
  * is complete. Pages of files that nobody had changed are not in them, as in the kernel's.
+ * -EOPNOTSUPP: of a 32-bit program there is none; of all others there is one.
  */
 int ckpt_image_core(const struct ckpt_image *image, const char *path,
 	void (*told)(void *ctx, const char *path), void *ctx, struct err *e);

@@ -454,6 +454,7 @@ int ckpt_image_core(const struct ckpt_image *image, const char *path,
 	void (*told)(void *ctx, const char *path), void *ctx, struct err *e)
 {
 	struct ckpt_inspect *i;
+	struct err without = {0}; /* the first of which there is none */
 	int r = ckpt_inspect_open(&i, image, false, e);
 
 	if (r < 0)
@@ -468,9 +469,17 @@ int ckpt_image_core(const struct ckpt_image *image, const char *path,
 			r = err_errno(e, -ENAMETOOLONG, "%s", path);
 		else
 			r = core_of(i, p, name, e);
-		if (r == 0)
+		if (r == 0) {
 			told(ctx, name);
+		} else if (r == -EOPNOTSUPP) {
+			if (!err_is(&without))
+				without = *e;
+			*e = (struct err){0};
+			r = 0;
+		}
 	}
 	ckpt_inspect_close(i);
-	return r;
+	if (r == 0 && err_is(&without))
+		*e = without;
+	return e->error;
 }

@@ -322,9 +322,9 @@ const struct cli_command cli_image = {
 	.help = "what is in an image",
 	.text = "IMAGE is a file, the name of a suspended session, NAME@N for its Nth snapshot, or "
 		"- for stdin. *stacks* tells where every thread stands, *core* writes an ELF core "
-		"file of each process for gdb, *diff* tells what has changed from one image of a "
-		"session to another: processes, mappings, pages of memory, descriptors, files of "
-		"the session's own. They read images of any signer.",
+		"file of each 64-bit process for gdb, *diff* tells what has changed from one image "
+		"of a session to another: processes, mappings, pages of memory, descriptors, files "
+		"of the session's own. They read images of any signer.",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.size = sizeof(struct image_options),

@@ -73,6 +73,22 @@ def what_is_told_of_a_32_bit_program(env):
 
 
 @test
+def cores_beside_a_32_bit_program(env):
+    """Whoever is no such program has one, also who came after it."""
+    program = BUILD / "tests" / "state" / "task_threads_i386"
+    if not program.exists():
+        raise Skip("this compiler makes no 32-bit programs (gcc-multilib)")
+    env.run_detached("s", "sh", "-c", '"$0" /tmp/go & sleep 1000 & sleep 1000 & wait', program)
+    until("all are there", lambda: env.sessions()[0]["tasks"] >= 4)
+    env.podrun("snapshot", "s", "-o", env.path("image"))
+    env.podrun("kill", "s")
+    r = env.podrun("image", "core", env.path("image"), "-o", env.path("core"), code=4)
+    one_line(r, "task 3: no core can be made of a 32-bit program")
+    cores = [str(env.path("core.%d" % n)) for n in (2, 4, 5)]
+    assert r.text.split() == cores == sorted(map(str, env.dir.glob("core*"))), r
+
+
+@test
 def cores_for_gdb(env):
     needs("gdb")
     image = stacked(env, "--compress")
