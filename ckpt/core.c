@@ -479,7 +479,9 @@ int ckpt_image_core(const struct ckpt_image *image, const char *path,
 		}
 	}
 	ckpt_inspect_close(i);
-	if (r == 0 && err_is(&without))
+	if (r == 0 && err_is(&without)) {
 		*e = without;
-	return e->error;
+		r = e->error;
+	}
+	return r;
 }
