@@ -121,6 +121,12 @@ static inline struct icmphdr *vnet_packet_icmp(const struct vnet_packet *p)
 }
 
 /*
+ * Does a parsed packet's TCP header have time stamps, and them first, as every kernel lays them out
+ * (RFC 7323 appendix A)?
+ */
+bool vnet_packet_has_stamps(const struct tcphdr *tcp);
+
+/*
  * Does a parsed packet say nothing but how far its sender has received: no data, no SACK, no ECN,
  * no end?  @later makes such an @earlier one needless if it is of the same connection and
  * acknowledges or offers more, or as much and comes with data or the end.

@@ -25,14 +25,19 @@ static uint16_t flags_of(const struct vnet_packet *p)
 	return ntohs(word) & FLAGS;
 }
 
+bool vnet_packet_has_stamps(const struct tcphdr *tcp)
+{
+	static const uint8_t stamps[] = {1, 1, 8, 10};
+
+	return tcp->doff >= 8 && !memcmp(tcp + 1, stamps, sizeof(stamps));
+}
+
 bool vnet_packet_is_ack(const struct vnet_packet *p)
 {
-	/* No options, or time stamps as every kernel lays them out (RFC 7323 appendix A). */
-	static const uint8_t stamps[] = {1, 1, 8, 10};
 	const struct tcphdr *tcp = vnet_packet_tcp(p);
 
 	return tcp && !p->fragment && !p->payload_len && flags_of(p) == FLAG_ACK &&
-	       (tcp->doff == 5 || (tcp->doff == 8 && !memcmp(tcp + 1, stamps, sizeof(stamps))));
+	       (tcp->doff == 5 || (tcp->doff == 8 && vnet_packet_has_stamps(tcp)));
 }
 
 /* And nothing of congestion (ECN), which counts what it acknowledges. */

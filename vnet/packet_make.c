@@ -182,18 +182,11 @@ int vnet_packet_make_rst(struct vnet_packet *p, const struct vnet_packet *to)
 	return 0;
 }
 
-/* Time stamps as every kernel lays them out (RFC 7323 appendix A), in network order. */
+/* The option of vnet_packet_has_stamps, in network order. */
 struct stamps {
 	uint8_t head[4];
 	uint32_t value, echo;
 };
-
-static bool has_stamps(const struct tcphdr *tcp)
-{
-	static const uint8_t head[] = {1, 1, 8, 10};
-
-	return tcp->doff >= 8 && !memcmp(tcp + 1, head, sizeof(head));
-}
 
 int vnet_packet_make_full(struct vnet_packet *p, const struct vnet_packet *to)
 {
@@ -209,9 +202,13 @@ int vnet_packet_make_full(struct vnet_packet *p, const struct vnet_packet *to)
 	full.dest = tcp->source;
 	full.seq = tcp->ack_seq;
 	full.ack_seq = to->payload_len || tcp->fin ? tcp->seq : htonl(ntohl(tcp->seq) + 1);
-	if (has_stamps(tcp)) {
+	if (vnet_packet_has_stamps(tcp)) {
+		uint32_t value;
+
 		memcpy(&stamps, tcp + 1, sizeof(stamps));
-		stamps = (struct stamps){{1, 1, 8, 10}, stamps.echo, stamps.value};
+		value = stamps.value;
+		stamps.value = stamps.echo;
+		stamps.echo = value;
 		len += sizeof(stamps);
 		full.doff = 8;
 	}
