@@ -16,7 +16,8 @@
 
 struct ckpt_answers {
 	struct ckpt_enter helper;
-	bool out; /* the helper is */
+	bool waits; /* the helper is there, and has not been told to begin */
+	bool out;   /* it has */
 	struct buf of[PROTO_KIND_MAX];
 };
 
@@ -50,15 +51,43 @@ static int tell_all(int sock, void *ctx, struct err *e)
 	return r;
 }
 
+static int tell_when_told(int sock, void *ctx, struct err *e)
+{
+	char go;
+
+	return io_read_full(sock, &go, 1) == 1 ? tell_all(sock, ctx, e) : -ECANCELED;
+}
+
+/* Where names are rewritten what it asks about is in the memory that it is a copy of. */
+struct ckpt_answers *ckpt_answers_ahead(const struct ckpt_world *w)
+{
+	struct ckpt_answers *a = w->ns_ipc < 0 || w->ipc ? NULL : calloc(1, sizeof(*a));
+
+	if (!a)
+		return NULL;
+	a->waits = ckpt_enter_begin(&a->helper, w, INSIDE, tell_when_told, (void *)w, NULL) >= 0;
+	if (!a->waits)
+		free(take_ptr(a));
+	return a;
+}
+
 int ckpt_answers_begin(struct ckpt_dump *d, struct err *e)
 {
 	int r;
 
-	d->answers = calloc(1, sizeof(*d->answers));
+	if (!d->answers)
+		d->answers = calloc(1, sizeof(*d->answers));
 	if (!d->answers)
 		return err_errno(e, -ENOMEM, "answers");
 	if (d->world->ns_ipc < 0 && !d->world->ipc)
 		return 0;
+	if (d->answers->waits) {
+		d->answers->waits = false;
+		d->answers->out = true;
+		/* If it has died, who takes its answers is told. */
+		io_send_fds(d->answers->helper.sock, "", 1, NULL, 0);
+		return 0;
+	}
 	r = ckpt_enter_begin(
 		&d->answers->helper, d->world, INSIDE, tell_all, (void *)d->world, e);
 	d->answers->out = r >= 0;
@@ -132,14 +161,18 @@ int ckpt_answer_anew(
 	return ckpt_enter_read(d->world, CLONE_NEWIPC, tell_one, &one, MAX_ANSWER, ret, e);
 }
 
+void ckpt_answers_drop(struct ckpt_answers *a)
+{
+	if (!a)
+		return;
+	if (a->waits || a->out)
+		ckpt_enter_end(&a->helper, NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(a->of); i++)
+		buf_fini(&a->of[i]);
+	free(a);
+}
+
 void ckpt_answers_free(struct ckpt_dump *d)
 {
-	if (!d->answers)
-		return;
-	if (d->answers->out)
-		ckpt_enter_end(&d->answers->helper, NULL);
-	for (size_t i = 0; i < ARRAY_SIZE(d->answers->of); i++)
-		buf_fini(&d->answers->of[i]);
-	free(d->answers);
-	d->answers = NULL;
+	ckpt_answers_drop(take_ptr(d->answers));
 }

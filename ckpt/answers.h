@@ -3,7 +3,8 @@
  * answers - what kinds of scope SESSION ask inside the session's ipc and net namespace, once for all.
  *
  * Entering the namespace takes a forked helper (ckpt/enter.h), half a millisecond each.  One runs
- * the ask ops of all kinds (ckpt/kind.h) while the records before theirs are written.
+ * the ask ops of all kinds (ckpt/kind.h) while the records before theirs are written.  It is made before
+ * the session stops: a fork in the pause has every page that is written to from then on looked at first.
  */
 #ifndef CKPT_ANSWERS_H
 #define CKPT_ANSWERS_H
@@ -11,7 +12,13 @@
 #include "base/base.h"
 #include "ckpt/kind.h"
 
-/* Sends the helper out and returns at once.  Every task is stopped, and stays so until the
+/*
+ * Makes the helper, which waits inside until ckpt_answers_begin.  NULL: there is none, or no need of
+ * one.  To be freed by ckpt_answers_drop, unless it has become d->answers.
+ */
+struct ckpt_answers *ckpt_answers_ahead(const struct ckpt_world *w);
+void ckpt_answers_drop(struct ckpt_answers *a);
+/* Sends the helper out (one that is in d->answers, or a new one) and returns at once.  Every task is stopped, and stays so until the
  * answers are freed. */
 int ckpt_answers_begin(struct ckpt_dump *d, struct err *e);
 /* What @k's ask has found (nothing in a session without an ipc namespace of its own), borrowed

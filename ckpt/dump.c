@@ -352,6 +352,7 @@ static void free_dump(struct ckpt_dump *d)
 	ckpt_before_free(d->spent_before);
 	ckpt_reserve_fini(&d->reserve);
 	free_room(d->room);
+	ckpt_answers_free(d);
 	close_fd(d->host_proc);
 	free(d);
 }
@@ -386,6 +387,7 @@ struct early {
 	struct ckpt_before *before;
 	struct ckpt_reserve reserve;
 	void *room;
+	struct ckpt_answers *answers;
 	int diag; /* ckpt_sock_diag_open */
 	bool has_tcp;
 	struct buf sending; /* these two: tcp_drain_look */
@@ -450,11 +452,15 @@ static void forget_early(struct early *a)
 	ckpt_before_free(a->before);
 	ckpt_reserve_fini(&a->reserve);
 	free_room(a->room);
+	ckpt_answers_drop(a->answers);
 	close_fd(a->diag);
 	buf_fini(&a->sending);
 }
 
-/* What takes long and can be done while the session runs. */
+/*
+ * What takes long and can be done while the session runs.  Children first: what is in memory when one
+ * is made has to be looked at, page by page, before it can be written to again.
+ */
 static int look_ahead(const struct ckpt_world *w, const struct ckpt_dump_options *o,
 	struct early *ret, struct err *e)
 {
@@ -463,6 +469,9 @@ static int look_ahead(const struct ckpt_world *w, const struct ckpt_dump_options
 
 	if (!d)
 		return e->error;
+	ret->answers = ckpt_answers_ahead(w);
+	/* If not, whoever needs it says why. */
+	ret->diag = ckpt_sock_diag_open(w, NULL);
 	ret->foreseen = w->names ? NULL : ckpt_foreseen_look(d->host_proc, w->init_pid);
 	quiet = ckpt_find_ahead(d, &ret->found);
 	ret->before = o->snapshot ? ckpt_before_read(d, quiet) : NULL;
@@ -470,9 +479,10 @@ static int look_ahead(const struct ckpt_world *w, const struct ckpt_dump_options
 		ckpt_reserve_make(&ret->reserve,
 			ckpt_before_unforked(ret->before) + ckpt_before_shared(ret->before));
 		ret->room = ckpt_reserve_map(ROOM, ckpt_before_records(ret->before));
+		/* where names are rewritten this process has other work, and goes on */
+		if (!w->names)
+			ckpt_reserve_heap(ckpt_before_heap(ret->before));
 	}
-	/* If not, whoever needs it says why. */
-	ret->diag = ckpt_sock_diag_open(w, NULL);
 	ret->has_tcp = tcp_list_pays(d->host_proc, w);
 	/* one that runs on is not to stand still for it */
 	if (o->hold && !o->snapshot)
@@ -514,6 +524,7 @@ int ckpt_freeze(struct ckpt_dump **ret, const struct ckpt_world *w,
 			(*ret)->spent_before = take_ptr(early.before);
 			(*ret)->reserve = early.reserve;
 			(*ret)->room = take_ptr(early.room);
+			(*ret)->answers = take_ptr(early.answers);
 			(*ret)->diag = -1;
 			(*ret)->sending = NULL;
 			early.found = BUF_INIT;

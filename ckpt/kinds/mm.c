@@ -65,6 +65,7 @@ struct draft {
 	Pb__Mapping *mappings, **mapping_list;
 	Pb__MappedFile *files, **file_list;
 	struct ckpt_file_mark *marks;
+	size_t *lengths; /* of the files' paths */
 	Pb__Range *guards, **guard_list;
 	Pb__MappedFile exe;
 	struct ckpt_file_mark exe_mark;
@@ -82,6 +83,7 @@ static void draft_fini(struct draft *f)
 	free(f->files);
 	free(f->file_list);
 	free(f->marks);
+	free(f->lengths);
 	free(f->guards);
 	free(f->guard_list);
 	free(f->exe_path);
@@ -105,11 +107,11 @@ static void put_mark(Pb__MappedFile *f, char *path, struct ckpt_file_mark *mark)
 static int draft_file(
 	struct draft *f, struct ckpt_dump *d, char *path, uint64_t *ret, struct err *e)
 {
-	size_t n = f->mm.n_files;
+	size_t n = f->mm.n_files, len = strlen(path);
 	int r;
 
 	for (size_t i = n; i > 0; i--)
-		if (!strcmp(f->files[i - 1].path, path)) {
+		if (f->lengths[i - 1] == len && !memcmp(f->files[i - 1].path, path, len)) {
 			*ret = i - 1;
 			return 0;
 		}
@@ -118,6 +120,7 @@ static int draft_file(
 		return r;
 	put_mark(&f->files[n], path, &f->marks[n]);
 	f->file_list[n] = &f->files[n];
+	f->lengths[n] = len;
 	f->mm.n_files++;
 	*ret = n;
 	return 0;
@@ -132,7 +135,9 @@ static int draft_mappings(struct draft *f, struct ckpt_dump *d, struct ckpt_proc
 	f->files = calloc(n, sizeof(*f->files));
 	f->file_list = calloc(n, sizeof(*f->file_list));
 	f->marks = calloc(n, sizeof(*f->marks));
-	if (!f->mappings || !f->mapping_list || !f->files || !f->file_list || !f->marks)
+	f->lengths = calloc(n, sizeof(*f->lengths));
+	if (!f->mappings || !f->mapping_list || !f->files || !f->file_list || !f->marks ||
+		!f->lengths)
 		return err_errno(e, -ENOMEM, "memory record");
 	f->mm.mappings = f->mapping_list;
 	f->mm.files = f->file_list;

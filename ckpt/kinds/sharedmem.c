@@ -61,10 +61,14 @@ struct registry {
 /* Is @v a mapping of something without a path? */
 static bool is_pathless(const struct proc_vma *v)
 {
-	bool named = !v->deleted && strncmp(v->path, "/memfd:", 7) &&
-		     !(v->shared && (*v->path == '\0' || *v->path == '['));
+	bool named;
 
-	return v->ino && !named && strncmp(v->path, "/SYSV", 5) && strncmp(v->path, "/[aio]", 6);
+	/* Thousands are asked about, and hardly any is one. */
+	if (!v->ino || (!v->deleted && !v->shared && strncmp(v->path, "/m", 2)))
+		return false;
+	named = !v->deleted && strncmp(v->path, "/memfd:", 7) &&
+		!(v->shared && (*v->path == '\0' || *v->path == '['));
+	return !named && strncmp(v->path, "/SYSV", 5) && strncmp(v->path, "/[aio]", 6);
 }
 
 static void forget(void *state)

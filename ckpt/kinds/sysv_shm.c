@@ -25,6 +25,9 @@
 #include "ckpt/survey.h"
 #include "proto/ipc.pb-c.h"
 
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22 /* asm-generic/mman-common.h, 5.14 */
+#endif
 #define MAX_SEGMENT (1ull << 46)
 
 struct listed {
@@ -147,7 +150,11 @@ static int write_run(
 {
 	const struct ckpt_stash_place place = {PROTO_KIND_SYSV_SHM, 0, offset, false};
 	uint64_t n;
-	int r = ckpt_stash_copy(d, &place, at, len, &n, e);
+	int r;
+
+	/* At once, and not with a fault for each few pages; if it can't be, so. */
+	madvise((void *)at, len, MADV_POPULATE_READ);
+	r = ckpt_stash_copy(d, &place, at, len, &n, e);
 
 	if (r < 0)
 		return r;

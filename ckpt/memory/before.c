@@ -43,6 +43,8 @@
 #define MAX_PROCS 4096
 #define RECORDS	  (64UL << 10) /* of a process, more or less */
 #define FILES	  (1UL << 20)  /* small ones of the session's own */
+#define HEAP	  (512UL << 10) /* of the heap, whoever is there */
+#define HEAP_MAPPING 256	/* and for each mapping: described, and packed */
 #define SHARED_KB 1024UL       /* shared memory in use: less is nothing to ask for in advance */
 
 struct thread {
@@ -293,6 +295,15 @@ uint64_t ckpt_before_shared(const struct ckpt_before *b)
 		return 0;
 	most = objects_of(b);
 	return MIN(kb * 1024, most);
+}
+
+size_t ckpt_before_heap(const struct ckpt_before *b)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; b && i < b->n; i++)
+		n += b->all[i].maps.n;
+	return HEAP + n * HEAP_MAPPING;
 }
 
 uint64_t ckpt_before_records(const struct ckpt_before *b)

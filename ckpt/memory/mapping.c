@@ -68,6 +68,11 @@ static bool starts(const char *s, const char *with)
 	return s[0] == with[0] && s[1] == with[1] && !strncmp(s, with, strlen(with));
 }
 
+static bool is_named(const struct proc_vma *v, const char *name)
+{
+	return starts(v->path, name) && !strcmp(v->path, name);
+}
+
 static int refuse(const struct proc_vma *v, const char *what, struct err *e)
 {
 	return err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP, "mapping %llx-%llx (%s): %s",
@@ -187,7 +192,7 @@ static int describe_source(
 	struct ckpt_dump *d, const struct proc_vma *v, Pb__Mapping *ret, struct err *e)
 {
 	bool own_name = *v->path == '\0' || *v->path == '[' ||
-			(!v->shared && !v->deleted && !strcmp(v->path, "/dev/zero"));
+			(!v->shared && !v->deleted && is_named(v, "/dev/zero"));
 	int r;
 
 	if (!v->shared && own_name) {
@@ -231,14 +236,14 @@ static int describe(struct ckpt_dump *d, struct ckpt_proc *p, const struct proc_
 	int r;
 
 	pb__mapping__init(ret);
-	if (v->start >= CKPT_TASK_SIZE || !strcmp(v->path, "[vsyscall]") || ckpt_mapping_is_ours(p, v))
+	if (v->start >= CKPT_TASK_SIZE || is_named(v, "[vsyscall]") || ckpt_mapping_is_ours(p, v))
 		return 1;
 	ret->start = v->start;
 	ret->end = v->end;
 	ret->prot = v->prot;
 	ret->offset = v->offset;
 	ret->key = (uint32_t)v->key;
-	if (!strcmp(v->path, "[vdso]")) {
+	if (is_named(v, "[vdso]")) {
 		ret->source = PB__MAPPING_SOURCE__MAPPING_VDSO;
 		return 0;
 	}

@@ -301,6 +301,8 @@ uint64_t ckpt_before_unforked(const struct ckpt_before *b);
 uint64_t ckpt_before_shared(const struct ckpt_before *b);
 /* About how many bytes all but private and shared memory takes in an image; NULL is fine. */
 uint64_t ckpt_before_records(const struct ckpt_before *b);
+/* About how many bytes of the heap are taken to describe their mappings; NULL is fine. */
+size_t ckpt_before_heap(const struct ckpt_before *b);
 /* When it stands still, before anything is taken.  NULL is fine. */
 void ckpt_before_look_again(struct ckpt_before *b);
 /*

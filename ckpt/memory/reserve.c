@@ -5,8 +5,11 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <malloc.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/base.h"
 
@@ -15,6 +18,8 @@
 #define MAX_FILE (64 * 1024)
 #define GROUPS	 "/sys/fs/cgroup"
 #define AT_ONCE	 (64UL << 20)
+#define PIECE	 (64 * 1024) /* not so much that malloc(3) maps it by itself */
+#define MAX_PIECES 64
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* asm-generic/mman-common.h, 5.14 */
 #endif
@@ -137,6 +142,27 @@ void *ckpt_reserve_map(size_t size, size_t touched)
 	if (data && touched <= find_room())
 		touch(data, touched);
 	return data;
+}
+
+/* malloc(3) asks the kernel for PIECE bytes and @bytes more as soon as it has not got PIECE. */
+void ckpt_reserve_heap(size_t bytes)
+{
+	uint8_t *pieces[MAX_PIECES], *end = sbrk(0), *from;
+	size_t n = 0;
+
+	if (bytes > INT_MAX / 2 || bytes > find_room())
+		return;
+	mallopt(M_TOP_PAD, (int)bytes);
+	mallopt(M_TRIM_THRESHOLD, 2 * (int)bytes);
+	while (n < MAX_PIECES && sbrk(0) == end && (pieces[n] = malloc(PIECE)))
+		n++;
+	if (sbrk(0) > (void *)end && n) {
+		from = (uint8_t *)ALIGN_DOWN((uintptr_t)pieces[n - 1], PAGE_SIZE);
+		touch(from, (size_t)((uint8_t *)sbrk(0) - from));
+	}
+	while (n)
+		free(pieces[--n]);
+	mallopt(M_TOP_PAD, PIECE);
 }
 
 void ckpt_reserve_fini(struct ckpt_reserve *r)

@@ -35,6 +35,11 @@ uint8_t *ckpt_reserve_draw(struct ckpt_reserve *r, size_t size);
  * host can spare so many.  NULL: no memory.
  */
 void *ckpt_reserve_map(size_t size, size_t touched);
+/*
+ * While the session runs: the next @bytes or so that malloc(3) gives to the first thread are touched,
+ * and what is freed of them stays.  The process has no other thread yet.
+ */
+void ckpt_reserve_heap(size_t bytes);
 /* What is left of it. */
 void ckpt_reserve_fini(struct ckpt_reserve *r);
 
