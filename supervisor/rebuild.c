@@ -579,8 +579,13 @@ static void try_name(struct session *s)
 /* What was read is what is known to be whole, now if not before. */
 static int check_image(struct session *s, struct err *e)
 {
+	bool live;
+
+	/* Another who resumes it, at the same time, has had it first. */
 	if (s->op.known && !ledger_knows_file(s->paths.state, s->op.image))
-		return err_set(e, ERR_STATE, -EBUSY, "the image was changed while it was read");
+		return !s->op.replace && rename_look(s, &live) != NAME_FREE
+			       ? rename_taken(s, e)
+			       : err_set(e, ERR_STATE, -EBUSY, "the image was changed while it was read");
 	if (!s->op.known && mapped_image_is_whole(s))
 		ledger_know_file(s->paths.state, s->op.image);
 	return 0;

@@ -68,7 +68,8 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 	proto_conn_free(conn);
 	if (r < 0)
 		r = client_lost(&c->paths, argv[0], e);
-	return r < 0 ? err_wrap(e, "cannot exec in '%s'", argv[0]) : r;
+	/* What ran, and was suspended with the session, was no failure to begin it. */
+	return r < 0 && e->class != ERR_MOVED ? err_wrap(e, "cannot exec in '%s'", argv[0]) : r;
 }
 
 const struct cli_command cli_exec = {

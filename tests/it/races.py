@@ -43,6 +43,46 @@ def one_runs(env, name):
 
 
 @test
+def two_suspends_at_once(env):
+    env.run_detached("s", *COUNT)
+    ps = [env.start(PODRUN, "suspend", "s", "-o", env.path("i%d" % i), stderr=subprocess.PIPE)
+          for i in range(3)]
+    codes = sorted(p.wait(timeout=PATIENCE) for p in ps)
+    assert codes.count(0) == 1 and set(codes) <= {0, 5, 6}, codes
+    (image,) = [i for i in range(3) if env.path("i%d" % i).exists()]
+    env.podrun("resume", "-d", env.path("i%d" % image))
+    assert "ok" in finish(env, "s")
+
+
+@test
+def two_resumes_at_once(env):
+    env.run_detached("s", *COUNT)
+    for _ in range(4):
+        env.podrun("suspend", "s")
+        ps = [env.start(PODRUN, "resume", "-d", "s", stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+              for _ in range(3)]
+        said = [p.communicate(timeout=PATIENCE)[1] for p in ps]
+        assert sorted(p.returncode for p in ps) == [0, 6, 6], said
+        for p, line in zip(ps, said):
+            assert p.returncode == 0 or "is in use" in line or "resumed already" in line or "is running" in line, line
+    assert "ok" in finish(env, "s")
+
+
+@test
+def a_command_is_suspended_with_its_session(env):
+    env.run_detached("s", *COUNT)
+    p = env.start(PODRUN, "exec", "s", "sh", "-c", "echo on; sleep 1000", stdout=subprocess.PIPE,
+                  stderr=subprocess.PIPE, text=True)
+    assert p.stdout.readline() == "on\n"
+    image = env.podrun("suspend", "s").text.strip()
+    assert p.communicate(timeout=PATIENCE)[1] == "podrun: 's' was suspended to %s\n" % image
+    assert p.returncode == 10, p.returncode
+    env.podrun("resume", "-d", "s")
+    env.podrun("exec", "s", "pkill", "-x", "sleep")
+    assert "ok" in finish(env, "s")
+
+
+@test
 @needs_namespaces(STOPPED)
 def two_resumes_of_one_image(env):
     """The first has just taken the name when the second comes."""

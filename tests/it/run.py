@@ -620,18 +620,6 @@ def a_full_target_leaves_the_session_running(env):
 
 
 @test
-def two_suspends_at_once(env):
-    env.run_detached("s", *COUNT)
-    ps = [env.start(PODRUN, "suspend", "s", "-o", env.path("i%d" % i), stderr=subprocess.PIPE)
-          for i in range(3)]
-    codes = sorted(p.wait(timeout=PATIENCE) for p in ps)
-    assert codes.count(0) == 1 and set(codes) <= {0, 5, 6}, codes
-    (image,) = [i for i in range(3) if env.path("i%d" % i).exists()]
-    env.podrun("resume", "-d", env.path("i%d" % image))
-    assert "ok" in finish(env, "s")
-
-
-@test
 def a_killed_client_loses_nothing(env):
     for delay in (0, 0.003, 0.01, 0.02, 0.05):
         env.run_detached("s", *COUNT)
