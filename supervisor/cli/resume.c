@@ -80,7 +80,9 @@ int resume_open(struct cli *c, const char *what, char **ret_path, char **ret_nam
 	r = from_record(c, what, &path, &name, ret_own, e);
 	if (r < 0)
 		return r;
-	if (r == 0 && at && !strchr(what, '/') && access(what, F_OK) < 0) {
+	/* NAME@N; not what other files are called that stand beside it */
+	if (r == 0 && at && strspn(at + 1, "0123456789") == strlen(at + 1) &&
+		!strchr(what, '/') && access(what, F_OK) < 0) {
 		if (asprintf(&path, "%s/images/%.*s.img%s", c->paths.state, (int)(at - what), what,
 			    at) < 0)
 			path = NULL;
