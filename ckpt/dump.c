@@ -469,7 +469,8 @@ static int look_ahead(const struct ckpt_world *w, const struct ckpt_dump_options
 
 	if (!d)
 		return e->error;
-	ret->answers = ckpt_answers_ahead(w);
+	if (o->snapshot)
+		ret->answers = ckpt_answers_ahead(w);
 	/* If not, whoever needs it says why. */
 	ret->diag = ckpt_sock_diag_open(w, NULL);
 	ret->foreseen = w->names ? NULL : ckpt_foreseen_look(d->host_proc, w->init_pid);
@@ -546,6 +547,7 @@ int ckpt_freeze(struct ckpt_dump **ret, const struct ckpt_world *w,
 
 void ckpt_let_go(struct ckpt_dump *d)
 {
+	ckpt_answers_free(d);
 	for (size_t i = 0; i < d->n_files; i++)
 		if (d->files[i]->kind && !d->files[i]->kind->leave)
 			d->files[i]->fd = close_fd(d->files[i]->fd);

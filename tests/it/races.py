@@ -15,7 +15,7 @@ TESTS = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(TESTS / "lib"))
 sys.path.insert(0, str(TESTS / "state"))
 from cli import COUNT, arrives, finish, one_line  # noqa: E402
-from faults import due, prepare, stopped  # noqa: E402
+from faults import descendants, due, prepare, runs, stopped  # noqa: E402
 from harness import PATIENCE, PODRUN, main, needs_namespaces, test, until  # noqa: E402
 
 STOPPED = "a fault stops who resumes, which is not the session's keeper there"
@@ -80,6 +80,18 @@ def a_command_is_suspended_with_its_session(env):
     env.podrun("resume", "-d", "s")
     env.podrun("exec", "s", "pkill", "-x", "sleep")
     assert "ok" in finish(env, "s")
+
+
+@test
+def what_stands_still_goes_with_its_supervisor(env):
+    """Also who freezes it, and whoever helps him."""
+    env.run_detached("s", *COUNT)
+    env.podrun("pause", "s")
+    pid = env.podrun("inspect", "s").json()["supervisor"]
+    family = [pid, *descendants(pid)]
+    os.kill(pid, signal.SIGKILL)
+    until("nobody is left", lambda: not [p for p in family if runs(p)])
+    env.podrun("rm", "s")
 
 
 @test
