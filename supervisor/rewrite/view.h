@@ -244,6 +244,11 @@ void view_place_fini(struct view_place *p);
  */
 int view_base(struct view *v, const struct task *asker, pid_t tid, int dirfd, char ret[PATH_MAX]);
 /*
+ * view_walk has said ENAMETOOLONG of @path behind @base: may the kernel walk it from there, for it
+ * is a relative one that is too long only with what it begins at?  The mount if so, else NULL.
+ */
+const struct view_entry *view_too_deep(const struct view *v, const char *base, const char *path);
+/*
  * @task changes directory to @path (in the view; NULL: elsewhere), and has done so or not.  A
  * directory of the host may be at two places: whoever has gone to one of them is there, and so are
  * his children.

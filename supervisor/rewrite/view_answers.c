@@ -513,17 +513,42 @@ static bool is_gone(const char *dir)
 	return n > tail && strcmp(dir + n - tail, mark) == 0;
 }
 
+/* @path, of @n bytes, has room for 2 * PATH_MAX. */
+static long on_relative(
+	struct question *q, const struct path_row *row, int dirfd, char *path, size_t n)
+{
+	struct view *v = q->rw->view;
+	char base[PATH_MAX];
+	const char *said;
+	unsigned from;
+	size_t len;
+	long r = view_base(v, q->asker, q->tid, dirfd, base);
+
+	if (r < 0)
+		return view_is_outside(v, (int)r) ? -EACCES : go_on(q);
+	/* There is nothing else in it. */
+	if (is_gone(base) && strcmp(path, ".") == 0)
+		return leave(q, row, dirfd, path, NULL);
+	len = strlen(base);
+	memmove(path + len + 1, path, n + 1);
+	memcpy(path, base, len);
+	path[len] = '/';
+	said = path + len + 1;
+	if (!view_leads_in_from(v, len, path, &from))
+		return leave(q, row, dirfd, said, path);
+	r = resolve(q, row, path, from);
+	return r == -ENAMETOOLONG && view_too_deep(v, base, said)
+		       ? leave(q, row, dirfd, said, NULL)
+		       : r;
+}
+
 static long on_path(struct question *q)
 {
 	const struct path_row *row = row_of(q->data->nr);
-	char path[2 * PATH_MAX], base[PATH_MAX];
 	int dirfd = row->dirfd < 0 ? AT_FDCWD : question_arg(q, row->dirfd);
 	struct view *v = q->rw->view;
-	const char *said = path;
-	unsigned from = 0;
-	size_t len;
+	char path[2 * PATH_MAX];
 	ssize_t n;
-	int r;
 
 	n = q->data->args[row->path] || !says_descriptor(q)
 		    ? read_path(q, q->data->args[row->path], path)
@@ -535,22 +560,9 @@ static long on_path(struct question *q)
 		return go_on(q);
 	if (!v)
 		return leave(q, row, dirfd, path, NULL);
-	if (path[0] != '/') {
-		r = view_base(v, q->asker, q->tid, dirfd, base);
-		if (r < 0)
-			return view_is_outside(v, r) ? -EACCES : go_on(q);
-		/* There is nothing else in it. */
-		if (is_gone(base) && strcmp(path, ".") == 0)
-			return leave(q, row, dirfd, path, NULL);
-		len = strlen(base);
-		memmove(path + len + 1, path, (size_t)n + 1);
-		memcpy(path, base, len);
-		path[len] = '/';
-		said = path + len + 1;
-		return view_leads_in_from(v, len, path, &from) ? resolve(q, row, path, from)
-							       : leave(q, row, dirfd, said, path);
-	}
-	return view_leads_in(v, path) ? resolve(q, row, path, 0) : leave(q, row, dirfd, said, path);
+	if (path[0] != '/')
+		return on_relative(q, row, dirfd, path, (size_t)n);
+	return view_leads_in(v, path) ? resolve(q, row, path, 0) : leave(q, row, dirfd, path, path);
 }
 
 static long get_cwd(struct question *q)

@@ -7,6 +7,10 @@
  *
  * The threads of a process stand where it does, until one of them makes itself a directory of its
  * own, or is made with one: each is asked about from then on.
+ *
+ * What stands so deep that no path says it the kernel finds by itself, as it does everywhere: from
+ * the directory that the task has, which is the host's.  There is no other entry so deep; a symlink
+ * there leads where it leads on the host, if Landlock lets it.
  */
 #include "supervisor/rewrite/view.h"
 
@@ -214,4 +218,26 @@ int view_base(struct view *v, const struct task *asker, pid_t tid, int dirfd, ch
 	snprintf(link, sizeof(link), "/proc/%d/fd/%d", tid, dirfd);
 	r = read_host(link, host);
 	return r < 0 ? r : say_now(v, host, ret);
+}
+
+const struct view_entry *view_too_deep(const struct view *v, const char *base, const char *path)
+{
+	const struct view_entry *in = view_mount_of(v, base);
+	int depth = 0;
+
+	if (!in || in->sort != VIEW_MOUNT || in->read_only)
+		return NULL;
+	for (const char *p = base + in->len; *p; p++)
+		depth += *p == '/';
+	/* Not out of the mount, by the text. */
+	for (const char *p = path + strspn(path, "/"); *p && depth >= 0; p += strspn(p, "/")) {
+		size_t n = strcspn(p, "/");
+
+		if (n == 2 && p[0] == '.' && p[1] == '.')
+			depth--;
+		else if (n > 1 || p[0] != '.')
+			depth++;
+		p += n;
+	}
+	return depth > 0 ? in : NULL;
 }

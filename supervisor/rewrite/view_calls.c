@@ -90,11 +90,20 @@ void view_take_back(struct rewrite *rw, struct task *task, struct user_regs_stru
 
 /* ---- paths ---------------------------------------------------------------------------------- */
 
+/* Is it too long for the kernel, once it is said as the host's? */
+static bool is_too_long(const struct view_place *p)
+{
+	const struct view_entry *in = p->in && p->in->sort == VIEW_MOUNT ? p->in : NULL;
+
+	return in && strlen(in->host) + strlen(p->path + in->len) + strlen("/.") >= PATH_MAX;
+}
+
 int view_find_place(struct rewrite *rw, const struct task *task, int dirfd, const char *path,
 	unsigned how, struct view_place *ret)
 {
+	const struct view_entry *deep = NULL;
 	char whole[2 * PATH_MAX] = "";
-	size_t n = strlen(path), base;
+	size_t n = strlen(path), base = 0;
 	unsigned from = 0;
 	bool leads;
 	int r;
@@ -117,6 +126,16 @@ int view_find_place(struct rewrite *rw, const struct task *task, int dirfd, cons
 		return 1;
 	view_refresh(rw->view);
 	r = view_walk(rw->view, task, whole, how | from | VIEW_TEXT, ret);
+	if (path[0] != '/' && (r == -ENAMETOOLONG || (r == 0 && is_too_long(ret)))) {
+		whole[base] = '\0';
+		deep = view_too_deep(rw->view, whole, path);
+	}
+	if (deep && (r < 0 || ret->in == deep)) {
+		view_place_fini(ret);
+		*ret = (struct view_place)VIEW_PLACE_INIT;
+		ret->in = deep;
+		return 1;
+	}
 	return r == 0 && !ret->in && !ret->walked ? 1 : r;
 }
 
@@ -310,6 +329,8 @@ static int find_one(struct rewrite *rw, const struct task *task, struct user_reg
 		return 0;
 	r = view_find_place(rw, task, a->dirfd < 0 ? AT_FDCWD : (int)*view_arg(regs, a->dirfd),
 		path, how_of(a, regs, opened) | VIEW_CREATE, &at);
+	if (r == 1)
+		f->in[i] = at.in;
 	if (r != 0)
 		return MIN(r, 0);
 	f->in[i] = place_in(rw->view, &at);

@@ -29,7 +29,8 @@ ssize_t view_peek_path(const struct task *task, uint64_t addr, char ret[PATH_MAX
 
 /*
  * Where @path (as the task said it, relative to @dirfd) leads: 1 if the kernel will find that by
- * itself, 0 and the place, or what the call ends with.
+ * itself (of what is too deep in a mount to be said there is ret->in), 0 and the place, or what the
+ * call ends with.
  */
 int view_find_place(struct rewrite *rw, const struct task *task, int dirfd, const char *path,
 	unsigned how, struct view_place *ret);

@@ -388,6 +388,45 @@ def working_directory(env):
     assert env.podrun("run", *REWRITE, *there, "--rm", "--", "pwd").text.strip() == str(env.dir)
 
 
+DEEP = r"""
+import os, shutil, subprocess, sys
+top, name = sys.argv[1], "d" * 200
+os.chdir(top)
+for i in range(25):
+    os.mkdir(name)
+    os.chdir(name)
+    with open("f", "w") as f:
+        f.write("%d" % i)
+    os.rename("f", "g")
+    os.link("g", "./h")
+    os.symlink("g", "s")
+    with open("s", "a") as f:
+        f.write(" more")
+    os.chmod("../" + name + "/g", 0o700)
+    print(open("g").read(), oct(os.stat("h").st_mode), os.access("g", os.W_OK), os.readlink("s"), sorted(os.listdir(".")))
+    with open("run", "w") as f:
+        f.write("#!/bin/sh\necho it runs: $0; ls; pwd >/dev/null && cd .. && ls | cut -c1-9\n")
+    os.chmod("run", 0o755)
+    print(subprocess.run(["./run"], capture_output=True, text=True).stdout)
+for i in range(25):
+    os.chdir("..")
+print(os.getcwd(), sorted(os.listdir(".")) == [name])
+for command in (["find", ".", "-name", "g"], ["du", "--apparent-size", "."], ["tar", "-cf", "-", "."], ["rm", "-rf", name]):
+    p = subprocess.run(command, capture_output=True)
+    print(command, p.returncode, p.stderr.decode())
+print(os.listdir("."))
+"""
+
+
+@test
+def deeper_than_a_path_can_say(env):
+    text = same(env, sys.executable, "-c", DEEP, "/tmp")
+    assert "24 more" in text and text.endswith("\n[]\n"), text
+    env.path("v").mkdir()
+    volume = ("-v", "%s:/tmp/v" % env.path("v"))
+    assert "24 more" in same(env, sys.executable, "-c", DEEP, "/tmp/v", options=volume)
+
+
 STANDS = r"""
 import ctypes, os, random, signal, sys, threading
 CLONE_FS = 0x200
