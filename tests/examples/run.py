@@ -15,7 +15,7 @@ import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from harness import PODRUN, ROOT, Failed, add, main, needs, needs_namespaces  # noqa: E402
+from harness import PODRUN, ROOT, Failed, add, main, needs, needs_namespaces, test  # noqa: E402
 
 LONG = int(os.environ.get("PODRUN_TEST_MOVES", "3")) > 3
 
@@ -35,11 +35,21 @@ def run(env, script):
             raise Failed("%s is empty, or not there\n%s" % (name, said))
 
 
+@test
+def without_an_argument_the_podrun_of_the_path(env):
+    script = ROOT / "examples" / "first-session" / "run"
+    needs(*header(script, "needs"))
+    env.environ["PATH"] = "%s:%s" % (pathlib.Path(PODRUN).parent, env.environ["PATH"])
+    assert "no count lost" in env.call(script, timeout=600, cwd="/").text
+    env.environ["PATH"] = "/usr/bin:/bin"
+    assert env.call(script, code=1).errors == "first-session: there is no podrun\n"
+
+
 for path in sorted((ROOT / "examples").glob("*/run")):
     why = " ".join(header(path, "namespaces"))
     if LONG or not header(path, "long"):
-        test = needs_namespaces(why) if why else lambda fn: fn
-        add(path.parent.name, test(lambda env, p=path: run(env, p)))
+        kept = needs_namespaces(why) if why else lambda fn: fn
+        add(path.parent.name, kept(lambda env, p=path: run(env, p)))
 
 if __name__ == "__main__":
     main()
