@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "proto/control.pb-c.h"
 #include "proto/proto.h"
@@ -40,6 +41,14 @@ static const struct cli_option options[] = {
 	{"json", 0, NULL, "tell how long it took, as JSON (with -d)", CLI_FLAG, AT(json)},
 };
 
+/* A directory is no image: sessions are often called as the one they work in. */
+static bool may_be_image(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && !S_ISDIR(st.st_mode);
+}
+
 /* The image of a session whose record says that it is suspended.  1: found, 0: no such session. */
 static int from_record(struct cli *c, const char *name, char **ret_path, char **ret_name,
 	bool *ret_own, struct err *e)
@@ -54,7 +63,7 @@ static int from_record(struct cli *c, const char *name, char **ret_path, char **
 		*ret_path = strdup(r->image);
 		*ret_name = strdup(name);
 		*ret_own = strcmp(r->image, own) == 0;
-	} else if (access(name, F_OK) < 0) {
+	} else if (!may_be_image(name)) {
 		bool live = client_is_live(&c->paths, name);
 
 		err_set(e, ERR_STATE, -EEXIST, "'%s' %s", name,
@@ -82,7 +91,7 @@ int resume_open(struct cli *c, const char *what, char **ret_path, char **ret_nam
 		return r;
 	/* NAME@N; not what other files are called that stand beside it */
 	if (r == 0 && at && strspn(at + 1, "0123456789") == strlen(at + 1) &&
-		!strchr(what, '/') && access(what, F_OK) < 0) {
+		!strchr(what, '/') && !may_be_image(what)) {
 		if (asprintf(&path, "%s/images/%.*s.img%s", c->paths.state, (int)(at - what), what,
 			    at) < 0)
 			path = NULL;

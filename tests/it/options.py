@@ -71,6 +71,23 @@ def whose_network_it_has_is_said(env):
 # ---- run ------------------------------------------------------------------------------------
 
 @test
+def a_directory_is_no_image(env):
+    for where in env.path("here"), env.path("here/s"):
+        where.mkdir()
+    env.run_detached("s", *SLEEP)
+    env.podrun("snapshot", "s")
+    there = {"cwd": env.path("here")}
+    one_line(env.podrun("resume", "-d", "s", code=6, **there), "'s' is running")
+    env.podrun("suspend", "s")
+    env.podrun("resume", "-d", "s", **there)
+    env.podrun("kill", "s")
+    one_line(env.podrun("resume", "-d", "s", code=6, **there), "'s' is not suspended")
+    env.path("here/s@1").mkdir()
+    env.podrun("resume", "-d", "s@1", "--replace", **there)
+    env.podrun("kill", "s")
+
+
+@test
 def rm_leaves_no_record(env):
     env.podrun("run", "--rm", "--name", "s", "--", "true")
     assert env.podrun("ps", "-a", "--json").json() == []
