@@ -177,6 +177,10 @@ static void on_readable(evutil_socket_t fd, short what, void *ctx)
 	size_t n_fds;
 	int r;
 
+	if (c->refused) {
+		control_free(c);
+		return;
+	}
 	if (c->later) {
 		m = take_ptr(c->later);
 		n_fds = take_later_fds(c, fds);
@@ -289,6 +293,14 @@ static bool may_connect(const struct session *s, uid_t uid)
 	return false;
 }
 
+/* It may have asked for something before it was accepted: nobody listens to that. */
+static void refuse(struct client *c, const struct err *e)
+{
+	c->refused = true;
+	control_send_failure(c, e, 0);
+	give_up(c);
+}
+
 static void on_connection(evutil_socket_t fd, short what, void *ctx)
 {
 	struct session *s = ctx;
@@ -314,12 +326,10 @@ static void on_connection(evutil_socket_t fd, short what, void *ctx)
 	if (!may_connect(s, cred.uid)) {
 		err_set(&e, ERR_FAILED, -EACCES, "user %u is not allowed to use this session", cred.uid);
 		err_hint(&e, "podrun run --allow USER lets others in");
-		control_send_failure(c, &e, 0);
-		give_up(c);
+		refuse(c, &e);
 	} else if (n >= MAX_CLIENTS) {
 		err_set(&e, ERR_STATE, -EBUSY, "too many commands are connected to this session");
-		control_send_failure(c, &e, 0);
-		give_up(c);
+		refuse(c, &e);
 	}
 }
 

@@ -93,6 +93,7 @@ struct client {
 	bool stuffed;		   /* its socket takes no more now */
 	bool waiting;		   /* for the end of the session's command */
 	bool leaving;		   /* is freed when its output has gone out */
+	bool refused;		   /* what it has asked for is not read */
 	uint64_t lost;		   /* bytes of output it could not take */
 	struct job *job;	   /* attached to */
 	struct buf input;	   /* read, and more than the job could take */

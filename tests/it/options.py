@@ -6,6 +6,7 @@ import fcntl
 import os
 import pathlib
 import resource
+import socket
 import struct
 import subprocess
 import sys
@@ -298,6 +299,26 @@ def who_may_use_the_socket(env):
     assert "@podrun/%d/s" % os.getuid() in pathlib.Path("/proc/net/unix").read_text()
     env.podrun("kill", "s")
     one_line(env.podrun("run", "--allow", "no-such-user", "--", "true", check=False), "no-such-user")
+
+
+@test
+def who_is_refused_has_asked_for_nothing(env):
+    """Of those that are not let in, one that comes when there are too many is who can be had here."""
+    env.run_detached("s", *SLEEP)
+    where = os.open(pathlib.Path(env.environ["XDG_RUNTIME_DIR"]) / "podrun" / "s", os.O_PATH)
+    held = [socket.socket(socket.AF_UNIX) for _ in range(64)]
+    for one in held:
+        one.connect("/proc/self/fd/%d/control" % where)
+    one_line(env.podrun("kill", "s", code=6), "too many commands")
+    one_line(env.podrun("exec", "s", "touch", "/tmp/touched", code=125), "too many commands")
+    for one in held:
+        one.close()
+
+    def look():
+        return env.podrun("exec", "s", "ls", "/tmp", check=False)
+    until("there is room", lambda: "too many" not in look().errors)
+    assert look().text == "", look()
+    env.podrun("kill", "s")
 
 
 @test
