@@ -9,7 +9,8 @@
  *
  * Who may connect: the owner, root, and the users of --allow, by SO_PEERCRED.  Those can't reach
  * the owner's runtime directory, so sessions with --allow listen at an abstract address as well:
- * @podrun/UID/NAME, where clients check in turn that the owner is who listens.
+ * @podrun/UID/NAME, where clients check in turn that the owner is who listens.  However many of
+ * theirs are connected, there is room for the owner's.
  */
 #include "supervisor/control.h"
 
@@ -26,7 +27,7 @@
 #include "supervisor/relay.h"
 #include "supervisor/session.h"
 
-#define MAX_CLIENTS 64
+#define MAX_CLIENTS 64 /* the owner has as many again */
 
 /* ---- sending ----------------------------------------------------------------------------- */
 
@@ -281,11 +282,16 @@ void control_detach_job(struct session *s, struct job *j)
 
 /* ---- listening --------------------------------------------------------------------------- */
 
+static bool is_owner(uid_t uid)
+{
+	return uid == geteuid() || uid == 0;
+}
+
 static bool may_connect(const struct session *s, uid_t uid)
 {
 	const Pb__Config *config = s->record->config;
 
-	if (uid == geteuid() || uid == 0)
+	if (is_owner(uid))
 		return true;
 	for (size_t i = 0; i < config->n_allow; i++)
 		if (config->allow[i] == uid)
@@ -315,7 +321,7 @@ static void on_connection(evutil_socket_t fd, short what, void *ctx)
 		return;
 	for (c = s->clients; c; c = c->next)
 		n++;
-	if (n >= 2 * MAX_CLIENTS || getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0) {
+	if (n >= 3 * MAX_CLIENTS || getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0) {
 		close(sock);
 		return;
 	}
@@ -327,7 +333,7 @@ static void on_connection(evutil_socket_t fd, short what, void *ctx)
 		err_set(&e, ERR_FAILED, -EACCES, "user %u is not allowed to use this session", cred.uid);
 		err_hint(&e, "podrun run --allow USER lets others in");
 		refuse(c, &e);
-	} else if (n >= MAX_CLIENTS) {
+	} else if (n >= (is_owner(cred.uid) ? 2 : 1) * MAX_CLIENTS) {
 		err_set(&e, ERR_STATE, -EBUSY, "too many commands are connected to this session");
 		refuse(c, &e);
 	}

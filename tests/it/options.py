@@ -301,14 +301,32 @@ def who_may_use_the_socket(env):
     one_line(env.podrun("run", "--allow", "no-such-user", "--", "true", check=False), "no-such-user")
 
 
+def connect(env, name, n):
+    """That many clients which ask for nothing."""
+    where = os.open(pathlib.Path(env.environ["XDG_RUNTIME_DIR"]) / "podrun" / name, os.O_PATH)
+    held = [socket.socket(socket.AF_UNIX) for _ in range(n)]
+    for one in held:
+        one.connect("/proc/self/fd/%d/control" % where)
+    os.close(where)
+    return held
+
+
+@test
+def there_is_room_for_the_owner(env):
+    """Who is let in has 64 connections."""
+    env.run_detached("s", *SLEEP)
+    held = connect(env, "s", 64)
+    assert [s["name"] for s in env.podrun("ps", "--json").json()] == ["s"]
+    assert env.podrun("exec", "s", "echo", "hello").text == "hello\n"
+    env.podrun("kill", "s")
+    del held
+
+
 @test
 def who_is_refused_has_asked_for_nothing(env):
     """Of those that are not let in, one that comes when there are too many is who can be had here."""
     env.run_detached("s", *SLEEP)
-    where = os.open(pathlib.Path(env.environ["XDG_RUNTIME_DIR"]) / "podrun" / "s", os.O_PATH)
-    held = [socket.socket(socket.AF_UNIX) for _ in range(64)]
-    for one in held:
-        one.connect("/proc/self/fd/%d/control" % where)
+    held = connect(env, "s", 128)
     one_line(env.podrun("kill", "s", code=6), "too many commands")
     one_line(env.podrun("exec", "s", "touch", "/tmp/touched", code=125), "too many commands")
     for one in held:

@@ -231,7 +231,7 @@ def a_session_that_is_suspended_while_it_is_stopped(env):
 def a_session_with_many_visitors(env):
     """It has no ear for more, and is not removed for that."""
     env.run_detached("s", *COUNT)
-    waiting = [begin(env, "wait", "s") for _ in range(70)]
+    waiting = [begin(env, "wait", "s") for _ in range(140)]
     until("some are turned away", lambda: any(p.poll() is not None for p in waiting))
     one_line(env.podrun("rm", "s", check=False), "cannot remove 's'")
     for p in waiting:
