@@ -260,8 +260,8 @@ int client_look(struct client_session *ret, const struct paths *p, const char *n
 		bool settled = state == RECORD_SUSPENDED || state == RECORD_MOVED || state == RECORD_ENDED;
 
 		/* one that is there and does not answer is not lost */
-		settled |= client_is_live(p, name);
-
+		s.live = !settled && client_is_live(p, name);
+		settled |= s.live;
 		snprintf(s.state, sizeof(s.state), "%s", settled ? record_state_name(state) : "lost");
 		*e = (struct err){0};
 	}

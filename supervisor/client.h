@@ -58,7 +58,7 @@ struct client_session {
 	bool live;
 	char state[16];
 	struct Pb__Record *record;
-	struct Pb__Control *info; /* the supervisor's reply, NULL unless live */
+	struct Pb__Control *info; /* the supervisor's reply, NULL unless live, or where it is too busy */
 };
 int client_look(struct client_session *ret, const struct paths *p, const char *name, struct err *e);
 void client_session_fini(struct client_session *s);

@@ -50,6 +50,8 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 		return e->error;
 	if (!s.live) {
 		err_set(e, ERR_STATE, -ESRCH, "'%s' is not running: it is %s", argv[0], s.state);
+	} else if (!s.info) {
+		err_set(e, ERR_STATE, -EBUSY, "'%s' is busy with other commands", argv[0]);
 	} else if (o->json) {
 		list = json_array();
 		for (size_t i = 0; i < s.info->information->n_processes; i++)

@@ -329,6 +329,11 @@ def who_is_refused_has_asked_for_nothing(env):
     held = connect(env, "s", 128)
     one_line(env.podrun("kill", "s", code=6), "too many commands")
     one_line(env.podrun("exec", "s", "touch", "/tmp/touched", code=125), "too many commands")
+    assert [(s["name"], s["state"]) for s in env.podrun("ps", "--json").json()] == [("s", "running")]
+    assert "running" in env.podrun("ps").text.split("\n")[1]
+    one_line(env.podrun("pause", code=6), "too many commands")
+    one_line(env.podrun("rm", "s", code=6), "cannot remove 's': it is running")
+    one_line(env.podrun("top", "s", code=6), "'s' is busy")
     for one in held:
         one.close()
 
