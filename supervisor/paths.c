@@ -141,6 +141,14 @@ int paths_check_name(const char *name, struct err *e)
 	return err_hint(e, "letters, digits, '_', '.' and '-', beginning with a letter or digit");
 }
 
+int paths_check_own(const char *name, struct err *e)
+{
+	if (!strchr(name, '/'))
+		return 0;
+	return err_set(e, ERR_USAGE, -EPERM, "'%.64s' is another user's: only the owner can do that",
+		name);
+}
+
 void paths_make_name(unsigned seed, char ret[PATHS_MAX_NAME])
 {
 	static const char *const how[] = {"amber", "brave", "calm", "clear", "early", "fresh", "gentle",

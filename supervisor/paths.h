@@ -35,6 +35,8 @@ bool paths_valid_name(const char *name);
 bool paths_valid_target(const char *path);
 /* The same as an ERR_USAGE. */
 int paths_check_name(const char *name, struct err *e);
+/* Refuses OWNER/NAME, for what is done with a session's files. */
+int paths_check_own(const char *name, struct err *e);
 /* A name nobody has chosen: two words, from @seed. */
 void paths_make_name(unsigned seed, char ret[PATHS_MAX_NAME]);
 

@@ -48,6 +48,8 @@ int record_load(Pb__Record **ret, const struct paths *p, const char *name, struc
 	Pb__Record *r;
 	int error;
 
+	if (paths_check_own(name, e) < 0)
+		return e->error;
 	if (!path)
 		return err_errno(e, -ENOMEM, "record");
 	error = io_read_file(AT_FDCWD, path, MAX_RECORD, &b);

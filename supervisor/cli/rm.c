@@ -198,9 +198,13 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 		return remove_all(c, e);
 	if (!argc)
 		return err_set(e, ERR_USAGE, -EINVAL, "usage: podrun rm [-f] NAME...");
-	for (int i = 0; r == 0 && i < argc; i++)
-		r = paths_valid_name(argv[i]) ? remove_one(c, argv[i], o->force, e) :
-						err_set(e, ERR_NOT_FOUND, -ENOENT, "no session '%.64s'", argv[i]);
+	for (int i = 0; r == 0 && i < argc; i++) {
+		r = paths_check_own(argv[i], e);
+		if (r == 0 && !paths_valid_name(argv[i]))
+			r = err_set(e, ERR_NOT_FOUND, -ENOENT, "no session '%.64s'", argv[i]);
+		if (r == 0)
+			r = remove_one(c, argv[i], o->force, e);
+	}
 	return r;
 }
 

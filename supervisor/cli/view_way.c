@@ -39,7 +39,7 @@ int view_way_parse(struct view_way *w, struct cli *c, const char *text, struct e
 		view_way_fini(w);
 		return err_errno(e, -ENOMEM, "memory");
 	}
-	if (paths_check_name(w->name, e) < 0)
+	if (paths_check_own(w->name, e) < 0 || paths_check_name(w->name, e) < 0)
 		view_way_fini(w);
 	return e->error;
 }

@@ -297,6 +297,9 @@ def a_session_in_a_file(env):
 def who_may_use_the_socket(env):
     env.run_detached("s", *SLEEP, options=["--allow", "root"])
     assert "@podrun/%d/s" % os.getuid() in pathlib.Path("/proc/net/unix").read_text()
+    for words in ["logs"], ["logs", "-f"], ["rm"], ["rm", "-f"], ["view", "--no-open"], ["rename"]:
+        r = env.podrun(*words, "root/s", *(["t"] if words == ["rename"] else []), code=2)
+        one_line(r, "'root/s' is another user's: only the owner can do that")
     env.podrun("kill", "s")
     one_line(env.podrun("run", "--allow", "no-such-user", "--", "true", check=False), "no-such-user")
 
