@@ -359,14 +359,19 @@ static int listen_to_others(struct session *s, struct err *e)
 {
 	const Pb__Config *config = s->record->config;
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
-	int n;
+	int n, r;
 
 	if (!config->n_allow)
 		return 0;
 	n = snprintf(a.sun_path + 1, sizeof(a.sun_path) - 1, "podrun/%u/%s", geteuid(),
 		config->name);
-	return listen_at(s, 1, &a, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n),
+	r = listen_at(s, 1, &a, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n),
 		e);
+	if (r != -EADDRINUSE)
+		return r;
+	err_set(e, ERR_STATE, r, "somebody else has the address for those of --allow, @%s",
+		a.sun_path + 1);
+	return err_hint(e, "--name gives the session another");
 }
 
 int control_listen(struct session *s, struct err *e)

@@ -315,6 +315,15 @@ def connect(env, name, n):
 
 
 @test
+def the_address_for_others_is_taken(env):
+    with socket.socket(socket.AF_UNIX) as other:
+        other.bind("\0podrun/%d/taken" % os.getuid())
+        r = env.podrun("run", "-d", "--name", "taken", "--allow", "root", "--", *SLEEP, code=125)
+        one_line(r, "somebody else has the address", "@podrun/%d/taken" % os.getuid(), "hint: --name")
+        env.podrun("run", "--name", "taken", "--rm", "--", "true")
+
+
+@test
 def there_is_room_for_the_owner(env):
     """Who is let in has 64 connections."""
     env.run_detached("s", *SLEEP)
