@@ -2,11 +2,16 @@
 /*
  * podrun logs: what the session's commands have written, from the log the supervisor keeps.  -f
  * watches the file with inotify, and the session by the supervisor's answer to `wait`.
+ *
+ * A log that has become long gets the name log.1, and another begins (session.c).  The two are one
+ * here; that it has happened is told by the directory, in which a file has been made.
  */
 #include <fcntl.h>
 #include <poll.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <sys/inotify.h>
+#include <sys/stat.h>
 
 #include "proto/control.pb-c.h"
 #include "proto/proto.h"
@@ -54,53 +59,115 @@ static struct proto_conn *watch_end(struct cli *c, const char *name)
 	return conn;
 }
 
-static int follow(struct cli *c, const char *name, const char *path, int fd, struct err *e)
+static bool is_same(int one, int other)
+{
+	struct stat a, b;
+
+	return fstat(one, &a) == 0 && fstat(other, &b) == 0 && a.st_ino == b.st_ino;
+}
+
+/* The session's directory may have another name by now. */
+static int open_log(int dir, const char *name)
+{
+	return openat(dir, name, O_RDONLY | O_CLOEXEC);
+}
+
+/* All that there is of the log *@fd; 1 if another has begun meanwhile, which that is then. */
+static int copy_log(int dir, int *fd, struct err *e)
+{
+	_cleanup_close_ int next = -1;
+	int r = copy(*fd, e);
+
+	if (r < 0)
+		return r;
+	next = open_log(dir, "log");
+	if (next < 0 || is_same(next, *fd))
+		return 0;
+	r = copy(*fd, e); /* nothing more is written there */
+	close_fd(*fd);
+	*fd = take_fd(&next);
+	return r < 0 ? r : 1;
+}
+
+static int copy_all(int dir, int *fd, struct err *e)
+{
+	int r;
+
+	do
+		r = copy_log(dir, fd, e);
+	while (r > 0);
+	return r;
+}
+
+static int watch_log(int watch, int dir, int fd, struct err *e)
+{
+	char of_dir[32], of_log[32];
+
+	snprintf(of_dir, sizeof(of_dir), "/proc/self/fd/%d", dir);
+	snprintf(of_log, sizeof(of_log), "/proc/self/fd/%d", fd);
+	if (inotify_add_watch(watch, of_dir, IN_CREATE) < 0 ||
+		inotify_add_watch(watch, of_log, IN_MODIFY) < 0)
+		return err_errno(e, -errno, "cannot watch the log");
+	return 0;
+}
+
+static int follow(struct cli *c, const char *name, int dir, int *fd, struct err *e)
 {
 	_cleanup_close_ int watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	struct proto_conn *conn = watch_end(c, name);
 	char events[4096];
 	bool ended = !conn;
-	int r = 0;
+	int r = 1;
 
-	if (watch < 0 || inotify_add_watch(watch, path, IN_MODIFY) < 0)
-		r = err_errno(e, -errno, "cannot watch %s", path);
-	while (r == 0) {
+	while (r >= 0) {
 		struct pollfd p[] = {{.fd = watch, .events = POLLIN},
 			{.fd = ended ? -1 : proto_conn_fd(conn), .events = POLLIN}};
 
-		r = copy(fd, e);
+		if (r > 0 && watch_log(watch, dir, *fd, e) < 0)
+			break;
+		r = copy_log(dir, fd, e);
+		if (r > 0)
+			continue;
 		if (r < 0 || ended)
 			break;
 		if (poll(p, 2, -1) < 0 && errno != EINTR)
 			r = err_errno(e, -errno, "poll");
 		if (p[0].revents && read(watch, events, sizeof(events)) < 0 && errno != EAGAIN)
-			r = err_errno(e, -errno, "cannot watch %s", path);
+			r = err_errno(e, -errno, "cannot watch the log");
 		ended = p[1].revents != 0;
 	}
 	proto_conn_free(conn);
-	return r;
+	return err_is(e) ? e->error : 0;
 }
 
 static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 {
 	const struct logs_options *o = opts;
-	_cleanup_free_ char *path = paths_session(&c->paths, argv[0], "log");
-	_cleanup_close_ int fd = -1;
+	_cleanup_free_ char *path = paths_session(&c->paths, argv[0], NULL);
+	_cleanup_close_ int dir = -1, fd = -1, before = -1;
 	struct Pb__Record *record;
+	int r = 0;
 
 	if (record_load(&record, &c->paths, argv[0], e) < 0)
 		return e->error;
 	record_free(record);
-	fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	dir = path ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	fd = dir < 0 ? -1 : open_log(dir, "log");
 	if (fd < 0)
 		return err_errno(e, -errno, "no log of '%s'", argv[0]);
-	return o->follow ? follow(c, argv[0], path, fd, e) : copy(fd, e);
+	before = open_log(dir, "log.1");
+	if (before >= 0 && !is_same(before, fd))
+		r = copy(before, e);
+	if (r < 0)
+		return r;
+	return o->follow ? follow(c, argv[0], dir, &fd, e) : copy_all(dir, &fd, e);
 }
 
 const struct cli_command cli_logs = {
 	.name = "logs",
 	.usage = "[-f] [NAME]",
 	.help = "what a session's command has written",
+	.text = "Of much the last 64 MiB at least are kept.",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.size = sizeof(struct logs_options),

@@ -422,6 +422,23 @@ def top_lists_processes(env):
 
 
 @test
+def a_long_log(env):
+    """It begins anew after 64 MiB; what is shown goes on."""
+    much = "while ! [ -e /tmp/go ]; do sleep 0.1; done; yes much | head -c 67200000; echo last; exec sleep 1000"
+    env.run_detached("s", "sh", "-c", "echo ready; " + much)
+    with open(env.path("shown"), "wb") as shown:
+        p = env.start(PODRUN, "logs", "-f", "s", stdout=shown)
+    until("it is shown", lambda: env.path("shown").read_bytes() == b"ready\n")
+    env.let_end()
+    until("all is shown", lambda: env.path("shown").read_bytes()[-5:] == b"last\n")
+    env.podrun("kill", "s")
+    assert p.wait(PATIENCE) == 0
+    said = env.path("shown").read_bytes()
+    assert len(said) == 67200011 and said[:11] == b"ready\nmuch\n", (len(said), said[:20])
+    assert env.podrun("logs", "s").out == said
+
+
+@test
 def logs_follow_to_the_end(env):
     env.run_detached("s", "sh", "-c", "echo ready; while [ ! -e /tmp/go ]; do sleep 0.02; done; echo end")
     p = env.start(PODRUN, "logs", "-f", "s", stdout=subprocess.PIPE)
