@@ -3,7 +3,8 @@
  * client - talking to the supervisor of a session.  The command line is built on this; nothing
  * here prints.
  *
- * A session is named NAME, or OWNER/NAME for one of another user who allowed us in.
+ * A session is named NAME, or OWNER/NAME for one of another user who allowed us in.  (OWNER/NAME of
+ * one of ours is NAME before that: cli/command.c.)
  */
 #ifndef SUPERVISOR_CLIENT_H
 #define SUPERVISOR_CLIENT_H

@@ -9,7 +9,9 @@
  *
  * Who may connect: the owner, root, and the users of --allow, by SO_PEERCRED.  Those can't reach
  * the owner's runtime directory, so sessions with --allow listen at an abstract address as well:
- * @podrun/UID/NAME, where clients check in turn that the owner is who listens.  However many of
+ * @podrun/UID/NAME, where clients check in turn that the owner is who listens.  The owner has no
+ * business there: sessions that have the host's network reach it, too, and to the kernel they are
+ * the owner, who may have more done than is theirs to do.  However many of
  * theirs are connected, there is room for the owner's.
  */
 #include "supervisor/control.h"
@@ -287,11 +289,11 @@ static bool is_owner(uid_t uid)
 	return uid == geteuid() || uid == 0;
 }
 
-static bool may_connect(const struct session *s, uid_t uid)
+static bool may_connect(const struct session *s, int listener, uid_t uid)
 {
 	const Pb__Config *config = s->record->config;
 
-	if (is_owner(uid))
+	if (uid == 0 || (is_owner(uid) && listener == s->listeners[0]))
 		return true;
 	for (size_t i = 0; i < config->n_allow; i++)
 		if (config->allow[i] == uid)
@@ -329,7 +331,7 @@ static void on_connection(evutil_socket_t fd, short what, void *ctx)
 		log_warn("%s", e.msg);
 		return;
 	}
-	if (!may_connect(s, cred.uid)) {
+	if (!may_connect(s, fd, cred.uid)) {
 		err_set(&e, ERR_FAILED, -EACCES, "user %u is not allowed to use this session", cred.uid);
 		err_hint(&e, "podrun run --allow USER lets others in");
 		refuse(c, &e);

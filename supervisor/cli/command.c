@@ -2,6 +2,7 @@
 /* One command, from its words to its exit code; the same in every program that has one. */
 #include <errno.h>
 #include <fcntl.h>
+#include <pwd.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -42,6 +43,16 @@ int cli_only_session(struct cli *c, char **ret, struct err *e)
 	return only_session(c, false, ret, e);
 }
 
+/* OWNER/NAME is NAME to the owner. */
+static char *without_owner(char *name)
+{
+	char *slash = strchr(name, '/');
+	_cleanup_free_ char *owner = slash ? strndup(name, (size_t)(slash - name)) : NULL;
+	const struct passwd *pw = owner && *owner ? getpwnam(owner) : NULL;
+
+	return pw && pw->pw_uid == geteuid() ? slash + 1 : name;
+}
+
 static int exit_code(const struct cli_command *cmd, const struct err *e)
 {
 	if (cmd->own_codes && e->class != ERR_USAGE && e->class != ERR_HOST && e->class != ERR_MOVED)
@@ -74,6 +85,8 @@ int cli_perform(const struct cli_command *cmd, int argc, char **argv)
 		r = only_session(&c, cmd->ended, &with_name[0], &e);
 		argv = with_name;
 		argc = 1;
+	} else if (r == 0 && cmd->operand == CLI_SESSION && argc > 0) {
+		argv[0] = without_owner(argv[0]);
 	}
 	if (r == 0)
 		r = cmd->run(&c, options, argc, argv, &e);

@@ -5,6 +5,7 @@ import contextlib
 import fcntl
 import os
 import pathlib
+import pwd
 import resource
 import socket
 import struct
@@ -312,6 +313,34 @@ def connect(env, name, n):
         one.connect("/proc/self/fd/%d/control" % where)
     os.close(where)
     return held
+
+
+PAUSES = r"""
+import socket, sys
+s = socket.socket(socket.AF_UNIX)
+try:
+    s.connect("\0podrun/%s/%s" % tuple(sys.argv[1:]))
+    s.send(bytes([2, 0, 0, 0, 7 << 3 | 2, 0]))  # asks for a pause
+    print("refused" if b"not allowed" in s.recv(1000) else "served")
+except OSError:
+    print("can't reach it")
+"""
+
+
+@test
+def a_session_does_not_pass_for_its_owner(env):
+    """On the host's network it reaches the address for those of --allow."""
+    name = "own%d" % os.getpid()
+    env.run_detached(name, *SLEEP, options=["--allow", "root", "--net", "host"])
+    for view in "private", "host":
+        how = ["--names", "rewrite", "--view", "host"] if view == "host" else []
+        r = env.podrun("run", "--rm", "--net", "host", *how, "--", sys.executable, "-c", PAUSES, str(os.getuid()), name)
+        assert r.text in ("refused\n", "can't reach it\n"), r
+    assert env.podrun("inspect", name).json()["state"] == "running"
+    me = pwd.getpwuid(os.getuid()).pw_name
+    assert env.podrun("exec", "%s/%s" % (me, name), "echo", "hello").text == "hello\n"
+    env.podrun("kill", "%s/%s" % (me, name))
+    env.podrun("rm", "%s/%s" % (me, name))
 
 
 @test
