@@ -59,6 +59,14 @@ static int connect_other(const char *owner, const char *name, struct err *e)
 	return take_fd(&sock);
 }
 
+/* Is there a supervisor, whether or not it can be reached? */
+static bool is_held(const struct paths *p, const char *name)
+{
+	_cleanup_free_ char *dir = paths_session(p, name, NULL);
+
+	return dir && tenure_is_held(dir);
+}
+
 /* Why a session that has a record has no supervisor. */
 static int not_live(const struct paths *p, const char *name, struct err *e)
 {
@@ -75,6 +83,9 @@ static int not_live(const struct paths *p, const char *name, struct err *e)
 		err_set(e, ERR_STATE, -ESRCH, "'%s' was moved to %s", name, r->peer);
 	} else if (state == RECORD_ENDED) {
 		err_set(e, ERR_STATE, -ESRCH, "'%s' has ended", name);
+	} else if (is_held(p, name)) {
+		err_set(e, ERR_STATE, -ESRCH, "'%s' is running, but its socket is gone", name);
+		err_hint(e, "it makes another within seconds, when it can: %s", p->runtime);
 	} else {
 		err_set(e, ERR_STATE, -ESRCH, "'%s' lost its supervisor", name);
 		err_hint(e, "podrun rm %s removes what is left of it", name);
@@ -260,7 +271,7 @@ int client_look(struct client_session *ret, const struct paths *p, const char *n
 		bool settled = state == RECORD_SUSPENDED || state == RECORD_MOVED || state == RECORD_ENDED;
 
 		/* one that is there and does not answer is not lost */
-		s.live = !settled && client_is_live(p, name);
+		s.live = !settled && (client_is_live(p, name) || is_held(p, name));
 		settled |= s.live;
 		snprintf(s.state, sizeof(s.state), "%s", settled ? record_state_name(state) : "lost");
 		*e = (struct err){0};

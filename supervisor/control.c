@@ -28,7 +28,9 @@
 #include "supervisor/message.h"
 #include "supervisor/relay.h"
 #include "supervisor/session.h"
+#include "supervisor/tenure.h"
 
+#define LOOK_SECONDS 5
 #define MAX_CLIENTS 64 /* the owner has as many again */
 
 /* ---- sending ----------------------------------------------------------------------------- */
@@ -376,19 +378,79 @@ static int listen_to_others(struct session *s, struct err *e)
 	return err_hint(e, "--name gives the session another");
 }
 
-int control_listen(struct session *s, struct err *e)
+static int listen_to_owner(struct session *s, struct err *e)
 {
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
 	_cleanup_close_ int dir = open(s->runtime, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	int r;
 
 	if (dir < 0)
 		return err_errno(e, -errno, "%s", s->runtime);
 	unlinkat(dir, "control", 0);
 	/* Through /proc, since the directory's own path may be longer than an address. */
 	snprintf(a.sun_path, sizeof(a.sun_path), "/proc/self/fd/%d/control", dir);
-	r = listen_at(s, 0, &a, sizeof(a), e);
-	return r < 0 ? r : listen_to_others(s, e);
+	return listen_at(s, 0, &a, sizeof(a), e);
+}
+
+static void unlisten(struct session *s, int slot)
+{
+	if (s->acceptors[slot])
+		event_free(s->acceptors[slot]);
+	s->acceptors[slot] = NULL;
+	s->listeners[slot] = close_fd(s->listeners[slot]);
+}
+
+/* The session's runtime directory is there, and its own. */
+static int renew_runtime(struct session *s, struct err *e)
+{
+	int fd, r = paths_renew_runtime(&s->paths, e);
+
+	if (r < 0)
+		return r;
+	if (mkdir(s->runtime, 0700) < 0 && errno != EEXIST)
+		return err_errno(e, -errno, "cannot make %s", s->runtime);
+	if (tenure_holds(s->runtime, s->runtime_fd))
+		return 0;
+	fd = tenure_open(s->runtime, e);
+	if (fd < 0)
+		return fd;
+	close_fd(s->runtime_fd);
+	s->runtime_fd = fd;
+	return 0;
+}
+
+/*
+ * /run/user/UID goes when its user logs out, and comes back, empty, when he logs in again.  Until
+ * then nobody can ask for anything.
+ */
+static void look_for_socket(evutil_socket_t fd, short what, void *ctx)
+{
+	struct session *s = ctx;
+	_cleanup_free_ char *path = NULL;
+	_cleanup_close_ int lock = -1;
+	struct err e = {0};
+
+	if (asprintf(&path, "%s/control", s->runtime) < 0 || access(path, F_OK) == 0)
+		return;
+	lock = tenure_lock(&s->paths, &e);
+	if (lock < 0 || renew_runtime(s, &e) < 0)
+		return;
+	unlisten(s, 0);
+	if (listen_to_owner(s, &e) < 0)
+		log_warn("%s", e.msg);
+}
+
+int control_listen(struct session *s, struct err *e)
+{
+	const struct timeval often = {.tv_sec = LOOK_SECONDS};
+	int r = listen_to_owner(s, e);
+
+	if (r < 0)
+		return r;
+	if (!s->looks)
+		s->looks = event_new(s->loop, -1, EV_PERSIST, look_for_socket, s);
+	if (!s->looks || event_add(s->looks, &often) < 0)
+		return err_errno(e, -ENOMEM, "control socket");
+	return listen_to_others(s, e);
 }
 
 void control_renamed(struct session *s)
@@ -397,19 +459,15 @@ void control_renamed(struct session *s)
 
 	if (!s->record->config->n_allow)
 		return;
-	if (s->acceptors[1])
-		event_free(take_ptr(s->acceptors[1]));
-	s->listeners[1] = close_fd(s->listeners[1]);
+	unlisten(s, 1);
 	if (listen_to_others(s, &e) < 0)
 		log_warn("others can't reach it under its new name: %s", e.msg);
 }
 
 void control_unlisten(struct session *s)
 {
-	for (int i = 0; i < 2; i++) {
-		if (s->acceptors[i])
-			event_free(s->acceptors[i]);
-		s->acceptors[i] = NULL;
-		s->listeners[i] = close_fd(s->listeners[i]);
-	}
+	if (s->looks)
+		event_free(take_ptr(s->looks));
+	for (int i = 0; i < 2; i++)
+		unlisten(s, i);
 }

@@ -32,6 +32,16 @@ static int own_directory(const char *path, struct err *e)
 	return 0;
 }
 
+static int make_runtime(const char *path, struct err *e)
+{
+	if (own_directory(path, e) < 0)
+		return err_wrap(e, "runtime directory");
+	/* In the temporary directory somebody else may have made it first, with other rights. */
+	if (chmod(path, 0700) < 0)
+		return err_errno(e, -errno, "%s", path);
+	return 0;
+}
+
 static int runtime_place(char **ret, struct err *e)
 {
 	const char *x = getenv("XDG_RUNTIME_DIR"), *tmp = getenv("TMPDIR");
@@ -49,12 +59,12 @@ static int runtime_place(char **ret, struct err *e)
 		n = asprintf(ret, "%s/podrun-%u", tmp && tmp[0] == '/' ? tmp : "/tmp", geteuid());
 	if (n < 0)
 		return err_errno(e, -ENOMEM, "paths");
-	if (own_directory(*ret, e) < 0)
-		return err_wrap(e, "runtime directory");
-	/* In the temporary directory somebody else may have made it first, with other rights. */
-	if (chmod(*ret, 0700) < 0)
-		return err_errno(e, -errno, "%s", *ret);
-	return 0;
+	return make_runtime(*ret, e);
+}
+
+int paths_renew_runtime(const struct paths *p, struct err *e)
+{
+	return make_runtime(p->runtime, e);
 }
 
 static int home_place(char **ret, const char *variable, const char *below, struct err *e)

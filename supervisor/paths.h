@@ -27,6 +27,8 @@ struct paths {
 /* From the environment; makes the directories.  -EPERM for one that is another's. */
 int paths_init(struct paths *ret, struct err *e);
 void paths_fini(struct paths *p);
+/* Makes the runtime directory again, if it is gone and can be made. */
+int paths_renew_runtime(const struct paths *p, struct err *e);
 
 /* [a-zA-Z0-9][a-zA-Z0-9_.-]*, at most PATHS_MAX_NAME bytes. */
 #define PATHS_MAX_NAME 64

@@ -94,6 +94,12 @@ int record_save(const Pb__Record *r, const char *dir, bool durable, struct err *
 	return error < 0 ? err_errno(e, error, "cannot write %s", path) : 0;
 }
 
+/* Its socket may be gone, and the runtime directory with it. */
+static bool is_held(const char *dir, const char *runtime)
+{
+	return tenure_is_held(runtime) || tenure_is_held(dir);
+}
+
 int record_remove(const struct paths *p, const char *name, struct err *e)
 {
 	_cleanup_free_ char *dir = paths_session(p, name, NULL), *image = paths_image(p, name, 0);
@@ -104,12 +110,12 @@ int record_remove(const struct paths *p, const char *name, struct err *e)
 	if (!dir || !image || !runtime)
 		return err_errno(e, -ENOMEM, "record");
 	/* whose supervisor is about to end */
-	for (int i = 0; i < PATIENCE_MS / NAP_MS && tenure_is_held(runtime); i++)
+	for (int i = 0; i < PATIENCE_MS / NAP_MS && is_held(dir, runtime); i++)
 		usleep(NAP_MS * 1000);
 	lock = tenure_lock(p, e);
 	if (lock < 0)
 		return lock;
-	if (tenure_is_held(runtime))
+	if (is_held(dir, runtime))
 		return err_set(e, ERR_STATE, -EBUSY, "cannot remove '%s': it is running", name);
 	/* Its supervisor may be tidying up in there still. */
 	aside[0] = tenure_set_aside(dir);

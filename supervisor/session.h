@@ -196,6 +196,7 @@ struct session {
 	struct client *clients; /* list */
 	int listeners[2];	/* the control socket, and the one for --allow */
 	struct event *acceptors[2];
+	struct event *looks;	/* whether the control socket is where it was */
 	int log_fd;
 	uint64_t log_bytes;
 	bool log_full; /* it takes nothing any more, which has been said */

@@ -7,6 +7,7 @@ import os
 import pathlib
 import pwd
 import resource
+import shutil
 import socket
 import struct
 import subprocess
@@ -313,6 +314,28 @@ def connect(env, name, n):
         one.connect("/proc/self/fd/%d/control" % where)
     os.close(where)
     return held
+
+
+@test
+def a_runtime_directory_that_goes_and_comes(env):
+    """As /run/user/UID does, when its user logs out and in."""
+    env.run_detached("s", *SLEEP)
+    runtime = pathlib.Path(env.environ["XDG_RUNTIME_DIR"])
+    os.rename(runtime / "podrun", runtime / "gone")
+    assert [(s["name"], s["state"]) for s in env.podrun("ps", "--json").json()] == [("s", "running")]
+    shutil.rmtree(runtime / "podrun")
+    (runtime / "podrun").touch()
+    one_line(env.podrun("rm", "s", check=False), "is not a directory")
+    (runtime / "podrun").unlink()
+    one_line(env.podrun("rm", "s", code=6), "cannot remove 's': it is running")
+    until("it can be reached", lambda: env.podrun("exec", "s", "true", check=False).code == 0)
+    env.podrun("rename", "s", "t")
+    shutil.rmtree(runtime / "podrun" / "t")
+    until("it can be reached", lambda: env.podrun("exec", "t", "true", check=False).code == 0)
+    env.podrun("suspend", "t")
+    env.podrun("resume", "-d", "t")
+    env.podrun("rm", "-f", "t")
+    assert env.podrun("ps", "-aq").text == ""
 
 
 PAUSES = r"""
