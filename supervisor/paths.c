@@ -34,8 +34,10 @@ static int own_directory(const char *path, struct err *e)
 
 static int make_runtime(const char *path, struct err *e)
 {
-	if (own_directory(path, e) < 0)
+	if (own_directory(path, e) < 0) {
+		err_hint(e, "set XDG_RUNTIME_DIR to a directory of yours");
 		return err_wrap(e, "runtime directory");
+	}
 	/* In the temporary directory somebody else may have made it first, with other rights. */
 	if (chmod(path, 0700) < 0)
 		return err_errno(e, -errno, "%s", path);

@@ -317,6 +317,14 @@ def connect(env, name, n):
 
 
 @test
+def a_runtime_directory_of_others(env):
+    """In the temporary directory anybody may have taken its name."""
+    env.path("podrun-%d" % os.getuid()).touch()
+    env.environ.update(XDG_RUNTIME_DIR="/nonexistent", TMPDIR=str(env.dir))
+    one_line(env.podrun("ps", code=1), "is not a directory of yours", "hint: set XDG_RUNTIME_DIR")
+
+
+@test
 def a_runtime_directory_that_goes_and_comes(env):
     """As /run/user/UID does, when its user logs out and in."""
     env.run_detached("s", *SLEEP)
