@@ -108,7 +108,7 @@ void cli_free_options(const struct cli_command *cmd, void *o);
 /* The whole text as a number; a size may end in k, m, g, t (powers of 1024).  -EINVAL. */
 int cli_parse_number(const char *text, uint64_t *ret);
 int cli_parse_size(const char *text, uint64_t *ret);
-int cli_parse_signal(const char *text, struct err *e); /* "TERM", "SIGTERM", "15" */
+int cli_parse_signal(const char *text, struct err *e); /* "TERM", "SIGTERM", "15", "RTMIN+1" */
 /* Says that @option does not take @value, and what it takes; -EINVAL. */
 int cli_not_valid(const char *option, const char *value, const char *takes, struct err *e);
 

@@ -60,6 +60,21 @@ int cli_parse_size(const char *text, uint64_t *ret)
 	return *end ? -EINVAL : 0;
 }
 
+/* RTMIN, RTMIN+N, RTMAX, RTMAX-N; 0 for what is none of these. */
+static int real_time(const char *name)
+{
+	bool from_least = strncasecmp(name, "RTMIN", 5) == 0;
+	uint64_t n = 0;
+
+	if (!from_least && strncasecmp(name, "RTMAX", 5) != 0)
+		return 0;
+	if (name[5] && (name[5] != (from_least ? '+' : '-') || cli_parse_number(name + 6, &n) < 0))
+		return 0;
+	if (n > (uint64_t)(SIGRTMAX - SIGRTMIN))
+		return 0;
+	return from_least ? SIGRTMIN + (int)n : SIGRTMAX - (int)n;
+}
+
 int cli_parse_signal(const char *text, struct err *e)
 {
 	const char *name = strncasecmp(text, "SIG", 3) == 0 ? text + 3 : text;
@@ -70,6 +85,8 @@ int cli_parse_signal(const char *text, struct err *e)
 	for (int i = 1; i < NSIG; i++)
 		if (sigabbrev_np(i) && strcasecmp(sigabbrev_np(i), name) == 0)
 			return i;
+	if (real_time(name))
+		return real_time(name);
 	return err_set(e, ERR_USAGE, -EINVAL, "no signal '%s'", text);
 }
 

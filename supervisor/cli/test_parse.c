@@ -142,6 +142,13 @@ static void signals_have_names(void **state)
 	assert_int_equal(cli_parse_signal("TERM", &e), SIGTERM);
 	assert_int_equal(cli_parse_signal("sigusr1", &e), SIGUSR1);
 	assert_int_equal(cli_parse_signal("9", &e), 9);
+	assert_int_equal(cli_parse_signal("SIGRTMIN+3", &e), SIGRTMIN + 3);
+	assert_int_equal(cli_parse_signal("rtmin", &e), SIGRTMIN);
+	assert_int_equal(cli_parse_signal("RTMAX-1", &e), SIGRTMAX - 1);
+	assert_true(cli_parse_signal("RTMIN+", &e) < 0);
+	assert_true(cli_parse_signal("RTMIN-1", &e) < 0);
+	assert_true(cli_parse_signal("RTMAX+1", &e) < 0);
+	assert_true(cli_parse_signal("RTMIN+31", &e) < 0);
 	assert_true(cli_parse_signal("NONE", &e) < 0);
 	assert_true(cli_parse_signal("0", &e) < 0);
 }
