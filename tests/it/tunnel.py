@@ -328,6 +328,20 @@ print(json.dumps([asked(to, 9, int(size)) for to, size in (a.split("=") for a in
 """
 
 
+QUESTION = r"""
+import errno, socket, sys
+to, kind = sys.argv[1:]
+s = socket.socket(socket.AF_INET6 if ":" in to else socket.AF_INET, getattr(socket, kind))
+s.settimeout(10)
+try:
+    s.connect((to, 53))
+    s.send(b"\x00\x07\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x01x\x00\x00\x01\x00\x01")
+    print(s.recv(512).hex())
+except OSError as e:
+    print(errno.errorcode.get(e.errno, e))
+"""
+
+
 @test
 def errors_from_behind_a_wireguard_server(env):
     """ICMP errors reach the sockets that they are about, through a server that is a router for the session."""
@@ -347,6 +361,23 @@ def errors_from_behind_a_wireguard_server(env):
         p = s.start(sys.executable, "-c", ERRORS, *("%s=%d" % ask for ask in asks.items()), stdout=subprocess.PIPE, text=True)
         out = p.communicate()[0]
         assert json.loads(out) == ["ECONNREFUSED"] * 2 + ["ENETUNREACH"] * 2 + ["EMSGSIZE"] * 2, out
+
+
+@test
+def names_are_asked_for_where_the_file_says(env):
+    """A server of one family is all that a session has; the host's own is not asked by the other."""
+    with wireguard_server(env) as (_, b, config, sessions):
+        text = config.read_text()
+        for i, server in enumerate((b.inner, b.inner6)):
+            config.write_text(text.replace("Address", "DNS = %s, example.org\nAddress" % server, 1))
+            s = Session(env, "s%d" % i, config)
+            sessions.append(s)
+            assert s.attached.startswith("attached"), s.attached
+            other = ("fd7a:706f:6472::1", "10.171.0.1")[i]
+            for kind in "SOCK_DGRAM", "SOCK_STREAM":
+                p = s.start(sys.executable, "-c", QUESTION, other, kind, stdout=subprocess.PIPE, text=True)
+                assert p.communicate()[0] == "ECONNREFUSED\n"
+            assert s.say("end").startswith("done")
 
 
 if __name__ == "__main__":

@@ -11,7 +11,8 @@
  * goes on when it has sent something, from wherever it is then.
  *
  * The session's name server is the gateway's address.  Where the file has one (DNS), questions go
- * there; else this gateway answers them, as it answers whatever else is sent to itself.
+ * there, and the address of the family of which it has none is a closed port; else this gateway
+ * answers them, as it answers whatever else is sent to itself.
  *
  * An endpoint may be a name, which is looked up in a thread of the C library's (getaddrinfo_a).  A
  * worker that takes a session up again makes a new handshake, with a later stamp.
@@ -254,15 +255,22 @@ static void deliver(void *ctx, uint32_t from, struct vnet_packet *p)
 	vnet_gateway_to_session(r->g, r->session, p);
 }
 
-static void unreachable(struct remote *r, struct vnet_packet *p)
+static void refuse(struct remote *r, struct vnet_packet *p, uint8_t code, uint8_t code6)
 {
 	const struct vnet_icmp icmp = {
-		.type = p->version == 4 ? ICMP_DEST_UNREACH : ICMP6_DST_UNREACH};
+		.type = p->version == 4 ? ICMP_DEST_UNREACH : ICMP6_DST_UNREACH,
+		.code = p->version == 4 ? code : code6,
+	};
 	struct gateway_session *s = &r->g->arena->sessions[r->session];
 	struct vnet_endpoint from = gateway_address(s, p->dst.family);
 
 	if (vnet_packet_make_icmp_error(p, p, &from, &icmp) == 0)
 		vnet_gateway_to_session(r->g, r->session, p);
+}
+
+static void unreachable(struct remote *r, struct vnet_packet *p)
+{
+	refuse(r, p, ICMP_NET_UNREACH, ICMP6_DST_UNREACH_NOROUTE);
 }
 
 bool gateway_remote_take(struct vnet_gateway *g, uint32_t session, struct vnet_packet *p)
@@ -279,8 +287,12 @@ bool gateway_remote_take(struct vnet_gateway *g, uint32_t session, struct vnet_p
 	dns = p->version == 4 ? &r->dns4 : &r->dns6;
 	gateway = gateway_address(s, p->dst.family);
 	if (vnet_endpoint_same_address(&p->dst, &gateway)) {
-		if (!dns->family || p->dst.port != DNS_PORT)
+		if (p->dst.port != DNS_PORT || (!r->dns4.family && !r->dns6.family))
 			return false;
+		if (!dns->family) {
+			refuse(r, p, ICMP_PORT_UNREACH, ICMP6_DST_UNREACH_NOPORT);
+			return true;
+		}
 		vnet_packet_set_dst(p, dns);
 	}
 	if (!r->carrier) {
