@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <pcap/pcap.h>
 #include <poll.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/base.h"
 #include "vnet/capture.h"
@@ -80,6 +83,14 @@ static int flush(struct vnet_capture *c)
 	return 0;
 }
 
+/* What is written from its beginning, and not at the end of what is there. */
+static void begin_anew(const struct vnet_capture *c)
+{
+	if (c->file && lseek(c->fd, 0, SEEK_CUR) == 0 && !(fcntl(c->fd, F_GETFL) & O_APPEND) &&
+		ftruncate(c->fd, 0) < 0)
+		log_debug("capture: %s", strerror(errno));
+}
+
 int vnet_capture_open(int fd, struct vnet_capture **ret, struct err *e)
 {
 	struct vnet_capture *c;
@@ -108,6 +119,7 @@ int vnet_capture_open(int fd, struct vnet_capture **ret, struct err *e)
 		vnet_capture_close(c);
 		return err_errno(e, -ENOMEM, "capture");
 	}
+	begin_anew(c);
 	*ret = c;
 	return 0;
 }

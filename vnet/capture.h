@@ -21,7 +21,10 @@ struct vnet_packet;
 
 #define VNET_CAPTURE_WAITING (4u << 20)
 
-/* Begins a file on @fd, which the capture owns from here on, also if this fails. */
+/*
+ * Begins a file on @fd, which the capture owns from here on, also if this fails.  What a file had
+ * is gone then, if @fd is at its beginning.
+ */
 int vnet_capture_open(int fd, struct vnet_capture **ret, struct err *e);
 
 /*

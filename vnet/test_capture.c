@@ -11,6 +11,7 @@
 #include <pcap/pcap.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -57,6 +58,26 @@ static void packets_are_read_again(void **state)
 	assert_memory_equal(data, buffer.bytes, h.caplen);
 	assert_null(pcap_next(pcap, &h));
 	pcap_close(pcap);
+}
+
+/* What a file had is gone, if it is not to be added to. */
+static void a_file_begins_anew(void **state)
+{
+	struct vnet_capture *c;
+	struct stat st;
+	int fd = memfd_create("pcap", 0);
+
+	assert_int_equal(write(fd, "before", 6), 6);
+	assert_int_equal(vnet_capture_open(dup(fd), &c, NULL), 0);
+	assert_int_equal(vnet_capture_close(c), 0);
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_int_equal(st.st_size, 6 + 24);
+	lseek(fd, 0, SEEK_SET);
+	assert_int_equal(vnet_capture_open(dup(fd), &c, NULL), 0);
+	assert_int_equal(vnet_capture_close(c), 0);
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_int_equal(st.st_size, 24);
+	close(fd);
 }
 
 /* Nobody reads: packets are left out, whole ones, and nothing waits. */
@@ -118,6 +139,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(packets_are_read_again),
+		cmocka_unit_test(a_file_begins_anew),
 		cmocka_unit_test(a_slow_reader_loses_packets),
 		cmocka_unit_test(a_reader_that_has_gone),
 	};

@@ -229,15 +229,16 @@ static int capture(struct cli *c, const struct net_options *o, const char *name,
 			e, ERR_USAGE, -ENOTTY, "packets are not for a terminal: say -w FILE");
 	if (vnet_client_connect(&client, c->paths.runtime, false, e) < 0)
 		return e->error;
-	/* before a file loses what it had */
+	/* before a file is made for nobody */
 	r = vnet_client_list(client, name, e);
 	if (r == 0)
 		r = vnet_client_wait(client, &a, e);
 	if (r == 0) {
 		vnet_answer_fini(&a);
+		/* The gateway takes from a file what it had, once it has taken the file. */
 		file = strcmp(o->write, "-") == 0
 			       ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)
-			       : open(o->write, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+			       : open(o->write, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 		if (file < 0)
 			r = err_errno(e, -errno, "cannot write %s", o->write);
 	}

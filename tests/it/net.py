@@ -761,6 +761,9 @@ def packets_can_be_captured(env):
     assert "capturing" in p.stderr.readline()
     with Server(answer) as s:
         env.podrun("exec", "s", "python3", "-c", ONCE, OUT4, s.port)
+    size = env.path("x.pcap").stat().st_size
+    one_line(env.podrun("net", "capture", "s", "-w", env.path("x.pcap"), code=6, check=False), "already")
+    assert env.path("x.pcap").stat().st_size >= size > 0
     p.send_signal(signal.SIGINT)
     p.wait()
     data = env.path("x.pcap").read_bytes()
