@@ -266,8 +266,9 @@ int vnet_client_list(struct vnet_client *c, const char *name, struct err *e)
 	return ask(c, &m, NULL, 0, e);
 }
 
-int vnet_client_capture(struct vnet_client *c, const char *name, int fd, struct err *e)
+int vnet_client_capture(struct vnet_client *c, const char *name, int fd, int end, struct err *e)
 {
+	const int fds[] = {fd, end};
 	Pb__GatewayRequest m = PB__GATEWAY_REQUEST__INIT;
 	Pb__GatewayCapture capture = PB__GATEWAY_CAPTURE__INIT;
 
@@ -275,7 +276,14 @@ int vnet_client_capture(struct vnet_client *c, const char *name, int fd, struct 
 	capture.stop = fd < 0;
 	m.body_case = PB__GATEWAY_REQUEST__BODY_CAPTURE;
 	m.capture = &capture;
-	return ask(c, &m, &fd, fd >= 0, e);
+	return ask(c, &m, fds, fd >= 0 ? ARRAY_SIZE(fds) : 0, e);
+}
+
+int vnet_capture_ended(int pipe)
+{
+	int32_t why;
+
+	return read(pipe, &why, sizeof(why)) == sizeof(why) && why <= 0 ? why : -ENODATA;
 }
 
 /* ---- answers ----------------------------------------------------------------------------- */

@@ -146,8 +146,17 @@ int vnet_client_publish(struct vnet_client *c, const struct vnet_port *p, struct
 int vnet_client_unpublish(struct vnet_client *c, const struct vnet_port *p, struct err *e);
 /* @name NULL: all sessions. */
 int vnet_client_list(struct vnet_client *c, const char *name, struct err *e);
-/* What crosses the session's TUN is written to @fd as pcap, until another call with @fd -1. */
-int vnet_client_capture(struct vnet_client *c, const char *name, int fd, struct err *e);
+/*
+ * What crosses the session's TUN is written to @fd as pcap, until another call with @fd -1.  @end
+ * is the writing end of a pipe, of which the gateway keeps a copy as long; vnet_capture_ended reads
+ * why it has ended.
+ */
+int vnet_client_capture(struct vnet_client *c, const char *name, int fd, int end, struct err *e);
+/*
+ * Of that pipe, when it can be read from: 0 for the end of the session, -errno of what could not be
+ * written, -ENODATA if whoever captured was killed.
+ */
+int vnet_capture_ended(int pipe);
 
 /* 1 and an answer; 0 when none is there yet; -ECONNRESET when the gateway has gone. */
 int vnet_client_receive(struct vnet_client *c, struct vnet_answer *ret, struct err *e);

@@ -186,39 +186,111 @@ static int stats(struct cli *c, const struct net_options *o, const char *name, s
 
 /* ---- capture ------------------------------------------------------------------------------ */
 
-/* Until a signal, or the end of the gateway. */
-static int wait_for_end(struct vnet_client *client, struct err *e)
+/* A capture, and what it waits for. */
+struct capture {
+	const char *name, *to; /* of the session, and of the file */
+	int file, end, signals;
+};
+
+/* The gateway says that nothing follows, or nobody would read it. */
+static int ended(const struct capture *c, bool unread, struct err *e)
+{
+	const int why = unread ? -EPIPE : vnet_capture_ended(c->end);
+
+	if (why == -ENODATA)
+		return err_set(e, ERR_FAILED, why,
+			"the gateway's worker was killed, and the capture with it");
+	if (why < 0 && why != -EPIPE)
+		return err_errno(e, why, "cannot write %s", c->to);
+	if (!why)
+		fprintf(stderr, "%s has left the gateway\n", c->name);
+	return 0;
+}
+
+/* Until a signal (1), or the end of the capture or of the gateway. */
+static int wait_for_end(const struct capture *c, struct vnet_client *client, struct err *e)
+{
+	struct pollfd polls[] = {{vnet_client_fd(client), POLLIN, 0}, {c->signals, POLLIN, 0},
+		{c->end, POLLIN, 0}, {c->file, 0, 0}};
+
+	for (;;) {
+		struct vnet_answer a;
+
+		if (poll(polls, ARRAY_SIZE(polls), -1) < 0) {
+			if (errno != EINTR)
+				return err_errno(e, -errno, "poll");
+			continue;
+		}
+		if (polls[1].revents)
+			return 1;
+		if (polls[2].revents || polls[3].revents)
+			return ended(c, !polls[2].revents, e);
+		if (vnet_client_receive(client, &a, e) < 0)
+			return err_set(e, ERR_FAILED, -ECONNRESET, "the gateway is gone");
+	}
+}
+
+static int open_signals(struct capture *c, struct err *e)
 {
 	sigset_t mask;
-	struct pollfd polls[2];
-	int r = 0;
 
 	sigemptyset(&mask);
 	sigaddset(&mask, SIGINT);
 	sigaddset(&mask, SIGTERM);
 	sigaddset(&mask, SIGHUP);
 	sigprocmask(SIG_BLOCK, &mask, NULL);
-	polls[0] = (struct pollfd){vnet_client_fd(client), POLLIN, 0};
-	polls[1] = (struct pollfd){signalfd(-1, &mask, SFD_CLOEXEC), POLLIN, 0};
-	if (polls[1].fd < 0)
-		return err_errno(e, -errno, "signalfd");
-	while (r == 0 && !polls[1].revents) {
-		struct vnet_answer a;
+	c->signals = signalfd(-1, &mask, SFD_CLOEXEC);
+	return c->signals < 0 ? err_errno(e, -errno, "signalfd") : 0;
+}
 
-		if (poll(polls, 2, -1) < 0 && errno != EINTR)
-			r = err_errno(e, -errno, "poll");
-		if (r == 0 && polls[0].revents && vnet_client_receive(client, &a, e) < 0)
-			r = err_set(e, ERR_FAILED, -ECONNRESET, "the gateway is gone");
-	}
-	close(polls[1].fd);
-	return r;
+static int open_file(struct capture *c, struct err *e)
+{
+	/* The gateway takes from a file what it had, once it has taken the file. */
+	c->file = strcmp(c->to, "-") == 0 ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)
+					  : open(c->to, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	return c->file < 0 ? err_errno(e, -errno, "cannot write %s", c->to) : 0;
+}
+
+/* Has the gateway begin: the pipe's other end is its own alone. */
+static int begin(struct capture *c, struct vnet_client *client, struct err *e)
+{
+	struct vnet_answer a;
+	int ends[2], r;
+
+	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
+		return err_errno(e, -errno, "pipe");
+	c->end = ends[0];
+	r = vnet_client_capture(client, c->name, c->file, ends[1], e);
+	close(ends[1]);
+	return r < 0 ? r : vnet_client_wait(client, &a, e);
+}
+
+static int run_capture(struct capture *c, struct vnet_client *client, struct err *e)
+{
+	struct vnet_answer a;
+	int r;
+
+	/* before a file is made for nobody */
+	if (vnet_client_list(client, c->name, e) < 0 || vnet_client_wait(client, &a, e) < 0)
+		return e->error;
+	vnet_answer_fini(&a);
+	if (open_file(c, e) < 0 || open_signals(c, e) < 0 || begin(c, client, e) < 0)
+		return e->error;
+	fprintf(stderr, "capturing; ctrl-c ends it\n");
+	r = wait_for_end(c, client, e);
+	if (r <= 0)
+		return r;
+	if (vnet_client_capture(client, c->name, -1, -1, e) < 0 ||
+		vnet_client_wait(client, &a, e) < 0)
+		return e->error;
+	r = vnet_capture_ended(c->end);
+	return r < 0 && r != -EPIPE ? err_errno(e, r, "cannot write %s", c->to) : 0;
 }
 
 static int capture(struct cli *c, const struct net_options *o, const char *name, struct err *e)
 {
-	_cleanup_close_ int file = -1;
+	struct capture of = {.name = name, .to = o->write, .file = -1, .end = -1, .signals = -1};
 	struct vnet_client *client;
-	struct vnet_answer a;
 	int r;
 
 	if (!o->write)
@@ -229,30 +301,11 @@ static int capture(struct cli *c, const struct net_options *o, const char *name,
 			e, ERR_USAGE, -ENOTTY, "packets are not for a terminal: say -w FILE");
 	if (vnet_client_connect(&client, c->paths.runtime, false, e) < 0)
 		return e->error;
-	/* before a file is made for nobody */
-	r = vnet_client_list(client, name, e);
-	if (r == 0)
-		r = vnet_client_wait(client, &a, e);
-	if (r == 0) {
-		vnet_answer_fini(&a);
-		/* The gateway takes from a file what it had, once it has taken the file. */
-		file = strcmp(o->write, "-") == 0
-			       ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)
-			       : open(o->write, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-		if (file < 0)
-			r = err_errno(e, -errno, "cannot write %s", o->write);
-	}
-	if (r == 0)
-		r = vnet_client_capture(client, name, file, e);
-	if (r == 0)
-		r = vnet_client_wait(client, &a, e);
-	if (r == 0) {
-		fprintf(stderr, "capturing; ctrl-c ends it\n");
-		r = wait_for_end(client, e);
-	}
-	if (r == 0 && vnet_client_capture(client, name, -1, e) == 0)
-		r = vnet_client_wait(client, &a, e);
+	r = run_capture(&of, client, e);
 	vnet_client_free(client);
+	close_fd(of.file);
+	close_fd(of.end);
+	close_fd(of.signals);
 	return r;
 }
 
@@ -294,7 +347,8 @@ const struct cli_command cli_net = {
 	.text = "Of sessions that were started with *--net vnat*. *ls* lists those attached to the gateway "
 		"here, and those whose connections wait for a resume; *stats* counts connections, packets and "
 		"bytes; *capture* writes what crosses a session's interface, for *tcpdump*(8) or *wireshark*(1), "
-		"until it is interrupted. None of them needs a privilege.",
+		"until it is interrupted, nobody reads them any more, or the session ends, or is "
+		"suspended without connections. None of them needs a privilege.",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.size = sizeof(struct net_options),

@@ -14,11 +14,13 @@ struct vnet_packet;
 int gateway_capture_start(struct vnet_gateway *g, struct err *e);
 /*
  * What crosses the session's TUN is written to @fd (taken) from now on, for the client @conn: until
- * it asks for the end, or goes.  One at a time.
+ * it asks for the end, or goes.  One at a time.  @end (taken) is a pipe that tells the client when
+ * it has ended otherwise, as in GatewayCapture.
  */
 int gateway_capture_begin(
-	struct vnet_gateway *g, uint32_t session, int conn, int fd, struct err *e);
-void gateway_capture_end(struct vnet_gateway *g, uint32_t session);
+	struct vnet_gateway *g, uint32_t session, int conn, int fd, int end, struct err *e);
+/* @why: 0, or -errno of what could not be written. */
+void gateway_capture_end(struct vnet_gateway *g, uint32_t session, int why);
 /* The client has gone. */
 void gateway_capture_forget(struct vnet_gateway *g, int conn);
 
@@ -26,7 +28,7 @@ void gateway_capture_write(struct vnet_gateway *g, uint32_t session, const struc
 struct gateway_captures {
 	struct gateway_capture {
 		struct vnet_capture *file; /* NULL: nobody looks */
-		int conn;
+		int conn, end;
 	} sessions[GATEWAY_MAX_SESSIONS];
 };
 /* On the path of every packet. */

@@ -472,6 +472,12 @@ static int redo(struct request *r, struct err *e)
 	return reply_done(r);
 }
 
+static int take_capture(struct request *r, uint32_t session, struct err *e)
+{
+	r->n_fds = 0;
+	return gateway_capture_begin(r->g, session, r->index, r->fds[0], r->fds[1], e);
+}
+
 static int capture(struct request *r, struct err *e)
 {
 	const Pb__GatewayCapture *m = r->m->capture;
@@ -485,10 +491,10 @@ static int capture(struct request *r, struct err *e)
 		return err_set(e, ERR_NOT_FOUND, -ENOENT, "'%.64s' is not attached to the gateway",
 			m->name);
 	if (m->stop)
-		gateway_capture_end(r->g, i);
-	else if (r->n_fds != 1)
+		gateway_capture_end(r->g, i, 0);
+	else if (r->n_fds != 2)
 		return err_set(e, ERR_FAILED, -EINVAL, "nothing to write a capture to");
-	else if (gateway_capture_begin(r->g, i, r->index, r->fds[--r->n_fds], e) < 0)
+	else if (take_capture(r, i, e) < 0)
 		return e->error;
 	else
 		gateway_veth_end(r->g, i); /* what the kernel carries is not seen */

@@ -174,7 +174,7 @@ static void forget(struct vnet_gateway *g, uint32_t index)
 	struct gateway_session *s = session_at(g, index);
 
 	gateway_publish_remove_all(g, index);
-	gateway_capture_end(g, index);
+	gateway_capture_end(g, index, 0);
 	gateway_wire_forget(g, index);
 	close_tun(g, index);
 	gateway_datagram_end_session(g, index);
