@@ -174,7 +174,7 @@ int vnet_data_send(struct vnet_peer *p, const struct vnet_packet *packet)
 	int r;
 
 	if (!p->at.family)
-		return -EHOSTUNREACH;
+		return p->named ? stage(p, packet) : -EHOSTUNREACH;
 	if (usable(p->current, p->tunnel->now) && !p->staged)
 		return send_now(p, packet);
 	if ((r = stage(p, packet)) < 0)

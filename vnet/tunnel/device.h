@@ -58,7 +58,7 @@ struct vnet_keypair {
 	struct vnet_replay replay;
 };
 
-struct vnet_staged { /* a packet without keys */
+struct vnet_staged { /* a packet without keys, or a place to go to */
 	struct vnet_staged *next;
 	struct vnet_packet p;
 	uint8_t data[] __attribute__((aligned(8)));
@@ -70,6 +70,7 @@ struct vnet_peer {
 	struct vnet_noise_remote remote;
 	struct vnet_cookie_jar jar;
 	struct vnet_endpoint at;
+	bool named; /* where it is will be said: packets wait for that */
 	uint64_t persistent; /* nanoseconds; 0: none */
 
 	struct vnet_noise_handshake handshake;

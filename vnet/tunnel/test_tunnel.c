@@ -94,7 +94,7 @@ static int line_socket(struct vnet_endpoint *ret)
 struct setting {
 	const uint8_t *preshared[2], *known_public[2];
 	uint16_t keepalive;
-	bool no_udp_runs;
+	bool no_udp_runs, named;
 };
 
 /* Configurations are texts, as a user has them, but for keys. */
@@ -112,8 +112,9 @@ static void open_end(
 	int n = snprintf(text, sizeof(text),
 		"[Interface]\nPrivateKey = %s\n[Peer]\nPublicKey = %s\n"
 		"AllowedIPs = 10.9.0.%d/32, fd09::%d\n"
-		"Endpoint = 127.0.0.1:%d\nPersistentKeepalive = %d\n",
-		zero_key, zero_key, 2 - i, 2 - i, line->port, s->keepalive);
+		"Endpoint = %s:%d\nPersistentKeepalive = %d\n",
+		zero_key, zero_key, 2 - i, 2 - i, s->named ? "vpn.example" : "127.0.0.1",
+		line->port, s->keepalive);
 
 	assert_int_equal(vnet_config_parse(&c, text, (size_t)n, "test", &e), 0);
 	memcpy(c.private, private[i], VNET_KEY_LEN);
@@ -299,6 +300,29 @@ static void both_ways(void **state)
 	struct vnet_packet p = {.version = 4, .dst = address(7, 1)};
 	assert_int_equal(
 		vnet_carrier_send(w->end[0].c, VNET_CARRIER_BY_ADDRESS, &p), -EHOSTUNREACH);
+	world_free(w);
+}
+
+/* What is sent while the endpoint's name is looked up is sent as soon as it is known. */
+static void named(void **state)
+{
+	struct setting s = ordinary;
+	struct vnet_endpoint at;
+	struct sockaddr_storage sa;
+	socklen_t len = sizeof(sa);
+	struct world *w;
+
+	s.named = true;
+	w = world_new(&s);
+	send_text(w, 0, "first");
+	send_text(w, 0, "second");
+	assert_int_equal(getsockname(w->side[0], (struct sockaddr *)&sa, &len), 0);
+	assert_int_equal(vnet_endpoint_from_sockaddr(&sa, len, &at), 0);
+	vnet_tunnel_set_endpoint(w->end[0].c, 0, &at);
+	vnet_tunnel_greet(w->end[0].c, 0);
+	until(w, 1, 2);
+	assert_int_equal(w->end[1].packets.len, strlen("firstsecond"));
+	assert_memory_equal(w->end[1].packets.data, "firstsecond", strlen("firstsecond"));
 	world_free(w);
 }
 
@@ -736,6 +760,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(both_ways),
+		cmocka_unit_test(named),
 		cmocka_unit_test(super_packets),
 		cmocka_unit_test(bad_line),
 		cmocka_unit_test(replayed),

@@ -160,6 +160,7 @@ static int add_peer(struct vnet_tunnel *t, const struct vnet_config_peer *from, 
 		.at = endpoint_of(from),
 		.persistent = from->keepalive * SECONDS,
 	};
+	p->named = from->host[0] && !p->at.family;
 	p->staged_end = &p->staged;
 	t->n_peers++;
 	r = vnet_noise_remote(&p->remote, &t->own, from->public, from->preshared);

@@ -35,8 +35,8 @@ struct vnet_tunnel_options {
 
 /*
  * Opens a UDP socket in the calling thread's network namespace.  Peers are those of @c, in order;
- * one whose endpoint is a name has none until vnet_tunnel_set_endpoint says so.  -EBUSY: another
- * live session has the key.
+ * one whose endpoint is a name has none until vnet_tunnel_set_endpoint says so, and packets for it
+ * wait.  -EBUSY: another live session has the key.
  */
 int vnet_tunnel_open(struct vnet_carrier **ret, const struct vnet_config *c,
 	const struct vnet_tunnel_options *o, struct err *e);
