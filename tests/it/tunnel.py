@@ -328,6 +328,26 @@ print(json.dumps([asked(to, 9, int(size)) for to, size in (a.split("=") for a in
 """
 
 
+@test
+def a_wireguard_server_that_has_a_name(env):
+    """What the tunnel does not lead to is unreachable at once, wherever the server's address comes from."""
+    with wireguard_server(env) as (_, b, config, sessions):
+        config.write_text(config.read_text().replace(b.endpoint(), "vpn.example:51820"))
+        env.path("hosts").write_text("%s vpn.example\n" % b.outer)
+        subprocess.run(["mount", "--bind", env.path("hosts"), "/etc/hosts"], check=True)
+        try:
+            s = Session(env, "s", config)
+            sessions.append(s)
+            assert s.attached.startswith("attached"), s.attached
+            asks = {b.inner: 10, b.inner6: 10, "203.0.113.9": 10, "fd8a::9": 10}
+            p = s.start(sys.executable, "-c", ERRORS, *("%s=%d" % ask for ask in asks.items()), stdout=subprocess.PIPE,
+                        text=True)
+            out = p.communicate()[0]
+            assert json.loads(out) == ["ECONNREFUSED"] * 2 + ["ENETUNREACH"] * 2, out
+        finally:
+            subprocess.run(["umount", "/etc/hosts"], check=True)
+
+
 QUESTION = r"""
 import errno, socket, sys
 to, kind = sys.argv[1:]

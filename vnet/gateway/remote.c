@@ -309,7 +309,7 @@ bool gateway_remote_take(struct vnet_gateway *g, uint32_t session, struct vnet_p
 	src.port = p->src.port;
 	vnet_packet_set_src(p, &src);
 	sent = vnet_carrier_send(r->carrier, VNET_CARRIER_BY_ADDRESS, p);
-	if (sent == -EHOSTUNREACH && !r->host[0]) {
+	if (sent == -EHOSTUNREACH) {
 		struct vnet_endpoint back = session_address(s, p->src.family);
 
 		back.port = p->src.port;
