@@ -555,6 +555,16 @@ static void redo(void *ctx, const struct sockaddr *client, uint16_t port)
 		on_gone(n, &e);
 }
 
+void network_renamed(struct session *s)
+{
+	struct network *n = s->network;
+	struct err e = {0};
+
+	/* One that is not attached yet says its name when it is. */
+	if (n && n->client && vnet_client_rename(n->client, s->record->config->name, &e) < 0)
+		on_gone(n, &e);
+}
+
 static const struct traffic_ops traffic_ops = {hold, pass, redo};
 
 /* ---- beginning and end -------------------------------------------------------------------- */

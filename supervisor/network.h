@@ -41,6 +41,9 @@ void network_describe(const struct session *s, struct Pb__World *w);
 /* The session runs: it hears by which addresses it is known outside, if those are others now. */
 void network_tell(struct session *s);
 
+/* The session has another name, which its neighbours ask for and the user's gateway is asked by. */
+void network_renamed(struct session *s);
+
 /* What is said of a resumed session whose connections are another's, or no more. */
 #define NETWORK_LOST \
 	"its connections to the outside were reset: the gateway does not have them for it any more"

@@ -21,6 +21,7 @@
 #include "supervisor/job.h"
 #include "supervisor/launch.h"
 #include "supervisor/mapped.h"
+#include "supervisor/network.h"
 #include "supervisor/procs.h"
 #include "supervisor/rebuild.h"
 #include "supervisor/relay.h"
@@ -369,6 +370,7 @@ static int do_rename(struct session *s, struct client *c, const Pb__Control *m, 
 	s->dir = take_ptr(dir);
 	s->runtime = take_ptr(runtime);
 	control_renamed(s);
+	network_renamed(s);
 	screen_renamed(s);
 	control_send_done(c);
 	return 0;

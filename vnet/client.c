@@ -233,6 +233,17 @@ int vnet_client_wired(struct vnet_client *c, const char *name, struct err *e)
 	return ask(c, &m, NULL, 0, e);
 }
 
+int vnet_client_rename(struct vnet_client *c, const char *name, struct err *e)
+{
+	Pb__GatewayRequest m = PB__GATEWAY_REQUEST__INIT;
+	Pb__GatewayRename rename = PB__GATEWAY_RENAME__INIT;
+
+	rename.name = (char *)name;
+	m.body_case = PB__GATEWAY_REQUEST__BODY_RENAME;
+	m.rename = &rename;
+	return ask(c, &m, NULL, 0, e);
+}
+
 static int ask_port(struct vnet_client *c, Pb__GatewayRequest__BodyCase which,
 	const struct vnet_port *p, struct err *e)
 {

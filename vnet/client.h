@@ -142,6 +142,8 @@ int vnet_client_redo(struct vnet_client *c, const struct sockaddr *client, uint1
 int vnet_client_forget(struct vnet_client *c, const struct vnet_claim *claim, struct err *e);
 /* The pair of interfaces that was asked for is there, or NULL: it can't be. */
 int vnet_client_wired(struct vnet_client *c, const char *name, struct err *e);
+/* The session that is attached is called @name from now on. */
+int vnet_client_rename(struct vnet_client *c, const char *name, struct err *e);
 int vnet_client_publish(struct vnet_client *c, const struct vnet_port *p, struct err *e);
 int vnet_client_unpublish(struct vnet_client *c, const struct vnet_port *p, struct err *e);
 /* @name NULL: all sessions. */

@@ -73,6 +73,22 @@ def it_is_answered_at_once_after_a_long_time(env):
     env.podrun("kill", "server")
 
 
+@test
+@needs_namespaces("a network of its own")
+def by_its_new_name(env):
+    """A running session that is renamed is known to its neighbours and at the gateway by the new name, and no other."""
+    for name in "before", "asks":
+        env.run_detached(name, "sh", "-c", "echo ready; exec sleep 1000", options=["--net", "vnat"])
+    known = lambda name: env.podrun("exec", "asks", "getent", "ahosts", name + ".podrun.internal", check=False).code == 0
+    assert known("before")
+    env.podrun("rename", "before", "after")
+    assert known("after") and not known("before")
+    assert sorted(s["name"] for s in env.podrun("net", "ls", "--json").json()) == ["after", "asks"]
+    env.podrun("net", "stats", "after")
+    for name in "after", "asks":
+        env.podrun("kill", name, check=False)
+
+
 # Says "lost" when its connection is; one that gives up after few probes, or few tries of what nobody acknowledges.
 PATIENT = r"""
 import os, socket, sys, time

@@ -331,6 +331,17 @@ static int unpublish(struct request *r, struct err *e)
 	return reply_done(r);
 }
 
+static int rename_session(struct request *r, struct err *e)
+{
+	struct gateway_session *s = &r->g->arena->sessions[r->conn->session];
+	const char *name = r->m->rename->name;
+
+	if (!name[0] || strlen(name) >= sizeof(s->name))
+		return err_set(e, ERR_FAILED, -EINVAL, "a request to the gateway makes no sense");
+	snprintf(s->name, sizeof(s->name), "%s", name);
+	return reply_done(r);
+}
+
 /* A session and its ports as a message. */
 struct session_message {
 	Pb__GatewaySession m;
@@ -511,6 +522,7 @@ static const struct handler {
 	[PB__GATEWAY_REQUEST__BODY_DETACH] = {detach, true},
 	[PB__GATEWAY_REQUEST__BODY_PUBLISH] = {publish, true},
 	[PB__GATEWAY_REQUEST__BODY_UNPUBLISH] = {unpublish, true},
+	[PB__GATEWAY_REQUEST__BODY_RENAME] = {rename_session, true},
 	[PB__GATEWAY_REQUEST__BODY_REDO] = {redo, true},
 	[PB__GATEWAY_REQUEST__BODY_WIRED] = {wired, true},
 	[PB__GATEWAY_REQUEST__BODY_CARRIER] = {carrier, false},
