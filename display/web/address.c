@@ -5,6 +5,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
@@ -25,6 +26,14 @@ void display_address_loopback(struct display_address *ret)
 	memcpy(&ret->sock, &in, sizeof(in));
 }
 
+/* The C library takes 70000 for 4464, and -1 for 65535. */
+static bool is_port(const char *text)
+{
+	size_t n = strspn(text, "0123456789");
+
+	return n > 0 && n <= 5 && !text[n] && strtoul(text, NULL, 10) <= UINT16_MAX;
+}
+
 int display_address_parse(struct display_address *ret, const char *text, struct err *e)
 {
 	struct addrinfo hints = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE,
@@ -34,7 +43,7 @@ int display_address_parse(struct display_address *ret, const char *text, struct 
 	struct addrinfo *found;
 	char host[INET6_ADDRSTRLEN + 3] = "";
 
-	if (!colon || !colon[1] || len >= sizeof(host))
+	if (!colon || !is_port(colon + 1) || len >= sizeof(host))
 		goto bad;
 	if (len > 2 && text[0] == '[' && text[len - 1] == ']')
 		memcpy(host, text + 1, len - 2);

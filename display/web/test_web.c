@@ -199,7 +199,8 @@ static void addresses_are_numbers(void **state)
 {
 	static const char *const good[] = {"127.0.0.1:0", "[::1]:0", ":0"};
 	static const char *const bad[] = {"", ":", "127.0.0.1", "127.0.0.1:", "localhost:1",
-		"127.0.0.1:http", "[::1]", "1.2.3.4.5:6"};
+		"127.0.0.1:http", "[::1]", "1.2.3.4.5:6", "127.0.0.1:70000", "127.0.0.1:-1",
+		"127.0.0.1: 1"};
 	struct display_address a;
 
 	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
