@@ -169,7 +169,7 @@ int vnet_ondemand_connect(const char *runtime, bool start, struct err *e)
 		return err_errno(e, sock, "cannot reach the gateway");
 	if (!start) {
 		err_set(e, ERR_NOT_FOUND, -ENOENT, "no gateway is running");
-		return err_hint(e, "one is started by the first session with --net");
+		return err_hint(e, "one is started by the first session with --net vnat");
 	}
 	if (dir < 0)
 		return dir;

@@ -10,10 +10,12 @@
 #include <string.h>
 #include <sys/signalfd.h>
 
+#include "proto/config.pb-c.h"
 #include "proto/gateway.pb-c.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/cli/json.h"
 #include "supervisor/cli/net_text.h"
+#include "supervisor/client.h"
 #include "vnet/vnet.h"
 
 struct net_options {
@@ -321,10 +323,32 @@ static const struct {
 	{"capture", true, capture},
 };
 
+/* Why the gateway here does not know a session of this host's. */
+static void tell_where(struct cli *c, const char *name, struct err *e)
+{
+	const Pb__VirtualNetwork *v;
+	struct client_session s;
+	struct err ignored = {0};
+	const char *host;
+
+	if (client_look(&s, &c->paths, name, &ignored) < 0)
+		return;
+	v = s.record->config->network;
+	host = !v ? "" : v->through[0] ? v->through : v->gateway;
+	if (!v)
+		err_set(e, ERR_NOT_FOUND, -ENOENT,
+			"'%s' has no gateway: it was not started with --net vnat", name);
+	else if (host[0] && strcmp(host, "local") != 0 && strncmp(host, "wg:", 3) != 0)
+		err_set(e, ERR_NOT_FOUND, -ENOENT,
+			"the gateway of '%s' is on %s, where podrun net tells of it", name, host);
+	client_session_fini(&s);
+}
+
 static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 {
 	_cleanup_free_ char *only = NULL;
 	const char *name = argc > 1 ? argv[1] : NULL;
+	int r;
 
 	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
 		if (strcmp(argv[0], verbs[i].name) != 0)
@@ -334,7 +358,10 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 				return e->error;
 			name = only;
 		}
-		return verbs[i].run(c, opts, name, e);
+		r = verbs[i].run(c, opts, name, e);
+		if (r == -ENOENT && e->class == ERR_NOT_FOUND && name)
+			tell_where(c, name, e);
+		return r;
 	}
 	return err_set(e, ERR_USAGE, -EINVAL,
 		"usage: podrun net ls | stats [SESSION] | capture SESSION -w FILE");

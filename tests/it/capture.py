@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""How `podrun net capture` ends."""
+"""How `podrun net capture` ends, and of whom the gateway here knows nothing."""
 import os
 import pathlib
 import signal
@@ -87,6 +87,34 @@ def with_whoever_captures(env):
         until("packets", lambda: env.path("x.pcap").stat().st_size > 1000)
         p.send_signal(signal.SIGINT)
         assert p.wait() == 0
+    close(env)
+
+
+def told(env):
+    for name, why in ("away", "is on there"), ("none", "has no gateway"), ("nobody", "gateway"):
+        for words in ("stats", name), ("capture", name, "-w", env.path("x.pcap")):
+            assert why in env.podrun("net", *words, code=5).errors
+    assert not env.path("x.pcap").exists()
+
+
+@test
+@needs_namespaces("a network of its own")
+def where_its_gateway_is(env):
+    """Not here: that is said of a session of this host's, whether a gateway runs here or not."""
+    ssh = env.path("ssh")
+    there = env.path("there")
+    there.mkdir(0o700)
+    ssh.write_text("#!/bin/sh\nshift\nXDG_RUNTIME_DIR=%s PATH=%s:$PATH exec sh -c \"$*\"\n" % (
+        there, pathlib.Path(PODRUN).parent))
+    ssh.chmod(0o755)
+    env.environ["PODRUN_SSH"] = str(ssh)
+    for name, options in ("away", ["--gateway", "there"]), ("none", []), ("s", ["--net", "vnat"]):
+        if name == "s":
+            told(env)
+        env.run_detached(name, "sh", "-c", "echo ready; exec sleep 1000", options=options)
+    told(env)
+    for name in "away", "none":
+        env.podrun("kill", name)
     close(env)
 
 
