@@ -442,6 +442,23 @@ def visible():
 
 
 @test
+@needs_namespaces("a network of its own")
+def a_file_of_a_tunnel_that_is_not_here(env):
+    """Nothing is wrong with the image, and it is there until the file is."""
+    file = env.path("wg.conf")
+    file.write_text("[Interface]\nPrivateKey = %s=\nAddress = 10.9.0.2/32\n[Peer]\nPublicKey = %s=\n"
+                    "AllowedIPs = 0.0.0.0/0\nEndpoint = 127.0.0.1:9\n" % ("E" * 42 + "A", "I" * 42 + "A"))
+    file.chmod(0o600)
+    env.run_detached("s", "sh", "-c", "echo ready; exec sleep 1000", options=["--gateway", "wg:%s" % file])
+    env.podrun("suspend", "s")
+    file.rename(env.path("elsewhere"))
+    assert "wg.conf" in env.podrun("resume", "-d", "s", code=5).errors
+    env.path("elsewhere").rename(file)
+    env.podrun("resume", "-d", "s")
+    env.podrun("kill", "s")
+
+
+@test
 def who_may_use_the_socket_is_a_matter_of_the_host(env):
     """The number of a user is somebody else's on another."""
     other = env.host("other")

@@ -392,8 +392,10 @@ int vnet_config_load(struct vnet_config *c, const char *path, struct err *e)
 	int r;
 
 	r = io_read_file(AT_FDCWD, path, VNET_CONFIG_FILE_MAX, &text);
-	if (r < 0)
-		return err_errno(e, r, "%s", path);
+	if (r < 0) {
+		err_errno(e, r, "%s", path);
+		return err_reclass(e, r == -ENOENT ? ERR_NOT_FOUND : ERR_HOST);
+	}
 	if (stat(path, &st) == 0 && st.st_mode & (S_IRGRP | S_IROTH))
 		log_warn("%s holds a private key and can be read by others: chmod 600", path);
 	r = vnet_config_parse(c, (const char *)text.data, text.len, path, e);
