@@ -31,6 +31,7 @@
 #include "supervisor/tenure.h"
 
 #define LOOK_SECONDS 5
+#define LOOKS	    12 /* at a socket that is there again */
 #define MAX_CLIENTS 64 /* the owner has as many again */
 
 /* ---- sending ----------------------------------------------------------------------------- */
@@ -386,6 +387,13 @@ static int listen_to_owner(struct session *s, struct err *e)
 	if (dir < 0)
 		return err_errno(e, -errno, "%s", s->runtime);
 	unlinkat(dir, "control", 0);
+	/*
+	 * Whether the socket is still there is told by dnotify: a user has more sessions than instances
+	 * of inotify.
+	 */
+	if (fcntl(s->runtime_fd, F_SETSIG, SIGRTMIN) < 0 ||
+		fcntl(s->runtime_fd, F_NOTIFY, DN_DELETE | DN_RENAME | DN_MULTISHOT) < 0)
+		log_info("nobody tells when %s is removed: %s", s->runtime, strerror(errno));
 	/* Through /proc, since the directory's own path may be longer than an address. */
 	snprintf(a.sun_path, sizeof(a.sun_path), "/proc/self/fd/%d/control", dir);
 	return listen_at(s, 0, &a, sizeof(a), e);
@@ -418,9 +426,18 @@ static int renew_runtime(struct session *s, struct err *e)
 	return 0;
 }
 
+static void look_again(struct session *s)
+{
+	const struct timeval soon = {.tv_sec = LOOK_SECONDS};
+
+	if (s->looks)
+		event_add(s->looks, &soon);
+}
+
 /*
  * /run/user/UID goes when its user logs out, and comes back, empty, when he logs in again.  Until
- * then nobody can ask for anything.
+ * then nobody can ask for anything.  What is made while it is being emptied may go with it, so it is
+ * looked for some more.
  */
 static void look_for_socket(evutil_socket_t fd, short what, void *ctx)
 {
@@ -429,8 +446,15 @@ static void look_for_socket(evutil_socket_t fd, short what, void *ctx)
 	_cleanup_close_ int lock = -1;
 	struct err e = {0};
 
-	if (asprintf(&path, "%s/control", s->runtime) < 0 || access(path, F_OK) == 0)
+	if (asprintf(&path, "%s/control", s->runtime) < 0)
 		return;
+	if (access(path, F_OK) == 0) {
+		if (--s->looks_left > 0)
+			look_again(s);
+		return;
+	}
+	s->looks_left = LOOKS;
+	look_again(s);
 	lock = tenure_lock(&s->paths, &e);
 	if (lock < 0 || renew_runtime(s, &e) < 0)
 		return;
@@ -439,18 +463,26 @@ static void look_for_socket(evutil_socket_t fd, short what, void *ctx)
 		log_warn("%s", e.msg);
 }
 
+static void on_removed(evutil_socket_t signal, short what, void *ctx)
+{
+	struct session *s = ctx;
+
+	s->looks_left = LOOKS;
+	look_again(s);
+}
+
 int control_listen(struct session *s, struct err *e)
 {
-	const struct timeval often = {.tv_sec = LOOK_SECONDS};
-	int r = listen_to_owner(s, e);
+	int r;
 
-	if (r < 0)
-		return r;
+	if (!s->removed)
+		s->removed = evsignal_new(s->loop, SIGRTMIN, on_removed, s);
 	if (!s->looks)
-		s->looks = event_new(s->loop, -1, EV_PERSIST, look_for_socket, s);
-	if (!s->looks || event_add(s->looks, &often) < 0)
+		s->looks = event_new(s->loop, -1, 0, look_for_socket, s);
+	if (!s->looks || !s->removed || event_add(s->removed, NULL) < 0)
 		return err_errno(e, -ENOMEM, "control socket");
-	return listen_to_others(s, e);
+	r = listen_to_owner(s, e);
+	return r < 0 ? r : listen_to_others(s, e);
 }
 
 void control_renamed(struct session *s)
@@ -468,6 +500,8 @@ void control_unlisten(struct session *s)
 {
 	if (s->looks)
 		event_free(take_ptr(s->looks));
+	if (s->removed)
+		event_free(take_ptr(s->removed));
 	for (int i = 0; i < 2; i++)
 		unlisten(s, i);
 }

@@ -185,6 +185,7 @@ static void work(struct work *w)
 
 	prctl(PR_SET_NAME, "podrun-install");
 	signal(SIGTERM, SIG_DFL);
+	signal(SIGRTMIN, SIG_IGN);
 	while ((r = ckpt_install(&what, &e)) == -EPERM && is_waiting(w->s, c->id)) {
 		if (traced_inside(c->tid) || io_now_ns() > deadline)
 			_exit(WORKER_TRACED);

@@ -196,7 +196,9 @@ struct session {
 	struct client *clients; /* list */
 	int listeners[2];	/* the control socket, and the one for --allow */
 	struct event *acceptors[2];
-	struct event *looks;	/* whether the control socket is where it was */
+	struct event *removed;	/* something beside the control socket was, or the socket */
+	struct event *looks;	/* whether it is where it was */
+	int looks_left;
 	int log_fd;
 	uint64_t log_bytes;
 	bool log_full; /* it takes nothing any more, which has been said */

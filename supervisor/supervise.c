@@ -57,6 +57,7 @@ int supervise_main(void)
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 	signal(SIGIO, SIG_IGN);	  /* of a lease: supervisor/mapped.c */
+	signal(SIGRTMIN, SIG_IGN); /* of dnotify: supervisor/control.c */
 	signal(SIGXFSZ, SIG_IGN); /* a log or an image that ulimit -f ends is no reason to end */
 	/*
 	 * Small: the buffers that pass through are freed at once, and must go back to the system.

@@ -93,6 +93,7 @@ struct proto_conn *worker_begin(
 	io_make_fd_room(sock, EXPECTED_FDS);
 	free(keep);
 	signal(SIGTERM, SIG_DFL);
+	signal(SIGRTMIN, SIG_IGN);
 	fault_in_worker();
 	prctl(PR_SET_NAME, name);
 	if (proto_conn_new(&conn, sock, &e) < 0)

@@ -329,7 +329,7 @@ def a_runtime_directory_that_goes_and_comes(env):
     """As /run/user/UID does, when its user logs out and in."""
     env.run_detached("s", *SLEEP)
     runtime = pathlib.Path(env.environ["XDG_RUNTIME_DIR"])
-    os.rename(runtime / "podrun", runtime / "gone")
+    shutil.rmtree(runtime / "podrun")
     assert [(s["name"], s["state"]) for s in env.podrun("ps", "--json").json()] == [("s", "running")]
     shutil.rmtree(runtime / "podrun")
     (runtime / "podrun").touch()
