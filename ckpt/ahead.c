@@ -15,6 +15,12 @@
  * copied, it is found again.  So what is clean in the end is as it was last copied.  Pages of zeros
  * are left out as long as nothing was copied there before.
  *
+ * A read that goes past the page cache (O_DIRECT, and files of servers) gives its pages to whoever
+ * fetches the data, who writes to them without anybody being told.  The kernel counts them as written
+ * when they are given; what is found after that may still be on its way, for as long as a disk or a
+ * server takes.  So all tasks stand still once more between the two: nobody does as long as he is in
+ * such a call.
+ *
  * A session that writes faster than the line takes it never gets there.  That is the case when two
  * rounds on end have found nearly as much as the one before, when there have been too many rounds,
  * or when it takes too long.  But a host that is busy with something else for a moment makes rounds
@@ -125,15 +131,15 @@ static int take_up(void *ctx, struct ckpt_dump *d, struct err *e)
 	return r == 0 && !ckpt_track_way(a->track)->while_running ? find(a, e) : r;
 }
 
-/* Somebody may be in the way for the moment; in a later round nobody new is taken up then. */
-static int look(struct ckpt_ahead *a, struct err *e)
+/* Somebody may be in the way for the moment. */
+static int visit(struct ckpt_ahead *a, int (*see)(void *ctx, struct ckpt_dump *d, struct err *e),
+	bool may_fail, const char *why, struct err *e)
 {
-	bool running = ckpt_track_way(a->track)->while_running;
 	uint64_t until = io_now_ns() + PATIENCE_NS, ns;
 	int r;
 
-	while ((r = ckpt_visit(a->world, a->dump, take_up, a, &ns, e)) < 0) {
-		if (a->now.round > 1 && running)
+	while ((r = ckpt_visit(a->world, a->dump, see, a, &ns, e)) < 0) {
+		if (may_fail)
 			break;
 		if (io_now_ns() > until)
 			return r;
@@ -141,9 +147,27 @@ static int look(struct ckpt_ahead *a, struct err *e)
 		*e = (struct err){0};
 	}
 	if (r == 0)
-		log_debug("round %u: stopped for %.1f ms", a->now.round, (double)ns / 1e6);
+		log_debug("round %u: stopped for %.1f ms%s", a->now.round, (double)ns / 1e6, why);
 	*e = (struct err){0};
-	return running ? find(a, e) : 0;
+	return 0;
+}
+
+static int see_nothing(void *ctx, struct ckpt_dump *d, struct err *e)
+{
+	return 0;
+}
+
+/* In a later round nobody new is taken up when somebody is in the way. */
+static int look(struct ckpt_ahead *a, struct err *e)
+{
+	bool running = ckpt_track_way(a->track)->while_running;
+	int r = visit(a, take_up, a->now.round > 1 && running, "", e);
+
+	if (r == 0 && running)
+		r = find(a, e);
+	if (r == 0 && running && found_bytes(a))
+		r = visit(a, see_nothing, false, ", for what was on its way", e);
+	return r;
 }
 
 /* ---- copying it ------------------------------------------------------------------------------ */

@@ -5,6 +5,7 @@
 The program knows what each page of its memory must hold, and looks at all of it in the end
 (dirty_work.c).  Nothing here is about how long something takes.
 """
+import array
 import contextlib
 import os
 import pathlib
@@ -16,9 +17,10 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from cli import COUNT, SPARSE, finish, one_line, ssh_to  # noqa: E402
-from harness import BUILD, PATIENCE, PODRUN, PROFILE, Skip, add, main, needs, needs_namespaces, test, until  # noqa: E402
+from harness import BUILD, PATIENCE, PODRUN, PROFILE, Skip, add, main, needs, needs_device, needs_namespaces, test, until  # noqa: E402
 
 WORK = BUILD / "tests" / "it" / "dirty_work"
+SLOWFS = BUILD / "tests" / "it" / "slowfs"
 MAPPED = BUILD / "tests" / "state" / "mem_mapped"
 
 
@@ -46,6 +48,49 @@ def there(env, name="other", lines=None, fault=None):
         script.write_text(script.read_text().replace(
             "shift\n", "shift\nexport PODRUN_TEST_FAULT=%s\n" % env.path("fault"), 1))
     return other
+
+
+# The kernel has the pages of a read for as long as it takes, and nobody is told when they are written to.
+READS = """
+import mmap, os, threading, time
+size, n, all = 16384, 256, 4 << 20
+m = mmap.mmap(-1, size * n, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+m[:] = bytes([1]) * len(m)
+view, fd, has = memoryview(m), os.open("/mnt/file", os.O_RDONLY), {}
+def work(k):
+    for i in range(1 << 30):
+        if os.path.exists("/tmp/go"):
+            return
+        slot, at = (k + 16 * i) % n, (k * 97 + i * 31) * size % all
+        assert os.preadv(fd, [view[slot * size:(slot + 1) * size]], at) == size
+        has[slot] = at
+threads = [threading.Thread(target=work, args=[k]) for k in range(16)]
+for t in threads:
+    t.start()
+while len(has) < 48:
+    time.sleep(.01)
+print("ready", flush=True)
+for t in threads:
+    t.join()
+for slot, at in has.items():
+    if view[slot * size:(slot + 1) * size].cast("I").tolist() != [3 * i for i in range(at // 4, (at + size) // 4)]:
+        print("slot", slot, "is not what was read at", at)
+print("ok")
+"""
+
+
+@test
+@needs_namespaces("a file system of its own")
+@needs_device("/dev/fuse")
+def what_a_server_writes_while_it_is_copied(env):
+    d = env.path("slow")
+    d.mkdir()
+    (d / "file").write_bytes(array.array("I", range(0, 3 << 20, 3)).tobytes())
+    other = there(env)
+    env.call(SLOWFS, d, 200, PODRUN, "run", "-d", "--name", "s", "-v", "%s:/mnt" % d, "--", sys.executable, "-c", READS)
+    until("it reads", lambda: "ready" in env.logs("s"))
+    moved(env, "--force")
+    assert finish(other, "s").split()[-2:] == ["ready", "ok"], other.logs("s")
 
 
 @test

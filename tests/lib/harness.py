@@ -302,6 +302,11 @@ def needs_namespaces(why):
     return left_out("needs namespaces: " + why) if REWRITE else lambda fn: fn
 
 
+def needs_device(path):
+    """Marks a test that is left out where this user may not open a device, or there is none (tools/setup)."""
+    return (lambda fn: fn) if os.access(path, os.R_OK | os.W_OK) else left_out("needs " + path)
+
+
 def needs(*programs):
     """Skips unless all programs are installed."""
     for p in programs:
