@@ -59,14 +59,17 @@ static const struct cli_option options[] = {
 	{"lazy", 0, NULL, "fetching memory when it is needed is not built yet", CLI_REFUSED, 0},
 };
 
-/* The process that leads to the other host. */
 /* Of a greeting, which is a line with its NUL. */
 #define MORE_MAX (TRANSFER_MAX_LINE - 1 - sizeof(TRANSFER_HELLO) - PROTO_KEY_TEXT_LEN)
+#define FOREIGN_LINES 1000 /* a long text of the day */
+#define SAID_MAX      80   /* of one of them in a message */
 
+/* The process that leads to the other host. */
 struct ssh {
 	pid_t pid;
 	int in, out; /* ours */
 	const char *host;
+	bool heard;		      /* a word of podrun's */
 	char line[TRANSFER_MAX_LINE]; /* that was expected last */
 	struct lend lend;
 };
@@ -98,6 +101,7 @@ static int start_ssh(const char *command, const struct migrate_options *o, const
 		return err_errno(e, -errno, "pipe");
 	}
 	ret->host = host;
+	ret->heard = false;
 	ret->pid = fork();
 	if (ret->pid == 0) {
 		signal(SIGPIPE, SIG_DFL);
@@ -132,19 +136,49 @@ static int end_ssh(struct ssh *s)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* The other side's next line must begin with @word. */
+/* @said: by somebody who is not podrun, such as an account's shell that lets nobody in. */
+static int gone(const struct ssh *s, const char *said, struct err *e)
+{
+	if (*said && !s->heard)
+		err_set(e, ERR_PEER, -ECONNRESET, "%s: the connection ended after '%s'", s->host, said);
+	else
+		err_set(e, ERR_PEER, -ECONNRESET, "%s: the connection ended", s->host);
+	return err_hint(e, "is podrun there? try: ssh %s podrun check", s->host);
+}
+
+/* What a shell says may lack a newline, such as what sets a terminal's title. */
+static bool is_word(const struct ssh *s, const char *word)
+{
+	size_t all = strlen(s->line), n = strlen(word);
+
+	return strncmp(s->line, word, n) == 0 ||
+	       (!s->heard && all > n && strcmp(s->line + all - n, word) == 0);
+}
+
+/*
+ * The other side's next line must begin with @word.  Before its first one there may be what the shell
+ * there says to whoever comes.
+ */
 static int expect(struct ssh *s, const char *word, struct err *e)
 {
-	char *line = s->line;
+	char *line = s->line, said[SAID_MAX] = "";
 
-	if (transfer_read_line(s->out, line) < 0) {
-		err_set(e, ERR_PEER, -ECONNRESET, "%s: the connection ended", s->host);
-		return err_hint(e, "is podrun there? try: ssh %s podrun check", s->host);
+	for (int i = 0; i < FOREIGN_LINES; i++) {
+		if (transfer_read_line(s->out, line) < 0)
+			return gone(s, said, e);
+		if (is_word(s, word)) {
+			s->heard = true;
+			return 0;
+		}
+		if (strncmp(line, "FAIL ", 5) == 0)
+			return err_set(e, ERR_PEER, -EREMOTEIO, "%s: %s", s->host, line + 5);
+		if (s->heard)
+			break;
+		line[strcspn(line, "\r")] = '\0';
+		if (*line)
+			snprintf(said, sizeof(said), "%.*s", (int)sizeof(said) - 1, line);
 	}
-	if (strncmp(line, word, strlen(word)) == 0)
-		return 0;
-	return err_set(e, ERR_PEER, -EREMOTEIO, "%s: %s", s->host,
-		strncmp(line, "FAIL ", 5) == 0 ? line + 5 : "the other side speaks another language");
+	return err_set(e, ERR_PEER, -EREMOTEIO, "%s: the other side speaks another language", s->host);
 }
 
 static int decide(struct proto_conn *conn, Pb__Decision__What what, const char *peer, struct err *e)
@@ -357,6 +391,11 @@ static int greet(struct cli *c, const struct migrate_options *o, const char *com
 
 	if (r == 0)
 		r = say_hello(c, s, TRANSFER_HELLO, more, e);
+	/* who has gone already may have said why */
+	if (r == -EPIPE) {
+		*e = (struct err){0};
+		r = 0;
+	}
 	if (r == 0)
 		r = expect(s, "HERE", e);
 	if (r != -ECONNRESET || end_ssh(s) != err_class_info(ERR_USAGE)->exit_code)

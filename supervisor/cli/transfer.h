@@ -16,7 +16,8 @@
  *                                          <-   "ACK\n"
  *      (ends its own)
  *
- * Instead of an answer there may be "FAIL MESSAGE\n".  Until GO is sent the source may run on;
+ * Instead of an answer there may be "FAIL MESSAGE\n", and before the first one whatever the shell there
+ * prints.  Until GO is sent the source may run on;
  * after that an unanswered GO is in doubt, and both sides stay frozen.  A receive that can't say
  * READY, or whose stdin has ended while its stdout has not, undoes it as after ABORT: nobody has
  * said GO.

@@ -630,6 +630,28 @@ def migrate_to_an_older_podrun(env):
 
 
 @test
+def a_shell_there_that_prints_is_not_taken_for_podrun(env):
+    """Its start files may print whatever they like, also without a newline; or let nobody in, which is said."""
+    other = env.host("other")
+    ssh_to(env, other)
+    script = env.path("ssh")
+    quiet = script.read_text()
+    env.run_detached("s", *COUNT)
+    for noise in "echo Welcome; echo; echo 'no news'", "printf '\\033]0;title\\007'", "seq 200; printf '$ '":
+        script.write_text(quiet.replace('sh -c "$*"', noise + '; sh -c "$*"'))
+        for how in [], ["--live"]:
+            env.podrun("migrate", *how, "s", "there")
+            other.podrun("suspend", "s", "-o", env.path("i"))
+            env.podrun("key", "trust", other.podrun("key", "show").text.split()[0])
+            env.podrun("resume", "-d", env.path("i"))
+    script.write_text("#!/bin/sh\necho 'This account is currently not available.'\nexit 1\n")
+    one_line(env.podrun("migrate", "s", "there", code=8), "there: ", "This account is currently not available.")
+    script.write_text("#!/bin/sh\nexec yes\n")
+    one_line(env.podrun("migrate", "s", "there", code=8), "there: ", "another language")
+    assert "ok" in finish(env, "s")
+
+
+@test
 def migrate_freezes_nothing_before_somebody_is_there(env):
     """Whoever takes long to answer, and then does not, has not stopped the session for that long."""
     env.run_detached("s", *COUNT)
