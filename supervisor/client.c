@@ -181,7 +181,8 @@ int client_lost(const struct paths *p, const char *name, struct err *e)
 	Pb__Record *r;
 	bool ended;
 
-	if (e->error != -ECONNRESET || strchr(name, '/'))
+	/* who was told where it is knows more than its name does, which may be another by now */
+	if (e->class == ERR_MOVED || e->error != -ECONNRESET || strchr(name, '/'))
 		return e->error;
 	if (record_load(&r, p, name, &why) == 0) {
 		ended = record_state_of(r->state) == RECORD_ENDED;

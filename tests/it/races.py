@@ -14,7 +14,7 @@ import time
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(TESTS / "lib"))
 sys.path.insert(0, str(TESTS / "state"))
-from cli import COUNT, arrives, finish, one_line  # noqa: E402
+from cli import COUNT, arrives, finish, one_line, ssh_to  # noqa: E402
 from faults import descendants, due, prepare, runs, stopped  # noqa: E402
 from harness import PATIENCE, PODRUN, main, needs_namespaces, test, until  # noqa: E402
 
@@ -80,6 +80,27 @@ def a_command_is_suspended_with_its_session(env):
     env.podrun("resume", "-d", "s")
     env.podrun("exec", "s", "pkill", "-x", "sleep")
     assert "ok" in finish(env, "s")
+
+
+@test
+def who_knows_it_by_an_old_name_hears_where_it_is(env):
+    """Whoever runs a command in it, or looks at it, is told what became of it, though its name is another by now."""
+    other = env.host("other")
+    ssh_to(env, other)
+    env.run_detached("s", *COUNT)
+    for words, what in (["suspend"], "suspended to "), (["migrate"], "moved to there"):
+        command = begin(env, "exec", "s", "sh", "-c", "echo on; sleep 1000")
+        watcher = begin(env, "attach", "--no-stdin", "s")
+        assert command.stdout.readline() == "on\n"
+        until("both are there", lambda: env.podrun("inspect", "s").json()["clients"] == 2)
+        env.podrun("rename", "s", "t")
+        env.podrun(*words, "t", *(["there"] if words == ["migrate"] else []))
+        for p in command, watcher:
+            code, errors = ended(p)
+            assert code == 10 and what in errors, (code, errors)
+        if words == ["suspend"]:
+            env.podrun("resume", "-d", "--name", "s", "t")
+    assert "ok" in finish(other, "t")
 
 
 @test
