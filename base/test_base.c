@@ -92,6 +92,27 @@ static void text_is_harmless(void **state)
 	assert_string_equal(buf, "a?b?[31m??\303\244");
 }
 
+static void text_is_cut_between_characters(void **state)
+{
+	static const struct {
+		const char *text, *cut;
+	} all[] = {
+		{"", ""},
+		{"abc", "abc"},
+		{"a\303\244\346\227\245\360\237\230\200z", "a\303\244\346\227\245"},
+		{"\n\302\233\377b", "???"},
+		{"\342\200\256\346\227", "???"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+		char text[32];
+
+		snprintf(text, sizeof(text), "%s", all[i].text);
+		text_tame(text, 3);
+		assert_string_equal(text, all[i].cut);
+	}
+}
+
 static void cursor_stops_at_its_end(void **state)
 {
 	uint8_t bytes[5] = {1, 0, 0, 0, 9};
@@ -281,6 +302,7 @@ int main(void)
 		cmocka_unit_test(err_of_an_image_is_blamed),
 		cmocka_unit_test(writes_into_a_dead_task_end),
 		cmocka_unit_test(text_is_harmless),
+		cmocka_unit_test(text_is_cut_between_characters),
 		cmocka_unit_test(cursor_stops_at_its_end),
 		cmocka_unit_test(buf_grows_and_consumes),
 		cmocka_unit_test(buf_gives_back_what_it_does_not_need),

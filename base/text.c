@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 /* The length of the UTF-8 sequence at @p (RFC 3629), 0 if it is none; *ret is what it says. */
 static unsigned utf8(const unsigned char *p, uint32_t *ret)
@@ -44,6 +45,22 @@ void text_put(FILE *out, const char *s)
 			fwrite(p, 1, n, out);
 		p += n ? n : 1;
 	}
+}
+
+void text_tame(char *s, size_t most)
+{
+	const unsigned char *from = (const unsigned char *)s;
+
+	for (; *from && most; most--) {
+		uint32_t c = 0;
+		unsigned n = utf8(from, &c);
+		bool shown = n && !is_control(c);
+
+		memmove(s, shown ? (const void *)from : "?", shown ? n : 1);
+		s += shown ? n : 1;
+		from += n ? n : 1;
+	}
+	*s = '\0';
 }
 
 void text_put_json(FILE *out, const char *s)

@@ -10,6 +10,8 @@
  * that are no UTF-8 become '?'.  NULL prints nothing.
  */
 void text_put(FILE *out, const char *s);
+/* The same in place, for a cell of a table: what is behind the first @most characters is cut off. */
+void text_tame(char *s, size_t most);
 /* The same as the inside of a JSON string (RFC 8259): control characters become \u00XX, bytes
  * that are no UTF-8 U+FFFD. */
 void text_put_json(FILE *out, const char *s);

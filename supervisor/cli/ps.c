@@ -9,6 +9,8 @@
 #include "supervisor/cli/net_text.h"
 #include "supervisor/client.h"
 
+#define MAX_COMMAND 60 /* characters */
+
 struct ps_options {
 	bool all, json, quiet;
 };
@@ -24,13 +26,17 @@ static const struct cli_option options[] = {
 static void add_command(struct cli_table *t, const Pb__Config *c)
 {
 	_cleanup_buf_ struct buf b = BUF_INIT;
+	char *line;
 
 	for (size_t i = 0; i < c->n_argv; i++)
 		buf_printf(&b, "%s%s", i ? " " : "", c->argv[i]);
 	for (size_t i = 0; i < b.len; i++)
 		if (b.data[i] < ' ')
 			b.data[i] = ' ';
-	cli_table_add(t, "%.60s", buf_cstr(&b) ? buf_cstr(&b) : "");
+	line = buf_cstr(&b);
+	if (line)
+		text_tame(line, MAX_COMMAND);
+	cli_table_add(t, "%s", line ? line : "");
 }
 
 static void add_network(struct cli_table *t, const struct client_session *s)

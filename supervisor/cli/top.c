@@ -8,6 +8,8 @@
 #include "supervisor/cli/json.h"
 #include "supervisor/client.h"
 
+#define MAX_COMMAND 100 /* characters */
+
 struct top_options {
 	bool json;
 };
@@ -26,7 +28,7 @@ static void print_table(const Pb__Info *info)
 	for (size_t i = 0; i < ARRAY_SIZE(titles); i++)
 		cli_table_add(&t, "%s", titles[i]);
 	for (size_t i = 0; i < info->n_processes; i++) {
-		const Pb__Process *p = info->processes[i];
+		Pb__Process *p = info->processes[i];
 
 		cli_bytes(p->rss_kb * 1024, size, sizeof(size));
 		cli_table_add(&t, "%d", p->vpid);
@@ -35,7 +37,8 @@ static void print_table(const Pb__Info *info)
 		cli_table_add(&t, "%u", p->threads);
 		cli_table_add(&t, "%s", size);
 		cli_table_add(&t, "%" PRIu64 ".%02" PRIu64 "s", p->cpu_ms / 1000, p->cpu_ms % 1000 / 10);
-		cli_table_add(&t, "%.100s", p->command);
+		text_tame(p->command, MAX_COMMAND);
+		cli_table_add(&t, "%s", p->command);
 	}
 	cli_table_print(&t, stdout);
 }

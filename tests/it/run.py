@@ -271,6 +271,18 @@ def pause_and_unpause(env):
 
 
 @test
+def commands_are_cut_between_characters(env):
+    """In tables, which hold nothing that a terminal would obey."""
+    for line in 100 * "\u00e4", "\u009b31m\u202e" + 100 * "\u65e5", "\udc9b\udcff" + 100 * "a":
+        env.run_detached("s", "sh", "-c", "echo ready; sleep 1000; # " + line)
+        for words, most in (["ps"], 60), (["top", "s"], 100):
+            row, = (r for r in env.podrun(*words).out.decode().split("\n") if " sh -c " in r)
+            said = row[row.index("sh -c"):]
+            assert len(said) == most and said.isprintable(), said
+        env.podrun("rm", "-f", "s")
+
+
+@test
 def rename_and_rm(env):
     env.run_detached("s", "sh", "-c", "echo ready; sleep 1000")
     env.podrun("rename", "s", "t")
