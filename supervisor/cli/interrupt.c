@@ -2,6 +2,7 @@
 /* The theory of operation is in interrupt.h. */
 #include "supervisor/cli/interrupt.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stddef.h>
 #include <unistd.h>
@@ -12,13 +13,22 @@ static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 
 /* What a handler looks at. */
 static volatile pid_t ssh_pid;
-static volatile sig_atomic_t there = -1;
+static volatile sig_atomic_t there = -1, awaited = -1;
 
 /* A second signal ends us while this waits for room in the pipe. */
 static void on_signal(int number)
 {
 	static const char word[] = "ABORT\n";
+	int null;
 
+	if (awaited >= 0) {
+		/* whoever reads is woken; others than ssh may have the other end */
+		null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+		if (null >= 0 && ssh_pid > 0 && dup2(null, awaited) >= 0) {
+			kill(ssh_pid, SIGTERM);
+			return;
+		}
+	}
 	if (there >= 0 && write(there, word, sizeof(word) - 1) < 0)
 		there = -1; /* nobody is there any more */
 	else if (there < 0 && ssh_pid > 0)
@@ -44,7 +54,7 @@ void interrupt_spare(void)
 
 void interrupt_begin(pid_t ssh)
 {
-	there = -1;
+	there = awaited = -1;
 	ssh_pid = ssh;
 	handle(on_signal);
 }
@@ -66,9 +76,14 @@ void interrupt_hold(bool on)
 	sigprocmask(on ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
 }
 
+void interrupt_doubt(int fd)
+{
+	awaited = fd;
+}
+
 void interrupt_end(void)
 {
 	ssh_pid = 0;
-	there = -1;
+	there = awaited = -1;
 	handle(SIG_DFL);
 }

@@ -327,6 +327,8 @@ static int hand_over(struct proto_conn *conn, const char *name, struct ssh *s, s
 		r = transfer_write_line(s->in, "GO");
 	else
 		transfer_write_line(s->in, "ABORT");
+	if (!err_is(e))
+		interrupt_doubt(s->out);
 	interrupt_hold(false);
 	if (err_is(e))
 		return r;

@@ -104,6 +104,27 @@ def who_knows_it_by_an_old_name_hears_where_it_is(env):
 
 
 @test
+def who_waits_for_nobodys_acknowledgement_hears_of_the_doubt(env):
+    """When he gives up, by a signal, though others than ssh have the line open, too."""
+    other = env.host("other")
+    ssh_to(env, other)
+    script = env.path("ssh")
+    script.write_text(script.read_text().replace('sh -c "$*"', 'sh -c "$*" | grep -v --line-buffered ACK\n'
+                      'exec tail -f /dev/null --pid=%d 2>&-' % os.getpid()))
+    env.run_detached("s", *COUNT)
+    for how in signal.SIGINT, signal.SIGTERM:
+        p = begin(env, "migrate", "s", "there")
+        until("it runs there", lambda: [s["state"] for s in other.sessions()] == ["running"])
+        p.send_signal(how)
+        code, errors = ended(p)
+        assert code == 9 and "did not acknowledge" in errors and "--finish" in errors, (code, errors)
+        assert [s["state"] for s in env.sessions()] == ["in-doubt"]
+        other.podrun("kill", "s")
+        env.podrun("migrate", "--abort", "s")
+    assert "ok" in finish(env, "s")
+
+
+@test
 def what_stands_still_goes_with_its_supervisor(env):
     """Also who freezes it, and whoever helps him."""
     env.run_detached("s", *COUNT)
