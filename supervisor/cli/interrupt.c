@@ -15,7 +15,10 @@ static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 static volatile pid_t ssh_pid;
 static volatile sig_atomic_t there = -1, awaited = -1;
 
-/* A second signal ends us while this waits for room in the pipe. */
+/*
+ * Where there is no room in the pipe, as on a line that has stalled, the other side has not got all of
+ * it, and without ssh never will.
+ */
 static void on_signal(int number)
 {
 	static const char word[] = "ABORT\n";
@@ -29,9 +32,12 @@ static void on_signal(int number)
 			return;
 		}
 	}
-	if (there >= 0 && write(there, word, sizeof(word) - 1) < 0)
-		there = -1; /* nobody is there any more */
-	else if (there < 0 && ssh_pid > 0)
+	if (there >= 0) {
+		fcntl(there, F_SETFL, O_NONBLOCK);
+		if (write(there, word, sizeof(word) - 1) < 0)
+			there = -1;
+	}
+	if (there < 0 && ssh_pid > 0)
 		kill(ssh_pid, SIGTERM);
 	raise(number);
 }

@@ -103,6 +103,41 @@ def who_knows_it_by_an_old_name_hears_where_it_is(env):
     assert "ok" in finish(other, "t")
 
 
+# Lets some of what comes through, and then nothing until a file is there.
+STALLS = """
+import os, sys, time
+left = 300000
+while left > 0:
+    piece = os.read(0, 65536)
+    os.write(1, piece)
+    left -= len(piece)
+while not os.path.exists(sys.argv[1]): time.sleep(.02)
+"""
+
+
+@test
+def a_move_whose_line_has_stalled_is_given_up_at_once(env):
+    """In the middle of the image: the signal does not wait for room on the line, for the session stands still."""
+    other = env.host("other")
+    ssh_to(env, other)
+    script = env.path("ssh")
+    env.path("stalls").write_text(STALLS)
+    script.write_text(script.read_text().replace('sh -c "$*"', 'python3 %s %s | sh -c "$*"' % (env.path("stalls"), env.path("over"))))
+    env.run_detached("s", "python3", "-c", "import os, time\nx = os.urandom(16 << 20)\nprint('ready', flush=True)\n"
+                     "while not os.path.exists('/tmp/go'): time.sleep(.02)\nprint('ok')")
+    for how in signal.SIGINT, signal.SIGTERM:
+        env.path("over").unlink(missing_ok=True)
+        p = begin(env, "migrate", "s", "there")
+        until("it is being written", lambda: [s["state"] for s in env.sessions()] == ["writing"])
+        until("there is no more room", lambda: pathlib.Path("/proc/%d/syscall" % p.pid).read_text().startswith("1 "))
+        p.send_signal(how)
+        assert p.wait(PATIENCE) == -how
+        env.path("over").touch()
+        until("it runs on", lambda: [s["state"] for s in env.sessions()] == ["running"])
+        until("it is not there", lambda: not other.sessions())
+    assert "ok" in finish(env, "s")
+
+
 @test
 def who_waits_for_nobodys_acknowledgement_hears_of_the_doubt(env):
     """When he gives up, by a signal, though others than ssh have the line open, too."""
