@@ -84,8 +84,9 @@ static int not_live(const struct paths *p, const char *name, struct err *e)
 	} else if (state == RECORD_ENDED) {
 		err_set(e, ERR_STATE, -ESRCH, "'%s' has ended", name);
 	} else if (is_held(p, name)) {
-		err_set(e, ERR_STATE, -ESRCH, "'%s' is running, but its socket is gone", name);
-		err_hint(e, "it makes another within seconds, when it can: %s", p->runtime);
+		err_set(e, ERR_STATE, -ESRCH, "'%s' is running, but has no socket in %s", name, p->runtime);
+		err_hint(e, "was XDG_RUNTIME_DIR another when it was started? if not, it makes one within "
+			    "seconds, when it can");
 	} else {
 		err_set(e, ERR_STATE, -ESRCH, "'%s' lost its supervisor", name);
 		err_hint(e, "podrun rm %s removes what is left of it", name);

@@ -283,6 +283,18 @@ def commands_are_cut_between_characters(env):
 
 
 @test
+def it_is_looked_for_where_xdg_runtime_dir_says(env):
+    """Whoever has another one, as by su or from cron, is told that this may be why nobody is there."""
+    env.run_detached("s", *COUNT)
+    was = env.environ["XDG_RUNTIME_DIR"]
+    env.environ["XDG_RUNTIME_DIR"] = str(env.path("another"))
+    env.path("another").mkdir(mode=0o700)
+    one_line(env.podrun("exec", "s", "true", code=125), "'s' is running", env.path("another").name, "XDG_RUNTIME_DIR")
+    env.environ["XDG_RUNTIME_DIR"] = was
+    assert "ok" in finish(env, "s")
+
+
+@test
 def rename_and_rm(env):
     env.run_detached("s", "sh", "-c", "echo ready; sleep 1000")
     env.podrun("rename", "s", "t")
