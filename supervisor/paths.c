@@ -150,7 +150,8 @@ int paths_check_name(const char *name, struct err *e)
 	if (paths_valid_name(name))
 		return 0;
 	err_set(e, ERR_USAGE, -EINVAL, "'%.64s' can't be the name of a session", name);
-	return err_hint(e, "letters, digits, '_', '.' and '-', beginning with a letter or digit");
+	return err_hint(e, "at most %d letters, digits, '_', '.' and '-', beginning with a letter or digit",
+		PATHS_MAX_NAME - 1);
 }
 
 int paths_check_own(const char *name, struct err *e)

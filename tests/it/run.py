@@ -297,6 +297,7 @@ def it_is_looked_for_where_xdg_runtime_dir_says(env):
 @test
 def rename_and_rm(env):
     env.run_detached("s", "sh", "-c", "echo ready; sleep 1000")
+    one_line(env.podrun("rename", "s", 64 * "t", code=2), "at most 63")
     env.podrun("rename", "s", "t")
     assert [x["name"] for x in env.sessions()] == ["t"]
     env.podrun("kill", "t")
