@@ -69,6 +69,7 @@ struct cli_command {
 	bool standalone; /* needs none of podrun's directories */
 	bool session;	 /* the first operand is a session; left out when exactly one is running */
 	bool ended;	 /* or when there is exactly one, and that is not running */
+	const char *verbs;   /* one of which is the first operand, "ls show"; NULL: it is none of few */
 	const char *program; /* of supervisor/programs.h, which has it; NULL: podrun itself */
 	/*
 	 * Returns an exit code, or negative errno with @e.  @o: the filled struct (zeroes where

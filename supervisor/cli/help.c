@@ -152,27 +152,88 @@ static const char *const operand_names[] = {
 	[CLI_SESSION_OR_FILE] = "either",
 };
 
-static void bash(FILE *out)
+/* What there is to choose from, with spaces between. */
+static void choices(const char *among, FILE *out)
 {
-	fprintf(out, "_podrun() {\n\tlocal cur=${COMP_WORDS[COMP_CWORD]} cmd=${COMP_WORDS[1]} words= "
-		     "operand=program\n"
-		     "\tif [ \"$COMP_CWORD\" = 1 ]; then\n\t\tCOMPREPLY=($(compgen -c -W '");
+	for (; *among; among++)
+		fputc(*among == '|' ? ' ' : *among, out);
+}
+
+static void names(FILE *out)
+{
 	for (size_t i = 0; i < cli_n_commands; i++)
 		if (cli_commands[i]->group != CLI_HIDDEN)
 			fprintf(out, "%s ", cli_commands[i]->name);
-	fprintf(out, "' -- \"$cur\"))\n\t\treturn\n\tfi\n\tcase $cmd in\n");
+}
+
+/* Of help they are the others' names. */
+extern const struct cli_command cli_help;
+
+static void verbs(const struct cli_command *cmd, FILE *out)
+{
+	if (cmd == &cli_help)
+		names(out);
+	else if (cmd->verbs)
+		fputs(cmd->verbs, out);
+}
+
+static bool takes_value(const struct cli_option *o)
+{
+	return o->arg && o->type != CLI_MAYBE && o->type != CLI_REFUSED;
+}
+
+static void bash_options(const struct cli_command *cmd, FILE *out)
+{
+	fprintf(out, " words='");
+	for (size_t k = 0; k < cmd->n_options; k++)
+		if (cmd->options[k].type != CLI_REFUSED)
+			fprintf(out, "--%s ", cmd->options[k].name);
+	fprintf(out, "' values='");
+	for (size_t k = 0; k < cmd->n_options; k++) {
+		if (!takes_value(&cmd->options[k]))
+			continue;
+		fprintf(out, "--%s ", cmd->options[k].name);
+		if (cmd->options[k].letter)
+			fprintf(out, "-%c ", cmd->options[k].letter);
+	}
+	fprintf(out, "' verbs='");
+	verbs(cmd, out);
+	fprintf(out, "'\n");
+	for (size_t k = 0; k < cmd->n_options; k++) {
+		if (cmd->options[k].type != CLI_CHOICE)
+			continue;
+		fprintf(out, "\t\t[ \"$prev\" != --%s ] || choice='", cmd->options[k].name);
+		choices(cmd->options[k].arg, out);
+		fprintf(out, "'\n");
+	}
+}
+
+static void bash(FILE *out)
+{
+	fprintf(out, "_podrun() {\n\tlocal cur=${COMP_WORDS[COMP_CWORD]} cmd=${COMP_WORDS[1]} words= "
+		     "operand=program values= verbs= choice= prev=\n"
+		     "\tif [ \"$COMP_CWORD\" = 1 ]; then\n\t\tCOMPREPLY=($(compgen -c -W '");
+	names(out);
+	/* --x=value is three words to bash */
+	fprintf(out, "' -- \"$cur\"))\n\t\treturn\n\tfi\n\tprev=${COMP_WORDS[COMP_CWORD-1]}\n"
+		     "\t[ \"$cur\" != = ] || cur=\n"
+		     "\t[ \"$prev\" != = ] || prev=${COMP_WORDS[COMP_CWORD-2]}\n\tcase $cmd in\n");
 	for (size_t i = 0; i < cli_n_commands; i++) {
 		const struct cli_command *cmd = cli_commands[i];
 
-		fprintf(out, "\t%s%s%s) operand=%s words='", cmd->name, cmd->alias ? "|" : "",
+		fprintf(out, "\t%s%s%s) operand=%s", cmd->name, cmd->alias ? "|" : "",
 			cmd->alias ? cmd->alias : "", operand_names[cmd->operand]);
-		for (size_t k = 0; k < cmd->n_options; k++)
-			if (cmd->options[k].type != CLI_REFUSED)
-				fprintf(out, "--%s ", cmd->options[k].name);
-		fprintf(out, "' ;;\n");
+		bash_options(cmd, out);
+		fprintf(out, "\t\t;;\n");
 	}
 	fprintf(out,
-		"\tesac\n\tcase $cur in -*) COMPREPLY=($(compgen -W \"$words\" -- \"$cur\")); return ;; esac\n"
+		"\tesac\n"
+		"\t[ -z \"$choice\" ] || { COMPREPLY=($(compgen -W \"$choice\" -- \"$cur\")); return; }\n"
+		"\tcase \" $values\" in *\" $prev \"*) operand=file verbs= ;; esac\n"
+		"\tcase $cur in -*) COMPREPLY=($(compgen -W \"$words\" -- \"$cur\")); return ;; esac\n"
+		"\tif [ \"$COMP_CWORD\" = 2 ] && [ -n \"$verbs\" ]; then\n"
+		"\t\tCOMPREPLY=($(compgen -W \"$verbs\" -- \"$cur\"))\n\t\treturn\n\tfi\n"
+		"\tcase $operand in file|program|either) compopt -o filenames 2>/dev/null ;; esac\n"
 		"\tcase $operand in\n"
 		"\tsession) COMPREPLY=($(compgen -W \"$(podrun ps -aq 2>/dev/null)\" -- \"$cur\")) ;;\n"
 		"\tfile) COMPREPLY=($(compgen -f -- \"$cur\")) ;;\n"
@@ -223,8 +284,20 @@ static void zsh(FILE *out)
 			for (const char *p = cmd->options[k].help; *p; p++)
 				if (!strchr("[]':", *p))
 					fputc(*p, out);
-			fprintf(out, "]%s'",
-				cmd->options[k].arg && cmd->options[k].type != CLI_MAYBE ? ":value:_files" : "");
+			fputc(']', out);
+			if (cmd->options[k].type == CLI_CHOICE) {
+				fprintf(out, ":value:(");
+				choices(cmd->options[k].arg, out);
+				fputc(')', out);
+			} else if (takes_value(&cmd->options[k])) {
+				fprintf(out, ":value:_files");
+			}
+			fputc('\'', out);
+		}
+		if (cmd->verbs || cmd == &cli_help) {
+			fprintf(out, " '1:word:(");
+			verbs(cmd, out);
+			fprintf(out, ")'");
 		}
 		fprintf(out, " '*:operand:%s' ;;\n", actions[cmd->operand]);
 	}
@@ -247,8 +320,17 @@ static void fish(FILE *out)
 			if (o->type == CLI_REFUSED)
 				continue;
 			fprintf(out, "complete -c podrun -n '__fish_seen_subcommand_from %s' -l %s%s -d '",
-				cmd->name, o->name, o->arg && o->type != CLI_MAYBE ? " -r" : "");
+				cmd->name, o->name, takes_value(o) ? " -r" : "");
 			quoted(o->help, out);
+			if (o->type == CLI_CHOICE) {
+				fprintf(out, "' -f -a '");
+				choices(o->arg, out);
+			}
+			fprintf(out, "'\n");
+		}
+		if (cmd->verbs || cmd == &cli_help) {
+			fprintf(out, "complete -c podrun -n '__fish_seen_subcommand_from %s' -a '", cmd->name);
+			verbs(cmd, out);
 			fprintf(out, "'\n");
 		}
 		if (cmd->operand == CLI_SESSION || cmd->operand == CLI_SESSION_OR_FILE)

@@ -328,6 +328,7 @@ const struct cli_command cli_image = {
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.size = sizeof(struct image_options),
+	.verbs = "ls show verify stacks core diff",
 	.group = CLI_MORE,
 	.operand = CLI_SESSION_OR_FILE,
 	.min_operands = 1,

@@ -73,6 +73,7 @@ const struct cli_command cli_key = {
 	.help = "whose images are accepted",
 	.text = "Images are signed. Those signed with one's own key are always accepted, others only after "
 		"*podrun key trust*, with the key that *podrun key show* prints over there.",
+	.verbs = "show trust rm",
 	.group = CLI_MORE,
 	.min_operands = 1,
 	.max_operands = 3,

@@ -379,6 +379,7 @@ const struct cli_command cli_net = {
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.size = sizeof(struct net_options),
+	.verbs = "ls stats capture",
 	.group = CLI_LOOK,
 	.operand = CLI_SESSION,
 	.min_operands = 1,

@@ -314,5 +314,24 @@ def portable_sessions_say_so(env):
     env.podrun("rm", "s")
 
 
+@test
+def words_are_completed(env):
+    """By bash: files where an option takes one, what there is to choose from, the words of commands that have some."""
+    env.path("file.img").touch()
+    env.path("complete").write_text(env.podrun("help", "--completion", "bash").text + """
+COMP_WORDS=("$@")
+COMP_CWORD=$(($# - 1))
+_podrun
+printf '%s\n' "${COMPREPLY[@]}"
+""")
+    for words, offered in ((["suspend", "-o", "file"], ["file.img"]), (["suspend", "--output", "file"], ["file.img"]),
+                           (["suspend", "s", "--outside", "re"], ["refuse", "reset"]), (["suspend", "--outside", "=", "c"], ["close"]),
+                           (["suspend", "--outs"], ["--outside"]), (["image", "ve"], ["verify"]),
+                           (["image", "verify", "file"], ["file.img"]), (["key", ""], ["show", "trust", "rm"]),
+                           (["help", "susp"], ["suspend"])):
+        r = env.call("bash", env.path("complete"), "podrun", *words, cwd=env.dir)
+        assert r.text.split() == offered and not r.err, (words, r)
+
+
 if __name__ == "__main__":
     main()
