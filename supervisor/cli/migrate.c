@@ -498,7 +498,7 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 	const struct migrate_options *o = opts;
 	bool settle = o->finish || o->abort;
 	_cleanup_free_ char *only = NULL;
-	const char *name = argv[0];
+	const char *name = argv[0], *host;
 	struct proto_conn *conn;
 	int r;
 
@@ -515,7 +515,11 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 		name = only;
 	}
 	if (!settle) {
-		r = move(c, o, name, argv[argc - 1], e);
+		host = argv[argc - 1];
+		/* what looks like an option would be one of ssh's */
+		if (!*host || *host == '-')
+			return err_set(e, ERR_USAGE, -EINVAL, "'%s' is no [USER@]HOST", host);
+		r = move(c, o, name, host, e);
 		return r < 0 ? err_wrap(e, "cannot migrate '%s'", name) : 0;
 	}
 	r = client_connect(&conn, &c->paths, name, e);

@@ -682,6 +682,8 @@ def migrate_fails_and_the_session_runs_on(env):
     env.run_detached("s", *COUNT)
     env.environ["PODRUN_SSH"] = "false"
     one_line(env.podrun("migrate", "s", "there", code=8), "s", "there")
+    for host in "", "-oProxyCommand=true":
+        one_line(env.podrun("migrate", "--", "s", host, code=2), "is no [USER@]HOST")
     other = env.host("other")
     other.run_detached("s", *COUNT)
     ssh_to(env, other)
