@@ -287,7 +287,8 @@ int cli_parse(const struct cli_command *cmd, void *o, int argc, char **argv, int
 		argv[operands++] = argv[i++];
 	argv[operands] = NULL;
 	if (operands < cmd->min_operands || (cmd->max_operands >= 0 && operands > cmd->max_operands)) {
-		err_set(e, ERR_USAGE, -EINVAL, "usage: podrun %s %s", cmd->name, cmd->usage);
+		err_set(e, ERR_USAGE, -EINVAL, "usage: podrun %s%s%s", cmd->name,
+			cmd->usage ? " " : "", cmd->usage ? cmd->usage : "");
 		return err_hint(e, "podrun help %s", cmd->name);
 	}
 	*ret_argc = operands;

@@ -135,6 +135,18 @@ static void wrong_ones_are_refused(void **state)
 	}
 }
 
+static void a_command_may_take_nothing(void **state)
+{
+	const struct cli_command plain = {.name = "plain"};
+	struct test_options o = {0};
+	struct err e = {0};
+	char word[] = "word", *argv[] = {word, NULL};
+	int n;
+
+	assert_true(cli_parse(&plain, &o, 1, argv, &n, &e) < 0);
+	assert_string_equal(e.msg, "usage: podrun plain");
+}
+
 static void signals_have_names(void **state)
 {
 	struct err e = {0};
@@ -160,6 +172,7 @@ int main(void)
 		cmocka_unit_test(choices_are_told),
 		cmocka_unit_test(values_may_be_left_out),
 		cmocka_unit_test(wrong_ones_are_refused),
+		cmocka_unit_test(a_command_may_take_nothing),
 		cmocka_unit_test(signals_have_names),
 	};
 
