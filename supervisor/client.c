@@ -87,6 +87,11 @@ static int not_live(const struct paths *p, const char *name, struct err *e)
 		err_set(e, ERR_STATE, -ESRCH, "'%s' is running, but has no socket in %s", name, p->runtime);
 		err_hint(e, "was XDG_RUNTIME_DIR another when it was started? if not, it makes one within "
 			    "seconds, when it can");
+	} else if (state == RECORD_IN_DOUBT && r->peer[0]) {
+		err_set(e, ERR_STATE, -ESRCH,
+			"'%s' lost its supervisor when it was in doubt: what is left of it is on %s", name,
+			r->peer);
+		err_hint(e, "podrun ps there; if it has arrived: podrun migrate --finish %s there", name);
 	} else {
 		err_set(e, ERR_STATE, -ESRCH, "'%s' lost its supervisor", name);
 		err_hint(e, "podrun rm %s removes what is left of it", name);

@@ -160,6 +160,19 @@ def who_waits_for_nobodys_acknowledgement_hears_of_the_doubt(env):
 
 
 @test
+def what_was_lost_in_doubt_is_sought_where_it_went(env):
+    other = env.host("other")
+    ssh_to(env, other, lines=2)  # HERE and READY come back, ACK does not
+    env.run_detached("s", *COUNT)
+    env.podrun("migrate", "s", "there", code=9)
+    os.kill(env.podrun("inspect", "s").json()["supervisor"], signal.SIGKILL)
+    until("it is over", lambda: [s["state"] for s in env.podrun("ps", "-a", "--json").json()] == ["lost"])
+    one_line(env.podrun("migrate", "--abort", "s", code=6), "in doubt", "there", "--finish s")
+    env.podrun("rm", "s")
+    assert "ok" in finish(other, "s")
+
+
+@test
 def what_stands_still_goes_with_its_supervisor(env):
     """Also who freezes it, and whoever helps him."""
     env.run_detached("s", *COUNT)
