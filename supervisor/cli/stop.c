@@ -23,6 +23,19 @@ static const struct cli_option options[] = {
 	{"signal", 's', "SIGNAL", "how to ask (TERM)", CLI_STRING, offsetof(struct stop_options, signal)},
 };
 
+/* One that is paused does not hear what it was sent. */
+static void let_hear(struct proto_conn *conn)
+{
+	Pb__Control m = PB__CONTROL__INIT, *reply;
+	Pb__Empty empty = PB__EMPTY__INIT;
+	struct err ignored = {0};
+
+	m.body_case = PB__CONTROL__BODY_UNPAUSE;
+	m.unpause = &empty;
+	if (client_call(conn, &m, NULL, 0, &reply, &ignored) == 0)
+		message_free(reply);
+}
+
 /* Asks for the end; true once the command has ended, within @ms. */
 static int ask_and_wait(struct proto_conn *conn, int number, int ms, struct err *e)
 {
@@ -39,6 +52,7 @@ static int ask_and_wait(struct proto_conn *conn, int number, int ms, struct err 
 	if (r < 0)
 		return e->class == ERR_STATE ? 0 : r; /* only others are left: they are killed */
 	message_free(reply);
+	let_hear(conn);
 	wait.body_case = PB__CONTROL__BODY_WAIT;
 	wait.wait = &empty;
 	r = message_send(conn, &wait, NULL, 0, e);
@@ -104,6 +118,7 @@ const struct cli_command cli_stop = {
 	.name = "stop",
 	.usage = "[-t SECONDS] [NAME]",
 	.help = "ask a session's command to end, then end it",
+	.text = "One that is paused runs on, so that it can hear it.",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.size = sizeof(struct stop_options),

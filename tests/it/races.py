@@ -173,6 +173,15 @@ def what_was_lost_in_doubt_is_sought_where_it_went(env):
 
 
 @test
+def what_is_paused_hears_that_it_shall_end(env):
+    """And is not killed with what it had to do before."""
+    env.run_detached("s", "sh", "-c", "trap 'echo bye; exit 5' TERM; echo ready; while :; do sleep .02; done")
+    env.podrun("pause", "s")
+    env.podrun("stop", "-t", "1000", "s")
+    assert env.wait("s", code=5).split() == ["ready", "bye"]
+
+
+@test
 def what_stands_still_goes_with_its_supervisor(env):
     """Also who freezes it, and whoever helps him."""
     env.run_detached("s", *COUNT)
