@@ -536,7 +536,8 @@ const struct cli_command cli_migrate = {
 	.help = "move a session to another host",
 	.text = "Nothing needs to be set up but podrun on the other host; the way there is *ssh*, or the "
 		"command in the *ssh* setting or in *PODRUN\\_SSH*. If the other side fails before it has "
-		"the session whole, exit code 8, the session runs on here, or stays paused. If it "
+		"the session whole, exit code 8, the session runs on here, or stays paused; one that has "
+		"arrived runs, paused or not before. If it "
 		"does not acknowledge that it may go on, exit code 9, both sides stay frozen "
 		"until *--finish* or *--abort* is said on each: *--finish* if it arrived there, "
 		"here first; *--abort* if not, there first.\n\n"
