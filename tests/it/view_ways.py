@@ -10,10 +10,11 @@ import sys
 
 os.environ.setdefault("PODRUN_TEST_PATIENCE", "180")
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+import browsers  # noqa: E402
 import websocket  # noqa: E402
 from harness import main, needs, test, until  # noqa: E402
-from looking import View  # noqa: E402
-from played import HELLO, NOTICE, WELCOME, Display, field, message  # noqa: E402
+from looking import View, has_serial  # noqa: E402
+from played import HELLO, NOTICE, WELCOME, Display, field, message, updated, welcome  # noqa: E402
 
 REFUSED = 5
 
@@ -154,6 +155,48 @@ def a_quality_of_none(env):
     for wrong in "0", "101", "-1", "x", "":
         r = env.podrun("view", "--quality", wrong, "--screenshot", env.path("a.png"), "fake", code=2)
         assert "--quality" in r.errors, r
+
+
+@test
+def what_was_copied_without_a_connection(env):
+    """What is pasted while there is no display reaches the next one, when it is pasted again; what was there before is not taken for known."""
+    display = Display(env, welcome() + updated(1))
+    view = View(env)
+    tab = browsers.get(browsers.Chromium).open(view.url)
+    tab.allow("clipboardReadWrite", "clipboardSanitizedWrite")
+    has_serial(tab, 1)
+
+    def paste():
+        tab.key("Control", True)
+        for down in True, False:
+            tab.key("v", down)
+        tab.key("Control", False)
+
+    def texts(viewer):
+        return [x for x in viewer.input() if isinstance(x, str)]
+
+    def heard(viewer):
+        return viewer.input()[-1:] == [(0xffe3, 29, 0)]
+
+    tab.evaluate("navigator.clipboard.writeText('before')")
+    paste()
+    paste()
+    first = display.viewer()
+    until("it is pasted", lambda: heard(first) and len(first.input()) == 9)
+    assert texts(first) == ["before"], first.input()
+    display.close()
+    until("the page says so", lambda: "Trying again" in tab.evaluate("document.getElementById('notice').textContent"))
+    tab.evaluate("navigator.clipboard.writeText('meanwhile')")
+    paste()
+    display.first = welcome() + updated(2)
+    display.open()
+    has_serial(tab, 2)
+    second = display.viewer(2)
+    paste()
+    until("it is pasted again", lambda: heard(second))
+    assert texts(second) == ["meanwhile"], second.input()
+    tab.close()
+    view.close()
 
 
 main()

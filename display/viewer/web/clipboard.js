@@ -9,7 +9,7 @@
 export const MAX_BYTES = 1 << 20;
 
 export class Clipboard {
-	/* send(text): what is on this machine's clipboard. */
+	/* send(text): what is on this machine's clipboard; true if it has been sent. */
 	constructor(send) {
 		this.send = send;
 		this.waiting = null;
@@ -17,6 +17,11 @@ export class Clipboard {
 		for (const name of ["keydown", "pointerdown"])
 			window.addEventListener(name, () => this.write(), true);
 		window.addEventListener("focus", () => this.read());
+	}
+
+	/* A connection begins, and nothing is known of what the session has. */
+	restart() {
+		this.last = null;
 	}
 
 	/* From the session. */
@@ -41,10 +46,8 @@ export class Clipboard {
 	}
 
 	give(text) {
-		if (text && text !== this.last && text.length <= MAX_BYTES) {
+		if (text && text !== this.last && text.length <= MAX_BYTES && this.send(text))
 			this.last = text;
-			this.send(text);
-		}
 	}
 
 	async read() {

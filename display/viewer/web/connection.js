@@ -68,9 +68,12 @@ export class Connection {
 		this.pause = Math.min(this.pause * 1.6, LAST_MS);
 	}
 
+	/* False: there is no connection, and it is lost. */
 	send(bytes) {
-		if (this.ready && this.socket.readyState === WebSocket.OPEN)
-			this.socket.send(bytes);
+		if (!this.ready || this.socket.readyState !== WebSocket.OPEN)
+			return false;
+		this.socket.send(bytes);
+		return true;
 	}
 
 	/* What came makes no sense: begin anew. */

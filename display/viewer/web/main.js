@@ -76,6 +76,7 @@ function welcome(body) {
 	document.title = name ? name + " - podrun" : "podrun";
 	$("name").textContent = name + (viewOnly ? " (view only)" : "");
 	say("");
+	clipboard.restart();
 	files.restart(Boolean(found[10]) && !viewOnly);
 	$("share").hidden = !files.allowed;
 	$("files").hidden = true;
@@ -157,7 +158,8 @@ const sound = new Sound();
 
 /* ---- input */
 
-const input = (...fields) => viewOnly || connection.send(message(...fields));
+/* Nothing may come before HELLO. */
+const input = (...fields) => !viewOnly && welcomed && connection.send(message(...fields));
 
 const keyboard = new Keyboard($("keys"),
 	(keysym, scancode, down) =>
@@ -174,8 +176,7 @@ const files = new Files((bytes) => viewOnly || connection.send(bytes),
 
 const clipboard = new Clipboard((what) => {
 	const bytes = new TextEncoder().encode(what);
-	if (bytes.length <= MAX_BYTES)
-		input(TYPE.TO_CLIPBOARD, [], bytes);
+	return bytes.length <= MAX_BYTES && input(TYPE.TO_CLIPBOARD, [], bytes);
 });
 
 /* ---- the bar; what is chosen is kept for the next time */
