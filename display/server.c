@@ -514,6 +514,8 @@ static void on_message(void *arg, struct display_peer *p, const struct display_m
 		take_resize(s, m);
 	if (!s->attached && m->type == DISPLAY_POINTER)
 		v->buttons = m->pointer.buttons;
+	if (m->type == DISPLAY_CLIPBOARD_IN)
+		take_clipboard(s, v, m);
 	if (!s->attached || m->type == DISPLAY_FILE_IN)
 		return;
 	v->input_ns = s->input_ns = io_now_ns();
@@ -521,8 +523,6 @@ static void on_message(void *arg, struct display_peer *p, const struct display_m
 		take_key(s, v, m);
 	else if (m->type == DISPLAY_POINTER)
 		take_pointer(s, v, m);
-	else if (m->type == DISPLAY_CLIPBOARD_IN)
-		take_clipboard(s, v, m);
 }
 
 static void release_keys(struct display_server *s, struct viewer *v)

@@ -427,9 +427,14 @@ static void scale(struct world *w, struct client *c, uint16_t percent)
 	UNTIL(w, c, c->n[DISPLAY_UPDATED] > before);
 }
 
-/* Before the session is let go nothing is down any more, and then nothing goes there but wishes. */
+/*
+ * Before the session is let go nothing is down any more, and then nothing goes there but wishes and
+ * what is copied.
+ */
 static void test_let_go(void **state)
 {
+	const struct display_message text = {
+		.type = DISPLAY_CLIPBOARD_IN, .data = {(const uint8_t *)"text", 4}};
 	struct world w;
 	struct client c;
 	struct err e = {0};
@@ -445,7 +450,9 @@ static void test_let_go(void **state)
 	assert_int_equal(w.source->n_let_go, 1);
 	display_server_tell(w.server, DISPLAY_STATE_SUSPENDED, "");
 	key(&c, 'b', 48, true);
+	send_message(&c, &text);
 	UNTIL(&w, &c, c.kind == PB__DISPLAY_NOTICE__KIND__SUSPENDED);
+	UNTIL(&w, &c, w.source->clipboard_len == 4);
 	assert_int_equal(w.source->n_keys, 2);
 	scale(&w, &c, 150);
 	assert_int_equal(w.source->scale, 0);

@@ -9,7 +9,8 @@
  *
  * A viewer's text makes us the owner, and whoever asks is answered the same two ways.  Ours ends
  * with the connection, so the text is kept and offered again on the next one, unless somebody has
- * copied something meanwhile: a freeze takes nothing away.
+ * copied something meanwhile: a freeze takes nothing away.  What comes during one is offered on the
+ * next connection whoever is the owner then, for it is what was copied last.
  *
  * It makes us the owner of PRIMARY as well, which the middle button pastes.  The other way round
  * PRIMARY is left alone: whoever selects something to paste over it wants to keep what was copied.
@@ -312,7 +313,11 @@ void display_x_clipboard_set(struct display_x_clipboard *b, const char *text, si
 {
 	b->own.len = 0;
 	buf_put(&b->own, text, MIN(len, DISPLAY_CLIPBOARD_MAX));
-	if (b->c && buf_error(&b->own) == 0)
+	if (buf_error(&b->own) < 0)
+		return;
+	b->primary = true;
+	b->fresh = !b->c;
+	if (b->c)
 		become_owner(b, true);
 }
 
@@ -368,7 +373,8 @@ int display_x_clipboard_open(struct display_x_clipboard *b, xcb_connection_t *c,
 		XCB_XFIXES_SELECTION_EVENT_MASK_SET_SELECTION_OWNER);
 	xcb_xfixes_select_selection_input(c, screen->root, XCB_ATOM_PRIMARY,
 		XCB_XFIXES_SELECTION_EVENT_MASK_SET_SELECTION_OWNER);
-	b->again = is_owned(b);
+	b->again = !b->fresh && is_owned(b);
+	b->fresh = false;
 	if (b->again)
 		ask(b, XCB_CURRENT_TIME);
 	if (b->again || !b->own.len)

@@ -36,6 +36,7 @@ struct display_x_clipboard {
 	uint32_t max;	     /* bytes of a property, at once */
 	struct buf own;	     /* what a viewer has put there; survives the connection */
 	bool owner, primary; /* of CLIPBOARD; of PRIMARY, also when it is closed */
+	bool fresh;	     /* `own` has come while it was closed */
 	struct buf told;     /* what the session had copied last, likewise */
 	bool again;	     /* it is asked for only because the connection is new */
 	struct buf incoming;
@@ -55,8 +56,8 @@ struct display_x_clipboard {
 
 /*
  * Watches the clipboard of @c's X server, and gives it what a viewer had put there before, unless
- * somebody else has it.  @b is zeroed but for `text`, `arg`, or was closed.  Waits for the X
- * server.
+ * somebody else has it; what came since the last one was closed replaces that.  @b is zeroed but
+ * for `text`, `arg`, or was closed.  Waits for the X server.
  */
 int display_x_clipboard_open(struct display_x_clipboard *b, xcb_connection_t *c, struct err *e);
 /* The connection is gone, or about to. */

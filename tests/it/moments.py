@@ -18,6 +18,7 @@ sys.path.insert(0, str(TESTS / "lib"))
 sys.path.insert(0, str(TESTS / "state"))
 from faults import children, due, nothing_but, prepare, read, state  # noqa: E402
 from harness import PATIENCE, PODRUN, Failed, add, main, needs_namespaces, test, until  # noqa: E402
+from screens import Viewer, begin, inside  # noqa: E402
 
 
 def ours(env):
@@ -219,6 +220,28 @@ def rewriter_ended_in_a_suspend(env):
     lines = in_vain(env, "write.records", itself, "suspend", "s", "-o", env.path("image"))
     assert lines[0].endswith((ENDS["rewriter"][2], "the session has ended")) and "runs on" not in "".join(lines), lines
     assert not env.path("image").exists()
+
+
+@test
+def pasted_in_a_snapshot(env):
+    """What a viewer copies while the session is frozen is newer than what had been copied in it."""
+    prepare(env)
+    due(env, None, None)
+    begin(env, "sleep", "1000")
+    inside(env, "sh", "-c", "printf before | xclip -selection clipboard -i > /dev/null 2>&1")
+    viewer, other = Viewer(env), Viewer(env)
+    viewer.said("clipboard 6 before")
+    other.said("clipboard 6 before")
+
+    def copy():
+        viewer.do("clipboard meanwhile")
+        other.said("clipboard 9 meanwhile")
+
+    at(env, "freeze.quiesce", copy, "snapshot", "s", "-o", env.path("image"))
+    for selection in "clipboard", "primary":
+        until("the session has it", lambda: inside(
+            env, "timeout", "10", "xclip", "-selection", selection, "-o").text == "meanwhile")
+    env.podrun("kill", "s")
 
 
 def waits_for_a_gateway():
