@@ -27,7 +27,7 @@ import browsers  # noqa: E402
 import websocket  # noqa: E402
 from cli import one_line, ssh_to  # noqa: E402
 from harness import BUILD, PODRUN, ROOT, main, needs, test, until  # noqa: E402
-from looking import Screen, View, has_serial, same, shown  # noqa: E402
+from looking import Screen, View, has_serial, place, same, shown  # noqa: E402
 from played import (ACK, CLIPBOARD, CLIPBOARD_IN, CURSOR, FILE_IN, GRADIENT, H, HELLO, I420, JPEG, KEY,  # noqa: E402
                     LEFT_LZ4, LZ4, MARK, MJPEG, NONE, NOTICE, PALETTE, PALETTE_LZ4, POINTER, RAW, REFRESH, RESIZE,
                     RESIZE_IN, SFILL, UPDATED, VIDEO, VP8, W, WELCOME, Display, Picture, field, fields, message, rect, updated, welcome)
@@ -205,12 +205,6 @@ def chromium_draws_vp8(env):
 @test
 def firefox_draws_vp8(env):
     vp8(env, browsers.Firefox)
-
-
-def place(tab):
-    """Where the canvas is in the window, and how much larger than its pixels."""
-    return tab.evaluate("(() => { const b = document.getElementById('screen').getBoundingClientRect();"
-                        " return [b.left, b.top, b.width / document.getElementById('screen').width]; })()")
 
 
 def keys_and_pointer(env, kind):

@@ -13,7 +13,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import browsers  # noqa: E402
 import websocket  # noqa: E402
 from harness import main, needs, test, until  # noqa: E402
-from looking import View, has_serial  # noqa: E402
+from looking import View, has_serial, place  # noqa: E402
 from played import HELLO, NOTICE, WELCOME, Display, field, message, updated, welcome  # noqa: E402
 
 REFUSED = 5
@@ -197,6 +197,35 @@ def what_was_copied_without_a_connection(env):
     assert texts(second) == ["meanwhile"], second.input()
     tab.close()
     view.close()
+
+
+def chords(env, kind):
+    """The keyboard stays the session's when several buttons are down at a time."""
+    display = Display(env, welcome(400, 300) + updated(1))
+    view = View(env)
+    tab = browsers.get(kind).open(view.url)
+    has_serial(tab, 1)
+    viewer = display.viewer()
+    left, top, _ = place(tab)
+    for what, button, buttons in (("mousePressed", "left", 1), ("mousePressed", "middle", 5), ("mouseReleased", "left", 4),
+                                  ("mouseReleased", "middle", 0)):
+        tab.mouse(what, int(left + 5), int(top + 5), button, buttons)
+    until("they are heard", lambda: [m[2] for m in viewer.input()][-4:] == [1, 3, 2, 0])
+    for down in True, False:
+        tab.key("a", down)
+    until("a key is heard: %s" % viewer.input(), lambda: viewer.input()[-2:] == [(0x61, 30, 1), (0x61, 30, 0)])
+    tab.close()
+    view.close()
+
+
+@test
+def several_buttons_in_chromium(env):
+    chords(env, browsers.Chromium)
+
+
+@test
+def several_buttons_in_firefox(env):
+    chords(env, browsers.Firefox)
 
 
 main()

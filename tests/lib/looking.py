@@ -77,6 +77,12 @@ def same(tab, picture):
     assert not wrong, "%d wrong pixels, the first at %d, %d" % (len(wrong), wrong[0] % w, wrong[0] // w)
 
 
+def place(tab):
+    """Where the canvas is in the window, and how much larger than its pixels."""
+    return tab.evaluate("(() => { const b = document.getElementById('screen').getBoundingClientRect();"
+                        " return [b.left, b.top, b.width / document.getElementById('screen').width]; })()")
+
+
 class Screen:
     """An X server whose picture is a file."""
 

@@ -72,6 +72,9 @@ export class Mouse {
 	}
 
 	moves(e) {
+		/* A button that goes down beside another one would take the focus. */
+		if (e.button >= 0)
+			e.preventDefault();
 		if (e.pointerType === "touch")
 			return this.fingerMove(e);
 		this.locate(e);
