@@ -228,4 +228,41 @@ def several_buttons_in_firefox(env):
     chords(env, browsers.Firefox)
 
 
+PASTED = """(() => {
+    const data = new DataTransfer();
+    data.setData("text/plain", "selected here");
+    document.getElementById("keys").dispatchEvent(new ClipboardEvent("paste", { clipboardData: data, cancelable: true }));
+})()"""
+
+
+@test
+def the_middle_button_is_the_sessions(env):
+    """What a browser pastes when it comes up is not what was copied, and is not taken to the session for that."""
+    display = Display(env, welcome(400, 300) + updated(1))
+    view = View(env)
+    tab = browsers.get(browsers.Chromium).open(view.url)
+    has_serial(tab, 1)
+    viewer = display.viewer()
+    left, top, _ = place(tab)
+
+    def mouse(kind, button, buttons):
+        tab.mouse(kind, left + 5, top + 5, button, buttons, clickCount=1)
+
+    mouse("mousePressed", "middle", 4)
+    mouse("mouseReleased", "middle", 0)
+    tab.evaluate(PASTED)
+    mouse("mousePressed", "left", 1)
+    mouse("mousePressed", "middle", 5)
+    mouse("mouseReleased", "left", 4)
+    mouse("mouseReleased", "middle", 0)
+    tab.evaluate(PASTED)
+    tab.type("a")
+    until("a is heard", lambda: (0x61, 0, 0) in viewer.input())
+    assert not [m for m in viewer.input() if isinstance(m, str)], viewer.input()
+    tab.evaluate(PASTED)
+    until("what a menu pastes is heard", lambda: "selected here" in viewer.input())
+    tab.close()
+    view.close()
+
+
 main()

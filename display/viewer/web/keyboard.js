@@ -11,11 +11,16 @@
  *
  * Pasting: the browser gives the clipboard to whoever lets it have the key.  Then the text goes
  * first and the key after it, so that the session pastes what was meant.
+ *
+ * On Linux some browsers paste what is selected on this machine into the field when the middle
+ * button comes up, wherever it was pressed.  That button is for the session, which has a selection
+ * of its own, and what was copied there is not to be lost by it.
  */
 import { keysymOf, keysymOfCharacter, scancodeOf } from "./keymap.js";
 
 const IS_MAC = /Mac|iPhone|iPad/.test(navigator.platform);
 const PROCESSED = 229; // an input method has it
+const MIDDLE = 4; // of PointerEvent.buttons
 
 export class Keyboard {
 	/* send(keysym, scancode, down); paste(text) comes before the key that pasted. */
@@ -25,6 +30,7 @@ export class Keyboard {
 		this.paste = paste;
 		this.down = new Map(); // by KeyboardEvent.code (or key): [keysym, scancode]
 		this.held = null; // the event of a key that pastes, until the clipboard has come
+		this.middle = false; // that button was pressed, and no key after it
 		field.addEventListener("keydown", (e) => this.keydown(e));
 		field.addEventListener("keyup", (e) => this.keyup(e));
 		field.addEventListener("input", (e) => this.typed(e));
@@ -32,6 +38,8 @@ export class Keyboard {
 		field.addEventListener("paste", (e) => this.pasted(e));
 		field.addEventListener("blur", () => this.releaseAll());
 		window.addEventListener("blur", () => this.releaseAll());
+		window.addEventListener("pointerdown", (e) => this.pointed(e, false), true);
+		window.addEventListener("pointermove", (e) => this.pointed(e, this.middle), true);
 		document.addEventListener("visibilitychange", () => document.hidden && this.releaseAll());
 	}
 
@@ -83,7 +91,12 @@ export class Keyboard {
 			(e.shiftKey && e.key === "Insert");
 	}
 
+	pointed(e, before) {
+		this.middle = before || Boolean(e.buttons & MIDDLE);
+	}
+
 	keydown(e) {
+		this.middle = false;
 		this.flush();
 		if (e.isComposing || e.keyCode === PROCESSED || e.key === "Unidentified")
 			return;
@@ -125,7 +138,7 @@ export class Keyboard {
 		const text = e.clipboardData.getData("text/plain");
 
 		e.preventDefault();
-		if (text)
+		if (text && !this.middle)
 			this.paste(text);
 		this.flush();
 	}
