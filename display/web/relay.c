@@ -42,6 +42,7 @@ enum close_code {
 struct display_relay {
 	struct display_relays *all;
 	struct lws *websocket, *stream; /* stream: NULL before and after */
+	lws_sorted_usec_list_t more;	/* the stream has not taken all */
 	struct display_seat *seat;	/* NULL: nobody knows who it is */
 	struct display_filter filter;
 	struct buf up;
@@ -77,6 +78,7 @@ static void drop_stream(struct display_relay *r)
 {
 	if (!r->stream)
 		return;
+	lws_sul_schedule(lws_get_context(r->websocket), 0, &r->more, NULL, LWS_SET_TIMER_USEC_CANCEL);
 	lws_set_opaque_user_data(r->stream, NULL);
 	lws_set_timeout(r->stream, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC);
 	r->stream = NULL;
@@ -290,6 +292,23 @@ static void read_last(struct display_relay *r, struct lws *wsi)
 	}
 }
 
+static void on_more(lws_sorted_usec_list_t *more)
+{
+	struct display_relay *r = lws_container_of(more, struct display_relay, more);
+
+	if (r->stream)
+		lws_callback_on_writable(r->stream);
+}
+
+/*
+ * Who asks for it while a file is written to is not told when it can be again, for libwebsockets
+ * takes that back behind the callback.
+ */
+static void write_soon(struct display_relay *r)
+{
+	lws_sul_schedule(lws_get_context(r->websocket), 0, &r->more, on_more, 1);
+}
+
 static int write_up(struct display_relay *r, struct lws *wsi)
 {
 	ssize_t n;
@@ -302,7 +321,7 @@ static int write_up(struct display_relay *r, struct lws *wsi)
 	if (n > 0)
 		buf_consume(&r->up, (size_t)n);
 	if (r->up.len)
-		lws_callback_on_writable(wsi);
+		write_soon(r);
 	if (r->up.len <= UP_MAX)
 		lws_rx_flow_control(r->websocket, 1);
 	return 0;
@@ -321,6 +340,8 @@ int display_relay_stream(
 	case LWS_CALLBACK_RAW_CLOSE_FILE:
 		if (r) {
 			read_last(r, wsi);
+			lws_sul_schedule(lws_get_context(wsi), 0, &r->more, NULL,
+				LWS_SET_TIMER_USEC_CANCEL);
 			r->stream = NULL;
 			end(r, CLOSE_GONE, "The display server has ended the connection.");
 		}

@@ -14,7 +14,7 @@ import browsers  # noqa: E402
 import websocket  # noqa: E402
 from harness import main, needs, test, until  # noqa: E402
 from looking import View, has_serial, place  # noqa: E402
-from played import HELLO, NOTICE, WELCOME, Display, field, message, updated, welcome  # noqa: E402
+from played import CLIPBOARD_IN, HELLO, KEY, NOTICE, WELCOME, Display, field, message, updated, welcome  # noqa: E402
 
 REFUSED = 5
 
@@ -110,6 +110,24 @@ class Stands(Display):
 
 def one_line(r, *words):
     assert re.fullmatch("podrun: [^\n]*\n(hint: [^\n]*\n)?", r.errors) and all(w in r.errors for w in words), r
+
+
+@test
+def a_display_server_that_takes_a_part(env):
+    """What it has not taken at once comes when it takes more, and not with what is typed next."""
+    display = Display(env, welcome() + updated(1))
+    view = View(env)
+    ws, _ = enter(view, "token " + view.token)
+    ws.send(hello())
+    viewer = display.viewer()
+    for size in (1 << 20, 300000) * 30:
+        viewer.got.clear()
+        ws.send(message(CLIPBOARD_IN, bytes(size)))
+        ws.send(message(KEY, bytes(8)))
+        until("all of it has come", lambda: viewer.of(KEY))
+        assert [(k, len(body)) for k, body in viewer.got] == [(CLIPBOARD_IN, size), (KEY, 8)], len(viewer.got)
+    ws.close()
+    view.close()
 
 
 @test
