@@ -7,6 +7,7 @@ import pathlib
 import re
 import socket
 import sys
+import threading
 
 os.environ.setdefault("PODRUN_TEST_PATIENCE", "180")
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
@@ -17,6 +18,7 @@ from looking import View, has_serial, place  # noqa: E402
 from played import CLIPBOARD_IN, HELLO, KEY, NOTICE, WELCOME, Display, field, message, updated, welcome  # noqa: E402
 
 REFUSED = 5
+CLIPBOARD = threading.Lock()  # a browser has one for all tabs
 
 
 def hello():
@@ -175,9 +177,7 @@ def a_quality_of_none(env):
         assert "--quality" in r.errors, r
 
 
-@test
-def what_was_copied_without_a_connection(env):
-    """What is pasted while there is no display reaches the next one, when it is pasted again; what was there before is not taken for known."""
+def _what_was_copied_without_a_connection(env):
     display = Display(env, welcome() + updated(1))
     view = View(env)
     tab = browsers.get(browsers.Chromium).open(view.url)
@@ -215,6 +215,13 @@ def what_was_copied_without_a_connection(env):
     assert texts(second) == ["meanwhile"], second.input()
     tab.close()
     view.close()
+
+
+@test
+def what_was_copied_without_a_connection(env):
+    """What is pasted while there is no display reaches the next one, when it is pasted again; what was there before is not taken for known."""
+    with CLIPBOARD:
+        _what_was_copied_without_a_connection(env)
 
 
 def chords(env, kind):
@@ -281,6 +288,39 @@ def the_middle_button_is_the_sessions(env):
     until("what a menu pastes is heard", lambda: "selected here" in viewer.input())
     tab.close()
     view.close()
+
+
+def _too_much_to_be_pasted(env):
+    display = Display(env, welcome() + updated(1))
+    view = View(env)
+    tab = browsers.get(browsers.Chromium).open(view.url)
+    tab.allow("clipboardReadWrite", "clipboardSanitizedWrite")
+    has_serial(tab, 1)
+    viewer = display.viewer()
+
+    def paste(text):
+        viewer.got.clear()
+        tab.evaluate("navigator.clipboard.writeText(%s)" % text)
+        tab.key("Control", True)
+        for down in True, False:
+            tab.key("v", down)
+        tab.key("Control", False)
+        until("it is over", lambda: viewer.input()[-1:] == [(0xffe3, 29, 0)])
+        return viewer.input()[1:-1]
+
+    assert paste("'\u00e4'.repeat((1 << 19) + 1)") == []
+    until("the page says so", lambda: "too long" in tab.evaluate("document.getElementById('notice').textContent"))
+    most, *keys = paste("'\u00e4'.repeat(1 << 19)")
+    assert most == "\u00e4" * (1 << 19) and keys == [(0x76, 47, 1), (0x76, 47, 0)], keys
+    tab.close()
+    view.close()
+
+
+@test
+def too_much_to_be_pasted(env):
+    """Then the page says so, and the session does not paste what it had before."""
+    with CLIPBOARD:
+        _too_much_to_be_pasted(env)
 
 
 main()

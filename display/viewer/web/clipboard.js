@@ -45,8 +45,13 @@ export class Clipboard {
 		}
 	}
 
+	/* As much as the session can be given. */
+	fits(text) {
+		return text.length <= MAX_BYTES && new TextEncoder().encode(text).length <= MAX_BYTES;
+	}
+
 	give(text) {
-		if (text && text !== this.last && text.length <= MAX_BYTES && this.send(text))
+		if (text && text !== this.last && this.fits(text) && this.send(text))
 			this.last = text;
 	}
 

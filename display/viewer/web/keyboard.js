@@ -23,7 +23,7 @@ const PROCESSED = 229; // an input method has it
 const MIDDLE = 4; // of PointerEvent.buttons
 
 export class Keyboard {
-	/* send(keysym, scancode, down); paste(text) comes before the key that pasted. */
+	/* send(keysym, scancode, down); paste(text) comes before the key that pasted, if it is true. */
 	constructor(field, send, paste) {
 		this.field = field;
 		this.send = send;
@@ -138,8 +138,8 @@ export class Keyboard {
 		const text = e.clipboardData.getData("text/plain");
 
 		e.preventDefault();
-		if (text && !this.middle)
-			this.paste(text);
+		if (text && !this.middle && !this.paste(text))
+			this.held = null; // or the session would paste something else
 		this.flush();
 	}
 

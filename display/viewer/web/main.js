@@ -20,6 +20,7 @@ import { Clipboard, MAX_BYTES } from "./clipboard.js";
 
 const VIEW = 1; // DisplayWelcome.Role
 const RUNNING = 0, MOVED = 3;
+const TOLD_MS = 5000;
 const NOTICES = ["", "paused", "suspended: it goes on when it is resumed", "moved", "ended", "refused"];
 
 const $ = (id) => document.getElementById(id);
@@ -34,6 +35,11 @@ let welcomed = false; // on this connection
 function say(what) {
 	$("notice").textContent = what;
 	$("notice").hidden = !what;
+}
+
+function sayForAWhile(what) {
+	say(what);
+	setTimeout(() => $("notice").textContent === what && say(""), TOLD_MS);
 }
 
 function notice(body) {
@@ -164,7 +170,14 @@ const input = (...fields) => !viewOnly && welcomed && connection.send(message(..
 const keyboard = new Keyboard($("keys"),
 	(keysym, scancode, down) =>
 		input(TYPE.KEY, [[4, keysym], [2, scancode], [1, down], [1, 0]]),
-	(pasted) => clipboard.give(pasted));
+	(pasted) => {
+		const fits = clipboard.fits(pasted);
+
+		clipboard.give(pasted);
+		if (!fits)
+			sayForAWhile("What is to be pasted is too long: the session takes 1 MiB of text.");
+		return fits;
+	});
 
 new Mouse(canvas,
 	(x, y, buttons, wheelX, wheelY) => input(TYPE.POINTER,
@@ -174,10 +187,8 @@ new Mouse(canvas,
 const files = new Files((bytes) => viewOnly || connection.send(bytes),
 	{ drop: document.documentElement, choose: $("choose"), list: $("list"), told: $("told") });
 
-const clipboard = new Clipboard((what) => {
-	const bytes = new TextEncoder().encode(what);
-	return bytes.length <= MAX_BYTES && input(TYPE.TO_CLIPBOARD, [], bytes);
-});
+const clipboard = new Clipboard(
+	(what) => input(TYPE.TO_CLIPBOARD, [], new TextEncoder().encode(what)));
 
 /* ---- the bar; what is chosen is kept for the next time */
 
