@@ -29,9 +29,20 @@ static const struct cli_option options[] = {
 		CLI_STRING, offsetof(struct image_options, output)},
 };
 
-/* Opens the image that @what means, read by @o. */
+/* The directory that the image is in, -1 for what is no file. */
+static int open_directory(char *path)
+{
+	char *slash = path ? strrchr(path, '/') : NULL;
+
+	if (!slash)
+		return -1;
+	slash[slash == path] = '\0';
+	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* Opens the image that @what means, read by @o; once, for it may be a FIFO.  @ret_dir may be NULL. */
 static int open_reader(struct cli *c, const char *what, const struct proto_read_options *o,
-	struct proto_reader **ret, int *ret_fd, struct err *e)
+	struct proto_reader **ret, int *ret_fd, int *ret_dir, struct err *e)
 {
 	_cleanup_free_ char *path = NULL, *name = NULL;
 	bool own;
@@ -40,10 +51,13 @@ static int open_reader(struct cli *c, const char *what, const struct proto_read_
 	if (fd < 0)
 		return fd;
 	r = proto_reader_open(ret, fd, o, e);
-	if (r < 0)
+	if (r < 0) {
 		close(fd);
-	else
-		*ret_fd = fd;
+		return r;
+	}
+	*ret_fd = fd;
+	if (ret_dir)
+		*ret_dir = open_directory(path);
 	return r;
 }
 
@@ -68,7 +82,7 @@ static int show(struct cli *c, const struct image_options *o, char **what, struc
 	json_t *head = json_object();
 	const char *key;
 	json_t *value;
-	int fd, r = open_reader(c, what[0], &any, &in, &fd, e);
+	int fd, r = open_reader(c, what[0], &any, &in, &fd, NULL, e);
 
 	if (r < 0)
 		return r;
@@ -117,33 +131,14 @@ static int verify_base(void *ctx, int fd, struct err *e)
 	return r;
 }
 
-/* The directory that the image is in, -1 for what is no file. */
-static int open_directory(struct cli *c, const char *what)
-{
-	_cleanup_free_ char *path = NULL, *name = NULL;
-	_cleanup_close_ int fd = -1;
-	struct err ignored = {0};
-	char *slash;
-	bool own;
-
-	if (strcmp(what, "-") == 0)
-		return -1;
-	fd = resume_open(c, what, &path, &name, &own, &ignored);
-	slash = fd >= 0 && path ? strrchr(path, '/') : NULL;
-	if (!slash)
-		return -1;
-	slash[slash == path] = '\0';
-	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-}
-
 static int verify(struct cli *c, const struct image_options *o, char **what, struct err *e)
 {
 	struct proto_read_options trusted = {.config_dir = c->paths.config};
-	_cleanup_close_ int dir = open_directory(c, what[0]);
+	_cleanup_close_ int dir = -1;
 	struct ckpt_base *base = NULL;
 	struct proto_reader *in;
 	uint64_t frames = 0;
-	int fd, r = open_reader(c, what[0], &trusted, &in, &fd, e);
+	int fd, r = open_reader(c, what[0], &trusted, &in, &fd, &dir, e);
 
 	if (r < 0)
 		return r;
@@ -188,8 +183,8 @@ static void looked_close(struct looked *l)
 static int looked_open(struct looked *l, struct cli *c, const char *what, struct err *e)
 {
 	struct proto_read_options any = {0};
-	_cleanup_close_ int dir = open_directory(c, what);
-	int r = open_reader(c, what, &any, &l->image.in, &l->image.fd, e);
+	_cleanup_close_ int dir = -1;
+	int r = open_reader(c, what, &any, &l->image.in, &l->image.fd, &dir, e);
 
 	if (r < 0)
 		return r;

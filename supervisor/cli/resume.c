@@ -98,7 +98,8 @@ int resume_open(struct cli *c, const char *what, char **ret_path, char **ret_nam
 	} else if (r == 0) {
 		path = realpath(what, NULL);
 	}
-	fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY) : -1;
+	/* what /dev/stdin and a shell's <(...) lead to has no path */
+	fd = path || errno == ENOENT ? open(path ? path : what, O_RDONLY | O_CLOEXEC | O_NOCTTY) : -1;
 	if (fd < 0 && errno == ENOENT && r > 0)
 		return err_set(e, ERR_NOT_FOUND, -ENOENT, "its image is gone: %s", path);
 	if (fd < 0 && errno == ENOENT) {
@@ -136,10 +137,18 @@ int resume_detached(Pb__ResumeRequest *q, int image, Pb__Control **ret, struct e
 	return r;
 }
 
-static int attached(
-	const struct resume_options *o, Pb__ResumeRequest *q, int image, bool stream, struct err *e)
+/* Then there is no input left for the command. */
+static bool is_stdin(int image)
 {
-	struct stream_options s = {.input = o->interactive && !stream,
+	struct stat a, b;
+
+	return fstat(image, &a) == 0 && fstat(STDIN_FILENO, &b) == 0 && a.st_dev == b.st_dev &&
+	       a.st_ino == b.st_ino;
+}
+
+static int attached(const struct resume_options *o, Pb__ResumeRequest *q, int image, struct err *e)
+{
+	struct stream_options s = {.input = o->interactive && !is_stdin(image),
 		.forward = true,
 		.own_tty = o->tty,
 		.cancel = true,
@@ -207,7 +216,7 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 	q.names = (char *)(o->names ? o->names : "auto");
 	q.connections = (char *)(o->connections ? o->connections : "keep");
 	if (!o->detach) {
-		r = attached(o, &q, image, !path, e);
+		r = attached(o, &q, image, e);
 		/* Codes of the command stay apart from ours only once there is a command. */
 		if (r < 0 && e->class != ERR_MOVED) /* that comes later */
 			err_wrap(e, "cannot resume '%s'", argc ? argv[0] : only);

@@ -109,6 +109,34 @@ def by_name(env):
     finish(env, "s")
 
 
+# What has no path, or can be opened once only.
+READ = ("cat $i | $podrun /dev/stdin", "cat $i | $podrun /proc/self/fd/9 9<&0", "$podrun <(exec cat $i)",
+        "exec 8<>fifo; cat $i >fifo 8>&- & $podrun fifo 8>&-; r=$?; wait; exit $r")
+
+
+@test
+def read_by_name(env):
+    os.mkfifo(env.path("fifo"))
+    env.run_detached("s", "sh", "-c", "head -c 300000 /dev/urandom >/tmp/f; " + COUNT[2])
+    env.podrun("snapshot", "s", "-o", env.path("i"))
+    for where in READ:
+        for what in "image show", "image verify", "image stacks", "image core -o core", "resume -d --name t":
+            env.call("bash", "-c", "i=%s; podrun='%s %s'; %s" % (env.path("i"), PODRUN, what, where), cwd=env.dir)
+        finish(env, "t")
+    finish(env, "s")
+
+
+@test
+def read_by_name_with_input(env):
+    """The command has podrun's input where the image comes by another way."""
+    env.podrun("run", "-d", "-i", "--name", "s", "cat")
+    env.podrun("snapshot", "s", "-o", env.path("i"))
+    r = env.call("bash", "-c", "exec %s resume -i --name t <(exec cat %s)" % (PODRUN, env.path("i")), stdin="word")
+    assert r.text == "word", r
+    env.podrun("kill", "s")
+    env.podrun("rm", "s", "t")
+
+
 @test
 def into_nothing(env):
     """Nobody could resume it."""
