@@ -152,8 +152,9 @@ static int attach(int fd, const struct world_bind *b, struct err *e)
 {
 	int r = make_target(fd, b->target, e);
 
+	/* a symlink there leads on as one above it does */
 	if (r == 0 && move_mount(fd, "", AT_FDCWD, b->target,
-			      MOVE_MOUNT_F_EMPTY_PATH) < 0)
+			      MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_SYMLINKS) < 0)
 		r = err_errno(e, -errno, "cannot bind %s to %s", b->source, b->target);
 	return r;
 }
