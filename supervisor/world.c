@@ -52,7 +52,7 @@ static int receive_ready(struct world *w, bool early, struct err *e)
 		ARRAY_SIZE(fds) - lacks, &n);
 
 	if (r != sizeof(ready))
-		return err_set(e, ERR_FAILED, r < 0 ? (int)r : -EPROTO,
+		return err_set(e, ERR_FAILED, r < 0 ? (int)r : -ECHILD,
 			"the session's pid 1 ended while it was starting");
 	if (ready.err.error) {
 		*e = ready.err;
@@ -86,7 +86,7 @@ static int receive_network(struct world *w, struct err *e)
 	ssize_t r = io_recv_fds(w->init_sock, &ready, sizeof(ready), fds, ARRAY_SIZE(fds), &n);
 
 	if (r != sizeof(ready) || n != INIT_NET_MAX)
-		return err_set(e, ERR_FAILED, -EPROTO,
+		return err_set(e, ERR_FAILED, -ECHILD,
 			"the session's pid 1 ended while it was starting");
 	w->tun = fds[INIT_NET_TUN];
 	w->diag = fds[INIT_NET_DIAG];
@@ -155,7 +155,7 @@ static int start_rewriter(struct world *w, const struct world_config *c, struct 
 	if (r == 0)
 		r = io_read_full(told, &w->init_pid, sizeof(w->init_pid)) == sizeof(w->init_pid)
 			    ? 0
-			    : err_set(e, ERR_FAILED, -EPROTO,
+			    : err_set(e, ERR_FAILED, -ECHILD,
 				      "the rewriter ended while it was starting");
 	close(told);
 	if (r == 0)

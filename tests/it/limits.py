@@ -10,7 +10,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from cli import COUNT, finish, one_line  # noqa: E402
-from harness import PODRUN, main, test, until  # noqa: E402
+from harness import PODRUN, main, needs_namespaces, test, until  # noqa: E402
 
 
 def under(env, shell, *words, check=True, code=0):
@@ -64,6 +64,17 @@ def a_descriptor_with_a_high_number(env):
     one_line(under(env, "ulimit -n 512", "resume", "-d", env.path("i"), code=4), "descriptor 1500", "ulimit -Hn")
     under(env, "ulimit -Sn 512", "resume", "-d", env.path("i"))
     assert "ok" in finish(env, "s").split()
+
+
+@test
+@needs_namespaces("a pid 1 that is not the rewriter's")
+def too_little_to_begin_with(env):
+    """The image is as good as it was."""
+    env.run_detached("s", *COUNT)
+    env.podrun("suspend", "s", "-o", env.path("i"))
+    one_line(under(env, "ulimit -s 64", "resume", "-d", env.path("i"), code=1), "pid 1 ended while it was starting")
+    env.podrun("resume", "-d", env.path("i"))
+    assert "ok" in finish(env, "s")
 
 
 FULL = """
