@@ -156,7 +156,7 @@ static int attach(int fd, const struct world_bind *b, struct err *e)
 	if (r == 0 && move_mount(fd, "", AT_FDCWD, b->target,
 			      MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_SYMLINKS) < 0)
 		r = err_errno(e, -errno, "cannot bind %s to %s", b->source, b->target);
-	return r;
+	return r < 0 ? err_reclass(e, ERR_HOST) : 0;
 }
 
 static int pivot(struct err *e)

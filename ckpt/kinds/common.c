@@ -488,7 +488,7 @@ int ckpt_common_open(const char *path, int flags, struct err *e)
 
 int ckpt_common_blame_host(struct err *e)
 {
-	static const int lacking[] = {ENOENT, ENOTDIR, EACCES, EISDIR};
+	static const int lacking[] = {ENOENT, ENOTDIR, EACCES, EISDIR, ELOOP};
 
 	for (size_t i = 0; i < ARRAY_SIZE(lacking); i++)
 		if (e->class == ERR_FAILED && e->error == -lacking[i]) {

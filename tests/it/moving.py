@@ -13,6 +13,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from cli import COUNT, arrives, finish, one_line, ssh_to, unheard  # noqa: E402
@@ -172,6 +173,7 @@ LACKING = {
     "the_directory_of_one": ("exec 5</mnt/d/file", "rm -r d; touch d", "/d/file: Not a directory"),
     "an_open_directory": ("exec 5</mnt/d", "rm -r d", "/d: No such file or directory"),
     "another_type": ("exec 5</mnt/file", "rm file; mkdir file", "/file: is of another type than it was"),
+    "a_symlink_to_itself": ("exec 5</mnt/file", "rm file; ln -s file file", "/file: Too many levels of symbolic links"),
     "a_working_directory": ("cd /mnt/d", "rm -r d", "working directory /mnt/d: No such file or directory"),
 }
 
@@ -195,6 +197,25 @@ def not_there_any_more(env, what):
 
 for _what in LACKING:
     add("not_there_any_more/" + _what, lambda env, w=_what: not_there_any_more(env, w))
+
+
+@test
+@needs_namespaces("a mount, where the place of a volume matters")
+def a_volume_has_no_place_any_more(env):
+    """A file is where its directory was to be seen."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as beneath:
+        at = pathlib.Path(beneath) / "at"
+        at.mkdir()
+        env.path("v").mkdir()
+        env.run_detached("s", "sh", "-c", WAIT[2:], options=["-v", "%s:%s" % (env.path("v"), at)])
+        env.podrun("suspend", "s", "-o", env.path("i"))
+        at.rmdir()
+        at.touch()
+        one_line(env.podrun("resume", "-d", env.path("i"), code=4), "cannot bind", str(at))
+        at.unlink()
+        at.mkdir()
+        env.podrun("resume", "-d", env.path("i"))
+        assert "ok" in finish(env, "s").split()
 
 
 # A connect that was refused and is not told; IPv6 by an address of IPv4.
