@@ -66,9 +66,12 @@ static int check(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
 	return s.proc == d->procs[0] ? check_tree(d, e) : 0;
 }
 
-/* Has @parent not been told yet that @p was stopped, or continued (@what)?  Only the parent
- * can ask.  1: so it is. */
-static int ask_unseen(struct ckpt_proc *parent, struct ckpt_proc *p, int what, struct err *e)
+/*
+ * What @parent can still be told of @p by wait(2): that it was stopped, continued, or has ended
+ * (@what).  Only the parent can ask.  1: *ret is that.
+ */
+static int ask_unseen(
+	struct ckpt_proc *parent, struct ckpt_proc *p, int what, siginfo_t *ret, struct err *e)
 {
 	struct remote *remote;
 	siginfo_t *si;
@@ -83,7 +86,27 @@ static int ask_unseen(struct ckpt_proc *parent, struct ckpt_proc *p, int what, s
 		return err_errno(e, -ENOMEM, "task");
 	r = remote_call(remote, &v, e, SYS_waitid, P_PID, (uint64_t)ckpt_proc_number(parent, p), at,
 		(uint64_t)what | WNOHANG | WNOWAIT | __WALL, 0, 0);
-	return r < 0 ? r : v == 0 && si->si_pid == ckpt_proc_number(parent, p);
+	if (r < 0)
+		return r;
+	*ret = *si;
+	return v == 0 && si->si_pid == ckpt_proc_number(parent, p);
+}
+
+/* How a zombie ended.  /proc does not always tell it of one that was not dumpable. */
+static int fill_end(struct ckpt_dump *d, struct ckpt_proc *p, Pb__Task *m, struct err *e)
+{
+	struct ckpt_proc *parent = ckpt_proc_by_vpid(d, p->vppid);
+	siginfo_t si;
+	int r;
+
+	m->wait_status = p->status.exit_code;
+	if (m->wait_status || !parent || parent->state == CKPT_ZOMBIE)
+		return 0;
+	r = ask_unseen(parent, p, WEXITED, &si, e);
+	if (r > 0)
+		m->wait_status =
+			si.si_code == CLD_EXITED ? (si.si_status & 0xff) << 8 : si.si_status;
+	return MIN(r, 0);
 }
 
 /*
@@ -94,18 +117,19 @@ static int fill_unseen(struct ckpt_dump *d, struct ckpt_proc *p, Pb__Task *m, st
 {
 	struct ckpt_proc *parent = ckpt_proc_by_vpid(d, p->vppid);
 	const struct ckpt_asked *asked;
+	siginfo_t si;
 	int r;
 
 	if (!parent || parent->state == CKPT_ZOMBIE || p->state == CKPT_ZOMBIE)
 		return 0;
 	if (p->state == CKPT_STOPPED) {
-		r = ask_unseen(parent, p, WSTOPPED, e);
+		r = ask_unseen(parent, p, WSTOPPED, &si, e);
 		m->stop_unseen = r > 0;
 		return MIN(r, 0);
 	}
 	r = ckpt_ask_proc(parent, &asked, e);
 	if (r == 0 && asked->continued.si_pid)
-		r = ask_unseen(parent, p, WCONTINUED, e);
+		r = ask_unseen(parent, p, WCONTINUED, &si, e);
 	m->continue_unseen = r > 0;
 	return MIN(r, 0);
 }
@@ -160,7 +184,7 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 	m.fs = p->fs;
 	m.sighand = p->sighand;
 	if (p->state == CKPT_ZOMBIE) {
-		m.wait_status = p->status.exit_code;
+		r = fill_end(d, p, &m, e);
 	} else {
 		m.headless = p->headless;
 		for (size_t i = !p->headless; i < p->n_threads; i++)
