@@ -106,6 +106,8 @@ void periodic_done(struct session *s)
 	if (!p || !p->under_way)
 		return;
 	p->under_way = false;
+	if (err_is(&s->op.failure))
+		log_warn("snapshot %u: %s", p->last, s->op.failure.msg);
 	if (!s->op.placed || err_is(&s->op.failure))
 		return;
 	if (s->op.report)

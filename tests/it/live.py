@@ -736,6 +736,32 @@ def a_periodic_snapshot_is_in_nobodys_way(env):
     assert "ok" in finish(env, "s").split()
 
 
+UNFREEZABLE = """
+import os, time
+os.symlink("nowhere", "/tmp/l")
+fd = os.open("/tmp/l", os.O_PATH | os.O_NOFOLLOW)
+os.unlink("/tmp/l")
+print("ready", flush=True)
+while not os.path.exists("/tmp/go"): time.sleep(.01)
+os.close(fd)
+while not os.path.exists("/tmp/end"): time.sleep(.01)
+"""
+
+
+@test
+def a_periodic_snapshot_that_fails_is_told(env):
+    """In the supervisor's log; the next is tried."""
+    log = env.path("state") / "podrun" / "sessions" / "s" / "supervisor.log"
+    env.run_detached("s", sys.executable, "-c", UNFREEZABLE, options=["--every", "1s"])
+    until("two have failed", lambda: log.read_text().count("warn: snapshot ") == 2)
+    assert "fd 3" in log.read_text(), log.read_text()
+    env.exec_last("s", "touch", "/tmp/go")
+    until("one is there", lambda: "img@" in env.podrun("image", "ls").text)
+    env.let_end(path="/tmp/end")
+    env.podrun("wait", "s")
+    env.podrun("rm", "s")
+
+
 @test
 def times_and_numbers_of_snapshots_are_checked(env):
     for wrong in (["--every", "soon"], ["--every", "0"], ["--every", "5w"], ["--every", "99999999999"],
