@@ -2,6 +2,7 @@
 /* rename: of a live session the supervisor does it, of another the record is moved. */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "proto/control.pb-c.h"
 #include "supervisor/cli/cli.h"
@@ -44,12 +45,32 @@ static int rename_record(struct cli *c, const char *from, const char *to, struct
 	return e->error;
 }
 
+/*
+ * The supervisor does it.  One that is just going, for its session was suspended or has ended,
+ * hears no more of it: then the record is moved as ever.
+ */
+static int rename_live(struct cli *c, const char *from, const char *to, struct err *e)
+{
+	Pb__Control m = PB__CONTROL__INIT;
+	Pb__RenameRequest q = PB__RENAME_REQUEST__INIT;
+	int r;
+
+	q.name = (char *)to;
+	m.body_case = PB__CONTROL__BODY_RENAME;
+	m.rename = &q;
+	r = client_simple(&c->paths, from, &m, e);
+	if (r != -ECONNRESET && r != -ESRCH)
+		return r;
+	for (int i = 0; i < 500 && client_is_live(&c->paths, from); i++)
+		usleep(10000);
+	*e = (struct err){0};
+	return rename_record(c, from, to, e);
+}
+
 static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 {
 	_cleanup_free_ char *only = NULL;
 	const char *from = argv[0], *to = argv[argc - 1];
-	Pb__Control m = PB__CONTROL__INIT;
-	Pb__RenameRequest q = PB__RENAME_REQUEST__INIT;
 	int r;
 
 	if (argc == 1) {
@@ -59,11 +80,8 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 	}
 	if (paths_check_name(to, e) < 0)
 		return e->error;
-	q.name = (char *)to;
-	m.body_case = PB__CONTROL__BODY_RENAME;
-	m.rename = &q;
-	r = client_is_live(&c->paths, from) ? client_simple(&c->paths, from, &m, e) :
-					      rename_record(c, from, to, e);
+	r = client_is_live(&c->paths, from) ? rename_live(c, from, to, e)
+					    : rename_record(c, from, to, e);
 	return r < 0 ? err_wrap(e, "cannot rename '%s'", from) : 0;
 }
 

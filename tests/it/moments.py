@@ -16,7 +16,7 @@ import sys
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(TESTS / "lib"))
 sys.path.insert(0, str(TESTS / "state"))
-from faults import children, due, nothing_but, prepare, read, state  # noqa: E402
+from faults import children, due, nothing_but, prepare, read, state, stopped  # noqa: E402
 from harness import PATIENCE, PODRUN, Failed, add, main, needs_namespaces, test, until  # noqa: E402
 from screens import Viewer, begin, inside  # noqa: E402
 
@@ -79,6 +79,38 @@ def stopped_when_frozen(env, way):
 
 for _way in ("suspend", "snapshot"):
     add("stopped_when_frozen/" + _way, lambda env, w=_way: stopped_when_frozen(env, w))
+
+
+@test
+def renamed_when_it_has_just_been_suspended(env):
+    """Its supervisor is still there, and hears of nothing any more."""
+    prepare(env)
+    due(env, None, None)
+    env.run_detached("s", "sh", "-c", "echo ready; while [ ! -e /tmp/go ]; do sleep 0.01; done; echo ok")
+    began = []
+
+    def rename():
+        p = env.start(PODRUN, "rename", "s", "t", stderr=subprocess.PIPE)
+        fds = pathlib.Path("/proc/%d/fd" % p.pid)
+        until("it waits for an answer", lambda: state(p.pid) == "S" and
+              any(os.readlink(f).startswith("socket:") for f in fds.iterdir()))
+        began.append(p)
+
+    due(env, "suspend.ended", "stop")
+    suspend = env.start(PODRUN, "suspend", "s", stdout=subprocess.DEVNULL)
+    (supervisor,) = until("it stands", lambda: stopped(env))
+    try:
+        rename()
+    finally:
+        due(env, None, None)
+        os.kill(supervisor, signal.SIGCONT)
+    assert suspend.wait(PATIENCE) == 0
+    _, err = began[0].communicate(timeout=PATIENCE)
+    assert began[0].returncode == 0, err
+    env.podrun("resume", "-d", "t")
+    env.let_end("t")
+    assert "ok" in env.podrun("wait", "t").text + env.logs("t")
+    env.podrun("rm", "t")
 
 
 @test
