@@ -40,7 +40,7 @@ static int open_directory(char *path)
 	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* Opens the image that @what means, read by @o; once, for it may be a FIFO.  @ret_dir may be NULL. */
+/* Opens the image that @what means, once (it may be a FIFO), read by @o; @ret_dir may be NULL. */
 static int open_reader(struct cli *c, const char *what, const struct proto_read_options *o,
 	struct proto_reader **ret, int *ret_fd, int *ret_dir, struct err *e)
 {
@@ -252,10 +252,16 @@ static void list_one(const char *dir, const char *file, json_t *list, struct cli
 /* Not what is being written, nor what is there for others only (supervisor/images.h). */
 static int is_in_sight(const struct dirent *entry)
 {
-	size_t len = strlen(entry->d_name), suffix = strlen(CKPT_BASE_SUFFIX);
+	static const char *const others[] = {".part", CKPT_BASE_SUFFIX};
+	size_t len = strlen(entry->d_name);
 
-	return strstr(entry->d_name, ".img") && !strstr(entry->d_name, ".part") &&
-	       !(len > suffix && !strcmp(entry->d_name + len - suffix, CKPT_BASE_SUFFIX));
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+		size_t suffix = strlen(others[i]);
+
+		if (len > suffix && !strcmp(entry->d_name + len - suffix, others[i]))
+			return 0;
+	}
+	return strstr(entry->d_name, ".img") != NULL;
 }
 
 static int list(struct cli *c, const struct image_options *o, char **what, struct err *e)

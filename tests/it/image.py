@@ -9,7 +9,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from cli import one_line  # noqa: E402
+from cli import COUNT, one_line  # noqa: E402
 from harness import BUILD, Skip, main, needs, needs_namespaces, test, until  # noqa: E402
 
 LAYER = "a layer over the host's files"
@@ -35,6 +35,14 @@ def show_lets_no_control_character_through(env):
         bad = [c for c in text if (c < " " and c != "\n") or "\x7f" <= c < "\xa0"]
         assert not bad and "tmp/a" in text, text
     env.podrun("rm", "s")
+
+
+@test
+def ls_lists_images_of_any_name(env):
+    for name in "a.part", "b.base":
+        env.run_detached(name, *COUNT)
+        env.podrun("suspend", name)
+    assert [pathlib.Path(x["image"]).name for x in env.podrun("image", "ls", "--json").json()] == ["a.part.img", "b.base.img"]
 
 
 @test
