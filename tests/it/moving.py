@@ -13,7 +13,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from cli import COUNT, arrives, finish, one_line, ssh_to, unheard  # noqa: E402
@@ -197,25 +196,6 @@ def not_there_any_more(env, what):
 
 for _what in LACKING:
     add("not_there_any_more/" + _what, lambda env, w=_what: not_there_any_more(env, w))
-
-
-@test
-@needs_namespaces("a mount, where the place of a volume matters")
-def a_volume_has_no_place_any_more(env):
-    """A file is where its directory was to be seen."""
-    with tempfile.TemporaryDirectory(dir="/var/tmp") as beneath:
-        at = pathlib.Path(beneath) / "at"
-        at.mkdir()
-        env.path("v").mkdir()
-        env.run_detached("s", "sh", "-c", WAIT[2:], options=["-v", "%s:%s" % (env.path("v"), at)])
-        env.podrun("suspend", "s", "-o", env.path("i"))
-        at.rmdir()
-        at.touch()
-        one_line(env.podrun("resume", "-d", env.path("i"), code=4), "cannot bind", str(at))
-        at.unlink()
-        at.mkdir()
-        env.podrun("resume", "-d", env.path("i"))
-        assert "ok" in finish(env, "s").split()
 
 
 # A connect that was refused and is not told; IPv6 by an address of IPv4.

@@ -7,7 +7,6 @@ import pathlib
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
@@ -97,20 +96,6 @@ def volumes_reach_the_host(env):
     assert (d / "f").read_text() == "hi\n"
     env.podrun("run", "-v", "%s:/mnt:ro" % d, "--", "sh", "-c", "! echo no > /mnt/g")
     assert not (d / "g").exists()
-
-
-@test
-def volumes_that_a_symlink_leads_to(env):
-    with tempfile.TemporaryDirectory(dir="/var/tmp") as beneath:
-        d, link = pathlib.Path(beneath) / "d", pathlib.Path(beneath) / "link"
-        d.mkdir()
-        link.symlink_to("d")
-        env.run_detached("s", "sh", "-c", "exec 3>%s/f; echo ready; while [ ! -e /tmp/go ]; do sleep .01; done; "
-                         "echo ok >&3; cat %s/f" % (link, link), options=("-v", "%s:%s" % (link, link)))
-        env.podrun("suspend", "s")
-        env.podrun("resume", "-d", "s")
-        finish(env, "s")
-        assert (d / "f").read_text() == "ok\n"
 
 
 @test
