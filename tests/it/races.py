@@ -101,6 +101,8 @@ def who_knows_it_by_an_old_name_hears_where_it_is(env):
         if words == ["suspend"]:
             env.podrun("resume", "-d", "--name", "s", "t")
     assert "ok" in finish(other, "t")
+    # what was begun beside its command goes on
+    other.podrun("rm", "-f", "t")
 
 
 # Lets some of what comes through, and then nothing until a file is there.
