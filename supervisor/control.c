@@ -13,6 +13,9 @@
  * business there: sessions that have the host's network reach it, too, and to the kernel they are
  * the owner, who may have more done than is theirs to do.  However many of
  * theirs are connected, there is room for the owner's.
+ *
+ * The control socket may be removed with all of the runtime directory, while the session runs on.
+ * dnotify tells, and it is made again as soon as it can be.
  */
 #include "supervisor/control.h"
 

@@ -177,18 +177,19 @@ def a_quality_of_none(env):
         assert "--quality" in r.errors, r
 
 
+def press_paste(tab):
+    tab.key("Control", True)
+    for down in True, False:
+        tab.key("v", down)
+    tab.key("Control", False)
+
+
 def _what_was_copied_without_a_connection(env):
     display = Display(env, welcome() + updated(1))
     view = View(env)
     tab = browsers.get(browsers.Chromium).open(view.url)
     tab.allow("clipboardReadWrite", "clipboardSanitizedWrite")
     has_serial(tab, 1)
-
-    def paste():
-        tab.key("Control", True)
-        for down in True, False:
-            tab.key("v", down)
-        tab.key("Control", False)
 
     def texts(viewer):
         return [x for x in viewer.input() if isinstance(x, str)]
@@ -197,20 +198,20 @@ def _what_was_copied_without_a_connection(env):
         return viewer.input()[-1:] == [(0xffe3, 29, 0)]
 
     tab.evaluate("navigator.clipboard.writeText('before')")
-    paste()
-    paste()
+    press_paste(tab)
+    press_paste(tab)
     first = display.viewer()
     until("it is pasted", lambda: heard(first) and len(first.input()) == 9)
     assert texts(first) == ["before"], first.input()
     display.close()
     until("the page says so", lambda: "Trying again" in tab.evaluate("document.getElementById('notice').textContent"))
     tab.evaluate("navigator.clipboard.writeText('meanwhile')")
-    paste()
+    press_paste(tab)
     display.first = welcome() + updated(2)
     display.open()
     has_serial(tab, 2)
     second = display.viewer(2)
-    paste()
+    press_paste(tab)
     until("it is pasted again", lambda: heard(second))
     assert texts(second) == ["meanwhile"], second.input()
     tab.close()
@@ -301,10 +302,7 @@ def _too_much_to_be_pasted(env):
     def paste(text):
         viewer.got.clear()
         tab.evaluate("navigator.clipboard.writeText(%s)" % text)
-        tab.key("Control", True)
-        for down in True, False:
-            tab.key("v", down)
-        tab.key("Control", False)
+        press_paste(tab)
         until("it is over", lambda: viewer.input()[-1:] == [(0xffe3, 29, 0)])
         return viewer.input()[1:-1]
 
