@@ -81,6 +81,7 @@ struct ckpt_build {
 	bool i386;     /* there is a 32-bit program among them: the area lies below 4 GiB */
 	uint64_t area; /* address of the executor's pages: free in every process of the image */
 	uint64_t xcr0; /* kind CPU: the extended registers there were where the image is from */
+	bool portable; /* its programs were told to do without what other CPUs may lack */
 	int self_pidfd;	/* of the builder */
 	cpu_set_t cpus; /* the builder's own */
 	int cpu;	/* the one where it and all tasks stay for now; -1: none */

@@ -153,6 +153,20 @@ static bool is_initial(const Pb__XstateComponent *c)
 	return true;
 }
 
+/* Intel SDM, volume 1, 13.1. */
+static const char *const names[COMPONENTS] = {
+	[2] = "AVX",
+	[3] = "MPX",
+	[BNDCSR] = "MPX",
+	[5] = "AVX-512",
+	[6] = "AVX-512",
+	[7] = "AVX-512",
+	[PKRU] = "protection keys",
+	[17] = "AMX",
+	[18] = "AMX",
+	[19] = "APX",
+};
+
 /* 1: there is nothing to load. */
 static int fill(uint8_t *block, size_t len, const Pb__XstateComponent *c, struct err *e)
 {
@@ -163,10 +177,10 @@ static int fill(uint8_t *block, size_t len, const Pb__XstateComponent *c, struct
 	if (!place(c->number, &offset, &size) || offset + size > len || c->data.len > size) {
 		if (is_initial(c))
 			return 1;
-		err_set(e, ERR_HOST, -EOPNOTSUPP,
-			"this CPU lacks registers which the session uses (component %u)",
-			c->number);
-		return err_hint(e, "podrun run --portable keeps programs from using them");
+		return err_set(e, ERR_HOST, -EOPNOTSUPP,
+			"this CPU lacks registers which the session uses (component %u%s%s)",
+			c->number, names[c->number] ? ", " : "",
+			names[c->number] ? names[c->number] : "");
 	}
 	memcpy(block + offset, c->data.data, c->data.len);
 	return 0;

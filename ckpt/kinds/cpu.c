@@ -229,6 +229,7 @@ static int create(struct ckpt_build *b, struct ckpt_record *r, int *ret_fd, stru
 	if (!m)
 		return ckpt_common_bad(r, e);
 	b->xcr0 = m->xcr0;
+	b->portable = m->portable;
 	look(&cpu);
 	n = lacking(&cpu, m, names, sizeof(names));
 	if (n)

@@ -233,6 +233,19 @@ static void end_connect(const struct ckpt_build_thread *t, struct user_regs_stru
 	g->orig_rax = (unsigned long long)-1;
 }
 
+static int restore_extended(struct ckpt_build *b, const struct ckpt_build_thread *t,
+	const Pb__Thread *m, struct err *e)
+{
+	int r = ckpt_xstate_restore(t->tid, m, b->xcr0, e);
+
+	if (r == 0 || !e || e->class != ERR_HOST)
+		return r;
+	if (b->portable)
+		return err_hint(e, "a program has asked the CPU itself for what it has, which "
+				   "--portable can't hide: it can go only where there is as much");
+	return err_hint(e, "podrun run --portable keeps programs from using them");
+}
+
 static int finish(struct ckpt_build *b, struct ckpt_record *rec, struct err *e)
 {
 	Pb__Thread *m = pb__thread__unpack(NULL, rec->len, rec->body);
@@ -252,7 +265,7 @@ static int finish(struct ckpt_build *b, struct ckpt_record *rec, struct err *e)
 	if (r == 0)
 		r = set_segments(t->tid, m, e);
 	if (r == 0)
-		r = ckpt_xstate_restore(t->tid, m, b->xcr0, e);
+		r = restore_extended(b, t, m, e);
 	if (r == 0) {
 		ckpt_restart_resume(t->remote, &regs, m->asleep_ns);
 		end_connect(t, &regs);
