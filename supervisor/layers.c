@@ -164,6 +164,8 @@ int layers_mount(const struct world_config *c, const char *source, struct err *e
 	if (r < 0)
 		return r;
 	r = upper_prepare(&t, e);
+	if (r == 0 && made && !c->early && c->portable)
+		r = upper_hold_back(&t, e);
 	if (r == 0)
 		r = c->root && !tree_mounts_below(&t, "") ? whole(&t, e)
 							  : frame(&t, made && !c->early, e);

@@ -45,12 +45,26 @@ const struct portable_variable portable_variables[] = {
 	{"ONEDNN_MAX_CPU_ISA", "SSE41", 0},
 	{"SIMDJSON_FORCE_IMPLEMENTATION", "westmere", 0},
 	{"SIMDUTF_FORCE_IMPLEMENTATION", "westmere", 0}, /* node: AVX-512 otherwise */
+	{"GALLIUM_OVERRIDE_CPU_CAPS", "sse4.1", 0}, /* Mesa's llvmpipe */
+	{"LP_NATIVE_VECTOR_WIDTH", "128", 0},
+	/* NSS: what is behind AVX is asked for with it. */
+	{"NSS_DISABLE_AVX", "1", 0},
+	{"NSS_DISABLE_AVX2", "1", 0},
+	{"NSS_DISABLE_HW_SHA", "1", 0},
+	{"NSS_DISABLE_ADX", "1", 0},
 	{"JSIMD_FORCESSE2", "1", 0}, /* libjpeg-turbo */
 	{"VPX_SIMD_CAPS_MASK", "0x3f", 0}, /* libvpx: up to SSE4.1 */
 	{"AOM_SIMD_CAPS_MASK", "0x13f", 0}, /* libaom: up to SSE4.2 */
 	{"ORC_TARGET", "sse", 0},
 };
 const size_t portable_n_variables = ARRAY_SIZE(portable_variables);
+
+/* src/hwfeatures.c of libgcrypt has the names; of those it does not know it takes no notice. */
+const char portable_gcrypt[] = "# podrun run --portable\n"
+			       "padlock-rng\npadlock-aes\npadlock-sha\npadlock-mmul\n"
+			       "intel-bmi2\nintel-rdrand\nintel-avx\nintel-avx2\n"
+			       "intel-fast-vpgather\nintel-shaext\nintel-vaes-vpclmul\n"
+			       "intel-gfni\nintel-avx512\n";
 
 char *portable_setting(const struct portable_variable *v, const char *had)
 {

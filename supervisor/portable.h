@@ -7,7 +7,7 @@
  * A program asks CPUID once, when it starts, and keeps what it has chosen: a session moved to a
  * lesser CPU dies of an illegal instruction.  CPUID can't be hidden from a process everywhere
  * (arch_prctl(ARCH_SET_CPUID) needs a CPU that faults on it), so `run --portable` works through
- * the switches that libraries have, all of them environment variables, and holds them to x86-64-v2
+ * the switches that libraries have, environment variables and a file, and holds them to x86-64-v2
  * with AES and carry-less multiplication: what every x86-64 server since 2010 has.
  *
  * What reads CPUID itself and has no switch may still use more (gcc's __builtin_cpu_supports,
@@ -28,6 +28,14 @@ struct portable_variable {
 
 extern const struct portable_variable portable_variables[];
 extern const size_t portable_n_variables;
+
+/*
+ * libgcrypt, with which an X server hashes glyphs, has a file in place of a variable (Using the GNU
+ * Crypto Library, "Hardware features"): it is made in the session's own layer, where there is one.
+ */
+#define PORTABLE_GCRYPT_DIR "/etc/gcrypt"
+#define PORTABLE_GCRYPT	    PORTABLE_GCRYPT_DIR "/hwf.deny"
+extern const char portable_gcrypt[];
 
 /* "NAME=VALUE" for a session whose environment had @had (NULL: nothing) in that variable.  Caller
  * frees; NULL when memory is out. */

@@ -21,6 +21,7 @@
 #include <sys/xattr.h>
 
 #include "base/base.h"
+#include "supervisor/portable.h"
 #include "supervisor/tree.h"
 #include "supervisor/world_config.h"
 
@@ -125,6 +126,28 @@ int upper_prepare(const struct tree *t, struct err *e)
 	return r;
 }
 
+/* What the host denies itself stays denied. */
+int upper_hold_back(const struct tree *t, struct err *e)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	char upper[PATH_MAX], host[PATH_MAX];
+	int r = upper_make(t, PORTABLE_GCRYPT_DIR, e);
+
+	if (r == 0)
+		r = tree_join(upper, "upper", PORTABLE_GCRYPT, e);
+	if (r == 0)
+		r = tree_join(host, t->source, PORTABLE_GCRYPT, e);
+	if (r < 0)
+		return r;
+	if (access(host, F_OK) == 0 && io_read_file(AT_FDCWD, host, MAX_COPY, &text) < 0)
+		buf_clear(&text);
+	buf_printf(&text, "%s", portable_gcrypt);
+	if (buf_error(&text) < 0 ||
+		io_write_file(AT_FDCWD, upper, text.data, text.len, 0644) < 0)
+		return err_errno(e, -errno, "cannot write %s", upper);
+	return 0;
+}
+
 /* The first @max bytes of a file or the text of a symlink. */
 static ssize_t read_some(int dir, const char *name, mode_t type, char *ret, size_t max)
 {
@@ -176,7 +199,8 @@ static char *find_file(int dir, const char *root, const char *path)
 			dirfd(d), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (fd >= 0)
 			found = find_file(fd, root, below);
-		else if (!is_the_hosts(dirfd(d), entry->d_name, root, below))
+		else if (strcmp(below, PORTABLE_GCRYPT) != 0 &&
+			 !is_the_hosts(dirfd(d), entry->d_name, root, below))
 			found = take_ptr(below);
 	}
 	if (d)

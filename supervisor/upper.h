@@ -14,6 +14,9 @@ int upper_make(const struct tree *t, const char *path, struct err *e);
 /* Makes those the session must be able to write to, the mount points of -v, and hides what is to be
  * hidden (world_config). */
 int upper_prepare(const struct tree *t, struct err *e);
+/* What holds libraries of a portable session back that have a file for it (portable.h), in a layer
+ * that is new. */
+int upper_hold_back(const struct tree *t, struct err *e);
 
 /*
  * Has a session files in its layers that are not below them, at @root of the host ("": its own /),

@@ -53,6 +53,7 @@ struct world_config {
 	bool early; /* before its files have come: world_settle */
 	uint64_t max_pids; /* 0: no limit */
 	bool io_uring;	   /* programs may use it; never with rewrite */
+	bool portable;	   /* use no CPU feature that another host may lack (portable.h) */
 	int parent_userns; /* descriptor, -1 for none */
 	/*
 	 * Directories of the host that the session must be able to write to (in its own layer),

@@ -10,7 +10,7 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from cli import COUNT, one_line  # noqa: E402
-from harness import BUILD, Skip, main, needs, needs_namespaces, test, until  # noqa: E402
+from harness import BUILD, REWRITE, Skip, main, needs, needs_namespaces, test, until  # noqa: E402
 
 LAYER = "a layer over the host's files"
 STATE = BUILD / "tests" / "state"
@@ -311,8 +311,9 @@ def another_version_of_a_program_is_refused(env):
 @test
 def portable_sessions_say_so(env):
     env.environ["GODEBUG"] = "gctrace=0"
-    env.run_detached("s", "sh", "-c", "env; echo ready; exec sleep 1000", options=["--portable"])
+    env.run_detached("s", "sh", "-c", "env; cat /etc/gcrypt/hwf.deny; echo ready; exec sleep 1000", options=["--portable"])
     log = env.logs("s")
+    assert "\nintel-shaext\n" in log or REWRITE, log
     assert "GODEBUG=gctrace=0,cpu.all=off\n" in log and "-AVX2" in log, log
     env.podrun("suspend", "s", "-o", env.path("i"))
     cpu = [l for l in env.podrun("image", "show", env.path("i")).text.split("\n")

@@ -216,7 +216,14 @@ PROGRAMS = {
     "postgres": "test -e /tmp/work/bench.err",
     "java-threads": "pgrep -x java",
     "erlang-ring": "pgrep -x erl_child_setup",
+    "go-goroutines": "pgrep -x m",
+    "libreoffice": "pgrep -x soffice.bin",
+    "mariadb": "pgrep -x mariadb",
+    "xfce": "test -s /tmp/work/shown",
+    "firefox": AT_WORK, "chromium": AT_WORK,
 }
+# Whose checksums take AVX-512 whatever --portable says, which the emulated processor lacks.
+BOUND = {"mariadb"} if "avx512f" in pathlib.Path("/proc/cpuinfo").read_text() else set()
 # A compiler takes minutes there.
 NOT_BEGUN_THERE = {"java-threads"}
 
@@ -274,11 +281,16 @@ def programs_there(env):
         expected[script.name] = unmoved(env, script)
         env.environ["XDG_CONFIG_HOME"] = str(share / "config")
         begin_and_suspend(env, script, begun, share / (script.name + ".image"))
+        if script.name in BOUND:
+            expected[script.name] = ""
     vm(env, "set +e; for i in /mnt/*.image; do n=$(basename $i .image); %s resume -d $i 2> /mnt/$n.errors && "
             "%s wait $n; %s logs $n > /mnt/$n.said; %s rm -f $n; done; true" % ((HANGS,) * 4))
     for name in expected:
         said[name] = "".join((share / (name + end)).read_text(errors="replace") for end in (".errors", ".said")
                              if (share / (name + end)).exists())
+    for name in BOUND & expected.keys():
+        if "uses (component" in said[name] and "has asked the CPU itself" in said[name]:
+            said[name] = ""
     same_output(expected, said)
 
 
