@@ -8,6 +8,7 @@
  * conversation.
  */
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -63,13 +64,66 @@ static const struct cli_option options[] = {
 #define MORE_MAX (TRANSFER_MAX_LINE - 1 - sizeof(TRANSFER_HELLO) - PROTO_KEY_TEXT_LEN)
 #define FOREIGN_LINES 1000 /* a long text of the day */
 #define SAID_MAX      80   /* of one of them in a message */
+#define END_MS	      2000 /* for ssh to say the last word */
+
+/* ---- what its supervisor says meanwhile ---------------------------------------------------- */
+
+struct hearing {
+	struct cli *c;
+	const char *name;
+	struct proto_conn *conn;
+	Pb__Control *reply; /* to the request, or NULL */
+	struct err failure;
+	bool shown;
+};
+
+static void show_progress(struct hearing *h, const Pb__Progress *p)
+{
+	char done[32], all[32], rate[32];
+
+	if (!isatty(STDERR_FILENO))
+		return;
+	cli_bytes(p->done, done, sizeof(done));
+	cli_bytes(p->all, all, sizeof(all));
+	cli_bytes(p->rate, rate, sizeof(rate));
+	fprintf(stderr, "\r\033[Kround %u: %s of %s", p->round, done, all);
+	if (p->rate)
+		fprintf(stderr, ", %s/s, %.1f s left", rate,
+			(double)(p->all - MIN(p->done, p->all)) / (double)p->rate);
+	fflush(stderr);
+	h->shown = true;
+}
+
+/* -ECANCELED: it can't be moved any more, as `failure` says. */
+static int hear(void *ctx)
+{
+	struct hearing *h = ctx;
+	Pb__Control *m;
+
+	if (client_receive(h->conn, &m, &h->failure) < 0) {
+		client_lost(&h->c->paths, h->name, &h->failure);
+		return -ECANCELED;
+	}
+	if (m->body_case == PB__CONTROL__BODY_PROGRESS)
+		show_progress(h, m->progress);
+	if (m->body_case != PB__CONTROL__BODY_PROGRESS && !h->reply)
+		h->reply = m;
+	else
+		message_free(m);
+	return 0;
+}
+
+/* ---- the other side ------------------------------------------------------------------------ */
 
 /* The process that leads to the other host. */
 struct ssh {
 	pid_t pid;
 	int in, out; /* ours */
-	const char *host;
+	const char *host, *podrun;
+	struct hearing *here;
 	bool heard;		      /* a word of podrun's */
+	bool there;		      /* somebody, who waits for an image */
+	bool called_off;	      /* an ABORT is on its way */
 	char line[TRANSFER_MAX_LINE]; /* that was expected last */
 	struct lend lend;
 };
@@ -83,6 +137,11 @@ static char *ssh_command(struct cli *c)
 	return configured ? configured : strdup(command ? command : "ssh");
 }
 
+static const char *podrun_there(const struct migrate_options *o)
+{
+	return o->podrun ? o->podrun : "podrun";
+}
+
 static int start_ssh(const char *command, const struct migrate_options *o, const char *host,
 	struct ssh *ret, struct err *e)
 {
@@ -91,7 +150,7 @@ static int start_ssh(const char *command, const struct migrate_options *o, const
 
 	/* Words of the command are for the shell; the host and what runs there are arguments. */
 	if (asprintf(&script, "exec %s \"$@\"", command) < 0 ||
-		asprintf(&remote, "%s receive", o->podrun ? o->podrun : "podrun") < 0)
+		asprintf(&remote, "%s receive", podrun_there(o)) < 0)
 		return err_errno(e, -ENOMEM, "ssh");
 	if (pipe2(in, O_CLOEXEC) < 0)
 		return err_errno(e, -errno, "pipe");
@@ -101,7 +160,8 @@ static int start_ssh(const char *command, const struct migrate_options *o, const
 		return err_errno(e, -errno, "pipe");
 	}
 	ret->host = host;
-	ret->heard = false;
+	ret->podrun = podrun_there(o);
+	ret->heard = ret->there = ret->called_off = false;
 	ret->pid = fork();
 	if (ret->pid == 0) {
 		signal(SIGPIPE, SIG_DFL);
@@ -121,6 +181,30 @@ static int start_ssh(const char *command, const struct migrate_options *o, const
 	return ret->pid < 0 ? err_errno(e, -errno, "fork") : 0;
 }
 
+/*
+ * Nothing more goes there, and the line may have stalled.  Where it takes no word any more the other side
+ * has not got all of the image.
+ */
+static void call_off(struct ssh *s)
+{
+	int r = s->there ? io_set_nonblock(s->in, true) : -EAGAIN;
+
+	if (r == 0)
+		r = transfer_write_line(s->in, "ABORT");
+	s->called_off = r == 0;
+	if (r == -EAGAIN && s->pid > 0)
+		kill(s->pid, SIGTERM);
+}
+
+/* What was called off is left to ssh, which tells it when it can. */
+static bool outlives(const struct ssh *s)
+{
+	_cleanup_close_ int pidfd = s->called_off ? sys_pidfd_open(s->pid, 0) : -1;
+	struct pollfd p = {.fd = pidfd, .events = POLLIN};
+
+	return pidfd >= 0 && poll(&p, 1, END_MS) == 0;
+}
+
 /* Its exit code; -1 where there is none. */
 static int end_ssh(struct ssh *s)
 {
@@ -129,7 +213,7 @@ static int end_ssh(struct ssh *s)
 	interrupt_there(-1);
 	s->in = close_fd(s->in);
 	s->out = close_fd(s->out);
-	if (s->pid > 0 && waitpid(s->pid, &status, 0) != s->pid)
+	if (s->pid > 0 && (outlives(s) || waitpid(s->pid, &status, 0) != s->pid))
 		status = -1;
 	interrupt_end();
 	s->pid = 0;
@@ -143,7 +227,7 @@ static int gone(const struct ssh *s, const char *said, struct err *e)
 		err_set(e, ERR_PEER, -ECONNRESET, "%s: the connection ended after '%s'", s->host, said);
 	else
 		err_set(e, ERR_PEER, -ECONNRESET, "%s: the connection ended", s->host);
-	return err_hint(e, "is podrun there? try: ssh %s podrun check", s->host);
+	return err_hint(e, "is podrun there? try: ssh %s %s check", s->host, s->podrun);
 }
 
 /* What a shell says may lack a newline, such as what sets a terminal's title. */
@@ -157,13 +241,18 @@ static bool is_word(const struct ssh *s, const char *word)
 
 /*
  * The other side's next line must begin with @word.  Before its first one there may be what the shell
- * there says to whoever comes.
+ * there says to whoever comes.  -ECANCELED: the session here is not to be moved any more.
  */
 static int expect(struct ssh *s, const char *word, struct err *e)
 {
+	const struct transfer_watch watch = {proto_conn_fd(s->here->conn), hear, s->here};
 	char *line = s->line, said[SAID_MAX] = "";
 
 	for (int i = 0; i < FOREIGN_LINES; i++) {
+		if (transfer_await(s->out, POLLIN, &watch) < 0) {
+			*e = s->here->failure;
+			return -ECANCELED;
+		}
 		if (transfer_read_line(s->out, line) < 0)
 			return gone(s, said, e);
 		if (is_word(s, word)) {
@@ -215,47 +304,6 @@ static int say_hello(struct cli *c, struct ssh *s, const char *hello, const char
 	return 0;
 }
 
-/* What the supervisor says while the image goes through us. */
-struct hearing {
-	struct proto_conn *conn;
-	Pb__Control *reply; /* the last word, or NULL */
-	struct err failure;
-	bool shown;
-};
-
-static void show_progress(struct hearing *h, const Pb__Progress *p)
-{
-	char done[32], all[32], rate[32];
-
-	if (!isatty(STDERR_FILENO))
-		return;
-	cli_bytes(p->done, done, sizeof(done));
-	cli_bytes(p->all, all, sizeof(all));
-	cli_bytes(p->rate, rate, sizeof(rate));
-	fprintf(stderr, "\r\033[Kround %u: %s of %s", p->round, done, all);
-	if (p->rate)
-		fprintf(stderr, ", %s/s, %.1f s left", rate,
-			(double)(p->all - MIN(p->done, p->all)) / (double)p->rate);
-	fflush(stderr);
-	h->shown = true;
-}
-
-static bool hear(void *ctx)
-{
-	struct hearing *h = ctx;
-	Pb__Control *m;
-
-	if (client_receive(h->conn, &m, &h->failure) < 0)
-		return false;
-	if (m->body_case != PB__CONTROL__BODY_PROGRESS) {
-		h->reply = m;
-		return false;
-	}
-	show_progress(h, m->progress);
-	message_free(m);
-	return true;
-}
-
 static void fill_live(const struct migrate_options *o, Pb__Live *live)
 {
 	live->tracker = (char *)(o->tracker ? o->tracker : "");
@@ -265,22 +313,12 @@ static void fill_live(const struct migrate_options *o, Pb__Live *live)
 	live->force = o->force;
 }
 
-/* Freezes the session and sends it; *ret is the supervisor's report, or `e` says why not. */
-static int send_session(struct proto_conn *conn, const struct migrate_options *o, struct ssh *s,
-	Pb__Control **ret, struct err *e)
+static int request(struct proto_conn *conn, const struct migrate_options *o, int to, struct err *e)
 {
 	Pb__Control m = PB__CONTROL__INIT;
 	Pb__SuspendRequest q = PB__SUSPEND_REQUEST__INIT;
 	Pb__Live live = PB__LIVE__INIT;
-	struct hearing h = {.conn = conn};
-	const struct transfer_watch watch = {proto_conn_fd(conn), hear, &h};
-	int ends[2], sent, r;
 
-	interrupt_there(s->in);
-	if (pipe2(ends, O_CLOEXEC) < 0)
-		return err_errno(e, -errno, "pipe");
-	if (!o->live)
-		transfer_widen(ends[1]);
 	q.stream = true;
 	q.hold = true;
 	fill_live(o, &live);
@@ -289,7 +327,23 @@ static int send_session(struct proto_conn *conn, const struct migrate_options *o
 	q.outside = (char *)(o->outside ? o->outside : "");
 	m.body_case = PB__CONTROL__BODY_SUSPEND;
 	m.suspend = &q;
-	r = client_send(conn, &m, &ends[1], 1, e);
+	return client_send(conn, &m, &to, 1, e);
+}
+
+/* Freezes the session and sends it; or `e` says why not. */
+static int send_session(const struct migrate_options *o, struct ssh *s, struct err *e)
+{
+	struct hearing *h = s->here;
+	const struct transfer_watch watch = {proto_conn_fd(h->conn), hear, h};
+	int ends[2], sent, r;
+
+	interrupt_there(s->in);
+	s->there = true;
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return err_errno(e, -errno, "pipe");
+	if (!o->live)
+		transfer_widen(ends[1]);
+	r = request(h->conn, o, ends[1], e);
 	close(ends[1]);
 	sent = r < 0 ? r : transfer_send_image(ends[0], s->in, &watch);
 	/* A worker that is still writing fails now, and the session runs on, here. */
@@ -298,19 +352,30 @@ static int send_session(struct proto_conn *conn, const struct migrate_options *o
 	close(ends[0]);
 	if (r < 0)
 		return r;
-	while (!h.reply && !err_is(&h.failure) && hear(&h))
+	while (!h->reply && !err_is(&h->failure) && hear(h) == 0)
 		continue;
-	if (h.shown)
+	if (h->shown)
 		fputs("\r\033[K", stderr);
-	*ret = h.reply;
-	*e = h.failure;
-	r = h.failure.error;
-	if (sent == 0)
-		return r;
+	if (sent == 0 || sent == -ECANCELED) {
+		*e = h->failure;
+		return err_is(e) ? -ECANCELED : 0;
+	}
 	/* with a report it stands still until it is told that this was all */
-	*e = (struct err){0};
 	return expect(s, "READY", e) < 0 ? e->error :
 					   err_set(e, ERR_PEER, -EPIPE, "%s: the connection ended", s->host);
+}
+
+/* Nobody has said what became of it there. */
+static int in_doubt(const char *name, const struct ssh *s, int error, struct err *e)
+{
+	*e = (struct err){0};
+	err_set(e, ERR_IN_DOUBT, -EREMOTEIO, "'%s' was given to %s, which did not acknowledge it; it %s",
+		name, s->host, error == -ECANCELED ? "has ended here" : "is frozen here");
+	if (error == -ECANCELED)
+		return err_hint(e, "podrun ps there; if it has arrived: podrun migrate --finish %s there",
+			name);
+	return err_hint(e, "if it runs there: podrun migrate --finish %s; if not: --abort it there, then here",
+		name);
 }
 
 /* From GO on nobody may decide alone any more. */
@@ -334,14 +399,8 @@ static int hand_over(struct proto_conn *conn, const char *name, struct ssh *s, s
 		return r;
 	if (r == 0)
 		r = expect(s, "ACK", &why);
-	if (r < 0) {
-		err_set(e, ERR_IN_DOUBT, -EREMOTEIO,
-			"'%s' was given to %s, which did not acknowledge it; it is frozen here", name, s->host);
-		return err_hint(e,
-			"if it runs there: podrun migrate --finish %s; if not: --abort it there, "
-			"then here",
-			name);
-	}
+	if (r < 0)
+		return in_doubt(name, s, r, e);
 	return decide(conn, PB__DECISION__WHAT__FINISH, s->host, e);
 }
 
@@ -443,22 +502,32 @@ static int start_lines(struct cli *c, const struct migrate_options *o, const cha
 	if (!command)
 		return err_errno(e, -ENOMEM, "ssh");
 	if (!o->connections || strcmp(o->connections, "reset") != 0)
-		lend_begin(&s->lend, c, name, host, command, o->podrun ? o->podrun : "podrun");
+		lend_begin(&s->lend, c, name, host, command, podrun_there(o));
 	r = be_there(c, o, command, name, host, s, e);
 	if (r == 0 && !lend_await(&s->lend))
 		fprintf(stderr, "podrun: its connections can't go on through this host's gateway\n");
 	return r;
 }
 
+/* It runs on here. */
+static void give_up(struct ssh *s, int error)
+{
+	struct err ignored = {0};
+
+	lend_end(&s->lend); /* first, for the session runs on as soon as it hears of it */
+	if (s->here->reply || error == -ECANCELED)
+		call_off(s);
+	if (s->here->reply)
+		decide(s->here->conn, PB__DECISION__WHAT__ABORT, "", &ignored);
+}
+
 static int move(struct cli *c, const struct migrate_options *o, const char *name, const char *host,
 	struct err *e)
 {
-	struct ssh ssh = {.in = -1, .out = -1, .lend = LEND_INIT};
+	struct hearing here = {.c = c, .name = name};
+	struct ssh ssh = {.in = -1, .out = -1, .lend = LEND_INIT, .here = &here};
 	_cleanup_free_ char *ports = NULL, *command = NULL;
-	Pb__Control *report = NULL;
-	struct proto_conn *conn;
-	struct err ignored = {0};
-	int r = client_connect(&conn, &c->paths, name, e);
+	int r = client_connect(&here.conn, &c->paths, name, e);
 
 	if (r < 0)
 		return r;
@@ -466,30 +535,26 @@ static int move(struct cli *c, const struct migrate_options *o, const char *name
 	ports = lend_ports(c, name);
 	r = start_lines(c, o, name, &ssh, host, e);
 	if (r == 0)
-		r = send_session(conn, o, &ssh, &report, e);
+		r = send_session(o, &ssh, e);
 	if (r == 0)
 		r = expect(&ssh, "READY", e);
 	if (r == 0) {
 		bool lent = ssh.lend.pid != 0;
 
 		tell_note(&ssh);
-		r = hand_over(conn, name, &ssh, e);
+		r = hand_over(here.conn, name, &ssh, e);
 		lend_end(&ssh.lend);
 		command = r == 0 && ports && !lent ? ssh_command(c) : NULL;
 		if (command)
-			lend_forward(c, host, command, o->podrun ? o->podrun : "podrun", ports);
+			lend_forward(c, host, command, podrun_there(o), ports);
 	} else {
-		lend_end(&ssh.lend); /* first, for the session runs on as soon as it hears of it */
-		if (report) {
-			transfer_write_line(ssh.in, "ABORT");
-			decide(conn, PB__DECISION__WHAT__ABORT, "", &ignored);
-		}
+		give_up(&ssh, r);
 	}
 	end_ssh(&ssh);
-	proto_conn_free(conn);
-	if (r == 0 && report && report->body_case == PB__CONTROL__BODY_REPORT)
-		tell(o, report->report);
-	message_free(report);
+	proto_conn_free(here.conn);
+	if (r == 0 && here.reply->body_case == PB__CONTROL__BODY_REPORT)
+		tell(o, here.reply->report);
+	message_free(here.reply);
 	return r;
 }
 

@@ -50,54 +50,84 @@ int transfer_write_line(int fd, const char *fmt, ...)
 	return buf_error(&b) < 0 ? -ENOMEM : io_write_full(fd, b.data, b.len);
 }
 
-static int send_chunk(int to, uint8_t *room, size_t n)
+int transfer_await(int fd, short events, const struct transfer_watch *w)
 {
-	/* The length stands in front of the data, in one write. */
-	for (int i = 0; i < 4; i++)
-		room[i] = (uint8_t)(n >> 8 * i);
-	return io_write_full(to, room, n + 4);
-}
-
-/* Until there is something to read from @from. */
-static int await(int from, const struct transfer_watch *w)
-{
-	struct pollfd p[2] = {{from, POLLIN, 0}, {w ? w->fd : -1, POLLIN, 0}};
+	struct pollfd p[2] = {{fd, events, 0}, {w->fd, POLLIN, 0}};
 
 	for (;;) {
+		int r = 0;
+
 		if (poll(p, 2, -1) < 0 && errno != EINTR)
 			return -errno;
-		if (p[1].revents && !w->ready(w->ctx))
-			p[1].fd = -1;
 		if (p[0].revents)
-			return p[1].fd < 0;
+			return 0;
+		if (p[1].revents)
+			r = w->ready(w->ctx);
+		if (r < 0)
+			return r;
 		p[1].revents = 0;
 	}
 }
 
-int transfer_send_image(int from, int to, const struct transfer_watch *watch)
+static int write_watched(int to, const uint8_t *data, size_t n, const struct transfer_watch *w)
+{
+	while (n) {
+		ssize_t done = write(to, data, n);
+		int r = 0;
+
+		if (done >= 0) {
+			data += done;
+			n -= (size_t)done;
+		} else if (errno == EAGAIN) {
+			r = transfer_await(to, POLLOUT, w);
+		} else if (errno != EINTR) {
+			r = -errno;
+		}
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int send_chunk(int to, uint8_t *room, size_t n, const struct transfer_watch *w)
+{
+	/* The length stands in front of the data, in one write. */
+	for (int i = 0; i < 4; i++)
+		room[i] = (uint8_t)(n >> 8 * i);
+	return write_watched(to, room, n + 4, w);
+}
+
+static int send_chunks(int from, int to, const struct transfer_watch *w)
 {
 	_cleanup_free_ uint8_t *room = malloc(TRANSFER_MAX_CHUNK + 4);
-	int r = 0;
 
 	if (!room)
 		return -ENOMEM;
 	for (;;) {
+		int r = transfer_await(from, POLLIN, w);
 		ssize_t n;
 
-		r = watch ? await(from, watch) : 0;
 		if (r < 0)
 			return r;
-		watch = r ? NULL : watch;
 		n = read(from, room + 4, TRANSFER_MAX_CHUNK);
-
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
 			return -errno;
-		r = send_chunk(to, room, (size_t)n);
+		r = send_chunk(to, room, (size_t)n, w);
 		if (r < 0 || n == 0)
 			return r;
 	}
+}
+
+int transfer_send_image(int from, int to, const struct transfer_watch *w)
+{
+	int r = io_set_nonblock(to, true);
+
+	if (r == 0)
+		r = send_chunks(from, to, w);
+	io_set_nonblock(to, false);
+	return r;
 }
 
 int transfer_receive_image(int from, int to)

@@ -31,7 +31,6 @@
 #ifndef SUPERVISOR_CLI_TRANSFER_H
 #define SUPERVISOR_CLI_TRANSFER_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -54,17 +53,19 @@ void transfer_widen(int fd);
 int transfer_read_line(int fd, char line[TRANSFER_MAX_LINE]);
 int transfer_write_line(int fd, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /*
- * Something else that is looked at meanwhile: @ready is called when @fd is readable, until it
- * returns false.
+ * Something else that is looked at meanwhile: @ready is called when @fd is readable; a negative errno of
+ * its ends what was waited for.
  */
 struct transfer_watch {
 	int fd;
-	bool (*ready)(void *ctx);
+	int (*ready)(void *ctx);
 	void *ctx;
 };
+/* Until poll(2) tells one of @events of @fd, or an end of it. */
+int transfer_await(int fd, short events, const struct transfer_watch *w);
 /*
- * Copies chunks from one side of ssh: @from until its end, as chunks to @to, with the empty one.
- * @w may be NULL.
+ * Copies chunks from one side of ssh: @from until its end, as chunks to @to, with the empty one.  A line
+ * that takes no more does not keep it from looking at @w.
  */
 int transfer_send_image(int from, int to, const struct transfer_watch *w);
 /* The other way round; 0 once the empty chunk came, -EPIPE when @to takes no more. */

@@ -6,6 +6,7 @@ One of them wins, the other says why not, and nobody is lost.
 """
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import time
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(TESTS / "lib"))
 sys.path.insert(0, str(TESTS / "state"))
-from cli import COUNT, arrives, finish, one_line, ssh_to  # noqa: E402
+from cli import COUNT, arrives, finish, one_line, ssh_to, unheard  # noqa: E402
 from faults import descendants, due, prepare, runs, stopped  # noqa: E402
 from harness import PATIENCE, PODRUN, main, needs_namespaces, test, until  # noqa: E402
 
@@ -117,27 +118,68 @@ while not os.path.exists(sys.argv[1]): time.sleep(.02)
 """
 
 
-@test
-def a_move_whose_line_has_stalled_is_given_up_at_once(env):
-    """In the middle of the image: the signal does not wait for room on the line, for the session stands still."""
-    other = env.host("other")
+BIG = ("python3", "-c", "import os, time\nx = os.urandom(16 << 20)\nprint('ready', flush=True)\n"
+       "while not os.path.exists('/tmp/go'): time.sleep(.02)\nprint('ok')")
+
+
+def stalls(env, other):
+    """A line that does, until the file "over" is there."""
     ssh_to(env, other)
     script = env.path("ssh")
     env.path("stalls").write_text(STALLS)
     script.write_text(script.read_text().replace('sh -c "$*"', 'python3 %s %s | sh -c "$*"' % (env.path("stalls"), env.path("over"))))
-    env.run_detached("s", "python3", "-c", "import os, time\nx = os.urandom(16 << 20)\nprint('ready', flush=True)\n"
-                     "while not os.path.exists('/tmp/go'): time.sleep(.02)\nprint('ok')")
+
+
+def waits_for_room(pid):
+    """It has begun to write the image, and writes no more of it."""
+    def written():
+        return int(re.search(r"wchar: (\d+)", pathlib.Path("/proc/%d/io" % pid).read_text())[1])
+    before = written()
+    time.sleep(.3)
+    return before > 300000 and written() == before
+
+
+@test
+def a_move_whose_line_has_stalled_is_given_up_at_once(env):
+    """In the middle of the image: the signal does not wait for room on the line, for the session stands still."""
+    other = env.host("other")
+    stalls(env, other)
+    env.run_detached("s", *BIG)
     for how in signal.SIGINT, signal.SIGTERM:
         env.path("over").unlink(missing_ok=True)
         p = begin(env, "migrate", "s", "there")
         until("it is being written", lambda: [s["state"] for s in env.sessions()] == ["writing"])
-        until("there is no more room", lambda: pathlib.Path("/proc/%d/syscall" % p.pid).read_text().startswith("1 "))
+        until("there is no more room", lambda: waits_for_room(p.pid))
         p.send_signal(how)
         assert p.wait(PATIENCE) == -how
         env.path("over").touch()
         until("it runs on", lambda: [s["state"] for s in env.sessions()] == ["running"])
         until("it is not there", lambda: not other.sessions())
     assert "ok" in finish(env, "s")
+
+
+@test
+def a_move_on_a_stalled_line_hears_that_its_session_has_ended(env):
+    """In the middle of the image, and behind it, when nobody says that it is there."""
+    for middle in True, False:
+        other = env.host("other%d" % middle)
+        if middle:
+            stalls(env, other)
+        else:
+            unheard(env, other)
+        env.run_detached("s", *BIG)
+        p = begin(env, "migrate", "s", "there")
+        if middle:
+            until("there is no more room", lambda: waits_for_room(p.pid))
+        else:
+            until("it has arrived", lambda: [s["state"] for s in other.sessions()] == ["arrived"])
+        env.podrun("kill", "s")
+        p.wait(PATIENCE)
+        env.path("over").touch()  # what stands for ssh has our stderr
+        code, errors = ended(p)
+        assert code == 6 and errors.startswith("podrun: cannot migrate 's': ") and "has ended" in errors, (code, errors)
+        until("it is not there", lambda: not other.sessions())
+        env.podrun("rm", "s")
 
 
 @test
