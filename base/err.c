@@ -21,7 +21,7 @@ static const struct err_class_info classes[] = {
 	[ERR_STATE] = {"state", 6, "wrong state"},
 	[ERR_IMAGE] = {"image", 7, "the image is corrupt or not trusted"},
 	[ERR_PEER] = {"peer", 8, "the other side failed; the session here runs on"},
-	[ERR_IN_DOUBT] = {"in-doubt", 9, "in doubt: both sides are frozen"},
+	[ERR_IN_DOUBT] = {"in-doubt", 9, "in doubt: it is frozen, for the other side may have it"},
 	[ERR_MOVED] = {"moved", 10, "the session was suspended and goes on elsewhere"},
 };
 static_assert(sizeof(classes) / sizeof(classes[0]) == ERR_CLASS_MAX, "a class without a row");

@@ -28,7 +28,7 @@ enum err_class {
 	ERR_STATE,	 /* it exists, in the wrong state */
 	ERR_IMAGE,	 /* an image is corrupt, truncated, or not trusted */
 	ERR_PEER,	 /* the other side of a migration failed; ours runs on */
-	ERR_IN_DOUBT,	 /* both sides are frozen and nobody knows which one won */
+	ERR_IN_DOUBT,	 /* of a move nobody knows which side has it; here it is frozen */
 	ERR_MOVED,	 /* the session was suspended and goes on elsewhere */
 	ERR_CLASS_MAX
 };

@@ -224,12 +224,13 @@ bool client_is_live(const struct paths *p, const char *name)
 void client_ask_kill(const struct paths *p, const char *name)
 {
 	Pb__Control m = PB__CONTROL__INIT;
-	Pb__Empty empty = PB__EMPTY__INIT;
+	Pb__KillRequest q = PB__KILL_REQUEST__INIT;
 	struct proto_conn *c;
 	struct err e = {0};
 
+	q.force = true;
 	m.body_case = PB__CONTROL__BODY_KILL;
-	m.kill = &empty;
+	m.kill = &q;
 	if (client_connect(&c, p, name, &e) < 0)
 		return;
 	message_send(c, &m, NULL, 0, &e);

@@ -206,6 +206,29 @@ static int do_info(struct session *s, struct client *c, const Pb__Control *m, in
 	return 0;
 }
 
+/* It may run elsewhere, so that it is a person's to say whether it ends here. */
+static bool is_undecided(const struct session *s)
+{
+	return s->state == SESSION_IN_DOUBT || s->state == SESSION_ARRIVED;
+}
+
+static int not_now(const struct session *s, struct err *e)
+{
+	const char *name = s->record && s->record->config ? s->record->config->name : "";
+
+	if (!is_undecided(s))
+		return err_set(e, ERR_STATE, -EBUSY, "the session is %s", session_state_name(s->state));
+	if (s->op.client)
+		return err_set(e, ERR_STATE, -EBUSY, "a migration of it is under way");
+	if (s->state == SESSION_IN_DOUBT) {
+		err_set(e, ERR_STATE, -EBUSY, "its move to %s is in doubt", s->record->peer);
+		return err_hint(e,
+			"if it runs there: podrun migrate --finish %s; if not: --abort it there, then here", name);
+	}
+	err_set(e, ERR_STATE, -EBUSY, "it arrived, frozen, and nobody said that it may run");
+	return err_hint(e, "if it runs where it came from: podrun migrate --abort %s", name);
+}
+
 /*
  * Whoever waits for a session gives it up before it is there; if it is too late for that, the
  * signal is the command's.
@@ -238,6 +261,8 @@ static int do_signal(struct session *s, struct client *c, const Pb__Control *m, 
 
 	if (s->state == SESSION_STARTING || s->state == SESSION_REBUILDING)
 		return cancel(s, c, m, fds, n_fds, e);
+	if (is_undecided(s) && !m->signal->job)
+		return not_now(s, e);
 	if (number < 0 || number > SIGRTMAX)
 		return err_set(e, ERR_USAGE, -EINVAL, "no signal %d", number);
 	if (vpid == 1)
@@ -379,6 +404,8 @@ static int do_rename(struct session *s, struct client *c, const Pb__Control *m, 
 static int do_kill(struct session *s, struct client *c, const Pb__Control *m, int *fds,
 	size_t n_fds, struct err *e)
 {
+	if (is_undecided(s) && !m->kill->force)
+		return not_now(s, e);
 	c->waiting = true; /* the exit is the answer */
 	if (s->state == SESSION_STARTING)
 		session_close(s, RECORD_ENDED);
@@ -461,7 +488,7 @@ static void handle(struct session *s, struct client *c, const Pb__Control *m, in
 	} else if ((q->freezes || q->settled) && is_unasked(s)) {
 		control_defer(c, m, fds, n_fds, &e);
 	} else if (!(q->states & 1u << s->state)) {
-		err_set(&e, ERR_STATE, -EBUSY, "the session is %s", session_state_name(s->state));
+		not_now(s, &e);
 	} else if (q->freezes && mapped_hurry(s, &e) > 0) {
 		control_defer(c, m, fds, n_fds, &e);
 	} else if (err_is(&e)) {

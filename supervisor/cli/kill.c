@@ -24,7 +24,7 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 	const struct kill_options *o = opts;
 	Pb__Control m = PB__CONTROL__INIT;
 	Pb__SignalRequest q = PB__SIGNAL_REQUEST__INIT;
-	Pb__Empty empty = PB__EMPTY__INIT;
+	Pb__KillRequest kill = PB__KILL_REQUEST__INIT;
 	uint64_t vpid = 0;
 
 	q.signal = o->signal ? cli_parse_signal(o->signal, e) : SIGKILL;
@@ -38,7 +38,7 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 		m.signal = &q;
 	} else {
 		m.body_case = PB__CONTROL__BODY_KILL;
-		m.kill = &empty;
+		m.kill = &kill;
 	}
 	if (client_simple(&c->paths, argv[0], &m, e) < 0)
 		return err_wrap(e, "cannot kill '%s'", argv[0]);

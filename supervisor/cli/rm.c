@@ -130,6 +130,13 @@ static void leave_name(const struct dns_name *n)
 
 /* ---- sessions ----------------------------------------------------------------------------- */
 
+/* It may run elsewhere, or not. */
+static bool is_undecided(const char *state)
+{
+	return strcmp(state, record_state_name(RECORD_IN_DOUBT)) == 0 ||
+	       strcmp(state, record_state_name(RECORD_ARRIVED)) == 0;
+}
+
 static int remove_one(struct cli *c, const char *name, bool force, struct err *e)
 {
 	struct vnet_claim claim;
@@ -148,15 +155,19 @@ static int remove_one(struct cli *c, const char *name, bool force, struct err *e
 	}
 	if (s.live && force) {
 		Pb__Control m = PB__CONTROL__INIT;
-		Pb__Empty empty = PB__EMPTY__INIT;
+		Pb__KillRequest q = PB__KILL_REQUEST__INIT;
 
+		q.force = true;
 		m.body_case = PB__CONTROL__BODY_KILL;
-		m.kill = &empty;
+		m.kill = &q;
 		client_simple(&c->paths, name, &m, e);
 		*e = (struct err){0};
 	} else if (s.live) {
 		err_set(e, ERR_STATE, -EBUSY, "cannot remove '%s': it is %s", name, s.state);
-		err_hint(e, "podrun stop %s, or podrun rm -f %s", name, name);
+		err_hint(e, is_undecided(s.state)
+				    ? "podrun migrate --finish %s or --abort %s decides"
+				    : "podrun stop %s, or podrun rm -f %s",
+			name, name);
 	}
 	if (!s.live)
 		name_in_dns = find_name(&s);

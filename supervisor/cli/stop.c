@@ -90,7 +90,7 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 	const struct stop_options *o = opts;
 	int number = o->signal ? cli_parse_signal(o->signal, e) : SIGTERM, r;
 	Pb__Control kill = PB__CONTROL__INIT;
-	Pb__Empty empty = PB__EMPTY__INIT;
+	Pb__KillRequest q = PB__KILL_REQUEST__INIT;
 	struct proto_conn *conn;
 	uint64_t seconds = 10;
 
@@ -107,7 +107,7 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 		return err_wrap(e, "cannot stop '%s'", argv[0]);
 	/* What the command left behind ends as well; usually there is nothing any more. */
 	kill.body_case = PB__CONTROL__BODY_KILL;
-	kill.kill = &empty;
+	kill.kill = &q;
 	if (client_simple(&c->paths, argv[0], &kill, e) < 0 && e->class != ERR_NOT_FOUND &&
 		(e->class != ERR_STATE || !is_over(c, argv[0])))
 		return err_wrap(e, "cannot stop '%s'", argv[0]);

@@ -17,8 +17,8 @@
  *      (ends its own)
  *
  * Instead of an answer there may be "FAIL MESSAGE\n", and before the first one whatever the shell there
- * prints.  Until GO is sent the source may run on;
- * after that an unanswered GO is in doubt, and both sides stay frozen.  A receive that can't say
+ * prints.  Until GO is sent the source may run on; after that an unanswered GO is in doubt, and it stays
+ * frozen.  There it runs, if GO was heard, or stays frozen as well.  A receive that can't say
  * READY, or whose stdin has ended while its stdout has not, undoes it as after ABORT: nobody has
  * said GO.
  *

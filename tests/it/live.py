@@ -371,7 +371,7 @@ for _fault in ("ahead.begin fail", "ahead.begin kill", "ahead.watched kill", "ah
 
 
 @test
-def an_acknowledgement_that_is_lost_leaves_both_frozen(env):
+def an_acknowledgement_that_is_lost_leaves_it_frozen(env):
     for verdict in ("--finish", "--abort"):
         other = there(env, "other" + verdict, lines=2)  # HERE and READY come back, ACK does not
         env.run_detached("s", WORK, 16, 2000)

@@ -204,6 +204,31 @@ def who_waits_for_nobodys_acknowledgement_hears_of_the_doubt(env):
 
 
 @test
+def what_is_in_doubt_is_ended_by_force_only(env):
+    """Here, and where it has arrived and was not let run: it may be the only one."""
+    other = env.host("other")
+    ssh_to(env, other, lines=2)  # HERE and READY come back, ACK does not
+    env.run_detached("s", *COUNT)
+    env.podrun("migrate", "s", "there", code=9)
+    for words in (["stop", "s"], ["kill", "s"], ["kill", "-s", "TERM", "s"], ["suspend", "s"], ["exec", "s", "true"]):
+        one_line(env.podrun(*words, check=False), "in doubt", "there", "--finish s", "--abort")
+    one_line(env.podrun("rm", "s", code=6), "in-doubt", "--finish s", "--abort s")
+    assert [s["state"] for s in env.sessions()] == ["in-doubt"]
+    other.podrun("rm", "-f", "s")
+    env.podrun("migrate", "--abort", "s")
+    env.podrun("rm", "-f", "s")
+    env.run_detached("s", *COUNT)
+    arrives(env, other)
+    for words in ["stop", "s"], ["kill", "s"]:
+        one_line(other.podrun(*words, code=6), "frozen", "--abort s")
+    other.podrun("rm", "-f", "s")
+    ssh_to(env, other, lines=2)
+    env.podrun("migrate", "s", "there", code=9)
+    env.podrun("rm", "-f", "s")
+    assert "ok" in finish(other, "s")
+
+
+@test
 def what_was_lost_in_doubt_is_sought_where_it_went(env):
     other = env.host("other")
     ssh_to(env, other, lines=2)  # HERE and READY come back, ACK does not

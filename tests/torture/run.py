@@ -532,7 +532,7 @@ def inside(seed):
         raise
     finally:
         for p in (t.a, t.b):
-            p.podrun("kill", "s", check=False)
+            p.podrun("rm", "-f", "s", check=False)
         t.env.close()
 
 
