@@ -16,6 +16,7 @@
 #include "base/late.h"
 #include "base/log.h"
 #include "base/par.h"
+#include "base/preface.h"
 #include "base/proc.h"
 #include "base/sort.h"
 #include "base/sys.h"

@@ -294,6 +294,40 @@ static void late_libraries_are_whole_or_not_there(void **state)
 	assert_true(lib.cos(0) > 0.999);
 }
 
+/* 0 and what is left behind the number, or how it failed. */
+static int skipped(const char *data, size_t n, uint8_t number[PREFACE_NUMBER], char *ret_left, size_t room)
+{
+	int ends[2], r;
+	ssize_t left;
+
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(io_write_full(ends[1], data, n), 0);
+	close(ends[1]);
+	r = preface_skip(ends[0], number);
+	left = io_read_full(ends[0], ret_left, room - 1);
+	ret_left[left > 0 ? left : 0] = '\0';
+	close(ends[0]);
+	return r;
+}
+
+static void a_preface_is_skipped(void **state)
+{
+	static const char plain[] = "\1\0\0\0rest", said[] = "Welcome\r\n\33]0;x\7\4\0\0\0rest",
+			  one[] = "\1\1\0\0\0rest", nothing[] = "This account is not available\n";
+	uint8_t number[PREFACE_NUMBER];
+	char left[16];
+
+	assert_int_equal(skipped(plain, sizeof(plain) - 1, number, left, sizeof(left)), 0);
+	assert_string_equal(left, "rest");
+	assert_int_equal(skipped(said, sizeof(said) - 1, number, left, sizeof(left)), 0);
+	assert_string_equal(left, "rest");
+	assert_memory_equal(number, "\4\0\0\0", PREFACE_NUMBER);
+	assert_int_equal(skipped(one, sizeof(one) - 1, number, left, sizeof(left)), 0);
+	assert_string_equal(left, "rest");
+	assert_int_equal(skipped(nothing, sizeof(nothing) - 1, number, left, sizeof(left)), -ECONNRESET);
+	assert_int_equal(skipped("", 0, number, left, sizeof(left)), -ECONNRESET);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -307,6 +341,7 @@ int main(void)
 		cmocka_unit_test(buf_grows_and_consumes),
 		cmocka_unit_test(buf_gives_back_what_it_does_not_need),
 		cmocka_unit_test(rm_rf_leaves_nothing),
+		cmocka_unit_test(a_preface_is_skipped),
 		cmocka_unit_test(descriptors_have_room_at_once),
 		cmocka_unit_test(par_does_each_once),
 		cmocka_unit_test(par_tells_the_first_failure),

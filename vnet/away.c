@@ -218,11 +218,12 @@ int vnet_away_lend(
 
 /* ---- a name in DNS ------------------------------------------------------------------------- */
 
-/* A line, or what there is of it at the end of the stream or of ANSWER_MS. */
-static void read_line(int in, char *ret, size_t room)
+/* A line, or what there is of it at the end of the stream or at @until: then false. */
+static bool read_line(int in, uint64_t until, char *ret, size_t room)
 {
-	uint64_t now = io_now_ns() / 1000000, until = now + ANSWER_MS;
+	uint64_t now = io_now_ns() / 1000000;
 	struct pollfd p = {.fd = in, .events = POLLIN};
+	bool whole = false;
 	size_t n = 0;
 
 	for (; now < until && n + 1 < room; now = io_now_ns() / 1000000) {
@@ -232,11 +233,27 @@ static void read_line(int in, char *ret, size_t room)
 			got = read(in, ret + n, 1);
 		else if (errno == EINTR)
 			continue;
-		if (got != 1 || ret[n] == '\n')
+		whole = got == 1 && ret[n] == '\n';
+		if (got != 1 || whole)
 			break;
 		n++;
 	}
 	ret[n] = '\0';
+	return whole || n + 1 == room;
+}
+
+/* The last one that says anything: before it there may be what the shell there says to whoever comes. */
+static void read_answer(int in, char *ret, size_t room)
+{
+	uint64_t until = io_now_ns() / 1000000 + ANSWER_MS;
+	char line[sizeof(((struct err *)NULL)->msg)];
+	bool more;
+
+	do {
+		more = read_line(in, until, line, sizeof(line));
+		if (line[strspn(line, " \r")])
+			snprintf(ret, room, "%s", line);
+	} while (more && strcmp(ret, DONE) != 0);
 }
 
 int vnet_away_withdraw(const char *host, const char *update, struct err *e)
@@ -253,7 +270,7 @@ int vnet_away_withdraw(const char *host, const char *update, struct err *e)
 	}
 	/* As input it needs no quotes of a shell. */
 	if (io_write_full(out, update, strlen(update)) == 0 && io_write_full(out, "\n", 1) == 0)
-		read_line(in, answer, sizeof(answer));
+		read_answer(in, answer, sizeof(answer));
 	close(out);
 	close(in);
 	kill(ssh, SIGTERM);
@@ -271,7 +288,7 @@ void vnet_away_withdraw_here(void)
 	char update[VNET_NSUPDATE_TEXT];
 	struct err e = {0};
 
-	read_line(STDIN_FILENO, update, sizeof(update));
+	read_line(STDIN_FILENO, io_now_ns() / 1000000 + ANSWER_MS, update, sizeof(update));
 	vnet_nsupdate_withdraw(update, &e);
 	printf("%s\n", err_is(&e) ? e.msg : DONE);
 }

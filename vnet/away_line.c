@@ -39,7 +39,7 @@ enum frame_kind {
 };
 
 struct frame {
-	uint32_t kind, len, file; /* of this host's byte order: both ends check the kind */
+	uint32_t kind, len, file; /* little endian: both ends check the kind (base/preface.h) */
 };
 
 /* The other end of a tunnel, as the stream has told it. */
@@ -614,13 +614,27 @@ static int take_frame(struct away *a, const struct frame *f, const uint8_t *data
 	}
 }
 
+/* @first: before it there may be what the shell there says to whoever comes. */
+static bool read_frame(int in, bool first, struct frame *ret)
+{
+	uint8_t data[sizeof(*ret)];
+	size_t n = first ? PREFACE_NUMBER : 0;
+
+	if ((first && preface_skip(in, data) < 0) ||
+		io_read_full(in, data + n, sizeof(data) - n) != (ssize_t)(sizeof(data) - n))
+		return false;
+	memcpy(ret, data, sizeof(data));
+	return true;
+}
+
 static void *incoming(void *ctx)
 {
 	static _Alignas(16) uint8_t data[VNET_MESSAGE_MAX];
 	struct away *a = ctx;
+	bool first = a->carries && !a->called;
 	struct frame f;
 
-	while (io_read_full(a->in, &f, sizeof(f)) == sizeof(f)) {
+	for (; read_frame(a->in, first, &f); first = false) {
 		if (f.len > sizeof(data) || f.file > FILE_MAX ||
 			io_read_full(a->in, data, f.len) != (ssize_t)f.len)
 			break;
@@ -674,5 +688,5 @@ bool vnet_away_hear_listens(int in)
 {
 	struct frame f;
 
-	return io_read_full(in, &f, sizeof(f)) == sizeof(f) && f.kind == FRAME_LISTENS;
+	return read_frame(in, true, &f) && f.kind == FRAME_LISTENS;
 }

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -169,19 +170,58 @@ int view_way_patience(const struct view_way *w)
 	return w->far ? FAR_PATIENCE_MS : PATIENCE_S * 1000;
 }
 
+/* What comes from stdin but for what the shell there has said goes to stdout, a socket. */
+static _Noreturn void pass_on(void)
+{
+	uint8_t number[PREFACE_NUMBER];
+	ssize_t n;
+
+	syscall(SYS_close_range, STDERR_FILENO + 1, ~0u, 0);
+	if (preface_skip(STDIN_FILENO, number) < 0 ||
+		io_write_full(STDOUT_FILENO, number, sizeof(number)) < 0)
+		_exit(1);
+	do
+		n = splice(STDIN_FILENO, NULL, STDOUT_FILENO, NULL, PIECE, 0);
+	while (n > 0 || (n < 0 && errno == EINTR));
+	_exit(0);
+}
+
+/* Beside ssh, but not its child, which it knows nothing of: the end of a pipe for ssh, or -1. */
+static int start_passing(int sock)
+{
+	int ends[2];
+	pid_t child;
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -1;
+	child = fork();
+	if (child == 0) {
+		if (fork() == 0 && dup2(ends[0], STDIN_FILENO) >= 0 && dup2(sock, STDOUT_FILENO) >= 0)
+			pass_on();
+		_exit(0);
+	}
+	while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
+		continue;
+	close(ends[0]);
+	return ends[1];
+}
+
 /*
  * In the child: becomes ssh, with @sock as its stdin and stdout, and @said for what it says or -1.
  */
 static void become_ssh(const char *script, const char *host, const char *remote, int sock, int said)
 {
 	sigset_t none;
+	int out;
 
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
 	signal(SIGCHLD, SIG_DFL);
-	if (dup2(sock, STDIN_FILENO) >= 0 && dup2(sock, STDOUT_FILENO) >= 0 &&
-		(said < 0 || dup2(said, STDERR_FILENO) >= 0))
+	if (said >= 0 && dup2(said, STDERR_FILENO) < 0)
+		_exit(127);
+	out = start_passing(sock);
+	if (dup2(sock, STDIN_FILENO) >= 0 && out >= 0 && dup2(out, STDOUT_FILENO) >= 0)
 		execl("/bin/sh", "sh", "-c", script, "sh", host, remote, (char *)NULL);
 	_exit(127);
 }

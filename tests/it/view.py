@@ -679,6 +679,8 @@ def through_ssh(env):
     words = ["sh", "-c", 'test "$1" = me@there || exit 1; shift; exec env %s sh -c "$*"' % " ".join(
         shlex.quote("%s=%s" % (k, there.environ[k])) for k in
         ("XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME")), "ssh"]
+    # its login shell has something to say first
+    words[2] = words[2].replace("exec", "printf 'Welcome to there\\n\\033]0;there\\007'; exec")
     env.environ["PODRUN_SSH"] = shlex.join(words)
     env.podrun("view", "--podrun", PODRUN, "--screenshot", env.path("shot.ppm"), "me@there:fake")
     assert ppm(env.path("shot.ppm"), W, H) == picture.rgb()
