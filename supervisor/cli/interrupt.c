@@ -9,11 +9,25 @@
 
 #include "base/base.h"
 
+#define PATIENCE_S 2 /* with an acknowledgement that may be on its way */
+
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 
 /* What a handler looks at. */
 static volatile pid_t ssh_pid;
 static volatile sig_atomic_t there = -1, awaited = -1;
+
+/* It has not come. */
+static void on_patience(int number)
+{
+	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	/* whoever reads is woken; others than ssh may have the other end */
+	if (awaited >= 0 && null >= 0)
+		dup2(null, awaited);
+	if (ssh_pid > 0)
+		kill(ssh_pid, SIGTERM);
+}
 
 /*
  * Where there is no room in the pipe, as on a line that has stalled, the other side has not got all of
@@ -22,15 +36,10 @@ static volatile sig_atomic_t there = -1, awaited = -1;
 static void on_signal(int number)
 {
 	static const char word[] = "ABORT\n";
-	int null;
 
-	if (awaited >= 0) {
-		/* whoever reads is woken; others than ssh may have the other end */
-		null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-		if (null >= 0 && ssh_pid > 0 && dup2(null, awaited) >= 0) {
-			kill(ssh_pid, SIGTERM);
-			return;
-		}
+	if (awaited >= 0 && ssh_pid > 0) {
+		alarm(PATIENCE_S);
+		return;
 	}
 	if (there >= 0) {
 		fcntl(there, F_SETFL, O_NONBLOCK);
@@ -44,6 +53,8 @@ static void on_signal(int number)
 
 static void handle(void (*with)(int))
 {
+	alarm(0);
+	signal(SIGALRM, on_patience);
 	struct sigaction a = {.sa_flags = (int)(SA_RESETHAND | SA_NODEFER)}, old;
 
 	a.sa_handler = with;

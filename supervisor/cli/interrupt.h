@@ -5,8 +5,9 @@
  * As soon as it is gone the session runs on here.  So the other side, which may have all of it
  * and wait for GO, is told before that not to keep it: an ABORT, which makes nonsense of an image
  * in the middle, too.  ssh has to live until that has gone through it, and does not hear of the
- * signals of a terminal (interrupt_spare); before anybody is there it is ended with us.  Behind GO it
- * is ended alone: that nothing is heard any more has to be said, for the move is in doubt then.
+ * signals of a terminal (interrupt_spare); before anybody is there it is ended with us.  Behind GO the
+ * acknowledgement has two seconds yet, and then ssh is ended alone: that nothing is heard any more has to be
+ * said, for the move is in doubt then.
  *
  *      interrupt_begin        ssh is started
  *      interrupt_there        somebody has answered
@@ -27,7 +28,7 @@ void interrupt_begin(pid_t ssh);
 /* @fd leads to the other side; -1: an ABORT has been said there, or nothing has to be. */
 void interrupt_there(int fd);
 void interrupt_hold(bool on);
-/* A signal is the end of what is read from @fd.  A second one is ours. */
+/* A while after a signal what is read from @fd is at its end.  A second one is ours. */
 void interrupt_doubt(int fd);
 void interrupt_end(void);
 
