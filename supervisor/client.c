@@ -183,20 +183,25 @@ int client_call(struct proto_conn *c, const Pb__Control *m, const int *fds, size
 
 int client_lost(const struct paths *p, const char *name, struct err *e)
 {
+	enum record_state state = RECORD_ENDED;
 	struct err why = {0};
 	Pb__Record *r;
-	bool ended;
 
 	/* who was told where it is knows more than its name does, which may be another by now */
 	if (e->class == ERR_MOVED || e->error != -ECONNRESET || strchr(name, '/'))
 		return e->error;
 	if (record_load(&r, p, name, &why) == 0) {
-		ended = record_state_of(r->state) == RECORD_ENDED;
+		state = record_state_of(r->state);
 		record_free(r);
-	} else {
-		ended = why.error == -ENOENT; /* run --rm */
+	} else if (why.error != -ENOENT) { /* run --rm */
+		return e->error;
 	}
-	return ended ? err_set(e, ERR_STATE, -ESRCH, "'%s' has ended", name) : e->error;
+	if (state == RECORD_ENDED)
+		return err_set(e, ERR_STATE, -ESRCH, "'%s' has ended", name);
+	if (state != RECORD_MOVED && state != RECORD_SUSPENDED)
+		return e->error;
+	*e = (struct err){0};
+	return not_live(p, name, e);
 }
 
 int client_simple(const struct paths *p, const char *name, const Pb__Control *m, struct err *e)

@@ -41,8 +41,8 @@ int client_receive(struct proto_conn *c, struct Pb__Control **ret, struct err *e
  */
 int client_send(struct proto_conn *c, const struct Pb__Control *m, const int *fds, size_t n_fds,
 	struct err *e);
-/* The connection's end (-ECONNRESET in @e) becomes what it was if session @name has ended in
- * an orderly way meanwhile.  Returns e->error. */
+/* The connection's end (-ECONNRESET in @e) becomes what it was if session @name has ended, moved
+ * or been suspended meanwhile.  Returns e->error. */
 int client_lost(const struct paths *p, const char *name, struct err *e);
 /* The same for a request whose answer holds nothing but success. */
 int client_simple(const struct paths *p, const char *name, const struct Pb__Control *m,

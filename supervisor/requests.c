@@ -226,7 +226,9 @@ static int not_now(const struct session *s, struct err *e)
 			"if it runs there: podrun migrate --finish %s; if not: --abort it there, then here", name);
 	}
 	err_set(e, ERR_STATE, -EBUSY, "it arrived, frozen, and nobody said that it may run");
-	return err_hint(e, "if it runs where it came from: podrun migrate --abort %s", name);
+	return err_hint(e,
+		"if it runs where it came from: podrun migrate --abort %s; if it is in doubt "
+		"there, --finish it there first, then here", name);
 }
 
 /*

@@ -241,11 +241,14 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 	int r = read_hello(&g, e);
 
 	signal(SIGPIPE, SIG_IGN);
-	if (r == 0)
-		r = client_start(&conn, e);
 	if (r < 0)
 		return r;
-	r = rebuild(c, conn, &g, &reply, e);
+	/* from here on the other side can be told why not */
+	r = paths_init(&c->paths, e);
+	if (r == 0)
+		r = client_start(&conn, e);
+	if (r == 0)
+		r = rebuild(c, conn, &g, &reply, e);
 	if (r < 0)
 		return give_up(e);
 	snprintf(name, sizeof(name), "%.63s", reply->started->name);
@@ -269,5 +272,6 @@ const struct cli_command cli_receive = {
 	.help = "take a session that podrun migrate sends",
 	.text = "Started by *podrun migrate* through ssh; it speaks over stdin and stdout.",
 	.group = CLI_MORE,
+	.standalone = true,
 	.run = run,
 };

@@ -183,6 +183,38 @@ def a_move_on_a_stalled_line_hears_that_its_session_has_ended(env):
 
 
 @test
+def who_would_move_it_as_well_hears_where_it_is(env):
+    """It has gone while his ssh was on its way."""
+    other = env.host("other")
+    ssh_to(env, other)
+    first = env.environ["PODRUN_SSH"]
+    env.path("slow").write_text("#!/bin/sh\ntouch %s; exec sleep 1000\n" % env.path("asked"))
+    env.path("slow").chmod(0o755)
+    env.run_detached("s", *COUNT)
+    env.environ["PODRUN_SSH"] = str(env.path("slow"))
+    second = begin(env, "migrate", "s", "elsewhere")
+    until("ssh is on its way", env.path("asked").exists)
+    env.environ["PODRUN_SSH"] = first
+    env.podrun("migrate", "s", "there")
+    code, errors = ended(second)
+    assert (code, errors) == (6, "podrun: cannot migrate 's': 's' was moved to there\n"), (code, errors)
+    assert "ok" in finish(other, "s")
+
+
+@test
+def a_target_that_has_no_place_for_it_says_so(env):
+    other = env.host("other")
+    env.path("file").touch()
+    other.environ["XDG_STATE_HOME"] = str(env.path("file") / "state")
+    ssh_to(env, other)
+    env.run_detached("s", *COUNT)
+    r = env.podrun("migrate", "s", "there", code=8)
+    one_line(r, "there: ", str(env.path("file")), "Not a directory")
+    assert "the connection ended" not in r.errors, r
+    assert "ok" in finish(env, "s")
+
+
+@test
 def who_waits_for_nobodys_acknowledgement_hears_of_the_doubt(env):
     """When he gives up, by a signal, though others than ssh have the line open, too."""
     other = env.host("other")
