@@ -92,6 +92,19 @@ static void text_is_harmless(void **state)
 	assert_string_equal(buf, "a?b?[31m??\303\244");
 }
 
+static void text_is_made_utf8(void **state)
+{
+	_cleanup_free_ char *copy = text_utf8("\303\244\377b\346\227\n");
+	char buf[64] = "";
+	FILE *out = fmemopen(buf, sizeof(buf), "w");
+
+	assert_string_equal(copy, "\303\244\357\277\275b\357\277\275\357\277\275\n");
+	assert_non_null(out);
+	text_put_json_document(out, "{\n\"\303\244\302\233\177\":1}");
+	fclose(out);
+	assert_string_equal(buf, "{\n\"\303\244\\u009b\\u007f\":1}");
+}
+
 static void text_is_cut_between_characters(void **state)
 {
 	static const struct {
@@ -336,6 +349,7 @@ int main(void)
 		cmocka_unit_test(err_of_an_image_is_blamed),
 		cmocka_unit_test(writes_into_a_dead_task_end),
 		cmocka_unit_test(text_is_harmless),
+		cmocka_unit_test(text_is_made_utf8),
 		cmocka_unit_test(text_is_cut_between_characters),
 		cmocka_unit_test(cursor_stops_at_its_end),
 		cmocka_unit_test(buf_grows_and_consumes),

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The length of the UTF-8 sequence at @p (RFC 3629), 0 if it is none; *ret is what it says. */
@@ -74,6 +75,42 @@ void text_put_json(FILE *out, const char *s)
 		if (c == '"' || c == '\\')
 			fprintf(out, "\\%c", (int)c);
 		else if (n == 0 || is_control(c))
+			fprintf(out, "\\u%04x", c);
+		else
+			fwrite(p, 1, n, out);
+		p += n ? n : 1;
+	}
+}
+
+char *text_utf8(const char *s)
+{
+	static const char none[] = "\357\277\275";
+	const unsigned char *p = (const unsigned char *)s;
+	char *copy = malloc(strlen(s) * (sizeof(none) - 1) + 1), *to = copy;
+
+	while (copy && *p) {
+		uint32_t c;
+		unsigned n = utf8(p, &c);
+
+		memcpy(to, n ? (const void *)p : none, n ? n : sizeof(none) - 1);
+		to += n ? n : sizeof(none) - 1;
+		p += n ? n : 1;
+	}
+	if (copy)
+		*to = '\0';
+	return copy;
+}
+
+void text_put_json_document(FILE *out, const char *s)
+{
+	const unsigned char *p = (const unsigned char *)s;
+
+	while (p && *p) {
+		uint32_t c = 0xfffd;
+		unsigned n = utf8(p, &c);
+
+		/* those below it are outside of strings: ends of lines */
+		if (n == 0 || (c > ' ' && is_control(c)))
 			fprintf(out, "\\u%04x", c);
 		else
 			fwrite(p, 1, n, out);

@@ -12,15 +12,8 @@
 
 json_t *json_text(const char *s)
 {
-	json_t *j = json_string(s);
-	_cleanup_free_ char *copy = NULL;
+	_cleanup_free_ char *copy = text_utf8(s);
 
-	if (j)
-		return j;
-	copy = strdup(s);
-	for (char *p = copy; p && *p; p++)
-		if ((unsigned char)*p >= 0x80)
-			*p = '?';
 	return json_string(copy ? copy : "");
 }
 
@@ -196,9 +189,16 @@ json_t *json_of_report(const Pb__Report *r)
 	return j;
 }
 
+void json_print_to(json_t *j, FILE *out)
+{
+	_cleanup_free_ char *text = json_dumps(j, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+
+	text_put_json_document(out, text);
+	putc('\n', out);
+	json_decref(j);
+}
+
 void json_print(json_t *j)
 {
-	json_dumpf(j, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
-	putchar('\n');
-	json_decref(j);
+	json_print_to(j, stdout);
 }

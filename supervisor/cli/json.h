@@ -9,6 +9,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 struct client_session;
 struct Pb__Report;
@@ -25,5 +26,6 @@ json_t *json_text(const char *s);
 json_t *json_hex(const unsigned char *data, size_t n);
 /* Prints it, indented, with a newline, and drops the reference. */
 void json_print(json_t *j);
+void json_print_to(json_t *j, FILE *out);
 
 #endif

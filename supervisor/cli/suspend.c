@@ -141,13 +141,7 @@ static void tell(const struct suspend_options *o, const Pb__Report *report, int 
 	if (o->json) {
 		json_t *j = json_of_report(report);
 
-		if (to_stdout) {
-			json_dumpf(j, stderr, JSON_INDENT(2));
-			fputc('\n', stderr);
-			json_decref(j);
-		} else {
-			json_print(j);
-		}
+		json_print_to(j, to_stdout ? stderr : stdout);
 	} else if (!to_stdout) {
 		printf("%s\n", out < 0 ? report->image : o->output);
 	}
