@@ -325,7 +325,9 @@ const struct cli_command cli_image = {
 		"- for stdin. *stacks* tells where every thread stands, *core* writes an ELF core "
 		"file of each 64-bit process for gdb, *diff* tells what has changed from one image "
 		"of a session to another: processes, mappings, pages of memory, descriptors, files "
-		"of the session's own. They read images of any signer.",
+		"of the session's own. They read images of any signer. "
+		"With *--json*, *show* prints one object on each line: the image first, then its records "
+		"in their order.",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.size = sizeof(struct image_options),
