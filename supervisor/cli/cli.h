@@ -123,6 +123,29 @@ int cli_settings_read(const char *path, bool optional,
 	int (*each)(
 		void *ctx, const char *name, const char *value, const char *where, struct err *e),
 	void *ctx, struct err *e);
+
+/* What files have set of a command's options. */
+struct cli_settings {
+	struct cli_setting {
+		char *name, *value; /* value NULL: a flag */
+		char *where;	    /* "FILE:3" */
+	} *lines;
+	size_t n;
+};
+
+/*
+ * Puts what the user's config file and then the file at @path (NULL: none) say below what the
+ * command line has put into @o: what is said last holds, lists add up.  @o has the strings of @s
+ * afterwards.  ERR_USAGE with @e.
+ */
+int cli_settings_apply(struct cli_settings *s, struct cli *c, const struct cli_command *cmd, void *o,
+	const char *path, struct err *e);
+/* @e is of @cmd with these: where it begins with an option ("--net: ...") that a file has set, it
+ * says which line of which.  Returns e->error. */
+int cli_settings_blame(const struct cli_settings *s, const struct cli_command *cmd, struct err *e);
+void cli_settings_fini(struct cli_settings *s);
+#define _cleanup_settings_ _cleanup_(cli_settings_fini)
+
 /* A setting of the user's config file that is no option of run (ssh), as a fresh string or NULL. */
 char *cli_setting(struct cli *c, const char *name);
 

@@ -195,7 +195,7 @@ static int read_env_file(struct strings *s, const char *path, struct err *e)
 	char *save = NULL;
 
 	if (r < 0 || !buf_cstr(&b)) {
-		err_errno(e, r < 0 ? r : -ENOMEM, "%s", path);
+		err_errno(e, r < 0 ? r : -ENOMEM, "--env-file: %s", path);
 		return err_reclass(e, ERR_USAGE);
 	}
 	for (char *line = strtok_r(buf_cstr(&b), "\n", &save); line;
@@ -323,8 +323,9 @@ static int check_net(const char *net, struct err *e)
 
 static int check_options(const struct run_options *o, struct err *e)
 {
-	if ((o->name && paths_check_name(o->name, e) < 0) || check_net(o->net.net, e) < 0 ||
-		check_names(o, e) < 0)
+	if (o->name && paths_check_name(o->name, e) < 0)
+		return err_wrap(e, "--name");
+	if (check_net(o->net.net, e) < 0 || check_names(o, e) < 0)
 		return e->error;
 	if ((o->sound || o->no_sound) && (!o->display || (o->sound && o->no_sound)))
 		return err_set(e, ERR_USAGE, -EINVAL,
@@ -498,34 +499,7 @@ static int fill_config(
 	return 0;
 }
 
-/* ---- files that describe sessions ----------------------------------------------------------- */
-
-static const struct cli_command *self(void);
-
-struct apply {
-	struct run_options *o;
-	struct cli_list *keep; /* strings that live as long as the options */
-	bool defaults;	       /* the user's config file, which has other settings as well */
-};
-
-static int apply_line(
-	void *ctx, const char *name, const char *value, const char *where, struct err *e)
-{
-	static const char *const others[] = {"ssh"};
-	struct apply *a = ctx;
-	const char *copy = value ? strdup(value) : NULL;
-	const char **grown;
-
-	for (size_t i = 0; a->defaults && i < ARRAY_SIZE(others); i++)
-		if (strcmp(name, others[i]) == 0)
-			return 0;
-	grown = realloc(a->keep->items, (a->keep->n + 1) * sizeof(*grown));
-	if (!grown)
-		return err_errno(e, -ENOMEM, "%s", where);
-	a->keep->items = grown;
-	a->keep->items[a->keep->n++] = copy;
-	return cli_set(self(), a->o, name, copy, where, e);
-}
+/* ---- the command ---------------------------------------------------------------------------- */
 
 /* Words of a command line as a shell would split them, without expanding anything. */
 static int split_words(const char *text, struct strings *ret, struct err *e)
@@ -551,60 +525,6 @@ static int split_words(const char *text, struct strings *ret, struct err *e)
 	}
 	return ret->failed ? err_errno(e, -ENOMEM, "command") : 0;
 }
-
-/* Defaults and description first, then what the command line said once more on top. */
-static int merge_files(struct cli *c, struct run_options *o, struct cli_list *keep, struct err *e)
-{
-	struct run_options line = *o, files = {0};
-	struct apply a = {.o = &files, .keep = keep, .defaults = true};
-	_cleanup_free_ char *config = NULL;
-	int r;
-
-	if (asprintf(&config, "%s/config", c->paths.config) < 0)
-		return err_errno(e, -ENOMEM, "config");
-	r = cli_settings_read(config, true, apply_line, &a, e);
-	a.defaults = false;
-	if (r == 0 && line.file)
-		r = cli_settings_read(line.file, false, apply_line, &a, e);
-	if (r < 0) {
-		cli_free_options(self(), &files);
-		return r;
-	}
-	for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
-		const char *from = (const char *)&line + options[i].offset;
-		char *to = (char *)&files + options[i].offset;
-
-		switch (options[i].type) {
-		case CLI_FLAG:
-			*(bool *)to |= *(const bool *)from;
-			break;
-		case CLI_STRING:
-		case CLI_CHOICE:
-		case CLI_MAYBE:
-			if (*(const char *const *)from)
-				*(const char **)to = *(const char *const *)from;
-			break;
-		case CLI_NUMBER:
-		case CLI_SIZE:
-			if (*(const uint64_t *)from)
-				*(uint64_t *)to = *(const uint64_t *)from;
-			break;
-		case CLI_LIST:
-			for (size_t k = 0; k < ((const struct cli_list *)from)->n; k++)
-				if (cli_set(self(), &files, options[i].name,
-					    ((const struct cli_list *)from)->items[k], "", e) < 0)
-					return e->error;
-			break;
-		case CLI_REFUSED:
-			break;
-		}
-	}
-	cli_free_options(self(), o);
-	*o = files;
-	return 0;
-}
-
-/* ---- the command ---------------------------------------------------------------------------- */
 
 static int converse(struct run_vnc *vnc, const struct run_options *o, Pb__Config *config,
 	struct err *e)
@@ -690,17 +610,15 @@ static int fall_back(const struct run_options *o, Pb__Config *config, struct err
 	return 0;
 }
 
-static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
+static int perform(struct run_options *o, int argc, char **argv, struct err *e)
 {
-	struct run_options *o = opts;
 	Pb__Config config = PB__CONFIG__INIT;
 	struct strings env = {0}, words = {0};
 	_cleanup_free_ char *cwd = getcwd(NULL, 0);
-	struct cli_list keep = {0};
 	struct run_vnc vnc;
-	int r = merge_files(c, o, &keep, e);
+	int r = 0;
 
-	if (r == 0 && o->tty && !o->detach && !isatty(STDIN_FILENO))
+	if (o->tty && !o->detach && !isatty(STDIN_FILENO))
 		r = err_set(e, ERR_USAGE, -ENOTTY, "-t needs a terminal as stdin");
 	if (r == 0 && argc == 0 && o->command)
 		r = split_words(o->command, &words, e);
@@ -727,6 +645,20 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 		cli_say_note(KIN_NOTE);
 	r = converse(&vnc, o, &config, e);
 	return r < 0 && fall_back(o, &config, e) == 0 ? converse(&vnc, o, &config, e) : r;
+}
+
+static const struct cli_command *self(void);
+
+static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
+{
+	_cleanup_settings_ struct cli_settings files = {0};
+	struct run_options *o = opts;
+	int r = cli_settings_apply(&files, c, self(), o, o->file, e);
+
+	if (r < 0)
+		return r;
+	r = perform(o, argc, argv, e);
+	return r < 0 ? cli_settings_blame(&files, self(), e) : r;
 }
 
 const struct cli_command cli_run = {
