@@ -452,6 +452,12 @@ static int walk_into(struct walk *w, int dirfd, const char *name, Pb__TreeEntry 
 	return r;
 }
 
+static int too_long(const char *name, struct err *e)
+{
+	err_set(e, ERR_UNFREEZABLE, -ENAMETOOLONG, "the path of %.80s is too long", name);
+	return ckpt_where_unread(e);
+}
+
 static int walk_entry(struct walk *w, int dirfd, const char *dir, const char *name, struct err *e)
 {
 	_cleanup_(cleanup_entry) Pb__TreeEntry *t = malloc(sizeof(*t));
@@ -467,8 +473,7 @@ static int walk_entry(struct walk *w, int dirfd, const char *dir, const char *na
 		return err_errno(e, -ENOMEM, "session's files");
 	}
 	if (strlen(path) >= PATH_MAX)
-		return err_set(
-			e, ERR_UNFREEZABLE, -ENAMETOOLONG, "the path of %s is too long", name);
+		return too_long(name, e);
 	if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return err_errno(e, -errno, "%s", path);
 	if (w->most && (w->batch.n_entries == w->most || !S_ISDIR(st.st_mode) ||
@@ -551,8 +556,7 @@ static int write_below(struct walk *w, int root, const char *name, const struct 
 		return err_errno(e, -ENOMEM, "%s", name);
 	pb__tree_entry__init(t);
 	if (snprintf(path, sizeof(path), "%s/%s", UPPER, name) >= (int)sizeof(path))
-		return err_set(
-			e, ERR_UNFREEZABLE, -ENAMETOOLONG, "the path of %s is too long", name);
+		return too_long(name, e);
 	r = set_bytes(&t->path, path, strlen(path) + 1);
 	if (r == 0) {
 		t->path.len--;

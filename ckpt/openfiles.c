@@ -456,9 +456,11 @@ static int make_file(struct ckpt_dump *d, struct slot *slots, size_t n, struct e
 	}
 	look_at_socket(f);
 	f->link = link_of(d, first, &f->st);
-	if (!f->link)
-		return err_errno(e, -errno, "task %d (%s) fd %d", first->proc->vpid,
+	if (!f->link) {
+		err_errno(e, -errno, "task %d (%s) fd %d", first->proc->vpid,
 			first->proc->status.comm, first->fd);
+		return ckpt_where_unread(e);
+	}
 	r = append_file(d, f, e);
 	if (r < 0)
 		return r;
@@ -697,8 +699,10 @@ int ckpt_file_add(struct ckpt_dump *d, int fd, struct ckpt_file **ret, struct er
 		return -EIO;
 	snprintf(path, sizeof(path), "%d/fd/%d", getpid(), fd);
 	f->link = ckpt_where_say(d->world, io_readlink(d->host_proc, path));
-	if (!f->link)
-		return err_errno(e, -errno, "name of a file in flight");
+	if (!f->link) {
+		err_errno(e, -errno, "name of a file in flight");
+		return ckpt_where_unread(e);
+	}
 	f->pos = fdinfo_number(f->fdinfo, "pos", 10);
 	f->mnt_id = (int)fdinfo_number(f->fdinfo, "mnt_id", 10);
 	f->flags = (int)fdinfo_number(f->fdinfo, "flags", 8) & ~O_CLOEXEC;

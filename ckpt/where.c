@@ -83,3 +83,11 @@ int ckpt_where_open(const struct ckpt_world *w, const char *path, int flags)
 
 	return fd < 0 ? -errno : fd;
 }
+
+int ckpt_where_unread(struct err *e)
+{
+	if (e->error != -ENAMETOOLONG)
+		return e->error;
+	err_reclass(e, ERR_UNFREEZABLE);
+	return err_hint(e, "a path may have %d bytes: the directories above it are too deep", PATH_MAX - 1);
+}

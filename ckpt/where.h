@@ -39,6 +39,8 @@ const char *ckpt_where_socket(
  * host's.
  */
 int ckpt_where_alone(const struct ckpt_world *w, const char *what, const char *path, struct err *e);
+/* @e, which it also returns, is of a path that could not be read: one too long will never be. */
+int ckpt_where_unread(struct err *e);
 /* Opens the session's @path from outside; symbolic links in it count as the session's.  -errno. */
 int ckpt_where_open(const struct ckpt_world *w, const char *path, int flags);
 

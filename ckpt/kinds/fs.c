@@ -33,8 +33,10 @@ static char *read_link(struct ckpt_dump *d, pid_t pid, const char *name, struct 
 
 	snprintf(path, sizeof(path), "%d/%s", pid, name);
 	s = io_readlink(d->host_proc, path);
-	if (!s)
-		err_errno(e, -errno, "/proc/%s", path);
+	if (!s) {
+		err_errno(e, -errno, "%s", strcmp(name, "cwd") ? "root" : "working directory");
+		ckpt_where_unread(e);
+	}
 	return s;
 }
 

@@ -166,5 +166,33 @@ def a_program_that_may_not_be_read(env):
         raise Failed(log)
 
 
+DEEP = """
+import os, sys, time
+os.chdir(sys.argv[1])
+for i in range(30):
+    os.mkdir("d" * 200)
+    os.chdir("d" * 200)
+f = open("f", "w") if "file" in sys.argv else os.chdir("/") if "below" in sys.argv else None
+if f: os.chdir("/")
+print("ready", flush=True)
+time.sleep(1000)
+"""
+
+
+@test
+@needs_namespaces("where names are rewritten only what a process holds has a path")
+def a_path_that_is_too_long(env):
+    for i, (place, what, words) in enumerate((("/v", "cwd", "working directory"), ("/v", "file", "fd 3"),
+                                              ("/tmp", "below", "the path of d"))):
+        volume = env.path("v%d" % i)
+        volume.mkdir()
+        env.run_detached("s", sys.executable, "-c", DEEP, place, what, options=("-v", "%s:/v" % volume))
+        one_line(env.podrun("suspend", "s", code=3), words, "too long", "hint: a path may have 4095 bytes")
+        assert [s["state"] for s in env.sessions()] == ["running"]
+        env.podrun("kill", "s")
+        env.podrun("wait", "s", check=False)
+        env.podrun("rm", "s")
+
+
 if __name__ == "__main__":
     main()
