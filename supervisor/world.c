@@ -51,6 +51,9 @@ static int receive_ready(struct world *w, bool early, struct err *e)
 	ssize_t r = io_recv_fds(w->init_sock, &ready, sizeof(ready), fds + lacks,
 		ARRAY_SIZE(fds) - lacks, &n);
 
+	/* It sends no more than that: those that find no place here the kernel lets go. */
+	if (r == -EMSGSIZE)
+		return err_errno(e, -EMFILE, "descriptors of the session's pid 1");
 	if (r != sizeof(ready))
 		return err_set(e, ERR_FAILED, r < 0 ? (int)r : -ECHILD,
 			"the session's pid 1 ended while it was starting");
@@ -85,6 +88,8 @@ static int receive_network(struct world *w, struct err *e)
 	size_t n = 0;
 	ssize_t r = io_recv_fds(w->init_sock, &ready, sizeof(ready), fds, ARRAY_SIZE(fds), &n);
 
+	if (r == -EMSGSIZE)
+		return err_errno(e, -EMFILE, "descriptors of the session's pid 1");
 	if (r != sizeof(ready) || n != INIT_NET_MAX)
 		return err_set(e, ERR_FAILED, -ECHILD,
 			"the session's pid 1 ended while it was starting");
@@ -338,6 +343,20 @@ static int put_strings(const struct world_spawn *s, struct init_request *request
 	return fd;
 }
 
+/* May the program be executed but not read?  Of one in the session's own view that is not known here. */
+static bool is_closed(const struct world_spawn *s)
+{
+	const char *program = s->argv[0], *below = program[0] == '/' || !s->cwd ? "" : s->cwd;
+	char path[PATH_MAX];
+	struct stat st;
+
+	if (!strchr(program, '/') ||
+		snprintf(path, sizeof(path), "%s/%s", below, program) >= (int)sizeof(path))
+		return false;
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0 &&
+	       access(path, R_OK) < 0;
+}
+
 static int spawn_failed(const struct world *w, const struct world_spawn *s,
 	const struct init_reply *reply, struct err *e)
 {
@@ -359,7 +378,7 @@ static int spawn_failed(const struct world *w, const struct world_spawn *s,
 		if (reply->error == ENOENT && !strchr(s->argv[0], '/'))
 			err_hint(e, "no directory of the session's PATH has it; podrun help lists "
 				    "podrun's own commands");
-		if (reply->error == EACCES && w->rewriter)
+		if (reply->error == EACCES && w->rewriter && is_closed(s))
 			err_hint(e, "without namespaces a program must be readable, too, so that "
 				    "paths can be rewritten for it; with --view host none are");
 		return reply->error == ENOENT ? err_reclass(e, ERR_NOT_FOUND) : e->error;

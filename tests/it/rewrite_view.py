@@ -365,6 +365,7 @@ def a_program_that_may_not_be_read(env):
         assert lines[6:] in (["Killed", "137", "/tmp", "over"], ["137", "/tmp", "over"]), lines
         refused = run(env, str(stat), "-c", "%n", str(secret), code=126)
         one_line(refused, "cannot run '%s': Permission denied" % stat, "must be readable")
+        assert "hint" not in run(env, "/etc/passwd", code=126).errors
         assert run(env, str(stat), "-c", "%n", str(secret), options=("--view", "host")).text.strip() == str(secret)
         env.prefix = []
         env.podrun("run", "--net", "host", "--rm", "--", str(stat), "-c", "%n", str(secret), code=1)
