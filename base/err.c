@@ -49,6 +49,18 @@ int err_set(struct err *e, enum err_class class, int error, const char *fmt, ...
 	return error;
 }
 
+/* The usual limit: a lower one was set by somebody. */
+#define FEW_DESCRIPTORS 1024
+
+static void hint_at_descriptors(struct err *e)
+{
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur < FEW_DESCRIPTORS)
+		err_hint(e, "this shell limits open files to %llu (ulimit -n)",
+			(unsigned long long)l.rlim_cur);
+}
+
 int err_errno(struct err *e, int error, const char *fmt, ...)
 {
 	size_t n;
@@ -65,6 +77,8 @@ int err_errno(struct err *e, int error, const char *fmt, ...)
 	va_end(ap);
 	n = strlen(e->msg);
 	snprintf(e->msg + n, sizeof(e->msg) - n, ": %s", strerror(-error));
+	if (error == -EMFILE)
+		hint_at_descriptors(e);
 	return error;
 }
 

@@ -57,6 +57,9 @@ static unsigned long clone_flags(const struct world_config *c)
 static int clone_failed(int error, struct err *e)
 {
 	err_errno(e, error, "cannot make namespaces");
+	/* of which there will be more again */
+	if (error == -EMFILE || error == -EAGAIN || error == -ENOMEM)
+		return error;
 	err_reclass(e, ERR_HOST);
 	if (error == -ENOSPC)
 		return err_hint(e, "user.max_user_namespaces or another limit in /proc/sys/user is "

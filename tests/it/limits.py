@@ -77,6 +77,18 @@ def too_little_to_begin_with(env):
     assert "ok" in finish(env, "s")
 
 
+@test
+def too_few_descriptors(env):
+    """It is said what there is too little of, wherever it ran short; and nothing of the image."""
+    env.run_detached("s", *COUNT)
+    env.podrun("suspend", "s", "-o", env.path("i"))
+    for limit in "-n 10", "-n 16", "-n 20", "-n 24", "-n 32", "-Sn 20":
+        r = under(env, "ulimit " + limit, "resume", "-d", env.path("i"), code=1)
+        one_line(r, "Too many open files", "limits open files to %s (ulimit -n)" % limit.split()[1])
+    env.podrun("resume", "-d", env.path("i"))
+    assert "ok" in finish(env, "s")
+
+
 FULL = """
 import os, time
 held = []
