@@ -152,24 +152,28 @@ static void find_build_id(const uint8_t *notes, size_t len, struct ckpt_file_mar
 	}
 }
 
-static void read_build_id(int fd, struct ckpt_file_mark *ret)
+/* Also returns how far the file's segments reach: 0 where that is not known. */
+static uint64_t read_build_id(int fd, struct ckpt_file_mark *ret)
 {
 	uint8_t head[4096], notes[MAX_NOTES];
+	uint64_t reach = 0;
 	ssize_t n = io_pread_full(fd, head, sizeof(head), 0);
 	Elf64_Ehdr eh;
 
 	if (n < (ssize_t)sizeof(eh) || memcmp(head, ELFMAG, SELFMAG) ||
 		head[EI_CLASS] != ELFCLASS64)
-		return;
+		return 0;
 	memcpy(&eh, head, sizeof(eh));
-	for (size_t i = 0; i < eh.e_phnum && i < MAX_PHDRS && !ret->build_id_len; i++) {
+	for (size_t i = 0; i < eh.e_phnum && i < MAX_PHDRS; i++) {
 		Elf64_Phdr ph;
 		uint64_t at = eh.e_phoff + i * sizeof(ph);
 
 		if (eh.e_phoff > (uint64_t)n || at + sizeof(ph) > (uint64_t)n)
-			return;
+			break;
 		memcpy(&ph, head + at, sizeof(ph));
-		if (ph.p_type != PT_NOTE || ph.p_filesz > sizeof(notes))
+		if (ph.p_type == PT_LOAD && ph.p_filesz <= UINT64_MAX - ph.p_offset)
+			reach = MAX(reach, ph.p_offset + ph.p_filesz);
+		if (ph.p_type != PT_NOTE || ret->build_id_len || ph.p_filesz > sizeof(notes))
 			continue;
 		if (ph.p_offset <= (uint64_t)n && ph.p_filesz <= (uint64_t)n - ph.p_offset)
 			find_build_id(head + ph.p_offset, ph.p_filesz, ret);
@@ -177,6 +181,7 @@ static void read_build_id(int fd, struct ckpt_file_mark *ret)
 			 (ssize_t)ph.p_filesz)
 			find_build_id(notes, ph.p_filesz, ret);
 	}
+	return reach;
 }
 
 static void fill_mark(const struct stat *st, struct ckpt_file_mark *ret)
@@ -236,8 +241,9 @@ static bool same_file(
 	if (grown_is_fine)
 		return have.size >= want->size;
 	if (want->build_id_len) {
-		read_build_id(fd, &have);
-		return have.build_id_len == want->build_id_len &&
+		/* what is cut off behind it would be missed only when it is touched */
+		return read_build_id(fd, &have) <= have.size &&
+		       have.build_id_len == want->build_id_len &&
 		       !memcmp(have.build_id, want->build_id, have.build_id_len);
 	}
 	if (have.size != want->size)
