@@ -22,6 +22,7 @@
 #ifndef CKPT_BUILD_H
 #define CKPT_BUILD_H
 
+#include <limits.h>
 #include <sched.h>
 
 #include "base/base.h"
@@ -67,6 +68,7 @@ struct ckpt_build {
 	const struct ckpt_world *world;
 	struct ckpt_restore_options options;
 	struct ckpt_report report;
+	char note[PATH_MAX + 256]; /* the report's */
 	struct proto_reader *in;
 	/* The host's /proc, opened before joining: it numbers tasks as pid and tid above do. */
 	int host_proc;
@@ -111,6 +113,10 @@ struct ckpt_build_thread *ckpt_build_thread(struct ckpt_build *b, pid_t vtid);
 struct ckpt_build_file *ckpt_build_file(struct ckpt_build *b, uint32_t id);
 /* The record of (@kind number, @subject), or NULL. */
 struct ckpt_record *ckpt_build_record(struct ckpt_build *b, uint32_t kind, uint64_t subject);
+
+/* Logs that something is not as it was, and has whoever asked for the resume told so. */
+void ckpt_build_note(struct ckpt_build *b, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 
 /*
  * Lends the builder's descriptor @fd to the task for one batch: the call that receives it (with

@@ -259,7 +259,7 @@ struct ckpt_report {
 	uint64_t pages; /* written or restored */
 	uint32_t rounds; /* of memory copied ahead */
 	uint64_t ahead;	 /* bytes of it */
-	const char *tracker, *note; /* how writes were told; what is not as asked for; static, NULL */
+	const char *tracker, *note; /* how writes were told; what is not as asked for, or was; or NULL */
 	struct {
 		const char *name; /* static */
 		uint64_t ns;

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
@@ -671,6 +672,21 @@ void ckpt_restore_undo(struct ckpt_build *b)
 			usleep(500);
 	}
 	build_free(b);
+}
+
+void ckpt_build_note(struct ckpt_build *b, const char *fmt, ...)
+{
+	char text[sizeof(b->note)];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	log_warn("%s", text);
+	/* Of many the first will do: the log has them all. */
+	if (!b->report.note)
+		memcpy(b->note, text, sizeof(b->note));
+	b->report.note = b->note;
 }
 
 const struct ckpt_report *ckpt_build_report(const struct ckpt_build *b)

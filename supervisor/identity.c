@@ -106,6 +106,7 @@ char *identity_note(const struct session *s)
 			: "",
 		op->barred ? "the users whom it lets in elsewhere (--allow) are not let in here"
 			   : "",
+		op->report ? op->report->note : "",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)

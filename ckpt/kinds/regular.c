@@ -196,14 +196,14 @@ static bool is_installed(const char *path)
  * this host gives nonsense later.  Elsewhere others may write to a file at any time, as they might
  * have while the session ran: that is worth a line.
  */
-static int compare_contents(const Pb__Regular *m, const char *path, const struct stat *st,
-	struct err *e)
+static int compare_contents(struct ckpt_build *b, const Pb__Regular *m, const char *path,
+	const struct stat *st, struct err *e)
 {
 	int64_t mtime_ns = io_ns_of(st->st_mtim);
 
 	if ((uint64_t)st->st_size == m->size) {
-		if (mtime_ns != m->mtime_ns && is_installed(path))
-			log_warn("%s has been written since the session was frozen", path);
+		if (mtime_ns != m->mtime_ns)
+			ckpt_build_note(b, "%s has been written since the session was frozen", path);
 		return 0;
 	}
 	if (is_installed(path) && (m->common->flags & O_ACCMODE) == O_RDONLY) {
@@ -211,13 +211,14 @@ static int compare_contents(const Pb__Regular *m, const char *path, const struct
 		return err_hint(e, "this host has another version of it; an image made with "
 				   "--with-files carries its own");
 	}
-	log_warn("%s had %llu bytes when the session was frozen and has %lld now", path,
+	ckpt_build_note(b, "%s had %llu bytes when the session was frozen and has %lld now", path,
 		(unsigned long long)m->size, (long long)st->st_size);
 	return 0;
 }
 
 /* The file found must be of the recorded sort. */
-static int compare(const Pb__Regular *m, const char *path, int fd, struct err *e)
+static int compare(
+	struct ckpt_build *b, const Pb__Regular *m, const char *path, int fd, struct err *e)
 {
 	struct stat st;
 
@@ -227,7 +228,7 @@ static int compare(const Pb__Regular *m, const char *path, int fd, struct err *e
 		return err_set(e, ERR_HOST, -EINVAL, "is of another type than it was");
 	if (S_ISCHR(st.st_mode) && (major(st.st_rdev) != m->major || minor(st.st_rdev) != m->minor))
 		return err_set(e, ERR_HOST, -ENODEV, "is another device than it was");
-	return S_ISREG(st.st_mode) ? compare_contents(m, path, &st, e) : 0;
+	return S_ISREG(st.st_mode) ? compare_contents(b, m, path, &st, e) : 0;
 }
 
 static int open_again(struct ckpt_build *b, const Pb__Regular *m, struct err *e)
@@ -246,7 +247,7 @@ static int open_again(struct ckpt_build *b, const Pb__Regular *m, struct err *e)
 	fd = ckpt_common_open_own(b, ckpt_where_host(b->world, path, room), flags, e);
 	if (fd < 0)
 		return ckpt_common_blame_host(e);
-	r = compare(m, path, fd, e);
+	r = compare(b, m, path, fd, e);
 	if (r == 0)
 		r = ckpt_common_restore(b, fd, m->common, e);
 	if (r == 0 && m->entries_read && !(flags & O_PATH) && S_ISDIR(m->mode))

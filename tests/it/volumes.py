@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Integration tests: where volumes are shown, and where that can't be any more."""
+"""Integration tests: where volumes are shown, where that can't be any more, and what has become of their files."""
 import pathlib
+import shutil
 import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from cli import COUNT, finish, one_line  # noqa: E402
-from harness import main, needs_namespaces, test  # noqa: E402
+from harness import main, needs_namespaces, test, until  # noqa: E402
 
 
 @test
@@ -41,6 +42,45 @@ def a_volume_has_no_place_any_more(env):
         at.mkdir()
         env.podrun("resume", "-d", env.path("i"))
         assert "ok" in finish(env, "s").split()
+
+
+@test
+def a_file_that_has_been_replaced(env):
+    """It is read on from where the program was, and whoever resumes is told; of a file that is as it was nobody is."""
+    volume = env.path("v")
+    volume.mkdir()
+    file = volume / "f"
+    file.write_text("abcdefgh")
+    env.run_detached("s", "sh", "-c", "echo x >/tmp/own; exec 3</mnt/f 4</tmp/own; head -c 3 <&3; " + COUNT[2] + "; cat <&3",
+                     options=("-v", "%s:/mnt" % volume))
+    for name, text, words in (("as it was", "abcdefgh", None), ("as long", "ABCDEFGH", "has been written since"),
+                              ("longer", "123456789", "had 8 bytes when the session was frozen and has 9 now")):
+        env.podrun("suspend", "s")
+        if words:
+            (volume / "g").write_text(text)
+            (volume / "g").rename(file)
+        r = env.podrun("resume", "-d", "s")
+        assert words in r.errors if words else "frozen" not in r.errors, (name, r.errors)
+    assert finish(env, "s").split()[-1] == "456789", env.logs("s")
+
+
+@test
+def a_program_that_is_not_whole_any_more(env):
+    """Of one with a build-id, too: what is behind that would be missed when the program needs it."""
+    volume = env.path("v")
+    volume.mkdir()
+    program = volume / "sleep"
+    shutil.copy("/bin/sleep", program)
+    whole = program.read_bytes()
+    env.run_detached("s", "sh", "-c", "echo ready; exec /mnt/sleep 1000", options=("-v", "%s:/mnt" % volume))
+    until("it is sleep", lambda: [p["comm"] for p in env.podrun("top", "--json", "s").json()] == ["sleep"])
+    env.podrun("suspend", "s")
+    for n in 0, 100, 4096, len(whole) // 2:
+        program.write_bytes(whole[:n])
+        one_line(env.podrun("resume", "-d", "s", code=4), "/mnt/sleep is not the file which the session had mapped")
+    program.write_bytes(whole)
+    env.podrun("resume", "-d", "s")
+    env.podrun("kill", "s")
 
 
 if __name__ == "__main__":
