@@ -31,9 +31,9 @@
 #include "ckpt/ckpt.h"
 #include "ckpt/filetree.h"
 #include "ckpt/kind.h"
+#include "ckpt/xattrs.h"
 #include "proto/files.pb-c.h"
 
-#define MAX_XATTRS 1024
 #define LAYER	   "upper" /* supervisor/layers.c */
 #define WORK	   "work"
 #define RESOLVE	   (RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)
@@ -131,21 +131,11 @@ static void set_mtime(int dirfd, const char *name, int64_t ns)
 
 static int set_xattrs(int fd, const Pb__TreeEntry *t, struct err *e)
 {
-	if (t->n_xattrs > MAX_XATTRS)
-		return bad(t, "has too many attributes", e);
-	for (size_t i = 0; i < t->n_xattrs; i++) {
-		const Pb__TreeXattr *x = t->xattrs[i];
+	int r = ckpt_xattrs_set(fd, t->xattrs, t->n_xattrs, e);
 
-		if (strncmp(x->name, "user.", 5) != 0 || x->value.len > XATTR_SIZE_MAX)
-			return bad(t, "has an attribute that is not a user's", e);
-		if (fsetxattr(fd, x->name, x->value.data, x->value.len, 0) < 0) {
-			/* how many and how long they may be depends on the file system */
-			err_errno(e, -errno, "attribute %s of %.*s", x->name, (int)t->path.len,
-				(const char *)t->path.data);
-			return err_reclass(e, ERR_HOST);
-		}
-	}
-	return 0;
+	return r < 0 ? err_wrap(e, "the session's files: '%.*s'", (int)MIN(t->path.len, (size_t)128),
+			       (const char *)t->path.data)
+		     : 0;
 }
 
 static bool is_in(const Pb__TreeEntry *t, const char *dir)

@@ -30,7 +30,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <sys/xattr.h>
 
 #include "ckpt/ckpt.h"
 #include "ckpt/filetree.h"
@@ -39,6 +38,7 @@
 #include "ckpt/lower.h"
 #include "ckpt/survey.h"
 #include "ckpt/where.h"
+#include "ckpt/xattrs.h"
 #include "proto/files.pb-c.h"
 
 #define PIECE (1u << 20)
@@ -175,13 +175,8 @@ static int write_contents(struct walk *w, const struct later *f, struct err *e)
 
 static void free_entry(Pb__TreeEntry *t)
 {
-	for (size_t i = 0; t && i < t->n_xattrs; i++) {
-		free(t->xattrs[i]->name);
-		free(t->xattrs[i]->value.data);
-		free(t->xattrs[i]);
-	}
 	if (t) {
-		free(t->xattrs);
+		ckpt_xattrs_free(t->xattrs, t->n_xattrs);
 		free(t->path.data);
 		free(t->target.data);
 		free(t->content.data);
@@ -244,54 +239,10 @@ static int set_bytes(ProtobufCBinaryData *b, const void *data, size_t len)
 	return 0;
 }
 
-static int add_xattr(Pb__TreeEntry *t, int fd, const char *name)
-{
-	Pb__TreeXattr *x = malloc(sizeof(*x));
-	ssize_t n;
-
-	if (!x)
-		return -ENOMEM;
-	pb__tree_xattr__init(x);
-	x->name = strdup(name);
-	x->value.data = malloc(XATTR_SIZE_MAX);
-	t->xattrs[t->n_xattrs++] = x;
-	if (!x->name || !x->value.data)
-		return -ENOMEM;
-	n = fgetxattr(fd, name, x->value.data, XATTR_SIZE_MAX);
-	x->value.len = n < 0 ? 0 : (size_t)n;
-	x->value.data = realloc(x->value.data, x->value.len + 1) ?: x->value.data;
-	return n < 0 && errno != ENODATA ? -errno : 0;
-}
-
-/* The attributes of the "user." namespace: others are not a user's to set. */
-static int add_xattrs(Pb__TreeEntry *t, int fd)
-{
-	char names[XATTR_LIST_MAX];
-	ssize_t len = flistxattr(fd, names, sizeof(names));
-	size_t n = 0;
-
-	if (len <= 0)
-		return len < 0 && errno != ENOTSUP ? -errno : 0;
-	for (const char *p = names; p < names + len; p += strlen(p) + 1)
-		n += !strncmp(p, "user.", 5);
-	if (n == 0)
-		return 0;
-	t->xattrs = calloc(n, sizeof(*t->xattrs));
-	if (!t->xattrs)
-		return -ENOMEM;
-	for (const char *p = names; p < names + len; p += strlen(p) + 1) {
-		int r = strncmp(p, "user.", 5) ? 0 : add_xattr(t, fd, p);
-
-		if (r < 0)
-			return r;
-	}
-	return 0;
-}
-
 /* A regular file by its descriptor. */
 static int describe_open(struct walk *w, int fd, const struct stat *st, Pb__TreeEntry *t)
 {
-	int r = add_xattrs(t, fd);
+	int r = ckpt_xattrs_read(fd, &t->xattrs, &t->n_xattrs);
 
 	if (r < 0)
 		return r;
@@ -435,7 +386,7 @@ static int walk_into(struct walk *w, int dirfd, const char *name, Pb__TreeEntry 
 	if (closed)
 		fchmodat(dirfd, name, mode | 0500, 0);
 	fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	r = fd < 0 ? -errno : add_xattrs(t, fd);
+	r = fd < 0 ? -errno : ckpt_xattrs_read(fd, &t->xattrs, &t->n_xattrs);
 	if (r < 0) {
 		free_entry(t);
 		err_errno(e, r, "cannot read directory %s", path);

@@ -23,6 +23,7 @@
 #include "ckpt/kinds/common.h"
 #include "ckpt/kinds/kinds.h"
 #include "ckpt/where.h"
+#include "ckpt/xattrs.h"
 #include "proto/files.pb-c.h"
 
 #define MAGIC_SECRETMEM 0x5345434d /* linux/magic.h of 5.14 */
@@ -73,7 +74,14 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 	m.linkable = S_ISREG(f->st.st_mode) && is_tmpfile(f, path);
 	m.mtime_ns = io_ns_of(f->st.st_mtim);
 	m.atime_ns = io_ns_of(f->st.st_atim);
-	return ckpt_pack(&m.base, body, e);
+	/* Those of one that may not be read, or is a name alone, nobody here may read either. */
+	if (m.object == f->id)
+		r = ckpt_xattrs_read(f->fd, &m.xattrs, &m.n_xattrs);
+	if (r < 0 && r != -EACCES && r != -EBADF)
+		return err_errno(e, r, "attributes of %s", f->link);
+	r = ckpt_pack(&m.base, body, e);
+	ckpt_xattrs_free(m.xattrs, m.n_xattrs);
+	return r;
 }
 
 static int dump_data(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
@@ -134,6 +142,19 @@ static int make_object(const struct ckpt_build *b, const Pb__Ghost *m, struct ck
 	return 0;
 }
 
+/* The file system there may have none: the session can do without them. */
+static int set_attributes(struct ckpt_build *b, const Pb__Ghost *m, int fd, struct err *e)
+{
+	int r = ckpt_xattrs_set(fd, m->xattrs, m->n_xattrs, e);
+
+	if (r == 0 || e->class != ERR_HOST)
+		return r < 0 ? err_wrap(e, "a deleted file") : 0;
+	ckpt_build_note(b, "%.*s (deleted) has lost its attributes: %s", (int)m->path.len,
+		(const char *)m->path.data, e->msg);
+	*e = (struct err){0};
+	return 0;
+}
+
 static int open_again(struct ckpt_build *b, const Pb__Ghost *m, struct err *e)
 {
 	struct ckpt_object *o = ckpt_object_get(b, PROTO_KIND_GHOST, m->object);
@@ -141,6 +162,8 @@ static int open_again(struct ckpt_build *b, const Pb__Ghost *m, struct err *e)
 
 	if (r == 0 && o->fd < 0)
 		r = make_object(b, m, o, e);
+	if (r == 0 && m->n_xattrs)
+		r = set_attributes(b, m, o->fd, e);
 	return r < 0 ? r : ckpt_common_view(b, o->fd, m->common, e);
 }
 

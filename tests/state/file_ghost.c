@@ -2,6 +2,7 @@
 /* Files without a name: deleted, O_TMPFILE, a removed directory, one that was renamed over. */
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 
 #include "tests/state/state.h"
 
@@ -13,6 +14,7 @@
 
 static char dir[64], path[128], other[128], link_path[64], buf[256];
 static int a, b, reader, hole, tmp, gone, over, linked;
+static int attributed;
 
 static void make_deleted(void)
 {
@@ -26,6 +28,7 @@ static void make_deleted(void)
 	STATE_CHECK(write(a, "contents", 8) == 8 && lseek(reader, 2, SEEK_SET) == 2);
 	STATE_CHECK(ftruncate(a, BIG) == 0 && pwrite(a, "end", 3, BIG - 3) == 3);
 	STATE_CHECK(fchmod(a, 0604) == 0);
+	attributed = fsetxattr(a, "user.state", "value", 5, 0) == 0;
 	STATE_CHECK(unlink(path) == 0 && futimens(a, times) == 0);
 }
 
@@ -69,6 +72,9 @@ static void check_deleted(void)
 	STATE_CHECK(fstat(a, &x) == 0 && x.st_size == BIG && x.st_nlink == 0);
 	STATE_CHECK((x.st_mode & 07777) == 0604);
 	STATE_CHECK(x.st_mtim.tv_sec == 1000000001 && x.st_mtim.tv_nsec == 5);
+	/* unless the file system here has none */
+	if (attributed && fsetxattr(a, "user.other", "", 0, 0) == 0)
+		STATE_CHECK(fgetxattr(a, "user.state", buf, 20) == 5 && !memcmp(buf, "value", 5));
 	STATE_CHECK(lseek(a, 0, SEEK_CUR) == 8);
 	STATE_CHECK(pread(a, buf, 8, 0) == 8 && !memcmp(buf, "contents", 8));
 	STATE_CHECK(pread(a, buf, 4, BIG - 4) == 4 && !memcmp(buf, "\0end", 4));
