@@ -224,6 +224,16 @@ static void leave_raw_mode(struct stream *s)
 	s->raw = false;
 }
 
+/* The same of a command that goes on: what we say is not to stand behind its prompt. */
+static void leave_terminal(struct stream *s)
+{
+	bool raw = s->raw;
+
+	leave_raw_mode(s);
+	if (raw)
+		putc('\n', stderr);
+}
+
 /* Whoever else has our output may have made it non-blocking. */
 static int write_output(int fd, const uint8_t *data, size_t len)
 {
@@ -303,7 +313,7 @@ static int on_message(struct stream *s, const Pb__Control *m, struct err *e)
 	case PB__CONTROL__BODY_FAILURE:
 		return on_failure(s, m->failure, e);
 	case PB__CONTROL__BODY_MOVED:
-		leave_raw_mode(s);
+		leave_terminal(s);
 		if (m->moved->peer[0])
 			err_set(e, ERR_MOVED, -ECONNRESET, "'%s' was moved to %s", s->name,
 				m->moved->peer);
@@ -400,7 +410,7 @@ int stream_run(struct proto_conn *c, const struct stream_options *o, struct err 
 	io_set_nonblock(proto_conn_fd(c), true);
 	r = s.signals < 0 ? err_errno(e, -errno, "signals") : loop(&s, e);
 	close_fd(s.signals);
-	leave_raw_mode(&s);
+	leave_terminal(&s);
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	if (r == 0 && s.tty && s.half_detach && s.code == 0)
 		fprintf(stderr, "detached from '%s'\n", s.name);

@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Integration tests: what is said of wrong words on the command line and in files, and how JSON is told."""
 import json
+import os
 import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from cli import one_line  # noqa: E402
+from cli import one_line, read_until, terminal  # noqa: E402
 from harness import main, needs_namespaces, test, until  # noqa: E402
 
 
@@ -55,6 +56,17 @@ def show_tells_one_object_a_line(env):
     env.podrun("suspend", "s")
     lines = [json.loads(line) for line in env.podrun("image", "show", "--json", "s").text.splitlines()]
     assert lines[0]["kind"] == "suspend" and len(lines) > 10 and all(isinstance(x, dict) for x in lines), lines
+    env.podrun("rm", "s")
+
+
+@test
+def what_is_said_does_not_stand_behind_a_prompt(env):
+    pid, master = terminal(env, "run", "-it", "--name", "s", "--", "sh", "-c", "printf prompt; exec sleep 1000")
+    read_until(master, b"prompt")
+    env.podrun("suspend", "s")
+    read_until(master, b"\r\npodrun: 's' was suspended to ")
+    os.waitpid(pid, 0)
+    os.close(master)
     env.podrun("rm", "s")
 
 
