@@ -207,7 +207,8 @@ const struct cli_command cli_suspend = {
 	.usage = "[-o FILE|-] [NAME]",
 	.help = "freeze a session, write it to an image, end it",
 	.text = "The image is written under a temporary name, synced and renamed; only then does the "
-		"session end. If anything fails it runs on as before. Without *-o* the image is kept in "
+		"session end. If anything fails it runs on as before. Who ends *podrun* itself meanwhile, "
+		"as by ^C, does not call it off: it is finished. Without *-o* the image is kept in "
 		"podrun's own place, and *podrun resume NAME* finds it.\n\n"
 		"Into a pipe (*-o -*) the session stays frozen until the whole image has been read, and "
 		"runs on if its reader goes away before that. *podrun resume -* reads the last byte when "
