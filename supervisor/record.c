@@ -41,6 +41,16 @@ enum record_state record_state_of(const char *name)
 	return RECORD_ENDED;
 }
 
+static int damaged(const struct paths *p, const char *name, const char *path, struct err *e)
+{
+	_cleanup_free_ char *image = paths_image(p, name, 0);
+
+	err_set(e, ERR_FAILED, -EBADMSG, "%s is damaged", path);
+	if (image && access(image, F_OK) == 0)
+		return err_hint(e, "podrun resume --replace %s, if it was suspended", image);
+	return err_hint(e, "podrun rm -f %s forgets it", name);
+}
+
 int record_load(Pb__Record **ret, const struct paths *p, const char *name, struct err *e)
 {
 	_cleanup_free_ char *path = paths_session(p, name, "record");
@@ -62,7 +72,7 @@ int record_load(Pb__Record **ret, const struct paths *p, const char *name, struc
 	r = pb__record__unpack(NULL, b.len, b.data);
 	if (!r || !r->config || !r->state) {
 		record_free(r);
-		return err_set(e, ERR_FAILED, -EBADMSG, "%s is damaged", path);
+		return damaged(p, name, path, e);
 	}
 	*ret = r;
 	return 0;

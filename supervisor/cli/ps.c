@@ -8,6 +8,7 @@
 #include "supervisor/cli/json.h"
 #include "supervisor/cli/net_text.h"
 #include "supervisor/client.h"
+#include "supervisor/record.h"
 
 #define MAX_COMMAND 60 /* characters */
 
@@ -91,6 +92,27 @@ static void print_table(const struct client_session *all, size_t n, bool everyth
 	print_dependencies(all, n, everything);
 }
 
+/* Of those whose records can't be read no more is known than that they are there. */
+static void tell_damaged(const struct paths *p)
+{
+	struct err e = {0};
+	char **names;
+	size_t n;
+
+	if (paths_list(p, &names, &n, &e) < 0)
+		return;
+	for (size_t i = 0; i < n; i++) {
+		struct err story = {0};
+		Pb__Record *r = NULL;
+
+		if (record_load(&r, p, names[i], &story) == -EBADMSG && !client_is_live(p, names[i]))
+			cli_print_error(&story);
+		record_free(r);
+		free(names[i]);
+	}
+	free(names);
+}
+
 static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 {
 	const struct ps_options *o = opts;
@@ -114,6 +136,8 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 	else if (!o->quiet)
 		print_table(all, n, o->all);
 	client_list_free(all, n);
+	if (o->all)
+		tell_damaged(&c->paths);
 	return 0;
 }
 

@@ -54,11 +54,17 @@ static int from_record(struct cli *c, const char *name, char **ret_path, char **
 	bool *ret_own, struct err *e)
 {
 	_cleanup_free_ char *own = paths_image(&c->paths, name, 0);
-	struct err ignored = {0};
+	struct err story = {0};
 	Pb__Record *r;
 
-	if (!own || !paths_valid_name(name) || record_load(&r, &c->paths, name, &ignored) < 0)
+	if (!own || !paths_valid_name(name))
 		return 0;
+	if (record_load(&r, &c->paths, name, &story) < 0) {
+		if (story.class == ERR_NOT_FOUND || may_be_image(name))
+			return 0;
+		*e = story;
+		return e->error;
+	}
 	if (record_state_of(r->state) == RECORD_SUSPENDED && r->image[0]) {
 		*ret_path = strdup(r->image);
 		*ret_name = strdup(name);

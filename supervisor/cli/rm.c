@@ -137,16 +137,29 @@ static bool is_undecided(const char *state)
 	       strcmp(state, record_state_name(RECORD_ARRIVED)) == 0;
 }
 
-static int remove_one(struct cli *c, const char *name, bool force, struct err *e)
+static int forget(struct cli *c, const char *name, struct err *e)
 {
 	struct vnet_claim claim;
+	bool claims = find_claim(&c->paths, name, &claim);
+	int r = record_remove(&c->paths, name, e);
+
+	if (r == 0 && claims)
+		end_connections(&c->paths, &claim);
+	return r;
+}
+
+static int remove_one(struct cli *c, const char *name, bool force, struct err *e)
+{
 	struct client_session s;
 	_cleanup_dns_name_ struct dns_name name_in_dns = {0};
-	bool claims;
 	int r;
 
 	tenure_sweep(&c->paths);
 	if (client_look(&s, &c->paths, name, e) < 0) {
+		if (e->error == -EBADMSG && force) {
+			*e = (struct err){0};
+			return forget(c, name, e);
+		}
 		/* it has another name now, and these have this one still */
 		if (e->class != ERR_NOT_FOUND || !images_forget(&c->paths, name))
 			return e->error;
@@ -177,10 +190,7 @@ static int remove_one(struct cli *c, const char *name, bool force, struct err *e
 	/* The supervisor removes what was started with --rm itself. */
 	for (int i = 0; force && i < 500 && client_is_live(&c->paths, name); i++)
 		usleep(10000);
-	claims = find_claim(&c->paths, name, &claim);
-	r = record_remove(&c->paths, name, e);
-	if (r == 0 && claims)
-		end_connections(&c->paths, &claim);
+	r = forget(c, name, e);
 	if (r == 0)
 		leave_name(&name_in_dns);
 	return r;

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Integration tests: what is said of wrong words on the command line and in files, and how JSON is told."""
+"""Integration tests: what is said of wrong words on the command line and in files, of files of
+podrun's own that are damaged, and how JSON is told."""
 import json
 import os
 import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from cli import one_line, read_until, terminal  # noqa: E402
+from cli import COUNT, finish, one_line, read_until, terminal  # noqa: E402
 from harness import main, needs_namespaces, test, until  # noqa: E402
 
 
@@ -68,6 +69,25 @@ def what_is_said_does_not_stand_behind_a_prompt(env):
     os.waitpid(pid, 0)
     os.close(master)
     env.podrun("rm", "s")
+
+
+@test
+def a_session_whose_record_is_damaged(env):
+    """It is not passed over, and its image is not lost with it."""
+    state = env.path("state") / "podrun"
+    record, image = state / "sessions" / "s" / "record", state / "images" / "s.img"
+    env.run_detached("s", *COUNT)
+    env.podrun("suspend", "s")
+    record.write_text("")
+    for words, code in ((("ps", "-a"), 0), (("resume", "s"), 1), (("rm", "s"), 1)):
+        one_line(env.podrun(*words, code=code), "%s is damaged" % record, "hint: podrun resume --replace %s" % image)
+    env.podrun("resume", "-d", "--replace", image)
+    assert "ok" in finish(env, "s")
+    image.unlink()
+    record.write_text("")
+    one_line(env.podrun("resume", "s", code=1), "%s is damaged" % record, "hint: podrun rm -f s")
+    env.podrun("rm", "-f", "s")
+    assert not record.exists() and not env.podrun("ps", "-a").errors
 
 
 if __name__ == "__main__":
