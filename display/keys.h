@@ -17,13 +17,13 @@ struct display_key {
 };
 
 struct display_keys {
-	struct display_key all[DISPLAY_KEYS];
+	struct display_key all[DISPLAY_KEYS]; /* in the order in which they went down */
 	size_t n;
 };
 
 /*
- * Of one physical key the symbol may be another one when it comes up, for Shift came up before:
- * @key becomes what it was when it went down.  False: it never went down, or there are too many.
+ * Of one physical key the symbol may be another one when it comes up, for Shift came up before, also
+ * where no scancode says which key it is: @key becomes what it was when it went down.  False: it never went down, or there are too many.
  */
 bool display_keys_take(struct display_keys *k, struct display_key *key, bool down);
 /* One that gives this is down. */

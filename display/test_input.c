@@ -99,6 +99,34 @@ static void test_two_hold(void **state)
 	world_fini(&w);
 }
 
+/* VNC viewers say no scancodes, and what a key gives without Shift when that came up first. */
+static void test_shift_comes_up_first(void **state)
+{
+	struct world w;
+	int one;
+
+	world_init(&w, 64, 64);
+	one = connect_viewer(&w);
+	key(one, SHIFT, 0, true);
+	key(one, 'A', 0, true);
+	key(one, '!', 0, true);
+	key(one, 'x', 0, true);
+	UNTIL(&w, one, w.source->n_down == 4);
+	key(one, SHIFT, 0, false);
+	key(one, 'a', 0, false);
+	UNTIL(&w, one, w.source->n_down == 2);
+	assert_int_equal(w.source->down[0] + w.source->down[1], '!' + 'x');
+	key(one, '1', 0, false);
+	UNTIL(&w, one, w.source->n_down == 1);
+	assert_int_equal(w.source->down[0], 'x');
+	key(one, SHIFT, 0, false); /* which is not down */
+	key(one, 'y', 21, false);
+	key(one, 'x', 0, false);
+	UNTIL(&w, one, w.source->n_down == 0);
+	close_fd(one);
+	world_fini(&w);
+}
+
 /* Buttons stay down over it, and are told of behind it if they have changed. */
 static void test_let_go_with_a_button(void **state)
 {
@@ -134,6 +162,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_two_hold),
+		cmocka_unit_test(test_shift_comes_up_first),
 		cmocka_unit_test(test_let_go_with_a_button),
 	};
 
