@@ -5,18 +5,27 @@
 
 #include "proto/display.pb-c.h"
 
-void display_notice_pack(struct buf *out, enum display_state state, const char *text)
+void display_notice_put(
+	struct buf *out, enum display_state state, const char *text, const char *name)
 {
+	struct display_message m = {.type = DISPLAY_NOTICE};
 	Pb__DisplayNotice n = PB__DISPLAY_NOTICE__INIT;
+	_cleanup_buf_ struct buf body = BUF_INIT;
 	uint8_t *to;
 
 	n.kind = (Pb__DisplayNotice__Kind)state;
 	n.text = (char *)(text ? text : "");
 	if (state == DISPLAY_STATE_MOVED)
 		n.host = n.text;
-	to = buf_grow(out, pb__display_notice__get_packed_size(&n));
+	n.name = (char *)(name ? name : "");
+	to = buf_grow(&body, pb__display_notice__get_packed_size(&n));
 	if (to)
 		pb__display_notice__pack(&n, to);
+	m.data = (struct display_bytes){body.data, body.len};
+	if (buf_error(&body) < 0)
+		out->failed = true;
+	else
+		display_wire_put(out, &m);
 }
 
 bool display_notice_refuses(const struct display_message *m, char *ret, size_t size)

@@ -19,8 +19,9 @@ enum display_state {
 	DISPLAY_STATE_REFUSED, /* this viewer is */
 };
 
-/* Appends the record to @out, without the message's head; @text may be NULL. */
-void display_notice_pack(struct buf *out, enum display_state state, const char *text);
+/* Appends the message to @out; @text and the session's @name may be NULL. */
+void display_notice_put(
+	struct buf *out, enum display_state state, const char *text, const char *name);
 /* True if @m, any message, tells this viewer that it is not wanted; @ret is why. */
 bool display_notice_refuses(const struct display_message *m, char *ret, size_t size);
 

@@ -30,6 +30,7 @@
 #include "display/classify.h"
 #include "display/codec/stream.h"
 #include "display/film.h"
+#include "display/notice.h"
 #include "display/reel.h"
 #include "display/region.h"
 #include "display/scale.h"
@@ -172,12 +173,8 @@ static int take_hello(struct display_peer *p, const struct display_message *m)
 	if (!h)
 		return -EBADMSG;
 	if (h->version != DISPLAY_VERSION) {
-		Pb__DisplayNotice n = PB__DISPLAY_NOTICE__INIT;
-		char text[] = "this viewer speaks another version of the protocol";
-
-		n.kind = PB__DISPLAY_NOTICE__KIND__REFUSED;
-		n.text = text;
-		put_packed(p, DISPLAY_NOTICE, &n.base);
+		display_notice_put(&p->out, DISPLAY_STATE_REFUSED,
+			"this viewer speaks another version of the protocol", NULL);
 		pb__display_hello__free_unpacked(h, NULL);
 		display_peer_finish(p);
 		return 0;
@@ -556,6 +553,17 @@ int display_peer_new(const struct display_world *world, int fd, const struct dis
 	wait_ms(p, HELLO_SECONDS * 1000);
 	*ret_peer = p;
 	return 0;
+}
+
+int display_peer_refuse(int fd, const char *why)
+{
+	_cleanup_buf_ struct buf b = BUF_INIT;
+
+	display_notice_put(&b, DISPLAY_STATE_REFUSED, why, NULL);
+	if (buf_error(&b) == 0 && send(fd, b.data, b.len, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		log_debug("display: a viewer is gone already");
+	close_fd(fd);
+	return -EUSERS;
 }
 
 void display_peer_free(struct display_peer *p)

@@ -69,6 +69,8 @@ struct display_peer_ops {
  */
 int display_peer_new(const struct display_world *world, int fd, const struct display_peer_ops *ops,
 	void *arg, struct display_peer **ret_peer);
+/* Who has connected as @fd, which is closed, is told why not, if it listens at once.  -EUSERS. */
+int display_peer_refuse(int fd, const char *why);
 /* Accepts NULL. */
 void display_peer_free(struct display_peer *p);
 

@@ -23,7 +23,6 @@
 
 #include <event2/event.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "base/base.h"
 #include "display/files.h"
@@ -45,6 +44,7 @@
 #define WATCH_SIDE  64		  /* pixels around the pointer */
 #define RESIZE_MS   50		  /* the last of several wishes counts */
 #define MOVES	    16
+#define TOO_LONG    "What was copied in the session is longer than 1 MiB: its viewers do not have it."
 
 struct viewer {
 	struct display_server *server;
@@ -68,6 +68,7 @@ struct display_server {
 	struct display_video *video;   /* likewise */
 	struct viewer *viewers;
 	size_t n_viewers;
+	enum display_state state;
 	bool damaged, attached, finishes, listened;
 	uint64_t (*clock)(void);   /* of films */
 	uint64_t last_ns, took_ns; /* of the last update */
@@ -84,15 +85,11 @@ static int within(int n, int most)
 	return n < 0 ? 0 : MIN(n, most);
 }
 
-/* A slot has something new: @m, or what peers make themselves. */
-static void set_slot(struct display_server *s, enum display_slot slot,
-	const struct display_message *m, const void *from)
+/* A slot, whose message was made anew, has something to be told. */
+static void tell_slot(struct display_server *s, enum display_slot slot, const void *from)
 {
 	struct buf *b = &s->world.slots[slot].message;
 
-	buf_clear(b);
-	if (m)
-		display_wire_put(b, m);
 	if (buf_error(b)) {
 		/* Not told: the next one is. */
 		buf_fini(b);
@@ -102,6 +99,27 @@ static void set_slot(struct display_server *s, enum display_slot slot,
 	s->world.slots[slot].from = from;
 	for (struct viewer *v = s->viewers; v; v = v->next)
 		display_peer_kick(v->peer);
+}
+
+/* It has something new: @m, or what peers make themselves. */
+static void set_slot(struct display_server *s, enum display_slot slot,
+	const struct display_message *m, const void *from)
+{
+	struct buf *b = &s->world.slots[slot].message;
+
+	buf_clear(b);
+	if (m)
+		display_wire_put(b, m);
+	tell_slot(s, slot, from);
+}
+
+static void set_notice(struct display_server *s, enum display_slot slot, const char *text)
+{
+	struct buf *b = &s->world.slots[slot].message;
+
+	buf_clear(b);
+	display_notice_put(b, s->state, text, s->world.name);
+	tell_slot(s, slot, NULL);
 }
 
 /* ---- updates ------------------------------------------------------------------------------- */
@@ -359,7 +377,10 @@ static void on_clipboard(void *arg, const char *text, size_t len)
 	struct display_message m = {
 		.type = DISPLAY_CLIPBOARD, .data = {(const uint8_t *)text, len}};
 
-	if (len <= DISPLAY_CLIPBOARD_MAX)
+	/* In its place, for this is told to those who would have got it, until there is another. */
+	if (!text)
+		set_notice(arg, DISPLAY_SLOT_CLIPBOARD, TOO_LONG);
+	else if (len <= DISPLAY_CLIPBOARD_MAX)
 		set_slot(arg, DISPLAY_SLOT_CLIPBOARD, &m, NULL);
 }
 
@@ -676,28 +697,13 @@ void display_server_free(struct display_server *s)
 	free(s);
 }
 
-/* It is told why, if it listens at once. */
-static int refuse(int fd)
-{
-	_cleanup_buf_ struct buf body = BUF_INIT, b = BUF_INIT;
-	struct display_message m = {.type = DISPLAY_NOTICE};
-
-	display_notice_pack(&body, DISPLAY_STATE_REFUSED, "there are too many viewers");
-	m.data = (struct display_bytes){body.data, body.len};
-	display_wire_put(&b, &m);
-	if (buf_error(&b) == 0 && send(fd, b.data, b.len, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-		log_debug("display: a viewer is gone already");
-	close_fd(fd);
-	return -EUSERS;
-}
-
 int display_server_add(struct display_server *s, int fd)
 {
 	struct viewer *v;
 	int r;
 
 	if (s->n_viewers == DISPLAY_SERVER_VIEWERS)
-		return refuse(fd);
+		return display_peer_refuse(fd, "there are too many viewers");
 	v = calloc(1, sizeof(*v));
 	if (!v) {
 		close_fd(fd);
@@ -724,13 +730,8 @@ size_t display_server_viewers(const struct display_server *s)
 
 void display_server_tell(struct display_server *s, enum display_state state, const char *text)
 {
-	struct display_message m = {.type = DISPLAY_NOTICE};
-	_cleanup_buf_ struct buf body = BUF_INIT;
-
-	display_notice_pack(&body, state, text);
-	m.data = (struct display_bytes){body.data, body.len};
-	if (buf_error(&body) == 0)
-		set_slot(s, DISPLAY_SLOT_NOTICE, &m, NULL);
+	s->state = state;
+	set_notice(s, DISPLAY_SLOT_NOTICE, text);
 }
 
 void display_server_audio(struct display_server *s, uint64_t us, const void *packet, size_t len)
@@ -759,6 +760,7 @@ static void hold_files(struct display_server *s, bool on)
 void display_server_rename(struct display_server *s, const char *name)
 {
 	s->world.name = name;
+	set_notice(s, DISPLAY_SLOT_NOTICE, NULL);
 }
 
 void display_server_let_go(struct display_server *s)

@@ -53,7 +53,7 @@ void display_server_audio(struct display_server *s, uint64_t us, const void *pac
 /* Viewers may have files of the session's, and give it some: display_files_new. */
 void display_server_share(struct display_server *s, int files);
 
-/* Viewers that come are told @name, which is borrowed. */
+/* Viewers are told @name, which is borrowed, those that come later too. */
 void display_server_rename(struct display_server *s, const char *name);
 
 /* The source's ops of the same names, with all keys up before, and the picture looked at again. */

@@ -48,7 +48,7 @@ struct display_source_events {
 	void (*cursor)(void *arg, const struct display_cursor *c);
 	/* The session moved the pointer itself (a warp). */
 	void (*pointer_at)(void *arg, int x, int y);
-	/* UTF-8, without a NUL, at most DISPLAY_CLIPBOARD_MAX. */
+	/* UTF-8, without a NUL, at most DISPLAY_CLIPBOARD_MAX; NULL: it was longer than that. */
 	void (*clipboard)(void *arg, const char *text, size_t len);
 	/* Nothing is heard of the session's display for a while; or (false) it is again. */
 	void (*silent)(void *arg, bool silent);

@@ -39,6 +39,7 @@ struct native_line {
 	pthread_mutex_t lock; /* of what follows */
 	struct display_decoder *decoder;
 	struct native_news news;
+	bool remarked;	/* the last notice was about what had been copied, not the session's state */
 	bool told;	/* the window's thread has been woken, and has not looked yet */
 	int sock;	/* -1: no line */
 	struct buf out; /* to be sent */
@@ -92,8 +93,9 @@ static void take_cursor(struct native_news *n, const struct display_message *m)
 	n->cursor_h = m->cursor.h;
 }
 
-static void take_notice(struct native_news *n, const struct display_message *m)
+static void take_notice(struct native_line *l, const struct display_message *m)
 {
+	struct native_news *n = &l->news;
 	static const char *const kinds[] = {"", "paused", "suspended", "moved", "ended", "refused"};
 	Pb__DisplayNotice *p = pb__display_notice__unpack(NULL, m->data.len, m->data.data);
 	const char *kind;
@@ -104,6 +106,9 @@ static void take_notice(struct native_news *n, const struct display_message *m)
 	free(n->notice);
 	if (asprintf(&n->notice, "%s%s%s", kind, kind[0] && p->text[0] ? ": " : "", p->text) < 0)
 		n->notice = NULL;
+	l->remarked = p->kind == PB__DISPLAY_NOTICE__KIND__RUNNING && p->text[0];
+	if (p->name[0])
+		take_text(&n->title, p->name, strlen(p->name));
 	pb__display_notice__free_unpacked(p, NULL);
 }
 
@@ -135,12 +140,15 @@ static void message(void *ctx, const struct display_message *m)
 		break;
 	case DISPLAY_CLIPBOARD:
 		take_text(&l->news.clipboard, m->data.data, m->data.len);
+		if (l->remarked)
+			take_text(&l->news.notice, "", 0);
+		l->remarked = false;
 		break;
 	case DISPLAY_AUDIO:
 		native_sound_play(l->sound, m->data.data, m->data.len);
 		break;
 	case DISPLAY_NOTICE:
-		take_notice(&l->news, m);
+		take_notice(l, m);
 		break;
 	case DISPLAY_WELCOME:
 		take_welcome(&l->news, m);

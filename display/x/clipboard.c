@@ -5,7 +5,7 @@
  * Selections as ICCCM, section 2, has them.  XFixes tells when CLIPBOARD has another owner;
  * unless it is us, its text is asked for, and the answer comes as a property of our window, whole
  * or (INCR) in pieces, each of which is deleted to have the next.  What comes later replaces what
- * is under way.
+ * is under way.  Of one that is too long viewers are told that, once.
  *
  * A viewer's text makes us the owner, and whoever asks is answered the same two ways.  Ours ends
  * with the connection, so the text is kept and offered again on the next one, unless somebody has
@@ -92,13 +92,25 @@ static void take_incoming(struct display_x_clipboard *b)
 	bool known =
 		b->again && len == b->told.len && memcmp(b->incoming.data, b->told.data, len) == 0;
 
-	b->again = false;
+	b->again = b->told_long = false;
 	if (buf_error(&b->incoming) == 0 && len && !known) {
 		b->told.len = 0;
 		buf_put(&b->told, b->incoming.data, len);
 		b->text(b->arg, (const char *)b->incoming.data, len);
 	}
 	forget_incoming(b);
+}
+
+/* It has failed so; what is too long is told, but not again for being asked for again. */
+static void refuse_incoming(struct display_x_clipboard *b, int error)
+{
+	bool known = b->again && b->told_long;
+
+	forget_incoming(b);
+	b->again = false;
+	b->told_long = error == -E2BIG;
+	if (b->told_long && !known)
+		b->text(b->arg, NULL, 0);
 }
 
 /* Our property has a piece, or all; -EAGAIN: more will come, piece by piece. */
@@ -119,7 +131,9 @@ static int read_property(struct display_x_clipboard *b, size_t *ret_len)
 		done = -EBADMSG; /* it says to have more than it has sent */
 	else if (r->type == b->atoms[DISPLAY_X_INCR])
 		done = -EAGAIN;
-	else if (r->format != 8 || b->incoming.len + len > DISPLAY_CLIPBOARD_MAX || r->bytes_after)
+	else if (r->format != 8)
+		done = -EBADMSG;
+	else if (b->incoming.len + len > DISPLAY_CLIPBOARD_MAX || r->bytes_after)
 		done = -E2BIG;
 	else
 		buf_put(&b->incoming, xcb_get_property_value(r), len);
@@ -146,7 +160,7 @@ static void on_answer(struct display_x_clipboard *b, const xcb_selection_notify_
 	else if (r == -EAGAIN)
 		b->incremental = true;
 	else
-		forget_incoming(b);
+		refuse_incoming(b, r);
 }
 
 static void on_piece(struct display_x_clipboard *b)
@@ -157,7 +171,7 @@ static void on_piece(struct display_x_clipboard *b)
 	if (r == 0 && len == 0)
 		take_incoming(b);
 	else if (r < 0)
-		forget_incoming(b);
+		refuse_incoming(b, r);
 }
 
 /* ---- for the session ------------------------------------------------------------------------- */

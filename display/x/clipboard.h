@@ -38,6 +38,7 @@ struct display_x_clipboard {
 	bool owner, primary; /* of CLIPBOARD; of PRIMARY, also when it is closed */
 	bool fresh;	     /* `own` has come while it was closed */
 	struct buf told;     /* what the session had copied last, likewise */
+	bool told_long;	     /* the last was too long, which has been told */
 	bool again;	     /* it is asked for only because the connection is new */
 	struct buf incoming;
 	bool incremental; /* incoming comes in pieces */
@@ -49,8 +50,8 @@ struct display_x_clipboard {
 		uint64_t begun; /* which of all it is */
 	} requests[DISPLAY_X_REQUESTS];
 	uint64_t n_begun;
-	void (*text)(
-		void *arg, const char *text, size_t len); /* somebody in the session has copied */
+	/* Somebody in the session has copied; NULL: more than DISPLAY_CLIPBOARD_MAX. */
+	void (*text)(void *arg, const char *text, size_t len);
 	void *arg;
 };
 

@@ -222,6 +222,17 @@ def clipboard_both_ways(env):
     until("a long one: %d" % len(paste(env)), lambda: len(paste(env)) == 700000)
     inside(env, "sh", "-c", "head -c 900000 /dev/zero | tr '\\0' x | xclip -selection clipboard -i > /dev/null 2>&1")
     v.said("clipboard 900000 xxx")
+    # of what is too long each viewer is told so, once
+    at = len(v.lines)
+    for size in (1100000, 30000000):
+        inside(env, "sh", "-c", "head -c %d /dev/zero | tr '\\0' y | xclip -selection clipboard -i > /dev/null 2>&1" % size)
+        v.said("notice %s What was copied in the session is longer" % NOTICE["running"], at)
+        at = len(v.lines)
+    Viewer(env).said("notice %s What was copied" % NOTICE["running"])
+    env.podrun("snapshot", "s", "-o", env.path("image"))
+    copy(env, "short")
+    v.said("clipboard 5 short")
+    assert not v.find("notice %s What" % NOTICE["running"], at), v.lines
     env.podrun("kill", "s")
 
 
@@ -426,6 +437,7 @@ def renamed(env):
     first = Viewer(env)
     assert first.find("welcome").endswith(" s")
     env.podrun("rename", "s", "other")
+    first.said("notice %s  of other" % NOTICE["running"])
     assert Viewer(env, "other").find("welcome").endswith(" other")
     assert not first.find("closed")
     (server,) = processes(env, "display --serve")

@@ -54,7 +54,7 @@ static void tell_notice(const struct display_message *m)
 	Pb__DisplayNotice *n = pb__display_notice__unpack(NULL, m->data.len, m->data.data);
 
 	if (n)
-		printf("notice %d %s\n", n->kind, n->text);
+		printf("notice %d %s%s%s\n", n->kind, n->text, n->name[0] ? " of " : "", n->name);
 	pb__display_notice__free_unpacked(n, NULL);
 }
 

@@ -337,6 +337,9 @@ def cursor_and_notices(env):
     until("it is paused", lambda: "paused" in notice())
     viewer.send(message(NOTICE, b""))
     until("it runs", lambda: notice() == "")
+    viewer.send(message(NOTICE, field(2, "too long") + field(4, "other")))
+    until("it is called so now", lambda: notice() == "too long" and tab.evaluate("document.title") == "other - podrun")
+    until("that need not be read twice", lambda: notice() == "")
     viewer.send(message(NOTICE, field(1, 4) + field(2, "<b>exit code 3</b>")))
     until("it has ended", lambda: "ended" in notice() and "<b>exit code 3</b>" in notice())
     assert not tab.complaints, tab.complaints

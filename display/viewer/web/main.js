@@ -42,13 +42,23 @@ function sayForAWhile(what) {
 	setTimeout(() => $("notice").textContent === what && say(""), TOLD_MS);
 }
 
+function showName(name) {
+	document.title = name ? name + " - podrun" : "podrun";
+	$("name").textContent = name + (viewOnly ? " (view only)" : "");
+}
+
 function notice(body) {
 	const found = protoDecode(body);
 	const kind = found[1] || 0;
 	const words = [NOTICES[kind] ?? "", kind === MOVED && found[3] ? "to " + text(found[3]) : "",
 		text(found[2])];
 
-	say(kind === RUNNING ? text(found[2]) : "The session is " + words.filter(Boolean).join("\n"));
+	if (found[4])
+		showName(text(found[4]));
+	if (kind === RUNNING)
+		sayForAWhile(text(found[2]));
+	else
+		say("The session is " + words.filter(Boolean).join("\n"));
 }
 
 function cursor(body) {
@@ -74,13 +84,11 @@ function cursor(body) {
 
 function welcome(body) {
 	const found = protoDecode(body);
-	const name = text(found[5]);
 
 	screen.resize(found[2] || 0, found[3] || 0);
 	welcomed = true;
 	viewOnly = viewOnly || found[4] === VIEW;
-	document.title = name ? name + " - podrun" : "podrun";
-	$("name").textContent = name + (viewOnly ? " (view only)" : "");
+	showName(text(found[5]));
 	say("");
 	clipboard.restart();
 	files.restart(Boolean(found[10]) && !viewOnly);
