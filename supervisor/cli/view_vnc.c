@@ -20,13 +20,14 @@ static bool has_directory(const struct view_way *w)
 /* One that is suspended may be resumed, here or elsewhere; of other hosts nothing is known. */
 static bool is_over(void *ctx)
 {
-	const struct view_way *w = ctx;
+	struct view_way *w = ctx;
 	struct err e = {0};
 	struct client_session s;
 	bool over;
 
 	if (w->host)
 		return false;
+	view_way_follow(w);
 	if (client_look(&s, &w->cli->paths, w->name, &e) < 0)
 		return e.class == ERR_NOT_FOUND && !has_directory(w);
 	over = view_way_is_other(w, s.record);

@@ -99,6 +99,40 @@ static int check_session(struct view_way *w, struct err *e)
 	return e->error;
 }
 
+static bool is_known(struct view_way *w, const char *name)
+{
+	struct err ignored = {0};
+	Pb__Record *r;
+	bool yes;
+
+	if (record_load(&r, &w->cli->paths, name, &ignored) < 0)
+		return false;
+	yes = r->config && !view_way_is_other(w, r);
+	record_free(r);
+	return yes;
+}
+
+void view_way_follow(struct view_way *w)
+{
+	struct err ignored = {0};
+	char **names, *found = NULL;
+	size_t n;
+
+	if (w->host || !w->known || is_known(w, w->name) ||
+		paths_list(&w->cli->paths, &names, &n, &ignored) < 0)
+		return;
+	for (size_t i = 0; i < n; i++) {
+		if (!found && is_known(w, names[i]))
+			found = take_ptr(names[i]);
+		free(names[i]);
+	}
+	free(names);
+	if (found) {
+		free(w->name);
+		w->name = found;
+	}
+}
+
 void view_way_know(struct view_way *w)
 {
 	struct err none = {0};
@@ -382,6 +416,7 @@ int view_way_connect(void *way, struct err *e)
 
 	if (w->host)
 		return connect_there(w, w->host, e);
+	view_way_follow(w);
 	sock = connect_here(w, e);
 	host = sock < 0 && sock != -ESTALE ? moved_to(w) : NULL;
 	return host ? connect_there(w, host, e) : sock;

@@ -3,7 +3,8 @@
  * view_way - the way to a session's display server, here or on another host.
  *
  * A session is found by its name, and is the one that was there first: another one of the same name
- * is not shown to those who were let in to that.  Of other hosts only the name is known.
+ * is not shown to those who were let in to that, and it is followed where it gets another name.  Of
+ * other hosts only the name is known.
  */
 #ifndef SUPERVISOR_CLI_VIEW_WAY_H
 #define SUPERVISOR_CLI_VIEW_WAY_H
@@ -31,6 +32,8 @@ int view_way_parse(struct view_way *w, struct cli *c, const char *text, struct e
 void view_way_fini(struct view_way *w);
 /* From now on it is the session that has the name now, if there is one. */
 void view_way_know(struct view_way *w);
+/* If it is called otherwise by now, by that name; no more than this changes the way's. */
+void view_way_follow(struct view_way *w);
 /* @r, of that name, is of another session. */
 bool view_way_is_other(const struct view_way *w, const struct Pb__Record *r);
 /*

@@ -81,6 +81,32 @@ def another_session_of_that_name(env):
     env.podrun("kill", "s")
 
 
+@test
+def another_name(env):
+    """Whoever was let in sees the session on under its new name, also when another one has the old one."""
+    needs("Xvfb")
+    begin = ["--display=300x200", "--no-sound", "--", "sleep", "1000"]
+    vnc = int(re.search(r":(\d+) password", env.podrun("run", "-d", "--name", "s", "--vnc", *begin).errors).group(1))
+    view = View(env, target="s")
+    ws, answer = enter(view, "token " + view.token)
+    ws.send(hello())
+    assert ws.receive()[0] == WELCOME
+    env.podrun("rename", "s", "t")
+    env.podrun("run", "-d", "--name", "s", *begin)
+    env.podrun("suspend", "t")
+    env.podrun("resume", "-d", "--name", "u", "t")
+    ws.close()
+    ws, _ = enter(view, "ticket " + answer["ticket"])
+    ws.send(hello())
+    first = ws.receive()
+    assert first[0] == WELCOME and b"u" in first, first
+    ws.close()
+    socket.create_connection(("127.0.0.1", vnc)).close()
+    view.close()
+    env.podrun("kill", "s")
+    env.podrun("kill", "u")
+
+
 class Refuses(Display):
     """Says why and is gone, as a display server with too many viewers."""
 
