@@ -291,6 +291,11 @@ static int stop(void *rewriter, uint32_t deadline_ms, struct err *e)
 		if (lives(w, w->rw.tasks.all[i]))
 			ptrace(PTRACE_SETOPTIONS, w->rw.tasks.all[i]->host, 0, HELD_OPTIONS);
 	w->rw.trusting = true;
+	/* One that was renamed, and another one has the place where its files were. */
+	pthread_mutex_lock(&w->rw.lock);
+	if (w->rw.view)
+		view_refresh(w->rw.view);
+	pthread_mutex_unlock(&w->rw.lock);
 	return 0;
 }
 

@@ -599,6 +599,22 @@ def another_name(env):
     assert env.wait("two").split() == ["ready", "x", "/tmp", "x", "x", "/tmp"]
 
 
+@test
+def another_has_the_old_name(env):
+    """Its files lie where those of one that is renamed and suspended were."""
+    env.prefix = PROFILE
+    script = "import sys, time; f = open('/tmp/f', 'w'); print(sys.argv[1], file=f, flush=True); print('ready', flush=True); time.sleep(1000)"
+    for name in "one", "two":
+        env.run_detached("s", "python3", "-c", script, name, options=REWRITE)
+        if name == "one":
+            env.podrun("rename", "s", "t")
+    env.podrun("suspend", "t")
+    env.podrun("resume", "-d", "t")
+    for name, has in ("t", "one"), ("s", "two"):
+        assert env.podrun("exec", name, "cat", "/tmp/f").text == has + "\n"
+        env.podrun("kill", name)
+
+
 LONG = r"""
 import errno, os, socket, sys
 stream = lambda: socket.socket(socket.AF_UNIX)
