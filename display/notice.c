@@ -28,6 +28,20 @@ void display_notice_put(
 		display_wire_put(out, &m);
 }
 
+enum display_state display_notice_state(const struct display_message *m, enum display_state before)
+{
+	Pb__DisplayNotice *n = m->type != DISPLAY_NOTICE
+				       ? NULL
+				       : pb__display_notice__unpack(
+						 NULL, m->data.len, m->data.data);
+
+	if (!n)
+		return before;
+	before = (enum display_state)n->kind;
+	pb__display_notice__free_unpacked(n, NULL);
+	return before;
+}
+
 bool display_notice_refuses(const struct display_message *m, char *ret, size_t size)
 {
 	Pb__DisplayNotice *n = m->type != DISPLAY_NOTICE

@@ -22,6 +22,9 @@ enum display_state {
 /* Appends the message to @out; @text and the session's @name may be NULL. */
 void display_notice_put(
 	struct buf *out, enum display_state state, const char *text, const char *name);
+/* What @m, any message, says of the session; @before if that is nothing. */
+enum display_state display_notice_state(
+	const struct display_message *m, enum display_state before);
 /* True if @m, any message, tells this viewer that it is not wanted; @ret is why. */
 bool display_notice_refuses(const struct display_message *m, char *ret, size_t size);
 

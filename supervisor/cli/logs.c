@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * podrun logs: what the session's commands have written, from the log the supervisor keeps.  -f
- * watches the file with inotify, and the session by the supervisor's answer to `wait`.
+ * watches the file with inotify, and the session by the supervisor's answer to `wait`; if that is
+ * that it was suspended or moved, more is to come elsewhere.
  *
  * A log that has become long gets the name log.1, and another begins (session.c).  The two are one
  * here; that it has happened is told by the directory, in which a file has been made.
@@ -111,6 +112,30 @@ static int watch_log(int watch, int dir, int fd, struct err *e)
 	return 0;
 }
 
+/* @m, or without one the record, says how it has ended here. */
+static int why_ended(struct cli *c, const char *name, struct proto_conn *conn, struct err *e)
+{
+	Pb__Control *m = NULL;
+	Pb__Record *r = NULL;
+	enum record_state state = RECORD_ENDED;
+	struct err ignored = {0};
+
+	if (conn && client_receive(conn, &m, &ignored) == 0) {
+		if (m->body_case == PB__CONTROL__BODY_MOVED)
+			state = m->moved->peer[0] ? RECORD_MOVED : RECORD_SUSPENDED;
+		message_free(m);
+	} else if (record_load(&r, &c->paths, name, &ignored) == 0) {
+		state = record_state_of(r->state);
+		record_free(r);
+	}
+	if (state == RECORD_SUSPENDED || state == RECORD_MOVED)
+		err_set(e, ERR_MOVED, -ECONNRESET, "'%s' was %s", name,
+			state == RECORD_MOVED ? "moved" : "suspended");
+	else if (state != RECORD_ENDED)
+		err_set(e, ERR_STATE, -ECONNRESET, "the supervisor of '%s' has ended", name);
+	return e->error;
+}
+
 static int follow(struct cli *c, const char *name, int dir, int *fd, struct err *e)
 {
 	_cleanup_close_ int watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
@@ -136,8 +161,10 @@ static int follow(struct cli *c, const char *name, int dir, int *fd, struct err 
 			r = err_errno(e, -errno, "cannot watch the log");
 		ended = p[1].revents != 0;
 	}
+	if (!err_is(e))
+		why_ended(c, name, conn, e);
 	proto_conn_free(conn);
-	return err_is(e) ? e->error : 0;
+	return e->error;
 }
 
 static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
@@ -167,7 +194,8 @@ const struct cli_command cli_logs = {
 	.name = "logs",
 	.usage = "[-f] [NAME]",
 	.help = "what a session's command has written",
-	.text = "Of much the last 64 MiB at least are kept.",
+	.text = "Of much the last 64 MiB at least are kept. *-f* ends with the session: with the code 10 if it was "
+		"suspended or moved.",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.size = sizeof(struct logs_options),

@@ -34,6 +34,7 @@ struct recorder {
 	struct display_decoder *decoder; /* to know what is to be acknowledged */
 	bool welcome, failed;
 	char refused[160]; /* why, "": it is not */
+	enum display_state state; /* of the session, by what was said last */
 };
 
 static void on_message(void *ctx, const struct display_message *m)
@@ -43,6 +44,7 @@ static void on_message(void *ctx, const struct display_message *m)
 	_cleanup_buf_ struct buf b = BUF_INIT;
 
 	r->welcome |= m->type == DISPLAY_WELCOME;
+	r->state = display_notice_state(m, r->state);
 	display_notice_refuses(m, r->refused, sizeof(r->refused));
 	if (m->type != DISPLAY_MARK && m->type != DISPLAY_UPDATED)
 		return;
@@ -78,6 +80,19 @@ static int write_piece(struct recorder *r, const uint8_t *bytes, size_t n, struc
 	return 0;
 }
 
+/* Nothing more comes: 0 if that is so because the session has ended. */
+static int at_the_end(const struct recorder *r, struct err *e)
+{
+	if (r->state == DISPLAY_STATE_SUSPENDED || r->state == DISPLAY_STATE_MOVED)
+		return err_set(e, ERR_MOVED, -ECONNRESET, "the session was %s: %s",
+			r->state == DISPLAY_STATE_MOVED ? "moved" : "suspended",
+			r->file < 0 ? "nothing was recorded" : "the recording ends there");
+	if (r->state == DISPLAY_STATE_ENDED && r->file >= 0)
+		return 0;
+	return err_set(
+		e, ERR_STATE, -ECONNRESET, "the display server has ended the connection");
+}
+
 /* 1, 0 at the end, or a negative errno. */
 static int take(struct recorder *r, struct err *e)
 {
@@ -87,11 +102,10 @@ static int take(struct recorder *r, struct err *e)
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return 1;
-	if (n <= 0 && r->file < 0)
-		return err_set(e, ERR_STATE, -ECONNRESET,
-			"the display server has ended the connection");
+	if (n < 0 && errno != ECONNRESET)
+		return err_errno(e, -errno, "display");
 	if (n <= 0)
-		return n < 0 ? err_errno(e, -errno, "display") : 0;
+		return at_the_end(r, e);
 	k = display_decoder_feed(r->decoder, bytes, (size_t)n, e);
 	if (k == 0 && r->refused[0])
 		k = err_set(e, ERR_STATE, -EUSERS, "%s", r->refused);

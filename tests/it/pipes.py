@@ -138,6 +138,21 @@ def read_by_name_with_input(env):
 
 
 @test
+def followed(env):
+    """Whoever follows its log is told that it goes on elsewhere, and not where it has ended."""
+    for options in [], ["-o", env.path("image")]:
+        env.run_detached("s", *COUNT)
+        log = env.start(PODRUN, "logs", "-f", "s", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert log.stdout.readline() == "ready\n"
+        env.podrun("suspend", "s", *options)
+        said = log.communicate(timeout=PATIENCE)
+        assert (log.returncode, said) == (10, ("", "podrun: 's' was suspended\n")), (log.returncode, said)
+        one_line(env.podrun("logs", "-f", "s", code=10), "suspended")
+        assert env.podrun("logs", "s").text == "ready\n"
+        env.podrun("rm", "s")
+
+
+@test
 def into_nothing(env):
     """Nobody could resume it."""
     env.run_detached("s", *COUNT)

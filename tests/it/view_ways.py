@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import socket
+import subprocess
 import sys
 import threading
 
@@ -13,7 +14,7 @@ os.environ.setdefault("PODRUN_TEST_PATIENCE", "180")
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import browsers  # noqa: E402
 import websocket  # noqa: E402
-from harness import main, needs, test, until  # noqa: E402
+from harness import PODRUN, main, needs, test, until  # noqa: E402
 from looking import View, has_serial, place  # noqa: E402
 from played import CLIPBOARD_IN, HELLO, KEY, NOTICE, WELCOME, Display, field, message, updated, welcome  # noqa: E402
 
@@ -105,6 +106,27 @@ def another_name(env):
     view.close()
     env.podrun("kill", "s")
     env.podrun("kill", "u")
+
+
+@test
+def a_recording_of_one_that_is_suspended(env):
+    needs("Xvfb")
+
+    def recording(name):
+        file = env.path(name)
+        p = env.start(PODRUN, "view", "--record", file, "s", stderr=subprocess.PIPE, text=True)
+        until("there is a picture", lambda: file.exists() and file.stat().st_size > 100)
+        return p
+
+    env.podrun("run", "-d", "--name", "s", "--display=300x200", "--no-sound", "--", "sleep", "1000")
+    p = recording("first")
+    env.podrun("suspend", "s")
+    said = p.communicate(timeout=60)[1]
+    assert p.returncode == 10 and said == "podrun: the session was suspended: the recording ends there\n", said
+    env.podrun("resume", "-d", "s")
+    p = recording("other")
+    env.podrun("kill", "s")
+    assert p.communicate(timeout=60)[1] == "" and p.returncode == 0
 
 
 class Refuses(Display):
