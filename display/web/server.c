@@ -150,6 +150,17 @@ static int send_page(struct lws *wsi, struct answer *a)
 	return lws_http_transaction_completed(wsi) ? -1 : 0;
 }
 
+/*
+ * Everything here is HTTP/1.1, and its limits are those of such connections.  What the library does
+ * next depends on the header's value, which is handed here.
+ */
+static int ignore_http2(char *upgrade)
+{
+	if (strcasecmp(upgrade, "h2c") == 0)
+		upgrade[0] = '\0';
+	return 0;
+}
+
 /* Of every http connection, and of websockets that ask for a protocol we do not know. */
 static int http(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in, size_t len)
 {
@@ -161,6 +172,8 @@ static int http(struct lws *wsi, enum lws_callback_reasons reason, void *user, v
 		return request(p->user, wsi, user, in);
 	case LWS_CALLBACK_HTTP_WRITEABLE:
 		return send_page(wsi, user);
+	case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE:
+		return ignore_http2(in);
 	case LWS_CALLBACK_FILTER_PROTOCOL_CONNECTION:
 	case LWS_CALLBACK_ESTABLISHED:
 		return -1;

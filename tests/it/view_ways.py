@@ -129,6 +129,19 @@ def a_recording_of_one_that_is_suspended(env):
     assert p.communicate(timeout=60)[1] == "" and p.returncode == 0
 
 
+@test
+def no_other_http(env):
+    """An upgrade to HTTP/2, which a client may offer, is not taken."""
+    Display(env, welcome() + updated(1))
+    view = View(env)
+    for settings in {}, {"HTTP2-Settings": "AAMAAABkAAQCAAAAAAIAAAAA"}:
+        offer = {"Host": "%s:%d" % (view.host, view.port), "Connection": "Upgrade, HTTP2-Settings", "Upgrade": "h2c", **settings}
+        with socket.create_connection((view.host, view.port)) as s:
+            got, _, _ = websocket.request(s, "GET", "/", offer)
+        assert got.split()[:2] == ["HTTP/1.1", "200"], got
+    view.close()
+
+
 class Refuses(Display):
     """Says why and is gone, as a display server with too many viewers."""
 
