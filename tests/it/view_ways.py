@@ -16,6 +16,7 @@ import browsers  # noqa: E402
 import websocket  # noqa: E402
 from harness import PODRUN, main, needs, test, until  # noqa: E402
 from looking import View, has_serial, place  # noqa: E402
+from played import CLIPBOARD as CLIPBOARD_OUT  # noqa: E402
 from played import CLIPBOARD_IN, HELLO, KEY, NOTICE, WELCOME, Display, field, message, updated, welcome  # noqa: E402
 
 REFUSED = 5
@@ -348,6 +349,26 @@ def the_middle_button_is_the_sessions(env):
     assert not [m for m in viewer.input() if isinstance(m, str)], viewer.input()
     tab.evaluate(PASTED)
     until("what a menu pastes is heard", lambda: "selected here" in viewer.input())
+    tab.close()
+    view.close()
+
+
+@test
+def nobody_is_asked(env):
+    """A page that writes to the clipboard behind no key or click has Chromium ask whether it may read it."""
+    display = Display(env, welcome() + updated(1))
+    view = View(env)
+    tab = browsers.get(browsers.Chromium).open(view.url, """
+        window.written = [];
+        navigator.clipboard.writeText = async (text) => written.push(text + " " + navigator.userActivation.isActive);""")
+    has_serial(tab, 1)
+    display.viewer().send(message(CLIPBOARD_OUT, b"copied") + updated(2))
+    has_serial(tab, 2)
+    tab.evaluate("navigator.permissions.query({ name: 'clipboard-read' }).then(() => 0)")  # which the page asks, too
+    assert tab.evaluate("written") == []
+    for down in True, False:
+        tab.key("a", down)
+    until("it is written then: %s" % tab.evaluate("written"), lambda: tab.evaluate("written") == ["copied true"])
     tab.close()
     view.close()
 

@@ -2,11 +2,26 @@
 /*
  * clipboard - text that was copied in the session is put onto the clipboard of this machine.
  *
- * Browsers allow it while the page has the focus, some only in answer to a key or a click.  What is
- * refused is tried again with the next one.  The other direction needs no permission where the user
- * pastes (keyboard.js); where reading is allowed, it is also read when the page gets the focus.
+ * Browsers allow it while the page has the focus, and in answer to a key or a click.  Without one
+ * Chromium asks people whether the page may read the clipboard, which they never wanted; so it waits
+ * for that, unless they have allowed it before.  What is refused is tried again with the next one.
+ * The other direction needs no permission where the user pastes (keyboard.js); where reading is
+ * allowed, it is also read when the page gets the focus.
  */
 export const MAX_BYTES = 1 << 20;
+
+async function mayRead() {
+	try {
+		return (await navigator.permissions.query({ name: "clipboard-read" })).state === "granted";
+	} catch {
+		return false; // this browser does not let pages read it
+	}
+}
+
+/* Without people being asked. */
+async function mayWrite() {
+	return (navigator.userActivation?.isActive ?? true) || mayRead();
+}
 
 export class Clipboard {
 	/* send(text): what is on this machine's clipboard; true if it has been sent. */
@@ -14,7 +29,7 @@ export class Clipboard {
 		this.send = send;
 		this.waiting = null;
 		this.last = null; // what both sides have
-		for (const name of ["keydown", "pointerdown"])
+		for (const name of ["keydown", "pointerdown", "pointerup"]) // a touch counts when it ends
 			window.addEventListener(name, () => this.write(), true);
 		window.addEventListener("focus", () => this.read());
 	}
@@ -37,6 +52,8 @@ export class Clipboard {
 		if (text === null || !navigator.clipboard)
 			return;
 		try {
+			if (!await mayWrite())
+				return;
 			await navigator.clipboard.writeText(text);
 			if (this.waiting === text)
 				this.waiting = null;
@@ -57,11 +74,10 @@ export class Clipboard {
 
 	async read() {
 		try {
-			const state = await navigator.permissions.query({ name: "clipboard-read" });
-			if (state.state === "granted" && this.waiting === null)
+			if (await mayRead() && this.waiting === null)
 				this.give(await navigator.clipboard.readText());
 		} catch {
-			/* this browser does not let pages read it; pasting works */
+			/* pasting works */
 		}
 	}
 }
