@@ -373,6 +373,9 @@ static int make_plan(struct plan *ret, const struct session *s, const Pb__Config
 	w->monotonic_offset_ns = s->monotonic_offset_ns;
 	w->boottime_offset_ns = s->boottime_offset_ns;
 	w->mapped = mapped_info(s);
+	if (c->network && !s->op.resume)
+		vnet_search(c->network->gateway, ret->search);
+	w->network.search = ret->search;
 	return 0;
 }
 

@@ -6,6 +6,7 @@
 #define SUPERVISOR_PLAN_H
 
 #include "supervisor/world_config.h"
+#include "vnet/vnet.h"
 
 struct Pb__Config;
 struct err;
@@ -18,12 +19,13 @@ struct plan {
 	struct world_bind *binds;
 	const char *places[PLAN_PLACES];
 	const char *hidden[PLAN_HIDDEN];
+	char search[VNET_SEARCH_MAX];
 };
 
 /*
  * Fills *ret from @c; @files is the directory of the session's own files.  All is borrowed from the
  * arguments but the list of binds, which plan_fini frees.  Left to the caller: rewrite, offsets of
- * clocks, skeleton, mapped.  -ENOMEM with @e set.
+ * clocks, skeleton, mapped, domains to search.  -ENOMEM with @e set.
  */
 int plan_make(struct plan *ret, const struct Pb__Config *c, const struct paths *paths,
 	const char *files, struct err *e);

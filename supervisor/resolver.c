@@ -59,6 +59,8 @@ void resolver_make(const struct world_config *c)
 		return;
 	}
 	buf_printf(&resolv, "nameserver %s\nnameserver %s\n", n->gateway4, n->gateway6);
+	if (n->search && n->search[0])
+		buf_printf(&resolv, "search %s\n", n->search);
 	buf_printf(&hosts,
 		"127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n%s %s\n%s %s\n",
 		n->address4, name, n->address6, name);

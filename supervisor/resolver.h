@@ -2,8 +2,9 @@
 /*
  * resolver - where the programs of a session with a virtual network find names of hosts.
  *
- * /etc/resolv.conf names the gateway, which asks whom its own host asks at that time; /etc/hosts
- * has the session's own name.  Both are files in the session's /run/podrun, bound over what the
+ * /etc/resolv.conf names the gateway, which asks whom its own host asks at that time, and has the
+ * domains to search that this host has when the session begins; /etc/hosts has the session's own
+ * name.  Both are files in the session's /run/podrun, bound over what the
  * session's root has: they travel with it, changes included, and nothing is written to a layer that
  * may not be writable.
  */

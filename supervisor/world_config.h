@@ -23,6 +23,7 @@ struct world_network {
 	const char *address4, *address6;
 	const char *gateway4, *gateway6; /* where names are asked for */
 	unsigned mtu;
+	const char *search; /* of a session that begins: domains, with blanks between; or NULL */
 };
 
 struct world_bind {

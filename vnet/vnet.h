@@ -47,6 +47,7 @@
 #include "vnet/nsupdate.h"
 #include "vnet/nsupdate_send.h"
 #include "vnet/passthrough.h"
+#include "vnet/search.h"
 #include "vnet/tun.h"
 #include "vnet/veth.h"
 #include "vnet/veth_probe.h"

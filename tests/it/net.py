@@ -192,7 +192,7 @@ def a_session_has_addresses_of_its_own(env):
     look = "ip -o addr show net0; cat /etc/resolv.conf /etc/hosts; cat /proc/sys/net/mptcp/enabled"
     r = env.podrun("run", *virtual(env, "--hostname", "here"), "--", "sh", "-c", look)
     for words in ("inet 10.171.0.2/32", "inet6 fd7a:706f:6472::2/128", "nameserver 10.171.0.1",
-                  "nameserver fd7a:706f:6472::1", "10.171.0.2 here", "fd7a:706f:6472::2 here"):
+                  "nameserver fd7a:706f:6472::1\nsearch one.example two.example\n", "10.171.0.2 here", "fd7a:706f:6472::2 here"):
         assert words in r.text, r
     assert r.text.endswith("\n0\n"), r
     r = env.podrun("run", "--address", "192.168.7.7", "--address", "2001:db8:7::7", "--", "sh", "-c", look)
@@ -778,7 +778,7 @@ def begin():
     global host
     networks.enter()
     resolv = pathlib.Path(tempfile.mkdtemp(prefix="podrun-net-")) / "resolv.conf"
-    resolv.write_text("nameserver %s\n" % OUT4)
+    resolv.write_text("nameserver %s\nsearch one.example two.example\n" % OUT4)
     host = networks.Node("host", str(resolv))
     for command in (["link", "add", "out", "type", "veth", "peer", "name", "eth0", "netns", host.pid],
                     ["address", "add", OUT4 + "/24", "dev", "out"],

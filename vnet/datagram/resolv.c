@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * resolv - lines "nameserver ADDRESS", everything else is somebody else's: a session's search
- * list and options are its own.  An address may be of a local stub (127.0.0.53), since the
+ * resolv - lines "nameserver ADDRESS", and "search DOMAIN ..." for sessions that begin; options are
+ * their own.  An address may be of a local stub (127.0.0.53), since the
  * gateway is in the host's network, and may have a scope (fe80::1%eth0).  "[ADDRESS]:PORT" is
  * what OpenBSD has for other ports; glibc does not know it, so it is in no host's file by
  * accident.
@@ -92,6 +92,39 @@ void vnet_resolv_parse(struct vnet_resolv *r, const char *text, size_t len)
 			parse_line(r, line);
 		}
 		text += n + 1;
+	}
+}
+
+void vnet_resolv_add_domain(const char *word, char *list, size_t size)
+{
+	static const char in_names[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+	size_t n = strlen(list), len = strlen(word);
+
+	if (!len || strspn(word, in_names) != len || n + !!n + len >= size)
+		return;
+	if (n)
+		list[n++] = ' ';
+	memcpy(list + n, word, len + 1);
+}
+
+void vnet_resolv_search(const char *text, size_t len, char *ret, size_t size)
+{
+	const char *end = text + len;
+	char *save, *key, *word;
+
+	ret[0] = '\0';
+	while (text < end) {
+		const char *nl = memchr(text, '\n', (size_t)(end - text));
+		_cleanup_free_ char *line = strndup(text, (size_t)((nl ? nl : end) - text));
+
+		key = line ? strtok_r(line, BLANKS, &save) : NULL;
+		if (key && (strcmp(key, "search") == 0 || strcmp(key, "domain") == 0)) {
+			ret[0] = '\0';
+			while ((word = strtok_r(NULL, BLANKS, &save)))
+				vnet_resolv_add_domain(word, ret, size);
+		}
+		text = nl ? nl + 1 : end;
 	}
 }
 

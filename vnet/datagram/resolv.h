@@ -43,6 +43,14 @@ int vnet_resolv_refresh(struct vnet_resolv *r);
  */
 void vnet_resolv_parse(struct vnet_resolv *r, const char *text, size_t len);
 
+/*
+ * Appends @word to the domains in @list of @size bytes, with a blank between, if it is one and there
+ * is room.
+ */
+void vnet_resolv_add_domain(const char *word, char *list, size_t size);
+/* The domains in which a text of @len bytes has names looked for: the last "search" or "domain". */
+void vnet_resolv_search(const char *text, size_t len, char *ret, size_t size);
+
 /* The length of the address for connect(2). */
 socklen_t vnet_resolv_server_len(const union vnet_resolv_server *s);
 

@@ -318,6 +318,25 @@ static const char *server(const struct vnet_resolv *r, unsigned i)
 	return text;
 }
 
+static void check_search(const char *text, const char *want)
+{
+	char got[24];
+
+	vnet_resolv_search(text, strlen(text), got, sizeof(got));
+	assert_string_equal(got, want);
+}
+
+static void test_search(void **state)
+{
+	check_search("", "");
+	check_search("nameserver 1.2.3.4\nsearch  a.example\tb\r\noptions ndots:2", "a.example b");
+	check_search("domain one\nsearch two\n# search three\n", "two");
+	check_search("search a\ndomain b", "b");
+	check_search("search x;y $(z) ok . -- a\0b\n", "ok . -- a");
+	check_search("search 012345678901234567890123 012345678901234567890 a b",
+		"012345678901234567890 a");
+}
+
 static void test_servers(void **state)
 {
 	struct vnet_resolv r;
@@ -376,6 +395,7 @@ int main(void)
 		cmocka_unit_test(test_belongs),
 		cmocka_unit_test(test_reply),
 		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_search),
 		cmocka_unit_test(test_servers),
 		cmocka_unit_test(test_refresh),
 	};

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 
 #include "base/base.h"
+#include "vnet/datagram/resolv.h"
 
 #define VALUE_MAX 4096 /* the longest line */
 
@@ -148,8 +149,10 @@ static const char *take_dns(struct vnet_config *c, const char *value)
 	while (next_item(&value, item)) {
 		if (!*item || strchr(item, '/'))
 			return "is not a list of addresses";
-		if (!take_prefix(item, &p))
+		if (!take_prefix(item, &p)) {
+			vnet_resolv_add_domain(item, c->search, sizeof(c->search));
 			continue;
+		}
 		if (c->n_dns == VNET_CONFIG_ADDRESSES_MAX)
 			return "has more than 16 addresses";
 		c->dns[c->n_dns++] = p;

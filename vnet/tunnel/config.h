@@ -29,6 +29,7 @@ struct err;
 #define VNET_CONFIG_PREFIXES_MAX  4096 /* of all peers together */
 #define VNET_CONFIG_ADDRESSES_MAX 16   /* of the interface; as many servers for names */
 #define VNET_CONFIG_HOST_MAX	  256  /* a name with its NUL */
+#define VNET_CONFIG_SEARCH_MAX	  512  /* of those to search in, likewise */
 
 /* Addresses of a family that begin with the same bits; the others are zero. */
 struct vnet_prefix {
@@ -51,8 +52,9 @@ struct vnet_config {
 	uint8_t private[VNET_KEY_LEN];
 	struct vnet_prefix addresses[VNET_CONFIG_ADDRESSES_MAX]; /* with all their bits */
 	size_t n_addresses;
-	struct vnet_prefix dns[VNET_CONFIG_ADDRESSES_MAX]; /* names among them are left out */
+	struct vnet_prefix dns[VNET_CONFIG_ADDRESSES_MAX];
 	size_t n_dns;
+	char search[VNET_CONFIG_SEARCH_MAX]; /* the names among them, with blanks between */
 	unsigned mtu;	      /* 0: nothing said */
 	uint16_t listen_port; /* 0: any */
 	struct vnet_config_peer *peers;

@@ -26,7 +26,7 @@ static void ordinary(void **state)
 				   "[interface]\r\n"
 				   "privatekey=" KEY1 "\r\n"
 				   "Address = 10.66.0.2/32 , fc00:bbbb::2/128\n"
-				   "DNS = 10.64.0.1, example.org\n"
+				   "DNS = 10.64.0.1, example.org, no name, other.example\n"
 				   "\tMTU = 1380 # small\n"
 				   "ListenPort = 51820\n"
 				   "PostUp = iptables -A FORWARD -i %i -j ACCEPT\n"
@@ -56,6 +56,7 @@ static void ordinary(void **state)
 	assert_int_equal(c.addresses[1].bits, 128);
 	assert_int_equal(c.addresses[0].address[3], 2);
 	assert_int_equal(c.n_dns, 1);
+	assert_string_equal(c.search, "example.org other.example");
 	assert_int_equal(c.mtu, 1380);
 	assert_int_equal(c.listen_port, 51820);
 	assert_string_equal(c.left_out, "PostUp");
