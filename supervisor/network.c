@@ -43,6 +43,7 @@
 #include "proto/control.pb-c.h"
 #include "proto/gateway.pb-c.h"
 #include "proto/proto.h"
+#include "supervisor/interface.h"
 #include "supervisor/session.h"
 #include "supervisor/traffic.h"
 #include "supervisor/whereabouts.h"
@@ -647,21 +648,13 @@ static void drop_ports(Pb__VirtualNetwork *v)
 		pb__published_port__free_unpacked(v->publish[--v->n_publish], NULL);
 }
 
-static int take_interface(struct session *s, const char *text, struct err *e)
-{
-	if (s->world.ns_net < 0)
-		return err_set(e, ERR_HOST, -EOPNOTSUPP,
-			"--net passthrough needs a network of its own, which this host does not allow");
-	return vnet_passthrough_take(&s->passthrough, text, s->world.ns_net, e);
-}
-
 int network_begin(struct session *s, void (*then)(struct session *s, struct err *e), struct err *e)
 {
 	const char *interface = vnet_passthrough_of(s->record->config->net);
 	struct network *n;
 
 	if (interface)
-		return take_interface(s, interface, e);
+		return interface_take(s, interface, e);
 	if (s->world.tun < 0)
 		return 0;
 	n = calloc(1, sizeof(*n));

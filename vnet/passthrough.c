@@ -24,6 +24,7 @@
 #include <linux/rtnetlink.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include "base/base.h"
 #include "vnet/netlink.h"
@@ -111,6 +112,23 @@ static int open_place(const char *place, struct err *e)
 	if (r == -ENOENT)
 		return err_reclass(e, ERR_NOT_FOUND);
 	return err_reclass(e, ERR_HOST);
+}
+
+bool vnet_passthrough_same(const char *text, const char *other)
+{
+	struct vnet_passthrough_name a, b;
+	struct err ignored = {0};
+	struct stat st, of_other;
+	_cleanup_close_ int one = -1, two = -1;
+
+	if (vnet_passthrough_parse(text, &a, &ignored) < 0 ||
+		vnet_passthrough_parse(other, &b, &ignored) < 0 ||
+		strcmp(a.interface, b.interface) != 0)
+		return false;
+	one = open_place(a.place, &ignored);
+	two = open_place(b.place, &ignored);
+	return one >= 0 && two >= 0 && fstat(one, &st) == 0 && fstat(two, &of_other) == 0 &&
+	       st.st_dev == of_other.st_dev && st.st_ino == of_other.st_ino;
 }
 
 static int not_granted(const struct vnet_passthrough *p, struct err *e)
@@ -282,7 +300,7 @@ static int move_in(struct vnet_passthrough *p, int netns, struct err *e)
 
 		r = err_set(e, ERR_NOT_FOUND, p->index, "no interface %s%s%s", p->name.interface,
 			place ? " in network namespace " : "", place ? p->name.place : "");
-		return err_hint(e, "see ip link");
+		return err_hint(e, "see ip link; a session that has it gives it back at its end");
 	}
 	r = vnet_netlink_is_up(&p->outside, p->name.interface, e);
 	p->up = r > 0;

@@ -14,6 +14,7 @@
 
 #include <limits.h>
 #include <net/if.h>
+#include <stdbool.h>
 
 struct err;
 struct vnet_passthrough;
@@ -27,6 +28,8 @@ struct vnet_passthrough_name {
 };
 /* ERR_USAGE with @e. */
 int vnet_passthrough_parse(const char *text, struct vnet_passthrough_name *ret, struct err *e);
+/* Two such texts mean one interface, whatever its network is called in them. */
+bool vnet_passthrough_same(const char *text, const char *other);
 
 /*
  * Moves it into the network namespace of descriptor @netns (borrowed), with the addresses and the

@@ -123,7 +123,7 @@ def an_interface_in_a_session_and_back(env):
         env.run_detached("s", "sh", "-c", "echo ready; exec sleep 1000", options=w.net("%(name)s@/proc/%(place)s/ns/net"))
         assert w.state() is None
         r = env.podrun("run", *w.net(), "--", "true", code=125)
-        assert "no interface %s in network namespace" % w.name in r.errors, r
+        assert "podrun: session 's' has the interface " + w.name in r.errors, r
         assert "passthrough:" + w.name in env.podrun("ps").text
         env.podrun("kill", "s")
         until("it is back", lambda: w.state() == w.before)
