@@ -636,7 +636,7 @@ def a_window_of_its_own(env):
     picture.fill(0x112233, 0, 0, W, H)
     display.first = welcome() + message(SFILL, rect(0, 0, W, H) + struct.pack("<I", 0x112233)) + updated(8)
     display.open()
-    until("it shows the other", lambda: place() and screen.pixels(place()["X"], place()["Y"], W, H) == picture.rgb())
+    until("it shows the other", lambda: (at := place()) and screen.pixels(at["X"], at["Y"], W, H) == picture.rgb())
     viewer.terminate()
     viewer.wait()
     screen.server.terminate()
