@@ -18,7 +18,6 @@
 
 #include <event2/event.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
@@ -36,7 +35,6 @@
 #include "supervisor/job.h"
 #include "supervisor/kin.h"
 #include "supervisor/launch.h"
-#include "supervisor/ledger.h"
 #include "supervisor/mapped.h"
 #include "supervisor/message.h"
 #include "supervisor/names/users.h"
@@ -330,8 +328,10 @@ static void on_ended(struct session *s)
 		if (!op->report->frozen_ns)
 			op->report->frozen_ns = all;
 	}
-	/* Whoever is told may resume it at once. */
+	/* Whoever is told may resume it at once, and asks the record what it is. */
 	network_give_back(s);
+	if (moved || op->path)
+		control_unlisten(s);
 	if (!moved)
 		session_answer(s, NULL);
 	else if (op->client)

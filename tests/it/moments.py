@@ -6,6 +6,7 @@ Whoever is at one of the steps of base/fault.c stops there until the test has do
 moment.  What tests/torture has found once and nothing else would is kept here.
 """
 import contextlib
+import fcntl
 import os
 import pathlib
 import signal
@@ -111,6 +112,20 @@ def renamed_when_it_has_just_been_suspended(env):
     env.let_end("t")
     assert "ok" in env.podrun("wait", "t").text + env.logs("t")
     env.podrun("rm", "t")
+
+
+@test
+def asked_when_it_has_just_been_suspended(env):
+    """Its supervisor, which waits for the names before it goes, keeps nobody waiting for an answer."""
+    env.run_detached("s", "sh", "-c", "echo ready; exec sleep 1000")
+    with open(env.path("state") / "podrun" / "names.lock", "r+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        env.podrun("suspend", "s")
+        for words in (("snapshot", "s"), ("pause", "s"), ("exec", "s", "true")):
+            p = env.start(PODRUN, *words, stderr=subprocess.PIPE)
+            until("it has ended", lambda: p.poll() is not None)
+            assert b"'s' is suspended" in p.stderr.read()
+    env.podrun("rm", "s")
 
 
 @test
