@@ -17,7 +17,7 @@ void text_tame(char *s, size_t most);
 void text_put_json(FILE *out, const char *s);
 /* A copy in which each byte that is no UTF-8 is U+FFFD; NULL without memory. */
 char *text_utf8(const char *s);
-/* Prints a whole JSON text that is UTF-8: control characters that JSON lets through become \u00XX. */
+/* Prints a whole JSON text that is UTF-8: control characters that JSON allows become \u00XX. */
 void text_put_json_document(FILE *out, const char *s);
 
 #endif

@@ -89,5 +89,6 @@ int ckpt_where_unread(struct err *e)
 	if (e->error != -ENAMETOOLONG)
 		return e->error;
 	err_reclass(e, ERR_UNFREEZABLE);
-	return err_hint(e, "a path may have %d bytes: the directories above it are too deep", PATH_MAX - 1);
+	return err_hint(e, "a path may have %d bytes: the directories above it are too deep",
+		PATH_MAX - 1);
 }

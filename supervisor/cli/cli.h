@@ -138,8 +138,8 @@ struct cli_settings {
  * command line has put into @o: what is said last holds, lists add up.  @o has the strings of @s
  * afterwards.  ERR_USAGE with @e.
  */
-int cli_settings_apply(struct cli_settings *s, struct cli *c, const struct cli_command *cmd, void *o,
-	const char *path, struct err *e);
+int cli_settings_apply(struct cli_settings *s, struct cli *c, const struct cli_command *cmd,
+	void *o, const char *path, struct err *e);
 /* @e is of @cmd with these: where it begins with an option ("--net: ...") that a file has set, it
  * says which line of which.  Returns e->error. */
 int cli_settings_blame(const struct cli_settings *s, const struct cli_command *cmd, struct err *e);
