@@ -23,6 +23,7 @@
 #define MFD_HUGETLB 0x0004U
 #endif
 #define HUGE_SHIFT 26 /* MFD_HUGE_SHIFT */
+#define SEAL_EXEC  0x20 /* F_SEAL_EXEC, Linux 6.3 */
 #define MAX_NAME   249
 #define PREFIX	   "/memfd:"
 
@@ -108,6 +109,17 @@ static int create(struct ckpt_build *b, struct ckpt_record *r, int *ret_fd, stru
 	return 0;
 }
 
+/* A kernel that does not know F_SEAL_EXEC has no program that relies on it. */
+static int seal(int fd, uint32_t seals, struct err *e)
+{
+	if (!seals || fcntl(fd, F_ADD_SEALS, seals) == 0)
+		return 0;
+	if (errno == EINVAL && (seals & SEAL_EXEC) &&
+		fcntl(fd, F_ADD_SEALS, seals & ~(uint32_t)SEAL_EXEC) == 0)
+		return 0;
+	return err_errno(e, -errno, "cannot seal a memfd again (%#x)", seals);
+}
+
 static int finish(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
 {
 	Pb__MemFd *m = pb__mem_fd__unpack(NULL, r->len, r->body);
@@ -117,8 +129,8 @@ static int finish(struct ckpt_build *b, struct ckpt_record *r, struct err *e)
 	if (o && o->fd >= 0 && m->object == r->subject) {
 		if (fchmod(o->fd, m->mode & 07777) < 0)
 			x = err_errno(e, -errno, "mode of a memfd");
-		else if (m->seals && fcntl(o->fd, F_ADD_SEALS, m->seals) < 0)
-			x = err_errno(e, -errno, "cannot seal a memfd again (%#x)", m->seals);
+		else
+			x = seal(o->fd, m->seals, e);
 		o->fd = close_fd(o->fd);
 	}
 	if (x == 0 && m)

@@ -6,11 +6,26 @@
 
 #include "tests/state/state.h"
 
+#define NOEXEC_SEAL 8	 /* MFD_NOEXEC_SEAL, Linux 6.3 */
+#define SEAL_EXEC   0x20 /* F_SEAL_EXEC */
+
+/* What a kernel gives a memfd that is not to be executed; without the seal where it has none. */
+static int seals_known(int seals)
+{
+	int fd = memfd_create("known", NOEXEC_SEAL);
+
+	if (fd < 0)
+		return seals & ~SEAL_EXEC;
+	close(fd);
+	return seals;
+}
+
 int main(int argc, char **argv)
 {
-	int plain = memfd_create("plain", 0), sealed, mapped, again;
+	int plain = memfd_create("plain", 0), sealed, mapped, again, noexec, seals;
 	char buf[64], link[64], *map;
 	struct stat st;
+	mode_t mode;
 	ssize_t n;
 
 	STATE_CHECK(plain >= 0 && write(plain, "contents", 8) == 8);
@@ -21,6 +36,13 @@ int main(int argc, char **argv)
 	sealed = memfd_create("sealed", MFD_ALLOW_SEALING | MFD_CLOEXEC);
 	STATE_CHECK(sealed >= 0 && write(sealed, "fixed", 5) == 5);
 	STATE_CHECK(fcntl(sealed, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) == 0);
+	noexec = memfd_create("noexec", NOEXEC_SEAL);
+	if (noexec < 0)
+		noexec = memfd_create("noexec", MFD_ALLOW_SEALING);
+	STATE_CHECK(noexec >= 0 && fcntl(noexec, F_ADD_SEALS, F_SEAL_GROW) == 0);
+	seals = fcntl(noexec, F_GET_SEALS);
+	STATE_CHECK(fstat(noexec, &st) == 0);
+	mode = st.st_mode;
 	mapped = memfd_create("mapped", 0);
 	STATE_CHECK(mapped >= 0 && ftruncate(mapped, 8192) == 0);
 	map = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, mapped, 0);
@@ -37,6 +59,8 @@ int main(int argc, char **argv)
 	STATE_CHECK(pwrite(plain, "C", 1, 4) == 1 && pread(again, buf, 1, 4) == 1 && buf[0] == 'C');
 	STATE_CHECK(fcntl(plain, F_GET_SEALS) == F_SEAL_SEAL);
 	STATE_CHECK(fcntl(sealed, F_GET_SEALS) == (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE));
+	STATE_CHECK(fcntl(noexec, F_GET_SEALS) == seals_known(seals));
+	STATE_CHECK(fstat(noexec, &st) == 0 && st.st_mode == mode);
 	STATE_CHECK(pwrite(sealed, "x", 1, 0) == -1 && errno == EPERM);
 	STATE_CHECK(pread(sealed, buf, 9, 0) == 5 && !memcmp(buf, "fixed", 5));
 	n = readlink(link, buf, sizeof(buf));
