@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "ckpt/enter.h"
-#include "ckpt/survey.h"
+#include "ckpt/survey/survey.h"
 
 #define MAX_ANSWER (256u << 20)
 #define INSIDE     (CLONE_NEWIPC | CLONE_NEWNET)

@@ -7,9 +7,9 @@
  * the executor's pages), stopped and traced by the builder; what must happen inside one goes
  * through its remote.
  *
- *      read     all records of the image, which stand in front of its bulk data   ckpt/records.c
- *      world    the builder joins the session's namespaces                        ckpt/join.c
- *      tasks    process tree with sessions, groups, threads, zombies              ckpt/grow.c
+ *      read     all records of the image, which stand in front of its bulk data   restore/records.c
+ *      world    the builder joins the session's namespaces                        restore/join.c
+ *      tasks    process tree with sessions, groups, threads, zombies              restore/grow.c
  *      create   every kind's objects, in table order
  *      data     memory pages and bulk data, as they come in the stream, to its end: digests and
  *               signature of the image are proved
@@ -28,7 +28,7 @@
 #include "base/base.h"
 #include "ckpt/ckpt.h"
 #include "ckpt/kind.h"
-#include "ckpt/nested.h"
+#include "ckpt/nested/nested.h"
 #include "ckpt/remote/remote.h"
 
 struct ckpt_build_thread {
@@ -48,7 +48,7 @@ struct ckpt_build_proc {
 	struct ckpt_build_thread *threads; /* [0] is the leader, as long as that lives */
 	size_t n_threads;
 	struct ckpt_record *record; /* of kind TASK */
-	struct ckpt_ns_set ns;	    /* ckpt/nested.h */
+	struct ckpt_ns_set ns;	    /* ckpt/nested/nested.h */
 	pid_t *inner; /* numbers in @depth nested pid namespaces, outermost first: its own, then each thread's */
 	size_t depth;
 	int lend_fd;		    /* the builder's pidfd in its table; ckpt/lend.h */
@@ -90,7 +90,7 @@ struct ckpt_build {
 	bool one_cpu;	/* the builder is there */
 	struct ckpt_nested *nested; /* number i is nested[i - 1] */
 	size_t n_nested;
-	struct buf helpers; /* for them (nested_help.c) */
+	struct buf helpers; /* for them (nested/help.c) */
 	pid_t *made;	/* every process made, dead or alive, for the undo */
 	size_t n_made;
 	/*

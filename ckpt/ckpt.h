@@ -344,7 +344,7 @@ bool ckpt_doomed(int proc_fd, pid_t tid);
 
 /*
  * Memory that is copied while the session runs, in rounds, until so little is written to between
- * two that the session need not stand still for long when the rest is copied (ckpt/ahead.c).
+ * two that the session need not stand still for long when the rest is copied (ckpt/memory/ahead.c).
  */
 struct ckpt_ahead_progress {
 	uint32_t round;	   /* from 1 */

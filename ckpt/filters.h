@@ -8,7 +8,7 @@
  * a strict one kills its task for nearly every call that a freeze would have to make inside.  So a
  * filter is known, and has a door, from the moment it is installed: the supervisor is notified of
  * seccomp(2), copies the program, and a worker has the task install a *guarded* form of that copy
- * (supervisor/install.c).  What is recorded is therefore what is installed.  Where names are
+ * (supervisor/filter/install.c).  What is recorded is therefore what is installed.  Where names are
  * rewritten all this is the rewriter's (supervisor/rewrite/confine.c).
  *
  *      front     answers SYS_PODRUN_FILTER with the filter's number;  lets restart_syscall pass

@@ -9,7 +9,7 @@
 #include "base/base.h"
 #include "ckpt/remote/remote.h"
 #include "ckpt/remote/trace.h"
-#include "ckpt/survey.h"
+#include "ckpt/survey/survey.h"
 
 int ckpt_helper_start(struct remote *maker, uint64_t flags, struct err *e)
 {

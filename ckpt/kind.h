@@ -4,9 +4,10 @@
  *
  * Theory of operation
  *
- * The survey turns a stopped session into processes, threads and open files (ckpt/survey.h).  Each
- * kind then says what it needs to: a file of ckpt/kinds/ has both directions and, at its bottom,
- * one `const struct ckpt_kind`.  ckpt/kinds/table.c lists them all; nothing else knows them.
+ * The survey turns a stopped session into processes, threads and open files (ckpt/survey/survey.h).
+ * Each kind then says what it needs to: a file of ckpt/kinds/ has both directions and, at its
+ * bottom, one `const struct ckpt_kind`.  ckpt/kinds/table.c lists them all; nothing else knows
+ * them.
  *
  *      scope     subject of its records     examples
  *      SESSION   0                          sysvipc, hostname, shm tmpfs contents
@@ -87,7 +88,7 @@ struct ckpt_kind {
 	int (*dump)(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e);
 	/*
 	 * With data_apart: when all records are made, takes the children that dump_data needs, so
-	 * that it needs none below a limit (ckpt/recording.h).  May be NULL.
+	 * that it needs none below a limit (ckpt/dump/recording.h).  May be NULL.
 	 */
 	int (*send_out)(struct ckpt_dump *d, union ckpt_subject s, struct err *e);
 	/* After the record has been written: bulk data by ckpt_dump_data.  May be NULL. */
@@ -111,7 +112,7 @@ struct ckpt_kind {
 	void (*release)(struct ckpt_build *b, struct ckpt_record *r);
 	/*
 	 * Its dump, or dump_data, enters no task and leaves alone what other kinds keep: it may run
-	 * beside those that do (ckpt/recording.h).  The dump of a FILE kind always may.
+	 * beside those that do (ckpt/dump/recording.h).  The dump of a FILE kind always may.
 	 */
 	bool apart, data_apart;
 	/*

@@ -21,10 +21,10 @@
 #include "base/base.h"
 #include "ckpt/ckpt.h"
 #include "ckpt/filters.h"
-#include "ckpt/freeze.h"
+#include "ckpt/freeze/freeze.h"
 #include "ckpt/remote/i386.h"
 #include "ckpt/remote/remote.h"
-#include "ckpt/survey.h"
+#include "ckpt/survey/survey.h"
 
 #define TRIES	  20
 #define NAP_US	  10000

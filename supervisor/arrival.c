@@ -12,10 +12,10 @@
 #include "base/base.h"
 #include "ckpt/ckpt.h"
 #include "proto/control.pb-c.h"
+#include "supervisor/disk/tenure.h"
 #include "supervisor/end.h"
 #include "supervisor/launch.h"
 #include "supervisor/session.h"
-#include "supervisor/tenure.h"
 
 /* ---- what is foretold ----------------------------------------------------------------------- */
 

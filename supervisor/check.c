@@ -34,8 +34,8 @@
 
 #include "base/base.h"
 #include "display/display.h"
-#include "supervisor/cgroup.h"
-#include "supervisor/fence.h"
+#include "supervisor/world/cgroup.h"
+#include "supervisor/world/fence.h"
 #include "vnet/vnet.h"
 
 #define DEADLINE_MS 5000

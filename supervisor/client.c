@@ -13,9 +13,9 @@
 #include "proto/control.pb-c.h"
 #include "proto/proto.h"
 #include "supervisor/background.h"
+#include "supervisor/disk/record.h"
+#include "supervisor/disk/tenure.h"
 #include "supervisor/message.h"
-#include "supervisor/record.h"
-#include "supervisor/tenure.h"
 
 /* Connects to the socket in the session's runtime directory: a descriptor or negative errno. */
 static int connect_own(const struct paths *p, const char *name)

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "supervisor/paths.h"
+#include "supervisor/disk/paths.h"
 
 struct err;
 struct proto_conn;

@@ -28,10 +28,10 @@
 
 #include "proto/control.pb-c.h"
 #include "proto/proto.h"
+#include "supervisor/disk/tenure.h"
 #include "supervisor/message.h"
 #include "supervisor/relay.h"
 #include "supervisor/session.h"
-#include "supervisor/tenure.h"
 
 #define LOOK_SECONDS 5
 #define LOOKS	    12 /* at a socket that is there again */

@@ -15,22 +15,22 @@
 #include <time.h>
 
 #include "proto/control.pb-c.h"
-#include "supervisor/cgroup.h"
-#include "supervisor/chore.h"
 #include "supervisor/control.h"
+#include "supervisor/disk/tenure.h"
+#include "supervisor/filter/notify.h"
 #include "supervisor/job.h"
 #include "supervisor/mapped.h"
 #include "supervisor/names/users.h"
-#include "supervisor/network.h"
-#include "supervisor/notify.h"
+#include "supervisor/network/network.h"
 #include "supervisor/operation.h"
 #include "supervisor/periodic.h"
-#include "supervisor/rewrite/ipc.h"
+#include "supervisor/rewrite/ipc/ipc.h"
 #include "supervisor/rewrite/numbers.h"
-#include "supervisor/screen.h"
+#include "supervisor/screen/screen.h"
 #include "supervisor/session.h"
-#include "supervisor/tenure.h"
-#include "supervisor/worker.h"
+#include "supervisor/worker/chore.h"
+#include "supervisor/worker/worker.h"
+#include "supervisor/world/cgroup.h"
 
 void session_kill(struct session *s)
 {

@@ -5,7 +5,7 @@
 #ifndef SUPERVISOR_END_H
 #define SUPERVISOR_END_H
 
-#include "supervisor/record.h"
+#include "supervisor/disk/record.h"
 
 struct client;
 struct err;

@@ -12,8 +12,8 @@
 #include "proto/proto.h"
 #include "supervisor/arrival.h"
 #include "supervisor/kin.h"
-#include "supervisor/network.h"
-#include "supervisor/screen.h"
+#include "supervisor/network/network.h"
+#include "supervisor/screen/screen.h"
 #include "supervisor/session.h"
 
 static int check_config(const Pb__Config *c, struct err *e)

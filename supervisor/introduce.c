@@ -5,7 +5,7 @@
 #include <arpa/inet.h>
 
 #include "proto/config.pb-c.h"
-#include "supervisor/world.h"
+#include "supervisor/world/world.h"
 
 struct ckpt_world introduce_world(const struct world *w, const Pb__Config *c)
 {

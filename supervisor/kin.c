@@ -8,8 +8,8 @@
 
 #include "base/base.h"
 #include "proto/control.pb-c.h"
+#include "supervisor/disk/tenure.h"
 #include "supervisor/session.h"
-#include "supervisor/tenure.h"
 
 #define ID_LEN 16
 

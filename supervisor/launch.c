@@ -23,23 +23,23 @@
 #include <time.h>
 
 #include "proto/control.pb-c.h"
-#include "supervisor/cgroup.h"
-#include "supervisor/chore.h"
 #include "supervisor/control.h"
+#include "supervisor/disk/tenure.h"
 #include "supervisor/end.h"
+#include "supervisor/filter/notify.h"
 #include "supervisor/job.h"
 #include "supervisor/mapped.h"
 #include "supervisor/message.h"
-#include "supervisor/network.h"
-#include "supervisor/notify.h"
+#include "supervisor/network/network.h"
 #include "supervisor/operation.h"
 #include "supervisor/periodic.h"
-#include "supervisor/plan.h"
 #include "supervisor/procs.h"
-#include "supervisor/screen.h"
+#include "supervisor/screen/screen.h"
 #include "supervisor/session.h"
-#include "supervisor/skeleton.h"
-#include "supervisor/tenure.h"
+#include "supervisor/worker/chore.h"
+#include "supervisor/world/cgroup.h"
+#include "supervisor/world/plan.h"
+#include "supervisor/world/skeleton.h"
 
 #define MAX_CHORES 3 /* the host may change while the skeleton layer is built for it */
 #define LOOKS	   3 /* at who is left */

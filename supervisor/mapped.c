@@ -14,13 +14,13 @@
 #include "proto/control.pb-c.h"
 #include "supervisor/check.h"
 #include "supervisor/control.h"
-#include "supervisor/filter.h"
-#include "supervisor/filter_watch.h"
+#include "supervisor/disk/lease.h"
+#include "supervisor/filter/filter.h"
+#include "supervisor/filter/filter_watch.h"
+#include "supervisor/filter/notify.h"
 #include "supervisor/introduce.h"
-#include "supervisor/lease.h"
-#include "supervisor/notify.h"
 #include "supervisor/session.h"
-#include "supervisor/worker.h"
+#include "supervisor/worker/worker.h"
 
 #define MIN_RUN	    (1UL << 20)
 #define MIN_TOTAL   (32UL << 20)

@@ -15,9 +15,9 @@
  *                      until the converter has done that memory
  *      suspend, pause  wait in their client until it is done, which is hurried, too
  *
- * What came ahead of a session that was moved while it ran (ckpt/arrived.h) lies in a nameless file
- * that nobody else has: it is mapped like an image, without a lease, also while the session waits
- * for its GO.
+ * What came ahead of a session that was moved while it ran (ckpt/memory/arrived.h) lies in a
+ * nameless file that nobody else has: it is mapped like an image, without a lease, also while the
+ * session waits for its GO.
  *
  * A converter that is killed is started again; nothing of the session is lost with it.
  *

@@ -9,7 +9,7 @@
 #include "base/base.h"
 #include "proto/control.pb-c.h"
 #include "supervisor/control.h"
-#include "supervisor/images.h"
+#include "supervisor/disk/images.h"
 #include "supervisor/session.h"
 
 #define SOON_MS 200 /* when something else is going on */

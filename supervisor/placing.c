@@ -10,7 +10,7 @@
 #include "base/base.h"
 #include "ckpt/ckpt.h"
 #include "proto/control.pb-c.h"
-#include "supervisor/ledger.h"
+#include "supervisor/disk/ledger.h"
 #include "supervisor/session.h"
 
 int placing_parent(const char *path, int flags)

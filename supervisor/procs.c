@@ -12,7 +12,7 @@
 #include "base/base.h"
 #include "proto/control.pb-c.h"
 #include "supervisor/rewrite/numbers.h"
-#include "supervisor/world.h"
+#include "supervisor/world/world.h"
 
 #define MAX_PROCS    65536
 #define MAX_COMMAND  512

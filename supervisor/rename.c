@@ -9,9 +9,9 @@
 #include "base/base.h"
 #include "proto/control.pb-c.h"
 #include "supervisor/client.h"
+#include "supervisor/disk/tenure.h"
 #include "supervisor/kin.h"
 #include "supervisor/session.h"
-#include "supervisor/tenure.h"
 
 /* The session is in the image that is being resumed. */
 void rename_save_suspended(struct session *s, bool durable)

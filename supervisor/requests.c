@@ -16,19 +16,19 @@
 
 #include "proto/control.pb-c.h"
 #include "supervisor/control.h"
+#include "supervisor/disk/tenure.h"
 #include "supervisor/end.h"
 #include "supervisor/freeze.h"
 #include "supervisor/job.h"
 #include "supervisor/launch.h"
 #include "supervisor/mapped.h"
-#include "supervisor/network.h"
+#include "supervisor/network/network.h"
 #include "supervisor/procs.h"
 #include "supervisor/rebuild.h"
 #include "supervisor/relay.h"
 #include "supervisor/rewrite/orders.h"
-#include "supervisor/screen.h"
+#include "supervisor/screen/screen.h"
 #include "supervisor/session.h"
-#include "supervisor/tenure.h"
 
 /* ---- input for jobs ----------------------------------------------------------------------- */
 

@@ -26,7 +26,7 @@
 #include <time.h>
 
 #include "proto/control.pb-c.h"
-#include "supervisor/worker.h"
+#include "supervisor/worker/worker.h"
 
 #define MAX_LOG (64ull << 20) /* then the log begins anew, the old one is kept as log.1 */
 

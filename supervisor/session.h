@@ -34,9 +34,9 @@
 #include <sys/types.h>
 
 #include "base/base.h"
-#include "supervisor/paths.h"
-#include "supervisor/record.h"
-#include "supervisor/world.h"
+#include "supervisor/disk/paths.h"
+#include "supervisor/disk/record.h"
+#include "supervisor/world/world.h"
 
 struct chore;
 struct client;
@@ -181,7 +181,7 @@ struct session {
 	struct world *unused;	       /* and one that was made for nothing; or NULL */
 	char *files;		 /* what world_create was told; the directory may have moved */
 	char *runtime;		 /* NAME/ of the control socket, once it is there */
-	int dir_fd, runtime_fd;	 /* both held open: supervisor/tenure.h; -1 */
+	int dir_fd, runtime_fd;	 /* both held open: supervisor/disk/tenure.h; -1 */
 
 	struct world world;
 	bool has_world;

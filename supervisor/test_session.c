@@ -15,12 +15,12 @@
 #include "base/base.h"
 #include "ckpt/ckpt.h"
 #include "proto/config.pb-c.h"
-#include "supervisor/chore.h"
-#include "supervisor/ledger.h"
-#include "supervisor/paths.h"
-#include "supervisor/record.h"
+#include "supervisor/disk/ledger.h"
+#include "supervisor/disk/paths.h"
+#include "supervisor/disk/record.h"
 #include "supervisor/relay.h"
 #include "supervisor/session.h"
+#include "supervisor/worker/chore.h"
 
 static char dir[] = "/tmp/test_session.XXXXXX";
 

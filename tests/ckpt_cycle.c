@@ -4,10 +4,10 @@
  *
  *      build/tests/ckpt_cycle [-n TIMES] [-s] [-k] [-v] -- PROGRAM ARGUMENTS...
  *
- * A world is made (supervisor/world.h), PROGRAM runs in it until it says "ready" on its standard
- * output, is frozen into an image, ended with its world, and rebuilt from the image in a new one;
- * TIMES times.  Then /tmp/go is made inside, what the program writes is passed on, and its exit
- * code is ours.  The programs of tests/state do what is wanted:
+ * A world is made (supervisor/world/world.h), PROGRAM runs in it until it says "ready" on its
+ * standard output, is frozen into an image, ended with its world, and rebuilt from the image in a
+ * new one; TIMES times.  Then /tmp/go is made inside, what the program writes is passed on, and its
+ * exit code is ours.  The programs of tests/state do what is wanted:
  *
  *      build/tests/ckpt_cycle -- $PWD/build/tests/state/counter /tmp/go
  *
@@ -42,7 +42,7 @@
 #include "proto/proto.h"
 #include "proto/sockets.pb-c.h"
 #include "supervisor/introduce.h"
-#include "supervisor/world.h"
+#include "supervisor/world/world.h"
 #include "tests/lib/outsidenet.h"
 #include "tests/lib/testworld.h"
 

@@ -25,7 +25,7 @@
 #include "proto/proto.h"
 #include "proto/tasks.pb-c.h"
 #include "supervisor/introduce.h"
-#include "supervisor/world.h"
+#include "supervisor/world/world.h"
 #include "tests/lib/testworld.h"
 
 #define CODE 0x400000UL

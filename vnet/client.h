@@ -96,9 +96,9 @@ struct vnet_answer {
 struct vnet_client;
 
 /*
- * @runtime: podrun's runtime directory (supervisor/paths.h).  Without a gateway there and @start,
- * `podrun gateway --serve` is executed in the background from the caller's own binary; -ENOENT
- * without @start. Connecting does not wait for it to be up.
+ * @runtime: podrun's runtime directory (supervisor/disk/paths.h).  Without a gateway there and
+ * @start, `podrun gateway --serve` is executed in the background from the caller's own binary;
+ * -ENOENT without @start. Connecting does not wait for it to be up.
  */
 int vnet_client_connect(struct vnet_client **ret, const char *runtime, bool start, struct err *e);
 /*

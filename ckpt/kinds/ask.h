@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <sys/time.h>
 
-#include "ckpt/survey.h"
+#include "ckpt/survey/survey.h"
 
 #define CKPT_LAST_SIGNAL 64
 #define CKPT_MAX_GROUPS	 16384

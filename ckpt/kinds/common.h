@@ -18,7 +18,7 @@
 #include <sys/types.h>
 
 #include "ckpt/build.h"
-#include "ckpt/survey.h"
+#include "ckpt/survey/survey.h"
 
 typedef struct Pb__FileCommon Pb__FileCommon;
 

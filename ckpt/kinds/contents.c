@@ -15,8 +15,8 @@
 #include <sys/vfs.h>
 
 #include "ckpt/kinds/common.h"
-#include "ckpt/leased.h"
 #include "ckpt/memory/stash.h"
+#include "ckpt/survey/leased.h"
 
 #define PIECE (1u << 20)
 

@@ -17,8 +17,8 @@
 #include "ckpt/build.h"
 #include "ckpt/kinds/ask.h"
 #include "ckpt/kinds/tasks.h"
-#include "ckpt/nested_build.h"
-#include "ckpt/survey.h"
+#include "ckpt/nested/build.h"
+#include "ckpt/survey/survey.h"
 #include "proto/tasks.pb-c.h"
 
 #define LAST_CAP    63

@@ -25,7 +25,7 @@
 #include "ckpt/kinds/kinds.h"
 #include "ckpt/memory/memory.h"
 #include "ckpt/memory/stash.h"
-#include "ckpt/survey.h"
+#include "ckpt/survey/survey.h"
 #include "ckpt/where.h"
 #include "proto/memory.pb-c.h"
 

@@ -37,7 +37,7 @@
 #include "ckpt/build.h"
 #include "ckpt/kinds/common.h"
 #include "ckpt/kinds/kinds.h"
-#include "ckpt/same.h"
+#include "ckpt/survey/same.h"
 #include "proto/files.pb-c.h"
 #include "proto/tasks.pb-c.h"
 

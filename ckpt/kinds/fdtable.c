@@ -16,7 +16,7 @@
 #include "ckpt/build.h"
 #include "ckpt/kinds/tasks.h"
 #include "ckpt/lend.h"
-#include "ckpt/survey.h"
+#include "ckpt/survey/survey.h"
 #include "proto/tasks.pb-c.h"
 
 #define MAX_FDS	     (1 << 20)

@@ -16,7 +16,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "ckpt/survey.h"
+#include "ckpt/survey/survey.h"
 #include "ckpt/where.h"
 
 #define MAX_ENTRIES 400000 /* looked at by the walk: about a second */

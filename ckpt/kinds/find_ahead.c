@@ -14,7 +14,7 @@
 
 #include "base/base.h"
 #include "ckpt/kinds/find.h"
-#include "ckpt/survey.h"
+#include "ckpt/survey/survey.h"
 
 #define MAX_FDINFO (1 << 20)
 #define WOULD_SHOW (IN_ACCESS | IN_OPEN | IN_CLOSE_NOWRITE)

@@ -7,7 +7,7 @@
  *
  * Sandboxes of browsers have as their root a directory of /proc whose process has ended
  * (credentials.cc of Chromium): nothing can be found there.  What takes its place is the same
- * directory of a process that ends with the build (ckpt/nested_help.h).
+ * directory of a process that ends with the build (ckpt/nested/help.h).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,8 +20,8 @@
 #include "ckpt/build.h"
 #include "ckpt/kinds/common.h"
 #include "ckpt/kinds/tasks.h"
-#include "ckpt/nested_help.h"
-#include "ckpt/survey.h"
+#include "ckpt/nested/help.h"
+#include "ckpt/survey/survey.h"
 #include "ckpt/where.h"
 #include "proto/tasks.pb-c.h"
 

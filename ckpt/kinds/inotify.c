@@ -12,10 +12,10 @@
  * kernel counts watch descriptors up and never uses one again, so numbers in between are used up
  * with a watch that is removed again; the events of that are thrown away.
  *
- * Events that nobody has read stay in the kernel: they can't be looked at without taking them
- * away, nor put back.  A freeze that meets some lets the session run on for a moment
- * (ckpt/walks.c).  One that runs on (snapshot, failed suspend) still has them; to one that is
- * resumed the kernel says what it says when it has lost some itself: IN_Q_OVERFLOW, on which a
+ * Events that nobody has read stay in the kernel: they can't be looked at without taking them away,
+ * nor put back.  A freeze that meets some lets the session run on for a moment
+ * (ckpt/survey/walks.c).  One that runs on (snapshot, failed suspend) still has them; to one that
+ * is resumed the kernel says what it says when it has lost some itself: IN_Q_OVERFLOW, on which a
  * program looks at its files again.  No call makes that event, so as many others are made as the
  * queue takes, and read away in front of it:
  *

@@ -28,7 +28,7 @@
 #include "ckpt/enter.h"
 #include "ckpt/kinds/common.h"
 #include "ckpt/kinds/kinds.h"
-#include "ckpt/survey.h"
+#include "ckpt/survey/survey.h"
 #include "ckpt/where.h"
 #include "proto/ipc.pb-c.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * nested - namespaces within the session's (ckpt/nested.h): kind NESTED.
+ * nested - namespaces within the session's (ckpt/nested/nested.h): kind NESTED.
  *
- * What they are was found out by the survey, and they are made with the processes (ckpt/grow.c).
- * Objects of System V in one are not carried.
+ * What they are was found out by the survey, and they are made with the processes
+ * (ckpt/restore/grow.c).  Objects of System V in one are not carried.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,8 +16,8 @@
 #include "base/base.h"
 #include "ckpt/enter.h"
 #include "ckpt/kinds/kinds.h"
-#include "ckpt/nested_list.h"
-#include "ckpt/survey.h"
+#include "ckpt/nested/list.h"
+#include "ckpt/survey/survey.h"
 #include "proto/tasks.pb-c.h"
 
 /*

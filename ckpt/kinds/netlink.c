@@ -18,7 +18,7 @@
 #include "ckpt/kinds/common.h"
 #include "ckpt/kinds/kinds.h"
 #include "ckpt/kinds/sock.h"
-#include "ckpt/survey.h"
+#include "ckpt/survey/survey.h"
 #include "proto/sockets.pb-c.h"
 
 #define MAX_GROUPS 1024

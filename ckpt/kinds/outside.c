@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ckpt/survey.h"
+#include "ckpt/survey/survey.h"
 
 static const char *const names[] = {
 	[CKPT_OUTSIDE_REFUSE] = "refuse",

@@ -5,11 +5,11 @@
  * ptrace(2) lets their siginfo be read; only the task itself may queue one with a code that says it
  * came from the kernel or from somebody else.  All signals are blocked while it does.  Before that,
  * whatever the rebuilding itself has left in the queue (SIGCHLD of zombies) is taken out. SIGSTOP
- * can't be blocked, so it is sent by the builder at the very end (ckpt/restore.c).  For the same
- * reason our own calls in a task may have taken it from the queue by the time that this is read (it
- * is let through, or sent again when they are over, ckpt/remote): /proc had told of it before.  Of
- * all others it had told too early: timers go on while a session stands still, and it may be paused
- * for days.
+ * can't be blocked, so it is sent by the builder at the very end (ckpt/restore/restore.c).  For the
+ * same reason our own calls in a task may have taken it from the queue by the time that this is
+ * read (it is let through, or sent again when they are over, ckpt/remote): /proc had told of it
+ * before.  Of all others it had told too early: timers go on while a session stands still, and it
+ * may be paused for days.
  */
 #include <errno.h>
 #include <signal.h>
@@ -18,10 +18,10 @@
 
 #include "base/base.h"
 #include "ckpt/build.h"
-#include "ckpt/said.h"
 #include "ckpt/kinds/tasks.h"
-#include "ckpt/nested_build.h"
-#include "ckpt/survey.h"
+#include "ckpt/nested/build.h"
+#include "ckpt/said.h"
+#include "ckpt/survey/survey.h"
 #include "proto/tasks.pb-c.h"
 
 #define SIGINFO_SIZE 128

@@ -16,7 +16,7 @@
 #include "ckpt/build.h"
 #include "ckpt/kinds/common.h"
 #include "ckpt/kinds/kinds.h"
-#include "ckpt/survey.h"
+#include "ckpt/survey/survey.h"
 #include "proto/ipc.pb-c.h"
 
 #define MAX_LOCKS 16384

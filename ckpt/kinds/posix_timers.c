@@ -22,9 +22,9 @@
 #include "base/base.h"
 #include "ckpt/build.h"
 #include "ckpt/kinds/tasks.h"
-#include "ckpt/nested_build.h"
+#include "ckpt/nested/build.h"
 #include "ckpt/said.h"
-#include "ckpt/survey.h"
+#include "ckpt/survey/survey.h"
 #include "proto/tasks.pb-c.h"
 
 #define MAX_TIMERS 4096

@@ -11,7 +11,7 @@
 #include "ckpt/build.h"
 #include "ckpt/kinds/ask.h"
 #include "ckpt/kinds/tasks.h"
-#include "ckpt/survey.h"
+#include "ckpt/survey/survey.h"
 #include "proto/tasks.pb-c.h"
 
 static long read_number(int host_proc, pid_t pid, const char *name, int base)

@@ -10,7 +10,7 @@
 
 #include "base/base.h"
 #include "ckpt/build.h"
-#include "ckpt/survey.h"
+#include "ckpt/survey/survey.h"
 
 struct termios2;
 

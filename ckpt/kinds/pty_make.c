@@ -24,9 +24,9 @@
 #include "ckpt/kinds/kinds.h"
 #include "ckpt/kinds/pty.h"
 #include "ckpt/lend.h"
-#include "ckpt/nested_build.h"
+#include "ckpt/nested/build.h"
 #include "ckpt/said.h"
-#include "ckpt/take.h"
+#include "ckpt/survey/take.h"
 #include "proto/files.pb-c.h"
 
 #define MAX_INDEX 4096 /* kernel.pty.max */

@@ -10,7 +10,7 @@
 #include "ckpt/build.h"
 #include "ckpt/kinds/kinds.h"
 #include "ckpt/memory/memory.h"
-#include "ckpt/survey.h"
+#include "ckpt/survey/survey.h"
 
 static int refs_dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e)
 {

@@ -9,7 +9,7 @@
 #include "base/base.h"
 #include "ckpt/build.h"
 #include "ckpt/kinds/tasks.h"
-#include "ckpt/survey.h"
+#include "ckpt/survey/survey.h"
 #include "proto/tasks.pb-c.h"
 
 static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e)

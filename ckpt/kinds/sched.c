@@ -14,7 +14,7 @@
 #include "base/base.h"
 #include "ckpt/build.h"
 #include "ckpt/kinds/tasks.h"
-#include "ckpt/survey.h"
+#include "ckpt/survey/survey.h"
 #include "proto/tasks.pb-c.h"
 
 #define MASK_BYTES	   1024 /* 8192 CPUs */
@@ -88,7 +88,7 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 	return ckpt_pack(&m.base, body, e);
 }
 
-/* Those of its CPUs which are here: they are set at the very end (ckpt/restore.c). */
+/* Those of its CPUs which are here: they are set at the very end (ckpt/restore/restore.c). */
 static int choose_cpus(const struct ckpt_build *b, const Pb__Sched *m, struct ckpt_build_thread *t,
 	struct err *e)
 {

@@ -20,7 +20,7 @@
 #include "ckpt/build.h"
 #include "ckpt/filters.h"
 #include "ckpt/kinds/tasks.h"
-#include "ckpt/survey.h"
+#include "ckpt/survey/survey.h"
 #include "proto/tasks.pb-c.h"
 
 #define FLAGS (SECCOMP_FILTER_FLAG_LOG | SECCOMP_FILTER_FLAG_SPEC_ALLOW)

@@ -28,7 +28,7 @@
 #include "ckpt/build.h"
 #include "ckpt/kinds/common.h"
 #include "ckpt/kinds/kinds.h"
-#include "ckpt/survey.h"
+#include "ckpt/survey/survey.h"
 #include "proto/settings.pb-c.h"
 
 #define MAX_SETTINGS 65536

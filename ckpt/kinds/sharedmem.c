@@ -34,7 +34,7 @@
 #include "ckpt/kinds/kinds.h"
 #include "ckpt/memory/memory.h"
 #include "ckpt/memory/stash.h"
-#include "ckpt/survey.h"
+#include "ckpt/survey/survey.h"
 #include "proto/memory.pb-c.h"
 
 #define MAX_OBJECTS 65536

@@ -7,7 +7,7 @@
 #include "ckpt/kinds/ask.h"
 #include "ckpt/kinds/tasks.h"
 #include "ckpt/remote/i386.h"
-#include "ckpt/survey.h"
+#include "ckpt/survey/survey.h"
 #include "proto/tasks.pb-c.h"
 
 static bool can_have_action(int sig)

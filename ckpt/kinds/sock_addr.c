@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "ckpt/kinds/sock.h"
-#include "ckpt/survey.h"
+#include "ckpt/survey/survey.h"
 #include "proto/sockets.pb-c.h"
 
 Pb__InetAddr *ckpt_sock_addr_pack(const union ckpt_sockaddr *a)

@@ -16,7 +16,7 @@
 
 #include "ckpt/enter.h"
 #include "ckpt/kinds/sock.h"
-#include "ckpt/survey.h"
+#include "ckpt/survey/survey.h"
 
 #define MAX_SOCKETS 1000000
 /* All states but TCP_BOUND_INACTIVE (Linux 6.9): who has an address and nothing else is nobody's

@@ -14,7 +14,7 @@
 #include "ckpt/enter.h"
 #include "ckpt/kinds/common.h"
 #include "ckpt/kinds/sock.h"
-#include "ckpt/survey.h"
+#include "ckpt/survey/survey.h"
 #include "ckpt/where.h"
 #include "proto/sockets.pb-c.h"
 

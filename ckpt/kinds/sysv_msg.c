@@ -12,7 +12,7 @@
 #include "ckpt/kinds/common.h"
 #include "ckpt/kinds/kinds.h"
 #include "ckpt/kinds/sysv.h"
-#include "ckpt/survey.h"
+#include "ckpt/survey/survey.h"
 #include "proto/ipc.pb-c.h"
 
 #define MAX_MESSAGE  (64u << 20)

@@ -32,8 +32,8 @@
 #include "ckpt/kinds/common.h"
 #include "ckpt/kinds/kinds.h"
 #include "ckpt/kinds/sysv.h"
-#include "ckpt/same.h"
-#include "ckpt/survey.h"
+#include "ckpt/survey/same.h"
+#include "ckpt/survey/survey.h"
 #include "proto/ipc.pb-c.h"
 
 #define MAX_SEMAPHORES 32000 /* of one set: SEMMSL */

@@ -22,7 +22,7 @@
 #include "ckpt/kinds/kinds.h"
 #include "ckpt/kinds/sysv.h"
 #include "ckpt/memory/stash.h"
-#include "ckpt/survey.h"
+#include "ckpt/survey/survey.h"
 #include "proto/ipc.pb-c.h"
 
 #ifndef MADV_POPULATE_READ

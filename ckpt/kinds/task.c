@@ -2,9 +2,9 @@
 /*
  * A process: its place in the tree, its threads, how it stood.
  *
- * Dump asks ckpt/tree.c whether the tree as it is can be rebuilt at all, before anything is
+ * Dump asks ckpt/restore/tree.c whether the tree as it is can be rebuilt at all, before anything is
  * written.  Restore is not done here: the driver reads these records first (ckpt_task_read) and
- * makes all processes at once (ckpt/grow.c).
+ * makes all processes at once (ckpt/restore/grow.c).
  */
 #include <errno.h>
 #include <signal.h>
@@ -15,11 +15,11 @@
 #include "ckpt/build.h"
 #include "ckpt/kinds/ask.h"
 #include "ckpt/kinds/tasks.h"
-#include "ckpt/nested_list.h"
-#include "ckpt/records.h"
+#include "ckpt/nested/list.h"
+#include "ckpt/restore/records.h"
+#include "ckpt/restore/tree.h"
 #include "ckpt/said.h"
-#include "ckpt/survey.h"
-#include "ckpt/tree.h"
+#include "ckpt/survey/survey.h"
 #include "proto/tasks.pb-c.h"
 
 #define MAX_THREADS (1 << 20)

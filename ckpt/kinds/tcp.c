@@ -39,7 +39,7 @@
 #include "ckpt/kinds/sock.h"
 #include "ckpt/kinds/tcp_live.h"
 #include "ckpt/kinds/tcp_repair.h"
-#include "ckpt/survey.h"
+#include "ckpt/survey/survey.h"
 #include "proto/sockets.pb-c.h"
 
 #define DEFAULT_MSS 536	  /* TCP_MSS_DEFAULT of net/tcp.h */

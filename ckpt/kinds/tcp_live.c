@@ -9,7 +9,7 @@
 #include <sys/ioctl.h>
 
 #include "ckpt/kinds/tcp_repair.h"
-#include "ckpt/survey.h"
+#include "ckpt/survey/survey.h"
 #include "proto/sockets.pb-c.h"
 
 #define KEPT_OPTIONS (TCPI_OPT_TIMESTAMPS | TCPI_OPT_SACK | TCPI_OPT_WSCALE)

@@ -32,7 +32,7 @@
 #include "ckpt/kinds/sock.h"
 #include "ckpt/kinds/tcp.h"
 #include "ckpt/kinds/tcp_repair.h"
-#include "ckpt/survey.h"
+#include "ckpt/survey/survey.h"
 
 #define MAX_QUEUE (1u << 30)
 #define ROUNDS	  100

@@ -17,13 +17,13 @@
 
 #include "base/base.h"
 #include "ckpt/build.h"
+#include "ckpt/freeze/restart.h"
 #include "ckpt/kinds/ask.h"
 #include "ckpt/kinds/tasks.h"
 #include "ckpt/kinds/tcp_repair.h"
 #include "ckpt/lend.h"
 #include "ckpt/remote/i386.h"
-#include "ckpt/restart.h"
-#include "ckpt/survey.h"
+#include "ckpt/survey/survey.h"
 #include "ckpt/xstate.h"
 #include "proto/tasks.pb-c.h"
 

@@ -27,7 +27,7 @@
 #include "ckpt/kinds/kinds.h"
 #include "ckpt/kinds/outside.h"
 #include "ckpt/kinds/sock.h"
-#include "ckpt/survey.h"
+#include "ckpt/survey/survey.h"
 #include "proto/sockets.pb-c.h"
 
 #define MAX_MESSAGES	100000

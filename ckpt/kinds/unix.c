@@ -32,8 +32,8 @@
 #include "ckpt/kinds/kinds.h"
 #include "ckpt/kinds/outside.h"
 #include "ckpt/kinds/sock.h"
-#include "ckpt/survey.h"
-#include "ckpt/nested_sock.h"
+#include "ckpt/nested/sock.h"
+#include "ckpt/survey/survey.h"
 #include "ckpt/where.h"
 #include "proto/sockets.pb-c.h"
 

@@ -25,7 +25,7 @@
 
 #include "ckpt/build.h"
 #include "ckpt/kinds/unix.h"
-#include "ckpt/take.h"
+#include "ckpt/survey/take.h"
 #include "proto/sockets.pb-c.h"
 
 #define MAX_FDS	    253 /* SCM_MAX_FD of net/scm.h */

@@ -22,7 +22,7 @@
 
 #include "base/base.h"
 #include "ckpt/memory/memory.h"
-#include "ckpt/survey.h"
+#include "ckpt/survey/survey.h"
 
 struct stretch {
 	uint64_t start, end;

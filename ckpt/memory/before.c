@@ -37,7 +37,7 @@
 
 #include "base/base.h"
 #include "ckpt/memory/memory.h"
-#include "ckpt/survey.h"
+#include "ckpt/survey/survey.h"
 
 #define WORTH_KB  256UL /* less is read fast, and copied faster than forked */
 #define MAX_PROCS 4096

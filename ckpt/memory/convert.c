@@ -32,7 +32,7 @@
 
 #include "base/base.h"
 #include "ckpt/ckpt.h"
-#include "ckpt/freeze.h"
+#include "ckpt/freeze/freeze.h"
 #include "ckpt/memory/memory.h"
 #include "ckpt/remote/remote.h"
 

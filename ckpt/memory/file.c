@@ -19,7 +19,7 @@
 #include "base/base.h"
 #include "ckpt/build.h"
 #include "ckpt/memory/memory.h"
-#include "ckpt/survey.h"
+#include "ckpt/survey/survey.h"
 #include "ckpt/where.h"
 #include "proto/memory.pb-c.h"
 

@@ -24,7 +24,7 @@
  * Which of two pieces is written first is left open: two that lie over each other are the
  * caller's to keep apart.
  *
- * The builder forks meanwhile (nested_help.h): fillers hold no lock but their own, and take
+ * The builder forks meanwhile (nested/help.h): fillers hold no lock but their own, and take
  * nothing from the heap.
  */
 #ifndef CKPT_MEMORY_FILLERS_H

@@ -47,7 +47,7 @@
 #include "ckpt/memory/aside.h"
 #include "ckpt/memory/memory.h"
 #include "ckpt/remote/trace.h"
-#include "ckpt/survey.h"
+#include "ckpt/survey/survey.h"
 
 #define WORTH_KB 256UL /* forking takes less than a millisecond, writing as much some more */
 #define AT_ONCE	 32    /* each is two tasks more, until it is done */

@@ -4,9 +4,9 @@
  *
  * Theory of operation
  *
- * What came ahead lies in a file (ckpt/arrived.h), and the session stands still while it is taken
- * from there.  Copying a gigabyte takes half a second; so, where a resume may map memory at all
- * (mapped.c), it is mapped, and becomes the session's own afterwards.
+ * What came ahead lies in a file (ckpt/memory/arrived.h), and the session stands still while it is
+ * taken from there.  Copying a gigabyte takes half a second; so, where a resume may map memory at
+ * all (mapped.c), it is mapped, and becomes the session's own afterwards.
  *
  *      windows   0 2m          4m          6m          8m       chunks of the file, as far as they lie in the mapping
  *      kept      |.xxx.........|.xxxxxxxxxx|xxxxx.xxxxx|xxxx
@@ -24,8 +24,8 @@
 #include <sys/mman.h>
 
 #include "base/base.h"
-#include "ckpt/arrived.h"
 #include "ckpt/build.h"
+#include "ckpt/memory/arrived.h"
 #include "ckpt/memory/fillers.h"
 #include "ckpt/memory/memory.h"
 #include "ckpt/said.h"

@@ -15,7 +15,7 @@
 
 #include "ckpt/build.h"
 #include "ckpt/remote/remote.h"
-#include "ckpt/survey.h"
+#include "ckpt/survey/survey.h"
 #include "proto/memory.pb-c.h"
 
 #define LOWEST	0x10000000UL

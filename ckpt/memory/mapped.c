@@ -37,9 +37,9 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
-#include "ckpt/arrived.h"
 #include "ckpt/build.h"
 #include "ckpt/ckpt.h"
+#include "ckpt/memory/arrived.h"
 #include "ckpt/said.h"
 #include "proto/memory.pb-c.h"
 #include "proto/proto.h"

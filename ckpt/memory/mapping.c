@@ -12,9 +12,9 @@
 
 #include "base/base.h"
 #include "ckpt/kinds/sysv.h"
-#include "ckpt/ahead.h"
+#include "ckpt/memory/ahead.h"
 #include "ckpt/memory/memory.h"
-#include "ckpt/survey.h"
+#include "ckpt/survey/survey.h"
 #include "proto/memory.pb-c.h"
 
 /* Documentation/filesystems/proc.rst, VmFlags. */

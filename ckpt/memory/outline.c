@@ -32,7 +32,7 @@
 #include "base/base.h"
 #include "ckpt/helper.h"
 #include "ckpt/memory/memory.h"
-#include "ckpt/survey.h"
+#include "ckpt/survey/survey.h"
 
 #define LARGE	 (4UL << 20) /* of a mapping */
 #define WORTH_KB (32 * 1024UL)

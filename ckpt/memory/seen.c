@@ -28,7 +28,7 @@
 
 #include "base/base.h"
 #include "ckpt/memory/memory.h"
-#include "ckpt/survey.h"
+#include "ckpt/survey/survey.h"
 
 #define MAX_FILES 65536
 

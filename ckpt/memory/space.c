@@ -18,10 +18,10 @@
 #include <sys/mman.h>
 
 #include "base/base.h"
-#include "ckpt/ahead.h"
+#include "ckpt/memory/ahead.h"
 #include "ckpt/memory/aside.h"
 #include "ckpt/memory/memory.h"
-#include "ckpt/survey.h"
+#include "ckpt/survey/survey.h"
 #include "proto/memory.pb-c.h"
 #include "proto/proto.h"
 

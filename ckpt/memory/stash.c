@@ -8,7 +8,7 @@
 
 #include "base/base.h"
 #include "ckpt/memory/memory.h"
-#include "ckpt/survey.h"
+#include "ckpt/survey/survey.h"
 #include "proto/proto.h"
 
 #define PIECE	(1UL << 20) /* copied by one thread */

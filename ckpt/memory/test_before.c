@@ -22,7 +22,7 @@
 
 #include "base/base.h"
 #include "ckpt/memory/memory.h"
-#include "ckpt/survey.h"
+#include "ckpt/survey/survey.h"
 
 #define LEN (4UL << 20) /* large enough to be looked at ahead */
 

@@ -18,7 +18,7 @@
 #include "ckpt/memory/memory.h"
 #include "ckpt/remote/remote.h"
 #include "ckpt/remote/testtask.h"
-#include "ckpt/survey.h"
+#include "ckpt/survey/survey.h"
 
 #define PAGES  1024
 #define SHARED (33UL << 20)

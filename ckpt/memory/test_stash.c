@@ -17,7 +17,7 @@
 #include "base/base.h"
 #include "ckpt/memory/memory.h"
 #include "ckpt/memory/stash.h"
-#include "ckpt/survey.h"
+#include "ckpt/survey/survey.h"
 #include "proto/proto.h"
 
 #define NR(n)	((size_t)(n)*PAGE_SIZE)

@@ -16,12 +16,12 @@
 #include <sys/mman.h>
 #include <sys/uio.h>
 
-#include "ckpt/ahead.h"
+#include "ckpt/freeze/visit.h"
+#include "ckpt/memory/ahead.h"
 #include "ckpt/memory/memory.h"
 #include "ckpt/memory/track.h"
 #include "ckpt/remote/testtask.h"
-#include "ckpt/survey.h"
-#include "ckpt/visit.h"
+#include "ckpt/survey/survey.h"
 
 #define NO_NAMESPACES                                                                        \
 	.ns_user = -1, .ns_pid = -1, .ns_mnt = -1, .ns_net = -1, .ns_ipc = -1, .ns_uts = -1, \

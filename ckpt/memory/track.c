@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "ckpt/memory/memory.h"
-#include "ckpt/survey.h"
+#include "ckpt/survey/survey.h"
 
 #define RESERVED  (1ULL << 30)
 #define MIN_PAGES 256 /* a smaller process is copied in less time than it takes to watch it */

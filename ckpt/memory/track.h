@@ -5,9 +5,9 @@
  *
  * Theory of operation
  *
- * What is copied while a session runs (ckpt/ahead.h) may be changed behind the copy.  The kernel
- * has two ways to tell, each a row of a table (struct ckpt_track_way) that is probed when it is
- * wanted:
+ * What is copied while a session runs (ckpt/memory/ahead.h) may be changed behind the copy.  The
+ * kernel has two ways to tell, each a row of a table (struct ckpt_track_way) that is probed when it
+ * is wanted:
  *
  *      wp_async    Linux 6.7.  A userfaultfd which the task makes itself, and which is taken out of it,
  *                  write-protects pages; the first write to one takes the protection away, in the kernel, and

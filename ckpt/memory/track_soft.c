@@ -11,7 +11,7 @@
 #include "base/base.h"
 #include "ckpt/memory/memory.h"
 #include "ckpt/memory/track.h"
-#include "ckpt/survey.h"
+#include "ckpt/survey/survey.h"
 
 static int clear(int proc_fd, pid_t pid, struct err *e)
 {

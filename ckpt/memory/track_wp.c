@@ -15,8 +15,8 @@
 #include "base/base.h"
 #include "ckpt/memory/memory.h"
 #include "ckpt/memory/track.h"
-#include "ckpt/survey.h"
-#include "ckpt/take.h"
+#include "ckpt/survey/survey.h"
+#include "ckpt/survey/take.h"
 
 #define THERE (PAGE_IS_PRESENT | PAGE_IS_SWAPPED)
 

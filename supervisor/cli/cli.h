@@ -16,7 +16,7 @@
 #include <stdio.h>
 
 #include "base/base.h"
-#include "supervisor/paths.h"
+#include "supervisor/disk/paths.h"
 
 enum cli_type {
 	CLI_FLAG,    /* bool; --x, --x=no */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * podrun display: the process that shows a session's display.  Supervisors start it
- * (supervisor/screen_server.h); viewers are podrun view.
+ * (supervisor/screen/server.h); viewers are podrun view.
  */
 #include "supervisor/cli/display.h"
 

@@ -12,7 +12,7 @@
 #include "supervisor/cli/view_vnc.h"
 #include "supervisor/cli/view_way.h"
 #include "supervisor/cli/vnc_port.h"
-#include "supervisor/screen_server.h"
+#include "supervisor/screen/server.h"
 
 static int misused(struct err *e)
 {

@@ -249,7 +249,7 @@ static void list_one(const char *dir, const char *file, json_t *list, struct cli
 	cli_table_add(t, "%s", path);
 }
 
-/* Not what is being written, nor what is there for others only (supervisor/images.h). */
+/* Not what is being written, nor what is there for others only (supervisor/disk/images.h). */
 static int is_in_sight(const struct dirent *entry)
 {
 	static const char *const others[] = {".part", CKPT_BASE_SUFFIX};

@@ -18,8 +18,8 @@
 #include "proto/proto.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/client.h"
+#include "supervisor/disk/record.h"
 #include "supervisor/message.h"
-#include "supervisor/record.h"
 
 struct logs_options {
 	bool follow;

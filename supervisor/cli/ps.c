@@ -8,7 +8,7 @@
 #include "supervisor/cli/json.h"
 #include "supervisor/cli/net_text.h"
 #include "supervisor/client.h"
-#include "supervisor/record.h"
+#include "supervisor/disk/record.h"
 
 #define MAX_COMMAND 60 /* characters */
 

@@ -7,8 +7,8 @@
 #include "proto/control.pb-c.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/client.h"
-#include "supervisor/record.h"
-#include "supervisor/tenure.h"
+#include "supervisor/disk/record.h"
+#include "supervisor/disk/tenure.h"
 
 /* Of one that isn't running: its directory, its record, and its image in the default place. */
 static int rename_record(struct cli *c, const char *from, const char *to, struct err *e)

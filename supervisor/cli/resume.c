@@ -13,8 +13,8 @@
 #include "supervisor/cli/json.h"
 #include "supervisor/cli/stream.h"
 #include "supervisor/client.h"
+#include "supervisor/disk/record.h"
 #include "supervisor/message.h"
-#include "supervisor/record.h"
 
 struct resume_options {
 	const char *name;

@@ -10,9 +10,9 @@
 #include "proto/proto.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/client.h"
-#include "supervisor/images.h"
-#include "supervisor/record.h"
-#include "supervisor/tenure.h"
+#include "supervisor/disk/images.h"
+#include "supervisor/disk/record.h"
+#include "supervisor/disk/tenure.h"
 #include "vnet/vnet.h"
 
 struct rm_options {

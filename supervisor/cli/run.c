@@ -9,9 +9,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "display/display.h"
 #include "proto/control.pb-c.h"
 #include "proto/proto.h"
-#include "display/display.h"
 #include "supervisor/check.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/cli/run.h"
@@ -22,7 +22,7 @@
 #include "supervisor/kin.h"
 #include "supervisor/message.h"
 #include "supervisor/portable.h"
-#include "supervisor/world.h"
+#include "supervisor/world/world.h"
 #include "vnet/vnet.h"
 
 struct run_options {

@@ -10,8 +10,8 @@
 #include "proto/proto.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/client.h"
+#include "supervisor/disk/record.h"
 #include "supervisor/message.h"
-#include "supervisor/record.h"
 
 struct stop_options {
 	const char *signal, *time;

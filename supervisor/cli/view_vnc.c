@@ -8,7 +8,7 @@
 #include "supervisor/cli/view_way.h"
 #include "supervisor/cli/vnc_port.h"
 #include "supervisor/client.h"
-#include "supervisor/record.h"
+#include "supervisor/disk/record.h"
 
 static bool has_directory(const struct view_way *w)
 {

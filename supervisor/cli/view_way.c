@@ -18,7 +18,7 @@
 #include "proto/control.pb-c.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/client.h"
-#include "supervisor/record.h"
+#include "supervisor/disk/record.h"
 
 #define PIECE	      (32u << 10) /* bytes */
 #define SAID_MAX      4096	  /* bytes of what ssh has to say */

@@ -6,8 +6,8 @@
 #include "supervisor/cli/cli.h"
 #include "supervisor/cli/stream.h"
 #include "supervisor/client.h"
+#include "supervisor/disk/record.h"
 #include "supervisor/message.h"
-#include "supervisor/record.h"
 
 /* The exit code of a session that has no supervisor any more. */
 static int from_record(struct cli *c, const char *name, struct err *e)

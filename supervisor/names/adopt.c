@@ -25,8 +25,8 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "supervisor/filter/notify_call.h"
 #include "supervisor/names/lookup.h"
-#include "supervisor/notify_call.h"
 
 #define TEMPORARY ".podrun-adopted"
 #define CHUNK	  (1 << 20)

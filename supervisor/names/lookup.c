@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "supervisor/notify_call.h"
+#include "supervisor/filter/notify_call.h"
 
 static int open_below(int dir, const char *path, bool follow, uint64_t resolve)
 {

@@ -15,10 +15,10 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "supervisor/filter/notify_call.h"
 #include "supervisor/names/adopt.h"
 #include "supervisor/names/lookup.h"
 #include "supervisor/names/users.h"
-#include "supervisor/notify_call.h"
 
 #define KEEP 0xffffffffU
 

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "supervisor/world_config.h"
+#include "supervisor/world/world_config.h"
 
 static const struct {
 	const char *name, *holder;

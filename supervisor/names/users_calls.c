@@ -8,8 +8,8 @@
 #include <sys/socket.h>
 
 #include "base/base.h"
+#include "supervisor/filter/notify_call.h"
 #include "supervisor/names/users.h"
-#include "supervisor/notify_call.h"
 
 static void finish(struct notify_call *c, const struct users *before, const struct users *after)
 {

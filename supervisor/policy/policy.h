@@ -34,7 +34,7 @@ enum policy_action {
 	POLICY_EPERM,
 	POLICY_ENOSYS,
 	POLICY_EINVAL, /* as where the kernel does not know the operation */
-	POLICY_NOTIFY, /* the supervisor answers: supervisor/notify.c */
+	POLICY_NOTIFY, /* the supervisor answers: supervisor/filter/notify.c */
 	POLICY_TRACE,  /* a tracer sees it, nobody else: SYS_PODRUN_SENTINEL */
 };
 
@@ -93,7 +93,7 @@ const struct policy_translated *policy_find_translated(int nr, unsigned translat
  * 32-bit program is as confined as a 64-bit one (int 0x80 works in every process): nearly every
  * call is *like* one of x86-64, which says what happens to it, rules on arguments and translation
  * included. Structures in memory may differ; that concerns who looks at them
- * (supervisor/rewrite/compat.h).
+ * (supervisor/rewrite/compat/compat.h).
  */
 #define POLICY_SAME_FROM 424
 /*

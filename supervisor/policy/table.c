@@ -442,7 +442,7 @@ const size_t policy_n_calls = ARRAY_SIZE(policy_calls);
 
 /*
  * Mounts, and what a process sees of its control group, can't be rebuilt inside a sandbox; the
- * others can (ckpt/nested.h), but where the kernel holds no names there are none.
+ * others can (ckpt/nested/nested.h), but where the kernel holds no names there are none.
  */
 #define NO_NAMESPACE(nr, flag)                                                                     \
 	{                                                                                          \

@@ -484,7 +484,7 @@ const struct policy_rule policy_rules32[] = {
 };
 const size_t policy_n_rules32 = ARRAY_SIZE(policy_rules32);
 
-/* supervisor/rewrite/compat_calls.c */
+/* supervisor/rewrite/compat/calls.c */
 const struct policy_translated policy_translated32[] = {
 	{7 /* waitpid */, NAMES_PID, POLICY_TRACE},
 	{90 /* mmap */, NAMES_PID, POLICY_TRACE},

@@ -62,7 +62,7 @@ const struct policy_translated policy_translated[] = {
 	{SYS_recvmmsg, NAMES_PID, POLICY_TRACE},
 	/* supervisor/rewrite/clock_calls.c; deadlines are in policy_rules */
 	{SYS_sysinfo, NAMES_TIME, POLICY_NOTIFY},
-	/* supervisor/rewrite/ipc_sysv.c, ipc_queues.c */
+	/* supervisor/rewrite/ipc/sysv.c, ipc/queues.c */
 	{SYS_shmget, NAMES_IPC, POLICY_NOTIFY},
 	{SYS_shmctl, NAMES_IPC, POLICY_NOTIFY},
 	{SYS_semget, NAMES_IPC, POLICY_NOTIFY},
@@ -71,13 +71,13 @@ const struct policy_translated policy_translated[] = {
 	{SYS_msgctl, NAMES_IPC, POLICY_NOTIFY},
 	{SYS_mq_open, NAMES_IPC, POLICY_NOTIFY},
 	{SYS_mq_unlink, NAMES_IPC, POLICY_NOTIFY},
-	/* supervisor/rewrite/ipc_calls.c */
+	/* supervisor/rewrite/ipc/calls.c */
 	{SYS_shmat, NAMES_IPC, POLICY_TRACE},
 	{SYS_semop, NAMES_IPC, POLICY_TRACE},
 	{SYS_semtimedop, NAMES_IPC, POLICY_TRACE},
 	{SYS_msgsnd, NAMES_IPC, POLICY_TRACE},
 	{SYS_msgrcv, NAMES_IPC, POLICY_TRACE},
-	/* supervisor/rewrite/view_answers.c */
+	/* supervisor/rewrite/view/answers.c */
 	{SYS_open, NAMES_FILE, POLICY_NOTIFY},
 	{SYS_openat, NAMES_FILE, POLICY_NOTIFY},
 	{SYS_stat, NAMES_FILE, POLICY_NOTIFY},
@@ -90,7 +90,7 @@ const struct policy_translated policy_translated[] = {
 	{SYS_readlink, NAMES_FILE, POLICY_NOTIFY},
 	{SYS_readlinkat, NAMES_FILE, POLICY_NOTIFY},
 	{SYS_getcwd, NAMES_FILE, POLICY_NOTIFY},
-	/* supervisor/rewrite/view_calls.c */
+	/* supervisor/rewrite/view/calls.c */
 	{SYS_openat2, NAMES_FILE, POLICY_TRACE},
 	{SYS_creat, NAMES_FILE, POLICY_TRACE},
 	{SYS_truncate, NAMES_FILE, POLICY_TRACE},

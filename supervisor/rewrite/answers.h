@@ -41,7 +41,7 @@ struct answer_row {
 /* The rows of each room (answers.c puts them together): of tasks and their numbers. */
 extern const struct answer_row task_answers[];
 extern const size_t task_n_answers;
-/* System V objects (ipc_sysv.c), message queues (ipc_queues.c). */
+/* System V objects (ipc/sysv.c), message queues (ipc/queues.c). */
 extern const struct answer_row ipc_sysv_answers[], ipc_queue_answers[];
 /* Of paths (view.h). */
 extern const struct answer_row view_answers[];
@@ -49,7 +49,7 @@ extern const size_t view_n_answers;
 extern const size_t ipc_sysv_n_answers, ipc_queue_n_answers;
 extern const struct answer_row pidfd_answers[]; /* pidfds.c */
 extern const size_t pidfd_n_answers;
-extern const struct answer_row user_answers[]; /* users_answers.c */
+extern const struct answer_row user_answers[]; /* users/answers.c */
 extern const size_t user_n_answers;
 extern const struct answer_row attribute_answers[]; /* attributes.c */
 extern const size_t attribute_n_answers;

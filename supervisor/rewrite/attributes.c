@@ -15,7 +15,7 @@
 #include "base/base.h"
 #include "supervisor/rewrite/answers.h"
 #include "supervisor/rewrite/rewrite.h"
-#include "supervisor/rewrite/users.h"
+#include "supervisor/rewrite/users/users.h"
 
 static long dumpable(struct question *q, bool set)
 {

@@ -20,8 +20,8 @@
 #include "supervisor/rewrite/rewrite.h"
 #include "supervisor/rewrite/robust.h"
 #include "supervisor/rewrite/signals.h"
-#include "supervisor/rewrite/users.h"
-#include "supervisor/rewrite/users_caps.h"
+#include "supervisor/rewrite/users/caps.h"
+#include "supervisor/rewrite/users/users.h"
 
 #define ERESTARTSYS    512 /* linux/errno.h of the kernel */
 #define ERESTARTNOINTR 513
@@ -142,7 +142,8 @@ static int enter_setpgid(struct rewrite *rw, struct task *task, struct user_regs
 	return lead(rw, group ? (pid_t)regs->rsi : process ? process : task->tgid);
 }
 
-/* ---- births: only where they are counted (supervisor/filter.c) ------------------------------- */
+/* ---- births: only where they are counted (supervisor/filter/filter.c)
+ * ------------------------------- */
 
 static int enter_birth(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {

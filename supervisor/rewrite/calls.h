@@ -57,9 +57,9 @@ struct rewrite_call {
 /* The rows of each room (calls.c puts them together): of tasks and their numbers. */
 extern const struct rewrite_call task_calls[];
 extern const size_t task_n_calls;
-/* What waits for System V objects, or attaches them (ipc_calls.c). */
+/* What waits for System V objects, or attaches them (ipc/calls.c). */
 extern const struct rewrite_call ipc_calls[];
-/* What has a path (view_calls.h). */
+/* What has a path (view/calls.h). */
 extern const struct rewrite_call view_calls[];
 extern const size_t view_n_calls;
 extern const size_t ipc_n_calls;
@@ -87,7 +87,7 @@ void calls_leave_sendmsg(struct rewrite *rw, struct task *task, struct user_regs
 int calls_enter_sendmmsg(struct rewrite *rw, struct task *task, struct user_regs_struct *regs);
 void calls_leave_sendmmsg(struct rewrite *rw, struct task *task, struct user_regs_struct *regs);
 
-/* Of i386 alone, by COMPAT_OWN and their number (compat_calls.c). */
+/* Of i386 alone, by COMPAT_OWN and their number (compat/calls.c). */
 extern const struct rewrite_call compat_calls[];
 extern const size_t compat_n_calls;
 /*

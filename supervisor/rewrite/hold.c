@@ -10,16 +10,16 @@
 #include "base/base.h"
 #include "ckpt/ckpt.h"
 #include "supervisor/rewrite/answers.h"
-#include "supervisor/rewrite/ipc_ckpt.h"
+#include "supervisor/rewrite/ipc/ckpt.h"
 #include "supervisor/rewrite/pts.h"
 #include "supervisor/rewrite/rewriter_state.h"
 #include "supervisor/rewrite/robust.h"
 #include "supervisor/rewrite/signals.h"
-#include "supervisor/rewrite/users.h"
-#include "supervisor/rewrite/users_caps.h"
-#include "supervisor/rewrite/view.h"
-#include "supervisor/rewrite/view_calls.h"
-#include "supervisor/rewrite/view_later.h"
+#include "supervisor/rewrite/users/caps.h"
+#include "supervisor/rewrite/users/users.h"
+#include "supervisor/rewrite/view/calls.h"
+#include "supervisor/rewrite/view/later.h"
+#include "supervisor/rewrite/view/view.h"
 
 #define NAP_NS (1000 * 1000L)
 

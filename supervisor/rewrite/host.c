@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "supervisor/world_config.h"
+#include "supervisor/world/world_config.h"
 
 int host_names_begin(struct host_names *ret, const struct world_config *c, struct err *e)
 {

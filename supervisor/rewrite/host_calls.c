@@ -7,8 +7,8 @@
 #include "supervisor/rewrite/answers.h"
 #include "supervisor/rewrite/calls.h"
 #include "supervisor/rewrite/rewrite.h"
-#include "supervisor/rewrite/users.h"
-#include "supervisor/rewrite/users_caps.h"
+#include "supervisor/rewrite/users/caps.h"
+#include "supervisor/rewrite/users/users.h"
 
 static void leave_uname(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {

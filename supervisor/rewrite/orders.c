@@ -18,10 +18,10 @@
 #include "proto/proto.h"
 #include "supervisor/rewrite/answers.h"
 #include "supervisor/rewrite/hold.h"
-#include "supervisor/rewrite/ipc_ckpt.h"
+#include "supervisor/rewrite/ipc/ckpt.h"
 #include "supervisor/rewrite/rewriter_state.h"
-#include "supervisor/rewrite/view.h"
-#include "supervisor/worker_begin.h"
+#include "supervisor/rewrite/view/view.h"
+#include "supervisor/worker/begin.h"
 
 #define WAKE	  SIGUSR1
 #define WAKE_NS	  (200 * 1000L)

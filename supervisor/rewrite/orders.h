@@ -5,12 +5,12 @@
  *
  * Under kernel names a forked worker does that, since it can become the tracer of all tasks for a
  * while.  Here the rewriter is, for all their lives; so it plays the worker's part
- * (supervisor/worker.h), and nothing but stops waits meanwhile.
+ * (supervisor/worker/worker.h), and nothing but stops waits meanwhile.
  */
 #ifndef SUPERVISOR_REWRITE_ORDERS_H
 #define SUPERVISOR_REWRITE_ORDERS_H
 
-#include "supervisor/worker_dump.h"
+#include "supervisor/worker/dump.h"
 
 struct err;
 struct rewriter;

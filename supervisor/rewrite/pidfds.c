@@ -18,10 +18,10 @@
 
 #include "base/base.h"
 #include "supervisor/rewrite/answers.h"
-#include "supervisor/rewrite/procfs_node.h"
+#include "supervisor/rewrite/procfs/node.h"
 #include "supervisor/rewrite/rewrite.h"
 #include "supervisor/rewrite/signals.h"
-#include "supervisor/rewrite/view.h"
+#include "supervisor/rewrite/view/view.h"
 
 #define SIGNAL_THREAD  1 /* PIDFD_SIGNAL_* of linux/pidfd.h */
 #define SIGNAL_PROCESS 2

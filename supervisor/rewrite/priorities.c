@@ -13,7 +13,7 @@
 #include "base/base.h"
 #include "supervisor/rewrite/calls.h"
 #include "supervisor/rewrite/rewrite.h"
-#include "supervisor/rewrite/users.h"
+#include "supervisor/rewrite/users/users.h"
 
 #define PRIO_OFFSET 20 /* getpriority(2): the call itself returns 20 - nice */
 

@@ -12,7 +12,7 @@
 #include "supervisor/rewrite/calls.h"
 #include "supervisor/rewrite/rewrite.h"
 #include "supervisor/rewrite/tasks.h"
-#include "supervisor/rewrite/view.h"
+#include "supervisor/rewrite/view/view.h"
 
 #define DIR "/dev/pts/"
 

@@ -12,7 +12,7 @@
  * Such a pair is an entry of the view (view.h), /dev/pts/N at /dev/pts/M, whose descriptor is the
  * terminal itself: the entry leads to this one and no other, and to nothing when it is gone.  What
  * is gone gives its number to the next that comes by it.  An entry is never taken away, only led
- * elsewhere, in one step each for its descriptor and its text: threads that answer (view_later.h)
+ * elsewhere, in one step each for its descriptor and its text: threads that answer (view/later.h)
  * look at it without a lock.
  *
  * The session is told numbers in two ways: by TIOCGPTN, where the host's comes from what the

@@ -6,7 +6,7 @@
 
 #include "base/base.h"
 #include "supervisor/rewrite/tasks.h"
-#include "supervisor/rewrite/users.h"
+#include "supervisor/rewrite/users/users.h"
 
 #define MAX_CODE 0xffff /* the kernel's own are 128 (SI_KERNEL) and less */
 

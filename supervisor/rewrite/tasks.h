@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "supervisor/rewrite/compat.h"
+#include "supervisor/rewrite/compat/compat.h"
 #include "supervisor/rewrite/numbers.h"
 
 struct rewrite_call;
@@ -36,7 +36,7 @@ struct task_birth {
 	uint64_t flags, parent_tid, child_tid; /* of clone(2), else 0 */
 };
 
-/* Of a root inside (users_caps.h). */
+/* Of a root inside (users/caps.h). */
 struct task_caps {
 	uint64_t effective, permitted, inheritable, bounding, ambient;
 	bool set; /* by capset(2), since its ids have changed */

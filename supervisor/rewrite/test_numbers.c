@@ -10,7 +10,7 @@
 #include "supervisor/policy/policy.h"
 #include "supervisor/rewrite/answers.h"
 #include "supervisor/rewrite/calls.h"
-#include "supervisor/rewrite/compat.h"
+#include "supervisor/rewrite/compat/compat.h"
 #include "supervisor/rewrite/numbers.h"
 
 static void given_in_order(void **state)
@@ -107,7 +107,7 @@ static bool handed_over(int nr, enum policy_action action)
 	return false;
 }
 
-/* Births stop only where they are counted (supervisor/filter.c). */
+/* Births stop only where they are counted (supervisor/filter/filter.c). */
 static bool counted(int nr)
 {
 	return nr == SYS_clone || nr == SYS_fork || nr == SYS_vfork;

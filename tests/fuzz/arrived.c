@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ckpt/arrived.h"
 #include "ckpt/ckpt.h"
+#include "ckpt/memory/arrived.h"
 #include "proto/proto.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/images.h"

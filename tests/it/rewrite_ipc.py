@@ -89,7 +89,7 @@ def objects():
 
 
 def host_key(tag, slot):
-    """ipc_names_host_key() of supervisor/rewrite/ipc_names.c, as /proc says it."""
+    """ipc_names_host_key() of supervisor/rewrite/ipc/names.c, as /proc says it."""
     x = (slot ^ tag) & 0xffffffff
     x = (x ^ x >> 16) * 0x7feb352d & 0xffffffff ^ tag >> 32
     x = (x ^ x >> 15) * 0x846ca68b & 0xffffffff

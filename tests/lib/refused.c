@@ -28,7 +28,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "supervisor/filter_programs.h"
+#include "supervisor/filter/filter_programs.h"
 #include "supervisor/policy/policy.h"
 
 #define REWRITTEN                                                              \

@@ -7,7 +7,7 @@
 
 #include <sys/types.h>
 
-#include "supervisor/world.h"
+#include "supervisor/world/world.h"
 
 struct err;
 
