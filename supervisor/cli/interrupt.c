@@ -53,10 +53,10 @@ static void on_signal(int number)
 
 static void handle(void (*with)(int))
 {
-	alarm(0);
-	signal(SIGALRM, on_patience);
 	struct sigaction a = {.sa_flags = (int)(SA_RESETHAND | SA_NODEFER)}, old;
 
+	alarm(0);
+	signal(SIGALRM, on_patience);
 	a.sa_handler = with;
 	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
 		if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
