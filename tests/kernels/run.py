@@ -300,8 +300,9 @@ def programs_back(env):
         env.environ["PODRUN_VM_CPU"] = "max,-pku"
     expected = {script.name: unmoved(env, script) for script in chosen}
     env.environ["XDG_CONFIG_HOME"] = str(share / "config")
+    # To look takes a second of a CPU there, which a browser that starts needs for itself.
     vm(env, "set +e; " + "".join(
-        "(exec 2>&1; %s run -d %s; while %s ps | grep -qw %s; do %s exec %s sh -c %s && break; sleep 0.1; done; "
+        "(exec 2>&1; %s run -d %s; while %s ps | grep -qw %s; do %s exec %s sh -c %s && break; sleep 2; done; "
         "%s suspend %s -o /mnt/%s.image || %s logs %s) > /mnt/%s.said; "
         % (HANGS, shlex.join(words(s)), PODRUN, s.name, PODRUN, s.name, shlex.quote(begun),
            HANGS, s.name, s.name, PODRUN, s.name, s.name) for s, begun in chosen.items()))

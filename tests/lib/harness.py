@@ -126,7 +126,7 @@ class Env:
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="podrun-%s-" % name[:8]))
         self.environ = dict(os.environ)
         self._make_places()
-        self.background = []
+        self.background, self.hosts = [], []
         self.prefix = PROFILE if REWRITE or os.environ.get("PODRUN_TEST_PROFILE") else []
 
     def _make_places(self):
@@ -175,7 +175,8 @@ class Env:
 
     def host(self, name):
         """A second host: everything of its own but the temporary directory."""
-        return _Host(self, name)
+        self.hosts.append(_Host(self, name))
+        return self.hosts[-1]
 
     def start(self, *argv, **kw):
         """Starts a command without waiting for it."""
@@ -245,14 +246,13 @@ class Env:
 
     def close(self):
         """Ends what is left; returns what that was."""
-        left = []
         for p in self.background:
             if p.poll() is None:
                 p.send_signal(signal.SIGKILL)
                 p.wait()
-        for s in self.sessions():
-            left.append(s.get("name", "?"))
-            self.podrun("kill", s.get("name", "?"), check=False)
+        left = self._end_sessions()
+        for host in self.hosts:
+            host._end_sessions()
         for attempt in range(50):
             shutil.rmtree(self.dir, ignore_errors=True, onerror=None)
             if not self.dir.exists():
@@ -264,6 +264,12 @@ class Env:
             time.sleep(0.02)
         return left
 
+    def _end_sessions(self):
+        names = [s.get("name", "?") for s in self.sessions()]
+        for name in names:
+            self.podrun("rm", "-f", name, check=False)
+        return names
+
 
 class _Host(Env):
     def __init__(self, env, name):
@@ -271,7 +277,7 @@ class _Host(Env):
         self.dir.mkdir()
         self.environ = dict(env.environ)
         self._make_places()
-        self.background = env.background
+        self.background, self.hosts = env.background, env.hosts
         self.prefix = env.prefix
 
 
