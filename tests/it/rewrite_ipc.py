@@ -36,7 +36,8 @@ def text(id):
 def write(id, what):
     ctypes.memmove(ok(shmat(id, None, 0)), what, len(what))
 def queue(name, flags, mode=0o600):
-    return c.mq_open(name.encode(), flags, mode, None)
+    # Small ones: of the usual size a user may have ten, all tests together (RLIMIT_MSGQUEUE).
+    return c.mq_open(name.encode(), flags, mode, (ctypes.c_long * 8)(0, 4, 64))
 ds = ctypes.create_string_buffer(256)
 def wait(path):
     while not os.path.exists(path):
