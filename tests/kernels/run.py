@@ -224,6 +224,10 @@ PROGRAMS = {
 }
 # Who takes AVX-512 where there is some, whatever --portable says; the emulated processor has none.
 BOUND = {"chromium", "firefox", "mariadb"} if "avx512f" in pathlib.Path("/proc/cpuinfo").read_text() else set()
+# How often it is looked there whether they work, seconds: to look takes one of a CPU, which a browser that starts needs.
+LOOKED_FOR = {"firefox": 1, "chromium": 1}
+# How many times its usual work one does that would be over before it is moved.
+LONGER = {"go-goroutines": 4, "firefox": 6, "chromium": 6}
 # A compiler takes minutes there.
 NOT_BEGUN_THERE = {"java-threads"}
 
@@ -239,14 +243,14 @@ def unmoved(env, script):
     needs(*next(line for line in script.read_text().splitlines() if line.startswith("# needs: ")).split()[2:])
     work = env.path(script.name)
     work.mkdir()
-    env.environ.update(WORK=str(work), PORT=str(quiet_port()), SCALE="1")
+    env.environ.update(WORK=str(work), PORT=str(quiet_port()), SCALE=str(LONGER.get(script.name, 1)))
     return env.call(script, timeout=600, cwd=work).text
 
 
 def words(script):
     """The options and the command of podrun run."""
     return ["--portable", "--end-with-command", "--name", script.name, "-e", "WORK=/tmp/work", "-e", "PORT=7000",
-            "-e", "SCALE=1", "--", "sh", "-c", "mkdir -p /tmp/work && cd /tmp/work && exec " + str(script)]
+            "-e", "SCALE=%d" % LONGER.get(script.name, 1), "--", "sh", "-c", "mkdir -p /tmp/work && cd /tmp/work && exec " + str(script)]
 
 
 def begin_and_suspend(env, script, begun, image):
@@ -300,11 +304,10 @@ def programs_back(env):
         env.environ["PODRUN_VM_CPU"] = "max,-pku"
     expected = {script.name: unmoved(env, script) for script in chosen}
     env.environ["XDG_CONFIG_HOME"] = str(share / "config")
-    # To look takes a second of a CPU there, which a browser that starts needs for itself.
     vm(env, "set +e; " + "".join(
-        "(exec 2>&1; %s run -d %s; while %s ps | grep -qw %s; do %s exec %s sh -c %s && break; sleep 2; done; "
+        "(exec 2>&1; %s run -d %s; while %s ps | grep -qw %s; do %s exec %s sh -c %s && break; sleep %s; done; "
         "%s suspend %s -o /mnt/%s.image || %s logs %s) > /mnt/%s.said; "
-        % (HANGS, shlex.join(words(s)), PODRUN, s.name, PODRUN, s.name, shlex.quote(begun),
+        % (HANGS, shlex.join(words(s)), PODRUN, s.name, PODRUN, s.name, shlex.quote(begun), LOOKED_FOR.get(s.name, 0.1),
            HANGS, s.name, s.name, PODRUN, s.name, s.name) for s, begun in chosen.items()))
     said = {}
     for name in expected:
