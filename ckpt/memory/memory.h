@@ -12,6 +12,8 @@
  *      reserve.c   dump: room for these, and for the next (reserve.h)
  *      stash.c     dump: shared memory, copied while all stand still (stash.h)
  *      before.c    dump: mappings of those who sleep, from before they are stopped
+ *      ahead.c     dump: what is copied while the session runs (ahead.h)
+ *      arrived.c   restore: memory that came ahead of its session (arrived.h)
  *      seen.c      dump: the files of these
  *      outline.c   dump: the mappings of a large memory space, by such a copy
  *      track.c     dump: which pages have been written to since they were copied (track.h)

@@ -142,10 +142,10 @@ int upper_hold_back(const struct tree *t, struct err *e)
 	if (access(host, F_OK) == 0 && io_read_file(AT_FDCWD, host, MAX_COPY, &text) < 0)
 		buf_clear(&text);
 	buf_printf(&text, "%s", portable_gcrypt);
-	if (buf_error(&text) < 0 ||
-		io_write_file(AT_FDCWD, upper, text.data, text.len, 0644) < 0)
-		return err_errno(e, -errno, "cannot write %s", upper);
-	return 0;
+	r = buf_error(&text);
+	if (r == 0)
+		r = io_write_file(AT_FDCWD, upper, text.data, text.len, 0644);
+	return r < 0 ? err_errno(e, r, "cannot write %s", upper) : 0;
 }
 
 /* The first @max bytes of a file or the text of a symlink. */
