@@ -10,6 +10,10 @@
  * So a session sees what its destination has answered, and only then.  A try that nobody answers
  * ends as the host's own would (tcp_syn_retries, about two minutes), with "host unreachable".
  *
+ * The last packet of the handshake outside (tcp(7), TCP_QUICKACK) goes when the session's own is over,
+ * with the first bytes if they are there: a server on this host is woken by it, and would find
+ * nothing to read before the session has heard that it is connected.
+ *
  * What is accepted while the session stands still waits: if it goes on in another kernel, then only
  * the SYN that this one sends is of use, for its time stamps are others.  The gate may have
  * answered the SYN of the kernel before, which has not heard it.  To that answer the new one would
@@ -33,6 +37,7 @@
 #include "vnet/gateway/datagram.h"
 #include "vnet/gateway/flow.h"
 #include "vnet/gateway/gateway.h"
+#include "vnet/gateway/pump.h"
 #include "vnet/gateway/wire.h"
 #include "vnet/vnat.h"
 
@@ -122,6 +127,7 @@ static int connect_outside(struct vnet_gateway *g, uint32_t flow, const struct v
 	f->state = GATEWAY_FLOW_CONNECTING;
 	set_int(fd, SOL_SOCKET, SO_OOBINLINE, 1); /* pump.c */
 	set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	set_int(fd, IPPROTO_TCP, TCP_QUICKACK, 0);
 	if (have_next(g, f))
 		set_int(fd, IPPROTO_TCP, TCP_SYNCNT, 1);
 	if (connect(fd, (struct sockaddr *)&sa, len) < 0 && errno != EINPROGRESS)
@@ -341,6 +347,16 @@ static bool accepted(struct vnet_gateway *g, uint32_t flow, int fd)
 	return true;
 }
 
+/* Nothing may come before the destination speaks, so it hears that it was connected. */
+static void open_flow(struct vnet_gateway *g, uint32_t flow)
+{
+	const struct gateway_flow *f = &g->arena->flows[flow];
+
+	gateway_flow_open(g, flow);
+	if (f->state == GATEWAY_FLOW_OPEN && !gateway_pump_moved(g, flow))
+		set_int(f->fd[GATEWAY_OUTER], IPPROTO_TCP, TCP_QUICKACK, 1);
+}
+
 static void accept_some(struct gateway_outbound *o, int most)
 {
 	struct vnet_gateway *g = o->g;
@@ -364,7 +380,7 @@ static void accept_some(struct gateway_outbound *o, int most)
 		if (gateway_flow_watch(g, flow, GATEWAY_INNER) < 0)
 			gateway_flow_reset(g, flow);
 		else
-			gateway_flow_open(g, flow);
+			open_flow(g, flow);
 	}
 }
 
