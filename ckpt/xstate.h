@@ -15,7 +15,16 @@
 struct err;
 typedef struct Pb__Thread Pb__Thread;
 
-#define XSTATE_MAX 16384
+#define XSTATE_MAX	  16384
+#define XSTATE_COMPONENTS 63
+
+/* Of a component in a block that is not compacted; size 0: there is none. */
+struct ckpt_xstate_place {
+	uint32_t size, offset; /* bytes */
+};
+
+/* Of this CPU, by number.  It is asked once, which may take a millisecond. */
+const struct ckpt_xstate_place *ckpt_xstate_places(void);
 
 /* Fills fxsave, xstate, xstate_bv of @m from the stopped task.  They point into what *ret_mem
  * holds, which the caller frees. */

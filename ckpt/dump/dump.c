@@ -21,6 +21,7 @@
 #include "ckpt/freeze/freeze.h"
 #include "ckpt/freeze/visit.h"
 #include "ckpt/kinds/find.h"
+#include "ckpt/kinds/kinds.h"
 #include "ckpt/kinds/sock.h"
 #include "ckpt/kinds/tcp.h"
 #include "ckpt/kinds/tcp_drain.h"
@@ -471,6 +472,7 @@ static int look_ahead(const struct ckpt_world *w, const struct ckpt_dump_options
 		return e->error;
 	if (o->snapshot)
 		ret->answers = ckpt_answers_ahead(w);
+	ckpt_cpu_ahead();
 	/* If not, whoever needs it says why. */
 	ret->diag = ckpt_sock_diag_open(w, NULL);
 	ret->foreseen = w->names ? NULL : ckpt_foreseen_look(d->host_proc, w->init_pid);

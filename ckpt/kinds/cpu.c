@@ -15,12 +15,14 @@
  * writes no more than is in use; plain XSAVE would write past the end.
  */
 #include <cpuid.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "ckpt/build.h"
 #include "ckpt/kinds/common.h"
 #include "ckpt/kinds/kinds.h"
 #include "ckpt/survey/survey.h"
+#include "ckpt/xstate.h"
 #include "proto/tasks.pb-c.h"
 
 enum reg { EAX, EBX, ECX, EDX };
@@ -119,9 +121,7 @@ struct cpu {
 	uint64_t xcr0;
 	uint32_t xstate_size;
 	char model[MODEL_MAX + 1];
-	/* The leaf asked for last; features are in order of leaves.  A virtual machine's monitor
-	 * answers CPUID, which takes some 5 us each. */
-	uint32_t leaf, subleaf, regs[4];
+	bool has[ARRAY_SIZE(features)];
 };
 
 /* Registers of one leaf; all zero if there is none such. */
@@ -142,52 +142,68 @@ static uint64_t read_xcr0(void)
 	return (uint64_t)high << 32 | low;
 }
 
-static void look(struct cpu *ret)
-{
-	uint32_t r[4];
+static struct cpu here;
 
-	*ret = (struct cpu){.xcr0 = read_xcr0()};
+/* Features are in order of leaves, and each leaf is asked for once. */
+static void look(void)
+{
+	uint32_t leaf = UINT32_MAX, subleaf = 0, r[4];
+
+	here.xcr0 = read_xcr0();
 	ask(LEAF_XSTATE, 0, r);
-	ret->xstate_size = ret->xcr0 ? r[EBX] : 0;
+	here.xstate_size = here.xcr0 ? r[EBX] : 0;
 	for (uint32_t i = 0; i < 3; i++) {
 		ask(0x80000002 + i, 0, r);
-		memcpy(ret->model + i * sizeof(r), r, sizeof(r));
+		memcpy(here.model + i * sizeof(r), r, sizeof(r));
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(features); i++) {
+		const struct feature *f = &features[i];
+
+		if (leaf != f->leaf || subleaf != f->subleaf)
+			ask(f->leaf, f->subleaf, r);
+		leaf = f->leaf;
+		subleaf = f->subleaf;
+		here.has[i] = (r[f->reg] >> f->bit & 1) && (here.xcr0 & f->xcr0) == f->xcr0;
 	}
 }
 
-static bool has(struct cpu *cpu, const struct feature *f)
+/* A virtual machine's monitor answers CPUID, which takes some 5 to 25 us each. */
+static const struct cpu *this_cpu(void)
 {
-	if (cpu->leaf != f->leaf || cpu->subleaf != f->subleaf) {
-		ask(f->leaf, f->subleaf, cpu->regs);
-		cpu->leaf = f->leaf;
-		cpu->subleaf = f->subleaf;
-	}
-	return (cpu->regs[f->reg] >> f->bit & 1) && (cpu->xcr0 & f->xcr0) == f->xcr0;
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, look);
+	return &here;
+}
+
+void ckpt_cpu_ahead(void)
+{
+	this_cpu();
+	ckpt_xstate_places();
 }
 
 static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e)
 {
 	char *names[ARRAY_SIZE(features)];
+	const struct cpu *cpu = this_cpu();
 	Pb__Cpu m = PB__CPU__INIT;
-	struct cpu cpu;
 
-	look(&cpu);
-	m.model = cpu.model;
-	m.xcr0 = cpu.xcr0;
-	m.xstate_size = cpu.xstate_size;
+	m.model = (char *)cpu->model;
+	m.xcr0 = cpu->xcr0;
+	m.xstate_size = cpu->xstate_size;
 	m.portable = d->options.portable;
 	m.features = names;
 	for (size_t i = 0; i < ARRAY_SIZE(features); i++)
-		if ((features[i].portable || !m.portable) && has(&cpu, &features[i]))
+		if ((features[i].portable || !m.portable) && cpu->has[i])
 			names[m.n_features++] = (char *)features[i].name;
 	return ckpt_pack(&m.base, body, e);
 }
 
-static bool has_name(struct cpu *cpu, const char *name)
+static bool has_name(const struct cpu *cpu, const char *name)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(features); i++)
 		if (!strcmp(features[i].name, name))
-			return has(cpu, &features[i]);
+			return cpu->has[i];
 	return false;
 }
 
@@ -200,7 +216,7 @@ static bool lists(const Pb__Cpu *m, const char *name)
 }
 
 /* The names that @cpu lacks, separated by commas; how many. */
-static size_t lacking(struct cpu *cpu, const Pb__Cpu *m, char *ret, size_t size)
+static size_t lacking(const struct cpu *cpu, const Pb__Cpu *m, char *ret, size_t size)
 {
 	size_t n = 0, at = 0;
 
@@ -221,7 +237,7 @@ static size_t lacking(struct cpu *cpu, const Pb__Cpu *m, char *ret, size_t size)
 static int create(struct ckpt_build *b, struct ckpt_record *r, int *ret_fd, struct err *e)
 {
 	Pb__Cpu *m = pb__cpu__unpack(NULL, r->len, r->body);
-	struct cpu cpu;
+	const struct cpu *cpu = this_cpu();
 	char names[200];
 	size_t n;
 	int rc = 0;
@@ -230,18 +246,17 @@ static int create(struct ckpt_build *b, struct ckpt_record *r, int *ret_fd, stru
 		return ckpt_common_bad(r, e);
 	b->xcr0 = m->xcr0;
 	b->portable = m->portable;
-	look(&cpu);
-	n = lacking(&cpu, m, names, sizeof(names));
+	n = lacking(cpu, m, names, sizeof(names));
 	if (n)
 		rc = err_set(e, ERR_HOST, -EOPNOTSUPP,
 			"this CPU lacks what the session may use: %s%s", names,
 			strlen(names) == sizeof(names) - 1 ? " ..." : "");
-	else if (!m->portable && m->xstate_size && cpu.xstate_size > m->xstate_size &&
+	else if (!m->portable && m->xstate_size && cpu->xstate_size > m->xstate_size &&
 		 !lists(m, "xsavec"))
 		rc = err_set(e, ERR_HOST, -EOPNOTSUPP,
 			"this CPU has more registers (%u bytes) than the session's programs leave room "
 			"for (%u)",
-			cpu.xstate_size, m->xstate_size);
+			cpu->xstate_size, m->xstate_size);
 	pb__cpu__free_unpacked(m, NULL);
 	if (rc == 0)
 		return 0;

@@ -53,4 +53,7 @@ extern const struct ckpt_kind ckpt_kind_tty;
 extern const struct ckpt_kind ckpt_kind_udp;
 extern const struct ckpt_kind ckpt_kind_unix;
 
+/* What the record of the CPU needs is asked before the session stops. */
+void ckpt_cpu_ahead(void);
+
 #endif
