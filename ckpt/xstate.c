@@ -137,38 +137,43 @@ int ckpt_xstate_dump(pid_t tid, Pb__Thread *m, void **ret_mem, struct err *e)
 #define PKRU_INIT 0x55555554 /* what Linux gives every task (arch/x86/mm/pkeys.c) */
 
 /*
- * Does @c hold what a task has that never used it?  Then a CPU without it has lost nothing.  The
- * reserved part of BNDCSR may hold anything: XSAVE leaves it alone, and so what the stack held comes
+ * The reserved part of BNDCSR may hold anything: XSAVE leaves it alone, and so what the stack held comes
  * back from the frame of a signal; a 32-bit program's is copied whole into the kernel's block.
  */
-static bool is_initial(const Pb__XstateComponent *c)
+bool ckpt_xstate_is_initial(unsigned number, const uint8_t *data, size_t len)
 {
-	size_t len = c->number == BNDCSR ? MIN(c->data.len, (size_t)BNDCSR_LEN) : c->data.len;
 	uint32_t pkru;
 
-	if (c->number == PKRU && c->data.len >= sizeof(pkru)) {
-		memcpy(&pkru, c->data.data, sizeof(pkru));
+	if (number == BNDCSR)
+		len = MIN(len, (size_t)BNDCSR_LEN);
+	if (number == PKRU && len >= sizeof(pkru)) {
+		memcpy(&pkru, data, sizeof(pkru));
 		return pkru == 0 || pkru == PKRU_INIT;
 	}
 	for (size_t i = 0; i < len; i++)
-		if (c->data.data[i])
+		if (data[i])
 			return false;
 	return true;
 }
 
 /* Intel SDM, volume 1, 13.1. */
 static const char *const names[XSTATE_COMPONENTS] = {
-	[2] = "AVX",
-	[3] = "MPX",
-	[BNDCSR] = "MPX",
-	[5] = "AVX-512",
-	[6] = "AVX-512",
-	[7] = "AVX-512",
-	[PKRU] = "protection keys",
-	[17] = "AMX",
-	[18] = "AMX",
-	[19] = "APX",
+	[2] = ", AVX",
+	[3] = ", MPX",
+	[BNDCSR] = ", MPX",
+	[5] = ", AVX-512",
+	[6] = ", AVX-512",
+	[7] = ", AVX-512",
+	[PKRU] = ", protection keys",
+	[17] = ", AMX",
+	[18] = ", AMX",
+	[19] = ", APX",
 };
+
+const char *ckpt_xstate_name(unsigned number)
+{
+	return number < XSTATE_COMPONENTS && names[number] ? names[number] : "";
+}
 
 /* 1: there is nothing to load. */
 static int fill(uint8_t *block, size_t len, const Pb__XstateComponent *c, struct err *e)
@@ -178,12 +183,11 @@ static int fill(uint8_t *block, size_t len, const Pb__XstateComponent *c, struct
 	if (c->number < FIRST || c->number >= XSTATE_COMPONENTS)
 		return err_set(e, ERR_IMAGE, -EINVAL, "register component %u", c->number);
 	if (!place(c->number, &offset, &size) || offset + size > len || c->data.len > size) {
-		if (is_initial(c))
+		if (ckpt_xstate_is_initial(c->number, c->data.data, c->data.len))
 			return 1;
 		return err_set(e, ERR_HOST, -EOPNOTSUPP,
-			"this CPU lacks registers which the session uses (component %u%s%s)",
-			c->number, names[c->number] ? ", " : "",
-			names[c->number] ? names[c->number] : "");
+			"this CPU lacks registers which the session uses (component %u%s)", c->number,
+			ckpt_xstate_name(c->number));
 	}
 	memcpy(block + offset, c->data.data, c->data.len);
 	return 0;

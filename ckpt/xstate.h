@@ -9,6 +9,8 @@
 #ifndef CKPT_XSTATE_H
 #define CKPT_XSTATE_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -25,6 +27,11 @@ struct ckpt_xstate_place {
 
 /* Of this CPU, by number.  It is asked once, which may take a millisecond. */
 const struct ckpt_xstate_place *ckpt_xstate_places(void);
+
+/* Is that what a task has which never used the component?  Then a CPU without it loses nothing. */
+bool ckpt_xstate_is_initial(unsigned number, const uint8_t *data, size_t len);
+/* To be put behind the number of a component: ", AVX", or nothing. */
+const char *ckpt_xstate_name(unsigned number);
 
 /* Fills fxsave, xstate, xstate_bv of @m from the stopped task.  They point into what *ret_mem
  * holds, which the caller frees. */

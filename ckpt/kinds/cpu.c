@@ -21,6 +21,7 @@
 #include "ckpt/build.h"
 #include "ckpt/kinds/common.h"
 #include "ckpt/kinds/kinds.h"
+#include "ckpt/sigframe.h"
 #include "ckpt/survey/survey.h"
 #include "ckpt/xstate.h"
 #include "proto/tasks.pb-c.h"
@@ -182,9 +183,29 @@ void ckpt_cpu_ahead(void)
 	ckpt_xstate_places();
 }
 
+/* How many of @places, which @list points to, are filled. */
+static size_t list_places(const struct cpu *cpu, Pb__XstatePlace *places, Pb__XstatePlace **list)
+{
+	const struct ckpt_xstate_place *all = ckpt_xstate_places();
+	size_t n = 0;
+
+	for (unsigned i = 2; i < XSTATE_COMPONENTS; i++) {
+		if (!all[i].size || !(cpu->xcr0 >> i & 1))
+			continue;
+		pb__xstate_place__init(&places[n]);
+		places[n].number = i;
+		places[n].offset = all[i].offset;
+		places[n].size = all[i].size;
+		list[n] = &places[n];
+		n++;
+	}
+	return n;
+}
+
 static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e)
 {
 	char *names[ARRAY_SIZE(features)];
+	Pb__XstatePlace places[XSTATE_COMPONENTS], *list[XSTATE_COMPONENTS];
 	const struct cpu *cpu = this_cpu();
 	Pb__Cpu m = PB__CPU__INIT;
 
@@ -193,6 +214,8 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 	m.xstate_size = cpu->xstate_size;
 	m.portable = d->options.portable;
 	m.features = names;
+	m.places = list;
+	m.n_places = list_places(cpu, places, list);
 	for (size_t i = 0; i < ARRAY_SIZE(features); i++)
 		if ((features[i].portable || !m.portable) && cpu->has[i])
 			names[m.n_features++] = (char *)features[i].name;
@@ -234,6 +257,31 @@ static size_t lacking(const struct cpu *cpu, const Pb__Cpu *m, char *ret, size_t
 	return n;
 }
 
+/* Images of before that don't say where the components were: frames stay as they are. */
+static int expect_frames(struct ckpt_build *b, const Pb__Cpu *m, struct err *e)
+{
+	struct ckpt_xstate_place old[XSTATE_COMPONENTS] = {0}, now[XSTATE_COMPONENTS] = {0};
+	const struct ckpt_xstate_place *all = ckpt_xstate_places();
+	const struct cpu *cpu = this_cpu();
+	struct ckpt_sigframes *frames;
+	int r;
+
+	for (size_t i = 0; i < m->n_places; i++) {
+		const Pb__XstatePlace *p = m->places[i];
+
+		if (p->number >= XSTATE_COMPONENTS)
+			return err_set(e, ERR_IMAGE, -EINVAL, "register component %u", p->number);
+		old[p->number] = (struct ckpt_xstate_place){p->size, p->offset};
+	}
+	for (unsigned i = 2; i < XSTATE_COMPONENTS; i++)
+		if (cpu->xcr0 >> i & 1)
+			now[i] = all[i];
+	r = ckpt_sigframes_new(old, now, &frames, e);
+	if (r == 0)
+		b->kind_state[PROTO_KIND_CPU] = frames;
+	return r;
+}
+
 static int create(struct ckpt_build *b, struct ckpt_record *r, int *ret_fd, struct err *e)
 {
 	Pb__Cpu *m = pb__cpu__unpack(NULL, r->len, r->body);
@@ -257,10 +305,12 @@ static int create(struct ckpt_build *b, struct ckpt_record *r, int *ret_fd, stru
 			"this CPU has more registers (%u bytes) than the session's programs leave room "
 			"for (%u)",
 			cpu->xstate_size, m->xstate_size);
+	if (rc < 0)
+		err_hint(e, "sessions started by podrun run --portable can be moved between such CPUs");
+	else
+		rc = expect_frames(b, m, e);
 	pb__cpu__free_unpacked(m, NULL);
-	if (rc == 0)
-		return 0;
-	return err_hint(e, "sessions started by podrun run --portable can be moved between such CPUs");
+	return rc;
 }
 
 static void show(const void *body, size_t len, bool bare, FILE *out)

@@ -23,6 +23,7 @@
 #include "ckpt/kinds/tcp_repair.h"
 #include "ckpt/lend.h"
 #include "ckpt/remote/i386.h"
+#include "ckpt/sigframe.h"
 #include "ckpt/survey/survey.h"
 #include "ckpt/xstate.h"
 #include "proto/tasks.pb-c.h"
@@ -234,10 +235,15 @@ static void end_connect(const struct ckpt_build_thread *t, struct user_regs_stru
 }
 
 static int restore_extended(struct ckpt_build *b, const struct ckpt_build_thread *t,
-	const Pb__Thread *m, struct err *e)
+	const Pb__Thread *m, uint64_t sp, struct err *e)
 {
+	struct ckpt_sigframes *frames = b->kind_state[PROTO_KIND_CPU];
 	int r = ckpt_xstate_restore(t->tid, m, b->xcr0, e);
 
+	if (r == 0 && frames) {
+		r = ckpt_sigframes_mend(&frames, t->tid, (uint64_t)t->proc->mm, sp, e);
+		b->kind_state[PROTO_KIND_CPU] = frames;
+	}
 	if (r == 0 || !e || e->class != ERR_HOST)
 		return r;
 	if (b->portable)
@@ -265,7 +271,7 @@ static int finish(struct ckpt_build *b, struct ckpt_record *rec, struct err *e)
 	if (r == 0)
 		r = set_segments(t->tid, m, e);
 	if (r == 0)
-		r = restore_extended(b, t, m, e);
+		r = restore_extended(b, t, m, regs.rsp, e);
 	if (r == 0) {
 		ckpt_restart_resume(t->remote, &regs, m->asleep_ns);
 		end_connect(t, &regs);

@@ -299,11 +299,9 @@ def programs_back(env):
     share.mkdir()
     (share / "config").mkdir(mode=0o700)
     chosen = chosen_programs(NOT_BEGUN_THERE)
-    # V8 uses protection keys where there are any, and then can't go where there are none. The registers that a handler of a
-    # signal will go back to are in its stack as that CPU laid them out, and Go's threads interrupt each other all the time.
-    if "PODRUN_VM_CPU" not in os.environ:
-        flags = pathlib.Path("/proc/cpuinfo").read_text().split()
-        env.environ["PODRUN_VM_CPU"] = ",".join(["max"] + ["-" + f for f in ("pku", "mpx") if f not in flags])
+    # V8 uses protection keys where there are any, and then can't go where there are none.
+    if "PODRUN_VM_CPU" not in os.environ and not has_keys():
+        env.environ["PODRUN_VM_CPU"] = "max,-pku"
     expected = {script.name: unmoved(env, script) for script in chosen}
     env.environ["XDG_CONFIG_HOME"] = str(share / "config")
     vm(env, "set +e; " + "".join(
