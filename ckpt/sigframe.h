@@ -5,8 +5,8 @@
  * A handler that runs has what it interrupted on its stack, extended registers in the layout that
  * the CPU had.  rt_sigreturn(2) takes them as they are: it fails where a register is said to be in
  * use that this CPU lacks, reads another in place of one that this CPU has elsewhere, and leaves
- * out all extended ones where there are more bytes than its own.  So a frame that comes from a CPU with
- * another layout is laid out anew when its memory has come back.
+ * out all extended ones where there are more bytes than its own.  So a frame that comes from a CPU
+ * with another layout is laid out anew when its memory has come back.
  */
 #ifndef CKPT_SIGFRAME_H
 #define CKPT_SIGFRAME_H

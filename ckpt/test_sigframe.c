@@ -295,7 +295,7 @@ static void a_place_that_can_not_be_is_refused(void **state)
 
 /* ---- a handler that returns ----------------------------------------------------------------- */
 
-/* The other CPU has more bytes than any, the upper halves of AVX far from here, and what none has. */
+/* The other CPU has more bytes than any, upper halves of AVX far from here, and what none has. */
 #define FOREIGN 62
 static const struct ckpt_xstate_place foreign[XSTATE_COMPONENTS] = {
 	[AVX] = {256, 4096}, [FOREIGN] = {64, 8192}};
