@@ -11,7 +11,7 @@
  *
  * The record lists the entries, directories before what is in them; each file has a part of one
  * offset space for its DATA (`data_at`), holes are not written.  Times are set at the very end,
- * when nobody writes any more.
+ * when nobody writes any more, and those of files also at first: whoever has one open compares.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -390,6 +390,14 @@ static int set_owner(const struct ckpt_world *w, int dir, const Pb__ShmEntry *m)
 	return 0;
 }
 
+static int set_times(int dir, const Pb__ShmEntry *m)
+{
+	struct timespec times[2] = {
+		{m->atime_sec, m->atime_nsec}, {m->mtime_sec, m->mtime_nsec}};
+
+	return utimensat(dir, m->path, times, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
+}
+
 static int devshm_create(struct ckpt_build *b, struct ckpt_record *r, int *ret_fd, struct err *e)
 {
 	struct shm_state *s = calloc(1, sizeof(*s));
@@ -421,7 +429,8 @@ static int devshm_create(struct ckpt_build *b, struct ckpt_record *r, int *ret_f
 
 		if ((m->type == PB__SHM_ENTRY_TYPE__SHM_ENTRY_FILE ||
 			    m->type == PB__SHM_ENTRY_TYPE__SHM_ENTRY_FIFO) &&
-			fchmodat(s->dir, m->path, m->mode & 07777, 0) < 0)
+			(fchmodat(s->dir, m->path, m->mode & 07777, 0) < 0 ||
+				set_times(s->dir, m) < 0))
 			return err_errno(e, -errno, "/dev/shm/%s", m->path);
 	}
 	return 0;
@@ -477,8 +486,6 @@ static int devshm_finish(struct ckpt_build *b, struct ckpt_record *r, struct err
 	/* backwards: what is in a directory comes before the directory itself */
 	for (size_t i = s->m->n_entries; i > 0 && ret >= 0; i--) {
 		const Pb__ShmEntry *m = s->m->entries[i - 1];
-		struct timespec times[2] = {
-			{m->atime_sec, m->atime_nsec}, {m->mtime_sec, m->mtime_nsec}};
 
 		if (m->type == PB__SHM_ENTRY_TYPE__SHM_ENTRY_DIR &&
 			fchmodat(s->dir, m->path, m->mode & 07777, 0) < 0)
@@ -487,7 +494,7 @@ static int devshm_finish(struct ckpt_build *b, struct ckpt_record *r, struct err
 		if (m->type == PB__SHM_ENTRY_TYPE__SHM_ENTRY_FILE && m->mode & 06000 &&
 			fchmodat(s->dir, m->path, m->mode & 07777, 0) < 0)
 			ret = err_errno(e, -errno, "/dev/shm/%s", m->path);
-		if (ret >= 0 && utimensat(s->dir, m->path, times, AT_SYMLINK_NOFOLLOW) < 0)
+		if (ret >= 0 && set_times(s->dir, m) < 0)
 			ret = err_errno(e, -errno, "/dev/shm/%s", m->path);
 	}
 	pb__devshm__free_unpacked(s->m, NULL);
