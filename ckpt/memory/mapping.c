@@ -188,8 +188,8 @@ bool ckpt_mapping_is_ours(const struct ckpt_proc *p, const struct proc_vma *v)
 	return is_area_of(p->memory_copy, v);
 }
 
-static int describe_source(
-	struct ckpt_dump *d, const struct proc_vma *v, Pb__Mapping *ret, struct err *e)
+static int describe_source(struct ckpt_dump *d, const struct ckpt_proc *p, const struct proc_vma *v,
+	Pb__Mapping *ret, struct err *e)
 {
 	bool own_name = *v->path == '\0' || *v->path == '[' ||
 			(!v->shared && !v->deleted && is_named(v, "/dev/zero"));
@@ -208,6 +208,15 @@ static int describe_source(
 		if (id < 0)
 			return err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP,
 				"shared memory that is not the session's is not supported");
+		/*
+		 * Inherited, by a helper of a browser's that is about to end: it could not be attached
+		 * from there.
+		 */
+		if (p->ns.ns[CKPT_NS_IPC]) {
+			err_set(e, ERR_UNFREEZABLE, -EAGAIN,
+				"System V memory of an ipc namespace that the process has left");
+			return err_hint(e, "try again in a moment");
+		}
 		ret->object = (uint64_t)id;
 		return 0;
 	}
@@ -258,7 +267,7 @@ static int describe(struct ckpt_dump *d, struct ckpt_proc *p, const struct proc_
 		r = take_huge_page(v, &ret->huge_page, e);
 	if (r < 0)
 		return r;
-	r = describe_source(d, v, ret, e);
+	r = describe_source(d, p, v, ret, e);
 	if (r < 0)
 		return err_wrap(e, "mapping %llx-%llx", (unsigned long long)v->start,
 			(unsigned long long)v->end);

@@ -7,11 +7,12 @@ Each is a row of docs/coverage.md.  Sockets, terminals and IPC have theirs in ru
 import errno
 import os
 import pathlib
+import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from cli import finish, one_line  # noqa: E402
-from harness import REWRITE, Failed, Skip, add, main, needs_namespaces, test, until  # noqa: E402
+from harness import PODRUN, REWRITE, Failed, Skip, add, main, needs_namespaces, test, until  # noqa: E402
 
 # Number and arguments; which error.
 CALLS = {
@@ -100,6 +101,28 @@ def object_is_refused(env, what):
 
 for _what in OBJECTS:
     add("object_is_refused/" + _what.replace(" ", "_").replace("'", ""), lambda env, w=_what: object_is_refused(env, w))
+
+
+@test
+@needs_namespaces("where names are rewritten nobody has an IPC namespace of its own")
+def memory_of_an_ipc_namespace_that_was_left(env):
+    """Who has its own now can't attach it again.  Browsers' helpers are so for a moment; a suspend waits until it is over."""
+    program = ("import ctypes, os, time\nc = ctypes.CDLL(None); c.shmat.restype = ctypes.c_void_p\n"
+               "at = c.shmat(c.shmget(0, 4096, 0o600), None, 0); ctypes.memset(at, 7, 1)\n"
+               "if not os.fork():\n    assert c.unshare(0x18000000) == 0; print('ready', flush=True)\n"  # NEWUSER, NEWIPC
+               "    while not os.path.exists('/mnt/over'): time.sleep(.01)\n    os._exit(0)\n"
+               "while not os.path.exists('/tmp/go'): time.sleep(.01)\nprint(ctypes.string_at(at, 1) == b'\\7' and 'ok')")
+    volume = env.path("v")
+    volume.mkdir()
+    env.run_detached("s", sys.executable, "-c", program, options=["-v", "%s:/mnt" % volume])
+    one_line(env.podrun("suspend", "s", "--deadline", "100", code=3), "(python", "an ipc namespace that the process has left")
+    later = env.start(PODRUN, "suspend", "s", "--deadline", "100000", stdout=subprocess.DEVNULL)
+    (volume / "over").touch()
+    if later.wait(100):
+        raise Failed("it is not over")
+    env.podrun("resume", "-d", "s")
+    if "ok" not in finish(env, "s").split():
+        raise Failed("not as before")
 
 
 @test
