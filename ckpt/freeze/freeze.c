@@ -29,6 +29,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -62,6 +63,17 @@ static bool known(const struct ckpt_frozen *f, pid_t tid)
 	if (!t || t->state == CKPT_TASK_ENDED)
 		return false;
 	return t->state != CKPT_TASK_ZOMBIE || trace_gone(f->o.host_proc, tid);
+}
+
+static int blame_tracer(const struct ckpt_frozen *f, pid_t tid, struct err *e)
+{
+	char why[128] = "can't be stopped: another process traces it";
+	struct proc_status s, tracer;
+
+	if (proc_read_status(f->o.host_proc, tid, &s, NULL) == 0 && s.tracer > 0 &&
+		proc_read_status(f->o.host_proc, s.tracer, &tracer, NULL) == 0)
+		snprintf(why, sizeof(why), "can't be stopped: %s traces it", tracer.comm);
+	return ckpt_taskset_blame(f, tid, -EPERM, why, e);
 }
 
 static int seize(struct ckpt_frozen *f, pid_t pid, pid_t tid, struct err *e)
@@ -99,7 +111,7 @@ static int seize(struct ckpt_frozen *f, pid_t pid, pid_t tid, struct err *e)
 		if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) == 0)
 			return ckpt_taskset_put(f, pid, tid, CKPT_TASK_SEIZED, e);
 	}
-	return ckpt_taskset_blame(f, tid, -EPERM, "can't be stopped: another process traces it", e);
+	return blame_tracer(f, tid, e);
 }
 
 /* Numbers still to be looked at; a stack. */

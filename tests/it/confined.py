@@ -184,7 +184,7 @@ def a_traced_program(env):
     needs("strace")
     loop = "echo ready; while :; do sleep .01; echo tick; done"
     env.run_detached("s", "strace", "-f", "-qq", "-o", "/dev/null", "sh", "-c", loop)
-    refused(env, "s", "trace")
+    refused(env, "s", "strace traces it")
 
 
 BASE = 0x8048000
