@@ -48,7 +48,7 @@ static const struct {
 	{"anon_inode:[io_uring]", "io_uring is not supported"},
 	{"anon_inode:[perf_event]", "performance counters (perf_event_open) are not supported"},
 	{"anon_inode:", "this kind of mapping is not supported"},
-	{"socket:", "a packet socket's ring is not supported"},
+	{"socket:", "memory of a socket (packet rings, TCP_ZEROCOPY_RECEIVE) is not supported"},
 };
 
 static const struct {

@@ -77,6 +77,10 @@ OBJECTS = {
         "f = os.memfd_create('h', os.MFD_HUGETLB); os.ftruncate(f, 2 << 20); "
         "m = mmap.mmap(f, 2 << 20, flags=mmap.MAP_PRIVATE | 0x4000)",
         "huge pages (hugetlbfs)"),
+    "memory of a socket": (
+        "import socket; a = socket.create_server(('127.0.0.1', 0)); b = socket.create_connection(a.getsockname()); "
+        "m = mmap.mmap(b.fileno(), 4096, prot=mmap.PROT_READ)",
+        "memory of a socket"),
 }
 
 HOLD = """
