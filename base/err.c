@@ -4,11 +4,13 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 static const struct err_class_info classes[] = {
 	[ERR_NONE] = {"none", 0, "done"},
@@ -52,11 +54,16 @@ int err_set(struct err *e, enum err_class class, int error, const char *fmt, ...
 /* The usual limit: a lower one was set by somebody. */
 #define FEW_DESCRIPTORS 1024
 
+/* EMFILE is said of inotify instances and the like, too; of descriptors, where none is left. */
 static void hint_at_descriptors(struct err *e)
 {
+	int fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+	bool none = fd < 0 && errno == EMFILE;
 	struct rlimit l;
 
-	if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur < FEW_DESCRIPTORS)
+	if (fd >= 0)
+		close(fd);
+	if (getrlimit(RLIMIT_NOFILE, &l) == 0 && (none || l.rlim_cur < FEW_DESCRIPTORS))
 		err_hint(e, "this shell limits open files to %llu (ulimit -n)",
 			(unsigned long long)l.rlim_cur);
 }

@@ -89,6 +89,26 @@ def too_few_descriptors(env):
     assert "ok" in finish(env, "s")
 
 
+PIPES = """
+import os, time
+held = [os.pipe() for _ in range(700)]
+print("ready", flush=True)
+while not os.path.exists("/tmp/go"): time.sleep(.01)
+print("ok")
+"""
+
+
+@test
+def too_few_descriptors_for_many_files(env):
+    """While pipes are made again, podrun has their ends twice."""
+    env.run_detached("s", sys.executable, "-c", PIPES)
+    env.podrun("suspend", "s", "-o", env.path("i"))
+    one_line(under(env, "ulimit -n 2000", "resume", "-d", env.path("i"), code=1), "Too many open files",
+             "limits open files to 2000 (ulimit -n)")
+    env.podrun("resume", "-d", env.path("i"))
+    assert "ok" in finish(env, "s").split()
+
+
 FULL = """
 import os, time
 held = []
