@@ -490,9 +490,9 @@ static int list_unix(int fd, struct unix_list *list, struct err *e)
 			UDIAG_SHOW_PEER | UDIAG_SHOW_VFS | UDIAG_SHOW_ICONS | UDIAG_SHOW_RQLEN,
 	};
 	_cleanup_close_ int own = fd;
-	int r = fd < 0 ? fd : ask(fd, SOCK_DIAG_BY_FAMILY, &q, sizeof(q), each_unix, list);
+	int r = own < 0 ? own : ask(own, SOCK_DIAG_BY_FAMILY, &q, sizeof(q), each_unix, list);
 
-	if (fd < 0 || r >= 0)
+	if (own < 0 || r >= 0)
 		return r;
 	if (r == -ENOENT)
 		return err_set(e, ERR_HOST, r, "this kernel has no UNIX_DIAG");
