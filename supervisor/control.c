@@ -21,6 +21,7 @@
 
 #include <event2/event.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -307,6 +308,30 @@ static bool may_connect(const struct session *s, int listener, uid_t uid)
 	return false;
 }
 
+/*
+ * While a command does not take what a client has sent it, no more is read from that one, so that its
+ * end is not heard of.  What it sent is the command's, as in a pipe, until others need the room.
+ */
+static struct client *find_gone(const struct session *s)
+{
+	for (struct client *c = s->clients; c; c = c->next) {
+		struct pollfd p = {.fd = proto_conn_fd(c->conn), .events = POLLRDHUP};
+
+		if (c->input.len && poll(&p, 1, 0) == 1)
+			return c;
+	}
+	return NULL;
+}
+
+static unsigned count_clients(const struct session *s)
+{
+	unsigned n = 0;
+
+	for (const struct client *c = s->clients; c; c = c->next)
+		n++;
+	return n;
+}
+
 /* It may have asked for something before it was accepted: nobody listens to that. */
 static void refuse(struct client *c, const struct err *e)
 {
@@ -322,13 +347,13 @@ static void on_connection(evutil_socket_t fd, short what, void *ctx)
 	socklen_t len = sizeof(cred);
 	struct client *c;
 	struct err e = {0};
-	unsigned n = 0;
+	unsigned n;
 	int sock = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	if (sock < 0)
 		return;
-	for (c = s->clients; c; c = c->next)
-		n++;
+	while ((n = count_clients(s)) >= MAX_CLIENTS && (c = find_gone(s)))
+		control_free(c);
 	if (n >= 3 * MAX_CLIENTS || getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0) {
 		close(sock);
 		return;

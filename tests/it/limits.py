@@ -6,6 +6,7 @@ What is too little for something is said in one line, and the session is as it w
 """
 import json
 import pathlib
+import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
@@ -205,6 +206,21 @@ signal.pause()
 def many_processes_with_long_command_lines(env):
     env.run_detached("s", sys.executable, "-c", MANY, "x" * 600)
     looked_at(env, "s", 2201)
+
+
+@test
+def clients_that_are_gone_with_what_they_said_unread(env):
+    """Their commands do not take it, so that nobody reads from them; they are in nobody's way."""
+    env.run_detached("s", *COUNT)
+    zeros = open("/dev/zero", "rb")
+    clients = [env.start(PODRUN, "exec", "-i", "s", "sleep", "1000", stdin=zeros, stderr=subprocess.DEVNULL)
+               for _ in range(132)]
+    until("there is no room", lambda: sum(one.poll() == 125 for one in clients) == 4)
+    for one in clients:
+        one.kill()
+        one.wait()
+    assert env.podrun("exec", "s", "echo", "hello").text == "hello\n"
+    env.podrun("kill", "s")
 
 
 if __name__ == "__main__":
