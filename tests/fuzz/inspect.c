@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Any two images (images.h) of any signer, looked into: their differences both ways, and where
- * their threads stand.
+ * Any two images (images.h) of any signer, looked into: their differences both ways, what is in
+ * them, where their threads stand, and the cores of their processes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,6 +71,44 @@ static void stacks(int fd)
 	fclose(out);
 }
 
+static void show(int fd)
+{
+	struct proto_read_options any = {.threads = PROTO_NO_THREADS};
+	struct proto_reader *in;
+	FILE *out = nowhere();
+	struct err e = {0};
+
+	lseek(fd, 0, SEEK_SET);
+	if (proto_reader_open(&in, fd, &any, &e) < 0)
+		abort();
+	ckpt_image_show(in, out, false, &e);
+	proto_reader_close(in);
+	fclose(out);
+}
+
+static void forget(void *ctx, const char *path)
+{
+	if (unlink(path) < 0)
+		abort();
+}
+
+/* Nothing is left but what is told. */
+static void core(int fd)
+{
+	char dir[] = "/tmp/podrun-fuzz-core-XXXXXX", path[sizeof(dir) + 8];
+	struct err e = {0};
+	struct opened x;
+
+	if (!mkdtemp(dir))
+		abort();
+	snprintf(path, sizeof(path), "%s/core", dir);
+	if (open_it(&x, fd))
+		ckpt_image_core(&x.image, path, forget, NULL, &e);
+	close_it(&x);
+	if (rmdir(dir) < 0)
+		abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct cursor in = cursor_of(data, size);
@@ -79,6 +117,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	diff(a, b, false);
 	diff(b, a, true);
 	stacks(a);
+	show(a);
+	core(a);
 	close(a);
 	close(b);
 	return 0;
