@@ -110,6 +110,23 @@ static bool is_held(const char *dir, const char *runtime)
 	return tenure_is_held(runtime) || tenure_is_held(dir);
 }
 
+/* Its supervisor does not end before who ran a command has all that it printed. */
+static int still_held(const struct paths *p, const char *name, struct err *e)
+{
+	struct err ignored = {0};
+	Pb__Record *r = NULL;
+	bool over = record_load(&r, p, name, &ignored) == 0 &&
+		    record_state_of(r->state) == RECORD_ENDED;
+
+	record_free(r);
+	if (!over)
+		return err_set(e, ERR_STATE, -EBUSY, "cannot remove '%s': it is running", name);
+	err_set(e, ERR_STATE, -EBUSY,
+		"cannot remove '%s': it has ended, but not all of its output has been read", name);
+	return err_hint(e, "a podrun run, exec or attach that is stopped, or whose output nobody takes, "
+			   "holds it: let it go on, or end it");
+}
+
 int record_remove(const struct paths *p, const char *name, struct err *e)
 {
 	_cleanup_free_ char *dir = paths_session(p, name, NULL), *image = paths_image(p, name, 0);
@@ -126,7 +143,7 @@ int record_remove(const struct paths *p, const char *name, struct err *e)
 	if (lock < 0)
 		return lock;
 	if (is_held(dir, runtime))
-		return err_set(e, ERR_STATE, -EBUSY, "cannot remove '%s': it is running", name);
+		return still_held(p, name, e);
 	/* Its supervisor may be tidying up in there still. */
 	aside[0] = tenure_set_aside(dir);
 	if (!aside[0] && access(dir, F_OK) == 0)

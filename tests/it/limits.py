@@ -5,7 +5,9 @@
 What is too little for something is said in one line, and the session is as it was.
 """
 import json
+import os
 import pathlib
+import signal
 import subprocess
 import sys
 
@@ -221,6 +223,29 @@ def clients_that_are_gone_with_what_they_said_unread(env):
         one.wait()
     assert env.podrun("exec", "s", "echo", "hello").text == "hello\n"
     env.podrun("kill", "s")
+
+
+@test
+def output_that_nobody_takes(env):
+    """It is kept for whoever ran the command, as long as that is there."""
+    env.run_detached("s", *COUNT)
+    r, w = os.pipe()
+    reader = env.start(PODRUN, "exec", "s", "cat", "/dev/zero", stdout=w)
+    os.close(w)
+    cat = until("it prints", lambda: [x["host_pid"] for x in env.podrun("top", "--json", "s").json() if "zero" in x["command"]])
+    printed = [0]
+
+    def stands():
+        printed.append(int(pathlib.Path("/proc/%d/io" % cat[0]).read_text().split()[1]))
+        return printed[-1] == printed[-2] > 300000
+    until("nobody takes it", stands)
+    reader.send_signal(signal.SIGSTOP)
+    one_line(env.podrun("rm", "-f", "s", code=6), "it has ended", "not all of its output", "hint: ")
+    reader.kill()
+    reader.wait()
+    os.close(r)
+    env.podrun("rm", "s")
+    assert not env.sessions()
 
 
 if __name__ == "__main__":
