@@ -8,6 +8,7 @@
  */
 #include "supervisor/worker/main.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <netinet/in.h>
@@ -282,6 +283,22 @@ static int take_world(struct restore *r, struct err *e)
 	return 0;
 }
 
+/* A directory each, which the session's world stands on: a link would lead out of its files. */
+static int check_unpacked(int files, struct err *e)
+{
+	int fd = openat(files, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_closedir_ DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *d;
+	struct stat st;
+
+	if (!dir)
+		return err_errno(e, -errno, "files");
+	while ((d = readdir(dir)))
+		if (fstatat(files, d->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode))
+			return err_set(e, ERR_IMAGE, -EBADMSG, "'%s' is no directory", d->d_name);
+	return 0;
+}
+
 static int unpack(struct restore *r, struct err *e)
 {
 	int fds[MESSAGE_MAX_FDS];
@@ -294,7 +311,8 @@ static int unpack(struct restore *r, struct err *e)
 		return err_set(e, ERR_FAILED, -EPIPE, "the supervisor gave up");
 	there = m->unpack->there;
 	message_free_worker(m);
-	if (ckpt_tree_read(fds[0], r->in, there ? &changed : NULL, e) < 0) {
+	if (ckpt_tree_read(fds[0], r->in, there ? &changed : NULL, e) < 0 ||
+		check_unpacked(fds[0], e) < 0) {
 		err_wrap(e, "the session's own files");
 		return err_blame_image(e);
 	}

@@ -34,6 +34,8 @@ static void put_escaped(struct buf *b, const char *s)
 /* work/%usr%local for /usr/local: flat, since one overlay's work must not lie in another's. */
 static int make_work(const char *path, struct buf *ret, struct err *e)
 {
+	struct stat st;
+
 	buf_put_str(ret, "work/%");
 	for (const char *p = path + (*path == '/'); *p; p++)
 		buf_put_u8(ret, *p == '/' ? '%' : (uint8_t)*p);
@@ -41,6 +43,8 @@ static int make_work(const char *path, struct buf *ret, struct err *e)
 		return err_errno(e, -ENOMEM, "overlay");
 	if (mkdir(buf_cstr(ret), 0700) < 0 && errno != EEXIST)
 		return err_errno(e, -errno, "cannot make %s", buf_cstr(ret));
+	if (lstat(buf_cstr(ret), &st) < 0 || !S_ISDIR(st.st_mode))
+		return err_set(e, ERR_IMAGE, -ENOTDIR, "%s is no directory", buf_cstr(ret));
 	return 0;
 }
 
@@ -69,6 +73,9 @@ int overlay_mount(const struct tree *t, const char *lower, const char *path, str
 	r = tree_join(target, MOUNTS_BASE, path, e);
 	if (r == 0)
 		r = upper_make(t, path, e);
+	if (r > 0)
+		r = err_set(e, ERR_HOST, -ENOTDIR,
+			"%s is mounted on this host, and the session has no directory there", path);
 	if (r == 0)
 		r = make_work(path, &work, e);
 	if (r < 0)

@@ -12,10 +12,14 @@
  */
 #include "supervisor/world/recreate.h"
 
+#include <dirent.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/base.h"
 #include "supervisor/world/mounts.h"
@@ -137,11 +141,15 @@ static int directory(struct recreate *x, const char *path, const char *host, con
 	const struct stat *st, struct err *e)
 {
 	mode_t mode = tree_shown_mode(x->t, host, st->st_mode);
+	struct stat own;
 	bool closed = access(host, X_OK) < 0;
 
 	/* Root inside may look into its own, empty /root. */
 	if (mkdir(target, closed && !x->t->c->as_root ? 0 : mode | 0700) < 0 && errno != EEXIST)
 		return err_errno(e, -errno, "cannot make %s", target);
+	/* Where the frame is the upper layer the session may have made a link of it, to anywhere. */
+	if (x->writable && (lstat(target, &own) < 0 || !S_ISDIR(own.st_mode)))
+		return 0;
 	if (closed || tree_is_autofs(x->t, path))
 		return 0;
 	if (shown_as_is(x->t, path, host))
@@ -224,6 +232,16 @@ static int own_entry(struct recreate *x, const char *path, const char *upper, st
 	return r;
 }
 
+/* NULL also where there is a link on the way to it: what is behind that is not the session's. */
+static DIR *open_own(const char *upper)
+{
+	struct open_how how = {.flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+	int fd = (int)syscall(SYS_openat2, AT_FDCWD, upper, &how, sizeof(how));
+
+	return fd < 0 ? NULL : fdopendir(fd);
+}
+
 static int own_children(struct recreate *x, const char *path, struct err *e)
 {
 	char upper[PATH_MAX], child[PATH_MAX];
@@ -233,7 +251,7 @@ static int own_children(struct recreate *x, const char *path, struct err *e)
 
 	if (r < 0)
 		return r;
-	dir = opendir(upper);
+	dir = open_own(upper);
 	while (r == 0 && dir && (d = readdir(dir))) {
 		if (!strcmp(d->d_name, ".") || !strcmp(d->d_name, "..") ||
 			(!*path && tree_is_private(d->d_name)) ||

@@ -34,6 +34,7 @@ int upper_make(const struct tree *t, const char *path, struct err *e)
 	struct stat st;
 	int r;
 
+	/* From the top down, so that none is reached through a link. */
 	do {
 		p = strchrnul(p + (*p == '/'), '/');
 		snprintf(part, sizeof(part), "%.*s", (int)(p - path), path);
@@ -42,8 +43,11 @@ int upper_make(const struct tree *t, const char *path, struct err *e)
 			r = tree_join(host, t->source, *part ? part : "/", e);
 		if (r < 0)
 			return r;
-		if (access(upper, F_OK) == 0)
+		if (lstat(upper, &st) == 0) {
+			if (!S_ISDIR(st.st_mode))
+				return 1;
 			continue;
+		}
 		if (stat(host, &st) < 0)
 			st.st_mode = 0755;
 		if (mkdir(upper, tree_shown_mode(t, host, st.st_mode)) < 0 && errno != EEXIST)
@@ -69,7 +73,8 @@ static int make_place(const struct tree *t, const char *path, struct err *e)
 		snprintf(host, sizeof(host), "%.*s", (int)(strrchr(path, '/') - path), path);
 		return *host ? make_place(t, host, e) : 0;
 	}
-	return upper_make(t, path, e);
+	r = upper_make(t, path, e);
+	return MIN(r, 0);
 }
 
 /*
@@ -92,7 +97,7 @@ static int make_mount_point(const struct tree *t, const char *target, struct err
 		if (tree_join(host, t->source, path, e) < 0)
 			return e->error;
 		if (access(host, F_OK) == 0)
-			return access(host, W_OK) == 0 ? 0 : upper_make(t, path, e);
+			return access(host, W_OK) == 0 ? 0 : MIN(upper_make(t, path, e), 0);
 	}
 	return 0;
 }
@@ -108,6 +113,8 @@ static int hide(const struct tree *t, const char *path, struct err *e)
 	if (r < 0 || path[0] != '/' || tree_top_is_private(path) || access(host, F_OK) < 0)
 		return r;
 	r = upper_make(t, path, e);
+	if (r > 0)
+		return 0; /* what the session has there hides it */
 	if (r == 0 && setxattr(upper, "user.overlay.opaque", "y", 1, 0) < 0)
 		r = err_errno(e, -errno, "cannot hide %s", path);
 	return r;

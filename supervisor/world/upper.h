@@ -9,7 +9,10 @@
 struct err;
 struct tree;
 
-/* Makes upper@path, and all on the way to it, with the modes the host's directories have. */
+/*
+ * Makes upper@path, and all on the way to it, with the modes the host's directories have.  1 if the
+ * session has something else in the place of one of them, a link for instance, which may lead anywhere.
+ */
 int upper_make(const struct tree *t, const char *path, struct err *e);
 /* Makes those the session must be able to write to, the mount points of -v, and hides what is to be
  * hidden (world_config). */

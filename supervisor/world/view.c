@@ -71,38 +71,47 @@ static int make_own(const char *name, mode_t mode, struct err *e)
 	return 0;
 }
 
-/* What programs expect to find in a /run that nobody has booted into. */
-static int fill_run(uid_t uid, struct err *e)
+/*
+ * What programs expect to find in a /run that nobody has booted into.  In the session's root, as
+ * what follows: it may have made links of these, which are to lead to where they do in there.
+ */
+static void fill_run(uid_t uid)
 {
 	char user[32];
 	const struct {
 		const char *path;
 		mode_t mode;
-	} dirs[] = {{"run/lock", 01777}, {"run/user", 0755}, {user, 0700}};
+	} dirs[] = {{"/run/lock", 01777}, {"/run/user", 0755}, {user, 0700}};
 
-	snprintf(user, sizeof(user), "run/user/%u", uid);
+	snprintf(user, sizeof(user), "/run/user/%u", uid);
 	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++)
 		if (mkdir(dirs[i].path, dirs[i].mode) < 0 && errno != EEXIST)
-			return err_errno(e, -errno, "cannot make the session's /%s", dirs[i].path);
-	return 0;
+			log_info("there is no %s: %s", dirs[i].path, strerror(errno));
 }
 
 /* With the host's network goes the host's resolver, whose file often lies in the host's /run. */
-static void copy_resolver(void)
-{
-	_cleanup_free_ char *path = realpath("/etc/resolv.conf", NULL);
-	_cleanup_buf_ struct buf data = BUF_INIT;
-	char *slash;
+struct resolver {
+	char *path; /* NULL: there is none to be copied */
+	struct buf text;
+};
 
-	if (!path || strncmp(path, "/run/", 5) ||
-		io_read_file(AT_FDCWD, path, 64 * 1024, &data) < 0)
-		return;
-	slash = strrchr(path, '/');
+static void resolver_read(struct resolver *r)
+{
+	r->path = realpath("/etc/resolv.conf", NULL);
+	if (r->path && (strncmp(r->path, "/run/", 5) != 0 ||
+			       io_read_file(AT_FDCWD, r->path, 64 * 1024, &r->text) < 0))
+		free(take_ptr(r->path));
+}
+
+static void resolver_put(struct resolver *r)
+{
+	char *slash = strrchr(r->path, '/');
+
 	*slash = '\0';
-	io_mkdir_p(AT_FDCWD, path + 1, 0755);
+	io_mkdir_p(AT_FDCWD, r->path, 0755);
 	*slash = '/';
-	if (io_write_file(AT_FDCWD, path + 1, data.data, data.len, 0644) < 0)
-		log_info("the host's %s is not there", path);
+	if (io_write_file(AT_FDCWD, r->path, r->text.data, r->text.len, 0644) < 0)
+		log_info("the host's %s is not there", r->path);
 }
 
 static int make_private(const struct world_config *c, struct err *e)
@@ -115,10 +124,6 @@ static int make_private(const struct world_config *c, struct err *e)
 		r = make_own("tmp", 01777, e);
 	if (r == 0)
 		r = make_own("run", 0755, e);
-	if (r == 0)
-		r = fill_run(getuid(), e);
-	if (r == 0 && (c->net == WORLD_NET_HOST || c->net == WORLD_NET_PASSTHROUGH))
-		copy_resolver();
 	if (r == 0)
 		make_sys();
 	return r;
@@ -215,6 +220,7 @@ static int put_together(const struct world_config *config, struct err *e)
 int view_setup(const struct world_config *c, struct err *e)
 {
 	_cleanup_free_ int *trees = calloc(c->n_binds + 1, sizeof(int));
+	struct resolver resolver = {.text = BUF_INIT};
 	mode_t mask = umask(0);
 	int r;
 
@@ -222,8 +228,16 @@ int view_setup(const struct world_config *c, struct err *e)
 		return err_errno(e, -ENOMEM, "binds");
 	memset(trees, 0xff, c->n_binds * sizeof(int));
 	r = open_trees(c, trees, e);
+	if (c->net == WORLD_NET_HOST || c->net == WORLD_NET_PASSTHROUGH)
+		resolver_read(&resolver);
 	if (r == 0)
 		r = put_together(c, e);
+	if (r == 0)
+		fill_run(getuid());
+	if (r == 0 && resolver.path)
+		resolver_put(&resolver);
+	free(resolver.path);
+	buf_fini(&resolver.text);
 	if (r == 0 && c->net == WORLD_NET_VNAT)
 		resolver_make(c);
 	for (size_t i = 0; i < c->n_binds; i++) {

@@ -43,8 +43,8 @@ NAMES = {1: "config", 2: "tree", 3: "world"}
 SMALL = (0, 1, 2, 3, 5, 64, 4095, 65536)
 ADDRESSES = (0x1000, 0x7ffffffff000, 0x7fffffffffff, 0x800000000000, 0xffff800000000000,
              0xffffffffff600000, 1 << 62, (1 << 63) - 1, 1 << 63, (1 << 64) - 4096, (1 << 64) - 1)
-STRINGS = (b"", b"/", b".", b"..", b"../../../../../../../../var/tmp/%CANARY%/made",
-           b"/../../../../../../../var/tmp/%CANARY%/made", b"/proc/self/root/etc/passwd",
+STRINGS = (b"", b"/", b".", b"..", b"../../../../../../../../var/tmp/podrun-%CANARY%/made",
+           b"/../../../../../../../var/tmp/podrun-%CANARY%/made", b"/proc/self/root/etc/passwd",
            b"/proc/1/root/tmp", b"/dev/null", b"/etc/passwd", b"a\nb\x1b[31m", b"\xff\xfe", b"x" * 300,
            b"/x" * 3000, b"y" * 70000, b"%s%n%d")
 
@@ -602,7 +602,7 @@ def a_hundred_thousand_strange_records(image):
 TREE_LIES = {
     "dots": [dict(path="../made", type=0)],
     "dots within": [dict(path="upper/../../made", type=0)],
-    "absolute": [dict(path="/var/tmp/%CANARY%/made", type=0)],
+    "absolute": [dict(path="/var/tmp/podrun-%CANARY%/made", type=0)],
     "nothing": [dict(path="", type=0)],
     "dot": [dict(path=".", type=1)],
     "NUL": [dict(path=b"a\0b", type=0)],
@@ -618,6 +618,23 @@ TREE_LIES = {
     "no such sort": [dict(path="evil", type=9)],
     "long name": [dict(path="x" * 300, type=0)],
 }
+
+
+def in_the_place_of(path, target):
+    """Instead of what the session has there, a link."""
+    def change(m):
+        below = path.encode() + b"/"
+        m.values["entries"] = [e for e in m.all("entries") if not (e.get("path") + b"/").startswith(below)]
+        m.values["entries"].append(new("TreeEntry", path=path, type=2, target=target, mode=0o777))
+    return change
+
+
+OUT = "/var/tmp/podrun-%CANARY%"
+for path in ("tmp", "run", "upper", "work", "shm"):
+    LIES.append(("files: %s leads out" % path, "counter", "Tree", in_the_place_of(path, OUT), (7,)))
+# Of these, what the host has mounted says what they are good for.
+for path in ("upper/home", "upper/opt", "upper/usr", "upper/var", "upper/var/tmp", "work/%opt", "run/lock", "run/user"):
+    LIES.append(("files: %s leads out" % path, "counter", "Tree", in_the_place_of(path, OUT), (0, 4, 7)))
 
 
 def tree_lie(name, entries):

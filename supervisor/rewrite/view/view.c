@@ -9,8 +9,11 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/base.h"
 #include "supervisor/rewrite/numbers.h"
@@ -45,6 +48,17 @@ static int make_dir(const char *dir, const char *name, mode_t mode, struct err *
 	return 0;
 }
 
+/* Does the session have no link, which may lead anywhere, on the way to @path in its files? */
+static bool stays_within(const char *files_dir, const char *path)
+{
+	_cleanup_close_ int dir = open(files_dir, O_PATH | O_DIRECTORY | O_CLOEXEC), fd = -1;
+	struct open_how how = {.flags = O_PATH | O_CLOEXEC,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+
+	fd = (int)syscall(SYS_openat2, dir, path, &how, sizeof(how));
+	return fd >= 0 || errno == ENOENT;
+}
+
 /* What programs expect in a /run that nobody has booted into; as in supervisor/world/view.c. */
 static int fill_run(const struct world_config *c, struct err *e)
 {
@@ -52,6 +66,8 @@ static int fill_run(const struct world_config *c, struct err *e)
 	int r = make_dir(c->files_dir, "run/lock", 01777, e);
 
 	snprintf(user, sizeof(user), "run/user/%u", c->as_root ? 0 : c->uid);
+	if (r == 0 && !stays_within(c->files_dir, user))
+		return 0;
 	if (r == 0)
 		r = make_dir(c->files_dir, "run/user", 0755, e);
 	return r < 0 ? r : make_dir(c->files_dir, user, 0700, e);
@@ -66,6 +82,7 @@ static void copy_resolver(const struct world_config *c)
 
 	if (c->net != WORLD_NET_HOST || !path || strncmp(path, "/run/", 5) != 0 ||
 		io_read_file(AT_FDCWD, path, 64 * 1024, &data) < 0 ||
+		!stays_within(c->files_dir, path + 1) ||
 		asprintf(&copy, "%s%s", c->files_dir, path) < 0)
 		return;
 	slash = strrchr(copy, '/');
@@ -101,7 +118,7 @@ static int make_target(const struct world_config *c, const struct world_bind *b,
 		return 0;
 	if (asprintf(&path, "%s/%s%s", c->files_dir, host, rest) < 0)
 		return err_errno(e, -ENOMEM, "view");
-	if (access(path, F_OK) == 0)
+	if (access(path, F_OK) == 0 || !stays_within(c->files_dir, path + strlen(c->files_dir) + 1))
 		return 0;
 	if (S_ISDIR(st.st_mode))
 		return io_mkdir_p(AT_FDCWD, path, 0755);
