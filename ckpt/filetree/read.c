@@ -210,7 +210,7 @@ static bool has_xattrs(int fd, const Pb__TreeEntry *t)
 		ssize_t n = fgetxattr(fd, t->xattrs[i]->name, value, XATTR_SIZE_MAX);
 
 		if (n != (ssize_t)t->xattrs[i]->value.len ||
-			memcmp(value, t->xattrs[i]->value.data, (size_t)n))
+			(n && memcmp(value, t->xattrs[i]->value.data, (size_t)n)))
 			return false;
 	}
 	return value;
