@@ -234,7 +234,8 @@ static int take_inner(const Pb__Task *m, struct ckpt_build_proc *p, struct err *
 	p->inner = calloc(m->n_inner + 1, sizeof(*p->inner));
 	if (!p->inner)
 		return err_errno(e, -ENOMEM, "numbers");
-	memcpy(p->inner, m->inner, m->n_inner * sizeof(*p->inner));
+	if (m->n_inner)
+		memcpy(p->inner, m->inner, m->n_inner * sizeof(*p->inner));
 	return 0;
 }
 

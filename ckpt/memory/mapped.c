@@ -257,10 +257,12 @@ static bool is_watched(const struct ckpt_mapped *m, uint64_t start, uint64_t end
 /* Pages come in ascending order, unless the image is a strange one. */
 static bool is_behind(const struct ckpt_build *b, pid_t vpid, uint64_t addr)
 {
-	const struct ckpt_piece *last =
-		(const struct ckpt_piece *)(b->pieces.data + b->pieces.len) - 1;
+	const struct ckpt_piece *last;
 
-	return !b->pieces.len || last->vpid != vpid || addr >= last->addr + last->len;
+	if (!b->pieces.len)
+		return true;
+	last = (const struct ckpt_piece *)(b->pieces.data + b->pieces.len) - 1;
+	return last->vpid != vpid || addr >= last->addr + last->len;
 }
 
 bool ckpt_mapped_is_arrived(const struct ckpt_build *b)

@@ -23,7 +23,8 @@ static char **make_env(const Pb__Config *c, char *outside, char *command)
 
 	if (!env)
 		return NULL;
-	memcpy(env, c->env, c->n_env * sizeof(*env));
+	if (c->n_env)
+		memcpy(env, c->env, c->n_env * sizeof(*env));
 	env[c->n_env] = outside;
 	env[c->n_env + 1] = command;
 	return env;
