@@ -12,12 +12,16 @@
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/base.h"
+
+/* Without as many no session begins: what fails for want of them could seldom say so. */
+#define LEAST_DESCRIPTORS 32
 
 /* In the grandchild: becomes the supervisor. */
 static void become_supervisor(int sock)
@@ -46,8 +50,11 @@ static void become_supervisor(int sock)
 int background_start(struct err *e)
 {
 	int pair[2], status;
+	struct rlimit l;
 	pid_t child;
 
+	if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur < LEAST_DESCRIPTORS)
+		return err_errno(e, -EMFILE, "cannot start a supervisor");
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_errno(e, -errno, "cannot start a supervisor");
 	child = fork();

@@ -248,5 +248,14 @@ def output_that_nobody_takes(env):
     assert not env.sessions()
 
 
+@test
+def fewer_descriptors_than_any_session_needs(env):
+    """Too few for any session: it is said so, whatever would have failed first."""
+    for n in 5, 16, 31:
+        one_line(under(env, "ulimit -n %d" % n, "run", "true", code=125),
+                 "cannot start a supervisor: Too many open files", "limits open files to %d" % n)
+    assert not env.sessions()
+
+
 if __name__ == "__main__":
     main()
