@@ -152,11 +152,41 @@ static const char *const operand_names[] = {
 	[CLI_SESSION_OR_FILE] = "either",
 };
 
-/* What there is to choose from, with spaces between. */
-static void choices(const char *among, FILE *out)
+/*
+ * What there is to choose from as @o's value, with spaces between: of "local|HOST|wg:FILE" that is
+ * "local wg:".  NULL for @out only counts.
+ */
+static size_t choices(const struct cli_option *o, FILE *out)
 {
-	for (; *among; among++)
-		fputc(*among == '|' ? ' ' : *among, out);
+	static const char lower[] = "abcdefghijklmnopqrstuvwxyz_-";
+	const char *at = o->arg;
+	size_t n = 0;
+
+	for (; at && *at; at += strcspn(at, "|"), at += *at == '|') {
+		size_t word = strspn(at, lower);
+
+		if (at[word] == ':')
+			word++;
+		else if (at[word] && at[word] != '|')
+			continue;
+		if (!word || strspn(at, "-") == word)
+			continue;
+		if (out)
+			fprintf(out, "%s%.*s", n ? " " : "", (int)word, at);
+		n++;
+	}
+	return n;
+}
+
+/* Does its value begin with what can be found among files? */
+static bool takes_file(const struct cli_option *o)
+{
+	static const char *const words[] = {"FILE", "DIR", "PATH", "SRC", "COMMAND"};
+
+	for (size_t i = 0; o->arg && i < ARRAY_SIZE(words); i++)
+		if (strncmp(o->arg, words[i], strlen(words[i])) == 0)
+			return true;
+	return false;
 }
 
 static void names(FILE *out)
@@ -182,28 +212,40 @@ static bool takes_value(const struct cli_option *o)
 	return o->arg && o->type != CLI_MAYBE && o->type != CLI_REFUSED;
 }
 
+/* Those whose values are files, or those whose are not. */
+static void bash_valued(const struct cli_command *cmd, bool files, FILE *out)
+{
+	for (size_t k = 0; k < cmd->n_options; k++) {
+		const struct cli_option *o = &cmd->options[k];
+
+		if (!takes_value(o) || takes_file(o) != files)
+			continue;
+		fprintf(out, "--%s ", o->name);
+		if (o->letter)
+			fprintf(out, "-%c ", o->letter);
+	}
+}
+
 static void bash_options(const struct cli_command *cmd, FILE *out)
 {
 	fprintf(out, " words='");
 	for (size_t k = 0; k < cmd->n_options; k++)
 		if (cmd->options[k].type != CLI_REFUSED)
 			fprintf(out, "--%s ", cmd->options[k].name);
+	fprintf(out, "' files='");
+	bash_valued(cmd, true, out);
 	fprintf(out, "' values='");
-	for (size_t k = 0; k < cmd->n_options; k++) {
-		if (!takes_value(&cmd->options[k]))
-			continue;
-		fprintf(out, "--%s ", cmd->options[k].name);
-		if (cmd->options[k].letter)
-			fprintf(out, "-%c ", cmd->options[k].letter);
-	}
+	bash_valued(cmd, false, out);
 	fprintf(out, "' verbs='");
 	verbs(cmd, out);
 	fprintf(out, "'\n");
 	for (size_t k = 0; k < cmd->n_options; k++) {
-		if (cmd->options[k].type != CLI_CHOICE)
+		const struct cli_option *o = &cmd->options[k];
+
+		if (!takes_value(o) || !choices(o, NULL))
 			continue;
-		fprintf(out, "\t\t[ \"$prev\" != --%s ] || choice='", cmd->options[k].name);
-		choices(cmd->options[k].arg, out);
+		fprintf(out, "\t\t[ \"$prev\" != --%s ] || choice='", o->name);
+		choices(o, out);
 		fprintf(out, "'\n");
 	}
 }
@@ -211,7 +253,7 @@ static void bash_options(const struct cli_command *cmd, FILE *out)
 static void bash(FILE *out)
 {
 	fprintf(out, "_podrun() {\n\tlocal cur=${COMP_WORDS[COMP_CWORD]} cmd=${COMP_WORDS[1]} words= "
-		     "operand=program values= verbs= choice= prev=\n"
+		     "operand=program files= values= verbs= choice= prev=\n"
 		     "\tif [ \"$COMP_CWORD\" = 1 ]; then\n\t\tCOMPREPLY=($(compgen -c -W '");
 	names(out);
 	/* --x=value is three words to bash */
@@ -229,7 +271,8 @@ static void bash(FILE *out)
 	fprintf(out,
 		"\tesac\n"
 		"\t[ -z \"$choice\" ] || { COMPREPLY=($(compgen -W \"$choice\" -- \"$cur\")); return; }\n"
-		"\tcase \" $values\" in *\" $prev \"*) operand=file verbs= ;; esac\n"
+		"\tcase \" $values\" in *\" $prev \"*) return ;; esac\n"
+		"\tcase \" $files\" in *\" $prev \"*) operand=file verbs= ;; esac\n"
 		"\tcase $cur in -*) COMPREPLY=($(compgen -W \"$words\" -- \"$cur\")); return ;; esac\n"
 		"\tif [ \"$COMP_CWORD\" = 2 ] && [ -n \"$verbs\" ]; then\n"
 		"\t\tCOMPREPLY=($(compgen -W \"$verbs\" -- \"$cur\"))\n\t\treturn\n\tfi\n"
@@ -250,6 +293,20 @@ static void quoted(const char *s, FILE *out)
 			fputs("'\\''", out);
 		else
 			fputc(*s, out);
+	}
+}
+
+static void zsh_value(const struct cli_option *o, FILE *out)
+{
+	if (!takes_value(o))
+		return;
+	fprintf(out, ":value:");
+	if (choices(o, NULL)) {
+		fputc('(', out);
+		choices(o, out);
+		fputc(')', out);
+	} else {
+		fputs(takes_file(o) ? "_files" : " ", out);
 	}
 }
 
@@ -285,13 +342,7 @@ static void zsh(FILE *out)
 				if (!strchr("[]':", *p))
 					fputc(*p, out);
 			fputc(']', out);
-			if (cmd->options[k].type == CLI_CHOICE) {
-				fprintf(out, ":value:(");
-				choices(cmd->options[k].arg, out);
-				fputc(')', out);
-			} else if (takes_value(&cmd->options[k])) {
-				fprintf(out, ":value:_files");
-			}
+			zsh_value(&cmd->options[k], out);
 			fputc('\'', out);
 		}
 		if (cmd->verbs || cmd == &cli_help) {
@@ -320,11 +371,12 @@ static void fish(FILE *out)
 			if (o->type == CLI_REFUSED)
 				continue;
 			fprintf(out, "complete -c podrun -n '__fish_seen_subcommand_from %s' -l %s%s -d '",
-				cmd->name, o->name, takes_value(o) ? " -r" : "");
+				cmd->name, o->name,
+				!takes_value(o) ? "" : takes_file(o) ? " -r" : " -x");
 			quoted(o->help, out);
-			if (o->type == CLI_CHOICE) {
-				fprintf(out, "' -f -a '");
-				choices(o->arg, out);
+			if (takes_value(o) && choices(o, NULL)) {
+				fprintf(out, "' -a '");
+				choices(o, out);
 			}
 			fprintf(out, "'\n");
 		}

@@ -337,7 +337,8 @@ printf '%s\n' "${COMPREPLY[@]}"
                            (["suspend", "s", "--outside", "re"], ["refuse", "reset"]), (["suspend", "--outside", "=", "c"], ["close"]),
                            (["suspend", "--outs"], ["--outside"]), (["image", "ve"], ["verify"]),
                            (["image", "verify", "file"], ["file.img"]), (["key", ""], ["show", "trust", "rm"]),
-                           (["help", "susp"], ["suspend"])):
+                           (["help", "susp"], ["suspend"]), (["run", "--net", "v"], ["vnat"]), (["run", "--gateway", ""], ["local", "wg:"]),
+                           (["run", "--name", "file"], []), (["run", "--root", "file"], ["file.img"]), (["kill", "-s", ""], [])):
         r = env.call("bash", env.path("complete"), "podrun", *words, cwd=env.dir)
         assert r.text.split() == offered and not r.err, (words, r)
 
