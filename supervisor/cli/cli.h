@@ -116,6 +116,11 @@ int cli_not_valid(const char *option, const char *value, const char *takes, stru
 /* ---- settings.c: files of `name = value` lines */
 
 /*
+ * What was read of a file, as a string in @b.  A NUL byte would hide what follows it: ERR_USAGE.
+ * @where is the file, for messages.
+ */
+int cli_text(struct buf *b, char **ret, const char *where, struct err *e);
+/*
  * Calls @each for every line; it returns negative to stop.  A file that does not exist is empty
  * if @optional.
  */

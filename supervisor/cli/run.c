@@ -192,13 +192,15 @@ static int read_env_file(struct strings *s, const char *path, struct err *e)
 {
 	_cleanup_buf_ struct buf b = BUF_INIT;
 	int r = io_read_file(AT_FDCWD, path, 1 << 20, &b);
-	char *save = NULL;
+	char *text, *save = NULL;
 
-	if (r < 0 || !buf_cstr(&b)) {
-		err_errno(e, r < 0 ? r : -ENOMEM, "--env-file: %s", path);
+	if (r < 0) {
+		err_errno(e, r, "--env-file: %s", path);
 		return err_reclass(e, ERR_USAGE);
 	}
-	for (char *line = strtok_r(buf_cstr(&b), "\n", &save); line;
+	if (cli_text(&b, &text, path, e) < 0)
+		return err_wrap(e, "--env-file");
+	for (char *line = strtok_r(text, "\n", &save); line;
 		line = strtok_r(NULL, "\n", &save))
 		if (line[0] && line[0] != '#' && pass_variable(s, line, path, e) < 0)
 			return e->error;

@@ -41,13 +41,27 @@ static bool cut(char *line, char **ret_name, char **ret_value)
 	return true;
 }
 
+int cli_text(struct buf *b, char **ret, const char *where, struct err *e)
+{
+	const char *nul;
+	int line = 1;
+
+	*ret = buf_cstr(b);
+	if (!*ret)
+		return err_errno(e, -ENOMEM, "%s", where);
+	nul = memchr(*ret, '\0', b->len);
+	for (const char *p = *ret; nul && p < nul; p++)
+		line += *p == '\n';
+	return nul ? err_set(e, ERR_USAGE, -EINVAL, "%s:%d: a NUL byte is in this line", where, line) : 0;
+}
+
 int cli_settings_read(const char *path, bool optional,
 	int (*each)(void *ctx, const char *name, const char *value, const char *where, struct err *e),
 	void *ctx, struct err *e)
 {
 	_cleanup_buf_ struct buf b = BUF_INIT;
 	int r = io_read_file(AT_FDCWD, path, MAX_FILE, &b), number = 0;
-	char *next, *name, *value;
+	char *text, *next, *name, *value;
 
 	if (r == -ENOENT && optional)
 		return 0;
@@ -55,9 +69,9 @@ int cli_settings_read(const char *path, bool optional,
 		err_errno(e, r, "%s", path);
 		return r == -ENOENT ? err_reclass(e, ERR_NOT_FOUND) : r;
 	}
-	if (!buf_cstr(&b))
-		return err_errno(e, -ENOMEM, "%s", path);
-	for (char *line = buf_cstr(&b); line; line = next) {
+	if (cli_text(&b, &text, path, e) < 0)
+		return e->error;
+	for (char *line = text; line; line = next) {
 		char where[PATH_MAX + 16];
 
 		next = strchr(line, '\n');
