@@ -27,12 +27,12 @@
 
 struct run_options {
 	const char *name, *file, *workdir, *root, *user, *names, *view, *hostname, *command,
-		*outside, *every, *display, *vnc;
+		*outside, *every, *keep, *display, *vnc;
 	bool detach, interactive, tty, remove, portable, io_uring, end_with_command, sound,
 		no_sound;
 	struct cli_list env, env_files, volumes, allow;
 	struct run_net net;
-	uint64_t memory, pids, keep;
+	uint64_t memory, pids;
 };
 
 #define ROOT_HOME "HOME=/root"
@@ -98,7 +98,7 @@ static const struct cli_option options[] = {
 	{"pids", 0, "N", "limit of processes and threads; 0: none", CLI_NUMBER, AT(pids)},
 	{"every", 0, "TIME", "a snapshot that often: 30s, 10m, 2h; NAME@1, NAME@2 ...", CLI_STRING,
 		AT(every)},
-	{"keep", 0, "N", "of these, so many (10); 0: all", CLI_NUMBER, AT(keep)},
+	{"keep", 0, "N", "of these, so many (10); 0: all", CLI_STRING, AT(keep)},
 	{"portable", 0, NULL, "use no CPU feature that another host may lack", CLI_FLAG,
 		AT(portable)},
 	{"io-uring", 0, NULL, "let programs use io_uring; who has a ring can't be suspended or moved", CLI_FLAG,
@@ -414,6 +414,21 @@ static int parse_time(const char *text, uint32_t *ret, struct err *e)
 	return err_set(e, ERR_USAGE, -EINVAL, "--every: '%s' is no time, such as 30s, 10m or 2h", text);
 }
 
+/* How often there is one, and how many stay. */
+static int fill_snapshots(const struct run_options *o, Pb__Config *c, struct err *e)
+{
+	uint64_t keep = KEEP;
+
+	if (o->keep && !o->every)
+		return err_set(e, ERR_USAGE, -EINVAL, "--keep belongs to --every");
+	if (o->every && parse_time(o->every, &c->every, e) < 0)
+		return e->error;
+	if (o->keep && cli_parse_number(o->keep, &keep) < 0)
+		return cli_not_valid("--keep", o->keep, "N", e);
+	c->keep = o->every ? (uint32_t)MIN(keep, (uint64_t)UINT32_MAX) : 0;
+	return 0;
+}
+
 /* "1280x800"; "" is the usual. */
 static int fill_display(const char *text, Pb__Config *c, struct err *e)
 {
@@ -481,11 +496,8 @@ static int fill_config(
 	c->remove = o->remove;
 	c->as_root = o->user && strcmp(o->user, "root") == 0;
 	c->outside = (char *)(o->outside ? o->outside : "");
-	if (o->keep && !o->every)
-		return err_set(e, ERR_USAGE, -EINVAL, "--keep belongs to --every");
-	if (o->every && parse_time(o->every, &c->every, e) < 0)
+	if (fill_snapshots(o, c, e) < 0)
 		return e->error;
-	c->keep = o->every ? (uint32_t)MIN(o->keep ? o->keep : KEEP, (uint64_t)UINT32_MAX) : 0;
 	c->memory = o->memory;
 	c->pids = o->pids;
 	c->portable = o->portable;
