@@ -151,7 +151,7 @@ int ckpt_image_show(struct proto_reader *in, FILE *out, bool json, struct err *e
 		if (f.type != PROTO_DATA || f.kind != t.kind || f.subject != t.subject)
 			show_tally(&t, out, json);
 		if (f.type == PROTO_END)
-			return ferror(out) ? err_errno(e, -EIO, "write") : 0;
+			return 0;
 		if (f.type == PROTO_DATA) {
 			t.kind = f.kind;
 			t.subject = f.subject;
