@@ -172,6 +172,11 @@ struct cli_table {
 void cli_table_add(struct cli_table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void cli_table_print(struct cli_table *t, FILE *out); /* and empties it */
 
+/*
+ * The name of a session that was begun, on stdout.  Who has closed that does not want it; if it can't
+ * be written otherwise the error says that the session runs.
+ */
+int cli_tell_begun(const char *name, struct err *e);
 /* "podrun: ..." and "hint: ..." on stderr. */
 void cli_print_error(const struct err *e);
 /* "3 minutes ago". */

@@ -107,7 +107,7 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 			return err_errno(e, -errno, "image");
 		r = resume_detached(&q, image, &reply, e);
 		if (r == 0) {
-			printf("%s\n", reply->started->name);
+			r = cli_tell_begun(reply->started->name, e);
 			message_free(reply);
 		}
 	}

@@ -2,6 +2,7 @@
 /* What is printed in the same way by all commands: errors, tables, times, sizes. */
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stdio_ext.h>
 #include <string.h>
 #include <time.h>
 
@@ -17,6 +18,21 @@ void cli_print_error(const struct err *e)
 		text_put(stderr, e->hint);
 	}
 	putc('\n', stderr);
+}
+
+int cli_tell_begun(const char *name, struct err *e)
+{
+	int error;
+
+	printf("%s\n", name);
+	if (fflush(stdout) == 0)
+		return 0;
+	error = -errno;
+	__fpurge(stdout);
+	clearerr(stdout);
+	if (error == -EBADF || error == -EPIPE)
+		return 0;
+	return err_errno(e, error, "'%s' is running, but its name can't be written", name);
 }
 
 void cli_table_add(struct cli_table *t, const char *fmt, ...)

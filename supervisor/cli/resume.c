@@ -239,10 +239,10 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 		json_object_set_new(j, "name", json_text(reply->started->name));
 		json_print(j);
 	} else {
-		printf("%s\n", reply->started->name);
+		r = cli_tell_begun(reply->started->name, e);
 	}
 	message_free(reply);
-	return 0;
+	return r;
 }
 
 const struct cli_command cli_resume = {

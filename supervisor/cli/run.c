@@ -569,8 +569,8 @@ static int converse(struct run_vnc *vnc, const struct run_options *o, Pb__Config
 	if (r >= 0 && o->detach) {
 		r = client_receive(conn, &reply, e);
 		if (r == 0) {
-			printf("%s\n", reply->started->name);
 			run_vnc_started(vnc, reply->started->name);
+			r = cli_tell_begun(reply->started->name, e);
 			message_free(reply);
 		}
 	} else if (r >= 0) {
