@@ -9,7 +9,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from cli import COUNT, finish, one_line, read_until, terminal  # noqa: E402
-from harness import main, needs_namespaces, test, until  # noqa: E402
+from harness import PODRUN, main, needs_namespaces, test, until  # noqa: E402
 
 
 @test
@@ -35,6 +35,63 @@ def a_bad_value_of_a_file_is_said_with_its_line(env):
     described = env.path("a.session")
     described.write_text("command = true\nevery = soon\n")
     one_line(env.podrun("run", "--file", described, code=2), "a.session:2: --every")
+
+
+@test
+@needs_namespaces("the harness has a configuration of its own there")
+def a_file_with_a_nul_byte_is_refused(env):
+    """What stands behind it would not be read."""
+    text = "env = A=1\nenv = B=\0\nnet = bogus\n"
+    env.configure(text)
+    one_line(env.podrun("run", "--", "true", code=2), "/podrun/config:2: a NUL byte")
+    env.configure()
+    env.path("f").write_text(text)
+    one_line(env.podrun("run", "--file", env.path("f"), "--", "true", code=2), "/f:2: a NUL byte")
+    one_line(env.podrun("run", "--env-file", env.path("f"), "--", "true", code=2), "--env-file: ", "/f:2: a NUL byte")
+
+
+@test
+def as_many_snapshots_as_there_are(env):
+    """--keep 0 is all of them, not the ten that stay where nothing is said."""
+    env.run_detached("s", "sh", "-c", "echo ready; exec sleep 1000", options=["--every", "1", "--keep", "0"])
+    images = env.path("state") / "podrun" / "images"
+    until("the eleventh is there", lambda: (images / "s.img@11").exists())
+    assert (images / "s.img@1").exists()
+    env.podrun("kill", "s")
+    env.podrun("rm", "s")
+    one_line(env.podrun("run", "--every", "1", "--keep", "some", "--", "true", code=2), "--keep: 'some'", "N")
+
+
+def redirected(env, words, code):
+    """podrun by a shell, with its redirections."""
+    return env.call("sh", "-c", '"$0" ' + words, PODRUN, code=code)
+
+
+@test
+def a_name_that_can_not_be_told(env):
+    """The session runs all the same; who has closed stdout has not asked for its name."""
+    def one(words, full, ended):
+        redirected(env, words + " >&-", 0)
+        assert len(env.sessions()) == 1, env.sessions()
+        ended()
+        said = redirected(env, words + " >/dev/full", full).errors.splitlines()
+        assert said[-1].startswith("podrun: 's' is running, but its name can't be written: No space"), said
+        ended()
+    one("run -d --name s sleep 1000", 125, lambda: (env.podrun("kill", "s"), env.podrun("rm", "s")))
+    env.podrun("run", "-d", "--name", "s", "sleep", "1000")
+    env.podrun("suspend", "s")
+    one("resume -d s", 1, lambda: env.podrun("suspend", "s"))
+    env.podrun("rm", "s")
+
+
+@test
+def an_image_that_is_shown_to_a_full_disk(env):
+    env.run_detached("s", "sh", "-c", "for i in 1 2 3 4 5 6 7 8; do sleep 1000 & done; echo ready; wait")
+    env.podrun("suspend", "s")
+    assert len(env.podrun("image", "show", "s").text) > 4096  # more than is kept back
+    for how in "", "--json ":
+        one_line(redirected(env, "image show %ss >/dev/full" % how, 1), "cannot write the output: No space left on device")
+    env.podrun("rm", "s")
 
 
 @test
