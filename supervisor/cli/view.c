@@ -22,7 +22,7 @@ static const struct cli_option options[] = {
 		offsetof(struct view_options, screenshot)},
 	{"vnc", 0, "[ADDR:]PORT", "serve VNC viewers; a PORT of 0 is the first free one", CLI_STRING,
 		offsetof(struct view_options, vnc)},
-	{"record", 0, "FILE", "write what is shown from now on, until interrupted", CLI_STRING,
+	{"record", 0, "FILE|-", "write what is shown from now on, until interrupted", CLI_STRING,
 		offsetof(struct view_options, record)},
 	{"replay", 0, "FILE", "show what --record has written", CLI_STRING,
 		offsetof(struct view_options, replay)},

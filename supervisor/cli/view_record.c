@@ -4,13 +4,14 @@
  * their time has come, and takes no notice of what the viewer says.
  *
  * The file is made when there is a display to be recorded, and what came until then is its
- * beginning.
+ * beginning.  It may be stdout, whose reader ends the recording by going away.
  */
 #include "supervisor/cli/view_record.h"
 
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -27,7 +28,7 @@
 
 struct recorder {
 	int sock;
-	const char *path;
+	const char *path, *name; /* "-": stdout */
 	int file;	   /* -1: not yet */
 	struct buf before; /* what has come until then */
 	struct display_record record;
@@ -57,11 +58,15 @@ static const struct display_decoder_ops ops = {.message = on_message};
 
 static int begin_file(struct recorder *r, struct err *e)
 {
-	r->file = open(r->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (strcmp(r->path, "-") == 0)
+		r->file = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+	else
+		r->file = open(
+			r->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (r->file < 0)
-		return err_errno(e, -errno, "%s", r->path);
+		return err_errno(e, -errno, "%s", r->name);
 	if (display_record_begin(&r->record, r->file, e) < 0)
-		return err_wrap(e, "%s", r->path);
+		return err_wrap(e, "%s", r->name);
 	return 0;
 }
 
@@ -75,7 +80,7 @@ static int write_piece(struct recorder *r, const uint8_t *bytes, size_t n, struc
 	if (r->file < 0 && begin_file(r, e) < 0)
 		return e->error;
 	if (display_record_put(&r->record, io_now_ns(), r->before.data, r->before.len, e) < 0)
-		return err_wrap(e, "%s", r->path);
+		return err_wrap(e, "%s", r->name);
 	buf_clear(&r->before);
 	return 0;
 }
@@ -136,21 +141,24 @@ static int record(struct recorder *rec, int signals, struct err *e)
 
 	do {
 		struct pollfd p[] = {{.fd = rec->sock, .events = POLLIN},
-			{.fd = signals, .events = POLLIN}};
+			{.fd = signals, .events = POLLIN}, {.fd = rec->file}};
 
-		poll(p, 2, -1);
-		if (p[1].revents)
+		poll(p, ARRAY_SIZE(p), -1);
+		if (p[1].revents || p[2].revents)
 			return 0;
 		r = take(rec, e);
 	} while (r > 0);
-	return r;
+	return r == -EPIPE ? 0 : r;
 }
 
 int view_record(int sock, const char *path, struct err *e)
 {
 	const struct display_viewer_wish wish = {
 		.name = "record", .view_only = true, .audio = true, .codecs = EVERYWHERE};
-	struct recorder rec = {.sock = sock, .path = path, .file = -1};
+	struct recorder rec = {.sock = sock,
+		.path = path,
+		.name = strcmp(path, "-") == 0 ? "stdout" : path,
+		.file = -1};
 	_cleanup_close_ int signals = open_signals(e);
 	int r;
 

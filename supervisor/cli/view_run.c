@@ -229,6 +229,8 @@ static int check(struct view *v, struct err *e)
 			(o->record != NULL) + o->stdio + o->native > 1)
 		return err_set(e, ERR_USAGE, -EINVAL,
 			"of --listen, --screenshot, --vnc, --record, --native and --stdio only one can be done");
+	if (o->record && strcmp(o->record, "-") == 0 && isatty(STDOUT_FILENO))
+		return err_set(e, ERR_USAGE, -EINVAL, "a recording is nothing for a terminal");
 	if (o->replay && (o->screenshot || o->vnc || o->record || o->stdio || o->native))
 		return err_set(e, ERR_USAGE, -EINVAL, "--replay is for browsers");
 	return 0;

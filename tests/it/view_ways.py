@@ -131,6 +131,26 @@ def a_recording_of_one_that_is_suspended(env):
 
 
 @test
+def a_recording_on_stdout(env):
+    """It is as one in a file, and ends when nobody reads it any more, also where nothing is drawn."""
+    sent = welcome() + updated(7)
+    Display(env, sent)
+    p = env.start(PODRUN, "view", "--record", "-", "fake", stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=env.dir)
+    got = b""
+    while sent[-8:] not in got:
+        piece = os.read(p.stdout.fileno(), 1 << 16)
+        assert piece, got
+        got += piece
+    assert got.startswith(b"podrun display\n\1") and welcome() in got and not env.path("-").exists(), got
+    p.stdout.close()
+    assert (p.wait(60), p.stderr.read()) == (0, b"")
+    p.stderr.close()
+    terminal = subprocess.run(["script", "-qec", "%s view --record - fake" % PODRUN, "/dev/null"], env=env.environ,
+                              stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
+    assert terminal.returncode == 2 and b"nothing for a terminal" in terminal.stdout, terminal
+
+
+@test
 def no_other_http(env):
     """An upgrade to HTTP/2, which a client may offer, is not taken."""
     Display(env, welcome() + updated(1))
