@@ -11,6 +11,7 @@
 #include "ckpt/ckpt.h"
 
 #define CHUNK	  (64u << 10)
+#define REDRAW_MS 100 /* in which a program has seen that the size is another */
 #define MAX_DRAIN 64 /* chunks: more than any pipe holds, and an end if somebody goes on writing */
 
 struct relay {
@@ -22,6 +23,8 @@ struct relay {
 	struct event *writable; /* of stdin or the terminal */
 	struct buf input;
 	bool input_ended, held, short_of_room;
+	struct event *settle;	/* the size is to be `size` again; NULL: not used yet */
+	struct winsize size;
 };
 
 static const char *const edge_names[RELAY_STREAMS] = {
@@ -66,6 +69,8 @@ void relay_free(struct relay *r)
 		return;
 	for (int i = 0; i < RELAY_STREAMS; i++)
 		close_stream(r, (enum relay_stream)i);
+	if (r->settle)
+		event_free(r->settle);
 	buf_fini(&r->input);
 	free(r);
 }
@@ -96,8 +101,27 @@ void relay_poke(struct relay *r)
 	watch(r);
 }
 
+static bool is_to_settle(const struct relay *r)
+{
+	return r->settle && event_pending(r->settle, EV_TIMEOUT, NULL);
+}
+
+static void settle(struct relay *r)
+{
+	event_del(r->settle);
+	if (r->fds[RELAY_TTY] >= 0)
+		ioctl(r->fds[RELAY_TTY], TIOCSWINSZ, &r->size);
+}
+
+static void on_settle(evutil_socket_t fd, short what, void *ctx)
+{
+	settle(ctx);
+}
+
 void relay_hold(struct relay *r, bool on)
 {
+	if (on && is_to_settle(r))
+		settle(r);
 	r->held = on;
 	if (!on && r->input_ended && r->input.len == 0)
 		close_stream(r, RELAY_IN);
@@ -228,15 +252,34 @@ int relay_resize(struct relay *r, uint16_t rows, uint16_t cols, struct err *e)
 
 	if (r->fds[RELAY_TTY] < 0 || !rows || !cols)
 		return 0;
+	if (is_to_settle(r))
+		event_del(r->settle);
 	if (ioctl(r->fds[RELAY_TTY], TIOCSWINSZ, &size) < 0)
 		return err_errno(e, -errno, "window size");
 	return 0;
 }
 
+/*
+ * A program that is told twice at once looks once, at the size it knows.  So where that is the old
+ * one it is another for a moment.
+ */
 void relay_redraw(struct relay *r, uint16_t rows, uint16_t cols)
 {
+	const struct timeval moment = {.tv_usec = REDRAW_MS * 1000};
+	struct winsize was = {0};
+
+	if (r->fds[RELAY_TTY] < 0 || !rows || !cols)
+		return;
+	ioctl(r->fds[RELAY_TTY], TIOCGWINSZ, &was);
+	if (!r->settle)
+		r->settle = event_new(r->loop, -1, 0, on_settle, r);
+	if (was.ws_row != rows || was.ws_col != cols || !r->settle) {
+		relay_resize(r, rows, cols, NULL);
+		return;
+	}
 	relay_resize(r, (uint16_t)(rows + 1), cols, NULL);
-	relay_resize(r, rows, cols, NULL);
+	r->size = (struct winsize){.ws_row = rows, .ws_col = cols};
+	event_add(r->settle, &moment);
 }
 
 void relay_drain(struct relay *r)
