@@ -23,6 +23,8 @@ static void on_output(void *ctx, enum relay_stream stream, const void *data, siz
 	struct job *j = ctx;
 	bool told = false;
 
+	if (stream == RELAY_TTY)
+		modes_feed(&j->modes, data, n);
 	for (struct client *c = j->session->clients, *next; c; c = next) {
 		next = c->next;
 		if (c->job != j)
@@ -101,6 +103,7 @@ void job_free(struct job *j)
 		return;
 	relay_free(j->relay);
 	free_argv(j->argv);
+	buf_fini(&j->entered);
 	free(j);
 }
 
@@ -215,6 +218,7 @@ int job_revive(struct job **ret, struct session *s, const Pb__Job *p, struct err
 	j->exited = j->told = p->exited;
 	j->status = p->status;
 	j->tty = p->tty;
+	modes_feed(&j->modes, p->modes.data, p->modes.len);
 	s->next_job = MAX(s->next_job, p->number + 1);
 	add_job(s, j);
 	*ret = j;
@@ -367,7 +371,25 @@ void job_tell_waiting(struct session *s)
 	}
 }
 
-void job_describe(const struct job *j, Pb__Job *ret)
+static void enter_modes(struct job *j)
+{
+	buf_clear(&j->entered);
+	modes_enter(&j->modes, &j->entered);
+	if (buf_error(&j->entered) < 0)
+		buf_clear(&j->entered);
+}
+
+void job_show(struct job *j, struct client *c, uint32_t rows, uint32_t cols)
+{
+	if (!j->tty || !rows || !cols)
+		return;
+	enter_modes(j);
+	if (j->entered.len)
+		control_send_output(c, RELAY_TTY, j->entered.data, j->entered.len);
+	relay_redraw(j->relay, (uint16_t)rows, (uint16_t)cols);
+}
+
+void job_describe(struct job *j, Pb__Job *ret)
 {
 	const uint8_t *input;
 	bool ended;
@@ -380,6 +402,9 @@ void job_describe(const struct job *j, Pb__Job *ret)
 	ret->exited = j->exited;
 	ret->status = j->status;
 	ret->tty = j->tty;
+	enter_modes(j);
+	ret->modes.data = j->entered.data;
+	ret->modes.len = j->entered.len;
 	ret->input.data = (uint8_t *)input;
 	ret->input.len = n;
 	ret->input_ended = ended;

@@ -420,13 +420,14 @@ static void on_released(struct session *s)
 	if (c && op->resume->attach && j && !j->exited) {
 		c->job = j;
 		j->primary = c;
-		relay_redraw(j->relay, (uint16_t)op->resume->rows, (uint16_t)op->resume->cols);
 	}
 	revive_input(s);
 	job_hold_all(s, false);
 	screen_resume(s);
 	if (c)
 		send_started(s, c, false);
+	if (c && j && c->job == j)
+		job_show(j, c, op->resume->rows, op->resume->cols);
 	if (c && op->resume->attach && j && j->exited)
 		job_tell_end(c, j->status, session_left(s));
 	if (op->discard && op->path)

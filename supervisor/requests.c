@@ -170,8 +170,7 @@ static int do_attach(struct session *s, struct client *c, const Pb__Control *m, 
 			s->record->config->name);
 	c->job = j;
 	send_started(c, j);
-	if (j->tty && m->attach->rows && m->attach->cols)
-		relay_redraw(j->relay, (uint16_t)m->attach->rows, (uint16_t)m->attach->cols);
+	job_show(j, c, m->attach->rows, m->attach->cols);
 	return 0;
 }
 

@@ -36,6 +36,7 @@
 #include "base/base.h"
 #include "supervisor/disk/paths.h"
 #include "supervisor/disk/record.h"
+#include "supervisor/modes.h"
 #include "supervisor/world/world.h"
 
 struct chore;
@@ -116,6 +117,8 @@ struct job {
 	char **argv;
 	struct relay *relay;
 	struct client *primary; /* NULL: detached */
+	struct modes modes;	/* of its terminal */
+	struct buf entered;	/* what leads there, as told last */
 };
 
 /* What is being done for whom. */

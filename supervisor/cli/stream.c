@@ -8,7 +8,8 @@
  * block; then the supervisor stops reading from the command, as with a pipe.
  *
  * A terminal is put into raw mode while the command's terminal is attached to it, and put back
- * whatever happens but SIGKILL.
+ * whatever happens but SIGKILL.  So are the modes in which a command is that goes on elsewhere or
+ * was killed (supervisor/modes.h); one that ends by itself leaves them as it likes.
  */
 #include "supervisor/cli/stream.h"
 
@@ -26,6 +27,7 @@
 #include "proto/proto.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/message.h"
+#include "supervisor/modes.h"
 #include "supervisor/relay.h"
 
 #define CHUNK  (64u << 10)
@@ -37,7 +39,10 @@ struct stream {
 	struct stream_options o;
 	char name[72];
 	bool started, tty, raw, unsent, input_open, half_detach, output_lost;
+	bool watched; /* stdout is a terminal, in modes of the command's */
+	struct modes modes;
 	struct termios before;
+	int killed;	  /* the signal by which we are to end, or 0 */
 	int signals;	  /* signalfd(2) */
 	int code;	  /* -1 while it runs */
 	int output_error; /* of our stdout or stderr; 0 where only its reader went away */
@@ -123,6 +128,12 @@ static int send_signal(struct stream *s, int number, struct err *e)
 	return send(s, &m, e);
 }
 
+/* Do signals go to the command?  Where it has our terminal those of the keyboard come by that. */
+static bool forwards(const struct stream *s)
+{
+	return s->o.forward && !(s->o.own_tty && s->tty);
+}
+
 /* Looks for ctrl-p ctrl-q in what was typed; a ctrl-p is kept back until the next key. */
 static bool detaches(struct stream *s, uint8_t *keys, size_t *n, uint8_t *out)
 {
@@ -168,23 +179,33 @@ static int on_stdin(struct stream *s, struct err *e)
 static int on_signal(struct stream *s, struct err *e)
 {
 	struct signalfd_siginfo info;
+	struct sigaction was;
 
 	if (read(s->signals, &info, sizeof(info)) != sizeof(info))
 		return 0;
 	if (info.ssi_signo == SIGWINCH)
 		return s->tty ? send_size(s, e) : 0;
+	if (s->started && !forwards(s)) {
+		if (sigaction((int)info.ssi_signo, NULL, &was) == 0 && was.sa_handler == SIG_IGN)
+			return 0;
+		s->killed = (int)info.ssi_signo;
+		s->code = 128 + s->killed;
+		return 0;
+	}
 	return send_signal(s, (int)info.ssi_signo, e);
 }
 
-/* Those that are looked at before the session is there and then; others wait until they are. */
+/*
+ * Those that are looked at before the session is there and then; others wait until they are.  By
+ * those that end us while the terminal is the command's we end when it has been put back.
+ */
 static void choose_signals(const struct stream *s, sigset_t *ret)
 {
 	bool early = s->o.cancel && !s->started;
-	bool forward = s->o.forward && !(s->o.own_tty && s->tty);
 
 	sigemptyset(ret);
 	for (size_t i = 0; i < ARRAY_SIZE(forwarded); i++)
-		if (forwarded[i] == SIGWINCH || (early ? i < N_CANCELLING : forward))
+		if (forwarded[i] == SIGWINCH || (early ? i < N_CANCELLING : forwards(s) || s->tty))
 			sigaddset(ret, forwarded[i]);
 }
 
@@ -193,9 +214,8 @@ static void change_signals(struct stream *s)
 {
 	sigset_t set, rest;
 
-	if (!s->o.cancel)
-		return;
 	choose_signals(s, &set);
+	sigprocmask(SIG_BLOCK, &set, NULL);
 	sigemptyset(&rest);
 	for (size_t i = 0; i < ARRAY_SIZE(forwarded); i++)
 		if (!sigismember(&set, forwarded[i]))
@@ -224,11 +244,26 @@ static void leave_raw_mode(struct stream *s)
 	s->raw = false;
 }
 
+static int write_output(int fd, const uint8_t *data, size_t len);
+
+static void leave_modes(struct stream *s)
+{
+	_cleanup_buf_ struct buf b = BUF_INIT;
+
+	if (!s->watched)
+		return;
+	s->watched = false;
+	modes_leave(&s->modes, &b);
+	if (buf_error(&b) == 0)
+		write_output(STDOUT_FILENO, b.data, b.len);
+}
+
 /* The same of a command that goes on: what we say is not to stand behind its prompt. */
 static void leave_terminal(struct stream *s)
 {
 	bool raw = s->raw;
 
+	leave_modes(s);
 	leave_raw_mode(s);
 	if (raw)
 		putc('\n', stderr);
@@ -263,6 +298,8 @@ static int on_output(struct stream *s, const Pb__Data *d, struct err *e)
 	Pb__Data closed = PB__DATA__INIT;
 	int r = write_output(fd, d->data.data, d->data.len);
 
+	if (s->watched)
+		modes_feed(&s->modes, d->data.data, d->data.len);
 	if (r == 0 || s->output_lost)
 		return 0;
 	/* Whoever read our output is gone: the command shall learn it as it would have. */
@@ -296,6 +333,7 @@ static int on_message(struct stream *s, const Pb__Control *m, struct err *e)
 		if (s->o.started)
 			s->o.started(s->o.ctx, s->name);
 		s->tty = m->started->tty;
+		s->watched = s->tty && isatty(STDOUT_FILENO);
 		change_signals(s);
 		s->input_open = s->o.input;
 		enter_raw_mode(s);
@@ -303,6 +341,9 @@ static int on_message(struct stream *s, const Pb__Control *m, struct err *e)
 	case PB__CONTROL__BODY_OUTPUT:
 		return on_output(s, m->output, e);
 	case PB__CONTROL__BODY_EXITED:
+		if (WIFSIGNALED(m->exited->status))
+			leave_modes(s);
+		s->watched = false;
 		leave_raw_mode(s);
 		s->code = stream_exit_code(m->exited->status);
 		if (m->exited->left && !s->o.quiet)
@@ -412,6 +453,8 @@ int stream_run(struct proto_conn *c, const struct stream_options *o, struct err 
 	close_fd(s.signals);
 	leave_terminal(&s);
 	sigprocmask(SIG_SETMASK, &old, NULL);
+	if (s.killed)
+		raise(s.killed);
 	if (r == 0 && s.tty && s.half_detach && s.code == 0)
 		fprintf(stderr, "detached from '%s'\n", s.name);
 	if (r == 0 && s.output_error)

@@ -5,10 +5,12 @@ podrun's own that are damaged, and how JSON is told."""
 import json
 import os
 import pathlib
+import signal
 import sys
+import termios
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from cli import COUNT, finish, one_line, read_until, terminal  # noqa: E402
+from cli import COUNT, finish, one_line, read_to_end, read_until, terminal  # noqa: E402
 from harness import PODRUN, main, needs_namespaces, test, until  # noqa: E402
 
 
@@ -123,6 +125,78 @@ def what_is_said_does_not_stand_behind_a_prompt(env):
     read_until(master, b"prompt")
     env.podrun("suspend", "s")
     read_until(master, b"\r\npodrun: 's' was suspended to ")
+    os.waitpid(pid, 0)
+    os.close(master)
+    env.podrun("rm", "s")
+
+
+ON, OFF = b"\x1b[?1049h\x1b[?25l\x1b[?1002h\x1b[?2004h", b"\x1b[?2004l\x1b[?1002l\x1b[?25h\x1b[?1049l"
+FULL_SCREEN = "printf '%s'; echo drawn; exec sleep 1000" % ON.decode().replace("\x1b", "\\033")
+
+
+@test
+def a_terminal_is_put_back(env):
+    """Of a full-screen program that goes on, or is killed; and is as the program has it again for who comes back."""
+    def ends(how, code):
+        how()
+        out = read_to_end(master)
+        assert OFF in out and b"podrun: " not in out.split(OFF)[0], out
+        assert termios.tcgetattr(master)[3] & termios.ECHO
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == code
+        os.close(master)
+
+    def comes(*words, after=ON):
+        pid, master = terminal(env, *words)
+        read_until(master, after)
+        return pid, master
+
+    pid, master = comes("run", "-it", "--name", "s", "--", "sh", "-c", FULL_SCREEN, after=b"drawn")
+    ends(lambda: env.podrun("suspend", "s"), 10)
+    pid, master = comes("resume", "-it", "s")
+    ends(lambda: os.write(master, b"\x10\x11"), 0)
+    for number in signal.SIGTERM, signal.SIGHUP:
+        pid, master = comes("attach", "s")
+        ends(lambda: os.kill(pid, number), -number)
+    pid, master = comes("attach", "s")
+    ends(lambda: env.podrun("kill", "s"), 128 + 9)
+    env.podrun("rm", "s")
+    # One that ends by itself leaves it as it likes, and one that has changed nothing finds nothing changed.
+    for text, code in (FULL_SCREEN.replace("exec sleep 1000", "exit 3"), 3), ("echo drawn; kill -9 $$", 128 + 9):
+        pid, master = terminal(env, "run", "-it", "--", "sh", "-c", text)
+        out = read_to_end(master)
+        assert out.endswith(b"drawn\r\n"), out
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == code
+        os.close(master)
+
+
+LOOKS = """
+import os, signal
+known = os.get_terminal_size()
+print("ready", flush=True)
+while True:
+    signal.sigwait([signal.SIGWINCH])
+    size = os.get_terminal_size()
+    if size != known: print("drawn", *size, flush=True)
+    known = size
+"""
+
+
+@test
+def a_screen_is_drawn_again(env):
+    """Also by a program that looks whether the size is another, as those of ncurses do."""
+    program = "import signal; signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGWINCH])" + LOOKS
+    pid, master = terminal(env, "run", "-it", "--name", "s", "--", "python3", "-c", program)
+    read_until(master, b"ready")
+    for come in ("attach", "s"), ("resume", "-it", "s"):
+        if come[0] == "attach":
+            os.write(master, b"\x10\x11")
+        else:
+            env.podrun("suspend", "s")
+        os.waitpid(pid, 0)
+        os.close(master)
+        pid, master = terminal(env, *come)
+        read_until(master, b"drawn 80 24")
+    env.podrun("kill", "s")
     os.waitpid(pid, 0)
     os.close(master)
     env.podrun("rm", "s")

@@ -46,6 +46,22 @@ def read_until(master, word, seconds=PATIENCE):
     return out
 
 
+def read_to_end(master, seconds=PATIENCE):
+    """What comes until nobody has the terminal any more."""
+    out = b""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if select.select([master], [], [], 0.2)[0]:
+            try:
+                piece = os.read(master, 4096)
+            except OSError:
+                piece = b""
+            if not piece:
+                return out
+            out += piece
+    raise Failed("no end after %r" % out)
+
+
 COUNT = ("sh", "-c", "echo ready; i=0; while [ ! -e /tmp/go ]; do i=$((i+1)); sleep 0.01; done; "
                      "echo ok $$")
 
