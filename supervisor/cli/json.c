@@ -84,6 +84,16 @@ static json_t *network_of(const struct client_session *s)
 	return j;
 }
 
+/* Numbers of the users who were let in. */
+static json_t *users_of(const Pb__Config *c)
+{
+	json_t *users = json_array();
+
+	for (size_t i = 0; i < c->n_allow; i++)
+		json_array_append_new(users, json_integer(c->allow[i]));
+	return users;
+}
+
 static json_t *config_of(const struct client_session *s)
 {
 	const Pb__Config *c = s->record->config;
@@ -93,13 +103,18 @@ static json_t *config_of(const struct client_session *s)
 		json_array_append_new(binds,
 			json_pack("{s:o, s:o, s:b}", "source", json_text(c->binds[i]->source), "target",
 				json_text(c->binds[i]->target), "read_only", c->binds[i]->read_only));
-	j = json_pack("{s:o, s:o, s:o, s:b, s:b, s:b, s:s, s:s, s:o, s:I, s:I, s:b, s:b, s:b, s:s}", "env",
+	j = json_pack("{s:o, s:o, s:o, s:b, s:b, s:b, s:s, s:o, s:o, s:I, s:I, s:b, s:b, s:b, s:s}", "env",
 		texts(c->env, c->n_env), "workdir", json_text(c->cwd), "hostname", json_text(c->hostname),
 		"tty", c->tty, "interactive", c->keep_stdin, "rm", c->remove, "user",
-		c->as_root ? "root" : "me", "net", c->net, "volumes", binds, "memory",
+		c->as_root ? "root" : "me", "net", json_text(c->net), "volumes", binds, "memory",
 		(json_int_t)c->memory, "pids", (json_int_t)c->pids, "portable", c->portable, "io_uring",
 		c->io_uring, "end_with_command", c->end_with_command, "outside",
 		c->outside[0] ? c->outside : "refuse");
+	if (c->every)
+		json_object_update_new(j, json_pack("{s:I, s:I}", "every", (json_int_t)c->every, "keep",
+						   (json_int_t)c->keep));
+	if (c->n_allow)
+		json_object_set_new(j, "allow", users_of(c));
 	if (c->root[0])
 		json_object_set_new(j, "root", json_text(c->root));
 	if (c->network)
@@ -154,6 +169,8 @@ json_t *json_of_session(const struct client_session *s, bool all)
 		json_object_set_new(j, "image", json_text(r->image));
 	if (r->peer[0])
 		json_object_set_new(j, "peer", json_text(r->peer));
+	if (!all)
+		json_object_set_new(j, "net", json_text(r->config->net));
 	if (!all && r->config->network)
 		json_object_set_new(j, "network", network_of(s));
 	if (r->config->display)

@@ -5,6 +5,7 @@ podrun's own that are damaged, and how JSON is told."""
 import json
 import os
 import pathlib
+import pwd
 import signal
 import sys
 import termios
@@ -108,6 +109,19 @@ def json_keeps_what_is_utf8(env):
     until("it is sleep", lambda: "sleep" not in command())
     assert command() == "h\xe4\ufffd\x9b?x 1000", command()
     env.podrun("kill", "s")
+
+
+@test
+def json_tells_what_the_table_does(env):
+    """Which network it has; and inspect what run was told."""
+    env.run_detached("s", "sh", "-c", "echo ready; exec sleep 1000",
+                     options=["--net", "host", "--every", "2m", "--keep", "0", "--allow", "nobody"])
+    assert [s["net"] for s in env.sessions()] == ["host"]
+    config = env.podrun("inspect", "s").json()["config"]
+    assert (config["net"], config["every"], config["keep"]) == ("host", 120, 0), config
+    assert config["allow"] == [pwd.getpwnam("nobody").pw_uid], config
+    env.podrun("kill", "s")
+    env.podrun("rm", "s")
 
 
 @test
