@@ -30,6 +30,8 @@ void cli_help_screen(FILE *out)
 		     "and\ninspect also that of the only one there is.  podrun help COMMAND tells more.\n");
 }
 
+#define SPELLED_WIDTH 30 /* columns */
+
 /* "-o, --output FILE|-" */
 static void spell(const struct cli_option *o, char *ret, size_t size)
 {
@@ -54,7 +56,11 @@ void cli_help_command(const struct cli_command *cmd, FILE *out)
 		if (cmd->options[i].type == CLI_REFUSED)
 			continue;
 		spell(&cmd->options[i], spelled, sizeof(spelled));
-		fprintf(out, "  %-30s %s\n", spelled, cmd->options[i].help);
+		/* What is longer than the column has a line for itself. */
+		if (strlen(spelled) > SPELLED_WIDTH)
+			fprintf(out, "  %s\n  %-*s %s\n", spelled, SPELLED_WIDTH, "", cmd->options[i].help);
+		else
+			fprintf(out, "  %-*s %s\n", SPELLED_WIDTH, spelled, cmd->options[i].help);
 	}
 }
 

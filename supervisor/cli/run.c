@@ -4,6 +4,7 @@
  * (--file), then the command line; what is said last holds, lists add up.
  */
 #include <fcntl.h>
+#include <limits.h>
 #include <pwd.h>
 #include <stddef.h>
 #include <string.h>
@@ -327,6 +328,8 @@ static int check_options(const struct run_options *o, struct err *e)
 {
 	if (o->name && paths_check_name(o->name, e) < 0)
 		return err_wrap(e, "--name");
+	if (o->hostname && strlen(o->hostname) > HOST_NAME_MAX)
+		return cli_not_valid("--hostname", o->hostname, "at most 64 bytes", e);
 	if (check_net(o->net.net, e) < 0 || check_names(o, e) < 0)
 		return e->error;
 	if ((o->sound || o->no_sound) && (!o->display || (o->sound && o->no_sound)))

@@ -101,7 +101,7 @@ def rm_leaves_no_record(env):
 @test
 def hostname_is_its_own(env):
     assert env.podrun("run", "--hostname", "here", "--name", "s", "--", "hostname").text == "here\n"
-    one_line(env.podrun("run", "--hostname", "x" * 70, "--", "true", check=False))
+    one_line(env.podrun("run", "--hostname", "x" * 70, "--", "true", code=2), "--hostname", "at most 64 bytes")
 
 
 @test

@@ -98,6 +98,14 @@ def an_image_that_is_shown_to_a_full_disk(env):
 
 
 @test
+def help_has_columns(env):
+    """An option that is too long for its own has a line for itself."""
+    lines = env.podrun("help", "run").text.splitlines()[2:]
+    at = lines.index("      --net none|host|vnat|passthrough:IF[@NETNS]")
+    assert lines[at + 1].startswith(33 * " " + "network: "), lines
+
+
+@test
 def json_keeps_what_is_utf8(env):
     """Of a name with one byte that is none the others stay, and nothing is left in it that a terminal would obey."""
     env.run_detached("s", "bash", "-c", "echo ready; exec -a \"$(printf 'h\\303\\244\\377\\302\\233\\033x')\" sleep 1000")
