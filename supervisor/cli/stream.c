@@ -5,7 +5,8 @@
  * A poll loop over the supervisor's connection, our stdin and a signalfd.  The connection is
  * non-blocking and stdin is read only when everything before has gone out: both directions may be
  * full at the same time, and each must drain without the other.  Writing to our own stdout may
- * block; then the supervisor stops reading from the command, as with a pipe.
+ * block; then the supervisor stops reading from the command, as with a pipe.  A terminal that takes
+ * nothing makes us wait, but not for signals that end us.
  *
  * A terminal is put into raw mode while the command's terminal is attached to it, and put back
  * whatever happens but SIGKILL.  So are the modes in which a command is that goes on elsewhere or
@@ -42,6 +43,7 @@ struct stream {
 	bool watched; /* stdout is a terminal, in modes of the command's */
 	struct modes modes;
 	struct termios before;
+	int screen;	  /* stdout once more where that is watched, non-blocking; or -1 */
 	int killed;	  /* the signal by which we are to end, or 0 */
 	int signals;	  /* signalfd(2) */
 	int code;	  /* -1 while it runs */
@@ -240,11 +242,51 @@ static void enter_raw_mode(struct stream *s)
 static void leave_raw_mode(struct stream *s)
 {
 	if (s->raw)
-		tcsetattr(STDIN_FILENO, TCSADRAIN, &s->before);
+		tcsetattr(STDIN_FILENO, s->killed ? TCSANOW : TCSADRAIN, &s->before);
 	s->raw = false;
 }
 
-static int write_output(int fd, const uint8_t *data, size_t len);
+/*
+ * Whoever else has our output may have made it non-blocking.  One who is to end does not wait for a
+ * terminal: -EAGAIN.
+ */
+static int write_output(struct stream *s, int fd, const uint8_t *data, size_t len)
+{
+	struct pollfd p[] = {{.fd = fd, .events = POLLOUT},
+		{.fd = s->tty && !forwards(s) ? s->signals : -1, .events = POLLIN}};
+	struct err ignored = {0};
+
+	while (len) {
+		ssize_t n = write(fd, data, len);
+
+		if (n > 0) {
+			data += n;
+			len -= (size_t)n;
+		} else if (n == 0) {
+			return -EIO;
+		} else if (errno == EAGAIN && s->killed) {
+			return -EAGAIN;
+		} else if (errno == EAGAIN) {
+			if (poll(p, ARRAY_SIZE(p), -1) > 0 && p[1].revents)
+				on_signal(s, &ignored);
+		} else if (errno != EINTR) {
+			return -errno;
+		}
+	}
+	return 0;
+}
+
+static void watch(struct stream *s)
+{
+	s->watched = s->tty && isatty(STDOUT_FILENO);
+	if (s->watched)
+		s->screen = open("/proc/self/fd/1", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+}
+
+static int output_of(const struct stream *s)
+{
+	return s->screen >= 0 ? s->screen : STDOUT_FILENO;
+}
 
 static void leave_modes(struct stream *s)
 {
@@ -255,7 +297,7 @@ static void leave_modes(struct stream *s)
 	s->watched = false;
 	modes_leave(&s->modes, &b);
 	if (buf_error(&b) == 0)
-		write_output(STDOUT_FILENO, b.data, b.len);
+		write_output(s, output_of(s), b.data, b.len);
 }
 
 /* The same of a command that goes on: what we say is not to stand behind its prompt. */
@@ -265,42 +307,20 @@ static void leave_terminal(struct stream *s)
 
 	leave_modes(s);
 	leave_raw_mode(s);
-	if (raw)
+	if (raw && !s->killed)
 		putc('\n', stderr);
-}
-
-/* Whoever else has our output may have made it non-blocking. */
-static int write_output(int fd, const uint8_t *data, size_t len)
-{
-	struct pollfd room = {.fd = fd, .events = POLLOUT};
-
-	while (len) {
-		ssize_t n = write(fd, data, len);
-
-		if (n > 0) {
-			data += n;
-			len -= (size_t)n;
-		} else if (n == 0) {
-			return -EIO;
-		} else if (errno == EAGAIN) {
-			poll(&room, 1, -1);
-		} else if (errno != EINTR) {
-			return -errno;
-		}
-	}
-	return 0;
 }
 
 static int on_output(struct stream *s, const Pb__Data *d, struct err *e)
 {
-	int fd = d->stream == RELAY_ERR ? STDERR_FILENO : STDOUT_FILENO;
+	int fd = d->stream == RELAY_ERR ? STDERR_FILENO : output_of(s);
 	Pb__Control m = PB__CONTROL__INIT;
 	Pb__Data closed = PB__DATA__INIT;
-	int r = write_output(fd, d->data.data, d->data.len);
+	int r = write_output(s, fd, d->data.data, d->data.len);
 
 	if (s->watched)
 		modes_feed(&s->modes, d->data.data, d->data.len);
-	if (r == 0 || s->output_lost)
+	if (r == 0 || s->output_lost || s->killed)
 		return 0;
 	/* Whoever read our output is gone: the command shall learn it as it would have. */
 	s->output_lost = true;
@@ -333,7 +353,7 @@ static int on_message(struct stream *s, const Pb__Control *m, struct err *e)
 		if (s->o.started)
 			s->o.started(s->o.ctx, s->name);
 		s->tty = m->started->tty;
-		s->watched = s->tty && isatty(STDOUT_FILENO);
+		watch(s);
 		change_signals(s);
 		s->input_open = s->o.input;
 		enter_raw_mode(s);
@@ -436,7 +456,7 @@ static int tell_lost(struct stream *s, struct err *e)
 
 int stream_run(struct proto_conn *c, const struct stream_options *o, struct err *e)
 {
-	struct stream s = {.conn = c, .o = *o, .code = -1};
+	struct stream s = {.conn = c, .o = *o, .code = -1, .screen = -1};
 	sigset_t set, old;
 	int r;
 
@@ -452,6 +472,7 @@ int stream_run(struct proto_conn *c, const struct stream_options *o, struct err 
 	r = s.signals < 0 ? err_errno(e, -errno, "signals") : loop(&s, e);
 	close_fd(s.signals);
 	leave_terminal(&s);
+	close_fd(s.screen);
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	if (s.killed)
 		raise(s.killed);

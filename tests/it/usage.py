@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Integration tests: what is said of wrong words on the command line and in files, of files of
 podrun's own that are damaged, and how JSON is told."""
+import fcntl
 import json
 import os
 import pathlib
 import pwd
 import signal
+import struct
 import sys
 import termios
 
@@ -189,6 +191,18 @@ def a_terminal_is_put_back(env):
         assert out.endswith(b"drawn\r\n"), out
         assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == code
         os.close(master)
+
+
+@test
+def a_terminal_that_takes_nothing(env):
+    """Who is attached to it can be ended all the same."""
+    pid, master = terminal(env, "run", "-it", "--name", "s", "--", "sh", "-c", "sleep .3; exec yes")
+    until("it waits for the terminal", lambda: struct.unpack("i", fcntl.ioctl(master, termios.FIONREAD, b"\0" * 4))[0] >= 4095)
+    os.kill(pid, signal.SIGTERM)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGTERM
+    os.close(master)
+    env.podrun("kill", "s")
+    env.podrun("rm", "s")
 
 
 LOOKS = """
