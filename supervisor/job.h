@@ -59,7 +59,7 @@ void job_tell_all(struct session *s, int left);
 void job_drain_all(struct session *s);
 /* The session is over: its command's status for those who came after its end. */
 void job_tell_waiting(struct session *s);
-/* To one who has come with a terminal of that size, if the job has one: its modes, and its screen anew. */
+/* To one who has come with a terminal of that size: the modes of the job's, and its screen anew. */
 void job_show(struct job *j, struct client *c, uint32_t rows, uint32_t cols);
 /* Fills @ret with pointers borrowed from the job. */
 void job_describe(struct job *j, struct Pb__Job *ret);

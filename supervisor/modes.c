@@ -86,7 +86,7 @@ static void soft_reset(struct modes *m)
 	m->keypad = m->margins = m->rendition = false;
 }
 
-/* A control sequence whose parameters, with what stands before and behind them, are in m->sequence. */
+/* A control sequence; its parameters, with what stands before and behind them, are in m->sequence. */
 static void control(struct modes *m, char final)
 {
 	const char *text = m->sequence, *at = text + (*text != '\0');
@@ -134,7 +134,7 @@ static void escape(struct modes *m, char c)
 		m->state = MODES_CONTROL;
 		m->len = 0;
 		break;
-	case 'P': /* strings, which end at ST: of devices, operating systems, privacy, applications */
+	case 'P': /* strings, which end at ST */
 	case ']':
 	case '^':
 	case '_':

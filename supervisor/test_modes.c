@@ -41,7 +41,8 @@ static void expect(const char *written, const char *leave, const char *enter)
 static void nothing_for_nothing(void **state)
 {
 	expect("", "", "");
-	expect("text\r\n\033[32mgreen\033[0m \033[1;31mred\033[m\033[2J\033[10;20H\0337\0338\033(B", "", "");
+	expect("text\r\n\033[32mgreen\033[0m \033[1;31mred\033[m", "", "");
+	expect("\033[2J\033[10;20H\0337\0338\033(B", "", "");
 	expect("\033[?1049h\033[?25l\033[?7l\033[?12h\033[?1049l\033[?25;7h", "", "");
 	expect("\033[?47h\033[?1049l", "", "");
 	expect("\033[?1049h\033[?1000h\033[5;9r\033c", "", "");
@@ -66,7 +67,8 @@ static void what_is_none(void **state)
 	expect("\033]0;a title [?25l\033\\text", "", "");
 	expect("\033]0;a title [?25l\atext\033[?25l", "\033[?25h", "\033[?25l");
 	expect("\033P[?1049h\033\\\033_Gdata[?9h\033\\", "", "");
-	expect("\033[?25\033[?1l\033[?;l\033[?25$p\033[h\033[l\033[u\033[<9u\033[>0m\033[?1$", "", "");
+	expect("\033[?25\033[?1l\033[?;l\033[?25$p\033[h\033[l\033[?1$", "", "");
+	expect("\033[u\033[<9u\033[>0m", "", "");
 }
 
 static void any_bytes(void **state)
@@ -80,7 +82,8 @@ static void any_bytes(void **state)
 		_cleanup_buf_ struct buf out = BUF_INIT;
 
 		for (size_t k = 0; k < sizeof(piece); k++)
-			piece[k] = random() % 50 ? some[random() % (sizeof(some) - 1)] : (char)random();
+			piece[k] = random() % 50 ? some[random() % (sizeof(some) - 1)]
+						 : (char)random();
 		if (i % 10 == 0)
 			memset(piece, '1', sizeof(piece) / 2);
 		modes_feed(&m, piece, sizeof(piece));

@@ -44,9 +44,10 @@ const struct cli_command cli_attach = {
 	.usage = "[NAME]",
 	.help = "connect to a session's terminal; ctrl-p ctrl-q leaves it",
 	.text = "Connects to the terminal of the session's command, or to its output where it has "
-		"none. A terminal that is left, as one whose session is suspended, moved or killed, "
-		"is put back: what a full-screen program has switched on there, the alternate screen "
-		"and the mouse for example, is off, and on again for who attaches or resumes it.",
+		"none. A terminal that is left, as one whose session is suspended, moved or "
+		"killed, is put back: what a full-screen program has switched on there, the "
+		"alternate screen and the mouse for example, is off, and on again for who attaches "
+		"or resumes it.",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.size = sizeof(struct attach_options),

@@ -173,8 +173,8 @@ void cli_table_add(struct cli_table *t, const char *fmt, ...) __attribute__((for
 void cli_table_print(struct cli_table *t, FILE *out); /* and empties it */
 
 /*
- * The name of a session that was begun, on stdout.  Who has closed that does not want it; if it can't
- * be written otherwise the error says that the session runs.
+ * The name of a session that was begun, on stdout.  Who has closed that does not want it; if it
+ * can't be written otherwise the error says that the session runs.
  */
 int cli_tell_begun(const char *name, struct err *e);
 /* "podrun: ..." and "hint: ..." on stderr. */

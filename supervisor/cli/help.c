@@ -58,7 +58,8 @@ void cli_help_command(const struct cli_command *cmd, FILE *out)
 		spell(&cmd->options[i], spelled, sizeof(spelled));
 		/* What is longer than the column has a line for itself. */
 		if (strlen(spelled) > SPELLED_WIDTH)
-			fprintf(out, "  %s\n  %-*s %s\n", spelled, SPELLED_WIDTH, "", cmd->options[i].help);
+			fprintf(out, "  %s\n  %-*s %s\n", spelled, SPELLED_WIDTH, "",
+				cmd->options[i].help);
 		else
 			fprintf(out, "  %-*s %s\n", SPELLED_WIDTH, spelled, cmd->options[i].help);
 	}

@@ -111,8 +111,9 @@ static json_t *config_of(const struct client_session *s)
 		c->io_uring, "end_with_command", c->end_with_command, "outside",
 		c->outside[0] ? c->outside : "refuse");
 	if (c->every)
-		json_object_update_new(j, json_pack("{s:I, s:I}", "every", (json_int_t)c->every, "keep",
-						   (json_int_t)c->keep));
+		json_object_update_new(j,
+			json_pack("{s:I, s:I}", "every", (json_int_t)c->every, "keep",
+				(json_int_t)c->keep));
 	if (c->n_allow)
 		json_object_set_new(j, "allow", users_of(c));
 	if (c->root[0])

@@ -52,7 +52,8 @@ int cli_text(struct buf *b, char **ret, const char *where, struct err *e)
 	nul = memchr(*ret, '\0', b->len);
 	for (const char *p = *ret; nul && p < nul; p++)
 		line += *p == '\n';
-	return nul ? err_set(e, ERR_USAGE, -EINVAL, "%s:%d: a NUL byte is in this line", where, line) : 0;
+	return nul ? err_set(e, ERR_USAGE, -EINVAL, "%s:%d: a NUL byte is in this line", where, line)
+		   : 0;
 }
 
 int cli_settings_read(const char *path, bool optional,
