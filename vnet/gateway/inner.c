@@ -90,6 +90,12 @@ static void set_kernel(void)
 		{"ipv4/tcp_syn_retries", "6"},
 		{"ipv4/tcp_slow_start_after_idle", "0"},
 		{"ipv4/tcp_no_metrics_save", "1"},
+		/*
+		 * From one clock for all: a session that keeps a connection for a minute
+		 * (TIME_WAIT) knows by it that one from the same port is a new one, though it
+		 * comes from a socket of ours with another name.
+		 */
+		{"ipv4/tcp_timestamps", "2"},
 		{"ipv4/tcp_keepalive_time", "32767"},
 		{"ipv4/ip_forward", "1"}, /* what the packet filter lets on (rewrite.h) */
 		{"ipv6/conf/all/forwarding", "1"},

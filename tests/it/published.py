@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Published ports of sessions whose clients come again and again."""
+import pathlib
+import socket
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+from harness import main, needs_namespaces, quiet_port, test, until  # noqa: E402
+
+# Ends first, so that the session's kernel keeps the connection for a minute (TIME_WAIT).
+GREET = """
+import socket
+l = socket.create_server(('0.0.0.0', 80), backlog=64)
+print('ready', flush=True)
+while True:
+    s, _ = l.accept()
+    s.sendall(b'hello')
+    s.close()
+"""
+
+
+def resets(env):
+    """So many the gateway's kernel has sent to sessions."""
+    who = env.podrun("gateway", "--json").json()["worker"]
+    nets = list(pathlib.Path("/proc/%d/task" % who).glob("*/net"))
+    text = next((t / "snmp").read_text() for t in nets if "gw0:" in (t / "dev").read_text())
+    names, values = [line.split()[1:] for line in text.splitlines() if line.startswith("Tcp:")]
+    return int(dict(zip(names, values))["OutRsts"])
+
+
+def greeted(port, own):
+    with socket.socket() as s:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        s.bind(("127.0.0.1", own))
+        s.connect(("127.0.0.1", port))
+        return s.recv(10) + s.recv(10) == b"hello"
+
+
+@test
+@needs_namespaces("a network of its own")
+def from_a_port_that_was_used_a_moment_ago(env):
+    """Its kernel takes the new connection for what it is, as it would without a gateway."""
+    port, own = quiet_port(), quiet_port()
+    env.run_detached("s", sys.executable, "-c", GREET, options=["-p", "127.0.0.1:%d:80" % port])
+    until("it is published", lambda: socket.socket().connect_ex(("127.0.0.1", port)) == 0)
+    before = resets(env)
+    for _ in range(16):
+        time.sleep(0.01)  # the clock has milliseconds
+        assert greeted(port, own)
+    assert resets(env) == before, (before, resets(env))
+    env.podrun("kill", "s")
+
+
+if __name__ == "__main__":
+    main()
