@@ -93,7 +93,9 @@ def too_few_descriptors(env):
 
 
 PIPES = """
-import os, time
+import os, resource, time
+hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
 held = [os.pipe() for _ in range(700)]
 print("ready", flush=True)
 while not os.path.exists("/tmp/go"): time.sleep(.01)
