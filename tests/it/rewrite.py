@@ -433,8 +433,8 @@ def a_terminal_whose_number_is_taken(env):
     env.podrun("exec", "-i", "s", "sh", "-c", "cat >/tmp/terminals", stdin=TERMINALS)
     os.write(master, b"%s /tmp/terminals 4\n" % sys.executable.encode())
     read_until(master, b"right 5")
-    r = env.podrun("exec", "s", "sh", "-c", "stty size <%s" % name)
-    assert r.text.split() == ["24", "80"], r
+    # A moment after a resume it is another, so that programs draw themselves.
+    until("it is as large as ours", lambda: env.podrun("exec", "s", "sh", "-c", "stty size <%s" % name).text.split() == ["24", "80"])
     os.write(master, b"exit 3\n")
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 3
 
