@@ -283,7 +283,10 @@ static int take_world(struct restore *r, struct err *e)
 	return 0;
 }
 
-/* A directory each, which the session's world stands on: a link would lead out of its files. */
+/*
+ * What the session's world stands on are directories, and a file of owners (supervisor/names/owners.c):
+ * a link would lead out of its files.
+ */
 static int check_unpacked(int files, struct err *e)
 {
 	int fd = openat(files, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -294,8 +297,10 @@ static int check_unpacked(int files, struct err *e)
 	if (!dir)
 		return err_errno(e, -errno, "files");
 	while ((d = readdir(dir)))
-		if (fstatat(files, d->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode))
-			return err_set(e, ERR_IMAGE, -EBADMSG, "'%s' is no directory", d->d_name);
+		if (fstatat(files, d->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+			(!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode)))
+			return err_set(e, ERR_IMAGE, -EBADMSG,
+				"'%s' is neither a directory nor a file", d->d_name);
 	return 0;
 }
 

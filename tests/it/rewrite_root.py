@@ -39,7 +39,7 @@ def domain():
 def host_name_is_said_everywhere(env):
     r = run(env, "--hostname", "here.example", "--", sys.executable, "-c", NAMES)
     assert r.text == "here.example|here.example|here.example\n|" + domain(), r
-    one_line(run(env, "--hostname", "x" * 65, "--", "true", check=False), "host name")
+    one_line(run(env, "--hostname", "x" * 65, "--", "true", check=False), "--hostname")
 
 
 @test
