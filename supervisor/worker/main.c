@@ -284,8 +284,8 @@ static int take_world(struct restore *r, struct err *e)
 }
 
 /*
- * What the session's world stands on are directories, and a file of owners (supervisor/names/owners.c):
- * a link would lead out of its files.
+ * What the session's world stands on are directories, and a file of owners
+ * (supervisor/names/owners.c): a link would lead out of its files.
  */
 static int check_unpacked(int files, struct err *e)
 {
