@@ -137,8 +137,9 @@ int ckpt_xstate_dump(pid_t tid, Pb__Thread *m, void **ret_mem, struct err *e)
 #define PKRU_INIT 0x55555554 /* what Linux gives every task (arch/x86/mm/pkeys.c) */
 
 /*
- * The reserved part of BNDCSR may hold anything: XSAVE leaves it alone, and so what the stack held comes
- * back from the frame of a signal; a 32-bit program's is copied whole into the kernel's block.
+ * The reserved part of BNDCSR may hold anything: XSAVE leaves it alone, and so what the stack held
+ * comes back from the frame of a signal; a 32-bit program's is copied whole into the kernel's
+ * block.
  */
 bool ckpt_xstate_is_initial(unsigned number, const uint8_t *data, size_t len)
 {
