@@ -9,6 +9,7 @@
 #define BASE_BASE_H
 
 #include "base/buf.h"
+#include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/fault.h"

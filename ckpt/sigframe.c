@@ -75,22 +75,6 @@ struct ckpt_sigframes {
 	struct done done[];
 };
 
-static uint32_t get_u32(const uint8_t *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
-
-static uint64_t get_u64(const uint8_t *p)
-{
-	uint64_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
-
 static uint32_t bytes_of(const struct ckpt_xstate_place *all)
 {
 	uint32_t end = EXTENDED;
@@ -193,9 +177,9 @@ static bool points_there(pid_t tid, uint64_t sp, struct frame *f)
 
 	/* The handler may have returned already, to the restorer. */
 	if (frame + 8 < sp || !read_all(tid, frame, head, sizeof(head)) ||
-		get_u64(head + AT_POINTER) != f->at)
+		bytes_u64(head + AT_POINTER) != f->at)
 		return false;
-	f->interrupted = get_u64(head + AT_SP);
+	f->interrupted = bytes_u64(head + AT_SP);
 	return true;
 }
 
@@ -207,20 +191,12 @@ static bool points_there_i386(pid_t tid, uint64_t sp, struct frame *f)
 	if (to > UINT32_MAX || from >= to || !read_all(tid, from, below, to - from))
 		return false;
 	for (uint64_t i = I386_SP; i + 4 <= to - from; i += 4) {
-		if (get_u32(below + i) != (uint32_t)to)
+		if (bytes_u32(below + i) != (uint32_t)to)
 			continue;
-		f->interrupted = get_u32(below + i - I386_SP);
+		f->interrupted = bytes_u32(below + i - I386_SP);
 		return true;
 	}
 	return false;
-}
-
-static bool is_zero(const uint8_t *p, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (p[i])
-			return false;
-	return true;
 }
 
 static bool is_frame(const struct ckpt_sigframes *s, pid_t tid, uint64_t sp, struct frame *f)
@@ -229,17 +205,17 @@ static bool is_frame(const struct ckpt_sigframes *s, pid_t tid, uint64_t sp, str
 	uint64_t features, in_use;
 	uint32_t whole;
 
-	if (!read_all(tid, f->at, b, EXTENDED) || get_u32(b + AT_MAGIC1) != MAGIC1)
+	if (!read_all(tid, f->at, b, EXTENDED) || bytes_u32(b + AT_MAGIC1) != MAGIC1)
 		return false;
-	f->size = get_u32(b + AT_SIZE);
-	whole = get_u32(b + AT_EXTENDED);
-	features = get_u64(b + AT_FEATURES);
-	in_use = get_u64(b + HEADER);
+	f->size = bytes_u32(b + AT_SIZE);
+	whole = bytes_u32(b + AT_EXTENDED);
+	features = bytes_u64(b + AT_FEATURES);
+	in_use = bytes_u64(b + HEADER);
 	if (f->size < EXTENDED || f->size > XSTATE_MAX || (features & LEGACY_BITS) != LEGACY_BITS ||
 		(features & ~s->known) || (in_use & ~features) ||
-		!is_zero(b + HEADER + 8, EXTENDED - HEADER - 8))
+		!bytes_are_zero(b + HEADER + 8, EXTENDED - HEADER - 8))
 		return false;
-	if (!read_all(tid, f->at, b, f->size + 4) || get_u32(b + f->size) != MAGIC2)
+	if (!read_all(tid, f->at, b, f->size + 4) || bytes_u32(b + f->size) != MAGIC2)
 		return false;
 	if (whole == f->size + 4)
 		return points_there(tid, sp, f);
@@ -271,8 +247,8 @@ static int place_one(const struct ckpt_sigframes *s, const struct frame *f, unsi
 static int lay_out(const struct ckpt_sigframes *s, const struct frame *f, uint8_t *to,
 	struct err *e)
 {
-	uint64_t features = get_u64(f->block + AT_FEATURES), in_use = get_u64(f->block + HEADER);
-	uint32_t size = MIN(f->size, s->longest), whole = get_u32(f->block + AT_EXTENDED);
+	uint64_t features = bytes_u64(f->block + AT_FEATURES), in_use = bytes_u64(f->block + HEADER);
+	uint32_t size = MIN(f->size, s->longest), whole = bytes_u32(f->block + AT_EXTENDED);
 
 	for (unsigned i = 2; i < XSTATE_COMPONENTS; i++) {
 		uint64_t bit = 1ULL << i;
@@ -378,7 +354,7 @@ static int search_stack(struct search *s, uint64_t sp, struct err *e)
 		for (size_t i = 0; i + AT_MAGIC1 % ALIGN + 4 <= n; i += ALIGN) {
 			uint64_t p = at + i - AT_MAGIC1 / ALIGN * ALIGN;
 
-			if (get_u32(s->chunk + i + AT_MAGIC1 % ALIGN) == MAGIC1 &&
+			if (bytes_u32(s->chunk + i + AT_MAGIC1 % ALIGN) == MAGIC1 &&
 				look_at(s, p, sp, e) < 0)
 				return e->error;
 		}

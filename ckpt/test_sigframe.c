@@ -52,22 +52,6 @@ static void put_u64(uint8_t *at, uint64_t v)
 	memcpy(at, &v, sizeof(v));
 }
 
-static uint32_t get_u32(const uint8_t *at)
-{
-	uint32_t v;
-
-	memcpy(&v, at, sizeof(v));
-	return v;
-}
-
-static uint64_t get_u64(const uint8_t *at)
-{
-	uint64_t v;
-
-	memcpy(&v, at, sizeof(v));
-	return v;
-}
-
 static uint32_t bytes_of(const struct ckpt_xstate_place *all)
 {
 	uint32_t end = 576;
@@ -157,11 +141,11 @@ static void what_the_cpu_lacks_is_not_in_use_any_more(void **state)
 	memset(b + 960, 0, 64);
 	memset(b + 1024, 0, 16); /* and reserved bytes behind them */
 	assert_int_equal(mend(stack + SP_AT, with_mpx, plain, &e), 0);
-	assert_int_equal(get_u64(b + 512), 7);
-	assert_int_equal(get_u64(b + 472), 7);
-	assert_int_equal(get_u32(b + 480), 832);
-	assert_int_equal(get_u32(b + 468), 836);
-	assert_int_equal(get_u32(b + 832), MAGIC2);
+	assert_int_equal(bytes_u64(b + 512), 7);
+	assert_int_equal(bytes_u64(b + 472), 7);
+	assert_int_equal(bytes_u32(b + 480), 832);
+	assert_int_equal(bytes_u32(b + 468), 836);
+	assert_int_equal(bytes_u32(b + 832), MAGIC2);
 	assert_all(b + 576, AVX, 256);
 	munmap(stack, ROOM);
 }
@@ -188,10 +172,10 @@ static void components_go_where_this_cpu_has_them(void **state)
 
 	put_u32(b + 2688, 0xc);
 	assert_int_equal(mend(stack + SP_AT, with_keys, amd, &e), 0);
-	assert_int_equal(get_u64(b + 512), 7 | 1 << PKRU);
-	assert_int_equal(get_u32(b + 832), 0xc);
-	assert_int_equal(get_u32(b + 480), 840);
-	assert_int_equal(get_u32(b + 840), MAGIC2);
+	assert_int_equal(bytes_u64(b + 512), 7 | 1 << PKRU);
+	assert_int_equal(bytes_u32(b + 832), 0xc);
+	assert_int_equal(bytes_u32(b + 480), 840);
+	assert_int_equal(bytes_u32(b + 840), MAGIC2);
 	assert_all(b + 576, AVX, 256);
 	munmap(stack, ROOM);
 }
@@ -206,9 +190,9 @@ static void there_is_no_more_room_than_there_was(void **state)
 	assert_int_equal(mend(stack + SP_AT, amd, with_keys, &e), -EOPNOTSUPP);
 	put_u32(b + 832, 0x55555554);
 	assert_int_equal(mend(stack + SP_AT, amd, with_keys, &e), 0);
-	assert_int_equal(get_u64(b + 472), 7); /* so the kernel puts the same */
-	assert_int_equal(get_u64(b + 512), 7);
-	assert_int_equal(get_u32(b + 480), 840);
+	assert_int_equal(bytes_u64(b + 472), 7); /* so the kernel puts the same */
+	assert_int_equal(bytes_u64(b + 512), 7);
+	assert_int_equal(bytes_u32(b + 480), 840);
 	assert_all(b + 844, 0x99, 1000);
 	munmap(stack, ROOM);
 }
@@ -257,8 +241,8 @@ static void frames_of_32_bit_programs_are_found(void **state)
 	assert_int_equal(munmap(stack + ROOM / 2, ROOM / 2), 0);
 	assert_int_equal(mend(stack + SP_AT, elsewhere, plain, &e), 0);
 	assert_all(b + 576, AVX, 256);
-	assert_int_equal(get_u32(b + 480), 832);
-	assert_int_equal(get_u32(b + 468), 832 + 4 + 112);
+	assert_int_equal(bytes_u32(b + 480), 832);
+	assert_int_equal(bytes_u32(b + 468), 832 + 4 + 112);
 	assert_all(other + BLOCK_AT + 576, AVX, 256);
 	munmap(stack, ROOM / 2);
 	munmap(other, ROOM);

@@ -22,14 +22,6 @@
 #define FIRST	    2	/* the first extended component */
 #define CPUID_XSAVE 0xd
 
-static uint64_t get_u64(const uint8_t *p)
-{
-	uint64_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
-
 static struct ckpt_xstate_place places[XSTATE_COMPONENTS];
 
 static void ask_places(void)
@@ -111,7 +103,7 @@ int ckpt_xstate_dump(pid_t tid, Pb__Thread *m, void **ret_mem, struct err *e)
 	if (r < 0)
 		return r;
 	m->fxsave = (ProtobufCBinaryData){LEGACY, p->block};
-	m->xstate_bv = len == LEGACY ? 3 : get_u64(p->block + AT_BV);
+	m->xstate_bv = len == LEGACY ? 3 : bytes_u64(p->block + AT_BV);
 	for (unsigned i = FIRST; i < XSTATE_COMPONENTS; i++) {
 		Pb__XstateComponent *c = &p->comp[m->n_xstate];
 		uint32_t offset, size;
@@ -151,10 +143,7 @@ bool ckpt_xstate_is_initial(unsigned number, const uint8_t *data, size_t len)
 		memcpy(&pkru, data, sizeof(pkru));
 		return pkru == 0 || pkru == PKRU_INIT;
 	}
-	for (size_t i = 0; i < len; i++)
-		if (data[i])
-			return false;
-	return true;
+	return bytes_are_zero(data, len);
 }
 
 /* Intel SDM, volume 1, 13.1. */

@@ -46,11 +46,6 @@ static bool is_huge(int fd)
 	return fstatfs(fd, &fs) == 0 && fs.f_type == HUGETLBFS_MAGIC;
 }
 
-static bool is_zero(const uint8_t *p, size_t n)
-{
-	return !p[0] && !memcmp(p, p + 1, n - 1);
-}
-
 /* Writes [@from, @to) of @fd. */
 static int dump_range(struct ckpt_dump *d, const struct ckpt_file *f, int fd, off_t from, off_t to,
 	void *room, struct err *e)
@@ -70,7 +65,7 @@ static int dump_range(struct ckpt_dump *d, const struct ckpt_file *f, int fd, of
 			return err_errno(e, (int)n, "cannot read %s", f->link);
 		if (n == 0)
 			return 0;
-		if (!huge || !is_zero(room, (size_t)n))
+		if (!huge || !bytes_are_zero(room, (size_t)n))
 			r = ckpt_dump_data(d, f->kind, f->id, (uint64_t)from, room, (size_t)n, e);
 		if (r < 0)
 			return r;

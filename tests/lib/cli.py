@@ -29,20 +29,26 @@ def terminal(env, *argv):
     return pid, master
 
 
+def read_piece(master):
+    """What comes within a moment: None if nothing does, no bytes when nobody has the terminal any more."""
+    if not select.select([master], [], [], 0.2)[0]:
+        return None
+    try:
+        return os.read(master, 4096)
+    except OSError:
+        return b""
+
+
 def read_until(master, word, seconds=PATIENCE):
     out = b""
     end = time.monotonic() + seconds
     while word not in out:
         if time.monotonic() > end:
             raise Failed("%r not in %r" % (word, out))
-        if select.select([master], [], [], 0.2)[0]:
-            try:
-                piece = os.read(master, 4096)
-            except OSError:
-                piece = b""
-            if not piece:
-                raise Failed("end, and %r not in %r" % (word, out))
-            out += piece
+        piece = read_piece(master)
+        if piece == b"":
+            raise Failed("end, and %r not in %r" % (word, out))
+        out += piece or b""
     return out
 
 
@@ -51,14 +57,10 @@ def read_to_end(master, seconds=PATIENCE):
     out = b""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        if select.select([master], [], [], 0.2)[0]:
-            try:
-                piece = os.read(master, 4096)
-            except OSError:
-                piece = b""
-            if not piece:
-                return out
-            out += piece
+        piece = read_piece(master)
+        if piece == b"":
+            return out
+        out += piece or b""
     raise Failed("no end after %r" % out)
 
 
