@@ -244,6 +244,45 @@ static void consider_socket(struct search *s, const struct ckpt_file *f)
 	consider_path(s, path);
 }
 
+/*
+ * And who has loaded modules or fonts often watches the directory it has them from, to which a walk
+ * through all libraries may not come.
+ */
+static void consider_mapped(struct search *s, const struct proc_maps *maps)
+{
+	const char *last = "";
+
+	for (size_t i = 0; s->left && i < maps->n; i++) {
+		const struct proc_vma *vma = &maps->vmas[i];
+		_cleanup_free_ char *path = NULL;
+
+		if (vma->path[0] != '/' || vma->deleted || !strcmp(vma->path, last))
+			continue;
+		last = vma->path;
+		path = ckpt_where_say(s->d->world, strdup(vma->path));
+		if (path)
+			consider_path(s, path);
+	}
+}
+
+/* While the session runs, and nothing is known of it yet. */
+static void consider_mapped_ahead(struct search *s)
+{
+	int proc = s->d->world->proc_fd;
+	_cleanup_free_ int *pids = NULL;
+	size_t n = 0;
+
+	if (proc_list_numbers(proc, ".", &pids, &n, NULL) < 0)
+		return;
+	for (size_t i = 0; s->left && i < n; i++) {
+		struct proc_maps maps = {0};
+
+		if (proc_read_maps(proc, pids[i], false, &maps, NULL) == 0)
+			consider_mapped(s, &maps);
+		proc_maps_fini(&maps);
+	}
+}
+
 static void consider_known(struct search *s)
 {
 	static const char *const links[] = {"cwd", "root", "exe"};
@@ -266,6 +305,10 @@ static void consider_known(struct search *s)
 			consider_socket(s, s->d->files[i]);
 	for (size_t i = 0; s->left && i < s->d->n_files; i++)
 		consider_path(s, s->d->files[i]->link);
+	for (size_t i = 0; s->left && i < s->d->n_procs; i++)
+		consider_mapped(s, &s->d->procs[i]->maps);
+	if (s->left && s->d->n_procs == 0)
+		consider_mapped_ahead(s);
 }
 
 /* ---- walks ---------------------------------------------------------------------------------- */

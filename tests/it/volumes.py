@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Integration tests: where volumes are shown, where that can't be any more, and what has become of their files."""
+import os
 import pathlib
 import shutil
 import sys
@@ -62,6 +63,44 @@ def a_file_that_has_been_replaced(env):
         r = env.podrun("resume", "-d", "s")
         assert words in r.errors if words else "frozen" not in r.errors, (name, r.errors)
     assert finish(env, "s").split()[-1] == "456789", env.logs("s")
+
+
+# More than a search for a name looks at (MAX_ENTRIES in ckpt/kinds/find.c); a file has 65000 names at most.
+MANY, NAMES = 420000, 60000
+
+WATCHES_WHAT_IT_MAPS = """
+import ctypes, mmap, os, time
+c = ctypes.CDLL(None, use_errno=True)
+c.mmap.restype = ctypes.c_void_p # mmap.mmap would keep the file open
+with open("/mnt/lib/modules/one", "rb") as f:
+    assert c.mmap(None, ctypes.c_size_t(4096), mmap.PROT_READ, mmap.MAP_PRIVATE, f.fileno(), ctypes.c_size_t(0)) > 0
+i = c.inotify_init1(os.O_NONBLOCK)
+assert c.inotify_add_watch(i, b"/mnt/lib/modules", 0x100) > 0
+print("ready", flush=True)
+while not os.path.exists("/tmp/go"):
+    time.sleep(.01)
+open("/mnt/lib/modules/two", "w")
+print("ok" if b"two" in os.read(i, 4096) else "nothing was told")
+"""
+
+
+@test
+def a_directory_behind_a_great_tree_is_found_by_what_is_mapped_of_it(env):
+    """Programs watch where they have their modules from, and the search for its name ends somewhere."""
+    volume = env.path("v")
+    (volume / "lib" / "modules").mkdir(parents=True)
+    (volume / "many").mkdir()
+    (volume / "lib" / "modules" / "one").write_text("one")
+    for n in range(MANY):
+        source = "%s/many/%d" % (volume, n - n % NAMES)
+        if n % NAMES:
+            os.link(source, "%s/many/%d" % (volume, n))
+        else:
+            open(source, "w").close()
+    env.run_detached("s", sys.executable, "-c", WATCHES_WHAT_IT_MAPS, options=("-v", "%s:/mnt" % volume))
+    env.podrun("suspend", "s")
+    env.podrun("resume", "-d", "s")
+    assert "ok" in finish(env, "s").split(), env.logs("s")
 
 
 @test
