@@ -139,7 +139,7 @@ static int dump_queues(int fd, Pb__TcpLive *m, uint64_t *ret_received, struct tc
 {
 	uint8_t state = (uint8_t)m->state;
 	bool unacked = has_unacked_fin(state), fin = unacked || state == TCP_FIN_WAIT2;
-	uint64_t queued, unsent;
+	uint64_t queued = 0, unsent = 0;
 	uint32_t next, end;
 
 	if (look_at_received(fd, &next, ret_received, e) < 0 ||
