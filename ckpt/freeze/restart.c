@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "base/base.h"
+#include "ckpt/freeze/behind.h"
 #include "ckpt/remote/i386.h"
 #include "ckpt/remote/remote.h"
 
@@ -123,14 +124,6 @@ static bool may_restart(const struct user_regs_struct *g, const struct wait *w)
 static uint64_t less(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : 0;
-}
-
-static unsigned long long *argument(struct user_regs_struct *g, unsigned i)
-{
-	unsigned long long *args[] = {&g->rdi, &g->rsi, &g->rdx, &g->r10, &g->r8, &g->r9};
-	unsigned long long *args_i386[] = {&g->rbx, &g->rcx, &g->rdx, &g->rsi, &g->rdi, &g->rbp};
-
-	return i386_runs(g) ? args_i386[i] : args[i];
 }
 
 void ckpt_restart_note(struct user_regs_struct *regs)
@@ -260,43 +253,6 @@ uint64_t ckpt_restart_asleep(int proc_fd, pid_t tid, struct ckpt_restart_clocks 
 	return asleep_ns;
 }
 
-/*
- * A 32-bit program has called the vDSO, where three registers were pushed; the number is loaded
- * some instructions before.
- */
-static long guess_call_i386(struct remote *r, const struct user_regs_struct *g)
-{
-	uint8_t code[24]; /* ... mov $nr, %eax ... */
-	uint32_t back, nr;
-
-	if (remote_peek(r, g->rsp + 12, &back, sizeof(back), NULL) < 0 ||
-		remote_peek(r, back - sizeof(code), code, sizeof(code), NULL) < 0)
-		return -1;
-	for (size_t i = sizeof(code) - 5; i > 0; i--) {
-		memcpy(&nr, code + i, sizeof(nr));
-		if (code[i - 1] == 0xb8 && find(true, nr) && !find(true, nr)->eintr)
-			return nr;
-	}
-	return -1;
-}
-
-/*
- * The call behind restart_syscall: a program that was stopped and continued, or snapshotted, waits
- * in that.  The kernel knows; we look whether the number is loaded right before `syscall`.
- */
-static long guess_call(struct remote *r, const struct user_regs_struct *g)
-{
-	uint8_t code[7]; /* mov $nr, %eax; syscall */
-	int32_t nr;
-
-	if (i386_runs(g))
-		return guess_call_i386(r, g);
-	if (remote_peek(r, g->rip - sizeof(code), code, sizeof(code), NULL) < 0 || code[0] != 0xb8)
-		return -1;
-	memcpy(&nr, code + 1, sizeof(nr));
-	return nr;
-}
-
 struct timespec_32 {
 	int32_t tv_sec, tv_nsec;
 };
@@ -330,8 +286,8 @@ static int put_timespec(
 static void shorten_timespec(struct remote *r, struct user_regs_struct *g, const struct wait *w,
 	uint64_t asleep_ns)
 {
-	unsigned long long *arg = argument(g, w->arg);
-	uint64_t from = w->left >= 0 ? *argument(g, (unsigned)w->left) : 0;
+	unsigned long long *arg = ckpt_call_argument(g, w->arg);
+	uint64_t from = w->left >= 0 ? *ckpt_call_argument(g, (unsigned)w->left) : 0;
 	uint64_t room = (g->rsp - RED_ZONE - sizeof(struct timespec)) & ~15UL;
 	struct timespec ts;
 	uint64_t ns;
@@ -356,9 +312,9 @@ static bool is_absolute(struct user_regs_struct *g, const struct wait *w)
 
 	if (i386 ? nr == I386_CLOCK_NANOSLEEP || nr == I386_CLOCK_NANOSLEEP_TIME64
 		 : nr == SYS_clock_nanosleep)
-		return *argument(g, 1) & TIMER_ABSTIME;
+		return *ckpt_call_argument(g, 1) & TIMER_ABSTIME;
 	if (i386 ? nr == I386_FUTEX || nr == I386_FUTEX_TIME64 : nr == SYS_futex)
-		return (*argument(g, 1) & FUTEX_CMD_MASK) != FUTEX_WAIT;
+		return (*ckpt_call_argument(g, 1) & FUTEX_CMD_MASK) != FUTEX_WAIT;
 	return false;
 }
 
@@ -371,7 +327,7 @@ void ckpt_restart_resume(struct remote *r, struct user_regs_struct *g, uint64_t 
 	if (nr < 0 || (!block && (long)g->rax != -ERESTARTNOHAND))
 		return;
 	if (nr == (i386_runs(g) ? I386_RESTART_SYSCALL : SYS_restart_syscall))
-		nr = guess_call(r, g);
+		nr = ckpt_call_behind(r, g);
 	w = find(i386_runs(g), nr);
 	if (!w || (!block && !may_restart(g, w))) {
 		if (block) {
@@ -382,8 +338,8 @@ void ckpt_restart_resume(struct remote *r, struct user_regs_struct *g, uint64_t 
 	}
 	if ((w->unit == TIMESPEC || w->unit == TIMESPEC_32) && !is_absolute(g, w)) {
 		shorten_timespec(r, g, w, asleep_ns);
-	} else if (w->unit == MILLISECONDS && (int)*argument(g, w->arg) > 0) {
-		unsigned long long *arg = argument(g, w->arg);
+	} else if (w->unit == MILLISECONDS && (int)*ckpt_call_argument(g, w->arg) > 0) {
+		unsigned long long *arg = ckpt_call_argument(g, w->arg);
 
 		*arg = less((unsigned)*arg, asleep_ns / MSEC);
 	}

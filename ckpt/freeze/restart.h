@@ -10,7 +10,8 @@
  *   -516 (ERESTART_RESTARTBLOCK)  a wait with a relative timeout.  The kernel keeps the point in
  *           time out of sight, and a rebuilt task has none: the call is done again with what
  *           was left.  Where the call writes that itself (nanosleep with a second argument) it
- *           is exact, else it is the timeout less the time asleep.
+ *           is exact, else it is the timeout less the time asleep.  Which call it was is not told
+ *           where this is not its first interruption (behind.h).
  *   -EINTR  some calls are never restarted, though no signal came but our stop: semop, epoll_wait
  *           and others.  They are given -514: restarted, unless a handler runs first.
  */
