@@ -141,6 +141,7 @@ int vnet_client_attach(
 	attach.remote = (char *)(a->remote ? a->remote : "");
 	attach.dns_update = (char *)(a->dns_update ? a->dns_update : "");
 	attach.max_flows = a->max_flows;
+	attach.replaces = (char *)(a->replaces ? a->replaces : "");
 	attach.wires = a->wires;
 	if (a->tunnel)
 		attach.tunnel = &tunnel;

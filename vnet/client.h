@@ -60,6 +60,7 @@ struct vnet_attach {
 	uint32_t max_flows;	/* 0: the gateway's own limit */
 	bool wires;		/* VNET_ANSWER_WIRE and _FAST are understood */
 	bool tunnel;		/* where the gateway is on another host: by a tunnel as well */
+	const char *replaces;	/* id of a session whose ports it gets when that ends; or NULL */
 };
 
 enum vnet_answer_kind {

@@ -90,13 +90,31 @@ static bool is_local(const Pb__VirtualNetwork *v)
 	return !v->gateway[0] || strcmp(v->gateway, "local") == 0;
 }
 
-static void id_of(const struct network *n, char ret[33])
+static void id_in(const Pb__Config *c, char ret[33])
 {
-	const ProtobufCBinaryData *id = &n->session->record->config->session_id;
+	const ProtobufCBinaryData *id = &c->session_id;
 
 	ret[0] = '\0';
 	for (size_t i = 0; i < id->len && i < 16; i++)
 		snprintf(ret + 2 * i, 3, "%02x", id->data[i]);
+}
+
+static void id_of(const struct network *n, char ret[33])
+{
+	id_in(n->session->record->config, ret);
+}
+
+/* Who has the name runs until this one is whole, and has the ports until then. */
+static void id_of_replaced(const struct session *s, char ret[33])
+{
+	struct err ignored = {0};
+	Pb__Record *r = NULL;
+
+	ret[0] = '\0';
+	if (!s->op.replace || record_load(&r, &s->paths, s->record->config->name, &ignored) < 0)
+		return;
+	id_in(r->config, ret);
+	record_free(r);
 }
 
 /* ---- what is asked ------------------------------------------------------------------------ */
@@ -146,10 +164,12 @@ static int attach(struct network *n, bool frozen, struct err *e)
 	const Pb__VirtualNetwork *v = c->network;
 	struct vnet_attach a = {
 		.name = c->name, .mtu = v->mtu, .frozen = frozen, .claim = n->claim};
-	char id[33];
+	char id[33], replaced[33];
 
 	id_of(n, id);
 	a.id = id;
+	id_of_replaced(s, replaced);
+	a.replaces = replaced;
 	take_address4(v->address4, &a.address4);
 	take_address6(v->address6, &a.address6);
 	take_address4(v->gateway4, &a.gateway4);

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Published ports of sessions whose clients come again and again."""
+import contextlib
 import pathlib
 import socket
 import sys
@@ -21,6 +22,26 @@ while True:
 """
 
 
+# Counts who asks, by TCP and UDP.
+COUNT = """
+import select
+import socket
+l, u = socket.create_server(('0.0.0.0', 80)), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+u.bind(('0.0.0.0', 80))
+n = 0
+print('ready', flush=True)
+while True:
+    for ready in select.select([l, u], [], [])[0]:
+        n += 1
+        if ready is u:
+            u.sendto(b'%d' % n, u.recvfrom(10)[1])
+        else:
+            s, _ = l.accept()
+            s.sendall(b'%d' % n)
+            s.close()
+"""
+
+
 def resets(env):
     """So many the gateway's kernel has sent to sessions."""
     who = env.podrun("gateway", "--json").json()["worker"]
@@ -36,6 +57,18 @@ def greeted(port, own):
         s.bind(("127.0.0.1", own))
         s.connect(("127.0.0.1", port))
         return s.recv(10) + s.recv(10) == b"hello"
+
+
+def counted(port):
+    """What it says by TCP, and then by UDP; None where nobody does."""
+    with contextlib.suppress(OSError, ValueError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as u:
+        with socket.create_connection(("127.0.0.1", port)) as s:
+            first = int(s.recv(10))
+        u.settimeout(5)
+        u.connect(("127.0.0.1", port))
+        u.send(b"")
+        return first, int(u.recv(10))
+    return None
 
 
 def listens(port):
@@ -56,6 +89,32 @@ def from_a_port_that_was_used_a_moment_ago(env):
         time.sleep(0.01)  # the clock has milliseconds
         assert greeted(port, own)
     assert resets(env) == before, (before, resets(env))
+    env.podrun("kill", "s")
+
+
+@test
+@needs_namespaces("a network of its own")
+def they_are_those_of_who_takes_its_place(env):
+    """A session that goes back to a snapshot has them when it is whole, and the one that runs until then."""
+    port = quiet_port()
+    where = "127.0.0.1:%d:80" % port
+    env.run_detached("s", sys.executable, "-c", COUNT, options=["-p", where, "-p", where + "/udp"])
+    until("it is published", lambda: listens(port))
+    env.podrun("snapshot", "s")
+    assert counted(port) == (1, 2)
+    env.path("fault").write_text("resume.restored fail")
+    env.environ["PODRUN_TEST_FAULT"] = str(env.path("fault"))
+    env.podrun("resume", "-d", "--replace", "s@1", code=1)
+    del env.environ["PODRUN_TEST_FAULT"]
+    assert counted(port) == (3, 4)
+    for _ in range(2):
+        while counted(port) < (100,):
+            pass
+        env.podrun("resume", "-d", "--replace", "s@1")
+        until("it is what it was", lambda: (counted(port) or (100,)) < (100,))
+    # they are not those of somebody else
+    r = env.podrun("run", "-d", "--name", "u", "-p", where, "sleep", "1000", check=False)
+    assert r.code != 0 and "published by 's'" in r.errors, r
     env.podrun("kill", "s")
 
 

@@ -42,6 +42,7 @@ struct gateway_published {
 	struct vnet_port port;
 	int32_t fd; /* TCP: bound outside, and listening while the session does; -1: none */
 	bool listening;
+	bool waits; /* for the session that has the port, and in whose place this one is */
 };
 
 struct gateway_counts {

@@ -205,6 +205,7 @@ static int take_attach(struct vnet_attach *ret, const Pb__GatewayAttach *m, stru
 			return e->error;
 	a.n_ports = m->n_ports;
 	a.max_flows = m->max_flows;
+	a.replaces = m->replaces;
 	*ret = a;
 	return 0;
 }
@@ -316,7 +317,7 @@ static int publish(struct request *r, struct err *e)
 	struct vnet_port p;
 
 	if (take_port(&p, r->m->publish, e) < 0 ||
-		gateway_publish_add(r->g, (uint32_t)r->conn->session, &p, e) < 0)
+		gateway_publish_add(r->g, (uint32_t)r->conn->session, &p, NULL, e) < 0)
 		return e->error;
 	return reply_done(r);
 }
@@ -366,7 +367,8 @@ static void list_ports(struct session_message *ret, const struct gateway_session
 			ret->ports[n].address = (ProtobufCBinaryData){
 				p->family == AF_INET ? 4 : 16, (uint8_t *)&p->address};
 		/* One of UDP is open as long as it is published. */
-		ret->listening[n] = s->ports[i].listening || p->protocol == IPPROTO_UDP;
+		ret->listening[n] = s->ports[i].listening ||
+				     (p->protocol == IPPROTO_UDP && !s->ports[i].waits);
 		ret->pointers[n] = &ret->ports[n];
 		n++;
 	}

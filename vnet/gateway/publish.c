@@ -7,6 +7,9 @@
  * included.  A listener is made to listen no more by shutdown(2), after which it keeps its port,
  * for itself alone (SO_REUSEADDR off): else any user of the host could listen there meanwhile.
  *
+ * A session that is to take the place of another (resume --replace) is attached, frozen, while that
+ * runs: ports of both wait until the other has let go of them.
+ *
  * Whether the session listens is asked again and again (listening.h), at first after FIRST_NS,
  * then twice as rarely each time until EVERY_NS, and only while a session with published ports
  * runs.
@@ -262,7 +265,8 @@ static int find_place(struct vnet_gateway *g, uint32_t session, const struct vne
 }
 
 /* The session that has the same address and port outside, or an overlapping one; NULL. */
-static const char *whose(struct vnet_gateway *g, uint32_t session, const struct vnet_port *p)
+static const struct gateway_session *whose(
+	struct vnet_gateway *g, uint32_t session, const struct vnet_port *p)
 {
 	for (uint32_t s = 0; s < GATEWAY_MAX_SESSIONS; s++)
 		for (size_t i = 0; i < VNET_MAX_PORTS; i++) {
@@ -270,22 +274,42 @@ static const char *whose(struct vnet_gateway *g, uint32_t session, const struct 
 			const struct vnet_port *other = &one->port;
 
 			if (g->arena->sessions[s].state == GATEWAY_SESSION_FREE || !one->used ||
-				s == session || other->protocol != p->protocol ||
+				one->waits || s == session || other->protocol != p->protocol ||
 				other->outside != p->outside)
 				continue;
 			if (!other->family || !p->family ||
 				(other->family == p->family &&
 					!memcmp(&other->address, &p->address, sizeof(p->address))))
-				return g->arena->sessions[s].name;
+				return &g->arena->sessions[s];
 		}
 	return NULL;
 }
 
-int gateway_publish_add(
-	struct vnet_gateway *g, uint32_t session, const struct vnet_port *p, struct err *e)
+static int open_port(struct vnet_gateway *g, uint32_t session, size_t i,
+	const struct vnet_port *p, struct err *e)
 {
-	const struct gateway_session *s = &g->arena->sessions[session];
-	int i = find_place(g, session, p), fd;
+	int fd = p->protocol == IPPROTO_UDP ? gateway_datagram_publish(g, session, p)
+					    : bound_socket(p, g->arena->v6);
+
+	if (fd < 0)
+		return explain(p, fd, e);
+	*port_at(g, session, i) = (struct gateway_published){
+		.port = *p, .fd = p->protocol == IPPROTO_UDP ? -1 : fd, .used = true};
+	if (p->protocol == IPPROTO_UDP)
+		return 0;
+	if (g->arena->sessions[session].diag >= 0)
+		stand_by(fd);
+	else
+		begin_listening(g, session, i);
+	gateway_publish_expect(g);
+	return 0;
+}
+
+int gateway_publish_add(struct vnet_gateway *g, uint32_t session, const struct vnet_port *p,
+	const char *replaces, struct err *e)
+{
+	const struct gateway_session *other;
+	int i = find_place(g, session, p);
 	struct gateway_published *slot;
 
 	if (i < 0)
@@ -293,28 +317,13 @@ int gateway_publish_add(
 	slot = port_at(g, session, (size_t)i);
 	if (slot->used)
 		return 0;
-	if (whose(g, session, p))
+	other = whose(g, session, p);
+	if (!other)
+		return open_port(g, session, (size_t)i, p, e);
+	if (!replaces || !replaces[0] || strcmp(other->id, replaces) != 0)
 		return err_set(e, ERR_FAILED, -EADDRINUSE,
-			"port %u of this host is published by '%s'", p->outside,
-			whose(g, session, p));
-	if (p->protocol == IPPROTO_UDP) {
-		fd = gateway_datagram_publish(g, session, p);
-		if (fd < 0)
-			return explain(p, fd, e);
-		*slot = (struct gateway_published){.port = *p, .fd = -1};
-		slot->used = true;
-		return 0;
-	}
-	fd = bound_socket(p, g->arena->v6);
-	if (fd < 0)
-		return explain(p, fd, e);
-	*slot = (struct gateway_published){.port = *p, .fd = fd};
-	slot->used = true;
-	if (s->diag >= 0)
-		stand_by(fd);
-	else
-		begin_listening(g, session, (size_t)i);
-	gateway_publish_expect(g);
+			"port %u of this host is published by '%s'", p->outside, other->name);
+	*slot = (struct gateway_published){.port = *p, .fd = -1, .used = true, .waits = true};
 	return 0;
 }
 
@@ -322,12 +331,31 @@ static void remove_one(struct vnet_gateway *g, uint32_t session, struct gateway_
 {
 	int fd = p->fd;
 
-	if (p->port.protocol == IPPROTO_UDP)
+	if (p->waits)
+		;
+	else if (p->port.protocol == IPPROTO_UDP)
 		gateway_datagram_unpublish(g, session, &p->port);
 	else
 		unwatch(g, session, p);
-	p->used = p->listening = false;
+	p->used = p->listening = p->waits = false;
 	close_fd(fd);
+}
+
+/* Somebody has let go of ports. */
+static void hand_over(struct vnet_gateway *g)
+{
+	for (uint32_t s = 0; s < GATEWAY_MAX_SESSIONS; s++)
+		for (size_t i = 0; i < VNET_MAX_PORTS; i++) {
+			const struct gateway_published *p = port_at(g, s, i);
+			struct vnet_port port = p->port;
+			struct err e = {0};
+
+			if (!p->used || !p->waits || whose(g, s, &port))
+				continue;
+			remove_one(g, s, port_at(g, s, i));
+			if (open_port(g, s, i, &port, &e) < 0)
+				log_warn("%s: %s", g->arena->sessions[s].name, e.msg);
+		}
 }
 
 int gateway_publish_remove(
@@ -339,6 +367,7 @@ int gateway_publish_remove(
 		if (!one->used || !same_port(&one->port, p))
 			continue;
 		remove_one(g, session, one);
+		hand_over(g);
 		return 0;
 	}
 	return err_set(e, ERR_NOT_FOUND, -ENOENT, "port %u is not published", p->outside);
@@ -349,6 +378,7 @@ void gateway_publish_remove_all(struct vnet_gateway *g, uint32_t session)
 	for (size_t i = 0; i < VNET_MAX_PORTS; i++)
 		if (port_at(g, session, i)->used)
 			remove_one(g, session, port_at(g, session, i));
+	hand_over(g);
 }
 
 int gateway_publish_start(struct vnet_gateway *g, struct err *e)

@@ -14,9 +14,12 @@ struct vnet_port;
 
 /* At a worker's start: watches what is published. */
 int gateway_publish_start(struct vnet_gateway *g, struct err *e);
-/* A port that is published already for the session is no error. */
-int gateway_publish_add(
-	struct vnet_gateway *g, uint32_t session, const struct vnet_port *p, struct err *e);
+/*
+ * A port that is published already for the session is no error.  One of the session with the id
+ * @replaces (or NULL) is published as soon as that does not publish it any more.
+ */
+int gateway_publish_add(struct vnet_gateway *g, uint32_t session, const struct vnet_port *p,
+	const char *replaces, struct err *e);
 int gateway_publish_remove(
 	struct vnet_gateway *g, uint32_t session, const struct vnet_port *p, struct err *e);
 /* The session is away, or no more: nothing of it is open outside. */

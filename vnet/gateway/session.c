@@ -217,7 +217,7 @@ static int publish_all(
 	struct vnet_gateway *g, uint32_t index, const struct vnet_attach *a, struct err *e)
 {
 	for (size_t i = 0; i < a->n_ports; i++)
-		if (gateway_publish_add(g, index, &a->ports[i], e) < 0)
+		if (gateway_publish_add(g, index, &a->ports[i], a->replaces, e) < 0)
 			return e->error;
 	return 0;
 }
