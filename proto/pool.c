@@ -139,14 +139,12 @@ void proto_pool_wait(struct proto_pool *p)
 
 void proto_pool_kick(struct proto_pool *p)
 {
-	if (p->running)
-		pthread_cond_signal(&p->work);
+	pthread_cond_signal(&p->work);
 }
 
 void proto_pool_did(struct proto_pool *p)
 {
-	if (p->running)
-		pthread_cond_signal(&p->done);
+	pthread_cond_signal(&p->done);
 }
 
 bool proto_pool_usable(const struct proto_pool *p)
