@@ -175,6 +175,11 @@ int vnet_client_hold(struct vnet_client *c, struct err *e)
 	return ask_plain(c, PB__GATEWAY_REQUEST__BODY_HOLD, e);
 }
 
+uint64_t vnet_client_asked(const struct vnet_client *c)
+{
+	return c->serial;
+}
+
 int vnet_client_go(struct vnet_client *c, struct err *e)
 {
 	return ask_plain(c, PB__GATEWAY_REQUEST__BODY_GO, e);

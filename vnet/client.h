@@ -145,6 +145,8 @@ int vnet_client_forget(struct vnet_client *c, const struct vnet_claim *claim, st
 int vnet_client_wired(struct vnet_client *c, const char *name, struct err *e);
 /* The session that is attached is called @name from now on. */
 int vnet_client_rename(struct vnet_client *c, const char *name, struct err *e);
+/* The serial of the last request. */
+uint64_t vnet_client_asked(const struct vnet_client *c);
 int vnet_client_publish(struct vnet_client *c, const struct vnet_port *p, struct err *e);
 int vnet_client_unpublish(struct vnet_client *c, const struct vnet_port *p, struct err *e);
 /* @name NULL: all sessions. */

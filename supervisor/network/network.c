@@ -46,6 +46,7 @@
 #include "supervisor/network/interface.h"
 #include "supervisor/network/traffic.h"
 #include "supervisor/network/whereabouts.h"
+#include "supervisor/network/wish.h"
 #include "supervisor/session.h"
 #include "vnet/vnet.h"
 
@@ -53,11 +54,14 @@
 #define LAST_RETRY_MS  5000
 #define LENT_LOOK_S    10 /* between two looks whether a lent gateway is needed */
 #define TRIES	       3  /* of a gateway of this host that ends before it has answered */
+#define HOLD_S	       30 /* a line to another host has to say that a session is held */
 
 struct network {
 	struct session *session;
 	struct vnet_client *client; /* NULL between two gateways */
 	struct event *readable, *retry;
+	struct event *patience; /* with a hold that a gateway on another host does not answer */
+	uint64_t asked;		/* the serial of the last hold */
 	struct event *look; /* at what a lent gateway is good for */
 	bool may_borrow;    /* it arrives: its gateway may be there, lent */
 	bool leaving;	    /* a hold was asked for, to see whether it can be left */
@@ -85,107 +89,21 @@ static Pb__VirtualNetwork *virtual_of(const struct network *n)
 	return n->session->record->config->network;
 }
 
-static bool is_local(const Pb__VirtualNetwork *v)
-{
-	return !v->gateway[0] || strcmp(v->gateway, "local") == 0;
-}
-
-static void id_in(const Pb__Config *c, char ret[33])
-{
-	const ProtobufCBinaryData *id = &c->session_id;
-
-	ret[0] = '\0';
-	for (size_t i = 0; i < id->len && i < 16; i++)
-		snprintf(ret + 2 * i, 3, "%02x", id->data[i]);
-}
-
 static void id_of(const struct network *n, char ret[33])
 {
-	id_in(n->session->record->config, ret);
-}
-
-/* Who has the name runs until this one is whole, and has the ports until then. */
-static void id_of_replaced(const struct session *s, char ret[33])
-{
-	struct err ignored = {0};
-	Pb__Record *r = NULL;
-
-	ret[0] = '\0';
-	if (!s->op.replace || record_load(&r, &s->paths, s->record->config->name, &ignored) < 0)
-		return;
-	id_in(r->config, ret);
-	record_free(r);
-}
-
-/* ---- what is asked ------------------------------------------------------------------------ */
-
-static void take_address4(const char *text, struct in_addr *ret)
-{
-	if (inet_pton(AF_INET, text, ret) != 1)
-		ret->s_addr = 0;
-}
-
-static void take_address6(const char *text, struct in6_addr *ret)
-{
-	if (inet_pton(AF_INET6, text, ret) != 1)
-		*ret = in6addr_any;
-}
-
-static int take_ports(const Pb__VirtualNetwork *v, struct vnet_attach *a, struct err *e)
-{
-	if (v->n_publish > VNET_MAX_PORTS)
-		return err_set(e, ERR_USAGE, -E2BIG, "a session can publish %d ports, not %zu",
-			VNET_MAX_PORTS, v->n_publish);
-	for (size_t i = 0; i < v->n_publish; i++) {
-		const Pb__PublishedPort *from = v->publish[i];
-		struct vnet_port *p = &a->ports[a->n_ports++];
-
-		/* The command line's are checked; an image may say anything. */
-		if (from->host > UINT16_MAX || from->session > UINT16_MAX)
-			return err_set(e, ERR_IMAGE, -EBADMSG, "a published port that is none");
-		*p = (struct vnet_port){.protocol = from->udp ? IPPROTO_UDP : IPPROTO_TCP,
-			.outside = (uint16_t)from->host,
-			.session = (uint16_t)from->session};
-		if (from->address[0]) {
-			p->family = strchr(from->address, ':') ? AF_INET6 : AF_INET;
-			/* Not everywhere instead of there. */
-			if (inet_pton(p->family, from->address, &p->address) != 1)
-				return err_set(e, ERR_IMAGE, -EBADMSG,
-					"a port published at an address that is none");
-		}
-	}
-	return 0;
+	network_wish_id(n->session->record->config, ret);
 }
 
 static int attach(struct network *n, bool frozen, struct err *e)
 {
-	struct session *s = n->session;
-	const Pb__Config *c = s->record->config;
-	const Pb__VirtualNetwork *v = c->network;
-	struct vnet_attach a = {
-		.name = c->name, .mtu = v->mtu, .frozen = frozen, .claim = n->claim};
-	char id[33], replaced[33];
+	const struct session *s = n->session;
+	struct network_wish w;
 
-	id_of(n, id);
-	a.id = id;
-	id_of_replaced(s, replaced);
-	a.replaces = replaced;
-	take_address4(v->address4, &a.address4);
-	take_address6(v->address6, &a.address6);
-	take_address4(v->gateway4, &a.gateway4);
-	take_address6(v->gateway6, &a.gateway6);
-	take_address4(v->host_loopback, &a.loopback4);
-	take_address6(v->host_loopback, &a.loopback6);
-	a.link_local = v->link_local;
-	a.dns_update = v->dns_update;
-	a.wires = is_local(v) && !v->through[0] && s->world.ns_net >= 0;
-	a.tunnel = strcmp(v->carrier, "auto") == 0 && (!is_local(v) || v->through[0]);
-	/* Of a gateway on another host the one who carries things there knows. */
-	if (strncmp(v->gateway, "wg:", 3) == 0)
-		a.remote = v->gateway;
-	if (take_ports(v, &a, e) < 0)
+	if (network_wish_make(s, &w, e) < 0)
 		return e->error;
-	return vnet_client_attach(n->client, &a, s->world.tun, s->world.diag, e);
+	w.attach.frozen = frozen;
+	w.attach.claim = n->claim;
+	return vnet_client_attach(n->client, &w.attach, s->world.tun, s->world.diag, e);
 }
 
 /* ---- what is answered --------------------------------------------------------------------- */
@@ -204,6 +122,8 @@ static void tell_held(struct network *n, const struct err *e)
 	void (*held)(void *arg, const struct err *e) = n->held;
 
 	n->held = NULL;
+	if (n->patience)
+		event_del(n->patience);
 	if (held)
 		held(n->held_arg, e);
 }
@@ -382,7 +302,7 @@ static void say_who_is_gone(const struct network *n, struct err *e)
 {
 	const Pb__VirtualNetwork *v = virtual_of(n);
 
-	if (is_local(v) || strncmp(v->gateway, "wg:", 3) == 0) {
+	if (network_wish_is_local(v) || strncmp(v->gateway, "wg:", 3) == 0) {
 		err_hint(e, "podrun check tells what it needs");
 		return;
 	}
@@ -399,7 +319,7 @@ static bool try_another(struct network *n)
 	const Pb__VirtualNetwork *v = virtual_of(n);
 	struct err e = {0};
 
-	if (!is_local(v) || v->through[0] || ++n->tried >= TRIES)
+	if (!network_wish_is_local(v) || v->through[0] || ++n->tried >= TRIES)
 		return false;
 	event_free(take_ptr(n->readable));
 	vnet_client_free(take_ptr(n->client));
@@ -483,7 +403,7 @@ static void on_answer(evutil_socket_t fd, short what, void *ctx)
 			on_sessions(n, a.sessions);
 		} else if (a.kind == VNET_ANSWER_FLOWS && n->leaving) {
 			leave(n, a.flows);
-		} else if (a.kind == VNET_ANSWER_FLOWS) {
+		} else if (a.kind == VNET_ANSWER_FLOWS && a.serial == n->asked) {
 			n->flows = a.flows;
 			tell_held(n, NULL);
 		}
@@ -494,7 +414,7 @@ static void on_answer(evutil_socket_t fd, short what, void *ctx)
 static int reach_gateway(struct network *n, struct err *e)
 {
 	Pb__VirtualNetwork *v = virtual_of(n);
-	bool may_borrow = n->may_borrow && is_local(v);
+	bool may_borrow = n->may_borrow && network_wish_is_local(v);
 	int r = -ENOENT;
 
 	n->may_borrow = n->leaving = false;
@@ -506,7 +426,7 @@ static int reach_gateway(struct network *n, struct err *e)
 	session_set_string(&v->through, "");
 	if (n->look)
 		event_free(take_ptr(n->look));
-	if (is_local(v) || strncmp(v->gateway, "wg:", 3) == 0)
+	if (network_wish_is_local(v) || strncmp(v->gateway, "wg:", 3) == 0)
 		return vnet_client_connect(&n->client, n->session->paths.runtime, true, e);
 	/* Whoever received it has been there already, while it still ran on the other host. */
 	if (n->session->op.line >= 0 && strcmp(n->session->op.resume->line, v->gateway) == 0)
@@ -542,6 +462,40 @@ static void on_retry(evutil_socket_t fd, short what, void *ctx)
 
 /* ---- freezing ----------------------------------------------------------------------------- */
 
+/*
+ * A host that was switched off does not say so, and TCP gives up a line that is silent after a
+ * quarter of an hour: no session is to stand still for that long.
+ */
+static void on_silence(evutil_socket_t fd, short what, void *ctx)
+{
+	struct network *n = ctx;
+	const Pb__VirtualNetwork *v = virtual_of(n);
+	struct err e = {0}, ignored = {0};
+
+	if (!n->client || !n->held)
+		return;
+	err_set(&e, ERR_FAILED, -ETIMEDOUT, "its gateway on %s does not answer",
+		v->through[0] ? v->through : v->gateway);
+	err_hint(&e, "the session runs on; its connections end when the line there does");
+	/* Once it hears of the hold after all. */
+	vnet_client_go(n->client, &ignored);
+	tell_held(n, &e);
+}
+
+static void wait_for_hold(struct network *n)
+{
+	const Pb__VirtualNetwork *v = virtual_of(n);
+	const struct timeval t = {.tv_sec = HOLD_S};
+
+	n->asked = vnet_client_asked(n->client);
+	if (!v->through[0] && (network_wish_is_local(v) || strncmp(v->gateway, "wg:", 3) == 0))
+		return;
+	if (!n->patience)
+		n->patience = event_new(n->session->loop, -1, 0, on_silence, n);
+	if (n->patience)
+		event_add(n->patience, &t);
+}
+
 static void hold(void *ctx, void (*done)(void *arg, const struct err *e), void *arg)
 {
 	struct network *n = ctx;
@@ -554,6 +508,8 @@ static void hold(void *ctx, void (*done)(void *arg, const struct err *e), void *
 		tell_held(n, NULL);
 	else if (vnet_client_hold(n->client, &e) < 0)
 		on_gone(n, &e);
+	else
+		wait_for_hold(n);
 }
 
 static void pass(void *ctx)
@@ -628,7 +584,7 @@ int network_check_image(const struct session *s, struct err *e)
 		what = "reach link-local addresses of its host";
 	else if (v->dns_update[0])
 		what = "have a name in DNS changed";
-	else if (!is_local(v))
+	else if (!network_wish_is_local(v))
 		what = "have a gateway that is not its host's";
 	return what ? refuse_foreign(what, e) : 0;
 }
@@ -729,7 +685,7 @@ const char *network_note(const struct session *s)
 /* Nobody on another host can claim what a gateway of this one has. */
 static bool out_of_reach(const struct session *s)
 {
-	return s->record->peer[0] && is_local(s->record->config->network);
+	return s->record->peer[0] && network_wish_is_local(s->record->config->network);
 }
 
 void network_suspend(struct session *s)
@@ -767,6 +723,8 @@ void network_end(struct session *s)
 		event_free(take_ptr(n->readable));
 	if (n->retry)
 		event_free(take_ptr(n->retry));
+	if (n->patience)
+		event_free(take_ptr(n->patience));
 	if (n->look)
 		event_free(take_ptr(n->look));
 	vnet_client_free(take_ptr(n->client));
