@@ -62,6 +62,7 @@ struct network {
 	struct event *readable, *retry;
 	struct event *patience; /* with a hold that a gateway on another host does not answer */
 	uint64_t asked;		/* the serial of the last hold */
+	uint64_t attaching;	/* and of the attach */
 	struct event *look; /* at what a lent gateway is good for */
 	bool may_borrow;    /* it arrives: its gateway may be there, lent */
 	bool leaving;	    /* a hold was asked for, to see whether it can be left */
@@ -103,7 +104,10 @@ static int attach(struct network *n, bool frozen, struct err *e)
 		return e->error;
 	w.attach.frozen = frozen;
 	w.attach.claim = n->claim;
-	return vnet_client_attach(n->client, &w.attach, s->world.tun, s->world.diag, e);
+	if (vnet_client_attach(n->client, &w.attach, s->world.tun, s->world.diag, e) < 0)
+		return e->error;
+	n->attaching = vnet_client_asked(n->client);
+	return 0;
 }
 
 /* ---- what is answered --------------------------------------------------------------------- */
@@ -297,6 +301,19 @@ static void begin_anew(struct network *n)
 	n->retry_ms = MIN(n->retry_ms * 2, (unsigned)LAST_RETRY_MS);
 }
 
+/* What is in the way, a port of the session's that somebody else has by now, may be gone soon. */
+static void on_refused(struct network *n, struct err *e)
+{
+	if (n->then) {
+		on_failure(n, e);
+		return;
+	}
+	if (n->retry_ms < LAST_RETRY_MS)
+		log_warn("gateway: %s", e->msg);
+	tell_held(n, NULL);
+	begin_anew(n);
+}
+
 /* It went before it had answered. */
 static void say_who_is_gone(const struct network *n, struct err *e)
 {
@@ -391,6 +408,8 @@ static void on_answer(evutil_socket_t fd, short what, void *ctx)
 		}
 		if (a.kind == VNET_ANSWER_ATTACHED) {
 			on_attached(n, &a);
+		} else if (a.kind == VNET_ANSWER_FAILED && a.serial == n->attaching) {
+			on_refused(n, &a.failure);
 		} else if (a.kind == VNET_ANSWER_FAILED) {
 			on_failure(n, &a.failure);
 		} else if (a.kind == VNET_ANSWER_WIRE) {

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Published ports of sessions whose clients come again and again."""
 import contextlib
+import os
 import pathlib
+import signal
 import socket
 import sys
 import time
@@ -20,7 +22,6 @@ while True:
     s.sendall(b'hello')
     s.close()
 """
-
 
 # Counts who asks, by TCP and UDP.
 COUNT = """
@@ -71,6 +72,13 @@ def counted(port):
     return None
 
 
+def bound(s, port):
+    with contextlib.suppress(OSError):
+        s.bind(("127.0.0.1", port))
+        return True
+    return False
+
+
 def listens(port):
     """Does somebody outside, as the kernel has it?  Whoever tries would be there already."""
     lines = pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]
@@ -115,6 +123,30 @@ def they_are_those_of_who_takes_its_place(env):
     # they are not those of somebody else
     r = env.podrun("run", "-d", "--name", "u", "-p", where, "sleep", "1000", check=False)
     assert r.code != 0 and "published by 's'" in r.errors, r
+    env.podrun("kill", "s")
+
+
+@test
+@needs_namespaces("a network of its own")
+def somebody_else_has_it_when_the_gateway_is_gone(env):
+    """The session has a network again when the port is free."""
+    port = quiet_port()
+    where = "127.0.0.1:%d:80" % port
+    env.run_detached("s", sys.executable, "-c", COUNT, options=["-p", where, "-p", where + "/udp"])
+    until("it is published", lambda: listens(port))
+    supervisor, gateway = env.podrun("inspect", "s").json()["supervisor"], env.podrun("gateway", "--json").json()
+    os.kill(supervisor, signal.SIGSTOP)
+    for how in signal.SIGSTOP, signal.SIGKILL:
+        for process in "keeper", "worker":
+            os.kill(gateway[process], how)
+    log = env.path("state") / "podrun" / "sessions" / "s" / "supervisor.log"
+    with socket.socket() as s:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        until("the port is free", lambda: bound(s, port))
+        s.listen()
+        os.kill(supervisor, signal.SIGCONT)
+        until("that is told", lambda: "port %d of this host is in use" % port in log.read_text())
+    until("it is there again", lambda: counted(port))
     env.podrun("kill", "s")
 
 
