@@ -321,8 +321,9 @@ struct search {
 	struct ckpt_sigframes **all;
 	pid_t tid;
 	uint64_t memory;
-	uint64_t from, to; /* looked at, of this stack */
-	uint64_t next;	   /* another stack, 0: none known */
+	uint64_t from;	/* where looking began on this stack */
+	uint64_t ahead; /* the farthest that may still be met on it */
+	uint64_t next;	/* another stack, 0: none known */
 	struct frame frame;
 	uint8_t chunk[CHUNK];
 };
@@ -339,6 +340,8 @@ static int look_at(struct search *s, uint64_t at, uint64_t sp, struct err *e)
 		r = mend(s->all, s->tid, s->memory, f, e);
 	if (f->interrupted < s->from || f->interrupted - s->from > SEARCHED)
 		s->next = f->interrupted;
+	else
+		s->ahead = MAX(s->ahead, f->interrupted);
 	return r;
 }
 
@@ -347,7 +350,7 @@ static int search_stack(struct search *s, uint64_t sp, struct err *e)
 	const uint64_t begin = sp & ~(uint64_t)(ALIGN - 1);
 
 	s->from = begin;
-	s->next = 0;
+	s->ahead = s->next = 0;
 	for (uint64_t at = begin; at - begin < SEARCHED && at < UINT64_MAX - CHUNK; at += CHUNK) {
 		size_t n = read_some(s->tid, at, s->chunk, CHUNK);
 
@@ -358,8 +361,12 @@ static int search_stack(struct search *s, uint64_t sp, struct err *e)
 				look_at(s, p, sp, e) < 0)
 				return e->error;
 		}
-		if (n < CHUNK)
-			break;
+		if (n == CHUNK)
+			continue;
+		/* What is behind a gap, as a guard page is, is another stack, however near. */
+		if (!s->next && s->ahead >= at + n)
+			s->next = s->ahead;
+		break;
 	}
 	return 0;
 }

@@ -248,6 +248,21 @@ static void frames_of_32_bit_programs_are_found(void **state)
 	munmap(other, ROOM);
 }
 
+/* A stack of its own for handlers lies just below the thread's, and the page between is nobody's. */
+static void a_stack_behind_a_gap_is_another(void **state)
+{
+	uint8_t *low = make_stack(0), *high = low + ROOM / 2;
+	uint8_t *a = make_frame(low, elsewhere), *b = make_frame(high, elsewhere);
+	struct err e = {0};
+
+	put_u64((uint8_t *)(((uintptr_t)a - FRAME) & ~15UL) - 8 + 168, (uintptr_t)high + SP_AT);
+	assert_int_equal(munmap(high - 4096, 4096), 0);
+	assert_int_equal(mend(low + SP_AT, elsewhere, plain, &e), 0);
+	assert_all(a + 576, AVX, 256);
+	assert_all(b + 576, AVX, 256);
+	munmap(low, ROOM);
+}
+
 /* A handler on a stack of its own was interrupted by, or has interrupted, one on the thread's. */
 static void one_stack_leads_to_the_other(void **state)
 {
@@ -370,6 +385,7 @@ int main(void)
 		cmocka_unit_test(there_is_no_more_room_than_there_was),
 		cmocka_unit_test(what_only_looks_like_one_is_left_alone),
 		cmocka_unit_test(frames_of_32_bit_programs_are_found),
+		cmocka_unit_test(a_stack_behind_a_gap_is_another),
 		cmocka_unit_test(one_stack_leads_to_the_other),
 		cmocka_unit_test(a_place_that_can_not_be_is_refused),
 		cmocka_unit_test(a_handler_returns_by_it),
