@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/base.h"
@@ -84,6 +85,23 @@ void record_free(Pb__Record *r)
 		pb__record__free_unpacked(r, NULL);
 }
 
+/*
+ * On a full disk there is no room for another file, but for what is written over the old one: so a
+ * session that ends there is not taken for one that has lost its supervisor.  Only where no new
+ * block is needed, lest a part of it be there.
+ */
+static int write_over(const char *path, const uint8_t *data, size_t len)
+{
+	_cleanup_close_ int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+	struct stat st;
+	int r;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || (size_t)st.st_blocks * 512 < len)
+		return -ENOSPC;
+	r = io_write_full(fd, data, len);
+	return r == 0 && ftruncate(fd, (off_t)len) < 0 ? -errno : r;
+}
+
 int record_save(const Pb__Record *r, const char *dir, bool durable, struct err *e)
 {
 	size_t len = pb__record__get_packed_size(r);
@@ -100,6 +118,10 @@ int record_save(const Pb__Record *r, const char *dir, bool durable, struct err *
 		error = io_write_file(AT_FDCWD, fresh, data, len, 0600);
 		if (error >= 0 && rename(fresh, path) < 0)
 			error = -errno;
+		if (error < 0)
+			unlink(fresh);
+		if (error == -ENOSPC || error == -EDQUOT)
+			error = write_over(path, data, len);
 	}
 	return error < 0 ? err_errno(e, error, "cannot write %s", path) : 0;
 }

@@ -37,7 +37,10 @@ enum record_state record_state_of(const char *name);
  */
 int record_load(struct Pb__Record **ret, const struct paths *p, const char *name, struct err *e);
 void record_free(struct Pb__Record *r);
-/* Replaces the record in directory @dir; @durable: it is on the disk when this returns. */
+/*
+ * Replaces the record in directory @dir; @durable: it is on the disk when this returns.  One that
+ * is not is written over the old one where the disk is full.
+ */
 int record_save(const struct Pb__Record *r, const char *dir, bool durable, struct err *e);
 
 /* Removes everything kept of @name that is not running: directory and its default images. */

@@ -13,7 +13,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from cli import COUNT, finish, one_line  # noqa: E402
-from harness import PODRUN, main, needs_namespaces, test, until  # noqa: E402
+from harness import PODRUN, Skip, main, needs, needs_namespaces, test, until  # noqa: E402
 
 
 def under(env, shell, *words, check=True, code=0):
@@ -164,6 +164,33 @@ def a_rename_that_cannot_be_written_down(env):
     env.podrun("rename", "s", "t")
     assert env.podrun("inspect", "t").json()["name"] == "t"
     env.podrun("kill", "t")
+
+
+# A small file system that is full before its sessions have ended.
+FULL_DISK = """
+set -e
+mount -t tmpfs -o size=4m none "$XDG_STATE_HOME"
+for s in a b; do "$0" run -d --name $s -- sh -c 'trap "exit 7" TERM; while :; do sleep .01; done' >&2; done
+until dd if=/dev/zero of="$XDG_STATE_HOME/filler" bs=64k 2>&1 | grep -q 'No space'; do :; done
+"$0" kill a
+"$0" stop b
+"$0" ps -a --json
+"$0" wait b
+"""
+
+
+@test
+@needs_namespaces("a small file system of one's own")
+def sessions_that_end_on_a_full_disk(env):
+    """They have ended, and how is known; none has lost its supervisor."""
+    needs("unshare")
+    if env.call("unshare", "-Urm", "mount", "-t", "tmpfs", "none", "/mnt", check=False).code:
+        raise Skip("no namespace to mount a small file system in")
+    (env.path("state")).mkdir(exist_ok=True)
+    r = env.call("unshare", "-Urm", "bash", "-c", FULL_DISK, PODRUN)
+    listed, end = json.JSONDecoder().raw_decode(r.text)
+    assert [(x["name"], x["state"]) for x in listed] == [("a", "ended"), ("b", "ended")], r
+    assert r.text[end:].split() == ["7"], r
 
 
 def looked_at(env, name, tasks):
