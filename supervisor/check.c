@@ -213,22 +213,66 @@ static bool try_proc(void)
 	return child > 0 && waitpid(child, &status, 0) == child && status == 0;
 }
 
+/*
+ * A place of podrun's own (disk/paths.h), or as much of its path as there is; true if it is all of
+ * it.
+ */
+static bool own_place(char *ret, size_t size, const char *variable, const char *below,
+	const char *more)
+{
+	const char *x = getenv(variable), *home = getenv("HOME");
+	bool whole = true;
+	struct stat st;
+	int n;
+
+	if (x && x[0] == '/')
+		n = snprintf(ret, size, "%s/podrun%s", x, more);
+	else
+		n = snprintf(ret, size, "%s/%s/podrun%s", home && home[0] == '/' ? home : "", below,
+			more);
+	while (n < (int)size && lstat(ret, &st) < 0 && strrchr(ret, '/') > ret) {
+		*strrchr(ret, '/') = '\0';
+		whole = false;
+	}
+	if (lstat(ret, &st) < 0)
+		snprintf(ret, size, "/");
+	return whole;
+}
+
+#define STATE_PLACE  "XDG_STATE_HOME", ".local/state"
+#define CONFIG_PLACE "XDG_CONFIG_HOME", ".config"
+
 /* Where sessions' own files lie must be able to hold the upper layer of an overlay. */
 static bool try_state(void)
 {
-	const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
 	char path[PATH_MAX];
 	struct statfs fs;
-	int n;
 
-	n = state && state[0] == '/' ? snprintf(path, sizeof(path), "%s", state) :
-				       snprintf(path, sizeof(path), "%s", home ? home : "/");
-	/* It may have yet to be made. */
-	while (n < (int)sizeof(path) && statfs(path, &fs) < 0 && strrchr(path, '/') > path)
-		*strrchr(path, '/') = '\0';
+	own_place(path, sizeof(path), STATE_PLACE, "");
 	return statfs(path, &fs) == 0 && fs.f_type != OVERLAYFS_SUPER_MAGIC &&
 	       fs.f_type != NFS_SUPER_MAGIC && fs.f_type != FUSE_SUPER_MAGIC &&
 	       fs.f_type != V9FS_MAGIC;
+}
+
+static bool writable(const char *variable, const char *below, const char *more)
+{
+	char path[PATH_MAX];
+	bool whole = own_place(path, sizeof(path), variable, below, more);
+	struct stat st;
+
+	/* no link where it is podrun's own */
+	return (whole ? lstat(path, &st) : stat(path, &st)) == 0 && S_ISDIR(st.st_mode) &&
+	       (!whole || st.st_uid == geteuid()) && access(path, W_OK | X_OK) == 0;
+}
+
+static bool try_writable(void)
+{
+	char key[PATH_MAX];
+	bool has_key = own_place(key, sizeof(key), CONFIG_PLACE, "/key");
+
+	return writable(STATE_PLACE, "/sessions") && writable(STATE_PLACE, "/images") &&
+	       writable(STATE_PLACE, "") &&
+	       (has_key || writable(CONFIG_PLACE, ""));
 }
 
 static bool try_ns_last_pid(void)
@@ -361,6 +405,9 @@ const struct check checks[] = {
 		"Linux 5.11"},
 	{"state-directory", CHECK_FILES, try_state, "sessions' own layers can't lie there",
 		"XDG_STATE_HOME on a local file system: ext4, xfs, btrfs, tmpfs (Linux 6.6)"},
+	{"state-writable", CHECK_ALL, try_writable, "records, images and keys can't be kept",
+		"XDG_STATE_HOME and XDG_CONFIG_HOME, or HOME, at directories of yours that you may "
+		"write to"},
 	{"proc", CHECK_NAMES, try_proc, "no /proc of its own",
 		"in a container: run it with its /proc unmasked (systempaths=unconfined)"},
 	{"seccomp-notify", CHECK_ALL, try_notify, "the session's calls can't be checked", "Linux 5.19"},

@@ -257,5 +257,32 @@ def a_session_whose_record_is_damaged(env):
     assert not record.exists() and not env.podrun("ps", "-a").errors
 
 
+@test
+def places_that_can_not_be_written_to(env):
+    """check tells it before run does; a configuration that may only be read is enough where its key is there."""
+    def writable():
+        return {x["name"]: x["ok"] for x in env.podrun("check", "--json", check=False).json()["checks"]}["state-writable"]
+    env.podrun("ps")
+    assert writable()
+    state, config = env.path("state") / "podrun", pathlib.Path(env.environ["XDG_CONFIG_HOME"]) / "podrun"
+    for place in state, state / "images", state / "sessions":
+        place.chmod(0o500)
+        assert not writable(), place
+        place.chmod(0o700)
+    state.rename(env.path("elsewhere"))
+    state.symlink_to(env.path("elsewhere"))
+    assert not writable() and "not a directory of yours" in env.podrun("ps", code=1).errors
+    state.unlink()
+    assert writable()
+    env.path("elsewhere").rename(state)
+    config.chmod(0o500)
+    assert not writable()
+    config.chmod(0o700)
+    (config / "key").touch(0o600)
+    config.chmod(0o500)
+    assert writable()
+    config.chmod(0o700)
+
+
 if __name__ == "__main__":
     main()
