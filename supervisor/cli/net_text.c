@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "supervisor/cli/net_text.h"
 
+#include <stdint.h>
 #include <string.h>
 
 #include "base/base.h"
@@ -17,9 +18,12 @@ static bool is_local(const Pb__VirtualNetwork *n)
 /* What is told may come from an image, and goes to a terminal. */
 static void make_printable(struct buf *b)
 {
-	for (size_t i = 0; i < b->len; i++)
-		if ((unsigned char)b->data[i] < ' ' || b->data[i] == 0x7f)
-			b->data[i] = '?';
+	char *line = buf_cstr(b);
+
+	if (!line)
+		return;
+	text_tame(line, SIZE_MAX);
+	b->len = strlen(line);
 }
 
 void net_text_put_port(

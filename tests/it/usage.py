@@ -14,7 +14,7 @@ import termios
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from cli import COUNT, finish, one_line, read_to_end, read_until, terminal  # noqa: E402
-from harness import PODRUN, main, needs_namespaces, test, until  # noqa: E402
+from harness import PODRUN, main, needs_device, needs_namespaces, test, until  # noqa: E402
 
 
 @test
@@ -282,6 +282,21 @@ def places_that_can_not_be_written_to(env):
     config.chmod(0o500)
     assert writable()
     config.chmod(0o700)
+
+
+@test
+@needs_namespaces("a network of its own")
+@needs_device("/dev/net/tun")
+def ps_shows_a_gateway_whose_name_a_terminal_would_obey(env):
+    """It may come out of an image.  Neither C1 controls nor what turns a line around get through."""
+    file = env.path("wg\u00e4\u009b1m\u202e.conf")
+    file.write_text("[Interface]\nPrivateKey = %s=\nAddress = 10.9.0.2/32\n[Peer]\nPublicKey = %s=\n"
+                    "AllowedIPs = 0.0.0.0/0\nEndpoint = 127.0.0.1:9\n" % ("E" * 42 + "A", "I" * 42 + "A"))
+    file.chmod(0o600)
+    env.run_detached("s", "sh", "-c", "echo ready; exec sleep 1000", options=["--gateway", "wg:%s" % file])
+    shown = env.podrun("ps").text
+    assert shown.count("wg\u00e4?1m?.conf") == 2 and "\x9b" not in shown and "\u202e" not in shown, ascii(shown)
+    env.podrun("rm", "-f", "s")
 
 
 if __name__ == "__main__":
