@@ -10,6 +10,7 @@
 #include "proto/control.pb-c.h"
 #include "supervisor/control.h"
 #include "supervisor/disk/images.h"
+#include "supervisor/disk/tenure.h"
 #include "supervisor/session.h"
 
 #define SOON_MS 200 /* when something else is going on */
@@ -36,12 +37,17 @@ static void forget_oldest(struct periodic *p)
 	buf_consume(&p->own, sizeof(char *));
 }
 
-/* Those whose time is over go out of sight first, so that what they refer to is not
- * needed because of them. */
+/*
+ * Those whose time is over go out of sight first, so that what they refer to is not needed because
+ * of them.  Where somebody else is about names they stay until the next one is there.
+ */
 static void remove_old(struct session *s, struct periodic *p)
 {
 	const Pb__Config *c = s->record->config;
+	_cleanup_close_ int lock = tenure_try_lock(&s->paths);
 
+	if (lock < 0)
+		return;
 	while (c->keep && p->own.len / sizeof(char *) > c->keep) {
 		images_hide(&s->paths, *(char **)p->own.data);
 		forget_oldest(p);

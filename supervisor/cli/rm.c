@@ -148,6 +148,14 @@ static int forget(struct cli *c, const char *name, struct err *e)
 	return r;
 }
 
+/* Of a session that has another name now; false: there are none. */
+static bool forget_snapshots(struct cli *c, const char *name)
+{
+	_cleanup_close_ int lock = tenure_lock(&c->paths, NULL);
+
+	return lock >= 0 && images_forget(&c->paths, name);
+}
+
 static int remove_one(struct cli *c, const char *name, bool force, struct err *e)
 {
 	struct client_session s;
@@ -160,8 +168,7 @@ static int remove_one(struct cli *c, const char *name, bool force, struct err *e
 			*e = (struct err){0};
 			return forget(c, name, e);
 		}
-		/* it has another name now, and these have this one still */
-		if (e->class != ERR_NOT_FOUND || !images_forget(&c->paths, name))
+		if (e->class != ERR_NOT_FOUND || !forget_snapshots(c, name))
 			return e->error;
 		*e = (struct err){0};
 		return 0;

@@ -122,12 +122,27 @@ void images_hide(const struct paths *p, const char *file)
 		hide(p, dirfd(dir), file);
 }
 
+static bool any_hidden(DIR *dir)
+{
+	struct dirent *f;
+	const char *rest;
+
+	rewinddir(dir);
+	while ((f = readdir(dir)))
+		if (number_of(NULL, f->d_name, &rest) && *rest)
+			return true;
+	return false;
+}
+
 static void sweep(DIR *dir)
 {
 	struct needed needed = {.names = BUF_INIT};
 	struct dirent *f;
 	const char *rest;
 
+	/* All images have to be opened for it, and there may be thousands. */
+	if (!any_hidden(dir))
+		return;
 	look_what_is_needed(dir, &needed);
 	rewinddir(dir);
 	while ((f = readdir(dir)))

@@ -12,7 +12,9 @@
  *      NAME.img@N.base   hidden: is there because an image in sight, of this name or, where a
  *                        session was renamed, another, refers to it
  *
- * and is removed when no image in sight needs it.
+ * and is removed when no image in sight needs it.  Who hides or removes has the lock of the names
+ * (tenure.h): else what another hides behind an image that has just come into sight would not be
+ * needed by those that were looked at.
  */
 #ifndef SUPERVISOR_DISK_IMAGES_H
 #define SUPERVISOR_DISK_IMAGES_H
@@ -23,7 +25,7 @@ struct paths;
 
 /* The newest number of @name, whoever made it; 0: there is none. */
 unsigned images_newest(const struct paths *p, const char *name);
-/* Hides the image with this file name. */
+/* Hides the image with this file name.  This and all below: under the lock. */
 void images_hide(const struct paths *p, const char *file);
 /* Removes what is hidden, as far as nobody needs it. */
 void images_sweep(const struct paths *p);

@@ -20,7 +20,7 @@
 #define OPEN_TRIES  100
 #define OPEN_NAP_US 1000
 
-int tenure_lock(const struct paths *p, struct err *e)
+static int lock_names(const struct paths *p, int how, struct err *e)
 {
 	_cleanup_free_ char *path = NULL;
 	_cleanup_close_ int fd = -1;
@@ -30,10 +30,20 @@ int tenure_lock(const struct paths *p, struct err *e)
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return err_errno(e, -errno, "%s", path);
-	while (flock(fd, LOCK_EX) < 0)
+	while (flock(fd, how) < 0)
 		if (errno != EINTR)
 			return err_errno(e, -errno, "%s", path);
 	return take_fd(&fd);
+}
+
+int tenure_lock(const struct paths *p, struct err *e)
+{
+	return lock_names(p, LOCK_EX, e);
+}
+
+int tenure_try_lock(const struct paths *p)
+{
+	return lock_names(p, LOCK_EX | LOCK_NB, NULL);
 }
 
 int tenure_open(const char *path, struct err *e)

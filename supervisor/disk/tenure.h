@@ -19,8 +19,13 @@
 struct err;
 struct paths;
 
-/* Takes the user's lock on names; closing the descriptor gives it back.  Held only for renames. */
+/*
+ * Takes the user's lock on names; closing the descriptor gives it back.  Held only for renames, and
+ * for looking which images are needed.
+ */
 int tenure_lock(const struct paths *p, struct err *e);
+/* The same, or -EWOULDBLOCK: for who can do it later as well as now. */
+int tenure_try_lock(const struct paths *p);
 
 /* Opens a directory that has just been made its owner's.  Under the lock. */
 int tenure_open(const char *path, struct err *e);

@@ -4,6 +4,7 @@
 
 One of them wins, the other says why not, and nobody is lost.
 """
+import fcntl
 import os
 import pathlib
 import re
@@ -458,6 +459,22 @@ def a_snapshot_is_not_put_in_the_place_of_one_that_others_need(env):
     env.podrun("snapshot", "s")
     assert sorted(p.name for p in images.iterdir()) == ["s.img@1.base", "s.img@2"]
     env.podrun("kill", "s")
+
+
+@test
+def a_snapshot_goes_out_of_sight_when_nobody_looks_what_is_needed(env):
+    """Else what it becomes would seem to be needed by none, and be removed."""
+    env.run_detached("s", *COUNT, options=["--every", "1", "--keep", "1"])
+    images = env.path("state") / "podrun" / "images"
+    with open(env.path("state") / "podrun" / "names.lock") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        until("the third is there", lambda: (images / "s.img@3").exists())
+        assert (images / "s.img@1").exists() and (images / "s.img@2").exists(), list(images.iterdir())
+    until("one is in sight", lambda: len([p for p in images.iterdir() if p.suffix != ".base"]) == 1)
+    env.podrun("kill", "s")
+    (last,) = [p.name for p in images.iterdir() if p.suffix != ".base"]
+    env.podrun("resume", "-d", "--replace", last.replace(".img", ""))
+    one_runs(env, "s")
 
 
 def hears(pid, number):
