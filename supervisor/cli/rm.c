@@ -203,45 +203,70 @@ static int remove_one(struct cli *c, const char *name, bool force, struct err *e
 	return r;
 }
 
+/* One that can't be removed keeps no others; each is said, the last by who called us. */
+static void note(struct err *e, const struct err *one)
+{
+	if (!err_is(one))
+		return;
+	if (err_is(e))
+		cli_print_error(e);
+	*e = *one;
+}
+
 static int remove_all(struct cli *c, struct err *e)
 {
 	struct client_session *all;
 	size_t n;
-	int r = client_list(&c->paths, &all, &n, e);
 
-	for (size_t i = 0; r == 0 && i < n; i++)
+	if (client_list(&c->paths, &all, &n, e) < 0)
+		return e->error;
+	for (size_t i = 0; i < n; i++) {
+		struct err one = {0};
+
 		if (!all[i].live && record_state_of(all[i].record->state) == RECORD_ENDED)
-			r = record_remove(&c->paths, all[i].name, e);
-	if (r == 0)
-		client_list_free(all, n);
-	return r;
+			record_remove(&c->paths, all[i].name, &one);
+		note(e, &one);
+	}
+	client_list_free(all, n);
+	return err_is(e) ? e->error : 0;
+}
+
+static int remove_named(struct cli *c, const char *name, bool force, struct err *e)
+{
+	int r = paths_check_own(name, e);
+
+	if (r == 0 && !paths_valid_name(name))
+		r = err_set(e, ERR_NOT_FOUND, -ENOENT, "no session '%.64s'", name);
+	return r < 0 ? r : remove_one(c, name, force, e);
 }
 
 static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 {
 	const struct rm_options *o = opts;
-	int r = 0;
 
+	if (!o->all && !argc)
+		return err_set(e, ERR_USAGE, -EINVAL, "usage: podrun rm [-f] NAME...");
+	if (o->all && argc)
+		return err_set(e, ERR_USAGE, -EINVAL, "-a goes with no names");
 	if (o->all)
 		return remove_all(c, e);
-	if (!argc)
-		return err_set(e, ERR_USAGE, -EINVAL, "usage: podrun rm [-f] NAME...");
-	for (int i = 0; r == 0 && i < argc; i++) {
-		r = paths_check_own(argv[i], e);
-		if (r == 0 && !paths_valid_name(argv[i]))
-			r = err_set(e, ERR_NOT_FOUND, -ENOENT, "no session '%.64s'", argv[i]);
-		if (r == 0)
-			r = remove_one(c, argv[i], o->force, e);
+	for (int i = 0; i < argc; i++) {
+		struct err one = {0};
+
+		remove_named(c, argv[i], o->force, &one);
+		note(e, &one);
 	}
-	return r;
+	return err_is(e) ? e->error : 0;
 }
 
 const struct cli_command cli_rm = {
 	.name = "rm",
 	.usage = "[-f] NAME... | -a",
 	.help = "forget sessions that ended or are suspended, with their images",
-	.text = "Its snapshots that were not given a file, as *run --every* makes them, go as well; those "
-		"that a session had made before it got another name are removed by the name they have.",
+	.text = "Its snapshots that were not given a file, as *run --every* makes them, go as "
+		"well; those that a session had made before it got another name are removed by the "
+		"name they have. Of several names those that can be removed are; the exit code is "
+		"that of the last which can't.",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.size = sizeof(struct rm_options),

@@ -299,5 +299,21 @@ def ps_shows_a_gateway_whose_name_a_terminal_would_obey(env):
     env.podrun("rm", "-f", "s")
 
 
+@test
+def rm_of_several_names(env):
+    """One that is not there, or runs, does not keep the others."""
+    for name in "abc":
+        env.run_detached(name, "sh", "-c", "echo ready; exec sleep 1000")
+    env.podrun("kill", "a")
+    env.podrun("kill", "c")
+    r = env.podrun("rm", "none", "a", "b", "c", code=6)
+    said = [line for line in r.errors.splitlines() if not line.startswith("hint: ")]
+    assert len(said) == 2 and "no session 'none'" in said[0] and "cannot remove 'b'" in said[1], r
+    assert [x["name"] for x in env.podrun("ps", "-a", "--json").json()] == ["b"]
+    env.podrun("rm", "-a", "b", code=2)
+    env.podrun("rm", "b", "none", "-f", code=5)
+    assert not env.podrun("ps", "-a", "--json").json()
+
+
 if __name__ == "__main__":
     main()
