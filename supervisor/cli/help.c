@@ -161,9 +161,9 @@ static const char *const operand_names[] = {
 
 /*
  * What there is to choose from as @o's value, with spaces between: of "local|HOST|wg:FILE" that is
- * "local wg:".  NULL for @out only counts.
+ * "local wg:", with @colon for the colon.  NULL for @out only counts.
  */
-static size_t choices(const struct cli_option *o, FILE *out)
+static size_t choices_with(const struct cli_option *o, const char *colon, FILE *out)
 {
 	static const char lower[] = "abcdefghijklmnopqrstuvwxyz_-";
 	const char *at = o->arg;
@@ -171,18 +171,22 @@ static size_t choices(const struct cli_option *o, FILE *out)
 
 	for (; at && *at; at += strcspn(at, "|"), at += *at == '|') {
 		size_t word = strspn(at, lower);
+		bool more = at[word] == ':';
 
-		if (at[word] == ':')
-			word++;
-		else if (at[word] && at[word] != '|')
+		if (!more && at[word] && at[word] != '|')
 			continue;
 		if (!word || strspn(at, "-") == word)
 			continue;
 		if (out)
-			fprintf(out, "%s%.*s", n ? " " : "", (int)word, at);
+			fprintf(out, "%s%.*s%s", n ? " " : "", (int)word, at, more ? colon : "");
 		n++;
 	}
 	return n;
+}
+
+static size_t choices(const struct cli_option *o, FILE *out)
+{
+	return choices_with(o, ":", out);
 }
 
 /* Does its value begin with what can be found among files? */
@@ -310,17 +314,46 @@ static void zsh_value(const struct cli_option *o, FILE *out)
 	fprintf(out, ":value:");
 	if (choices(o, NULL)) {
 		fputc('(', out);
-		choices(o, out);
+		choices_with(o, "\\:", out); /* a bare one would end the list */
 		fputc(')', out);
 	} else {
 		fputs(takes_file(o) ? "_files" : " ", out);
 	}
 }
 
+/* @dashed is its name or its letter. */
+static void zsh_option(const char *dashed, const struct cli_option *o, FILE *out)
+{
+	fprintf(out, " '%s[", dashed);
+	for (const char *p = o->help; *p; p++)
+		if (!strchr("[]':", *p))
+			fputc(*p, out);
+	fputc(']', out);
+	zsh_value(o, out);
+	fputc('\'', out);
+}
+
+static void zsh_options(const struct cli_command *cmd, FILE *out)
+{
+	for (size_t k = 0; k < cmd->n_options; k++) {
+		const struct cli_option *o = &cmd->options[k];
+		char dashed[64];
+
+		if (o->type == CLI_REFUSED)
+			continue;
+		snprintf(dashed, sizeof(dashed), "--%s%s", o->name, takes_value(o) ? "=" : "");
+		zsh_option(dashed, o, out);
+		snprintf(dashed, sizeof(dashed), "-%c", o->letter);
+		if (o->letter)
+			zsh_option(dashed, o, out);
+	}
+}
+
 static void zsh(FILE *out)
 {
 	fprintf(out, "#compdef podrun\n_podrun_sessions() { compadd -- ${(f)\"$(podrun ps -aq "
-		     "2>/dev/null)\"} }\n_podrun() {\n\tif (( CURRENT == 2 )); then\n\t\tlocal -a "
+		     "2>/dev/null)\"} }\n_podrun_either() { _podrun_sessions; _files }\n"
+		     "_podrun() {\n\tif (( CURRENT == 2 )); then\n\t\tlocal -a "
 		     "commands=(\n");
 	for (size_t i = 0; i < cli_n_commands; i++) {
 		if (cli_commands[i]->group == CLI_HIDDEN)
@@ -336,22 +369,12 @@ static void zsh(FILE *out)
 			[CLI_SESSION] = "_podrun_sessions",
 			[CLI_FILE] = "_files",
 			[CLI_PROGRAM] = "_files",
-			[CLI_SESSION_OR_FILE] = "_files"};
+			[CLI_SESSION_OR_FILE] = "_podrun_either"};
 		const struct cli_command *cmd = cli_commands[i];
 
 		fprintf(out, "\t%s%s%s) _arguments", cmd->name, cmd->alias ? "|" : "",
 			cmd->alias ? cmd->alias : "");
-		for (size_t k = 0; k < cmd->n_options; k++) {
-			if (cmd->options[k].type == CLI_REFUSED)
-				continue;
-			fprintf(out, " '--%s[", cmd->options[k].name);
-			for (const char *p = cmd->options[k].help; *p; p++)
-				if (!strchr("[]':", *p))
-					fputc(*p, out);
-			fputc(']', out);
-			zsh_value(&cmd->options[k], out);
-			fputc('\'', out);
-		}
+		zsh_options(cmd, out);
 		if (cmd->verbs || cmd == &cli_help) {
 			fprintf(out, " '1:word:(");
 			verbs(cmd, out);
@@ -360,6 +383,34 @@ static void zsh(FILE *out)
 		fprintf(out, " '*:operand:%s' ;;\n", actions[cmd->operand]);
 	}
 	fprintf(out, "\tesac\n}\n_podrun \"$@\"\n");
+}
+
+/* What is said of @cmd once it is there. */
+static void fish_begin(const struct cli_command *cmd, FILE *out)
+{
+	fprintf(out, "complete -c podrun -n '__fish_seen_subcommand_from %s%s%s'", cmd->name,
+		cmd->alias ? " " : "", cmd->alias ? cmd->alias : "");
+}
+
+static void fish_options(const struct cli_command *cmd, FILE *out)
+{
+	for (size_t k = 0; k < cmd->n_options; k++) {
+		const struct cli_option *o = &cmd->options[k];
+
+		if (o->type == CLI_REFUSED)
+			continue;
+		fish_begin(cmd, out);
+		fprintf(out, " -l %s", o->name);
+		if (o->letter)
+			fprintf(out, " -s %c", o->letter);
+		fprintf(out, "%s -d '", !takes_value(o) ? "" : takes_file(o) ? " -r -F" : " -x");
+		quoted(o->help, out);
+		if (takes_value(o) && choices(o, NULL)) {
+			fprintf(out, "' -a '");
+			choices(o, out);
+		}
+		fprintf(out, "'\n");
+	}
 }
 
 static void fish(FILE *out)
@@ -372,30 +423,21 @@ static void fish(FILE *out)
 		fprintf(out, "complete -c podrun -n __fish_use_subcommand -a %s -d '", cmd->name);
 		quoted(cmd->help, out);
 		fprintf(out, "'\n");
-		for (size_t k = 0; k < cmd->n_options; k++) {
-			const struct cli_option *o = &cmd->options[k];
-
-			if (o->type == CLI_REFUSED)
-				continue;
-			fprintf(out, "complete -c podrun -n '__fish_seen_subcommand_from %s' -l %s%s -d '",
-				cmd->name, o->name,
-				!takes_value(o) ? "" : takes_file(o) ? " -r" : " -x");
-			quoted(o->help, out);
-			if (takes_value(o) && choices(o, NULL)) {
-				fprintf(out, "' -a '");
-				choices(o, out);
-			}
-			fprintf(out, "'\n");
-		}
+		fish_options(cmd, out);
 		if (cmd->verbs || cmd == &cli_help) {
-			fprintf(out, "complete -c podrun -n '__fish_seen_subcommand_from %s' -a '", cmd->name);
+			fish_begin(cmd, out);
+			fprintf(out, " -a '");
 			verbs(cmd, out);
 			fprintf(out, "'\n");
 		}
-		if (cmd->operand == CLI_SESSION || cmd->operand == CLI_SESSION_OR_FILE)
-			fprintf(out, "complete -c podrun -n '__fish_seen_subcommand_from %s' -a '(podrun ps "
-				     "-aq 2>/dev/null)'\n",
-				cmd->name);
+		if (cmd->operand == CLI_SESSION || cmd->operand == CLI_NOTHING) {
+			fish_begin(cmd, out);
+			fprintf(out, " -f\n");
+		}
+		if (cmd->operand == CLI_SESSION || cmd->operand == CLI_SESSION_OR_FILE) {
+			fish_begin(cmd, out);
+			fprintf(out, " -a '(podrun ps -aq 2>/dev/null)'\n");
+		}
 	}
 }
 

@@ -343,5 +343,16 @@ printf '%s\n' "${COMPREPLY[@]}"
         assert r.text.split() == offered and not r.err, (words, r)
 
 
+@test
+def other_shells_are_told_the_same(env):
+    """In a list of zsh's a colon is its end; short options take what long ones do; both have sessions beside files."""
+    zsh, fish = (env.podrun("help", "--completion", shell).text for shell in ("zsh", "fish"))
+    assert r":value:(none host vnat passthrough\:)'" in zsh and r":value:(local wg\:)'" in zsh, zsh
+    assert "'--output=[" in zsh and "'-o[" in zsh and "_arguments '--detach[leave it running]' '-d[leave it running]'" in zsh
+    (resume,) = [line for line in zsh.splitlines() if line.startswith("\tresume|restore)")]
+    assert resume.endswith("'*:operand:_podrun_either' ;;"), resume
+    assert "_from suspend checkpoint' -l output -s o -r -F -d" in fish and "_from kill' -f\n" in fish, fish
+
+
 if __name__ == "__main__":
     main()
