@@ -3,6 +3,7 @@
 #include "supervisor/client.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <pwd.h>
 #include <stddef.h>
 #include <string.h>
@@ -16,6 +17,8 @@
 #include "supervisor/disk/record.h"
 #include "supervisor/disk/tenure.h"
 #include "supervisor/message.h"
+
+#define PATIENCE_MS 5000 /* of who looks at all sessions, with one that is stuck */
 
 /* Connects to the socket in the session's runtime directory: a descriptor or negative errno. */
 static int connect_own(const struct paths *p, const char *name)
@@ -244,15 +247,21 @@ void client_ask_kill(const struct paths *p, const char *name)
 
 /* ---- looking ------------------------------------------------------------------------------ */
 
-static int ask_info(struct proto_conn *c, Pb__Control **ret, struct err *e)
+/* @patience_ms: how long to wait for the answer, or -1. */
+static int ask_info(struct proto_conn *c, int patience_ms, Pb__Control **ret, struct err *e)
 {
 	Pb__Control m = PB__CONTROL__INIT;
 	Pb__Empty empty = PB__EMPTY__INIT;
+	struct pollfd p = {.fd = proto_conn_fd(c), .events = POLLIN};
 	int r;
 
 	m.body_case = PB__CONTROL__BODY_INFO;
 	m.info = &empty;
-	r = client_call(c, &m, NULL, 0, ret, e);
+	r = client_send(c, &m, NULL, 0, e);
+	if (r >= 0 && patience_ms >= 0 && poll(&p, 1, patience_ms) == 0)
+		return err_set(e, ERR_FAILED, -ETIMEDOUT, "the supervisor does not answer");
+	if (r >= 0)
+		r = client_receive(c, ret, e);
 	if (r < 0)
 		return r;
 	if ((*ret)->body_case == PB__CONTROL__BODY_INFORMATION && (*ret)->information->record &&
@@ -262,7 +271,8 @@ static int ask_info(struct proto_conn *c, Pb__Control **ret, struct err *e)
 	return err_set(e, ERR_FAILED, -EPROTO, "the supervisor speaks another language");
 }
 
-int client_look(struct client_session *ret, const struct paths *p, const char *name, struct err *e)
+static int look(struct client_session *ret, const struct paths *p, const char *name,
+	int patience_ms, struct err *e)
 {
 	struct client_session s = {0};
 	struct proto_conn *c = NULL;
@@ -270,7 +280,7 @@ int client_look(struct client_session *ret, const struct paths *p, const char *n
 	int r = client_connect(&c, p, name, e);
 
 	if (r == 0)
-		r = ask_info(c, &info, e);
+		r = ask_info(c, patience_ms, &info, e);
 	proto_conn_free(c);
 	if (r == 0) {
 		s.live = true;
@@ -296,6 +306,11 @@ int client_look(struct client_session *ret, const struct paths *p, const char *n
 	}
 	*ret = s;
 	return 0;
+}
+
+int client_look(struct client_session *ret, const struct paths *p, const char *name, struct err *e)
+{
+	return look(ret, p, name, -1, e);
 }
 
 void client_session_fini(struct client_session *s)
@@ -324,8 +339,8 @@ int client_list(const struct paths *p, struct client_session **ret, size_t *ret_
 	for (size_t i = 0; i < n; i++) {
 		struct err gone = {0};
 
-		/* One that is removed while we look is no failure. */
-		if (all && client_look(&all[found], p, names[i], &gone) == 0)
+		/* One that is removed while we look is no failure, nor is one that is stuck. */
+		if (all && look(&all[found], p, names[i], PATIENCE_MS, &gone) == 0)
 			found++;
 		free(names[i]);
 	}

@@ -63,7 +63,7 @@ struct client_session {
 };
 int client_look(struct client_session *ret, const struct paths *p, const char *name, struct err *e);
 void client_session_fini(struct client_session *s);
-/* All sessions of this user, by name. */
+/* All sessions of this user, by name.  One that does not answer is waited for some seconds. */
 int client_list(const struct paths *p, struct client_session **ret, size_t *ret_n, struct err *e);
 void client_list_free(struct client_session *s, size_t n);
 

@@ -443,6 +443,22 @@ def a_session_with_many_visitors(env):
 
 
 @test
+def a_supervisor_that_stands_still(env):
+    """As where its disk does.  The others are listed, and so is what is known of it."""
+    env.run_detached("s", *COUNT)
+    env.run_detached("t", *COUNT)
+    supervisor = env.podrun("inspect", "s").json()["supervisor"]
+    os.kill(supervisor, signal.SIGSTOP)
+    try:
+        listed = [(x["name"], x["state"], x.get("tasks")) for x in env.podrun("ps", "--json").json()]
+    finally:
+        os.kill(supervisor, signal.SIGCONT)
+    assert listed[0] == ("s", "running", None) and listed[1][:2] == ("t", "running") and listed[1][2], listed
+    for name in "st":
+        assert "ok" in finish(env, name)
+
+
+@test
 def a_fifo_that_nobody_reads(env):
     env.run_detached("s", *COUNT)
     os.mkfifo(env.path("fifo"))
