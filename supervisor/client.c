@@ -14,6 +14,7 @@
 #include "proto/control.pb-c.h"
 #include "proto/proto.h"
 #include "supervisor/background.h"
+#include "supervisor/disk/images.h"
 #include "supervisor/disk/record.h"
 #include "supervisor/disk/tenure.h"
 #include "supervisor/message.h"
@@ -70,6 +71,20 @@ static bool is_held(const struct paths *p, const char *name)
 	return dir && tenure_is_held(dir);
 }
 
+/* What is left of it are its snapshots, if it made any: who is told of rm is told of them. */
+static int lost(const struct paths *p, const char *name, struct err *e)
+{
+	unsigned last = images_newest_in_sight(p, name);
+
+	err_set(e, ERR_STATE, -ESRCH, "'%s' lost its supervisor", name);
+	if (!last)
+		return err_hint(e, "podrun rm %s removes what is left of it", name);
+	return err_hint(e,
+		"podrun resume %s@%u goes on from its last snapshot; podrun rm %s removes what is "
+		"left of it, and all of its snapshots",
+		name, last, name);
+}
+
 /* Why a session that has a record has no supervisor. */
 static int not_live(const struct paths *p, const char *name, struct err *e)
 {
@@ -96,8 +111,7 @@ static int not_live(const struct paths *p, const char *name, struct err *e)
 			r->peer);
 		err_hint(e, "podrun ps there; if it has arrived: podrun migrate --finish %s there", name);
 	} else {
-		err_set(e, ERR_STATE, -ESRCH, "'%s' lost its supervisor", name);
-		err_hint(e, "podrun rm %s removes what is left of it", name);
+		lost(p, name, e);
 	}
 	record_free(r);
 	return e->error;

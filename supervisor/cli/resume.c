@@ -13,6 +13,7 @@
 #include "supervisor/cli/json.h"
 #include "supervisor/cli/stream.h"
 #include "supervisor/client.h"
+#include "supervisor/disk/images.h"
 #include "supervisor/disk/record.h"
 #include "supervisor/message.h"
 
@@ -49,6 +50,19 @@ static bool may_be_image(const char *path)
 	return stat(path, &st) == 0 && !S_ISDIR(st.st_mode);
 }
 
+/* Its snapshots outlive it, where its host was switched off for instance. */
+static void not_suspended(struct cli *c, const char *name, enum record_state state, struct err *e)
+{
+	bool elsewhere = state == RECORD_MOVED || state == RECORD_IN_DOUBT ||
+			 state == RECORD_ARRIVED;
+	bool live = client_is_live(&c->paths, name);
+	unsigned last = live || elsewhere ? 0 : images_newest_in_sight(&c->paths, name);
+
+	err_set(e, ERR_STATE, -EEXIST, "'%s' %s", name, live ? "is running" : "is not suspended");
+	if (last)
+		err_hint(e, "podrun resume %s@%u goes on from its last snapshot", name, last);
+}
+
 /* The image of a session whose record says that it is suspended.  1: found, 0: no such session. */
 static int from_record(struct cli *c, const char *name, char **ret_path, char **ret_name,
 	bool *ret_own, struct err *e)
@@ -70,10 +84,7 @@ static int from_record(struct cli *c, const char *name, char **ret_path, char **
 		*ret_name = strdup(name);
 		*ret_own = strcmp(r->image, own) == 0;
 	} else if (!may_be_image(name)) {
-		bool live = client_is_live(&c->paths, name);
-
-		err_set(e, ERR_STATE, -EEXIST, "'%s' %s", name,
-			live ? "is running" : "is not suspended");
+		not_suspended(c, name, record_state_of(r->state), e);
 	}
 	record_free(r);
 	return err_is(e) ? e->error : *ret_path != NULL;

@@ -37,16 +37,29 @@ static unsigned number_of(const char *name, const char *file, const char **ret_r
 	return n < UINT_MAX && (!*rest || !strcmp(rest, CKPT_BASE_SUFFIX)) ? (unsigned)n : 0;
 }
 
-unsigned images_newest(const struct paths *p, const char *name)
+static unsigned newest(const struct paths *p, const char *name, bool in_sight)
 {
 	_cleanup_closedir_ DIR *dir = open_images(p);
-	unsigned most = 0;
+	unsigned most = 0, n;
 	struct dirent *f;
 	const char *rest;
 
-	while (dir && (f = readdir(dir)))
-		most = MAX(most, number_of(name, f->d_name, &rest));
+	while (dir && (f = readdir(dir))) {
+		n = number_of(name, f->d_name, &rest);
+		if (n && !(in_sight && *rest))
+			most = MAX(most, n);
+	}
 	return most;
+}
+
+unsigned images_newest(const struct paths *p, const char *name)
+{
+	return newest(p, name, false);
+}
+
+unsigned images_newest_in_sight(const struct paths *p, const char *name)
+{
+	return newest(p, name, true);
 }
 
 /* ---- what is needed -------------------------------------------------------------------------- */

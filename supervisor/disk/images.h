@@ -25,6 +25,8 @@ struct paths;
 
 /* The newest number of @name, whoever made it; 0: there is none. */
 unsigned images_newest(const struct paths *p, const char *name);
+/* The same of those that can be resumed. */
+unsigned images_newest_in_sight(const struct paths *p, const char *name);
 /* Hides the image with this file name.  This and all below: under the lock. */
 void images_hide(const struct paths *p, const char *file);
 /* Removes what is hidden, as far as nobody needs it. */

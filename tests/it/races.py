@@ -459,6 +459,22 @@ def a_supervisor_that_stands_still(env):
 
 
 @test
+def a_session_that_is_lost_has_its_snapshots(env):
+    """As when its host was switched off: who is told to remove what is left hears of them first."""
+    env.run_detached("s", *COUNT)
+    env.podrun("snapshot", "s")
+    env.podrun("snapshot", "s")
+    os.kill(env.podrun("inspect", "s").json()["supervisor"], signal.SIGKILL)
+    until("it is lost", lambda: env.podrun("ps", "-a", "--json").json()[0]["state"] == "lost")
+    for words in ("exec", "s", "true"), ("suspend", "s"):
+        r = env.podrun(*words, check=False)
+        assert "podrun resume s@2 " in r.errors and "snapshots" in r.errors, r
+    assert "podrun resume s@2 " in env.podrun("resume", "-d", "s", code=6).errors
+    env.podrun("resume", "-d", "s@2")
+    one_runs(env, "s")
+
+
+@test
 def a_fifo_that_nobody_reads(env):
     env.run_detached("s", *COUNT)
     os.mkfifo(env.path("fifo"))
