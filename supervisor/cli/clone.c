@@ -14,6 +14,7 @@
 #include "supervisor/message.h"
 
 #define MAX_CLONES 256
+#define MAX_TRIES  (2 * MAX_CLONES) /* for a name */
 
 static int snapshot(struct cli *c, const char *name, int image, struct err *e)
 {
@@ -67,6 +68,35 @@ static int free_name(struct cli *c, const char *name, unsigned *n, char **ret, s
 	}
 }
 
+/* One more, under the next name that is free. */
+static int begin_copy(struct cli *c, const char *name, int image, unsigned *n, struct err *e)
+{
+	Pb__ResumeRequest q = PB__RESUME_REQUEST__INIT;
+	Pb__Control *reply;
+	int r = -EEXIST;
+
+	/* another clone may take the same at the same time */
+	for (unsigned i = 0; r == -EEXIST && i < MAX_TRIES; i++) {
+		_cleanup_free_ char *copy = NULL;
+
+		*e = (struct err){0};
+		r = free_name(c, name, n, &copy, e);
+		if (r < 0)
+			return r;
+		(*n)++;
+		q.name = copy;
+		q.copy = true;
+		if (lseek(image, 0, SEEK_SET) < 0)
+			return err_errno(e, -errno, "image");
+		r = resume_detached(&q, image, &reply, e);
+	}
+	if (r < 0)
+		return r;
+	r = cli_tell_begun(reply->started->name, e);
+	message_free(reply);
+	return r;
+}
+
 static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 {
 	_cleanup_free_ char *only = NULL, *place = NULL;
@@ -93,24 +123,8 @@ static int run(struct cli *c, void *opts, int argc, char **argv, struct err *e)
 	r = snapshot(c, name, image, e);
 	if (r == 0)
 		r = open_again(&image, e);
-	for (uint64_t i = 0; r == 0 && i < copies; i++) {
-		_cleanup_free_ char *copy = NULL;
-		Pb__ResumeRequest q = PB__RESUME_REQUEST__INIT;
-		Pb__Control *reply;
-
-		r = free_name(c, name, &next, &copy, e);
-		if (r < 0)
-			break;
-		q.name = copy;
-		q.copy = true;
-		if (lseek(image, 0, SEEK_SET) < 0)
-			return err_errno(e, -errno, "image");
-		r = resume_detached(&q, image, &reply, e);
-		if (r == 0) {
-			r = cli_tell_begun(reply->started->name, e);
-			message_free(reply);
-		}
-	}
+	for (uint64_t i = 0; r == 0 && i < copies; i++)
+		r = begin_copy(c, name, image, &next, e);
 	return r < 0 ? err_wrap(e, "cannot clone '%s'", name) : 0;
 }
 

@@ -475,6 +475,21 @@ def a_session_that_is_lost_has_its_snapshots(env):
 
 
 @test
+def clones_at_once(env):
+    """They want the same names - of long ones the end is left out -, and each gets as many as it was asked for."""
+    names = [60 * "s" + end for end in "ab"]
+    for name in names:
+        env.run_detached(name, "sh", "-c", "echo ready; exec sleep 1000")
+    told = []
+    for p in [begin(env, "clone", name, "8") for name in names]:
+        out, err = p.communicate(timeout=PATIENCE)
+        assert p.returncode == 0, (out, err)
+        told += out.split()
+    assert len(set(told)) == 16 and set(told + names) == {x["name"] for x in env.sessions()}, told
+    env.podrun("rm", "-f", *names, *told)
+
+
+@test
 def a_fifo_that_nobody_reads(env):
     env.run_detached("s", *COUNT)
     os.mkfifo(env.path("fifo"))
