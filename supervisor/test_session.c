@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -170,6 +171,45 @@ static void images_are_consumed_once(void **state)
 		assert_int_equal(status, 0);
 	}
 	assert_int_equal(ledger_claim(dir, c, "me", &e), -EALREADY);
+}
+
+/* As on a disk that is full, with any part of the line. */
+static void a_claim_that_can_not_be_written_is_none(void **state)
+{
+	struct rlimit before, little;
+	uint8_t id[16] = {7};
+	char path[128];
+	struct err e = {0};
+	struct stat st;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/ledger", dir);
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	for (unsigned i = 0; i < 200; i++) {
+		assert_true(stat(path, &st) == 0 && st.st_size > 0);
+		little = (struct rlimit){(rlim_t)st.st_size + i, before.rlim_max};
+		assert_int_equal(setrlimit(RLIMIT_FSIZE, &little), 0);
+		if (ledger_claim(dir, id, "a-name-of-some-length", &e) == 0)
+			break;
+		assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+		assert_int_equal(e.error, -EFBIG);
+		assert_int_equal(ledger_check(dir, id, &e), 0);
+	}
+	setrlimit(RLIMIT_FSIZE, &before);
+	assert_int_equal(ledger_check(dir, id, &e), 1);
+	/* what an older version or a crash has left */
+	fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+	assert_int_equal(dprintf(fd, "08000000000000000000000000000000 1 half"), 39);
+	close(fd);
+	id[0] = 8;
+	assert_int_equal(ledger_check(dir, id, &e), 0);
+	id[0] = 9;
+	assert_int_equal(ledger_claim(dir, id, "one", &e), 0);
+	assert_int_equal(confirm(id, getpid()), 0);
+	id[0] = 8;
+	assert_int_equal(ledger_check(dir, id, &e), 0);
+	signal(SIGXFSZ, SIG_DFL);
 }
 
 static void changed_files_are_not_known(void **state)
@@ -364,6 +404,7 @@ int main(void)
 		cmocka_unit_test(records_survive),
 		cmocka_unit_test(logs_are_joined),
 		cmocka_unit_test(images_are_consumed_once),
+		cmocka_unit_test(a_claim_that_can_not_be_written_is_none),
 		cmocka_unit_test(changed_files_are_not_known),
 		cmocka_unit_test(output_is_relayed),
 		cmocka_unit_test(input_is_bounded),

@@ -109,6 +109,14 @@ struct line {
 	char holder[MAX_HOLDER];
 };
 
+/* How far whole lines go: where the disk was full, or the host went down, the last may be none. */
+static size_t whole_lines(const struct buf *text)
+{
+	const uint8_t *last = text->len ? memrchr(text->data, '\n', text->len) : NULL;
+
+	return last ? (size_t)(last + 1 - text->data) : 0;
+}
+
 /* The line of @id in the ledger, which is read to @text. */
 static int look_up(int fd, const uint8_t id[16], struct buf *text, struct line *ret, struct err *e)
 {
@@ -119,6 +127,7 @@ static int look_up(int fd, const uint8_t id[16], struct buf *text, struct line *
 	if (r < 0)
 		return r;
 	hex(id, key);
+	text->len = whole_lines(text);
 	l.at = buf_cstr(text) ? find_line(buf_cstr(text), key) : NULL;
 	if (l.at && sscanf(l.at + HEX_LEN, " %" SCNd64 " %64s %n", &l.when, l.name, &n) == 2 && n) {
 		char *mark = l.at + HEX_LEN + n;
@@ -202,10 +211,12 @@ int ledger_claim(const char *state_dir, const uint8_t id[16], const char *name, 
 	name_holder(getpid(), holder);
 	buf_printf(&line, "%s %" PRId64 " %s %c%s\n", key, (int64_t)time(NULL), name, CLAIMED, holder);
 	r = buf_error(&line);
-	if (r == 0 && lseek(fd, 0, SEEK_END) < 0)
+	if (r == 0 && (ftruncate(fd, (off_t)text.len) < 0 || lseek(fd, 0, SEEK_END) < 0))
 		r = -errno;
 	if (r == 0)
 		r = io_write_full(fd, line.data, line.len);
+	if (r < 0 && ftruncate(fd, (off_t)text.len) < 0)
+		log_warn("a line of the ledger is not whole");
 	return r < 0 ? err_errno(e, r, "cannot write the ledger") : 0;
 }
 
