@@ -124,12 +124,34 @@ static bool frame_writable(const struct tree *t)
 	return false;
 }
 
-static int frame(const struct tree *t, bool first, struct err *e)
+/*
+ * Has the layer been such a frame already?  One of a host where a single overlay did it, or where
+ * the user could not write to the frame, has no links and files of the host's; nor has one that is
+ * there before its image (supervisor/arrival.h).
+ */
+static bool was_frame(const struct tree *t)
 {
-	struct recreate x = {.t = t, .writable = frame_writable(t), .first = first};
+	char path[16];
+	struct stat st;
+
+	if (t->c->early || access(OVERLAY_WORK, F_OK) == 0)
+		return false;
+	for (size_t i = 0; i < TREE_N_PRIVATE; i++) {
+		snprintf(path, sizeof(path), "upper/%s", tree_private[i]);
+		if (lstat(path, &st) < 0 || !S_ISDIR(st.st_mode))
+			return false;
+	}
+	return true;
+}
+
+static int frame(const struct tree *t, struct err *e)
+{
+	struct recreate x = {.t = t, .writable = frame_writable(t), .first = !was_frame(t)};
 	size_t overlays = 0;
 	int r;
 
+	if (x.writable && x.first)
+		io_rm_rf(AT_FDCWD, OVERLAY_WORK);
 	if (x.writable)
 		r = mounts_mount("upper", MOUNTS_BASE, NULL, MS_BIND, NULL, e);
 	else
@@ -167,8 +189,7 @@ int layers_mount(const struct world_config *c, const char *source, struct err *e
 	if (r == 0 && made && !c->early && c->portable)
 		r = upper_hold_back(&t, e);
 	if (r == 0)
-		r = c->root && !tree_mounts_below(&t, "") ? whole(&t, e)
-							  : frame(&t, made && !c->early, e);
+		r = c->root && !tree_mounts_below(&t, "") ? whole(&t, e) : frame(&t, e);
 	tree_fini(&t);
 	return r;
 }

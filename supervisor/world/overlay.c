@@ -36,7 +36,7 @@ static int make_work(const char *path, struct buf *ret, struct err *e)
 {
 	struct stat st;
 
-	buf_put_str(ret, "work/%");
+	buf_put_str(ret, OVERLAY_WORK);
 	for (const char *p = path + (*path == '/'); *p; p++)
 		buf_put_u8(ret, *p == '/' ? '%' : (uint8_t)*p);
 	if (!buf_cstr(ret))

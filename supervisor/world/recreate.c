@@ -171,7 +171,7 @@ static int entry(struct recreate *x, const char *path, struct err *e)
 {
 	char host[PATH_MAX], target[PATH_MAX];
 	_cleanup_free_ char *link = NULL;
-	struct stat st;
+	struct stat st, own;
 	int r;
 
 	r = tree_join(host, x->t->source, path, e);
@@ -188,7 +188,7 @@ static int entry(struct recreate *x, const char *path, struct err *e)
 	if (S_ISDIR(st.st_mode))
 		return directory(x, path, host, target, &st, e);
 	/* Not again at a resume: the session may have removed or changed it. */
-	if (x->writable && !x->first)
+	if (x->writable && (!x->first || lstat(target, &own) == 0))
 		return 0;
 	switch (st.st_mode & S_IFMT) {
 	case S_IFLNK:

@@ -22,7 +22,7 @@ struct plan {
 struct recreate {
 	const struct tree *t; /* borrowed */
 	bool writable;	      /* the frame is files_dir/upper, not a tmpfs */
-	bool first;	      /* files_dir/upper has just been made */
+	bool first;	      /* files_dir/upper has not been one before */
 	struct plan *plans;   /* in the order in which they are to be mounted */
 	size_t n_plans;
 };

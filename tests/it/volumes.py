@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Integration tests: where volumes are shown, where that can't be any more, and what has become of their files."""
+"""Integration tests: where volumes are shown, where that can't be any more, and what has become of their files; mounts of
+the host's that were not there before."""
 import os
 import pathlib
 import shutil
@@ -8,8 +9,9 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
-from cli import COUNT, finish, one_line  # noqa: E402
-from harness import main, needs_namespaces, test, until  # noqa: E402
+from cli import COUNT, finish, one_line, ssh_to  # noqa: E402
+from harness import PODRUN, Skip, main, needs, needs_namespaces, test, until  # noqa: E402
+from tree import make_tree  # noqa: E402
 
 
 @test
@@ -120,6 +122,56 @@ def a_program_that_is_not_whole_any_more(env):
     program.write_bytes(whole)
     env.podrun("resume", "-d", "s")
     env.podrun("kill", "s")
+
+
+def in_a_tree(env):
+    """A session on a tree of its own, and what goes before a command for which there is a mount in that."""
+    needs("unshare")
+    root = make_tree(env.path("root"))
+    (root / "mnt").mkdir()
+    (root / "link").symlink_to("usr")
+    mounted = ["unshare", "-Urm", "sh", "-ec", 'mount -t tmpfs none "$0"; exec "$@"', str(root / "mnt")]
+    if env.call(*mounted, "true", check=False).code:
+        raise Skip("no namespace to mount something in")
+    env.run_detached("s", "sh", "-c", "echo ready; while [ ! -e /tmp/go ]; do sleep .01; done; echo ok",
+                     options=("--root", root, "-w", "/"))
+    return mounted
+
+
+def top(env):
+    return env.podrun("exec", "s", "/usr/bin/busybox", "ls", "/").text.split()
+
+
+@test
+@needs_namespaces("a layer over the host's files")
+def a_mount_where_there_was_none(env):
+    """What lies beside it is put together in another way; links of the host's are there, but not what was removed."""
+    mounted = in_a_tree(env)
+    before = top(env)
+    for _ in range(2):
+        env.podrun("suspend", "s")
+        env.call(*mounted, PODRUN, "resume", "-d", "s")
+        assert top(env) == before, (top(env), before)
+        if "link" in before:
+            env.podrun("exec", "s", "rm", "/link")
+            before.remove("link")
+    assert "ok" in finish(env, "s").split()
+
+
+@test
+@needs_namespaces("a layer over the host's files")
+def a_mount_on_another_host(env):
+    mounted = in_a_tree(env)
+    before = top(env)
+    other = env.host("other")
+    ssh_to(env, other)
+    script = env.path("ssh")
+    lines = script.read_text().splitlines()
+    lines[-1] = "exec unshare -Urm sh -c 'mount -t tmpfs none %s && exec %s receive'" % (mounted[-1], PODRUN)
+    script.write_text("\n".join(lines) + "\n")
+    env.podrun("migrate", "s", "there")
+    assert top(other) == before, (top(other), before)
+    assert "ok" in finish(other, "s").split()
 
 
 if __name__ == "__main__":
