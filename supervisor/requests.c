@@ -382,7 +382,8 @@ static int do_rename(struct session *s, struct client *c, const Pb__Control *m, 
 		return lock;
 	if (access(dir, F_OK) == 0) {
 		err_set(e, ERR_STATE, -EEXIST, "the name '%s' is in use", m->rename->name);
-		return err_hint(e, "podrun rm %s removes what ended", m->rename->name);
+		return err_hint(e, "podrun ps -a shows by what; podrun rm %s removes what ended",
+			m->rename->name);
 	}
 	r = save_name(s, m->rename->name, e);
 	if (r >= 0)
