@@ -153,6 +153,9 @@ static int make_socket(const Pb__Tcp *m, struct err *e)
 	if (r < 0)
 		return r;
 	set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+	/* A connection does nothing with it but to keep others waiting while it is made. */
+	if (live)
+		set_int(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, 0);
 	if (m->mss && m->mss < UINT16_MAX)
 		set_int(fd, IPPROTO_TCP, TCP_MAXSEG, (int)m->mss + (live ? TIMESTAMPS : 0));
 	return take_fd(&fd);

@@ -177,6 +177,8 @@ static void make_pairs(void)
 	STATE_CHECK(close(reset[1]) == 0);
 }
 
+static int deferred;
+
 static void set_options(void)
 {
 	struct linger linger = {.l_onoff = 1, .l_linger = 7};
@@ -187,6 +189,9 @@ static void set_options(void)
 	set(opts[0], IPPROTO_TCP, TCP_USER_TIMEOUT, 12345);
 	set(opts[0], SOL_SOCKET, SO_RCVBUF, 20000);
 	set(opts[0], IPPROTO_IP, IP_TOS, 0x10);
+	/* Nothing may wait for what nobody has to say. */
+	set(opts[1], IPPROTO_TCP, TCP_DEFER_ACCEPT, 1000);
+	deferred = get(opts[1], IPPROTO_TCP, TCP_DEFER_ACCEPT);
 	STATE_CHECK(setsockopt(opts[0], SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)) == 0);
 }
 
@@ -243,6 +248,7 @@ static void check_options(void)
 	STATE_CHECK(get(opts[0], IPPROTO_TCP, TCP_USER_TIMEOUT) == 12345);
 	STATE_CHECK(get(opts[0], SOL_SOCKET, SO_RCVBUF) == 40000);
 	STATE_CHECK(get(opts[0], IPPROTO_IP, IP_TOS) == 0x10);
+	STATE_CHECK(get(opts[1], IPPROTO_TCP, TCP_DEFER_ACCEPT) == deferred);
 	STATE_CHECK(getsockopt(opts[0], SOL_SOCKET, SO_LINGER, &linger, &len) == 0);
 	STATE_CHECK(linger.l_onoff && linger.l_linger == 7);
 	STATE_CHECK(getsockopt(opts[1], SOL_SOCKET, SO_LINGER, &linger, &len) == 0);
