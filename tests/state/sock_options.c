@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Options of sockets, of each family: what was set is told again, and filters go on to decide. */
 #include <linux/filter.h>
+#include <linux/netlink.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -11,7 +12,7 @@
 
 #include "tests/state/state.h"
 
-enum { UNIX, TCP, LISTENER, TCP6, UDP, UDP6, N };
+enum { UNIX, TCP, LISTENER, TCP6, UDP, UDP6, LITE, NETLINK, N };
 
 static int socks[N];
 
@@ -21,6 +22,7 @@ static const struct {
 	{UNIX, SOL_SOCKET, SO_PASSCRED, 1},
 	{UNIX, SOL_SOCKET, SO_RCVLOWAT, 12},
 	{UNIX, SOL_SOCKET, SO_PEEK_OFF, 3},
+	{UNIX, SOL_SOCKET, 82 /* SO_RCVPRIORITY */, 1},
 	{TCP, SOL_SOCKET, SO_OOBINLINE, 1},
 	{TCP, SOL_SOCKET, SO_PRIORITY, 4},
 	{TCP, SOL_SOCKET, SO_RCVLOWAT, 100},
@@ -36,6 +38,7 @@ static const struct {
 	{TCP, IPPROTO_TCP, TCP_NOTSENT_LOWAT, 16384},
 	{TCP, SOL_SOCKET, 74 /* SO_TXREHASH */, 0},
 	{TCP, IPPROTO_TCP, 34 /* TCP_FASTOPEN_NO_COOKIE */, 1},
+	{TCP, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 1},
 	{TCP, IPPROTO_IP, IP_TTL, 33},
 	{TCP, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO},
 	{LISTENER, SOL_SOCKET, SO_REUSEADDR, 1},
@@ -53,6 +56,8 @@ static const struct {
 	{UDP, SOL_SOCKET, SO_NO_CHECK, 1},
 	{UDP, SOL_SOCKET, SO_RXQ_OVFL, 1},
 	{UDP, SOL_SOCKET, SO_TIMESTAMP, 1},
+	{UDP, SOL_SOCKET, SO_WIFI_STATUS, 1},
+	{UDP, SOL_SOCKET, SO_NOFCS, 1},
 	{UDP, IPPROTO_IP, IP_TOS, 0x10},
 	{UDP, SOL_SOCKET, SO_PRIORITY, 2}, /* the one before has set it */
 	{UDP, IPPROTO_IP, IP_PKTINFO, 1},
@@ -68,6 +73,13 @@ static const struct {
 	{UDP6, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 1},
 	{UDP6, IPPROTO_IPV6, IPV6_RECVERR, 1},
 	{UDP6, IPPROTO_IPV6, IPV6_DONTFRAG, 1},
+	{UDP6, IPPROTO_IPV6, IPV6_2292HOPOPTS, 1},
+	{UDP6, IPPROTO_IPV6, IPV6_2292DSTOPTS, 1},
+	{UDP6, IPPROTO_IPV6, IPV6_2292RTHDR, 1},
+	{UDP6, IPPROTO_IPV6, 30 /* IPV6_ROUTER_ALERT_ISOLATE */, 1},
+	{LITE, IPPROTO_UDPLITE, UDP_CORK, 1},
+	{LITE, IPPROTO_UDPLITE, UDP_NO_CHECK6_RX, 1},
+	{NETLINK, SOL_SOCKET, SO_PASSCRED, 1},
 };
 #define N_NUMBERS (sizeof(numbers) / sizeof(*numbers))
 static int told[N_NUMBERS]; /* some the kernel rounds */
@@ -78,15 +90,19 @@ static int get(size_t i)
 	socklen_t len = sizeof(value);
 
 	STATE_CHECK(getsockopt(socks[numbers[i].sock], numbers[i].level, numbers[i].name, &value,
-			    &len) == 0);
+			    &len) == 0 ||
+		    errno == ENOPROTOOPT);
 	return value;
 }
 
 static void set_numbers(void)
 {
 	for (size_t i = 0; i < N_NUMBERS; i++) {
-		STATE_CHECK(setsockopt(socks[numbers[i].sock], numbers[i].level, numbers[i].name,
-				    &numbers[i].value, sizeof(int)) == 0);
+		int r = setsockopt(socks[numbers[i].sock], numbers[i].level, numbers[i].name,
+			&numbers[i].value, sizeof(int));
+
+		/* SO_RCVPRIORITY is of Linux 6.14. */
+		STATE_CHECK(r == 0 || errno == ENOPROTOOPT);
 		told[i] = get(i);
 	}
 }
@@ -189,6 +205,8 @@ int main(int argc, char **argv)
 	socks[TCP6] = socket(AF_INET6, SOCK_STREAM, 0);
 	socks[UDP] = socket(AF_INET, SOCK_DGRAM, 0);
 	socks[UDP6] = socket(AF_INET6, SOCK_DGRAM, 0);
+	socks[LITE] = socket(AF_INET, SOCK_DGRAM, IPPROTO_UDPLITE);
+	socks[NETLINK] = socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE);
 	set_numbers();
 	set_structs();
 	STATE_CHECK(listen(socks[LISTENER], 3) == 0);
