@@ -9,6 +9,9 @@
  * fdinfo of a descriptor can be opened only while there is one, and looks for it anew when it is read.
  * Nobody has any yet when files are made; so its process gets one for a moment.
  *
+ * What has been written to a file of /proc/pressure, to be told of it, nobody can read again: one that is
+ * open to be written to is refused.
+ *
  * Where no pid namespace holds the numbers, what the session has open may be a stand-in of another
  * file system, which its path tells (struct ckpt_paths).
  */
@@ -28,7 +31,8 @@
 #include "ckpt/where.h"
 #include "proto/files.pb-c.h"
 
-#define DELETED " (deleted)"
+#define DELETED	 " (deleted)"
+#define PRESSURE "/proc/pressure/"
 
 static bool claim(const struct ckpt_file *f)
 {
@@ -64,6 +68,11 @@ static int check(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
 	if (gone && (S_ISDIR(s.file->st.st_mode) || (s.file->flags & O_PATH)))
 		return err_set(e, ERR_UNFREEZABLE, -ESRCH, "%s of a process that has ended is open",
 			path);
+	/* What nobody has asked to be told of shows as an error, all the time. */
+	if (path && !strncmp(path, PRESSURE, strlen(PRESSURE)) &&
+		(s.file->flags & O_ACCMODE) != O_RDONLY && !(s.file->flags & O_PATH))
+		return err_set(e, ERR_UNFREEZABLE, -EOPNOTSUPP,
+			"what is to be told of %s is not supported", path);
 	return 0;
 }
 

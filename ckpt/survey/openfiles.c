@@ -604,6 +604,10 @@ static const char *sort_of_socket(const struct ckpt_file *f)
 {
 	if (f->domain == AF_PACKET)
 		return " (a packet socket)";
+	if (f->domain == AF_VSOCK)
+		return " (a vsock socket)";
+	if (f->domain == AF_ALG)
+		return " (AF_ALG)";
 	if (f->protocol == IPPROTO_MPTCP)
 		return " (MPTCP)";
 	return f->type == SOCK_RAW ? " (a raw socket)" : "";

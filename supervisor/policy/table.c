@@ -547,6 +547,7 @@ const struct policy_rule policy_rules[] = {
 	NUMBERS_OF_NAMESPACE(7),
 	NUMBERS_OF_NAMESPACE(8),
 	NUMBERS_OF_NAMESPACE(9),
+	{SYS_fcntl, 1, LOW32, F_NOTIFY, POLICY_EINVAL, "nothing tells that a directory is watched"},
 	{SYS_fcntl, 1, LOW32, F_SETOWN, POLICY_TRACE, "takes a process", PID},
 	{SYS_fcntl, 1, LOW32, F_GETOWN, POLICY_TRACE, "tells a process", PID},
 	{SYS_fcntl, 1, LOW32, F_SETOWN_EX, POLICY_TRACE, "takes a process", PID},

@@ -7,6 +7,7 @@ Each is a row of docs/coverage.md.  Sockets, terminals and IPC have theirs in ru
 import errno
 import os
 import pathlib
+import socket
 import subprocess
 import sys
 
@@ -27,6 +28,7 @@ CALLS = {
     "modify_ldt": (154, (0, 0, 0), errno.ENOSYS),
     "prctl, system call user dispatch": (157, (59, 1, 0, 0, 0), errno.EINVAL),
     "arch_prctl, shadow stack": (158, (0x5001, 1), errno.EINVAL),
+    "fcntl, F_NOTIFY": (72, (0, 1026, 4), errno.EINVAL),
     "mount": (165, (0, 0, 0, 0, 0), errno.EPERM),
     "umount2": (166, (0, 0), errno.EPERM),
     "pivot_root": (155, (0, 0), errno.EPERM),
@@ -77,6 +79,10 @@ OBJECTS = {
         "f = os.memfd_create('h', os.MFD_HUGETLB); os.ftruncate(f, 2 << 20); "
         "m = mmap.mmap(f, 2 << 20, flags=mmap.MAP_PRIVATE | 0x4000)",
         "huge pages (hugetlbfs)"),
+    "a vsock socket": (
+        "import socket; s = socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM)", "(a vsock socket)"),
+    "news of pressure": (
+        "p = os.open('/proc/pressure/memory', os.O_RDWR); os.write(p, b'some 900000 2000000 ')", "/proc/pressure/memory"),
     "memory of a socket": (
         "import socket; a = socket.create_server(('127.0.0.1', 0)); b = socket.create_connection(a.getsockname()); "
         "m = mmap.mmap(b.fileno(), 4096, prot=mmap.PROT_READ)",
@@ -93,10 +99,20 @@ print("ok")
 """
 
 
+def has_vsock():
+    try:
+        socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM).close()
+    except OSError:
+        return False
+    return True
+
+
 def object_is_refused(env, what):
     statement, word = OBJECTS[what]
     if "huge" in what and not os.path.isdir("/sys/kernel/mm/hugepages/hugepages-2048kB"):
         raise Skip("this kernel has no huge pages of 2 MiB")
+    if "vsock" in what and (REWRITE or not has_vsock()) or "pressure" in what and not os.access("/proc/pressure/memory", os.W_OK):
+        raise Skip("there are none, or the profile of container engines keeps them away")
     env.run_detached("s", sys.executable, "-c", HOLD, statement)
     one_line(env.podrun("suspend", "s", "-o", env.path("i"), code=3), "(python", word)
     if env.path("i").exists() or "ok" not in finish(env, "s"):
