@@ -2,6 +2,7 @@
 /* The theory of operation is in ask.h. */
 #include "ckpt/kinds/ask.h"
 
+#include <asm/prctl.h>
 #include <errno.h>
 #include <linux/prctl.h>
 #include <stddef.h>
@@ -44,7 +45,7 @@ struct question {
 	struct ckpt_asked *room; /* remote_data, with FEW_GROUPS groups */
 	uint64_t at;
 	int *values; /* of prctl options by pointer */
-	int slack, securebits, groups, prctl, membarrier, brk, keys;
+	int mce_kill, cpuid, slack, securebits, groups, prctl, membarrier, brk, keys;
 	int wanted; /* calls from the first to this must succeed */
 };
 
@@ -67,6 +68,9 @@ static int ask_thread(struct question *q, bool i386)
 	remote_add(r, SYS_prctl, PR_GET_TID_ADDRESS, AT(q, tid_address), 0, 0, 0, 0);
 	remote_add(r, SYS_prctl, PR_GET_PDEATHSIG, AT(q, pdeathsig), 0, 0, 0, 0);
 	remote_add(r, SYS_prctl, PR_GET_NAME, AT(q, name), 0, 0, 0, 0);
+	remote_add(r, SYS_prctl, PR_GET_TSC, AT(q, tsc), 0, 0, 0, 0);
+	q->mce_kill = remote_add(r, SYS_prctl, PR_MCE_KILL_GET, 0, 0, 0, 0, 0);
+	q->cpuid = remote_add(r, SYS_arch_prctl, ARCH_GET_CPUID, 0, 0, 0, 0, 0);
 	q->slack = remote_add(r, SYS_prctl, PR_GET_TIMERSLACK, 0, 0, 0, 0, 0);
 	return q->slack;
 }
@@ -195,6 +199,8 @@ static int take(const struct question *q, struct ckpt_thread *t, struct err *e)
 			return err_errno(e, (int)remote_result(q->r, i), "state of a thread");
 	memcpy(a, q->room, ROOM);
 	a->timer_slack = (uint64_t)remote_result(q->r, q->slack);
+	a->mce_kill = (int)remote_result(q->r, q->mce_kill);
+	a->cpuid = (int)remote_result(q->r, q->cpuid);
 	if (t == t->proc->threads[0]) {
 		take_process(q, t->proc, a);
 		n = remote_result(q->r, q->groups);

@@ -37,9 +37,10 @@ struct ckpt_asked {
 	stack_t altstack;
 	uint64_t robust, robust_length, tid_address;
 	uint32_t robust_i386, robust_i386_length; /* 0 of 64-bit programs */
-	int pdeathsig, pad;
+	int pdeathsig, tsc;
 	char name[16];
 	uint64_t timer_slack;
+	int mce_kill, cpuid; /* PR_MCE_KILL_*; whether the instruction is there */
 
 	/* of the process; only asked of its first thread */
 	struct ckpt_sigaction actions[CKPT_LAST_SIGNAL + 1]; /* [SIGNAL]; zero if default */

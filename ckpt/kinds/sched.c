@@ -2,6 +2,9 @@
 /*
  * Scheduling of a thread: nice, policy, CPUs, io priority; and its personality.
  *
+ * The slice of an ordinary policy (sched_runtime, Linux 6.12) is told also of who has not asked for one, and
+ * is the host's then: which is what pid 1 has.
+ *
  * What this host does not grant (a lower nice value, a real-time policy, CPUs it does not have) is
  * left as it is: a session goes on slower rather than not at all.
  */
@@ -58,6 +61,17 @@ static long read_affinity(const struct ckpt_dump *d, pid_t tid, uint8_t mask[MAS
 	return n;
 }
 
+/* What the thread has asked for, or 0. */
+static uint64_t read_slice(const struct ckpt_dump *d, const struct attr *a)
+{
+	struct attr usual = {.size = sizeof(usual)};
+
+	if ((a->policy != SCHED_OTHER && a->policy != SCHED_BATCH) ||
+		syscall(SYS_sched_getattr, d->world->init_pid, &usual, sizeof(usual), 0) < 0)
+		return 0;
+	return a->runtime != usual.runtime ? a->runtime : 0;
+}
+
 static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e)
 {
 	Pb__Sched m = PB__SCHED__INIT;
@@ -77,6 +91,7 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 	m.reset_on_fork = a.flags & ATTR_RESET_ON_FORK;
 	if (a.policy != SCHED_OTHER && a.policy != SCHED_BATCH)
 		m.nice = (int)s.thread->status.nice;
+	m.slice_ns = read_slice(d, &a);
 	n = read_affinity(d, tid, mask);
 	m.affinity.len = (size_t)n;
 	m.affinity.data = mask;
@@ -155,7 +170,8 @@ static int finish(struct ckpt_build *b, struct ckpt_record *rec, struct err *e)
 	a.flags = m->reset_on_fork ? ATTR_RESET_ON_FORK : 0;
 	a.nice = m->nice;
 	a.priority = m->priority;
-	if ((m->policy != SCHED_OTHER || m->nice || m->reset_on_fork) &&
+	a.runtime = m->slice_ns;
+	if ((m->policy != SCHED_OTHER || m->nice || m->reset_on_fork || m->slice_ns) &&
 		syscall(SYS_sched_setattr, t->tid, &a, 0) < 0)
 		log_info("thread %d keeps this host's priority: %s", t->vtid, strerror(errno));
 	if (m->ioprio && syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, t->tid, m->ioprio) < 0)

@@ -7,6 +7,7 @@
  * handler of that: it may go on on another CPU.  Restore is the last kind of all: the addresses
  * mean something only when memory is there, and the registers are loaded when the executor leaves.
  */
+#include <asm/prctl.h>
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <signal.h>
@@ -155,6 +156,9 @@ static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, str
 	m.clear_child_tid = a->tid_address;
 	m.timer_slack_ns = a->timer_slack;
 	m.pdeathsig = a->pdeathsig;
+	m.tsc = a->tsc != PR_TSC_ENABLE ? (uint32_t)a->tsc : 0;
+	m.mce_kill = a->mce_kill != PR_MCE_KILL_DEFAULT ? 1 + (uint32_t)a->mce_kill : 0;
+	m.no_cpuid = !a->cpuid;
 	memcpy(name, a->name, NAME_LEN);
 	m.name = name;
 	m.asleep_ns = t->asleep_ns;
@@ -210,6 +214,25 @@ static int tell(struct ckpt_build *b, struct ckpt_build_thread *t, const Pb__Thr
 		return 0;
 	/* an alternate stack too small for anything */
 	return e->error == -ENOMEM ? err_reclass(e, ERR_IMAGE) : e->error;
+}
+
+/* What few threads have asked for. */
+static int tell_rare(struct remote *r, const Pb__Thread *m, struct err *e)
+{
+	int k, cpuid = -1;
+
+	if (!m->tsc && !m->mce_kill && !m->no_cpuid)
+		return 0;
+	if (m->tsc)
+		remote_add(r, SYS_prctl, PR_SET_TSC, m->tsc, 0, 0, 0, 0);
+	if (m->mce_kill)
+		remote_add(r, SYS_prctl, PR_MCE_KILL, PR_MCE_KILL_SET, m->mce_kill - 1, 0, 0, 0);
+	if (m->no_cpuid)
+		cpuid = remote_add(r, SYS_arch_prctl, ARCH_SET_CPUID, 0, 0, 0, 0, 0);
+	k = remote_run(r, false, e);
+	if (k == 0 && cpuid >= 0 && remote_result(r, cpuid) < 0)
+		log_info("task %d: this CPU can't be kept from telling what it is", remote_tid(r));
+	return k;
 }
 
 /*
@@ -268,6 +291,8 @@ static int finish(struct ckpt_build *b, struct ckpt_record *rec, struct err *e)
 	}
 	if (r == 0)
 		r = tell(b, t, m, e);
+	if (r == 0)
+		r = tell_rare(t->remote, m, e);
 	if (r == 0)
 		r = set_segments(t->tid, m, e);
 	if (r == 0)
