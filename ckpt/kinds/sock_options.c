@@ -178,6 +178,8 @@ static const struct option_row rows[] = {
 	/* Only of a socket that is not connected; of others it has been of use. */
 	{0, SOCK_STREAM, IPPROTO_TCP, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, SOFT, 4},
 	{0, SOCK_STREAM, IPPROTO_TCP, IPPROTO_TCP, TCP_FASTOPEN, EARLY | SOFT, 4},
+	/* Told only of a socket that has one of its own. */
+	{0, SOCK_STREAM, IPPROTO_TCP, IPPROTO_TCP, TCP_FASTOPEN_KEY, SOFT, 32},
 	{0, SOCK_STREAM, IPPROTO_TCP, IPPROTO_TCP, TCP_NODELAY, ZERO, 4},
 	{0, SOCK_STREAM, IPPROTO_TCP, IPPROTO_TCP, TCP_CORK, ZERO, 4},
 	{0, SOCK_STREAM, IPPROTO_TCP, IPPROTO_TCP, TCP_KEEPIDLE, 0, 4},

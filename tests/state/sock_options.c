@@ -121,8 +121,11 @@ static void check_numbers(void)
 static const struct timeval patience = {3, 250000}, haste = {0, 500000};
 static const struct linger linger = {.l_onoff = 1, .l_linger = 21};
 
+static const char key[] = "of cookies of it"; /* without the end */
+
 static void set_structs(void)
 {
+	STATE_CHECK(setsockopt(socks[LISTENER], IPPROTO_TCP, TCP_FASTOPEN_KEY, key, 16) == 0);
 	STATE_CHECK(
 		setsockopt(socks[TCP], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) == 0);
 	STATE_CHECK(setsockopt(socks[UNIX], SOL_SOCKET, SO_SNDTIMEO, &haste, sizeof(haste)) == 0);
@@ -136,9 +139,12 @@ static void check_structs(void)
 {
 	struct timeval t;
 	struct linger l;
-	char text[16] = "";
-	socklen_t len = sizeof(t);
+	char text[32] = "";
+	socklen_t len = sizeof(text);
 
+	STATE_CHECK(getsockopt(socks[LISTENER], IPPROTO_TCP, TCP_FASTOPEN_KEY, text, &len) == 0);
+	STATE_CHECK(len == 16 && !memcmp(text, key, 16));
+	len = sizeof(t);
 	STATE_CHECK(getsockopt(socks[TCP], SOL_SOCKET, SO_RCVTIMEO, &t, &len) == 0);
 	STATE_CHECK(t.tv_sec == 3 && t.tv_usec >= 250000 && t.tv_usec < 260000); /* a tick */
 	STATE_CHECK(getsockopt(socks[UNIX], SOL_SOCKET, SO_SNDTIMEO, &t, &len) == 0);
