@@ -31,6 +31,7 @@
 #include "ckpt/lend.h"
 #include "ckpt/memory/memory.h"
 #include "ckpt/nested/build.h"
+#include "ckpt/nested/help.h"
 #include "ckpt/nested/list.h"
 #include "ckpt/remote/i386.h"
 #include "ckpt/remote/trace.h"
@@ -543,14 +544,31 @@ static int make_plan(struct ckpt_build *b, struct ckpt_tree_op **ret, size_t *re
 	return ckpt_tree_plan(nodes, b->n_procs, ret, ret_n, e) < 0 ? err_reclass(e, ERR_IMAGE) : 0;
 }
 
-/* Numbers of processes to come go on behind the highest there is, as they would have. */
+/* Also if it may not be written to, nothing stays open: it would be in the way of what is to be there. */
+static void write_last(struct remote *r, pid_t last)
+{
+	struct remote_arg args[6] = {{0}};
+	char text[16];
+	int at = remote_add(r, SYS_open, remote_put_str(r, "/proc/sys/kernel/ns_last_pid"),
+		O_WRONLY | O_CLOEXEC, 0, 0, 0, 0);
+
+	args[0] = REMOTE_RESULT(at);
+	snprintf(text, sizeof(text), "%d", last);
+	args[1] = REMOTE_ARG(remote_put_str(r, text));
+	args[2] = REMOTE_ARG(strlen(text));
+	remote_add_args(r, SYS_write, args);
+	remote_add_args(r, SYS_close, args);
+	remote_run(r, false, NULL);
+}
+
+/*
+ * Numbers of processes to come go on behind the highest there is, as they would have.  Who is in a sandbox has
+ * no right to say so; where all are, a helper does.
+ */
 static void continue_numbers(struct ckpt_build *b)
 {
 	struct remote *r = NULL;
-	struct remote_arg args[6] = {{0}};
-	char text[16];
 	pid_t last = 0;
-	int at;
 
 	for (size_t i = 0; i < b->n_procs; i++) {
 		const struct ckpt_build_proc *p = &b->procs[i];
@@ -558,22 +576,15 @@ static void continue_numbers(struct ckpt_build *b)
 		last = MAX(last, p->vpid);
 		for (size_t k = 0; k < p->n_threads; k++)
 			last = MAX(last, p->threads[k].vtid);
-		if (!p->zombie && !r)
+		if (!p->zombie && !r && !ckpt_ns_any(&p->ns))
 			r = p->threads[0].remote;
 	}
 	if (b->world->names)
 		b->world->names->last(b->world->names->ctx, last);
-	if (!r || b->world->names)
-		return;
-	at = remote_add(r, SYS_open, remote_put_str(r, "/proc/sys/kernel/ns_last_pid"),
-		O_WRONLY | O_CLOEXEC, 0, 0, 0, 0);
-	args[0] = REMOTE_RESULT(at);
-	snprintf(text, sizeof(text), "%d", last);
-	args[1] = REMOTE_ARG(remote_put_str(r, text));
-	args[2] = REMOTE_ARG(strlen(text));
-	remote_add_args(r, SYS_write, args);
-	remote_add_args(r, SYS_close, args);
-	remote_run(r, true, NULL);
+	else if (r)
+		write_last(r, last);
+	else if (ckpt_scribe_next(b, 0, last + 1, &(struct err){0}) < 0)
+		log_info("numbers of processes to come begin anew");
 }
 
 /* From here on the processes' remotes belong to the build. */
