@@ -71,8 +71,30 @@ static int ask_thread(struct question *q, bool i386)
 	remote_add(r, SYS_prctl, PR_GET_TSC, AT(q, tsc), 0, 0, 0, 0);
 	q->mce_kill = remote_add(r, SYS_prctl, PR_MCE_KILL_GET, 0, 0, 0, 0, 0);
 	q->cpuid = remote_add(r, SYS_arch_prctl, ARCH_GET_CPUID, 0, 0, 0, 0, 0);
+	q->securebits = remote_add(r, SYS_prctl, PR_GET_SECUREBITS, 0, 0, 0, 0, 0);
 	q->slack = remote_add(r, SYS_prctl, PR_GET_TIMERSLACK, 0, 0, 0, 0, 0);
 	return q->slack;
+}
+
+/* Has @t other ids than the first thread, as far as can be seen from outside? */
+static bool has_own_ids(const struct ckpt_thread *t)
+{
+	const struct proc_status *own = &t->status, *first = &t->proc->threads[0]->status;
+
+	return memcmp(own->uid, first->uid, sizeof(own->uid)) != 0 ||
+	       memcmp(own->gid, first->gid, sizeof(own->gid)) != 0;
+}
+
+/* In some sessions each of these costs a notification, so not every thread is asked. */
+static int ask_ids(struct question *q)
+{
+	struct remote *r = q->r;
+
+	remote_add(r, SYS_getresuid, AT(q, uid[0]), AT(q, uid[1]), AT(q, uid[2]), 0, 0, 0);
+	q->wanted = remote_add(
+		r, SYS_getresgid, AT(q, gid[0]), AT(q, gid[1]), AT(q, gid[2]), 0, 0, 0);
+	q->groups = remote_add(r, SYS_getgroups, FEW_GROUPS, AT(q, groups), 0, 0, 0, 0);
+	return q->groups;
 }
 
 static bool can_have_action(int sig)
@@ -100,11 +122,7 @@ static int ask_process(struct question *q, const struct proc_status *st)
 	ask_actions(q, st);
 	for (int i = 0; i < 3; i++)
 		remote_add(r, SYS_getitimer, (uint64_t)i, AT(q, itimers[i]), 0, 0, 0, 0);
-	remote_add(r, SYS_getresuid, AT(q, uid[0]), AT(q, uid[1]), AT(q, uid[2]), 0, 0, 0);
-	remote_add(r, SYS_getresgid, AT(q, gid[0]), AT(q, gid[1]), AT(q, gid[2]), 0, 0, 0);
-	q->securebits = remote_add(r, SYS_prctl, PR_GET_SECUREBITS, 0, 0, 0, 0, 0);
-	q->wanted = q->securebits;
-	q->groups = remote_add(r, SYS_getgroups, FEW_GROUPS, AT(q, groups), 0, 0, 0, 0);
+	ask_ids(q);
 	q->values = remote_data(r, CKPT_N_PRCTL * sizeof(*q->values), &values);
 	for (int i = 0; i < CKPT_N_PRCTL; i++) {
 		const struct ckpt_prctl_option *o = &ckpt_prctl_options[i];
@@ -128,7 +146,6 @@ static void take_process(const struct question *q, const struct ckpt_proc *p, st
 {
 	long bits = remote_result(q->r, q->membarrier);
 
-	a->securebits = (uint32_t)remote_result(q->r, q->securebits);
 	a->membarrier = bits > 0 ? (uint32_t)bits : 0;
 	a->brk = (uint64_t)remote_result(q->r, q->brk);
 	a->keys = q->keys ? ckpt_keys_asked(q->r, q->keys) : 0;
@@ -179,6 +196,8 @@ static int start(struct question *q, struct ckpt_thread *t, struct err *e)
 	k = q->wanted = ask_thread(q, t->proc->i386);
 	if (t == t->proc->threads[0] && k >= 0)
 		k = ask_process(q, &t->proc->status);
+	else if (has_own_ids(t) && k >= 0)
+		k = ask_ids(q);
 	if (k < 0)
 		return err_errno(e, k, "state of a thread");
 	return remote_start(q->r, false, e);
@@ -201,8 +220,11 @@ static int take(const struct question *q, struct ckpt_thread *t, struct err *e)
 	a->timer_slack = (uint64_t)remote_result(q->r, q->slack);
 	a->mce_kill = (int)remote_result(q->r, q->mce_kill);
 	a->cpuid = (int)remote_result(q->r, q->cpuid);
-	if (t == t->proc->threads[0]) {
+	a->securebits = (uint32_t)remote_result(q->r, q->securebits);
+	a->has_ids = q->groups > 0;
+	if (t == t->proc->threads[0])
 		take_process(q, t->proc, a);
+	if (a->has_ids) {
 		n = remote_result(q->r, q->groups);
 		a->n_groups = n > 0 ? (uint32_t)n : 0;
 		k = n < 0 ? many_groups(q->r, &a, e) : 0;

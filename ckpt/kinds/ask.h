@@ -41,18 +41,21 @@ struct ckpt_asked {
 	char name[16];
 	uint64_t timer_slack;
 	int mce_kill, cpuid; /* PR_MCE_KILL_*; whether the instruction is there */
+	uint32_t securebits;
+	/* only of a first thread, and of one that has others than that */
+	bool has_ids;
+	uint32_t uid[3], gid[3];
 
 	/* of the process; only asked of its first thread */
 	struct ckpt_sigaction actions[CKPT_LAST_SIGNAL + 1]; /* [SIGNAL]; zero if default */
 	struct itimerval itimers[3];
-	uint32_t uid[3], gid[3], securebits;
 	long prctl[CKPT_N_PRCTL]; /* -errno if the kernel does not have it */
 	uint32_t membarrier;
 	uint64_t brk; /* program break */
 	uint32_t keys; /* protection keys that are given out: bit K is key K */
 	bool subreaper;
 	siginfo_t continued; /* of a child of which it has not asked that; si_pid 0: none */
-	uint32_t n_groups, groups[]; /* at most CKPT_MAX_GROUPS */
+	uint32_t n_groups, groups[]; /* of who has_ids; at most CKPT_MAX_GROUPS */
 };
 
 /* Asks all threads of the session, many at the same time: a stop of a task takes a wake-up, which

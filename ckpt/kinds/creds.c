@@ -5,12 +5,15 @@
  * Everything is asked and told from inside, so that numbers are the session's.  Rebuilt tasks hold
  * all capabilities of the session's user namespace until here; what they had is a subset, and is
  * put on every thread, in the order the kernel demands: bounding set, groups and ids while the
- * capabilities for that are there, then the capabilities themselves.
+ * capabilities for that are there, then the capabilities themselves.  The kernel keeps them by thread, and
+ * only the C library makes them one process's: a thread that has asked the kernel itself has a record of
+ * its own (TCREDS).
  */
 #include <errno.h>
 #include <linux/capability.h>
 #include <linux/securebits.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/prctl.h>
 
 #include "base/base.h"
@@ -37,13 +40,13 @@ static uint32_t inside(const struct ckpt_world *w, uint32_t id, uint32_t host, u
 	return id == host ? is : OVERFLOW_ID;
 }
 
-static void take_caps(const struct ckpt_world *w, const struct ckpt_proc *p, Pb__Creds *m)
+static void take_caps(const struct ckpt_world *w, const struct ckpt_thread *t, Pb__Creds *m)
 {
-	const struct proc_status *st = &p->status;
+	const struct proc_status *st = &t->status;
 	struct ckpt_caps c = {st->cap_inh, st->cap_prm, st->cap_eff, st->cap_bnd, st->cap_amb};
 
 	if (w->names && w->names->caps)
-		w->names->caps(w->names->ctx, p->pid, &c);
+		w->names->caps(w->names->ctx, t->tid, &c);
 	m->cap_inheritable = c.inheritable;
 	m->cap_permitted = c.permitted;
 	m->cap_effective = c.effective;
@@ -51,37 +54,59 @@ static void take_caps(const struct ckpt_world *w, const struct ckpt_proc *p, Pb_
 	m->cap_ambient = c.ambient;
 }
 
-static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e)
+/* The record of one thread. */
+static int fill(struct ckpt_dump *d, struct ckpt_thread *t, struct buf *body, struct err *e)
 {
 	_cleanup_free_ uint32_t *groups = NULL;
 	Pb__Creds m = PB__CREDS__INIT;
-	const struct ckpt_asked *asked;
+	const struct ckpt_asked *asked, *of_ids;
 	uint32_t uid[3], gid[3];
-	int r;
+	int r = ckpt_ask(t, &asked, e);
 
-	if (s.proc->state == CKPT_ZOMBIE)
-		return 1;
-	r = ckpt_ask_proc(s.proc, &asked, e);
+	of_ids = asked;
+	if (r == 0 && !asked->has_ids)
+		r = ckpt_ask_proc(t->proc, &of_ids, e);
 	if (r < 0)
 		return r;
 	m.n_uid = m.n_gid = 3;
 	m.uid = uid;
 	m.gid = gid;
-	groups = calloc(asked->n_groups + 1, sizeof(*groups));
+	groups = calloc(of_ids->n_groups + 1, sizeof(*groups));
 	if (!groups)
 		return err_errno(e, -ENOMEM, "credentials");
 	for (int i = 0; i < 3; i++) {
-		uid[i] = inside(d->world, asked->uid[i], geteuid(), d->world->uid);
-		gid[i] = inside(d->world, asked->gid[i], getegid(), d->world->gid);
+		uid[i] = inside(d->world, of_ids->uid[i], geteuid(), d->world->uid);
+		gid[i] = inside(d->world, of_ids->gid[i], getegid(), d->world->gid);
 	}
-	for (uint32_t i = 0; i < asked->n_groups; i++)
-		groups[i] = inside(d->world, asked->groups[i], getegid(), d->world->gid);
+	for (uint32_t i = 0; i < of_ids->n_groups; i++)
+		groups[i] = inside(d->world, of_ids->groups[i], getegid(), d->world->gid);
 	m.securebits = asked->securebits;
-	m.n_groups = asked->n_groups;
+	m.n_groups = of_ids->n_groups;
 	m.groups = groups;
-	take_caps(d->world, s.proc, &m);
-	m.no_new_privs = s.proc->status.no_new_privs;
+	take_caps(d->world, t, &m);
+	m.no_new_privs = t->status.no_new_privs;
 	return ckpt_pack(&m.base, body, e);
+}
+
+static int dump(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e)
+{
+	return s.proc->state == CKPT_ZOMBIE ? 1 : fill(d, s.proc->threads[0], body, e);
+}
+
+static int dump_thread(struct ckpt_dump *d, union ckpt_subject s, struct buf *body, struct err *e)
+{
+	_cleanup_buf_ struct buf first = BUF_INIT;
+	struct ckpt_proc *p = s.thread->proc;
+	int r;
+
+	if (p->state == CKPT_ZOMBIE || s.thread == p->threads[0])
+		return 1;
+	r = fill(d, p->threads[0], &first, e);
+	if (r == 0)
+		r = fill(d, s.thread, body, e);
+	if (r < 0)
+		return r;
+	return body->len == first.len && !memcmp(body->data, first.data, first.len);
 }
 
 /*
@@ -142,7 +167,7 @@ static int clip(struct ckpt_build *b, const struct ckpt_build_thread *t, Pb__Cre
 	uint64_t *ret_drop, struct err *e)
 {
 	struct proc_status now;
-	int r = proc_read_status(b->host_proc, t->proc->pid, &now, e);
+	int r = proc_read_task_status(b->host_proc, t->proc->pid, t->tid, &now, e);
 
 	if (r < 0)
 		return r;
@@ -183,11 +208,12 @@ static int give_caps(
 	return 0;
 }
 
-static int finish(struct ckpt_build *b, struct ckpt_record *rec, struct err *e)
+/* *ret_drop: as of clip.  NULL: it makes no sense, or can't be had here. */
+static Pb__Creds *read_record(struct ckpt_build *b, const struct ckpt_record *rec, uint64_t *ret_drop,
+	struct err *e)
 {
 	Pb__Creds *m = pb__creds__unpack(NULL, rec->len, rec->body);
 	struct ckpt_build_thread *t = ckpt_record_thread(b, rec);
-	uint64_t drop = 0;
 	int r = 0;
 
 	if (!m || !t || m->n_uid != 3 || m->n_gid != 3 || m->n_groups > CKPT_MAX_GROUPS)
@@ -195,14 +221,43 @@ static int finish(struct ckpt_build *b, struct ckpt_record *rec, struct err *e)
 	if (r == 0 && b->world->names)
 		r = check_own(b, m, e);
 	else if (r == 0)
-		r = clip(b, t, m, &drop, e);
+		r = clip(b, t, m, ret_drop, e);
 	for (int i = 0; r == 0 && i < 3; i++) {
 		m->uid[i] = ckpt_nested_id(b, t->proc, false, m->uid[i]);
 		m->gid[i] = ckpt_nested_id(b, t->proc, true, m->gid[i]);
 	}
-	for (size_t i = 0; r == 0 && i < t->proc->n_threads; i++)
-		r = b->world->names ? give_caps(b->world->names, &t->proc->threads[i], m)
-				    : tell(t->proc->threads[i].remote, m, drop, e);
+	if (r == 0)
+		return m;
+	pb__creds__free_unpacked(m, NULL);
+	return NULL;
+}
+
+static int give(const struct ckpt_build *b, const struct ckpt_build_thread *t, const Pb__Creds *m,
+	uint64_t drop, struct err *e)
+{
+	return b->world->names ? give_caps(b->world->names, t, m) : tell(t->remote, m, drop, e);
+}
+
+static int finish(struct ckpt_build *b, struct ckpt_record *rec, struct err *e)
+{
+	uint64_t drop = 0;
+	Pb__Creds *m = read_record(b, rec, &drop, e);
+	const struct ckpt_build_proc *p = m ? ckpt_record_thread(b, rec)->proc : NULL;
+	int r = m ? 0 : e->error;
+
+	for (size_t i = 0; r == 0 && i < p->n_threads; i++)
+		if (!ckpt_build_record(b, PROTO_KIND_TCREDS, (uint64_t)p->threads[i].vtid))
+			r = give(b, &p->threads[i], m, drop, e);
+	pb__creds__free_unpacked(m, NULL);
+	return r;
+}
+
+static int finish_thread(struct ckpt_build *b, struct ckpt_record *rec, struct err *e)
+{
+	uint64_t drop = 0;
+	Pb__Creds *m = read_record(b, rec, &drop, e);
+	int r = m ? give(b, ckpt_record_thread(b, rec), m, drop, e) : e->error;
+
 	pb__creds__free_unpacked(m, NULL);
 	return r;
 }
@@ -225,5 +280,14 @@ const struct ckpt_kind ckpt_kind_creds = {
 	.scope = CKPT_PROC,
 	.dump = dump,
 	.finish = finish,
+	.show = show,
+};
+
+const struct ckpt_kind ckpt_kind_tcreds = {
+	.number = PROTO_KIND_TCREDS,
+	.name = "tcreds",
+	.scope = CKPT_THREAD,
+	.dump = dump_thread,
+	.finish = finish_thread,
 	.show = show,
 };

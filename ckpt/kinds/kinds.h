@@ -48,6 +48,7 @@ extern const struct ckpt_kind ckpt_kind_task;
 extern const struct ckpt_kind ckpt_kind_tcp;
 extern const struct ckpt_kind ckpt_kind_thread;
 extern const struct ckpt_kind ckpt_kind_timerfd;
+extern const struct ckpt_kind ckpt_kind_tcreds;
 extern const struct ckpt_kind ckpt_kind_tpending;
 extern const struct ckpt_kind ckpt_kind_tty;
 extern const struct ckpt_kind ckpt_kind_udp;

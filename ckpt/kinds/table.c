@@ -48,6 +48,7 @@ const struct ckpt_kind *const ckpt_kinds[] = {
 	&ckpt_kind_rlimits,
 	/* from here on a task has no rights beyond its own */
 	&ckpt_kind_creds,
+	&ckpt_kind_tcreds,
 	&ckpt_kind_prctl,
 	/* clocks run from here on */
 	&ckpt_kind_posix_timers,

@@ -158,7 +158,7 @@ RECORDS = {
     1: "Config", 2: "Tree", 3: "World", 10: "SysvShm", 11: "SysvSem", 12: "SysvMsg", 13: "Mqueues",
     14: "Devshm", 15: "SharedMem", 16: "Cpu", 17: "Seccomp", 18: "Nested", 19: "Settings", 20: "Task", 21: "Mm", 22: "Fdtable",
     23: "Fs", 24: "Sigactions", 25: "Pending", 26: "Itimers", 27: "PosixTimers", 28: "Creds", 29: "Rlimits",
-    30: "PosixLocks", 31: "Prctl", 40: "Thread", 41: "Sched", 42: "Pending", 60: "Regular",
+    30: "PosixLocks", 31: "Prctl", 40: "Thread", 41: "Sched", 42: "Pending", 43: "Creds", 60: "Regular",
     61: "Ghost", 62: "ProcFile", 63: "Pipe", 64: "Pipe", 65: "EventFd", 66: "TimerFd",
     67: "SignalFd", 68: "Epoll", 69: "PidFd", 70: "Inotify", 71: "MemFd", 72: "Pty", 73: "Pty",
     74: "Unix", 75: "Tcp", 76: "Udp", 77: "Netlink", 78: "NsFile", 79: "MqFile",

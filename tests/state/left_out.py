@@ -25,6 +25,7 @@ LAYER = "with a layer over the host's files, which only a mount namespace can ha
 LEFT_OUT = {
     "sandboxes": [(ENDS_HERE + MOVES, "no namespaces")],
     "sysv_sandbox": [(ENDS_HERE + MOVES, "no namespaces")],
+    "task_caps": [(ENDS_HERE + MOVES, "no namespaces")],
     "procgone": [(ENDS_HERE, "an open file of /proc is a copy from when it was opened")],
     "task_closed": [(ENDS_HERE, "/proc shows that it is not closed in truth (rewrite/attributes.c)")],
     "sock_flow": [(MOVES, "a loopback connection of the host's with more data than fits")],
