@@ -166,6 +166,32 @@ static void files_of_every_sort(void **state)
 	close(fd);
 }
 
+/* A root inside has the owners of files in attributes. */
+static void attributes_of_a_file_that_nobody_may_read(void **state)
+{
+	struct fixture *f = *state;
+	struct err e = {0};
+	char value[16];
+	struct stat st;
+	int fd;
+
+	put_file(f->from, "secret", 5000, 0600);
+	fd = openat(f->from, "secret", O_RDONLY | O_CLOEXEC);
+	if (fsetxattr(fd, "user.owner", "33:44", 5, 0) < 0)
+		skip();
+	assert_int_equal(fchmod(fd, 0200), 0);
+	close(fd);
+	assert_int_equal(ckpt_tree_write(f->from, NULL, f->out, &e), 0);
+	assert_int_equal(fstatat(f->from, "secret", &st, 0), 0);
+	assert_int_equal(st.st_mode & 07777, 0200);
+	assert_int_equal(read_back(f, &e), 0);
+	same_file(f, "secret");
+	fd = openat(f->to, "secret", O_RDONLY | O_CLOEXEC);
+	assert_int_equal(fgetxattr(fd, "user.owner", value, sizeof(value)), 5);
+	assert_memory_equal(value, "33:44", 5);
+	close(fd);
+}
+
 static void many_files(void **state)
 {
 	struct fixture *f = *state;
@@ -568,6 +594,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(files_of_every_sort, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			attributes_of_a_file_that_nobody_may_read, setup, teardown),
 		cmocka_unit_test_setup_teardown(many_files, setup, teardown),
 		cmocka_unit_test_setup_teardown(an_empty_tree, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_layer_that_is_there, setup, teardown),

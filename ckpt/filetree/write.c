@@ -239,10 +239,22 @@ static int set_bytes(ProtobufCBinaryData *b, const void *data, size_t len)
 	return 0;
 }
 
+/* A descriptor is not enough: the mode decides at each question. */
+static int read_xattrs(int fd, const struct stat *st, Pb__TreeEntry *t)
+{
+	int r = ckpt_xattrs_read(fd, &t->xattrs, &t->n_xattrs);
+
+	if (r != -EACCES || fchmod(fd, (st->st_mode & 07777) | 0400) < 0)
+		return r;
+	r = ckpt_xattrs_read(fd, &t->xattrs, &t->n_xattrs);
+	fchmod(fd, st->st_mode & 07777);
+	return r;
+}
+
 /* A regular file by its descriptor. */
 static int describe_open(struct walk *w, int fd, const struct stat *st, Pb__TreeEntry *t)
 {
-	int r = ckpt_xattrs_read(fd, &t->xattrs, &t->n_xattrs);
+	int r = read_xattrs(fd, st, t);
 
 	if (r < 0)
 		return r;
