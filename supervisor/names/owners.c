@@ -9,13 +9,16 @@
  * its own (postgres insists).  What belongs to other users of the host stays nobody's.
  *
  * Symlinks, sockets and devices can't carry the attribute: their chown succeeds and says nothing.
+ * That of a file which its user may not read (mode 0200) is there, but can't be shown as long as that is so.
  *
  * Nothing here grants anything, so a path that is changed under our eyes does no harm.
  */
 #include "supervisor/names/owners.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -95,19 +98,41 @@ void owners_show(const struct owners *o, const struct users *viewer, const char 
 		read_owner(path, uid, gid);
 }
 
+/* NULL: to take it away. */
+static int set_attribute(const char *path, const char *text)
+{
+	int r = text ? setxattr(path, ATTRIBUTE, text, strlen(text), 0) : removexattr(path, ATTRIBUTE);
+
+	return r < 0 ? -errno : 0;
+}
+
+/* What is the user's own and read-only may be written to for that long: chown(2) asks for no such right. */
+static int set_owner(const char *path, const char *text)
+{
+	int r = set_attribute(path, text);
+	struct stat st;
+
+	if (r != -EACCES || stat(path, &st) < 0 || st.st_uid != getuid() ||
+		chmod(path, (st.st_mode & 07777) | 0200) < 0)
+		return r;
+	r = set_attribute(path, text);
+	chmod(path, st.st_mode & 07777);
+	return r;
+}
+
 static int record_owner(struct owners *o, const char *path, uint32_t uid, uint32_t gid)
 {
 	char text[32];
-	int n, r;
+	int r;
 
 	if (uid == 0 && gid == 0) {
 		if (o->any)
-			removexattr(path, ATTRIBUTE);
+			set_owner(path, NULL);
 		return 0;
 	}
 	remember(o);
-	n = snprintf(text, sizeof(text), "%u:%u", uid, gid);
-	r = setxattr(path, ATTRIBUTE, text, (size_t)n, 0) < 0 ? -errno : 0;
+	snprintf(text, sizeof(text), "%u:%u", uid, gid);
+	r = set_owner(path, text);
 	/* What can't carry it, and files of the host's: said to be done, like on a system that has
 	 * no owners. */
 	return r == -EPERM || r == -ENOTSUP || r == -EACCES || r == -EOVERFLOW ? 0 : r;

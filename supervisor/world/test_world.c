@@ -278,6 +278,8 @@ static void users_inside(void **state)
 		{"touch /tmp/f; chown 33:34 /tmp/f; stat -c %u:%g /tmp/f; cd /tmp; stat -c %u ../tmp/f",
 			"33:34\n33\n"},
 		{"chown 0:0 /tmp/f; stat -c %u:%g /tmp/f", "0:0\n"},
+		{"touch /tmp/r; chmod 444 /tmp/r; chown 33:34 /tmp/r; stat -c %u:%g:%a /tmp/r", "33:34:444\n"},
+		{"chown 0:0 /tmp/r; stat -c %u:%g:%a /tmp/r", "0:0:444\n"},
 		{"setpriv --reuid 33 --clear-groups sh -c 'sh -c \"id -u\"; mkdir /tmp/d; stat -c %u /tmp/d; chown 0 /tmp/d 2>&1'",
 			"33\n33\nchown: changing ownership of '/tmp/d': Operation not permitted\n"},
 		{"perl -e '$) = \"33 33\"; $< = $> = 33; print \"$< $> $)\\n\"; $> = 0; print \"$>\\n\"'; id -u",
