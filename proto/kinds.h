@@ -47,7 +47,7 @@ enum proto_kind {
 	PROTO_KIND_THREAD = 40,	 /* registers, mask, altstack, robust list, rseq, clear_child_tid */
 	PROTO_KIND_SCHED = 41,	 /* nice, policy, affinity, ioprio, personality */
 	PROTO_KIND_TPENDING = 42, /* thread-directed pending signals */
-	PROTO_KIND_TCREDS = 43,	 /* CREDS of a thread that has others than the first of its process */
+	PROTO_KIND_TCREDS = 43,	 /* CREDS of a thread that has others than the first */
 
 	/* FILE */
 	PROTO_KIND_REGULAR = 60, /* files and directories by path, O_PATH, devices like /dev/null */

@@ -5,9 +5,9 @@
  * Everything is asked and told from inside, so that numbers are the session's.  Rebuilt tasks hold
  * all capabilities of the session's user namespace until here; what they had is a subset, and is
  * put on every thread, in the order the kernel demands: bounding set, groups and ids while the
- * capabilities for that are there, then the capabilities themselves.  The kernel keeps them by thread, and
- * only the C library makes them one process's: a thread that has asked the kernel itself has a record of
- * its own (TCREDS).
+ * capabilities for that are there, then the capabilities themselves.  The kernel keeps them by
+ * thread, and only the C library makes them one process's: a thread that has asked the kernel
+ * itself has a record of its own (TCREDS).
  */
 #include <errno.h>
 #include <linux/capability.h>
@@ -209,8 +209,8 @@ static int give_caps(
 }
 
 /* *ret_drop: as of clip.  NULL: it makes no sense, or can't be had here. */
-static Pb__Creds *read_record(struct ckpt_build *b, const struct ckpt_record *rec, uint64_t *ret_drop,
-	struct err *e)
+static Pb__Creds *read_record(
+	struct ckpt_build *b, const struct ckpt_record *rec, uint64_t *ret_drop, struct err *e)
 {
 	Pb__Creds *m = pb__creds__unpack(NULL, rec->len, rec->body);
 	struct ckpt_build_thread *t = ckpt_record_thread(b, rec);

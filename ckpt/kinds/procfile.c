@@ -9,8 +9,8 @@
  * fdinfo of a descriptor can be opened only while there is one, and looks for it anew when it is read.
  * Nobody has any yet when files are made; so its process gets one for a moment.
  *
- * What has been written to a file of /proc/pressure, to be told of it, nobody can read again: one that is
- * open to be written to is refused.
+ * What has been written to a file of /proc/pressure, to be told of it, nobody can read again: one
+ * that is open to be written to is refused.
  *
  * Where no pid namespace holds the numbers, what the session has open may be a stand-in of another
  * file system, which its path tells (struct ckpt_paths).

@@ -2,8 +2,8 @@
 /*
  * Scheduling of a thread: nice, policy, CPUs, io priority; and its personality.
  *
- * The slice of an ordinary policy (sched_runtime, Linux 6.12) is told also of who has not asked for one, and
- * is the host's then: which is what pid 1 has.
+ * The slice of an ordinary policy (sched_runtime, Linux 6.12) is told also of who has not asked for
+ * one, and is the host's then: which is what pid 1 has.
  *
  * What this host does not grant (a lower nice value, a real-time policy, CPUs it does not have) is
  * left as it is: a session goes on slower rather than not at all.

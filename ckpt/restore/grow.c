@@ -544,7 +544,7 @@ static int make_plan(struct ckpt_build *b, struct ckpt_tree_op **ret, size_t *re
 	return ckpt_tree_plan(nodes, b->n_procs, ret, ret_n, e) < 0 ? err_reclass(e, ERR_IMAGE) : 0;
 }
 
-/* Also if it may not be written to, nothing stays open: it would be in the way of what is to be there. */
+/* Closed also if it may not be written to: it would be in the way of what is to come. */
 static void write_last(struct remote *r, pid_t last)
 {
 	struct remote_arg args[6] = {{0}};
@@ -562,8 +562,8 @@ static void write_last(struct remote *r, pid_t last)
 }
 
 /*
- * Numbers of processes to come go on behind the highest there is, as they would have.  Who is in a sandbox has
- * no right to say so; where all are, a helper does.
+ * Numbers of processes to come go on behind the highest there is, as they would have.  Who is in a
+ * sandbox has no right to say so; where all are, a helper does.
  */
 static void continue_numbers(struct ckpt_build *b)
 {

@@ -9,7 +9,7 @@
  * its own (postgres insists).  What belongs to other users of the host stays nobody's.
  *
  * Symlinks, sockets and devices can't carry the attribute: their chown succeeds and says nothing.
- * That of a file which its user may not read (mode 0200) is there, but can't be shown as long as that is so.
+ * That of a file which its user may not read (mode 0200) is there, but can't be shown for so long.
  *
  * Nothing here grants anything, so a path that is changed under our eyes does no harm.
  */
@@ -101,12 +101,13 @@ void owners_show(const struct owners *o, const struct users *viewer, const char 
 /* NULL: to take it away. */
 static int set_attribute(const char *path, const char *text)
 {
-	int r = text ? setxattr(path, ATTRIBUTE, text, strlen(text), 0) : removexattr(path, ATTRIBUTE);
+	int r = text ? setxattr(path, ATTRIBUTE, text, strlen(text), 0)
+		     : removexattr(path, ATTRIBUTE);
 
 	return r < 0 ? -errno : 0;
 }
 
-/* What is the user's own and read-only may be written to for that long: chown(2) asks for no such right. */
+/* What is read-only may be written to for that long: chown(2) wants no such right. */
 static int set_owner(const char *path, const char *text)
 {
 	int r = set_attribute(path, text);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Threads with rights of their own, which they have asked the kernel for themselves: capabilities of all sets,
- * securebits.  In a user namespace, where everybody has them at first; no process of the session is outside of it.
+ * Threads with rights of their own, which they have asked the kernel for themselves: capabilities
+ * of all sets, securebits.  In a user namespace, where everybody has them at first; no process of
+ * the session is outside of it.
  */
 #include <linux/capability.h>
 #include <linux/securebits.h>
@@ -67,8 +68,8 @@ static void choose(long which)
 		caps[0].effective = caps[0].permitted = 1U << CAP_NET_BIND_SERVICE;
 		caps[1].effective = caps[1].permitted = 0;
 		set_caps(caps);
-		STATE_CHECK(prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_NET_BIND_SERVICE, 0, 0) ==
-			    0);
+		STATE_CHECK(prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_NET_BIND_SERVICE, 0,
+				    0) == 0);
 		return;
 	case SECURE:
 		STATE_CHECK(prctl(PR_SET_SECUREBITS,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What a process and its threads have asked of the kernel by prctl(2) and its like, and only the kernel tells
- * again: the time stamp counter, CPUID, errors of memory, memory that may be executed, merged pages,
- * membarrier(2), and how long a thread wants to run at a time.  What this kernel or CPU has not got is
- * left out.
+ * What a process and its threads have asked of the kernel by prctl(2) and its like, and only the
+ * kernel tells again: the time stamp counter, CPUID, errors of memory, memory that may be executed,
+ * merged pages, membarrier(2), and how long a thread wants to run at a time.  What this kernel or
+ * CPU has not got is left out.
  */
 #include <asm/prctl.h>
 #include <pthread.h>
