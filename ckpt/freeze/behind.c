@@ -11,7 +11,8 @@
 #include "ckpt/remote/remote.h"
 
 #define NSEC	 1000000000
-#define CLOCKS	 16	   /* numbers of clocks; those of tasks are negative */
+#define CLOCKS	 16	   /* numbers of clocks */
+#define OF_TASKS (1 << 26) /* those of tasks are below 0, eight for each number of a task */
 #define MAX_FDS	 (1 << 20) /* of poll(2) */
 #define POLL_FD	 8	   /* bytes of a struct pollfd */
 #define LOOKED_AT 512	   /* bytes of the stack */
@@ -146,6 +147,14 @@ static bool is_wait(uint32_t operation)
 	}
 }
 
+/* An address is none, whichever half of it is looked at. */
+static bool is_clock(const struct task *t, uint64_t a)
+{
+	int64_t id = t->i386 || a >> 32 == 0 ? (int32_t)a : (int64_t)a;
+
+	return id > -OF_TASKS && id < CLOCKS;
+}
+
 /* Could it have been called with these? */
 static bool fits(const struct task *t, const struct call *c)
 {
@@ -159,7 +168,7 @@ static bool fits(const struct task *t, const struct call *c)
 	case NANOSLEEP:
 		return is_timespec(t, a, c->narrow) && is_rest(t, b);
 	case CLOCK_NANOSLEEP:
-		return (int32_t)a < CLOCKS && (uint32_t)b == 0 &&
+		return is_clock(t, a) && (uint32_t)b == 0 &&
 		       is_timespec(t, argument(t, 2), c->narrow) && is_rest(t, d);
 	case FUTEX:
 		return a % sizeof(uint32_t) == 0 && is_wait((uint32_t)b) &&
