@@ -30,6 +30,7 @@
  */
 #include "supervisor/world/layers.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
