@@ -58,48 +58,6 @@ unsigned long long *ckpt_call_argument(struct user_regs_struct *g, unsigned i)
 	return i386_runs(g) ? args_i386[i] : args[i];
 }
 
-/* ---- the code ------------------------------------------------------------------------------- */
-
-static bool is_one(const struct task *t, long nr)
-{
-	for (size_t i = 0; i < t->n; i++)
-		if (t->calls[i].nr == nr)
-			return true;
-	return false;
-}
-
-/*
- * A 32-bit program has called the vDSO, where three registers were pushed; the number is loaded
- * some instructions before.
- */
-static long by_code_i386(const struct task *t)
-{
-	uint8_t code[24]; /* ... mov $nr, %eax ... */
-	uint32_t back, nr;
-
-	if (remote_peek(t->r, t->g->rsp + 12, &back, sizeof(back), NULL) < 0 ||
-		remote_peek(t->r, back - sizeof(code), code, sizeof(code), NULL) < 0)
-		return -1;
-	for (size_t i = sizeof(code) - 5; i > 0; i--) {
-		memcpy(&nr, code + i, sizeof(nr));
-		if (code[i - 1] == 0xb8 && is_one(t, nr))
-			return nr;
-	}
-	return -1;
-}
-
-static long by_code(const struct task *t)
-{
-	uint8_t code[7]; /* mov $nr, %eax; syscall */
-	int32_t nr;
-
-	if (remote_peek(t->r, t->g->rip - sizeof(code), code, sizeof(code), NULL) < 0 ||
-		code[0] != 0xb8)
-		return -1;
-	memcpy(&nr, code + 1, sizeof(nr));
-	return is_one(t, nr) ? nr : -1;
-}
-
 /* ---- the registers -------------------------------------------------------------------------- */
 
 static uint64_t argument(const struct task *t, unsigned i)
@@ -175,6 +133,49 @@ static bool fits(const struct task *t, const struct call *c)
 		       is_memory(t, a, sizeof(uint32_t)) && is_timespec(t, d, c->narrow);
 	}
 	return false;
+}
+
+/* ---- the code ------------------------------------------------------------------------------- */
+
+/* Not if it could not have been called so. */
+static bool is_one(const struct task *t, long nr)
+{
+	for (size_t i = 0; i < t->n; i++)
+		if (t->calls[i].nr == nr)
+			return fits(t, &t->calls[i]);
+	return false;
+}
+
+/*
+ * A 32-bit program has called the vDSO, where three registers were pushed; the number is loaded
+ * some instructions before.
+ */
+static long by_code_i386(const struct task *t)
+{
+	uint8_t code[24]; /* ... mov $nr, %eax ... */
+	uint32_t back, nr;
+
+	if (remote_peek(t->r, t->g->rsp + 12, &back, sizeof(back), NULL) < 0 ||
+		remote_peek(t->r, back - sizeof(code), code, sizeof(code), NULL) < 0)
+		return -1;
+	for (size_t i = sizeof(code) - 5; i > 0; i--) {
+		memcpy(&nr, code + i, sizeof(nr));
+		if (code[i - 1] == 0xb8 && is_one(t, nr))
+			return nr;
+	}
+	return -1;
+}
+
+static long by_code(const struct task *t)
+{
+	uint8_t code[7]; /* mov $nr, %eax; syscall */
+	int32_t nr;
+
+	if (remote_peek(t->r, t->g->rip - sizeof(code), code, sizeof(code), NULL) < 0 ||
+		code[0] != 0xb8)
+		return -1;
+	memcpy(&nr, code + 1, sizeof(nr));
+	return is_one(t, nr) ? nr : -1;
 }
 
 /* ---- the stack ------------------------------------------------------------------------------ */
