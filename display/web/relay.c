@@ -78,7 +78,7 @@ static void drop_stream(struct display_relay *r)
 {
 	if (!r->stream)
 		return;
-	lws_sul_schedule(lws_get_context(r->websocket), 0, &r->more, NULL, LWS_SET_TIMER_USEC_CANCEL);
+	lws_sul_cancel(&r->more);
 	lws_set_opaque_user_data(r->stream, NULL);
 	lws_set_timeout(r->stream, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC);
 	r->stream = NULL;
@@ -340,8 +340,7 @@ int display_relay_stream(
 	case LWS_CALLBACK_RAW_CLOSE_FILE:
 		if (r) {
 			read_last(r, wsi);
-			lws_sul_schedule(lws_get_context(wsi), 0, &r->more, NULL,
-				LWS_SET_TIMER_USEC_CANCEL);
+			lws_sul_cancel(&r->more);
 			r->stream = NULL;
 			end(r, CLOSE_GONE, "The display server has ended the connection.");
 		}
