@@ -84,7 +84,7 @@ REFUSED = (
     ("clone (has other numbers)", ("firefox",), "asks for namespaces where there are none: its processes have filters then"),
     ("unshare (has other numbers)", ("firefox",), "the same"),
     ("io_setup", ("mariadb",), "when io_uring is not there; then its own threads read and write"),
-    ("io_uring_setup", ("mariadb", "qemu-sandbox"), "to find out: other ways to wait are taken"),
+    ("io_uring_setup", ("mariadb", "node-http", "qemu-sandbox"), "to find out: other ways to wait are taken"),
     ("keyctl", ("users",), "su would have a keyring of its own (pam_keyinit), and does without"),
     ("landlock_create_ruleset", ("chromium",), "asks for the version, and does without"),
     ("quotactl", ("firefox",), "whether a quota leaves less room than statfs tells"),
