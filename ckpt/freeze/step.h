@@ -10,13 +10,15 @@
 #include <sys/user.h>
 
 struct err;
+struct proc_maps;
+struct proc_vma;
 
 /*
- * Single-steps a stopped task until its instruction pointer leaves [@start, @end); @regs follows.
- * For vDSO code, which may not be there after a restore.  If SIGTRAP is ignored the kernel forgets
- * that, and the caller has to put it back.
+ * Lets a stopped task go on until its instruction pointer leaves @vdso, which is one of its @maps;
+ * @regs follows.  That code may not be there after a restore.  If SIGTRAP is ignored the kernel
+ * forgets that, and the caller has to put it back.
  */
-int ckpt_step_out(int host_proc, pid_t tid, uint64_t start, uint64_t end,
-	struct user_regs_struct *regs, struct err *e);
+int ckpt_step_out(int host_proc, pid_t tid, const struct proc_maps *maps,
+	const struct proc_vma *vdso, struct user_regs_struct *regs, struct err *e);
 
 #endif

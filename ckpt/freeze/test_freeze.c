@@ -460,8 +460,7 @@ static void nobody_stays_in_the_vdso(void **state)
 					regs.rip >= v->end)
 					continue;
 				met++;
-				if (ckpt_step_out(host_proc, tasks[0].tid, v->start, v->end, &regs,
-					    &e) < 0)
+				if (ckpt_step_out(host_proc, tasks[0].tid, &maps, v, &regs, &e) < 0)
 					fail_msg("%s", e.msg);
 				assert_false(regs.rip >= v->start && regs.rip < v->end);
 			}

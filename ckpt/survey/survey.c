@@ -360,7 +360,7 @@ static int leave_vdso(struct ckpt_dump *d, struct ckpt_proc *p, struct err *e)
 		if (!inside(vdso, t) ||
 			(p->i386 && ckpt_code_leave_vsyscall(t->tid, &t->regs, vdso->start)))
 			continue;
-		r = ckpt_step_out(d->host_proc, t->tid, vdso->start, vdso->end, &t->regs, e);
+		r = ckpt_step_out(d->host_proc, t->tid, &p->maps, vdso, &t->regs, e);
 		stepped = true;
 	}
 	/* what it did on the way may have touched a page, of whoever shares its memory */
