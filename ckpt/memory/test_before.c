@@ -166,7 +166,7 @@ static int tear_down(void **state)
 }
 
 /* As the survey has it. */
-static void stop(struct scene *s)
+static void stop_child(struct scene *s)
 {
 	int status;
 
@@ -199,7 +199,7 @@ static void who_has_slept(void **state)
 	struct proc_maps now;
 	struct err e = {0};
 
-	stop(s);
+	stop_child(s);
 	ckpt_before_look_again(s->before);
 	assert_true(ckpt_before_take(&s->p));
 	assert_int_equal(proc_read_maps(s->d.host_proc, s->child, true, &now, NULL), 0);
@@ -228,7 +228,7 @@ static void guards_of_who_has_slept(void **state)
 	struct scene *s = *state;
 	struct err e = {0};
 
-	stop(s);
+	stop_child(s);
 	find_guards(s, &now);
 	if (!now.len)
 		skip();
@@ -258,7 +258,7 @@ static void guards_that_no_copy_has(void **state)
 	await_sleep(s, 3);
 	ckpt_before_free(s->before);
 	s->d.before = s->before = ckpt_before_read(&s->d, true);
-	stop(s);
+	stop_child(s);
 	find_guards(s, &now);
 	if (!now.len)
 		skip();
@@ -275,7 +275,7 @@ static void who_has_run(void **state)
 
 	kill(s->child, SIGUSR1);
 	await_sleep(s, 2);
-	stop(s);
+	stop_child(s);
 	ckpt_before_look_again(s->before);
 	assert_false(ckpt_before_take(&s->p));
 	assert_int_equal(s->p.maps.n, 0);
@@ -285,7 +285,7 @@ static void whose_memory_is_shared(void **state)
 {
 	struct scene *s = *state;
 
-	stop(s);
+	stop_child(s);
 	s->other = (struct ckpt_proc){.dump = &s->d, .vpid = 3, .mm = 2};
 	s->procs[1] = &s->other;
 	s->d.n_procs = 2;
@@ -298,7 +298,7 @@ static void who_changes_flags_afterwards(void **state)
 	struct scene *s = *state;
 	struct err e = {0};
 
-	stop(s);
+	stop_child(s);
 	ckpt_before_look_again(s->before);
 	assert_true(ckpt_before_take(&s->p));
 	kill(s->child, SIGUSR1);
@@ -316,7 +316,7 @@ static void whose_file_is_renamed(void **state)
 
 	snprintf(to, sizeof(to), "%s-", file_name);
 	assert_int_equal(rename(file_name, to), 0);
-	stop(s);
+	stop_child(s);
 	ckpt_before_look_again(s->before);
 	assert_int_equal(rename(to, file_name), 0);
 	assert_false(ckpt_before_take(&s->p));
@@ -331,7 +331,7 @@ static void whose_file_is_replaced(void **state)
 	snprintf(to, sizeof(to), "%s-", file_name);
 	make_file(to);
 	assert_int_equal(rename(to, file_name), 0);
-	stop(s);
+	stop_child(s);
 	ckpt_before_look_again(s->before);
 	assert_false(ckpt_before_mark(s->before, file_name, file_ino, &mark));
 	assert_false(ckpt_before_take(&s->p));
@@ -366,7 +366,7 @@ static void who_maps_something_afterwards(void **state)
 	struct scene *s = *state;
 	struct err e = {0};
 
-	stop(s);
+	stop_child(s);
 	ckpt_before_look_again(s->before);
 	assert_true(ckpt_before_take(&s->p));
 	kill(s->child, SIGUSR2);
