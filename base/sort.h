@@ -15,8 +15,11 @@ static inline void sort_array(void *v, size_t n, size_t size,
 		qsort(v, n, size, compare);
 }
 
-/* The element of the sorted array that @compare finds equal to @key, or NULL. */
-static inline void *sort_find(const void *key, const void *v, size_t n, size_t size,
+/*
+ * The element of the sorted array that @compare finds equal to @key, or NULL.  C23's bsearch() is a
+ * macro that gives no more rights to it than @v has.
+ */
+static inline const void *sort_find(const void *key, const void *v, size_t n, size_t size,
 	int (*compare)(const void *, const void *))
 {
 	return n ? bsearch(key, v, n, size, compare) : NULL;

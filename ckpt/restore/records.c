@@ -3,6 +3,7 @@
 #include "ckpt/restore/records.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
@@ -38,7 +39,7 @@ struct ckpt_record *ckpt_build_record(struct ckpt_build *b, uint32_t kind, uint6
 
 	if (!key.kind || !b->n_records)
 		return NULL;
-	return sort_find(&key, b->records, b->n_records, sizeof(key), compare);
+	return bsearch(&key, b->records, b->n_records, sizeof(key), compare);
 }
 
 struct ckpt_build_proc *ckpt_build_proc(struct ckpt_build *b, pid_t vpid)
