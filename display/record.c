@@ -7,11 +7,12 @@
 
 #define HEAD 12
 
-static const char magic[16] = "podrun display\n\1";
+static const char magic[] = "podrun display\n\1";
+#define MAGIC_LEN (sizeof(magic) - 1)
 
 int display_record_begin(struct display_record *r, int fd, struct err *e)
 {
-	int k = io_write_full(fd, magic, sizeof(magic));
+	int k = io_write_full(fd, magic, MAGIC_LEN);
 
 	if (k < 0)
 		return err_errno(e, k, "recording");
@@ -46,12 +47,12 @@ int display_record_put(
 
 int display_record_open(struct display_record *r, int fd, struct err *e)
 {
-	char head[sizeof(magic)];
+	char head[MAGIC_LEN];
 	ssize_t n = io_read_full(fd, head, sizeof(head));
 
 	if (n < 0)
 		return err_errno(e, (int)n, "recording");
-	if (n != sizeof(head) || memcmp(head, magic, sizeof(magic)) != 0)
+	if (n != sizeof(head) || memcmp(head, magic, MAGIC_LEN) != 0)
 		return err_set(e, ERR_FAILED, -EBADMSG, "not a recording of a display");
 	*r = (struct display_record){.fd = fd};
 	return 0;

@@ -470,7 +470,7 @@ static void test_order(void **state)
 	display_queue_next(q, 100000, false, &c);
 	assert_int_equal(c.rect.x, 110);
 	/* Bands, until less is left of it than one that comes now. */
-	for (int i = 0; left > 40; i++) {
+	while (left > 40) {
 		display_queue_next(q, 1000, false, &c);
 		assert_int_equal(c.rect.x, 0);
 		assert_int_equal(c.rect.y, 100 - left);

@@ -59,7 +59,7 @@ struct question {
 	uint32_t number; /* network order */
 };
 static_assert(sizeof(struct question) == 32, "a packet");
-static const uint8_t magic[7] = "podrun ";
+static const uint8_t magic[] = {'p', 'o', 'd', 'r', 'u', 'n', ' '};
 
 struct held {
 	struct held *next;

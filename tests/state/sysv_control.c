@@ -115,7 +115,7 @@ static void check_set(int sems)
 
 static void send_one(int id)
 {
-	struct msgbuf m = {.mtype = 3, .mtext = "x"};
+	struct msgbuf m = {.mtype = 3, .mtext = {'x'}};
 
 	STATE_CHECK(msgsnd(id, &m, 1, 0) == 0);
 }
