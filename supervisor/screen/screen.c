@@ -120,7 +120,7 @@ static bool is_hidden_by(const char *path, const char *target)
 /* What is reached from outside are the session's own files. */
 static int check_volumes(const Pb__Config *c, struct err *e)
 {
-	static const char *const ours[] = {"/tmp/.X11-unix", "/run/" SCREEN_PLACE, "/dev/shm"};
+	static const char *const ours[] = {"/tmp/.X11-unix", ("/run/" SCREEN_PLACE), "/dev/shm"};
 
 	for (size_t i = 0; i < c->n_binds; i++)
 		for (size_t k = 0; k < ARRAY_SIZE(ours); k++)
