@@ -8,7 +8,7 @@
  *      same code as the image's     all pieces are moved to the image's addresses
  *      other code                   all pieces are moved to the room beside the executor's
  *                                   pages, and the image's code lies at its old place as plain
- *                                   memory that jumps there (vdso.c)
+ *                                   memory that jumps there (vdso.c), behind zeros
  *
  * Where this host's has to carry on the session's clocks (vdso_clock.c) it is the same as one in
  * the image that did so, too, and another one than the kernel's.
@@ -202,6 +202,20 @@ static int carry_on(
 	return write_code(b, p, host->code, host->bytes, len, e);
 }
 
+/*
+ * A handler may have interrupted the old code, which goes on in its middle then.  In place of its
+ * data there are zeros, by which it finds no clock that it could read itself, and asks the kernel.
+ */
+static int put_zeros(struct remote *r, const struct vdso *image, struct err *e)
+{
+	long value;
+
+	if (image->start == image->code)
+		return 0;
+	return remote_must(r, &value, e, SYS_mmap, image->start, image->code - image->start,
+		PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, (uint64_t)-1, 0);
+}
+
 /* The image's code as plain memory at its old place. */
 static int put_old(struct ckpt_build *b, struct ckpt_build_proc *p, const struct vdso *host,
 	const struct vdso *image, const Pb__Mm *m, struct err *e)
@@ -221,7 +235,9 @@ static int put_old(struct ckpt_build *b, struct ckpt_build_proc *p, const struct
 		r = remote_must(p->threads[0].remote, &value, e, SYS_mmap, image->code, m->vdso.len,
 			PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
 			(uint64_t)-1, 0);
-	return r < 0 ? r : write_code(b, p, image->code, old, m->vdso.len, e);
+	if (r >= 0)
+		r = write_code(b, p, image->code, old, m->vdso.len, e);
+	return r < 0 ? r : put_zeros(p->threads[0].remote, image, e);
 }
 
 int ckpt_place_vdso(struct ckpt_build *b, struct ckpt_build_proc *p, const Pb__Mm *m, struct err *e)

@@ -24,7 +24,8 @@
  *
  * r11 and rax are free at a function's entry (System V ABI), and a system call clobbers no more
  * than a function may.  No task is stopped inside the vDSO when it is frozen, so no return address
- * points into what is overwritten.
+ * points into what is overwritten; only a handler may have interrupted it there, and returns into
+ * the middle of the old code, behind what is replaced but for a few instructions (place.c).
  *
  * The vDSO is an ELF file whose bytes come from an image: everything read from it is bounded.
  */
