@@ -100,14 +100,20 @@ def from_a_port_that_was_used_a_moment_ago(env):
     env.podrun("kill", "s")
 
 
-@test
-@needs_namespaces("a network of its own")
-def they_are_those_of_who_takes_its_place(env):
-    """A session that goes back to a snapshot has them when it is whole, and the one that runs until then."""
+def who_counts(env):
+    """A session that does, by both protocols: its port, and how that is published."""
     port = quiet_port()
     where = "127.0.0.1:%d:80" % port
     env.run_detached("s", sys.executable, "-c", COUNT, options=["-p", where, "-p", where + "/udp"])
     until("it is published", lambda: listens(port))
+    return port, where
+
+
+@test
+@needs_namespaces("a network of its own")
+def they_are_those_of_who_takes_its_place(env):
+    """A session that goes back to a snapshot has them when it is whole, and the one that runs until then."""
+    port, where = who_counts(env)
     env.podrun("snapshot", "s")
     assert counted(port) == (1, 2)
     env.path("fault").write_text("resume.restored fail")
@@ -130,10 +136,7 @@ def they_are_those_of_who_takes_its_place(env):
 @needs_namespaces("a network of its own")
 def somebody_else_has_it_when_the_gateway_is_gone(env):
     """The session has a network again when the port is free."""
-    port = quiet_port()
-    where = "127.0.0.1:%d:80" % port
-    env.run_detached("s", sys.executable, "-c", COUNT, options=["-p", where, "-p", where + "/udp"])
-    until("it is published", lambda: listens(port))
+    port, where = who_counts(env)
     supervisor, gateway = env.podrun("inspect", "s").json()["supervisor"], env.podrun("gateway", "--json").json()
     os.kill(supervisor, signal.SIGSTOP)
     for how in signal.SIGSTOP, signal.SIGKILL:
