@@ -8,7 +8,9 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/base.h"
 #include "ckpt/kinds/tasks.h"
@@ -25,6 +27,10 @@
 #define PR_GET_MEMORY_MERGE 68
 #endif
 #define GET_REGISTRATIONS (1 << 9)
+
+/* Commands of membarrier(2) that fail in who has not registered for them; that is the next bit. */
+static const int expedited[] = {1 << 3, 1 << 5, 1 << 7}; /* PRIVATE_EXPEDITED, .._SYNC_CORE, .._RSEQ */
+#define N_EXPEDITED ((int)(sizeof(expedited) / sizeof(expedited[0])))
 
 #define FEW_GROUPS 64
 #define ROOM	   (sizeof(struct ckpt_asked) + FEW_GROUPS * sizeof(uint32_t))
@@ -114,6 +120,41 @@ static void ask_actions(struct question *q, const struct proc_status *st)
 				8, 0, 0);
 }
 
+/* Before Linux 6.3 a process can't be asked what it has registered for, but tried. */
+static bool registrations_told(void)
+{
+	static _Thread_local int told = -1;
+
+	if (told < 0)
+		told = syscall(SYS_membarrier, GET_REGISTRATIONS, 0, 0) >= 0 || errno != EINVAL;
+	return told;
+}
+
+static int ask_membarrier(struct remote *r)
+{
+	int first;
+
+	if (registrations_told())
+		return remote_add(r, SYS_membarrier, GET_REGISTRATIONS, 0, 0, 0, 0, 0);
+	first = remote_add(r, SYS_membarrier, (uint64_t)expedited[0], 0, 0, 0, 0, 0);
+	for (int i = 1; i < N_EXPEDITED; i++)
+		remote_add(r, SYS_membarrier, (uint64_t)expedited[i], 0, 0, 0, 0, 0);
+	return first;
+}
+
+static uint32_t take_membarrier(const struct question *q)
+{
+	long told = remote_result(q->r, q->membarrier);
+	uint32_t bits = 0;
+
+	if (registrations_told())
+		return told > 0 ? (uint32_t)told : 0;
+	for (int i = 0; i < N_EXPEDITED; i++)
+		if (remote_result(q->r, q->membarrier + i) == 0)
+			bits |= (uint32_t)expedited[i] << 1;
+	return bits;
+}
+
 static int ask_process(struct question *q, const struct proc_status *st)
 {
 	struct remote *r = q->r;
@@ -134,7 +175,7 @@ static int ask_process(struct question *q, const struct proc_status *st)
 	}
 	remote_add(r, SYS_waitid, P_ALL, 0, AT(q, continued),
 		WCONTINUED | WNOHANG | WNOWAIT | __WALL, 0, 0);
-	q->membarrier = remote_add(r, SYS_membarrier, GET_REGISTRATIONS, 0, 0, 0, 0, 0);
+	q->membarrier = ask_membarrier(r);
 	q->brk = remote_add(r, SYS_brk, 0, 0, 0, 0, 0, 0);
 	if (q->brk < 0 || !ckpt_keys_here())
 		return q->brk;
@@ -144,9 +185,7 @@ static int ask_process(struct question *q, const struct proc_status *st)
 
 static void take_process(const struct question *q, const struct ckpt_proc *p, struct ckpt_asked *a)
 {
-	long bits = remote_result(q->r, q->membarrier);
-
-	a->membarrier = bits > 0 ? (uint32_t)bits : 0;
+	a->membarrier = take_membarrier(q);
 	a->brk = (uint64_t)remote_result(q->r, q->brk);
 	a->keys = q->keys ? ckpt_keys_asked(q->r, q->keys) : 0;
 	for (int i = 0; i < CKPT_N_PRCTL; i++) {

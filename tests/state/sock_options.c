@@ -110,6 +110,9 @@ static void set_numbers(void)
 static void check_numbers(void)
 {
 	for (size_t i = 0; i < N_NUMBERS; i++) {
+		/* One of the two kernels does not know it. */
+		if (told[i] < 0 || get(i) < 0)
+			continue;
 		if (get(i) != told[i])
 			printf("option %d of level %d of socket %d was %d, is %d\n",
 				numbers[i].name, numbers[i].level, numbers[i].sock, told[i],
