@@ -500,6 +500,49 @@ static int bind_outside(int fd, const Pb__Udp *m, const Pb__InetAddr *source,
 	return bind_to(fd, m->domain, source, e);
 }
 
+static bool is_any(const Pb__InetAddr *a)
+{
+	for (size_t i = 0; i < a->ip.len; i++)
+		if (a->ip.data[i])
+			return false;
+	return true;
+}
+
+/* May a socket of the session be bound to the address of @a, whatever the port? */
+static bool is_own(int domain, const Pb__InetAddr *a)
+{
+	_cleanup_close_ int fd = socket(domain, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	union ckpt_sockaddr address;
+	int len = ckpt_sock_addr_unpack(a, domain, &address, NULL);
+
+	address.in.sin_port = 0;
+	return fd >= 0 && len >= 0 && bind(fd, &address.any, (socklen_t)len) == 0;
+}
+
+/* Where a second socket with the name of the source would be the one that gets it. */
+static bool is_from_itself(const Pb__Udp *m, const Pb__InetAddr *source)
+{
+	const Pb__InetAddr *own = m->local;
+
+	if (!own || own->port != source->port)
+		return false;
+	if (is_any(own))
+		return is_own(m->domain, source);
+	return own->ip.len == source->ip.len && !memcmp(own->ip.data, source->ip.data, own->ip.len);
+}
+
+static int send_to_itself(int fd, const Pb__Udp *m, const Pb__SockMessage *message, struct err *e)
+{
+	union ckpt_sockaddr a;
+	int len = ckpt_sock_addr_unpack(message->source, m->domain, &a, e);
+
+	if (len < 0)
+		return len;
+	if (sendto(fd, message->data.data, message->data.len, MSG_DONTWAIT, &a.any, (socklen_t)len) < 0)
+		log_info("a datagram that was waiting is lost: %s", strerror(errno));
+	return 0;
+}
+
 static int send_from(const Pb__Udp *m, const Pb__SockMessage *message,
 	const union ckpt_sockaddr *to, socklen_t len, struct err *e)
 {
@@ -547,7 +590,9 @@ static int fill(int fd, const Pb__Udp *m, struct err *e)
 		/* One without a source can't be sent again. */
 		if (!m->queue[i]->source)
 			continue;
-		r = send_from(m, m->queue[i], &to, (socklen_t)len, e);
+		r = is_from_itself(m, m->queue[i]->source)
+			    ? send_to_itself(fd, m, m->queue[i], e)
+			    : send_from(m, m->queue[i], &to, (socklen_t)len, e);
 		if (r < 0)
 			return r;
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* UDP: bound, connected, with datagrams waiting, in multicast groups; both families. */
+/* UDP: bound, connected, with datagrams waiting, also their own, in multicast groups; both families. */
 #include <arpa/inet.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -102,8 +102,42 @@ static void check_filters(void)
 	}
 }
 
+/* To its own port, by the loopback. */
+static void say_to_itself(int fd, const char *text)
+{
+	union address to;
+	socklen_t len = sizeof(to);
+
+	STATE_CHECK(getsockname(fd, &to.any, &len) == 0);
+	if (to.any.sa_family == AF_INET)
+		to.in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	else
+		to.in6.sin6_addr = in6addr_loopback;
+	STATE_CHECK(sendto(fd, text, strlen(text), 0, &to.any, len) == (ssize_t)strlen(text));
+}
+
+static void hear_itself(int fd, const char *text)
+{
+	union address own;
+	socklen_t len = sizeof(own);
+
+	STATE_CHECK(getsockname(fd, &own.any, &len) == 0);
+	expect(fd, text, &own);
+}
+
+/* Who is bound to any address, and so is not who is meant if another one is bound to this. */
+static int bound_to_any(int domain)
+{
+	union address a = {.any.sa_family = (sa_family_t)domain};
+	int fd = socket(domain, SOCK_DGRAM, 0);
+
+	STATE_CHECK(bind(fd, &a.any, domain == AF_INET ? sizeof(a.in) : sizeof(a.in6)) == 0);
+	return fd;
+}
+
 int main(int argc, char **argv)
 {
+	int anyone = bound_to_any(AF_INET), anyone6 = bound_to_any(AF_INET6);
 	union address a, b, six, seven, dead;
 	int sa = bound(AF_INET, &a), sb = bound(AF_INET, &b), s6 = bound(AF_INET6, &six);
 	int s7 = bound(AF_INET6, &seven), sd = bound(AF_INET, &dead);
@@ -115,6 +149,9 @@ int main(int argc, char **argv)
 	STATE_CHECK(sendto(sa, "one", 3, 0, &b.any, sizeof(b.in)) == 3);
 	STATE_CHECK(sendto(sd, "two", 3, 0, &b.any, sizeof(b.in)) == 3 && close(sd) == 0);
 	STATE_CHECK(sendto(sa, "", 0, 0, &b.any, sizeof(b.in)) == 0);
+	say_to_itself(sb, "to myself");
+	say_to_itself(anyone, "to anyone");
+	say_to_itself(anyone6, "to anyone");
 	STATE_CHECK(sendto(sa, "four", 4, 0, &b.any, sizeof(b.in)) == 4);
 	STATE_CHECK(connect(sa, &b.any, sizeof(b.in)) == 0);
 	STATE_CHECK(sendto(s6, "six", 3, 0, &seven.any, sizeof(six.in6)) == 3);
@@ -134,6 +171,9 @@ int main(int argc, char **argv)
 	expect(sb, "one", &a);
 	expect(sb, "two", &dead);
 	expect(sb, "", &a);
+	hear_itself(sb, "to myself");
+	hear_itself(anyone, "to anyone");
+	hear_itself(anyone6, "to anyone");
 	expect(sb, "four", &a);
 	STATE_CHECK(send(sa, "five", 4, 0) == 4);
 	expect(sb, "five", &a);
