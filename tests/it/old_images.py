@@ -3,10 +3,11 @@
 """Integration tests: images that older versions of podrun have written are read for ever.
 
 They are in tests/images, made by `make` there, each of a program without a C library that is in the image itself
-(old.c): two processes with some of everything, which look at it when they are told to.
+(old.c): processes with some of everything, which look at it when they are told to.
 """
 import gzip
 import pathlib
+import re
 import sys
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
@@ -16,6 +17,11 @@ from harness import REWRITE, Skip, add, main  # noqa: E402
 
 IMAGES = TESTS / "images"
 KEY = "ed25519:A6EHv/POEL4dcN0Y50vAmWfk1jCbpQ1fHdyGZBJVMbg="  # of the test vectors: proto/SPEC.md
+# Of each version's images, by thread.
+THREADS = {
+    "1": lambda name: ["old", "old"],
+    "2": lambda name: ["first", "other"] + ["first"] * ("root" in name) + ["old"] * 3,
+}
 PATTERN = b"an old image is read for ever\0"
 
 
@@ -38,15 +44,16 @@ def is_told_of(env, name):
     env.podrun("key", "trust", KEY)
     assert "whole and trusted" in env.podrun("image", "verify", image).text
     text = env.podrun("image", "show", image).text
-    for word in ("config 0: old: ", "datagram", "eventfd 9: count 7", "memfd 'memfd'", "/tmp/file"):
-        assert word in text, text
+    for word in ("config 0: old: ", "datagram", r"eventfd \d+: count 7", "memfd 'memfd'", "/tmp/file"):
+        assert re.search(word, text), text
     threads = env.podrun("image", "stacks", "--json", image).json()
-    assert [t["comm"] for t in threads] == ["old", "old"] and all(t["frames"] for t in threads), threads
+    assert [t["comm"] for t in threads] == THREADS[name.partition("-")[0]](name), threads
+    assert all(t["frames"] for t in threads), threads
     assert not any(env.podrun("image", "diff", "--json", image, image).json().values())
     if "32-bit" in name:
         return
     cores = env.podrun("image", "core", image, "-o", env.path("core")).text.split()
-    assert len(cores) == 2 and all(PATTERN in pathlib.Path(c).read_bytes() for c in cores), cores
+    assert len(cores) == (2 if name.startswith("1-") else 4) and all(PATTERN in pathlib.Path(c).read_bytes() for c in cores), cores
 
 
 def goes_on(env, name):
@@ -70,7 +77,8 @@ for _image in sorted(IMAGES.glob("*.img.gz")):
     _name = _image.name.removesuffix(".img.gz")
     add(_name + "/is_told_of", lambda env, n=_name: is_told_of(env, n))
     add(_name + "/goes_on", lambda env, n=_name: goes_on(env, n))
-    if not REWRITE:
+    # Ports of the host may be somebody else's, and settings of its network are not theirs to make.
+    if not REWRITE and "network" not in _name and "root" not in _name:
         add(_name + "/goes_on_rewritten", lambda env, n=_name: goes_on_rewritten(env, n))
 
 if __name__ == "__main__":
