@@ -73,10 +73,14 @@ static void ask_for(const struct own *o)
 	STATE_CHECK(syscall(SYS_sched_setattr, 0, &a, 0) == 0);
 }
 
+/* On another host, there may be no slices, and a CPU that always has CPUID. */
 static bool same(const struct own *a, const struct own *b)
 {
-	return a->tsc == b->tsc && a->mce_kill == b->mce_kill && a->cpuid == b->cpuid &&
-	       a->slice == b->slice;
+	bool slices = a->slice && b->slice;
+	bool faults = syscall(SYS_arch_prctl, ARCH_SET_CPUID, b->cpuid) == 0;
+
+	return a->tsc == b->tsc && a->mce_kill == b->mce_kill &&
+	       (a->cpuid == b->cpuid || !faults) && (a->slice == b->slice || !slices);
 }
 
 static void tell(const char *who, const struct own *o)
