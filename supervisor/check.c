@@ -47,9 +47,23 @@ static bool own_namespace(int flags)
 	return unshare(CLONE_NEWUSER | flags) == 0;
 }
 
+/* Ids are mapped, too: a security module may let anybody make a user namespace, and forbid all in it. */
+static bool with_ids(int flags)
+{
+	uid_t uid = getuid();
+	gid_t gid = getgid();
+	char users[64], groups[64];
+
+	snprintf(users, sizeof(users), "0 %u 1", uid);
+	snprintf(groups, sizeof(groups), "0 %u 1", gid);
+	return own_namespace(flags) && io_write_str(AT_FDCWD, "/proc/self/setgroups", "deny") == 0 &&
+	       io_write_str(AT_FDCWD, "/proc/self/uid_map", users) == 0 &&
+	       io_write_str(AT_FDCWD, "/proc/self/gid_map", groups) == 0;
+}
+
 static bool try_user(void)
 {
-	return own_namespace(0);
+	return with_ids(0);
 }
 
 static bool try_pid(void)
@@ -80,17 +94,7 @@ static bool try_time(void)
 /* With ids mapped, and mounts of its own. */
 static bool mapped_namespace(int flags)
 {
-	uid_t uid = getuid();
-	gid_t gid = getgid();
-	char users[64], groups[64];
-
-	snprintf(users, sizeof(users), "0 %u 1", uid);
-	snprintf(groups, sizeof(groups), "0 %u 1", gid);
-	return own_namespace(CLONE_NEWNS | flags) &&
-	       io_write_str(AT_FDCWD, "/proc/self/setgroups", "deny") == 0 &&
-	       io_write_str(AT_FDCWD, "/proc/self/uid_map", users) == 0 &&
-	       io_write_str(AT_FDCWD, "/proc/self/gid_map", groups) == 0 &&
-	       mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
+	return with_ids(CLONE_NEWNS | flags) && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
 }
 
 /* An overlay of two fresh directories, in a tmpfs of our own. */
@@ -393,8 +397,8 @@ static bool try_subids(void)
 
 const struct check checks[] = {
 	{"user-namespaces", CHECK_NAMES, try_user, "the kernel holds no names for a session",
-		"sysctl kernel.unprivileged_userns_clone=1, or an AppArmor profile that allows userns; in "
-		"a container, a seccomp profile that allows unshare"},
+		"sysctl kernel.unprivileged_userns_clone=1; on Ubuntu kernel.apparmor_restrict_unprivileged_userns=0, "
+		"or an AppArmor profile that allows userns; in a container, a seccomp profile that allows unshare"},
 	{"pid-namespaces", CHECK_NAMES, try_pid, "PIDs can't be virtual", "sysctl user.max_pid_namespaces"},
 	{"mount-namespaces", CHECK_NAMES, try_mount, "no file view of its own", "sysctl user.max_mnt_namespaces"},
 	{"net-namespaces", CHECK_NAMES, try_net, "no loopback of its own", "sysctl user.max_net_namespaces"},
