@@ -158,14 +158,20 @@ static int open_unasked(const char *path, int flags)
 	return (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
 }
 
+/*
+ * A terminal that nobody looks at yet (run -dt) has the size that terminals are taken to have:
+ * programs that believe in 0 rows and columns fail at the first line that they draw.
+ */
 static int open_tty(const struct init_request *request, int *ret_master)
 {
-	struct winsize size = {.ws_row = request->rows, .ws_col = request->cols};
+	bool known = request->rows && request->cols;
+	struct winsize size = {
+		.ws_row = known ? request->rows : 24, .ws_col = known ? request->cols : 80};
 	_cleanup_close_ int master = open_unasked("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
 	int unlock = 0;
 
 	if (master < 0 || ioctl(master, TIOCSPTLCK, &unlock) < 0 ||
-		(size.ws_row && ioctl(master, TIOCSWINSZ, &size) < 0))
+		ioctl(master, TIOCSWINSZ, &size) < 0)
 		return -errno;
 	*ret_master = take_fd(&master);
 	return 0;

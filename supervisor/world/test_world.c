@@ -237,6 +237,32 @@ static void has_terminal(void **state)
 	close(master);
 }
 
+/* One that nobody looks at yet, or by a terminal that does not know how large it is. */
+static void terminal_of_no_size(void **state)
+{
+	static const struct {
+		unsigned short rows, cols;
+		const char *told;
+	} cases[] = {{0, 0, "24 80\r\n"}, {20, 70, "20 70\r\n"}, {0, 70, "24 80\r\n"}};
+	char *argv[] = {(char *)"stty", (char *)"size", NULL};
+	struct fixture *f = get(state);
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct world_spawn s = {
+			.argv = argv, .tty = true, .rows = cases[i].rows, .cols = cases[i].cols};
+		char buf[64] = "";
+		struct err e = {0};
+		int master = -1;
+		pid_t vpid;
+
+		world_spawn(&f->world, &s, &vpid, &master, &e);
+		fail_err(&e);
+		assert_true(read(master, buf, sizeof(buf) - 1) > 0);
+		assert_string_equal(buf, cases[i].told);
+		close(master);
+	}
+}
+
 static void seeds(void **state)
 {
 	struct fixture *f = get(state);
@@ -387,6 +413,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(is_isolated),
 		cmocka_unit_test(writes_stay_inside),
 		cmocka_unit_test(has_terminal),
+		cmocka_unit_test(terminal_of_no_size),
 		cmocka_unit_test(seeds),
 	};
 	const struct CMUnitTest root[] = {
