@@ -97,6 +97,36 @@ int run_net_parse_publish(const char *text, Pb__PublishedPort *ret, struct err *
 	return 0;
 }
 
+/* Of an address to publish at: *ret_family is 0 for none, which is all of both families. */
+static struct in6_addr publish_host(const Pb__PublishedPort *p, int *ret_family)
+{
+	struct in6_addr bytes = {0};
+
+	*ret_family = !p->address || !p->address[0]	? 0
+		      : strchr(p->address, ':') != NULL ? AF_INET6
+							: AF_INET;
+	if (*ret_family)
+		inet_pton(*ret_family, p->address, &bytes);
+	return bytes;
+}
+
+/* Whether no host has both. The same said twice is one. */
+static bool publish_clash(const Pb__PublishedPort *a, const Pb__PublishedPort *b)
+{
+	static const struct in6_addr any;
+	int family_a, family_b;
+	struct in6_addr host_a = publish_host(a, &family_a), host_b = publish_host(b, &family_b);
+	bool same = family_a == family_b && memcmp(&host_a, &host_b, sizeof(host_a)) == 0;
+
+	if (a->udp != b->udp || a->host != b->host)
+		return false;
+	if (same)
+		return a->session != b->session;
+	return !family_a || !family_b ||
+	       (family_a == family_b && (memcmp(&host_a, &any, sizeof(any)) == 0 ||
+						memcmp(&host_b, &any, sizeof(any)) == 0));
+}
+
 static int fill_publish(const struct cli_list *list, Pb__VirtualNetwork *n, struct err *e)
 {
 	n->publish = calloc(list->n + 1, sizeof(*n->publish));
@@ -108,6 +138,11 @@ static int fill_publish(const struct cli_list *list, Pb__VirtualNetwork *n, stru
 		n->publish[n->n_publish++] = p;
 		if (run_net_parse_publish(list->items[i], p, e) < 0)
 			return e->error;
+		for (size_t j = 0; j < i; j++)
+			if (publish_clash(n->publish[j], p))
+				return err_set(e, ERR_USAGE, -EINVAL,
+					"--publish: '%s' and '%s' take the same port of the host",
+					list->items[j], list->items[i]);
 	}
 	return 0;
 }

@@ -154,6 +154,39 @@ static void names_that_follow(void **state)
 	release(&c);
 }
 
+/* Whether two ports can be published by one session. */
+static void ports_that_clash(void **state)
+{
+	static const struct {
+		const char *ports[2];
+		bool clash;
+	} cases[] = {
+		{{"8080:80", "8080:81"}, true},
+		{{"8080:80", "8080:80/tcp"}, false}, /* said twice */
+		{{"8080:80", "8081:80"}, false},
+		{{"8080:80", "8080:80/udp"}, false},
+		{{"8080:80", "127.0.0.1:8080:80"}, true},
+		{{"[::1]:8080:80", "8080:80"}, true},
+		{{"0.0.0.0:8080:80", "127.0.0.1:8080:80"}, true},
+		{{"[::]:8080:80", "127.0.0.1:8080:80"}, false},
+		{{"[::]:8080:80", "[::1]:8080:80"}, true},
+		{{"[::1]:8080:80", "[0:0::1]:8080:81"}, true},
+		{{"[::1]:8080:80", "[0:0::1]:8080:80"}, false},
+		{{"127.0.0.2:8080:80", "127.0.0.1:8080:81"}, false},
+	};
+	struct err e;
+	Pb__Config c;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct run_net o = {.publish = {(const char **)cases[i].ports, 2}};
+
+		if (fill(&o, &c, &e) != (cases[i].clash ? -EINVAL : 0))
+			fail_msg("'%s' and '%s'", cases[i].ports[0], cases[i].ports[1]);
+		assert_true(!cases[i].clash || strstr(e.msg, "the same port"));
+		release(&c);
+	}
+}
+
 static void addresses_nobody_can_have(void **state)
 {
 	static const char *const bad[] = {"", "1.2.3", "0.0.0.0", "127.0.0.1", "224.0.0.1",
@@ -191,6 +224,7 @@ int main(void)
 		cmocka_unit_test(not_published),
 		cmocka_unit_test(which_network),
 		cmocka_unit_test(names_that_follow),
+		cmocka_unit_test(ports_that_clash),
 		cmocka_unit_test(addresses_nobody_can_have),
 		cmocka_unit_test(two_of_a_kind),
 	};
