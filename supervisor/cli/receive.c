@@ -20,6 +20,11 @@ _Static_assert(sizeof(TRANSFER_HELLO) == sizeof(TRANSFER_HELLO_1), "what follows
 
 #define BREAK_MS 1000 /* in which both ends of a broken line are heard of */
 #define MAX_NOTE (TRANSFER_MAX_LINE / 2)
+/*
+ * An image that has stopped coming holds the session's ports here, and memory.  A migrate is silent for
+ * half a minute at most, when it waits for what is not to be frozen yet.
+ */
+#define PATIENCE_MS 120000
 
 struct greeting {
 	uint8_t key[PROTO_KEY_LEN];	 /* whose image comes */
@@ -167,14 +172,15 @@ static int rebuild(struct cli *c, struct proto_conn *conn, struct greeting *g, P
 		r = await_begun(conn, e);
 	if (r >= 0 && g->waits && transfer_write_line(STDOUT_FILENO, "HERE") < 0)
 		r = err_set(e, ERR_PEER, -EPIPE, "the other side has gone");
-	copied = r < 0 ? r : transfer_receive_image(STDIN_FILENO, ends[1]);
+	copied = r < 0 ? r : transfer_receive_image(STDIN_FILENO, ends[1], PATIENCE_MS);
 	close(ends[1]);
 	if (r < 0)
 		return r;
 	r = client_receive(conn, ret, e);
 	if (r == 0 && copied < 0) {
 		message_free(take_ptr(*ret));
-		return err_set(e, ERR_PEER, copied, "the image came only in part");
+		return err_set(e, ERR_PEER, copied, "the image came only in part%s",
+			copied == -ETIMEDOUT ? ": for two minutes there was nothing" : "");
 	}
 	return r;
 }

@@ -130,7 +130,29 @@ int transfer_send_image(int from, int to, const struct transfer_watch *w)
 	return r;
 }
 
-int transfer_receive_image(int from, int to)
+/* -ETIMEDOUT: for @patience ms nothing came. */
+static int read_patiently(int fd, uint8_t *data, size_t n, int patience)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	while (n) {
+		int r = poll(&p, 1, patience);
+		ssize_t done;
+
+		if (r == 0)
+			return -ETIMEDOUT;
+		done = r < 0 ? r : read(fd, data, n);
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done <= 0)
+			return -ECONNRESET;
+		data += done;
+		n -= (size_t)done;
+	}
+	return 0;
+}
+
+int transfer_receive_image(int from, int to, int patience)
 {
 	_cleanup_free_ uint8_t *room = malloc(TRANSFER_MAX_CHUNK);
 
@@ -140,16 +162,18 @@ int transfer_receive_image(int from, int to)
 		uint8_t head[4];
 		struct cursor c = cursor_of(head, sizeof(head));
 		uint32_t n;
+		int r = read_patiently(from, head, sizeof(head), patience);
 
-		if (io_read_full(from, head, sizeof(head)) != sizeof(head))
-			return -ECONNRESET;
+		if (r < 0)
+			return r;
 		n = cursor_u32(&c);
 		if (n > TRANSFER_MAX_CHUNK)
 			return -EBADMSG;
 		if (n == 0)
 			return 0;
-		if (io_read_full(from, room, n) != (ssize_t)n)
-			return -ECONNRESET;
+		r = read_patiently(from, room, n, patience);
+		if (r < 0)
+			return r;
 		/* who does not take it any more has said why */
 		if (io_write_full(to, room, n) < 0)
 			return -EPIPE;

@@ -20,7 +20,8 @@
  * prints.  Until GO is sent the source may run on; after that an unanswered GO is in doubt, and it stays
  * frozen.  There it runs, if GO was heard, or stays frozen as well.  A receive that can't say
  * READY, or whose stdin has ended while its stdout has not, undoes it as after ABORT: nobody has
- * said GO.
+ * said GO.  So does one to whom nothing of the image comes for two minutes: of a line that was cut, and of a
+ * host that was switched off, it would not hear, as long as it only reads, for hours.
  *
  * Nothing is frozen before the way there is known to lead to a podrun that has begun: a handshake of
  * ssh and the start of three programs would be a part of the pause.  Version 1 is the same without
@@ -68,7 +69,10 @@ int transfer_await(int fd, short events, const struct transfer_watch *w);
  * that takes no more does not keep it from looking at @w.
  */
 int transfer_send_image(int from, int to, const struct transfer_watch *w);
-/* The other way round; 0 once the empty chunk came, -EPIPE when @to takes no more. */
-int transfer_receive_image(int from, int to);
+/*
+ * The other way round; 0 once the empty chunk came, -EPIPE when @to takes no more, -ETIMEDOUT when
+ * nothing has come for @patience ms.
+ */
+int transfer_receive_image(int from, int to, int patience);
 
 #endif
