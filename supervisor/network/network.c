@@ -262,11 +262,22 @@ static int borrow(struct network *n, struct err *e)
 	return 0;
 }
 
+/* Whether its gateway was asked for by the name of a host. */
+static bool is_elsewhere(const Pb__VirtualNetwork *v)
+{
+	return !network_wish_is_local(v) && strncmp(v->gateway, "wg:", 3) != 0;
+}
+
 static void on_failure(struct network *n, struct err *e)
 {
 	log_warn("gateway: %s", e->msg);
 	if (n->then) {
-		err_wrap(e, "cannot attach the session to its gateway");
+		/* "this host", of which it may speak, is that one */
+		if (is_elsewhere(virtual_of(n)))
+			err_wrap(e, "cannot attach the session to its gateway on %s",
+				virtual_of(n)->gateway);
+		else
+			err_wrap(e, "cannot attach the session to its gateway");
 		tell_then(n, e);
 	} else {
 		tell_held(n, e);
@@ -319,7 +330,7 @@ static void say_who_is_gone(const struct network *n, struct err *e)
 {
 	const Pb__VirtualNetwork *v = virtual_of(n);
 
-	if (network_wish_is_local(v) || strncmp(v->gateway, "wg:", 3) == 0) {
+	if (!is_elsewhere(v)) {
 		err_hint(e, "podrun check tells what it needs");
 		return;
 	}
@@ -445,7 +456,7 @@ static int reach_gateway(struct network *n, struct err *e)
 	session_set_string(&v->through, "");
 	if (n->look)
 		event_free(take_ptr(n->look));
-	if (network_wish_is_local(v) || strncmp(v->gateway, "wg:", 3) == 0)
+	if (!is_elsewhere(v))
 		return vnet_client_connect(&n->client, n->session->paths.runtime, true, e);
 	/* Whoever received it has been there already, while it still ran on the other host. */
 	if (n->session->op.line >= 0 && strcmp(n->session->op.resume->line, v->gateway) == 0)
@@ -507,7 +518,7 @@ static void wait_for_hold(struct network *n)
 	const struct timeval t = {.tv_sec = HOLD_S};
 
 	n->asked = vnet_client_asked(n->client);
-	if (!v->through[0] && (network_wish_is_local(v) || strncmp(v->gateway, "wg:", 3) == 0))
+	if (!v->through[0] && !is_elsewhere(v))
 		return;
 	if (!n->patience)
 		n->patience = event_new(n->session->loop, -1, 0, on_silence, n);

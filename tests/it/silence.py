@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A gateway on another host that does not answer, and whose line does not end either."""
+"""A gateway on another host: what it says no to, and that it does not answer, and its line does not end either."""
 import os
 import pathlib
 import signal
@@ -76,6 +76,17 @@ def it_runs_on(env):
         env.podrun("resume", "-d", "s")
         echo.more()
     env.podrun("kill", "s")
+
+
+@test
+@needs_namespaces("a network of its own")
+def whose_port_it_is(env):
+    """Another host's, which is named: what its gateway calls "this host" is not the one where that is read."""
+    other_host(env)
+    with socket.create_server(("127.0.0.1", 0)) as s:
+        port = s.getsockname()[1]
+        r = env.podrun("run", "--gateway", "there", "-p", "127.0.0.1:%d:80" % port, "true", code=125)
+    one_line(r, "its gateway on there: port %d of this host is in use" % port)
 
 
 if __name__ == "__main__":
