@@ -10,6 +10,7 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+from cli import one_line  # noqa: E402
 from harness import main, needs_namespaces, quiet_port, test, until  # noqa: E402
 
 # Ends first, so that the session's kernel keeps the connection for a minute (TIME_WAIT).
@@ -151,6 +152,16 @@ def somebody_else_has_it_when_the_gateway_is_gone(env):
         until("that is told", lambda: "port %d of this host is in use" % port in log.read_text())
     until("it is there again", lambda: counted(port))
     env.podrun("kill", "s")
+
+
+@test
+@needs_namespaces("a network of its own")
+def an_address_of_nobody(env):
+    """It is named: there may be several."""
+    for address, said in ("192.0.2.9", "192.0.2.9"), ("[2001:db8::9]", "2001:db8::9"):
+        r = env.podrun("run", "-p", "127.0.0.1:%d:80" % quiet_port(), "-p", "%s:%d:80" % (address, quiet_port()), "true",
+                       code=125)
+        one_line(r, "this host does not have %s, the address" % said)
 
 
 if __name__ == "__main__":

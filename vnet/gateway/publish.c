@@ -208,11 +208,17 @@ static bool same_port(const struct vnet_port *a, const struct vnet_port *b)
 
 static int explain(const struct vnet_port *p, int error, struct err *e)
 {
+	struct vnet_endpoint at = {.family = p->family};
+	char text[VNET_ENDPOINT_TEXT];
+
 	if (error == -EADDRINUSE)
 		return err_set(e, ERR_FAILED, error, "port %u of this host is in use", p->outside);
-	if (error == -EADDRNOTAVAIL)
-		return err_set(
-			e, ERR_FAILED, error, "this host does not have the address to publish at");
+	if (error == -EADDRNOTAVAIL) {
+		memcpy(&at.v6, &p->address, sizeof(at.v6));
+		return err_set(e, ERR_FAILED, error,
+			"this host does not have %s, the address to publish at",
+			vnet_endpoint_format(&at, text));
+	}
 	err_errno(e, error, "cannot publish port %u", p->outside);
 	if (error == -EACCES && p->outside < 1024)
 		err_hint(e, "a port below 1024 needs sysctl net.ipv4.ip_unprivileged_port_start=%u",
