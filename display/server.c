@@ -7,7 +7,8 @@
  * An update is made at once when there has been none for a while, and else not before GAP_NS, or
  * as long as the last one took, has passed since: a source that changes all the time gets half of
  * a processor at most, and a key is answered without delay.  Near input the gap is shorter.
- * Without a viewer the source isn't looked at; what is damaged stays so.
+ * Without a viewer the source isn't looked at, and the source does not say all that is drawn
+ * meanwhile (damaged is told once): all of the picture is compared when one comes.
  *
  * The frame that viewers have is the update's *shadow*, and everything that is sent is read from
  * it.  A viewer that comes gets all of it as commands, later the same ones as all others.
@@ -278,8 +279,8 @@ static void make_up(struct display_server *s, bool has_it, uint64_t began)
 	pixman_region32_fini(&changed);
 }
 
-/* Brings the shadow to the source's picture, and tells all. */
-static void run_update(struct display_server *s)
+/* Brings the shadow to the source's picture - all of it, or where it says so - and tells all. */
+static void run_update(struct display_server *s, bool whole)
 {
 	struct display_frame now = s->source->ops->frame(s->source);
 	struct display_move moves[MOVES];
@@ -304,6 +305,9 @@ static void run_update(struct display_server *s)
 	if (!s->update || s->world.frame->width != now.width ||
 		s->world.frame->height != now.height) {
 		r = begin(s, &now);
+		whole = true;
+	}
+	if (whole) {
 		pixman_region32_fini(&damage);
 		pixman_region32_init_rect(&damage, 0, 0, (unsigned)now.width, (unsigned)now.height);
 	}
@@ -330,7 +334,7 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 	struct display_server *s = arg;
 
 	if (s->damaged && s->n_viewers)
-		run_update(s);
+		run_update(s, false);
 }
 
 /* ---- what the source tells ------------------------------------------------------------------ */
@@ -717,9 +721,9 @@ int display_server_add(struct display_server *s, int fd)
 	}
 	v->next = s->viewers;
 	s->viewers = v;
-	s->n_viewers++;
-	if (s->damaged)
-		schedule(s);
+	/* The first picture is that of this moment: for a screenshot there is no other. */
+	if (s->n_viewers++ == 0)
+		run_update(s, true);
 	return 0;
 }
 

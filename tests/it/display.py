@@ -11,7 +11,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from cli import one_line, ssh_to  # noqa: E402
 from harness import BUILD, main, needs, needs_namespaces, test, until  # noqa: E402
-from screens import NOTICE, Viewer, begin, begin_terminal, inside, keys, processes, sees_all, types  # noqa: E402
+from screens import NOTICE, Viewer, begin, begin_terminal, inside, keys, photograph, processes, screenshot, sees_all, types  # noqa: E402
 
 FILM = BUILD / "tests" / "it" / "film"
 
@@ -89,6 +89,22 @@ def viewer_sees_what_is_drawn(env):
     env.podrun("kill", "s")
     v.said("notice " + NOTICE["ended"])
     v.said("closed")
+
+
+@test
+def a_picture_is_of_this_moment(env):
+    """Nobody looks, and what is drawn is drawn in several places: a picture has all of them."""
+    begin_terminal(env)
+    until("all is seen", lambda: photograph(env) == screenshot(env))
+    for n in range(1, 4):
+        for i in range(n):
+            at = 40 + 150 * i, 20 + 130 * n
+            inside(env, "sh", "-c", "xterm -geometry 20x4+%d+%d +bc -e cat &" % at)
+            until("a window", lambda: len(inside(env, "xdotool", "search", "--onlyvisible", "--class", "xterm").text.split())
+                  == 1 + n * (n - 1) // 2 + i + 1)
+        seen = photograph(env)
+        assert seen == screenshot(env), n
+    env.podrun("kill", "s")
 
 
 @test

@@ -51,15 +51,26 @@ class Viewer:
         path = self.env.path("picture%d-%d.ppm" % (id(self), self.n))
         self.do("picture %s" % path)
         self.said("picture %s" % path)
-        data = path.read_bytes()
-        path.unlink()
-        head = re.match(rb"P6\n(\d+) (\d+)\n255\n", data)
-        return int(head[1]), int(head[2]), data[head.end():]
+        return take(path)
 
     def type(self, *keysyms):
         for k in keysyms:
             self.do("key %#x 1" % k)
             self.do("key %#x 0" % k)
+
+
+def take(path):
+    """(width, height, RGB) of a picture, which is gone then."""
+    data = path.read_bytes()
+    path.unlink()
+    head = re.match(rb"P6\n(\d+) (\d+)\n255\n", data)
+    return int(head[1]), int(head[2]), data[head.end():]
+
+
+def photograph(env, name="s"):
+    """As podrun view does it."""
+    env.podrun("view", "--screenshot", env.path("photograph.ppm"), name)
+    return take(env.path("photograph.ppm"))
 
 
 def screenshot(env, name="s"):
