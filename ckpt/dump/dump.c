@@ -23,6 +23,7 @@
 #include "ckpt/kinds/find.h"
 #include "ckpt/kinds/kinds.h"
 #include "ckpt/kinds/sock.h"
+#include "ckpt/kinds/tasks.h"
 #include "ckpt/kinds/tcp.h"
 #include "ckpt/kinds/tcp_drain.h"
 #include "ckpt/kinds/tcp_list.h"
@@ -284,6 +285,8 @@ static int plan(struct ckpt_dump *d, struct err *e)
 		r = ckpt_openfiles_gather(d, e);
 	if (r == 0)
 		r = tcp_check_closed(d, e);
+	if (r == 0)
+		r = ckpt_tree_check(d, e);
 	if (r == 0)
 		r = each_subject(d, check_one, NULL, e);
 	if (r == 0)

@@ -30,8 +30,7 @@ static int exit_signal_of(const struct ckpt_proc *p)
 	return p->status.exit_signal > 64 ? 0 : p->status.exit_signal;
 }
 
-/* The whole tree, once: on behalf of the first process. */
-static int check_tree(struct ckpt_dump *d, struct err *e)
+int ckpt_tree_check(struct ckpt_dump *d, struct err *e)
 {
 	_cleanup_free_ struct ckpt_tree_node *nodes = calloc(d->n_procs, sizeof(*nodes));
 	struct ckpt_tree_op *ops = NULL;
@@ -59,11 +58,6 @@ static int check_tree(struct ckpt_dump *d, struct err *e)
 	r = ckpt_tree_plan(nodes, d->n_procs, &ops, &n, e);
 	free(ops);
 	return r < 0 ? err_reclass(e, ERR_UNFREEZABLE) : 0;
-}
-
-static int check(struct ckpt_dump *d, union ckpt_subject s, struct err *e)
-{
-	return s.proc == d->procs[0] ? check_tree(d, e) : 0;
 }
 
 /*
@@ -291,7 +285,6 @@ const struct ckpt_kind ckpt_kind_task = {
 	.number = PROTO_KIND_TASK,
 	.name = "task",
 	.scope = CKPT_PROC,
-	.check = check,
 	.dump = dump,
 	.show = show,
 };

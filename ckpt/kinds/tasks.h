@@ -23,4 +23,7 @@ struct remote *ckpt_record_remote(struct ckpt_build *b, const struct ckpt_record
 /* Of kinds/pending.c: empties the queues of a task whose signals are all blocked. */
 int ckpt_pending_drain(struct remote *r, struct err *e);
 
+/* Of kinds/task.c: can the process tree be rebuilt? */
+int ckpt_tree_check(struct ckpt_dump *d, struct err *e);
+
 #endif

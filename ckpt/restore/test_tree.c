@@ -209,6 +209,21 @@ static void test_orphans(void **state)
 	check(n, ARRAY_SIZE(n));
 }
 
+/*
+ * As desktops start programs: who leads the session ended at once, and its orphans went to a
+ * subreaper, or to several, and to pid 1.
+ */
+static void test_orphans_of_a_dead_leader(void **state)
+{
+	const struct ckpt_tree_node n[] = {NODE(2, 1, 2, 2), NODE(3, 2, 2, 2), NODE(4, 3, 4, 2),
+		NODE(5, 2, 50, 50), NODE(6, 2, 60, 60), NODE(7, 2, 70, 70), /* of the desktop's own */
+		NODE(10, 3, 54, 54), NODE(11, 4, 54, 54), /* 54 was below 4 */
+		NODE(12, 1, 57, 54), NODE(13, 10, 58, 54), NODE(14, 13, 14, 14),
+		NODE(20, 1, 80, 80)};
+
+	check(n, ARRAY_SIZE(n));
+}
+
 /* A group whose first process went to another group. */
 static void test_moved_leader(void **state)
 {
@@ -310,6 +325,7 @@ int main(void)
 		cmocka_unit_test(test_older_session),
 		cmocka_unit_test(test_dead_leaders),
 		cmocka_unit_test(test_orphans),
+		cmocka_unit_test(test_orphans_of_a_dead_leader),
 		cmocka_unit_test(test_moved_leader),
 		cmocka_unit_test(test_browser),
 		cmocka_unit_test(test_unshare),

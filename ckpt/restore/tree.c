@@ -354,6 +354,24 @@ static int try_unshare(struct play *p, struct err *e)
 	return 0;
 }
 
+/*
+ * Where the dead leader of @sid was: orphans that it left went to ancestors of it, so it is below
+ * the nearest of those.  Their number, or 1.
+ */
+static pid_t nearest_adopter(struct play *p, pid_t sid)
+{
+	pid_t nearest = 1;
+
+	for (size_t i = 0; i < p->n_nodes; i++) {
+		const struct member *m = &p->m[i], *adopter = find(p, m->n.ppid);
+
+		if (!m->born && m->birth == sid && adopter && adopter->born &&
+			(nearest == 1 || descends(p, adopter, nearest)))
+			nearest = adopter->n.vpid;
+	}
+	return nearest;
+}
+
 /* A stand-in for the dead leader of a session somebody is waiting for.  1 if one was made. */
 static int try_stand_in(struct play *p, struct err *e)
 {
@@ -363,7 +381,7 @@ static int try_stand_in(struct play *p, struct err *e)
 
 		if (m->born || m->birth == ANY || m->birth == 0 || find(p, m->birth))
 			continue;
-		s = add_stand_in(p, m->birth, 1);
+		s = add_stand_in(p, m->birth, nearest_adopter(p, m->birth));
 		if (!s)
 			return err_errno(e, -ENOMEM, "process tree");
 		s->n.sid = s->n.vpid;
@@ -457,6 +475,13 @@ static int try_early_group(struct play *p, struct err *e)
 	return 0;
 }
 
+static bool waits_for_parent(struct play *p, const struct member *m)
+{
+	const struct member *parent = find(p, m->n.ppid);
+
+	return parent && !parent->born;
+}
+
 static int play_births(struct play *p, struct err *e)
 {
 	for (;;) {
@@ -470,7 +495,7 @@ static int play_births(struct play *p, struct err *e)
 			if (r < 0)
 				return r;
 			progress |= r;
-			if (!p->m[i].born)
+			if (!p->m[i].born && !waits_for_parent(p, &p->m[i]))
 				stuck = &p->m[i];
 		}
 		if (!progress) {

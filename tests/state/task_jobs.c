@@ -6,6 +6,7 @@
  */
 #include <pty.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -13,7 +14,7 @@
 #include "tests/state/state.h"
 
 static struct shared {
-	volatile pid_t orphan, member, grandchild;
+	volatile pid_t orphan, leaderless, member, grandchild;
 	volatile int leave;
 } * shared;
 
@@ -198,10 +199,29 @@ static void check_leaderless(void)
 
 static pid_t reaper;
 
-/* Has a child of its own from before it took to that, and adopts the child of another. */
+/* Who is between us and an orphan ends, and led its session, if @leads. */
+static void leave_orphan(bool leads, volatile pid_t *orphan, int code)
+{
+	pid_t between = fork(), session;
+
+	if (between == 0) {
+		if (leads)
+			setsid();
+		session = getsid(0);
+		if (fork() == 0) {
+			*orphan = getpid();
+			wait_for_leave();
+			_exit(getppid() == reaper && getsid(0) == session ? code : code + 100);
+		}
+		_exit(0);
+	}
+	STATE_CHECK(waitpid(between, NULL, 0) == between);
+}
+
+/* Has a child of its own from before it took to that, and adopts children of others. */
 static void be_reaper(void)
 {
-	pid_t existing = fork(), between;
+	pid_t existing = fork();
 	int status, adopted = 0;
 
 	if (existing == 0) {
@@ -214,20 +234,12 @@ static void be_reaper(void)
 		_exit(21); /* which makes one more orphan */
 	}
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
-	between = fork();
-	if (between == 0) {
-		if (fork() == 0) {
-			shared->orphan = getpid();
-			wait_for_leave();
-			_exit(getppid() == reaper ? 22 : 23);
-		}
-		_exit(0);
-	}
-	STATE_CHECK(waitpid(between, &status, 0) == between);
+	leave_orphan(false, &shared->orphan, 22);
+	leave_orphan(true, &shared->leaderless, 24);
 	wait_for_leave();
 	while (wait(&status) > 0)
 		adopted += WEXITSTATUS(status);
-	_exit(adopted == 20 + 21 + 22 ? 0 : 1);
+	_exit(adopted == 20 + 21 + 22 + 24 ? 0 : 1);
 }
 
 static void make_families(void)
@@ -237,7 +249,7 @@ static void make_families(void)
 		reaper = getpid();
 		be_reaper();
 	}
-	while (!shared->orphan || !shared->grandchild)
+	while (!shared->orphan || !shared->leaderless || !shared->grandchild)
 		state_nap();
 }
 
