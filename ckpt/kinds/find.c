@@ -319,16 +319,17 @@ struct look {
 	struct place at;
 	struct stat own;
 	bool open;
-	struct buf entries; /* names, each behind IS_DIR or MAY_BE_WANTED and with its 0 */
+	struct buf entries; /* names, each behind one of these and with its 0 */
 };
 
-enum { IS_DIR = 'd', MAY_BE_WANTED = '-' };
+enum { IS_DIR = 'd', WANTED_DIR = 'D', MAY_BE_WANTED = '-' };
 
 static void note_entry(struct look *l, const struct dirent64 *e)
 {
-	char what = e->d_type == DT_DIR ? IS_DIR : MAY_BE_WANTED;
+	const bool wanted = is_wanted(l->s, e->d_ino);
+	char what = e->d_type != DT_DIR ? MAY_BE_WANTED : wanted ? WANTED_DIR : IS_DIR;
 
-	if (e->d_type != DT_DIR && !is_wanted(l->s, e->d_ino))
+	if (e->d_type != DT_DIR && !wanted)
 		return;
 	if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
 		return;
@@ -370,15 +371,18 @@ static void take_entry(struct search *s, const struct look *l, const char *e)
 	if (snprintf(name, sizeof(name), "%s/%s", at->path[1] ? at->path : "", e + 1) >=
 		(int)sizeof(name))
 		return;
-	if (*e == MAY_BE_WANTED) {
+	/* Of a directory, too: its turn may come when the budget is spent. */
+	if (*e != IS_DIR) {
 		fd = open_inside(s->d, name, O_PATH | O_NOFOLLOW);
 		if (fd >= 0 && fstat(fd, &st) == 0)
 			consider(s, name, &st, l->own.st_dev);
-	} else if (at->deep) {
-		enqueue(s, name, at->rank, at->deep - 1);
-	} else {
-		enqueue(s, name, rank_of(name), 0);
 	}
+	if (*e == MAY_BE_WANTED)
+		return;
+	if (at->deep)
+		enqueue(s, name, at->rank, at->deep - 1);
+	else
+		enqueue(s, name, rank_of(name), 0);
 }
 
 static void take_look(struct search *s, const struct look *l)

@@ -84,13 +84,26 @@ while not os.path.exists("/tmp/go"):
 open("/mnt/lib/modules/two", "w")
 print("ok" if b"two" in os.read(i, 4096) else "nothing was told")
 """
+WATCHES_WHAT_IT_SHOWS = """
+import ctypes, os, time
+c = ctypes.CDLL(None)
+i = c.inotify_init1(os.O_NONBLOCK)
+assert c.inotify_add_watch(i, b"/mnt/doc", 0x100) > 0
+print("ready", flush=True)
+while not os.path.exists("/tmp/go"):
+    time.sleep(.01)
+open("/mnt/doc/two", "w")
+print("ok" if b"two" in os.read(i, 4096) else "nothing was told")
+"""
 
 
 @test
-def a_directory_behind_a_great_tree_is_found_by_what_is_mapped_of_it(env):
-    """Programs watch where they have their modules from, and the search for its name ends somewhere."""
+def directories_beside_a_great_tree_are_found(env):
+    """The search for a name ends somewhere.  Programs watch where they have their modules from, which is found by what they
+    have mapped, and file managers what they show, which is found by its number in the directory above."""
     volume = env.path("v")
     (volume / "lib" / "modules").mkdir(parents=True)
+    (volume / "doc").mkdir()
     (volume / "many").mkdir()
     (volume / "lib" / "modules" / "one").write_text("one")
     for n in range(MANY):
@@ -99,10 +112,12 @@ def a_directory_behind_a_great_tree_is_found_by_what_is_mapped_of_it(env):
             os.link(source, "%s/many/%d" % (volume, n))
         else:
             open(source, "w").close()
-    env.run_detached("s", sys.executable, "-c", WATCHES_WHAT_IT_MAPS, options=("-v", "%s:/mnt" % volume))
-    env.podrun("suspend", "s")
-    env.podrun("resume", "-d", "s")
-    assert "ok" in finish(env, "s").split(), env.logs("s")
+    for program in (WATCHES_WHAT_IT_MAPS, WATCHES_WHAT_IT_SHOWS):
+        env.run_detached("s", sys.executable, "-c", program, options=("-v", "%s:/mnt" % volume))
+        env.podrun("suspend", "s")
+        env.podrun("resume", "-d", "s")
+        assert "ok" in finish(env, "s").split(), env.logs("s")
+        env.podrun("rm", "s")
 
 
 @test
