@@ -20,6 +20,7 @@
 #include "ckpt/where.h"
 
 #define MAX_ENTRIES 400000 /* looked at by the walk: about a second */
+#define MAX_AHEAD   4000000 /* while the session runs: what is not found is refused */
 #define ENTRIES	    32768  /* bytes of a directory read at once */
 #define DEEP	    3	   /* below a directory of which something was found */
 #define AT_A_TIME   64	   /* directories that are read by several threads */
@@ -531,7 +532,7 @@ size_t ckpt_find_inodes(const struct ckpt_dump *d, struct find_inode *want, size
 	struct search s = {.d = d,
 		.want = want,
 		.n = n,
-		.budget = MAX_ENTRIES,
+		.budget = d->n_procs ? MAX_ENTRIES : MAX_AHEAD,
 		.inos = inos,
 		.names = names};
 

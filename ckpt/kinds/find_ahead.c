@@ -8,9 +8,13 @@
  * To walk over a directory is to open and to read it.  A program that watches for just that would
  * find events in its queue, and an image has none of them: then nothing is done ahead.
  */
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include "base/base.h"
 #include "ckpt/kinds/find.h"
@@ -42,7 +46,25 @@ static bool take_lines(const char *text, struct buf *inodes)
 	return r == 0;
 }
 
-static bool take_process(int proc, pid_t pid, struct buf *inodes)
+/* An open file without a name any more, by its link in /proc: none is to be looked for. */
+static void take_ghost(int proc, const char *path, const char *link, struct buf *ghosts)
+{
+	static const char deleted[] = " (deleted)";
+	const size_t len = strlen(link), tail = sizeof(deleted) - 1;
+	struct find_inode ghost = {0};
+	struct statx st;
+
+	/* Whoever serves its file system may be slow, and need not be asked. */
+	if (len < tail || strcmp(link + len - tail, deleted) ||
+		statx(proc, path, AT_STATX_DONT_SYNC, STATX_INO | STATX_NLINK, &st) < 0 ||
+		st.stx_nlink > 0)
+		return;
+	ghost.dev = makedev(st.stx_dev_major, st.stx_dev_minor);
+	ghost.ino = st.stx_ino;
+	buf_put(ghosts, &ghost, sizeof(ghost));
+}
+
+static bool take_process(int proc, pid_t pid, struct buf *inodes, struct buf *ghosts)
 {
 	_cleanup_free_ int *fds = NULL;
 	char path[64];
@@ -57,6 +79,8 @@ static bool take_process(int proc, pid_t pid, struct buf *inodes)
 
 		snprintf(path, sizeof(path), "%d/fd/%d", pid, fds[i]);
 		link = io_readlink(proc, path);
+		if (link)
+			take_ghost(proc, path, link, ghosts);
 		if (!link || strncmp(link, "anon_inode:", 11) || !strstr(link, "inotify"))
 			continue;
 		snprintf(path, sizeof(path), "%d/fdinfo/%d", pid, fds[i]);
@@ -79,8 +103,18 @@ static size_t make_unique(struct find_inode *v, size_t n)
 	return k;
 }
 
+static void leave_ghosts(struct find_inode *v, size_t n, struct buf *ghosts)
+{
+	struct find_inode *g = (struct find_inode *)ghosts->data;
+	const size_t n_ghosts = g ? make_unique(g, ghosts->len / sizeof(*g)) : 0;
+
+	for (size_t i = 0; i < n && n_ghosts; i++)
+		v[i].found = bsearch(&v[i], g, n_ghosts, sizeof(*g), compare_inodes) != NULL;
+}
+
 bool ckpt_find_ahead(const struct ckpt_dump *d, struct buf *ret)
 {
+	_cleanup_buf_ struct buf ghosts = BUF_INIT;
 	_cleanup_free_ int *pids = NULL;
 	int proc = d->world->proc_fd;
 	bool quiet = proc >= 0;
@@ -89,13 +123,14 @@ bool ckpt_find_ahead(const struct ckpt_dump *d, struct buf *ret)
 	if (quiet && proc_list_numbers(proc, ".", &pids, &n, NULL) < 0)
 		return false;
 	for (size_t i = 0; quiet && i < n; i++)
-		quiet = pids[i] == 1 || take_process(proc, pids[i], ret);
+		quiet = pids[i] == 1 || take_process(proc, pids[i], ret, &ghosts);
 	if (!quiet || buf_error(ret) < 0) {
 		buf_clear(ret);
 		return false;
 	}
 	n = make_unique((struct find_inode *)ret->data, ret->len / sizeof(struct find_inode));
 	ret->len = n * sizeof(struct find_inode);
+	leave_ghosts((struct find_inode *)ret->data, n, &ghosts);
 	ckpt_find_inodes(d, (struct find_inode *)ret->data, n);
 	return true;
 }
