@@ -46,6 +46,7 @@
 #define MOST_ROUNDS 30
 #define LEAST_REST  (1UL << 20)
 #define STOP_PART   50 /* of a second, for the rest */
+#define BEAR_PART   10 /* of a second, where it gets no less */
 #define LAST_PART   10 /* and for what is sent while it stands still and may have to be let go */
 #define SLICE	    (8UL << 20)
 #define PROGRESS_NS 200000000ULL
@@ -280,7 +281,8 @@ static int give_up(struct ckpt_ahead *a, const char *why, struct err *e)
 	mib(a->now.all, left);
 	mib(a->now.dirty, dirty);
 	mib(a->now.rate, rate);
-	if (a->o.force) {
+	/* Nobody would rather have it stay here than stand still for so short. */
+	if (a->o.force || (!a->o.rest && a->now.all <= a->now.rate / BEAR_PART)) {
 		log_info("%s: %s are left", why, left);
 		return 1;
 	}
