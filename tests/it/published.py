@@ -43,6 +43,19 @@ while True:
             s.close()
 """
 
+# As FTP does: who asks is told of a port that is opened just then, and is nobody's again behind him.
+OPEN = """
+import socket
+l = socket.create_server(('0.0.0.0', 80))
+print('ready', flush=True)
+while True:
+    s, _ = l.accept()
+    while s.recv(10):
+        with socket.create_server(('0.0.0.0', 81)) as data:
+            s.sendall(b'come')
+            data.accept()[0].sendall(b'data')
+"""
+
 
 def resets(env):
     """So many the gateway's kernel has sent to sessions."""
@@ -151,6 +164,24 @@ def somebody_else_has_it_when_the_gateway_is_gone(env):
         os.kill(supervisor, signal.SIGCONT)
         until("that is told", lambda: "port %d of this host is in use" % port in log.read_text())
     until("it is there again", lambda: counted(port))
+    env.podrun("kill", "s")
+
+
+@test
+@needs_namespaces("a network of its own")
+def one_that_is_told_of_when_it_is_opened(env):
+    """Who connects to it at once is not too early."""
+    port, data = quiet_port(), quiet_port()
+    options = ["-p", "127.0.0.1:%d:80" % port, "-p", "127.0.0.1:%d:81" % data]
+    env.run_detached("s", sys.executable, "-c", OPEN, options=options)
+    until("it is published", lambda: listens(port))
+    with socket.create_connection(("127.0.0.1", port)) as s:
+        for _ in range(3):
+            until("the other one is not", lambda: not listens(data))
+            s.sendall(b"data?")
+            assert s.recv(10) == b"come"
+            with socket.create_connection(("127.0.0.1", data)) as d:
+                assert d.recv(10) == b"data"
     env.podrun("kill", "s")
 
 

@@ -27,6 +27,7 @@
 #include "vnet/gateway/gateway.h"
 #include "vnet/gateway/neighbour.h"
 #include "vnet/gateway/outbound.h"
+#include "vnet/gateway/publish.h"
 #include "vnet/gateway/remote.h"
 #include "vnet/gateway/wire.h"
 #include "vnet/reassemble.h"
@@ -106,6 +107,8 @@ static void from_session(struct vnet_gateway *g, uint32_t session, struct vnet_p
 		return;
 	}
 	gateway_capture_packet(g, session, p);
+	if (p->payload_len)
+		gateway_publish_said(g, session);
 	if (gateway_remote_take(g, session, p) || gateway_neighbour_take(g, session, p))
 		return;
 	switch (vnet_vnat_from_session(g->vnat, session, p, &flow)) {

@@ -12,7 +12,8 @@
  *
  * Whether the session listens is asked again and again (listening.h), at first after FIRST_NS,
  * then twice as rarely each time until EVERY_NS, and only while a session with published ports
- * runs.
+ * runs.  It is also asked when the session sends data and a port of it is closed, at most once in
+ * SAID_NS: that may be what tells a client where to connect to, as FTP does.
  */
 #include "vnet/gateway/publish.h"
 
@@ -28,6 +29,7 @@
 
 #define FIRST_NS 20000000ull
 #define EVERY_NS 1000000000ull
+#define SAID_NS	 20000000ull
 #define BACKLOG	 1024
 #define ACCEPTS	 64 /* in one turn */
 
@@ -41,6 +43,10 @@ struct gateway_publisher {
 	struct vnet_gateway *g;
 	struct gateway_timer look;
 	uint64_t pause;
+	struct {
+		bool closed;	 /* a port of it may be one at which it does not listen */
+		uint64_t looked; /* when it was asked */
+	} sessions[GATEWAY_MAX_SESSIONS];
 	struct port_watch watches[GATEWAY_MAX_SESSIONS][VNET_MAX_PORTS];
 };
 
@@ -155,19 +161,23 @@ static bool look_at(struct vnet_gateway *g, uint32_t session)
 {
 	const struct gateway_session *s = &g->arena->sessions[session];
 	uint8_t listens[GATEWAY_PORT_BYTES];
-	bool any = false;
+	bool any = false, closed = false;
 
 	for (size_t i = 0; i < VNET_MAX_PORTS; i++)
 		any |= s->ports[i].used && s->ports[i].port.protocol == IPPROTO_TCP;
-	if (!any || s->state != GATEWAY_SESSION_ATTACHED || s->diag < 0)
+	if (!any || s->state != GATEWAY_SESSION_ATTACHED || s->diag < 0) {
+		g->publisher->sessions[session].closed = false;
 		return false;
+	}
 	/* While it is frozen it listens as it did. */
 	if (s->held || gateway_listening_ports(s, listens) < 0)
 		return true;
+	g->publisher->sessions[session].looked = gateway_loop_now(g->loop);
 	for (size_t i = 0; i < VNET_MAX_PORTS; i++) {
 		struct gateway_published *p = port_at(g, session, i);
 		bool now = listens[p->port.session / 8] & (1u << (p->port.session % 8));
 
+		closed |= p->used && p->port.protocol == IPPROTO_TCP && !now;
 		if (!p->used || p->fd < 0 || now == p->listening)
 			continue;
 		if (!now)
@@ -175,7 +185,17 @@ static bool look_at(struct vnet_gateway *g, uint32_t session)
 		else if (begin_listening(g, session, i) < 0)
 			log_warn("%s: port %u outside is another's now", s->name, p->port.outside);
 	}
+	g->publisher->sessions[session].closed = closed;
 	return true;
+}
+
+void gateway_publish_said(struct vnet_gateway *g, uint32_t session)
+{
+	struct gateway_publisher *pub = g->publisher;
+
+	if (pub->sessions[session].closed &&
+		gateway_loop_now(g->loop) - pub->sessions[session].looked >= SAID_NS)
+		look_at(g, session);
 }
 
 static void on_look(struct gateway_timer *t)

@@ -26,6 +26,8 @@ int gateway_publish_remove(
 void gateway_publish_remove_all(struct vnet_gateway *g, uint32_t session);
 /* The session runs (again): it will soon listen, and is looked at more often for some time. */
 void gateway_publish_expect(struct vnet_gateway *g);
+/* It is about to send data: who gets that may know of a port that was not open until now. */
+void gateway_publish_said(struct vnet_gateway *g, uint32_t session);
 /* A descriptor that nobody holds: taken if a published port had accepted it. */
 bool gateway_publish_adopt(struct vnet_gateway *g, int fd);
 
