@@ -169,6 +169,30 @@ struct sides {
 	const Pb__InetAddr *server_at, *client_at; /* NULL: any */
 };
 
+/*
+ * An address of the loopback device that can be reached from @from, or by who has none yet: who is
+ * bound to a mapped address, as an IPv6 socket is that was accepted from IPv4, reaches mapped ones
+ * only.
+ */
+static socklen_t loopback_for(int domain, const Pb__InetAddr *from, union ckpt_sockaddr *ret)
+{
+	union ckpt_sockaddr a;
+
+	memset(ret, 0, sizeof(*ret));
+	ret->any.sa_family = (sa_family_t)domain;
+	if (domain == AF_INET) {
+		ret->in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+		return sizeof(ret->in);
+	}
+	ret->in6.sin6_addr = in6addr_loopback;
+	if (from && ckpt_sock_addr_unpack(from, AF_INET6, &a, NULL) >= 0 &&
+		IN6_IS_ADDR_V4MAPPED(&a.in6.sin6_addr)) {
+		ret->in6.sin6_addr = a.in6.sin6_addr;
+		ret->in6.sin6_addr.s6_addr32[3] = htonl(INADDR_LOOPBACK);
+	}
+	return sizeof(ret->in6);
+}
+
 static int listen_for(
 	const struct sides *s, union ckpt_sockaddr *ret, socklen_t *ret_len, struct err *e)
 {
@@ -180,14 +204,8 @@ static int listen_for(
 	if (s->server_at) {
 		r = tcp_bind_to(fd, s->server->domain, s->server_at, e);
 	} else {
-		memset(ret, 0, sizeof(*ret));
-		ret->any.sa_family = (sa_family_t)s->server->domain;
-		if (s->server->domain == AF_INET)
-			ret->in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-		else
-			ret->in6.sin6_addr = in6addr_loopback;
-		if (bind(fd, &ret->any,
-			    s->server->domain == AF_INET ? sizeof(ret->in) : sizeof(ret->in6)) < 0)
+		*ret_len = loopback_for(s->server->domain, s->client_at, ret);
+		if (bind(fd, &ret->any, *ret_len) < 0)
 			r = err_errno(e, -errno, "bind");
 	}
 	if (r < 0)
@@ -646,13 +664,9 @@ static void be_refused(const struct tcp_end *u, int fd)
 {
 	_cleanup_close_ int other = socket(u->m->domain, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	struct pollfd p = {.fd = fd, .events = POLLOUT};
-	union ckpt_sockaddr to = {.any.sa_family = (sa_family_t)u->m->domain};
-	socklen_t len = u->m->domain == AF_INET ? sizeof(to.in) : sizeof(to.in6);
+	union ckpt_sockaddr to;
+	socklen_t len = loopback_for(u->m->domain, u->m->local, &to);
 
-	if (u->m->domain == AF_INET)
-		to.in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	else
-		to.in6.sin6_addr = in6addr_loopback;
 	io_set_nonblock(fd, true);
 	/* Where there is no IPv6 nobody has ::1. */
 	if (other < 0 || bind(other, &to.any, len) < 0 || getsockname(other, &to.any, &len) < 0 ||

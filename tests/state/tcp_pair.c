@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * TCP connections on the loopback device: bytes on their way, half-closed, closed, reset, options.
+ * TCP connections on the loopback device, also between IPv4 and IPv6: bytes on their way,
+ * half-closed, closed, reset, options.
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -38,6 +39,20 @@ static int listener(int domain, union address *a)
 
 	STATE_CHECK(fd >= 0 && bind(fd, &a->any, len) == 0 && listen(fd, 10) == 0);
 	STATE_CHECK(getsockname(fd, &a->any, &len) == 0);
+	return fd;
+}
+
+/* One of IPv6 that takes connections of IPv4, which @a leads to. */
+static int dual_listener(union address *a)
+{
+	union address any = {.in6.sin6_family = AF_INET6};
+	socklen_t len = sizeof(any.in6);
+	int fd = socket(AF_INET6, SOCK_STREAM, 0);
+
+	STATE_CHECK(fd >= 0 && bind(fd, &any.any, len) == 0 && listen(fd, 10) == 0);
+	STATE_CHECK(getsockname(fd, &any.any, &len) == 0);
+	loopback(AF_INET, a);
+	a->in.sin_port = any.in6.sin6_port;
 	return fd;
 }
 
@@ -145,12 +160,33 @@ static void drain(int fd, size_t expected)
 static union address a4, a6;
 static int l4, l6, port, port6;
 static int plain[2], six[2], full[2], half[2], closed[2], reset[2], both[2], opts[2];
+static int mapped_both[2], mapped_reset[2]; /* IPv6 at [1], IPv4 at [0] */
 static size_t sent;
 
-static void make_pairs(void)
+static void reset_by(int fd)
 {
 	struct linger abort_on_close = {.l_onoff = 1};
 
+	STATE_CHECK(setsockopt(fd, SOL_SOCKET, SO_LINGER, &abort_on_close,
+			    sizeof(abort_on_close)) == 0);
+	STATE_CHECK(close(fd) == 0);
+}
+
+static void make_mapped(void)
+{
+	union address a;
+	int l = dual_listener(&a);
+
+	pair(l, &a, mapped_both);
+	pair(l, &a, mapped_reset);
+	close(l);
+	STATE_CHECK(shutdown(mapped_both[0], SHUT_WR) == 0);
+	STATE_CHECK(shutdown(mapped_both[1], SHUT_WR) == 0);
+	reset_by(mapped_reset[0]);
+}
+
+static void make_pairs(void)
+{
 	l4 = listener(AF_INET, &a4);
 	l6 = listener(AF_INET6, &a6);
 	pair(l4, &a4, plain);
@@ -172,9 +208,8 @@ static void make_pairs(void)
 	STATE_CHECK(write(half[0], "last words", 10) == 10 && shutdown(half[0], SHUT_WR) == 0);
 	STATE_CHECK(write(closed[1], "left", 4) == 4 && close(closed[1]) == 0);
 	STATE_CHECK(shutdown(both[0], SHUT_WR) == 0 && shutdown(both[1], SHUT_WR) == 0);
-	STATE_CHECK(setsockopt(reset[1], SOL_SOCKET, SO_LINGER, &abort_on_close,
-			    sizeof(abort_on_close)) == 0);
-	STATE_CHECK(close(reset[1]) == 0);
+	reset_by(reset[1]);
+	make_mapped();
 }
 
 static int deferred;
@@ -236,6 +271,18 @@ static void check_closed(void)
 	STATE_CHECK(recv(reset[0], &c, 1, 0) == -1 && errno == ECONNRESET);
 }
 
+/* Closed or reset, and still bound to a mapped address: nothing but such a one can reach it. */
+static void check_mapped(void)
+{
+	struct pollfd p = {.fd = mapped_reset[1], .events = POLLIN};
+	char c;
+
+	STATE_CHECK(recv(mapped_both[0], &c, 1, 0) == 0 && recv(mapped_both[1], &c, 1, 0) == 0);
+	STATE_CHECK(send(mapped_both[1], "x", 1, MSG_NOSIGNAL) == -1 && errno == EPIPE);
+	STATE_CHECK(poll(&p, 1, 0) == 1 && (p.revents & POLLERR));
+	STATE_CHECK(recv(mapped_reset[1], &c, 1, 0) == -1 && errno == ECONNRESET);
+}
+
 static void check_options(void)
 {
 	struct linger linger;
@@ -265,6 +312,7 @@ int main(int argc, char **argv)
 	check_plain();
 	check_full();
 	check_closed();
+	check_mapped();
 	check_options();
 	/* The listeners go on. */
 	pair(l4, &a4, plain);
