@@ -46,7 +46,7 @@
 #define MOST_ROUNDS 30
 #define LEAST_REST  (1UL << 20)
 #define STOP_PART   50 /* of a second, for the rest */
-#define BEAR_PART   10 /* of a second, where it gets no less */
+#define BEAR_PART   4 /* of a second, where it gets no less */
 #define LAST_PART   10 /* and for what is sent while it stands still and may have to be let go */
 #define SLICE	    (8UL << 20)
 #define PROGRESS_NS 200000000ULL
