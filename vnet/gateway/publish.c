@@ -12,8 +12,9 @@
  *
  * Whether the session listens is asked again and again (listening.h), at first after FIRST_NS,
  * then twice as rarely each time until EVERY_NS, and only while a session with published ports
- * runs.  It is also asked when the session sends data and a port of it is closed, at most once in
- * SAID_NS: that may be what tells a client where to connect to, as FTP does.
+ * runs.  It is also asked when the session sends data and a port of it is closed: that may be what
+ * tells a client where to connect to, as FTP does.  Who sends much costs no more than others: that
+ * is done once in SAID_NS on average, and as often as it is wanted for a short time (BURST_NS).
  */
 #include "vnet/gateway/publish.h"
 
@@ -29,7 +30,8 @@
 
 #define FIRST_NS 20000000ull
 #define EVERY_NS 1000000000ull
-#define SAID_NS	 20000000ull
+#define SAID_NS	 5000000ull
+#define BURST_NS 250000000ull
 #define BACKLOG	 1024
 #define ACCEPTS	 64 /* in one turn */
 
@@ -44,8 +46,8 @@ struct gateway_publisher {
 	struct gateway_timer look;
 	uint64_t pause;
 	struct {
-		bool closed;	 /* a port of it may be one at which it does not listen */
-		uint64_t looked; /* when it was asked */
+		bool closed;	/* a port of it may be one at which it does not listen */
+		uint64_t asked; /* when all that was asked would have been, at SAID_NS each */
 	} sessions[GATEWAY_MAX_SESSIONS];
 	struct port_watch watches[GATEWAY_MAX_SESSIONS][VNET_MAX_PORTS];
 };
@@ -172,7 +174,6 @@ static bool look_at(struct vnet_gateway *g, uint32_t session)
 	/* While it is frozen it listens as it did. */
 	if (s->held || gateway_listening_ports(s, listens) < 0)
 		return true;
-	g->publisher->sessions[session].looked = gateway_loop_now(g->loop);
 	for (size_t i = 0; i < VNET_MAX_PORTS; i++) {
 		struct gateway_published *p = port_at(g, session, i);
 		bool now = listens[p->port.session / 8] & (1u << (p->port.session % 8));
@@ -191,11 +192,12 @@ static bool look_at(struct vnet_gateway *g, uint32_t session)
 
 void gateway_publish_said(struct vnet_gateway *g, uint32_t session)
 {
-	struct gateway_publisher *pub = g->publisher;
+	uint64_t now = gateway_loop_now(g->loop), *asked = &g->publisher->sessions[session].asked;
 
-	if (pub->sessions[session].closed &&
-		gateway_loop_now(g->loop) - pub->sessions[session].looked >= SAID_NS)
-		look_at(g, session);
+	if (!g->publisher->sessions[session].closed || *asked > now + BURST_NS)
+		return;
+	*asked = MAX(*asked, now) + SAID_NS;
+	look_at(g, session);
 }
 
 static void on_look(struct gateway_timer *t)
