@@ -21,6 +21,9 @@
 
 #define MAX_ENTRIES 400000 /* looked at by the walk: about a second */
 #define MAX_AHEAD   4000000 /* while the session runs: what is not found is refused */
+/* A file system may take its time. */
+#define MAX_NS	     (5 * 1000000000ULL)
+#define MAX_AHEAD_NS (20 * 1000000000ULL)
 #define ENTRIES	    32768  /* bytes of a directory read at once */
 #define DEEP	    3	   /* below a directory of which something was found */
 #define AT_A_TIME   64	   /* directories that are read by several threads */
@@ -53,6 +56,7 @@ struct search {
 	struct find_inode *want;
 	size_t n, left; /* left: not found yet */
 	_Atomic long budget;
+	uint64_t end; /* io_now_ns: when it is given up, too */
 	struct par_crew *crew;
 	uint8_t *inos; /* a bit for each hash of an inode that is wanted */
 	uint8_t *names; /* and for each of a likely name that was looked at */
@@ -62,6 +66,11 @@ struct search {
 static int open_inside(const struct ckpt_dump *d, const char *path, int flags)
 {
 	return ckpt_where_open(d->world, path, flags);
+}
+
+static bool is_spent(const struct search *s)
+{
+	return s->budget <= 0 || io_now_ns() > s->end;
 }
 
 /* ---- what is watched ------------------------------------------------------------------------ */
@@ -348,7 +357,7 @@ static int look_at(void *ctx, size_t i, struct err *err)
 	ssize_t n;
 
 	l->open = fd >= 0 && fstat(fd, &l->own) == 0;
-	while (l->open && l->s->budget > 0 && (n = getdents64(fd, entries, sizeof(entries))) > 0) {
+	while (l->open && !is_spent(l->s) && (n = getdents64(fd, entries, sizeof(entries))) > 0) {
 		const struct dirent64 *e;
 		long count = 0;
 
@@ -420,7 +429,7 @@ static void walk_some(struct search *s, struct look *v, size_t n)
 	size_t k = 0;
 
 	for (size_t i = 0; i < n; i++)
-		if (s->left && s->budget > 0 && !is_kernels(v[i].at.path))
+		if (s->left && !is_spent(s) && !is_kernels(v[i].at.path))
 			v[k++] = v[i];
 		else
 			free(v[i].at.path);
@@ -533,6 +542,7 @@ size_t ckpt_find_inodes(const struct ckpt_dump *d, struct find_inode *want, size
 		.want = want,
 		.n = n,
 		.budget = d->n_procs ? MAX_ENTRIES : MAX_AHEAD,
+		.end = io_now_ns() + (d->n_procs ? MAX_NS : MAX_AHEAD_NS),
 		.inos = inos,
 		.names = names};
 
@@ -607,7 +617,11 @@ static void enqueue_parent(struct search *s, const struct ckpt_file *f)
 static void find_lost(struct ckpt_dump *d)
 {
 	uint8_t inos[HASHES] = {0}, names[HASHES] = {0};
-	struct search s = {.d = d, .budget = MAX_ENTRIES, .inos = inos, .names = names};
+	struct search s = {.d = d,
+		.budget = MAX_ENTRIES,
+		.end = io_now_ns() + MAX_NS,
+		.inos = inos,
+		.names = names};
 	_cleanup_buf_ struct buf lost = BUF_INIT;
 
 	for (size_t i = 0; i < d->n_files; i++) {

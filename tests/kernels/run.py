@@ -227,7 +227,7 @@ BOUND = {"chromium", "firefox", "mariadb"} if "avx512f" in pathlib.Path("/proc/c
 # How often it is looked there whether they work, seconds: to look takes one of a CPU, which a browser that starts needs.
 LOOKED_FOR = {"firefox": 1, "chromium": 1}
 # How many times its usual work one does that would be over before it is moved.
-LONGER = {"go-goroutines": 4, "firefox": 6, "chromium": 6}
+LONGER = {"go-goroutines": 4, "firefox": 6, "chromium": 6, "xfce": 10}
 # A compiler takes minutes there.
 NOT_BEGUN_THERE = {"java-threads"}
 
