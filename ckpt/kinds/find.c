@@ -26,6 +26,7 @@
 #define MAX_AHEAD_NS (20 * 1000000000ULL)
 #define ENTRIES	    32768  /* bytes of a directory read at once */
 #define DEEP	    3	   /* below a directory of which something was found */
+#define MAX_LINKS   8	   /* one behind the other */
 #define AT_A_TIME   64	   /* directories that are read by several threads */
 #define WORTH_IT    8	   /* and so many at least */
 
@@ -332,14 +333,18 @@ struct look {
 	struct buf entries; /* names, each behind one of these and with its 0 */
 };
 
-enum { IS_DIR = 'd', WANTED_DIR = 'D', MAY_BE_WANTED = '-' };
+enum { IS_DIR = 'd', WANTED_DIR = 'D', IS_LINK = 'l', MAY_BE_WANTED = '-' };
 
 static void note_entry(struct look *l, const struct dirent64 *e)
 {
 	const bool wanted = is_wanted(l->s, e->d_ino);
-	char what = e->d_type != DT_DIR ? MAY_BE_WANTED : wanted ? WANTED_DIR : IS_DIR;
+	char what = MAY_BE_WANTED;
 
-	if (e->d_type != DT_DIR && !wanted)
+	if (e->d_type == DT_DIR)
+		what = wanted ? WANTED_DIR : IS_DIR;
+	else if (e->d_type == DT_LNK && l->at.deep && !wanted)
+		what = IS_LINK;
+	else if (!wanted)
 		return;
 	if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
 		return;
@@ -370,6 +375,58 @@ static int look_at(void *ctx, size_t i, struct err *err)
 	return 0;
 }
 
+/* Makes @path, of a link, what its text @to leads to; no directory on the way to it is a link. */
+static bool resolve(char path[PATH_MAX], const char *to)
+{
+	size_t len = *to == '/' ? 0 : (size_t)(strrchr(path, '/') - path);
+
+	while (*to) {
+		size_t n = strcspn(to, "/");
+
+		if (n == 2 && !strncmp(to, "..", 2)) {
+			while (len && path[--len] != '/')
+				;
+		} else if (n && !(n == 1 && *to == '.')) {
+			if (len + 1 + n >= PATH_MAX)
+				return false;
+			path[len++] = '/';
+			memcpy(path + len, to, n);
+			len += n;
+		}
+		to += n;
+		to += strspn(to, "/");
+	}
+	path[len] = '\0';
+	return len > 0;
+}
+
+/* Who watches a directory and what is below it, as users of fonts do, is led out of it by links. */
+static void follow(struct search *s, const struct place *at, char path[PATH_MAX])
+{
+	for (int i = 0; i < MAX_LINKS; i++) {
+		_cleanup_close_ int fd = open_inside(s->d, path, O_PATH | O_NOFOLLOW);
+		char to[PATH_MAX];
+		struct stat st;
+		ssize_t n;
+
+		if (fd < 0 || fstat(fd, &st) < 0)
+			return;
+		if (S_ISDIR(st.st_mode)) {
+			if (was_considered(s, path))
+				return;
+			consider_name(s, path);
+			enqueue(s, path, at->rank, at->deep - 1);
+			return;
+		}
+		n = S_ISLNK(st.st_mode) ? readlinkat(fd, "", to, sizeof(to) - 1) : -1;
+		if (n < 0)
+			return;
+		to[n] = '\0';
+		if (!resolve(path, to))
+			return;
+	}
+}
+
 /* @e is an entry of what @l is about. */
 static void take_entry(struct search *s, const struct look *l, const char *e)
 {
@@ -381,6 +438,10 @@ static void take_entry(struct search *s, const struct look *l, const char *e)
 	if (snprintf(name, sizeof(name), "%s/%s", at->path[1] ? at->path : "", e + 1) >=
 		(int)sizeof(name))
 		return;
+	if (*e == IS_LINK) {
+		follow(s, at, name);
+		return;
+	}
 	/* Of a directory, too: its turn may come when the budget is spent. */
 	if (*e != IS_DIR) {
 		fd = open_inside(s->d, name, O_PATH | O_NOFOLLOW);

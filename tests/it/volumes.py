@@ -90,9 +90,11 @@ WATCHES_WHAT_IT_SHOWS = """
 import ctypes, os, sys, time
 c = ctypes.CDLL(None)
 i = c.inotify_init1(os.O_NONBLOCK)
-assert c.inotify_add_watch(i, sys.argv[1].encode(), 0x100) > 0
-if sys.argv[2:]:
-    assert c.inotify_add_watch(c.inotify_init1(0), b"/dev/null", 0x20) > 0
+for d in sys.argv[1:]:
+    if d == "still":
+        assert c.inotify_add_watch(c.inotify_init1(0), b"/dev/null", 0x20) > 0
+    else:
+        assert c.inotify_add_watch(i, d.encode(), 0x100) > 0
 print("ready", flush=True)
 while not os.path.exists("/tmp/go"):
     time.sleep(.01)
@@ -104,11 +106,14 @@ print("ok" if b"three" in os.read(i, 4096) else "nothing was told")
 @test
 def directories_beside_a_great_tree_are_found(env):
     """The search for a name ends somewhere.  Programs watch where they have their modules from, which is found by what they
-    have mapped, and file managers what they show, which is found by its number in the directory above.  While the session
-    runs there is time for all of the tree."""
+    have mapped, and file managers what they show, which is found by its number in the directory above, or by a link that is
+    in one.  While the session runs there is time for all of the tree."""
     volume = env.path("v")
     (volume / "lib" / "modules").mkdir(parents=True)
+    (volume / "lib" / "fonts").mkdir()
     (volume / "doc").mkdir()
+    (volume / "doc" / "again").symlink_to("./fonts/")
+    (volume / "doc" / "fonts").symlink_to("../many/.././lib/fonts")
     (volume / "many").mkdir()
     (volume / "lib" / "modules" / "one").write_text("one")
     for n in range(MANY):
@@ -117,7 +122,8 @@ def directories_beside_a_great_tree_are_found(env):
             os.link(source, "%s/many/%d" % (volume, n))
         else:
             open(source, "w").close()
-    programs = [[WATCHES_WHAT_IT_MAPS], [WATCHES_WHAT_IT_SHOWS, "/mnt/doc", "still"]]
+    programs = [[WATCHES_WHAT_IT_MAPS], [WATCHES_WHAT_IT_SHOWS, "/mnt/doc", "still"],
+                [WATCHES_WHAT_IT_SHOWS, "/mnt/doc/again", "/mnt/doc", "still"]]
     if not REWRITE:
         programs.append([WATCHES_WHAT_IT_SHOWS, "/mnt/lib/modules"])
     for program in programs:
