@@ -22,8 +22,8 @@
 #define MAX_ENTRIES 400000 /* looked at by the walk: about a second */
 #define MAX_AHEAD   4000000 /* while the session runs: what is not found is refused */
 /* A file system may take its time. */
-#define MAX_NS	     (5 * 1000000000ULL)
-#define MAX_AHEAD_NS (20 * 1000000000ULL)
+#define MAX_NS	     (20 * 1000000000ULL)
+#define MAX_AHEAD_NS (60 * 1000000000ULL)
 #define ENTRIES	    32768  /* bytes of a directory read at once */
 #define DEEP	    3	   /* below a directory of which something was found */
 #define MAX_LINKS   8	   /* one behind the other */
@@ -40,6 +40,14 @@ enum rank { HERE, OWN, NEAR, USUAL, SELDOM, RANKS };
 
 static const char *const seldom[] = {"doc", "include", "info", "lib", "lib32", "lib64", "libexec",
 	"locale", "man", "python3", "src", "zoneinfo", "node_modules", ".git"};
+
+/* What a desktop's programs watch, and most of what is in these. */
+static const char *const often[] = {"/usr/share/dbus-1/services", "/usr/share/applications",
+	"/usr/share/fonts", "/usr/share/icons", "/usr/share/mime", "/usr/share/glib-2.0/schemas",
+	"/usr/share/desktop-directories", "/usr/share/backgrounds", "/usr/share/thumbnailers",
+	"/usr/share/xml/fontconfig", "/usr/local/share/fonts", "/usr/local/share/applications",
+	"/etc/dbus-1/session.d", "/etc/fonts/conf.d", "/etc/xdg/autostart", "/etc/xdg/menus",
+	"/var/cache/fontconfig"};
 
 struct place {
 	char *path;
@@ -298,6 +306,8 @@ static void consider_known(struct search *s)
 {
 	static const char *const links[] = {"cwd", "root", "exe"};
 
+	for (size_t i = 0; s->left && i < ARRAY_SIZE(often); i++)
+		consider_path(s, often[i]);
 	for (size_t i = 0; s->left && i < s->d->n_procs; i++) {
 		for (size_t k = 0; k < ARRAY_SIZE(links); k++) {
 			char name[64];

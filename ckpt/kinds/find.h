@@ -4,8 +4,8 @@
  * ckpt.
  *
  * The kernel tells what an inotify watches by device and inode.  Names are tried in the order of
- * how likely they are: those found before the session stopped, open and mapped files and the
- * directories they are in, working directories, then a walk over the session's files which gives up
+ * how likely they are: those found before the session stopped, what desktops watch, open and mapped files and
+ * the directories they are in, working directories, then a walk over the session's files which gives up
  * after a while: later while the session runs.
  */
 #ifndef CKPT_KINDS_FIND_H
