@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Displays of sessions: what a viewer sees is what the X server has, typing, the clipboard, sizes, and all that
 a freeze must not disturb.  The viewer is display_viewer.c, which decodes as any viewer does."""
+import contextlib
 import os
 import pathlib
 import re
 import signal
+import socket
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
@@ -24,6 +26,20 @@ def display_is_there_before_the_command(env):
     r = env.podrun("run", "--display=800x600", "--", "sh", "-c", "xdpyinfo && echo $DISPLAY $XAUTHORITY")
     assert re.search(r"dimensions: *800x600 pixels", r.text), r
     assert "DAMAGE" in r.text and "/Xauthority" in r.text.splitlines()[-1], r
+
+
+@test
+def another_display_of_that_number(env):
+    """On the host's network, where clients look for it first."""
+    needs("xdpyinfo")
+    begin(env, "sleep", "1000")
+    number = inside(env, "sh", "-c", "echo $DISPLAY").text.strip().lstrip(":")
+    with socket.socket(socket.AF_UNIX) as other:
+        with contextlib.suppress(OSError):  # there is one already
+            other.bind("\0/tmp/.X11-unix/X" + number)
+            other.listen()
+        assert "640x480 pixels" in inside(env, "xdpyinfo").text
+    env.podrun("kill", "s")
 
 
 @test

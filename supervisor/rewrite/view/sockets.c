@@ -8,6 +8,7 @@
  */
 #include "supervisor/rewrite/view/calls.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -18,6 +19,7 @@
 #include "supervisor/rewrite/rewrite.h"
 
 #define PATH_AT offsetof(struct sockaddr_un, sun_path)
+#define X_DISPLAY "/tmp/.X11-unix/X"
 
 /* The path of the address at @addr; false if it has none. */
 static bool peek_address(
@@ -119,8 +121,32 @@ int view_enter_bind(struct rewrite *rw, struct task *task, struct user_regs_stru
 	return enter_address(rw, task, regs, 1, VIEW_PARENT | VIEW_CREATE);
 }
 
+/*
+ * Is @addr the abstract name of a display that the session has by its path?  X clients try that
+ * name first, which is the host's here, and perhaps somebody else's: a session that comes from a
+ * network of its own has display :0, as the user's desktop has.  Only where it is refused they try
+ * the path.
+ */
+static bool is_another_display(
+	struct rewrite *rw, const struct task *task, uint64_t addr, uint64_t len)
+{
+	_cleanup_place_ struct view_place place = VIEW_PLACE_INIT;
+	char path[sizeof(struct sockaddr_un)] = "";
+	struct sockaddr_un address = {0};
+
+	if (!addr || len <= PATH_AT + 1 || len > sizeof(address) ||
+		view_peek(task, addr, &address, len) < 0 || address.sun_family != AF_UNIX ||
+		address.sun_path[0])
+		return false;
+	memcpy(path, address.sun_path + 1, len - PATH_AT - 1);
+	return strncmp(path, X_DISPLAY, strlen(X_DISPLAY)) == 0 &&
+	       view_find_place(rw, task, AT_FDCWD, path, 0, &place) == 0;
+}
+
 int view_enter_connect(struct rewrite *rw, struct task *task, struct user_regs_struct *regs)
 {
+	if (is_another_display(rw, task, *view_arg(regs, 1), (unsigned)*view_arg(regs, 2)))
+		return -ECONNREFUSED;
 	return enter_address(rw, task, regs, 1, 0);
 }
 
