@@ -138,6 +138,7 @@ int vnet_client_attach(
 	attach.mtu = a->mtu;
 	attach.link_local = a->link_local;
 	attach.frozen = a->frozen;
+	attach.arriving = a->arriving;
 	attach.remote = (char *)(a->remote ? a->remote : "");
 	attach.dns_update = (char *)(a->dns_update ? a->dns_update : "");
 	attach.max_flows = a->max_flows;

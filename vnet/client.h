@@ -52,6 +52,7 @@ struct vnet_attach {
 	uint32_t mtu;
 	bool link_local;	 /* reach what vnet_endpoint_is_of_host() says */
 	bool frozen;		 /* nothing passes before vnet_client_go */
+	bool arriving;		 /* by a migrate: whoever attaches with its id before that takes its place */
 	struct vnet_claim claim; /* label 0: none */
 	struct vnet_port ports[VNET_MAX_PORTS];
 	size_t n_ports;

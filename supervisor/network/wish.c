@@ -84,6 +84,7 @@ int network_wish_make(const struct session *s, struct network_wish *ret, struct 
 	*a = (struct vnet_attach){.name = c->name,
 		.id = ret->id,
 		.replaces = ret->replaces,
+		.arriving = s->op.resume && s->op.resume->frozen,
 		.mtu = v->mtu,
 		.link_local = v->link_local,
 		.dns_update = v->dns_update,

@@ -13,6 +13,7 @@ line that is slow, loses packets and reorders them.  After each move the work ha
 PODRUN_TEST_MOVES is how many moves each makes (3).  PODRUN_TEST_NET=host is to try the programs
 themselves: they run on the hosts' network then, and nothing is moved.
 """
+import contextlib
 import os
 import pathlib
 import re
@@ -24,7 +25,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import networks  # noqa: E402
 import pair  # noqa: E402
-from harness import PATIENCE, Skip, add, main, needs, test, until  # noqa: E402
+from harness import PATIENCE, PODRUN, Skip, add, main, needs, test, until  # noqa: E402
 from world import OUTSIDE, World  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -329,6 +330,90 @@ def asked(w, address):
     return subprocess.run(w.outside.user + [sys.executable, "-c", code], capture_output=True, text=True).stdout.strip()
 
 
+# Memory that takes a while to send, and a server that says everything again.
+ECHOES = """
+import os, socket, threading
+memory = os.urandom(30 << 20)
+def serve(s):
+    while b := s.recv(100): s.sendall(b)
+l = socket.create_server(("", 80))
+print("ready", flush=True)
+while True: threading.Thread(target=serve, args=(l.accept()[0],), daemon=True).start()
+"""
+
+# Says what it is told to, and what is answered to that.
+CLIENT = """
+import socket, sys
+s = socket.create_connection(("%s", 8080), 60)
+for line in sys.stdin.buffer:
+    s.sendall(line)
+    print(s.recv(100).decode().strip(), flush=True)
+"""
+
+# Some of an image passes, and then no more, which neither end is told.
+STALLS = """
+import os, time
+left = 8 << 20
+while left > 0 and (data := os.read(0, min(left, 65536))):
+    left -= len(data)
+    os.write(1, data)
+with open("%s", "w") as f: f.write("%%d\\n" %% os.getpid())
+os.close(0)
+while True: time.sleep(100)
+"""
+
+
+@contextlib.contextmanager
+def cut_on_its_way(w):
+    """A move from a to b that a gives up, for the line is cut while the image comes; b does not hear of it."""
+    ssh, stalls, pid = pathlib.Path(w.a.environ["PODRUN_SSH"]), w.env.path("stalls"), w.env.path("stalls.pid")
+    stalls.write_text(STALLS % pid)
+    whole = ssh.read_text()
+    # One whose ssh ended would be heard of.
+    ssh.write_text(whole.replace("exec ssh", "[ \"$*\" = 'podrun receive' ] && { python3 %s | ssh -F %s $host \"$@\"; exit; }\n"
+                                 "exec ssh" % (stalls, w.keys / "config")))
+    p = w.a.start(PODRUN, "migrate", "s", w.b.dir.name, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    until("the line is cut", lambda: pid.exists() and pid.read_text().endswith("\n"), 3 * PATIENCE)
+    p.send_signal(signal.SIGINT)
+    assert p.wait(3 * PATIENCE) != 0
+    ssh.write_text(whole)
+    try:
+        yield
+    finally:
+        os.kill(int(pid.read_text()), signal.SIGKILL)
+
+
+def tried_again(env, options=(), **kw):
+    """A session whose move was cut off goes on, with its connections and ports, where it is, and comes by the next line:
+    what has come by the first, and waits for the rest, is in nobody's way."""
+    def client(address):
+        return w.outside.start(sys.executable, "-c", CLIENT % address, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def answered(c, word):
+        c.stdin.write(word + "\n")
+        c.stdin.flush()
+        assert c.stdout.readline() == word + "\n", word
+
+    with World(env, **kw) as w, contextlib.ExitStack() as stack:
+        w.run(w.a, "s", "python3", "-c", ECHOES, options=["-p", "8080:80", *options])
+        here, there = (w.c.address,) * 2 if options else (w.a.address, w.b.address)
+        w.answers("outside", here, 8080)
+        if options:
+            kept = stack.enter_context(client(here))
+            answered(kept, "before")
+        with cut_on_its_way(w):
+            if options:
+                answered(kept, "meanwhile")
+            w.answers("outside", here, 8080)
+            w.migrate("s", w.a, w.b)
+            if options:
+                answered(kept, "behind it")
+            w.answers("outside", there, 8080)
+        if options:
+            kept.stdin.close()
+        w.b.podrun("kill", "s")
+
+
 def name_follows(env):
     """A name in DNS points to the host where the session's ports are, and goes along with them."""
     secret = "cG9kcnVuIHRlc3RzIGEga2V5IG9mIDMyIGJ5dGVzLi4="
@@ -411,6 +496,8 @@ if "PODRUN_TEST_NAMES" not in os.environ or os.environ["PODRUN_TEST_NAMES"] != "
         add("gateway/name_follows", name_follows)
         add("gateway/told_where", told_where)
         add("gateway/neighbours_apart", neighbours_apart)
+        add("gateway/tried_again", tried_again)
+        add("gateway/tried_again/hosts", lambda env: tried_again(env, ["--gateway", "c"], hosts=("a", "b", "c")))
         add("curl-download/away_by_tunnel", lambda env: at_work(
             env, "curl-download", away_by_tunnel, ["--carrier", "auto"]))
     for path in sorted((HERE / "clients").iterdir()):

@@ -53,6 +53,7 @@ struct gateway_counts {
 struct gateway_session {
 	uint32_t state;
 	bool held;
+	bool arriving;	   /* by a migrate, until packets pass */
 	bool wires;	   /* its client can make a pair of interfaces */
 	bool wired;	   /* there may be one, gateway/veth.c */
 	uint32_t pairs;	   /* that its client was asked for */

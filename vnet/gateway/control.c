@@ -184,7 +184,8 @@ static int take_attach(struct vnet_attach *ret, const Pb__GatewayAttach *m, stru
 		.mtu = m->mtu,
 		.link_local = m->link_local,
 		.wires = m->wires,
-		.frozen = m->frozen};
+		.frozen = m->frozen,
+		.arriving = m->arriving};
 
 	if (!take_bytes(&a.address4, 4, m->address4) || !take_bytes(&a.gateway4, 4, m->gateway4) ||
 		!take_bytes(&a.loopback4, 4, m->loopback4) ||
@@ -263,6 +264,8 @@ static int attach(struct request *r, struct err *e)
 	w.tun = r->fds[0];
 	w.diag = r->n_fds > 1 ? r->fds[1] : -1;
 	r->conn->attached_by = r->m->serial;
+	while ((left = gateway_session_in_vain(r->g, w.attach.id)) >= 0)
+		close_conn(r->g, left);
 	left = gateway_session_leave(r->g, &w.attach.claim);
 	if (left >= 0) {
 		r->g->arena->conns[left].session = -1;

@@ -16,6 +16,11 @@
  * A claim counts from the moment that packets pass.  Whoever attached frozen and is gone before
  * that, a resume that failed, has changed nothing: the claim before it is good again.
  *
+ * Of a line that was cut nobody hears for minutes, and so long a session that was coming by it is
+ * attached, and stands still.  It is sent by one at a time, who has given that up when it attaches
+ * once more, because it runs on there, or comes by another line.  So whoever has its id ends that
+ * before anything of it, claim or ports, is in his way.
+ *
  * A suspended session without connections is nothing that could be claimed and is forgotten at
  * once.  One whose image is removed ends: who removes it has the ticket.
  *
@@ -209,6 +214,7 @@ static void fill_in(struct gateway_session *s, const struct gateway_session_wish
 	s->diag = w->diag;
 	s->conn = w->conn;
 	s->held = a->frozen;
+	s->arriving = a->frozen && a->arriving;
 	s->since = io_now_ns();
 }
 
@@ -310,6 +316,7 @@ void gateway_session_go(struct vnet_gateway *g, uint32_t session)
 	struct err e = {0};
 
 	session_at(g, session)->held = false;
+	session_at(g, session)->arriving = false;
 	session_at(g, session)->neighbour_flows = 0;
 	session_at(g, session)->before.label = 0;
 	gateway_wire_flush(g, session);
@@ -451,6 +458,18 @@ int gateway_session_leave(struct vnet_gateway *g, const struct vnet_claim *c)
 		gateway_wire_hand_over(g, (uint32_t)i);
 		detach(g, (uint32_t)i, true, false);
 		return conn;
+	}
+	return -1;
+}
+
+int gateway_session_in_vain(struct vnet_gateway *g, const char *id)
+{
+	for (uint32_t i = 0; id[0] && i < GATEWAY_MAX_SESSIONS; i++) {
+		const struct gateway_session *s = session_at(g, i);
+
+		if (s->state == GATEWAY_SESSION_ATTACHED && s->arriving && s->conn >= 0 &&
+			strcmp(s->id, id) == 0)
+			return s->conn;
 	}
 	return -1;
 }

@@ -28,6 +28,11 @@ struct gateway_session_wish {
  * otherwise.
  */
 int gateway_session_leave(struct vnet_gateway *g, const struct vnet_claim *c);
+/*
+ * The connection of one with this @id that is arriving, and has not been let run: that is not to be
+ * any more, for who has its id attaches once more.  -1: there is none.
+ */
+int gateway_session_in_vain(struct vnet_gateway *g, const char *id);
 /* The session's index.  *ret_lost, *ret_flows: of its claim. */
 int gateway_session_attach(struct vnet_gateway *g, struct gateway_session_wish *w, bool *ret_lost,
 	uint32_t *ret_flows, struct err *e);
