@@ -75,10 +75,12 @@ def goes_on_rewritten(env, name):
 
 for _image in sorted(IMAGES.glob("*.img.gz")):
     _name = _image.name.removesuffix(".img.gz")
-    add(_name + "/is_told_of", lambda env, n=_name: is_told_of(env, n))
-    add(_name + "/goes_on", lambda env, n=_name: goes_on(env, n))
     # Ports of the host may be somebody else's, and settings of its network are not theirs to make.
-    if not REWRITE and "network" not in _name and "root" not in _name:
+    _anywhere = "network" not in _name and "root" not in _name
+    add(_name + "/is_told_of", lambda env, n=_name: is_told_of(env, n))
+    if _anywhere or not REWRITE:
+        add(_name + "/goes_on", lambda env, n=_name: goes_on(env, n))
+    if _anywhere and not REWRITE:
         add(_name + "/goes_on_rewritten", lambda env, n=_name: goes_on_rewritten(env, n))
 
 if __name__ == "__main__":

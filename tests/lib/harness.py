@@ -55,6 +55,26 @@ if NAMES not in ("kernel", "rewrite"):
 REWRITE_CONFIG = "names = rewrite\nnet = host\n"
 
 
+def leave_root():
+    """Those of rewritten names try what reaches the host's files with the rights of who runs them: root's are too many."""
+    if os.geteuid() != 0 or not pathlib.Path(sys.argv[0]).name.startswith("rewrite"):
+        return
+    name = os.environ.get("SUDO_USER", "root")
+    try:
+        user = pwd.getpwnam("podrun-test" if name == "root" else name)
+        os.initgroups(user.pw_name, user.pw_gid)
+        os.setgid(user.pw_gid)
+        os.setuid(user.pw_uid)
+    except (KeyError, OSError) as e:
+        sys.exit("these tests are run by an ordinary user, whom ./selftest makes for root: %s" % e)
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("XDG_")}
+    os.execvpe("python3", ["python3", *sys.argv],
+               {**kept, "HOME": user.pw_dir, "USER": user.pw_name, "LOGNAME": user.pw_name})
+
+
+leave_root()
+
+
 class Skip(Exception):
     """This host can't run the test; says why."""
 
@@ -361,25 +381,7 @@ def _run_one(name, fn):
     return name, verdict, why, time.monotonic() - began
 
 
-def leave_root():
-    """No test is for root, and some let programs loose on what an ordinary user may not change."""
-    if os.geteuid() != 0:
-        return
-    name = os.environ.get("SUDO_USER", "root")
-    try:
-        user = pwd.getpwnam("podrun-test" if name == "root" else name)
-        os.initgroups(user.pw_name, user.pw_gid)
-        os.setgid(user.pw_gid)
-        os.setuid(user.pw_uid)
-    except (KeyError, OSError) as e:
-        sys.exit("tests are run by an ordinary user, whom ./selftest makes for root: %s" % e)
-    kept = {k: v for k, v in os.environ.items() if not k.startswith("XDG_")}
-    os.execvpe("python3", ["python3", *sys.argv],
-               {**kept, "HOME": user.pw_dir, "USER": user.pw_name, "LOGNAME": user.pw_name})
-
-
 def main():
-    leave_root()
     p = argparse.ArgumentParser()
     p.add_argument("-j", type=int, default=2)
     p.add_argument("-l", "--list", action="store_true")
