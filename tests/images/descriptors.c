@@ -32,7 +32,8 @@ static void set_up(void)
 	call(SYS_kill, call(SYS_getpid, 0, 0, 0, 0), SIGUSR2, 0, 0);
 	watch = (int)call(SYS_inotify_init1, O_NONBLOCK, 0, 0, 0);
 	call(SYS_mkdir, (long)"/tmp/watched", 0700, 0, 0);
-	check(call(SYS_inotify_add_watch, watch, (long)"/tmp/watched", IN_CREATE, 0) == 1, "inotify");
+	check(call(SYS_inotify_add_watch, watch, (long)"/tmp/watched", IN_CREATE, 0) == 1,
+		"inotify");
 }
 
 static void look(void)
@@ -45,13 +46,18 @@ static void look(void)
 	check(call(SYS_fcntl, pipe_ends[0], F_GETFL, 0, 0) & O_NONBLOCK, "flags of a pipe");
 	check(call(SYS_fcntl, pipe_ends[0], F_GETPIPE_SZ, 0, 0) == 8192, "size of a pipe");
 	check(reads(pipe_ends[0], PATTERN, 11), "pipe");
-	check(call(SYS_epoll_wait, epoll, (long)&got, 1, 0) == 1 && got.data.u64 == 0x1234567890, "epoll");
+	check(call(SYS_epoll_wait, epoll, (long)&got, 1, 0) == 1 && got.data.u64 == 0x1234567890,
+		"epoll");
 	check(call(SYS_fcntl, epoll, F_GETFD, 0, 0) == FD_CLOEXEC, "flags of a descriptor");
 	check(call(SYS_read, event, (long)&count, 8, 0) == 8 && count == 7, "eventfd");
-	check(call(SYS_timerfd_gettime, timer, (long)rest, 0, 0) == 0 && rest[2] > 0 && rest[2] <= AN_HOUR, "timerfd");
+	check(call(SYS_timerfd_gettime, timer, (long)rest, 0, 0) == 0 && rest[2] > 0 &&
+			rest[2] <= AN_HOUR,
+		"timerfd");
 	check(call(SYS_read, signals, (long)info, 128, 0) == 128 && info[0] == SIGUSR2, "signalfd");
 	open_at("/tmp/watched/new", O_RDWR | O_CREAT);
-	check(call(SYS_read, watch, (long)told, sizeof(told), 0) > 0 && told[0] == 1 && told[1] == IN_CREATE, "inotify");
+	check(call(SYS_read, watch, (long)told, sizeof(told), 0) > 0 && told[0] == 1 &&
+			told[1] == IN_CREATE,
+		"inotify");
 }
 
 const struct part part_descriptors = {set_up, look};

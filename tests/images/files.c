@@ -73,13 +73,17 @@ static void look(void)
 	check(call6(SYS_statx, AT_FDCWD, (long)"/tmp/second", 0, STATX_NLINK | STATX_MODE, (long)&status, 0) == 0 &&
 			status.stx_nlink == 2 && status.stx_mode == 0100600,
 		"link");
-	check(call(SYS_readlink, (long)"/tmp/symlink", (long)got, sizeof(got), 0) == 7 && same(got, "nowhere", 7), "symlink");
+	check(call(SYS_readlink, (long)"/tmp/symlink", (long)got, sizeof(got), 0) == 7 &&
+			same(got, "nowhere", 7),
+		"symlink");
 	check(count_entries(directory, false) + entries == 10, "directory half read");
 	check(reads(fifo, PATTERN, 11), "fifo");
 	check(begins(self, "Name:\t", 6), "file of /proc");
 	check(call(SYS_flock, open_at("/tmp/file", O_RDWR), LOCK_SH | LOCK_NB, 0, 0) < 0, "flock");
-	check(begins(open_at("/dev/shm/old", O_RDONLY), PATTERN, sizeof(PATTERN)), "file in memory");
-	check(call(SYS_getcwd, (long)got, sizeof(got), 0, 0) == 10 && same(got, "/tmp/some", 10), "working directory");
+	check(begins(open_at("/dev/shm/old", O_RDONLY), PATTERN, sizeof(PATTERN)),
+		"file in memory");
+	check(call(SYS_getcwd, (long)got, sizeof(got), 0, 0) == 10 && same(got, "/tmp/some", 10),
+		"working directory");
 	check(call(SYS_umask, old_umask, 0, 0, 0) == 027, "umask");
 }
 

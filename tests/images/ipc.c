@@ -39,9 +39,13 @@ static void look(void)
 	char got[16];
 	int priority = 0;
 
-	check(attached[5] == 'm' && call(SYS_shmget, 77, 4096, 0600, 0) == shm, "shared memory of System V");
-	check(call(SYS_semget, 78, 2, 0600, 0) == sem && call(SYS_semctl, sem, 1, GETVAL, 0) == 5, "semaphore");
-	check(call6(SYS_msgrcv, msg, (long)&m, 8, 0, 0, 0) == 4 && m.type == 5 && same(m.text, "one", 4), "message");
+	check(attached[5] == 'm' && call(SYS_shmget, 77, 4096, 0600, 0) == shm,
+		"shared memory of System V");
+	check(call(SYS_semget, 78, 2, 0600, 0) == sem && call(SYS_semctl, sem, 1, GETVAL, 0) == 5,
+		"semaphore");
+	check(call6(SYS_msgrcv, msg, (long)&m, 8, 0, 0, 0) == 4 && m.type == 5 &&
+			same(m.text, "one", 4),
+		"message");
 	check(call6(SYS_mq_timedreceive, queue, (long)got, sizeof(got), (long)&priority, 0, 0) == 11 &&
 			priority == 7 && same(got, PATTERN, 11),
 		"message queue");

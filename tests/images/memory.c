@@ -70,9 +70,11 @@ static void look(void)
 		check(own[i] == (i % PAGE ? 0 : (char)('a' + i / PAGE)), "memory");
 	check(same(pattern, PATTERN, sizeof(pattern)), "data");
 	check(shared[PAGE] == 's' && shared[0] == 0, "shared memory");
-	check(of_file[0] == 'A' && same(of_file + 1, PATTERN + 1, sizeof(PATTERN) - 1), "private mapping");
+	check(of_file[0] == 'A' && same(of_file + 1, PATTERN + 1, sizeof(PATTERN) - 1),
+		"private mapping");
 	check(begins(open_at("/tmp/private", O_RDONLY), PATTERN, sizeof(PATTERN)), "its file");
-	check(whole_file[0] == 'A' && same(whole_file + 1, PATTERN + 1, sizeof(PATTERN) - 1), "shared mapping");
+	check(whole_file[0] == 'A' && same(whole_file + 1, PATTERN + 1, sizeof(PATTERN) - 1),
+		"shared mapping");
 	whole_file[1] = 'N';
 	check(begins(open_at("/tmp/shared", O_RDONLY), "AN old", 6), "its file");
 	of_memfd[0] = 'A';
@@ -81,7 +83,8 @@ static void look(void)
 	check(read_only[9] == 'r', "read-only memory");
 	/* The kernel reads for us, so that nothing has to be caught. */
 	check(call(SYS_pipe, (long)pipe, 0, 0, 0) == 0 && null >= 0, "pipe");
-	check(call(SYS_read, open_at("/proc/self/exe", O_RDONLY), (long)read_only, 1, 0) == -EFAULT, "read-only memory");
+	check(call(SYS_read, open_at("/proc/self/exe", O_RDONLY), (long)read_only, 1, 0) == -EFAULT,
+		"read-only memory");
 	check(call(SYS_write, pipe[1], (long)guarded + PAGE, 1, 0) == -EFAULT, "guard");
 	check(guarded[0] == 'g' && guarded[2 * PAGE] == 'g', "beside the guard");
 	check(heap[0] == 'h' && call(SYS_brk, 0, 0, 0, 0) == (long)heap + PAGE, "heap");

@@ -33,7 +33,8 @@ static int passed(int through)
 	struct iovec byte = {&got, 1};
 	struct msghdr m = {.msg_iov = &byte, .msg_iovlen = 1, .msg_control = &c, .msg_controllen = sizeof(c)};
 
-	check(call(SYS_recvmsg, through, (long)&m, 0, 0) == 1 && c.head.cmsg_type == SCM_RIGHTS, "recvmsg");
+	check(call(SYS_recvmsg, through, (long)&m, 0, 0) == 1 && c.head.cmsg_type == SCM_RIGHTS,
+		"recvmsg");
 	return *(int *)CMSG_DATA(&c.head);
 }
 
@@ -53,7 +54,9 @@ static void set_up(void)
 	call(SYS_write, stream[1], (long)pattern, 11, 0);
 	call(SYS_shutdown, stream[1], SHUT_WR, 0, 0);
 	listening = (int)call(SYS_socket, AF_UNIX, SOCK_STREAM, 0, 0);
-	check(call(SYS_bind, listening, (long)&name, length, 0) == 0 && call(SYS_listen, listening, 3, 0, 0) == 0, "bind");
+	check(call(SYS_bind, listening, (long)&name, length, 0) == 0 &&
+			call(SYS_listen, listening, 3, 0, 0) == 0,
+		"bind");
 	waiting = (int)call(SYS_socket, AF_UNIX, SOCK_STREAM, 0, 0);
 	check(call(SYS_connect, waiting, (long)&name, length, 0) == 0, "connect");
 }
@@ -64,8 +67,10 @@ static void look(void)
 
 	check(reads(pair[1], PATTERN, 5), "first datagram");
 	check(reads(pair[1], PATTERN + 5, 6), "second datagram");
-	check(begins(passed(stream[1]), PATTERN, sizeof(PATTERN)), "descriptor that was on its way");
-	check(reads(stream[0], PATTERN, 11) && reads(stream[0], "", 0), "stream that one end has shut");
+	check(begins(passed(stream[1]), PATTERN, sizeof(PATTERN)),
+		"descriptor that was on its way");
+	check(reads(stream[0], PATTERN, 11) && reads(stream[0], "", 0),
+		"stream that one end has shut");
 	call(SYS_write, waiting, (long)pattern, 3, 0);
 	accepted = (int)call(SYS_accept4, listening, 0, 0, 0);
 	check(accepted >= 0 && reads(accepted, PATTERN, 3), "connection that waited");
@@ -106,7 +111,9 @@ static void set_up_network(void)
 	int length = sizeof(netlink_name);
 
 	server = (int)call(SYS_socket, AF_INET, SOCK_STREAM, 0, 0);
-	check(call(SYS_bind, server, (long)&here, sizeof(here), 0) == 0 && call(SYS_listen, server, 3, 0, 0) == 0, "bind");
+	check(call(SYS_bind, server, (long)&here, sizeof(here), 0) == 0 &&
+			call(SYS_listen, server, 3, 0, 0) == 0,
+		"bind");
 	client = connected(&here);
 	option(client, IPPROTO_TCP, TCP_NODELAY);
 	option(client, SOL_SOCKET, SO_KEEPALIVE);
@@ -117,7 +124,8 @@ static void set_up_network(void)
 	client2 = connected(&here);
 	udp = (int)call(SYS_socket, AF_INET, SOCK_DGRAM, 0, 0);
 	check(call(SYS_bind, udp, (long)&here, sizeof(here), 0) == 0, "bind");
-	check(call6(SYS_sendto, udp, (long)pattern, 5, 0, (long)&here, sizeof(here)) == 5, "sendto");
+	check(call6(SYS_sendto, udp, (long)pattern, 5, 0, (long)&here, sizeof(here)) == 5,
+		"sendto");
 	netlink = (int)call(SYS_socket, AF_NETLINK, SOCK_RAW, 0, 0);
 	check(call(SYS_bind, netlink, (long)&netlink_name, sizeof(netlink_name), 0) == 0 &&
 			call(SYS_getsockname, netlink, (long)&netlink_name, (long)&length, 0) == 0,
@@ -129,18 +137,22 @@ static void look_network(void)
 	struct sockaddr_nl now = {0};
 	int length = sizeof(now), accepted;
 
-	check(reads(at_server, PATTERN, 11) && reads(at_server, "", 0), "connection that one end has shut");
+	check(reads(at_server, PATTERN, 11) && reads(at_server, "", 0),
+		"connection that one end has shut");
 	check(reads(client, PATTERN, 5), "the other way");
 	call(SYS_write, at_server, (long)pattern, 3, 0);
 	check(reads(client, PATTERN, 3), "what is sent now");
-	check(has(client, IPPROTO_TCP, TCP_NODELAY) && has(client, SOL_SOCKET, SO_KEEPALIVE), "options");
+	check(has(client, IPPROTO_TCP, TCP_NODELAY) && has(client, SOL_SOCKET, SO_KEEPALIVE),
+		"options");
 	call(SYS_write, client2, (long)pattern, 3, 0);
 	accepted = (int)call(SYS_accept4, server, 0, 0, 0);
 	check(accepted >= 0 && reads(accepted, PATTERN, 3), "TCP connection that waited");
 	call(SYS_write, accepted, (long)pattern, 5, 0);
 	check(reads(client2, PATTERN, 5), "what was accepted then");
 	check(reads(udp, PATTERN, 5), "UDP");
-	check(call(SYS_getsockname, netlink, (long)&now, (long)&length, 0) == 0 && now.nl_pid == netlink_name.nl_pid, "netlink");
+	check(call(SYS_getsockname, netlink, (long)&now, (long)&length, 0) == 0 &&
+			now.nl_pid == netlink_name.nl_pid,
+		"netlink");
 }
 
 const struct part part_network = {set_up_network, look_network};

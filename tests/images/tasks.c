@@ -54,7 +54,9 @@ static void runs(void)
 	wait_for_go();
 	check(call(SYS_getppid, 0, 0, 0, 0) == told[1], "parent");
 	check(told[0] == 'm', "memory of parent and child");
-	check(call(SYS_fcntl, lock, F_GETLK, (long)&held, 0) == 0 && held.l_type == F_WRLCK && held.l_pid == told[1], "lock");
+	check(call(SYS_fcntl, lock, F_GETLK, (long)&held, 0) == 0 && held.l_type == F_WRLCK &&
+			held.l_pid == told[1],
+		"lock");
 	told[0] = 'c';
 	end(42);
 }
@@ -80,15 +82,19 @@ static void leads(void)
 	call(SYS_ioctl, master, TIOCGPTN, (long)&number, 0);
 	name[9] = (char)('0' + number);
 	slave = open_at(name, O_RDWR);
-	check(number >= 0 && number < 10 && slave >= 0 && call(SYS_ioctl, slave, TCGETS, (long)&mode, 0) == 0, "terminal");
+	check(number >= 0 && number < 10 && slave >= 0 &&
+			call(SYS_ioctl, slave, TCGETS, (long)&mode, 0) == 0,
+		"terminal");
 	mode.c_lflag &= ~(unsigned)(ECHO | ICANON);
 	mode.c_cc[VMIN] = 3;
 	call(SYS_ioctl, slave, TCSETS, (long)&mode, 0);
 	call(SYS_write, slave, (long)pattern, 6, 0);
 	told[2] = 1;
 	wait_for_go();
-	check(call(SYS_ioctl, slave, TIOCGPGRP, (long)&group, 0) == 0 && group == me, "group of a terminal");
-	check(call(SYS_ioctl, slave, TIOCGSID, (long)&group, 0) == 0 && group == me, "session of a terminal");
+	check(call(SYS_ioctl, slave, TIOCGPGRP, (long)&group, 0) == 0 && group == me,
+		"group of a terminal");
+	check(call(SYS_ioctl, slave, TIOCGSID, (long)&group, 0) == 0 && group == me,
+		"session of a terminal");
 	check(open_at("/dev/tty", O_RDWR) >= 0, "/dev/tty");
 	mode.c_lflag = mode.c_cc[VMIN] = 0;
 	check(call(SYS_ioctl, slave, TCGETS, (long)&mode, 0) == 0 && !(mode.c_lflag & (ECHO | ICANON)) &&
@@ -191,15 +197,25 @@ static void look_at_process(void)
 
 	call(SYS_rt_sigpending, (long)&pending, 8, 0, 0);
 	check(pending & 1ULL << (SIGUSR1 - 1), "pending signal");
-	check(call(SYS_rt_sigtimedwait, (long)&wanted, (long)&info, 0, 8) == RTMIN && info.si_value.sival_int == 77, "queued signal");
-	check(call(SYS_rt_sigaction, SIGWINCH, 0, (long)action, 8) == 0 && action[0] == ignored[0], "sigaction");
-	check(call(SYS_sigaltstack, 0, (long)&altstack, 0, 0) == 0 && altstack.ss_sp == alternate, "sigaltstack");
-	check(call(SYS_prlimit64, 0, NOFILE, 0, (long)limits) == 0 && limits[0] == 100 && limits[1] == 200, "prlimit");
+	check(call(SYS_rt_sigtimedwait, (long)&wanted, (long)&info, 0, 8) == RTMIN &&
+			info.si_value.sival_int == 77,
+		"queued signal");
+	check(call(SYS_rt_sigaction, SIGWINCH, 0, (long)action, 8) == 0 && action[0] == ignored[0],
+		"sigaction");
+	check(call(SYS_sigaltstack, 0, (long)&altstack, 0, 0) == 0 && altstack.ss_sp == alternate,
+		"sigaltstack");
+	check(call(SYS_prlimit64, 0, NOFILE, 0, (long)limits) == 0 && limits[0] == 100 &&
+			limits[1] == 200,
+		"prlimit");
 	check(call(SYS_getpriority, 0, 0, 0, 0) == 20 - 5, "getpriority");
-	check(call(SYS_getitimer, 0, (long)rest, 0, 0) == 0 && rest[2] > 0 && rest[2] <= AN_HOUR, "itimer");
+	check(call(SYS_getitimer, 0, (long)rest, 0, 0) == 0 && rest[2] > 0 && rest[2] <= AN_HOUR,
+		"itimer");
 	rest[2] = 0;
-	check(call(SYS_timer_gettime, posix_timer, (long)rest, 0, 0) == 0 && rest[2] > 0 && rest[2] <= AN_HOUR, "timer");
-	check(call(SYS_prctl, PR_GET_NAME, (long)name, 0, 0) == 0 && same(name, "first", 6), "name");
+	check(call(SYS_timer_gettime, posix_timer, (long)rest, 0, 0) == 0 && rest[2] > 0 &&
+			rest[2] <= AN_HOUR,
+		"timer");
+	check(call(SYS_prctl, PR_GET_NAME, (long)name, 0, 0) == 0 && same(name, "first", 6),
+		"name");
 	slack = call(SYS_prctl, PR_GET_TIMERSLACK, 0, 0, 0);
 	check(slack == 12345, "timer slack");
 	look_at_filter();
@@ -236,7 +252,8 @@ static void look_terminal(void)
 {
 	struct termios mode = {0};
 
-	check(call(SYS_ioctl, 0, TCGETS, (long)&mode, 0) == 0 && mode.c_cc[VTIME] == 9, "own terminal");
+	check(call(SYS_ioctl, 0, TCGETS, (long)&mode, 0) == 0 && mode.c_cc[VTIME] == 9,
+		"own terminal");
 }
 
 const struct part part_terminal = {set_up_terminal, look_terminal};

@@ -37,7 +37,8 @@ static void other(void)
 
 	call(SYS_prctl, PR_SET_NAME, (long)"other", 0, 0);
 	check(call(SYS_prctl, PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0) == 0, "TSC");
-	check(call6(SYS_prctl, PR_MCE_KILL, PR_MCE_KILL_SET, PR_MCE_KILL_EARLY, 0, 0, 0) == 0, "MCE_KILL");
+	check(call6(SYS_prctl, PR_MCE_KILL, PR_MCE_KILL_SET, PR_MCE_KILL_EARLY, 0, 0, 0) == 0,
+		"MCE_KILL");
 	check(call(SYS_sched_setattr, 0, (long)&attr, 0, 0) == 0, "sched_setattr");
 	check(call(SYS_set_robust_list, (long)&robust, sizeof(robust), 0, 0) == 0, "robust list");
 	call(SYS_rt_sigprocmask, SIG_BLOCK, (long)&hup, 0, 8);
@@ -45,14 +46,18 @@ static void other(void)
 	ready = 1;
 	wait_for_go();
 	check(call(SYS_gettid, 0, 0, 0, 0) == me, "number of a thread");
-	check(call(SYS_prctl, PR_GET_NAME, (long)name, 0, 0) == 0 && same(name, "other", 6), "name of a thread");
+	check(call(SYS_prctl, PR_GET_NAME, (long)name, 0, 0) == 0 && same(name, "other", 6),
+		"name of a thread");
 	check(call(SYS_prctl, PR_GET_TSC, (long)&tsc, 0, 0) == 0 && tsc == PR_TSC_SIGSEGV, "TSC");
 	check(call6(SYS_prctl, PR_MCE_KILL_GET, 0, 0, 0, 0, 0) == PR_MCE_KILL_EARLY, "MCE_KILL");
-	check(call(SYS_sched_getattr, 0, (long)&now, sizeof(now), 0) == 0 && now.sched_nice == 7, "nice of a thread");
+	check(call(SYS_sched_getattr, 0, (long)&now, sizeof(now), 0) == 0 && now.sched_nice == 7,
+		"nice of a thread");
 	/* An older kernel has no slices, and tells of none. */
 	check(now.sched_runtime == SLICE || now.sched_runtime == 0, "slice of a thread");
-	check(call(SYS_get_robust_list, 0, (long)&list, (long)&length, 0) == 0 && list == &robust, "robust list");
-	check(call(SYS_rt_sigpending, (long)&pending, 8, 0, 0) == 0 && pending & hup, "signal of a thread");
+	check(call(SYS_get_robust_list, 0, (long)&list, (long)&length, 0) == 0 && list == &robust,
+		"robust list");
+	check(call(SYS_rt_sigpending, (long)&pending, 8, 0, 0) == 0 && pending & hup,
+		"signal of a thread");
 	leave();
 }
 
@@ -93,7 +98,9 @@ static void rootless(void)
 	check(call(SYS_capset, (long)&head, (long)none, 0, 0) == 0, "capset");
 	ready = 1;
 	wait_for_go();
-	check(call(SYS_capget, (long)&head, (long)now, 0, 0) == 0 && !now[0].effective && !now[0].permitted, "capabilities");
+	check(call(SYS_capget, (long)&head, (long)now, 0, 0) == 0 && !now[0].effective &&
+			!now[0].permitted,
+		"capabilities");
 	leave();
 }
 
@@ -112,7 +119,8 @@ static void look_root(void)
 	struct __user_cap_data_struct now[2] = {0};
 
 	look_at(2);
-	check(call(SYS_capget, (long)&head, (long)now, 0, 0) == 0 && now[0].effective, "capabilities of the others");
+	check(call(SYS_capget, (long)&head, (long)now, 0, 0) == 0 && now[0].effective,
+		"capabilities of the others");
 	check(call(SYS_getuid, 0, 0, 0, 0) == 0, "root");
 	check(begins(open_at("/proc/sys/net/ipv4/ip_default_ttl", 0), "77", 2), "setting");
 }
