@@ -19,6 +19,8 @@ struct proto_sha {
 	EVP_MD *md;
 	EVP_MD_CTX *ctx;
 	bool failed;
+	struct proto_lanes *lanes; /* NULL: none, or not asked for yet */
+	bool asked;
 };
 
 struct proto_sha *proto_sha_new(void)
@@ -40,6 +42,7 @@ void proto_sha_free(struct proto_sha *s)
 {
 	if (!s)
 		return;
+	proto_lanes_free(s->lanes);
 	EVP_MD_CTX_free(s->ctx);
 	EVP_MD_free(s->md);
 	free(s);
@@ -61,6 +64,37 @@ int proto_sha_end(struct proto_sha *s, uint8_t ret[PROTO_DIGEST_LEN])
 	if (EVP_DigestFinal_ex(s->ctx, ret, NULL) != 1)
 		s->failed = true;
 	return s->failed ? -EIO : 0;
+}
+
+/* How many of @n go side by side: not a rest that would leave half of the lanes idle. */
+static size_t side_by_side(struct proto_sha *s, size_t n)
+{
+	size_t width, rest;
+
+	if (n > 1 && !s->asked) {
+		s->lanes = proto_lanes_new();
+		s->asked = true;
+	}
+	if (!s->lanes)
+		return 0;
+	width = proto_lanes_width(s->lanes);
+	rest = n % width;
+	return rest > width / 2 ? n : n - rest;
+}
+
+int proto_sha_each(struct proto_sha *s, struct proto_piece *pieces, size_t n)
+{
+	size_t done = side_by_side(s, n);
+
+	if (done && proto_lanes_hash(s->lanes, pieces, done) < 0)
+		done = 0;
+	for (; done < n; done++) {
+		proto_sha_begin(s);
+		proto_sha_add(s, pieces[done].data, pieces[done].len);
+		if (proto_sha_end(s, pieces[done].digest) < 0)
+			return -EIO;
+	}
+	return 0;
 }
 
 int proto_random(void *ret, size_t len, struct err *e)

@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "proto/lanes.h"
+
 #define PROTO_DIGEST_LEN 32
 #define PROTO_SEED_LEN	 32 /* an Ed25519 private key as RFC 8032 has it */
 
@@ -26,6 +28,9 @@ void proto_sha_begin(struct proto_sha *s);
 void proto_sha_add(struct proto_sha *s, const void *data, size_t len);
 /* Any failure since proto_sha_begin is told here: -EIO. */
 int proto_sha_end(struct proto_sha *s, uint8_t ret[PROTO_DIGEST_LEN]);
+/* Each of @n messages of at most PROTO_LANES_MOST bytes gets its digest, side by side if that is
+ * faster.  Nothing may have been begun.  -EIO. */
+int proto_sha_each(struct proto_sha *s, struct proto_piece *pieces, size_t n);
 
 /* getrandom(2). */
 int proto_random(void *ret, size_t len, struct err *e);

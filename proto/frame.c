@@ -14,9 +14,6 @@
 static const char head_purpose[] = "podrun image head";
 static const char end_purpose[] = "podrun image end";
 
-#define PAD_AT	  12
-#define STORED_AT (PROTO_FRAME_HASHED - 8) /* in an encoded head: stored, length, digest */
-
 static uint8_t *put(uint8_t *p, const void *data, size_t n)
 {
 	memcpy(p, data, n);
@@ -43,9 +40,10 @@ static void get(struct cursor *c, void *ret, size_t n)
 	memcpy(ret, p, n);
 }
 
-/* The part of a head that its digest covers. */
-static uint8_t *encode_hashed(const struct proto_frame_head *h, uint8_t *p)
+void proto_frame_encode_hashed(const struct proto_frame_head *h, uint8_t ret[PROTO_FRAME_HASHED])
 {
+	uint8_t *p = ret;
+
 	p = put_u32(p, h->type);
 	p = put_u32(p, h->flags);
 	p = put_u32(p, h->kind);
@@ -54,42 +52,14 @@ static uint8_t *encode_hashed(const struct proto_frame_head *h, uint8_t *p)
 	p = put_u64(p, h->subject);
 	p = put_u64(p, h->offset);
 	p = put_u32(p, h->stored);
-	return put_u32(p, h->length);
+	p = put_u32(p, h->length);
+	assert(p == ret + PROTO_FRAME_HASHED);
 }
 
 void proto_frame_encode(const struct proto_frame_head *h, uint8_t ret[PROTO_FRAME_HEAD_LEN])
 {
-	uint8_t *p = encode_hashed(h, ret);
-
-	assert(p == ret + PROTO_FRAME_HASHED);
-	put(p, h->digest, PROTO_DIGEST_LEN);
-}
-
-int proto_frame_digest(struct proto_sha *sha, const struct proto_frame_head *h, const void *payload,
-	uint8_t ret[PROTO_DIGEST_LEN])
-{
-	uint8_t head[PROTO_FRAME_HASHED];
-
-	encode_hashed(h, head);
-	proto_sha_begin(sha);
-	proto_sha_add(sha, head, sizeof(head));
-	proto_sha_add(sha, payload, h->stored);
-	return proto_sha_end(sha, ret);
-}
-
-int proto_frame_seal(struct proto_sha *sha, uint8_t *frame, size_t *ret_len)
-{
-	uint32_t stored, pad;
-
-	memcpy(&stored, frame + STORED_AT, sizeof(stored));
-	memcpy(&pad, frame + PAD_AT, sizeof(pad));
-	stored = le32toh(stored);
-	pad = le32toh(pad);
-	*ret_len = PROTO_FRAME_HEAD_LEN + pad + stored;
-	proto_sha_begin(sha);
-	proto_sha_add(sha, frame, PROTO_FRAME_HASHED);
-	proto_sha_add(sha, frame + PROTO_FRAME_HEAD_LEN + pad, stored);
-	return proto_sha_end(sha, frame + PROTO_FRAME_HASHED);
+	proto_frame_encode_hashed(h, ret);
+	put(ret + PROTO_FRAME_HASHED, h->digest, PROTO_DIGEST_LEN);
 }
 
 static int refuse(struct err *e, const char *what)

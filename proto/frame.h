@@ -6,8 +6,9 @@
  *      frame        head (80 bytes) | zero padding | payload         any number of them
  *      end          a frame whose payload signs the digests of all before it
  *
- * Every number is little endian.  A frame's digest covers its head (up to the digest itself) and
- * its payload; padding is checked to be zero.  proto/SPEC.md has the layout field by field.
+ * Every number is little endian.  A frame's digest (digest.h) covers its head, up to the digest
+ * itself, and its payload; padding is checked to be zero.  proto/SPEC.md has the layout field by
+ * field.
  */
 #ifndef PROTO_FRAME_H
 #define PROTO_FRAME_H
@@ -18,7 +19,7 @@
 #include "proto/crypto.h"
 #include "proto/proto.h"
 
-#define PROTO_VERSION 1
+#define PROTO_VERSION 2
 
 #define PROTO_MAGIC	     "\x89podrun\n"
 #define PROTO_MAGIC_LEN	     8
@@ -62,13 +63,10 @@ void proto_frame_encode(const struct proto_frame_head *h, uint8_t ret[PROTO_FRAM
 /* Checks every field that can be checked without what follows; ERR_IMAGE says which was wrong. */
 int proto_frame_decode(
 	const uint8_t bytes[PROTO_FRAME_HEAD_LEN], struct proto_frame_head *ret, struct err *e);
-/* The digest of a frame, as it should be; @payload has h->stored bytes. */
-int proto_frame_digest(struct proto_sha *sha, const struct proto_frame_head *h, const void *payload,
-	uint8_t ret[PROTO_DIGEST_LEN]);
-/* Puts the digest into the head of an encoded frame, whose padding and payload follow it. */
-int proto_frame_seal(struct proto_sha *sha, uint8_t *frame, size_t *ret_len);
+/* The part of it that its digest covers (digest.h). */
+void proto_frame_encode_hashed(const struct proto_frame_head *h, uint8_t ret[PROTO_FRAME_HASHED]);
 
-/* Encodes and signs; i->signer and i->version are ignored. */
+/* Encodes and signs, as the newest version; i->signer and i->version are ignored. */
 int proto_head_encode(const struct proto_image_info *i, const struct proto_key *key,
 	uint8_t ret[PROTO_HEAD_LEN], struct err *e);
 /* Checks the signature, not whether the signer is trusted. */

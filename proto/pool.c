@@ -27,6 +27,7 @@ static int worker_init(struct proto_worker *w, struct proto_pool *p, bool thread
 
 static void worker_fini(struct proto_worker *w)
 {
+	proto_digests_fini(&w->digests);
 	proto_sha_free(w->sha);
 	proto_zstd_free(w->zstd);
 	proto_pages_free(w->scratch, PROTO_MAX_DATA);

@@ -15,8 +15,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "proto/crypto.h"
 #include "proto/compress.h"
+#include "proto/crypto.h"
+#include "proto/digest.h"
 
 #define PROTO_POOL_MAX 4
 
@@ -27,6 +28,7 @@ struct proto_pool;
 struct proto_worker {
 	struct proto_pool *pool;
 	struct proto_sha *sha;
+	struct proto_digests digests;
 	struct proto_zstd *zstd;
 	uint8_t *scratch; /* PROTO_MAX_DATA bytes once asked for */
 	bool thread;	  /* one of the pool's, not the owner's own */

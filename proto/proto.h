@@ -102,9 +102,11 @@ struct proto_write_options {
 	struct proto_warm *warm; /* borrowed; or NULL */
 };
 
-/* Frames above this are split by the writer and refused by the reader. */
+/* Frames above this are refused by the reader. */
 #define PROTO_MAX_RECORD (16u << 20)
 #define PROTO_MAX_DATA	 (4u << 20)
+/* What the writer makes of data at most; what is longer is split. */
+#define PROTO_LONG_DATA (2u << 20)
 
 /* Writes the signed header to @fd (borrowed; a file, a pipe, a socket). */
 int proto_writer_open(
@@ -115,7 +117,7 @@ int proto_write_record(struct proto_writer *w, enum proto_kind kind, uint64_t su
 int proto_write_data(struct proto_writer *w, enum proto_kind kind, uint64_t subject,
 	uint64_t offset, const void *data, size_t len, struct err *e);
 /*
- * The same without a copy: returns room for exactly @len (<= PROTO_MAX_DATA) bytes, which the
+ * The same without a copy: returns room for exactly @len (<= PROTO_LONG_DATA) bytes, which the
  * caller fills and then commits; hashing, compressing and writing go on in the background,
  * in order.  One may be open at a time.
  */

@@ -101,6 +101,8 @@ struct version {
 };
 
 static const struct version versions[] = {
+	/* 1 differs in the digests of data (digest.h). */
+	{1, PROTO_HEAD_LEN, proto_head_decode, PROTO_FRAME_HEAD_LEN, proto_frame_decode},
 	{PROTO_VERSION, PROTO_HEAD_LEN, proto_head_decode, PROTO_FRAME_HEAD_LEN,
 		proto_frame_decode},
 };
@@ -255,27 +257,56 @@ static const uint8_t *payload_of(const struct slot *s, const struct entry *f)
 	return f->head.stored > SLOT_SIZE ? s->big : s->bytes + f->at;
 }
 
+static bool is_hashed(const struct proto_reader *r, const struct entry *f)
+{
+	return !r->skip_digests || f->head.type == PROTO_WIRE_END;
+}
+
+/* What can be hashed of all frames of a slot before each one's digest is looked at. */
+static int hash_slot(
+	const struct proto_reader *r, struct proto_worker *by, const struct slot *s, struct err *e)
+{
+	int res;
+
+	proto_digests_begin(&by->digests, by->sha, r->version->number);
+	for (size_t i = 0; i < s->n; i++) {
+		const struct entry *f = &s->entries[i];
+
+		if (is_hashed(r, f))
+			proto_digests_add(&by->digests, &f->head, payload_of(s, f));
+	}
+	res = proto_digests_make(&by->digests);
+	if (res == -ENOMEM)
+		return err_errno(e, res, "image stream");
+	return res < 0 ? err_set(e, ERR_FAILED, res, "libcrypto cannot hash") : 0;
+}
+
+static int check_digest(struct proto_worker *by, const struct slot *s, const struct entry *f,
+	struct err *e)
+{
+	uint8_t digest[PROTO_DIGEST_LEN];
+
+	if (proto_digests_take(&by->digests, &f->head, payload_of(s, f), digest) < 0)
+		return err_set(e, ERR_FAILED, -EIO, "libcrypto cannot hash");
+	if (memcmp(digest, f->head.digest, sizeof(digest)))
+		return err_set(e, ERR_IMAGE, -EBADMSG, "its digest does not match");
+	return 0;
+}
+
 static int check_entry(const struct proto_reader *r, struct proto_worker *by, struct slot *s,
 	struct entry *f, struct err *e)
 {
-	const uint8_t *payload = payload_of(s, f);
-	uint8_t digest[PROTO_DIGEST_LEN];
+	int res = is_hashed(r, f) ? check_digest(by, s, f, e) : 0;
 
-	if (!r->skip_digests || f->head.type == PROTO_WIRE_END) {
-		if (proto_frame_digest(by->sha, &f->head, payload, digest) < 0)
-			return err_set(e, ERR_FAILED, -EIO, "libcrypto cannot hash");
-		if (memcmp(digest, f->head.digest, sizeof(digest)))
-			return err_set(e, ERR_IMAGE, -EBADMSG, "its digest does not match");
-	}
-	if (!(f->head.flags & PROTO_FRAME_ZSTD))
-		return 0;
+	if (res < 0 || !(f->head.flags & PROTO_FRAME_ZSTD))
+		return res;
 	if (!s->raw)
 		s->raw = proto_pages_alloc(SLOT_SIZE);
 	if (!s->raw)
 		return err_errno(e, -ENOMEM, "image stream");
 	expect(s->raw, &s->much_raw, f->head.length);
-	if (proto_zstd_unpack(
-		    by->zstd, payload, f->head.stored, s->raw + f->raw_at, f->head.length) < 0)
+	if (proto_zstd_unpack(by->zstd, payload_of(s, f), f->head.stored, s->raw + f->raw_at,
+		    f->head.length) < 0)
 		return err_set(e, ERR_IMAGE, -EBADMSG, "its data can't be decompressed");
 	return 0;
 }
@@ -284,6 +315,10 @@ static void check_slot(const struct proto_reader *r, struct proto_worker *by, st
 {
 	struct err e = {0};
 
+	if (hash_slot(r, by, s, &e) < 0) {
+		s->error = e;
+		s->n = 0;
+	}
 	for (size_t i = 0; i < s->n; i++) {
 		if (check_entry(r, by, s, &s->entries[i], &e) == 0)
 			continue;

@@ -54,7 +54,7 @@ static void write_one(struct proto_writer *w, const struct item *i)
 	content(i, p);
 	if (!i->data) {
 		assert_int_equal(proto_write_record(w, i->kind, i->subject, p, i->len, &e), 0);
-	} else if (i->len >= PROTO_MAX_DATA) {
+	} else if (i->len >= PROTO_LONG_DATA) {
 		assert_int_equal(
 			proto_write_data(w, i->kind, i->subject, i->offset, p, i->len, &e), 0);
 	} else {

@@ -4,7 +4,8 @@
  * what is in proto/vectors, and it reads what is there.
  *
  *     test_vectors DIR           checks
- *     test_vectors --make DIR    writes them anew, for a new version of the format only
+ *     test_vectors --make DIR    writes them anew, for a new version of the format only; the old ones
+ *                                go into a directory of their own first
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,6 +23,7 @@
 
 #include "base/base.h"
 #include "proto/crypto.h"
+#include "proto/frame.h"
 #include "proto/proto.h"
 
 #define LONG_LEN 40000u
@@ -160,6 +162,9 @@ static const struct vector {
 	{"compressed.image", write_long, read_long, 3},
 };
 
+/* Where they are: those of the newest version, which are written, too, and those of older ones. */
+static const char *const versions[] = {".", "1"};
+
 static const char control_body[] = "\xa2\x06\x00"; /* any bytes do */
 
 /* ---- making and comparing -------------------------------------------------------------------- */
@@ -230,29 +235,33 @@ static void images_are_written_so(void **state)
 	}
 }
 
+static void image_is_read_so(const struct fixture *f, const char *version, const struct vector *v)
+{
+	struct proto_read_options o = {.config_dir = f->dir};
+	struct proto_image_info info;
+	struct proto_reader *r;
+	char path[4096];
+	struct err e = {0};
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s/%s", f->vectors, version, v->file);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	check(proto_reader_open(&r, fd, &o, &e), &e);
+	proto_reader_info(r, &info);
+	assert_int_equal(info.version, atoi(version) ? atoi(version) : PROTO_VERSION);
+	assert_int_equal(info.created, 1700000000);
+	assert_true(info.copy);
+	v->read(r);
+	proto_reader_close(r);
+	close(fd);
+}
+
 static void images_are_read_so(void **state)
 {
-	struct fixture *f = *state;
-
-	for (size_t i = 0; i < ARRAY_SIZE(images); i++) {
-		struct proto_read_options o = {.config_dir = f->dir};
-		struct proto_image_info info;
-		struct proto_reader *r;
-		char path[4096];
-		struct err e = {0};
-		int fd;
-
-		snprintf(path, sizeof(path), "%s/%s", f->vectors, images[i].file);
-		fd = open(path, O_RDONLY | O_CLOEXEC);
-		assert_true(fd >= 0);
-		check(proto_reader_open(&r, fd, &o, &e), &e);
-		proto_reader_info(r, &info);
-		assert_int_equal(info.created, 1700000000);
-		assert_true(info.copy);
-		images[i].read(r);
-		proto_reader_close(r);
-		close(fd);
-	}
+	for (size_t v = 0; v < ARRAY_SIZE(versions); v++)
+		for (size_t i = 0; i < ARRAY_SIZE(images); i++)
+			image_is_read_so(*state, versions[v], &images[i]);
 }
 
 static void control_messages_are_so(void **state)

@@ -33,13 +33,13 @@ struct proto_warm {
 
 static uint8_t *touch_room(void)
 {
-	uint8_t *p = proto_pages_alloc(PROTO_MAX_DATA);
+	uint8_t *p = proto_pages_alloc(PROTO_LONG_DATA);
 
 	if (!p)
 		return NULL;
-	proto_pages_expect(p, PROTO_MAX_DATA);
-	madvise(p, PROTO_MAX_DATA, MADV_DONTFORK);
-	for (size_t i = 0; i < PROTO_MAX_DATA; i += PAGE_SIZE)
+	proto_pages_expect(p, PROTO_LONG_DATA);
+	madvise(p, PROTO_LONG_DATA, MADV_DONTFORK);
+	for (size_t i = 0; i < PROTO_LONG_DATA; i += PAGE_SIZE)
 		*(volatile uint8_t *)(p + i) = 0;
 	return p;
 }
@@ -55,14 +55,14 @@ static bool add(struct proto_warm *w, uint8_t *room)
 		w->rooms[w->n++] = room;
 	pthread_mutex_unlock(&w->lock);
 	if (!taken)
-		proto_pages_free(room, PROTO_MAX_DATA);
+		proto_pages_free(room, PROTO_LONG_DATA);
 	return taken;
 }
 
 static void *touch(void *arg)
 {
 	struct proto_warm *w = arg;
-	size_t rooms = w->expect(w->ctx) / PROTO_MAX_DATA + 1;
+	size_t rooms = w->expect(w->ctx) / PROTO_LONG_DATA + 1;
 
 	for (size_t i = 0; i < MIN(rooms, (size_t)PROTO_ROOMS); i++)
 		if (!add(w, touch_room()))
@@ -110,7 +110,7 @@ void proto_warm_end(struct proto_warm *w)
 		return;
 	do {
 		room = proto_warm_take(w);
-		proto_pages_free(room, PROTO_MAX_DATA);
+		proto_pages_free(room, PROTO_LONG_DATA);
 	} while (room);
 	if (w->has_thread)
 		pthread_join(w->thread, NULL);

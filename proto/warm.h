@@ -8,9 +8,9 @@
 struct proto_warm;
 
 /* Long frames of a writer that are on their way at the same time. */
-#define PROTO_ROOMS 4u
+#define PROTO_ROOMS 6u
 
-/* PROTO_MAX_DATA bytes, the caller's own, or NULL when there are none; from then on no more are made. */
+/* PROTO_LONG_DATA bytes, the caller's own, or NULL when there are none; from then on no more are made. */
 uint8_t *proto_warm_take(struct proto_warm *w);
 
 #endif

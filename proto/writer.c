@@ -57,7 +57,7 @@ struct slot {
 	struct buf digests; /* of those frames, in order */
 	bool has_data;
 	struct proto_frame_head head; /* of the long frame */
-	uint8_t *room;		      /* its payload: PROTO_MAX_DATA bytes */
+	uint8_t *room;		      /* its payload: PROTO_LONG_DATA bytes */
 };
 
 /* A frame that is put aside; its payload follows, filled up to ASIDE_ALIGN. */
@@ -185,35 +185,60 @@ static void compress_slot(const struct proto_writer *w, struct proto_worker *by,
 	s->head.flags |= PROTO_FRAME_ZSTD;
 }
 
-/* The digests of all small frames go into their heads, and on the slot's list. */
-static int hash_small(struct proto_worker *by, struct slot *s)
+/* The next of the small frames, from @at on; NULL behind the last one. */
+static uint8_t *next_small(struct slot *s, size_t *at, struct proto_frame_head *ret)
 {
+	uint8_t *frame = s->small.data + *at;
+
+	if (*at == s->small.len)
+		return NULL;
+	if (proto_frame_decode(frame, ret, NULL) < 0)
+		abort(); /* it is ours */
+	*at += PROTO_FRAME_HEAD_LEN + ret->pad + ret->stored;
+	return frame;
+}
+
+static void *payload_in(uint8_t *frame, const struct proto_frame_head *h)
+{
+	return frame + PROTO_FRAME_HEAD_LEN + h->pad;
+}
+
+/* The digests of all frames go into their heads, those of small ones also on the slot's list. */
+static int hash_slot(struct proto_worker *by, struct slot *s)
+{
+	struct proto_digests *d = &by->digests;
+	struct proto_frame_head h;
+	uint8_t *frame;
+	int r;
+
 	if (s->small.failed) /* a head may lack its payload */
 		return -ENOMEM;
-	for (size_t at = 0; at < s->small.len;) {
-		uint8_t *frame = s->small.data + at;
-		size_t len;
-
-		if (proto_frame_seal(by->sha, frame, &len) < 0)
-			return -EIO;
+	proto_digests_begin(d, by->sha, PROTO_VERSION);
+	for (size_t at = 0; (frame = next_small(s, &at, &h));)
+		proto_digests_add(d, &h, payload_in(frame, &h));
+	if (s->has_data)
+		proto_digests_add(d, &s->head, s->room);
+	r = proto_digests_make(d);
+	for (size_t at = 0; r == 0 && (frame = next_small(s, &at, &h));) {
+		r = proto_digests_take(
+			d, &h, payload_in(frame, &h), frame + PROTO_FRAME_HASHED);
 		buf_put(&s->digests, frame + PROTO_FRAME_HASHED, PROTO_DIGEST_LEN);
-		at += len;
 	}
-	return s->digests.failed ? -ENOMEM : 0;
+	if (r == 0 && s->has_data)
+		r = proto_digests_take(d, &s->head, s->room, s->head.digest);
+	return s->digests.failed ? -ENOMEM : r;
 }
 
 static int prepare_slot(
 	const struct proto_writer *w, struct proto_worker *by, struct slot *s, struct err *e)
 {
-	int r = hash_small(by, s);
+	int r;
 
+	if (s->has_data && w->zstd_level)
+		compress_slot(w, by, s);
+	r = hash_slot(by, s);
 	if (r == -ENOMEM)
 		return err_errno(e, r, "cannot write the image");
-	if (r == 0 && s->has_data) {
-		if (w->zstd_level)
-			compress_slot(w, by, s);
-		r = proto_frame_digest(by->sha, &s->head, s->room, s->head.digest);
-	}
 	return r < 0 ? err_set(e, ERR_FAILED, -EIO, "libcrypto cannot hash") : 0;
 }
 
@@ -373,8 +398,8 @@ static int take_room(struct proto_writer *w, struct err *e)
 		return 0;
 	w->room = proto_warm_take(w->warm);
 	if (!w->room) {
-		w->room = proto_pages_alloc(PROTO_MAX_DATA);
-		proto_pages_expect(w->room, PROTO_MAX_DATA);
+		w->room = proto_pages_alloc(PROTO_LONG_DATA);
+		proto_pages_expect(w->room, PROTO_LONG_DATA);
 	}
 	if (!w->room)
 		return err_errno(e, -ENOMEM, "cannot write the image");
@@ -519,7 +544,7 @@ int proto_write_data_begin(struct proto_writer *w, size_t len, void **ret_room, 
 	struct slot *s;
 	int r;
 
-	assert(len > 0 && len <= PROTO_MAX_DATA);
+	assert(len > 0 && len <= PROTO_LONG_DATA);
 	r = room_aside(w, len, ret_room, e);
 	if (r > 0)
 		w->begun = len;
@@ -580,7 +605,7 @@ int proto_write_data(struct proto_writer *w, enum proto_kind kind, uint64_t subj
 	const uint8_t *p = data;
 
 	while (len > 0) {
-		size_t n = MIN(len, (size_t)PROTO_MAX_DATA);
+		size_t n = MIN(len, (size_t)PROTO_LONG_DATA);
 		void *room;
 		int r = proto_write_data_begin(w, n, &room, e);
 
@@ -599,16 +624,25 @@ int proto_write_data(struct proto_writer *w, enum proto_kind kind, uint64_t subj
 
 /* ---- beginning and end --------------------------------------------------------------------- */
 
+/* What is done for the first time finds its code, and whatever of the library is on disk yet. */
+static void prepare_sha(void)
+{
+	static const uint8_t zeros[64];
+	struct proto_piece pieces[32];
+	struct proto_sha *sha = proto_sha_new();
+
+	for (size_t i = 0; i < ARRAY_SIZE(pieces); i++)
+		pieces[i] = (struct proto_piece){.data = zeros, .len = sizeof(zeros)};
+	if (sha)
+		proto_sha_each(sha, pieces, ARRAY_SIZE(pieces) - 1);
+	proto_sha_free(sha);
+}
+
 void proto_prepare(void)
 {
-	struct proto_sha *sha = proto_sha_new();
-	uint8_t seed[PROTO_SEED_LEN] = {0}, digest[PROTO_DIGEST_LEN], signature[PROTO_SIG_LEN];
+	uint8_t seed[PROTO_SEED_LEN] = {0}, signature[PROTO_SIG_LEN];
 
-	if (sha) {
-		proto_sha_begin(sha);
-		proto_sha_end(sha, digest);
-		proto_sha_free(sha);
-	}
+	prepare_sha();
 	proto_ed25519_sign(seed, seed, sizeof(seed), signature, NULL);
 }
 
@@ -719,11 +753,11 @@ void proto_writer_close(struct proto_writer *w)
 	for (unsigned i = 0; i < SLOTS; i++) {
 		buf_fini(&w->slots[i].small);
 		buf_fini(&w->slots[i].digests);
-		proto_pages_free(w->slots[i].room, PROTO_MAX_DATA);
+		proto_pages_free(w->slots[i].room, PROTO_LONG_DATA);
 	}
 	while (w->n_rooms)
-		proto_pages_free(w->rooms[--w->n_rooms], PROTO_MAX_DATA);
-	proto_pages_free(w->room, PROTO_MAX_DATA);
+		proto_pages_free(w->rooms[--w->n_rooms], PROTO_LONG_DATA);
+	proto_pages_free(w->room, PROTO_LONG_DATA);
 	proto_sha_free(w->list);
 	free(w);
 }

@@ -242,7 +242,7 @@ static int write_range(struct ckpt_dump *d, int fd, const Pb__ShmEntry *m, off_t
 		return err_wrap(e, "/dev/shm/%s", m->path);
 	from += (off_t)done;
 	while (from < to) {
-		size_t len = MIN((size_t)(to - from), (size_t)PROTO_MAX_DATA);
+		size_t len = MIN((size_t)(to - from), (size_t)PROTO_LONG_DATA);
 		void *room;
 		int r = proto_write_data_begin(d->out, len, &room, e);
 

@@ -307,7 +307,7 @@ int ckpt_pages_write(struct ckpt_pages *p, struct proto_writer *out, enum proto_
 	uint64_t subject, struct ckpt_run run, uint64_t shift, bool zeros, struct err *e)
 {
 	for (uint64_t at = run.start; at < run.end;) {
-		size_t len = MIN(run.end - at, PROTO_MAX_DATA);
+		size_t len = MIN(run.end - at, PROTO_LONG_DATA);
 		void *room;
 		int r = proto_write_data_begin(out, len, &room, e);
 

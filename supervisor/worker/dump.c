@@ -420,7 +420,7 @@ static size_t expect_bytes(void *ctx)
 {
 	const struct ckpt_world *w = ctx;
 	_cleanup_free_ int *pids = NULL;
-	size_t n = 0, sum = w->vnet ? PROTO_MAX_DATA : 0; /* what is on its way over TCP */
+	size_t n = 0, sum = w->vnet ? PROTO_LONG_DATA : 0; /* what is on its way over TCP */
 
 	/* without a pid namespace it is not so easily told who is of the session */
 	if (w->names || proc_list_numbers(w->proc_fd, ".", &pids, &n, NULL) < 0)

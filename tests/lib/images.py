@@ -20,6 +20,7 @@ import struct
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 RECORD, DATA, END = 1, 2, 3
+PIECE = 16 << 10
 HEAD, FRAME = 144, 80
 ZSTD = 1
 
@@ -303,6 +304,13 @@ class Image:
         change(m)
         f.store(m)
 
+    def digest(self, head, frame):
+        """In version 1 data was hashed as a whole, as records are."""
+        if frame.type != DATA or self.head[8:12] == struct.pack("<I", 1):
+            return hashlib.sha256(head + frame.payload).digest()
+        pieces = (frame.payload[i:i + PIECE] for i in range(0, len(frame.payload), PIECE))
+        return hashlib.sha256(head + b"".join(hashlib.sha256(p).digest() for p in pieces)).digest()
+
     def pack(self, seed):
         head = self.head[:48] + public(seed)
         head += sign(seed, b"podrun image head\0" + head)
@@ -312,7 +320,7 @@ class Image:
             h = struct.pack("<IIIIQQQII", f.type, f.flags, f.kind, 0, n, f.subject % (1 << 64),
                             f.offset % (1 << 64), stored,
                             stored if f.length is None else f.length)
-            digests.append(hashlib.sha256(h + f.payload).digest())
+            digests.append(self.digest(h, f))
             out += [h, digests[-1], f.payload]
             at += FRAME + stored
         end = struct.pack("<QQ", len(self.frames), at) + hashlib.sha256(b"".join(digests)).digest()
