@@ -38,10 +38,40 @@ static int passed(int through)
 	return *(int *)CMSG_DATA(&c.head);
 }
 
+static int listener(const struct sockaddr *name, long length)
+{
+	int fd = (int)call(SYS_socket, name->sa_family, SOCK_STREAM, 0, 0);
+
+	check(call(SYS_bind, fd, (long)name, length, 0) == 0 &&
+			call(SYS_listen, fd, 3, 0, 0) == 0,
+		"bind");
+	return fd;
+}
+
+static int connected(const struct sockaddr *to, long length)
+{
+	int fd = (int)call(SYS_socket, to->sa_family, SOCK_STREAM, 0, 0);
+
+	check(call(SYS_connect, fd, (long)to, length, 0) == 0, "connect");
+	return fd;
+}
+
+/* Whose connection is still to be accepted by @listener, and works then. */
+static void has_waited(int fd, int listener, const char *what)
+{
+	int accepted;
+
+	call(SYS_write, fd, (long)pattern, 3, 0);
+	accepted = (int)call(SYS_accept4, listener, 0, 0, 0);
+	check(accepted >= 0 && reads(accepted, PATTERN, 3), what);
+	call(SYS_write, accepted, (long)pattern, 5, 0);
+	check(reads(fd, PATTERN, 5), "what was accepted then");
+}
+
 static void set_up(void)
 {
 	static const struct sockaddr_un name = {AF_UNIX, "/tmp/socket"};
-	const long length = (long)sizeof(name);
+	const struct sockaddr *there = (const struct sockaddr *)&name;
 	int in_flight = open_at("/tmp/in flight", O_RDWR | O_CREAT);
 
 	check(call(SYS_socketpair, AF_UNIX, SOCK_DGRAM, 0, (long)pair) == 0, "socketpair");
@@ -53,29 +83,19 @@ static void set_up(void)
 	call(SYS_close, in_flight, 0, 0, 0);
 	call(SYS_write, stream[1], (long)pattern, 11, 0);
 	call(SYS_shutdown, stream[1], SHUT_WR, 0, 0);
-	listening = (int)call(SYS_socket, AF_UNIX, SOCK_STREAM, 0, 0);
-	check(call(SYS_bind, listening, (long)&name, length, 0) == 0 &&
-			call(SYS_listen, listening, 3, 0, 0) == 0,
-		"bind");
-	waiting = (int)call(SYS_socket, AF_UNIX, SOCK_STREAM, 0, 0);
-	check(call(SYS_connect, waiting, (long)&name, length, 0) == 0, "connect");
+	listening = listener(there, sizeof(name));
+	waiting = connected(there, sizeof(name));
 }
 
 static void look(void)
 {
-	int accepted;
-
 	check(reads(pair[1], PATTERN, 5), "first datagram");
 	check(reads(pair[1], PATTERN + 5, 6), "second datagram");
 	check(begins(passed(stream[1]), PATTERN, sizeof(PATTERN)),
 		"descriptor that was on its way");
 	check(reads(stream[0], PATTERN, 11) && reads(stream[0], "", 0),
 		"stream that one end has shut");
-	call(SYS_write, waiting, (long)pattern, 3, 0);
-	accepted = (int)call(SYS_accept4, listening, 0, 0, 0);
-	check(accepted >= 0 && reads(accepted, PATTERN, 3), "connection that waited");
-	call(SYS_write, accepted, (long)pattern, 5, 0);
-	check(reads(waiting, PATTERN, 5), "what was accepted then");
+	has_waited(waiting, listening, "connection that waited");
 }
 
 const struct part part_sockets = {set_up, look};
@@ -97,31 +117,21 @@ static bool has(int fd, int level, int name)
 	return call6(SYS_getsockopt, fd, level, name, (long)&on, (long)&length, 0) == 0 && on;
 }
 
-static int connected(const struct sockaddr_in *to)
-{
-	int fd = (int)call(SYS_socket, AF_INET, SOCK_STREAM, 0, 0);
-
-	check(call(SYS_connect, fd, (long)to, sizeof(*to), 0) == 0, "connect");
-	return fd;
-}
-
 static void set_up_network(void)
 {
 	const struct sockaddr_in here = {AF_INET, __builtin_bswap16(7001), {__builtin_bswap32(INADDR_LOOPBACK)}, {0}};
+	const struct sockaddr *there = (const struct sockaddr *)&here;
 	int length = sizeof(netlink_name);
 
-	server = (int)call(SYS_socket, AF_INET, SOCK_STREAM, 0, 0);
-	check(call(SYS_bind, server, (long)&here, sizeof(here), 0) == 0 &&
-			call(SYS_listen, server, 3, 0, 0) == 0,
-		"bind");
-	client = connected(&here);
+	server = listener(there, sizeof(here));
+	client = connected(there, sizeof(here));
 	option(client, IPPROTO_TCP, TCP_NODELAY);
 	option(client, SOL_SOCKET, SO_KEEPALIVE);
 	at_server = (int)call(SYS_accept4, server, 0, 0, SOCK_NONBLOCK);
 	call(SYS_write, client, (long)pattern, 11, 0);
 	call(SYS_write, at_server, (long)pattern, 5, 0);
 	call(SYS_shutdown, client, SHUT_WR, 0, 0);
-	client2 = connected(&here);
+	client2 = connected(there, sizeof(here));
 	udp = (int)call(SYS_socket, AF_INET, SOCK_DGRAM, 0, 0);
 	check(call(SYS_bind, udp, (long)&here, sizeof(here), 0) == 0, "bind");
 	check(call6(SYS_sendto, udp, (long)pattern, 5, 0, (long)&here, sizeof(here)) == 5,
@@ -135,7 +145,7 @@ static void set_up_network(void)
 static void look_network(void)
 {
 	struct sockaddr_nl now = {0};
-	int length = sizeof(now), accepted;
+	int length = sizeof(now);
 
 	check(reads(at_server, PATTERN, 11) && reads(at_server, "", 0),
 		"connection that one end has shut");
@@ -144,11 +154,7 @@ static void look_network(void)
 	check(reads(client, PATTERN, 3), "what is sent now");
 	check(has(client, IPPROTO_TCP, TCP_NODELAY) && has(client, SOL_SOCKET, SO_KEEPALIVE),
 		"options");
-	call(SYS_write, client2, (long)pattern, 3, 0);
-	accepted = (int)call(SYS_accept4, server, 0, 0, 0);
-	check(accepted >= 0 && reads(accepted, PATTERN, 3), "TCP connection that waited");
-	call(SYS_write, accepted, (long)pattern, 5, 0);
-	check(reads(client2, PATTERN, 5), "what was accepted then");
+	has_waited(client2, server, "TCP connection that waited");
 	check(reads(udp, PATTERN, 5), "UDP");
 	check(call(SYS_getsockname, netlink, (long)&now, (long)&length, 0) == 0 &&
 			now.nl_pid == netlink_name.nl_pid,

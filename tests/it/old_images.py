@@ -22,6 +22,7 @@ THREADS = {
     "1": lambda name: ["old", "old"],
     "2": lambda name: ["first", "other"] + ["first"] * ("root" in name) + ["old"] * 3,
 }
+THREADS["3"] = THREADS["2"]  # of the second version of the format
 PATTERN = b"an old image is read for ever\0"
 
 
