@@ -19,16 +19,17 @@ struct proto_sha {
 	EVP_MD *md;
 	EVP_MD_CTX *ctx;
 	bool failed;
-	struct proto_lanes *lanes; /* NULL: none, or not asked for yet */
-	bool asked;
+	const struct proto_lanes_library *library; /* NULL: no lanes, or they have been made */
+	struct proto_lanes *lanes;
 };
 
-struct proto_sha *proto_sha_new(void)
+struct proto_sha *proto_sha_new(const struct proto_lanes_library *lanes)
 {
 	struct proto_sha *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return NULL;
+	s->library = lanes;
 	s->md = EVP_MD_fetch(NULL, "SHA256", NULL);
 	s->ctx = EVP_MD_CTX_new();
 	if (!s->md || !s->ctx) {
@@ -71,10 +72,8 @@ static size_t side_by_side(struct proto_sha *s, size_t n)
 {
 	size_t width, rest;
 
-	if (n > 1 && !s->asked) {
-		s->lanes = proto_lanes_new();
-		s->asked = true;
-	}
+	if (n > 1 && s->library)
+		s->lanes = proto_lanes_new(take_ptr(s->library));
 	if (!s->lanes)
 		return 0;
 	width = proto_lanes_width(s->lanes);

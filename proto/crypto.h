@@ -20,8 +20,8 @@
 struct err;
 struct proto_sha; /* a running SHA-256 */
 
-/* NULL when memory is gone. */
-struct proto_sha *proto_sha_new(void);
+/* @lanes: for proto_sha_each; borrowed, or NULL.  NULL when memory is gone. */
+struct proto_sha *proto_sha_new(const struct proto_lanes_library *lanes);
 void proto_sha_free(struct proto_sha *s);
 /* Starts over. */
 void proto_sha_begin(struct proto_sha *s);

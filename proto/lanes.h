@@ -17,6 +17,7 @@
 
 #define PROTO_LANES_MOST 32768u /* bytes of one message: the library counts them in 16 bits */
 
+struct proto_lanes_library;
 struct proto_lanes;
 
 /* A message and, once it is hashed, its SHA-256. */
@@ -26,8 +27,13 @@ struct proto_piece {
 	uint8_t digest[32];
 };
 
-/* Belongs to one thread.  NULL: there are none here. */
-struct proto_lanes *proto_lanes_new(void);
+/*
+ * Loads the library, for good; what is returned is the caller's to free(3).  NULL: there is none
+ * here.  Not by who has gone into a session's root: it would be a library of the session's.
+ */
+struct proto_lanes_library *proto_lanes_load(void);
+/* Belongs to one thread, and can be made anywhere.  NULL: no memory, or the CPU lacks what it needs. */
+struct proto_lanes *proto_lanes_new(const struct proto_lanes_library *library);
 void proto_lanes_free(struct proto_lanes *l);
 /* How many messages are worked at at once. */
 unsigned proto_lanes_width(const struct proto_lanes *l);

@@ -17,21 +17,32 @@
  */
 #define LIBRARY "libIPSec_MB.so."
 
+struct proto_lanes_library {
+	typeof(&alloc_mb_mgr) alloc;
+	typeof(&init_mb_mgr_auto) init;
+	typeof(&free_mb_mgr) free;
+};
+
 struct proto_lanes {
 	IMB_MGR *mgr;
 	typeof(&free_mb_mgr) free;
 	unsigned width;
 };
 
-static int load(typeof(&alloc_mb_mgr) *ret_alloc, typeof(&init_mb_mgr_auto) *ret_init,
-	typeof(&free_mb_mgr) *ret_free)
+struct proto_lanes_library *proto_lanes_load(void)
 {
-	struct late_symbol symbols[] = {
-		{"alloc_mb_mgr", ret_alloc}, {"init_mb_mgr_auto", ret_init}, {"free_mb_mgr", ret_free}};
+	struct proto_lanes_library *l = calloc(1, sizeof(*l));
 	char name[sizeof(LIBRARY) + 12];
 
+	if (!l)
+		return NULL;
 	snprintf(name, sizeof(name), LIBRARY "%lu", strtoul(IMB_VERSION_STR, NULL, 10));
-	return late_load(name, symbols, ARRAY_SIZE(symbols), NULL);
+	const struct late_symbol symbols[] = {{"alloc_mb_mgr", &l->alloc},
+		{"init_mb_mgr_auto", &l->init}, {"free_mb_mgr", &l->free}};
+	if (late_load(name, symbols, ARRAY_SIZE(symbols), NULL) == 0)
+		return l;
+	free(l);
+	return NULL;
 }
 
 static unsigned width(const IMB_MGR *mgr)
@@ -43,20 +54,17 @@ static unsigned width(const IMB_MGR *mgr)
 	return mgr->used_arch == IMB_ARCH_AVX2 ? 8 : 4;
 }
 
-struct proto_lanes *proto_lanes_new(void)
+struct proto_lanes *proto_lanes_new(const struct proto_lanes_library *library)
 {
-	typeof(&alloc_mb_mgr) alloc;
-	typeof(&init_mb_mgr_auto) init;
 	struct proto_lanes *l = calloc(1, sizeof(*l));
 	IMB_ARCH arch;
 
-	if (!l || load(&alloc, &init, &l->free) < 0) {
-		free(l);
+	if (!l)
 		return NULL;
-	}
-	l->mgr = alloc(0);
+	l->free = library->free;
+	l->mgr = library->alloc(0);
 	if (l->mgr)
-		init(l->mgr, &arch);
+		library->init(l->mgr, &arch);
 	if (!l->mgr || l->mgr->imb_errno) {
 		proto_lanes_free(l);
 		return NULL;

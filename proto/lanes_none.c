@@ -4,7 +4,12 @@
 
 #include "proto/lanes.h"
 
-struct proto_lanes *proto_lanes_new(void)
+struct proto_lanes_library *proto_lanes_load(void)
+{
+	return NULL;
+}
+
+struct proto_lanes *proto_lanes_new(const struct proto_lanes_library *library)
 {
 	return NULL;
 }

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -17,7 +18,7 @@
 static int worker_init(struct proto_worker *w, struct proto_pool *p, bool thread)
 {
 	if (!w->sha)
-		w->sha = proto_sha_new();
+		w->sha = proto_sha_new(p->lanes);
 	if (!w->zstd)
 		w->zstd = proto_zstd_new();
 	w->pool = p;
@@ -43,10 +44,12 @@ static unsigned cpus(void)
 	return (unsigned)CPU_COUNT(&set);
 }
 
-int proto_pool_init(struct proto_pool *p, unsigned threads,
+int proto_pool_init(struct proto_pool *p, unsigned threads, bool hashes,
 	bool (*step)(void *ctx, struct proto_worker *w), void *ctx, struct err *e)
 {
 	*p = (struct proto_pool){.step = step, .ctx = ctx};
+	if (hashes)
+		p->lanes = proto_lanes_load();
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_cond_init(&p->work, NULL);
 	pthread_cond_init(&p->done, NULL);
@@ -127,6 +130,7 @@ void proto_pool_fini(struct proto_pool *p)
 	for (size_t i = 0; i < ARRAY_SIZE(p->workers); i++)
 		worker_fini(&p->workers[i]);
 	worker_fini(&p->own);
+	free(take_ptr(p->lanes));
 	p->step = NULL;
 }
 

@@ -43,21 +43,28 @@ struct proto_pool {
 	unsigned wanted; /* threads to start; 0: none ever */
 	unsigned running;
 	pid_t pid; /* whose threads they are */
+	struct proto_lanes_library *lanes; /* or NULL */
 	bool stop;
 	pthread_t threads[PROTO_POOL_MAX];
 	struct proto_worker workers[PROTO_POOL_MAX];
 	struct proto_worker own; /* the owner's */
 };
 
-/* @threads as in the options: 0 automatic, PROTO_NO_THREADS none. */
-int proto_pool_init(struct proto_pool *p, unsigned threads,
+/*
+ * @threads as in the options: 0 automatic, PROTO_NO_THREADS none.  @hashes: much of data, maybe, for
+ * which a library is loaded here and not by a thread, that may run in a session's root by then.
+ */
+int proto_pool_init(struct proto_pool *p, unsigned threads, bool hashes,
 	bool (*step)(void *ctx, struct proto_worker *w), void *ctx, struct err *e);
 /* Starts the threads unless they run or are not wanted.  Failing is no error: the owner does
  * the work. */
 void proto_pool_start(struct proto_pool *p);
 /* Ends the threads after their present step; they can be started again. */
 void proto_pool_settle(struct proto_pool *p);
-/* Ends the threads at once, in the middle of a blocked read or write if need be, and frees. */
+/*
+ * Ends the threads at once, in the middle of a blocked read or write if need be, and frees.  Not by
+ * who has gone into a session's root: for pthread_cancel(3) the C library loads another.
+ */
 void proto_pool_fini(struct proto_pool *p);
 /* With the lock held: waits until something was done, or does it. */
 void proto_pool_wait(struct proto_pool *p);

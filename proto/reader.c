@@ -567,13 +567,13 @@ int proto_reader_open(
 	if (!r)
 		return err_errno(e, -ENOMEM, "image stream");
 	r->skip_digests = o->skip_digests;
-	res = proto_pool_init(&r->pool, threads, step, r, e);
+	res = proto_pool_init(&r->pool, threads, !o->skip_digests, step, r, e);
 	if (res == 0)
 		res = proto_source_init(&r->source, fd, e);
 	if (o->skip_digests && res == 0 && r->source.file)
 		r->leave_long = o->leave_long;
 	if (res == 0) {
-		r->list = proto_sha_new();
+		r->list = proto_sha_new(NULL);
 		res = r->list ? read_head(r, e) : err_errno(e, -ENOMEM, "image stream");
 	}
 	if (res == 0)

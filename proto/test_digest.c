@@ -16,6 +16,8 @@
 
 static uint8_t data[MOST * 64 + PROTO_LANES_MOST];
 
+static struct proto_lanes_library *lanes;
+
 static int setup(void **state)
 {
 	uint32_t x = 1;
@@ -24,13 +26,15 @@ static int setup(void **state)
 		x = x * 1664525 + 1013904223;
 		data[i] = (uint8_t)(x >> 24);
 	}
-	*state = proto_sha_new();
+	lanes = proto_lanes_load();
+	*state = proto_sha_new(lanes);
 	return *state ? 0 : -1;
 }
 
 static int teardown(void **state)
 {
 	proto_sha_free(*state);
+	free(take_ptr(lanes));
 	return 0;
 }
 

@@ -691,7 +691,7 @@ static int read_hostile(struct fixture *fx, struct proto_frame_head h, struct er
 	static const uint8_t payload[4096] = {1, 2, 3};
 	struct proto_read_options o = {.config_dir = fx->dir};
 	_cleanup_buf_ struct buf b = BUF_INIT;
-	struct proto_sha *sha = proto_sha_new();
+	struct proto_sha *sha = proto_sha_new(NULL);
 
 	proto_head_encode(&(struct proto_image_info){0}, fx->key, buf_grow(&b, PROTO_HEAD_LEN), e);
 	if (h.stored <= sizeof(payload))
@@ -728,7 +728,7 @@ static void longest_data_is_read(void **state)
 		.frames = 1, .bytes = PROTO_HEAD_LEN + PROTO_FRAME_HEAD_LEN + PROTO_MAX_DATA};
 	_cleanup_free_ uint8_t *payload = calloc(1, PROTO_MAX_DATA);
 	uint8_t head[PROTO_HEAD_LEN], bytes[PROTO_FRAME_HEAD_LEN], ends[PROTO_END_LEN];
-	struct proto_sha *sha = proto_sha_new();
+	struct proto_sha *sha = proto_sha_new(NULL);
 	_cleanup_buf_ struct buf b = BUF_INIT;
 	struct err e = {0};
 

@@ -629,13 +629,15 @@ static void prepare_sha(void)
 {
 	static const uint8_t zeros[64];
 	struct proto_piece pieces[32];
-	struct proto_sha *sha = proto_sha_new();
+	struct proto_lanes_library *lanes = proto_lanes_load();
+	struct proto_sha *sha = proto_sha_new(lanes);
 
 	for (size_t i = 0; i < ARRAY_SIZE(pieces); i++)
 		pieces[i] = (struct proto_piece){.data = zeros, .len = sizeof(zeros)};
 	if (sha)
 		proto_sha_each(sha, pieces, ARRAY_SIZE(pieces) - 1);
 	proto_sha_free(sha);
+	free(lanes);
 }
 
 void proto_prepare(void)
@@ -677,11 +679,11 @@ int proto_writer_open(
 	w->info.copy = o->copy;
 	w->info.created = o->created ? o->created : (uint64_t)time(NULL);
 	memcpy(w->info.image_id, o->image_id, sizeof(o->image_id));
-	r = proto_pool_init(&w->pool, o->threads, step, w, e);
+	r = proto_pool_init(&w->pool, o->threads, true, step, w, e);
 	if (r == 0 && !memcmp(o->image_id, no_id, sizeof(no_id)))
 		r = proto_random(w->info.image_id, sizeof(w->info.image_id), e);
 	if (r == 0) {
-		w->list = proto_sha_new();
+		w->list = proto_sha_new(NULL);
 		r = w->list ? write_head(w, e) : err_errno(e, -ENOMEM, "image stream");
 	}
 	if (r < 0) {

@@ -88,7 +88,7 @@ static size_t put_frame(
 
 static void put_frames(struct buf *b, const uint8_t *data, size_t size)
 {
-	struct proto_sha *sha = proto_sha_new();
+	struct proto_sha *sha = proto_sha_new(NULL);
 
 	put_head(b);
 	for (uint64_t sequence = 0; size > 0; sequence++) {
