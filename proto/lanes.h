@@ -32,7 +32,7 @@ struct proto_piece {
  * here.  Not by who has gone into a session's root: it would be a library of the session's.
  */
 struct proto_lanes_library *proto_lanes_load(void);
-/* Belongs to one thread, and can be made anywhere.  NULL: no memory, or the CPU lacks what it needs. */
+/* Belongs to one thread, and can be made anywhere.  NULL: no memory, or no such CPU. */
 struct proto_lanes *proto_lanes_new(const struct proto_lanes_library *library);
 void proto_lanes_free(struct proto_lanes *l);
 /* How many messages are worked at at once. */

@@ -51,8 +51,8 @@ struct proto_pool {
 };
 
 /*
- * @threads as in the options: 0 automatic, PROTO_NO_THREADS none.  @hashes: much of data, maybe, for
- * which a library is loaded here and not by a thread, that may run in a session's root by then.
+ * @threads as in the options: 0 automatic, PROTO_NO_THREADS none.  @hashes: much data, maybe, for
+ * which a library is loaded here, not by a thread, which may be in a session's root by then.
  */
 int proto_pool_init(struct proto_pool *p, unsigned threads, bool hashes,
 	bool (*step)(void *ctx, struct proto_worker *w), void *ctx, struct err *e);
