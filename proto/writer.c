@@ -628,14 +628,14 @@ int proto_write_data(struct proto_writer *w, enum proto_kind kind, uint64_t subj
 static void prepare_sha(void)
 {
 	static const uint8_t zeros[64];
-	struct proto_piece pieces[32];
+	struct proto_piece pieces[17]; /* one more than lanes, which libcrypto hashes */
 	struct proto_lanes_library *lanes = proto_lanes_load();
 	struct proto_sha *sha = proto_sha_new(lanes);
 
 	for (size_t i = 0; i < ARRAY_SIZE(pieces); i++)
 		pieces[i] = (struct proto_piece){.data = zeros, .len = sizeof(zeros)};
 	if (sha)
-		proto_sha_each(sha, pieces, ARRAY_SIZE(pieces) - 1);
+		proto_sha_each(sha, pieces, ARRAY_SIZE(pieces));
 	proto_sha_free(sha);
 	free(lanes);
 }
